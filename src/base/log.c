@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Lines are `[ seconds] text`; the file gets the same lines without the progress. */
+#include "base/log.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/status.h"
+
+static int level, rank;
+static int drawn; /* width of the progress line now on the terminal */
+static FILE *file;
+static struct timespec origin;
+
+double log_seconds(void)
+{
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)(now.tv_sec - origin.tv_sec) + 1e-9 * (double)(now.tv_nsec - origin.tv_nsec);
+}
+
+void log_setup(int new_level, int new_rank)
+{
+  if (!origin.tv_sec) clock_gettime(CLOCK_MONOTONIC, &origin);
+  level = new_level;
+  rank = new_rank;
+}
+
+int log_open(const char *path)
+{
+  if (rank != 0) return OK;
+  file = fopen(path, "w");
+  CHECK(file, ERR_CREATE, "cannot create '%s': %s", path, strerror(errno));
+  return OK;
+}
+
+void log_close(void)
+{
+  if (file) fclose(file);
+  file = NULL;
+}
+
+static void line_out(int to_terminal, const char *text)
+{
+  double t = log_seconds();
+  if (to_terminal) {
+    if (drawn) fprintf(stderr, "\r%*s\r", drawn, "");
+    drawn = 0;
+    fprintf(stderr, "[%10.3f] %s\n", t, text);
+  }
+  if (file) {
+    fprintf(file, "[%10.3f] %s\n", t, text);
+    fflush(file);
+  }
+}
+
+static void line_format(int to_terminal, const char *prefix, const char *format, va_list args)
+{
+  char text[1024];
+  int used = snprintf(text, sizeof text, "%s", prefix);
+  vsnprintf(text + used, sizeof text - (size_t)used, format, args);
+  line_out(to_terminal, text);
+}
+
+void log_info(const char *format, ...)
+{
+  if (rank != 0) return;
+  va_list args;
+  va_start(args, format);
+  line_format(level >= LOG_NORMAL, "", format, args);
+  va_end(args);
+}
+
+void log_debug(const char *format, ...)
+{
+  if (rank != 0 || level < LOG_VERBOSE) return;
+  va_list args;
+  va_start(args, format);
+  line_format(1, "", format, args);
+  va_end(args);
+}
+
+void log_warn(const char *format, ...)
+{
+  if (rank != 0) return;
+  va_list args;
+  va_start(args, format);
+  line_format(1, "warning: ", format, args);
+  va_end(args);
+}
+
+void log_rank(const char *format, ...)
+{
+  char prefix[32];
+  snprintf(prefix, sizeof prefix, "rank %d: ", rank);
+  va_list args;
+  va_start(args, format);
+  line_format(level >= LOG_NORMAL, prefix, format, args);
+  va_end(args);
+}
+
+void progress_start(struct progress *p, const char *what, const char *unit, long long total)
+{
+  *p = (struct progress){.what = what, .unit = unit, .total = total};
+  p->start = p->shown = log_seconds();
+}
+
+void progress_show(struct progress *p, long long done)
+{
+  if (rank != 0 || level < LOG_NORMAL) return;
+  int terminal = isatty(STDERR_FILENO);
+  double now = log_seconds(), spent = now - p->start;
+  int last = done >= p->total;
+  if (now - p->shown < (terminal ? 0.5 : 10.0) && !(last && drawn)) return;
+  p->shown = now;
+  double rate = spent > 0 ? (double)done / spent : 0;
+  double left = rate > 0 ? (double)(p->total - done) / rate : 0;
+  char text[160];
+  snprintf(text, sizeof text, "%s   %lld of %lld %s (%.0f %%), %.0f %s/s, %.0f s left", p->what,
+           done, p->total, p->unit, p->total ? 100.0 * (double)done / (double)p->total : 100.0,
+           rate, p->unit, left);
+  if (!terminal) {
+    line_out(1, text);
+    return;
+  }
+  int width = fprintf(stderr, "\r%s", text) - 1;
+  if (width < drawn) fprintf(stderr, "%*s", drawn - width, "");
+  drawn = width;
+  if (last) {
+    fprintf(stderr, "\r%*s\r", drawn, "");
+    drawn = 0;
+  }
+  fflush(stderr);
+}

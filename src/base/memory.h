@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Arenas: many arrays, one lifetime, one free.
+ *
+ * Floor: base.
+ *
+ * A stage zeroes a struct arena, takes its arrays from it, and drops it whole.
+ * Arrays start zeroed and on a 64-byte boundary. */
+#ifndef BASE_MEMORY_H
+#define BASE_MEMORY_H
+
+#include "base/types.h"
+
+struct arena {
+  struct arena_piece *pieces; /* owned */
+  size_t bytes;               /* held now */
+};
+
+/* Store in *(T **)pointer a new array of count items of size bytes; count 0 gives a valid pointer.
+ * ERR_MEMORY names what could not be had. */
+int arena_take(struct arena *arena, void *pointer, gidx count, size_t size);
+
+/* Free everything taken; safe on a zeroed arena. */
+void arena_free(struct arena *arena);
+
+/* Largest resident size of this process so far, in bytes. */
+gidx memory_peak(void);
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Failure text in thread-local buffers; the first message since status_clear() is the one kept. */
+#include "base/status.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static _Thread_local char message[2048];
+static _Thread_local char trace[4096];
+
+static void trace_add(const char *file, int line)
+{
+  size_t used = strlen(trace);
+  snprintf(trace + used, sizeof trace - used, "  at %s:%d\n", file, line);
+}
+
+int status_fail(int code, const char *file, int line, const char *format, ...)
+{
+  if (!message[0]) {
+    va_list args;
+    va_start(args, format);
+    vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+  }
+  trace_add(file, line);
+  return code;
+}
+
+int status_pass(int code, const char *file, int line)
+{
+  trace_add(file, line);
+  return code;
+}
+
+const char *status_message(void)
+{
+  return message;
+}
+
+const char *status_trace(void)
+{
+  return trace;
+}
+
+void status_clear(void)
+{
+  message[0] = trace[0] = '\0';
+}
+
+int status_set(int code, const char *text)
+{
+  status_clear();
+  snprintf(message, sizeof message, "%s", text);
+  return code;
+}

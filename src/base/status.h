@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Errors: every fallible function returns one of these codes; the text is kept per thread.
+ *
+ * Floor: base.
+ *
+ * Codes are the program's exit codes (doc/reliability.md).  A message is lower case, cause first,
+ * subject in single quotes, numbers included: row 17 has 33 entries, top-s is 32. */
+#ifndef BASE_STATUS_H
+#define BASE_STATUS_H
+
+enum status {
+  OK = 0,
+  ERR_DIFFER = 1,    /* ran, but a comparison or verification failed */
+  ERR_USAGE = 2,     /* option or deck */
+  ERR_INPUT = 65,    /* content of an input */
+  ERR_DEVICE = 69,   /* required device or instruction set not available */
+  ERR_INTERNAL = 70, /* a broken invariant of our own */
+  ERR_MEMORY = 71,   /* out of memory */
+  ERR_CREATE = 73,   /* output cannot be created */
+  ERR_IO = 74,       /* open, read or write failed, or the I/O deadline passed */
+  ERR_STOPPED = 75,  /* stopped early with a checkpoint */
+  ERR_COMM = 76,     /* communication failure or deadline */
+};
+
+/* Record the message (the first failure wins until status_clear) and return code. */
+int status_fail(int code, const char *file, int line, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* Add one line of trace, seen with --verbose, and return code. */
+int status_pass(int code, const char *file, int line);
+
+/* Message and trace of this thread's last failure; empty when there is none. */
+const char *status_message(void);
+const char *status_trace(void);
+void status_clear(void);
+
+/* Take over a failure of another thread or rank. */
+int status_set(int code, const char *message);
+
+#define TRY(call)                                                                                  \
+  do {                                                                                             \
+    int try_ = (call);                                                                             \
+    if (try_) return status_pass(try_, __FILE__, __LINE__);                                        \
+  } while (0)
+#define FAIL(code, ...) return status_fail((code), __FILE__, __LINE__, __VA_ARGS__)
+#define CHECK(cond, code, ...)                                                                     \
+  do {                                                                                             \
+    if (!(cond)) FAIL(code, __VA_ARGS__);                                                          \
+  } while (0)
+#define LENGTH(array) ((int)(sizeof(array) / sizeof(array)[0]))
+
+#endif

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A thread, a mutex and a condition; the job's failure text is copied back to the waiting thread. */
+#include "base/worker.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/status.h"
+
+struct worker_state {
+  pthread_t thread;
+  pthread_mutex_t mutex;
+  pthread_cond_t change;
+  int (*job)(void *);
+  void *argument;
+  int busy, quit, lost; /* lost: a deadline passed, the thread may be stuck in a system call */
+  int status;
+  char message[2048];
+};
+
+static void *worker_main(void *argument)
+{
+  struct worker_state *s = argument;
+  pthread_mutex_lock(&s->mutex);
+  for (;;) {
+    while (!s->quit && !(s->busy && s->job)) pthread_cond_wait(&s->change, &s->mutex);
+    if (s->quit) break;
+    int (*job)(void *) = s->job;
+    s->job = NULL;
+    pthread_mutex_unlock(&s->mutex);
+    status_clear();
+    int status = job(s->argument);
+    pthread_mutex_lock(&s->mutex);
+    s->status = status;
+    strncpy(s->message, status_message(), sizeof s->message - 1);
+    s->busy = 0;
+    pthread_cond_broadcast(&s->change);
+  }
+  pthread_mutex_unlock(&s->mutex);
+  return NULL;
+}
+
+int worker_open(struct worker *w)
+{
+  struct worker_state *s = w->state = calloc(1, sizeof *s);
+  CHECK(s, ERR_MEMORY, "cannot allocate a worker");
+  pthread_condattr_t monotonic;
+  pthread_condattr_init(&monotonic);
+  pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+  pthread_mutex_init(&s->mutex, NULL);
+  pthread_cond_init(&s->change, &monotonic);
+  pthread_condattr_destroy(&monotonic);
+  int error = pthread_create(&s->thread, NULL, worker_main, s);
+  if (error) {
+    free(s);
+    w->state = NULL;
+    FAIL(ERR_INTERNAL, "cannot start a thread: %s", strerror(error));
+  }
+  return OK;
+}
+
+int worker_start(struct worker *w, int (*job)(void *argument), void *argument)
+{
+  struct worker_state *s = w->state;
+  pthread_mutex_lock(&s->mutex);
+  int busy = s->busy;
+  if (!busy) {
+    s->job = job;
+    s->argument = argument;
+    s->busy = 1;
+    pthread_cond_broadcast(&s->change);
+  }
+  pthread_mutex_unlock(&s->mutex);
+  CHECK(!busy, ERR_INTERNAL, "the worker is busy");
+  return OK;
+}
+
+int worker_wait(struct worker *w, double deadline)
+{
+  struct worker_state *s = w->state;
+  struct timespec until;
+  clock_gettime(CLOCK_MONOTONIC, &until);
+  until.tv_sec += (time_t)deadline + 1;
+  pthread_mutex_lock(&s->mutex);
+  while (s->busy && !s->lost) {
+    if (deadline > 0)
+      s->lost = pthread_cond_timedwait(&s->change, &s->mutex, &until) == ETIMEDOUT && s->busy;
+    else
+      pthread_cond_wait(&s->change, &s->mutex);
+  }
+  int status = s->status, lost = s->lost;
+  s->status = OK;
+  pthread_mutex_unlock(&s->mutex);
+  CHECK(!lost, ERR_IO, "reading or writing took longer than the deadline of %.0f seconds",
+        deadline);
+  return status ? status_set(status, s->message) : OK;
+}
+
+void worker_close(struct worker *w)
+{
+  struct worker_state *s = w->state;
+  if (!s) return;
+  if (!s->lost) {
+    pthread_mutex_lock(&s->mutex);
+    while (s->busy) pthread_cond_wait(&s->change, &s->mutex);
+    s->quit = 1;
+    pthread_cond_broadcast(&s->change);
+    pthread_mutex_unlock(&s->mutex);
+    pthread_join(s->thread, NULL);
+    pthread_mutex_destroy(&s->mutex);
+    pthread_cond_destroy(&s->change);
+    free(s);
+  }
+  w->state = NULL;
+}

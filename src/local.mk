@@ -1,0 +1,20 @@
+# Sources by floor, in floor order: this list is also the table of contents.
+
+# base: the C library only
+libsagitta_a_SOURCES += \
+  %D%/base/types.h \
+  %D%/base/status.h %D%/base/status.c \
+  %D%/base/log.h %D%/base/log.c \
+  %D%/base/memory.h %D%/base/memory.c \
+  %D%/base/order.h %D%/base/order.c \
+  %D%/base/fingerprint.h %D%/base/fingerprint.c \
+  %D%/base/half.h %D%/base/half.c \
+  %D%/base/worker.h %D%/base/worker.c \
+  %D%/base/phase.h %D%/base/phase.c
+
+# model: arrays, and the reference form of every formula
+libsagitta_a_SOURCES += \
+  %D%/model/rows.h %D%/model/rows.c \
+  %D%/model/dictionary.h %D%/model/dictionary.c \
+  %D%/model/route.h %D%/model/route.c \
+  %D%/model/codes.h %D%/model/codes.c

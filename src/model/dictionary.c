@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Tile arithmetic, norms as f64 chains, modified Gram-Schmidt. */
+#include "model/dictionary.h"
+
+#include <math.h>
+
+#include "base/status.h"
+
+idx tiling_owner(const struct tiling *t, idx atom)
+{
+  return atom / t->width % t->workers;
+}
+
+idx tiling_slot(const struct tiling *t, idx atom)
+{
+  return atom / t->width / t->workers * t->width + atom % t->width;
+}
+
+idx tiling_held(const struct tiling *t, idx worker)
+{
+  gidx tiles = ((gidx)t->k + t->width - 1) / t->width;
+  gidx mine = tiles / t->workers + (worker < tiles % t->workers);
+  gidx held = mine * t->width;
+  int has_last = tiles > 0 && (tiles - 1) % t->workers == worker;
+  return (idx)(has_last ? held - (tiles * t->width - t->k) : held);
+}
+
+idx tiling_atom(const struct tiling *t, idx worker, idx slot)
+{
+  gidx tile = (gidx)(slot / t->width) * t->workers + worker;
+  return (idx)(tile * t->width + slot % t->width);
+}
+
+static real dot(const float *a, const float *b, idx p)
+{
+  real sum = 0;
+  for (idx c = 0; c < p; c++) sum += (real)a[c] * b[c];
+  return sum;
+}
+
+void atoms_normalize(float *atoms, idx count, idx d, idx p)
+{
+  for (gidx v = 0; v < (gidx)count * d; v++) {
+    float *vector = atoms + v * p;
+    real norm = sqrt(dot(vector, vector, p));
+    if (!isfinite(norm) || norm == 0) continue;
+    for (idx c = 0; c < p; c++) vector[c] = (float)(vector[c] / norm);
+  }
+}
+
+static int atom_check(const float *frame, idx d, idx p, long long atom, const char *name)
+{
+  for (idx m = 0; m < d; m++)
+    for (idx c = 0; c < p; c++)
+      CHECK(isfinite(frame[(gidx)m * p + c]), ERR_INPUT, "atom %lld, column %d of '%s' is %g", atom,
+            c, name, (double)frame[(gidx)m * p + c]);
+  for (idx m = 0; m < d; m++) {
+    real norm = sqrt(dot(frame + (gidx)m * p, frame + (gidx)m * p, p));
+    CHECK(fabs(norm - 1) <= UNIT_TOLERANCE, ERR_INPUT,
+          "atom %lld of '%s' has norm %.6g, not 1: add --normalize to scale atoms", atom, name,
+          norm);
+  }
+  for (idx m = 0; m < d; m++)
+    for (idx l = 0; l < m; l++) {
+      real cosine = dot(frame + (gidx)m * p, frame + (gidx)l * p, p);
+      CHECK(fabs(cosine) <= UNIT_TOLERANCE, ERR_INPUT,
+            "vectors %d and %d of frame %lld of '%s' have cosine %.6g: a frame must be orthonormal",
+            l, m, atom, name, cosine);
+    }
+  return OK;
+}
+
+int atoms_check(const float *atoms, idx count, idx d, idx p, idx first, const char *name)
+{
+  for (idx a = 0; a < count; a++)
+    TRY(atom_check(atoms + (gidx)a * d * p, d, p, (long long)first + a, name));
+  return OK;
+}
+
+static real chain(const real *a, const real *b, idx p)
+{
+  real sum = 0;
+  for (idx c = 0; c < p; c++) sum = fma(a[c], b[c], sum);
+  return sum;
+}
+
+idx frame_orthonormalize(real *frame, idx d, idx p)
+{
+  for (idx m = 0; m < d; m++) {
+    real *v = frame + (gidx)m * p;
+    real before = sqrt(chain(v, v, p));
+    for (int pass = 0; pass < 2; pass++)
+      for (idx l = 0; l < m; l++) {
+        const real *u = frame + (gidx)l * p;
+        real s = chain(u, v, p);
+        for (idx c = 0; c < p; c++) v[c] = fma(-s, u[c], v[c]);
+      }
+    real norm = sqrt(chain(v, v, p));
+    if (!(norm > 0x1p-20 * before)) return m;
+    for (idx c = 0; c < p; c++) v[c] /= norm;
+  }
+  return d;
+}

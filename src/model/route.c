@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The obvious way: a triple loop for the scores, a sorted list with insertion for the selection. */
+#include "model/route.h"
+
+#include <math.h>
+
+float route_score(const float *row, const float *vector, idx p)
+{
+  float sum = 0;
+  for (idx c = 0; c < p; c++) {
+    float product = row[c] * vector[c];
+    sum = sum + product;
+  }
+  return sum;
+}
+
+float route_value(const float *row, const float *frame, idx d, idx p)
+{
+  if (d == 1) return route_score(row, frame, p);
+  float gate = 0;
+  for (idx m = 0; m < d; m++) {
+    float z = route_score(row, frame + (gidx)m * p, p);
+    float square = z * z;
+    gate = gate + square;
+  }
+  return gate;
+}
+
+int entry_before(struct entry a, struct entry b)
+{
+  if (a.atom < 0 || b.atom < 0) return a.atom >= 0 && b.atom < 0;
+  float x = fabsf(a.value), y = fabsf(b.value);
+  return x > y || (x == y && a.atom < b.atom);
+}
+
+float entry_score(struct entry e, idx d)
+{
+  return d == 1 ? e.value : sqrtf(e.value);
+}
+
+idx round_end(idx top_s, idx rounds, idx r)
+{
+  return (idx)((gidx)r * top_s / rounds);
+}
+
+static int is_excluded(const struct exclusions *e, idx row, idx atom)
+{
+  for (idx j = 0; j < e->count; j++)
+    if (e->atoms[(gidx)row * e->stride + j] == atom) return 1;
+  return 0;
+}
+
+static void list_insert(struct entry *list, idx take, struct entry e)
+{
+  idx at = take;
+  while (at > 0 && entry_before(e, list[at - 1])) at--;
+  for (idx j = take - 1; j > at; j--) list[j] = list[j - 1];
+  if (at < take) list[at] = e;
+}
+
+void route_reference(const struct route_reference *r, struct entry *lists, struct bad_score *bad)
+{
+  for (idx i = 0; i < r->n; i++) {
+    struct entry *list = lists + (gidx)i * r->take;
+    for (idx j = 0; j < r->take; j++) list[j] = ENTRY_NONE;
+    for (idx a = 0; a < r->count; a++) {
+      const float *frame = r->atoms + (gidx)a * r->d * r->p;
+      struct entry e = {route_value(r->rows + (gidx)i * r->p, frame, r->d, r->p), r->atom_of[a]};
+      if (!isfinite(e.value)) {
+        if (bad->row < 0 || i < bad->row || (i == bad->row && e.atom < bad->atom))
+          *bad = (struct bad_score){i, e.atom};
+        continue;
+      }
+      if (!is_excluded(&r->excluded, i, e.atom)) list_insert(list, r->take, e);
+    }
+  }
+}
+
+void lists_merge(const struct entry *lists, idx parts, gidx stride, idx take, struct entry *out)
+{
+  for (idx j = 0; j < take; j++) out[j] = ENTRY_NONE;
+  for (idx part = 0; part < parts; part++)
+    for (idx j = 0; j < take; j++) {
+      struct entry e = lists[part * stride + j];
+      if (e.atom < 0 || !entry_before(e, out[take - 1])) break;
+      list_insert(out, take, e);
+    }
+}

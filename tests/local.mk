@@ -1,0 +1,14 @@
+# One file per behaviour.  To add a test, add its name.
+check_PROGRAMS +=
+TESTS += $(check_PROGRAMS)
+EXTRA_DIST += %D%/tap.h %D%/run.sh
+
+AM_TESTS_ENVIRONMENT = MPIEXEC='$(MPIEXEC)' srcdir='$(srcdir)' builddir='$(abs_builddir)'; \
+  export MPIEXEC srcdir builddir;
+TEST_EXTENSIONS = .sh .py
+LOG_COMPILER = $(SHELL) $(srcdir)/%D%/run.sh
+SH_LOG_COMPILER = $(SHELL)
+PY_LOG_COMPILER = /usr/bin/python3
+LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(srcdir)/scripts/autotools/tap-driver.sh
+SH_LOG_DRIVER = $(LOG_DRIVER)
+PY_LOG_DRIVER = $(LOG_DRIVER)

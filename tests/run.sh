@@ -1,0 +1,20 @@
+#!/bin/sh
+# Run one compiled test: once, or for each rank count of its `RUN: np=` line, as one TAP stream.
+test=$1
+name=$(basename "$test")
+ranks=$(sed -n 's/^ \* RUN: np=\([0-9 ]*\).*/\1/p' "$srcdir/tests/$name.c")
+[ -n "$ranks" ] || exec "$test"
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+count=0
+for np in $ranks; do
+  out=$($MPIEXEC --oversubscribe --bind-to none -n "$np" "$test" 2>&1)
+  status=$?
+  printf '%s\n' "$out" | grep -v '^1\.\.' | awk -v base=$count -v np="$np" '
+    /^(not )?ok / { n++; sub(/ok [0-9]+/, "ok " base + n " np=" np); } { print }'
+  count=$((count + $(printf '%s\n' "$out" | grep -cE '^(not )?ok ')))
+  planned=$(printf '%s\n' "$out" | sed -n 's/^1\.\.//p')
+  count=$((count + 1))
+  if [ $status -eq 0 ] && [ -n "$planned" ]; then echo "ok $count np=$np ended well"
+  else echo "not ok $count np=$np ended with status $status"; fi
+done
+echo "1..$count"
