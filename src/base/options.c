@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * argp reads the command line into a list of (row, text); defaults, deck and that list are then
+ * applied in this order through one function, value_set(). */
+#include "base/options.h"
+
+#include <argp.h>
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/options_deck.h"
+#include "base/status.h"
+#include "base/types.h"
+
+enum { KEY_BASE = 1000, ROWS_MOST = 80 };
+
+struct given {
+  const struct option_row *row;
+  void *target;
+  const char *text;
+};
+
+struct parse {
+  const struct option_set *set;
+  char *values;
+  const char **positional;
+  int n_positional, n_given, status;
+  struct given given[4 * ROWS_MOST];
+};
+
+static const struct option_row *row_at(const struct option_set *set, int position, size_t *offset)
+{
+  for (int t = 0; t < set->count; t++) {
+    if (position < set->tables[t].count) {
+      *offset = set->tables[t].offset;
+      return &set->tables[t].rows[position];
+    }
+    position -= set->tables[t].count;
+  }
+  return NULL;
+}
+
+static const struct option_row *row_find(const struct option_set *set, const char *key,
+                                         size_t *offset)
+{
+  const struct option_row *row;
+  for (int i = 0; (row = row_at(set, i, offset)); i++)
+    if (strcmp(row->key, key) == 0) return row;
+  return NULL;
+}
+
+/* Levenshtein distance, for keys of up to 63 characters. */
+static int distance(const char *a, const char *b)
+{
+  int row[64], n = (int)strlen(b);
+  if (n > 63) return 64;
+  for (int j = 0; j <= n; j++) row[j] = j;
+  for (int i = 1; a[i - 1]; i++) {
+    int corner = row[0];
+    row[0] = i;
+    for (int j = 1; j <= n; j++) {
+      int change = corner + (a[i - 1] != b[j - 1]);
+      corner = row[j];
+      int least = row[j] < row[j - 1] ? row[j] + 1 : row[j - 1] + 1;
+      row[j] = change < least ? change : least;
+    }
+  }
+  return row[n];
+}
+
+static const char *key_nearest(const struct option_set *set, const char *key)
+{
+  const char *best = NULL;
+  int least = 64;
+  size_t offset;
+  const struct option_row *row;
+  for (int i = 0; (row = row_at(set, i, &offset)); i++) {
+    int here = distance(key, row->key);
+    if (here < least) {
+      least = here;
+      best = row->key;
+    }
+  }
+  return best;
+}
+
+static int choice_has(const char *choices, const char *word)
+{
+  size_t length = strlen(word);
+  for (const char *at = choices; at; at = strchr(at, '|') ? strchr(at, '|') + 1 : NULL)
+    if (strncmp(at, word, length) == 0 && (at[length] == '|' || !at[length])) return length > 0;
+  return 0;
+}
+
+static int number_set(const struct option_row *row, char *target, const char *text)
+{
+  char *end;
+  errno = 0;
+  if (row->type == OPTION_REAL) {
+    real value = strtod(text, &end);
+    CHECK(end != text && !*end && isfinite(value), ERR_USAGE, "'%s' of '%s' is not a number", text,
+          row->key);
+    CHECK(value >= row->least && value <= row->most, ERR_USAGE, "'%s' is %s, not in %g .. %g",
+          row->key, text, row->least, row->most);
+    memcpy(target, &value, sizeof value);
+    return OK;
+  }
+  long long value = strtoll(text, &end, 10);
+  CHECK(end != text && !*end && !errno, ERR_USAGE, "'%s' of '%s' is not a whole number", text,
+        row->key);
+  CHECK((double)value >= row->least && (double)value <= row->most, ERR_USAGE,
+        "'%s' is %s, not in %.0f .. %.0f", row->key, text, row->least, row->most);
+  if (row->type == OPTION_INT) {
+    idx small = (idx)value;
+    memcpy(target, &small, sizeof small);
+  } else {
+    gidx wide = value;
+    memcpy(target, &wide, sizeof wide);
+  }
+  return OK;
+}
+
+static int value_set(const struct option_row *row, char *target, const char *text)
+{
+  if (row->type == OPTION_FLAG) {
+    int yes = strcmp(text, "yes") == 0, no = strcmp(text, "no") == 0;
+    CHECK(yes || no, ERR_USAGE, "'%s' of '%s' is neither yes nor no", text, row->key);
+    memcpy(target, &yes, sizeof yes);
+    return OK;
+  }
+  if (row->type != OPTION_TEXT && row->type != OPTION_CHOICE) return number_set(row, target, text);
+  CHECK(row->type == OPTION_TEXT || choice_has(row->choices, text), ERR_USAGE,
+        "'%s' of '%s' is not one of %s", text, row->key, row->choices);
+  CHECK(*text, ERR_USAGE, "'%s' has an empty value", row->key);
+  memcpy(target, &text, sizeof text);
+  return OK;
+}
+
+/* A deck's line: called by deck_read() for each key. */
+static int deck_entry(void *self, const char *where, const char *key, const char *text)
+{
+  struct parse *p = self;
+  size_t offset;
+  const struct option_row *row = row_find(p->set, key, &offset);
+  CHECK(row, ERR_USAGE, "%s: unknown key '%s', the nearest is '%s'", where, key,
+        key_nearest(p->set, key));
+  int status = value_set(row, p->values + offset + row->offset, text);
+  if (status) {
+    char message[1024];
+    snprintf(message, sizeof message, "%s: %s", where, status_message());
+    return status_set(status, message);
+  }
+  return OK;
+}
+
+static int unknown_option(struct parse *p, const char *argument)
+{
+  char key[64];
+  snprintf(key, sizeof key, "%s", argument + strspn(argument, "-"));
+  key[strcspn(key, "=")] = '\0';
+  size_t offset;
+  const struct option_row *row = row_find(p->set, key, &offset);
+  if (row && row->type == OPTION_FLAG) FAIL(ERR_USAGE, "option '--%s' takes no value", key);
+  if (row) FAIL(ERR_USAGE, "option '--%s' needs a value", key);
+  FAIL(ERR_USAGE, "unknown option '%s', the nearest is '--%s'", argument, key_nearest(p->set, key));
+}
+
+static error_t argument_seen(int key, char *text, struct argp_state *state)
+{
+  struct parse *p = state->input;
+  size_t offset = 0;
+  if (key >= KEY_BASE) {
+    const struct option_row *row = row_at(p->set, key - KEY_BASE, &offset);
+    if (p->n_given == LENGTH(p->given)) return ARGP_ERR_UNKNOWN;
+    p->given[p->n_given++] =
+        (struct given){row, p->values + offset + row->offset, text ? text : "yes"};
+    return 0;
+  }
+  if (key == ARGP_KEY_ARG) {
+    if (p->n_positional == p->set->most_arguments) {
+      p->status = status_fail(ERR_USAGE, __FILE__, __LINE__, "unexpected argument '%s'", text);
+      return EINVAL;
+    }
+    p->positional[p->n_positional++] = text;
+    return 0;
+  }
+  if (key == ARGP_KEY_ERROR && !p->status)
+    p->status = unknown_option(p, state->argv[state->next > 0 ? state->next - 1 : 0]);
+  return ARGP_ERR_UNKNOWN;
+}
+
+static char *help_text(const struct option_row *row)
+{
+  char text[512];
+  if (row->standard && row->type != OPTION_FLAG)
+    snprintf(text, sizeof text, "%s (default: %s)", row->help, row->standard);
+  else
+    snprintf(text, sizeof text, "%s", row->help);
+  return strdup(text);
+}
+
+/* The table as argp wants it, a titled header before each group. */
+static void argp_rows(const struct option_set *set, struct argp_option *out)
+{
+  int n = 0, position = 0;
+  for (int t = 0; t < set->count; t++) {
+    out[n++] = (struct argp_option){.doc = set->tables[t].title, .group = t + 1};
+    for (int i = 0; i < set->tables[t].count; i++, position++) {
+      const struct option_row *row = &set->tables[t].rows[i];
+      const char *value = row->type == OPTION_FLAG     ? NULL
+                          : row->type == OPTION_CHOICE ? row->choices
+                                                       : row->metavar;
+      out[n++] = (struct argp_option){.name = row->key,
+                                      .key = KEY_BASE + position,
+                                      .arg = value,
+                                      .doc = help_text(row),
+                                      .group = t + 1};
+    }
+  }
+  out[n] = (struct argp_option){0};
+}
+
+static int defaults_set(const struct option_set *set, char *values)
+{
+  size_t offset;
+  const struct option_row *row;
+  for (int i = 0; (row = row_at(set, i, &offset)); i++)
+    if (row->standard) TRY(value_set(row, values + offset + row->offset, row->standard));
+  return OK;
+}
+
+int options_parse(const struct option_set *set, int argc, char **argv, void *values,
+                  const char **positional)
+{
+  static struct argp_option rows[ROWS_MOST + 16];
+  static struct parse p;
+  p = (struct parse){.set = set, .values = values, .positional = positional};
+  for (int i = 0; i < set->most_arguments; i++) positional[i] = NULL;
+  argp_rows(set, rows);
+  struct argp argp = {
+      .options = rows, .parser = argument_seen, .args_doc = set->arguments, .doc = set->doc};
+  char *name = argv[0];
+  argv[0] = (char *)set->command;
+  int error = argp_parse(&argp, argc, argv, ARGP_NO_ERRS, NULL, &p);
+  argv[0] = name;
+  if (p.status) return p.status;
+  CHECK(!error, ERR_USAGE, "bad command line: %s", strerror(error));
+  CHECK(p.n_positional >= set->least_arguments, ERR_USAGE, "'%s' is missing: see '%s --help'",
+        set->arguments, set->command);
+  TRY(defaults_set(set, values));
+  if (set->has_deck && positional[0]) TRY(deck_read(positional[0], deck_entry, &p));
+  for (int i = 0; i < p.n_given; i++)
+    TRY(value_set(p.given[i].row, p.given[i].target, p.given[i].text));
+  return OK;
+}
+
+static void value_write(const struct option_row *row, const char *target, FILE *out)
+{
+  int flag;
+  idx small;
+  gidx wide;
+  real value;
+  const char *text;
+  if (row->type == OPTION_FLAG) {
+    memcpy(&flag, target, sizeof flag);
+    fprintf(out, "%s = %s\n", row->key, flag ? "yes" : "no");
+  } else if (row->type == OPTION_INT) {
+    memcpy(&small, target, sizeof small);
+    fprintf(out, "%s = %d\n", row->key, small);
+  } else if (row->type == OPTION_LONG) {
+    memcpy(&wide, target, sizeof wide);
+    fprintf(out, "%s = %lld\n", row->key, (long long)wide);
+  } else if (row->type == OPTION_REAL) {
+    memcpy(&value, target, sizeof value);
+    fprintf(out, "%s = %.17g\n", row->key, value);
+  } else {
+    memcpy(&text, target, sizeof text);
+    if (text) fprintf(out, "%s = %s%s%s\n", row->key, deck_quote(text), text, deck_quote(text));
+  }
+}
+
+void options_write(const struct option_set *set, const void *values, FILE *out)
+{
+  fprintf(out, "# %s\n", set->command);
+  for (int t = 0; t < set->count; t++) {
+    const struct option_table *table = &set->tables[t];
+    fprintf(out, "\n# %s\n", table->title);
+    for (int i = 0; i < table->count; i++)
+      value_write(&table->rows[i], (const char *)values + table->offset + table->rows[i].offset,
+                  out);
+  }
+}
+
+void options_list(const struct option_set *set, FILE *out)
+{
+  size_t offset;
+  const struct option_row *row;
+  for (int i = 0; (row = row_at(set, i, &offset)); i++) fprintf(out, "--%s\n", row->key);
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Options and decks: one table of keys gives parsing, --help, range checks, the deck reader and
+ * used.in.
+ *
+ * Floor: base.
+ *
+ * Options and deck keys are the same words: `--top-s 32` and `top-s = 32`.  The deck is read first,
+ * then the command line wins. */
+#ifndef BASE_OPTIONS_H
+#define BASE_OPTIONS_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+enum option_type {
+  OPTION_FLAG,   /* int, 0 or 1; deck: yes or no */
+  OPTION_INT,    /* idx */
+  OPTION_LONG,   /* gidx */
+  OPTION_REAL,   /* real */
+  OPTION_TEXT,   /* const char *, NULL when not given */
+  OPTION_CHOICE, /* const char *, one of the words of `choices` */
+};
+
+struct option_row {
+  const char *key; /* long option and deck key */
+  int type;
+  size_t offset;        /* of the value in the struct that the table describes */
+  const char *standard; /* default as text; NULL: none, and then a TEXT is NULL */
+  double least, most;   /* of numbers, both inclusive */
+  const char *choices;  /* words separated by '|' */
+  const char *metavar;  /* of --help */
+  const char *help;
+};
+
+/* A titled group of options that describes a struct at `offset` of the command's options. */
+struct option_table {
+  const char *title;
+  const struct option_row *rows;
+  int count;
+  size_t offset;
+};
+
+struct option_set {
+  const char *command;               /* of --help: sagitta encode */
+  const char *arguments;             /* of --help: [DECK] or FILE */
+  const char *doc;                   /* of --help: what it does, '\v', examples */
+  const struct option_table *tables; /* [count] */
+  int count;
+  int least_arguments, most_arguments; /* positional */
+  int has_deck;                        /* the only positional argument is a deck */
+};
+
+/* Fill *values (the command's options struct) with defaults, deck, command line.  argv[0] is skipped.
+ * Text values point into argv or are kept for the program's life.  positional[] receives up to
+ * most_arguments pointers (NULL after the last).  --help, --usage and --version print and exit 0.
+ * ERR_USAGE names the option or the deck's line, with the nearest known key. */
+int options_parse(const struct option_set *set, int argc, char **argv, void *values,
+                  const char **positional);
+
+/* Write a deck that repeats the run: every option that has a value, in groups. */
+void options_write(const struct option_set *set, const void *values, FILE *out);
+
+/* Print every key, one a line, preceded by "--": for shell completion. */
+void options_list(const struct option_set *set, FILE *out);
+
+#endif

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * HDF5 in the few verbs that Sagitta needs: typed arrays and attributes, errors with names.
+ *
+ * Floor: io; h5*.c are the only users of hdf5.h.  The serial driver; nothing is collective.
+ *
+ * Written datasets are little-endian, C order, chunked with Fletcher-32, without times, in the 1.10
+ * format (reliability: a flipped bit is then never silent). */
+#ifndef IO_H5_H
+#define IO_H5_H
+
+#include "base/types.h"
+
+enum h5_type { H5T_I32, H5T_I64, H5T_F32, H5T_F64, H5T_F16, H5T_BF16, H5T_OTHER };
+
+struct h5_file {
+  int64_t id;       /* 0: not open */
+  const char *path; /* borrowed */
+};
+
+/* Open for reading.  ERR_IO when the file is missing or unreadable, ERR_INPUT when it is not HDF5 or
+ * damaged. */
+int h5_open(struct h5_file *f, const char *path);
+/* Create (truncating).  ERR_CREATE. */
+int h5_create(struct h5_file *f, const char *path);
+/* Close; safe on a zeroed struct.  ERR_IO when pending writes fail. */
+int h5_close(struct h5_file *f);
+
+int h5_exists(const struct h5_file *f, const char *object);
+
+/* A dataset opened for reading or writing in blocks of its first dimension. */
+struct h5_array {
+  int64_t id;
+  enum h5_type type;
+  int rank;
+  gidx shape[3];
+  int swap;         /* 16-bit floats stored big-endian */
+  const char *path; /* borrowed: file */
+  char object[256];
+};
+int h5_array_open(const struct h5_file *f, const char *object, struct h5_array *a);
+/* Create a dataset of the given shape; rows_per_chunk of the first dimension make a chunk (cut to a
+ * sensible size in bytes when 0).  type is I32, I64, F32 or F64.  Missing groups are created. */
+int h5_array_create(const struct h5_file *f, const char *object, enum h5_type type, int rank,
+                    const gidx *shape, struct h5_array *a);
+int h5_array_close(struct h5_array *a);
+
+/* Read or write entries first .. first + count - 1 of the first dimension, whole rows; memory has the
+ * array's type (16-bit floats: raw uint16 in native order).  Floats of 32 and 64 bits and integers
+ * are converted to `as` on reading. */
+int h5_array_read(const struct h5_array *a, gidx first, gidx count, enum h5_type as, void *out);
+int h5_array_write(const struct h5_array *a, gidx first, gidx count, const void *in);
+
+/* Attributes of an object ("/" or a path; the group is created when missing). */
+int h5_attribute_text(const struct h5_file *f, const char *object, const char *name, const char *v);
+int h5_attribute_long(const struct h5_file *f, const char *object, const char *name, gidx v);
+int h5_attribute_longs(const struct h5_file *f, const char *object, const char *name, int n,
+                       const gidx *v);
+int h5_attribute_real(const struct h5_file *f, const char *object, const char *name, real v);
+int h5_read_text(const struct h5_file *f, const char *object, const char *name, char *out,
+                 int room);
+int h5_read_long(const struct h5_file *f, const char *object, const char *name, gidx *out);
+int h5_read_longs(const struct h5_file *f, const char *object, const char *name, int n, gidx *out);
+int h5_read_real(const struct h5_file *f, const char *object, const char *name, real *out);
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The metrics table: names and formulas exist here once, for the file and for the report. */
+#include "model/results.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#define AT(member) offsetof(struct metrics, member)
+
+const struct metric_row metric_rows[] = {
+    {"explained_variance",
+     "1 - RSS / TSS; RSS = sum of e^2, e = x - sum_j c_j d_j; TSS about the column means", 0, 1,
+     AT(explained_variance)},
+    {"fvu", "RSS / TSS, the fraction of variance unexplained", 0, 1, AT(fvu)},
+    {"mean_squared_error", "RSS / (N P)", 0, 1, AT(mean_squared_error)},
+    {"mean_cosine", "mean over rows of <x, y> / (|x| |y|), y = sum_j c_j d_j; 0 where either is 0",
+     0, 1, AT(mean_cosine)},
+    {"l0", "mean over rows of the number of support atoms whose code is not 0", 0, 1, AT(l0)},
+    {"dead_atoms", "atoms that are in no row's support", 1, 0, AT(dead_atoms)},
+    {"density_above_1pct", "share of atoms that are in the support of more than 1 % of the rows", 0,
+     0, AT(density_above_1pct)},
+    {"density_above_10pct", "share of atoms that are in the support of more than 10 % of the rows",
+     0, 0, AT(density_above_10pct)},
+    {"max_decoder_cosine",
+     "largest |<d_a, d_b>| of two atoms, f32 chain (frames: largest norm of a vector's projection "
+     "on "
+     "another frame)",
+     0, 0, AT(max_decoder_cosine)},
+};
+const int metric_count = (int)(sizeof metric_rows / sizeof metric_rows[0]);
+
+const char density_formula[] = "number of rows in whose support the atom is";
+const char density_histogram_formula[] =
+    "atoms by density: never; then the decades up to and including 1e-9, 1e-8, .. 1e-1 and 1";
+
+real canonical_nan(void)
+{
+  const uint64_t bits = 0x7ff8000000000000u;
+  real nan;
+  memcpy(&nan, &bits, sizeof nan);
+  return nan;
+}
+
+/* Bin 0: never; bin b = 1 .. 10: density at most 10^(b - 10) and above the bin before. */
+static int density_bin(gidx count, gidx n)
+{
+  if (count == 0) return 0;
+  int bin = DENSITY_BINS - 1;
+  for (real scaled = 10.0 * (real)count; scaled <= (real)n && bin > 1; scaled *= 10) bin--;
+  return bin;
+}
+
+void metrics_density(struct metrics *m, const gidx *density, gidx n, idx k)
+{
+  gidx above_1 = 0, above_10 = 0;
+  m->n = n;
+  m->k = k;
+  m->density = density;
+  m->dead_atoms = 0;
+  memset(m->density_histogram, 0, sizeof m->density_histogram);
+  for (idx a = 0; a < k; a++) {
+    m->dead_atoms += density[a] == 0;
+    above_1 += density[a] > n / 100;
+    above_10 += density[a] > n / 10;
+    m->density_histogram[density_bin(density[a], n)]++;
+  }
+  m->density_above_1pct = k ? (real)above_1 / k : canonical_nan();
+  m->density_above_10pct = k ? (real)above_10 / k : canonical_nan();
+}
+
+void metrics_fit(struct metrics *m, real rss, real tss, real cosines, gidx nonzero)
+{
+  real nan = canonical_nan();
+  m->fvu = tss > 0 ? rss / tss : nan;
+  m->explained_variance = tss > 0 ? 1 - rss / tss : nan;
+  m->mean_squared_error = m->n ? rss / ((real)m->n * m->p) : nan;
+  m->mean_cosine = m->n ? cosines / (real)m->n : nan;
+  m->l0 = m->n ? (real)nonzero / (real)m->n : nan;
+}
