@@ -10,7 +10,7 @@
 
 #include "base/types.h"
 
-enum h5_type { H5T_I32, H5T_I64, H5T_F32, H5T_F64, H5T_F16, H5T_BF16, H5T_OTHER };
+enum h5_type { TYPE_I32, TYPE_I64, TYPE_F32, TYPE_F64, TYPE_F16, TYPE_BF16, TYPE_OTHER };
 
 struct h5_file {
   int64_t id;       /* 0: not open */
