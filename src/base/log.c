@@ -58,6 +58,18 @@ static void line_out(int to_terminal, const char *text)
   }
 }
 
+int log_verbose(void)
+{
+  return level >= LOG_VERBOSE;
+}
+
+void log_failure(const char *message)
+{
+  char text[2200];
+  snprintf(text, sizeof text, "failed: %s", message);
+  line_out(0, text);
+}
+
 static void line_format(int to_terminal, const char *prefix, const char *format, va_list args)
 {
   char text[1024];

@@ -15,6 +15,10 @@ void log_setup(int level, int rank);
 /* Also write to the file at path, from rank 0.  ERR_CREATE when it cannot be opened. */
 int log_open(const char *path);
 void log_close(void);
+int log_verbose(void);
+
+/* Keep the message of a failed run in the file; the caller has told the user. */
+void log_failure(const char *message);
 
 void log_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_debug(const char *format, ...) __attribute__((format(printf, 1, 2)));

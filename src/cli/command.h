@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Commands: one table row each, and what they share.
+ *
+ * Floor: cli.  Commands join stages (which know no files) with the io floor. */
+#ifndef CLI_COMMAND_H
+#define CLI_COMMAND_H
+
+#include "base/options.h"
+#include "base/types.h"
+#include "comm/comm.h"
+#include "io/outputs.h"
+
+enum { ARGUMENTS_MOST = 2 };
+
+struct run; /* below */
+
+struct command {
+  const char *name, *summary;
+  const struct option_set *options;
+  size_t options_bytes; /* of the command's options struct */
+  int parallel;         /* uses MPI */
+  int (*run)(struct run *run, const void *options, const char **arguments);
+};
+
+/* What main hands to a command. */
+struct run {
+  const struct command *command;
+  const void *options;
+  int argc;
+  char **argv;
+  struct comm comm; /* size 1 and not open for commands that are not parallel */
+  char started[32]; /* UTC, ISO 8601 */
+};
+
+/* Options that several commands share: a struct and its table each. */
+struct general_options {
+  int quiet, verbose;
+};
+struct job_options { /* parallel commands */
+  struct general_options general;
+  real deadline;
+};
+struct output_options {
+  const char *output;
+  int force;
+};
+struct compute_options {
+  idx tile, block, threads;
+  const char *cpu_variant;
+};
+extern const struct option_row general_rows[], job_rows[], output_rows[], compute_rows[];
+enum { GENERAL_ROWS = 2, JOB_ROWS = 3, OUTPUT_ROWS = 2, COMPUTE_ROWS = 4 };
+
+/* Threads for this rank: the option, or with 0 its share of the cores it may use. */
+int threads_choose(const struct comm *c, idx option);
+
+/* Begin a result: refuse or accept the place (rank 0 decides, all agree), open run.log, write used.in.
+ * Collective. */
+int run_begin(struct run *run, const struct output_options *output, const char *name,
+              struct output_place *place);
+
+/* The facts of /run: version, revision, command, options, host, ranks, threads, device, start and end.
+ * Returns how many were filled; texts live until the next call. */
+enum { FACTS_MOST = 64 };
+int run_facts(const struct run *run, const char *device, int threads, struct run_fact *facts);
+
+extern const struct command command_bench, command_diff, command_encode, command_inspect,
+    command_route, command_seed, command_synth, command_verify;
+
+#endif

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Option tables that commands share, the place of results, and provenance. */
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/status.h"
+#include "cli/command.h"
+#include "cli/revision.h"
+#include "config.h"
+
+const struct option_row general_rows[GENERAL_ROWS] = {
+    {"quiet", OPTION_FLAG, offsetof(struct general_options, quiet), "no", 0, 1, NULL, NULL,
+     "warnings and errors only"},
+    {"verbose", OPTION_FLAG, offsetof(struct general_options, verbose), "no", 0, 1, NULL, NULL,
+     "details too, and where an error came from"},
+};
+
+const struct option_row job_rows[JOB_ROWS] = {
+    {"quiet", OPTION_FLAG, offsetof(struct general_options, quiet), "no", 0, 1, NULL, NULL,
+     "warnings and errors only"},
+    {"verbose", OPTION_FLAG, offsetof(struct general_options, verbose), "no", 0, 1, NULL, NULL,
+     "details too, and where an error came from"},
+    {"deadline", OPTION_REAL, offsetof(struct job_options, deadline), "300", 0.1, 1e6, NULL,
+     "SECONDS",
+     "give up (exit 76) when a rank shows no sign of life for so long, or (exit 74) when a read or "
+     "a "
+     "write takes longer"},
+};
+
+const struct option_row output_rows[OUTPUT_ROWS] = {
+    {"output", OPTION_TEXT, offsetof(struct output_options, output), NULL, 0, 0, NULL, "PLACE",
+     "a folder for the results (created), or one file when it ends in .h5"},
+    {"force", OPTION_FLAG, offsetof(struct output_options, force), "no", 0, 1, NULL, NULL,
+     "replace results that are there"},
+};
+
+const struct option_row compute_rows[COMPUTE_ROWS] = {
+    {"tile", OPTION_INT, offsetof(struct compute_options, tile), "1024", 1, 1 << 24, NULL, "ATOMS",
+     "atoms in a tile; tiles go round-robin to ranks"},
+    {"block", OPTION_INT, offsetof(struct compute_options, block), "0", 0, 1 << 20, NULL, "ROWS",
+     "rows handled at a time; 0: as many as pay, up to 8192"},
+    {"threads", OPTION_INT, offsetof(struct compute_options, threads), "0", 0, 4096, NULL, "COUNT",
+     "threads in a rank; 0: the rank's share of the cores"},
+    {"cpu-variant", OPTION_CHOICE, offsetof(struct compute_options, cpu_variant), "auto", 0, 0,
+     "auto|baseline|avx2|avx512", NULL, "instruction set of the routing loops"},
+};
+
+int threads_choose(const struct comm *c, idx option)
+{
+  if (option > 0) return option;
+  cpu_set_t cores;
+  long online = sysconf(_SC_NPROCESSORS_ONLN);
+  if (sched_getaffinity(0, sizeof cores, &cores)) return 1;
+  int mine = CPU_COUNT(&cores);
+  if (mine == online) mine /= c->local_size; /* not bound: the ranks of the node share */
+  return mine > 1 ? mine : 1;
+}
+
+static int used_write(const struct run *run, const char *path)
+{
+  FILE *file = fopen(path, "w");
+  CHECK(file, ERR_CREATE, "cannot create '%s'", path);
+  options_write(run->command->options, run->options, file);
+  CHECK(fclose(file) == 0, ERR_IO, "cannot write '%s'", path);
+  return OK;
+}
+
+static int place_open(struct run *run, const struct output_options *output, const char *name,
+                      struct output_place *place)
+{
+  CHECK(output->output, ERR_USAGE, "'--output' is missing: a folder, or a file that ends in .h5");
+  if (run->comm.rank != 0) return OK;
+  TRY(output_place(place, output->output, name, output->force));
+  TRY(log_open(place->log));
+  return used_write(run, place->used);
+}
+
+int run_begin(struct run *run, const struct output_options *output, const char *name,
+              struct output_place *place)
+{
+  TRY(comm_agree(&run->comm, place_open(run, output, name, place)));
+  return OK;
+}
+
+static void words_join(const struct run *run, char *text, size_t room)
+{
+  size_t used = (size_t)snprintf(text, room, "sagitta");
+  for (int i = 0; i < run->argc && used < room; i++)
+    used += (size_t)snprintf(text + used, room - used, " %s", run->argv[i]);
+}
+
+static void options_join(const struct run *run, char *text, size_t room)
+{
+  FILE *memory = fmemopen(text, room, "w");
+  text[0] = '\0';
+  if (!memory) return;
+  options_write(run->command->options, run->options, memory);
+  fclose(memory);
+  text[room - 1] = '\0';
+}
+
+int run_facts(const struct run *run, const char *device, int threads, struct run_fact *facts)
+{
+  static char words[8192], options[8192], host[256], ended[32];
+  words_join(run, words, sizeof words);
+  options_join(run, options, sizeof options);
+  gethostname(host, sizeof host - 1);
+  time_t now = time(NULL);
+  strftime(ended, sizeof ended, "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
+  const struct run_fact all[] = {
+      {"version", PACKAGE_VERSION, 0},
+      {"revision", REVISION, 0},
+      {"command", words, 0},
+      {"options", options, 0},
+      {"host", host, 0},
+      {"ranks", NULL, run->comm.size},
+      {"threads", NULL, threads},
+      {"device", device, 0},
+      {"started", run->started, 0},
+      {"ended", ended, 0},
+  };
+  memcpy(facts, all, sizeof all);
+  return LENGTH(all);
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * sagitta: the table of commands, and the only place that prints an error and ends the job. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/status.h"
+#include "cli/command.h"
+#include "config.h"
+
+static const struct command *const commands[] = {
+    &command_encode,  &command_route,  &command_seed, &command_synth,
+    &command_inspect, &command_verify, &command_diff, &command_bench,
+};
+
+static void usage_print(FILE *out)
+{
+  fprintf(out,
+          "Usage: sagitta COMMAND [ARGUMENTS] [--OPTIONS]\n"
+          "       mpirun -n 4 sagitta encode DECK\n\n"
+          "Describe activation rows as sparse sums of dictionary atoms: exactly, on any number\n"
+          "of ranks, with the same bits.\n\nCommands:\n");
+  for (int i = 0; i < LENGTH(commands); i++)
+    fprintf(out, "  %-8s  %s\n", commands[i]->name, commands[i]->summary);
+  fprintf(out, "\n`sagitta COMMAND --help` explains a command.  A first session:\n\n"
+               "  mpirun -n 2 sagitta seed --rows acts.h5 --atoms 1024 --center --output dict/\n"
+               "  mpirun -n 2 sagitta encode --rows acts.h5 --dictionary dict/dictionary.h5 \\\n"
+               "      --top-s 16 --rounds 4 --output run/\n"
+               "  sagitta inspect run/supports.h5\n");
+}
+
+/* Keys of one command, for shell completion: sagitta --list-options COMMAND. */
+static int list_print(int argc, char **argv)
+{
+  for (int i = 0; i < LENGTH(commands); i++) {
+    if (argc < 3)
+      printf("%s\n", commands[i]->name);
+    else if (strcmp(commands[i]->name, argv[2]) == 0)
+      options_list(commands[i]->options, stdout);
+  }
+  return OK;
+}
+
+static const struct command *command_find(const char *name)
+{
+  for (int i = 0; i < LENGTH(commands); i++)
+    if (strcmp(commands[i]->name, name) == 0) return commands[i];
+  return NULL;
+}
+
+/* End a failed job.  A failure that every rank knows is told by rank 0, any other by its own rank;
+ * _exit, because HDF5 may not survive its exit handler after a failed write. */
+static int job_fail(struct run *run, int status)
+{
+  if (status == ERR_DIFFER && !*status_message()) return status;
+  int speaks = !run->comm.agreed || run->comm.rank == 0;
+  result_discard();
+  if (speaks) {
+    if (run->comm.size > 1 && !run->comm.agreed) fprintf(stderr, "rank %d: ", run->comm.rank);
+    fprintf(stderr, "sagitta %s: %s\n", run->command->name, status_message());
+    if (log_verbose()) fputs(status_trace(), stderr);
+  }
+  log_failure(status_message());
+  fflush(NULL);
+  if (run->comm.size == 1) _exit(status);
+  if (!speaks) sleep(20);
+  comm_abort(&run->comm, status);
+  return status;
+}
+
+static int command_run(struct run *run, void *options)
+{
+  const char *arguments[ARGUMENTS_MOST + 1] = {NULL};
+  int status = options_parse(run->command->options, run->argc, run->argv, options, arguments);
+  run->options = options;
+  const struct general_options *general = options;
+  int level = general->quiet ? LOG_QUIET : general->verbose ? LOG_VERBOSE : LOG_NORMAL;
+  log_setup(level, 0);
+  if (run->command->parallel) {
+    TRY(comm_open(&run->comm));
+    log_setup(level, run->comm.rank);
+  }
+  TRY(comm_agree(&run->comm, status));
+  if (run->command->parallel)
+    TRY(comm_watch(&run->comm, ((const struct job_options *)options)->deadline));
+  TRY(run->command->run(run, options, arguments));
+  return comm_close(&run->comm);
+}
+
+int main(int argc, char **argv)
+{
+  struct run run = {.argc = argc - 1, .argv = argv + 1, .comm = {.size = 1, .local_size = 1}};
+  time_t now = time(NULL);
+  strftime(run.started, sizeof run.started, "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
+  log_setup(LOG_NORMAL, 0);
+  const char *name = argc > 1 ? argv[1] : "";
+  if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help")) {
+    usage_print(stdout);
+    return OK;
+  }
+  if (!strcmp(name, "--version")) {
+    printf("sagitta %s\n", PACKAGE_VERSION);
+    return OK;
+  }
+  if (!strcmp(name, "--list-options")) return list_print(argc, argv);
+  run.command = command_find(name);
+  if (!run.command) {
+    if (*name) fprintf(stderr, "sagitta: unknown command '%s'\n", name);
+    usage_print(stderr);
+    return ERR_USAGE;
+  }
+  void *options = calloc(1, run.command->options_bytes);
+  if (!options) return ERR_MEMORY;
+  int status = command_run(&run, options);
+  if (status) return job_fail(&run, status);
+  log_close();
+  free(options);
+  return OK;
+}
