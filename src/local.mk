@@ -18,3 +18,7 @@ libsagitta_a_SOURCES += \
   %D%/model/dictionary.h %D%/model/dictionary.c \
   %D%/model/route.h %D%/model/route.c \
   %D%/model/codes.h %D%/model/codes.c
+
+# device: what a worker computes with, one set of hot loops per instruction set
+libsagitta_a_SOURCES += \
+  %D%/device/device.h %D%/device/device.c
