@@ -10,15 +10,39 @@ libsagitta_a_SOURCES += \
   %D%/base/fingerprint.h %D%/base/fingerprint.c \
   %D%/base/half.h %D%/base/half.c \
   %D%/base/worker.h %D%/base/worker.c \
-  %D%/base/phase.h %D%/base/phase.c
+  %D%/base/phase.h %D%/base/phase.c \
+  %D%/base/options.h %D%/base/options.c \
+  %D%/base/options_deck.h %D%/base/options_deck.c
 
 # model: arrays, and the reference form of every formula
 libsagitta_a_SOURCES += \
   %D%/model/rows.h %D%/model/rows.c \
   %D%/model/dictionary.h %D%/model/dictionary.c \
   %D%/model/route.h %D%/model/route.c \
-  %D%/model/codes.h %D%/model/codes.c
+  %D%/model/codes.h %D%/model/codes.c \
+  %D%/model/results.h %D%/model/results.c
 
 # device: what a worker computes with, one set of hot loops per instruction set
 libsagitta_a_SOURCES += \
   %D%/device/device.h %D%/device/device.c
+
+# comm: what ranks say to each other
+libsagitta_a_SOURCES += \
+  %D%/comm/comm.h %D%/comm/mpi.c
+
+# stage: structs in, structs out, collective
+libsagitta_a_SOURCES += \
+  %D%/stage/tiles.h %D%/stage/tiles.c \
+  %D%/stage/statistics.h %D%/stage/statistics.c \
+  %D%/stage/encode.h %D%/stage/encode.c
+
+# cli: one file a command
+bin_PROGRAMS += sagitta
+sagitta_SOURCES = \
+  %D%/cli/main.c \
+  %D%/cli/command.h %D%/cli/common.c \
+  %D%/cli/report.h %D%/cli/report.c \
+  %D%/cli/cmd_encode.c \
+  %D%/cli/cmd_files.c \
+  %D%/cli/cmd_bench.c \
+  %D%/cli/bench_peer.h %D%/cli/bench_peer.c

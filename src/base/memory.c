@@ -40,6 +40,19 @@ void arena_free(struct arena *arena)
   arena->bytes = 0;
 }
 
+int array_reserve(void *pointer, gidx *room, gidx count, size_t size)
+{
+  if (count <= *room) return OK;
+  void *old;
+  memcpy(&old, pointer, sizeof old);
+  free(old);
+  void *grown = malloc((size_t)count * size);
+  *room = grown ? count : 0;
+  memcpy(pointer, &grown, sizeof grown);
+  CHECK(grown, ERR_MEMORY, "cannot allocate %lld items of %zu bytes", (long long)count, size);
+  return OK;
+}
+
 gidx memory_peak(void)
 {
   struct rusage usage;

@@ -22,6 +22,10 @@ int arena_take(struct arena *arena, void *pointer, gidx count, size_t size);
 /* Free everything taken; safe on a zeroed arena. */
 void arena_free(struct arena *arena);
 
+/* One array that grows: *(T **)pointer has at least count items afterwards, old content not kept.
+ * Freed by free(). */
+int array_reserve(void *pointer, gidx *room, gidx count, size_t size);
+
 /* Largest resident size of this process so far, in bytes. */
 gidx memory_peak(void);
 

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * sagitta bench route: the exact route and the codes beside their limit (a mul+add loop without
+ * memory) and their peer (OpenBLAS sgemm), all in turn in one run, medians. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/order.h"
+#include "base/status.h"
+#include "cli/bench_peer.h"
+#include "cli/command.h"
+#include "device/device.h"
+#include "io/inputs.h"
+#include "model/dictionary.h"
+
+struct bench_options {
+  struct general_options general;
+  const char *rows, *cpu_variant;
+  idx n_rows, atoms, columns, top_s, repeats, threads;
+};
+#define AT(member) offsetof(struct bench_options, member)
+
+static const struct option_row bench_rows[] = {
+    {"n-rows", OPTION_INT, AT(n_rows), "1920", 1, 1 << 20, NULL, "ROWS", "rows to route"},
+    {"atoms", OPTION_INT, AT(atoms), "32768", 2, 1 << 24, NULL, "ATOMS", "atoms"},
+    {"columns", OPTION_INT, AT(columns), "768", 1, 1 << 16, NULL, "COLUMNS", "columns"},
+    {"top-s", OPTION_INT, AT(top_s), "32", 1, TOP_S_MOST, NULL, "ATOMS", "atoms a row"},
+    {"rows", OPTION_TEXT, AT(rows), NULL, 0, 0, NULL, "FILE[:/PATH]",
+     "route these rows too, over atoms made from them; gives the columns"},
+    {"repeats", OPTION_INT, AT(repeats), "5", 1, 1000, NULL, "COUNT", "runs to take the median of"},
+    {"threads", OPTION_INT, AT(threads), "1", 1, 4096, NULL, "COUNT", "threads"},
+    {"cpu-variant", OPTION_CHOICE, AT(cpu_variant), "auto", 0, 0, "auto|baseline|avx2|avx512", NULL,
+     "instruction set"},
+};
+
+static const struct option_table tables[] = {
+    {"Shape", bench_rows, LENGTH(bench_rows), 0},
+    {"General", general_rows, GENERAL_ROWS, AT(general)},
+};
+
+static const struct option_set bench_set = {
+    .command = "sagitta bench",
+    .arguments = "route",
+    .doc =
+        "Measure routing and codes beside their limit and their peer."
+        "\v"
+        "GMAC/s counts one multiply and one add of every row, atom and column.  `peak` is a loop "
+        "of multiplies and adds on registers; an exact score cannot be faster.  `worst order` "
+        "has equal rows and atoms that ascend by score, so that every atom enters the list.\n\n"
+        "  sagitta bench route --columns 384 --atoms 32768 --top-s 32",
+    .tables = tables,
+    .count = LENGTH(tables),
+    .least_arguments = 1,
+    .most_arguments = 1,
+};
+
+enum bench_case { CASE_PEAK, CASE_SGEMM, CASE_RANDOM, CASE_ROWS, CASE_WORST, CASE_CODES, CASES };
+static const char *const case_names[CASES] = {"peak",       "sgemm",       "random data",
+                                              "given rows", "worst order", "codes"};
+enum { REPEATS_MOST = 1000 };
+
+struct problem {
+  float *rows, *atoms; /* [n][p], [k][p] */
+  struct device device;
+};
+
+struct bench {
+  const struct bench_options *o;
+  idx p;
+  struct problem problems[CASES];
+  struct entry *lists; /* [n][s] */
+  float *product;      /* [n][k] of sgemm, a block of rows */
+  idx *slot;
+  float *codes;
+  struct arena arena;
+  double seconds[CASES][REPEATS_MOST], work[CASES];
+};
+
+static void random_fill(float *x, gidx count, uint64_t stream)
+{
+  for (gidx i = 0; i < count; i++) x[i] = (float)random_normal(1, stream, (uint64_t)i);
+}
+
+static int problem_open(struct bench *b, struct problem *q)
+{
+  const struct bench_options *o = b->o;
+  struct device_options options = {b->p, 1, o->atoms, o->threads, o->cpu_variant};
+  TRY(device_open(&q->device, &options));
+  atoms_normalize(q->atoms, o->atoms, 1, b->p);
+  return device_put_tile(&q->device, q->atoms, o->atoms, 0);
+}
+
+static int problem_take(struct bench *b, struct problem *q)
+{
+  TRY(arena_take(&b->arena, &q->rows, (gidx)b->o->n_rows * b->p, sizeof *q->rows));
+  return arena_take(&b->arena, &q->atoms, (gidx)b->o->atoms * b->p, sizeof *q->atoms);
+}
+
+static int random_open(struct bench *b, struct problem *q)
+{
+  TRY(problem_take(b, q));
+  random_fill(q->rows, (gidx)b->o->n_rows * b->p, 1);
+  random_fill(q->atoms, (gidx)b->o->atoms * b->p, 2);
+  return problem_open(b, q);
+}
+
+struct ranked {
+  float score;
+  idx atom;
+};
+
+static int ranked_compare(const void *a, const void *b)
+{
+  float x = ((const struct ranked *)a)->score, y = ((const struct ranked *)b)->score;
+  return (x > y) - (x < y);
+}
+
+/* Equal rows, atoms in ascending order of |score|. */
+static int worst_open(struct bench *b, struct problem *q)
+{
+  const float *from = b->problems[CASE_RANDOM].atoms;
+  size_t bytes = (size_t)b->p * sizeof *q->rows;
+  struct ranked *order = NULL;
+  TRY(problem_take(b, q));
+  TRY(arena_take(&b->arena, &order, b->o->atoms, sizeof *order));
+  for (idx i = 0; i < b->o->n_rows; i++)
+    memcpy(q->rows + (gidx)i * b->p, b->problems[CASE_RANDOM].rows, bytes);
+  for (idx a = 0; a < b->o->atoms; a++)
+    order[a] = (struct ranked){fabsf(route_score(q->rows, from + (gidx)a * b->p, b->p)), a};
+  qsort(order, (size_t)b->o->atoms, sizeof *order, ranked_compare);
+  for (idx a = 0; a < b->o->atoms; a++)
+    memcpy(q->atoms + (gidx)a * b->p, from + (gidx)order[a].atom * b->p, bytes);
+  return problem_open(b, q);
+}
+
+/* The given rows, and atoms that are rows; once all rows are used, sums of two rows. */
+static int given_open(struct bench *b, struct problem *q, const struct row_source *source)
+{
+  const struct bench_options *o = b->o;
+  idx have = source->n < (gidx)o->atoms ? (idx)source->n : o->atoms;
+  CHECK(source->n >= o->n_rows, ERR_INPUT, "'%s' has %lld rows, %d are wanted: see --n-rows",
+        source->name, (long long)source->n, o->n_rows);
+  TRY(problem_take(b, q));
+  TRY(source->read(source->self, 0, o->n_rows, q->rows));
+  TRY(source->read(source->self, source->n - have, have, q->atoms));
+  for (idx a = have; a < o->atoms; a++)
+    for (idx c = 0; c < b->p; c++)
+      q->atoms[(gidx)a * b->p + c] =
+          q->atoms[(gidx)(a % have) * b->p + c] +
+          q->atoms[(gidx)(mix64((uint64_t)a) % (uint64_t)have) * b->p + c];
+  return problem_open(b, q);
+}
+
+static int route_time(struct bench *b, enum bench_case which, double *seconds)
+{
+  struct problem *q = &b->problems[which];
+  struct route_job job = {
+      .rows = q->rows, .n = b->o->n_rows, .take = b->o->top_s, .lists = b->lists};
+  double begun = log_seconds();
+  TRY(device_route(&q->device, &job));
+  *seconds = log_seconds() - begun;
+  return OK;
+}
+
+/* Codes of the supports that the last route on random data gave. */
+static int codes_time(struct bench *b, double *seconds)
+{
+  const struct bench_options *o = b->o;
+  struct problem *q = &b->problems[CASE_RANDOM];
+  for (gidx i = 0; i < (gidx)o->n_rows * o->top_s; i++) b->slot[i] = b->lists[i].atom;
+  struct codes_job job = {.n = o->n_rows,
+                          .m_new = o->top_s,
+                          .m_most = o->top_s,
+                          .rows = q->rows,
+                          .atoms = q->atoms,
+                          .slot = b->slot,
+                          .codes = b->codes};
+  double begun = log_seconds();
+  TRY(device_codes(&q->device, &job));
+  *seconds = log_seconds() - begun;
+  return OK;
+}
+
+static int repeat_run(struct bench *b, int repeat)
+{
+  const struct bench_options *o = b->o;
+  struct problem *random = &b->problems[CASE_RANDOM];
+  double peak = device_peak(&random->device, 0.2);
+  b->seconds[CASE_PEAK][repeat] = b->work[CASE_PEAK] / peak / o->threads;
+  b->seconds[CASE_SGEMM][repeat] =
+      peer_sgemm(random->rows, random->atoms, o->n_rows, o->atoms, b->p, b->product, o->threads);
+  TRY(route_time(b, CASE_WORST, &b->seconds[CASE_WORST][repeat]));
+  if (b->problems[CASE_ROWS].rows) TRY(route_time(b, CASE_ROWS, &b->seconds[CASE_ROWS][repeat]));
+  TRY(route_time(b, CASE_RANDOM, &b->seconds[CASE_RANDOM][repeat]));
+  return codes_time(b, &b->seconds[CASE_CODES][repeat]);
+}
+
+static int double_compare(const void *a, const void *b)
+{
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+static double median(double *values, int count)
+{
+  qsort(values, (size_t)count, sizeof *values, double_compare);
+  return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+}
+
+static void table_print(struct bench *b)
+{
+  int repeats = b->o->repeats;
+  double ratio[REPEATS_MOST], route = 0;
+  printf("N=%d K=%d P=%d s=%d threads=%d variant=%s, medians of %d runs\n", b->o->n_rows,
+         b->o->atoms, b->p, b->o->top_s, b->o->threads, b->problems[CASE_RANDOM].device.variant,
+         repeats);
+  printf("%-12s %10s %10s %10s %12s\n", "", "seconds", "GMAC/s", "of peak", "of routing");
+  for (int which = 0; which < CASES; which++) {
+    if (b->seconds[which][0] <= 0) continue;
+    for (int r = 0; r < repeats; r++)
+      ratio[r] =
+          b->work[which] / b->seconds[which][r] / (b->work[CASE_PEAK] / b->seconds[CASE_PEAK][r]);
+    double of_peak = median(ratio, repeats);
+    for (int r = 0; r < repeats; r++) ratio[r] = b->seconds[which][r];
+    double seconds = median(ratio, repeats);
+    if (which == CASE_RANDOM) route = seconds;
+    printf("%-12s %10.4f %10.2f %9.1f%%", case_names[which], seconds,
+           1e-9 * b->work[which] / seconds, 100 * of_peak);
+    if (which == CASE_CODES) printf(" %11.1f%%", 100 * seconds / route);
+    printf("\n");
+  }
+}
+
+static int bench_open(struct bench *b, struct rows_file *rows)
+{
+  const struct bench_options *o = b->o;
+  if (o->rows) TRY(rows_open(rows, o->rows));
+  b->p = o->rows ? rows->source.p : o->columns;
+  double macs = (double)o->n_rows * o->atoms * b->p;
+  for (int which = 0; which < CASES; which++) b->work[which] = macs;
+  b->work[CASE_CODES] = (double)o->n_rows * b->p * o->top_s * (o->top_s + 1) / 2;
+  gidx entries = (gidx)o->n_rows * o->top_s;
+  TRY(device_check_fma());
+  TRY(arena_take(&b->arena, &b->lists, entries, sizeof *b->lists));
+  TRY(arena_take(&b->arena, &b->slot, entries, sizeof *b->slot));
+  TRY(arena_take(&b->arena, &b->codes, entries, sizeof *b->codes));
+  TRY(arena_take(&b->arena, &b->product, (gidx)PEER_ROWS * o->atoms, sizeof *b->product));
+  TRY(random_open(b, &b->problems[CASE_RANDOM]));
+  TRY(worst_open(b, &b->problems[CASE_WORST]));
+  return o->rows ? given_open(b, &b->problems[CASE_ROWS], &rows->source) : OK;
+}
+
+static int bench_command(struct run *run, const void *options, const char **arguments)
+{
+  (void)run;
+  CHECK(strcmp(arguments[0], "route") == 0, ERR_USAGE, "unknown benchmark '%s': there is 'route'",
+        arguments[0]);
+  static struct bench b;
+  struct rows_file rows = {0};
+  b.o = options;
+  TRY(bench_open(&b, &rows));
+  for (int r = 0; r < b.o->repeats; r++) TRY(repeat_run(&b, r));
+  table_print(&b);
+  for (int which = 0; which < CASES; which++) device_close(&b.problems[which].device);
+  if (b.o->rows) rows_close(&rows);
+  arena_free(&b.arena);
+  return OK;
+}
+
+const struct command command_bench = {"bench",    "measure routing and codes beside their limits",
+                                      &bench_set, sizeof(struct bench_options),
+                                      0,          bench_command};

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Fixed columns, so that two logs can be compared line by line. */
+#include "cli/report.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/status.h"
+
+struct spread {
+  double least, mean, most, sum;
+};
+
+static int spread_over_ranks(struct comm *c, double value, double *all, struct spread *s)
+{
+  TRY(comm_collect_real(c, value, all));
+  *s = (struct spread){.least = all[0], .most = all[0]};
+  for (int r = 0; r < c->size; r++) {
+    s->least = fmin(s->least, all[r]);
+    s->most = fmax(s->most, all[r]);
+    s->sum += all[r];
+  }
+  s->mean = s->sum / c->size;
+  return OK;
+}
+
+int report_phases(struct comm *c, const struct phase *phases, int count)
+{
+  double *all = calloc((size_t)c->size, sizeof *all);
+  CHECK(all, ERR_MEMORY, "cannot allocate %d times", c->size);
+  log_info("phase      calls   least s    mean s    most s        rate");
+  for (int i = 0; i < count; i++) {
+    struct spread seconds, work, calls;
+    TRY(spread_over_ranks(c, phases[i].seconds, all, &seconds));
+    TRY(spread_over_ranks(c, phases[i].work, all, &work));
+    TRY(spread_over_ranks(c, (double)phases[i].calls, all, &calls));
+    if (calls.most == 0) continue;
+    if (phases[i].unit && seconds.most > 0 && work.sum > 0)
+      log_info("%-8s %7.0f %9.3f %9.3f %9.3f %9.2f %s/s", phases[i].name, calls.most, seconds.least,
+               seconds.mean, seconds.most, 1e-9 * work.sum / seconds.most, phases[i].unit);
+    else
+      log_info("%-8s %7.0f %9.3f %9.3f %9.3f", phases[i].name, calls.most, seconds.least,
+               seconds.mean, seconds.most);
+  }
+  free(all);
+  return OK;
+}
+
+void report_metrics(const struct metrics *m, int has_codes)
+{
+  for (int i = 0; i < metric_count; i++) {
+    const struct metric_row *row = &metric_rows[i];
+    const char *at = (const char *)m + row->offset;
+    if (row->needs_codes && !has_codes) continue;
+    if (row->is_integer) {
+      gidx value;
+      memcpy(&value, at, sizeof value);
+      log_info("%-22s %lld", row->name, (long long)value);
+    } else {
+      real value;
+      memcpy(&value, at, sizeof value);
+      if (isnan(value))
+        log_info("%-22s not computed", row->name);
+      else
+        log_info("%-22s %.6g", row->name, value);
+    }
+  }
+}

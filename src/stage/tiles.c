@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Fetching: each atom not yet in the table is asked of its owner once; requests and replies are two
+ * exchanges, and replies land in the table directly. */
+#include "stage/tiles.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/status.h"
+#include "model/results.h"
+
+static size_t atom_bytes(const struct tiles *t)
+{
+  return (size_t)t->d * (size_t)t->p * sizeof *t->atoms;
+}
+
+static float *atom_at(const struct tiles *t, float *array, gidx slot)
+{
+  return array + slot * t->d * t->p;
+}
+
+/* Load own tiles one by one; *key is the first atom of the tile in work, for naming the lowest. */
+static int tiles_read(struct tiles *t, const struct atom_source *source, int normalize,
+                      struct device *device, gidx *key)
+{
+  *key = 0;
+  TRY(arena_take(&t->arena, &t->atoms, (gidx)t->held * t->d * t->p, sizeof *t->atoms));
+  for (idx slot = 0; slot < t->held; slot += t->tiling.width) {
+    idx first = tiling_atom(&t->tiling, t->rank, slot);
+    idx count = t->tiling.k - first < t->tiling.width ? t->tiling.k - first : t->tiling.width;
+    float *tile = atom_at(t, t->atoms, slot);
+    *key = first;
+    TRY(source->read(source->self, first, count, tile));
+    if (normalize) atoms_normalize(tile, count, t->d, t->p);
+    TRY(atoms_check(tile, count, t->d, t->p, first, source->name));
+    TRY(device_put_tile(device, tile, count, first));
+  }
+  return OK;
+}
+
+int tiles_load(struct tiles *t, struct comm *c, const struct atom_source *source, idx width,
+               int normalize, struct device *device)
+{
+  *t = (struct tiles){.tiling = {source->k, width, c->size}, .rank = c->rank};
+  t->d = source->d;
+  t->p = source->p;
+  t->held = tiling_held(&t->tiling, c->rank);
+  gidx key;
+  int status = tiles_read(t, source, normalize, device, &key);
+  TRY(comm_agree_at(c, status, key));
+  if (c->size == 1) {
+    t->table = t->atoms;
+    return OK;
+  }
+  status = arena_take(&t->arena, &t->place, t->tiling.k, sizeof *t->place);
+  TRY(comm_agree(c, status));
+  for (idx a = 0; a < t->tiling.k; a++) t->place[a] = -1;
+  return OK;
+}
+
+void tiles_free(struct tiles *t)
+{
+  if (t->table != t->atoms) free(t->table);
+  free(t->fetched);
+  free(t->outgoing);
+  arena_free(&t->arena);
+  *t = (struct tiles){0};
+}
+
+/* Grow the table to hold count atoms, keeping what is there. */
+static int table_grow(struct tiles *t, gidx count)
+{
+  if (count <= t->table_room) return OK;
+  gidx room = count + count / 4;
+  float *table = realloc(t->table, (size_t)room * atom_bytes(t));
+  CHECK(table, ERR_MEMORY, "cannot allocate a table of %lld atoms", (long long)room);
+  t->table = table;
+  idx *fetched = realloc(t->fetched, (size_t)room * sizeof *fetched);
+  CHECK(fetched, ERR_MEMORY, "cannot allocate a table of %lld atoms", (long long)room);
+  t->fetched = fetched;
+  t->table_room = room;
+  return OK;
+}
+
+/* Who owns the atoms that are wanted and not in the table: each is listed once, by owner, and gets
+ * its place.  wanted[most] and counts[size] are written. */
+static int wanted_list(struct tiles *t, const idx *atoms, gidx count, idx *counts)
+{
+  int size = t->tiling.workers;
+  gidx fresh = 0;
+  for (int r = 0; r < size; r++) counts[r] = 0;
+  for (gidx i = 0; i < count; i++)
+    if (t->place[atoms[i]] == -1) {
+      t->place[atoms[i]] = -2;
+      counts[tiling_owner(&t->tiling, atoms[i])]++;
+      fresh++;
+    }
+  TRY(table_grow(t, t->table_used + fresh));
+  idx *next = malloc((size_t)size * sizeof *next);
+  CHECK(next, ERR_MEMORY, "cannot allocate %d offsets", size);
+  next[0] = t->table_used;
+  for (int r = 1; r < size; r++) next[r] = next[r - 1] + counts[r - 1];
+  for (gidx i = 0; i < count; i++)
+    if (t->place[atoms[i]] == -2) {
+      idx at = next[tiling_owner(&t->tiling, atoms[i])]++;
+      t->place[atoms[i]] = at;
+      t->fetched[at] = atoms[i];
+    }
+  free(next);
+  return OK;
+}
+
+/* Ask the owners, copy what others ask of this rank, receive into the table. */
+static int wanted_bring(struct tiles *t, struct comm *c, const idx *counts, idx *asked, idx *ones)
+{
+  for (int r = 0; r < c->size; r++) ones[r] = 1;
+  TRY(comm_exchange(c, counts, ones, asked, ones, sizeof *counts));
+  gidx asked_all = 0;
+  for (int r = 0; r < c->size; r++) asked_all += asked[r];
+  struct arena arena = {0};
+  idx *names = NULL;
+  int status = arena_take(&arena, &names, asked_all, sizeof *names);
+  if (!status) status = array_reserve(&t->outgoing, &t->outgoing_room, asked_all, atom_bytes(t));
+  TRY(comm_agree(c, status));
+  TRY(comm_exchange(c, t->fetched + t->table_used, counts, names, asked, sizeof *names));
+  for (gidx i = 0; i < asked_all; i++)
+    memcpy(atom_at(t, t->outgoing, i), atom_at(t, t->atoms, tiling_slot(&t->tiling, names[i])),
+           atom_bytes(t));
+  arena_free(&arena);
+  return comm_exchange(c, t->outgoing, asked, atom_at(t, t->table, t->table_used), counts,
+                       atom_bytes(t));
+}
+
+int tiles_fetch(struct tiles *t, struct comm *c, const idx *atoms, gidx count, idx *slot)
+{
+  if (c->size == 1) {
+    memcpy(slot, atoms, (size_t)count * sizeof *slot);
+    return OK;
+  }
+  struct arena arena = {0};
+  idx *counts = NULL, *asked = NULL, *ones = NULL;
+  int status = arena_take(&arena, &counts, c->size, sizeof *counts);
+  if (!status) status = arena_take(&arena, &asked, c->size, sizeof *asked);
+  if (!status) status = arena_take(&arena, &ones, c->size, sizeof *ones);
+  if (!status) status = wanted_list(t, atoms, count, counts);
+  TRY(comm_agree(c, status));
+  TRY(wanted_bring(t, c, counts, asked, ones));
+  for (int r = 0; r < c->size; r++) t->table_used += counts[r];
+  for (gidx i = 0; i < count; i++) slot[i] = t->place[atoms[i]];
+  arena_free(&arena);
+  return OK;
+}
+
+void tiles_forget(struct tiles *t)
+{
+  for (idx i = 0; i < t->table_used; i++) t->place[t->fetched[i]] = -1;
+  t->table_used = 0;
+}
+
+/* A slice of one tile of every rank, in atom order: the vectors to route and the atom of each. */
+struct slice {
+  float *vectors; /* [n][p] */
+  idx *atom;      /* [n] */
+  idx *counts;    /* [size] vectors */
+  idx n;
+};
+
+static int slice_gather(const struct tiles *t, struct comm *c, idx tile, idx low, idx high,
+                        struct slice *s)
+{
+  s->n = 0;
+  for (int r = 0; r < c->size; r++) {
+    gidx first = (gidx)(tile + r) * t->tiling.width;
+    gidx left = t->tiling.k - first - low, width = high - low;
+    s->counts[r] = (idx)(left <= 0 ? 0 : left < width ? left : width) * t->d;
+    for (idx v = 0; v < s->counts[r]; v++) s->atom[s->n++] = (idx)(first + low + v / t->d);
+  }
+  idx slot = (idx)((gidx)(tile / c->size) * t->tiling.width + low);
+  const float *mine = s->counts[c->rank] ? atom_at(t, t->atoms, slot) : t->atoms;
+  return comm_gather_all(c, mine, s->counts, (size_t)t->p * sizeof *mine, s->vectors);
+}
+
+/* Route the slice over own tiles, each vector's own atom excluded; raise *most. */
+static int slice_route(const struct tiles *t, struct device *device, const struct slice *s,
+                       struct entry *lists, float *most)
+{
+  struct route_job job = {.rows = s->vectors, .n = s->n, .take = 1, .lists = lists};
+  job.excluded = (struct exclusions){s->atom, 1, 1};
+  TRY(device_route(device, &job));
+  for (idx i = 0; i < s->n; i++) {
+    float score = lists[i].atom < 0 ? 0 : fabsf(entry_score(lists[i], t->d));
+    if (score > *most) *most = score;
+  }
+  return OK;
+}
+
+int tiles_cosine(const struct tiles *t, struct comm *c, struct device *device, idx rows,
+                 real *cosine)
+{
+  *cosine = canonical_nan();
+  if (t->tiling.k < 2) return OK;
+  idx width = t->tiling.width, step = rows / (t->d * c->size);
+  step = step < 1 ? 1 : step > width ? width : step;
+  gidx vectors = (gidx)step * t->d * c->size, tiles = ((gidx)t->tiling.k + width - 1) / width;
+  struct arena arena = {0};
+  struct slice s = {0};
+  struct entry *lists = NULL;
+  real *all = NULL;
+  int status = arena_take(&arena, &s.vectors, vectors * t->p, sizeof *s.vectors);
+  if (!status) status = arena_take(&arena, &s.atom, vectors, sizeof *s.atom);
+  if (!status) status = arena_take(&arena, &s.counts, c->size, sizeof *s.counts);
+  if (!status) status = arena_take(&arena, &lists, vectors, sizeof *lists);
+  if (!status) status = arena_take(&arena, &all, c->size, sizeof *all);
+  TRY(comm_agree(c, status));
+  float most = 0;
+  for (gidx tile = 0; tile < tiles; tile += c->size)
+    for (idx low = 0; low < width; low += step) {
+      idx high = width - low < step ? width : low + step;
+      TRY(slice_gather(t, c, (idx)tile, low, high, &s));
+      if (s.n == 0) break;
+      if (!status) status = slice_route(t, device, &s, lists, &most);
+    }
+  TRY(comm_agree(c, status));
+  TRY(comm_collect_real(c, most, all));
+  *cosine = 0;
+  for (int r = 0; r < c->size; r++) *cosine = all[r] > *cosine ? all[r] : *cosine;
+  arena_free(&arena);
+  return OK;
+}
