@@ -1,7 +1,11 @@
 # One file per behaviour.  To add a test, add its name.
-check_PROGRAMS +=
-TESTS += $(check_PROGRAMS)
-EXTRA_DIST += %D%/tap.h %D%/run.sh
+check_PROGRAMS += \
+  %D%/test_base_order \
+  %D%/test_comm_verbs
+SCRIPT_TESTS = \
+  %D%/test_independent.py
+TESTS += $(check_PROGRAMS) $(SCRIPT_TESTS)
+EXTRA_DIST += %D%/tap.h %D%/tap.py %D%/run.sh $(SCRIPT_TESTS)
 
 AM_TESTS_ENVIRONMENT = MPIEXEC='$(MPIEXEC)' srcdir='$(srcdir)' builddir='$(abs_builddir)'; \
   export MPIEXEC srcdir builddir;

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Test Anything Protocol for Python tests, and how to run the program under test."""
+import os
+import subprocess
+import sys
+
+SAGITTA = os.path.join(os.environ.get("builddir", "."), "sagitta")
+SOURCE = os.environ.get("srcdir", os.path.join(os.path.dirname(__file__), ".."))
+_count = _failed = 0
+
+
+def ok(good, text):
+    global _count, _failed
+    _count += 1
+    _failed += not good
+    print(f"{'' if good else 'not '}ok {_count} - {text}", flush=True)
+    return bool(good)
+
+
+def skip(reason):
+    global _count
+    _count += 1
+    print(f"ok {_count} # SKIP {reason}", flush=True)
+
+
+def skip_all(reason):
+    print(f"1..0 # SKIP {reason}")
+    sys.exit(0)
+
+
+def done_testing():
+    print(f"1..{_count}")
+    sys.exit(1 if _failed else 0)
+
+
+def sagitta(*words, ranks=0, timeout=300):
+    """Run the program, under mpirun when ranks > 0; returns the completed process."""
+    command = [SAGITTA, *map(str, words)]
+    environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+    if ranks:
+        launcher = os.environ.get("MPIEXEC", "mpirun").split()
+        command = [*launcher, "--oversubscribe", "--bind-to", "none", "-n", str(ranks), *command]
+    return subprocess.run(command, capture_output=True, text=True, timeout=timeout, env=environment)

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Claim: each verb of comm/comm.h moves what it says, with uneven and empty shares.
+ * RUN: np=1 2 3 5 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/status.h"
+#include "comm/comm.h"
+#include "tap.h"
+
+enum { N = 11 };
+
+static void test_share(int size)
+{
+  gidx next = 0, first, count;
+  int good = 1;
+  for (gidx n = 0; n < 30; n++) {
+    next = 0;
+    for (int r = 0; r < size; r++) {
+      comm_share(n, size, r, &first, &count);
+      good &= first == next && count >= n / size && count <= n / size + 1;
+      next += count;
+    }
+    good &= next == n;
+  }
+  ok(good, "shares are consecutive, even and complete");
+}
+
+static void counts_fill(const struct comm *c, gidx n, idx *counts)
+{
+  for (int r = 0; r < c->size; r++) {
+    gidx first, count;
+    comm_share(n, c->size, r, &first, &count);
+    counts[r] = (idx)count;
+  }
+}
+
+static void test_gather(struct comm *c, gidx n)
+{
+  idx counts[16], all[N] = {0}, root[N] = {0}, mine[N] = {0}, good = 1;
+  gidx first, count;
+  comm_share(n, c->size, c->rank, &first, &count);
+  for (gidx i = 0; i < count; i++) mine[i] = (idx)(100 + first + i);
+  counts_fill(c, n, counts);
+  int status = comm_gather_all(c, mine, counts, sizeof *mine, all);
+  status |= comm_gather(c, mine, counts, sizeof *mine, c->rank ? NULL : root);
+  for (idx i = 0; i < n; i++) good &= all[i] == 100 + i && (c->rank || root[i] == 100 + i);
+  ok(!status && good, "gather_all and gather of %lld items", (long long)n);
+}
+
+/* Rank r sends (r + q) % 3 items r * 1000 + q * 10 + i to rank q. */
+static void test_exchange(struct comm *c)
+{
+  idx out[64], in[64], send[16], receive[16], n = 0, at = 0, good = 1;
+  for (int q = 0; q < c->size; q++) {
+    send[q] = receive[q] = (c->rank + q) % 3;
+    for (idx i = 0; i < send[q]; i++) out[n++] = c->rank * 1000 + q * 10 + i;
+  }
+  int status = comm_exchange(c, out, send, in, receive, sizeof *out);
+  for (int q = 0; q < c->size; q++)
+    for (idx i = 0; i < receive[q]; i++) good &= in[at++] == q * 1000 + c->rank * 10 + i;
+  ok(!status && good, "exchange");
+}
+
+static void test_sums(struct comm *c)
+{
+  gidx values[3] = {c->rank, 1, (gidx)1 << 62}, all[16];
+  double reals[16];
+  idx word = c->rank ? 0 : 77;
+  int status = comm_sum(c, values, 3);
+  ok(!status && values[0] == c->size * (c->size - 1) / 2 && values[1] == c->size, "sum");
+  status = comm_collect(c, 5 * c->rank, all) | comm_collect_real(c, 0.5 * c->rank, reals);
+  ok(!status && all[c->size - 1] == 5 * (c->size - 1) && reals[c->size - 1] == 0.5 * (c->size - 1),
+     "collect");
+  status = comm_broadcast(c, &word, 1, sizeof word);
+  ok(!status && word == 77, "broadcast");
+}
+
+static void test_agree(struct comm *c)
+{
+  ok(comm_agree(c, OK) == OK && !c->agreed, "all fine");
+  int last = c->rank == c->size - 1;
+  int status = last ? status_fail(ERR_INPUT, __FILE__, __LINE__, "rank %d fails", c->rank) : OK;
+  status = comm_agree(c, status);
+  char want[32];
+  snprintf(want, sizeof want, "rank %d fails", c->size - 1);
+  ok(status == ERR_INPUT && c->agreed && !strcmp(status_message(), want), "one fails, all know");
+  status_clear();
+  status = status_fail(c->rank ? ERR_IO : ERR_MEMORY, __FILE__, __LINE__, "rank %d", c->rank);
+  status = comm_agree_at(c, status, -c->rank);
+  snprintf(want, sizeof want, "rank %d", c->size - 1);
+  ok(status == (c->size > 1 ? ERR_IO : ERR_MEMORY) && !strcmp(status_message(), want),
+     "all fail, the smallest key is told");
+  status_clear();
+}
+
+int main(void)
+{
+  struct comm c;
+  if (comm_open(&c)) return 1;
+  tap_rank = c.rank;
+  int status = comm_watch(&c, 60);
+  test_share(c.size);
+  test_gather(&c, 0);
+  test_gather(&c, 1);
+  test_gather(&c, N);
+  test_exchange(&c);
+  test_sums(&c);
+  test_agree(&c);
+  ok(comm_close(&c) == OK && !status, "close");
+  return done_testing();
+}
