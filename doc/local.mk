@@ -1,1 +1,4 @@
-EXTRA_DIST +=
+# Pages for people, one sentence per line.  Man pages are made by scripts/local.mk.
+dist_doc_DATA += \
+  %D%/design.md \
+  %D%/determinism.md

@@ -1,5 +1,9 @@
-# What surrounds the program: revision, set-up scripts, templates, man pages, completion, formatting.
-EXTRA_DIST += %D%/bootstrap %D%/revision
+# What surrounds the program: revision, set-up scripts, templates, man pages, completion, checks.
+EXTRA_DIST += .clang-format %D%/bootstrap %D%/check %D%/quickstart %D%/revision %D%/setup \
+  input/README.md input/minilm-l3-kjv-8k.h5 output/README.md
+dist_doc_DATA += README.md LICENSE CONTRIBUTING.md
+dist_pkgdata_DATA = %D%/slurm/encode.sbatch input/minilm.in
+dist_bashcomp_DATA = %D%/completion/sagitta
 
 # Which source a program was built from, checked at every build; touched only when it changes.
 BUILT_SOURCES += src/cli/revision.h
@@ -7,7 +11,28 @@ CLEANFILES += src/cli/revision.h
 src/cli/revision.h: FORCE
 	@$(SHELL) $(srcdir)/%D%/revision $(srcdir) $@
 FORCE:
-.PHONY: FORCE
 
 dist-hook:
 	sed -n 's/.*REVISION "\(.*\)"/\1/p' src/cli/revision.h > $(distdir)/.revision
+
+# Man pages come from --help.  An archive carries them for machines without help2man; a checkout on
+# such a machine does without.
+man_pages = doc/man/sagitta.1 doc/man/sagitta-encode.1 doc/man/sagitta-route.1 \
+  doc/man/sagitta-seed.1 doc/man/sagitta-synth.1 doc/man/sagitta-inspect.1 \
+  doc/man/sagitta-verify.1 doc/man/sagitta-diff.1 doc/man/sagitta-bench.1
+EXTRA_DIST += %D%/man_page
+if MAN_PAGES
+dist_man_MANS += $(man_pages)
+CLEANFILES += $(man_pages)
+$(man_pages): sagitta$(EXEEXT)
+	$(AM_V_GEN)HELP2MAN='$(HELP2MAN)' $(SHELL) $(srcdir)/%D%/man_page $(srcdir) $@
+endif
+
+# Floors and form are tests like the others.
+TESTS += %D%/check_floors.sh %D%/check_format.sh
+EXTRA_DIST += %D%/check_floors.sh %D%/check_format.sh
+
+format:
+	cd $(srcdir) && find src kernels tests \( -name '*.[ch]' -o -name '*.cu' \) \
+	  ! -path src/config.h ! -path src/cli/revision.h -exec clang-format -i {} +
+.PHONY: FORCE format

@@ -3,7 +3,8 @@ check_PROGRAMS += \
   %D%/test_base_order \
   %D%/test_comm_verbs
 SCRIPT_TESTS = \
-  %D%/test_independent.py
+  %D%/test_independent.py \
+  %D%/test_slurm.sh
 TESTS += $(check_PROGRAMS) $(SCRIPT_TESTS)
 EXTRA_DIST += %D%/tap.h %D%/tap.py %D%/run.sh $(SCRIPT_TESTS)
 

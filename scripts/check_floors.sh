@@ -1,0 +1,80 @@
+#!/bin/sh
+# Check that includes only go down the floors of doc/design.md, and that each library has one user.
+# Prints TAP; part of `make check`, and can be run by hand.
+cd "${srcdir:-$(dirname "$0")/..}" || exit 99
+count=0
+status=0
+
+report() # CLAIM BREACHES
+{
+  count=$((count + 1))
+  if [ -z "$2" ]; then
+    echo "ok $count - $1"
+  else
+    echo "not ok $count - $1"
+    printf '%s\n' "$2" | sed 's/^/# /'
+    status=1
+  fi
+}
+
+sources=$(find src kernels tests -name '*.[ch]' -o -name '*.cu' 2> /dev/null | LC_ALL=C sort)
+
+# Every include, as: file, floor of the file, header, floor of the header.  Kernel headers are named
+# without a folder; "-" is no floor: a system header, config.h, or a file of the tests.
+# shellcheck disable=SC2086
+includes=$(awk '
+  function floor(path, parts) {
+    split(path, parts, "/")
+    return parts[1] == "src" ? parts[2] : parts[1]
+  }
+  /^[ \t]*#[ \t]*include/ {
+    own = $0 ~ /"/
+    header = $0
+    sub(/^[^"<]*["<]/, "", header)
+    sub(/[">].*/, "", header)
+    to = !own || header == "config.h" ? "-" : header ~ /\// ? floor("src/" header) : "kernels"
+    print FILENAME, floor(FILENAME), header, to
+  }' $sources)
+
+floors() # FLOOR ALLOWED...
+{
+  report "floor $1 includes no floor above it" "$(printf '%s\n' "$includes" |
+    awk -v floor="$1" -v allowed=" $* - " '
+      $2 == floor && !index(allowed, " " $4 " ") { print $1 " includes \"" $3 "\"" }')"
+}
+
+library() # CLAIM HEADERS FILES: the last two are regular expressions
+{
+  report "$1" "$(printf '%s\n' "$includes" |
+    awk -v headers="^($2)\$" -v files="^($3)" '
+      $3 ~ headers && $1 !~ files { print $1 " includes <" $3 ">" }')"
+}
+
+floors base
+floors model base
+floors device kernels model base
+floors comm device base
+floors io comm model base
+floors stage comm device model base
+floors cli stage io comm device model base
+floors kernels
+
+library 'HDF5 has its users in src/io/h5*.c' \
+  'hdf5.*[.]h|H5.*[.]h' 'src/io/h5[a-z0-9_]*[.][ch]$|tests/'
+library 'MPI has one user, src/comm/mpi.c' 'mpi[.]h' 'src/comm/mpi[.]c$|src/cli/main[.]c$|tests/'
+library 'NCCL has one user, src/comm/nccl.c' 'nccl[.]h' 'src/comm/nccl[.]c$'
+library 'CUDA has its users in src/device/cuda*.c' \
+  '(cuda|nvrtc).*[.]h' 'src/device/cuda[a-z_]*[.]c$'
+library 'OpenMP stays on the device floor' 'omp[.]h' 'src/device/'
+library 'BLAS is a peer, for bench and tests' \
+  '(cblas|lapacke).*[.]h' 'src/(cli|stage)/.*bench.*[.]c$|tests/'
+library 'PETSc is for reference tests' 'petsc.*[.]h' 'tests/ref_petsc_[a-z0-9_]*[.]c$'
+
+# shellcheck disable=SC2086
+report 'OpenMP pragmas stay on the device floor' \
+  "$(grep -lE '^[ 	]*#[ 	]*pragma[ 	]+omp' $sources /dev/null | grep -v '^src/device/')"
+report 'every folder of src is a floor' \
+  "$(find src -mindepth 1 -maxdepth 1 -type d ! -name .deps |
+    grep -vE '/(base|model|device|comm|io|stage|cli)$')"
+echo "1..$count"
+exit $status

@@ -1,0 +1,64 @@
+#!/bin/sh
+# Check the form of source files: clang-format, the first lines, the width.
+# Prints TAP; part of `make check`, and can be run by hand.  `make format` mends the most.
+cd "${srcdir:-$(dirname "$0")/..}" || exit 99
+count=0
+status=0
+
+report() # CLAIM BREACHES
+{
+  count=$((count + 1))
+  if [ -z "$2" ]; then
+    echo "ok $count - $1"
+  else
+    echo "not ok $count - $1"
+    printf '%s\n' "$2" | head -n 40 | sed 's/^/# /'
+    status=1
+  fi
+}
+
+# Generated files are not ours to format.
+sources=$(find src kernels tests \( -name '*.[ch]' -o -name '*.cu' \) ! -path src/config.h \
+  ! -path src/cli/revision.h | LC_ALL=C sort)
+programs=$(find scripts tests -type f ! -path '*/autotools/*' ! -path '*/__pycache__/*' \
+  \( -name '*.sh' -o -name '*.py' -o -path 'scripts/*' ! -name '*.*' \) | LC_ALL=C sort)
+
+# shellcheck disable=SC2086
+first=$(awk '
+  FNR == 1 && $0 != "/* SPDX-License-Identifier: BSD-3-Clause" {
+    print FILENAME ":1: not the SPDX line"
+  }
+  FNR == 2 && $0 !~ /^ \* [A-Za-z`].* .* / { print FILENAME ":2: does not say what it is" }
+' $sources)
+report 'source files begin with the licence and what they are' "$first"
+
+# The first line after #! and the licence, if these are there.
+# shellcheck disable=SC2086
+report 'scripts and their tests begin with what they are' "$(awk '
+  FNR == 1 { seen = 0 }
+  seen || /^#!/ || /SPDX/ { next }
+  { seen = 1 }
+  !/^(# |""")[A-Za-z`].* .* / { print FILENAME ":" FNR ": does not say what it is" }
+' $programs)"
+
+# shellcheck disable=SC2086
+report 'lines have at most 100 columns and no tabs' "$(LC_ALL=C.UTF-8 awk '
+  length($0) > 100 { print FILENAME ":" FNR ": " length($0) " columns" }
+  FILENAME !~ /scripts/ && /\t/ { print FILENAME ":" FNR ": a tab" }
+  /[ \t]$/ { print FILENAME ":" FNR ": a blank at the end" }' $sources $programs)"
+
+# Versions differ in what they call right; ours is Debian 12's.
+formatter=
+for name in clang-format-14 clang-format; do
+  case $($name --version 2> /dev/null) in *'version 14.'*) formatter=$name; break ;; esac
+done
+claim='clang-format agrees'
+if [ -z "$formatter" ]; then
+  count=$((count + 1))
+  echo "ok $count - $claim # SKIP clang-format 14 is not installed"
+else
+  # shellcheck disable=SC2086
+  report "$claim" "$($formatter --dry-run -Werror $sources 2>&1 | grep ': error:')"
+fi
+echo "1..$count"
+exit $status

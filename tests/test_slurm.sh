@@ -1,0 +1,141 @@
+#!/bin/sh
+# The Slurm template gives the bits of a plain run: two nodes, started on this machine for the test.
+# Everything lives in one temporary folder, and what was started is stopped by its process id.
+PATH=$PATH:/usr/sbin:/sbin
+source=$(cd "${srcdir:-.}" && pwd)
+sagitta=${builddir:-.}/sagitta
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+
+skip_all()
+{
+  echo "1..0 # SKIP $1"
+  exit 0
+}
+[ "$(id -u)" = 0 ] || skip_all "two Slurm nodes on one machine need root"
+for program in munged slurmctld slurmd sbatch squeue; do
+  command -v $program > /dev/null || skip_all "$program is not installed"
+done
+
+home=$(mktemp -d /tmp/sagitta-slurm.XXXXXX)
+pids=
+stop()
+{
+  for pid in $pids; do
+    kill "$pid" 2> /dev/null
+    wait "$pid" 2> /dev/null
+  done
+  rm -rf "$home"
+}
+trap stop EXIT
+trap 'exit 1' INT TERM HUP
+
+count=0
+check() # STATUS CLAIM
+{
+  count=$((count + 1))
+  if [ "$1" -eq 0 ]; then echo "ok $count - $2"; else echo "not ok $count - $2"; fi
+}
+explain() # FILES
+{
+  tail -n 30 "$@" 2> /dev/null | sed 's/^/# /'
+}
+
+configure()
+{
+  port=$((20000 + $$ * 4 % 12000))
+  host=$(hostname -s)
+  mkdir "$home/state" "$home/s1" "$home/s2"
+  (umask 077 && head -c 1024 /dev/urandom > "$home/munge.key")
+  echo 'CgroupPlugin=cgroup/v1' > "$home/cgroup.conf" # else slurmd wants a cgroup file system
+  cat > "$home/slurm.conf" << END
+ClusterName=test
+SlurmctldHost=$host(127.0.0.1)
+SlurmctldPort=$port
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/munge
+AuthInfo=socket=$home/munge.socket
+StateSaveLocation=$home/state
+SlurmdSpoolDir=$home/%n
+SlurmctldPidFile=$home/slurmctld.pid
+SlurmdPidFile=$home/slurmd-%n.pid
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+JobAcctGatherType=jobacct_gather/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+SlurmdParameters=config_overrides
+MpiDefault=none
+NodeName=s1 NodeHostname=$host NodeAddr=127.0.0.1 Port=$((port + 1)) CPUs=2
+NodeName=s2 NodeHostname=$host NodeAddr=127.0.0.1 Port=$((port + 2)) CPUs=2
+PartitionName=all Nodes=s1,s2 Default=YES State=UP
+END
+  export SLURM_CONF="$home/slurm.conf"
+}
+
+spawn() # NAME COMMAND...
+{
+  name=$1
+  shift
+  "$@" > "$home/$name.log" 2>&1 &
+  pids="$! $pids"
+}
+
+wait_for() # SECONDS COMMAND...: 0 when the command succeeds in time
+{
+  tries=$(($1 * 4))
+  shift
+  while [ $tries -gt 0 ]; do
+    "$@" && return 0
+    sleep 0.25
+    tries=$((tries - 1))
+  done
+  return 1
+}
+nodes_idle() { [ "$(sinfo -h -N -o %t 2> "$home/sinfo.log" | grep -c '^idle$')" = 2 ]; }
+queue_empty() { queue=$(squeue -h 2> "$home/squeue.log") && [ -z "$queue" ]; }
+
+cluster_start()
+{
+  configure
+  spawn munged munged --foreground --force --key-file="$home/munge.key" \
+    --socket="$home/munge.socket" --pid-file="$home/munged.pid" \
+    --log-file="$home/munge.log" --seed-file="$home/munge.seed"
+  wait_for 10 test -S "$home/munge.socket"
+  spawn slurmctld slurmctld -D
+  spawn slurmd-s1 slurmd -D -N s1
+  spawn slurmd-s2 slurmd -D -N s2
+  wait_for 30 nodes_idle
+}
+
+cd "$home" || exit 99
+rows=$source/input/minilm-l3-kjv-8k.h5
+"$sagitta" seed --rows "$rows" --atoms 256 --center --output dictionary > seed.log 2>&1
+check $? "a dictionary was made"
+cat > job.in << END
+rows = $rows
+dictionary = dictionary/dictionary.h5
+top-s = 8
+rounds = 2
+output = slurm
+END
+"${MPIEXEC:-mpirun}" --oversubscribe --bind-to none -n 1 "$sagitta" encode job.in --output plain \
+  > plain.log 2>&1
+check $? "a plain run ended well"
+
+cluster_start
+check $? "two nodes are idle" || true
+# The shared-memory transport does not know that two "nodes" are one machine.
+export OMPI_MCA_btl=self,tcp OMPI_MCA_rmaps_base_oversubscribe=1 SAGITTA="$sagitta"
+sbatch --parsable --ntasks-per-node=2 --cpus-per-task=1 --time=2 --output=job.log \
+  "$source/scripts/slurm/encode.sbatch" job.in --block 1000 > sbatch.log 2>&1
+check $? "sbatch takes the template"
+wait_for 100 queue_empty
+check $? "the job left the queue"
+[ "$(grep -c 'on s\[1-2\]: 4 ranks' job.log)" = 1 ]
+check $? "four ranks ran on two nodes"
+"$sagitta" diff plain/supports.h5 slurm/supports.h5 > diff.log 2>&1
+same=$?
+check $same "its result equals the plain one, bit for bit"
+[ $same -eq 0 ] || explain ./*.log
+echo "1..$count"
