@@ -1,33 +1,45 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The only user of OpenBLAS. */
+ * OpenBLAS is loaded when a benchmark asks for it: linked in, it would start threads and take memory
+ * in every rank of every job. */
 #include "cli/bench_peer.h"
 
-#include "config.h"
-
-#if HAVE_OPENBLAS
-#include <cblas.h>
+#include <dlfcn.h>
+#include <string.h>
 
 #include "base/log.h"
 
+/* cblas_sgemm of the standard C interface; row major is 101, plain 111, transposed 112. */
+typedef void sgemm_call(int order, int trans_a, int trans_b, int m, int n, int k, float alpha,
+                        const float *a, int lda, const float *b, int ldb, float beta, float *c,
+                        int ldc);
+typedef void threads_call(int threads);
+
+struct peer {
+  sgemm_call *sgemm;
+  threads_call *set_threads;
+};
+
+static int peer_load(struct peer *peer)
+{
+  void *library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
+  void *sgemm = library ? dlsym(library, "cblas_sgemm") : NULL;
+  void *threads = library ? dlsym(library, "openblas_set_num_threads") : NULL;
+  memcpy(&peer->sgemm, &sgemm, sizeof sgemm);
+  memcpy(&peer->set_threads, &threads, sizeof threads);
+  return sgemm && threads;
+}
+
 double peer_sgemm(const float *rows, const float *atoms, idx n, idx k, idx p, float *product,
                   int threads)
 {
-  openblas_set_num_threads(threads);
+  static struct peer peer;
+  static int state; /* 0: not tried, 1: there, -1: not */
+  if (!state) state = peer_load(&peer) ? 1 : -1;
+  if (state < 0) return 0;
+  peer.set_threads(threads);
   double begun = log_seconds();
   for (idx first = 0; first < n; first += PEER_ROWS)
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans,
-                n - first < PEER_ROWS ? n - first : PEER_ROWS, k, p, 1, rows + (gidx)first * p, p,
-                atoms, p, 0, product, k);
+    peer.sgemm(101, 111, 112, n - first < PEER_ROWS ? n - first : PEER_ROWS, k, p, 1,
+               rows + (gidx)first * p, p, atoms, p, 0, product, k);
   return log_seconds() - begun;
 }
-
-#else
-
-double peer_sgemm(const float *rows, const float *atoms, idx n, idx k, idx p, float *product,
-                  int threads)
-{
-  (void)rows, (void)atoms, (void)n, (void)k, (void)p, (void)product, (void)threads;
-  return 0;
-}
-
-#endif
