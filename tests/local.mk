@@ -1,7 +1,8 @@
 # One file per behaviour.  To add a test, add its name.
 check_PROGRAMS += \
   %D%/test_base_order \
-  %D%/test_comm_verbs
+  %D%/test_comm_verbs \
+  %D%/test_encode_reference
 SCRIPT_TESTS = \
   %D%/test_independent.py \
   %D%/test_slurm.sh

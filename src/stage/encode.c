@@ -330,7 +330,10 @@ static int block_collect(struct encode *e, struct support_block *out)
   for (gidx i = 0; i < entries; i++) e->result->density[e->atoms[i]]++;
   e->result->fingerprint +=
       fingerprint(e->atoms, entries, 4, at) + 3 * fingerprint(e->score, entries, 4, at);
-  *out = (struct support_block){e->first, e->n, e->s, e->d, e->out_atoms[b], e->out_score[b], NULL};
+  *out = (struct support_block){.first = e->first, .s = e->s, .d = e->d};
+  out->n = root ? e->n : 0;
+  out->atoms = e->out_atoms[b];
+  out->score = e->out_score[b];
   const idx *counts = share_counts(e, 1);
   size_t bytes = (size_t)e->s * 4;
   TRY(comm_gather(e->c, e->atoms, counts, bytes, e->out_atoms[b]));
