@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Claim: every bad input is refused with its exit code and one message that names the place, the same
+on one rank and on three, and nothing is published."""
+import os
+import tempfile
+
+import h5py
+import numpy as np
+
+from tap import done_testing, ok, sagitta
+
+N, K, P = 40, 20, 16
+
+
+def good_arrays():
+    random = np.random.default_rng(2)
+    rows = random.standard_normal((N, P)).astype(np.float32)
+    atoms = random.standard_normal((K, P))
+    return rows, (atoms / np.linalg.norm(atoms, axis=1)[:, None]).astype(np.float32)
+
+
+class Folder:
+    def __init__(self, path):
+        self.path = path
+        self.rows, self.atoms = good_arrays()
+        with h5py.File(self.at("good.h5"), "w") as f:
+            f["rows"], f["atoms"] = self.rows, self.atoms
+            f["line"], f["text"] = self.rows[0], np.array([[b"a", b"b"]])
+            f["counts"], f["empty"] = self.rows.astype(np.int32), self.rows[:, :0]
+            f["narrow"], f["cube"] = self.rows[:, :9], np.zeros((2, 9, 16), np.float32)
+            f["shear"] = np.stack([self.atoms[:8], self.atoms[8:16]], 1)
+
+    def at(self, name):
+        return os.path.join(self.path, name)
+
+    def save(self, name, array):
+        np.save(self.at(name), array)
+        return self.at(name)
+
+    def changed(self, name, array, place, value):
+        array = array.copy()
+        array[place] = value
+        return self.save(name, array)
+
+
+def refused(f, text, code, words, rows=None, dictionary=None, options=()):
+    rows, dictionary = rows or f.at("good.h5"), dictionary or f.at("good.h5")
+    for ranks in (1, 3):
+        out = f.at("out")
+        done = sagitta("encode", "--rows", rows, "--dictionary", dictionary, "--output", out,
+                       "--top-s", 3, "--tile", 4, "--block", 12, *options, ranks=ranks)
+        told = [line for line in done.stderr.splitlines() if "sagitta encode: " in line]
+        good = done.returncode == code and len(told) == 1 and all(w in told[0] for w in words)
+        good = good and not os.path.exists(os.path.join(out, "supports.h5"))
+        if not ok(good, f"{text}, {ranks} ranks: exit {done.returncode}"):
+            print("#", done.stderr.replace("\n", "\n# "))
+
+
+def check_files(f):
+    refused(f, "missing file", 74, ["cannot open", "none.h5"], rows=f.at("none.h5"))
+    refused(f, "missing .npy", 74, ["cannot open", "none.npy"], rows=f.at("none.npy"))
+    refused(f, "missing dataset", 65, ["nothing", "rows"], rows=f.at("good.h5:/nothing"))
+    refused(f, "missing dictionary", 74, ["cannot open", "none.h5"], dictionary=f.at("none.h5"))
+    with open(f.at("text.h5"), "w") as out:
+        out.write("not HDF5\n" * 99)
+    refused(f, "not HDF5", 65, ["text.h5"], rows=f.at("text.h5"))
+    with open(f.at("good.h5"), "rb") as whole, open(f.at("half.h5"), "wb") as half:
+        half.write(whole.read()[:3000])
+    refused(f, "truncated HDF5", 65, ["half.h5"], rows=f.at("half.h5"))
+    path = f.save("half.npy", f.rows)
+    os.truncate(path, os.path.getsize(path) - 4)
+    refused(f, "truncated .npy", 65, ["half.npy"], rows=path)
+
+
+def check_checksum(f):
+    path = f.at("flipped.h5")
+    with h5py.File(path, "w") as h:
+        h.create_dataset("rows", data=f.rows, chunks=(10, P), fletcher32=True)
+    raw = bytearray(open(path, "rb").read())
+    at = raw.find(f.rows[20:30].tobytes())
+    raw[at + 5] ^= 16
+    open(path, "wb").write(raw)
+    refused(f, "wrong checksum", 65, ["flipped.h5"], rows=path)
+
+
+def check_shapes(f):
+    for name in ("line", "cube"):
+        refused(f, f"rows of wrong rank: {name}", 65, [name], rows=f.at(f"good.h5:/{name}"))
+    for name in ("text", "counts"):
+        refused(f, f"rows of wrong type: {name}", 65, [name], rows=f.at(f"good.h5:/{name}"))
+    refused(f, "no columns", 65, ["empty"], rows=f.at("good.h5:/empty"))
+    refused(f, "P differs", 65, ["9", "16"], rows=f.at("good.h5:/narrow"))
+    refused(f, "dictionary of wrong rank", 65, ["line"], dictionary=f.at("good.h5:/line"))
+    refused(f, "too wide a frame", 65, ["cube"], dictionary=f.at("good.h5:/cube"))
+    refused(f, "frames not orthonormal", 65, ["frame", "cosine"], dictionary=f.at("good.h5:/shear"))
+    refused(f, "no atoms", 65, ["no atoms"], dictionary=f.save("none.npy", f.atoms[:0]))
+    refused(f, "Fortran order", 65, ["order"], rows=f.save("fortran.npy", np.asfortranarray(f.rows)))
+    refused(f, ".npy of integers", 65, ["i4"], rows=f.save("ints.npy", f.rows.astype(np.int32)))
+
+
+def check_values(f):
+    rows = f.changed("nan.npy", f.rows, ([37, 25], [3, 4]), np.nan)
+    refused(f, "NaN in rows", 65, ["row 25", "column 4"], rows=rows)
+    rows = f.changed("inf.npy", f.rows, (11, 15), np.inf)
+    refused(f, "infinity in rows", 65, ["row 11", "column 15"], rows=rows)
+    rows = f.save("wide.npy", np.where(np.arange(N)[:, None] == 7, 1e300, f.rows.astype(np.float64)))
+    refused(f, "f64 beyond f32", 65, ["row 7"], rows=rows)
+    rows = f.changed("huge.npy", f.rows, (slice(30, 32),), 3e38)
+    refused(f, "score overflows", 65, ["row 30", "atom"], rows=rows)
+    atoms = f.changed("atom.npy", f.atoms, ([17, 9], [1, 1]), np.nan)
+    refused(f, "NaN in atoms", 65, ["atom 9"], dictionary=atoms)
+    atoms = f.changed("norm.npy", f.atoms, ([13, 6],), 0.5)
+    refused(f, "not of unit norm", 65, ["atom 6", "norm", "--normalize"], dictionary=atoms)
+    atoms = f.changed("zero.npy", f.atoms, 6, 0)
+    refused(f, "a zero atom", 65, ["atom 6"], dictionary=atoms, options=["--normalize"])
+
+
+def check_usage(f):
+    refused(f, "top-s 0", 2, ["top-s"], options=["--top-s", 0])
+    refused(f, "top-s too large", 2, ["top-s", "256"], options=["--top-s", 300])
+    refused(f, "not a number", 2, ["tile"], options=["--tile", "many"])
+    refused(f, "negative rho", 2, ["rho"], options=["--rho", "-1"])
+    refused(f, "unknown option", 2, ["--top-z", "--top-s"], options=["--top-z", 3])
+    refused(f, "unknown variant", 2, ["cpu-variant"], options=["--cpu-variant", "mmx"])
+    with open(f.at("bad.in"), "w") as deck:
+        deck.write("# a deck\ntop-s = 4\ntopp-s = 3\n")
+    refused(f, "unknown deck key", 2, ["bad.in:3", "topp-s", "top-s"], options=[f.at("bad.in")])
+    with open(f.at("range.in"), "w") as deck:
+        deck.write("top-s = 4000\n")
+    refused(f, "deck value out of range", 2, ["range.in:1", "top-s"], options=[f.at("range.in")])
+    refused(f, "missing deck", 74, ["cannot open", "no.in"], options=[f.at("no.in")])
+    mean = f.at("mean.h5")
+    with h5py.File(mean, "w") as h:
+        h["atoms"], h["mean"] = f.atoms, np.zeros(P)
+    refused(f, "center twice", 2, ["--center"], dictionary=mean, options=["--center"])
+    with h5py.File(mean, "a") as h:
+        h["mean"][3] = np.nan
+    refused(f, "mean not finite", 65, ["mean"], dictionary=mean)
+
+
+def check_output(f):
+    words = ["encode", "--rows", f.at("good.h5"), "--dictionary", f.at("good.h5"), "--top-s", 3]
+    first = sagitta(*words, "--output", f.at("result"), ranks=2)
+    again = sagitta(*words, "--output", f.at("result"), ranks=2)
+    force = sagitta(*words, "--output", f.at("result"), "--force", ranks=2)
+    ok((first.returncode, again.returncode, force.returncode) == (0, 73, 0),
+       f"an existing result is kept: {first.returncode} {again.returncode} {force.returncode}")
+    ok("--force" in again.stderr, "and the message says how to replace it")
+    below = sagitta(*words, "--output", f.at("good.h5") + "/sub/dir", ranks=2)
+    ok(below.returncode == 73, f"a folder below a file: exit {below.returncode}")
+    many = sagitta(*words, "--top-s", 100, "--output", f.at("many"), ranks=2)
+    ok(many.returncode == 0 and "20 atoms" in many.stderr, "top-s above K is a warning")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as path:
+        folder = Folder(path)
+        check_files(folder)
+        check_checksum(folder)
+        check_shapes(folder)
+        check_values(folder)
+        check_usage(folder)
+        check_output(folder)
+    done_testing()
+
+
+main()
