@@ -1,0 +1,172 @@
+#!/bin/sh
+# The command line: messages with the nearest key, help that names every option, decks that options
+# win over, used.in that repeats a run, man pages and completion for every command.
+sagitta=${builddir:-.}/sagitta
+source=$(cd "${srcdir:-.}" && pwd)
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 99
+count=0
+
+check() # STATUS CLAIM [FILE TO SHOW]
+{
+  count=$((count + 1))
+  if [ "$1" -eq 0 ]; then
+    echo "ok $count - $2"
+  else
+    echo "not ok $count - $2"
+    [ -z "$3" ] || sed 's/^/#   /' "$3"
+  fi
+}
+skip() # CLAIM REASON
+{
+  count=$((count + 1))
+  echo "ok $count - $1 # SKIP $2"
+}
+fails() # CODE MESSAGE ARGUMENTS...: one message, on stderr, and that exit code
+{
+  code=$1 message=$2
+  shift 2
+  "$sagitta" "$@" > out 2> err
+  got=$?
+  { [ $got -eq "$code" ] && [ ! -s out ] && grep -qF -- "$message" err; }
+  check $? "'sagitta $*' exits $code: $message" err
+}
+same() # A B CLAIM
+{
+  "$sagitta" diff "$1" "$2" > out 2>&1
+  check $? "$3" out
+}
+
+# Usage.
+fails 2 'Usage: sagitta COMMAND'
+fails 2 "unknown command 'encod'" encod
+fails 2 "unknown option '--topk', the nearest is '--top-s'" encode --topk 3
+fails 2 "unknown option '--dictionray=x', the nearest is '--dictionary'" encode --dictionray=x
+fails 2 "'top-s' is 0, not in 1 .. 256" encode --top-s 0
+fails 2 "'3.5' of 'rounds' is not a whole number" encode --rounds 3.5
+fails 2 "'x' of 'rho' is not a number" encode --rho x
+fails 2 "'sse' of 'cpu-variant' is not one of auto|baseline|avx2|avx512" encode --cpu-variant sse
+fails 2 "option '--rows' needs a value" encode --rows
+fails 2 "option '--force' takes no value" encode --force=3
+fails 2 "'--rows' is missing" encode
+fails 2 "unexpected argument 'b.in'" encode a.in b.in
+fails 2 "'FILE' is missing" inspect
+
+# Decks: the file and the line are in the message.
+deck() # LINES
+{
+  printf '%s\n' "$@" > bad.in
+}
+deck '# a comment' '' 'top-s = 8' 'top_s = 16'
+fails 2 "bad.in:4: unknown key 'top_s', the nearest is 'top-s'" encode bad.in
+deck 'top-s = 8' 'rounds = 2' 'top-s = 9'
+fails 2 "bad.in:3: 'top-s' is set already in line 1" encode bad.in
+deck 'top-s = 1000'
+fails 2 "bad.in:1: 'top-s' is 1000, not in 1 .. 256" encode bad.in
+deck 'top-s 8'
+fails 2 "bad.in:1: 'top-s 8' is not \`key = value\`" encode bad.in
+deck 'top-s = # eight'
+fails 2 "bad.in:1: 'top-s' has no value" encode bad.in
+deck 'rows = "a.h5'
+fails 2 'bad.in:1: a quote is not closed' encode bad.in
+deck 'force = 1'
+fails 2 "bad.in:1: '1' of 'force' is neither yes nor no" encode bad.in
+fails 74 "cannot open deck 'none.in'" encode none.in
+
+# Help, version, completion, man pages: for every command, every option.
+"$sagitta" --version > out
+grep -Eqx 'sagitta [0-9]+\.[0-9]+\.[0-9]+[a-z0-9.-]*' out
+check $? 'sagitta --version names the version' out
+"$sagitta" --help > help.all
+"$sagitta" --list-options > commands
+[ -s commands ] && [ -s help.all ]
+check $? 'sagitta --help and --list-options print something'
+while read -r command; do
+  "$sagitta" "$command" --help > help 2> err
+  [ $? -eq 0 ] && [ ! -s err ] && grep -q "^Usage: sagitta $command" help
+  check $? "sagitta $command --help exits 0" err
+  "$sagitta" --list-options "$command" > keys
+  : > missing
+  while read -r key; do
+    grep -Eq -- "^ +$key(\$|[= ])" help || echo "$key" >> missing
+  done < keys
+  [ -s keys ] && [ ! -s missing ]
+  check $? "sagitta $command --help explains its $(wc -l < keys) options" missing
+  grep -q "^  $command " help.all
+  check $? "sagitta --help knows $command"
+  page=${builddir:-.}/doc/man/sagitta-$command.1
+  if [ -d "$(dirname "$page")" ]; then
+    [ -s "$page" ]
+    check $? "$command has a man page"
+  else
+    skip "$command has a man page" "made by help2man, which is not installed"
+  fi
+done < commands
+
+cat > complete.bash << 'END'
+source /usr/share/bash-completion/bash_completion
+source "$1"
+PATH=$(dirname "$2"):$PATH
+shift 2
+COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMP_LINE="$*" COMP_POINT=${#COMP_LINE}
+_sagitta sagitta "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
+printf '%s\n' "${COMPREPLY[@]}"
+END
+completes() # EXPECTED WORDS...: the last word is completed to EXPECTED
+{
+  expected=$1
+  shift
+  if [ ! -f /usr/share/bash-completion/bash_completion ]; then
+    skip "'$*' completes to $expected" 'bash-completion is not installed'
+    return
+  fi
+  bash complete.bash "$source/scripts/completion/sagitta" "$sagitta" "$@" > out 2> err
+  [ "$(tr '\n' ' ' < out)" = "$expected " ]
+  check $? "'$*' completes to $expected" out
+}
+touch a.h5 a.txt
+completes 'encode' sagitta en
+completes '--top-s' sagitta encode --top
+completes 'a.h5' sagitta encode --rows a
+completes 'baseline' sagitta encode --cpu-variant b
+completes 'a.h5' sagitta inspect a
+rm a.h5 a.txt
+
+# A job: deck first, then options win; used.in repeats it.
+rows=$source/input/minilm-l3-kjv-8k.h5
+"$sagitta" seed --rows "$rows" --atoms 64 --center --output dictionary 2> err
+check $? 'seed makes a dictionary' err
+cat > job.in << END
+# Data
+rows = "$rows"   # a comment
+dictionary = dictionary/dictionary.h5
+
+# Method
+top-s = 8
+output = eight
+END
+"$sagitta" encode job.in 2> err
+check $? 'a deck runs' err
+"$sagitta" encode job.in --top-s 4 --output four 2> err
+check $? 'options win over the deck' err
+grep -qx 'top-s = 8' eight/used.in && grep -qx 'top-s = 4' four/used.in
+check $? 'used.in has the values that were used'
+"$sagitta" encode four/used.in --output again 2> err
+check $? 'used.in runs' err
+same four/supports.h5 again/supports.h5 'used.in repeats the run, bit for bit'
+"$sagitta" diff four/supports.h5 eight/supports.h5 > out 2> err
+[ $? -eq 1 ] && [ -s out ]
+check $? 'diff exits 1 and names a difference when there is one' err
+fails 73 'four/supports.h5' encode four/used.in
+"$sagitta" encode four/used.in --force --output again 2> err
+check $? '--force replaces a result' err
+"$sagitta" encode --rows "$rows" --dictionary dictionary/dictionary.h5 --top-s 4 \
+  --output alone.h5 2> err
+check $? 'options alone do, and a name in .h5 is the file' err
+same four/supports.h5 alone.h5 'and give the same bits'
+"$sagitta" encode job.in --dry-run --output none > out 2> err
+[ $? -eq 0 ] && grep -q '^memory' out && [ ! -e none ]
+check $? '--dry-run says what is needed and writes nothing' err
+echo "1..$count"
