@@ -5,6 +5,7 @@ check_PROGRAMS += \
   %D%/test_encode_reference
 SCRIPT_TESTS = \
   %D%/test_independent.py \
+  %D%/test_cli.sh \
   %D%/test_slurm.sh
 TESTS += $(check_PROGRAMS) $(SCRIPT_TESTS)
 EXTRA_DIST += %D%/tap.h %D%/tap.py %D%/run.sh $(SCRIPT_TESTS)
