@@ -20,7 +20,9 @@ libsagitta_a_SOURCES += \
   %D%/model/dictionary.h %D%/model/dictionary.c \
   %D%/model/route.h %D%/model/route.c \
   %D%/model/codes.h %D%/model/codes.c \
-  %D%/model/results.h %D%/model/results.c
+  %D%/model/results.h %D%/model/results.c \
+  %D%/model/sink.h \
+  %D%/model/synth.h %D%/model/synth.c
 
 # device: what a worker computes with, one set of hot loops per instruction set
 libsagitta_a_SOURCES += \
@@ -32,6 +34,11 @@ libsagitta_a_SOURCES += \
 
 # stage: structs in, structs out, collective
 libsagitta_a_SOURCES += \
+  %D%/stage/access.h %D%/stage/access.c \
+  %D%/stage/mean.h %D%/stage/mean.c \
+  %D%/stage/draw.h %D%/stage/draw.c \
+  %D%/stage/seed.h %D%/stage/seed.c \
+  %D%/stage/synth.h %D%/stage/synth.c \
   %D%/stage/tiles.h %D%/stage/tiles.c \
   %D%/stage/statistics.h %D%/stage/statistics.c \
   %D%/stage/encode.h %D%/stage/encode.c
@@ -42,6 +49,8 @@ sagitta_SOURCES = \
   %D%/cli/main.c \
   %D%/cli/command.h %D%/cli/common.c \
   %D%/cli/report.h %D%/cli/report.c \
+  %D%/cli/cmd_seed.c \
+  %D%/cli/cmd_synth.c \
   %D%/cli/cmd_encode.c \
   %D%/cli/cmd_files.c \
   %D%/cli/cmd_bench.c \

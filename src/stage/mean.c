@@ -8,11 +8,14 @@
 #include "base/memory.h"
 #include "base/order.h"
 #include "base/status.h"
+#include "stage/access.h"
 
 enum { PIECE_BYTES = 16 << 20 }; /* read at a time */
 
 struct mean_work {
   const struct row_source *rows;
+  struct worker worker;
+  double deadline;
   gidx piece;   /* rows read at a time */
   float *x;     /* [max(piece, shift rows)][p] */
   real *shift;  /* [p] */
@@ -35,21 +38,16 @@ static int work_take(struct mean_work *w, struct arena *arena, const struct comm
   TRY(arena_take(arena, &w->x, least(room, n) * p, sizeof *w->x));
   TRY(arena_take(arena, &w->shift, p, sizeof *w->shift));
   TRY(arena_take(arena, &w->chain, p, sizeof *w->chain));
+  TRY(worker_open(&w->worker));
   if (c->rank) return OK;
   TRY(arena_take(arena, &w->chains, p * c->size, sizeof *w->chains));
   return arena_take(arena, &w->tree, p * TREE_LEVELS, sizeof *w->tree);
 }
 
-static int rows_read(const struct row_source *rows, gidx first, gidx count, float *x)
-{
-  TRY(rows->read(rows->self, first, (idx)count, x));
-  return rows_check(x, count, rows->p, first, rows->name);
-}
-
 static int shift_find(struct mean_work *w)
 {
   idx n = (idx)least(w->rows->n, SHIFT_ROWS);
-  TRY(rows_read(w->rows, 0, n, w->x));
+  TRY(rows_access(&w->worker, w->deadline, (struct rows_access){w->rows, 0, n, w->x}));
   rows_shift(w->x, n, w->rows->p, w->shift);
   return OK;
 }
@@ -62,7 +60,7 @@ static int block_chain(struct mean_work *w, gidx block)
   for (idx c = 0; c < p; c++) w->chain[c] = 0;
   for (gidx first = block * ROW_BLOCK; first < end; first += w->piece) {
     gidx count = least(w->piece, end - first);
-    TRY(rows_read(w->rows, first, count, w->x));
+    TRY(rows_access(&w->worker, w->deadline, (struct rows_access){w->rows, first, count, w->x}));
     for (gidx i = 0; i < count; i++)
       for (idx c = 0; c < p; c++) w->chain[c] += w->x[i * p + c] - w->shift[c];
   }
@@ -111,10 +109,10 @@ int mean_compute(struct comm *c, const struct row_source *rows, real *mean)
 {
   double begun = log_seconds();
   struct arena arena = {0};
-  struct mean_work work = {.rows = rows};
-  int status = mean_run(c, &work, &arena, mean);
+  struct mean_work work = {.rows = rows, .deadline = c->deadline};
+  TRY(mean_run(c, &work, &arena, mean));
+  worker_close(&work.worker);
   arena_free(&arena);
-  TRY(status);
   log_info("mean    rows=%lld columns=%d seconds=%.2f fingerprint=%016llx", (long long)rows->n,
            rows->p, log_seconds() - begun,
            (unsigned long long)fingerprint(mean, rows->p, sizeof *mean, 0));

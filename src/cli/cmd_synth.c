@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * sagitta synth: rows.h5, dictionary.h5 and start.h5 whose truth is known. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/status.h"
+#include "cli/command.h"
+#include "model/dictionary.h"
+#include "model/route.h"
+#include "stage/synth.h"
+
+struct synth_options {
+  struct job_options job;
+  struct output_options output;
+  const char *kind, *frequencies;
+  gidx n_rows, seed;
+  idx atoms, columns, top_s, frame, block;
+  real noise, start_cosine;
+  int dry_run;
+};
+#define AT(member) offsetof(struct synth_options, member)
+
+#define STANDARD_TOP_S "8"
+#define STANDARD_NOISE "0.02"
+
+static const struct option_row data_rows[] = {
+    {"kind", OPTION_CHOICE, AT(kind), "planted", 0, 0, "planted|trig", NULL,
+     "planted: sparse sums of random atoms and noise; trig: the fixture of sines and cosines, full "
+     "of ties"},
+    {"n-rows", OPTION_LONG, AT(n_rows), "0", 0, 0x1p40, NULL, "COUNT",
+     "rows; 0: 8192 planted, 512 trig"},
+    {"atoms", OPTION_INT, AT(atoms), "0", 0, 1 << 30, NULL, "COUNT",
+     "atoms; 0: 1024 planted, 4096 trig"},
+    {"columns", OPTION_INT, AT(columns), "0", 0, 1 << 24, NULL, "COUNT",
+     "columns; 0: 64 planted, 48 trig"},
+};
+
+static const struct option_row planted_rows[] = {
+    {"top-s", OPTION_INT, AT(top_s), STANDARD_TOP_S, 1, TOP_S_MOST, NULL, "ATOMS",
+     "distinct atoms that make a row"},
+    {"frame", OPTION_INT, AT(frame), "1", 1, FRAME_MOST, NULL, "VECTORS",
+     "orthonormal vectors an atom has, with a code each"},
+    {"frequencies", OPTION_CHOICE, AT(frequencies), "even", 0, 0, "even|zipf", NULL,
+     "how often atoms are chosen: all alike, or atom a about as often as 1/(a+1)"},
+    {"noise", OPTION_REAL, AT(noise), STANDARD_NOISE, 0, 1e6, NULL, "SIGMA",
+     "standard deviation of the noise in each column; atoms have norm 1, codes a size of 0.5 to "
+     "1.5"},
+    {"seed", OPTION_LONG, AT(seed), "0", 0, 0x1p53, NULL, "NUMBER",
+     "another number makes other data"},
+    {"start-cosine", OPTION_REAL, AT(start_cosine), "0", 0, 1, NULL, "COSINE",
+     "also write start.h5, whose vectors have this cosine to the planted ones; 0: do not"},
+};
+
+static const struct option_row run_rows[] = {
+    {"block", OPTION_INT, AT(block), "0", 0, 1 << 20, NULL, "ROWS",
+     "rows or atoms made at a time; 0: as many as pay; changes no bit"},
+    {"dry-run", OPTION_FLAG, AT(dry_run), "no", 0, 1, NULL, NULL,
+     "print the memory and disk needed, and do nothing"},
+};
+
+static const struct option_table tables[] = {
+    {"Data", data_rows, LENGTH(data_rows), 0},
+    {"Planted data", planted_rows, LENGTH(planted_rows), 0},
+    {"Result", output_rows, OUTPUT_ROWS, AT(output)},
+    {"Making", run_rows, LENGTH(run_rows), 0},
+    {"Job", job_rows, JOB_ROWS, AT(job)},
+};
+
+static const struct option_set synth_set = {
+    .command = "sagitta synth",
+    .arguments = "[DECK]",
+    .doc = "Make rows and a dictionary whose truth is known, of any size."
+           "\v"
+           "In the folder of --output: rows.h5 with /rows and, for planted data, /planted/atoms "
+           "and /planted/codes, what each row is made of; dictionary.h5; start.h5 when asked for.  "
+           "Every value depends on the options and its place alone, not on the number of ranks.\n\n"
+           "  mpirun -n 4 sagitta synth --n-rows 100000 --atoms 4096 --columns 256 \\\n"
+           "      --start-cosine 0.8 --output data/\n"
+           "  mpirun -n 4 sagitta encode --rows data/rows.h5 --dictionary data/dictionary.h5 \\\n"
+           "      --top-s 8 --output run/",
+    .tables = tables,
+    .count = LENGTH(tables),
+    .most_arguments = 1,
+    .has_deck = 1,
+};
+
+enum { BLOCK_BYTES = 32 << 20, BLOCK_MOST = 8192, BLOCK_LEAST = 16 };
+
+static idx block_choose(const struct planted *g)
+{
+  gidx fit = BLOCK_BYTES / ((gidx)g->d * g->p * (gidx)sizeof(float));
+  return (idx)(fit < BLOCK_LEAST ? BLOCK_LEAST : fit > BLOCK_MOST ? BLOCK_MOST : fit);
+}
+
+static struct synth_task task_of(const struct synth_options *o)
+{
+  int trig = strcmp(o->kind, "trig") == 0;
+  struct synth_task t = {.kind = trig ? SYNTH_TRIG : SYNTH_PLANTED,
+                         .n = o->n_rows ? o->n_rows
+                              : trig    ? 512
+                                        : 8192,
+                         .cosine = o->start_cosine,
+                         .planted = {.seed = (uint64_t)o->seed,
+                                     .k = o->atoms ? o->atoms
+                                          : trig   ? 4096
+                                                   : 1024,
+                                     .d = o->frame,
+                                     .p = o->columns ? o->columns
+                                          : trig     ? 48
+                                                     : 64,
+                                     .s = o->top_s,
+                                     .noise = o->noise,
+                                     .zipf = strcmp(o->frequencies, "zipf") == 0}};
+  t.block = o->block ? o->block : block_choose(&t.planted);
+  return t;
+}
+
+/* Options that describe planted data say nothing about the fixture. */
+static int trig_check(const struct synth_options *o, const struct synth_task *t)
+{
+  char top_s[16], noise[32];
+  snprintf(top_s, sizeof top_s, "%d", o->top_s);
+  snprintf(noise, sizeof noise, "%g", o->noise);
+  const struct {
+    const char *key;
+    int given;
+  } planted[] = {
+      {"top-s", strcmp(top_s, STANDARD_TOP_S) != 0},
+      {"frame", o->frame != 1},
+      {"frequencies", t->planted.zipf},
+      {"noise", strcmp(noise, STANDARD_NOISE) != 0},
+      {"seed", o->seed != 0},
+      {"start-cosine", o->start_cosine > 0},
+  };
+  for (int i = 0; i < LENGTH(planted); i++)
+    CHECK(!planted[i].given, ERR_USAGE, "'--%s' says nothing about '--kind trig', which is fixed",
+          planted[i].key);
+  return OK;
+}
+
+static int options_check(const struct synth_options *o, const struct synth_task *t)
+{
+  const struct planted *g = &t->planted;
+  size_t length = o->output.output ? strlen(o->output.output) : 0;
+  CHECK(length || o->dry_run, ERR_USAGE, "'--output' is missing: a folder");
+  CHECK(length < 3 || strcmp(o->output.output + length - 3, ".h5") != 0, ERR_USAGE,
+        "'--output' is '%s', but several files are made: give a folder", o->output.output);
+  if (t->kind == SYNTH_TRIG) return trig_check(o, t);
+  CHECK(g->s <= g->k, ERR_USAGE, "'--top-s' is %d, more than the %d atoms", g->s, g->k);
+  CHECK(g->d <= g->p, ERR_USAGE, "'--frame' is %d, more than the %d columns", g->d, g->p);
+  CHECK(t->cosine == 0 || t->cosine == 1 || 2 * g->d <= g->p, ERR_USAGE,
+        "'--start-cosine' needs at least %d columns for frames of %d, there are %d", 2 * g->d, g->d,
+        g->p);
+  return OK;
+}
+
+static void plan_print(const struct synth_task *t, int ranks)
+{
+  const struct planted *g = &t->planted;
+  int planted = t->kind == SYNTH_PLANTED;
+  double truth = planted ? 4.0 * g->s * (1 + g->d) : 0, atoms = 4.0 * g->k * g->d * g->p;
+  printf("rows.h5        %.1f MB: %lld rows of %d columns%s\n",
+         1e-6 * (double)t->n * (4.0 * g->p + truth), (long long)t->n, g->p,
+         planted ? " and what they are made of" : "");
+  printf("dictionary.h5  %.1f MB: %d atoms of %d x %d\n", 1e-6 * atoms, g->k, g->d, g->p);
+  if (t->cosine > 0) printf("start.h5       %.1f MB\n", 1e-6 * atoms);
+  printf("memory         %.1f MB a rank, blocks of %d%s\n", 1e-6 * (double)synth_memory(t, ranks),
+         t->block, planted && !synth_kept(t) ? "; atoms are made again for each row" : "");
+}
+
+/* All files are looked for before the first is made. */
+static int places_check(const struct synth_options *o, struct output_place *dictionary,
+                        struct output_place *start)
+{
+  TRY(output_place(dictionary, o->output.output, "dictionary.h5", o->output.force));
+  if (o->start_cosine > 0) TRY(output_place(start, o->output.output, "start.h5", o->output.force));
+  return OK;
+}
+
+/* rows.h5 with the truth beside the rows. */
+struct rows_result {
+  struct matrix_file file;
+  struct h5_array atoms, codes; /* of planted data */
+};
+
+static int values_write(void *self, gidx first, gidx count, const float *values)
+{
+  return matrix_write(self, first, count, values);
+}
+
+static int truth_write(void *self, const struct support_block *block)
+{
+  struct rows_result *r = self;
+  TRY(h5_array_write(&r->atoms, block->first, block->n, block->atoms));
+  return h5_array_write(&r->codes, block->first, block->n, block->codes);
+}
+
+static int rows_result_open(struct rows_result *r, const char *path, const struct synth_task *t)
+{
+  const struct planted *g = &t->planted;
+  gidx atoms[] = {t->n, g->s}, codes[] = {t->n, g->s, g->d};
+  TRY(rows_create(&r->file, path, t->n, g->p));
+  if (t->kind == SYNTH_TRIG) return OK;
+  const struct h5_file *h5 = &r->file.result.h5;
+  TRY(h5_array_create(h5, "/planted/atoms", TYPE_I32, 2, atoms, &r->atoms));
+  return h5_array_create(h5, "/planted/codes", TYPE_F32, g->d > 1 ? 3 : 2, codes, &r->codes);
+}
+
+static int file_finish(const struct run *run, struct matrix_file *file)
+{
+  struct run_fact facts[FACTS_MOST];
+  return matrix_finish(file, facts, run_facts(run, "cpu", 1, facts));
+}
+
+static int rows_result_close(const struct run *run, struct rows_result *r, enum synth_kind kind)
+{
+  if (kind == SYNTH_PLANTED) {
+    TRY(h5_array_close(&r->atoms));
+    TRY(h5_array_close(&r->codes));
+  }
+  return file_finish(run, &r->file);
+}
+
+static int dictionary_make(struct run *run, struct synth *s, int start, const char *path)
+{
+  static struct matrix_file file;
+  const struct planted *g = &s->task->planted;
+  struct comm *c = &run->comm;
+  double begun = log_seconds();
+  TRY(comm_agree(c, c->rank ? OK : dictionary_create(&file, path, g->k, g->d, g->p)));
+  TRY(synth_atoms(s, start, &(const struct matrix_sink){&file, values_write}));
+  TRY(comm_agree(c, c->rank ? OK : file_finish(run, &file)));
+  log_info("%-7s atoms=%d frame=%d columns=%d seconds=%.2f fingerprint=%016llx",
+           start ? "start" : "atoms", g->k, g->d, g->p, log_seconds() - begun,
+           (unsigned long long)s->fingerprint);
+  log_info("wrote   %s", path);
+  return OK;
+}
+
+static int rows_make(struct run *run, struct synth *s, const char *path)
+{
+  static struct rows_result result;
+  const struct synth_task *t = s->task;
+  struct comm *c = &run->comm;
+  double begun = log_seconds();
+  const struct support_sink truth = {&result, truth_write};
+  TRY(comm_agree(c, c->rank ? OK : rows_result_open(&result, path, t)));
+  TRY(synth_rows(s, &(const struct matrix_sink){&result.file, values_write},
+                 t->kind == SYNTH_PLANTED ? &truth : NULL));
+  TRY(comm_agree(c, c->rank ? OK : rows_result_close(run, &result, t->kind)));
+  log_info("rows    rows=%lld columns=%d seconds=%.2f fingerprint=%016llx", (long long)t->n,
+           t->planted.p, log_seconds() - begun, (unsigned long long)s->fingerprint);
+  log_info("wrote   %s", path);
+  return OK;
+}
+
+static int synth_command(struct run *run, const void *options, const char **arguments)
+{
+  const struct synth_options *o = options;
+  static struct output_place rows, dictionary, start;
+  static struct synth s; /* outlives a write that passed the deadline */
+  struct synth_task task = task_of(o);
+  struct comm *c = &run->comm;
+  (void)arguments;
+  TRY(comm_agree(c, options_check(o, &task)));
+  if (o->dry_run) {
+    if (c->rank == 0) plan_print(&task, c->size);
+    return OK;
+  }
+  TRY(comm_agree(c, c->rank ? OK : places_check(o, &dictionary, &start)));
+  TRY(run_begin(run, &o->output, "rows.h5", &rows));
+  TRY(synth_open(&s, c, &task));
+  TRY(dictionary_make(run, &s, 0, dictionary.file));
+  if (task.cosine > 0) TRY(dictionary_make(run, &s, 1, start.file));
+  TRY(rows_make(run, &s, rows.file));
+  synth_close(&s);
+  return OK;
+}
+
+const struct command command_synth = {"synth",    "rows and a dictionary whose truth is known",
+                                      &synth_set, sizeof(struct synth_options),
+                                      1,          synth_command};

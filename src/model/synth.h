@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Synthetic data: planted dictionaries and sparse codes, and the trigonometric fixture.
+ *
+ * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA.
+ *
+ * Everything is a pure function of the seed and the global index of an atom or row, so any part can
+ * be made anywhere, in any order.  No libm but for the fixture, which is defined by sin and cos. */
+#ifndef MODEL_SYNTH_H
+#define MODEL_SYNTH_H
+
+#include "base/types.h"
+
+/* Streams of base/order.h that `seed` and `synth` draw from; one purpose each. */
+enum random_stream {
+  STREAM_DRAW = 1, /* order in which seed goes through rows */
+  STREAM_ATOM,
+  STREAM_START,
+  STREAM_SUPPORT,
+  STREAM_CODE,
+  STREAM_NOISE,
+  STREAM_COUNT /* a second try of the same purpose adds multiples of this */
+};
+
+/* Rows that are sums of s planted atoms and noise:
+ *     x_i = fl32( sum_j sum_m code_ijm d_jm  +  noise * normal ), one f64 chain over (j, m). */
+struct planted {
+  uint64_t seed;
+  idx k, d, p, s;
+  real noise; /* standard deviation of a column; atoms have norm 1, codes 1/2 .. 3/2 in size */
+  int zipf;   /* atom a is chosen about as often as 1 / (a + 1), else all alike */
+};
+
+/* Reals that the functions below need as work. */
+gidx planted_work(const struct planted *g);
+
+/* out[d][p] <- planted atom: Gaussian vectors made orthonormal in order, rounded once; d <= p. */
+void planted_atom(const struct planted *g, idx atom, float *out, real *work);
+
+/* out[d][p] <- the start for planted atom frame[d][p]: vector m is cosine * u_m + sqrt(1 - cosine^2)
+ * * g_m, where the g are random, orthonormal and orthogonal to all u; 2 d <= p when cosine < 1. */
+void planted_start(const struct planted *g, idx atom, const float *frame, real cosine, float *out,
+                   real *work);
+
+/* atoms[s] distinct, codes[s][d] of random sign; s <= k.  Codes are multiples of 2^-23. */
+void planted_support(const struct planted *g, gidx row, idx *atoms, float *codes);
+
+/* out[p] <- row, from its codes[s][d] and vector[s * d], pointers to the vectors of its atoms. */
+void planted_row(const struct planted *g, gidx row, const float *const *vector, const float *codes,
+                 float *out, real *work);
+
+/* The fixture of doc/numerics.md section 1, full of ties and near-ties:
+ * x_ic = 0.9 sin(0.013 (31 i + 17 c)), d_ac = cos(0.011 (7 a + 5 c)) scaled to unit norm. */
+void trig_row(gidx row, idx p, float *out);
+void trig_atom(idx atom, idx p, float *out);
+
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Synthetic dictionaries and rows, made in shares and written in blocks.
+ *
+ * Floor: stage.  Knows no files: what is made goes to sinks, on rank 0. */
+#ifndef STAGE_SYNTH_H
+#define STAGE_SYNTH_H
+
+#include "base/memory.h"
+#include "base/types.h"
+#include "base/worker.h"
+#include "comm/comm.h"
+#include "model/results.h"
+#include "model/sink.h"
+#include "model/synth.h"
+
+enum synth_kind { SYNTH_PLANTED, SYNTH_TRIG };
+
+struct synth_task {
+  enum synth_kind kind;
+  struct planted planted; /* SYNTH_TRIG: only k, p and d = 1 matter */
+  gidx n;                 /* rows */
+  real cosine;            /* of the start dictionary and the planted one */
+  idx block;              /* rows or atoms handled at a time; changes no bit */
+};
+
+/* A planted dictionary up to this size is kept by every rank; of a larger one, the atoms of each row
+ * are made again. */
+#define SYNTH_KEEP_MOST ((gidx)1 << 30)
+gidx synth_kept(const struct synth_task *task); /* bytes; 0: made again */
+
+/* Bytes of memory of a rank, about. */
+gidx synth_memory(const struct synth_task *task, int ranks);
+
+struct synth {
+  const struct synth_task *task; /* borrowed */
+  struct comm *c;                /* borrowed */
+  struct arena arena;
+  struct worker worker;
+  idx share;            /* most rows or atoms of a block that are this rank's */
+  float *mine, *all;    /* [share], on rank 0 [block], of [d][p] */
+  idx *counts;          /* [size] */
+  float *kept;          /* [k][d][p] planted atoms, or NULL */
+  float *again;         /* [s][d][p] atoms of a row, made again, or NULL */
+  const float **vector; /* [s * d] */
+  real *work;
+  idx *atoms, *all_atoms;   /* [share], on rank 0 [block], of [s] */
+  float *codes, *all_codes; /* the same of [s][d] */
+  uint64_t fingerprint;     /* of what was made last */
+};
+
+/* Collective, like the verbs below; the same status on every rank. */
+int synth_open(struct synth *s, struct comm *c, const struct synth_task *task);
+void synth_close(struct synth *s);
+
+/* Write the dictionary, or its start at task->cosine. */
+int synth_atoms(struct synth *s, int start, const struct matrix_sink *sink);
+
+/* Write the rows and, unless truth is NULL, what they are made of (without scores). */
+int synth_rows(struct synth *s, const struct matrix_sink *sink, const struct support_sink *truth);
+
+#endif
