@@ -32,6 +32,19 @@ libsagitta_a_SOURCES += \
 libsagitta_a_SOURCES += \
   %D%/comm/comm.h %D%/comm/mpi.c
 
+# io: HDF5 and NumPy files; h5*.c are the only users of hdf5.h
+libsagitta_a_SOURCES += \
+  %D%/io/h5.h %D%/io/h5_inside.h %D%/io/h5.c \
+  %D%/io/h5_text.c %D%/io/h5_dataset.c %D%/io/h5_array.c %D%/io/h5_attribute.c \
+  %D%/io/h5_walk.h %D%/io/h5_walk.c %D%/io/h5_values.c \
+  %D%/io/npy.h %D%/io/npy.c \
+  %D%/io/inputs.h %D%/io/inputs.c \
+  %D%/io/schema.h %D%/io/schema.c \
+  %D%/io/outputs.h %D%/io/outputs.c %D%/io/supports.c %D%/io/matrix.c \
+  %D%/io/files.h %D%/io/files_inspect.c %D%/io/files_diff.c \
+  %D%/io/verify.h %D%/io/files_verify.c \
+  %D%/io/verify_arrays.c %D%/io/verify_supports.c %D%/io/verify_metrics.c
+
 # stage: structs in, structs out, collective
 libsagitta_a_SOURCES += \
   %D%/stage/access.h %D%/stage/access.c \

@@ -25,30 +25,44 @@ int h5_create(struct h5_file *f, const char *path);
 /* Close; safe on a zeroed struct.  ERR_IO when pending writes fail. */
 int h5_close(struct h5_file *f);
 
+/* Is there a link of this name?  What cannot be told counts as there: opening it names the damage. */
 int h5_exists(const struct h5_file *f, const char *object);
+
+/* Create a group, and those above it, unless it is there. */
+int h5_group_create(const struct h5_file *f, const char *object);
 
 /* A dataset opened for reading or writing in blocks of its first dimension. */
 struct h5_array {
   int64_t id;
   enum h5_type type;
-  int rank;
+  int rank; /* as in the file; shape is known for 1 to 3 */
   gidx shape[3];
-  int swap;         /* 16-bit floats stored big-endian */
+  int swap;         /* 16-bit floats stored in the other byte order */
   const char *path; /* borrowed: file */
   char object[256];
+  gidx chunk_rows; /* writing: of the first dimension, in a chunk */
+  gidx next, held; /* writing: entries taken so far, and those of them in pending */
+  void *pending;   /* writing: the chunk being filled; owned */
 };
+/* ERR_INPUT: no such dataset, damaged, data in other files, or far more claimed than stored. */
 int h5_array_open(const struct h5_file *f, const char *object, struct h5_array *a);
-/* Create a dataset of the given shape; rows_per_chunk of the first dimension make a chunk (cut to a
- * sensible size in bytes when 0).  type is I32, I64, F32 or F64.  Missing groups are created. */
+/* Create a dataset of rank 1 to 3; type is I32, I64, F32 or F64.  Missing groups are created.  A
+ * chunk has about a megabyte, or rows_per_chunk entries of the first dimension. */
 int h5_array_create(const struct h5_file *f, const char *object, enum h5_type type, int rank,
                     const gidx *shape, struct h5_array *a);
+int h5_array_create_chunked(const struct h5_file *f, const char *object, enum h5_type type,
+                            int rank, const gidx *shape, gidx rows_per_chunk, struct h5_array *a);
+/* Write what is pending and close; safe on a zeroed struct.  ERR_INTERNAL when entries are missing. */
 int h5_array_close(struct h5_array *a);
 
-/* Read or write entries first .. first + count - 1 of the first dimension, whole rows; memory has the
- * array's type (16-bit floats: raw uint16 in native order).  Floats of 32 and 64 bits and integers
- * are converted to `as` on reading. */
+/* Read entries first .. first + count - 1 of the first dimension, whole rows, as the array's type
+ * (16-bit floats raw, in native order), as F32 from any float (one rounding), or widened. */
 int h5_array_read(const struct h5_array *a, gidx first, gidx count, enum h5_type as, void *out);
-int h5_array_write(const struct h5_array *a, gidx first, gidx count, const void *in);
+/* Write the next entries: first must be where the last call ended.  NaN gets its one pattern. */
+int h5_array_write(struct h5_array *a, gidx first, gidx count, const void *in);
+
+/* out[count] <- f32 of raw F16, BF16 or F64 values. */
+void h5_to_f32(enum h5_type from, const void *in, gidx count, float *out);
 
 /* Attributes of an object ("/" or a path; the group is created when missing). */
 int h5_attribute_text(const struct h5_file *f, const char *object, const char *name, const char *v);
@@ -56,6 +70,8 @@ int h5_attribute_long(const struct h5_file *f, const char *object, const char *n
 int h5_attribute_longs(const struct h5_file *f, const char *object, const char *name, int n,
                        const gidx *v);
 int h5_attribute_real(const struct h5_file *f, const char *object, const char *name, real v);
+/* ERR_INPUT: no such attribute, or of another type or length. */
+int h5_attribute_exists(const struct h5_file *f, const char *object, const char *name);
 int h5_read_text(const struct h5_file *f, const char *object, const char *name, char *out,
                  int room);
 int h5_read_long(const struct h5_file *f, const char *object, const char *name, gidx *out);

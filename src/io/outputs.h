@@ -62,6 +62,8 @@ struct supports_ending {
 };
 int supports_finish(struct supports_file *f, const struct supports_ending *ending,
                     const struct run_fact *facts, int n_facts);
+/* Give back what an unfinished file holds; safe after supports_finish and on a zeroed struct. */
+void supports_close(struct supports_file *f);
 
 /* A matrix in a result file of its own: rows.h5 and dictionary.h5, written in blocks. */
 struct matrix_file {
@@ -75,5 +77,7 @@ int matrix_write(struct matrix_file *f, gidx first, gidx count, const float *val
 int matrix_add(struct matrix_file *f, const char *object, enum h5_type type, int rank,
                const gidx *shape, const void *values);
 int matrix_finish(struct matrix_file *f, const struct run_fact *facts, int n_facts);
+/* As supports_close. */
+void matrix_close(struct matrix_file *f);
 
 #endif

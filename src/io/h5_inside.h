@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What the h5*.c files share: HDF5's header, its error adaptor, opening datasets with care.
+ *
+ * Floor: io; included by h5*.c only. */
+#ifndef IO_H5_INSIDE_H
+#define IO_H5_INSIDE_H
+
+#include <hdf5.h>
+
+#include "base/status.h"
+#include "io/h5.h"
+
+/* Blocks of data that pass through memory at once. */
+enum { BLOCK_BYTES = 1 << 20 };
+
+/* A failed HDF5 call becomes our code and the library's innermost message; a system error makes it
+ * ERR_IO, a failed allocation ERR_MEMORY. */
+#define TRY_H5(call, code, ...)                                                                    \
+  do {                                                                                             \
+    if ((call) < 0) return h5_fail((code), __FILE__, __LINE__, __VA_ARGS__);                       \
+  } while (0)
+int h5_fail(int code, const char *file, int line, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* Switch HDF5's printing and its exit handler off (after a failed close the handler crashes). */
+void h5_begin(void);
+
+/* A property list of a link, object or dataset access class that follows no external link. */
+hid_t h5_access(hid_t class);
+
+/* Create the missing groups of a path; the last name too when whole is set. */
+int h5_groups_create(const struct h5_file *f, const char *object, int whole);
+
+/* Open a dataset for reading: data in other files and shapes far larger than what is stored are
+ * refused, the chunk cache holds a row of chunks (one at least). */
+int h5_dataset_open(const struct h5_file *f, const char *object, hid_t *dataset);
+
+/* Shape of a dataspace; dimensions that do not fit gidx are refused.  room: of shape. */
+int h5_space_shape(hid_t space, const char *object, int room, int *rank, gidx *shape);
+
+enum h5_type h5_type_of(hid_t type, int *swap);
+size_t h5_type_bytes(enum h5_type type);
+hid_t h5_type_native(enum h5_type type);
+
+/* Descriptor of a variable-length text as it is stored: length, heap address, index. */
+struct h5_text {
+  unsigned char bytes[16];
+};
+/* The type that reads descriptors; negative on failure. */
+hid_t h5_text_type(void);
+/* *out <- the text with a NUL behind it, *length its bytes; the caller frees *out.  The heap has no
+ * checksum and HDF5 copies what a damaged one says, so it is read and checked here. */
+int h5_text_fetch(const struct h5_file *f, const struct h5_text *text, char **out, size_t *length);
+
+#endif

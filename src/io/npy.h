@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * NumPy's .npy files: the header, and blocks of rows by pread.
+ *
+ * Floor: io.  Format versions 1 to 3; C order; f2, f4, f8 of either byte order. */
+#ifndef IO_NPY_H
+#define IO_NPY_H
+
+#include "base/types.h"
+#include "io/h5.h"
+
+struct npy_file {
+  int file; /* descriptor + 1; 0: not open */
+  enum h5_type type;
+  int swap; /* stored in the other byte order */
+  int rank; /* 0 to 8; shape is known for 1 to 3 */
+  gidx shape[3];
+  gidx data;        /* byte where the values begin */
+  const char *path; /* borrowed */
+};
+
+/* ERR_IO: cannot open; ERR_INPUT: not such a file, truncated, or a kind that is not read here. */
+int npy_open(struct npy_file *f, const char *path);
+void npy_close(struct npy_file *f);
+
+/* out <- rows first .. first + count - 1 as f32, one rounding. */
+int npy_read(const struct npy_file *f, gidx first, gidx count, float *out);
+
+#endif

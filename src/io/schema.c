@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The table, and shapes written as letters. */
+#include "io/schema.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/status.h"
+
+const struct object_row object_rows[] = {
+    {"rows", "/rows", TYPE_F32, "N P", 1, "activations, a row per token or sample"},
+    {"dictionary", "/atoms", TYPE_F32, "K P|K d P", 1, "unit atoms or orthonormal frames"},
+    {"dictionary", "/mean", TYPE_F64, "P", 0, "subtracted from rows before anything else"},
+    {"supports", "/supports/indptr", TYPE_I64, "N+1", 1, "where each row's support begins"},
+    {"supports", "/supports/indices", TYPE_I32, "nnz", 1, "atoms, in selection order"},
+    {"supports", "/supports/data", TYPE_F32, "nnz", 1, "code if codes were solved, else score"},
+    {"supports", "/supports/score", TYPE_F32, "nnz", 1, "signed score of the round that chose"},
+    {"supports", "/supports/codes", TYPE_F32, "nnz d", 0, "code blocks of frames"},
+    {"supports", "/metrics/density", TYPE_I64, "K", 1, "rows in whose support the atom is"},
+    {"supports", "/metrics/density_histogram", TYPE_I64, "11", 1, "atoms by decade of density"},
+    {"supports", "/mean", TYPE_F64, "P", 0, "subtracted from rows before anything else"},
+};
+const int object_count = LENGTH(object_rows);
+
+const struct object_row *object_find(const char *kind, const char *path)
+{
+  for (int i = 0; i < object_count; i++)
+    if (strcmp(object_rows[i].path, path) == 0 && (!kind || !strcmp(object_rows[i].kind, kind)))
+      return &object_rows[i];
+  return NULL;
+}
+
+const char *type_name(enum h5_type type)
+{
+  static const char *const names[] = {"int32",   "int64",    "float32",     "float64",
+                                      "float16", "bfloat16", "another type"};
+  return names[type];
+}
+
+void metric_formula_name(const char *metric, char *out, int room)
+{
+  snprintf(out, (size_t)room, "%s_formula", metric);
+}
+
+int dimension_bind(struct dimensions *d, const char *name, gidx value, const char *object)
+{
+  for (int i = 0; i < d->count; i++) {
+    const struct dimension *known = &d->list[i];
+    if (strcmp(known->name, name) != 0) continue;
+    CHECK(known->value == value, ERR_INPUT, "'%s' has %s = %lld, '%s' has %lld", object, name,
+          (long long)value, known->object, (long long)known->value);
+    return OK;
+  }
+  CHECK(d->count < LENGTH(d->list) && strlen(name) < sizeof d->list[0].name, ERR_INTERNAL,
+        "too many dimensions");
+  struct dimension *new = &d->list[d->count++];
+  *new = (struct dimension){.value = value, .object = object};
+  strcpy(new->name, name);
+  return OK;
+}
+
+gidx dimension_value(const struct dimensions *d, const char *name)
+{
+  for (int i = 0; i < d->count; i++)
+    if (strcmp(d->list[i].name, name) == 0) return d->list[i].value;
+  return -1;
+}
+
+static int words_count(const char *words)
+{
+  int count = 1;
+  for (; *words && *words != '|'; words++) count += *words == ' ';
+  return count;
+}
+
+/* The alternative of the right rank; NULL when none is. */
+static const char *alternative(const char *shape, int rank)
+{
+  while (shape && words_count(shape) != rank) {
+    shape = strchr(shape, '|');
+    shape += shape != NULL;
+  }
+  return shape;
+}
+
+int object_check_shape(const struct object_row *row, const struct h5_array *a, struct dimensions *d)
+{
+  const char *shape = alternative(row->shape, a->rank);
+  CHECK(shape, ERR_INPUT, "'%s' has %d dimensions, its shape is to be %s", row->path, a->rank,
+        row->shape);
+  for (int i = 0; i < a->rank; i++, shape += *shape == ' ') {
+    char word[8] = {0};
+    int length = (int)strcspn(shape, " |");
+    snprintf(word, sizeof word, "%.*s", length, shape);
+    shape += length;
+    char *plus = strchr(word, '+');
+    gidx more = plus ? atoi(plus) : 0, size = a->shape[i] - more;
+    if (plus) *plus = '\0';
+    CHECK(size >= 0, ERR_INPUT, "'%s' has %lld entries, at least %lld are needed", row->path,
+          (long long)a->shape[i], (long long)more);
+    if (word[0] >= '0' && word[0] <= '9')
+      CHECK(size == atoi(word), ERR_INPUT, "'%s' has %lld entries, not %s", row->path,
+            (long long)size, word);
+    else
+      TRY(dimension_bind(d, word, size, row->path));
+  }
+  return OK;
+}
+
+int object_create(const struct h5_file *f, const char *path, int rank, const gidx *shape,
+                  gidx rows_per_chunk, struct h5_array *a)
+{
+  const struct object_row *row = object_find(NULL, path);
+  *a = (struct h5_array){0};
+  CHECK(row, ERR_INTERNAL, "no object '%s' in the table", path);
+  TRY(h5_array_create_chunked(f, path, row->type, rank, shape, rows_per_chunk, a));
+  return OK;
+}
