@@ -171,7 +171,7 @@ static error_t argument_seen(int key, char *text, struct argp_state *state)
 {
   struct parse *p = state->input;
   size_t offset = 0;
-  if (key >= KEY_BASE) {
+  if (key >= KEY_BASE && key < KEY_BASE + ROWS_MOST) {
     const struct option_row *row = row_at(p->set, key - KEY_BASE, &offset);
     if (p->n_given == LENGTH(p->given)) return ARGP_ERR_UNKNOWN;
     p->given[p->n_given++] =
