@@ -11,6 +11,7 @@
 #include "io/inputs.h"
 #include "stage/encode.h"
 #include "stage/mean.h"
+#include "stage/tiles.h"
 
 struct encode_options {
   struct job_options job;
@@ -124,7 +125,7 @@ static struct encode_task task_of(const struct run *run, const struct encode_opt
                              .mean = in->dictionary.mean,
                              .top_s = o->top_s < k ? o->top_s : k,
                              .rounds = o->rounds,
-                             .tile = o->compute.tile < k ? o->compute.tile : k,
+                             .tile = o->compute.tile,
                              .block = o->compute.block,
                              .threads = threads_choose(&run->comm, o->compute.threads),
                              .variant = o->compute.cpu_variant,
@@ -132,6 +133,8 @@ static struct encode_task task_of(const struct run *run, const struct encode_opt
                              .normalize = o->normalize,
                              .rho = o->rho,
                              .cosine_most = o->cosine_limit};
+  if (!task.tile) task.tile = tile_choose(k, run->comm.size);
+  if (task.tile > k) task.tile = k;
   if (!task.block) task.block = encode_block(&task, run->comm.size);
   if (task.top_s < o->top_s)
     log_warn("top-s is %d, the dictionary has %d atoms: each row gets %d", o->top_s, k, k);

@@ -20,6 +20,13 @@ static float *atom_at(const struct tiles *t, float *array, gidx slot)
   return array + slot * t->d * t->p;
 }
 
+idx tile_choose(idx k, int workers)
+{
+  gidx rounds = ((gidx)k + (gidx)TILE_MOST * workers - 1) / ((gidx)TILE_MOST * workers);
+  gidx tiles = rounds * workers;
+  return tiles ? (idx)((k + tiles - 1) / tiles) : 1;
+}
+
 /* Load own tiles one by one; *key is the first atom of the tile in work, for naming the lowest. */
 static int tiles_read(struct tiles *t, const struct atom_source *source, int normalize,
                       struct device *device, gidx *key)

@@ -29,6 +29,10 @@ struct tiles {
   struct arena arena;
 };
 
+/* A width that gives every worker the same number of tiles of at most TILE_MOST atoms. */
+enum { TILE_MOST = 4096 };
+idx tile_choose(idx k, int workers);
+
 /* Read own tiles of the given width, scale (normalize) and check them, put them on the device.
  * Collective; a failure names the lowest atom. */
 int tiles_load(struct tiles *t, struct comm *c, const struct atom_source *source, idx width,
