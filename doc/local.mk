@@ -1,4 +1,6 @@
 # Pages for people, one sentence per line.  Man pages are made by scripts/local.mk.
 dist_doc_DATA += \
   %D%/design.md \
-  %D%/determinism.md
+  %D%/numerics.md \
+  %D%/determinism.md \
+  %D%/formats.md

@@ -2,8 +2,11 @@
 check_PROGRAMS += \
   %D%/test_base_order \
   %D%/test_comm_verbs \
-  %D%/test_encode_reference
+  %D%/test_encode_reference \
+  %D%/test_synth_blocks
 SCRIPT_TESTS = \
+  %D%/test_seed.py \
+  %D%/test_synth.py \
   %D%/test_independent.py \
   %D%/test_cli.sh \
   %D%/test_slurm.sh

@@ -85,6 +85,7 @@ static const struct option_set synth_set = {
     .has_deck = 1,
 };
 
+#define KEEP_MOST ((gidx)1 << 30)
 enum { BLOCK_BYTES = 32 << 20, BLOCK_MOST = 8192, BLOCK_LEAST = 16 };
 
 static idx block_choose(const struct planted *g)
@@ -101,6 +102,7 @@ static struct synth_task task_of(const struct synth_options *o)
                               : trig    ? 512
                                         : 8192,
                          .cosine = o->start_cosine,
+                         .keep_most = KEEP_MOST,
                          .planted = {.seed = (uint64_t)o->seed,
                                      .k = o->atoms ? o->atoms
                                           : trig   ? 4096
@@ -112,7 +114,9 @@ static struct synth_task task_of(const struct synth_options *o)
                                      .s = o->top_s,
                                      .noise = o->noise,
                                      .zipf = strcmp(o->frequencies, "zipf") == 0}};
+  gidx most = t.n > t.planted.k ? t.n : t.planted.k;
   t.block = o->block ? o->block : block_choose(&t.planted);
+  if (t.block > most) t.block = (idx)most;
   return t;
 }
 

@@ -70,7 +70,8 @@ static int root_take(struct seeding *s)
 static int seeding_take(struct seeding *s)
 {
   gidx fit = BLOCK_BYTES / ((gidx)s->p * (gidx)sizeof *s->x);
-  s->block = (idx)least(BLOCK_MOST, fit > BLOCK_LEAST ? fit : BLOCK_LEAST);
+  gidx need = least((gidx)s->task->k * s->d, BLOCK_MOST);
+  s->block = (idx)least(need > BLOCK_LEAST ? need : BLOCK_LEAST, fit > 1 ? fit : 1);
   gidx first, share;
   comm_share(s->block, s->c->size, 0, &first, &share);
   TRY(arena_take(&s->arena, &s->order, s->block, sizeof *s->order));

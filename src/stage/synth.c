@@ -17,7 +17,7 @@ static gidx frame_size(const struct synth_task *t)
 gidx synth_kept(const struct synth_task *task)
 {
   gidx bytes = task->planted.k * frame_size(task) * (gidx)sizeof(float);
-  return task->kind == SYNTH_PLANTED && bytes <= SYNTH_KEEP_MOST ? bytes : 0;
+  return task->kind == SYNTH_PLANTED && bytes <= task->keep_most ? bytes : 0;
 }
 
 static gidx share_most(const struct synth_task *t, int ranks)

@@ -21,12 +21,12 @@ struct synth_task {
   gidx n;                 /* rows */
   real cosine;            /* of the start dictionary and the planted one */
   idx block;              /* rows or atoms handled at a time; changes no bit */
+  gidx keep_most;         /* bytes of a planted dictionary that a rank keeps; of a larger one the
+                           * atoms of each row are made again, to the same bits */
 };
 
-/* A planted dictionary up to this size is kept by every rank; of a larger one, the atoms of each row
- * are made again. */
-#define SYNTH_KEEP_MOST ((gidx)1 << 30)
-gidx synth_kept(const struct synth_task *task); /* bytes; 0: made again */
+/* Bytes of the planted dictionary that a rank keeps: all or none. */
+gidx synth_kept(const struct synth_task *task);
 
 /* Bytes of memory of a rank, about. */
 gidx synth_memory(const struct synth_task *task, int ranks);
