@@ -26,7 +26,18 @@ libsagitta_a_SOURCES += \
 
 # device: what a worker computes with, one set of hot loops per instruction set
 libsagitta_a_SOURCES += \
-  %D%/device/device.h %D%/device/device.c
+  %D%/device/device.h %D%/device/device.c \
+  %D%/device/cpu.h %D%/device/cpu_route.c %D%/device/cpu_codes.c \
+  %D%/device/route_body.h %D%/device/route_baseline.c %D%/device/codes_body.h
+
+# The same loops with other compiler flags, chosen at run time.  These call nothing of libsagitta.a.
+noinst_LIBRARIES += libavx2.a libavx512.a
+VARIANT_LIBS += libavx2.a libavx512.a
+libavx2_a_SOURCES = %D%/device/route_avx2.c %D%/device/codes_avx2.c
+libavx2_a_CFLAGS = $(AM_CFLAGS) -mavx2 -mfma
+libavx512_a_SOURCES = \
+  %D%/device/route_avx512vl.c %D%/device/route_avx512.c %D%/device/codes_avx512.c
+libavx512_a_CFLAGS = $(AM_CFLAGS) -mfma -mavx512f -mavx512bw -mavx512dq -mavx512vl
 
 # comm: what ranks say to each other
 libsagitta_a_SOURCES += \

@@ -2,6 +2,8 @@
 check_PROGRAMS += \
   %D%/test_base_order \
   %D%/test_comm_verbs \
+  %D%/test_device_codes \
+  %D%/test_device_ops \
   %D%/test_encode_reference \
   %D%/test_synth_blocks
 SCRIPT_TESTS = \

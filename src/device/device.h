@@ -16,7 +16,7 @@ struct device_options {
   idx p, d;            /* columns, vectors a frame */
   idx atoms_most;      /* atoms that will be put on this device */
   int threads;         /* >= 1 */
-  const char *variant; /* "auto", "baseline", "avx2" or "avx512" */
+  const char *variant; /* "auto", "baseline", "avx2", "avx512vl" or "avx512" */
 };
 
 struct device {
