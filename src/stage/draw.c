@@ -8,20 +8,25 @@
 #include "base/status.h"
 #include "model/synth.h"
 
+enum { FINDS_LEAST = 1024 };
+
 struct finds {
   struct drawn_row *rows; /* owned */
   gidx count, room;
 };
 
+static int finds_reserve(struct finds *f, gidx room)
+{
+  void *grown = realloc(f->rows, (size_t)room * sizeof *f->rows);
+  CHECK(grown, ERR_MEMORY, "cannot allocate %lld drawn rows", (long long)room);
+  f->rows = grown;
+  f->room = room;
+  return OK;
+}
+
 static int finds_add(struct finds *f, struct drawn_row row)
 {
-  if (f->count == f->room) {
-    gidx room = f->room ? 2 * f->room : 1024;
-    void *grown = realloc(f->rows, (size_t)room * sizeof *f->rows);
-    CHECK(grown, ERR_MEMORY, "cannot allocate %lld drawn rows", (long long)room);
-    f->rows = grown;
-    f->room = room;
-  }
+  if (f->count == f->room) TRY(finds_reserve(f, 2 * f->room));
   f->rows[f->count++] = row;
   return OK;
 }
@@ -40,6 +45,7 @@ static int share_look(const struct draw *d, const struct comm *c, uint64_t end, 
 {
   gidx first, count;
   comm_share(d->n, c->size, c->rank, &first, &count);
+  TRY(finds_reserve(f, FINDS_LEAST));
   for (gidx row = first; row < first + count; row++) {
     uint64_t key = random_bits(d->seed, STREAM_DRAW, (uint64_t)row);
     if (key >= d->from && key <= end) TRY(finds_add(f, (struct drawn_row){key, row}));
