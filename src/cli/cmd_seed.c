@@ -54,7 +54,8 @@ static const struct option_set seed_set = {
            "equal wherever it is made.\n\n"
            "Real activations usually want --center: their mean is large and says nothing about a "
            "single row.\n\n"
-           "  mpirun -n 4 sagitta seed --rows acts.h5 --atoms 16384 --center --output dict/\n"
+           "  mpirun -n 4 sagitta seed --rows acts.h5 --atoms 16384 --center \\\n"
+           "      --output dict/\n"
            "  mpirun -n 4 sagitta encode --rows acts.h5 --dictionary dict/dictionary.h5 \\\n"
            "      --top-s 32 --output run/",
     .tables = tables,

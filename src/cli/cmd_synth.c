@@ -52,6 +52,13 @@ static const struct option_row planted_rows[] = {
      "also write start.h5, whose vectors have this cosine to the planted ones; 0: do not"},
 };
 
+static const struct option_row place_rows[] = {
+    {"output", OPTION_TEXT, offsetof(struct output_options, output), NULL, 0, 0, NULL, "FOLDER",
+     "where the files go (created)"},
+    {"force", OPTION_FLAG, offsetof(struct output_options, force), "no", 0, 1, NULL, NULL,
+     "replace files that are there"},
+};
+
 static const struct option_row run_rows[] = {
     {"block", OPTION_INT, AT(block), "0", 0, 1 << 20, NULL, "ROWS",
      "rows or atoms made at a time; 0: as many as pay; changes no bit"},
@@ -62,7 +69,7 @@ static const struct option_row run_rows[] = {
 static const struct option_table tables[] = {
     {"Data", data_rows, LENGTH(data_rows), 0},
     {"Planted data", planted_rows, LENGTH(planted_rows), 0},
-    {"Result", output_rows, OUTPUT_ROWS, AT(output)},
+    {"Result", place_rows, LENGTH(place_rows), AT(output)},
     {"Making", run_rows, LENGTH(run_rows), 0},
     {"Job", job_rows, JOB_ROWS, AT(job)},
 };
@@ -75,10 +82,9 @@ static const struct option_set synth_set = {
            "In the folder of --output: rows.h5 with /rows and, for planted data, /planted/atoms "
            "and /planted/codes, what each row is made of; dictionary.h5; start.h5 when asked for.  "
            "Every value depends on the options and its place alone, not on the number of ranks.\n\n"
-           "  mpirun -n 4 sagitta synth --n-rows 100000 --atoms 4096 --columns 256 \\\n"
-           "      --start-cosine 0.8 --output data/\n"
-           "  mpirun -n 4 sagitta encode --rows data/rows.h5 --dictionary data/dictionary.h5 \\\n"
-           "      --top-s 8 --output run/",
+           "  mpirun -n 4 sagitta synth --n-rows 100000 --atoms 4096 --output data/\n"
+           "  mpirun -n 4 sagitta encode --rows data/rows.h5 \\\n"
+           "      --dictionary data/dictionary.h5 --top-s 8 --output run/",
     .tables = tables,
     .count = LENGTH(tables),
     .most_arguments = 1,
