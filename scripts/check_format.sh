@@ -19,7 +19,7 @@ report() # CLAIM BREACHES
 
 # Generated files are not ours to format.
 sources=$(find src kernels tests \( -name '*.[ch]' -o -name '*.cu' \) ! -path src/config.h \
-  ! -path src/cli/revision.h | LC_ALL=C sort)
+  ! -path src/cli/revision.h 2> /dev/null | LC_ALL=C sort)
 programs=$(find scripts tests -type f ! -path '*/autotools/*' ! -path '*/__pycache__/*' \
   \( -name '*.sh' -o -name '*.py' -o -path 'scripts/*' ! -name '*.*' \) | LC_ALL=C sort)
 

@@ -33,6 +33,6 @@ TESTS += %D%/check_floors.sh %D%/check_format.sh
 EXTRA_DIST += %D%/check_floors.sh %D%/check_format.sh
 
 format:
-	cd $(srcdir) && find src kernels tests \( -name '*.[ch]' -o -name '*.cu' \) \
+	cd $(srcdir) && find $$(ls -d src kernels tests 2> /dev/null) \( -name '*.[ch]' -o -name '*.cu' \) \
 	  ! -path src/config.h ! -path src/cli/revision.h -exec clang-format -i {} +
 .PHONY: FORCE format
