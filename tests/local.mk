@@ -10,13 +10,17 @@ SCRIPT_TESTS = \
   %D%/test_seed.py \
   %D%/test_synth.py \
   %D%/test_independent.py \
+  %D%/test_partition.py \
+  %D%/test_bad_input.py \
+  %D%/test_faults.py \
+  %D%/test_memory.py \
   %D%/test_cli.sh \
   %D%/test_slurm.sh
 TESTS += $(check_PROGRAMS) $(SCRIPT_TESTS)
-EXTRA_DIST += %D%/tap.h %D%/tap.py %D%/run.sh $(SCRIPT_TESTS)
+EXTRA_DIST += %D%/tap.h %D%/tap.py %D%/run.sh %D%/expected/fingerprints $(SCRIPT_TESTS)
 
-AM_TESTS_ENVIRONMENT = MPIEXEC='$(MPIEXEC)' srcdir='$(srcdir)' builddir='$(abs_builddir)'; \
-  export MPIEXEC srcdir builddir;
+AM_TESTS_ENVIRONMENT = MPIEXEC='$(MPIEXEC)' srcdir='$(srcdir)' builddir='$(abs_builddir)' \
+  SANITIZED='$(SANITIZE)'; export MPIEXEC srcdir builddir SANITIZED;
 TEST_EXTENSIONS = .sh .py
 LOG_COMPILER = $(SHELL) $(srcdir)/%D%/run.sh
 SH_LOG_COMPILER = $(SHELL)

@@ -15,7 +15,7 @@
 #include "stage/statistics.h"
 #include "stage/tiles.h"
 
-enum { BLOCK_MOST = 8192, BLOCK_LEAST = 256 };
+enum { BLOCK_MOST = 4096, BLOCK_LEAST = 256 };
 static const gidx MEMORY_AIM = (gidx)1 << 30; /* of what grows with the block */
 
 /* What the worker does behind the computation of a block. */
