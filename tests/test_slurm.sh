@@ -124,7 +124,7 @@ END
 check $? "a plain run ended well"
 
 cluster_start
-check $? "two nodes are idle" || true
+check $? "two nodes are idle"
 # The shared-memory transport does not know that two "nodes" are one machine.
 export OMPI_MCA_btl=self,tcp OMPI_MCA_rmaps_base_oversubscribe=1 SAGITTA="$sagitta"
 sbatch --parsable --ntasks-per-node=2 --cpus-per-task=1 --time=2 --output=job.log \
@@ -138,4 +138,27 @@ check $? "four ranks ran on two nodes"
 same=$?
 check $same "its result equals the plain one, bit for bit"
 [ $same -eq 0 ] || explain ./*.log
+
+# Batch life, with a program in place of sagitta that stops when it is told to: USR1 to the script
+# reaches the ranks, and their 75 puts the job back into the queue.
+cat > slow << 'END'
+#!/bin/sh
+trap 'exit 75' USR1
+echo "a rank is ready"
+while :; do sleep 0.1; done
+END
+chmod +x slow
+export SAGITTA="$home/slow"
+ready() { [ "$(grep -c 'a rank is ready' life.log 2> /dev/null)" = 2 ]; }
+restarted() { scontrol show job "$job" | grep -q 'Restarts=1'; }
+job=$(sbatch --parsable --ntasks-per-node=1 --cpus-per-task=1 --time=2 --output=life.log \
+  "$source/scripts/slurm/encode.sbatch" job.in)
+wait_for 30 ready
+check $? "a job without end runs on two nodes"
+scancel --batch --signal=USR1 "$job"
+wait_for 30 restarted
+again=$?
+check $again "told that time is up, its ranks stop and it waits to run again"
+[ $again -eq 0 ] || explain life.log slurmctld.log
+scancel "$job"
 echo "1..$count"
