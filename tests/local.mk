@@ -5,8 +5,13 @@ check_PROGRAMS += \
   %D%/test_device_codes \
   %D%/test_device_ops \
   %D%/test_encode_reference \
+  %D%/test_io_faults \
+  %D%/test_io_hostile \
+  %D%/test_io_outputs \
   %D%/test_synth_blocks
 SCRIPT_TESTS = \
+  %D%/test_io_inputs.py \
+  %D%/test_io_files.py \
   %D%/test_seed.py \
   %D%/test_synth.py \
   %D%/test_independent.py \
@@ -18,6 +23,15 @@ SCRIPT_TESTS = \
   %D%/test_slurm.sh
 TESTS += $(check_PROGRAMS) $(SCRIPT_TESTS)
 EXTRA_DIST += %D%/tap.h %D%/tap.py %D%/run.sh %D%/expected/fingerprints $(SCRIPT_TESTS)
+
+# Helpers of the tests: a program for the Python tests of src/io, a library that makes calls fail.
+EXTRA_PROGRAMS = %D%/io_tool
+check_DATA = %D%/io_tool$(EXEEXT) %D%/fault.so
+CLEANFILES += $(check_DATA)
+EXTRA_DIST += %D%/fault.c %D%/io_files.h %D%/io_tool.py
+%D%/fault.so: %D%/fault.c
+	@$(MKDIR_P) %D%
+	$(AM_V_CCLD)$(CC) -std=c11 -D_GNU_SOURCE -O1 -fPIC -shared -o $@ $<
 
 AM_TESTS_ENVIRONMENT = MPIEXEC='$(MPIEXEC)' srcdir='$(srcdir)' builddir='$(abs_builddir)' \
   SANITIZED='$(SANITIZE)'; export MPIEXEC srcdir builddir SANITIZED;

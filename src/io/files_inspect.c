@@ -40,6 +40,7 @@ static int head_print(const struct h5_file *f, FILE *out)
   return OK;
 }
 
+/* What cannot be read is said in its line; the page goes on. */
 static int dataset_print(const struct h5_file *f, const char *path, FILE *out)
 {
   struct h5_values v;
@@ -52,6 +53,10 @@ static int dataset_print(const struct h5_file *f, const char *path, FILE *out)
     bytes_print((double)v.stored, stored, sizeof stored);
     fprintf(out, "  %-*s %-18s %-10s %10s%s%s\n", NAME_WIDTH, path, shape, type, stored,
             row ? "  " : "", row ? row->meaning : "");
+  } else if (status == ERR_INPUT) {
+    fprintf(out, "  %-*s not readable: %s\n", NAME_WIDTH, path, status_message());
+    status_clear();
+    status = OK;
   }
   h5_values_close(&v);
   return status;

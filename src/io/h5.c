@@ -10,10 +10,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-struct cause {
+/* Of this thread's last failed call: the next call empties HDF5's own stack. */
+static _Thread_local struct cause {
   char text[256];
   int is_system, is_memory;
-};
+} last;
 
 /* The innermost entry comes first; of a system error only strerror's words are kept. */
 static herr_t cause_visit(unsigned n, const H5E_error2_t *error, void *self)
@@ -31,6 +32,14 @@ static herr_t cause_visit(unsigned n, const H5E_error2_t *error, void *self)
   return 0;
 }
 
+/* HDF5 calls this where it would print. */
+static herr_t cause_keep(hid_t stack, void *data)
+{
+  (void)data;
+  last = (struct cause){"unknown cause", 0, 0};
+  return H5Ewalk2(stack, H5E_WALK_UPWARD, cause_visit, &last);
+}
+
 int h5_fail(int code, const char *file, int line, const char *format, ...)
 {
   char subject[1024];
@@ -38,20 +47,23 @@ int h5_fail(int code, const char *file, int line, const char *format, ...)
   va_start(args, format);
   vsnprintf(subject, sizeof subject, format, args);
   va_end(args);
-  struct cause cause = {"unknown cause", 0, 0};
-  H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, cause_visit, &cause);
-  H5Eclear2(H5E_DEFAULT);
-  if (cause.is_system && code == ERR_INPUT) code = ERR_IO;
-  if (cause.is_memory) code = ERR_MEMORY;
-  return status_fail(code, file, line, "%s: %s", subject, cause.text);
+  if (last.is_system && code == ERR_INPUT) code = ERR_IO;
+  if (last.is_memory) code = ERR_MEMORY;
+  return status_fail(code, file, line, "%s: %s", subject, last.text);
 }
 
-void h5_begin(void)
+/* A thread-safe HDF5 has a stack, and a way to print it, for each thread. */
+int h5_begin(void)
 {
-  static int begun;
-  if (!begun) H5dont_atexit();
+  static int handled;
+  static _Thread_local int begun;
+  if (begun) return OK;
+  if (!handled) H5dont_atexit();
+  handled = 1;
+  CHECK(H5open() >= 0 && H5Eset_auto2(H5E_DEFAULT, cause_keep, NULL) >= 0, ERR_MEMORY,
+        "cannot start HDF5");
   begun = 1;
-  H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+  return OK;
 }
 
 static herr_t refuse_link(const char *file, const char *group, const char *target_file,
@@ -86,7 +98,7 @@ int h5_open(struct h5_file *f, const char *path)
   CHECK(stat(path, &facts) == 0, ERR_IO, "cannot open '%s': %s", path, strerror(errno));
   CHECK(S_ISREG(facts.st_mode), ERR_IO, "cannot open '%s': it is not a regular file", path);
   CHECK(access(path, R_OK) == 0, ERR_IO, "cannot open '%s': %s", path, strerror(errno));
-  h5_begin();
+  TRY(h5_begin());
   hid_t list;
   TRY(file_access(&list));
   f->id = H5Fopen(path, H5F_ACC_RDONLY, list);
@@ -100,7 +112,7 @@ int h5_open(struct h5_file *f, const char *path)
 int h5_create(struct h5_file *f, const char *path)
 {
   *f = (struct h5_file){0, path};
-  h5_begin();
+  TRY(h5_begin());
   hid_t list, creation;
   TRY(file_access(&list));
   TRY_H5(creation = H5Pcreate(H5P_FILE_CREATE), ERR_INTERNAL, "cannot set up HDF5");
@@ -117,6 +129,7 @@ int h5_close(struct h5_file *f)
 {
   hid_t id = f->id;
   f->id = 0;
+  if (id) TRY(h5_begin());
   if (id) TRY_H5(H5Fclose(id), ERR_IO, "cannot close '%s'", f->path);
   return OK;
 }
@@ -126,14 +139,13 @@ int h5_close(struct h5_file *f)
 int h5_exists(const struct h5_file *f, const char *object)
 {
   char path[1024];
-  if (strlen(object) >= sizeof path) return 0;
+  if (strlen(object) >= sizeof path || h5_begin() != OK) return 0;
   for (const char *end = object; *end;) {
     end = strchr(end + 1, '/');
     if (!end) end = object + strlen(object);
     snprintf(path, sizeof path, "%.*s", (int)(end - object), object);
     if (strcmp(path, "/") == 0) continue;
     htri_t there = H5Lexists(f->id, path, H5P_DEFAULT);
-    if (there < 0) H5Eclear2(H5E_DEFAULT);
     if (there <= 0) return there < 0;
   }
   return 1;

@@ -131,6 +131,7 @@ int h5_array_create_chunked(const struct h5_file *f, const char *object, enum h5
 static int transfer(const struct h5_array *a, gidx first, gidx count, hid_t type, void *buffer,
                     int writing)
 {
+  TRY(h5_begin());
   hsize_t start[3] = {(hsize_t)first, 0, 0}, size[3] = {(hsize_t)count, 0, 0};
   for (int i = 1; i < a->rank; i++) size[i] = (hsize_t)a->shape[i];
   hid_t memory = H5Screate_simple(a->rank, size, NULL), file = H5Dget_space(a->id);

@@ -11,6 +11,7 @@
 
 static int object_open(const struct h5_file *f, const char *object, hid_t *id)
 {
+  TRY(h5_begin());
   hid_t links = h5_access(H5P_LINK_ACCESS);
   *id = H5Oopen(f->id, object, links);
   H5Pclose(links);
@@ -108,7 +109,6 @@ int h5_attribute_exists(const struct h5_file *f, const char *object, const char 
   hid_t links = h5_access(H5P_LINK_ACCESS);
   htri_t there = h5_exists(f, object) ? H5Aexists_by_name(f->id, object, name, links) : 0;
   H5Pclose(links);
-  if (there < 0) H5Eclear2(H5E_DEFAULT);
   return there != 0;
 }
 

@@ -74,6 +74,7 @@ int h5_values_open(const struct h5_file *f, const char *object, const char *attr
                    struct h5_values *v)
 {
   *v = (struct h5_values){.file = f, .is_attribute = attribute != NULL};
+  TRY(h5_begin());
   snprintf(v->name, sizeof v->name, "%s%s%s", object, attribute ? " @" : "",
            attribute ? attribute : "");
   hid_t id = -1;
@@ -129,6 +130,7 @@ static herr_t dataset_read(const struct h5_values *v, hid_t type, const hsize_t 
 int h5_values_next(struct h5_values *v)
 {
   hsize_t start[H5S_MAX_RANK], size[H5S_MAX_RANK];
+  TRY(h5_begin());
   v->first += v->count;
   v->count = 0;
   if (v->first >= v->total || !v->is_readable) return OK;

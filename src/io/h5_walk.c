@@ -150,7 +150,6 @@ static int group_walk(struct walk *w, hid_t group, const char *path, int depth)
     status = names.status ? names.status
                           : h5_fail(ERR_INPUT, __FILE__, __LINE__, "cannot read group '%s' of '%s'",
                                     path, w->file->path);
-  H5Eclear2(H5E_DEFAULT);
   for (gidx i = 0; i < names.list.count && status == OK; i++) {
     const struct h5_entry *link = &names.list.entries[i];
     int length = snprintf(member, sizeof member, "%s/%s", depth ? path : "", link->path);
@@ -168,6 +167,7 @@ int h5_list(const struct h5_file *f, struct h5_listing *list)
 {
   struct walk w = {.file = f, .list = list};
   hid_t root;
+  TRY(h5_begin());
   TRY_H5(root = H5Oopen(f->id, "/", H5P_DEFAULT), ERR_INPUT, "cannot open '/' of '%s'", f->path);
   int status = object_add(&w, root, "/", 0);
   H5Oclose(root);
@@ -187,6 +187,7 @@ static herr_t attribute_visit(hid_t object, const char *name, const H5A_info_t *
 int h5_list_attributes(const struct h5_file *f, const char *object, struct h5_listing *list)
 {
   struct names names = {.list = *list};
+  TRY(h5_begin());
   hid_t links = h5_access(H5P_LINK_ACCESS);
   herr_t done = H5Aiterate_by_name(f->id, object, H5_INDEX_NAME, H5_ITER_INC, NULL, attribute_visit,
                                    &names, links);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -19,8 +20,12 @@ enum { UNFINISHED_MOST = 8 };
 /* Temporary files of results in progress; an empty name is a free place. */
 static char unfinished[UNFINISHED_MOST][sizeof((struct result_file *)0)->temporary];
 
+/* HDF5 ends the process by itself when it runs out of memory in some places: hence the handler. */
 static int unfinished_add(const char *path)
 {
+  static int has_handler;
+  if (!has_handler) atexit(result_discard);
+  has_handler = 1;
   for (int i = 0; i < UNFINISHED_MOST; i++)
     if (!unfinished[i][0] || strcmp(unfinished[i], path) == 0) {
       strcpy(unfinished[i], path);
@@ -168,8 +173,8 @@ int result_publish(struct result_file *r, const struct run_fact *facts, int n_fa
   TRY(h5_close(&r->h5));
   TRY(file_verify(r->temporary, NULL));
   TRY(sync_path(r->temporary, 0));
-  CHECK(rename(r->temporary, r->path) == 0, ERR_CREATE, "cannot rename '%s' to '%s': %s",
-        r->temporary, r->path, strerror(errno));
+  CHECK(rename(r->temporary, r->path) == 0, ERR_IO, "cannot rename '%s' to '%s': %s", r->temporary,
+        r->path, strerror(errno));
   unfinished_remove(r->temporary);
   TRY(sync_path(folder, O_DIRECTORY));
   return OK;

@@ -56,8 +56,8 @@ static int range_check(const char *name, real value, real least, real most)
 
 static int equal_check(const char *name, real value, real counted)
 {
-  CHECK(same_bits(value, counted), ERR_INPUT, "metric '%s' is %.17g, the supports give %.17g", name,
-        value, counted);
+  CHECK(same_bits(value, counted), ERR_INPUT,
+        "metric '%s' is %.17g, the rest of the file gives %.17g", name, value, counted);
   return OK;
 }
 

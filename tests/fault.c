@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A library to preload: the n-th call of a kind fails, once or from then on.
+ *
+ * Armed by fault_arm(), or by the environment: FAULT=write:17 or FAULT=write:17+. */
+#include <errno.h>
+#include <link.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t count, size_t size);
+void *__libc_realloc(void *old, size_t size);
+void *__libc_memalign(size_t align, size_t size);
+void fault_arm(const char *kind, long n, int lasting);
+
+enum kind { NONE, WRITE, FSYNC, RENAME, MEMORY, OWN_MEMORY };
+static enum kind armed;
+static uintptr_t begin, end; /* of the program itself in memory */
+static long left;            /* calls until the one that fails */
+static int lasts;
+
+/* The first object is the program. */
+static int program_find(struct dl_phdr_info *info, size_t size, void *data)
+{
+  (void)size, (void)data;
+  for (int i = 0; i < info->dlpi_phnum; i++) {
+    if (info->dlpi_phdr[i].p_type != PT_LOAD || !(info->dlpi_phdr[i].p_flags & PF_X)) continue;
+    begin = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
+    end = begin + info->dlpi_phdr[i].p_memsz;
+  }
+  return 1;
+}
+
+/* From here on the n-th call (from 1) of a kind fails: write, fsync, rename, memory, or own-memory,
+ * which is memory asked for by the program and not by a library.  "" disarms. */
+void fault_arm(const char *kind, long n, int lasting)
+{
+  left = n;
+  lasts = lasting;
+  dl_iterate_phdr(program_find, NULL);
+  armed = !strcmp(kind, "write")        ? WRITE
+          : !strcmp(kind, "fsync")      ? FSYNC
+          : !strcmp(kind, "rename")     ? RENAME
+          : !strcmp(kind, "memory")     ? MEMORY
+          : !strcmp(kind, "own-memory") ? OWN_MEMORY
+                                        : NONE;
+}
+
+__attribute__((constructor)) static void arm_from_environment(void)
+{
+  char kind[16] = "";
+  const char *text = getenv("FAULT"), *colon = text ? strchr(text, ':') : NULL;
+  if (!colon || colon - text >= (long)sizeof kind) return;
+  memcpy(kind, text, (size_t)(colon - text));
+  fault_arm(kind, atol(colon + 1), strchr(colon, '+') != NULL);
+}
+
+static int fails(enum kind kind)
+{
+  if (armed != kind) return 0;
+  left--;
+  return left == 0 || (left < 0 && lasts);
+}
+
+/* Only files: what is said on stdout and stderr does not count. */
+ssize_t write(int file, const void *bytes, size_t count)
+{
+  if (file <= 2 || !fails(WRITE)) return syscall(SYS_write, file, bytes, count);
+  errno = ENOSPC;
+  return -1;
+}
+
+ssize_t pwrite(int file, const void *bytes, size_t count, off_t at)
+{
+  if (!fails(WRITE)) return syscall(SYS_pwrite64, file, bytes, count, at);
+  errno = ENOSPC;
+  return -1;
+}
+
+ssize_t pwrite64(int file, const void *bytes, size_t count, off_t at)
+{
+  return pwrite(file, bytes, count, at);
+}
+
+int ftruncate(int file, off_t size)
+{
+  if (!fails(WRITE)) return (int)syscall(SYS_ftruncate, file, size);
+  errno = ENOSPC;
+  return -1;
+}
+
+int ftruncate64(int file, off_t size)
+{
+  return ftruncate(file, size);
+}
+
+int fsync(int file)
+{
+  if (!fails(FSYNC)) return (int)syscall(SYS_fsync, file);
+  errno = EIO;
+  return -1;
+}
+
+int rename(const char *from, const char *to)
+{
+  if (!fails(RENAME)) return (int)syscall(SYS_rename, from, to);
+  errno = EIO;
+  return -1;
+}
+
+/* caller: where the program or library goes on after the call. */
+static int memory_fails(const void *caller)
+{
+  uintptr_t at = (uintptr_t)caller;
+  int failing = fails(MEMORY) || (at >= begin && at < end && fails(OWN_MEMORY));
+  if (failing) errno = ENOMEM;
+  return failing;
+}
+
+void *malloc(size_t size)
+{
+  return memory_fails(__builtin_return_address(0)) ? NULL : __libc_malloc(size);
+}
+
+void *calloc(size_t count, size_t size)
+{
+  return memory_fails(__builtin_return_address(0)) ? NULL : __libc_calloc(count, size);
+}
+
+void *realloc(void *old, size_t size)
+{
+  return memory_fails(__builtin_return_address(0)) ? NULL : __libc_realloc(old, size);
+}
+
+void *aligned_alloc(size_t align, size_t size)
+{
+  return memory_fails(__builtin_return_address(0)) ? NULL : __libc_memalign(align, size);
+}

@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How the Python tests of src/io call tests/io_tool."""
+import os
+import subprocess
+
+TOOL = os.path.join(os.environ.get("builddir", "."), "tests", "io_tool")
+
+
+def tool(*words, memory=None):
+    """Run io_tool; a signal or a hang shows as a negative return code."""
+    command = [TOOL, *map(str, words)]
+    if memory:
+        command = ["sh", "-c", f"ulimit -v {memory >> 10}; exec \"$@\"", "sh", *command]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=60)
+    except subprocess.TimeoutExpired:
+        return subprocess.CompletedProcess(command, -14, "", "hangs")

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A truncated or bit-flipped file is refused or harmless: never a crash, a hang, or another value.
+ *
+ * Children run batches of trials under alarm(); a batch that dies names the trial it died in. */
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#include "io_files.h"
+#include "tap.h"
+
+enum { FLIPS = 2000, BATCH = 50, SECONDS = 20, VALUES_MOST = 4096 };
+
+/* Shared with the children. */
+struct progress_report {
+  int trial, refused, harmless, wrong, first_wrong;
+};
+static struct progress_report *report;
+static FILE *nowhere;
+
+struct subject {
+  const char *path; /* the sound file */
+  enum { ROWS, DICTIONARY, OTHER } reader;
+  unsigned char *bytes;
+  long size;
+  float values[VALUES_MOST]; /* as the reader of the sound file gives them */
+  gidx count;
+};
+
+static int values_read(const struct subject *s, const char *path, float *values, gidx *count)
+{
+  int status = OK;
+  if (s->reader == ROWS) {
+    struct rows_file f;
+    status = rows_open(&f, path);
+    *count = f.source.n * f.source.p;
+    if (status == OK && *count > VALUES_MOST) status = ERR_INTERNAL;
+    if (status == OK) status = f.source.read(f.source.self, 0, (idx)f.source.n, values);
+    rows_close(&f);
+  } else if (s->reader == DICTIONARY) {
+    struct dictionary_file f;
+    status = dictionary_open(&f, path);
+    gidx atoms = (gidx)f.source.k * f.source.d * f.source.p;
+    *count = atoms + f.source.p;
+    if (status == OK && (*count > VALUES_MOST || !f.mean)) status = ERR_INTERNAL;
+    if (status == OK) status = f.source.read(f.source.self, 0, f.source.k, values);
+    for (idx c = 0; status == OK && c < f.source.p; c++) values[atoms + c] = (float)f.mean[c];
+    dictionary_close(&f);
+  }
+  return status;
+}
+
+static void subject_load(struct subject *s)
+{
+  FILE *file = fopen(s->path, "rb");
+  fseek(file, 0, SEEK_END);
+  s->size = ftell(file);
+  rewind(file);
+  s->bytes = malloc((size_t)s->size);
+  if (fread(s->bytes, 1, (size_t)s->size, file) != (size_t)s->size) exit(99);
+  fclose(file);
+  ok(values_read(s, s->path, s->values, &s->count) == OK, "'%s' is read", s->path);
+}
+
+/* 1: refused, 0: harmless, -1: silently wrong. */
+static int trial_judge(const struct subject *s, const char *path)
+{
+  static float values[VALUES_MOST];
+  int equal = 0, refused = 0;
+  gidx count = 0;
+  status_clear();
+  if (values_read(s, path, values, &count) != OK)
+    refused = 1;
+  else if (s->reader != OTHER &&
+           (count != s->count || memcmp(values, s->values, (size_t)count * sizeof *values) != 0))
+    return -1;
+  status_clear();
+  file_inspect(path, nowhere);
+  status_clear();
+  if (file_verify(path, NULL) != OK) return status_message()[0] ? 1 : -1;
+  status_clear();
+  if (file_diff(s->path, path, NULL, &equal) != OK) return 1;
+  return equal ? refused : -1;
+}
+
+static void file_put(const char *path, const unsigned char *bytes, long size)
+{
+  FILE *file = fopen(path, "wb");
+  if (fwrite(bytes, 1, (size_t)size, file) != (size_t)size || fclose(file)) exit(99);
+}
+
+/* Trial t: a bit flipped, or the file cut at t KiB. */
+static void trial_run(const struct subject *s, int t, int cutting)
+{
+  uint64_t bit = random_below(11, 4, (uint64_t)t, (uint64_t)s->size * 8);
+  report->trial = t;
+  if (!cutting) s->bytes[bit / 8] ^= (unsigned char)(1 << bit % 8);
+  file_put("trial.h5", s->bytes, cutting ? (long)t * 1024 : s->size);
+  if (!cutting) s->bytes[bit / 8] ^= (unsigned char)(1 << bit % 8);
+  int verdict = trial_judge(s, "trial.h5");
+  report->refused += verdict == 1;
+  report->harmless += verdict == 0;
+  if (verdict == -1 && report->wrong++ == 0) report->first_wrong = t;
+}
+
+static int batch_run(const struct subject *s, int first, int end, int cutting)
+{
+  int status;
+  fflush(stdout);
+  pid_t child = fork();
+  if (child == 0) {
+    nowhere = fopen("/dev/null", "w");
+    alarm(SECONDS);
+    for (int t = first; t < end; t++) trial_run(s, t, cutting);
+    _exit(0);
+  }
+  waitpid(child, &status, 0);
+  return WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status) ? -1 : 0;
+}
+
+static void trials_run(const struct subject *s, int trials, int cutting)
+{
+  int deaths = 0;
+  *report = (struct progress_report){0};
+  for (int t = 0; t < trials; t += BATCH) {
+    int death = batch_run(s, t, t + BATCH < trials ? t + BATCH : trials, cutting);
+    if (death) printf("# %s: trial %d died of signal %d\n", s->path, report->trial, death);
+    deaths += death != 0;
+  }
+  const char *what = cutting ? "cuts" : "flips";
+  ok(deaths == 0, "%s: no crash and no hang in %d %s", s->path, trials, what);
+  ok(report->wrong == 0, "%s: %d %s refused, %d harmless, %d silently wrong (first %d)", s->path,
+     report->refused, what, report->harmless, report->wrong, report->first_wrong);
+}
+
+static void subject_try(const char *path, int reader)
+{
+  struct subject *s = calloc(1, sizeof *s);
+  s->path = path;
+  s->reader = reader;
+  subject_load(s);
+  trials_run(s, (int)(s->size / 1024) + (s->size % 1024 != 0), 1);
+  trials_run(s, FLIPS, 0);
+  free(s->bytes);
+  free(s);
+}
+
+int main(void)
+{
+  struct made_supports m;
+  real mean[3] = {0.5, -1, 2};
+  folder_enter();
+  report = mmap(NULL, sizeof *report, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  supports_make(&m, (struct supports_shape){60, 12, 4, 1, 3, 1}, 2);
+  ok(supports_write(&m, "supports.h5", 7, mean) == OK, "supports: %s", status_message());
+  supports_unmake(&m);
+  ok(rows_write("rows.h5", 50, 6, 20) == OK, "rows: %s", status_message());
+  ok(dictionary_write("dictionary.h5", 30, 2, 6) == OK, "dictionary: %s", status_message());
+  subject_try("supports.h5", OTHER);
+  subject_try("rows.h5", ROWS);
+  subject_try("dictionary.h5", DICTIONARY);
+  folder_leave();
+  return done_testing();
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Results are the same bytes for any blocks, verified before they appear, and refused when wrong. */
+#include <sys/stat.h>
+
+#include "io_files.h"
+#include "tap.h"
+
+static unsigned char *bytes_of(const char *path, long *size)
+{
+  FILE *file = fopen(path, "rb");
+  if (!file) return NULL;
+  fseek(file, 0, SEEK_END);
+  *size = ftell(file);
+  rewind(file);
+  unsigned char *bytes = malloc((size_t)*size + 1);
+  size_t got = fread(bytes, 1, (size_t)*size, file);
+  fclose(file);
+  return got == (size_t)*size ? bytes : NULL;
+}
+
+static int same_bytes(const char *a, const char *b)
+{
+  long n = 0, m = 1;
+  unsigned char *s = bytes_of(a, &n), *t = bytes_of(b, &m);
+  int same = s && t && n == m && memcmp(s, t, (size_t)n) == 0;
+  free(s);
+  free(t);
+  return same;
+}
+
+/* Several chunks, so that their order in the file could depend on the blocks. */
+static void blocks_do_not_matter(void)
+{
+  static const struct supports_shape shapes[] = {{70000, 90, 8, 1, 3, 1}, {30000, 90, 7, 3, 3, 1},
+                                                 {500, 90, 7, 1, 3, 0},   {500, 90, 7, 2, 3, 0},
+                                                 {1, 8, 4, 1, 1, 1},      {0, 9, 3, 1, 3, 1},
+                                                 {0, 9, 3, 2, 3, 1}};
+  for (int i = 0; i < LENGTH(shapes); i++) {
+    struct made_supports m;
+    const struct supports_shape *shape = &shapes[i];
+    supports_make(&m, *shape, shape->s > 3 ? 3 : 1);
+    status_clear();
+    int status = supports_write(&m, "a.h5", 1 << 20, NULL);
+    if (status == OK) status = supports_write(&m, "b.h5", 4096, NULL);
+    if (status == OK) status = supports_write(&m, "c.h5", 37, NULL);
+    ok(status == OK && same_bytes("a.h5", "b.h5") && same_bytes("a.h5", "c.h5"),
+       "%lld rows, frames of %d, %s: three ways to cut, the same bytes %s", (long long)shape->n,
+       shape->d, shape->has_codes ? "codes" : "scores", status_message());
+    supports_unmake(&m);
+  }
+  ok(rows_write("a.h5", 5000, 300, 5000) == OK && rows_write("b.h5", 5000, 300, 7) == OK &&
+         same_bytes("a.h5", "b.h5"),
+     "rows in two ways: the same bytes");
+  ok(rows_write("a.h5", 0, 5, 1) == OK && file_verify("a.h5", NULL) == OK, "no rows at all");
+}
+
+static void values_come_back(void)
+{
+  struct rows_file f;
+  float back[60], nan_in[4] = {1, -0.0f, NAN, -INFINITY};
+  gidx shape = 4;
+  struct h5_file h5;
+  struct h5_array a;
+  uint32_t bits = 0xffc12345u, got[4];
+  ok(rows_write("rows.h5", 10, 6, 3) == OK && rows_open(&f, "rows.h5") == OK &&
+         f.source.read(f.source.self, 2, 5, back) == OK,
+     "rows are written and read");
+  int same = 1;
+  for (uint64_t i = 0; i < 30; i++) same = same && back[i] == noise(2, i + 12);
+  ok(same && strcmp(f.source.name, "rows.h5:/rows") == 0, "the values are those of the rows asked");
+  rows_close(&f);
+  memcpy(nan_in + 2, &bits, sizeof bits);
+  int status = h5_create(&h5, "nan.h5");
+  if (!status) status = h5_array_create(&h5, "/a/b/c", TYPE_F32, 1, &shape, &a);
+  if (!status) status = h5_array_write(&a, 0, 4, nan_in);
+  if (!status) status = h5_array_close(&a);
+  if (!status) status = h5_array_open(&h5, "/a/b/c", &a);
+  if (!status) status = h5_array_read(&a, 0, 4, TYPE_F32, got);
+  h5_array_close(&a);
+  ok(!status && got[1] == 0x80000000u && got[2] == 0x7fc00000u && got[3] == 0xff800000u,
+     "-0 and infinity are kept, every NaN gets one pattern %s", status_message());
+  h5_close(&h5);
+}
+
+static int wrong_order(void)
+{
+  struct matrix_file f;
+  float x[8] = {0};
+  int status = rows_create(&f, "order.h5", 4, 2);
+  if (!status) status = matrix_write(&f, 0, 1, x);
+  if (!status) status = matrix_write(&f, 2, 2, x);
+  matrix_close(&f);
+  return status;
+}
+
+static int rows_missing(void)
+{
+  struct matrix_file f;
+  float x[8] = {0};
+  int status = rows_create(&f, "missing.h5", 4, 2);
+  if (!status) status = matrix_write(&f, 0, 3, x);
+  if (!status) status = matrix_finish(&f, NULL, 0);
+  matrix_close(&f);
+  return status;
+}
+
+static int atoms_not_unit(float value)
+{
+  struct matrix_file f;
+  float x[4] = {1, 0, 0, value};
+  int status = dictionary_create(&f, "bad.h5", 2, 1, 2);
+  if (!status) status = matrix_write(&f, 0, 2, x);
+  if (!status) status = matrix_finish(&f, NULL, 0);
+  matrix_close(&f);
+  return status;
+}
+
+static int atom_twice(void)
+{
+  struct made_supports m;
+  supports_make(&m, (struct supports_shape){9, 12, 4, 1, 3, 1}, 1);
+  m.atoms[9] = m.atoms[8];
+  int status = supports_write(&m, "twice.h5", 4, NULL);
+  supports_unmake(&m);
+  return status;
+}
+
+static void refused(int status, int code, const char *words, const char *claim)
+{
+  ok(status == code && strstr(status_message(), words), "%s: %d, %s", claim, status,
+     status_message());
+  status_clear();
+}
+
+static void wrong_results_are_refused(void)
+{
+  refused(wrong_order(), ERR_INTERNAL, "1 is next", "a block out of order");
+  refused(rows_missing(), ERR_INTERNAL, "ends at entry 3 of 4", "a block missing");
+  refused(atoms_not_unit(2), ERR_INPUT, "atom 1 of '/atoms' has norm 2", "an atom of norm 2");
+  refused(atoms_not_unit(NAN), ERR_INPUT, "atom 1, column 1", "a NaN in an atom");
+  refused(atom_twice(), ERR_INPUT, "row 2 has atom", "an atom twice in a row");
+  result_discard();
+  ok(access("order.h5", F_OK) && access("bad.h5", F_OK) && access("twice.h5", F_OK) &&
+         access("bad.h5.tmp", F_OK) && access("twice.h5.tmp", F_OK),
+     "nothing of them is left");
+}
+
+static void places_are_checked(void)
+{
+  struct output_place place;
+  struct result_file r;
+  ok(output_place(&place, "new/folder", "supports.h5", 0) == OK &&
+         strcmp(place.file, "new/folder/supports.h5") == 0 &&
+         strcmp(place.used, "new/folder/used.in") == 0 &&
+         strcmp(place.log, "new/folder/run.log") == 0,
+     "a folder is made, the result and its companions are in it");
+  ok(output_place(&place, "x.h5", "supports.h5", 0) == OK && strcmp(place.file, "x.h5") == 0 &&
+         strcmp(place.used, "x.used.in") == 0,
+     "a name that ends in .h5 is the file");
+  ok(rows_write("new/folder/supports.h5", 1, 1, 1) == OK, "a file of that name");
+  refused(output_place(&place, "new/folder/", "supports.h5", 0), ERR_CREATE, "--force",
+          "an existing result");
+  ok(output_place(&place, "new/folder/", "supports.h5", 1) == OK, "an existing result, with force");
+  refused(output_place(&place, "new/folder/supports.h5/x", "supports.h5", 0), ERR_CREATE, "folder",
+          "a file in place of the folder");
+  refused(result_create(&r, "huge.h5", (gidx)1 << 60), ERR_CREATE, "bytes free", "a full disk");
+  refused(rows_write("no/such/folder/x.h5", 1, 1, 1), ERR_CREATE, "no/such/folder",
+          "a folder that is not there");
+  ok(mkdir("taken.h5", 0777) == 0, "a folder");
+  refused(output_place(&place, "taken.h5", "supports.h5", 1), ERR_CREATE, "is a folder",
+          "a folder in place of the file");
+  result_discard();
+}
+
+/* On a file system of 2 MB: the estimate refuses, and a write past its end is told as 74. */
+static void full_disk_is_told(void)
+{
+  mkdir("disk", 0777);
+  if (system("mount -t tmpfs -o size=2m none disk 2> /dev/null")) {
+    skip("mounting is not permitted");
+    return;
+  }
+  struct matrix_file f;
+  enum { P = 1024 };
+  float x[P] = {0};
+  refused(rows_write("disk/a.h5", 4096, P, 4096), ERR_CREATE, "bytes free", "too small a disk");
+  int status = result_create(&f.result, "disk/b.h5", 0);
+  gidx shape[2] = {4096, P};
+  if (!status) status = h5_array_create(&f.result.h5, "/rows", TYPE_F32, 2, shape, &f.array);
+  for (gidx row = 0; row < 4096 && !status; row++) status = matrix_write(&f, row, 1, x);
+  if (!status) status = matrix_finish(&f, NULL, 0);
+  refused(status, ERR_IO, "No space left on device", "a disk that fills up");
+  matrix_close(&f);
+  result_discard();
+  ok(access("disk/b.h5", F_OK) && access("disk/b.h5.tmp", F_OK), "nothing is left on it");
+  if (system("umount disk")) printf("# the disk stays mounted\n");
+}
+
+int main(void)
+{
+  folder_enter();
+  blocks_do_not_matter();
+  values_come_back();
+  wrong_results_are_refused();
+  places_are_checked();
+  full_disk_is_told();
+  folder_leave();
+  return done_testing();
+}
