@@ -93,7 +93,7 @@ def check_shapes(f):
     refused(f, "dictionary of wrong rank", 65, ["line"], dictionary=f.at("good.h5:/line"))
     refused(f, "too wide a frame", 65, ["cube"], dictionary=f.at("good.h5:/cube"))
     refused(f, "frames not orthonormal", 65, ["frame", "cosine"], dictionary=f.at("good.h5:/shear"))
-    refused(f, "no atoms", 65, ["no atoms"], dictionary=f.save("none.npy", f.atoms[:0]))
+    refused(f, "no atoms", 65, ["0 atoms"], dictionary=f.save("none.npy", f.atoms[:0]))
     refused(f, "Fortran order", 65, ["order"], rows=f.save("fortran.npy", np.asfortranarray(f.rows)))
     refused(f, ".npy of integers", 65, ["i4"], rows=f.save("ints.npy", f.rows.astype(np.int32)))
 

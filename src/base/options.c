@@ -219,6 +219,10 @@ static void argp_rows(const struct option_set *set, struct argp_option *out)
                                       .group = t + 1};
     }
   }
+  out[n++] =
+      (struct argp_option){.name = "help", .key = '?', .doc = "give this help list", .group = -1};
+  out[n++] = (struct argp_option){
+      .name = "usage", .key = 'u', .doc = "give a short usage message", .group = -1};
   out[n] = (struct argp_option){0};
 }
 
@@ -231,6 +235,17 @@ static int defaults_set(const struct option_set *set, char *values)
   return OK;
 }
 
+/* argp keeps its help to itself when it may not report errors, so help is given here. */
+static void help_give(const struct argp *argp, const struct option_set *set, int argc, char **argv)
+{
+  for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+    int help = !strcmp(argv[i], "--help") || !strcmp(argv[i], "-?");
+    if (!help && strcmp(argv[i], "--usage") != 0) continue;
+    argp_help(argp, stdout, help ? ARGP_HELP_STD_HELP : ARGP_HELP_USAGE, (char *)set->command);
+    exit(OK);
+  }
+}
+
 int options_parse(const struct option_set *set, int argc, char **argv, void *values,
                   const char **positional)
 {
@@ -241,6 +256,7 @@ int options_parse(const struct option_set *set, int argc, char **argv, void *val
   argp_rows(set, rows);
   struct argp argp = {
       .options = rows, .parser = argument_seen, .args_doc = set->arguments, .doc = set->doc};
+  help_give(&argp, set, argc, argv);
   char *name = argv[0];
   argv[0] = (char *)set->command;
   int error = argp_parse(&argp, argc, argv, ARGP_NO_ERRS, NULL, &p);

@@ -32,8 +32,8 @@ static const struct option_row bench_rows[] = {
      "route these rows too, over atoms made from them; gives the columns"},
     {"repeats", OPTION_INT, AT(repeats), "5", 1, 1000, NULL, "COUNT", "runs to take the median of"},
     {"threads", OPTION_INT, AT(threads), "1", 1, 4096, NULL, "COUNT", "threads"},
-    {"cpu-variant", OPTION_CHOICE, AT(cpu_variant), "auto", 0, 0, "auto|baseline|avx2|avx512", NULL,
-     "instruction set"},
+    {"cpu-variant", OPTION_CHOICE, AT(cpu_variant), "auto", 0, 0,
+     "auto|baseline|avx2|avx512vl|avx512", NULL, "instruction set"},
 };
 
 static const struct option_table tables[] = {

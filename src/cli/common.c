@@ -46,7 +46,7 @@ const struct option_row compute_rows[COMPUTE_ROWS] = {
     {"threads", OPTION_INT, offsetof(struct compute_options, threads), "0", 0, 4096, NULL, "COUNT",
      "threads in a rank; 0: the rank's share of the cores"},
     {"cpu-variant", OPTION_CHOICE, offsetof(struct compute_options, cpu_variant), "auto", 0, 0,
-     "auto|baseline|avx2|avx512", NULL, "instruction set of the routing loops"},
+     "auto|baseline|avx2|avx512vl|avx512", NULL, "instruction set of the routing loops"},
 };
 
 int threads_choose(const struct comm *c, idx option)
