@@ -222,7 +222,7 @@ static void argp_rows(const struct option_set *set, struct argp_option *out)
   out[n++] =
       (struct argp_option){.name = "help", .key = '?', .doc = "give this help list", .group = -1};
   out[n++] = (struct argp_option){
-      .name = "usage", .key = 'u', .doc = "give a short usage message", .group = -1};
+      .name = "usage", .key = KEY_BASE - 1, .doc = "give a short usage message", .group = -1};
   out[n] = (struct argp_option){0};
 }
 
