@@ -198,23 +198,30 @@ static void column_drop(const struct factor_job *f, idx j)
   if (f->y && j >= f->old) f->y[j] = 0;
 }
 
+/* Reduce column j of the chunk itself; whether its vector is kept. */
+static int column_keep(const struct factor_job *f, idx j)
+{
+  real *diagonal = chunk_column(f, j) + (j - f->old), least = DROP_TOLERANCE * *diagonal;
+  if (!f->test && !f->kept[j]) return 0;
+  *diagonal += f->rho;
+  column_reduce(f, j);
+  if (f->test) f->kept[j] = *diagonal > least;
+  return f->kept[j];
+}
+
 static void factor(const struct factor_job *f)
 {
-  for (idx j = 0; j < f->old + f->count; j++) {
-    real diagonal, least = 0;
-    idx own = j - f->old;
-    if (own >= 0 && f->test) {
-      least = DROP_TOLERANCE * chunk_column(f, j)[own];
-      f->kept[j] = 1;
-    }
+  for (idx j = 0; j < f->old; j++) {
     if (f->kept[j]) {
-      if (own >= 0) chunk_column(f, j)[own] += f->rho;
       column_reduce(f, j);
-      diagonal = own < 0 ? f->l[row_start(j) + j] : chunk_column(f, j)[own];
-      if (own >= 0 && f->test) f->kept[j] = diagonal > least;
+      column_finish(f, j, f->l[row_start(j) + j]);
+    } else {
+      column_drop(f, j);
     }
-    if (f->kept[j]) {
-      column_finish(f, j, own < 0 ? diagonal : sqrt(diagonal));
+  }
+  for (idx j = f->old; j < f->old + f->count; j++) {
+    if (column_keep(f, j)) {
+      column_finish(f, j, sqrt(chunk_column(f, j)[j - f->old]));
     } else {
       column_drop(f, j);
     }
