@@ -14,4 +14,9 @@ static inline lanes fmadd(lanes a, lanes b, lanes c)
   return _mm256_fmadd_pd(a, b, c);
 }
 
+static inline lanes convert(floats v)
+{
+  return _mm256_cvtps_pd(v);
+}
+
 #include "device/codes_body.h"

@@ -6,7 +6,8 @@
  *   CODES_TABLE              the table's name,
  *   LANES                    doubles a vector,
  *   lanes, floats            vectors of as many doubles and floats,
- *   fmadd()                  a b + c, rounded once.
+ *   fmadd(), convert()       a b + c, rounded once; floats to doubles (gcc's own conversion takes
+ *                            the vector to pieces).
  *
  * A chain never runs along a vector: lanes are rows of the factor, or columns of the data. */
 #include <math.h>
@@ -35,7 +36,7 @@ static inline lanes widen(const float *from)
 {
   floats v;
   memcpy(&v, from, sizeof v);
-  return __builtin_convertvector(v, lanes);
+  return convert(v);
 }
 
 /* Eight floats of eight vectors, turned: out[c][8]. */
@@ -65,9 +66,11 @@ static inline void pack_square(const float *const *vector, idx c, real *out)
   }
 #pragma GCC unroll 16
   for (int i = 0; i < 8; i++) {
-    float turned[8];
-    memcpy(turned, &b[i], sizeof turned);
-    for (int k = 0; k < 8; k += LANES) store(out + 8 * i + k, widen(turned + k));
+    for (int k = 0; k < 8; k += LANES) {
+      floats part;
+      memcpy(&part, (const char *)&b[i] + k * (int)sizeof(float), sizeof part);
+      store(out + 8 * i + k, convert(part));
+    }
   }
 }
 
