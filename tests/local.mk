@@ -9,19 +9,20 @@ check_PROGRAMS += \
   %D%/test_io_hostile \
   %D%/test_io_outputs \
   %D%/test_synth_blocks
+# The longest first, because tests run side by side.
 SCRIPT_TESTS = \
-  %D%/test_io_inputs.py \
-  %D%/test_io_files.py \
+  %D%/test_partition.py \
+  %D%/test_faults.py \
+  %D%/test_bad_input.py \
+  %D%/test_memory.py \
+  %D%/test_cli.sh \
   %D%/test_seed.py \
   %D%/test_synth.py \
   %D%/test_independent.py \
-  %D%/test_partition.py \
-  %D%/test_bad_input.py \
-  %D%/test_faults.py \
-  %D%/test_memory.py \
-  %D%/test_cli.sh \
+  %D%/test_io_inputs.py \
+  %D%/test_io_files.py \
   %D%/test_slurm.sh
-TESTS += $(check_PROGRAMS) $(SCRIPT_TESTS)
+TESTS += $(SCRIPT_TESTS) $(check_PROGRAMS)
 EXTRA_DIST += %D%/tap.h %D%/tap.py %D%/run.sh %D%/expected/fingerprints $(SCRIPT_TESTS)
 
 # Helpers of the tests: a program for the Python tests of src/io, a library that makes calls fail.
