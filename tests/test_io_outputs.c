@@ -48,9 +48,10 @@ static void blocks_do_not_matter(void)
        shape->d, shape->has_codes ? "codes" : "scores", status_message());
     supports_unmake(&m);
   }
-  ok(rows_write("a.h5", 5000, 300, 5000) == OK && rows_write("b.h5", 5000, 300, 7) == OK &&
-         same_bytes("a.h5", "b.h5"),
-     "rows in two ways: the same bytes");
+  int first = rows_write("a.h5", 5000, 300, 5000);
+  sleep(1); /* HDF5's times of objects are in seconds */
+  ok(first == OK && rows_write("b.h5", 5000, 300, 7) == OK && same_bytes("a.h5", "b.h5"),
+     "rows in two ways, a second apart: the same bytes");
   ok(rows_write("a.h5", 0, 5, 1) == OK && file_verify("a.h5", NULL) == OK, "no rows at all");
 }
 
@@ -193,7 +194,7 @@ static void full_disk_is_told(void)
   matrix_close(&f);
   result_discard();
   ok(access("disk/b.h5", F_OK) && access("disk/b.h5.tmp", F_OK), "nothing is left on it");
-  if (system("umount disk")) printf("# the disk stays mounted\n");
+  if (system("umount -l disk")) printf("# the disk stays mounted\n");
 }
 
 int main(void)

@@ -10,6 +10,8 @@
 
 const struct object_row object_rows[] = {
     {"rows", "/rows", TYPE_F32, "N P", 1, "activations, a row per token or sample"},
+    {"rows", "/planted/atoms", TYPE_I32, "N s", 0, "planted data: the atoms behind each row"},
+    {"rows", "/planted/codes", TYPE_F32, "N s|N s d", 0, "planted data: their codes"},
     {"dictionary", "/atoms", TYPE_F32, "K P|K d P", 1, "unit atoms or orthonormal frames"},
     {"dictionary", "/mean", TYPE_F64, "P", 0, "subtracted from rows before anything else"},
     {"supports", "/supports/indptr", TYPE_I64, "N+1", 1, "where each row's support begins"},
