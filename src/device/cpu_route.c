@@ -8,8 +8,8 @@
 #include "base/status.h"
 #include "device/cpu.h"
 
-/* Packed rows of a block, at most: half of a small second-level cache, next to two panels. */
-enum { BLOCK_BYTES = 384 * 1024, BLOCK_GROUPS = 32 };
+/* Packed rows of a block, at most: half of a second-level cache, beside two panels. */
+enum { BLOCK_BYTES = 512 * 1024, BLOCK_GROUPS = 32 };
 
 struct plan {
   const struct device_state *device;
