@@ -3,7 +3,7 @@
  *
  * Floor: base.
  *
- * Codes are the program's exit codes (doc/reliability.md).  A message is lower case, cause first,
+ * Codes are the program's exit codes (doc/design.md).  A message is lower case, cause first,
  * subject in single quotes, numbers included: row 17 has 33 entries, top-s is 32. */
 #ifndef BASE_STATUS_H
 #define BASE_STATUS_H
@@ -18,7 +18,6 @@ enum status {
   ERR_MEMORY = 71,   /* out of memory */
   ERR_CREATE = 73,   /* output cannot be created */
   ERR_IO = 74,       /* open, read or write failed, or the I/O deadline passed */
-  ERR_STOPPED = 75,  /* stopped early with a checkpoint */
   ERR_COMM = 76,     /* communication failure or deadline */
 };
 
