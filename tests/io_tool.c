@@ -16,42 +16,59 @@ static long peak(void)
   return kb;
 }
 
+static int rows_copy(const struct rows_file *f, float *values, FILE *out)
+{
+  for (gidx row = 0; row < f->source.n; row += BLOCK_ROWS) {
+    idx n = f->source.n - row < BLOCK_ROWS ? (idx)(f->source.n - row) : BLOCK_ROWS;
+    TRY(f->source.read(f->source.self, row, n, values));
+    fwrite(values, sizeof *values, (size_t)n * (size_t)f->source.p, out);
+  }
+  printf("%lld %d %g %ld %s\n", (long long)f->source.n, f->source.p, f->source.row_bytes, peak(),
+         f->source.name);
+  return OK;
+}
+
 static int rows_dump(char **words)
 {
   struct rows_file f;
-  TRY(rows_open(&f, words[0]));
   FILE *out = fopen(words[1], "wb");
-  float *values = malloc((size_t)BLOCK_ROWS * (size_t)f.source.p * sizeof *values);
-  CHECK(out && values, ERR_CREATE, "cannot create '%s'", words[1]);
-  for (gidx row = 0; row < f.source.n; row += BLOCK_ROWS) {
-    idx n = f.source.n - row < BLOCK_ROWS ? (idx)(f.source.n - row) : BLOCK_ROWS;
-    TRY(f.source.read(f.source.self, row, n, values));
-    fwrite(values, sizeof *values, (size_t)n * (size_t)f.source.p, out);
+  CHECK(out, ERR_CREATE, "cannot create '%s'", words[1]);
+  int status = rows_open(&f, words[0]);
+  if (status == OK) {
+    float *values = calloc((size_t)BLOCK_ROWS * (size_t)f.source.p, sizeof *values);
+    status = rows_copy(&f, values, out);
+    free(values);
   }
-  printf("%lld %d %g %ld %s\n", (long long)f.source.n, f.source.p, f.source.row_bytes, peak(),
-         f.source.name);
-  fclose(out);
-  free(values);
   rows_close(&f);
+  fclose(out);
+  return status;
+}
+
+static int atoms_copy(const struct dictionary_file *f, float *values, FILE *out)
+{
+  TRY(f->source.read(f->source.self, 0, f->source.k, values));
+  fwrite(values, sizeof *values, (size_t)f->source.k * (size_t)f->source.d * (size_t)f->source.p,
+         out);
+  if (f->mean) fwrite(f->mean, sizeof *f->mean, (size_t)f->source.p, out);
+  printf("%d %d %d %d\n", f->source.k, f->source.d, f->source.p, f->mean != NULL);
   return OK;
 }
 
 static int dictionary_dump(char **words)
 {
   struct dictionary_file f;
-  TRY(dictionary_open(&f, words[0]));
   FILE *out = fopen(words[1], "wb");
-  size_t count = (size_t)f.source.k * (size_t)f.source.d * (size_t)f.source.p;
-  float *values = malloc(count * sizeof *values);
-  CHECK(out && values, ERR_CREATE, "cannot create '%s'", words[1]);
-  TRY(f.source.read(f.source.self, 0, f.source.k, values));
-  fwrite(values, sizeof *values, count, out);
-  if (f.mean) fwrite(f.mean, sizeof *f.mean, (size_t)f.source.p, out);
-  printf("%d %d %d %d\n", f.source.k, f.source.d, f.source.p, f.mean != NULL);
-  fclose(out);
-  free(values);
+  CHECK(out, ERR_CREATE, "cannot create '%s'", words[1]);
+  int status = dictionary_open(&f, words[0]);
+  if (status == OK) {
+    size_t width = (size_t)f.source.d * (size_t)f.source.p;
+    float *values = calloc((size_t)f.source.k * width, sizeof *values);
+    status = atoms_copy(&f, values, out);
+    free(values);
+  }
   dictionary_close(&f);
-  return OK;
+  fclose(out);
+  return status;
 }
 
 /* OUT N K S D CODES ROUNDS BLOCK */
