@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The functions of src/io by hand, for the Python tests: reads any input, writes made-up results. */
+ * The functions of src/io by hand, for the Python tests: reads any input, writes made-up
+ * results. */
 #include "io_files.h"
 
 enum { BLOCK_ROWS = 1000 };

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: every bad input is refused with its exit code and one message that names the place, the same
-on one rank and on three, and nothing is published."""
+"""Claim: every bad input is refused with its exit code and one message that names the place, the
+same on one rank and on three, and nothing is published."""
 import os
 import tempfile
 
@@ -94,7 +94,8 @@ def check_shapes(f):
     refused(f, "too wide a frame", 65, ["cube"], dictionary=f.at("good.h5:/cube"))
     refused(f, "frames not orthonormal", 65, ["frame", "cosine"], dictionary=f.at("good.h5:/shear"))
     refused(f, "no atoms", 65, ["0 atoms"], dictionary=f.save("none.npy", f.atoms[:0]))
-    refused(f, "Fortran order", 65, ["order"], rows=f.save("fortran.npy", np.asfortranarray(f.rows)))
+    refused(f, "Fortran order", 65, ["order"],
+            rows=f.save("fortran.npy", np.asfortranarray(f.rows)))
     refused(f, ".npy of integers", 65, ["i4"], rows=f.save("ints.npy", f.rows.astype(np.int32)))
 
 
@@ -103,7 +104,8 @@ def check_values(f):
     refused(f, "NaN in rows", 65, ["row 25", "column 4"], rows=rows)
     rows = f.changed("inf.npy", f.rows, (11, 15), np.inf)
     refused(f, "infinity in rows", 65, ["row 11", "column 15"], rows=rows)
-    rows = f.save("wide.npy", np.where(np.arange(N)[:, None] == 7, 1e300, f.rows.astype(np.float64)))
+    rows = f.save("wide.npy", np.where(np.arange(N)[:, None] == 7, 1e300,
+        f.rows.astype(np.float64)))
     refused(f, "f64 beyond f32", 65, ["row 7"], rows=rows)
     rows = f.changed("huge.npy", f.rows, (slice(30, 32),), 3e38)
     refused(f, "score overflows", 65, ["row 30", "atom"], rows=rows)

@@ -74,7 +74,8 @@ def check_killed(folder):
     time.sleep(0.7)
     os.kill(pids[1], signal.SIGKILL)
     code, _ = end(job, 40)
-    ok(code not in (0, None) and not published(folder), f"rank 1 killed: exit {code}, nothing published")
+    ok(code not in (0, None) and not published(folder),
+        f"rank 1 killed: exit {code}, nothing published")
 
 
 def check_random_kills(folder):
@@ -94,7 +95,8 @@ def check_random_kills(folder):
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
-        done = sagitta("synth", "--n-rows", 6000, "--atoms", 4096, "--columns", 256, "--output", folder)
+        done = sagitta("synth", "--n-rows", 6000, "--atoms", 4096, "--columns", 256, "--output",
+            folder)
         ok(done.returncode == 0, "rows and a dictionary")
         check_stopped(folder, 1)
         check_stopped(folder, 0)

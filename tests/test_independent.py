@@ -42,7 +42,8 @@ def check_route(x, d, got):
     order = np.argsort(-np.abs(z), axis=1, kind="stable")[:, :S]
     ok(np.array_equal(order, got["indices"]), f"supports of {len(x)} rows equal NumPy's")
     score = np.take_along_axis(z, order, 1)
-    ok(np.array_equal(score.view(np.uint32), got["score"].view(np.uint32)), "scores too, bit for bit")
+    ok(np.array_equal(score.view(np.uint32), got["score"].view(np.uint32)),
+        "scores too, bit for bit")
 
 
 def check_codes(x, d, got):
@@ -116,7 +117,8 @@ def check_pursuit(x, d, got):
         return
     codes = orthogonal_mp(wide.T, x.T.astype(np.float64), n_nonzero_coefs=S).T
     same = [set(np.flatnonzero(c)) == set(g) for c, g in zip(codes, got["indices"])]
-    ok(np.mean(same) > 0.97, f"scikit-learn chose the same atoms in {np.mean(same):.1%} of the rows")
+    ok(np.mean(same) > 0.97,
+        f"scikit-learn chose the same atoms in {np.mean(same):.1%} of the rows")
 
 
 def main():

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Whichever write, sync, rename or allocation fails, the result is the old file or the new one.
  *
- * Runs itself again with fault.so preloaded; a child a fault.  Every allocation of our own fails once;
- * those of HDF5 are many: every STRIDE-th, or with FAULT_STRIDE in the environment every so many.
- * HDF5 1.10 crashes or exits for some of its own, so there only the result is judged. */
+ * Runs itself again with fault.so preloaded; a child a fault.  Every allocation of our own fails
+ * once; those of HDF5 are many: every STRIDE-th, or with FAULT_STRIDE in the environment every so
+ * many. HDF5 1.10 crashes or exits for some of its own, so there only the result is judged. */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <sys/stat.h>

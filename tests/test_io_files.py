@@ -150,13 +150,15 @@ SUPPORTS = [
 ]
 ROWS = [("row 3, column 1", put("rows", (3, 1), np.inf)), ("float64", cast("rows", "f8")),
         ("no '/rows'", remove("rows"))]
-DICTIONARY = [("has norm 2", put("atoms", (4, 0, 4), 2.0)), ("is nan", put("atoms", (5, 1, 2), np.nan)),
+DICTIONARY = [("has norm 2", put("atoms", (4, 0, 4), 2.0)),
+              ("is nan", put("atoms", (5, 1, 2), np.nan)),
               ("cosine", lambda f: f["atoms"].__setitem__((2, 1), f["atoms"][2, 0])),
               ("P = ", lengthen("mean", 1))]
 
 
 def check_diff(folder, path):
-    same = changed(path, lambda f: (f["run"].attrs.__setitem__("host", "b"), f["run"].create_group("x")))
+    same = changed(path, lambda f: (f["run"].attrs.__setitem__("host", "b"),
+        f["run"].create_group("x")))
     done = tool("diff", path, same)
     ok(done.returncode == 0 and not done.stdout, "/run does not count")
 
@@ -170,7 +172,8 @@ def check_diff(folder, path):
                           ("@note' is only in", attribute("supports", "note", 1)),
                           ("of type", cast("mean", "f4")), ("shape", lengthen("mean", 1)),
                           ("is csr_matrix in", attribute("supports", "encoding-type", "csr")),
-                          ("another kind", lambda f: (f.__delitem__("mean"), f.create_group("mean")))):
+                          ("another kind", lambda f: (f.__delitem__("mean"),
+                              f.create_group("mean")))):
         done = tool("diff", path, changed(path, change))
         ok(done.returncode == 1 and words in done.stdout, f"told: {done.stdout.strip()}")
     a, b = f"{folder}/a.h5", f"{folder}/b.h5"
@@ -186,7 +189,8 @@ def check_diff(folder, path):
                 f["same"] = 1.5
                 f[name] = value
         done = tool("diff", a, b)
-        ok(done.returncode == 1 and f"'/{name}'" in done.stdout and tool("diff", a, a).returncode == 0,
+        ok(done.returncode == 1 and f"'/{name}'" in done.stdout and
+           tool("diff", a, a).returncode == 0,
            f"told: {done.stdout.strip()[:120]}")
     large = np.arange(3000000, dtype="f8").reshape(3000, 1000)
     for path_ in (a, b):
@@ -265,11 +269,13 @@ def check_hostile(folder):
         f["soft"] = h5py.SoftLink("/rows")
     for name in ("rows", "soft"):
         done = tool("rows", f"{folder}/link.h5:/{name}", f"{folder}/out")
-        ok(done.returncode == 65 and "unknown cause" not in done.stderr, f"a link to another file is not followed: {done.stderr.strip()}")
+        ok(done.returncode == 65 and "unknown cause" not in done.stderr,
+            f"a link to another file is not followed: {done.stderr.strip()}")
     page = tool("inspect", f"{folder}/cycle.h5").stdout
     ok("/outside" in page and "not followed" in page, "links are shown")
     page = tool("inspect", f"{folder}/weird.h5").stdout
-    ok("/ragged" in page and "variable-length" in page and "\x1b" not in page, "odd types are shown")
+    ok("/ragged" in page and "variable-length" in page and "\x1b" not in page,
+        "odd types are shown")
 
 
 def check_inspect(path):
@@ -291,7 +297,8 @@ with tempfile.TemporaryDirectory() as where:
                            ("selection order", lambda f: (f["supports/score"].__setitem__(1, .75),
                                                           f["supports/data"].__setitem__(1, .75),
                                                           f["supports/indices"].__setitem__(0, 2),
-                                                          f["supports/indices"].__setitem__(2, 0)))])
+
+                                   f["supports/indices"].__setitem__(2, 0)))])
     tool("make-rows", f"{where}/rows.h5", 20, 3, 5)
     check_promises(f"{where}/rows.h5", ROWS)
     tool("make-dictionary", f"{where}/dictionary.h5", 9, 2, 5)

@@ -65,7 +65,8 @@ def check_hdf5_types(folder):
         for order in "<>":
             f[f"f8{order}"] = doubles.astype(order + "f8")
             f[f"f4{order}"] = singles.astype(order + "f4")
-            f[f"f2{order}"] = bits.view("f2").astype(order + "f2") if order == ">" else bits.view("f2")
+            halves = bits.view("f2")
+            f[f"f2{order}"] = halves.astype(order + "f2") if order == ">" else halves
             f[f"u2{order}"] = bits.astype(order + "u2")
             f[f"u2{order}"].attrs["dtype"] = "bfloat16"
         kind = h5py.h5t.IEEE_F16LE.copy()
@@ -170,7 +171,8 @@ def check_npy(folder):
                         (np.float32(1), ["0 dimensions"]), (np.zeros((3, 0), "f4"), ["0 columns"])):
         np.save(path, data)
         is_refused(path, 65, words, folder, f"npy {data.dtype} {data.shape}")
-    for header in ("{'descr': '<f4', 'shape': (2, 2), }", "{'descr': '<f4', 'fortran_order': False, }",
+    for header in ("{'descr': '<f4', 'shape': (2, 2), }",
+        "{'descr': '<f4', 'fortran_order': False, }",
                    "{'fortran_order': False, 'shape': (2, 2), }", "no dictionary", "{", "{}",
                    "{'descr': '<f4', 'fortran_order': False, 'shape': (2, }",
                    "{'descr': '<f4', 'fortran_order': False, 'shape': (2, -2), }",
@@ -235,8 +237,10 @@ def check_dictionaries(folder):
     ok(done.stdout == "6 1 5 0\n" and values == atoms[:, 0].astype("f4").tobytes(), "plain atoms")
     np.save(f"{folder}/d.npy", atoms)
     ok(dictionary(f"{folder}/d.npy", folder)[0].stdout == "6 2 5 0\n", "frames in .npy")
-    for data, mean, words in ((np.zeros((2, 9, 5)), None, "9 vectors"), (atoms[0, 0], None, "1 dim"),
-                              (np.zeros((0, 5)), None, "0 atoms"), (np.zeros((2, 0)), None, "0 col"),
+    for data, mean, words in ((np.zeros((2, 9, 5)), None, "9 vectors"),
+                              (atoms[0, 0], None, "1 dim"),
+                              (np.zeros((0, 5)), None, "0 atoms"),
+                              (np.zeros((2, 0)), None, "0 col"),
                               (atoms, np.zeros(4), "'/mean'"), (atoms, np.zeros((5, 1)), "'/mean'"),
                               (atoms, np.array([0, 0, np.nan, 0, 0]), "column 2 of '/mean'"),
                               (atoms, np.zeros(5, "i4"), "'/mean'")):

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Results are the same bytes for any blocks, verified before they appear, and refused when wrong. */
+ * Results are the same bytes for any blocks, verified before they appear, and refused when
+ * wrong. */
 #include <sys/stat.h>
 
 #include "io_files.h"

@@ -42,12 +42,15 @@ def main():
         np.save(f"{folder}/atoms.npy", np.eye(8, P, dtype=np.float32))
         environment = dict(os.environ, OMP_NUM_THREADS="1")
         done = subprocess.run(
-            [SAGITTA, "encode", "--rows", f"{folder}/rows.npy", "--dictionary", f"{folder}/atoms.npy",
+            [SAGITTA, "encode", "--rows", f"{folder}/rows.npy", "--dictionary",
+                f"{folder}/atoms.npy",
              "--top-s", "1", "--threads", "1", "--output", f"{folder}/run"],
             capture_output=True, text=True, env=environment, preexec_fn=limited)
-        ok(done.returncode == 0, f"exit {done.returncode} {done.stderr[-300:] if done.returncode else ''}")
+        ok(done.returncode == 0,
+            f"exit {done.returncode} {done.stderr[-300:] if done.returncode else ''}")
         small = subprocess.run(
-            [SAGITTA, "encode", "--rows", f"{folder}/rows.npy", "--dictionary", f"{folder}/atoms.npy",
+            [SAGITTA, "encode", "--rows", f"{folder}/rows.npy", "--dictionary",
+                f"{folder}/atoms.npy",
              "--top-s", "8", "--block", "1000000", "--output", f"{folder}/large"],
             capture_output=True, text=True, env=environment, preexec_fn=limited)
         ok(small.returncode == 71 and "cannot allocate" in small.stderr,

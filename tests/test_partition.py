@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: ranks, tiles, blocks, threads and instruction sets change no bit of what encode writes, on
-fixtures, real rows, planted rows, frames, duplicates, zero rows, K < s, N < ranks and N = 0; and the
+fixtures, real and planted rows, frames, duplicates, zero rows, K < s, N < ranks and N = 0; and the
 fingerprints are those of every other build (tests/expected/fingerprints)."""
 import os
 import re
@@ -98,7 +98,8 @@ def odd_rows(folder):
 
 def cases(folder):
     trig = synth(folder, "trig", "--kind", "trig")
-    wide = synth(folder, "wide", "--kind", "trig", "--n-rows", 256, "--atoms", 32768, "--columns", 64)
+    wide = synth(folder, "wide", "--kind", "trig", "--n-rows", 256, "--atoms", 32768, "--columns",
+        64)
     yield Case(folder, "trig", *trig, "--top-s", 4), CUTS + [ONE_ROW]
     yield Case(folder, "trig-four-rounds", *trig, "--top-s", 4, "--rounds", 4), CUTS + [ONE_ROW]
     yield Case(folder, "trig-wide", *wide, "--top-s", 4), CUTS

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: seed draws the rows that its definition says, bit for bit, on any number of ranks; the mean
-is the exact-order one; and what cannot be seeded is refused with the counts."""
+"""Claim: seed draws the rows that its definition says, bit for bit, on any number of ranks; the
+mean is the exact-order one; and what cannot be seeded is refused with the counts."""
 import os
 import re
 import tempfile
@@ -81,7 +81,8 @@ def contents(path):
         if name.split("/")[0] == "run":
             return
         attributes = {k: str(v) for k, v in thing.attrs.items()}
-        data = (thing.dtype, thing.shape, thing[...].tobytes()) if isinstance(thing, h5py.Dataset) else None
+        data = (thing.dtype, thing.shape, thing[...].tobytes()) \
+            if isinstance(thing, h5py.Dataset) else None
         found[name] = (attributes, data)
 
     with h5py.File(path) as f:
@@ -122,7 +123,8 @@ def check_ranks(folder, label, rows, words, ranks=(1, 2, 3, 5)):
         if base is None:
             base, mark = contents(out), found.group(1)
         else:
-            ok(contents(out) == base and found.group(1) == mark, f"{label}: {n} ranks as {ranks[0]}")
+            ok(contents(out) == base and found.group(1) == mark,
+                f"{label}: {n} ranks as {ranks[0]}")
     kept = os.path.join(folder.path, f"out-{folder.count}.h5")
     with h5py.File(kept) as f:
         return {k: f[k][...] for k in ("atoms", "mean") if k in f}
@@ -131,7 +133,7 @@ def check_ranks(folder, label, rows, words, ranks=(1, 2, 3, 5)):
 def check_centered(folder):
     random = np.random.default_rng(1)
     x = random.standard_normal((13000, 24)) + 30 * random.standard_normal(24)
-    x[:1024] = 1e-3 * random.standard_normal((1024, 24))  # so that the shift hides no bit of the sum
+    x[:1024] = 1e-3 * random.standard_normal((1024, 24))  # the shift hides no bit
     x = x.astype(np.float32)
     x[50:900] = x[10000]
     got = check_ranks(folder, "centred", folder.save(x), ["--atoms", 700, "--center", "--seed", 5])
@@ -153,13 +155,16 @@ def check_sparse(folder):
     most = len(draw(x, 20000, 0))
     path = folder.save(x)
     got = check_ranks(folder, "sparse", path, ["--atoms", most], ranks=(1, 3))
-    ok(np.array_equal(got["atoms"], unit(x[draw(x, most, 0)])), f"all {most} distinct rows are found")
+    ok(np.array_equal(got["atoms"], unit(x[draw(x, most, 0)])),
+        f"all {most} distinct rows are found")
     for n in (1, 3):
         _, done = folder.seed(path, "--atoms", most + 1, ranks=n)
-        text = f"gives {most} of {most + 1} atoms: of its 20000 rows {int((~x.any(1)).sum())} are zero"
+        zero = int((~x.any(1)).sum())
+        text = f"gives {most} of {most + 1} atoms: of its 20000 rows {zero} are zero"
         if not ok(done.returncode == 65 and text in done.stderr, f"one more is refused, {n} ranks"):
             show(done)
-        ok(not os.path.exists(os.path.join(folder.path, f"out-{folder.count}.h5")), "nothing is left")
+        ok(not os.path.exists(os.path.join(folder.path, f"out-{folder.count}.h5")),
+            "nothing is left")
 
 
 def check_frames(folder):
@@ -223,7 +228,8 @@ def check_again(folder):
     result = os.path.join(place, "dictionary.h5")
     ok(first.returncode == 0, "a folder as place")
     before = contents(result)
-    ok(sagitta("seed", os.path.join(place, "used.in")).returncode == 73, "not replaced without --force")
+    ok(sagitta("seed", os.path.join(place, "used.in")).returncode == 73,
+        "not replaced without --force")
     again = sagitta("seed", os.path.join(place, "used.in"), "--force")
     ok(again.returncode == 0 and contents(result) == before, "used.in repeats the run")
     other = sagitta("seed", os.path.join(place, "used.in"), "--force", "--seed", 10)

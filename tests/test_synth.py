@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: synth makes what it says: the fixture's bytes, rows that are their planted sums, noise of the
-given size, starts at the given cosine; the same on any number of ranks and for any block."""
+"""Claim: synth makes what it says: the fixture's bytes, rows that are their planted sums, noise of
+the given size, starts at the given cosine; the same on any number of ranks and for any block."""
 import hashlib
 import os
 import re
@@ -87,10 +87,13 @@ def check_cuts(folder, label, *words):
 
 
 def check_planted(folder, d):
-    data = check_cuts(folder, f"frames-{d}", "--n-rows", 200, "--atoms", 60, "--columns", 24, "--frame",
+    data = check_cuts(folder, f"frames-{d}", "--n-rows", 200, "--atoms", 60, "--columns", 24,
+        "--frame",
                       d, "--noise", 0, "--start-cosine", 0.8, "--top-s", 5, "--seed", 11)
-    ok(data["dictionary/atoms"].shape == ((60, 24) if d == 1 else (60, d, 24)), "shape of the atoms")
-    ok(np.array_equal(sums(data).astype(np.float32), data["rows/rows"]), "rows are the planted sums")
+    ok(data["dictionary/atoms"].shape == ((60, 24) if d == 1 else (60, d, 24)),
+        "shape of the atoms")
+    ok(np.array_equal(sums(data).astype(np.float32), data["rows/rows"]),
+        "rows are the planted sums")
     frames = data["dictionary/atoms"].reshape(60, d, 24).astype(np.float64)
     start = data["start/atoms"].reshape(60, d, 24).astype(np.float64)
     for name, f in (("planted", frames), ("start", start)):
@@ -105,7 +108,8 @@ def check_planted(folder, d):
 
 def check_statistics(folder):
     n, k, p, s, sigma = 20000, 200, 40, 6, 0.25
-    data = Data(folder, "large", "--n-rows", n, "--atoms", k, "--columns", p, "--top-s", s, "--noise",
+    data = Data(folder, "large", "--n-rows", n, "--atoms", k, "--columns", p, "--top-s", s,
+        "--noise",
                 sigma, ranks=2)
     noise = (data["rows/rows"] - sums(data)) / sigma
     count = noise.size
@@ -125,7 +129,8 @@ def check_statistics(folder):
     inner = data["dictionary/atoms"] @ data["dictionary/atoms"].T
     rms = np.sqrt((inner[np.triu_indices(k, 1)]**2).mean())
     ok(abs(rms * p**0.5 - 1) < 0.03, "atoms point anywhere")
-    short = Data(folder, "short", "--n-rows", 50, "--atoms", k, "--columns", p, "--top-s", s, "--noise",
+    short = Data(folder, "short", "--n-rows", 50, "--atoms", k, "--columns", p, "--top-s", s,
+        "--noise",
                  sigma)
     ok(np.array_equal(short["rows/rows"], data["rows/rows"][:50]), "a row does not depend on N")
     other = Data(folder, "other", "--n-rows", 50, "--atoms", k, "--columns", p, "--seed", 1)
@@ -149,7 +154,8 @@ def check_zipf(folder):
 def check_corners(folder):
     few = check_cuts(folder, "few", "--n-rows", 2, "--atoms", 1, "--columns", 1, "--top-s", 1)
     ok(np.abs(few["dictionary/atoms"]) == 1, "one atom of one column")
-    full = Data(folder, "full", "--n-rows", 3, "--atoms", 4, "--columns", 2, "--frame", 2, "--top-s", 4,
+    full = Data(folder, "full", "--n-rows", 3, "--atoms", 4, "--columns", 2, "--frame", 2,
+        "--top-s", 4,
                 "--start-cosine", 1)
     ok(np.array_equal(full["start/atoms"], full["dictionary/atoms"]), "a start at cosine 1")
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: what synth makes does not depend on blocks, on ranks, or on whether the dictionary is kept;
- * a failing sink ends it on every rank.
+ * Claim: what synth makes does not depend on blocks, on ranks, or on whether the dictionary is
+ * kept; a failing sink ends it on every rank.
  * RUN: np=1 2 3 5 */
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * binary16: exponent and fraction are placed in an f32 and scaled by 2^112, which also normalises
- * subnormals; the largest exponent (infinity, NaN) is mended after it.  No branch, so it vectorises. */
+ * subnormals; the largest exponent (infinity, NaN) is mended after it.  No branch, so it
+ * vectorises. */
 #include "base/half.h"
 
 #include <string.h>

@@ -28,8 +28,8 @@ void log_rank(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Seconds since the program started. */
 double log_seconds(void);
 
-/* Progress of a loop of total items: a line redrawn on a terminal twice a second, a plain line every
- * ten seconds elsewhere; nothing with --quiet.  done == total ends it. */
+/* Progress of a loop of total items: a line redrawn on a terminal twice a second, a plain line
+ * every ten seconds elsewhere; nothing with --quiet.  done == total ends it. */
 struct progress {
   const char *what; /* borrowed: the phase */
   const char *unit; /* borrowed: rows, atoms */

@@ -6,8 +6,8 @@
 #define BASE_OPTIONS_DECK_H
 
 /* Call entry(self, "DECK:LINE", key, value) for each line in order; a failure of it is returned.
- * Values are kept for the program's life.  ERR_IO when the deck cannot be read, ERR_USAGE for a line
- * that is not `key = value` and for a key that is set twice. */
+ * Values are kept for the program's life.  ERR_IO when the deck cannot be read, ERR_USAGE for a
+ * line that is not `key = value` and for a key that is set twice. */
 int deck_read(const char *path,
               int (*entry)(void *self, const char *where, const char *key, const char *value),
               void *self);

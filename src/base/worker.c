@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A thread, a mutex and a condition; the job's failure text is copied back to the waiting thread. */
+ * A thread, a mutex and a condition; the job's failure text is copied back to the waiting
+ * thread. */
 #include "base/worker.h"
 
 #include <errno.h>

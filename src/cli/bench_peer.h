@@ -9,8 +9,8 @@
 
 enum { PEER_ROWS = 512 };
 
-/* Seconds of rows[n][p] x atoms[k][p]' by sgemm, PEER_ROWS rows at a time into product[PEER_ROWS][k];
- * 0 when OpenBLAS is not installed. */
+/* Seconds of rows[n][p] x atoms[k][p]' by sgemm, PEER_ROWS rows at a time into
+ * product[PEER_ROWS][k]; 0 when OpenBLAS is not installed. */
 double peer_sgemm(const float *rows, const float *atoms, idx n, idx k, idx p, float *product,
                   int threads);
 

@@ -54,13 +54,13 @@ enum { GENERAL_ROWS = 2, JOB_ROWS = 3, OUTPUT_ROWS = 2, COMPUTE_ROWS = 4 };
 /* Threads for this rank: the option, or with 0 its share of the cores it may use. */
 int threads_choose(const struct comm *c, idx option);
 
-/* Begin a result: refuse or accept the place (rank 0 decides, all agree), open run.log, write used.in.
- * Collective. */
+/* Begin a result: refuse or accept the place (rank 0 decides, all agree), open run.log, write
+ * used.in.  Collective. */
 int run_begin(struct run *run, const struct output_options *output, const char *name,
               struct output_place *place);
 
-/* The facts of /run: version, revision, command, options, host, ranks, threads, device, start and end.
- * Returns how many were filled; texts live until the next call. */
+/* The facts of /run: version, revision, command, options, host, ranks, threads, device, start and
+ * end.  Returns how many were filled; texts live until the next call. */
 enum { FACTS_MOST = 64 };
 int run_facts(const struct run *run, const char *device, int threads, struct run_fact *facts);
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The few things that ranks say to each other.
  *
- * Floor: comm; with main.c the only user of MPI.  Every verb is collective unless it says otherwise,
- * waits without spinning a core, and returns ERR_COMM when a peer gave no sign of life for the
- * deadline.  A helper thread gives this rank's signs, so that a busy rank is not taken for a dead one.
+ * Floor: comm; with main.c the only user of MPI.  Every verb is collective unless it says
+ * otherwise, waits without spinning a core, and returns ERR_COMM when a peer gave no sign of life
+ * for the deadline.  A helper thread gives this rank's signs, so that a busy rank is not taken for
+ * a dead one.
  *
- * Arrays travel as items of `unit` bytes; no floating-point sum is ever made here (doc/determinism.md). */
+ * Arrays travel as items of `unit` bytes; no floating-point sum is ever made here
+ * (doc/determinism.md). */
 #ifndef COMM_COMM_H
 #define COMM_COMM_H
 
@@ -55,8 +57,9 @@ int comm_sum(struct comm *c, gidx *values, gidx count);
 int comm_collect(struct comm *c, gidx value, gidx *values);
 int comm_collect_real(struct comm *c, double value, double *values);
 
-/* Make a status common: OK if all are OK, else the failure with the smallest key (ties: lowest rank),
- * code and message, on every rank.  Must be reached by all before any branches on its status. */
+/* Make a status common: OK if all are OK, else the failure with the smallest key (ties: lowest
+ * rank), code and message, on every rank.  Must be reached by all before any branches on its
+ * status. */
 int comm_agree_at(struct comm *c, int status, gidx key);
 int comm_agree(struct comm *c, int status);
 

@@ -51,8 +51,9 @@ int device_route(struct device *dev, struct route_job *job);
 /* Solve the codes of n rows on their supports, or go on from the codes of shorter supports.
  *
  * Entries before m_old were solved by an earlier call with the same state, rows and slots; entries
- * m_old .. m_new - 1 are added.  state is [n] blocks of codes_state(device, m_most) bytes each, kept
- * by the caller between the rounds of a block of rows; NULL when m_old is 0 and nothing follows. */
+ * m_old .. m_new - 1 are added.  state is [n] blocks of codes_state(device, m_most) bytes each,
+ * kept by the caller between the rounds of a block of rows; NULL when m_old is 0 and nothing
+ * follows. */
 struct codes_job {
   idx n;
   idx m_old, m_new, m_most; /* support atoms a row */

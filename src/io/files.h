@@ -7,12 +7,13 @@
 
 #include <stdio.h>
 
-/* Print what is in a file: format, objects with shapes and types, metrics, provenance.  Works for any
- * HDF5 file; ERR_IO, ERR_INPUT. */
+/* Print what is in a file: format, objects with shapes and types, metrics, provenance.  Works for
+ * any HDF5 file; ERR_IO, ERR_INPUT. */
 int file_inspect(const char *path, FILE *out);
 
 /* Read every dataset (so every checksum) and check each invariant of doc/formats.md for the objects
- * that are there.  ERR_INPUT names the first broken one; one line a check goes to out unless NULL. */
+ * that are there.  ERR_INPUT names the first broken one; one line a check goes to out unless
+ * NULL. */
 int file_verify(const char *path, FILE *out);
 
 /* Compare all datasets and attributes outside /run bit for bit, types and shapes included.

@@ -134,8 +134,8 @@ int h5_close(struct h5_file *f)
   return OK;
 }
 
-/* Prefix by prefix: a link below a missing group is an error to HDF5.  What cannot be told counts as
- * there, so that opening it names the damage. */
+/* Prefix by prefix: a link below a missing group is an error to HDF5.  What cannot be told counts
+ * as there, so that opening it names the damage. */
 int h5_exists(const struct h5_file *f, const char *object)
 {
   char path[1024];

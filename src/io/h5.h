@@ -17,15 +17,16 @@ struct h5_file {
   const char *path; /* borrowed */
 };
 
-/* Open for reading.  ERR_IO when the file is missing or unreadable, ERR_INPUT when it is not HDF5 or
- * damaged. */
+/* Open for reading.  ERR_IO when the file is missing or unreadable, ERR_INPUT when it is not HDF5
+ * or damaged. */
 int h5_open(struct h5_file *f, const char *path);
 /* Create (truncating).  ERR_CREATE. */
 int h5_create(struct h5_file *f, const char *path);
 /* Close; safe on a zeroed struct.  ERR_IO when pending writes fail. */
 int h5_close(struct h5_file *f);
 
-/* Is there a link of this name?  What cannot be told counts as there: opening it names the damage. */
+/* Is there a link of this name?  What cannot be told counts as there: opening it names the
+ * damage. */
 int h5_exists(const struct h5_file *f, const char *object);
 
 /* Create a group, and those above it, unless it is there. */
@@ -52,7 +53,8 @@ int h5_array_create(const struct h5_file *f, const char *object, enum h5_type ty
                     const gidx *shape, struct h5_array *a);
 int h5_array_create_chunked(const struct h5_file *f, const char *object, enum h5_type type,
                             int rank, const gidx *shape, gidx rows_per_chunk, struct h5_array *a);
-/* Write what is pending and close; safe on a zeroed struct.  ERR_INTERNAL when entries are missing. */
+/* Write what is pending and close; safe on a zeroed struct.  ERR_INTERNAL when entries are
+ * missing. */
 int h5_array_close(struct h5_array *a);
 
 /* Read entries first .. first + count - 1 of the first dimension, whole rows, as the array's type

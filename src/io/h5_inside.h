@@ -22,8 +22,8 @@ enum { BLOCK_BYTES = 1 << 20 };
 int h5_fail(int code, const char *file, int line, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* First of all in each thread: HDF5 without its printing, and without its exit handler, which crashes
- * after a failed close. */
+/* First of all in each thread: HDF5 without its printing, and without its exit handler, which
+ * crashes after a failed close. */
 int h5_begin(void);
 
 /* A property list of a link, object or dataset access class that follows no external link. */

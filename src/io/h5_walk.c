@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A walk over hard links, depth first, with bounds: hostile files have cycles, and groups that share
- * members so that their paths multiply.  A group with several links is entered at its first. */
+ * A walk over hard links, depth first, with bounds: hostile files have cycles, and groups that
+ * share members so that their paths multiply.  A group with several links is entered at its
+ * first. */
 #include "io/h5_inside.h"
 #include "io/h5_walk.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What is in an HDF5 file, ours or foreign: a list of its objects, and values of any type in blocks.
+ * What is in an HDF5 file, ours or foreign: a list of its objects, and values of any type in
+ * blocks.
  *
  * Floor: io.  Links to other files are listed, never followed; a group is entered once. */
 #ifndef IO_H5_WALK_H

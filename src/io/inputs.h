@@ -19,8 +19,8 @@ struct rows_file {
   struct row_source source;
   struct input_state *state; /* owned */
 };
-/* Open rows; the default path is /rows.  ERR_IO: cannot open; ERR_INPUT: no such dataset, wrong rank
- * (not 2), type or shape (no columns), damaged. */
+/* Open rows; the default path is /rows.  ERR_IO: cannot open; ERR_INPUT: no such dataset, wrong
+ * rank (not 2), type or shape (no columns), damaged. */
 int rows_open(struct rows_file *f, const char *name);
 void rows_close(struct rows_file *f);
 
@@ -29,8 +29,8 @@ struct dictionary_file {
   real *mean;                /* [p]; NULL: rows are not centred; owned */
   struct input_state *state; /* owned */
 };
-/* Open a dictionary of shape (K, P) or (K, d, P), d = 1..FRAME_MOST; the default path is /atoms, and
- * /mean of the same HDF5 file is read when present (finite, length P: else ERR_INPUT). */
+/* Open a dictionary of shape (K, P) or (K, d, P), d = 1..FRAME_MOST; the default path is /atoms,
+ * and /mean of the same HDF5 file is read when present (finite, length P: else ERR_INPUT). */
 int dictionary_open(struct dictionary_file *f, const char *name);
 void dictionary_close(struct dictionary_file *f);
 

@@ -33,7 +33,8 @@ struct result_file {
 /* Create the temporary file with root attributes format and format_version.  ERR_CREATE, also when
  * the folder's file system has less than `bytes` free. */
 int result_create(struct result_file *r, const char *path, gidx bytes);
-/* Write /run, close, reopen and verify every checksum and invariant, sync, rename, sync the folder. */
+/* Write /run, close, reopen and verify every checksum and invariant, sync, rename, sync the
+ * folder. */
 int result_publish(struct result_file *r, const struct run_fact *facts, int n_facts);
 /* Remove the temporary file of the result in progress, if any; safe at any time, for main. */
 void result_discard(void);

@@ -10,8 +10,8 @@
 #define FORMAT_NAME "sagitta"
 enum { FORMAT_VERSION = 1 };
 
-/* One dataset.  shape: dimensions by letter, alternatives divided by '|'; a letter has the same value
- * everywhere in a file, and "N+1" is one more than "N". */
+/* One dataset.  shape: dimensions by letter, alternatives divided by '|'; a letter has the same
+ * value everywhere in a file, and "N+1" is one more than "N". */
 struct object_row {
   const char *kind, *path; /* kind of file, from its root attribute */
   enum h5_type type;

@@ -22,8 +22,8 @@ struct verify {
 void verify_note(const struct verify *v, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Contents of an array, ERR_INPUT naming the first bad place: rows and mean finite, atoms finite and
- * (ours) of unit norm. */
+/* Contents of an array, ERR_INPUT naming the first bad place: rows and mean finite, atoms finite
+ * and (ours) of unit norm. */
 int verify_rows(const struct verify *v);
 int verify_atoms(const struct verify *v);
 int verify_mean(const struct verify *v);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One pass over /supports in blocks of rows, and inside them in pieces of entries: rows of a foreign
- * file can be long.  An array of stamps, one an atom, tells whether a row has the atom already. */
+ * One pass over /supports in blocks of rows, and inside them in pieces of entries: rows of a
+ * foreign file can be long.  An array of stamps, one an atom, tells whether a row has the atom
+ * already. */
 #include "io/verify.h"
 
 #include <math.h>

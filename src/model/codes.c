@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Straight from the formulas.  Dropped vectors are left out of every loop by a list of kept ones. */
+ * Straight from the formulas.  Dropped vectors are left out of every loop by a list of kept
+ * ones. */
 #include "model/codes.h"
 
 #include <math.h>

@@ -21,7 +21,8 @@ struct row_quality {
   gidx nonzero; /* support atoms with a code block that is not 0 */
 };
 
-/* Reference of (N.4), (N.5): codes[M], f64, 0 for dropped vectors.  work has codes_work(M) reals. */
+/* Reference of (N.4), (N.5): codes[M], f64, 0 for dropped vectors.  work has codes_work(M)
+ * reals. */
 gidx codes_work(idx big_m);
 void codes_reference(const float *row, const float *const *vector, idx big_m, idx p, real rho,
                      real *codes, real *work);

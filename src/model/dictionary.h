@@ -31,8 +31,8 @@ idx tiling_slot(const struct tiling *t, idx atom);             /* in the owner's
 idx tiling_held(const struct tiling *t, idx worker);           /* atoms that a worker holds */
 idx tiling_atom(const struct tiling *t, idx worker, idx slot); /* inverse of owner and slot */
 
-/* Scale every vector of atoms[count][d][p] to unit norm: f64 chain of squares, square root, quotient
- * rounded once.  A zero or non-finite vector is left for atoms_check to name. */
+/* Scale every vector of atoms[count][d][p] to unit norm: f64 chain of squares, square root,
+ * quotient rounded once.  A zero or non-finite vector is left for atoms_check to name. */
 void atoms_normalize(float *atoms, idx count, idx d, idx p);
 
 /* ERR_INPUT names the first atom that is not finite, not of unit norm, or whose frame is not
@@ -41,7 +41,8 @@ void atoms_normalize(float *atoms, idx count, idx d, idx p);
 int atoms_check(const float *atoms, idx count, idx d, idx p, idx first, const char *name);
 
 /* Replace frame[d][p] (f64) by its orthonormal basis: modified Gram-Schmidt, twice, in order.
- * Returns the number of vectors before the first whose norm fell to 2^-20 of what it was; d is all. */
+ * Returns the number of vectors before the first whose norm fell to 2^-20 of what it was; d is
+ * all. */
 idx frame_orthonormalize(real *frame, idx d, idx p);
 
 #endif

@@ -50,7 +50,8 @@ extern const char density_formula[], density_histogram_formula[];
 /* Fill the metrics that come from density[k] and n. */
 void metrics_density(struct metrics *m, const gidx *density, gidx n, idx k);
 
-/* Fill those that come from sums over rows; tss is the total sum of squares about the column means. */
+/* Fill those that come from sums over rows; tss is the total sum of squares about the column
+ * means. */
 void metrics_fit(struct metrics *m, real rss, real tss, real cosines, gidx nonzero);
 
 /* The NaN that files hold. */

@@ -36,7 +36,8 @@ gidx planted_work(const struct planted *g);
 /* out[d][p] <- planted atom: Gaussian vectors made orthonormal in order, rounded once; d <= p. */
 void planted_atom(const struct planted *g, idx atom, float *out, real *work);
 
-/* out[d][p] <- the start for planted atom frame[d][p]: vector m is cosine * u_m + sqrt(1 - cosine^2)
+/* out[d][p] <- the start for planted atom frame[d][p]: vector m is cosine * u_m + sqrt(1 -
+ * cosine^2)
  * * g_m, where the g are random, orthonormal and orthogonal to all u; 2 d <= p when cosine < 1. */
 void planted_start(const struct planted *g, idx atom, const float *frame, real cosine, float *out,
                    real *work);

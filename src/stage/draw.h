@@ -3,9 +3,9 @@
  *
  * Floor: stage.
  *
- * The key of a row is random_bits(seed, STREAM_DRAW, row).  Keys are spread evenly, so the rows with
- * keys below a bound are about as many as wanted: memory is that of a window, whatever the number of
- * rows, and a window costs one pass over row numbers, no reading. */
+ * The key of a row is random_bits(seed, STREAM_DRAW, row).  Keys are spread evenly, so the rows
+ * with keys below a bound are about as many as wanted: memory is that of a window, whatever the
+ * number of rows, and a window costs one pass over row numbers, no reading. */
 #ifndef STAGE_DRAW_H
 #define STAGE_DRAW_H
 

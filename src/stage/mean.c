@@ -67,7 +67,8 @@ static int block_chain(struct mean_work *w, gidx block)
   return OK;
 }
 
-/* Row blocks first .. first + size - 1, one a rank.  The lowest rank that fails has the lowest row. */
+/* Row blocks first .. first + size - 1, one a rank.  The lowest rank that fails has the lowest
+ * row. */
 static int round_add(struct comm *c, struct mean_work *w, gidx first, gidx blocks, idx *counts)
 {
   gidx mine = first + c->rank;

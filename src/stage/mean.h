@@ -13,9 +13,9 @@
 #include "comm/comm.h"
 #include "model/rows.h"
 
-/* mean[rows->p], on every rank; 0 when there are no rows.  Reads every row once, each rank whole row
- * blocks in turn.  Collective; rows must be the same rows on every rank.  ERR_INPUT names the lowest
- * row that is not finite. */
+/* mean[rows->p], on every rank; 0 when there are no rows.  Reads every row once, each rank whole
+ * row blocks in turn.  Collective; rows must be the same rows on every rank.  ERR_INPUT names the
+ * lowest row that is not finite. */
 int mean_compute(struct comm *c, const struct row_source *rows, real *mean);
 
 #endif

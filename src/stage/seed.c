@@ -115,8 +115,8 @@ static int share_read(void *argument)
   return OK;
 }
 
-/* x <- the rows of the order, on rank 0.  Ranks have ascending rows, so the lowest that fails has the
- * lowest bad row. */
+/* x <- the rows of the order, on rank 0.  Ranks have ascending rows, so the lowest that fails has
+ * the lowest bad row. */
 static int block_read(struct seeding *s, idx count)
 {
   for (int r = 0; r < s->c->size; r++) {

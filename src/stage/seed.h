@@ -27,7 +27,8 @@ struct seed_result {
   gidx taken, zero, repeated, dependent; /* rows */
 };
 
-/* Collective.  result is set on rank 0.  ERR_INPUT when the rows do not suffice, with the counts. */
+/* Collective.  result is set on rank 0.  ERR_INPUT when the rows do not suffice, with the
+ * counts. */
 int seed_run(const struct seed_task *task, struct comm *c, struct seed_result *result);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Chains run down the rows for a run of columns at once; each full row block is pushed on the tree. */
+ * Chains run down the rows for a run of columns at once; each full row block is pushed on the
+ * tree. */
 #include "stage/statistics.h"
 
 #include "base/status.h"

@@ -3,8 +3,8 @@
  *
  * Floor: stage.
  *
- * Column sums: every rank sees all rows and owns a run of columns, so each column is one exact-order
- * sum whatever the block size.  Row values: rank 0 gets them in row order and adds. */
+ * Column sums: every rank sees all rows and owns a run of columns, so each column is one
+ * exact-order sum whatever the block size.  Row values: rank 0 gets them in row order and adds. */
 #ifndef STAGE_STATISTICS_H
 #define STAGE_STATISTICS_H
 

@@ -60,7 +60,8 @@ static int synth_take(struct synth *s)
   return worker_open(&s->worker);
 }
 
-/* Deal the items first .. min(first + block, total) - 1: counts of all ranks, and this rank's first. */
+/* Deal the items first .. min(first + block, total) - 1: counts of all ranks, and this rank's
+ * first. */
 static gidx block_deal(struct synth *s, gidx total, gidx first, gidx *mine)
 {
   gidx n = total - first < s->task->block ? total - first : s->task->block, start, count;

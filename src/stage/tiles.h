@@ -3,8 +3,9 @@
  *
  * Floor: stage.  Layout: model/dictionary.h.
  *
- * Codes need the atoms of a row's support wherever they live: tiles_fetch() brings them into a table
- * that lasts until tiles_forget().  A single rank holds all atoms: its tiles are the table. */
+ * Codes need the atoms of a row's support wherever they live: tiles_fetch() brings them into a
+ * table that lasts until tiles_forget().  A single rank holds all atoms: its tiles are the
+ * table. */
 #ifndef STAGE_TILES_H
 #define STAGE_TILES_H
 
@@ -43,9 +44,9 @@ void tiles_free(struct tiles *t);
 int tiles_fetch(struct tiles *t, struct comm *c, const idx *atoms, gidx count, idx *slot);
 void tiles_forget(struct tiles *t);
 
-/* Largest |cosine| of two different atoms: every atom is routed over all others (frames: the largest
- * norm of a vector's projection).  rows: how many to route at a time.  Collective; *cosine is set on
- * every rank, NaN for fewer than two atoms. */
+/* Largest |cosine| of two different atoms: every atom is routed over all others (frames: the
+ * largest norm of a vector's projection).  rows: how many to route at a time.  Collective; *cosine
+ * is set on every rank, NaN for fewer than two atoms. */
 int tiles_cosine(const struct tiles *t, struct comm *c, struct device *device, idx rows,
                  real *cosine);
 
