@@ -48,8 +48,10 @@ static const struct option_set bench_set = {
         "Measure routing and codes beside their limit and their peer."
         "\v"
         "GMAC/s counts one multiply and one add of every row, atom and column.  `peak` is a loop "
-        "of multiplies and adds on registers; an exact score cannot be faster.  `worst order` "
-        "has equal rows and atoms that ascend by score, so that every atom enters the list.\n\n"
+        "of multiplies and adds on registers: an exact score cannot be faster.  `sgemm` is the "
+        "dense product of the same shape by OpenBLAS, where that is installed.  `worst order` "
+        "has equal rows and atoms that ascend by score, so that every atom enters the list.  "
+        "`codes` solves the codes of the routed rows.\n\n"
         "  sagitta bench route --columns 384 --atoms 32768 --top-s 32",
     .tables = tables,
     .count = LENGTH(tables),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * sagitta: the table of commands, and the only place that prints an error and ends the job. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,6 +88,8 @@ static int command_run(struct run *run, void *options)
   if (run->command->parallel)
     TRY(comm_watch(&run->comm, ((const struct job_options *)options)->deadline));
   TRY(run->command->run(run, options, arguments));
+  CHECK(fflush(stdout) == 0 && !ferror(stdout), ERR_IO, "cannot write to standard output: %s",
+        strerror(errno));
   return comm_close(&run->comm);
 }
 
