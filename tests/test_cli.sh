@@ -185,6 +185,8 @@ check $? 'run.log has the metrics' four/run.log
 "$sagitta" inspect four/supports.h5 > out 2> err
 grep -qx '    top-s = 4' out && grep -qx '    # Routing' out
 check $? 'inspect shows the options, one a line' out
+grep -qx '  command  *sagitta encode job.in --top-s 4 --output four' out
+check $? 'and the command as it was given' out
 
 # Odd names and values.
 mkdir 'odd "name# '

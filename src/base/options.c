@@ -269,10 +269,12 @@ int options_parse(const struct option_set *set, int argc, char **argv, void *val
   struct argp argp = {
       .options = rows, .parser = argument_seen, .args_doc = set->arguments, .doc = set->doc};
   help_give(&argp, set, argc, argv);
-  char *name = argv[0];
-  argv[0] = (char *)set->command;
-  int error = argp_parse(&argp, argc, argv, ARGP_NO_ERRS, NULL, &p);
-  argv[0] = name;
+  char **words = malloc(((size_t)argc + 1) * sizeof *words); /* argp puts them in another order */
+  CHECK(words, ERR_MEMORY, "cannot allocate %d words", argc);
+  memcpy(words, argv, ((size_t)argc + 1) * sizeof *words);
+  words[0] = (char *)set->command;
+  int error = argp_parse(&argp, argc, words, ARGP_NO_ERRS, NULL, &p);
+  free(words);
   if (p.status) return p.status;
   CHECK(!error, ERR_USAGE, "bad command line: %s", strerror(error));
   CHECK(p.n_positional >= set->least_arguments, ERR_USAGE, "'%s' is missing: see '%s --help'",
