@@ -25,9 +25,7 @@ struct encode_options {
 #define AT(member) offsetof(struct encode_options, member)
 
 static const struct option_row input_rows[] = {
-    {"rows", OPTION_TEXT, AT(rows), NULL, 0, 0, NULL, "FILE[:/PATH]",
-     "activation rows (N, P): HDF5 float16, bfloat16, float32, float64 (default path: /rows) or "
-     ".npy"},
+    ROWS_OPTION(AT(rows)),
     {"dictionary", OPTION_TEXT, AT(dictionary), NULL, 0, 0, NULL, "FILE[:/PATH]",
      "atoms (K, P) or frames (K, d, P), unit norm (default path: /atoms); /mean beside them is "
      "subtracted from the rows"},

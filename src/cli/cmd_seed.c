@@ -20,9 +20,7 @@ struct seed_options {
 #define AT(member) offsetof(struct seed_options, member)
 
 static const struct option_row input_rows[] = {
-    {"rows", OPTION_TEXT, AT(rows), NULL, 0, 0, NULL, "FILE[:/PATH]",
-     "activation rows (N, P): HDF5 float16, bfloat16, float32, float64 (default path: /rows) or "
-     ".npy"},
+    ROWS_OPTION(AT(rows)),
     {"center", OPTION_FLAG, AT(center), "no", 0, 1, NULL, NULL,
      "subtract the rows' column means first, and store them as /mean: `sagitta encode` then "
      "subtracts them too"},
