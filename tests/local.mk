@@ -2,6 +2,8 @@
 check_PROGRAMS += \
   %D%/test_base_order \
   %D%/test_comm_verbs \
+  %D%/test_cuda_codes \
+  %D%/test_cuda_route \
   %D%/test_device_codes \
   %D%/test_device_ops \
   %D%/test_encode_reference \
@@ -23,6 +25,7 @@ SCRIPT_TESTS = \
   %D%/test_io_files.py \
   %D%/test_slurm.sh
 TESTS += $(SCRIPT_TESTS) $(check_PROGRAMS)
+EXTRA_DIST += %D%/device_how.h %D%/device_route.h %D%/device_codes.h
 EXTRA_DIST += %D%/tap.h %D%/tap.py %D%/run.sh %D%/expected/fingerprints $(SCRIPT_TESTS)
 
 # Helpers of the tests: a program for the Python tests of src/io, a library that makes calls fail.

@@ -18,7 +18,7 @@
 
 struct bench_options {
   struct general_options general;
-  const char *rows, *cpu_variant;
+  const char *rows, *cpu_variant, *device, *kernels;
   idx n_rows, atoms, columns, top_s, repeats, threads;
 };
 #define AT(member) offsetof(struct bench_options, member)
@@ -34,6 +34,9 @@ static const struct option_row bench_rows[] = {
     {"threads", OPTION_INT, AT(threads), "1", 1, 4096, NULL, "COUNT", "threads"},
     {"cpu-variant", OPTION_CHOICE, AT(cpu_variant), "auto", 0, 0,
      "auto|baseline|avx2|avx512vl|avx512", NULL, "instruction set"},
+    {"device", OPTION_CHOICE, AT(device), "cpu", 0, 0, "cpu|cuda", NULL, "what computes"},
+    {"kernels", OPTION_TEXT, AT(kernels), NULL, 0, 0, NULL, "FOLDER",
+     "take GPU kernels from here instead of those built in"},
 };
 
 static const struct option_table tables[] = {
@@ -65,16 +68,15 @@ enum { REPEATS_MOST = 1000 };
 struct problem {
   float *rows, *atoms; /* [n][p], [k][p] */
   struct device device;
+  struct buffer given, table;       /* rows and atoms on the device */
+  struct buffer lists, slot, codes; /* struct entry [n][s], idx [n][s], float [n][s] */
 };
 
 struct bench {
   const struct bench_options *o;
   idx p;
   struct problem problems[CASES];
-  struct entry *lists; /* [n][s] */
-  float *product;      /* [n][k] of sgemm, a block of rows */
-  idx *slot;
-  float *codes;
+  float *product; /* [n][k] of sgemm, a block of rows */
   struct arena arena;
   double seconds[CASES][REPEATS_MOST], work[CASES];
 };
@@ -87,10 +89,34 @@ static void random_fill(float *x, gidx count, uint64_t stream)
 static int problem_open(struct bench *b, struct problem *q)
 {
   const struct bench_options *o = b->o;
-  struct device_options options = {b->p, 1, o->atoms, o->threads, o->cpu_variant};
-  TRY(device_open(&q->device, &options));
+  struct device_options options = {.p = b->p,
+                                   .d = 1,
+                                   .atoms_most = o->atoms,
+                                   .threads = o->threads,
+                                   .variant = o->cpu_variant,
+                                   .kind = o->device,
+                                   .work = b->work[CASE_RANDOM],
+                                   .kernels = o->kernels};
+  gidx entries = (gidx)o->n_rows * o->top_s, rows = (gidx)o->n_rows * b->p * (gidx)sizeof(float);
+  gidx atoms = (gidx)o->atoms * b->p * (gidx)sizeof(float);
+  struct device *dev = &q->device;
+  TRY(device_open(dev, &options));
   atoms_normalize(q->atoms, o->atoms, 1, b->p);
-  return device_put_tile(&q->device, q->atoms, o->atoms, 0);
+  TRY(device_put_tile(dev, q->atoms, o->atoms, 0));
+  TRY(device_wrap(dev, &q->given, q->rows, rows));
+  TRY(device_wrap(dev, &q->table, q->atoms, atoms));
+  TRY(device_take(dev, &q->lists, entries * (gidx)sizeof(struct entry)));
+  TRY(device_take(dev, &q->slot, entries * (gidx)sizeof(idx)));
+  TRY(device_take(dev, &q->codes, entries * (gidx)sizeof(float)));
+  TRY(device_put(dev, &q->given, 0, rows));
+  return device_put(dev, &q->table, 0, atoms);
+}
+
+static void problem_close(struct problem *q)
+{
+  struct buffer *const all[] = {&q->given, &q->table, &q->lists, &q->slot, &q->codes};
+  for (int i = 0; i < LENGTH(all); i++) device_drop(&q->device, all[i]);
+  device_close(&q->device);
 }
 
 static int problem_take(struct bench *b, struct problem *q)
@@ -158,7 +184,7 @@ static int route_time(struct bench *b, enum bench_case which, double *seconds)
 {
   struct problem *q = &b->problems[which];
   struct route_job job = {
-      .rows = q->rows, .n = b->o->n_rows, .take = b->o->top_s, .lists = b->lists};
+      .rows = &q->given, .n = b->o->n_rows, .take = b->o->top_s, .lists = &q->lists};
   double begun = log_seconds();
   TRY(device_route(&q->device, &job));
   *seconds = log_seconds() - begun;
@@ -170,14 +196,18 @@ static int codes_time(struct bench *b, double *seconds)
 {
   const struct bench_options *o = b->o;
   struct problem *q = &b->problems[CASE_RANDOM];
-  for (gidx i = 0; i < (gidx)o->n_rows * o->top_s; i++) b->slot[i] = b->lists[i].atom;
+  gidx entries = (gidx)o->n_rows * o->top_s;
+  TRY(device_get(&q->device, &q->lists, 0, entries * (gidx)sizeof(struct entry)));
+  const struct entry *lists = q->lists.host;
+  for (gidx i = 0; i < entries; i++) ((idx *)q->slot.host)[i] = lists[i].atom;
+  TRY(device_put(&q->device, &q->slot, 0, entries * (gidx)sizeof(idx)));
   struct codes_job job = {.n = o->n_rows,
                           .m_new = o->top_s,
                           .m_most = o->top_s,
-                          .rows = q->rows,
-                          .atoms = q->atoms,
-                          .slot = b->slot,
-                          .codes = b->codes};
+                          .rows = &q->given,
+                          .atoms = &q->table,
+                          .slot = &q->slot,
+                          .codes = &q->codes};
   double begun = log_seconds();
   TRY(device_codes(&q->device, &job));
   *seconds = log_seconds() - begun;
@@ -242,11 +272,7 @@ static int bench_open(struct bench *b, struct rows_file *rows)
   double macs = (double)o->n_rows * o->atoms * b->p;
   for (int which = 0; which < CASES; which++) b->work[which] = macs;
   b->work[CASE_CODES] = (double)o->n_rows * b->p * o->top_s * (o->top_s + 1) / 2;
-  gidx entries = (gidx)o->n_rows * o->top_s;
   TRY(device_check_fma());
-  TRY(arena_take(&b->arena, &b->lists, entries, sizeof *b->lists));
-  TRY(arena_take(&b->arena, &b->slot, entries, sizeof *b->slot));
-  TRY(arena_take(&b->arena, &b->codes, entries, sizeof *b->codes));
   TRY(arena_take(&b->arena, &b->product, (gidx)PEER_ROWS * o->atoms, sizeof *b->product));
   TRY(random_open(b, &b->problems[CASE_RANDOM]));
   TRY(worst_open(b, &b->problems[CASE_WORST]));
@@ -264,7 +290,7 @@ static int bench_command(struct run *run, const void *options, const char **argu
   TRY(bench_open(&b, &rows));
   for (int r = 0; r < b.o->repeats; r++) TRY(repeat_run(&b, r));
   table_print(&b);
-  for (int which = 0; which < CASES; which++) device_close(&b.problems[which].device);
+  for (int which = 0; which < CASES; which++) problem_close(&b.problems[which]);
   if (b.o->rows) rows_close(&rows);
   arena_free(&b.arena);
   return OK;

@@ -46,7 +46,13 @@ const struct option_row compute_rows[COMPUTE_ROWS] = {
     {"threads", OPTION_INT, offsetof(struct compute_options, threads), "0", 0, 4096, NULL, "COUNT",
      "threads in a rank; 0: the rank's share of the cores"},
     {"cpu-variant", OPTION_CHOICE, offsetof(struct compute_options, cpu_variant), "auto", 0, 0,
-     "auto|baseline|avx2|avx512vl|avx512", NULL, "instruction set of the routing loops"},
+     "auto|baseline|avx2|avx512vl|avx512", NULL, "instruction set of the CPU's loops"},
+    {"device", OPTION_CHOICE, offsetof(struct compute_options, device), "auto", 0, 0,
+     "auto|cpu|cuda", NULL,
+     "what computes; auto takes a GPU for jobs that are large enough to gain, cuda ends with exit "
+     "code 69 where there is none"},
+    {"kernels", OPTION_TEXT, offsetof(struct compute_options, kernels), NULL, 0, 0, NULL, "FOLDER",
+     "take GPU kernels from here instead of those built in, for work on them"},
 };
 
 int threads_choose(const struct comm *c, idx option)

@@ -1,0 +1,8 @@
+# What NVRTC compiles at run time: the files become texts in the program.
+kernel_files = \
+  %D%/types.h %D%/lists.h %D%/pack.cu %D%/route.cu %D%/merge.cu
+EXTRA_DIST += $(kernel_files) scripts/kernel_texts
+CLEANFILES += src/device/kernel_texts.c
+src/device/kernel_texts.c: $(kernel_files) scripts/kernel_texts
+	$(AM_V_GEN)$(MKDIR_P) src/device && \
+	  $(SHELL) $(srcdir)/scripts/kernel_texts $(srcdir)/%D% > $@.tmp && mv $@.tmp $@

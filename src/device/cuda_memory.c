@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Memory of a GPU: buffers with a page-locked host side, workspaces, and the only copies. */
+#include <string.h>
+
+#include "base/status.h"
+#include "device/cuda.h"
+
+/* Say how much was wanted and how much there is. */
+static int memory_fail(const struct cuda_state *s, gidx bytes, const char *file, int line)
+{
+  size_t left = 0, all = 0;
+  cudaGetLastError();
+  cudaMemGetInfo(&left, &all);
+  return status_fail(ERR_MEMORY, file, line,
+                     "cannot allocate %.1f MB on GPU %d: %.1f of its %.1f MB are free",
+                     1e-6 * (double)bytes, s->number, 1e-6 * (double)left, 1e-6 * (double)all);
+}
+
+static int memory_take(const struct cuda_state *s, void **at, gidx bytes)
+{
+  TRY_CU(cudaSetDevice(s->number));
+  cudaError_t error = cudaMalloc(at, (size_t)bytes);
+  if (error == cudaErrorMemoryAllocation) return memory_fail(s, bytes, __FILE__, __LINE__);
+  TRY_CU(error);
+  return OK;
+}
+
+int cuda_reserve(struct cuda_state *s, struct cuda_work *w, gidx bytes)
+{
+  if (bytes <= w->bytes) return OK;
+  cuda_release(w);
+  TRY(memory_take(s, &w->at, bytes));
+  w->bytes = bytes;
+  return OK;
+}
+
+void cuda_release(struct cuda_work *w)
+{
+  if (w->at) cudaFree(w->at);
+  *w = (struct cuda_work){0};
+}
+
+int cuda_wrap(struct device *dev, struct buffer *b)
+{
+  struct cuda_state *s = dev->state;
+  TRY(memory_take(s, &b->device, b->bytes));
+  TRY_CU(cudaMemsetAsync(b->device, 0, (size_t)b->bytes, s->stream));
+  return cuda_finish(s);
+}
+
+int cuda_take(struct device *dev, struct buffer *b)
+{
+  struct cuda_state *s = dev->state;
+  TRY_CU(cudaSetDevice(s->number));
+  cudaError_t error = cudaHostAlloc(&b->host, (size_t)b->bytes, cudaHostAllocDefault);
+  CHECK(!error, ERR_MEMORY, "cannot allocate %.1f MB of page-locked memory: %s",
+        1e-6 * (double)b->bytes, cudaGetErrorString(error));
+  memset(b->host, 0, (size_t)b->bytes);
+  return cuda_wrap(dev, b);
+}
+
+void cuda_drop(struct device *dev, struct buffer *b)
+{
+  (void)dev;
+  if (b->device) cudaFree(b->device);
+  if (b->owned && b->host) cudaFreeHost(b->host);
+}
+
+int cuda_put(struct device *dev, const struct buffer *b, gidx at, gidx bytes)
+{
+  struct cuda_state *s = dev->state;
+  TRY_CU(cudaSetDevice(s->number)); /* of this thread */
+  TRY_CU(cudaMemcpyAsync((char *)b->device + at, (const char *)b->host + at, (size_t)bytes,
+                         cudaMemcpyHostToDevice, s->copies));
+  TRY_CU(cudaStreamSynchronize(s->copies));
+  __atomic_fetch_add(&dev->counts.put, bytes, __ATOMIC_RELAXED);
+  return OK;
+}
+
+int cuda_get(struct device *dev, const struct buffer *b, gidx at, gidx bytes)
+{
+  struct cuda_state *s = dev->state;
+  TRY_CU(cudaMemcpyAsync((char *)b->host + at, (const char *)b->device + at, (size_t)bytes,
+                         cudaMemcpyDeviceToHost, s->stream));
+  __atomic_fetch_add(&dev->counts.got, bytes, __ATOMIC_RELAXED);
+  return cuda_finish(s);
+}
