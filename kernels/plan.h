@@ -8,7 +8,7 @@
 #include "types.h"
 
 #ifdef __CUDACC__
-#define PLAN static __device__ inline
+#define PLAN static constexpr __host__ __device__ inline
 #else
 #define PLAN static inline
 #endif

@@ -32,10 +32,10 @@ struct pack_args {
 };
 
 struct route_args {
-  const float *rows;       /* [row_tiles][columns][ROUTE_ROWS] */
-  const float *atoms;      /* [atom_tiles][d][columns][tile_atoms] */
-  const int *atom_of;      /* [slots] global numbers */
-  const int *excluded;     /* [n][excluded_stride] global numbers of atoms, the first count used */
+  const float *rows;   /* [row_tiles][columns][ROUTE_ROWS] */
+  const float *atoms;  /* [atom_tiles][d][columns][tile_atoms] */
+  const int *atom_of;  /* [slots] global numbers */
+  const int *excluded; /* [n][excluded_stride] global numbers of atoms, the first count used */
   int excluded_count, excluded_stride;
   int n, slots, columns, d, take;
   int row_tiles, atom_tiles;
@@ -44,8 +44,9 @@ struct route_args {
   int ascending;           /* atom_of rises */
   struct candidate *lists; /* [rows of all tiles][parts][CAPACITY], work */
   int *counts;             /* [rows of all tiles][parts], work */
-  unsigned long long *bad; /* lowest row 2^32 + atom of a score that is not finite; all ones before */
-  struct candidate *out;   /* [n][take] of the merge, in order (N.2), (0, -1) where atoms ran out */
+  unsigned long long
+      *bad;              /* lowest row 2^32 + atom of a score that is not finite; all ones before */
+  struct candidate *out; /* [n][take] of the merge, in order (N.2), (0, -1) where atoms ran out */
 };
 
 /* As struct row_quality of model/codes.h. */
@@ -62,11 +63,11 @@ struct codes_args {
   int n, p, d;
   int m_old, m_new, m_most;
   double rho;
-  char *states;          /* [n or blocks] of state_bytes */
-  long long state_bytes; /* codes_state_bytes() of plan.h, for m_most */
-  int keep;              /* a state a row, else one a block */
-  float *residual;       /* [n][p]; 0: not wanted */
-  float *codes;          /* [n][m_new][d]; 0: not wanted */
+  char *states;                 /* [n or blocks] of state_bytes */
+  long long state_bytes;        /* codes_state_bytes() of plan.h, for m_most */
+  int keep;                     /* a state a row, else one a block */
+  float *residual;              /* [n][p]; 0: not wanted */
+  float *codes;                 /* [n][m_new][d]; 0: not wanted */
   struct code_quality *quality; /* [n], needs codes; 0: not wanted */
 };
 
