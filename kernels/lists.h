@@ -54,8 +54,8 @@ static __device__ inline int is_kept(struct bound b, int key, int atom)
 }
 
 /* A bound that leaves take .. most of the `all` entries: count keys a lane, none below low. */
-static __device__ inline struct bound bound_find(const int *key, const int *atom, int count, int low,
-                                                 int all, int take, int most)
+static __device__ inline struct bound bound_find(const int *key, const int *atom, int count,
+                                                 int low, int all, int take, int most)
 {
   int high = 0;
 #pragma unroll
@@ -88,6 +88,25 @@ static __device__ inline struct bound bound_find(const int *key, const int *atom
   return b;
 }
 
+/* Close up the entries that the bound keeps; returns how many.  An entry moves to its own place or
+ * one before, which has been read. */
+static __device__ inline int list_cut(struct candidate *list, const int *key, const int *atom,
+                                      struct bound b)
+{
+  int length = 0;
+#pragma unroll
+  for (int i = 0; i < HELD; i++) {
+    int kept = is_kept(b, key[i], atom[i]);
+    struct candidate c = {0, -1};
+    if (kept) c = list[i * WARP + threadIdx.x % WARP];
+    unsigned mask = __ballot_sync(FULL_WARP, kept);
+    if (kept) list[length + lanes_before(mask)] = c;
+    length += __popc(mask);
+    __syncwarp();
+  }
+  return length;
+}
+
 /* Append those of FRESH keys a lane that may still be chosen; returns the new length.  *least is
  * the smallest key that is wanted.  `ascending`: names of later calls are larger than all of these,
  * so that they lose ties.  Names decide ties: atoms, or slots that atom_of turns into atoms. */
@@ -105,27 +124,17 @@ static __device__ inline int list_absorb(struct candidate *list, int length, int
     atom[HELD + i] = atom_of && both[HELD + i] >= 0 ? atom_of[name[i]] : name[i];
   }
   if (all > CAPACITY) {
-    struct candidate old[HELD];
 #pragma unroll
     for (int i = 0; i < HELD; i++) {
       int at = i * WARP + lane;
-      struct candidate none = {0, -1};
-      old[i] = at < length ? list[at] : none;
-      both[i] = at < length ? magnitude(old[i].value) : -1;
-      atom[i] = atom_of && at < length ? atom_of[old[i].atom] : old[i].atom;
+      struct candidate none = {0, -1}, old = at < length ? list[at] : none;
+      both[i] = at < length ? magnitude(old.value) : -1;
+      atom[i] = atom_of && at < length ? atom_of[old.atom] : old.atom;
     }
     int low = *least > 0 ? *least - 1 : 0;
     b = bound_find(both, atom, HELD + FRESH, low, all, take, take + (CAPACITY - take) / 4);
     *least = b.bits + ascending;
-    length = 0;
-    __syncwarp();
-#pragma unroll
-    for (int i = 0; i < HELD; i++) {
-      int kept = is_kept(b, both[i], atom[i]);
-      unsigned mask = __ballot_sync(FULL_WARP, kept);
-      if (kept) list[length + lanes_before(mask)] = old[i];
-      length += __popc(mask);
-    }
+    length = list_cut(list, both, atom, b);
   }
 #pragma unroll
   for (int i = 0; i < FRESH; i++) {

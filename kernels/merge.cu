@@ -4,31 +4,26 @@
  *
  * grid    ceil(n / MERGE_WARPS) of MERGE_WARPS warps; a warp a row
  * shared  static: two lists a warp
- * -D CAPACITY (lists.h), MERGE_WARPS */
+ * -D CAPACITY (lists.h) */
 #define FRESH 4
 #include "lists.h"
-
-static __device__ inline int parts_of(const struct route_args *a, int row_tile)
-{
-  long long first = (long long)row_tile * a->atom_tiles, last = first + a->atom_tiles - 1;
-  long long total = (long long)a->row_tiles * a->atom_tiles;
-  long long blocks = ((last + 1) * a->blocks - 1) / total - ((first + 1) * a->blocks - 1) / total + 1;
-  return (int)blocks * a->teams;
-}
+#include "plan.h"
 
 static __device__ inline unsigned long long order_of(struct candidate c)
 {
   return (unsigned long long)magnitude(c.value) << 32 | (unsigned)~c.atom;
 }
 
-extern "C" __global__ void __launch_bounds__(MERGE_WARPS *WARP) merge(const __grid_constant__ struct route_args a)
+extern "C" __global__ void __launch_bounds__(MERGE_WARPS *WARP)
+    merge(const __grid_constant__ struct route_args a)
 {
   __shared__ struct candidate lists[MERGE_WARPS][CAPACITY];
   int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
   long long row = (long long)blockIdx.x * MERGE_WARPS + warp;
   if (row >= a.n) return;
   struct candidate *list = lists[warp];
-  int least = 0, length = 0, parts = parts_of(&a, (int)(row / a.tile_rows));
+  int least = 0, length = 0, row_tile = (int)(row / ROUTE_ROWS);
+  int parts = route_parts_of(row_tile, a.row_tiles, a.atom_tiles, a.blocks);
   for (int part = 0; part < parts; part++) {
     const struct candidate *from = a.lists + (row * a.parts + part) * CAPACITY;
     int count = a.counts[row * a.parts + part];

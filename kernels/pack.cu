@@ -20,7 +20,5 @@ extern "C" __global__ void __launch_bounds__(256) pack(const __grid_constant__ s
   long long tile = (long long)(slot / a.width) * a.d + vector;
   for (int i = threadIdx.y; i < WARP; i += 8)
     if (item + (int)threadIdx.x < a.padded && column + i < a.columns)
-      for (int copy = 0; copy < a.copies; copy++)
-        a.out[((tile * a.columns + column + i) * a.width + slot % a.width) * a.copies + copy] =
-            square[threadIdx.x][i];
+      a.out[(tile * a.columns + column + i) * a.width + slot % a.width] = square[threadIdx.x][i];
 }

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Sizes that launchers choose and kernels rely on.  C11 that is also CUDA C++.
+ *
+ * Floor: kernels.  Includes types.h alone. */
+#ifndef PLAN_H
+#define PLAN_H
+
+#include "types.h"
+
+#ifdef __CUDACC__
+#define PLAN static constexpr __host__ __device__ inline
+#else
+#define PLAN static inline
+#endif
+
+/* One compiled form of route.cu; its members are the -D options of the same names. */
+struct route_form {
+  int bulk;         /* BULK */
+  int frames;       /* FRAMES */
+  int capacity;     /* CAPACITY */
+  int atoms_thread; /* ATOMS_THREAD */
+  int columns;      /* COLUMNS */
+  int stages;       /* STAGES */
+};
+
+/* bulk: capability 9.0 or newer, and ROUTE_SHARED_MOST bytes of shared memory for a block. */
+PLAN struct route_form route_form_of(int bulk, int d, int take)
+{
+  struct route_form f = {bulk, d > 1, 64, bulk ? 16 : 8, bulk ? 32 : 16, 2};
+  while (f.capacity < 2 * take) f.capacity *= 2;
+  return f;
+}
+
+PLAN int route_threads(int bulk)
+{
+  return ROUTE_WARPS * WARP + (bulk ? 128 : 0);
+}
+
+PLAN int route_tile_atoms(int atoms_thread)
+{
+  return 16 * atoms_thread;
+}
+
+/* Dynamic shared memory of a block: stages, scores of 16 rows a warp, lists, barriers. */
+PLAN int route_shared_bytes(int atoms_thread, int columns, int stages)
+{
+  int stage = columns * (ROUTE_ROWS + 16 * atoms_thread) * 4;
+  int scores = ROUTE_WARPS * 8 * atoms_thread * WARP * 4;
+  return stages * stage + scores + 2 * ROUTE_ROWS * 4 + 2 * 8 * stages;
+}
+enum { ROUTE_SHARED_MOST = 2 * 32 * (128 + 256) * 4 + 8 * 8 * 16 * 32 * 4 + 1024 + 32 };
+
+PLAN int packed_columns(int p)
+{
+  return (p + ROUTE_COLUMN_STEP - 1) / ROUTE_COLUMN_STEP * ROUTE_COLUMN_STEP;
+}
+
+/* Pairs of a row tile and an atom tile are cut in equal ranges, one a block: the block of a pair. */
+PLAN int route_block_of(long long pair, long long pairs, int blocks)
+{
+  return (int)(((pair + 1) * blocks - 1) / pairs);
+}
+
+/* Blocks, so lists, that share a row tile. */
+PLAN int route_parts_of(int row_tile, int row_tiles, int atom_tiles, int blocks)
+{
+  long long pairs = (long long)row_tiles * atom_tiles, first = (long long)row_tile * atom_tiles;
+  return route_block_of(first + atom_tiles - 1, pairs, blocks) -
+         route_block_of(first, pairs, blocks) + 1;
+}
+
+/* Panels of 32 rows of a factor: panel q has columns 0 .. 32 q + 31 of CODES_HEIGHT reals. */
+enum { CODES_HEIGHT = 33, CODES_SLICE = 32, CODES_SPAN = 128 };
+
+PLAN long long codes_panel_start(int q)
+{
+  return (long long)WARP * CODES_HEIGHT * ((long long)q * (q + 1) / 2);
+}
+
+/* A row's state: panels of the rank test, panels of the factor if rho > 0, y, codes, kept sets. */
+PLAN long long codes_state_bytes(int vectors_most, double rho)
+{
+  int panels = (vectors_most + WARP - 1) / WARP;
+  long long reals = codes_panel_start(panels) * (rho > 0 ? 2 : 1) + 2LL * panels * WARP;
+  return (reals * 8 + panels * 4LL + 15) / 16 * 16;
+}
+
+/* Dynamic shared memory of a block, one warp: slices of vectors and the row, twice; the first panel
+ * if it is the only one; spans of three arrays of reals. */
+PLAN int codes_shared_bytes(int vectors_most)
+{
+  int one = vectors_most <= WARP;
+  int slices = 2 * ((one ? WARP : 2 * WARP) + 1) * (CODES_SLICE + 4) * 4;
+  return slices + (one ? WARP * CODES_HEIGHT * 8 : 0) + 3 * CODES_SPAN * 8;
+}
+
+#endif
