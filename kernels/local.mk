@@ -1,7 +1,10 @@
 # What NVRTC compiles at run time: the files become texts in the program.
 kernel_files = \
-  %D%/types.h %D%/lists.h %D%/pack.cu %D%/route.cu %D%/merge.cu
-EXTRA_DIST += $(kernel_files) scripts/kernel_texts
+  %D%/types.h %D%/plan.h %D%/lists.h \
+  %D%/pack.cu \
+  %D%/route.cu %D%/select.h %D%/stages.h %D%/stages_bulk.h %D%/stages_copy.h \
+  %D%/merge.cu
+EXTRA_DIST += $(kernel_files) %D%/README scripts/kernel_texts
 CLEANFILES += src/device/kernel_texts.c
 src/device/kernel_texts.c: $(kernel_files) scripts/kernel_texts
 	$(AM_V_GEN)$(MKDIR_P) src/device && \

@@ -30,18 +30,18 @@ libsagitta_a_SOURCES += \
   %D%/device/cpu.h %D%/device/cpu.c %D%/device/cpu_route.c %D%/device/cpu_codes.c \
   %D%/device/route_body.h %D%/device/route_baseline.c %D%/device/codes_body.h
 
-# GPUs: launchers, and the kernels as text; or a sentence that says how to get them.
+# GPUs: the kernels' forms and what is kept of them on disk; launchers and compiler, or a sentence
+# that says how to get them.
+libsagitta_a_SOURCES += \
+  %D%/device/cuda_kernels.h %D%/device/cuda_kernels.c %D%/device/cuda_cache.c
 if CUDA
 libsagitta_a_SOURCES += \
-  %D%/device/cuda.h %D%/device/cuda.c %D%/device/cuda_memory.c \
-  %D%/device/cuda_tiles.c %D%/device/cuda_route.c \
-  %D%/device/cuda_codes.c %D%/device/cuda_kernels.h %D%/device/cuda_kernels.c \
-  %D%/device/cuda_jit.c %D%/device/cuda_cache.c
+  %D%/device/cuda.h %D%/device/cuda.c %D%/device/cuda_memory.c %D%/device/cuda_tiles.c \
+  %D%/device/cuda_route.c %D%/device/cuda_codes.c %D%/device/cuda_jit.c
 nodist_libsagitta_a_SOURCES += %D%/device/kernel_texts.c
 else
 libsagitta_a_SOURCES += %D%/device/none.c
 endif
-EXTRA_DIST += %D%/device/none.c
 
 # The same loops with other compiler flags, chosen at run time.  These call nothing of libsagitta.a.
 noinst_LIBRARIES += libavx2.a libavx512.a

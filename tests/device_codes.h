@@ -158,7 +158,7 @@ static void problem_leave(struct problem *c, struct device *dev)
 static int problem_check(struct problem *c, struct device *dev)
 {
   int good = problem_bring(c, dev) == OK && step_check(c, dev, 0, c->m);
-  gidx bytes = c->n * codes_state(dev, c->m);
+  gidx bytes = c->n * codes_state(dev, c->m, c->rho);
   if (!good || device_take(dev, &c->on.state, bytes)) {
     problem_leave(c, dev);
     return 0;

@@ -10,6 +10,7 @@ check_PROGRAMS += \
   %D%/test_io_faults \
   %D%/test_io_hostile \
   %D%/test_io_outputs \
+  %D%/test_kernels \
   %D%/test_synth_blocks
 # The longest first, because tests run side by side.
 SCRIPT_TESTS = \

@@ -18,7 +18,7 @@ struct backend {
   int (*get)(struct device *dev, const struct buffer *b, gidx at, gidx bytes);
   int (*put_tile)(struct device *dev, const float *atoms, idx count, idx first);
   int (*route)(struct device *dev, struct route_job *job);
-  gidx (*codes_state)(const struct device *dev, idx m_most);
+  gidx (*codes_state)(const struct device *dev, idx m_most, real rho);
   int (*codes)(struct device *dev, const struct codes_job *job);
   double (*peak)(const struct device *dev, double seconds);
 };

@@ -108,7 +108,7 @@ struct cpu_state {
 
 /* Operations of the table, of the same form. */
 int cpu_route(struct device *dev, struct route_job *job);
-gidx cpu_codes_state(const struct device *dev, idx m_most);
+gidx cpu_codes_state(const struct device *dev, idx m_most, real rho);
 int cpu_codes(struct device *dev, const struct codes_job *job);
 
 static inline gidx panel_floats(const struct cpu_state *s)

@@ -43,10 +43,11 @@ static gidx triangle(idx m)
   return (gidx)m * (m + 1) / 2;
 }
 
-gidx cpu_codes_state(const struct device *dev, idx m_most)
+gidx cpu_codes_state(const struct device *dev, idx m_most, real rho)
 {
   const struct cpu_state *s = dev->state;
   idx m = m_most * s->options.d;
+  (void)rho;
   gidx reals = 2 * triangle(m) + m + OVERRUN + (m + 1) / 2;
   return reals * (gidx)sizeof(real);
 }
@@ -207,7 +208,7 @@ int cpu_codes(struct device *dev, const struct codes_job *job)
   struct plan plan = {.device = dev->state, .job = job};
   struct arena arena = {0};
   if (!plan.device->codes) TRY(device_check_fma());
-  plan.state_bytes = cpu_codes_state(dev, job->m_most);
+  plan.state_bytes = cpu_codes_state(dev, job->m_most, job->rho);
   int status = codes_run(&plan, &arena);
   arena_free(&arena);
   return status;

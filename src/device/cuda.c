@@ -41,6 +41,7 @@ static int gpu_describe(struct cuda_state *s)
   s->architecture = 10 * facts.major + facts.minor;
   s->multiprocessors = facts.multiProcessorCount;
   s->clock = 1e3 * clock;
+  s->bulk = facts.major >= 9 && facts.sharedMemPerBlockOptin >= ROUTE_SHARED_MOST;
   CHECK(s->architecture >= ARCHITECTURE_LEAST, ERR_DEVICE,
         "GPU %d, %s, has compute capability %d.%d, at least 8.0 is needed", s->number, s->name,
         facts.major, facts.minor);
@@ -81,47 +82,47 @@ static void cuda_close(struct device *dev)
   if (s->copies) cudaStreamDestroy(s->copies);
   device_close(&s->host);
   free(s->pieces);
-  free(s->by_first);
   free(s);
 }
 
-static int kernel_open(struct cuda_state *s, const struct cuda_launch *l, struct cuda_kernel *k)
+static int kernel_open(struct cuda_state *s, const struct kernel_recipe *recipe,
+                       struct cuda_kernel *k)
 {
-  struct kernel_recipe recipe;
   struct kernel_image image;
-  *k = (struct cuda_kernel){.name = l->name, .shape = l->shape};
-  kernel_recipe(l->name, &l->shape, &recipe);
-  TRY(kernel_load(&recipe, s->architecture, s->options.kernels, &image));
+  *k = (struct cuda_kernel){.recipe = *recipe};
+  TRY(kernel_load(recipe, s->architecture, s->options.kernels, &image));
   cudaError_t error = cudaLibraryLoadData(&k->library, image.bytes, NULL, NULL, 0, NULL, NULL, 0);
   free(image.bytes);
   TRY_CU(error);
-  TRY_CU(cudaLibraryGetKernel(&k->kernel, k->library, recipe.entry));
-  if (l->shared)
-    TRY_CU(cudaFuncSetAttribute((const void *)k->kernel,
-                                cudaFuncAttributeMaxDynamicSharedMemorySize, l->shared));
+  TRY_CU(cudaLibraryGetKernel(&k->kernel, k->library, recipe->entry));
   s->n_kernels++;
   return OK;
 }
 
-static int kernel_find(struct cuda_state *s, const struct cuda_launch *l, struct cuda_kernel **out)
+static int kernel_find(struct cuda_state *s, const struct kernel_recipe *recipe,
+                       struct cuda_kernel **out)
 {
   for (int i = 0; i < s->n_kernels; i++) {
     *out = &s->kernels[i];
-    const struct kernel_shape *shape = &(*out)->shape;
-    if ((*out)->name == l->name && shape->d == l->shape.d && shape->take == l->shape.take)
-      return OK;
+    if (!memcmp(&(*out)->recipe, recipe, sizeof *recipe)) return OK;
   }
   CHECK(s->n_kernels < CUDA_KERNELS_MOST, ERR_INTERNAL, "more than %d kernels", CUDA_KERNELS_MOST);
   *out = &s->kernels[s->n_kernels];
-  return kernel_open(s, l, *out);
+  return kernel_open(s, recipe, *out);
 }
 
 int cuda_launch(struct device *dev, const struct cuda_launch *l)
 {
   struct cuda_state *s = dev->state;
   struct cuda_kernel *k;
+  struct kernel_recipe recipe;
   void *arguments[] = {l->arguments};
-  TRY(kernel_find(s, l, &k));
+  kernel_recipe(l->name, &l->shape, &recipe);
+  TRY(kernel_find(s, &recipe, &k));
+  if (l->shared > k->shared)
+    TRY_CU(cudaFuncSetAttribute((const void *)k->kernel,
+                                cudaFuncAttributeMaxDynamicSharedMemorySize, l->shared));
+  k->shared = l->shared > k->shared ? l->shared : k->shared;
   TRY_CU(cudaLaunchKernel((const void *)k->kernel, l->grid, l->block, arguments, (size_t)l->shared,
                           s->stream));
   dev->counts.kernels++;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The CUDA device from inside: its state, workspaces, and how kernels are launched.
  *
- * Floor: device.  One stream computes, another copies for a second thread; every operation has ended
+ * Floor: device.  One stream computes, another copies for a second thread.  Every operation has ended
  * when it returns. */
 #ifndef DEVICE_CUDA_H
 #define DEVICE_CUDA_H
@@ -26,10 +26,10 @@ struct cuda_work {
 
 /* A kernel as it was specialised and loaded. */
 struct cuda_kernel {
-  enum kernel_name name;
-  struct kernel_shape shape;
+  struct kernel_recipe recipe;
   cudaLibrary_t library;
   cudaKernel_t kernel;
+  int shared; /* bytes of dynamic shared memory that were allowed */
 };
 
 enum { CUDA_KERNELS_MOST = 64 };
@@ -37,15 +37,14 @@ enum { CUDA_KERNELS_MOST = 64 };
 struct cuda_state {
   struct device_options options;
   int number, architecture, multiprocessors;
+  int bulk;     /* as in kernels/plan.h */
   double clock; /* Hz */
   char name[256];
   cudaStream_t stream, copies;
   struct cuda_kernel kernels[CUDA_KERNELS_MOST];
   int n_kernels;
-  struct cuda_piece *pieces; /* owned, in order of slots; by_first: in order of numbers */
-  struct cuda_piece *by_first;
+  struct cuda_piece *pieces; /* owned, in order of slots */
   int n_pieces, pieces_room;
-  int sorted;                       /* by_first is up to date */
   int ascending;                    /* numbers rise with slots */
   idx window;                       /* slots that are on the device at once; 0: not chosen yet */
   idx window_first, window_filled;  /* those there now */
@@ -77,6 +76,12 @@ struct cuda_launch {
 };
 int cuda_launch(struct device *dev, const struct cuda_launch *launch);
 
+/* Add to a count, which two threads may do. */
+static inline void cuda_count(gidx *count, gidx bytes)
+{
+  __atomic_fetch_add(count, bytes, __ATOMIC_RELAXED);
+}
+
 /* Wait for the computing stream; a fault of a kernel surfaces here. */
 int cuda_finish(struct cuda_state *s);
 
@@ -88,7 +93,7 @@ int cuda_put(struct device *dev, const struct buffer *b, gidx at, gidx bytes);
 int cuda_get(struct device *dev, const struct buffer *b, gidx at, gidx bytes);
 int cuda_put_tile(struct device *dev, const float *atoms, idx count, idx first);
 int cuda_route(struct device *dev, struct route_job *job);
-gidx cuda_codes_state(const struct device *dev, idx m_most);
+gidx cuda_codes_state(const struct device *dev, idx m_most, real rho);
 int cuda_codes(struct device *dev, const struct codes_job *job);
 
 /* The share of the dictionary: window[..] is what is on the device (cuda_tiles.c).
@@ -96,7 +101,5 @@ int cuda_codes(struct device *dev, const struct codes_job *job);
 int cuda_window(struct device *dev, idx first, idx *count);
 /* Halve the window, for want of memory; ERR_MEMORY below one tile of the kernel. */
 int cuda_window_halve(struct device *dev);
-/* The slot of an atom, -1: not on this device. */
-idx cuda_slot(struct cuda_state *s, idx atom);
 
 #endif

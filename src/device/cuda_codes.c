@@ -3,10 +3,10 @@
 #include "base/status.h"
 #include "device/cuda.h"
 
-gidx cuda_codes_state(const struct device *dev, idx m_most)
+gidx cuda_codes_state(const struct device *dev, idx m_most, real rho)
 {
   const struct cuda_state *s = dev->state;
-  return codes_state(&s->host, m_most);
+  return codes_state(&s->host, m_most, rho);
 }
 
 int cuda_codes(struct device *dev, const struct codes_job *job)

@@ -73,7 +73,7 @@ static int options_list(const struct kernel_recipe *recipe, int architecture, ch
                         size_t room, const char **options)
 {
   int n = 0;
-  snprintf(target, room, "--gpu-architecture=sm_%d", architecture);
+  snprintf(target, room, "--gpu-architecture=sm_%d%s", architecture, architecture >= 90 ? "a" : "");
   options[n++] = target;
   options[n++] = "--fmad=false";
   options[n++] = "--std=c++17";

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The kernels as texts, how each is specialised, and their compiled images.
  *
- * Floor: device.  Uses NVRTC, no driver and no GPU. */
+ * Floor: device.  Needs NVRTC, but no driver and no GPU. */
 #ifndef DEVICE_CUDA_KERNELS_H
 #define DEVICE_CUDA_KERNELS_H
 
 #include "base/types.h"
+#include "plan.h"
 
 /* Files of the folder kernels, built in; the last has no name. */
 struct kernel_text {
@@ -17,17 +18,9 @@ enum kernel_name { KERNEL_PACK, KERNEL_ROUTE, KERNEL_MERGE, KERNELS };
 
 /* What a kernel is specialised for. */
 struct kernel_shape {
-  int architecture; /* 90 is sm_90 */
+  int bulk; /* of route_form_of() */
   idx d, take;
 };
-
-/* How the route kernel cuts its work under a shape; merge shares the lists. */
-struct route_cut {
-  int bulk, atoms_thread, warps, columns, stages, capacity, merge_warps;
-  int rows, atoms; /* of a tile */
-  int shared;      /* bytes of dynamic shared memory */
-};
-struct route_cut route_cut(const struct kernel_shape *shape);
 
 enum { DEFINES_MOST = 12, DEFINE_MOST = 40 };
 struct kernel_recipe {
@@ -44,8 +37,8 @@ struct kernel_image {
   size_t size;
 };
 
-/* Compile, the texts from `folder` or built in where that is NULL.  *log (owned by the caller; may be
- * NULL) receives what the compiler said about registers.  ERR_INTERNAL with its errors. */
+/* Compile for an architecture (90 is sm_90a); the texts are those of `folder`, or built in where that
+ * is NULL.  *log (owned by the caller; may be NULL) receives what the compiler said about registers.  ERR_INTERNAL with its errors. */
 int kernel_compile(const struct kernel_recipe *recipe, int architecture, const char *folder,
                    struct kernel_image *image, char **log);
 

@@ -73,7 +73,7 @@ int cuda_put(struct device *dev, const struct buffer *b, gidx at, gidx bytes)
   TRY_CU(cudaMemcpyAsync((char *)b->device + at, (const char *)b->host + at, (size_t)bytes,
                          cudaMemcpyHostToDevice, s->copies));
   TRY_CU(cudaStreamSynchronize(s->copies));
-  __atomic_fetch_add(&dev->counts.put, bytes, __ATOMIC_RELAXED);
+  cuda_count(&dev->counts.put, bytes);
   return OK;
 }
 
@@ -82,6 +82,6 @@ int cuda_get(struct device *dev, const struct buffer *b, gidx at, gidx bytes)
   struct cuda_state *s = dev->state;
   TRY_CU(cudaMemcpyAsync((char *)b->host + at, (const char *)b->device + at, (size_t)bytes,
                          cudaMemcpyDeviceToHost, s->stream));
-  __atomic_fetch_add(&dev->counts.got, bytes, __ATOMIC_RELAXED);
+  cuda_count(&dev->counts.got, bytes);
   return cuda_finish(s);
 }

@@ -9,57 +9,53 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "device/cuda.h"
-#include "types.h"
+#include "plan.h"
 
 /* One launch: rows first .. first + n - 1 over slots slot .. slot + slots - 1. */
 struct step {
   struct device *dev;
   struct route_job *job;
   struct kernel_shape shape;
-  struct route_cut cut;
+  struct route_form form;
   idx first, n, slot, slots;
   struct candidate *out; /* on the device, [n][take] */
   unsigned long long bad;
 };
 
-static long long block_of(long long pair, long long total, long long blocks)
-{
-  return ((pair + 1) * blocks - 1) / total;
-}
-
-/* The geometry that all three kernels share; kernels/route.cu says how blocks share pairs. */
+/* The geometry that all three kernels share (kernels/README). */
 static struct route_args args_make(const struct step *t)
 {
   const struct cuda_state *s = t->dev->state;
+  const struct exclusions *excluded = &t->job->excluded;
+  idx atoms = route_tile_atoms(t->form.atoms_thread);
   struct route_args a = {.n = t->n,
                          .slots = t->slots,
+                         .columns = packed_columns(s->options.p),
                          .d = s->options.d,
                          .take = t->job->take,
-                         .tile_rows = t->cut.rows,
-                         .teams = 1,
+                         .row_tiles = (t->n + ROUTE_ROWS - 1) / ROUTE_ROWS,
+                         .atom_tiles = (t->slots + atoms - 1) / atoms,
                          .ascending = s->ascending,
-                         .excluded_count = t->job->excluded.count,
+                         .excluded_count = excluded->count,
+                         .excluded_stride = excluded->stride,
                          .out = t->out};
-  a.columns = (s->options.p + ROUTE_COLUMN_STEP - 1) / ROUTE_COLUMN_STEP * ROUTE_COLUMN_STEP;
-  a.row_tiles = (t->n + t->cut.rows - 1) / t->cut.rows;
-  a.atom_tiles = (t->slots + t->cut.atoms - 1) / t->cut.atoms;
-  long long total = (long long)a.row_tiles * a.atom_tiles;
-  a.blocks = total < s->multiprocessors ? (int)total : s->multiprocessors;
+  gidx pairs = (gidx)a.row_tiles * a.atom_tiles;
+  a.blocks = pairs < s->multiprocessors ? (int)pairs : s->multiprocessors;
   for (int r = 0; r < a.row_tiles; r++) {
-    long long first = (long long)r * a.atom_tiles, last = first + a.atom_tiles - 1;
-    int parts = (int)(block_of(last, total, a.blocks) - block_of(first, total, a.blocks) + 1);
-    if (parts * a.teams > a.parts) a.parts = parts * a.teams;
+    int parts = route_parts_of(r, a.row_tiles, a.atom_tiles, a.blocks);
+    if (parts > a.parts) a.parts = parts;
   }
   return a;
 }
 
 static int work_take(struct cuda_state *s, const struct step *t, struct route_args *a)
 {
-  gidx rows = (gidx)a->row_tiles * t->cut.rows, lists = rows * a->parts;
+  gidx rows = (gidx)a->row_tiles * ROUTE_ROWS, lists = rows * a->parts;
+  gidx excluded = a->excluded_count ? (gidx)t->n * a->excluded_stride : 0;
   TRY(cuda_reserve(s, &s->rows, rows * a->columns * (gidx)sizeof(float)));
-  TRY(cuda_reserve(s, &s->lists, lists * t->cut.capacity * (gidx)sizeof(struct candidate)));
+  TRY(cuda_reserve(s, &s->lists, lists * t->form.capacity * (gidx)sizeof(struct candidate)));
   TRY(cuda_reserve(s, &s->counts, lists * (gidx)sizeof(int)));
-  TRY(cuda_reserve(s, &s->excluded, (gidx)t->n * a->excluded_count * (gidx)sizeof(int) + 1));
+  TRY(cuda_reserve(s, &s->excluded, excluded * (gidx)sizeof(int)));
   TRY(cuda_reserve(s, &s->bad, sizeof *a->bad));
   a->rows = s->rows.at;
   a->atoms = s->packed.at;
@@ -68,40 +64,25 @@ static int work_take(struct cuda_state *s, const struct step *t, struct route_ar
   a->lists = s->lists.at;
   a->counts = s->counts.at;
   a->bad = s->bad.at;
-  TRY_CU(cudaMemsetAsync(a->counts, 0, (size_t)lists * sizeof(int), s->stream));
   TRY_CU(cudaMemsetAsync(a->bad, 0xff, sizeof *a->bad, s->stream));
   return OK;
 }
 
-/* Excluded atoms go to the device as slots of the window. */
 static int excluded_put(struct cuda_state *s, const struct step *t)
 {
   const struct exclusions *e = &t->job->excluded;
-  gidx count = (gidx)t->n * e->count;
-  if (count == 0) return OK;
-  idx *slots = malloc((size_t)count * sizeof *slots);
-  CHECK(slots, ERR_MEMORY, "cannot allocate %lld exclusions", (long long)count);
-  cuda_slot(s, 0); /* sorts, before threads ask */
-#pragma omp parallel for num_threads(s->options.threads)
-  for (idx i = 0; i < t->n; i++) {
-    const idx *atoms = e->atoms + (gidx)(t->first + i) * e->stride;
-    for (idx j = 0; j < e->count; j++) {
-      idx slot = atoms[j] < 0 ? -1 : cuda_slot(s, atoms[j]) - t->slot;
-      slots[(gidx)i * e->count + j] = slot >= 0 && slot < t->slots ? slot : -1;
-    }
-  }
-  cudaError_t error = cudaMemcpyAsync(s->excluded.at, slots, (size_t)count * sizeof *slots,
-                                      cudaMemcpyHostToDevice, s->stream);
-  int status = error ? cuda_fail(error, __FILE__, __LINE__) : cuda_finish(s);
-  free(slots);
-  t->dev->counts.put += count * (gidx)sizeof *slots;
-  return status;
+  gidx bytes = (gidx)t->n * e->stride * (gidx)sizeof(idx);
+  if (e->count == 0) return OK;
+  TRY_CU(cudaMemcpyAsync(s->excluded.at, e->atoms + (gidx)t->first * e->stride, (size_t)bytes,
+                         cudaMemcpyHostToDevice, s->stream));
+  cuda_count(&t->dev->counts.put, bytes);
+  return OK;
 }
 
 static int rows_pack(const struct step *t, const struct route_args *a)
 {
   const struct cuda_state *s = t->dev->state;
-  idx padded = a->row_tiles * t->cut.rows, p = s->options.p;
+  idx padded = a->row_tiles * ROUTE_ROWS, p = s->options.p;
   struct pack_args args = {.in = (const float *)t->job->rows->device + (gidx)t->first * p,
                            .out = s->rows.at,
                            .count = t->n,
@@ -109,8 +90,7 @@ static int rows_pack(const struct step *t, const struct route_args *a)
                            .d = 1,
                            .p = p,
                            .columns = a->columns,
-                           .width = t->cut.rows,
-                           .copies = 1};
+                           .width = ROUTE_ROWS};
   struct cuda_launch launch = {.name = KERNEL_PACK, .arguments = &args};
   launch.grid = (dim3){(unsigned)(a->columns + WARP - 1) / WARP, (unsigned)padded / WARP, 1};
   launch.block = (dim3){WARP, 8, 1};
@@ -119,22 +99,22 @@ static int rows_pack(const struct step *t, const struct route_args *a)
 
 static int tiles_score(const struct step *t, struct route_args *a)
 {
+  const struct route_form *f = &t->form;
   struct cuda_launch launch = {.name = KERNEL_ROUTE,
                                .shape = t->shape,
                                .grid = {(unsigned)a->blocks, 1, 1},
-                               .block = {(unsigned)t->cut.warps * WARP, 1, 1},
-                               .shared = t->cut.shared,
+                               .block = {(unsigned)route_threads(t->form.bulk), 1, 1},
+                               .shared = route_shared_bytes(f->atoms_thread, f->columns, f->stages),
                                .arguments = a};
   return cuda_launch(t->dev, &launch);
 }
 
 static int lists_finish(const struct step *t, struct route_args *a)
 {
-  unsigned warps = (unsigned)t->cut.merge_warps;
   struct cuda_launch launch = {.name = KERNEL_MERGE,
                                .shape = t->shape,
-                               .grid = {((unsigned)a->n + warps - 1) / warps, 1, 1},
-                               .block = {warps * WARP, 1, 1},
+                               .grid = {((unsigned)a->n + MERGE_WARPS - 1) / MERGE_WARPS, 1, 1},
+                               .block = {MERGE_WARPS * WARP, 1, 1},
                                .arguments = a};
   return cuda_launch(t->dev, &launch);
 }
@@ -171,8 +151,8 @@ static int rows_route(struct step *t, struct candidate *out)
     if (s->rows_most && t->n > s->rows_most) t->n = s->rows_most;
     t->out = out + (gidx)t->first * job->take;
     int status = step_run(t);
-    while (status == ERR_MEMORY && t->n > t->cut.rows) {
-      t->n = s->rows_most = (t->n / 2 + t->cut.rows - 1) / t->cut.rows * t->cut.rows;
+    while (status == ERR_MEMORY && t->n > ROUTE_ROWS) {
+      t->n = s->rows_most = (t->n / 2 + ROUTE_ROWS - 1) / ROUTE_ROWS * ROUTE_ROWS;
       log_rank("memory of GPU %d is short: %d rows at a time", s->number, t->n);
       status_clear();
       status = step_run(t);
@@ -246,8 +226,8 @@ int cuda_route(struct device *dev, struct route_job *job)
 {
   struct cuda_state *s = dev->state;
   struct step t = {.dev = dev, .job = job};
-  t.shape = (struct kernel_shape){s->architecture, s->options.d, job->take};
-  t.cut = route_cut(&t.shape);
+  t.shape = (struct kernel_shape){s->bulk, s->options.d, job->take};
+  t.form = route_form_of(s->bulk, s->options.d, job->take);
   if (dev->atoms == 0) return lists_clear(dev, job);
   int status = job_route(&t);
   while (status == ERR_MEMORY) {

@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "device/cuda.h"
-#include "types.h"
+#include "plan.h"
 
 enum { STAGING_BYTES = 64 << 20 };
 
@@ -17,16 +17,10 @@ static gidx atom_floats(const struct cuda_state *s)
   return (gidx)s->options.d * s->options.p;
 }
 
-static idx columns_of(const struct cuda_state *s)
-{
-  return (s->options.p + ROUTE_COLUMN_STEP - 1) / ROUTE_COLUMN_STEP * ROUTE_COLUMN_STEP;
-}
-
-/* Atoms of a tile of the route kernel, for any number of entries. */
+/* Atoms of a tile of the route kernel. */
 static idx tile_atoms(const struct cuda_state *s)
 {
-  struct kernel_shape shape = {s->architecture, s->options.d, 1};
-  return route_cut(&shape).atoms;
+  return route_tile_atoms(route_form_of(s->bulk, s->options.d, 1).atoms_thread);
 }
 
 static idx whole_tiles(const struct cuda_state *s, idx slots)
@@ -38,7 +32,7 @@ static idx whole_tiles(const struct cuda_state *s, idx slots)
 static int window_take(struct cuda_state *s)
 {
   gidx slots = whole_tiles(s, s->window);
-  gidx bytes = slots * s->options.d * columns_of(s) * (gidx)sizeof(float);
+  gidx bytes = slots * s->options.d * packed_columns(s->options.p) * (gidx)sizeof(float);
   TRY(cuda_reserve(s, &s->packed, bytes));
   TRY(cuda_reserve(s, &s->atom_of, slots * (gidx)sizeof(idx)));
   TRY_CU(cudaMemsetAsync(s->packed.at, 0, (size_t)bytes, s->stream));
@@ -71,7 +65,8 @@ static int atoms_pack(struct device *dev, const float *atoms, idx count, idx fir
 {
   struct cuda_state *s = dev->state;
   gidx floats = atom_floats(s), bytes = floats * (gidx)sizeof(float);
-  idx step = STAGING_BYTES / bytes > 0 ? (idx)(STAGING_BYTES / bytes) : 1, columns = columns_of(s);
+  idx step = STAGING_BYTES / bytes > 0 ? (idx)(STAGING_BYTES / bytes) : 1,
+      columns = packed_columns(s->options.p);
   if (step > count) step = count;
   TRY(cuda_reserve(s, &s->staging, step * bytes));
   for (idx done = 0; done < count; done += step) {
@@ -81,19 +76,18 @@ static int atoms_pack(struct device *dev, const float *atoms, idx count, idx fir
     struct pack_args args = {.in = s->staging.at,
                              .out = s->packed.at,
                              .count = n,
-                             .padded = n,
+                             .padded = whole_tiles(s, to + done + n) - (to + done),
                              .first = to + done,
                              .d = s->options.d,
                              .p = s->options.p,
                              .columns = columns,
-                             .width = tile_atoms(s),
-                             .copies = 1};
+                             .width = tile_atoms(s)};
     struct cuda_launch launch = {.name = KERNEL_PACK, .arguments = &args};
-    launch.grid = (dim3){(unsigned)(columns + WARP - 1) / WARP, (unsigned)(n + WARP - 1) / WARP,
-                         (unsigned)s->options.d};
+    launch.grid = (dim3){(unsigned)(columns + WARP - 1) / WARP,
+                         (unsigned)(args.padded + WARP - 1) / WARP, (unsigned)s->options.d};
     launch.block = (dim3){WARP, 8, 1};
     TRY(cuda_launch(dev, &launch));
-    dev->counts.put += n * bytes;
+    cuda_count(&dev->counts.put, n * bytes);
   }
   idx *numbers = malloc((size_t)count * sizeof *numbers);
   CHECK(numbers, ERR_MEMORY, "cannot allocate %d numbers", count);
@@ -144,9 +138,6 @@ static int piece_add(struct cuda_state *s, struct cuda_piece piece)
     struct cuda_piece *more = realloc(s->pieces, (size_t)room * sizeof *more);
     CHECK(more, ERR_MEMORY, "cannot allocate %d tiles", room);
     s->pieces = more;
-    more = realloc(s->by_first, (size_t)room * sizeof *more);
-    CHECK(more, ERR_MEMORY, "cannot allocate %d tiles", room);
-    s->by_first = more;
     s->pieces_room = room;
   }
   if (s->n_pieces > 0) {
@@ -154,7 +145,6 @@ static int piece_add(struct cuda_state *s, struct cuda_piece piece)
     if (piece.first < before->first + before->count) s->ascending = 0;
   }
   s->pieces[s->n_pieces++] = piece;
-  s->sorted = 0;
   return OK;
 }
 
@@ -174,30 +164,4 @@ int cuda_put_tile(struct device *dev, const float *atoms, idx count, idx first)
     status = window_fill(dev);
   }
   return status;
-}
-
-static int piece_compare(const void *a, const void *b)
-{
-  const struct cuda_piece *x = a, *y = b;
-  return (x->first > y->first) - (x->first < y->first);
-}
-
-idx cuda_slot(struct cuda_state *s, idx atom)
-{
-  if (!s->sorted) {
-    memcpy(s->by_first, s->pieces, (size_t)s->n_pieces * sizeof *s->pieces);
-    qsort(s->by_first, (size_t)s->n_pieces, sizeof *s->by_first, piece_compare);
-    s->sorted = 1;
-  }
-  int low = 0, high = s->n_pieces; /* the last piece that begins at or before the atom */
-  while (low < high) {
-    int middle = (low + high) / 2;
-    if (s->by_first[middle].first <= atom)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  if (low == 0) return -1;
-  const struct cuda_piece *piece = &s->by_first[low - 1];
-  return atom < piece->first + piece->count ? piece->slot + (atom - piece->first) : -1;
 }

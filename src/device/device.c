@@ -123,9 +123,9 @@ int device_route(struct device *dev, struct route_job *job)
   return job->n ? dev->backend->route(dev, job) : OK;
 }
 
-gidx codes_state(const struct device *dev, idx m_most)
+gidx codes_state(const struct device *dev, idx m_most, real rho)
 {
-  return dev->backend->codes_state(dev, m_most);
+  return dev->backend->codes_state(dev, m_most, rho);
 }
 
 int device_codes(struct device *dev, const struct codes_job *job)

@@ -91,7 +91,7 @@ int device_route(struct device *dev, struct route_job *job);
 /* Solve the codes of n rows on their supports, or go on from the codes of shorter supports.
  *
  * Entries before m_old were solved by an earlier call with the same state, rows and slots; entries
- * m_old .. m_new - 1 are added.  state has [n] blocks of codes_state(device, m_most) bytes each,
+ * m_old .. m_new - 1 are added.  state has [n] blocks of codes_state(device, m_most, rho) bytes each,
  * kept by the caller between the rounds of a block of rows; NULL when m_old is 0 and nothing
  * follows.  Buffers are read and written on the device side. */
 struct codes_job {
@@ -107,7 +107,7 @@ struct codes_job {
   struct buffer *codes;    /* [n][m_new][d] float, rounded once; NULL: not wanted */
   struct buffer *quality;  /* [n] struct row_quality, from the rounded codes; needs codes; NULL */
 };
-gidx codes_state(const struct device *dev, idx m_most);
+gidx codes_state(const struct device *dev, idx m_most, real rho);
 int device_codes(struct device *dev, const struct codes_job *job);
 
 /* Terms of (N.1) a second that this device cannot exceed, two instructions each: on the CPU the best

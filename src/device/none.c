@@ -2,6 +2,7 @@
  * The CUDA device of a build without CUDA: it cannot be opened, and says what to do. */
 #include "base/status.h"
 #include "device/backend.h"
+#include "device/cuda_kernels.h"
 
 static int none_open(struct device *dev, const struct device_options *options)
 {
@@ -12,3 +13,16 @@ static int none_open(struct device *dev, const struct device_options *options)
 }
 
 const struct backend backend_cuda = {.kind = "cuda", .open = none_open};
+
+int kernel_compile(const struct kernel_recipe *recipe, int architecture, const char *folder,
+                   struct kernel_image *image, char **log)
+{
+  (void)recipe, (void)architecture, (void)folder, (void)image, (void)log;
+  FAIL(ERR_DEVICE, "this program was built without NVRTC");
+}
+
+int kernel_load(const struct kernel_recipe *recipe, int architecture, const char *folder,
+                struct kernel_image *image)
+{
+  return kernel_compile(recipe, architecture, folder, image, NULL);
+}

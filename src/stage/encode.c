@@ -114,7 +114,7 @@ static int device_buffers_take(struct encode *e)
   if (e->c->size > 1) TRY(device_take(dev, &e->received, e->c->size * share * s * entry));
   if (several) {
     TRY(device_take(dev, &e->residual, rows));
-    TRY(device_take(dev, &e->state, share * codes_state(dev, (idx)s)));
+    TRY(device_take(dev, &e->state, share * codes_state(dev, (idx)s, t->rho)));
   }
   TRY(device_take(dev, &e->slot, share * s * (gidx)sizeof(idx)));
   if (t->codes) TRY(device_take(dev, &e->codes, share * s * e->d * (gidx)sizeof(float)));
