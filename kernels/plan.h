@@ -26,8 +26,10 @@ struct route_form {
 /* bulk: capability 9.0 or newer, and ROUTE_SHARED_MOST bytes of shared memory for a block. */
 PLAN struct route_form route_form_of(int bulk, int d, int take)
 {
-  struct route_form f = {bulk, d > 1, 64, bulk ? 16 : 8, bulk ? 32 : 16, 2};
+  struct route_form f = {bulk, d > 1, 64, 8, bulk ? 32 : 16, 2};
   while (f.capacity < 2 * take) f.capacity *= 2;
+  /* Long lists beside gates leave no registers for 16. */
+  if (bulk && !(f.frames && f.capacity > 256)) f.atoms_thread = 16;
   return f;
 }
 
