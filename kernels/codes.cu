@@ -68,7 +68,7 @@ static __device__ inline void codes_write(const struct codes_row *r, float *out)
   for (int v = threadIdx.x; v < r->count; v += WARP) out[v] = (float)r->codes[v];
 }
 
-extern "C" __global__ void __launch_bounds__(WARP)
+extern "C" __global__ void __launch_bounds__(WARP, 12)
     codes(const __grid_constant__ struct codes_args a)
 {
   extern __shared__ __align__(16) char shared[];
