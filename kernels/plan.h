@@ -26,8 +26,10 @@ struct route_form {
 /* bulk: capability 9.0 or newer, and ROUTE_SHARED_MOST bytes of shared memory for a block. */
 PLAN struct route_form route_form_of(int bulk, int d, int take)
 {
-  struct route_form f = {bulk, d > 1, 64, bulk ? 16 : 8, bulk ? 32 : 16, 2};
+  struct route_form f = {bulk, d > 1, 64, 8, bulk ? 32 : 16, 2};
   while (f.capacity < 2 * take) f.capacity *= 2;
+  /* Long lists beside gates leave no registers for 16. */
+  if (bulk && !(f.frames && f.capacity > 256)) f.atoms_thread = 16;
   return f;
 }
 
@@ -69,29 +71,40 @@ PLAN int route_parts_of(int row_tile, int row_tiles, int atom_tiles, int blocks)
          route_block_of(first, pairs, blocks) + 1;
 }
 
-/* Panels of 32 rows of a factor: panel q has columns 0 .. 32 q + 31 of CODES_HEIGHT reals. */
-enum { CODES_HEIGHT = 33, CODES_SLICE = 32, CODES_SPAN = 128 };
+/* Panel q holds rows 32 q .. 32 q + 31 of a factor by columns 0 .. 32 q + 31, CODES_HEIGHT reals
+ * each: the rows, then what belongs to the column itself, b before and y after it is solved. */
+enum {
+  CODES_HEIGHT = WARP + 1,
+  CODES_SLICE = 32,
+  CODES_STRIDE = CODES_SLICE + 4,
+  CODES_SPAN = 128
+};
 
 PLAN long long codes_panel_start(int q)
 {
-  return (long long)WARP * CODES_HEIGHT * ((long long)q * (q + 1) / 2);
+  return (long long)WARP * CODES_HEIGHT * q * (q + 1) / 2;
 }
 
-/* A row's state: panels of the rank test, panels of the factor if rho > 0, y, codes, kept sets. */
+/* A row's state: panels of the factor, those of the rank test if rho > 0, codes, kept sets. */
 PLAN long long codes_state_bytes(int vectors_most, double rho)
 {
   int panels = (vectors_most + WARP - 1) / WARP;
-  long long reals = codes_panel_start(panels) * (rho > 0 ? 2 : 1) + 2LL * panels * WARP;
+  long long reals = codes_panel_start(panels) * (rho > 0 ? 2 : 1) + panels * WARP;
   return (reals * 8 + panels * 4LL + 15) / 16 * 16;
 }
 
-/* Dynamic shared memory of a block, one warp: slices of vectors and the row, twice; the first panel
- * if it is the only one; spans of three arrays of reals. */
+/* Vectors in a slice: those of a chunk, the row, those of another chunk if there is one. */
+PLAN int codes_slice_vectors(int vectors_most)
+{
+  return 1 + (vectors_most > WARP ? 2 * WARP : WARP);
+}
+
+/* Dynamic shared memory of a block, one warp: two slices, the first panel if it is the only one,
+ * spans of three arrays. */
 PLAN int codes_shared_bytes(int vectors_most)
 {
-  int one = vectors_most <= WARP;
-  int slices = 2 * ((one ? WARP : 2 * WARP) + 1) * (CODES_SLICE + 4) * 4;
-  return slices + (one ? WARP * CODES_HEIGHT * 8 : 0) + 3 * CODES_SPAN * 8;
+  int panel = vectors_most > WARP ? 0 : WARP * CODES_HEIGHT * 8;
+  return 2 * codes_slice_vectors(vectors_most) * CODES_STRIDE * 4 + panel + 3 * CODES_SPAN * 8;
 }
 
 #endif
