@@ -159,11 +159,13 @@ static int problem_check(struct problem *c, struct device *dev)
 {
   int good = problem_bring(c, dev) == OK && step_check(c, dev, 0, c->m);
   gidx bytes = c->n * codes_state(dev, c->m, c->rho);
-  if (!good || device_take(dev, &c->on.state, bytes)) {
+  char *state;
+  if (!good || arena_take(&c->arena, &state, bytes, 1) ||
+      device_wrap(dev, &c->on.state, state, bytes)) {
     problem_leave(c, dev);
     return 0;
   }
-  memset(c->on.state.host, 0xff, (size_t)bytes);
+  memset(state, 0xff, (size_t)bytes);
   good &= device_put(dev, &c->on.state, 0, bytes) == OK;
   for (idx r = 1; r <= c->rounds; r++)
     good &= step_check(c, dev, round_end(c->m, c->rounds, r - 1), round_end(c->m, c->rounds, r));

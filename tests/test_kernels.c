@@ -53,7 +53,7 @@ static void check_kernel(enum kernel_name name)
   for (int a = 0; a < LENGTH(architectures); a++)
     for (int t = 0; t < LENGTH(takes); t++)
       for (idx d = 1; d <= 2; d++) {
-        struct kernel_shape shape = {architectures[a] >= 90, d, takes[t]};
+        struct kernel_shape shape = {architectures[a] >= 90, architectures[a] == 90, d, takes[t]};
         struct kernel_recipe recipe;
         kernel_recipe(name, &shape, &recipe);
         int used = snprintf(seen, sizeof seen, "%d", architectures[a]);
@@ -87,7 +87,7 @@ static int entry_damage(const char *folder, double part)
 static void check_cache(void)
 {
   static const double parts[] = {0, 0.0005, 0.01, 0.5, 0.999};
-  struct kernel_shape shape = {1, 1, 1};
+  struct kernel_shape shape = {1, 1, 1, 1};
   struct kernel_recipe recipe;
   struct kernel_image fresh, kept;
   char folder[] = "/tmp/sagitta-cache-XXXXXX", command[64];
@@ -111,7 +111,7 @@ static void check_cache(void)
 
 static void check_error(void)
 {
-  struct kernel_shape shape = {1, 1, 1};
+  struct kernel_shape shape = {1, 1, 1, 1};
   struct kernel_recipe recipe;
   struct kernel_image image;
   kernel_recipe(KERNEL_PACK, &shape, &recipe);
@@ -126,7 +126,7 @@ static void check_error(void)
 
 int main(void)
 {
-  struct kernel_shape shape = {1, 1, 1};
+  struct kernel_shape shape = {1, 1, 1, 1};
   struct kernel_recipe recipe;
   struct kernel_image image = {0};
   kernel_recipe(KERNEL_PACK, &shape, &recipe);

@@ -42,7 +42,7 @@ const struct option_row compute_rows[COMPUTE_ROWS] = {
     {"tile", OPTION_INT, offsetof(struct compute_options, tile), "0", 0, 1 << 24, NULL, "ATOMS",
      "atoms in a tile; tiles go round-robin to ranks; 0: what gives them equal work"},
     {"block", OPTION_INT, offsetof(struct compute_options, block), "0", 0, 1 << 20, NULL, "ROWS",
-     "rows handled at a time; 0: as many as pay, up to 4096"},
+     "rows handled at a time; 0: as many as pay, up to 4096, or 16384 where a GPU may be used"},
     {"threads", OPTION_INT, offsetof(struct compute_options, threads), "0", 0, 4096, NULL, "COUNT",
      "threads in a rank; 0: the rank's share of the cores"},
     {"cpu-variant", OPTION_CHOICE, offsetof(struct compute_options, cpu_variant), "auto", 0, 0,

@@ -12,6 +12,7 @@ struct backend {
   int (*open)(struct device *dev, const struct device_options *options);
   void (*close)(struct device *dev);
   int (*take)(struct device *dev, struct buffer *b);
+  int (*hold)(struct device *dev, struct buffer *b);
   int (*wrap)(struct device *dev, struct buffer *b);
   void (*drop)(struct device *dev, struct buffer *b);
   int (*put)(struct device *dev, const struct buffer *b, gidx at, gidx bytes);

@@ -168,6 +168,7 @@ const struct backend backend_cpu = {
     .open = cpu_open,
     .close = cpu_close,
     .take = cpu_take,
+    .hold = cpu_take,
     .wrap = cpu_wrap,
     .drop = cpu_drop,
     .put = cpu_copy,

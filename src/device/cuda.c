@@ -54,10 +54,7 @@ static int state_fill(struct cuda_state *s)
   TRY(gpu_describe(s));
   TRY_CU(cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking));
   TRY_CU(cudaStreamCreateWithFlags(&s->copies, cudaStreamNonBlocking));
-  struct device_options host = s->options;
-  host.kind = "cpu";
-  host.atoms_most = 0;
-  return device_open(&s->host, &host);
+  return OK;
 }
 
 static int cuda_open(struct device *dev, const struct device_options *options)
@@ -75,12 +72,11 @@ static void cuda_close(struct device *dev)
 {
   struct cuda_state *s = dev->state;
   struct cuda_work *const works[] = {&s->packed, &s->atom_of,  &s->staging, &s->rows, &s->lists,
-                                     &s->counts, &s->excluded, &s->out,     &s->bad};
+                                     &s->counts, &s->excluded, &s->out,     &s->bad,  &s->states};
   for (int i = 0; i < LENGTH(works); i++) cuda_release(works[i]);
   for (int i = 0; i < s->n_kernels; i++) cudaLibraryUnload(s->kernels[i].library);
   if (s->stream) cudaStreamDestroy(s->stream);
   if (s->copies) cudaStreamDestroy(s->copies);
-  device_close(&s->host);
   free(s->pieces);
   free(s);
 }
@@ -148,6 +144,7 @@ const struct backend backend_cuda = {
     .open = cuda_open,
     .close = cuda_close,
     .take = cuda_take,
+    .hold = cuda_wrap,
     .wrap = cuda_wrap,
     .drop = cuda_drop,
     .put = cuda_put,

@@ -48,10 +48,10 @@ struct cuda_state {
   int ascending;                    /* numbers rise with slots */
   idx window;                       /* slots that are on the device at once; 0: not chosen yet */
   idx window_first, window_filled;  /* those there now */
+  idx tile;                         /* atoms of a packed tile */
   idx rows_most;                    /* rows of a launch; 0: all */
   struct cuda_work packed, atom_of; /* of the window */
-  struct cuda_work staging, rows, lists, counts, excluded, out, bad;
-  struct device host; /* a CPU device for codes */
+  struct cuda_work staging, rows, lists, counts, excluded, out, bad, states;
 };
 
 /* Turn CUDA's failure into ours: ERR_MEMORY or ERR_DEVICE. */
@@ -97,8 +97,9 @@ gidx cuda_codes_state(const struct device *dev, idx m_most, real rho);
 int cuda_codes(struct device *dev, const struct codes_job *job);
 
 /* The share of the dictionary: window[..] is what is on the device (cuda_tiles.c).
- * Bring slots first .. first + window - 1; *count: how many there are. */
-int cuda_window(struct device *dev, idx first, idx *count);
+ * Bring slots first .. first + window - 1, packed in tiles of so many atoms; *count: how many slots
+ * there are. */
+int cuda_window(struct device *dev, idx first, idx tile, idx *count);
 /* Halve the window, for want of memory; ERR_MEMORY below one tile of the kernel. */
 int cuda_window_halve(struct device *dev);
 

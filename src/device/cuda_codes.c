@@ -1,39 +1,69 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Codes of a job on a GPU: on the host's cores. */
+ * Codes on a GPU: a warp a row; states stay on the device between rounds. */
+#include "base/log.h"
 #include "base/status.h"
 #include "device/cuda.h"
+#include "plan.h"
+
+enum { BLOCKS_A_MULTIPROCESSOR = 20 };
 
 gidx cuda_codes_state(const struct device *dev, idx m_most, real rho)
 {
   const struct cuda_state *s = dev->state;
-  return codes_state(&s->host, m_most, rho);
+  return codes_state_bytes(m_most * s->options.d, rho);
+}
+
+/* Without states of the caller each block has one, for one row after another; *blocks is halved
+ * while memory is short. */
+static int states_take(struct cuda_state *s, gidx bytes, idx *blocks)
+{
+  int status = cuda_reserve(s, &s->states, *blocks * bytes);
+  while (status == ERR_MEMORY && *blocks > 1) {
+    *blocks = (*blocks + 1) / 2;
+    log_rank("memory of GPU %d is short: codes of %d rows at a time", s->number, *blocks);
+    status_clear();
+    status = cuda_reserve(s, &s->states, *blocks * bytes);
+  }
+  return status;
+}
+
+static void *device_side(const struct buffer *b)
+{
+  return b ? b->device : NULL;
 }
 
 int cuda_codes(struct device *dev, const struct codes_job *job)
 {
   struct cuda_state *s = dev->state;
-  gidx p = s->options.p, at = job->first * p, values = (gidx)job->n * p;
-  struct buffer sides[7];
-  const struct buffer *from[] = {job->rows,     job->atoms, job->slot,   job->state,
-                                 job->residual, job->codes, job->quality};
-  for (int i = 0; i < LENGTH(from); i++)
-    if (from[i]) {
-      sides[i] = *from[i];
-      sides[i].device = sides[i].host;
-    }
-  struct codes_job own = *job;
-  own.rows = &sides[0];
-  own.atoms = &sides[1];
-  own.slot = &sides[2];
-  own.state = job->state ? &sides[3] : NULL;
-  own.residual = job->residual ? &sides[4] : NULL;
-  own.codes = job->codes ? &sides[5] : NULL;
-  own.quality = job->quality ? &sides[6] : NULL;
-  TRY(device_codes(&s->host, &own));
-  gidx codes = (gidx)job->n * job->m_new * s->options.d * (gidx)sizeof(float);
-  gidx quality = job->n * (gidx)sizeof(struct row_quality);
-  if (job->residual)
-    TRY(cuda_put(dev, job->residual, at * (gidx)sizeof(float), values * (gidx)sizeof(float)));
-  if (job->codes) TRY(cuda_put(dev, job->codes, 0, codes));
-  return job->quality ? cuda_put(dev, job->quality, 0, quality) : OK;
+  idx p = s->options.p, d = s->options.d, blocks = BLOCKS_A_MULTIPROCESSOR * s->multiprocessors;
+  gidx at = (gidx)job->first * p;
+  struct codes_args args = {.rows = (const float *)job->rows->device + at,
+                            .atoms = job->atoms->device,
+                            .slot = job->slot->device,
+                            .n = job->n,
+                            .p = p,
+                            .d = d,
+                            .m_old = job->m_old,
+                            .m_new = job->m_new,
+                            .m_most = job->m_most,
+                            .rho = job->rho,
+                            .states = device_side(job->state),
+                            .state_bytes = cuda_codes_state(dev, job->m_most, job->rho),
+                            .keep = job->state != NULL,
+                            .codes = device_side(job->codes),
+                            .quality = device_side(job->quality)};
+  if (job->residual) args.residual = (float *)job->residual->device + at;
+  if (job->state || blocks > job->n) blocks = job->n;
+  if (!job->state) {
+    TRY(states_take(s, args.state_bytes, &blocks));
+    args.states = s->states.at;
+  }
+  struct cuda_launch launch = {.name = KERNEL_CODES,
+                               .shape = {.mma = s->architecture == 90},
+                               .grid = {(unsigned)blocks, 1, 1},
+                               .block = {WARP, 1, 1},
+                               .shared = codes_shared_bytes(job->m_most * d),
+                               .arguments = &args};
+  TRY(cuda_launch(dev, &launch));
+  return cuda_finish(s);
 }

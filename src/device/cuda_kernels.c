@@ -16,10 +16,12 @@ void kernel_recipe(enum kernel_name name, const struct kernel_shape *shape, stru
       [KERNEL_PACK] = {.file = "pack.cu", .entry = "pack"},
       [KERNEL_ROUTE] = {.file = "route.cu", .entry = "route", .hot = 1},
       [KERNEL_MERGE] = {.file = "merge.cu", .entry = "merge"},
+      [KERNEL_CODES] = {.file = "codes.cu", .entry = "codes", .hot = 1},
   };
   struct route_form form = route_form_of(shape->bulk, shape->d, shape->take);
   *r = recipes[name];
   if (name == KERNEL_ROUTE || name == KERNEL_MERGE) define(r, "CAPACITY", form.capacity);
+  if (name == KERNEL_CODES) define(r, "MMA", shape->mma);
   if (name != KERNEL_ROUTE) return;
   define(r, "BULK", form.bulk);
   define(r, "FRAMES", form.frames);

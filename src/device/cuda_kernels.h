@@ -14,11 +14,12 @@ struct kernel_text {
 };
 extern const struct kernel_text kernel_texts[];
 
-enum kernel_name { KERNEL_PACK, KERNEL_ROUTE, KERNEL_MERGE, KERNELS };
+enum kernel_name { KERNEL_PACK, KERNEL_ROUTE, KERNEL_MERGE, KERNEL_CODES, KERNELS };
 
 /* What a kernel is specialised for. */
 struct kernel_shape {
   int bulk; /* of route_form_of() */
+  int mma;  /* of codes: the GPU has tensor instructions for f64 that are chains of fma */
   idx d, take;
 };
 

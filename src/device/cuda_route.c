@@ -185,9 +185,9 @@ static int windows_route(struct step *t, struct entry *both)
   struct route_job *job = t->job;
   size_t bytes = (size_t)job->n * (size_t)job->take * sizeof *both;
   TRY(cuda_reserve(s, &s->out, (gidx)bytes));
-  idx number = 0;
+  idx number = 0, tile = route_tile_atoms(t->form.atoms_thread);
   for (t->slot = 0; t->slot < t->dev->atoms; t->slot += t->slots, number++) {
-    TRY(cuda_window(t->dev, t->slot, &t->slots));
+    TRY(cuda_window(t->dev, t->slot, tile, &t->slots));
     TRY(rows_route(t, s->out.at));
     TRY(window_merge(s, job, both, number));
   }
@@ -203,7 +203,7 @@ static int job_route(struct step *t)
   t->slot = 0;
   job->bad = (struct bad_score){-1, -1};
   if (s->window >= t->dev->atoms) {
-    TRY(cuda_window(t->dev, 0, &t->slots));
+    TRY(cuda_window(t->dev, 0, route_tile_atoms(t->form.atoms_thread), &t->slots));
     return rows_route(t, job->lists->device);
   }
   struct entry *both = malloc(2 * (size_t)job->n * (size_t)job->take * sizeof *both);
@@ -226,7 +226,7 @@ int cuda_route(struct device *dev, struct route_job *job)
 {
   struct cuda_state *s = dev->state;
   struct step t = {.dev = dev, .job = job};
-  t.shape = (struct kernel_shape){s->bulk, s->options.d, job->take};
+  t.shape = (struct kernel_shape){.bulk = s->bulk, .d = s->options.d, .take = job->take};
   t.form = route_form_of(s->bulk, s->options.d, job->take);
   if (dev->atoms == 0) return lists_clear(dev, job);
   int status = job_route(&t);

@@ -2,6 +2,7 @@
  * The dictionary on a GPU: packed once and resident, or, where it does not fit, window after window.
  *
  * A slot is the place of an atom in the order in which they were put. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,16 +18,9 @@ static gidx atom_floats(const struct cuda_state *s)
   return (gidx)s->options.d * s->options.p;
 }
 
-/* Atoms of a tile of the route kernel. */
-static idx tile_atoms(const struct cuda_state *s)
-{
-  return route_tile_atoms(route_form_of(s->bulk, s->options.d, 1).atoms_thread);
-}
-
 static idx whole_tiles(const struct cuda_state *s, idx slots)
 {
-  idx tile = tile_atoms(s);
-  return (slots + tile - 1) / tile * tile;
+  return (slots + s->tile - 1) / s->tile * s->tile;
 }
 
 static int window_take(struct cuda_state *s)
@@ -40,16 +34,22 @@ static int window_take(struct cuda_state *s)
   return OK;
 }
 
+/* The failure that led here, and what it means. */
+static int window_fail(const struct cuda_state *s)
+{
+  char why[512];
+  snprintf(why, sizeof why, "%s", status_message());
+  status_clear();
+  FAIL(ERR_MEMORY, "%s; the smallest tile, %d atoms of %d x %d, does not fit beside the rest", why,
+       s->tile, s->options.d, s->options.p);
+}
+
 int cuda_window_halve(struct device *dev)
 {
   struct cuda_state *s = dev->state;
   for (;;) {
     idx half = whole_tiles(s, s->window) / 2;
-    if (half < tile_atoms(s)) {
-      struct device_options *o = &s->options;
-      FAIL(ERR_MEMORY, "%s; the smallest tile of %d atoms x %d x %d does not fit beside the rest",
-           status_message(), tile_atoms(s), o->d, o->p);
-    }
+    if (half < s->tile) return window_fail(s);
     s->window = whole_tiles(s, half);
     log_rank("memory of GPU %d is short: %d atoms at a time", s->number, s->window);
     cuda_release(&s->packed);
@@ -81,7 +81,7 @@ static int atoms_pack(struct device *dev, const float *atoms, idx count, idx fir
                              .d = s->options.d,
                              .p = s->options.p,
                              .columns = columns,
-                             .width = tile_atoms(s)};
+                             .width = s->tile};
     struct cuda_launch launch = {.name = KERNEL_PACK, .arguments = &args};
     launch.grid = (dim3){(unsigned)(columns + WARP - 1) / WARP,
                          (unsigned)(args.padded + WARP - 1) / WARP, (unsigned)s->options.d};
@@ -117,10 +117,14 @@ static int window_fill(struct device *dev)
   return OK;
 }
 
-int cuda_window(struct device *dev, idx first, idx *count)
+int cuda_window(struct device *dev, idx first, idx tile, idx *count)
 {
   struct cuda_state *s = dev->state;
   idx left = dev->atoms - first;
+  if (tile != s->tile) { /* packed for lists of another length */
+    s->tile = tile;
+    TRY(window_take(s));
+  }
   if (first != s->window_first) {
     s->window_first = first;
     s->window_filled = 0;
@@ -154,6 +158,7 @@ int cuda_put_tile(struct device *dev, const float *atoms, idx count, idx first)
   TRY(piece_add(s, (struct cuda_piece){atoms, count, first, dev->atoms}));
   if (s->window == 0) {
     s->window = s->options.atoms_most;
+    s->tile = route_tile_atoms(route_form_of(s->bulk, s->options.d, 1).atoms_thread);
     int status = window_take(s);
     if (status == ERR_MEMORY) status = cuda_window_halve(dev);
     TRY(status);

@@ -65,6 +65,8 @@ struct buffer {
 int device_take(struct device *dev, struct buffer *b, gidx bytes);
 /* The same around memory of the caller, which stays until device_drop; not copied. */
 int device_wrap(struct device *dev, struct buffer *b, void *host, gidx bytes);
+/* For the device alone: on a GPU there is no host side. */
+int device_hold(struct device *dev, struct buffer *b, gidx bytes);
 /* Safe on a zeroed buffer. */
 void device_drop(struct device *dev, struct buffer *b);
 /* Copy bytes at .. at + bytes - 1 to the device, or from it. */

@@ -15,7 +15,8 @@
 #include "stage/statistics.h"
 #include "stage/tiles.h"
 
-enum { BLOCK_MOST = 4096, BLOCK_LEAST = 256 };
+/* The larger one fills the multiprocessors of a GPU several times over. */
+enum { BLOCK_MOST = 4096, BLOCK_MOST_LARGE = 16384, BLOCK_LEAST = 256 };
 static const gidx MEMORY_AIM = (gidx)1 << 30; /* of what grows with the block */
 
 /* What the worker does behind the computation of a block. */
@@ -93,7 +94,10 @@ double encode_work(const struct encode_task *t)
 idx encode_block(const struct encode_task *task, int ranks)
 {
   struct encode_task trial = *task;
-  for (trial.block = BLOCK_MOST; trial.block > BLOCK_LEAST; trial.block /= 2) {
+  int maybe = task->device && strcmp(task->device, "cpu");
+  int large = maybe && encode_work(task) >= DEVICE_BREAK_EVEN;
+  for (trial.block = large ? BLOCK_MOST_LARGE : BLOCK_MOST; trial.block > BLOCK_LEAST;
+       trial.block /= 2) {
     struct encode_memory m;
     encode_memory(&trial, ranks, &m);
     if (m.rows + m.lists + m.codes + m.table <= MEMORY_AIM) break;
@@ -114,7 +118,7 @@ static int device_buffers_take(struct encode *e)
   if (e->c->size > 1) TRY(device_take(dev, &e->received, e->c->size * share * s * entry));
   if (several) {
     TRY(device_take(dev, &e->residual, rows));
-    TRY(device_take(dev, &e->state, share * codes_state(dev, (idx)s, t->rho)));
+    TRY(device_hold(dev, &e->state, share * codes_state(dev, (idx)s, t->rho)));
   }
   TRY(device_take(dev, &e->slot, share * s * (gidx)sizeof(idx)));
   if (t->codes) TRY(device_take(dev, &e->codes, share * s * e->d * (gidx)sizeof(float)));
