@@ -55,7 +55,12 @@ int cuda_codes(struct device *dev, const struct codes_job *job)
   if (job->residual) args.residual = (float *)job->residual->device + at;
   if (job->state || blocks > job->n) blocks = job->n;
   if (!job->state) {
-    TRY(states_take(s, args.state_bytes, &blocks));
+    int status = states_take(s, args.state_bytes, &blocks);
+    while (status == ERR_MEMORY) {
+      TRY(cuda_window_halve(dev));
+      status = states_take(s, args.state_bytes, &blocks);
+    }
+    TRY(status);
     args.states = s->states.at;
   }
   struct cuda_launch launch = {.name = KERNEL_CODES,

@@ -43,7 +43,12 @@ void cuda_release(struct cuda_work *w)
 int cuda_wrap(struct device *dev, struct buffer *b)
 {
   struct cuda_state *s = dev->state;
-  TRY(memory_take(s, &b->device, b->bytes));
+  int status = memory_take(s, &b->device, b->bytes);
+  while (status == ERR_MEMORY && s->window > 0) { /* the dictionary can do with less */
+    TRY(cuda_window_halve(dev));
+    status = memory_take(s, &b->device, b->bytes);
+  }
+  TRY(status);
   TRY_CU(cudaMemsetAsync(b->device, 0, (size_t)b->bytes, s->stream));
   return cuda_finish(s);
 }
