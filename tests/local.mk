@@ -16,6 +16,7 @@ check_PROGRAMS += \
 SCRIPT_TESTS = \
   %D%/test_partition.py \
   %D%/test_faults.py \
+  %D%/test_cuda_faults.py \
   %D%/test_bad_input.py \
   %D%/test_memory.py \
   %D%/test_cli.sh \
@@ -31,10 +32,13 @@ EXTRA_DIST += %D%/tap.h %D%/tap.py %D%/run.sh %D%/expected/fingerprints $(SCRIPT
 
 # Helpers of the tests: a program for the Python tests of src/io, a library that makes calls fail.
 EXTRA_PROGRAMS = %D%/io_tool
-check_DATA = %D%/io_tool$(EXEEXT) %D%/fault.so
+check_DATA = %D%/io_tool$(EXEEXT) %D%/fault.so %D%/fault_cuda.so
 CLEANFILES += $(check_DATA)
-EXTRA_DIST += %D%/fault.c %D%/io_files.h %D%/io_tool.py
+EXTRA_DIST += %D%/fault.c %D%/fault_cuda.c %D%/io_files.h %D%/io_tool.py
 %D%/fault.so: %D%/fault.c
+	@$(MKDIR_P) %D%
+	$(AM_V_CCLD)$(CC) -std=c11 -D_GNU_SOURCE -O1 -fPIC -shared -o $@ $<
+%D%/fault_cuda.so: %D%/fault_cuda.c
 	@$(MKDIR_P) %D%
 	$(AM_V_CCLD)$(CC) -std=c11 -D_GNU_SOURCE -O1 -fPIC -shared -o $@ $<
 

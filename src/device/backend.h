@@ -21,6 +21,7 @@ struct backend {
   int (*route)(struct device *dev, struct route_job *job);
   gidx (*codes_state)(const struct device *dev, idx m_most, real rho);
   int (*codes)(struct device *dev, const struct codes_job *job);
+  int (*copy_rate)(struct device *dev, double *rate); /* NULL: not measured */
   double (*peak)(const struct device *dev, double seconds);
 };
 

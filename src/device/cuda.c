@@ -153,5 +153,6 @@ const struct backend backend_cuda = {
     .route = cuda_route,
     .codes_state = cuda_codes_state,
     .codes = cuda_codes,
+    .copy_rate = cuda_copy_rate,
     .peak = cuda_peak,
 };

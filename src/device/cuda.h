@@ -91,6 +91,7 @@ int cuda_wrap(struct device *dev, struct buffer *b);
 void cuda_drop(struct device *dev, struct buffer *b);
 int cuda_put(struct device *dev, const struct buffer *b, gidx at, gidx bytes);
 int cuda_get(struct device *dev, const struct buffer *b, gidx at, gidx bytes);
+int cuda_copy_rate(struct device *dev, double *rate);
 int cuda_put_tile(struct device *dev, const float *atoms, idx count, idx first);
 int cuda_route(struct device *dev, struct route_job *job);
 gidx cuda_codes_state(const struct device *dev, idx m_most, real rho);

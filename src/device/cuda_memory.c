@@ -2,6 +2,7 @@
  * Memory of a GPU: buffers with a page-locked host side, workspaces, and the only copies. */
 #include <string.h>
 
+#include "base/log.h"
 #include "base/status.h"
 #include "device/cuda.h"
 
@@ -89,4 +90,24 @@ int cuda_get(struct device *dev, const struct buffer *b, gidx at, gidx bytes)
                          cudaMemcpyDeviceToHost, s->stream));
   cuda_count(&dev->counts.got, bytes);
   return cuda_finish(s);
+}
+
+int cuda_copy_rate(struct device *dev, double *rate)
+{
+  enum { BYTES = 512 << 20, COPIES = 10 };
+  struct cuda_state *s = dev->state;
+  struct cuda_work from = {0}, to = {0};
+  int status = cuda_reserve(s, &from, BYTES);
+  if (!status) status = cuda_reserve(s, &to, BYTES);
+  double begun = 0;
+  for (int i = -1; i < COPIES && !status; i++) { /* the first is not counted */
+    cudaError_t error = cudaMemcpyAsync(to.at, from.at, BYTES, cudaMemcpyDeviceToDevice, s->stream);
+    status = error ? cuda_fail(error, __FILE__, __LINE__) : i < 0 ? cuda_finish(s) : OK;
+    if (i < 0) begun = log_seconds();
+  }
+  if (!status) status = cuda_finish(s);
+  *rate = 2.0 * COPIES * BYTES / (log_seconds() - begun);
+  cuda_release(&from);
+  cuda_release(&to);
+  return status;
 }

@@ -126,8 +126,9 @@ static int step_run(struct step *t)
   TRY(work_take(s, t, &a));
   TRY(excluded_put(s, t));
   TRY(rows_pack(t, &a));
+  if (t->job->scores_only) a.n = 0; /* as if all rows were padding */
   TRY(tiles_score(t, &a));
-  TRY(lists_finish(t, &a));
+  if (!t->job->scores_only) TRY(lists_finish(t, &a));
   TRY_CU(cudaMemcpyAsync(&t->bad, a.bad, sizeof t->bad, cudaMemcpyDeviceToHost, s->stream));
   return cuda_finish(s);
 }

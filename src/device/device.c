@@ -145,3 +145,9 @@ double device_peak(const struct device *dev, double seconds)
 {
   return dev->backend->peak(dev, seconds);
 }
+
+int device_copy_rate(struct device *dev, double *rate)
+{
+  *rate = 0;
+  return dev->backend->copy_rate ? dev->backend->copy_rate(dev, rate) : OK;
+}

@@ -87,6 +87,7 @@ struct route_job {
   struct exclusions excluded; /* atoms not to be chosen; count 0: none */
   struct buffer *lists;       /* [n][take] struct entry, written */
   struct bad_score bad;       /* written: the lowest score that is not finite, or row -1 */
+  int scores_only;            /* for measuring, GPU alone: choose nothing, lists are rubbish */
 };
 int device_route(struct device *dev, struct route_job *job);
 
@@ -116,5 +117,8 @@ int device_codes(struct device *dev, const struct codes_job *job);
  * register-only loop of the variant on one thread, measured for so many seconds; on a GPU from clock
  * and multiprocessors. */
 double device_peak(const struct device *dev, double seconds);
+
+/* Bytes a second, read and written, of copies inside a GPU's memory; 0 on the CPU. */
+int device_copy_rate(struct device *dev, double *rate);
 
 #endif

@@ -494,7 +494,7 @@ static int encode_open(struct encode *e)
                                    .kernels = t->kernels};
   TRY(device_check_subnormals(t->threads));
   TRY(device_open(&e->device, &options));
-  if (t->codes || t->rounds > 1) TRY(device_check_fma());
+  if (!strcmp(e->device.kind, "cpu") && (t->codes || t->rounds > 1)) TRY(device_check_fma());
   e->result->density = calloc((size_t)t->atoms->k, sizeof *e->result->density);
   CHECK(e->result->density, ERR_MEMORY, "cannot allocate %d counts", t->atoms->k);
   e->result->phases[PHASE_ROUTE].device = e->result->phases[PHASE_COSINE].device = e->device.kind;
