@@ -5,8 +5,8 @@
  * The file that includes this defines FRESH, the candidates a lane of one call.
  *
  * A key is the bit pattern of a magnitude, which orders as the magnitude does; -1 is no candidate.
- * A cut keeps the best `take`, and up to a quarter of the room more, since any threshold with at
- * least `take` entries above it is sound and a rough one is found in fewer steps. */
+ * A cut keeps the best `take` and some more, since any threshold with at least `take` entries above
+ * it is sound and a rough one is found in fewer steps. */
 #ifndef LISTS_H
 #define LISTS_H
 
@@ -88,21 +88,21 @@ static __device__ inline struct bound bound_find(const int *key, const int *atom
   return b;
 }
 
-/* Close up the entries that the bound keeps; returns how many.  An entry moves to its own place or
- * one before, which has been read. */
-static __device__ inline int list_cut(struct candidate *list, const int *key, const int *atom,
-                                      struct bound b)
+/* Close up the entries that the bound keeps; returns how many.  value and key are the list's, lane
+ * by lane; names: atom, or where that is not the name what stands in the list.  An entry moves to its
+ * own place or one before, which has been read. */
+static __device__ inline int list_cut(struct candidate *list, const float *value, const int *key,
+                                      const int *atom, int is_named, struct bound b)
 {
   int length = 0;
 #pragma unroll
   for (int i = 0; i < HELD; i++) {
     int kept = is_kept(b, key[i], atom[i]);
-    struct candidate c = {0, -1};
-    if (kept) c = list[i * WARP + threadIdx.x % WARP];
+    struct candidate c = {value[i], atom[i]};
+    if (kept && !is_named) c.atom = list[i * WARP + threadIdx.x % WARP].atom;
     unsigned mask = __ballot_sync(FULL_WARP, kept);
     if (kept) list[length + lanes_before(mask)] = c;
     length += __popc(mask);
-    __syncwarp();
   }
   return length;
 }
@@ -118,6 +118,7 @@ static __device__ inline int list_absorb(struct candidate *list, int length, int
   struct bound b = {*least, ATOM_MOST};
   int all = length + __reduce_add_sync(FULL_WARP, keys_from(key, FRESH, *least));
   int both[HELD + FRESH], atom[HELD + FRESH];
+  float held[HELD];
 #pragma unroll
   for (int i = 0; i < FRESH; i++) {
     both[HELD + i] = key[i] >= *least ? key[i] : -1;
@@ -128,13 +129,15 @@ static __device__ inline int list_absorb(struct candidate *list, int length, int
     for (int i = 0; i < HELD; i++) {
       int at = i * WARP + lane;
       struct candidate none = {0, -1}, old = at < length ? list[at] : none;
+      held[i] = old.value;
       both[i] = at < length ? magnitude(old.value) : -1;
       atom[i] = atom_of && at < length ? atom_of[old.atom] : old.atom;
     }
-    int low = *least > 0 ? *least - 1 : 0;
-    b = bound_find(both, atom, HELD + FRESH, low, all, take, take + (CAPACITY - take) / 4);
+    int low = *least > 0 ? *least - 1 : 0, room = (CAPACITY - take) / 4;
+    int most = take + (room < take ? room : take);
+    b = bound_find(both, atom, HELD + FRESH, low, all, take, most);
     *least = b.bits + ascending;
-    length = list_cut(list, both, atom, b);
+    length = list_cut(list, held, both, atom, !atom_of, b);
   }
 #pragma unroll
   for (int i = 0; i < FRESH; i++) {

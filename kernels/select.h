@@ -46,13 +46,30 @@ static __device__ inline struct candidate *target_list(const struct route_args *
   return a->lists + ((t->row + row) * a->parts + t->part) * CAPACITY;
 }
 
+/* Is one of the row's excluded atoms the slot's? */
 static __device__ inline int is_excluded(const struct route_args *a, long long row, int slot)
 {
-  if (a->excluded_count == 0) return 0;
   const int *excluded = a->excluded + row * a->excluded_stride;
   int found = 0, atom = a->atom_of[slot];
   for (int e = 0; e < a->excluded_count; e++) found |= excluded[e] == atom;
   return found;
+}
+
+/* No key for what is excluded of FRESH slots a lane. */
+static __device__ inline void keys_exclude(const struct route_args *a, long long row,
+                                           const int *slot, int *key)
+{
+  const int *excluded = a->excluded + row * a->excluded_stride;
+  int atom[FRESH];
+#pragma unroll
+  for (int i = 0; i < FRESH; i++) atom[i] = key[i] >= 0 ? a->atom_of[slot[i]] : -1;
+#pragma unroll 1
+  for (int e = 0; e < a->excluded_count; e++) {
+    int no = excluded[e];
+#pragma unroll
+    for (int i = 0; i < FRESH; i++)
+      if (atom[i] == no) key[i] = -1;
+  }
 }
 
 static __device__ inline void score_bad(const struct route_args *a, long long row, int slot)
@@ -83,9 +100,7 @@ static __device__ inline void scores_absorb(const struct route_args *a, const st
       key[i] = -1;
     }
   }
-#pragma unroll
-  for (int i = 0; i < FRESH; i++)
-    if (key[i] >= least && is_excluded(a, t->row + row, slot[i])) key[i] = -1;
+  if (a->excluded_count) keys_exclude(a, t->row + row, slot, key);
   int length = list_absorb(target_list(a, t, row), t->length[row], &least, a->take, a->ascending,
                            a->ascending ? 0 : a->atom_of, value, key, slot);
   __syncwarp();
@@ -131,12 +146,13 @@ static __device__ inline void rows_append(const struct route_args *a, const stru
       score_bad(a, t->row + row, slot);
       kept = 0;
     }
-    kept = kept && !is_excluded(a, t->row + row, slot);
+    if (kept && a->excluded_count) kept = !is_excluded(a, t->row + row, slot);
     unsigned mask = __ballot_sync(FULL_WARP, kept) & half_lanes;
     if (kept) list[length + lanes_before(mask)] = c;
     length += __popc(mask);
     wanted &= wanted - 1;
   }
+  __syncwarp();
   if (lane % 16 == 0 && !(full & half_lanes)) t->length[row] = length;
 }
 
