@@ -107,8 +107,11 @@ static int problem_check(struct problem *c, const struct how *how, int threads)
   struct device dev = {0};
   struct device_options options = how_options(how, c->p, c->d, c->k);
   struct buffer rows = {0}, lists = {0};
-  struct route_job job = {&rows,  c->n, c->take, {c->barred, c->excluded, c->excluded + 1},
-                          &lists, {0}};
+  struct route_job job = {.rows = &rows,
+                          .n = c->n,
+                          .take = c->take,
+                          .excluded = {c->barred, c->excluded, c->excluded + 1},
+                          .lists = &lists};
   gidx row_bytes = (gidx)c->n * c->p * (gidx)sizeof(float);
   gidx list_bytes = (gidx)c->n * c->take * (gidx)sizeof(struct entry);
   options.threads = threads;
