@@ -51,7 +51,7 @@ library 'HDF5 has its users in src/io/h5*.c' \
 library 'MPI has one user, src/comm/mpi.c' 'mpi[.]h' 'src/comm/mpi[.]c$|src/cli/main[.]c$|tests/'
 library 'NCCL has one user, src/comm/nccl.c' 'nccl[.]h' 'src/comm/nccl[.]c$'
 library 'CUDA has its users in src/device/cuda*.c' \
-  '(cuda|nvrtc).*[.]h' 'src/device/cuda[a-z_]*[.]c$'
+  '(cuda|nvrtc).*[.]h' 'src/device/cuda[a-z_]*[.][ch]$'
 library 'OpenMP stays on the device floor' 'omp[.]h' 'src/device/'
 library 'BLAS is a peer, for bench and tests' \
   '(cblas|lapacke).*[.]h' 'src/(cli|stage)/.*bench.*[.]c$|tests/'

@@ -26,9 +26,22 @@ libsagitta_a_SOURCES += \
 
 # device: what a worker computes with, one set of hot loops per instruction set
 libsagitta_a_SOURCES += \
-  %D%/device/device.h %D%/device/device.c \
-  %D%/device/cpu.h %D%/device/cpu_route.c %D%/device/cpu_codes.c \
+  %D%/device/device.h %D%/device/backend.h %D%/device/device.c \
+  %D%/device/cpu.h %D%/device/cpu.c %D%/device/cpu_route.c %D%/device/cpu_codes.c \
   %D%/device/route_body.h %D%/device/route_baseline.c %D%/device/codes_body.h
+
+# GPUs: the kernels' forms and what is kept of them on disk; launchers and compiler, or a sentence
+# that says how to get them.
+libsagitta_a_SOURCES += \
+  %D%/device/cuda_kernels.h %D%/device/cuda_kernels.c %D%/device/cuda_cache.c
+if CUDA
+libsagitta_a_SOURCES += \
+  %D%/device/cuda.h %D%/device/cuda.c %D%/device/cuda_memory.c %D%/device/cuda_tiles.c \
+  %D%/device/cuda_route.c %D%/device/cuda_codes.c %D%/device/cuda_jit.c
+nodist_libsagitta_a_SOURCES += %D%/device/kernel_texts.c
+else
+libsagitta_a_SOURCES += %D%/device/none.c
+endif
 
 # The same loops with other compiler flags, chosen at run time.  These call nothing of libsagitta.a.
 noinst_LIBRARIES += libavx2.a libavx512.a
@@ -41,7 +54,7 @@ libavx512_a_CFLAGS = $(AM_CFLAGS) -mfma -mavx512f -mavx512bw -mavx512dq -mavx512
 
 # comm: what ranks say to each other
 libsagitta_a_SOURCES += \
-  %D%/comm/comm.h %D%/comm/mpi.c
+  %D%/comm/comm.h %D%/comm/mpi.c %D%/comm/buffers.c
 
 # io: HDF5 and NumPy files; h5*.c are the only users of hdf5.h
 libsagitta_a_SOURCES += \

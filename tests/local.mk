@@ -2,17 +2,21 @@
 check_PROGRAMS += \
   %D%/test_base_order \
   %D%/test_comm_verbs \
+  %D%/test_cuda_codes \
+  %D%/test_cuda_route \
   %D%/test_device_codes \
   %D%/test_device_ops \
   %D%/test_encode_reference \
   %D%/test_io_faults \
   %D%/test_io_hostile \
   %D%/test_io_outputs \
+  %D%/test_kernels \
   %D%/test_synth_blocks
 # The longest first, because tests run side by side.
 SCRIPT_TESTS = \
   %D%/test_partition.py \
   %D%/test_faults.py \
+  %D%/test_cuda_faults.py \
   %D%/test_bad_input.py \
   %D%/test_memory.py \
   %D%/test_cli.sh \
@@ -23,14 +27,18 @@ SCRIPT_TESTS = \
   %D%/test_io_files.py \
   %D%/test_slurm.sh
 TESTS += $(SCRIPT_TESTS) $(check_PROGRAMS)
+EXTRA_DIST += %D%/device_how.h %D%/device_route.h %D%/device_codes.h
 EXTRA_DIST += %D%/tap.h %D%/tap.py %D%/run.sh %D%/expected/fingerprints $(SCRIPT_TESTS)
 
 # Helpers of the tests: a program for the Python tests of src/io, a library that makes calls fail.
 EXTRA_PROGRAMS = %D%/io_tool
-check_DATA = %D%/io_tool$(EXEEXT) %D%/fault.so
+check_DATA = %D%/io_tool$(EXEEXT) %D%/fault.so %D%/fault_cuda.so
 CLEANFILES += $(check_DATA)
-EXTRA_DIST += %D%/fault.c %D%/io_files.h %D%/io_tool.py
+EXTRA_DIST += %D%/fault.c %D%/fault_cuda.c %D%/io_files.h %D%/io_tool.py
 %D%/fault.so: %D%/fault.c
+	@$(MKDIR_P) %D%
+	$(AM_V_CCLD)$(CC) -std=c11 -D_GNU_SOURCE -O1 -fPIC -shared -o $@ $<
+%D%/fault_cuda.so: %D%/fault_cuda.c
 	@$(MKDIR_P) %D%
 	$(AM_V_CCLD)$(CC) -std=c11 -D_GNU_SOURCE -O1 -fPIC -shared -o $@ $<
 

@@ -23,6 +23,19 @@ def skip(reason):
     print(f"ok {_count} # SKIP {reason}", flush=True)
 
 
+def gpu_present():
+    """Is there a GPU?  If not this counts a skip, or a failure with REQUIRE_GPU=1."""
+    probe = sagitta("bench", "route", "--device", "cuda", "--n-rows", 1, "--atoms", 2, "--columns",
+        1, "--repeats", 1)
+    if probe.returncode == 0:
+        return True
+    if os.environ.get("REQUIRE_GPU", "0") not in ("", "0"):
+        ok(False, f"a GPU, which REQUIRE_GPU asks for: {probe.stderr.strip()}")
+    else:
+        skip("there is no GPU")
+    return False
+
+
 def skip_all(reason):
     print(f"1..0 # SKIP {reason}")
     sys.exit(0)

@@ -1,185 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Codes, residuals and quality on the device have the bits of their references, from scratch and in
- * rounds that append atoms, dropped vectors included, for every variant and thread count. */
-#include <stdlib.h>
-#include <string.h>
+ * Codes, residuals and quality on the CPU have the bits of their references, for every variant and
+ * thread count. */
+#include "device_codes.h"
 
-#include "base/memory.h"
-#include "base/order.h"
-#include "base/status.h"
-#include "device/device.h"
-#include "tap.h"
-
-static const char *const variants[] = {"avx2", "avx512"};
-
-enum { ATOMS = 300 };
-
-struct problem {
-  idx n, p, d, m, rounds;
-  real rho;
-  int small; /* small integers, rows in the span of their atoms: residuals are pure rounding, so
-              * each bit of the f64 codes counts */
-  struct arena arena;
-  float *rows, *atoms, *residual, *codes, *want_residual, *want_codes;
-  idx *slot;
-  struct row_quality *quality, *want_quality;
-  const float **vector;
-  real *work, *exact;
-  char *state;
-};
-
-static int problem_take(struct problem *c)
-{
-  gidx rows = (gidx)c->n * c->p, codes = (gidx)c->n * c->m * c->d;
-  TRY(arena_take(&c->arena, &c->rows, rows, sizeof(float)));
-  TRY(arena_take(&c->arena, &c->residual, rows, sizeof(float)));
-  TRY(arena_take(&c->arena, &c->want_residual, rows, sizeof(float)));
-  TRY(arena_take(&c->arena, &c->atoms, (gidx)ATOMS * c->d * c->p, sizeof(float)));
-  TRY(arena_take(&c->arena, &c->codes, codes, sizeof(float)));
-  TRY(arena_take(&c->arena, &c->want_codes, codes, sizeof(float)));
-  TRY(arena_take(&c->arena, &c->slot, (gidx)c->n * c->m, sizeof(idx)));
-  TRY(arena_take(&c->arena, &c->quality, c->n, sizeof *c->quality));
-  TRY(arena_take(&c->arena, &c->want_quality, c->n, sizeof *c->quality));
-  TRY(arena_take(&c->arena, &c->vector, (gidx)c->m * c->d, sizeof *c->vector));
-  TRY(arena_take(&c->arena, &c->exact, (gidx)c->m * c->d, sizeof(real)));
-  return arena_take(&c->arena, &c->work, codes_work(c->m * c->d), sizeof(real));
-}
-
-/* One atom of 13 is the same as the one before it, one the same but for a part in 10^7 (too near:
- * dropped) and one but for a part in 10^4 (near, kept); one is zero. */
-static void problem_fill(struct problem *c)
-{
-  gidx frame = (gidx)c->d * c->p;
-  for (gidx i = 0; i < ATOMS * frame; i++) {
-    gidx like = i / frame % 13;
-    float normal = (float)random_normal(3, 1, (uint64_t)i);
-    float before = i >= frame ? c->atoms[i - frame] : 0;
-    c->atoms[i] = c->small     ? (float)random_below(3, 1, (uint64_t)i, 7) - 3
-                  : like == 3  ? before
-                  : like == 6  ? before + 1e-7f * normal
-                  : like == 9  ? before + 1e-4f * normal
-                  : like == 12 ? 0
-                               : normal;
-  }
-  for (idx i = 0; i < c->n; i++) {
-    idx first = (idx)random_below(3, 2, (uint64_t)i, ATOMS);
-    for (idx a = 0; a < c->m; a++) c->slot[i * c->m + a] = (first + a) % ATOMS;
-    for (idx k = 0; k < c->p; k++) {
-      real x = c->small ? 0 : random_normal(3, 4, (uint64_t)(i * c->p + k));
-      for (idx a = 0; c->small && a < c->m; a++)
-        x += (a % 5 - 2) * (real)c->atoms[c->slot[i * c->m + a] * frame + a % c->d * c->p + k];
-      c->rows[i * c->p + k] = (float)x;
-    }
-  }
-}
-
-/* The references' answers for the first m atoms of each support. */
-static void problem_answer(struct problem *c, idx m)
-{
-  idx big_m = m * c->d;
-  for (idx i = 0; i < c->n; i++) {
-    const float *row = c->rows + (gidx)i * c->p;
-    for (idx v = 0; v < big_m; v++)
-      c->vector[v] = c->atoms + ((gidx)c->slot[i * c->m + v / c->d] * c->d + v % c->d) * c->p;
-    codes_reference(row, c->vector, big_m, c->p, c->rho, c->exact, c->work);
-    residual_reference(row, c->vector, big_m, c->p, c->exact, c->want_residual + (gidx)i * c->p);
-    for (idx v = 0; v < big_m; v++) c->want_codes[(gidx)i * big_m + v] = (float)c->exact[v];
-    c->want_quality[i] =
-        quality_reference(row, c->vector, m, c->d, c->p, c->want_codes + (gidx)i * big_m);
-  }
-}
-
-static int bits_equal(const void *a, const void *b, gidx count, size_t size)
-{
-  return !memcmp(a, b, (size_t)count * size);
-}
-
-/* From m_old to m_new atoms a row, in state if there is one. */
-static int step_check(struct problem *c, struct device *dev, idx m_old, idx m_new)
-{
-  struct codes_job job = {.n = c->n,
-                          .m_old = m_old,
-                          .m_new = m_new,
-                          .m_most = c->m,
-                          .rho = c->rho,
-                          .rows = c->rows,
-                          .atoms = c->atoms,
-                          .slot = c->slot,
-                          .state = c->state,
-                          .residual = c->residual,
-                          .codes = c->codes,
-                          .quality = c->quality};
-  problem_answer(c, m_new);
-  memset(c->residual, 0x55, (size_t)c->n * (size_t)c->p * sizeof(float));
-  if (device_codes(dev, &job)) {
-    printf("# %s\n", status_message());
-    return 0;
-  }
-  return bits_equal(c->residual, c->want_residual, (gidx)c->n * c->p, sizeof(float)) &&
-         bits_equal(c->codes, c->want_codes, (gidx)c->n * m_new * c->d, sizeof(float)) &&
-         bits_equal(c->quality, c->want_quality, c->n, sizeof *c->quality);
-}
-
-/* All at once without a state, then in rounds with one that begins as rubbish. */
-static int problem_check(struct problem *c, struct device *dev)
-{
-  c->state = NULL;
-  int good = step_check(c, dev, 0, c->m);
-  gidx bytes = c->n * codes_state(dev, c->m);
-  if (arena_take(&c->arena, &c->state, bytes, 1)) return 0;
-  memset(c->state, 0xff, (size_t)bytes);
-  for (idx r = 1; r <= c->rounds; r++)
-    good &= step_check(c, dev, round_end(c->m, c->rounds, r - 1), round_end(c->m, c->rounds, r));
-  return good;
-}
-
-static void problem_run(struct problem c)
-{
-  int good = problem_take(&c) == OK;
-  problem_fill(&c);
-  for (int v = 0; v < LENGTH(variants); v++)
-    for (int threads = 1; threads <= 2; threads++) {
-      struct device dev = {0};
-      struct device_options options = {c.p, c.d, 0, threads, variants[v]};
-      if (device_open(&dev, &options)) {
-        printf("# %s\n", status_message());
-        status_clear();
-      } else if (!problem_check(&c, &dev)) {
-        printf("# differs: %s, %d threads\n", variants[v], threads);
-        good = 0;
-      }
-      device_close(&dev);
-    }
-  ok(good, "n=%d p=%d d=%d m=%d rounds=%d rho=%g small=%d", c.n, c.p, c.d, c.m, c.rounds, c.rho,
-     c.small);
-  arena_free(&c.arena);
-}
+static const struct how variants[] = {{"cpu", "avx2", 2}, {"cpu", "avx512", 2}};
 
 int main(void)
 {
-  static const struct problem problems[] = {
-      {.n = 0, .p = 8, .d = 1, .m = 3, .rounds = 1},
-      {.n = 1, .p = 1, .d = 1, .m = 1, .rounds = 1},
-      {.n = 40, .p = 64, .d = 1, .m = 1, .rounds = 1},
-      {.n = 19, .p = 17, .d = 1, .m = 5, .rounds = 5},
-      {.n = 20, .p = 384, .d = 1, .m = 32, .rounds = 4},
-      {.n = 3, .p = 130, .d = 1, .m = 33, .rounds = 33},
-      {.n = 3, .p = 100, .d = 1, .m = 90, .rounds = 7},
-      {.n = 10, .p = 20, .d = 1, .m = 60, .rounds = 3},
-      {.n = 20, .p = 65, .d = 3, .m = 13, .rounds = 3},
-      {.n = 7, .p = 96, .d = 8, .m = 16, .rounds = 5},
-      {.n = 3, .p = 31, .d = 8, .m = 6, .rounds = 2},
-  };
+  struct how those[LENGTH(variants)];
+  int count = 0;
   if (device_check_fma()) {
     skip("%s", status_message());
     return done_testing();
   }
-  for (int i = 0; i < LENGTH(problems); i++)
-    for (int u = 0; u < 4; u++) {
-      struct problem c = problems[i];
-      c.rho = u % 2 ? 0.125 : 0;
-      c.small = u / 2;
-      problem_run(c);
-    }
+  for (int v = 0; v < LENGTH(variants); v++)
+    if (how_present(&variants[v])) those[count++] = variants[v];
+  check_codes(those, count);
   return done_testing();
 }

@@ -1,209 +1,56 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Routing on the device gives the bits of its reference, for every variant, thread count, tile
- * width and order of tiles; checks and peak answer. */
-#include <stdlib.h>
-#include <string.h>
-#include <math.h>
+ * Routing on the CPU gives the bits of its reference, for every variant, thread count, tile width
+ * and order of tiles; checks and peak answer. */
+#include "device_route.h"
 
-#include "base/memory.h"
-#include "base/order.h"
-#include "base/status.h"
-#include "device/device.h"
-#include "tap.h"
+static const struct how variants[] = {
+    {"cpu", "baseline", 2}, {"cpu", "avx2", 2}, {"cpu", "avx512vl", 2}, {"cpu", "avx512", 2}};
 
-static const char *const variants[] = {"baseline", "avx2", "avx512vl", "avx512"};
-
-enum kind { RANDOM, FIXTURE, TIES, NEAR, ZERO, TINY, BAD, KINDS };
-
-/* One problem with its reference's answer. */
-struct problem {
-  idx n, p, d, take, k, tile, excluded;
-  int shuffled;
-  enum kind kind;
-  struct arena arena;
-  float *rows, *atoms;
-  idx *atom_of, *barred;
-  struct entry *lists, *found;
-  struct bad_score bad;
-};
-
-static float value(const struct problem *c, int atom, gidx i)
+/* those[..] <- what this processor has. */
+static int variants_present(struct how *those)
 {
-  gidx row = i / c->p, column = i % c->p;
-  float normal = (float)random_normal(7, (uint64_t)(atom + 2 * c->kind), (uint64_t)i);
-  switch (c->kind) {
-  case FIXTURE:
-    return (float)(atom ? cos(0.011 * (double)(7 * row + 5 * column))
-                        : 0.9 * sin(0.013 * (double)(31 * row + 17 * column)));
-  case TIES: /* few values, so many scores are equal */
-    return (float)(random_below(7, (uint64_t)atom, (uint64_t)(row % 9 * c->p + column), 3)) - 1;
-  case NEAR: /* all atoms alike but for the last bits */
-    return atom ? (float)random_normal(7, 99, (uint64_t)column) + 1e-7f * normal : normal;
-  case ZERO:
-    return atom || row % 2 ? normal : 0;
-  case TINY:
-    return normal * (atom ? 0x1p-70f : 0x1p-72f);
-  case BAD:
-    if (!atom && row % 5 == 3) return normal * 0x1p126f;
-    return atom && i % 331 == 330 ? (i % 2 ? INFINITY : NAN) : normal;
-  default:
-    return normal;
-  }
-}
-
-static int problem_make(struct problem *c)
-{
-  gidx rows = (gidx)c->n * c->p, atoms = (gidx)c->k * c->d * c->p;
-  TRY(arena_take(&c->arena, &c->rows, rows, sizeof(float)));
-  TRY(arena_take(&c->arena, &c->atoms, atoms, sizeof(float)));
-  TRY(arena_take(&c->arena, &c->atom_of, c->k, sizeof(idx)));
-  TRY(arena_take(&c->arena, &c->barred, (gidx)c->n * (c->excluded + 1), sizeof(idx)));
-  TRY(arena_take(&c->arena, &c->lists, (gidx)c->n * c->take, sizeof(struct entry)));
-  TRY(arena_take(&c->arena, &c->found, (gidx)c->n * c->take, sizeof(struct entry)));
-  for (gidx i = 0; i < rows; i++) c->rows[i] = value(c, 0, i);
-  for (gidx i = 0; i < atoms; i++) c->atoms[i] = value(c, 1, i);
-  for (idx a = 0; a < c->k; a++) c->atom_of[a] = a + 1000;
-  return OK;
-}
-
-/* The answer without exclusions, then with each row's first choices barred. */
-static void problem_answer(struct problem *c)
-{
-  struct exclusions barred = {c->barred, c->excluded, c->excluded + 1};
-  struct route_reference r = {c->n, c->p, c->d, c->take, c->k, c->rows, c->atoms, c->atom_of, {0}};
-  c->bad = (struct bad_score){-1, -1};
-  route_reference(&r, c->lists, &c->bad);
-  if (!c->excluded) return;
-  for (idx i = 0; i < c->n; i++)
-    for (idx j = 0; j < c->excluded; j++)
-      c->barred[i * (c->excluded + 1) + j] = j < c->take ? c->lists[i * c->take + j].atom : -1;
-  r.excluded = barred;
-  route_reference(&r, c->lists, &c->bad);
-}
-
-/* Tiles in order, or the odd ones first and backwards. */
-static int tiles_put(const struct problem *c, struct device *dev)
-{
-  idx tiles = (c->k + c->tile - 1) / c->tile;
-  for (idx t = 0; t < tiles; t++) {
-    idx at = !c->shuffled ? t : t < tiles / 2 ? tiles / 2 * 2 - 1 - 2 * t : (t - tiles / 2) * 2;
-    idx first = at * c->tile, count = c->k - first < c->tile ? c->k - first : c->tile;
-    TRY(device_put_tile(dev, c->atoms + (gidx)first * c->d * c->p, count, first + 1000));
-  }
-  return OK;
-}
-
-static int lists_equal(const struct problem *c)
-{
-  for (gidx i = 0; i < (gidx)c->n * c->take; i++)
-    if (memcmp(&c->lists[i].value, &c->found[i].value, sizeof(float)) ||
-        c->lists[i].atom != c->found[i].atom)
-      return 0;
-  return 1;
-}
-
-/* 1 if the device's answer is the reference's, 0 if not; lists count only where nothing is bad. */
-static int problem_check(struct problem *c, const char *variant, int threads)
-{
-  struct device dev = {0};
-  struct device_options options = {c->p, c->d, c->k, threads, variant};
-  struct route_job job = {c->rows,  c->n, c->take, {c->barred, c->excluded, c->excluded + 1},
-                          c->found, {0}};
-  memset(c->found, 0x55, (size_t)c->n * (size_t)c->take * sizeof(struct entry));
-  int status = device_open(&dev, &options);
-  if (!status) status = tiles_put(c, &dev);
-  if (!status) status = device_route(&dev, &job);
-  device_close(&dev);
-  if (status) printf("# %s\n", status_message());
-  if (status || job.bad.row != c->bad.row || job.bad.atom != c->bad.atom) return 0;
-  return lists_equal(c);
-}
-
-static int is_present(const char *variant)
-{
-  struct device dev = {0};
-  struct device_options options = {1, 1, 0, 1, variant};
-  int status = device_open(&dev, &options);
-  device_close(&dev);
-  status_clear();
-  return status == OK;
-}
-
-static void problem_run(struct problem c)
-{
-  int good = problem_make(&c) == OK, ran = 0;
-  problem_answer(&c);
+  int count = 0;
   for (int v = 0; v < LENGTH(variants); v++)
-    for (int threads = 1; threads <= 2 && is_present(variants[v]); threads++, ran++)
-      if (!problem_check(&c, variants[v], threads)) {
-        printf("# differs: %s, %d threads\n", variants[v], threads);
-        good = 0;
-      }
-  ok(good && ran, "n=%d p=%d d=%d take=%d k=%d tile=%d shuffled=%d excluded=%d kind=%d", c.n, c.p,
-     c.d, c.take, c.k, c.tile, c.shuffled, c.excluded, c.kind);
-  arena_free(&c.arena);
-}
-
-static void check_shapes(void)
-{
-  static const idx ns[] = {0, 1, 5, 6, 7, 97, 200}, ps[] = {1, 2, 17, 64, 384};
-  static const idx ks[] = {0, 1, 5, 15, 16, 17, 31, 33, 1000}, takes[] = {1, 4, 32, 256};
-  for (int i = 0; i < LENGTH(ns); i++)
-    for (int j = 0; j < LENGTH(ks); j++) {
-      int u = i * LENGTH(ks) + j;
-      problem_run((struct problem){.n = ns[i],
-                                   .p = ps[(i + j) % 5],
-                                   .d = u % 3 ? 1 : 1 + u / 3 % 8,
-                                   .take = takes[u % 4],
-                                   .k = ks[j],
-                                   .tile = 1 + u * 7 % 60,
-                                   .excluded = u % 4 == 2 ? 3 : 0,
-                                   .shuffled = u % 2,
-                                   .kind = (enum kind)(u % KINDS)});
-    }
-}
-
-/* Every kind of data with every frame size that its path knows, in and out of order. */
-static void check_kinds(void)
-{
-  for (int kind = 0; kind < KINDS; kind++)
-    for (int u = 0; u < 4; u++)
-      problem_run((struct problem){.n = 61,
-                                   .p = 48,
-                                   .d = u < 2 ? 1 : 2 + kind % 7,
-                                   .take = u % 2 ? 32 : 4,
-                                   .k = 1500,
-                                   .tile = 100 + 28 * u,
-                                   .excluded = u == 1 ? 4 : 0,
-                                   .shuffled = u % 2,
-                                   .kind = (enum kind)kind});
+    if (how_present(&variants[v])) those[count++] = variants[v];
+  return count;
 }
 
 static void check_peak(void)
 {
   for (int v = 0; v < LENGTH(variants); v++) {
     struct device dev = {0};
-    struct device_options options = {1, 1, 0, 1, variants[v]};
-    if (!is_present(variants[v])) {
-      skip("%s is not present", variants[v]);
+    struct device_options options = how_options(&variants[v], 1, 1, 0);
+    if (!how_present(&variants[v])) {
+      skip("%s is not present", variants[v].variant);
       continue;
     }
-    ok(!device_open(&dev, &options) && !strcmp(dev.variant, variants[v]) &&
+    ok(!device_open(&dev, &options) && !strcmp(dev.variant, variants[v].variant) &&
            device_peak(&dev, 0.01) > 1e8,
-       "peak of %s", variants[v]);
+       "peak of %s", variants[v].variant);
     device_close(&dev);
   }
 }
 
-int main(void)
+static void check_choice(void)
 {
   struct device dev = {0};
-  struct device_options unknown = {1, 1, 1, 1, "sse9"};
-  ok(device_check_subnormals(2) == OK, "threads keep subnormal numbers");
-  ok(device_open(&dev, &unknown) == ERR_USAGE, "an unknown variant is a usage error");
+  struct how automatic = {"auto", "auto", 1};
+  struct device_options options = how_options(&automatic, 1, 1, 0);
+  ok(!device_open(&dev, &options) && !strcmp(dev.kind, "cpu"), "auto is the CPU for little work");
+  device_close(&dev);
+  options.variant = "sse9";
+  ok(device_open(&dev, &options) == ERR_USAGE, "an unknown variant is a usage error");
   status_clear();
+}
+
+int main(void)
+{
+  struct how those[LENGTH(variants)];
+  int count = variants_present(those);
+  ok(device_check_subnormals(2) == OK, "threads keep subnormal numbers");
+  check_choice();
   check_peak();
-  check_shapes();
-  check_kinds();
+  check_shapes(those, count);
+  check_kinds(those, count);
   return done_testing();
 }

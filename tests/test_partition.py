@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: ranks, tiles, blocks, threads and instruction sets change no bit of what encode writes, on
+"""Claim: ranks, tiles, blocks, threads, instruction sets and GPUs change no bit of what encode writes, on
 fixtures, real and planted rows, frames, duplicates, zero rows, K < s, N < ranks and N = 0; and the
 fingerprints are those of every other build (tests/expected/fingerprints)."""
 import os
@@ -9,7 +9,7 @@ import tempfile
 import h5py
 import numpy as np
 
-from tap import SOURCE, done_testing, ok, sagitta, skip
+from tap import SOURCE, done_testing, gpu_present, ok, sagitta, skip
 
 EXPECTED = os.path.join(SOURCE, "tests", "expected", "fingerprints")
 ROWS = os.path.join(SOURCE, "input", "minilm-l3-kjv-8k.h5")
@@ -24,6 +24,12 @@ CUTS = [
 ]
 if os.environ.get("SANITIZED"):
     CUTS = CUTS[:2]  # slow, and after faults rather than bits
+# The same on GPUs, which ranks share where there are fewer.
+GPU_CUTS = [
+    dict(ranks=1, device="cuda"),
+    dict(ranks=2, tile=64, block=77, device="cuda"),
+    dict(ranks=4, tile=1000, device="cuda"),
+]
 ONE_ROW = dict(ranks=2, tile=1000, block=1, variant="avx2")
 
 
@@ -39,9 +45,11 @@ class Case:
         self.folder, self.name = folder, name
         self.words = ["--rows", rows, "--dictionary", dictionary, *map(str, options)]
 
-    def run(self, label, ranks=1, tile=None, block=None, threads=1, variant=None):
+    def run(self, label, ranks=1, tile=None, block=None, threads=1, variant=None,
+            device="cpu"):
         out = os.path.join(self.folder, f"{self.name}-{label}.h5")
-        words = ["encode", *self.words, "--output", out, "--threads", threads]
+        words = ["encode", *self.words, "--output", out, "--threads", threads, "--device",
+            device]
         for key, value in (("tile", tile), ("block", block), ("cpu-variant", variant)):
             words += [f"--{key}", value] if value else []
         done = sagitta(*words, ranks=ranks)
@@ -128,8 +136,10 @@ def cases(folder):
 def main():
     want, found = expected(), {}
     with tempfile.TemporaryDirectory() as folder:
+        gpu = GPU_CUTS if gpu_present() else []
+        only_gpu = os.environ.get("CUTS") == "gpu"
         for case, cuts in cases(folder):
-            check_case(case, cuts, want, found)
+            check_case(case, gpu if only_gpu else cuts + gpu, want, found)
     if os.environ.get("RECORD"):
         with open(EXPECTED, "w") as f:
             f.write("# encode of each data set of test_partition.py\n")

@@ -8,8 +8,9 @@
 #include "base/types.h"
 
 struct phase {
-  const char *name; /* borrowed */
-  const char *unit; /* of work / 1e9 per second: "GB" or "GMAC"; NULL when work is not counted */
+  const char *name;   /* borrowed */
+  const char *unit;   /* of work / 1e9 per second: "GB" or "GMAC"; NULL when work is not counted */
+  const char *device; /* borrowed: "cpu" or "cuda" where it could be either; NULL elsewhere */
   gidx calls;
   double seconds;
   double work;  /* bytes or multiply-adds, this rank's */

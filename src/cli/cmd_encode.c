@@ -136,7 +136,9 @@ static struct encode_task task_of(const struct run *run, const struct encode_opt
                              .tile = o->compute.tile,
                              .block = o->compute.block,
                              .threads = threads_choose(&run->comm, o->compute.threads),
+                             .device = o->compute.device,
                              .variant = o->compute.cpu_variant,
+                             .kernels = o->compute.kernels,
                              .codes = run->command == &command_encode,
                              .normalize = o->normalize,
                              .rho = o->rho,
@@ -200,14 +202,42 @@ static int result_open(const struct run *run, struct supports_file *file,
   return supports_create(file, place->file, &shape);
 }
 
+/* route=cuda codes=cuda ... of the phases that ran. */
+static void phases_join(const struct encode_result *result, char *text, size_t room)
+{
+  size_t used = 0;
+  text[0] = '\0';
+  for (int i = 0; i < ENCODE_PHASES; i++) {
+    const struct phase *p = &result->phases[i];
+    if (p->calls && p->device && used < room)
+      used += (size_t)snprintf(text + used, room - used, "%s%s=%s", used ? " " : "", p->name,
+                               p->device);
+  }
+}
+
+/* moved[3] <- kernels launched and bytes copied to and from devices, all ranks together. */
+static int counts_sum(struct comm *c, const struct device_counts *counts, double *moved)
+{
+  gidx sums[] = {counts->kernels, (gidx)counts->put, (gidx)counts->got};
+  TRY(comm_sum(c, sums, LENGTH(sums)));
+  for (int i = 0; i < LENGTH(sums); i++) moved[i] = (double)sums[i];
+  return OK;
+}
+
 static int result_close(const struct run *run, struct supports_file *file,
-                        const struct encode_task *t, const struct encode_result *result)
+                        const struct encode_task *t, const struct encode_result *result,
+                        const double *moved)
 {
   if (run->comm.rank) return OK;
   struct run_fact facts[FACTS_MOST];
-  char device[64];
-  snprintf(device, sizeof device, "cpu %s", result->variant);
+  char device[128], phases[256];
+  snprintf(device, sizeof device, "%s %s", result->device, result->variant);
+  phases_join(result, phases, sizeof phases);
   int n = run_facts(run, device, t->threads, facts);
+  facts[n++] = (struct run_fact){"phase_devices", phases, 0};
+  facts[n++] = (struct run_fact){"kernels", NULL, moved[0]};
+  facts[n++] = (struct run_fact){"bytes_to_device", NULL, moved[1]};
+  facts[n++] = (struct run_fact){"bytes_from_device", NULL, moved[2]};
   struct supports_ending ending = {&result->metrics, t->mean, t->rho, t->rounds};
   return supports_finish(file, &ending, facts, n);
 }
@@ -245,13 +275,19 @@ static int encode_command(struct run *run, const void *options, const char **arg
   double begun = log_seconds();
   TRY(encode_run(&task, &run->comm, &result));
   double seconds = log_seconds() - begun;
-  log_info("%-7s rows=%lld atoms=%d top_s=%d rounds=%d ranks=%d device=cpu/%s seconds=%.2f "
+  log_info("%-7s rows=%lld atoms=%d top_s=%d rounds=%d ranks=%d device=%s/%s seconds=%.2f "
            "fingerprint=%016llx",
            run->command->name, (long long)task.rows->n, task.atoms->k, task.top_s, task.rounds,
-           run->comm.size, result.variant, seconds, (unsigned long long)result.fingerprint);
+           run->comm.size, result.device, result.variant, seconds,
+           (unsigned long long)result.fingerprint);
   TRY(report_phases(&run->comm, result.phases, ENCODE_PHASES));
+  double moved[3] = {0};
+  TRY(counts_sum(&run->comm, &result.counts, moved));
+  if (moved[0] > 0)
+    log_info("GPU: %.0f kernels, %.3f GB to and %.3f GB from the device", moved[0], 1e-9 * moved[1],
+             1e-9 * moved[2]);
   if (run->comm.rank == 0) report_metrics(&result.metrics, task.codes);
-  TRY(comm_agree(&run->comm, result_close(run, &file, &task, &result)));
+  TRY(comm_agree(&run->comm, result_close(run, &file, &task, &result, moved)));
   log_info("wrote   %s", place.file);
   encode_free(&result);
   rows_close(&in.rows);

@@ -46,10 +46,10 @@ struct output_options {
 };
 struct compute_options {
   idx tile, block, threads;
-  const char *cpu_variant;
+  const char *cpu_variant, *device, *kernels;
 };
 extern const struct option_row general_rows[], job_rows[], output_rows[], compute_rows[];
-enum { GENERAL_ROWS = 2, JOB_ROWS = 3, OUTPUT_ROWS = 2, COMPUTE_ROWS = 4 };
+enum { GENERAL_ROWS = 2, JOB_ROWS = 3, OUTPUT_ROWS = 2, COMPUTE_ROWS = 6 };
 
 /* The row of --rows, whose value is at an offset. */
 #define ROWS_OPTION(offset)                                                                        \

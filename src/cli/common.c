@@ -43,11 +43,17 @@ const struct option_row compute_rows[COMPUTE_ROWS] = {
     {"tile", OPTION_INT, offsetof(struct compute_options, tile), "0", 0, 1 << 24, NULL, "ATOMS",
      "atoms in a tile; tiles go round-robin to ranks; 0: what gives them equal work"},
     {"block", OPTION_INT, offsetof(struct compute_options, block), "0", 0, 1 << 20, NULL, "ROWS",
-     "rows handled at a time; 0: as many as pay, up to 4096"},
+     "rows handled at a time; 0: as many as pay, up to 4096, or 16384 where a GPU may be used"},
     {"threads", OPTION_INT, offsetof(struct compute_options, threads), "0", 0, 4096, NULL, "COUNT",
      "threads in a rank; 0: the rank's share of the cores"},
     {"cpu-variant", OPTION_CHOICE, offsetof(struct compute_options, cpu_variant), "auto", 0, 0,
-     "auto|baseline|avx2|avx512vl|avx512", NULL, "instruction set of the routing loops"},
+     "auto|baseline|avx2|avx512vl|avx512", NULL, "instruction set of the CPU's loops"},
+    {"device", OPTION_CHOICE, offsetof(struct compute_options, device), "auto", 0, 0,
+     "auto|cpu|cuda", NULL,
+     "what computes; auto takes a GPU for jobs that are large enough to gain, cuda ends with exit "
+     "code 69 where there is none"},
+    {"kernels", OPTION_TEXT, offsetof(struct compute_options, kernels), NULL, 0, 0, NULL, "FOLDER",
+     "take GPU kernels from here instead of those built in, for work on them"},
 };
 
 int threads_choose(const struct comm *c, idx option)

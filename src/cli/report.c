@@ -30,7 +30,7 @@ int report_phases(struct comm *c, const struct phase *phases, int count)
 {
   double *all = calloc((size_t)c->size, sizeof *all);
   CHECK(all, ERR_MEMORY, "cannot allocate %d times", c->size);
-  log_info("phase      calls   least s    mean s    most s        rate");
+  log_info("phase      calls   least s    mean s    most s        rate      on");
   for (int i = 0; i < count; i++) {
     struct spread seconds, work, calls;
     TRY(spread_over_ranks(c, phases[i].seconds, all, &seconds));
@@ -38,8 +38,9 @@ int report_phases(struct comm *c, const struct phase *phases, int count)
     TRY(spread_over_ranks(c, (double)phases[i].calls, all, &calls));
     if (calls.most == 0) continue;
     if (phases[i].unit && seconds.most > 0 && work.sum > 0)
-      log_info("%-8s %7.0f %9.3f %9.3f %9.3f %9.2f %s/s", phases[i].name, calls.most, seconds.least,
-               seconds.mean, seconds.most, 1e-9 * work.sum / seconds.most, phases[i].unit);
+      log_info("%-8s %7.0f %9.3f %9.3f %9.3f %9.2f %s/s %s", phases[i].name, calls.most,
+               seconds.least, seconds.mean, seconds.most, 1e-9 * work.sum / seconds.most,
+               phases[i].unit, phases[i].device ? phases[i].device : "");
     else
       log_info("%-8s %7.0f %9.3f %9.3f %9.3f", phases[i].name, calls.most, seconds.least,
                seconds.mean, seconds.most);

@@ -12,6 +12,7 @@
 #define COMM_COMM_H
 
 #include "base/types.h"
+#include "device/device.h"
 
 struct comm {
   int rank, size;
@@ -46,6 +47,17 @@ int comm_gather(struct comm *c, const void *mine, const idx *counts, size_t unit
  * items of rank r, in rank order. */
 int comm_exchange(struct comm *c, const void *mine, const idx *send_counts, void *theirs,
                   const idx *recv_counts, size_t unit);
+
+/* As comm_gather_all, on the device side of a buffer: own items stand in their place there.  With
+ * `both` they stand on the host side too, and so do all of them then. */
+int comm_gather_buffer(struct comm *c, struct device *dev, struct buffer *b, const idx *counts,
+                       size_t unit, int both);
+
+/* As comm_exchange, from the device side of mine to both sides of theirs, which may be mine where
+ * there is one rank. */
+int comm_exchange_buffer(struct comm *c, struct device *dev, struct buffer *mine,
+                         const idx *send_counts, struct buffer *theirs, const idx *recv_counts,
+                         size_t unit);
 
 /* Rank 0's items to every rank. */
 int comm_broadcast(struct comm *c, void *items, gidx count, size_t unit);

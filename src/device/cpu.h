@@ -13,7 +13,7 @@
 #define DEVICE_CPU_H
 
 #include "base/memory.h"
-#include "device/device.h"
+#include "device/backend.h"
 
 enum { CACHE_LINE = 64 };
 
@@ -95,7 +95,7 @@ struct codes_loops {
 };
 extern const struct codes_loops codes_avx2, codes_avx512;
 
-struct device_state {
+struct cpu_state {
   struct arena arena; /* holds everything below and this struct */
   struct device_options options;
   const struct route_loops *route;
@@ -106,7 +106,12 @@ struct device_state {
   int ascending;                   /* atom_of rises */
 };
 
-static inline gidx panel_floats(const struct device_state *s)
+/* Operations of the table, of the same form. */
+int cpu_route(struct device *dev, struct route_job *job);
+gidx cpu_codes_state(const struct device *dev, idx m_most, real rho);
+int cpu_codes(struct device *dev, const struct codes_job *job);
+
+static inline gidx panel_floats(const struct cpu_state *s)
 {
   return (gidx)s->options.d * s->options.p * s->route->lanes;
 }

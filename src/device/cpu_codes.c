@@ -32,7 +32,7 @@ struct codes_work {
 };
 
 struct plan {
-  const struct device_state *device;
+  const struct cpu_state *device;
   const struct codes_job *job;
   gidx state_bytes;
   idx next; /* row, shared by the threads */
@@ -43,9 +43,11 @@ static gidx triangle(idx m)
   return (gidx)m * (m + 1) / 2;
 }
 
-gidx codes_state(const struct device *dev, idx m_most)
+gidx cpu_codes_state(const struct device *dev, idx m_most, real rho)
 {
-  idx m = m_most * dev->state->options.d;
+  const struct cpu_state *s = dev->state;
+  idx m = m_most * s->options.d;
+  (void)rho;
   gidx reals = 2 * triangle(m) + m + OVERRUN + (m + 1) / 2;
   return reals * (gidx)sizeof(real);
 }
@@ -81,19 +83,21 @@ static int work_take(struct arena *arena, const struct plan *plan, struct codes_
 /* Vectors of a row's support, in support order. */
 static void vectors_find(const struct plan *plan, idx row, const float **vector)
 {
+  const float *atoms = plan->job->atoms->device;
   idx d = plan->device->options.d, p = plan->device->options.p;
-  const idx *slot = plan->job->slot + (gidx)row * plan->job->m_most;
+  const idx *slot = (const idx *)plan->job->slot->device + (gidx)row * plan->job->m_most;
   for (idx a = 0; a < plan->job->m_new; a++)
-    for (idx k = 0; k < d; k++) *vector++ = plan->job->atoms + ((gidx)slot[a] * d + k) * p;
+    for (idx k = 0; k < d; k++) *vector++ = atoms + ((gidx)slot[a] * d + k) * p;
 }
 
 /* Vectors of the row after this one come from memory: ask for them while this one is computed. */
 static void vectors_prefetch(const struct plan *plan, idx row)
 {
+  const float *atoms = plan->job->atoms->device;
   gidx stride = (gidx)plan->device->options.d * plan->device->options.p;
-  const idx *slot = plan->job->slot + (gidx)row * plan->job->m_most;
+  const idx *slot = (const idx *)plan->job->slot->device + (gidx)row * plan->job->m_most;
   for (idx a = 0; a < plan->job->m_new; a++) {
-    const char *at = (const char *)(plan->job->atoms + slot[a] * stride);
+    const char *at = (const char *)(atoms + slot[a] * stride);
     for (gidx i = 0; i < stride * (gidx)sizeof(float); i += CACHE_LINE)
       __builtin_prefetch(at + i, 0, 2);
   }
@@ -141,10 +145,10 @@ static void codes_store(const struct plan *plan, struct codes_work *w, const flo
 {
   const struct codes_job *job = plan->job;
   idx d = plan->device->options.d, p = plan->device->options.p, m = job->m_new * d;
-  float *out = job->codes + (gidx)i * m;
+  float *out = (float *)job->codes->device + (gidx)i * m;
   for (idx v = 0; v < m; v++) out[v] = (float)w->codes[v];
   if (!job->quality) return;
-  struct row_quality *q = job->quality + i;
+  struct row_quality *q = (struct row_quality *)job->quality->device + i;
   for (idx v = 0; v < m; v++) w->codes[v] = out[v];
   plan->device->codes->quality(row, w->vector, m, p, w->codes, w->quality, q);
   q->nonzero = 0;
@@ -159,8 +163,9 @@ static void row_solve(const struct plan *plan, struct codes_work *w, idx i)
 {
   const struct codes_job *job = plan->job;
   idx d = plan->device->options.d, p = plan->device->options.p, m = job->m_new * d;
-  const float *row = job->rows + (gidx)i * p;
-  void *state = job->state ? (char *)job->state + i * plan->state_bytes : w->state;
+  gidx at = (gidx)(job->first + i) * p;
+  const float *row = (const float *)job->rows->device + at;
+  void *state = job->state ? (char *)job->state->device + i * plan->state_bytes : w->state;
   struct row_state s = state_view(state, job->m_most * d, job->rho);
   vectors_find(plan, i, w->vector);
   if (i + 1 < job->n) vectors_prefetch(plan, i + 1);
@@ -168,7 +173,8 @@ static void row_solve(const struct plan *plan, struct codes_work *w, idx i)
     chunk_solve(plan, w, &s, row, old, m - old < CHUNK ? m - old : CHUNK);
   plan->device->codes->back(s.factor, s.y, s.kept, m, w->codes, w->back);
   if (job->residual)
-    plan->device->codes->residual(row, w->vector, m, p, w->codes, job->residual + (gidx)i * p);
+    plan->device->codes->residual(row, w->vector, m, p, w->codes,
+                                  (float *)job->residual->device + at);
   if (job->codes) codes_store(plan, w, row, i);
 }
 
@@ -197,14 +203,12 @@ static int codes_run(struct plan *plan, struct arena *arena)
   return OK;
 }
 
-int device_codes(struct device *dev, const struct codes_job *job)
+int cpu_codes(struct device *dev, const struct codes_job *job)
 {
   struct plan plan = {.device = dev->state, .job = job};
   struct arena arena = {0};
-  if (!dev->state->codes) TRY(device_check_fma());
-  CHECK(job->state || job->m_old == 0, ERR_INTERNAL, "codes of %d old atoms without their state",
-        job->m_old);
-  plan.state_bytes = codes_state(dev, job->m_most);
+  if (!plan.device->codes) TRY(device_check_fma());
+  plan.state_bytes = cpu_codes_state(dev, job->m_most, job->rho);
   int status = codes_run(&plan, &arena);
   arena_free(&arena);
   return status;

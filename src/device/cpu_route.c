@@ -12,7 +12,7 @@
 enum { BLOCK_BYTES = 512 * 1024, BLOCK_GROUPS = 32 };
 
 struct plan {
-  const struct device_state *device;
+  const struct cpu_state *device;
   struct route_job *job;
   struct list_order order;
   idx panels, block_groups, blocks; /* of all panels, of a block, of all rows */
@@ -33,7 +33,7 @@ struct route_work {
 
 static void plan_make(struct plan *plan, struct device *dev, struct route_job *job)
 {
-  const struct device_state *s = dev->state;
+  const struct cpu_state *s = dev->state;
   const struct route_loops *loops = s->route;
   idx threads = s->options.threads;
   idx groups = (job->n + loops->rows - 1) / loops->rows;
@@ -74,7 +74,7 @@ static void rows_pack(const struct plan *plan, idx first, idx n, float *groups)
   idx p = plan->device->options.p, height = plan->device->route->rows;
   for (idx i = 0; i < n; i += height)
     for (idx r = 0; r < height; r++) {
-      const float *row = plan->job->rows + (gidx)(first + i + r) * p;
+      const float *row = (const float *)plan->job->rows->device + (gidx)(first + i + r) * p;
       float *to = groups + (gidx)i * p + r;
       for (idx c = 0; c < p; c++) to[(gidx)c * height] = i + r < n ? row[c] : 0;
     }
@@ -117,7 +117,7 @@ static void panel_prefetch(const float *panel, gidx floats, idx part, idx parts)
 
 static void panel_route(const struct plan *plan, struct route_work *w, idx number, idx n)
 {
-  const struct device_state *s = plan->device;
+  const struct cpu_state *s = plan->device;
   const struct route_loops *loops = s->route;
   gidx floats = panel_floats(s);
   const float *panel = s->panels + number * floats;
@@ -173,7 +173,7 @@ static int route_run(struct plan *plan, struct arena *arena)
   struct route_work *works;
   int threads = plan->device->options.threads;
   gidx stride = (gidx)job->n * job->take;
-  plan->lists = job->lists;
+  plan->lists = job->lists->device;
   if (plan->parts > 1)
     TRY(arena_take(arena, &plan->lists, plan->parts * stride, sizeof *plan->lists));
   TRY(arena_take(arena, &works, threads, sizeof *works));
@@ -185,19 +185,16 @@ static int route_run(struct plan *plan, struct arena *arena)
 #pragma omp parallel for num_threads(threads)
   for (idx i = 0; i < job->n; i++) {
     gidx at = (gidx)i * job->take;
-    lists_merge(plan->lists + at, plan->parts, stride, job->take, job->lists + at);
+    lists_merge(plan->lists + at, plan->parts, stride, job->take,
+                (struct entry *)job->lists->device + at);
   }
   return OK;
 }
 
-int device_route(struct device *dev, struct route_job *job)
+int cpu_route(struct device *dev, struct route_job *job)
 {
   struct plan plan = {0};
   struct arena arena = {0};
-  job->bad = (struct bad_score){-1, -1};
-  CHECK(job->take >= 1 && job->take <= TOP_S_MOST, ERR_INTERNAL, "%d entries a row, not 1 to %d",
-        job->take, TOP_S_MOST);
-  if (job->n == 0) return OK;
   plan_make(&plan, dev, job);
   int status = route_run(&plan, &arena);
   arena_free(&arena);

@@ -1,96 +1,47 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Opening the CPU device, its checks, and the packing of tiles into panels. */
+ * Choosing a device, checking arguments, and passing each operation on to the device's table. */
 #include "device/device.h"
 
 #include <string.h>
-#include <time.h>
 
+#include "base/log.h"
 #include "base/status.h"
-#include "device/cpu.h"
+#include "device/backend.h"
 
-static int has_avx512(void)
+static int open_as(struct device *dev, const struct backend *backend,
+                   const struct device_options *options)
 {
-  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  *dev =
+      (struct device){.backend = backend, .kind = backend->kind, .atoms_most = options->atoms_most};
+  return backend->open(dev, options);
 }
 
-static int has_avx2(void)
+int device_open(struct device *dev, const struct device_options *o)
 {
-  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-}
-
-static int has_baseline(void)
-{
-  return 1;
-}
-
-/* On Zen 4 the widest vectors lose a third of their speed to broadcasts, see route_body.h. */
-static int prefers_avx512(void)
-{
-  return has_avx512() && !__builtin_cpu_is("amdfam19h");
-}
-
-/* `auto` takes the first that is preferred, a name the one that it names if that is present. */
-static const struct variant {
-  const struct route_loops *route;
-  const struct codes_loops *codes;
-  int (*present)(void), (*preferred)(void);
-} variants[] = {
-    {&route_avx512, &codes_avx512, has_avx512, prefers_avx512},
-    {&route_avx512vl, &codes_avx512, has_avx512, has_avx512},
-    {&route_avx2, &codes_avx2, has_avx2, has_avx2},
-    {&route_baseline, &codes_avx2, has_baseline, has_baseline},
-};
-
-static int variant_find(const char *name, const struct variant **out)
-{
-  int automatic = !strcmp(name, "auto");
-  for (int i = 0; i < LENGTH(variants); i++) {
-    *out = &variants[i];
-    if (automatic && variants[i].preferred()) return OK;
-    if (strcmp(name, variants[i].route->name)) continue;
-    CHECK(variants[i].present(), ERR_DEVICE, "this processor lacks the instructions of '%s'", name);
-    return OK;
+  const char *kind = o->kind ? o->kind : "cpu";
+  *dev = (struct device){0};
+  CHECK(o->p >= 1 && o->d >= 1 && o->threads >= 1 && o->atoms_most >= 0, ERR_INTERNAL,
+        "device of %d columns, %d vectors a frame, %d threads", o->p, o->d, o->threads);
+  if (!strcmp(kind, "cuda")) return open_as(dev, &backend_cuda, o);
+  if (!strcmp(kind, "auto") && o->work >= DEVICE_BREAK_EVEN) {
+    int status = open_as(dev, &backend_cuda, o);
+    if (status != ERR_DEVICE) return status;
+    log_debug("no GPU is used: %s", status_message());
+    device_close(dev);
+    status_clear();
   }
-  FAIL(ERR_USAGE, "unknown variant '%s': auto, baseline, avx2, avx512vl or avx512", name);
-}
-
-static int state_take(struct device_state *s)
-{
-  gidx panels = ((gidx)s->options.atoms_most + s->route->lanes - 1) / s->route->lanes;
-  TRY(arena_take(&s->arena, &s->panels, panels * panel_floats(s), sizeof(float)));
-  return arena_take(&s->arena, &s->atom_of, s->options.atoms_most, sizeof(idx));
-}
-
-int device_open(struct device *dev, const struct device_options *options)
-{
-  struct arena arena = {0};
-  struct device_state *s;
-  const struct variant *variant = NULL;
-  TRY(variant_find(options->variant, &variant));
-  CHECK(options->p >= 1 && options->d >= 1 && options->threads >= 1 && options->atoms_most >= 0,
-        ERR_INTERNAL, "device of %d columns, %d vectors a frame, %d threads", options->p,
-        options->d, options->threads);
-  TRY(arena_take(&arena, &s, 1, sizeof *s));
-  *s = (struct device_state){.arena = arena, .options = *options, .ascending = 1};
-  s->route = variant->route;
-  s->codes = has_avx2() ? variant->codes : NULL;
-  *dev = (struct device){s, s->route->name};
-  return state_take(s);
+  return open_as(dev, &backend_cpu, o);
 }
 
 void device_close(struct device *dev)
 {
-  if (dev->state) {
-    struct arena arena = dev->state->arena; /* it holds the state too */
-    arena_free(&arena);
-  }
+  if (dev->state) dev->backend->close(dev);
   *dev = (struct device){0};
 }
 
 int device_check_fma(void)
 {
-  CHECK(has_avx2(), ERR_DEVICE,
+  CHECK(__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"), ERR_DEVICE,
         "this processor has no fused multiply-add (AVX2 and FMA): codes cannot be computed on it");
   return OK;
 }
@@ -116,53 +67,87 @@ int device_check_subnormals(int threads)
   return OK;
 }
 
-/* Slots begin .. end - 1 of one panel <- frames[end - begin][d][p]. */
-static void panel_pack(struct device_state *s, idx begin, idx end, const float *frames)
+int device_take(struct device *dev, struct buffer *b, gidx bytes)
 {
-  idx lanes = s->route->lanes;
-  gidx stride = (gidx)s->options.d * s->options.p;
-  float *to = s->panels + begin / lanes * panel_floats(s) + begin % lanes;
-  for (gidx i = 0; i < stride; i++)
-    for (idx a = 0; a < end - begin; a++) to[i * lanes + a] = frames[a * stride + i];
+  *b = (struct buffer){.bytes = bytes > 0 ? bytes : 1, .owned = 1};
+  return dev->backend->take(dev, b);
+}
+
+int device_hold(struct device *dev, struct buffer *b, gidx bytes)
+{
+  *b = (struct buffer){.bytes = bytes > 0 ? bytes : 1, .owned = 1};
+  return dev->backend->hold(dev, b);
+}
+
+int device_wrap(struct device *dev, struct buffer *b, void *host, gidx bytes)
+{
+  *b = (struct buffer){.host = host, .bytes = bytes > 0 ? bytes : 1};
+  return dev->backend->wrap(dev, b);
+}
+
+void device_drop(struct device *dev, struct buffer *b)
+{
+  if (b->bytes && dev->backend) dev->backend->drop(dev, b);
+  *b = (struct buffer){0};
+}
+
+static int range_check(const struct buffer *b, gidx at, gidx bytes)
+{
+  CHECK(at >= 0 && bytes >= 0 && at + bytes <= b->bytes, ERR_INTERNAL,
+        "bytes %lld to %lld of a buffer of %lld", (long long)at, (long long)(at + bytes),
+        (long long)b->bytes);
+  return OK;
+}
+
+int device_put(struct device *dev, const struct buffer *b, gidx at, gidx bytes)
+{
+  TRY(range_check(b, at, bytes));
+  return bytes ? dev->backend->put(dev, b, at, bytes) : OK;
+}
+
+int device_get(struct device *dev, const struct buffer *b, gidx at, gidx bytes)
+{
+  TRY(range_check(b, at, bytes));
+  return bytes ? dev->backend->get(dev, b, at, bytes) : OK;
 }
 
 int device_put_tile(struct device *dev, const float *atoms, idx count, idx first)
 {
-  struct device_state *s = dev->state;
-  idx lanes = s->route->lanes, old = s->count;
-  gidx stride = (gidx)s->options.d * s->options.p;
-  CHECK(count >= 0 && count <= s->options.atoms_most - old, ERR_INTERNAL,
-        "%d atoms put beside %d, at most %d were expected", count, old, s->options.atoms_most);
+  CHECK(count >= 0 && count <= dev->atoms_most - dev->atoms, ERR_INTERNAL,
+        "%d atoms put beside %d, at most %d were expected", count, dev->atoms, dev->atoms_most);
   if (count == 0) return OK;
-  if (old > 0 && first <= s->atom_of[old - 1]) s->ascending = 0;
-  for (idx a = 0; a < count; a++) s->atom_of[old + a] = first + a;
-#pragma omp parallel for num_threads(s->options.threads)
-  for (idx panel = old / lanes; panel <= (old + count - 1) / lanes; panel++) {
-    idx begin = panel * lanes < old ? old : panel * lanes;
-    idx end = (panel + 1) * lanes < old + count ? (panel + 1) * lanes : old + count;
-    panel_pack(s, begin, end, atoms + (begin - old) * stride);
-  }
-  s->count += count;
+  TRY(dev->backend->put_tile(dev, atoms, count, first));
+  dev->atoms += count;
   return OK;
 }
 
-static double now(void)
+int device_route(struct device *dev, struct route_job *job)
 {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+  job->bad = (struct bad_score){-1, -1};
+  CHECK(job->take >= 1 && job->take <= TOP_S_MOST, ERR_INTERNAL, "%d entries a row, not 1 to %d",
+        job->take, TOP_S_MOST);
+  return job->n ? dev->backend->route(dev, job) : OK;
+}
+
+gidx codes_state(const struct device *dev, idx m_most, real rho)
+{
+  return dev->backend->codes_state(dev, m_most, rho);
+}
+
+int device_codes(struct device *dev, const struct codes_job *job)
+{
+  CHECK(job->state || job->m_old == 0, ERR_INTERNAL, "codes of %d old atoms without their state",
+        job->m_old);
+  return job->n ? dev->backend->codes(dev, job) : OK;
 }
 
 double device_peak(const struct device *dev, double seconds)
 {
-  enum { TURNS = 10000 };
-  const struct route_loops *loops = dev->state->route;
-  double best = 0, begin = now(), last = begin;
-  do {
-    loops->spin(TURNS);
-    double time = now(), rate = TURNS * (double)loops->spin_terms / (time - last);
-    best = rate > best ? rate : best;
-    last = time;
-  } while (last - begin < seconds);
-  return best;
+  return dev->backend->peak(dev, seconds);
+}
+
+int device_copy_rate(struct device *dev, double *rate)
+{
+  *rate = 0;
+  return dev->backend->copy_rate ? dev->backend->copy_rate(dev, rate) : OK;
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A worker's device and what it computes: exact routing over its tiles, codes of rows.
  *
- * Floor: device.  Knows model and base; no MPI, no files.
+ * Floor: device.  Knows kernels, model and base; no MPI, no files.
  *
- * Every operation gives the bits of its reference in model/route.h and model/codes.h, for any tile
- * width, block size, thread count and variant.  Nothing here is collective. */
+ * Every operation gives the bits of its reference in model/route.h and model/codes.h, on either
+ * device, for any tile width, block size, thread count and variant.  Nothing here is collective.
+ * One thread computes; another may put meanwhile. */
 #ifndef DEVICE_DEVICE_H
 #define DEVICE_DEVICE_H
 
@@ -12,65 +13,112 @@
 #include "model/codes.h"
 #include "model/route.h"
 
+/* `auto` takes a GPU for a job of so many multiply-adds in all, ranks together: what 16 cores do
+ * while a GPU is being started. */
+#define DEVICE_BREAK_EVEN 2.5e11
+
 struct device_options {
   idx p, d;            /* columns, vectors a frame */
   idx atoms_most;      /* atoms that will be put on this device */
   int threads;         /* >= 1 */
-  const char *variant; /* "auto", "baseline", "avx2", "avx512vl" or "avx512" */
+  const char *variant; /* of the CPU: "auto", "baseline", "avx2", "avx512vl" or "avx512" */
+  const char *kind;    /* "auto", "cpu" or "cuda"; NULL: cpu */
+  double work;         /* multiply-adds of the whole job, for `auto` */
+  int local_rank;      /* on this node: GPU local_rank modulo those there */
+  const char *kernels; /* folder to read kernels from instead of those built in; NULL: none */
+};
+
+/* What was done for this device so far. */
+struct device_counts {
+  gidx kernels;  /* launched */
+  gidx put, got; /* bytes copied to and from the device */
 };
 
 struct device {
-  struct device_state *state; /* owned */
-  const char *variant;        /* name of what runs, for the log */
+  const struct backend *backend; /* borrowed */
+  void *state;                   /* owned */
+  const char *kind;              /* what runs: "cpu" or "cuda" */
+  const char *variant;           /* its instruction set, or the GPU's name, for the log */
+  idx atoms, atoms_most;         /* put so far, and at most */
+  struct device_counts counts;
 };
 
-/* ERR_USAGE for an unknown variant, ERR_DEVICE for one that this processor lacks. */
+/* ERR_USAGE for an unknown variant, ERR_DEVICE for one that this processor lacks and for `cuda`
+ * where there is no GPU.  `auto` without a GPU is the CPU; the log says why. */
 int device_open(struct device *dev, const struct device_options *options);
 void device_close(struct device *dev);
 
-/* ERR_DEVICE unless this processor has a hardware fused multiply-add (codes and residuals need it),
- * ERR_INTERNAL unless every thread keeps subnormal products. */
+/* ERR_DEVICE unless this processor has a hardware fused multiply-add (codes and residuals on the
+ * CPU need it), ERR_INTERNAL unless every thread keeps subnormal products. */
 int device_check_fma(void);
 int device_check_subnormals(int threads);
 
+/* Memory on both sides: host for the CPU, device for what the device computes on.  On the CPU both
+ * are the same.  device_put and device_get are the only copies. */
+struct buffer {
+  void *host, *device;
+  gidx bytes;
+  int owned; /* the host side */
+};
+
+/* Zeroed on both sides; the host side of a GPU's is page-locked.  ERR_MEMORY with the numbers. */
+int device_take(struct device *dev, struct buffer *b, gidx bytes);
+/* The same around memory of the caller, which stays until device_drop; not copied. */
+int device_wrap(struct device *dev, struct buffer *b, void *host, gidx bytes);
+/* For the device alone: on a GPU there is no host side. */
+int device_hold(struct device *dev, struct buffer *b, gidx bytes);
+/* Safe on a zeroed buffer. */
+void device_drop(struct device *dev, struct buffer *b);
+/* Copy bytes at .. at + bytes - 1 to the device, or from it. */
+int device_put(struct device *dev, const struct buffer *b, gidx at, gidx bytes);
+int device_get(struct device *dev, const struct buffer *b, gidx at, gidx bytes);
+
 /* Add count atoms[count][d][p] with global numbers first .. first + count - 1 to the device's share
- * of the dictionary; they are copied.  ERR_MEMORY; ERR_INTERNAL beyond atoms_most. */
+ * of the dictionary.  They stay where they are until the device is closed: one that cannot hold them
+ * all brings them again.  ERR_MEMORY; ERR_INTERNAL beyond atoms_most. */
 int device_put_tile(struct device *dev, const float *atoms, idx count, idx first);
 
-/* Route n rows over all atoms put so far (N.1 to N.3r). */
+/* Route n rows over all atoms put so far (N.1 to N.3r).  Buffers are read and written on the device
+ * side. */
 struct route_job {
-  const float *rows; /* [n][p], finite */
+  const struct buffer *rows; /* [n][p] float, finite */
   idx n;
   idx take;                   /* entries a row, 1 .. TOP_S_MOST */
   struct exclusions excluded; /* atoms not to be chosen; count 0: none */
-  struct entry *lists;        /* [n][take], written */
+  struct buffer *lists;       /* [n][take] struct entry, written */
   struct bad_score bad;       /* written: the lowest score that is not finite, or row -1 */
+  int scores_only;            /* for measuring, GPU alone: choose nothing, lists are rubbish */
 };
 int device_route(struct device *dev, struct route_job *job);
 
 /* Solve the codes of n rows on their supports, or go on from the codes of shorter supports.
  *
  * Entries before m_old were solved by an earlier call with the same state, rows and slots; entries
- * m_old .. m_new - 1 are added.  state is [n] blocks of codes_state(device, m_most) bytes each,
+ * m_old .. m_new - 1 are added.  state has [n] blocks of codes_state(device, m_most, rho) bytes each,
  * kept by the caller between the rounds of a block of rows; NULL when m_old is 0 and nothing
- * follows. */
+ * follows.  Buffers are read and written on the device side. */
 struct codes_job {
   idx n;
   idx m_old, m_new, m_most; /* support atoms a row */
   real rho;
-  const float *rows;  /* [n][p] the rows themselves, not residuals */
-  const float *atoms; /* [..][d][p] table of atoms */
-  const idx *slot;    /* [n][m_most] place in the table of each support atom */
-  void *state;
-  float *residual;             /* [n][p], by unrounded codes; NULL: not wanted */
-  float *codes;                /* [n][m_new][d], rounded once; NULL: not wanted */
-  struct row_quality *quality; /* [n], from the rounded codes; needs codes; NULL: not wanted */
+  idx first;                  /* this job's rows begin at row first of rows and of residual */
+  const struct buffer *rows;  /* [..][p] float: the rows themselves, not residuals */
+  const struct buffer *atoms; /* [..][d][p] float: table of atoms */
+  const struct buffer *slot;  /* [n][m_most] idx: place in the table of each support atom */
+  struct buffer *state;
+  struct buffer *residual; /* [..][p] float, by unrounded codes; NULL: not wanted */
+  struct buffer *codes;    /* [n][m_new][d] float, rounded once; NULL: not wanted */
+  struct buffer *quality;  /* [n] struct row_quality, from the rounded codes; needs codes; NULL */
 };
-gidx codes_state(const struct device *dev, idx m_most);
+gidx codes_state(const struct device *dev, idx m_most, real rho);
 int device_codes(struct device *dev, const struct codes_job *job);
 
-/* Multiply-adds a second of the best register-only loop of this variant on one thread, two
- * instructions a term: the limit of (N.1) on this processor. */
+/* Terms of (N.1) a second that this device cannot exceed, two instructions each: on the CPU the best
+ * register-only loop of the variant on one thread, measured for so many seconds; on a GPU from clock
+ * and multiprocessors. */
 double device_peak(const struct device *dev, double seconds);
+
+/* Bytes a second, read and written, of copies inside a GPU's memory; 0 on the CPU. */
+int device_copy_rate(struct device *dev, double *rate);
 
 #endif

@@ -15,7 +15,8 @@
 #include "stage/statistics.h"
 #include "stage/tiles.h"
 
-enum { BLOCK_MOST = 4096, BLOCK_LEAST = 256 };
+/* The larger one fills the multiprocessors of a GPU several times over. */
+enum { BLOCK_MOST = 4096, BLOCK_MOST_LARGE = 16384, BLOCK_LEAST = 256 };
 static const gidx MEMORY_AIM = (gidx)1 << 30; /* of what grows with the block */
 
 /* What the worker does behind the computation of a block. */
@@ -23,9 +24,11 @@ struct file_job {
   const struct encode_task *task;
   gidx read_first;
   idx read_count;
-  float *read_into;
+  struct device *device;
+  const struct buffer *read_into;
+  gidx read_at;               /* bytes */
   struct support_block write; /* n = 0: nothing */
-  struct phase *reading, *writing;
+  struct phase *reading, *copying, *writing;
 };
 
 struct encode {
@@ -40,16 +43,17 @@ struct encode {
   struct arena arena;
   idx p, d, s, block;
   real *shift;            /* [p] */
-  float *rows[2];         /* [block][p] all rows of a block; one is computed, one is read into */
-  float *residual;        /* [block][p], rounds > 1 */
+  struct buffer rows[2];  /* float [block][p] all rows of a block; one is computed, one is read */
+  struct buffer residual; /* float [block][p], rounds > 1 */
+  struct buffer lists;    /* struct entry [block][take] of own tiles */
+  struct buffer received; /* struct entry [size][share][take] */
+  struct buffer slot;     /* idx [share][s] */
+  struct buffer codes;    /* float [share][s][d] */
+  struct buffer state;    /* [share] blocks of codes_state(), rounds > 1 */
+  struct buffer quality;  /* struct row_quality [share] */
   idx *chosen;            /* [block][s] supports so far of all rows, rounds > 1 */
-  struct entry *lists;    /* [block][take] of own tiles */
-  struct entry *received; /* [size][share][take] */
   idx *atoms;             /* [share][s] supports of own rows; -1: not chosen yet */
-  idx *slot;              /* [share][s] */
-  float *score, *codes;   /* [share][s], [share][s][d] */
-  void *state;            /* [share] blocks of codes_state(), rounds > 1 */
-  struct row_quality *quality;   /* [share] */
+  float *score;           /* [share][s] */
   struct row_quality *qualities; /* [block], rank 0 */
   idx *out_atoms[2];             /* [block][s], rank 0; and so on */
   float *out_score[2], *out_codes[2];
@@ -81,10 +85,19 @@ void encode_memory(const struct encode_task *t, int ranks, struct encode_memory 
   m->table = ranks > 1 && (t->codes || several) ? 2 * wanted * d * p * (gidx)sizeof(float) : 0;
 }
 
+double encode_work(const struct encode_task *t)
+{
+  const struct atom_source *atoms = t->atoms;
+  return (double)t->rows->n * atoms->k * atoms->d * atoms->p * t->rounds;
+}
+
 idx encode_block(const struct encode_task *task, int ranks)
 {
   struct encode_task trial = *task;
-  for (trial.block = BLOCK_MOST; trial.block > BLOCK_LEAST; trial.block /= 2) {
+  int maybe = task->device && strcmp(task->device, "cpu");
+  int large = maybe && encode_work(task) >= DEVICE_BREAK_EVEN;
+  for (trial.block = large ? BLOCK_MOST_LARGE : BLOCK_MOST; trial.block > BLOCK_LEAST;
+       trial.block /= 2) {
     struct encode_memory m;
     encode_memory(&trial, ranks, &m);
     if (m.rows + m.lists + m.codes + m.table <= MEMORY_AIM) break;
@@ -93,30 +106,48 @@ idx encode_block(const struct encode_task *task, int ranks)
   return n < trial.block ? (idx)n : trial.block;
 }
 
+static int device_buffers_take(struct encode *e)
+{
+  const struct encode_task *t = e->task;
+  struct device *dev = &e->device;
+  gidx block = e->block, share = share_most(e->block, e->c->size), s = e->s;
+  gidx rows = block * e->p * (gidx)sizeof(float), entry = sizeof(struct entry);
+  int several = t->rounds > 1;
+  for (int b = 0; b < 2; b++) TRY(device_take(dev, &e->rows[b], rows));
+  TRY(device_take(dev, &e->lists, block * s * entry));
+  if (e->c->size > 1) TRY(device_take(dev, &e->received, e->c->size * share * s * entry));
+  if (several) {
+    TRY(device_take(dev, &e->residual, rows));
+    TRY(device_hold(dev, &e->state, share * codes_state(dev, (idx)s, t->rho)));
+  }
+  TRY(device_take(dev, &e->slot, share * s * (gidx)sizeof(idx)));
+  if (t->codes) TRY(device_take(dev, &e->codes, share * s * e->d * (gidx)sizeof(float)));
+  return device_take(dev, &e->quality, share * (gidx)sizeof(struct row_quality));
+}
+
+static void device_buffers_drop(struct encode *e)
+{
+  struct buffer *const all[] = {&e->rows[0], &e->rows[1], &e->lists, &e->received, &e->residual,
+                                &e->state,   &e->slot,    &e->codes, &e->quality};
+  for (int i = 0; i < LENGTH(all); i++) device_drop(&e->device, all[i]);
+}
+
 static int buffers_take(struct encode *e)
 {
   const struct encode_task *t = e->task;
   struct arena *a = &e->arena;
   gidx block = e->block, share = share_most(e->block, e->c->size), s = e->s, vectors = s * e->d;
-  int several = t->rounds > 1, root = e->c->rank == 0;
+  int root = e->c->rank == 0;
+  TRY(device_buffers_take(e));
+  TRY(arena_take(a, &e->chosen, t->rounds > 1 ? block * s : 0, sizeof *e->chosen));
   TRY(arena_take(a, &e->shift, e->p, sizeof *e->shift));
-  TRY(arena_take(a, &e->residual, several ? block * e->p : 0, sizeof *e->residual));
-  TRY(arena_take(a, &e->chosen, several ? block * s : 0, sizeof *e->chosen));
-  TRY(arena_take(a, &e->lists, block * s, sizeof *e->lists));
-  TRY(arena_take(a, &e->received, e->c->size > 1 ? e->c->size * share * s : 0,
-                 sizeof *e->received));
   TRY(arena_take(a, &e->atoms, share * s, sizeof *e->atoms));
-  TRY(arena_take(a, &e->slot, share * s, sizeof *e->slot));
   TRY(arena_take(a, &e->score, share * s, sizeof *e->score));
-  TRY(arena_take(a, &e->codes, t->codes ? share * vectors : 0, sizeof *e->codes));
-  TRY(arena_take(a, &e->state, several ? share * codes_state(&e->device, (idx)s) : 0, 1));
-  TRY(arena_take(a, &e->quality, share, sizeof *e->quality));
   TRY(arena_take(a, &e->qualities, root ? block : 0, sizeof *e->qualities));
   TRY(arena_take(a, &e->shares, 3 * (gidx)e->c->size, sizeof *e->shares));
   e->counts = e->shares + e->c->size;
   e->other = e->counts + e->c->size;
   for (int b = 0; b < 2; b++) {
-    TRY(arena_take(a, &e->rows[b], block * e->p, sizeof *e->rows[b]));
     TRY(arena_take(a, &e->out_atoms[b], root ? block * s : 0, sizeof *e->out_atoms[b]));
     TRY(arena_take(a, &e->out_score[b], root ? block * s : 0, sizeof *e->out_score[b]));
     TRY(arena_take(a, &e->out_codes[b], root && t->codes ? block * vectors : 0,
@@ -157,10 +188,15 @@ static int file_job_run(void *argument)
   }
   if (j->read_count > 0) {
     phase_begin(j->reading);
-    TRY(t->rows->read(t->rows->self, j->read_first, j->read_count, j->read_into));
-    rows_center(j->read_into, j->read_count, p, t->mean);
-    TRY(rows_check(j->read_into, j->read_count, p, j->read_first, t->rows->name));
+    float *x = (float *)((char *)j->read_into->host + j->read_at);
+    TRY(t->rows->read(t->rows->self, j->read_first, j->read_count, x));
+    rows_center(x, j->read_count, p, t->mean);
+    TRY(rows_check(x, j->read_count, p, j->read_first, t->rows->name));
     phase_end(j->reading, (double)j->read_count * t->rows->row_bytes);
+    gidx bytes = (gidx)j->read_count * p * (gidx)sizeof *x;
+    phase_begin(j->copying);
+    TRY(device_put(j->device, j->read_into, j->read_at, bytes));
+    phase_end(j->copying, (double)bytes);
   }
   return OK;
 }
@@ -174,8 +210,11 @@ static int files_start(struct encode *e, const struct support_block *block, gidx
   e->job = (struct file_job){.task = e->task,
                              .read_first = first + share_first,
                              .read_count = (idx)share,
-                             .read_into = e->rows[turn] + share_first * e->p,
+                             .device = &e->device,
+                             .read_into = &e->rows[turn],
+                             .read_at = share_first * e->p * (gidx)sizeof(float),
                              .reading = &e->result->phases[PHASE_READ],
+                             .copying = &e->result->phases[PHASE_COPY],
                              .writing = &e->result->phases[PHASE_WRITE]};
   if (block) e->job.write = *block;
   return worker_start(&e->worker, file_job_run, &e->job);
@@ -211,28 +250,30 @@ static void block_begin(struct encode *e, gidx first)
   }
 }
 
-/* Gather rows (or residuals) and, after the first round, the supports that exclude atoms. */
-static int block_gather(struct encode *e, float *rows, int with_chosen)
+/* Gather rows (or residuals) and, after the first round, the supports that exclude atoms.  The rows
+ * themselves are wanted on the host too, for the statistics. */
+static int block_gather(struct encode *e, struct buffer *rows, int with_chosen)
 {
   struct phase *phase = &e->result->phases[PHASE_GATHER];
   phase_begin(phase);
   double before = e->c->bytes;
-  size_t bytes = (size_t)e->p * sizeof *rows;
-  TRY(comm_gather_all(e->c, rows + (gidx)e->mine_first * e->p, share_counts(e, 1), bytes, rows));
-  if (with_chosen)
-    TRY(comm_gather_all(e->c, e->atoms, share_counts(e, 1), (size_t)e->s * sizeof *e->atoms,
-                        e->chosen));
+  size_t row = (size_t)e->p * sizeof(float), support = (size_t)e->s * sizeof(idx);
+  TRY(comm_gather_buffer(e->c, &e->device, rows, share_counts(e, 1), row, !with_chosen));
+  if (with_chosen) TRY(comm_gather_all(e->c, e->atoms, share_counts(e, 1), support, e->chosen));
   phase_end(phase, e->c->bytes - before);
   return OK;
 }
 
 /* Score all rows of the block over own tiles; lists[n][take]. */
-static int block_route(struct encode *e, const float *rows, idx have, idx take)
+static int block_route(struct encode *e, const struct buffer *rows, idx have, idx take)
 {
   struct phase *phase = &e->result->phases[PHASE_ROUTE];
   phase_begin(phase);
-  struct route_job job = {.rows = rows, .n = e->n, .take = take, .lists = e->lists};
-  job.excluded = (struct exclusions){e->chosen, have, e->s};
+  struct route_job job = {.rows = rows,
+                          .n = e->n,
+                          .take = take,
+                          .excluded = {e->chosen, have, e->s},
+                          .lists = &e->lists};
   int status = device_route(&e->device, &job);
   gidx key = -1;
   if (!status && job.bad.row >= 0) {
@@ -252,14 +293,12 @@ static int block_merge(struct encode *e, idx have, idx take)
   struct phase *phase = &e->result->phases[PHASE_MERGE];
   phase_begin(phase);
   double before = e->c->bytes;
-  const struct entry *lists = e->lists;
   int size = e->c->size;
-  if (size > 1) {
-    share_counts(e, take);
-    for (int r = 0; r < size; r++) e->other[r] = e->mine * take;
-    TRY(comm_exchange(e->c, e->lists, e->counts, e->received, e->other, sizeof *e->lists));
-    lists = e->received;
-  }
+  share_counts(e, take);
+  for (int r = 0; r < size; r++) e->other[r] = e->mine * take;
+  TRY(comm_exchange_buffer(e->c, &e->device, &e->lists, e->counts,
+                           size > 1 ? &e->received : &e->lists, e->other, sizeof(struct entry)));
+  const struct entry *lists = size > 1 ? e->received.host : e->lists.host;
   struct entry merged[TOP_S_MOST];
   for (gidx i = 0; i < e->mine; i++) {
     lists_merge(lists + i * take, size, (gidx)e->mine * take, take, merged);
@@ -286,12 +325,21 @@ static int block_fetch(struct encode *e, idx have, idx now)
   TRY(comm_agree(e->c, status));
   for (gidx i = 0; i < e->mine; i++)
     memcpy(names + i * fresh, e->atoms + i * e->s + have, (size_t)fresh * sizeof *names);
-  TRY(tiles_fetch(&e->tiles, e->c, names, count, slots));
+  TRY(tiles_fetch(&e->tiles, e->c, &e->device, names, count, slots));
   for (gidx i = 0; i < e->mine; i++)
-    memcpy(e->slot + i * e->s + have, slots + i * fresh, (size_t)fresh * sizeof *slots);
+    memcpy((idx *)e->slot.host + i * e->s + have, slots + i * fresh, (size_t)fresh * sizeof *slots);
   arena_free(&arena);
+  gidx bytes = e->mine * (gidx)e->s * (gidx)sizeof(idx);
+  TRY(comm_agree(e->c, device_put(&e->device, &e->slot, 0, bytes)));
   phase_end(phase, e->c->bytes - before);
   return OK;
+}
+
+static int codes_get(struct encode *e)
+{
+  gidx codes = (gidx)e->mine * e->s * e->d * (gidx)sizeof(float);
+  TRY(device_get(&e->device, &e->codes, 0, codes));
+  return device_get(&e->device, &e->quality, 0, e->mine * (gidx)sizeof(struct row_quality));
 }
 
 /* Solve own rows' codes on now atoms; the last round wants the codes, the others the residual. */
@@ -304,17 +352,19 @@ static int block_codes(struct encode *e, idx have, idx now, int last)
                           .m_new = now,
                           .m_most = e->s,
                           .rho = e->task->rho,
-                          .rows = e->rows[e->turn] + (gidx)e->mine_first * e->p,
-                          .atoms = e->tiles.table,
-                          .slot = e->slot,
-                          .state = e->task->rounds > 1 ? e->state : NULL};
+                          .first = e->mine_first,
+                          .rows = &e->rows[e->turn],
+                          .atoms = &e->tiles.table,
+                          .slot = &e->slot,
+                          .state = e->task->rounds > 1 ? &e->state : NULL};
   if (last) {
-    job.codes = e->codes;
-    job.quality = e->quality;
+    job.codes = &e->codes;
+    job.quality = &e->quality;
   } else {
-    job.residual = e->residual + (gidx)e->mine_first * e->p;
+    job.residual = &e->residual;
   }
   int status = device_codes(&e->device, &job);
+  if (!status && last) status = codes_get(e);
   double old = (double)have * e->d, new = (double)now * e->d;
   phase_end(phase, (double)e->mine * e->p * ((new *new - old *old) / 2 + 3 * new));
   return comm_agree(e->c, status);
@@ -340,11 +390,11 @@ static int block_collect(struct encode *e, struct support_block *out)
   TRY(comm_gather(e->c, e->score, counts, bytes, e->out_score[b]));
   if (e->task->codes) {
     out->codes = e->out_codes[b];
-    e->result->fingerprint += 5 * fingerprint(e->codes, entries * e->d, 4, at * e->d);
-    TRY(comm_gather(e->c, e->codes, counts, bytes * (size_t)e->d, e->out_codes[b]));
-    TRY(comm_gather(e->c, e->quality, counts, sizeof *e->quality, e->qualities));
+    e->result->fingerprint += 5 * fingerprint(e->codes.host, entries * e->d, 4, at * e->d);
+    TRY(comm_gather(e->c, e->codes.host, counts, bytes * (size_t)e->d, e->out_codes[b]));
+    TRY(comm_gather(e->c, e->quality.host, counts, sizeof *e->qualities, e->qualities));
     if (root) statistics_quality(&e->statistics, e->qualities, e->n);
-    statistics_rows(&e->statistics, e->rows[b], e->n, e->p);
+    statistics_rows(&e->statistics, e->rows[b].host, e->n, e->p);
   }
   phase_end(phase, 0);
   return OK;
@@ -353,8 +403,8 @@ static int block_collect(struct encode *e, struct support_block *out)
 static int block_encode(struct encode *e, struct support_block *out)
 {
   const struct encode_task *t = e->task;
-  TRY(block_gather(e, e->rows[e->turn], 0));
-  const float *rows = e->rows[e->turn];
+  struct buffer *rows = &e->rows[e->turn];
+  TRY(block_gather(e, rows, 0));
   idx solved = 0;
   for (idx round = 1; round <= t->rounds; round++) {
     idx have = round_end(e->s, t->rounds, round - 1), now = round_end(e->s, t->rounds, round);
@@ -367,8 +417,8 @@ static int block_encode(struct encode *e, struct support_block *out)
     TRY(block_codes(e, solved, now, last));
     solved = now;
     if (last) break;
-    TRY(block_gather(e, e->residual, 1));
-    rows = e->residual;
+    rows = &e->residual;
+    TRY(block_gather(e, rows, 1));
   }
   tiles_forget(&e->tiles);
   return block_collect(e, out);
@@ -423,10 +473,11 @@ static int result_finish(struct encode *e)
   return cosine_find(e);
 }
 
-static const char *const phase_names[ENCODE_PHASES] = {
-    "read", "gather", "route", "merge", "fetch", "codes", "metrics", "cosine", "write", "wait"};
-static const char *const phase_units[ENCODE_PHASES] = {"GB",   "GB", "GMAC", "GB", "GB",
-                                                       "GMAC", NULL, "GMAC", "GB", NULL};
+static const char *const phase_names[ENCODE_PHASES] = {"read",   "copy",  "gather", "route",
+                                                       "merge",  "fetch", "codes",  "metrics",
+                                                       "cosine", "write", "wait"};
+static const char *const phase_units[ENCODE_PHASES] = {"GB",   "GB", "GB",   "GMAC", "GB", "GB",
+                                                       "GMAC", NULL, "GMAC", "GB",   NULL};
 
 static int encode_open(struct encode *e)
 {
@@ -436,15 +487,29 @@ static int encode_open(struct encode *e)
                                    .d = e->d,
                                    .atoms_most = tiling_held(&tiling, e->c->rank),
                                    .threads = t->threads,
-                                   .variant = t->variant};
+                                   .variant = t->variant,
+                                   .kind = t->device,
+                                   .work = encode_work(t),
+                                   .local_rank = e->c->local_rank,
+                                   .kernels = t->kernels};
   TRY(device_check_subnormals(t->threads));
-  if (t->codes || t->rounds > 1) TRY(device_check_fma());
   TRY(device_open(&e->device, &options));
-  e->result->variant = e->device.variant;
+  if (!strcmp(e->device.kind, "cpu") && (t->codes || t->rounds > 1)) TRY(device_check_fma());
   e->result->density = calloc((size_t)t->atoms->k, sizeof *e->result->density);
   CHECK(e->result->density, ERR_MEMORY, "cannot allocate %d counts", t->atoms->k);
+  e->result->phases[PHASE_ROUTE].device = e->result->phases[PHASE_COSINE].device = e->device.kind;
+  e->result->phases[PHASE_CODES].device = e->device.kind;
   TRY(buffers_take(e));
   return worker_open(&e->worker);
+}
+
+/* What ran where, for the report; the device is about to be closed. */
+static void device_note(struct encode *e)
+{
+  struct encode_result *r = e->result;
+  r->device = e->device.kind;
+  snprintf(r->variant, sizeof r->variant, "%s", e->device.variant);
+  r->counts = e->device.counts;
 }
 
 int encode_run(const struct encode_task *task, struct comm *c, struct encode_result *result)
@@ -463,7 +528,9 @@ int encode_run(const struct encode_task *task, struct comm *c, struct encode_res
   TRY(blocks_run(&e));
   worker_close(&e.worker);
   TRY(result_finish(&e));
-  tiles_free(&e.tiles);
+  device_note(&e);
+  tiles_free(&e.tiles, &e.device);
+  device_buffers_drop(&e);
   device_close(&e.device);
   arena_free(&e.arena);
   return OK;

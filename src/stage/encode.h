@@ -24,7 +24,8 @@ struct encode_task {
   idx top_s;                       /* 1 .. min(TOP_S_MOST, K) */
   idx rounds;                      /* >= 1 */
   idx tile, block, threads;
-  const char *variant;
+  const char *device, *variant; /* as struct device_options */
+  const char *kernels;
   int codes; /* solve them; needed when rounds > 1 */
   int normalize;
   real rho;
@@ -33,6 +34,7 @@ struct encode_task {
 
 enum encode_phase {
   PHASE_READ,
+  PHASE_COPY,
   PHASE_GATHER,
   PHASE_ROUTE,
   PHASE_MERGE,
@@ -50,7 +52,9 @@ struct encode_result {
   gidx *density;          /* [K], owned */
   uint64_t fingerprint;   /* of supports, scores and codes */
   struct phase phases[ENCODE_PHASES];
-  const char *variant;
+  const char *device; /* of this rank: "cpu" or "cuda" */
+  char variant[64];   /* its instruction set or name */
+  struct device_counts counts;
 };
 
 /* Memory of one rank, bytes. */
@@ -58,6 +62,9 @@ struct encode_memory {
   gidx dictionary, rows, lists, codes, table;
 };
 void encode_memory(const struct encode_task *task, int ranks, struct encode_memory *m);
+
+/* Multiply-adds of the routing, ranks together. */
+double encode_work(const struct encode_task *task);
 
 /* Rows a block that pay and fit: what `block = 0` means.  The result does not depend on it. */
 idx encode_block(const struct encode_task *task, int ranks);

@@ -56,19 +56,16 @@ int tiles_load(struct tiles *t, struct comm *c, const struct atom_source *source
   gidx key;
   int status = tiles_read(t, source, normalize, device, &key);
   TRY(comm_agree_at(c, status, key));
-  if (c->size == 1) {
-    t->table = t->atoms;
-    return OK;
-  }
+  if (c->size == 1) return OK;
   status = arena_take(&t->arena, &t->place, t->tiling.k, sizeof *t->place);
   TRY(comm_agree(c, status));
   for (idx a = 0; a < t->tiling.k; a++) t->place[a] = -1;
   return OK;
 }
 
-void tiles_free(struct tiles *t)
+void tiles_free(struct tiles *t, struct device *device)
 {
-  if (t->table != t->atoms) free(t->table);
+  device_drop(device, &t->table);
   free(t->fetched);
   free(t->outgoing);
   arena_free(&t->arena);
@@ -76,13 +73,15 @@ void tiles_free(struct tiles *t)
 }
 
 /* Grow the table to hold count atoms, keeping what is there. */
-static int table_grow(struct tiles *t, gidx count)
+static int table_grow(struct tiles *t, struct device *device, gidx count)
 {
   if (count <= t->table_room) return OK;
-  gidx room = count + count / 4;
-  float *table = realloc(t->table, (size_t)room * atom_bytes(t));
-  CHECK(table, ERR_MEMORY, "cannot allocate a table of %lld atoms", (long long)room);
-  t->table = table;
+  gidx room = count + count / 4, used = t->table_used * (gidx)atom_bytes(t);
+  struct buffer old = t->table;
+  TRY(device_take(device, &t->table, room * (gidx)atom_bytes(t)));
+  memcpy(t->table.host, old.host ? old.host : t->table.host, (size_t)used);
+  TRY(device_put(device, &t->table, 0, used));
+  device_drop(device, &old);
   idx *fetched = realloc(t->fetched, (size_t)room * sizeof *fetched);
   CHECK(fetched, ERR_MEMORY, "cannot allocate a table of %lld atoms", (long long)room);
   t->fetched = fetched;
@@ -92,7 +91,8 @@ static int table_grow(struct tiles *t, gidx count)
 
 /* Who owns the atoms that are wanted and not in the table: each is listed once, by owner, and gets
  * its place.  wanted[most] and counts[size] are written. */
-static int wanted_list(struct tiles *t, const idx *atoms, gidx count, idx *counts)
+static int wanted_list(struct tiles *t, struct device *device, const idx *atoms, gidx count,
+                       idx *counts)
 {
   int size = t->tiling.workers;
   gidx fresh = 0;
@@ -103,7 +103,7 @@ static int wanted_list(struct tiles *t, const idx *atoms, gidx count, idx *count
       counts[tiling_owner(&t->tiling, atoms[i])]++;
       fresh++;
     }
-  TRY(table_grow(t, t->table_used + fresh));
+  TRY(table_grow(t, device, t->table_used + fresh));
   idx *next = malloc((size_t)size * sizeof *next);
   CHECK(next, ERR_MEMORY, "cannot allocate %d offsets", size);
   next[0] = t->table_used;
@@ -135,25 +135,38 @@ static int wanted_bring(struct tiles *t, struct comm *c, const idx *counts, idx 
     memcpy(atom_at(t, t->outgoing, i), atom_at(t, t->atoms, tiling_slot(&t->tiling, names[i])),
            atom_bytes(t));
   arena_free(&arena);
-  return comm_exchange(c, t->outgoing, asked, atom_at(t, t->table, t->table_used), counts,
+  return comm_exchange(c, t->outgoing, asked, atom_at(t, t->table.host, t->table_used), counts,
                        atom_bytes(t));
 }
 
-int tiles_fetch(struct tiles *t, struct comm *c, const idx *atoms, gidx count, idx *slot)
+/* A single rank's table: its tiles, brought to the device by the first fetch. */
+static int table_own(struct tiles *t, struct device *device)
+{
+  gidx bytes = t->held * (gidx)atom_bytes(t);
+  if (t->table.host) return OK;
+  TRY(device_wrap(device, &t->table, t->atoms, bytes));
+  return device_put(device, &t->table, 0, bytes);
+}
+
+int tiles_fetch(struct tiles *t, struct comm *c, struct device *device, const idx *atoms,
+                gidx count, idx *slot)
 {
   if (c->size == 1) {
     memcpy(slot, atoms, (size_t)count * sizeof *slot);
-    return OK;
+    return table_own(t, device);
   }
   struct arena arena = {0};
   idx *counts = NULL, *asked = NULL, *ones = NULL;
   int status = arena_take(&arena, &counts, c->size, sizeof *counts);
   if (!status) status = arena_take(&arena, &asked, c->size, sizeof *asked);
   if (!status) status = arena_take(&arena, &ones, c->size, sizeof *ones);
-  if (!status) status = wanted_list(t, atoms, count, counts);
+  if (!status) status = wanted_list(t, device, atoms, count, counts);
   TRY(comm_agree(c, status));
   TRY(wanted_bring(t, c, counts, asked, ones));
-  for (int r = 0; r < c->size; r++) t->table_used += counts[r];
+  gidx fresh = 0, bytes = (gidx)atom_bytes(t);
+  for (int r = 0; r < c->size; r++) fresh += counts[r];
+  TRY(comm_agree(c, device_put(device, &t->table, t->table_used * bytes, fresh * bytes)));
+  t->table_used += (idx)fresh;
   for (gidx i = 0; i < count; i++) slot[i] = t->place[atoms[i]];
   arena_free(&arena);
   return OK;
@@ -167,9 +180,10 @@ void tiles_forget(struct tiles *t)
 
 /* A slice of one tile of every rank, in atom order: the vectors to route and the atom of each. */
 struct slice {
-  float *vectors; /* [n][p] */
-  idx *atom;      /* [n] */
-  idx *counts;    /* [size] vectors */
+  struct buffer vectors; /* float [n][p] */
+  idx *atom;             /* [n] */
+  struct buffer lists;   /* struct entry [n] */
+  idx *counts;           /* [size] vectors */
   idx n;
 };
 
@@ -185,16 +199,18 @@ static int slice_gather(const struct tiles *t, struct comm *c, idx tile, idx low
   }
   idx slot = (idx)((gidx)(tile / c->size) * t->tiling.width + low);
   const float *mine = s->counts[c->rank] ? atom_at(t, t->atoms, slot) : t->atoms;
-  return comm_gather_all(c, mine, s->counts, (size_t)t->p * sizeof *mine, s->vectors);
+  return comm_gather_all(c, mine, s->counts, (size_t)t->p * sizeof *mine, s->vectors.host);
 }
 
 /* Route the slice over own tiles, each vector's own atom excluded; raise *most. */
-static int slice_route(const struct tiles *t, struct device *device, const struct slice *s,
-                       struct entry *lists, float *most)
+static int slice_route(const struct tiles *t, struct device *device, struct slice *s, float *most)
 {
-  struct route_job job = {.rows = s->vectors, .n = s->n, .take = 1, .lists = lists};
+  struct route_job job = {.rows = &s->vectors, .n = s->n, .take = 1, .lists = &s->lists};
   job.excluded = (struct exclusions){s->atom, 1, 1};
+  TRY(device_put(device, &s->vectors, 0, (gidx)s->n * t->p * (gidx)sizeof(float)));
   TRY(device_route(device, &job));
+  TRY(device_get(device, &s->lists, 0, s->n * (gidx)sizeof(struct entry)));
+  const struct entry *lists = s->lists.host;
   for (idx i = 0; i < s->n; i++) {
     float score = lists[i].atom < 0 ? 0 : fabsf(entry_score(lists[i], t->d));
     if (score > *most) *most = score;
@@ -212,12 +228,11 @@ int tiles_cosine(const struct tiles *t, struct comm *c, struct device *device, i
   gidx vectors = (gidx)step * t->d * c->size, tiles = ((gidx)t->tiling.k + width - 1) / width;
   struct arena arena = {0};
   struct slice s = {0};
-  struct entry *lists = NULL;
   real *all = NULL;
-  int status = arena_take(&arena, &s.vectors, vectors * t->p, sizeof *s.vectors);
+  int status = device_take(device, &s.vectors, vectors * t->p * (gidx)sizeof(float));
   if (!status) status = arena_take(&arena, &s.atom, vectors, sizeof *s.atom);
+  if (!status) status = device_take(device, &s.lists, vectors * (gidx)sizeof(struct entry));
   if (!status) status = arena_take(&arena, &s.counts, c->size, sizeof *s.counts);
-  if (!status) status = arena_take(&arena, &lists, vectors, sizeof *lists);
   if (!status) status = arena_take(&arena, &all, c->size, sizeof *all);
   TRY(comm_agree(c, status));
   float most = 0;
@@ -226,12 +241,14 @@ int tiles_cosine(const struct tiles *t, struct comm *c, struct device *device, i
       idx high = width - low < step ? width : low + step;
       TRY(slice_gather(t, c, (idx)tile, low, high, &s));
       if (s.n == 0) break;
-      if (!status) status = slice_route(t, device, &s, lists, &most);
+      if (!status) status = slice_route(t, device, &s, &most);
     }
   TRY(comm_agree(c, status));
   TRY(comm_collect_real(c, most, all));
   *cosine = 0;
   for (int r = 0; r < c->size; r++) *cosine = all[r] > *cosine ? all[r] : *cosine;
+  device_drop(device, &s.vectors);
+  device_drop(device, &s.lists);
   arena_free(&arena);
   return OK;
 }

@@ -17,9 +17,9 @@
 struct tiles {
   struct tiling tiling;
   idx rank, d, p;
-  idx held;     /* own atoms */
-  float *atoms; /* [held][d][p] */
-  float *table; /* [table_used][d][p] fetched atoms; one rank: borrowed from atoms */
+  idx held;            /* own atoms */
+  float *atoms;        /* [held][d][p] */
+  struct buffer table; /* float [table_used][d][p] fetched atoms; one rank: around atoms */
   idx table_used;
   gidx table_room;
   idx *place;   /* [k] of an atom in the table, -1: not there; NULL for one rank */
@@ -38,10 +38,12 @@ idx tile_choose(idx k, int workers);
  * Collective; a failure names the lowest atom. */
 int tiles_load(struct tiles *t, struct comm *c, const struct atom_source *source, idx width,
                int normalize, struct device *device);
-void tiles_free(struct tiles *t);
+void tiles_free(struct tiles *t, struct device *device); /* while the device is open */
 
-/* slot[i] <- place of atoms[i] in the table, for count atoms.  Collective. */
-int tiles_fetch(struct tiles *t, struct comm *c, const idx *atoms, gidx count, idx *slot);
+/* slot[i] <- place of atoms[i] in the table, for count atoms; the table is on the device then.
+ * Collective. */
+int tiles_fetch(struct tiles *t, struct comm *c, struct device *device, const idx *atoms,
+                gidx count, idx *slot);
 void tiles_forget(struct tiles *t);
 
 /* Largest |cosine| of two different atoms: every atom is routed over all others (frames: the

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * pack: items [count][d][p] into tiles [tile][d][columns][width], zeros beyond.
+ *
+ * grid    (ceil(columns / 32), ceil(padded / 32), d)
+ * block   32 x 8
+ * shared  static: one 32 x 32 square */
+#include "types.h"
+
+extern "C" __global__ void __launch_bounds__(256) pack(const __grid_constant__ struct pack_args a)
+{
+  __shared__ float square[WARP][WARP + 1];
+  int column = blockIdx.x * WARP, item = blockIdx.y * WARP, vector = blockIdx.z;
+  for (int i = threadIdx.y; i < WARP; i += 8) {
+    int c = column + threadIdx.x;
+    long long at = ((long long)(item + i) * a.d + vector) * a.p + c;
+    square[i][threadIdx.x] = item + i < a.count && c < a.p ? a.in[at] : 0;
+  }
+  __syncthreads();
+  int slot = a.first + item + threadIdx.x;
+  long long tile = (long long)(slot / a.width) * a.d + vector;
+  for (int i = threadIdx.y; i < WARP; i += 8)
+    if (item + (int)threadIdx.x < a.padded && column + i < a.columns)
+      a.out[(tile * a.columns + column + i) * a.width + slot % a.width] = square[threadIdx.x][i];
+}

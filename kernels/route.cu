@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * route: exact scores (N.1) of tiles of rows and atoms, candidates kept per row; scores stay on chip.
+ *
+ * grid    blocks of route_args, at most one a multiprocessor: block b has the (row tile, atom tile)
+ *         pairs total b / blocks .. total (b + 1) / blocks - 1, atom tiles innermost
+ * block   8 warps that compute and, for bulk copies, 4 that copy; a warp owns 16 rows, a thread
+ *         8 rows x ATOMS_THREAD atoms
+ * shared  struct shared: STAGES stages of COLUMNS columns of both operands, scores of 16 rows a
+ *         warp, thresholds and lengths of lists
+ * sums    columns ascending from +0, two roundings a term; frames: gates, vectors ascending
+ *
+ * -D BULK          1: bulk copies by a warp of their own (sm_90a and up), 0: cp.async (sm_80)
+ * -D ATOMS_THREAD  16 or 8
+ * -D COLUMNS, STAGES, FRAMES (0: d is 1), CAPACITY (lists.h)
+ *
+ * Multiplications and additions are 93 in 100 of all instructions, so what is left to win is small.
+ * Vectors of four are loaded but never stored: a vector store would tie accumulators to aligned
+ * registers.  The inner loop has to fit the instruction cache. */
+#include "select.h"
+
+static_assert(sizeof(struct shared) == route_shared_bytes(ATOMS_THREAD, COLUMNS, STAGES), "plan.h");
+
+static __device__ inline void column_load(float *x, float *y, const float *rows, const float *atoms)
+{
+#pragma unroll
+  for (int i = 0; i < 8; i += 4) *(float4 *)(x + i) = *(const float4 *)(rows + i);
+#pragma unroll
+  for (int i = 0; i < ATOMS_THREAD; i += 4) *(float4 *)(y + i) = *(const float4 *)(atoms + 16 * i);
+}
+
+/* z <- z + products of the columns of the stage in work, which has come. */
+static __device__ inline void stage_add(const struct shared *s, const struct walk *w,
+                                        float z[8][ATOMS_THREAD], int columns)
+{
+  int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
+  const float *rows = s->stage[w->serial % STAGES] + warp * 16 + lane / 16 * 8;
+  const float *atoms = s->stage[w->serial % STAGES] + COLUMNS * ROUTE_ROWS + lane % 16 * 4;
+#pragma unroll 1
+  for (int c = 0; c < columns; c += ROUTE_COLUMN_STEP) {
+#pragma unroll
+    for (int u = 0; u < ROUTE_COLUMN_STEP; u++, rows += ROUTE_ROWS, atoms += ATOMS) {
+      float x[8], y[ATOMS_THREAD];
+      column_load(x, y, rows, atoms);
+#pragma unroll
+      for (int i = 0; i < 8; i++)
+#pragma unroll
+        for (int j = 0; j < ATOMS_THREAD; j++) z[i][j] = __fadd_rn(z[i][j], __fmul_rn(x[i], y[j]));
+    }
+  }
+}
+
+/* z <- gates so far: the scratch keeps them between vectors. */
+static __device__ inline void gates_add(float z[8][ATOMS_THREAD], float *scratch, int vector,
+                                        int last)
+{
+  scratch += threadIdx.x % WARP;
+#pragma unroll
+  for (int i = 0; i < 8; i++)
+#pragma unroll
+    for (int j = 0; j < ATOMS_THREAD; j++) {
+      float *gate = scratch + (i * ATOMS_THREAD + j) * WARP;
+      z[i][j] = __fmul_rn(z[i][j], z[i][j]);
+      if (vector > 0) z[i][j] = __fadd_rn(*gate, z[i][j]);
+      if (!last) *gate = z[i][j];
+    }
+}
+
+/* Scores (frames: gates) of the next tile. */
+static __device__ inline void tile_scores(const struct route_args *a, struct shared *s,
+                                          struct walk *w, float z[8][ATOMS_THREAD])
+{
+  int vectors = FRAMES ? a->d : 1;
+  for (int vector = 0; vector < vectors; vector++) {
+#pragma unroll
+    for (int i = 0; i < 8; i++)
+#pragma unroll
+      for (int j = 0; j < ATOMS_THREAD; j++) z[i][j] = 0;
+#pragma unroll 1
+    for (int column = 0; column < a->columns; column += COLUMNS) {
+      int left = a->columns - column;
+      stage_wait(s, w);
+      stage_add(s, w, z, left < COLUMNS ? left : COLUMNS);
+      stage_done(a, s, w);
+    }
+    if (FRAMES) gates_add(z, s->scratch[threadIdx.x / WARP], vector, vector == vectors - 1);
+  }
+}
+
+/* Lists of a row tile begin empty: anything is wanted, nothing for rows beyond the last. */
+static __device__ inline void target_begin(const struct route_args *a, int row_tile,
+                                           struct target *t)
+{
+  int lane = threadIdx.x % WARP;
+  long long pairs = (long long)a->row_tiles * a->atom_tiles;
+  t->row = (long long)row_tile * ROUTE_ROWS + threadIdx.x / WARP * 16;
+  t->part = blockIdx.x - route_block_of((long long)row_tile * a->atom_tiles, pairs, a->blocks);
+  if (lane < 16) {
+    t->least[lane] = t->row + lane < a->n ? 0 : KEY_INFINITE;
+    t->length[lane] = 0;
+  }
+  __syncwarp();
+}
+
+/* Scores of a tile become candidates of its rows. */
+static __device__ inline void tile_select(const struct route_args *a, struct shared *s,
+                                          const float z[8][ATOMS_THREAD], const struct target *t)
+{
+  unsigned rows = scores_keep(z, t->least, s->scratch[threadIdx.x / WARP]);
+  __syncwarp();
+#pragma unroll 1
+  for (; rows; rows &= rows - 1) {
+    rows_append(a, t, __ffs(rows) - 1);
+    __syncwarp();
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(route_threads(BULK), 1)
+    route(const __grid_constant__ struct route_args a)
+{
+  extern __shared__ __align__(128) char memory[];
+  struct shared *s = (struct shared *)memory;
+  struct walk w = walk_of(&a);
+  if (!stages_enter(&a, s, &w)) return;
+  int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP, fresh = 1;
+  struct target t = {0, 0, 0, s->least + warp * 16, s->length + warp * 16, s->scratch[warp]};
+  int row_tile = w.first / a.atom_tiles, atom_tile = w.first % a.atom_tiles;
+  for (int left = w.pairs; left > 0; left--) {
+    float z[8][ATOMS_THREAD];
+    if (fresh) target_begin(&a, row_tile, &t);
+    tile_scores(&a, s, &w, z);
+    t.first = atom_tile * ATOMS;
+    tile_select(&a, s, z, &t);
+    fresh = ++atom_tile == a.atom_tiles || left == 1;
+    if (fresh && lane < 16) a.counts[(t.row + lane) * a.parts + t.part] = t.length[lane];
+    if (atom_tile == a.atom_tiles) {
+      atom_tile = 0;
+      row_tile++;
+    }
+  }
+}

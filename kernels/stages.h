@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Stages of route: pieces of both packed operands on their way through shared memory.
+ *
+ * -D BULK, ATOMS_THREAD, COLUMNS, STAGES, FRAMES as route.cu says.
+ * The file that this includes has, in either way of copying:
+ *   stages_enter()  the walk begins; 0: this warp only copied, and is done
+ *   stage_wait()    the stage in work has come
+ *   stage_done()    this warp needs it no more */
+#ifndef STAGES_H
+#define STAGES_H
+
+#include "plan.h"
+
+enum {
+  ATOMS = 16 * ATOMS_THREAD,
+  STAGE_FLOATS = COLUMNS * (ROUTE_ROWS + ATOMS),
+  SCRATCH = 8 * ATOMS_THREAD * WARP /* floats a warp: [8 rows][ATOMS_THREAD][lane] */
+};
+
+struct shared {
+  float stage[STAGES][STAGE_FLOATS]; /* [COLUMNS][ROUTE_ROWS], then [COLUMNS][ATOMS] */
+  float scratch[ROUTE_WARPS][SCRATCH];
+  unsigned long long full[STAGES], empty[STAGES]; /* barriers of bulk copies */
+  int least[ROUTE_ROWS], length[ROUTE_ROWS];      /* of the rows' lists */
+};
+
+/* The walk of a warp through the stages of its block. */
+struct walk {
+  int first, pairs; /* of the block */
+  int stages;       /* of a pair: vectors x pieces of COLUMNS columns */
+  int serial;       /* stage in work, from 0 */
+};
+
+/* One piece of packed operands. */
+struct piece {
+  const float *rows, *atoms;
+  int columns;
+};
+
+static __device__ inline struct piece piece_of(const struct route_args *a, const struct walk *w,
+                                               int serial)
+{
+  int pair = w->first + serial / w->stages, stage = serial % w->stages;
+  int row_tile = pair / a->atom_tiles, atom_tile = pair % a->atom_tiles, vector = 0;
+  if (FRAMES) {
+    int pieces = w->stages / a->d;
+    vector = stage / pieces;
+    stage %= pieces;
+  }
+  int column = stage * COLUMNS, left = a->columns - column;
+  long long row = (long long)row_tile * a->columns + column;
+  long long atom = ((long long)atom_tile * (FRAMES ? a->d : 1) + vector) * a->columns + column;
+  struct piece p = {a->rows + row * ROUTE_ROWS, a->atoms + atom * ATOMS,
+                    left < COLUMNS ? left : COLUMNS};
+  return p;
+}
+
+static __device__ inline struct walk walk_of(const struct route_args *a)
+{
+  long long pairs = (long long)a->row_tiles * a->atom_tiles;
+  int pieces = (a->columns + COLUMNS - 1) / COLUMNS, first = (int)(pairs * blockIdx.x / a->blocks);
+  int end = (int)(pairs * (blockIdx.x + 1) / a->blocks);
+  struct walk w = {first, end - first, (FRAMES ? a->d : 1) * pieces, 0};
+  return w;
+}
+
+static __device__ inline unsigned shared_address(const void *p)
+{
+  return (unsigned)__cvta_generic_to_shared(p);
+}
+
+#if BULK
+#include "stages_bulk.h"
+#else
+#include "stages_copy.h"
+#endif
+
+#endif

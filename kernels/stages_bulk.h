@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Stages by bulk copies that complete on barriers: one thread of four more warps orders them (9.0).
+ *
+ * The four give most of their registers to the warps that compute: 384 threads begin with 168 each,
+ * 128 keep 24 and 256 get 240. */
+static __device__ inline void bulk_copy(float *to, const float *from, int bytes, unsigned full)
+{
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
+          "r"(shared_address(to)),
+      "l"(from), "r"(bytes), "r"(full)
+      : "memory");
+}
+
+/* One thread orders a stage. */
+static __device__ inline void stage_order(const struct route_args *a, struct shared *s,
+                                          const struct walk *w, int serial)
+{
+  if (serial >= w->pairs * w->stages) return;
+  struct piece p = piece_of(a, w, serial);
+  int rows = p.columns * ROUTE_ROWS * 4, atoms = p.columns * ATOMS * 4;
+  float *to = s->stage[serial % STAGES];
+  unsigned full = shared_address(&s->full[serial % STAGES]);
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(full),
+               "r"(rows + atoms)
+               : "memory");
+  bulk_copy(to, p.rows, rows, full);
+  bulk_copy(to + COLUMNS * ROUTE_ROWS, p.atoms, atoms, full);
+}
+
+static __device__ inline unsigned barrier_passed(unsigned long long *barrier, unsigned parity)
+{
+  unsigned passed;
+  asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; "
+               "selp.u32 %0, 1, 0, p; }"
+               : "=r"(passed)
+               : "r"(shared_address(barrier)), "r"(parity)
+               : "memory");
+  return passed;
+}
+
+/* The producer: each stage is ordered again as soon as all warps are done with it. */
+static __device__ inline void stages_produce(const struct route_args *a, struct shared *s,
+                                             const struct walk *w)
+{
+  for (int serial = 0; serial < w->pairs * w->stages; serial++) {
+    unsigned parity = (serial / STAGES + 1) % 2;
+    if (serial >= STAGES)
+      while (!barrier_passed(&s->empty[serial % STAGES], parity)) {}
+    stage_order(a, s, w, serial);
+  }
+}
+
+static __device__ inline void barrier_begin(unsigned long long *barrier, int arrivals)
+{
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)),
+               "r"(arrivals)
+               : "memory");
+}
+
+static __device__ inline int stages_enter(const struct route_args *a, struct shared *s,
+                                          const struct walk *w)
+{
+  if (threadIdx.x == 0) {
+    for (int i = 0; i < STAGES; i++) {
+      barrier_begin(&s->full[i], 1);
+      barrier_begin(&s->empty[i], ROUTE_WARPS);
+    }
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+  }
+  __syncthreads();
+  if (threadIdx.x >= ROUTE_WARPS * WARP) {
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 24;");
+    if (threadIdx.x == ROUTE_WARPS * WARP) stages_produce(a, s, w);
+    return 0;
+  }
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 240;");
+  return 1;
+}
+
+static __device__ inline void stage_wait(struct shared *s, const struct walk *w)
+{
+  unsigned long long *full = &s->full[w->serial % STAGES];
+  while (!barrier_passed(full, w->serial / STAGES % 2)) {}
+}
+
+static __device__ inline void stage_done(const struct route_args *a, struct shared *s,
+                                         struct walk *w)
+{
+  (void)a;
+  __syncwarp();
+  if (threadIdx.x % WARP == 0)
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(
+                     shared_address(&s->empty[w->serial % STAGES]))
+                 : "memory");
+  w->serial++;
+}

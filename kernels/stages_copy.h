@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Stages by asynchronous copies of 16 bytes, which all threads order together (8.0). */
+static __device__ inline void piece_order(float *to, const float *from, int floats)
+{
+  for (int i = 4 * threadIdx.x; i < floats; i += 4 * ROUTE_WARPS * WARP)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared_address(to + i)),
+                 "l"(from + i)
+                 : "memory");
+}
+
+/* All threads order a stage together; an empty group where the walk has ended. */
+static __device__ inline void stage_order(const struct route_args *a, struct shared *s,
+                                          const struct walk *w, int serial)
+{
+  if (serial < w->pairs * w->stages) {
+    float *to = s->stage[serial % STAGES];
+    struct piece p = piece_of(a, w, serial);
+    piece_order(to, p.rows, p.columns * ROUTE_ROWS);
+    piece_order(to + COLUMNS * ROUTE_ROWS, p.atoms, p.columns * ATOMS);
+  }
+  asm volatile("cp.async.commit_group;" ::: "memory");
+}
+
+static __device__ inline int stages_enter(const struct route_args *a, struct shared *s,
+                                          const struct walk *w)
+{
+  for (int i = 0; i < STAGES; i++) stage_order(a, s, w, i);
+  return 1;
+}
+
+static __device__ inline void stage_wait(struct shared *s, const struct walk *w)
+{
+  (void)s, (void)w;
+  asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 1) : "memory");
+  __syncthreads();
+}
+
+static __device__ inline void stage_done(const struct route_args *a, struct shared *s,
+                                         struct walk *w)
+{
+  __syncthreads();
+  stage_order(a, s, w, w->serial + STAGES);
+  w->serial++;
+}

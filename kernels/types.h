@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What launchers and kernels agree on: arguments and layouts.  C11 that is also CUDA C++.
+ *
+ * Floor: kernels.  Includes nothing.  kernels/README says how each kernel is compiled and launched.
+ *
+ * Packed operands stand as [tile][vector][column][item], so that a stage of a kernel is one piece of
+ * memory; items beyond the last and columns beyond p are zeros. */
+#ifndef TYPES_H
+#define TYPES_H
+
+enum {
+  WARP = 32,
+  ROUTE_WARPS = 8,       /* that compute, in a block of route */
+  ROUTE_ROWS = 128,      /* rows a tile: 16 a warp */
+  ROUTE_COLUMN_STEP = 4, /* packed columns are a multiple of this */
+  MERGE_WARPS = 4        /* rows a block of merge */
+};
+
+/* As struct entry of model/route.h: a score (frames: a gate) and its atom, -1 for none. */
+struct candidate {
+  float value;
+  int atom;
+};
+
+struct pack_args {
+  const float *in; /* [count][d][p] */
+  float *out;      /* [tiles][d][columns][width] */
+  int count;       /* items of in */
+  int padded;      /* items written, zeros from count on */
+  int first;       /* item of out that in[0] becomes */
+  int d, p, columns, width;
+};
+
+struct route_args {
+  const float *rows;   /* [row_tiles][columns][ROUTE_ROWS] */
+  const float *atoms;  /* [atom_tiles][d][columns][tile_atoms] */
+  const int *atom_of;  /* [slots] global numbers */
+  const int *excluded; /* [n][excluded_stride] global numbers of atoms, the first count used */
+  int excluded_count, excluded_stride;
+  int n, slots, columns, d, take;
+  int row_tiles, atom_tiles;
+  int blocks;              /* of the route kernel */
+  int parts;               /* lists a row, at most */
+  int ascending;           /* atom_of rises */
+  struct candidate *lists; /* [rows of all tiles][parts][CAPACITY], work */
+  int *counts;             /* [rows of all tiles][parts], work */
+  unsigned long long
+      *bad;              /* lowest row 2^32 + atom of a score that is not finite; all ones before */
+  struct candidate *out; /* [n][take] of the merge, in order (N.2), (0, -1) where atoms ran out */
+};
+
+/* As struct row_quality of model/codes.h. */
+struct code_quality {
+  double error, cosine;
+  long long nonzero;
+};
+
+/* As struct codes_job of device/device.h. */
+struct codes_args {
+  const float *rows;  /* [n][p] */
+  const float *atoms; /* [..][d][p] */
+  const int *slot;    /* [n][m_most] place in atoms of each support atom */
+  int n, p, d;
+  int m_old, m_new, m_most;
+  double rho;
+  char *states;                 /* [n or blocks] of state_bytes */
+  long long state_bytes;        /* codes_state_bytes() of plan.h, for m_most */
+  int keep;                     /* a state a row, else one a block */
+  float *residual;              /* [n][p]; 0: not wanted */
+  float *codes;                 /* [n][m_new][d]; 0: not wanted */
+  struct code_quality *quality; /* [n], needs codes; 0: not wanted */
+};
+
+#endif

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The CPU device: its variants, its buffers, and the packing of tiles into panels. */
+#include "device/cpu.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/status.h"
+
+static int has_avx512(void)
+{
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+}
+
+static int has_avx2(void)
+{
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+}
+
+static int has_baseline(void)
+{
+  return 1;
+}
+
+/* On Zen 4 the widest vectors lose a third of their speed to broadcasts, see route_body.h. */
+static int prefers_avx512(void)
+{
+  return has_avx512() && !__builtin_cpu_is("amdfam19h");
+}
+
+/* `auto` takes the first that is preferred, a name the one that it names if that is present. */
+static const struct variant {
+  const struct route_loops *route;
+  const struct codes_loops *codes;
+  int (*present)(void), (*preferred)(void);
+} variants[] = {
+    {&route_avx512, &codes_avx512, has_avx512, prefers_avx512},
+    {&route_avx512vl, &codes_avx512, has_avx512, has_avx512},
+    {&route_avx2, &codes_avx2, has_avx2, has_avx2},
+    {&route_baseline, &codes_avx2, has_baseline, has_baseline},
+};
+
+static int variant_find(const char *name, const struct variant **out)
+{
+  int automatic = !strcmp(name, "auto");
+  for (int i = 0; i < LENGTH(variants); i++) {
+    *out = &variants[i];
+    if (automatic && variants[i].preferred()) return OK;
+    if (strcmp(name, variants[i].route->name)) continue;
+    CHECK(variants[i].present(), ERR_DEVICE, "this processor lacks the instructions of '%s'", name);
+    return OK;
+  }
+  FAIL(ERR_USAGE, "unknown variant '%s': auto, baseline, avx2, avx512vl or avx512", name);
+}
+
+static int state_take(struct cpu_state *s)
+{
+  gidx panels = ((gidx)s->options.atoms_most + s->route->lanes - 1) / s->route->lanes;
+  TRY(arena_take(&s->arena, &s->panels, panels * panel_floats(s), sizeof(float)));
+  return arena_take(&s->arena, &s->atom_of, s->options.atoms_most, sizeof(idx));
+}
+
+static int cpu_open(struct device *dev, const struct device_options *options)
+{
+  struct arena arena = {0};
+  struct cpu_state *s;
+  const struct variant *variant = NULL;
+  TRY(variant_find(options->variant, &variant));
+  TRY(arena_take(&arena, &s, 1, sizeof *s));
+  *s = (struct cpu_state){.arena = arena, .options = *options, .ascending = 1};
+  s->route = variant->route;
+  s->codes = has_avx2() ? variant->codes : NULL;
+  dev->state = s;
+  dev->variant = s->route->name;
+  return state_take(s);
+}
+
+static void cpu_close(struct device *dev)
+{
+  struct cpu_state *s = dev->state;
+  struct arena arena = s->arena; /* it holds the state too */
+  arena_free(&arena);
+}
+
+/* Both sides of a buffer are the host's. */
+static int cpu_take(struct device *dev, struct buffer *b)
+{
+  (void)dev;
+  size_t bytes = ((size_t)b->bytes + CACHE_LINE) / CACHE_LINE * CACHE_LINE;
+  b->host = b->device = aligned_alloc(CACHE_LINE, bytes);
+  CHECK(b->host, ERR_MEMORY, "cannot allocate %.1f MB", 1e-6 * (double)bytes);
+  memset(b->host, 0, bytes);
+  return OK;
+}
+
+static int cpu_wrap(struct device *dev, struct buffer *b)
+{
+  (void)dev;
+  b->device = b->host;
+  return OK;
+}
+
+static void cpu_drop(struct device *dev, struct buffer *b)
+{
+  (void)dev;
+  if (b->owned) free(b->host);
+}
+
+static int cpu_copy(struct device *dev, const struct buffer *b, gidx at, gidx bytes)
+{
+  (void)dev, (void)b, (void)at, (void)bytes;
+  return OK;
+}
+
+/* Slots begin .. end - 1 of one panel <- frames[end - begin][d][p]. */
+static void panel_pack(struct cpu_state *s, idx begin, idx end, const float *frames)
+{
+  idx lanes = s->route->lanes;
+  gidx stride = (gidx)s->options.d * s->options.p;
+  float *to = s->panels + begin / lanes * panel_floats(s) + begin % lanes;
+  for (gidx i = 0; i < stride; i++)
+    for (idx a = 0; a < end - begin; a++) to[i * lanes + a] = frames[a * stride + i];
+}
+
+static int cpu_put_tile(struct device *dev, const float *atoms, idx count, idx first)
+{
+  struct cpu_state *s = dev->state;
+  idx lanes = s->route->lanes, old = s->count;
+  gidx stride = (gidx)s->options.d * s->options.p;
+  if (old > 0 && first <= s->atom_of[old - 1]) s->ascending = 0;
+  for (idx a = 0; a < count; a++) s->atom_of[old + a] = first + a;
+#pragma omp parallel for num_threads(s->options.threads)
+  for (idx panel = old / lanes; panel <= (old + count - 1) / lanes; panel++) {
+    idx begin = panel * lanes < old ? old : panel * lanes;
+    idx end = (panel + 1) * lanes < old + count ? (panel + 1) * lanes : old + count;
+    panel_pack(s, begin, end, atoms + (begin - old) * stride);
+  }
+  s->count += count;
+  return OK;
+}
+
+static double now(void)
+{
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static double cpu_peak(const struct device *dev, double seconds)
+{
+  enum { TURNS = 10000 };
+  const struct cpu_state *s = dev->state;
+  const struct route_loops *loops = s->route;
+  double best = 0, begin = now(), last = begin;
+  do {
+    loops->spin(TURNS);
+    double time = now(), rate = TURNS * (double)loops->spin_terms / (time - last);
+    best = rate > best ? rate : best;
+    last = time;
+  } while (last - begin < seconds);
+  return best;
+}
+
+const struct backend backend_cpu = {
+    .kind = "cpu",
+    .open = cpu_open,
+    .close = cpu_close,
+    .take = cpu_take,
+    .hold = cpu_take,
+    .wrap = cpu_wrap,
+    .drop = cpu_drop,
+    .put = cpu_copy,
+    .get = cpu_copy,
+    .put_tile = cpu_put_tile,
+    .route = cpu_route,
+    .codes_state = cpu_codes_state,
+    .codes = cpu_codes,
+    .peak = cpu_peak,
+};

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Devices and variants that a conformance test goes through: those of the CPU, or a GPU.
+ *
+ * A test with a GPU is skipped where there is none, and fails there with REQUIRE_GPU=1. */
+#ifndef TESTS_DEVICE_HOW_H
+#define TESTS_DEVICE_HOW_H
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/status.h"
+#include "device/device.h"
+#include "tap.h"
+
+struct how {
+  const char *kind, *variant;
+  int threads; /* 1 .. threads are tried */
+};
+
+static struct device_options how_options(const struct how *how, idx p, idx d, idx atoms_most)
+{
+  return (struct device_options){.p = p,
+                                 .d = d,
+                                 .atoms_most = atoms_most,
+                                 .threads = 1,
+                                 .variant = how->variant,
+                                 .kind = how->kind};
+}
+
+static int how_present(const struct how *how)
+{
+  struct device dev = {0};
+  struct device_options options = how_options(how, 1, 1, 0);
+  int status = device_open(&dev, &options);
+  if (status) printf("# %s\n", status_message());
+  device_close(&dev);
+  status_clear();
+  return status == OK;
+}
+
+__attribute__((unused)) static const struct how how_cuda = {"cuda", "auto", 1};
+
+/* 1 with a GPU; else the test is skipped or fails. */
+__attribute__((unused)) static int gpu_present(void)
+{
+  if (how_present(&how_cuda)) return 1;
+  const char *required = getenv("REQUIRE_GPU");
+  if (required && *required && *required != '0')
+    ok(0, "a GPU, which REQUIRE_GPU asks for");
+  else
+    skip("there is no GPU");
+  return 0;
+}
+
+#endif

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What routing on any device is checked with: shapes, and kinds of data that show faults, against
+ * the reference. */
+#ifndef TESTS_DEVICE_ROUTE_H
+#define TESTS_DEVICE_ROUTE_H
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/order.h"
+#include "device_how.h"
+
+enum kind { RANDOM, FIXTURE, TIES, NEAR, ZERO, TINY, BAD, KINDS };
+
+/* One problem with its reference's answer. */
+struct problem {
+  idx n, p, d, take, k, tile, excluded;
+  int shuffled;
+  enum kind kind;
+  struct arena arena;
+  float *rows, *atoms;
+  idx *atom_of, *barred;
+  struct entry *lists, *found;
+  struct bad_score bad;
+};
+
+static float value(const struct problem *c, int atom, gidx i)
+{
+  gidx row = i / c->p, column = i % c->p;
+  float normal = (float)random_normal(7, (uint64_t)(atom + 2 * c->kind), (uint64_t)i);
+  switch (c->kind) {
+  case FIXTURE:
+    return (float)(atom ? cos(0.011 * (double)(7 * row + 5 * column))
+                        : 0.9 * sin(0.013 * (double)(31 * row + 17 * column)));
+  case TIES: /* few values, so many scores are equal */
+    return (float)(random_below(7, (uint64_t)atom, (uint64_t)(row % 9 * c->p + column), 3)) - 1;
+  case NEAR: /* all atoms alike but for the last bits */
+    return atom ? (float)random_normal(7, 99, (uint64_t)column) + 1e-7f * normal : normal;
+  case ZERO:
+    return atom || row % 2 ? normal : 0;
+  case TINY:
+    return normal * (atom ? 0x1p-70f : 0x1p-72f);
+  case BAD:
+    if (!atom && row % 5 == 3) return normal * 0x1p126f;
+    return atom && i % 331 == 330 ? (i % 2 ? INFINITY : NAN) : normal;
+  default:
+    return normal;
+  }
+}
+
+static int problem_make(struct problem *c)
+{
+  gidx rows = (gidx)c->n * c->p, atoms = (gidx)c->k * c->d * c->p;
+  TRY(arena_take(&c->arena, &c->rows, rows, sizeof(float)));
+  TRY(arena_take(&c->arena, &c->atoms, atoms, sizeof(float)));
+  TRY(arena_take(&c->arena, &c->atom_of, c->k, sizeof(idx)));
+  TRY(arena_take(&c->arena, &c->barred, (gidx)c->n * (c->excluded + 1), sizeof(idx)));
+  TRY(arena_take(&c->arena, &c->lists, (gidx)c->n * c->take, sizeof(struct entry)));
+  TRY(arena_take(&c->arena, &c->found, (gidx)c->n * c->take, sizeof(struct entry)));
+  for (gidx i = 0; i < rows; i++) c->rows[i] = value(c, 0, i);
+  for (gidx i = 0; i < atoms; i++) c->atoms[i] = value(c, 1, i);
+  for (idx a = 0; a < c->k; a++) c->atom_of[a] = a + 1000;
+  return OK;
+}
+
+/* The answer without exclusions, then with each row's first choices barred. */
+static void problem_answer(struct problem *c)
+{
+  struct exclusions barred = {c->barred, c->excluded, c->excluded + 1};
+  struct route_reference r = {c->n, c->p, c->d, c->take, c->k, c->rows, c->atoms, c->atom_of, {0}};
+  c->bad = (struct bad_score){-1, -1};
+  route_reference(&r, c->lists, &c->bad);
+  if (!c->excluded) return;
+  for (idx i = 0; i < c->n; i++)
+    for (idx j = 0; j < c->excluded; j++)
+      c->barred[i * (c->excluded + 1) + j] = j < c->take ? c->lists[i * c->take + j].atom : -1;
+  r.excluded = barred;
+  route_reference(&r, c->lists, &c->bad);
+}
+
+/* Tiles in order, or the odd ones first and backwards. */
+static int tiles_put(const struct problem *c, struct device *dev)
+{
+  idx tiles = (c->k + c->tile - 1) / c->tile;
+  for (idx t = 0; t < tiles; t++) {
+    idx at = !c->shuffled ? t : t < tiles / 2 ? tiles / 2 * 2 - 1 - 2 * t : (t - tiles / 2) * 2;
+    idx first = at * c->tile, count = c->k - first < c->tile ? c->k - first : c->tile;
+    TRY(device_put_tile(dev, c->atoms + (gidx)first * c->d * c->p, count, first + 1000));
+  }
+  return OK;
+}
+
+static int lists_equal(const struct problem *c)
+{
+  for (gidx i = 0; i < (gidx)c->n * c->take; i++)
+    if (memcmp(&c->lists[i].value, &c->found[i].value, sizeof(float)) ||
+        c->lists[i].atom != c->found[i].atom)
+      return 0;
+  return 1;
+}
+
+/* 1 if the device's answer is the reference's, 0 if not; lists count only where nothing is bad. */
+static int problem_check(struct problem *c, const struct how *how, int threads)
+{
+  struct device dev = {0};
+  struct device_options options = how_options(how, c->p, c->d, c->k);
+  struct buffer rows = {0}, lists = {0};
+  struct route_job job = {.rows = &rows,
+                          .n = c->n,
+                          .take = c->take,
+                          .excluded = {c->barred, c->excluded, c->excluded + 1},
+                          .lists = &lists};
+  gidx row_bytes = (gidx)c->n * c->p * (gidx)sizeof(float);
+  gidx list_bytes = (gidx)c->n * c->take * (gidx)sizeof(struct entry);
+  options.threads = threads;
+  memset(c->found, 0x55, (size_t)list_bytes);
+  int status = device_open(&dev, &options);
+  if (!status) status = tiles_put(c, &dev);
+  if (!status) status = device_wrap(&dev, &rows, c->rows, row_bytes);
+  if (!status) status = device_wrap(&dev, &lists, c->found, list_bytes);
+  if (!status) status = device_put(&dev, &rows, 0, row_bytes);
+  if (!status) status = device_put(&dev, &lists, 0, list_bytes);
+  if (!status) status = device_route(&dev, &job);
+  if (!status) status = device_get(&dev, &lists, 0, list_bytes);
+  device_drop(&dev, &rows);
+  device_drop(&dev, &lists);
+  device_close(&dev);
+  if (status) printf("# %s\n", status_message());
+  if (status || job.bad.row != c->bad.row || job.bad.atom != c->bad.atom) return 0;
+  return lists_equal(c);
+}
+
+static void problem_run(struct problem c, const struct how *hows, int count)
+{
+  int good = problem_make(&c) == OK, ran = 0;
+  problem_answer(&c);
+  for (int v = 0; v < count; v++)
+    for (int threads = 1; threads <= hows[v].threads; threads++, ran++)
+      if (!problem_check(&c, &hows[v], threads)) {
+        printf("# differs: %s %s, %d threads\n", hows[v].kind, hows[v].variant, threads);
+        good = 0;
+      }
+  ok(good && ran, "n=%d p=%d d=%d take=%d k=%d tile=%d shuffled=%d excluded=%d kind=%d", c.n, c.p,
+     c.d, c.take, c.k, c.tile, c.shuffled, c.excluded, c.kind);
+  arena_free(&c.arena);
+}
+
+static void check_shapes(const struct how *hows, int count)
+{
+  static const idx ns[] = {0, 1, 5, 6, 7, 97, 200}, ps[] = {1, 2, 17, 64, 384};
+  static const idx ks[] = {0, 1, 5, 15, 16, 17, 31, 33, 1000}, takes[] = {1, 4, 32, 256};
+  for (int i = 0; i < LENGTH(ns); i++)
+    for (int j = 0; j < LENGTH(ks); j++) {
+      int u = i * LENGTH(ks) + j;
+      problem_run((struct problem){.n = ns[i],
+                                   .p = ps[(i + j) % 5],
+                                   .d = u % 3 ? 1 : 1 + u / 3 % 8,
+                                   .take = takes[u % 4],
+                                   .k = ks[j],
+                                   .tile = 1 + u * 7 % 60,
+                                   .excluded = u % 4 == 2 ? 3 : 0,
+                                   .shuffled = u % 2,
+                                   .kind = (enum kind)(u % KINDS)},
+                  hows, count);
+    }
+}
+
+/* Every kind of data with every frame size that its path knows, in and out of order. */
+static void check_kinds(const struct how *hows, int count)
+{
+  for (int kind = 0; kind < KINDS; kind++)
+    for (int u = 0; u < 4; u++)
+      problem_run((struct problem){.n = 61,
+                                   .p = 48,
+                                   .d = u < 2 ? 1 : 2 + kind % 7,
+                                   .take = u % 2 ? 32 : 4,
+                                   .k = 1500,
+                                   .tile = 100 + 28 * u,
+                                   .excluded = u == 1 ? 4 : 0,
+                                   .shuffled = u % 2,
+                                   .kind = (enum kind)kind},
+                  hows, count);
+}
+
+#endif

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A library to preload: the n-th call of the CUDA runtime of a kind fails, once.
+ *
+ * FAULT_CUDA=memory:3 makes the third cudaMalloc fail, FAULT_CUDA=call:17 the seventeenth of all the
+ * others below.  CUDA_MEMORY=BYTES is what cudaMalloc has in all. */
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MEMORY = 2, ILLEGAL_ADDRESS = 700 }; /* of cudaError_t */
+
+struct grid {
+  unsigned x, y, z;
+};
+
+/* 1 if this call of a kind is the one that fails. */
+static int fails(const char *kind)
+{
+  static long left[2];
+  static int asked;
+  const char *text = getenv("FAULT_CUDA");
+  int memory = !strcmp(kind, "memory");
+  if (!asked && text && strchr(text, ':'))
+    left[strncmp(text, "memory", 6) == 0] = atol(strchr(text, ':') + 1);
+  asked = 1;
+  return left[memory] > 0 && --left[memory] == 0;
+}
+
+static void *next(const char *name)
+{
+  return dlsym(RTLD_NEXT, name);
+}
+
+/* What is allocated now. */
+enum { HELD_MOST = 4096 };
+static struct {
+  void *at;
+  size_t bytes;
+} held[HELD_MOST];
+static size_t used;
+static int n_held;
+
+static void held_add(void *at, size_t bytes)
+{
+  used += bytes;
+  if (n_held == HELD_MOST) abort();
+  held[n_held].at = at;
+  held[n_held++].bytes = bytes;
+}
+
+static void held_remove(void *at)
+{
+  for (int i = 0; i < n_held; i++)
+    if (held[i].at == at) {
+      used -= held[i].bytes;
+      held[i] = held[--n_held];
+      return;
+    }
+}
+
+#define FORWARD(name, types, ...)                                                                  \
+  int(*forward) types;                                                                             \
+  void *symbol = next(name);                                                                       \
+  if (fails("call")) return ILLEGAL_ADDRESS;                                                       \
+  memcpy(&forward, &symbol, sizeof symbol);                                                        \
+  return forward(__VA_ARGS__)
+
+int cudaMalloc(void **at, size_t bytes)
+{
+  const char *most = getenv("CUDA_MEMORY");
+  int (*forward)(void **, size_t);
+  void *symbol = next("cudaMalloc");
+  memcpy(&forward, &symbol, sizeof symbol);
+  if (fails("memory") || (most && used + bytes > (size_t)atol(most))) return MEMORY;
+  int status = forward(at, bytes);
+  if (!status) held_add(*at, bytes);
+  return status;
+}
+
+int cudaFree(void *at)
+{
+  int (*forward)(void *);
+  void *symbol = next("cudaFree");
+  memcpy(&forward, &symbol, sizeof symbol);
+  held_remove(at);
+  return forward(at);
+}
+
+int cudaHostAlloc(void **at, size_t bytes, unsigned flags)
+{
+  FORWARD("cudaHostAlloc", (void **, size_t, unsigned), at, bytes, flags);
+}
+
+int cudaMemcpyAsync(void *to, const void *from, size_t bytes, int kind, void *stream)
+{
+  FORWARD("cudaMemcpyAsync", (void *, const void *, size_t, int, void *), to, from, bytes, kind,
+          stream);
+}
+
+int cudaMemsetAsync(void *to, int value, size_t bytes, void *stream)
+{
+  FORWARD("cudaMemsetAsync", (void *, int, size_t, void *), to, value, bytes, stream);
+}
+
+int cudaStreamSynchronize(void *stream)
+{
+  FORWARD("cudaStreamSynchronize", (void *), stream);
+}
+
+int cudaLaunchKernel(const void *kernel, struct grid grid, struct grid block, void **arguments,
+                     size_t shared, void *stream)
+{
+  FORWARD("cudaLaunchKernel", (const void *, struct grid, struct grid, void **, size_t, void *),
+          kernel, grid, block, arguments, shared, stream);
+}
+
+int cudaLibraryLoadData(void **library, const void *image, void *a, void *b, unsigned c, void *d,
+                        void *e, unsigned f)
+{
+  FORWARD("cudaLibraryLoadData",
+          (void **, const void *, void *, void *, unsigned, void *, void *, unsigned), library,
+          image, a, b, c, d, e, f);
+}

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Claim: a fault of the GPU ends the job with 69 and one message, publishes nothing, and is never
+followed by a try on the CPU; where memory is short smaller pieces give the same bits, and where even
+those do not fit the job ends with 71 and the numbers."""
+import os
+import subprocess
+import tempfile
+
+from tap import SAGITTA, done_testing, gpu_present, ok, sagitta
+
+BUILD = os.environ.get("builddir", ".")
+SHIM = os.path.join(BUILD, "tests", "fault_cuda.so")
+BEHIND = os.environ.get("FAULT_BEHIND", "")  # further libraries to preload
+CALLS = [1, 2, 3, 5, 8, 13, 21, 34, 55, 89]
+
+
+def run(folder, out, *options, **environment):
+    words = ["encode", "--rows", f"{folder}/rows.h5", "--dictionary", f"{folder}/dictionary.h5",
+        "--top-s", "8", "--rounds", "2", "--cosine-limit", "0", "--output", f"{folder}/{out}",
+        "--force", *options]
+    if os.path.exists(f"{folder}/{out}"):
+        os.remove(f"{folder}/{out}")
+    preload = " ".join(filter(None, [SHIM, BEHIND]))
+    return subprocess.run([SAGITTA, *words], capture_output=True, text=True, timeout=300,
+        env=dict(os.environ, LD_PRELOAD=preload, **environment))
+
+
+def equal(folder, out):
+    return sagitta("diff", f"{folder}/cpu.h5", f"{folder}/{out}").returncode == 0
+
+
+def check_calls(folder):
+    for n in CALLS:
+        done = run(folder, "fault.h5", "--device", "cuda", FAULT_CUDA=f"call:{n}")
+        there = os.path.exists(f"{folder}/fault.h5")
+        if done.returncode == 0:
+            ok(there and equal(folder, "fault.h5"), f"call {n} is not reached")
+            continue
+        lines = [line for line in done.stderr.splitlines() if line.startswith("sagitta encode:")]
+        memory = done.returncode == 71 and "page-locked" in done.stderr
+        ok((done.returncode == 69 or memory) and len(lines) == 1 and not there,
+            f"call {n} fails: exit {done.returncode}, {lines}")
+
+
+def check_allocations(folder):
+    for n in range(1, 21):
+        done = run(folder, "fault.h5", "--device", "cuda", FAULT_CUDA=f"memory:{n}")
+        there = os.path.exists(f"{folder}/fault.h5")
+        good = equal(folder, "fault.h5") if done.returncode == 0 else done.returncode == 71
+        ok(good and there == (done.returncode == 0),
+            f"allocation {n} fails: exit {done.returncode}")
+
+
+def check_memory(folder):
+    ends = set()
+    for megabytes in (1, 6, 8, 10, 12, 14, 16, 18, 20, 24, 28, 36, 100):
+        done = run(folder, "short.h5", "--device", "cuda", "--block", "128",
+            CUDA_MEMORY=str(1000000 * megabytes))
+        if done.returncode == 0:
+            ends.add("pieces" if "is short" in done.stderr else "whole")
+            ok(equal(folder, "short.h5"), f"{megabytes} MB give the bits of the CPU")
+        else:
+            ends.add(done.returncode)
+            ok(done.returncode == 71 and "MB" in done.stderr, f"{megabytes} MB: exit 71, numbers")
+    ok(ends == {"pieces", "whole", 71}, f"too little, little and enough memory were met: {ends}")
+
+
+def main():
+    if not gpu_present():
+        done_testing()
+    with tempfile.TemporaryDirectory() as folder:
+        sagitta("synth", "--n-rows", 300, "--atoms", 20000, "--columns", 64, "--output", folder)
+        done = run(folder, "cpu.h5", "--device", "cpu")
+        ok(done.returncode == 0, "the CPU's answer")
+        check_calls(folder)
+        check_allocations(folder)
+        check_memory(folder)
+    done_testing()
+
+
+main()

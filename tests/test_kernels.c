@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Every kernel compiles for sm_80, sm_90 and sm_100 in every form that launchers ask for, and no hot
+ * one spills registers; a cache entry is kept, found, and made again when damaged.  Needs no GPU. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/status.h"
+#include "device/cuda_kernels.h"
+#include "tap.h"
+
+static const int architectures[] = {80, 90, 100};
+
+/* Bytes that a form's compiler log says are spilled, over all of its functions. */
+static long spills(const char *log)
+{
+  long sum = 0;
+  for (const char *at = log; (at = strstr(at, "bytes spill")); at++) {
+    const char *number = at - 1;
+    while (number > log && number[-1] >= '0' && number[-1] <= '9') number--;
+    sum += atol(number);
+  }
+  return sum;
+}
+
+static void check_form(enum kernel_name name, int architecture, const struct kernel_shape *shape)
+{
+  struct kernel_recipe recipe;
+  struct kernel_image image = {0};
+  char *log = NULL, options[DEFINES_MOST * DEFINE_MOST] = "";
+  kernel_recipe(name, shape, &recipe);
+  for (int i = 0; i < recipe.n_defines; i++)
+    strcat(strcat(options, " "), recipe.defines[i] + strlen("-D"));
+  int status = kernel_compile(&recipe, architecture, NULL, &image, &log);
+  if (status) printf("# %s\n", status_message());
+  status_clear();
+  const char *registers = log ? strstr(log, "Used ") : NULL;
+  int count = registers ? atoi(registers + strlen("Used ")) : 0;
+  long spilled = log ? spills(log) : -1;
+  ok(!status && image.size > 0 && count > 0 && (!recipe.hot || spilled == 0),
+     "%s for sm_%d%s: %d registers, %ld bytes spilled", recipe.entry, architecture, options, count,
+     spilled);
+  free(image.bytes);
+  free(log);
+}
+
+/* Forms differ by the capacity of lists and by frames; each is compiled once. */
+static void check_kernel(enum kernel_name name)
+{
+  static const idx takes[] = {1, 33, 65, 256};
+  char seen[DEFINES_MOST * DEFINE_MOST + 16], last[sizeof seen] = "";
+  for (int a = 0; a < LENGTH(architectures); a++)
+    for (int t = 0; t < LENGTH(takes); t++)
+      for (idx d = 1; d <= 2; d++) {
+        struct kernel_shape shape = {architectures[a] >= 90, architectures[a] == 90, d, takes[t]};
+        struct kernel_recipe recipe;
+        kernel_recipe(name, &shape, &recipe);
+        int used = snprintf(seen, sizeof seen, "%d", architectures[a]);
+        for (int i = 0; i < recipe.n_defines; i++)
+          used += snprintf(seen + used, sizeof seen - (size_t)used, " %s", recipe.defines[i]);
+        if (!strcmp(seen, last)) continue;
+        strcpy(last, seen);
+        check_form(name, architectures[a], &shape);
+      }
+}
+
+/* The only entry of a fresh cache: damage one byte of it at a fraction of its length. */
+static int entry_damage(const char *folder, double part)
+{
+  char command[256], path[256] = "";
+  snprintf(command, sizeof command, "ls %s/sagitta/*.cubin", folder);
+  FILE *list = popen(command, "r");
+  int found = list && fscanf(list, "%255s", path) == 1;
+  if (list) pclose(list);
+  FILE *file = found ? fopen(path, "r+b") : NULL;
+  if (!file) return 0;
+  fseek(file, 0, SEEK_END);
+  long at = (long)(part * (double)ftell(file));
+  fseek(file, at, SEEK_SET);
+  int byte = fgetc(file);
+  fseek(file, at, SEEK_SET);
+  fputc(byte ^ 1, file);
+  return fclose(file) == 0;
+}
+
+static void check_cache(void)
+{
+  static const double parts[] = {0, 0.0005, 0.01, 0.5, 0.999};
+  struct kernel_shape shape = {1, 1, 1, 1};
+  struct kernel_recipe recipe;
+  struct kernel_image fresh, kept;
+  char folder[] = "/tmp/sagitta-cache-XXXXXX", command[64];
+  if (!ok(mkdtemp(folder) != NULL, "a folder")) return;
+  setenv("XDG_CACHE_HOME", folder, 1);
+  kernel_recipe(KERNEL_PACK, &shape, &recipe);
+  int good = !kernel_load(&recipe, 90, NULL, &fresh);
+  ok(good, "a kernel is compiled at first use");
+  ok(good && cache_find("another key", &kept) == 0, "another key is not found");
+  for (int i = 0; i < LENGTH(parts) && good; i++) {
+    ok(entry_damage(folder, parts[i]), "the entry is there; a bit of it is changed");
+    good = !kernel_load(&recipe, 90, NULL, &kept) && kept.size == fresh.size &&
+           !memcmp(kept.bytes, fresh.bytes, fresh.size);
+    ok(good, "the kernel is made again, as it was");
+    free(kept.bytes);
+  }
+  free(fresh.bytes);
+  snprintf(command, sizeof command, "rm -r %s", folder);
+  ok(system(command) == 0, "the cache is removed");
+}
+
+static void check_error(void)
+{
+  struct kernel_shape shape = {1, 1, 1, 1};
+  struct kernel_recipe recipe;
+  struct kernel_image image;
+  kernel_recipe(KERNEL_PACK, &shape, &recipe);
+  strcpy(recipe.defines[recipe.n_defines++], "-DWARP=+");
+  int status = kernel_compile(&recipe, 90, NULL, &image, NULL);
+  ok(status == ERR_INTERNAL && strstr(status_message(), "pack.cu"),
+     "the compiler's errors are told, with file and line");
+  status_clear();
+  ok(kernel_compile(&recipe, 90, "/nowhere", &image, NULL) == ERR_IO, "a missing folder is told");
+  status_clear();
+}
+
+int main(void)
+{
+  struct kernel_shape shape = {1, 1, 1, 1};
+  struct kernel_recipe recipe;
+  struct kernel_image image = {0};
+  kernel_recipe(KERNEL_PACK, &shape, &recipe);
+  if (kernel_compile(&recipe, 90, NULL, &image, NULL) == ERR_DEVICE) {
+    skip("%s", status_message());
+    return done_testing();
+  }
+  free(image.bytes);
+  status_clear();
+  for (int name = 0; name < KERNELS; name++) check_kernel((enum kernel_name)name);
+  check_cache();
+  check_error();
+  return done_testing();
+}
