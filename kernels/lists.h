@@ -101,6 +101,7 @@ static __device__ inline int list_cut(struct candidate *list, const float *value
     struct candidate c = {value[i], atom[i]};
     if (kept && !is_named) c.atom = list[i * WARP + threadIdx.x % WARP].atom;
     unsigned mask = __ballot_sync(FULL_WARP, kept);
+    __syncwarp();
     if (kept) list[length + lanes_before(mask)] = c;
     length += __popc(mask);
   }
