@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Cholesky factor, rank test, substitutions (N.5): a lane has one row of a panel of 32.
  *
- * Columns come in groups; the chain of an entry runs along its row, so 32 rows by a group at once. */
+ * Columns come in groups; the chain of an entry runs along its row, so that the chains of 32 rows
+ * by a group run at once. */
 #ifndef CODES_FACTOR_H
 #define CODES_FACTOR_H
 
@@ -128,6 +129,7 @@ static __device__ inline void panel_factor(const struct codes_row *r, struct fac
   f.panel = f.panels + codes_panel_start(f.chunk);
   double b = 0;
   if (f.solve && v >= r->old && v < r->count) b = f.panel[v * CODES_HEIGHT + WARP];
+  __syncwarp();
 #pragma unroll 1
   for (int first = 0; first < end && first < r->count; first += GROUP) {
     struct group g = group_begin(r, &f, first);
