@@ -3,8 +3,8 @@
  *
  * -D MMA  1: tensor instructions, which add four products as a chain of fma; 0: the same by fma
  *
- * A fragment is one float a lane: lane l has vector l / 4 of a block of 8, column l % 4 of four.  It
- * serves as either operand.  In a tile lane l has row l / 4, columns 2 (l % 4) and the next. */
+ * A fragment is one float a lane: lane l has vector l / 4 of a block of 8, column l % 4 of four.
+ * It serves as either operand.  In a tile lane l has row l / 4, columns 2 (l % 4) and the next. */
 #ifndef CODES_GRAM_H
 #define CODES_GRAM_H
 
@@ -73,7 +73,7 @@ static __device__ inline void slice_order(const struct codes_row *r, int chunk, 
 }
 
 /* Tiles of the chunk's blocks that have new vectors, and all or, in the chunk itself, no later
- * blocks of the right chunk; z[i][j] of blocks i and j, x[j] of the row and block j of the chunk. */
+ * blocks of the right chunk; z[i][j] of blocks i and j, x[j] of the row and block j. */
 struct tiles {
   double z[BLOCKS][BLOCKS][2], x[BLOCKS][2];
 };
