@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Cholesky factor, rank test, substitutions (N.5): a lane has one row of a panel of 32.
  *
- * Columns come in groups; the chain of an entry runs along its row, so 32 rows by a group at once. */
+ * Columns come in groups; the chain of an entry runs along its row, so that the chains of 32 rows
+ * by a group run at once. */
 #ifndef CODES_FACTOR_H
 #define CODES_FACTOR_H
 
@@ -45,21 +46,33 @@ static __device__ inline struct group group_begin(const struct codes_row *r,
   return g;
 }
 
-/* Chains over the kept columns before the group. */
+/* One term of the chains of the group. */
+static __device__ inline void group_term(struct group *g, const double *own, int k)
+{
+  double l = -own[k * CODES_HEIGHT];
+#pragma unroll
+  for (int u = 0; u < GROUP; u++)
+    if (u < g->width) g->entry[u] = fma(l, g->rows[k * CODES_HEIGHT + u], g->entry[u]);
+}
+
+/* Chains over the kept columns before the group; a loop without tests keeps loads in flight. */
 static __device__ inline void group_reduce(const struct codes_row *r, const struct factoring *f,
                                            struct group *g)
 {
   if (!g->mine) return;
   const double *own = f->panel + threadIdx.x;
-  unsigned kept = 0;
-#pragma unroll 2
-  for (int k = 0; k < g->first; k++) {
-    if (k % WARP == 0) kept = r->kept[k / WARP];
-    if (!(kept >> k % WARP & 1)) continue;
-    double l = -own[k * CODES_HEIGHT];
-#pragma unroll
-    for (int u = 0; u < GROUP; u++)
-      if (u < g->width) g->entry[u] = fma(l, g->rows[k * CODES_HEIGHT + u], g->entry[u]);
+#pragma unroll 1
+  for (int first = 0; first < g->first; first += WARP) {
+    unsigned kept = r->kept[first / WARP];
+    int end = g->first < first + WARP ? g->first : first + WARP;
+    if (__popc(kept << (first + WARP - end)) == end - first && g->width == GROUP) {
+#pragma unroll 4
+      for (int k = first; k < end; k++) group_term(g, own, k);
+    } else {
+#pragma unroll 1
+      for (int k = first; k < end; k++)
+        if (kept >> k % WARP & 1) group_term(g, own, k);
+    }
   }
 }
 
@@ -116,6 +129,7 @@ static __device__ inline void panel_factor(const struct codes_row *r, struct fac
   f.panel = f.panels + codes_panel_start(f.chunk);
   double b = 0;
   if (f.solve && v >= r->old && v < r->count) b = f.panel[v * CODES_HEIGHT + WARP];
+  __syncwarp();
 #pragma unroll 1
   for (int first = 0; first < end && first < r->count; first += GROUP) {
     struct group g = group_begin(r, &f, first);
@@ -139,16 +153,29 @@ static __device__ inline void chunk_factor(const struct codes_row *r, int chunk,
   panel_factor(r, g);
 }
 
+/* acc <- chain over the kept vectors of a later chunk, descending; v is the lane's own. */
+static __device__ inline double chunk_subtract(const struct codes_row *r, int later, int v,
+                                               double acc)
+{
+  const double *column = r->factor + codes_panel_start(later) + v * CODES_HEIGHT;
+  int left = r->count - later * WARP, end = left < WARP ? left : WARP;
+  unsigned kept = r->kept[later];
+#pragma unroll 8
+  for (int k = end - 1; k >= 0; k--) {
+    double next = fma(-column[k], r->codes[later * WARP + k], acc);
+    acc = kept >> k & 1 ? next : acc;
+  }
+  return acc;
+}
+
 /* Codes of a chunk: chains in descending order, those of later chunks first. */
 static __device__ inline void chunk_back(const struct codes_row *r, int chunk)
 {
   int lane = threadIdx.x, v = chunk * WARP + lane, left = r->count - chunk * WARP;
   const double *panel = r->factor + codes_panel_start(chunk);
   double acc = lane < left ? panel[v * CODES_HEIGHT + WARP] : 0, code = 0;
-  for (int k = r->count - 1; k >= (chunk + 1) * WARP; k--) {
-    const double *row = r->factor + codes_panel_start(k / WARP) + k % WARP;
-    if (is_kept(r, k)) acc = fma(-row[v * CODES_HEIGHT], r->codes[k], acc);
-  }
+  for (int later = (r->count - 1) / WARP; later > chunk; later--)
+    acc = chunk_subtract(r, later, v, acc);
   for (int k = left < WARP ? left - 1 : WARP - 1; k >= 0; k--) {
     if (!is_kept(r, chunk * WARP + k)) continue;
     double l = lane <= k ? panel[v * CODES_HEIGHT + k] : 1;

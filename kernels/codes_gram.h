@@ -3,8 +3,8 @@
  *
  * -D MMA  1: tensor instructions, which add four products as a chain of fma; 0: the same by fma
  *
- * A fragment is one float a lane: lane l has vector l / 4 of a block of 8, column l % 4 of four.  It
- * serves as either operand.  In a tile lane l has row l / 4, columns 2 (l % 4) and the next. */
+ * A fragment is one float a lane: lane l has vector l / 4 of a block of 8, column l % 4 of four.
+ * It serves as either operand.  In a tile lane l has row l / 4, columns 2 (l % 4) and the next. */
 #ifndef CODES_GRAM_H
 #define CODES_GRAM_H
 
@@ -51,10 +51,11 @@ static __device__ inline void slice_copy(float *to, const float *from, int p, in
 static __device__ inline void vectors_copy(const struct codes_row *r, float *slice, int place,
                                            int first, int count, int c)
 {
-  int width = r->p % 4 ? 1 : 4, lanes = CODES_SLICE / width, lane = threadIdx.x;
-  for (int v = lane / lanes; v < count; v += WARP / lanes)
-    slice_copy(slice + (place + v) * CODES_STRIDE, vector_of(r, first + v), r->p, c,
-               lane % lanes * width);
+  int width = r->p % 4 ? 1 : 4, parts = CODES_SLICE / width;
+  for (int i = threadIdx.x; i < count * parts; i += WARP) {
+    float *to = slice + (place + i / parts) * CODES_STRIDE;
+    slice_copy(to, vector_of(r, first + i / parts), r->p, c, i % parts * width);
+  }
 }
 
 /* Slice number s: the chunk's vectors, the row, and those of the chunk to the right if another. */
@@ -64,16 +65,16 @@ static __device__ inline void slice_order(const struct codes_row *r, int chunk, 
   float *slice = r->slices + s % 2 * r->slice_vectors * CODES_STRIDE;
   if (c < r->p) {
     vectors_copy(r, slice, 0, first, left < WARP ? left : WARP, c);
-    int width = r->p % 4 ? 1 : 4, lane = threadIdx.x;
-    if (lane < CODES_SLICE / width)
-      slice_copy(slice + WARP * CODES_STRIDE, r->x, r->p, c, lane * width);
+    int width = r->p % 4 ? 1 : 4;
+    for (int at = threadIdx.x * width; at < CODES_SLICE; at += WARP * width)
+      slice_copy(slice + WARP * CODES_STRIDE, r->x, r->p, c, at);
     if (right != chunk) vectors_copy(r, slice, WARP + 1, right * WARP, WARP, c);
   }
   asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
 /* Tiles of the chunk's blocks that have new vectors, and all or, in the chunk itself, no later
- * blocks of the right chunk; z[i][j] of blocks i and j, x[j] of the row and block j of the chunk. */
+ * blocks of the right chunk; z[i][j] of blocks i and j, x[j] of the row and block j. */
 struct tiles {
   double z[BLOCKS][BLOCKS][2], x[BLOCKS][2];
 };

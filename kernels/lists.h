@@ -89,8 +89,8 @@ static __device__ inline struct bound bound_find(const int *key, const int *atom
 }
 
 /* Close up the entries that the bound keeps; returns how many.  value and key are the list's, lane
- * by lane; names: atom, or where that is not the name what stands in the list.  An entry moves to its
- * own place or one before, which has been read. */
+ * by lane; the name is atom, or else what stands in the list.  An entry moves to its own place or
+ * to one before, which has been read. */
 static __device__ inline int list_cut(struct candidate *list, const float *value, const int *key,
                                       const int *atom, int is_named, struct bound b)
 {
@@ -101,6 +101,7 @@ static __device__ inline int list_cut(struct candidate *list, const float *value
     struct candidate c = {value[i], atom[i]};
     if (kept && !is_named) c.atom = list[i * WARP + threadIdx.x % WARP].atom;
     unsigned mask = __ballot_sync(FULL_WARP, kept);
+    __syncwarp();
     if (kept) list[length + lanes_before(mask)] = c;
     length += __popc(mask);
   }

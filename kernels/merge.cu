@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * merge: the lists of a row, from every block that had some of its tiles, become one in order (N.2);
+ * merge: the lists of a row, from all blocks that had some of its tiles, become one in order (N.2);
  * slots become atoms.
  *
  * grid    ceil(n / MERGE_WARPS) of MERGE_WARPS warps; a warp a row
@@ -14,7 +14,7 @@ static __device__ inline unsigned long long order_of(struct candidate c)
   return (unsigned long long)magnitude(c.value) << 32 | (unsigned)~c.atom;
 }
 
-extern "C" __global__ void __launch_bounds__(MERGE_WARPS *WARP)
+extern "C" __global__ void __launch_bounds__(MERGE_WARPS *WARP, 4)
     merge(const __grid_constant__ struct route_args a)
 {
   __shared__ struct candidate lists[MERGE_WARPS][CAPACITY];

@@ -57,7 +57,7 @@ PLAN int packed_columns(int p)
   return (p + ROUTE_COLUMN_STEP - 1) / ROUTE_COLUMN_STEP * ROUTE_COLUMN_STEP;
 }
 
-/* Pairs of a row tile and an atom tile are cut in equal ranges, one a block: the block of a pair. */
+/* Pairs of a row tile and an atom tile are cut in equal ranges, one a block: a pair's block. */
 PLAN int route_block_of(long long pair, long long pairs, int blocks)
 {
   return (int)(((pair + 1) * blocks - 1) / pairs);

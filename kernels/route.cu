@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * route: exact scores (N.1) of tiles of rows and atoms, candidates kept per row; scores stay on chip.
+ * route: exact scores (N.1) of tiles of rows and atoms, candidates kept per row, all on the chip.
  *
  * grid    blocks of route_args, at most one a multiprocessor: block b has the (row tile, atom tile)
  *         pairs total b / blocks .. total (b + 1) / blocks - 1, atom tiles innermost

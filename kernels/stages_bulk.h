@@ -64,7 +64,7 @@ static __device__ inline int stages_enter(const struct route_args *a, struct sha
   if (threadIdx.x == 0) {
     for (int i = 0; i < STAGES; i++) {
       barrier_begin(&s->full[i], 1);
-      barrier_begin(&s->empty[i], ROUTE_WARPS);
+      barrier_begin(&s->empty[i], ROUTE_WARPS * WARP);
     }
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   }
@@ -88,10 +88,9 @@ static __device__ inline void stage_done(const struct route_args *a, struct shar
                                          struct walk *w)
 {
   (void)a;
-  __syncwarp();
-  if (threadIdx.x % WARP == 0)
-    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(
-                     shared_address(&s->empty[w->serial % STAGES]))
-                 : "memory");
+  /* Every lane arrives, though one of a warp would do: so a race checker can follow. */
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(
+                   shared_address(&s->empty[w->serial % STAGES]))
+               : "memory");
   w->serial++;
 }

@@ -3,8 +3,8 @@
  *
  * Floor: kernels.  Includes nothing.  kernels/README says how each kernel is compiled and launched.
  *
- * Packed operands stand as [tile][vector][column][item], so that a stage of a kernel is one piece of
- * memory; items beyond the last and columns beyond p are zeros. */
+ * Packed operands stand as [tile][vector][column][item], so that a stage of a kernel is one piece
+ * of memory; items beyond the last and columns beyond p are zeros. */
 #ifndef TYPES_H
 #define TYPES_H
 

@@ -54,7 +54,12 @@ libavx512_a_CFLAGS = $(AM_CFLAGS) -mfma -mavx512f -mavx512bw -mavx512dq -mavx512
 
 # comm: what ranks say to each other
 libsagitta_a_SOURCES += \
-  %D%/comm/comm.h %D%/comm/mpi.c %D%/comm/buffers.c
+  %D%/comm/comm.h %D%/comm/inside.h %D%/comm/mpi.c %D%/comm/buffers.c
+if NCCL
+libsagitta_a_SOURCES += %D%/comm/nccl.c
+else
+libsagitta_a_SOURCES += %D%/comm/nccl_none.c
+endif
 
 # io: HDF5 and NumPy files; h5*.c are the only users of hdf5.h
 libsagitta_a_SOURCES += \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A library to preload: the n-th call of the CUDA runtime of a kind fails, once.
  *
- * FAULT_CUDA=memory:3 makes the third cudaMalloc fail, FAULT_CUDA=call:17 the seventeenth of all the
- * others below.  CUDA_MEMORY=BYTES is what cudaMalloc has in all. */
+ * FAULT_CUDA=memory:3 makes the third cudaMalloc fail, FAULT_CUDA=call:17 the seventeenth of all
+ * the others below.  CUDA_MEMORY=BYTES is what cudaMalloc has in all. */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>

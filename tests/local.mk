@@ -1,6 +1,7 @@
 # One file per behaviour.  To add a test, add its name.
 check_PROGRAMS += \
   %D%/test_base_order \
+  %D%/test_comm_gpu \
   %D%/test_comm_verbs \
   %D%/test_cuda_codes \
   %D%/test_cuda_route \

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: a fault of the GPU ends the job with 69 and one message, publishes nothing, and is never
-followed by a try on the CPU; where memory is short smaller pieces give the same bits, and where even
-those do not fit the job ends with 71 and the numbers."""
+followed by a try on the CPU; where memory is short smaller pieces give the same bits, and where
+even those do not fit the job ends with 71 and the numbers."""
 import os
 import subprocess
 import tempfile

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Every kernel compiles for sm_80, sm_90 and sm_100 in every form that launchers ask for, and no hot
- * one spills registers; a cache entry is kept, found, and made again when damaged.  Needs no GPU. */
+ * Every kernel compiles for sm_80, sm_90 and sm_100 in every form that launchers ask for, and no
+ * hot one spills registers; a cache entry is kept, found, and made again when damaged.  Needs no
+ * GPU. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

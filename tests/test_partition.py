@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: ranks, tiles, blocks, threads, instruction sets and GPUs change no bit of what encode writes, on
-fixtures, real and planted rows, frames, duplicates, zero rows, K < s, N < ranks and N = 0; and the
-fingerprints are those of every other build (tests/expected/fingerprints)."""
+"""Claim: ranks, tiles, blocks, threads, instruction sets and GPUs change no bit of what encode
+writes, on fixtures, real and planted rows, frames, duplicates, zero rows, K < s, N < ranks and N =
+0; and the fingerprints are those of every other build (tests/expected/fingerprints)."""
 import os
 import re
 import tempfile

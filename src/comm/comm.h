@@ -22,6 +22,7 @@ struct comm {
   double seconds;             /* spent waiting in verbs */
   double bytes;               /* received from other ranks */
   struct comm_state *state;   /* owned */
+  struct comm_gpus *gpus;     /* owned; NULL: GPUs are not joined */
 };
 
 /* Start MPI.  The thread that opens is the one that may use the verbs. */
@@ -47,6 +48,12 @@ int comm_gather(struct comm *c, const void *mine, const idx *counts, size_t unit
  * items of rank r, in rank order. */
 int comm_exchange(struct comm *c, const void *mine, const idx *send_counts, void *theirs,
                   const idx *recv_counts, size_t unit);
+
+/* Join the devices of all ranks: a table of rank, host and GPU in the log, and NCCL between the
+ * GPUs where every rank has one of its own.  comm_devices_close() comes before the device is
+ * closed. */
+int comm_devices(struct comm *c, struct device *dev);
+void comm_devices_close(struct comm *c);
 
 /* As comm_gather_all, on the device side of a buffer: own items stand in their place there.  With
  * `both` they stand on the host side too, and so do all of them then. */

@@ -16,6 +16,7 @@
 
 #include "base/log.h"
 #include "base/status.h"
+#include "comm/inside.h"
 
 enum { SPINS = 200, NAP_LEAST_NS = 20000, NAP_MOST_NS = 2000000 };
 
@@ -158,11 +159,26 @@ static int peer_silent(struct comm_state *s)
   return silent;
 }
 
+int comm_pause(struct comm *c, int turn)
+{
+  if (turn < SPINS) {
+    sched_yield();
+    return OK;
+  }
+  CHECK(!peer_silent(c->state), ERR_COMM,
+        "rank %d heard nothing from rank %d for the deadline of %g seconds", c->rank,
+        (c->rank + c->size - 1) % c->size, c->deadline);
+  double nap = NAP_LEAST_NS;
+  for (int i = SPINS; i < turn && nap < NAP_MOST_NS; i++) nap *= 1.5;
+  struct timespec time = {0, (long)nap};
+  nanosleep(&time, NULL);
+  return OK;
+}
+
 /* Wait for a request without holding a core: spin a little, then sleep longer and longer. */
 static int request_wait(struct comm *c, MPI_Request *request, double begun)
 {
   struct comm_state *s = c->state;
-  struct timespec nap = {0, NAP_LEAST_NS};
   for (int turn = 0;; turn++) {
     int done = 0;
     pthread_mutex_lock(&s->mpi);
@@ -170,15 +186,7 @@ static int request_wait(struct comm *c, MPI_Request *request, double begun)
     pthread_mutex_unlock(&s->mpi);
     TRY_MPI(error);
     if (done) break;
-    if (turn < SPINS) {
-      sched_yield();
-      continue;
-    }
-    CHECK(!peer_silent(s), ERR_COMM,
-          "rank %d heard nothing from rank %d for the deadline of %g seconds", c->rank,
-          (c->rank + c->size - 1) % c->size, c->deadline);
-    nanosleep(&nap, NULL);
-    if (nap.tv_nsec < NAP_MOST_NS) nap.tv_nsec += nap.tv_nsec / 2;
+    TRY(comm_pause(c, turn));
   }
   c->seconds += log_seconds() - begun;
   return OK;

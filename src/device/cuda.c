@@ -31,7 +31,7 @@ static int gpu_choose(struct cuda_state *s)
   return OK;
 }
 
-static int gpu_describe(struct cuda_state *s)
+static int gpu_describe(struct cuda_state *s, struct device_gpu *gpu)
 {
   struct cudaDeviceProp facts;
   int clock = 0;
@@ -41,6 +41,8 @@ static int gpu_describe(struct cuda_state *s)
   s->architecture = 10 * facts.major + facts.minor;
   s->multiprocessors = facts.multiProcessorCount;
   s->clock = 1e3 * clock;
+  gpu->number = s->number;
+  memcpy(gpu->id, &facts.uuid, sizeof gpu->id);
   s->bulk = facts.major >= 9 && facts.sharedMemPerBlockOptin >= ROUTE_SHARED_MOST;
   CHECK(s->architecture >= ARCHITECTURE_LEAST, ERR_DEVICE,
         "GPU %d, %s, has compute capability %d.%d, at least 8.0 is needed", s->number, s->name,
@@ -48,12 +50,13 @@ static int gpu_describe(struct cuda_state *s)
   return OK;
 }
 
-static int state_fill(struct cuda_state *s)
+static int state_fill(struct cuda_state *s, struct device_gpu *gpu)
 {
   TRY(gpu_choose(s));
-  TRY(gpu_describe(s));
+  TRY(gpu_describe(s, gpu));
   TRY_CU(cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking));
   TRY_CU(cudaStreamCreateWithFlags(&s->copies, cudaStreamNonBlocking));
+  gpu->stream = s->stream;
   return OK;
 }
 
@@ -65,7 +68,7 @@ static int cuda_open(struct device *dev, const struct device_options *options)
   s->ascending = 1;
   dev->state = s;
   dev->variant = s->name;
-  return state_fill(s);
+  return state_fill(s, &dev->gpu);
 }
 
 static void cuda_close(struct device *dev)
@@ -131,6 +134,15 @@ int cuda_finish(struct cuda_state *s)
   return OK;
 }
 
+static int cuda_idle(struct device *dev, int *idle)
+{
+  struct cuda_state *s = dev->state;
+  cudaError_t error = cudaStreamQuery(s->stream);
+  *idle = error != cudaErrorNotReady;
+  if (*idle) TRY_CU(error);
+  return OK;
+}
+
 /* A multiply and an add a term on 128 lanes of each multiprocessor. */
 static double cuda_peak(const struct device *dev, double seconds)
 {
@@ -149,6 +161,7 @@ const struct backend backend_cuda = {
     .drop = cuda_drop,
     .put = cuda_put,
     .get = cuda_get,
+    .idle = cuda_idle,
     .put_tile = cuda_put_tile,
     .route = cuda_route,
     .codes_state = cuda_codes_state,

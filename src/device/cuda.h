@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The CUDA device from inside: its state, workspaces, and how kernels are launched.
  *
- * Floor: device.  One stream computes, another copies for a second thread.  Every operation has ended
- * when it returns. */
+ * Floor: device.  One stream computes, another copies for a second thread.  Every operation has
+ * ended when it returns. */
 #ifndef DEVICE_CUDA_H
 #define DEVICE_CUDA_H
 

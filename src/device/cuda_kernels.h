@@ -38,8 +38,9 @@ struct kernel_image {
   size_t size;
 };
 
-/* Compile for an architecture (90 is sm_90a); the texts are those of `folder`, or built in where that
- * is NULL.  *log (owned by the caller; may be NULL) receives what the compiler said about registers.  ERR_INTERNAL with its errors. */
+/* Compile for an architecture (90 is sm_90a); the texts are those of `folder`, or built in where
+ * that is NULL.  *log (owned by the caller; may be NULL) receives what the compiler said about
+ * registers.  ERR_INTERNAL with its errors. */
 int kernel_compile(const struct kernel_recipe *recipe, int architecture, const char *folder,
                    struct kernel_image *image, char **log);
 

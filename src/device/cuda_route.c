@@ -2,7 +2,8 @@
  * Routing on a GPU: rows packed, scored against the resident tiles with the selection fused, lists
  * merged; scores never leave the chip.
  *
- * Where memory is short the rows of a launch are halved, then the atoms, and the step is repeated. */
+ * Where memory is short the rows of a launch are halved, then the atoms, and the step is
+ * repeated. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The dictionary on a GPU: packed once and resident, or, where it does not fit, window after window.
+ * The dictionary on a GPU: packed once and resident, or, where it does not fit, window after
+ * window.
  *
  * A slot is the place of an atom in the order in which they were put. */
 #include <stdio.h>

@@ -111,6 +111,12 @@ int device_get(struct device *dev, const struct buffer *b, gidx at, gidx bytes)
   return bytes ? dev->backend->get(dev, b, at, bytes) : OK;
 }
 
+int device_idle(struct device *dev, int *idle)
+{
+  *idle = 1;
+  return dev->backend->idle ? dev->backend->idle(dev, idle) : OK;
+}
+
 int device_put_tile(struct device *dev, const float *atoms, idx count, idx first)
 {
   CHECK(count >= 0 && count <= dev->atoms_most - dev->atoms, ERR_INTERNAL,

@@ -34,6 +34,13 @@ struct device_counts {
   gidx put, got; /* bytes copied to and from the device */
 };
 
+/* Of a GPU, for comm: its number on the node, its identity, the stream that computes. */
+struct device_gpu {
+  int number;
+  unsigned char id[16];
+  void *stream;
+};
+
 struct device {
   const struct backend *backend; /* borrowed */
   void *state;                   /* owned */
@@ -41,6 +48,7 @@ struct device {
   const char *variant;           /* its instruction set, or the GPU's name, for the log */
   idx atoms, atoms_most;         /* put so far, and at most */
   struct device_counts counts;
+  struct device_gpu gpu; /* zeros on the CPU */
 };
 
 /* ERR_USAGE for an unknown variant, ERR_DEVICE for one that this processor lacks and for `cuda`
@@ -73,9 +81,12 @@ void device_drop(struct device *dev, struct buffer *b);
 int device_put(struct device *dev, const struct buffer *b, gidx at, gidx bytes);
 int device_get(struct device *dev, const struct buffer *b, gidx at, gidx bytes);
 
+/* *idle <- 0 while something runs on the stream of a GPU. */
+int device_idle(struct device *dev, int *idle);
+
 /* Add count atoms[count][d][p] with global numbers first .. first + count - 1 to the device's share
- * of the dictionary.  They stay where they are until the device is closed: one that cannot hold them
- * all brings them again.  ERR_MEMORY; ERR_INTERNAL beyond atoms_most. */
+ * of the dictionary.  They stay where they are until the device is closed: one that cannot hold
+ * them all brings them again.  ERR_MEMORY; ERR_INTERNAL beyond atoms_most. */
 int device_put_tile(struct device *dev, const float *atoms, idx count, idx first);
 
 /* Route n rows over all atoms put so far (N.1 to N.3r).  Buffers are read and written on the device
@@ -94,8 +105,8 @@ int device_route(struct device *dev, struct route_job *job);
 /* Solve the codes of n rows on their supports, or go on from the codes of shorter supports.
  *
  * Entries before m_old were solved by an earlier call with the same state, rows and slots; entries
- * m_old .. m_new - 1 are added.  state has [n] blocks of codes_state(device, m_most, rho) bytes each,
- * kept by the caller between the rounds of a block of rows; NULL when m_old is 0 and nothing
+ * m_old .. m_new - 1 are added.  state has [n] blocks of codes_state(device, m_most, rho) bytes
+ * each, kept by the caller between the rounds of a block of rows; NULL when m_old is 0 and nothing
  * follows.  Buffers are read and written on the device side. */
 struct codes_job {
   idx n;
@@ -113,9 +124,9 @@ struct codes_job {
 gidx codes_state(const struct device *dev, idx m_most, real rho);
 int device_codes(struct device *dev, const struct codes_job *job);
 
-/* Terms of (N.1) a second that this device cannot exceed, two instructions each: on the CPU the best
- * register-only loop of the variant on one thread, measured for so many seconds; on a GPU from clock
- * and multiprocessors. */
+/* Terms of (N.1) a second that this device cannot exceed, two instructions each: on the CPU the
+ * best register-only loop of the variant on one thread, measured for so many seconds; on a GPU from
+ * clock and multiprocessors. */
 double device_peak(const struct device *dev, double seconds);
 
 /* Bytes a second, read and written, of copies inside a GPU's memory; 0 on the CPU. */

@@ -523,12 +523,14 @@ int encode_run(const struct encode_task *task, struct comm *c, struct encode_res
   for (int i = 0; i < ENCODE_PHASES; i++)
     result->phases[i] = (struct phase){.name = phase_names[i], .unit = phase_units[i]};
   TRY(comm_agree(c, encode_open(&e)));
+  TRY(comm_devices(c, &e.device));
   TRY(tiles_load(&e.tiles, c, task->atoms, task->tile, task->normalize, &e.device));
   TRY(shift_find(&e));
   TRY(blocks_run(&e));
   worker_close(&e.worker);
   TRY(result_finish(&e));
   device_note(&e);
+  comm_devices_close(c);
   tiles_free(&e.tiles, &e.device);
   device_buffers_drop(&e);
   device_close(&e.device);

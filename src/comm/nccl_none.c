@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A build without NCCL: GPUs are not joined, so their verbs are staged through the host. */
+#include "base/status.h"
+#include "comm/inside.h"
+
+int gpus_open(struct comm *c, struct device *dev)
+{
+  (void)c, (void)dev;
+  FAIL(ERR_DEVICE, "this program was built without NCCL");
+}
+
+void gpus_close(struct comm *c)
+{
+  (void)c;
+}
+
+int gpus_gather(struct comm *c, struct device *dev, const struct buffer *b, const gidx *counts)
+{
+  (void)b, (void)counts;
+  return gpus_open(c, dev);
+}
+
+int gpus_exchange(struct comm *c, struct device *dev, const struct buffer *mine,
+                  const gidx *send_counts, const struct buffer *theirs, const gidx *recv_counts)
+{
+  (void)mine, (void)send_counts, (void)theirs, (void)recv_counts;
+  return gpus_open(c, dev);
+}

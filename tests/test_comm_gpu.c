@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Claim: buffers of devices are gathered and exchanged as ordinary memory is, empty and uneven
+ * shares included, on the CPU and, where there is one, on GPUs, shared or one a rank.
+ * RUN: np=1 2 4 */
+#include <string.h>
+
+#include "comm/comm.h"
+#include "device_how.h"
+
+enum { ITEMS = 1000 };
+
+/* Rank r's share: none of rank 1's, more with each rank. */
+static void shares(const struct comm *c, int turn, idx *counts)
+{
+  for (int r = 0; r < c->size; r++) counts[r] = r == 1 ? 0 : (r + 1) * (turn + 1) * 7;
+}
+
+static void check_gather(struct comm *c, struct device *dev, int turn, int both)
+{
+  struct buffer b = {0};
+  idx counts[64], first = 0, all = 0;
+  shares(c, turn, counts);
+  for (int r = 0; r < c->size; r++) {
+    if (r < c->rank) first += counts[r];
+    all += counts[r];
+  }
+  int status = device_take(dev, &b, ITEMS * 8), good = !status;
+  gidx *host = b.host;
+  for (idx i = 0; good && i < counts[c->rank]; i++) host[first + i] = 100 * c->rank + i;
+  if (good) status = device_put(dev, &b, first * 8, counts[c->rank] * 8);
+  if (good && !both && strcmp(dev->kind, "cpu")) memset(host, 0x55, ITEMS * 8);
+  if (!status) status = comm_gather_buffer(c, dev, &b, counts, 8, both);
+  if (!status && !both) status = device_get(dev, &b, 0, ITEMS * 8);
+  good = !status;
+  for (int r = 0, at = 0; good && r < c->size; r++)
+    for (idx i = 0; i < counts[r]; i++) good &= host[at++] == 100 * r + i;
+  if (status) printf("# %s\n", status_message());
+  gidx bad = !good;
+  status = comm_sum(c, &bad, 1);
+  ok(!status && bad == 0, "%s: gather of %d items, both=%d", dev->kind, all, both);
+  device_drop(dev, &b);
+}
+
+static void check_exchange(struct comm *c, struct device *dev, int turn)
+{
+  struct buffer mine = {0}, theirs = {0};
+  idx out[64], in[64], all = 0;
+  for (int r = 0; r < c->size; r++) {
+    out[r] = (c->rank + 2 * r) % 3 * (turn + 1); /* from this rank to r */
+    in[r] = (r + 2 * c->rank) % 3 * (turn + 1);
+  }
+  int status = device_take(dev, &mine, ITEMS * 8);
+  if (!status) status = device_take(dev, &theirs, ITEMS * 8);
+  gidx *from = mine.host, *to = theirs.host;
+  for (int r = 0; !status && r < c->size; r++)
+    for (idx i = 0; i < out[r]; i++) from[all++] = 10000 * c->rank + 100 * r + i;
+  if (!status) status = device_put(dev, &mine, 0, ITEMS * 8);
+  if (!status)
+    status = comm_exchange_buffer(c, dev, &mine, out, c->size > 1 ? &theirs : &mine, in, 8);
+  if (c->size == 1) to = from;
+  int good = !status;
+  for (int r = 0, at = 0; good && r < c->size; r++)
+    for (idx i = 0; i < in[r]; i++) good &= to[at++] == 10000 * r + 100 * c->rank + i;
+  if (status) printf("# %s\n", status_message());
+  gidx bad = !good;
+  status = comm_sum(c, &bad, 1);
+  ok(!status && bad == 0, "%s: exchange, turn %d", dev->kind, turn);
+  device_drop(dev, &mine);
+  device_drop(dev, &theirs);
+}
+
+static void check_device(struct comm *c, const struct how *how)
+{
+  struct device dev = {0};
+  struct device_options options = how_options(how, 1, 1, 0);
+  options.local_rank = c->local_rank;
+  int status = device_open(&dev, &options);
+  if (!ok(!comm_agree(c, status) && !comm_devices(c, &dev), "%s: devices are joined", how->kind)) {
+    printf("# %s\n", status_message());
+    return;
+  }
+  for (int turn = 0; turn < 3; turn++) {
+    check_gather(c, &dev, turn, 0);
+    check_gather(c, &dev, turn, 1);
+    check_exchange(c, &dev, turn);
+  }
+  comm_devices_close(c);
+  device_close(&dev);
+}
+
+int main(void)
+{
+  static const struct how cpu = {"cpu", "baseline", 1};
+  struct comm c;
+  if (comm_open(&c) || comm_watch(&c, 60)) return 1;
+  tap_rank = c.rank;
+  check_device(&c, &cpu);
+  if (gpu_present()) check_device(&c, &how_cuda);
+  int status = done_testing();
+  return comm_close(&c) || status;
+}
