@@ -3,4 +3,5 @@ dist_doc_DATA += \
   %D%/design.md \
   %D%/numerics.md \
   %D%/determinism.md \
-  %D%/formats.md
+  %D%/formats.md \
+  %D%/kernel-tutorial.md
