@@ -2,20 +2,7 @@
 # Check that includes only go down the floors of doc/design.md, and that each library has one user.
 # Prints TAP; part of `make check`, and can be run by hand.
 cd "${srcdir:-$(dirname "$0")/..}" || exit 99
-count=0
-status=0
-
-report() # CLAIM BREACHES
-{
-  count=$((count + 1))
-  if [ -z "$2" ]; then
-    echo "ok $count - $1"
-  else
-    echo "not ok $count - $1"
-    printf '%s\n' "$2" | sed 's/^/# /'
-    status=1
-  fi
-}
+. scripts/report.sh
 
 sources=$(find src kernels tests -name '*.[ch]' -o -name '*.cu' 2> /dev/null | LC_ALL=C sort)
 

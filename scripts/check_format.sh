@@ -2,20 +2,7 @@
 # Check the form of source files: clang-format, the first lines, the width.
 # Prints TAP; part of `make check`, and can be run by hand.  `make format` mends the most.
 cd "${srcdir:-$(dirname "$0")/..}" || exit 99
-count=0
-status=0
-
-report() # CLAIM BREACHES
-{
-  count=$((count + 1))
-  if [ -z "$2" ]; then
-    echo "ok $count - $1"
-  else
-    echo "not ok $count - $1"
-    printf '%s\n' "$2" | head -n 40 | sed 's/^/# /'
-    status=1
-  fi
-}
+. scripts/report.sh
 
 # Generated files are not ours to format.
 sources=$(find src kernels tests \( -name '*.[ch]' -o -name '*.cu' \) ! -path src/config.h \

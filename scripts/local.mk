@@ -31,7 +31,7 @@ endif
 
 # Floors and form are tests like the others.
 TESTS += %D%/check_floors.sh %D%/check_format.sh
-EXTRA_DIST += %D%/check_floors.sh %D%/check_format.sh
+EXTRA_DIST += %D%/check_floors.sh %D%/check_format.sh %D%/report.sh
 
 format:
 	cd $(srcdir) && find $$(ls -d src kernels tests 2> /dev/null) \( -name '*.[ch]' -o -name '*.cu' \) \

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A library to preload: the n-th call of a kind fails, once or from then on.
  *
- * Armed by fault_arm(), or by the environment: FAULT=write:17 or FAULT=write:17+. */
+ * Armed by fault_arm(), or by the environment: FAULT=write:17 or FAULT=write:17+.  Of kind stall
+ * the n-th read does not fail, but takes STALL_SECONDS. */
 #include <errno.h>
 #include <link.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -16,7 +18,8 @@ void *__libc_realloc(void *old, size_t size);
 void *__libc_memalign(size_t align, size_t size);
 void fault_arm(const char *kind, long n, int lasting);
 
-enum kind { NONE, WRITE, FSYNC, RENAME, MEMORY, OWN_MEMORY };
+enum { STALL_SECONDS = 30 };
+enum kind { NONE, WRITE, READ, STALL, FSYNC, RENAME, MEMORY, OWN_MEMORY };
 static enum kind armed;
 static uintptr_t begin, end; /* of the program itself in memory */
 static long left;            /* calls until the one that fails */
@@ -34,14 +37,16 @@ static int program_find(struct dl_phdr_info *info, size_t size, void *data)
   return 1;
 }
 
-/* From here on the n-th call (from 1) of a kind fails: write, fsync, rename, memory, or own-memory,
- * which is memory asked for by the program and not by a library.  "" disarms. */
+/* From here on the n-th call (from 1) of a kind fails: write, read, fsync, rename, memory, or
+ * own-memory, which is memory asked for by the program and not by a library.  "" disarms. */
 void fault_arm(const char *kind, long n, int lasting)
 {
   left = n;
   lasts = lasting;
   dl_iterate_phdr(program_find, NULL);
   armed = !strcmp(kind, "write")        ? WRITE
+          : !strcmp(kind, "read")       ? READ
+          : !strcmp(kind, "stall")      ? STALL
           : !strcmp(kind, "fsync")      ? FSYNC
           : !strcmp(kind, "rename")     ? RENAME
           : !strcmp(kind, "memory")     ? MEMORY
@@ -83,6 +88,32 @@ ssize_t pwrite(int file, const void *bytes, size_t count, off_t at)
 ssize_t pwrite64(int file, const void *bytes, size_t count, off_t at)
 {
   return pwrite(file, bytes, count, at);
+}
+
+/* Of regular files alone: what ranks say to each other does not count. */
+static int read_fails(int file)
+{
+  struct stat facts;
+  if ((armed != READ && armed != STALL) || fstat(file, &facts) || !S_ISREG(facts.st_mode)) return 0;
+  if (fails(STALL)) sleep(STALL_SECONDS);
+  if (!fails(READ)) return 0;
+  errno = EIO;
+  return 1;
+}
+
+ssize_t read(int file, void *bytes, size_t count)
+{
+  return read_fails(file) ? -1 : syscall(SYS_read, file, bytes, count);
+}
+
+ssize_t pread(int file, void *bytes, size_t count, off_t at)
+{
+  return read_fails(file) ? -1 : syscall(SYS_pread64, file, bytes, count, at);
+}
+
+ssize_t pread64(int file, void *bytes, size_t count, off_t at)
+{
+  return pread(file, bytes, count, at);
 }
 
 int ftruncate(int file, off_t size)

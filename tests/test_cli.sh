@@ -49,6 +49,12 @@ fails 2 "'3.5' of 'rounds' is not a whole number" encode --rounds 3.5
 fails 2 "'x' of 'rho' is not a number" encode --rho x
 fails 2 "'sse' of 'cpu-variant' is not one of auto|baseline|avx2|avx512" encode --cpu-variant sse
 fails 2 "option '--rows' needs a value" encode --rows
+fails 2 "unknown option '-rows', the nearest is '--rows'" encode --force -rows a.h5
+fails 2 "unknown option '-r', the nearest is '--rho'" encode --rho -1 -r
+fails 2 "'rho' is -1, not in 0 .. 1e+30" encode --rho -1
+fails 2 "of 'top-s' is not a whole number" encode --top-s 99999999999999999999
+fails 2 "'nan' of 'deadline' is not a number" encode --deadline nan
+fails 2 "'output' has an empty value" encode --output ''
 fails 2 "option '--force' takes no value" encode --force=3
 fails 2 "'--rows' is missing" encode
 fails 2 "unexpected argument 'b.in'" encode a.in b.in
@@ -74,6 +80,14 @@ fails 2 'bad.in:1: a quote is not closed' encode bad.in
 deck 'force = 1'
 fails 2 "bad.in:1: '1' of 'force' is neither yes nor no" encode bad.in
 fails 74 "cannot open deck 'none.in'" encode none.in
+fails 74 "cannot read deck '.': Is a directory" encode .
+fails 2 'minilm-l3-kjv-8k.h5:1: this is not text' encode "$source/input/minilm-l3-kjv-8k.h5"
+printf 'top-s = 8\0\n' > bad.in
+fails 2 'bad.in:1: this is not text' encode bad.in
+: > empty.in
+fails 2 "'--rows' is missing" encode empty.in
+printf '\357\273\277top-s = 8\r\n\r\nrows = none.h5\r\ndictionary = x\r\noutput = x' > windows.in
+fails 74 "cannot open 'none.h5'" encode windows.in
 
 # Help, version, completion, man pages: for every command, every option.
 "$sagitta" --version > out
@@ -166,6 +180,41 @@ check $? '--force replaces a result' err
   --output alone.h5 2> err
 check $? 'options alone do, and a name in .h5 is the file' err
 same four/supports.h5 alone.h5 'and give the same bits'
+grep -q ' explained_variance  *0\.' four/run.log
+check $? 'run.log has the metrics' four/run.log
+"$sagitta" inspect four/supports.h5 > out 2> err
+grep -qx '    top-s = 4' out && grep -qx '    # Routing' out
+check $? 'inspect shows the options, one a line' out
+grep -qx '  command  *sagitta encode job.in --top-s 4 --output four' out
+check $? 'and the command as it was given' out
+
+# Odd names and values.
+mkdir 'odd "name# '
+cp dictionary/dictionary.h5 'odd "name# /a "b".h5'
+"$sagitta" encode job.in --dictionary 'odd "name# /a "b".h5' --top-s 4 --output odd 2> err &&
+  "$sagitta" encode odd/used.in --output odd-again 2> err
+check $? 'used.in repeats a run with blanks, quotes and # in a name' err
+same odd/supports.h5 odd-again/supports.h5 'and gives the same bits'
+"$sagitta" encode job.in --top-s 4 --rounds 16 --output many 2> err
+[ $? -eq 0 ] && grep -q 'warning: rounds is 16, a row gets 4 atoms' err
+check $? 'more rounds than atoms a row: a warning, and as many as it gets' err
+"$sagitta" encode job.in --top-s 4 --rounds 4 --output pursuit 2> err
+same many/supports.h5 pursuit/supports.h5 'which is orthogonal matching pursuit'
+cp dictionary/dictionary.h5 input.h5
+ln -s input.h5 link.h5
+for result in input.h5 link.h5 ./input.h5; do
+  fails 73 "the result '$result' would replace an input of this run" \
+    encode job.in --dictionary input.h5 --output $result --force
+done
+fails 73 "the result 'input.h5' would replace an input of this run" \
+  seed --rows input.h5:/atoms --atoms 4 --output input.h5 --force
+same dictionary/dictionary.h5 input.h5 'the input is as it was'
+for command in 'inspect input.h5' 'verify input.h5' 'encode job.in --dry-run'; do
+  # shellcheck disable=SC2086
+  "$sagitta" $command > /dev/full 2> err
+  [ $? -eq 74 ] && grep -q 'cannot write to standard output: No space left' err
+  check $? "'sagitta $command' on a full disk exits 74" err
+done
 "$sagitta" encode job.in --dry-run --output none > out 2> err
 [ $? -eq 0 ] && grep -q '^memory' out && [ ! -e none ]
 check $? '--dry-run says what is needed and writes nothing' err

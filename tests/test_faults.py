@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: a stopped rank ends the job with 76 within the deadline, a killed one ends it too, and
-nothing half-done is published; after kills at random moments a later run works."""
+nothing half-done is published; after kills at random moments a later run works; a signal leaves no
+temporary file; a disk that fails or hangs ends the job with 74; two runs do not share a place."""
 import os
 import random
 import signal
@@ -8,7 +9,9 @@ import subprocess
 import tempfile
 import time
 
-from tap import SAGITTA, done_testing, ok, sagitta
+import numpy as np
+
+from tap import SAGITTA, done_testing, ok, sagitta, skip
 
 KILLS = 10 if os.environ.get("SANITIZED") else 50
 
@@ -29,13 +32,13 @@ def children(job):
     return [int(pid) for pid in out.stdout.split()]
 
 
-def wait_for_ranks(job, count):
-    for _ in range(200):
-        pids = children(job)
-        if len(pids) == count:
-            return pids
+def wait_for_temporary(folder):
+    """Is the job at work?  MPI may take long to start, where names of hosts are slow to find."""
+    for _ in range(3000):
+        if os.path.exists(f"{folder}/run/supports.h5.tmp"):
+            return True
         time.sleep(0.02)
-    return []
+    return False
 
 
 def end(job, seconds):
@@ -47,19 +50,27 @@ def end(job, seconds):
     return job.returncode, text
 
 
+def clean(folder):
+    """What a killed job leaves."""
+    if os.path.exists(f"{folder}/run/supports.h5.tmp"):
+        os.remove(f"{folder}/run/supports.h5.tmp")
+
+
 def published(folder):
     return os.path.exists(f"{folder}/run/supports.h5")
 
 
 def check_stopped(folder, which):
     job = start(folder, 3, "--deadline", 3)
-    pids = wait_for_ranks(job, 3)
-    time.sleep(1.0)
+    at_work = wait_for_temporary(folder)
+    pids = children(job)
+    time.sleep(0.5)
     begun = time.time()
     os.kill(pids[which], signal.SIGSTOP)
     code, text = end(job, 40)
     spent = time.time() - begun
-    ok(code == 76 and spent < 15, f"rank {which} stopped: exit {code} after {spent:.1f} s")
+    ok(at_work and code == 76 and spent < 15,
+       f"rank {which} stopped: exit {code} after {spent:.1f} s")
     ok("heard nothing from rank" in text and not published(folder), "the silent rank is named")
     for pid in pids:
         try:
@@ -70,11 +81,11 @@ def check_stopped(folder, which):
 
 def check_killed(folder):
     job = start(folder, 3, "--deadline", 20)
-    pids = wait_for_ranks(job, 3)
-    time.sleep(0.7)
-    os.kill(pids[1], signal.SIGKILL)
+    at_work = wait_for_temporary(folder)
+    time.sleep(0.5)
+    os.kill(children(job)[1], signal.SIGKILL)
     code, _ = end(job, 40)
-    ok(code not in (0, None) and not published(folder),
+    ok(at_work and code not in (0, None) and not published(folder),
         f"rank 1 killed: exit {code}, nothing published")
 
 
@@ -93,14 +104,75 @@ def check_random_kills(folder):
     ok(code == 0 and published(folder), f"a later run works: exit {code}")
 
 
+def check_signals(folder):
+    """Ctrl-C and a batch system's signals: the process dies of them, its temporary file is gone."""
+    for ranks, number in ((0, signal.SIGINT), (0, signal.SIGTERM), (0, signal.SIGUSR1),
+                          (2, signal.SIGTERM)):
+        job = start(folder, ranks)
+        begun = wait_for_temporary(folder)
+        job.send_signal(number)
+        code, _ = end(job, 40)
+        left = os.path.exists(f"{folder}/run/supports.h5.tmp")
+        good = code == -number if ranks == 0 else code not in (0, None)
+        ok(begun and good and not left and not published(folder),
+           f"{signal.Signals(number).name}, {ranks} ranks: exit {code}, nothing left")
+
+
+def check_two_runs(folder):
+    first = start(folder, 0)
+    begun = wait_for_temporary(folder)
+    code, text = end(start(folder, 0, "--rounds", 1), 40)
+    ok(begun and code == 73 and "another run is writing here" in text, f"a second run: exit {code}")
+    ok(os.path.exists(f"{folder}/run/supports.h5.tmp"), "which leaves the first one's file alone")
+    first.kill()
+    end(first, 40)
+    code, _ = end(start(folder, 0, "--rounds", 1, "--top-s", 4), 100)
+    ok(code == 0 and published(folder), f"after its end the place is free: exit {code}")
+    os.remove(f"{folder}/run/supports.h5")
+
+
+def faulty(folder, fault, *words):
+    """A run whose n-th read of a file fails or hangs; (code, message, seconds)."""
+    library = os.path.join(os.environ.get("builddir", "."), "tests", "fault.so")
+    environment = dict(os.environ, LD_PRELOAD=os.path.abspath(library), FAULT=fault,
+                       OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+    begun = time.time()
+    done = subprocess.run([SAGITTA, "encode", "--rows", f"{folder}/rows.npy", "--dictionary",
+                           f"{folder}/atoms.npy", "--top-s", "2", "--block", "8", "--output",
+                           f"{folder}/run", "--force", *words], env=environment, text=True,
+                          capture_output=True, timeout=100)
+    return done.returncode, done.stderr, time.time() - begun
+
+
+def check_disk(folder):
+    if os.environ.get("SANITIZED"):
+        skip("the sanitizers come first among what is preloaded")
+        return
+    np.save(f"{folder}/rows.npy", np.random.default_rng(5).standard_normal((4000, 8)).astype("f4"))
+    np.save(f"{folder}/atoms.npy", np.eye(8, dtype="f4"))
+    clean = faulty(folder, "read:1000000")
+    ok(clean[0] == 0 and published(folder), f"without a fault: exit {clean[0]}")
+    os.remove(f"{folder}/run/supports.h5")
+    for n in 300, 400, 450:
+        code, text, _ = faulty(folder, f"read:{n}")
+        ok(code == 74 and "rows.npy': Input/output error" in text and not published(folder),
+           f"read {n} fails: exit {code} {text.splitlines()[-1][-90:] if text else ''}")
+    code, text, spent = faulty(folder, "stall:400", "--deadline", "1")
+    ok(code == 74 and "longer than the deadline of 1 seconds" in text and spent < 15 and
+       not published(folder), f"a read hangs: exit {code} after {spent:.1f} s")
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         done = sagitta("synth", "--n-rows", 6000, "--atoms", 4096, "--columns", 256, "--output",
             folder)
         ok(done.returncode == 0, "rows and a dictionary")
-        check_stopped(folder, 1)
-        check_stopped(folder, 0)
-        check_killed(folder)
+        for check, *more in ((check_stopped, 1), (check_stopped, 0), (check_killed,)):
+            check(folder, *more)
+            clean(folder)
+        check_signals(folder)
+        check_two_runs(folder)
+        check_disk(folder)
         check_random_kills(folder)
     done_testing()
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Whichever write, sync, rename or allocation fails, the result is the old file or the new one.
+ * Whichever write, read, sync, rename or allocation fails, the result is the old file or the new.
  *
  * Runs itself again with fault.so preloaded; a child a fault.  Every allocation of our own fails
  * once; those of HDF5 are many: every STRIDE-th, or with FAULT_STRIDE in the environment every so
@@ -75,6 +75,7 @@ struct fault_kind {
   const char *name;
   int lasting;
   int code;
+  long calls; /* that a run makes; 0: not known */
 };
 
 static void fault_judge(struct tally *t, const struct fault_kind *kind, long n, int code)
@@ -106,6 +107,7 @@ static void kind_try(struct fault_kind kind, long stride)
   const char *how = kind.lasting ? " and all after it" : "";
   ok(t.faults > 0 && (t.crashes == 0 || kind.code < 0), "%s%s: %ld faults, %ld crashes", kind.name,
      how, t.faults, t.crashes);
+  if (kind.calls) ok(t.faults == kind.calls, "%s: %ld calls", kind.name, t.faults);
   ok(t.bad_file == 0, "%s%s: the result is the old file or the new one, %ld are not", kind.name,
      how, t.bad_file);
   ok(t.left == 0, "%s%s: %ld files left over", kind.name, how, t.left);
@@ -141,12 +143,13 @@ int main(int count, char **words)
   folder_enter();
   ok(result_write("old.h5", 0) == OK && result_write("new.h5", 1) == OK, "two results");
   const char *stride = getenv("FAULT_STRIDE");
-  kind_try((struct fault_kind){"write", 0, ERR_IO}, 1);
-  kind_try((struct fault_kind){"write", 1, ERR_IO}, 1);
-  kind_try((struct fault_kind){"fsync", 0, ERR_IO}, 1);
-  kind_try((struct fault_kind){"rename", 0, ERR_IO}, 1);
-  kind_try((struct fault_kind){"own-memory", 0, ERR_MEMORY}, 1);
-  kind_try((struct fault_kind){"memory", 0, -1}, stride ? atol(stride) : STRIDE);
+  kind_try((struct fault_kind){"write", 0, ERR_IO, 0}, 1);
+  kind_try((struct fault_kind){"write", 1, ERR_IO, 0}, 1);
+  kind_try((struct fault_kind){"read", 1, ERR_IO, 0}, 1);  /* one alone HDF5 may do without */
+  kind_try((struct fault_kind){"fsync", 0, ERR_IO, 2}, 1); /* the file, then its folder */
+  kind_try((struct fault_kind){"rename", 0, ERR_IO, 1}, 1);
+  kind_try((struct fault_kind){"own-memory", 0, ERR_MEMORY, 0}, 1);
+  kind_try((struct fault_kind){"memory", 0, -1, 0}, stride ? atol(stride) : STRIDE);
   folder_leave();
   return done_testing();
 }

@@ -149,11 +149,45 @@ SUPPORTS = [
     ("column 1 of '/mean'", put("mean", 1, np.nan)),
 ]
 ROWS = [("row 3, column 1", put("rows", (3, 1), np.inf)), ("float64", cast("rows", "f8")),
-        ("no '/rows'", remove("rows"))]
+        ("no '/rows'", remove("rows")),
+        ("stores 0 of 240 bytes", lambda f: (f.__delitem__("rows"), f.create_dataset(
+            "rows", (20, 3), "f4", chunks=(5, 3), fletcher32=True)))]
 DICTIONARY = [("has norm 2", put("atoms", (4, 0, 4), 2.0)),
               ("is nan", put("atoms", (5, 1, 2), np.nan)),
               ("cosine", lambda f: f["atoms"].__setitem__((2, 1), f["atoms"][2, 0])),
               ("P = ", lengthen("mean", 1))]
+
+
+def check_far_places(folder):
+    """A fault is found in any block of an array, not in the first alone."""
+    tool("supports", f"{folder}/many.h5", 50, 9000, 3, 1, 0, 1, 50)
+    check_promises(f"{folder}/many.h5", [("entry 8999 of", put("metrics/density", 8999, 1))])
+    tool("make-rows", f"{folder}/long.h5", 2000, 300, 64)
+    check_promises(f"{folder}/long.h5", [("row 1999, column 299",
+                                          put("rows", (1999, 299), np.nan))])
+    tool("make-dictionary", f"{folder}/wide.h5", 70, 1, 9000)
+    check_promises(f"{folder}/wide.h5", [("column 8999 of '/mean'", put("mean", 8999, np.inf)),
+                                         ("atom 69", put("atoms", (69, 0), 1))])
+
+
+def check_text_heap(path):
+    """The heap of texts has no checksum: sizes that lead out of it or round in circles."""
+    copy = path + ".heap"
+    with open(path, "rb") as f:
+        whole = f.read()
+    heap = whole.find(b"GCOL")
+    bad = []
+    # The collection, and an object that is passed over on the way to those read before it.
+    for object_ in (heap, whole.find(b"1 - RSS / TSS") - 16):
+        for size in (1 << 64) - 16, (1 << 64) - 32, 1 << 63, 1 << 32, 4096, 0:
+            data = bytearray(whole)
+            data[object_ + 8:object_ + 16] = size.to_bytes(8, "little")
+            with open(copy, "wb") as f:
+                f.write(data)
+            done = tool("verify", copy)
+            if done.returncode != 65 and (done.returncode or tool("diff", path, copy).returncode):
+                bad.append((size, done.returncode, done.stderr))
+    ok(heap > 0 and not bad, f"damaged sizes in the text heap are refused or harmless {bad}")
 
 
 def check_diff(folder, path):
@@ -161,6 +195,8 @@ def check_diff(folder, path):
         f["run"].create_group("x")))
     done = tool("diff", path, same)
     ok(done.returncode == 0 and not done.stdout, "/run does not count")
+    done = tool("diff", path, changed(path, lambda f: f.create_group("running")))
+    ok(done.returncode == 1 and "'/running' is only in" in done.stdout, "/running does")
 
     def repacked(f):
         values = f["supports/codes"][:]
@@ -179,6 +215,7 @@ def check_diff(folder, path):
     a, b = f"{folder}/a.h5", f"{folder}/b.h5"
     nans = np.array([0x7FF8000000000000, 0x7FF8000000000001], "u8").view("f8")
     pairs = [("zero", 0.0, -0.0), ("nan", nans[0], nans[1]), ("text", ["x", "y"], ["x", "z"]),
+             ("rank", np.zeros(6), np.zeros((6, 1))), ("null", 0.0, h5py.Empty("f8")),
              ("bytes", np.array([b"ab"]), np.array([b"ac"])), ("whole", 3, 4),
              ("table", np.array([(1, 2.0)], [("i", "i4"), ("x", "f8")]),
               np.array([(1, 2.5)], [("i", "i4"), ("x", "f8")])),
@@ -283,6 +320,9 @@ def check_inspect(path):
     ok(all(words in page for words in ("sagitta supports, format version 1", "explained_variance",
                                        "/supports/indices", "1200", "float32", "#####", "a host")),
        "a page about supports")
+    page = tool("inspect", changed(path, attribute("run", "host", "a = 1\n\n# B\nb = 2\n"))).stdout
+    ok("\n  host                        \n    a = 1\n    # B\n    b = 2\n  ranks " in page,
+       "a text of several lines is shown in lines")
 
 
 with tempfile.TemporaryDirectory() as where:
@@ -303,6 +343,8 @@ with tempfile.TemporaryDirectory() as where:
     check_promises(f"{where}/rows.h5", ROWS)
     tool("make-dictionary", f"{where}/dictionary.h5", 9, 2, 5)
     check_promises(f"{where}/dictionary.h5", DICTIONARY)
+    check_far_places(where)
+    check_text_heap(supports)
     check_diff(where, supports)
     check_hostile(where)
 done_testing()

@@ -76,6 +76,8 @@ def check_hdf5_types(folder):
         data = h5py.h5d.create(f.id, b"custom", kind, space)
         data.write(h5py.h5s.ALL, h5py.h5s.ALL, bits, mtype=kind)
         f["plain"] = bits
+        f["other"] = bits
+        f["other"].attrs["dtype"] = "float16"
         f["cube"] = np.zeros((2, 3, 4), "f4")
         f["line"] = np.zeros(7, "f4")
         f["none"] = np.zeros((5, 0), "f4")
@@ -92,6 +94,7 @@ def check_hdf5_types(folder):
     is_read(f"{path}:/group/inner", singles, folder, "a dataset in a group")
     is_refused(f"{path}:/plain", 65, ['dtype = "bfloat16"'], folder,
                "uint16 that does not say bfloat16")
+    is_refused(f"{path}:/other", 65, ['dtype = "bfloat16"'], folder, "uint16 that says float16")
     is_refused(f"{path}:/cube", 65, ["3 dimensions"], folder, "three dimensions")
     is_refused(f"{path}:/line", 65, ["1 dimensions"], folder, "one dimension")
     is_refused(f"{path}:/none", 65, ["0 columns"], folder, "no columns")
@@ -122,6 +125,19 @@ def check_layouts(folder):
     for name in ("contiguous", "one", "gzip", "columns", "tiles", "huge"):
         is_read(f"{path}:/{name}", values, folder, f"layout: {name}")
     is_read(f"{path}:/compact", values[:300], folder, "layout: compact")
+
+
+def check_blocks(folder):
+    """Reads that are converted in several pieces."""
+    values = np.random.default_rng(4).standard_normal((1700, 700))
+    with h5py.File(f"{folder}/blocks.h5", "w") as f:
+        for kind in ("f2", "f4", "f8"):
+            f[kind] = values.astype(kind)
+    for kind in ("f2", "f4", "f8"):
+        expected = values.astype(kind).astype("f4")
+        is_read(f"{folder}/blocks.h5:/{kind}", expected, folder, f"many {kind}")
+        np.save(f"{folder}/blocks.npy", values.astype(kind))
+        is_read(f"{folder}/blocks.npy", expected, folder, f"many {kind}, npy")
 
 
 def check_names(folder):
@@ -192,6 +208,9 @@ def check_npy(folder):
         bad += status != 65 or not ("truncated" in message or "damaged" in message)
     ok(bad == 0, f"npy cut short anywhere is refused, {bad} are not")
     with open(path, "wb") as f:
+        f.write(whole[:-4])
+    is_refused(path, 65, ["15996 bytes of values, its shape wants 16000"], folder, "npy cut short")
+    with open(path, "wb") as f:
         f.write(b"\x89HDF\r\n\x1a\n" + whole)
     is_refused(path, 65, ["not a NumPy file"], folder, "another file named .npy")
     is_refused(f"{path}:/rows", 65, ["holds one array"], folder, "a dataset of a .npy file")
@@ -252,6 +271,7 @@ def check_dictionaries(folder):
 with tempfile.TemporaryDirectory() as where:
     check_hdf5_types(where)
     check_layouts(where)
+    check_blocks(where)
     check_names(where)
     check_npy(where)
     if not os.environ.get("SANITIZED"):  # which keep freed memory for a while

@@ -81,6 +81,17 @@ static void values_come_back(void)
   h5_array_close(&a);
   ok(!status && got[1] == 0x80000000u && got[2] == 0x7fc00000u && got[3] == 0xff800000u,
      "-0 and infinity are kept, every NaN gets one pattern %s", status_message());
+  const uint64_t wide_in[2] = {0xfff8000000000001u, 0x8000000000000000u};
+  uint64_t wide[2] = {0};
+  shape = 2;
+  status = h5_array_create(&h5, "/wide", TYPE_F64, 1, &shape, &a);
+  if (!status) status = h5_array_write(&a, 0, 2, wide_in);
+  if (!status) status = h5_array_close(&a);
+  if (!status) status = h5_array_open(&h5, "/wide", &a);
+  if (!status) status = h5_array_read(&a, 0, 2, TYPE_F64, wide);
+  h5_array_close(&a);
+  ok(!status && wide[0] == 0x7ff8000000000000u && wide[1] == wide_in[1], "the same of float64 %s",
+     status_message());
   h5_close(&h5);
 }
 
@@ -165,6 +176,12 @@ static void places_are_checked(void)
   ok(output_place(&place, "new/folder/", "supports.h5", 1) == OK, "an existing result, with force");
   refused(output_place(&place, "new/folder/supports.h5/x", "supports.h5", 0), ERR_CREATE, "folder",
           "a file in place of the folder");
+  ok(output_place(&place, "new/folder", "supports.h5", 1) == OK &&
+         symlink("folder/supports.h5", "new/other.h5") == 0 &&
+         output_spares(&place, "new/folder") == OK && output_spares(&place, "none.h5") == OK,
+     "a result beside its inputs");
+  refused(output_spares(&place, "new/other.h5"), ERR_CREATE, "an input of this run",
+          "a result in place of an input, by another name");
   refused(result_create(&r, "huge.h5", (gidx)1 << 60), ERR_CREATE, "bytes free", "a full disk");
   refused(rows_write("no/such/folder/x.h5", 1, 1, 1), ERR_CREATE, "no/such/folder",
           "a folder that is not there");
@@ -195,6 +212,13 @@ static void full_disk_is_told(void)
   matrix_close(&f);
   result_discard();
   ok(access("disk/b.h5", F_OK) && access("disk/b.h5.tmp", F_OK), "nothing is left on it");
+  struct output_place place;
+  status_clear();
+  ok(system("mount -o remount,ro disk") == 0, "a folder that cannot be written to");
+  refused(output_place(&place, "disk", "a.h5", 0), ERR_CREATE, "cannot write in folder 'disk'",
+          "a folder that cannot be written to");
+  refused(output_place(&place, "disk/below", "a.h5", 0), ERR_CREATE, "cannot make folder",
+          "a folder in it");
   if (system("umount -l disk")) printf("# the disk stays mounted\n");
 }
 

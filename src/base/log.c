@@ -3,9 +3,11 @@
 #include "base/log.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -30,11 +32,18 @@ void log_setup(int new_level, int new_rank)
   rank = new_rank;
 }
 
+/* The lock lasts as long as the run; a file system without locks does without. */
 int log_open(const char *path)
 {
   if (rank != 0) return OK;
-  file = fopen(path, "w");
-  CHECK(file, ERR_CREATE, "cannot create '%s': %s", path, strerror(errno));
+  int opened = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+  CHECK(opened >= 0, ERR_CREATE, "cannot create '%s': %s", path, strerror(errno));
+  if (flock(opened, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK) {
+    close(opened);
+    FAIL(ERR_CREATE, "another run is writing here, it has '%s' open", path);
+  }
+  file = ftruncate(opened, 0) ? NULL : fdopen(opened, "w");
+  CHECK(file, ERR_CREATE, "cannot write '%s': %s", path, strerror(errno));
   return OK;
 }
 

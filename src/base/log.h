@@ -12,7 +12,8 @@ enum log_level { LOG_QUIET = -1, LOG_NORMAL = 0, LOG_VERBOSE = 1 };
 
 void log_setup(int level, int rank);
 
-/* Also write to the file at path, from rank 0.  ERR_CREATE when it cannot be opened. */
+/* Also write to the file at path, from rank 0.  ERR_CREATE when it cannot be opened, or another run
+ * has it open. */
 int log_open(const char *path);
 void log_close(void);
 int log_verbose(void);

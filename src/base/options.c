@@ -155,15 +155,28 @@ static int deck_entry(void *self, const char *where, const char *key, const char
   return OK;
 }
 
-static int unknown_option(struct parse *p, const char *argument)
+/* "--top-k=3" -> "top-k" */
+static void key_cut(const char *argument, char *key, size_t room)
 {
-  char key[64];
-  snprintf(key, sizeof key, "%s", argument + strspn(argument, "-"));
+  snprintf(key, room, "%s", argument + strspn(argument, "-"));
   key[strcspn(key, "=")] = '\0';
+}
+
+/* argp has stepped past a bad long option, but stands before a bad `-x`. */
+static int bad_option(const struct parse *p, const struct argp_state *state)
+{
+  const char *argument = state->argv[state->next > 0 ? state->next - 1 : 0];
+  const char *next = state->next < state->argc ? state->argv[state->next] : "";
+  char key[64];
   size_t offset;
+  key_cut(argument, key, sizeof key);
   const struct option_row *row = row_find(p->set, key, &offset);
-  if (row && row->type == OPTION_FLAG) FAIL(ERR_USAGE, "option '--%s' takes no value", key);
-  if (row) FAIL(ERR_USAGE, "option '--%s' needs a value", key);
+  int is_flag = row && row->type == OPTION_FLAG, has_value = strchr(argument, '=') != NULL;
+  int is_long = strncmp(argument, "--", 2) == 0 && (!row || is_flag == has_value);
+  CHECK(!is_long || !is_flag, ERR_USAGE, "option '--%s' takes no value", key);
+  CHECK(!is_long || !row, ERR_USAGE, "option '--%s' needs a value", key);
+  if (!is_long && next[0] == '-') argument = next;
+  key_cut(argument, key, sizeof key);
   FAIL(ERR_USAGE, "unknown option '%s', the nearest is '--%s'", argument, key_nearest(p->set, key));
 }
 
@@ -186,8 +199,7 @@ static error_t argument_seen(int key, char *text, struct argp_state *state)
     p->positional[p->n_positional++] = text;
     return 0;
   }
-  if (key == ARGP_KEY_ERROR && !p->status)
-    p->status = unknown_option(p, state->argv[state->next > 0 ? state->next - 1 : 0]);
+  if (key == ARGP_KEY_ERROR && !p->status) p->status = bad_option(p, state);
   return ARGP_ERR_UNKNOWN;
 }
 
@@ -257,10 +269,12 @@ int options_parse(const struct option_set *set, int argc, char **argv, void *val
   struct argp argp = {
       .options = rows, .parser = argument_seen, .args_doc = set->arguments, .doc = set->doc};
   help_give(&argp, set, argc, argv);
-  char *name = argv[0];
-  argv[0] = (char *)set->command;
-  int error = argp_parse(&argp, argc, argv, ARGP_NO_ERRS, NULL, &p);
-  argv[0] = name;
+  char **words = malloc(((size_t)argc + 1) * sizeof *words); /* argp puts them in another order */
+  CHECK(words, ERR_MEMORY, "cannot allocate %d words", argc);
+  memcpy(words, argv, ((size_t)argc + 1) * sizeof *words);
+  words[0] = (char *)set->command;
+  int error = argp_parse(&argp, argc, words, ARGP_NO_ERRS, NULL, &p);
+  free(words);
   if (p.status) return p.status;
   CHECK(!error, ERR_USAGE, "bad command line: %s", strerror(error));
   CHECK(p.n_positional >= set->least_arguments, ERR_USAGE, "'%s' is missing: see '%s --help'",
@@ -293,7 +307,10 @@ static void value_write(const struct option_row *row, const char *target, FILE *
     fprintf(out, "%s = %.17g\n", row->key, value);
   } else {
     memcpy(&text, target, sizeof text);
-    if (text) fprintf(out, "%s = %s%s%s\n", row->key, deck_quote(text), text, deck_quote(text));
+    if (!text) return;
+    fprintf(out, "%s = ", row->key);
+    deck_value_write(text, out);
+    fputc('\n', out);
   }
 }
 

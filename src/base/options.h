@@ -52,8 +52,8 @@ struct option_set {
 
 /* Fill *values (the command's options struct) with defaults, deck, command line.  argv[0] is
  * skipped.  Text values point into argv or are kept for the program's life.  positional[] receives
- * up to most_arguments pointers (NULL after the last).  --help, --usage and --version print and
- * exit 0.  ERR_USAGE names the option or the deck's line, with the nearest known key. */
+ * up to most_arguments pointers (NULL after the last).  --help and --usage print and exit 0.
+ * ERR_USAGE names the option or the deck's line, with the nearest known key. */
 int options_parse(const struct option_set *set, int argc, char **argv, void *values,
                   const char **positional);
 

@@ -27,15 +27,28 @@ static char *trim(char *text)
   return text;
 }
 
+/* Behind the opening quote, in place: two quotes stand for one, one ends the text.  Returns what
+ * follows it, or NULL. */
+static char *quoted_clean(char *text)
+{
+  char *to = text;
+  for (; *text; *to++ = *text++) {
+    if (*text != '"') continue;
+    text++;
+    if (*text == '"') continue;
+    *to = '\0';
+    return text;
+  }
+  return NULL;
+}
+
 /* Cut a value from its comment and quotes, in place. */
 static int value_clean(const struct deck *deck, char **value)
 {
   char *text = trim(*value);
   if (*text == '"') {
-    char *end = strchr(text + 1, '"');
-    CHECK(end, ERR_USAGE, "%s:%d: a quote is not closed", deck->path, deck->line);
-    char *rest = end + 1;
-    *end = '\0';
+    char *rest = quoted_clean(text + 1);
+    CHECK(rest, ERR_USAGE, "%s:%d: a quote is not closed", deck->path, deck->line);
     rest = trim(rest);
     CHECK(!*rest || *rest == '#', ERR_USAGE, "%s:%d: text after the closing quote", deck->path,
           deck->line);
@@ -56,6 +69,20 @@ static int key_remember(struct deck *deck, const char *key)
         KEYS_MOST);
   deck->lines[deck->n_keys] = deck->line;
   deck->keys[deck->n_keys++] = strdup(key);
+  return OK;
+}
+
+/* A data file in place of the deck is told as such, and not shown to the terminal. */
+static int text_check(const struct deck *deck, const char *line, size_t length)
+{
+  for (size_t i = 0; i < length; i++) {
+    unsigned char byte = (unsigned char)line[i], before = i ? (unsigned char)line[i - 1] : 0;
+    int is_control = iscntrl(byte) && !isspace(byte);
+    int is_stray = (byte & 0xc0) == 0x80 && before < 0x80; /* not UTF-8 */
+    CHECK(!is_control && !is_stray, ERR_USAGE,
+          "%s:%d: this is not text: a deck has lines like `rows = acts.h5`", deck->path,
+          deck->line);
+  }
   return OK;
 }
 
@@ -89,9 +116,12 @@ int deck_read(const char *path,
   size_t room = 0;
   int status = OK;
   errno = 0;
-  while (!status && getline(&line, &room, file) >= 0) {
+  for (ssize_t length; !status && (length = getline(&line, &room, file)) >= 0;) {
+    char *text = line;
     deck.line++;
-    status = line_read(&deck, line, entry, self);
+    if (deck.line == 1 && strncmp(text, "\xef\xbb\xbf", 3) == 0) text += 3; /* some editors' mark */
+    status = text_check(&deck, line, (size_t)length);
+    if (!status) status = line_read(&deck, text, entry, self);
   }
   int broken = !status && ferror(file) ? errno : 0;
   free(line);
@@ -102,9 +132,15 @@ int deck_read(const char *path,
   return OK;
 }
 
-const char *deck_quote(const char *value)
+void deck_value_write(const char *value, FILE *out)
 {
   size_t length = strlen(value);
   int blank = isspace((unsigned char)value[0]) || isspace((unsigned char)value[length - 1]);
-  return blank || strchr(value, '#') ? "\"" : "";
+  if (!blank && value[0] != '"' && !strchr(value, '#')) {
+    fputs(value, out);
+    return;
+  }
+  fputc('"', out);
+  for (; *value; value++) fputs(*value == '"' ? "\"\"" : (char[2]){*value}, out);
+  fputc('"', out);
 }

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Decks: text files of `key = value  # comment` lines.
  *
- * Floor: base.  A value may stand in double quotes, which keeps '#' and outer blanks. */
+ * Floor: base.  A value may stand in double quotes, which keeps '#' and outer blanks; there, two
+ * double quotes stand for one. */
 #ifndef BASE_OPTIONS_DECK_H
 #define BASE_OPTIONS_DECK_H
+
+#include <stdio.h>
 
 /* Call entry(self, "DECK:LINE", key, value) for each line in order; a failure of it is returned.
  * Values are kept for the program's life.  ERR_IO when the deck cannot be read, ERR_USAGE for a
@@ -12,7 +15,7 @@ int deck_read(const char *path,
               int (*entry)(void *self, const char *where, const char *key, const char *value),
               void *self);
 
-/* The quote that a value needs in a deck: "\"" or "". */
-const char *deck_quote(const char *value);
+/* Write a value as a deck needs it, in quotes where it must be. */
+void deck_value_write(const char *value, FILE *out);
 
 #endif

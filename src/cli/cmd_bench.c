@@ -51,10 +51,11 @@ static const struct option_set bench_set = {
         "Measure routing and codes beside their limit and their peer."
         "\v"
         "GMAC/s counts one multiply and one add of every row, atom and column.  `peak` is a loop "
-        "of multiplies and adds on registers; an exact score cannot be faster.  `worst order` "
-        "has equal rows and atoms that ascend by score, so that every atom enters the list.  On a "
-        "GPU "
-        "rows and atoms are there already, and `peak` is what the clock allows.\n\n"
+        "of multiplies and adds on registers: an exact score cannot be faster.  `sgemm` is the "
+        "dense product of the same shape by OpenBLAS, where that is installed.  `worst order` "
+        "has equal rows and atoms that ascend by score, so that every atom enters the list.  "
+        "`codes` solves the codes of the routed rows.  On a GPU rows and atoms are there already, "
+        "and `peak` is what the clock allows.\n\n"
         "  sagitta bench route --columns 384 --atoms 32768 --top-s 32\n"
         "  sagitta bench route --device cuda --n-rows 16384 --columns 768",
     .tables = tables,

@@ -25,9 +25,7 @@ struct encode_options {
 #define AT(member) offsetof(struct encode_options, member)
 
 static const struct option_row input_rows[] = {
-    {"rows", OPTION_TEXT, AT(rows), NULL, 0, 0, NULL, "FILE[:/PATH]",
-     "activation rows (N, P): HDF5 float16, bfloat16, float32, float64 (default path: /rows) or "
-     ".npy"},
+    ROWS_OPTION(AT(rows)),
     {"dictionary", OPTION_TEXT, AT(dictionary), NULL, 0, 0, NULL, "FILE[:/PATH]",
      "atoms (K, P) or frames (K, d, P), unit norm (default path: /atoms); /mean beside them is "
      "subtracted from the rows"},
@@ -38,10 +36,10 @@ static const struct option_row input_rows[] = {
 };
 
 static const struct option_row route_rows[] = {
-    {"top-s", OPTION_INT, AT(top_s), "32", 1, TOP_S_MOST, NULL, "ATOMS", "atoms a row"},
+    {"top-s", OPTION_INT, AT(top_s), "32", 1, TOP_S_MOST, NULL, "ATOMS", "atoms for each row"},
     {"rounds", OPTION_INT, AT(rounds), "1", 1, TOP_S_MOST, NULL, "COUNT",
-     "rounds of routing: later ones route what the codes so far leave over; 4 explain much more, "
-     "top-s of them are orthogonal matching pursuit"},
+     "rounds of routing: later ones route what the codes so far leave over; more of them explain "
+     "more and take longer, as many as --top-s are orthogonal matching pursuit"},
     {"cosine-limit", OPTION_INT, AT(cosine_limit), "65536", 0, 1 << 30, NULL, "ATOMS",
      "compute the largest decoder cosine of dictionaries up to this size"},
     {"dry-run", OPTION_FLAG, AT(dry_run), "no", 0, 1, NULL, NULL,
@@ -53,13 +51,21 @@ static const struct option_row codes_rows[] = {
      "ridge penalty on the codes: 1/2 |x - sum c d|^2 + 1/2 rho |c|^2"},
 };
 
-static const struct option_table tables[] = {
+static const struct option_table encode_tables[] = {
+    {"Input", input_rows, LENGTH(input_rows), 0},
+    {"Routing", route_rows, LENGTH(route_rows), 0},
+    {"Codes", codes_rows, LENGTH(codes_rows), 0},
+    {"Result", output_rows, OUTPUT_ROWS, AT(output)},
+    {"Speed and memory, never a bit of the result", compute_rows, COMPUTE_ROWS, AT(compute)},
+    {"Job", job_rows, JOB_ROWS, AT(job)},
+};
+
+static const struct option_table route_tables[] = {
     {"Input", input_rows, LENGTH(input_rows), 0},
     {"Routing", route_rows, LENGTH(route_rows), 0},
     {"Result", output_rows, OUTPUT_ROWS, AT(output)},
     {"Speed and memory, never a bit of the result", compute_rows, COMPUTE_ROWS, AT(compute)},
     {"Job", job_rows, JOB_ROWS, AT(job)},
-    {"Codes", codes_rows, LENGTH(codes_rows), 0},
 };
 
 static const struct option_set encode_set = {
@@ -72,10 +78,11 @@ static const struct option_set encode_set = {
         "and AnnData open, the scores, the codes and the metrics.  Its bytes do not depend on the "
         "number of ranks, tiles, blocks or threads.\n\n"
         "A deck is a text file of `top-s = 32` lines; options win over it.\n\n"
-        "  mpirun -n 4 sagitta encode --rows acts.h5 --dictionary d.h5 --top-s 32 --output run/\n"
+        "  mpirun -n 4 sagitta encode --rows acts.h5 --dictionary d.h5 \\\n"
+        "      --top-s 32 --output run/\n"
         "  sagitta inspect run/supports.h5",
-    .tables = tables,
-    .count = LENGTH(tables),
+    .tables = encode_tables,
+    .count = LENGTH(encode_tables),
     .most_arguments = 1,
     .has_deck = 1,
 };
@@ -85,9 +92,10 @@ static const struct option_set route_set = {
     .arguments = "[DECK]",
     .doc = "Route every row to its top-s atoms: `sagitta encode` without codes."
            "\v"
-           "  mpirun -n 4 sagitta route --rows acts.h5 --dictionary d.h5 --top-s 32 --output run/",
-    .tables = tables,
-    .count = LENGTH(tables) - 1,
+           "  mpirun -n 4 sagitta route --rows acts.h5 --dictionary d.h5 \\\n"
+           "      --top-s 32 --output run/",
+    .tables = route_tables,
+    .count = LENGTH(route_tables),
     .most_arguments = 1,
     .has_deck = 1,
 };
@@ -140,6 +148,11 @@ static struct encode_task task_of(const struct run *run, const struct encode_opt
   if (!task.block) task.block = encode_block(&task, run->comm.size);
   if (task.top_s < o->top_s)
     log_warn("top-s is %d, the dictionary has %d atoms: each row gets %d", o->top_s, k, k);
+  if (task.rounds > task.top_s) {
+    log_warn("rounds is %d, a row gets %d atoms: it takes %d rounds of one atom", o->rounds,
+             task.top_s, task.top_s);
+    task.rounds = task.top_s;
+  }
   return task;
 }
 
@@ -179,10 +192,14 @@ static void plan_print(const struct run *run, const struct encode_task *t)
 }
 
 static int result_open(const struct run *run, struct supports_file *file,
-                       const struct output_place *place, const struct encode_task *t)
+                       const struct output_place *place, const struct inputs *in,
+                       const struct encode_task *t)
 {
   struct supports_shape shape = shape_of(t);
-  return run->comm.rank ? OK : supports_create(file, place->file, &shape);
+  if (run->comm.rank) return OK;
+  TRY(output_spares(place, in->rows.file));
+  TRY(output_spares(place, in->dictionary.file));
+  return supports_create(file, place->file, &shape);
 }
 
 /* route=cuda codes=cuda ... of the phases that ran. */
@@ -253,7 +270,7 @@ static int encode_command(struct run *run, const void *options, const char **arg
   struct encode_result result;
   TRY(run_begin(run, &o->output, "supports.h5", &place));
   TRY(center_rows(run, o, &in, &task, &arena));
-  TRY(comm_agree(&run->comm, result_open(run, &file, &place, &task)));
+  TRY(comm_agree(&run->comm, result_open(run, &file, &place, &in, &task)));
   task.sink = &file.sink;
   double begun = log_seconds();
   TRY(encode_run(&task, &run->comm, &result));

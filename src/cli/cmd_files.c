@@ -14,6 +14,7 @@ static const struct option_set inspect_set = {
     .arguments = "FILE",
     .doc = "Show what is in a file: objects and shapes, metrics, and how it came to be."
            "\v"
+           "Any HDF5 file will do; of those that Sagitta wrote the metrics are explained.\n\n"
            "  sagitta inspect run/supports.h5",
     .tables = tables,
     .count = LENGTH(tables),

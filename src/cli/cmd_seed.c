@@ -20,9 +20,7 @@ struct seed_options {
 #define AT(member) offsetof(struct seed_options, member)
 
 static const struct option_row input_rows[] = {
-    {"rows", OPTION_TEXT, AT(rows), NULL, 0, 0, NULL, "FILE[:/PATH]",
-     "activation rows (N, P): HDF5 float16, bfloat16, float32, float64 (default path: /rows) or "
-     ".npy"},
+    ROWS_OPTION(AT(rows)),
     {"center", OPTION_FLAG, AT(center), "no", 0, 1, NULL, NULL,
      "subtract the rows' column means first, and store them as /mean: `sagitta encode` then "
      "subtracts them too"},
@@ -49,9 +47,8 @@ static const struct option_set seed_set = {
     .doc = "Draw a starting dictionary from rows: distinct rows, none of them zero, scaled to unit "
            "norm."
            "\v"
-           "The rows are drawn by a generator that counts, so the dictionary depends on the rows, "
-           "--atoms, --frame, --center and --seed, and not on the number of ranks.  Its bytes are "
-           "equal wherever it is made.\n\n"
+           "The draw depends on the rows, --atoms, --frame, --center and --seed alone, so the "
+           "dictionary is the same, bit for bit, on any number of ranks.\n\n"
            "Real activations usually want --center: their mean is large and says nothing about a "
            "single row.\n\n"
            "  mpirun -n 4 sagitta seed --rows acts.h5 --atoms 16384 --center \\\n"
@@ -86,10 +83,12 @@ static int atoms_write(void *self, gidx first, gidx count, const float *values)
   return matrix_write(self, first, count, values);
 }
 
-static int result_open(const struct run *run, const char *path, const struct seed_task *task,
-                       struct matrix_file *file)
+static int result_open(const struct run *run, const struct output_place *place, const char *rows,
+                       const struct seed_task *task, struct matrix_file *file)
 {
-  return run->comm.rank ? OK : dictionary_create(file, path, task->k, task->d, task->rows->p);
+  if (run->comm.rank) return OK;
+  TRY(output_spares(place, rows));
+  return dictionary_create(file, place->file, task->k, task->d, task->rows->p);
 }
 
 static int result_close(const struct run *run, const struct seed_task *task,
@@ -122,7 +121,7 @@ static int seed_command(struct run *run, const void *options, const char **argum
                                  .k = o->atoms,
                                  .d = o->frame,
                                  .seed = (uint64_t)o->seed};
-  TRY(comm_agree(&run->comm, result_open(run, place.file, &task, &file)));
+  TRY(comm_agree(&run->comm, result_open(run, &place, rows.file, &task, &file)));
   double begun = log_seconds();
   TRY(seed_run(&task, &run->comm, &result));
   log_info("seed    rows=%lld atoms=%d frame=%d taken=%lld zero=%lld repeated=%lld dependent=%lld "

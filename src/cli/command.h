@@ -51,6 +51,14 @@ struct compute_options {
 extern const struct option_row general_rows[], job_rows[], output_rows[], compute_rows[];
 enum { GENERAL_ROWS = 2, JOB_ROWS = 3, OUTPUT_ROWS = 2, COMPUTE_ROWS = 6 };
 
+/* The row of --rows, whose value is at an offset. */
+#define ROWS_OPTION(offset)                                                                        \
+  {                                                                                                \
+    "rows", OPTION_TEXT, offset, NULL, 0, 0, NULL, "FILE[:/PATH]",                                 \
+        "activation rows (N, P): HDF5 float16, bfloat16, float32, float64 "                        \
+        "(default path: /rows) or .npy"                                                            \
+  }
+
 /* Threads for this rank: the option, or with 0 its share of the cores it may use. */
 int threads_choose(const struct comm *c, idx option);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Option tables that commands share, the place of results, and provenance. */
+#include <errno.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -69,9 +70,9 @@ int threads_choose(const struct comm *c, idx option)
 static int used_write(const struct run *run, const char *path)
 {
   FILE *file = fopen(path, "w");
-  CHECK(file, ERR_CREATE, "cannot create '%s'", path);
+  CHECK(file, ERR_CREATE, "cannot create '%s': %s", path, strerror(errno));
   options_write(run->command->options, run->options, file);
-  CHECK(fclose(file) == 0, ERR_IO, "cannot write '%s'", path);
+  CHECK(fclose(file) == 0, ERR_IO, "cannot write '%s': %s", path, strerror(errno));
   return OK;
 }
 

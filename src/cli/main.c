@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * sagitta: the table of commands, and the only place that prints an error and ends the job. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,11 +26,15 @@ static void usage_print(FILE *out)
           "of ranks, with the same bits.\n\nCommands:\n");
   for (int i = 0; i < LENGTH(commands); i++)
     fprintf(out, "  %-8s  %s\n", commands[i]->name, commands[i]->summary);
-  fprintf(out, "\n`sagitta COMMAND --help` explains a command.  A first session:\n\n"
-               "  mpirun -n 2 sagitta seed --rows acts.h5 --atoms 1024 --center --output dict/\n"
-               "  mpirun -n 2 sagitta encode --rows acts.h5 --dictionary dict/dictionary.h5 \\\n"
-               "      --top-s 16 --rounds 4 --output run/\n"
-               "  sagitta inspect run/supports.h5\n");
+  fprintf(out,
+          "\n`sagitta COMMAND --help` explains a command.  A first session:\n\n"
+          "  mpirun -n 2 sagitta seed --rows acts.h5 --atoms 1024 --center --output dict/\n"
+          "  mpirun -n 2 sagitta encode --rows acts.h5 --dictionary dict/dictionary.h5 \\\n"
+          "      --top-s 16 --rounds 4 --output run/\n"
+          "  sagitta inspect run/supports.h5\n\n"
+          "Exit codes: 0 done, 1 files differ, 2 usage or deck, 65 bad input, 69 no such device,\n"
+          "70 internal error, 71 out of memory, 73 cannot create the output, 74 read or write\n"
+          "error, 76 a rank was lost.\n");
 }
 
 /* Keys of one command, for shell completion: sagitta --list-options COMMAND. */
@@ -87,6 +92,8 @@ static int command_run(struct run *run, void *options)
   if (run->command->parallel)
     TRY(comm_watch(&run->comm, ((const struct job_options *)options)->deadline));
   TRY(run->command->run(run, options, arguments));
+  CHECK(fflush(stdout) == 0 && !ferror(stdout), ERR_IO, "cannot write to standard output: %s",
+        strerror(errno));
   return comm_close(&run->comm);
 }
 

@@ -81,17 +81,31 @@ static void text_clean(char *text)
     if ((unsigned char)*text < 32 || *text == 127) *text = ' ';
 }
 
+/* A text of several lines: each below the name, empty ones left out. */
+static void lines_print(char *text, FILE *out)
+{
+  for (char *line; (line = strsep(&text, "\n"));) {
+    text_clean(line);
+    if (line[strspn(line, " ")]) fprintf(out, "\n    %s", line);
+  }
+}
+
 static int attribute_print(const struct h5_file *f, const char *object, const char *name, FILE *out)
 {
   struct h5_values v;
-  char value[2000];
+  char value[8192];
   int status = h5_values_open(f, object, name, &v);
   if (status == OK) status = h5_values_next(&v);
   if (status == OK) fprintf(out, "  %-*s", NAME_WIDTH, name);
   for (gidx i = 0; i < v.count && i < VALUES_SHOWN && status == OK; i++) {
     status = h5_values_print(&v, i, value, sizeof value);
-    if (status == OK) text_clean(value);
-    if (status == OK) fprintf(out, " %s", value);
+    if (status != OK) break;
+    if (strchr(value, '\n')) {
+      lines_print(value, out);
+    } else {
+      text_clean(value);
+      fprintf(out, " %s", value);
+    }
   }
   if (status == OK) fprintf(out, "%s\n", v.total > VALUES_SHOWN ? " ..." : "");
   h5_values_close(&v);

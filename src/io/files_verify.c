@@ -20,6 +20,15 @@ void verify_note(const struct verify *v, const char *format, ...)
   fputc('\n', v->out);
 }
 
+int verify_text(const struct verify *v, const char *object, const char *name, const char *wanted)
+{
+  char text[512];
+  TRY(h5_read_text(v->file, object, name, text, sizeof text));
+  CHECK(strcmp(text, wanted) == 0, ERR_INPUT, "attribute '%s' of '%s' is '%s', not '%s'", name,
+        object, text, wanted);
+  return OK;
+}
+
 static int kind_check(struct verify *v)
 {
   const struct h5_file *f = v->file;

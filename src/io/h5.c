@@ -16,11 +16,13 @@ static _Thread_local struct cause {
   int is_system, is_memory;
 } last;
 
-/* The innermost entry comes first; of a system error only strerror's words are kept. */
+/* The innermost entry comes first, and is the cause unless it says nothing; of a system error only
+ * strerror's words are kept. */
 static herr_t cause_visit(unsigned n, const H5E_error2_t *error, void *self)
 {
   struct cause *cause = self;
-  if (n > 0 || !error->desc) return 0;
+  (void)n;
+  if (cause->text[0] || !error->desc) return 0;
   const char *begin = strstr(error->desc, "error message = '");
   const char *end = begin ? strchr(begin + 17, '\'') : NULL;
   cause->is_system = begin != NULL;
@@ -36,20 +38,34 @@ static herr_t cause_visit(unsigned n, const H5E_error2_t *error, void *self)
 static herr_t cause_keep(hid_t stack, void *data)
 {
   (void)data;
-  last = (struct cause){"unknown cause", 0, 0};
+  last = (struct cause){"", 0, 0};
   return H5Ewalk2(stack, H5E_WALK_UPWARD, cause_visit, &last);
+}
+
+/* HDF5 forgets some failed reads on the way, and of some failures it says nothing. */
+static struct cause cause_take(int error)
+{
+  struct cause cause = last;
+  last = (struct cause){"", 0, 0};
+  if (!cause.is_system && (error == EIO || error == ESTALE)) {
+    cause.is_system = 1;
+    snprintf(cause.text, sizeof cause.text, "%s", strerror(error));
+  }
+  if (!cause.text[0]) strcpy(cause.text, "unknown cause");
+  return cause;
 }
 
 int h5_fail(int code, const char *file, int line, const char *format, ...)
 {
+  struct cause cause = cause_take(errno);
   char subject[1024];
   va_list args;
   va_start(args, format);
   vsnprintf(subject, sizeof subject, format, args);
   va_end(args);
-  if (last.is_system && code == ERR_INPUT) code = ERR_IO;
-  if (last.is_memory) code = ERR_MEMORY;
-  return status_fail(code, file, line, "%s: %s", subject, last.text);
+  if (cause.is_system && code == ERR_INPUT) code = ERR_IO;
+  if (cause.is_memory) code = ERR_MEMORY;
+  return status_fail(code, file, line, "%s: %s", subject, cause.text);
 }
 
 /* A thread-safe HDF5 has a stack, and a way to print it, for each thread. */

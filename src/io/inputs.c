@@ -162,6 +162,7 @@ int rows_open(struct rows_file *f, const char *name)
                                   .row_bytes = (double)s->shape[1] * type_bytes(s->type),
                                   .self = s,
                                   .read = rows_read};
+  f->file = s->file;
   return OK;
 }
 
@@ -216,6 +217,7 @@ int dictionary_open(struct dictionary_file *f, const char *name)
                                    .name = s->name,
                                    .self = s,
                                    .read = atoms_read};
+  f->file = s->file;
   if (!s->is_npy && h5_exists(&s->h5, "/mean")) TRY(mean_read(f, s));
   return OK;
 }

@@ -17,6 +17,7 @@ struct input_state;
 
 struct rows_file {
   struct row_source source;
+  const char *file;          /* borrowed: the name without /path */
   struct input_state *state; /* owned */
 };
 /* Open rows; the default path is /rows.  ERR_IO: cannot open; ERR_INPUT: no such dataset, wrong
@@ -26,6 +27,7 @@ void rows_close(struct rows_file *f);
 
 struct dictionary_file {
   struct atom_source source;
+  const char *file;          /* as above */
   real *mean;                /* [p]; NULL: rows are not centred; owned */
   struct input_state *state; /* owned */
 };

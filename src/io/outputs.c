@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,12 +21,33 @@ enum { UNFINISHED_MOST = 8 };
 /* Temporary files of results in progress; an empty name is a free place. */
 static char unfinished[UNFINISHED_MOST][sizeof((struct result_file *)0)->temporary];
 
-/* HDF5 ends the process by itself when it runs out of memory in some places: hence the handler. */
+/* Ends the process as the signal would have; unlink() is safe here. */
+static void signal_end(int number)
+{
+  result_discard();
+  signal(number, SIG_DFL);
+  raise(number);
+}
+
+/* A run that is ended leaves no temporary file; HDF5 ends the process by itself when it runs out of
+ * memory in some places.  Signals that are ignored or handled already stay so. */
+static void endings_watch(void)
+{
+  static const int signals[] = {SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU};
+  static int is_watched;
+  if (is_watched) return;
+  is_watched = 1;
+  atexit(result_discard);
+  for (int i = 0; i < LENGTH(signals); i++) {
+    struct sigaction before, now = {.sa_handler = signal_end};
+    if (sigaction(signals[i], NULL, &before) == 0 && before.sa_handler == SIG_DFL)
+      sigaction(signals[i], &now, NULL);
+  }
+}
+
 static int unfinished_add(const char *path)
 {
-  static int has_handler;
-  if (!has_handler) atexit(result_discard);
-  has_handler = 1;
+  endings_watch();
   for (int i = 0; i < UNFINISHED_MOST; i++)
     if (!unfinished[i][0] || strcmp(unfinished[i], path) == 0) {
       strcpy(unfinished[i], path);
@@ -112,6 +134,15 @@ int output_place(struct output_place *place, const char *output, const char *nam
         place->file);
   CHECK(!there || force, ERR_CREATE, "'%s' is there already: add --force to replace it",
         place->file);
+  return OK;
+}
+
+int output_spares(const struct output_place *place, const char *input)
+{
+  struct stat out, in;
+  int same = stat(place->file, &out) == 0 && stat(input, &in) == 0 && out.st_dev == in.st_dev &&
+             out.st_ino == in.st_ino;
+  CHECK(!same, ERR_CREATE, "the result '%s' would replace an input of this run", place->file);
   return OK;
 }
 

@@ -18,6 +18,8 @@ struct output_place {
 /* name: of the result in the folder, "supports.h5".  ERR_CREATE when a file is there already and
  * force is 0, or the folder cannot be made or written. */
 int output_place(struct output_place *place, const char *output, const char *name, int force);
+/* ERR_CREATE when the result would replace this input. */
+int output_spares(const struct output_place *place, const char *input);
 
 /* One fact of a run, for /run: text, or a number when text is NULL. */
 struct run_fact {
@@ -36,7 +38,8 @@ int result_create(struct result_file *r, const char *path, gidx bytes);
 /* Write /run, close, reopen and verify every checksum and invariant, sync, rename, sync the
  * folder. */
 int result_publish(struct result_file *r, const struct run_fact *facts, int n_facts);
-/* Remove the temporary file of the result in progress, if any; safe at any time, for main. */
+/* Remove the temporary files of results in progress; safe at any time, also in a signal handler.
+ * exit() and the signals that end a job do it too. */
 void result_discard(void);
 
 /* supports.h5 */

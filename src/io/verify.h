@@ -22,6 +22,9 @@ struct verify {
 void verify_note(const struct verify *v, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* Is an attribute this text?  ERR_INPUT when not. */
+int verify_text(const struct verify *v, const char *object, const char *name, const char *wanted);
+
 /* Contents of an array, ERR_INPUT naming the first bad place: rows and mean finite, atoms finite
  * and (ours) of unit norm. */
 int verify_rows(const struct verify *v);

@@ -19,16 +19,6 @@ static int same_bits(real a, real b)
   return memcmp(&a, &b, sizeof a) == 0;
 }
 
-static int formula_check(const struct verify *v, const char *object, const char *name,
-                         const char *formula)
-{
-  char text[512];
-  TRY(h5_read_text(v->file, object, name, text, sizeof text));
-  CHECK(strcmp(text, formula) == 0, ERR_INPUT, "attribute '%s' of '%s' is '%s', not '%s'", name,
-        object, text, formula);
-  return OK;
-}
-
 static int metric_read(const struct verify *v, const struct metric_row *row, struct metrics *m)
 {
   char name[128];
@@ -43,7 +33,7 @@ static int metric_read(const struct verify *v, const struct metric_row *row, str
     memcpy(at, &value, sizeof value);
   }
   metric_formula_name(row->name, name, sizeof name);
-  TRY(formula_check(v, "/metrics", name, row->formula));
+  TRY(verify_text(v, "/metrics", name, row->formula));
   return OK;
 }
 
@@ -106,8 +96,8 @@ int verify_metrics(const struct verify *v, const struct support_counts *counts, 
   TRY(range_check("max_decoder_cosine", m.max_decoder_cosine, 0, 1 + COSINE_SLACK));
   TRY(counts_compare(v, "/metrics/density", counts->k, counts->density));
   TRY(counts_compare(v, "/metrics/density_histogram", DENSITY_BINS, counted.density_histogram));
-  TRY(formula_check(v, "/metrics/density", "formula", density_formula));
-  TRY(formula_check(v, "/metrics/density_histogram", "formula", density_histogram_formula));
+  TRY(verify_text(v, "/metrics/density", "formula", density_formula));
+  TRY(verify_text(v, "/metrics/density_histogram", "formula", density_histogram_formula));
   verify_note(v, "metrics   counted again from the supports, formulas as in the table");
   return OK;
 }

@@ -150,23 +150,13 @@ static int pass(struct supports_check *s)
   return OK;
 }
 
-static int text_check(const struct verify *v, const char *object, const char *name,
-                      const char *wanted)
-{
-  char text[64];
-  TRY(h5_read_text(v->file, object, name, text, sizeof text));
-  CHECK(strcmp(text, wanted) == 0, ERR_INPUT, "attribute '%s' of '%s' is '%s', not '%s'", name,
-        object, text, wanted);
-  return OK;
-}
-
 /* Attributes: of every CSR group its encoding and shape, of our files what the root says. */
 static int attributes_check(struct supports_check *s, struct dimensions *dims)
 {
   const struct h5_file *f = s->v->file;
   gidx shape[2], solved = 1;
-  TRY(text_check(s->v, "/supports", "encoding-type", "csr_matrix"));
-  TRY(text_check(s->v, "/supports", "encoding-version", "0.1.0"));
+  TRY(verify_text(s->v, "/supports", "encoding-type", "csr_matrix"));
+  TRY(verify_text(s->v, "/supports", "encoding-version", "0.1.0"));
   TRY(h5_read_longs(f, "/supports", "shape", 2, shape));
   TRY(dimension_bind(dims, "N", shape[0], "/supports @shape"));
   TRY(dimension_bind(dims, "K", shape[1], "/supports @shape"));
