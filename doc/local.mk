@@ -4,4 +4,5 @@ dist_doc_DATA += \
   %D%/numerics.md \
   %D%/determinism.md \
   %D%/formats.md \
-  %D%/bench.md
+  %D%/bench.md \
+  %D%/kernel-tutorial.md

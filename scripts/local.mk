@@ -1,8 +1,9 @@
 # What surrounds the program: revision, set-up scripts, templates, man pages, completion, checks.
+EXTRA_DIST += %D%/cuda.m4 %D%/gpu_check %D%/bench_torch.py
 EXTRA_DIST += .clang-format %D%/bootstrap %D%/check %D%/quickstart %D%/revision %D%/setup \
   input/README.md input/minilm-l3-kjv-8k.h5 output/README.md
 dist_doc_DATA += README.md LICENSE CONTRIBUTING.md
-dist_pkgdata_DATA = %D%/slurm/encode.sbatch input/minilm.in
+dist_pkgdata_DATA = %D%/slurm/encode.sbatch %D%/slurm/encode_gpu.sbatch input/minilm.in
 dist_bashcomp_DATA = %D%/completion/sagitta
 
 # Which source a program was built from, checked at every build; touched only when it changes.

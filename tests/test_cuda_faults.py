@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: a fault of the GPU ends the job with 69 and one message, publishes nothing, and is never
-followed by a try on the CPU; where memory is short smaller pieces give the same bits, and where
-even those do not fit the job ends with 71 and the numbers."""
+"""Claim: without a GPU --device cuda ends with 69; a fault of one ends the job with 69 and one
+message, publishes nothing, and is never followed by a try on the CPU; where memory is short smaller
+pieces give the same bits, and where even those do not fit the job ends with 71 and the numbers."""
 import os
 import subprocess
 import tempfile
@@ -65,16 +65,26 @@ def check_memory(folder):
     ok(ends == {"pieces", "whole", 71}, f"too little, little and enough memory were met: {ends}")
 
 
+def check_absent(folder):
+    """As on a machine without a GPU: cuda is refused, auto is the CPU."""
+    done = run(folder, "absent.h5", "--device", "cuda", CUDA_VISIBLE_DEVICES="-1")
+    ok(done.returncode == 69 and not os.path.exists(f"{folder}/absent.h5"),
+        f"--device cuda without a GPU: exit {done.returncode}, {done.stderr.strip()}")
+    done = run(folder, "auto.h5", "--device", "auto", CUDA_VISIBLE_DEVICES="-1")
+    ok(done.returncode == 0 and "device=cpu" in done.stderr and equal(folder, "auto.h5"),
+        "--device auto without a GPU is the CPU")
+
+
 def main():
-    if not gpu_present():
-        done_testing()
     with tempfile.TemporaryDirectory() as folder:
         sagitta("synth", "--n-rows", 300, "--atoms", 20000, "--columns", 64, "--output", folder)
         done = run(folder, "cpu.h5", "--device", "cpu")
         ok(done.returncode == 0, "the CPU's answer")
-        check_calls(folder)
-        check_allocations(folder)
-        check_memory(folder)
+        check_absent(folder)
+        if gpu_present():
+            check_calls(folder)
+            check_allocations(folder)
+            check_memory(folder)
     done_testing()
 
 

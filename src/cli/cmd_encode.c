@@ -275,10 +275,11 @@ static int encode_command(struct run *run, const void *options, const char **arg
   double begun = log_seconds();
   TRY(encode_run(&task, &run->comm, &result));
   double seconds = log_seconds() - begun;
-  log_info("%-7s rows=%lld atoms=%d top_s=%d rounds=%d ranks=%d device=%s/%s seconds=%.2f "
+  int gpu = strcmp(result.device, "cpu") != 0; /* its name is in the table of ranks */
+  log_info("%-7s rows=%lld atoms=%d top_s=%d rounds=%d ranks=%d device=%s%s%s seconds=%.2f "
            "fingerprint=%016llx",
            run->command->name, (long long)task.rows->n, task.atoms->k, task.top_s, task.rounds,
-           run->comm.size, result.device, result.variant, seconds,
+           run->comm.size, result.device, gpu ? "" : "/", gpu ? "" : result.variant, seconds,
            (unsigned long long)result.fingerprint);
   TRY(report_phases(&run->comm, result.phases, ENCODE_PHASES));
   double moved[3] = {0};

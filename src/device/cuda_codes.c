@@ -6,6 +6,7 @@
 #include "plan.h"
 
 enum { BLOCKS_A_MULTIPROCESSOR = 20 };
+static const gidx STATES_BYTES = (gidx)4 << 30; /* of blocks, at most, unless one needs more */
 
 gidx cuda_codes_state(const struct device *dev, idx m_most, real rho)
 {
@@ -55,6 +56,8 @@ int cuda_codes(struct device *dev, const struct codes_job *job)
   if (job->residual) args.residual = (float *)job->residual->device + at;
   if (job->state || blocks > job->n) blocks = job->n;
   if (!job->state) {
+    gidx most = STATES_BYTES / args.state_bytes;
+    if (blocks > most) blocks = most > 1 ? (idx)most : 1;
     int status = states_take(s, args.state_bytes, &blocks);
     while (status == ERR_MEMORY) {
       TRY(cuda_window_halve(dev));

@@ -12,7 +12,7 @@
 #include "device/cuda.h"
 #include "plan.h"
 
-enum { STAGING_BYTES = 64 << 20 };
+enum { STAGING_BYTES = 64 << 20, STAGING_ATOMS = 1 << 20 }; /* a grid has 65,535 x 32 at most */
 
 static gidx atom_floats(const struct cuda_state *s)
 {
@@ -68,6 +68,7 @@ static int atoms_pack(struct device *dev, const float *atoms, idx count, idx fir
   gidx floats = atom_floats(s), bytes = floats * (gidx)sizeof(float);
   idx step = STAGING_BYTES / bytes > 0 ? (idx)(STAGING_BYTES / bytes) : 1,
       columns = packed_columns(s->options.p);
+  if (step > STAGING_ATOMS) step = STAGING_ATOMS;
   if (step > count) step = count;
   TRY(cuda_reserve(s, &s->staging, step * bytes));
   for (idx done = 0; done < count; done += step) {
