@@ -19,8 +19,12 @@
 enum { BLOCK_MOST = 4096, BLOCK_MOST_LARGE = 16384, BLOCK_LEAST = 256 };
 static const gidx MEMORY_AIM = (gidx)1 << 30; /* of what grows with the block */
 
-/* What the worker does behind the computation of a block. */
+/* What the worker does behind the computation of a block: column sums of the block before, whose
+ * place the block after takes, writing and reading. */
 struct file_job {
+  struct statistics *statistics;
+  const float *summed; /* [summed_count][p] */
+  idx summed_count;
   const struct encode_task *task;
   gidx read_first;
   idx read_count;
@@ -28,7 +32,7 @@ struct file_job {
   const struct buffer *read_into;
   gidx read_at;               /* bytes */
   struct support_block write; /* n = 0: nothing */
-  struct phase *reading, *copying, *writing;
+  struct phase *summing, *reading, *copying, *writing;
 };
 
 struct encode {
@@ -181,6 +185,11 @@ static int file_job_run(void *argument)
   struct file_job *j = argument;
   const struct encode_task *t = j->task;
   idx p = t->rows->p;
+  if (j->summed_count > 0) {
+    phase_begin(j->summing);
+    statistics_rows(j->statistics, j->summed, j->summed_count, p);
+    phase_end(j->summing, (double)j->summed_count * p * (double)sizeof *j->summed);
+  }
   if (j->write.n > 0) {
     phase_begin(j->writing);
     TRY(t->sink->write(t->sink->self, &j->write));
@@ -208,6 +217,10 @@ static int files_start(struct encode *e, const struct support_block *block, gidx
   n = n < 0 ? 0 : n < e->block ? n : e->block;
   comm_share(n, e->c->size, e->c->rank, &share_first, &share);
   e->job = (struct file_job){.task = e->task,
+                             .statistics = &e->statistics,
+                             .summed = e->rows[!e->turn].host,
+                             .summed_count = e->task->codes ? e->n : 0,
+                             .summing = &e->result->phases[PHASE_SUMS],
                              .read_first = first + share_first,
                              .read_count = (idx)share,
                              .device = &e->device,
@@ -394,7 +407,6 @@ static int block_collect(struct encode *e, struct support_block *out)
     TRY(comm_gather(e->c, e->codes.host, counts, bytes * (size_t)e->d, e->out_codes[b]));
     TRY(comm_gather(e->c, e->quality.host, counts, sizeof *e->qualities, e->qualities));
     if (root) statistics_quality(&e->statistics, e->qualities, e->n);
-    statistics_rows(&e->statistics, e->rows[b].host, e->n, e->p);
   }
   phase_end(phase, 0);
   return OK;
@@ -473,11 +485,11 @@ static int result_finish(struct encode *e)
   return cosine_find(e);
 }
 
-static const char *const phase_names[ENCODE_PHASES] = {"read",   "copy",  "gather", "route",
-                                                       "merge",  "fetch", "codes",  "metrics",
-                                                       "cosine", "write", "wait"};
-static const char *const phase_units[ENCODE_PHASES] = {"GB",   "GB", "GB",   "GMAC", "GB", "GB",
-                                                       "GMAC", NULL, "GMAC", "GB",   NULL};
+static const char *const phase_names[ENCODE_PHASES] = {"read",  "copy",   "gather", "route",
+                                                       "merge", "fetch",  "codes",  "metrics",
+                                                       "sums",  "cosine", "write",  "wait"};
+static const char *const phase_units[ENCODE_PHASES] = {"GB",   "GB", "GB", "GMAC", "GB", "GB",
+                                                       "GMAC", NULL, "GB", "GMAC", "GB", NULL};
 
 static int encode_open(struct encode *e)
 {
