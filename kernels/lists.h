@@ -99,7 +99,7 @@ static __device__ inline int list_cut(struct candidate *list, const float *value
   for (int i = 0; i < HELD; i++) {
     int kept = is_kept(b, key[i], atom[i]);
     struct candidate c = {value[i], atom[i]};
-    if (kept && (HELD > 8 || !is_named)) c = list[i * WARP + threadIdx.x % WARP];
+    if (kept && !is_named) c.atom = list[i * WARP + threadIdx.x % WARP].atom;
     unsigned mask = __ballot_sync(FULL_WARP, kept);
     __syncwarp();
     if (kept) list[length + lanes_before(mask)] = c;
