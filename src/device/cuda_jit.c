@@ -72,12 +72,15 @@ enum { OPTIONS_MOST = DEFINES_MOST + 8 };
 static int options_list(const struct kernel_recipe *recipe, int architecture, char *target,
                         size_t room, const char **options)
 {
-  int n = 0;
+  int n = 0, major = 0, minor = 0;
   snprintf(target, room, "--gpu-architecture=sm_%d%s", architecture, architecture >= 90 ? "a" : "");
   options[n++] = target;
   options[n++] = "--fmad=false";
   options[n++] = "--std=c++17";
   options[n++] = "--ptxas-options=-v";
+  /* Its own cache, of 12.9 and newer, would keep the log from us. */
+  nvrtcVersion(&major, &minor);
+  if (major * 100 + minor >= 1209) options[n++] = "--no-cache";
   for (int i = 0; i < recipe->n_defines; i++) options[n++] = recipe->defines[i];
   return n;
 }
