@@ -7,6 +7,7 @@ libsagitta_a_SOURCES += \
   %D%/base/log.h %D%/base/log.c \
   %D%/base/memory.h %D%/base/memory.c \
   %D%/base/order.h %D%/base/order.c \
+  %D%/base/log_pair.h %D%/base/log_pair.c \
   %D%/base/fingerprint.h %D%/base/fingerprint.c \
   %D%/base/half.h %D%/base/half.c \
   %D%/base/worker.h %D%/base/worker.c \
