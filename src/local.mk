@@ -21,6 +21,7 @@ libsagitta_a_SOURCES += \
   %D%/model/dictionary.h %D%/model/dictionary.c \
   %D%/model/route.h %D%/model/route.c \
   %D%/model/codes.h %D%/model/codes.c \
+  %D%/model/arrow.h %D%/model/arrow.c \
   %D%/model/results.h %D%/model/results.c \
   %D%/model/sink.h \
   %D%/model/synth.h %D%/model/synth.c
