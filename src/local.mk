@@ -23,6 +23,8 @@ libsagitta_a_SOURCES += \
   %D%/model/codes.h %D%/model/codes.c \
   %D%/model/arrow.h %D%/model/arrow.c \
   %D%/model/results.h %D%/model/results.c \
+  %D%/model/classes.h %D%/model/classes.c \
+  %D%/model/supports.h %D%/model/supports.c \
   %D%/model/sink.h \
   %D%/model/synth.h %D%/model/synth.c
 
@@ -53,6 +55,8 @@ libsagitta_a_SOURCES += \
   %D%/io/npy.h %D%/io/npy.c \
   %D%/io/inputs.h %D%/io/inputs.c \
   %D%/io/schema.h %D%/io/schema.c \
+  %D%/io/supports_input.h %D%/io/supports_input.c \
+  %D%/io/classes.h %D%/io/classes.c \
   %D%/io/outputs.h %D%/io/outputs.c %D%/io/supports.c %D%/io/matrix.c \
   %D%/io/files.h %D%/io/files_inspect.c %D%/io/files_diff.c \
   %D%/io/verify.h %D%/io/files_verify.c \
@@ -61,6 +65,7 @@ libsagitta_a_SOURCES += \
 # stage: structs in, structs out, collective
 libsagitta_a_SOURCES += \
   %D%/stage/access.h %D%/stage/access.c \
+  %D%/stage/color.h %D%/stage/color.c \
   %D%/stage/mean.h %D%/stage/mean.c \
   %D%/stage/draw.h %D%/stage/draw.c \
   %D%/stage/seed.h %D%/stage/seed.c \
@@ -78,6 +83,7 @@ sagitta_SOURCES = \
   %D%/cli/cmd_seed.c \
   %D%/cli/cmd_synth.c \
   %D%/cli/cmd_encode.c \
+  %D%/cli/cmd_color.c \
   %D%/cli/cmd_files.c \
   %D%/cli/cmd_bench.c \
   %D%/cli/bench_peer.h %D%/cli/bench_peer.c
