@@ -8,6 +8,7 @@ libsagitta_a_SOURCES += \
   %D%/base/memory.h %D%/base/memory.c \
   %D%/base/order.h %D%/base/order.c \
   %D%/base/log_pair.h %D%/base/log_pair.c \
+  %D%/base/block_tree.h %D%/base/block_tree.c \
   %D%/base/fingerprint.h %D%/base/fingerprint.c \
   %D%/base/half.h %D%/base/half.c \
   %D%/base/worker.h %D%/base/worker.c \
@@ -23,6 +24,10 @@ libsagitta_a_SOURCES += \
   %D%/model/codes.h %D%/model/codes.c \
   %D%/model/arrow.h %D%/model/arrow.c \
   %D%/model/results.h %D%/model/results.c \
+  %D%/model/state.h %D%/model/state.c \
+  %D%/model/directions.h %D%/model/directions.c \
+  %D%/model/assembly.h %D%/model/assembly.c \
+  %D%/model/step.h %D%/model/step.c \
   %D%/model/classes.h %D%/model/classes.c \
   %D%/model/supports.h %D%/model/supports.c \
   %D%/model/sink.h \
@@ -32,15 +37,19 @@ libsagitta_a_SOURCES += \
 libsagitta_a_SOURCES += \
   %D%/device/device.h %D%/device/device.c \
   %D%/device/cpu.h %D%/device/cpu_route.c %D%/device/cpu_codes.c \
-  %D%/device/route_body.h %D%/device/route_baseline.c %D%/device/codes_body.h
+  %D%/device/cpu_arrow.h %D%/device/cpu_arrow.c \
+  %D%/device/route_body.h %D%/device/route_baseline.c %D%/device/codes_body.h \
+  %D%/device/arrow_loops.h
 
 # The same loops with other compiler flags, chosen at run time.  These call nothing of libsagitta.a.
 noinst_LIBRARIES += libavx2.a libavx512.a
 VARIANT_LIBS += libavx2.a libavx512.a
-libavx2_a_SOURCES = %D%/device/route_avx2.c %D%/device/codes_avx2.c
+libavx2_a_SOURCES = \
+  %D%/device/route_avx2.c %D%/device/codes_avx2.c %D%/device/arrow_avx2.c
 libavx2_a_CFLAGS = $(AM_CFLAGS) -mavx2 -mfma
 libavx512_a_SOURCES = \
-  %D%/device/route_avx512vl.c %D%/device/route_avx512.c %D%/device/codes_avx512.c
+  %D%/device/route_avx512vl.c %D%/device/route_avx512.c %D%/device/codes_avx512.c \
+  %D%/device/arrow_avx512.c
 libavx512_a_CFLAGS = $(AM_CFLAGS) -mfma -mavx512f -mavx512bw -mavx512dq -mavx512vl
 
 # comm: what ranks say to each other
