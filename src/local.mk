@@ -75,6 +75,9 @@ libsagitta_a_SOURCES += \
 libsagitta_a_SOURCES += \
   %D%/stage/access.h %D%/stage/access.c \
   %D%/stage/color.h %D%/stage/color.c \
+  %D%/stage/fit.h %D%/stage/fit.c \
+  %D%/stage/batch.h %D%/stage/batch.c %D%/stage/batch_sums.c \
+  %D%/stage/directions.h %D%/stage/directions.c \
   %D%/stage/mean.h %D%/stage/mean.c \
   %D%/stage/draw.h %D%/stage/draw.c \
   %D%/stage/seed.h %D%/stage/seed.c \
