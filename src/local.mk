@@ -23,6 +23,7 @@ libsagitta_a_SOURCES += \
   %D%/model/route.h %D%/model/route.c \
   %D%/model/codes.h %D%/model/codes.c \
   %D%/model/arrow.h %D%/model/arrow.c \
+  %D%/model/systems.h %D%/model/systems.c \
   %D%/model/results.h %D%/model/results.c \
   %D%/model/state.h %D%/model/state.c \
   %D%/model/directions.h %D%/model/directions.c \
@@ -68,6 +69,7 @@ libsagitta_a_SOURCES += \
   %D%/io/classes.h %D%/io/classes.c \
   %D%/io/outputs.h %D%/io/outputs.c %D%/io/supports.c %D%/io/matrix.c \
   %D%/io/files.h %D%/io/files_inspect.c %D%/io/files_diff.c \
+  %D%/io/systems.h %D%/io/systems.c %D%/io/solutions.c %D%/io/verify_systems.c \
   %D%/io/verify.h %D%/io/files_verify.c \
   %D%/io/verify_arrays.c %D%/io/verify_supports.c %D%/io/verify_metrics.c
 
