@@ -77,15 +77,22 @@ libsagitta_a_SOURCES += \
 libsagitta_a_SOURCES += \
   %D%/stage/access.h %D%/stage/access.c \
   %D%/stage/color.h %D%/stage/color.c \
+  %D%/stage/tiles.h %D%/stage/tiles.c \
   %D%/stage/fit.h %D%/stage/fit.c \
   %D%/stage/batch.h %D%/stage/batch.c %D%/stage/batch_sums.c \
   %D%/stage/directions.h %D%/stage/directions.c \
+  %D%/stage/assemble.h %D%/stage/assemble.c \
+  %D%/stage/refit_step.h %D%/stage/refit_step.c \
+  %D%/stage/refit.h %D%/stage/refit.c \
+  %D%/stage/reroute.h %D%/stage/reroute.c \
+  %D%/stage/fit_round.h %D%/stage/fit_round.c %D%/stage/fit_sums.c \
   %D%/stage/mean.h %D%/stage/mean.c \
   %D%/stage/draw.h %D%/stage/draw.c \
   %D%/stage/seed.h %D%/stage/seed.c \
   %D%/stage/synth.h %D%/stage/synth.c \
-  %D%/stage/tiles.h %D%/stage/tiles.c \
   %D%/stage/statistics.h %D%/stage/statistics.c \
+  %D%/stage/solve_batch.h %D%/stage/solve_batch.c \
+  %D%/stage/solve.h %D%/stage/solve.c \
   %D%/stage/encode.h %D%/stage/encode.c
 
 # cli: one file a command
@@ -97,6 +104,7 @@ sagitta_SOURCES = \
   %D%/cli/cmd_seed.c \
   %D%/cli/cmd_synth.c \
   %D%/cli/cmd_encode.c \
+  %D%/cli/cmd_solve.c \
   %D%/cli/cmd_color.c \
   %D%/cli/cmd_files.c \
   %D%/cli/cmd_bench.c \
