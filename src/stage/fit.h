@@ -48,8 +48,9 @@ struct fit {
   struct arena arena;
 };
 
-/* Own row blocks of a rank. */
+/* Row blocks of a rank; fit_rows gives their rows and where those begin. */
 void fit_share(gidx n, int size, int rank, gidx *block_first, gidx *blocks);
+gidx fit_rows(gidx n, int size, int rank, gidx *first);
 
 /* Read everything.  ERR_INPUT names the lowest bad row or atom, and what does not fit together.
  * Collective, as are the functions below; the same status on every rank. */
