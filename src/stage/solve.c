@@ -379,7 +379,7 @@ static int batch_solve(struct solve *s, const struct systems_block *block, struc
   phase_end(&phases[SOLVE_SOLVE], 8 * reals);
   outcomes_count(s, job.count);
   results->first = s->batch.first;
-  results->count = s->batch.end - s->batch.first;
+  results->count = s->c->rank ? 0 : s->batch.end - s->batch.first; /* rank 0 writes */
   if (!several) {
     memcpy(results->outcomes, s->outcomes, (size_t)job.count * sizeof *s->outcomes);
     return OK;
