@@ -32,6 +32,7 @@ libsagitta_a_SOURCES += \
   %D%/model/classes.h %D%/model/classes.c \
   %D%/model/supports.h %D%/model/supports.c \
   %D%/model/sink.h \
+  %D%/model/synth_systems.h %D%/model/synth_systems.c \
   %D%/model/synth.h %D%/model/synth.c
 
 # device: what a worker computes with, one set of hot loops per instruction set
@@ -90,6 +91,7 @@ libsagitta_a_SOURCES += \
   %D%/stage/draw.h %D%/stage/draw.c \
   %D%/stage/seed.h %D%/stage/seed.c \
   %D%/stage/synth.h %D%/stage/synth.c \
+  %D%/stage/synth_systems.h %D%/stage/synth_systems.c \
   %D%/stage/statistics.h %D%/stage/statistics.c \
   %D%/stage/solve_batch.h %D%/stage/solve_batch.c \
   %D%/stage/solve.h %D%/stage/solve.c \
@@ -102,7 +104,7 @@ sagitta_SOURCES = \
   %D%/cli/command.h %D%/cli/common.c \
   %D%/cli/report.h %D%/cli/report.c \
   %D%/cli/cmd_seed.c \
-  %D%/cli/cmd_synth.c \
+  %D%/cli/cmd_synth.c %D%/cli/synth_systems.h %D%/cli/synth_systems.c \
   %D%/cli/cmd_encode.c \
   %D%/cli/cmd_solve.c \
   %D%/cli/cmd_color.c \
