@@ -38,6 +38,8 @@ libsagitta_a_SOURCES += \
 # device: what a worker computes with, one set of hot loops per instruction set
 libsagitta_a_SOURCES += \
   %D%/device/device.h %D%/device/device.c \
+  %D%/device/refit.h %D%/device/refit_loops.h %D%/device/refit_body.h \
+  %D%/device/cpu_refit.c \
   %D%/device/cpu.h %D%/device/cpu_route.c %D%/device/cpu_codes.c \
   %D%/device/cpu_arrow.h %D%/device/cpu_arrow.c \
   %D%/device/route_body.h %D%/device/route_baseline.c %D%/device/codes_body.h \
@@ -47,10 +49,11 @@ libsagitta_a_SOURCES += \
 noinst_LIBRARIES += libavx2.a libavx512.a
 VARIANT_LIBS += libavx2.a libavx512.a
 libavx2_a_SOURCES = \
-  %D%/device/route_avx2.c %D%/device/codes_avx2.c %D%/device/arrow_avx2.c
+  %D%/device/route_avx2.c %D%/device/codes_avx2.c %D%/device/refit_avx2.c %D%/device/arrow_avx2.c
 libavx2_a_CFLAGS = $(AM_CFLAGS) -mavx2 -mfma
 libavx512_a_SOURCES = \
   %D%/device/route_avx512vl.c %D%/device/route_avx512.c %D%/device/codes_avx512.c \
+  %D%/device/refit_avx512.c \
   %D%/device/arrow_avx512.c
 libavx512_a_CFLAGS = $(AM_CFLAGS) -mfma -mavx512f -mavx512bw -mavx512dq -mavx512vl
 
@@ -68,6 +71,7 @@ libsagitta_a_SOURCES += \
   %D%/io/schema.h %D%/io/schema.c \
   %D%/io/supports_input.h %D%/io/supports_input.c \
   %D%/io/classes.h %D%/io/classes.c \
+  %D%/io/fit_history.h %D%/io/fit_history.c \
   %D%/io/outputs.h %D%/io/outputs.c %D%/io/supports.c %D%/io/matrix.c \
   %D%/io/files.h %D%/io/files_inspect.c %D%/io/files_diff.c \
   %D%/io/systems.h %D%/io/systems.c %D%/io/solutions.c %D%/io/verify_systems.c \
@@ -107,7 +111,10 @@ sagitta_SOURCES = \
   %D%/cli/cmd_synth.c %D%/cli/synth_systems.h %D%/cli/synth_systems.c \
   %D%/cli/cmd_encode.c \
   %D%/cli/cmd_solve.c \
+  %D%/cli/fit_inputs.h %D%/cli/fit_inputs.c \
+  %D%/cli/refit_files.h %D%/cli/refit_files.c \
   %D%/cli/cmd_color.c \
+  %D%/cli/cmd_refit.c \
   %D%/cli/cmd_files.c \
   %D%/cli/cmd_bench.c \
   %D%/cli/bench_peer.h %D%/cli/bench_peer.c

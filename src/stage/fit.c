@@ -167,7 +167,7 @@ int fit_load(struct fit *f, const struct fit_task *task, struct comm *c)
   f->p = task->rows->p;
   f->rho = task->rho;
   f->total = task->rows->n;
-  f->s = f->total ? (idx)(task->supports->entries / f->total) : 0;
+  f->s = f->total ? (idx)(task->supports->entries / f->total) : task->top_s;
   fit_share(f->total, c->size, c->rank, &f->block_first, &f->blocks);
   gidx n = fit_rows(f->total, c->size, c->rank, &f->first);
   int status = OK;
