@@ -87,6 +87,7 @@ libsagitta_a_SOURCES += \
   %D%/stage/batch.h %D%/stage/batch.c %D%/stage/batch_sums.c \
   %D%/stage/directions.h %D%/stage/directions.c \
   %D%/stage/assemble.h %D%/stage/assemble.c \
+  %D%/stage/assemble_all.h %D%/stage/assemble_all.c \
   %D%/stage/refit_step.h %D%/stage/refit_step.c \
   %D%/stage/refit.h %D%/stage/refit.c \
   %D%/stage/reroute.h %D%/stage/reroute.c \
@@ -114,6 +115,7 @@ sagitta_SOURCES = \
   %D%/cli/fit_inputs.h %D%/cli/fit_inputs.c \
   %D%/cli/refit_files.h %D%/cli/refit_files.c \
   %D%/cli/cmd_color.c \
+  %D%/cli/cmd_assemble.c \
   %D%/cli/cmd_refit.c \
   %D%/cli/cmd_files.c \
   %D%/cli/cmd_bench.c \
