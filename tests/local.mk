@@ -9,11 +9,15 @@ check_PROGRAMS += \
   %D%/test_io_faults \
   %D%/test_io_hostile \
   %D%/test_io_outputs \
+  %D%/test_log_pair \
   %D%/test_synth_blocks
 # The longest first, because tests run side by side.
 SCRIPT_TESTS = \
   %D%/test_partition.py \
   %D%/test_faults.py \
+  %D%/test_solve_input.py \
+  %D%/test_solve.py \
+  %D%/test_solve_values.py \
   %D%/test_bad_input.py \
   %D%/test_memory.py \
   %D%/test_cli.sh \
@@ -24,7 +28,9 @@ SCRIPT_TESTS = \
   %D%/test_io_files.py \
   %D%/test_slurm.sh
 TESTS += $(SCRIPT_TESTS) $(check_PROGRAMS)
-EXTRA_DIST += %D%/tap.h %D%/tap.py %D%/arrow_data.h %D%/run.sh %D%/expected/fingerprints $(SCRIPT_TESTS)
+EXTRA_DIST += %D%/tap.h %D%/tap.py %D%/run.sh %D%/expected/fingerprints $(SCRIPT_TESTS)
+
+EXTRA_DIST += %D%/arrow_data.h %D%/arrow_files.py
 
 # Helpers of the tests: a program for the Python tests of src/io, a library that makes calls fail.
 EXTRA_PROGRAMS = %D%/io_tool
