@@ -1,5 +1,6 @@
 # One file per behaviour.  To add a test, add its name.
 check_PROGRAMS += \
+  %D%/ref_petsc_arrow \
   %D%/test_arrow_reference \
   %D%/test_base_order \
   %D%/test_comm_verbs \
@@ -31,6 +32,8 @@ TESTS += $(SCRIPT_TESTS) $(check_PROGRAMS)
 EXTRA_DIST += %D%/tap.h %D%/tap.py %D%/run.sh %D%/expected/fingerprints $(SCRIPT_TESTS)
 
 EXTRA_DIST += %D%/arrow_data.h %D%/arrow_files.py
+%C%_ref_petsc_arrow_CPPFLAGS = $(AM_CPPFLAGS) $(PETSC_CFLAGS)
+%C%_ref_petsc_arrow_LDADD = $(LDADD) $(PETSC_LIBS)
 
 # Helpers of the tests: a program for the Python tests of src/io, a library that makes calls fail.
 EXTRA_PROGRAMS = %D%/io_tool
