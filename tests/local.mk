@@ -2,6 +2,7 @@
 check_PROGRAMS += \
   %D%/ref_petsc_arrow \
   %D%/test_arrow_reference \
+  %D%/test_base_block_tree \
   %D%/test_base_order \
   %D%/test_comm_verbs \
   %D%/test_device_codes \
@@ -11,6 +12,7 @@ check_PROGRAMS += \
   %D%/test_io_hostile \
   %D%/test_io_outputs \
   %D%/test_log_pair \
+  %D%/test_refit_reference \
   %D%/test_synth_blocks
 # The longest first, because tests run side by side.
 SCRIPT_TESTS = \
@@ -29,7 +31,7 @@ SCRIPT_TESTS = \
   %D%/test_io_files.py \
   %D%/test_slurm.sh
 TESTS += $(SCRIPT_TESTS) $(check_PROGRAMS)
-EXTRA_DIST += %D%/tap.h %D%/tap.py %D%/run.sh %D%/expected/fingerprints $(SCRIPT_TESTS)
+EXTRA_DIST += %D%/tap.h %D%/fit_made.h %D%/tap.py %D%/run.sh %D%/expected/fingerprints $(SCRIPT_TESTS)
 
 EXTRA_DIST += %D%/arrow_data.h %D%/arrow_files.py
 %C%_ref_petsc_arrow_CPPFLAGS = $(AM_CPPFLAGS) $(PETSC_CFLAGS)
