@@ -83,8 +83,8 @@ def norms(*parts):
 
 
 def backward_error(s, t, b):
-    """The largest |A x - r| / (|A| |x| + |r|) of the block rows of the system, the border being one,
-    with Frobenius norms; the residual in extended precision."""
+    """The largest |A x - r| / (|A| |x| + |r|) of the block rows of the system, the border being
+    one, with Frobenius norms; the residual in extended precision."""
     wide = np.longdouble
     rows = (np.einsum("nij,nj->ni", s.h.astype(wide), t.astype(wide)) + s.b.astype(wide) @ b
             + s.g)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * PETSc agrees: the whole bordered matrix solved by Cholesky, by LU and by a Schur field split, with
- * backward errors, solutions and log-determinants beside ours; and how long each takes.
+ * PETSc agrees: the whole bordered matrix solved by Cholesky, by LU and by a Schur field split,
+ * with backward errors, solutions and log-determinants beside ours; and how long each takes.
  * RUN: np=1 */
 #include "config.h"
 
