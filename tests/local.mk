@@ -21,6 +21,7 @@ SCRIPT_TESTS = \
   %D%/test_solve_input.py \
   %D%/test_solve.py \
   %D%/test_solve_values.py \
+  %D%/test_refit_partition.py \
   %D%/test_bad_input.py \
   %D%/test_memory.py \
   %D%/test_cli.sh \
@@ -31,7 +32,7 @@ SCRIPT_TESTS = \
   %D%/test_io_files.py \
   %D%/test_slurm.sh
 TESTS += $(SCRIPT_TESTS) $(check_PROGRAMS)
-EXTRA_DIST += %D%/tap.h %D%/fit_made.h %D%/tap.py %D%/run.sh %D%/expected/fingerprints $(SCRIPT_TESTS)
+EXTRA_DIST += %D%/tap.h %D%/fit_made.h %D%/tap.py %D%/run.sh %D%/expected/fingerprints %D%/expected/refit $(SCRIPT_TESTS)
 
 EXTRA_DIST += %D%/arrow_data.h %D%/arrow_files.py
 %C%_ref_petsc_arrow_CPPFLAGS = $(AM_CPPFLAGS) $(PETSC_CFLAGS)
