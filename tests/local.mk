@@ -22,6 +22,9 @@ SCRIPT_TESTS = \
   %D%/test_solve.py \
   %D%/test_solve_values.py \
   %D%/test_refit_partition.py \
+  %D%/test_refit_planted.py \
+  %D%/test_refit_input.py \
+  %D%/test_refit_independent.py \
   %D%/test_bad_input.py \
   %D%/test_memory.py \
   %D%/test_cli.sh \
