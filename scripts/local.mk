@@ -2,7 +2,7 @@
 EXTRA_DIST += .clang-format %D%/bootstrap %D%/check %D%/quickstart %D%/revision %D%/setup \
   input/README.md input/minilm-l3-kjv-8k.h5 output/README.md
 dist_doc_DATA += README.md LICENSE CONTRIBUTING.md
-dist_pkgdata_DATA = %D%/slurm/encode.sbatch input/minilm.in
+dist_pkgdata_DATA = %D%/slurm/encode.sbatch input/minilm.in input/minilm-refit.in
 dist_bashcomp_DATA = %D%/completion/sagitta
 
 # Which source a program was built from, checked at every build; touched only when it changes.
