@@ -1,3 +1,5 @@
+# Arithmetic that CPUs and GPUs share.
+libsagitta_a_SOURCES += %D%/arrow_body.h
 # What NVRTC compiles at run time: the files become texts in the program.
 kernel_files = \
   %D%/types.h %D%/plan.h %D%/lists.h \

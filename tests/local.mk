@@ -1,5 +1,8 @@
 # One file per behaviour.  To add a test, add its name.
 check_PROGRAMS += \
+  %D%/ref_petsc_arrow \
+  %D%/test_arrow_reference \
+  %D%/test_base_block_tree \
   %D%/test_base_order \
   %D%/test_comm_gpu \
   %D%/test_comm_verbs \
@@ -12,12 +15,21 @@ check_PROGRAMS += \
   %D%/test_io_hostile \
   %D%/test_io_outputs \
   %D%/test_kernels \
+  %D%/test_log_pair \
+  %D%/test_refit_reference \
   %D%/test_synth_blocks
 # The longest first, because tests run side by side.
 SCRIPT_TESTS = \
   %D%/test_partition.py \
   %D%/test_faults.py \
   %D%/test_cuda_faults.py \
+  %D%/test_solve_input.py \
+  %D%/test_solve.py \
+  %D%/test_solve_values.py \
+  %D%/test_refit_partition.py \
+  %D%/test_refit_planted.py \
+  %D%/test_refit_input.py \
+  %D%/test_refit_independent.py \
   %D%/test_bad_input.py \
   %D%/test_memory.py \
   %D%/test_cli.sh \
@@ -28,8 +40,12 @@ SCRIPT_TESTS = \
   %D%/test_io_files.py \
   %D%/test_slurm.sh
 TESTS += $(SCRIPT_TESTS) $(check_PROGRAMS)
-EXTRA_DIST += %D%/device_how.h %D%/device_route.h %D%/device_codes.h
-EXTRA_DIST += %D%/tap.h %D%/tap.py %D%/run.sh %D%/expected/fingerprints $(SCRIPT_TESTS)
+EXTRA_DIST += %D%/device_how.h %D%/device_route.h %D%/device_codes.h \
+  %D%/arrow_data.h %D%/arrow_files.py %D%/fit_made.h
+EXTRA_DIST += %D%/tap.h %D%/tap.py %D%/run.sh %D%/expected/fingerprints %D%/expected/refit \
+  $(SCRIPT_TESTS)
+%C%_ref_petsc_arrow_CPPFLAGS = $(AM_CPPFLAGS) $(PETSC_CFLAGS)
+%C%_ref_petsc_arrow_LDADD = $(LDADD) $(PETSC_LIBS)
 
 # Helpers of the tests: a program for the Python tests of src/io, a library that makes calls fail.
 EXTRA_PROGRAMS = %D%/io_tool

@@ -238,7 +238,7 @@ static int result_close(const struct run *run, struct supports_file *file,
   facts[n++] = (struct run_fact){"kernels", NULL, moved[0]};
   facts[n++] = (struct run_fact){"bytes_to_device", NULL, moved[1]};
   facts[n++] = (struct run_fact){"bytes_from_device", NULL, moved[2]};
-  struct supports_ending ending = {&result->metrics, t->mean, t->rho, t->rounds};
+  struct supports_ending ending = {&result->metrics, t->mean, t->rho, t->rounds, 0};
   return supports_finish(file, &ending, facts, n);
 }
 

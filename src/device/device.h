@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A worker's device and what it computes: exact routing over its tiles, codes of rows.
+ * A worker's device and what it computes: exact routing over its tiles, codes of rows, arrow
+ * systems.
  *
  * Floor: device.  Knows kernels, model and base; no MPI, no files.
  *
- * Every operation gives the bits of its reference in model/route.h and model/codes.h, on either
- * device, for any tile width, block size, thread count and variant.  Nothing here is collective.
- * One thread computes; another may put meanwhile. */
+ * Every operation gives the bits of its reference in model/route.h, model/codes.h and
+ * model/arrow.h, on either device, for any tile width, block size, thread count and variant.
+ * Nothing here is collective.  One thread computes; another may put meanwhile. */
 #ifndef DEVICE_DEVICE_H
 #define DEVICE_DEVICE_H
 
 #include "base/types.h"
+#include "model/arrow.h"
 #include "model/codes.h"
 #include "model/route.h"
 
@@ -75,6 +77,11 @@ int device_take(struct device *dev, struct buffer *b, gidx bytes);
 int device_wrap(struct device *dev, struct buffer *b, void *host, gidx bytes);
 /* For the device alone: on a GPU there is no host side. */
 int device_hold(struct device *dev, struct buffer *b, gidx bytes);
+/* The same on a CPU device, where it needs no drop. */
+static inline struct buffer host_buffer(void *host)
+{
+  return (struct buffer){.host = host, .device = host};
+}
 /* Safe on a zeroed buffer. */
 void device_drop(struct device *dev, struct buffer *b);
 /* Copy bytes at .. at + bytes - 1 to the device, or from it. */
@@ -123,6 +130,24 @@ struct codes_job {
 };
 gidx codes_state(const struct device *dev, idx m_most, real rho);
 int device_codes(struct device *dev, const struct codes_job *job);
+
+/* Solve arrow systems (N.7 to N.15): any number, each with its own d, k and n, each by itself; on a
+ * CPU device.  The
+ * threads share systems, and the rows of long ones.  ERR_DEVICE without fused multiply-add,
+ * ERR_INPUT when d or k is beyond model/arrow.h's limits, ERR_MEMORY. */
+struct arrow_item {
+  struct arrow_system system;   /* borrowed arrays */
+  struct arrow_start start;     /* zeroed: a fresh system */
+  real *step_t;                 /* [n][d], written */
+  real *step_b;                 /* [k], written */
+  struct arrow_outcome outcome; /* written */
+};
+struct arrow_job {
+  struct arrow_options options;
+  struct arrow_item *items;
+  gidx count;
+};
+int device_arrow(struct device *dev, struct arrow_job *job);
 
 /* Terms of (N.1) a second that this device cannot exceed, two instructions each: on the CPU the
  * best register-only loop of the variant on one thread, measured for so many seconds; on a GPU from
