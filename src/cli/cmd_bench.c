@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * sagitta bench: arrow systems (bench_arrow.c), or, below, the exact route and the codes beside
- * their limit (a mul+add loop without memory, or a GPU's clock) and their peer (OpenBLAS sgemm), all
- * in turn in one run, medians. */
+ * their limit (a mul+add loop without memory, or a GPU's clock) and their peer (OpenBLAS sgemm),
+ * all in turn in one run, medians. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

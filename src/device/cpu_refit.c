@@ -200,8 +200,7 @@ int device_residuals(struct device *dev, const struct residual_job *job)
   const struct refit_loops *loops = loops_of(dev);
   struct arena arena = {0};
   const real **vectors;
-  idx m = job->s * job->d, s = job->s, d = job->d, p = job->p,
-      threads = threads_of(dev);
+  idx m = job->s * job->d, s = job->s, d = job->d, p = job->p, threads = threads_of(dev);
   TRY(begin(dev));
   TRY(arena_take(&arena, &vectors, (gidx)threads * m, sizeof *vectors));
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
