@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: a stopped rank ends the job with 76 within the deadline, a killed one ends it too, and
 nothing half-done is published; after kills at random moments a later run works; a signal leaves no
-temporary file; a disk that fails or hangs ends the job with 74; two runs do not share a place."""
+temporary file; a disk that fails or hangs ends the job with 74; two runs do not share a place.
+The first two on GPUs too, one a rank where there are enough; CUTS=gpu: only there."""
 import os
 import random
 import signal
@@ -11,7 +12,7 @@ import time
 
 import numpy as np
 
-from tap import SAGITTA, done_testing, ok, sagitta, skip
+from tap import SAGITTA, done_testing, gpu_present, ok, sagitta, skip
 
 KILLS = 10 if os.environ.get("SANITIZED") else 50
 
@@ -60,8 +61,8 @@ def published(folder):
     return os.path.exists(f"{folder}/run/supports.h5")
 
 
-def check_stopped(folder, which):
-    job = start(folder, 3, "--deadline", 3)
+def check_stopped(folder, which, ranks=3, *words):
+    job = start(folder, ranks, "--deadline", 3, *words)
     at_work = wait_for_temporary(folder)
     pids = children(job)
     time.sleep(0.5)
@@ -79,8 +80,8 @@ def check_stopped(folder, which):
             pass
 
 
-def check_killed(folder):
-    job = start(folder, 3, "--deadline", 20)
+def check_killed(folder, ranks=3, *words):
+    job = start(folder, ranks, "--deadline", 20, *words)
     at_work = wait_for_temporary(folder)
     time.sleep(0.5)
     os.kill(children(job)[1], signal.SIGKILL)
@@ -162,11 +163,25 @@ def check_disk(folder):
        not published(folder), f"a read hangs: exit {code} after {spent:.1f} s")
 
 
+def check_gpus(folder):
+    """NCCL where every rank has a GPU of its own, the host's memory where they share one."""
+    gpus = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True).stdout.count("GPU ")
+    ranks = gpus if gpus in (2, 3) else 3
+    words = ranks, "--device", "cuda", "--block", 64
+    for check, *more in ((check_stopped, 1), (check_stopped, 0), (check_killed,)):
+        check(folder, *more, *words)
+        clean(folder)
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         done = sagitta("synth", "--n-rows", 6000, "--atoms", 4096, "--columns", 256, "--output",
             folder)
         ok(done.returncode == 0, "rows and a dictionary")
+        if gpu_present():
+            check_gpus(folder)
+        if os.environ.get("CUTS") == "gpu":
+            return done_testing()
         for check, *more in ((check_stopped, 1), (check_stopped, 0), (check_killed,)):
             check(folder, *more)
             clean(folder)
