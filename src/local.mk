@@ -20,6 +20,7 @@ libsagitta_a_SOURCES += \
   %D%/model/dictionary.h %D%/model/dictionary.c \
   %D%/model/route.h %D%/model/route.c \
   %D%/model/codes.h %D%/model/codes.c \
+  %D%/model/dense.h %D%/model/dense.c \
   %D%/model/results.h %D%/model/results.c \
   %D%/model/sink.h \
   %D%/model/synth.h %D%/model/synth.c
@@ -28,15 +29,19 @@ libsagitta_a_SOURCES += \
 libsagitta_a_SOURCES += \
   %D%/device/device.h %D%/device/device.c \
   %D%/device/cpu.h %D%/device/cpu_route.c %D%/device/cpu_codes.c \
-  %D%/device/route_body.h %D%/device/route_baseline.c %D%/device/codes_body.h
+  %D%/device/route_body.h %D%/device/route_baseline.c %D%/device/codes_body.h \
+  %D%/device/dense.h %D%/device/dense.c %D%/device/dense_product.c \
+  %D%/device/dense_inside.h %D%/device/dense_body.h
 
 # The same loops with other compiler flags, chosen at run time.  These call nothing of libsagitta.a.
 noinst_LIBRARIES += libavx2.a libavx512.a
 VARIANT_LIBS += libavx2.a libavx512.a
-libavx2_a_SOURCES = %D%/device/route_avx2.c %D%/device/codes_avx2.c
+libavx2_a_SOURCES = \
+  %D%/device/route_avx2.c %D%/device/codes_avx2.c %D%/device/dense_avx2.c
 libavx2_a_CFLAGS = $(AM_CFLAGS) -mavx2 -mfma
 libavx512_a_SOURCES = \
-  %D%/device/route_avx512vl.c %D%/device/route_avx512.c %D%/device/codes_avx512.c
+  %D%/device/route_avx512vl.c %D%/device/route_avx512.c \
+  %D%/device/codes_avx512.c %D%/device/dense_avx512.c
 libavx512_a_CFLAGS = $(AM_CFLAGS) -mfma -mavx512f -mavx512bw -mavx512dq -mavx512vl
 
 # comm: what ranks say to each other
