@@ -7,6 +7,7 @@ libsagitta_a_SOURCES += \
   %D%/base/log.h %D%/base/log.c \
   %D%/base/memory.h %D%/base/memory.c \
   %D%/base/order.h %D%/base/order.c \
+  %D%/base/log_pair.h %D%/base/log_pair.c \
   %D%/base/fingerprint.h %D%/base/fingerprint.c \
   %D%/base/half.h %D%/base/half.c \
   %D%/base/worker.h %D%/base/worker.c \
@@ -21,6 +22,7 @@ libsagitta_a_SOURCES += \
   %D%/model/route.h %D%/model/route.c \
   %D%/model/codes.h %D%/model/codes.c \
   %D%/model/dense.h %D%/model/dense.c \
+  %D%/model/arrow.h %D%/model/arrow.c \
   %D%/model/results.h %D%/model/results.c \
   %D%/model/sink.h \
   %D%/model/synth.h %D%/model/synth.c

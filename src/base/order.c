@@ -2,6 +2,7 @@
  * The tree is kept like a binary counter: pushing a block carries through the finished subtrees. */
 #include "base/order.h"
 
+#include <math.h>
 #include <string.h>
 
 static void tree_push(real *tree, gidx blocks, real value)
@@ -65,6 +66,30 @@ void block_sum_total(const real *tree, gidx blocks, idx n, real *total)
     for (idx i = 0; i < n; i++) total[i] = have ? subtree[i] + total[i] : subtree[i];
     have = 1;
   }
+}
+
+void lanes_fold(real *lane)
+{
+  for (int half = LANE_COUNT / 2; half >= 1; half /= 2)
+    for (int i = 0; i < half; i++) lane[i] += lane[i + half];
+}
+
+real lane_sum_total(const struct lane_sum *s)
+{
+  real lane[LANE_COUNT];
+  memcpy(lane, s->lane, sizeof lane);
+  lanes_fold(lane);
+  return s->segment > 0 ? s->done + lane[0] : lane[0];
+}
+
+void lane_sum_fma(struct lane_sum *s, gidx position, real a, real b)
+{
+  for (; s->segment < position / LANE_SEGMENT; s->segment++) {
+    s->done = lane_sum_total(s);
+    memset(s->lane, 0, sizeof s->lane);
+  }
+  real *lane = &s->lane[position % LANE_COUNT];
+  *lane = fma(a, b, *lane);
 }
 
 uint64_t mix64(uint64_t x)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What makes results independent of the partition: the tree sum of (N.0) and counter-based random
- * numbers.
+ * What makes results independent of the partition: the tree sum of (N.0), the lanes of (N.12) and
+ * counter-based random numbers.
  *
  * Floor: base.  Formulas: doc/numerics.md. */
 #ifndef BASE_ORDER_H
@@ -29,6 +29,22 @@ real row_sum_total(const struct row_sum *s);
  * tree is [TREE_LEVELS][n], owned by the caller; *blocks counts those pushed, from 0. */
 void block_sum_push(real *tree, gidx *blocks, idx n, const real *chain);
 void block_sum_total(const real *tree, gidx blocks, idx n, real *total);
+
+/* A sum over the rows of one atom as (N.12) defines it: rows, by position in the atom's list, are
+ * cut in segments; inside a segment row i belongs to lane i mod 32, an fma chain from +0; lanes are
+ * added by a tree, segments in ascending order.  Positions do not fall; a row may add several
+ * products.  Start from a zeroed struct. */
+enum { LANE_COUNT = 32, LANE_SEGMENT = 65536 };
+struct lane_sum {
+  real lane[LANE_COUNT]; /* of the segment in progress */
+  real done;             /* segments before it */
+  gidx segment;          /* in progress */
+};
+void lane_sum_fma(struct lane_sum *s, gidx position, real a, real b);
+real lane_sum_total(const struct lane_sum *s);
+
+/* lane[0] <- the sum of 32 lanes: lane += lane + 16, + 8, + 4, + 2, + 1. */
+void lanes_fold(real *lane);
 
 /* Counter-based random numbers: a pure function of (seed, stream, counter). */
 uint64_t random_bits(uint64_t seed, uint64_t stream, uint64_t counter);

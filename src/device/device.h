@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A worker's device and what it computes: exact routing over its tiles, codes of rows.
+ * A worker's device and what it computes: exact routing over its tiles, codes of rows, arrow
+ * systems.
  *
  * Floor: device.  Knows model and base; no MPI, no files.
  *
- * Every operation gives the bits of its reference in model/route.h and model/codes.h, for any tile
- * width, block size, thread count and variant.  Nothing here is collective. */
+ * Every operation gives the bits of its reference in model/route.h, model/codes.h and model/arrow.h, for
+ * any tile width, block size, thread count and variant.  Nothing here is collective. */
 #ifndef DEVICE_DEVICE_H
 #define DEVICE_DEVICE_H
 
 #include "base/types.h"
+#include "model/arrow.h"
 #include "model/codes.h"
 #include "model/route.h"
 
@@ -68,6 +70,23 @@ struct codes_job {
 };
 gidx codes_state(const struct device *dev, idx m_most);
 int device_codes(struct device *dev, const struct codes_job *job);
+
+/* Solve arrow systems (N.7 to N.15): any number, each with its own d, k and n, each by itself.  The
+ * threads share systems, and the rows of long ones.  ERR_DEVICE without fused multiply-add,
+ * ERR_INPUT when d or k is beyond model/arrow.h's limits, ERR_MEMORY. */
+struct arrow_item {
+  struct arrow_system system;   /* borrowed arrays */
+  struct arrow_start start;     /* zeroed: a fresh system */
+  real *step_t;                 /* [n][d], written */
+  real *step_b;                 /* [k], written */
+  struct arrow_outcome outcome; /* written */
+};
+struct arrow_job {
+  struct arrow_options options;
+  struct arrow_item *items;
+  gidx count;
+};
+int device_arrow(struct device *dev, struct arrow_job *job);
 
 /* Multiply-adds a second of the best register-only loop of this variant on one thread, two
  * instructions a term: the limit of (N.1) on this processor. */
