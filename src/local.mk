@@ -22,6 +22,7 @@ libsagitta_a_SOURCES += \
   %D%/model/route.h %D%/model/route.c \
   %D%/model/codes.h %D%/model/codes.c \
   %D%/model/dense.h %D%/model/dense.c \
+  %D%/model/joint.h %D%/model/joint.c \
   %D%/model/arrow.h %D%/model/arrow.c \
   %D%/model/results.h %D%/model/results.c \
   %D%/model/sink.h \
@@ -33,7 +34,9 @@ libsagitta_a_SOURCES += \
   %D%/device/cpu.h %D%/device/cpu_route.c %D%/device/cpu_codes.c \
   %D%/device/route_body.h %D%/device/route_baseline.c %D%/device/codes_body.h \
   %D%/device/dense.h %D%/device/dense.c %D%/device/dense_product.c \
-  %D%/device/dense_inside.h %D%/device/dense_body.h
+  %D%/device/dense_inside.h %D%/device/dense_body.h \
+  %D%/device/joint.h %D%/device/joint_inside.h \
+  %D%/device/joint.c %D%/device/joint_row.c %D%/device/joint_add.c
 
 # The same loops with other compiler flags, chosen at run time.  These call nothing of libsagitta.a.
 noinst_LIBRARIES += libavx2.a libavx512.a

@@ -4,8 +4,10 @@ check_PROGRAMS += \
   %D%/test_comm_verbs \
   %D%/test_device_codes \
   %D%/test_device_dense \
+  %D%/test_device_joint \
   %D%/test_device_ops \
   %D%/test_encode_reference \
+  %D%/test_joint_dense \
   %D%/test_io_faults \
   %D%/test_io_hostile \
   %D%/test_io_outputs \
@@ -24,7 +26,7 @@ SCRIPT_TESTS = \
   %D%/test_io_files.py \
   %D%/test_slurm.sh
 TESTS += $(SCRIPT_TESTS) $(check_PROGRAMS)
-EXTRA_DIST += %D%/tap.h %D%/tap.py %D%/run.sh %D%/expected/fingerprints $(SCRIPT_TESTS)
+EXTRA_DIST += %D%/tap.h %D%/joint_problem.h %D%/tap.py %D%/run.sh %D%/expected/fingerprints $(SCRIPT_TESTS)
 
 # Helpers of the tests: a program for the Python tests of src/io, a library that makes calls fail.
 EXTRA_PROGRAMS = %D%/io_tool

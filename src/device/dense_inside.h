@@ -12,8 +12,24 @@
 
 enum {
   DEPTH_MOST = 256,  /* of packed operands: a panel of columns stays in the first cache */
+  LANES_MOST = 8,    /* doubles of the widest vector */
   LEAF = 16,         /* columns that are factored without tiles */
   TILE_MOST = 24 * 8 /* entries of a tile */
+};
+
+struct dense_update {
+  idx depth, rows, columns;
+  const real *a, *b;
+  real *c;
+  gidx a_stride, b_stride, c_stride;
+};
+
+struct dense_corner {
+  idx count, d;
+  const real *ee, *t, *s;
+  gidx stride;
+  real t_b;
+  real *out;
 };
 
 struct dense_loops {
@@ -24,6 +40,21 @@ struct dense_loops {
   /* t[rows x width] <- t L^-T: column j of t loses its chain over k < j, then is divided by l_jj;
    * both column-major, width <= LEAF */
   void (*solve)(real *t, gidx stride, idx rows, idx width, const real *l, gidx l_stride);
+  /* out[j * rows + i] <- chain over depth of a[k][i] b[k * b_stride + j] from +0; count columns */
+  void (*chains)(idx depth, const real *a, const real *b, gidx b_stride, idx count, real *out);
+  /* c[j * c_stride + i] <- chain over depth of fma(-a[k * a_stride + i], b[k * b_stride + j], c),
+   * i < rows rounded up to LANES_MOST, j < columns */
+  void (*update)(const struct dense_update *u);
+  /* out[c] <- chain over j of fma(-codes[j], vector[j][c], out) from x[c] */
+  void (*residual)(const float *x, const float *const *vector, const float *codes, idx m, idx p,
+                   real *out);
+  /* packed [p][rows] <- m <= rows vectors, widened; the other rows are left as they are */
+  void (*widen)(const float *const *vector, idx m, idx p, real *packed);
+  /* out[i] <- fma(ee[i / d * stride], t[i] t_b, s[i]), i < count */
+  void (*corner)(const struct dense_corner *c);
+  /* N.5 on g[M][M]: rank test, then the factor of the kept with rho, column-major [m][stride M];
+   * returns m, or -1 when a pivot is bad */
+  idx (*factor)(const real *g, idx big_m, real rho, idx *kept, real *l, real *pivot);
 };
 extern const struct dense_loops dense_avx2, dense_avx512;
 
