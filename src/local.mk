@@ -10,6 +10,7 @@ libsagitta_a_SOURCES += \
   %D%/base/log_pair.h %D%/base/log_pair.c \
   %D%/base/fingerprint.h %D%/base/fingerprint.c \
   %D%/base/half.h %D%/base/half.c \
+  %D%/base/hash.h %D%/base/hash.c \
   %D%/base/worker.h %D%/base/worker.c \
   %D%/base/phase.h %D%/base/phase.c \
   %D%/base/options.h %D%/base/options.c \
@@ -23,6 +24,7 @@ libsagitta_a_SOURCES += \
   %D%/model/codes.h %D%/model/codes.c \
   %D%/model/dense.h %D%/model/dense.c \
   %D%/model/joint.h %D%/model/joint.c \
+  %D%/model/artifact.h %D%/model/artifact.c \
   %D%/model/arrow.h %D%/model/arrow.c \
   %D%/model/results.h %D%/model/results.c \
   %D%/model/sink.h \
