@@ -8,6 +8,7 @@ libsagitta_a_SOURCES += \
   %D%/base/memory.h %D%/base/memory.c \
   %D%/base/order.h %D%/base/order.c \
   %D%/base/log_pair.h %D%/base/log_pair.c \
+  %D%/base/block_tree.h %D%/base/block_tree.c \
   %D%/base/fingerprint.h %D%/base/fingerprint.c \
   %D%/base/half.h %D%/base/half.c \
   %D%/base/hash.h %D%/base/hash.c \
@@ -27,6 +28,12 @@ libsagitta_a_SOURCES += \
   %D%/model/artifact.h %D%/model/artifact.c \
   %D%/model/arrow.h %D%/model/arrow.c \
   %D%/model/results.h %D%/model/results.c \
+  %D%/model/state.h %D%/model/state.c \
+  %D%/model/directions.h %D%/model/directions.c \
+  %D%/model/assembly.h %D%/model/assembly.c \
+  %D%/model/step.h %D%/model/step.c \
+  %D%/model/classes.h %D%/model/classes.c \
+  %D%/model/supports.h %D%/model/supports.c \
   %D%/model/sink.h \
   %D%/model/synth.h %D%/model/synth.c
 
@@ -39,6 +46,9 @@ libsagitta_a_SOURCES += \
   %D%/device/dense_inside.h %D%/device/dense_body.h \
   %D%/device/joint.h %D%/device/joint_inside.h \
   %D%/device/joint.c %D%/device/joint_row.c %D%/device/joint_add.c
+  %D%/device/cpu_arrow.h %D%/device/cpu_arrow.c \
+  %D%/device/route_body.h %D%/device/route_baseline.c %D%/device/codes_body.h \
+  %D%/device/arrow_loops.h
 
 # The same loops with other compiler flags, chosen at run time.  These call nothing of libsagitta.a.
 noinst_LIBRARIES += libavx2.a libavx512.a
@@ -49,6 +59,11 @@ libavx2_a_CFLAGS = $(AM_CFLAGS) -mavx2 -mfma
 libavx512_a_SOURCES = \
   %D%/device/route_avx512vl.c %D%/device/route_avx512.c \
   %D%/device/codes_avx512.c %D%/device/dense_avx512.c
+  %D%/device/route_avx2.c %D%/device/codes_avx2.c %D%/device/arrow_avx2.c
+libavx2_a_CFLAGS = $(AM_CFLAGS) -mavx2 -mfma
+libavx512_a_SOURCES = \
+  %D%/device/route_avx512vl.c %D%/device/route_avx512.c %D%/device/codes_avx512.c \
+  %D%/device/arrow_avx512.c
 libavx512_a_CFLAGS = $(AM_CFLAGS) -mfma -mavx512f -mavx512bw -mavx512dq -mavx512vl
 
 # comm: what ranks say to each other
@@ -63,6 +78,8 @@ libsagitta_a_SOURCES += \
   %D%/io/npy.h %D%/io/npy.c \
   %D%/io/inputs.h %D%/io/inputs.c \
   %D%/io/schema.h %D%/io/schema.c \
+  %D%/io/supports_input.h %D%/io/supports_input.c \
+  %D%/io/classes.h %D%/io/classes.c \
   %D%/io/outputs.h %D%/io/outputs.c %D%/io/supports.c %D%/io/matrix.c \
   %D%/io/files.h %D%/io/files_inspect.c %D%/io/files_diff.c \
   %D%/io/verify.h %D%/io/files_verify.c \
@@ -71,6 +88,7 @@ libsagitta_a_SOURCES += \
 # stage: structs in, structs out, collective
 libsagitta_a_SOURCES += \
   %D%/stage/access.h %D%/stage/access.c \
+  %D%/stage/color.h %D%/stage/color.c \
   %D%/stage/mean.h %D%/stage/mean.c \
   %D%/stage/draw.h %D%/stage/draw.c \
   %D%/stage/seed.h %D%/stage/seed.c \
@@ -88,6 +106,7 @@ sagitta_SOURCES = \
   %D%/cli/cmd_seed.c \
   %D%/cli/cmd_synth.c \
   %D%/cli/cmd_encode.c \
+  %D%/cli/cmd_color.c \
   %D%/cli/cmd_files.c \
   %D%/cli/cmd_bench.c \
   %D%/cli/bench_peer.h %D%/cli/bench_peer.c

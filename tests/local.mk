@@ -1,5 +1,6 @@
 # One file per behaviour.  To add a test, add its name.
 check_PROGRAMS += \
+  %D%/test_arrow_reference \
   %D%/test_base_order \
   %D%/test_comm_verbs \
   %D%/test_device_codes \
@@ -27,6 +28,7 @@ SCRIPT_TESTS = \
   %D%/test_slurm.sh
 TESTS += $(SCRIPT_TESTS) $(check_PROGRAMS)
 EXTRA_DIST += %D%/tap.h %D%/joint_problem.h %D%/tap.py %D%/run.sh %D%/expected/fingerprints $(SCRIPT_TESTS)
+EXTRA_DIST += %D%/tap.h %D%/tap.py %D%/arrow_data.h %D%/run.sh %D%/expected/fingerprints $(SCRIPT_TESTS)
 
 # Helpers of the tests: a program for the Python tests of src/io, a library that makes calls fail.
 EXTRA_PROGRAMS = %D%/io_tool

@@ -12,7 +12,7 @@
 #include "config.h"
 
 static const struct command *const commands[] = {
-    &command_encode,  &command_route,  &command_seed, &command_synth,
+    &command_encode,  &command_route,  &command_seed, &command_synth, &command_color,
     &command_inspect, &command_verify, &command_diff, &command_bench,
 };
 

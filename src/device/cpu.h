@@ -13,6 +13,7 @@
 #define DEVICE_CPU_H
 
 #include "base/memory.h"
+#include "device/cpu_arrow.h"
 #include "device/device.h"
 
 enum { CACHE_LINE = 64 };
@@ -95,15 +96,25 @@ struct codes_loops {
 };
 extern const struct codes_loops codes_avx2, codes_avx512;
 
+/* Work arrays of the arrow systems, one set a thread, kept from job to job. */
+struct arrow_worker;
+struct arrow_room {
+  struct arena arena;
+  struct arrow_worker *workers; /* [threads] */
+  gidx panel, tail, sums;       /* reals a thread */
+};
+
 struct device_state {
   struct arena arena; /* holds everything below and this struct */
   struct device_options options;
   const struct route_loops *route;
   const struct codes_loops *codes; /* NULL: no hardware fma */
-  float *panels;                   /* [ceil(atoms_most / lanes)][d][p][lanes] */
-  idx *atom_of;                    /* [atoms_most] global number of each slot */
-  idx count;                       /* slots used */
-  int ascending;                   /* atom_of rises */
+  const struct arrow_loops *arrow; /* NULL: no hardware fma */
+  struct arrow_room arrow_room;
+  float *panels; /* [ceil(atoms_most / lanes)][d][p][lanes] */
+  idx *atom_of;  /* [atoms_most] global number of each slot */
+  idx count;     /* slots used */
+  int ascending; /* atom_of rises */
 };
 
 static inline gidx panel_floats(const struct device_state *s)

@@ -34,12 +34,13 @@ static int prefers_avx512(void)
 static const struct variant {
   const struct route_loops *route;
   const struct codes_loops *codes;
+  const struct arrow_loops *arrow;
   int (*present)(void), (*preferred)(void);
 } variants[] = {
-    {&route_avx512, &codes_avx512, has_avx512, prefers_avx512},
-    {&route_avx512vl, &codes_avx512, has_avx512, has_avx512},
-    {&route_avx2, &codes_avx2, has_avx2, has_avx2},
-    {&route_baseline, &codes_avx2, has_baseline, has_baseline},
+    {&route_avx512, &codes_avx512, &arrow_avx512, has_avx512, prefers_avx512},
+    {&route_avx512vl, &codes_avx512, &arrow_avx512, has_avx512, has_avx512},
+    {&route_avx2, &codes_avx2, &arrow_avx2, has_avx2, has_avx2},
+    {&route_baseline, &codes_avx2, &arrow_avx2, has_baseline, has_baseline},
 };
 
 static int variant_find(const char *name, const struct variant **out)
@@ -75,6 +76,7 @@ int device_open(struct device *dev, const struct device_options *options)
   *s = (struct device_state){.arena = arena, .options = *options, .ascending = 1};
   s->route = variant->route;
   s->codes = has_avx2() ? variant->codes : NULL;
+  s->arrow = has_avx2() ? variant->arrow : NULL;
   *dev = (struct device){s, s->route->name};
   return state_take(s);
 }
@@ -83,6 +85,7 @@ void device_close(struct device *dev)
 {
   if (dev->state) {
     struct arena arena = dev->state->arena; /* it holds the state too */
+    arena_free(&dev->state->arrow_room.arena);
     arena_free(&arena);
   }
   *dev = (struct device){0};

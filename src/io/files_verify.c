@@ -141,6 +141,7 @@ static int contents_check(struct verify *v)
   if (h5_exists(v->file, "/atoms")) TRY(verify_atoms(v));
   if (h5_exists(v->file, "/mean")) TRY(verify_mean(v));
   if (h5_exists(v->file, "/supports/indptr")) TRY(verify_supports(v));
+  if (h5_exists(v->file, "/class_offsets")) TRY(verify_classes(v));
   return OK;
 }
 

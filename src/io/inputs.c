@@ -31,23 +31,29 @@ static int ends_in(const char *text, const char *end)
   return length >= tail && strcmp(text + length - tail, end) == 0;
 }
 
-/* The last ":/" splits, unless the whole is the name of a file. */
+int input_split(const char *name, const char *standard, char **file, const char **object)
+{
+  *file = malloc(strlen(name) + 1);
+  CHECK(*file, ERR_MEMORY, "cannot allocate %zu bytes", strlen(name) + 1);
+  strcpy(*file, name);
+  char *split = NULL;
+  for (char *at = strstr(*file, ":/"); at; at = strstr(at + 1, ":/")) split = at;
+  if (access(name, F_OK) == 0) split = NULL;
+  if (split) *split = '\0';
+  *object = split ? split + 1 : standard;
+  return OK;
+}
+
 static int name_split(struct input_state *s, const char *name, const char *object)
 {
   size_t room = strlen(name) + strlen(object) + 2;
+  TRY(input_split(name, object, &s->file, &s->object));
   s->name = malloc(room);
-  s->file = malloc(room);
-  CHECK(s->name && s->file, ERR_MEMORY, "cannot allocate %zu bytes", room);
-  strcpy(s->file, name);
-  char *split = NULL;
-  for (char *at = strstr(s->file, ":/"); at; at = strstr(at + 1, ":/")) split = at;
-  if (access(name, F_OK) == 0) split = NULL;
-  if (split) *split = '\0';
+  CHECK(s->name, ERR_MEMORY, "cannot allocate %zu bytes", room);
   s->is_npy = ends_in(s->file, ".npy");
-  CHECK(!(split && s->is_npy), ERR_INPUT,
+  CHECK(!(s->object != object && s->is_npy), ERR_INPUT,
         "'%s' is a NumPy file, which holds one array: leave '%s' off", s->file,
-        name + (split - s->file));
-  s->object = split ? split + 1 : object;
+        name + strlen(s->file));
   snprintf(s->name, room, "%s%s%s", s->file, s->is_npy ? "" : ":", s->is_npy ? "" : s->object);
   return OK;
 }

@@ -15,6 +15,10 @@
 
 struct input_state;
 
+/* *file <- FILE of FILE:/PATH, which the caller frees; *object <- /PATH inside that allocation, or
+ * `standard`.  The last ":/" splits, unless the whole is the name of a file. */
+int input_split(const char *name, const char *standard, char **file, const char **object);
+
 struct rows_file {
   struct row_source source;
   struct input_state *state; /* owned */

@@ -22,6 +22,9 @@ const struct object_row object_rows[] = {
     {"supports", "/metrics/density", TYPE_I64, "K", 1, "rows in whose support the atom is"},
     {"supports", "/metrics/density_histogram", TYPE_I64, "11", 1, "atoms by decade of density"},
     {"supports", "/mean", TYPE_F64, "P", 0, "subtracted from rows before anything else"},
+    {"classes", "/color", TYPE_I32, "K", 1, "class of each atom; -1: in no row's support"},
+    {"classes", "/class_offsets", TYPE_I64, "C+1", 1, "where the atoms of each class begin"},
+    {"classes", "/class_atoms", TYPE_I32, "placed", 1, "atoms of each class, ascending"},
 };
 const int object_count = LENGTH(object_rows);
 

@@ -37,6 +37,9 @@ struct support_counts {
 /* Offsets, ranges, no atom twice in a row, finite values, order of selection; then the metrics. */
 int verify_supports(struct verify *v);
 
+/* Classes: every placed atom once, in the class that /color says; of ours ascending, none empty. */
+int verify_classes(const struct verify *v);
+
 /* The attributes and arrays of /metrics against the counts. */
 int verify_metrics(const struct verify *v, const struct support_counts *counts, int has_codes);
 

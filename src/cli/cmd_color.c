@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * sagitta color: supports -> classes.h5. */
+#include <math.h>
+#include <stdio.h>
+
+#include "base/log.h"
+#include "base/status.h"
+#include "cli/command.h"
+#include "io/classes.h"
+#include "io/supports_input.h"
+#include "stage/color.h"
+
+struct color_options {
+  struct job_options job;
+  struct output_options output;
+  const char *supports;
+};
+#define AT(member) offsetof(struct color_options, member)
+
+static const struct option_row input_rows[] = {
+    {"supports", OPTION_TEXT, AT(supports), NULL, 0, 0, NULL, "FILE[:/PATH]",
+     "supports, a CSR matrix as encode, scipy or AnnData write it (default path: /supports)"},
+};
+
+static const struct option_table tables[] = {
+    {"Input", input_rows, LENGTH(input_rows), 0},
+    {"Result", output_rows, OUTPUT_ROWS, AT(output)},
+    {"Job", job_rows, JOB_ROWS, AT(job)},
+};
+
+static const struct option_set color_set = {
+    .command = "sagitta color",
+    .arguments = "[DECK]",
+    .doc = "Sort the atoms into classes: no row has two atoms of a class, so the atoms of a class "
+           "can be refitted side by side."
+           "\v"
+           "Atoms go by falling support size, each into the first class that no atom of its rows "
+           "is in.  Atoms in no row are dead and get no class.  The result is classes.h5.\n\n"
+           "  sagitta color --supports run/supports.h5 --output run/",
+    .tables = tables,
+    .count = LENGTH(tables),
+    .most_arguments = 1,
+    .has_deck = 1,
+};
+
+static void report_print(const struct class_report *r)
+{
+  log_info("%-22s %lld", "classes", (long long)r->classes);
+  log_info("%-22s %lld (the most atoms in a row)", "at least needed", (long long)r->longest_row);
+  log_info("%-22s %lld", "dead_atoms", (long long)r->dead);
+  if (r->classes == 0) return;
+  log_info("%-22s %lld to %lld, mean %.1f", "atoms in a class", (long long)r->least,
+           (long long)r->most, r->mean);
+  for (int bin = 0; bin < LENGTH(r->histogram); bin++) {
+    char name[64];
+    long long low = 1ll << bin, high = (2ll << bin) - 1;
+    if (r->histogram[bin] == 0) continue;
+    snprintf(name, sizeof name, low == high ? "  %lld" : "  %lld to %lld", low, high);
+    log_info("%-22s %lld classes", name, (long long)r->histogram[bin]);
+  }
+}
+
+static int result_write(const struct run *run, const char *path, const struct color_result *result)
+{
+  struct run_fact facts[FACTS_MOST];
+  if (run->comm.rank) return OK;
+  return classes_write(path, &result->classes, result->report.longest_row, facts,
+                       run_facts(run, "cpu", 1, facts));
+}
+
+static int input_open(struct supports_input *in, const struct color_options *o)
+{
+  CHECK(o->supports, ERR_USAGE, "'--supports' is missing: make them with `sagitta encode`");
+  return supports_open(in, o->supports);
+}
+
+static int color_command(struct run *run, const void *options, const char **arguments)
+{
+  const struct color_options *o = options;
+  static struct supports_input in; /* outlives a read that passed the deadline */
+  struct output_place place;
+  struct color_result result;
+  struct comm *c = &run->comm;
+  (void)arguments;
+  TRY(comm_agree(c, input_open(&in, o)));
+  TRY(run_begin(run, &o->output, "classes.h5", &place));
+  TRY(color_run(c, &in.source, &result));
+  log_info("color   rows=%lld atoms=%d entries=%lld read=%.2f seconds=%.2f fingerprint=%016llx",
+           (long long)in.source.n, in.source.k, (long long)in.source.entries, result.read_seconds,
+           result.color_seconds, (unsigned long long)result.fingerprint);
+  if (c->rank == 0) report_print(&result.report);
+  TRY(comm_agree(c, result_write(run, place.file, &result)));
+  log_info("wrote   %s", place.file);
+  color_free(&result);
+  supports_input_close(&in);
+  return OK;
+}
+
+const struct command command_color = {"color",    "supports -> classes of atoms that share no row",
+                                      &color_set, sizeof(struct color_options),
+                                      1,          color_command};

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Reading turns the lists into the class of each atom, and that into lists again: so every order
+ * that a file may have becomes the one order. */
+#include "io/classes.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "io/schema.h"
+#include "io/verify.h"
+
+enum { SLACK_BYTES = 4 << 20 };
+
+static int vector_write(const struct h5_file *h5, const char *object, gidx count,
+                        const void *values)
+{
+  struct h5_array a;
+  int status = object_create(h5, object, 1, &count, 0, &a);
+  if (status == OK) status = h5_array_write(&a, 0, count, values);
+  int closed = h5_array_close(&a);
+  return status ? status : closed;
+}
+
+int classes_write(const char *path, const struct classes *c, gidx lower_bound,
+                  const struct run_fact *facts, int n_facts)
+{
+  static struct result_file r;
+  TRY(result_create(&r, path, 8 * ((gidx)c->k + 2 * (gidx)c->count) + SLACK_BYTES));
+  TRY(h5_attribute_text(&r.h5, "/", "kind", "classes"));
+  TRY(h5_attribute_long(&r.h5, "/", "lower_bound", lower_bound));
+  TRY(vector_write(&r.h5, "/color", c->k, c->color));
+  TRY(vector_write(&r.h5, "/class_offsets", (gidx)c->count + 1, c->start));
+  TRY(vector_write(&r.h5, "/class_atoms", c->start[c->count], c->atoms));
+  TRY(result_publish(&r, facts, n_facts));
+  return OK;
+}
+
+/* A whole vector of the file. */
+static int vector_read(const struct h5_file *f, const char *object, enum h5_type type,
+                       struct arena *arena, gidx *count, void *out)
+{
+  struct h5_array a;
+  void *values;
+  TRY(h5_array_open(f, object, &a));
+  int status = OK;
+  if (a.rank != 1 || (a.type != TYPE_I32 && a.type != type))
+    status = status_fail(ERR_INPUT, __FILE__, __LINE__, "'%s' of '%s' is not a vector of %s",
+                         object, f->path, type_name(type));
+  *count = a.shape[0];
+  if (!status) status = arena_take(arena, &values, *count, type == TYPE_I64 ? 8 : 4);
+  if (!status) status = h5_array_read(&a, 0, *count, type, values);
+  if (!status) memcpy(out, &values, sizeof values);
+  h5_array_close(&a);
+  return status;
+}
+
+/* What a file holds. */
+struct lists {
+  const gidx *start;
+  const idx *atoms, *said; /* said: /color, NULL when it is not there */
+  gidx count, placed, k;   /* k -1: not known */
+};
+
+static int lists_read(const struct h5_file *f, struct arena *arena, struct lists *l)
+{
+  gidx offsets;
+  TRY(vector_read(f, "/class_offsets", TYPE_I64, arena, &offsets, &l->start));
+  TRY(vector_read(f, "/class_atoms", TYPE_I32, arena, &l->placed, &l->atoms));
+  l->count = offsets - 1;
+  l->said = NULL;
+  l->k = -1;
+  if (h5_exists(f, "/color")) TRY(vector_read(f, "/color", TYPE_I32, arena, &l->k, &l->said));
+  CHECK(offsets >= 1 && l->count < INT32_MAX && l->start[0] == 0, ERR_INPUT,
+        "'/class_offsets' of '%s' does not begin with 0", f->path);
+  for (gidx c = 0; c < l->count; c++)
+    CHECK(l->start[c + 1] >= l->start[c], ERR_INPUT,
+          "'/class_offsets' of '%s' falls from %lld to %lld at class %lld", f->path,
+          (long long)l->start[c], (long long)l->start[c + 1], (long long)c);
+  CHECK(l->start[l->count] == l->placed, ERR_INPUT,
+        "'/class_offsets' of '%s' ends with %lld, there are %lld atoms", f->path,
+        (long long)l->start[l->count], (long long)l->placed);
+  return OK;
+}
+
+/* color[k] <- the class of each atom. */
+static int lists_color(const struct lists *l, const char *path, idx k, idx *color)
+{
+  CHECK(l->k < 0 || l->k == k, ERR_INPUT, "'%s' has the classes of %lld atoms, not of %d", path,
+        (long long)l->k, k);
+  for (idx a = 0; a < k; a++) color[a] = -1;
+  for (gidx c = 0; c < l->count; c++)
+    for (gidx e = l->start[c]; e < l->start[c + 1]; e++) {
+      idx atom = l->atoms[e];
+      CHECK(atom >= 0 && atom < k, ERR_INPUT, "class %lld of '%s': atom %d is not in 0 .. %d",
+            (long long)c, path, atom, k - 1);
+      CHECK(color[atom] < 0, ERR_INPUT, "atom %d is twice in '%s', in classes %d and %lld", atom,
+            path, color[atom], (long long)c);
+      color[atom] = (idx)c;
+    }
+  for (idx a = 0; l->said && a < k; a++)
+    CHECK(l->said[a] == color[a], ERR_INPUT,
+          "'/color' of '%s' says class %d of atom %d, its lists say %d", path, l->said[a], a,
+          color[a]);
+  return OK;
+}
+
+static int file_read(const struct h5_file *f, struct arena *arena, idx k, struct classes *c)
+{
+  struct lists l;
+  idx *color;
+  TRY(lists_read(f, arena, &l));
+  TRY(arena_take(arena, &color, k, sizeof *color));
+  TRY(lists_color(&l, f->path, k, color));
+  TRY(classes_from_colors(c, color, k, (idx)l.count));
+  return OK;
+}
+
+int classes_read(struct classes *c, const char *file, idx k)
+{
+  struct h5_file f;
+  struct arena arena = {0};
+  *c = (struct classes){0};
+  TRY(h5_open(&f, file));
+  int status = file_read(&f, &arena, k, c), closed = h5_close(&f);
+  arena_free(&arena);
+  return status ? status : closed;
+}
+
+static int ours_check(const struct lists *l, const char *path)
+{
+  for (gidx c = 0; c < l->count; c++) {
+    CHECK(l->start[c] < l->start[c + 1], ERR_INPUT, "class %lld of '%s' is empty", (long long)c,
+          path);
+    for (gidx e = l->start[c] + 1; e < l->start[c + 1]; e++)
+      CHECK(l->atoms[e - 1] < l->atoms[e], ERR_INPUT,
+            "class %lld of '%s': atoms %d and %d are not in ascending order", (long long)c, path,
+            l->atoms[e - 1], l->atoms[e]);
+  }
+  return OK;
+}
+
+int verify_classes(const struct verify *v)
+{
+  struct arena arena = {0};
+  struct lists l;
+  idx *color;
+  int status = lists_read(v->file, &arena, &l);
+  gidx k = status || l.k >= 0 ? l.k : INT32_MAX;
+  if (!status && l.k >= 0) status = arena_take(&arena, &color, k, sizeof *color);
+  if (!status && l.k >= 0) status = lists_color(&l, v->file->path, (idx)k, color);
+  if (!status && v->is_ours) status = ours_check(&l, v->file->path);
+  arena_free(&arena);
+  TRY(status);
+  verify_note(v, "classes   %lld, each placed atom in one, lists agree with colours",
+              (long long)l.count);
+  return OK;
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Starts first, then the entries in pieces, each checked while it is in the cache. */
+#include "model/supports.h"
+
+#include <math.h>
+
+#include "base/status.h"
+
+enum { PIECE = 1 << 18 }; /* entries read at a time */
+
+void supports_free(struct supports *s)
+{
+  arena_free(&s->arena);
+  *s = (struct supports){0};
+}
+
+static int starts_load(struct supports *s, const struct support_source *source, gidx *start)
+{
+  gidx n = s->view.n, first = s->first;
+  TRY(source->starts(source->self, first, n, start));
+  CHECK(first > 0 || start[0] == 0, ERR_INPUT, "the first row of '%s' begins at entry %lld, not 0",
+        source->name, (long long)start[0]);
+  CHECK(start[0] >= 0, ERR_INPUT, "row %lld of '%s' begins at entry %lld", (long long)first,
+        source->name, (long long)start[0]);
+  for (gidx i = 0; i < n; i++) {
+    CHECK(start[i + 1] >= start[i], ERR_INPUT, "row %lld of '%s': offsets fall from %lld to %lld",
+          (long long)(first + i), source->name, (long long)start[i], (long long)start[i + 1]);
+    gidx length = start[i + 1] - start[i];
+    s->longest = length > s->longest ? length : s->longest;
+  }
+  CHECK(start[n] <= source->entries, ERR_INPUT, "row %lld of '%s' ends at entry %lld of %lld",
+        (long long)(first + n - 1), source->name, (long long)start[n], (long long)source->entries);
+  CHECK(first + n < source->n || start[n] == source->entries, ERR_INPUT,
+        "the rows of '%s' end at entry %lld of %lld", source->name, (long long)start[n],
+        (long long)source->entries);
+  return OK;
+}
+
+static int row_check(const struct supports *s, const struct support_source *source, gidx i,
+                     gidx *stamp)
+{
+  long long row = s->first + i;
+  for (gidx e = s->view.start[i]; e < s->view.start[i + 1]; e++) {
+    idx atom = s->view.atoms[e];
+    CHECK(atom >= 0 && atom < source->k, ERR_INPUT, "row %lld of '%s': atom %d is not in 0 .. %d",
+          row, source->name, atom, source->k - 1);
+    CHECK(stamp[atom] != i + 1, ERR_INPUT, "row %lld of '%s' has atom %d twice", row, source->name,
+          atom);
+    stamp[atom] = i + 1;
+    if (!s->codes) continue;
+    for (idx m = 0; m < source->d; m++)
+      CHECK(isfinite(s->codes[e * source->d + m]), ERR_INPUT,
+            "row %lld of '%s': the code of atom %d is %g", row, source->name, atom,
+            (double)s->codes[e * source->d + m]);
+    CHECK(isfinite(s->score[e]), ERR_INPUT, "row %lld of '%s': the score of atom %d is %g", row,
+          source->name, atom, (double)s->score[e]);
+  }
+  return OK;
+}
+
+static int entries_load(struct supports *s, const struct support_source *source, gidx begin,
+                        gidx count, int with_codes)
+{
+  idx *atoms;
+  TRY(arena_take(&s->arena, &atoms, count, sizeof *atoms));
+  s->view.atoms = atoms;
+  if (with_codes) {
+    TRY(arena_take(&s->arena, &s->score, count, sizeof *s->score));
+    TRY(arena_take(&s->arena, &s->codes, count * source->d, sizeof *s->codes));
+  }
+  for (gidx e = 0; e < count; e += PIECE) {
+    gidx n = count - e < PIECE ? count - e : PIECE;
+    TRY(source->read(source->self, begin + e, n, atoms + e, with_codes ? s->score + e : NULL,
+                     with_codes ? s->codes + e * source->d : NULL));
+  }
+  return OK;
+}
+
+int supports_load(struct supports *s, const struct support_source *source, gidx first, gidx n,
+                  int with_codes)
+{
+  gidx *start, *stamp;
+  *s = (struct supports){.view = {.n = n, .k = source->k}, .first = first};
+  TRY(arena_take(&s->arena, &start, n + 1, sizeof *start));
+  TRY(arena_take(&s->arena, &stamp, source->k, sizeof *stamp));
+  s->view.start = start;
+  TRY(starts_load(s, source, start));
+  gidx begin = start[0];
+  for (gidx i = 0; i <= n; i++) start[i] -= begin;
+  TRY(entries_load(s, source, begin, start[n], with_codes));
+  for (gidx i = 0; i < n; i++) TRY(row_check(s, source, i, stamp));
+  return OK;
+}
+
+int supports_check_length(const struct supports *s, gidx length, const char *name)
+{
+  for (gidx i = 0; i < s->view.n; i++) {
+    gidx found = s->view.start[i + 1] - s->view.start[i];
+    CHECK(found == length, ERR_INPUT, "row %lld of '%s' has %lld atoms, the first row has %lld",
+          (long long)(s->first + i), name, (long long)found, (long long)length);
+  }
+  return OK;
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * device_arrow gives the reference's bits: every d, k and n that has an edge, every variant, any
+ * threads, alone or in a mixed batch, healthy, indefinite and not finite.
+ * RUN: np=1 */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arrow_data.h"
+#include "base/status.h"
+#include "device/device.h"
+#include "tap.h"
+
+enum { DEVICES_MOST = 6 };
+static struct device devices[DEVICES_MOST];
+static int n_devices;
+
+static void devices_open(void)
+{
+  static const struct {
+    const char *variant;
+    int threads;
+  } wanted[] = {{"avx2", 1}, {"avx2", 3}, {"avx512", 1}, {"avx512", 2}};
+  for (int i = 0; i < LENGTH(wanted); i++) {
+    struct device_options options = {
+        .p = 1, .d = 1, .threads = wanted[i].threads, .variant = wanted[i].variant};
+    if (device_open(&devices[n_devices], &options) == OK)
+      n_devices++;
+    else
+      status_clear();
+  }
+}
+
+/* Solve by the reference and on every device; the number of devices that differ. */
+static int differ_count(struct arrow_item *items, gidx count, const struct arrow_options *o)
+{
+  int differ = 0;
+  struct arrow_item *expected = malloc((size_t)count * sizeof *expected);
+  for (gidx i = 0; i < count; i++) expected[i] = item_reference(items + i, o);
+  for (int v = 0; v < n_devices; v++) {
+    struct arrow_job job = {.options = *o, .items = items, .count = count};
+    for (gidx i = 0; i < count; i++) item_poison(items + i);
+    int same = device_arrow(&devices[v], &job) == OK;
+    for (gidx i = 0; i < count; i++) same = same && item_same(items + i, expected + i);
+    differ += !same;
+  }
+  for (gidx i = 0; i < count; i++) item_free_steps(expected + i);
+  free(expected);
+  return differ;
+}
+
+static void sizes_test(void)
+{
+  static const gidx rows[] = {0, 1, 2, 7, 31, 32, 33, 255, 257, 1000};
+  const struct arrow_options plain = {0}, ridges = {.ridge_t = 0.25, .ridge_b = 3};
+  for (idx d = 1; d <= 8; d++) {
+    int differ = 0, failed = 0;
+    for (idx k = 0; k <= 40; k++) {
+      gidx n = rows[(k * 7 + d) % LENGTH(rows)];
+      struct arrow_item items[2] = {item_make(d, k, n, k, 0), item_make(d, k, rows[k % 10], 77, 0)};
+      differ += differ_count(items, 2, k % 2 ? &plain : &ridges);
+      failed += items[0].outcome.status || items[1].outcome.status;
+      for (int i = 0; i < 2; i++) item_free(items + i);
+    }
+    ok(differ == 0 && failed == 0, "d = %d, k = 0 .. 40, n up to 1000: the reference's bits", d);
+  }
+}
+
+static void long_test(void)
+{
+  static const gidx rows[] = {65535, 65536, 65537, 131073 + 31};
+  static const idx shapes[][2] = {{2, 8}, {1, 3}, {3, 5}, {2, 0}};
+  const struct arrow_options plain = {0};
+  for (int i = 0; i < LENGTH(rows); i++) {
+    struct arrow_item item = item_make(shapes[i][0], shapes[i][1], rows[i], 5, 0);
+    ok(differ_count(&item, 1, &plain) == 0 && item.outcome.status == ARROW_OK,
+       "%lld rows: the reference's bits", (long long)rows[i]);
+    item_free(&item);
+  }
+}
+
+/* A batch of mixed shapes, healthy ones beside failing ones of every kind. */
+static struct arrow_item *mixed_make(gidx count)
+{
+  struct arrow_item *items = malloc((size_t)count * sizeof *items);
+  for (gidx i = 0; i < count; i++) {
+    idx d = (idx)(i % 8 + 1), k = (idx)(i * 11 % 33);
+    items[i] = item_make(d, k, i * 37 % 300, 1000 + (int)i, (int)(i % 5));
+  }
+  return items;
+}
+
+static void mixed_test(void)
+{
+  enum { COUNT = 200 };
+  int counts[4] = {0}, alone_differ = 0, escalated = 0;
+  for (int escalate = 0; escalate < 2; escalate++) {
+    struct arrow_item *items = mixed_make(COUNT);
+    const struct arrow_options o = {.escalate = escalate, .ridge_b = 1e-3};
+    ok(differ_count(items, COUNT, &o) == 0, "a mixed batch%s: the reference's bits",
+       escalate ? ", escalated" : "");
+    for (gidx i = 0; i < COUNT; i++) {
+      struct arrow_item alone = item_copy(items + i);
+      struct arrow_job job = {.options = o, .items = &alone, .count = 1};
+      device_arrow(&devices[i % n_devices], &job);
+      alone_differ += !item_same(&alone, items + i);
+      counts[items[i].outcome.status] += !escalate;
+      escalated += items[i].outcome.status == ARROW_OK && items[i].outcome.retries > 0;
+      item_free_steps(&alone);
+    }
+    for (gidx i = 0; i < COUNT; i++) item_free(items + i);
+    free(items);
+  }
+  ok(alone_differ == 0, "a system alone has the bits that it has in a batch");
+  ok(counts[0] > 50 && counts[1] > 20 && counts[2] > 10 && counts[3] > 20 && escalated > 30,
+     "the batch had %d good, %d bad rows, %d bad borders, %d not finite; %d mended", counts[0],
+     counts[1], counts[2], counts[3], escalated);
+}
+
+/* Where an entry of a long system is bad, and what it is. */
+static void long_failures_test(void)
+{
+  const struct arrow_options plain = {0}, escalate = {.escalate = 1};
+  int differ = 0;
+  for (int kind = 1; kind <= 4; kind++) {
+    struct arrow_item item = item_make(2, 3, 70001, kind, kind);
+    differ += differ_count(&item, 1, &plain) + differ_count(&item, 1, &escalate);
+    item_free(&item);
+  }
+  ok(differ == 0, "long systems that fail: the reference's outcome");
+}
+
+/* Systems with values that leave the range of doubles somewhere on the way. */
+static void extreme_test(void)
+{
+  static const real scales[] = {0x1p-1060, 0x1p-530, 0x1p-200, 0x1p300, 0x1p500, 0x1p600, 0x1p1000};
+  const struct arrow_options plain = {0}, escalate = {.escalate = 1};
+  int differ = 0;
+  for (int part = 0; part < 5; part++)
+    for (int i = 0; i < LENGTH(scales); i++) {
+      struct arrow_item item = item_make(2, 5, 70, i, 0);
+      item_scale(&item, part, scales[i]);
+      differ += differ_count(&item, 1, &plain) + differ_count(&item, 1, &escalate);
+      item_free(&item);
+    }
+  ok(differ == 0, "overflow and underflow in every part: the reference's bits");
+}
+
+static void start_test(void)
+{
+  const struct arrow_options o = {.escalate = 1, .ridge_t = 0.5};
+  int differ = 0;
+  for (int kind = 0; kind < 5; kind++) {
+    struct arrow_item item = item_make(3, 4, 50, kind, kind);
+    item.start = (struct arrow_start){.addition = 1e-7, .retries = 18};
+    differ += differ_count(&item, 1, &o);
+    item_free(&item);
+  }
+  ok(differ == 0, "an escalation that goes on: the reference's bits");
+}
+
+int main(void)
+{
+  devices_open();
+  if (n_devices == 0) {
+    printf("1..0 # SKIP this processor has no fused multiply-add\n");
+    return 0;
+  }
+  sizes_test();
+  long_test();
+  mixed_test();
+  long_failures_test();
+  extreme_test();
+  start_test();
+  for (int i = 0; i < n_devices; i++) device_close(&devices[i]);
+  return done_testing();
+}
