@@ -41,30 +41,29 @@ libsagitta_a_SOURCES += \
 libsagitta_a_SOURCES += \
   %D%/device/device.h %D%/device/device.c \
   %D%/device/cpu.h %D%/device/cpu_route.c %D%/device/cpu_codes.c \
+  %D%/device/cpu_arrow.h %D%/device/cpu_arrow.c \
   %D%/device/route_body.h %D%/device/route_baseline.c %D%/device/codes_body.h \
+  %D%/device/arrow_loops.h
+
+# device: dense work in exact order, for the terminal pass
+libsagitta_a_SOURCES += \
   %D%/device/dense.h %D%/device/dense.c %D%/device/dense_product.c \
   %D%/device/dense_inside.h %D%/device/dense_body.h \
   %D%/device/joint.h %D%/device/joint_inside.h \
   %D%/device/joint.c %D%/device/joint_row.c %D%/device/joint_add.c
-  %D%/device/cpu_arrow.h %D%/device/cpu_arrow.c \
-  %D%/device/route_body.h %D%/device/route_baseline.c %D%/device/codes_body.h \
-  %D%/device/arrow_loops.h
 
 # The same loops with other compiler flags, chosen at run time.  These call nothing of libsagitta.a.
 noinst_LIBRARIES += libavx2.a libavx512.a
 VARIANT_LIBS += libavx2.a libavx512.a
 libavx2_a_SOURCES = \
-  %D%/device/route_avx2.c %D%/device/codes_avx2.c %D%/device/dense_avx2.c
-libavx2_a_CFLAGS = $(AM_CFLAGS) -mavx2 -mfma
-libavx512_a_SOURCES = \
-  %D%/device/route_avx512vl.c %D%/device/route_avx512.c \
-  %D%/device/codes_avx512.c %D%/device/dense_avx512.c
   %D%/device/route_avx2.c %D%/device/codes_avx2.c %D%/device/arrow_avx2.c
 libavx2_a_CFLAGS = $(AM_CFLAGS) -mavx2 -mfma
 libavx512_a_SOURCES = \
   %D%/device/route_avx512vl.c %D%/device/route_avx512.c %D%/device/codes_avx512.c \
   %D%/device/arrow_avx512.c
 libavx512_a_CFLAGS = $(AM_CFLAGS) -mfma -mavx512f -mavx512bw -mavx512dq -mavx512vl
+libavx2_a_SOURCES += %D%/device/dense_avx2.c
+libavx512_a_SOURCES += %D%/device/dense_avx512.c
 
 # comm: what ranks say to each other
 libsagitta_a_SOURCES += \

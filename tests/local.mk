@@ -4,15 +4,18 @@ check_PROGRAMS += \
   %D%/test_base_order \
   %D%/test_comm_verbs \
   %D%/test_device_codes \
-  %D%/test_device_dense \
-  %D%/test_device_joint \
   %D%/test_device_ops \
   %D%/test_encode_reference \
-  %D%/test_joint_dense \
   %D%/test_io_faults \
   %D%/test_io_hostile \
   %D%/test_io_outputs \
   %D%/test_synth_blocks
+# Of the terminal pass.
+check_PROGRAMS += \
+  %D%/test_device_dense \
+  %D%/test_device_joint \
+  %D%/test_joint_dense
+EXTRA_DIST += %D%/joint_problem.h
 # The longest first, because tests run side by side.
 SCRIPT_TESTS = \
   %D%/test_partition.py \
@@ -27,7 +30,6 @@ SCRIPT_TESTS = \
   %D%/test_io_files.py \
   %D%/test_slurm.sh
 TESTS += $(SCRIPT_TESTS) $(check_PROGRAMS)
-EXTRA_DIST += %D%/tap.h %D%/joint_problem.h %D%/tap.py %D%/run.sh %D%/expected/fingerprints $(SCRIPT_TESTS)
 EXTRA_DIST += %D%/tap.h %D%/tap.py %D%/arrow_data.h %D%/run.sh %D%/expected/fingerprints $(SCRIPT_TESTS)
 
 # Helpers of the tests: a program for the Python tests of src/io, a library that makes calls fail.
