@@ -27,6 +27,7 @@ libsagitta_a_SOURCES += \
   %D%/model/joint.h %D%/model/joint.c \
   %D%/model/artifact.h %D%/model/artifact.c \
   %D%/model/arrow.h %D%/model/arrow.c \
+  %D%/model/systems.h %D%/model/systems.c \
   %D%/model/results.h %D%/model/results.c \
   %D%/model/state.h %D%/model/state.c \
   %D%/model/directions.h %D%/model/directions.c \
@@ -81,6 +82,7 @@ libsagitta_a_SOURCES += \
   %D%/io/classes.h %D%/io/classes.c \
   %D%/io/outputs.h %D%/io/outputs.c %D%/io/supports.c %D%/io/matrix.c \
   %D%/io/files.h %D%/io/files_inspect.c %D%/io/files_diff.c \
+  %D%/io/systems.h %D%/io/systems.c %D%/io/solutions.c %D%/io/verify_systems.c \
   %D%/io/verify.h %D%/io/files_verify.c \
   %D%/io/verify_arrays.c %D%/io/verify_supports.c %D%/io/verify_metrics.c
 
@@ -88,6 +90,9 @@ libsagitta_a_SOURCES += \
 libsagitta_a_SOURCES += \
   %D%/stage/access.h %D%/stage/access.c \
   %D%/stage/color.h %D%/stage/color.c \
+  %D%/stage/fit.h %D%/stage/fit.c \
+  %D%/stage/batch.h %D%/stage/batch.c %D%/stage/batch_sums.c \
+  %D%/stage/directions.h %D%/stage/directions.c \
   %D%/stage/mean.h %D%/stage/mean.c \
   %D%/stage/draw.h %D%/stage/draw.c \
   %D%/stage/seed.h %D%/stage/seed.c \

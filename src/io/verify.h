@@ -40,6 +40,10 @@ int verify_supports(struct verify *v);
 /* Classes: every placed atom once, in the class that /color says; of ours ascending, none empty. */
 int verify_classes(const struct verify *v);
 
+/* Systems: offsets, sizes, atoms once, finite values, rows that rise.  Solutions: outcomes. */
+int verify_systems(const struct verify *v);
+int verify_solutions(const struct verify *v);
+
 /* The attributes and arrays of /metrics against the counts. */
 int verify_metrics(const struct verify *v, const struct support_counts *counts, int has_codes);
 

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Shapes are read whole, and checked before any block; blocks are read as they are wanted. */
+#include "io/systems.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/status.h"
+#include "io/schema.h"
+
+enum { SLACK_BYTES = 8 << 20 };
+
+static const char *const array_names[SYSTEM_ARRAYS] = {
+    "/systems/D_blocks", "/systems/B_blocks", "/systems/g_t", "/systems/hbb", "/systems/g_b"};
+
+static const gidx *sums_of(const struct systems_shape *s, int array)
+{
+  const gidx *const sums[SYSTEM_ARRAYS] = {s->h, s->b, s->g, s->c, s->border};
+  return sums[array];
+}
+
+/* Open a vector of the file; count -1: of any length. */
+static int vector_open(const struct h5_file *f, const char *object, gidx count, struct h5_array *a)
+{
+  CHECK(h5_exists(f, object), ERR_INPUT, "no dataset '%s' in '%s'", object, f->path);
+  TRY(h5_array_open(f, object, a));
+  CHECK(a->rank == 1, ERR_INPUT, "'%s' of '%s' has %d dimensions, not 1", object, f->path, a->rank);
+  CHECK(count < 0 || a->shape[0] == count, ERR_INPUT, "'%s' of '%s' has %lld entries, not %lld",
+        object, f->path, (long long)a->shape[0], (long long)count);
+  return OK;
+}
+
+static int vector_read(const struct h5_file *f, const char *object, enum h5_type type, gidx count,
+                       void *out)
+{
+  struct h5_array a = {0};
+  int status = vector_open(f, object, count, &a);
+  if (status == OK) status = h5_array_read(&a, 0, count, type, out);
+  h5_array_close(&a);
+  return status;
+}
+
+static int order_compare(const void *x, const void *y)
+{
+  idx a = *(const idx *)x, b = *(const idx *)y;
+  return (a > b) - (a < b);
+}
+
+/* Each atom is there once. */
+static int atoms_check(struct systems_file *f)
+{
+  idx *atom;
+  gidx count = f->shape.count;
+  TRY(arena_take(&f->arena, &atom, count, sizeof *atom));
+  TRY(vector_read(&f->h5, "/systems/atom", TYPE_I32, count, atom));
+  qsort(atom, (size_t)count, sizeof *atom, order_compare);
+  CHECK(count == 0 || atom[0] >= 0, ERR_INPUT, "'/systems/atom' of '%s' lists atom %d", f->h5.path,
+        atom[0]);
+  for (gidx a = 1; a < count; a++)
+    CHECK(atom[a] != atom[a - 1], ERR_INPUT, "'/systems/atom' of '%s' lists atom %d twice",
+          f->h5.path, atom[a]);
+  return OK;
+}
+
+static int shape_read(struct systems_file *f)
+{
+  struct h5_array a = {0};
+  struct systems_shape *s = &f->shape;
+  int status = vector_open(&f->h5, "/systems/atom_offsets", -1, &a);
+  gidx offsets = a.shape[0];
+  h5_array_close(&a);
+  TRY(status);
+  CHECK(offsets >= 1, ERR_INPUT, "'/systems/atom_offsets' of '%s' is empty", f->h5.path);
+  TRY(systems_take(s, offsets - 1, &f->arena));
+  TRY(vector_read(&f->h5, "/systems/atom_offsets", TYPE_I64, offsets, s->row));
+  TRY(vector_read(&f->h5, "/systems/row_dims", TYPE_I32, s->count, s->d));
+  TRY(vector_read(&f->h5, "/systems/border_dims", TYPE_I32, s->count, s->k));
+  TRY(systems_measure(s, f->h5.path));
+  TRY(atoms_check(f));
+  return OK;
+}
+
+/* The arrays are as long as the shapes say. */
+static int arrays_open(struct systems_file *f)
+{
+  const struct systems_shape *s = &f->shape;
+  for (int i = 0; i < SYSTEM_ARRAYS; i++) {
+    struct h5_array *a = &f->arrays[i];
+    TRY(vector_open(&f->h5, array_names[i], -1, a));
+    CHECK(a->type == TYPE_F64 || a->type == TYPE_F32, ERR_INPUT, "'%s' of '%s' is not float64",
+          array_names[i], f->h5.path);
+    CHECK(a->shape[0] == sums_of(s, i)[s->count], ERR_INPUT,
+          "'%s' of '%s' has %lld entries, the systems have %lld", array_names[i], f->h5.path,
+          (long long)a->shape[0], (long long)sums_of(s, i)[s->count]);
+  }
+  if (!h5_exists(&f->h5, "/systems/row")) return OK;
+  struct h5_array rows = {0};
+  int status = vector_open(&f->h5, "/systems/row", s->row[s->count], &rows);
+  h5_array_close(&rows);
+  return status;
+}
+
+static int block_read(void *self, const struct systems_block *to)
+{
+  struct systems_file *f = self;
+  real *const out[SYSTEM_ARRAYS] = {to->h, to->b, to->g, to->c, to->hb};
+  for (int i = 0; i < SYSTEM_ARRAYS; i++) {
+    const gidx *sums = sums_of(&f->shape, i);
+    gidx first = sums[to->first];
+    TRY(h5_array_read(&f->arrays[i], first, sums[to->first + to->count] - first, TYPE_F64, out[i]));
+  }
+  return OK;
+}
+
+int systems_open(struct systems_file *f, const char *path)
+{
+  *f = (struct systems_file){0};
+  TRY(h5_open(&f->h5, path));
+  TRY(shape_read(f));
+  TRY(arrays_open(f));
+  f->source = (struct system_source){&f->shape, path, f, block_read};
+  return OK;
+}
+
+void systems_close(struct systems_file *f)
+{
+  for (int i = 0; i < SYSTEM_ARRAYS; i++) h5_array_close(&f->arrays[i]);
+  h5_close(&f->h5);
+  arena_free(&f->arena);
+}
+
+gidx systems_bytes(const struct systems_shape *s, int has_rows)
+{
+  double reals = (double)systems_reals(s, 0, s->count) + (has_rows ? (double)s->row[s->count] : 0);
+  return (gidx)(8 * reals * (1 + 0x1p-10)) + 24 * s->count + SLACK_BYTES;
+}
+
+static int vector_write(const struct h5_file *h5, const char *object, gidx count,
+                        const void *values)
+{
+  struct h5_array a;
+  int status = object_create(h5, object, 1, &count, 0, &a);
+  if (status == OK) status = h5_array_write(&a, 0, count, values);
+  int closed = h5_array_close(&a);
+  return status ? status : closed;
+}
+
+static int block_write(void *self, const struct systems_block *block)
+{
+  struct systems_result *r = self;
+  const real *const values[SYSTEM_ARRAYS] = {block->h, block->b, block->g, block->c, block->hb};
+  for (int i = 0; i < SYSTEM_ARRAYS; i++) {
+    const gidx *sums = sums_of(r->shape, i);
+    gidx first = sums[block->first];
+    TRY(h5_array_write(&r->arrays[i], first, sums[block->first + block->count] - first, values[i]));
+  }
+  const gidx *row = r->shape->row;
+  if (r->has_rows)
+    TRY(h5_array_write(&r->rows, row[block->first],
+                       row[block->first + block->count] - row[block->first], block->rows));
+  return OK;
+}
+
+int systems_create(struct systems_result *r, const char *path, const struct systems_shape *shape,
+                   const idx *atom, const idx *color, int has_rows)
+{
+  memset(r, 0, sizeof *r);
+  r->shape = shape;
+  r->has_rows = has_rows;
+  r->sink = (struct system_sink){r, block_write};
+  const struct h5_file *h5 = &r->result.h5;
+  gidx count = shape->count;
+  TRY(result_create(&r->result, path, systems_bytes(shape, has_rows)));
+  TRY(h5_attribute_text(h5, "/", "kind", "systems"));
+  TRY(vector_write(h5, "/systems/atom", count, atom));
+  TRY(vector_write(h5, "/systems/color", count, color));
+  TRY(vector_write(h5, "/systems/atom_offsets", count + 1, shape->row));
+  TRY(vector_write(h5, "/systems/row_dims", count, shape->d));
+  TRY(vector_write(h5, "/systems/border_dims", count, shape->k));
+  for (int i = 0; i < SYSTEM_ARRAYS; i++)
+    TRY(object_create(h5, array_names[i], 1, &sums_of(shape, i)[count], 0, &r->arrays[i]));
+  if (has_rows) TRY(object_create(h5, "/systems/row", 1, &shape->row[count], 0, &r->rows));
+  return OK;
+}
+
+int systems_finish(struct systems_result *r, const struct run_fact *facts, int n_facts)
+{
+  for (int i = 0; i < SYSTEM_ARRAYS; i++) TRY(h5_array_close(&r->arrays[i]));
+  if (r->has_rows) TRY(h5_array_close(&r->rows));
+  TRY(result_publish(&r->result, facts, n_facts));
+  return OK;
+}

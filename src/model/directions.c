@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Candidate by candidate; a row block is a chain, absent blocks are left out of the tree. */
+#include "model/directions.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/block_tree.h"
+#include "base/order.h"
+#include "base/status.h"
+
+static void project_out(const real *b, idx p, real *v)
+{
+  real s = chain_dot(b, v, p);
+  for (idx c = 0; c < p; c++) v[c] = fma(-s, b[c], v[c]);
+}
+
+int direction_keep(const real *frame, idx d, const real *kept, idx count, idx p, real *candidate)
+{
+  real before = sqrt(chain_dot(candidate, candidate, p));
+  for (int pass = 0; pass < 2; pass++) {
+    for (idx m = 0; m < d; m++) project_out(frame + (gidx)m * p, p, candidate);
+    for (idx j = 0; j < count; j++) project_out(kept + (gidx)j * p, p, candidate);
+  }
+  real norm = sqrt(chain_dot(candidate, candidate, p));
+  if (!(norm > DIRECTION_TOLERANCE * before) || !isfinite(norm)) return 0;
+  for (idx c = 0; c < p; c++) candidate[c] /= norm;
+  return 1;
+}
+
+/* out[p] <- sum_i r_i w_i by (N.0), weights with a stride. */
+static int rows_sum(const struct atom_view *a, const real *weight, idx stride, real *out)
+{
+  struct arena arena = {0};
+  struct block_tree tree;
+  real *chain;
+  gidx blocks = a->n ? a->row[a->n - 1] / ROW_BLOCK + 1 : 0, i = 0;
+  int status = block_tree_init(&tree, &arena, a->p, 0, blocks);
+  if (!status) status = arena_take(&arena, &chain, a->p, sizeof *chain);
+  for (gidx block = 0; block < blocks && !status; block++) {
+    struct block_node node = {.index = block};
+    memset(chain, 0, (size_t)a->p * sizeof *chain);
+    for (; i < a->n && a->row[i] / ROW_BLOCK == block; i++) {
+      node.present = 1;
+      for (idx c = 0; c < a->p; c++)
+        chain[c] = fma(a->residual[i][c], weight[i * stride], chain[c]);
+    }
+    block_tree_push(&tree, node, chain);
+  }
+  if (!status) block_tree_total(&tree, out);
+  arena_free(&arena);
+  return status;
+}
+
+/* Candidate number `at`; weight[n] is work. */
+static int candidate_find(const struct atom_view *a, const real *e, idx at, real *weight, real *out)
+{
+  if (at < a->d) return rows_sum(a, a->codes + at, a->d, out);
+  for (gidx i = 0; i < a->n; i++)
+    weight[i] = chain_dot(a->residual[i], e + (gidx)(at - a->d) * a->p, a->p);
+  return rows_sum(a, weight, 1, out);
+}
+
+int directions_reference(const struct atom_view *a, idx q, real *e, idx *kept)
+{
+  struct arena arena = {0};
+  real *weight;
+  int status = arena_take(&arena, &weight, a->n, sizeof *weight);
+  *kept = 0;
+  for (idx at = 0; at < a->d + *kept && *kept < q && !status; at++) {
+    real *candidate = e + (gidx)*kept * a->p;
+    status = candidate_find(a, e, at, weight, candidate);
+    if (!status) *kept += direction_keep(a->frame, a->d, e, *kept, a->p, candidate);
+  }
+  arena_free(&arena);
+  return status;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The state of a fit: frames, codes and residuals, and one atom's view of it.
+ *
+ * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA.
+ *
+ * Inside a sweep all of it is f64; files hold frames and codes in f32 (doc/numerics.md, refit). */
+#ifndef MODEL_STATE_H
+#define MODEL_STATE_H
+
+#include "base/types.h"
+
+/* r[p] <- x - sum_a sum_m t_am U_am: chains in support order, m ascending.  frame[s] are the
+ * support's frames [d][p], codes[s][d]. */
+void residual_row(const float *x, const real *const *frame, const real *codes, idx s, idx d, idx p,
+                  real *r);
+
+/* An atom and the rows whose support it is in, in ascending order. */
+struct atom_view {
+  idx d, p;
+  gidx n;
+  const real *frame;           /* [d][p] U */
+  const gidx *row;             /* [n] global rows */
+  const real *const *residual; /* [n] of [p] r_i */
+  const real *codes;           /* [n][d] t_i */
+  real rho;                    /* the model's penalty on codes */
+};
+
+/* Chain over p of fma(a_c, b_c, acc). */
+real chain_dot(const real *a, const real *b, idx p);
+
+#endif

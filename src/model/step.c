@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Formulas first, then the reference that strings them together. */
+#include "model/step.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/order.h"
+#include "base/status.h"
+#include "model/assembly.h"
+#include "model/dictionary.h"
+#include "model/directions.h"
+
+int step_frame(const real *frame, const real *e, idx d, idx q, idx p, const real *beta, real *out)
+{
+  for (idx m = 0; m < d; m++)
+    for (idx c = 0; c < p; c++) {
+      real acc = frame[(gidx)m * p + c];
+      for (idx j = 0; j < q; j++) acc = fma(e[(gidx)j * p + c], beta[j * d + m], acc);
+      out[(gidx)m * p + c] = acc;
+    }
+  if (frame_orthonormalize(out, d, p) < d) return 0;
+  for (gidx i = 0; i < (gidx)d * p; i++)
+    if (!isfinite(out[i])) return 0;
+  return 1;
+}
+
+int step_factor(const real *frame, idx d, idx p, real rho, real *l)
+{
+  for (idx j = 0; j < d; j++)
+    for (idx i = j; i < d; i++) {
+      real acc = chain_dot(frame + (gidx)i * p, frame + (gidx)j * p, p);
+      if (i == j) acc += rho;
+      for (idx k = 0; k < j; k++) acc = fma(-l[i * d + k], l[j * d + k], acc);
+      if (i > j) {
+        l[i * d + j] = acc / l[j * d + j];
+        continue;
+      }
+      if (!(acc > 0) || !isfinite(acc)) return 0;
+      l[j * d + j] = d == 1 ? acc : sqrt(acc);
+    }
+  return 1;
+}
+
+void step_solve(const real *l, idx d, const real *b, real *t)
+{
+  if (d == 1) {
+    t[0] = b[0] / l[0];
+    return;
+  }
+  for (idx i = 0; i < d; i++) {
+    real acc = b[i];
+    for (idx k = 0; k < i; k++) acc = fma(-l[i * d + k], t[k], acc);
+    t[i] = acc / l[i * d + i];
+  }
+  for (idx i = d - 1; i >= 0; i--) {
+    real acc = t[i];
+    for (idx k = d - 1; k > i; k--) acc = fma(-l[k * d + i], t[k], acc);
+    t[i] = acc / l[i * d + i];
+  }
+}
+
+real row_objective(const real *e, idx p, const real *t, idx d, real rho)
+{
+  return fma(rho, chain_dot(t, t, d), chain_dot(e, e, p));
+}
+
+real step_row(const struct row_move *move, const real *r, const real *t_old, real *t_new,
+              real *r_new)
+{
+  idx d = move->d, p = move->p;
+  real b[FRAME_MOST] = {0};
+  for (idx c = 0; c < p; c++) {
+    r_new[c] = r[c];
+    for (idx m = 0; m < d; m++) r_new[c] = fma(move->u_old[(gidx)m * p + c], t_old[m], r_new[c]);
+  }
+  for (idx m = 0; m < d; m++) b[m] = chain_dot(r_new, move->u_new + (gidx)m * p, p);
+  step_solve(move->l, d, b, t_new);
+  for (idx c = 0; c < p; c++)
+    for (idx m = 0; m < d; m++) r_new[c] = fma(-move->u_new[(gidx)m * p + c], t_new[m], r_new[c]);
+  return row_objective(r_new, p, t_new, d, move->rho);
+}
+
+int step_retry(const struct arrow_system *s, const struct arrow_outcome *last,
+               struct arrow_start *next)
+{
+  real most = 0;
+  for (idx i = 0; i < s->k; i++) most = fmax(most, fabs(s->c[(gidx)i * s->k + i]));
+  real first = most > 0 ? 1e-3 * most : 1;
+  next->addition = last->addition > 0 ? 10 * last->addition : first;
+  next->retries = last->retries + 1;
+  return next->retries <= ARROW_RETRIES_MOST && isfinite(next->addition);
+}
+
+/* What the reference works with. */
+struct trial {
+  const struct atom_view *a;
+  struct arrow_system system;
+  const real *e;
+  idx q;
+  real *step_t, *step_b, *work;
+  real *frame, *codes, *residual; /* of the trial */
+};
+
+static int trial_take(struct trial *w, struct arena *arena, idx q)
+{
+  const struct atom_view *a = w->a;
+  gidx n = a->n, d = a->d, p = a->p;
+  real *e;
+  TRY(arena_take(arena, &e, (gidx)q * p, sizeof(real)));
+  TRY(directions_reference(a, q, e, &w->q));
+  w->e = e;
+  TRY(assembly_reference(a, e, w->q, arena, &w->system));
+  TRY(arena_take(arena, &w->step_t, n * d, sizeof(real)));
+  TRY(arena_take(arena, &w->step_b, w->system.k, sizeof(real)));
+  TRY(arena_take(arena, &w->work, arrow_work(a->d, w->system.k), sizeof(real)));
+  TRY(arena_take(arena, &w->frame, d * p, sizeof(real)));
+  TRY(arena_take(arena, &w->codes, n * d, sizeof(real)));
+  return arena_take(arena, &w->residual, n * p, sizeof(real));
+}
+
+/* Objective of the trial frame, NaN where there is none; its codes and residuals. */
+static real trial_objective(struct trial *w)
+{
+  const struct atom_view *a = w->a;
+  idx d = a->d, p = a->p;
+  real l[FRAME_MOST * FRAME_MOST];
+  struct lane_sum sum = {0};
+  if (!step_frame(a->frame, w->e, d, w->q, p, w->step_b, w->frame)) return nan_canonical();
+  if (!step_factor(w->frame, d, p, a->rho, l)) return nan_canonical();
+  struct row_move move = {d, p, a->rho, a->frame, w->frame, l};
+  for (gidx i = 0; i < a->n; i++)
+    lane_sum_fma(
+        &sum, i,
+        step_row(&move, a->residual[i], a->codes + i * d, w->codes + i * d, w->residual + i * p),
+        1);
+  return lane_sum_total(&sum);
+}
+
+static void trials_run(struct trial *w, struct step_outcome *out)
+{
+  const struct atom_view *a = w->a;
+  const struct arrow_options options = {.escalate = 1};
+  struct arrow_start start = {0};
+  struct lane_sum before = {0};
+  for (gidx i = 0; i < a->n; i++)
+    lane_sum_fma(&before, i, row_objective(a->residual[i], a->p, a->codes + i * a->d, a->d, a->rho),
+                 1);
+  do {
+    arrow_reference(&w->system, &options, start, w->step_t, w->step_b, &out->arrow, w->work);
+    if (out->arrow.status != ARROW_OK) return;
+    out->accepted = trial_objective(w) <= lane_sum_total(&before);
+  } while (!out->accepted && step_retry(&w->system, &out->arrow, &start));
+}
+
+int step_reference(const struct atom_view *a, idx q, real *frame, real *codes,
+                   real *const *residual, struct step_outcome *out)
+{
+  struct arena arena = {0};
+  struct trial w = {.a = a};
+  *out = (struct step_outcome){0};
+  int status = trial_take(&w, &arena, q);
+  if (!status) trials_run(&w, out);
+  if (!status && out->accepted) {
+    memcpy(frame, w.frame, (size_t)(a->d * a->p) * sizeof *frame);
+    memcpy(codes, w.codes, (size_t)(a->n * a->d) * sizeof *codes);
+    for (gidx i = 0; i < a->n; i++)
+      memcpy(residual[i], w.residual + i * a->p, (size_t)a->p * sizeof(real));
+  }
+  arena_free(&arena);
+  return status;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The state of a fit over all ranks: rows and their residuals stay with their rank.
+ *
+ * Floor: stage.  Knows no files: rows, atoms and supports come from sources.
+ *
+ * Rows are dealt in whole row blocks of ROW_BLOCK, consecutive ones to a rank.  Frames are on every
+ * rank.  Memory of a rank: its rows three times in f32, its supports, all frames in f64. */
+#ifndef STAGE_FIT_H
+#define STAGE_FIT_H
+
+#include "base/memory.h"
+#include "comm/comm.h"
+#include "device/device.h"
+#include "model/dictionary.h"
+#include "model/rows.h"
+#include "model/supports.h"
+
+struct fit_task {
+  const struct row_source *rows;
+  const struct atom_source *atoms;
+  const struct support_source *supports; /* with codes; every row as many atoms */
+  const real *mean;                      /* [p] subtracted from rows; NULL: none */
+  real rho;                              /* penalty on codes */
+  idx threads;
+  const char *variant;
+};
+
+struct fit {
+  const struct fit_task *task; /* borrowed, with its sources */
+  struct comm *c;              /* borrowed */
+  struct device device;
+  idx k, d, p, s; /* s: atoms a row */
+  real rho;
+  gidx total;               /* rows of all ranks */
+  gidx block_first, blocks; /* own row blocks */
+  gidx first;               /* own rows: */
+  idx n;
+  float *x;       /* [n][p] rows, centred */
+  real *residual; /* [n][p] */
+  idx *atoms;     /* [n][s] supports */
+  float *score;   /* [n][s] */
+  real *codes;    /* [n][s][d] */
+  real *frames;   /* [k][d][p] */
+  /* own rows of each atom, ascending: rows start[a] .. start[a + 1] - 1; entry: row s + place */
+  gidx *start; /* [k + 1] */
+  gidx *entry; /* [n s] */
+  idx *counts; /* [size][k] rows of each atom on each rank */
+  struct arena arena;
+};
+
+/* Own row blocks of a rank. */
+void fit_share(gidx n, int size, int rank, gidx *block_first, gidx *blocks);
+
+/* Read everything.  ERR_INPUT names the lowest bad row or atom, and what does not fit together.
+ * Collective, as are the functions below; the same status on every rank. */
+int fit_load(struct fit *f, const struct fit_task *task, struct comm *c);
+void fit_free(struct fit *f);
+
+/* List the rows of each atom, after supports changed. */
+int fit_index(struct fit *f);
+
+/* Compute the residuals from rows, frames and codes.  Not collective. */
+int fit_residuals(struct fit *f);
+
+#endif
