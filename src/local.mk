@@ -66,6 +66,12 @@ libavx512_a_CFLAGS = $(AM_CFLAGS) -mfma -mavx512f -mavx512bw -mavx512dq -mavx512
 libavx2_a_SOURCES += %D%/device/dense_avx2.c
 libavx512_a_SOURCES += %D%/device/dense_avx512.c
 
+libsagitta_a_SOURCES += %D%/device/refit.h %D%/device/cpu_refit.c %D%/device/refit_loops.h %D%/device/refit_body.h
+libavx2_a_SOURCES += %D%/device/refit_avx2.c
+libavx512_a_SOURCES += %D%/device/refit_avx512.c
+libsagitta_a_SOURCES += %D%/device/lapack.h %D%/device/lapack.c \
+  %D%/device/lanczos.h %D%/device/lanczos.c
+
 # comm: what ranks say to each other
 libsagitta_a_SOURCES += \
   %D%/comm/comm.h %D%/comm/mpi.c
@@ -101,6 +107,15 @@ libsagitta_a_SOURCES += \
   %D%/stage/statistics.h %D%/stage/statistics.c \
   %D%/stage/encode.h %D%/stage/encode.c
 
+# the terminal pass
+libsagitta_a_SOURCES += \
+  %D%/model/terminal.h %D%/model/terminal.c %D%/model/quadrature.h %D%/model/quadrature.c \
+  %D%/io/terminal.h %D%/io/terminal.c %D%/io/verify_terminal.c \
+  %D%/io/inspect.h %D%/io/inspect_terminal.c \
+  %D%/stage/terminal.h %D%/stage/terminal_inside.h \
+  %D%/stage/terminal.c %D%/stage/terminal_directions.c %D%/stage/terminal_rows.c \
+  %D%/stage/terminal_covariance.c %D%/stage/terminal_spectrum.c %D%/stage/terminal_slq.c
+
 # cli: one file a command
 bin_PROGRAMS += sagitta
 sagitta_SOURCES = \
@@ -111,6 +126,7 @@ sagitta_SOURCES = \
   %D%/cli/cmd_synth.c \
   %D%/cli/cmd_encode.c \
   %D%/cli/cmd_color.c \
+  %D%/cli/cmd_terminal.c \
   %D%/cli/cmd_files.c \
   %D%/cli/cmd_bench.c \
   %D%/cli/bench_peer.h %D%/cli/bench_peer.c

@@ -205,6 +205,38 @@ static idx factor(const real *g, idx big_m, real rho, idx *kept, real *l, real *
   return m;
 }
 
+enum { SIDE = 8 / LANES };
+
+static void apply(const real *a, idx width, const idx *border, const real *x, real *y)
+{
+  for (idx i = 0; i < width; i++, a += width) {
+    real *to = y + 8 * (gidx)border[i];
+    lanes acc[SIDE];
+    for (int v = 0; v < SIDE; v++) acc[v] = load(to + v * LANES);
+    for (idx j = 0; j < width; j++)
+      for (int v = 0; v < SIDE; v++)
+        acc[v] = fmadd(splat(a[j]), load(x + 8 * (gidx)border[j] + v * LANES), acc[v]);
+    for (int v = 0; v < SIDE; v++) store(to + v * LANES, acc[v]);
+  }
+}
+
+static void dots(idx n, const real *x, const real *y, real *out)
+{
+  lanes acc[SIDE] = {{0}};
+  for (gidx i = 0; i < 8 * (gidx)n; i += 8)
+    for (int v = 0; v < SIDE; v++)
+      acc[v] = fmadd(load(x + i + v * LANES), load(y + i + v * LANES), acc[v]);
+  for (int v = 0; v < SIDE; v++) store(out + v * LANES, acc[v]);
+}
+
+static void subtract(idx n, const real *s, const real *x, real *y)
+{
+  for (gidx i = 0; i < 8 * (gidx)n; i += 8)
+    for (int v = 0; v < SIDE; v++)
+      store(y + i + v * LANES,
+            fmadd(-load(s + v * LANES), load(x + i + v * LANES), load(y + i + v * LANES)));
+}
+
 const struct dense_loops DENSE_TABLE = {.name = DENSE_NAME,
                                         .rows = VECTORS * LANES,
                                         .columns = COLUMNS,
@@ -215,4 +247,7 @@ const struct dense_loops DENSE_TABLE = {.name = DENSE_NAME,
                                         .residual = residual,
                                         .widen = widen,
                                         .corner = corner,
-                                        .factor = factor};
+                                        .factor = factor,
+                                        .apply = apply,
+                                        .dots = dots,
+                                        .subtract = subtract};

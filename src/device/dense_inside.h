@@ -55,6 +55,11 @@ struct dense_loops {
   /* N.5 on g[M][M]: rank test, then the factor of the kept with rho, column-major [m][stride M];
    * returns m, or -1 when a pivot is bad */
   idx (*factor)(const real *g, idx big_m, real rho, idx *kept, real *l, real *pivot);
+  /* eight vectors side by side, x[n][8]: y <- y + A x for the rows and columns border[width] of a
+   * matrix a[width][width], a chain a row; out[8] <- chains of x y; y <- fma(-s[8], x, y) */
+  void (*apply)(const real *a, idx width, const idx *border, const real *x, real *y);
+  void (*dots)(idx n, const real *x, const real *y, real *out);
+  void (*subtract)(idx n, const real *s, const real *x, real *y);
 };
 extern const struct dense_loops dense_avx2, dense_avx512;
 

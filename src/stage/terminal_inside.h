@@ -39,7 +39,8 @@ struct terminal_rows {
   idx *list;
   struct arena arena;
 };
-int terminal_rows_open(struct terminal_rows *rows, struct terminal *w);
+/* All in at most `workspace` bytes. */
+int terminal_rows_open(struct terminal_rows *rows, struct terminal *w, gidx workspace);
 void terminal_rows_close(struct terminal_rows *rows);
 /* Read the next batch and make its Y; batch.n = 0 at the end. */
 int terminal_rows_next(struct terminal_rows *rows, struct joint_sums *sums);

@@ -28,7 +28,7 @@ static int read_run(void *argument)
   return OK;
 }
 
-int terminal_rows_open(struct terminal_rows *r, struct terminal *w)
+int terminal_rows_open(struct terminal_rows *r, struct terminal *w, gidx workspace)
 {
   const struct joint *j = &w->joint;
   *r = (struct terminal_rows){.w = w};
@@ -39,7 +39,7 @@ int terminal_rows_open(struct terminal_rows *r, struct terminal *w)
   TRY(arena_take(&r->arena, &r->codes, entries * j->d, sizeof *r->codes));
   TRY(arena_take(&r->arena, &r->list, entries, sizeof *r->list));
   TRY(arena_take(&r->arena, &r->start, (gidx)r->room + 1, sizeof *r->start));
-  gidx room = w->t->workspace - (gidx)r->arena.bytes -
+  gidx room = workspace - (gidx)r->arena.bytes -
               dense_bytes(w->t->threads, w->t->panel, w->r->n_border) -
               joint_bytes(j, w->t->threads, w->longest);
   TRY(joint_open(&r->work, j, &w->dense, w->longest, room));
@@ -110,7 +110,7 @@ int terminal_assemble(struct terminal *w, struct joint_sums *sums)
 {
   static struct terminal_rows rows;
   TRY(arena_take(&w->matrix, &w->s, (gidx)w->r->n_border * w->r->n_border, sizeof *w->s));
-  TRY(terminal_rows_open(&rows, w));
+  TRY(terminal_rows_open(&rows, w, w->t->workspace));
   TRY(batches_add(&rows, sums));
   terminal_rows_close(&rows);
   return OK;
