@@ -66,9 +66,6 @@ libavx512_a_CFLAGS = $(AM_CFLAGS) -mfma -mavx512f -mavx512bw -mavx512dq -mavx512
 libavx2_a_SOURCES += %D%/device/dense_avx2.c
 libavx512_a_SOURCES += %D%/device/dense_avx512.c
 
-libsagitta_a_SOURCES += %D%/device/refit.h %D%/device/cpu_refit.c %D%/device/refit_loops.h %D%/device/refit_body.h
-libavx2_a_SOURCES += %D%/device/refit_avx2.c
-libavx512_a_SOURCES += %D%/device/refit_avx512.c
 libsagitta_a_SOURCES += %D%/device/lapack.h %D%/device/lapack.c \
   %D%/device/lanczos.h %D%/device/lanczos.c
 
