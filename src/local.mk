@@ -36,11 +36,14 @@ libsagitta_a_SOURCES += \
   %D%/model/classes.h %D%/model/classes.c \
   %D%/model/supports.h %D%/model/supports.c \
   %D%/model/sink.h \
+  %D%/model/synth_systems.h %D%/model/synth_systems.c \
   %D%/model/synth.h %D%/model/synth.c
 
 # device: what a worker computes with, one set of hot loops per instruction set
 libsagitta_a_SOURCES += \
   %D%/device/device.h %D%/device/device.c \
+  %D%/device/refit.h %D%/device/refit_loops.h %D%/device/refit_body.h \
+  %D%/device/cpu_refit.c \
   %D%/device/cpu.h %D%/device/cpu_route.c %D%/device/cpu_codes.c \
   %D%/device/cpu_arrow.h %D%/device/cpu_arrow.c \
   %D%/device/route_body.h %D%/device/route_baseline.c %D%/device/codes_body.h \
@@ -57,10 +60,11 @@ libsagitta_a_SOURCES += \
 noinst_LIBRARIES += libavx2.a libavx512.a
 VARIANT_LIBS += libavx2.a libavx512.a
 libavx2_a_SOURCES = \
-  %D%/device/route_avx2.c %D%/device/codes_avx2.c %D%/device/arrow_avx2.c
+  %D%/device/route_avx2.c %D%/device/codes_avx2.c %D%/device/refit_avx2.c %D%/device/arrow_avx2.c
 libavx2_a_CFLAGS = $(AM_CFLAGS) -mavx2 -mfma
 libavx512_a_SOURCES = \
   %D%/device/route_avx512vl.c %D%/device/route_avx512.c %D%/device/codes_avx512.c \
+  %D%/device/refit_avx512.c \
   %D%/device/arrow_avx512.c
 libavx512_a_CFLAGS = $(AM_CFLAGS) -mfma -mavx512f -mavx512bw -mavx512dq -mavx512vl
 libavx2_a_SOURCES += %D%/device/dense_avx2.c
@@ -83,6 +87,7 @@ libsagitta_a_SOURCES += \
   %D%/io/schema.h %D%/io/schema.c \
   %D%/io/supports_input.h %D%/io/supports_input.c \
   %D%/io/classes.h %D%/io/classes.c \
+  %D%/io/fit_history.h %D%/io/fit_history.c \
   %D%/io/outputs.h %D%/io/outputs.c %D%/io/supports.c %D%/io/matrix.c \
   %D%/io/files.h %D%/io/files_inspect.c %D%/io/files_diff.c \
   %D%/io/systems.h %D%/io/systems.c %D%/io/solutions.c %D%/io/verify_systems.c \
@@ -93,15 +98,23 @@ libsagitta_a_SOURCES += \
 libsagitta_a_SOURCES += \
   %D%/stage/access.h %D%/stage/access.c \
   %D%/stage/color.h %D%/stage/color.c \
+  %D%/stage/tiles.h %D%/stage/tiles.c \
   %D%/stage/fit.h %D%/stage/fit.c \
   %D%/stage/batch.h %D%/stage/batch.c %D%/stage/batch_sums.c \
   %D%/stage/directions.h %D%/stage/directions.c \
+  %D%/stage/assemble.h %D%/stage/assemble.c \
+  %D%/stage/refit_step.h %D%/stage/refit_step.c \
+  %D%/stage/refit.h %D%/stage/refit.c \
+  %D%/stage/reroute.h %D%/stage/reroute.c \
+  %D%/stage/fit_round.h %D%/stage/fit_round.c %D%/stage/fit_sums.c \
   %D%/stage/mean.h %D%/stage/mean.c \
   %D%/stage/draw.h %D%/stage/draw.c \
   %D%/stage/seed.h %D%/stage/seed.c \
   %D%/stage/synth.h %D%/stage/synth.c \
-  %D%/stage/tiles.h %D%/stage/tiles.c \
+  %D%/stage/synth_systems.h %D%/stage/synth_systems.c \
   %D%/stage/statistics.h %D%/stage/statistics.c \
+  %D%/stage/solve_batch.h %D%/stage/solve_batch.c \
+  %D%/stage/solve.h %D%/stage/solve.c \
   %D%/stage/encode.h %D%/stage/encode.c
 
 # the terminal pass
@@ -120,10 +133,14 @@ sagitta_SOURCES = \
   %D%/cli/command.h %D%/cli/common.c \
   %D%/cli/report.h %D%/cli/report.c \
   %D%/cli/cmd_seed.c \
-  %D%/cli/cmd_synth.c \
+  %D%/cli/cmd_synth.c %D%/cli/synth_systems.h %D%/cli/synth_systems.c \
   %D%/cli/cmd_encode.c \
+  %D%/cli/cmd_solve.c \
+  %D%/cli/fit_inputs.h %D%/cli/fit_inputs.c \
+  %D%/cli/refit_files.h %D%/cli/refit_files.c \
   %D%/cli/cmd_color.c \
   %D%/cli/cmd_terminal.c \
+  %D%/cli/cmd_refit.c \
   %D%/cli/cmd_files.c \
   %D%/cli/cmd_bench.c \
   %D%/cli/bench_peer.h %D%/cli/bench_peer.c

@@ -191,7 +191,7 @@ static int result_close(const struct run *run, struct supports_file *file,
   char device[64];
   snprintf(device, sizeof device, "cpu %s", result->variant);
   int n = run_facts(run, device, t->threads, facts);
-  struct supports_ending ending = {&result->metrics, t->mean, t->rho, t->rounds};
+  struct supports_ending ending = {&result->metrics, t->mean, t->rho, t->rounds, 0};
   return supports_finish(file, &ending, facts, n);
 }
 

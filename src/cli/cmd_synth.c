@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "cli/command.h"
+#include "cli/synth_systems.h"
 #include "model/dictionary.h"
 #include "model/route.h"
 #include "stage/synth.h"
@@ -18,6 +19,7 @@ struct synth_options {
   idx atoms, columns, top_s, frame, block;
   real noise, start_cosine;
   int dry_run;
+  struct systems_options systems;
 };
 #define AT(member) offsetof(struct synth_options, member)
 
@@ -69,6 +71,7 @@ static const struct option_row run_rows[] = {
 static const struct option_table tables[] = {
     {"Data", data_rows, LENGTH(data_rows), 0},
     {"Planted data", planted_rows, LENGTH(planted_rows), 0},
+    {"Arrow systems", systems_rows, SYSTEMS_ROWS, AT(systems)},
     {"Result", place_rows, LENGTH(place_rows), AT(output)},
     {"Making", run_rows, LENGTH(run_rows), 0},
     {"Job", job_rows, JOB_ROWS, AT(job)},
@@ -81,6 +84,7 @@ static const struct option_set synth_set = {
            "\v"
            "In the folder of --output: rows.h5 with /rows and, for planted data, /planted/atoms "
            "and /planted/codes, what each row is made of; dictionary.h5; start.h5 when asked for.  "
+           "With --systems it is systems.h5 alone, for `sagitta solve`.  "
            "Every value depends on the options and its place alone, not on the number of ranks.\n\n"
            "  mpirun -n 4 sagitta synth --n-rows 100000 --atoms 4096 --output data/\n"
            "  mpirun -n 4 sagitta encode --rows data/rows.h5 \\\n"
@@ -274,6 +278,8 @@ static int synth_command(struct run *run, const void *options, const char **argu
   struct comm *c = &run->comm;
   (void)arguments;
   TRY(comm_agree(c, options_check(o, &task)));
+  if (o->systems.systems > 0)
+    return systems_make(run, &o->output, &o->systems, o->frame, o->seed, o->dry_run);
   if (o->dry_run) {
     if (c->rank == 0) plan_print(&task, c->size);
     return OK;
@@ -288,6 +294,7 @@ static int synth_command(struct run *run, const void *options, const char **argu
   return OK;
 }
 
-const struct command command_synth = {"synth",    "rows and a dictionary whose truth is known",
-                                      &synth_set, sizeof(struct synth_options),
-                                      1,          synth_command};
+const struct command command_synth = {
+    "synth",    "rows, dictionary or systems whose truth is known",
+    &synth_set, sizeof(struct synth_options),
+    1,          synth_command};

@@ -7,9 +7,8 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "cli/command.h"
+#include "cli/fit_inputs.h"
 #include "cli/report.h"
-#include "io/inputs.h"
-#include "io/supports_input.h"
 #include "io/terminal.h"
 #include "model/directions.h"
 #include "stage/terminal.h"
@@ -17,20 +16,16 @@
 struct terminal_options {
   struct job_options job;
   struct output_options output;
-  const char *rows, *dictionary, *supports, *dump, *evidence, *spectrum, *cpu_variant;
-  idx directions, cross, panel, threads, workspace, memory;
+  struct fit_names names;
+  struct fit_compute compute;
+  const char *dump, *evidence, *spectrum;
+  idx directions, cross, panel, workspace, memory;
   real weak, duplicate;
   int strict, dry_run;
 };
 #define AT(member) offsetof(struct terminal_options, member)
 
-static const struct option_row input_rows[] = {
-    {"rows", OPTION_TEXT, AT(rows), NULL, 0, 0, NULL, "FILE[:/PATH]",
-     "activation rows (N, P) (default path: /rows)"},
-    {"dictionary", OPTION_TEXT, AT(dictionary), NULL, 0, 0, NULL, "FILE[:/PATH]",
-     "atoms or frames (default path: /atoms)"},
-    {"supports", OPTION_TEXT, AT(supports), NULL, 0, 0, NULL, "FILE[:/PATH]",
-     "supports and codes of these rows and atoms (default path: /supports)"},
+static const struct option_row direction_rows[] = {
     {"directions", OPTION_INT, AT(directions), "4", 1, DIRECTIONS_MOST, NULL, "COUNT",
      "directions an atom may move in, as in refit"},
 };
@@ -54,11 +49,7 @@ static const struct option_row report_rows[] = {
      "print the memory needed, and do nothing"},
 };
 
-static const struct option_row speed_rows[] = {
-    {"threads", OPTION_INT, AT(threads), "0", 0, 4096, NULL, "COUNT",
-     "threads in a rank; 0: the rank's share of the cores"},
-    {"cpu-variant", OPTION_CHOICE, AT(cpu_variant), "auto", 0, 0,
-     "auto|baseline|avx2|avx512vl|avx512", NULL, "instruction set"},
+static const struct option_row memory_rows[] = {
     {"panel", OPTION_INT, AT(panel), "256", PANEL_LEAST, PANEL_MOST, NULL, "COLUMNS",
      "columns of S factored at a time"},
     {"workspace", OPTION_INT, AT(workspace), "1024", 1, 1 << 24, NULL, "MIB",
@@ -68,10 +59,12 @@ static const struct option_row speed_rows[] = {
 };
 
 static const struct option_table tables[] = {
-    {"Input", input_rows, LENGTH(input_rows), 0},
+    {"Input", fit_name_rows, FIT_NAME_ROWS - 1, AT(names)}, /* no classes */
+    {"Model", direction_rows, LENGTH(direction_rows), 0},
     {"Report", report_rows, LENGTH(report_rows), 0},
     {"Result", output_rows, OUTPUT_ROWS, AT(output)},
-    {"Speed and memory, never a bit of the result", speed_rows, LENGTH(speed_rows), 0},
+    {"Speed, never a bit of the result", fit_compute_rows, FIT_COMPUTE_ROWS, AT(compute)},
+    {"Memory, never a bit of the result", memory_rows, LENGTH(memory_rows), 0},
     {"Job", job_rows, JOB_ROWS, AT(job)},
 };
 
@@ -93,50 +86,23 @@ static const struct option_set terminal_set = {
     .has_deck = 1,
 };
 
-struct inputs {
-  struct rows_file rows;
-  struct dictionary_file dictionary;
-  struct supports_input supports;
-};
-
-/* The mean that the supports say, else the dictionary's; when both do they must agree. */
-static int mean_check(const struct inputs *in)
+static int inputs_open(struct fit_inputs *in, const struct terminal_options *o)
 {
-  const struct supports_input *s = &in->supports;
-  gidx p = in->rows.source.p;
-  CHECK(!s->mean || s->mean_length == p, ERR_INPUT, "the mean of '%s' has %lld columns, not %lld",
-        s->source.name, (long long)s->mean_length, (long long)p);
-  CHECK(!s->mean || !in->dictionary.mean ||
-            memcmp(s->mean, in->dictionary.mean, (size_t)p * sizeof *s->mean) == 0,
-        ERR_INPUT, "the means of '%s' and '%s' differ", s->source.name, in->dictionary.source.name);
-  return OK;
-}
-
-static int inputs_open(struct inputs *in, const struct terminal_options *o)
-{
-  CHECK(o->rows, ERR_USAGE, "'--rows' is missing: the file with the activation rows");
-  CHECK(o->dictionary, ERR_USAGE, "'--dictionary' is missing: the file with the atoms");
-  CHECK(o->supports, ERR_USAGE, "'--supports' is missing: make them with `sagitta encode`");
   CHECK(o->output.output || o->dry_run, ERR_USAGE,
         "'--output' is missing: a folder, or a file that ends in .h5");
-  TRY(rows_open(&in->rows, o->rows));
-  TRY(dictionary_open(&in->dictionary, o->dictionary));
-  TRY(supports_open(&in->supports, o->supports));
-  CHECK(in->rows.source.p == in->dictionary.source.p, ERR_INPUT,
-        "'%s' has %d columns, the atoms of '%s' have %d", in->rows.source.name, in->rows.source.p,
-        in->dictionary.source.name, in->dictionary.source.p);
-  return mean_check(in);
+  return fit_inputs_open(in, &o->names);
 }
 
 static struct terminal_task task_of(const struct run *run, const struct terminal_options *o,
-                                    const struct inputs *in)
+                                    const struct fit_inputs *in)
 {
   gidx mib = 1 << 20;
   return (struct terminal_task){.rows = &in->rows.source,
                                 .atoms = &in->dictionary.source,
                                 .supports = &in->supports.source,
-                                .mean = in->supports.mean ? in->supports.mean : in->dictionary.mean,
+                                .mean = in->mean,
                                 .rho = in->supports.rho,
+                                .top_s = in->supports.top_s > 0 ? in->supports.top_s : 1,
                                 .directions = o->directions,
                                 .evidence =
                                     strcmp(o->evidence, "slq") == 0 ? EVIDENCE_SLQ : EVIDENCE_EXACT,
@@ -147,10 +113,10 @@ static struct terminal_task task_of(const struct run *run, const struct terminal
                                 .weak = o->weak,
                                 .duplicate = o->duplicate,
                                 .panel = o->panel,
-                                .threads = threads_choose(&run->comm, o->threads),
+                                .threads = threads_choose(&run->comm, o->compute.threads),
                                 .workspace = o->workspace * mib,
                                 .present = o->memory ? o->memory * mib : memory_available(),
-                                .variant = o->cpu_variant};
+                                .variant = o->compute.cpu_variant};
 }
 
 static void plan_print(const struct run *run, const struct terminal_task *t)
@@ -234,7 +200,7 @@ static int verdict(const struct run *run, const struct terminal_options *o,
 static int terminal_command(struct run *run, const void *options, const char **arguments)
 {
   const struct terminal_options *o = options;
-  static struct inputs in; /* outlives a read that passed the deadline */
+  static struct fit_inputs in; /* outlives a read that passed the deadline */
   struct output_place place;
   struct terminal_result r;
   struct phase phases[TERMINAL_PHASES];
@@ -261,9 +227,7 @@ static int terminal_command(struct run *run, const void *options, const char **a
   log_info("wrote   %s", place.file);
   TRY(comm_agree(c, verdict(run, o, &r)));
   terminal_result_free(&r);
-  rows_close(&in.rows);
-  dictionary_close(&in.dictionary);
-  supports_input_close(&in.supports);
+  fit_inputs_close(&in);
   return OK;
 }
 

@@ -8,6 +8,7 @@
 #define DEVICE_REFIT_LOOPS_H
 
 #include "device/refit.h"
+#include "model/dictionary.h"
 
 enum { GROUP = 8 };
 

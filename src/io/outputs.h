@@ -60,6 +60,7 @@ struct supports_ending {
   const real *mean; /* [p] or NULL */
   real rho;
   idx rounds;
+  gidx sweeps; /* of refit; 0: not written */
 };
 int supports_finish(struct supports_file *f, const struct supports_ending *ending,
                     const struct run_fact *facts, int n_facts);

@@ -183,6 +183,7 @@ int supports_finish(struct supports_file *f, const struct supports_ending *endin
   TRY(arrays_close(f));
   TRY(h5_attribute_real(h5, "/", "rho", ending->rho));
   TRY(h5_attribute_long(h5, "/", "rounds", ending->rounds));
+  if (ending->sweeps) TRY(h5_attribute_long(h5, "/", "sweeps", ending->sweeps));
   TRY(indptr_write(h5, shape));
   TRY(metrics_write(h5, ending->metrics, shape->has_codes));
   if (ending->mean) TRY(vector_write(h5, "/mean", shape->p, ending->mean));

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log_pair.h"
 #include "base/status.h"
 #include "io/h5.h"
 #include "io/inputs.h"
@@ -109,12 +110,15 @@ static int facts_read(struct supports_input *f)
   gidx top_s, rounds, frame, codes;
   f->top_s = -1;
   f->rounds = 1;
+  f->explained_variance = nan_canonical();
   if (!h5_attribute_exists(h5, "/", "top_s")) return OK;
   TRY(h5_read_long(h5, "/", "top_s", &top_s));
   TRY(h5_read_long(h5, "/", "rounds", &rounds));
   TRY(h5_read_long(h5, "/", "frame", &frame));
   TRY(h5_read_long(h5, "/", "codes", &codes));
   TRY(h5_read_real(h5, "/", "rho", &f->rho));
+  if (codes && h5_attribute_exists(h5, "/metrics", "explained_variance"))
+    TRY(h5_read_real(h5, "/metrics", "explained_variance", &f->explained_variance));
   if (h5_attribute_exists(h5, "/", "sweeps")) TRY(h5_read_long(h5, "/", "sweeps", &f->sweeps));
   CHECK(top_s >= 1 && top_s <= f->source.k && rounds >= 1 && rounds <= INT32_MAX && f->rho >= 0 &&
             isfinite(f->rho) && f->sweeps >= 0,

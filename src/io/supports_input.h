@@ -17,6 +17,7 @@ struct supports_input {
   real *mean;        /* [mean_length] subtracted from the rows; NULL: nothing was; owned */
   gidx mean_length;
   gidx sweeps;                        /* of refit so far */
+  real explained_variance;            /* as the file says; NaN: it does not */
   struct supports_input_state *state; /* owned */
 };
 

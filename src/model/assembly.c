@@ -39,21 +39,21 @@ void assembly_row(const struct frame_products *f, real rho, const real *products
 }
 
 /* sum_i of products a and b of row i. */
-static real rows_sum(const real *products, idx width, gidx n, idx a, idx b)
+static real rows_sum(const real *products, idx stride, gidx n, idx a, idx b)
 {
   struct lane_sum sum = {0};
   for (gidx i = 0; i < n; i++)
-    lane_sum_fma(&sum, i, products[i * width + a], products[i * width + b]);
+    lane_sum_fma(&sum, i, products[i * stride + a], products[i * stride + b]);
   return lane_sum_total(&sum);
 }
 
-void assembly_border(const struct frame_products *f, gidx n, const real *products, real *c,
-                     real *hb)
+void assembly_border(const struct frame_products *f, gidx n, const real *products, idx stride,
+                     real *c, real *hb)
 {
-  idx d = f->d, q = f->q, k = q * d, width = row_products(d, q);
+  idx d = f->d, q = f->q, k = q * d;
   for (idx m = 0; m < d; m++)
     for (idx l = 0; l <= m; l++) {
-      real t = rows_sum(products, width, n, m, l);
+      real t = rows_sum(products, stride, n, m, l);
       for (idx j = 0; j < q; j++)
         for (idx i = 0; i < q; i++) {
           real entry = f->ee[j * q + i] * t;
@@ -62,7 +62,7 @@ void assembly_border(const struct frame_products *f, gidx n, const real *product
         }
     }
   for (idx j = 0; j < q; j++)
-    for (idx m = 0; m < d; m++) hb[j * d + m] = -rows_sum(products, width, n, m, 2 * d + j);
+    for (idx m = 0; m < d; m++) hb[j * d + m] = -rows_sum(products, stride, n, m, 2 * d + j);
 }
 
 int assembly_reference(const struct atom_view *a, const real *e, idx q, struct arena *arena,
@@ -85,7 +85,7 @@ int assembly_reference(const struct atom_view *a, const real *e, idx q, struct a
     for (idx j = 0; j < q; j++) row[2 * d + j] = chain_dot(a->residual[i], e + (gidx)j * p, p);
     assembly_row(&f, a->rho, row, h + i * d * d, b + i * d * k, g + i * d);
   }
-  assembly_border(&f, a->n, products, c, hb);
+  assembly_border(&f, a->n, products, width, c, hb);
   *out = (struct arrow_system){.d = d, .k = k, .n = a->n, .h = h, .b = b, .g = g, .c = c, .hb = hb};
   return OK;
 }

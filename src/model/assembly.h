@@ -34,9 +34,9 @@ static inline idx row_products(idx d, idx q)
 void assembly_row(const struct frame_products *f, real rho, const real *products, real *h, real *b,
                   real *g);
 
-/* c[k k], hb[k] <- the border of n rows with products[n][2 d + q], sums by (N.12). */
-void assembly_border(const struct frame_products *f, gidx n, const real *products, real *c,
-                     real *hb);
+/* c[k k], hb[k] <- the border of n rows with products[n][stride], sums by (N.12). */
+void assembly_border(const struct frame_products *f, gidx n, const real *products, idx stride,
+                     real *c, real *hb);
 
 /* Reference: the system of an atom with directions e[q][p]; its arrays are in the arena. */
 int assembly_reference(const struct atom_view *a, const real *e, idx q, struct arena *arena,

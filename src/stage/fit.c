@@ -18,6 +18,15 @@ void fit_share(gidx n, int size, int rank, gidx *block_first, gidx *blocks)
   comm_share((n + ROW_BLOCK - 1) / ROW_BLOCK, size, rank, block_first, blocks);
 }
 
+gidx fit_rows(gidx n, int size, int rank, gidx *first)
+{
+  gidx block_first, blocks;
+  fit_share(n, size, rank, &block_first, &blocks);
+  gidx end = (block_first + blocks) * ROW_BLOCK;
+  *first = block_first * ROW_BLOCK;
+  return blocks == 0 ? 0 : (end < n ? end : n) - *first;
+}
+
 static int shapes_check(const struct fit_task *t)
 {
   const struct support_source *s = t->supports;
@@ -158,11 +167,9 @@ int fit_load(struct fit *f, const struct fit_task *task, struct comm *c)
   f->p = task->rows->p;
   f->rho = task->rho;
   f->total = task->rows->n;
-  f->s = f->total ? (idx)(task->supports->entries / f->total) : 0;
+  f->s = f->total ? (idx)(task->supports->entries / f->total) : task->top_s;
   fit_share(f->total, c->size, c->rank, &f->block_first, &f->blocks);
-  f->first = f->block_first * ROW_BLOCK;
-  gidx end = (f->block_first + f->blocks) * ROW_BLOCK, n = 0;
-  if (f->blocks) n = (end < f->total ? end : f->total) - f->first;
+  gidx n = fit_rows(f->total, c->size, c->rank, &f->first);
   int status = OK;
   if (n > INT32_MAX)
     status = status_fail(ERR_MEMORY, __FILE__, __LINE__, "%lld rows a rank are too many: add ranks",

@@ -21,6 +21,7 @@ struct fit_task {
   const struct support_source *supports; /* with codes; every row as many atoms */
   const real *mean;                      /* [p] subtracted from rows; NULL: none */
   real rho;                              /* penalty on codes */
+  idx top_s;                             /* atoms a row, where there are no rows to tell */
   idx threads;
   const char *variant;
 };
@@ -48,8 +49,9 @@ struct fit {
   struct arena arena;
 };
 
-/* Own row blocks of a rank. */
+/* Row blocks of a rank; fit_rows gives their rows and where those begin. */
 void fit_share(gidx n, int size, int rank, gidx *block_first, gidx *blocks);
+gidx fit_rows(gidx n, int size, int rank, gidx *first);
 
 /* Read everything.  ERR_INPUT names the lowest bad row or atom, and what does not fit together.
  * Collective, as are the functions below; the same status on every rank. */

@@ -26,6 +26,7 @@ struct terminal_task {
   const struct support_source *supports;
   const real *mean; /* [p] subtracted from rows; NULL: none */
   real rho;
+  idx top_s;      /* atoms a row */
   idx directions; /* most of an atom */
   enum terminal_evidence evidence;
   enum terminal_spectrum spectrum;

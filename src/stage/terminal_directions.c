@@ -68,6 +68,7 @@ int terminal_directions(struct terminal *w)
                           .supports = t->supports,
                           .mean = t->mean,
                           .rho = t->rho,
+                          .top_s = t->top_s,
                           .threads = t->threads,
                           .variant = t->variant};
   static struct fit f;

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * sagitta refit: rows + dictionary + supports -> a better dictionary and its codes. */
+#include <math.h>
+
+#include "base/fingerprint.h"
+#include "base/log.h"
+#include "base/status.h"
+#include "cli/command.h"
+#include "cli/fit_inputs.h"
+#include "cli/refit_files.h"
+#include "cli/report.h"
+#include "model/directions.h"
+
+struct refit_options {
+  struct job_options job;
+  struct output_options output;
+  struct fit_names names;
+  struct fit_compute compute;
+  idx sweeps, directions, cosine_limit;
+  int reroute, resume;
+};
+#define AT(member) offsetof(struct refit_options, member)
+
+static const struct option_row refit_rows[] = {
+    {"sweeps", OPTION_INT, AT(sweeps), "1", 1, 1 << 20, NULL, "COUNT",
+     "sweeps over all atoms; with --resume those of the earlier run count"},
+    {"directions", OPTION_INT, AT(directions), "4", 1, DIRECTIONS_MOST, NULL, "COUNT",
+     "directions in which a frame may move in a sweep"},
+    {"reroute", OPTION_FLAG, AT(reroute), "no", 0, 1, NULL, NULL,
+     "route all rows again after each sweep, in as many rounds as the supports were"},
+    {"resume", OPTION_FLAG, AT(resume), "no", 0, 1, NULL, NULL,
+     "go on after the last sweep that is in --output; any number of ranks gives the same bits"},
+    {"cosine-limit", OPTION_INT, AT(cosine_limit), "65536", 0, 1 << 30, NULL, "ATOMS",
+     "compute the largest decoder cosine of dictionaries up to this size"},
+};
+
+static const struct option_table tables[] = {
+    {"Input", fit_name_rows, FIT_NAME_ROWS, AT(names)},
+    {"Refit", refit_rows, LENGTH(refit_rows), 0},
+    {"Result", output_rows, OUTPUT_ROWS, AT(output)},
+    {"Speed, never a bit of the result", fit_compute_rows, FIT_COMPUTE_ROWS, AT(compute)},
+    {"Job", job_rows, JOB_ROWS, AT(job)},
+};
+
+static const struct option_set refit_set = {
+    .command = "sagitta refit",
+    .arguments = "[DECK]",
+    .doc = "Move the atoms so that they explain more: atom by atom, its K = 1 system is assembled "
+           "from the residuals of its rows and solved, its frame moves, its codes are solved again."
+           "\v"
+           "A step is kept only if it does not make the atom's rows worse.  Atoms that share no "
+           "row go side by side; a sweep is all classes once.  The folder of --output gets "
+           "dictionary.h5, with /fit/history, and supports.h5, after every sweep.  rho is that of "
+           "the supports.\n\n"
+           "  mpirun -n 4 sagitta refit --rows acts.h5 --dictionary dict/dictionary.h5 \\\n"
+           "      --supports run/supports.h5 --sweeps 5 --output refit/",
+    .tables = tables,
+    .count = LENGTH(tables),
+    .most_arguments = 1,
+    .has_deck = 1,
+};
+
+/* One refit, from command line to report. */
+struct job {
+  struct run *run;
+  struct comm *c;
+  const struct refit_options *o;
+  struct refit_files files;
+  struct fit_inputs inputs;
+  struct fit_task task;
+  struct fit fit;
+  struct classes classes;
+  struct arena arena;
+  struct atom_step *steps; /* [k] */
+  gidx *density;           /* [k] */
+  real tss;
+  struct metrics metrics;
+  struct phase phases[REFIT_PHASES];
+  struct sweep_counts all; /* of this run's sweeps */
+};
+
+static int job_open(struct job *j)
+{
+  const struct refit_options *o = j->o;
+  struct fit_names names = o->names;
+  const struct fit_facts wanted = {o->sweeps, o->directions, o->reroute};
+  CHECK(!(o->reroute && names.classes), ERR_USAGE,
+        "'--classes' and '--reroute' exclude each other: new supports need new classes");
+  TRY(refit_files_open(&j->files, j->run, &o->output, o->resume, &wanted));
+  if (j->files.has_dictionary) names.dictionary = j->files.dictionary_path;
+  if (j->files.has_supports) names.supports = j->files.supports_path;
+  TRY(comm_agree(j->c, fit_inputs_open(&j->inputs, &names)));
+  j->task = fit_task_of(&j->inputs, j->c, &o->compute);
+  TRY(fit_load(&j->fit, &j->task, j->c));
+  int status = arena_take(&j->arena, &j->steps, j->fit.k, sizeof *j->steps);
+  if (!status) status = arena_take(&j->arena, &j->density, j->fit.k, sizeof *j->density);
+  TRY(comm_agree(j->c, status));
+  return fit_tss(&j->fit, &j->tss);
+}
+
+/* Line 0 of the history: what the codes explain as they come. */
+static int start_judge(struct job *j)
+{
+  real rss, said = j->inputs.supports.explained_variance;
+  TRY(comm_agree(j->c, fit_residuals(&j->fit)));
+  TRY(fit_rss(&j->fit, &rss));
+  if (j->c->rank) return OK;
+  struct metrics m = {.n = j->fit.total, .p = j->fit.p};
+  metrics_fit(&m, rss, j->tss, 0, 0);
+  gidx dead = 0;
+  for (idx a = 0; a < j->fit.k; a++) {
+    gidx rows = 0;
+    for (int r = 0; r < j->c->size; r++) rows += j->fit.counts[(gidx)r * j->fit.k + a];
+    dead += rows == 0;
+  }
+  j->files.lines[0] = (struct history_line){
+      .explained_variance = m.explained_variance, .held_out = canonical_nan(), .dead = (real)dead};
+  if (fabs(said - m.explained_variance) > 1e-6)
+    log_warn("'%s' says that its codes explain %.6g, with these rows and atoms they explain %.6g: "
+             "were they solved for others?",
+             j->inputs.supports.source.name, said, m.explained_variance);
+  return OK;
+}
+
+static int state_round(struct job *j, int reroute)
+{
+  struct phase *phase = &j->phases[reroute ? REFIT_ROUTE : REFIT_CODES];
+  const struct fit_round options = {reroute, j->inputs.supports.rounds, j->o->cosine_limit};
+  phase_begin(phase);
+  TRY(fit_round(&j->fit, &options, j->density, j->tss, &j->metrics));
+  phase_end(phase, 0);
+  return OK;
+}
+
+static int state_write(struct job *j, int with_dictionary)
+{
+  struct refit_state state = {&j->fit, &j->inputs, &j->metrics, j->steps};
+  phase_begin(&j->phases[REFIT_WRITE]);
+  if (with_dictionary) TRY(refit_dictionary_write(&j->files, j->run, &state));
+  TRY(refit_supports_write(&j->files, j->run, &state));
+  phase_end(&j->phases[REFIT_WRITE], 0);
+  return OK;
+}
+
+static int classes_find(struct job *j)
+{
+  phase_begin(&j->phases[REFIT_COLOR]);
+  classes_free(&j->classes);
+  TRY(fit_classes(&j->fit, j->o->names.classes, &j->classes));
+  phase_end(&j->phases[REFIT_COLOR], 0);
+  return OK;
+}
+
+static void line_add(struct job *j, const struct sweep_counts *counts)
+{
+  gidx sweep = j->files.facts.sweeps;
+  j->files.lines[sweep] = (struct history_line){.sweep = (real)sweep,
+                                                .explained_variance = j->metrics.explained_variance,
+                                                .held_out = canonical_nan(),
+                                                .dead = (real)j->metrics.dead_atoms,
+                                                .accepted = (real)counts->accepted,
+                                                .rejected = (real)counts->rejected,
+                                                .escalated = (real)counts->escalated};
+  log_info("sweep   %lld: explained_variance %.6g -> %.6g, steps accepted %lld, rejected %lld, "
+           "escalated %lld",
+           (long long)sweep, j->files.lines[sweep - 1].explained_variance,
+           j->metrics.explained_variance, (long long)counts->accepted, (long long)counts->rejected,
+           (long long)counts->escalated);
+  j->all.accepted += counts->accepted;
+  j->all.rejected += counts->rejected;
+  j->all.escalated += counts->escalated;
+}
+
+static int sweep_run(struct job *j)
+{
+  struct sweep_counts counts;
+  TRY(refit_sweep(&j->fit, &j->classes, j->o->directions, j->phases, j->steps, &counts));
+  TRY(state_round(j, j->o->reroute));
+  j->files.facts.sweeps++;
+  if (j->c->rank == 0) line_add(j, &counts);
+  TRY(state_write(j, 1));
+  return j->o->reroute && j->files.facts.sweeps < j->o->sweeps ? classes_find(j) : OK;
+}
+
+/* Where a resumed run's supports are one sweep behind its dictionary. */
+static int supports_catch_up(struct job *j)
+{
+  gidx done = j->files.facts.sweeps, have = j->files.has_supports ? j->inputs.supports.sweeps : 0;
+  if (!j->files.has_dictionary || have == done) return OK;
+  int status = OK;
+  if (have != done - 1)
+    status = status_fail(
+        ERR_INPUT, __FILE__, __LINE__, "'%s' is of sweep %lld, '%s' of sweep %lld: cannot resume",
+        j->files.dictionary_path, (long long)done, j->inputs.supports.source.name, (long long)have);
+  TRY(comm_agree(j->c, status));
+  TRY(state_round(j, j->o->reroute));
+  return state_write(j, 0);
+}
+
+/* Of frames, supports, codes and determinants, as they are written. */
+static int fingerprint_find(const struct job *j, uint64_t *out)
+{
+  const struct fit *f = &j->fit;
+  gidx entries = (gidx)f->n * f->s, at = f->first * f->s, frame = (gidx)f->k * f->d * f->p;
+  uint64_t sum = fingerprint(f->atoms, entries, 4, at) + 3 * fingerprint(f->score, entries, 4, at) +
+                 5 * fingerprint(f->codes, entries * f->d, 8, at * f->d);
+  if (f->c->rank == 0) {
+    sum += 7 * fingerprint(f->frames, frame, 8, 0);
+    for (idx a = 0; a < f->k; a++) sum += 11 * fingerprint(&j->steps[a].log_det, 1, 8, a);
+  }
+  gidx total = (gidx)sum;
+  TRY(comm_sum(f->c, &total, 1));
+  *out = (uint64_t)total;
+  return OK;
+}
+
+static int report(struct job *j, gidx resumed, double seconds)
+{
+  uint64_t mark = 0;
+  const struct history_line *lines = j->files.lines;
+  gidx sweeps = j->files.facts.sweeps;
+  TRY(fingerprint_find(j, &mark));
+  log_info("refit   rows=%lld atoms=%d top_s=%d classes=%d sweeps=%lld ranks=%d device=cpu/%s "
+           "seconds=%.2f fingerprint=%016llx",
+           (long long)j->fit.total, j->fit.k, j->fit.s, j->classes.count,
+           (long long)(sweeps - resumed), j->c->size, j->fit.device.variant, seconds,
+           (unsigned long long)mark);
+  TRY(report_phases(j->c, j->phases, REFIT_PHASES));
+  if (j->c->rank) return OK;
+  log_info("%-22s %.6g", "before", lines[0].explained_variance);
+  report_metrics(&j->metrics, 1);
+  log_info("%-22s %lld accepted, %lld rejected, %lld escalated", "steps",
+           (long long)j->all.accepted, (long long)j->all.rejected, (long long)j->all.escalated);
+  log_info("wrote   %s", j->files.dictionary_path);
+  log_info("wrote   %s", j->files.supports_path);
+  return OK;
+}
+
+static int job_run(struct job *j)
+{
+  double begun = log_seconds();
+  TRY(job_open(j));
+  gidx resumed = j->files.facts.sweeps;
+  if (resumed) log_info("resumed after sweep %lld", (long long)resumed);
+  if (!resumed) TRY(start_judge(j));
+  TRY(supports_catch_up(j));
+  if (resumed >= j->o->sweeps) {
+    log_info("nothing is left to do: %lld sweeps were wanted", (long long)j->o->sweeps);
+    return OK;
+  }
+  TRY(classes_find(j));
+  while (j->files.facts.sweeps < j->o->sweeps) TRY(sweep_run(j));
+  return report(j, resumed, log_seconds() - begun);
+}
+
+static int refit_command(struct run *run, const void *options, const char **arguments)
+{
+  static struct job job; /* outlives a read that passed the deadline */
+  (void)arguments;
+  job = (struct job){.run = run, .c = &run->comm, .o = options};
+  refit_phases(job.phases);
+  TRY(job_run(&job));
+  classes_free(&job.classes);
+  fit_free(&job.fit);
+  fit_inputs_close(&job.inputs);
+  refit_files_free(&job.files);
+  arena_free(&job.arena);
+  return OK;
+}
+
+const struct command command_refit = {"refit",    "supports + dictionary -> better atoms and codes",
+                                      &refit_set, sizeof(struct refit_options),
+                                      1,          refit_command};

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The files of a refit: where they are, what a resumed run finds, and writing them after a sweep.
+ *
+ * Floor: cli.
+ *
+ * After a sweep dictionary.h5 is published, then supports.h5.  A run that is stopped between the
+ * two leaves supports one sweep behind: they follow from the dictionary, and resuming makes them
+ * again. */
+#ifndef CLI_REFIT_FILES_H
+#define CLI_REFIT_FILES_H
+
+#include "cli/command.h"
+#include "cli/fit_inputs.h"
+#include "io/fit_history.h"
+#include "stage/fit_round.h"
+#include "stage/refit.h"
+
+struct refit_files {
+  struct output_place dictionary, supports;        /* on rank 0 */
+  char dictionary_path[4096], supports_path[4096]; /* on every rank */
+  int has_dictionary, has_supports;                /* of the run that is resumed */
+  struct fit_facts facts;                          /* sweeps done so far: 0 for a fresh run */
+  struct history_line *lines; /* [room] on rank 0: the start, then a line a sweep */
+  struct arena arena;
+};
+
+/* Name the places; with resume find what is there.  ERR_USAGE: not a folder, or resumed with other
+ * options; ERR_CREATE.  Collective. */
+int refit_files_open(struct refit_files *files, struct run *run,
+                     const struct output_options *output, int resume,
+                     const struct fit_facts *wanted);
+void refit_files_free(struct refit_files *files);
+
+/* Publish the state after a sweep.  Collective. */
+struct refit_state {
+  const struct fit *fit;
+  const struct fit_inputs *inputs;
+  const struct metrics *metrics; /* rank 0 */
+  const struct atom_step *steps; /* [k] */
+};
+int refit_dictionary_write(struct refit_files *files, struct run *run,
+                           const struct refit_state *state);
+int refit_supports_write(struct refit_files *files, struct run *run,
+                         const struct refit_state *state);
+
+#endif

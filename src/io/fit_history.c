@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The table is a matrix of float64 whose columns an attribute names. */
+#include "io/fit_history.h"
+
+#include <string.h>
+
+#include "base/status.h"
+
+static const char columns[] =
+    "sweep,explained_variance,explained_variance_held_out,dead,revived,accepted,rejected,escalated";
+
+_Static_assert(sizeof(struct history_line) == HISTORY_COLUMNS * sizeof(real), "a line of reals");
+
+int fit_write(struct matrix_file *f, const struct fit_facts *facts,
+              const struct history_line *lines, const struct fit_atoms *atoms)
+{
+  const struct h5_file *h5 = &f->result.h5;
+  gidx table[] = {facts->sweeps + 1, HISTORY_COLUMNS}, k = atoms->k;
+  TRY(h5_attribute_long(h5, "/", "sweeps", facts->sweeps));
+  TRY(h5_attribute_long(h5, "/", "directions", facts->directions));
+  TRY(h5_attribute_long(h5, "/", "reroute", facts->reroute));
+  TRY(matrix_add(f, "/fit/history", TYPE_F64, 2, table, lines));
+  TRY(h5_attribute_text(h5, "/fit/history", "columns", columns));
+  TRY(matrix_add(f, "/fit/accepted", TYPE_I32, 1, &k, atoms->accepted));
+  TRY(matrix_add(f, "/fit/status", TYPE_I32, 1, &k, atoms->status));
+  TRY(matrix_add(f, "/fit/retries", TYPE_I32, 1, &k, atoms->retries));
+  TRY(matrix_add(f, "/fit/ridge", TYPE_F64, 1, &k, atoms->ridge));
+  TRY(matrix_add(f, "/fit/log_det_hessian", TYPE_F64, 1, &k, atoms->log_det));
+  TRY(matrix_add(f, "/fit/log_det_mantissa", TYPE_F64, 1, &k, atoms->mantissa));
+  TRY(matrix_add(f, "/fit/log_det_exponent", TYPE_I64, 1, &k, atoms->exponent));
+  return OK;
+}
+
+static int lines_read(const struct h5_file *f, struct arena *arena, const struct fit_facts *facts,
+                      struct history_line **lines)
+{
+  struct h5_array a;
+  TRY(h5_array_open(f, "/fit/history", &a));
+  int fits = a.rank == 2 && a.type == TYPE_F64 && a.shape[0] == facts->sweeps + 1 &&
+             a.shape[1] == HISTORY_COLUMNS;
+  int status = fits ? arena_take(arena, lines, a.shape[0], sizeof **lines) : OK;
+  if (fits && !status) status = h5_array_read(&a, 0, a.shape[0], TYPE_F64, *lines);
+  h5_array_close(&a);
+  CHECK(fits, ERR_INPUT, "'/fit/history' of '%s' is not the history of %lld sweeps", f->path,
+        (long long)facts->sweeps);
+  return status;
+}
+
+static int file_read(const struct h5_file *f, struct arena *arena, struct fit_facts *facts,
+                     struct history_line **lines)
+{
+  CHECK(h5_attribute_exists(f, "/", "sweeps") && h5_exists(f, "/fit/history"), ERR_INPUT,
+        "'%s' was not written by refit, so it cannot be resumed", f->path);
+  TRY(h5_read_long(f, "/", "sweeps", &facts->sweeps));
+  TRY(h5_read_long(f, "/", "directions", &facts->directions));
+  TRY(h5_read_long(f, "/", "reroute", &facts->reroute));
+  CHECK(facts->sweeps >= 1 && facts->sweeps < INT32_MAX, ERR_INPUT, "'%s' says %lld sweeps",
+        f->path, (long long)facts->sweeps);
+  return lines_read(f, arena, facts, lines);
+}
+
+int fit_read(const char *path, struct arena *arena, struct fit_facts *facts,
+             struct history_line **lines)
+{
+  struct h5_file f;
+  TRY(h5_open(&f, path));
+  int status = file_read(&f, arena, facts, lines), closed = h5_close(&f);
+  return status ? status : closed;
+}
