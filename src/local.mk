@@ -103,6 +103,7 @@ libsagitta_a_SOURCES += \
   %D%/stage/batch.h %D%/stage/batch.c %D%/stage/batch_sums.c \
   %D%/stage/directions.h %D%/stage/directions.c \
   %D%/stage/assemble.h %D%/stage/assemble.c \
+  %D%/stage/assemble_all.h %D%/stage/assemble_all.c \
   %D%/stage/refit_step.h %D%/stage/refit_step.c \
   %D%/stage/refit.h %D%/stage/refit.c \
   %D%/stage/reroute.h %D%/stage/reroute.c \
@@ -140,7 +141,9 @@ sagitta_SOURCES = \
   %D%/cli/refit_files.h %D%/cli/refit_files.c \
   %D%/cli/cmd_color.c \
   %D%/cli/cmd_terminal.c \
+  %D%/cli/cmd_assemble.c \
   %D%/cli/cmd_refit.c \
   %D%/cli/cmd_files.c \
   %D%/cli/cmd_bench.c \
+  %D%/cli/bench_arrow.h %D%/cli/bench_arrow.c %D%/cli/bench_arrow_peer.c \
   %D%/cli/bench_peer.h %D%/cli/bench_peer.c

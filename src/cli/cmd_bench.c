@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * sagitta bench route: the exact route and the codes beside their limit (a mul+add loop without
+ * sagitta bench: arrow systems (bench_arrow.c), or, below, the exact route and the codes beside their limit (a mul+add loop without
  * memory) and their peer (OpenBLAS sgemm), all in turn in one run, medians. */
 #include <math.h>
 #include <stdio.h>
@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/order.h"
 #include "base/status.h"
+#include "cli/bench_arrow.h"
 #include "cli/bench_peer.h"
 #include "cli/command.h"
 #include "device/device.h"
@@ -20,6 +21,7 @@ struct bench_options {
   struct general_options general;
   const char *rows, *cpu_variant;
   idx n_rows, atoms, columns, top_s, repeats, threads;
+  struct bench_arrow_options arrow;
 };
 #define AT(member) offsetof(struct bench_options, member)
 
@@ -30,6 +32,9 @@ static const struct option_row bench_rows[] = {
     {"top-s", OPTION_INT, AT(top_s), "32", 1, TOP_S_MOST, NULL, "ATOMS", "atoms a row"},
     {"rows", OPTION_TEXT, AT(rows), NULL, 0, 0, NULL, "FILE[:/PATH]",
      "route these rows too, over atoms made from them; gives the columns"},
+};
+
+static const struct option_row common_rows[] = {
     {"repeats", OPTION_INT, AT(repeats), "5", 1, 1000, NULL, "COUNT", "runs to take the median of"},
     {"threads", OPTION_INT, AT(threads), "1", 1, 4096, NULL, "COUNT", "threads"},
     {"cpu-variant", OPTION_CHOICE, AT(cpu_variant), "auto", 0, 0,
@@ -37,19 +42,24 @@ static const struct option_row bench_rows[] = {
 };
 
 static const struct option_table tables[] = {
-    {"Shape", bench_rows, LENGTH(bench_rows), 0},
+    {"Both", common_rows, LENGTH(common_rows), 0},
+    {"route", bench_rows, LENGTH(bench_rows), 0},
+    {"solve", bench_arrow_rows, BENCH_ARROW_ROWS, AT(arrow)},
     {"General", general_rows, GENERAL_ROWS, AT(general)},
 };
 
 static const struct option_set bench_set = {
     .command = "sagitta bench",
-    .arguments = "route",
+    .arguments = "route|solve",
     .doc =
-        "Measure routing and codes beside their limit and their peer."
+        "Measure routing and codes, or the solving of arrow systems, beside limit and peer."
         "\v"
         "GMAC/s counts one multiply and one add of every row, atom and column.  `peak` is a loop "
         "of multiplies and adds on registers; an exact score cannot be faster.  `worst order` "
         "has equal rows and atoms that ascend by score, so that every atom enters the list.\n\n"
+        "`solve` counts every number of rows and steps once, in GB/s; `memory` is a loop that only "
+        "reads and writes them, and LAPACKE a loop of dpotrf, dtrsm and dsyrk, in Mrows/s.\n\n"
+        "  sagitta bench solve --frame 2\n"
         "  sagitta bench route --columns 384 --atoms 32768 --top-s 32",
     .tables = tables,
     .count = LENGTH(tables),
@@ -256,11 +266,13 @@ static int bench_open(struct bench *b, struct rows_file *rows)
 static int bench_command(struct run *run, const void *options, const char **arguments)
 {
   (void)run;
-  CHECK(strcmp(arguments[0], "route") == 0, ERR_USAGE, "unknown benchmark '%s': there is 'route'",
-        arguments[0]);
   static struct bench b;
   struct rows_file rows = {0};
   b.o = options;
+  if (strcmp(arguments[0], "solve") == 0)
+    return bench_arrow(&b.o->arrow, b.o->repeats, b.o->threads, b.o->cpu_variant);
+  CHECK(strcmp(arguments[0], "route") == 0, ERR_USAGE,
+        "unknown benchmark '%s': there are 'route' and 'solve'", arguments[0]);
   TRY(bench_open(&b, &rows));
   for (int r = 0; r < b.o->repeats; r++) TRY(repeat_run(&b, r));
   table_print(&b);
@@ -270,6 +282,6 @@ static int bench_command(struct run *run, const void *options, const char **argu
   return OK;
 }
 
-const struct command command_bench = {"bench",    "measure routing and codes beside their limits",
+const struct command command_bench = {"bench",    "measure routing, codes, solves beside limits",
                                       &bench_set, sizeof(struct bench_options),
                                       0,          bench_command};

@@ -64,8 +64,8 @@ int run_begin(struct run *run, const struct output_options *output, const char *
 enum { FACTS_MOST = 64 };
 int run_facts(const struct run *run, const char *device, int threads, struct run_fact *facts);
 
-extern const struct command command_bench, command_color, command_diff, command_encode,
-    command_inspect, command_refit, command_route, command_seed, command_solve, command_synth,
-    command_terminal, command_verify;
+extern const struct command command_assemble, command_bench, command_color, command_diff,
+    command_encode, command_inspect, command_refit, command_route, command_seed, command_solve,
+    command_synth, command_terminal, command_verify;
 
 #endif

@@ -98,12 +98,25 @@ static void turn_tail(const real *from, idx count, idx rows, real *work, val *ou
   turn_rows(work, count, out);
 }
 
+/* Rows come from memory in strides that the processor does not foresee: ask for them, a few
+ * groups ahead.  Past the end stands the next system, usually; asking for what is not there harms
+ * nothing. */
+enum { AHEAD = 3 };
+ALWAYS void prefetch(const real *from, gidx reals)
+{
+  for (gidx i = 0; i < reals; i += 8) __builtin_prefetch(from + i, 0, 3);
+}
+
 ALWAYS void group_load(const int d, const struct arrow_rows *r, idx row, val *group, val *h)
 {
   const struct arrow_system *s = r->system;
   gidx i = r->first + row;
   idx k = s->k, rows = group_rows(r, row);
   val *u = group + (gidx)k * d;
+  gidx ahead = i + AHEAD * LANES;
+  prefetch(s->b + ahead * d * k, (gidx)LANES * d * k);
+  prefetch(s->h + ahead * d * d, LANES * d * d);
+  prefetch(s->g + ahead * d, LANES * d);
   if (i + LANES + 3 <= s->n && rows == LANES) {
     turn_rows(s->h + i * d * d, d * d, h);
     turn_rows(s->g + i * d, d, u);

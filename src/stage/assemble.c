@@ -125,7 +125,7 @@ static void system_fill(void *self, gidx i)
 
 static int assembly_take(struct assembly *a, const struct fit *f, const struct batch *b)
 {
-  TRY(arena_take(&a->arena, &a->e, (gidx)b->count * a->q * f->p, sizeof *a->e));
+  TRY(arena_take(&a->directions, &a->e, (gidx)b->count * a->q * f->p, sizeof *a->e));
   TRY(arena_take(&a->arena, &a->kept, b->count, sizeof *a->kept));
   TRY(arena_take(&a->arena, &a->system, b->mine, sizeof *a->system));
   return arena_take(&a->arena, &a->before, b->mine, sizeof *a->before);
@@ -151,5 +151,6 @@ int assembly_make(struct assembly *a, struct fit *f, const struct batch *b, idx 
 void assembly_free(struct assembly *a)
 {
   arena_free(&a->arena);
+  arena_free(&a->directions);
   *a = (struct assembly){0};
 }

@@ -14,7 +14,8 @@ struct assembly {
   idx *kept;                   /* [count] */
   struct arrow_system *system; /* [mine] */
   real *before;                /* [mine] the objective */
-  struct arena arena;          /* holds the arrays */
+  struct arena arena;          /* holds the arrays, but: */
+  struct arena directions;     /* e */
 };
 
 /* Reals that a member takes on every rank, for batch_most. */

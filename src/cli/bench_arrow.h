@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * sagitta bench solve: arrow systems beside the memory's bandwidth and beside LAPACKE.
+ *
+ * Floor: cli. */
+#ifndef CLI_BENCH_ARROW_H
+#define CLI_BENCH_ARROW_H
+
+#include "base/options.h"
+#include "model/arrow.h"
+
+struct bench_arrow_options {
+  gidx system_rows;
+  idx frame, border, megabytes;
+};
+enum { BENCH_ARROW_ROWS = 4 };
+extern const struct option_row bench_arrow_rows[BENCH_ARROW_ROWS];
+
+/* Measure and print; repeats 1 .. 1000. */
+int bench_arrow(const struct bench_arrow_options *o, int repeats, int threads, const char *variant);
+
+/* Seconds of one system by LAPACKE and BLAS: dpotrf and dtrsm for each row, dsyrk for the sums, the
+ * border by dpotrf; on one thread.  step_t, step_b as arrow_reference; work has
+ * peer_arrow_work(d, k, n) reals.  -1 when OpenBLAS or LAPACKE is not installed. */
+double peer_arrow(const struct arrow_system *s, real *step_t, real *step_b, real *work);
+gidx peer_arrow_work(idx d, idx k, gidx n);
+
+#endif
