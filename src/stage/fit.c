@@ -23,7 +23,7 @@ gidx fit_rows(gidx n, int size, int rank, gidx *first)
   gidx block_first, blocks;
   fit_share(n, size, rank, &block_first, &blocks);
   gidx end = (block_first + blocks) * ROW_BLOCK;
-  *first = block_first * ROW_BLOCK;
+  *first = block_first * ROW_BLOCK < n ? block_first * ROW_BLOCK : n;
   return blocks == 0 ? 0 : (end < n ? end : n) - *first;
 }
 
