@@ -22,6 +22,7 @@ SCRIPT_TESTS = \
   %D%/test_faults.py \
   %D%/test_bad_input.py \
   %D%/test_terminal.py \
+  %D%/test_terminal_slq.py \
   %D%/test_memory.py \
   %D%/test_cli.sh \
   %D%/test_seed.py \
