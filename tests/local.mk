@@ -15,7 +15,7 @@ check_PROGRAMS += \
   %D%/test_device_dense \
   %D%/test_device_joint \
   %D%/test_joint_dense
-EXTRA_DIST += %D%/joint_problem.h
+EXTRA_DIST += %D%/joint_problem.h %D%/terminal_data.py
 # The longest first, because tests run side by side.
 SCRIPT_TESTS = \
   %D%/test_partition.py \
@@ -23,6 +23,7 @@ SCRIPT_TESTS = \
   %D%/test_bad_input.py \
   %D%/test_terminal.py \
   %D%/test_terminal_slq.py \
+  %D%/test_plot.py \
   %D%/test_memory.py \
   %D%/test_cli.sh \
   %D%/test_seed.py \

@@ -3,13 +3,13 @@
 any number of ranks, threads and panels; findings and failures are said."""
 import hashlib
 import os
-import subprocess
 import tempfile
 
 import h5py
 import numpy as np
 
-from tap import SAGITTA, SOURCE, done_testing, ok, sagitta
+from tap import SOURCE, done_testing, ok, sagitta
+from terminal_data import scaled_problem
 
 REAL = f"{SOURCE}/input/minilm-l3-kjv-8k.h5"
 COVARIANCE = 1e-10  # relative, where cond(S) is below 1e4
@@ -236,10 +236,23 @@ def failures_check(inputs, folder):
     ok(not os.path.exists(f"{folder}/f/bytes"), "no dump unless asked for")
 
 
-def idle_check(inputs, folder):
-    """The ranks that wait use no core: their time in the pass is that of the set-up."""
-    done = terminal(*inputs, "--dry-run")
-    ok(done.returncode == 0 and "memory" in done.stdout and "border" in done.stdout, "--dry-run")
+def weak_check(folder):
+    """Atom 5 has tiny codes: its directions are not determined, and it is named."""
+    scale = np.ones(12)
+    scale[5] = 1e-6
+    inputs = scaled_problem(folder, 1, 600, scale)
+    done = terminal(*inputs, "--output", f"{folder}/weak")
+    with h5py.File(f"{folder}/weak/terminal.h5") as f:
+        run = f["run/terminal"]
+        values, atoms = (run[f"identifiability/{name}"][:] for name in ("eigenvalue", "atoms"))
+        ok(done.returncode == 0 and run.attrs["weak_directions"] == 4 and (atoms[:, 0] == 5).all()
+           and run["identifiability/share"][:, 0].min() > 0.99 and np.isfinite(values).all(),
+           f"undetermined: {run.attrs['weak_directions']}, carried by {atoms[:, 0]}")
+        top = np.nanmax(np.einsum("kii->k", np.nan_to_num(f["terminal/covariance_blocks"][:])))
+        block = f["terminal/covariance_blocks"][5]
+        ok(np.trace(block) == top, "and it has the largest covariance")
+    page = sagitta("inspect", f"{folder}/weak/terminal.h5").stdout
+    ok(page[page.index("least determined"):].splitlines()[1].split()[0] == "5", "inspect: first")
 
 
 def main():
@@ -263,7 +276,9 @@ def main():
         partition_check(plain, folder, "planted", "--cross", 20)
         real_check(folder)
         failures_check(plain, folder)
-        idle_check(plain, folder)
+        weak_check(folder)
+        done = terminal(*plain, "--dry-run")
+        ok(done.returncode == 0 and "border" in done.stdout, "--dry-run")
     done_testing()
 
 
