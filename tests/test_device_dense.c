@@ -128,6 +128,38 @@ static void large_check(idx n)
   arena_free(&q.arena);
 }
 
+/* doc/numerics.md section 9: |S x - b| / (|S| |x| + |b|), row sums and largest entries. */
+#define BACKWARD_ERROR 1e-14
+
+static void solve_check(idx n)
+{
+  struct problem q;
+  struct dense d;
+  real *x = NULL, worst = 0, norm = 0, most = 0;
+  int good = problem_open(&q, n) == OK && dense_open(&d, "auto", 2, 64, n) == OK &&
+             arena_take(&q.arena, &x, n, sizeof *x) == OK;
+  problem_fill(&q, 0);
+  memcpy(q.got, q.s, (size_t)(q.stride * n) * sizeof(real));
+  good = good && dense_cholesky(&d, q.got, n, q.stride, q.pivot) == n;
+  for (idx i = 0; i < n; i++) x[i] = random_normal(9, 1, (uint64_t)i);
+  cholesky_solve(q.got, n, q.stride, x);
+  for (idx i = 0; i < n; i++) most = fmax(most, fabs(x[i]));
+  for (idx i = 0; i < n; i++) {
+    long double left = -random_normal(9, 1, (uint64_t)i), sum = 0;
+    for (idx j = 0; j < n; j++) {
+      real s = i > j ? q.s[i + j * q.stride] : q.s[j + i * q.stride];
+      left += (long double)s * x[j];
+      sum += fabs(s);
+    }
+    worst = fmax(worst, (real)fabsl(left));
+    norm = fmax(norm, (real)sum);
+  }
+  real error = worst / (norm * most + 4);
+  ok(good && error <= BACKWARD_ERROR, "n = %d: backward error %.2g of a solve", n, error);
+  dense_close(&d);
+  arena_free(&q.arena);
+}
+
 /* C = Z' Z through the triangular operand, upper and lower part; other entries stay. */
 static void product_check(idx n, enum dense_part part)
 {
@@ -158,6 +190,7 @@ int main(void)
   dense_close(&d);
   sizes_check();
   large_check(2000);
+  solve_check(700);
   product_check(301, PART_ALL);
   product_check(301, PART_LOWER);
   product_check(301, PART_UPPER);

@@ -189,8 +189,9 @@ def partition_check(inputs, folder, claim, *words):
     for ranks, *way in ways:
         done = terminal(*inputs, *words, *way, "--output", f"{folder}/way", ranks=ranks)
         diff = sagitta("diff", f"{folder}/one/terminal.h5", f"{folder}/way/terminal.h5")
+        wrong = (diff.stdout or done.stderr[-200:]) if diff.returncode else ""
         ok(done.returncode == 0 and diff.returncode == 0,
-           f"{claim}: {ranks} ranks, {' '.join(map(str, way))}: {diff.stdout or done.stderr[-200:] if diff.returncode else ''}")
+           f"{claim}: {ranks} ranks, {' '.join(map(str, way))} {wrong}")
 
 
 def real_check(folder):
@@ -261,7 +262,7 @@ def main():
                      3, "--noise", 0.05)
         words = ["--directions", Q, "--cross", 20, "--output"]
         done = terminal(*plain, *words, f"{folder}/t")
-        ok(done.returncode == 0, f"a planted problem {done.stderr[-200:] if done.returncode else ''}")
+        ok(done.returncode == 0, f"planted atoms {done.stderr[-200:] if done.returncode else ''}")
         independent_check(plain, f"{folder}/t/terminal.h5", "atoms")
         frames = made(folder, "frames", "--n-rows", 1500, "--columns", 40, "--atoms", 16,
                       "--frame", 2, "--top-s", 3, "--noise", 0.05)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * sagitta bench: arrow systems (bench_arrow.c), dense work (bench_dense.c), or, below, the exact route and the codes beside their limit (a mul+add loop without
- * memory) and their peer (OpenBLAS sgemm), all in turn in one run, medians. */
+ * sagitta bench: arrow systems (bench_arrow.c), dense work (bench_dense.c), or, below, the exact
+ * route and the codes beside their limit (a mul+add loop without memory) and their peer (OpenBLAS
+ * sgemm), all in turn in one run, medians. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

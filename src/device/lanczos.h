@@ -9,7 +9,7 @@
 
 #include "device/joint.h"
 
-/* S = sum of parts: part i has the borders border[start[i]] .. and a dense [width][width] matrix. */
+/* S = sum of parts: part i has the borders border[at[i]] .. and a dense [width][width] matrix. */
 struct parts {
   gidx count, borders, values; /* used */
   gidx room_borders, room_values, room_count;
