@@ -89,7 +89,7 @@ static int size_check(idx n, int is_indefinite, const idx *panels, int n_panels)
   if (want == n) inverse_reference(inverse, n, q.stride);
   for (int v = 0; v < LENGTH(variants); v++)
     for (int p = 0; p < n_panels; p++)
-      good &= way_check(&q, inverse, variants[v], 1 + (n + v + p) % 2, panels[p], want);
+      good &= way_check(&q, inverse, variants[v], 1 + ((n + v + p) % 5 == 0), panels[p], want);
   arena_free(&q.arena);
   return good;
 }
@@ -116,7 +116,7 @@ static void large_check(idx n)
   memcpy(q.want, q.s, (size_t)(q.stride * n) * sizeof(real));
   good = good && cholesky_reference(q.want, n, q.stride, q.want_pivot) == n;
   for (int v = 0; v < LENGTH(variants); v++)
-    for (int p = 0; p < LENGTH(panels); p++) {
+    for (int p = v; p < LENGTH(panels); p += 2 - v) {
       struct dense d;
       good = good && dense_open(&d, variants[v], 1 + p % 2, panels[p], n) == OK;
       memcpy(q.got, q.s, (size_t)(q.stride * n) * sizeof(real));
@@ -189,7 +189,8 @@ int main(void)
   }
   dense_close(&d);
   sizes_check();
-  large_check(2000);
+  const char *sanitized = getenv("SANITIZED"); /* the plain loops would take minutes */
+  large_check(sanitized && *sanitized ? 600 : 2000);
   solve_check(700);
   product_check(301, PART_ALL);
   product_check(301, PART_LOWER);
