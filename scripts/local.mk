@@ -19,7 +19,8 @@ dist-hook:
 # such a machine does without.
 man_pages = doc/man/sagitta.1 doc/man/sagitta-encode.1 doc/man/sagitta-route.1 \
   doc/man/sagitta-seed.1 doc/man/sagitta-synth.1 doc/man/sagitta-inspect.1 \
-  doc/man/sagitta-verify.1 doc/man/sagitta-diff.1 doc/man/sagitta-terminal.1 doc/man/sagitta-bench.1
+  doc/man/sagitta-solve.1 doc/man/sagitta-terminal.1 \
+  doc/man/sagitta-verify.1 doc/man/sagitta-diff.1 doc/man/sagitta-bench.1
 EXTRA_DIST += %D%/man_page
 if MAN_PAGES
 dist_man_MANS += $(man_pages)

@@ -46,7 +46,8 @@ static void trouble_make(struct arrow_system *s, uint64_t seed, int kind)
 }
 
 /* A random system; its blocks are diagonally dominant. */
-static struct arrow_item item_make(idx d, idx k, gidx n, int number, int kind)
+__attribute__((unused)) static struct arrow_item item_make(idx d, idx k, gidx n, int number,
+                                                           int kind)
 {
   uint64_t seed = (uint64_t)number;
   real *h = reals_make(n * d * d, seed, 0), *c = reals_make((gidx)k * k, seed, 1);
@@ -67,7 +68,7 @@ static struct arrow_item item_make(idx d, idx k, gidx n, int number, int kind)
   return item;
 }
 
-static void item_scale(struct arrow_item *item, int part, real scale)
+__attribute__((unused)) static void item_scale(struct arrow_item *item, int part, real scale)
 {
   gidx d = item->system.d, k = item->system.k, n = item->system.n;
   const real *parts[] = {item->system.h, item->system.b, item->system.g, item->system.c,
@@ -82,7 +83,7 @@ static void item_free_steps(struct arrow_item *item)
   free(item->step_b);
 }
 
-static void item_free(struct arrow_item *item)
+__attribute__((unused)) static void item_free(struct arrow_item *item)
 {
   item_free_steps(item);
   free((real *)item->system.h);
@@ -93,7 +94,7 @@ static void item_free(struct arrow_item *item)
 }
 
 /* The same system, with room of its own for the steps. */
-static struct arrow_item item_copy(const struct arrow_item *item)
+__attribute__((unused)) static struct arrow_item item_copy(const struct arrow_item *item)
 {
   struct arrow_item copy = *item;
   copy.step_t = malloc((size_t)(item->system.n * item->system.d + 1) * sizeof(real));
@@ -101,8 +102,8 @@ static struct arrow_item item_copy(const struct arrow_item *item)
   return copy;
 }
 
-static struct arrow_item item_reference(const struct arrow_item *item,
-                                        const struct arrow_options *o)
+__attribute__((unused)) static struct arrow_item item_reference(const struct arrow_item *item,
+                                                                const struct arrow_options *o)
 {
   struct arrow_item out = item_copy(item);
   real *work = malloc((size_t)arrow_work(item->system.d, item->system.k) * sizeof *work);
@@ -111,7 +112,7 @@ static struct arrow_item item_reference(const struct arrow_item *item,
   return out;
 }
 
-static void item_poison(struct arrow_item *item)
+__attribute__((unused)) static void item_poison(struct arrow_item *item)
 {
   memset(item->step_t, 0x5a, (size_t)(item->system.n * item->system.d) * sizeof(real));
   memset(item->step_b, 0x5a, (size_t)item->system.k * sizeof(real));
@@ -123,7 +124,7 @@ static int same_bits(const void *a, const void *b, gidx count)
   return memcmp(a, b, (size_t)count * sizeof(real)) == 0;
 }
 
-static int item_same(const struct arrow_item *a, const struct arrow_item *b)
+__attribute__((unused)) static int item_same(const struct arrow_item *a, const struct arrow_item *b)
 {
   const struct arrow_outcome *x = &a->outcome, *y = &b->outcome;
   return x->status == y->status && x->failed_at == y->failed_at && x->retries == y->retries &&

@@ -86,7 +86,7 @@ static inline int supports_write(const struct made_supports *m, const char *path
                                  const real *mean)
 {
   struct supports_file f;
-  struct supports_ending ending = {&m->metrics, mean, 0, m->rounds};
+  struct supports_ending ending = {&m->metrics, mean, 0, m->rounds, 0};
   const struct supports_shape *shape = &m->shape;
   int status = supports_create(&f, path, shape);
   for (gidx row = 0; row < shape->n && status == OK; row += block) {

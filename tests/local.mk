@@ -1,6 +1,8 @@
 # One file per behaviour.  To add a test, add its name.
 check_PROGRAMS += \
+  %D%/ref_petsc_arrow \
   %D%/test_arrow_reference \
+  %D%/test_base_block_tree \
   %D%/test_base_order \
   %D%/test_comm_verbs \
   %D%/test_device_codes \
@@ -9,6 +11,8 @@ check_PROGRAMS += \
   %D%/test_io_faults \
   %D%/test_io_hostile \
   %D%/test_io_outputs \
+  %D%/test_log_pair \
+  %D%/test_refit_reference \
   %D%/test_synth_blocks
 # Of the terminal pass.
 check_PROGRAMS += \
@@ -20,6 +24,13 @@ EXTRA_DIST += %D%/joint_problem.h %D%/terminal_data.py
 SCRIPT_TESTS = \
   %D%/test_partition.py \
   %D%/test_faults.py \
+  %D%/test_solve_input.py \
+  %D%/test_solve.py \
+  %D%/test_solve_values.py \
+  %D%/test_refit_partition.py \
+  %D%/test_refit_planted.py \
+  %D%/test_refit_input.py \
+  %D%/test_refit_independent.py \
   %D%/test_bad_input.py \
   %D%/test_terminal.py \
   %D%/test_terminal_slq.py \
@@ -33,7 +44,11 @@ SCRIPT_TESTS = \
   %D%/test_io_files.py \
   %D%/test_slurm.sh
 TESTS += $(SCRIPT_TESTS) $(check_PROGRAMS)
-EXTRA_DIST += %D%/tap.h %D%/tap.py %D%/arrow_data.h %D%/run.sh %D%/expected/fingerprints $(SCRIPT_TESTS)
+EXTRA_DIST += %D%/tap.h %D%/fit_made.h %D%/tap.py %D%/run.sh %D%/expected/fingerprints %D%/expected/refit $(SCRIPT_TESTS)
+
+EXTRA_DIST += %D%/arrow_data.h %D%/arrow_files.py
+%C%_ref_petsc_arrow_CPPFLAGS = $(AM_CPPFLAGS) $(PETSC_CFLAGS)
+%C%_ref_petsc_arrow_LDADD = $(LDADD) $(PETSC_LIBS)
 
 # Helpers of the tests: a program for the Python tests of src/io, a library that makes calls fail.
 EXTRA_PROGRAMS = %D%/io_tool

@@ -146,6 +146,24 @@ static void extreme_test(void)
   ok(differ == 0, "overflow and underflow in every part: the reference's bits");
 }
 
+/* Every part with every value that is not finite, with a border and without. */
+static void not_finite_test(void)
+{
+  const struct arrow_options plain = {0};
+  int differ = 0, found = 0, tried = 0;
+  for (int number = 0; number < 15; number++)
+    for (int k = 0; k <= 3; k += 3)
+      for (int d = 1; d <= 3; d += 2) {
+        struct arrow_item item = item_make(d, k, 45, number, 3);
+        differ += differ_count(&item, 1, &plain);
+        found += item.outcome.status == ARROW_NOT_FINITE;
+        tried++;
+        item_free(&item);
+      }
+  ok(differ == 0 && found == tried, "NaN and infinities in every part: %d of %d found", found,
+     tried);
+}
+
 static void start_test(void)
 {
   const struct arrow_options o = {.escalate = 1, .ridge_t = 0.5};
@@ -171,6 +189,7 @@ int main(void)
   mixed_test();
   long_failures_test();
   extreme_test();
+  not_finite_test();
   start_test();
   for (int i = 0; i < n_devices; i++) device_close(&devices[i]);
   return done_testing();

@@ -265,10 +265,9 @@ ALWAYS void tile_add(const struct tile *t, const int na, const int nb, const int
   idx d = t->d;
 #define EACH_SUM                                                                                   \
   BODY_UNROLL                                                                                      \
-  for (int a = 0; a < na; a++)                                                                     \
-    BODY_UNROLL                                                                                    \
-    for (int b = 0; b < nb; b++)                                                                   \
-      if (b <= a || !is_diagonal)
+  for (int a = 0; a < na; a++) BODY_UNROLL                                                         \
+  for (int b = 0; b < nb; b++)                                                                     \
+    if (b <= a || !is_diagonal)
   EACH_SUM s[a][b] = t->is_first ? splat(0) : load(sum_at(t, a, b));
   for (idx r = 0; r < t->rounds; r++, ya += t->stride, yb += t->stride)
     for (idx m = 0; m < d; m++) {

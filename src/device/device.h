@@ -4,8 +4,9 @@
  *
  * Floor: device.  Knows model and base; no MPI, no files.
  *
- * Every operation gives the bits of its reference in model/route.h, model/codes.h and model/arrow.h, for
- * any tile width, block size, thread count and variant.  Nothing here is collective. */
+ * Every operation gives the bits of its reference in model/route.h, model/codes.h and
+ * model/arrow.h, for any tile width, block size, thread count and variant.  Nothing here is
+ * collective. */
 #ifndef DEVICE_DEVICE_H
 #define DEVICE_DEVICE_H
 

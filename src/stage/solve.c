@@ -184,7 +184,8 @@ static struct arrow_system system_view(const struct systems_shape *s, const stru
                                .hb = b->hb + (s->border[a] - s->border[f])};
 }
 
-/* What the thread of the files does in one go; static, because after a deadline it is left behind. */
+/* What the thread of the files does in one go; static, because after a deadline it is left
+ * behind. */
 static struct files_job {
   struct solve *s;
   struct results *write[TURNS]; /* or NULL */

@@ -12,7 +12,8 @@ struct batch {
   int *reader, *owner; /* [end - first] rank */
 };
 
-/* The next batch after `first`: at least one system, else at most `rows` rows and `most` systems. */
+/* The batch that begins at `first`: at least one system, else at most `rows` rows and `most`
+ * systems. */
 gidx batch_end(const struct systems_shape *s, gidx first, gidx rows, gidx most);
 
 /* Readers in consecutive runs of about equal size; owners by falling work, ties by number.  order

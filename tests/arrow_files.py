@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Arrow systems as NumPy arrays, in systems.h5 and out of it, and how good a solution is."""
+import h5py
+import numpy as np
+
+ARRAYS = ("D_blocks", "B_blocks", "g_t", "hbb", "g_b")
+
+
+class System:
+    """h (n, d, d), b (n, d, k), g (n, d), c (k, k), hb (k)."""
+
+    def __init__(self, h, b, g, c, hb):
+        self.h, self.b, self.g, self.c, self.hb = h, b, g, c, hb
+        self.n, self.d, self.k = b.shape
+
+    def flat(self):
+        """As the file holds it: blocks column-major."""
+        turned = (self.h.transpose(0, 2, 1), self.b.transpose(0, 2, 1), self.g, self.c.T, self.hb)
+        return [np.ravel(x) for x in turned]
+
+    def ridged(self, ridge_t, ridge_b):
+        return System(self.h + ridge_t * np.eye(self.d), self.b, self.g,
+                      self.c + ridge_b * np.eye(self.k), self.hb)
+
+    def dense(self):
+        """The whole symmetric matrix and minus the gradient."""
+        rows = self.n * self.d
+        a = np.zeros((rows + self.k,) * 2)
+        for i in range(self.n):
+            at = slice(i * self.d, (i + 1) * self.d)
+            a[at, at] = self.h[i]
+            a[at, rows:] = self.b[i]
+        a[rows:, :rows] = a[:rows, rows:].T
+        a[rows:, rows:] = self.c
+        return a, -np.concatenate([self.g.ravel(), self.hb])
+
+
+def random_system(random, d, k, n):
+    h = random.standard_normal((n, d, d))
+    h = h @ h.transpose(0, 2, 1) + np.eye(d)
+    c = random.standard_normal((k, k))
+    c = c + c.T + (2.0 * n * d + 12 * k + 16) * np.eye(k)
+    return System(h, random.standard_normal((n, d, k)), random.standard_normal((n, d)), c,
+                  random.standard_normal(k))
+
+
+def write(path, systems, atoms=None, changes=None, drop=()):
+    """changes: {dataset: function of its array}."""
+    parts = {"atom": np.arange(len(systems), dtype="i4") if atoms is None else atoms,
+             "color": np.zeros(len(systems), "i4"),
+             "atom_offsets": np.cumsum([0] + [s.n for s in systems]).astype("i8"),
+             "row_dims": np.array([s.d for s in systems], "i4"),
+             "border_dims": np.array([s.k for s in systems], "i4")}
+    flat = [s.flat() for s in systems]
+    for i, name in enumerate(ARRAYS):
+        parts[name] = np.concatenate([f[i] for f in flat] or [np.zeros(0)])
+    for name, change in (changes or {}).items():
+        parts[name] = change(parts[name])
+    with h5py.File(path, "w") as f:
+        for name, values in parts.items():
+            if name not in drop:
+                f["systems/" + name] = values
+
+
+def solutions(path, systems):
+    """A dictionary for each system; t is (n, d)."""
+    with h5py.File(path) as f:
+        whole = {name: f["solutions/" + name][...] for name in f["solutions"]}
+    out, t, b = [], 0, 0
+    for i, s in enumerate(systems):
+        one = {name: v[i] for name, v in whole.items() if not name.startswith("delta")}
+        one["t"] = whole["delta_t"][t:t + s.n * s.d].reshape(s.n, s.d)
+        one["b"] = whole["delta_beta"][b:b + s.k]
+        t, b = t + s.n * s.d, b + s.k
+        out.append(one)
+    return out
+
+
+def norms(*parts):
+    """Of each row block (first axis), over all parts together."""
+    return np.sqrt(sum((p.astype(np.longdouble) ** 2).sum(axis=tuple(range(1, p.ndim)))
+                       for p in parts))
+
+
+def backward_error(s, t, b):
+    """The largest |A x - r| / (|A| |x| + |r|) of the block rows of the system, the border being
+    one, with Frobenius norms; the residual in extended precision."""
+    wide = np.longdouble
+    rows = (np.einsum("nij,nj->ni", s.h.astype(wide), t.astype(wide)) + s.b.astype(wide) @ b
+            + s.g)
+    border = np.einsum("nik,ni->k", s.b.astype(wide), t.astype(wide)) + s.c.astype(wide) @ b + s.hb
+    size = np.sqrt(norms(t) ** 2 + (b**2).sum())
+    worst = (norms(rows) / (norms(s.h, s.b) * size + norms(s.g) + 1e-300)).max(initial=0)
+    one = lambda *parts: float(norms(*[p[None] for p in parts])[0])
+    scale = one(s.b, s.c) * one(t, b) + one(s.hb) + 1e-300
+    return max(float(worst), one(border) / scale)
+
+
+def log_det(s):
+    """By LAPACK: row blocks, then the Schur complement."""
+    total = float(np.linalg.slogdet(s.h)[1].sum()) if s.n else 0.0
+    if s.k == 0:
+        return total
+    reduced = np.einsum("nik,nij->kj", s.b, np.linalg.solve(s.h, s.b)) if s.n else 0
+    return total + float(np.linalg.slogdet(s.c - reduced)[1])

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Claim: inputs of color, assemble and refit that are bad, or do not belong together, are refused
+with their exit code and one message that names the place, on one rank and on three, and nothing is
+published."""
+import os
+import shutil
+import sys
+import tempfile
+
+import h5py
+import numpy as np
+
+from tap import done_testing, ok, sagitta
+
+N, K, P, S = 60, 12, 8, 3
+
+
+def need(done):
+    if done.returncode:
+        print("#", done.stderr.replace("\n", "\n# "))
+        sys.exit(1)
+
+
+class Folder:
+    def __init__(self, path):
+        self.path = path
+        for name, words in (("good", ()), ("frames", ("--frame", 2))):
+            need(sagitta("synth", "--n-rows", N, "--atoms", K, "--columns", P, "--top-s", S, *words,
+                         "--output", self.at(name)))
+            need(sagitta("encode", *self.inputs(name)[:4], "--top-s", S, "--output",
+                         self.at(name + ".h5")))
+        need(sagitta("route", *self.inputs("good")[:4], "--top-s", S, "--output",
+                     self.at("scores.h5")))
+        need(sagitta("color", "--supports", self.at("good.h5"), "--output", self.at("classes.h5")))
+
+    def at(self, name):
+        return os.path.join(self.path, name)
+
+    def inputs(self, name, supports=None):
+        data = self.at(name)
+        return ["--rows", os.path.join(data, "rows.h5"), "--dictionary",
+                os.path.join(data, "dictionary.h5"), "--supports",
+                self.at((supports or name) + ".h5")]
+
+    def changed(self, source, name, change):
+        """A copy of a file that `change` has worked on."""
+        shutil.copy(self.at(source), self.at(name))
+        with h5py.File(self.at(name), "r+") as g:
+            change(g)
+        return self.at(name)
+
+
+def refused(f, text, code, words, *options, commands=("assemble", "refit")):
+    for ranks in (1, 3):  # of two commands the first on one rank, the second on three
+        for command in commands if len(commands) == 1 else commands[ranks // 2:][:1]:
+            out = f.at("out")
+            done = sagitta(command, *options, "--output", out, ranks=ranks)
+            told = [l for l in done.stderr.splitlines() if f"sagitta {command}: " in l]
+            good = done.returncode == code and len(told) == 1 and all(w in told[0] for w in words)
+            good = good and not any(n.endswith((".h5", ".tmp")) for n in
+                                    (os.listdir(out) if os.path.isdir(out) else ()))
+            if not ok(good, f"{command}: {text}, {ranks} ranks: exit {done.returncode}"):
+                print("#", done.stderr.replace("\n", "\n# "))
+            shutil.rmtree(out, ignore_errors=True)
+
+
+def put(path, place, value):
+    def change(g):
+        array = g[path][...]
+        array[place] = value
+        del g[path]
+        g[path] = array
+    return change
+
+
+def check_supports(f):
+    bad = lambda name, *how: ["--supports", f.changed("good.h5", name, put(*how))]
+
+    def both(text, words, pair, **more):
+        refused(f, text, 65, words, *pair, commands=("color",), **more)
+        refused(f, text, 65, words, *f.inputs("good")[:4], *pair, commands=("refit",))
+
+    both("an atom out of range", ["row 7", "99"], bad("b1.h5", "supports/indices", 7 * S + 1, 99))
+    with h5py.File(f.at("good.h5")) as h:
+        first = h["supports/indices"][5 * S]
+    both("an atom twice in a row", ["row 5", "twice"],
+         bad("b2.h5", "supports/indices", 5 * S + 2, first))
+    both("offsets that fall", ["row 9", "fall"], bad("b3.h5", "supports/indptr", 10, 3))
+    both("offsets beyond the end", ["ends at entry"], bad("b4.h5", "supports/indptr", N, 999))
+    refused(f, "a code that is not finite", 65, ["row 20", "code"], *f.inputs("good")[:4],
+            *bad("b5.h5", "supports/data", 20 * S, np.nan))
+    refused(f, "rows of different lengths", 65, ["row 30", "has 2 atoms"], *f.inputs("good")[:4],
+            *bad("b6.h5", "supports/indptr", 31, 31 * S - 1))
+    refused(f, "no such group", 65, ["no group '/x'"], *f.inputs("good")[:4], "--supports",
+            f.at("good.h5:/x"))
+    refused(f, "a missing file", 74, ["cannot open"], "--supports", f.at("none.h5"),
+            commands=("color",))
+
+
+def check_pairs(f):
+    rows, good = f.inputs("good")[:2], f.inputs("good")
+    np.save(f.at("few.npy"), np.zeros((N - 1, P), np.float32))
+    np.save(f.at("narrow.npy"), np.zeros((N, P - 1), np.float32))
+    np.save(f.at("more.npy"), np.eye(P, dtype=np.float32)[np.arange(K + 1) % P])
+    refused(f, "supports of other rows", 65, [f"{N} rows", f"{N - 1} rows"], "--rows",
+            f.at("few.npy"), *good[2:])
+    refused(f, "rows and atoms of other widths", 65, ["7 columns", "have 8"], "--rows",
+            f.at("narrow.npy"), *good[2:])
+    refused(f, "supports of other atoms", 65, [f"about {K} atoms", f"has {K + 1}"], *rows,
+            "--dictionary", f.at("more.npy"), *good[4:])
+    refused(f, "codes of atoms for frames", 65, ["1 codes an atom", "frames of 2"], *rows,
+            *f.inputs("frames")[2:4], *good[4:])
+    refused(f, "scores, no codes", 65, ["no codes"], *f.inputs("good", "scores"))
+    mean = np.full(P, 0.5)
+    dictionary = f.changed("good/dictionary.h5", "mean.h5", lambda g: g.create_dataset("mean", data=mean))
+    refused(f, "a mean that the codes lack", 65, ["brings a mean"], *rows, "--dictionary",
+            dictionary, *good[4:])
+    refused(f, "atoms not of unit norm", 65, ["atom 3", "norm"], *rows, "--dictionary",
+            f.changed("good/dictionary.h5", "long.h5", put("atoms", 3, 1)), *good[4:])
+    refused(f, "no rows named", 2, ["'--rows' is missing"], *good[2:])
+
+
+def check_classes(f):
+    good = f.inputs("good")
+    with h5py.File(f.at("good.h5")) as h:
+        a, b = sorted(h["supports/indices"][: 2].tolist())
+
+    def lists(name, start, atoms):
+        with h5py.File(f.at(name), "w") as g:
+            g["class_offsets"] = np.array(start, np.int64)
+            g["class_atoms"] = np.array(atoms, np.int32)
+        return ["--classes", f.at(name)]
+
+    others = [c for c in range(K) if c not in (a, b)]
+    refused(f, "a class whose atoms overlap", 65, ["row 0", str(a), str(b), "class 0"], *good,
+            *lists("c1.h5", [0, 2, *range(3, K + 1)], [a, b, *others]))
+    refused(f, "an atom in no class", 65, ["in no class"], *good,
+            *lists("c2.h5", list(range(K)), [c for c in range(K) if c != a]))
+    refused(f, "an atom twice", 65, ["atom 0 is twice"], *good,
+            *lists("c3.h5", list(range(K + 2)), [*range(K), 0]))
+    refused(f, "an atom out of range", 65, [f"atom {K}"], *good,
+            *lists("c4.h5", list(range(K + 1)), [*range(1, K + 1)]))
+    refused(f, "class offsets that fall", 65, ["falls"], *good,
+            *lists("c5.h5", [0, 5, 3, K], range(K)))
+    refused(f, "class offsets beyond the end", 65, ["ends with"], *good,
+            *lists("c6.h5", [0, K + 4], range(K)))
+    refused(f, "colours that differ from the lists", 65, ["'/color'"], *good, "--classes",
+            f.changed("classes.h5", "c7.h5", put("color", 2, 0)
+                      if h5py.File(f.at("classes.h5"))["color"][2] else put("color", 2, 1)))
+    refused(f, "classes and --reroute", 2, ["--reroute"], *good, "--classes", f.at("classes.h5"),
+            "--reroute", commands=("refit",))
+    refused(f, "directions out of range", 2, ["--directions"], *good, "--directions", 65)
+
+
+def check_output(f):
+    good, out = f.inputs("good"), f.at("r")
+    need(sagitta("refit", *good, "--output", out))
+    done = sagitta("refit", *good, "--output", out)
+    ok(done.returncode == 73 and "--force" in done.stderr, "results that are there: exit 73")
+    done = sagitta("refit", *good, "--output", out, "--resume", "--directions", 2)
+    ok(done.returncode == 2 and "--directions 4" in done.stderr, "resumed otherwise: exit 2")
+    done = sagitta("refit", *good, "--output", out, "--resume")
+    ok(done.returncode == 0 and "nothing is left" in done.stderr, "resumed with nothing left to do")
+    done = sagitta("refit", *good, "--output", f.at("x.h5"))
+    ok(done.returncode == 2 and "folder" in done.stderr, "a file as output: exit 2")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as path:
+        f = Folder(path)
+        check_supports(f)
+        check_pairs(f)
+        check_classes(f)
+        check_output(f)
+    done_testing()
+
+
+main()

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Claim: ranks, threads and instruction sets change no bit of what color, assemble and refit write,
+nor does the order of atoms inside a class file; a run of five sweeps is one of two resumed for
+three, also where it was stopped between its two files; and the fingerprints are those of every
+other build (tests/expected/refit)."""
+import os
+import re
+import shutil
+import tempfile
+
+import h5py
+import numpy as np
+
+from tap import SOURCE, done_testing, ok, sagitta, skip
+
+EXPECTED = os.path.join(SOURCE, "tests", "expected", "refit")
+ROWS = os.path.join(SOURCE, "input", "minilm-l3-kjv-8k.h5")
+CUTS = [dict(ranks=2), dict(ranks=3, variant="avx2"),
+        dict(ranks=5, variant="avx512"), dict(ranks=1, threads=2)]
+if os.environ.get("SANITIZED"):
+    CUTS = CUTS[:1]
+
+
+def need(done):
+    if done.returncode:
+        print("#", done.stderr.replace("\n", "\n# "))
+        raise SystemExit(1)
+    return done
+
+
+def same(text, a, b):
+    done = sagitta("diff", a, b)
+    if not ok(done.returncode == 0, text):
+        print("#", (done.stdout + done.stderr).replace("\n", "\n# "))
+
+
+class Case:
+    """One fit; `run` works on it under one cut, and returns the fingerprint."""
+
+    def __init__(self, folder, name, rows, dictionary, *options):
+        self.folder, self.name, self.options = folder, name, options
+        self.supports = self.at("encoded.h5")
+        need(sagitta("encode", "--rows", rows, "--dictionary", dictionary, "--output",
+                     self.supports, *options, ranks=2))
+        self.words = ["--rows", rows, "--dictionary", dictionary, "--supports", self.supports]
+
+    def at(self, name):
+        return os.path.join(self.folder, f"{self.name}-{name}")
+
+    def run(self, command, label, *more, ranks=1, threads=1, variant=None):
+        out = self.at(label)
+        words = [command, *self.words, *more, "--output", out, "--threads", threads]
+        words += ["--cpu-variant", variant] if variant else []
+        done = sagitta(*words, ranks=ranks)
+        mark = re.search(r"fingerprint=([0-9a-f]{16})", done.stderr)
+        return out, done, mark and mark.group(1)
+
+
+def cuts_check(case, command, files, base, *more):
+    for i, cut in enumerate(CUTS):
+        text = f"{case.name}: {command} " + " ".join(f"{k}={v}" for k, v in cut.items())
+        out, done, _ = case.run(command, f"{command}-{i}", *more, **cut)
+        if done.returncode == 69:
+            skip(f"{text}: this processor lacks it")
+            continue
+        if not ok(done.returncode == 0, f"{text}: exit {done.returncode}"):
+            print("#", done.stderr.replace("\n", "\n# "))
+            continue
+        for name in files:
+            same(f"{text}: {name}", os.path.join(base, name), os.path.join(out, name))
+        shutil.rmtree(out)
+
+
+def classes_check(case):
+    """color on any ranks; the atoms of a class in any order."""
+    one, three, shuffled = case.at("classes.h5"), case.at("classes-3.h5"), case.at("shuffled.h5")
+    for ranks, out in ((1, one), (3, three)):
+        need(sagitta("color", "--supports", case.supports, "--output", out, ranks=ranks))
+    same(f"{case.name}: color on three ranks", one, three)
+    random = np.random.default_rng(3)
+    with h5py.File(one) as f, h5py.File(shuffled, "w") as g:
+        start, atoms = f["class_offsets"][...], f["class_atoms"][...]
+        for a, b in zip(start[:-1], start[1:]):
+            random.shuffle(atoms[a:b])
+        g["class_offsets"], g["class_atoms"] = start, atoms
+    return one, shuffled
+
+
+def case_check(case, want, found, *more):
+    base, done, mark = case.run("refit", "refit", "--sweeps", 2, *more)
+    need(done)
+    found[case.name] = mark
+    ok(mark == want.get(case.name), f"{case.name}: fingerprint {mark} is that of other builds")
+    files = ("dictionary.h5", "supports.h5")
+    cuts_check(case, "refit", files, base, "--sweeps", 2, *more)
+    for name in files:
+        ok(sagitta("verify", os.path.join(base, name)).returncode == 0, f"{case.name}: {name} valid")
+    return base
+
+
+def assemble_check(case, want, found):
+    base, done, mark = case.run("assemble", "assemble", "--directions", 3)
+    need(done)
+    found[case.name + "-systems"] = mark
+    ok(mark == want.get(case.name + "-systems"), f"{case.name}: systems {mark} as elsewhere")
+    cuts_check(case, "assemble", ("systems.h5",), base, "--directions", 3)
+    ok(sagitta("verify", os.path.join(base, "systems.h5")).returncode == 0, "systems.h5 is valid")
+    _, shuffled = classes_check(case)
+    out, done, _ = case.run("assemble", "assemble-s", "--directions", 3, "--classes", shuffled)
+    need(done)
+    same(f"{case.name}: assemble, shuffled classes", os.path.join(base, "systems.h5"),
+         os.path.join(out, "systems.h5"))
+
+
+def resume_check(case, base, *more):
+    """Straight to five; two, three more on three ranks; stopped between the files."""
+    straight, done, _ = case.run("refit", "five", "--sweeps", 5, *more, ranks=2)
+    need(done)
+    two = case.at("two")
+    shutil.copytree(base, two)
+    _, done, _ = case.run("refit", "two", "--sweeps", 5, "--resume", *more, ranks=3)
+    need(done)
+    behind = case.at("behind")
+    shutil.copytree(base, behind)
+    shutil.copy(os.path.join(straight, "dictionary.h5"), behind)
+    with h5py.File(os.path.join(behind, "dictionary.h5")) as f:
+        ok(f["fit/history"].shape == (6, 8), f"{case.name}: a line for the start and each sweep")
+    _, done, _ = case.run("refit", "behind", "--sweeps", 5, "--resume", *more)
+    ok(done.returncode == 65 and "cannot resume" in done.stderr, "files sweeps apart: refused")
+    one = case.at("one")
+    _, done, _ = case.run("refit", "one", "--sweeps", 1, *more)
+    need(done)
+    shutil.copy(os.path.join(base, "dictionary.h5"), one)  # of sweep 2, supports of sweep 1
+    _, done, _ = case.run("refit", "one", "--sweeps", 2, "--resume", *more, ranks=2)
+    ok(done.returncode == 0, f"{case.name}: stopped between its files, resumed")
+    for name in ("dictionary.h5", "supports.h5"):
+        same(f"{case.name}: resumed {name}", os.path.join(straight, name), os.path.join(two, name))
+        same(f"{case.name}: mended {name}", os.path.join(base, name), os.path.join(one, name))
+
+
+def planted(folder, name, *words):
+    out = os.path.join(folder, name)
+    need(sagitta("synth", *words, "--start-cosine", 0.8, "--output", out))
+    return os.path.join(out, "rows.h5"), os.path.join(out, "start.h5")
+
+
+def main():
+    with open(EXPECTED) as f:
+        want = dict(line.split() for line in f if line.strip() and line[0] != "#")
+    found = {}
+    with tempfile.TemporaryDirectory() as folder:
+        real = os.path.join(folder, "real.h5")
+        need(sagitta("seed", "--rows", ROWS, "--atoms", 256, "--center", "--output", real))
+        case = Case(folder, "real", ROWS, real, "--top-s", 5, "--rounds", 2)
+        base = case_check(case, want, found)
+        assemble_check(case, want, found)
+        rerouted = Case(folder, "rerouted", ROWS, real, "--top-s", 5, "--rounds", 2)
+        base = case_check(rerouted, want, found, "--reroute")
+        resume_check(rerouted, base, "--reroute")
+        frames = planted(folder, "frames", "--n-rows", 9000, "--atoms", 90, "--columns", 24,
+                         "--frame", 3, "--top-s", 3)
+        case = Case(folder, "frames-rho", *frames, "--top-s", 3, "--rho", 0.25)
+        case_check(case, want, found)
+        assemble_check(case, want, found)
+    if os.environ.get("RECORD"):
+        with open(EXPECTED, "w") as f:
+            f.write("# refit and assemble of each data set of test_refit_partition.py\n")
+            f.writelines(f"{name} {mark}\n" for name, mark in found.items())
+    done_testing()
+
+
+main()

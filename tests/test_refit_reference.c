@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Claim: directions, systems and a sweep over all ranks have the bits of the reference, for frames,
+ * penalties, absent row blocks, single rows, duplicates and more directions than there are.
+ * RUN: np=1 2 3 */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/status.h"
+#include "fit_made.h"
+#include "model/assembly.h"
+#include "model/step.h"
+#include "stage/assemble.h"
+#include "stage/refit.h"
+#include "stage/refit_step.h"
+#include "tap.h"
+
+enum { SWEEPS = 2 };
+
+/* The same state on one rank, in the plainest form. */
+struct plain {
+  const struct made *m;
+  real *frames, *codes, *residual;
+  gidx *row;            /* rows of the atom in work */
+  real *t;              /* their codes */
+  gidx *entry;          /* where those stand */
+  real **rows_residual; /* their residuals */
+};
+
+static struct plain plain_of(const struct made *m)
+{
+  struct plain w = {.m = m};
+  gidx frame = (gidx)m->d * P;
+  w.frames = take(m->k * frame, sizeof(real));
+  w.codes = take((gidx)N * S * m->d, sizeof(real));
+  w.residual = take((gidx)N * P, sizeof(real));
+  w.row = take(N, sizeof *w.row);
+  w.entry = take(N, sizeof *w.entry);
+  w.t = take((gidx)N * m->d, sizeof(real));
+  w.rows_residual = take(N, sizeof *w.rows_residual);
+  for (gidx i = 0; i < m->k * frame; i++) w.frames[i] = m->frames[i];
+  for (gidx i = 0; i < (gidx)N * S * m->d; i++) w.codes[i] = m->codes[i];
+  return w;
+}
+
+static void plain_residuals(struct plain *w)
+{
+  const struct made *m = w->m;
+  for (gidx i = 0; i < N; i++) {
+    const real *frames[S];
+    for (idx j = 0; j < S; j++) frames[j] = w->frames + (gidx)m->atoms[i * S + j] * m->d * P;
+    residual_row(m->x + i * P, frames, w->codes + i * S * m->d, S, m->d, P, w->residual + i * P);
+  }
+}
+
+static void plain_free(struct plain *w)
+{
+  free(w->frames);
+  free(w->codes);
+  free(w->residual);
+  free(w->row);
+  free(w->entry);
+  free(w->t);
+  free(w->rows_residual);
+}
+
+static struct atom_view view_of(struct plain *w, idx atom)
+{
+  idx d = w->m->d;
+  struct atom_view v = {.d = d, .p = P, .rho = w->m->rho, .row = w->row, .codes = w->t};
+  v.frame = w->frames + (gidx)atom * d * P;
+  v.residual = (const real *const *)w->rows_residual;
+  for (gidx e = 0; e < (gidx)N * S; e++) {
+    if (w->m->atoms[e] != atom) continue;
+    w->row[v.n] = e / S;
+    w->entry[v.n] = e;
+    w->rows_residual[v.n] = w->residual + e / S * P;
+    memcpy(w->t + v.n++ * d, w->codes + e * d, (size_t)d * sizeof(real));
+  }
+  return v;
+}
+
+static int same(const void *a, const void *b, gidx count)
+{
+  return count == 0 || memcmp(a, b, (size_t)count * sizeof(real)) == 0;
+}
+
+/* Every own system of a batch of all atoms that live, beside the reference. */
+static int systems_compare(struct fit *f, struct plain *w, const struct classes *classes, idx q)
+{
+  struct batch b;
+  struct assembly a;
+  int good = 1;
+  TRY(batch_make(&b, f, classes->atoms, (idx)classes->start[classes->count]));
+  TRY(assembly_make(&a, f, &b, q));
+  for (idx m = 0; m < b.count; m++) {
+    struct arena arena = {0};
+    struct arrow_system s;
+    struct atom_view v = view_of(w, b.atom[m]);
+    real *e = take((gidx)q * P, sizeof *e);
+    idx kept, own = m - b.mine_first;
+    TRY(directions_reference(&v, q, e, &kept));
+    good &= kept == a.kept[m] && same(e, a.e + (gidx)m * q * P, kept * P);
+    TRY(assembly_reference(&v, e, kept, &arena, &s));
+    if (own >= 0 && own < b.mine) {
+      const struct arrow_system *t = a.system + own;
+      good &= s.n == t->n && s.k == t->k && same(s.h, t->h, s.n * s.d * s.d);
+      good &= same(s.b, t->b, s.n * s.d * s.k) && same(s.g, t->g, s.n * s.d);
+      good &= same(s.c, t->c, (gidx)s.k * s.k) && same(s.hb, t->hb, s.k);
+    }
+    arena_free(&arena);
+    free(e);
+  }
+  assembly_free(&a);
+  batch_free(&b);
+  return comm_agree(f->c, good ? OK : status_fail(ERR_DIFFER, __FILE__, __LINE__, "differ"));
+}
+
+/* One sweep of the reference; *accepted counts, steps are compared. */
+static int sweep_reference(struct plain *w, const struct classes *classes, idx q,
+                           const struct atom_step *steps, gidx *accepted)
+{
+  idx d = w->m->d;
+  int good = 1;
+  for (gidx i = 0; i < classes->start[classes->count]; i++) {
+    idx atom = classes->atoms[i];
+    struct atom_view v = view_of(w, atom);
+    struct step_outcome out;
+    real *codes = take(v.n * d, sizeof *codes);
+    memcpy(codes, w->t, (size_t)(v.n * d) * sizeof *codes);
+    if (step_reference(&v, q, w->frames + (gidx)atom * d * P, codes, w->rows_residual, &out))
+      return 0;
+    for (gidx e = 0; e < v.n; e++)
+      memcpy(w->codes + w->entry[e] * d, codes + e * d, (size_t)d * sizeof(real));
+    *accepted += out.accepted;
+    good &= out.accepted == steps[atom].accepted && out.arrow.retries == steps[atom].retries;
+    good &= same(&out.arrow.log_det, &steps[atom].log_det, 1);
+    free(codes);
+  }
+  return good;
+}
+
+static int state_compare(const struct fit *f, const struct plain *w)
+{
+  gidx entries = (gidx)f->n * S * f->d, at = f->first * S * f->d;
+  return same(f->frames, w->frames, (gidx)f->k * f->d * P) &&
+         same(f->codes, w->codes + at, entries) &&
+         same(f->residual, w->residual + f->first * P, (gidx)f->n * P);
+}
+
+/* With nothing to beat but 0 every step is a rise: 22 retries, each ridge ten times the last, and
+ * the state stays as it is. */
+static int rises_check(struct fit *f, const struct classes *classes, idx q)
+{
+  struct batch b;
+  struct assembly a;
+  struct phase phases[REFIT_PHASES] = {{0}};
+  struct atom_step *steps = take(f->k, sizeof *steps);
+  int good = 1;
+  TRY(batch_make(&b, f, classes->atoms, (idx)classes->start[1]));
+  TRY(assembly_make(&a, f, &b, q));
+  for (idx i = 0; i < b.mine; i++) a.before[i] = 0;
+  TRY(batch_step(f, &b, &a, &phases[REFIT_SOLVE], &phases[REFIT_MOVE], steps));
+  for (idx m = 0; m < b.count; m++)
+    good &= !steps[m].accepted && steps[m].retries == ARROW_RETRIES_MOST && steps[m].ridge > 1e12;
+  for (idx i = 0; i < b.mine; i++) {
+    real most = 0, ridge;
+    const struct arrow_system *s = a.system + i;
+    if (s->k > 0 && f->d == 1) {
+      for (idx j = 0; j < s->k; j++) most = fmax(most, fabs(s->c[(gidx)j * s->k + j]));
+      ridge = most > 0 ? 1e-3 * most : 1;
+      for (int r = 1; r < ARROW_RETRIES_MOST; r++) ridge = 10 * ridge;
+      good &= ridge == steps[b.mine_first + i].ridge;
+    }
+  }
+  free(steps);
+  assembly_free(&a);
+  batch_free(&b);
+  return comm_agree(f->c, good ? OK : status_fail(ERR_DIFFER, __FILE__, __LINE__, "accepted"));
+}
+
+static int case_run(struct comm *c, struct made *m, idx q, const char *variant, const char *name)
+{
+  struct row_source rows = {N, P, "rows", 0, m, rows_read};
+  struct atom_source atoms = {m->k, m->d, P, "atoms", m, atoms_read};
+  struct support_source supports = {.n = N,
+                                    .entries = (gidx)N * S,
+                                    .k = m->k,
+                                    .d = m->d,
+                                    .has_codes = 1,
+                                    .name = "supports",
+                                    .self = m,
+                                    .starts = starts_read,
+                                    .read = entries_read};
+  struct fit_task task = {&rows, &atoms, &supports, NULL, m->rho, S, c->size == 1 ? 2 : 1, variant};
+  struct plain w = plain_of(m);
+  struct fit f;
+  struct classes classes;
+  struct phase phases[REFIT_PHASES];
+  struct sweep_counts counts;
+  struct atom_step *steps = take(m->k, sizeof *steps);
+  refit_phases(phases);
+  int status = fit_load(&f, &task, c);
+  if (status == ERR_DEVICE) {
+    skip("%s: this processor lacks %s", name, variant);
+    status_clear();
+    return OK;
+  }
+  TRY(status);
+  TRY(refit_classes(&f, &classes));
+  TRY(fit_residuals(&f));
+  plain_residuals(&w);
+  ok(systems_compare(&f, &w, &classes, q) == OK, "%s: directions and systems", name);
+  for (int sweep = 1; sweep <= SWEEPS; sweep++) {
+    gidx accepted = 0;
+    TRY(refit_sweep(&f, &classes, q, phases, steps, &counts));
+    plain_residuals(&w);
+    ok(sweep_reference(&w, &classes, q, steps, &accepted),
+       "%s: sweep %d, outcomes and log determinants", name, sweep);
+    ok(accepted == counts.accepted, "%s: %lld of %d steps accepted, %lld escalated", name,
+       (long long)accepted, m->k - 1, (long long)counts.escalated);
+  }
+  ok(state_compare(&f, &w), "%s: frames, codes and residuals", name);
+  ok(rises_check(&f, &classes, q) == OK && state_compare(&f, &w), "%s: rises are given up", name);
+  free(steps);
+  classes_free(&classes);
+  fit_free(&f);
+  plain_free(&w);
+  return OK;
+}
+
+int main(void)
+{
+  struct comm c;
+  if (comm_open(&c) || comm_watch(&c, 60)) return 99;
+  tap_rank = c.rank;
+  log_setup(LOG_QUIET, c.rank);
+  const struct {
+    idx k, d, q;
+    real rho, noise;
+    const char *variant, *name;
+  } cases[] = {
+      {40, 1, 4, 0, 0.3, "auto", "atoms"},
+      {40, 1, 4, 0.25, 0.3, "avx2", "atoms, rho, avx2"},
+      {40, 1, 4, 0, 0, "auto", "an exact fit"},
+      {30, 2, 3, 0, 0.3, "avx2", "frames of 2, avx2"},
+      {30, 3, 20, 0.125, 0.3, "avx512", "frames of 3, more directions than columns, avx512"},
+  };
+  for (int i = 0; i < LENGTH(cases); i++) {
+    struct made m = made_of(cases[i].k, cases[i].d, cases[i].rho, cases[i].noise);
+    int status = case_run(&c, &m, cases[i].q, cases[i].variant, cases[i].name);
+    if (!ok(status == OK, "%s: %s", cases[i].name, status ? status_message() : "ran")) break;
+    made_free(&m);
+  }
+  int failed = done_testing();
+  if (comm_close(&c)) return 99;
+  return failed;
+}

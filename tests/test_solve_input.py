@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Claim: systems that contradict themselves, and damaged files, are refused before any work, with
+one message that names the place; nothing is published; foreign files work as they are."""
+import os
+import tempfile
+
+import h5py
+import numpy as np
+
+from arrow_files import backward_error, random_system, solutions, write
+from tap import done_testing, ok, sagitta
+
+CUTS, FLIPS = 8, 24
+
+
+def refused(folder, text, words, code=65, ranks=0):
+    out = os.path.join(folder, "out")
+    done = sagitta("solve", "--systems", os.path.join(folder, "s.h5"), "--output", out, ranks=ranks)
+    said = [line for line in done.stderr.splitlines() if "sagitta solve: " in line]
+    good = done.returncode == code and len(said) == 1 and all(w in said[0] for w in words)
+    if not ok(good and not os.path.exists(out + "/solutions.h5"), f"{text}: {''.join(said)[-90:]}"):
+        print("#", done.stderr.replace("\n", "\n# "))
+
+
+def set_at(place, value):
+    def change(array):
+        array = array.copy()
+        array[place] = value
+        return array
+    return change
+
+
+def check_contents(folder, systems):
+    path = os.path.join(folder, "s.h5")
+
+    def bad(text, words, ranks=0, **changes):
+        write(path, systems, changes=changes)
+        refused(folder, text, words, ranks=ranks)
+
+    bad("offsets fall", ["fall from 14 to 3", "system 2"], ranks=3, atom_offsets=set_at(3, 3))
+    bad("offsets do not begin at 0", ["begin at row 1"], atom_offsets=set_at(0, 1))
+    bad("offsets end too early", ["D_blocks", "entries"], atom_offsets=set_at(4, 24))
+    bad("d is 0", ["system 1", "row blocks of 0"], row_dims=set_at(1, 0))
+    bad("d is negative", ["row blocks of -2"], row_dims=set_at(1, -2))
+    bad("d is too large", ["row blocks of 9", "1 to 8"], row_dims=set_at(3, 9))
+    bad("k is negative", ["system 0", "border of -1"], ranks=2, border_dims=set_at(0, -1))
+    bad("k is too large", ["border of 1025", "0 to 1024"], border_dims=set_at(0, 1025))
+    bad("an atom twice", ["atom 2 twice"], ranks=2, atom=set_at(0, 2))
+    bad("a negative atom", ["lists atom -5"], atom=set_at(0, -5))
+    bad("sizes that overflow", ["more numbers than can be counted"],
+        atom_offsets=set_at(slice(1, None), 2**61))
+    for name in ("D_blocks", "B_blocks", "g_t", "hbb", "g_b"):
+        bad(f"{name} is short", [name, "entries"], **{name: lambda a: a[:-1]})
+    bad("integers", ["g_t", "not float64"], g_t=lambda a: a.astype("i8"))
+    bad("a matrix", ["hbb", "2 dimensions"], hbb=lambda a: a[None])
+    bad("fewer dimensions than systems", ["row_dims", "3 entries, not 4"], row_dims=lambda a: a[:3])
+    bad("no offsets", ["atom_offsets", "empty"], atom_offsets=lambda a: a[:0])
+    write(path, systems, drop=("hbb",))
+    refused(folder, "no border", ["no dataset '/systems/hbb'"])
+    write(path, systems)
+    with h5py.File(path, "a") as f:
+        f["systems/row"] = np.arange(3)
+    refused(folder, "rows of another length", ["/systems/row", "3 entries, not 25"])
+    os.unlink(path)
+    refused(folder, "no file", ["cannot open"], 74, ranks=3)
+
+
+def check_options(folder):
+    path = os.path.join(folder, "s.h5")
+    for words, told in ((("--systems", path), "'--output' is missing"),
+                        (("--output", folder), "'--systems' is missing"),
+                        (("--systems", path, "--output", folder, "--ridge-t", "-1"), "ridge-t"),
+                        (("--systems", path, "--output", folder, "--ridge-b", "nan"), "ridge-b")):
+        done = sagitta("solve", *words)
+        ok(done.returncode == 2 and told in done.stderr, f"exit 2: {told}")
+
+
+def check_damage(folder, systems):
+    """Of our own files, with checksums: cut anywhere, or a bit flipped, and never a crash."""
+    made = os.path.join(folder, "made")
+    sagitta("synth", "--systems", 30, "--system-rows", 20, "--output", made)
+    with open(os.path.join(made, "systems.h5"), "rb") as f:
+        whole = f.read()
+    path, out = os.path.join(folder, "s.h5"), os.path.join(folder, "damaged")
+    random = np.random.default_rng(1)
+    bad = 0
+    for cut in np.linspace(0, len(whole) - 1, CUTS).astype(int):
+        with open(path, "wb") as f:
+            f.write(whole[:cut])
+        bad += sagitta("solve", "--systems", path, "--output", out).returncode not in (65, 74)
+    ok(bad == 0, f"{CUTS} truncated files are refused")
+    sagitta("solve", "--systems", os.path.join(made, "systems.h5"), "--output", made)
+    silent = crashed = 0
+    for _ in range(FLIPS):
+        at = int(random.integers(len(whole)))
+        with open(path, "wb") as f:
+            f.write(whole[:at] + bytes([whole[at] ^ 1 << int(random.integers(8))]) + whole[at + 1:])
+        code = sagitta("solve", "--systems", path, "--output", out, "--force").returncode
+        crashed += code not in (0, 65, 74)
+        if code == 0:
+            silent += sagitta("diff", out + "/solutions.h5", made + "/solutions.h5").returncode != 0
+    ok(crashed == 0 and silent == 0, f"{FLIPS} flipped bits: refused, or without effect")
+
+
+def check_foreign(folder, systems):
+    path = os.path.join(folder, "s.h5")
+    write(path, systems, drop=("color",), changes={"row_dims": lambda a: a.astype("i2")})
+    done = sagitta("solve", "--systems", path, "--output", folder + "/foreign")
+    found = solutions(folder + "/foreign/solutions.h5", systems) if not done.returncode else []
+    worst = max([backward_error(s, one["t"], one["b"]) for s, one in zip(systems, found)] or [1])
+    ok(worst < 1e-14, f"another program's file, without colours or rows: {worst:.1e}"
+       + done.stderr[-100:] * bool(done.returncode))
+    write(path, [])
+    done = sagitta("solve", "--systems", path, "--output", folder + "/empty", ranks=2)
+    ok(done.returncode == 0 and sagitta("verify", folder + "/empty/solutions.h5").returncode == 0,
+       "no systems at all" + done.stderr * bool(done.returncode))
+
+
+def main():
+    random = np.random.default_rng(1)
+    systems = [random_system(random, d, k, n) for d, k, n in
+               ((2, 3, 7), (1, 5, 7), (3, 2, 0), (2, 4, 11))]
+    with tempfile.TemporaryDirectory() as folder:
+        check_contents(folder, systems)
+        check_options(folder)
+        check_foreign(folder, systems)
+        check_damage(folder, systems)
+    done_testing()
+
+
+main()
