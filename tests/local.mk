@@ -18,7 +18,10 @@ check_PROGRAMS += \
 check_PROGRAMS += \
   %D%/test_device_dense \
   %D%/test_device_joint \
-  %D%/test_joint_dense
+  %D%/test_joint_dense \
+  %D%/ref_petsc_schur
+%C%_ref_petsc_schur_CPPFLAGS = $(AM_CPPFLAGS) $(PETSC_CFLAGS)
+%C%_ref_petsc_schur_LDADD = $(LDADD) $(PETSC_LIBS)
 EXTRA_DIST += %D%/joint_problem.h %D%/terminal_data.py
 # The longest first, because tests run side by side.
 SCRIPT_TESTS = \
