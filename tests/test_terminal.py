@@ -163,8 +163,11 @@ def hash_check(inputs, folder, path):
     ok(hash_of(-atoms[order]) == stored, "(order and sign leave NumPy's hash alone)")
     changed = atoms.copy()
     changed[3, 5] = np.nextafter(changed[3, 5], np.float32(2))
+    ties = np.full_like(atoms, -0.0)  # of equal magnitude the last entry decides; no -0
+    for i, atom in enumerate(ties):
+        atom[i], atom[i + 1] = np.sqrt([0.5, 0.5]) * [[1, -1], [-1, 1], [-1, -1]][i % 3]
     for name, new, same in (("order", atoms[order], 1), ("sign", atoms * -1, 1),
-                            ("one bit", changed, 0)):
+                            ("one bit", changed, 0), ("everything", ties, 0)):
         with h5py.File(f"{folder}/other.h5", "w") as f:
             f["atoms"] = new
         with h5py.File(inputs[5]) as f, h5py.File(f"{folder}/turned.h5", "w") as out:
@@ -177,7 +180,7 @@ def hash_check(inputs, folder, path):
                         "--output", f"{folder}/other")
         with h5py.File(f"{folder}/other/terminal.h5") as f:
             got = f["terminal"].attrs["artifact_sha256"]
-        ok(done.returncode == 0 and (got == stored) == bool(same),
+        ok(done.returncode == 0 and (got == stored) == bool(same) and got == hash_of(new),
            f"{name} changed: the hash {'stays' if same else 'changes'}")
 
 

@@ -20,7 +20,8 @@ def made(folder, seed, n, k, decades):
 
 
 def terminal(*words, ranks=0):
-    return sagitta("terminal", *words, "--force", ranks=ranks)
+    threads = [] if "--threads" in words else ["--threads", 1]
+    return sagitta("terminal", *words, *threads, "--force", ranks=ranks)
 
 
 def slq(folder):
@@ -56,9 +57,9 @@ def ways_check(inputs, folder):
                         ranks=ranks)
         ok(done.returncode == 0 and slq(f"{folder}/way") == wanted,
            f"the same with {ranks} ranks {' '.join(map(str, way))}")
-    inputs = made(folder, 3, 8000, 24, 1)
+    inputs = made(folder, 3, 3000, 24, 1)
     reads = []
-    for name, way in (("kept", []), ("streamed", ["--workspace", 20])):
+    for name, way in (("kept", []), ("streamed", ["--workspace", 12])):
         done = terminal(*inputs, "--evidence", "slq", *way, "--output", f"{folder}/{name}")
         reads.append(int(re.search(r"\] read +(\d+)", done.stderr)[1]))
     ok(slq(f"{folder}/kept") == slq(f"{folder}/streamed") and reads[1] > 10 * reads[0],

@@ -171,6 +171,15 @@ static int slq_evaluate(struct slq_run *q, struct joint_sums *sums)
   return OK;
 }
 
+/* Room for the parts of all rows, or a third of the workspace. */
+static gidx parts_bytes(const struct terminal *w)
+{
+  double rows = (double)w->r->n + 1, width = (double)w->longest * w->r->k_most + 1;
+  double all = rows * (10 * width * width + 100 * width);
+  gidx room = w->t->workspace / 3;
+  return all < (double)room ? (gidx)all : room;
+}
+
 int terminal_slq(struct terminal *w, struct joint_sums *sums)
 {
   static struct slq_run q;
@@ -178,7 +187,7 @@ int terminal_slq(struct terminal *w, struct joint_sums *sums)
   phase_begin(&w->phases[TERMINAL_LANCZOS]);
   joint_sums_init(&q.unused);
   TRY(terminal_rows_open(&q.rows, w, w->t->workspace / 3));
-  TRY(parts_open(&q.parts, w->t->workspace / 3));
+  TRY(parts_open(&q.parts, parts_bytes(w)));
   int status = slq_evaluate(&q, sums);
   parts_close(&q.parts);
   terminal_rows_close(&q.rows);
