@@ -47,8 +47,8 @@ static void frames_make(struct made *m)
   free(frame);
 }
 
-/* Rows fall into four kinds, each with atoms of its own, so that classes have several atoms.  Atom 0
- * lacks in row block 1, atom 1 is in one row, the last atom in none. */
+/* Rows fall into four kinds, each with atoms of its own, so that classes have several atoms.
+ * Atom 0 lacks in row block 1, atom 1 is in one row, the last atom in none. */
 static idx atom_draw(const struct made *m, gidx row, idx place)
 {
   uint64_t kinds = (uint64_t)(m->k - 3) / 4;

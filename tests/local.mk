@@ -7,6 +7,7 @@ check_PROGRAMS += \
   %D%/test_comm_verbs \
   %D%/test_device_codes \
   %D%/test_device_ops \
+  %D%/test_device_refit \
   %D%/test_encode_reference \
   %D%/test_io_faults \
   %D%/test_io_hostile \

@@ -127,7 +127,7 @@ def check_systems(folder, state):
             want_H[len(few) :, len(few) :] += T * (E @ E.T)
             error = np.abs(g[pick] - want_g).max(), np.abs(H[np.ix_(pick, pick)] - want_H).max()
             ok(error[0] < 1e-6 and error[1] < 1e-3 * max(1, np.abs(want_H).max()),
-               f"atom {atom}: differences give gradient and Hessian to {error[0]:.1e}, {error[1]:.1e}")
+               f"atom {atom}: differences: gradient, Hessian to {error[0]:.1e}, {error[1]:.1e}")
 
 
 def step(U, r, t):

@@ -112,7 +112,8 @@ def check_pairs(f):
             *f.inputs("frames")[2:4], *good[4:])
     refused(f, "scores, no codes", 65, ["no codes"], *f.inputs("good", "scores"))
     mean = np.full(P, 0.5)
-    dictionary = f.changed("good/dictionary.h5", "mean.h5", lambda g: g.create_dataset("mean", data=mean))
+    dictionary = f.changed("good/dictionary.h5", "mean.h5",
+                           lambda g: g.create_dataset("mean", data=mean))
     refused(f, "a mean that the codes lack", 65, ["brings a mean"], *rows, "--dictionary",
             dictionary, *good[4:])
     refused(f, "atoms not of unit norm", 65, ["atom 3", "norm"], *rows, "--dictionary",
@@ -149,7 +150,7 @@ def check_classes(f):
                       if h5py.File(f.at("classes.h5"))["color"][2] else put("color", 2, 1)))
     refused(f, "classes and --reroute", 2, ["--reroute"], *good, "--classes", f.at("classes.h5"),
             "--reroute", commands=("refit",))
-    refused(f, "directions out of range", 2, ["--directions"], *good, "--directions", 65)
+    refused(f, "directions out of range", 2, ["directions"], *good, "--directions", 65)
 
 
 def check_output(f):

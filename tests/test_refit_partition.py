@@ -94,7 +94,7 @@ def case_check(case, want, found, *more):
     files = ("dictionary.h5", "supports.h5")
     cuts_check(case, "refit", files, base, "--sweeps", 2, *more)
     for name in files:
-        ok(sagitta("verify", os.path.join(base, name)).returncode == 0, f"{case.name}: {name} valid")
+        ok(sagitta("verify", os.path.join(base, name)).returncode == 0, f"{case.name}: {name}")
     return base
 
 

@@ -3,10 +3,10 @@
  *
  * Floor: base.  Formulas: doc/numerics.md.
  *
- * A node is the sum over row blocks index 2^level .. (index + 1) 2^level - 1.  A tree takes nodes in
- * ascending order of blocks, each beginning where the last one ended, and joins siblings at once;
- * so what is left after consecutive blocks depends on which blocks they are, and on nothing else.
- * The sum of x and absent is x. */
+ * A node is the sum over row blocks index 2^level .. (index + 1) 2^level - 1.  A tree takes nodes
+ * in ascending order of blocks, each beginning where the last one ended, and joins siblings at
+ * once; so what is left after consecutive blocks depends on which blocks they are, and on nothing
+ * else.  The sum of x and absent is x. */
 #ifndef BASE_BLOCK_TREE_H
 #define BASE_BLOCK_TREE_H
 

@@ -79,13 +79,19 @@ struct job {
   struct sweep_counts all; /* of this run's sweeps */
 };
 
+static int options_check(const struct refit_options *o)
+{
+  CHECK(!(o->reroute && o->names.classes), ERR_USAGE,
+        "'--classes' and '--reroute' exclude each other: new supports need new classes");
+  return OK;
+}
+
 static int job_open(struct job *j)
 {
   const struct refit_options *o = j->o;
   struct fit_names names = o->names;
   const struct fit_facts wanted = {o->sweeps, o->directions, o->reroute};
-  CHECK(!(o->reroute && names.classes), ERR_USAGE,
-        "'--classes' and '--reroute' exclude each other: new supports need new classes");
+  TRY(comm_agree(j->c, options_check(o)));
   TRY(refit_files_open(&j->files, j->run, &o->output, o->resume, &wanted));
   if (j->files.has_dictionary) names.dictionary = j->files.dictionary_path;
   if (j->files.has_supports) names.supports = j->files.supports_path;

@@ -84,8 +84,9 @@ static void atom_columns(const struct joint_state *s, struct row_space *w,
     const real *er = w->ue + (gidx)(big_m / rows) * rows * q + big_m % rows;
     real *y = s->y + place->y + (gidx)l * place->padded + begin;
     for (idx b = 0; b < q * j->d; b++) {
-      y[b] = ue[(gidx)(b / j->d) * rows] * t[begin + b];
-      if (v == w->order[i] * j->d + b % j->d) y[b] -= er[(gidx)(b / j->d) * rows];
+      real product = ue[(gidx)(b / j->d) * rows], t_b = t[begin + b];
+      int is_own = v == w->order[i] * j->d + b % j->d;
+      y[b] = is_own ? fma(product, t_b, -er[(gidx)(b / j->d) * rows]) : product * t_b;
     }
   }
 }

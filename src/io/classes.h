@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * classes.h5.
+ * Colour classes in a file of their own, classes.h5.
  *
  * Floor: io.  Not collective. */
 #ifndef IO_CLASSES_H

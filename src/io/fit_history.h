@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * /fit of dictionary.h5: what a refit did, and from where it can go on.
+ * What a refit did, and from where it can go on: the group /fit of dictionary.h5.
  *
  * Floor: io.  Not collective. */
 #ifndef IO_FIT_HISTORY_H

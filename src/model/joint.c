@@ -182,8 +182,8 @@ static void row_column(struct row_work *w, const float *codes, idx c)
   const real *e = j->e + (gidx)(w->border[c] / j->d) * j->p;
   for (idx i = 0; i < w->m; i++) {
     idx v = w->kept[i];
-    real b = chain_mixed(w->vector[v], e, j->p) * (real)codes[w->from[c]];
-    if (v == w->from[c]) b -= chain_reals(e, w->r, j->p);
+    real ue = chain_mixed(w->vector[v], e, j->p), t = codes[w->from[c]];
+    real b = v == w->from[c] ? fma(ue, t, -chain_reals(e, w->r, j->p)) : ue * t;
     for (idx k = 0; k < i; k++)
       b = fma(-w->l[(gidx)i * w->big_m + k], w->y[(gidx)k * w->width + c], b);
     w->y[(gidx)i * w->width + c] = b / w->l[(gidx)i * w->big_m + i];

@@ -62,10 +62,10 @@ static int shape_fill(struct assembled *a, const struct classes *classes)
 {
   const struct fit *f = a->fit;
   struct systems_shape *s = &a->shape;
-  for (idx class = 0; class < classes->count; class++)
-    for (gidx i = classes->start[class]; i < classes->start[class + 1]; i++) {
+  for (idx color = 0; color < classes->count; color++)
+    for (gidx i = classes->start[color]; i < classes->start[color + 1]; i++) {
       a->atom[i] = classes->atoms[i];
-      a->color[i] = class;
+      a->color[i] = color;
       s->d[i] = f->d;
       s->row[i + 1] = s->row[i];
       for (int r = 0; r < f->c->size; r++) s->row[i + 1] += f->counts[(gidx)r * f->k + a->atom[i]];
@@ -79,8 +79,8 @@ static int shape_fill(struct assembled *a, const struct classes *classes)
 static int assembled_take(struct assembled *a, const struct classes *classes, idx most)
 {
   gidx count = classes->start[classes->count], parts = 0;
-  for (idx class = 0; class < classes->count; class++)
-    parts += (classes->start[class + 1] - classes->start[class] + most - 1) / most;
+  for (idx color = 0; color < classes->count; color++)
+    parts += (classes->start[color + 1] - classes->start[color] + most - 1) / most;
   TRY(arena_take(&a->arena, &a->parts, parts, sizeof *a->parts));
   TRY(arena_take(&a->arena, &a->atom, count, sizeof *a->atom));
   TRY(arena_take(&a->arena, &a->color, count, sizeof *a->color));
@@ -94,9 +94,9 @@ int assembled_make(struct assembled *a, struct fit *f, const struct classes *cla
   struct progress progress;
   TRY(comm_agree(f->c, assembled_take(a, classes, most)));
   progress_start(&progress, "assemble", "atoms", a->shape.count);
-  for (idx class = 0; class < classes->count; class++)
-    for (gidx at = classes->start[class]; at < classes->start[class + 1]; at += most) {
-      gidx left = classes->start[class + 1] - at;
+  for (idx color = 0; color < classes->count; color++)
+    for (gidx at = classes->start[color]; at < classes->start[color + 1]; at += most) {
+      gidx left = classes->start[color + 1] - at;
       idx count = left < most ? (idx)left : most;
       TRY(part_make(a, classes->atoms + at, count, at, q));
       progress_show(&progress, at + count);

@@ -3,8 +3,8 @@
  *
  * Floor: stage.  Knows no files: systems go to a sink.
  *
- * Systems stay with their owners until all are there, since a file wants its sizes first: the memory
- * of all ranks together is that of systems.h5. */
+ * Systems stay with their owners until all are there, since a file wants its sizes first: the
+ * memory of all ranks together is that of systems.h5. */
 #ifndef STAGE_ASSEMBLE_ALL_H
 #define STAGE_ASSEMBLE_ALL_H
 

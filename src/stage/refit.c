@@ -101,9 +101,9 @@ int refit_sweep(struct fit *f, const struct classes *classes, idx q, struct phas
   TRY(comm_agree(f->c, fit_residuals(f)));
   phase_end(&phases[REFIT_RESIDUALS], 0);
   progress_start(&progress, "refit", "atoms", total);
-  for (idx class = 0; class < classes->count; class++)
-    for (gidx at = classes->start[class]; at < classes->start[class + 1]; at += most) {
-      gidx left = classes->start[class + 1] - at;
+  for (idx color = 0; color < classes->count; color++)
+    for (gidx at = classes->start[color]; at < classes->start[color + 1]; at += most) {
+      gidx left = classes->start[color + 1] - at;
       idx count = left < most ? (idx)left : most;
       TRY(batch_refit(f, classes->atoms + at, count, q, phases, steps, counts));
       progress_show(&progress, done += count);
