@@ -52,6 +52,7 @@ library 'MPI has one user, src/comm/mpi.c' 'mpi[.]h' 'src/comm/mpi[.]c$|src/cli/
 library 'NCCL has one user, src/comm/nccl.c' 'nccl[.]h' 'src/comm/nccl[.]c$'
 library 'CUDA has its users in src/device/cuda*.c' \
   '(cuda|nvrtc).*[.]h' 'src/device/cuda[a-z_]*[.][ch]$'
+library 'OpenSSL has one user, src/base/hash.c' 'openssl/.*[.]h' 'src/base/hash[.]c$'
 library 'OpenMP stays on the device floor' 'omp[.]h' 'src/device/'
 library 'BLAS is a peer, for bench and tests' \
   '(cblas|lapacke).*[.]h' 'src/(cli|stage)/.*bench.*[.]c$|tests/'

@@ -1,6 +1,6 @@
 # What surrounds the program: revision, set-up scripts, templates, man pages, completion, checks.
 EXTRA_DIST += %D%/cuda.m4 %D%/gpu_check %D%/bench_torch.py
-EXTRA_DIST += .clang-format %D%/bootstrap %D%/check %D%/quickstart %D%/revision %D%/setup \
+EXTRA_DIST += .clang-format %D%/bootstrap %D%/check %D%/plot %D%/quickstart %D%/revision %D%/setup \
   input/README.md input/minilm-l3-kjv-8k.h5 output/README.md
 dist_doc_DATA += README.md LICENSE CONTRIBUTING.md
 dist_pkgdata_DATA = %D%/slurm/encode.sbatch %D%/slurm/encode_gpu.sbatch \
@@ -22,7 +22,7 @@ dist-hook:
 man_pages = doc/man/sagitta.1 doc/man/sagitta-encode.1 doc/man/sagitta-route.1 \
   doc/man/sagitta-seed.1 doc/man/sagitta-synth.1 doc/man/sagitta-inspect.1 \
   doc/man/sagitta-color.1 doc/man/sagitta-assemble.1 doc/man/sagitta-solve.1 \
-  doc/man/sagitta-refit.1 \
+  doc/man/sagitta-refit.1 doc/man/sagitta-terminal.1 \
   doc/man/sagitta-verify.1 doc/man/sagitta-diff.1 doc/man/sagitta-bench.1
 EXTRA_DIST += %D%/man_page
 if MAN_PAGES

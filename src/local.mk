@@ -11,6 +11,7 @@ libsagitta_a_SOURCES += \
   %D%/base/block_tree.h %D%/base/block_tree.c \
   %D%/base/fingerprint.h %D%/base/fingerprint.c \
   %D%/base/half.h %D%/base/half.c \
+  %D%/base/hash.h %D%/base/hash.c \
   %D%/base/worker.h %D%/base/worker.c \
   %D%/base/phase.h %D%/base/phase.c \
   %D%/base/options.h %D%/base/options.c \
@@ -22,6 +23,9 @@ libsagitta_a_SOURCES += \
   %D%/model/dictionary.h %D%/model/dictionary.c \
   %D%/model/route.h %D%/model/route.c \
   %D%/model/codes.h %D%/model/codes.c \
+  %D%/model/dense.h %D%/model/dense.c \
+  %D%/model/joint.h %D%/model/joint.c \
+  %D%/model/artifact.h %D%/model/artifact.c \
   %D%/model/arrow.h %D%/model/arrow.c \
   %D%/model/systems.h %D%/model/systems.c \
   %D%/model/results.h %D%/model/results.c \
@@ -45,6 +49,12 @@ libsagitta_a_SOURCES += \
   %D%/device/route_body.h %D%/device/route_baseline.c %D%/device/codes_body.h \
   %D%/device/arrow_loops.h
 
+# device: dense work in exact order, for the terminal pass
+libsagitta_a_SOURCES += \
+  %D%/device/dense.h %D%/device/dense.c %D%/device/dense_product.c \
+  %D%/device/dense_inside.h %D%/device/dense_body.h \
+  %D%/device/joint.h %D%/device/joint_inside.h \
+  %D%/device/joint.c %D%/device/joint_row.c %D%/device/joint_add.c
 # GPUs: the kernels' forms and what is kept of them on disk; launchers and compiler, or a sentence
 # that says how to get them.
 libsagitta_a_SOURCES += \
@@ -69,6 +79,11 @@ libavx512_a_SOURCES = \
   %D%/device/refit_avx512.c \
   %D%/device/arrow_avx512.c
 libavx512_a_CFLAGS = $(AM_CFLAGS) -mfma -mavx512f -mavx512bw -mavx512dq -mavx512vl
+libavx2_a_SOURCES += %D%/device/dense_avx2.c
+libavx512_a_SOURCES += %D%/device/dense_avx512.c
+
+libsagitta_a_SOURCES += %D%/device/lapack.h %D%/device/lapack.c \
+  %D%/device/lanczos.h %D%/device/lanczos.c
 
 # comm: what ranks say to each other
 libsagitta_a_SOURCES += \
@@ -120,6 +135,15 @@ libsagitta_a_SOURCES += \
   %D%/stage/solve.h %D%/stage/solve.c \
   %D%/stage/encode.h %D%/stage/encode.c
 
+# the terminal pass
+libsagitta_a_SOURCES += \
+  %D%/model/terminal.h %D%/model/terminal.c %D%/model/quadrature.h %D%/model/quadrature.c \
+  %D%/io/terminal.h %D%/io/terminal.c %D%/io/verify_terminal.c \
+  %D%/io/inspect.h %D%/io/inspect_terminal.c \
+  %D%/stage/terminal.h %D%/stage/terminal_inside.h \
+  %D%/stage/terminal.c %D%/stage/terminal_directions.c %D%/stage/terminal_rows.c \
+  %D%/stage/terminal_covariance.c %D%/stage/terminal_spectrum.c %D%/stage/terminal_slq.c
+
 # cli: one file a command
 bin_PROGRAMS += sagitta
 sagitta_SOURCES = \
@@ -133,6 +157,7 @@ sagitta_SOURCES = \
   %D%/cli/fit_inputs.h %D%/cli/fit_inputs.c \
   %D%/cli/refit_files.h %D%/cli/refit_files.c \
   %D%/cli/cmd_color.c \
+  %D%/cli/cmd_terminal.c %D%/cli/bench_dense.h %D%/cli/bench_dense.c \
   %D%/cli/cmd_assemble.c \
   %D%/cli/cmd_refit.c \
   %D%/cli/cmd_files.c \

@@ -19,6 +19,15 @@ check_PROGRAMS += \
   %D%/test_log_pair \
   %D%/test_refit_reference \
   %D%/test_synth_blocks
+# Of the terminal pass.
+check_PROGRAMS += \
+  %D%/test_device_dense \
+  %D%/test_device_joint \
+  %D%/test_joint_dense \
+  %D%/ref_petsc_schur
+%C%_ref_petsc_schur_CPPFLAGS = $(AM_CPPFLAGS) $(PETSC_CFLAGS)
+%C%_ref_petsc_schur_LDADD = $(LDADD) $(PETSC_LIBS)
+EXTRA_DIST += %D%/joint_problem.h %D%/terminal_data.py
 # The longest first, because tests run side by side.
 SCRIPT_TESTS = \
   %D%/test_partition.py \
@@ -32,6 +41,9 @@ SCRIPT_TESTS = \
   %D%/test_refit_input.py \
   %D%/test_refit_independent.py \
   %D%/test_bad_input.py \
+  %D%/test_terminal.py \
+  %D%/test_terminal_slq.py \
+  %D%/test_plot.py \
   %D%/test_memory.py \
   %D%/test_cli.sh \
   %D%/test_seed.py \

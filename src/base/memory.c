@@ -2,9 +2,11 @@
  * A singly linked list of aligned blocks, the link in front of each. */
 #include "base/memory.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/status.h"
 
@@ -57,4 +59,29 @@ gidx memory_peak(void)
 {
   struct rusage usage;
   return getrusage(RUSAGE_SELF, &usage) ? 0 : (gidx)usage.ru_maxrss * 1024;
+}
+
+/* The number behind a name in a file of /proc, in bytes; -1: not there. */
+static gidx proc_kilobytes(const char *path, const char *name)
+{
+  char line[256];
+  long long value = -1;
+  FILE *file = fopen(path, "r");
+  while (file && value < 0 && fgets(line, sizeof line, file))
+    if (strncmp(line, name, strlen(name)) == 0) sscanf(line + strlen(name), "%lld", &value);
+  if (file) fclose(file);
+  return value < 0 ? -1 : (gidx)value * 1024;
+}
+
+gidx memory_available(void)
+{
+  struct rlimit limit;
+  gidx left = proc_kilobytes("/proc/meminfo", "MemAvailable:");
+  gidx held = proc_kilobytes("/proc/self/status", "VmSize:");
+  if (left < 0) left = (gidx)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+  if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && held >= 0) {
+    gidx room = (gidx)limit.rlim_cur - held;
+    left = room < left ? room : left;
+  }
+  return left;
 }

@@ -29,4 +29,8 @@ int array_reserve(void *pointer, gidx *room, gidx count, size_t size);
 /* Largest resident size of this process so far, in bytes. */
 gidx memory_peak(void);
 
+/* Bytes that this process may still take: what the machine has left, or the limit of its address
+ * space when that is less. */
+gidx memory_available(void);
+
 #endif

@@ -12,10 +12,13 @@
 typedef void sgemm_call(int order, int trans_a, int trans_b, int m, int n, int k, float alpha,
                         const float *a, int lda, const float *b, int ldb, float beta, float *c,
                         int ldc);
+typedef void potrf_call(const char *uplo, const int *n, double *a, const int *lda, int *info,
+                        size_t uplo_length);
 typedef void threads_call(int threads);
 
 struct peer {
   sgemm_call *sgemm;
+  potrf_call *potrf;
   threads_call *set_threads;
 };
 
@@ -24,22 +27,42 @@ static int peer_load(struct peer *peer)
   void *library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
   void *sgemm = library ? dlsym(library, "cblas_sgemm") : NULL;
   void *threads = library ? dlsym(library, "openblas_set_num_threads") : NULL;
+  void *potrf = library ? dlsym(library, "dpotrf_") : NULL;
   memcpy(&peer->sgemm, &sgemm, sizeof sgemm);
+  memcpy(&peer->potrf, &potrf, sizeof potrf);
   memcpy(&peer->set_threads, &threads, sizeof threads);
-  return sgemm && threads;
+  return sgemm && potrf && threads;
+}
+
+/* OpenBLAS with so many threads; NULL when it is not there. */
+static const struct peer *peer_get(int threads)
+{
+  static struct peer peer;
+  static int state; /* 0: not tried, 1: there, -1: not */
+  if (!state) state = peer_load(&peer) ? 1 : -1;
+  if (state < 0) return NULL;
+  peer.set_threads(threads);
+  return &peer;
 }
 
 double peer_sgemm(const float *rows, const float *atoms, idx n, idx k, idx p, float *product,
                   int threads)
 {
-  static struct peer peer;
-  static int state; /* 0: not tried, 1: there, -1: not */
-  if (!state) state = peer_load(&peer) ? 1 : -1;
-  if (state < 0) return 0;
-  peer.set_threads(threads);
+  const struct peer *peer = peer_get(threads);
+  if (!peer) return 0;
   double begun = log_seconds();
   for (idx first = 0; first < n; first += PEER_ROWS)
-    peer.sgemm(101, 111, 112, n - first < PEER_ROWS ? n - first : PEER_ROWS, k, p, 1,
-               rows + (gidx)first * p, p, atoms, p, 0, product, k);
+    peer->sgemm(101, 111, 112, n - first < PEER_ROWS ? n - first : PEER_ROWS, k, p, 1,
+                rows + (gidx)first * p, p, atoms, p, 0, product, k);
+  return log_seconds() - begun;
+}
+
+double peer_potrf(real *a, idx n, int threads)
+{
+  const struct peer *peer = peer_get(threads);
+  int info;
+  if (!peer) return 0;
+  double begun = log_seconds();
+  peer->potrf("L", &n, a, &n, &info, 1);
   return log_seconds() - begun;
 }

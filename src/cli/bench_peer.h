@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The peer of routing in benchmarks: one dense product by OpenBLAS.
+ * Peers in benchmarks, from OpenBLAS: of routing a dense product, of the terminal pass a Cholesky
+ * factor.
  *
  * Floor: cli. */
 #ifndef CLI_BENCH_PEER_H
@@ -13,5 +14,9 @@ enum { PEER_ROWS = 512 };
  * product[PEER_ROWS][k]; 0 when OpenBLAS is not installed. */
 double peer_sgemm(const float *rows, const float *atoms, idx n, idx k, idx p, float *product,
                   int threads);
+
+/* Seconds of the Cholesky factor of a[n][n] by dpotrf, in place, lower triangle; 0 when OpenBLAS is
+ * not installed. */
+double peer_potrf(real *a, idx n, int threads);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * sagitta bench: arrow systems (bench_arrow.c), or, below, the exact route and the codes beside
- * their limit (a mul+add loop without memory, or a GPU's clock) and their peer (OpenBLAS sgemm),
- * all in turn in one run, medians. */
+ * sagitta bench: arrow systems (bench_arrow.c), dense work (bench_dense.c), or, below, the exact
+ * route and the codes beside their limit (a mul+add loop without memory, or a GPU's clock) and
+ * their peer (OpenBLAS sgemm), all in turn in one run, medians. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +12,7 @@
 #include "base/order.h"
 #include "base/status.h"
 #include "cli/bench_arrow.h"
+#include "cli/bench_dense.h"
 #include "cli/bench_peer.h"
 #include "cli/command.h"
 #include "device/device.h"
@@ -23,6 +24,7 @@ struct bench_options {
   const char *rows, *cpu_variant, *device, *kernels;
   idx n_rows, atoms, columns, top_s, repeats, threads;
   struct bench_arrow_options arrow;
+  struct bench_dense_options dense;
 };
 #define AT(member) offsetof(struct bench_options, member)
 
@@ -46,17 +48,19 @@ static const struct option_row common_rows[] = {
 };
 
 static const struct option_table tables[] = {
-    {"Both", common_rows, LENGTH(common_rows), 0},
+    {"All", common_rows, LENGTH(common_rows), 0},
     {"route", bench_rows, LENGTH(bench_rows), 0},
     {"solve", bench_arrow_rows, BENCH_ARROW_ROWS, AT(arrow)},
+    {"terminal", bench_dense_rows, BENCH_DENSE_ROWS, AT(dense)},
     {"General", general_rows, GENERAL_ROWS, AT(general)},
 };
 
 static const struct option_set bench_set = {
     .command = "sagitta bench",
-    .arguments = "route|solve",
+    .arguments = "route|solve|terminal",
     .doc =
-        "Measure routing and codes, or the solving of arrow systems, beside limit and peer."
+        "Measure routing and codes, the solving of arrow systems, or the dense work of the "
+        "terminal pass, beside limit and peer."
         "\v"
         "GMAC/s counts one multiply and one add of every row, atom and column.  `peak` is a loop "
         "of multiplies and adds on registers: an exact score cannot be faster.  `sgemm` is the "
@@ -66,6 +70,9 @@ static const struct option_set bench_set = {
         "and `peak` is what the clock allows.\n\n"
         "`solve` counts every number of rows and steps once, in GB/s; `memory` is a loop that only "
         "reads and writes them, and LAPACKE a loop of dpotrf, dtrsm and dsyrk, in Mrows/s.\n\n"
+        "`terminal` factors one matrix, inverts the factor and multiplies the inverses, n^3 / 6 "
+        "multiply-adds each; the peer is OpenBLAS's dpotrf on the same matrix.\n\n"
+        "  sagitta bench terminal --schur 4096\n"
         "  sagitta bench solve --frame 2\n"
         "  sagitta bench route --columns 384 --atoms 32768 --top-s 32\n"
         "  sagitta bench route --device cuda --n-rows 16384 --columns 768",
@@ -337,8 +344,10 @@ static int bench_command(struct run *run, const void *options, const char **argu
   b.o = options;
   if (strcmp(arguments[0], "solve") == 0)
     return bench_arrow(&b.o->arrow, b.o->repeats, b.o->threads, b.o->cpu_variant);
+  if (strcmp(arguments[0], "terminal") == 0)
+    return bench_dense(&b.o->dense, b.o->repeats, b.o->threads, b.o->cpu_variant);
   CHECK(strcmp(arguments[0], "route") == 0, ERR_USAGE,
-        "unknown benchmark '%s': there are 'route' and 'solve'", arguments[0]);
+        "unknown benchmark '%s': there are 'route', 'solve' and 'terminal'", arguments[0]);
   TRY(bench_open(&b, &rows));
   if (is_gpu(&b)) TRY(repeat_run(&b, 0)); /* compiles the kernels */
   for (int r = 0; r < b.o->repeats; r++) TRY(repeat_run(&b, r));

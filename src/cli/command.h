@@ -74,6 +74,6 @@ int run_facts(const struct run *run, const char *device, int threads, struct run
 
 extern const struct command command_assemble, command_bench, command_color, command_diff,
     command_encode, command_inspect, command_refit, command_route, command_seed, command_solve,
-    command_synth, command_verify;
+    command_synth, command_terminal, command_verify;
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "base/status.h"
 #include "io/h5_walk.h"
+#include "io/inspect.h"
 #include "io/schema.h"
 #include "model/results.h"
 
@@ -175,11 +176,14 @@ static int histogram_print(const struct h5_file *f, FILE *out)
   return OK;
 }
 
-/* Of our supports the metrics are shown as such; the attributes of every other object follow. */
+/* Of our supports the metrics and of a terminal pass its page are shown as such; the attributes of
+ * every other object follow. */
 static int page_print(const struct h5_file *f, const struct h5_listing *list, FILE *out)
 {
   int has_metrics = h5_exists(f, "/metrics/density_histogram");
+  int is_terminal = h5_exists(f, "/terminal/border") && h5_exists(f, "/run/terminal");
   TRY(head_print(f, out));
+  if (is_terminal) TRY(inspect_terminal(f, out));
   TRY(objects_print(f, list, out));
   if (has_metrics) TRY(metrics_print(f, out));
   if (has_metrics) TRY(histogram_print(f, out));

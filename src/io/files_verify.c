@@ -152,6 +152,7 @@ static int contents_check(struct verify *v)
   if (h5_exists(v->file, "/supports/indptr")) TRY(verify_supports(v));
   if (h5_exists(v->file, "/class_offsets")) TRY(verify_classes(v));
   if (h5_exists(v->file, "/systems/atom_offsets")) TRY(verify_systems(v));
+  if (h5_exists(v->file, "/terminal/border")) TRY(verify_terminal(v));
   if (h5_exists(v->file, "/solutions/status")) TRY(verify_solutions(v));
   return OK;
 }

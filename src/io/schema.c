@@ -55,6 +55,17 @@ const struct object_row object_rows[] = {
     {"solutions", "/solutions/ridge_t", TYPE_F64, "B", 1, "ridge of the rows in the last try"},
     {"solutions", "/solutions/ridge_beta", TYPE_F64, "B", 1, "ridge of the border in it"},
     {"solutions", "/solutions/retries", TYPE_I32, "B", 1, "tries after the first"},
+    {"terminal", "/terminal/border", TYPE_I64, "K+1", 1, "where each atom's borders begin"},
+    {"terminal", "/terminal/covariance_blocks", TYPE_F64, "K b b", 0, "phi S^-1 of each atom"},
+    {"terminal", "/terminal/cross_pair", TYPE_I32, "M 2", 0, "strongest pairs of atoms"},
+    {"terminal", "/terminal/cross_strength", TYPE_F64, "M", 0, "Frobenius norms of their blocks"},
+    {"terminal", "/terminal/cross_blocks", TYPE_F64, "M b b", 0, "their blocks of phi S^-1"},
+    {"terminal", "/run/terminal/spectrum", TYPE_F64, "n", 0, "eigenvalues of S, ascending"},
+    {"terminal", "/run/terminal/identifiability/eigenvalue", TYPE_F64, "D", 0, "weak directions"},
+    {"terminal", "/run/terminal/identifiability/atoms", TYPE_I32, "D 8", 0, "who carries them"},
+    {"terminal", "/run/terminal/identifiability/share", TYPE_F64, "D 8", 0, "and their shares"},
+    {"terminal", "/run/terminal/duplicates/pair", TYPE_I32, "L 2", 0, "near duplicates"},
+    {"terminal", "/run/terminal/duplicates/cosine", TYPE_F64, "L", 0, "their cosines"},
 };
 const int object_count = LENGTH(object_rows);
 

@@ -47,6 +47,9 @@ int verify_classes(const struct verify *v);
 int verify_systems(const struct verify *v);
 int verify_solutions(const struct verify *v);
 
+/* Log determinants, blocks and pairs of a terminal pass. */
+int verify_terminal(const struct verify *v);
+
 /* The attributes and arrays of /metrics against the counts. */
 int verify_metrics(const struct verify *v, const struct support_counts *counts, int has_codes);
 

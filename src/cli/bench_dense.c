@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Factor, inverse and S^-1 = Z'Z of one matrix, the peer on the same matrix in the same turn,
+ * medians of the ratios. */
+#include "cli/bench_dense.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/order.h"
+#include "base/status.h"
+#include "cli/bench_peer.h"
+#include "device/dense.h"
+
+#define AT(member) offsetof(struct bench_dense_options, member)
+
+const struct option_row bench_dense_rows[BENCH_DENSE_ROWS] = {
+    {"schur", OPTION_INT, AT(schur), "4096", 1, 1 << 16, NULL, "BORDERS",
+     "rows of the matrix that is factored"},
+    {"panel", OPTION_INT, AT(panel), "256", PANEL_LEAST, PANEL_MOST, NULL, "COLUMNS",
+     "columns factored at a time"},
+};
+
+enum dense_case { CASE_PEER, CASE_FACTOR, CASE_INVERSE, CASE_PRODUCT, CASES };
+static const char *const case_names[CASES] = {"dpotrf", "factor", "inverse", "covariance"};
+enum { REPEATS_MOST = 1000 };
+
+struct bench {
+  const struct bench_dense_options *o;
+  struct dense dense;
+  real *s, *work, *product, *pivot;
+  struct arena arena;
+  int threads;
+  double seconds[CASES][REPEATS_MOST];
+};
+
+/* Entries of -1/2 .. 1/2 and a diagonal that makes it positive definite. */
+static void matrix_fill(struct bench *b)
+{
+  idx n = b->o->schur;
+  for (gidx i = 0; i < (gidx)n * n; i++)
+    b->s[i] = (real)random_below(1, 1, (uint64_t)i, 1 << 20) * 0x1p-20 - 0.5;
+  for (gidx i = 0; i < n; i++) b->s[i + i * n] = n;
+}
+
+static void copy(struct bench *b)
+{
+  memcpy(b->work, b->s, (size_t)b->o->schur * (size_t)b->o->schur * sizeof *b->s);
+}
+
+static int turn_run(struct bench *b, int turn)
+{
+  idx n = b->o->schur;
+  copy(b);
+  b->seconds[CASE_PEER][turn] = peer_potrf(b->work, n, b->threads);
+  copy(b);
+  double begun = log_seconds();
+  CHECK(dense_cholesky(&b->dense, b->work, n, n, b->pivot) == n, ERR_INTERNAL,
+        "the matrix of the benchmark is not positive definite");
+  b->seconds[CASE_FACTOR][turn] = log_seconds() - begun;
+  begun = log_seconds();
+  dense_inverse(&b->dense, b->work, n, n);
+  b->seconds[CASE_INVERSE][turn] = log_seconds() - begun;
+  struct dense_operand z = {b->work, n, 1, 0, 1};
+  begun = log_seconds();
+  for (idx i = 0; i < n; i += PANEL_MOST) { /* only rows from i on have columns there */
+    idx end = i + PANEL_MOST < n ? i + PANEL_MOST : n;
+    struct dense_product p = {z, z, i, end, 0, end, i, n, b->product + i, n, PART_LOWER};
+    dense_product(&b->dense, &p);
+  }
+  b->seconds[CASE_PRODUCT][turn] = log_seconds() - begun;
+  return OK;
+}
+
+static int double_compare(const void *a, const void *b)
+{
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+static double median(double *values, int count)
+{
+  qsort(values, (size_t)count, sizeof *values, double_compare);
+  return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+}
+
+static void table_print(struct bench *b, int repeats)
+{
+  double n = b->o->schur, work = n * n * n / 6, ratio[REPEATS_MOST], total = 0;
+  double seconds[CASES], of_peer[CASES];
+  for (int which = 0; which < CASES; which++) {
+    for (int r = 0; r < repeats; r++) ratio[r] = b->seconds[CASE_PEER][r] / b->seconds[which][r];
+    of_peer[which] = median(ratio, repeats);
+    memcpy(ratio, b->seconds[which], (size_t)repeats * sizeof *ratio);
+    seconds[which] = median(ratio, repeats);
+    if (which != CASE_PEER) total += seconds[which];
+  }
+  printf("S of %d x %d, panel=%d threads=%d variant=%s, medians of %d runs\n", b->o->schur,
+         b->o->schur, b->o->panel, b->threads, dense_variant(&b->dense), repeats);
+  printf("%-12s %10s %10s %10s %10s\n", "", "seconds", "GMAC/s", "of dpotrf", "share");
+  for (int which = 0; which < CASES; which++) {
+    if (seconds[which] <= 0) continue;
+    printf("%-12s %10.4f %10.2f", case_names[which], seconds[which], 1e-9 * work / seconds[which]);
+    if (seconds[CASE_PEER] > 0) printf(" %9.1f%%", 100 * of_peer[which]);
+    if (which != CASE_PEER) printf(" %9.1f%%", 100 * seconds[which] / total);
+    printf("\n");
+  }
+}
+
+int bench_dense(const struct bench_dense_options *o, int repeats, int threads, const char *variant)
+{
+  static struct bench b;
+  gidx values = (gidx)o->schur * o->schur;
+  b = (struct bench){.o = o, .threads = threads};
+  TRY(dense_open(&b.dense, variant, threads, o->panel, o->schur));
+  TRY(arena_take(&b.arena, &b.s, values, sizeof *b.s));
+  TRY(arena_take(&b.arena, &b.work, values, sizeof *b.work));
+  TRY(arena_take(&b.arena, &b.product, values, sizeof *b.product));
+  TRY(arena_take(&b.arena, &b.pivot, o->schur, sizeof *b.pivot));
+  matrix_fill(&b);
+  for (int r = 0; r < repeats; r++) TRY(turn_run(&b, r));
+  table_print(&b, repeats);
+  dense_close(&b.dense);
+  arena_free(&b.arena);
+  return OK;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * sagitta bench terminal: the dense work of the terminal pass beside OpenBLAS's dpotrf.
+ *
+ * Floor: cli. */
+#ifndef CLI_BENCH_DENSE_H
+#define CLI_BENCH_DENSE_H
+
+#include "base/options.h"
+#include "base/types.h"
+
+struct bench_dense_options {
+  idx schur, panel;
+};
+enum { BENCH_DENSE_ROWS = 2 };
+extern const struct option_row bench_dense_rows[BENCH_DENSE_ROWS];
+
+/* Measure and print; repeats 1 .. 1000. */
+int bench_dense(const struct bench_dense_options *o, int repeats, int threads, const char *variant);
+
+#endif

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * sagitta terminal: the final state of a fit -> terminal.h5. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/status.h"
+#include "cli/command.h"
+#include "cli/fit_inputs.h"
+#include "cli/report.h"
+#include "io/terminal.h"
+#include "model/directions.h"
+#include "stage/terminal.h"
+
+struct terminal_options {
+  struct job_options job;
+  struct output_options output;
+  struct fit_names names;
+  struct fit_compute compute;
+  const char *dump, *evidence, *spectrum;
+  idx directions, cross, panel, workspace, memory;
+  real weak, duplicate;
+  int strict, dry_run;
+};
+#define AT(member) offsetof(struct terminal_options, member)
+
+static const struct option_row direction_rows[] = {
+    {"directions", OPTION_INT, AT(directions), "4", 1, DIRECTIONS_MOST, NULL, "COUNT",
+     "directions an atom may move in, as in refit"},
+};
+
+static const struct option_row report_rows[] = {
+    {"evidence", OPTION_CHOICE, AT(evidence), "exact", 0, 0, "exact|slq", NULL,
+     "form and factor S, or estimate log|S| by stochastic Lanczos quadrature without forming it"},
+    {"cross", OPTION_INT, AT(cross), "100", 0, 1 << 20, NULL, "PAIRS",
+     "strongest cross-atom covariance blocks to keep"},
+    {"spectrum", OPTION_CHOICE, AT(spectrum), "full", 0, 0, "full|inertia|none", NULL,
+     "what LAPACK is to say about S: eigenvalues and weak directions, their signs alone, nothing"},
+    {"weak", OPTION_REAL, AT(weak), "1e-8", 0, 1, NULL, "PART",
+     "a direction whose stiffness is at most this part of the largest is undetermined"},
+    {"duplicate", OPTION_REAL, AT(duplicate), "0.99", 0, 1, NULL, "COSINE",
+     "atoms with at least this cosine are near duplicates"},
+    {"dump-artifact", OPTION_TEXT, AT(dump), NULL, 0, 0, NULL, "FILE",
+     "write the bytes that artifact_sha256 is of to FILE, those of each atom to FILE.atoms"},
+    {"strict", OPTION_FLAG, AT(strict), "no", 0, 1, NULL, NULL,
+     "exit 1 when S is not positive definite, or the estimate did not converge"},
+    {"dry-run", OPTION_FLAG, AT(dry_run), "no", 0, 1, NULL, NULL,
+     "print the memory needed, and do nothing"},
+};
+
+static const struct option_row memory_rows[] = {
+    {"panel", OPTION_INT, AT(panel), "256", PANEL_LEAST, PANEL_MOST, NULL, "COLUMNS",
+     "columns of S factored at a time"},
+    {"workspace", OPTION_INT, AT(workspace), "1024", 1, 1 << 24, NULL, "MIB",
+     "memory beside S for rows, packed panels, Lanczos vectors"},
+    {"memory-limit", OPTION_INT, AT(memory), "0", 0, 1 << 24, NULL, "MIB",
+     "memory that rank 0 may use; 0: what the machine has left"},
+};
+
+static const struct option_table tables[] = {
+    {"Input", fit_name_rows, FIT_NAME_ROWS - 1, AT(names)}, /* no classes */
+    {"Model", direction_rows, LENGTH(direction_rows), 0},
+    {"Report", report_rows, LENGTH(report_rows), 0},
+    {"Result", output_rows, OUTPUT_ROWS, AT(output)},
+    {"Speed, never a bit of the result", fit_compute_rows, FIT_COMPUTE_ROWS, AT(compute)},
+    {"Memory, never a bit of the result", memory_rows, LENGTH(memory_rows), 0},
+    {"Job", job_rows, JOB_ROWS, AT(job)},
+};
+
+static const struct option_set terminal_set = {
+    .command = "sagitta terminal",
+    .arguments = "[DECK]",
+    .doc = "Evaluate the final state of a fit once: the joint system of all codes and borders, its "
+           "Schur complement S, 1/2 log|H|, covariance, what the data do not determine, and the "
+           "hash that names the dictionary."
+           "\v"
+           "Directions are found by all ranks; then rank 0 works alone and the others wait without "
+           "using a core.  The result is terminal.h5; `sagitta inspect` shows it on a page.\n\n"
+           "  mpirun -n 4 sagitta terminal --rows acts.h5 --dictionary fit/dictionary.h5 \\\n"
+           "      --supports fit/supports.h5 --output fit/\n"
+           "  sagitta inspect fit/terminal.h5",
+    .tables = tables,
+    .count = LENGTH(tables),
+    .most_arguments = 1,
+    .has_deck = 1,
+};
+
+static int inputs_open(struct fit_inputs *in, const struct terminal_options *o)
+{
+  CHECK(o->output.output || o->dry_run, ERR_USAGE,
+        "'--output' is missing: a folder, or a file that ends in .h5");
+  return fit_inputs_open(in, &o->names);
+}
+
+static struct terminal_task task_of(const struct run *run, const struct terminal_options *o,
+                                    const struct fit_inputs *in)
+{
+  gidx mib = 1 << 20;
+  return (struct terminal_task){.rows = &in->rows.source,
+                                .atoms = &in->dictionary.source,
+                                .supports = &in->supports.source,
+                                .mean = in->mean,
+                                .rho = in->supports.rho,
+                                .top_s = in->supports.top_s > 0 ? in->supports.top_s : 1,
+                                .directions = o->directions,
+                                .evidence =
+                                    strcmp(o->evidence, "slq") == 0 ? EVIDENCE_SLQ : EVIDENCE_EXACT,
+                                .spectrum = strcmp(o->spectrum, "none") == 0      ? SPECTRUM_NONE
+                                            : strcmp(o->spectrum, "inertia") == 0 ? SPECTRUM_INERTIA
+                                                                                  : SPECTRUM_FULL,
+                                .cross = o->cross,
+                                .weak = o->weak,
+                                .duplicate = o->duplicate,
+                                .panel = o->panel,
+                                .threads = threads_choose(&run->comm, o->compute.threads),
+                                .workspace = o->workspace * mib,
+                                .present = o->memory ? o->memory * mib : memory_available(),
+                                .variant = o->compute.cpu_variant};
+}
+
+static void plan_print(const struct run *run, const struct terminal_task *t)
+{
+  struct terminal_memory m;
+  if (run->comm.rank) return;
+  terminal_memory(t, &m);
+  printf("border      up to %lld: %d atoms, %d directions, frames of %d\n", (long long)m.border,
+         t->atoms->k, t->directions, t->atoms->d);
+  printf("memory      %.1f MB on rank 0: S %.1f, LAPACK %.1f, workspace %.1f, inputs %.1f, results "
+         "%.1f\n",
+         1e-6 * (double)m.total, 1e-6 * (double)m.schur, 1e-6 * (double)m.lapack,
+         1e-6 * (double)m.workspace, 1e-6 * (double)m.inputs, 1e-6 * (double)m.results);
+  printf("present     %.1f MB\n", 1e-6 * (double)t->present);
+}
+
+static void evidence_report(const struct terminal_task *t, const struct terminal_result *r)
+{
+  log_info("%-22s %.10g", "half_log_det", r->half_log_det);
+  log_info("%-22s %.10g of %lld codes", "log_det_rows", r->log_det_rows, (long long)r->codes);
+  if (t->evidence == EVIDENCE_SLQ)
+    log_info("%-22s %.10g +- %.3g, estimated in %d steps", "log_det_border", r->slq.estimate,
+             r->slq.error, r->slq.steps);
+  else
+    log_info("%-22s %.10g of %d borders", "log_det_border", r->log_det_border, r->n_border);
+  log_info("%-22s %.6g", "phi", r->phi);
+  log_info("%-22s %s", "artifact_sha256", r->artifact.sha256);
+}
+
+static void findings_report(const struct terminal_result *r)
+{
+  const struct spectrum *s = &r->spectrum;
+  if (s->is_there)
+    log_info("%-22s %d positive, %d negative, %d zero", "inertia of S", s->inertia[0],
+             s->inertia[1], s->inertia[2]);
+  if (s->is_there && s->eigenvalue)
+    log_info("%-22s %d, condition %.3g", "undetermined", s->weak, s->condition);
+  if (r->bad_pivot >= 0)
+    log_warn("S is not positive definite: pivot %d of %d; no covariance, log det NaN", r->bad_pivot,
+             r->n_border);
+  if (r->duplicates > 0)
+    log_warn("%lld pairs of atoms are near duplicates: %d and %d have cosine %.9g",
+             (long long)r->duplicates, r->duplicate[0].first, r->duplicate[0].second,
+             r->duplicate[0].cosine);
+}
+
+static int result_write(const struct run *run, const char *path, const struct terminal_task *t,
+                        const struct terminal_result *r)
+{
+  struct run_fact facts[FACTS_MOST];
+  if (run->comm.rank) return OK;
+  return terminal_write(path, r, t->rho, facts, run_facts(run, "cpu", t->threads, facts));
+}
+
+/* The atoms again, for the dump. */
+static int dump_write(const struct run *run, const struct terminal_options *o,
+                      const struct terminal_task *t, const struct terminal_result *r)
+{
+  const struct atom_source *a = t->atoms;
+  struct arena arena = {0};
+  float *atoms = NULL;
+  if (run->comm.rank || !o->dump) return OK;
+  TRY(arena_take(&arena, &atoms, (gidx)a->k * a->d * a->p, sizeof *atoms));
+  TRY(a->read(a->self, 0, a->k, atoms));
+  TRY(artifact_dump(o->dump, &r->artifact, atoms, a->k, a->d, a->p));
+  arena_free(&arena);
+  return OK;
+}
+
+static int verdict(const struct run *run, const struct terminal_options *o,
+                   const struct terminal_result *r)
+{
+  if (run->comm.rank || !o->strict) return OK;
+  CHECK(r->bad_pivot < 0, ERR_DIFFER, "S is not positive definite: pivot %d of %d", r->bad_pivot,
+        r->n_border);
+  CHECK(!r->slq.is_there || r->slq.is_converged, ERR_DIFFER,
+        "the estimate of log|S| did not converge in %d steps", r->slq.steps);
+  return OK;
+}
+
+static int terminal_command(struct run *run, const void *options, const char **arguments)
+{
+  const struct terminal_options *o = options;
+  static struct fit_inputs in; /* outlives a read that passed the deadline */
+  struct output_place place;
+  struct terminal_result r;
+  struct phase phases[TERMINAL_PHASES];
+  struct comm *c = &run->comm;
+  (void)arguments;
+  TRY(comm_agree(c, inputs_open(&in, o)));
+  struct terminal_task task = task_of(run, o, &in);
+  if (o->dry_run) {
+    plan_print(run, &task);
+    return OK;
+  }
+  TRY(run_begin(run, &o->output, "terminal.h5", &place));
+  double begun = log_seconds();
+  TRY(terminal_run(&task, c, &r, phases));
+  log_info("terminal rows=%lld atoms=%d border=%d ranks=%d threads=%d seconds=%.2f "
+           "fingerprint=%016llx",
+           (long long)task.rows->n, task.atoms->k, r.n_border, c->size, task.threads,
+           log_seconds() - begun, (unsigned long long)r.fingerprint);
+  TRY(report_phases(c, phases, TERMINAL_PHASES));
+  if (c->rank == 0) evidence_report(&task, &r);
+  if (c->rank == 0) findings_report(&r);
+  TRY(comm_agree(c, result_write(run, place.file, &task, &r)));
+  TRY(comm_agree(c, dump_write(run, o, &task, &r)));
+  log_info("wrote   %s", place.file);
+  TRY(comm_agree(c, verdict(run, o, &r)));
+  terminal_result_free(&r);
+  fit_inputs_close(&in);
+  return OK;
+}
+
+const struct command command_terminal = {
+    "terminal",
+    "final state -> 1/2 log|H|, covariance, identifiability, hash",
+    &terminal_set,
+    sizeof(struct terminal_options),
+    1,
+    terminal_command};

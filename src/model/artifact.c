@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Sign, bytes, hashes, sort, hash. */
+#include "model/artifact.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/status.h"
+
+static const char title[] = "sagitta-dictionary-artifact-v1\n";
+enum { TITLE_BYTES = sizeof title - 1 };
+
+size_t artifact_atom_bytes(idx d, idx p)
+{
+  return (size_t)snprintf(NULL, 0, "%d|%d|", d, p) + 4 * (size_t)d * (size_t)p;
+}
+
+/* Does the sign have to change? */
+static int is_turned(const float *values, gidx count)
+{
+  gidx best = 0;
+  for (gidx i = 1; i < count; i++)
+    if (fabsf(values[i]) >= fabsf(values[best])) best = i;
+  return values[best] < 0;
+}
+
+void artifact_atom(const float *frame, idx d, idx p, unsigned char *out)
+{
+  gidx count = (gidx)d * p;
+  int turn = is_turned(frame, count);
+  char head[32];
+  int length = snprintf(head, sizeof head, "%d|%d|", d, p);
+  memcpy(out, head, (size_t)length);
+  out += length;
+  for (gidx i = 0; i < count; i++, out += 4) {
+    float value = frame[i] == 0 ? 0 : turn ? -frame[i] : frame[i];
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    for (int b = 0; b < 4; b++) out[b] = (unsigned char)(bits >> (8 * b));
+  }
+}
+
+static int hash_compare(const void *a, const void *b)
+{
+  return memcmp(a, b, HASH_BYTES);
+}
+
+int artifact_make(struct artifact *a, const float *atoms, idx k, idx d, idx p)
+{
+  unsigned char digest[HASH_BYTES], *text;
+  size_t atom_bytes = artifact_atom_bytes(d, p);
+  *a = (struct artifact){.bytes = TITLE_BYTES + (size_t)k * HASH_BYTES};
+  TRY(arena_take(&a->arena, &a->text, (gidx)a->bytes, 1));
+  TRY(arena_take(&a->arena, &text, (gidx)atom_bytes, 1));
+  memcpy(a->text, title, TITLE_BYTES);
+  unsigned char *hashes = a->text + TITLE_BYTES;
+  for (idx i = 0; i < k; i++) {
+    artifact_atom(atoms + (gidx)i * d * p, d, p, text);
+    TRY(hash_bytes(text, atom_bytes, hashes + (gidx)i * HASH_BYTES));
+  }
+  qsort(hashes, (size_t)k, HASH_BYTES, hash_compare);
+  TRY(hash_bytes(a->text, a->bytes, digest));
+  hash_text(digest, a->sha256);
+  return OK;
+}
+
+void artifact_free(struct artifact *a)
+{
+  arena_free(&a->arena);
+  *a = (struct artifact){0};
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Directions by all ranks; then one rank's pass over the rows, S, its report, factor, inverse. */
+#include "stage/terminal.h"
+
+#include <string.h>
+
+#include "base/fingerprint.h"
+#include "base/log.h"
+#include "base/status.h"
+#include "stage/terminal_inside.h"
+
+static const struct phase phase_names[TERMINAL_PHASES] = {
+    [TERMINAL_DIRECTIONS] = {.name = "directions"},
+    [TERMINAL_READ] = {.name = "read", .unit = "GB"},
+    [TERMINAL_ROWS] = {.name = "rows", .unit = "GMAC"},
+    [TERMINAL_ASSEMBLE] = {.name = "assemble", .unit = "GMAC"},
+    [TERMINAL_SPECTRUM] = {.name = "spectrum"},
+    [TERMINAL_FACTOR] = {.name = "factor", .unit = "GMAC"},
+    [TERMINAL_INVERSE] = {.name = "inverse", .unit = "GMAC"},
+    [TERMINAL_COVARIANCE] = {.name = "covariance", .unit = "GMAC"},
+    [TERMINAL_LANCZOS] = {.name = "lanczos"},
+    [TERMINAL_ATOMS] = {.name = "duplicates"},
+};
+
+void terminal_memory(const struct terminal_task *t, struct terminal_memory *m)
+{
+  gidx k = t->atoms->k, d = t->atoms->d, p = t->atoms->p, real_bytes = sizeof(real);
+  gidx q = t->directions < p - d ? t->directions : p > d ? p - d : 0, block = q * d * q * d;
+  int forms = t->evidence == EVIDENCE_EXACT;
+  m->border = k * q * d;
+  m->schur = forms ? real_bytes * m->border * m->border : 0;
+  m->lapack = forms && t->spectrum != SPECTRUM_NONE
+                  ? real_bytes * m->border * (m->border + WEAK_MOST + 80)
+                  : 0;
+  m->workspace = t->workspace;
+  m->inputs = k * d * p * (gidx)sizeof(float) + k * t->directions * p * real_bytes;
+  m->results = forms ? real_bytes * block * (k + t->cross) : 0;
+  m->total = m->schur + m->lapack + m->workspace + m->inputs + m->results;
+}
+
+int terminal_fits(const struct terminal_task *t)
+{
+  struct terminal_memory m;
+  double border = (double)t->atoms->k * t->directions * t->atoms->d;
+  CHECK(border < 1e9, ERR_MEMORY,
+        "a border of %.0f is beyond one rank: use --evidence slq, or "
+        "fewer --directions",
+        border);
+  terminal_memory(t, &m);
+  CHECK(m.total <= t->present, ERR_MEMORY,
+        "a border of %lld needs %lld bytes on rank 0 (S %lld, LAPACK %lld, workspace %lld, inputs "
+        "%lld, results %lld), %lld are present: --spectrum none, fewer --directions or --evidence "
+        "slq need less",
+        (long long)m.border, (long long)m.total, (long long)m.schur, (long long)m.lapack,
+        (long long)m.workspace, (long long)m.inputs, (long long)m.results, (long long)t->present);
+  return OK;
+}
+
+static int atoms_load(struct terminal *w)
+{
+  const struct atom_source *a = w->t->atoms;
+  TRY(arena_take(&w->inputs, &w->atoms, (gidx)a->k * a->d * a->p, sizeof *w->atoms));
+  TRY(a->read(a->self, 0, a->k, w->atoms));
+  return atoms_check(w->atoms, a->k, a->d, a->p, 0, a->name);
+}
+
+static int result_begin(struct terminal *w)
+{
+  const struct terminal_task *t = w->t;
+  struct terminal_result *r = w->r;
+  r->k = t->atoms->k;
+  r->d = t->atoms->d;
+  r->p = t->atoms->p;
+  r->n = t->rows->n;
+  r->bad_pivot = -1;
+  r->slq.failed_probe = -1;
+  r->directions = w->direction[r->k];
+  r->n_border = r->directions * r->d;
+  TRY(arena_take(&r->arena, &r->border, (gidx)r->k + 1, sizeof *r->border));
+  for (idx a = 0; a < r->k; a++) {
+    r->border[a + 1] = w->direction[a + 1] * r->d;
+    idx width = r->border[a + 1] - r->border[a];
+    r->k_most = width > r->k_most ? width : r->k_most;
+  }
+  w->joint = (struct joint){r->k, r->d, r->p, w->atoms, w->direction, w->e, t->rho};
+  return dense_open(&w->dense, t->variant, t->threads, t->panel, r->n_border);
+}
+
+static void phase_close(struct terminal *w, enum terminal_phase which, double work)
+{
+  phase_end(&w->phases[which], work);
+  log_debug("terminal %s done", w->phases[which].name);
+}
+
+/* The pivots of S, ascending (N.13). */
+static int schur_factor(struct terminal *w)
+{
+  struct terminal_result *r = w->r;
+  struct arena arena = {0};
+  real *pivot = NULL;
+  idx n = r->n_border;
+  TRY(arena_take(&arena, &pivot, n, sizeof *pivot));
+  idx good = dense_cholesky(&w->dense, w->s, n, n, pivot);
+  r->borders = log_pair_unit;
+  for (idx i = 0; i < good; i++) r->borders = log_pair_pivot(r->borders, pivot[i]);
+  if (good < n) {
+    r->borders = log_pair_failed();
+    r->bad_pivot = good;
+  }
+  r->is_factored = good == n;
+  arena_free(&arena);
+  return OK;
+}
+
+static int schur_evaluate(struct terminal *w, struct joint_sums *sums)
+{
+  double n = w->r->n_border;
+  TRY(terminal_assemble(w, sums));
+  phase_begin(&w->phases[TERMINAL_SPECTRUM]);
+  TRY(terminal_spectrum(w));
+  phase_close(w, TERMINAL_SPECTRUM, 0);
+  TRY(joint_phi(sums, w->r->n, w->r->p, w->r->n_border, &w->r->phi));
+  phase_begin(&w->phases[TERMINAL_FACTOR]);
+  TRY(schur_factor(w));
+  phase_close(w, TERMINAL_FACTOR, n * n * n / 6);
+  if (!w->r->is_factored) return OK;
+  phase_begin(&w->phases[TERMINAL_INVERSE]);
+  dense_inverse(&w->dense, w->s, w->r->n_border, w->r->n_border);
+  phase_close(w, TERMINAL_INVERSE, n * n * n / 6);
+  phase_begin(&w->phases[TERMINAL_COVARIANCE]);
+  TRY(terminal_covariance(w));
+  phase_close(w, TERMINAL_COVARIANCE, n * n * n / 6);
+  return OK;
+}
+
+/* Everything that is promised to the bit. */
+static uint64_t result_fingerprint(const struct terminal_result *r)
+{
+  real values[] = {r->half_log_det, r->log_det_rows, r->log_det_border, r->phi, r->rss};
+  gidx block = (gidx)r->k_most * r->k_most;
+  uint64_t sum = fingerprint(values, LENGTH(values), 8, 0);
+  if (r->is_factored) sum += 3 * fingerprint(r->covariance, r->k * block, 8, 0);
+  if (r->is_factored) sum += 5 * fingerprint(r->cross_blocks, r->n_cross * block, 8, 0);
+  return sum + bytes_hash(r->artifact.sha256, HASH_TEXT);
+}
+
+static void evidence_set(struct terminal *w, const struct joint_sums *sums)
+{
+  struct terminal_result *r = w->r;
+  r->rows = pair_sum_total(&sums->pairs);
+  r->rss = row_sum_total(&sums->errors);
+  r->codes = sums->codes;
+  r->log_det_rows = log_pair_value(r->rows);
+  r->log_det_border = log_pair_value(r->borders);
+  r->half_log_det = 0.5 * log_pair_value(log_pair_times(r->rows, r->borders));
+  if (!(r->borders.m >= 0.5)) r->half_log_det = nan_canonical();
+}
+
+static int evaluate(struct terminal *w)
+{
+  struct joint_sums sums;
+  struct terminal_result *r = w->r;
+  if (w->c->rank) return OK;
+  joint_sums_init(&sums);
+  TRY(atoms_load(w));
+  TRY(artifact_make(&r->artifact, w->atoms, w->t->atoms->k, w->t->atoms->d, w->t->atoms->p));
+  TRY(result_begin(w));
+  phase_begin(&w->phases[TERMINAL_ATOMS]);
+  TRY(terminal_duplicates(w));
+  phase_close(w, TERMINAL_ATOMS, 0);
+  if (w->t->evidence == EVIDENCE_SLQ) {
+    r->borders = log_pair_failed();
+    TRY(terminal_slq(w, &sums));
+    TRY(joint_phi(&sums, r->n, r->p, r->n_border, &r->phi));
+  } else {
+    TRY(schur_evaluate(w, &sums));
+  }
+  evidence_set(w, &sums);
+  r->fingerprint = result_fingerprint(r);
+  return OK;
+}
+
+int terminal_run(const struct terminal_task *t, struct comm *c, struct terminal_result *r,
+                 struct phase *phases)
+{
+  struct terminal w = {.t = t, .c = c, .r = r, .phases = phases};
+  memcpy(phases, phase_names, sizeof phase_names);
+  *r = (struct terminal_result){0};
+  TRY(comm_agree(c, terminal_fits(t)));
+  phase_begin(&phases[TERMINAL_DIRECTIONS]);
+  TRY(terminal_directions(&w));
+  phase_end(&phases[TERMINAL_DIRECTIONS], 0);
+  TRY(comm_agree(c, evaluate(&w)));
+  dense_close(&w.dense);
+  arena_free(&w.matrix);
+  arena_free(&w.inputs);
+  return OK;
+}

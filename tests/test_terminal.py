@@ -1,0 +1,289 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Claim: the terminal pass has the numbers of NumPy and the hash of hashlib, and the same bits for
+any number of ranks, threads and panels; findings and failures are said."""
+import hashlib
+import os
+import tempfile
+
+import h5py
+import numpy as np
+
+from tap import SOURCE, done_testing, ok, sagitta
+from terminal_data import scaled_problem
+
+REAL = f"{SOURCE}/input/minilm-l3-kjv-8k.h5"
+COVARIANCE = 1e-10  # relative, where cond(S) is below 1e4
+Q = 2
+
+
+def made(folder, name, *words):
+    """A planted problem, encoded with its own dictionary; the inputs of the terminal pass."""
+    place = f"{folder}/{name}"
+    sagitta("synth", *words, "--output", place)
+    done = sagitta("encode", "--rows", f"{place}/rows.h5", "--dictionary",
+                   f"{place}/dictionary.h5", "--top-s", 3, "--output", place)
+    if done.returncode:
+        raise SystemExit(f"Bail out! {done.stderr}")
+    return ["--rows", f"{place}/rows.h5", "--dictionary", f"{place}/dictionary.h5",
+            "--supports", f"{place}/supports.h5"]
+
+
+def terminal(*words, ranks=0, **more):
+    return sagitta("terminal", *words, "--force", ranks=ranks, **more)
+
+
+def state_read(inputs):
+    rows, atoms, supports = inputs[1::2]
+    with h5py.File(rows) as f:
+        x = f["rows"][:].astype(float)
+    with h5py.File(atoms) as f:
+        u = f["atoms"][:].astype(float)
+    with h5py.File(supports) as f:
+        s = f["supports"]
+        indices = s["indices"][:].reshape(len(x), -1)
+        codes = (s["codes"] if "codes" in s else s["data"])[:]
+    u = u[:, None, :] if u.ndim == 2 else u
+    return x, u, indices, codes.astype(float).reshape(*indices.shape, u.shape[1])
+
+
+def directions(u, r, t, q):
+    """The candidates of an atom, orthogonalised: [kept, P]."""
+    kept, candidates = [], list((r.T @ t).T)
+    made_of = 0
+    while len(kept) < q and candidates:
+        e = candidates.pop(0)
+        norm = np.linalg.norm(e)
+        for _ in range(2):
+            for v in [*u, *kept]:
+                e = e - (v @ e) / (v @ v) * v
+        if norm > 0 and np.linalg.norm(e) > 2.0 ** -40 * norm:
+            kept.append(e / np.linalg.norm(e))
+        if not candidates and made_of < len(kept):
+            candidates.append(r.T @ (r @ kept[made_of]))
+            made_of += 1
+    return np.array(kept).reshape(-1, r.shape[1])
+
+
+def joint(inputs, q):
+    """S, the rows' log det and RSS, with whole matrices."""
+    x, u, indices, codes = state_read(inputs)
+    k, d, _ = u.shape
+    r = x - np.einsum("ijm,ijmp->ip", codes, u[indices])
+    e = []
+    for a in range(k):
+        i, j = np.nonzero(indices == a)
+        e.append(directions(u[a], r[i], codes[i, j], q))
+    border = np.concatenate([[0], np.cumsum([len(v) * d for v in e])])
+    s = np.zeros((border[-1], border[-1]))
+    log_det = 0
+    for i, support in enumerate(indices):
+        vectors = u[support].reshape(-1, u.shape[2])
+        h = vectors @ vectors.T
+        at = np.concatenate([np.arange(border[a], border[a + 1]) for a in support])
+        wide = np.concatenate([np.repeat(e[a], d, axis=0) for a in support])
+        owner = np.concatenate([j * d + np.tile(np.arange(d), len(e[a]))
+                                for j, a in enumerate(support)])
+        t = codes[i].ravel()[owner]
+        b = vectors @ wide.T * t
+        b[owner, np.arange(len(at))] -= wide @ r[i]
+        c = wide @ wide.T * np.outer(t, t)
+        # the same index m of two frames' codes: C couples all pairs of borders
+        s[np.ix_(at, at)] += c - b.T @ np.linalg.solve(h, b)
+        log_det += np.linalg.slogdet(h)[1]
+    return s, log_det, (r ** 2).sum(), border, x.size, codes.size
+
+
+def independent_check(inputs, path, claim):
+    s, rows, rss, border, values, codes = joint(inputs, Q)
+    with h5py.File(path) as f:
+        t, run = f["terminal"], f["run/terminal"]
+        n = len(s)
+        sign, log_det = np.linalg.slogdet(s)
+        condition = np.linalg.cond(s)
+        ok(condition < 1e4 and sign > 0, f"{claim}: border {n}, condition {condition:.3g}")
+        limit = 1e-13 * max(1, abs(log_det)) + 2.0 ** -52 * n + 1e-12 * condition
+        ok(abs(t.attrs["log_det_border"] - log_det) <= limit,
+           f"{claim}: log|S| {t.attrs['log_det_border']:.15g}, NumPy's {log_det:.15g}")
+        ok(abs(t.attrs["log_det_rows"] - rows) <= 1e-12 * abs(rows) + 1e-9, f"{claim}: log|H_i|")
+        ok(abs(t.attrs["half_log_det"] - (rows + log_det) / 2) <= limit + 1e-9, f"{claim}: half")
+        phi = rss / (values - codes - n)
+        ok(abs(t.attrs["phi"] - phi) <= 1e-12 * phi, f"{claim}: phi {phi:.6g}")
+        inverse = phi * np.linalg.inv(s)
+        ok(np.array_equal(t["border"][:], border), f"{claim}: borders of each atom")
+        worst = 0
+        for a in range(len(border) - 1):
+            own = slice(border[a], border[a + 1])
+            m = border[a + 1] - border[a]
+            block = t["covariance_blocks"][a][:m, :m]
+            worst = max(worst, abs(block - inverse[own, own]).max() / abs(inverse).max())
+        ok(worst <= COVARIANCE, f"{claim}: covariance of atoms, off by {worst:.2g}")
+        strengths = {}
+        for a in range(len(border) - 1):
+            for b in range(a + 1, len(border) - 1):
+                block = inverse[border[a]:border[a + 1], border[b]:border[b + 1]]
+                strengths[a, b] = np.linalg.norm(block)
+        best = sorted(strengths.values(), reverse=True)[:len(t["cross_pair"])]
+        given = t["cross_strength"][:]
+        ok(len(given) == 20 and np.allclose(given, best, rtol=1e-8), f"{claim}: strongest pairs")
+        ok(np.allclose([strengths[tuple(p)] for p in t["cross_pair"][:]], given, rtol=1e-8),
+           f"{claim}: and which they are")
+        if "spectrum" in run:
+            values = np.linalg.eigvalsh(s)
+            ok(np.allclose(run["spectrum"][:], values, rtol=1e-9, atol=1e-12 * values[-1])
+               and list(run.attrs["inertia"]) == [n, 0, 0], f"{claim}: spectrum and inertia")
+
+
+def atom_text(frame):
+    values = frame.ravel().copy()
+    best = len(values) - 1 - np.argmax(np.abs(values[::-1]))
+    values = (-values if values[best] < 0 else values) + np.float32(0)
+    return f"{frame.shape[0]}|{frame.shape[1]}|".encode() + values.astype("<f4").tobytes()
+
+
+def hash_of(atoms):
+    atoms = atoms[:, None, :] if atoms.ndim == 2 else atoms
+    digests = sorted(hashlib.sha256(atom_text(a)).digest() for a in atoms)
+    return hashlib.sha256(b"sagitta-dictionary-artifact-v1\n" + b"".join(digests)).hexdigest()
+
+
+def hash_check(inputs, folder, path):
+    with h5py.File(inputs[3]) as f:
+        atoms = f["atoms"][:]
+    with h5py.File(path) as f:
+        stored = f["terminal"].attrs["artifact_sha256"]
+    ok(stored == hash_of(atoms), f"artifact {stored[:12]} is hashlib's")
+    terminal(*inputs, "--directions", 1, "--spectrum", "none", "--output", f"{folder}/dump",
+             "--dump-artifact", f"{folder}/bytes")
+    with open(f"{folder}/bytes", "rb") as f:
+        ok(hashlib.sha256(f.read()).hexdigest() == stored, "the dump is what was hashed")
+    with open(f"{folder}/bytes.atoms", "rb") as f:
+        ok(f.read() == b"".join(atom_text(a.reshape(-1, atoms.shape[-1])) for a in atoms),
+           "the atoms' texts too")
+    order = np.random.default_rng(1).permutation(len(atoms))
+    ok(hash_of(-atoms[order]) == stored, "(order and sign leave NumPy's hash alone)")
+    changed = atoms.copy()
+    changed[3, 5] = np.nextafter(changed[3, 5], np.float32(2))
+    ties = np.full_like(atoms, -0.0)  # of equal magnitude the last entry decides; no -0
+    for i, atom in enumerate(ties):
+        atom[i], atom[i + 1] = np.sqrt([0.5, 0.5]) * [[1, -1], [-1, 1], [-1, -1]][i % 3]
+    for name, new, same in (("order", atoms[order], 1), ("sign", atoms * -1, 1),
+                            ("one bit", changed, 0), ("everything", ties, 0)):
+        with h5py.File(f"{folder}/other.h5", "w") as f:
+            f["atoms"] = new
+        with h5py.File(inputs[5]) as f, h5py.File(f"{folder}/turned.h5", "w") as out:
+            f.copy("supports", out)
+            if name == "order":
+                place = np.argsort(order).astype(np.int32)
+                out["supports/indices"][:] = place[f["supports/indices"][:]]
+        done = terminal("--rows", inputs[1], "--dictionary", f"{folder}/other.h5", "--supports",
+                        f"{folder}/turned.h5", "--directions", 1, "--spectrum", "none",
+                        "--output", f"{folder}/other")
+        with h5py.File(f"{folder}/other/terminal.h5") as f:
+            got = f["terminal"].attrs["artifact_sha256"]
+        ok(done.returncode == 0 and (got == stored) == bool(same) and got == hash_of(new),
+           f"{name} changed: the hash {'stays' if same else 'changes'}")
+
+
+def partition_check(inputs, folder, claim, *words):
+    terminal(*inputs, *words, "--output", f"{folder}/one")
+    ways = ((2, "--threads", 1, "--panel", 8), (4, "--threads", 1, "--panel", 24),
+            (1, "--threads", 2, "--panel", 512, "--cpu-variant", "avx2"),
+            (1, "--threads", 1, "--panel", 64, "--workspace", 40))
+    for ranks, *way in ways:
+        done = terminal(*inputs, *words, *way, "--output", f"{folder}/way", ranks=ranks)
+        diff = sagitta("diff", f"{folder}/one/terminal.h5", f"{folder}/way/terminal.h5")
+        wrong = (diff.stdout or done.stderr[-200:]) if diff.returncode else ""
+        ok(done.returncode == 0 and diff.returncode == 0,
+           f"{claim}: {ranks} ranks, {' '.join(map(str, way))} {wrong}")
+
+
+def real_check(folder):
+    sagitta("seed", "--rows", REAL, "--atoms", 48, "--center", "--output", f"{folder}/d")
+    sagitta("encode", "--rows", REAL, "--dictionary", f"{folder}/d/dictionary.h5", "--top-s", 4,
+            "--output", f"{folder}/e")
+    inputs = ["--rows", REAL, "--dictionary", f"{folder}/d/dictionary.h5", "--supports",
+              f"{folder}/e/supports.h5"]
+    partition_check(inputs, folder, "real data", "--directions", 3)
+    done = terminal(*inputs, "--output", f"{folder}/one", "--strict")
+    with h5py.File(f"{folder}/one/terminal.h5") as f:
+        inertia = f["run/terminal"].attrs["inertia"]
+        t = f["terminal"]
+        ok(inertia[1] > 0 and t.attrs["bad_pivot"] >= 0 and np.isnan(t.attrs["half_log_det"])
+           and "covariance_blocks" not in t, f"an unconverged fit: inertia {list(inertia)}")
+    ok(done.returncode == 1 and "not positive definite" in done.stderr, "--strict: exit 1")
+    page = sagitta("inspect", f"{folder}/one/terminal.h5").stdout
+    ok("not positive definite" in page and "undetermined directions" in page, "inspect says so")
+
+
+def failures_check(inputs, folder):
+    done = terminal(*inputs, "--output", f"{folder}/f", "--memory-limit", 1)
+    ok(done.returncode == 71 and "bytes on rank 0" in done.stderr and "present" in done.stderr,
+       f"memory: {done.stderr.strip()[-160:]}")
+    done = terminal(*inputs, "--output", f"{folder}/f", "--workspace", 1)
+    ok(done.returncode == 2 and "--workspace" in done.stderr, "a workspace without room")
+    with h5py.File(inputs[5]) as f, h5py.File(f"{folder}/bad.h5", "w") as out:
+        f.copy("supports", out)
+        out["supports/data"][17] = np.nan
+    done = terminal(*inputs[:4], "--supports", f"{folder}/bad.h5", "--output", f"{folder}/f")
+    ok(done.returncode == 65 and "row 5" in done.stderr, f"a NaN code: {done.stderr.strip()}")
+    with h5py.File(f"{folder}/empty.h5", "w") as out:
+        out["atoms"] = np.zeros((0, 32), np.float32)
+    done = terminal(*inputs[:2], "--dictionary", f"{folder}/empty.h5", *inputs[4:], "--output",
+                    f"{folder}/f")
+    ok(done.returncode == 65 and "0 atoms" in done.stderr, f"no atoms: {done.stderr.strip()}")
+    with h5py.File(inputs[3]) as f, h5py.File(f"{folder}/twice.h5", "w") as out:
+        out["atoms"] = f["atoms"][:]
+        out["atoms"][7] = -out["atoms"][2]
+    done = terminal(*inputs[:2], "--dictionary", f"{folder}/twice.h5", *inputs[4:], "--output",
+                    f"{folder}/f")
+    ok(done.returncode == 0 and "near duplicates: 2 and 7" in done.stderr, "duplicates are said")
+    ok(not os.path.exists(f"{folder}/f/bytes"), "no dump unless asked for")
+
+
+def weak_check(folder):
+    """Atom 5 has tiny codes: its directions are not determined, and it is named."""
+    scale = np.ones(12)
+    scale[5] = 1e-6
+    inputs = scaled_problem(folder, 1, 600, scale)
+    done = terminal(*inputs, "--output", f"{folder}/weak")
+    with h5py.File(f"{folder}/weak/terminal.h5") as f:
+        run = f["run/terminal"]
+        values, atoms = (run[f"identifiability/{name}"][:] for name in ("eigenvalue", "atoms"))
+        ok(done.returncode == 0 and run.attrs["weak_directions"] == 4 and (atoms[:, 0] == 5).all()
+           and run["identifiability/share"][:, 0].min() > 0.99 and np.isfinite(values).all(),
+           f"undetermined: {run.attrs['weak_directions']}, carried by {atoms[:, 0]}")
+        top = np.nanmax(np.einsum("kii->k", np.nan_to_num(f["terminal/covariance_blocks"][:])))
+        block = f["terminal/covariance_blocks"][5]
+        ok(np.trace(block) == top, "and it has the largest covariance")
+    page = sagitta("inspect", f"{folder}/weak/terminal.h5").stdout
+    ok(page[page.index("least determined"):].splitlines()[1].split()[0] == "5", "inspect: first")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        plain = made(folder, "plain", "--n-rows", 1500, "--columns", 32, "--atoms", 24, "--top-s",
+                     3, "--noise", 0.05)
+        words = ["--directions", Q, "--cross", 20, "--output"]
+        done = terminal(*plain, *words, f"{folder}/t")
+        ok(done.returncode == 0, f"planted atoms {done.stderr[-200:] if done.returncode else ''}")
+        independent_check(plain, f"{folder}/t/terminal.h5", "atoms")
+        frames = made(folder, "frames", "--n-rows", 1500, "--columns", 40, "--atoms", 16,
+                      "--frame", 2, "--top-s", 3, "--noise", 0.05)
+        done = terminal(*frames, *words, f"{folder}/t2")
+        ok(done.returncode == 0, f"frames {done.stderr[-200:] if done.returncode else ''}")
+        independent_check(frames, f"{folder}/t2/terminal.h5", "frames")
+        page = sagitta("inspect", f"{folder}/t/terminal.h5").stdout
+        ok(all(w in page for w in ("half_log_det", "least determined", "strongest couplings",
+                                   "artifact")), "the page of inspect")
+        ok(sagitta("verify", f"{folder}/t/terminal.h5").returncode == 0, "verify")
+        hash_check(plain, folder, f"{folder}/t/terminal.h5")
+        partition_check(plain, folder, "planted", "--cross", 20)
+        real_check(folder)
+        failures_check(plain, folder)
+        weak_check(folder)
+        done = terminal(*plain, "--dry-run")
+        ok(done.returncode == 0 and "border" in done.stdout, "--dry-run")
+    done_testing()
+
+
+main()
