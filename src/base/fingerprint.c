@@ -6,15 +6,26 @@
 
 #include "base/order.h"
 
+static uint64_t term(uint64_t bits, gidx position)
+{
+  return mix64(bits + 0x9e3779b97f4a7c15u * (uint64_t)(position + 1));
+}
+
 uint64_t fingerprint(const void *values, gidx count, int width, gidx first)
 {
   const unsigned char *bytes = values;
-  uint64_t sum = 0;
-  for (gidx i = 0; i < count; i++) {
-    uint64_t bits = 0;
-    memcpy(&bits, bytes + i * width, (size_t)width);
-    sum += mix64(bits + 0x9e3779b97f4a7c15u * (uint64_t)(first + i + 1));
-  }
+  uint64_t sum = 0, wide;
+  uint32_t narrow;
+  if (width == sizeof narrow)
+    for (gidx i = 0; i < count; i++) {
+      memcpy(&narrow, bytes + i * 4, sizeof narrow);
+      sum += term(narrow, first + i);
+    }
+  else
+    for (gidx i = 0; i < count; i++) {
+      memcpy(&wide, bytes + i * 8, sizeof wide);
+      sum += term(wide, first + i);
+    }
   return sum;
 }
 

@@ -92,13 +92,6 @@ void lane_sum_fma(struct lane_sum *s, gidx position, real a, real b)
   *lane = fma(a, b, *lane);
 }
 
-uint64_t mix64(uint64_t x)
-{
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
-}
-
 uint64_t random_bits(uint64_t seed, uint64_t stream, uint64_t counter)
 {
   const uint64_t golden = 0x9e3779b97f4a7c15u;

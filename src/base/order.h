@@ -56,6 +56,11 @@ uint64_t random_below(uint64_t seed, uint64_t stream, uint64_t counter, uint64_t
 real random_normal(uint64_t seed, uint64_t stream, uint64_t counter);
 
 /* splitmix64's finaliser, a bijection of 64-bit words (Steele, Lea, Flood 2014). */
-uint64_t mix64(uint64_t x);
+static inline uint64_t mix64(uint64_t x)
+{
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
+}
 
 #endif

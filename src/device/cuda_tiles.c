@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/status.h"
 #include "device/cuda.h"
 #include "plan.h"
@@ -91,14 +92,15 @@ static int atoms_pack(struct device *dev, const float *atoms, idx count, idx fir
     TRY(cuda_launch(dev, &launch));
     cuda_count(&dev->counts.put, n * bytes);
   }
-  idx *numbers = malloc((size_t)count * sizeof *numbers);
-  CHECK(numbers, ERR_MEMORY, "cannot allocate %d numbers", count);
+  struct arena arena = {0};
+  idx *numbers = NULL;
+  TRY(arena_take(&arena, &numbers, count, sizeof *numbers));
   for (idx i = 0; i < count; i++) numbers[i] = first + i;
   cudaError_t error =
       cudaMemcpyAsync((idx *)s->atom_of.at + to, numbers, (size_t)count * sizeof *numbers,
                       cudaMemcpyHostToDevice, s->stream);
   int status = error ? cuda_fail(error, __FILE__, __LINE__) : cuda_finish(s);
-  free(numbers);
+  arena_free(&arena);
   return status;
 }
 

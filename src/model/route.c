@@ -3,6 +3,7 @@
 #include "model/route.h"
 
 #include <math.h>
+#include <string.h>
 
 float route_score(const float *row, const float *vector, idx p)
 {
@@ -78,8 +79,8 @@ void route_reference(const struct route_reference *r, struct entry *lists, struc
 
 void lists_merge(const struct entry *lists, idx parts, gidx stride, idx take, struct entry *out)
 {
-  for (idx j = 0; j < take; j++) out[j] = ENTRY_NONE;
-  for (idx part = 0; part < parts; part++)
+  memcpy(out, lists, (size_t)take * sizeof *out);
+  for (idx part = 1; part < parts; part++)
     for (idx j = 0; j < take; j++) {
       struct entry e = lists[part * stride + j];
       if (e.atom < 0 || !entry_before(e, out[take - 1])) break;

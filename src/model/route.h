@@ -56,7 +56,7 @@ struct route_reference {
 };
 void route_reference(const struct route_reference *r, struct entry *lists, struct bad_score *bad);
 
-/* Merge parts lists of take entries each into out[take]; part i begins at lists + i * stride. */
+/* Merge parts >= 1 lists of take entries each into out[take]; part i is at lists + i * stride. */
 void lists_merge(const struct entry *lists, idx parts, gidx stride, idx take, struct entry *out);
 
 #endif
