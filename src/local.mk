@@ -47,6 +47,7 @@ libsagitta_a_SOURCES += \
   %D%/device/cpu.h %D%/device/cpu.c %D%/device/cpu_route.c %D%/device/cpu_codes.c \
   %D%/device/cpu_arrow.h %D%/device/cpu_arrow.c \
   %D%/device/route_body.h %D%/device/route_baseline.c %D%/device/codes_body.h \
+  %D%/device/lanes.h \
   %D%/device/arrow_loops.h
 
 # device: dense work in exact order, for the terminal pass

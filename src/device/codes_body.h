@@ -14,23 +14,7 @@
 #include <string.h>
 
 #include "device/cpu.h"
-
-static inline lanes splat(real x)
-{
-  return x - (lanes){0};
-}
-
-static inline lanes load(const real *from)
-{
-  lanes v;
-  memcpy(&v, from, sizeof v);
-  return v;
-}
-
-static inline void store(real *to, lanes v)
-{
-  memcpy(to, &v, sizeof v);
-}
+#include "device/lanes.h"
 
 static inline lanes widen(const float *from)
 {

@@ -13,26 +13,10 @@
 #include <string.h>
 
 #include "device/dense_inside.h"
+#include "device/lanes.h"
 #include "model/codes.h"
 
 enum { VECTORS = 3 };
-
-static inline lanes splat(real x)
-{
-  return x - (lanes){0};
-}
-
-static inline lanes load(const real *from)
-{
-  lanes v;
-  memcpy(&v, from, sizeof v);
-  return v;
-}
-
-static inline void store(real *to, lanes v)
-{
-  memcpy(to, &v, sizeof v);
-}
 
 static void tile(idx depth, const real *a, const real *b, real *c, gidx stride)
 {

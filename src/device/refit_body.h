@@ -9,28 +9,12 @@
 #include <math.h>
 #include <string.h>
 
+#include "device/lanes.h"
 #include "device/refit_loops.h"
 
 #define INLINE static inline __attribute__((always_inline))
 enum { PARTS = GROUP / LANES, COLUMNS = 64, VECTORS = 4 };
 typedef real v4 __attribute__((vector_size(32)));
-
-static inline lanes splat(real x)
-{
-  return x - (lanes){0};
-}
-
-static inline lanes load(const real *from)
-{
-  lanes v;
-  memcpy(&v, from, sizeof v);
-  return v;
-}
-
-static inline void store(real *to, lanes v)
-{
-  memcpy(to, &v, sizeof v);
-}
 
 /* Four columns of four rows, turned. */
 static inline void turn(const real *const *row, idx c, real *out)
