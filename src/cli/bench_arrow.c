@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "cli/bench_median.h"
 #include "device/device.h"
 #include "model/synth_systems.h"
 
@@ -122,18 +123,6 @@ static int solve_time(struct batch *b, double *seconds)
     CHECK(job.items[a].outcome.status == ARROW_OK, ERR_INTERNAL, "system %lld failed",
           (long long)a);
   return OK;
-}
-
-static int double_compare(const void *a, const void *b)
-{
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
-static double median(double *values, int count)
-{
-  qsort(values, (size_t)count, sizeof *values, double_compare);
-  return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
 }
 
 static int border_measure(const struct bench_arrow_options *o, idx k, int repeats, int threads,

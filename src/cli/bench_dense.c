@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "base/order.h"
 #include "base/status.h"
+#include "cli/bench_median.h"
 #include "cli/bench_peer.h"
 #include "device/dense.h"
 
@@ -72,18 +73,6 @@ static int turn_run(struct bench *b, int turn)
   }
   b->seconds[CASE_PRODUCT][turn] = log_seconds() - begun;
   return OK;
-}
-
-static int double_compare(const void *a, const void *b)
-{
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
-static double median(double *values, int count)
-{
-  qsort(values, (size_t)count, sizeof *values, double_compare);
-  return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
 }
 
 static void table_print(struct bench *b, int repeats)

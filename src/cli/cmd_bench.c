@@ -13,6 +13,7 @@
 #include "base/status.h"
 #include "cli/bench_arrow.h"
 #include "cli/bench_dense.h"
+#include "cli/bench_median.h"
 #include "cli/bench_peer.h"
 #include "cli/command.h"
 #include "device/device.h"
@@ -267,18 +268,6 @@ static int repeat_run(struct bench *b, int repeat)
   if (b->problems[CASE_ROWS].rows) TRY(route_time(b, CASE_ROWS, 0, &b->seconds[CASE_ROWS][repeat]));
   TRY(route_time(b, CASE_RANDOM, 0, &b->seconds[CASE_RANDOM][repeat]));
   return codes_time(b, &b->seconds[CASE_CODES][repeat]);
-}
-
-static int double_compare(const void *a, const void *b)
-{
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
-static double median(double *values, int count)
-{
-  qsort(values, (size_t)count, sizeof *values, double_compare);
-  return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
 }
 
 static void table_print(struct bench *b)

@@ -13,16 +13,6 @@
 
 enum { SLACK_BYTES = 4 << 20 };
 
-static int vector_write(const struct h5_file *h5, const char *object, gidx count,
-                        const void *values)
-{
-  struct h5_array a;
-  int status = object_create(h5, object, 1, &count, 0, &a);
-  if (status == OK) status = h5_array_write(&a, 0, count, values);
-  int closed = h5_array_close(&a);
-  return status ? status : closed;
-}
-
 int classes_write(const char *path, const struct classes *c, gidx lower_bound,
                   const struct run_fact *facts, int n_facts)
 {
@@ -30,9 +20,9 @@ int classes_write(const char *path, const struct classes *c, gidx lower_bound,
   TRY(result_create(&r, path, 8 * ((gidx)c->k + 2 * (gidx)c->count) + SLACK_BYTES));
   TRY(h5_attribute_text(&r.h5, "/", "kind", "classes"));
   TRY(h5_attribute_long(&r.h5, "/", "lower_bound", lower_bound));
-  TRY(vector_write(&r.h5, "/color", c->k, c->color));
-  TRY(vector_write(&r.h5, "/class_offsets", (gidx)c->count + 1, c->start));
-  TRY(vector_write(&r.h5, "/class_atoms", c->start[c->count], c->atoms));
+  TRY(object_write_vector(&r.h5, "/color", c->k, c->color));
+  TRY(object_write_vector(&r.h5, "/class_offsets", (gidx)c->count + 1, c->start));
+  TRY(object_write_vector(&r.h5, "/class_atoms", c->start[c->count], c->atoms));
   TRY(result_publish(&r, facts, n_facts));
   return OK;
 }

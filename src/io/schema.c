@@ -163,3 +163,12 @@ int object_create(const struct h5_file *f, const char *path, int rank, const gid
   TRY(h5_array_create_chunked(f, path, row->type, rank, shape, rows_per_chunk, a));
   return OK;
 }
+
+int object_write_vector(const struct h5_file *f, const char *path, gidx count, const void *values)
+{
+  struct h5_array a;
+  int status = object_create(f, path, 1, &count, 0, &a);
+  if (status == OK) status = h5_array_write(&a, 0, count, values);
+  int closed = h5_array_close(&a);
+  return status ? status : closed;
+}

@@ -51,4 +51,7 @@ int object_check_shape(const struct object_row *row, const struct h5_array *a,
 int object_create(const struct h5_file *f, const char *path, int rank, const gidx *shape,
                   gidx rows_per_chunk, struct h5_array *a);
 
+/* Create a dataset of the table with one dimension and write all of values[count]. */
+int object_write_vector(const struct h5_file *f, const char *path, gidx count, const void *values);
+
 #endif

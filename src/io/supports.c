@@ -131,16 +131,6 @@ static int indptr_write(const struct h5_file *h5, const struct supports_shape *s
   return status ? status : closed;
 }
 
-static int vector_write(const struct h5_file *h5, const char *object, gidx count,
-                        const void *values)
-{
-  struct h5_array a;
-  int status = object_create(h5, object, 1, &count, 0, &a);
-  if (status == OK) status = h5_array_write(&a, 0, count, values);
-  int closed = h5_array_close(&a);
-  return status ? status : closed;
-}
-
 static int metrics_write(const struct h5_file *h5, const struct metrics *m, int has_codes)
 {
   char formula[128];
@@ -155,8 +145,8 @@ static int metrics_write(const struct h5_file *h5, const struct metrics *m, int 
     metric_formula_name(row->name, formula, sizeof formula);
     TRY(h5_attribute_text(h5, "/metrics", formula, row->formula));
   }
-  TRY(vector_write(h5, "/metrics/density", m->k, m->density));
-  TRY(vector_write(h5, "/metrics/density_histogram", DENSITY_BINS, m->density_histogram));
+  TRY(object_write_vector(h5, "/metrics/density", m->k, m->density));
+  TRY(object_write_vector(h5, "/metrics/density_histogram", DENSITY_BINS, m->density_histogram));
   TRY(h5_attribute_text(h5, "/metrics/density", "formula", density_formula));
   TRY(h5_attribute_text(h5, "/metrics/density_histogram", "formula", density_histogram_formula));
   return OK;
@@ -186,7 +176,7 @@ int supports_finish(struct supports_file *f, const struct supports_ending *endin
   if (ending->sweeps) TRY(h5_attribute_long(h5, "/", "sweeps", ending->sweeps));
   TRY(indptr_write(h5, shape));
   TRY(metrics_write(h5, ending->metrics, shape->has_codes));
-  if (ending->mean) TRY(vector_write(h5, "/mean", shape->p, ending->mean));
+  if (ending->mean) TRY(object_write_vector(h5, "/mean", shape->p, ending->mean));
   TRY(result_publish(&f->result, facts, n_facts));
   supports_close(f);
   return OK;

@@ -136,16 +136,6 @@ gidx systems_bytes(const struct systems_shape *s, int has_rows)
   return (gidx)(8 * reals * (1 + 0x1p-10)) + 24 * s->count + SLACK_BYTES;
 }
 
-static int vector_write(const struct h5_file *h5, const char *object, gidx count,
-                        const void *values)
-{
-  struct h5_array a;
-  int status = object_create(h5, object, 1, &count, 0, &a);
-  if (status == OK) status = h5_array_write(&a, 0, count, values);
-  int closed = h5_array_close(&a);
-  return status ? status : closed;
-}
-
 static int block_write(void *self, const struct systems_block *block)
 {
   struct systems_result *r = self;
@@ -173,11 +163,11 @@ int systems_create(struct systems_result *r, const char *path, const struct syst
   gidx count = shape->count;
   TRY(result_create(&r->result, path, systems_bytes(shape, has_rows)));
   TRY(h5_attribute_text(h5, "/", "kind", "systems"));
-  TRY(vector_write(h5, "/systems/atom", count, atom));
-  TRY(vector_write(h5, "/systems/color", count, color));
-  TRY(vector_write(h5, "/systems/atom_offsets", count + 1, shape->row));
-  TRY(vector_write(h5, "/systems/row_dims", count, shape->d));
-  TRY(vector_write(h5, "/systems/border_dims", count, shape->k));
+  TRY(object_write_vector(h5, "/systems/atom", count, atom));
+  TRY(object_write_vector(h5, "/systems/color", count, color));
+  TRY(object_write_vector(h5, "/systems/atom_offsets", count + 1, shape->row));
+  TRY(object_write_vector(h5, "/systems/row_dims", count, shape->d));
+  TRY(object_write_vector(h5, "/systems/border_dims", count, shape->k));
   for (int i = 0; i < SYSTEM_ARRAYS; i++)
     TRY(object_create(h5, array_names[i], 1, &sums_of(shape, i)[count], 0, &r->arrays[i]));
   if (has_rows) TRY(object_create(h5, "/systems/row", 1, &shape->row[count], 0, &r->rows));
