@@ -2,7 +2,8 @@
  * A library to preload: the n-th call of a kind fails, once or from then on.
  *
  * Armed by fault_arm(), or by the environment: FAULT=write:17 or FAULT=write:17+.  Of kind stall
- * the n-th read does not fail, but takes STALL_SECONDS. */
+ * the n-th read does not fail, but takes STALL_SECONDS; of kind linger the n-th long read takes a
+ * little time, and the end of the process more. */
 #include <errno.h>
 #include <link.h>
 #include <stdlib.h>
@@ -18,8 +19,8 @@ void *__libc_realloc(void *old, size_t size);
 void *__libc_memalign(size_t align, size_t size);
 void fault_arm(const char *kind, long n, int lasting);
 
-enum { STALL_SECONDS = 30 };
-enum kind { NONE, WRITE, READ, STALL, FSYNC, RENAME, MEMORY, OWN_MEMORY };
+enum { STALL_SECONDS = 30, LINGER_MICROSECONDS = 300000, LONG_READ = 30000 };
+enum kind { NONE, WRITE, READ, STALL, LINGER, FSYNC, RENAME, MEMORY, OWN_MEMORY };
 static enum kind armed;
 static uintptr_t begin, end; /* of the program itself in memory */
 static long left;            /* calls until the one that fails */
@@ -47,6 +48,7 @@ void fault_arm(const char *kind, long n, int lasting)
   armed = !strcmp(kind, "write")        ? WRITE
           : !strcmp(kind, "read")       ? READ
           : !strcmp(kind, "stall")      ? STALL
+          : !strcmp(kind, "linger")     ? LINGER
           : !strcmp(kind, "fsync")      ? FSYNC
           : !strcmp(kind, "rename")     ? RENAME
           : !strcmp(kind, "memory")     ? MEMORY
@@ -91,24 +93,32 @@ ssize_t pwrite64(int file, const void *bytes, size_t count, off_t at)
 }
 
 /* Of regular files alone: what ranks say to each other does not count. */
-static int read_fails(int file)
+static int read_fails(int file, size_t count)
 {
   struct stat facts;
-  if ((armed != READ && armed != STALL) || fstat(file, &facts) || !S_ISREG(facts.st_mode)) return 0;
+  if (armed != READ && armed != STALL && armed != LINGER) return 0;
+  if (fstat(file, &facts) || !S_ISREG(facts.st_mode)) return 0;
   if (fails(STALL)) sleep(STALL_SECONDS);
+  if (count >= LONG_READ && fails(LINGER)) usleep(LINGER_MICROSECONDS);
   if (!fails(READ)) return 0;
   errno = EIO;
   return 1;
 }
 
+void _exit(int status)
+{
+  if (armed == LINGER) usleep(5 * LINGER_MICROSECONDS);
+  for (;;) syscall(SYS_exit_group, status);
+}
+
 ssize_t read(int file, void *bytes, size_t count)
 {
-  return read_fails(file) ? -1 : syscall(SYS_read, file, bytes, count);
+  return read_fails(file, count) ? -1 : syscall(SYS_read, file, bytes, count);
 }
 
 ssize_t pread(int file, void *bytes, size_t count, off_t at)
 {
-  return read_fails(file) ? -1 : syscall(SYS_pread64, file, bytes, count, at);
+  return read_fails(file, count) ? -1 : syscall(SYS_pread64, file, bytes, count, at);
 }
 
 ssize_t pread64(int file, void *bytes, size_t count, off_t at)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: a stopped rank ends the job with 76 within the deadline, a killed one ends it too, and
 nothing half-done is published; after kills at random moments a later run works; a signal leaves no
-temporary file; a disk that fails or hangs ends the job with 74; two runs do not share a place.
+temporary file; a disk that fails or hangs ends the job with 74, a failure during a read with its
+own code; two runs do not share a place.
 The first two on GPUs too, one a rank where there are enough; CUTS=gpu: only there."""
 import os
 import random
@@ -150,7 +151,7 @@ def check_disk(folder):
         skip("the sanitizers come first among what is preloaded")
         return
     np.save(f"{folder}/rows.npy", np.random.default_rng(5).standard_normal((4000, 8)).astype("f4"))
-    np.save(f"{folder}/atoms.npy", np.eye(8, dtype="f4"))
+    np.save(f"{folder}/atoms.npy", np.vstack([np.eye(8), np.full((1, 8), 8 ** -0.5)]).astype("f4"))
     clean = faulty(folder, "read:1000000")
     ok(clean[0] == 0 and published(folder), f"without a fault: exit {clean[0]}")
     os.remove(f"{folder}/run/supports.h5")
@@ -161,6 +162,11 @@ def check_disk(folder):
     code, text, spent = faulty(folder, "stall:400", "--deadline", "1")
     ok(code == 74 and "longer than the deadline of 1 seconds" in text and spent < 15 and
        not published(folder), f"a read hangs: exit {code} after {spent:.1f} s")
+    rows = np.load(f"{folder}/rows.npy")
+    rows[2000] = 3e38  # a score overflows while the rows of the next block are being read
+    np.save(f"{folder}/rows.npy", rows)
+    code, text, _ = faulty(folder, "linger:1+", "--block", "1000", "--rounds", "1")
+    ok(code == 65 and "row 2000" in text, f"a run fails while a read goes on: exit {code}")
 
 
 def check_gpus(folder):

@@ -256,18 +256,19 @@ static int center_rows(struct run *run, const struct encode_options *o, struct i
 static int encode_command(struct run *run, const void *options, const char **arguments)
 {
   const struct encode_options *o = options;
-  struct inputs in = {0};
+  static struct inputs in; /* static: a worker may be at work when the job fails */
+  static struct encode_task task;
+  static struct supports_file file;
+  static struct encode_result result;
   struct arena arena = {0};
   (void)arguments;
   TRY(comm_agree(&run->comm, inputs_open(&in, o)));
-  struct encode_task task = task_of(run, o, &in);
+  task = task_of(run, o, &in);
   if (o->dry_run) {
     plan_print(run, &task);
     return OK;
   }
   struct output_place place;
-  static struct supports_file file;
-  struct encode_result result;
   TRY(run_begin(run, &o->output, "supports.h5", &place));
   TRY(center_rows(run, o, &in, &task, &arena));
   TRY(comm_agree(&run->comm, result_open(run, &file, &place, &in, &task)));

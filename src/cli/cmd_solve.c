@@ -157,14 +157,15 @@ static int result_open(const struct run *run, struct solutions_result *file,
 static int solve_command(struct run *run, const void *options, const char **arguments)
 {
   const struct solve_options *o = options;
-  static struct systems_file systems;
+  static struct systems_file systems; /* static: a worker may be at work when the job fails */
+  static struct solve_task task;
   static struct solutions_result file;
+  static struct solve_result result;
   struct output_place place;
-  struct solve_result result;
   (void)arguments;
   TRY(comm_agree(&run->comm, systems_ready(&systems, o)));
   const struct systems_shape *shape = &systems.shape;
-  struct solve_task task = task_of(run, o, &systems);
+  task = task_of(run, o, &systems);
   if (o->dry_run) return comm_agree(&run->comm, plan_print(run, &task));
   TRY(run_begin(run, &o->output, "solutions.h5", &place));
   TRY(comm_agree(&run->comm, result_open(run, &file, &place, &task)));

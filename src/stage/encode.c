@@ -118,7 +118,8 @@ static void device_note(struct encode *e)
 
 int encode_run(const struct encode_task *task, struct comm *c, struct encode_result *result)
 {
-  struct encode e = {.task = task, .c = c, .result = result};
+  static struct encode e; /* outlives the failure of a block whose worker is still at work */
+  e = (struct encode){.task = task, .c = c, .result = result};
   e.p = task->rows->p;
   e.d = task->atoms->d;
   e.s = task->top_s;

@@ -477,7 +477,7 @@ int solve_plan(const struct solve_task *task, const struct comm *c, struct solve
 
 int solve_run(const struct solve_task *task, struct comm *c, struct solve_result *result)
 {
-  static struct solve s; /* a thread that is left behind may still use it */
+  static struct solve s; /* outlives the failure of a batch whose worker is still at work */
   s = (struct solve){.task = task, .shape = task->systems->shape, .c = c, .out = result};
   result_start(result);
   TRY(comm_agree(c, solve_take(&s)));
