@@ -21,7 +21,7 @@ libsagitta_a_SOURCES += \
 libsagitta_a_SOURCES += \
   %D%/model/rows.h %D%/model/rows.c \
   %D%/model/dictionary.h %D%/model/dictionary.c \
-  %D%/model/route.h %D%/model/route.c \
+  %D%/model/route.h %D%/model/route.c %D%/model/filter.h %D%/model/filter.c \
   %D%/model/codes.h %D%/model/codes.c \
   %D%/model/dense.h %D%/model/dense.c \
   %D%/model/joint.h %D%/model/joint.c \
@@ -48,6 +48,7 @@ libsagitta_a_SOURCES += \
   %D%/device/cpu_arrow.h %D%/device/cpu_arrow.c \
   %D%/device/route_body.h %D%/device/route_baseline.c %D%/device/codes_body.h \
   %D%/device/lanes.h \
+  %D%/device/cpu_filter.h %D%/device/cpu_filter.c %D%/device/filter_body.h \
   %D%/device/arrow_loops.h
 
 # device: dense work in exact order, for the terminal pass
@@ -80,8 +81,13 @@ libavx512_a_SOURCES = \
   %D%/device/refit_avx512.c \
   %D%/device/arrow_avx512.c
 libavx512_a_CFLAGS = $(AM_CFLAGS) -mfma -mavx512f -mavx512bw -mavx512dq -mavx512vl
-libavx2_a_SOURCES += %D%/device/dense_avx2.c
+libavx2_a_SOURCES += %D%/device/dense_avx2.c %D%/device/filter_avx2.c
 libavx512_a_SOURCES += %D%/device/dense_avx512.c
+
+noinst_LIBRARIES += libvnni.a
+VARIANT_LIBS += libvnni.a
+libvnni_a_SOURCES = %D%/device/filter_avx512.c %D%/device/filter_avx512vl.c
+libvnni_a_CFLAGS = $(libavx512_a_CFLAGS) -mavx512vnni
 
 libsagitta_a_SOURCES += %D%/device/lapack.h %D%/device/lapack.c \
   %D%/device/lanczos.h %D%/device/lanczos.c

@@ -14,7 +14,9 @@
 
 struct how {
   const char *kind, *variant;
-  int threads; /* 1 .. threads are tried */
+  int threads;        /* 1 .. threads are tried */
+  const char *filter; /* as struct device_options; NULL: off */
+  real filter_less;
 };
 
 static struct device_options how_options(const struct how *how, idx p, idx d, idx atoms_most)
@@ -24,7 +26,9 @@ static struct device_options how_options(const struct how *how, idx p, idx d, id
                                  .atoms_most = atoms_most,
                                  .threads = 1,
                                  .variant = how->variant,
-                                 .kind = how->kind};
+                                 .kind = how->kind,
+                                 .filter = how->filter,
+                                 .filter_less = how->filter_less};
 }
 
 static int how_present(const struct how *how)
@@ -38,7 +42,7 @@ static int how_present(const struct how *how)
   return status == OK;
 }
 
-__attribute__((unused)) static const struct how how_cuda = {"cuda", "auto", 1};
+__attribute__((unused)) static const struct how how_cuda = {.kind = "cuda", .variant = "auto", .threads = 1};
 
 /* 1 with a GPU; else the test is skipped or fails. */
 __attribute__((unused)) static int gpu_present(void)

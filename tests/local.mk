@@ -12,6 +12,7 @@ check_PROGRAMS += \
   %D%/test_device_ops \
   %D%/test_device_refit \
   %D%/test_encode_reference \
+  %D%/test_filter \
   %D%/test_io_faults \
   %D%/test_io_hostile \
   %D%/test_io_outputs \

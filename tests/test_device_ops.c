@@ -3,8 +3,10 @@
  * and order of tiles; checks and peak answer. */
 #include "device_route.h"
 
-static const struct how variants[] = {
-    {"cpu", "baseline", 2}, {"cpu", "avx2", 2}, {"cpu", "avx512vl", 2}, {"cpu", "avx512", 2}};
+static const struct how variants[] = {{"cpu", "baseline", 2, NULL, 0},
+                                      {"cpu", "avx2", 2, NULL, 0},
+                                      {"cpu", "avx512vl", 2, NULL, 0},
+                                      {"cpu", "avx512", 2, NULL, 0}};
 
 /* those[..] <- what this processor has. */
 static int variants_present(struct how *those)
@@ -34,7 +36,7 @@ static void check_peak(void)
 static void check_choice(void)
 {
   struct device dev = {0};
-  struct how automatic = {"auto", "auto", 1};
+  struct how automatic = {.kind = "auto", .variant = "auto", .threads = 1};
   struct device_options options = how_options(&automatic, 1, 1, 0);
   ok(!device_open(&dev, &options) && !strcmp(dev.kind, "cpu"), "auto is the CPU for little work");
   device_close(&dev);

@@ -22,7 +22,7 @@
 
 struct bench_options {
   struct general_options general;
-  const char *rows, *cpu_variant, *device, *kernels;
+  const char *rows, *cpu_variant, *device, *kernels, *filter;
   idx n_rows, atoms, columns, top_s, repeats, threads;
   struct bench_arrow_options arrow;
   struct bench_dense_options dense;
@@ -36,6 +36,8 @@ static const struct option_row bench_rows[] = {
     {"top-s", OPTION_INT, AT(top_s), "32", 1, TOP_S_MOST, NULL, "ATOMS", "atoms a row"},
     {"rows", OPTION_TEXT, AT(rows), NULL, 0, 0, NULL, "FILE[:/PATH]",
      "route these rows too, over atoms made from them; gives the columns"},
+    {"filter", OPTION_CHOICE, AT(filter), "auto", 0, 0, "auto|on|off", NULL,
+     "route by way of the certified filter too"},
 };
 
 static const struct option_row common_rows[] = {
@@ -91,15 +93,17 @@ enum bench_case {
   CASE_ROWS,
   CASE_WORST,
   CASE_CODES,
-  CASES
+  CASE_FILTER, /* of random data, given rows and worst order */
+  CASES = CASE_FILTER + 3
 };
 static const char *const case_names[CASES] = {
-    "peak", "sgemm", "scores alone", "random data", "given rows", "worst order", "codes"};
+    "peak",        "sgemm", "scores alone",     "random data",     "given rows",
+    "worst order", "codes", "random certified", "given certified", "worst certified"};
 enum { REPEATS_MOST = 1000 };
 
 struct problem {
   float *rows, *atoms; /* [n][p], [k][p] */
-  struct device device;
+  struct device device, filtered; /* filtered: with the certified filter, where there is one */
   struct buffer given, table;       /* rows and atoms on the device */
   struct buffer lists, slot, codes; /* struct entry [n][s], idx [n][s], float [n][s] */
 };
@@ -129,12 +133,16 @@ static int problem_open(struct bench *b, struct problem *q)
                                    .kind = o->device,
                                    .work = b->work[CASE_RANDOM],
                                    .kernels = o->kernels};
+  struct device_options filter = options;
   gidx entries = (gidx)o->n_rows * o->top_s, rows = (gidx)o->n_rows * b->p * (gidx)sizeof(float);
   gidx atoms = (gidx)o->atoms * b->p * (gidx)sizeof(float);
   struct device *dev = &q->device;
   TRY(device_open(dev, &options));
   atoms_normalize(q->atoms, o->atoms, 1, b->p);
   TRY(device_put_tile(dev, q->atoms, o->atoms, 0));
+  filter.filter = o->filter;
+  TRY(device_open(&q->filtered, &filter));
+  TRY(device_put_tile(&q->filtered, q->atoms, o->atoms, 0));
   TRY(device_wrap(dev, &q->given, q->rows, rows));
   TRY(device_wrap(dev, &q->table, q->atoms, atoms));
   TRY(device_take(dev, &q->lists, entries * (gidx)sizeof(struct entry)));
@@ -148,6 +156,7 @@ static void problem_close(struct problem *q)
 {
   struct buffer *const all[] = {&q->given, &q->table, &q->lists, &q->slot, &q->codes};
   for (int i = 0; i < LENGTH(all); i++) device_drop(&q->device, all[i]);
+  device_close(&q->filtered);
   device_close(&q->device);
 }
 
@@ -214,12 +223,13 @@ static int given_open(struct bench *b, struct problem *q, const struct row_sourc
 
 static int route_time(struct bench *b, enum bench_case which, int scores_only, double *seconds)
 {
-  struct problem *q = &b->problems[which];
+  int certified = which >= CASE_FILTER;
+  struct problem *q = &b->problems[certified ? CASE_RANDOM + which - CASE_FILTER : which];
   struct route_job job = {
       .rows = &q->given, .n = b->o->n_rows, .take = b->o->top_s, .lists = &q->lists};
   job.scores_only = scores_only;
   double begun = log_seconds();
-  TRY(device_route(&q->device, &job));
+  TRY(device_route(certified ? &q->filtered : &q->device, &job));
   *seconds = log_seconds() - begun;
   return OK;
 }
@@ -267,7 +277,25 @@ static int repeat_run(struct bench *b, int repeat)
   TRY(route_time(b, CASE_WORST, 0, &b->seconds[CASE_WORST][repeat]));
   if (b->problems[CASE_ROWS].rows) TRY(route_time(b, CASE_ROWS, 0, &b->seconds[CASE_ROWS][repeat]));
   TRY(route_time(b, CASE_RANDOM, 0, &b->seconds[CASE_RANDOM][repeat]));
+  if (strcmp(o->filter, "off"))
+    for (int which = CASE_FILTER; which < CASES; which++)
+      if (b->problems[CASE_RANDOM + which - CASE_FILTER].rows)
+        TRY(route_time(b, which, 0, &b->seconds[which][repeat]));
   return codes_time(b, &b->seconds[CASE_CODES][repeat]);
+}
+
+/* What the filter did in all runs, at the end of its line. */
+static void filter_print(const struct problem *q)
+{
+  const struct filter_counts *c = &q->filtered.filter;
+  double rows = (double)(c->rows[0] + c->rows[1] + c->rows[2]);
+  double all = c->filter_seconds + c->exact_seconds + c->left_seconds;
+  if (rows > 0)
+    printf("  certified %.2f%%, %.1f candidates a row, time: filter %.0f%%, chains %.0f%%, rows left "
+           "%.0f%%",
+           100 * (double)c->rows[FILTER_CERTIFIED] / rows,
+           (double)c->candidates / (double)(c->rows[FILTER_CERTIFIED] + 1),
+           100 * c->filter_seconds / all, 100 * c->exact_seconds / all, 100 * c->left_seconds / all);
 }
 
 static void table_print(struct bench *b)
@@ -277,7 +305,7 @@ static void table_print(struct bench *b)
   printf("N=%d K=%d P=%d s=%d threads=%d variant=%s, medians of %d runs\n", b->o->n_rows,
          b->o->atoms, b->p, b->o->top_s, b->o->threads, b->problems[CASE_RANDOM].device.variant,
          repeats);
-  printf("%-12s %10s %10s %10s %12s\n", "", "seconds", "GMAC/s", "of peak", "of routing");
+  printf("%-16s %10s %10s %10s %12s\n", "", "seconds", "GMAC/s", "of peak", "of routing");
   for (int which = 0; which < CASES; which++) {
     if (b->seconds[which][0] <= 0) continue;
     for (int r = 0; r < repeats; r++)
@@ -287,9 +315,10 @@ static void table_print(struct bench *b)
     for (int r = 0; r < repeats; r++) ratio[r] = b->seconds[which][r];
     double seconds = median(ratio, repeats);
     if (which == CASE_RANDOM) route = seconds;
-    printf("%-12s %10.5f %10.2f %9.1f%%", case_names[which], seconds,
+    printf("%-16s %10.5f %10.2f %9.1f%%", case_names[which], seconds,
            1e-9 * b->work[which] / seconds, 100 * of_peak);
     if (which == CASE_CODES) printf(" %11.1f%%", 100 * seconds / route);
+    if (which >= CASE_FILTER) filter_print(&b->problems[CASE_RANDOM + which - CASE_FILTER]);
     printf("\n");
   }
 }

@@ -8,6 +8,9 @@
 
 #include "base/status.h"
 
+/* Smaller dictionaries are routed as fast without the filter (doc/bench.md). */
+enum { FILTER_COLUMNS = 32, FILTER_ATOMS = 2048 };
+
 static int has_avx512(void)
 {
   return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
@@ -17,6 +20,11 @@ static int has_avx512(void)
 static int has_avx2(void)
 {
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+}
+
+static int has_vnni(void)
+{
+  return has_avx512() && __builtin_cpu_supports("avx512vnni");
 }
 
 static int has_baseline(void)
@@ -35,12 +43,13 @@ static const struct variant {
   const struct route_loops *route;
   const struct codes_loops *codes;
   const struct arrow_loops *arrow;
+  const struct filter_loops *filter; /* with VNNI, or for all others; NULL: none */
   int (*present)(void), (*preferred)(void);
 } variants[] = {
-    {&route_avx512, &codes_avx512, &arrow_avx512, has_avx512, prefers_avx512},
-    {&route_avx512vl, &codes_avx512, &arrow_avx512, has_avx512, has_avx512},
-    {&route_avx2, &codes_avx2, &arrow_avx2, has_avx2, has_avx2},
-    {&route_baseline, &codes_avx2, &arrow_avx2, has_baseline, has_baseline},
+    {&route_avx512, &codes_avx512, &arrow_avx512, &filter_avx512, has_avx512, prefers_avx512},
+    {&route_avx512vl, &codes_avx512, &arrow_avx512, &filter_avx512vl, has_avx512, has_avx512},
+    {&route_avx2, &codes_avx2, &arrow_avx2, &filter_avx2, has_avx2, has_avx2},
+    {&route_baseline, &codes_avx2, &arrow_avx2, NULL, has_baseline, has_baseline},
 };
 
 static int variant_find(const char *name, const struct variant **out)
@@ -54,6 +63,22 @@ static int variant_find(const char *name, const struct variant **out)
     return OK;
   }
   FAIL(ERR_USAGE, "unknown variant '%s': auto, baseline, avx2, avx512vl or avx512", name);
+}
+
+/* Is the filter wanted, there, and worth its start? */
+static int filter_open(struct cpu_state *s, const struct variant *variant)
+{
+  const struct device_options *o = &s->options;
+  const char *wish = o->filter ? o->filter : "off";
+  struct filter_state *f = &s->filter;
+  int large = o->p >= FILTER_COLUMNS && (gidx)o->atoms_most * o->d >= FILTER_ATOMS;
+  f->loops = variant->filter && !has_vnni() ? &filter_avx2 : variant->filter;
+  f->is_automatic = !strcmp(wish, "auto");
+  f->is_on = !strcmp(wish, "on") || (f->is_automatic && f->loops && large);
+  if (!f->is_on) return OK;
+  CHECK(f->loops, ERR_DEVICE, "there is no certified filter for the variant '%s'",
+        variant->route->name);
+  return filter_take(f, &s->arena, o->d, o->p, o->atoms_most);
 }
 
 static int state_take(struct cpu_state *s)
@@ -76,7 +101,8 @@ static int cpu_open(struct device *dev, const struct device_options *options)
   s->arrow = has_avx2() ? variant->arrow : NULL;
   dev->state = s;
   dev->variant = s->route->name;
-  return state_take(s);
+  TRY(state_take(s));
+  return filter_open(s, variant);
 }
 
 static void cpu_close(struct device *dev)
@@ -141,7 +167,7 @@ static int cpu_put_tile(struct device *dev, const float *atoms, idx count, idx f
     panel_pack(s, begin, end, atoms + (begin - old) * stride);
   }
   s->count += count;
-  return OK;
+  return s->filter.is_on ? filter_put(s, old, count, atoms) : OK;
 }
 
 static double now(void)

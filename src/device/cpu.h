@@ -15,6 +15,7 @@
 #include "base/memory.h"
 #include "device/backend.h"
 #include "device/cpu_arrow.h"
+#include "device/cpu_filter.h"
 
 enum { CACHE_LINE = 64 };
 
@@ -115,10 +116,12 @@ struct cpu_state {
   idx *atom_of;  /* [atoms_most] global number of each slot */
   idx count;     /* slots used */
   int ascending; /* atom_of rises */
+  struct filter_state filter;
 };
 
 /* Operations of the table, of the same form. */
 int cpu_route(struct device *dev, struct route_job *job);
+int cpu_route_exact(struct device *dev, struct route_job *job); /* every score by its chain */
 gidx cpu_codes_state(const struct device *dev, idx m_most, real rho);
 int cpu_codes(struct device *dev, const struct codes_job *job);
 

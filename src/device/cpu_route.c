@@ -191,7 +191,7 @@ static int route_run(struct plan *plan, struct arena *arena)
   return OK;
 }
 
-int cpu_route(struct device *dev, struct route_job *job)
+int cpu_route_exact(struct device *dev, struct route_job *job)
 {
   struct plan plan = {0};
   struct arena arena = {0};
@@ -199,4 +199,10 @@ int cpu_route(struct device *dev, struct route_job *job)
   int status = route_run(&plan, &arena);
   arena_free(&arena);
   return status;
+}
+
+int cpu_route(struct device *dev, struct route_job *job)
+{
+  const struct cpu_state *s = dev->state;
+  return s->filter.is_on ? filter_route(dev, job) : cpu_route_exact(dev, job);
 }

@@ -28,12 +28,23 @@ struct device_options {
   double work;         /* multiply-adds of the whole job, for `auto` */
   int local_rank;      /* on this node: GPU local_rank modulo those there */
   const char *kernels; /* folder to read kernels from instead of those built in; NULL: none */
+  const char *filter;  /* certified filter: "auto", "on" or "off"; NULL: off */
+  real filter_less;    /* for tests: this part of every bound is left out; 0 is right */
 };
 
 /* What was done for this device so far. */
 struct device_counts {
   gidx kernels;  /* launched */
   gidx put, got; /* bytes copied to and from the device */
+};
+
+/* What the certified filter did so far (doc/certified.md): rows by the path that they took, and the
+ * candidates of the certified ones.  Seconds of all threads together. */
+enum filter_path { FILTER_CERTIFIED, FILTER_LIST, FILTER_SCORE, FILTER_PATHS };
+struct filter_counts {
+  gidx rows[FILTER_PATHS]; /* certified; too many candidates; scores that may overflow */
+  gidx candidates, most;   /* in all, and of one row */
+  double filter_seconds, exact_seconds, left_seconds;
 };
 
 /* Of a GPU, for comm: its number on the node, its identity, the stream that computes. */
@@ -50,6 +61,7 @@ struct device {
   const char *variant;           /* its instruction set, or the GPU's name, for the log */
   idx atoms, atoms_most;         /* put so far, and at most */
   struct device_counts counts;
+  struct filter_counts filter; /* zeros where it is off */
   struct device_gpu gpu; /* zeros on the CPU */
 };
 

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Hot loops of the certified filter, for any vector width: products of small integers, the test
+ * against a row's threshold, exact chains of what passes it.
+ *
+ * Floor: device.  Included once by each filter_<variant>.c, which defines
+ *   FILTER_TABLE, FILTER_NAME      the table and its name,
+ *   LANES, ROWS                    32-bit lanes a vector, rows a group,
+ *   LEVELS, OFFSET                 of the atoms' integers,
+ *   dot4(sum, atoms, row)          sum + the four products of each lane,
+ *   root(x), lane_bits(mask)       square roots; one bit a lane.
+ *
+ * Sums of integers are exact, so only the chains have an order, and their lanes are atoms. */
+#include <immintrin.h>
+#include <string.h>
+
+#include "device/cpu.h"
+
+enum { VECTORS = 2, WIDTH = VECTORS * LANES };
+
+#define NOINLINE __attribute__((noinline))
+
+static inline lanes splat(float x)
+{
+  return x - (lanes){0};
+}
+
+static inline void size_store(ilanes sum, enum filter_step step, float *to)
+{
+  lanes x = __builtin_convertvector(sum, lanes);
+  if (step == FILTER_ONLY) {
+    *(lanes *)to = (lanes)((ilanes)x & 0x7fffffff);
+    return;
+  }
+  lanes square = x * x;
+  if (step != FILTER_FIRST) square += *(const lanes *)to;
+  *(lanes *)to = step == FILTER_LAST ? root(square) : square;
+}
+
+static NOINLINE void sizes(const uint8_t *panel, const int8_t *group, const int32_t *start,
+                           idx quads, enum filter_step step, float *out)
+{
+  ilanes sum[ROWS][VECTORS];
+#pragma GCC unroll 16
+  for (int r = 0; r < ROWS; r++) sum[r][0] = sum[r][1] = start[r] - (ilanes){0};
+  for (idx c = 0; c < quads; c++, panel += 4 * WIDTH, group += 4 * ROWS) {
+    ilanes d0 = *(const ilanes *)panel, d1 = *(const ilanes *)(panel + 4 * LANES);
+#pragma GCC unroll 16
+    for (int r = 0; r < ROWS; r++) {
+      int32_t four;
+      memcpy(&four, group + 4 * r, sizeof four);
+      ilanes x = four - (ilanes){0};
+      sum[r][0] = dot4(sum[r][0], d0, x);
+      sum[r][1] = dot4(sum[r][1], d1, x);
+    }
+  }
+#pragma GCC unroll 16
+  for (int r = 0; r < ROWS; r++) {
+    size_store(sum[r][0], step, out + r * WIDTH);
+    size_store(sum[r][1], step, out + r * WIDTH + LANES);
+  }
+}
+
+/* Multiply and add are apart here: the contraction to fma would be as good, and is not promised. */
+static NOINLINE uint32_t pass(const float *values, const float *inverse, const float *slope,
+                              const float *reach, uint32_t *hits)
+{
+  uint32_t any = 0;
+  lanes i0 = *(const lanes *)inverse, i1 = *(const lanes *)(inverse + LANES);
+#pragma GCC unroll 16
+  for (int r = 0; r < ROWS; r++) {
+    const lanes *at = (const lanes *)(values + r * WIDTH);
+    lanes by = splat(slope[r]), less = splat(reach[r]);
+    uint32_t low = lane_bits(at[0] >= by * i0 - less), high = lane_bits(at[1] >= by * i1 - less);
+    hits[r] = low | high << LANES;
+    any |= (uint32_t)(hits[r] != 0) << r;
+  }
+  return any;
+}
+
+static int32_t bits_of(float x)
+{
+  int32_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  return bits;
+}
+
+/* Numbers with bits >= least >= 1, so that zeros do not count. */
+static idx count_from(const float *value, idx count, int32_t least)
+{
+  ilanes sum = {0};
+  idx total = 0;
+  for (idx j = 0; j < count; j += LANES) sum -= *(const ilanes *)(value + j) >= least;
+  for (int i = 0; i < LANES; i++) total += sum[i];
+  return total;
+}
+
+/* By bisection: for floats >= 0 the bits order as the numbers do. */
+static NOINLINE float quantile(float *value, idx count, idx take, float from)
+{
+  for (idx j = count; j % LIST_STEP; j++) value[j] = 0;
+  ilanes largest = {0};
+  for (idx j = 0; j < count; j += LANES) {
+    ilanes own = *(const ilanes *)(value + j), more = own > largest;
+    largest = (own & more) | (largest & ~more);
+  }
+  int32_t low = bits_of(from), high = low;
+  for (int i = 0; i < LANES; i++) high = largest[i] > high ? largest[i] : high;
+  for (high++; high - low > 1;) {
+    int32_t middle = low + (high - low) / 2;
+    if (count_from(value, count, middle) >= take)
+      low = middle;
+    else
+      high = middle;
+  }
+  float out;
+  memcpy(&out, &low, sizeof out);
+  return out;
+}
+
+/* Columns of eight vectors <- eight columns of each. */
+static inline void transpose(const float *const *vector, idx c, __m256 column[8])
+{
+  __m256 pair[8], four[8];
+  for (int i = 0; i < 4; i++) { /* vectors i and i + 4 side by side, by halves of their columns */
+    __m128 low = _mm_loadu_ps(vector[i] + c), high = _mm_loadu_ps(vector[i] + c + 4);
+    pair[i] = _mm256_insertf128_ps(_mm256_castps128_ps256(low), _mm_loadu_ps(vector[i + 4] + c), 1);
+    pair[i + 4] =
+        _mm256_insertf128_ps(_mm256_castps128_ps256(high), _mm_loadu_ps(vector[i + 4] + c + 4), 1);
+  }
+  for (int h = 0; h < 8; h += 4) {
+    four[h] = _mm256_unpacklo_ps(pair[h], pair[h + 1]);
+    four[h + 1] = _mm256_unpackhi_ps(pair[h], pair[h + 1]);
+    four[h + 2] = _mm256_unpacklo_ps(pair[h + 2], pair[h + 3]);
+    four[h + 3] = _mm256_unpackhi_ps(pair[h + 2], pair[h + 3]);
+    column[h] = _mm256_shuffle_ps(four[h], four[h + 2], 0x44);
+    column[h + 1] = _mm256_shuffle_ps(four[h], four[h + 2], 0xee);
+    column[h + 2] = _mm256_shuffle_ps(four[h + 1], four[h + 3], 0x44);
+    column[h + 3] = _mm256_shuffle_ps(four[h + 1], four[h + 3], 0xee);
+  }
+}
+
+/* Two vectors of chains, because each waits for its own sums. */
+static NOINLINE void chains(const float *row, const float *const *vector, idx p, float *out)
+{
+  __m256 sum[2] = {_mm256_setzero_ps(), _mm256_setzero_ps()};
+  idx c = 0;
+  for (; c + 8 <= p; c += 8) {
+    __m256 column[2][8];
+    transpose(vector, c, column[0]);
+    transpose(vector + 8, c, column[1]);
+#pragma GCC unroll 8
+    for (int i = 0; i < 8; i++) {
+      __m256 x = _mm256_set1_ps(row[c + i]);
+      for (int h = 0; h < 2; h++) sum[h] = _mm256_add_ps(sum[h], _mm256_mul_ps(x, column[h][i]));
+    }
+  }
+  for (; c < p; c++)
+    for (int h = 0; h < 2; h++) {
+      const float *const *v = vector + 8 * h;
+      __m256 column = {v[0][c], v[1][c], v[2][c], v[3][c], v[4][c], v[5][c], v[6][c], v[7][c]};
+      sum[h] = _mm256_add_ps(sum[h], _mm256_mul_ps(_mm256_set1_ps(row[c]), column));
+    }
+  _mm256_storeu_ps(out, sum[0]);
+  _mm256_storeu_ps(out + 8, sum[1]);
+}
+
+const struct filter_loops FILTER_TABLE = {
+    .name = FILTER_NAME,
+    .rows = ROWS,
+    .lanes = WIDTH,
+    .levels = LEVELS,
+    .offset = OFFSET,
+    .sizes = sizes,
+    .pass = pass,
+    .quantile = quantile,
+    .chains = chains,
+};

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The obvious way: f64 chains, and a last factor that is larger than all their roundings. */
+#include "model/filter.h"
+
+#include <math.h>
+
+/* Sums of up to 2^20 f64 terms, square roots and products err by less. */
+static real up(real x)
+{
+  return x * (1 + 0x1p-30);
+}
+
+/* Smaller numbers stay far from where f32 arithmetic on scales underflows. */
+static const float SCALE_LEAST = 0x1p-100f;
+
+static float scale_choose(const float *v, gidx n, int levels)
+{
+  float most = 0;
+  for (gidx i = 0; i < n; i++) most = fabsf(v[i]) > most ? fabsf(v[i]) : most;
+  float scale = most / (float)levels;
+  return scale > SCALE_LEAST ? scale : SCALE_LEAST;
+}
+
+static int8_t round_to(float x, int levels)
+{
+  float q = rintf(x);
+  return (int8_t)(q > (float)levels ? levels : q < (float)-levels ? -levels : (int)q);
+}
+
+void filter_quantize(const float *v, idx d, idx p, int levels, int8_t *q, struct quantized *out)
+{
+  gidx n = (gidx)d * p;
+  float scale = scale_choose(v, n, levels);
+  real norm = 0, norm_short = 0, error = 0;
+  for (gidx i = 0; i < n; i++) {
+    q[i] = isfinite(v[i]) ? round_to(v[i] / scale, levels) : 0;
+    real x = v[i], x_short = (real)scale * q[i], e = x - x_short;
+    norm += x * x;
+    norm_short += x_short * x_short;
+    error += e * e;
+  }
+  *out = (struct quantized){scale, up(sqrt(norm)), up(sqrt(norm_short)), up(sqrt(error))};
+}
+
+/* (C.3) >= (1 + u)^n - 1, the growth of n roundings to f32, for n <= 2^20. */
+static real roundings(idx n)
+{
+  real nu = n * 0x1p-24;
+  return up(nu * (1 + nu));
+}
+
+struct filter_bound filter_bound(const struct quantized *row, idx d, idx p)
+{
+  struct filter_bound b = {.alpha = row->error + roundings(p) * row->norm,
+                           .beta = row->norm_short,
+                           .rest = p * 0x1p-149 * sqrt(d)};
+  if (d > 1) { /* (C.5) the gate's own rounding */
+    real g = roundings(d);
+    b.alpha = (1 + g) * b.alpha + g * row->norm_short;
+    b.beta = (1 + 2 * g) * b.beta;
+    b.rest = (1 + g) * b.rest + sqrt(d * 0x1p-149);
+  }
+  return (struct filter_bound){up(b.alpha), up(b.beta), up(b.rest)};
+}

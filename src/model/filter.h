@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The certified filter: vectors as small integers, and a bound on how far a value that is computed
+ * from the integers is from the exact one (doc/certified.md).
+ *
+ * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA.
+ *
+ * `Size` is what orders atoms: |score| for d = 1, and for frames the norm of the d scores, whose
+ * square the gate is but for its rounding.  Bounds are f64 and rounded up. */
+#ifndef MODEL_FILTER_H
+#define MODEL_FILTER_H
+
+#include <stdint.h>
+
+#include "base/types.h"
+
+/* Rows whose norm times the largest norm of a frame is not below this take the exact path: a score
+ * or gate of theirs may overflow. */
+#define FILTER_HUGE(d) ((d) == 1 ? 0x1p120 : 0x1p58)
+
+/* (C.1) What v[d][p] and its integers q have to do with each other: v~ = scale q. */
+struct quantized {
+  float scale;     /* > 0 */
+  real norm;       /* >= |v|, over all d vectors together; not finite where v is not */
+  real norm_short; /* >= |v~| */
+  real error;      /* >= |v - v~| */
+};
+
+/* q[d][p], each at most `levels` (1 .. 127) in magnitude. */
+void filter_quantize(const float *v, idx d, idx p, int levels, int8_t *q, struct quantized *out);
+
+/* (C.4) The size of row and frame differs from row.scale frame.scale |I|, where I[d] are the exact
+ * sums of products of integers, by at most
+ *   alpha frame.norm + beta frame.error + rest. */
+struct filter_bound {
+  real alpha, beta, rest;
+};
+struct filter_bound filter_bound(const struct quantized *row, idx d, idx p);
+
+#endif
