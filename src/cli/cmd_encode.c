@@ -138,6 +138,7 @@ static struct encode_task task_of(const struct run *run, const struct encode_opt
                              .threads = threads_choose(&run->comm, o->compute.threads),
                              .device = o->compute.device,
                              .variant = o->compute.cpu_variant,
+                             .filter = o->compute.filter,
                              .kernels = o->compute.kernels,
                              .codes = run->command == &command_encode,
                              .normalize = o->normalize,
@@ -226,7 +227,7 @@ static int counts_sum(struct comm *c, const struct device_counts *counts, double
 
 static int result_close(const struct run *run, struct supports_file *file,
                         const struct encode_task *t, const struct encode_result *result,
-                        const double *moved)
+                        const double *moved, const struct filter_counts *filter)
 {
   if (run->comm.rank) return OK;
   struct run_fact facts[FACTS_MOST];
@@ -238,6 +239,10 @@ static int result_close(const struct run *run, struct supports_file *file,
   facts[n++] = (struct run_fact){"kernels", NULL, moved[0]};
   facts[n++] = (struct run_fact){"bytes_to_device", NULL, moved[1]};
   facts[n++] = (struct run_fact){"bytes_from_device", NULL, moved[2]};
+  facts[n++] = (struct run_fact){"rows_certified", NULL, (double)filter->rows[FILTER_CERTIFIED]};
+  facts[n++] = (struct run_fact){"rows_left_by_list", NULL, (double)filter->rows[FILTER_LIST]};
+  facts[n++] = (struct run_fact){"rows_left_by_score", NULL, (double)filter->rows[FILTER_SCORE]};
+  facts[n++] = (struct run_fact){"candidates", NULL, (double)filter->candidates};
   struct supports_ending ending = {&result->metrics, t->mean, t->rho, t->rounds, 0};
   return supports_finish(file, &ending, facts, n);
 }
@@ -288,8 +293,10 @@ static int encode_command(struct run *run, const void *options, const char **arg
   if (moved[0] > 0)
     log_info("GPU: %.0f kernels, %.3f GB to and %.3f GB from the device", moved[0], 1e-9 * moved[1],
              1e-9 * moved[2]);
+  struct filter_counts filter = result.filter;
+  TRY(report_filter(&run->comm, &filter));
   if (run->comm.rank == 0) report_metrics(&result.metrics, task.codes);
-  TRY(comm_agree(&run->comm, result_close(run, &file, &task, &result, moved)));
+  TRY(comm_agree(&run->comm, result_close(run, &file, &task, &result, moved, &filter)));
   log_info("wrote   %s", place.file);
   encode_free(&result);
   rows_close(&in.rows);

@@ -18,6 +18,7 @@ struct refit_options {
   struct fit_compute compute;
   idx sweeps, directions, cosine_limit;
   int reroute, resume;
+  const char *filter;
 };
 #define AT(member) offsetof(struct refit_options, member)
 
@@ -28,6 +29,7 @@ static const struct option_row refit_rows[] = {
      "directions in which a frame may move in a sweep"},
     {"reroute", OPTION_FLAG, AT(reroute), "no", 0, 1, NULL, NULL,
      "route all rows again after each sweep, in as many rounds as the supports were"},
+    FILTER_OPTION(AT(filter)),
     {"resume", OPTION_FLAG, AT(resume), "no", 0, 1, NULL, NULL,
      "go on after the last sweep that is in --output; any number of ranks gives the same bits"},
     {"cosine-limit", OPTION_INT, AT(cosine_limit), "65536", 0, 1 << 30, NULL, "ATOMS",
@@ -97,6 +99,7 @@ static int job_open(struct job *j)
   if (j->files.has_supports) names.supports = j->files.supports_path;
   TRY(comm_agree(j->c, fit_inputs_open(&j->inputs, &names)));
   j->task = fit_task_of(&j->inputs, j->c, &o->compute);
+  j->task.filter = o->filter;
   TRY(fit_load(&j->fit, &j->task, j->c));
   int status = arena_take(&j->arena, &j->steps, j->fit.k, sizeof *j->steps);
   if (!status) status = arena_take(&j->arena, &j->density, j->fit.k, sizeof *j->density);

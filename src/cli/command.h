@@ -46,10 +46,10 @@ struct output_options {
 };
 struct compute_options {
   idx tile, block, threads;
-  const char *cpu_variant, *device, *kernels;
+  const char *cpu_variant, *filter, *device, *kernels;
 };
 extern const struct option_row general_rows[], job_rows[], output_rows[], compute_rows[];
-enum { GENERAL_ROWS = 2, JOB_ROWS = 3, OUTPUT_ROWS = 2, COMPUTE_ROWS = 6 };
+enum { GENERAL_ROWS = 2, JOB_ROWS = 3, OUTPUT_ROWS = 2, COMPUTE_ROWS = 7 };
 
 /* The row of --rows, whose value is at an offset. */
 #define ROWS_OPTION(offset)                                                                        \
@@ -57,6 +57,14 @@ enum { GENERAL_ROWS = 2, JOB_ROWS = 3, OUTPUT_ROWS = 2, COMPUTE_ROWS = 6 };
     "rows", OPTION_TEXT, offset, NULL, 0, 0, NULL, "FILE[:/PATH]",                                 \
         "activation rows (N, P): HDF5 float16, bfloat16, float32, float64 "                        \
         "(default path: /rows) or .npy"                                                            \
+  }
+
+/* The row of --filter, whose value is at an offset. */
+#define FILTER_OPTION(offset)                                                                      \
+  {                                                                                                \
+    "filter", OPTION_CHOICE, offset, "auto", 0, 0, "auto|on|off", NULL,                            \
+        "route by way of the certified filter: small integers say which atoms can matter, exact "  \
+        "scores decide; auto: where that is faster"                                                \
   }
 
 /* Threads for this rank: the option, or with 0 its share of the cores it may use. */

@@ -48,6 +48,7 @@ const struct option_row compute_rows[COMPUTE_ROWS] = {
      "threads in a rank; 0: the rank's share of the cores"},
     {"cpu-variant", OPTION_CHOICE, offsetof(struct compute_options, cpu_variant), "auto", 0, 0,
      "auto|baseline|avx2|avx512vl|avx512", NULL, "instruction set of the CPU's loops"},
+    FILTER_OPTION(offsetof(struct compute_options, filter)),
     {"device", OPTION_CHOICE, offsetof(struct compute_options, device), "auto", 0, 0,
      "auto|cpu|cuda", NULL,
      "what computes; auto takes a GPU for jobs that are large enough to gain, cuda ends with exit "

@@ -50,6 +50,49 @@ int report_phases(struct comm *c, const struct phase *phases, int count)
   return OK;
 }
 
+static int filter_sum(struct comm *c, struct filter_counts *f)
+{
+  gidx sums[FILTER_PATHS + 1] = {f->rows[0], f->rows[1], f->rows[2], f->candidates};
+  double seconds[] = {f->filter_seconds, f->exact_seconds, f->left_seconds};
+  double *all = calloc((size_t)c->size, sizeof *all);
+  CHECK(all, ERR_MEMORY, "cannot allocate %d times", c->size);
+  struct spread most, part;
+  TRY(comm_sum(c, sums, LENGTH(sums)));
+  TRY(spread_over_ranks(c, (double)f->most, all, &most));
+  for (int i = 0; i < LENGTH(seconds); i++) {
+    TRY(spread_over_ranks(c, seconds[i], all, &part));
+    seconds[i] = part.sum;
+  }
+  free(all);
+  memcpy(f->rows, sums, sizeof f->rows);
+  f->candidates = sums[FILTER_PATHS];
+  f->most = (gidx)most.most;
+  f->filter_seconds = seconds[0];
+  f->exact_seconds = seconds[1];
+  f->left_seconds = seconds[2];
+  return OK;
+}
+
+int report_filter(struct comm *c, struct filter_counts *counts)
+{
+  TRY(filter_sum(c, counts));
+  gidx certified = counts->rows[FILTER_CERTIFIED];
+  gidx rows = certified + counts->rows[FILTER_LIST] + counts->rows[FILTER_SCORE];
+  if (rows == 0) return OK;
+  log_info("filter     certified %lld of %lld routings of a row, candidates each: %.1f, at most "
+           "%lld; thread seconds: filter %.3f, candidates %.3f, exact path %.3f",
+           (long long)certified, (long long)rows,
+           certified ? (double)counts->candidates / (double)certified : 0, (long long)counts->most,
+           counts->filter_seconds, counts->exact_seconds, counts->left_seconds);
+  if (counts->rows[FILTER_LIST])
+    log_info("filter     %lld took the exact path: the bound leaves too many candidates",
+             (long long)counts->rows[FILTER_LIST]);
+  if (counts->rows[FILTER_SCORE])
+    log_info("filter     %lld took the exact path: their scores may overflow",
+             (long long)counts->rows[FILTER_SCORE]);
+  return OK;
+}
+
 void report_metrics(const struct metrics *m, int has_codes)
 {
   for (int i = 0; i < metric_count; i++) {

@@ -73,6 +73,7 @@ static int result_finish(struct encode *e)
   TRY(comm_sum(e->c, e->result->density, e->tiles.tiling.k));
   if (t->codes) TRY(statistics_finish(&e->statistics, e->c, e->p, m));
   metrics_density(m, e->result->density, t->rows->n, e->tiles.tiling.k);
+  e->result->filter = e->device.filter; /* before the cosines, which are routed too */
   phase_end(phase, 0);
   return cosine_find(e);
 }
@@ -95,7 +96,8 @@ static int encode_open(struct encode *e)
                                    .kind = t->device,
                                    .work = encode_work(t),
                                    .local_rank = e->c->local_rank,
-                                   .kernels = t->kernels};
+                                   .kernels = t->kernels,
+                                   .filter = t->filter};
   TRY(device_check_subnormals(t->threads));
   TRY(device_open(&e->device, &options));
   if (!strcmp(e->device.kind, "cpu") && (t->codes || t->rounds > 1)) TRY(device_check_fma());

@@ -25,7 +25,7 @@ struct encode_task {
   idx rounds;                      /* >= 1 */
   idx tile, block, threads;
   const char *device, *variant; /* as struct device_options */
-  const char *kernels;
+  const char *kernels, *filter;
   int codes; /* solve them; needed when rounds > 1 */
   int normalize;
   real rho;
@@ -56,6 +56,7 @@ struct encode_result {
   const char *device; /* of this rank: "cpu" or "cuda" */
   char variant[64];   /* its instruction set or name */
   struct device_counts counts;
+  struct filter_counts filter; /* of routing rows, this rank */
 };
 
 /* Memory of one rank, bytes. */

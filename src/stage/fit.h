@@ -24,6 +24,7 @@ struct fit_task {
   idx top_s;                             /* atoms a row, where there are no rows to tell */
   idx threads;
   const char *variant;
+  const char *filter; /* of rerouting, as struct device_options; NULL: off */
 };
 
 struct fit {

@@ -24,7 +24,8 @@ static int reroute_open(struct reroute *w)
                                    .d = f->d,
                                    .atoms_most = f->k,
                                    .threads = f->task->threads,
-                                   .variant = f->task->variant};
+                                   .variant = f->task->variant,
+                                   .filter = f->task->filter};
   TRY(device_open(&w->device, &options));
   TRY(device_put_tile(&w->device, w->table, f->k, 0));
   TRY(arena_take(&w->arena, &w->lists, (gidx)BLOCK * f->s, sizeof *w->lists));
