@@ -12,7 +12,22 @@
 #include "base/order.h"
 #include "device_how.h"
 
-enum kind { RANDOM, FIXTURE, TIES, NEAR, ZERO, TINY, BAD, KINDS };
+enum kind {
+  RANDOM,
+  FIXTURE,
+  TIES,
+  NEAR,
+  ZERO,
+  TINY,
+  BAD,
+  SCALED,
+  HEAVY,
+  ASCENDING,
+  DUPLICATES,
+  SUBNORMAL,
+  LAST_BIT,
+  KINDS
+};
 
 /* One problem with its reference's answer. */
 struct problem {
@@ -24,6 +39,7 @@ struct problem {
   idx *atom_of, *barred;
   struct entry *lists, *found;
   struct bad_score bad;
+  struct filter_counts filter; /* of the last check */
 };
 
 static float value(const struct problem *c, int atom, gidx i)
@@ -45,6 +61,24 @@ static float value(const struct problem *c, int atom, gidx i)
   case BAD:
     if (!atom && row % 5 == 3) return normal * 0x1p126f;
     return atom && i % 331 == 330 ? (i % 2 ? INFINITY : NAN) : normal;
+  case SCALED: /* each row with a size of its own */
+    return atom ? normal : ldexpf(normal, (int)(row * 17 % 121) - 60);
+  case HEAVY: /* the tails of Student's t with 1.2 degrees of freedom */
+    return normal * (float)pow(0x1p-30 * (real)(1 + random_below(8, (uint64_t)atom, (uint64_t)i,
+                                                                 UINT64_C(1) << 30)),
+                               -1 / 1.2);
+  case ASCENDING: /* equal rows, atoms that come nearer to them one by one */
+    return atom ? (float)random_normal(7, 98, (uint64_t)column) * (float)row / (float)c->k + normal
+                : (float)random_normal(7, 98, (uint64_t)column);
+  case DUPLICATES: /* every atom many times */
+    return atom ? (float)random_normal(7, 97, (uint64_t)(row % (37 * c->d) * c->p + column))
+                : normal;
+  case SUBNORMAL:
+    return normal * (atom ? 1 : 0x1p-140f);
+  case LAST_BIT: /* atoms in pairs that differ by the last bit of one column */
+    normal = (float)random_normal(7, 96, (uint64_t)(row / (2 * c->d) * c->p + column));
+    if (atom) return row % 2 && column == row % c->p ? nextafterf(normal, INFINITY) : normal;
+    return (float)random_normal(7, 95, (uint64_t)i);
   default:
     return normal;
   }
@@ -124,6 +158,7 @@ static int problem_check(struct problem *c, const struct how *how, int threads)
   if (!status) status = device_put(&dev, &lists, 0, list_bytes);
   if (!status) status = device_route(&dev, &job);
   if (!status) status = device_get(&dev, &lists, 0, list_bytes);
+  c->filter = dev.filter;
   device_drop(&dev, &rows);
   device_drop(&dev, &lists);
   device_close(&dev);

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The certified filter gives the bits of the exact route on data made against it, with every
- * variant; it takes the exact path where it must; and with a bound that is too small it fails. */
+ * variant; the bound holds; rows take the exact path where they must; and with a bound of zero the
+ * answer is wrong. */
+#include "device/cpu.h"
 #include "device_route.h"
+#include "model/filter.h"
 
 static const struct how variants[] = {{"cpu", "avx2", 2, "on", 0},
                                       {"cpu", "avx512vl", 2, "on", 0},
@@ -16,11 +19,192 @@ static int variants_present(struct how *those)
   return count;
 }
 
+/* Columns around the widths of loads, wide rows, supports as long as the dictionary. */
+static void check_widths(const struct how *hows, int count)
+{
+  static const idx ps[] = {1, 3, 8, 9, 63, 64, 65, 4096};
+  for (int i = 0; i < LENGTH(ps); i++)
+    for (int kind = 0; kind < KINDS; kind += 1 + i % 2)
+      problem_run((struct problem){.n = 37,
+                                   .p = ps[i],
+                                   .d = 1 + (i + kind) % 3,
+                                   .take = kind % 2 ? 200 : 7,
+                                   .k = 200,
+                                   .tile = 33,
+                                   .excluded = kind % 5 == 2,
+                                   .kind = (enum kind)kind},
+                  hows, count);
+}
+
+/* The size of scores or gate by the exact chains, which d = 1 does not round and d > 1 rounds once
+ * more than f64 shows. */
+static real size_exact(const float *row, const float *frame, idx d, idx p)
+{
+  float value = route_value(row, frame, d, p);
+  return d == 1 ? fabs((real)value) : sqrt((real)value);
+}
+
+/* |size - scale scale |I|| as a part of its bound. */
+static real part_of_bound(const struct problem *c, idx row, idx frame, int levels)
+{
+  static int8_t qx[4096], qd[8 * 4096];
+  struct quantized x, f;
+  const float *at = c->rows + (gidx)row * c->p, *atoms = c->atoms + (gidx)frame * c->d * c->p;
+  filter_quantize(at, 1, c->p, FILTER_ROW_LEVELS, qx, &x);
+  filter_quantize(atoms, c->d, c->p, levels, qd, &f);
+  if (!(x.norm * f.norm < FILTER_HUGE(c->d))) return 0; /* takes the exact path */
+  struct filter_bound b = filter_bound(&x, c->d, c->p);
+  real squares = 0;
+  for (idx m = 0; m < c->d; m++) {
+    gidx sum = 0;
+    for (idx i = 0; i < c->p; i++) sum += qx[i] * qd[m * c->p + i];
+    squares += (real)sum * (real)sum;
+  }
+  real about = (real)x.scale * (real)f.scale * sqrt(squares);
+  real bound = b.alpha * f.norm + b.beta * f.error + b.rest;
+  real off = fabs(about - size_exact(at, atoms, c->d, c->p));
+  return off == 0 ? 0 : off / bound;
+}
+
+/* (C.4) on every kind of finite data; says how much of the bound was used. */
+static void check_bound(void)
+{
+  for (int kind = 0; kind < KINDS; kind++) {
+    struct problem c = {.n = 40, .p = 1 + 37 * kind, .d = 1 + kind % 3, .take = 1, .k = 60,
+                        .kind = (enum kind)kind};
+    if (kind == BAD) continue;
+    int good = problem_make(&c) == OK;
+    real most = 0;
+    for (idx i = 0; i < c.n; i++)
+      for (idx a = 0; a < c.k; a++)
+        for (int levels = 63; levels <= 127; levels += 64) {
+          real part = part_of_bound(&c, i, a, levels);
+          most = part > most || isnan(part) ? part : most;
+        }
+    ok(good && most <= 1, "kind %d: at most %.2f of the bound", kind, most);
+    arena_free(&c.arena);
+  }
+}
+
+/* The row's errors have the direction of the atom. */
+static void check_worst(void)
+{
+  enum { P = 256 };
+  float row[P], atom[P];
+  struct problem c = {.n = 1, .p = P, .d = 1, .k = 1, .rows = row, .atoms = atom};
+  for (int i = 0; i < P; i++) {
+    row[i] = i ? (float)(1 + i % 3) + 0.499f : 127;
+    atom[i] = i > 0;
+  }
+  real part = part_of_bound(&c, 0, 0, 127);
+  ok(part > 0.95 && part <= 1, "planted errors use %.2f of the bound", part);
+}
+
+/* A variant's integers are the reference's, its norms hardly differ and never by being less. */
+static void check_quantize(const struct filter_loops *loops)
+{
+  static const idx ps[] = {1, 7, 8, 9, 63, 64, 200};
+  int same = 1, near = 1;
+  for (int i = 0; i < LENGTH(ps); i++)
+    for (int kind = 0; kind < KINDS; kind++) {
+      struct problem c = {.n = 9, .p = ps[i], .d = 1, .take = 1, .kind = (enum kind)kind};
+      if (kind == BAD || problem_make(&c)) continue;
+      for (idx row = 0; row < c.n; row++) {
+        int8_t q[208], expected[208];
+        struct quantized z, wanted;
+        const float *x = c.rows + (gidx)row * c.p;
+        int32_t sum = loops->quantize(x, c.p, q, &z);
+        filter_quantize(x, 1, c.p, FILTER_ROW_LEVELS, expected, &wanted);
+        for (idx j = 0; j < c.p; j++) sum -= expected[j];
+        same &= sum == 0 && !memcmp(q, expected, (size_t)c.p) && z.scale == wanted.scale;
+        near &= fabs(z.norm - wanted.norm) <= 1e-12 * wanted.norm &&
+                fabs(z.norm_short - wanted.norm_short) <= 1e-12 * wanted.norm_short &&
+                fabs(z.error - wanted.error) <= 1e-12 * wanted.error;
+      }
+      arena_free(&c.arena);
+    }
+  ok(same, "%s: integers of rows are the reference's", loops->name);
+  ok(near, "%s: norms of rows too", loops->name);
+}
+
+/* Counts of one problem by path; the answer is right in any case. */
+static struct filter_counts paths(struct problem c, const struct how *how)
+{
+  int good = problem_make(&c) == OK;
+  problem_answer(&c);
+  good = good && problem_check(&c, how, 1);
+  ok(good, "kind %d with K=%d by its paths", c.kind, c.k);
+  arena_free(&c.arena);
+  return c.filter;
+}
+
+static void check_paths(const struct how *how)
+{
+  struct problem c = {.n = 60, .p = 48, .d = 1, .take = 4, .k = 3000, .tile = 700};
+  c.kind = RANDOM;
+  struct filter_counts f = paths(c, how);
+  ok(f.rows[FILTER_CERTIFIED] == 60 && f.candidates >= 240 && f.candidates < 60 * 100 &&
+         f.most * 60 >= f.candidates,
+     "%s: random rows are certified, %.1f candidates each", how->variant,
+     (double)f.candidates / 60);
+  c.kind = ZERO;
+  f = paths(c, how);
+  ok(f.rows[FILTER_CERTIFIED] == 30 && f.rows[FILTER_LIST] == 30,
+     "%s: rows of zeros have too many candidates", how->variant);
+  c.kind = BAD;
+  f = paths(c, how);
+  ok(f.rows[FILTER_SCORE] == 60, "%s: atoms that are not finite leave all to the exact path",
+     how->variant);
+  c.kind = SUBNORMAL;
+  f = paths(c, how);
+  ok(f.rows[FILTER_CERTIFIED] + f.rows[FILTER_LIST] == 60, "%s: subnormal rows", how->variant);
+}
+
+/* With a bound of zero the answer must go wrong, or the tests above show nothing. */
+static void check_without_bound(const struct how *how)
+{
+  static const enum kind kinds[] = {HEAVY, LAST_BIT, FIXTURE, RANDOM};
+  struct how broken = *how;
+  int wrong = 0;
+  broken.filter_less = 1;
+  for (int i = 0; i < LENGTH(kinds); i++) {
+    struct problem c = {.n = 61, .p = 48, .d = 1, .take = 4, .k = 1500, .tile = 1500,
+                        .kind = kinds[i]};
+    int good = problem_make(&c) == OK;
+    problem_answer(&c);
+    wrong += good && !problem_check(&c, &broken, 1);
+    arena_free(&c.arena);
+  }
+  ok(wrong == LENGTH(kinds), "%s: without the bound %d of %d answers are wrong", how->variant,
+     wrong, LENGTH(kinds));
+}
+
+static void check_options(void)
+{
+  static const struct how none = {"cpu", "baseline", 1, "on", 0}, gpu = {"cuda", "auto", 1, "on", 0};
+  ok(!how_present(&none), "no filter without AVX2");
+  ok(!how_present(&gpu), "no filter on a GPU so far");
+}
+
 int main(void)
 {
   struct how those[LENGTH(variants)];
   int count = variants_present(those);
+  check_options();
+  check_bound();
+  check_worst();
+  if (count == 0) {
+    skip("this processor has no AVX2");
+    return done_testing();
+  }
+  check_quantize(&filter_avx2);
+  if (how_present(&variants[1])) check_quantize(&filter_avx512vl);
   check_shapes(those, count);
   check_kinds(those, count);
+  check_widths(those, count);
+  for (int v = 0; v < count; v++) {
+    check_paths(&those[v]);
+    check_without_bound(&those[v]);
+  }
   return done_testing();
 }

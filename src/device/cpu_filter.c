@@ -22,17 +22,17 @@ enum { BUCKETS = 32, BUCKET_BYTES = 6 * 1024 * 1024 };
 enum { CANDIDATES = 1024 };
 /* The exact path is taken for good where it was needed for one row in so many. */
 enum { FLAGGED_MOST = 4 };
-/* Above what f32 arithmetic does to thresholds, sizes and bounds, doc/certified.md section 5. */
-static const real SLACK = 0x1p-18, SIZE_SLACK = 0x1p-20, STORE_SLACK = 0x1p-22, LEAST = 0x1p-149;
+/* More than f32 arithmetic does to thresholds, sizes and bounds, doc/certified.md section 5. */
+static const real SLACK = 0x1p-18, LEAST = 0x1p-146;
 
 /* A row and its candidates. */
 struct filter_row {
-  real scale;          /* of its integers */
-  real flat, steep;    /* its sizes err by at most flat + steep (scale of the frame) */
-  float *lower, *upper; /* [capacity] bounds of each candidate's size */
-  idx *slot;            /* [capacity] */
-  idx count, limit;     /* cut when count reaches limit */
-  float tau;            /* the exact support has no size below this */
+  real scale;       /* of its integers */
+  real flat, steep; /* its sizes err by at most flat + steep (scale of the frame) */
+  float *size;      /* [capacity] in integers; at last exact values */
+  idx *slot;        /* [capacity] at last atoms */
+  idx count, limit; /* cut when count reaches limit */
+  float tau;        /* the exact support has no size below this */
   const idx *excluded;
   enum filter_path path;
 };
@@ -48,7 +48,7 @@ struct filter_plan {
 
 /* What one thread works with; height: rows of a group. */
 struct filter_work {
-  int8_t *q;         /* [padded p] */
+  int8_t *q;         /* [p, padded to eights] */
   int8_t *groups;    /* [block_rows][4 quads] */
   int32_t *start;    /* [block_rows] */
   float *slope, *reach; /* [block_rows] */
@@ -56,6 +56,7 @@ struct filter_work {
   float *sizes;   /* [height][lanes] */
   uint32_t *hits; /* [height] */
   idx *sorted;    /* [capacity] */
+  float *lower, *upper; /* [capacity] of the row that is being cut */
   idx *buckets;   /* [block_rows][BUCKETS + 1] where each bucket of a row's candidates begins */
   struct filter_counts counts;
 };
@@ -146,9 +147,9 @@ static int work_take(struct arena *arena, const struct filter_plan *plan, struct
 {
   const struct filter_state *f = &plan->device->filter;
   gidx rows = plan->block_rows, entries = rows * plan->capacity;
-  float *lower, *upper;
+  float *size;
   idx *slot;
-  TRY(arena_take(arena, &w->q, f->quads, 4));
+  TRY(arena_take(arena, &w->q, f->quads + 1, 4));
   TRY(arena_take(arena, &w->groups, rows * f->quads, 4));
   TRY(arena_take(arena, &w->start, rows, sizeof *w->start));
   TRY(arena_take(arena, &w->slope, rows, sizeof *w->slope));
@@ -158,12 +159,12 @@ static int work_take(struct arena *arena, const struct filter_plan *plan, struct
   TRY(arena_take(arena, &w->hits, f->loops->rows, sizeof *w->hits));
   TRY(arena_take(arena, &w->sorted, plan->capacity, sizeof *w->sorted));
   TRY(arena_take(arena, &w->buckets, rows * (BUCKETS + 1), sizeof *w->buckets));
-  TRY(arena_take(arena, &lower, entries, sizeof *lower));
-  TRY(arena_take(arena, &upper, entries, sizeof *upper));
+  TRY(arena_take(arena, &w->lower, plan->capacity, sizeof *w->lower));
+  TRY(arena_take(arena, &w->upper, plan->capacity, sizeof *w->upper));
+  TRY(arena_take(arena, &size, entries, sizeof *size));
   TRY(arena_take(arena, &slot, entries, sizeof *slot));
   for (gidx i = 0; i < rows; i++) {
-    w->rows[i].lower = lower + i * plan->capacity;
-    w->rows[i].upper = upper + i * plan->capacity;
+    w->rows[i].size = size + i * plan->capacity;
     w->rows[i].slot = slot + i * plan->capacity;
   }
   return OK;
@@ -192,7 +193,7 @@ static void row_start(const struct filter_plan *plan, struct filter_work *w, idx
   const struct exclusions *excluded = &plan->job->excluded;
   const float *x = (const float *)plan->job->rows->device + (gidx)(first + i) * s->options.p;
   struct quantized z;
-  filter_quantize(x, 1, s->options.p, FILTER_ROW_LEVELS, w->q, &z);
+  w->start[i] = -f->loops->offset * f->loops->quantize(x, s->options.p, w->q, &z);
   struct filter_bound bound = filter_bound(&z, s->options.d, s->options.p);
   real keep = 1 - s->options.filter_less;
   row->scale = z.scale;
@@ -218,11 +219,8 @@ static void rows_start(const struct filter_plan *plan, struct filter_work *w, id
   memset(w->groups, 0, (size_t)plan->block_rows * 4 * (size_t)quads);
   for (idx i = 0; i < n; i++) {
     int8_t *to = w->groups + ((gidx)(i / height) * quads * height + i % height) * 4;
-    int32_t sum = 0;
     row_start(plan, w, first, i);
-    for (idx c = 0; c < 4 * quads; c++) sum += w->q[c];
     for (idx c = 0; c < quads; c++) memcpy(to + (gidx)c * height * 4, w->q + 4 * c, 4);
-    w->start[i] = -loops->offset * sum;
   }
   for (idx i = n; i < plan->block_rows; i++) row_drop(w, i);
 }
@@ -230,15 +228,21 @@ static void rows_start(const struct filter_plan *plan, struct filter_work *w, id
 /* (C.6) Raise tau, and keep what it does not exclude. */
 static void row_cut(const struct filter_plan *plan, struct filter_work *w, idx i)
 {
+  const struct filter_state *f = &plan->device->filter;
   struct filter_row *row = w->rows + i;
   idx take = plan->job->take, kept = 0;
+  struct filter_scales by = {.scale = f->scale,
+                             .down = (float)(row->scale * (1 - SLACK)),
+                             .up = (float)(row->scale * (1 + SLACK)),
+                             .flat = (float)(row->flat * (1 + SLACK) + LEAST),
+                             .steep = (float)(row->steep * (1 + SLACK))};
+  f->loops->bounds(&by, row->size, row->slot, row->count, w->lower, w->upper);
   if (row->count >= take)
-    row->tau = plan->device->filter.loops->quantile(row->lower, row->count, take, row->tau);
+    row->tau = f->loops->quantile(w->lower, row->count, take, row->tau);
   for (idx j = 0; j < row->count; j++) {
-    row->lower[kept] = row->lower[j];
-    row->upper[kept] = row->upper[j];
+    row->size[kept] = row->size[j];
     row->slot[kept] = row->slot[j];
-    kept += row->upper[j] >= row->tau;
+    kept += w->upper[j] >= row->tau;
   }
   row->count = kept;
   row->limit = kept + kept / 2 + take + 64;
@@ -259,17 +263,9 @@ static int is_excluded(const struct filter_plan *plan, const struct filter_row *
 static void row_add(const struct filter_plan *plan, struct filter_work *w, idx i, idx slot,
                     float size)
 {
-  const struct cpu_state *s = plan->device;
   struct filter_row *row = w->rows + i;
-  if (is_excluded(plan, row, s->atom_of[slot])) return;
-  real about = row->scale * s->filter.scale[slot] * size;
-  real error = row->flat + row->steep * s->filter.scale[slot];
-  real lower = about * (1 - SIZE_SLACK) - error, upper = about * (1 + SIZE_SLACK) + error;
-  lower = lower * (1 - STORE_SLACK) - LEAST;
-  float most = (float)(upper * (1 + STORE_SLACK) + LEAST);
-  if (most < row->tau) return;
-  row->lower[row->count] = lower > 0 ? (float)lower : 0;
-  row->upper[row->count] = most;
+  if (plan->job->excluded.count && is_excluded(plan, row, plan->device->atom_of[slot])) return;
+  row->size[row->count] = size;
   row->slot[row->count] = slot;
   if (++row->count >= row->limit) row_cut(plan, w, i);
 }
@@ -352,7 +348,7 @@ static void row_sort(struct filter_work *w, idx i, idx bucket_slots)
   memcpy(row->slot, sorted, (size_t)row->count * sizeof *sorted);
 }
 
-/* The exact values of all candidates of a block, in their rows' upper[]: bucket by bucket of atoms,
+/* The exact values of all candidates of a block, in their rows' size[]: bucket by bucket of atoms,
  * as many as the cache holds, as long as a row has enough candidates in each. */
 static void candidates_evaluate(const struct filter_plan *plan, struct filter_work *w, idx first,
                                 idx n)
@@ -370,7 +366,7 @@ static void candidates_evaluate(const struct filter_plan *plan, struct filter_wo
     for (idx i = 0; i < n; i++) {
       const idx *start = w->buckets + i * (BUCKETS + 1);
       const float *x = (const float *)plan->job->rows->device + (gidx)(first + i) * p;
-      row_evaluate(plan, w->rows + i, x, start[b], start[b + 1], w->rows[i].upper);
+      row_evaluate(plan, w->rows + i, x, start[b], start[b + 1], w->rows[i].size);
     }
 }
 
@@ -379,7 +375,7 @@ static void row_finish(const struct filter_plan *plan, struct filter_work *w, id
 {
   struct list_order order = {.take = plan->job->take, .capacity = plan->capacity};
   const struct filter_row *row = w->rows + i;
-  struct row_list list = {.value = row->upper, .atom = row->slot, .count = row->count};
+  struct row_list list = {.value = row->size, .atom = row->slot, .count = row->count};
   for (idx j = 0; j < row->count; j++) list.atom[j] = plan->device->atom_of[row->slot[j]];
   for (idx j = row->count; j % LIST_STEP; j++) {
     list.value[j] = 0;

@@ -21,10 +21,20 @@ struct route_job;
 /* What a dot product of integers becomes: |I| for d = 1; else the root of the sum of squares. */
 enum filter_step { FILTER_ONLY, FILTER_FIRST, FILTER_NEXT, FILTER_LAST };
 
+/* A size in integers, n, of a slot stands for one between down n t - (flat + steep t) and
+ * up n t + (flat + steep t), t = scale[slot] (C.6). */
+struct filter_scales {
+  const float *scale;
+  float down, up, flat, steep;
+};
+
 struct filter_loops {
   const char *name;
   idx rows, lanes;
   int levels, offset; /* of the atoms' integers; rows have 127 levels */
+  /* filter_quantize() of a row of finite numbers, 127 levels; q ends in zeros up to a multiple of 8;
+   * returns the sum of q */
+  int32_t (*quantize)(const float *row, idx p, int8_t *q, struct quantized *out);
   /* out[rows][lanes] <- sizes, or their squares so far; start[rows] takes the offset back */
   void (*sizes)(const uint8_t *panel, const int8_t *group, const int32_t *start, idx quads,
                 enum filter_step step, float *out);
@@ -32,8 +42,11 @@ struct filter_loops {
    * rows with any */
   uint32_t (*pass)(const float *sizes, const float *inverse, const float *slope, const float *reach,
                    uint32_t *hits);
-  /* the take-th largest of value[count], all >= 0, if it is above `from`, else `from`; writes zeros
-   * behind them up to a multiple of LIST_STEP */
+  /* lower, upper[count] <- bounds of the sizes of candidates */
+  void (*bounds)(const struct filter_scales *by, const float *size, const idx *slot, idx count,
+                 float *lower, float *upper);
+  /* a number that `take` of value[count], all >= 0, reach, and hardly more than that; at least
+   * `from`; writes zeros behind them up to a multiple of LIST_STEP */
   float (*quantile)(float *value, idx count, idx take, float from);
   /* out[FILTER_CHAINS] <- exact scores of a row and FILTER_CHAINS vectors (N.1) */
   void (*chains)(const float *row, const float *const *vector, idx p, float *out);

@@ -24,6 +24,59 @@ static inline lanes splat(float x)
   return x - (lanes){0};
 }
 
+/* Eight numbers from v on; zeros from `end` on. */
+static inline __m256 eight_load(const float *v, const float *end)
+{
+  float part[8] = {0};
+  if (end - v >= 8) return _mm256_loadu_ps(v);
+  for (int i = 0; v + i < end; i++) part[i] = v[i];
+  return _mm256_loadu_ps(part);
+}
+
+static inline double four_sum(__m256d x)
+{
+  return (x[0] + x[1]) + (x[2] + x[3]);
+}
+
+static float largest(const float *v, idx n)
+{
+  const __m256 mask = _mm256_castsi256_ps(_mm256_set1_epi32(0x7fffffff));
+  __m256 most = _mm256_setzero_ps();
+  float out = 0;
+  for (idx c = 0; c < n; c += 8)
+    most = _mm256_max_ps(most, _mm256_and_ps(mask, eight_load(v + c, v + n)));
+  for (int i = 0; i < 8; i++) out = most[i] > out ? most[i] : out;
+  return out;
+}
+
+static NOINLINE int32_t quantize(const float *row, idx p, int8_t *q, struct quantized *out)
+{
+  float scale = filter_scale(largest(row, p), FILTER_ROW_LEVELS);
+  __m256 by = _mm256_set1_ps(scale);
+  __m256d wide = _mm256_set1_pd(scale), norm = _mm256_setzero_pd(), less = norm, error = norm;
+  __m256i sum = _mm256_setzero_si256();
+  for (idx c = 0; c < p; c += 8) {
+    __m256 x = eight_load(row + c, row + p);
+    __m256i k = _mm256_cvtps_epi32(_mm256_div_ps(x, by)); /* to nearest, ties to even */
+    sum = _mm256_add_epi32(sum, k);
+    __m128i half[2] = {_mm256_castsi256_si128(k), _mm256_extracti128_si256(k, 1)};
+    _mm_storel_epi64((__m128i *)(q + c),
+                     _mm_packs_epi16(_mm_packs_epi32(half[0], half[1]), _mm_setzero_si128()));
+    __m128 parts[2] = {_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1)};
+    for (int h = 0; h < 2; h++) {
+      __m256d v = _mm256_cvtps_pd(parts[h]), v_short = wide * _mm256_cvtepi32_pd(half[h]);
+      __m256d e = v - v_short;
+      norm += v * v;
+      less += v_short * v_short;
+      error += e * e;
+    }
+  }
+  *out = filter_quantized(scale, four_sum(norm), four_sum(less), four_sum(error));
+  __m128i four = _mm_add_epi32(_mm256_castsi256_si128(sum), _mm256_extracti128_si256(sum, 1));
+  four = _mm_hadd_epi32(four, four);
+  return _mm_cvtsi128_si32(_mm_hadd_epi32(four, four));
+}
+
 static inline void size_store(ilanes sum, enum filter_step step, float *to)
 {
   lanes x = __builtin_convertvector(sum, lanes);
@@ -84,6 +137,9 @@ static int32_t bits_of(float x)
   return bits;
 }
 
+/* The quantile is found to one part in 2^10, which is enough. */
+enum { QUANTILE_STEP = 1 << 13 };
+
 /* Numbers with bits >= least >= 1, so that zeros do not count. */
 static idx count_from(const float *value, idx count, int32_t least)
 {
@@ -92,6 +148,19 @@ static idx count_from(const float *value, idx count, int32_t least)
   for (idx j = 0; j < count; j += LANES) sum -= *(const ilanes *)(value + j) >= least;
   for (int i = 0; i < LANES; i++) total += sum[i];
   return total;
+}
+
+static NOINLINE void bounds(const struct filter_scales *by, const float *size, const idx *slot,
+                            idx count, float *lower, float *upper)
+{
+  for (idx j = 0; j < count; j++) lower[j] = by->scale[slot[j]];
+  for (idx j = 0; j < count; j += LANES) {
+    lanes t = *(const lanes *)(lower + j), about = *(const lanes *)(size + j) * t;
+    lanes error = splat(by->flat) + splat(by->steep) * t;
+    lanes low = splat(by->down) * about - error;
+    *(lanes *)(lower + j) = (lanes)((ilanes)low & (low > splat(0)));
+    *(lanes *)(upper + j) = splat(by->up) * about + error;
+  }
 }
 
 /* By bisection: for floats >= 0 the bits order as the numbers do. */
@@ -105,7 +174,7 @@ static NOINLINE float quantile(float *value, idx count, idx take, float from)
   }
   int32_t low = bits_of(from), high = low;
   for (int i = 0; i < LANES; i++) high = largest[i] > high ? largest[i] : high;
-  for (high++; high - low > 1;) {
+  for (high++; high - low > QUANTILE_STEP;) {
     int32_t middle = low + (high - low) / 2;
     if (count_from(value, count, middle) >= take)
       low = middle;
@@ -118,15 +187,17 @@ static NOINLINE float quantile(float *value, idx count, idx take, float from)
 }
 
 /* Columns of eight vectors <- eight columns of each. */
-static inline void transpose(const float *const *vector, idx c, __m256 column[8])
+static inline __attribute__((always_inline)) void transpose(const float *const *vector, idx c, __m256 column[8])
 {
   __m256 pair[8], four[8];
+#pragma GCC unroll 4
   for (int i = 0; i < 4; i++) { /* vectors i and i + 4 side by side, by halves of their columns */
     __m128 low = _mm_loadu_ps(vector[i] + c), high = _mm_loadu_ps(vector[i] + c + 4);
     pair[i] = _mm256_insertf128_ps(_mm256_castps128_ps256(low), _mm_loadu_ps(vector[i + 4] + c), 1);
     pair[i + 4] =
         _mm256_insertf128_ps(_mm256_castps128_ps256(high), _mm_loadu_ps(vector[i + 4] + c + 4), 1);
   }
+#pragma GCC unroll 2
   for (int h = 0; h < 8; h += 4) {
     four[h] = _mm256_unpacklo_ps(pair[h], pair[h + 1]);
     four[h + 1] = _mm256_unpackhi_ps(pair[h], pair[h + 1]);
@@ -144,16 +215,14 @@ static NOINLINE void chains(const float *row, const float *const *vector, idx p,
 {
   __m256 sum[2] = {_mm256_setzero_ps(), _mm256_setzero_ps()};
   idx c = 0;
-  for (; c + 8 <= p; c += 8) {
-    __m256 column[2][8];
-    transpose(vector, c, column[0]);
-    transpose(vector + 8, c, column[1]);
+  for (; c + 8 <= p; c += 8)
+    for (int h = 0; h < 2; h++) {
+      __m256 column[8];
+      transpose(vector + 8 * h, c, column);
 #pragma GCC unroll 8
-    for (int i = 0; i < 8; i++) {
-      __m256 x = _mm256_set1_ps(row[c + i]);
-      for (int h = 0; h < 2; h++) sum[h] = _mm256_add_ps(sum[h], _mm256_mul_ps(x, column[h][i]));
+      for (int i = 0; i < 8; i++)
+        sum[h] = _mm256_add_ps(sum[h], _mm256_mul_ps(_mm256_set1_ps(row[c + i]), column[i]));
     }
-  }
   for (; c < p; c++)
     for (int h = 0; h < 2; h++) {
       const float *const *v = vector + 8 * h;
@@ -170,8 +239,10 @@ const struct filter_loops FILTER_TABLE = {
     .lanes = WIDTH,
     .levels = LEVELS,
     .offset = OFFSET,
+    .quantize = quantize,
     .sizes = sizes,
     .pass = pass,
+    .bounds = bounds,
     .quantile = quantile,
     .chains = chains,
 };

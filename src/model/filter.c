@@ -1,24 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The obvious way: f64 chains, and a last factor that is larger than all their roundings. */
+ * The obvious way: f64 chains, rounded up by factors larger than all their roundings. */
 #include "model/filter.h"
 
 #include <math.h>
 
-/* Sums of up to 2^20 f64 terms, square roots and products err by less. */
 static real up(real x)
 {
   return x * (1 + 0x1p-30);
-}
-
-/* Smaller numbers stay far from where f32 arithmetic on scales underflows. */
-static const float SCALE_LEAST = 0x1p-100f;
-
-static float scale_choose(const float *v, gidx n, int levels)
-{
-  float most = 0;
-  for (gidx i = 0; i < n; i++) most = fabsf(v[i]) > most ? fabsf(v[i]) : most;
-  float scale = most / (float)levels;
-  return scale > SCALE_LEAST ? scale : SCALE_LEAST;
 }
 
 static int8_t round_to(float x, int levels)
@@ -30,7 +18,9 @@ static int8_t round_to(float x, int levels)
 void filter_quantize(const float *v, idx d, idx p, int levels, int8_t *q, struct quantized *out)
 {
   gidx n = (gidx)d * p;
-  float scale = scale_choose(v, n, levels);
+  float most = 0;
+  for (gidx i = 0; i < n; i++) most = fabsf(v[i]) > most ? fabsf(v[i]) : most;
+  float scale = filter_scale(most, levels);
   real norm = 0, norm_short = 0, error = 0;
   for (gidx i = 0; i < n; i++) {
     q[i] = isfinite(v[i]) ? round_to(v[i] / scale, levels) : 0;
@@ -39,7 +29,7 @@ void filter_quantize(const float *v, idx d, idx p, int levels, int8_t *q, struct
     norm_short += x_short * x_short;
     error += e * e;
   }
-  *out = (struct quantized){scale, up(sqrt(norm)), up(sqrt(norm_short)), up(sqrt(error))};
+  *out = filter_quantized(scale, norm, norm_short, error);
 }
 
 /* (C.3) >= (1 + u)^n - 1, the growth of n roundings to f32, for n <= 2^20. */

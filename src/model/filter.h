@@ -9,6 +9,7 @@
 #ifndef MODEL_FILTER_H
 #define MODEL_FILTER_H
 
+#include <math.h>
 #include <stdint.h>
 
 #include "base/types.h"
@@ -24,6 +25,21 @@ struct quantized {
   real norm_short; /* >= |v~| */
   real error;      /* >= |v - v~| */
 };
+
+/* The scale of a vector with this largest magnitude; *out from sums of squares. */
+static inline float filter_scale(float most, int levels)
+{
+  const float least = 0x1p-100f; /* far from where f32 arithmetic on scales underflows */
+  float scale = most / (float)levels;
+  return scale > least ? scale : least;
+}
+
+/* The last factor is larger than all roundings of sums of up to 2^20 f64 terms and of roots. */
+static inline struct quantized filter_quantized(float scale, real norm, real norm_short, real error)
+{
+  const real up = 1 + 0x1p-30;
+  return (struct quantized){scale, up * sqrt(norm), up * sqrt(norm_short), up * sqrt(error)};
+}
 
 /* q[d][p], each at most `levels` (1 .. 127) in magnitude. */
 void filter_quantize(const float *v, idx d, idx p, int levels, int8_t *q, struct quantized *out);
