@@ -100,6 +100,21 @@ static void check_worst(void)
   ok(part > 0.95 && part <= 1, "planted errors use %.2f of the bound", part);
 }
 
+/* (C.5) With integers for numbers only the gate's own rounding is left. */
+static void check_gates(void)
+{
+  float row = 127, frame[8];
+  struct problem c = {.n = 1, .p = 1, .d = 8, .k = 1, .rows = &row, .atoms = frame};
+  real most = 0;
+  for (uint64_t turn = 0; turn < 20000; turn++) {
+    for (uint64_t m = 0; m < 8; m++) frame[m] = (float)random_below(9, turn, m, 128);
+    frame[turn % 8] = 127;
+    real part = part_of_bound(&c, 0, 0, 127);
+    most = part > most ? part : most;
+  }
+  ok(most > 0.1 && most <= 1, "gates of integers use %.2f of the bound", most);
+}
+
 /* A variant's integers are the reference's, its norms hardly differ and never by being less. */
 static void check_quantize(const struct filter_loops *loops)
 {
@@ -193,6 +208,7 @@ int main(void)
   check_options();
   check_bound();
   check_worst();
+  check_gates();
   if (count == 0) {
     skip("this processor has no AVX2");
     return done_testing();
