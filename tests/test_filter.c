@@ -98,6 +98,12 @@ static void check_worst(void)
   }
   real part = part_of_bound(&c, 0, 0, 127);
   ok(part > 0.95 && part <= 1, "planted errors use %.2f of the bound", part);
+  for (int i = 0; i < P; i++) { /* products of half the least number: the chain loses them all */
+    row[i] = i ? 0x1p-94f : 127 * 0x1p-94f;
+    atom[i] = i < P - 1 ? 0x1p-56f : 127 * 0x1p-56f;
+  }
+  part = part_of_bound(&c, 0, 0, 127);
+  ok(part > 0.45 && part <= 1, "planted underflow uses %.2f of the bound", part);
 }
 
 /* (C.5) With integers for numbers only the gate's own rounding is left. */
