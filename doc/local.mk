@@ -5,4 +5,5 @@ dist_doc_DATA += \
   %D%/determinism.md \
   %D%/formats.md \
   %D%/bench.md \
-  %D%/kernel-tutorial.md
+  %D%/kernel-tutorial.md \
+  %D%/certified.md

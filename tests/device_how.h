@@ -42,7 +42,8 @@ static int how_present(const struct how *how)
   return status == OK;
 }
 
-__attribute__((unused)) static const struct how how_cuda = {.kind = "cuda", .variant = "auto", .threads = 1};
+__attribute__((unused)) static const struct how how_cuda = {
+    .kind = "cuda", .variant = "auto", .threads = 1};
 
 /* 1 with a GPU; else the test is skipped or fails. */
 __attribute__((unused)) static int gpu_present(void)

@@ -6,9 +6,8 @@
 #include "device_route.h"
 #include "model/filter.h"
 
-static const struct how variants[] = {{"cpu", "avx2", 2, "on", 0},
-                                      {"cpu", "avx512vl", 2, "on", 0},
-                                      {"cpu", "avx512", 2, "on", 0}};
+static const struct how variants[] = {
+    {"cpu", "avx2", 2, "on", 0}, {"cpu", "avx512vl", 2, "on", 0}, {"cpu", "avx512", 2, "on", 0}};
 
 /* those[..] <- what this processor has. */
 static int variants_present(struct how *those)
@@ -70,7 +69,11 @@ static real part_of_bound(const struct problem *c, idx row, idx frame, int level
 static void check_bound(void)
 {
   for (int kind = 0; kind < KINDS; kind++) {
-    struct problem c = {.n = 40, .p = 1 + 37 * kind, .d = 1 + kind % 3, .take = 1, .k = 60,
+    struct problem c = {.n = 40,
+                        .p = 1 + 37 * kind,
+                        .d = 1 + kind % 3,
+                        .take = 1,
+                        .k = 60,
                         .kind = (enum kind)kind};
     if (kind == BAD) continue;
     int good = problem_make(&c) == OK;
@@ -189,8 +192,8 @@ static void check_without_bound(const struct how *how)
   int wrong = 0;
   broken.filter_less = 1;
   for (int i = 0; i < LENGTH(kinds); i++) {
-    struct problem c = {.n = 61, .p = 48, .d = 1, .take = 4, .k = 1500, .tile = 1500,
-                        .kind = kinds[i]};
+    struct problem c = {
+        .n = 61, .p = 48, .d = 1, .take = 4, .k = 1500, .tile = 1500, .kind = kinds[i]};
     int good = problem_make(&c) == OK;
     problem_answer(&c);
     wrong += good && !problem_check(&c, &broken, 1);
@@ -202,7 +205,8 @@ static void check_without_bound(const struct how *how)
 
 static void check_options(void)
 {
-  static const struct how none = {"cpu", "baseline", 1, "on", 0}, gpu = {"cuda", "auto", 1, "on", 0};
+  static const struct how none = {"cpu", "baseline", 1, "on", 0},
+                          gpu = {"cuda", "auto", 1, "on", 0};
   ok(!how_present(&none), "no filter without AVX2");
   ok(!how_present(&gpu), "no filter on a GPU so far");
 }

@@ -102,8 +102,8 @@ static const char *const case_names[CASES] = {
 enum { REPEATS_MOST = 1000 };
 
 struct problem {
-  float *rows, *atoms; /* [n][p], [k][p] */
-  struct device device, filtered; /* filtered: with the certified filter, where there is one */
+  float *rows, *atoms;              /* [n][p], [k][p] */
+  struct device device, filtered;   /* filtered: with the certified filter, where there is one */
   struct buffer given, table;       /* rows and atoms on the device */
   struct buffer lists, slot, codes; /* struct entry [n][s], idx [n][s], float [n][s] */
 };
@@ -291,11 +291,12 @@ static void filter_print(const struct problem *q)
   double rows = (double)(c->rows[0] + c->rows[1] + c->rows[2]);
   double all = c->filter_seconds + c->exact_seconds + c->left_seconds;
   if (rows > 0)
-    printf("  certified %.2f%%, %.1f candidates a row, time: filter %.0f%%, chains %.0f%%, rows left "
-           "%.0f%%",
-           100 * (double)c->rows[FILTER_CERTIFIED] / rows,
-           (double)c->candidates / (double)(c->rows[FILTER_CERTIFIED] + 1),
-           100 * c->filter_seconds / all, 100 * c->exact_seconds / all, 100 * c->left_seconds / all);
+    printf(
+        "  certified %.2f%%, %.1f candidates a row, time: filter %.0f%%, chains %.0f%%, rows left "
+        "%.0f%%",
+        100 * (double)c->rows[FILTER_CERTIFIED] / rows,
+        (double)c->candidates / (double)(c->rows[FILTER_CERTIFIED] + 1),
+        100 * c->filter_seconds / all, 100 * c->exact_seconds / all, 100 * c->left_seconds / all);
 }
 
 static void table_print(struct bench *b)

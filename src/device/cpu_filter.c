@@ -42,22 +42,22 @@ struct filter_plan {
   struct route_job *job;
   idx capacity, block_rows, blocks, panels;
   idx stride; /* between panels that follow each other, coprime to their number */
-  idx next;  /* block, shared by the threads */
-  idx *left; /* [n] 1: takes the exact path */
+  idx next;   /* block, shared by the threads */
+  idx *left;  /* [n] 1: takes the exact path */
 };
 
 /* What one thread works with; height: rows of a group. */
 struct filter_work {
-  int8_t *q;         /* [p, padded to eights] */
-  int8_t *groups;    /* [block_rows][4 quads] */
-  int32_t *start;    /* [block_rows] */
+  int8_t *q;            /* [p, padded to eights] */
+  int8_t *groups;       /* [block_rows][4 quads] */
+  int32_t *start;       /* [block_rows] */
   float *slope, *reach; /* [block_rows] */
   struct filter_row *rows;
-  float *sizes;   /* [height][lanes] */
-  uint32_t *hits; /* [height] */
-  idx *sorted;    /* [capacity] */
+  float *sizes;         /* [height][lanes] */
+  uint32_t *hits;       /* [height] */
+  idx *sorted;          /* [capacity] */
   float *lower, *upper; /* [capacity] of the row that is being cut */
-  idx *buckets;   /* [block_rows][BUCKETS + 1] where each bucket of a row's candidates begins */
+  idx *buckets; /* [block_rows][BUCKETS + 1] where each bucket of a row's candidates begins */
   struct filter_counts counts;
 };
 
@@ -200,7 +200,8 @@ static void row_start(const struct filter_plan *plan, struct filter_work *w, idx
   row->flat = keep * (bound.alpha * f->norm_most + bound.rest) * (1 + 0x1p-40);
   row->steep = keep * bound.beta * f->error_most * (1 + 0x1p-40);
   row->count = 0;
-  row->limit = 2 * plan->job->take + 96 < plan->capacity ? 2 * plan->job->take + 96 : plan->capacity;
+  row->limit =
+      2 * plan->job->take + 96 < plan->capacity ? 2 * plan->job->take + 96 : plan->capacity;
   row->tau = 0;
   row->excluded = excluded->atoms + (gidx)(first + i) * excluded->stride;
   row->path = FILTER_CERTIFIED;
@@ -237,8 +238,7 @@ static void row_cut(const struct filter_plan *plan, struct filter_work *w, idx i
                              .flat = (float)(row->flat * (1 + SLACK) + LEAST),
                              .steep = (float)(row->steep * (1 + SLACK))};
   f->loops->bounds(&by, row->size, row->slot, row->count, w->lower, w->upper);
-  if (row->count >= take)
-    row->tau = f->loops->quantile(w->lower, row->count, take, row->tau);
+  if (row->count >= take) row->tau = f->loops->quantile(w->lower, row->count, take, row->tau);
   for (idx j = 0; j < row->count; j++) {
     row->size[kept] = row->size[j];
     row->slot[kept] = row->slot[j];
@@ -290,7 +290,8 @@ static void panel_filter(const struct filter_plan *plan, struct filter_work *w, 
   uint32_t there = (uint32_t)((UINT64_C(1) << valid) - 1);
   for (idx row = 0; row < n; row += height) {
     const int8_t *group = w->groups + (gidx)row * f->quads * 4;
-    panel_prefetch(f->panels + next * bytes * d, bytes * d, row / height, (n + height - 1) / height);
+    panel_prefetch(f->panels + next * bytes * d, bytes * d, row / height,
+                   (n + height - 1) / height);
     for (idx m = 0; m < d; m++)
       loops->sizes(panel + m * bytes, group, w->start + row, f->quads,
                    d == 1       ? FILTER_ONLY

@@ -62,7 +62,7 @@ struct device {
   idx atoms, atoms_most;         /* put so far, and at most */
   struct device_counts counts;
   struct filter_counts filter; /* zeros where it is off */
-  struct device_gpu gpu; /* zeros on the CPU */
+  struct device_gpu gpu;       /* zeros on the CPU */
 };
 
 /* ERR_USAGE for an unknown variant, ERR_DEVICE for one that this processor lacks and for `cuda`

@@ -187,7 +187,8 @@ static NOINLINE float quantile(float *value, idx count, idx take, float from)
 }
 
 /* Columns of eight vectors <- eight columns of each. */
-static inline __attribute__((always_inline)) void transpose(const float *const *vector, idx c, __m256 column[8])
+static inline __attribute__((always_inline)) void transpose(const float *const *vector, idx c,
+                                                            __m256 column[8])
 {
   __m256 pair[8], four[8];
 #pragma GCC unroll 4

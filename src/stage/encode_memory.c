@@ -22,7 +22,8 @@ void encode_memory(const struct encode_task *t, int ranks, struct encode_memory 
   struct tiling tiling = {t->atoms->k, t->tile, ranks};
   int several = t->rounds > 1;
   m->dictionary = 2 * (gidx)tiling_held(&tiling, 0) * d * p * (gidx)sizeof(float);
-  if (t->filter && strcmp(t->filter, "off")) m->dictionary += tiling_held(&tiling, 0) * d * (p + 16);
+  if (t->filter && strcmp(t->filter, "off"))
+    m->dictionary += tiling_held(&tiling, 0) * d * (p + 16);
   m->rows = (3 + several) * block * p * (gidx)sizeof(float);
   m->lists = block * s * (gidx)(sizeof(struct entry) + 4 * sizeof(idx)) +
              share * s * (gidx)sizeof(struct entry) * ranks;
