@@ -48,7 +48,9 @@ libsagitta_a_SOURCES += \
   %D%/device/cpu_arrow.h %D%/device/cpu_arrow.c \
   %D%/device/route_body.h %D%/device/route_baseline.c %D%/device/codes_body.h \
   %D%/device/lanes.h \
-  %D%/device/cpu_filter.h %D%/device/cpu_filter.c %D%/device/filter_body.h \
+  %D%/device/cpu_filter.h %D%/device/cpu_filter_inside.h %D%/device/filter_body.h \
+  %D%/device/cpu_filter.c %D%/device/cpu_filter_atoms.c %D%/device/cpu_filter_rows.c \
+  %D%/device/cpu_filter_exact.c \
   %D%/device/arrow_loops.h
 
 # device: dense work in exact order, for the terminal pass

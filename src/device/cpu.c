@@ -10,6 +10,8 @@
 
 /* Smaller dictionaries are routed as fast without the filter (doc/bench.md). */
 enum { FILTER_COLUMNS = 32, FILTER_ATOMS = 2048 };
+/* Sums of integers stay below 2^31 up to here. */
+enum { FILTER_COLUMNS_MOST = 65536 };
 
 static int has_avx512(void)
 {
@@ -73,11 +75,12 @@ static int filter_open(struct cpu_state *s, const struct variant *variant)
   struct filter_state *f = &s->filter;
   int large = o->p >= FILTER_COLUMNS && (gidx)o->atoms_most * o->d >= FILTER_ATOMS;
   f->loops = variant->filter && !has_vnni() ? &filter_avx2 : variant->filter;
+  if (o->p > FILTER_COLUMNS_MOST) f->loops = NULL;
   f->is_automatic = !strcmp(wish, "auto");
   f->is_on = !strcmp(wish, "on") || (f->is_automatic && f->loops && large);
   if (!f->is_on) return OK;
-  CHECK(f->loops, ERR_DEVICE, "there is no certified filter for the variant '%s'",
-        variant->route->name);
+  CHECK(f->loops, ERR_DEVICE, "there is no certified filter for the variant '%s' and %d columns",
+        variant->route->name, o->p);
   return filter_take(f, &s->arena, o->d, o->p, o->atoms_most);
 }
 

@@ -32,7 +32,7 @@ struct filter_loops {
   const char *name;
   idx rows, lanes;
   int levels, offset; /* of the atoms' integers; rows have 127 levels */
-  /* filter_quantize() of a row of finite numbers, 127 levels; q ends in zeros up to a multiple of 8;
+  /* filter_quantize() of a row of finite numbers, 127 levels; q has zeros up to a multiple of 8;
    * returns the sum of q */
   int32_t (*quantize)(const float *row, idx p, int8_t *q, struct quantized *out);
   /* out[rows][lanes] <- sizes, or their squares so far; start[rows] takes the offset back */

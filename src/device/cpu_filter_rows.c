@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A block of rows passes the panels: thresholds in integers, and lists of what reaches them. */
+#include <float.h>
+#include <string.h>
+
+#include "device/cpu_filter_inside.h"
+
+/* More than f32 arithmetic does to thresholds, sizes and bounds, doc/certified.md section 5. */
+static const real SLACK = 0x1p-18, LEAST = 0x1p-146;
+
+/* (C.6) A size is wanted if it is >= slope (1 / scale of the frame) - reach, in integers. */
+static void threshold_set(struct filter_work *w, idx i)
+{
+  const struct filter_row *row = w->rows + i;
+  real above = row->tau - row->flat;
+  w->slope[i] = above > 0 ? (float)(above / row->scale * (1 - SLACK)) : 0;
+  w->reach[i] = (float)(row->steep / row->scale * (1 + SLACK));
+}
+
+static void row_drop(struct filter_work *w, idx i)
+{
+  w->slope[i] = 0;
+  w->reach[i] = -FLT_MAX; /* no size is wanted any more */
+}
+
+static void row_start(const struct filter_plan *plan, struct filter_work *w, idx first, idx i)
+{
+  const struct cpu_state *s = plan->device;
+  const struct filter_state *f = &s->filter;
+  struct filter_row *row = w->rows + i;
+  const struct exclusions *excluded = &plan->job->excluded;
+  const float *x = (const float *)plan->job->rows->device + (gidx)(first + i) * s->options.p;
+  struct quantized z;
+  w->start[i] = -f->loops->offset * f->loops->quantize(x, s->options.p, w->q, &z);
+  struct filter_bound bound = filter_bound(&z, s->options.d, s->options.p);
+  real keep = 1 - s->options.filter_less;
+  row->scale = z.scale;
+  row->flat = keep * (bound.alpha * f->norm_most + bound.rest) * (1 + 0x1p-40);
+  row->steep = keep * bound.beta * f->error_most * (1 + 0x1p-40);
+  row->count = 0;
+  row->limit =
+      2 * plan->job->take + 96 < plan->capacity ? 2 * plan->job->take + 96 : plan->capacity;
+  row->tau = 0;
+  row->excluded = excluded->atoms + (gidx)(first + i) * excluded->stride;
+  row->path = FILTER_CERTIFIED;
+  threshold_set(w, i);
+  if (!(z.norm * f->norm_most < FILTER_HUGE(s->options.d))) {
+    row->path = FILTER_SCORE;
+    row_drop(w, i);
+  }
+}
+
+/* groups[..][quads][rows][4] <- the integers of rows first .. first + n - 1, padded with zeros. */
+void filter_rows_start(const struct filter_plan *plan, struct filter_work *w, idx first, idx n)
+{
+  const struct filter_loops *loops = plan->device->filter.loops;
+  idx height = loops->rows, quads = plan->device->filter.quads;
+  memset(w->groups, 0, (size_t)plan->block_rows * 4 * (size_t)quads);
+  for (idx i = 0; i < n; i++) {
+    int8_t *to = w->groups + ((gidx)(i / height) * quads * height + i % height) * 4;
+    row_start(plan, w, first, i);
+    for (idx c = 0; c < quads; c++) memcpy(to + (gidx)c * height * 4, w->q + 4 * c, 4);
+  }
+  for (idx i = n; i < plan->block_rows; i++) row_drop(w, i);
+}
+
+/* (C.6) Raise tau, and keep what it does not exclude. */
+void filter_cut(const struct filter_plan *plan, struct filter_work *w, idx i)
+{
+  const struct filter_state *f = &plan->device->filter;
+  struct filter_row *row = w->rows + i;
+  idx take = plan->job->take, kept = 0;
+  struct filter_scales by = {.scale = f->scale,
+                             .down = (float)(row->scale * (1 - SLACK)),
+                             .up = (float)(row->scale * (1 + SLACK)),
+                             .flat = (float)(row->flat * (1 + SLACK) + LEAST),
+                             .steep = (float)(row->steep * (1 + SLACK))};
+  f->loops->bounds(&by, row->size, row->slot, row->count, w->lower, w->upper);
+  if (row->count >= take) row->tau = f->loops->quantile(w->lower, row->count, take, row->tau);
+  for (idx j = 0; j < row->count; j++) {
+    row->size[kept] = row->size[j];
+    row->slot[kept] = row->slot[j];
+    kept += w->upper[j] >= row->tau;
+  }
+  row->count = kept;
+  row->limit = kept + kept / 2 + take + 64;
+  if (row->limit > plan->capacity) row->limit = plan->capacity;
+  threshold_set(w, i);
+  if (kept < plan->capacity) return;
+  row->path = FILTER_LIST;
+  row_drop(w, i);
+}
+
+static int is_excluded(const struct filter_plan *plan, const struct filter_row *row, idx atom)
+{
+  int found = 0;
+  for (idx j = 0; j < plan->job->excluded.count; j++) found |= row->excluded[j] == atom;
+  return found;
+}
+
+static void row_add(const struct filter_plan *plan, struct filter_work *w, idx i, idx slot,
+                    float size)
+{
+  struct filter_row *row = w->rows + i;
+  if (plan->job->excluded.count && is_excluded(plan, row, plan->device->atom_of[slot])) return;
+  row->size[row->count] = size;
+  row->slot[row->count] = slot;
+  if (++row->count >= row->limit) filter_cut(plan, w, i);
+}
+
+/* Bring part number `part` of `parts` of the next panel into the second-level cache. */
+static void panel_prefetch(const uint8_t *panel, gidx bytes, idx part, idx parts)
+{
+  const uint8_t *at = panel + bytes * part / parts, *end = panel + bytes * (part + 1) / parts;
+  for (; at < end; at += CACHE_LINE) __builtin_prefetch(at, 0, 2);
+}
+
+void filter_panel(const struct filter_plan *plan, struct filter_work *w, idx number, idx next,
+                  idx n)
+{
+  const struct cpu_state *s = plan->device;
+  const struct filter_state *f = &s->filter;
+  const struct filter_loops *loops = f->loops;
+  gidx bytes = (gidx)f->quads * loops->lanes * 4;
+  const uint8_t *panel = f->panels + number * bytes * s->options.d;
+  idx height = loops->rows, slot = number * loops->lanes, d = s->options.d;
+  idx valid = s->count - slot < loops->lanes ? s->count - slot : loops->lanes;
+  uint32_t there = (uint32_t)((UINT64_C(1) << valid) - 1);
+  for (idx row = 0; row < n; row += height) {
+    const int8_t *group = w->groups + (gidx)row * f->quads * 4;
+    panel_prefetch(f->panels + next * bytes * d, bytes * d, row / height,
+                   (n + height - 1) / height);
+    for (idx m = 0; m < d; m++)
+      loops->sizes(panel + m * bytes, group, w->start + row, f->quads,
+                   d == 1       ? FILTER_ONLY
+                   : m == 0     ? FILTER_FIRST
+                   : m == d - 1 ? FILTER_LAST
+                                : FILTER_NEXT,
+                   w->sizes);
+    uint32_t any =
+        loops->pass(w->sizes, f->inverse + slot, w->slope + row, w->reach + row, w->hits);
+    for (; any; any &= any - 1) {
+      idx r = __builtin_ctz(any);
+      for (uint32_t hits = w->hits[r] & there; hits; hits &= hits - 1) {
+        idx lane = __builtin_ctz(hits);
+        if (w->rows[row + r].path == FILTER_CERTIFIED)
+          row_add(plan, w, row + r, slot + lane, w->sizes[r * loops->lanes + lane]);
+      }
+    }
+  }
+}
