@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: ranks, tiles, blocks, threads, instruction sets and GPUs change no bit of what encode
-writes, on fixtures, real and planted rows, frames, duplicates, zero rows, K < s, N < ranks and N =
-0; and the fingerprints are those of every other build (tests/expected/fingerprints)."""
+"""Claim: ranks, tiles, blocks, threads, instruction sets, the certified filter and GPUs change no bit
+of what encode writes, on fixtures, real and planted rows, frames, duplicates, zero rows, K < s,
+N < ranks and N = 0; and the fingerprints are those of every other build
+(tests/expected/fingerprints)."""
 import os
 import re
 import tempfile
@@ -16,10 +17,10 @@ ROWS = os.path.join(SOURCE, "input", "minilm-l3-kjv-8k.h5")
 
 # Each value of each factor once or more, and the corners.
 CUTS = [
-    dict(ranks=2, tile=64, block=77, threads=2),
-    dict(ranks=3, tile=1000, block=4096, variant="baseline"),
-    dict(ranks=5, tile=4096, variant="avx2"),
-    dict(ranks=8, tile=64, variant="avx512"),
+    dict(ranks=2, tile=64, block=77, threads=2, filter="on"),
+    dict(ranks=3, tile=1000, block=4096, variant="baseline", filter="auto"),
+    dict(ranks=5, tile=4096, variant="avx2", filter="on"),
+    dict(ranks=8, tile=64, variant="avx512", filter="on"),
     dict(ranks=1, tile=1000, block=77, threads=2, variant="avx512"),
 ]
 if os.environ.get("SANITIZED"):
@@ -30,7 +31,7 @@ GPU_CUTS = [
     dict(ranks=2, tile=64, block=77, device="cuda"),
     dict(ranks=4, tile=1000, device="cuda"),
 ]
-ONE_ROW = dict(ranks=2, tile=1000, block=1, variant="avx2")
+ONE_ROW = dict(ranks=2, tile=1000, block=1, variant="avx2", filter="on")
 
 
 def expected():
@@ -46,10 +47,10 @@ class Case:
         self.words = ["--rows", rows, "--dictionary", dictionary, *map(str, options)]
 
     def run(self, label, ranks=1, tile=None, block=None, threads=1, variant=None,
-            device="cpu"):
+            device="cpu", filter="off"):
         out = os.path.join(self.folder, f"{self.name}-{label}.h5")
         words = ["encode", *self.words, "--output", out, "--threads", threads, "--device",
-            device]
+            device, "--filter", filter]
         for key, value in (("tile", tile), ("block", block), ("cpu-variant", variant)):
             words += [f"--{key}", value] if value else []
         done = sagitta(*words, ranks=ranks)
