@@ -8,8 +8,8 @@
 
 #include "base/status.h"
 
-/* Smaller dictionaries are routed as fast without the filter (doc/bench.md). */
-enum { FILTER_COLUMNS = 32, FILTER_ATOMS = 2048 };
+/* With fewer terms a row the filter does not pay (doc/bench.md). */
+enum { FILTER_TERMS = 1 << 20 };
 /* Sums of integers stay below 2^31 up to here. */
 enum { FILTER_COLUMNS_MOST = 65536 };
 
@@ -73,7 +73,7 @@ static int filter_open(struct cpu_state *s, const struct variant *variant)
   const struct device_options *o = &s->options;
   const char *wish = o->filter ? o->filter : "off";
   struct filter_state *f = &s->filter;
-  int large = o->p >= FILTER_COLUMNS && (gidx)o->atoms_most * o->d >= FILTER_ATOMS;
+  int large = (gidx)o->atoms_most * o->d * o->p >= FILTER_TERMS;
   f->loops = variant->filter && !has_vnni() ? &filter_avx2 : variant->filter;
   if (o->p > FILTER_COLUMNS_MOST) f->loops = NULL;
   f->is_automatic = !strcmp(wish, "auto");

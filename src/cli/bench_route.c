@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The direct and the certified route and the codes, beside their limit (a mul+add loop without
+ * memory, or a GPU's clock) and their peer (OpenBLAS sgemm), all in turn in one run, medians. */
+#include "cli/bench_route.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/order.h"
+#include "base/status.h"
+#include "cli/bench_median.h"
+#include "cli/bench_peer.h"
+#include "device/device.h"
+#include "io/inputs.h"
+#include "model/dictionary.h"
+
+#define AT(member) offsetof(struct bench_route_options, member)
+
+const struct option_row bench_route_rows[BENCH_ROUTE_ROWS] = {
+    {"n-rows", OPTION_INT, AT(n_rows), "1920", 1, 1 << 20, NULL, "ROWS", "rows to route"},
+    {"atoms", OPTION_INT, AT(atoms), "32768", 2, 1 << 24, NULL, "ATOMS", "atoms"},
+    {"columns", OPTION_INT, AT(columns), "768", 1, 1 << 16, NULL, "COLUMNS", "columns"},
+    {"top-s", OPTION_INT, AT(top_s), "32", 1, TOP_S_MOST, NULL, "ATOMS", "atoms a row"},
+    {"rows", OPTION_TEXT, AT(rows), NULL, 0, 0, NULL, "FILE[:/PATH]",
+     "route these rows too, over atoms made from them; gives the columns"},
+    {"filter", OPTION_CHOICE, AT(filter), "auto", 0, 0, "auto|on|off", NULL,
+     "route by way of the certified filter too"},
+};
+
+enum bench_case {
+  CASE_PEAK,
+  CASE_SGEMM,
+  CASE_ALONE,
+  CASE_RANDOM,
+  CASE_ROWS,
+  CASE_WORST,
+  CASE_CODES,
+  CASE_FILTER, /* of random data, given rows and worst order */
+  CASES = CASE_FILTER + 3
+};
+static const char *const case_names[CASES] = {
+    "peak",        "sgemm", "scores alone",     "random data",     "given rows",
+    "worst order", "codes", "random certified", "given certified", "worst certified"};
+enum { REPEATS_MOST = 1000 };
+
+struct problem {
+  float *rows, *atoms;              /* [n][p], [k][p] */
+  struct device device, filtered;   /* filtered: with the certified filter, where there is one */
+  struct buffer given, table;       /* rows and atoms on the device */
+  struct buffer lists, slot, codes; /* struct entry [n][s], idx [n][s], float [n][s] */
+};
+
+struct bench {
+  const struct bench_route_options *o;
+  const struct bench_common *common;
+  idx p;
+  struct problem problems[CASES];
+  float *product; /* [n][k] of sgemm, a block of rows */
+  struct arena arena;
+  double seconds[CASES][REPEATS_MOST], work[CASES];
+};
+
+static void random_fill(float *x, gidx count, uint64_t stream)
+{
+  for (gidx i = 0; i < count; i++) x[i] = (float)random_normal(1, stream, (uint64_t)i);
+}
+
+static int is_filtered(const struct bench *b)
+{
+  return strcmp(b->o->filter, "off") && !strcmp(b->common->device, "cpu");
+}
+
+static int problem_open(struct bench *b, struct problem *q)
+{
+  const struct bench_route_options *o = b->o;
+  struct device_options options = {.p = b->p,
+                                   .d = 1,
+                                   .atoms_most = o->atoms,
+                                   .threads = b->common->threads,
+                                   .variant = b->common->cpu_variant,
+                                   .kind = b->common->device,
+                                   .work = b->work[CASE_RANDOM],
+                                   .kernels = b->common->kernels};
+  struct device_options filter = options;
+  gidx entries = (gidx)o->n_rows * o->top_s, rows = (gidx)o->n_rows * b->p * (gidx)sizeof(float);
+  gidx atoms = (gidx)o->atoms * b->p * (gidx)sizeof(float);
+  struct device *dev = &q->device;
+  TRY(device_open(dev, &options));
+  atoms_normalize(q->atoms, o->atoms, 1, b->p);
+  TRY(device_put_tile(dev, q->atoms, o->atoms, 0));
+  filter.filter = o->filter;
+  if (is_filtered(b)) {
+    TRY(device_open(&q->filtered, &filter));
+    TRY(device_put_tile(&q->filtered, q->atoms, o->atoms, 0));
+  }
+  TRY(device_wrap(dev, &q->given, q->rows, rows));
+  TRY(device_wrap(dev, &q->table, q->atoms, atoms));
+  TRY(device_take(dev, &q->lists, entries * (gidx)sizeof(struct entry)));
+  TRY(device_take(dev, &q->slot, entries * (gidx)sizeof(idx)));
+  TRY(device_take(dev, &q->codes, entries * (gidx)sizeof(float)));
+  TRY(device_put(dev, &q->given, 0, rows));
+  return device_put(dev, &q->table, 0, atoms);
+}
+
+static void problem_close(struct problem *q)
+{
+  struct buffer *const all[] = {&q->given, &q->table, &q->lists, &q->slot, &q->codes};
+  for (int i = 0; i < LENGTH(all); i++) device_drop(&q->device, all[i]);
+  device_close(&q->filtered);
+  device_close(&q->device);
+}
+
+static int problem_take(struct bench *b, struct problem *q)
+{
+  TRY(arena_take(&b->arena, &q->rows, (gidx)b->o->n_rows * b->p, sizeof *q->rows));
+  return arena_take(&b->arena, &q->atoms, (gidx)b->o->atoms * b->p, sizeof *q->atoms);
+}
+
+static int random_open(struct bench *b, struct problem *q)
+{
+  TRY(problem_take(b, q));
+  random_fill(q->rows, (gidx)b->o->n_rows * b->p, 1);
+  random_fill(q->atoms, (gidx)b->o->atoms * b->p, 2);
+  return problem_open(b, q);
+}
+
+struct ranked {
+  float score;
+  idx atom;
+};
+
+static int ranked_compare(const void *a, const void *b)
+{
+  float x = ((const struct ranked *)a)->score, y = ((const struct ranked *)b)->score;
+  return (x > y) - (x < y);
+}
+
+/* Equal rows, atoms in ascending order of |score|. */
+static int worst_open(struct bench *b, struct problem *q)
+{
+  const float *from = b->problems[CASE_RANDOM].atoms;
+  size_t bytes = (size_t)b->p * sizeof *q->rows;
+  struct ranked *order = NULL;
+  TRY(problem_take(b, q));
+  TRY(arena_take(&b->arena, &order, b->o->atoms, sizeof *order));
+  for (idx i = 0; i < b->o->n_rows; i++)
+    memcpy(q->rows + (gidx)i * b->p, b->problems[CASE_RANDOM].rows, bytes);
+  for (idx a = 0; a < b->o->atoms; a++)
+    order[a] = (struct ranked){fabsf(route_score(q->rows, from + (gidx)a * b->p, b->p)), a};
+  qsort(order, (size_t)b->o->atoms, sizeof *order, ranked_compare);
+  for (idx a = 0; a < b->o->atoms; a++)
+    memcpy(q->atoms + (gidx)a * b->p, from + (gidx)order[a].atom * b->p, bytes);
+  return problem_open(b, q);
+}
+
+/* The given rows, and atoms that are rows; once all rows are used, sums of two rows. */
+static int given_open(struct bench *b, struct problem *q, const struct row_source *source)
+{
+  const struct bench_route_options *o = b->o;
+  idx have = source->n < (gidx)o->atoms ? (idx)source->n : o->atoms;
+  CHECK(source->n >= o->n_rows, ERR_INPUT, "'%s' has %lld rows, %d are wanted: see --n-rows",
+        source->name, (long long)source->n, o->n_rows);
+  TRY(problem_take(b, q));
+  TRY(source->read(source->self, 0, o->n_rows, q->rows));
+  TRY(source->read(source->self, source->n - have, have, q->atoms));
+  for (idx a = have; a < o->atoms; a++)
+    for (idx c = 0; c < b->p; c++)
+      q->atoms[(gidx)a * b->p + c] =
+          q->atoms[(gidx)(a % have) * b->p + c] +
+          q->atoms[(gidx)(mix64((uint64_t)a) % (uint64_t)have) * b->p + c];
+  return problem_open(b, q);
+}
+
+static int route_time(struct bench *b, enum bench_case which, int scores_only, double *seconds)
+{
+  int certified = which >= CASE_FILTER;
+  struct problem *q = &b->problems[certified ? CASE_RANDOM + which - CASE_FILTER : which];
+  struct route_job job = {
+      .rows = &q->given, .n = b->o->n_rows, .take = b->o->top_s, .lists = &q->lists};
+  job.scores_only = scores_only;
+  double begun = log_seconds();
+  TRY(device_route(certified ? &q->filtered : &q->device, &job));
+  *seconds = log_seconds() - begun;
+  return OK;
+}
+
+/* Codes of the supports that the last route on random data gave. */
+static int codes_time(struct bench *b, double *seconds)
+{
+  const struct bench_route_options *o = b->o;
+  struct problem *q = &b->problems[CASE_RANDOM];
+  gidx entries = (gidx)o->n_rows * o->top_s;
+  TRY(device_get(&q->device, &q->lists, 0, entries * (gidx)sizeof(struct entry)));
+  const struct entry *lists = q->lists.host;
+  for (gidx i = 0; i < entries; i++) ((idx *)q->slot.host)[i] = lists[i].atom;
+  TRY(device_put(&q->device, &q->slot, 0, entries * (gidx)sizeof(idx)));
+  struct codes_job job = {.n = o->n_rows,
+                          .m_new = o->top_s,
+                          .m_most = o->top_s,
+                          .rows = &q->given,
+                          .atoms = &q->table,
+                          .slot = &q->slot,
+                          .codes = &q->codes};
+  double begun = log_seconds();
+  TRY(device_codes(&q->device, &job));
+  *seconds = log_seconds() - begun;
+  return OK;
+}
+
+static int is_gpu(const struct bench *b)
+{
+  return strcmp(b->problems[CASE_RANDOM].device.kind, "cuda") == 0;
+}
+
+static int repeat_run(struct bench *b, int repeat)
+{
+  const struct bench_route_options *o = b->o;
+  struct problem *random = &b->problems[CASE_RANDOM];
+  double peak = device_peak(&random->device, 0.2);
+  int gpu = is_gpu(b);
+  b->seconds[CASE_PEAK][repeat] = b->work[CASE_PEAK] / peak / (gpu ? 1 : b->common->threads);
+  if (gpu)
+    TRY(route_time(b, CASE_RANDOM, 1, &b->seconds[CASE_ALONE][repeat]));
+  else
+    b->seconds[CASE_SGEMM][repeat] = peer_sgemm(random->rows, random->atoms, o->n_rows, o->atoms,
+                                                b->p, b->product, b->common->threads);
+  TRY(route_time(b, CASE_WORST, 0, &b->seconds[CASE_WORST][repeat]));
+  if (b->problems[CASE_ROWS].rows) TRY(route_time(b, CASE_ROWS, 0, &b->seconds[CASE_ROWS][repeat]));
+  TRY(route_time(b, CASE_RANDOM, 0, &b->seconds[CASE_RANDOM][repeat]));
+  if (is_filtered(b))
+    for (int which = CASE_FILTER; which < CASES; which++)
+      if (b->problems[CASE_RANDOM + which - CASE_FILTER].rows)
+        TRY(route_time(b, which, 0, &b->seconds[which][repeat]));
+  return codes_time(b, &b->seconds[CASE_CODES][repeat]);
+}
+
+/* What the filter did in all runs, at the end of its line. */
+static void filter_print(const struct problem *q)
+{
+  const struct filter_counts *c = &q->filtered.filter;
+  double rows = (double)(c->rows[0] + c->rows[1] + c->rows[2]);
+  double all = c->filter_seconds + c->exact_seconds + c->left_seconds;
+  if (rows > 0)
+    printf(
+        "  certified %.2f%%, %.1f candidates a row, time: filter %.0f%%, chains %.0f%%, rows left "
+        "%.0f%%",
+        100 * (double)c->rows[FILTER_CERTIFIED] / rows,
+        (double)c->candidates / (double)(c->rows[FILTER_CERTIFIED] + 1),
+        100 * c->filter_seconds / all, 100 * c->exact_seconds / all, 100 * c->left_seconds / all);
+}
+
+static void table_print(struct bench *b)
+{
+  int repeats = b->common->repeats;
+  double ratio[REPEATS_MOST], route = 0;
+  printf("N=%d K=%d P=%d s=%d threads=%d variant=%s, medians of %d runs\n", b->o->n_rows,
+         b->o->atoms, b->p, b->o->top_s, b->common->threads,
+         b->problems[CASE_RANDOM].device.variant, repeats);
+  printf("%-16s %10s %10s %10s %12s\n", "", "seconds", "GMAC/s", "of peak", "of routing");
+  for (int which = 0; which < CASES; which++) {
+    if (b->seconds[which][0] <= 0) continue;
+    for (int r = 0; r < repeats; r++)
+      ratio[r] =
+          b->work[which] / b->seconds[which][r] / (b->work[CASE_PEAK] / b->seconds[CASE_PEAK][r]);
+    double of_peak = median(ratio, repeats);
+    for (int r = 0; r < repeats; r++) ratio[r] = b->seconds[which][r];
+    double seconds = median(ratio, repeats);
+    if (which == CASE_RANDOM) route = seconds;
+    printf("%-16s %10.5f %10.2f %9.1f%%", case_names[which], seconds,
+           1e-9 * b->work[which] / seconds, 100 * of_peak);
+    if (which == CASE_CODES) printf(" %11.1f%%", 100 * seconds / route);
+    if (which >= CASE_FILTER) filter_print(&b->problems[CASE_RANDOM + which - CASE_FILTER]);
+    printf("\n");
+  }
+}
+
+/* What the table above lacks: the clock behind `peak`, selection, copies. */
+static int gpu_print(struct bench *b)
+{
+  struct device *dev = &b->problems[CASE_RANDOM].device;
+  double copies, *of = b->seconds[CASE_RANDOM], *alone = b->seconds[CASE_ALONE];
+  TRY(device_copy_rate(dev, &copies));
+  double route = median(of, b->common->repeats), scores = median(alone, b->common->repeats);
+  printf("peak is two instructions a term at the highest clock: %.2f T terms/s\n",
+         1e-12 * device_peak(dev, 0));
+  printf("selection and merging: %.1f%% of routing random data\n", 100 * (route - scores) / route);
+  printf("copies inside the device: %.0f GB/s, read and written\n", 1e-9 * copies);
+  printf("%lld kernels, %.3f GB to and %.3f GB from the device\n", (long long)dev->counts.kernels,
+         1e-9 * (double)dev->counts.put, 1e-9 * (double)dev->counts.got);
+  return OK;
+}
+
+static int bench_open(struct bench *b, struct rows_file *rows)
+{
+  const struct bench_route_options *o = b->o;
+  if (o->rows) TRY(rows_open(rows, o->rows));
+  b->p = o->rows ? rows->source.p : o->columns;
+  double macs = (double)o->n_rows * o->atoms * b->p;
+  for (int which = 0; which < CASES; which++) b->work[which] = macs;
+  b->work[CASE_CODES] = (double)o->n_rows * b->p * o->top_s * (o->top_s + 1) / 2;
+  if (strcmp(b->common->device, "cuda")) TRY(device_check_fma());
+  TRY(arena_take(&b->arena, &b->product, (gidx)PEER_ROWS * o->atoms, sizeof *b->product));
+  TRY(random_open(b, &b->problems[CASE_RANDOM]));
+  TRY(worst_open(b, &b->problems[CASE_WORST]));
+  return o->rows ? given_open(b, &b->problems[CASE_ROWS], &rows->source) : OK;
+}
+
+int bench_route(const struct bench_route_options *o, const struct bench_common *common)
+{
+  static struct bench b;
+  struct rows_file rows = {0};
+  b.o = o;
+  b.common = common;
+  TRY(bench_open(&b, &rows));
+  if (is_gpu(&b)) TRY(repeat_run(&b, 0)); /* compiles the kernels */
+  for (int r = 0; r < common->repeats; r++) TRY(repeat_run(&b, r));
+  table_print(&b);
+  if (is_gpu(&b)) TRY(gpu_print(&b));
+  for (int which = 0; which < CASES; which++) problem_close(&b.problems[which]);
+  if (o->rows) rows_close(&rows);
+  arena_free(&b.arena);
+  return OK;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * sagitta bench route: routing and codes beside their limit and their peer.
+ *
+ * Floor: cli. */
+#ifndef CLI_BENCH_ROUTE_H
+#define CLI_BENCH_ROUTE_H
+
+#include "base/options.h"
+#include "base/types.h"
+
+struct bench_route_options {
+  const char *rows, *filter;
+  idx n_rows, atoms, columns, top_s;
+};
+enum { BENCH_ROUTE_ROWS = 6 };
+extern const struct option_row bench_route_rows[BENCH_ROUTE_ROWS];
+
+/* What all benchmarks share. */
+struct bench_common {
+  const char *cpu_variant, *device, *kernels;
+  idx repeats, threads; /* repeats 1 .. 1000 */
+};
+
+/* Measure and print. */
+int bench_route(const struct bench_route_options *o, const struct bench_common *common);
+
+#endif
