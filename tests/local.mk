@@ -62,7 +62,7 @@ EXTRA_DIST += %D%/tap.h %D%/tap.py %D%/run.sh %D%/expected/fingerprints %D%/expe
 %C%_ref_petsc_arrow_LDADD = $(LDADD) $(PETSC_LIBS)
 
 # Helpers of the tests: a program for the Python tests of src/io, a library that makes calls fail.
-EXTRA_PROGRAMS = %D%/io_tool
+EXTRA_PROGRAMS = %D%/io_tool %D%/soak_filter
 check_DATA = %D%/io_tool$(EXEEXT) %D%/fault.so %D%/fault_cuda.so
 CLEANFILES += $(check_DATA)
 EXTRA_DIST += %D%/fault.c %D%/fault_cuda.c %D%/io_files.h %D%/io_tool.py

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: ranks, tiles, blocks, threads, instruction sets, the certified filter and GPUs change no bit
-of what encode writes, on fixtures, real and planted rows, frames, duplicates, zero rows, K < s,
+"""Claim: ranks, tiles, blocks, threads, instruction sets, the certified filter and GPUs change no
+bit of what encode writes, on fixtures, real and planted rows, frames, duplicates, zero rows, K < s,
 N < ranks and N = 0; and the fingerprints are those of every other build
 (tests/expected/fingerprints)."""
 import os

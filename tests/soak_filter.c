@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Routes with and without the certified filter, over and over: `soak_filter SCORES` compares the
+ * supports of so many scores, with shapes, distributions and seeds of their own each time.  Not part
+ * of `make check`: 10^12 scores take an hour of one core. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/order.h"
+#include "base/status.h"
+#include "device/device.h"
+
+enum { ROWS = 1536, ATOMS_MOST = 65536, COLUMNS_MOST = 96, TAKE_MOST = 64 };
+
+struct soak {
+  struct arena arena;
+  float *rows, *atoms;
+  struct entry *lists[2];
+  struct filter_counts counts;
+  double scores;
+};
+
+/* A number of a vector: normal, heavy, small integers, or nearly the same for all vectors. */
+static float draw(uint64_t seed, uint64_t stream, uint64_t i, uint64_t column)
+{
+  float normal = (float)random_normal(seed, stream, i);
+  switch (seed % 4) {
+  case 0:
+    return normal;
+  case 1:
+    return normal *
+           (float)pow(0x1p-30 * (real)(1 + random_below(seed, stream + 9, i, 1 << 30)), -0.6);
+  case 2:
+    return (float)random_below(seed, stream, i, 7) - 3;
+  default:
+    return (float)random_normal(seed, 99, column) + normal * 0x1p-3f;
+  }
+}
+
+static int one_route(struct soak *s, const struct device_options *options, idx take, int which)
+{
+  struct device dev = {0};
+  struct buffer rows = host_buffer(s->rows), lists = host_buffer(s->lists[which]);
+  struct route_job job = {.rows = &rows, .n = ROWS, .take = take, .lists = &lists};
+  TRY(device_open(&dev, options));
+  TRY(device_put_tile(&dev, s->atoms, options->atoms_most, 0));
+  TRY(device_route(&dev, &job));
+  for (int i = 0; i < FILTER_PATHS; i++) s->counts.rows[i] += dev.filter.rows[i];
+  device_close(&dev);
+  return OK;
+}
+
+static int one_problem(struct soak *s, uint64_t seed)
+{
+  idx p = 1 + (idx)random_below(seed, 1, 0, COLUMNS_MOST);
+  idx d = random_below(seed, 2, 0, 4) ? 1 : 1 + (idx)random_below(seed, 3, 0, 4);
+  idx k = ATOMS_MOST / d - (idx)random_below(seed, 4, 0, 4096);
+  idx take = 1 + (idx)random_below(seed, 5, 0, TAKE_MOST);
+  struct device_options options = {
+      .p = p, .d = d, .atoms_most = k, .threads = 1, .variant = "auto", .filter = "off"};
+  for (gidx i = 0; i < (gidx)ROWS * p; i++)
+    s->rows[i] = draw(seed, 6, (uint64_t)i, (uint64_t)(i % p));
+  for (gidx i = 0; i < (gidx)k * d * p; i++)
+    s->atoms[i] = draw(seed, 7, (uint64_t)i, (uint64_t)(i % p));
+  TRY(one_route(s, &options, take, 0));
+  options.filter = "on";
+  TRY(one_route(s, &options, take, 1));
+  s->scores += (double)ROWS * k * d;
+  CHECK(!memcmp(s->lists[0], s->lists[1], (size_t)ROWS * (size_t)take * sizeof *s->lists[0]),
+        ERR_INTERNAL, "seed %llu differs: P=%d d=%d K=%d s=%d", (unsigned long long)seed, p, d, k,
+        take);
+  return OK;
+}
+
+static int soak_run(struct soak *s, double wanted)
+{
+  TRY(arena_take(&s->arena, &s->rows, ROWS * COLUMNS_MOST, sizeof *s->rows));
+  TRY(arena_take(&s->arena, &s->atoms, (gidx)ATOMS_MOST * COLUMNS_MOST, sizeof *s->atoms));
+  for (int i = 0; i < 2; i++)
+    TRY(arena_take(&s->arena, &s->lists[i], ROWS * TAKE_MOST, sizeof *s->lists[i]));
+  for (uint64_t seed = 1; s->scores < wanted; seed++) TRY(one_problem(s, seed));
+  return OK;
+}
+
+int main(int argc, char **argv)
+{
+  static struct soak s;
+  double wanted = argc > 1 ? atof(argv[1]) : 1e9, begun = log_seconds();
+  int status = soak_run(&s, wanted);
+  printf("%.4g scores compared in %.0f s, rows certified %lld, left by their list %lld, by their "
+         "scores %lld: %s\n",
+         s.scores, log_seconds() - begun, (long long)s.counts.rows[0], (long long)s.counts.rows[1],
+         (long long)s.counts.rows[2], status ? status_message() : "no mismatch");
+  return status != OK;
+}
