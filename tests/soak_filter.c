@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Routes with and without the certified filter, over and over: `soak_filter SCORES` compares the
- * supports of so many scores, with shapes, distributions and seeds of their own each time.  Not part
- * of `make check`: 10^12 scores take an hour of one core. */
+ * supports of so many scores, with shapes, distributions and seeds of their own each time.  Not a
+ * part of `make check`: 10^12 scores take an hour of one core. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
