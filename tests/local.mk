@@ -76,9 +76,11 @@ EXTRA_DIST += %D%/fault.c %D%/fault_cuda.c %D%/io_files.h %D%/io_tool.py
 AM_TESTS_ENVIRONMENT = MPIEXEC='$(MPIEXEC)' srcdir='$(srcdir)' builddir='$(abs_builddir)' \
   SANITIZED='$(SANITIZE)'; export MPIEXEC srcdir builddir SANITIZED;
 TEST_EXTENSIONS = .sh .py
-LOG_COMPILER = $(SHELL) $(srcdir)/%D%/run.sh
-SH_LOG_COMPILER = $(SHELL)
-PY_LOG_COMPILER = /usr/bin/python3
+# A test that hangs is ended, and so named.
+TIMEOUT = timeout -k 10 900
+LOG_COMPILER = $(TIMEOUT) $(SHELL) $(srcdir)/%D%/run.sh
+SH_LOG_COMPILER = $(TIMEOUT) $(SHELL)
+PY_LOG_COMPILER = $(TIMEOUT) /usr/bin/python3
 LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(srcdir)/scripts/autotools/tap-driver.sh
 SH_LOG_DRIVER = $(LOG_DRIVER)
 PY_LOG_DRIVER = $(LOG_DRIVER)

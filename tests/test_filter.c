@@ -23,7 +23,7 @@ static void check_widths(const struct how *hows, int count)
 {
   static const idx ps[] = {1, 3, 8, 9, 63, 64, 65, 4096};
   for (int i = 0; i < LENGTH(ps); i++)
-    for (int kind = 0; kind < KINDS; kind += 1 + i % 2)
+    for (int kind = i % 2; kind < KINDS; kind += 2)
       problem_run((struct problem){.n = 37,
                                    .p = ps[i],
                                    .d = 1 + (i + kind) % 3,
@@ -225,9 +225,11 @@ int main(void)
   }
   check_quantize(&filter_avx2);
   if (how_present(&variants[1])) check_quantize(&filter_avx512vl);
-  check_shapes(those, count);
-  check_kinds(those, count);
-  check_widths(those, count);
+  const char *sanitized = getenv("SANITIZED"); /* slow, and after faults rather than bits */
+  int some = sanitized && *sanitized ? 1 : count;
+  check_shapes(those + count - some, some);
+  check_kinds(those + count - some, some);
+  check_widths(those + count - some, some);
   for (int v = 0; v < count; v++) {
     check_paths(&those[v]);
     check_without_bound(&those[v]);

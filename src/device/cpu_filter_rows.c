@@ -31,7 +31,7 @@ static void row_start(const struct filter_plan *plan, struct filter_work *w, idx
   const struct exclusions *excluded = &plan->job->excluded;
   const float *x = (const float *)plan->job->rows->device + (gidx)(first + i) * s->options.p;
   struct quantized z;
-  w->start[i] = -f->loops->offset * f->loops->quantize(x, s->options.p, w->q, &z);
+  int32_t sum = f->loops->quantize(x, s->options.p, w->q, &z);
   struct filter_bound bound = filter_bound(&z, s->options.d, s->options.p);
   real keep = 1 - s->options.filter_less;
   row->scale = z.scale;
@@ -43,8 +43,11 @@ static void row_start(const struct filter_plan *plan, struct filter_work *w, idx
   row->tau = 0;
   row->excluded = excluded->atoms + (gidx)(first + i) * excluded->stride;
   row->path = FILTER_CERTIFIED;
-  threshold_set(w, i);
-  if (!(z.norm * f->norm_most < FILTER_HUGE(s->options.d))) {
+  w->start[i] = 0;
+  if (z.norm * f->norm_most < FILTER_HUGE(s->options.d)) {
+    w->start[i] = -f->loops->offset * sum;
+    threshold_set(w, i);
+  } else { /* or not a number */
     row->path = FILTER_SCORE;
     row_drop(w, i);
   }
