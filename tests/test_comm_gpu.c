@@ -90,7 +90,7 @@ static void check_device(struct comm *c, const struct how *how)
 
 int main(void)
 {
-  static const struct how cpu = {"cpu", "baseline", 1};
+  static const struct how cpu = {.kind = "cpu", .variant = "baseline", .threads = 1};
   struct comm c;
   if (comm_open(&c) || comm_watch(&c, 60)) return 1;
   tap_rank = c.rank;

@@ -3,7 +3,7 @@
  * thread count. */
 #include "device_codes.h"
 
-static const struct how variants[] = {{"cpu", "avx2", 2}, {"cpu", "avx512", 2}};
+static const struct how variants[] = {{"cpu", "avx2", 2, NULL, 0}, {"cpu", "avx512", 2, NULL, 0}};
 
 int main(void)
 {
