@@ -65,7 +65,8 @@ def check_case(case, cuts, want, found):
         print("#", done.stderr.replace("\n", "\n# "))
         return
     found[case.name] = mark
-    ok(SANITIZED or mark == want.get(case.name), f"{case.name}: fingerprint {mark} is that of other builds")
+    ok(SANITIZED or mark == want.get(case.name),
+       f"{case.name}: fingerprint {mark} is that of other builds")
     for i, cut in enumerate(cuts):
         text = f"{case.name}: " + " ".join(f"{k}={v}" for k, v in cut.items())
         out, done, _ = case.run(i, **cut)

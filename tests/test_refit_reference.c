@@ -193,7 +193,13 @@ static int case_run(struct comm *c, struct made *m, idx q, const char *variant, 
                                     .self = m,
                                     .starts = starts_read,
                                     .read = entries_read};
-  struct fit_task task = {&rows, &atoms, &supports, NULL, m->rho, S, c->size == 1 ? 2 : 1, variant};
+  struct fit_task task = {.rows = &rows,
+                          .atoms = &atoms,
+                          .supports = &supports,
+                          .rho = m->rho,
+                          .top_s = S,
+                          .threads = c->size == 1 ? 2 : 1,
+                          .variant = variant};
   struct plain w = plain_of(m);
   struct fit f;
   struct classes classes;
