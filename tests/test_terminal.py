@@ -217,7 +217,7 @@ def real_check(folder):
 
 def failures_check(inputs, folder):
     done = terminal(*inputs, "--output", f"{folder}/f", "--memory-limit", 1)
-    ok(done.returncode == 71 and "bytes on rank 0" in done.stderr and "present" in done.stderr,
+    ok(done.returncode == 71 and "bytes on the machine of rank 0" in done.stderr and "present" in done.stderr,
        f"memory: {done.stderr.strip()[-160:]}")
     done = terminal(*inputs, "--output", f"{folder}/f", "--workspace", 1)
     ok(done.returncode == 2 and "--workspace" in done.stderr, "a workspace without room")
