@@ -93,6 +93,16 @@ static int inputs_open(struct fit_inputs *in, const struct terminal_options *o)
   return fit_inputs_open(in, &o->names);
 }
 
+/* The result may replace no input; the dump may be written. */
+static int places_check(const struct run *run, const struct terminal_options *o,
+                        const struct output_place *place, const struct fit_inputs *in)
+{
+  const char *inputs[] = {in->rows.file, in->dictionary.file, in->supports.file};
+  if (run->comm.rank) return OK;
+  for (int i = 0; i < LENGTH(inputs); i++) TRY(output_spares(place, inputs[i]));
+  return o->dump ? artifact_place(o->dump, o->output.force) : OK;
+}
+
 static struct terminal_task task_of(const struct run *run, const struct terminal_options *o,
                                     const struct fit_inputs *in)
 {
@@ -217,6 +227,7 @@ static int terminal_command(struct run *run, const void *options, const char **a
   task = task_of(run, o, &in);
   if (o->dry_run) return comm_agree(c, plan_print(run, &task));
   TRY(run_begin(run, &o->output, "terminal.h5", &place));
+  TRY(comm_agree(c, places_check(run, o, &place, &in)));
   double begun = log_seconds();
   TRY(terminal_run(&task, c, &r, phases));
   log_info("terminal rows=%lld atoms=%d border=%d ranks=%d threads=%d seconds=%.2f "
