@@ -21,6 +21,7 @@ check_PROGRAMS += \
   %D%/test_synth_blocks
 # Of the terminal pass.
 check_PROGRAMS += \
+  %D%/test_artifact \
   %D%/test_device_dense \
   %D%/test_device_joint \
   %D%/test_joint_dense \

@@ -36,6 +36,8 @@ static int pair_write(const struct h5_file *f, const char *name, struct log_pair
 static int evidence_write(const struct h5_file *f, const struct terminal_result *r, real rho)
 {
   const char *at = "/terminal";
+  gidx words[HASH_WORDS];
+  artifact_words(r->artifact.sha256, words);
   TRY(h5_attribute_text(f, "/", "kind", "terminal"));
   TRY(h5_group_create(f, at));
   TRY(h5_attribute_real(f, at, "half_log_det", r->half_log_det));
@@ -48,6 +50,7 @@ static int evidence_write(const struct h5_file *f, const struct terminal_result 
   TRY(h5_attribute_real(f, at, "rho", rho));
   TRY(h5_attribute_real(f, at, "rss", r->rss));
   TRY(h5_attribute_real(f, at, "phi", r->phi));
+  TRY(h5_attribute_longs(f, at, "artifact_words", HASH_WORDS, words));
   return h5_attribute_text(f, at, "artifact_sha256", r->artifact.sha256);
 }
 
