@@ -58,7 +58,7 @@ TESTS += $(SCRIPT_TESTS) $(check_PROGRAMS)
 EXTRA_DIST += %D%/device_how.h %D%/device_route.h %D%/device_codes.h \
   %D%/arrow_data.h %D%/arrow_files.py %D%/fit_made.h
 EXTRA_DIST += %D%/tap.h %D%/tap.py %D%/run.sh %D%/expected/fingerprints %D%/expected/refit \
-  $(SCRIPT_TESTS)
+  %D%/expected/terminal $(SCRIPT_TESTS)
 %C%_ref_petsc_arrow_CPPFLAGS = $(AM_CPPFLAGS) $(PETSC_CFLAGS)
 %C%_ref_petsc_arrow_LDADD = $(LDADD) $(PETSC_LIBS)
 

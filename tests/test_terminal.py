@@ -3,6 +3,8 @@
 any number of ranks, threads and panels; findings and failures are said."""
 import hashlib
 import os
+import re
+import shutil
 import tempfile
 
 import h5py
@@ -38,6 +40,8 @@ def state_read(inputs):
         x = f["rows"][:].astype(float)
     with h5py.File(atoms) as f:
         u = f["atoms"][:].astype(float)
+        if "mean" in f:
+            x = (x - f["mean"][:]).astype(np.float32).astype(float)
     with h5py.File(supports) as f:
         s = f["supports"]
         indices = s["indices"][:].reshape(len(x), -1)
@@ -93,8 +97,8 @@ def joint(inputs, q):
     return s, log_det, (r ** 2).sum(), border, x.size, codes.size
 
 
-def independent_check(inputs, path, claim):
-    s, rows, rss, border, values, codes = joint(inputs, Q)
+def independent_check(inputs, path, claim, q=Q):
+    s, rows, rss, border, values, codes = joint(inputs, q)
     with h5py.File(path) as f:
         t, run = f["terminal"], f["run/terminal"]
         n = len(s)
@@ -184,35 +188,68 @@ def hash_check(inputs, folder, path):
            f"{name} changed: the hash {'stays' if same else 'changes'}")
 
 
-def partition_check(inputs, folder, claim, *words):
-    terminal(*inputs, *words, "--output", f"{folder}/one")
+def fingerprint(done):
+    return re.search("fingerprint=([0-9a-f]{16})", done.stderr)[1]
+
+
+def partition_check(inputs, folder, name, *words):
+    """The bits of one rank, and those of every other build (tests/expected/terminal)."""
+    base = terminal(*inputs, *words, "--output", f"{folder}/one")
+    with open(f"{SOURCE}/tests/expected/terminal") as f:
+        expected = dict(line.split() for line in f if line[0] != "#")
+    ok(fingerprint(base) == expected[name], f"{name}: fingerprint {fingerprint(base)}")
+    with h5py.File(f"{folder}/one/terminal.h5") as f:
+        ok(np.isfinite(f["terminal"].attrs["half_log_det"]) and "cross_blocks" in f["terminal"],
+           f"{name}: S of {f['terminal'].attrs['n_border']} borders is positive definite")
     ways = ((2, "--threads", 1, "--panel", 8), (4, "--threads", 1, "--panel", 24),
             (1, "--threads", 2, "--panel", 512, "--cpu-variant", "avx2"),
             (1, "--threads", 1, "--panel", 64, "--workspace", 40))
-    for ranks, *way in ways:
+    for ranks, *way in ways[:2] if os.environ.get("SANITIZED") else ways:
         done = terminal(*inputs, *words, *way, "--output", f"{folder}/way", ranks=ranks)
         diff = sagitta("diff", f"{folder}/one/terminal.h5", f"{folder}/way/terminal.h5")
         wrong = (diff.stdout or done.stderr[-200:]) if diff.returncode else ""
         ok(done.returncode == 0 and diff.returncode == 0,
-           f"{claim}: {ranks} ranks, {' '.join(map(str, way))} {wrong}")
+           f"{name}: {ranks} ranks, {' '.join(map(str, way))} {wrong}")
+
+
+def indefinite_check(inputs, folder, q):
+    """What is said about an S that is not positive definite, beside NumPy's eigenvalues."""
+    s, _, _, border, _, _ = joint(inputs, q)
+    done = terminal(*inputs, "--directions", q, "--output", f"{folder}/bad", "--strict")
+    values, vectors = np.linalg.eigh(s)
+    with h5py.File(f"{folder}/bad/terminal.h5") as f:
+        t, run = f["terminal"], f["run/terminal"]
+        wanted = [(values > 0).sum(), (values < 0).sum(), 0]
+        ok(list(run.attrs["inertia"]) == wanted and wanted[1] > 5, f"inertia {wanted} is NumPy's")
+        bad = t.attrs["bad_pivot"]
+        ok(np.linalg.eigvalsh(s[:bad, :bad]).min(initial=1) > 0 and
+           np.linalg.eigvalsh(s[:bad + 1, :bad + 1]).min() <= 0, f"pivot {bad} is the first")
+        ok(np.isnan(t.attrs["half_log_det"]) and np.isnan(t.attrs["log_det_border"])
+           and "covariance_blocks" not in t, "log dets are NaN, there is no covariance")
+        weak = run["identifiability"]
+        count = (values <= 1e-8 * abs(values).max()).sum()
+        shares = np.add.reduceat(vectors[:, :count] ** 2, border[:-1], axis=0)
+        atoms, share = weak["atoms"][:], weak["share"][:]
+        ok(run.attrs["weak_directions"] == count and
+           np.allclose(weak["eigenvalue"][:], values[:count], atol=1e-10 * abs(values).max()) and
+           np.allclose(share, np.sort(shares, axis=0)[::-1][:8].T, atol=1e-6) and
+           np.allclose(shares[atoms, np.arange(count)[:, None]], share, atol=1e-6),
+           f"{count} directions, and the atoms that carry them")
+    ok(done.returncode == 1 and "not positive definite" in done.stderr, "--strict: exit 1")
+    page = sagitta("inspect", f"{folder}/bad/terminal.h5").stdout
+    ok("not positive definite" in page and "undetermined directions" in page, "inspect says so")
 
 
 def real_check(folder):
+    dictionary, start, fit = (f"{folder}/{name}" for name in ("d/dictionary.h5", "e", "fit"))
     sagitta("seed", "--rows", REAL, "--atoms", 48, "--center", "--output", f"{folder}/d")
-    sagitta("encode", "--rows", REAL, "--dictionary", f"{folder}/d/dictionary.h5", "--top-s", 4,
-            "--output", f"{folder}/e")
-    inputs = ["--rows", REAL, "--dictionary", f"{folder}/d/dictionary.h5", "--supports",
-              f"{folder}/e/supports.h5"]
-    partition_check(inputs, folder, "real data", "--directions", 3)
-    done = terminal(*inputs, "--output", f"{folder}/one", "--strict")
-    with h5py.File(f"{folder}/one/terminal.h5") as f:
-        inertia = f["run/terminal"].attrs["inertia"]
-        t = f["terminal"]
-        ok(inertia[1] > 0 and t.attrs["bad_pivot"] >= 0 and np.isnan(t.attrs["half_log_det"])
-           and "covariance_blocks" not in t, f"an unconverged fit: inertia {list(inertia)}")
-    ok(done.returncode == 1 and "not positive definite" in done.stderr, "--strict: exit 1")
-    page = sagitta("inspect", f"{folder}/one/terminal.h5").stdout
-    ok("not positive definite" in page and "undetermined directions" in page, "inspect says so")
+    sagitta("encode", "--rows", REAL, "--dictionary", dictionary, "--top-s", 2, "--output", start)
+    inputs = ["--rows", REAL, "--dictionary", dictionary, "--supports", f"{start}/supports.h5"]
+    sagitta("refit", *inputs, "--sweeps", 8, "--output", fit)
+    indefinite_check(inputs, folder, 3)
+    inputs[3], inputs[5] = f"{fit}/dictionary.h5", f"{fit}/supports.h5"
+    partition_check(inputs, folder, "real", "--directions", 3, "--cross", 20)
+    independent_check(inputs, f"{folder}/one/terminal.h5", "real", 3)
 
 
 def failures_check(inputs, folder):
@@ -238,6 +275,41 @@ def failures_check(inputs, folder):
                     f"{folder}/f")
     ok(done.returncode == 0 and "near duplicates: 2 and 7" in done.stderr, "duplicates are said")
     ok(not os.path.exists(f"{folder}/f/bytes"), "no dump unless asked for")
+    with h5py.File(inputs[5]) as f, h5py.File(f"{folder}/ragged.h5", "w") as out:
+        f.copy("supports", out)
+        for name in ("indices", "data"):
+            del out[f"supports/{name}"]
+            out[f"supports/{name}"] = f[f"supports/{name}"][:-1]
+        del out["supports/score"]
+        out["supports/indptr"][-1] -= 1
+    done = terminal(*inputs[:4], "--supports", f"{folder}/ragged.h5", "--output", f"{folder}/f")
+    ok(done.returncode == 65 and "every row is to have as many atoms" in done.stderr,
+       f"a row with fewer atoms: {done.stderr.strip()[-100:]}")
+    done = terminal(*inputs, "--output", inputs[3])
+    ok(done.returncode == 73 and "would replace an input" in done.stderr, "an input as the result")
+    for place in ("nowhere/bytes", "bytes"):
+        done = sagitta("terminal", *inputs, "--output", f"{folder}/g", "--dump-artifact",
+                       f"{folder}/{place}")
+        ok(done.returncode == 73 and place in done.stderr and
+           not os.path.exists(f"{folder}/g/terminal.h5"), f"no dump to {place}, before the work")
+
+
+def shapes_check(folder, path):
+    """Arrays of other shapes and sizes: refused, with the object's name."""
+    changes = (("border", (3,), "i8"), ("border", (2 ** 62,), "i8"),
+               ("covariance_blocks", (24, 2 ** 31, 2 ** 31), "f8"),
+               ("covariance_blocks", (24, 2, 3), "f8"), ("cross_pair", (20, 3), "i4"),
+               ("cross_strength", (19,), "f8"), ("cross_blocks", (2 ** 40, 2, 2), "f8"))
+    for name, shape, kind in changes:
+        shutil.copy(path, f"{folder}/shape.h5")
+        with h5py.File(f"{folder}/shape.h5", "r+") as f:
+            del f[f"terminal/{name}"]
+            f.create_dataset(f"terminal/{name}", shape, kind, chunks=(1,) * len(shape))
+        codes = [sagitta(*words, f"{folder}/shape.h5") for words in
+                 (("verify",), ("inspect",), ("diff", path))]
+        ok(codes[0].returncode in (1, 65) and name in codes[0].stderr + codes[0].stdout and
+           codes[1].returncode in (0, 65) and codes[2].returncode in (1, 65),
+           f"{name} {shape}: {[done.returncode for done in codes]} {codes[0].stderr.strip()[-90:]}")
 
 
 def weak_check(folder):
@@ -278,8 +350,10 @@ def main():
         ok(sagitta("verify", f"{folder}/t/terminal.h5").returncode == 0, "verify")
         hash_check(plain, folder, f"{folder}/t/terminal.h5")
         partition_check(plain, folder, "planted", "--cross", 20)
+        partition_check(frames, folder, "frames", "--directions", Q)
         real_check(folder)
         failures_check(plain, folder)
+        shapes_check(folder, f"{folder}/t/terminal.h5")
         weak_check(folder)
         done = terminal(*plain, "--dry-run")
         ok(done.returncode == 0 and "border" in done.stdout, "--dry-run")
