@@ -10,7 +10,7 @@ import tempfile
 import h5py
 import numpy as np
 
-from tap import SOURCE, done_testing, ok, sagitta
+from tap import SOURCE, done_testing, ok, sagitta, skip
 from terminal_data import scaled_problem
 
 REAL = f"{SOURCE}/input/minilm-l3-kjv-8k.h5"
@@ -240,6 +240,19 @@ def indefinite_check(inputs, folder, q):
     ok("not positive definite" in page and "undetermined directions" in page, "inspect says so")
 
 
+def memory_check(inputs, folder):
+    """What --dry-run says is more than what is then taken, and not much more."""
+    words = [*inputs, "--threads", "1", "--workspace", "16"]
+    said = float(re.search("memory +([0-9.]+) MB", terminal(*words, "--dry-run").stdout)[1])
+    text = terminal(*words, "--output", f"{folder}/peak").stderr
+    most, before = map(float, re.search("peak_memory +([0-9.]+) MB, ([0-9.]+)", text).groups())
+    took = most - before
+    if os.environ.get("SANITIZED"):
+        skip("the sanitizers take memory of their own")
+    else:
+        ok(took <= said <= 4 * took, f"memory: {said:.0f} MB said, {took:.0f} taken")
+
+
 def real_check(folder):
     dictionary, start, fit = (f"{folder}/{name}" for name in ("d/dictionary.h5", "e", "fit"))
     sagitta("seed", "--rows", REAL, "--atoms", 48, "--center", "--output", f"{folder}/d")
@@ -250,6 +263,7 @@ def real_check(folder):
     inputs[3], inputs[5] = f"{fit}/dictionary.h5", f"{fit}/supports.h5"
     partition_check(inputs, folder, "real", "--directions", 3, "--cross", 20)
     independent_check(inputs, f"{folder}/one/terminal.h5", "real", 3)
+    memory_check(inputs, folder)
 
 
 def failures_check(inputs, folder):

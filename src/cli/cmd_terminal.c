@@ -229,12 +229,15 @@ static int terminal_command(struct run *run, const void *options, const char **a
   TRY(run_begin(run, &o->output, "terminal.h5", &place));
   TRY(comm_agree(c, places_check(run, o, &place, &in)));
   double begun = log_seconds();
+  gidx held = memory_peak();
   TRY(terminal_run(&task, c, &r, phases));
   log_info("terminal rows=%lld atoms=%d border=%d ranks=%d threads=%d seconds=%.2f "
            "fingerprint=%016llx",
            (long long)task.rows->n, task.atoms->k, r.n_border, c->size, task.threads,
            log_seconds() - begun, (unsigned long long)r.fingerprint);
   TRY(report_phases(c, phases, TERMINAL_PHASES));
+  log_info("%-22s %.1f MB, %.1f MB of them before the work", "peak_memory",
+           1e-6 * (double)memory_peak(), 1e-6 * (double)held);
   if (c->rank == 0) evidence_report(&task, &r);
   if (c->rank == 0) findings_report(&r);
   TRY(comm_agree(c, result_write(run, place.file, &task, &r)));

@@ -5,6 +5,8 @@
 #include "stage/directions.h"
 #include "stage/terminal_inside.h"
 
+enum { LIBRARIES = 32 << 20 }; /* of a rank: caches of HDF5, buffers of MPI and LAPACK */
+
 static gidx larger(gidx a, gidx b)
 {
   return a > b ? a : b;
@@ -48,14 +50,15 @@ int terminal_memory(const struct terminal_task *t, struct comm *c, struct termin
         "a border of %.0f is beyond one rank: fewer --directions are needed",
         (double)k * (double)q * (double)d);
   *m = (struct terminal_memory){.border = k * q * d, .ranks = c->local_size};
-  m->fit = fit_bytes(&f) + directions_bytes(&f, t->directions);
+  m->fit = LIBRARIES + fit_bytes(&f) + directions_bytes(&f, t->directions);
   m->schur = forms ? a_real * m->border * m->border : 0;
   m->lapack = asks ? a_real * m->border * (m->border + WEAK_MOST + 80) : 0;
   m->workspace = t->workspace;
   m->inputs = k * d * p * (gidx)sizeof(float) + k * t->directions * p * a_real + k * HASH_BYTES;
   m->results = forms ? a_real * block * (k + t->cross) + 80 * (gidx)t->cross : 0;
   m->duplicates = terminal_duplicates_bytes(t);
-  gidx pass = m->inputs + larger(m->duplicates, m->schur + m->lapack + m->workspace + m->results);
+  gidx pass = LIBRARIES + m->inputs +
+              larger(m->duplicates, m->schur + m->lapack + m->workspace + m->results);
   m->total = m->ranks * m->fit + (c->rank ? 0 : m->inputs);
   if (c->rank == 0) m->total = larger(m->total, pass);
   return workspace_find(t, &f, q, m);
