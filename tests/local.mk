@@ -45,6 +45,7 @@ SCRIPT_TESTS = \
   %D%/test_terminal.py \
   %D%/test_terminal_faults.py \
   %D%/test_terminal_slq.py \
+  %D%/test_terminal_files.py \
   %D%/test_plot.py \
   %D%/test_memory.py \
   %D%/test_cli.sh \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The hash that names a dictionary: the bytes of hashlib's, whatever the order and the overall signs
- * of atoms; another one when any one value changes by its last bit. */
+ * The hash that names a dictionary: hashlib's, whatever the order and the overall signs of atoms;
+ * another one when any one value changes by its last bit. */
 #include <math.h>
 #include <string.h>
 

@@ -157,8 +157,9 @@ def lapack_check(inputs, folder):
     for hidden in (0, 1):
         path = f"{folder}/libraries:{os.environ.get('LD_LIBRARY_PATH', '')}"
         environment = dict(os.environ, **ROOT, **(dict(LD_LIBRARY_PATH=path) if hidden else {}))
-        done = subprocess.run([SAGITTA, "terminal", *inputs, "--output", f"{folder}/lapack{hidden}"],
-                              env=environment, text=True, capture_output=True)
+        done = subprocess.run([SAGITTA, "terminal", *inputs, "--output",
+                               f"{folder}/lapack{hidden}"], env=environment, text=True,
+                              capture_output=True)
         if done.returncode:
             break
     ok(done.returncode == 0 and "no LAPACK found" in done.stderr
