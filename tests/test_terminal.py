@@ -169,7 +169,9 @@ def indefinite_check(inputs, folder, q):
            f"{count} directions, and the atoms that carry them")
     ok(done.returncode == 1 and "not positive definite" in done.stderr, "--strict: exit 1")
     page = sagitta("inspect", f"{folder}/bad/terminal.h5").stdout
-    ok("not positive definite" in page and "undetermined directions" in page, "inspect says so")
+    lowest = page[page.index("atoms and their shares"):].splitlines()[1].split()
+    ok("not positive definite" in page and np.isclose(float(lowest[1]), values[0], rtol=1e-5)
+       and int(lowest[2]) == atoms[0, 0], f"inspect says so: {' '.join(lowest)}")
 
 
 def memory_check(inputs, folder):
