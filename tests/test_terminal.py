@@ -14,7 +14,6 @@ from terminal_data import scaled_problem, synthetic_problem, terminal
 
 REAL = f"{SOURCE}/input/minilm-l3-kjv-8k.h5"
 COVARIANCE = 1e-10  # relative, where cond(S) is below 1e4
-Q = 2
 
 
 def state_read(inputs):
@@ -80,7 +79,7 @@ def joint(inputs, q):
     return s, log_det, (r ** 2).sum(), border, x.size, codes.size
 
 
-def independent_check(inputs, path, claim, q=Q):
+def independent_check(inputs, path, claim, q):
     s, rows, rss, border, values, codes = joint(inputs, q)
     with h5py.File(path) as f:
         t, run = f["terminal"], f["run/terminal"]
@@ -177,6 +176,14 @@ def indefinite_check(inputs, folder, q):
 def memory_check(inputs, folder):
     """What --dry-run says is more than what is then taken, and not much more."""
     words = [*inputs, "--threads", "1", "--workspace", "16"]
+    with h5py.File(inputs[1]) as rows, h5py.File(inputs[5]) as supports:
+        n, p = rows["rows"].shape
+        entries = len(supports["supports/indices"])
+    plan = terminal(*words, "--dry-run", ranks=2).stdout
+    each, total = (float(re.search(f"{name} +([0-9.]+) MB", plan)[1])
+                   for name in ("directions", "memory"))
+    ok(each >= 1e-6 * (n * p * 12 + entries * 24) / 2 and total >= 2 * each,
+       f"directions: {each} MB on each of two ranks, {total} in all")
     said = float(re.search("memory +([0-9.]+) MB", terminal(*words, "--dry-run").stdout)[1])
     text = terminal(*words, "--output", f"{folder}/peak").stderr
     most, before = map(float, re.search("peak_memory +([0-9.]+) MB, ([0-9.]+)", text).groups())
@@ -221,19 +228,14 @@ def weak_check(folder):
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
-        plain = synthetic_problem(folder, "plain", "--n-rows", 1500, "--columns", 32, "--atoms", 24,
-                                  "--top-s", 3, "--noise", 0.05)
-        words = ["--directions", Q, "--cross", 20, "--output"]
-        done = terminal(*plain, *words, f"{folder}/t")
-        ok(done.returncode == 0, f"planted atoms {done.stderr[-200:] if done.returncode else ''}")
-        independent_check(plain, f"{folder}/t/terminal.h5", "atoms")
+        plain = synthetic_problem(folder, "plain", "--n-rows", 2500, "--columns", 40, "--atoms",
+                                  140, "--top-s", 3, "--noise", 0.05)
+        partition_check(plain, folder, "planted", "--cross", 20, "--directions", 4)
+        independent_check(plain, f"{folder}/one/terminal.h5", "planted", 4)  # two panels of atoms
         frames = synthetic_problem(folder, "frames", "--n-rows", 1500, "--columns", 40, "--atoms",
                                    16, "--frame", 2, "--top-s", 3, "--noise", 0.05)
-        done = terminal(*frames, *words, f"{folder}/t2")
-        ok(done.returncode == 0, f"frames {done.stderr[-200:] if done.returncode else ''}")
-        independent_check(frames, f"{folder}/t2/terminal.h5", "frames")
-        partition_check(plain, folder, "planted", "--cross", 20)
-        partition_check(frames, folder, "frames", "--directions", Q)
+        partition_check(frames, folder, "frames", "--cross", 20, "--directions", 2)
+        independent_check(frames, f"{folder}/one/terminal.h5", "frames", 2)
         real_check(folder)
         weak_check(folder)
     done_testing()

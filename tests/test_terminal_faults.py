@@ -140,6 +140,11 @@ def faults_check(inputs, folder):
     calls_fail(inputs, folder, "write", (73, 74), 3)
     calls_fail(inputs, folder, "fsync", (74,))
     calls_fail(inputs, folder, "rename", (74,))
+    with open(f"{folder}/dump", "w") as f:
+        f.write("old")
+    code, _ = faulty(inputs, folder, "rename:2")  # the first is of terminal.h5
+    with open(f"{folder}/dump") as f:
+        ok(code == 74 and f.read() == "old", "a dump that fails leaves the old one")
     calls_fail(inputs, folder, "own-memory", (71,), 29)
     calls_fail(inputs, folder, "read", (74,), 9, of="/supports.h5")
     last = calls_fail(inputs, folder, "read", (74,), of="/rows.npy")
