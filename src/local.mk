@@ -151,7 +151,7 @@ libsagitta_a_SOURCES += \
   %D%/io/terminal.h %D%/io/terminal.c %D%/io/verify_terminal.c \
   %D%/io/inspect.h %D%/io/inspect_terminal.c \
   %D%/stage/terminal.h %D%/stage/terminal_inside.h \
-  %D%/stage/terminal.c %D%/stage/terminal_directions.c %D%/stage/terminal_rows.c \
+  %D%/stage/terminal.c %D%/stage/terminal_memory.c %D%/stage/terminal_directions.c %D%/stage/terminal_rows.c \
   %D%/stage/terminal_covariance.c %D%/stage/terminal_spectrum.c %D%/stage/terminal_slq.c
 
 # cli: one file a command

@@ -3,9 +3,12 @@
  *
  * Armed by fault_arm(), or by the environment: FAULT=write:17 or FAULT=write:17+.  Of kind stall
  * the n-th read does not fail, but takes STALL_SECONDS; of kind linger the n-th long read takes a
- * little time, and the end of the process more. */
+ * little time, and the end of the process more.  With FAULT_OF=NAME only files whose path ends in
+ * NAME count. */
 #include <errno.h>
+#include <limits.h>
 #include <link.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -72,10 +75,27 @@ static int fails(enum kind kind)
   return left == 0 || (left < 0 && lasts);
 }
 
-/* Only files: what is said on stdout and stderr does not count. */
+static int is_named(int file)
+{
+  char link[64], path[PATH_MAX];
+  const char *name = getenv("FAULT_OF");
+  if (!name) return 1;
+  snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+  ssize_t length = readlink(link, path, sizeof path), tail = (ssize_t)strlen(name);
+  return length >= tail && memcmp(path + length - tail, name, (size_t)tail) == 0;
+}
+
+/* What is said on stdout and stderr, and what MPI's processes say to each other, does not count. */
+static int is_regular(int file)
+{
+  struct stat facts;
+  return file > 2 && fstat(file, &facts) == 0 && S_ISREG(facts.st_mode) && is_named(file);
+}
+
 ssize_t write(int file, const void *bytes, size_t count)
 {
-  if (file <= 2 || !fails(WRITE)) return syscall(SYS_write, file, bytes, count);
+  if (armed != WRITE || !is_regular(file) || !fails(WRITE))
+    return syscall(SYS_write, file, bytes, count);
   errno = ENOSPC;
   return -1;
 }
@@ -95,9 +115,8 @@ ssize_t pwrite64(int file, const void *bytes, size_t count, off_t at)
 /* Of regular files alone: what ranks say to each other does not count. */
 static int read_fails(int file, size_t count)
 {
-  struct stat facts;
   if (armed != READ && armed != STALL && armed != LINGER) return 0;
-  if (fstat(file, &facts) || !S_ISREG(facts.st_mode)) return 0;
+  if (!is_regular(file)) return 0;
   if (fails(STALL)) sleep(STALL_SECONDS);
   if (count >= LONG_READ && fails(LINGER)) usleep(LINGER_MICROSECONDS);
   if (!fails(READ)) return 0;

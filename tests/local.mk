@@ -22,6 +22,7 @@ check_PROGRAMS += \
   %D%/test_synth_blocks
 # Of the terminal pass.
 check_PROGRAMS += \
+  %D%/test_artifact \
   %D%/test_device_dense \
   %D%/test_device_joint \
   %D%/test_joint_dense \
@@ -43,7 +44,9 @@ SCRIPT_TESTS = \
   %D%/test_refit_independent.py \
   %D%/test_bad_input.py \
   %D%/test_terminal.py \
+  %D%/test_terminal_faults.py \
   %D%/test_terminal_slq.py \
+  %D%/test_terminal_files.py \
   %D%/test_plot.py \
   %D%/test_memory.py \
   %D%/test_cli.sh \
@@ -57,7 +60,7 @@ TESTS += $(SCRIPT_TESTS) $(check_PROGRAMS)
 EXTRA_DIST += %D%/device_how.h %D%/device_route.h %D%/device_codes.h \
   %D%/arrow_data.h %D%/arrow_files.py %D%/fit_made.h
 EXTRA_DIST += %D%/tap.h %D%/tap.py %D%/run.sh %D%/expected/fingerprints %D%/expected/refit \
-  $(SCRIPT_TESTS)
+  %D%/expected/terminal $(SCRIPT_TESTS)
 %C%_ref_petsc_arrow_CPPFLAGS = $(AM_CPPFLAGS) $(PETSC_CFLAGS)
 %C%_ref_petsc_arrow_LDADD = $(LDADD) $(PETSC_LIBS)
 

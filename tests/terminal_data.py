@@ -3,6 +3,8 @@
 import h5py
 import numpy as np
 
+from tap import sagitta
+
 
 def scaled_problem(folder, seed, n, scale):
     """Random atoms; the codes of an atom are of its scale: S is, by the square.  Foreign files;
@@ -28,3 +30,19 @@ def scaled_problem(folder, seed, n, scale):
         g["indices"], g["data"] = indices.ravel(), codes.ravel()
     return [word for name in ("rows", "dictionary", "supports")
             for word in (f"--{name}", f"{folder}/{name}.h5")]
+
+
+def synthetic_problem(folder, name, *words):
+    """A planted problem, encoded with its own dictionary; the inputs of the terminal pass."""
+    place = f"{folder}/{name}"
+    sagitta("synth", *words, "--output", place)
+    done = sagitta("encode", "--rows", f"{place}/rows.h5", "--dictionary",
+                   f"{place}/dictionary.h5", "--top-s", 3, "--output", place)
+    if done.returncode:
+        raise SystemExit(f"Bail out! {done.stderr}")
+    return ["--rows", f"{place}/rows.h5", "--dictionary", f"{place}/dictionary.h5",
+            "--supports", f"{place}/supports.h5"]
+
+
+def terminal(*words, ranks=0, **more):
+    return sagitta("terminal", *words, "--force", ranks=ranks, **more)

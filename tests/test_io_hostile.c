@@ -6,10 +6,11 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
+#include "io/terminal.h"
 #include "io_files.h"
 #include "tap.h"
 
-enum { FLIPS = 2000, BATCH = 50, SECONDS = 20, VALUES_MOST = 4096 };
+enum { FLIPS = 1000, FLIPS_SANITIZED = 100, BATCH = 50, SECONDS = 20, VALUES_MOST = 4096 };
 
 /* Shared with the children. */
 struct progress_report {
@@ -140,9 +141,50 @@ static void subject_try(const char *path, int reader)
   s->reader = reader;
   subject_load(s);
   trials_run(s, (int)(s->size / 1024) + (s->size % 1024 != 0), 1);
-  trials_run(s, FLIPS, 0);
+  const char *sanitized = getenv("SANITIZED");
+  trials_run(s, sanitized && *sanitized ? FLIPS_SANITIZED : FLIPS, 0);
   free(s->bytes);
   free(s);
+}
+
+/* A terminal pass of 6 atoms with up to 2 borders, all arrays there. */
+static int terminal_make(const char *path)
+{
+  enum { K = 6, MOST = 2, BLOCK = MOST * MOST, PAIRS = 3 };
+  static idx border[K + 1] = {0, 2, 4, 4, 5, 7, 9};
+  static real blocks[K * BLOCK], cross_blocks[PAIRS * BLOCK], eigenvalues[9];
+  static struct cross pairs[PAIRS] = {{0, 0, 1}, {0, 1, 4}, {0, 4, 5}};
+  static struct duplicate duplicate = {1, 3, 0.995};
+  static struct weak_direction direction = {.eigenvalue = 1e-9, .atom = {4, -1}, .share = {1}};
+  struct terminal_result r = {.k = K, .d = 1, .p = 3, .k_most = MOST, .n_border = 9, .n = 50};
+  r.border = border;
+  r.bad_pivot = r.slq.failed_probe = -1;
+  r.rows = (struct log_pair){0.75, 3};
+  r.borders = (struct log_pair){0.625, -2};
+  r.log_det_rows = log_pair_value(r.rows);
+  r.log_det_border = log_pair_value(r.borders);
+  r.half_log_det = 0.5 * log_pair_value(log_pair_times(r.rows, r.borders));
+  r.is_factored = 1;
+  r.phi = 0.25;
+  r.covariance = blocks;
+  for (int i = 0; i < K * BLOCK; i++) {
+    int size = border[i / BLOCK + 1] - border[i / BLOCK], row = i % BLOCK / MOST, column = i % MOST;
+    blocks[i] = row >= size || column >= size ? nan_canonical() : row == column ? 2 : 0.5;
+  }
+  r.cross = pairs;
+  r.n_cross = PAIRS;
+  r.cross_blocks = cross_blocks;
+  for (int i = 0; i < PAIRS * BLOCK; i++) cross_blocks[i] = 3 - i / BLOCK;
+  for (int i = 0; i < PAIRS; i++) pairs[i].strength = 2 * (3 - i);
+  for (int i = 0; i < 9; i++) eigenvalues[i] = i + 1e-9;
+  r.spectrum =
+      (struct spectrum){1, "a library", 9, eigenvalues, {9, 0, 0}, 8e9, 1, 1e-8, 1, &direction};
+  r.slq = (struct slq){1, 1, -1, 32, 64, 1.5, 0.1, 0.01};
+  r.n_duplicates = 1;
+  r.duplicates = 1;
+  r.duplicate = &duplicate;
+  memset(r.artifact.sha256, 'a', HASH_TEXT - 1);
+  return terminal_write(path, &r, 0, run_facts, LENGTH(run_facts));
 }
 
 int main(void)
@@ -156,6 +198,8 @@ int main(void)
   supports_unmake(&m);
   ok(rows_write("rows.h5", 50, 6, 20) == OK, "rows: %s", status_message());
   ok(dictionary_write("dictionary.h5", 30, 2, 6) == OK, "dictionary: %s", status_message());
+  ok(terminal_make("terminal.h5") == OK, "terminal: %s", status_message());
+  subject_try("terminal.h5", OTHER);
   subject_try("supports.h5", OTHER);
   subject_try("rows.h5", ROWS);
   subject_try("dictionary.h5", DICTIONARY);

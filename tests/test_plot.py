@@ -4,6 +4,7 @@ import os
 import subprocess
 import tempfile
 
+import h5py
 import numpy as np
 
 from tap import SOURCE, done_testing, ok, sagitta, skip_all
@@ -38,6 +39,19 @@ def main():
             path = f"{folder}/png/{name}.png"
             good = os.path.exists(path) and os.path.getsize(path) > 5000
             ok(good and open(path, "rb").read(8) == PNG, f"{name}.png")
+        for size in (None, 3000):  # shapes that overflow, a file that ends early
+            with open(f"{run}/terminal.h5", "r+b") as f:
+                f.truncate(size or os.path.getsize(f.name))
+            if size is None:
+                with h5py.File(f"{run}/terminal.h5", "r+") as f:
+                    del f["terminal/border"], f["run/terminal/spectrum"]
+                    f.create_dataset("terminal/border", (3,), "i8")
+                    f.create_dataset("run/terminal/spectrum", (2 ** 31, 2 ** 31), "f8",
+                                     chunks=(1, 1))
+            done = plot(run, f"{folder}/bad")
+            ok(done.returncode == 1 and "Traceback" not in done.stderr and
+               done.stderr.count("damaged or not a result") == 2 and
+               "spectrum.png" not in os.listdir(f"{folder}/bad"), "a bad terminal.h5 is said")
         done = plot(f"{folder}/in", f"{folder}/less")
         ok(done.returncode == 1 and "no spectrum.png" in done.stdout, "what is missing is said")
         ok(plot().returncode == 2, "without a folder: exit 2")

@@ -55,12 +55,6 @@ int array_reserve(void *pointer, gidx *room, gidx count, size_t size)
   return OK;
 }
 
-gidx memory_peak(void)
-{
-  struct rusage usage;
-  return getrusage(RUSAGE_SELF, &usage) ? 0 : (gidx)usage.ru_maxrss * 1024;
-}
-
 /* The number behind a name in a file of /proc, in bytes; -1: not there. */
 static gidx proc_kilobytes(const char *path, const char *name)
 {
@@ -71,6 +65,13 @@ static gidx proc_kilobytes(const char *path, const char *name)
     if (strncmp(line, name, strlen(name)) == 0) sscanf(line + strlen(name), "%lld", &value);
   if (file) fclose(file);
   return value < 0 ? -1 : (gidx)value * 1024;
+}
+
+/* Not what getrusage() says: that keeps the size of the process that started this one. */
+gidx memory_peak(void)
+{
+  gidx peak = proc_kilobytes("/proc/self/status", "VmHWM:");
+  return peak < 0 ? 0 : peak;
 }
 
 gidx memory_available(void)

@@ -79,12 +79,33 @@ int worker_start(struct worker *w, int (*job)(void *argument), void *argument)
   return OK;
 }
 
+static struct timespec time_after(double seconds)
+{
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  long ns = time.tv_nsec + (long)((seconds - (double)(time_t)seconds) * 1e9);
+  time.tv_sec += (time_t)seconds + ns / 1000000000;
+  time.tv_nsec = ns % 1000000000;
+  return time;
+}
+
+int worker_done(struct worker *w, double seconds)
+{
+  struct worker_state *s = w->state;
+  struct timespec until = time_after(seconds);
+  int error = 0;
+  pthread_mutex_lock(&s->mutex);
+  while (s->busy && error != ETIMEDOUT)
+    error = pthread_cond_timedwait(&s->change, &s->mutex, &until);
+  int done = !s->busy;
+  pthread_mutex_unlock(&s->mutex);
+  return done;
+}
+
 int worker_wait(struct worker *w, double deadline)
 {
   struct worker_state *s = w->state;
-  struct timespec until;
-  clock_gettime(CLOCK_MONOTONIC, &until);
-  until.tv_sec += (time_t)deadline + 1;
+  struct timespec until = time_after(deadline + 1);
   pthread_mutex_lock(&s->mutex);
   while (s->busy && !s->lost) {
     if (deadline > 0)

@@ -16,6 +16,9 @@ int worker_open(struct worker *w);
 /* Run job(argument) in the thread; the worker must be idle. */
 int worker_start(struct worker *w, int (*job)(void *argument), void *argument);
 
+/* Wait for the job for at most so many seconds; 1 once it is done: worker_wait() has its status. */
+int worker_done(struct worker *w, double seconds);
+
 /* Wait for the job and return its status, text included.  ERR_IO when it takes longer than
  * deadline seconds (0: no limit); the thread is then left behind and the program should end. */
 int worker_wait(struct worker *w, double deadline);

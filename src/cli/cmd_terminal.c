@@ -55,7 +55,7 @@ static const struct option_row memory_rows[] = {
     {"workspace", OPTION_INT, AT(workspace), "1024", 1, 1 << 24, NULL, "MIB",
      "memory beside S for rows, packed panels, Lanczos vectors"},
     {"memory-limit", OPTION_INT, AT(memory), "0", 0, 1 << 24, NULL, "MIB",
-     "memory that rank 0 may use; 0: what the machine has left"},
+     "memory that the ranks of a machine may use; 0: what it has left"},
 };
 
 static const struct option_table tables[] = {
@@ -93,6 +93,16 @@ static int inputs_open(struct fit_inputs *in, const struct terminal_options *o)
   return fit_inputs_open(in, &o->names);
 }
 
+/* The result may replace no input; the dump may be written. */
+static int places_check(const struct run *run, const struct terminal_options *o,
+                        const struct output_place *place, const struct fit_inputs *in)
+{
+  const char *inputs[] = {in->rows.file, in->dictionary.file, in->supports.file};
+  if (run->comm.rank) return OK;
+  for (int i = 0; i < LENGTH(inputs); i++) TRY(output_spares(place, inputs[i]));
+  return o->dump ? artifact_place(o->dump, o->output.force) : OK;
+}
+
 static struct terminal_task task_of(const struct run *run, const struct terminal_options *o,
                                     const struct fit_inputs *in)
 {
@@ -119,18 +129,24 @@ static struct terminal_task task_of(const struct run *run, const struct terminal
                                 .variant = o->compute.cpu_variant};
 }
 
-static void plan_print(const struct run *run, const struct terminal_task *t)
+static int plan_print(const struct run *run, const struct terminal_task *t)
 {
   struct terminal_memory m;
-  if (run->comm.rank) return;
-  terminal_memory(t, &m);
+  struct comm c = run->comm;
+  TRY(terminal_memory(t, &c, &m));
+  if (c.rank) return OK;
   printf("border      up to %lld: %d atoms, %d directions, frames of %d\n", (long long)m.border,
          t->atoms->k, t->directions, t->atoms->d);
-  printf("memory      %.1f MB on rank 0: S %.1f, LAPACK %.1f, workspace %.1f, inputs %.1f, results "
-         "%.1f\n",
-         1e-6 * (double)m.total, 1e-6 * (double)m.schur, 1e-6 * (double)m.lapack,
-         1e-6 * (double)m.workspace, 1e-6 * (double)m.inputs, 1e-6 * (double)m.results);
-  printf("present     %.1f MB\n", 1e-6 * (double)t->present);
+  printf("directions  %.1f MB on each of %d ranks of this machine\n", 1e-6 * (double)m.fit,
+         m.ranks);
+  printf("rank 0      inputs %.1f MB, near duplicates %.1f; then S %.1f, LAPACK %.1f, workspace "
+         "%.1f of which %.1f must be, results %.1f\n",
+         1e-6 * (double)m.inputs, 1e-6 * (double)m.duplicates, 1e-6 * (double)m.schur,
+         1e-6 * (double)m.lapack, 1e-6 * (double)m.workspace, 1e-6 * (double)m.least,
+         1e-6 * (double)m.results);
+  printf("memory      %.1f MB at most, %.1f MB are present\n", 1e-6 * (double)m.total,
+         1e-6 * (double)t->present);
+  return OK;
 }
 
 static void evidence_report(const struct terminal_task *t, const struct terminal_result *r)
@@ -200,26 +216,28 @@ static int verdict(const struct run *run, const struct terminal_options *o,
 static int terminal_command(struct run *run, const void *options, const char **arguments)
 {
   const struct terminal_options *o = options;
-  static struct fit_inputs in; /* outlives a read that passed the deadline */
+  static struct fit_inputs in; /* this and others outlive a read that passed the deadline */
+  static struct terminal_task task;
+  static struct terminal_result r;
+  static struct phase phases[TERMINAL_PHASES];
   struct output_place place;
-  struct terminal_result r;
-  struct phase phases[TERMINAL_PHASES];
   struct comm *c = &run->comm;
   (void)arguments;
   TRY(comm_agree(c, inputs_open(&in, o)));
-  struct terminal_task task = task_of(run, o, &in);
-  if (o->dry_run) {
-    plan_print(run, &task);
-    return OK;
-  }
+  task = task_of(run, o, &in);
+  if (o->dry_run) return comm_agree(c, plan_print(run, &task));
   TRY(run_begin(run, &o->output, "terminal.h5", &place));
+  TRY(comm_agree(c, places_check(run, o, &place, &in)));
   double begun = log_seconds();
+  gidx held = memory_peak();
   TRY(terminal_run(&task, c, &r, phases));
   log_info("terminal rows=%lld atoms=%d border=%d ranks=%d threads=%d seconds=%.2f "
            "fingerprint=%016llx",
            (long long)task.rows->n, task.atoms->k, r.n_border, c->size, task.threads,
            log_seconds() - begun, (unsigned long long)r.fingerprint);
   TRY(report_phases(c, phases, TERMINAL_PHASES));
+  log_info("%-22s %.1f MB, %.1f MB of them before the work", "peak_memory",
+           1e-6 * (double)memory_peak(), 1e-6 * (double)held);
   if (c->rank == 0) evidence_report(&task, &r);
   if (c->rank == 0) findings_report(&r);
   TRY(comm_agree(c, result_write(run, place.file, &task, &r)));

@@ -121,7 +121,10 @@ int main(int argc, char **argv)
     return ERR_USAGE;
   }
   void *options = calloc(1, run.command->options_bytes);
-  if (!options) return ERR_MEMORY;
+  if (!options) {
+    fprintf(stderr, "sagitta %s: cannot allocate %zu bytes\n", name, run.command->options_bytes);
+    return ERR_MEMORY;
+  }
   int status = command_run(&run, options);
   if (status) return job_fail(&run, status);
   log_close();

@@ -34,6 +34,10 @@ int comm_close(struct comm *c);
 /* End the job with this exit code; not collective, does not return. */
 void comm_abort(struct comm *c, int code);
 
+/* ERR_COMM when a peer gave no sign of life for the deadline: for long work between two verbs.  Not
+ * collective. */
+int comm_alive(struct comm *c);
+
 /* The share of rank among n items dealt in consecutive runs; not collective. */
 void comm_share(gidx n, int size, int rank, gidx *first, gidx *count);
 

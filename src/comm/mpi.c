@@ -159,15 +159,21 @@ static int peer_silent(struct comm_state *s)
   return silent;
 }
 
+int comm_alive(struct comm *c)
+{
+  CHECK(c->size == 1 || !peer_silent(c->state), ERR_COMM,
+        "rank %d heard nothing from rank %d for the deadline of %g seconds", c->rank,
+        (c->rank + c->size - 1) % c->size, c->deadline);
+  return OK;
+}
+
 int comm_pause(struct comm *c, int turn)
 {
   if (turn < SPINS) {
     sched_yield();
     return OK;
   }
-  CHECK(!peer_silent(c->state), ERR_COMM,
-        "rank %d heard nothing from rank %d for the deadline of %g seconds", c->rank,
-        (c->rank + c->size - 1) % c->size, c->deadline);
+  TRY(comm_alive(c));
   double nap = NAP_LEAST_NS;
   for (int i = SPINS; i < turn && nap < NAP_MOST_NS; i++) nap *= 1.5;
   struct timespec time = {0, (long)nap};

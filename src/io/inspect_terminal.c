@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "io/inspect.h"
+#include "model/terminal.h"
 
 enum { SHOWN = 10, NAME_WIDTH = 28 };
 
@@ -85,6 +86,46 @@ static int weak_print(const struct h5_file *f, FILE *out)
   }
   TRY(h5_read_long(f, at, "near_duplicates", &near));
   fprintf(out, "  %-*s %18lld  pairs of atoms\n", NAME_WIDTH, "near duplicates", (long long)near);
+  return OK;
+}
+
+/* The lowest directions: eigenvalue, and the atoms with the largest shares. */
+static int directions_read(const struct h5_file *f, const char *name, enum h5_type type,
+                           gidx columns, gidx *count, void *out)
+{
+  char object[100];
+  struct h5_array a = {0};
+  snprintf(object, sizeof object, "/run/terminal/identifiability/%.40s", name);
+  int status = h5_array_open(f, object, &a);
+  gidx found = status ? 0 : a.shape[0] < SHOWN ? a.shape[0] : SHOWN;
+  int fits = a.rank == (columns > 1 ? 2 : 1) && (columns == 1 || a.shape[1] == columns);
+  if (!status && (!fits || (*count >= 0 && found != *count)))
+    status = status_fail(ERR_INPUT, __FILE__, __LINE__, "'%s' of '%s' has another shape", object,
+                         f->path);
+  if (!status) status = h5_array_read(&a, 0, found, type, out);
+  *count = found;
+  h5_array_close(&a);
+  return status;
+}
+
+static int directions_print(const struct h5_file *f, FILE *out)
+{
+  enum { NAMED = 3 };
+  real value[SHOWN], share[SHOWN][CARRIERS];
+  idx atom[SHOWN][CARRIERS];
+  gidx count = -1;
+  if (!h5_exists(f, "/run/terminal/identifiability/eigenvalue")) return OK;
+  TRY(directions_read(f, "eigenvalue", TYPE_F64, 1, &count, value));
+  TRY(directions_read(f, "atoms", TYPE_I32, CARRIERS, &count, atom));
+  TRY(directions_read(f, "share", TYPE_F64, CARRIERS, &count, share));
+  if (count == 0) return OK;
+  fprintf(out, "\nundetermined directions      eigenvalue of S; atoms and their shares\n");
+  for (gidx i = 0; i < count; i++) {
+    fprintf(out, "  %-*lld %18.6g ", NAME_WIDTH, (long long)i, value[i]);
+    for (int j = 0; j < NAMED && atom[i][j] >= 0; j++)
+      fprintf(out, "  %d %.0f%%", atom[i][j], 100 * share[i][j]);
+    fprintf(out, "\n");
+  }
   return OK;
 }
 
@@ -174,6 +215,7 @@ int inspect_terminal(const struct h5_file *f, FILE *out)
   TRY(evidence_print(f, out));
   TRY(slq_print(f, out));
   TRY(weak_print(f, out));
+  TRY(directions_print(f, out));
   TRY(atoms_print(f, out));
   TRY(couplings_print(f, out));
   TRY(h5_read_text(f, "/terminal", "artifact_sha256", sha, sizeof sha));

@@ -156,6 +156,7 @@ int supports_open(struct supports_input *f, const char *name)
   struct supports_input_state *s = f->state = calloc(1, sizeof *s);
   CHECK(s, ERR_MEMORY, "cannot allocate %zu bytes", sizeof *s);
   TRY(input_split(name, "/supports", &s->file, &s->group));
+  f->file = s->file;
   snprintf(s->name, sizeof s->name, "%s:%s", s->file, s->group);
   TRY(h5_open(&s->h5, s->file));
   TRY(arrays_open(s));

@@ -12,6 +12,7 @@ struct supports_input_state;
 
 struct supports_input {
   struct support_source source;
+  const char *file;  /* borrowed: the name without /group */
   idx top_s, rounds; /* as the file says; of a foreign file -1 and 1 */
   real rho;          /* penalty with which the codes were solved; 0 when not said */
   real *mean;        /* [mean_length] subtracted from the rows; NULL: nothing was; owned */

@@ -2,8 +2,11 @@
  * Attributes and arrays of terminal.h5; what is not promised to the bit goes below /run. */
 #include "io/terminal.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/status.h"
 #include "io/schema.h"
@@ -33,6 +36,8 @@ static int pair_write(const struct h5_file *f, const char *name, struct log_pair
 static int evidence_write(const struct h5_file *f, const struct terminal_result *r, real rho)
 {
   const char *at = "/terminal";
+  gidx words[HASH_WORDS];
+  artifact_words(r->artifact.sha256, words);
   TRY(h5_attribute_text(f, "/", "kind", "terminal"));
   TRY(h5_group_create(f, at));
   TRY(h5_attribute_real(f, at, "half_log_det", r->half_log_det));
@@ -45,6 +50,7 @@ static int evidence_write(const struct h5_file *f, const struct terminal_result 
   TRY(h5_attribute_real(f, at, "rho", rho));
   TRY(h5_attribute_real(f, at, "rss", r->rss));
   TRY(h5_attribute_real(f, at, "phi", r->phi));
+  TRY(h5_attribute_longs(f, at, "artifact_words", HASH_WORDS, words));
   return h5_attribute_text(f, at, "artifact_sha256", r->artifact.sha256);
 }
 
@@ -170,31 +176,77 @@ int terminal_write(const char *path, const struct terminal_result *r, real rho,
   return result_publish(&file, facts, n_facts);
 }
 
-static int bytes_write(FILE *file, const void *bytes, size_t count, const char *path)
+/* The names of a dump: the artifact's text, the atoms' texts. */
+struct dump_names {
+  char path[2][4096], temporary[2][4096];
+};
+
+static int dump_name(struct dump_names *names, const char *path)
 {
-  CHECK(fwrite(bytes, 1, count, file) == count, ERR_IO, "cannot write '%s'", path);
+  CHECK(strlen(path) > 0 && strlen(path) + 16 < sizeof names->path[0], ERR_CREATE,
+        "the name '%s' of the dump is empty or too long", path);
+  for (int i = 0; i < 2; i++) {
+    snprintf(names->path[i], sizeof names->path[i], "%.4070s%s", path, i ? ".atoms" : "");
+    snprintf(names->temporary[i], sizeof names->temporary[i], "%.4080s.tmp", names->path[i]);
+  }
   return OK;
+}
+
+int artifact_place(const char *path, int force)
+{
+  struct dump_names names;
+  TRY(dump_name(&names, path));
+  for (int i = 0; i < 2; i++) {
+    struct stat facts;
+    int there = lstat(names.path[i], &facts) == 0;
+    CHECK(!there || S_ISREG(facts.st_mode), ERR_CREATE, "cannot create '%s': it is not a file",
+          names.path[i]);
+    CHECK(!there || force, ERR_CREATE, "'%s' is there already: add --force to replace it",
+          names.path[i]);
+    FILE *file = fopen(names.temporary[i], "wb");
+    CHECK(file, ERR_CREATE, "cannot create '%s': %s", names.temporary[i], strerror(errno));
+    fclose(file);
+    unlink(names.temporary[i]);
+  }
+  return OK;
+}
+
+static int dump_fill(FILE **file, const struct artifact *a, const float *atoms, idx k, idx d, idx p)
+{
+  struct arena arena = {0};
+  size_t bytes = artifact_atom_bytes(d, p);
+  unsigned char *text = NULL;
+  TRY(arena_take(&arena, &text, (gidx)bytes, 1));
+  int good = fwrite(a->text, 1, a->bytes, file[0]) == a->bytes;
+  for (idx i = 0; i < k && good; i++) {
+    artifact_atom(atoms + (gidx)i * d * p, d, p, text);
+    good = fwrite(text, 1, bytes, file[1]) == bytes;
+  }
+  arena_free(&arena);
+  CHECK(good, ERR_IO, "%s", strerror(errno));
+  return OK;
+}
+
+static int dump_publish(const struct dump_names *names, const struct artifact *a,
+                        const float *atoms, idx k, idx d, idx p)
+{
+  FILE *file[2] = {fopen(names->temporary[0], "wb"), fopen(names->temporary[1], "wb")};
+  int status = file[0] && file[1] ? dump_fill(file, a, atoms, k, d, p) : ERR_IO;
+  for (int i = 0; i < 2; i++)
+    if (file[i] && (fflush(file[i]) | fsync(fileno(file[i])) | fclose(file[i]))) status = ERR_IO;
+  for (int i = 0; i < 2 && status == OK; i++)
+    if (rename(names->temporary[i], names->path[i])) status = ERR_IO;
+  return status;
 }
 
 int artifact_dump(const char *path, const struct artifact *a, const float *atoms, idx k, idx d,
                   idx p)
 {
-  char name[4096];
-  struct arena arena = {0};
-  size_t bytes = artifact_atom_bytes(d, p);
-  unsigned char *text = NULL;
-  CHECK(strlen(path) + 8 < sizeof name, ERR_CREATE, "the name '%s' is too long", path);
-  snprintf(name, sizeof name, "%.4080s.atoms", path);
-  TRY(arena_take(&arena, &text, (gidx)bytes, 1));
-  FILE *whole = fopen(path, "wb"), *each = whole ? fopen(name, "wb") : NULL;
-  CHECK(each, ERR_CREATE, "cannot create '%s'", whole ? name : path);
-  TRY(bytes_write(whole, a->text, a->bytes, path));
-  for (idx i = 0; i < k; i++) {
-    artifact_atom(atoms + (gidx)i * d * p, d, p, text);
-    TRY(bytes_write(each, text, bytes, name));
-  }
-  arena_free(&arena);
-  CHECK(fclose(whole) == 0, ERR_IO, "cannot write '%s'", path);
-  CHECK(fclose(each) == 0, ERR_IO, "cannot write '%s'", name);
+  struct dump_names names;
+  TRY(dump_name(&names, path));
+  int status = dump_publish(&names, a, atoms, k, d, p), error = errno;
+  for (int i = 0; i < 2 && status; i++) unlink(names.temporary[i]);
+  CHECK(!status, status == ERR_MEMORY ? ERR_MEMORY : ERR_IO, "cannot write '%s' and '%s': %s",
+        names.path[0], names.path[1], strerror(error));
   return OK;
 }

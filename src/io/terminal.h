@@ -8,12 +8,15 @@
 #include "io/outputs.h"
 #include "model/terminal.h"
 
-/* Write and publish; mean may be NULL. */
+/* Write and publish. */
 int terminal_write(const char *path, const struct terminal_result *r, real rho,
                    const struct run_fact *facts, int n_facts);
 
+/* May the files of artifact_dump() be written?  ERR_CREATE when not, or when one is there already
+ * and force is 0. */
+int artifact_place(const char *path, int force);
 /* Write the bytes that were hashed: the artifact's text to path, the atoms' texts one after another
- * to path + ".atoms".  ERR_CREATE, ERR_IO. */
+ * to path + ".atoms"; a file that exists is complete.  ERR_CREATE, ERR_IO. */
 int artifact_dump(const char *path, const struct artifact *a, const float *atoms, idx k, idx d,
                   idx p);
 

@@ -34,6 +34,7 @@ static int evidence_check(const struct verify *v)
   struct log_pair rows, border;
   real half, wanted;
   char sha[2 * HASH_TEXT];
+  gidx words[HASH_WORDS], stored[HASH_WORDS];
   TRY(pair_read(v, "log_det_rows", &rows));
   TRY(pair_read(v, "log_det_border", &border));
   TRY(h5_read_real(v->file, "/terminal", "half_log_det", &half));
@@ -43,6 +44,10 @@ static int evidence_check(const struct verify *v)
   TRY(h5_read_text(v->file, "/terminal", "artifact_sha256", sha, sizeof sha));
   CHECK(strlen(sha) == HASH_TEXT - 1 && strspn(sha, "0123456789abcdef") == HASH_TEXT - 1, ERR_INPUT,
         "'artifact_sha256' is '%s', not 64 hexadecimal digits", sha);
+  artifact_words(sha, words);
+  TRY(h5_read_longs(v->file, "/terminal", "artifact_words", HASH_WORDS, stored));
+  CHECK(memcmp(words, stored, sizeof words) == 0, ERR_INPUT,
+        "'artifact_sha256' and 'artifact_words' are not the same hash");
   return OK;
 }
 

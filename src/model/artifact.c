@@ -66,6 +66,18 @@ int artifact_make(struct artifact *a, const float *atoms, idx k, idx d, idx p)
   return OK;
 }
 
+void artifact_words(const char *sha256, gidx *words)
+{
+  for (int i = 0; i < HASH_WORDS; i++) {
+    uint64_t word = 0;
+    for (int j = 0; j < 16; j++) {
+      char digit = sha256[16 * i + j];
+      word = 16 * word + (uint64_t)(digit <= '9' ? digit - '0' : digit - 'a' + 10);
+    }
+    memcpy(words + i, &word, sizeof word);
+  }
+}
+
 void artifact_free(struct artifact *a)
 {
   arena_free(&a->arena);

@@ -29,4 +29,8 @@ struct artifact {
 int artifact_make(struct artifact *a, const float *atoms, idx k, idx d, idx p);
 void artifact_free(struct artifact *a);
 
+/* words[HASH_WORDS] <- the hash's text as numbers: text in a file has no checksum, they have. */
+enum { HASH_WORDS = HASH_BYTES / 8 };
+void artifact_words(const char *sha256, gidx *words);
+
 #endif

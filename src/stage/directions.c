@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "base/block_tree.h"
 #include "device/refit.h"
 
 struct search {
@@ -25,6 +26,39 @@ struct search {
   idx *active;             /* [count] */
   struct keep_item *keep;  /* [mine] */
 };
+
+idx directions_batch(const struct fit *f, idx q)
+{
+  gidx p = f->p;
+  idx most = batch_most(f, (q + f->d + 3) * p, f->d * p);
+  return most < f->k ? most : f->k;
+}
+
+/* Nodes that are sent for a member, and received for one by its owner. */
+static void nodes_count(const struct fit *f, gidx *sent, gidx *received)
+{
+  *sent = block_nodes_count(f->block_first, f->blocks);
+  *received = 0;
+  for (int r = 0; r < f->c->size; r++) {
+    gidx first, blocks;
+    fit_share(f->total, f->c->size, r, &first, &blocks);
+    *received += block_nodes_count(first, blocks);
+  }
+}
+
+gidx directions_bytes(const struct fit *f, idx q)
+{
+  gidx count = directions_batch(f, q), mine = count / f->c->size + 1, d = f->d, p = f->p;
+  gidx a_real = sizeof(real), entries = (gidx)f->n * f->s, sent, received;
+  gidx rows = entries < count * f->n ? entries : count * f->n;
+  gidx segments = rows < count * f->blocks ? rows : count * f->blocks;
+  nodes_count(f, &sent, &received);
+  return rows * ((gidx)(sizeof(idx) + sizeof(gidx)) + (d + 1) * a_real) +
+         segments * ((gidx)(sizeof(struct segment) + sizeof(struct rows_item)) + d * p * a_real) +
+         mine * ((d + q + 1) * p * a_real + (gidx)sizeof(struct keep_item) + (gidx)sizeof(gidx)) +
+         count * ((q + 1) * p * a_real + 8 * (gidx)sizeof(idx)) +
+         (count * sent + mine * received) * (1 + d * p) * a_real;
+}
 
 static int search_take(struct search *s)
 {

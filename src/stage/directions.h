@@ -9,6 +9,11 @@
 
 #include "stage/batch.h"
 
+/* Atoms that a batch may have, and the bytes that the batch, e and directions_find() take at most
+ * on this rank, of a fit that has its sizes.  Not collective. */
+idx directions_batch(const struct fit *f, idx q);
+gidx directions_bytes(const struct fit *f, idx q);
+
 /* e[b->count][q][p] <- the directions of each member, kept[b->count] how many; on every rank, in
  * the batch's order of members.  The fit's residuals must be those of its codes.  Collective. */
 int directions_find(struct fit *f, const struct batch *b, idx q, real *e, idx *kept);

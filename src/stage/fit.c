@@ -160,9 +160,9 @@ int fit_residuals(struct fit *f)
   return device_residuals(&f->device, &job);
 }
 
-int fit_load(struct fit *f, const struct fit_task *task, struct comm *c)
+int fit_shape(struct fit *f, const struct fit_task *task, struct comm *c)
 {
-  TRY(comm_agree(c, shapes_check(task)));
+  TRY(shapes_check(task));
   *f = (struct fit){.task = task, .c = c, .k = task->atoms->k, .d = task->atoms->d};
   f->p = task->rows->p;
   f->rho = task->rho;
@@ -170,12 +170,27 @@ int fit_load(struct fit *f, const struct fit_task *task, struct comm *c)
   f->s = f->total ? (idx)(task->supports->entries / f->total) : task->top_s;
   fit_share(f->total, c->size, c->rank, &f->block_first, &f->blocks);
   gidx n = fit_rows(f->total, c->size, c->rank, &f->first);
-  int status = OK;
-  if (n > INT32_MAX)
-    status = status_fail(ERR_MEMORY, __FILE__, __LINE__, "%lld rows a rank are too many: add ranks",
-                         (long long)n);
+  CHECK(n <= INT32_MAX, ERR_MEMORY, "%lld rows a rank are too many: add ranks", (long long)n);
   f->n = (idx)n;
-  if (!status) status = device_prepare(f);
+  return OK;
+}
+
+/* What is held, and beside it the larger of what reading atoms and reading supports take. */
+gidx fit_bytes(const struct fit *f)
+{
+  gidx n = f->n, k = f->k, d = f->d, p = f->p, entries = n * f->s;
+  gidx a_float = sizeof(float), a_real = sizeof(real), a_idx = sizeof(idx), a_gidx = sizeof(gidx);
+  gidx atoms = PIECE_BYTES + d * p * a_float;
+  gidx supports = (n + k) * a_gidx + entries * (a_idx + (1 + d) * a_float);
+  return n * p * (a_float + a_real) + entries * (a_idx + a_float + d * a_real + a_gidx) +
+         k * d * p * a_real + (k + 2) * a_gidx + f->c->size * k * a_idx +
+         (atoms > supports ? atoms : supports);
+}
+
+int fit_load(struct fit *f, const struct fit_task *task, struct comm *c)
+{
+  TRY(comm_agree(c, fit_shape(f, task, c)));
+  int status = device_prepare(f);
   if (!status) status = arrays_take(f);
   TRY(comm_agree(c, status));
   TRY(comm_agree_at(c, rows_load(f), f->first));

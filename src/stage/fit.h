@@ -54,6 +54,12 @@ struct fit {
 void fit_share(gidx n, int size, int rank, gidx *block_first, gidx *blocks);
 gidx fit_rows(gidx n, int size, int rank, gidx *first);
 
+/* The sizes alone, and what of them does not fit together; nothing is read or taken.  ERR_INPUT,
+ * ERR_MEMORY.  Not collective, as fit_bytes(). */
+int fit_shape(struct fit *f, const struct fit_task *task, struct comm *c);
+/* Bytes that fit_load() takes at most on this rank, of a fit that has its sizes. */
+gidx fit_bytes(const struct fit *f);
+
 /* Read everything.  ERR_INPUT names the lowest bad row or atom, and what does not fit together.
  * Collective, as are the functions below; the same status on every rank. */
 int fit_load(struct fit *f, const struct fit_task *task, struct comm *c);

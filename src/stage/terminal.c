@@ -7,6 +7,7 @@
 #include "base/fingerprint.h"
 #include "base/log.h"
 #include "base/status.h"
+#include "stage/access.h"
 #include "stage/terminal_inside.h"
 
 static const struct phase phase_names[TERMINAL_PHASES] = {
@@ -19,48 +20,24 @@ static const struct phase phase_names[TERMINAL_PHASES] = {
     [TERMINAL_INVERSE] = {.name = "inverse", .unit = "GMAC"},
     [TERMINAL_COVARIANCE] = {.name = "covariance", .unit = "GMAC"},
     [TERMINAL_LANCZOS] = {.name = "lanczos"},
-    [TERMINAL_ATOMS] = {.name = "duplicates"},
+    [TERMINAL_ATOMS] = {.name = "duplicates", .unit = "GMAC"},
 };
 
-void terminal_memory(const struct terminal_task *t, struct terminal_memory *m)
+static int atoms_read(void *argument)
 {
-  gidx k = t->atoms->k, d = t->atoms->d, p = t->atoms->p, real_bytes = sizeof(real);
-  gidx q = t->directions < p - d ? t->directions : p > d ? p - d : 0, block = q * d * q * d;
-  int forms = t->evidence == EVIDENCE_EXACT;
-  m->border = k * q * d;
-  m->schur = forms ? real_bytes * m->border * m->border : 0;
-  m->lapack = forms && t->spectrum != SPECTRUM_NONE
-                  ? real_bytes * m->border * (m->border + WEAK_MOST + 80)
-                  : 0;
-  m->workspace = t->workspace;
-  m->inputs = k * d * p * (gidx)sizeof(float) + k * t->directions * p * real_bytes;
-  m->results = forms ? real_bytes * block * (k + t->cross) : 0;
-  m->total = m->schur + m->lapack + m->workspace + m->inputs + m->results;
-}
-
-int terminal_fits(const struct terminal_task *t)
-{
-  struct terminal_memory m;
-  double border = (double)t->atoms->k * t->directions * t->atoms->d;
-  CHECK(border < 1e9, ERR_MEMORY,
-        "a border of %.0f is beyond one rank: use --evidence slq, or "
-        "fewer --directions",
-        border);
-  terminal_memory(t, &m);
-  CHECK(m.total <= t->present, ERR_MEMORY,
-        "a border of %lld needs %lld bytes on rank 0 (S %lld, LAPACK %lld, workspace %lld, inputs "
-        "%lld, results %lld), %lld are present: --spectrum none, fewer --directions or --evidence "
-        "slq need less",
-        (long long)m.border, (long long)m.total, (long long)m.schur, (long long)m.lapack,
-        (long long)m.workspace, (long long)m.inputs, (long long)m.results, (long long)t->present);
-  return OK;
+  const struct terminal *w = argument;
+  const struct atom_source *a = w->t->atoms;
+  return a->read(a->self, 0, a->k, w->atoms);
 }
 
 static int atoms_load(struct terminal *w)
 {
   const struct atom_source *a = w->t->atoms;
+  struct worker worker;
   TRY(arena_take(&w->inputs, &w->atoms, (gidx)a->k * a->d * a->p, sizeof *w->atoms));
-  TRY(a->read(a->self, 0, a->k, w->atoms));
+  TRY(worker_open(&worker));
+  TRY(access_run(&worker, w->c->deadline, atoms_read, w));
+  worker_close(&worker);
   return atoms_check(w->atoms, a->k, a->d, a->p, 0, a->name);
 }
 
@@ -156,18 +133,19 @@ static void evidence_set(struct terminal *w, const struct joint_sums *sums)
   if (!(r->borders.m >= 0.5)) r->half_log_det = nan_canonical();
 }
 
-static int evaluate(struct terminal *w)
+static int evaluate(void *argument)
 {
   struct joint_sums sums;
+  struct terminal *w = argument;
   struct terminal_result *r = w->r;
-  if (w->c->rank) return OK;
+  double vectors = (double)w->t->atoms->k * w->t->atoms->d;
   joint_sums_init(&sums);
   TRY(atoms_load(w));
   TRY(artifact_make(&r->artifact, w->atoms, w->t->atoms->k, w->t->atoms->d, w->t->atoms->p));
   TRY(result_begin(w));
   phase_begin(&w->phases[TERMINAL_ATOMS]);
   TRY(terminal_duplicates(w));
-  phase_close(w, TERMINAL_ATOMS, 0);
+  phase_close(w, TERMINAL_ATOMS, 0.5 * vectors * vectors * w->t->atoms->p);
   if (w->t->evidence == EVIDENCE_SLQ) {
     r->borders = log_pair_failed();
     TRY(terminal_slq(w, &sums));
@@ -180,17 +158,33 @@ static int evaluate(struct terminal *w)
   return OK;
 }
 
+/* Rank 0 works in a thread, so that it sees a peer that is lost while it works for hours. */
+static int evaluate_watched(struct terminal *w)
+{
+  enum { LOOKS = 4 }; /* a second */
+  struct worker worker;
+  if (w->c->rank) return OK;
+  if (w->c->size == 1) return evaluate(w);
+  TRY(worker_open(&worker));
+  TRY(worker_start(&worker, evaluate, w));
+  while (!worker_done(&worker, 1.0 / LOOKS)) TRY(comm_alive(w->c));
+  int status = worker_wait(&worker, 0);
+  worker_close(&worker);
+  return status;
+}
+
 int terminal_run(const struct terminal_task *t, struct comm *c, struct terminal_result *r,
                  struct phase *phases)
 {
-  struct terminal w = {.t = t, .c = c, .r = r, .phases = phases};
+  static struct terminal w;
+  w = (struct terminal){.t = t, .c = c, .r = r, .phases = phases};
   memcpy(phases, phase_names, sizeof phase_names);
   *r = (struct terminal_result){0};
-  TRY(comm_agree(c, terminal_fits(t)));
+  TRY(comm_agree(c, terminal_fits(t, c)));
   phase_begin(&phases[TERMINAL_DIRECTIONS]);
   TRY(terminal_directions(&w));
   phase_end(&phases[TERMINAL_DIRECTIONS], 0);
-  TRY(comm_agree(c, evaluate(&w)));
+  TRY(comm_agree(c, evaluate_watched(&w)));
   dense_close(&w.dense);
   arena_free(&w.matrix);
   arena_free(&w.inputs);

@@ -35,7 +35,7 @@ struct terminal_task {
   real duplicate; /* cosine from which atoms are near duplicates */
   idx panel, threads;
   gidx workspace; /* bytes beside S */
-  gidx present;   /* bytes of memory that may be used */
+  gidx present;   /* bytes of memory that the ranks of a machine may use */
   const char *variant;
 };
 
@@ -53,15 +53,25 @@ enum terminal_phase {
   TERMINAL_PHASES
 };
 
-/* Bytes on rank 0: an upper bound, known before any work. */
+/* Bytes at most, known before any work: of each rank while directions are found, then of rank 0. */
 struct terminal_memory {
-  gidx border, schur, lapack, workspace, inputs, results, total;
+  gidx border;
+  int ranks;       /* of this machine */
+  gidx fit;        /* of each of them, for the directions */
+  gidx inputs;     /* rank 0's, all the while: atoms, directions */
+  gidx duplicates; /* and in turn */
+  gidx schur, lapack, workspace, results;
+  gidx least; /* that the workspace may have */
+  gidx total; /* of this rank's machine */
 };
-void terminal_memory(const struct terminal_task *t, struct terminal_memory *m);
-/* ERR_MEMORY with the numbers when it is more than task->present. */
-int terminal_fits(const struct terminal_task *t);
+/* ERR_INPUT when the inputs do not fit together.  Not collective. */
+int terminal_memory(const struct terminal_task *t, struct comm *c, struct terminal_memory *m);
+/* ERR_MEMORY with the numbers when the total is more than task->present, ERR_USAGE when the
+ * workspace is too little.  Not collective. */
+int terminal_fits(const struct terminal_task *t, struct comm *c);
 
-/* Collective; the same status on every rank.  The result is set on rank 0. */
+/* Collective; the same status on every rank.  The result is set on rank 0.  ERR_COMM comes while
+ * rank 0 still works: task, r and phases must outlive the job. */
 int terminal_run(const struct terminal_task *t, struct comm *c, struct terminal_result *r,
                  struct phase *phases);
 

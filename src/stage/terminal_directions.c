@@ -38,7 +38,7 @@ static int batches_find(struct terminal *w, struct fit *f, idx *alive, idx *kept
     for (int r = 0; r < w->c->size; r++) rows += f->counts[(gidx)r * f->k + a];
     if (rows > 0) alive[count++] = a;
   }
-  idx most = batch_most(f, (gidx)(q + 4) * f->p, f->p);
+  idx most = directions_batch(f, q);
   for (idx i = 0; i < count; i += most)
     TRY(batch_find(w, f, alive + i, count - i < most ? count - i : most, kept, all));
   return OK;
@@ -60,21 +60,27 @@ static int directions_keep(struct terminal *w, const idx *kept, real *all)
   return OK;
 }
 
+struct fit_task terminal_fit(const struct terminal_task *t)
+{
+  return (struct fit_task){.rows = t->rows,
+                           .atoms = t->atoms,
+                           .supports = t->supports,
+                           .mean = t->mean,
+                           .rho = t->rho,
+                           .top_s = t->top_s,
+                           .threads = t->threads,
+                           .variant = t->variant};
+}
+
 int terminal_directions(struct terminal *w)
 {
   const struct terminal_task *t = w->t;
-  struct fit_task task = {.rows = t->rows,
-                          .atoms = t->atoms,
-                          .supports = t->supports,
-                          .mean = t->mean,
-                          .rho = t->rho,
-                          .top_s = t->top_s,
-                          .threads = t->threads,
-                          .variant = t->variant};
+  static struct fit_task task;
   static struct fit f;
   struct arena arena = {0};
   idx *alive = NULL, *kept = NULL, k = t->atoms->k;
   real *all = NULL;
+  task = terminal_fit(t);
   TRY(fit_load(&f, &task, w->c));
   w->longest = f.s;
   int status = arena_take(&arena, &alive, k, sizeof *alive);

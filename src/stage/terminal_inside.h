@@ -6,7 +6,12 @@
 #define STAGE_TERMINAL_INSIDE_H
 
 #include "device/joint.h"
+#include "stage/fit.h"
 #include "stage/terminal.h"
+
+/* First Lanczos steps, and parts of the workspace: rows, their parts of S, vectors. */
+enum { SLQ_STEPS_FIRST = 32, SLQ_WORKSPACES = 3 };
+#define BORDER_MOST 1e9
 
 struct terminal {
   const struct terminal_task *t;
@@ -22,6 +27,8 @@ struct terminal {
   real *s; /* [border][border] */
   struct arena inputs, matrix;
 };
+
+struct fit_task terminal_fit(const struct terminal_task *t);
 
 /* Directions of all atoms, on every rank; frees all else that it took.  Collective. */
 int terminal_directions(struct terminal *w);
@@ -39,6 +46,7 @@ struct terminal_rows {
   idx *list;
   struct arena arena;
 };
+gidx terminal_rows_bytes(gidx n, const struct atom_source *atoms, idx longest);
 /* All in at most `workspace` bytes. */
 int terminal_rows_open(struct terminal_rows *rows, struct terminal *w, gidx workspace);
 void terminal_rows_close(struct terminal_rows *rows);
@@ -53,7 +61,8 @@ int terminal_covariance(struct terminal *w);
 int terminal_spectrum(struct terminal *w);
 /* log|S| without S (numerics, terminal). */
 int terminal_slq(struct terminal *w, struct joint_sums *sums);
-/* Near duplicates among the atoms. */
+/* Near duplicates among the atoms, and the bytes that finding them takes. */
 int terminal_duplicates(struct terminal *w);
+gidx terminal_duplicates_bytes(const struct terminal_task *t);
 
 #endif

@@ -28,6 +28,15 @@ static int read_run(void *argument)
   return OK;
 }
 
+/* Of what terminal_rows_open() takes beside the joint work. */
+gidx terminal_rows_bytes(gidx n, const struct atom_source *a, idx longest)
+{
+  enum { SLACK = 1024 };
+  gidx room = n < ROWS_MOST ? n : ROWS_MOST, entries = room * longest;
+  return room * (a->p * (gidx)sizeof(float) + (gidx)sizeof(gidx)) +
+         entries * (a->d * (gidx)sizeof(float) + (gidx)sizeof(idx)) + SLACK;
+}
+
 int terminal_rows_open(struct terminal_rows *r, struct terminal *w, gidx workspace)
 {
   const struct joint *j = &w->joint;

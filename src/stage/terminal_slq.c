@@ -14,7 +14,7 @@
 #include "model/quadrature.h"
 #include "stage/terminal_inside.h"
 
-enum { PROBES = 32, STEPS_FIRST = 32, STEPS_MOST = 512, SEED = 1, STREAM_PROBE = 100 };
+enum { PROBES = 32, STEPS_MOST = 512, SEED = 1, STREAM_PROBE = 100 };
 #define MOVE_LEAST 0.3 /* standard errors */
 
 struct slq_run {
@@ -137,6 +137,15 @@ static void estimate_make(const struct slq_run *q, struct slq *out)
   out->is_converged = out->moved < MOVE_LEAST * out->error || out->steps >= q->w->r->n_border;
 }
 
+/* Groups of eight probes that the workspace holds side by side for so many steps; 0: none. */
+static idx groups_fit(const struct terminal *w, idx steps)
+{
+  gidx room = w->t->workspace / SLQ_WORKSPACES;
+  idx groups = PROBES / 8;
+  while (groups > 0 && lanczos_bytes(w->r->n_border, groups, steps) > room) groups /= 2;
+  return groups;
+}
+
 static int slq_evaluate(struct slq_run *q, struct joint_sums *sums)
 {
   struct slq *out = &q->w->r->slq;
@@ -144,15 +153,15 @@ static int slq_evaluate(struct slq_run *q, struct joint_sums *sums)
   TRY(first_pass(q, sums));
   out->is_there = 1;
   out->probes = PROBES;
-  for (idx steps = STEPS_FIRST; n > 0; steps *= 2) {
-    out->steps = steps < n ? steps : n;
-    gidx room = q->w->t->workspace / 3;
-    idx groups = PROBES / 8;
-    while (groups > 1 && lanczos_bytes(n, groups, out->steps) > room) groups /= 2;
-    CHECK(lanczos_bytes(n, groups, out->steps) <= room, ERR_USAGE,
-          "--workspace of %lld bytes does not hold %d Lanczos vectors of %d", (long long)(3 * room),
-          8 * out->steps, n);
-    TRY(probes_run(q, groups, out->steps));
+  for (idx steps = SLQ_STEPS_FIRST; n > 0; steps *= 2) {
+    idx now = steps < n ? steps : n, groups = groups_fit(q->w, now);
+    if (groups == 0) {
+      log_warn("--workspace does not hold %d Lanczos vectors of %d numbers: no more steps", 8 * now,
+               n);
+      break;
+    }
+    out->steps = now;
+    TRY(probes_run(q, groups, now));
     estimate_make(q, out);
     log_debug("slq     steps=%d log_det_border=%.10g error=%.3g moved=%.3g", out->steps,
               out->estimate, out->error, out->moved);
@@ -176,7 +185,7 @@ static gidx parts_bytes(const struct terminal *w)
 {
   double rows = (double)w->r->n + 1, width = (double)w->longest * w->r->k_most + 1;
   double all = rows * (10 * width * width + 100 * width);
-  gidx room = w->t->workspace / 3;
+  gidx room = w->t->workspace / SLQ_WORKSPACES;
   return all < (double)room ? (gidx)all : room;
 }
 
@@ -186,7 +195,7 @@ int terminal_slq(struct terminal *w, struct joint_sums *sums)
   q = (struct slq_run){.w = w};
   phase_begin(&w->phases[TERMINAL_LANCZOS]);
   joint_sums_init(&q.unused);
-  TRY(terminal_rows_open(&q.rows, w, w->t->workspace / 3));
+  TRY(terminal_rows_open(&q.rows, w, w->t->workspace / SLQ_WORKSPACES));
   TRY(parts_open(&q.parts, parts_bytes(w)));
   int status = slq_evaluate(&q, sums);
   parts_close(&q.parts);

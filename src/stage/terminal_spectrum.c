@@ -130,6 +130,14 @@ static void pair_list(struct terminal_result *r, idx first, idx second, real cos
   r->duplicate[r->n_duplicates++] = new;
 }
 
+gidx terminal_duplicates_bytes(const struct terminal_task *t)
+{
+  gidx vectors = (gidx)t->atoms->k * t->atoms->d, a_real = sizeof(real);
+  return vectors * (t->atoms->p + VECTORS_AT_ONCE) * a_real +
+         2 * LISTED_MOST * (gidx)sizeof(struct duplicate) +
+         dense_bytes(t->threads, t->panel, (idx)vectors);
+}
+
 /* Cosines of VECTORS_AT_ONCE vectors with all after them, in f64. */
 int terminal_duplicates(struct terminal *w)
 {

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Claim: while rank 0 works alone the others use no core; a rank that is stopped then ends the job
+with 76 within the deadline, one that is killed ends it too; a read, write, sync or rename that
+fails ends it with 73 or 74, one that hangs with 74, memory that is not there with 71; each time
+with one message, and what is published is whole.  Without LAPACK the spectrum alone is missing."""
+import os
+import re
+import signal
+import subprocess
+import tempfile
+import time
+
+import h5py
+import numpy as np
+
+from tap import SAGITTA, done_testing, ok, sagitta, skip
+
+ROOT = dict(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+LIBRARY = os.path.abspath(os.path.join(os.environ.get("builddir", "."), "tests", "fault.so"))
+
+
+def made(folder, rows, atoms, columns, s):
+    os.makedirs(folder)
+    sagitta("synth", "--n-rows", rows, "--columns", columns, "--atoms", atoms, "--top-s", s,
+            "--noise", 0.05, "--output", folder)
+    inputs = ["--rows", f"{folder}/rows.h5", "--dictionary", f"{folder}/dictionary.h5"]
+    done = sagitta("encode", *inputs, "--top-s", s, "--output", folder)
+    if done.returncode:
+        raise SystemExit(f"Bail out! {done.stderr}")
+    return [*inputs, "--supports", f"{folder}/supports.h5", "--threads", "1"]
+
+
+def children(job):
+    out = subprocess.run(["pgrep", "-P", str(job.pid), "sagitta"], capture_output=True, text=True)
+    return sorted(int(pid) for pid in out.stdout.split())
+
+
+def seconds_used(pid):
+    with open(f"/proc/{pid}/stat") as f:
+        user, system = f.read().rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
+def at_work(inputs, folder, *words):
+    """Two ranks, rank 0 in its long work; mpirun, what it said, and the processes by rank."""
+    launch = [*os.environ.get("MPIEXEC", "mpirun").split(), "--oversubscribe", "--bind-to", "none"]
+    job = subprocess.Popen([*launch, "-n", "2", SAGITTA, "terminal", *inputs, *words, "--verbose",
+                            "--output", f"{folder}/out", "--dump-artifact", f"{folder}/dump"],
+                           env=dict(os.environ, **ROOT), stderr=subprocess.PIPE, text=True)
+    said = []
+    for line in job.stderr:
+        said.append(line)
+        if "duplicates done" in line:
+            break
+    return job, "".join(said), children(job)
+
+
+def end(job, said, pids):
+    try:
+        said += job.communicate(timeout=60)[1]
+    except subprocess.TimeoutExpired:
+        job.kill()
+    for pid in pids:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+    return job.returncode, said
+
+
+def left(folder):
+    """Results and temporary files that are there."""
+    out = os.listdir(f"{folder}/out") if os.path.isdir(f"{folder}/out") else []
+    return [n for n in [*out, *os.listdir(folder)] if n.startswith(("terminal.", "dump"))]
+
+
+def lost_check(inputs, folder):
+    for which, number, code in ((1, signal.SIGSTOP, 76), (0, signal.SIGSTOP, 76),
+                                (1, signal.SIGKILL, None)):
+        job, said, pids = at_work(inputs, folder, "--deadline", "2")
+        before, begun = [seconds_used(pid) for pid in pids], time.time()
+        if number == signal.SIGSTOP and which:
+            time.sleep(2)
+            used = [seconds_used(pid) - b for pid, b in zip(pids, before)]
+            spent = time.time() - begun
+            ok(used[1] < 0.1 * spent and used[1] < 0.2 * used[0],
+               f"in {spent:.1f} s rank 0 uses {used[0]:.2f} s, rank 1 waits in {used[1]:.2f}")
+        begun = time.time()
+        os.kill(pids[which], number)
+        got, said = end(job, said, pids)
+        name, spent = signal.Signals(number).name, time.time() - begun
+        good = got == code if code else got not in (0, None)
+        ok(good and spent < 20 and "covariance done" not in said and not left(folder),
+           f"rank {which} gets {name}: exit {got} after {spent:.1f} s, nothing is left")
+        if code:
+            ok(f"heard nothing from rank {which}" in said, "the silent rank is named")
+
+
+def faulty(inputs, folder, fault, *words, of=None):
+    """(exit code, message) of a run with a fault, of one file's calls alone."""
+    environment = dict(os.environ, LD_PRELOAD=LIBRARY, FAULT=fault, **ROOT)
+    if of:
+        environment["FAULT_OF"] = of
+    done = subprocess.run([SAGITTA, "terminal", *inputs, "--directions", "2", "--cross", "4",
+                           "--force", "--output", f"{folder}/out", "--dump-artifact",
+                           f"{folder}/dump", *words], env=environment, text=True, timeout=100,
+                          capture_output=True)
+    return done.returncode, re.findall("sagitta terminal: (.*)", done.stderr)
+
+
+def clear(folder):
+    for name in ("out/terminal.h5", "dump", "dump.atoms"):
+        if os.path.exists(f"{folder}/{name}"):
+            os.remove(f"{folder}/{name}")
+
+
+def calls_fail(inputs, folder, kind, codes, step=1, of=None):
+    """One call after another fails, until the run succeeds; how many of the file there were."""
+    wrong, n = [], 1
+    while True:
+        clear(folder)
+        code, told = faulty(inputs, folder, f"{kind}:{n}", of=of)
+        files = left(folder)
+        whole = "terminal.h5" not in files or sagitta(
+            "verify", f"{folder}/out/terminal.h5").returncode == 0
+        if code == 0:
+            break
+        if code not in codes or len(told) != 1 or not whole or str(files).count(".tmp"):
+            wrong.append((n, code, told, files))
+        n += step
+    ok(not wrong and n > 1 and sorted(files) == ["dump", "dump.atoms", "terminal.h5"],
+       f"{kind} {of or ''}: calls 1 to {n} by {step} fail {wrong[:2]}")
+    return n - 1
+
+
+def faults_check(inputs, folder):
+    if os.environ.get("SANITIZED"):
+        skip("the sanitizers come first among what is preloaded")
+        return
+    calls_fail(inputs, folder, "write", (73, 74), 3)
+    calls_fail(inputs, folder, "fsync", (74,))
+    calls_fail(inputs, folder, "rename", (74,))
+    with open(f"{folder}/dump", "w") as f:
+        f.write("old")
+    code, _ = faulty(inputs, folder, "rename:2")  # the first is of terminal.h5
+    with open(f"{folder}/dump") as f:
+        ok(code == 74 and f.read() == "old", "a dump that fails leaves the old one")
+    calls_fail(inputs, folder, "own-memory", (71,), 29)
+    calls_fail(inputs, folder, "read", (74,), 9, of="/supports.h5")
+    last = calls_fail(inputs, folder, "read", (74,), of="/rows.npy")
+    clear(folder)
+    code, told = faulty(inputs, folder, f"stall:{last}", "--deadline", "1", of="/rows.npy")
+    ok(code == 74 and "longer than the deadline of 1 seconds" in told[0] and not left(folder),
+       f"the last read of rows hangs: exit {code}")
+
+
+def lapack_check(inputs, folder):
+    """Empty files are found before the machine's libraries, and are none."""
+    os.mkdir(f"{folder}/libraries")
+    for name in ("libopenblas.so.0", "liblapack.so.3"):
+        open(f"{folder}/libraries/{name}", "w").close()
+    for hidden in (0, 1):
+        path = f"{folder}/libraries:{os.environ.get('LD_LIBRARY_PATH', '')}"
+        environment = dict(os.environ, **ROOT, **(dict(LD_LIBRARY_PATH=path) if hidden else {}))
+        done = subprocess.run([SAGITTA, "terminal", *inputs, "--output",
+                               f"{folder}/lapack{hidden}"], env=environment, text=True,
+                              capture_output=True)
+        if done.returncode:
+            break
+    ok(done.returncode == 0 and "no LAPACK found" in done.stderr
+       and "install libopenblas0" in done.stderr, "no LAPACK: exit 0, and it is said")
+    files = [f"{folder}/lapack{hidden}/terminal.h5" for hidden in (0, 1)]
+    with h5py.File(files[1]) as f:
+        run = f["run/terminal"]
+        ok("spectrum" not in run and "inertia" not in run.attrs and "no LAPACK" in
+           run.attrs["lapack"], "the spectrum is missing, with the reason")
+    ok(sagitta("diff", *files).returncode == 0, "all else has the same bits")
+    page = sagitta("inspect", files[1]).stdout
+    ok("no LAPACK found" in page and sagitta("verify", files[1]).returncode == 0,
+       "inspect says so, verify is content")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        small = made(f"{folder}/small", 300, 24, 32, 3)
+        with h5py.File(small[1]) as f:
+            np.save(f"{folder}/small/rows.npy", f["rows"][:])
+        faults_check(["--rows", f"{folder}/small/rows.npy", *small[2:]], folder)
+        clear(folder)
+        lapack_check(small, folder)
+        lost_check(made(f"{folder}/large", 3000, 1300, 64, 4), folder)
+    done_testing()
+
+
+main()
