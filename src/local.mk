@@ -45,7 +45,8 @@ libsagitta_a_SOURCES += \
   %D%/device/refit.h %D%/device/refit_loops.h %D%/device/refit_body.h \
   %D%/device/cpu_refit.c \
   %D%/device/cpu.h %D%/device/cpu.c %D%/device/cpu_route.c %D%/device/cpu_codes.c \
-  %D%/device/cpu_arrow.h %D%/device/cpu_arrow.c \
+  %D%/device/cpu_arrow.h %D%/device/cpu_arrow_inside.h %D%/device/cpu_arrow.c \
+  %D%/device/cpu_arrow_try.c %D%/device/cpu_arrow_failure.c \
   %D%/device/route_body.h %D%/device/route_baseline.c %D%/device/codes_body.h \
   %D%/device/lanes.h \
   %D%/device/arrow_loops.h
@@ -133,7 +134,8 @@ libsagitta_a_SOURCES += \
   %D%/stage/synth_systems.h %D%/stage/synth_systems.c \
   %D%/stage/statistics.h %D%/stage/statistics.c \
   %D%/stage/solve_batch.h %D%/stage/solve_batch.c \
-  %D%/stage/solve.h %D%/stage/solve.c \
+  %D%/stage/solve.h %D%/stage/solve_inside.h %D%/stage/solve.c %D%/stage/solve_memory.c \
+  %D%/stage/solve_files.c %D%/stage/solve_exchange.c \
   %D%/stage/encode.h %D%/stage/encode_inside.h %D%/stage/encode.c %D%/stage/encode_memory.c \
   %D%/stage/encode_files.c %D%/stage/encode_block.c
 
