@@ -118,7 +118,7 @@ libsagitta_a_SOURCES += \
   %D%/stage/access.h %D%/stage/access.c \
   %D%/stage/color.h %D%/stage/color.c \
   %D%/stage/tiles.h %D%/stage/tiles.c \
-  %D%/stage/fit.h %D%/stage/fit.c \
+  %D%/stage/fit.h %D%/stage/fit.c %D%/stage/fit_memory.h %D%/stage/fit_memory.c \
   %D%/stage/batch.h %D%/stage/batch.c %D%/stage/batch_sums.c \
   %D%/stage/directions.h %D%/stage/directions.c \
   %D%/stage/assemble.h %D%/stage/assemble.c \

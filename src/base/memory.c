@@ -75,10 +75,16 @@ static gidx proc_kilobytes(const char *path, const char *name)
 
 gidx memory_available(void)
 {
+  return memory_share(1);
+}
+
+gidx memory_share(int processes)
+{
   struct rlimit limit;
   gidx left = proc_kilobytes("/proc/meminfo", "MemAvailable:");
   gidx held = proc_kilobytes("/proc/self/status", "VmSize:");
   if (left < 0) left = (gidx)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+  left /= processes;
   if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && held >= 0) {
     gidx room = (gidx)limit.rlim_cur - held;
     left = room < left ? room : left;

@@ -16,12 +16,15 @@ struct assemble_options {
   struct fit_names names;
   struct fit_compute compute;
   idx directions;
+  int dry_run;
 };
 #define AT(member) offsetof(struct assemble_options, member)
 
 static const struct option_row assemble_rows[] = {
     {"directions", OPTION_INT, AT(directions), "4", 0, DIRECTIONS_MOST, NULL, "COUNT",
      "directions in which a frame may move: the border has so many times the frame's vectors"},
+    {"dry-run", OPTION_FLAG, AT(dry_run), "no", 0, 1, NULL, NULL,
+     "print the memory and disk needed and how the rows are split, and do nothing"},
 };
 
 static const struct option_table tables[] = {
@@ -46,6 +49,16 @@ static const struct option_set assemble_set = {
     .most_arguments = 1,
     .has_deck = 1,
 };
+
+static int plan_print(struct comm *c, const struct fit_task *t, idx directions)
+{
+  TRY(fit_plan_print(c, t, directions, assembled_memory(t, directions)));
+  if (c->rank == 0)
+    printf("disk        %.1f MB\n",
+           1e-6 * (double)systems_bytes_most(t->supports->entries, t->atoms->k, t->atoms->d,
+                                             t->atoms->d * directions));
+  return OK;
+}
 
 static int result_write(struct run *run, const char *path, struct assembled *all, uint64_t *mark)
 {
@@ -76,8 +89,9 @@ static int assemble_command(struct run *run, const void *options, const char **a
   double begun = log_seconds();
   (void)arguments;
   TRY(comm_agree(c, fit_inputs_open(&in, &o->names)));
-  TRY(run_begin(run, &o->output, "systems.h5", &place));
   task = fit_task_of(&in, c, &o->compute);
+  if (o->dry_run) return plan_print(c, &task, o->directions);
+  TRY(run_begin(run, &o->output, "systems.h5", &place));
   TRY(fit_load(&fit, &task, c));
   TRY(comm_agree(c, fit_residuals(&fit)));
   TRY(fit_classes(&fit, o->names.classes, &classes));

@@ -136,6 +136,12 @@ gidx systems_bytes(const struct systems_shape *s, int has_rows)
   return (gidx)(8 * reals * (1 + 0x1p-10)) + 24 * s->count + SLACK_BYTES;
 }
 
+gidx systems_bytes_most(gidx n, gidx count, gidx d, gidx k)
+{
+  double reals = (double)n * (double)(d * d + d * k + d + 1) + (double)count * (double)(k * k + k);
+  return (gidx)(8 * reals * (1 + 0x1p-10)) + 24 * count + SLACK_BYTES;
+}
+
 static int block_write(void *self, const struct systems_block *block)
 {
   struct systems_result *r = self;

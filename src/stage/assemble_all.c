@@ -84,6 +84,13 @@ static int assembled_take(struct assembled *a, const struct classes *classes)
   return shape_fill(a, classes);
 }
 
+gidx assembled_memory(const struct fit_task *t, idx q)
+{
+  gidx d = t->atoms->d, k = d * q;
+  gidx reals = t->supports->entries * (d * d + d * k + d + 1) + t->atoms->k * k * (k + 1);
+  return 2 * (gidx)sizeof(real) * (reals < PART_REALS ? reals : PART_REALS);
+}
+
 int assembled_open(struct assembled *a, struct fit *f, const struct classes *classes, idx q)
 {
   *a = (struct assembled){.fit = f, .q = q};

@@ -20,6 +20,9 @@ struct assembled {
   struct arena arena;
 };
 
+/* Bytes of the records of a batch, about, on rank 0. */
+gidx assembled_memory(const struct fit_task *task, idx q);
+
 /* The shape of the systems of every atom that is in a class, with q directions: their borders are
  * an upper bound until they are assembled.  Collective, as below. */
 int assembled_open(struct assembled *a, struct fit *f, const struct classes *classes, idx q);

@@ -10,6 +10,7 @@
 #include "device/refit.h"
 #include "stage/access.h"
 #include "stage/color.h"
+#include "stage/fit_memory.h"
 
 enum { PIECE_BYTES = 16 << 20 };
 
@@ -27,7 +28,7 @@ gidx fit_rows(gidx n, int size, int rank, gidx *first)
   return blocks == 0 ? 0 : (end < n ? end : n) - *first;
 }
 
-static int shapes_check(const struct fit_task *t)
+int fit_task_check(const struct fit_task *t)
 {
   const struct support_source *s = t->supports;
   CHECK(t->rows->p == t->atoms->p, ERR_INPUT, "'%s' has %d columns, the atoms of '%s' have %d",
@@ -162,12 +163,12 @@ int fit_residuals(struct fit *f)
 
 int fit_load(struct fit *f, const struct fit_task *task, struct comm *c)
 {
-  TRY(comm_agree(c, shapes_check(task)));
+  TRY(comm_agree(c, fit_task_check(task)));
   *f = (struct fit){.task = task, .c = c, .k = task->atoms->k, .d = task->atoms->d};
   f->p = task->rows->p;
   f->rho = task->rho;
   f->total = task->rows->n;
-  f->s = f->total ? (idx)(task->supports->entries / f->total) : task->top_s;
+  f->s = fit_support(task);
   fit_share(f->total, c->size, c->rank, &f->block_first, &f->blocks);
   gidx n = fit_rows(f->total, c->size, c->rank, &f->first);
   int status = OK;
@@ -175,9 +176,10 @@ int fit_load(struct fit *f, const struct fit_task *task, struct comm *c)
     status = status_fail(ERR_MEMORY, __FILE__, __LINE__, "%lld rows a rank are too many: add ranks",
                          (long long)n);
   f->n = (idx)n;
+  if (!status) status = fit_memory_check(task, c);
   if (!status) status = device_prepare(f);
-  if (!status) status = arrays_take(f);
   TRY(comm_agree(c, status));
+  TRY(comm_agree(c, arrays_take(f)));
   TRY(comm_agree_at(c, rows_load(f), f->first));
   TRY(comm_agree(c, frames_load(f)));
   TRY(comm_agree_at(c, supports_take(f), f->first));

@@ -4,7 +4,7 @@
  * Floor: stage.  Knows no files: rows, atoms and supports come from sources.
  *
  * Rows are dealt in whole row blocks of ROW_BLOCK, consecutive ones to a rank.  Frames are on every
- * rank.  Memory of a rank: its rows three times in f32, its supports, all frames in f64. */
+ * rank.  Memory of a rank: its rows twice in f32, its supports, all frames in f64. */
 #ifndef STAGE_FIT_H
 #define STAGE_FIT_H
 
@@ -53,8 +53,12 @@ struct fit {
 void fit_share(gidx n, int size, int rank, gidx *block_first, gidx *blocks);
 gidx fit_rows(gidx n, int size, int rank, gidx *first);
 
-/* Read everything.  ERR_INPUT names the lowest bad row or atom, and what does not fit together.
- * Collective, as are the functions below; the same status on every rank. */
+/* ERR_INPUT: shapes that do not fit together.  Not collective. */
+int fit_task_check(const struct fit_task *task);
+
+/* Read everything.  ERR_INPUT names the lowest bad row or atom, and what does not fit together;
+ * ERR_MEMORY what is needed and present.  Collective, as are the functions below; the same status
+ * on every rank. */
 int fit_load(struct fit *f, const struct fit_task *task, struct comm *c);
 void fit_free(struct fit *f);
 
