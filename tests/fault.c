@@ -6,6 +6,7 @@
  * little time, and the end of the process more. */
 #include <errno.h>
 #include <link.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -24,6 +25,7 @@ enum kind { NONE, WRITE, READ, STALL, LINGER, FSYNC, RENAME, MEMORY, OWN_MEMORY 
 static enum kind armed;
 static uintptr_t begin, end; /* of the program itself in memory */
 static long left;            /* calls until the one that fails */
+static long first;           /* the same, when armed by the environment */
 static int lasts;
 
 /* The first object is the program. */
@@ -63,6 +65,13 @@ __attribute__((constructor)) static void arm_from_environment(void)
   if (!colon || colon - text >= (long)sizeof kind) return;
   memcpy(kind, text, (size_t)(colon - text));
   fault_arm(kind, atol(colon + 1), strchr(colon, '+') != NULL);
+  first = left;
+}
+
+/* With FAULT_COUNT in the environment: how many calls there were. */
+__attribute__((destructor)) static void calls_tell(void)
+{
+  if (getenv("FAULT_COUNT")) fprintf(stderr, "fault calls=%ld\n", first - left);
 }
 
 static int fails(enum kind kind)
@@ -72,10 +81,17 @@ static int fails(enum kind kind)
   return left == 0 || (left < 0 && lasts);
 }
 
-/* Only files: what is said on stdout and stderr does not count. */
+/* Regular files alone: what is said on stderr, and what ranks say to each other, does not count. */
+static int is_file(int file)
+{
+  struct stat facts;
+  return fstat(file, &facts) == 0 && S_ISREG(facts.st_mode);
+}
+
 ssize_t write(int file, const void *bytes, size_t count)
 {
-  if (file <= 2 || !fails(WRITE)) return syscall(SYS_write, file, bytes, count);
+  if (armed != WRITE || file <= 2 || !is_file(file) || !fails(WRITE))
+    return syscall(SYS_write, file, bytes, count);
   errno = ENOSPC;
   return -1;
 }
@@ -92,12 +108,10 @@ ssize_t pwrite64(int file, const void *bytes, size_t count, off_t at)
   return pwrite(file, bytes, count, at);
 }
 
-/* Of regular files alone: what ranks say to each other does not count. */
 static int read_fails(int file, size_t count)
 {
-  struct stat facts;
   if (armed != READ && armed != STALL && armed != LINGER) return 0;
-  if (fstat(file, &facts) || !S_ISREG(facts.st_mode)) return 0;
+  if (!is_file(file)) return 0;
   if (fails(STALL)) sleep(STALL_SECONDS);
   if (count >= LONG_READ && fails(LINGER)) usleep(LINGER_MICROSECONDS);
   if (!fails(READ)) return 0;
