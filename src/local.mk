@@ -167,5 +167,6 @@ sagitta_SOURCES = \
   %D%/cli/cmd_files.c \
   %D%/cli/cmd_bench.c \
   %D%/cli/bench_arrow.h %D%/cli/bench_arrow.c %D%/cli/bench_arrow_peer.c \
+  %D%/cli/bench_arrow_petsc.c \
   %D%/cli/bench_peer.h %D%/cli/bench_peer.c \
   %D%/cli/bench_median.h %D%/cli/bench_median.c
