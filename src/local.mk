@@ -45,7 +45,8 @@ libsagitta_a_SOURCES += \
   %D%/device/refit.h %D%/device/refit_loops.h %D%/device/refit_body.h \
   %D%/device/cpu_refit.c \
   %D%/device/cpu.h %D%/device/cpu.c %D%/device/cpu_route.c %D%/device/cpu_codes.c \
-  %D%/device/cpu_arrow.h %D%/device/cpu_arrow.c \
+  %D%/device/cpu_arrow.h %D%/device/cpu_arrow_inside.h %D%/device/cpu_arrow.c \
+  %D%/device/cpu_arrow_try.c %D%/device/cpu_arrow_failure.c \
   %D%/device/route_body.h %D%/device/route_baseline.c %D%/device/codes_body.h \
   %D%/device/lanes.h \
   %D%/device/cpu_filter.h %D%/device/cpu_filter_inside.h %D%/device/filter_body.h \
@@ -125,7 +126,7 @@ libsagitta_a_SOURCES += \
   %D%/stage/access.h %D%/stage/access.c \
   %D%/stage/color.h %D%/stage/color.c \
   %D%/stage/tiles.h %D%/stage/tiles.c \
-  %D%/stage/fit.h %D%/stage/fit.c \
+  %D%/stage/fit.h %D%/stage/fit.c %D%/stage/fit_memory.h %D%/stage/fit_memory.c \
   %D%/stage/batch.h %D%/stage/batch.c %D%/stage/batch_sums.c \
   %D%/stage/directions.h %D%/stage/directions.c \
   %D%/stage/assemble.h %D%/stage/assemble.c \
@@ -141,7 +142,8 @@ libsagitta_a_SOURCES += \
   %D%/stage/synth_systems.h %D%/stage/synth_systems.c \
   %D%/stage/statistics.h %D%/stage/statistics.c \
   %D%/stage/solve_batch.h %D%/stage/solve_batch.c \
-  %D%/stage/solve.h %D%/stage/solve.c \
+  %D%/stage/solve.h %D%/stage/solve_inside.h %D%/stage/solve.c %D%/stage/solve_memory.c \
+  %D%/stage/solve_files.c %D%/stage/solve_exchange.c \
   %D%/stage/encode.h %D%/stage/encode_inside.h %D%/stage/encode.c %D%/stage/encode_memory.c \
   %D%/stage/encode_files.c %D%/stage/encode_block.c
 
@@ -173,5 +175,6 @@ sagitta_SOURCES = \
   %D%/cli/cmd_files.c \
   %D%/cli/cmd_bench.c %D%/cli/bench_route.h %D%/cli/bench_route.c \
   %D%/cli/bench_arrow.h %D%/cli/bench_arrow.c %D%/cli/bench_arrow_peer.c \
+  %D%/cli/bench_arrow_petsc.c \
   %D%/cli/bench_peer.h %D%/cli/bench_peer.c \
   %D%/cli/bench_median.h %D%/cli/bench_median.c

@@ -27,6 +27,7 @@ enum kind { NONE, WRITE, READ, STALL, LINGER, FSYNC, RENAME, MEMORY, OWN_MEMORY 
 static enum kind armed;
 static uintptr_t begin, end; /* of the program itself in memory */
 static long left;            /* calls until the one that fails */
+static long first;           /* the same, when armed by the environment */
 static int lasts;
 
 /* The first object is the program. */
@@ -66,6 +67,13 @@ __attribute__((constructor)) static void arm_from_environment(void)
   if (!colon || colon - text >= (long)sizeof kind) return;
   memcpy(kind, text, (size_t)(colon - text));
   fault_arm(kind, atol(colon + 1), strchr(colon, '+') != NULL);
+  first = left;
+}
+
+/* With FAULT_COUNT in the environment: how many calls there were. */
+__attribute__((destructor)) static void calls_tell(void)
+{
+  if (getenv("FAULT_COUNT")) fprintf(stderr, "fault calls=%ld\n", first - left);
 }
 
 static int fails(enum kind kind)
@@ -112,7 +120,6 @@ ssize_t pwrite64(int file, const void *bytes, size_t count, off_t at)
   return pwrite(file, bytes, count, at);
 }
 
-/* Of regular files alone: what ranks say to each other does not count. */
 static int read_fails(int file, size_t count)
 {
   if (armed != READ && armed != STALL && armed != LINGER) return 0;

@@ -39,6 +39,7 @@ SCRIPT_TESTS = \
   %D%/test_solve.py \
   %D%/test_solve_values.py \
   %D%/test_refit_partition.py \
+  %D%/test_refit_faults.py \
   %D%/test_refit_planted.py \
   %D%/test_refit_input.py \
   %D%/test_refit_independent.py \
@@ -58,7 +59,7 @@ SCRIPT_TESTS = \
   %D%/test_slurm.sh
 TESTS += $(SCRIPT_TESTS) $(check_PROGRAMS)
 EXTRA_DIST += %D%/device_how.h %D%/device_route.h %D%/device_codes.h \
-  %D%/arrow_data.h %D%/arrow_files.py %D%/fit_made.h
+  %D%/arrow_data.h %D%/arrow_files.py %D%/fit_made.h %D%/jobs.py
 EXTRA_DIST += %D%/tap.h %D%/tap.py %D%/run.sh %D%/expected/fingerprints %D%/expected/refit \
   %D%/expected/terminal $(SCRIPT_TESTS)
 %C%_ref_petsc_arrow_CPPFLAGS = $(AM_CPPFLAGS) $(PETSC_CFLAGS)

@@ -13,43 +13,22 @@ import time
 
 import numpy as np
 
-from tap import SAGITTA, done_testing, gpu_present, ok, sagitta, skip
+from jobs import faulty, job_end, job_ranks, job_start, kill_all, wait_for
+from tap import done_testing, gpu_present, ok, sagitta, skip
 
 KILLS = 10 if os.environ.get("SANITIZED") else 50
 
 
 def start(folder, ranks, *words):
     """A job that would run for long; returns mpirun's process, with ranks = 0 the program's own."""
-    environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
-    launch = [*os.environ.get("MPIEXEC", "mpirun").split(), "--oversubscribe", "--bind-to", "none",
-              "-n", str(ranks)] if ranks else []
-    command = [*launch, SAGITTA, "encode", "--rows", f"{folder}/rows.h5", "--dictionary",
-               f"{folder}/dictionary.h5", "--top-s", "32", "--rounds", "32", "--force",
-               "--output", f"{folder}/run", *map(str, words)]
-    return subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
-
-
-def children(job):
-    out = subprocess.run(["pgrep", "-P", str(job.pid), "sagitta"], capture_output=True, text=True)
-    return [int(pid) for pid in out.stdout.split()]
+    return job_start("encode", "--rows", f"{folder}/rows.h5", "--dictionary",
+                     f"{folder}/dictionary.h5", "--top-s", 32, "--rounds", 32, "--force",
+                     "--output", f"{folder}/run", *words, ranks=ranks)
 
 
 def wait_for_temporary(folder):
-    """Is the job at work?  MPI may take long to start, where names of hosts are slow to find."""
-    for _ in range(3000):
-        if os.path.exists(f"{folder}/run/supports.h5.tmp"):
-            return True
-        time.sleep(0.02)
-    return False
-
-
-def end(job, seconds):
-    try:
-        text = job.communicate(timeout=seconds)[1]
-    except subprocess.TimeoutExpired:
-        job.kill()
-        return None, job.communicate()[1]
-    return job.returncode, text
+    """Is the job at work?"""
+    return wait_for(f"{folder}/run/supports.h5.tmp")
 
 
 def clean(folder):
@@ -65,28 +44,24 @@ def published(folder):
 def check_stopped(folder, which, ranks=3, *words):
     job = start(folder, ranks, "--deadline", 3, *words)
     at_work = wait_for_temporary(folder)
-    pids = children(job)
+    pids = job_ranks(job)
     time.sleep(0.5)
     begun = time.time()
     os.kill(pids[which], signal.SIGSTOP)
-    code, text = end(job, 40)
+    code, text = job_end(job, 40)
     spent = time.time() - begun
     ok(at_work and code == 76 and spent < 15,
        f"rank {which} stopped: exit {code} after {spent:.1f} s")
     ok("heard nothing from rank" in text and not published(folder), "the silent rank is named")
-    for pid in pids:
-        try:
-            os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
+    kill_all(pids)
 
 
 def check_killed(folder, ranks=3, *words):
     job = start(folder, ranks, "--deadline", 20, *words)
     at_work = wait_for_temporary(folder)
     time.sleep(0.5)
-    os.kill(children(job)[1], signal.SIGKILL)
-    code, _ = end(job, 40)
+    os.kill(job_ranks(job)[1], signal.SIGKILL)
+    code, _ = job_end(job, 40)
     ok(at_work and code not in (0, None) and not published(folder),
         f"rank 1 killed: exit {code}, nothing published")
 
@@ -97,12 +72,12 @@ def check_random_kills(folder):
         job = start(folder, 0, "--rounds", 2, "--top-s", 4)
         time.sleep(moments.uniform(0.05, 0.6))
         job.kill()
-        end(job, 40)
+        job_end(job, 40)
         if published(folder) and sagitta("verify", f"{folder}/run/supports.h5").returncode:
             broken.append(i)
     ok(not broken, f"after {KILLS} kills a result is whole or absent {broken}")
     job = start(folder, 2, "--rounds", 2, "--top-s", 4)
-    code, text = end(job, 100)
+    code, text = job_end(job, 100)
     ok(code == 0 and published(folder), f"a later run works: exit {code}")
 
 
@@ -113,7 +88,7 @@ def check_signals(folder):
         job = start(folder, ranks)
         begun = wait_for_temporary(folder)
         job.send_signal(number)
-        code, _ = end(job, 40)
+        code, _ = job_end(job, 40)
         left = os.path.exists(f"{folder}/run/supports.h5.tmp")
         good = code == -number if ranks == 0 else code not in (0, None)
         ok(begun and good and not left and not published(folder),
@@ -123,27 +98,23 @@ def check_signals(folder):
 def check_two_runs(folder):
     first = start(folder, 0)
     begun = wait_for_temporary(folder)
-    code, text = end(start(folder, 0, "--rounds", 1), 40)
+    code, text = job_end(start(folder, 0, "--rounds", 1), 40)
     ok(begun and code == 73 and "another run is writing here" in text, f"a second run: exit {code}")
     ok(os.path.exists(f"{folder}/run/supports.h5.tmp"), "which leaves the first one's file alone")
     first.kill()
-    end(first, 40)
-    code, _ = end(start(folder, 0, "--rounds", 1, "--top-s", 4), 100)
+    job_end(first, 40)
+    code, _ = job_end(start(folder, 0, "--rounds", 1, "--top-s", 4), 100)
     ok(code == 0 and published(folder), f"after its end the place is free: exit {code}")
     os.remove(f"{folder}/run/supports.h5")
 
 
-def faulty(folder, fault, *words):
+def faulty_encode(folder, fault, *words):
     """A run whose n-th read of a file fails or hangs; (code, message, seconds)."""
-    library = os.path.join(os.environ.get("builddir", "."), "tests", "fault.so")
-    environment = dict(os.environ, LD_PRELOAD=os.path.abspath(library), FAULT=fault,
-                       OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
     begun = time.time()
-    done = subprocess.run([SAGITTA, "encode", "--rows", f"{folder}/rows.npy", "--dictionary",
-                           f"{folder}/atoms.npy", "--top-s", "2", "--block", "8", "--output",
-                           f"{folder}/run", "--force", *words], env=environment, text=True,
-                          capture_output=True, timeout=100)
-    return done.returncode, done.stderr, time.time() - begun
+    done = faulty(fault, "encode", "--rows", f"{folder}/rows.npy", "--dictionary",
+                  f"{folder}/atoms.npy", "--top-s", 2, "--block", 8, "--output", f"{folder}/run",
+                  "--force", *words)
+    return *done, time.time() - begun
 
 
 def check_disk(folder):
@@ -152,20 +123,20 @@ def check_disk(folder):
         return
     np.save(f"{folder}/rows.npy", np.random.default_rng(5).standard_normal((4000, 8)).astype("f4"))
     np.save(f"{folder}/atoms.npy", np.vstack([np.eye(8), np.full((1, 8), 8 ** -0.5)]).astype("f4"))
-    clean = faulty(folder, "read:1000000")
+    clean = faulty_encode(folder, "read:1000000")
     ok(clean[0] == 0 and published(folder), f"without a fault: exit {clean[0]}")
     os.remove(f"{folder}/run/supports.h5")
     for n in 300, 400, 450:
-        code, text, _ = faulty(folder, f"read:{n}")
+        code, text, _ = faulty_encode(folder, f"read:{n}")
         ok(code == 74 and "rows.npy': Input/output error" in text and not published(folder),
            f"read {n} fails: exit {code} {text.splitlines()[-1][-90:] if text else ''}")
-    code, text, spent = faulty(folder, "stall:400", "--deadline", "1")
+    code, text, spent = faulty_encode(folder, "stall:400", "--deadline", "1")
     ok(code == 74 and "longer than the deadline of 1 seconds" in text and spent < 15 and
        not published(folder), f"a read hangs: exit {code} after {spent:.1f} s")
     rows = np.load(f"{folder}/rows.npy")
     rows[2000] = 3e38  # a score overflows while the rows of the next block are being read
     np.save(f"{folder}/rows.npy", rows)
-    code, text, _ = faulty(folder, "linger:1+", "--block", "1000", "--rounds", "1")
+    code, text, _ = faulty_encode(folder, "linger:1+", "--block", "1000", "--rounds", "1")
     ok(code == 65 and "row 2000" in text, f"a run fails while a read goes on: exit {code}")
 
 

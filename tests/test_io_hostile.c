@@ -6,11 +6,14 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
+#include "io/classes.h"
+#include "io/systems.h"
 #include "io/terminal.h"
 #include "io_files.h"
 #include "tap.h"
 
-enum { FLIPS = 1000, FLIPS_SANITIZED = 100, BATCH = 50, SECONDS = 20, VALUES_MOST = 4096 };
+enum { FLIPS = 700, FLIPS_SANITIZED = 100, BATCH = 50, SECONDS = 20, VALUES_MOST = 4096 };
+enum { CLASSED = 40, SYSTEMS_MADE = 6 };
 
 /* Shared with the children. */
 struct progress_report {
@@ -21,12 +24,44 @@ static FILE *nowhere;
 
 struct subject {
   const char *path; /* the sound file */
-  enum { ROWS, DICTIONARY, OTHER } reader;
+  enum { ROWS, DICTIONARY, CLASSES, SYSTEMS, OTHER } reader;
   unsigned char *bytes;
   long size;
-  float values[VALUES_MOST]; /* as the reader of the sound file gives them */
+  _Alignas(real) float values[VALUES_MOST]; /* as the reader of the sound file gives them */
   gidx count;
 };
+
+static int classes_values(const char *path, float *values, gidx *count)
+{
+  struct classes c;
+  int status = classes_read(&c, path, CLASSED);
+  *count = CLASSED;
+  for (idx a = 0; status == OK && a < CLASSED; a++) values[a] = (float)c.color[a];
+  classes_free(&c);
+  return status;
+}
+
+/* The bits of all numbers. */
+static int systems_values(const char *path, float *values, gidx *count)
+{
+  struct systems_file f;
+  real *all = (real *)values;
+  int status = systems_open(&f, path);
+  const struct systems_shape *s = &f.shape;
+  gidx end = status ? 0 : s->count, reals = status ? 0 : systems_reals(s, 0, end);
+  *count = 2 * reals;
+  if (status == OK && *count > VALUES_MOST) status = ERR_INTERNAL;
+  if (status == OK) {
+    struct systems_block b = {.count = end, .h = all};
+    b.b = b.h + s->h[end];
+    b.g = b.b + s->b[end];
+    b.c = b.g + s->g[end];
+    b.hb = b.c + s->c[end];
+    status = f.source.read(f.source.self, &b);
+  }
+  systems_close(&f);
+  return status;
+}
 
 static int values_read(const struct subject *s, const char *path, float *values, gidx *count)
 {
@@ -47,6 +82,10 @@ static int values_read(const struct subject *s, const char *path, float *values,
     if (status == OK) status = f.source.read(f.source.self, 0, f.source.k, values);
     for (idx c = 0; status == OK && c < f.source.p; c++) values[atoms + c] = (float)f.mean[c];
     dictionary_close(&f);
+  } else if (s->reader == CLASSES) {
+    status = classes_values(path, values, count);
+  } else if (s->reader == SYSTEMS) {
+    status = systems_values(path, values, count);
   }
   return status;
 }
@@ -66,7 +105,7 @@ static void subject_load(struct subject *s)
 /* 1: refused, 0: harmless, -1: silently wrong. */
 static int trial_judge(const struct subject *s, const char *path)
 {
-  static float values[VALUES_MOST];
+  static _Alignas(real) float values[VALUES_MOST];
   int equal = 0, refused = 0;
   gidx count = 0;
   status_clear();
@@ -187,6 +226,44 @@ static int terminal_make(const char *path)
   return terminal_write(path, &r, 0, run_facts, LENGTH(run_facts));
 }
 
+/* Classes of 1, 3, 5, .. atoms, one of these in none. */
+static int classes_make(const char *path)
+{
+  idx color[CLASSED] = {0};
+  struct classes c;
+  for (idx a = 0; a < CLASSED; a++) color[a] = a == 7 ? -1 : (idx)sqrt(a);
+  int status = classes_from_colors(&c, color, CLASSED, 7);
+  if (status == OK) status = classes_write(path, &c, 5, run_facts, LENGTH(run_facts));
+  classes_free(&c);
+  return status;
+}
+
+static int systems_make(const char *path)
+{
+  struct systems_shape s;
+  struct arena arena = {0};
+  static struct systems_result f;
+  idx atom[SYSTEMS_MADE], color[SYSTEMS_MADE] = {0};
+  int status = systems_take(&s, SYSTEMS_MADE, &arena);
+  for (idx a = 0; status == OK && a < SYSTEMS_MADE; a++) {
+    atom[a] = 10 - a;
+    s.d[a] = 1 + a % 3;
+    s.k[a] = a;
+    s.row[a + 1] = s.row[a] + 3 * a;
+  }
+  if (status == OK) status = systems_measure(&s, path);
+  if (status == OK) status = systems_create(&f, path, &s, atom, color, 1);
+  static real values[VALUES_MOST];
+  static gidx rows[VALUES_MOST];
+  for (gidx i = 0; i < VALUES_MOST; i++) values[i] = noise(9, (uint64_t)i);
+  for (gidx i = 0; i < VALUES_MOST; i++) rows[i] = i;
+  struct systems_block b = {0, SYSTEMS_MADE, values, values, values, values, values, rows};
+  if (status == OK) status = f.sink.write(f.sink.self, &b);
+  if (status == OK) status = systems_finish(&f, run_facts, LENGTH(run_facts));
+  arena_free(&arena);
+  return status;
+}
+
 int main(void)
 {
   struct made_supports m;
@@ -200,9 +277,13 @@ int main(void)
   ok(dictionary_write("dictionary.h5", 30, 2, 6) == OK, "dictionary: %s", status_message());
   ok(terminal_make("terminal.h5") == OK, "terminal: %s", status_message());
   subject_try("terminal.h5", OTHER);
+  ok(classes_make("classes.h5") == OK, "classes: %s", status_message());
+  ok(systems_make("systems.h5") == OK, "systems: %s", status_message());
   subject_try("supports.h5", OTHER);
   subject_try("rows.h5", ROWS);
   subject_try("dictionary.h5", DICTIONARY);
+  subject_try("classes.h5", CLASSES);
+  subject_try("systems.h5", SYSTEMS);
   folder_leave();
   return done_testing();
 }

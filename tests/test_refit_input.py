@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: inputs of color, assemble and refit that are bad, or do not belong together, are refused
 with their exit code and one message that names the place, on one rank and on three, and nothing is
-published."""
+published; so is what the memory cannot hold; a dry run says what is needed and does nothing."""
 import os
+import resource
 import shutil
+import subprocess
 import sys
 import tempfile
 
 import h5py
 import numpy as np
 
-from tap import done_testing, ok, sagitta
+from tap import SAGITTA, done_testing, ok, sagitta, skip
 
 N, K, P, S = 60, 12, 8, 3
 
@@ -50,18 +52,18 @@ class Folder:
         return self.at(name)
 
 
-def refused(f, text, code, words, *options, commands=("assemble", "refit")):
-    for ranks in (1, 3):  # of two commands the first on one rank, the second on three
-        for command in commands if len(commands) == 1 else commands[ranks // 2:][:1]:
-            out = f.at("out")
-            done = sagitta(command, *options, "--output", out, ranks=ranks)
-            told = [l for l in done.stderr.splitlines() if f"sagitta {command}: " in l]
-            good = done.returncode == code and len(told) == 1 and all(w in told[0] for w in words)
-            good = good and not any(n.endswith((".h5", ".tmp")) for n in
-                                    (os.listdir(out) if os.path.isdir(out) else ()))
-            if not ok(good, f"{command}: {text}, {ranks} ranks: exit {done.returncode}"):
-                print("#", done.stderr.replace("\n", "\n# "))
-            shutil.rmtree(out, ignore_errors=True)
+def refused(f, text, code, words, *options, commands=("assemble", "refit"), ranks=(0,)):
+    """By each command alone, and by the last on as many ranks more."""
+    for command, n in [(c, 0) for c in commands] + [(commands[-1], n) for n in ranks if n]:
+        out = f.at("out")
+        done = sagitta(command, *options, "--output", out, ranks=n)
+        told = [l for l in done.stderr.splitlines() if f"sagitta {command}: " in l]
+        good = done.returncode == code and len(told) == 1 and all(w in told[0] for w in words)
+        good = good and not any(name.endswith((".h5", ".tmp")) for name in
+                                (os.listdir(out) if os.path.isdir(out) else ()))
+        if not ok(good, f"{command}: {text}, {n} ranks: exit {done.returncode}"):
+            print("#", done.stderr.replace("\n", "\n# "))
+        shutil.rmtree(out, ignore_errors=True)
 
 
 def put(path, place, value):
@@ -73,14 +75,20 @@ def put(path, place, value):
     return change
 
 
+def replace(g, path, values):
+    del g[path]
+    g[path] = values
+
+
 def check_supports(f):
     bad = lambda name, *how: ["--supports", f.changed("good.h5", name, put(*how))]
 
     def both(text, words, pair, **more):
-        refused(f, text, 65, words, *pair, commands=("color",), **more)
-        refused(f, text, 65, words, *f.inputs("good")[:4], *pair, commands=("refit",))
+        refused(f, text, 65, words, *pair, commands=("color",))
+        refused(f, text, 65, words, *f.inputs("good")[:4], *pair, commands=("refit",), **more)
 
-    both("an atom out of range", ["row 7", "99"], bad("b1.h5", "supports/indices", 7 * S + 1, 99))
+    both("an atom out of range", ["row 7", "99"], bad("b1.h5", "supports/indices", 7 * S + 1, 99),
+         ranks=(3,))
     with h5py.File(f.at("good.h5")) as h:
         first = h["supports/indices"][5 * S]
     both("an atom twice in a row", ["row 5", "twice"],
@@ -88,7 +96,7 @@ def check_supports(f):
     both("offsets that fall", ["row 9", "fall"], bad("b3.h5", "supports/indptr", 10, 3))
     both("offsets beyond the end", ["ends at entry"], bad("b4.h5", "supports/indptr", N, 999))
     refused(f, "a code that is not finite", 65, ["row 20", "code"], *f.inputs("good")[:4],
-            *bad("b5.h5", "supports/data", 20 * S, np.nan))
+            *bad("b5.h5", "supports/data", 20 * S, np.nan), ranks=(3,))
     refused(f, "rows of different lengths", 65, ["row 30", "has 2 atoms"], *f.inputs("good")[:4],
             *bad("b6.h5", "supports/indptr", 31, 31 * S - 1))
     refused(f, "no such group", 65, ["no group '/x'"], *f.inputs("good")[:4], "--supports",
@@ -103,7 +111,7 @@ def check_pairs(f):
     np.save(f.at("narrow.npy"), np.zeros((N, P - 1), np.float32))
     np.save(f.at("more.npy"), np.eye(P, dtype=np.float32)[np.arange(K + 1) % P])
     refused(f, "supports of other rows", 65, [f"{N} rows", f"{N - 1} rows"], "--rows",
-            f.at("few.npy"), *good[2:])
+            f.at("few.npy"), *good[2:], ranks=(3,))
     refused(f, "rows and atoms of other widths", 65, ["7 columns", "have 8"], "--rows",
             f.at("narrow.npy"), *good[2:])
     refused(f, "supports of other atoms", 65, [f"about {K} atoms", f"has {K + 1}"], *rows,
@@ -134,7 +142,7 @@ def check_classes(f):
 
     others = [c for c in range(K) if c not in (a, b)]
     refused(f, "a class whose atoms overlap", 65, ["row 0", str(a), str(b), "class 0"], *good,
-            *lists("c1.h5", [0, 2, *range(3, K + 1)], [a, b, *others]))
+            *lists("c1.h5", [0, 2, *range(3, K + 1)], [a, b, *others]), ranks=(3,))
     refused(f, "an atom in no class", 65, ["in no class"], *good,
             *lists("c2.h5", list(range(K)), [c for c in range(K) if c != a]))
     refused(f, "an atom twice", 65, ["atom 0 is twice"], *good,
@@ -142,9 +150,15 @@ def check_classes(f):
     refused(f, "an atom out of range", 65, [f"atom {K}"], *good,
             *lists("c4.h5", list(range(K + 1)), [*range(1, K + 1)]))
     refused(f, "class offsets that fall", 65, ["falls"], *good,
-            *lists("c5.h5", [0, 5, 3, K], range(K)))
+            *lists("c5.h5", [0, 5, 3, K], range(K)), ranks=(3,))
     refused(f, "class offsets beyond the end", 65, ["ends with"], *good,
             *lists("c6.h5", [0, K + 4], range(K)))
+    refused(f, "class offsets that overflow", 65, ["falls"], *good,
+            *lists("c8.h5", [0, 2**62, 2**63 - 1, -(2**62)], range(K)))
+    refused(f, "no class at all", 65, ["does not begin with 0"], *good,
+            *lists("c9.h5", [], range(K)))
+    refused(f, "classes of text", 65, ["not a vector"], *good, "--classes",
+            f.changed("classes.h5", "c10.h5", lambda g: replace(g, "class_atoms", [["x"]])))
     refused(f, "colours that differ from the lists", 65, ["'/color'"], *good, "--classes",
             f.changed("classes.h5", "c7.h5", put("color", 2, 0)
                       if h5py.File(f.at("classes.h5"))["color"][2] else put("color", 2, 1)))
@@ -166,6 +180,40 @@ def check_output(f):
     ok(done.returncode == 2 and "folder" in done.stderr, "a file as output: exit 2")
 
 
+def check_plans(f):
+    """--dry-run, and rows that are a hole larger than the memory a process may have."""
+    for command in ("assemble", "refit"):
+        done = sagitta(command, *f.inputs("good"), "--dry-run", "--output", f.at("dry"))
+        told = [w in done.stdout for w in (f"{N} x {P}", f"{N * S} atoms", "memory", "disk")]
+        ok(done.returncode == 0 and all(told) and not os.path.exists(f.at("dry")),
+           f"{command} --dry-run: {done.stderr or done.stdout.splitlines()[3]}")
+        done = sagitta(command, *f.inputs("good")[:4], *f.inputs("frames")[4:], "--dry-run")
+        ok(done.returncode == 65 and "codes an atom" in done.stderr, f"{command}: it checks shapes")
+    if os.environ.get("SANITIZED"):
+        return skip("address sanitizers reserve terabytes of address space")
+    n, p, limit = 1 << 19, 512, 1 << 30
+    for name, shape, kind in (("rows", (n, p), "f2"), ("atoms", (1, p), "f4")):
+        with h5py.File(f.at(name + "-big.h5"), "w") as g:
+            g.create_dataset(name, shape, kind, chunks=(1, p) if name == "rows" else None)
+    with h5py.File(f.at("supports-big.h5"), "w") as g:
+        g.create_dataset("supports/indptr", (n + 1,), "i8")
+        g.create_dataset("supports/indices", (n,), "i4")
+        g.create_dataset("supports/data", (n,), "f4")
+        g["supports"].attrs["shape"] = [n, 1]
+    words = [w for name in ("rows", "atoms", "supports") for w in
+             ("--" + name.replace("atoms", "dictionary"), f.at(name + "-big.h5"))]
+    done = limited(limit, "refit", *words, "--threads", 1, "--output", f.at("big"))
+    ok(done.returncode == 71 and "bytes are needed (rows" in done.stderr
+       and "are present" in done.stderr, f"more than memory: exit {done.returncode} "
+       + done.stderr.strip()[-200:])
+
+
+def limited(limit, *words):
+    cap = lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    return subprocess.run([SAGITTA, *map(str, words)], capture_output=True, text=True,
+                          preexec_fn=cap, timeout=100)
+
+
 def main():
     with tempfile.TemporaryDirectory() as path:
         f = Folder(path)
@@ -173,6 +221,7 @@ def main():
         check_pairs(f)
         check_classes(f)
         check_output(f)
+        check_plans(f)
     done_testing()
 
 

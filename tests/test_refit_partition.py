@@ -105,11 +105,27 @@ def assemble_check(case, want, found):
     ok(mark == want.get(case.name + "-systems"), f"{case.name}: systems {mark} as elsewhere")
     cuts_check(case, "assemble", ("systems.h5",), base, "--directions", 3)
     ok(sagitta("verify", os.path.join(base, "systems.h5")).returncode == 0, "systems.h5 is valid")
+    done = need(sagitta("solve", "--systems", os.path.join(base, "systems.h5"), "--escalate",
+                        "--output", base))
+    mark = found[case.name + "-solutions"] = re.search(r"fingerprint=([0-9a-f]{16})",
+                                                       done.stderr).group(1)
+    ok(mark == want.get(case.name + "-solutions"), f"{case.name}: solutions {mark} as elsewhere")
     _, shuffled = classes_check(case)
     out, done, _ = case.run("assemble", "assemble-s", "--directions", 3, "--classes", shuffled)
     need(done)
     same(f"{case.name}: assemble, shuffled classes", os.path.join(base, "systems.h5"),
          os.path.join(out, "systems.h5"))
+
+
+def columns_check(case, kept):
+    """More directions than columns leave room for: borders are as large as what is kept."""
+    outs = [case.run("assemble", f"full-{n}", "--directions", 30, ranks=n)[0] for n in (1, 3)]
+    one, three = (os.path.join(out, "systems.h5") for out in outs)
+    same(f"{case.name}: more directions than columns", one, three)
+    with h5py.File(one) as f:
+        borders, last = f["systems/border_dims"][...], f["systems/B_blocks"][-1]
+        ok((borders == kept).all() and last != 0, f"borders of {borders.min()} to {borders.max()}")
+    ok(sagitta("verify", one).returncode == 0, "systems.h5 is valid")
 
 
 def resume_check(case, base, *more):
@@ -162,9 +178,10 @@ def main():
         case = Case(folder, "frames-rho", *frames, "--top-s", 3, "--rho", 0.25)
         case_check(case, want, found)
         assemble_check(case, want, found)
+        columns_check(case, 3 * (24 - 3))
     if os.environ.get("RECORD"):
         with open(EXPECTED, "w") as f:
-            f.write("# refit and assemble of each data set of test_refit_partition.py\n")
+            f.write("# refit, assemble and solve of each data set of test_refit_partition.py\n")
             f.writelines(f"{name} {mark}\n" for name, mark in found.items())
     done_testing()
 

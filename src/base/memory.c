@@ -76,10 +76,16 @@ gidx memory_peak(void)
 
 gidx memory_available(void)
 {
+  return memory_share(1);
+}
+
+gidx memory_share(int processes)
+{
   struct rlimit limit;
   gidx left = proc_kilobytes("/proc/meminfo", "MemAvailable:");
   gidx held = proc_kilobytes("/proc/self/status", "VmSize:");
   if (left < 0) left = (gidx)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+  left /= processes;
   if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && held >= 0) {
     gidx room = (gidx)limit.rlim_cur - held;
     left = room < left ? room : left;

@@ -32,5 +32,7 @@ gidx memory_peak(void);
 /* Bytes that this process may still take: what the machine has left, or the limit of its address
  * space when that is less. */
 gidx memory_available(void);
+/* The same for each of so many processes of this machine. */
+gidx memory_share(int processes);
 
 #endif

@@ -26,7 +26,7 @@ const struct option_row bench_arrow_rows[BENCH_ARROW_ROWS] = {
      "of systems, several times the caches"},
 };
 
-enum { REPEATS_MOST = 1000 };
+enum { REPEATS_MOST = 1000, PETSC_SYSTEMS = 200 };
 
 struct batch {
   struct arena arena;
@@ -113,6 +113,20 @@ static double peer_time(const struct batch *b)
   return seconds;
 }
 
+/* Of a row, by the first systems, which are solved already. */
+static double petsc_time(const struct batch *b)
+{
+  double seconds = 0, rows = 0;
+  for (gidx a = 0; a < b->shape.count && a < PETSC_SYSTEMS; a++) {
+    const struct arrow_item *item = &b->items[a];
+    double one = peer_petsc(&item->system, item->step_t, item->step_b);
+    if (one < 0) return -1;
+    seconds += one;
+    rows += (double)item->system.n;
+  }
+  return seconds / rows;
+}
+
 static int solve_time(struct batch *b, double *seconds)
 {
   struct arrow_job job = {.items = b->items, .count = b->shape.count};
@@ -125,16 +139,26 @@ static int solve_time(struct batch *b, double *seconds)
   return OK;
 }
 
+/* Seconds a row of a peer, and ours. */
+static void peer_print(double theirs, double ours)
+{
+  if (theirs > 0)
+    printf(" %9.2f %8.1fx", 1e-6 / theirs, theirs / ours);
+  else
+    printf(" %9s %9s", "none", "");
+}
+
 static int border_measure(const struct bench_arrow_options *o, idx k, int repeats, int threads,
                           const char *variant)
 {
-  static double solve[REPEATS_MOST], memory[REPEATS_MOST], peer[REPEATS_MOST];
+  static double solve[REPEATS_MOST], memory[REPEATS_MOST], peer[REPEATS_MOST], petsc[REPEATS_MOST];
   struct batch b = {0};
   struct device_options options = {.p = 1, .d = 1, .threads = threads, .variant = variant};
   TRY(device_open(&b.device, &options));
   TRY(batch_open(&b, o, k));
   TRY(solve_time(&b, solve));
   for (int r = 0; r < repeats; r++) {
+    petsc[r] = petsc_time(&b);
     memory[r] = memory_time(&b);
     peer[r] = peer_time(&b);
     TRY(solve_time(&b, &solve[r]));
@@ -146,10 +170,9 @@ static int border_measure(const struct bench_arrow_options *o, idx k, int repeat
   double peer_seconds = median(peer, repeats);
   printf("%6d %9lld %11.1f %9.2f %10.2f %9.1f%%", k, (long long)s->count, 1e-6 * rows / seconds,
          1e-9 * bytes / seconds, 1e-9 * bytes / floor, 100 * floor / seconds);
-  if (peer_seconds > 0)
-    printf(" %12.2f %9.1fx\n", 1e-6 * rows / peer_seconds, peer_seconds / seconds);
-  else
-    printf(" %12s\n", "none");
+  peer_print(peer_seconds / rows, seconds / rows);
+  peer_print(median(petsc, repeats), seconds / rows);
+  printf("\n");
   device_close(&b.device);
   arena_free(&b.arena);
   return OK;
@@ -159,11 +182,12 @@ int bench_arrow(const struct bench_arrow_options *o, int repeats, int threads, c
 {
   static const idx borders[] = {4, 8, 16, 32};
   TRY(device_check_fma());
-  printf("d=%d n=%lld threads=%d, medians of %d runs; LAPACKE and memory on one thread\n", o->frame,
+  printf("d=%d n=%lld threads=%d, medians of %d runs; peers and memory on one thread\n", o->frame,
          (long long)o->system_rows, threads, repeats);
-  printf("%6s %9s %11s %9s %10s %10s %12s %10s\n", "border", "systems", "Mrows/s", "GB/s", "memory",
-         "of memory", "LAPACKE", "faster");
+  printf("%6s %9s %11s %9s %10s %10s %9s %9s %9s %9s\n", "border", "systems", "Mrows/s", "GB/s",
+         "memory", "of memory", "LAPACKE", "faster", "PETSc", "faster");
   for (int i = 0; i < (o->border ? 1 : LENGTH(borders)); i++)
     TRY(border_measure(o, o->border ? o->border : borders[i], repeats, threads, variant));
+  peer_petsc_close();
   return OK;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * sagitta bench solve: arrow systems beside the memory's bandwidth and beside LAPACKE.
+ * sagitta bench solve: arrow systems beside the memory's bandwidth, LAPACKE and PETSc.
  *
  * Floor: cli. */
 #ifndef CLI_BENCH_ARROW_H
@@ -23,5 +23,11 @@ int bench_arrow(const struct bench_arrow_options *o, int repeats, int threads, c
  * peer_arrow_work(d, k, n) reals.  -1 when OpenBLAS or LAPACKE is not installed. */
 double peer_arrow(const struct arrow_system *s, real *step_t, real *step_b, real *work);
 gidx peer_arrow_work(idx d, idx k, gidx n);
+
+/* Seconds of one system by PETSc: its whole matrix factored and solved by KSPPREONLY and Cholesky;
+ * making the matrix is not counted.  -1 when PETSc is not installed, or its solution is not
+ * that of step_t, step_b.  Close when all are done. */
+double peer_petsc(const struct arrow_system *s, const real *step_t, const real *step_b);
+void peer_petsc_close(void);
 
 #endif

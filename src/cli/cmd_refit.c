@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * sagitta refit: rows + dictionary + supports -> a better dictionary and its codes. */
 #include <math.h>
+#include <stdio.h>
 
 #include "base/fingerprint.h"
 #include "base/log.h"
@@ -10,6 +11,7 @@
 #include "cli/refit_files.h"
 #include "cli/report.h"
 #include "model/directions.h"
+#include "stage/fit_memory.h"
 
 struct refit_options {
   struct job_options job;
@@ -17,7 +19,7 @@ struct refit_options {
   struct fit_names names;
   struct fit_compute compute;
   idx sweeps, directions, cosine_limit;
-  int reroute, resume;
+  int reroute, resume, dry_run;
   const char *filter;
 };
 #define AT(member) offsetof(struct refit_options, member)
@@ -34,6 +36,8 @@ static const struct option_row refit_rows[] = {
      "go on after the last sweep that is in --output; any number of ranks gives the same bits"},
     {"cosine-limit", OPTION_INT, AT(cosine_limit), "65536", 0, 1 << 30, NULL, "ATOMS",
      "compute the largest decoder cosine of dictionaries up to this size"},
+    {"dry-run", OPTION_FLAG, AT(dry_run), "no", 0, 1, NULL, NULL,
+     "print the memory and disk needed and how the rows are split, and do nothing"},
 };
 
 static const struct option_table tables[] = {
@@ -85,6 +89,20 @@ static int options_check(const struct refit_options *o)
 {
   CHECK(!(o->reroute && o->names.classes), ERR_USAGE,
         "'--classes' and '--reroute' exclude each other: new supports need new classes");
+  return OK;
+}
+
+static int plan_print(struct job *j)
+{
+  const struct support_source *s = &j->inputs.supports.source;
+  TRY(comm_agree(j->c, fit_inputs_open(&j->inputs, &j->o->names)));
+  j->task = fit_task_of(&j->inputs, j->c, &j->o->compute);
+  TRY(fit_plan_print(j->c, &j->task, j->o->directions, 0));
+  struct supports_shape shape = {s->n, s->k, fit_support(&j->task), s->d, j->task.rows->p, 1};
+  gidx frames = (gidx)s->k * s->d * shape.p * (gidx)sizeof(float);
+  if (j->c->rank == 0)
+    printf("disk        %.1f MB, twice that while a sweep's files take the place of the last\n",
+           1e-6 * (double)(supports_bytes(&shape) + frames));
   return OK;
 }
 
@@ -268,6 +286,7 @@ static int refit_command(struct run *run, const void *options, const char **argu
   (void)arguments;
   job = (struct job){.run = run, .c = &run->comm, .o = options};
   refit_phases(job.phases);
+  if (job.o->dry_run) return plan_print(&job);
   TRY(job_run(&job));
   classes_free(&job.classes);
   fit_free(&job.fit);

@@ -2,12 +2,15 @@
  * Opening, and what can be checked before anything is read. */
 #include "cli/fit_inputs.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "base/status.h"
 #include "cli/command.h"
 #include "io/classes.h"
+#include "stage/fit_memory.h"
 #include "stage/refit.h"
 
 const struct option_row fit_name_rows[FIT_NAME_ROWS] = {
@@ -79,6 +82,33 @@ struct fit_task fit_task_of(const struct fit_inputs *in, const struct comm *c,
                            .top_s = top_s > 0 ? top_s : 1,
                            .threads = threads_choose(c, compute->threads),
                            .variant = compute->cpu_variant};
+}
+
+static int plan_print(const struct comm *c, const struct fit_task *t, idx directions, gidx more)
+{
+  struct fit_memory m;
+  gidx first, share = fit_rows(t->rows->n, c->size, 0, &first);
+  TRY(fit_task_check(t));
+  if (c->rank) return OK;
+  fit_memory(t, c, directions, &m);
+  printf("rows        %lld x %d, up to %lld a rank: whole blocks of %d\n", (long long)t->rows->n,
+         t->rows->p, (long long)share, ROW_BLOCK);
+  printf("atoms       %d of %d x %d, %d directions each: borders up to %d\n", t->atoms->k,
+         t->atoms->d, t->rows->p, directions, t->atoms->d * directions);
+  printf("supports    %lld atoms in all rows, %d a row\n", (long long)t->supports->entries,
+         fit_support(t));
+  printf("memory      up to %.1f MB a rank: rows %.1f, supports %.1f, atoms %.1f; then one of "
+         "reading %.1f, classes %.1f, a batch %.1f, a sweep's end %.1f\n",
+         1e-6 * (double)(m.total + more), 1e-6 * (double)m.rows, 1e-6 * (double)m.supports,
+         1e-6 * (double)m.frames, 1e-6 * (double)m.load, 1e-6 * (double)m.classes,
+         1e-6 * (double)(m.batch + more), 1e-6 * (double)m.round);
+  printf("present     %.1f MB a rank\n", 1e-6 * (double)memory_share(c->local_size));
+  return OK;
+}
+
+int fit_plan_print(struct comm *c, const struct fit_task *task, idx directions, gidx more)
+{
+  return comm_agree(c, plan_print(c, task, directions, more));
 }
 
 /* Own rows against classes of any origin. */

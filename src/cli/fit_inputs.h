@@ -41,6 +41,10 @@ void fit_inputs_close(struct fit_inputs *in);
 struct fit_task fit_task_of(const struct fit_inputs *in, const struct comm *c,
                             const struct fit_compute *compute);
 
+/* The lines of --dry-run about rows, atoms, supports, memory; `more` bytes beside a batch.  Rank 0
+ * prints; the same status on every rank. */
+int fit_plan_print(struct comm *c, const struct fit_task *task, idx directions, gidx more);
+
 /* The classes of a file, checked against the supports of all ranks, or with file NULL by (N.6).
  * Collective. */
 int fit_classes(const struct fit *f, const char *file, struct classes *classes);

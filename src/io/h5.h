@@ -53,6 +53,8 @@ int h5_array_create(const struct h5_file *f, const char *object, enum h5_type ty
                     const gidx *shape, struct h5_array *a);
 int h5_array_create_chunked(const struct h5_file *f, const char *object, enum h5_type type,
                             int rank, const gidx *shape, gidx rows_per_chunk, struct h5_array *a);
+/* Writing: the array ends with what is written so far, as long as that is less than its shape. */
+int h5_array_cut(struct h5_array *a);
 /* Write what is pending and close; safe on a zeroed struct.  ERR_INTERNAL when entries are
  * missing. */
 int h5_array_close(struct h5_array *a);

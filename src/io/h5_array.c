@@ -259,6 +259,18 @@ int h5_array_write(struct h5_array *a, gidx first, gidx count, const void *in)
   return OK;
 }
 
+int h5_array_cut(struct h5_array *a)
+{
+  hsize_t dims[3];
+  if (a->next == a->shape[0]) return OK;
+  TRY(h5_begin());
+  TRY(flush(a));
+  a->shape[0] = a->next;
+  for (int i = 0; i < a->rank; i++) dims[i] = (hsize_t)a->shape[i];
+  TRY_H5(H5Dset_extent(a->id, dims), ERR_IO, "cannot cut '%s' of '%s'", a->object, a->path);
+  return OK;
+}
+
 int h5_array_close(struct h5_array *a)
 {
   int status = a->pending && a->id ? flush(a) : OK;

@@ -136,6 +136,12 @@ gidx systems_bytes(const struct systems_shape *s, int has_rows)
   return (gidx)(8 * reals * (1 + 0x1p-10)) + 24 * s->count + SLACK_BYTES;
 }
 
+gidx systems_bytes_most(gidx n, gidx count, gidx d, gidx k)
+{
+  double reals = (double)n * (double)(d * d + d * k + d + 1) + (double)count * (double)(k * k + k);
+  return (gidx)(8 * reals * (1 + 0x1p-10)) + 24 * count + SLACK_BYTES;
+}
+
 static int block_write(void *self, const struct systems_block *block)
 {
   struct systems_result *r = self;
@@ -167,7 +173,6 @@ int systems_create(struct systems_result *r, const char *path, const struct syst
   TRY(object_write_vector(h5, "/systems/color", count, color));
   TRY(object_write_vector(h5, "/systems/atom_offsets", count + 1, shape->row));
   TRY(object_write_vector(h5, "/systems/row_dims", count, shape->d));
-  TRY(object_write_vector(h5, "/systems/border_dims", count, shape->k));
   for (int i = 0; i < SYSTEM_ARRAYS; i++)
     TRY(object_create(h5, array_names[i], 1, &sums_of(shape, i)[count], 0, &r->arrays[i]));
   if (has_rows) TRY(object_create(h5, "/systems/row", 1, &shape->row[count], 0, &r->rows));
@@ -176,7 +181,14 @@ int systems_create(struct systems_result *r, const char *path, const struct syst
 
 int systems_finish(struct systems_result *r, const struct run_fact *facts, int n_facts)
 {
-  for (int i = 0; i < SYSTEM_ARRAYS; i++) TRY(h5_array_close(&r->arrays[i]));
+  const struct systems_shape *s = r->shape;
+  TRY(object_write_vector(&r->result.h5, "/systems/border_dims", s->count, s->k));
+  for (int i = 0; i < SYSTEM_ARRAYS; i++) {
+    TRY(h5_array_cut(&r->arrays[i]));
+    CHECK(r->arrays[i].next == sums_of(s, i)[s->count], ERR_INTERNAL, "'%s' of '%s' lacks systems",
+          array_names[i], r->result.h5.path);
+    TRY(h5_array_close(&r->arrays[i]));
+  }
   if (r->has_rows) TRY(h5_array_close(&r->rows));
   TRY(result_publish(&r->result, facts, n_facts));
   return OK;

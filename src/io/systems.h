@@ -33,7 +33,10 @@ struct systems_result {
   struct system_sink sink; /* writes blocks here */
 };
 gidx systems_bytes(const struct systems_shape *shape, int has_rows); /* on disk, from above */
-/* atom[count] each once, color[count]; has_rows: blocks bring their global rows. */
+/* The same of count systems of n rows in all, their rows with them. */
+gidx systems_bytes_most(gidx n, gidx count, gidx d, gidx k);
+/* atom[count] each once, color[count]; has_rows: blocks bring their global rows.  Until a system is
+ * written, its k in the shape may be an upper bound. */
 int systems_create(struct systems_result *r, const char *path, const struct systems_shape *shape,
                    const idx *atom, const idx *color, int has_rows);
 int systems_finish(struct systems_result *r, const struct run_fact *facts, int n_facts);

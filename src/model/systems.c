@@ -21,28 +21,32 @@ static int sum_add(gidx last, gidx a, gidx b, gidx *next)
   return __builtin_mul_overflow(a, b, &product) || __builtin_add_overflow(last, product, next);
 }
 
+int systems_measure_one(struct systems_shape *s, gidx a, const char *name)
+{
+  gidx n = s->row[a + 1] - s->row[a], d = s->d[a], k = s->k[a];
+  CHECK(s->row[a + 1] >= s->row[a], ERR_INPUT,
+        "the offsets of '%s' fall from %lld to %lld at system %lld", name, (long long)s->row[a],
+        (long long)s->row[a + 1], (long long)a);
+  CHECK(d >= 1 && d <= ARROW_ROW_MOST, ERR_INPUT,
+        "system %lld of '%s' has row blocks of %lld, 1 to %d are possible", (long long)a, name,
+        (long long)d, ARROW_ROW_MOST);
+  CHECK(k >= 0 && k <= ARROW_BORDER_MOST, ERR_INPUT,
+        "system %lld of '%s' has a border of %lld, 0 to %d are possible", (long long)a, name,
+        (long long)k, ARROW_BORDER_MOST);
+  int over = sum_add(s->h[a], n, d * d, &s->h[a + 1]) | sum_add(s->b[a], n, d * k, &s->b[a + 1]) |
+             sum_add(s->g[a], n, d, &s->g[a + 1]) | sum_add(s->c[a], k, k, &s->c[a + 1]) |
+             sum_add(s->border[a], k, 1, &s->border[a + 1]);
+  CHECK(!over && s->h[a + 1] < INT64_MAX / 64 && s->b[a + 1] < INT64_MAX / 64, ERR_INPUT,
+        "systems 0 to %lld of '%s' have more numbers than can be counted: %lld rows", (long long)a,
+        name, (long long)s->row[a + 1]);
+  return OK;
+}
+
 int systems_measure(struct systems_shape *s, const char *name)
 {
   CHECK(s->row[0] == 0, ERR_INPUT, "the systems of '%s' begin at row %lld, not 0", name,
         (long long)s->row[0]);
-  for (gidx a = 0; a < s->count; a++) {
-    gidx n = s->row[a + 1] - s->row[a], d = s->d[a], k = s->k[a];
-    CHECK(s->row[a + 1] >= s->row[a], ERR_INPUT,
-          "the offsets of '%s' fall from %lld to %lld at system %lld", name, (long long)s->row[a],
-          (long long)s->row[a + 1], (long long)a);
-    CHECK(d >= 1 && d <= ARROW_ROW_MOST, ERR_INPUT,
-          "system %lld of '%s' has row blocks of %lld, 1 to %d are possible", (long long)a, name,
-          (long long)d, ARROW_ROW_MOST);
-    CHECK(k >= 0 && k <= ARROW_BORDER_MOST, ERR_INPUT,
-          "system %lld of '%s' has a border of %lld, 0 to %d are possible", (long long)a, name,
-          (long long)k, ARROW_BORDER_MOST);
-    int over = sum_add(s->h[a], n, d * d, &s->h[a + 1]) | sum_add(s->b[a], n, d * k, &s->b[a + 1]) |
-               sum_add(s->g[a], n, d, &s->g[a + 1]) | sum_add(s->c[a], k, k, &s->c[a + 1]) |
-               sum_add(s->border[a], k, 1, &s->border[a + 1]);
-    CHECK(!over && s->h[a + 1] < INT64_MAX / 64 && s->b[a + 1] < INT64_MAX / 64, ERR_INPUT,
-          "systems 0 to %lld of '%s' have more numbers than can be counted: %lld rows",
-          (long long)a, name, (long long)s->row[a + 1]);
-  }
+  for (gidx a = 0; a < s->count; a++) TRY(systems_measure_one(s, a, name));
   return OK;
 }
 

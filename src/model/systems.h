@@ -25,6 +25,8 @@ struct systems_shape {
  * range, or with which a sum no longer fits. */
 int systems_take(struct systems_shape *s, gidx count, struct arena *arena);
 int systems_measure(struct systems_shape *s, const char *name);
+/* The same for system a alone, those before it being worked out. */
+int systems_measure_one(struct systems_shape *s, gidx a, const char *name);
 
 /* Reals of system a, and of systems first .. end - 1. */
 gidx systems_reals(const struct systems_shape *s, gidx first, gidx end);

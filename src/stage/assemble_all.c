@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Batches as in refit.c, kept; then their records travel to rank 0 one batch at a time.
+ * Batches as in refit.c; the records of each travel to rank 0, which writes them.
  *
  * A record is one system: its five arrays and its global rows, one after another. */
 #include "stage/assemble_all.h"
@@ -12,8 +12,20 @@
 #include "base/status.h"
 #include "stage/access.h"
 
+static const gidx PART_REALS = (gidx)1 << 24; /* of a batch's records, about */
+
+/* One batch. */
+struct part {
+  struct batch batch;
+  struct assembly assembly;
+  real *rows;  /* [whole rows of own members] global rows */
+  gidx first;  /* of its systems in the file */
+  idx *member; /* [count] members in ascending order of atoms, as the file has them */
+  struct arena arena;
+};
+
 /* Global rows of own members, as reals, which hold them exactly. */
-static int rows_find(struct assembled_part *part, const struct fit *f)
+static int rows_find(struct part *part, const struct fit *f)
 {
   const struct batch *b = &part->batch;
   struct arena arena = {0};
@@ -28,7 +40,7 @@ static int rows_find(struct assembled_part *part, const struct fit *f)
 }
 
 /* The place of each atom of the batch, atoms[count] ascending, among its members. */
-static int members_find(struct assembled_part *part, const idx *atoms)
+static int members_find(struct part *part, const idx *atoms)
 {
   const struct batch *b = &part->batch;
   TRY(arena_take(&part->arena, &part->member, b->count, sizeof *part->member));
@@ -46,18 +58,7 @@ static int members_find(struct assembled_part *part, const idx *atoms)
   return OK;
 }
 
-static int part_make(struct assembled *a, const idx *atoms, idx count, gidx first, idx q)
-{
-  struct fit *f = a->fit;
-  struct assembled_part *part = &a->parts[a->n_parts++];
-  part->first = first;
-  TRY(batch_make(&part->batch, f, atoms, count));
-  TRY(assembly_make(&part->assembly, f, &part->batch, q));
-  arena_free(&part->assembly.directions);
-  TRY(rows_find(part, f));
-  return comm_agree(f->c, members_find(part, atoms));
-}
-
+/* Sizes of the systems as the file has them: the border's are an upper bound. */
 static int shape_fill(struct assembled *a, const struct classes *classes)
 {
   const struct fit *f = a->fit;
@@ -67,50 +68,37 @@ static int shape_fill(struct assembled *a, const struct classes *classes)
       a->atom[i] = classes->atoms[i];
       a->color[i] = color;
       s->d[i] = f->d;
+      s->k[i] = f->d * a->q;
       s->row[i + 1] = s->row[i];
       for (int r = 0; r < f->c->size; r++) s->row[i + 1] += f->counts[(gidx)r * f->k + a->atom[i]];
     }
-  for (gidx p = 0; p < a->n_parts; p++)
-    for (idx i = 0; i < a->parts[p].batch.count; i++)
-      s->k[a->parts[p].first + i] = f->d * a->parts[p].assembly.kept[a->parts[p].member[i]];
   return systems_measure(s, "systems.h5");
 }
 
-static int assembled_take(struct assembled *a, const struct classes *classes, idx most)
+static int assembled_take(struct assembled *a, const struct classes *classes)
 {
-  gidx count = classes->start[classes->count], parts = 0;
-  for (idx color = 0; color < classes->count; color++)
-    parts += (classes->start[color + 1] - classes->start[color] + most - 1) / most;
-  TRY(arena_take(&a->arena, &a->parts, parts, sizeof *a->parts));
+  gidx count = classes->start[classes->count];
   TRY(arena_take(&a->arena, &a->atom, count, sizeof *a->atom));
   TRY(arena_take(&a->arena, &a->color, count, sizeof *a->color));
-  return systems_take(&a->shape, count, &a->arena);
+  TRY(systems_take(&a->shape, count, &a->arena));
+  return shape_fill(a, classes);
 }
 
-int assembled_make(struct assembled *a, struct fit *f, const struct classes *classes, idx q)
+gidx assembled_memory(const struct fit_task *t, idx q)
 {
-  *a = (struct assembled){.fit = f};
-  idx most = batch_most(f, assembly_reals(f, q), (gidx)f->d * f->p);
-  struct progress progress;
-  TRY(comm_agree(f->c, assembled_take(a, classes, most)));
-  progress_start(&progress, "assemble", "atoms", a->shape.count);
-  for (idx color = 0; color < classes->count; color++)
-    for (gidx at = classes->start[color]; at < classes->start[color + 1]; at += most) {
-      gidx left = classes->start[color + 1] - at;
-      idx count = left < most ? (idx)left : most;
-      TRY(part_make(a, classes->atoms + at, count, at, q));
-      progress_show(&progress, at + count);
-    }
-  return comm_agree(f->c, shape_fill(a, classes));
+  gidx d = t->atoms->d, k = d * q;
+  gidx reals = t->supports->entries * (d * d + d * k + d + 1) + t->atoms->k * k * (k + 1);
+  return 2 * (gidx)sizeof(real) * (reals < PART_REALS ? reals : PART_REALS);
+}
+
+int assembled_open(struct assembled *a, struct fit *f, const struct classes *classes, idx q)
+{
+  *a = (struct assembled){.fit = f, .q = q};
+  return comm_agree(f->c, assembled_take(a, classes));
 }
 
 void assembled_free(struct assembled *a)
 {
-  for (gidx p = 0; p < a->n_parts; p++) {
-    assembly_free(&a->parts[p].assembly);
-    batch_free(&a->parts[p].batch);
-    arena_free(&a->parts[p].arena);
-  }
   arena_free(&a->arena);
   *a = (struct assembled){0};
 }
@@ -118,7 +106,8 @@ void assembled_free(struct assembled *a)
 /* Reals of the record of system s of the file. */
 static gidx record_reals(const struct assembled *a, gidx s)
 {
-  return systems_reals(&a->shape, s, s + 1) + (a->shape.row[s + 1] - a->shape.row[s]);
+  gidx n = a->shape.row[s + 1] - a->shape.row[s], d = a->shape.d[s], k = a->shape.k[s];
+  return n * (d * d + d * k + d + 1) + k * (k + 1);
 }
 
 static real *append(real *to, const real *from, gidx count)
@@ -127,7 +116,7 @@ static real *append(real *to, const real *from, gidx count)
   return to + count;
 }
 
-static void own_records(const struct assembled_part *part, real *to)
+static void own_records(const struct part *part, real *to)
 {
   const struct batch *b = &part->batch;
   for (idx i = 0; i < b->mine; i++) {
@@ -172,9 +161,9 @@ static int record_write(const struct assembled *a, gidx at, real *record, struct
   *sum += fingerprint(record, count, 8, s->h[at] + s->b[at] + s->g[at] + s->c[at] + s->border[at]) +
           3 * fingerprint(rows, n, 8, s->row[at]);
   access = (struct system_access){sink, b};
-  int status = access_run(worker, a->fit->c->deadline, write_job, &access);
+  TRY(access_run(worker, a->fit->c->deadline, write_job, &access));
   free(rows);
-  return status;
+  return OK;
 }
 
 struct record_room {
@@ -184,8 +173,7 @@ struct record_room {
   real *mine, *all;
 };
 
-static int room_take(const struct assembled *a, const struct assembled_part *part,
-                     struct record_room *room)
+static int room_take(const struct assembled *a, const struct part *part, struct record_room *room)
 {
   const struct batch *b = &part->batch;
   const struct comm *c = a->fit->c;
@@ -204,8 +192,8 @@ static int room_take(const struct assembled *a, const struct assembled_part *par
   return arena_take(&room->arena, &room->all, c->rank ? 0 : total, sizeof *room->all);
 }
 
-static int part_write(const struct assembled *a, const struct assembled_part *part,
-                      struct worker *worker, const struct system_sink *sink, uint64_t *sum)
+static int part_write(const struct assembled *a, const struct part *part, struct worker *worker,
+                      const struct system_sink *sink, uint64_t *sum)
 {
   struct comm *c = a->fit->c;
   struct record_room room = {0};
@@ -216,18 +204,69 @@ static int part_write(const struct assembled *a, const struct assembled_part *pa
   for (idx i = 0; i < part->batch.count && c->rank == 0 && !status; i++)
     status =
         record_write(a, part->first + i, room.all + room.start[part->member[i]], worker, sink, sum);
+  TRY(comm_agree(c, status)); /* after a deadline the worker may still read what is not freed */
   arena_free(&room.arena);
-  return comm_agree(c, status);
+  return OK;
 }
 
-int assembled_write(const struct assembled *a, const struct system_sink *sink,
-                    uint64_t *fingerprint)
+/* The borders that the systems came to have. */
+static int borders_fill(struct assembled *a, const struct part *part)
 {
+  for (idx i = 0; i < part->batch.count; i++) {
+    gidx s = part->first + i;
+    a->shape.k[s] = a->fit->d * part->assembly.kept[part->member[i]];
+    TRY(systems_measure_one(&a->shape, s, "systems.h5"));
+  }
+  return OK;
+}
+
+/* Systems first .. first + count - 1, which are of one class. */
+static int part_run(struct assembled *a, gidx first, idx count, struct worker *worker,
+                    const struct system_sink *sink, uint64_t *sum)
+{
+  struct fit *f = a->fit;
+  struct part part = {.first = first};
+  const idx *atoms = a->atom + first;
+  TRY(batch_make(&part.batch, f, atoms, count));
+  TRY(assembly_make(&part.assembly, f, &part.batch, a->q));
+  arena_free(&part.assembly.directions);
+  TRY(rows_find(&part, f));
+  int status = members_find(&part, atoms);
+  if (!status) status = borders_fill(a, &part);
+  TRY(comm_agree(f->c, status));
+  TRY(part_write(a, &part, worker, sink, sum));
+  assembly_free(&part.assembly);
+  batch_free(&part.batch);
+  arena_free(&part.arena);
+  return OK;
+}
+
+/* How many systems from `first` on make a batch: of one class, at least one. */
+static idx part_count(const struct assembled *a, gidx first, idx most)
+{
+  gidx reals = record_reals(a, first), end = first + 1;
+  for (; end < a->shape.count && end - first < most; end++) {
+    if (a->color[end] != a->color[first]) break;
+    if ((reals += record_reals(a, end)) > PART_REALS) break;
+  }
+  return (idx)(end - first);
+}
+
+int assembled_run(struct assembled *a, const struct system_sink *sink, uint64_t *fingerprint)
+{
+  struct fit *f = a->fit;
   struct worker worker;
+  struct progress progress;
+  idx most = batch_most(f, assembly_reals(f, a->q), (gidx)f->d * f->p);
   *fingerprint = 0;
-  TRY(comm_agree(a->fit->c, worker_open(&worker)));
-  for (gidx p = 0; p < a->n_parts; p++)
-    TRY(part_write(a, a->parts + p, &worker, sink, fingerprint));
+  TRY(comm_agree(f->c, worker_open(&worker)));
+  progress_start(&progress, "assemble", "atoms", a->shape.count);
+  for (gidx first = 0; first < a->shape.count;) {
+    idx count = part_count(a, first, most);
+    TRY(part_run(a, first, count, &worker, sink, fingerprint));
+    first += count;
+    progress_show(&progress, first);
+  }
   worker_close(&worker);
   return OK;
 }

@@ -10,8 +10,7 @@
 #include "device/refit.h"
 #include "stage/access.h"
 #include "stage/color.h"
-
-enum { PIECE_BYTES = 16 << 20 };
+#include "stage/fit_memory.h"
 
 void fit_share(gidx n, int size, int rank, gidx *block_first, gidx *blocks)
 {
@@ -27,7 +26,7 @@ gidx fit_rows(gidx n, int size, int rank, gidx *first)
   return blocks == 0 ? 0 : (end < n ? end : n) - *first;
 }
 
-static int shapes_check(const struct fit_task *t)
+int fit_task_check(const struct fit_task *t)
 {
   const struct support_source *s = t->supports;
   CHECK(t->rows->p == t->atoms->p, ERR_INPUT, "'%s' has %d columns, the atoms of '%s' have %d",
@@ -72,7 +71,7 @@ static int device_prepare(struct fit *f)
 static int rows_load(struct fit *f)
 {
   struct worker worker;
-  gidx piece = 1 + PIECE_BYTES / (f->p * (gidx)sizeof *f->x);
+  gidx piece = 1 + FIT_PIECE_BYTES / (f->p * (gidx)sizeof *f->x);
   TRY(worker_open(&worker));
   for (gidx i = 0; i < f->n; i += piece) {
     gidx n = f->n - i < piece ? f->n - i : piece;
@@ -118,7 +117,7 @@ static int frames_load(struct fit *f)
   struct worker worker;
   const struct atom_source *source = f->task->atoms;
   gidx frame = (gidx)f->d * f->p;
-  idx piece = (idx)(1 + PIECE_BYTES / (frame * (gidx)sizeof(float)));
+  idx piece = (idx)(1 + FIT_PIECE_BYTES / (frame * (gidx)sizeof(float)));
   float *atoms = malloc((size_t)(piece * frame) * sizeof *atoms);
   CHECK(atoms, ERR_MEMORY, "cannot allocate %d atoms", piece);
   TRY(worker_open(&worker));
@@ -162,12 +161,12 @@ int fit_residuals(struct fit *f)
 
 int fit_shape(struct fit *f, const struct fit_task *task, struct comm *c)
 {
-  TRY(shapes_check(task));
+  TRY(fit_task_check(task));
   *f = (struct fit){.task = task, .c = c, .k = task->atoms->k, .d = task->atoms->d};
   f->p = task->rows->p;
   f->rho = task->rho;
   f->total = task->rows->n;
-  f->s = f->total ? (idx)(task->supports->entries / f->total) : task->top_s;
+  f->s = fit_support(task);
   fit_share(f->total, c->size, c->rank, &f->block_first, &f->blocks);
   gidx n = fit_rows(f->total, c->size, c->rank, &f->first);
   CHECK(n <= INT32_MAX, ERR_MEMORY, "%lld rows a rank are too many: add ranks", (long long)n);
@@ -175,24 +174,13 @@ int fit_shape(struct fit *f, const struct fit_task *task, struct comm *c)
   return OK;
 }
 
-/* What is held, and beside it the larger of what reading atoms and reading supports take. */
-gidx fit_bytes(const struct fit *f)
-{
-  gidx n = f->n, k = f->k, d = f->d, p = f->p, entries = n * f->s;
-  gidx a_float = sizeof(float), a_real = sizeof(real), a_idx = sizeof(idx), a_gidx = sizeof(gidx);
-  gidx atoms = PIECE_BYTES + d * p * a_float;
-  gidx supports = (n + k) * a_gidx + entries * (a_idx + (1 + d) * a_float);
-  return n * p * (a_float + a_real) + entries * (a_idx + a_float + d * a_real + a_gidx) +
-         k * d * p * a_real + (k + 2) * a_gidx + f->c->size * k * a_idx +
-         (atoms > supports ? atoms : supports);
-}
-
 int fit_load(struct fit *f, const struct fit_task *task, struct comm *c)
 {
   TRY(comm_agree(c, fit_shape(f, task, c)));
-  int status = device_prepare(f);
-  if (!status) status = arrays_take(f);
+  int status = fit_memory_check(task, c);
+  if (!status) status = device_prepare(f);
   TRY(comm_agree(c, status));
+  TRY(comm_agree(c, arrays_take(f)));
   TRY(comm_agree_at(c, rows_load(f), f->first));
   TRY(comm_agree(c, frames_load(f)));
   TRY(comm_agree_at(c, supports_take(f), f->first));

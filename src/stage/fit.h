@@ -4,7 +4,7 @@
  * Floor: stage.  Knows no files: rows, atoms and supports come from sources.
  *
  * Rows are dealt in whole row blocks of ROW_BLOCK, consecutive ones to a rank.  Frames are on every
- * rank.  Memory of a rank: its rows three times in f32, its supports, all frames in f64. */
+ * rank.  Memory of a rank: its rows twice in f32, its supports, all frames in f64. */
 #ifndef STAGE_FIT_H
 #define STAGE_FIT_H
 
@@ -14,6 +14,9 @@
 #include "model/dictionary.h"
 #include "model/rows.h"
 #include "model/supports.h"
+
+/* Rows and atoms are read in pieces of so much. */
+enum { FIT_PIECE_BYTES = 16 << 20 };
 
 struct fit_task {
   const struct row_source *rows;
@@ -54,14 +57,15 @@ struct fit {
 void fit_share(gidx n, int size, int rank, gidx *block_first, gidx *blocks);
 gidx fit_rows(gidx n, int size, int rank, gidx *first);
 
-/* The sizes alone, and what of them does not fit together; nothing is read or taken.  ERR_INPUT,
- * ERR_MEMORY.  Not collective, as fit_bytes(). */
-int fit_shape(struct fit *f, const struct fit_task *task, struct comm *c);
-/* Bytes that fit_load() takes at most on this rank, of a fit that has its sizes. */
-gidx fit_bytes(const struct fit *f);
+/* ERR_INPUT: shapes that do not fit together.  Not collective. */
+int fit_task_check(const struct fit_task *task);
 
-/* Read everything.  ERR_INPUT names the lowest bad row or atom, and what does not fit together.
- * Collective, as are the functions below; the same status on every rank. */
+/* The sizes alone, checked; nothing is read or taken.  ERR_INPUT, ERR_MEMORY.  Not collective. */
+int fit_shape(struct fit *f, const struct fit_task *task, struct comm *c);
+
+/* Read everything.  ERR_INPUT names the lowest bad row or atom, and what does not fit together;
+ * ERR_MEMORY what is needed and present.  Collective, as are the functions below; the same status
+ * on every rank. */
 int fit_load(struct fit *f, const struct fit_task *task, struct comm *c);
 void fit_free(struct fit *f);
 

@@ -38,3 +38,12 @@ void batch_deal(const struct systems_shape *s, int ranks, struct batch *b,
   qsort(order, (size_t)count, sizeof *order, work_compare);
   for (gidx i = 0; i < count; i++) b->owner[order[i].system - b->first] = (int)(i % ranks);
 }
+
+void batch_part(const struct batch *b, int rank, gidx *first, gidx *end)
+{
+  gidx i = 0, count = b->end - b->first;
+  while (i < count && b->reader[i] < rank) i++;
+  *first = b->first + i;
+  while (i < count && b->reader[i] == rank) i++;
+  *end = b->first + i;
+}

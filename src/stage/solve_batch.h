@@ -25,6 +25,9 @@ struct batch_order {
 void batch_deal(const struct systems_shape *s, int ranks, struct batch *b,
                 struct batch_order *order);
 
+/* The part of a dealt batch that a rank reads: consecutive systems. */
+void batch_part(const struct batch *b, int rank, gidx *first, gidx *end);
+
 /* Multiply-adds of a system, about. */
 double system_work(const struct systems_shape *s, gidx a);
 

@@ -3,6 +3,7 @@
 #include "base/status.h"
 #include "device/lanczos.h"
 #include "stage/directions.h"
+#include "stage/fit_memory.h"
 #include "stage/terminal_inside.h"
 
 enum { LIBRARIES = 32 << 20 }; /* of a rank: caches of HDF5, buffers of MPI and LAPACK */

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Jobs that tests stop, kill or let fail."""
+import os
+import signal
+import subprocess
+import time
+
+from tap import SAGITTA
+
+FAULTS = os.path.abspath(os.path.join(os.environ.get("builddir", "."), "tests", "fault.so"))
+
+
+def _environment(**more):
+    return dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", **more)
+
+
+def job_start(*words, ranks=0):
+    """A job in the background: mpirun's process, with ranks = 0 the program's own."""
+    launch = [*os.environ.get("MPIEXEC", "mpirun").split(), "--oversubscribe", "--bind-to", "none",
+              "-n", str(ranks)] if ranks else []
+    return subprocess.Popen([*launch, SAGITTA, *map(str, words)], env=_environment(),
+                            stderr=subprocess.PIPE, text=True)
+
+
+def job_ranks(job):
+    out = subprocess.run(["pgrep", "-P", str(job.pid), "sagitta"], capture_output=True, text=True)
+    return [int(pid) for pid in out.stdout.split()]
+
+
+def job_end(job, seconds):
+    """Exit code, None when it had to be killed, and what was said."""
+    try:
+        text = job.communicate(timeout=seconds)[1]
+    except subprocess.TimeoutExpired:
+        job.kill()
+        return None, job.communicate()[1]
+    return job.returncode, text
+
+
+def wait_for(path):
+    """Is the file there?  MPI may take long to start, where names of hosts are slow to find."""
+    for _ in range(3000):
+        if os.path.exists(path):
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def kill_all(pids):
+    for pid in pids:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
+
+def faulty(fault, *words, count=False):
+    """A run with a fault of tests/fault.c; (code, message).  count: instead of a failing call, how
+    many calls of that kind a run makes."""
+    more = {"FAULT_COUNT": "1"} if count else {}
+    done = subprocess.run([SAGITTA, *map(str, words)], capture_output=True, text=True, timeout=100,
+                          env=_environment(LD_PRELOAD=FAULTS, FAULT=fault, **more))
+    if not count:
+        return done.returncode, done.stderr
+    # MPI may start other programs, which tell their calls too.
+    return max(int(text.split()[0]) for text in done.stderr.split("fault calls=")[1:])

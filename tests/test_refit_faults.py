@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Claim: whatever fails or stops in refit and assemble, what they publish is whole, a stopped rank
+ends the job with 76 and a killed one ends it too; a refit that was killed goes on between any two
+sweeps, on another number of ranks, with the bits of one that was not."""
+import os
+import random
+import shutil
+import signal
+import sys
+import tempfile
+import time
+
+from jobs import faulty, job_end, job_ranks, job_start, kill_all, wait_for
+from tap import done_testing, ok, sagitta, skip
+
+SWEEPS, KILLS = 12, 3
+FILES = ("dictionary.h5", "supports.h5")
+# Calls that fail, evenly over a run; read: HDF5 looks again, so those after it fail too.
+FAULTS = {"write": (4, (74, 73)), "read": (2, (74, 65)), "fsync": (2, (74,)),
+          "rename": (2, (74, 73)), "own-memory": (6, (71,))}
+
+
+def need(done):
+    if done.returncode:
+        print("#", done.stderr.replace("\n", "\n# "))
+        sys.exit(1)
+
+
+class Data:
+    def __init__(self, folder, name, n, k, p, top_s):
+        self.folder = os.path.join(folder, name)
+        rows, start, codes = (self.at(f) for f in ("rows.h5", "start.h5", "codes.h5"))
+        need(sagitta("synth", "--n-rows", n, "--atoms", k, "--columns", p, "--top-s", top_s,
+                     "--start-cosine", 0.8, "--noise", 0.1, "--output", self.folder))
+        need(sagitta("encode", "--rows", rows, "--dictionary", start, "--top-s", top_s,
+                     "--output", codes))
+        self.words = ["--rows", rows, "--dictionary", start, "--supports", codes, "--threads", 1]
+
+    def at(self, name):
+        return os.path.join(self.folder, name)
+
+
+def whole(*paths):
+    return all(sagitta("verify", path).returncode == 0 for path in paths if os.path.exists(path))
+
+
+def same(a, b):
+    return sagitta("diff", a, b).returncode == 0
+
+
+def check_refit_faults(data):
+    """The second sweep fails; then it is made after all."""
+    one, two, out = data.at("one"), data.at("two"), data.at("out")
+    need(sagitta("refit", *data.words, "--output", one))
+    need(sagitta("refit", *data.words, "--sweeps", 2, "--output", two))
+    words = ["refit", *data.words, "--sweeps", 2, "--resume", "--output", out]
+
+    def copy():
+        shutil.rmtree(out, ignore_errors=True)
+        shutil.copytree(one, out)
+
+    for kind, (trials, codes) in FAULTS.items():
+        copy()
+        begin = faulty(f"{kind}:1000000000", *words, "--dry-run", count=True)
+        calls = faulty(f"{kind}:1000000000", *words, count=True) - begin
+        wrong = []
+        for i in range(trials):
+            n = begin + 1 + i * (calls - 1) // max(1, trials - 1)
+            copy()
+            code, text = faulty(f"{kind}:{n}" + "+" * (kind == "read"), *words)
+            left = [f for f in os.listdir(out) if f.endswith(".tmp")]
+            good = code in codes and not left
+            if code == 0 and kind == "write":  # of the log, which may be short
+                good = all(same(os.path.join(out, f), os.path.join(two, f)) for f in FILES)
+            again = sagitta(*words)
+            good = good and again.returncode == 0
+            good = good and all(same(os.path.join(out, f), os.path.join(two, f)) for f in FILES)
+            wrong += [] if good else [(n, code, left, again.returncode, text[-200:])]
+        ok(not wrong and calls > 0, f"refit: {trials} of {calls} {kind} calls fail: {wrong}")
+
+
+def check_assemble_faults(data):
+    good, out = data.at("systems.h5"), data.at("out.h5")
+    need(sagitta("assemble", *data.words, "--output", good))
+    words = ["assemble", *data.words, "--output", out]
+    for kind, (trials, codes) in FAULTS.items():
+        begin = faulty(f"{kind}:1000000000", *words, "--dry-run", count=True)
+        calls = faulty(f"{kind}:1000000000", *words, count=True) - begin
+        wrong = []
+        os.remove(out)
+        for i in range((trials + 1) // 2):
+            n = begin + 1 + i * (calls - 1) // max(1, (trials + 1) // 2 - 1)
+            code, text = faulty(f"{kind}:{n}" + "+" * (kind == "read"), *words)
+            clean = code in codes and not os.path.exists(out + ".tmp")
+            if os.path.exists(out):  # all but the last sync was done, or the log's end
+                clean = (code == 0 and kind == "write" or kind == "fsync") and same(out, good)
+                os.unlink(out)
+            wrong += [] if clean else [(n, code, text[-200:])]
+        ok(not wrong and calls > 0, f"assemble: of {calls} {kind} calls some fail: {wrong}")
+
+
+def check_stops(data, command, sign, ends, *more):
+    """Three ranks at work, when `sign` is there: one stops, or is killed."""
+    out = data.at("stopped")
+    for number, which in ends:
+        shutil.rmtree(out, ignore_errors=True)
+        job = job_start(command, *data.words, *more, "--deadline", 3, "--output", out, ranks=3)
+        at_work, pids = wait_for(os.path.join(out, sign)), job_ranks(job)
+        begun = time.time()
+        if len(pids) == 3:
+            os.kill(pids[which], number)
+        code, text = job_end(job, 40)
+        spent = time.time() - begun
+        silent = "heard nothing from rank" in text
+        good = code == 76 and silent if number == signal.SIGSTOP else code not in (0, None)
+        results = [os.path.join(out, f) for f in (*FILES, "systems.h5")]
+        good = good and whole(*results) and not os.path.exists(results[2])
+        if not ok(at_work and good and spent < 20, f"{command}: rank {which} gets "
+                  f"{signal.Signals(number).name}: exit {code} after {spent:.1f} s"):
+            print("#", text.replace("\n", "\n# "))
+        kill_all(pids)
+
+
+def check_kills(data):
+    """Killed whenever it may be, and gone on with, on other numbers of ranks."""
+    straight, out = data.at("straight"), data.at("killed")
+    words = ["refit", *data.words, "--sweeps", SWEEPS]
+    need(sagitta(*words, "--output", straight))
+    moments, broken, ended = random.Random(3), [], []
+    for i in range(KILLS):
+        job = job_start(*words, "--resume", "--output", out)
+        wait_for(os.path.join(out, "dictionary.h5"))  # there is something to go on with
+        time.sleep(moments.uniform(0, 0.3) if i == 0 else moments.uniform(0.4, 1))
+        job.kill()
+        ended.append(job_end(job, 40)[0])
+        broken += [] if whole(*(os.path.join(out, f) for f in FILES)) else [i]
+    ok(not broken, f"after {KILLS} kills ({ended}) files are whole or absent {broken}")
+    done = sagitta(*words, "--resume", "--output", out, ranks=3)
+    resumed = [l.strip() for l in done.stderr.splitlines() if "resumed after" in l]
+    equal = all(same(os.path.join(out, f), os.path.join(straight, f)) for f in FILES)
+    ok(done.returncode == 0 and resumed and equal, f"then on three ranks: {resumed} the same bits")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        small = Data(folder, "small", 300, 24, 8, 3)
+        if os.environ.get("SANITIZED"):
+            skip("the sanitizers come first among what is preloaded")
+        else:
+            check_refit_faults(small)
+            check_assemble_faults(small)
+        large = Data(folder, "large", 3 * 4096, 512, 32, 8)
+        check_stops(large, "refit", "dictionary.h5", ((signal.SIGSTOP, 1), (signal.SIGKILL, 2)),
+                    "--sweeps", 100000)
+        check_stops(large, "assemble", "systems.h5.tmp", ((signal.SIGSTOP, 0),), "--directions", 30)
+        check_kills(large)
+    done_testing()
+
+
+main()
