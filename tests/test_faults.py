@@ -164,6 +164,7 @@ def check_disk(folder):
     ok(code == 74 and "longer than the deadline of 1 seconds" in text and spent < 15 and
        not published(folder), f"a read hangs: exit {code} after {spent:.1f} s")
     check_late(folder)
+    os.remove(f"{folder}/run/supports.h5")
     rows = np.load(f"{folder}/rows.npy")
     rows[2000] = 3e38  # a score overflows while the rows of the next block are being read
     np.save(f"{folder}/rows.npy", rows)
@@ -174,16 +175,16 @@ def check_disk(folder):
 
 def check_late(folder):
     """What runs behind the computation ends much later than that."""
+    result, in_time = f"{folder}/run/supports.h5", f"{folder}/in-time.h5"
     for rounds in 1, 2:
         words = "--block", "800", "--rounds", rounds
         faulty(folder, "none:1", *words)
-        os.rename(f"{folder}/run/supports.h5", f"{folder}/in-time.h5")
+        os.rename(result, in_time)
         code, text, spent = faulty(folder, "late:1+", *words)
-        same = sagitta("diff", f"{folder}/in-time.h5", f"{folder}/run/supports.h5")
+        same = sagitta("diff", in_time, result)
         waited = re.search(r" late +\d+ +([\d.]+)", text)
         ok(code == 0 and same.returncode == 0 and waited and float(waited[1]) > 0.1,
            f"{rounds} rounds, threads are late: exit {code} after {spent:.1f} s {same.stdout}")
-        os.remove(f"{folder}/run/supports.h5")
 
 
 def check_gpus(folder):
