@@ -77,7 +77,8 @@ static int result_finish(struct encode *e)
 
 /* unit and behind as in base/phase.h. */
 static const struct phase phases[ENCODE_PHASES] = {
-    [PHASE_LOAD] = {.name = "load", .unit = "GB"},
+    [PHASE_OPEN] = {.name = "open"},
+    [PHASE_LOAD] = {.name = "load", .unit = "GB", .behind = 1},
     [PHASE_READ] = {.name = "read", .unit = "GB", .behind = 1},
     [PHASE_COPY] = {.name = "copy", .unit = "GB", .behind = 1},
     [PHASE_GATHER] = {.name = "gather", .unit = "GB"},
@@ -95,13 +96,12 @@ static const struct phase phases[ENCODE_PHASES] = {
     [PHASE_LATE] = {.name = "late"},
 };
 
-static int encode_open(struct encode *e)
+static int device_ready(struct encode *e)
 {
   const struct encode_task *t = e->task;
-  struct tiling tiling = {t->atoms->k, t->tile, e->c->size};
   struct device_options options = {.p = e->p,
                                    .d = e->d,
-                                   .atoms_most = tiling_held(&tiling, e->c->rank),
+                                   .atoms_most = e->tiles.held,
                                    .threads = t->threads,
                                    .variant = t->variant,
                                    .kind = t->device,
@@ -115,9 +115,7 @@ static int encode_open(struct encode *e)
   CHECK(e->result->density, ERR_MEMORY, "cannot allocate %d counts", t->atoms->k);
   e->result->phases[PHASE_ROUTE].device = e->result->phases[PHASE_COSINE].device = e->device.kind;
   e->result->phases[PHASE_CODES].device = e->device.kind;
-  TRY(buffers_take(e));
-  TRY(worker_open(&e->behind));
-  return worker_open(&e->files);
+  return buffers_take(e);
 }
 
 /* Slots last from round to round, and are of one block. */
@@ -129,13 +127,36 @@ static int tables_take(struct encode *e)
   return OK;
 }
 
-static int dictionary_load(struct encode *e)
+static int dictionary_read(void *argument)
 {
-  const struct encode_task *t = e->task;
+  struct encode *e = argument;
   struct phase *phase = &e->result->phases[PHASE_LOAD];
   phase_begin(phase);
-  TRY(tiles_load(&e->tiles, e->c, t->atoms, t->tile, t->normalize, &e->device));
+  TRY(tiles_read(&e->tiles));
   phase_end(phase, (double)e->tiles.held * e->d * e->p * (double)sizeof(float));
+  return OK;
+}
+
+static int workers_start(struct encode *e)
+{
+  TRY(worker_open(&e->behind));
+  TRY(worker_open(&e->files));
+  return worker_start(&e->files, dictionary_read, e);
+}
+
+/* A device with the dictionary, which is read while the device is being opened. */
+static int encode_open(struct encode *e)
+{
+  const struct encode_task *t = e->task;
+  struct phase *phase = &e->result->phases[PHASE_OPEN];
+  phase_begin(phase);
+  tiles_init(&e->tiles, e->c, t->atoms, t->tile, t->normalize);
+  TRY(comm_agree(e->c, workers_start(e)));
+  TRY(comm_agree(e->c, device_ready(e)));
+  TRY(comm_devices(e->c, &e->device));
+  int status = worker_wait(&e->files, 0); /* however long a dictionary takes */
+  TRY(tiles_put(&e->tiles, e->c, status, &e->device));
+  phase_end(phase, 0);
   return comm_agree(e->c, tables_take(e));
 }
 
@@ -158,9 +179,7 @@ int encode_run(const struct encode_task *task, struct comm *c, struct encode_res
   e.block = task->block;
   *result = (struct encode_result){0};
   memcpy(result->phases, phases, sizeof phases);
-  TRY(comm_agree(c, encode_open(&e)));
-  TRY(comm_devices(c, &e.device));
-  TRY(dictionary_load(&e));
+  TRY(encode_open(&e));
   TRY(shift_find(&e));
   TRY(blocks_run(&e));
   worker_close(&e.files);

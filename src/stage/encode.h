@@ -34,6 +34,7 @@ struct encode_task {
 };
 
 enum encode_phase {
+  PHASE_OPEN, /* until the device has its memory and own tiles */
   PHASE_LOAD, /* own tiles: reading and checking */
   PHASE_READ,
   PHASE_COPY,

@@ -27,35 +27,54 @@ idx tile_choose(idx k, int workers)
   return tiles ? (idx)((k + tiles - 1) / tiles) : 1;
 }
 
-/* Load own tiles one by one; *key is the first atom of the tile in work, for naming the lowest. */
-static int tiles_read(struct tiles *t, const struct atom_source *source, int normalize,
-                      struct device *device, gidx *key)
-{
-  *key = 0;
-  TRY(arena_take(&t->arena, &t->atoms, (gidx)t->held * t->d * t->p, sizeof *t->atoms));
-  for (idx slot = 0; slot < t->held; slot += t->tiling.width) {
-    idx first = tiling_atom(&t->tiling, t->rank, slot);
-    idx count = t->tiling.k - first < t->tiling.width ? t->tiling.k - first : t->tiling.width;
-    float *tile = atom_at(t, t->atoms, slot);
-    *key = first;
-    TRY(source->read(source->self, first, count, tile));
-    if (normalize) atoms_normalize(tile, count, t->d, t->p);
-    TRY(atoms_check(tile, count, t->d, t->p, first, source->name));
-    TRY(device_put_tile(device, tile, count, first));
-  }
-  return OK;
-}
-
-int tiles_load(struct tiles *t, struct comm *c, const struct atom_source *source, idx width,
-               int normalize, struct device *device)
+void tiles_init(struct tiles *t, const struct comm *c, const struct atom_source *source, idx width,
+                int normalize)
 {
   *t = (struct tiles){.tiling = {source->k, width, c->size}, .rank = c->rank};
   t->d = source->d;
   t->p = source->p;
   t->held = tiling_held(&t->tiling, c->rank);
-  gidx key;
-  int status = tiles_read(t, source, normalize, device, &key);
-  return comm_agree_at(c, status, key);
+  t->source = source;
+  t->normalize = normalize;
+}
+
+/* Atoms of the own tile that begins in this slot. */
+static idx tile_atoms(const struct tiles *t, idx slot)
+{
+  idx left = t->tiling.k - tiling_atom(&t->tiling, t->rank, slot);
+  return left < t->tiling.width ? left : t->tiling.width;
+}
+
+int tiles_read(void *tiles)
+{
+  struct tiles *t = tiles;
+  const struct atom_source *source = t->source;
+  TRY(arena_take(&t->arena, &t->atoms, (gidx)t->held * t->d * t->p, sizeof *t->atoms));
+  for (idx slot = 0; slot < t->held; slot += t->tiling.width) {
+    idx first = tiling_atom(&t->tiling, t->rank, slot), count = tile_atoms(t, slot);
+    float *tile = atom_at(t, t->atoms, slot);
+    t->key = first;
+    TRY(source->read(source->self, first, count, tile));
+    if (t->normalize) atoms_normalize(tile, count, t->d, t->p);
+    TRY(atoms_check(tile, count, t->d, t->p, first, source->name));
+  }
+  return OK;
+}
+
+int tiles_put(struct tiles *t, struct comm *c, int status, struct device *device)
+{
+  TRY(comm_agree_at(c, status, t->key));
+  for (idx slot = 0; slot < t->held && !status; slot += t->tiling.width)
+    status = device_put_tile(device, atom_at(t, t->atoms, slot), tile_atoms(t, slot),
+                             tiling_atom(&t->tiling, t->rank, slot));
+  return comm_agree(c, status);
+}
+
+int tiles_load(struct tiles *t, struct comm *c, const struct atom_source *source, idx width,
+               int normalize, struct device *device)
+{
+  tiles_init(t, c, source, width, normalize);
+  return tiles_put(t, c, tiles_read(t), device);
 }
 
 void tiles_free(struct tiles *t)

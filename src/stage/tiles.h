@@ -21,6 +21,9 @@ struct tiles {
   float *atoms;    /* [held][d][p] */
   float *outgoing; /* atoms that others asked for */
   gidx outgoing_room;
+  const struct atom_source *source; /* borrowed; of the reading */
+  int normalize;
+  gidx key; /* first atom of the tile that was read last */
   struct arena arena;
 };
 
@@ -48,6 +51,13 @@ idx tile_choose(idx k, int workers);
  * Collective; a failure names the lowest atom. */
 int tiles_load(struct tiles *t, struct comm *c, const struct atom_source *source, idx width,
                int normalize, struct device *device);
+/* The same in three steps: what is to be read, and by how many ranks; the reading, which may be a
+ * worker's job while the device is opened; its status made common and the tiles put.  The last one
+ * is collective. */
+void tiles_init(struct tiles *t, const struct comm *c, const struct atom_source *source, idx width,
+                int normalize);
+int tiles_read(void *tiles);
+int tiles_put(struct tiles *t, struct comm *c, int status, struct device *device);
 void tiles_free(struct tiles *t);
 
 /* Room for the places of all atoms, which several ranks need; not collective. */
