@@ -142,8 +142,8 @@ def faulty(folder, fault, *words):
     begun = time.time()
     done = subprocess.run([SAGITTA, "encode", "--rows", f"{folder}/rows.npy", "--dictionary",
                            f"{folder}/atoms.npy", "--top-s", "2", "--block", "8", "--output",
-                           f"{folder}/run", "--force", *map(str, words)], env=environment, text=True,
-                          capture_output=True, timeout=100)
+                           f"{folder}/run", "--force", *map(str, words)], env=environment,
+                          text=True, capture_output=True, timeout=100)
     return done.returncode, done.stderr, time.time() - begun
 
 
