@@ -138,6 +138,7 @@ def faulty(folder, fault, *words):
     """A run whose n-th read of a file fails or hangs; (code, message, seconds)."""
     library = os.path.join(os.environ.get("builddir", "."), "tests", "fault.so")
     environment = dict(os.environ, LD_PRELOAD=os.path.abspath(library), FAULT=fault,
+                       CUDA_VISIBLE_DEVICES="-1",
                        OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
     begun = time.time()
     done = subprocess.run([SAGITTA, "encode", "--rows", f"{folder}/rows.npy", "--dictionary",
@@ -165,6 +166,10 @@ def check_disk(folder):
        not published(folder), f"a read hangs: exit {code} after {spent:.1f} s")
     check_late(folder)
     os.remove(f"{folder}/run/supports.h5")
+    code, text, _ = faulty(folder, "linger:1+", "--dictionary", f"{folder}/rows.npy", "--normalize",
+                           "--device", "cuda")
+    ok(code == 69 and not published(folder),
+       f"no device is there while the dictionary is read: exit {code}")
     rows = np.load(f"{folder}/rows.npy")
     rows[2000] = 3e38  # a score overflows while the rows of the next block are being read
     np.save(f"{folder}/rows.npy", rows)
