@@ -135,8 +135,8 @@ libsagitta_a_SOURCES += \
   %D%/stage/solve_batch.h %D%/stage/solve_batch.c \
   %D%/stage/solve.h %D%/stage/solve.c \
   %D%/stage/encode.h %D%/stage/encode_inside.h %D%/stage/encode.c %D%/stage/encode_memory.c \
-  %D%/stage/encode_block.c %D%/stage/encode_steps.c %D%/stage/encode_files.c \
-  %D%/stage/encode_behind.c
+  %D%/stage/encode_block.c %D%/stage/encode_steps.h %D%/stage/encode_steps.c \
+  %D%/stage/encode_files.c %D%/stage/encode_behind.c
 
 # the terminal pass
 libsagitta_a_SOURCES += \

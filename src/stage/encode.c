@@ -38,7 +38,7 @@ static int blocks_run(struct encode *e)
   TRY(files_turn(e));
   while (e->next < n || f->n > 0 || other->n > 0) {
     TRY(flight_turn(e, f, other));
-    progress_show(&progress, e->next);
+    progress_show(&progress, e->ended);
     struct flight *swap = f;
     f = other;
     other = swap;

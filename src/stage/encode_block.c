@@ -2,7 +2,7 @@
  * The turn of a block.  Two blocks take turns, so that while the device routes one the host merges
  * the lists of the other; a block that is alone has a turn without work between two of its own. */
 #include "base/status.h"
-#include "stage/encode_inside.h"
+#include "stage/encode_steps.h"
 
 /* Go to the next round that adds atoms. */
 static void round_next(struct encode *e, struct flight *f)
@@ -55,6 +55,7 @@ static int block_finish(struct encode *e, struct flight *f)
                                                  .codes = codes ? e->codes.host : NULL};
   e->behind_job.qualities = root && codes ? f->n : 0;
   table_forget(f->table);
+  e->ended = f->first + f->n;
   f->n = 0;
   return OK;
 }

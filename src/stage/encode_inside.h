@@ -2,8 +2,8 @@
  * The encode stage from inside: its state, and what its files do for each other.
  *
  * encode.c runs over the blocks, encode_memory.c has their buffers, encode_block.c the turn of a
- * block, encode_steps.c the steps that it is made of; encode_files.c and encode_behind.c have what
- * goes on behind the routing, in a thread each. */
+ * block, encode_steps.c the steps of a turn; encode_files.c and encode_behind.c have what goes on
+ * behind the routing, in a thread each.  All but these two run on the main thread. */
 #ifndef STAGE_ENCODE_INSIDE_H
 #define STAGE_ENCODE_INSIDE_H
 
@@ -83,8 +83,8 @@ struct encode {
   struct row_quality *qualities;   /* [block], rank 0 */
   idx *counts, *other;             /* [size] */
   struct flight flights[FLIGHTS];
-  gidx next;                     /* the row that the next block begins with */
-  gidx read;                     /* the row that the next reading begins with */
+  gidx next, read;               /* rows that the next block and reading begin with */
+  gidx ended;                    /* rows of blocks that have ended */
   const float *unsummed;         /* rows without column sums */
   idx unsummed_count;            /* 0: none */
   struct support_block finished; /* on rank 0, to be written; n = 0: nothing */
@@ -108,16 +108,5 @@ int behind_wait(struct encode *e);
  * last, results to rank 0 and the next block of rows; routing, while the lists of `other` are
  * merged.  Collective. */
 int flight_turn(struct encode *e, struct flight *f, struct flight *other);
-
-/* The steps of a turn, collective: gather rows or residuals and what excludes atoms; score all
- * rows of the block over own tiles; bring each row's lists to its rank; bring the atoms of own
- * supports; solve the codes, of the last round with their quality. */
-int step_gather(struct encode *e, struct flight *f, struct buffer *rows, int with_chosen);
-int step_route(struct encode *e, struct flight *f);
-int step_exchange(struct encode *e, struct flight *f);
-int step_fetch(struct encode *e, struct flight *f);
-int step_codes(struct encode *e, struct flight *f, int last);
-/* Supports, scores and codes to rank 0. */
-int step_collect(struct encode *e, struct flight *f);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The steps of a block that talk to the device and to other ranks: all on the main thread, in the
  * same order on every rank. */
+#include "stage/encode_steps.h"
+
 #include "base/status.h"
-#include "stage/encode_inside.h"
 
 /* counts[r] <- unit * rows that rank r has of this block. */
 static const idx *share_counts(struct encode *e, const struct flight *f, idx unit)
