@@ -145,7 +145,8 @@ libsagitta_a_SOURCES += \
   %D%/stage/solve.h %D%/stage/solve_inside.h %D%/stage/solve.c %D%/stage/solve_memory.c \
   %D%/stage/solve_files.c %D%/stage/solve_exchange.c \
   %D%/stage/encode.h %D%/stage/encode_inside.h %D%/stage/encode.c %D%/stage/encode_memory.c \
-  %D%/stage/encode_files.c %D%/stage/encode_block.c
+  %D%/stage/encode_block.c %D%/stage/encode_steps.h %D%/stage/encode_steps.c \
+  %D%/stage/encode_files.c %D%/stage/encode_behind.c
 
 # the terminal pass
 libsagitta_a_SOURCES += \

@@ -3,8 +3,8 @@
  *
  * Armed by fault_arm(), or by the environment: FAULT=write:17 or FAULT=write:17+.  Of kind stall
  * the n-th read does not fail, but takes STALL_SECONDS; of kind linger the n-th long read takes a
- * little time, and the end of the process more.  With FAULT_OF=NAME only files whose path ends in
- * NAME count. */
+ * little time, and the end of the process more; of kind late the n-th look at the clock by another
+ * thread than the first does.  With FAULT_OF=NAME only files whose path ends in NAME count. */
 #include <errno.h>
 #include <limits.h>
 #include <link.h>
@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
+#include <time.h>
 #include <unistd.h>
 
 void *__libc_malloc(size_t size);
@@ -23,7 +24,8 @@ void *__libc_memalign(size_t align, size_t size);
 void fault_arm(const char *kind, long n, int lasting);
 
 enum { STALL_SECONDS = 30, LINGER_MICROSECONDS = 300000, LONG_READ = 30000 };
-enum kind { NONE, WRITE, READ, STALL, LINGER, FSYNC, RENAME, MEMORY, OWN_MEMORY };
+enum { LATE_MICROSECONDS = 10000 };
+enum kind { NONE, WRITE, READ, STALL, LINGER, LATE, FSYNC, RENAME, MEMORY, OWN_MEMORY };
 static enum kind armed;
 static uintptr_t begin, end; /* of the program itself in memory */
 static long left;            /* calls until the one that fails */
@@ -53,6 +55,7 @@ void fault_arm(const char *kind, long n, int lasting)
           : !strcmp(kind, "read")       ? READ
           : !strcmp(kind, "stall")      ? STALL
           : !strcmp(kind, "linger")     ? LINGER
+          : !strcmp(kind, "late")       ? LATE
           : !strcmp(kind, "fsync")      ? FSYNC
           : !strcmp(kind, "rename")     ? RENAME
           : !strcmp(kind, "memory")     ? MEMORY
@@ -129,6 +132,13 @@ static int read_fails(int file, size_t count)
   if (!fails(READ)) return 0;
   errno = EIO;
   return 1;
+}
+
+/* Phases begin and end with a look at the clock. */
+int clock_gettime(clockid_t clock, struct timespec *now)
+{
+  if (armed == LATE && syscall(SYS_gettid) != getpid() && fails(LATE)) usleep(LATE_MICROSECONDS);
+  return (int)syscall(SYS_clock_gettime, clock, now);
 }
 
 void _exit(int status)

@@ -10,7 +10,7 @@ from tap import SAGITTA
 FAULTS = os.path.abspath(os.path.join(os.environ.get("builddir", "."), "tests", "fault.so"))
 
 
-def _environment(**more):
+def environment(**more):
     return dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", **more)
 
 
@@ -18,13 +18,13 @@ def job_start(*words, ranks=0):
     """A job in the background: mpirun's process, with ranks = 0 the program's own."""
     launch = [*os.environ.get("MPIEXEC", "mpirun").split(), "--oversubscribe", "--bind-to", "none",
               "-n", str(ranks)] if ranks else []
-    return subprocess.Popen([*launch, SAGITTA, *map(str, words)], env=_environment(),
+    return subprocess.Popen([*launch, SAGITTA, *map(str, words)], env=environment(),
                             stderr=subprocess.PIPE, text=True)
 
 
 def job_ranks(job):
     out = subprocess.run(["pgrep", "-P", str(job.pid), "sagitta"], capture_output=True, text=True)
-    return [int(pid) for pid in out.stdout.split()]
+    return sorted(int(pid) for pid in out.stdout.split())
 
 
 def job_end(job, seconds):
@@ -54,12 +54,14 @@ def kill_all(pids):
             pass
 
 
-def faulty(fault, *words, count=False):
-    """A run with a fault of tests/fault.c; (code, message).  count: instead of a failing call, how
-    many calls of that kind a run makes."""
-    more = {"FAULT_COUNT": "1"} if count else {}
+def faulty(fault, *words, count=False, of=None):
+    """A run without GPUs and with a fault of tests/fault.c, of one file's calls alone if `of` is
+    there; (code, message).  count: instead of a failing call, how many calls of that kind a run
+    makes."""
+    more = dict(CUDA_VISIBLE_DEVICES="-1", **({"FAULT_COUNT": "1"} if count else {}),
+                **({"FAULT_OF": of} if of else {}))
     done = subprocess.run([SAGITTA, *map(str, words)], capture_output=True, text=True, timeout=100,
-                          env=_environment(LD_PRELOAD=FAULTS, FAULT=fault, **more))
+                          env=environment(LD_PRELOAD=FAULTS, FAULT=fault, **more))
     if not count:
         return done.returncode, done.stderr
     # MPI may start other programs, which tell their calls too.

@@ -2,10 +2,11 @@
 """Claim: a stopped rank ends the job with 76 within the deadline, a killed one ends it too, and
 nothing half-done is published; after kills at random moments a later run works; a signal leaves no
 temporary file; a disk that fails or hangs ends the job with 74, a failure during a read with its
-own code; two runs do not share a place.
+own code; threads that are late change no bit; two runs do not share a place.
 The first two on GPUs too, one a rank where there are enough; CUTS=gpu: only there."""
 import os
 import random
+import re
 import signal
 import subprocess
 import tempfile
@@ -133,11 +134,32 @@ def check_disk(folder):
     code, text, spent = faulty_encode(folder, "stall:400", "--deadline", "1")
     ok(code == 74 and "longer than the deadline of 1 seconds" in text and spent < 15 and
        not published(folder), f"a read hangs: exit {code} after {spent:.1f} s")
+    check_late(folder)
+    os.remove(f"{folder}/run/supports.h5")
+    code, text, _ = faulty_encode(folder, "linger:1+", "--dictionary", f"{folder}/rows.npy",
+                                  "--normalize", "--device", "cuda")
+    ok(code == 69 and not published(folder),
+       f"no device is there while the dictionary is read: exit {code}")
     rows = np.load(f"{folder}/rows.npy")
     rows[2000] = 3e38  # a score overflows while the rows of the next block are being read
     np.save(f"{folder}/rows.npy", rows)
-    code, text, _ = faulty_encode(folder, "linger:1+", "--block", "1000", "--rounds", "1")
-    ok(code == 65 and "row 2000" in text, f"a run fails while a read goes on: exit {code}")
+    for fault, what in (("linger:1+", "a read goes on"), ("late:1+", "all threads are late")):
+        code, text, _ = faulty_encode(folder, fault, "--block", "1000", "--rounds", "1")
+        ok(code == 65 and "row 2000" in text, f"a run fails while {what}: exit {code}")
+
+
+def check_late(folder):
+    """What runs behind the computation ends much later than that."""
+    result, in_time = f"{folder}/run/supports.h5", f"{folder}/in-time.h5"
+    for rounds in 1, 2:
+        words = "--block", "800", "--rounds", rounds
+        faulty_encode(folder, "none:1", *words)
+        os.rename(result, in_time)
+        code, text, spent = faulty_encode(folder, "late:1+", *words)
+        same = sagitta("diff", in_time, result)
+        waited = re.search(r" late +\d+ +([\d.]+)", text)
+        ok(code == 0 and same.returncode == 0 and waited and float(waited[1]) > 0.1,
+           f"{rounds} rounds, threads are late: exit {code} after {spent:.1f} s {same.stdout}")
 
 
 def check_gpus(folder):

@@ -13,10 +13,8 @@ import time
 import h5py
 import numpy as np
 
+import jobs
 from tap import SAGITTA, done_testing, ok, sagitta, skip
-
-ROOT = dict(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
-LIBRARY = os.path.abspath(os.path.join(os.environ.get("builddir", "."), "tests", "fault.so"))
 
 
 def made(folder, rows, atoms, columns, s):
@@ -30,11 +28,6 @@ def made(folder, rows, atoms, columns, s):
     return [*inputs, "--supports", f"{folder}/supports.h5", "--threads", "1"]
 
 
-def children(job):
-    out = subprocess.run(["pgrep", "-P", str(job.pid), "sagitta"], capture_output=True, text=True)
-    return sorted(int(pid) for pid in out.stdout.split())
-
-
 def seconds_used(pid):
     with open(f"/proc/{pid}/stat") as f:
         user, system = f.read().rpartition(")")[2].split()[11:13]
@@ -43,29 +36,20 @@ def seconds_used(pid):
 
 def at_work(inputs, folder, *words):
     """Two ranks, rank 0 in its long work; mpirun, what it said, and the processes by rank."""
-    launch = [*os.environ.get("MPIEXEC", "mpirun").split(), "--oversubscribe", "--bind-to", "none"]
-    job = subprocess.Popen([*launch, "-n", "2", SAGITTA, "terminal", *inputs, *words, "--verbose",
-                            "--output", f"{folder}/out", "--dump-artifact", f"{folder}/dump"],
-                           env=dict(os.environ, **ROOT), stderr=subprocess.PIPE, text=True)
+    job = jobs.job_start("terminal", *inputs, *words, "--verbose", "--output", f"{folder}/out",
+                         "--dump-artifact", f"{folder}/dump", ranks=2)
     said = []
     for line in job.stderr:
         said.append(line)
         if "duplicates done" in line:
             break
-    return job, "".join(said), children(job)
+    return job, "".join(said), jobs.job_ranks(job)
 
 
 def end(job, said, pids):
-    try:
-        said += job.communicate(timeout=60)[1]
-    except subprocess.TimeoutExpired:
-        job.kill()
-    for pid in pids:
-        try:
-            os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
-    return job.returncode, said
+    code, more = jobs.job_end(job, 60)
+    jobs.kill_all(pids)
+    return code, said + more
 
 
 def left(folder):
@@ -98,14 +82,10 @@ def lost_check(inputs, folder):
 
 def faulty(inputs, folder, fault, *words, of=None):
     """(exit code, message) of a run with a fault, of one file's calls alone."""
-    environment = dict(os.environ, LD_PRELOAD=LIBRARY, FAULT=fault, **ROOT)
-    if of:
-        environment["FAULT_OF"] = of
-    done = subprocess.run([SAGITTA, "terminal", *inputs, "--directions", "2", "--cross", "4",
-                           "--force", "--output", f"{folder}/out", "--dump-artifact",
-                           f"{folder}/dump", *words], env=environment, text=True, timeout=100,
-                          capture_output=True)
-    return done.returncode, re.findall("sagitta terminal: (.*)", done.stderr)
+    code, said = jobs.faulty(fault, "terminal", *inputs, "--directions", 2, "--cross", 4, "--force",
+                             "--output", f"{folder}/out", "--dump-artifact", f"{folder}/dump",
+                             *words, of=of)
+    return code, re.findall("sagitta terminal: (.*)", said)
 
 
 def clear(folder):
@@ -161,7 +141,7 @@ def lapack_check(inputs, folder):
         open(f"{folder}/libraries/{name}", "w").close()
     for hidden in (0, 1):
         path = f"{folder}/libraries:{os.environ.get('LD_LIBRARY_PATH', '')}"
-        environment = dict(os.environ, **ROOT, **(dict(LD_LIBRARY_PATH=path) if hidden else {}))
+        environment = jobs.environment(**(dict(LD_LIBRARY_PATH=path) if hidden else {}))
         done = subprocess.run([SAGITTA, "terminal", *inputs, "--output",
                                f"{folder}/lapack{hidden}"], env=environment, text=True,
                               capture_output=True)

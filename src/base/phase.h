@@ -11,6 +11,7 @@ struct phase {
   const char *name;   /* borrowed */
   const char *unit;   /* of work / 1e9 per second: "GB" or "GMAC"; NULL when work is not counted */
   const char *device; /* borrowed: "cpu" or "cuda" where it could be either; NULL elsewhere */
+  int behind;         /* runs in another thread than the one that computes: times overlap */
   gidx calls;
   double seconds;
   double work;  /* bytes or multiply-adds, this rank's */

@@ -37,14 +37,14 @@ int report_phases(struct comm *c, const struct phase *phases, int count)
     TRY(spread_over_ranks(c, phases[i].work, all, &work));
     TRY(spread_over_ranks(c, (double)phases[i].calls, all, &calls));
     if (calls.most == 0) continue;
+    const char *on = phases[i].behind ? "behind" : phases[i].device ? phases[i].device : "";
     if (phases[i].unit && seconds.most > 0 && work.sum > 0)
       log_info("%-8s %7.0f %9.3f %9.3f %9.3f %9.2f %s/s%s%s", phases[i].name, calls.most,
                seconds.least, seconds.mean, seconds.most, 1e-9 * work.sum / seconds.most,
-               phases[i].unit, phases[i].device ? "  " : "",
-               phases[i].device ? phases[i].device : "");
+               phases[i].unit, *on ? "  " : "", on);
     else
-      log_info("%-8s %7.0f %9.3f %9.3f %9.3f", phases[i].name, calls.most, seconds.least,
-               seconds.mean, seconds.most);
+      log_info("%-8s %7.0f %9.3f %9.3f %9.3f%s%s", phases[i].name, calls.most, seconds.least,
+               seconds.mean, seconds.most, *on ? "  " : "", on);
   }
   free(all);
   return OK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The pipeline.  One background worker per rank does all file access: while a block is computed it
- * writes the block before and reads the block after. */
+ * The pipeline.  Two blocks take turns on the device.  Of two workers a rank one does all file
+ * access, writing what ended and reading what comes next; the other merges and counts. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,19 +32,17 @@ static int shift_find(struct encode *e)
 static int blocks_run(struct encode *e)
 {
   gidx n = e->task->rows->n;
+  struct flight *f = &e->flights[0], *other = &e->flights[1];
   struct progress progress;
-  struct support_block done = {0};
   progress_start(&progress, e->task->codes ? "encode" : "route", "rows", n);
-  TRY(comm_agree(e->c, files_start(e, NULL, 0, 0)));
-  for (gidx first = 0; first < n; first += e->block) {
-    TRY(files_wait(e));
-    TRY(comm_agree(e->c, files_start(e, &done, first + e->block, !e->turn)));
-    TRY(block_encode(e, first, &done));
-    e->turn = !e->turn;
-    progress_show(&progress, first + e->n);
+  TRY(files_turn(e));
+  while (e->next < n || f->n > 0 || other->n > 0) {
+    TRY(flight_turn(e, f, other));
+    progress_show(&progress, e->ended);
+    struct flight *swap = f;
+    f = other;
+    other = swap;
   }
-  TRY(files_wait(e));
-  TRY(comm_agree(e->c, files_start(e, &done, n, 0)));
   return files_wait(e);
 }
 
@@ -65,7 +63,7 @@ static int result_finish(struct encode *e)
 {
   const struct encode_task *t = e->task;
   struct metrics *m = &e->result->metrics;
-  struct phase *phase = &e->result->phases[PHASE_METRICS];
+  struct phase *phase = &e->result->phases[PHASE_COLLECT];
   phase_begin(phase);
   gidx sum = (gidx)e->result->fingerprint;
   TRY(comm_sum(e->c, &sum, 1));
@@ -78,19 +76,33 @@ static int result_finish(struct encode *e)
   return cosine_find(e);
 }
 
-static const char *const phase_names[ENCODE_PHASES] = {"read",  "copy",   "gather", "route",
-                                                       "merge", "fetch",  "codes",  "metrics",
-                                                       "sums",  "cosine", "write",  "wait"};
-static const char *const phase_units[ENCODE_PHASES] = {"GB",   "GB", "GB", "GMAC", "GB", "GB",
-                                                       "GMAC", NULL, "GB", "GMAC", "GB", NULL};
+/* unit and behind as in base/phase.h. */
+static const struct phase phases[ENCODE_PHASES] = {
+    [PHASE_OPEN] = {.name = "open"},
+    [PHASE_LOAD] = {.name = "load", .unit = "GB", .behind = 1},
+    [PHASE_READ] = {.name = "read", .unit = "GB", .behind = 1},
+    [PHASE_COPY] = {.name = "copy", .unit = "GB", .behind = 1},
+    [PHASE_GATHER] = {.name = "gather", .unit = "GB"},
+    [PHASE_ROUTE] = {.name = "route", .unit = "GMAC"},
+    [PHASE_EXCHANGE] = {.name = "exchange", .unit = "GB"},
+    [PHASE_MERGE] = {.name = "merge", .unit = "GB", .behind = 1},
+    [PHASE_FETCH] = {.name = "fetch", .unit = "GB"},
+    [PHASE_CODES] = {.name = "codes", .unit = "GMAC"},
+    [PHASE_COLLECT] = {.name = "collect", .unit = "GB"},
+    [PHASE_METRICS] = {.name = "metrics", .behind = 1},
+    [PHASE_SUMS] = {.name = "sums", .unit = "GB", .behind = 1},
+    [PHASE_COSINE] = {.name = "cosine", .unit = "GMAC"},
+    [PHASE_WRITE] = {.name = "write", .unit = "GB", .behind = 1},
+    [PHASE_WAIT] = {.name = "wait"},
+    [PHASE_LATE] = {.name = "late"},
+};
 
-static int encode_open(struct encode *e)
+static int device_ready(struct encode *e)
 {
   const struct encode_task *t = e->task;
-  struct tiling tiling = {t->atoms->k, t->tile, e->c->size};
   struct device_options options = {.p = e->p,
                                    .d = e->d,
-                                   .atoms_most = tiling_held(&tiling, e->c->rank),
+                                   .atoms_most = e->tiles.held,
                                    .threads = t->threads,
                                    .variant = t->variant,
                                    .kind = t->device,
@@ -105,8 +117,49 @@ static int encode_open(struct encode *e)
   CHECK(e->result->density, ERR_MEMORY, "cannot allocate %d counts", t->atoms->k);
   e->result->phases[PHASE_ROUTE].device = e->result->phases[PHASE_COSINE].device = e->device.kind;
   e->result->phases[PHASE_CODES].device = e->device.kind;
-  TRY(buffers_take(e));
-  return worker_open(&e->worker);
+  return buffers_take(e);
+}
+
+/* Slots last from round to round, and are of one block. */
+static int tables_take(struct encode *e)
+{
+  int tables = e->c->size > 1 && e->task->rounds > 1 ? FLIGHTS : 1;
+  for (int i = 0; i < tables; i++) TRY(table_init(&e->tables[i], &e->tiles));
+  for (int i = 0; i < FLIGHTS; i++) e->flights[i].table = &e->tables[i % tables];
+  return OK;
+}
+
+static int dictionary_read(void *argument)
+{
+  struct encode *e = argument;
+  struct phase *phase = &e->result->phases[PHASE_LOAD];
+  phase_begin(phase);
+  TRY(tiles_read(&e->tiles));
+  phase_end(phase, (double)e->tiles.held * e->d * e->p * (double)sizeof(float));
+  return OK;
+}
+
+static int workers_start(struct encode *e)
+{
+  TRY(worker_open(&e->behind));
+  TRY(worker_open(&e->files));
+  return worker_start(&e->files, dictionary_read, e);
+}
+
+/* A device with the dictionary, which is read while the device is being opened. */
+static int encode_open(struct encode *e)
+{
+  const struct encode_task *t = e->task;
+  struct phase *phase = &e->result->phases[PHASE_OPEN];
+  phase_begin(phase);
+  tiles_init(&e->tiles, e->c, t->atoms, t->tile, t->normalize);
+  TRY(comm_agree(e->c, workers_start(e)));
+  TRY(comm_agree(e->c, device_ready(e)));
+  TRY(comm_devices(e->c, &e->device));
+  int status = worker_wait(&e->files, 0); /* however long a dictionary takes */
+  TRY(tiles_put(&e->tiles, e->c, status, &e->device));
+  phase_end(phase, 0);
+  return comm_agree(e->c, tables_take(e));
 }
 
 /* What ran where, for the report; the device is about to be closed. */
@@ -127,19 +180,18 @@ int encode_run(const struct encode_task *task, struct comm *c, struct encode_res
   e.s = task->top_s;
   e.block = task->block;
   *result = (struct encode_result){0};
-  for (int i = 0; i < ENCODE_PHASES; i++)
-    result->phases[i] = (struct phase){.name = phase_names[i], .unit = phase_units[i]};
-  TRY(comm_agree(c, encode_open(&e)));
-  TRY(comm_devices(c, &e.device));
-  TRY(tiles_load(&e.tiles, c, task->atoms, task->tile, task->normalize, &e.device));
+  memcpy(result->phases, phases, sizeof phases);
+  TRY(encode_open(&e));
   TRY(shift_find(&e));
   TRY(blocks_run(&e));
-  worker_close(&e.worker);
+  worker_close(&e.files);
+  worker_close(&e.behind);
   TRY(result_finish(&e));
   device_note(&e);
   comm_devices_close(c);
-  tiles_free(&e.tiles, &e.device);
   buffers_drop(&e);
+  for (int i = 0; i < FLIGHTS; i++) table_free(&e.tables[i], &e.device);
+  tiles_free(&e.tiles);
   device_close(&e.device);
   arena_free(&e.arena);
   return OK;

@@ -4,8 +4,9 @@
  * Floor: stage.  Knows no files: rows come from a source, supports go to a sink.
  *
  * A block of rows is read in shares, gathered, scored by every rank on its own tiles, exchanged and
- * merged so that each rank has the supports of its share, coded, gathered on rank 0 and written;
- * meanwhile the next block is read.  Rounds (N.3r) repeat the middle on residuals. */
+ * merged so that each rank has the supports of its share, coded, gathered on rank 0 and written.
+ * Rounds (N.3r) repeat the middle on residuals.  Two blocks take turns: one is merged while the
+ * other is scored, and a third is read. */
 #ifndef STAGE_ENCODE_H
 #define STAGE_ENCODE_H
 
@@ -33,18 +34,23 @@ struct encode_task {
 };
 
 enum encode_phase {
+  PHASE_OPEN, /* until the device has its memory and own tiles */
+  PHASE_LOAD, /* own tiles: reading and checking */
   PHASE_READ,
   PHASE_COPY,
   PHASE_GATHER,
   PHASE_ROUTE,
+  PHASE_EXCHANGE, /* lists to the ranks of their rows */
   PHASE_MERGE,
   PHASE_FETCH,
   PHASE_CODES,
+  PHASE_COLLECT, /* results to rank 0 */
   PHASE_METRICS,
   PHASE_SUMS,
   PHASE_COSINE,
   PHASE_WRITE,
-  PHASE_WAIT,
+  PHASE_WAIT, /* for reading, writing and column sums */
+  PHASE_LATE, /* for merging and counting, after the routing that they run behind */
   ENCODE_PHASES
 };
 

@@ -17,20 +17,23 @@ static int share_most(idx block, int size)
 
 void encode_memory(const struct encode_task *t, int ranks, struct encode_memory *m)
 {
-  gidx p = t->atoms->p, s = t->top_s, d = t->atoms->d, block = t->block, vectors = s * d;
-  gidx share = share_most(t->block, ranks);
+  gidx p = t->atoms->p, s = t->top_s, d = t->atoms->d, vectors = s * d;
+  gidx block = t->block, share = share_most(t->block, ranks), wanted = share * s;
+  gidx name = sizeof(idx), number = sizeof(float), entry = sizeof(struct entry);
   struct tiling tiling = {t->atoms->k, t->tile, ranks};
-  int several = t->rounds > 1;
-  m->dictionary = 2 * (gidx)tiling_held(&tiling, 0) * d * p * (gidx)sizeof(float);
+  int several = t->rounds > 1, joined = ranks > 1;
+  if (wanted > t->atoms->k) wanted = t->atoms->k;
+  m->dictionary = 2 * (gidx)tiling_held(&tiling, 0) * d * p * number;
   if (t->filter && strcmp(t->filter, "off"))
-    m->dictionary += tiling_held(&tiling, 0) * d * (p + 16);
-  m->rows = (3 + several) * block * p * (gidx)sizeof(float);
-  m->lists = block * s * (gidx)(sizeof(struct entry) + 4 * sizeof(idx)) +
-             share * s * (gidx)sizeof(struct entry) * ranks;
-  m->codes = (t->codes ? 3 * block * vectors * (gidx)sizeof(float) : 0) +
-             (several ? share * (vectors * vectors + 4 * vectors) * (gidx)sizeof(real) : 0);
-  gidx wanted = share * s < t->atoms->k ? share * s : t->atoms->k;
-  m->table = ranks > 1 && (t->codes || several) ? 2 * wanted * d * p * (gidx)sizeof(float) : 0;
+    m->dictionary += (gidx)tiling_held(&tiling, 0) * d * (p + 16);
+  m->rows = (ROW_BUFFERS + FLIGHTS * several) * block * p * number;
+  m->lists = FLIGHTS * s *
+             (block * (entry + several * name + name + number) +
+              share * (2 * name + number + joined * ranks * entry));
+  m->codes = t->codes ? (FLIGHTS * block + share) * vectors * number : 0;
+  m->codes += (block + share) * (gidx)sizeof(struct row_quality);
+  m->codes += FLIGHTS * several * share * (vectors * vectors + 4 * vectors) * (gidx)sizeof(real);
+  m->table = joined && (t->codes || several) ? (2 + several) * wanted * d * p * number : 0;
 }
 
 double encode_work(const struct encode_task *t)
@@ -54,52 +57,56 @@ idx encode_block(const struct encode_task *task, int ranks)
   return n < trial.block ? (idx)n : trial.block;
 }
 
-static int device_buffers_take(struct encode *e)
+static int flight_take(struct encode *e, struct flight *f)
 {
   const struct encode_task *t = e->task;
   struct device *dev = &e->device;
-  gidx block = e->block, share = share_most(e->block, e->c->size), s = e->s;
-  gidx rows = block * e->p * (gidx)sizeof(float), entry = sizeof(struct entry);
-  int several = t->rounds > 1;
-  for (int b = 0; b < 2; b++) TRY(device_take(dev, &e->rows[b], rows));
-  TRY(device_take(dev, &e->lists, block * s * entry));
-  if (e->c->size > 1) TRY(device_take(dev, &e->received, e->c->size * share * s * entry));
+  struct arena *a = &e->arena;
+  int size = e->c->size, root = e->c->rank == 0, several = t->rounds > 1;
+  gidx block = e->block, share = share_most(e->block, size), s = e->s;
+  gidx entry = sizeof(struct entry), all = root ? block * s : 0;
+  TRY(device_take(dev, &f->lists, block * s * entry));
+  if (size > 1) TRY(device_take(dev, &f->received, size * share * s * entry));
+  TRY(device_take(dev, &f->slot, share * s * (gidx)sizeof(idx)));
   if (several) {
-    TRY(device_take(dev, &e->residual, rows));
-    TRY(device_hold(dev, &e->state, share * codes_state(dev, (idx)s, t->rho)));
+    TRY(device_take(dev, &f->residual, block * e->p * (gidx)sizeof(float)));
+    TRY(device_hold(dev, &f->state, share * codes_state(dev, e->s, t->rho)));
   }
-  TRY(device_take(dev, &e->slot, share * s * (gidx)sizeof(idx)));
-  if (t->codes) TRY(device_take(dev, &e->codes, share * s * e->d * (gidx)sizeof(float)));
-  return device_take(dev, &e->quality, share * (gidx)sizeof(struct row_quality));
-}
-
-void buffers_drop(struct encode *e)
-{
-  struct buffer *const all[] = {&e->rows[0], &e->rows[1], &e->lists, &e->received, &e->residual,
-                                &e->state,   &e->slot,    &e->codes, &e->quality};
-  for (int i = 0; i < LENGTH(all); i++) device_drop(&e->device, all[i]);
+  TRY(arena_take(a, &f->shares, size, sizeof *f->shares));
+  TRY(arena_take(a, &f->chosen, several ? block * s : 0, sizeof *f->chosen));
+  TRY(arena_take(a, &f->atoms, share * s, sizeof *f->atoms));
+  TRY(arena_take(a, &f->score, share * s, sizeof *f->score));
+  TRY(arena_take(a, &f->out_atoms, all, sizeof *f->out_atoms));
+  TRY(arena_take(a, &f->out_score, all, sizeof *f->out_score));
+  return arena_take(a, &f->out_codes, t->codes ? all * e->d : 0, sizeof *f->out_codes);
 }
 
 int buffers_take(struct encode *e)
 {
   const struct encode_task *t = e->task;
   struct arena *a = &e->arena;
-  gidx block = e->block, share = share_most(e->block, e->c->size), s = e->s, vectors = s * e->d;
+  gidx block = e->block, share = share_most(e->block, e->c->size), number = sizeof(float);
   int root = e->c->rank == 0;
-  TRY(device_buffers_take(e));
-  TRY(arena_take(a, &e->chosen, t->rounds > 1 ? block * s : 0, sizeof *e->chosen));
+  for (int i = 0; i < ROW_BUFFERS; i++)
+    TRY(device_take(&e->device, &e->rows[i], block * e->p * number));
+  for (int i = 0; i < FLIGHTS; i++) TRY(flight_take(e, &e->flights[i]));
+  if (t->codes) TRY(device_take(&e->device, &e->codes, share * e->s * e->d * number));
+  TRY(device_take(&e->device, &e->quality, share * (gidx)sizeof(struct row_quality)));
   TRY(arena_take(a, &e->shift, e->p, sizeof *e->shift));
-  TRY(arena_take(a, &e->atoms, share * s, sizeof *e->atoms));
-  TRY(arena_take(a, &e->score, share * s, sizeof *e->score));
   TRY(arena_take(a, &e->qualities, root ? block : 0, sizeof *e->qualities));
-  TRY(arena_take(a, &e->shares, 3 * (gidx)e->c->size, sizeof *e->shares));
-  e->counts = e->shares + e->c->size;
+  TRY(arena_take(a, &e->counts, 2 * (gidx)e->c->size, sizeof *e->counts));
   e->other = e->counts + e->c->size;
-  for (int b = 0; b < 2; b++) {
-    TRY(arena_take(a, &e->out_atoms[b], root ? block * s : 0, sizeof *e->out_atoms[b]));
-    TRY(arena_take(a, &e->out_score[b], root ? block * s : 0, sizeof *e->out_score[b]));
-    TRY(arena_take(a, &e->out_codes[b], root && t->codes ? block * vectors : 0,
-                   sizeof *e->out_codes[b]));
-  }
   return statistics_init(&e->statistics, a, e->c, e->p, e->shift);
+}
+
+void buffers_drop(struct encode *e)
+{
+  for (int i = 0; i < ROW_BUFFERS; i++) device_drop(&e->device, &e->rows[i]);
+  for (int i = 0; i < FLIGHTS; i++) {
+    struct flight *f = &e->flights[i];
+    struct buffer *const own[] = {&f->lists, &f->received, &f->slot, &f->residual, &f->state};
+    for (int j = 0; j < LENGTH(own); j++) device_drop(&e->device, own[j]);
+  }
+  device_drop(&e->device, &e->codes);
+  device_drop(&e->device, &e->quality);
 }

@@ -147,12 +147,13 @@ static int result_share(struct solve *s)
 
 static void result_start(struct solve_result *out)
 {
-  *out = (struct solve_result){.phases = {[SOLVE_READ] = {.name = "read", .unit = "GB"},
-                                          [SOLVE_EXCHANGE] = {.name = "exchange"},
-                                          [SOLVE_SOLVE] = {.name = "solve", .unit = "GB"},
-                                          [SOLVE_GATHER] = {.name = "gather"},
-                                          [SOLVE_WRITE] = {.name = "write", .unit = "GB"},
-                                          [SOLVE_WAIT] = {.name = "wait"}}};
+  *out =
+      (struct solve_result){.phases = {[SOLVE_READ] = {.name = "read", .unit = "GB", .behind = 1},
+                                       [SOLVE_EXCHANGE] = {.name = "exchange"},
+                                       [SOLVE_SOLVE] = {.name = "solve", .unit = "GB"},
+                                       [SOLVE_GATHER] = {.name = "gather"},
+                                       [SOLVE_WRITE] = {.name = "write", .unit = "GB", .behind = 1},
+                                       [SOLVE_WAIT] = {.name = "wait"}}};
 }
 
 int solve_run(const struct solve_task *task, struct comm *c, struct solve_result *result)

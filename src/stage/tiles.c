@@ -27,99 +27,141 @@ idx tile_choose(idx k, int workers)
   return tiles ? (idx)((k + tiles - 1) / tiles) : 1;
 }
 
-/* Load own tiles one by one; *key is the first atom of the tile in work, for naming the lowest. */
-static int tiles_read(struct tiles *t, const struct atom_source *source, int normalize,
-                      struct device *device, gidx *key)
-{
-  *key = 0;
-  TRY(arena_take(&t->arena, &t->atoms, (gidx)t->held * t->d * t->p, sizeof *t->atoms));
-  for (idx slot = 0; slot < t->held; slot += t->tiling.width) {
-    idx first = tiling_atom(&t->tiling, t->rank, slot);
-    idx count = t->tiling.k - first < t->tiling.width ? t->tiling.k - first : t->tiling.width;
-    float *tile = atom_at(t, t->atoms, slot);
-    *key = first;
-    TRY(source->read(source->self, first, count, tile));
-    if (normalize) atoms_normalize(tile, count, t->d, t->p);
-    TRY(atoms_check(tile, count, t->d, t->p, first, source->name));
-    TRY(device_put_tile(device, tile, count, first));
-  }
-  return OK;
-}
-
-int tiles_load(struct tiles *t, struct comm *c, const struct atom_source *source, idx width,
-               int normalize, struct device *device)
+void tiles_init(struct tiles *t, const struct comm *c, const struct atom_source *source, idx width,
+                int normalize)
 {
   *t = (struct tiles){.tiling = {source->k, width, c->size}, .rank = c->rank};
   t->d = source->d;
   t->p = source->p;
   t->held = tiling_held(&t->tiling, c->rank);
-  gidx key;
-  int status = tiles_read(t, source, normalize, device, &key);
-  TRY(comm_agree_at(c, status, key));
-  if (c->size == 1) return OK;
-  status = arena_take(&t->arena, &t->place, t->tiling.k, sizeof *t->place);
-  TRY(comm_agree(c, status));
-  for (idx a = 0; a < t->tiling.k; a++) t->place[a] = -1;
+  t->source = source;
+  t->normalize = normalize;
+}
+
+/* Atoms of the own tile that begins in this slot. */
+static idx tile_atoms(const struct tiles *t, idx slot)
+{
+  idx left = t->tiling.k - tiling_atom(&t->tiling, t->rank, slot);
+  return left < t->tiling.width ? left : t->tiling.width;
+}
+
+int tiles_read(void *tiles)
+{
+  struct tiles *t = tiles;
+  const struct atom_source *source = t->source;
+  TRY(arena_take(&t->arena, &t->atoms, (gidx)t->held * t->d * t->p, sizeof *t->atoms));
+  for (idx slot = 0; slot < t->held; slot += t->tiling.width) {
+    idx first = tiling_atom(&t->tiling, t->rank, slot), count = tile_atoms(t, slot);
+    float *tile = atom_at(t, t->atoms, slot);
+    t->key = first;
+    TRY(source->read(source->self, first, count, tile));
+    if (t->normalize) atoms_normalize(tile, count, t->d, t->p);
+    TRY(atoms_check(tile, count, t->d, t->p, first, source->name));
+  }
   return OK;
 }
 
-void tiles_free(struct tiles *t, struct device *device)
+int tiles_put(struct tiles *t, struct comm *c, int status, struct device *device)
 {
-  device_drop(device, &t->table);
-  free(t->fetched);
+  TRY(comm_agree_at(c, status, t->key));
+  for (idx slot = 0; slot < t->held && !status; slot += t->tiling.width)
+    status = device_put_tile(device, atom_at(t, t->atoms, slot), tile_atoms(t, slot),
+                             tiling_atom(&t->tiling, t->rank, slot));
+  return comm_agree(c, status);
+}
+
+int tiles_load(struct tiles *t, struct comm *c, const struct atom_source *source, idx width,
+               int normalize, struct device *device)
+{
+  tiles_init(t, c, source, width, normalize);
+  return tiles_put(t, c, tiles_read(t), device);
+}
+
+void tiles_free(struct tiles *t)
+{
   free(t->outgoing);
   arena_free(&t->arena);
   *t = (struct tiles){0};
 }
 
-/* Grow the table to hold count atoms, keeping what is there. */
-static int table_grow(struct tiles *t, struct device *device, gidx count)
+int table_init(struct atom_table *table, const struct tiles *t)
 {
-  if (count <= t->table_room) return OK;
-  gidx room = count + count / 4, used = t->table_used * (gidx)atom_bytes(t);
-  struct buffer old = t->table;
-  TRY(device_take(device, &t->table, room * (gidx)atom_bytes(t)));
-  memcpy(t->table.host, old.host ? old.host : t->table.host, (size_t)used);
-  TRY(device_put(device, &t->table, 0, used));
-  device_drop(device, &old);
-  idx *fetched = realloc(t->fetched, (size_t)room * sizeof *fetched);
-  CHECK(fetched, ERR_MEMORY, "cannot allocate a table of %lld atoms", (long long)room);
-  t->fetched = fetched;
-  t->table_room = room;
+  *table = (struct atom_table){0};
+  if (t->tiling.workers == 1) return OK;
+  table->place = malloc((size_t)t->tiling.k * sizeof *table->place);
+  CHECK(table->place, ERR_MEMORY, "cannot allocate the places of %d atoms", t->tiling.k);
+  for (idx a = 0; a < t->tiling.k; a++) table->place[a] = -1;
   return OK;
 }
 
-/* Who owns the atoms that are wanted and not in the table: each is listed once, by owner, and gets
- * its place.  wanted[most] and counts[size] are written. */
-static int wanted_list(struct tiles *t, struct device *device, const idx *atoms, gidx count,
-                       idx *counts)
+void table_free(struct atom_table *table, struct device *device)
 {
-  int size = t->tiling.workers;
+  device_drop(device, &table->atoms);
+  free(table->place);
+  free(table->fetched);
+  *table = (struct atom_table){0};
+}
+
+/* Let the table hold count atoms, keeping what is there. */
+static int table_grow(struct atom_table *table, struct device *device, gidx count, size_t unit)
+{
+  if (count <= table->room) return OK;
+  gidx room = count + count / 4, used = table->used * (gidx)unit;
+  struct buffer old = table->atoms;
+  TRY(device_take(device, &table->atoms, room * (gidx)unit));
+  memcpy(table->atoms.host, old.host ? old.host : table->atoms.host, (size_t)used);
+  TRY(device_put(device, &table->atoms, 0, used));
+  device_drop(device, &old);
+  idx *fetched = realloc(table->fetched, (size_t)room * sizeof *fetched);
+  CHECK(fetched, ERR_MEMORY, "cannot allocate a table of %lld atoms", (long long)room);
+  table->fetched = fetched;
+  table->room = room;
+  return OK;
+}
+
+/* counts[size] <- atoms that are wanted and not in the table, by owner; they are marked.  Returns
+ * how many. */
+static gidx wanted_count(const struct tiles *t, struct atom_table *table, const struct wanted *w,
+                         idx *counts)
+{
   gidx fresh = 0;
-  for (int r = 0; r < size; r++) counts[r] = 0;
-  for (gidx i = 0; i < count; i++)
-    if (t->place[atoms[i]] == -1) {
-      t->place[atoms[i]] = -2;
-      counts[tiling_owner(&t->tiling, atoms[i])]++;
+  for (int r = 0; r < t->tiling.workers; r++) counts[r] = 0;
+  for (gidx i = 0; i < w->n; i++)
+    for (idx j = w->from; j < w->to; j++) {
+      idx atom = w->atoms[i * w->stride + j];
+      if (table->place[atom] != -1) continue;
+      table->place[atom] = -2;
+      counts[tiling_owner(&t->tiling, atom)]++;
       fresh++;
     }
-  TRY(table_grow(t, device, t->table_used + fresh));
+  return fresh;
+}
+
+/* Each atom that is missing gets its place, listed by owner, and each entry its slot. */
+static int wanted_list(const struct tiles *t, struct atom_table *table, const struct wanted *w,
+                       const idx *counts)
+{
+  int size = t->tiling.workers;
   idx *next = malloc((size_t)size * sizeof *next);
   CHECK(next, ERR_MEMORY, "cannot allocate %d offsets", size);
-  next[0] = t->table_used;
+  next[0] = table->used;
   for (int r = 1; r < size; r++) next[r] = next[r - 1] + counts[r - 1];
-  for (gidx i = 0; i < count; i++)
-    if (t->place[atoms[i]] == -2) {
-      idx at = next[tiling_owner(&t->tiling, atoms[i])]++;
-      t->place[atoms[i]] = at;
-      t->fetched[at] = atoms[i];
+  for (gidx i = 0; i < w->n; i++)
+    for (idx j = w->from; j < w->to; j++) {
+      idx atom = w->atoms[i * w->stride + j], *place = &table->place[atom];
+      if (*place == -2) {
+        *place = next[tiling_owner(&t->tiling, atom)]++;
+        table->fetched[*place] = atom;
+      }
+      w->slot[i * w->stride + j] = *place;
     }
   free(next);
   return OK;
 }
 
 /* Ask the owners, copy what others ask of this rank, receive into the table. */
-static int wanted_bring(struct tiles *t, struct comm *c, const idx *counts, idx *asked, idx *ones)
+static int wanted_bring(struct tiles *t, struct atom_table *table, struct comm *c,
+                        const idx *counts, idx *asked, idx *ones)
 {
   for (int r = 0; r < c->size; r++) ones[r] = 1;
   TRY(comm_exchange(c, counts, ones, asked, ones, sizeof *counts));
@@ -130,52 +172,54 @@ static int wanted_bring(struct tiles *t, struct comm *c, const idx *counts, idx 
   int status = arena_take(&arena, &names, asked_all, sizeof *names);
   if (!status) status = array_reserve(&t->outgoing, &t->outgoing_room, asked_all, atom_bytes(t));
   TRY(comm_agree(c, status));
-  TRY(comm_exchange(c, t->fetched + t->table_used, counts, names, asked, sizeof *names));
+  TRY(comm_exchange(c, table->fetched + table->used, counts, names, asked, sizeof *names));
   for (gidx i = 0; i < asked_all; i++)
     memcpy(atom_at(t, t->outgoing, i), atom_at(t, t->atoms, tiling_slot(&t->tiling, names[i])),
            atom_bytes(t));
   arena_free(&arena);
-  return comm_exchange(c, t->outgoing, asked, atom_at(t, t->table.host, t->table_used), counts,
+  return comm_exchange(c, t->outgoing, asked, atom_at(t, table->atoms.host, table->used), counts,
                        atom_bytes(t));
 }
 
-/* A single rank's table: its tiles, brought to the device by the first fetch. */
-static int table_own(struct tiles *t, struct device *device)
+/* A single rank's table: its tiles, brought to the device by the first fetch; an atom's number is
+ * its slot. */
+static int table_own(struct tiles *t, struct atom_table *table, struct device *device,
+                     const struct wanted *w)
 {
   gidx bytes = t->held * (gidx)atom_bytes(t);
-  if (t->table.host) return OK;
-  TRY(device_wrap(device, &t->table, t->atoms, bytes));
-  return device_put(device, &t->table, 0, bytes);
+  for (gidx i = 0; i < w->n; i++)
+    memcpy(w->slot + i * w->stride + w->from, w->atoms + i * w->stride + w->from,
+           (size_t)(w->to - w->from) * sizeof *w->slot);
+  if (table->atoms.host) return OK;
+  TRY(device_wrap(device, &table->atoms, t->atoms, bytes));
+  return device_put(device, &table->atoms, 0, bytes);
 }
 
-int tiles_fetch(struct tiles *t, struct comm *c, struct device *device, const idx *atoms,
-                gidx count, idx *slot)
+int tiles_fetch(struct tiles *t, struct atom_table *table, struct comm *c, struct device *device,
+                const struct wanted *w)
 {
-  if (c->size == 1) {
-    memcpy(slot, atoms, (size_t)count * sizeof *slot);
-    return table_own(t, device);
-  }
+  if (c->size == 1) return table_own(t, table, device, w);
   struct arena arena = {0};
   idx *counts = NULL, *asked = NULL, *ones = NULL;
+  gidx fresh = 0, bytes = (gidx)atom_bytes(t);
   int status = arena_take(&arena, &counts, c->size, sizeof *counts);
   if (!status) status = arena_take(&arena, &asked, c->size, sizeof *asked);
   if (!status) status = arena_take(&arena, &ones, c->size, sizeof *ones);
-  if (!status) status = wanted_list(t, device, atoms, count, counts);
+  if (!status) fresh = wanted_count(t, table, w, counts);
+  if (!status) status = table_grow(table, device, table->used + fresh, (size_t)bytes);
+  if (!status) status = wanted_list(t, table, w, counts);
   TRY(comm_agree(c, status));
-  TRY(wanted_bring(t, c, counts, asked, ones));
-  gidx fresh = 0, bytes = (gidx)atom_bytes(t);
-  for (int r = 0; r < c->size; r++) fresh += counts[r];
-  TRY(comm_agree(c, device_put(device, &t->table, t->table_used * bytes, fresh * bytes)));
-  t->table_used += (idx)fresh;
-  for (gidx i = 0; i < count; i++) slot[i] = t->place[atoms[i]];
+  TRY(wanted_bring(t, table, c, counts, asked, ones));
+  TRY(comm_agree(c, device_put(device, &table->atoms, table->used * bytes, fresh * bytes)));
+  table->used += (idx)fresh;
   arena_free(&arena);
   return OK;
 }
 
-void tiles_forget(struct tiles *t)
+void table_forget(struct atom_table *table)
 {
-  for (idx i = 0; i < t->table_used; i++) t->place[t->fetched[i]] = -1;
-  t->table_used = 0;
+  for (idx i = 0; i < table->used; i++) table->place[table->fetched[i]] = -1;
+  table->used = 0;
 }
 
 /* A slice of one tile of every rank, in atom order: the vectors to route and the atom of each. */

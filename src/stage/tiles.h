@@ -4,7 +4,7 @@
  * Floor: stage.  Layout: model/dictionary.h.
  *
  * Codes need the atoms of a row's support wherever they live: tiles_fetch() brings them into a
- * table that lasts until tiles_forget().  A single rank holds all atoms: its tiles are the
+ * table that lasts until table_forget().  A single rank holds all atoms: its tiles are the
  * table. */
 #ifndef STAGE_TILES_H
 #define STAGE_TILES_H
@@ -17,17 +17,30 @@
 struct tiles {
   struct tiling tiling;
   idx rank, d, p;
-  idx held;            /* own atoms */
-  float *atoms;        /* [held][d][p] */
-  struct buffer table; /* float [table_used][d][p] fetched atoms; one rank: around atoms */
-  idx table_used;
-  gidx table_room;
-  idx *place;   /* [k] of an atom in the table, -1: not there; NULL for one rank */
-  idx *fetched; /* [table_used] atoms in the table, in its order */
-  gidx fetched_room;
+  idx held;        /* own atoms */
+  float *atoms;    /* [held][d][p] */
   float *outgoing; /* atoms that others asked for */
   gidx outgoing_room;
+  const struct atom_source *source; /* borrowed; of the reading */
+  int normalize;
+  gidx key; /* first atom of the tile that was read last */
   struct arena arena;
+};
+
+/* Atoms that were fetched; zeroed: none yet. */
+struct atom_table {
+  struct buffer atoms; /* float [used][d][p]; one rank: around its tiles */
+  idx used;
+  gidx room;
+  idx *place;   /* [k] of an atom in the table, -1: not there; NULL for one rank */
+  idx *fetched; /* [used] atoms in the table, in its order */
+};
+
+/* Entries from .. to - 1 of n rows of `stride`. */
+struct wanted {
+  const idx *atoms; /* [n][stride] */
+  idx *slot;        /* [n][stride] place of each in the table, written */
+  idx n, stride, from, to;
 };
 
 /* A width that gives every worker the same number of tiles of at most TILE_MOST atoms. */
@@ -38,13 +51,23 @@ idx tile_choose(idx k, int workers);
  * Collective; a failure names the lowest atom. */
 int tiles_load(struct tiles *t, struct comm *c, const struct atom_source *source, idx width,
                int normalize, struct device *device);
-void tiles_free(struct tiles *t, struct device *device); /* while the device is open */
+/* The same in three steps: what is to be read, and by how many ranks; the reading, which may be a
+ * worker's job while the device is opened; its status made common and the tiles put.  The last one
+ * is collective. */
+void tiles_init(struct tiles *t, const struct comm *c, const struct atom_source *source, idx width,
+                int normalize);
+int tiles_read(void *tiles);
+int tiles_put(struct tiles *t, struct comm *c, int status, struct device *device);
+void tiles_free(struct tiles *t);
 
-/* slot[i] <- place of atoms[i] in the table, for count atoms; the table is on the device then.
- * Collective. */
-int tiles_fetch(struct tiles *t, struct comm *c, struct device *device, const idx *atoms,
-                gidx count, idx *slot);
-void tiles_forget(struct tiles *t);
+/* Room for the places of all atoms, which several ranks need; not collective. */
+int table_init(struct atom_table *table, const struct tiles *t);
+void table_free(struct atom_table *table, struct device *device); /* while the device is open */
+
+/* Bring the atoms that are wanted and not in the table; it is on the device then.  Collective. */
+int tiles_fetch(struct tiles *t, struct atom_table *table, struct comm *c, struct device *device,
+                const struct wanted *w);
+void table_forget(struct atom_table *table);
 
 /* Largest |cosine| of two different atoms: every atom is routed over all others (frames: the
  * largest norm of a vector's projection).  rows: how many to route at a time.  Collective; *cosine
