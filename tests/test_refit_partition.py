@@ -129,12 +129,14 @@ def columns_check(case, kept):
 
 
 def resume_check(case, base, *more):
-    """Straight to five; two, three more on three ranks; stopped between the files."""
+    """Straight to five; two, three more on three ranks and with the filter; stopped between the
+    files."""
+    filtered = ["--filter", "on"] if "--reroute" in more else []
     straight, done, _ = case.run("refit", "five", "--sweeps", 5, *more, ranks=2)
     need(done)
     two = case.at("two")
     shutil.copytree(base, two)
-    _, done, _ = case.run("refit", "two", "--sweeps", 5, "--resume", *more, ranks=3)
+    _, done, _ = case.run("refit", "two", "--sweeps", 5, "--resume", *more, *filtered, ranks=3)
     need(done)
     behind = case.at("behind")
     shutil.copytree(base, behind)

@@ -186,8 +186,9 @@ static int dump_name(struct dump_names *names, const char *path)
   CHECK(strlen(path) > 0 && strlen(path) + 16 < sizeof names->path[0], ERR_CREATE,
         "the name '%s' of the dump is empty or too long", path);
   for (int i = 0; i < 2; i++) {
-    snprintf(names->path[i], sizeof names->path[i], "%.4070s%s", path, i ? ".atoms" : "");
-    snprintf(names->temporary[i], sizeof names->temporary[i], "%.4080s.tmp", names->path[i]);
+    const char *end = i ? ".atoms" : "";
+    snprintf(names->path[i], sizeof names->path[i], "%.4070s%s", path, end);
+    snprintf(names->temporary[i], sizeof names->temporary[i], "%.4070s%s.tmp", path, end);
   }
   return OK;
 }
