@@ -33,7 +33,7 @@ def slq(folder):
 
 def problems_check(folder):
     apart, condition, steps = [], 0, []
-    for seed in range(5 if os.environ.get("SANITIZED") else 20):
+    for seed in range(3, 20, 4) if os.environ.get("SANITIZED") else range(20):
         inputs = made(folder, seed, 500, 60, 1 + 0.03 * seed)
         exact = terminal(*inputs, "--cross", 0, "--output", f"{folder}/exact")
         done = terminal(*inputs, "--evidence", "slq", "--output", f"{folder}/slq")

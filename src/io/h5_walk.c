@@ -142,15 +142,23 @@ static int link_add(struct walk *w, hid_t group, const char *path, const struct 
   return status;
 }
 
+static void listing_sort(struct h5_listing *list)
+{
+  if (list->count) qsort(list->entries, (size_t)list->count, sizeof *list->entries, by_path);
+}
+
+/* In native order, sorted here: HDF5 1.10 sorts in a table of its own, and crashes on freeing it
+ * when a group of many members turns out to be damaged. */
 static int group_walk(struct walk *w, hid_t group, const char *path, int depth)
 {
   struct names names = {0};
   char member[PATH_MOST];
   int status = OK;
-  if (H5Literate(group, H5_INDEX_NAME, H5_ITER_INC, NULL, name_visit, &names) < 0)
+  if (H5Literate(group, H5_INDEX_NAME, H5_ITER_NATIVE, NULL, name_visit, &names) < 0)
     status = names.status ? names.status
                           : h5_fail(ERR_INPUT, __FILE__, __LINE__, "cannot read group '%s' of '%s'",
                                     path, w->file->path);
+  listing_sort(&names.list);
   for (gidx i = 0; i < names.list.count && status == OK; i++) {
     const struct h5_entry *link = &names.list.entries[i];
     int length = snprintf(member, sizeof member, "%s/%s", depth ? path : "", link->path);
@@ -173,7 +181,7 @@ int h5_list(const struct h5_file *f, struct h5_listing *list)
   int status = object_add(&w, root, "/", 0);
   H5Oclose(root);
   free(w.seen);
-  if (list->count) qsort(list->entries, (size_t)list->count, sizeof *list->entries, by_path);
+  listing_sort(list);
   return status;
 }
 
@@ -190,12 +198,12 @@ int h5_list_attributes(const struct h5_file *f, const char *object, struct h5_li
   struct names names = {.list = *list};
   TRY(h5_begin());
   hid_t links = h5_access(H5P_LINK_ACCESS);
-  herr_t done = H5Aiterate_by_name(f->id, object, H5_INDEX_NAME, H5_ITER_INC, NULL, attribute_visit,
-                                   &names, links);
+  herr_t done = H5Aiterate_by_name(f->id, object, H5_INDEX_NAME, H5_ITER_NATIVE, NULL,
+                                   attribute_visit, &names, links);
   H5Pclose(links);
   *list = names.list;
   if (names.status) return names.status;
   TRY_H5(done, ERR_INPUT, "cannot read attributes of '%s' of '%s'", object, f->path);
-  if (list->count) qsort(list->entries, (size_t)list->count, sizeof *list->entries, by_path);
+  listing_sort(list);
   return OK;
 }
