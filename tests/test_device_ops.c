@@ -52,7 +52,9 @@ int main(void)
   ok(device_check_subnormals(2) == OK, "threads keep subnormal numbers");
   check_choice();
   check_peak();
-  check_shapes(those, count);
-  check_kinds(those, count);
+  const char *sanitized = getenv("SANITIZED"); /* slow, and after faults rather than bits */
+  int some = sanitized && *sanitized ? 1 : count;
+  check_shapes(those + count - some, some);
+  check_kinds(those + count - some, some);
   return done_testing();
 }
