@@ -4,27 +4,15 @@
  * -D CAPACITY  entries a list, a multiple of 32, at least 2 take.
  * The file that includes this defines FRESH, the candidates a lane of one call.
  *
- * A key is the bit pattern of a magnitude, which orders as the magnitude does; -1 is no candidate.
+ * A key is a magnitude's (warp.h); -1 is no candidate.
  * A cut keeps the best `take` and some more, since any threshold with at least `take` entries above
  * it is sound and a rough one is found in fewer steps. */
 #ifndef LISTS_H
 #define LISTS_H
 
-#include "types.h"
+#include "warp.h"
 
-#define FULL_WARP 0xffffffffu
-
-enum { HELD = CAPACITY / WARP, KEY_INFINITE = 0x7f800000, ATOM_MOST = 0x7fffffff };
-
-static __device__ inline int magnitude(float value)
-{
-  return __float_as_int(value) & 0x7fffffff;
-}
-
-static __device__ inline int lanes_before(unsigned mask)
-{
-  return __popc(mask & ((1u << (threadIdx.x % WARP)) - 1));
-}
+enum { HELD = CAPACITY / WARP, ATOM_MOST = 0x7fffffff };
 
 /* Over the warp: how many of count keys a lane are at least `least`. */
 static __device__ inline int keys_from(const int *key, int count, int least)

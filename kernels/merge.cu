@@ -9,11 +9,6 @@
 #include "lists.h"
 #include "plan.h"
 
-static __device__ inline unsigned long long order_of(struct candidate c)
-{
-  return (unsigned long long)magnitude(c.value) << 32 | (unsigned)~c.atom;
-}
-
 extern "C" __global__ void __launch_bounds__(MERGE_WARPS *WARP, 4)
     merge(const __grid_constant__ struct route_args a)
 {
@@ -41,11 +36,11 @@ extern "C" __global__ void __launch_bounds__(MERGE_WARPS *WARP, 4)
       length = list_absorb(list, length, &least, a.take, 0, 0, value, key, atom);
     }
   }
-  struct candidate *out = a.out + row * a.take;
+  struct candidate *out = a.out + row_named(&a, row) * a.take;
   for (int i = lane; i < length; i += WARP) {
-    unsigned long long own = order_of(list[i]);
+    unsigned long long own = order_of(list[i].value, list[i].atom);
     int rank = 0;
-    for (int j = 0; j < length; j++) rank += order_of(list[j]) > own;
+    for (int j = 0; j < length; j++) rank += order_of(list[j].value, list[j].atom) > own;
     if (rank < a.take) out[rank] = list[i];
   }
   struct candidate none = {0, -1};

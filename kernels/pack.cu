@@ -12,8 +12,9 @@ extern "C" __global__ void __launch_bounds__(256) pack(const __grid_constant__ s
   int column = blockIdx.x * WARP, item = blockIdx.y * WARP, vector = blockIdx.z;
   for (int i = threadIdx.y; i < WARP; i += 8) {
     int c = column + threadIdx.x;
-    long long at = ((long long)(item + i) * a.d + vector) * a.p + c;
-    square[i][threadIdx.x] = item + i < a.count && c < a.p ? a.in[at] : 0;
+    int there = item + i < a.count && c < a.p;
+    long long from = a.row_of && there ? a.row_of[item + i] : item + i;
+    square[i][threadIdx.x] = there ? a.in[(from * a.d + vector) * a.p + c] : 0;
   }
   __syncthreads();
   int slot = a.first + item + threadIdx.x;

@@ -49,7 +49,7 @@ static __device__ inline struct candidate *target_list(const struct route_args *
 /* Is one of the row's excluded atoms the slot's? */
 static __device__ inline int is_excluded(const struct route_args *a, long long row, int slot)
 {
-  const int *excluded = a->excluded + row * a->excluded_stride;
+  const int *excluded = a->excluded + row_named(a, row) * a->excluded_stride;
   int found = 0, atom = a->atom_of[slot];
   for (int e = 0; e < a->excluded_count; e++) found |= excluded[e] == atom;
   return found;
@@ -59,7 +59,7 @@ static __device__ inline int is_excluded(const struct route_args *a, long long r
 static __device__ inline void keys_exclude(const struct route_args *a, long long row,
                                            const int *slot, int *key)
 {
-  const int *excluded = a->excluded + row * a->excluded_stride;
+  const int *excluded = a->excluded + row_named(a, row) * a->excluded_stride;
   int atom[FRESH];
 #pragma unroll
   for (int i = 0; i < FRESH; i++) atom[i] = key[i] >= 0 ? a->atom_of[slot[i]] : -1;
@@ -74,7 +74,7 @@ static __device__ inline void keys_exclude(const struct route_args *a, long long
 
 static __device__ inline void score_bad(const struct route_args *a, long long row, int slot)
 {
-  atomicMin(a->bad, (unsigned long long)row << 32 | (unsigned)a->atom_of[slot]);
+  atomicMin(a->bad, (unsigned long long)row_named(a, row) << 32 | (unsigned)a->atom_of[slot]);
 }
 
 /* Where the lane has atom j of a tile: 64 (j / 4) + 4 (lane % 16) + j % 4. */

@@ -9,6 +9,7 @@
 #ifndef STAGES_H
 #define STAGES_H
 
+#include "barriers.h"
 #include "plan.h"
 
 enum {
@@ -62,11 +63,6 @@ static __device__ inline struct walk walk_of(const struct route_args *a)
   int end = (int)(pairs * (blockIdx.x + 1) / a->blocks);
   struct walk w = {first, end - first, (FRAMES ? a->d : 1) * pieces, 0};
   return w;
-}
-
-static __device__ inline unsigned shared_address(const void *p)
-{
-  return (unsigned)__cvta_generic_to_shared(p);
 }
 
 #if BULK

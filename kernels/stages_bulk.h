@@ -3,15 +3,6 @@
  *
  * The four give most of their registers to the warps that compute: 384 threads begin with 168 each,
  * 128 keep 40 and 256 get 232. */
-static __device__ inline void bulk_copy(float *to, const float *from, int bytes, unsigned full)
-{
-  asm volatile(
-      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
-          "r"(shared_address(to)),
-      "l"(from), "r"(bytes), "r"(full)
-      : "memory");
-}
-
 /* One thread orders a stage. */
 static __device__ inline void stage_order(const struct route_args *a, struct shared *s,
                                           const struct walk *w, int serial)
@@ -20,23 +11,10 @@ static __device__ inline void stage_order(const struct route_args *a, struct sha
   struct piece p = piece_of(a, w, serial);
   int rows = p.columns * ROUTE_ROWS * 4, atoms = p.columns * ATOMS * 4;
   float *to = s->stage[serial % STAGES];
-  unsigned full = shared_address(&s->full[serial % STAGES]);
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(full),
-               "r"(rows + atoms)
-               : "memory");
+  unsigned long long *full = &s->full[serial % STAGES];
+  barrier_expect(full, rows + atoms);
   bulk_copy(to, p.rows, rows, full);
   bulk_copy(to + COLUMNS * ROUTE_ROWS, p.atoms, atoms, full);
-}
-
-static __device__ inline unsigned barrier_passed(unsigned long long *barrier, unsigned parity)
-{
-  unsigned passed;
-  asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; "
-               "selp.u32 %0, 1, 0, p; }"
-               : "=r"(passed)
-               : "r"(shared_address(barrier)), "r"(parity)
-               : "memory");
-  return passed;
 }
 
 /* The producer: each stage is ordered again as soon as all warps are done with it. */
@@ -51,13 +29,6 @@ static __device__ inline void stages_produce(const struct route_args *a, struct 
   }
 }
 
-static __device__ inline void barrier_begin(unsigned long long *barrier, int arrivals)
-{
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)),
-               "r"(arrivals)
-               : "memory");
-}
-
 static __device__ inline int stages_enter(const struct route_args *a, struct shared *s,
                                           const struct walk *w)
 {
@@ -66,7 +37,7 @@ static __device__ inline int stages_enter(const struct route_args *a, struct sha
       barrier_begin(&s->full[i], 1);
       barrier_begin(&s->empty[i], ROUTE_WARPS * WARP);
     }
-    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    barriers_publish();
   }
   __syncthreads();
   if (threadIdx.x >= ROUTE_WARPS * WARP) {
@@ -89,8 +60,6 @@ static __device__ inline void stage_done(const struct route_args *a, struct shar
 {
   (void)a;
   /* Every lane arrives, though one of a warp would do: so a race checker can follow. */
-  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(
-                   shared_address(&s->empty[w->serial % STAGES]))
-               : "memory");
+  barrier_arrive(&s->empty[w->serial % STAGES]);
   w->serial++;
 }

@@ -23,11 +23,12 @@ struct candidate {
 };
 
 struct pack_args {
-  const float *in; /* [count][d][p] */
-  float *out;      /* [tiles][d][columns][width] */
-  int count;       /* items of in */
-  int padded;      /* items written, zeros from count on */
-  int first;       /* item of out that in[0] becomes */
+  const float *in;   /* [..][d][p] */
+  const int *row_of; /* [count] which items of in; 0: the first ones */
+  float *out;        /* [tiles][d][columns][width] */
+  int count;         /* items of in */
+  int padded;        /* items written, zeros from count on */
+  int first;         /* item of out that in[0] becomes */
   int d, p, columns, width;
 };
 
@@ -35,7 +36,8 @@ struct route_args {
   const float *rows;   /* [row_tiles][columns][ROUTE_ROWS] */
   const float *atoms;  /* [atom_tiles][d][columns][tile_atoms] */
   const int *atom_of;  /* [slots] global numbers */
-  const int *excluded; /* [n][excluded_stride] global numbers of atoms, the first count used */
+  const int *row_of;   /* [n] the row's number in excluded, bad and out; 0: its own */
+  const int *excluded; /* [..][excluded_stride] global numbers of atoms, the first count used */
   int excluded_count, excluded_stride;
   int n, slots, columns, d, take;
   int row_tiles, atom_tiles;
@@ -46,7 +48,7 @@ struct route_args {
   int *counts;             /* [rows of all tiles][parts], work */
   unsigned long long
       *bad;              /* lowest row 2^32 + atom of a score that is not finite; all ones before */
-  struct candidate *out; /* [n][take] of the merge, in order (N.2), (0, -1) where atoms ran out */
+  struct candidate *out; /* [..][take] of the merge, in order (N.2), (0, -1) where atoms ran out */
 };
 
 /* As struct row_quality of model/codes.h. */

@@ -16,7 +16,8 @@ struct how {
   const char *kind, *variant;
   int threads;        /* 1 .. threads are tried */
   const char *filter; /* as struct device_options; NULL: off */
-  real filter_less;
+  real filter_less, filter_high;
+  int filter_mma, filter_distrust;
 };
 
 static struct device_options how_options(const struct how *how, idx p, idx d, idx atoms_most)
@@ -28,7 +29,10 @@ static struct device_options how_options(const struct how *how, idx p, idx d, id
                                  .variant = how->variant,
                                  .kind = how->kind,
                                  .filter = how->filter,
-                                 .filter_less = how->filter_less};
+                                 .filter_less = how->filter_less,
+                                 .filter_high = how->filter_high,
+                                 .filter_mma = how->filter_mma,
+                                 .filter_distrust = how->filter_distrust};
 }
 
 static int how_present(const struct how *how)

@@ -7,6 +7,7 @@ check_PROGRAMS += \
   %D%/test_comm_gpu \
   %D%/test_comm_verbs \
   %D%/test_cuda_codes \
+  %D%/test_cuda_filter \
   %D%/test_cuda_route \
   %D%/test_device_codes \
   %D%/test_device_ops \

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Routes with and without the certified filter, over and over: `soak_filter SCORES` compares the
- * supports of so many scores, with shapes, distributions and seeds of their own each time.  Not a
- * part of `make check`: 10^12 scores take an hour of one core. */
+ * Routes with and without the certified filter, over and over: `soak_filter SCORES [cuda [SEED]]`
+ * compares the supports of so many scores, with shapes, distributions and seeds of their own each
+ * time.  Not a part of `make check`: 10^12 scores take an hour of one core.  For a GPU, several at
+ * a time with seeds far apart: making the data takes longer than routing it. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,9 +14,11 @@
 #include "base/status.h"
 #include "device/device.h"
 
-enum { ROWS = 1536, ATOMS_MOST = 65536, COLUMNS_MOST = 96, TAKE_MOST = 64 };
+enum { ATOMS_MOST = 65536, COLUMNS_MOST = 96, TAKE_MOST = 64 };
 
 struct soak {
+  const char *kind;
+  idx n;
   struct arena arena;
   float *rows, *atoms;
   struct entry *lists[2];
@@ -43,11 +46,17 @@ static float draw(uint64_t seed, uint64_t stream, uint64_t i, uint64_t column)
 static int one_route(struct soak *s, const struct device_options *options, idx take, int which)
 {
   struct device dev = {0};
-  struct buffer rows = host_buffer(s->rows), lists = host_buffer(s->lists[which]);
-  struct route_job job = {.rows = &rows, .n = ROWS, .take = take, .lists = &lists};
+  struct buffer rows = {0}, lists = {0};
+  struct route_job job = {.rows = &rows, .n = s->n, .take = take, .lists = &lists};
   TRY(device_open(&dev, options));
   TRY(device_put_tile(&dev, s->atoms, options->atoms_most, 0));
+  TRY(device_wrap(&dev, &rows, s->rows, (gidx)s->n * options->p * (gidx)sizeof(float)));
+  TRY(device_wrap(&dev, &lists, s->lists[which], (gidx)s->n * take * (gidx)sizeof(struct entry)));
+  TRY(device_put(&dev, &rows, 0, rows.bytes));
   TRY(device_route(&dev, &job));
+  TRY(device_get(&dev, &lists, 0, lists.bytes));
+  device_drop(&dev, &rows);
+  device_drop(&dev, &lists);
   for (int i = 0; i < FILTER_PATHS; i++) s->counts.rows[i] += dev.filter.rows[i];
   device_close(&dev);
   return OK;
@@ -61,38 +70,42 @@ static int one_problem(struct soak *s, uint64_t seed)
   idx take = 1 + (idx)random_below(seed, 5, 0, TAKE_MOST);
   struct device_options options = {
       .p = p, .d = d, .atoms_most = k, .threads = 1, .variant = "auto", .filter = "off"};
-  for (gidx i = 0; i < (gidx)ROWS * p; i++)
+  options.kind = s->kind;
+  for (gidx i = 0; i < (gidx)s->n * p; i++)
     s->rows[i] = draw(seed, 6, (uint64_t)i, (uint64_t)(i % p));
   for (gidx i = 0; i < (gidx)k * d * p; i++)
     s->atoms[i] = draw(seed, 7, (uint64_t)i, (uint64_t)(i % p));
   TRY(one_route(s, &options, take, 0));
   options.filter = "on";
   TRY(one_route(s, &options, take, 1));
-  s->scores += (double)ROWS * k * d;
-  CHECK(!memcmp(s->lists[0], s->lists[1], (size_t)ROWS * (size_t)take * sizeof *s->lists[0]),
+  s->scores += (double)s->n * k * d;
+  CHECK(!memcmp(s->lists[0], s->lists[1], (size_t)s->n * (size_t)take * sizeof *s->lists[0]),
         ERR_INTERNAL, "seed %llu differs: P=%d d=%d K=%d s=%d", (unsigned long long)seed, p, d, k,
         take);
   return OK;
 }
 
-static int soak_run(struct soak *s, double wanted)
+static int soak_run(struct soak *s, double wanted, uint64_t first)
 {
-  TRY(arena_take(&s->arena, &s->rows, ROWS * COLUMNS_MOST, sizeof *s->rows));
+  TRY(arena_take(&s->arena, &s->rows, (gidx)s->n * COLUMNS_MOST, sizeof *s->rows));
   TRY(arena_take(&s->arena, &s->atoms, (gidx)ATOMS_MOST * COLUMNS_MOST, sizeof *s->atoms));
   for (int i = 0; i < 2; i++)
-    TRY(arena_take(&s->arena, &s->lists[i], ROWS * TAKE_MOST, sizeof *s->lists[i]));
-  for (uint64_t seed = 1; s->scores < wanted; seed++) TRY(one_problem(s, seed));
+    TRY(arena_take(&s->arena, &s->lists[i], (gidx)s->n * TAKE_MOST, sizeof *s->lists[i]));
+  for (uint64_t seed = first; s->scores < wanted; seed++) TRY(one_problem(s, seed));
   return OK;
 }
 
 int main(int argc, char **argv)
 {
   static struct soak s;
+  s.kind = argc > 2 ? argv[2] : "cpu";
+  s.n = strcmp(s.kind, "cpu") ? 65536 : 1536; /* a GPU is faster than data are made */
   double wanted = argc > 1 ? atof(argv[1]) : 1e9, begun = log_seconds();
-  int status = soak_run(&s, wanted);
+  int status = soak_run(&s, wanted, argc > 3 ? (uint64_t)atoll(argv[3]) : 1);
   printf("%.4g scores compared in %.0f s, rows certified %lld, left by their list %lld, by their "
-         "scores %lld: %s\n",
+         "scores %lld, guess %lld, small %lld: %s\n",
          s.scores, log_seconds() - begun, (long long)s.counts.rows[0], (long long)s.counts.rows[1],
-         (long long)s.counts.rows[2], status ? status_message() : "no mismatch");
+         (long long)s.counts.rows[2], (long long)s.counts.rows[3], (long long)s.counts.rows[4],
+         status ? status_message() : "no mismatch");
   return status != OK;
 }

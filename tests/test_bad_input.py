@@ -126,8 +126,6 @@ def check_usage(f):
     refused(f, "unknown variant", 2, ["cpu-variant"], options=["--cpu-variant", "mmx"])
     refused(f, "a variant without filter", 69, ["filter", "baseline"],
             options=["--filter", "on", "--cpu-variant", "baseline"])
-    refused(f, "a filter on GPUs", 69, ["filter", "--device cpu"],
-            options=["--filter", "on", "--device", "cuda"])
     with open(f.at("bad.in"), "w") as deck:
         deck.write("# a deck\ntop-s = 4\ntopp-s = 3\n")
     refused(f, "unknown deck key", 2, ["bad.in:3", "topp-s", "top-s"], options=[f.at("bad.in")])

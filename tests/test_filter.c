@@ -3,11 +3,14 @@
  * variant; the bound holds; rows take the exact path where they must; and with a bound of zero the
  * answer is wrong. */
 #include "device/cpu.h"
-#include "device_route.h"
+#include "filter_bound.h"
+#include "filter_checks.h"
 #include "model/filter.h"
 
 static const struct how variants[] = {
-    {"cpu", "avx2", 2, "on", 0}, {"cpu", "avx512vl", 2, "on", 0}, {"cpu", "avx512", 2, "on", 0}};
+    {.kind = "cpu", .variant = "avx2", .threads = 2, .filter = "on"},
+    {.kind = "cpu", .variant = "avx512vl", .threads = 2, .filter = "on"},
+    {.kind = "cpu", .variant = "avx512", .threads = 2, .filter = "on"}};
 
 /* those[..] <- what this processor has. */
 static int variants_present(struct how *those)
@@ -16,23 +19,6 @@ static int variants_present(struct how *those)
   for (int v = 0; v < LENGTH(variants); v++)
     if (how_present(&variants[v])) those[count++] = variants[v];
   return count;
-}
-
-/* Columns around the widths of loads, wide rows, supports as long as the dictionary. */
-static void check_widths(const struct how *hows, int count)
-{
-  static const idx ps[] = {1, 3, 8, 9, 63, 64, 65, 4096};
-  for (int i = 0; i < LENGTH(ps); i++)
-    for (int kind = i % 2; kind < KINDS; kind += 2)
-      problem_run((struct problem){.n = 37,
-                                   .p = ps[i],
-                                   .d = 1 + (i + kind) % 3,
-                                   .take = kind % 2 ? 200 : 7,
-                                   .k = 200,
-                                   .tile = 33,
-                                   .excluded = kind % 5 == 2,
-                                   .kind = (enum kind)kind},
-                  hows, count);
 }
 
 /* The size of scores or gate by the exact chains, which d = 1 does not round and d > 1 rounds once
@@ -52,7 +38,7 @@ static real part_of_bound(const struct problem *c, idx row, idx frame, int level
   filter_quantize(at, 1, c->p, FILTER_ROW_LEVELS, qx, &x);
   filter_quantize(atoms, c->d, c->p, levels, qd, &f);
   if (!(x.norm * f.norm < FILTER_HUGE(c->d))) return 0; /* takes the exact path */
-  struct filter_bound b = filter_bound(&x, c->d, c->p);
+  struct filter_bound b = filter_bound(&x, c->d, c->p, 0);
   real squares = 0;
   for (idx m = 0; m < c->d; m++) {
     gidx sum = 0;
@@ -151,17 +137,6 @@ static void check_quantize(const struct filter_loops *loops)
   ok(near, "%s: norms of rows too", loops->name);
 }
 
-/* Counts of one problem by path; the answer is right in any case. */
-static struct filter_counts paths(struct problem c, const struct how *how)
-{
-  int good = problem_make(&c) == OK;
-  problem_answer(&c);
-  good = good && problem_check(&c, how, 1);
-  ok(good, "kind %d with K=%d by its paths", c.kind, c.k);
-  arena_free(&c.arena);
-  return c.filter;
-}
-
 static void check_paths(const struct how *how)
 {
   struct problem c = {.n = 60, .p = 48, .d = 1, .take = 4, .k = 3000, .tile = 700};
@@ -184,31 +159,32 @@ static void check_paths(const struct how *how)
   ok(f.rows[FILTER_CERTIFIED] + f.rows[FILTER_LIST] == 60, "%s: subnormal rows", how->variant);
 }
 
-/* With a bound of zero the answer must go wrong, or the tests above show nothing. */
-static void check_without_bound(const struct how *how)
+static const enum kind broken_by[] = {HEAVY, LAST_BIT, FIXTURE, RANDOM};
+
+/* The kernels' bound is the reference's. */
+static void check_kernel_bound(void)
 {
-  static const enum kind kinds[] = {HEAVY, LAST_BIT, FIXTURE, RANDOM};
-  struct how broken = *how;
-  int wrong = 0;
-  broken.filter_less = 1;
-  for (int i = 0; i < LENGTH(kinds); i++) {
-    struct problem c = {
-        .n = 61, .p = 48, .d = 1, .take = 4, .k = 1500, .tile = 1500, .kind = kinds[i]};
-    int good = problem_make(&c) == OK;
-    problem_answer(&c);
-    wrong += good && !problem_check(&c, &broken, 1);
-    arena_free(&c.arena);
+  real most = 0;
+  for (uint64_t turn = 0; turn < 4000; turn++) {
+    double draw[6];
+    for (uint64_t i = 0; i < 6; i++) draw[i] = fabs(random_normal(3, i, turn));
+    idx d = 1 + (idx)turn % 8, p = 1 + (idx)random_below(3, 7, turn, 1 << 16);
+    real gamma = turn % 3 ? 1e-4 * draw[5] : 0;
+    struct filter_norms row = {draw[0], draw[1], 1e-3 * draw[2]};
+    struct quantized x = {1, row.norm, row.norm_short, row.error};
+    struct filter_bound b = filter_bound(&x, d, p, gamma);
+    real wanted = b.alpha * draw[3] + b.beta * draw[4] + b.rest;
+    real off = fabs(bound_reach(row, draw[3], draw[4], d, p, gamma) / wanted - 1);
+    most = off > most ? off : most;
   }
-  ok(wrong == LENGTH(kinds), "%s: without the bound %d of %d answers are wrong", how->variant,
-     wrong, LENGTH(kinds));
+  ok(most < 1e-8, "the bound of the kernels is the reference's but for %.1e", most);
 }
 
 static void check_options(void)
 {
-  static const struct how none = {"cpu", "baseline", 1, "on", 0},
-                          gpu = {"cuda", "auto", 1, "on", 0};
+  static const struct how none = {
+      .kind = "cpu", .variant = "baseline", .threads = 1, .filter = "on"};
   ok(!how_present(&none), "no filter without AVX2");
-  ok(!how_present(&gpu), "no filter on a GPU so far");
 }
 
 int main(void)
@@ -219,6 +195,7 @@ int main(void)
   check_bound();
   check_worst();
   check_gates();
+  check_kernel_bound();
   if (count == 0) {
     skip("this processor has no AVX2");
     return done_testing();
@@ -232,7 +209,7 @@ int main(void)
   check_widths(those + count - some, some);
   for (int v = 0; v < count; v++) {
     check_paths(&those[v]);
-    check_without_bound(&those[v]);
+    check_without_bound(&those[v], 4, broken_by, LENGTH(broken_by));
   }
   return done_testing();
 }

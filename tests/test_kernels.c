@@ -50,24 +50,49 @@ static void check_form(enum kernel_name name, int architecture, const struct ker
   free(log);
 }
 
-/* Forms differ by the capacity of lists and by frames; each is compiled once. */
+enum { FORMS_MOST = 64, NAME_MOST = DEFINES_MOST * DEFINE_MOST + 16 };
+struct forms {
+  char name[FORMS_MOST][NAME_MOST];
+  int count;
+};
+
+/* 1 if a form was not there yet. */
+static int form_add(struct forms *f, enum kernel_name name, int architecture,
+                    const struct kernel_shape *shape)
+{
+  struct kernel_recipe recipe;
+  char *text = f->name[f->count];
+  kernel_recipe(name, shape, &recipe);
+  int used = snprintf(text, NAME_MOST, "%d", architecture);
+  for (int i = 0; i < recipe.n_defines; i++)
+    used += snprintf(text + used, NAME_MOST - (size_t)used, " %s", recipe.defines[i]);
+  for (int i = 0; i < f->count; i++)
+    if (!strcmp(text, f->name[i])) return 0;
+  f->count++;
+  return 1;
+}
+
+/* Forms differ by the capacity of lists, by frames and by what a pass keeps. */
 static void check_kernel(enum kernel_name name)
 {
-  static const idx takes[] = {1, 33, 65, 256};
-  char seen[DEFINES_MOST * DEFINE_MOST + 16], last[sizeof seen] = "";
+  static const struct {
+    idx d, take;
+    int sample;
+  } uses[] = {{1, 1, 0},  {2, 1, 1},  {1, 33, 1}, {2, 33, 0},  {1, 65, 0}, {4, 65, 0},
+              {8, 65, 1}, {8, 65, 0}, {4, 1, 1},  {1, 256, 0}, {2, 256, 0}};
+  static struct forms forms;
+  forms.count = 0;
   for (int a = 0; a < LENGTH(architectures); a++)
-    for (int t = 0; t < LENGTH(takes); t++)
-      for (idx d = 1; d <= 2; d++) {
-        struct kernel_shape shape = {architectures[a] >= 90, architectures[a] == 90, d, takes[t]};
-        struct kernel_recipe recipe;
-        kernel_recipe(name, &shape, &recipe);
-        int used = snprintf(seen, sizeof seen, "%d", architectures[a]);
-        for (int i = 0; i < recipe.n_defines; i++)
-          used += snprintf(seen + used, sizeof seen - (size_t)used, " %s", recipe.defines[i]);
-        if (!strcmp(seen, last)) continue;
-        strcpy(last, seen);
+    for (int u = 0; u < LENGTH(uses); u++) {
+      struct kernel_shape shape = {.bulk = architectures[a] >= 90,
+                                   .mma = architectures[a] == 90,
+                                   .wgmma = architectures[a] == 90,
+                                   .sample = uses[u].sample,
+                                   .d = uses[u].d,
+                                   .take = uses[u].take};
+      if (form_add(&forms, name, architectures[a], &shape))
         check_form(name, architectures[a], &shape);
-      }
+    }
 }
 
 /* The only entry of a fresh cache: damage one byte of it at a fraction of its length. */
@@ -92,7 +117,7 @@ static int entry_damage(const char *folder, double part)
 static void check_cache(void)
 {
   static const double parts[] = {0, 0.0005, 0.01, 0.5, 0.999};
-  struct kernel_shape shape = {1, 1, 1, 1};
+  struct kernel_shape shape = {.bulk = 1, .mma = 1, .d = 1, .take = 1};
   struct kernel_recipe recipe;
   struct kernel_image fresh, kept;
   char folder[] = "/tmp/sagitta-cache-XXXXXX", command[64];
@@ -116,7 +141,7 @@ static void check_cache(void)
 
 static void check_error(void)
 {
-  struct kernel_shape shape = {1, 1, 1, 1};
+  struct kernel_shape shape = {.bulk = 1, .mma = 1, .d = 1, .take = 1};
   struct kernel_recipe recipe;
   struct kernel_image image;
   kernel_recipe(KERNEL_PACK, &shape, &recipe);
@@ -131,7 +156,7 @@ static void check_error(void)
 
 int main(void)
 {
-  struct kernel_shape shape = {1, 1, 1, 1};
+  struct kernel_shape shape = {.bulk = 1, .mma = 1, .d = 1, .take = 1};
   struct kernel_recipe recipe;
   struct kernel_image image = {0};
   kernel_recipe(KERNEL_PACK, &shape, &recipe);

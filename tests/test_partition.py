@@ -29,8 +29,10 @@ if SANITIZED:
 # The same on GPUs, which ranks share where there are fewer.
 GPU_CUTS = [
     dict(ranks=1, device="cuda"),
+    dict(ranks=1, device="cuda", filter="on"),
+    dict(ranks=2, tile=64, block=77, device="cuda", filter="on"),
     dict(ranks=2, tile=64, block=77, device="cuda"),
-    dict(ranks=4, tile=1000, device="cuda"),
+    dict(ranks=4, tile=1000, device="cuda", filter="auto"),
 ]
 ONE_ROW = dict(ranks=2, tile=1000, block=1, variant="avx2", filter="on")
 

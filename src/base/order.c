@@ -92,6 +92,20 @@ void lane_sum_fma(struct lane_sum *s, gidx position, real a, real b)
   *lane = fma(a, b, *lane);
 }
 
+idx golden_stride(idx count)
+{
+  idx stride = (idx)(0.6180339887 * count) + 1;
+  for (;; stride++) {
+    idx a = count, b = stride;
+    while (b) {
+      idx rest = a % b;
+      a = b;
+      b = rest;
+    }
+    if (a == 1) return stride;
+  }
+}
+
 uint64_t random_bits(uint64_t seed, uint64_t stream, uint64_t counter)
 {
   const uint64_t golden = 0x9e3779b97f4a7c15u;

@@ -46,6 +46,10 @@ real lane_sum_total(const struct lane_sum *s);
 /* lane[0] <- the sum of 32 lanes: lane += lane + 16, + 8, + 4, + 2, + 1. */
 void lanes_fold(real *lane);
 
+/* A step through 0 .. count - 1, count >= 1, that visits all, neighbours about a golden section of
+ * count apart: the first ones are spread over all. */
+idx golden_stride(idx count);
+
 /* Counter-based random numbers: a pure function of (seed, stream, counter). */
 uint64_t random_bits(uint64_t seed, uint64_t stream, uint64_t counter);
 

@@ -71,7 +71,7 @@ static void random_fill(float *x, gidx count, uint64_t stream)
 
 static int is_filtered(const struct bench *b)
 {
-  return strcmp(b->o->filter, "off") && !strcmp(b->common->device, "cpu");
+  return strcmp(b->o->filter, "off") != 0;
 }
 
 static int problem_open(struct bench *b, struct problem *q)
@@ -239,18 +239,17 @@ static int repeat_run(struct bench *b, int repeat)
 }
 
 /* What the filter did in all runs, at the end of its line. */
-static void filter_print(const struct problem *q)
+static void filter_print(const struct problem *q, int runs)
 {
   const struct filter_counts *c = &q->filtered.filter;
-  double rows = (double)(c->rows[0] + c->rows[1] + c->rows[2]);
-  double all = c->filter_seconds + c->exact_seconds + c->left_seconds;
-  if (rows > 0)
-    printf(
-        "  certified %.2f%%, %.1f candidates a row, time: filter %.0f%%, chains %.0f%%, rows left "
-        "%.0f%%",
-        100 * (double)c->rows[FILTER_CERTIFIED] / rows,
-        (double)c->candidates / (double)(c->rows[FILTER_CERTIFIED] + 1),
-        100 * c->filter_seconds / all, 100 * c->exact_seconds / all, 100 * c->left_seconds / all);
+  double rows = 0;
+  for (int i = 0; i < FILTER_PATHS; i++) rows += (double)c->rows[i];
+  if (rows == 0) return;
+  printf("  certified %.2f%%, %.1f candidates a row, ms a run:",
+         100 * (double)c->rows[FILTER_CERTIFIED] / rows,
+         (double)c->candidates / (double)(c->rows[FILTER_CERTIFIED] + 1));
+  for (int i = 0; i < FILTER_STAGES; i++)
+    if (c->seconds[i] > 0) printf(" %s %.2f", filter_stage_names[i], 1e3 * c->seconds[i] / runs);
 }
 
 static void table_print(struct bench *b)
@@ -273,9 +272,22 @@ static void table_print(struct bench *b)
     printf("%-16s %10.5f %10.2f %9.1f%%", case_names[which], seconds,
            1e-9 * b->work[which] / seconds, 100 * of_peak);
     if (which == CASE_CODES) printf(" %11.1f%%", 100 * seconds / route);
-    if (which >= CASE_FILTER) filter_print(&b->problems[CASE_RANDOM + which - CASE_FILTER]);
+    if (which >= CASE_FILTER)
+      filter_print(&b->problems[CASE_RANDOM + which - CASE_FILTER], repeats);
     printf("\n");
   }
+}
+
+/* Runs without a pause: a GPU that grows hot lowers its clock. */
+static int sustained_print(struct bench *b, enum bench_case which)
+{
+  const double least = 1; /* seconds */
+  double begun = log_seconds(), one, all = 0;
+  int runs = 0;
+  for (; all < least; runs++, all = log_seconds() - begun) TRY(route_time(b, which, 0, &one));
+  printf("%s, sustained: %.5f s a run, %d runs in %.2f s\n", case_names[which], all / runs, runs,
+         all);
+  return OK;
 }
 
 /* What the table above lacks: the clock behind `peak`, selection, copies. */
@@ -285,6 +297,7 @@ static int gpu_print(struct bench *b)
   double copies, *of = b->seconds[CASE_RANDOM], *alone = b->seconds[CASE_ALONE];
   TRY(device_copy_rate(dev, &copies));
   double route = median(of, b->common->repeats), scores = median(alone, b->common->repeats);
+  if (is_filtered(b)) TRY(sustained_print(b, CASE_FILTER));
   printf("peak is two instructions a term at the highest clock: %.2f T terms/s\n",
          1e-12 * device_peak(dev, 0));
   printf("selection and merging: %.1f%% of routing random data\n", 100 * (route - scores) / route);
@@ -317,6 +330,8 @@ int bench_route(const struct bench_route_options *o, const struct bench_common *
   b.common = common;
   TRY(bench_open(&b, &rows));
   if (is_gpu(&b)) TRY(repeat_run(&b, 0)); /* compiles the kernels */
+  for (int which = 0; which < CASES; which++)
+    b.problems[which].filtered.filter = (struct filter_counts){0};
   for (int r = 0; r < common->repeats; r++) TRY(repeat_run(&b, r));
   table_print(&b);
   if (is_gpu(&b)) TRY(gpu_print(&b));

@@ -242,6 +242,8 @@ static int result_close(const struct run *run, struct supports_file *file,
   facts[n++] = (struct run_fact){"rows_certified", NULL, (double)filter->rows[FILTER_CERTIFIED]};
   facts[n++] = (struct run_fact){"rows_left_by_list", NULL, (double)filter->rows[FILTER_LIST]};
   facts[n++] = (struct run_fact){"rows_left_by_score", NULL, (double)filter->rows[FILTER_SCORE]};
+  facts[n++] = (struct run_fact){"rows_left_by_guess", NULL, (double)filter->rows[FILTER_GUESS]};
+  facts[n++] = (struct run_fact){"rows_left_small", NULL, (double)filter->rows[FILTER_SMALL]};
   facts[n++] = (struct run_fact){"candidates", NULL, (double)filter->candidates};
   struct supports_ending ending = {&result->metrics, t->mean, t->rho, t->rounds, 0};
   return supports_finish(file, &ending, facts, n);

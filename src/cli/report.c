@@ -3,6 +3,7 @@
 #include "cli/report.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,44 +53,51 @@ int report_phases(struct comm *c, const struct phase *phases, int count)
 
 static int filter_sum(struct comm *c, struct filter_counts *f)
 {
-  gidx sums[FILTER_PATHS + 1] = {f->rows[0], f->rows[1], f->rows[2], f->candidates};
-  double seconds[] = {f->filter_seconds, f->exact_seconds, f->left_seconds};
+  gidx sums[FILTER_PATHS + 1];
   double *all = calloc((size_t)c->size, sizeof *all);
   CHECK(all, ERR_MEMORY, "cannot allocate %d times", c->size);
   struct spread most, part;
+  memcpy(sums, f->rows, sizeof f->rows);
+  sums[FILTER_PATHS] = f->candidates;
   TRY(comm_sum(c, sums, LENGTH(sums)));
   TRY(spread_over_ranks(c, (double)f->most, all, &most));
-  for (int i = 0; i < LENGTH(seconds); i++) {
-    TRY(spread_over_ranks(c, seconds[i], all, &part));
-    seconds[i] = part.sum;
+  for (int i = 0; i < FILTER_STAGES; i++) {
+    TRY(spread_over_ranks(c, f->seconds[i], all, &part));
+    f->seconds[i] = part.sum;
   }
   free(all);
   memcpy(f->rows, sums, sizeof f->rows);
   f->candidates = sums[FILTER_PATHS];
   f->most = (gidx)most.most;
-  f->filter_seconds = seconds[0];
-  f->exact_seconds = seconds[1];
-  f->left_seconds = seconds[2];
   return OK;
 }
 
 int report_filter(struct comm *c, struct filter_counts *counts)
 {
+  static const char *const reasons[FILTER_PATHS] = {
+      [FILTER_LIST] = "the bound leaves too many candidates",
+      [FILTER_SCORE] = "their scores may overflow",
+      [FILTER_GUESS] = "the guess from a sample was too high",
+      [FILTER_SMALL] = "they are zeros, or hardly more",
+  };
   TRY(filter_sum(c, counts));
   gidx certified = counts->rows[FILTER_CERTIFIED];
-  gidx rows = certified + counts->rows[FILTER_LIST] + counts->rows[FILTER_SCORE];
+  gidx rows = 0;
+  for (int i = 0; i < FILTER_PATHS; i++) rows += counts->rows[i];
   if (rows == 0) return OK;
   log_info("filter     certified %lld of %lld routings of a row, candidates each: %.1f, at most "
-           "%lld; thread seconds: filter %.3f, candidates %.3f, exact path %.3f",
+           "%lld",
            (long long)certified, (long long)rows,
-           certified ? (double)counts->candidates / (double)certified : 0, (long long)counts->most,
-           counts->filter_seconds, counts->exact_seconds, counts->left_seconds);
-  if (counts->rows[FILTER_LIST])
-    log_info("filter     %lld took the exact path: the bound leaves too many candidates",
-             (long long)counts->rows[FILTER_LIST]);
-  if (counts->rows[FILTER_SCORE])
-    log_info("filter     %lld took the exact path: their scores may overflow",
-             (long long)counts->rows[FILTER_SCORE]);
+           certified ? (double)counts->candidates / (double)certified : 0, (long long)counts->most);
+  for (int i = 0; i < FILTER_PATHS; i++)
+    if (reasons[i] && counts->rows[i])
+      log_info("filter     %lld took the exact path: %s", (long long)counts->rows[i], reasons[i]);
+  char line[256] = "";
+  for (int i = 0, used = 0; i < FILTER_STAGES; i++)
+    if (counts->seconds[i] > 0)
+      used += snprintf(line + used, sizeof line - (size_t)used, "%s%s %.3f", used ? ", " : "",
+                       filter_stage_names[i], counts->seconds[i]);
+  log_info("filter     seconds, all devices and threads together: %s", line);
   return OK;
 }
 

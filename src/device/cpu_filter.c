@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/order.h"
 #include "base/status.h"
 #include "device/cpu_filter_inside.h"
 
@@ -16,22 +17,6 @@ enum { BLOCK_BYTES = 384 * 1024, BLOCK_GROUPS = 64 };
 enum { CANDIDATES = 1024 };
 /* The exact path is taken for good where it was needed for one row in so many. */
 enum { LEFT_MOST = 4 };
-
-/* Panels are taken a golden section of the dictionary apart, so that the first ones are a sample of
- * all and the bar is soon high, in whatever order the atoms are. */
-static idx stride_find(idx panels)
-{
-  idx stride = (idx)(0.6180339887 * panels) + 1;
-  for (;; stride++) {
-    idx a = panels, b = stride;
-    while (b) {
-      idx rest = a % b;
-      a = b;
-      b = rest;
-    }
-    if (a == 1) return stride;
-  }
-}
 
 static void plan_make(struct filter_plan *plan, const struct cpu_state *s, struct route_job *job)
 {
@@ -46,7 +31,8 @@ static void plan_make(struct filter_plan *plan, const struct cpu_state *s, struc
   plan->block_rows = (idx)groups * loops->rows;
   plan->blocks = (job->n + plan->block_rows - 1) / plan->block_rows;
   plan->panels = (s->count + loops->lanes - 1) / loops->lanes;
-  plan->stride = stride_find(plan->panels);
+  /* The first panels are a sample of all, so the bar is soon high, in whatever order atoms are. */
+  plan->stride = golden_stride(plan->panels);
 }
 
 static int work_take(struct arena *arena, const struct filter_plan *plan, struct filter_work *w)
@@ -96,8 +82,8 @@ static void block_filter(struct filter_plan *plan, struct filter_work *w, idx bl
     w->counts.rows[w->rows[i].path]++;
     plan->left[first + i] = w->rows[i].path != FILTER_CERTIFIED;
   }
-  w->counts.filter_seconds += filtered - begun;
-  w->counts.exact_seconds += log_seconds() - filtered;
+  w->counts.seconds[FILTER_PRODUCT] += filtered - begun;
+  w->counts.seconds[FILTER_CHAIN] += log_seconds() - filtered;
 }
 
 static void blocks_run(struct filter_plan *plan, struct filter_work *w)
@@ -116,8 +102,7 @@ static void counts_add(struct filter_counts *to, const struct filter_counts *mor
   for (int i = 0; i < FILTER_PATHS; i++) to->rows[i] += more->rows[i];
   to->candidates += more->candidates;
   if (more->most > to->most) to->most = more->most;
-  to->filter_seconds += more->filter_seconds;
-  to->exact_seconds += more->exact_seconds;
+  for (int i = 0; i < FILTER_STAGES; i++) to->seconds[i] += more->seconds[i];
 }
 
 /* The rows that are left, by the exact path; plan->left[] becomes their list. */
@@ -150,7 +135,7 @@ static int left_route(struct device *dev, const struct filter_plan *plan, struct
   part.n = n;
   double begun = log_seconds();
   TRY(cpu_route_exact(dev, &part));
-  dev->filter.left_seconds += log_seconds() - begun;
+  dev->filter.seconds[FILTER_LEFT] += log_seconds() - begun;
   if (part.bad.row >= 0) job->bad = (struct bad_score){which[part.bad.row], part.bad.atom};
   for (gidx i = 0; i < n; i++)
     memcpy((struct entry *)job->lists->device + (gidx)which[i] * job->take, lists + i * job->take,

@@ -32,7 +32,7 @@ static void row_start(const struct filter_plan *plan, struct filter_work *w, idx
   const float *x = (const float *)plan->job->rows->device + (gidx)(first + i) * s->options.p;
   struct quantized z;
   int32_t sum = f->loops->quantize(x, s->options.p, w->q, &z);
-  struct filter_bound bound = filter_bound(&z, s->options.d, s->options.p);
+  struct filter_bound bound = filter_bound(&z, s->options.d, s->options.p, 0);
   real keep = 1 - s->options.filter_less;
   row->scale = z.scale;
   row->flat = keep * (bound.alpha * f->norm_most + bound.rest) * (1 + 0x1p-40);

@@ -68,7 +68,8 @@ static int cuda_open(struct device *dev, const struct device_options *options)
   s->ascending = 1;
   dev->state = s;
   dev->variant = s->name;
-  return state_fill(s, &dev->gpu);
+  TRY(state_fill(s, &dev->gpu));
+  return cuda_filter_open(dev);
 }
 
 static void cuda_close(struct device *dev)
@@ -77,6 +78,7 @@ static void cuda_close(struct device *dev)
   struct cuda_work *const works[] = {&s->packed, &s->atom_of,  &s->staging, &s->rows, &s->lists,
                                      &s->counts, &s->excluded, &s->out,     &s->bad,  &s->states};
   for (int i = 0; i < LENGTH(works); i++) cuda_release(works[i]);
+  cuda_filter_close(s);
   for (int i = 0; i < s->n_kernels; i++) cudaLibraryUnload(s->kernels[i].library);
   if (s->stream) cudaStreamDestroy(s->stream);
   if (s->copies) cudaStreamDestroy(s->copies);

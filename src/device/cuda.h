@@ -10,18 +10,13 @@
 
 #include "base/memory.h"
 #include "device/backend.h"
+#include "device/cuda_filter.h"
 #include "device/cuda_kernels.h"
 
 /* A run of atoms with consecutive numbers, in the order in which they were put. */
 struct cuda_piece {
   const float *atoms; /* [count][d][p], borrowed */
   idx count, first, slot;
-};
-
-/* Memory of the device that grows when asked. */
-struct cuda_work {
-  void *at;
-  gidx bytes;
 };
 
 /* A kernel as it was specialised and loaded. */
@@ -51,6 +46,7 @@ struct cuda_state {
   idx tile;                         /* atoms of a packed tile */
   idx rows_most;                    /* rows of a launch; 0: all */
   struct cuda_work packed, atom_of; /* of the window */
+  struct cuda_filter filter;
   struct cuda_work staging, rows, lists, counts, excluded, out, bad, states;
 };
 

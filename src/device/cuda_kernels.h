@@ -6,7 +6,7 @@
 #define DEVICE_CUDA_KERNELS_H
 
 #include "base/types.h"
-#include "plan.h"
+#include "filter_types.h"
 
 /* Files of the folder kernels, built in; the last has no name. */
 struct kernel_text {
@@ -14,12 +14,26 @@ struct kernel_text {
 };
 extern const struct kernel_text kernel_texts[];
 
-enum kernel_name { KERNEL_PACK, KERNEL_ROUTE, KERNEL_MERGE, KERNEL_CODES, KERNELS };
+enum kernel_name {
+  KERNEL_PACK,
+  KERNEL_ROUTE,
+  KERNEL_MERGE,
+  KERNEL_CODES,
+  KERNEL_HALVE_ATOMS,
+  KERNEL_HALVE_ROWS,
+  KERNEL_FILTER,
+  KERNEL_GUESS,
+  KERNEL_CUT,
+  KERNEL_CHAINS,
+  KERNEL_CHOOSE,
+  KERNELS
+};
 
 /* What a kernel is specialised for. */
 struct kernel_shape {
-  int bulk; /* of route_form_of() */
-  int mma;  /* of codes: the GPU has tensor instructions for f64 that are chains of fma */
+  int bulk;          /* of route_form_of() */
+  int mma;           /* of codes: the GPU has tensor instructions for f64 that are chains of fma */
+  int wgmma, sample; /* of filter_form_of() */
   idx d, take;
 };
 

@@ -9,22 +9,11 @@
 
 #include "base/log.h"
 #include "base/status.h"
-#include "device/cuda.h"
+#include "device/cuda_route.h"
 #include "plan.h"
 
-/* One launch: rows first .. first + n - 1 over slots slot .. slot + slots - 1. */
-struct step {
-  struct device *dev;
-  struct route_job *job;
-  struct kernel_shape shape;
-  struct route_form form;
-  idx first, n, slot, slots;
-  struct candidate *out; /* on the device, [n][take] */
-  unsigned long long bad;
-};
-
 /* The geometry that all three kernels share (kernels/README). */
-static struct route_args args_make(const struct step *t)
+static struct route_args args_make(const struct cuda_step *t)
 {
   const struct cuda_state *s = t->dev->state;
   const struct exclusions *excluded = &t->job->excluded;
@@ -39,6 +28,7 @@ static struct route_args args_make(const struct step *t)
                          .ascending = s->ascending,
                          .excluded_count = excluded->count,
                          .excluded_stride = excluded->stride,
+                         .row_of = t->row_of,
                          .out = t->out};
   gidx pairs = (gidx)a.row_tiles * a.atom_tiles;
   a.blocks = pairs < s->multiprocessors ? (int)pairs : s->multiprocessors;
@@ -49,14 +39,12 @@ static struct route_args args_make(const struct step *t)
   return a;
 }
 
-static int work_take(struct cuda_state *s, const struct step *t, struct route_args *a)
+static int work_take(struct cuda_state *s, const struct cuda_step *t, struct route_args *a)
 {
   gidx rows = (gidx)a->row_tiles * ROUTE_ROWS, lists = rows * a->parts;
-  gidx excluded = a->excluded_count ? (gidx)t->n * a->excluded_stride : 0;
   TRY(cuda_reserve(s, &s->rows, rows * a->columns * (gidx)sizeof(float)));
   TRY(cuda_reserve(s, &s->lists, lists * t->form.capacity * (gidx)sizeof(struct candidate)));
   TRY(cuda_reserve(s, &s->counts, lists * (gidx)sizeof(int)));
-  TRY(cuda_reserve(s, &s->excluded, excluded * (gidx)sizeof(int)));
   TRY(cuda_reserve(s, &s->bad, sizeof *a->bad));
   a->rows = s->rows.at;
   a->atoms = s->packed.at;
@@ -69,22 +57,25 @@ static int work_take(struct cuda_state *s, const struct step *t, struct route_ar
   return OK;
 }
 
-static int excluded_put(struct cuda_state *s, const struct step *t)
+int cuda_step_exclude(struct cuda_step *t)
 {
+  struct cuda_state *s = t->dev->state;
   const struct exclusions *e = &t->job->excluded;
   gidx bytes = (gidx)t->n * e->stride * (gidx)sizeof(idx);
   if (e->count == 0) return OK;
+  TRY(cuda_reserve(s, &s->excluded, bytes));
   TRY_CU(cudaMemcpyAsync(s->excluded.at, e->atoms + (gidx)t->first * e->stride, (size_t)bytes,
                          cudaMemcpyHostToDevice, s->stream));
   cuda_count(&t->dev->counts.put, bytes);
   return OK;
 }
 
-static int rows_pack(const struct step *t, const struct route_args *a)
+static int rows_pack(const struct cuda_step *t, const struct route_args *a)
 {
   const struct cuda_state *s = t->dev->state;
   idx padded = a->row_tiles * ROUTE_ROWS, p = s->options.p;
   struct pack_args args = {.in = (const float *)t->job->rows->device + (gidx)t->first * p,
+                           .row_of = t->row_of,
                            .out = s->rows.at,
                            .count = t->n,
                            .padded = padded,
@@ -98,7 +89,7 @@ static int rows_pack(const struct step *t, const struct route_args *a)
   return cuda_launch(t->dev, &launch);
 }
 
-static int tiles_score(const struct step *t, struct route_args *a)
+static int tiles_score(const struct cuda_step *t, struct route_args *a)
 {
   const struct route_form *f = &t->form;
   struct cuda_launch launch = {.name = KERNEL_ROUTE,
@@ -110,7 +101,7 @@ static int tiles_score(const struct step *t, struct route_args *a)
   return cuda_launch(t->dev, &launch);
 }
 
-static int lists_finish(const struct step *t, struct route_args *a)
+static int lists_finish(const struct cuda_step *t, struct route_args *a)
 {
   struct cuda_launch launch = {.name = KERNEL_MERGE,
                                .shape = t->shape,
@@ -120,12 +111,11 @@ static int lists_finish(const struct step *t, struct route_args *a)
   return cuda_launch(t->dev, &launch);
 }
 
-static int step_run(struct step *t)
+int cuda_step_exact(struct cuda_step *t)
 {
   struct cuda_state *s = t->dev->state;
   struct route_args a = args_make(t);
   TRY(work_take(s, t, &a));
-  TRY(excluded_put(s, t));
   TRY(rows_pack(t, &a));
   if (t->job->scores_only) a.n = 0; /* as if all rows were padding */
   TRY(tiles_score(t, &a));
@@ -134,7 +124,14 @@ static int step_run(struct step *t)
   return cuda_finish(s);
 }
 
-static void bad_note(struct route_job *job, const struct step *t)
+static int step_run(struct cuda_step *t)
+{
+  struct cuda_state *s = t->dev->state;
+  TRY(cuda_step_exclude(t));
+  return s->filter.is_on && !t->job->scores_only ? cuda_filter_step(t) : cuda_step_exact(t);
+}
+
+static void bad_note(struct route_job *job, const struct cuda_step *t)
 {
   if (t->bad == ~0ull) return;
   struct bad_score found = {t->first + (idx)(t->bad >> 32), (idx)(t->bad & 0xffffffffu)};
@@ -144,7 +141,7 @@ static void bad_note(struct route_job *job, const struct step *t)
 }
 
 /* All rows over the window that is on the device; out[n][take] on the device. */
-static int rows_route(struct step *t, struct candidate *out)
+static int rows_route(struct cuda_step *t, struct candidate *out)
 {
   struct cuda_state *s = t->dev->state;
   struct route_job *job = t->job;
@@ -181,15 +178,23 @@ static int window_merge(struct cuda_state *s, struct route_job *job, struct entr
   return OK;
 }
 
-static int windows_route(struct step *t, struct entry *both)
+/* The window from the step's slot on, as both ways of routing need it. */
+static int window_bring(struct cuda_step *t)
+{
+  struct cuda_state *s = t->dev->state;
+  TRY(cuda_window(t->dev, t->slot, route_tile_atoms(t->form.atoms_thread), &t->slots));
+  return s->filter.is_on ? cuda_filter_prepare(t->dev) : OK;
+}
+
+static int windows_route(struct cuda_step *t, struct entry *both)
 {
   struct cuda_state *s = t->dev->state;
   struct route_job *job = t->job;
   size_t bytes = (size_t)job->n * (size_t)job->take * sizeof *both;
   TRY(cuda_reserve(s, &s->out, (gidx)bytes));
-  idx number = 0, tile = route_tile_atoms(t->form.atoms_thread);
+  idx number = 0;
   for (t->slot = 0; t->slot < t->dev->atoms; t->slot += t->slots, number++) {
-    TRY(cuda_window(t->dev, t->slot, tile, &t->slots));
+    TRY(window_bring(t));
     TRY(rows_route(t, s->out.at));
     TRY(window_merge(s, job, both, number));
   }
@@ -198,14 +203,14 @@ static int windows_route(struct step *t, struct entry *both)
 }
 
 /* With the whole share on the device lists are made in place. */
-static int job_route(struct step *t)
+static int job_route(struct cuda_step *t)
 {
   struct cuda_state *s = t->dev->state;
   struct route_job *job = t->job;
   t->slot = 0;
   job->bad = (struct bad_score){-1, -1};
   if (s->window >= t->dev->atoms) {
-    TRY(cuda_window(t->dev, 0, route_tile_atoms(t->form.atoms_thread), &t->slots));
+    TRY(window_bring(t));
     return rows_route(t, job->lists->device);
   }
   struct entry *both = malloc(2 * (size_t)job->n * (size_t)job->take * sizeof *both);
@@ -227,13 +232,17 @@ static int lists_clear(struct device *dev, struct route_job *job)
 int cuda_route(struct device *dev, struct route_job *job)
 {
   struct cuda_state *s = dev->state;
-  struct step t = {.dev = dev, .job = job};
+  struct cuda_step t = {.dev = dev, .job = job};
   t.shape = (struct kernel_shape){.bulk = s->bulk, .d = s->options.d, .take = job->take};
   t.form = route_form_of(s->bulk, s->options.d, job->take);
   if (dev->atoms == 0) return lists_clear(dev, job);
   int status = job_route(&t);
   while (status == ERR_MEMORY) {
-    TRY(cuda_window_halve(dev));
+    if (s->filter.is_on && s->filter.is_automatic)
+      cuda_filter_drop(s);
+    else
+      TRY(cuda_window_halve(dev));
+    status_clear();
     status = job_route(&t);
   }
   return status;

@@ -33,7 +33,7 @@ static int window_take(struct cuda_state *s)
   TRY(cuda_reserve(s, &s->atom_of, slots * (gidx)sizeof(idx)));
   TRY_CU(cudaMemsetAsync(s->packed.at, 0, (size_t)bytes, s->stream));
   s->window_first = s->window_filled = 0;
-  return OK;
+  return cuda_filter_take(s, slots);
 }
 
 /* The failure that led here, and what it means. */
@@ -56,6 +56,7 @@ int cuda_window_halve(struct device *dev)
     log_rank("memory of GPU %d is short: %d atoms at a time", s->number, s->window);
     cuda_release(&s->packed);
     cuda_release(&s->staging);
+    cuda_release(&s->filter.frames);
     status_clear();
     int status = window_take(s);
     if (status != ERR_MEMORY) return status;
@@ -90,6 +91,7 @@ static int atoms_pack(struct device *dev, const float *atoms, idx count, idx fir
                          (unsigned)(args.padded + WARP - 1) / WARP, (unsigned)s->options.d};
     launch.block = (dim3){WARP, 8, 1};
     TRY(cuda_launch(dev, &launch));
+    TRY(cuda_filter_put(s, s->staging.at, n, to + done));
     cuda_count(&dev->counts.put, n * bytes);
   }
   struct arena arena = {0};

@@ -8,6 +8,9 @@
 #include "base/status.h"
 #include "device/backend.h"
 
+const char *const filter_stage_names[FILTER_STAGES] = {"convert", "sample", "product",
+                                                       "cut",     "chains", "exact path"};
+
 static int open_as(struct device *dev, const struct backend *backend,
                    const struct device_options *options)
 {
@@ -22,11 +25,8 @@ int device_open(struct device *dev, const struct device_options *o)
   *dev = (struct device){0};
   CHECK(o->p >= 1 && o->d >= 1 && o->threads >= 1 && o->atoms_most >= 0, ERR_INTERNAL,
         "device of %d columns, %d vectors a frame, %d threads", o->p, o->d, o->threads);
-  CHECK(strcmp(kind, "cuda") || !o->filter || strcmp(o->filter, "on"), ERR_DEVICE,
-        "the certified filter runs on the CPU alone so far: '--filter on' needs '--device cpu'");
   if (!strcmp(kind, "cuda")) return open_as(dev, &backend_cuda, o);
-  int cpu_only = o->filter && !strcmp(o->filter, "on");
-  if (!strcmp(kind, "auto") && !cpu_only && o->work >= DEVICE_BREAK_EVEN) {
+  if (!strcmp(kind, "auto") && o->work >= DEVICE_BREAK_EVEN) {
     int status = open_as(dev, &backend_cuda, o);
     if (status != ERR_DEVICE) return status;
     log_debug("no GPU is used: %s", status_message());

@@ -29,7 +29,10 @@ struct device_options {
   int local_rank;      /* on this node: GPU local_rank modulo those there */
   const char *kernels; /* folder to read kernels from instead of those built in; NULL: none */
   const char *filter;  /* certified filter: "auto", "on" or "off"; NULL: off */
-  real filter_less;    /* for tests: this part of every bound is left out; 0 is right */
+  /* For tests; zeros are right.  The part of every bound that is left out, what is added to every
+   * guess, use of mma.sync where there is better, a matrix unit that is not trusted. */
+  real filter_less, filter_high;
+  int filter_mma, filter_distrust;
 };
 
 /* What was done for this device so far. */
@@ -39,12 +42,30 @@ struct device_counts {
 };
 
 /* What the certified filter did so far (doc/certified.md): rows by the path that they took, and the
- * candidates of the certified ones.  Seconds of all threads together. */
-enum filter_path { FILTER_CERTIFIED, FILTER_LIST, FILTER_SCORE, FILTER_PATHS };
+ * candidates of the certified ones. */
+enum filter_path {
+  FILTER_CERTIFIED,
+  FILTER_LIST,  /* exact path: too many candidates */
+  FILTER_SCORE, /* scores may overflow */
+  FILTER_GUESS, /* GPU: the guess was too high */
+  FILTER_SMALL, /* GPU: zeros, or hardly more */
+  FILTER_PATHS
+};
+/* Its stages; a CPU has no sample, and has its conversion and cutting within the product. */
+enum filter_stage {
+  FILTER_CONVERT,
+  FILTER_SAMPLE,
+  FILTER_PRODUCT,
+  FILTER_CUT,
+  FILTER_CHAIN,
+  FILTER_LEFT, /* rows on the exact path */
+  FILTER_STAGES
+};
+extern const char *const filter_stage_names[FILTER_STAGES];
 struct filter_counts {
-  gidx rows[FILTER_PATHS]; /* certified; too many candidates; scores that may overflow */
-  gidx candidates, most;   /* in all, and of one row */
-  double filter_seconds, exact_seconds, left_seconds;
+  gidx rows[FILTER_PATHS];
+  gidx candidates, most;         /* in all, and of one row */
+  double seconds[FILTER_STAGES]; /* CPU: of all threads together */
 };
 
 /* Of a GPU, for comm: its number on the node, its identity, the stream that computes. */

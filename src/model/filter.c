@@ -39,14 +39,15 @@ static real roundings(idx n)
   return up(nu * (1 + nu));
 }
 
-struct filter_bound filter_bound(const struct quantized *row, idx d, idx p)
+struct filter_bound filter_bound(const struct quantized *row, idx d, idx p, real gamma)
 {
-  struct filter_bound b = {.alpha = row->error + roundings(p) * row->norm,
-                           .beta = row->norm_short,
+  real size = row->norm_short * (1 + gamma); /* of a computed score, for |d| + |d - d~| = 1 */
+  struct filter_bound b = {.alpha = row->error + roundings(p) * row->norm + gamma * row->norm_short,
+                           .beta = size,
                            .rest = p * 0x1p-149 * sqrt(d)};
   if (d > 1) { /* (C.5) the gate's own rounding */
     real g = roundings(d);
-    b.alpha = (1 + g) * b.alpha + g * row->norm_short;
+    b.alpha = (1 + g) * b.alpha + g * size;
     b.beta = (1 + 2 * g) * b.beta;
     b.rest = (1 + g) * b.rest + sqrt(d * 0x1p-149);
   }

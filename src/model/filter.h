@@ -44,12 +44,13 @@ static inline struct quantized filter_quantized(float scale, real norm, real nor
 /* q[d][p], each at most `levels` (1 .. 127) in magnitude. */
 void filter_quantize(const float *v, idx d, idx p, int levels, int8_t *q, struct quantized *out);
 
-/* (C.4) The size of row and frame differs from row.scale frame.scale |I|, where I[d] are the exact
- * sums of products of integers, by at most
- *   alpha frame.norm + beta frame.error + rest. */
+/* (C.4) The size of row and frame differs from the one computed from x~ and d~ by at most
+ *   alpha frame.norm + beta frame.error + rest,
+ * where a sum of products errs by at most gamma times the sum of their magnitudes (C.8); those of
+ * integers are exact, gamma is 0. */
 struct filter_bound {
   real alpha, beta, rest;
 };
-struct filter_bound filter_bound(const struct quantized *row, idx d, idx p);
+struct filter_bound filter_bound(const struct quantized *row, idx d, idx p, real gamma);
 
 #endif

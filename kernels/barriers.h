@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Barriers in shared memory, and bulk copies that complete on them (9.0). */
+#ifndef BARRIERS_H
+#define BARRIERS_H
+
+static __device__ inline unsigned shared_address(const void *p)
+{
+  return (unsigned)__cvta_generic_to_shared(p);
+}
+
+static __device__ inline void barrier_begin(unsigned long long *barrier, int arrivals)
+{
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)),
+               "r"(arrivals)
+               : "memory");
+}
+
+/* After barriers began, before another thread uses them. */
+static __device__ inline void barriers_publish(void)
+{
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+
+static __device__ inline unsigned barrier_passed(unsigned long long *barrier, unsigned parity)
+{
+  unsigned passed;
+  asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; "
+               "selp.u32 %0, 1, 0, p; }"
+               : "=r"(passed)
+               : "r"(shared_address(barrier)), "r"(parity)
+               : "memory");
+  return passed;
+}
+
+static __device__ inline void barrier_arrive(unsigned long long *barrier)
+{
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier))
+               : "memory");
+}
+
+/* Arrive, and expect so many bytes of bulk copies. */
+static __device__ inline void barrier_expect(unsigned long long *barrier, int bytes)
+{
+  asm volatile(
+      "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)),
+      "r"(bytes)
+      : "memory");
+}
+
+static __device__ inline void bulk_copy(void *to, const void *from, int bytes,
+                                        unsigned long long *barrier)
+{
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
+          "r"(shared_address(to)),
+      "l"(from), "r"(bytes), "r"(shared_address(barrier))
+      : "memory");
+}
+
+#endif
