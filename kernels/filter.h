@@ -134,7 +134,8 @@ static __device__ inline int hit_frame(unsigned hit)
   return FRAME == 1 ? 8 * j + 2 * column + (int)(hit & 1) : 4 * (j / STEP) + column;
 }
 
-/* Append a tile's hits to the lists of their rows, four a lane at a time.  Rows of a lane that had too many cannot be certified. */
+/* Append a tile's hits to the lists of their rows, four a lane at a time.  Rows of a lane that had
+ * too many cannot be certified. */
 static __device__ inline void hits_append(const struct filter_args *a, const struct lane_rows *l)
 {
   enum { TOGETHER = 4 };
