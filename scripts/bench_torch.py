@@ -1,13 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The peer of `sagitta bench route` on a GPU: PyTorch's X @ D.T and topk of the magnitudes, for the
-same shapes.  Prints a table: shape, number type, milliseconds (median of 5 after a warm-up)."""
+"""PyTorch's X @ D.T and topk of the magnitudes beside `sagitta bench route`, on one GPU, in turn:
+scripts/bench_torch.py [PROGRAM], with sagitta's path.
+
+For each shape: milliseconds (median of 5 after a warm-up; sagitta's as it measures them) and, for
+PyTorch, how many rows have another support than `sagitta route` gives for the same data."""
+import os
+import re
 import statistics
+import subprocess
+import sys
+import tempfile
 
 import torch
 
 SHAPES = [(16384, 32768, 64, 4), (16384, 32768, 768, 32), (16384, 131072, 768, 32),
-    (8192, 16384, 384, 32)]
+    (16384, 32768, 4096, 32), (16384, 16384, 384, 32)]
 CHUNK = 1 << 29  # scores at a time
 
 
@@ -34,19 +42,60 @@ def milliseconds(work):
     return begin.elapsed_time(end)
 
 
+def sagitta_support(program, rows, atoms, top_s):
+    """Sorted atoms of each row, exact."""
+    import h5py
+    with tempfile.TemporaryDirectory() as folder:
+        at = {name: os.path.join(folder, name + ".h5") for name in ("rows", "atoms", "out")}
+        for name, array in (("rows", rows), ("atoms", atoms)):
+            with h5py.File(at[name], "w") as f:
+                f[name] = array.cpu().numpy()
+        subprocess.run([program, "route", "--rows", at["rows"], "--dictionary", at["atoms"],
+            "--top-s", str(top_s), "--device", "cuda", "--cosine-limit", "0", "--quiet",
+            "--output", at["out"]], check=True)
+        with h5py.File(at["out"]) as f:
+            support = torch.from_numpy(f["supports/indices"][()]).reshape(len(rows), top_s)
+    return support.sort(dim=1).values.cuda()
+
+
+def sagitta_milliseconds(program, n, k, p, s):
+    """Direct and certified."""
+    done = subprocess.run([program, "bench", "route", "--device", "cuda", "--n-rows", str(n),
+        "--atoms", str(k), "--columns", str(p), "--top-s", str(s), "--repeats", "5"],
+        check=True, capture_output=True, text=True).stdout
+    return [1e3 * float(re.search(rf"^{name} +([0-9.]+)", done, re.M).group(1))
+        for name in ("random data", "random certified")]
+
+
+def shape_run(program, n, k, p, s):
+    torch.manual_seed(1)
+    rows = torch.randn(n, p, device="cuda")
+    atoms = torch.nn.functional.normalize(torch.randn(k, p, device="cuda"), dim=1)
+    exact = sagitta_support(program, rows, atoms, s) if program else None
+    line = f"{n:7} {k:7} {p:5} {s:3}"
+    for _, dtype, rounded in types():
+        torch.backends.cuda.matmul.allow_tf32 = rounded
+        x, d = rows.to(dtype), atoms.to(dtype)
+        found = route(x, d, s).sort(dim=1).values
+        ms = statistics.median(milliseconds(lambda: route(x, d, s)) for _ in range(5))
+        wrong = int((found != exact).any(dim=1).sum()) if program else -1
+        line += f" {ms:8.2f} {wrong:6}"
+    del rows, atoms, x, d
+    torch.cuda.empty_cache()
+    if program:
+        direct, certified = sagitta_milliseconds(program, n, k, p, s)
+        line += f" {direct:8.2f} {certified:9.2f} {certified / ms:8.2f}"
+    print(line, flush=True)
+
+
 def main():
+    program = sys.argv[1] if len(sys.argv) > 1 else None
     print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}")
-    print(f"{'N':>7} {'K':>7} {'P':>5} {'s':>3}  type       ms")
-    for n, k, p, s in SHAPES:
-        torch.manual_seed(1)
-        rows = torch.randn(n, p, device="cuda")
-        atoms = torch.nn.functional.normalize(torch.randn(k, p, device="cuda"), dim=1)
-        for name, dtype, rounded in types():
-            torch.backends.cuda.matmul.allow_tf32 = rounded
-            x, d = rows.to(dtype), atoms.to(dtype)
-            route(x, d, s)
-            times = [milliseconds(lambda x=x, d=d, s=s: route(x, d, s)) for _ in range(5)]
-            print(f"{n:7} {k:7} {p:5} {s:3}  {name}  {statistics.median(times):8.2f}", flush=True)
+    print(f"{'N':>7} {'K':>7} {'P':>5} {'s':>3}" + "".join(
+        f" {name + ' ms':>8} {'wrong':>6}" for name, _, _ in types()) +
+        (f" {'direct':>8} {'certified':>9} {'of bf16':>8}" if program else ""))
+    for shape in SHAPES:
+        shape_run(program, *shape)
 
 
 main()

@@ -13,12 +13,13 @@
 #include "base/order.h"
 #include "base/status.h"
 #include "device/device.h"
+#include "model/dictionary.h"
 
 enum { ATOMS_MOST = 65536, COLUMNS_MOST = 96, TAKE_MOST = 64 };
 
 struct soak {
   const char *kind;
-  idx n;
+  idx n_most, n; /* rows: of any problem, of this one */
   struct arena arena;
   float *rows, *atoms;
   struct entry *lists[2];
@@ -64,9 +65,11 @@ static int one_route(struct soak *s, const struct device_options *options, idx t
 
 static int one_problem(struct soak *s, uint64_t seed)
 {
-  idx p = 1 + (idx)random_below(seed, 1, 0, COLUMNS_MOST);
+  idx wide = random_below(seed, 8, 0, 8) ? 1 : 8; /* more columns, fewer of the rest */
+  idx p = 1 + (idx)random_below(seed, 1, 0, (uint64_t)wide * COLUMNS_MOST);
   idx d = random_below(seed, 2, 0, 4) ? 1 : 1 + (idx)random_below(seed, 3, 0, 4);
-  idx k = ATOMS_MOST / d - (idx)random_below(seed, 4, 0, 4096);
+  idx k = ATOMS_MOST / d / wide - (idx)random_below(seed, 4, 0, 512);
+  s->n = s->n_most / wide;
   idx take = 1 + (idx)random_below(seed, 5, 0, TAKE_MOST);
   struct device_options options = {
       .p = p, .d = d, .atoms_most = k, .threads = 1, .variant = "auto", .filter = "off"};
@@ -75,6 +78,7 @@ static int one_problem(struct soak *s, uint64_t seed)
     s->rows[i] = draw(seed, 6, (uint64_t)i, (uint64_t)(i % p));
   for (gidx i = 0; i < (gidx)k * d * p; i++)
     s->atoms[i] = draw(seed, 7, (uint64_t)i, (uint64_t)(i % p));
+  if (seed / 4 % 2) atoms_normalize(s->atoms, k, d, p);
   TRY(one_route(s, &options, take, 0));
   options.filter = "on";
   TRY(one_route(s, &options, take, 1));
@@ -87,10 +91,10 @@ static int one_problem(struct soak *s, uint64_t seed)
 
 static int soak_run(struct soak *s, double wanted, uint64_t first)
 {
-  TRY(arena_take(&s->arena, &s->rows, (gidx)s->n * COLUMNS_MOST, sizeof *s->rows));
+  TRY(arena_take(&s->arena, &s->rows, (gidx)s->n_most * COLUMNS_MOST, sizeof *s->rows));
   TRY(arena_take(&s->arena, &s->atoms, (gidx)ATOMS_MOST * COLUMNS_MOST, sizeof *s->atoms));
   for (int i = 0; i < 2; i++)
-    TRY(arena_take(&s->arena, &s->lists[i], (gidx)s->n * TAKE_MOST, sizeof *s->lists[i]));
+    TRY(arena_take(&s->arena, &s->lists[i], (gidx)s->n_most * TAKE_MOST, sizeof *s->lists[i]));
   for (uint64_t seed = first; s->scores < wanted; seed++) TRY(one_problem(s, seed));
   return OK;
 }
@@ -99,7 +103,7 @@ int main(int argc, char **argv)
 {
   static struct soak s;
   s.kind = argc > 2 ? argv[2] : "cpu";
-  s.n = strcmp(s.kind, "cpu") ? 65536 : 1536; /* a GPU is faster than data are made */
+  s.n_most = strcmp(s.kind, "cpu") ? 65536 : 1536; /* a GPU is faster than data are made */
   double wanted = argc > 1 ? atof(argv[1]) : 1e9, begun = log_seconds();
   int status = soak_run(&s, wanted, argc > 3 ? (uint64_t)atoll(argv[3]) : 1);
   printf("%.4g scores compared in %.0f s, rows certified %lld, left by their list %lld, by their "

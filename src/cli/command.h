@@ -63,8 +63,8 @@ enum { GENERAL_ROWS = 2, JOB_ROWS = 3, OUTPUT_ROWS = 2, COMPUTE_ROWS = 7 };
 #define FILTER_OPTION(offset)                                                                      \
   {                                                                                                \
     "filter", OPTION_CHOICE, offset, "auto", 0, 0, "auto|on|off", NULL,                            \
-        "route by way of the certified filter: small integers say which atoms can matter, exact "  \
-        "scores decide; auto: where that is faster"                                                \
+        "route by way of the certified filter: coarse products prove which atoms cannot matter, "  \
+        "exact scores decide; auto: where that is faster"                                          \
   }
 
 /* Threads for this rank: the option, or with 0 its share of the cores it may use. */

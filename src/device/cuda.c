@@ -43,7 +43,8 @@ static int gpu_describe(struct cuda_state *s, struct device_gpu *gpu)
   s->clock = 1e3 * clock;
   gpu->number = s->number;
   memcpy(gpu->id, &facts.uuid, sizeof gpu->id);
-  s->bulk = facts.major >= 9 && facts.sharedMemPerBlockOptin >= ROUTE_SHARED_MOST;
+  s->shared = (int)facts.sharedMemPerBlockOptin;
+  s->bulk = facts.major >= 9 && s->shared >= ROUTE_SHARED_MOST;
   CHECK(s->architecture >= ARCHITECTURE_LEAST, ERR_DEVICE,
         "GPU %d, %s, has compute capability %d.%d, at least 8.0 is needed", s->number, s->name,
         facts.major, facts.minor);

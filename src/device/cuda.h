@@ -33,6 +33,7 @@ struct cuda_state {
   struct device_options options;
   int number, architecture, multiprocessors;
   int bulk;     /* as in kernels/plan.h */
+  int shared;   /* bytes that a block may have */
   double clock; /* Hz */
   char name[256];
   cudaStream_t stream, copies;

@@ -30,10 +30,12 @@ int cuda_filter_open(struct device *dev)
   const struct device_options *o = &s->options;
   const char *wish = o->filter ? o->filter : "off";
   int large = (gidx)o->atoms_most * o->d * o->p >= FILTER_TERMS;
-  f->wgmma = s->bulk && s->architecture / 10 == 9 && !o->filter_mma;
+  f->wgmma = s->architecture / 10 == 9 && !o->filter_mma;
   f->gamma = cuda_filter_gamma(s->architecture, (gidx)filter_stages(o->p) * FILTER_DEPTH);
   f->is_automatic = !strcmp(wish, "auto");
   f->is_on = !strcmp(wish, "on") || (f->is_automatic && large);
+  struct filter_form form = filter_form_of(f->wgmma, o->d, 0);
+  if (filter_shared_bytes(form.vectors, form.stages) > s->shared) f->is_on = 0;
   if (isinf(f->gamma)) f->is_on = 0; /* more columns than the bound is good for */
   for (int i = 0; f->is_on && i < LENGTH(f->marks); i++) TRY_CU(cudaEventCreate(&f->marks[i]));
   return OK;
