@@ -28,6 +28,7 @@ static struct device_options how_options(const struct how *how, idx p, idx d, id
                                  .threads = 1,
                                  .variant = how->variant,
                                  .kind = how->kind,
+                                 .kernels = getenv("KERNELS"), /* other than those built in */
                                  .filter = how->filter,
                                  .filter_less = how->filter_less,
                                  .filter_high = how->filter_high,

@@ -63,6 +63,38 @@ static void check_guess(void)
      (long long)f.rows[FILTER_GUESS]);
 }
 
+/* Two atoms whose order the rounding to fp16 turns round, by nearly as much as the bound allows; in
+ * units of the last place, all errors of one go up and all of the other down.  What is rounded: the
+ * atoms, or the row. */
+static void planted_fill(struct problem *c, int round_row)
+{
+  const float unit = round_row ? 0x1p-10f : 0x1p-12f, base = (round_row ? 1 : 0.25f) + 10 * unit;
+  float *better = c->atoms + (gidx)700 * c->p, *worse = c->atoms + (gidx)900 * c->p;
+  for (gidx i = 0; i < (gidx)c->k * c->p; i++) c->atoms[i] *= 0x1p-6f;
+  for (idx i = 0; i < c->p; i++) {
+    float down = base + 0.49f * unit, up = base + (i == c->p - 1 ? -0.49f : 0.51f) * unit;
+    int first = i < c->p / 2;
+    for (idx row = 0; row < c->n; row++)
+      c->rows[row * c->p + i] = !round_row ? 1 : first ? down : up;
+    better[i] = !round_row ? down : first ? 0.5f : 0;
+    worse[i] = !round_row ? up : first ? 0 : 0.5f;
+  }
+}
+
+static void check_planted(const struct how *how)
+{
+  for (int round_row = 0; round_row < 2; round_row++) {
+    struct problem c = {.n = 4, .p = 16, .d = 1, .take = 1, .k = 1500, .tile = 1500};
+    int good = problem_make(&c) == OK;
+    planted_fill(&c, round_row);
+    problem_answer(&c);
+    ok(good && c.lists[0].atom == 1700 && problem_check(&c, how, 1) &&
+           c.filter.rows[FILTER_CERTIFIED] == 4,
+       "planted roundings of %s", round_row ? "the row" : "the atoms");
+    arena_free(&c.arena);
+  }
+}
+
 static void check_distrust(void)
 {
   struct how doubted = hows[0];
@@ -99,6 +131,8 @@ int main(void)
   if (check_small()) return done_testing();
   check_paths(&hows[0]);
   check_paths(&hows[1]);
+  check_planted(&hows[0]);
+  check_planted(&hows[1]);
   check_guess();
   check_distrust();
   check_without_bound(&hows[0], 32, broken_by, LENGTH(broken_by));
