@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: refit finds planted atoms from starts at cosine 0.9 and 0.8 in two sweeps with fixed
-supports, from 0.7 in five with --reroute; frames of two from 0.8 in two, 128 of them with fixed
-supports, 256 with --reroute; on real rows explained variance never falls by more than 1e-9, and
-reaches what a NumPy prototype reached."""
+"""Claim: two sweeps of refit find planted atoms from cosines 0.9 and 0.8 with supports routed once,
+five from 0.7 with --reroute.  Two find frames of two from 0.8: 128 with supports routed once, 256
+with --reroute.  From frames moved at random they find 256 with supports routed once, if routing has
+four rounds or if codes have any direction and sizes of 0.3 to 1.5, and otherwise a part of them.
+On real rows explained variance never falls by more than 1e-9, and reaches what a NumPy prototype
+reached."""
 import os
 import sys
 import tempfile
@@ -15,6 +17,11 @@ from tap import SOURCE, done_testing, ok, sagitta, skip_all
 ROWS = os.path.join(SOURCE, "input", "minilm-l3-kjv-8k.h5")
 FOUND, SHARE = 0.99, 0.95  # |cosine| of an atom that is found; share of those
 SLACK = 1e-9  # the rounding of the state at a sweep's end
+NOISE = 0.01
+# Routing in one round, a code of 0.5 to 1.5 on each vector of 256 frames: wrong supports hold refit
+# back.  Below the least of six seeds, 37.5 and 77.3 %; they show a fault, not what is wished for.
+EVEN_SHARE, RANDOM_SHARE = 0.35, 0.7  # all principal cosines at the start alike; moved at random
+SIZES = 0.3, 1.5  # of a frame's code in any direction; chosen after the table in doc/bench.md
 # The prototype drew other atoms; its figures, and how near ours are to be.
 FIVE_SWEEPS, REROUTED, NEAR = 0.869, 0.878, 0.005
 
@@ -25,11 +32,11 @@ def need(done):
         sys.exit(1)
 
 
-def refit(folder, name, rows, dictionary, top_s, *words):
+def refit(folder, name, rows, dictionary, top_s, *words, rounds=1):
     """Encode once from the start, refit; the new atoms and the history."""
     supports, out = os.path.join(folder, name + ".h5"), os.path.join(folder, name)
     need(sagitta("encode", "--rows", rows, "--dictionary", dictionary, "--top-s", top_s,
-                 "--output", supports))
+                 "--rounds", rounds, "--output", supports))
     need(sagitta("refit", "--rows", rows, "--dictionary", dictionary, "--supports", supports,
                  "--output", out, *words, ranks=2))
     with h5py.File(os.path.join(out, "dictionary.h5")) as f:
@@ -43,18 +50,72 @@ def principal_cosines(a, b):
     return np.linalg.svd(np.einsum("kmp,klp->kml", a, b), compute_uv=False)[:, -1]
 
 
+def synth(data, atoms, frame, cosine):
+    """Write planted rows and a start of this cosine to a new folder; the planted atoms."""
+    need(sagitta("synth", "--n-rows", 20000, "--columns", 64, "--atoms", atoms, "--top-s", 4,
+                 "--noise", NOISE, "--frame", frame, "--start-cosine", cosine, "--output", data))
+    with h5py.File(os.path.join(data, "dictionary.h5")) as f:
+        return f["atoms"][...].astype(np.float64)
+
+
+def found_check(atoms, truth, share, text):
+    found = np.mean(principal_cosines(atoms, truth) > FOUND)
+    ok(found >= share, f"{text}: {100 * found:.1f} % found, at least {100 * share:.0f} %")
+
+
 def planted_check(folder, cosine, sweeps, *words, frame=1, atoms=256):
     name = f"planted-{atoms}-{frame}-{cosine}"
     data = os.path.join(folder, name + "-data")
-    need(sagitta("synth", "--n-rows", 20000, "--columns", 64, "--atoms", atoms, "--top-s", 4,
-                 "--noise", 0.01, "--frame", frame, "--start-cosine", cosine, "--output", data))
-    with h5py.File(os.path.join(data, "dictionary.h5")) as f:
-        truth = f["atoms"][...].astype(np.float64)
+    truth = synth(data, atoms, frame, cosine)
     found, _ = refit(folder, name, os.path.join(data, "rows.h5"), os.path.join(data, "start.h5"), 4,
                      "--sweeps", sweeps, *words)
-    share = np.mean(principal_cosines(found, truth) > FOUND)
-    ok(share >= SHARE, f"{atoms} frames of {frame} from cosine {cosine}, {sweeps} sweeps "
-       f"{' '.join(words)}: {100 * share:.1f} % of the atoms found")
+    found_check(found, truth, SHARE, " ".join(
+        [f"{atoms} frames of {frame} from cosine {cosine}, {sweeps} sweeps", *words]))
+
+
+def orthonormal(frames):
+    return np.swapaxes(np.linalg.qr(np.swapaxes(frames, 1, 2))[0], 1, 2)
+
+
+def random_start(truth, cosine, rng):
+    """Frames moved at random, each until its smallest principal cosine is the one given."""
+    step = rng.standard_normal(truth.shape)
+    low, high = np.zeros((len(truth), 1, 1)), np.ones((len(truth), 1, 1))
+    for _ in range(40):
+        size = (low + high) / 2
+        cosines = principal_cosines(orthonormal(truth + size * step), truth)
+        near = cosines[:, None, None] > cosine
+        low, high = np.where(near, size, low), np.where(near, high, size)
+    return orthonormal(truth + low * step)
+
+
+def random_rows(truth, chosen, rng):
+    """Rows of the frames chosen, whose codes have any direction and a size in SIZES."""
+    codes = rng.standard_normal((*chosen.shape, truth.shape[1]))
+    codes /= np.linalg.norm(codes, axis=2, keepdims=True)
+    codes *= rng.uniform(*SIZES, (*chosen.shape, 1))
+    rows = np.einsum("njm,njmp->np", codes, truth[chosen], optimize=True)
+    return rows + NOISE * rng.standard_normal(rows.shape)
+
+
+def random_check(folder):
+    """256 frames of two from 0.8, two sweeps, supports routed once; four kinds of data."""
+    data = os.path.join(folder, "random-data")
+    truth = synth(data, 256, 2, 0.8)
+    rows, start, random, sizes = (os.path.join(data, name + ".h5")
+                                  for name in ("rows", "start", "random", "sizes"))
+    rng = np.random.default_rng(1)
+    with h5py.File(random, "w") as f:
+        f["atoms"] = random_start(truth, 0.8, rng).astype(np.float32)
+    with h5py.File(rows) as f, h5py.File(sizes, "w") as g:
+        g["rows"] = random_rows(truth, f["planted/atoms"][...], rng).astype(np.float32)
+    for name, x, atoms, rounds, share, text in (
+            ("even", rows, start, 1, EVEN_SHARE, "all principal cosines 0.8"),
+            ("random", rows, random, 1, RANDOM_SHARE, "the smallest 0.8"),
+            ("rounds", rows, random, 4, SHARE, "the smallest 0.8, four rounds"),
+            ("sizes", sizes, random, 1, SHARE, "the smallest 0.8, codes of any direction")):
+        found, _ = refit(folder, name, x, atoms, 4, "--sweeps", 2, rounds=rounds)
+        found_check(found, truth, share, f"256 frames of 2, {text}")
 
 
 def real_check(folder):
@@ -80,6 +141,7 @@ def main():
         planted_check(folder, 0.7, 5, "--reroute")
         planted_check(folder, 0.8, 2, frame=2, atoms=128)
         planted_check(folder, 0.8, 2, "--reroute", frame=2)
+        random_check(folder)
         real_check(folder)
     done_testing()
 
