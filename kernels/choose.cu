@@ -1,28 +1,46 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * choose: the best of a certified row's exact values, in order (N.2).
+ * choose: the best of a certified row's exact values, in order (N.2): each counts those before it.
  *
  * grid    ceil(n / FILTER_ROW_WARPS) of FILTER_ROW_WARPS warps; a warp a row
- * shared  dynamic: orders of a row's pairs, FILTER_ROW_WARPS x capacity */
+ * shared  static: orders of CHUNK pairs a warp */
 #include "filter_types.h"
 #include "warp.h"
+
+enum { CHUNK = 128 };
+
+static __device__ inline unsigned long long pair_order(const struct filter_args *a, int pair)
+{
+  return order_of(a->values[pair], a->atom_of[a->pairs[pair].slot]);
+}
+
+/* How many of a row's pairs come before the lane's own. */
+static __device__ inline int pairs_before(const struct filter_args *a, int start, int held,
+                                          unsigned long long own, unsigned long long *order)
+{
+  int lane = threadIdx.x % WARP, before = 0;
+  for (int first = 0; first < held; first += CHUNK) {
+    int count = held - first < CHUNK ? held - first : CHUNK;
+    __syncwarp();
+    for (int i = lane; i < count; i += WARP) order[i] = pair_order(a, start + first + i);
+    __syncwarp();
+    for (int i = 0; i < count; i++) before += order[i] > own;
+  }
+  return before;
+}
 
 extern "C" __global__ void __launch_bounds__(FILTER_ROW_WARPS *WARP)
     choose(const __grid_constant__ struct filter_args a)
 {
-  extern __shared__ unsigned long long orders[];
-  int lane = threadIdx.x % WARP;
-  long long row = (long long)blockIdx.x * FILTER_ROW_WARPS + threadIdx.x / WARP;
-  unsigned long long *order = orders + threadIdx.x / WARP * a.capacity;
+  __shared__ unsigned long long orders[FILTER_ROW_WARPS][CHUNK];
+  int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
+  long long row = (long long)blockIdx.x * FILTER_ROW_WARPS + warp;
   if (row >= a.n || a.path[row] != PATH_CERTIFIED) return;
   int start = a.start[row], held = a.held[row];
-  for (int i = lane; i < held; i += WARP)
-    order[i] = order_of(a.values[start + i], a.atom_of[a.pairs[start + i].slot]);
-  __syncwarp();
-  for (int i = lane; i < held; i += WARP) {
-    unsigned long long own = order[i];
-    int rank = 0;
-    for (int j = 0; j < held; j++) rank += order[j] > own;
-    struct candidate c = {a.values[start + i], (int)~(unsigned)own};
-    if (rank < a.take) a.out[row * a.take + rank] = c;
+  for (int first = 0; first < held; first += WARP) {
+    int there = first + lane < held, pair = start + first + (there ? lane : 0);
+    unsigned long long own = pair_order(&a, pair);
+    int rank = pairs_before(&a, start, held, own, orders[warp]);
+    struct candidate c = {a.values[pair], (int)~(unsigned)own};
+    if (there && rank < a.take) a.out[row * a.take + rank] = c;
   }
 }

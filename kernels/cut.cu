@@ -139,6 +139,7 @@ extern "C" __global__ void __launch_bounds__(FILTER_ROW_WARPS *WARP)
     pairs_clear(&a, start);
     path = PATH_LIST;
     if (lane == 0) atomicAdd(&a.totals->crowded, 1);
+    if (lane == 0) atomicAdd(&a.totals->no_room, held);
   }
   if (path == PATH_CERTIFIED)
     pairs_write(&a, row, start, key, least);

@@ -156,12 +156,12 @@ static __device__ inline void hits_append(const struct filter_args *a, const str
     }
 #pragma unroll
     for (int u = 0; u < TOGETHER; u++)
-      if (at[u] < a->capacity)
+      if ((unsigned)at[u] < (unsigned)a->capacity)
         *(float2 *)&a->lists[(long long)row[u] * a->capacity + at[u]] = *(const float2 *)&c[u];
   }
   if (count < HITS_MOST) return;
-  atomicAdd(&a->counts[l->row[0]], a->capacity + 1);
-  atomicAdd(&a->counts[l->row[1]], a->capacity + 1);
+  atomicMax(&a->counts[l->row[0]], FILTER_LOST);
+  atomicMax(&a->counts[l->row[1]], FILTER_LOST);
 }
 
 /* Hold what reaches the guesses.  The caller appends it, beside the next products: answers to
@@ -186,14 +186,15 @@ static __device__ inline void tile_catch(struct lane_rows *l, const float z[EIGH
 static __device__ inline void tile_peaks(const struct filter_args *a, const struct lane_rows *l,
                                          const float z[EIGHTS][4])
 {
-  enum { EACH = EIGHTS * 4 / FILTER_PEAKS }; /* eights a part: a quad has four parts of each */
+  /* Eights a part: a quad has four parts of each.  Wide frames leave some without any. */
+  enum { EVEN = EIGHTS * 4 / FILTER_PEAKS, EACH = EVEN < STEP ? STEP : EVEN };
 #pragma unroll
   for (int r = 0; r < 2; r++)
 #pragma unroll
-    for (int part = 0; part < EIGHTS / EACH; part++) {
+    for (int part = 0; part < FILTER_PEAKS / 4; part++) {
       float most = 0;
 #pragma unroll
-      for (int j = part * EACH; j < (part + 1) * EACH; j += STEP) {
+      for (int j = part * EACH; j < (part + 1) * EACH && j < EIGHTS; j += STEP) {
         float measure[2];
         measures_of(z, j, r, measure);
         most = fmaxf(most, fmaxf(fabsf(measure[0]), fabsf(measure[1])));

@@ -26,6 +26,7 @@ enum {
   FILTER_PEAKS = 32,     /* sampled sizes kept of a row and a tile */
   FILTER_ATOM_POWER = 8, /* atoms are scaled by 2^8 */
   FILTER_ROW_POWER = 6,  /* rows to a largest magnitude in [2^6, 2^7) */
+  FILTER_LOST = 1 << 30, /* length of a list that lost some */
   FILTER_ROW_WARPS = 8,  /* rows a block of the kernels that have a warp a row */
   CHAIN_WARPS = 4        /* of a block of chains */
 };
@@ -101,6 +102,7 @@ struct filter_totals {
   int most;        /* of one row */
   int rows[PATHS]; /* by the path that their lists said */
   int crowded;     /* certified ones without room for their pairs, which take the exact path */
+  int no_room;     /* pairs of those */
   int left;        /* rows for the exact path */
 };
 

@@ -121,3 +121,20 @@ int cudaLibraryLoadData(void **library, const void *image, void *a, void *b, uns
           (void **, const void *, void *, void *, unsigned, void *, void *, unsigned), library,
           image, a, b, c, d, e, f);
 }
+
+int cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
+                      size_t height, int kind, void *stream)
+{
+  FORWARD("cudaMemcpy2DAsync", (void *, size_t, const void *, size_t, size_t, size_t, int, void *),
+          to, to_pitch, from, from_pitch, width, height, kind, stream);
+}
+
+int cudaEventRecord(void *event, void *stream)
+{
+  FORWARD("cudaEventRecord", (void *, void *), event, stream);
+}
+
+int cudaEventElapsedTime(float *ms, void *begin, void *end)
+{
+  FORWARD("cudaEventElapsedTime", (float *, void *, void *), ms, begin, end);
+}

@@ -6,8 +6,8 @@
 
 #include "device_route.h"
 
-/* Columns around the widths of loads, wide rows, supports as long as the dictionary. */
-static void check_widths(const struct how *hows, int count)
+/* Columns around the widths of loads, wide rows, and so many atoms: supports of up to 200. */
+static void check_widths(const struct how *hows, int count, idx k)
 {
   static const idx ps[] = {1, 3, 8, 9, 63, 64, 65, 4096};
   for (int i = 0; i < LENGTH(ps); i++)
@@ -16,7 +16,7 @@ static void check_widths(const struct how *hows, int count)
                                    .p = ps[i],
                                    .d = 1 + (i + kind) % 3,
                                    .take = kind % 2 ? 200 : 7,
-                                   .k = 200,
+                                   .k = k,
                                    .tile = 33,
                                    .excluded = kind % 5 == 2,
                                    .kind = (enum kind)kind},

@@ -15,7 +15,7 @@
 #include "device/device.h"
 #include "model/dictionary.h"
 
-enum { ATOMS_MOST = 65536, COLUMNS_MOST = 96, TAKE_MOST = 64 };
+enum { ATOMS_MOST = 65536, COLUMNS_MOST = 96, TAKE_MOST = 64, BARRED = 3 };
 
 struct soak {
   const char *kind;
@@ -23,6 +23,8 @@ struct soak {
   struct arena arena;
   float *rows, *atoms;
   struct entry *lists[2];
+  idx *barred; /* [n][BARRED] */
+  struct exclusions excluded;
   struct filter_counts counts;
   double scores;
 };
@@ -48,9 +50,13 @@ static int one_route(struct soak *s, const struct device_options *options, idx t
 {
   struct device dev = {0};
   struct buffer rows = {0}, lists = {0};
-  struct route_job job = {.rows = &rows, .n = s->n, .take = take, .lists = &lists};
+  struct route_job job = {
+      .rows = &rows, .n = s->n, .take = take, .excluded = s->excluded, .lists = &lists};
   TRY(device_open(&dev, options));
-  TRY(device_put_tile(&dev, s->atoms, options->atoms_most, 0));
+  idx half = options->atoms_most / 2, rest = options->atoms_most - half;
+  gidx size = (gidx)options->d * options->p;
+  TRY(device_put_tile(&dev, s->atoms + half * size, rest, half));
+  TRY(device_put_tile(&dev, s->atoms, half, 0));
   TRY(device_wrap(&dev, &rows, s->rows, (gidx)s->n * options->p * (gidx)sizeof(float)));
   TRY(device_wrap(&dev, &lists, s->lists[which], (gidx)s->n * take * (gidx)sizeof(struct entry)));
   TRY(device_put(&dev, &rows, 0, rows.bytes));
@@ -67,7 +73,7 @@ static int one_problem(struct soak *s, uint64_t seed)
 {
   idx wide = random_below(seed, 8, 0, 8) ? 1 : 8; /* more columns, fewer of the rest */
   idx p = 1 + (idx)random_below(seed, 1, 0, (uint64_t)wide * COLUMNS_MOST);
-  idx d = random_below(seed, 2, 0, 4) ? 1 : 1 + (idx)random_below(seed, 3, 0, 4);
+  idx d = random_below(seed, 2, 0, 4) ? 1 : 1 + (idx)random_below(seed, 3, 0, 8);
   idx k = ATOMS_MOST / d / wide - (idx)random_below(seed, 4, 0, 512);
   s->n = s->n_most / wide;
   idx take = 1 + (idx)random_below(seed, 5, 0, TAKE_MOST);
@@ -80,8 +86,16 @@ static int one_problem(struct soak *s, uint64_t seed)
     s->atoms[i] = draw(seed, 7, (uint64_t)i, (uint64_t)(i % p));
   if (seed / 4 % 2) atoms_normalize(s->atoms, k, d, p);
   TRY(one_route(s, &options, take, 0));
+  if (take >= BARRED && seed % 5 == 0) { /* without what they like best */
+    for (gidx i = 0; i < (gidx)s->n * BARRED; i++)
+      s->barred[i] = s->lists[0][i / BARRED * take + i % BARRED].atom;
+    s->excluded = (struct exclusions){s->barred, BARRED, BARRED};
+    TRY(one_route(s, &options, take, 0));
+  }
   options.filter = "on";
+  options.filter_mma = seed % 3 == 0;
   TRY(one_route(s, &options, take, 1));
+  s->excluded = (struct exclusions){0};
   s->scores += (double)s->n * k * d;
   CHECK(!memcmp(s->lists[0], s->lists[1], (size_t)s->n * (size_t)take * sizeof *s->lists[0]),
         ERR_INTERNAL, "seed %llu differs: P=%d d=%d K=%d s=%d", (unsigned long long)seed, p, d, k,
@@ -93,6 +107,7 @@ static int soak_run(struct soak *s, double wanted, uint64_t first)
 {
   TRY(arena_take(&s->arena, &s->rows, (gidx)s->n_most * COLUMNS_MOST, sizeof *s->rows));
   TRY(arena_take(&s->arena, &s->atoms, (gidx)ATOMS_MOST * COLUMNS_MOST, sizeof *s->atoms));
+  TRY(arena_take(&s->arena, &s->barred, (gidx)s->n_most * BARRED, sizeof *s->barred));
   for (int i = 0; i < 2; i++)
     TRY(arena_take(&s->arena, &s->lists[i], (gidx)s->n_most * TAKE_MOST, sizeof *s->lists[i]));
   for (uint64_t seed = first; s->scores < wanted; seed++) TRY(one_problem(s, seed));

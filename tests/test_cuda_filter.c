@@ -7,6 +7,17 @@ static const struct how hows[] = {
     {.kind = "cuda", .variant = "auto", .threads = 1, .filter = "on"},
     {.kind = "cuda", .variant = "auto", .threads = 1, .filter = "on", .filter_mma = 1}};
 
+/* More row tiles than a band has, and a last band of another height. */
+static void check_bands(void)
+{
+  static const idx ns[] = {2049, 2200, 4500};
+  for (int i = 0; i < LENGTH(ns); i++)
+    problem_run(
+        (struct problem){
+            .n = ns[i], .p = 20, .d = 1 + i, .take = 5, .k = 1100, .tile = 500, .kind = RANDOM},
+        hows, LENGTH(hows));
+}
+
 /* Dictionaries that are sampled, in several tiles, with every number of vectors a frame. */
 static void check_large(void)
 {
@@ -34,6 +45,12 @@ static void check_paths(const struct how *how)
   ok(f.rows[FILTER_CERTIFIED] == 60 && f.candidates >= 240 && f.candidates < 60 * 8 &&
          f.most * 60 >= f.candidates,
      "%s: random rows are certified, %.1f candidates each", unit, (double)f.candidates / 60);
+  for (c.d = 2; c.d <= 8; c.d++) {
+    f = paths(c, how);
+    ok(f.rows[FILTER_CERTIFIED] == 60, "%s: frames of %d are certified, %.1f candidates each", unit,
+       c.d, (double)f.candidates / 60);
+  }
+  c.d = 1;
   c.kind = ZERO;
   f = paths(c, how);
   ok(f.rows[FILTER_CERTIFIED] == 30 && f.rows[FILTER_SMALL] == 30, "%s: rows of zeros", unit);
@@ -63,36 +80,74 @@ static void check_guess(void)
      (long long)f.rows[FILTER_GUESS]);
 }
 
-/* Two atoms whose order the rounding to fp16 turns round, by nearly as much as the bound allows; in
- * units of the last place, all errors of one go up and all of the other down.  What is rounded: the
- * atoms, or the row. */
+/* Atoms whose order the rounding to fp16 turns round, by nearly as much as the bound allows; in
+ * units of the last place all errors of the best one go up, and all of the others, one atom in
+ * twenty, go down.  What is rounded: the atoms, or the row.  Of frames the first vectors. */
 static void planted_fill(struct problem *c, int round_row)
 {
   const float unit = round_row ? 0x1p-10f : 0x1p-12f, base = (round_row ? 1 : 0.25f) + 10 * unit;
-  float *better = c->atoms + (gidx)700 * c->p, *worse = c->atoms + (gidx)900 * c->p;
-  for (gidx i = 0; i < (gidx)c->k * c->p; i++) c->atoms[i] *= 0x1p-6f;
+  for (gidx i = 0; i < (gidx)c->k * c->d * c->p; i++) c->atoms[i] *= 0x1p-6f;
   for (idx i = 0; i < c->p; i++) {
-    float down = base + 0.49f * unit, up = base + (i == c->p - 1 ? -0.49f : 0.51f) * unit;
+    float down = base + 0.49f * unit, up = base + (i >= c->p - 2 ? -0.49f : 0.51f) * unit;
     int first = i < c->p / 2;
     for (idx row = 0; row < c->n; row++)
-      c->rows[row * c->p + i] = !round_row ? 1 : first ? down : up;
-    better[i] = !round_row ? down : first ? 0.5f : 0;
-    worse[i] = !round_row ? up : first ? 0 : 0.5f;
+      c->rows[row * c->p + i] = ldexpf(!round_row ? 1 : first ? down : up, 3 * row - 20);
+    for (idx a = 0; a < c->k; a += 20) {
+      float *vector = c->atoms + (gidx)a * c->d * c->p;
+      for (idx m = 1; m < c->d; m++) vector[m * c->p + i] = 0;
+      if (a == 700) vector[i] = !round_row ? down : first ? 0.5f : 0;
+      if (a != 700) vector[i] = !round_row ? up : first ? 0 : 0.5f;
+    }
   }
 }
 
-static void check_planted(const struct how *how)
+static void check_planted(const struct how *how, real high)
 {
-  for (int round_row = 0; round_row < 2; round_row++) {
-    struct problem c = {.n = 4, .p = 16, .d = 1, .take = 1, .k = 1500, .tile = 1500};
+  struct how with = *how;
+  with.filter_high = high;
+  for (int u = 0; u < 12; u++) {
+    idx d = u / 4 == 0 ? 1 : u / 4 == 1 ? 3 : 8, take = u / 2 % 2 ? 30 : 1;
+    struct problem c = {.n = 14, .p = 16, .d = d, .take = take, .k = 1500, .tile = 1500};
     int good = problem_make(&c) == OK;
-    planted_fill(&c, round_row);
+    planted_fill(&c, u % 2);
     problem_answer(&c);
-    ok(good && c.lists[0].atom == 1700 && problem_check(&c, how, 1) &&
-           c.filter.rows[FILTER_CERTIFIED] == 4,
-       "planted roundings of %s", round_row ? "the row" : "the atoms");
+    good = good && c.lists[0].atom == 1700 && problem_check(&c, &with, 1);
+    ok(good && (high > 0 || c.filter.rows[FILTER_CERTIFIED] == 14),
+       "planted roundings of %s, d=%d take=%d, guesses %.3f higher", u % 2 ? "rows" : "atoms", d,
+       take, high);
     arena_free(&c.arena);
   }
+}
+
+/* Rows whose scores overflow, of a dictionary that is finite. */
+static void check_overflow(void)
+{
+  struct problem c = {.n = 40, .p = 48, .d = 1, .take = 4, .k = 3000, .tile = 700};
+  int good = problem_make(&c) == OK;
+  for (gidx i = 0; i < (gidx)c.n * c.p; i++) c.rows[i] = ldexpf(c.rows[i], 124);
+  problem_answer(&c);
+  ok(good && c.bad.row >= 0 && problem_check(&c, &hows[0], 1) && c.filter.rows[FILTER_SCORE] == 40,
+     "scores that overflow are told as the exact path tells them");
+  arena_free(&c.arena);
+}
+
+/* A cluster of atoms that the bound cannot tell apart, wanted by all rows: they fit the lists, but
+ * there is no room for so many pairs. */
+static void check_crowded(void)
+{
+  struct problem c = {.n = 300, .p = 48, .d = 1, .take = 4, .k = 6000, .tile = 700};
+  int good = problem_make(&c) == OK;
+  for (idx a = 0; a < 200; a++)
+    for (idx i = 0; i < c.p; i++)
+      c.atoms[(gidx)(17 * a) * c.p + i] = c.rows[i] * (1 + 0x1p-22f * (float)(a % 7));
+  for (idx row = 1; row < c.n; row++)
+    memcpy(c.rows + (gidx)row * c.p, c.rows, (size_t)c.p * sizeof *c.rows);
+  problem_answer(&c);
+  good = good && problem_check(&c, &hows[0], 1);
+  ok(good && c.filter.rows[FILTER_LIST] > 0 && c.filter.rows[FILTER_CERTIFIED] > 0,
+     "a crowd of candidates: %lld rows have room, %lld have not",
+     (long long)c.filter.rows[FILTER_CERTIFIED], (long long)c.filter.rows[FILTER_LIST]);
+  arena_free(&c.arena);
 }
 
 static void check_distrust(void)
@@ -131,14 +186,19 @@ int main(void)
   if (check_small()) return done_testing();
   check_paths(&hows[0]);
   check_paths(&hows[1]);
-  check_planted(&hows[0]);
-  check_planted(&hows[1]);
+  check_planted(&hows[0], 0);
+  check_planted(&hows[1], 0);
+  check_planted(&hows[0], 0.001);
+  check_planted(&hows[0], 0.01);
+  check_overflow();
+  check_crowded();
   check_guess();
   check_distrust();
   check_without_bound(&hows[0], 32, broken_by, LENGTH(broken_by));
   check_shapes(hows, LENGTH(hows));
   check_kinds(hows, LENGTH(hows));
-  check_widths(hows, LENGTH(hows));
+  check_widths(hows, LENGTH(hows), 1100);
+  check_bands();
   check_large();
   return done_testing();
 }

@@ -3,7 +3,8 @@
  * thread count. */
 #include "device_codes.h"
 
-static const struct how variants[] = {{"cpu", "avx2", 2, NULL, 0}, {"cpu", "avx512", 2, NULL, 0}};
+static const struct how variants[] = {{.kind = "cpu", .variant = "avx2", .threads = 2},
+                                      {.kind = "cpu", .variant = "avx512", .threads = 2}};
 
 int main(void)
 {

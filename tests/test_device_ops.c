@@ -3,10 +3,10 @@
  * and order of tiles; checks and peak answer. */
 #include "device_route.h"
 
-static const struct how variants[] = {{"cpu", "baseline", 2, NULL, 0},
-                                      {"cpu", "avx2", 2, NULL, 0},
-                                      {"cpu", "avx512vl", 2, NULL, 0},
-                                      {"cpu", "avx512", 2, NULL, 0}};
+static const struct how variants[] = {{.kind = "cpu", .variant = "baseline", .threads = 2},
+                                      {.kind = "cpu", .variant = "avx2", .threads = 2},
+                                      {.kind = "cpu", .variant = "avx512vl", .threads = 2},
+                                      {.kind = "cpu", .variant = "avx512", .threads = 2}};
 
 /* those[..] <- what this processor has. */
 static int variants_present(struct how *those)

@@ -206,7 +206,7 @@ int main(void)
   int some = sanitized && *sanitized ? 1 : count;
   check_shapes(those + count - some, some);
   check_kinds(those + count - some, some);
-  check_widths(those + count - some, some);
+  check_widths(those + count - some, some, 200);
   for (int v = 0; v < count; v++) {
     check_paths(&those[v]);
     check_without_bound(&those[v], 4, broken_by, LENGTH(broken_by));

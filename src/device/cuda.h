@@ -98,7 +98,8 @@ int cuda_codes(struct device *dev, const struct codes_job *job);
  * Bring slots first .. first + window - 1, packed in tiles of so many atoms; *count: how many slots
  * there are. */
 int cuda_window(struct device *dev, idx first, idx tile, idx *count);
-/* Halve the window, for want of memory; ERR_MEMORY below one tile of the kernel. */
+/* For want of memory: give up an automatic filter, or halve the window; ERR_MEMORY below one tile
+ * of the kernel. */
 int cuda_window_halve(struct device *dev);
 
 #endif

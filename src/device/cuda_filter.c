@@ -12,8 +12,9 @@
 #include "device/cuda_route.h"
 
 enum { LIST_LEAST = 256, LIST_MOST = 2048, PAIRS_BESIDE = 96 };
-/* The filter is left for good where one row in so many took the exact path. */
-enum { LEFT_MOST = 4 };
+enum { PAIRS_MOST = 1 << 30 }; /* of tiles, which the kernel counts */
+/* The filter is left for good where one row in so many of a large step took the exact path. */
+enum { LEFT_MOST = 4, STEP_LARGE = 256 };
 /* A guess is too high for one row in so many. */
 #define GUESS_FAILS 2e-6
 
@@ -32,9 +33,8 @@ int cuda_filter_product(struct device *dev, struct filter_args *a, int sample)
   struct cuda_state *s = dev->state;
   struct kernel_shape shape = {.wgmma = s->filter.wgmma, .sample = sample, .d = a->d};
   struct filter_form form = filter_form_of(shape.wgmma, shape.d, sample);
-  gidx pairs = (gidx)a->row_tiles * a->atom_tiles;
-  CHECK(pairs < INT32_MAX, ERR_INTERNAL, "%lld pairs of tiles", (long long)pairs);
-  a->blocks = pairs < s->multiprocessors ? (int)pairs : s->multiprocessors;
+  int pairs = a->row_tiles * a->atom_tiles;
+  a->blocks = pairs < s->multiprocessors ? pairs : s->multiprocessors;
   struct cuda_launch launch = {.name = KERNEL_FILTER,
                                .shape = shape,
                                .grid = {(unsigned)a->blocks, 1, 1},
@@ -99,7 +99,7 @@ static gidx rooms_take(struct filter_args *a, char *base)
   return r.bytes;
 }
 
-static int args_make(const struct cuda_step *t, struct filter_args *a)
+static void args_make(const struct cuda_step *t, struct filter_args *a)
 {
   struct cuda_state *s = t->dev->state;
   struct cuda_filter *f = &s->filter;
@@ -132,6 +132,11 @@ static int args_make(const struct cuda_step *t, struct filter_args *a)
   lists_plan(f, a, tile);
   gidx room = (gidx)t->n * (2 * a->take + PAIRS_BESIDE);
   a->pairs_room = room < 1 << 30 ? (int)room : 1 << 30;
+}
+
+static int work_take(struct cuda_state *s, struct filter_args *a)
+{
+  struct cuda_filter *f = &s->filter;
   TRY(cuda_reserve(s, &f->rows, (gidx)a->row_tiles * a->stages * FILTER_ROWS * FILTER_ITEM));
   TRY(cuda_reserve(s, &f->work, rooms_take(a, NULL)));
   rooms_take(a, f->work.at);
@@ -166,7 +171,7 @@ static int pairs_evaluate(struct cuda_step *t, struct filter_args *a)
                                .block = {CHAIN_WARPS * WARP, 1, 1},
                                .arguments = a};
   TRY(cuda_launch(t->dev, &launch));
-  return cuda_filter_launch(t->dev, KERNEL_CHOOSE, a, a->n, 8 * a->capacity);
+  return cuda_filter_launch(t->dev, KERNEL_CHOOSE, a, a->n, 0);
 }
 
 static int stages_run(struct cuda_step *t, struct filter_args *a)
@@ -193,7 +198,7 @@ static int counts_add(struct cuda_step *t, const struct filter_totals *totals)
   for (int i = 0; i < FILTER_PATHS; i++) c->rows[i] += totals->rows[i];
   c->rows[FILTER_CERTIFIED] -= totals->crowded;
   c->rows[FILTER_LIST] += totals->crowded;
-  c->candidates += totals->pairs;
+  c->candidates += totals->pairs - totals->no_room;
   if (totals->most > c->most) c->most = totals->most;
   for (int i = 0; i < FILTER_LEFT; i++) {
     float ms;
@@ -226,17 +231,18 @@ int cuda_filter_step(struct cuda_step *t)
   struct filter_args a;
   struct filter_totals totals;
   t->bad = ~0ull;
-  TRY(args_make(t, &a));
-  if (!a.peaks_row) return cuda_step_exact(t);
+  args_make(t, &a);
+  if (!a.peaks_row || (gidx)a.row_tiles * a.atom_tiles > PAIRS_MOST) return cuda_step_exact(t);
+  TRY(work_take(s, &a));
   TRY(stages_run(t, &a));
   TRY_CU(cudaMemcpyAsync(&totals, a.totals, sizeof totals, cudaMemcpyDeviceToHost, s->stream));
   TRY(cuda_finish(s));
-  TRY(counts_add(t, &totals));
   TRY(left_route(t, &a, totals.left));
-  if (s->filter.is_automatic && (gidx)totals.left * LEFT_MOST > t->n) {
-    log_debug("the filter certifies %d of %d rows: it is not used any more",
-              totals.rows[PATH_CERTIFIED], t->n);
-    s->filter.is_on = 0;
+  TRY(counts_add(t, &totals));
+  if (s->filter.is_automatic && t->n >= STEP_LARGE && (gidx)totals.left * LEFT_MOST > t->n) {
+    log_debug("the filter certifies %d of %d rows: it is not used any more", t->n - totals.left,
+              t->n);
+    cuda_filter_stop(s);
   }
   return OK;
 }

@@ -52,7 +52,11 @@ static inline idx cuda_filter_pitch(idx p)
 
 /* Room for f32 frames of so many slots, and nothing there; or give it up. */
 int cuda_filter_take(struct cuda_state *s, gidx slots);
-void cuda_filter_drop(struct cuda_state *s);
+/* Give its memory back, which is taken again at need; for good; or, 1 if that was possible, because
+ * others need the memory. */
+void cuda_filter_release(struct cuda_state *s);
+void cuda_filter_stop(struct cuda_state *s);
+int cuda_filter_drop(struct cuda_state *s);
 
 /* Frames from slot `to` of the window on <- count frames on the device. */
 int cuda_filter_put(struct cuda_state *s, const float *frames, idx count, idx to);

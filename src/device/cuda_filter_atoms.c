@@ -35,25 +35,42 @@ int cuda_filter_open(struct device *dev)
   f->is_automatic = !strcmp(wish, "auto");
   f->is_on = !strcmp(wish, "on") || (f->is_automatic && large);
   struct filter_form form = filter_form_of(f->wgmma, o->d, 0);
-  if (filter_shared_bytes(form.vectors, form.stages) > s->shared) f->is_on = 0;
-  if (isinf(f->gamma)) f->is_on = 0; /* more columns than the bound is good for */
+  int can = filter_shared_bytes(form.vectors, form.stages) <= s->shared && !isinf(f->gamma);
+  CHECK(can || !f->is_on || f->is_automatic, ERR_DEVICE,
+        "there is no certified filter for GPU %d, %s, and %d columns", s->number, s->name, o->p);
+  if (!can) f->is_on = 0;
   for (int i = 0; f->is_on && i < LENGTH(f->marks); i++) TRY_CU(cudaEventCreate(&f->marks[i]));
   return OK;
 }
 
-void cuda_filter_drop(struct cuda_state *s)
+void cuda_filter_release(struct cuda_state *s)
 {
   struct cuda_filter *f = &s->filter;
   struct cuda_work *const works[] = {&f->frames, &f->halves, &f->most, &f->rows, &f->work};
-  if (f->is_on) log_rank("memory of GPU %d is short: no certified filter", s->number);
   for (int i = 0; i < LENGTH(works); i++) cuda_release(works[i]);
-  f->is_on = 0;
+  f->filled = 0;
+}
+
+void cuda_filter_stop(struct cuda_state *s)
+{
+  cuda_filter_release(s);
+  s->filter.is_on = 0;
+}
+
+int cuda_filter_drop(struct cuda_state *s)
+{
+  struct cuda_filter *f = &s->filter;
+  if (!f->is_on || !f->is_automatic || f->frames.bytes == 0) return 0;
+  log_rank("memory of GPU %d is short: no certified filter", s->number);
+  status_clear();
+  cuda_filter_stop(s);
+  s->rows_most = 0; /* that was tried with the filter */
+  return 1;
 }
 
 void cuda_filter_close(struct cuda_state *s)
 {
-  s->filter.is_on = 0;
-  cuda_filter_drop(s);
+  cuda_filter_stop(s);
   for (int i = 0; i < LENGTH(s->filter.marks); i++)
     if (s->filter.marks[i]) cudaEventDestroy(s->filter.marks[i]);
 }
@@ -67,7 +84,8 @@ int cuda_filter_take(struct cuda_state *s, gidx slots)
   int status = cuda_reserve(s, &f->frames, bytes);
   if (status == ERR_MEMORY && f->is_automatic) {
     status_clear();
-    cuda_filter_drop(s);
+    log_rank("memory of GPU %d is short: no certified filter", s->number);
+    cuda_filter_stop(s);
     return OK;
   }
   TRY(status);
@@ -120,7 +138,8 @@ static idx sampled_of(const struct cuda_filter *f, idx d, idx filled)
 {
   struct filter_form form = filter_form_of(f->wgmma, d, 1);
   idx tile = form.vectors / form.frame, tiles = (idx)(FILTER_SAMPLED * sqrt(filled)) / tile + 1;
-  return (gidx)tiles * tile * 2 <= filled ? tiles * tile : 0;
+  if (tiles > filled / 2 / tile) tiles = filled / 2 / tile;
+  return tiles * tile;
 }
 
 static int matrix_unit_try(struct device *dev)
@@ -133,7 +152,7 @@ static int matrix_unit_try(struct device *dev)
   log_rank("the matrix unit of GPU %d does not add as the certified filter assumes: the exact path "
            "is taken",
            s->number);
-  s->filter.is_on = 0;
+  cuda_filter_stop(s);
   return OK;
 }
 

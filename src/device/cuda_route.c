@@ -12,6 +12,8 @@
 #include "device/cuda_route.h"
 #include "plan.h"
 
+enum { STEP_ROWS = 1 << 19 }; /* of a step: what its kernels count fits 31 bits */
+
 /* The geometry that all three kernels share (kernels/README). */
 static struct route_args args_make(const struct cuda_step *t)
 {
@@ -147,6 +149,7 @@ static int rows_route(struct cuda_step *t, struct candidate *out)
   struct route_job *job = t->job;
   for (t->first = 0; t->first < job->n; t->first += t->n) {
     t->n = job->n - t->first;
+    if (t->n > STEP_ROWS) t->n = STEP_ROWS;
     if (s->rows_most && t->n > s->rows_most) t->n = s->rows_most;
     t->out = out + (gidx)t->first * job->take;
     int status = step_run(t);
@@ -236,13 +239,11 @@ int cuda_route(struct device *dev, struct route_job *job)
   t.shape = (struct kernel_shape){.bulk = s->bulk, .d = s->options.d, .take = job->take};
   t.form = route_form_of(s->bulk, s->options.d, job->take);
   if (dev->atoms == 0) return lists_clear(dev, job);
+  struct filter_counts before = dev->filter;
   int status = job_route(&t);
   while (status == ERR_MEMORY) {
-    if (s->filter.is_on && s->filter.is_automatic)
-      cuda_filter_drop(s);
-    else
-      TRY(cuda_window_halve(dev));
-    status_clear();
+    TRY(cuda_window_halve(dev));
+    dev->filter = before; /* all rows are routed again */
     status = job_route(&t);
   }
   return status;

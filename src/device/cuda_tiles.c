@@ -49,18 +49,19 @@ static int window_fail(const struct cuda_state *s)
 int cuda_window_halve(struct device *dev)
 {
   struct cuda_state *s = dev->state;
-  for (;;) {
+  int status = cuda_filter_drop(s) ? window_take(s) : ERR_MEMORY;
+  while (status == ERR_MEMORY) {
     idx half = whole_tiles(s, s->window) / 2;
     if (half < s->tile) return window_fail(s);
     s->window = whole_tiles(s, half);
     log_rank("memory of GPU %d is short: %d atoms at a time", s->number, s->window);
     cuda_release(&s->packed);
     cuda_release(&s->staging);
-    cuda_release(&s->filter.frames);
+    cuda_filter_release(s);
     status_clear();
-    int status = window_take(s);
-    if (status != ERR_MEMORY) return status;
+    status = window_take(s);
   }
+  return status;
 }
 
 /* Pack count atoms into the window from slot `to` of it on, at most a staging area at a time. */
