@@ -50,6 +50,7 @@ libsagitta_a_SOURCES += \
   %D%/device/route_body.h %D%/device/route_baseline.c %D%/device/codes_body.h \
   %D%/device/lanes.h \
   %D%/device/cpu_filter.h %D%/device/cpu_filter_inside.h %D%/device/filter_body.h \
+  %D%/device/filter_dot4.h \
   %D%/device/cpu_filter.c %D%/device/cpu_filter_atoms.c %D%/device/cpu_filter_rows.c \
   %D%/device/cpu_filter_exact.c \
   %D%/device/arrow_loops.h
@@ -93,6 +94,11 @@ noinst_LIBRARIES += libvnni.a
 VARIANT_LIBS += libvnni.a
 libvnni_a_SOURCES = %D%/device/filter_avx512.c %D%/device/filter_avx512vl.c
 libvnni_a_CFLAGS = $(libavx512_a_CFLAGS) -mavx512vnni
+
+noinst_LIBRARIES += libamx.a
+VARIANT_LIBS += libamx.a
+libamx_a_SOURCES = %D%/device/filter_amx.c
+libamx_a_CFLAGS = $(libavx512_a_CFLAGS) -mamx-tile -mamx-int8
 
 libsagitta_a_SOURCES += %D%/device/lapack.h %D%/device/lapack.c \
   %D%/device/lanczos.h %D%/device/lanczos.c

@@ -14,6 +14,7 @@ check_PROGRAMS += \
   %D%/test_device_refit \
   %D%/test_encode_reference \
   %D%/test_filter \
+  %D%/test_filter_loops \
   %D%/test_io_faults \
   %D%/test_io_hostile \
   %D%/test_io_outputs \

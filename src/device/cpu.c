@@ -2,9 +2,12 @@
  * The CPU device: its variants, its buffers, and the packing of tiles into panels. */
 #include "device/cpu.h"
 
+#include <cpuid.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/status.h"
 
@@ -29,6 +32,17 @@ static int has_vnni(void)
   return has_avx512() && __builtin_cpu_supports("avx512vnni");
 }
 
+/* Linux lets a process use tiles after it asked for it, once or more often, and refuses where it
+ * does not save them.  Not by name, since clang's __builtin_cpu_supports knows no tiles. */
+static int has_amx(void)
+{
+  enum { ARCH_REQ_XCOMP_PERM = 0x1023, XFEATURE_XTILEDATA = 18 };
+  const unsigned tile = 1u << 24, int8 = 1u << 25;
+  unsigned a, b, c, d;
+  return has_vnni() && __get_cpuid_count(7, 0, &a, &b, &c, &d) && d & tile && d & int8 &&
+         !syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA);
+}
+
 static int has_baseline(void)
 {
   return 1;
@@ -45,7 +59,7 @@ static const struct variant {
   const struct route_loops *route;
   const struct codes_loops *codes;
   const struct arrow_loops *arrow;
-  const struct filter_loops *filter; /* with VNNI, or for all others; NULL: none */
+  const struct filter_loops *filter; /* with VNNI alone, or for all others; NULL: none */
   int (*present)(void), (*preferred)(void);
 } variants[] = {
     {&route_avx512, &codes_avx512, &arrow_avx512, &filter_avx512, has_avx512, prefers_avx512},
@@ -67,6 +81,13 @@ static int variant_find(const char *name, const struct variant **out)
   FAIL(ERR_USAGE, "unknown variant '%s': auto, baseline, avx2, avx512vl or avx512", name);
 }
 
+/* avx512vl keeps VNNI where there are tiles, so that both can be compared. */
+static const struct filter_loops *filter_find(const struct variant *variant)
+{
+  if (variant->filter && !has_vnni()) return &filter_avx2;
+  return variant->filter == &filter_avx512 && has_amx() ? &filter_amx : variant->filter;
+}
+
 /* Is the filter wanted, there, and worth its start? */
 static int filter_open(struct cpu_state *s, const struct variant *variant)
 {
@@ -74,8 +95,7 @@ static int filter_open(struct cpu_state *s, const struct variant *variant)
   const char *wish = o->filter ? o->filter : "off";
   struct filter_state *f = &s->filter;
   int large = (gidx)o->atoms_most * o->d * o->p >= FILTER_TERMS;
-  f->loops = variant->filter && !has_vnni() ? &filter_avx2 : variant->filter;
-  if (o->p > FILTER_COLUMNS_MOST) f->loops = NULL;
+  f->loops = o->p > FILTER_COLUMNS_MOST ? NULL : filter_find(variant);
   f->is_automatic = !strcmp(wish, "auto");
   f->is_on = !strcmp(wish, "on") || (f->is_automatic && f->loops && large);
   if (!f->is_on) return OK;

@@ -11,8 +11,8 @@
 #include "base/status.h"
 #include "device/cpu_filter_inside.h"
 
-/* Integers of a block's rows, at most; its lists follow. */
-enum { BLOCK_BYTES = 384 * 1024, BLOCK_GROUPS = 64 };
+/* Integers of a block's rows, and rows, at most; its lists follow. */
+enum { BLOCK_BYTES = 384 * 1024, BLOCK_ROWS = 768 };
 /* Candidates of a row, beside four times what is wanted. */
 enum { CANDIDATES = 1024 };
 /* The exact path is taken for good where it was needed for one row in so many. */
@@ -23,7 +23,8 @@ static void plan_make(struct filter_plan *plan, const struct cpu_state *s, struc
   const struct filter_loops *loops = s->filter.loops;
   gidx group_bytes = (gidx)s->filter.quads * 4 * loops->rows;
   gidx groups = BLOCK_BYTES / group_bytes, all = (job->n + loops->rows - 1) / loops->rows;
-  groups = groups < 1 ? 1 : groups > BLOCK_GROUPS ? BLOCK_GROUPS : groups;
+  gidx most = BLOCK_ROWS / loops->rows;
+  groups = groups < 1 ? 1 : groups > most ? most : groups;
   gidx rounds = (all + s->options.threads * groups - 1) / (s->options.threads * groups);
   groups = (all + s->options.threads * rounds - 1) / (s->options.threads * rounds);
   *plan = (struct filter_plan){.device = s, .job = job};
@@ -88,13 +89,16 @@ static void block_filter(struct filter_plan *plan, struct filter_work *w, idx bl
 
 static void blocks_run(struct filter_plan *plan, struct filter_work *w)
 {
+  const struct filter_loops *loops = plan->device->filter.loops;
+  loops->enter();
   for (;;) {
     idx block;
 #pragma omp atomic capture
     block = plan->next++;
-    if (block >= plan->blocks) return;
+    if (block >= plan->blocks) break;
     block_filter(plan, w, block);
   }
+  loops->leave();
 }
 
 static void counts_add(struct filter_counts *to, const struct filter_counts *more)

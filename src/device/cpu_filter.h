@@ -4,8 +4,9 @@
  * Floor: device.
  *
  * A filter panel is lanes consecutive slots, stored [d][quads][lanes][4]: the integers of four
- * columns side by side, plus `offset` so that none is negative.  A filter group is rows rows,
- * stored [quads][rows][4].  Both are padded with zeros (columns) and with atoms of zeros. */
+ * columns side by side, plus `offset` so that none is negative where instructions want that.  A
+ * filter group is rows rows, stored [4 quads / columns][rows][columns]: `columns` is 4, or 64 for
+ * tiles, whose rows they are.  Both are padded with zeros (columns) and with atoms of zeros. */
 #ifndef DEVICE_CPU_FILTER_H
 #define DEVICE_CPU_FILTER_H
 
@@ -30,12 +31,16 @@ struct filter_scales {
 
 struct filter_loops {
   const char *name;
-  idx rows, lanes;
+  idx rows, lanes;    /* at most 32, bits of a word */
+  idx columns;        /* of a row that stand together in a group; a multiple of 4 */
   int levels, offset; /* of the atoms' integers; rows have 127 levels */
   /* filter_quantize() of a row of finite numbers, 127 levels; q has zeros up to a multiple of 8;
    * returns the sum of q */
   int32_t (*quantize)(const float *row, idx p, int8_t *q, struct quantized *out);
-  /* out[rows][lanes] <- sizes, or their squares so far; start[rows] takes the offset back */
+  /* a thread calls these before its first and after its last sizes() */
+  void (*enter)(void), (*leave)(void);
+  /* out[rows][lanes] <- sizes, or their squares so far; start[rows] takes the offset back; quads: a
+   * multiple of columns / 4 */
   void (*sizes)(const uint8_t *panel, const int8_t *group, const int32_t *start, idx quads,
                 enum filter_step step, float *out);
   /* hits[rows] <- one bit a lane: is the size >= slope[row] inverse[lane] - reach[row]? returns the
@@ -52,13 +57,13 @@ struct filter_loops {
   void (*chains)(const float *row, const float *const *vector, idx p, float *out);
 };
 enum { FILTER_CHAINS = 16, FILTER_ROW_LEVELS = 127 };
-extern const struct filter_loops filter_avx2, filter_avx512vl, filter_avx512;
+extern const struct filter_loops filter_avx2, filter_avx512vl, filter_avx512, filter_amx;
 
 /* The share of the dictionary as the filter needs it; within cpu_state's arena. */
 struct filter_state {
   const struct filter_loops *loops; /* NULL: none for this processor */
   int is_on, is_automatic;          /* automatic: off again where it does not pay */
-  idx quads;                        /* ceil(p / 4) */
+  idx quads;                        /* p / 4, rounded up to whole `columns` */
   uint8_t *panels;                  /* [ceil(atoms_most / lanes)][d][quads][lanes][4] */
   float *scale, *inverse;           /* [..][lanes] of each slot; inverse: about 1 / scale */
   const float **frame;              /* [atoms_most] borrowed f32 frames */

@@ -7,7 +7,8 @@
 
 int filter_take(struct filter_state *f, struct arena *arena, idx d, idx p, idx atoms_most)
 {
-  f->quads = (p + 3) / 4;
+  idx columns = f->loops->columns;
+  f->quads = (p + columns - 1) / columns * (columns / 4);
   gidx slots = ((gidx)atoms_most + f->loops->lanes - 1) / f->loops->lanes * f->loops->lanes;
   TRY(arena_take(arena, &f->panels, slots * d * f->quads, 4));
   TRY(arena_take(arena, &f->scale, slots, sizeof *f->scale));

@@ -34,7 +34,7 @@ struct filter_plan {
 
 /* What one thread works with; height: rows of a group. */
 struct filter_work {
-  int8_t *q;            /* [p, padded to eights] */
+  int8_t *q;            /* [4 quads, padded to eights] */
   int8_t *groups;       /* [block_rows][4 quads] */
   int32_t *start;       /* [block_rows] */
   float *slope, *reach; /* [block_rows] */

@@ -53,16 +53,18 @@ static void row_start(const struct filter_plan *plan, struct filter_work *w, idx
   }
 }
 
-/* groups[..][quads][rows][4] <- the integers of rows first .. first + n - 1, padded with zeros. */
+/* groups[..][4 quads / columns][rows][columns] <- the integers of rows first .. first + n - 1,
+ * padded with zeros. */
 void filter_rows_start(const struct filter_plan *plan, struct filter_work *w, idx first, idx n)
 {
   const struct filter_loops *loops = plan->device->filter.loops;
-  idx height = loops->rows, quads = plan->device->filter.quads;
-  memset(w->groups, 0, (size_t)plan->block_rows * 4 * (size_t)quads);
+  idx height = loops->rows, wide = loops->columns, bytes = 4 * plan->device->filter.quads;
+  memset(w->groups, 0, (size_t)plan->block_rows * (size_t)bytes);
   for (idx i = 0; i < n; i++) {
-    int8_t *to = w->groups + ((gidx)(i / height) * quads * height + i % height) * 4;
+    int8_t *to = w->groups + (gidx)(i / height) * bytes * height + i % height * wide;
     row_start(plan, w, first, i);
-    for (idx c = 0; c < quads; c++) memcpy(to + (gidx)c * height * 4, w->q + 4 * c, 4);
+    for (idx c = 0; c < bytes; c += wide)
+      for (idx j = 0; j < wide; j += 4) memcpy(to + (gidx)c * height + j, w->q + c + j, 4);
   }
   for (idx i = n; i < plan->block_rows; i++) row_drop(w, i);
 }

@@ -7,7 +7,7 @@
 typedef float lanes __attribute__((vector_size(4 * 8), may_alias));
 typedef int32_t ilanes __attribute__((vector_size(4 * 8), may_alias));
 
-enum { LANES = 8, ROWS = 4, LEVELS = 63, OFFSET = 64 };
+enum { LANES = 8, ROWS = 4, COLUMNS = 4, LEVELS = 63, OFFSET = 64 };
 #define FILTER_TABLE filter_avx2
 #define FILTER_NAME "avx2"
 
@@ -28,3 +28,4 @@ static inline uint32_t lane_bits(ilanes mask)
 }
 
 #include "device/filter_body.h"
+#include "device/filter_dot4.h"

@@ -6,7 +6,7 @@
 typedef float lanes __attribute__((vector_size(4 * 8), may_alias));
 typedef int32_t ilanes __attribute__((vector_size(4 * 8), may_alias));
 
-enum { LANES = 8, ROWS = 12, LEVELS = 127, OFFSET = 128 };
+enum { LANES = 8, ROWS = 12, COLUMNS = 4, LEVELS = 127, OFFSET = 128 };
 #define FILTER_TABLE filter_avx512vl
 #define FILTER_NAME "avx512vl vnni"
 
@@ -26,3 +26,4 @@ static inline uint32_t lane_bits(ilanes mask)
 }
 
 #include "device/filter_body.h"
+#include "device/filter_dot4.h"

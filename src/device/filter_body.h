@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Hot loops of the certified filter, for any vector width: products of small integers, the test
- * against a row's threshold, exact chains of what passes it.
+ * Hot loops of the certified filter, for any vector width: rows as small integers, the test against
+ * a row's threshold, exact chains of what passes it.
  *
  * Floor: device.  Included once by each filter_<variant>.c, which defines
  *   FILTER_TABLE, FILTER_NAME      the table and its name,
- *   LANES, ROWS                    32-bit lanes a vector, rows a group,
+ *   LANES, ROWS, COLUMNS           32-bit lanes a vector; rows a group, its columns that stand
+ *                                  together for a row,
  *   LEVELS, OFFSET                 of the atoms' integers,
- *   dot4(sum, atoms, row)          sum + the four products of each lane,
- *   root(x), lane_bits(mask)       square roots; one bit a lane.
+ *   root(x), lane_bits(mask)       square roots; one bit a lane,
+ * and behind this sizes(), enter() and leave() of the table: filter_dot4.h, or its own.
  *
  * Sums of integers are exact, so only the chains have an order, and their lanes are atoms. */
 #include <immintrin.h>
@@ -18,6 +19,10 @@
 enum { VECTORS = 2, WIDTH = VECTORS * LANES };
 
 #define NOINLINE __attribute__((noinline))
+
+static void enter(void), leave(void);
+static void sizes(const uint8_t *panel, const int8_t *group, const int32_t *start, idx quads,
+                  enum filter_step step, float *out);
 
 static inline lanes splat(float x)
 {
@@ -87,30 +92,6 @@ static inline void size_store(ilanes sum, enum filter_step step, float *to)
   lanes square = x * x;
   if (step != FILTER_FIRST) square += *(const lanes *)to;
   *(lanes *)to = step == FILTER_LAST ? root(square) : square;
-}
-
-static NOINLINE void sizes(const uint8_t *panel, const int8_t *group, const int32_t *start,
-                           idx quads, enum filter_step step, float *out)
-{
-  ilanes sum[ROWS][VECTORS];
-#pragma GCC unroll 16
-  for (int r = 0; r < ROWS; r++) sum[r][0] = sum[r][1] = start[r] - (ilanes){0};
-  for (idx c = 0; c < quads; c++, panel += 4 * WIDTH, group += 4 * ROWS) {
-    ilanes d0 = *(const ilanes *)panel, d1 = *(const ilanes *)(panel + 4 * LANES);
-#pragma GCC unroll 16
-    for (int r = 0; r < ROWS; r++) {
-      int32_t four;
-      memcpy(&four, group + 4 * r, sizeof four);
-      ilanes x = four - (ilanes){0};
-      sum[r][0] = dot4(sum[r][0], d0, x);
-      sum[r][1] = dot4(sum[r][1], d1, x);
-    }
-  }
-#pragma GCC unroll 16
-  for (int r = 0; r < ROWS; r++) {
-    size_store(sum[r][0], step, out + r * WIDTH);
-    size_store(sum[r][1], step, out + r * WIDTH + LANES);
-  }
 }
 
 /* Multiply and add are apart here: the contraction to fma would be as good, and is not promised. */
@@ -238,9 +219,12 @@ const struct filter_loops FILTER_TABLE = {
     .name = FILTER_NAME,
     .rows = ROWS,
     .lanes = WIDTH,
+    .columns = COLUMNS,
     .levels = LEVELS,
     .offset = OFFSET,
     .quantize = quantize,
+    .enter = enter,
+    .leave = leave,
     .sizes = sizes,
     .pass = pass,
     .bounds = bounds,
