@@ -13,12 +13,23 @@ void rows_center(float *x, gidx n, idx p, const real *mean)
     for (idx c = 0; c < p; c++) x[i * p + c] = (float)(x[i * p + c] - mean[c]);
 }
 
+/* x * 0 is 0 for finite x and NaN otherwise, and NaN stays; several sums, since each waits for
+ * itself. */
+static int row_is_finite(const float *x, idx p)
+{
+  float worst[16] = {0}, sum = 0;
+  idx c = 0;
+  for (; c + LENGTH(worst) <= p; c += LENGTH(worst))
+    for (idx j = 0; j < LENGTH(worst); j++) worst[j] += x[c + j] * 0.0f;
+  for (; c < p; c++) sum += x[c] * 0.0f;
+  for (idx j = 0; j < LENGTH(worst); j++) sum += worst[j];
+  return sum == 0;
+}
+
 int rows_check(const float *x, gidx n, idx p, gidx first, const char *name)
 {
   for (gidx i = 0; i < n; i++) {
-    float worst = 0; /* x * 0 is 0 for finite x and NaN otherwise; NaN stays */
-    for (idx c = 0; c < p; c++) worst += x[i * p + c] * 0.0f;
-    if (worst == 0) continue;
+    if (row_is_finite(x + i * p, p)) continue;
     for (idx c = 0; c < p; c++)
       CHECK(isfinite(x[i * p + c]), ERR_INPUT, "row %lld, column %d of '%s' is %g",
             (long long)(first + i), c, name, (double)x[i * p + c]);
