@@ -11,7 +11,7 @@
 #include "device/cuda_kernels.h"
 #include "tap.h"
 
-#ifdef __SANITIZE_ADDRESS__ /* which slow the compiler, and are not about it */
+#if defined __SANITIZE_ADDRESS__ || defined __clang__ /* once is enough, and these are slow */
 static const int architectures[] = {90};
 #else
 static const int architectures[] = {80, 90, 100};
