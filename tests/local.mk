@@ -79,10 +79,8 @@ EXTRA_DIST += %D%/fault.c %D%/fault_cuda.c %D%/filter_checks.h %D%/io_files.h %D
 	@$(MKDIR_P) %D%
 	$(AM_V_CCLD)$(CC) -std=c11 -D_GNU_SOURCE -O1 -fPIC -shared -o $@ $<
 
-# A rank alone needs none of Open MPI's daemons, which outlive it and have hung at their own end.
 AM_TESTS_ENVIRONMENT = MPIEXEC='$(MPIEXEC)' srcdir='$(srcdir)' builddir='$(abs_builddir)' \
-  SANITIZED='$(SANITIZE)'; export MPIEXEC srcdir builddir SANITIZED; \
-  OMPI_MCA_ess_singleton_isolated=1; export OMPI_MCA_ess_singleton_isolated;
+  SANITIZED='$(SANITIZE)'; export MPIEXEC srcdir builddir SANITIZED;
 TEST_EXTENSIONS = .sh .py
 # A test that hangs is ended, and so named.
 TIMEOUT = timeout -k 10 900

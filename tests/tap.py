@@ -13,6 +13,7 @@ def ok(good, text):
     global _count, _failed
     _count += 1
     _failed += not good
+    text = " / ".join(str(text).split("\n"))  # else the report would keep its first line alone
     print(f"{'' if good else 'not '}ok {_count} - {text}", flush=True)
     return bool(good)
 
