@@ -115,7 +115,7 @@ endif
 # io: HDF5 and NumPy files; h5*.c are the only users of hdf5.h
 libsagitta_a_SOURCES += \
   %D%/io/h5.h %D%/io/h5_inside.h %D%/io/h5.c \
-  %D%/io/h5_text.c %D%/io/h5_dataset.c %D%/io/h5_array.c %D%/io/h5_attribute.c \
+  %D%/io/h5_text.c %D%/io/h5_dataset.c %D%/io/h5_block.c %D%/io/h5_array.c %D%/io/h5_attribute.c \
   %D%/io/h5_walk.h %D%/io/h5_walk.c %D%/io/h5_values.c \
   %D%/io/npy.h %D%/io/npy.c \
   %D%/io/inputs.h %D%/io/inputs.c \

@@ -15,6 +15,7 @@ check_PROGRAMS += \
   %D%/test_encode_reference \
   %D%/test_filter \
   %D%/test_filter_loops \
+  %D%/test_io_blocks \
   %D%/test_io_faults \
   %D%/test_io_hostile \
   %D%/test_io_outputs \

@@ -41,9 +41,10 @@ struct h5_array {
   int swap;         /* 16-bit floats stored in the other byte order */
   const char *path; /* borrowed: file */
   char object[256];
-  gidx chunk_rows; /* writing: of the first dimension, in a chunk */
-  gidx next, held; /* writing: entries taken so far, and those of them in pending */
-  void *pending;   /* writing: the chunk being filled; owned */
+  gidx chunk_rows;          /* writing: of the first dimension, in a chunk */
+  gidx next, held;          /* writing: entries taken so far, and those of them in pending */
+  void *pending;            /* writing: the chunk being filled; owned */
+  struct h5_chunks *chunks; /* reading: NULL when HDF5 reads all; owned */
 };
 /* ERR_INPUT: no such dataset, damaged, data in other files, or far more claimed than stored. */
 int h5_array_open(const struct h5_file *f, const char *object, struct h5_array *a);

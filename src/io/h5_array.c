@@ -45,6 +45,7 @@ int h5_array_open(const struct h5_file *f, const char *object, struct h5_array *
   int status = h5_dataset_open(f, object, &dataset);
   a->id = dataset < 0 ? 0 : dataset;
   if (status == OK) status = describe(f, a);
+  if (status == OK) status = h5_chunks_open(dataset, &a->chunks);
   if (status == OK) return OK;
   h5_array_close(a);
   return status_pass(status, __FILE__, __LINE__);
@@ -128,39 +129,33 @@ int h5_array_create_chunked(const struct h5_file *f, const char *object, enum h5
   return dataset_create(f, a);
 }
 
-static int transfer(const struct h5_array *a, gidx first, gidx count, hid_t type, void *buffer,
-                    int writing)
+static void block_shape(const struct h5_array *a, gidx first, gidx count, hsize_t *start,
+                        hsize_t *size)
 {
-  TRY(h5_begin());
-  hsize_t start[3] = {(hsize_t)first, 0, 0}, size[3] = {(hsize_t)count, 0, 0};
-  for (int i = 1; i < a->rank; i++) size[i] = (hsize_t)a->shape[i];
-  hid_t memory = H5Screate_simple(a->rank, size, NULL), file = H5Dget_space(a->id);
-  herr_t done = memory < 0 || file < 0 ? -1 : 0;
-  if (done >= 0) done = H5Sselect_hyperslab(file, H5S_SELECT_SET, start, NULL, size, NULL);
-  if (done >= 0)
-    done = writing ? H5Dwrite(a->id, type, memory, file, H5P_DEFAULT, buffer)
-                   : H5Dread(a->id, type, memory, file, H5P_DEFAULT, buffer);
-  int status = OK;
-  if (done < 0)
-    status = h5_fail(writing ? ERR_IO : ERR_INPUT, __FILE__, __LINE__, "cannot %s '%s' of '%s'",
-                     writing ? "write" : "read", a->object, a->path);
-  if (memory >= 0) H5Sclose(memory);
-  if (file >= 0) H5Sclose(file);
-  return status;
+  for (int i = 0; i < a->rank; i++) {
+    start[i] = i ? 0 : (hsize_t)first;
+    size[i] = (hsize_t)(i ? a->shape[i] : count);
+  }
 }
 
 /* 16-bit floats as they stand in the file; anything else in the type asked for, never narrowed. */
 static int read_plain(const struct h5_array *a, gidx first, gidx count, enum h5_type as, void *out)
 {
-  if (as != TYPE_F16 && as != TYPE_BF16)
-    return transfer(a, first, count, h5_type_native(as), out, 0);
-  hid_t raw;
-  TRY_H5(raw = H5Dget_type(a->id), ERR_INPUT, "cannot read '%s' of '%s'", a->object, a->path);
-  int status = transfer(a, first, count, raw, out, 0);
-  H5Tclose(raw);
+  hsize_t start[3], size[3];
+  block_shape(a, first, count, start, size);
+  TRY(h5_begin());
+  hid_t stored;
+  TRY_H5(stored = H5Dget_type(a->id), ERR_INPUT, "cannot read '%s' of '%s'", a->object, a->path);
+  hid_t type = as == TYPE_F16 || as == TYPE_BF16 ? stored : h5_type_native(as);
+  struct h5_chunks *chunks = H5Tequal(type, stored) > 0 ? a->chunks : NULL;
+  herr_t done = h5_block_read(a->id, type, chunks, a->rank, start, size, out);
+  int status = done >= 0 ? OK
+                         : h5_fail(ERR_INPUT, __FILE__, __LINE__, "cannot read '%s' of '%s'",
+                                   a->object, a->path);
+  H5Tclose(stored);
   uint16_t *bits = out;
   gidx values = count * row_values(a);
-  if (status == OK && a->swap)
+  if (status == OK && a->swap && type == stored)
     for (gidx i = 0; i < values; i++) bits[i] = (uint16_t)(bits[i] << 8 | bits[i] >> 8);
   return status;
 }
@@ -234,7 +229,12 @@ static int flush(struct h5_array *a)
   if (count == 0) return OK;
   a->held = 0;
   nan_unify(a->type, a->pending, count * row_values(a));
-  return transfer(a, a->next - count, count, h5_type_native(a->type), a->pending, 1);
+  hsize_t start[3], size[3];
+  block_shape(a, a->next - count, count, start, size);
+  TRY(h5_begin());
+  TRY_H5(h5_block_write(a->id, h5_type_native(a->type), a->rank, start, size, a->pending), ERR_IO,
+         "cannot write '%s' of '%s'", a->object, a->path);
+  return OK;
 }
 
 int h5_array_write(struct h5_array *a, gidx first, gidx count, const void *in)
@@ -277,8 +277,10 @@ int h5_array_close(struct h5_array *a)
   int is_whole = !a->pending || a->next == a->shape[0];
   hid_t id = a->id;
   free(a->pending);
+  free(a->chunks);
   a->id = 0;
   a->pending = NULL;
+  a->chunks = NULL;
   if (id && H5Dclose(id) < 0 && status == OK)
     status = h5_fail(ERR_IO, __FILE__, __LINE__, "cannot close '%s' of '%s'", a->object, a->path);
   TRY(status);

@@ -36,6 +36,25 @@ int h5_groups_create(const struct h5_file *f, const char *object, int whole);
  * refused, the chunk cache holds a row of chunks (one at least). */
 int h5_dataset_open(const struct h5_file *f, const char *object, hid_t *dataset);
 
+/* Chunks that need not pass through HDF5's filters. */
+struct h5_chunks {
+  gidx rows, end;       /* of the first dimension: in a chunk, in the dataset */
+  size_t bytes;         /* of a chunk, without its checksum */
+  gidx taken;           /* chunks read so, up to now */
+  gidx held;            /* the first entry of the chunk in room, or -1 */
+  unsigned char room[]; /* for one chunk and its checksum */
+};
+/* *chunks <- NULL when HDF5 has to read all of a dataset; the caller frees it. */
+int h5_chunks_open(hid_t dataset, struct h5_chunks **chunks);
+/* The block start, size of a dataset in a memory type; negative on failure.  c: of the dataset when
+ * it stores this very type, else NULL. */
+herr_t h5_block_read(hid_t dataset, hid_t type, struct h5_chunks *c, int rank, const hsize_t *start,
+                     const hsize_t *size, void *out);
+herr_t h5_block_write(hid_t dataset, hid_t type, int rank, const hsize_t *start,
+                      const hsize_t *size, const void *in);
+/* The checksum of HDF5's Fletcher-32 filter. */
+uint32_t h5_fletcher32(const unsigned char *data, size_t bytes);
+
 /* Shape of a dataspace; dimensions that do not fit gidx are refused.  room: of shape. */
 int h5_space_shape(hid_t space, const char *object, int room, int *rank, gidx *shape);
 

@@ -82,11 +82,13 @@ int h5_values_open(const struct h5_file *f, const char *object, const char *attr
       attribute ? attribute_open(f, object, attribute, &id) : h5_dataset_open(f, object, &id);
   v->id = id < 0 ? 0 : id;
   TRY(status);
+  if (!attribute) TRY(h5_chunks_open(id, &v->chunks));
   return describe(v);
 }
 
 void h5_values_close(struct h5_values *v)
 {
+  free(v->chunks);
   if (v->type > 0) H5Tclose(v->type);
   if (v->id > 0 && v->is_attribute) H5Aclose(v->id);
   if (v->id > 0 && !v->is_attribute) H5Dclose(v->id);
@@ -94,11 +96,17 @@ void h5_values_close(struct h5_values *v)
   *v = (struct h5_values){0};
 }
 
+/* As many as a chunk of ours has. */
+static gidx block_items(const struct h5_values *v)
+{
+  return v->bytes < BLOCK_BYTES ? BLOCK_BYTES / (gidx)v->bytes : 1;
+}
+
 /* The next block: along the first dimension whose trailing part fits a block, so that it is a
  * hyperslab and contiguous in C order. */
 static gidx block_shape(const struct h5_values *v, hsize_t *start, hsize_t *size)
 {
-  gidx at = v->first, count = 1, most = BLOCK_BYTES / (gidx)v->bytes + 1;
+  gidx at = v->first, count = 1, most = block_items(v);
   int axis = v->rank - 1;
   for (gidx trailing = 1; axis > 0 && trailing * v->shape[axis] <= most; axis--)
     trailing *= v->shape[axis];
@@ -118,13 +126,7 @@ static herr_t dataset_read(const struct h5_values *v, hid_t type, const hsize_t 
                            const hsize_t *size)
 {
   if (v->rank == 0) return H5Dread(v->id, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, v->block);
-  hid_t memory = H5Screate_simple(v->rank, size, NULL), file = H5Dget_space(v->id);
-  herr_t done = memory < 0 || file < 0 ? -1 : 0;
-  if (done >= 0) done = H5Sselect_hyperslab(file, H5S_SELECT_SET, start, NULL, size, NULL);
-  if (done >= 0) done = H5Dread(v->id, type, memory, file, H5P_DEFAULT, v->block);
-  if (memory >= 0) H5Sclose(memory);
-  if (file >= 0) H5Sclose(file);
-  return done;
+  return h5_block_read(v->id, type, v->is_text ? NULL : v->chunks, v->rank, start, size, v->block);
 }
 
 int h5_values_next(struct h5_values *v)
@@ -136,7 +138,7 @@ int h5_values_next(struct h5_values *v)
   if (v->first >= v->total || !v->is_readable) return OK;
   v->count = v->is_attribute ? v->total : block_shape(v, start, size);
   if (!v->block || v->is_attribute) {
-    gidx room = v->is_attribute ? v->total : BLOCK_BYTES / (gidx)v->bytes + 1;
+    gidx room = v->is_attribute ? v->total : block_items(v);
     free(v->block);
     v->block = calloc((size_t)room, v->bytes);
     CHECK(v->block, ERR_MEMORY, "cannot allocate %lld items of '%s'", (long long)room, v->name);

@@ -36,10 +36,11 @@ struct h5_values {
   int is_readable; /* 0: holds other variable-length data, which is not read */
   int rank;
   gidx shape[32], total;
-  gidx stored;          /* bytes on disk */
-  size_t bytes;         /* of an item in block */
-  gidx first, count;    /* items in block */
-  unsigned char *block; /* owned */
+  gidx stored;              /* bytes on disk */
+  size_t bytes;             /* of an item in block */
+  gidx first, count;        /* items in block */
+  unsigned char *block;     /* owned */
+  struct h5_chunks *chunks; /* NULL when HDF5 reads all; owned */
 };
 int h5_values_open(const struct h5_file *f, const char *object, const char *attribute,
                    struct h5_values *v);
