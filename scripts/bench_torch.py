@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""PyTorch's X @ D.T and topk of the magnitudes beside `sagitta bench route`, on one GPU, in turn:
-scripts/bench_torch.py [PROGRAM], with sagitta's path.
+"""PyTorch's X @ D.T and topk of the magnitudes beside `sagitta bench route`, on one GPU and in one
+process: scripts/bench_torch.py [BUILD], where `make sagitta sagitta.so` made both.
 
 For each shape: milliseconds (median of 5 after a warm-up; sagitta's as it measures them) and, for
 PyTorch, how many rows have another support than `sagitta route` gives for the same data."""
+import ctypes
 import os
 import re
 import statistics
@@ -58,16 +59,39 @@ def sagitta_support(program, rows, atoms, top_s):
     return support.sort(dim=1).values.cuda()
 
 
-def sagitta_milliseconds(program, n, k, p, s):
+def main_of(library):
+    """What the program's main prints, called in this process with some words."""
+    loaded, libc = ctypes.CDLL(library), ctypes.CDLL(None)
+
+    def call(*words):
+        words = [b"sagitta", *(str(word).encode() for word in words)]
+        kept = os.dup(1)
+        with tempfile.TemporaryFile() as out:
+            sys.stdout.flush()
+            os.dup2(out.fileno(), 1)
+            try:
+                status = loaded.main(len(words), (ctypes.c_char_p * (len(words) + 1))(*words))
+                libc.fflush(None)
+            finally:
+                os.dup2(kept, 1)
+                os.close(kept)
+            if status:
+                raise SystemExit(f"{b' '.join(words).decode()} ended with {status}")
+            out.seek(0)
+            return out.read().decode()
+
+    return call
+
+
+def sagitta_milliseconds(call, n, k, p, s):
     """Direct and certified."""
-    done = subprocess.run([program, "bench", "route", "--device", "cuda", "--n-rows", str(n),
-        "--atoms", str(k), "--columns", str(p), "--top-s", str(s), "--repeats", "5"],
-        check=True, capture_output=True, text=True).stdout
+    done = call("bench", "route", "--device", "cuda", "--n-rows", n, "--atoms", k, "--columns", p,
+        "--top-s", s, "--repeats", 5)
     return [1e3 * float(re.search(rf"^{name} +([0-9.]+)", done, re.M).group(1))
         for name in ("random data", "random certified")]
 
 
-def shape_run(program, n, k, p, s):
+def shape_run(program, call, n, k, p, s):
     torch.manual_seed(1)
     rows = torch.randn(n, p, device="cuda")
     atoms = torch.nn.functional.normalize(torch.randn(k, p, device="cuda"), dim=1)
@@ -83,19 +107,20 @@ def shape_run(program, n, k, p, s):
     del rows, atoms, x, d
     torch.cuda.empty_cache()
     if program:
-        direct, certified = sagitta_milliseconds(program, n, k, p, s)
+        direct, certified = sagitta_milliseconds(call, n, k, p, s)
         line += f" {direct:8.2f} {certified:9.2f} {certified / ms:8.2f}"
     print(line, flush=True)
 
 
 def main():
-    program = sys.argv[1] if len(sys.argv) > 1 else None
+    program = os.path.join(os.path.abspath(sys.argv[1]), "sagitta") if len(sys.argv) > 1 else None
+    call = main_of(program + ".so") if program else None
     print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}")
     print(f"{'N':>7} {'K':>7} {'P':>5} {'s':>3}" + "".join(
         f" {name + ' ms':>8} {'wrong':>6}" for name, _, _ in types()) +
         (f" {'direct':>8} {'certified':>9} {'of bf16':>8}" if program else ""))
     for shape in SHAPES:
-        shape_run(program, *shape)
+        shape_run(program, call, *shape)
 
 
 main()

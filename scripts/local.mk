@@ -32,6 +32,12 @@ $(man_pages): sagitta$(EXEEXT)
 	$(AM_V_GEN)HELP2MAN='$(HELP2MAN)' $(SHELL) $(srcdir)/%D%/man_page $(srcdir) $@
 endif
 
+# The program for a process that has a main of its own, bench_torch.py; CFLAGS must have -fPIC.
+sagitta.so: $(sagitta_OBJECTS) $(sagitta_DEPENDENCIES)
+	$(AM_V_CCLD)$(CC) $(AM_CFLAGS) $(CFLAGS) $(LDFLAGS) -shared -Wl,-Bsymbolic \
+	  -o $@ $(sagitta_OBJECTS) $(LDADD) $(LIBS)
+CLEANFILES += sagitta.so
+
 # Floors and form are tests like the others.
 TESTS += %D%/check_floors.sh %D%/check_format.sh
 EXTRA_DIST += %D%/check_floors.sh %D%/check_format.sh %D%/report.sh

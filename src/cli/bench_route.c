@@ -326,8 +326,7 @@ int bench_route(const struct bench_route_options *o, const struct bench_common *
 {
   static struct bench b;
   struct rows_file rows = {0};
-  b.o = o;
-  b.common = common;
+  b = (struct bench){.o = o, .common = common};
   TRY(bench_open(&b, &rows));
   if (is_gpu(&b)) TRY(repeat_run(&b, 0)); /* compiles the kernels */
   for (int which = 0; which < CASES; which++)
