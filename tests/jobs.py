@@ -15,10 +15,12 @@ def environment(**more):
 
 
 def job_start(*words, ranks=0):
-    """A job in the background: mpirun's process, with ranks = 0 the program's own."""
+    """A job in the background: mpirun's process, with ranks = 0 the program's own.  Signals leave
+    ranks the second that they have by default."""
     launch = [*os.environ.get("MPIEXEC", "mpirun").split(), "--oversubscribe", "--bind-to", "none",
               "-n", str(ranks)] if ranks else []
-    return subprocess.Popen([*launch, SAGITTA, *map(str, words)], env=environment(),
+    patient = environment(OMPI_MCA_odls_base_sigkill_timeout="1")
+    return subprocess.Popen([*launch, SAGITTA, *map(str, words)], env=patient,
                             stderr=subprocess.PIPE, text=True)
 
 

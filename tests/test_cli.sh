@@ -217,7 +217,7 @@ for command in 'inspect input.h5' 'verify input.h5' 'encode job.in --dry-run'; d
 done
 touch no-folder
 OMPI_MCA_orte_tmpdir_base=$PWD/no-folder "$sagitta" encode job.in --output alone 2> err
-check $? 'a rank alone starts no daemon of Open MPI and makes no folder for it' err
+check $? 'a rank alone starts no daemon of Open MPI and needs no folder for it' err
 "$sagitta" encode job.in --dry-run --output none > out 2> err
 [ $? -eq 0 ] && grep -q '^memory' out && [ ! -e none ]
 check $? '--dry-run says what is needed and writes nothing' err
