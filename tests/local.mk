@@ -18,6 +18,7 @@ check_PROGRAMS += \
   %D%/test_io_blocks \
   %D%/test_io_faults \
   %D%/test_io_hostile \
+  %D%/test_io_layouts \
   %D%/test_io_outputs \
   %D%/test_kernels \
   %D%/test_log_pair \
@@ -72,7 +73,7 @@ EXTRA_DIST += %D%/tap.h %D%/tap.py %D%/run.sh %D%/expected/fingerprints %D%/expe
 EXTRA_PROGRAMS = %D%/io_tool %D%/soak_filter
 check_DATA = %D%/io_tool$(EXEEXT) %D%/fault.so %D%/fault_cuda.so
 CLEANFILES += $(check_DATA)
-EXTRA_DIST += %D%/fault.c %D%/fault_cuda.c %D%/filter_checks.h %D%/io_files.h %D%/io_tool.py
+EXTRA_DIST += %D%/fault.c %D%/fault_cuda.c %D%/filter_checks.h %D%/io_blocks.h %D%/io_files.h %D%/io_tool.py
 %D%/fault.so: %D%/fault.c
 	@$(MKDIR_P) %D%
 	$(AM_V_CCLD)$(CC) -std=c11 -D_GNU_SOURCE -O1 -fPIC -shared -o $@ $<

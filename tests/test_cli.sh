@@ -221,4 +221,7 @@ check $? 'a rank alone starts no daemon of Open MPI and needs no folder for it' 
 "$sagitta" encode job.in --dry-run --output none > out 2> err
 [ $? -eq 0 ] && grep -q '^memory' out && [ ! -e none ]
 check $? '--dry-run says what is needed and writes nothing' err
+"$sagitta" encode job.in --dry-run --filter off | grep -q 'dictionary 0\.2,' &&
+  "$sagitta" encode job.in --dry-run --filter on --device cuda | grep -q 'dictionary 0\.3,'
+check $? 'and counts what the certified filter takes on a GPU'
 echo "1..$count"

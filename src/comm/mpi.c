@@ -45,8 +45,8 @@ static int mpi_fail(int error, const char *file, int line)
 }
 
 /* A rank that nobody launched does without three services of Open MPI 4, unless the user asks for
- * them: a daemon, which has hung at its own end; a folder, that all such ranks of a user would share
- * and remove from under each other; the search for fast networks, which takes 0.2 s. */
+ * them: a daemon, which has hung at its own end; a folder, which all such ranks of a user would
+ * share and remove from under each other; the search for fast networks, which takes 0.2 s. */
 static void alone_prepare(void)
 {
   static const char *const marks[] = {"OMPI_COMM_WORLD_", "PMI_", "PMIX_"};

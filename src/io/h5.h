@@ -43,7 +43,7 @@ struct h5_array {
   char object[256];
   gidx chunk_rows;          /* writing: of the first dimension, in a chunk */
   gidx next, held;          /* writing: entries taken so far, and those of them in pending */
-  void *pending;            /* writing: the chunk being filled; owned */
+  unsigned char *pending;   /* writing: the chunk being filled; owned */
   struct h5_chunks *chunks; /* reading: NULL when HDF5 reads all; owned */
 };
 /* ERR_INPUT: no such dataset, damaged, data in other files, or far more claimed than stored. */

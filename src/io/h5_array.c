@@ -124,7 +124,7 @@ int h5_array_create_chunked(const struct h5_file *f, const char *object, enum h5
   CHECK(row * (double)a->chunk_rows < 0xffffffffu, ERR_INTERNAL, "a row of '%s' has %.3g bytes",
         object, row);
   TRY(h5_groups_create(f, object, 0));
-  a->pending = malloc((size_t)row * (size_t)a->chunk_rows + 1);
+  a->pending = malloc((size_t)row * (size_t)a->chunk_rows + H5_SUM_BYTES);
   CHECK(a->pending, ERR_MEMORY, "cannot allocate %.0f bytes", row * (double)a->chunk_rows);
   return dataset_create(f, a);
 }
@@ -223,17 +223,19 @@ static void nan_unify(enum h5_type type, void *values, gidx count)
     if (isnan(d[i])) memcpy(d + i, &wide, sizeof wide);
 }
 
+/* A chunk at a time; the last one is filled up with zeros. */
 static int flush(struct h5_array *a)
 {
-  gidx count = a->held;
+  gidx count = a->held, values = row_values(a);
+  size_t value = h5_type_bytes(a->type), rest = (size_t)((a->chunk_rows - count) * values) * value;
   if (count == 0) return OK;
   a->held = 0;
-  nan_unify(a->type, a->pending, count * row_values(a));
-  hsize_t start[3], size[3];
-  block_shape(a, a->next - count, count, start, size);
+  nan_unify(a->type, a->pending, count * values);
+  memset(a->pending + (size_t)(count * values) * value, 0, rest);
   TRY(h5_begin());
-  TRY_H5(h5_block_write(a->id, h5_type_native(a->type), a->rank, start, size, a->pending), ERR_IO,
-         "cannot write '%s' of '%s'", a->object, a->path);
+  TRY_H5(
+      h5_chunk_write(a->id, a->next - count, a->pending, (size_t)(a->chunk_rows * values) * value),
+      ERR_IO, "cannot write '%s' of '%s'", a->object, a->path);
   return OK;
 }
 
@@ -249,7 +251,7 @@ int h5_array_write(struct h5_array *a, gidx first, gidx count, const void *in)
   }
   for (gidx done = 0; done < count;) {
     gidx n = a->chunk_rows - a->held < count - done ? a->chunk_rows - a->held : count - done;
-    memcpy((char *)a->pending + (size_t)a->held * row, (const char *)in + (size_t)done * row,
+    memcpy(a->pending + (size_t)a->held * row, (const char *)in + (size_t)done * row,
            (size_t)n * row);
     done += n;
     a->held += n;

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Blocks are hyperslabs to HDF5.  Chunks of the layout that Sagitta writes come as they are stored,
- * and their checksum is computed in lanes: HDF5's own way takes three times as long.  A chunk that
- * is not as expected is left to HDF5, which reads it or says what is wrong. */
+ * Chunks of the layout that Sagitta writes come and go as they are stored, and their checksum is
+ * computed in lanes: HDF5's own way takes three times as long.  A chunk that is not as expected is
+ * left to HDF5, which reads it or says what is wrong. */
 #include "io/h5_inside.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { SUM_BYTES = 4, CHUNK_MOST = 64 << 20, LANES = 4, STEPS_MOST = 360, NONE = -1 };
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "memory has the byte order of files");
+
+enum { CHUNK_MOST = 64 << 20, LANES = 4, STEPS_MOST = 360, NONE = -1 };
 
 typedef uint32_t lanes __attribute__((vector_size(4 * LANES)));
 
@@ -52,13 +54,13 @@ uint32_t h5_fletcher32(const unsigned char *data, size_t bytes)
   return (uint32_t)(fold(sums * 256) << 16 | fold(sum * 256));
 }
 
-/* Chunks of whole rows behind nothing but their checksum, on a machine of the files' byte order. */
+/* Chunks of whole rows behind nothing but their checksum. */
 static int is_simple(hid_t creation, int rank, const hsize_t *dims, hsize_t *chunk)
 {
   unsigned flags, kept;
   size_t no_values = 0;
-  if (H5Tget_order(H5T_NATIVE_INT) != H5T_ORDER_LE || rank < 1) return 0;
-  if (H5Pget_layout(creation) != H5D_CHUNKED || H5Pget_nfilters(creation) != 1) return 0;
+  if (rank < 1 || H5Pget_layout(creation) != H5D_CHUNKED || H5Pget_nfilters(creation) != 1)
+    return 0;
   if (H5Pget_filter2(creation, 0, &flags, &no_values, NULL, 0, NULL, &kept) !=
       H5Z_FILTER_FLETCHER32)
     return 0;
@@ -85,13 +87,13 @@ int h5_chunks_open(hid_t dataset, struct h5_chunks **chunks)
   if (space >= 0) H5Sclose(space);
   *chunks = NULL;
   if (bytes < 1 || bytes > CHUNK_MOST) return OK;
-  struct h5_chunks *c = *chunks = malloc(sizeof *c + (size_t)bytes + SUM_BYTES);
+  struct h5_chunks *c = *chunks = malloc(sizeof *c + (size_t)bytes + H5_SUM_BYTES);
   CHECK(c, ERR_MEMORY, "cannot allocate %.0f bytes for a chunk", bytes);
   *c = (struct h5_chunks){(gidx)chunk[0], (gidx)dims[0], (size_t)bytes, 0, NONE};
   return OK;
 }
 
-/* Is the chunk in out[bytes + SUM_BYTES] now, and sound? */
+/* Is the chunk in out[bytes + H5_SUM_BYTES] now, and sound? */
 static int chunk_read(const struct h5_chunks *c, hid_t dataset, gidx first, unsigned char *out)
 {
   hsize_t start[H5S_MAX_RANK] = {(hsize_t)first}, stored = 0;
@@ -100,7 +102,7 @@ static int chunk_read(const struct h5_chunks *c, hid_t dataset, gidx first, unsi
   H5E_BEGIN_TRY
   {
     done = H5Dget_chunk_storage_size(dataset, start, &stored);
-    if (done >= 0 && stored == c->bytes + SUM_BYTES)
+    if (done >= 0 && stored == c->bytes + H5_SUM_BYTES)
       done = H5Dread_chunk(dataset, H5P_DEFAULT, start, &mask, out);
   }
   H5E_END_TRY
@@ -119,7 +121,7 @@ static gidx chunk_take(struct h5_chunks *c, hid_t dataset, gidx first, gidx coun
   gidx n = begin + c->rows - first < left ? begin + c->rows - first : left;
   size_t row = c->bytes / (size_t)c->rows;
   if (n > count) n = count;
-  int fits = n == c->rows && (size_t)(count - n) * row >= SUM_BYTES;
+  int fits = n == c->rows && (size_t)(count - n) * row >= H5_SUM_BYTES;
   unsigned char *place = fits ? out : c->room;
   if (fits || c->held != begin) {
     if (!fits) c->held = NONE;
@@ -131,24 +133,16 @@ static gidx chunk_take(struct h5_chunks *c, hid_t dataset, gidx first, gidx coun
   return n;
 }
 
-static herr_t slab_move(hid_t dataset, hid_t type, int rank, const hsize_t *start,
-                        const hsize_t *size, void *out, const void *in)
+static herr_t slab_read(hid_t dataset, hid_t type, int rank, const hsize_t *start,
+                        const hsize_t *size, void *out)
 {
   hid_t memory = H5Screate_simple(rank, size, NULL), file = H5Dget_space(dataset);
   herr_t done = memory < 0 || file < 0 ? -1 : 0;
   if (done >= 0) done = H5Sselect_hyperslab(file, H5S_SELECT_SET, start, NULL, size, NULL);
-  if (done >= 0)
-    done = out ? H5Dread(dataset, type, memory, file, H5P_DEFAULT, out)
-               : H5Dwrite(dataset, type, memory, file, H5P_DEFAULT, in);
+  if (done >= 0) done = H5Dread(dataset, type, memory, file, H5P_DEFAULT, out);
   if (memory >= 0) H5Sclose(memory);
   if (file >= 0) H5Sclose(file);
   return done;
-}
-
-herr_t h5_block_write(hid_t dataset, hid_t type, int rank, const hsize_t *start,
-                      const hsize_t *size, const void *in)
-{
-  return slab_move(dataset, type, rank, start, size, NULL, in);
 }
 
 herr_t h5_block_read(hid_t dataset, hid_t type, struct h5_chunks *c, int rank, const hsize_t *start,
@@ -157,7 +151,7 @@ herr_t h5_block_read(hid_t dataset, hid_t type, struct h5_chunks *c, int rank, c
   size_t row = H5Tget_size(type);
   for (int i = 1; i < rank; i++) row *= (size_t)size[i];
   if (!c || row * (size_t)c->rows != c->bytes)
-    return slab_move(dataset, type, rank, start, size, out, NULL);
+    return slab_read(dataset, type, rank, start, size, out);
   hsize_t at[H5S_MAX_RANK] = {0}, part[H5S_MAX_RANK];
   memcpy(part, size, (size_t)rank * sizeof *part);
   for (gidx first = (gidx)start[0], end = first + (gidx)size[0]; first < end;) {
@@ -167,10 +161,18 @@ herr_t h5_block_read(hid_t dataset, hid_t type, struct h5_chunks *c, int rank, c
       rows = c->rows - first % c->rows < end - first ? c->rows - first % c->rows : end - first;
       at[0] = (hsize_t)first;
       part[0] = (hsize_t)rows;
-      herr_t done = slab_move(dataset, type, rank, at, part, place, NULL);
+      herr_t done = slab_read(dataset, type, rank, at, part, place);
       if (done < 0) return done;
     }
     first += rows;
   }
   return 0;
+}
+
+herr_t h5_chunk_write(hid_t dataset, gidx first, unsigned char *chunk, size_t bytes)
+{
+  hsize_t start[H5S_MAX_RANK] = {(hsize_t)first};
+  uint32_t sum = h5_fletcher32(chunk, bytes);
+  memcpy(chunk + bytes, &sum, sizeof sum);
+  return H5Dwrite_chunk(dataset, H5P_DEFAULT, 0, start, bytes + H5_SUM_BYTES, chunk);
 }

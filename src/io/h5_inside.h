@@ -10,8 +10,10 @@
 #include "base/status.h"
 #include "io/h5.h"
 
-/* Blocks of data that pass through memory at once. */
-enum { BLOCK_BYTES = 1 << 20 };
+enum {
+  BLOCK_BYTES = 1 << 20, /* of data that pass through memory at once */
+  H5_SUM_BYTES = 4,      /* a checksum behind a chunk */
+};
 
 /* A failed HDF5 call becomes our code and the library's innermost message; a system error makes it
  * ERR_IO, a failed allocation ERR_MEMORY. */
@@ -50,8 +52,9 @@ int h5_chunks_open(hid_t dataset, struct h5_chunks **chunks);
  * it stores this very type, else NULL. */
 herr_t h5_block_read(hid_t dataset, hid_t type, struct h5_chunks *c, int rank, const hsize_t *start,
                      const hsize_t *size, void *out);
-herr_t h5_block_write(hid_t dataset, hid_t type, int rank, const hsize_t *start,
-                      const hsize_t *size, const void *in);
+/* The chunk of a dataset of ours that begins at entry first: whole, in its stored type, and with
+ * room for the checksum; negative on failure. */
+herr_t h5_chunk_write(hid_t dataset, gidx first, unsigned char *chunk, size_t bytes);
 /* The checksum of HDF5's Fletcher-32 filter. */
 uint32_t h5_fletcher32(const unsigned char *data, size_t bytes);
 

@@ -15,6 +15,15 @@ static int share_most(idx block, int size)
   return (block + size - 1) / size;
 }
 
+/* The certified filter's form of a vector: bytes on a CPU; on a GPU floats, and halves of them. */
+static gidx filter_bytes(const struct encode_task *t)
+{
+  int off = !t->filter || !strcmp(t->filter, "off"), p = t->atoms->p;
+  int gpu = t->device && (!strcmp(t->device, "cuda") ||
+                          (!strcmp(t->device, "auto") && encode_work(t) >= DEVICE_BREAK_EVEN));
+  return off ? 0 : 16 + (gidx)p * (gpu ? 6 : 1);
+}
+
 void encode_memory(const struct encode_task *t, int ranks, struct encode_memory *m)
 {
   gidx p = t->atoms->p, s = t->top_s, d = t->atoms->d, vectors = s * d;
@@ -23,9 +32,7 @@ void encode_memory(const struct encode_task *t, int ranks, struct encode_memory 
   struct tiling tiling = {t->atoms->k, t->tile, ranks};
   int several = t->rounds > 1, joined = ranks > 1;
   if (wanted > t->atoms->k) wanted = t->atoms->k;
-  m->dictionary = 2 * (gidx)tiling_held(&tiling, 0) * d * p * number;
-  if (t->filter && strcmp(t->filter, "off"))
-    m->dictionary += (gidx)tiling_held(&tiling, 0) * d * (p + 16);
+  m->dictionary = (gidx)tiling_held(&tiling, 0) * d * (2 * p * number + filter_bytes(t));
   m->rows = (ROW_BUFFERS + FLIGHTS * several) * block * p * number;
   m->lists = FLIGHTS * s *
              (block * (entry + several * name + name + number) +

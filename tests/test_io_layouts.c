@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Claim: what another program laid out in its own way, or what is damaged, is left to HDF5, which
+ * reads it or says what is wrong. */
+#include "io_blocks.h"
+
+struct layout {
+  const char *claim;
+  hsize_t chunk[2];
+  int deflates, sums, leaves_edges;
+  hsize_t written; /* rows; the others are fill values */
+  gidx taken;
+};
+
+/* As another program may write it, with the values that HDF5 was given. */
+static int foreign_write(const struct layout *l, float *values)
+{
+  hsize_t dims[2] = {ROWS, COLUMNS}, start[2] = {0, 0}, size[2] = {l->written, COLUMNS};
+  for (gidx i = 0; i < ROWS * COLUMNS; i++)
+    values[i] = i < (gidx)l->written * COLUMNS ? noise(5, (uint64_t)i) : 0;
+  hid_t file = H5Fcreate("blocks.h5", H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  hid_t space = H5Screate_simple(2, dims, NULL), list = H5Pcreate(H5P_DATASET_CREATE);
+  if (l->chunk[0]) H5Pset_chunk(list, 2, l->chunk);
+  if (l->deflates) H5Pset_deflate(list, 1);
+  if (l->sums) H5Pset_fletcher32(list);
+  if (l->leaves_edges) H5Pset_chunk_opts(list, H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS);
+  hid_t set = H5Dcreate2(file, "/rows", H5T_IEEE_F32LE, space, H5P_DEFAULT, list, H5P_DEFAULT);
+  hid_t memory = H5Screate_simple(2, size, NULL);
+  herr_t done = H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, size, NULL);
+  if (done >= 0) done = H5Dwrite(set, H5T_NATIVE_FLOAT, memory, space, H5P_DEFAULT, values);
+  H5Sclose(memory);
+  H5Sclose(space);
+  H5Pclose(list);
+  H5Dclose(set);
+  return H5Fclose(file) < 0 || done < 0;
+}
+
+static void other_layouts_are_left(void)
+{
+  static float values[ROWS * COLUMNS];
+  const struct layout layouts[] = {
+      {"chunks of whole rows, with checksums", {CHUNK, COLUMNS}, 0, 1, 0, ROWS, 16},
+      {"chunks never written", {CHUNK, COLUMNS}, 0, 1, 0, 3 * CHUNK, 3},
+      {"one chunk", {ROWS, COLUMNS}, 0, 1, 0, ROWS, 1},
+      {"contiguous", {0, 0}, 0, 0, 0, ROWS, 0},
+      {"no checksums", {CHUNK, COLUMNS}, 0, 0, 0, ROWS, 0},
+      {"packed", {CHUNK, COLUMNS}, 1, 0, 0, ROWS, 0},
+      {"packed, with checksums", {CHUNK, COLUMNS}, 1, 1, 0, ROWS, 0},
+      {"chunks of half a row", {CHUNK, 4}, 0, 1, 0, ROWS, 0},
+      {"a last chunk without a checksum", {CHUNK, COLUMNS}, 0, 1, 1, ROWS, 0},
+  };
+  for (int i = 0; i < LENGTH(layouts); i++) {
+    const struct layout *l = &layouts[i];
+    if (foreign_write(l, values)) ok(0, "%s: cannot be written", l->claim);
+    gidx taken = blocks_taken("/rows", TYPE_F32, COLUMNS, ROWS, values);
+    ok(taken == l->taken, "%s: %lld chunks taken", l->claim, (long long)taken);
+  }
+}
+
+/* Put a chunk with this checksum into the file, as it is stored. */
+static int chunk_replace(const float *values, uint32_t sum, int damage)
+{
+  unsigned char bytes[CHUNK * COLUMNS * sizeof *values + sizeof sum];
+  hsize_t start[2] = {CHUNK, 0};
+  memcpy(bytes, values + CHUNK * COLUMNS, sizeof bytes - sizeof sum);
+  memcpy(bytes + sizeof bytes - sizeof sum, &sum, sizeof sum);
+  if (damage) bytes[100] ^= 4;
+  hid_t file = H5Fopen("blocks.h5", H5F_ACC_RDWR, H5P_DEFAULT);
+  hid_t set = H5Dopen2(file, "/rows", H5P_DEFAULT);
+  herr_t done = H5Dwrite_chunk(set, H5P_DEFAULT, 0, start, sizeof bytes, bytes);
+  H5Dclose(set);
+  return H5Fclose(file) < 0 || done < 0;
+}
+
+/* More stored than a chunk holds. */
+static void long_chunk_is_left(const float *values)
+{
+  enum { LONG = 1 << 20 };
+  hsize_t start[2] = {CHUNK, 0};
+  unsigned char *bytes = calloc(1, LONG);
+  hid_t file = H5Fopen("blocks.h5", H5F_ACC_RDWR, H5P_DEFAULT);
+  hid_t set = H5Dopen2(file, "/rows", H5P_DEFAULT);
+  herr_t done = H5Dwrite_chunk(set, H5P_DEFAULT, 0, start, LONG, bytes);
+  H5Dclose(set);
+  H5Fclose(file);
+  free(bytes);
+  gidx taken = blocks_taken("/rows", TYPE_F32, COLUMNS, ROWS, values);
+  ok(done >= 0 && taken != 16, "a chunk of %d bytes: %s", LONG, status_message());
+}
+
+/* A chunk of as many bytes as whole rows have. */
+static void turned_chunk_is_left(void)
+{
+  static float values[10 * 2 * 4];
+  const hsize_t dims[3] = {10, 2, 4}, chunk[3] = {5, 4, 2};
+  const hsize_t most[3] = {H5S_UNLIMITED, H5S_UNLIMITED, H5S_UNLIMITED};
+  for (int i = 0; i < LENGTH(values); i++) values[i] = noise(6, (uint64_t)i);
+  hid_t file = H5Fcreate("blocks.h5", H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  hid_t space = H5Screate_simple(3, dims, most), list = H5Pcreate(H5P_DATASET_CREATE);
+  H5Pset_chunk(list, 3, chunk);
+  H5Pset_fletcher32(list);
+  hid_t set = H5Dcreate2(file, "/turned", H5T_IEEE_F32LE, space, H5P_DEFAULT, list, H5P_DEFAULT);
+  herr_t done = H5Dwrite(set, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values);
+  H5Sclose(space);
+  H5Pclose(list);
+  H5Dclose(set);
+  H5Fclose(file);
+  gidx taken = blocks_taken("/turned", TYPE_F32, 8, 10, values);
+  ok(done >= 0 && taken == 0, "a chunk of another shape and as many bytes, %lld taken",
+     (long long)taken);
+}
+
+static void damage_is_left(void)
+{
+  static float values[ROWS * COLUMNS];
+  const struct layout l = {"", {CHUNK, COLUMNS}, 0, 1, 0, ROWS, 0};
+  uint32_t sum = 0;
+  int status = foreign_write(&l, values);
+  sum = h5_fletcher32((unsigned char *)(values + CHUNK * COLUMNS), CHUNK * COLUMNS * 4);
+  status |= chunk_replace(values, sum, 0);
+  gidx sound = blocks_taken("/rows", TYPE_F32, COLUMNS, ROWS, values);
+  ok(!status && sound == 16, "a chunk with our checksum is sound, %lld taken", (long long)sound);
+  uint32_t swapped = (sum & 0xff00ff00) >> 8 | (sum & 0x00ff00ff) << 8;
+  status |= chunk_replace(values, swapped, 0);
+  gidx old = blocks_taken("/rows", TYPE_F32, COLUMNS, ROWS, values);
+  ok(!status && old == 15, "HDF5 reads a checksum of old files, %lld taken", (long long)old);
+  status |= chunk_replace(values, sum, 1);
+  status_clear();
+  gidx none = blocks_taken("/rows", TYPE_F32, COLUMNS, ROWS, values);
+  ok(!status && none == -1 && strstr(status_message(), "cannot read '/rows' of 'blocks.h5'"),
+     "a damaged one is told: %s", status_message());
+  status_clear();
+  long_chunk_is_left(values);
+}
+
+int main(void)
+{
+  folder_enter();
+  if (h5_begin()) return 99;
+  other_layouts_are_left();
+  turned_chunk_is_left();
+  damage_is_left();
+  folder_leave();
+  return done_testing();
+}
