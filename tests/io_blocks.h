@@ -15,7 +15,7 @@ static inline gidx blocks_taken(const char *object, enum h5_type type, gidx item
                                 const void *values)
 {
   struct h5_file f;
-  struct h5_array a;
+  struct h5_array a = {0};
   size_t row = h5_type_bytes(type) * (size_t)items;
   gidx n = 0, taken = -1;
   int wrong = h5_open(&f, "blocks.h5") || h5_array_open(&f, object, &a);

@@ -39,7 +39,7 @@ static void chunks_are_taken(void)
   static real values[ROWS * COLUMNS];
   for (gidx i = 0; i < ROWS * COLUMNS; i++) values[i] = random_normal(3, 1, (uint64_t)i);
   struct h5_file f;
-  struct h5_array a;
+  struct h5_array a = {0};
   const gidx shapes[3][3] = {{ROWS * COLUMNS, 0, 0}, {ROWS, COLUMNS, 0}, {ROWS, COLUMNS, 1}};
   const char *const names[] = {"/a", "/b", "/c"};
   int status = h5_create(&f, "blocks.h5");
@@ -68,7 +68,7 @@ static void last_chunk_ends_in_zeros(void)
   hsize_t start[2] = {ROWS - ROWS % CHUNK, 0};
   uint32_t mask = 1;
   struct h5_file f;
-  struct h5_array a;
+  struct h5_array a = {0};
   int wrong = h5_open(&f, "blocks.h5") || h5_array_open(&f, "/b", &a) ||
               H5Dread_chunk(a.id, H5P_DEFAULT, start, &mask, chunk) < 0 || mask;
   for (int i = ROWS % CHUNK * COLUMNS; i < CHUNK * COLUMNS; i++) wrong += chunk[i] != 0;
@@ -82,7 +82,7 @@ static void any_order_is_right(void)
 {
   static real got[ROWS * COLUMNS], all[ROWS * COLUMNS];
   struct h5_file f;
-  struct h5_array a;
+  struct h5_array a = {0};
   int wrong = h5_open(&f, "blocks.h5") || h5_array_open(&f, "/b", &a) ||
               h5_array_read(&a, 0, ROWS, TYPE_F64, all);
   for (uint64_t i = 0; !wrong && i < 2000; i++) {

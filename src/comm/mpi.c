@@ -49,10 +49,10 @@ static int mpi_fail(int error, const char *file, int line)
  * share and remove from under each other; the search for fast networks, which takes 0.2 s. */
 static void alone_prepare(void)
 {
-  static const char *const marks[] = {"OMPI_COMM_WORLD_", "PMI_", "PMIX_"};
-  for (char **variable = environ; *variable; variable++)
-    for (int i = 0; i < LENGTH(marks); i++)
-      if (!strncmp(*variable, marks[i], strlen(marks[i]))) return;
+  static const char *const marks[] = {
+      "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "PMI_FD", "PMI_PORT", "SLURM_STEP_ID"};
+  for (int i = 0; i < LENGTH(marks); i++)
+    if (getenv(marks[i])) return;
   setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
   setenv("OMPI_MCA_orte_create_session_dirs", "0", 0);
   setenv("OMPI_MCA_pml", "ob1", 0);

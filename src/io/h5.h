@@ -61,7 +61,8 @@ int h5_array_cut(struct h5_array *a);
 int h5_array_close(struct h5_array *a);
 
 /* Read entries first .. first + count - 1 of the first dimension, whole rows, as the array's type
- * (16-bit floats raw, in native order), as F32 from any float (one rounding), or widened. */
+ * (16-bit floats raw, in native order), as F32 from any float (one rounding), or widened.  One
+ * thread at a time: the last chunk is kept. */
 int h5_array_read(const struct h5_array *a, gidx first, gidx count, enum h5_type as, void *out);
 /* Write the next entries: first must be where the last call ended.  NaN gets its one pattern. */
 int h5_array_write(struct h5_array *a, gidx first, gidx count, const void *in);

@@ -54,12 +54,14 @@ uint32_t h5_fletcher32(const unsigned char *data, size_t bytes)
   return (uint32_t)(fold(sums * 256) << 16 | fold(sum * 256));
 }
 
-/* Chunks of whole rows behind nothing but their checksum. */
+/* Chunks of whole rows behind nothing but their checksum.  When a chunk of the largest rank is
+ * asked for, HDF5 1.10 writes past an array of its own. */
 static int is_simple(hid_t creation, int rank, const hsize_t *dims, hsize_t *chunk)
 {
   unsigned flags, kept;
   size_t no_values = 0;
-  if (rank < 1 || H5Pget_layout(creation) != H5D_CHUNKED || H5Pget_nfilters(creation) != 1)
+  if (rank < 1 || rank >= H5S_MAX_RANK || H5Pget_layout(creation) != H5D_CHUNKED ||
+      H5Pget_nfilters(creation) != 1)
     return 0;
   if (H5Pget_filter2(creation, 0, &flags, &no_values, NULL, 0, NULL, &kept) !=
       H5Z_FILTER_FLETCHER32)
@@ -89,7 +91,7 @@ int h5_chunks_open(hid_t dataset, struct h5_chunks **chunks)
   if (bytes < 1 || bytes > CHUNK_MOST) return OK;
   struct h5_chunks *c = *chunks = malloc(sizeof *c + (size_t)bytes + H5_SUM_BYTES);
   CHECK(c, ERR_MEMORY, "cannot allocate %.0f bytes for a chunk", bytes);
-  *c = (struct h5_chunks){(gidx)chunk[0], (gidx)dims[0], (size_t)bytes, 0, NONE};
+  *c = (struct h5_chunks){(gidx)chunk[0], (gidx)dims[0], (size_t)bytes, 0, NONE, NONE};
   return OK;
 }
 
@@ -124,8 +126,12 @@ static gidx chunk_take(struct h5_chunks *c, hid_t dataset, gidx first, gidx coun
   int fits = n == c->rows && (size_t)(count - n) * row >= H5_SUM_BYTES;
   unsigned char *place = fits ? out : c->room;
   if (fits || c->held != begin) {
+    if (begin == c->refused) return 0;
     if (!fits) c->held = NONE;
-    if (!chunk_read(c, dataset, begin, place)) return 0;
+    if (!chunk_read(c, dataset, begin, place)) {
+      c->refused = begin;
+      return 0;
+    }
     if (!fits) c->held = begin;
     c->taken++;
   }

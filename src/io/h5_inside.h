@@ -5,6 +5,7 @@
 #ifndef IO_H5_INSIDE_H
 #define IO_H5_INSIDE_H
 
+#define H5Dread_chunk_vers 1 /* HDF5 2 has another one */
 #include <hdf5.h>
 
 #include "base/status.h"
@@ -44,6 +45,7 @@ struct h5_chunks {
   size_t bytes;         /* of a chunk, without its checksum */
   gidx taken;           /* chunks read so, up to now */
   gidx held;            /* the first entry of the chunk in room, or -1 */
+  gidx refused;         /* of the last one that is left to HDF5, or -1 */
   unsigned char room[]; /* for one chunk and its checksum */
 };
 /* *chunks <- NULL when HDF5 has to read all of a dataset; the caller frees it. */
