@@ -15,12 +15,10 @@ def environment(**more):
 
 
 def job_start(*words, ranks=0):
-    """A job in the background: mpirun's process, with ranks = 0 the program's own.  Signals leave
-    ranks the second that they have by default."""
+    """A job in the background: mpirun's process, with ranks = 0 the program's own."""
     launch = [*os.environ.get("MPIEXEC", "mpirun").split(), "--oversubscribe", "--bind-to", "none",
               "-n", str(ranks)] if ranks else []
-    patient = environment(OMPI_MCA_odls_base_sigkill_timeout="1")
-    return subprocess.Popen([*launch, SAGITTA, *map(str, words)], env=patient,
+    return subprocess.Popen([*launch, SAGITTA, *map(str, words)], env=environment(),
                             stderr=subprocess.PIPE, text=True)
 
 

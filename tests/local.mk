@@ -81,11 +81,9 @@ EXTRA_DIST += %D%/fault.c %D%/fault_cuda.c %D%/filter_checks.h %D%/io_blocks.h %
 	@$(MKDIR_P) %D%
 	$(AM_V_CCLD)$(CC) -std=c11 -D_GNU_SOURCE -O1 -fPIC -shared -o $@ $<
 
-# mpirun 4.1 sleeps two seconds at the end of most jobs, between two signals to ranks that are gone;
-# threads that wait must not spin, because there are more of them than cores.
+# Threads that wait must not spin: there are more of them than cores.
 AM_TESTS_ENVIRONMENT = MPIEXEC='$(MPIEXEC)' srcdir='$(srcdir)' builddir='$(abs_builddir)' \
   SANITIZED='$(SANITIZE)'; export MPIEXEC srcdir builddir SANITIZED; \
-  OMPI_MCA_odls_base_sigkill_timeout=0; export OMPI_MCA_odls_base_sigkill_timeout; \
   OMP_WAIT_POLICY=passive; export OMP_WAIT_POLICY;
 TEST_EXTENSIONS = .sh .py
 # A test that hangs is ended, and so named.
