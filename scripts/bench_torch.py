@@ -15,8 +15,10 @@ import tempfile
 
 import torch
 
-SHAPES = [(16384, 32768, 64, 4), (16384, 32768, 768, 32), (16384, 131072, 768, 32),
-    (16384, 32768, 4096, 32), (16384, 16384, 384, 32)]
+REAL = os.path.join(os.path.dirname(__file__), "../input/minilm-l3-kjv-8k.h5")
+# Rows, atoms, columns, atoms a row, a file of rows (else random ones).
+SHAPES = [(16384, 32768, 64, 4, None), (16384, 32768, 768, 32, None), (16384, 131072, 768, 32, None),
+    (16384, 32768, 4096, 32, None), (16384, 16384, 384, 32, None), (8192, 16384, 384, 32, REAL)]
 CHUNK = 1 << 29  # scores at a time
 
 
@@ -83,18 +85,32 @@ def main_of(library):
     return call
 
 
-def sagitta_milliseconds(call, n, k, p, s):
+def sagitta_milliseconds(call, n, k, p, s, file):
     """Direct and certified."""
     done = call("bench", "route", "--device", "cuda", "--n-rows", n, "--atoms", k, "--columns", p,
-        "--top-s", s, "--repeats", 5)
+        "--top-s", s, "--repeats", 5, *(["--rows", file] if file else []))
     return [1e3 * float(re.search(rf"^{name} +([0-9.]+)", done, re.M).group(1))
-        for name in ("random data", "random certified")]
+        for name in (("given rows", "given certified") if file else
+            ("random data", "random certified"))]
 
 
-def shape_run(program, call, n, k, p, s):
+def data_make(n, k, p, file):
+    """Rows and atoms, which are made of the rows of a file as `sagitta bench route` makes them: the
+    rows themselves, then sums of two."""
     torch.manual_seed(1)
-    rows = torch.randn(n, p, device="cuda")
-    atoms = torch.nn.functional.normalize(torch.randn(k, p, device="cuda"), dim=1)
+    if not file:
+        return torch.randn(n, p, device="cuda"), torch.randn(k, p, device="cuda")
+    import h5py
+    with h5py.File(file) as f:
+        rows = torch.from_numpy(f["rows"][:n]).cuda().float()
+    own = rows[torch.arange(k, device="cuda") % n]
+    return rows, own + rows[torch.randint(n, (k, 1), device="cuda")[:, 0]] * (
+        torch.arange(k, device="cuda")[:, None] >= n)
+
+
+def shape_run(program, call, n, k, p, s, file):
+    rows, atoms = data_make(n, k, p, file)
+    atoms = torch.nn.functional.normalize(atoms, dim=1)
     exact = sagitta_support(program, rows, atoms, s) if program else None
     line = f"{n:7} {k:7} {p:5} {s:3}"
     for _, dtype, rounded in types():
@@ -107,9 +123,9 @@ def shape_run(program, call, n, k, p, s):
     del rows, atoms, x, d
     torch.cuda.empty_cache()
     if program:
-        direct, certified = sagitta_milliseconds(call, n, k, p, s)
+        direct, certified = sagitta_milliseconds(call, n, k, p, s, file)
         line += f" {direct:8.2f} {certified:9.2f} {certified / ms:8.2f}"
-    print(line, flush=True)
+    print(line + (" real rows" if file else ""), flush=True)
 
 
 def main():

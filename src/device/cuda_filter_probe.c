@@ -106,61 +106,80 @@ static double trial_part(const struct trial *t, double allowance)
   return most;
 }
 
-/* What the trial takes on the device. */
+/* What the trial takes on the device; `rest` has the peaks, then what else the kernels write. */
 struct trial_room {
   struct cuda_work in, halves, rows, rest;
 };
+enum { REST_PART = 1024, REST_PARTS = 5 };
 
-static int trial_score(struct device *dev, struct trial *t, struct trial_room *w)
+static gidx peaks_bytes(void)
 {
-  struct cuda_state *s = dev->state;
-  gidx vectors = TRIAL_TILES * t->vectors, items = (TRIAL_ROWS + vectors) * (gidx)TRIAL_COLUMNS;
-  idx stages = filter_stages(TRIAL_COLUMNS), peaks = TRIAL_TILES * FILTER_PEAKS;
-  gidx rows_bytes = TRIAL_ROWS * TRIAL_COLUMNS * (gidx)sizeof(float);
-  gidx peaks_bytes = TRIAL_ROWS * peaks * (gidx)sizeof(float);
-  TRY(cuda_reserve(s, &w->in, items * (gidx)sizeof(float)));
+  return (gidx)TRIAL_ROWS * TRIAL_TILES * FILTER_PEAKS * (gidx)sizeof(float);
+}
+
+static void *rest_part(const struct trial_room *w, int part)
+{
+  return (char *)w->rest.at + peaks_bytes() + part * REST_PART;
+}
+
+static int trial_bring(struct cuda_state *s, const struct trial *t, struct trial_room *w)
+{
+  gidx vectors = TRIAL_TILES * t->vectors, stages = filter_stages(TRIAL_COLUMNS);
+  gidx bytes = (TRIAL_ROWS + vectors) * TRIAL_COLUMNS * (gidx)sizeof(float);
+  TRY(cuda_reserve(s, &w->in, bytes));
   TRY(cuda_reserve(s, &w->halves, vectors * stages * FILTER_ITEM));
   TRY(cuda_reserve(s, &w->rows, TRIAL_ROWS * stages * FILTER_ITEM));
-  TRY(cuda_reserve(s, &w->rest, peaks_bytes + 5 * 1024));
-  char *rest = (char *)w->rest.at + peaks_bytes;
-  TRY_CU(cudaMemsetAsync(rest, 0, 5 * 1024, s->stream));
-  TRY_CU(cudaMemcpyAsync(w->in.at, t->rows, (size_t)(items * (gidx)sizeof(float)),
-                         cudaMemcpyHostToDevice, s->stream));
-  struct halve_args h = {.in = (float *)w->in.at + rows_bytes / (gidx)sizeof(float),
+  TRY(cuda_reserve(s, &w->rest, peaks_bytes() + REST_PARTS * REST_PART));
+  TRY_CU(cudaMemsetAsync(rest_part(w, 0), 0, REST_PARTS * REST_PART, s->stream));
+  TRY_CU(cudaMemcpyAsync(w->in.at, t->rows, (size_t)bytes, cudaMemcpyHostToDevice, s->stream));
+  return OK;
+}
+
+static int trial_halve(struct device *dev, const struct trial *t, const struct trial_room *w)
+{
+  idx vectors = TRIAL_TILES * t->vectors;
+  struct halve_args h = {.in = (float *)w->in.at + TRIAL_ROWS * TRIAL_COLUMNS,
                          .out = w->halves.at,
-                         .frames = (int)vectors,
+                         .frames = vectors,
                          .turn = 1,
-                         .padded = (int)vectors,
+                         .padded = vectors,
                          .d = 1,
                          .p = TRIAL_COLUMNS,
                          .pitch = TRIAL_COLUMNS,
                          .items = t->vectors,
                          .frame = 1,
-                         .most = (struct filter_most *)rest};
+                         .most = rest_part(w, 0)};
   struct cuda_launch launch = {.name = KERNEL_HALVE_ATOMS, .arguments = &h};
   launch.grid = (dim3){(unsigned)vectors / FILTER_ROW_WARPS, 1, 1};
   launch.block = (dim3){FILTER_ROW_WARPS * WARP, 1, 1};
-  TRY(cuda_launch(dev, &launch));
+  return cuda_launch(dev, &launch);
+}
+
+static int trial_score(struct device *dev, struct trial *t, struct trial_room *w)
+{
+  struct cuda_state *s = dev->state;
+  TRY(trial_bring(s, t, w));
+  TRY(trial_halve(dev, t, w));
   struct filter_args a = {.x = w->in.at,
                           .n = TRIAL_ROWS,
-                          .slots = (int)vectors,
+                          .slots = TRIAL_TILES * t->vectors,
                           .p = TRIAL_COLUMNS,
                           .d = 1,
                           .rows = w->rows.at,
                           .atoms = w->halves.at,
-                          .stages = stages,
+                          .stages = filter_stages(TRIAL_COLUMNS),
                           .row_tiles = 1,
                           .atom_tiles = TRIAL_TILES,
-                          .most = (struct filter_most *)rest,
-                          .reach = (float *)(rest + 1024),
-                          .least = (float *)(rest + 2 * 1024),
-                          .path = (int *)(rest + 3 * 1024),
-                          .counts = (int *)(rest + 4 * 1024),
+                          .most = rest_part(w, 0),
+                          .reach = rest_part(w, 1),
+                          .least = rest_part(w, 2),
+                          .path = rest_part(w, 3),
+                          .counts = rest_part(w, 4),
                           .peaks = w->rest.at,
-                          .peaks_row = peaks};
+                          .peaks_row = TRIAL_TILES * FILTER_PEAKS};
   TRY(cuda_filter_launch(dev, KERNEL_HALVE_ROWS, &a, TRIAL_ROWS, 0));
   TRY(cuda_filter_product(dev, &a, 1));
-  TRY_CU(cudaMemcpyAsync(t->peaks, w->rest.at, (size_t)peaks_bytes, cudaMemcpyDeviceToHost,
+  TRY_CU(cudaMemcpyAsync(t->peaks, w->rest.at, (size_t)peaks_bytes(), cudaMemcpyDeviceToHost,
                          s->stream));
   return cuda_finish(s);
 }

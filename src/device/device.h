@@ -58,7 +58,8 @@ enum filter_stage {
   FILTER_PRODUCT,
   FILTER_CUT,
   FILTER_CHAIN,
-  FILTER_LEFT, /* rows on the exact path */
+  FILTER_LEFT,  /* rows on the exact path */
+  FILTER_ATOMS, /* GPU: conversion of the dictionary, once a window */
   FILTER_STAGES
 };
 extern const char *const filter_stage_names[FILTER_STAGES];
