@@ -3,84 +3,128 @@
  *
  * grid    any number of blocks; block b has rows b, b + blocks and so on
  * block   one warp
- * shared  codes_shared_bytes(): slices of vectors, the panel of a small factor, spans of columns
+ * shared  codes_shared_bytes(): a tile of the factor, or slices of vectors, or spans of columns;
+ *         codes, places of vectors, kept bits
  * sums    all chains of fma in f64, in the order that the formulas name
  *
- * -D MMA (codes_gram.h)
+ * -D MMA (codes_gram.h), ONE (codes_row.h)
  *
- * A row's vectors are taken in chunks of 32.  A state holds the factor of the vectors so far, so
- * that a later call appends to it. */
+ * Rows of one chunk of vectors are done here from the start; for others gram.cu has been before.  A
+ * state holds the factor of the vectors so far, so that a later call appends to it. */
 #include "codes_factor.h"
 #include "codes_gram.h"
 #include "codes_quality.h"
 
-/* A row's parts, `shared` cut as codes_shared_bytes() counts, the state as codes_state_bytes(). */
-static __device__ inline struct codes_row row_of(const struct codes_args *a, long long row,
-                                                 char *shared)
+/* Columns of a panel in shared memory, from or to global memory. */
+static __device__ inline void panel_copy(double *to, int to_pitch, const double *from,
+                                         int from_pitch, int columns)
 {
-  int most = a->m_most * a->d, panels = (most + WARP - 1) / WARP;
-  int vectors = codes_slice_vectors(most);
-  double *state = (double *)(a->states + (a->keep ? row : blockIdx.x) * a->state_bytes);
-  struct codes_row r = {a->rows + row * a->p, a->atoms, a->slot + row * a->m_most, a->d, a->p};
-  r.old = a->m_old * a->d;
-  r.count = a->m_new * a->d;
-  r.slice_vectors = vectors;
-  r.slices = (float *)shared;
-  r.spans = (double *)(shared + 2 * vectors * CODES_STRIDE * 4);
-  r.factor = state;
-  state += codes_panel_start(panels);
-  r.rank = a->rho > 0 ? state : r.factor;
-  if (a->rho > 0) state += codes_panel_start(panels);
-  r.codes = state;
-  r.kept = (unsigned *)(state + panels * WARP);
-  return r;
+  int lane = threadIdx.x;
+#pragma unroll 1
+  for (int j = 0; j <= lane && lane < columns; j++)
+    to[j * to_pitch + lane] = from[j * from_pitch + lane];
 }
 
-/* A factor of one panel is worked on in shared memory; `state` is where it stays. */
-static __device__ inline double *panel_fetch(struct codes_row *r, double *shared)
+/* The same number, but the compiler does not know that: what depends on it is computed anew, and
+ * holds no registers until then. */
+static __device__ inline long long again(long long row)
 {
-  double *state = r->factor;
-  for (int i = threadIdx.x; i < r->old * CODES_HEIGHT; i += WARP) shared[i] = state[i];
-  if (r->rank == r->factor) r->rank = shared;
-  r->factor = shared;
+  asm volatile("" : "+l"(row));
+  return row;
+}
+
+/* A row's parts; `shared` is cut as codes_shared_bytes() counts.  A single chunk's panels are tiles
+ * there. */
+static __device__ inline struct solving solving_of(const struct codes_args *a, long long row,
+                                                   char *shared)
+{
+  int chunks = ONE ? 1 : codes_chunks(a->m_most * a->d);
+  struct codes_state s = state_of(a, row);
+  struct solving w = {};
+  double *own = (double *)shared;
+  w.r = row_of(a, row, &s, (int *)(own + chunks * WARP));
+  w.r.solved = own;
+  w.kept = (unsigned *)(w.r.place + chunks * WARP);
+  w.tile = (double *)(shared + codes_vectors_bytes(chunks));
+  if (!ONE) return w;
+  w.r.factor = w.r.rank = w.tile;
+  if (a->rho > 0) w.r.rank += WARP * CODES_PITCH;
+  return w;
+}
+
+/* What earlier calls and gram.cu left, or gram.cu's work. */
+static __device__ inline void row_begin(const struct codes_args *a, long long row, char *shared)
+{
+  struct solving w = solving_of(a, row, shared);
+  struct codes_state s = state_of(a, row);
+  int end = ONE ? w.r.old : w.r.count;
+#pragma unroll 1
+  for (int v = threadIdx.x; v < end; v += WARP) w.r.solved[v] = s.y[v];
+#pragma unroll 1
+  for (int q = threadIdx.x; q < w.r.chunks; q += WARP)
+    w.kept[q] = q * WARP < w.r.old ? s.kept[q] : 0;
+  places_find(&w.r, a->slot + row * a->m_most, a->d);
+  if (!ONE) return;
+  if (w.r.old < w.r.count) gram_make(&w.r, (float *)w.tile);
+  panel_copy(w.r.factor, PITCH, s.factor, WARP, w.r.old);
+  if (a->rho > 0) panel_copy(w.r.rank, PITCH, s.rank, WARP, w.r.old);
   __syncwarp();
-  return state;
 }
 
-static __device__ inline void panel_keep(const struct codes_row *r, double *state)
+static __device__ inline void row_keep(const struct codes_args *a, long long row,
+                                       const struct solving *w)
 {
-  for (int i = threadIdx.x; i < r->count * CODES_HEIGHT; i += WARP) state[i] = r->factor[i];
+  const struct codes_row *r = &w->r;
+  struct codes_state s = state_of(a, row);
+#pragma unroll 1
+  for (int v = threadIdx.x; v < r->count; v += WARP) s.y[v] = r->solved[v];
+#pragma unroll 1
+  for (int q = threadIdx.x; q < r->chunks; q += WARP) s.kept[q] = w->kept[q];
+  if (ONE) panel_copy(s.factor, WARP, r->factor, PITCH, r->count);
+  if (ONE && r->rank != r->factor) panel_copy(s.rank, WARP, r->rank, PITCH, r->count);
+  __syncwarp();
 }
 
-static __device__ inline void row_solve(const struct codes_row *r, double rho)
+/* The rank test and the factor, one for both without rho. */
+static __device__ inline void row_factor(struct solving *w, double rho)
 {
-  int chunks = (r->count + WARP - 1) / WARP;
-  for (int chunk = r->old / WARP; chunk < chunks && r->old < r->count; chunk++) {
-    for (int right = 0; right < chunk; right++) gram(r, chunk, right, 0);
-    gram(r, chunk, chunk, 1);
-    chunk_factor(r, chunk, rho);
+  int first = !(rho > 0);
+#pragma unroll 1
+  for (int turn = first; turn < 2 && w->r.old < w->r.count; turn++) {
+    w->panels = turn ? w->r.factor : w->r.rank;
+    if (ONE) w->tile = w->panels;
+    w->test = first || !turn;
+    w->solve = turn;
+    w->rho = turn ? rho : 0;
+    factor(w);
   }
-  for (int chunk = chunks - 1; chunk >= 0; chunk--) chunk_back(r, chunk);
 }
 
-static __device__ inline void codes_write(const struct codes_row *r, float *out)
+static __device__ inline void row_write(const struct codes_args *a, long long row, char *shared)
 {
-  for (int v = threadIdx.x; v < r->count; v += WARP) out[v] = (float)r->codes[v];
+  struct solving w = solving_of(a, row, shared);
+  if (a->residual) residual_write(&w.r, a->residual + row * a->p);
+#pragma unroll 1
+  for (int v = threadIdx.x; a->codes && v < w.r.count; v += WARP)
+    a->codes[row * w.r.count + v] = (float)w.r.solved[v];
+  if (a->quality) quality_write(&w.r, w.tile, a->d, a->quality + row);
 }
 
-extern "C" __global__ void __launch_bounds__(WARP, 12)
+/* A multiprocessor has room for so many warps without spilling registers. */
+enum { RESIDENT_WARPS = !MMA ? 8 : ONE ? 16 : 12 };
+
+extern "C" __global__ void __launch_bounds__(WARP, RESIDENT_WARPS)
     codes(const __grid_constant__ struct codes_args a)
 {
   extern __shared__ __align__(16) char shared[];
-  int small = a.m_most * a.d <= WARP;
+#pragma unroll 1
   for (long long row = blockIdx.x; row < a.n; row += gridDim.x) {
-    struct codes_row r = row_of(&a, row, shared);
-    double *state = small ? panel_fetch(&r, r.spans + 3 * CODES_SPAN) : 0;
-    row_solve(&r, a.rho);
-    if (small && a.keep) panel_keep(&r, state);
-    if (a.residual) residual_write(&r, a.residual + row * a.p);
-    if (a.codes) codes_write(&r, a.codes + row * r.count);
-    if (a.quality) quality_write(&r, a.quality + row);
+    row_begin(&a, row, shared);
+    struct solving w = solving_of(&a, again(row), shared);
+    row_factor(&w, a.rho);
+    if (a.keep) row_keep(&a, again(row), &w);
+    back_substitute(&w);
+    row_write(&a, again(row), shared);
     __syncwarp();
   }
 }

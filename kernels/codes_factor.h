@@ -1,190 +1,266 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Cholesky factor, rank test, substitutions (N.5): a lane has one row of a panel of 32.
+ * Cholesky factor, rank test, substitutions (N.5), by tiles of 32 x 32.
  *
- * Columns come in groups; the chain of an entry runs along its row, so that the chains of 32 rows
- * by a group run at once. */
+ * A warp has a row of data.  A tile loses the products of the tiles to its left by tensor
+ * instructions, as chains over ascending columns; dropped columns are zeros there, and change no
+ * sum.  Then a lane has one of its rows: the diagonal tile is factored, those below are solved with
+ * it. */
 #ifndef CODES_FACTOR_H
 #define CODES_FACTOR_H
 
-#include "codes_row.h"
+#include "codes_gram.h"
 
 /* Part of its squared norm that a kept vector's pivot exceeds: DROP_TOLERANCE of model/codes.h. */
 #define DROP_TOLERANCE 0x1p-30
 
-enum { GROUP = 8 };
+enum { EIGHT = 8 }; /* columns that a lane works on before its row moves on */
 
-/* Work on a panel: the rank test, or the factor with rho on the diagonal of what was kept. */
-struct factoring {
-  double *panels, *panel; /* all, and the one in work */
-  int chunk, test, solve; /* solve: y too */
+/* A row in work: for the rank test, or for the factor with rho on the diagonal of what was kept. */
+struct solving {
+  struct codes_row r;
+  double *panels;  /* of either */
+  double *tile;    /* shared, [WARP][CODES_PITCH]: the diagonal one in work */
+  unsigned *kept;  /* shared: a bit a vector */
+  int test, solve; /* solve: y too */
   double rho;
 };
 
-/* The next columns, at most GROUP: entries of the lane's row, and where their own rows stand. */
-struct group {
-  int first, width, fresh; /* columns from `fresh` on have new rows of this panel */
-  int mine;                /* the lane's row is new and not before the first column's */
-  const double *rows;      /* rows of the columns: column k at rows + k CODES_HEIGHT */
-  double entry[GROUP], norm;
+static __device__ inline int is_kept(const struct solving *w, int v)
+{
+  return w->kept[v / WARP] >> v % WARP & 1;
+}
+
+/* Is vector lane of a chunk there? */
+static __device__ inline int is_there(const struct codes_row *r, int chunk)
+{
+  return chunk * WARP + (int)threadIdx.x < r->count;
+}
+
+/* ... and new? */
+static __device__ inline int is_new(const struct codes_row *r, int chunk)
+{
+  return is_there(r, chunk) && chunk * WARP + (int)threadIdx.x >= r->old;
+}
+
+/* Entry (i, j) of the blocks of a tile is row 8 i + lane / 4, column 8 j + 2 (lane % 4) + e. */
+static __device__ inline void tile_load(struct tile *t, const double *from, int same)
+{
+  int lane = threadIdx.x;
+#pragma unroll
+  for (int i = 0; i < BLOCKS; i++)
+#pragma unroll
+    for (int j = 0; j < (same ? i + 1 : BLOCKS); j++)
+#pragma unroll
+      for (int e = 0; e < 2; e++) {
+        int row = i * BLOCK + lane / 4, k = j * BLOCK + lane % 4 * 2 + e;
+        t->z[i][j][e] = !same || k <= row ? from[k * WARP + row] : 0;
+      }
+}
+
+static __device__ inline void products_load(const struct codes_row *r, struct tile *t, int chunk)
+{
+  int lane = threadIdx.x;
+#pragma unroll
+  for (int i = 0; i < BLOCKS; i++) {
+    int v = chunk * WARP + i * BLOCK + lane / 4;
+    if (lane % 4 == 0 && v >= r->old && v < r->count) t->x[i][0] = r->solved[v];
+  }
+}
+
+/* The fragments of four columns of a panel. */
+static __device__ inline void fragments_load(const double *panel, int k, double out[BLOCKS])
+{
+  int lane = threadIdx.x;
+#pragma unroll
+  for (int i = 0; i < BLOCKS; i++) out[i] = panel[(k + lane % 4) * WARP + i * BLOCK + lane / 4];
+}
+
+/* Products of a tile's rows and those of its columns' chunk, over all columns to its left. */
+static __device__ inline void tile_reduce(const struct solving *w, struct tile *t, int chunk,
+                                          int column, int same)
+{
+  const double *rows = tile_of(w->panels, chunk, 0), *others = tile_of(w->panels, column, 0);
+  int lane = threadIdx.x;
+  tile_load(t, rows + column * WARP * WARP, same);
+  if (same && w->solve) products_load(&w->r, t, chunk);
+#pragma unroll 1
+  for (int k = 0; k < column * WARP; k += STEP) {
+    double left[BLOCKS], right[BLOCKS], y = same && lane < 4 ? w->r.solved[k + lane] : 0;
+    fragments_load(others, k, right);
+    if (!same) fragments_load(rows, k, left);
+#pragma unroll
+    for (int i = 0; i < BLOCKS; i++) left[i] = -(same ? right[i] : left[i]);
+    tile_add(t, left, right, y, same);
+  }
+  if (same && w->solve) products_store(&w->r, t, chunk);
+}
+
+static __device__ inline void tile_update(const struct solving *w, int chunk, int column)
+{
+  struct tile t = {};
+  if (chunk != column)
+    tile_reduce(w, &t, chunk, column, 0);
+  else
+    tile_reduce(w, &t, chunk, column, 1);
+  tile_store(&w->r, &t, w->panels, chunk, column);
+  __syncwarp();
+}
+
+/* The lane's row of the tile in work, t[0] being column `at`; of the diagonal tile its vector's
+ * squared norm too, and x . vector less what was solved, in the end y. */
+struct tile_row {
+  double t[WARP], norm, b;
+  int chunk, column, at;
+  int same; /* the diagonal tile */
+  int is_new;
 };
 
-static __device__ inline struct group group_begin(const struct codes_row *r,
-                                                  const struct factoring *f, int first)
+static __device__ inline void row_load(const struct solving *w, struct tile_row *l)
 {
-  struct group g = {first, r->count - first < GROUP ? r->count - first : GROUP, GROUP};
-  int v = f->chunk * WARP + (int)threadIdx.x;
-  if (first / WARP == f->chunk) g.fresh = r->old > first ? r->old - first : 0;
-  g.mine = v >= r->old && v < r->count && v >= first;
-  g.rows = f->panels + codes_panel_start(first / WARP) + first % WARP;
+  const struct codes_row *r = &w->r;
+  int lane = threadIdx.x, v = l->chunk * WARP + lane, there = is_there(r, l->chunk);
+  int end = !there ? 0 : l->same ? lane + 1 : width_of(r, l->column);
+  const double *from = tile_of(w->panels, l->chunk, l->column) + lane;
+  l->is_new = is_new(r, l->chunk);
 #pragma unroll
-  for (int u = 0; u < GROUP; u++) {
-    int there = g.mine && u < g.width && v >= first + u;
-    g.entry[u] = there ? f->panel[(first + u) * CODES_HEIGHT + threadIdx.x] : 0;
-    if (v == first + u) g.norm = g.entry[u];
-    if (v == first + u) g.entry[u] += f->rho;
+  for (int j = 0; j < WARP; j++) l->t[j] = j < end ? from[j * PITCH] : 0;
+  if (!l->same || !there) return;
+  l->b = r->solved[v];
+  if (!l->is_new) return;
+  l->norm = ONE ? from[lane * PITCH] : r->norms[v];
+#pragma unroll
+  for (int j = 0; j < WARP; j++)
+    if (j == lane) l->t[j] += w->rho;
+}
+
+/* Is vector v, of the diagonal tile, kept?  Known before, or by its pivot, which its lane has. */
+static __device__ inline int column_keep(const struct solving *w, double norm, int v, double entry)
+{
+  if (!w->test || v < w->r.old) return is_kept(w, v);
+  int keep = __shfl_sync(FULL_WARP, entry > DROP_TOLERANCE * norm, v % WARP);
+  if (threadIdx.x == 0) w->kept[v / WARP] |= (unsigned)keep << v % WARP;
+  return keep;
+}
+
+/* Column at + u: divided by its pivot, stored, and off the columns after it.  The lane that has the
+ * pivot divides b. */
+static __device__ inline void column_solve(const struct solving *w, struct tile_row *l, int u)
+{
+  int lane = threadIdx.x, j = l->at + u, v = l->column * WARP + j, same = ONE || l->same;
+  double *own = w->tile + j * CODES_PITCH, pivot = same ? l->t[u] : own[j];
+  int keep = same ? column_keep(w, l->norm, v, pivot) : is_kept(w, v);
+  if (same) pivot = __shfl_sync(FULL_WARP, pivot, j);
+  if (same && v >= w->r.old) pivot = sqrt(pivot);
+  double part = (same && lane == j ? l->b : l->t[u]) / pivot, less = 0;
+  if (l->is_new) {
+    double entry = !keep || (same && lane < j) ? 0 : same && lane == j ? pivot : part;
+    if (!ONE && (!same || lane >= j))
+      tile_of(w->panels, l->chunk, l->column)[j * WARP + lane] = entry;
+    l->t[u] = entry;
+    less = -entry;
   }
-  return g;
-}
-
-/* One term of the chains of the group. */
-static __device__ inline void group_term(struct group *g, const double *own, int k)
-{
-  double l = -own[k * CODES_HEIGHT];
+  if (same) {
+    own[lane] = l->t[u];
+    double y = __shfl_sync(FULL_WARP, v < w->r.old ? l->b : keep ? part : 0, j);
+    l->b = lane == j ? y : fma(less, y, l->b);
+  }
+  __syncwarp();
 #pragma unroll
-  for (int u = 0; u < GROUP; u++)
-    if (u < g->width) g->entry[u] = fma(l, g->rows[k * CODES_HEIGHT + u], g->entry[u]);
+  for (int k = u + 1; k < WARP; k++)
+    if (k < EIGHT || l->at + k / EIGHT * EIGHT < WARP) l->t[k] = fma(less, own[l->at + k], l->t[k]);
 }
 
-/* Chains over the kept columns before the group; a loop without tests keeps loads in flight. */
-static __device__ inline void group_reduce(const struct codes_row *r, const struct factoring *f,
-                                           struct group *g)
+/* Factor the diagonal tile, or solve one below it with it. */
+static __device__ inline void tile_solve(const struct solving *w, int chunk, int column)
 {
-  if (!g->mine) return;
-  const double *own = f->panel + threadIdx.x;
+  struct tile_row l = {};
+  int width = width_of(&w->r, column);
+  l.chunk = chunk;
+  l.column = column;
+  l.same = chunk == column;
+  row_load(w, &l);
+  __syncwarp();
 #pragma unroll 1
-  for (int first = 0; first < g->first; first += WARP) {
-    unsigned kept = r->kept[first / WARP];
-    int end = g->first < first + WARP ? g->first : first + WARP;
-    if (__popc(kept << (first + WARP - end)) == end - first && g->width == GROUP) {
-#pragma unroll 4
-      for (int k = first; k < end; k++) group_term(g, own, k);
-    } else {
+  for (; l.at < width; l.at += EIGHT) {
+#pragma unroll
+    for (int u = 0; u < EIGHT; u++) {
+      if (l.at + u >= width) break;
+      column_solve(w, &l, u);
+    }
+#pragma unroll
+    for (int k = EIGHT; k < WARP; k++) l.t[k - EIGHT] = l.t[k];
+  }
+  if ((ONE || l.same) && w->solve && l.is_new) w->r.solved[chunk * WARP + threadIdx.x] = l.b;
+  __syncwarp();
+}
+
+/* A diagonal tile in global memory, to shared memory. */
+static __device__ inline void tile_fetch(const struct solving *w, double *panels, int chunk)
+{
+  const double *from = tile_of(panels, chunk, chunk);
+  int lane = threadIdx.x, there = is_there(&w->r, chunk);
+#pragma unroll 8
+  for (int j = 0; j < WARP; j++)
+    w->tile[j * CODES_PITCH + lane] = there && j <= lane ? from[j * WARP + lane] : 0;
+  __syncwarp();
+}
+
+static __device__ inline void factor(const struct solving *w)
+{
+  int first = ONE ? 0 : w->r.old / WARP, chunks = ONE ? 1 : w->r.chunks;
 #pragma unroll 1
-      for (int k = first; k < end; k++)
-        if (kept >> k % WARP & 1) group_term(g, own, k);
+  for (int column = 0; column < chunks; column++) {
+    if (column < first) tile_fetch(w, w->panels, column);
+#pragma unroll 1
+    for (int chunk = column > first ? column : first; chunk < chunks; chunk++) {
+      if (!ONE && column) tile_update(w, chunk, column);
+      tile_solve(w, chunk, column);
     }
   }
 }
 
-/* Is column u of the group kept?  Known before, or by its pivot, which lane `at` has. */
-static __device__ inline int column_keep(const struct codes_row *r, const struct factoring *f,
-                                         const struct group *g, int u, double pivot)
+/* Take the codes of a later chunk off the sums of an earlier one, descending. */
+static __device__ inline void codes_subtract(const struct solving *w, int later, int chunk)
 {
-  int v = g->first + u, at = v % WARP;
-  if (!f->test || u < g->fresh) return is_kept(r, v);
-  int keep = __shfl_sync(FULL_WARP, pivot > DROP_TOLERANCE * g->norm, at);
-  if (threadIdx.x == 0) r->kept[v / WARP] |= (unsigned)keep << at;
-  return keep;
-}
-
-/* Entry v of y, and the lane's right side b after it; l is the lane's entry of column v. */
-static __device__ inline void column_solve(const struct factoring *f, int v, int fresh,
-                                           double pivot, double l, double *b)
-{
-  double *y = f->panels + codes_panel_start(v / WARP) + v * CODES_HEIGHT + WARP;
-  double solved = __shfl_sync(FULL_WARP, *b, v % WARP) / pivot;
-  if (!fresh) solved = *y;
-  if (fresh && threadIdx.x == 0) *y = solved;
-  *b = fma(-l, solved, *b);
-}
-
-/* Column u is done: divide, store, and take it off the group's later columns. */
-static __device__ inline void column_finish(const struct codes_row *r, const struct factoring *f,
-                                            struct group *g, int u, double *b)
-{
-  int lane = threadIdx.x, v = g->first + u, at = v % WARP, own = f->chunk * WARP + lane;
-  int keep = column_keep(r, f, g, u, g->entry[u]), there = g->mine && own >= v;
-  double pivot = __shfl_sync(FULL_WARP, g->entry[u], at), l = 0;
-  double *entry = f->panel + v * CODES_HEIGHT + lane;
-  if (keep) pivot = u < g->fresh ? g->rows[v * CODES_HEIGHT + u] : sqrt(pivot);
-  if (keep && there) l = own == v ? pivot : g->entry[u] / pivot;
-  if (there) *entry = l;
-  if (!keep) {
-    if (f->solve && u >= g->fresh && lane == 0) f->panel[v * CODES_HEIGHT + WARP] = 0;
-    return;
-  }
-  if (f->solve) column_solve(f, v, u >= g->fresh, pivot, own > v ? l : 0, b);
-#pragma unroll
-  for (int w = u + 1; w < GROUP; w++) {
-    if (w >= g->width) continue;
-    double other = __shfl_sync(FULL_WARP, l, (g->first + w) % WARP);
-    if (w < g->fresh) other = g->rows[v * CODES_HEIGHT + w];
-    g->entry[w] = fma(-l, other, g->entry[w]);
-  }
-}
-
-static __device__ inline void panel_factor(const struct codes_row *r, struct factoring f)
-{
-  int v = f.chunk * WARP + (int)threadIdx.x, end = f.chunk * WARP + WARP;
-  f.panel = f.panels + codes_panel_start(f.chunk);
-  double b = 0;
-  if (f.solve && v >= r->old && v < r->count) b = f.panel[v * CODES_HEIGHT + WARP];
-  __syncwarp();
-#pragma unroll 1
-  for (int first = 0; first < end && first < r->count; first += GROUP) {
-    struct group g = group_begin(r, &f, first);
-    group_reduce(r, &f, &g);
-#pragma unroll
-    for (int u = 0; u < GROUP; u++)
-      if (u < g.width) column_finish(r, &f, &g, u, &b);
-    __syncwarp();
-  }
-}
-
-/* Factor the new rows of a chunk. */
-static __device__ inline void chunk_factor(const struct codes_row *r, int chunk, double rho)
-{
-  struct factoring f = {r->rank, 0, chunk, 1, !(rho > 0), 0};
-  if (threadIdx.x == 0 && chunk * WARP >= r->old) r->kept[chunk] = 0;
-  __syncwarp();
-  panel_factor(r, f);
-  if (!(rho > 0)) return;
-  struct factoring g = {r->factor, 0, chunk, 0, 1, rho};
-  panel_factor(r, g);
-}
-
-/* acc <- chain over the kept vectors of a later chunk, descending; v is the lane's own. */
-static __device__ inline double chunk_subtract(const struct codes_row *r, int later, int v,
-                                               double acc)
-{
-  const double *column = r->factor + codes_panel_start(later) + v * CODES_HEIGHT;
-  int left = r->count - later * WARP, end = left < WARP ? left : WARP;
-  unsigned kept = r->kept[later];
-#pragma unroll 8
-  for (int k = end - 1; k >= 0; k--) {
-    double next = fma(-column[k], r->codes[later * WARP + k], acc);
+  const double *column = tile_of(w->r.factor, later, chunk) + threadIdx.x * WARP;
+  double *own = w->r.solved + chunk * WARP + threadIdx.x, acc = *own;
+  unsigned kept = w->kept[later];
+#pragma unroll 4
+  for (int k = width_of(&w->r, later) - 1; k >= 0; k--) {
+    double next = fma(-column[k], w->r.solved[later * WARP + k], acc);
     acc = kept >> k & 1 ? next : acc;
   }
-  return acc;
+  *own = acc;
 }
 
-/* Codes of a chunk: chains in descending order, those of later chunks first. */
-static __device__ inline void chunk_back(const struct codes_row *r, int chunk)
+/* Codes of a chunk from its sums; a lane has a column of the diagonal tile. */
+static __device__ inline void codes_finish(const struct solving *w, int chunk)
 {
-  int lane = threadIdx.x, v = chunk * WARP + lane, left = r->count - chunk * WARP;
-  const double *panel = r->factor + codes_panel_start(chunk);
-  double acc = lane < left ? panel[v * CODES_HEIGHT + WARP] : 0, code = 0;
-  for (int later = (r->count - 1) / WARP; later > chunk; later--)
-    acc = chunk_subtract(r, later, v, acc);
-  for (int k = left < WARP ? left - 1 : WARP - 1; k >= 0; k--) {
-    if (!is_kept(r, chunk * WARP + k)) continue;
-    double l = lane <= k ? panel[v * CODES_HEIGHT + k] : 1;
-    double c = __shfl_sync(FULL_WARP, acc / l, k);
+  int lane = threadIdx.x, there = is_there(&w->r, chunk);
+  double *own = w->r.solved + chunk * WARP + lane, acc = there ? *own : 0, code = 0;
+  if (!ONE) tile_fetch(w, w->r.factor, chunk);
+  unsigned kept = w->kept[chunk];
+#pragma unroll 1
+  for (int k = width_of(&w->r, chunk) - 1; k >= 0; k--) {
+    if (!(kept >> k & 1)) continue;
+    double c = __shfl_sync(FULL_WARP, acc / w->tile[k * CODES_PITCH + k], k);
     if (lane == k) code = c;
-    if (lane < k) acc = fma(-l, c, acc);
+    acc = fma(-w->tile[lane * CODES_PITCH + k], c, acc);
   }
-  if (lane < left) r->codes[v] = code;
+  if (there) *own = code;
   __syncwarp();
+}
+
+/* y becomes codes: chains in descending order. */
+static __device__ inline void back_substitute(const struct solving *w)
+{
+#pragma unroll 1
+  for (int chunk = ONE ? 0 : w->r.chunks - 1; chunk >= 0; chunk--) {
+    codes_finish(w, chunk);
+#pragma unroll 1
+    for (int q = 0; q < chunk; q++) codes_subtract(w, chunk, q);
+    __syncwarp();
+  }
 }
 
 #endif

@@ -1,153 +1,247 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Gram entries (N.4) of a chunk of 32 vectors: tiles of 8 x 8, columns ascending, four at a time.
+ * Gram entries (N.4) of a row's vectors, by all warps of a block, a tile of 32 x 32 each, as blocks
+ * of 8 x 8: columns ascending, four at a time.
  *
  * -D MMA  1: tensor instructions, which add four products as a chain of fma; 0: the same by fma
  *
- * A fragment is one float a lane: lane l has vector l / 4 of a block of 8, column l % 4 of four.
- * It serves as either operand.  In a tile lane l has row l / 4, columns 2 (l % 4) and the next. */
+ * A fragment is one number a lane: lane l has vector l / 4 of a block of 8, column l % 4 of four.
+ * It serves as either operand.  Of a block lane l has row l / 4, columns 2 (l % 4) and the next. */
 #ifndef CODES_GRAM_H
 #define CODES_GRAM_H
 
 #include "codes_row.h"
 
 enum { BLOCK = 8, BLOCKS = WARP / BLOCK, STEP = 4 };
+enum { STAGES = codes_stages(ONE ? 1 : CODES_WARPS), GROUP = CODES_WARPS / 2 };
 
-static __device__ inline void tile_add(double z[2], double left, double right)
+static __device__ inline int block_warps(void)
+{
+  return ONE ? 1 : (int)blockDim.y;
+}
+
+static __device__ inline int block_thread(void)
+{
+  return (ONE ? 0 : threadIdx.y * WARP) + threadIdx.x;
+}
+
+/* Blocks of a tile, z[i][j] of vectors 8 i .. of one chunk and 8 j .. of another; where both are one
+ * chunk x[i] of the former and the row, which is the first of eight columns. */
+struct tile {
+  double z[BLOCKS][BLOCKS][2], x[BLOCKS][2];
+};
+
+/* Two blocks one below the other. */
+static __device__ inline void pair_add(double upper[2], double lower[2], const double left[2],
+                                       double right)
 {
 #if MMA
-  asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
-      : "+d"(z[0]), "+d"(z[1])
-      : "d"(left), "d"(right));
+  asm("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5}, {%6}, "
+      "{%0, %1, %2, %3};"
+      : "+d"(upper[0]), "+d"(upper[1]), "+d"(lower[0]), "+d"(lower[1])
+      : "d"(left[0]), "d"(left[1]), "d"(right));
 #else
   int lane = threadIdx.x, row = lane / 4 * 4, column = lane % 4 * 8;
 #pragma unroll
   for (int k = 0; k < STEP; k++) {
-    double l = __shfl_sync(FULL_WARP, left, row + k);
-    z[0] = fma(l, __shfl_sync(FULL_WARP, right, column + k), z[0]);
-    z[1] = fma(l, __shfl_sync(FULL_WARP, right, column + 4 + k), z[1]);
+    double first = __shfl_sync(FULL_WARP, right, column + k);
+    double second = __shfl_sync(FULL_WARP, right, column + 4 + k);
+    double l = __shfl_sync(FULL_WARP, left[0], row + k);
+    double m = __shfl_sync(FULL_WARP, left[1], row + k);
+    upper[0] = fma(l, first, upper[0]);
+    upper[1] = fma(l, second, upper[1]);
+    lower[0] = fma(m, first, lower[0]);
+    lower[1] = fma(m, second, lower[1]);
   }
 #endif
 }
 
-/* Begin to copy columns c .. c + CODES_SLICE - 1 of one vector; zeros beyond p. */
-static __device__ inline void slice_copy(float *to, const float *from, int p, int c, int part)
+/* Four more columns: of the chunk of the rows, of that of the columns, and of the row x. */
+static __device__ inline void tile_add(struct tile *t, const double left[BLOCKS],
+                                       const double right[BLOCKS], double row, int same)
 {
-  unsigned address = (unsigned)__cvta_generic_to_shared(to + part);
-  int bytes = (p - c - part) * 4;
+#pragma unroll
+  for (int i = 0; i < BLOCKS; i += 2) {
+#pragma unroll
+    for (int j = 0; j < (same ? i + 2 : BLOCKS); j++)
+      pair_add(t->z[i][j], t->z[i + 1][j], left + i, right[j]);
+    if (same) pair_add(t->x[i], t->x[i + 1], left + i, row);
+  }
+}
+
+/* Chunks whose vectors are there at a time, in two runs one after another. */
+struct gathering {
+  float *slices;      /* shared: [STAGES][vectors, the row][CODES_STRIDE] */
+  int *place;         /* shared: of the vectors in atoms, -1 for none */
+  int first, chunks;  /* of the first run */
+  int second, others; /* of the second one */
+};
+
+static __device__ inline void gathering_begin(struct gathering *g, const struct codes_row *r)
+{
+  int at = block_thread(), beyond = at - g->chunks * WARP;
+  int v = beyond < 0 ? g->first * WARP + at : g->second * WARP + beyond;
+  g->place = (int *)(g->slices + STAGES * (block_warps() * WARP + 1) * CODES_STRIDE);
+  g->place[at] = beyond < g->others * WARP && v < r->count ? r->place[v] : -1;
+  __syncthreads();
+}
+
+/* Begin to copy columns c .. c + STEP - 1 of a vector; zeros beyond p. */
+static __device__ inline void columns_copy(float *to, const float *from, int c, int p)
+{
+  unsigned address = (unsigned)__cvta_generic_to_shared(to);
   if (p % 4 == 0) {
-    bytes = bytes > 0 ? 16 : 0;
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address),
-                 "l"(bytes ? from + c + part : from), "r"(bytes)
+                 "l"(c < p ? from + c : from), "r"(c < p ? 16 : 0)
                  : "memory");
-  } else {
-    bytes = bytes > 0 ? 4 : 0;
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(address),
-                 "l"(bytes ? from + c + part : from), "r"(bytes)
-                 : "memory");
+    return;
   }
+#pragma unroll 1
+  for (int i = 0; i < STEP; i++)
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(address + 4 * i),
+                 "l"(c + i < p ? from + c + i : from), "r"(c + i < p ? 4 : 0)
+                 : "memory");
 }
 
-/* Begin to copy a slice of vectors first .. first + count - 1 to places `place` on. */
-static __device__ inline void vectors_copy(const struct codes_row *r, float *slice, int place,
-                                           int first, int count, int c)
+static __device__ inline float *slice_of(const struct gathering *g, int s)
 {
-  int width = r->p % 4 ? 1 : 4, parts = CODES_SLICE / width;
-  for (int i = threadIdx.x; i < count * parts; i += WARP) {
-    float *to = slice + (place + i / parts) * CODES_STRIDE;
-    slice_copy(to, vector_of(r, first + i / parts), r->p, c, i % parts * width);
-  }
+  return g->slices + s % STAGES * (int)(block_warps() * WARP + 1) * CODES_STRIDE;
 }
 
-/* Slice number s: the chunk's vectors, the row, and those of the chunk to the right if another. */
-static __device__ inline void slice_order(const struct codes_row *r, int chunk, int right, int s)
+/* Begin to copy slice number s: a thread has STEP columns of every (threads / STEP)th vector, the
+ * first threads of the row too. */
+static __device__ inline void slice_order(const struct codes_row *r, const struct gathering *g,
+                                          int s)
 {
-  int c = s * CODES_SLICE, first = chunk * WARP, left = r->count - first;
-  float *slice = r->slices + s % 2 * r->slice_vectors * CODES_STRIDE;
-  if (c < r->p) {
-    vectors_copy(r, slice, 0, first, left < WARP ? left : WARP, c);
-    int width = r->p % 4 ? 1 : 4;
-    for (int at = threadIdx.x * width; at < CODES_SLICE; at += WARP * width)
-      slice_copy(slice + WARP * CODES_STRIDE, r->x, r->p, c, at);
-    if (right != chunk) vectors_copy(r, slice, WARP + 1, right * WARP, WARP, c);
+  int thread = block_thread(), vectors = block_warps() * WARP;
+  int c = s * CODES_SLICE + thread % STEP * STEP;
+  float *to = slice_of(g, s) + thread / STEP * CODES_STRIDE + thread % STEP * STEP;
+  if (s * CODES_SLICE < r->p) {
+#pragma unroll 2
+    for (int i = 0; i < STEP; i++) {
+      int place = g->place[thread / STEP + i * (vectors / STEP)];
+      if (place >= 0)
+        columns_copy(to + i * (vectors / STEP) * CODES_STRIDE, r->atoms + (long long)place * r->p,
+                     c, r->p);
+    }
+    if (thread < STEP) columns_copy(to + vectors * CODES_STRIDE, r->x, c, r->p);
   }
   asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
-/* Tiles of the chunk's blocks that have new vectors, and all or, in the chunk itself, no later
- * blocks of the right chunk; z[i][j] of blocks i and j, x[j] of the row and block j. */
-struct tiles {
-  double z[BLOCKS][BLOCKS][2], x[BLOCKS][2];
-};
-
-static __device__ inline void step_add(struct tiles *t, const float *left, const float *right,
-                                       int same, int first, int last)
+/* Add a slice: the chunks at places `row` and `column` of it, and the row of data. */
+static __device__ inline void slice_add(struct tile *t, const float *slice, int row, int column,
+                                        int same)
 {
-  int lane = threadIdx.x;
-  double row = same && lane < 4 ? (double)left[WARP * CODES_STRIDE] : 0, l[BLOCKS], m[BLOCKS];
+  int lane = threadIdx.x, at = lane / 4 * CODES_STRIDE + lane % 4;
+  const float *left = slice + row * WARP * CODES_STRIDE + at;
+  const float *right = slice + column * WARP * CODES_STRIDE + at;
+  const float *x = slice + block_warps() * WARP * CODES_STRIDE + lane;
+#pragma unroll 1
+  for (int c = 0; c < CODES_SLICE; c += STEP) {
+    double l[BLOCKS], m[BLOCKS], own = same && lane < 4 ? (double)x[c] : 0;
 #pragma unroll
-  for (int i = 0; i < BLOCKS; i++) {
-    l[i] = left[i * BLOCK * CODES_STRIDE];
-    m[i] = same ? l[i] : (double)right[i * BLOCK * CODES_STRIDE];
-  }
-#pragma unroll
-  for (int i = 0; i < BLOCKS; i++) {
-    if (i < first || i > last) continue;
-#pragma unroll
-    for (int j = 0; j < (same ? i + 1 : BLOCKS); j++) tile_add(t->z[i][j], l[i], m[j]);
-    if (same) tile_add(t->x[i], row, l[i]);
+    for (int i = 0; i < BLOCKS; i++) {
+      l[i] = left[i * BLOCK * CODES_STRIDE + c];
+      m[i] = same ? l[i] : (double)right[i * BLOCK * CODES_STRIDE + c];
+    }
+    tile_add(t, l, m, own, same);
   }
 }
 
-/* Put what is new of the tiles in panels; `right` is the chunk of the columns. */
-static __device__ inline void tiles_store(const struct codes_row *r, const struct tiles *t,
-                                          double *panel, int chunk, int right)
+/* What is new of a tile goes to panels; zeros where there are no vectors, which later products
+ * read. */
+static __device__ inline void tile_store(const struct codes_row *r, const struct tile *t,
+                                         double *panels, int chunk, int column)
 {
   int lane = threadIdx.x;
+  double *to = tile_of(panels, chunk, column);
 #pragma unroll
   for (int i = 0; i < BLOCKS; i++)
 #pragma unroll
     for (int j = 0; j < BLOCKS; j++)
 #pragma unroll
       for (int e = 0; e < 2; e++) {
-        int row = i * BLOCK + lane / 4, v = chunk * WARP + row;
-        int column = right * WARP + j * BLOCK + lane % 4 * 2 + e;
-        if (v >= r->old && v < r->count && column <= v)
-          panel[column * CODES_HEIGHT + row] = t->z[i][j][e];
+        int row = i * BLOCK + lane / 4, k = j * BLOCK + lane % 4 * 2 + e, v = chunk * WARP + row;
+        if (v >= r->old && column * WARP + k <= v)
+          to[k * PITCH + row] = v < r->count ? t->z[i][j][e] : 0;
       }
-  if (right != chunk || lane >= 4) return;
-#pragma unroll
-  for (int j = 0; j < BLOCKS; j++)
-#pragma unroll
-    for (int e = 0; e < 2; e++) {
-      int column = chunk * WARP + j * BLOCK + lane * 2 + e;
-      if (column >= r->old && column < r->count) panel[column * CODES_HEIGHT + WARP] = t->x[j][e];
-    }
 }
 
-/* Entries of the chunk's new rows in the columns of one chunk. */
-static __device__ inline void gram(const struct codes_row *r, int chunk, int right, int same)
+/* The row's products go to `solved`. */
+static __device__ inline void products_store(const struct codes_row *r, const struct tile *t,
+                                             int chunk)
 {
-  struct tiles t = {};
-  int lane = threadIdx.x, end = r->count - chunk * WARP, begin = r->old - chunk * WARP;
-  int first = begin > 0 ? begin / BLOCK : 0, last = end < WARP ? (end - 1) / BLOCK : BLOCKS - 1;
-  slice_order(r, chunk, right, 0);
+  int lane = threadIdx.x;
+#pragma unroll
+  for (int i = 0; i < BLOCKS; i++) {
+    int v = chunk * WARP + i * BLOCK + lane / 4;
+    if (lane % 4 == 0 && v >= r->old && v < r->count) r->solved[v] = t->x[i][0];
+  }
+}
+
+/* The diagonal, before anything is taken off it. */
+static __device__ inline void norms_store(const struct codes_row *r, const struct tile *t,
+                                          int chunk)
+{
+  int lane = threadIdx.x, own = lane / 4;
+#pragma unroll
+  for (int j = 0; j < BLOCKS; j++) {
+    int v = chunk * WARP + j * BLOCK + own;
+    if (own / 2 == lane % 4 && v >= r->old && v < r->count)
+      r->norms[v] = own % 2 ? t->z[j][j][1] : t->z[j][j][0];
+  }
+}
+
+/* Stream the gathered vectors past; this warp makes the tile of `chunk` by `column`, if any. */
+static __device__ inline void tile_make(const struct codes_row *r, struct gathering *g, int chunk,
+                                        int column, int any)
+{
+  struct tile t = {};
+  int slices = (r->p + CODES_SLICE - 1) / CODES_SLICE;
+  int row = chunk - g->first, right = column - g->first;
+  if (g->others) right = g->chunks + column - g->second;
+  any &= chunk >= r->old / WARP;
+  gathering_begin(g, r);
+  for (int s = 0; s < STAGES - 1; s++) slice_order(r, g, s);
 #pragma unroll 1
-  for (int s = 0; s * CODES_SLICE < r->p; s++) {
-    slice_order(r, chunk, right, s + 1);
-    asm volatile("cp.async.wait_group 1;" ::: "memory");
-    __syncwarp();
-    const float *at = r->slices + s % 2 * r->slice_vectors * CODES_STRIDE;
-    const float *from = at + lane / 4 * CODES_STRIDE + lane % 4;
-    int columns = r->p - s * CODES_SLICE;
-#pragma unroll 1
-    for (int c = 0; c < CODES_SLICE && c < columns; c += STEP)
-      step_add(&t, from + c, from + (WARP + 1) * CODES_STRIDE + c, same, first, last);
-    __syncwarp();
+  for (int s = 0; s < slices; s++) {
+    asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 2) : "memory");
+    __syncthreads();
+    slice_order(r, g, s + STAGES - 1);
+    if (any && chunk == column) slice_add(&t, slice_of(g, s), row, row, 1);
+    if (any && chunk != column) slice_add(&t, slice_of(g, s), row, right, 0);
   }
   asm volatile("cp.async.wait_group 0;" ::: "memory");
-  tiles_store(r, &t, r->factor + codes_panel_start(chunk), chunk, right);
-  if (r->rank != r->factor) tiles_store(r, &t, r->rank + codes_panel_start(chunk), chunk, right);
-  __syncwarp();
+  __syncthreads();
+  if (!any) return;
+  tile_store(r, &t, r->factor, chunk, column);
+  if (r->rank != r->factor) tile_store(r, &t, r->rank, chunk, column);
+  if (chunk == column) products_store(r, &t, chunk);
+  if (!ONE && chunk == column) norms_store(r, &t, chunk);
+}
+
+/* All new entries.  With a warp a chunk each warp meets half of the others in turn; more chunks
+ * come as squares of GROUP by GROUP, two tiles a warp. */
+static __device__ inline void gram_make(const struct codes_row *r, float *slices)
+{
+  int w = ONE ? 0 : threadIdx.y, n = ONE ? 1 : r->chunks, whole = n <= block_warps();
+  int group = whole ? n : GROUP, turns = whole ? n / 2 + 1 : 2;
+#pragma unroll 1
+  for (int i = r->old / WARP / group * group; i < n; i += group)
+#pragma unroll 1
+    for (int k = 0; k <= i; k += group)
+#pragma unroll 1
+      for (int j = 0; j < turns; j++) {
+        struct gathering g = {slices, 0, i, n - i < group ? n - i : group, k, k < i ? group : 0};
+        int other = (w + j) % n, chunk = w > other ? w : other, column = w > other ? other : w;
+        int any = w < n && (2 * j < n || w < j);
+        if (!whole) {
+          chunk = i + w % GROUP;
+          column = k + (w / GROUP + 2 * j + w) % GROUP;
+          any = chunk < n && column <= chunk;
+        }
+        tile_make(r, &g, chunk, column, any);
+      }
 }
 
 #endif

@@ -25,7 +25,7 @@ static __device__ inline void residual_write(const struct codes_row *r, float *o
     for (int j = 0; j < r->count; j++) {
       columns_load(vector_of(r, j), c, r->p, column);
 #pragma unroll
-      for (int v = 0; v < QUAD; v++) acc[v] = fma(-r->codes[j], column[v], acc[v]);
+      for (int v = 0; v < QUAD; v++) acc[v] = fma(-r->solved[j], column[v], acc[v]);
     }
 #pragma unroll
     for (int v = 0; v < QUAD; v++)
@@ -33,8 +33,8 @@ static __device__ inline void residual_write(const struct codes_row *r, float *o
   }
 }
 
-/* The span's columns of the error, the description and the row. */
-static __device__ inline void span_describe(const struct codes_row *r, int first)
+/* spans <- the columns from `first` on of the error, the description and the row. */
+static __device__ inline void span_describe(const struct codes_row *r, double *spans, int first)
 {
   int lane = threadIdx.x, c = first + lane;
   double x[QUAD], error[QUAD], fit[QUAD] = {}, column[QUAD];
@@ -43,7 +43,7 @@ static __device__ inline void span_describe(const struct codes_row *r, int first
   for (int v = 0; v < QUAD; v++) error[v] = x[v];
 #pragma unroll 4
   for (int j = 0; j < r->count; j++) {
-    double code = (float)r->codes[j];
+    double code = (float)r->solved[j];
     columns_load(vector_of(r, j), c, r->p, column);
 #pragma unroll
     for (int v = 0; v < QUAD; v++) {
@@ -53,7 +53,7 @@ static __device__ inline void span_describe(const struct codes_row *r, int first
   }
 #pragma unroll
   for (int v = 0; v < QUAD; v++) {
-    double *to = r->spans + v * WARP + lane;
+    double *to = spans + v * WARP + lane;
     to[0] = error[v];
     to[CODES_SPAN] = fit[v];
     to[2 * CODES_SPAN] = x[v];
@@ -61,12 +61,12 @@ static __device__ inline void span_describe(const struct codes_row *r, int first
 }
 
 /* Support atoms with a code that is not 0 as stored. */
-static __device__ inline int atoms_count(const struct codes_row *r)
+static __device__ inline int atoms_count(const struct codes_row *r, int d)
 {
   int count = 0;
-  for (int a = threadIdx.x; a * r->d < r->count; a += WARP) {
+  for (int a = threadIdx.x; a * d < r->count; a += WARP) {
     int any = 0;
-    for (int k = 0; k < r->d; k++) any |= (float)r->codes[a * r->d + k] != 0;
+    for (int k = 0; k < d; k++) any |= (float)r->solved[a * d + k] != 0;
     count += any;
   }
   return __reduce_add_sync(FULL_WARP, count);
@@ -74,15 +74,16 @@ static __device__ inline int atoms_count(const struct codes_row *r)
 
 /* Four chains over the columns, one a lane: squares of the error, row by description, squares of
  * the row, of the description. */
-static __device__ inline void quality_write(const struct codes_row *r, struct code_quality *out)
+static __device__ inline void quality_write(const struct codes_row *r, double *spans, int d,
+                                            struct code_quality *out)
 {
   int lane = threadIdx.x;
-  const double *left = r->spans + (lane == 0 ? 0 : lane == 3 ? 1 : 2) * CODES_SPAN;
-  const double *right = r->spans + (lane == 0 ? 0 : lane == 2 ? 2 : 1) * CODES_SPAN;
+  const double *left = spans + (lane == 0 ? 0 : lane == 3 ? 1 : 2) * CODES_SPAN;
+  const double *right = spans + (lane == 0 ? 0 : lane == 2 ? 2 : 1) * CODES_SPAN;
   double sum = 0;
   for (int first = 0; first < r->p; first += CODES_SPAN) {
     int columns = r->p - first < CODES_SPAN ? r->p - first : CODES_SPAN;
-    span_describe(r, first);
+    span_describe(r, spans, first);
     __syncwarp();
     if (lane < 4)
 #pragma unroll 8
@@ -91,7 +92,7 @@ static __device__ inline void quality_write(const struct codes_row *r, struct co
   }
   double dot = __shfl_sync(FULL_WARP, sum, 1), row = __shfl_sync(FULL_WARP, sum, 2);
   double fit = __shfl_sync(FULL_WARP, sum, 3), norms = sqrt(row) * sqrt(fit);
-  struct code_quality q = {sum, norms > 0 ? dot / norms : 0, atoms_count(r)};
+  struct code_quality q = {sum, norms > 0 ? dot / norms : 0, atoms_count(r, d)};
   if (lane == 0) *out = q;
 }
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One row of codes: where its vectors, its factor and its work memory are.  A warp has one row. */
+ * One row of codes: where its vectors, its factor and its work memory are.
+ *
+ * -D ONE  1: at most one chunk of vectors, whose panel is in shared memory; 0: panels are in global
+ *         memory */
 #ifndef CODES_ROW_H
 #define CODES_ROW_H
 
@@ -7,30 +10,79 @@
 
 #define FULL_WARP 0xffffffffu
 
+/* Reals of a column of a panel. */
+enum { PITCH = ONE ? CODES_PITCH : WARP };
+
 struct codes_row {
-  const float *x;
-  const float *atoms; /* of codes_args */
-  const int *slot;    /* [m_new] */
-  int d, p;
-  int old, count; /* vectors solved before, and in all */
-  double *factor; /* panels */
-  double *rank;   /* panels of the rank test; factor itself when rho is 0 */
-  double *codes;  /* [count] */
-  unsigned *kept; /* a bit a vector */
-  float *slices;  /* shared: [2][slice_vectors][CODES_STRIDE] */
-  double *spans;  /* shared: [3][CODES_SPAN] */
-  int slice_vectors;
+  const float *x;        /* [p] */
+  const float *atoms;    /* of codes_args */
+  int p, old, count;     /* vectors solved before, and in all */
+  int chunks;            /* of the latter */
+  double *factor, *rank; /* panels; of the rank test, factor itself when rho is 0 */
+  double *norms;         /* [count] squared, of new vectors; not for ONE */
+  double *solved;        /* [count] x . vector, then y, then the codes */
+  int *place;            /* [count] shared: a vector's number in atoms */
 };
+
+/* What of a row stays in global memory. */
+struct codes_state {
+  double *factor, *rank, *y, *norms;
+  unsigned *kept;
+};
+
+static __device__ inline struct codes_state state_of(const struct codes_args *a, long long row)
+{
+  int chunks = ONE ? 1 : codes_chunks(a->m_most * a->d);
+  double *at = (double *)(a->states + row * a->state_bytes);
+  struct codes_state s = {at, at};
+  at += codes_panel_start(chunks);
+  if (a->rho > 0) s.rank = at;
+  if (a->rho > 0) at += codes_panel_start(chunks);
+  s.y = at;
+  s.norms = at + chunks * WARP;
+  s.kept = (unsigned *)(s.norms + chunks * WARP);
+  return s;
+}
+
+/* With panels, norms and products in global memory. */
+static __device__ inline struct codes_row row_of(const struct codes_args *a, long long row,
+                                                 const struct codes_state *s, int *place)
+{
+  struct codes_row r = {a->rows + row * a->p, a->atoms, a->p, a->m_old * a->d, a->m_new * a->d};
+  r.chunks = codes_chunks(r.count);
+  r.factor = s->factor;
+  r.rank = s->rank;
+  r.norms = s->norms;
+  r.solved = s->y;
+  r.place = place;
+  return r;
+}
+
+/* Fill in the places, by all threads of the block. */
+static __device__ inline void places_find(const struct codes_row *r, const int *slot, int d)
+{
+  int thread = threadIdx.y * WARP + threadIdx.x, threads = blockDim.y * WARP;
+  for (int v = thread; v < r->count; v += threads)
+    r->place[v] = d == 1 ? slot[v] : slot[v / d] * d + v % d;
+  __syncthreads();
+}
 
 static __device__ inline const float *vector_of(const struct codes_row *r, int v)
 {
-  long long slot = r->d == 1 ? r->slot[v] : (long long)r->slot[v / r->d] * r->d + v % r->d;
-  return r->atoms + slot * r->p;
+  return r->atoms + (long long)r->place[v] * r->p;
 }
 
-static __device__ inline int is_kept(const struct codes_row *r, int v)
+/* Vectors of a chunk. */
+static __device__ inline int width_of(const struct codes_row *r, int chunk)
 {
-  return r->kept[v / WARP] >> v % WARP & 1;
+  int left = r->count - chunk * WARP;
+  return left < WARP ? left : WARP;
+}
+
+/* The columns of one chunk in the panel of another. */
+static __device__ inline double *tile_of(double *panels, int chunk, int column)
+{
+  return panels + (codes_panel_start(chunk) + column * WARP * PITCH);
 }
 
 #endif

@@ -9,7 +9,7 @@ kernel_files = \
   %D%/filter_types.h %D%/filter_bound.h %D%/halve.h %D%/halve_atoms.cu %D%/halve_rows.cu \
   %D%/filter.cu %D%/filter.h %D%/filter_wgmma.h %D%/filter_mma.h \
   %D%/guess.cu %D%/cut.cu %D%/chains.cu %D%/choose.cu \
-  %D%/codes.cu %D%/codes_row.h %D%/codes_gram.h %D%/codes_factor.h %D%/codes_quality.h
+  %D%/gram.cu %D%/codes.cu %D%/codes_row.h %D%/codes_gram.h %D%/codes_factor.h %D%/codes_quality.h
 EXTRA_DIST += $(kernel_files) %D%/README scripts/kernel_texts
 CLEANFILES += src/device/kernel_texts.c
 src/device/kernel_texts.c: $(kernel_files) scripts/kernel_texts

@@ -71,40 +71,69 @@ PLAN int route_parts_of(int row_tile, int row_tiles, int atom_tiles, int blocks)
          route_block_of(first, pairs, blocks) + 1;
 }
 
-/* Panel q holds rows 32 q .. 32 q + 31 of a factor by columns 0 .. 32 q + 31, CODES_HEIGHT reals
- * each: the rows, then what belongs to the column itself, b before and y after it is solved. */
+/* A row's vectors come in chunks of 32, chunk q the rows of panel q of a factor, whose columns are
+ * 0 .. 32 q + 31, WARP reals each. */
 enum {
-  CODES_HEIGHT = WARP + 1,
-  CODES_SLICE = 32,
-  CODES_STRIDE = CODES_SLICE + 4,
+  CODES_WARPS = 8,   /* of a block, at most */
+  CODES_SLICE = 16,  /* columns of the vectors at a time */
+  CODES_STRIDE = 20, /* floats from a vector's slice to the next: no two lanes meet in a bank */
+  CODES_PITCH = WARP + 2, /* reals of a column of a tile in shared memory */
   CODES_SPAN = 128
 };
 
-PLAN long long codes_panel_start(int q)
+PLAN int codes_chunks(int vectors)
 {
-  return (long long)WARP * CODES_HEIGHT * q * (q + 1) / 2;
+  return (vectors + WARP - 1) / WARP;
 }
 
-/* A row's state: panels of the factor, those of the rank test if rho > 0, codes, kept sets. */
+PLAN int codes_warps(int vectors_most)
+{
+  int chunks = codes_chunks(vectors_most);
+  return chunks < CODES_WARPS ? chunks : CODES_WARPS;
+}
+
+PLAN int codes_panel_start(int q)
+{
+  return WARP * WARP / 2 * q * (q + 1);
+}
+
+/* A row's state: panels of the factor, those of the rank test if rho > 0, y, norms, kept sets. */
 PLAN long long codes_state_bytes(int vectors_most, double rho)
 {
-  int panels = (vectors_most + WARP - 1) / WARP;
-  long long reals = codes_panel_start(panels) * (rho > 0 ? 2 : 1) + panels * WARP;
-  return (reals * 8 + panels * 4LL + 15) / 16 * 16;
+  int chunks = codes_chunks(vectors_most);
+  long long reals = codes_panel_start(chunks) * (rho > 0 ? 2LL : 1LL) + 2 * chunks * WARP;
+  return (reals * 8 + chunks * 4LL + 15) / 16 * 16;
 }
 
-/* Vectors in a slice: those of a chunk, the row, those of another chunk if there is one. */
-PLAN int codes_slice_vectors(int vectors_most)
+/* Slices in shared memory at a time. */
+PLAN int codes_stages(int warps)
 {
-  return 1 + (vectors_most > WARP ? 2 * WARP : WARP);
+  return warps == 1 ? 4 : 3;
 }
 
-/* Dynamic shared memory of a block, one warp: two slices, the first panel if it is the only one,
- * spans of three arrays. */
-PLAN int codes_shared_bytes(int vectors_most)
+/* Shared memory of slices: the vectors of a chunk a warp, and the row; places of the former. */
+PLAN int codes_slices_bytes(int warps)
 {
-  int panel = vectors_most > WARP ? 0 : WARP * CODES_HEIGHT * 8;
-  return 2 * codes_slice_vectors(vectors_most) * CODES_STRIDE * 4 + panel + 3 * CODES_SPAN * 8;
+  return codes_stages(warps) * (warps * WARP + 1) * CODES_STRIDE * 4 + warps * WARP * 4;
+}
+
+/* Dynamic shared memory of a block of gram: slices, places of the vectors. */
+PLAN int gram_shared_bytes(int vectors_most)
+{
+  return codes_slices_bytes(codes_warps(vectors_most)) + codes_chunks(vectors_most) * WARP * 4;
+}
+
+/* ... of codes: a real, a place and a kept bit a vector; then slices of a single chunk, or a tile of
+ * the factor: two if all of it and the rank test's are one tile each. */
+PLAN int codes_vectors_bytes(int chunks)
+{
+  return (chunks * (WARP * (8 + 4) + 4) + 15) / 16 * 16;
+}
+PLAN int codes_shared_bytes(int vectors_most, double rho)
+{
+  int chunks = codes_chunks(vectors_most), tile = WARP * CODES_PITCH * 8;
+  int tiles = chunks == 1 && rho > 0 ? 2 * tile : tile, slices = codes_slices_bytes(1);
+  return codes_vectors_bytes(chunks) + (chunks == 1 && tiles < slices ? slices : tiles);
 }
 
 #endif

@@ -207,6 +207,8 @@ static void check_codes(const struct how *hows, int count)
       {.n = 20, .p = 65, .d = 3, .m = 13, .rounds = 3},
       {.n = 7, .p = 96, .d = 8, .m = 16, .rounds = 5},
       {.n = 3, .p = 31, .d = 8, .m = 6, .rounds = 2},
+      {.n = 3, .p = 200, .d = 1, .m = 130, .rounds = 3},
+      {.n = 2, .p = 50, .d = 8, .m = 40, .rounds = 3},
   };
 
   for (int i = 0; i < LENGTH(problems); i++)

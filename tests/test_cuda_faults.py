@@ -69,6 +69,21 @@ def check_memory(folder, how):
     ok(ends == want, f"{how}: too little, little and enough memory were met: {ends}")
 
 
+def check_states(folder):
+    """Codes of 80 atoms need memory of their own, for fewer rows at a time where it is short."""
+    sagitta("synth", "--n-rows", 300, "--atoms", 200, "--columns", 64, "--output", folder)
+    once = ["--top-s", "80", "--rounds", "1", "--filter", "off"]
+    ok(run(folder, "cpu.h5", *once, "--device", "cpu").returncode == 0, "the CPU's answer")
+    seen = False
+    for megabytes in (4, 6, 8, 10, 12, 14, 16, 20, 30):
+        done = run(folder, "short.h5", *once, "--device", "cuda",
+            CUDA_MEMORY=str(1000000 * megabytes))
+        seen |= done.returncode == 0 and "codes of" in done.stderr
+        good = equal(folder, "short.h5") if done.returncode == 0 else done.returncode == 71
+        ok(good, f"codes in {megabytes} MB: exit {done.returncode}")
+    ok(seen, "codes were made of some rows at a time")
+
+
 def check_absent(folder):
     """As on a machine without a GPU: cuda is refused, auto is the CPU."""
     done = run(folder, "absent.h5", "--device", "cuda", CUDA_VISIBLE_DEVICES="-1")
@@ -92,6 +107,8 @@ def main():
             check_allocations(folder)
             for how in ("off", "on", "auto"):
                 check_memory(folder, how)
+            with tempfile.TemporaryDirectory() as other:
+                check_states(other)
     done_testing()
 
 

@@ -72,7 +72,8 @@ static int form_add(struct forms *f, enum kernel_name name, int architecture,
   return 1;
 }
 
-/* Forms differ by the capacity of lists, by frames and by what a pass keeps. */
+/* Forms differ by the capacity of lists, by frames, by what a pass keeps and by the size of
+ * supports. */
 static void check_kernel(enum kernel_name name)
 {
   static const struct {
@@ -89,7 +90,8 @@ static void check_kernel(enum kernel_name name)
                                    .wgmma = architectures[a] == 90,
                                    .sample = uses[u].sample,
                                    .d = uses[u].d,
-                                   .take = uses[u].take};
+                                   .take = uses[u].take,
+                                   .one = name == KERNEL_CODES && uses[u].take < 33};
       if (form_add(&forms, name, architectures[a], &shape))
         check_form(name, architectures[a], &shape);
     }

@@ -26,6 +26,7 @@ void kernel_recipe(enum kernel_name name, const struct kernel_shape *shape, stru
       [KERNEL_PACK] = {.file = "pack.cu", .entry = "pack"},
       [KERNEL_ROUTE] = {.file = "route.cu", .entry = "route", .hot = 1},
       [KERNEL_MERGE] = {.file = "merge.cu", .entry = "merge"},
+      [KERNEL_GRAM] = {.file = "gram.cu", .entry = "gram", .hot = 1},
       [KERNEL_CODES] = {.file = "codes.cu", .entry = "codes", .hot = 1},
       [KERNEL_HALVE_ATOMS] = {.file = "halve_atoms.cu", .entry = "halve_atoms"},
       [KERNEL_HALVE_ROWS] = {.file = "halve_rows.cu", .entry = "halve_rows"},
@@ -38,7 +39,10 @@ void kernel_recipe(enum kernel_name name, const struct kernel_shape *shape, stru
   struct route_form form = route_form_of(shape->bulk, shape->d, shape->take);
   *r = recipes[name];
   if (name == KERNEL_ROUTE || name == KERNEL_MERGE) define(r, "CAPACITY", form.capacity);
-  if (name == KERNEL_CODES) define(r, "MMA", shape->mma);
+  if (name == KERNEL_GRAM || name == KERNEL_CODES) {
+    define(r, "MMA", shape->mma);
+    define(r, "ONE", shape->one);
+  }
   if (name == KERNEL_FILTER) define_filter(r, shape);
   if (name != KERNEL_ROUTE) return;
   define(r, "BULK", form.bulk);

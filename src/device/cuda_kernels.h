@@ -18,6 +18,7 @@ enum kernel_name {
   KERNEL_PACK,
   KERNEL_ROUTE,
   KERNEL_MERGE,
+  KERNEL_GRAM,
   KERNEL_CODES,
   KERNEL_HALVE_ATOMS,
   KERNEL_HALVE_ROWS,
@@ -33,6 +34,7 @@ enum kernel_name {
 struct kernel_shape {
   int bulk;          /* of route_form_of() */
   int mma;           /* of codes: the GPU has tensor instructions for f64 that are chains of fma */
+  int one;           /* of codes: a row has at most WARP vectors */
   int wgmma, sample; /* of filter_form_of() */
   idx d, take;
 };

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * gram: Gram matrices (N.4) of rows' vectors, new entries alone, and their products with the row.
+ *
+ * grid    any number of blocks; block b has rows b, b + blocks and so on
+ * block   (WARP, codes_warps()): a warp a chunk of 32 vectors, up to CODES_WARPS
+ * shared  gram_shared_bytes(): slices of vectors, their places
+ * sums    chains of fma in f64 over ascending columns
+ *
+ * -D MMA (codes_gram.h), ONE=0 */
+#include "codes_gram.h"
+
+/* A multiprocessor has room for so many warps; without MMA they need more registers. */
+enum { RESIDENT_WARPS = MMA ? 16 : 8 };
+
+extern "C" __global__ void __launch_bounds__(CODES_WARPS *WARP, RESIDENT_WARPS / CODES_WARPS)
+    gram(const __grid_constant__ struct codes_args a)
+{
+  extern __shared__ __align__(16) char shared[];
+  int *place = (int *)(shared + codes_slices_bytes(codes_warps(a.m_most * a.d)));
+  for (long long row = blockIdx.x; row < a.n; row += gridDim.x) {
+    struct codes_state s = state_of(&a, row);
+    struct codes_row r = row_of(&a, row, &s, place);
+    places_find(&r, a.slot + row * a.m_most, a.d);
+    gram_make(&r, (float *)shared);
+  }
+}
