@@ -24,8 +24,8 @@ static __device__ inline int block_thread(void)
   return (ONE ? 0 : threadIdx.y * WARP) + threadIdx.x;
 }
 
-/* Blocks of a tile, z[i][j] of vectors 8 i .. of one chunk and 8 j .. of another; where both are one
- * chunk x[i] of the former and the row, which is the first of eight columns. */
+/* Blocks of a tile, z[i][j] of vectors 8 i .. of one chunk and 8 j .. of another; where both are
+ * one chunk x[i] of the former and the row, which is the first of eight columns. */
 struct tile {
   double z[BLOCKS][BLOCKS][2], x[BLOCKS][2];
 };

@@ -11,6 +11,12 @@ static __device__ inline unsigned bits_above(double norm)
   return f <= 3.402823466e38f ? __float_as_uint(f) : KEY_INFINITE;
 }
 
+/* Raise a number that all frames raise: few of them have to, and all at once would wait in line. */
+static __device__ inline void most_raise(unsigned *most, unsigned bits)
+{
+  if (bits > *(volatile unsigned *)most) atomicMax(most, bits);
+}
+
 extern "C" __global__ void __launch_bounds__(FILTER_ROW_WARPS *WARP)
     halve_atoms(const __grid_constant__ struct halve_args a)
 {
@@ -26,7 +32,7 @@ extern "C" __global__ void __launch_bounds__(FILTER_ROW_WARPS *WARP)
                  FILTER_ATOM_POWER, tile, a.items, filter_item(a.frame, f, m), sums);
   struct filter_norms n = norms_of(sums);
   if (threadIdx.x % WARP == 0 && a.most && frame < a.frames) {
-    atomicMax(&a.most->norm, bits_above(n.norm));
-    atomicMax(&a.most->error, bits_above(n.error));
+    most_raise(&a.most->norm, bits_above(n.norm));
+    most_raise(&a.most->error, bits_above(n.error));
   }
 }

@@ -123,8 +123,8 @@ PLAN int gram_shared_bytes(int vectors_most)
   return codes_slices_bytes(codes_warps(vectors_most)) + codes_chunks(vectors_most) * WARP * 4;
 }
 
-/* ... of codes: a real, a place and a kept bit a vector; then slices of a single chunk, or a tile of
- * the factor: two if all of it and the rank test's are one tile each. */
+/* ... of codes: a real, a place and a kept bit a vector; then slices of a single chunk, or a tile
+ * of the factor: two if all of it and the rank test's are one tile each. */
 PLAN int codes_vectors_bytes(int chunks)
 {
   return (chunks * (WARP * (8 + 4) + 4) + 15) / 16 * 16;

@@ -17,8 +17,9 @@ import torch
 
 REAL = os.path.join(os.path.dirname(__file__), "../input/minilm-l3-kjv-8k.h5")
 # Rows, atoms, columns, atoms a row, a file of rows (else random ones).
-SHAPES = [(16384, 32768, 64, 4, None), (16384, 32768, 768, 32, None), (16384, 131072, 768, 32, None),
-    (16384, 32768, 4096, 32, None), (16384, 16384, 384, 32, None), (8192, 16384, 384, 32, REAL)]
+SHAPES = [(16384, 32768, 64, 4, None), (16384, 32768, 768, 32, None),
+    (16384, 131072, 768, 32, None), (16384, 32768, 4096, 32, None), (16384, 16384, 384, 32, None),
+    (8192, 16384, 384, 32, REAL)]
 CHUNK = 1 << 29  # scores at a time
 
 

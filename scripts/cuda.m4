@@ -79,7 +79,7 @@ AC_MSG_RESULT([$cuda_found])
 AS_IF([test "x$cuda_found" = xno], [
   CUDA_CFLAGS= CUDA_LIBS=
   AS_IF([test "x$with_cuda" != xno && test "x$with_cuda" != xauto],
-    [AC_MSG_ERROR([--with-cuda: no CUDA 13 with headers and NVRTC in '$with_cuda'])])])
+    [AC_MSG_ERROR([--with-cuda: no CUDA 13 with headers and NVRTC in '$with_cuda'; see config.log (of wheels nvidia-cuda-runtime, -nvrtc and -crt are needed)])])])
 
 AC_MSG_CHECKING([for NCCL])
 case $with_nccl in
@@ -112,7 +112,7 @@ AC_MSG_RESULT([$nccl_found])
 AS_IF([test "x$nccl_found" = xno], [
   NCCL_CFLAGS= NCCL_LIBS=
   AS_IF([test "x$with_nccl" != xno && test "x$with_nccl" != xauto],
-    [AC_MSG_ERROR([--with-nccl: no NCCL 2 in '$with_nccl', or no CUDA to go with it])])])
+    [AC_MSG_ERROR([--with-nccl: no NCCL 2 in '$with_nccl', or no CUDA to go with it; see config.log (of wheels nvidia-cuda-crt and nvidia-cuda-cccl are needed too)])])])
 
 AC_SUBST([CUDA_CFLAGS])
 AC_SUBST([CUDA_LIBS])

@@ -15,8 +15,8 @@ gidx cuda_codes_state(const struct device *dev, idx m_most, real rho)
   return codes_state_bytes(m_most * s->options.d, rho);
 }
 
-/* Without states of the caller there is one for each of *rows rows, which are halved while memory is
- * short. */
+/* Without states of the caller there is one for each of *rows rows, which are halved while memory
+ * is short. */
 static int states_take(struct device *dev, gidx bytes, idx *rows)
 {
   struct cuda_state *s = dev->state;

@@ -8,8 +8,8 @@
 #include "base/status.h"
 #include "device/backend.h"
 
-const char *const filter_stage_names[FILTER_STAGES] = {
-    "convert", "sample", "product", "cut", "chains", "exact path", "dictionary"};
+const char *const filter_stage_names[FILTER_STAGES] = {"convert", "sample",     "product",   "cut",
+                                                       "chains",  "exact path", "dictionary"};
 
 static int open_as(struct device *dev, const struct backend *backend,
                    const struct device_options *options)
