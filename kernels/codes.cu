@@ -65,7 +65,7 @@ static __device__ inline void row_begin(const struct codes_args *a, long long ro
     w.kept[q] = q * WARP < w.r.old ? s.kept[q] : 0;
   places_find(&w.r, a->slot + row * a->m_most, a->d);
   if (!ONE) return;
-  if (w.r.old < w.r.count) gram_make(&w.r, (float *)w.tile);
+  if (w.r.old < w.r.count) gram_make(&w.r, (float *)w.tile, a->rho);
   panel_copy(w.r.factor, PITCH, s.factor, WARP, w.r.old);
   if (a->rho > 0) panel_copy(w.r.rank, PITCH, s.rank, WARP, w.r.old);
   __syncwarp();
@@ -86,16 +86,15 @@ static __device__ inline void row_keep(const struct codes_args *a, long long row
 }
 
 /* The rank test and the factor, one for both without rho. */
-static __device__ inline void row_factor(struct solving *w, double rho)
+static __device__ inline void row_factor(struct solving *w)
 {
-  int first = !(rho > 0);
+  int first = w->r.rank == w->r.factor;
 #pragma unroll 1
   for (int turn = first; turn < 2 && w->r.old < w->r.count; turn++) {
     w->panels = turn ? w->r.factor : w->r.rank;
     if (ONE) w->tile = w->panels;
     w->test = first || !turn;
     w->solve = turn;
-    w->rho = turn ? rho : 0;
     factor(w);
   }
 }
@@ -121,7 +120,7 @@ extern "C" __global__ void __launch_bounds__(WARP, RESIDENT_WARPS)
   for (long long row = blockIdx.x; row < a.n; row += gridDim.x) {
     row_begin(&a, row, shared);
     struct solving w = solving_of(&a, again(row), shared);
-    row_factor(&w, a.rho);
+    row_factor(&w);
     if (a.keep) row_keep(&a, again(row), &w);
     back_substitute(&w);
     row_write(&a, again(row), shared);

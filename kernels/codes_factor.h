@@ -15,14 +15,13 @@
 
 enum { EIGHT = 8 }; /* columns that a lane works on before its row moves on */
 
-/* A row in work: for the rank test, or for the factor with rho on the diagonal of what was kept. */
+/* A row in work: for the rank test, or for the factor of what was kept. */
 struct solving {
   struct codes_row r;
   double *panels;  /* of either */
   double *tile;    /* shared, [WARP][CODES_PITCH]: the diagonal one in work */
   unsigned *kept;  /* shared: a bit a vector */
   int test, solve; /* solve: y too */
-  double rho;
 };
 
 static __device__ inline int is_kept(const struct solving *w, int v)
@@ -126,11 +125,7 @@ static __device__ inline void row_load(const struct solving *w, struct tile_row 
   for (int j = 0; j < WARP; j++) l->t[j] = j < end ? from[j * PITCH] : 0;
   if (!l->same || !there) return;
   l->b = r->solved[v];
-  if (!l->is_new) return;
-  l->norm = ONE ? from[lane * PITCH] : r->norms[v];
-#pragma unroll
-  for (int j = 0; j < WARP; j++)
-    if (j == lane) l->t[j] += w->rho;
+  if (l->is_new) l->norm = ONE ? from[lane * PITCH] : r->norms[v];
 }
 
 /* Is vector v, of the diagonal tile, kept?  Known before, or by its pivot, which its lane has. */

@@ -192,9 +192,20 @@ static __device__ inline void norms_store(const struct codes_row *r, const struc
   }
 }
 
+/* The diagonal of the factor's panels: fl(G_jj + rho) of (N.5). */
+static __device__ inline void diagonal_add(struct tile *t, double rho)
+{
+  int lane = threadIdx.x, own = lane / 4;
+#pragma unroll
+  for (int j = 0; j < BLOCKS; j++)
+#pragma unroll
+    for (int e = 0; e < 2; e++)
+      if (own == lane % 4 * 2 + e) t->z[j][j][e] += rho;
+}
+
 /* Stream the gathered vectors past; this warp makes the tile of `chunk` by `column`, if any. */
 static __device__ inline void tile_make(const struct codes_row *r, struct gathering *g, int chunk,
-                                        int column, int any)
+                                        int column, int any, double rho)
 {
   struct tile t = {};
   int slices = (r->p + CODES_SLICE - 1) / CODES_SLICE;
@@ -214,15 +225,16 @@ static __device__ inline void tile_make(const struct codes_row *r, struct gather
   asm volatile("cp.async.wait_group 0;" ::: "memory");
   __syncthreads();
   if (!any) return;
-  tile_store(r, &t, r->factor, chunk, column);
   if (r->rank != r->factor) tile_store(r, &t, r->rank, chunk, column);
   if (chunk == column) products_store(r, &t, chunk);
   if (!ONE && chunk == column) norms_store(r, &t, chunk);
+  if (chunk == column) diagonal_add(&t, rho);
+  tile_store(r, &t, r->factor, chunk, column);
 }
 
 /* All new entries.  With a warp a chunk each warp meets half of the others in turn; more chunks
  * come as squares of GROUP by GROUP, two tiles a warp. */
-static __device__ inline void gram_make(const struct codes_row *r, float *slices)
+static __device__ inline void gram_make(const struct codes_row *r, float *slices, double rho)
 {
   int w = ONE ? 0 : threadIdx.y, n = ONE ? 1 : r->chunks, whole = n <= block_warps();
   int group = whole ? n : GROUP, turns = whole ? n / 2 + 1 : 2;
@@ -240,7 +252,7 @@ static __device__ inline void gram_make(const struct codes_row *r, float *slices
           column = k + (w / GROUP + 2 * j + w) % GROUP;
           any = chunk < n && column <= chunk;
         }
-        tile_make(r, &g, chunk, column, any);
+        tile_make(r, &g, chunk, column, any, rho);
       }
 }
 

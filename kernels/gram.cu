@@ -21,6 +21,6 @@ extern "C" __global__ void __launch_bounds__(CODES_WARPS *WARP, RESIDENT_WARPS /
     struct codes_state s = state_of(&a, row);
     struct codes_row r = row_of(&a, row, &s, place);
     places_find(&r, a.slot + row * a.m_most, a.d);
-    gram_make(&r, (float *)shared);
+    gram_make(&r, (float *)shared, a.rho);
   }
 }

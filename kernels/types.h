@@ -65,9 +65,9 @@ struct codes_args {
   int n, p, d;
   int m_old, m_new, m_most;
   double rho;
-  char *states;                 /* [n or blocks] of state_bytes */
+  char *states;                 /* [n] of state_bytes; 0: not needed (kernels/README) */
   long long state_bytes;        /* codes_state_bytes() of plan.h, for m_most */
-  int keep;                     /* a state a row, else one a block */
+  int keep;                     /* the states are for a later call */
   float *residual;              /* [n][p]; 0: not wanted */
   float *codes;                 /* [n][m_new][d]; 0: not wanted */
   struct code_quality *quality; /* [n], needs codes; 0: not wanted */

@@ -11,7 +11,7 @@
 #include "base/order.h"
 #include "device_how.h"
 
-enum { ATOMS = 300 };
+enum { ATOMS = 300, MANY = 4500 }; /* many: rows that blocks of a GPU take in turn */
 
 /* The problem on a device. */
 struct sides {
@@ -209,13 +209,17 @@ static void check_codes(const struct how *hows, int count)
       {.n = 3, .p = 31, .d = 8, .m = 6, .rounds = 2},
       {.n = 3, .p = 200, .d = 1, .m = 130, .rounds = 3},
       {.n = 2, .p = 50, .d = 8, .m = 40, .rounds = 3},
+      {.n = 2, .p = 320, .d = 4, .m = 75, .rounds = 2},
+      {.n = MANY, .p = 4, .d = 1, .m = 34, .rounds = 2},
   };
 
   for (int i = 0; i < LENGTH(problems); i++)
-    for (int u = 0; u < 4; u++) {
+    for (int u = 0; u < 6; u++) {
       struct problem c = problems[i];
-      c.rho = u % 2 ? 0.125 : 0;
-      c.small = u / 2;
+      if (problems[i].n == MANY && strcmp(hows->kind, "cuda") != 0) continue;
+      static const real rhos[] = {0, 0.1, 1e-12}; /* the last shows where it is added */
+      c.small = u / 3;
+      c.rho = rhos[u % 3];
       problem_run(c, hows, count);
     }
 }

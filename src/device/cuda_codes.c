@@ -25,6 +25,7 @@ static int states_take(struct device *dev, gidx bytes, idx *rows)
   int status = cuda_reserve(s, &s->states, *rows * bytes);
   while (status == ERR_MEMORY) {
     if (*rows == 1) {
+      if (s->window == 0) return status; /* no dictionary to do with less */
       TRY(cuda_window_halve(dev));
     } else {
       *rows = (*rows + 1) / 2;

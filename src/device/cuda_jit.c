@@ -10,7 +10,7 @@
 #include "base/status.h"
 #include "device/cuda_kernels.h"
 
-enum { TEXTS_MOST = 32 };
+enum { TEXTS_MOST = 64 };
 
 /* Texts of all kernel files: those built in, or read from a folder. */
 struct texts {
