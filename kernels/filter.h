@@ -73,8 +73,8 @@ struct lane_rows {
   int tile; /* of atoms */
   int row[2];
   float least[2]; /* measures */
-  unsigned hits,
-      next; /* addresses in shared memory: the lane's first hit, and where the next goes */
+  unsigned hits;  /* address in shared memory of the lane's first hit */
+  unsigned next;  /* ... and where the next goes */
 };
 enum { HIT_STRIDE = WARP * 4 };
 

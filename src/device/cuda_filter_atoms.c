@@ -105,22 +105,34 @@ int cuda_filter_put(struct cuda_state *s, const float *frames, idx count, idx to
   return OK;
 }
 
+/* How many tiles of the filter's the window fills. */
+static idx tiles_of(const struct cuda_state *s, struct filter_form form)
+{
+  idx tile = form.vectors / form.frame;
+  return (s->window_filled + tile - 1) / tile;
+}
+
+static int halves_reserve(struct cuda_state *s)
+{
+  struct cuda_filter *f = &s->filter;
+  struct filter_form form = filter_form_of(f->wgmma, s->options.d, 0);
+  gidx stages = (gidx)tiles_of(s, form) * filter_stages(s->options.p);
+  TRY(cuda_reserve(s, &f->halves, stages * form.vectors * FILTER_ITEM));
+  return cuda_reserve(s, &f->most, sizeof(struct filter_most));
+}
+
 /* The window as short operands, and their largest norms. */
 static int frames_halve(struct device *dev)
 {
   struct cuda_state *s = dev->state;
   struct cuda_filter *f = &s->filter;
   struct filter_form form = filter_form_of(f->wgmma, s->options.d, 0);
-  idx tile = form.vectors / form.frame, tiles = (s->window_filled + tile - 1) / tile;
-  gidx stages = (gidx)tiles * filter_stages(s->options.p);
-  TRY(cuda_reserve(s, &f->halves, stages * form.vectors * FILTER_ITEM));
-  TRY(cuda_reserve(s, &f->most, sizeof(struct filter_most)));
   TRY_CU(cudaMemsetAsync(f->most.at, 0, sizeof(struct filter_most), s->stream));
   struct halve_args a = {.in = f->frames.at,
                          .out = f->halves.at,
                          .frames = s->window_filled,
                          .turn = f->turn,
-                         .padded = tiles * tile,
+                         .padded = tiles_of(s, form) * (form.vectors / form.frame),
                          .d = s->options.d,
                          .p = s->options.p,
                          .pitch = cuda_filter_pitch(s->options.p),
@@ -139,6 +151,7 @@ static int frames_halve_timed(struct device *dev)
   struct cuda_state *s = dev->state;
   cudaEvent_t *marks = s->filter.marks;
   float ms;
+  TRY(halves_reserve(s));
   TRY_CU(cudaEventRecord(marks[0], s->stream));
   TRY(frames_halve(dev));
   TRY_CU(cudaEventRecord(marks[1], s->stream));
