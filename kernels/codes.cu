@@ -52,7 +52,14 @@ static __device__ inline struct solving solving_of(const struct codes_args *a, l
   return w;
 }
 
-/* What earlier calls and gram.cu left, or gram.cu's work. */
+/* A word of as many ones, at least one. */
+static __device__ inline unsigned ones(int count)
+{
+  return count < WARP ? ~(~0u << count) : ~0u;
+}
+
+/* What earlier calls and gram.cu left, or gram.cu's work.  An earlier call may have had more than
+ * the old vectors. */
 static __device__ inline void row_begin(const struct codes_args *a, long long row, char *shared)
 {
   struct solving w = solving_of(a, row, shared);
@@ -62,7 +69,7 @@ static __device__ inline void row_begin(const struct codes_args *a, long long ro
   for (int v = threadIdx.x; v < end; v += WARP) w.r.solved[v] = s.y[v];
 #pragma unroll 1
   for (int q = threadIdx.x; q < w.r.chunks; q += WARP)
-    w.kept[q] = q * WARP < w.r.old ? s.kept[q] : 0;
+    w.kept[q] = q * WARP < w.r.old ? s.kept[q] & ones(w.r.old - q * WARP) : 0;
   places_find(&w.r, a->slot + row * a->m_most, a->d);
   if (!ONE) return;
   if (w.r.old < w.r.count) gram_make(&w.r, (float *)w.tile, a->rho);
