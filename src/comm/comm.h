@@ -2,9 +2,9 @@
  * The few things that ranks say to each other.
  *
  * Floor: comm; with main.c the only user of MPI.  Every verb is collective unless it says
- * otherwise, waits without spinning a core, and returns ERR_COMM when a peer gave no sign of life
- * for the deadline.  A helper thread gives this rank's signs, so that a busy rank is not taken for
- * a dead one.
+ * otherwise, waits for other ranks without spinning a core (it polls while bytes move), and returns
+ * ERR_COMM when a peer gave no sign of life for the deadline.  A helper thread gives this rank's
+ * signs, so that a busy rank is not taken for a dead one.
  *
  * Arrays travel as items of `unit` bytes; no floating-point sum is ever made here
  * (doc/determinism.md). */

@@ -18,7 +18,11 @@
 #include "base/status.h"
 #include "comm/inside.h"
 
+/* Naps are a tenth of the time that was waited so far, between these. */
 enum { SPINS = 200, NAP_LEAST_NS = 20000, NAP_MOST_NS = 2000000 };
+#define NAP_GROWTH 1.1
+/* A link slower than this may be polled too seldom. */
+#define SLOW_LINK 1e8 /* bytes a second */
 
 struct comm_state {
   MPI_Comm world, ring;
@@ -190,31 +194,35 @@ int comm_pause(struct comm *c, int turn)
   }
   TRY(comm_alive(c));
   double nap = NAP_LEAST_NS;
-  for (int i = SPINS; i < turn && nap < NAP_MOST_NS; i++) nap *= 1.5;
+  for (int i = SPINS; i < turn && nap < NAP_MOST_NS; i++) nap *= NAP_GROWTH;
   struct timespec time = {0, (long)nap};
   nanosleep(&time, NULL);
   return OK;
 }
 
-/* Wait for a request without holding a core: spin a little, then sleep longer and longer. */
-static int request_wait(struct comm *c, MPI_Request *request, double begun)
+/* Wait for a request without holding a core: spin a little, then sleep longer and longer.  But
+ * where bytes travel in pieces, only polling moves them: for as long as they may take. */
+static int request_wait(struct comm *c, MPI_Request *request, double begun, double bytes)
 {
   struct comm_state *s = c->state;
-  for (int turn = 0;; turn++) {
+  double until = begun + bytes / SLOW_LINK;
+  for (int turn = 0;;) {
     int done = 0;
     pthread_mutex_lock(&s->mpi);
     int error = MPI_Test(request, &done, MPI_STATUS_IGNORE);
     pthread_mutex_unlock(&s->mpi);
     TRY_MPI(error);
     if (done) break;
+    TRY(comm_alive(c));
     TRY(comm_pause(c, turn));
+    if (bytes == 0 || log_seconds() > until) turn++;
   }
   c->seconds += log_seconds() - begun;
   return OK;
 }
 
-/* Post a non-blocking operation under the mutex, then wait for it. */
-#define POST(call)                                                                                 \
+/* Post a non-blocking operation under the mutex, then wait for it; it moves so many bytes here. */
+#define POST_BYTES(bytes, call)                                                                    \
   do {                                                                                             \
     double begun_ = log_seconds();                                                                 \
     MPI_Request request_;                                                                          \
@@ -222,8 +230,16 @@ static int request_wait(struct comm *c, MPI_Request *request, double begun)
     int error_ = (call);                                                                           \
     pthread_mutex_unlock(&c->state->mpi);                                                          \
     TRY_MPI(error_);                                                                               \
-    TRY(request_wait(c, &request_, begun_));                                                       \
+    TRY(request_wait(c, &request_, begun_, bytes));                                                \
   } while (0)
+#define POST(call) POST_BYTES(0, call)
+
+/* Wait for all ranks before bytes are moved: it may take long, and is no time for polling. */
+static int meet(struct comm *c)
+{
+  POST(MPI_Ibarrier(c->state->world, &request_));
+  return OK;
+}
 
 static MPI_Datatype unit_type(struct comm *c, size_t unit)
 {
@@ -268,8 +284,10 @@ int comm_gather_all(struct comm *c, const void *mine, const idx *counts, size_t 
   if (mine != place) memcpy(place, mine, (size_t)counts[c->rank] * unit);
   if (c->size > 1) {
     MPI_Datatype type = unit_type(c, unit);
-    POST(MPI_Iallgatherv(MPI_IN_PLACE, 0, type, all, counts, starts, type, c->state->world,
-                         &request_));
+    TRY(meet(c));
+    POST_BYTES((double)unit * (double)total,
+               MPI_Iallgatherv(MPI_IN_PLACE, 0, type, all, counts, starts, type, c->state->world,
+                               &request_));
     unit_free(c, &type);
   }
   c->bytes += (double)unit * (double)(total - counts[c->rank]);
@@ -286,8 +304,10 @@ int comm_gather(struct comm *c, const void *mine, const idx *counts, size_t unit
   if (c->size > 1) {
     MPI_Datatype type = unit_type(c, unit);
     const void *from = c->rank == 0 ? MPI_IN_PLACE : mine;
-    POST(MPI_Igatherv(from, counts[c->rank], type, all, counts, starts, type, 0, c->state->world,
-                      &request_));
+    TRY(meet(c));
+    POST_BYTES((double)unit * (double)total,
+               MPI_Igatherv(from, counts[c->rank], type, all, counts, starts, type, 0,
+                            c->state->world, &request_));
     unit_free(c, &type);
   }
   if (c->rank == 0) c->bytes += (double)unit * (double)(total - counts[0]);
@@ -300,14 +320,16 @@ int comm_exchange(struct comm *c, const void *mine, const idx *send_counts, void
 {
   int *starts = malloc(2 * (size_t)c->size * sizeof *starts);
   CHECK(starts, ERR_MEMORY, "cannot allocate %d offsets", 2 * c->size);
-  starts_of(send_counts, c->size, starts);
+  gidx sent = starts_of(send_counts, c->size, starts);
   gidx total = starts_of(recv_counts, c->size, starts + c->size);
   if (c->size == 1) {
     memcpy(theirs, mine, (size_t)send_counts[0] * unit);
   } else {
     MPI_Datatype type = unit_type(c, unit);
-    POST(MPI_Ialltoallv(mine, send_counts, starts, type, theirs, recv_counts, starts + c->size,
-                        type, c->state->world, &request_));
+    TRY(meet(c));
+    POST_BYTES((double)unit * (double)(sent + total),
+               MPI_Ialltoallv(mine, send_counts, starts, type, theirs, recv_counts,
+                              starts + c->size, type, c->state->world, &request_));
     unit_free(c, &type);
   }
   c->bytes += (double)unit * (double)(total - recv_counts[c->rank]);
@@ -319,7 +341,9 @@ int comm_broadcast(struct comm *c, void *items, gidx count, size_t unit)
 {
   if (c->size == 1 || count == 0) return OK;
   MPI_Datatype type = unit_type(c, unit);
-  POST(MPI_Ibcast(items, (int)count, type, 0, c->state->world, &request_));
+  TRY(meet(c));
+  POST_BYTES((double)unit * (double)count,
+             MPI_Ibcast(items, (int)count, type, 0, c->state->world, &request_));
   unit_free(c, &type);
   if (c->rank) c->bytes += (double)unit * (double)count;
   return OK;
@@ -329,10 +353,12 @@ int comm_sum(struct comm *c, gidx *values, gidx count)
 {
   if (c->size == 1) return OK;
   const gidx most = 1 << 24;
+  TRY(meet(c));
   for (gidx first = 0; first < count; first += most) {
     int part = (int)(count - first < most ? count - first : most);
-    POST(MPI_Iallreduce(MPI_IN_PLACE, values + first, part, MPI_INT64_T, MPI_SUM, c->state->world,
-                        &request_));
+    POST_BYTES((double)part * sizeof *values,
+               MPI_Iallreduce(MPI_IN_PLACE, values + first, part, MPI_INT64_T, MPI_SUM,
+                              c->state->world, &request_));
   }
   return OK;
 }
