@@ -23,7 +23,8 @@ check_PROGRAMS += \
   %D%/test_kernels \
   %D%/test_log_pair \
   %D%/test_refit_reference \
-  %D%/test_synth_blocks
+  %D%/test_synth_blocks \
+  %D%/test_tiles
 # Of the terminal pass.
 check_PROGRAMS += \
   %D%/test_artifact \

@@ -123,8 +123,11 @@ static int device_ready(struct encode *e)
 /* Slots last from round to round, and are of one block. */
 static int tables_take(struct encode *e)
 {
+  struct encode_memory m;
   int tables = e->c->size > 1 && e->task->rounds > 1 ? FLIGHTS : 1;
-  for (int i = 0; i < tables; i++) TRY(table_init(&e->tables[i], &e->tiles));
+  encode_memory(e->task, e->c->size, &m);
+  e->wanted = m.wanted;
+  for (int i = 0; i < tables; i++) TRY(table_init(&e->tables[i], &e->tiles, m.kept));
   for (int i = 0; i < FLIGHTS; i++) e->flights[i].table = &e->tables[i % tables];
   return OK;
 }

@@ -68,6 +68,7 @@ struct encode_result {
 /* Memory of one rank, bytes. */
 struct encode_memory {
   gidx dictionary, rows, lists, codes, table;
+  idx wanted, kept; /* atoms that a share of a block may want, and that a table may keep */
 };
 void encode_memory(const struct encode_task *task, int ranks, struct encode_memory *m);
 

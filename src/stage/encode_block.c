@@ -54,7 +54,7 @@ static int block_finish(struct encode *e, struct flight *f)
                                                  .score = f->score,
                                                  .codes = codes ? e->codes.host : NULL};
   e->behind_job.qualities = root && codes ? f->n : 0;
-  table_forget(f->table);
+  table_leave(f->table, &e->tiles, e->wanted);
   e->ended = f->first + f->n;
   f->n = 0;
   return OK;

@@ -76,6 +76,7 @@ struct encode {
   struct behind_job behind_job;
   struct arena arena;
   idx p, d, s, block;
+  idx wanted;                      /* atoms that a rank's share of a block may want */
   real *shift;                     /* [p] */
   struct buffer rows[ROW_BUFFERS]; /* float [block][p] */
   struct buffer codes;             /* float [share][s][d] */

@@ -24,14 +24,31 @@ static gidx filter_bytes(const struct encode_task *t)
   return off ? 0 : 16 + (gidx)p * (gpu ? 6 : 1);
 }
 
+/* Fetched atoms: those that a block wants, on their way out, and tables, which keep what the aim
+ * leaves. */
+static void table_memory(const struct encode_task *t, int ranks, struct encode_memory *m)
+{
+  gidx wanted = (gidx)share_most(t->block, ranks) * t->top_s, k = t->atoms->k;
+  gidx atom = (gidx)t->atoms->d * t->atoms->p * (gidx)sizeof(float);
+  int several = t->rounds > 1, tables = ranks > 1 && (t->codes || several) ? 1 + several : 0;
+  if (wanted > k) wanted = k;
+  m->wanted = m->kept = (idx)wanted;
+  m->table = tables ? (1 + tables) * wanted * atom : 0;
+  gidx left = MEMORY_AIM - (m->rows + m->lists + m->codes + m->table);
+  if (!tables || left <= 0) return;
+  gidx more = left / (tables * atom);
+  if (more > k - wanted) more = k - wanted;
+  m->kept += (idx)more;
+  m->table += tables * more * atom;
+}
+
 void encode_memory(const struct encode_task *t, int ranks, struct encode_memory *m)
 {
   gidx p = t->atoms->p, s = t->top_s, d = t->atoms->d, vectors = s * d;
-  gidx block = t->block, share = share_most(t->block, ranks), wanted = share * s;
+  gidx block = t->block, share = share_most(t->block, ranks);
   gidx name = sizeof(idx), number = sizeof(float), entry = sizeof(struct entry);
   struct tiling tiling = {t->atoms->k, t->tile, ranks};
   int several = t->rounds > 1, joined = ranks > 1;
-  if (wanted > t->atoms->k) wanted = t->atoms->k;
   m->dictionary = (gidx)tiling_held(&tiling, 0) * d * (2 * p * number + filter_bytes(t));
   m->rows = (ROW_BUFFERS + FLIGHTS * several) * block * p * number;
   m->lists = FLIGHTS * s *
@@ -40,7 +57,7 @@ void encode_memory(const struct encode_task *t, int ranks, struct encode_memory 
   m->codes = t->codes ? (FLIGHTS * block + share) * vectors * number : 0;
   m->codes += (block + share) * (gidx)sizeof(struct row_quality);
   m->codes += FLIGHTS * several * share * (vectors * vectors + 4 * vectors) * (gidx)sizeof(real);
-  m->table = joined && (t->codes || several) ? (2 + several) * wanted * d * p * number : 0;
+  table_memory(t, ranks, m);
 }
 
 double encode_work(const struct encode_task *t)

@@ -84,9 +84,9 @@ void tiles_free(struct tiles *t)
   *t = (struct tiles){0};
 }
 
-int table_init(struct atom_table *table, const struct tiles *t)
+int table_init(struct atom_table *table, const struct tiles *t, gidx most)
 {
-  *table = (struct atom_table){0};
+  *table = (struct atom_table){.most = most};
   if (t->tiling.workers == 1) return OK;
   table->place = malloc((size_t)t->tiling.k * sizeof *table->place);
   CHECK(table->place, ERR_MEMORY, "cannot allocate the places of %d atoms", t->tiling.k);
@@ -106,7 +106,8 @@ void table_free(struct atom_table *table, struct device *device)
 static int table_grow(struct atom_table *table, struct device *device, gidx count, size_t unit)
 {
   if (count <= table->room) return OK;
-  gidx room = count + count / 4, used = table->used * (gidx)unit;
+  gidx room = 2 * count, used = table->used * (gidx)unit;
+  if (room > table->most) room = count > table->most ? count : table->most;
   struct buffer old = table->atoms;
   TRY(device_take(device, &table->atoms, room * (gidx)unit));
   memcpy(table->atoms.host, old.host ? old.host : table->atoms.host, (size_t)used);
@@ -216,8 +217,10 @@ int tiles_fetch(struct tiles *t, struct atom_table *table, struct comm *c, struc
   return OK;
 }
 
-void table_forget(struct atom_table *table)
+void table_leave(struct atom_table *table, const struct tiles *t, gidx coming)
 {
+  gidx missing = t->tiling.k - table->used;
+  if (table->used + (coming < missing ? coming : missing) <= table->most) return;
   for (idx i = 0; i < table->used; i++) table->place[table->fetched[i]] = -1;
   table->used = 0;
 }

@@ -4,8 +4,8 @@
  * Floor: stage.  Layout: model/dictionary.h.
  *
  * Codes need the atoms of a row's support wherever they live: tiles_fetch() brings them into a
- * table that lasts until table_forget().  A single rank holds all atoms: its tiles are the
- * table. */
+ * table, where later rows find them while there is room.  A single rank holds all atoms: its tiles
+ * are the table. */
 #ifndef STAGE_TILES_H
 #define STAGE_TILES_H
 
@@ -31,9 +31,9 @@ struct tiles {
 struct atom_table {
   struct buffer atoms; /* float [used][d][p]; one rank: around its tiles */
   idx used;
-  gidx room;
-  idx *place;   /* [k] of an atom in the table, -1: not there; NULL for one rank */
-  idx *fetched; /* [used] atoms in the table, in its order */
+  gidx room, most; /* most: what it may keep, though one fetch may want more */
+  idx *place;      /* [k] of an atom in the table, -1: not there; NULL for one rank */
+  idx *fetched;    /* [used] atoms in the table, in its order */
 };
 
 /* Entries from .. to - 1 of n rows of `stride`. */
@@ -60,14 +60,17 @@ int tiles_read(void *tiles);
 int tiles_put(struct tiles *t, struct comm *c, int status, struct device *device);
 void tiles_free(struct tiles *t);
 
-/* Room for the places of all atoms, which several ranks need; not collective. */
-int table_init(struct atom_table *table, const struct tiles *t);
+/* An empty table that may keep `most` atoms, with room for the places of all, which several ranks
+ * need; not collective. */
+int table_init(struct atom_table *table, const struct tiles *t, gidx most);
 void table_free(struct atom_table *table, struct device *device); /* while the device is open */
 
 /* Bring the atoms that are wanted and not in the table; it is on the device then.  Collective. */
 int tiles_fetch(struct tiles *t, struct atom_table *table, struct comm *c, struct device *device,
                 const struct wanted *w);
-void table_forget(struct atom_table *table);
+/* The slots given so far are no longer needed.  The atoms stay, unless the fetches before the next
+ * call, of at most `coming` atoms, may make them more than the table may keep; not collective. */
+void table_leave(struct atom_table *table, const struct tiles *t, gidx coming);
 
 /* Largest |cosine| of two different atoms: every atom is routed over all others (frames: the
  * largest norm of a vector's projection).  rows: how many to route at a time.  Collective; *cosine
