@@ -8,6 +8,11 @@
 #include "base/status.h"
 #include "comm/inside.h"
 
+/* Each channel between two GPUs is opened at the first exchange, 24 and more where NVLink is: that
+ * took 1.4 s for four GPUs, and messages are too short to gain by more than these (doc/bench.md).
+ * NCCL_MAX_CTAS goes before. */
+enum { CHANNELS = 4 };
+
 struct comm_gpus {
   ncclComm_t joined;
 };
@@ -59,6 +64,7 @@ static int join(struct comm *c)
   ncclUniqueId id = {{0}};
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;
+  config.maxCTAs = CHANNELS;
   int status = OK;
   if (c->rank == 0) {
     ncclResult_t result = ncclGetUniqueId(&id);
