@@ -3,7 +3,7 @@ libsagitta_a_SOURCES += %D%/arrow_body.h
 # What NVRTC compiles at run time: the files become texts in the program.
 kernel_files = \
   %D%/types.h %D%/plan.h %D%/warp.h %D%/barriers.h %D%/lists.h \
-  %D%/pack.cu \
+  %D%/pick.cu %D%/pack.cu \
   %D%/route.cu %D%/select.h %D%/stages.h %D%/stages_bulk.h %D%/stages_copy.h \
   %D%/merge.cu \
   %D%/filter_types.h %D%/filter_bound.h %D%/halve.h %D%/halve_atoms.cu %D%/halve_rows.cu \

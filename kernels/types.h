@@ -13,13 +13,22 @@ enum {
   ROUTE_WARPS = 8,       /* that compute, in a block of route */
   ROUTE_ROWS = 128,      /* rows a tile: 16 a warp */
   ROUTE_COLUMN_STEP = 4, /* packed columns are a multiple of this */
-  MERGE_WARPS = 4        /* rows a block of merge */
+  MERGE_WARPS = 4,       /* rows a block of merge */
+  PICK_THREADS = 128,
+  PICK_BLOCKS = 1 << 14
 };
 
 /* As struct entry of model/route.h: a score (frames: a gate) and its atom, -1 for none. */
 struct candidate {
   float value;
   int atom;
+};
+
+struct pick_args {
+  const unsigned *in; /* [..][words] */
+  const int *names;   /* [count] which items of in; 0: the first ones */
+  unsigned *out;      /* [count][words] */
+  long long count, words;
 };
 
 struct pack_args {

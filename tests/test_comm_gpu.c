@@ -41,7 +41,7 @@ static void check_gather(struct comm *c, struct device *dev, int turn, int both)
   device_drop(dev, &b);
 }
 
-static void check_exchange(struct comm *c, struct device *dev, int turn)
+static void check_exchange(struct comm *c, struct device *dev, int turn, int both)
 {
   struct buffer mine = {0}, theirs = {0};
   idx out[64], in[64], all = 0;
@@ -56,7 +56,8 @@ static void check_exchange(struct comm *c, struct device *dev, int turn)
     for (idx i = 0; i < out[r]; i++) from[all++] = 10000 * c->rank + 100 * r + i;
   if (!status) status = device_put(dev, &mine, 0, ITEMS * 8);
   if (!status)
-    status = comm_exchange_buffer(c, dev, &mine, out, c->size > 1 ? &theirs : &mine, in, 8);
+    status = comm_exchange_buffer(c, dev, &mine, out, c->size > 1 ? &theirs : &mine, in, 8, both);
+  if (!status && !both) status = device_get(dev, c->size > 1 ? &theirs : &mine, 0, ITEMS * 8);
   if (c->size == 1) to = from;
   int good = !status;
   for (int r = 0, at = 0; good && r < c->size; r++)
@@ -64,7 +65,7 @@ static void check_exchange(struct comm *c, struct device *dev, int turn)
   if (status) printf("# %s\n", status_message());
   gidx bad = !good;
   status = comm_sum(c, &bad, 1);
-  ok(!status && bad == 0, "%s: exchange, turn %d", dev->kind, turn);
+  ok(!status && bad == 0, "%s: exchange, turn %d, both=%d", dev->kind, turn, both);
   device_drop(dev, &mine);
   device_drop(dev, &theirs);
 }
@@ -82,7 +83,8 @@ static void check_device(struct comm *c, const struct how *how)
   for (int turn = 0; turn < 3; turn++) {
     check_gather(c, &dev, turn, 0);
     check_gather(c, &dev, turn, 1);
-    check_exchange(c, &dev, turn);
+    check_exchange(c, &dev, turn, 0);
+    check_exchange(c, &dev, turn, 1);
   }
   comm_devices_close(c);
   device_close(&dev);

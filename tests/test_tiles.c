@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Claim: fetched atoms are those that were wanted, whatever the table keeps; what it keeps does not
- * travel again, and is no more than it may be.
- * RUN: np=1 2 3 */
+ * travel again, and is no more than it may be.  On the CPU and, where there is one, on GPUs, shared
+ * or one a rank.
+ * RUN: np=1 2 3 4 */
 #include <math.h>
 
 #include "base/order.h"
-#include "base/status.h"
+#include "device_how.h"
 #include "stage/tiles.h"
-#include "tap.h"
 
 enum { K = 301, D = 2, P = 5, S = 3, ROWS = 6, FETCHES = 200, WANTED = ROWS * S };
 
@@ -26,16 +26,19 @@ static int atoms_make(void *self, idx first, idx count, float *out)
   return OK;
 }
 
-/* Do the slots hold the atoms that were wanted?  A single rank's table is its tiles. */
-static int slots_good(const struct atom_table *table, const struct wanted *w)
+/* Does the table's device side hold the atoms that were wanted in their slots? */
+static int slots_good(struct device *dev, const struct atom_table *table, const struct wanted *w)
 {
-  const float *at = table->atoms.host;
-  for (gidx i = 0; i < (gidx)w->n * S; i++)
-    for (gidx j = 0; j < D * P; j++)
-      if (i % S >= w->from && i % S < w->to &&
-          at[(gidx)w->slot[i] * D * P + j] != value_of(w->atoms[i], j))
-        return 0;
-  return 1;
+  struct buffer found = {0};
+  gidx n = (gidx)w->n * S, unit = D * P * (gidx)sizeof(float);
+  struct pick_job job = {&table->atoms, w->slot, n, unit, &found, 0};
+  int good = !device_take(dev, &found, n * unit) && !device_pick(dev, &job) &&
+             !device_get(dev, &found, 0, n * unit);
+  const float *at = found.host;
+  for (gidx i = 0; good && i < n * D * P; i++)
+    good = at[i] == value_of(w->atoms[i / (D * P)], i % (D * P));
+  device_drop(dev, &found);
+  return good;
 }
 
 /* Two fetches for the same rows, as two rounds make them; the second leaves the slots of the first
@@ -51,7 +54,7 @@ static int rows_fetch(struct tiles *t, struct atom_table *table, struct comm *c,
   struct wanted first = {atoms, slot, n, S, 0, 1}, rest = {atoms, slot, n, S, 1, S};
   struct wanted all = {atoms, slot, n, S, 0, S};
   int status = tiles_fetch(t, table, c, dev, &first) || tiles_fetch(t, table, c, dev, &rest);
-  return !status && slots_good(table, &all);
+  return !status && slots_good(dev, table, &all);
 }
 
 static void test_fetch(struct tiles *t, struct comm *c, struct device *dev, gidx most)
@@ -69,7 +72,7 @@ static void test_fetch(struct tiles *t, struct comm *c, struct device *dev, gidx
     if (turn == FETCHES / 2 - 1) few = c->bytes - before;
   }
   gidx limit = most > WANTED ? most : WANTED;
-  ok(good, "all slots hold their atoms, %lld kept", (long long)most);
+  ok(good, "%s: all slots hold their atoms, %lld kept", dev->kind, (long long)most);
   ok(largest <= limit && table.room <= limit, "no more are kept");
   ok(most < K || !forgotten, "none is forgotten where all may be kept");
   gidx once = 20 * D * P * (gidx)sizeof(float), names = 20 * (gidx)sizeof(idx) * c->size;
@@ -79,25 +82,32 @@ static void test_fetch(struct tiles *t, struct comm *c, struct device *dev, gidx
   table_free(&table, dev);
 }
 
-int main(void)
+static void test_device(struct comm *c, const struct how *how)
 {
   static const gidx mosts[] = {0, WANTED, 20 + WANTED, 100, K};
   struct atom_source source = {K, D, P, "made atoms", NULL, atoms_make};
-  struct device_options options = {.p = P, .d = D, .atoms_most = K, .threads = 1};
-  options.kind = "cpu";
-  options.variant = "auto";
-  struct comm c;
+  struct device_options options = how_options(how, P, D, K);
   struct device dev = {0};
   struct tiles t = {0};
-  if (comm_open(&c)) return 1;
-  tap_rank = c.rank;
-  int status = comm_watch(&c, 60);
-  if (!status) status = device_open(&dev, &options);
-  if (!status) status = tiles_load(&t, &c, &source, 17, 0, &dev);
-  ok(!status, "tiles: %s", status ? status_message() : "loaded");
-  for (int i = 0; i < LENGTH(mosts) && !status; i++) test_fetch(&t, &c, &dev, mosts[i]);
-  tiles_free(&t);
+  options.local_rank = c->local_rank;
+  int status = comm_agree(c, device_open(&dev, &options));
+  if (!status) status = comm_devices(c, &dev);
+  if (!status) status = tiles_load(&t, c, &source, 17, 0, &dev);
+  ok(!status, "%s: tiles: %s", how->kind, status ? status_message() : "loaded");
+  for (int i = 0; i < LENGTH(mosts) && !status; i++) test_fetch(&t, c, &dev, mosts[i]);
+  comm_devices_close(c);
+  tiles_free(&t, &dev);
   device_close(&dev);
-  ok(comm_close(&c) == OK, "close");
-  return done_testing();
+}
+
+int main(void)
+{
+  static const struct how cpu = {.kind = "cpu", .variant = "auto", .threads = 1};
+  struct comm c;
+  if (comm_open(&c) || comm_watch(&c, 60)) return 1;
+  tap_rank = c.rank;
+  test_device(&c, &cpu);
+  if (gpu_present()) test_device(&c, &how_cuda);
+  int status = done_testing();
+  return comm_close(&c) || status;
 }

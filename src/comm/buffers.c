@@ -132,7 +132,7 @@ static int gpus_move(struct comm *c, struct device *dev, struct buffer *mine,
 
 int comm_exchange_buffer(struct comm *c, struct device *dev, struct buffer *mine,
                          const idx *send_counts, struct buffer *theirs, const idx *recv_counts,
-                         size_t unit)
+                         size_t unit, int both)
 {
   gidx first, *bytes = malloc(2 * (size_t)c->size * sizeof *bytes);
   CHECK(bytes, ERR_MEMORY, "cannot allocate %d counts", c->size);
@@ -141,7 +141,7 @@ int comm_exchange_buffer(struct comm *c, struct device *dev, struct buffer *mine
     int status = gpus_move(c, dev, mine, send_counts, theirs, recv_counts, unit, bytes, &all);
     free(bytes);
     TRY(status); /* not agreed, as above */
-    return comm_agree(c, device_get(dev, theirs, 0, all));
+    return comm_agree(c, both ? device_get(dev, theirs, 0, all) : OK);
   }
   gidx out = bytes_of(c, send_counts, unit, bytes, &first);
   gidx in = bytes_of(c, recv_counts, unit, bytes, &first);

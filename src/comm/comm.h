@@ -64,11 +64,12 @@ void comm_devices_close(struct comm *c);
 int comm_gather_buffer(struct comm *c, struct device *dev, struct buffer *b, const idx *counts,
                        size_t unit, int both);
 
-/* As comm_exchange, from the device side of mine to both sides of theirs, which may be mine where
- * there is one rank. */
+/* As comm_exchange, from the device side of mine to that of theirs, with `both` to its host side
+ * too; theirs may be mine where there is one rank.  Buffers without a host side (device_hold) are
+ * for joined GPUs alone. */
 int comm_exchange_buffer(struct comm *c, struct device *dev, struct buffer *mine,
                          const idx *send_counts, struct buffer *theirs, const idx *recv_counts,
-                         size_t unit);
+                         size_t unit, int both);
 
 /* Rank 0's items to every rank. */
 int comm_broadcast(struct comm *c, void *items, gidx count, size_t unit);

@@ -17,6 +17,7 @@ struct backend {
   void (*drop)(struct device *dev, struct buffer *b);
   int (*put)(struct device *dev, const struct buffer *b, gidx at, gidx bytes);
   int (*get)(struct device *dev, const struct buffer *b, gidx at, gidx bytes);
+  int (*pick)(struct device *dev, const struct pick_job *job);
   int (*idle)(struct device *dev, int *idle); /* NULL: always */
   int (*put_tile)(struct device *dev, const float *atoms, idx count, idx first);
   int (*route)(struct device *dev, struct route_job *job);

@@ -166,6 +166,18 @@ static int cpu_copy(struct device *dev, const struct buffer *b, gidx at, gidx by
   return OK;
 }
 
+static int cpu_pick(struct device *dev, const struct pick_job *job)
+{
+  const struct cpu_state *s = dev->state;
+  const char *from = job->from->device;
+  char *to = (char *)job->to->device + job->at * job->unit;
+#pragma omp parallel for num_threads(s->options.threads)
+  for (gidx i = 0; i < job->n; i++)
+    memcpy(to + i * job->unit, from + (job->names ? job->names[i] : i) * job->unit,
+           (size_t)job->unit);
+  return OK;
+}
+
 /* Slots begin .. end - 1 of one panel <- frames[end - begin][d][p]. */
 static void panel_pack(struct cpu_state *s, idx begin, idx end, const float *frames)
 {
@@ -225,6 +237,7 @@ const struct backend backend_cpu = {
     .drop = cpu_drop,
     .put = cpu_copy,
     .get = cpu_copy,
+    .pick = cpu_pick,
     .put_tile = cpu_put_tile,
     .route = cpu_route,
     .codes_state = cpu_codes_state,

@@ -76,8 +76,9 @@ static int cuda_open(struct device *dev, const struct device_options *options)
 static void cuda_close(struct device *dev)
 {
   struct cuda_state *s = dev->state;
-  struct cuda_work *const works[] = {&s->packed, &s->atom_of,  &s->staging, &s->rows, &s->lists,
-                                     &s->counts, &s->excluded, &s->out,     &s->bad,  &s->states};
+  struct cuda_work *const works[] = {&s->packed, &s->atom_of, &s->staging,  &s->rows,
+                                     &s->lists,  &s->counts,  &s->excluded, &s->out,
+                                     &s->bad,    &s->states,  &s->names};
   for (int i = 0; i < LENGTH(works); i++) cuda_release(works[i]);
   cuda_filter_close(s);
   for (int i = 0; i < s->n_kernels; i++) cudaLibraryUnload(s->kernels[i].library);
@@ -164,6 +165,7 @@ const struct backend backend_cuda = {
     .drop = cuda_drop,
     .put = cuda_put,
     .get = cuda_get,
+    .pick = cuda_pick,
     .idle = cuda_idle,
     .put_tile = cuda_put_tile,
     .route = cuda_route,

@@ -48,7 +48,7 @@ struct cuda_state {
   idx rows_most;                    /* rows of a launch; 0: all */
   struct cuda_work packed, atom_of; /* of the window */
   struct cuda_filter filter;
-  struct cuda_work staging, rows, lists, counts, excluded, out, bad, states;
+  struct cuda_work staging, rows, lists, counts, excluded, out, bad, states, names;
 };
 
 /* Turn CUDA's failure into ours: ERR_MEMORY or ERR_DEVICE. */
@@ -88,6 +88,7 @@ int cuda_wrap(struct device *dev, struct buffer *b);
 void cuda_drop(struct device *dev, struct buffer *b);
 int cuda_put(struct device *dev, const struct buffer *b, gidx at, gidx bytes);
 int cuda_get(struct device *dev, const struct buffer *b, gidx at, gidx bytes);
+int cuda_pick(struct device *dev, const struct pick_job *job);
 int cuda_copy_rate(struct device *dev, double *rate);
 int cuda_put_tile(struct device *dev, const float *atoms, idx count, idx first);
 int cuda_route(struct device *dev, struct route_job *job);

@@ -23,6 +23,7 @@ static void define_filter(struct kernel_recipe *r, const struct kernel_shape *sh
 void kernel_recipe(enum kernel_name name, const struct kernel_shape *shape, struct kernel_recipe *r)
 {
   static const struct kernel_recipe recipes[KERNELS] = {
+      [KERNEL_PICK] = {.file = "pick.cu", .entry = "pick"},
       [KERNEL_PACK] = {.file = "pack.cu", .entry = "pack"},
       [KERNEL_ROUTE] = {.file = "route.cu", .entry = "route", .hot = 1},
       [KERNEL_MERGE] = {.file = "merge.cu", .entry = "merge"},

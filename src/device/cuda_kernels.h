@@ -15,6 +15,7 @@ struct kernel_text {
 extern const struct kernel_text kernel_texts[];
 
 enum kernel_name {
+  KERNEL_PICK,
   KERNEL_PACK,
   KERNEL_ROUTE,
   KERNEL_MERGE,

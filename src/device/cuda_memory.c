@@ -92,6 +92,26 @@ int cuda_get(struct device *dev, const struct buffer *b, gidx at, gidx bytes)
   return cuda_finish(s);
 }
 
+int cuda_pick(struct device *dev, const struct pick_job *job)
+{
+  struct cuda_state *s = dev->state;
+  size_t names = (size_t)job->n * sizeof *job->names;
+  struct pick_args a = {.in = job->from->device,
+                        .out = (unsigned *)job->to->device + job->at * (job->unit / 4),
+                        .count = job->n,
+                        .words = job->unit / 4};
+  if (job->names) {
+    TRY(cuda_reserve(s, &s->names, (gidx)names));
+    TRY_CU(cudaMemcpyAsync(s->names.at, job->names, names, cudaMemcpyHostToDevice, s->stream));
+    a.names = s->names.at;
+  }
+  struct cuda_launch launch = {.name = KERNEL_PICK, .arguments = &a};
+  launch.grid = (dim3){(unsigned)(job->n < PICK_BLOCKS ? job->n : PICK_BLOCKS), 1, 1};
+  launch.block = (dim3){PICK_THREADS, 1, 1};
+  TRY(cuda_launch(dev, &launch));
+  return cuda_finish(s);
+}
+
 int cuda_copy_rate(struct device *dev, double *rate)
 {
   enum { BYTES = 512 << 20, COPIES = 10 };

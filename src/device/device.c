@@ -114,6 +114,14 @@ int device_get(struct device *dev, const struct buffer *b, gidx at, gidx bytes)
   return bytes ? dev->backend->get(dev, b, at, bytes) : OK;
 }
 
+int device_pick(struct device *dev, const struct pick_job *job)
+{
+  CHECK(job->unit > 0 && job->unit % 4 == 0, ERR_INTERNAL, "items of %lld bytes",
+        (long long)job->unit);
+  TRY(range_check(job->to, job->at * job->unit, job->n * job->unit));
+  return job->n ? dev->backend->pick(dev, job) : OK;
+}
+
 int device_idle(struct device *dev, int *idle)
 {
   *idle = 1;

@@ -122,6 +122,17 @@ void device_drop(struct device *dev, struct buffer *b);
 int device_put(struct device *dev, const struct buffer *b, gidx at, gidx bytes);
 int device_get(struct device *dev, const struct buffer *b, gidx at, gidx bytes);
 
+/* Items at .. at + n - 1 of `to` <- those of `from` that are named, or its first n (names NULL), on
+ * the device side; an item has `unit` bytes, a multiple of 4.  from is not to. */
+struct pick_job {
+  const struct buffer *from;
+  const idx *names; /* [n] host */
+  gidx n, unit;
+  struct buffer *to;
+  gidx at;
+};
+int device_pick(struct device *dev, const struct pick_job *job);
+
 /* *idle <- 0 while something runs on the stream of a GPU. */
 int device_idle(struct device *dev, int *idle);
 

@@ -194,7 +194,7 @@ int encode_run(const struct encode_task *task, struct comm *c, struct encode_res
   comm_devices_close(c);
   buffers_drop(&e);
   for (int i = 0; i < FLIGHTS; i++) table_free(&e.tables[i], &e.device);
-  tiles_free(&e.tiles);
+  tiles_free(&e.tiles, &e.device);
   device_close(&e.device);
   arena_free(&e.arena);
   return OK;

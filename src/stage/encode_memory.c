@@ -15,13 +15,20 @@ static int share_most(idx block, int size)
   return (block + size - 1) / size;
 }
 
-/* The certified filter's form of a vector: bytes on a CPU; on a GPU floats, and halves of them. */
-static gidx filter_bytes(const struct encode_task *t)
+static int may_have_gpu(const struct encode_task *t)
 {
-  int off = !t->filter || !strcmp(t->filter, "off"), p = t->atoms->p;
-  int gpu = t->device && (!strcmp(t->device, "cuda") ||
-                          (!strcmp(t->device, "auto") && encode_work(t) >= DEVICE_BREAK_EVEN));
-  return off ? 0 : 16 + (gidx)p * (gpu ? 6 : 1);
+  return t->device && (!strcmp(t->device, "cuda") ||
+                       (!strcmp(t->device, "auto") && encode_work(t) >= DEVICE_BREAK_EVEN));
+}
+
+/* A vector of the dictionary: as it was read, as the direct route wants it, once more for codes on
+ * a GPU; and the certified filter's form: bytes on a CPU, on a GPU floats, and halves of them. */
+static gidx vector_bytes(const struct encode_task *t)
+{
+  int filter = t->filter && strcmp(t->filter, "off"), gpu = may_have_gpu(t);
+  int codes = gpu && (t->codes || t->rounds > 1);
+  gidx p = t->atoms->p;
+  return (2 + codes) * p * (gidx)sizeof(float) + filter * (16 + p * (gpu ? 6 : 1));
 }
 
 /* Fetched atoms: those that a block wants, on their way out, and tables, which keep what the aim
@@ -49,7 +56,7 @@ void encode_memory(const struct encode_task *t, int ranks, struct encode_memory 
   gidx name = sizeof(idx), number = sizeof(float), entry = sizeof(struct entry);
   struct tiling tiling = {t->atoms->k, t->tile, ranks};
   int several = t->rounds > 1, joined = ranks > 1;
-  m->dictionary = (gidx)tiling_held(&tiling, 0) * d * (2 * p * number + filter_bytes(t));
+  m->dictionary = (gidx)tiling_held(&tiling, 0) * d * vector_bytes(t);
   m->rows = (ROW_BUFFERS + FLIGHTS * several) * block * p * number;
   m->lists = FLIGHTS * s *
              (block * (entry + several * name + name + number) +

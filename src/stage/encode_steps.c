@@ -57,7 +57,7 @@ int step_exchange(struct encode *e, struct flight *f)
   int size = e->c->size;
   for (int r = 0; r < size; r++) e->other[r] = f->mine * take;
   TRY(comm_exchange_buffer(e->c, &e->device, &f->lists, share_counts(e, f, take),
-                           size > 1 ? &f->received : &f->lists, e->other, sizeof(struct entry)));
+                           size > 1 ? &f->received : &f->lists, e->other, sizeof(struct entry), 1));
   f->routed = 1;
   phase_end(phase, e->c->bytes - before);
   return OK;

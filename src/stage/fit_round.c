@@ -93,7 +93,7 @@ static int cosine_find(struct rounding *w, real *cosine)
   TRY(comm_agree(f->c, device_open(&device, &options)));
   TRY(tiles_load(&tiles, f->c, &source, tiling.width, 0, &device));
   TRY(tiles_cosine(&tiles, f->c, &device, 1024, cosine));
-  tiles_free(&tiles);
+  tiles_free(&tiles, &device);
   device_close(&device);
   return OK;
 }

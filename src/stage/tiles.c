@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Fetching: each atom not yet in the table is asked of its owner once; requests and replies are two
- * exchanges, and replies land in the table directly. */
+ * exchanges.  Replies go from the owner's device to the table: between GPUs that are joined they
+ * touch no host. */
 #include "stage/tiles.h"
 
 #include <math.h>
@@ -77,9 +78,10 @@ int tiles_load(struct tiles *t, struct comm *c, const struct atom_source *source
   return tiles_put(t, c, tiles_read(t), device);
 }
 
-void tiles_free(struct tiles *t)
+void tiles_free(struct tiles *t, struct device *device)
 {
-  free(t->outgoing);
+  device_drop(device, &t->own);
+  device_drop(device, &t->outgoing);
   arena_free(&t->arena);
   *t = (struct tiles){0};
 }
@@ -102,16 +104,23 @@ void table_free(struct atom_table *table, struct device *device)
   *table = (struct atom_table){0};
 }
 
+/* What travels between joined GPUs needs no host side. */
+static int travel_take(const struct comm *c, struct device *device, struct buffer *b, gidx bytes)
+{
+  return c->gpus ? device_hold(device, b, bytes) : device_take(device, b, bytes);
+}
+
 /* Let the table hold count atoms, keeping what is there. */
-static int table_grow(struct atom_table *table, struct device *device, gidx count, size_t unit)
+static int table_grow(struct atom_table *table, const struct comm *c, struct device *device,
+                      gidx count, gidx unit)
 {
   if (count <= table->room) return OK;
-  gidx room = 2 * count, used = table->used * (gidx)unit;
+  gidx room = 2 * count;
   if (room > table->most) room = count > table->most ? count : table->most;
   struct buffer old = table->atoms;
-  TRY(device_take(device, &table->atoms, room * (gidx)unit));
-  memcpy(table->atoms.host, old.host ? old.host : table->atoms.host, (size_t)used);
-  TRY(device_put(device, &table->atoms, 0, used));
+  struct pick_job keep = {.from = &old, .n = table->used, .unit = unit, .to = &table->atoms};
+  TRY(travel_take(c, device, &table->atoms, room * unit));
+  TRY(device_pick(device, &keep));
   device_drop(device, &old);
   idx *fetched = realloc(table->fetched, (size_t)room * sizeof *fetched);
   CHECK(fetched, ERR_MEMORY, "cannot allocate a table of %lld atoms", (long long)room);
@@ -160,40 +169,66 @@ static int wanted_list(const struct tiles *t, struct atom_table *table, const st
   return OK;
 }
 
-/* Ask the owners, copy what others ask of this rank, receive into the table. */
+/* Own tiles on the device, brought once. */
+static int own_bring(const struct tiles *t, struct device *device, struct buffer *own)
+{
+  gidx bytes = t->held * (gidx)atom_bytes(t);
+  if (own->bytes) return OK;
+  TRY(device_wrap(device, own, t->atoms, bytes));
+  return device_put(device, own, 0, bytes);
+}
+
+/* The atoms that others ask of this rank, ready to go out. */
+static int asked_pick(struct tiles *t, const struct comm *c, struct device *device,
+                      const idx *names, gidx count)
+{
+  gidx unit = (gidx)atom_bytes(t);
+  struct pick_job job = {&t->own, names, count, unit, &t->outgoing, 0};
+  if (count * unit > t->outgoing.bytes) {
+    device_drop(device, &t->outgoing);
+    TRY(travel_take(c, device, &t->outgoing, (count + count / 4) * unit));
+  }
+  TRY(own_bring(t, device, &t->own));
+  return device_pick(device, &job);
+}
+
+/* A view of a buffer from byte `at` on. */
+static struct buffer buffer_from(const struct buffer *b, gidx at)
+{
+  struct buffer view = {.bytes = b->bytes - at};
+  if (b->host) view.host = (char *)b->host + at;
+  if (b->device) view.device = (char *)b->device + at;
+  return view;
+}
+
+/* Ask the owners, reply to others, receive at the end of the table. */
 static int wanted_bring(struct tiles *t, struct atom_table *table, struct comm *c,
-                        const idx *counts, idx *asked, idx *ones)
+                        struct device *device, const idx *counts, idx *asked, idx *ones)
 {
   for (int r = 0; r < c->size; r++) ones[r] = 1;
   TRY(comm_exchange(c, counts, ones, asked, ones, sizeof *counts));
-  gidx asked_all = 0;
+  gidx asked_all = 0, at = table->used * (gidx)atom_bytes(t);
   for (int r = 0; r < c->size; r++) asked_all += asked[r];
   struct arena arena = {0};
   idx *names = NULL;
-  int status = arena_take(&arena, &names, asked_all, sizeof *names);
-  if (!status) status = array_reserve(&t->outgoing, &t->outgoing_room, asked_all, atom_bytes(t));
-  TRY(comm_agree(c, status));
+  TRY(comm_agree(c, arena_take(&arena, &names, asked_all, sizeof *names)));
   TRY(comm_exchange(c, table->fetched + table->used, counts, names, asked, sizeof *names));
-  for (gidx i = 0; i < asked_all; i++)
-    memcpy(atom_at(t, t->outgoing, i), atom_at(t, t->atoms, tiling_slot(&t->tiling, names[i])),
-           atom_bytes(t));
+  for (gidx i = 0; i < asked_all; i++) names[i] = tiling_slot(&t->tiling, names[i]);
+  int status = asked_pick(t, c, device, names, asked_all);
   arena_free(&arena);
-  return comm_exchange(c, t->outgoing, asked, atom_at(t, table->atoms.host, table->used), counts,
-                       atom_bytes(t));
+  TRY(comm_agree(c, status));
+  struct buffer end = buffer_from(&table->atoms, at);
+  return comm_exchange_buffer(c, device, &t->outgoing, asked, &end, counts, atom_bytes(t), 0);
 }
 
-/* A single rank's table: its tiles, brought to the device by the first fetch; an atom's number is
- * its slot. */
-static int table_own(struct tiles *t, struct atom_table *table, struct device *device,
+/* A single rank's table is its tiles; an atom's number is its slot. */
+static int table_own(const struct tiles *t, struct atom_table *table, struct device *device,
                      const struct wanted *w)
 {
-  gidx bytes = t->held * (gidx)atom_bytes(t);
   for (gidx i = 0; i < w->n; i++)
     memcpy(w->slot + i * w->stride + w->from, w->atoms + i * w->stride + w->from,
            (size_t)(w->to - w->from) * sizeof *w->slot);
-  if (table->atoms.host) return OK;
-  TRY(device_wrap(device, &table->atoms, t->atoms, bytes));
-  return device_put(device, &table->atoms, 0, bytes);
+  return own_bring(t, device, &table->atoms);
 }
 
 int tiles_fetch(struct tiles *t, struct atom_table *table, struct comm *c, struct device *device,
@@ -202,16 +237,15 @@ int tiles_fetch(struct tiles *t, struct atom_table *table, struct comm *c, struc
   if (c->size == 1) return table_own(t, table, device, w);
   struct arena arena = {0};
   idx *counts = NULL, *asked = NULL, *ones = NULL;
-  gidx fresh = 0, bytes = (gidx)atom_bytes(t);
+  gidx fresh = 0;
   int status = arena_take(&arena, &counts, c->size, sizeof *counts);
   if (!status) status = arena_take(&arena, &asked, c->size, sizeof *asked);
   if (!status) status = arena_take(&arena, &ones, c->size, sizeof *ones);
   if (!status) fresh = wanted_count(t, table, w, counts);
-  if (!status) status = table_grow(table, device, table->used + fresh, (size_t)bytes);
+  if (!status) status = table_grow(table, c, device, table->used + fresh, (gidx)atom_bytes(t));
   if (!status) status = wanted_list(t, table, w, counts);
   TRY(comm_agree(c, status));
-  TRY(wanted_bring(t, table, c, counts, asked, ones));
-  TRY(comm_agree(c, device_put(device, &table->atoms, table->used * bytes, fresh * bytes)));
+  TRY(wanted_bring(t, table, c, device, counts, asked, ones));
   table->used += (idx)fresh;
   arena_free(&arena);
   return OK;

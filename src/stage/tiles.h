@@ -17,10 +17,10 @@
 struct tiles {
   struct tiling tiling;
   idx rank, d, p;
-  idx held;        /* own atoms */
-  float *atoms;    /* [held][d][p] */
-  float *outgoing; /* atoms that others asked for */
-  gidx outgoing_room;
+  idx held;                         /* own atoms */
+  float *atoms;                     /* [held][d][p] */
+  struct buffer own;                /* the same on the device, once another rank asked for some */
+  struct buffer outgoing;           /* atoms that were asked for */
   const struct atom_source *source; /* borrowed; of the reading */
   int normalize;
   gidx key; /* first atom of the tile that was read last */
@@ -29,7 +29,7 @@ struct tiles {
 
 /* Atoms that were fetched; zeroed: none yet. */
 struct atom_table {
-  struct buffer atoms; /* float [used][d][p]; one rank: around its tiles */
+  struct buffer atoms; /* float [used][d][p], on the device side; one rank: around its tiles */
   idx used;
   gidx room, most; /* most: what it may keep, though one fetch may want more */
   idx *place;      /* [k] of an atom in the table, -1: not there; NULL for one rank */
@@ -58,7 +58,7 @@ void tiles_init(struct tiles *t, const struct comm *c, const struct atom_source 
                 int normalize);
 int tiles_read(void *tiles);
 int tiles_put(struct tiles *t, struct comm *c, int status, struct device *device);
-void tiles_free(struct tiles *t);
+void tiles_free(struct tiles *t, struct device *device); /* while the device is open */
 
 /* An empty table that may keep `most` atoms, with room for the places of all, which several ranks
  * need; not collective. */
