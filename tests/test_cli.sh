@@ -222,6 +222,6 @@ check $? 'a rank alone starts no daemon of Open MPI and needs no folder for it' 
 [ $? -eq 0 ] && grep -q '^memory' out && [ ! -e none ]
 check $? '--dry-run says what is needed and writes nothing' err
 "$sagitta" encode job.in --dry-run --filter off | grep -q 'dictionary 0\.2,' &&
-  "$sagitta" encode job.in --dry-run --filter on --device cuda | grep -q 'dictionary 0\.3,'
-check $? 'and counts what the certified filter takes on a GPU'
+  "$sagitta" encode job.in --dry-run --filter on --device cuda | grep -q 'dictionary 0\.4,'
+check $? 'and counts what the certified filter and codes take on a GPU'
 echo "1..$count"
