@@ -6,6 +6,7 @@
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/log.h"
 #include "base/status.h"
@@ -82,6 +83,7 @@ static int many_move(struct comm *c, enum verb verb, gidx *mine, gidx *all)
   int whole = verb == EXCHANGE || verb == SUM || (verb == BROADCAST && c->rank == 0);
   for (gidx i = 0; i < (whole ? MANY : count); i++) mine[i] = whole ? i : first + i;
   for (int r = 0; r < c->size; r++) back[r] = (idx)count;
+  memset(all, 0x55, MANY * sizeof *all);
   int status = verb == GATHER       ? comm_gather(c, mine, counts, sizeof *mine, all)
                : verb == GATHER_ALL ? comm_gather_all(c, mine, counts, sizeof *mine, all)
                : verb == EXCHANGE   ? comm_exchange(c, mine, counts, all, back, sizeof *mine)
@@ -95,9 +97,10 @@ static int many_move(struct comm *c, enum verb verb, gidx *mine, gidx *all)
   return !status && good;
 }
 
-/* Seconds of a verb, and of MPI's own operation behind it. */
+/* Seconds of a verb, and of MPI's own operation behind it, once all ranks are there. */
 static double verb_time(struct comm *c, enum verb verb, gidx *mine)
 {
+  MPI_Barrier(MPI_COMM_WORLD);
   double begun = log_seconds();
   int status = verb == SUM ? comm_sum(c, mine, MANY) : comm_broadcast(c, mine, MANY, sizeof *mine);
   return status ? INFINITY : log_seconds() - begun;
@@ -105,6 +108,7 @@ static double verb_time(struct comm *c, enum verb verb, gidx *mine)
 
 static double mpi_time(enum verb verb, gidx *mine)
 {
+  MPI_Barrier(MPI_COMM_WORLD);
   double begun = log_seconds();
   MPI_Request request;
   if (verb == SUM)
@@ -130,6 +134,20 @@ static void test_speed(struct comm *c, enum verb verb, gidx *mine)
   printf("# %.3f s, MPI %.3f s\n", best, best_mpi);
   ok(!slow, "%s of %zu bytes at MPI's speed", verb == SUM ? "sum" : "broadcast",
      MANY * sizeof *mine);
+}
+
+/* A rank that comes late costs the others no core. */
+static void test_late(struct comm *c)
+{
+  struct timespec second = {1, 0}, begun, ended;
+  gidx value = 1;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &begun);
+  if (c->rank == 0) nanosleep(&second, NULL);
+  int status = comm_sum(c, &value, 1);
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ended);
+  double busy =
+      (double)(ended.tv_sec - begun.tv_sec) + 1e-9 * (double)(ended.tv_nsec - begun.tv_nsec);
+  ok(!status && busy < 0.3, "a second of waiting takes %.3f s of a core", busy);
 }
 
 static void test_many(struct comm *c)
@@ -183,13 +201,14 @@ int main(void)
   setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 1);
   if (comm_open(&c)) return 1;
   tap_rank = c.rank;
+  test_many(&c); /* before another thread may use MPI */
   int status = comm_watch(&c, 60);
+  test_late(&c);
   test_share(c.size);
   test_gather(&c, 0);
   test_gather(&c, 1);
   test_gather(&c, N);
   test_exchange(&c);
-  test_many(&c);
   test_sums(&c);
   test_agree(&c);
   ok(comm_close(&c) == OK && !status, "close");

@@ -82,7 +82,8 @@ static void test_fetch(struct tiles *t, struct comm *c, struct device *dev, gidx
   table_free(&table, dev);
 }
 
-static void test_device(struct comm *c, const struct how *how)
+/* width: of a tile; with one tile all but one rank have no atoms. */
+static void test_device(struct comm *c, const struct how *how, idx width)
 {
   static const gidx mosts[] = {0, WANTED, 20 + WANTED, 100, K};
   struct atom_source source = {K, D, P, "made atoms", NULL, atoms_make};
@@ -92,8 +93,8 @@ static void test_device(struct comm *c, const struct how *how)
   options.local_rank = c->local_rank;
   int status = comm_agree(c, device_open(&dev, &options));
   if (!status) status = comm_devices(c, &dev);
-  if (!status) status = tiles_load(&t, c, &source, 17, 0, &dev);
-  ok(!status, "%s: tiles: %s", how->kind, status ? status_message() : "loaded");
+  if (!status) status = tiles_load(&t, c, &source, width, 0, &dev);
+  ok(!status, "%s: tiles of %d: %s", how->kind, width, status ? status_message() : "loaded");
   for (int i = 0; i < LENGTH(mosts) && !status; i++) test_fetch(&t, c, &dev, mosts[i]);
   comm_devices_close(c);
   tiles_free(&t, &dev);
@@ -106,8 +107,12 @@ int main(void)
   struct comm c;
   if (comm_open(&c) || comm_watch(&c, 60)) return 1;
   tap_rank = c.rank;
-  test_device(&c, &cpu);
-  if (gpu_present()) test_device(&c, &how_cuda);
+  test_device(&c, &cpu, 17);
+  test_device(&c, &cpu, K);
+  if (gpu_present()) {
+    test_device(&c, &how_cuda, 17);
+    test_device(&c, &how_cuda, K);
+  }
   int status = done_testing();
   return comm_close(&c) || status;
 }

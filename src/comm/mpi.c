@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Verbs as non-blocking MPI-3 collectives, tested in a loop that sleeps; a mutex lets the helper
- * thread's signs of life share the library (MPI_THREAD_SERIALIZED).
+ * Verbs as non-blocking MPI-3 collectives, tested in a loop that sleeps until all ranks are there,
+ * then polls; a mutex lets the helper thread's signs of life share the library
+ * (MPI_THREAD_SERIALIZED).
  *
  * Signs go round a ring: rank r tells r + 1, and watches r - 1.  A rank that was itself suspended
  * (SIGTSTP by a batch system) starts its watch anew. */
@@ -18,11 +19,11 @@
 #include "base/status.h"
 #include "comm/inside.h"
 
-/* Naps are a tenth of the time that was waited so far, between these. */
+/* Naps grow with what was waited so far, to a tenth of it, between these. */
 enum { SPINS = 200, NAP_LEAST_NS = 20000, NAP_MOST_NS = 2000000 };
 #define NAP_GROWTH 1.1
-/* A link slower than this may be polled too seldom. */
-#define SLOW_LINK 1e8 /* bytes a second */
+/* Bytes a second; what moves more slowly is polled with naps between, the shortest. */
+#define SLOW_LINK 1e8
 
 struct comm_state {
   MPI_Comm world, ring;
@@ -215,7 +216,7 @@ static int request_wait(struct comm *c, MPI_Request *request, double begun, doub
     if (done) break;
     TRY(comm_alive(c));
     TRY(comm_pause(c, turn));
-    if (bytes == 0 || log_seconds() > until) turn++;
+    if (bytes == 0 || (turn <= SPINS && log_seconds() > until)) turn++;
   }
   c->seconds += log_seconds() - begun;
   return OK;
@@ -356,7 +357,7 @@ int comm_sum(struct comm *c, gidx *values, gidx count)
   TRY(meet(c));
   for (gidx first = 0; first < count; first += most) {
     int part = (int)(count - first < most ? count - first : most);
-    POST_BYTES((double)part * sizeof *values,
+    POST_BYTES(4.0 * (double)part * sizeof *values, /* it moves them twice and adds */
                MPI_Iallreduce(MPI_IN_PLACE, values + first, part, MPI_INT64_T, MPI_SUM,
                               c->state->world, &request_));
   }

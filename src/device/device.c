@@ -119,6 +119,7 @@ int device_pick(struct device *dev, const struct pick_job *job)
   CHECK(job->unit > 0 && job->unit % 4 == 0, ERR_INTERNAL, "items of %lld bytes",
         (long long)job->unit);
   TRY(range_check(job->to, job->at * job->unit, job->n * job->unit));
+  if (!job->names) TRY(range_check(job->from, 0, job->n * job->unit));
   return job->n ? dev->backend->pick(dev, job) : OK;
 }
 
