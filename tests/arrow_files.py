@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Arrow systems as NumPy arrays, in systems.h5 and out of it, and how good a solution is."""
+import os
+
 import h5py
 import numpy as np
 
@@ -56,6 +58,8 @@ def write(path, systems, atoms=None, changes=None, drop=()):
         parts[name] = np.concatenate([f[i] for f in flat] or [np.zeros(0)])
     for name, change in (changes or {}).items():
         parts[name] = change(parts[name])
+    if os.path.exists(path):
+        os.remove(path)  # a rank that mpirun ended may hold the lock of the former file a little
     with h5py.File(path, "w") as f:
         for name, values in parts.items():
             if name not in drop:

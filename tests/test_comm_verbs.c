@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: each verb of comm/comm.h moves what it says, with uneven and empty shares; and quickly
- * where bytes travel in pieces, as they do between nodes and in containers.
+ * Claim: each verb of comm/comm.h moves what it says, with uneven and empty shares, and in pieces,
+ * as between nodes and in containers; waiting for a late rank takes no core.
+ * SPEED=1, on a quiet machine: pieces move as fast as MPI moves them that is polled.
  * RUN: np=1 2 3 5 */
 #include <math.h>
 #include <mpi.h>
@@ -157,8 +158,8 @@ static void test_many(struct comm *c)
   for (int verb = 0; verb < VERBS; verb++)
     ok(many_move(c, verb, mine, all), "%s of %d items", names[verb], MANY);
   memset(mine, 0, MANY * sizeof *mine);
-  test_speed(c, BROADCAST, mine);
-  test_speed(c, SUM, mine);
+  const char *speed = getenv("SPEED");
+  for (int verb = BROADCAST; speed && *speed && verb <= SUM; verb++) test_speed(c, verb, mine);
   free(mine);
   free(all);
 }
