@@ -2,7 +2,8 @@
  * A library to preload: the n-th call of the CUDA runtime of a kind fails, once.
  *
  * FAULT_CUDA=memory:3 makes the third cudaMalloc fail, FAULT_CUDA=call:17 the seventeenth of all
- * the others below.  CUDA_MEMORY=BYTES is what cudaMalloc has in all. */
+ * the others below.  CUDA_MEMORY=BYTES is what cudaMalloc has in all, and what
+ * cudaMemGetInfo says. */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,6 +85,18 @@ int cudaFree(void *at)
   memcpy(&forward, &symbol, sizeof symbol);
   held_remove(at);
   return forward(at);
+}
+
+int cudaMemGetInfo(size_t *left, size_t *all)
+{
+  const char *most = getenv("CUDA_MEMORY");
+  int (*forward)(size_t *, size_t *);
+  void *symbol = next("cudaMemGetInfo");
+  memcpy(&forward, &symbol, sizeof symbol);
+  int status = forward(left, all);
+  if (most) *all = (size_t)atol(most);
+  if (most) *left = *all > used ? *all - used : 0;
+  return status;
 }
 
 int cudaHostAlloc(void **at, size_t bytes, unsigned flags)

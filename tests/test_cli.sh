@@ -221,7 +221,12 @@ check $? 'a rank alone starts no daemon of Open MPI and needs no folder for it' 
 "$sagitta" encode job.in --dry-run --output none > out 2> err
 [ $? -eq 0 ] && grep -q '^memory' out && [ ! -e none ]
 check $? '--dry-run says what is needed and writes nothing' err
-"$sagitta" encode job.in --dry-run --filter off | grep -q 'dictionary 0\.2,' &&
-  "$sagitta" encode job.in --dry-run --filter on --device cuda | grep -q 'dictionary 0\.4,'
-check $? 'and counts what the certified filter and codes take on a GPU'
+"$sagitta" seed --rows "$rows" --atoms 512 --output more 2> err
+for how in '1.6 off cpu' '2.4 off cuda' '2.8 on cuda'; do
+  # shellcheck disable=SC2086
+  set -- $how
+  "$sagitta" encode job.in --dictionary more/dictionary.h5 --dry-run --filter "$2" --device "$3" |
+    grep -q "dictionary $1,"
+  check $? "filter $2 on $3 takes $1 MB for the dictionary"
+done
 echo "1..$count"

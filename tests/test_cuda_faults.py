@@ -6,6 +6,8 @@ import os
 import subprocess
 import tempfile
 
+import h5py
+
 from tap import SAGITTA, done_testing, gpu_present, ok, sagitta, skip_all
 
 BUILD = os.environ.get("builddir", ".")
@@ -14,15 +16,21 @@ BEHIND = os.environ.get("FAULT_BEHIND", "")  # further libraries to preload
 CALLS = [1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 110, 120, 130, 140, 150]
 
 
-def run(folder, out, *options, **environment):
+def run(folder, out, *options, ranks=1, **environment):
     words = ["encode", "--rows", f"{folder}/rows.h5", "--dictionary", f"{folder}/dictionary.h5",
         "--top-s", "8", "--rounds", "2", "--cosine-limit", "0", "--output", f"{folder}/{out}",
         "--force", *options]
     if os.path.exists(f"{folder}/{out}"):
         os.remove(f"{folder}/{out}")
     preload = " ".join(filter(None, [SHIM, BEHIND]))
-    return subprocess.run([SAGITTA, *words], capture_output=True, text=True, timeout=300,
-        env=dict(os.environ, LD_PRELOAD=preload, **environment))
+    environment = dict(os.environ, **environment)
+    if ranks == 1:
+        return subprocess.run([SAGITTA, *words], capture_output=True, text=True, timeout=300,
+            env=dict(environment, LD_PRELOAD=preload))
+    environment.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+    launcher = ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", str(ranks)]
+    return subprocess.run([*launcher, "-x", f"LD_PRELOAD={preload}", SAGITTA, *words],
+        capture_output=True, text=True, timeout=300, env=environment)
 
 
 def equal(folder, out):
@@ -54,19 +62,44 @@ def check_allocations(folder):
 def check_memory(folder, how):
     """An automatic filter is given up first; one that is wanted takes window after window."""
     ends = set()
-    for megabytes in (1, 6, 8, 10, 12, 14, 16, 18, 20, 24, 28, 36, 100):
+    for megabytes in (1, 6, 8, 10, 12, 13, 14, 15, 16, 18, 20, 24, 28, 36, 100):
         done = run(folder, "short.h5", "--device", "cuda", "--block", "128", "--filter", how,
             CUDA_MEMORY=str(1000000 * megabytes))
         if "no certified filter" in done.stderr:
             ends.add("given up")
+        if "come from the host" in done.stderr:
+            ends.add("fetched")
         if done.returncode == 0:
             ends.add("pieces" if "at a time" in done.stderr else "whole")
             ok(equal(folder, "short.h5"), f"{how}: {megabytes} MB give the bits of the CPU")
         else:
             ends.add(done.returncode)
             ok(done.returncode == 71 and "MB" in done.stderr, f"{megabytes} MB: exit 71, numbers")
-    want = {"pieces", "whole", 71} | ({"given up"} if how == "auto" else set())
+    want = {"pieces", "whole", "fetched", 71} | ({"given up"} if how == "auto" else set())
     ok(ends == want, f"{how}: too little, little and enough memory were met: {ends}")
+
+
+def check_shares(folder):
+    """Two ranks on one GPU, each with memory for its share of the atoms once or twice."""
+    seen = set()
+    for megabytes in (1, 3, 6, 8, 10, 40):
+        done = run(folder, "shares.h5", "--device", "cuda", "--block", "128", "--filter", "off",
+            ranks=2, CUDA_MEMORY=str(1000000 * megabytes))
+        seen.add(done.returncode or ("host" if "come from the host" in done.stderr else "device"))
+        good = equal(folder, "shares.h5") if done.returncode == 0 else done.returncode == 71
+        ok(good, f"two ranks with {megabytes} MB each: exit {done.returncode}")
+    ok(seen == {71, "host", "device"}, f"shares that fit once and twice were met: {seen}")
+
+
+def check_left(folder):
+    """A filter that is left in the middle of a job takes the atoms that it kept with it."""
+    with h5py.File(f"{folder}/rows.h5", "r+") as file:
+        rows = file["rows"]
+        rows[200:] = 0  # these are left to the exact path
+    first = run(folder, "cpu.h5", "--block", "256", "--device", "cpu")
+    done = run(folder, "left.h5", "--block", "256", "--device", "cuda", "--verbose")
+    ok(first.returncode == 0 and "not used any more" in done.stderr, "the filter was left")
+    ok(equal(folder, "left.h5"), "a filter that is left changes no bit")
 
 
 def check_states(folder):
@@ -107,8 +140,13 @@ def main():
             check_allocations(folder)
             for how in ("off", "on", "auto"):
                 check_memory(folder, how)
+            check_shares(folder)
             with tempfile.TemporaryDirectory() as other:
                 check_states(other)
+            with tempfile.TemporaryDirectory() as other:
+                sagitta("synth", "--n-rows", 2000, "--atoms", 20000, "--columns", 64, "--output",
+                    other)
+                check_left(other)
     done_testing()
 
 

@@ -18,8 +18,10 @@ struct backend {
   int (*put)(struct device *dev, const struct buffer *b, gidx at, gidx bytes);
   int (*get)(struct device *dev, const struct buffer *b, gidx at, gidx bytes);
   int (*pick)(struct device *dev, const struct pick_job *job);
-  int (*idle)(struct device *dev, int *idle); /* NULL: always */
+  int (*room)(struct device *dev, gidx *bytes); /* NULL: no limit */
+  int (*idle)(struct device *dev, int *idle);   /* NULL: always */
   int (*put_tile)(struct device *dev, const float *atoms, idx count, idx first);
+  int (*atoms)(struct device *dev, struct buffer *view); /* NULL: not kept so */
   int (*route)(struct device *dev, struct route_job *job);
   gidx (*codes_state)(const struct device *dev, idx m_most, real rho);
   int (*codes)(struct device *dev, const struct codes_job *job);

@@ -16,8 +16,8 @@ gidx cuda_codes_state(const struct device *dev, idx m_most, real rho)
 }
 
 /* Without states of the caller there is one for each of *rows rows, which are halved while memory
- * is short. */
-static int states_take(struct device *dev, gidx bytes, idx *rows)
+ * is short; then a dictionary that is not in use does with less. */
+static int states_take(struct device *dev, const struct buffer *atoms, gidx bytes, idx *rows)
 {
   struct cuda_state *s = dev->state;
   gidx most = STATES_BYTES / bytes > 1 ? STATES_BYTES / bytes : 1;
@@ -25,7 +25,7 @@ static int states_take(struct device *dev, gidx bytes, idx *rows)
   int status = cuda_reserve(s, &s->states, *rows * bytes);
   while (status == ERR_MEMORY) {
     if (*rows == 1) {
-      if (s->window == 0) return status; /* no dictionary to do with less */
+      if (s->window == 0 || atoms->device == s->filter.frames.at) return status;
       TRY(cuda_window_halve(dev));
     } else {
       *rows = (*rows + 1) / 2;
@@ -104,7 +104,7 @@ int cuda_codes(struct device *dev, const struct codes_job *job)
                            .quality = device_side(job->quality)};
   if (job->residual) all.residual = (float *)job->residual->device + at;
   if (!job->state && rows && job->m_most * all.d > WARP) {
-    TRY(states_take(dev, all.state_bytes, &rows));
+    TRY(states_take(dev, job->atoms, all.state_bytes, &rows));
     all.states = s->states.at;
   }
   while (all.n) {

@@ -61,6 +61,9 @@ int cuda_filter_drop(struct cuda_state *s);
 /* Frames from slot `to` of the window on <- count frames on the device. */
 int cuda_filter_put(struct cuda_state *s, const float *frames, idx count, idx to);
 
+/* The frames, where they are all atoms put so far one after another; else a zeroed buffer. */
+struct buffer cuda_filter_atoms(const struct device *dev);
+
 /* Short operands of what the window has; the first call tries the matrix unit, and
  * turns the filter off, saying so, where it fails. */
 int cuda_filter_prepare(struct device *dev);

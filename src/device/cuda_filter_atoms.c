@@ -105,6 +105,17 @@ int cuda_filter_put(struct cuda_state *s, const float *frames, idx count, idx to
   return OK;
 }
 
+struct buffer cuda_filter_atoms(const struct device *dev)
+{
+  const struct cuda_state *s = dev->state;
+  const struct cuda_filter *f = &s->filter;
+  idx p = s->options.p;
+  int all = s->window_first == 0 && s->window_filled == dev->atoms;
+  if (!f->is_on || !all || cuda_filter_pitch(p) != p) return (struct buffer){0};
+  return (struct buffer){.device = f->frames.at,
+                         .bytes = (gidx)dev->atoms * s->options.d * p * (gidx)sizeof(float)};
+}
+
 /* How many tiles of the filter's the window fills. */
 static idx tiles_of(const struct cuda_state *s, struct filter_form form)
 {

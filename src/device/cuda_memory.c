@@ -112,6 +112,17 @@ int cuda_pick(struct device *dev, const struct pick_job *job)
   return cuda_finish(s);
 }
 
+int cuda_room(struct device *dev, gidx *bytes)
+{
+  enum { KEPT = 32 }; /* such a part is left for workspaces and fetched atoms */
+  const struct cuda_state *s = dev->state;
+  size_t left = 0, all = 0;
+  TRY_CU(cudaSetDevice(s->number));
+  TRY_CU(cudaMemGetInfo(&left, &all));
+  *bytes = (gidx)left - (gidx)(all / KEPT);
+  return OK;
+}
+
 int cuda_copy_rate(struct device *dev, double *rate)
 {
   enum { BYTES = 512 << 20, COPIES = 10 };

@@ -159,6 +159,12 @@ static int piece_add(struct cuda_state *s, struct cuda_piece piece)
   return OK;
 }
 
+int cuda_atoms(struct device *dev, struct buffer *view)
+{
+  *view = cuda_filter_atoms(dev);
+  return OK;
+}
+
 int cuda_put_tile(struct device *dev, const float *atoms, idx count, idx first)
 {
   struct cuda_state *s = dev->state;

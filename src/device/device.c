@@ -123,6 +123,12 @@ int device_pick(struct device *dev, const struct pick_job *job)
   return job->n ? dev->backend->pick(dev, job) : OK;
 }
 
+int device_room(struct device *dev, gidx *bytes)
+{
+  *bytes = INT64_MAX;
+  return dev->backend->room ? dev->backend->room(dev, bytes) : OK;
+}
+
 int device_idle(struct device *dev, int *idle)
 {
   *idle = 1;
@@ -137,6 +143,12 @@ int device_put_tile(struct device *dev, const float *atoms, idx count, idx first
   TRY(dev->backend->put_tile(dev, atoms, count, first));
   dev->atoms += count;
   return OK;
+}
+
+int device_atoms(struct device *dev, struct buffer *view)
+{
+  *view = (struct buffer){0};
+  return dev->backend->atoms ? dev->backend->atoms(dev, view) : OK;
 }
 
 int device_route(struct device *dev, struct route_job *job)

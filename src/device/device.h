@@ -133,6 +133,10 @@ struct pick_job {
 };
 int device_pick(struct device *dev, const struct pick_job *job);
 
+/* *bytes <- what may be taken now so that nothing else has to do with less: not the dictionary's
+ * window, nor an automatic filter.  On the CPU there is no such limit. */
+int device_room(struct device *dev, gidx *bytes);
+
 /* *idle <- 0 while something runs on the stream of a GPU. */
 int device_idle(struct device *dev, int *idle);
 
@@ -140,6 +144,10 @@ int device_idle(struct device *dev, int *idle);
  * of the dictionary.  They stay where they are until the device is closed: one that cannot hold
  * them all brings them again.  ERR_MEMORY; ERR_INTERNAL beyond atoms_most. */
 int device_put_tile(struct device *dev, const float *atoms, idx count, idx first);
+
+/* *view <- the atoms put so far, as they were put and in that order, on the device side, until the
+ * next call that takes memory or routes; zeroed where the device does not keep them so. */
+int device_atoms(struct device *dev, struct buffer *view);
 
 /* Route n rows over all atoms put so far (N.1 to N.3r).  Buffers are read and written on the device
  * side. */

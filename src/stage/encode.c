@@ -124,7 +124,7 @@ static int device_ready(struct encode *e)
 static int tables_take(struct encode *e)
 {
   struct encode_memory m;
-  int tables = e->c->size > 1 && e->task->rounds > 1 ? FLIGHTS : 1;
+  int tables = e->task->rounds > 1 ? FLIGHTS : 1;
   encode_memory(e->task, e->c->size, &m);
   e->wanted = m.wanted;
   for (int i = 0; i < tables; i++) TRY(table_init(&e->tables[i], &e->tiles, m.kept));

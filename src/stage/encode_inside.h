@@ -69,7 +69,7 @@ struct encode {
   struct encode_result *result;
   struct device device;
   struct tiles tiles;
-  struct atom_table tables[FLIGHTS]; /* one for all but several ranks with several rounds */
+  struct atom_table tables[FLIGHTS]; /* one for all but several rounds */
   struct statistics statistics;
   struct worker files, behind;
   struct file_job file_job;

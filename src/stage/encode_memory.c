@@ -22,31 +22,34 @@ static int may_have_gpu(const struct encode_task *t)
 }
 
 /* A vector of the dictionary: as it was read, as the direct route wants it, once more for codes on
- * a GPU; and the certified filter's form: bytes on a CPU, on a GPU floats, and halves of them. */
+ * a GPU, and the certified filter's form: bytes on a CPU, on a GPU halves, and floats, which serve
+ * codes too where they are whole groups of 4. */
 static gidx vector_bytes(const struct encode_task *t)
 {
   int filter = t->filter && strcmp(t->filter, "off"), gpu = may_have_gpu(t);
   int codes = gpu && (t->codes || t->rounds > 1);
   gidx p = t->atoms->p;
+  if (filter && p % 4 == 0) codes = 0;
   return (2 + codes) * p * (gidx)sizeof(float) + filter * (16 + p * (gpu ? 6 : 1));
 }
 
 /* Fetched atoms: those that a block wants, on their way out, and tables, which keep what the aim
- * leaves. */
+ * leaves.  One rank has them only where its GPU does not hold the dictionary once more. */
 static void table_memory(const struct encode_task *t, int ranks, struct encode_memory *m)
 {
   gidx wanted = (gidx)share_most(t->block, ranks) * t->top_s, k = t->atoms->k;
   gidx atom = (gidx)t->atoms->d * t->atoms->p * (gidx)sizeof(float);
-  int several = t->rounds > 1, tables = ranks > 1 && (t->codes || several) ? 1 + several : 0;
+  int several = t->rounds > 1, tables = t->codes || several ? 1 + several : 0;
   if (wanted > k) wanted = k;
   m->wanted = m->kept = (idx)wanted;
-  m->table = tables ? (1 + tables) * wanted * atom : 0;
-  gidx left = MEMORY_AIM - (m->rows + m->lists + m->codes + m->table);
-  if (!tables || left <= 0) return;
-  gidx more = left / (tables * atom);
+  m->table = 0;
+  if (!tables) return;
+  gidx all = (1 + tables) * wanted * atom,
+       left = MEMORY_AIM - (m->rows + m->lists + m->codes + all);
+  gidx more = left > 0 ? left / (tables * atom) : 0;
   if (more > k - wanted) more = k - wanted;
   m->kept += (idx)more;
-  m->table += tables * more * atom;
+  if (ranks > 1) m->table = all + tables * more * atom;
 }
 
 void encode_memory(const struct encode_task *t, int ranks, struct encode_memory *m)

@@ -88,6 +88,8 @@ int step_codes(struct encode *e, struct flight *f, int last)
 {
   struct phase *phase = &e->result->phases[PHASE_CODES];
   phase_begin(phase);
+  struct buffer atoms;
+  int status = tiles_fetched(&e->tiles, f->table, &e->device, &atoms);
   struct codes_job job = {.n = f->mine,
                           .m_old = f->solved,
                           .m_new = f->now,
@@ -95,7 +97,7 @@ int step_codes(struct encode *e, struct flight *f, int last)
                           .rho = e->task->rho,
                           .first = f->mine_first,
                           .rows = f->rows,
-                          .atoms = &f->table->atoms,
+                          .atoms = &atoms,
                           .slot = &f->slot,
                           .state = e->task->rounds > 1 ? &f->state : NULL};
   if (last) {
@@ -104,7 +106,7 @@ int step_codes(struct encode *e, struct flight *f, int last)
   } else {
     job.residual = &f->residual;
   }
-  int status = device_codes(&e->device, &job);
+  if (!status) status = device_codes(&e->device, &job);
   if (!status && last) status = codes_get(e, f);
   double old = (double)f->solved * e->d, new = (double)f->now * e->d;
   f->solved = f->now;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/status.h"
 #include "model/results.h"
 
@@ -89,7 +90,6 @@ void tiles_free(struct tiles *t, struct device *device)
 int table_init(struct atom_table *table, const struct tiles *t, gidx most)
 {
   *table = (struct atom_table){.most = most};
-  if (t->tiling.workers == 1) return OK;
   table->place = malloc((size_t)t->tiling.k * sizeof *table->place);
   CHECK(table->place, ERR_MEMORY, "cannot allocate the places of %d atoms", t->tiling.k);
   for (idx a = 0; a < t->tiling.k; a++) table->place[a] = -1;
@@ -169,27 +169,62 @@ static int wanted_list(const struct tiles *t, struct atom_table *table, const st
   return OK;
 }
 
-/* Own tiles on the device, brought once. */
-static int own_bring(const struct tiles *t, struct device *device, struct buffer *own)
+/* Whether own atoms are picked on the device: as it keeps them, or from a copy that fits there. */
+static int from_decide(struct tiles *t, struct device *device)
 {
-  gidx bytes = t->held * (gidx)atom_bytes(t);
-  if (own->bytes) return OK;
-  TRY(device_wrap(device, own, t->atoms, bytes));
-  return device_put(device, own, 0, bytes);
+  gidx bytes = t->held * (gidx)atom_bytes(t), room;
+  struct buffer view;
+  if (t->from != FROM_UNDECIDED) return OK;
+  TRY(device_atoms(device, &view));
+  TRY(device_room(device, &room));
+  t->from = view.device || bytes <= room ? FROM_DEVICE : FROM_HOST;
+  if (t->from == FROM_HOST)
+    log_rank("memory of GPU %d is short: atoms for codes come from the host", device->gpu.number);
+  return OK;
+}
+
+/* *own <- own tiles on the device as they were read, a copy if need be, which is brought once. */
+static int own_find(struct tiles *t, struct device *device, struct buffer *own)
+{
+  TRY(device_atoms(device, own));
+  if (own->device) return OK;
+  if (!t->own.bytes) {
+    gidx bytes = t->held * (gidx)atom_bytes(t);
+    TRY(device_wrap(device, &t->own, t->atoms, bytes));
+    TRY(device_put(device, &t->own, 0, bytes));
+  }
+  *own = t->own;
+  return OK;
+}
+
+/* Own atoms by the slots that are named, from item `at` of a buffer on; it has a host side if they
+ * come from there. */
+static int own_pick(struct tiles *t, struct device *device, const idx *names, gidx count,
+                    struct buffer *to, gidx at)
+{
+  gidx unit = (gidx)atom_bytes(t);
+  if (t->from == FROM_HOST) {
+    for (gidx i = 0; i < count; i++)
+      memcpy((char *)to->host + (at + i) * unit, atom_at(t, t->atoms, names[i]), (size_t)unit);
+    return device_put(device, to, at * unit, count * unit);
+  }
+  struct buffer own;
+  struct pick_job job = {&own, names, count, unit, to, at};
+  TRY(own_find(t, device, &own));
+  return device_pick(device, &job);
 }
 
 /* The atoms that others ask of this rank, ready to go out. */
 static int asked_pick(struct tiles *t, const struct comm *c, struct device *device,
                       const idx *names, gidx count)
 {
-  gidx unit = (gidx)atom_bytes(t);
-  struct pick_job job = {&t->own, names, count, unit, &t->outgoing, 0};
-  if (count * unit > t->outgoing.bytes) {
-    device_drop(device, &t->outgoing);
-    TRY(travel_take(c, device, &t->outgoing, (count + count / 4) * unit));
+  struct buffer *out = &t->outgoing;
+  gidx unit = (gidx)atom_bytes(t), room = (count + count / 4) * unit;
+  if (count * unit > out->bytes) {
+    device_drop(device, out);
+    TRY(t->from == FROM_HOST ? device_take(device, out, room) : travel_take(c, device, out, room));
   }
-  TRY(own_bring(t, device, &t->own));
-  return device_pick(device, &job);
+  return own_pick(t, device, names, count, out, 0);
 }
 
 /* A view of a buffer from byte `at` on. */
@@ -221,31 +256,48 @@ static int wanted_bring(struct tiles *t, struct atom_table *table, struct comm *
   return comm_exchange_buffer(c, device, &t->outgoing, asked, &end, counts, atom_bytes(t), 0);
 }
 
-/* A single rank's table is its tiles; an atom's number is its slot. */
-static int table_own(const struct tiles *t, struct atom_table *table, struct device *device,
-                     const struct wanted *w)
+/* A single rank's tiles can be the table; an atom's number is its slot. */
+static int tiles_are_table(const struct tiles *t)
+{
+  return t->tiling.workers == 1 && t->from != FROM_HOST;
+}
+
+int tiles_fetched(struct tiles *t, const struct atom_table *table, struct device *device,
+                  struct buffer *atoms)
+{
+  if (tiles_are_table(t)) return own_find(t, device, atoms);
+  *atoms = table->atoms;
+  return OK;
+}
+
+static void slots_own(const struct wanted *w)
 {
   for (gidx i = 0; i < w->n; i++)
     memcpy(w->slot + i * w->stride + w->from, w->atoms + i * w->stride + w->from,
            (size_t)(w->to - w->from) * sizeof *w->slot);
-  return own_bring(t, device, &table->atoms);
 }
 
 int tiles_fetch(struct tiles *t, struct atom_table *table, struct comm *c, struct device *device,
                 const struct wanted *w)
 {
-  if (c->size == 1) return table_own(t, table, device, w);
+  int status = from_decide(t, device);
+  if (tiles_are_table(t)) {
+    slots_own(w);
+    return status;
+  }
   struct arena arena = {0};
   idx *counts = NULL, *asked = NULL, *ones = NULL;
   gidx fresh = 0;
-  int status = arena_take(&arena, &counts, c->size, sizeof *counts);
+  if (!status) status = arena_take(&arena, &counts, c->size, sizeof *counts);
   if (!status) status = arena_take(&arena, &asked, c->size, sizeof *asked);
   if (!status) status = arena_take(&arena, &ones, c->size, sizeof *ones);
   if (!status) fresh = wanted_count(t, table, w, counts);
   if (!status) status = table_grow(table, c, device, table->used + fresh, (gidx)atom_bytes(t));
   if (!status) status = wanted_list(t, table, w, counts);
   TRY(comm_agree(c, status));
-  TRY(wanted_bring(t, table, c, device, counts, asked, ones));
+  TRY(c->size > 1
+          ? wanted_bring(t, table, c, device, counts, asked, ones)
+          : own_pick(t, device, table->fetched + table->used, fresh, &table->atoms, table->used));
   table->used += (idx)fresh;
   arena_free(&arena);
   return OK;

@@ -5,7 +5,7 @@
  *
  * Codes need the atoms of a row's support wherever they live: tiles_fetch() brings them into a
  * table, where later rows find them while there is room.  A single rank holds all atoms: its tiles
- * are the table. */
+ * are the table, if its device has room for them. */
 #ifndef STAGE_TILES_H
 #define STAGE_TILES_H
 
@@ -14,13 +14,17 @@
 #include "device/device.h"
 #include "model/dictionary.h"
 
+/* HOST: a copy of own tiles does not fit on the device, beside what it routes. */
+enum atoms_from { FROM_UNDECIDED, FROM_DEVICE, FROM_HOST };
+
 struct tiles {
   struct tiling tiling;
   idx rank, d, p;
-  idx held;                         /* own atoms */
-  float *atoms;                     /* [held][d][p] */
-  struct buffer own;                /* the same on the device, once another rank asked for some */
-  struct buffer outgoing;           /* atoms that were asked for */
+  idx held;               /* own atoms */
+  float *atoms;           /* [held][d][p] */
+  enum atoms_from from;   /* where atoms that are wanted come from */
+  struct buffer own;      /* a copy on the device, where it does not keep them so anyway */
+  struct buffer outgoing; /* atoms that other ranks asked for */
   const struct atom_source *source; /* borrowed; of the reading */
   int normalize;
   gidx key; /* first atom of the tile that was read last */
@@ -29,10 +33,10 @@ struct tiles {
 
 /* Atoms that were fetched; zeroed: none yet. */
 struct atom_table {
-  struct buffer atoms; /* float [used][d][p], on the device side; one rank: around its tiles */
+  struct buffer atoms; /* float [used][d][p], on the device side */
   idx used;
   gidx room, most; /* most: what it may keep, though one fetch may want more */
-  idx *place;      /* [k] of an atom in the table, -1: not there; NULL for one rank */
+  idx *place;      /* [k] of an atom in the table, -1: not there */
   idx *fetched;    /* [used] atoms in the table, in its order */
 };
 
@@ -60,14 +64,16 @@ int tiles_read(void *tiles);
 int tiles_put(struct tiles *t, struct comm *c, int status, struct device *device);
 void tiles_free(struct tiles *t, struct device *device); /* while the device is open */
 
-/* An empty table that may keep `most` atoms, with room for the places of all, which several ranks
- * need; not collective. */
+/* An empty table that may keep `most` atoms, with room for the places of all; not collective. */
 int table_init(struct atom_table *table, const struct tiles *t, gidx most);
 void table_free(struct atom_table *table, struct device *device); /* while the device is open */
 
-/* Bring the atoms that are wanted and not in the table; it is on the device then.  Collective. */
+/* Bring the atoms that are wanted and not in the table.  Collective. */
 int tiles_fetch(struct tiles *t, struct atom_table *table, struct comm *c, struct device *device,
                 const struct wanted *w);
+/* *atoms <- what slots point to, on the device side, until the next call that takes memory. */
+int tiles_fetched(struct tiles *t, const struct atom_table *table, struct device *device,
+                  struct buffer *atoms);
 /* The slots given so far are no longer needed.  The atoms stay, unless the fetches before the next
  * call, of at most `coming` atoms, may make them more than the table may keep; not collective. */
 void table_leave(struct atom_table *table, const struct tiles *t, gidx coming);
