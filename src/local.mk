@@ -70,7 +70,8 @@ libsagitta_a_SOURCES += \
   %D%/device/cuda.h %D%/device/cuda.c %D%/device/cuda_memory.c %D%/device/cuda_tiles.c \
   %D%/device/cuda_route.h %D%/device/cuda_route.c \
   %D%/device/cuda_filter.h %D%/device/cuda_filter.c %D%/device/cuda_filter_atoms.c \
-  %D%/device/cuda_filter_probe.c %D%/device/cuda_codes.c %D%/device/cuda_jit.c
+  %D%/device/cuda_filter_probe.c %D%/device/cuda_codes.c %D%/device/cuda_load.c \
+  %D%/device/cuda_jit.c
 nodist_libsagitta_a_SOURCES += %D%/device/kernel_texts.c
 else
 libsagitta_a_SOURCES += %D%/device/none.c

@@ -3,10 +3,13 @@
  *
  * FAULT_CUDA=memory:3 makes the third cudaMalloc fail, FAULT_CUDA=call:17 the seventeenth of all
  * the others below.  CUDA_MEMORY=BYTES is what cudaMalloc has in all, and what
- * cudaMemGetInfo says. */
+ * cudaMemGetInfo says; with CUDA_MEMORY_FILE=PATH all processes that name the file share it. */
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 enum { MEMORY = 2, ILLEGAL_ADDRESS = 700 }; /* of cudaError_t */
 
@@ -38,12 +41,26 @@ static struct {
   void *at;
   size_t bytes;
 } held[HELD_MOST];
-static size_t used;
 static int n_held;
+
+/* Bytes that are allocated. */
+static size_t *used(void)
+{
+  static size_t own, *shared;
+  const char *path = getenv("CUDA_MEMORY_FILE");
+  if (!path) return &own;
+  if (!shared) {
+    int file = open(path, O_RDWR | O_CREAT, 0666);
+    if (file < 0 || ftruncate(file, sizeof *shared)) abort();
+    shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (shared == MAP_FAILED) abort();
+    close(file);
+  }
+  return shared;
+}
 
 static void held_add(void *at, size_t bytes)
 {
-  used += bytes;
   if (n_held == HELD_MOST) abort();
   held[n_held].at = at;
   held[n_held++].bytes = bytes;
@@ -53,7 +70,7 @@ static void held_remove(void *at)
 {
   for (int i = 0; i < n_held; i++)
     if (held[i].at == at) {
-      used -= held[i].bytes;
+      __atomic_fetch_sub(used(), held[i].bytes, __ATOMIC_SEQ_CST);
       held[i] = held[--n_held];
       return;
     }
@@ -72,9 +89,13 @@ int cudaMalloc(void **at, size_t bytes)
   int (*forward)(void **, size_t);
   void *symbol = next("cudaMalloc");
   memcpy(&forward, &symbol, sizeof symbol);
-  if (fails("memory") || (most && used + bytes > (size_t)atol(most))) return MEMORY;
-  int status = forward(at, bytes);
-  if (!status) held_add(*at, bytes);
+  if (fails("memory")) return MEMORY;
+  size_t all = __atomic_add_fetch(used(), bytes, __ATOMIC_SEQ_CST);
+  int status = most && all > (size_t)atol(most) ? MEMORY : forward(at, bytes);
+  if (status)
+    __atomic_fetch_sub(used(), bytes, __ATOMIC_SEQ_CST);
+  else
+    held_add(*at, bytes);
   return status;
 }
 
@@ -95,7 +116,7 @@ int cudaMemGetInfo(size_t *left, size_t *all)
   memcpy(&forward, &symbol, sizeof symbol);
   int status = forward(left, all);
   if (most) *all = (size_t)atol(most);
-  if (most) *left = *all > used ? *all - used : 0;
+  if (most) *left = *all > *used() ? *all - *used() : 0;
   return status;
 }
 

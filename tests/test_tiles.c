@@ -76,7 +76,7 @@ static void test_fetch(struct tiles *t, struct comm *c, struct device *dev, gidx
   }
   gidx limit = most > WANTED ? most : WANTED;
   ok(good, "%s: all slots hold their atoms, %lld kept, %s", dev->kind, (long long)most,
-     t->from == FROM_HOST ? "from the host" : "from the device");
+     t->from_host ? "from the host" : "from the device");
   ok(largest <= limit && table.room <= limit, "no more are kept");
   ok(most < K || !forgotten, "none is forgotten where all may be kept");
   gidx once = 20 * D * p * (gidx)sizeof(float), names = 20 * (gidx)sizeof(idx) * c->size;
@@ -84,6 +84,31 @@ static void test_fetch(struct tiles *t, struct comm *c, struct device *dev, gidx
   if (most >= 20 + WANTED)
     ok(few <= (double)(once + names + counts), "20 atoms travel once: %.0f bytes", few);
   table_free(&table, dev);
+}
+
+/* Route a row for long lists, then for short ones, which gates on a GPU have other tiles for. */
+static int tiles_change(struct device *dev)
+{
+  struct buffer row = {0}, lists = {0};
+  int status = device_take(dev, &row, p * (gidx)sizeof(float));
+  if (!status) status = device_take(dev, &lists, K * (gidx)sizeof(struct entry));
+  for (idx take = 200; take > 0 && !status; take -= 199) {
+    struct route_job job = {.rows = &row, .n = 1, .take = take, .lists = &lists};
+    status = device_route(dev, &job);
+  }
+  device_drop(dev, &row);
+  device_drop(dev, &lists);
+  return status;
+}
+
+/* A copy only where it is needed: not with the filter, unless columns are padded there. */
+static int kept_once(const struct tiles *t, struct device *dev, const struct how *how)
+{
+  struct buffer view;
+  if (device_atoms(dev, &view)) return 0;
+  int keeps = how->filter && p % 4 == 0;
+  int copied = !keeps && !t->from_host;
+  return t->held == 0 || ((view.device != NULL) == keeps && (t->own.bytes > 0) == copied);
 }
 
 /* width: of a tile; with one tile all but one rank have no atoms.  host_every: each rank, or every
@@ -99,9 +124,14 @@ static void test_device(struct comm *c, const struct how *how, idx width, int ho
   int status = comm_agree(c, device_open(&dev, &options));
   if (!status) status = comm_devices(c, &dev);
   if (!status) status = tiles_load(&t, c, &source, width, 0, &dev);
-  if (host_every && c->rank % host_every == 0) t.from = FROM_HOST;
+  t.from_host = host_every && c->rank % host_every == 0;
   ok(!status, "%s: tiles of %d: %s", how->kind, width, status ? status_message() : "loaded");
-  for (int i = 0; i < LENGTH(mosts) && !status; i++) test_fetch(&t, c, &dev, mosts[i]);
+  for (int i = 0; i < LENGTH(mosts) && !status; i++) {
+    test_fetch(&t, c, &dev, mosts[i]);
+    if (i % 2 && tiles_change(&dev)) status = 1;
+  }
+  ok(!status && kept_once(&t, &dev, how), "%s: no copy where the device keeps atoms as they are",
+     dev.kind);
   comm_devices_close(c);
   tiles_free(&t, &dev);
   device_close(&dev);

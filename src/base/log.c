@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 
 #include "base/status.h"
 
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* around what is written */
 static int level, rank;
 static int drawn; /* width of the progress line now on the terminal */
 static FILE *file;
@@ -56,6 +58,7 @@ void log_close(void)
 static void line_out(int to_terminal, const char *text)
 {
   double t = log_seconds();
+  pthread_mutex_lock(&lock);
   if (to_terminal) {
     if (drawn) fprintf(stderr, "\r%*s\r", drawn, "");
     drawn = 0;
@@ -65,6 +68,7 @@ static void line_out(int to_terminal, const char *text)
     fprintf(file, "[%10.3f] %s\n", t, text);
     fflush(file);
   }
+  pthread_mutex_unlock(&lock);
 }
 
 int log_verbose(void)
@@ -148,6 +152,7 @@ void progress_show(struct progress *p, long long done)
     line_out(1, text);
     return;
   }
+  pthread_mutex_lock(&lock);
   int width = fprintf(stderr, "\r%s", text) - 1;
   if (width < drawn) fprintf(stderr, "%*s", drawn - width, "");
   drawn = width;
@@ -156,4 +161,5 @@ void progress_show(struct progress *p, long long done)
     drawn = 0;
   }
   fflush(stderr);
+  pthread_mutex_unlock(&lock);
 }

@@ -278,7 +278,7 @@ void comm_share(gidx n, int size, int rank, gidx *first, gidx *count)
 
 int comm_gather_all(struct comm *c, const void *mine, const idx *counts, size_t unit, void *all)
 {
-  int *starts = malloc((size_t)c->size * sizeof *starts);
+  int *starts = calloc((size_t)c->size, sizeof *starts);
   CHECK(starts, ERR_MEMORY, "cannot allocate %d offsets", c->size);
   gidx total = starts_of(counts, c->size, starts);
   char *place = (char *)all + (size_t)starts[c->rank] * unit;

@@ -14,6 +14,7 @@ struct backend {
   int (*take)(struct device *dev, struct buffer *b);
   int (*hold)(struct device *dev, struct buffer *b);
   int (*wrap)(struct device *dev, struct buffer *b);
+  int (*spare)(struct device *dev, struct buffer *b);
   void (*drop)(struct device *dev, struct buffer *b);
   int (*put)(struct device *dev, const struct buffer *b, gidx at, gidx bytes);
   int (*get)(struct device *dev, const struct buffer *b, gidx at, gidx bytes);

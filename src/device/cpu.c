@@ -234,6 +234,7 @@ const struct backend backend_cpu = {
     .take = cpu_take,
     .hold = cpu_take,
     .wrap = cpu_wrap,
+    .spare = cpu_wrap,
     .drop = cpu_drop,
     .put = cpu_copy,
     .get = cpu_copy,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Opening a GPU, loading kernels and launching them. */
+ * Opening a GPU, launching kernels, and the table of operations. */
 #include "device/cuda.h"
 
 #include <stdio.h>
@@ -70,7 +70,8 @@ static int cuda_open(struct device *dev, const struct device_options *options)
   dev->state = s;
   dev->variant = s->name;
   TRY(state_fill(s, &dev->gpu));
-  return cuda_filter_open(dev);
+  TRY(cuda_filter_open(dev));
+  return cuda_kernels_prepare(s);
 }
 
 static void cuda_close(struct device *dev)
@@ -88,32 +89,6 @@ static void cuda_close(struct device *dev)
   free(s);
 }
 
-static int kernel_open(struct cuda_state *s, const struct kernel_recipe *recipe,
-                       struct cuda_kernel *k)
-{
-  struct kernel_image image;
-  *k = (struct cuda_kernel){.recipe = *recipe};
-  TRY(kernel_load(recipe, s->architecture, s->options.kernels, &image));
-  cudaError_t error = cudaLibraryLoadData(&k->library, image.bytes, NULL, NULL, 0, NULL, NULL, 0);
-  free(image.bytes);
-  TRY_CU(error);
-  TRY_CU(cudaLibraryGetKernel(&k->kernel, k->library, recipe->entry));
-  s->n_kernels++;
-  return OK;
-}
-
-static int kernel_find(struct cuda_state *s, const struct kernel_recipe *recipe,
-                       struct cuda_kernel **out)
-{
-  for (int i = 0; i < s->n_kernels; i++) {
-    *out = &s->kernels[i];
-    if (!memcmp(&(*out)->recipe, recipe, sizeof *recipe)) return OK;
-  }
-  CHECK(s->n_kernels < CUDA_KERNELS_MOST, ERR_INTERNAL, "more than %d kernels", CUDA_KERNELS_MOST);
-  *out = &s->kernels[s->n_kernels];
-  return kernel_open(s, recipe, *out);
-}
-
 int cuda_launch(struct device *dev, const struct cuda_launch *l)
 {
   struct cuda_state *s = dev->state;
@@ -121,7 +96,7 @@ int cuda_launch(struct device *dev, const struct cuda_launch *l)
   struct kernel_recipe recipe;
   void *arguments[] = {l->arguments};
   kernel_recipe(l->name, &l->shape, &recipe);
-  TRY(kernel_find(s, &recipe, &k));
+  TRY(cuda_kernel_find(s, &recipe, &k));
   if (l->shared > k->shared)
     TRY_CU(cudaFuncSetAttribute((const void *)k->kernel,
                                 cudaFuncAttributeMaxDynamicSharedMemorySize, l->shared));
@@ -162,6 +137,7 @@ const struct backend backend_cuda = {
     .take = cuda_take,
     .hold = cuda_wrap,
     .wrap = cuda_wrap,
+    .spare = cuda_spare,
     .drop = cuda_drop,
     .put = cuda_put,
     .get = cuda_get,

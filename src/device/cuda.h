@@ -63,6 +63,14 @@ int cuda_fail(cudaError_t error, const char *file, int line);
 int cuda_reserve(struct cuda_state *s, struct cuda_work *w, gidx bytes);
 void cuda_release(struct cuda_work *w);
 
+/* The kernel, loaded if it was not (cuda_load.c); borrowed until the device is closed. */
+int cuda_kernel_find(struct cuda_state *s, const struct kernel_recipe *recipe,
+                     struct cuda_kernel **out);
+/* Load what the job is likely to launch, as far as the options say it. */
+int cuda_kernels_prepare(struct cuda_state *s);
+/* What kernels of codes of so many vectors a row are specialised for. */
+struct kernel_shape cuda_codes_shape(const struct cuda_state *s, idx vectors);
+
 /* Compile or find the kernel, and launch it on the computing stream with one struct as argument. */
 struct cuda_launch {
   enum kernel_name name;
@@ -85,6 +93,7 @@ int cuda_finish(struct cuda_state *s);
 /* Operations of the table, of the same form. */
 int cuda_take(struct device *dev, struct buffer *b);
 int cuda_wrap(struct device *dev, struct buffer *b);
+int cuda_spare(struct device *dev, struct buffer *b);
 void cuda_drop(struct device *dev, struct buffer *b);
 int cuda_put(struct device *dev, const struct buffer *b, gidx at, gidx bytes);
 int cuda_get(struct device *dev, const struct buffer *b, gidx at, gidx bytes);

@@ -61,11 +61,16 @@ static idx blocks_of(const struct cuda_state *s, idx rows, idx warps)
   return blocks < rows ? blocks : rows;
 }
 
+struct kernel_shape cuda_codes_shape(const struct cuda_state *s, idx vectors)
+{
+  return (struct kernel_shape){.mma = s->architecture == 90, .one = codes_chunks(vectors) == 1};
+}
+
 static int rows_solve(struct device *dev, struct codes_args *a)
 {
   const struct cuda_state *s = dev->state;
-  idx vectors = a->m_most * a->d, warps = codes_warps(vectors), one = codes_chunks(vectors) == 1;
-  struct kernel_shape shape = {.mma = s->architecture == 90, .one = one};
+  idx vectors = a->m_most * a->d, warps = codes_warps(vectors);
+  struct kernel_shape shape = cuda_codes_shape(s, vectors);
   struct cuda_launch gram = {.name = KERNEL_GRAM,
                              .shape = shape,
                              .grid = {(unsigned)blocks_of(s, a->n, warps), 1, 1},
@@ -78,7 +83,7 @@ static int rows_solve(struct device *dev, struct codes_args *a)
                               .block = {WARP, 1, 1},
                               .shared = codes_shared_bytes(vectors, a->rho),
                               .arguments = a};
-  if (!one && a->m_old < a->m_new) TRY(cuda_launch(dev, &gram));
+  if (!shape.one && a->m_old < a->m_new) TRY(cuda_launch(dev, &gram));
   return cuda_launch(dev, &codes);
 }
 

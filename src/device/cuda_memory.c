@@ -54,6 +54,26 @@ int cuda_wrap(struct device *dev, struct buffer *b)
   return cuda_finish(s);
 }
 
+int cuda_room(struct device *dev, gidx *bytes)
+{
+  enum { KEPT = 32 }; /* such a part is left for workspaces and fetched atoms */
+  const struct cuda_state *s = dev->state;
+  size_t left = 0, all = 0;
+  TRY_CU(cudaSetDevice(s->number));
+  TRY_CU(cudaMemGetInfo(&left, &all));
+  *bytes = (gidx)left - (gidx)(all / KEPT);
+  return OK;
+}
+
+int cuda_spare(struct device *dev, struct buffer *b)
+{
+  struct cuda_state *s = dev->state;
+  gidx room;
+  TRY(cuda_room(dev, &room));
+  if (b->bytes > room) return memory_fail(s, b->bytes, __FILE__, __LINE__);
+  return memory_take(s, &b->device, b->bytes);
+}
+
 int cuda_take(struct device *dev, struct buffer *b)
 {
   struct cuda_state *s = dev->state;
@@ -110,17 +130,6 @@ int cuda_pick(struct device *dev, const struct pick_job *job)
   launch.block = (dim3){PICK_THREADS, 1, 1};
   TRY(cuda_launch(dev, &launch));
   return cuda_finish(s);
-}
-
-int cuda_room(struct device *dev, gidx *bytes)
-{
-  enum { KEPT = 32 }; /* such a part is left for workspaces and fetched atoms */
-  const struct cuda_state *s = dev->state;
-  size_t left = 0, all = 0;
-  TRY_CU(cudaSetDevice(s->number));
-  TRY_CU(cudaMemGetInfo(&left, &all));
-  *bytes = (gidx)left - (gidx)(all / KEPT);
-  return OK;
 }
 
 int cuda_copy_rate(struct device *dev, double *rate)

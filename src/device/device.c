@@ -76,6 +76,12 @@ int device_take(struct device *dev, struct buffer *b, gidx bytes)
   return dev->backend->take(dev, b);
 }
 
+int device_spare(struct device *dev, struct buffer *b, void *host, gidx bytes)
+{
+  *b = (struct buffer){.host = host, .bytes = bytes > 0 ? bytes : 1};
+  return dev->backend->spare(dev, b);
+}
+
 int device_hold(struct device *dev, struct buffer *b, gidx bytes)
 {
   *b = (struct buffer){.bytes = bytes > 0 ? bytes : 1, .owned = 1};

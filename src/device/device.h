@@ -26,6 +26,8 @@ struct device_options {
   const char *variant; /* of the CPU: "auto", "baseline", "avx2", "avx512vl" or "avx512" */
   const char *kind;    /* "auto", "cpu" or "cuda"; NULL: cpu */
   double work;         /* multiply-adds of the whole job, for `auto` */
+  idx take;            /* entries of a route_job, as far as that is known, for a GPU to prepare */
+  idx support;         /* and m_most of codes_job; 0: none */
   int local_rank;      /* on this node: GPU local_rank modulo those there */
   const char *kernels; /* folder to read kernels from instead of those built in; NULL: none */
   const char *filter;  /* certified filter: "auto", "on" or "off"; NULL: off */
@@ -109,6 +111,9 @@ struct buffer {
 int device_take(struct device *dev, struct buffer *b, gidx bytes);
 /* The same around memory of the caller, which stays until device_drop; not copied. */
 int device_wrap(struct device *dev, struct buffer *b, void *host, gidx bytes);
+/* As device_wrap, but ERR_MEMORY rather than that anything else has to do with less: the
+ * dictionary's window, or an automatic filter. */
+int device_spare(struct device *dev, struct buffer *b, void *host, gidx bytes);
 /* For the device alone: on a GPU there is no host side. */
 int device_hold(struct device *dev, struct buffer *b, gidx bytes);
 /* The same on a CPU device, where it needs no drop. */
@@ -133,8 +138,7 @@ struct pick_job {
 };
 int device_pick(struct device *dev, const struct pick_job *job);
 
-/* *bytes <- what may be taken now so that nothing else has to do with less: not the dictionary's
- * window, nor an automatic filter.  On the CPU there is no such limit. */
+/* *bytes <- what device_spare() gives now.  On the CPU there is no such limit. */
 int device_room(struct device *dev, gidx *bytes);
 
 /* *idle <- 0 while something runs on the stream of a GPU. */

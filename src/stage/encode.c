@@ -107,6 +107,8 @@ static int device_ready(struct encode *e)
                                    .variant = t->variant,
                                    .kind = t->device,
                                    .work = encode_work(t),
+                                   .take = (t->top_s + t->rounds - 1) / t->rounds,
+                                   .support = t->codes || t->rounds > 1 ? t->top_s : 0,
                                    .local_rank = e->c->local_rank,
                                    .kernels = t->kernels,
                                    .filter = t->filter};

@@ -115,8 +115,11 @@ static int table_grow(struct atom_table *table, const struct comm *c, struct dev
                       gidx count, gidx unit)
 {
   if (count <= table->room) return OK;
-  gidx room = 2 * count;
-  if (room > table->most) room = count > table->most ? count : table->most;
+  gidx room = 2 * count, spare;
+  TRY(device_room(device, &spare));
+  if (room > table->most) room = table->most;
+  if (room > count && room * unit > spare) room = table->most = count; /* no more than it must */
+  if (room < count) room = count;
   struct buffer old = table->atoms;
   struct pick_job keep = {.from = &old, .n = table->used, .unit = unit, .to = &table->atoms};
   TRY(travel_take(c, device, &table->atoms, room * unit));
@@ -169,62 +172,67 @@ static int wanted_list(const struct tiles *t, struct atom_table *table, const st
   return OK;
 }
 
-/* Whether own atoms are picked on the device: as it keeps them, or from a copy that fits there. */
-static int from_decide(struct tiles *t, struct device *device)
+/* A copy of own tiles on the device, if nothing else has to do with less for it. */
+static int own_copy(struct tiles *t, struct device *device)
 {
-  gidx bytes = t->held * (gidx)atom_bytes(t), room;
-  struct buffer view;
-  if (t->from != FROM_UNDECIDED) return OK;
-  TRY(device_atoms(device, &view));
-  TRY(device_room(device, &room));
-  t->from = view.device || bytes <= room ? FROM_DEVICE : FROM_HOST;
-  if (t->from == FROM_HOST)
+  gidx bytes = t->held * (gidx)atom_bytes(t);
+  int status = device_spare(device, &t->own, t->atoms, bytes);
+  if (status == ERR_MEMORY) {
+    t->from_host = 1;
+    t->own = (struct buffer){0};
+    status_clear();
     log_rank("memory of GPU %d is short: atoms for codes come from the host", device->gpu.number);
-  return OK;
+    return OK;
+  }
+  TRY(status);
+  return device_put(device, &t->own, 0, bytes);
 }
 
-/* *own <- own tiles on the device as they were read, a copy if need be, which is brought once. */
+/* *own <- own tiles on the device as they were read; zeroed with from_host, which this may set. */
 static int own_find(struct tiles *t, struct device *device, struct buffer *own)
 {
+  *own = (struct buffer){0};
+  if (t->from_host || t->held == 0) return OK;
   TRY(device_atoms(device, own));
   if (own->device) return OK;
-  if (!t->own.bytes) {
-    gidx bytes = t->held * (gidx)atom_bytes(t);
-    TRY(device_wrap(device, &t->own, t->atoms, bytes));
-    TRY(device_put(device, &t->own, 0, bytes));
-  }
+  if (!t->own.bytes) TRY(own_copy(t, device));
   *own = t->own;
   return OK;
 }
 
-/* Own atoms by the slots that are named, from item `at` of a buffer on; it has a host side if they
- * come from there. */
-static int own_pick(struct tiles *t, struct device *device, const idx *names, gidx count,
-                    struct buffer *to, gidx at)
+/* Own atoms by the slots that are named, from item `at` of a buffer with a host side on. */
+static int host_pick(const struct tiles *t, struct device *device, const idx *names, gidx count,
+                     struct buffer *to, gidx at)
 {
   gidx unit = (gidx)atom_bytes(t);
-  if (t->from == FROM_HOST) {
-    for (gidx i = 0; i < count; i++)
-      memcpy((char *)to->host + (at + i) * unit, atom_at(t, t->atoms, names[i]), (size_t)unit);
-    return device_put(device, to, at * unit, count * unit);
-  }
-  struct buffer own;
-  struct pick_job job = {&own, names, count, unit, to, at};
-  TRY(own_find(t, device, &own));
-  return device_pick(device, &job);
+  for (gidx i = 0; i < count; i++)
+    memcpy((char *)to->host + (at + i) * unit, atom_at(t, t->atoms, names[i]), (size_t)unit);
+  return device_put(device, to, at * unit, count * unit);
+}
+
+/* Room for the atoms that others ask for, and some more where memory is not short. */
+static int outgoing_take(struct tiles *t, const struct comm *c, struct device *device, gidx bytes)
+{
+  gidx room;
+  device_drop(device, &t->outgoing);
+  TRY(device_room(device, &room));
+  if (bytes + bytes / 4 <= room) bytes += bytes / 4;
+  return t->from_host ? device_take(device, &t->outgoing, bytes)
+                      : travel_take(c, device, &t->outgoing, bytes);
 }
 
 /* The atoms that others ask of this rank, ready to go out. */
 static int asked_pick(struct tiles *t, const struct comm *c, struct device *device,
                       const idx *names, gidx count)
 {
-  struct buffer *out = &t->outgoing;
-  gidx unit = (gidx)atom_bytes(t), room = (count + count / 4) * unit;
-  if (count * unit > out->bytes) {
-    device_drop(device, out);
-    TRY(t->from == FROM_HOST ? device_take(device, out, room) : travel_take(c, device, out, room));
-  }
-  return own_pick(t, device, names, count, out, 0);
+  gidx unit = (gidx)atom_bytes(t), bytes = count * unit;
+  struct buffer own, *out = &t->outgoing;
+  struct pick_job job = {&own, names, count, unit, out, 0};
+  if (bytes > out->bytes) TRY(outgoing_take(t, c, device, bytes));
+  TRY(own_find(t, device, &own));
+  if (!t->from_host) return device_pick(device, &job);
+  if (!out->host) TRY(outgoing_take(t, c, device, bytes));
+  return host_pick(t, device, names, count, out, 0);
 }
 
 /* A view of a buffer from byte `at` on. */
@@ -256,20 +264,17 @@ static int wanted_bring(struct tiles *t, struct atom_table *table, struct comm *
   return comm_exchange_buffer(c, device, &t->outgoing, asked, &end, counts, atom_bytes(t), 0);
 }
 
-/* A single rank's tiles can be the table; an atom's number is its slot. */
-static int tiles_are_table(const struct tiles *t)
-{
-  return t->tiling.workers == 1 && t->from != FROM_HOST;
-}
-
-int tiles_fetched(struct tiles *t, const struct atom_table *table, struct device *device,
+int tiles_fetched(const struct tiles *t, const struct atom_table *table, struct device *device,
                   struct buffer *atoms)
 {
-  if (tiles_are_table(t)) return own_find(t, device, atoms);
   *atoms = table->atoms;
+  if (t->tiling.workers > 1 || t->from_host) return OK;
+  TRY(device_atoms(device, atoms));
+  if (!atoms->device) *atoms = t->own;
   return OK;
 }
 
+/* A single rank's tiles are the table, if they are on the device; an atom's number is its slot. */
 static void slots_own(const struct wanted *w)
 {
   for (gidx i = 0; i < w->n; i++)
@@ -278,10 +283,13 @@ static void slots_own(const struct wanted *w)
 }
 
 int tiles_fetch(struct tiles *t, struct atom_table *table, struct comm *c, struct device *device,
-                const struct wanted *w)
+                const struct wanted *wanted)
 {
-  int status = from_decide(t, device);
-  if (tiles_are_table(t)) {
+  struct wanted all = *wanted, *w = &all;
+  struct buffer own;
+  int status = own_find(t, device, &own);
+  if (c->size == 1) w->from = 0; /* earlier slots are of another kind, if from_host is new */
+  if (c->size == 1 && !t->from_host) {
     slots_own(w);
     return status;
   }
@@ -297,7 +305,7 @@ int tiles_fetch(struct tiles *t, struct atom_table *table, struct comm *c, struc
   TRY(comm_agree(c, status));
   TRY(c->size > 1
           ? wanted_bring(t, table, c, device, counts, asked, ones)
-          : own_pick(t, device, table->fetched + table->used, fresh, &table->atoms, table->used));
+          : host_pick(t, device, table->fetched + table->used, fresh, &table->atoms, table->used));
   table->used += (idx)fresh;
   arena_free(&arena);
   return OK;

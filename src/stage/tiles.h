@@ -14,16 +14,13 @@
 #include "device/device.h"
 #include "model/dictionary.h"
 
-/* HOST: a copy of own tiles does not fit on the device, beside what it routes. */
-enum atoms_from { FROM_UNDECIDED, FROM_DEVICE, FROM_HOST };
-
 struct tiles {
   struct tiling tiling;
   idx rank, d, p;
   idx held;               /* own atoms */
   float *atoms;           /* [held][d][p] */
-  enum atoms_from from;   /* where atoms that are wanted come from */
   struct buffer own;      /* a copy on the device, where it does not keep them so anyway */
+  int from_host;          /* such a copy does not fit: wanted atoms come from the host */
   struct buffer outgoing; /* atoms that other ranks asked for */
   const struct atom_source *source; /* borrowed; of the reading */
   int normalize;
@@ -71,8 +68,9 @@ void table_free(struct atom_table *table, struct device *device); /* while the d
 /* Bring the atoms that are wanted and not in the table.  Collective. */
 int tiles_fetch(struct tiles *t, struct atom_table *table, struct comm *c, struct device *device,
                 const struct wanted *w);
-/* *atoms <- what slots point to, on the device side, until the next call that takes memory. */
-int tiles_fetched(struct tiles *t, const struct atom_table *table, struct device *device,
+/* *atoms <- what slots point to, on the device side, until the next call that takes memory or
+ * routes. */
+int tiles_fetched(const struct tiles *t, const struct atom_table *table, struct device *device,
                   struct buffer *atoms);
 /* The slots given so far are no longer needed.  The atoms stay, unless the fetches before the next
  * call, of at most `coming` atoms, may make them more than the table may keep; not collective. */
