@@ -87,7 +87,8 @@ def check_shares(folder):
         if os.path.exists(counter):
             os.remove(counter)
         done = run(folder, "shares.h5", "--device", "cuda", "--block", "128", "--filter", "off",
-            ranks=2, CUDA_MEMORY=str(1000000 * megabytes), CUDA_MEMORY_FILE=counter)
+            ranks=2, CUDA_MEMORY=str(1000000 * megabytes), CUDA_MEMORY_FILE=counter,
+            CUDA_VISIBLE_DEVICES="0")
         hosts = done.stderr.count("come from the host")
         seen.add(done.returncode or ["device", "one host", "host"][hosts])
         print(f"# {megabytes} MB: exit {done.returncode}, {hosts} from the host, "

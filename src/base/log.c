@@ -16,7 +16,7 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* around what is written */
 static int level, rank;
-static int drawn; /* width of the progress line now on the terminal */
+static _Atomic int drawn; /* width of the progress line now on the terminal */
 static FILE *file;
 static struct timespec origin;
 
@@ -57,8 +57,8 @@ void log_close(void)
 
 static void line_out(int to_terminal, const char *text)
 {
-  double t = log_seconds();
   pthread_mutex_lock(&lock);
+  double t = log_seconds();
   if (to_terminal) {
     if (drawn) fprintf(stderr, "\r%*s\r", drawn, "");
     drawn = 0;

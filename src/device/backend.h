@@ -10,6 +10,7 @@
 struct backend {
   const char *kind;
   int (*open)(struct device *dev, const struct device_options *options);
+  int (*prepare)(struct device *dev); /* what options say of the job; NULL: nothing */
   void (*close)(struct device *dev);
   int (*take)(struct device *dev, struct buffer *b);
   int (*hold)(struct device *dev, struct buffer *b);

@@ -70,8 +70,7 @@ static int cuda_open(struct device *dev, const struct device_options *options)
   dev->state = s;
   dev->variant = s->name;
   TRY(state_fill(s, &dev->gpu));
-  TRY(cuda_filter_open(dev));
-  return cuda_kernels_prepare(s);
+  return cuda_filter_open(dev);
 }
 
 static void cuda_close(struct device *dev)
@@ -133,6 +132,7 @@ static double cuda_peak(const struct device *dev, double seconds)
 const struct backend backend_cuda = {
     .kind = "cuda",
     .open = cuda_open,
+    .prepare = cuda_prepare,
     .close = cuda_close,
     .take = cuda_take,
     .hold = cuda_wrap,

@@ -66,8 +66,6 @@ void cuda_release(struct cuda_work *w);
 /* The kernel, loaded if it was not (cuda_load.c); borrowed until the device is closed. */
 int cuda_kernel_find(struct cuda_state *s, const struct kernel_recipe *recipe,
                      struct cuda_kernel **out);
-/* Load what the job is likely to launch, as far as the options say it. */
-int cuda_kernels_prepare(struct cuda_state *s);
 /* What kernels of codes of so many vectors a row are specialised for. */
 struct kernel_shape cuda_codes_shape(const struct cuda_state *s, idx vectors);
 
@@ -91,6 +89,7 @@ static inline void cuda_count(gidx *count, gidx bytes)
 int cuda_finish(struct cuda_state *s);
 
 /* Operations of the table, of the same form. */
+int cuda_prepare(struct device *dev);
 int cuda_take(struct device *dev, struct buffer *b);
 int cuda_wrap(struct device *dev, struct buffer *b);
 int cuda_spare(struct device *dev, struct buffer *b);

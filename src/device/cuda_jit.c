@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Compiling kernels by NVRTC at first use, for the GPU that is there. */
+ * Compiling kernels by NVRTC for the GPU that is there, once for each machine; threads may compile
+ * side by side. */
 #include <nvrtc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,6 +79,7 @@ static int options_list(const struct kernel_recipe *recipe, int architecture, ch
   options[n++] = "--fmad=false";
   options[n++] = "--std=c++17";
   options[n++] = "--ptxas-options=-v";
+  options[n++] = "--modify-stack-limit=false"; /* of the process, while others compile */
   /* Its own cache, of 12.9 and newer, would keep the log from us. */
   nvrtcVersion(&major, &minor);
   if (major * 100 + minor >= 1209) options[n++] = "--no-cache";
@@ -111,7 +113,12 @@ static int program_compile(nvrtcProgram program, const struct kernel_recipe *rec
   TRY_NVRTC(nvrtcGetCUBINSize(program, &image->size));
   image->bytes = malloc(image->size);
   CHECK(image->bytes, ERR_MEMORY, "cannot allocate a kernel of %zu bytes", image->size);
-  TRY_NVRTC(nvrtcGetCUBIN(program, image->bytes));
+  result = nvrtcGetCUBIN(program, image->bytes);
+  if (result) {
+    free(image->bytes);
+    image->bytes = NULL;
+  }
+  TRY_NVRTC(result);
   return OK;
 }
 

@@ -15,8 +15,10 @@ static int kernel_add(struct cuda_state *s, const struct kernel_recipe *recipe,
   struct cuda_kernel *k = &s->kernels[s->n_kernels];
   *k = (struct cuda_kernel){.recipe = *recipe};
   TRY_CU(cudaLibraryLoadData(&k->library, image->bytes, NULL, NULL, 0, NULL, NULL, 0));
+  cudaError_t error = cudaLibraryGetKernel(&k->kernel, k->library, recipe->entry);
+  if (error) cudaLibraryUnload(k->library);
+  TRY_CU(error);
   s->n_kernels++;
-  TRY_CU(cudaLibraryGetKernel(&k->kernel, k->library, recipe->entry));
   return OK;
 }
 
@@ -31,13 +33,13 @@ int cuda_kernel_find(struct cuda_state *s, const struct kernel_recipe *recipe,
   TRY(kernel_load(recipe, s->architecture, s->options.kernels, &image));
   int status = kernel_add(s, recipe, &image);
   free(image.bytes);
-  *out = &s->kernels[s->n_kernels - 1];
+  if (!status) *out = &s->kernels[s->n_kernels - 1];
   return status;
 }
 
 /* Kernels that the job will launch, or is likely to. */
 struct likely {
-  struct kernel_recipe recipes[KERNELS + 1];
+  struct kernel_recipe recipes[KERNELS + 2];
   int count;
 };
 
@@ -63,22 +65,23 @@ static void likely_list(const struct cuda_state *s, struct likely *list)
   for (shape.sample = 0; s->filter.is_on && shape.sample < 2; shape.sample++)
     likely_add(list, KERNEL_FILTER, &shape);
   for (int i = 0; s->filter.is_on && i < LENGTH(filter); i++) likely_add(list, filter[i], &shape);
+  struct kernel_shape probe = {.wgmma = s->filter.wgmma, .sample = 1, .d = 1};
+  if (s->filter.is_on && o->d > 1) likely_add(list, KERNEL_FILTER, &probe);
   likely_add(list, KERNEL_MERGE, &shape);
   likely_add(list, KERNEL_PACK, &shape);
 }
 
-int cuda_kernels_prepare(struct cuda_state *s)
+int cuda_prepare(struct device *dev)
 {
+  struct cuda_state *s = dev->state;
   struct likely list = {.count = 0};
   struct kernel_image images[LENGTH(list.recipes)] = {0};
   if (s->options.take == 0) return OK;
   likely_list(s, &list);
 #pragma omp parallel for num_threads(s->options.threads) schedule(dynamic, 1)
   for (int i = 0; i < list.count; i++)
-    if (kernel_load(&list.recipes[i], s->architecture, s->options.kernels, &images[i])) {
-      images[i].bytes = NULL;
+    if (kernel_load(&list.recipes[i], s->architecture, s->options.kernels, &images[i]))
       status_clear(); /* its launch tries again and says why */
-    }
   int status = OK;
   for (int i = 0; i < list.count; i++) {
     if (!status && images[i].bytes) status = kernel_add(s, &list.recipes[i], &images[i]);

@@ -19,15 +19,24 @@ static int open_as(struct device *dev, const struct backend *backend,
   return backend->open(dev, options);
 }
 
+static int prepare(struct device *dev)
+{
+  return dev->backend->prepare ? dev->backend->prepare(dev) : OK;
+}
+
 int device_open(struct device *dev, const struct device_options *o)
 {
   const char *kind = o->kind ? o->kind : "cpu";
   *dev = (struct device){0};
   CHECK(o->p >= 1 && o->d >= 1 && o->threads >= 1 && o->atoms_most >= 0, ERR_INTERNAL,
         "device of %d columns, %d vectors a frame, %d threads", o->p, o->d, o->threads);
-  if (!strcmp(kind, "cuda")) return open_as(dev, &backend_cuda, o);
+  if (!strcmp(kind, "cuda")) {
+    TRY(open_as(dev, &backend_cuda, o));
+    return prepare(dev);
+  }
   if (!strcmp(kind, "auto") && o->work >= DEVICE_BREAK_EVEN) {
     int status = open_as(dev, &backend_cuda, o);
+    if (!status) return prepare(dev); /* from here on a failure is no reason for a CPU */
     if (status != ERR_DEVICE) return status;
     log_debug("no GPU is used: %s", status_message());
     device_close(dev);

@@ -111,8 +111,8 @@ struct buffer {
 int device_take(struct device *dev, struct buffer *b, gidx bytes);
 /* The same around memory of the caller, which stays until device_drop; not copied. */
 int device_wrap(struct device *dev, struct buffer *b, void *host, gidx bytes);
-/* As device_wrap, but ERR_MEMORY rather than that anything else has to do with less: the
- * dictionary's window, or an automatic filter. */
+/* As device_wrap, but not zeroed, and ERR_MEMORY rather than that anything else, the dictionary's
+ * window or an automatic filter, has to do with less. */
 int device_spare(struct device *dev, struct buffer *b, void *host, gidx bytes);
 /* For the device alone: on a GPU there is no host side. */
 int device_hold(struct device *dev, struct buffer *b, gidx bytes);
@@ -138,7 +138,7 @@ struct pick_job {
 };
 int device_pick(struct device *dev, const struct pick_job *job);
 
-/* *bytes <- what device_spare() gives now.  On the CPU there is no such limit. */
+/* *bytes <- what device_spare() gives now; 0 or less: nothing.  On the CPU there is no limit. */
 int device_room(struct device *dev, gidx *bytes);
 
 /* *idle <- 0 while something runs on the stream of a GPU. */

@@ -271,6 +271,7 @@ int tiles_fetched(const struct tiles *t, const struct atom_table *table, struct 
   if (t->tiling.workers > 1 || t->from_host) return OK;
   TRY(device_atoms(device, atoms));
   if (!atoms->device) *atoms = t->own;
+  CHECK(atoms->device || t->held == 0, ERR_INTERNAL, "the fetched atoms are gone");
   return OK;
 }
 

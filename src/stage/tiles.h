@@ -37,7 +37,8 @@ struct atom_table {
   idx *fetched;    /* [used] atoms in the table, in its order */
 };
 
-/* Entries from .. to - 1 of n rows of `stride`. */
+/* Entries from .. to - 1 of n rows of `stride`; those before have their slots already, which a
+ * single rank may write anew. */
 struct wanted {
   const idx *atoms; /* [n][stride] */
   idx *slot;        /* [n][stride] place of each in the table, written */
@@ -69,7 +70,7 @@ void table_free(struct atom_table *table, struct device *device); /* while the d
 int tiles_fetch(struct tiles *t, struct atom_table *table, struct comm *c, struct device *device,
                 const struct wanted *w);
 /* *atoms <- what slots point to, on the device side, until the next call that takes memory or
- * routes. */
+ * routes; ERR_INTERNAL if such a call since the fetch has made the device forget them. */
 int tiles_fetched(const struct tiles *t, const struct atom_table *table, struct device *device,
                   struct buffer *atoms);
 /* The slots given so far are no longer needed.  The atoms stay, unless the fetches before the next
