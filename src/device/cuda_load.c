@@ -6,7 +6,6 @@
 
 #include "base/status.h"
 #include "device/cuda.h"
-#include "plan.h"
 
 static int kernel_add(struct cuda_state *s, const struct kernel_recipe *recipe,
                       const struct kernel_image *image)
