@@ -283,17 +283,10 @@ static void slots_own(const struct wanted *w)
            (size_t)(w->to - w->from) * sizeof *w->slot);
 }
 
-int tiles_fetch(struct tiles *t, struct atom_table *table, struct comm *c, struct device *device,
-                const struct wanted *wanted)
+/* What is wanted into the table.  status: of this rank so far. */
+static int table_fetch(struct tiles *t, struct atom_table *table, struct comm *c,
+                       struct device *device, const struct wanted *w, int status)
 {
-  struct wanted all = *wanted, *w = &all;
-  struct buffer own;
-  int status = own_find(t, device, &own);
-  if (c->size == 1) w->from = 0; /* earlier slots are of another kind, if from_host is new */
-  if (c->size == 1 && !t->from_host) {
-    slots_own(w);
-    return status;
-  }
   struct arena arena = {0};
   idx *counts = NULL, *asked = NULL, *ones = NULL;
   gidx fresh = 0;
@@ -310,6 +303,19 @@ int tiles_fetch(struct tiles *t, struct atom_table *table, struct comm *c, struc
   table->used += (idx)fresh;
   arena_free(&arena);
   return OK;
+}
+
+int tiles_fetch(struct tiles *t, struct atom_table *table, struct comm *c, struct device *device,
+                const struct wanted *w)
+{
+  struct buffer own;
+  int status = own_find(t, device, &own);
+  if (c->size > 1) return table_fetch(t, table, c, device, w, status);
+  struct wanted all = *w; /* with slots of earlier calls, which from_host, if new, makes wrong */
+  all.from = 0;
+  if (t->from_host) return table_fetch(t, table, c, device, &all, status);
+  slots_own(&all);
+  return status;
 }
 
 void table_leave(struct atom_table *table, const struct tiles *t, gidx coming)
