@@ -212,7 +212,8 @@ void *realloc(void *old, size_t size)
   return memory_fails(__builtin_return_address(0)) ? NULL : __libc_realloc(old, size);
 }
 
-void *aligned_alloc(size_t align, size_t size)
+int posix_memalign(void **at, size_t align, size_t size)
 {
-  return memory_fails(__builtin_return_address(0)) ? NULL : __libc_memalign(align, size);
+  *at = memory_fails(__builtin_return_address(0)) ? NULL : __libc_memalign(align, size);
+  return *at ? 0 : ENOMEM;
 }

@@ -12,6 +12,7 @@ check_PROGRAMS += \
   %D%/test_device_codes \
   %D%/test_device_ops \
   %D%/test_device_refit \
+  %D%/test_dictionary \
   %D%/test_encode_reference \
   %D%/test_filter \
   %D%/test_filter_loops \

@@ -5,25 +5,35 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/status.h"
 
-enum { ALIGN = 64 };
+enum { ALIGN = 64, HUGE_PAGE = 2 << 20, LONG = 2 * HUGE_PAGE };
 
 struct arena_piece {
   struct arena_piece *next;
 };
+
+void *memory_zeroed(size_t bytes)
+{
+  void *at;
+  if (posix_memalign(&at, bytes < LONG ? ALIGN : HUGE_PAGE, bytes + !bytes)) return NULL;
+#ifdef MADV_HUGEPAGE
+  if (bytes >= LONG) madvise(at, bytes, MADV_HUGEPAGE); /* a wish */
+#endif
+  return memset(at, 0, bytes);
+}
 
 int arena_take(struct arena *arena, void *pointer, gidx count, size_t size)
 {
   CHECK(count >= 0 && (count == 0 || (size_t)count <= (SIZE_MAX / 2) / size), ERR_MEMORY,
         "an array of %lld items of %zu bytes is larger than memory", (long long)count, size);
   size_t bytes = ALIGN + ((size_t)count * size + ALIGN - 1) / ALIGN * ALIGN;
-  struct arena_piece *piece = aligned_alloc(ALIGN, bytes);
+  struct arena_piece *piece = memory_zeroed(bytes);
   CHECK(piece, ERR_MEMORY, "cannot allocate %zu bytes beside the %zu held", bytes, arena->bytes);
-  memset(piece, 0, bytes);
   piece->next = arena->pieces;
   arena->pieces = piece;
   arena->bytes += bytes;

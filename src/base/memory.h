@@ -15,6 +15,11 @@ struct arena {
   size_t bytes;               /* held now */
 };
 
+/* A new array of zeros on a 64-byte boundary, freed by free(); NULL: no memory.  One of 4 MB and
+ * more is in pages of 2 MB where the system gives them for the asking: far fewer faults when it is
+ * first written, and fewer misses when it is read here and there. */
+void *memory_zeroed(size_t bytes);
+
 /* Store in *(T **)pointer a new array of count items of size bytes; count 0 gives a valid pointer.
  * ERR_MEMORY names what could not be had. */
 int arena_take(struct arena *arena, void *pointer, gidx count, size_t size);

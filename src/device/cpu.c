@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "base/status.h"
 
 /* With fewer terms a row the filter does not pay (doc/bench.md). */
@@ -141,9 +142,8 @@ static int cpu_take(struct device *dev, struct buffer *b)
 {
   (void)dev;
   size_t bytes = ((size_t)b->bytes + CACHE_LINE) / CACHE_LINE * CACHE_LINE;
-  b->host = b->device = aligned_alloc(CACHE_LINE, bytes);
+  b->host = b->device = memory_zeroed(bytes);
   CHECK(b->host, ERR_MEMORY, "cannot allocate %.1f MB", 1e-6 * (double)bytes);
-  memset(b->host, 0, bytes);
   return OK;
 }
 
