@@ -12,9 +12,11 @@
 #include "device_how.h"
 
 enum { ATOMS = 300, MANY = 4500 }; /* many: rows that blocks of a GPU take in turn */
+enum { SIDES = 4 };
 
 /* The problem on a device. */
-struct sides {
+struct side {
+  struct device dev;
   struct buffer rows, atoms, slot, state, residual, codes, quality;
 };
 
@@ -29,7 +31,8 @@ struct problem {
   struct row_quality *quality, *want_quality;
   const float **vector;
   real *work, *exact;
-  struct sides on;
+  struct side sides[SIDES]; /* all take each step before the next */
+  int count;
 };
 
 static int problem_take(struct problem *c)
@@ -98,10 +101,10 @@ static int bits_equal(const void *a, const void *b, gidx count, size_t size)
   return !memcmp(a, b, (size_t)count * size);
 }
 
-/* From m_old to m_new atoms a row, in state if there is one. */
-static int step_check(struct problem *c, struct device *dev, idx m_old, idx m_new)
+/* From m_old to m_new atoms a row on a device, in state if there is one. */
+static int side_check(struct problem *c, struct side *on, idx m_old, idx m_new)
 {
-  struct sides *on = &c->on;
+  struct device *dev = &on->dev;
   struct codes_job job = {.n = c->n,
                           .m_old = m_old,
                           .m_new = m_new,
@@ -114,95 +117,115 @@ static int step_check(struct problem *c, struct device *dev, idx m_old, idx m_ne
                           .residual = &on->residual,
                           .codes = &on->codes,
                           .quality = &on->quality};
-  problem_answer(c, m_new);
   memset(c->residual, 0x55, (size_t)c->n * (size_t)c->p * sizeof(float));
   int status = device_put(dev, &on->residual, 0, on->residual.bytes);
   if (!status) status = device_codes(dev, &job);
   if (!status) status = device_get(dev, &on->residual, 0, on->residual.bytes);
   if (!status) status = device_get(dev, &on->codes, 0, on->codes.bytes);
   if (!status) status = device_get(dev, &on->quality, 0, on->quality.bytes);
-  if (status) {
-    printf("# %s\n", status_message());
-    return 0;
-  }
-  return bits_equal(c->residual, c->want_residual, (gidx)c->n * c->p, sizeof(float)) &&
-         bits_equal(c->codes, c->want_codes, (gidx)c->n * m_new * c->d, sizeof(float)) &&
-         bits_equal(c->quality, c->want_quality, c->n, sizeof *c->quality);
+  if (status) printf("# %s\n", status_message());
+  int good = !status &&
+             bits_equal(c->residual, c->want_residual, (gidx)c->n * c->p, sizeof(float)) &&
+             bits_equal(c->codes, c->want_codes, (gidx)c->n * m_new * c->d, sizeof(float)) &&
+             bits_equal(c->quality, c->want_quality, c->n, sizeof *c->quality);
+  if (!good) printf("# %s differs from %d to %d atoms\n", dev->variant, m_old, m_new);
+  return good;
 }
 
-/* Bring the problem to a device; c->on is dropped by problem_leave. */
-static int problem_bring(struct problem *c, struct device *dev)
+/* The references are slow, and answer once for all devices. */
+static int step_check(struct problem *c, idx m_old, idx m_new)
 {
+  int good = 1;
+  problem_answer(c, m_new);
+  for (int i = 0; i < c->count; i++) good &= side_check(c, &c->sides[i], m_old, m_new);
+  return good;
+}
+
+/* Bring the problem to a device that is open. */
+static int side_bring(struct problem *c, struct side *on)
+{
+  struct device *dev = &on->dev;
   gidx rows = (gidx)c->n * c->p * (gidx)sizeof(float), frame = (gidx)c->d * c->p;
   gidx atoms = ATOMS * frame * (gidx)sizeof(float), slots = (gidx)c->n * c->m * (gidx)sizeof(idx);
-  c->on = (struct sides){0};
-  TRY(device_wrap(dev, &c->on.rows, c->rows, rows));
-  TRY(device_wrap(dev, &c->on.atoms, c->atoms, atoms));
-  TRY(device_wrap(dev, &c->on.slot, c->slot, slots));
-  TRY(device_wrap(dev, &c->on.residual, c->residual, rows));
-  TRY(device_wrap(dev, &c->on.codes, c->codes, slots * c->d));
-  TRY(device_wrap(dev, &c->on.quality, c->quality, c->n * (gidx)sizeof *c->quality));
-  TRY(device_put(dev, &c->on.rows, 0, rows));
-  TRY(device_put(dev, &c->on.atoms, 0, atoms));
-  return device_put(dev, &c->on.slot, 0, slots);
+  TRY(device_wrap(dev, &on->rows, c->rows, rows));
+  TRY(device_wrap(dev, &on->atoms, c->atoms, atoms));
+  TRY(device_wrap(dev, &on->slot, c->slot, slots));
+  TRY(device_wrap(dev, &on->residual, c->residual, rows));
+  TRY(device_wrap(dev, &on->codes, c->codes, slots * c->d));
+  TRY(device_wrap(dev, &on->quality, c->quality, c->n * (gidx)sizeof *c->quality));
+  TRY(device_put(dev, &on->rows, 0, rows));
+  TRY(device_put(dev, &on->atoms, 0, atoms));
+  return device_put(dev, &on->slot, 0, slots);
 }
 
-static void problem_leave(struct problem *c, struct device *dev)
+/* A state that begins as rubbish. */
+static int side_begin(struct problem *c, struct side *on)
 {
-  struct buffer *const all[] = {&c->on.rows,     &c->on.atoms, &c->on.slot,   &c->on.state,
-                                &c->on.residual, &c->on.codes, &c->on.quality};
-  for (int i = 0; i < LENGTH(all); i++) device_drop(dev, all[i]);
+  gidx bytes = c->n * codes_state(&on->dev, c->m, c->rho);
+  char *state;
+  TRY(arena_take(&c->arena, &state, bytes, 1));
+  TRY(device_wrap(&on->dev, &on->state, state, bytes));
+  memset(state, 0xff, (size_t)bytes);
+  return device_put(&on->dev, &on->state, 0, bytes);
+}
+
+static void side_leave(struct side *on)
+{
+  struct buffer *const all[] = {&on->rows,     &on->atoms, &on->slot,   &on->state,
+                                &on->residual, &on->codes, &on->quality};
+  for (int i = 0; i < LENGTH(all); i++) device_drop(&on->dev, all[i]);
+  device_close(&on->dev);
 }
 
 /* Go back to half of the atoms, and on with others, then with the former ones again. */
-static int return_check(struct problem *c, struct device *dev)
+static int return_check(struct problem *c)
 {
   int good = 1;
   for (int turn = 0; turn < 2; turn++) {
     for (idx i = 0; i < c->n; i++)
       for (idx a = c->m / 2; a < c->m; a++)
         c->slot[i * c->m + a] = (c->slot[i * c->m + a] + ATOMS / 2) % ATOMS;
-    good &= device_put(dev, &c->on.slot, 0, c->on.slot.bytes) == OK &&
-            step_check(c, dev, c->m / 2, c->m);
+    for (int i = 0; i < c->count; i++) {
+      struct side *on = &c->sides[i];
+      good &= device_put(&on->dev, &on->slot, 0, on->slot.bytes) == OK;
+    }
+    good &= step_check(c, c->m / 2, c->m);
   }
   return good;
 }
 
-/* All at once without a state, then in rounds with one that begins as rubbish. */
-static int problem_check(struct problem *c, struct device *dev)
+/* All at once without a state, then in rounds with one. */
+static int problem_check(struct problem *c)
 {
-  int good = problem_bring(c, dev) == OK && step_check(c, dev, 0, c->m);
-  gidx bytes = c->n * codes_state(dev, c->m, c->rho);
-  char *state;
-  if (!good || arena_take(&c->arena, &state, bytes, 1) ||
-      device_wrap(dev, &c->on.state, state, bytes)) {
-    problem_leave(c, dev);
-    return 0;
-  }
-  memset(state, 0xff, (size_t)bytes);
-  good &= device_put(dev, &c->on.state, 0, bytes) == OK;
-  for (idx r = 1; r <= c->rounds; r++)
-    good &= step_check(c, dev, round_end(c->m, c->rounds, r - 1), round_end(c->m, c->rounds, r));
-  good &= return_check(c, dev);
-  problem_leave(c, dev);
-  return good;
+  int good = step_check(c, 0, c->m);
+  for (int i = 0; i < c->count; i++) good &= side_begin(c, &c->sides[i]) == OK;
+  for (idx r = 1; good && r <= c->rounds; r++)
+    good &= step_check(c, round_end(c->m, c->rounds, r - 1), round_end(c->m, c->rounds, r));
+  return good && return_check(c);
+}
+
+/* A device of each kind and count of threads. */
+static int sides_open(struct problem *c, const struct how *hows, int count)
+{
+  for (int v = 0; v < count; v++)
+    for (int threads = 1; threads <= hows[v].threads; threads++) {
+      struct side *on = &c->sides[c->count];
+      struct device_options options = how_options(&hows[v], c->p, c->d, 0);
+      CHECK(c->count < SIDES, ERR_INTERNAL, "more than %d devices", SIDES);
+      options.threads = threads;
+      TRY(device_open(&on->dev, &options));
+      c->count++;
+      TRY(side_bring(c, on));
+    }
+  return OK;
 }
 
 static void problem_run(struct problem c, const struct how *hows, int count)
 {
   int good = problem_take(&c) == OK;
   problem_fill(&c);
-  for (int v = 0; v < count; v++)
-    for (int threads = 1; threads <= hows[v].threads; threads++) {
-      struct device dev = {0};
-      struct device_options options = how_options(&hows[v], c.p, c.d, 0);
-      options.threads = threads;
-      if (device_open(&dev, &options) || !problem_check(&c, &dev)) {
-        printf("# differs: %s %s, %d threads\n", hows[v].kind, hows[v].variant, threads);
-        good = 0;
-      }
-      device_close(&dev);
-    }
+  good = good && sides_open(&c, hows, count) == OK && problem_check(&c);
+  for (int i = 0; i < c.count; i++) side_leave(&c.sides[i]);
   ok(good, "n=%d p=%d d=%d m=%d rounds=%d rho=%g small=%d", c.n, c.p, c.d, c.m, c.rounds, c.rho,
      c.small);
   arena_free(&c.arena);
@@ -230,7 +253,8 @@ static void check_codes(const struct how *hows, int count)
 
   static const real rhos[] = {0.1, 0, 1e-12}; /* the last shows where it is added */
   const char *less = getenv("SMALL");         /* for tools that slow everything */
-  int is_less = less && *less;
+  const char *sanitized = getenv("SANITIZED");
+  int is_less = (less && *less) || (sanitized && *sanitized);
 
   for (int i = 0; i < LENGTH(problems); i++)
     for (int u = 0; u < (!is_less ? 6 : problems[i].n == MANY ? 1 : 2); u++) {

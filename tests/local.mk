@@ -24,6 +24,7 @@ check_PROGRAMS += \
   %D%/test_kernels \
   %D%/test_log_pair \
   %D%/test_refit_reference \
+  %D%/test_statistics \
   %D%/test_synth_blocks \
   %D%/test_tiles
 # Of the terminal pass.
