@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Behind the routing of a block, in one thread: the lists of the other block in flight are merged,
- * the results of the block that ended are counted.  No device, no other rank, no file. */
+ * the results of the block that ended are counted, the columns of the rows that are being routed
+ * are summed.  No device, no other rank, no file. */
 #include "base/fingerprint.h"
 #include "base/status.h"
 #include "stage/encode_inside.h"
@@ -49,6 +50,13 @@ static int behind_run(void *argument)
     block_count(job->e, &job->collect, job->qualities);
     phase_end(&phases[PHASE_METRICS], 0);
     job->collect.n = job->qualities = 0;
+  }
+  if (job->summed_count > 0) {
+    phase_begin(&phases[PHASE_SUMS]);
+    statistics_rows(&job->e->statistics, job->summed, job->summed_count, job->e->p);
+    phase_end(&phases[PHASE_SUMS],
+              (double)job->summed_count * job->e->p * (double)sizeof *job->summed);
+    job->summed_count = 0;
   }
   return OK;
 }

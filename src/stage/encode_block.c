@@ -29,8 +29,8 @@ static int block_begin(struct encode *e, struct flight *f)
   f->round = f->have = f->now = f->solved = 0;
   round_next(e, f);
   TRY(step_gather(e, f, f->rows, 0));
-  e->unsummed = f->rows->host;
-  e->unsummed_count = e->task->codes ? f->n : 0;
+  e->behind_job.summed = f->rows->host;
+  e->behind_job.summed_count = e->task->codes ? f->n : 0;
   return OK;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Behind the computation, in one thread that alone uses files: column sums of the rows gathered
- * last, writing the block that ended last, reading the next one. */
+ * Behind the computation, in one thread that alone uses files: writing the block that ended last,
+ * reading the next one. */
 #include "base/status.h"
 #include "stage/encode_inside.h"
 
@@ -9,11 +9,6 @@ static int file_job_run(void *argument)
   struct file_job *j = argument;
   const struct encode_task *t = j->task;
   idx p = t->rows->p;
-  if (j->summed_count > 0) {
-    phase_begin(&j->phases[PHASE_SUMS]);
-    statistics_rows(j->statistics, j->summed, j->summed_count, p);
-    phase_end(&j->phases[PHASE_SUMS], (double)j->summed_count * p * (double)sizeof *j->summed);
-  }
   if (j->write.n > 0) {
     phase_begin(&j->phases[PHASE_WRITE]);
     TRY(t->sink->write(t->sink->self, &j->write));
@@ -40,9 +35,6 @@ static int files_start(struct encode *e)
   n = n < e->block ? n : e->block;
   comm_share(n, e->c->size, e->c->rank, &share_first, &share);
   e->file_job = (struct file_job){.task = e->task,
-                                  .statistics = &e->statistics,
-                                  .summed = e->unsummed,
-                                  .summed_count = e->unsummed_count,
                                   .read_first = e->read + share_first,
                                   .read_count = (idx)share,
                                   .device = &e->device,
@@ -51,7 +43,7 @@ static int files_start(struct encode *e)
                                   .write = e->finished,
                                   .phases = e->result->phases};
   e->read += n;
-  e->unsummed_count = e->finished.n = 0;
+  e->finished.n = 0;
   return worker_start(&e->files, file_job_run, &e->file_job);
 }
 

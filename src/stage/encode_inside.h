@@ -39,12 +39,9 @@ struct flight {
   float *out_score, *out_codes;
 };
 
-/* What the worker for files does: column sums of the block before, writing, reading. */
+/* What the worker for files does: writing, reading. */
 struct file_job {
   const struct encode_task *task;
-  struct statistics *statistics;
-  const float *summed; /* [summed_count][p] */
-  idx summed_count;
   gidx read_first;
   idx read_count;
   struct device *device;
@@ -54,11 +51,13 @@ struct file_job {
   struct phase *phases;       /* of the result */
 };
 
-/* What the other worker does while a block is routed: it merges the lists of the other block, and
- * counts what was gathered last. */
+/* What the other worker does while a block is routed: it merges the lists of the other block,
+ * counts what was gathered last, and sums the columns of rows that were gathered last. */
 struct behind_job {
   struct encode *e;
   struct flight *merge;         /* NULL: none */
+  const float *summed;          /* [summed_count][p] */
+  idx summed_count;             /* 0: none */
   struct support_block collect; /* own share of a block; n = 0: nothing */
   idx qualities;                /* of all rows of that block, rank 0 */
 };
@@ -86,8 +85,6 @@ struct encode {
   struct flight flights[FLIGHTS];
   gidx next, read;               /* rows that the next block and reading begin with */
   gidx ended;                    /* rows of blocks that have ended */
-  const float *unsummed;         /* rows without column sums */
-  idx unsummed_count;            /* 0: none */
   struct support_block finished; /* on rank 0, to be written; n = 0: nothing */
 };
 
@@ -95,13 +92,13 @@ struct encode {
 int buffers_take(struct encode *e);
 void buffers_drop(struct encode *e);
 
-/* Wait for the worker for files; then let it sum the columns of the rows gathered last, write what
- * is finished, and read this rank's share of the next block.  Collective. */
+/* Wait for the worker for files; then let it write what is finished, and read this rank's share of
+ * the next block.  Collective. */
 int files_turn(struct encode *e);
 int files_wait(struct encode *e);
 
-/* Let the other worker merge the lists of `other`, if it has any, and count e->behind_job.collect;
- * meanwhile the main thread may route, and nothing else. */
+/* Let the other worker merge the lists of `other`, if it has any, and do what else stands in
+ * e->behind_job; meanwhile the main thread may route, and nothing else. */
 int behind_start(struct encode *e, struct flight *other);
 int behind_wait(struct encode *e);
 
