@@ -3,6 +3,7 @@ check_PROGRAMS += \
   %D%/ref_petsc_arrow \
   %D%/test_arrow_reference \
   %D%/test_base_block_tree \
+  %D%/test_base_memory \
   %D%/test_base_order \
   %D%/test_comm_gpu \
   %D%/test_comm_verbs \

@@ -17,7 +17,8 @@ struct arena {
 
 /* A new array of zeros on a 64-byte boundary, freed by free(); NULL: no memory.  One of 4 MB and
  * more is in pages of 2 MB where the system gives them for the asking: far fewer faults when it is
- * first written, and fewer misses when it is read here and there. */
+ * first written, and fewer misses when it is read here and there.  Each of these takes up to 2 MB
+ * more of the address space, not of memory. */
 void *memory_zeroed(size_t bytes);
 
 /* Store in *(T **)pointer a new array of count items of size bytes; count 0 gives a valid pointer.

@@ -6,7 +6,7 @@
 
 #include "base/status.h"
 
-enum { FOUR = 4 };
+enum { ABREAST = 4 };
 
 idx tiling_owner(const struct tiling *t, idx atom)
 {
@@ -74,7 +74,7 @@ static int atom_check(const float *frame, idx d, idx p, long long atom, const ch
 
 /* dot() of four pairs, each `stride` behind the one before; one chain alone would wait for each of
  * its additions. */
-static void dot_four(const float *a, const float *b, gidx stride, idx p, real sums[FOUR])
+static void dot_four(const float *a, const float *b, gidx stride, idx p, real sums[ABREAST])
 {
   real s0 = 0, s1 = 0, s2 = 0, s3 = 0;
   for (idx c = 0; c < p; c++) {
@@ -91,9 +91,9 @@ static int are_frames(const float *frames, idx d, idx p)
 {
   for (idx m = 0; m < d; m++)
     for (idx l = 0; l <= m; l++) {
-      real sums[FOUR];
+      real sums[ABREAST];
       dot_four(frames + (gidx)m * p, frames + (gidx)l * p, (gidx)d * p, p, sums);
-      for (int i = 0; i < FOUR; i++)
+      for (int i = 0; i < ABREAST; i++)
         if (!(fabs(l == m ? sqrt(sums[i]) - 1 : sums[i]) <= UNIT_TOLERANCE)) return 0;
     }
   return 1;
@@ -101,10 +101,10 @@ static int are_frames(const float *frames, idx d, idx p)
 
 int atoms_check(const float *atoms, idx count, idx d, idx p, idx first, const char *name)
 {
-  for (idx a = 0; a < count; a += FOUR) {
+  for (idx a = 0, n; a < count; a += n) {
     const float *frames = atoms + (gidx)a * d * p;
-    idx n = count - a < FOUR ? count - a : FOUR;
-    if (n == FOUR && are_frames(frames, d, p)) continue;
+    n = count - a < ABREAST ? count - a : ABREAST;
+    if (n == ABREAST && are_frames(frames, d, p)) continue;
     for (idx i = 0; i < n; i++)
       TRY(atom_check(frames + (gidx)i * d * p, d, p, (long long)first + a + i, name));
   }

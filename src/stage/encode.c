@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The pipeline.  Two blocks take turns on the device.  Of two workers a rank one does all file
- * access, writing what ended and reading what comes next; the other merges and counts. */
+ * access, writing what ended and reading what comes next; the other merges, counts and sums. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -49,8 +49,8 @@ enum encode_phase {
   PHASE_SUMS,
   PHASE_COSINE,
   PHASE_WRITE,
-  PHASE_WAIT, /* for reading, writing and column sums */
-  PHASE_LATE, /* for merging and counting, after the routing that they run behind */
+  PHASE_WAIT, /* for reading and writing */
+  PHASE_LATE, /* for merging, counting and column sums, after the routing that they run behind */
   ENCODE_PHASES
 };
 

@@ -52,7 +52,7 @@ struct file_job {
 };
 
 /* What the other worker does while a block is routed: it merges the lists of the other block,
- * counts what was gathered last, and sums the columns of rows that were gathered last. */
+ * counts the results of the block that ended, and sums the columns of the rows being routed. */
 struct behind_job {
   struct encode *e;
   struct flight *merge;         /* NULL: none */
