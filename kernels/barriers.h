@@ -3,10 +3,7 @@
 #ifndef BARRIERS_H
 #define BARRIERS_H
 
-static __device__ inline unsigned shared_address(const void *p)
-{
-  return (unsigned)__cvta_generic_to_shared(p);
-}
+#include "async_copy.h"
 
 static __device__ inline void barrier_begin(unsigned long long *barrier, int arrivals)
 {

@@ -7,10 +7,11 @@
  *         codes, places of vectors, kept bits
  * sums    all chains of fma in f64, in the order that the formulas name
  *
- * -D MMA (codes_gram.h), ONE (codes_row.h)
+ * -D MMA (codes_gram.h), ONE (codes_row.h): 1 where max_m d <= WARP
  *
  * Rows of one chunk of vectors are done here from the start; for others gram.cu has been before.  A
- * state holds the factor of the vectors so far, so that a later call appends to it. */
+ * state holds the factor of the vectors so far, so that a later call appends to it: that call needs
+ * keep = 1 in this one.  With m_old = 0 states need no start, and ONE without keep needs none. */
 #include "codes_factor.h"
 #include "codes_gram.h"
 #include "codes_quality.h"
@@ -38,7 +39,7 @@ static __device__ inline long long again(long long row)
 static __device__ inline struct solving solving_of(const struct codes_args *a, long long row,
                                                    char *shared)
 {
-  int chunks = ONE ? 1 : codes_chunks(a->m_most * a->d);
+  int chunks = ONE ? 1 : codes_chunks(a->max_m * a->d);
   struct codes_state s = state_of(a, row);
   struct solving w = {};
   double *own = (double *)shared;
@@ -70,7 +71,7 @@ static __device__ inline void row_begin(const struct codes_args *a, long long ro
 #pragma unroll 1
   for (int q = threadIdx.x; q < w.r.chunks; q += WARP)
     w.kept[q] = q * WARP < w.r.old ? s.kept[q] & ones(w.r.old - q * WARP) : 0;
-  places_find(&w.r, a->slot + row * a->m_most, a->d);
+  places_find(&w.r, a->slot + row * a->max_m, a->d);
   if (!ONE) return;
   if (w.r.old < w.r.count) gram_make(&w.r, (float *)w.tile, a->rho);
   panel_copy(w.r.factor, PITCH, s.factor, WARP, w.r.old);

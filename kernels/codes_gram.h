@@ -9,6 +9,7 @@
 #ifndef CODES_GRAM_H
 #define CODES_GRAM_H
 
+#include "async_copy.h"
 #include "codes_row.h"
 
 enum { BLOCK = 8, BLOCKS = WARP / BLOCK, STEP = 4 };
@@ -88,18 +89,13 @@ static __device__ inline void gathering_begin(struct gathering *g, const struct 
 /* Begin to copy columns c .. c + STEP - 1 of a vector; zeros beyond p. */
 static __device__ inline void columns_copy(float *to, const float *from, int c, int p)
 {
-  unsigned address = (unsigned)__cvta_generic_to_shared(to);
   if (p % 4 == 0) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address),
-                 "l"(c < p ? from + c : from), "r"(c < p ? 16 : 0)
-                 : "memory");
+    async_copy16_or_zeros(to, c < p ? from + c : from, c < p);
     return;
   }
 #pragma unroll 1
   for (int i = 0; i < STEP; i++)
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(address + 4 * i),
-                 "l"(c + i < p ? from + c + i : from), "r"(c + i < p ? 4 : 0)
-                 : "memory");
+    async_copy4_or_zeros(to + i, c + i < p ? from + c + i : from, c + i < p);
 }
 
 static __device__ inline float *slice_of(const struct gathering *g, int s)
@@ -125,7 +121,7 @@ static __device__ inline void slice_order(const struct codes_row *r, const struc
     }
     if (thread < STEP) columns_copy(to + vectors * CODES_STRIDE, r->x, c, r->p);
   }
-  asm volatile("cp.async.commit_group;" ::: "memory");
+  async_commit();
 }
 
 /* Add a slice: the chunks at places `row` and `column` of it, and the row of data. */
@@ -216,13 +212,13 @@ static __device__ inline void tile_make(const struct codes_row *r, struct gather
   for (int s = 0; s < STAGES - 1; s++) slice_order(r, g, s);
 #pragma unroll 1
   for (int s = 0; s < slices; s++) {
-    asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 2) : "memory");
+    ASYNC_WAIT(STAGES - 2);
     __syncthreads();
     slice_order(r, g, s + STAGES - 1);
     if (any && chunk == column) slice_add(&t, slice_of(g, s), row, row, 1);
     if (any && chunk != column) slice_add(&t, slice_of(g, s), row, right, 0);
   }
-  asm volatile("cp.async.wait_group 0;" ::: "memory");
+  ASYNC_WAIT(0);
   __syncthreads();
   if (!any) return;
   if (r->rank != r->factor) tile_store(r, &t, r->rank, chunk, column);

@@ -6,7 +6,7 @@
 #ifndef CODES_ROW_H
 #define CODES_ROW_H
 
-#include "plan.h"
+#include "forms.h"
 
 #define FULL_WARP 0xffffffffu
 
@@ -32,7 +32,7 @@ struct codes_state {
 
 static __device__ inline struct codes_state state_of(const struct codes_args *a, long long row)
 {
-  int chunks = ONE ? 1 : codes_chunks(a->m_most * a->d);
+  int chunks = ONE ? 1 : codes_chunks(a->max_m * a->d);
   double *at = (double *)(a->states + row * a->state_bytes);
   struct codes_state s = {at, at};
   at += codes_panel_start(chunks);

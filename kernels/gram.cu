@@ -6,7 +6,10 @@
  * shared  gram_shared_bytes(): slices of vectors, their places
  * sums    chains of fma in f64 over ascending columns
  *
- * -D MMA (codes_gram.h), ONE=0 */
+ * -D MMA (codes_gram.h), ONE=0
+ *
+ * It runs before codes for rows of more than one chunk of vectors, max_m d > WARP, but not where
+ * m_old = m_new. */
 #include "codes_gram.h"
 
 /* A multiprocessor has room for so many warps; without MMA they need more registers. */
@@ -16,11 +19,11 @@ extern "C" __global__ void __launch_bounds__(CODES_WARPS *WARP, RESIDENT_WARPS /
     gram(const __grid_constant__ struct codes_args a)
 {
   extern __shared__ __align__(16) char shared[];
-  int *place = (int *)(shared + codes_slices_bytes(codes_warps(a.m_most * a.d)));
+  int *place = (int *)(shared + codes_slices_bytes(codes_warps(a.max_m * a.d)));
   for (long long row = blockIdx.x; row < a.n; row += gridDim.x) {
     struct codes_state s = state_of(&a, row);
     struct codes_row r = row_of(&a, row, &s, place);
-    places_find(&r, a.slot + row * a.m_most, a.d);
+    places_find(&r, a.slot + row * a.max_m, a.d);
     gram_make(&r, (float *)shared, a.rho);
   }
 }

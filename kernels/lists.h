@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Candidate lists of one row each, kept by one warp: appended to, cut when full (N.2).
+ * Candidate lists of one row each, kept by one warp: appended to, and pruned when full (N.2).
  *
- * -D CAPACITY  entries a list, a multiple of 32, at least 2 take.
- * The file that includes this defines FRESH, the candidates a lane of one call.
+ * -D CAPACITY  entries a list can hold: a multiple of 32, at least 2 top_k.
+ * The file that includes this defines FRESH, the candidates that a lane brings to one call.
  *
  * A key is a magnitude's (warp.h); -1 is no candidate.
- * A cut keeps the best `take` and some more, since any threshold with at least `take` entries above
- * it is sound and a rough one is found in fewer steps. */
+ * Pruning keeps the best top_k and some more: any threshold with at least top_k entries above it is
+ * sound, and a rough one is found in fewer steps. */
 #ifndef LISTS_H
 #define LISTS_H
 
 #include "warp.h"
 
-enum { HELD = CAPACITY / WARP, ATOM_MOST = 0x7fffffff };
+enum { HELD = CAPACITY / WARP, MAX_ATOM = 0x7fffffff };
 
-/* Over the warp: how many of count keys a lane are at least `least`. */
-static __device__ inline int keys_from(const int *key, int count, int least)
+/* How many of this lane's count keys reach the threshold. */
+static __device__ inline int keys_from(const int *key, int count, int threshold)
 {
   int n = 0;
 #pragma unroll
-  for (int i = 0; i < count; i++) n += key[i] >= least;
+  for (int i = 0; i < count; i++) n += key[i] >= threshold;
   return n;
 }
 
@@ -41,32 +41,33 @@ static __device__ inline int is_kept(struct bound b, int key, int atom)
   return key > b.bits || (key == b.bits && atom <= b.last);
 }
 
-/* A bound that leaves take .. most of the `all` entries: count keys a lane, none below low. */
+/* A bound that leaves top_k to max_kept of the `all` entries.  A lane has count keys, none of them
+ * is below low. */
 static __device__ inline struct bound bound_find(const int *key, const int *atom, int count,
-                                                 int low, int all, int take, int most)
+                                                 int low, int all, int top_k, int max_kept)
 {
   int high = 0;
 #pragma unroll
   for (int i = 0; i < count; i++) high = key[i] > high ? key[i] : high;
   high = __reduce_max_sync(FULL_WARP, high) + 1;
-  while (all > most && high - low > 1) {
+  while (all > max_kept && high - low > 1) {
     int middle = low + (high - low) / 2;
     int n = __reduce_add_sync(FULL_WARP, keys_from(key, count, middle));
-    if (n >= take) {
+    if (n >= top_k) {
       low = middle;
       all = n;
     } else {
       high = middle;
     }
   }
-  struct bound b = {low, ATOM_MOST};
-  if (all <= most) return b;
+  struct bound b = {low, MAX_ATOM};
+  if (all <= max_kept) return b;
   int above = __reduce_add_sync(FULL_WARP, keys_from(key, count, high));
   int none = -1;
-  while (all > most) {
+  while (all > max_kept) {
     int middle = none + (int)((unsigned)(b.last - none) / 2);
     int n = above + __reduce_add_sync(FULL_WARP, ties_to(key, atom, count, low, middle));
-    if (n >= take) {
+    if (n >= top_k) {
       b.last = middle;
       all = n;
     } else {
@@ -79,8 +80,8 @@ static __device__ inline struct bound bound_find(const int *key, const int *atom
 /* Close up the entries that the bound keeps; returns how many.  value and key are the list's, lane
  * by lane; the name is atom, or else what stands in the list.  An entry moves to its own place or
  * to one before, which has been read. */
-static __device__ inline int list_cut(struct candidate *list, const float *value, const int *key,
-                                      const int *atom, int is_named, struct bound b)
+static __device__ inline int list_prune(struct candidate *list, const float *value, const int *key,
+                                        const int *atom, int is_named, struct bound b)
 {
   int length = 0;
 #pragma unroll
@@ -96,21 +97,22 @@ static __device__ inline int list_cut(struct candidate *list, const float *value
   return length;
 }
 
-/* Append those of FRESH keys a lane that may still be chosen; returns the new length.  *least is
- * the smallest key that is wanted.  `ascending`: names of later calls are larger than all of these,
- * so that they lose ties.  Names decide ties: atoms, or slots that atom_of turns into atoms. */
-static __device__ inline int list_absorb(struct candidate *list, int length, int *least, int take,
-                                         int ascending, const int *atom_of, const float *value,
-                                         const int *key, const int *name)
+/* Append those of FRESH keys a lane that may still be selected; returns the new length.  *threshold
+ * is the smallest key that is wanted.  `ascending`: names of later calls are larger than all of
+ * these, so that they lose ties.  Names decide ties: atoms, or slots that atom_of turns into
+ * atoms. */
+static __device__ inline int list_absorb(struct candidate *list, int length, int *threshold,
+                                         int top_k, int ascending, const int *atom_of,
+                                         const float *value, const int *key, const int *name)
 {
   int lane = threadIdx.x % WARP;
-  struct bound b = {*least, ATOM_MOST};
-  int all = length + __reduce_add_sync(FULL_WARP, keys_from(key, FRESH, *least));
+  struct bound b = {*threshold, MAX_ATOM};
+  int all = length + __reduce_add_sync(FULL_WARP, keys_from(key, FRESH, *threshold));
   int both[HELD + FRESH], atom[HELD + FRESH];
   float held[HELD];
 #pragma unroll
   for (int i = 0; i < FRESH; i++) {
-    both[HELD + i] = key[i] >= *least ? key[i] : -1;
+    both[HELD + i] = key[i] >= *threshold ? key[i] : -1;
     atom[HELD + i] = atom_of && both[HELD + i] >= 0 ? atom_of[name[i]] : name[i];
   }
   if (all > CAPACITY) {
@@ -122,11 +124,11 @@ static __device__ inline int list_absorb(struct candidate *list, int length, int
       both[i] = at < length ? magnitude(old.value) : -1;
       atom[i] = atom_of && at < length ? atom_of[old.atom] : old.atom;
     }
-    int low = *least > 0 ? *least - 1 : 0, room = (CAPACITY - take) / 4;
-    int most = take + (room < take ? room : take);
-    b = bound_find(both, atom, HELD + FRESH, low, all, take, most);
-    *least = b.bits + ascending;
-    length = list_cut(list, held, both, atom, !atom_of, b);
+    int low = *threshold > 0 ? *threshold - 1 : 0, more = (CAPACITY - top_k) / 4;
+    int max_kept = top_k + (more < top_k ? more : top_k);
+    b = bound_find(both, atom, HELD + FRESH, low, all, top_k, max_kept);
+    *threshold = b.bits + ascending;
+    length = list_prune(list, held, both, atom, !atom_of, b);
   }
 #pragma unroll
   for (int i = 0; i < FRESH; i++) {

@@ -1,14 +1,12 @@
-# Arithmetic that CPUs and GPUs share.
-libsagitta_a_SOURCES += %D%/arrow_body.h
 # What NVRTC compiles at run time: the files become texts in the program.
 kernel_files = \
-  %D%/types.h %D%/plan.h %D%/warp.h %D%/barriers.h %D%/lists.h \
-  %D%/pick.cu %D%/pack.cu \
+  %D%/types.h %D%/forms.h %D%/async_copy.h %D%/warp.h %D%/barriers.h %D%/lists.h \
+  %D%/gather.cu %D%/pack.cu \
   %D%/route.cu %D%/select.h %D%/stages.h %D%/stages_bulk.h %D%/stages_copy.h \
   %D%/merge.cu \
-  %D%/filter_types.h %D%/filter_bound.h %D%/halve.h %D%/halve_atoms.cu %D%/halve_rows.cu \
-  %D%/filter.cu %D%/filter.h %D%/filter_wgmma.h %D%/filter_mma.h \
-  %D%/guess.cu %D%/cut.cu %D%/chains.cu %D%/choose.cu \
+  %D%/screen_types.h %D%/screen_bound.h %D%/test_hooks.h %D%/to_f16.h %D%/to_f16_atoms.cu %D%/to_f16_rows.cu \
+  %D%/screen.cu %D%/screen.h %D%/screen_wgmma.h %D%/screen_mma.h \
+  %D%/threshold.cu %D%/prune.cu %D%/rescore.cu %D%/select_topk.cu \
   %D%/gram.cu %D%/codes.cu %D%/codes_row.h %D%/codes_gram.h %D%/codes_factor.h %D%/codes_quality.h
 EXTRA_DIST += $(kernel_files) %D%/README scripts/kernel_texts
 CLEANFILES += src/device/kernel_texts.c

@@ -4,10 +4,12 @@
  *
  * grid    ceil(n / MERGE_WARPS) of MERGE_WARPS warps; a warp a row
  * shared  static: two lists a warp
+ *
+ * It has the arguments of route, after which it runs, and writes all of out[n][top_k].
  * -D CAPACITY (lists.h) */
 #define FRESH 4
 #include "lists.h"
-#include "plan.h"
+#include "forms.h"
 
 extern "C" __global__ void __launch_bounds__(MERGE_WARPS *WARP, 4)
     merge(const __grid_constant__ struct route_args a)
@@ -17,7 +19,7 @@ extern "C" __global__ void __launch_bounds__(MERGE_WARPS *WARP, 4)
   long long row = (long long)blockIdx.x * MERGE_WARPS + warp;
   if (row >= a.n) return;
   struct candidate *list = lists[warp];
-  int least = 0, length = 0, row_tile = (int)(row / ROUTE_ROWS);
+  int threshold = 0, length = 0, row_tile = (int)(row / ROUTE_ROWS);
   int parts = route_parts_of(row_tile, a.row_tiles, a.atom_tiles, a.blocks);
   for (int part = 0; part < parts; part++) {
     const struct candidate *from = a.lists + (row * a.parts + part) * CAPACITY;
@@ -33,16 +35,16 @@ extern "C" __global__ void __launch_bounds__(MERGE_WARPS *WARP, 4)
         atom[i] = at < count ? a.atom_of[c.atom] : -1;
         key[i] = at < count ? magnitude(c.value) : -1;
       }
-      length = list_absorb(list, length, &least, a.take, 0, 0, value, key, atom);
+      length = list_absorb(list, length, &threshold, a.top_k, 0, 0, value, key, atom);
     }
   }
-  struct candidate *out = a.out + row_named(&a, row) * a.take;
+  struct candidate *out = a.out + row_named(&a, row) * a.top_k;
   for (int i = lane; i < length; i += WARP) {
     unsigned long long own = order_of(list[i].value, list[i].atom);
     int rank = 0;
     for (int j = 0; j < length; j++) rank += order_of(list[j].value, list[j].atom) > own;
-    if (rank < a.take) out[rank] = list[i];
+    if (rank < a.top_k) out[rank] = list[i];
   }
   struct candidate none = {0, -1};
-  for (int i = length + lane; i < a.take; i += WARP) out[i] = none;
+  for (int i = length + lane; i < a.top_k; i += WARP) out[i] = none;
 }

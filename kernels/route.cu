@@ -3,8 +3,8 @@
  *
  * grid    blocks of route_args, at most one a multiprocessor: block b has the (row tile, atom tile)
  *         pairs total b / blocks .. total (b + 1) / blocks - 1, atom tiles innermost
- * block   8 warps that compute and, for bulk copies, 4 that copy; a warp owns 16 rows, a thread
- *         8 rows x ATOMS_THREAD atoms
+ * block   route_threads(BULK): 8 warps that compute and, for bulk copies, 4 that copy; a warp owns
+ *         16 rows, a thread 8 rows x ATOMS_THREAD atoms
  * shared  struct shared: STAGES stages of COLUMNS columns of both operands, scores of 16 rows a
  *         warp, thresholds and lengths of lists
  * sums    columns ascending from +0, two roundings a term; frames: gates, vectors ascending
@@ -13,12 +13,17 @@
  * -D ATOMS_THREAD  16 or 8
  * -D COLUMNS, STAGES, FRAMES (0: d is 1), CAPACITY (lists.h)
  *
+ * row_tiles and atom_tiles are at least 1, row_tiles atom_tiles < 2^31.  parts is the largest
+ * route_parts_of() of all row tiles, at most min(blocks, blocks / row_tiles + 2).  The launcher
+ * sets *bad to all ones; lists and counts need no start.
+ *
  * Multiplications and additions are 93 in 100 of all instructions, so what is left to win is small.
  * Vectors of four are loaded but never stored: a vector store would tie accumulators to aligned
  * registers.  The inner loop has to fit the instruction cache. */
 #include "select.h"
 
-static_assert(sizeof(struct shared) == route_shared_bytes(ATOMS_THREAD, COLUMNS, STAGES), "plan.h");
+static_assert(sizeof(struct shared) == route_shared_bytes(ATOMS_THREAD, COLUMNS, STAGES),
+              "forms.h");
 
 static __device__ inline void column_load(float *x, float *y, const float *rows, const float *atoms)
 {
@@ -95,7 +100,7 @@ static __device__ inline void target_begin(const struct route_args *a, int row_t
   t->row = (long long)row_tile * ROUTE_ROWS + threadIdx.x / WARP * 16;
   t->part = blockIdx.x - route_block_of((long long)row_tile * a->atom_tiles, pairs, a->blocks);
   if (lane < 16) {
-    t->least[lane] = t->row + lane < a->n ? 0 : KEY_INFINITE;
+    t->threshold[lane] = t->row + lane < a->n ? 0 : KEY_INFINITE;
     t->length[lane] = 0;
   }
   __syncwarp();
@@ -105,7 +110,7 @@ static __device__ inline void target_begin(const struct route_args *a, int row_t
 static __device__ inline void tile_select(const struct route_args *a, struct shared *s,
                                           const float z[8][ATOMS_THREAD], const struct target *t)
 {
-  unsigned rows = scores_keep(z, t->least, s->scratch[threadIdx.x / WARP]);
+  unsigned rows = scores_keep(z, t->threshold, s->scratch[threadIdx.x / WARP]);
   __syncwarp();
 #pragma unroll 1
   for (; rows; rows &= rows - 1) {
@@ -122,7 +127,7 @@ extern "C" __global__ void __launch_bounds__(route_threads(BULK), 1)
   struct walk w = walk_of(&a);
   if (!stages_enter(&a, s, &w)) return;
   int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP, fresh = 1;
-  struct target t = {0, 0, 0, s->least + warp * 16, s->length + warp * 16, s->scratch[warp]};
+  struct target t = {0, 0, 0, s->threshold + warp * 16, s->length + warp * 16, s->scratch[warp]};
   int row_tile = w.first / a.atom_tiles, atom_tile = w.first % a.atom_tiles;
   for (int left = w.pairs; left > 0; left--) {
     float z[8][ATOMS_THREAD];

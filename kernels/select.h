@@ -10,15 +10,16 @@
 #include "lists.h"
 #include "stages.h"
 
-/* Rows with a score that may be chosen go to the scratch; returns bits i: row i of either half. */
-static __device__ inline unsigned scores_keep(const float z[8][ATOMS_THREAD], const int *least,
+/* Rows with a score that may be selected go to the scratch; bit i of what is returned is for row i
+ * of either half. */
+static __device__ inline unsigned scores_keep(const float z[8][ATOMS_THREAD], const int *threshold,
                                               float *scratch)
 {
   unsigned rows = 0;
   int lane = threadIdx.x % WARP;
 #pragma unroll
   for (int i = 0; i < 8; i++) {
-    float bound = __int_as_float(least[lane / 16 * 8 + i]);
+    float bound = __int_as_float(threshold[lane / 16 * 8 + i]);
     int any = 0;
 #pragma unroll
     for (int j = 0; j < ATOMS_THREAD; j++) any |= !(fabsf(z[i][j]) < bound);
@@ -34,9 +35,9 @@ static __device__ inline unsigned scores_keep(const float z[8][ATOMS_THREAD], co
 
 /* A warp's rows of the present row tile. */
 struct target {
-  long long row;       /* global number of the warp's first */
-  int first, part;     /* first slot of the atom tile; which list of each row */
-  int *least, *length; /* [16] */
+  long long row;           /* global number of the warp's first */
+  int first, part;         /* first slot of the atom tile; which list of each row */
+  int *threshold, *length; /* [16] */
   const float *scratch;
 };
 
@@ -87,7 +88,7 @@ static __device__ inline int tile_offset(int j)
 static __device__ inline void scores_absorb(const struct route_args *a, const struct target *t,
                                             int row, int first)
 {
-  int lane = threadIdx.x % WARP, key[FRESH], slot[FRESH], least = t->least[row];
+  int lane = threadIdx.x % WARP, key[FRESH], slot[FRESH], threshold = t->threshold[row];
   float value[FRESH];
 #pragma unroll
   for (int i = 0; i < FRESH; i++) {
@@ -101,17 +102,17 @@ static __device__ inline void scores_absorb(const struct route_args *a, const st
     }
   }
   if (a->excluded_count) keys_exclude(a, t->row + row, slot, key);
-  int length = list_absorb(target_list(a, t, row), t->length[row], &least, a->take, a->ascending,
-                           a->ascending ? 0 : a->atom_of, value, key, slot);
+  int length = list_absorb(target_list(a, t, row), t->length[row], &threshold, a->top_k,
+                           a->ascending, a->ascending ? 0 : a->atom_of, value, key, slot);
   __syncwarp();
   if (lane == 0) {
-    t->least[row] = least;
+    t->threshold[row] = threshold;
     t->length[row] = length;
   }
   __syncwarp();
 }
 
-/* All scores of one row, by cuts if need be. */
+/* All scores of one row; the list is pruned if need be. */
 static __device__ inline void row_absorb(const struct route_args *a, const struct target *t,
                                          int row)
 {
@@ -119,17 +120,17 @@ static __device__ inline void row_absorb(const struct route_args *a, const struc
   for (int first = 0; first < ATOMS; first += FRESH * WARP) scores_absorb(a, t, row, first);
 }
 
-/* Each half of the warp appends what may be chosen of its row i; a list without room takes the
- * other way. */
+/* Each half of the warp appends what may be selected of its row i.  Where that does not fit the
+ * list the whole warp absorbs the row instead. */
 static __device__ inline void rows_append(const struct route_args *a, const struct target *t, int i)
 {
   int lane = threadIdx.x % WARP, half = lane / 16, row = half * 8 + i, length = t->length[row];
-  float least = __int_as_float(t->least[row]);
+  float threshold = __int_as_float(t->threshold[row]);
   const float *score = t->scratch + i * ATOMS_THREAD * WARP + lane;
   unsigned wanted = 0, half_lanes = 0xffffu << 16 * half;
 #pragma unroll
   for (int j = 0; j < ATOMS_THREAD; j++)
-    wanted |= (unsigned)(!(fabsf(score[j * WARP]) < least)) << j;
+    wanted |= (unsigned)(!(fabsf(score[j * WARP]) < threshold)) << j;
   unsigned sums = __reduce_add_sync(FULL_WARP, __popc(wanted) << 16 * half);
   int sum = (int)(sums >> 16 * half & 0xffff);
   unsigned full = __ballot_sync(FULL_WARP, length + sum > CAPACITY);

@@ -10,7 +10,7 @@
 #define STAGES_H
 
 #include "barriers.h"
-#include "plan.h"
+#include "forms.h"
 
 enum {
   ATOMS = 16 * ATOMS_THREAD,
@@ -22,7 +22,7 @@ struct shared {
   float stage[STAGES][STAGE_FLOATS]; /* [COLUMNS][ROUTE_ROWS], then [COLUMNS][ATOMS] */
   float scratch[ROUTE_WARPS][SCRATCH];
   unsigned long long full[STAGES], empty[STAGES]; /* barriers of bulk copies */
-  int least[ROUTE_ROWS], length[ROUTE_ROWS];      /* of the rows' lists */
+  int threshold[ROUTE_ROWS], length[ROUTE_ROWS];  /* of the rows' lists */
 };
 
 /* The walk of a warp through the stages of its block. */

@@ -3,9 +3,7 @@
 static __device__ inline void piece_order(float *to, const float *from, int floats)
 {
   for (int i = 4 * threadIdx.x; i < floats; i += 4 * ROUTE_WARPS * WARP)
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared_address(to + i)),
-                 "l"(from + i)
-                 : "memory");
+    async_copy16(to + i, from + i);
 }
 
 /* All threads order a stage together; an empty group where the walk has ended. */
@@ -18,7 +16,7 @@ static __device__ inline void stage_order(const struct route_args *a, struct sha
     piece_order(to, p.rows, p.columns * ROUTE_ROWS);
     piece_order(to + COLUMNS * ROUTE_ROWS, p.atoms, p.columns * ATOMS);
   }
-  asm volatile("cp.async.commit_group;" ::: "memory");
+  async_commit();
 }
 
 static __device__ inline int stages_enter(const struct route_args *a, struct shared *s,
@@ -31,7 +29,7 @@ static __device__ inline int stages_enter(const struct route_args *a, struct sha
 static __device__ inline void stage_wait(struct shared *s, const struct walk *w)
 {
   (void)s, (void)w;
-  asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 1) : "memory");
+  ASYNC_WAIT(STAGES - 1);
   __syncthreads();
 }
 

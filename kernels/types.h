@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What launchers and kernels agree on: arguments and layouts.  C11 that is also CUDA C++.
  *
- * Floor: kernels.  Includes nothing.  kernels/README says how each kernel is compiled and launched.
+ * Floor: kernels.  Includes nothing.  kernels/README says how kernels are compiled, and in which
+ * order they run.
  *
  * Packed operands stand as [tile][vector][column][item], so that a stage of a kernel is one piece
  * of memory; items beyond the last and columns beyond p are zeros. */
@@ -14,8 +15,8 @@ enum {
   ROUTE_ROWS = 128,      /* rows a tile: 16 a warp */
   ROUTE_COLUMN_STEP = 4, /* packed columns are a multiple of this */
   MERGE_WARPS = 4,       /* rows a block of merge */
-  PICK_THREADS = 128,
-  PICK_BLOCKS = 1 << 14
+  GATHER_THREADS = 128,
+  GATHER_BLOCKS = 1 << 14
 };
 
 /* As struct entry of model/route.h: a score (frames: a gate) and its atom, -1 for none. */
@@ -24,7 +25,7 @@ struct candidate {
   int atom;
 };
 
-struct pick_args {
+struct gather_args {
   const unsigned *in; /* [..][words] */
   const int *names;   /* [count] which items of in; 0: the first ones */
   unsigned *out;      /* [count][words] */
@@ -48,7 +49,7 @@ struct route_args {
   const int *row_of;   /* [n] the row's number in excluded, bad and out; 0: its own */
   const int *excluded; /* [..][excluded_stride] global numbers of atoms, the first count used */
   int excluded_count, excluded_stride;
-  int n, slots, columns, d, take;
+  int n, slots, columns, d, top_k;
   int row_tiles, atom_tiles;
   int blocks;              /* of the route kernel */
   int parts;               /* lists a row, at most */
@@ -57,7 +58,7 @@ struct route_args {
   int *counts;             /* [rows of all tiles][parts], work */
   unsigned long long
       *bad;              /* lowest row 2^32 + atom of a score that is not finite; all ones before */
-  struct candidate *out; /* [..][take] of the merge, in order (N.2), (0, -1) where atoms ran out */
+  struct candidate *out; /* [..][top_k] of the merge, in order (N.2), (0, -1) where atoms ran out */
 };
 
 /* As struct row_quality of model/codes.h. */
@@ -66,16 +67,16 @@ struct code_quality {
   long long nonzero;
 };
 
-/* As struct codes_job of device/device.h. */
+/* As struct codes_job of device/codes.h. */
 struct codes_args {
   const float *rows;  /* [n][p] */
   const float *atoms; /* [..][d][p] */
-  const int *slot;    /* [n][m_most] place in atoms of each support atom */
+  const int *slot;    /* [n][max_m] place in atoms of each support atom */
   int n, p, d;
-  int m_old, m_new, m_most;
+  int m_old, m_new, max_m;
   double rho;
-  char *states;                 /* [n] of state_bytes; 0: not needed (kernels/README) */
-  long long state_bytes;        /* codes_state_bytes() of plan.h, for m_most */
+  char *states;                 /* [n] of state_bytes; 0: not needed (codes.cu) */
+  long long state_bytes;        /* codes_state_bytes() of forms.h, for max_m */
   int keep;                     /* the states are for a later call */
   float *residual;              /* [n][p]; 0: not wanted */
   float *codes;                 /* [n][m_new][d]; 0: not wanted */

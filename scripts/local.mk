@@ -1,5 +1,5 @@
 # What surrounds the program: revision, set-up scripts, templates, man pages, completion, checks.
-EXTRA_DIST += %D%/cuda.m4 %D%/gpu_check %D%/bench_torch.py
+EXTRA_DIST += %D%/gpu_check %D%/bench_torch.py
 EXTRA_DIST += .clang-format %D%/bootstrap %D%/check %D%/plot %D%/quickstart %D%/revision %D%/setup \
   input/README.md input/minilm-l3-kjv-8k.h5 output/README.md
 dist_doc_DATA += README.md LICENSE CONTRIBUTING.md
@@ -38,9 +38,10 @@ sagitta.so: $(sagitta_OBJECTS) $(sagitta_DEPENDENCIES)
 	  -o $@ $(sagitta_OBJECTS) $(LDADD) $(LIBS)
 CLEANFILES += sagitta.so
 
-# Floors and form are tests like the others.
-TESTS += %D%/check_floors.sh %D%/check_format.sh
-EXTRA_DIST += %D%/check_floors.sh %D%/check_format.sh %D%/report.sh
+# Floors, form, tree and names are tests like the others.
+TESTS += %D%/check_floors.sh %D%/check_format.sh %D%/check_tree.sh %D%/check_names.py
+EXTRA_DIST += %D%/check_floors.sh %D%/check_format.sh %D%/check_tree.sh %D%/check_names.py \
+  %D%/headless.txt %D%/report.sh %D%/pre-commit.sample
 
 format:
 	cd $(srcdir) && find $$(ls -d src kernels tests 2> /dev/null) \( -name '*.[ch]' -o -name '*.cu' \) \

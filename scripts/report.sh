@@ -1,5 +1,5 @@
 #!/bin/sh
-# For scripts that check sources and print TAP: a claim holds when nothing is in breach of it.
+# For scripts that print TAP: a claim holds when nothing is in breach of it, one line each.
 count=0
 status=0
 
@@ -13,4 +13,41 @@ report() # CLAIM BREACHES
     printf '%s\n' "$2" | head -n 40 | sed 's/^/# /'
     status=1
   fi
+}
+
+# A claim of many checks: it begins, each check speaks only if it fails, and the next one ends it.
+claim=
+
+claim_begin() # CLAIM
+{
+  claim_end
+  claim=$1 checks=0 failed=0 left_out=
+}
+claim_check() # STATUS WHAT
+{
+  checks=$((checks + 1))
+  [ "$1" -eq 0 ] && return
+  failed=$((failed + 1))
+  echo "# fails: $2"
+}
+claim_skip() # REASON
+{
+  left_out=$1
+}
+claim_end()
+{
+  [ -n "$claim" ] || return 0
+  count=$((count + 1))
+  if [ "$checks" -eq 0 ] && [ -n "$left_out" ]; then
+    echo "ok $count - $claim # SKIP $left_out"
+  elif [ "$checks" -eq 0 ]; then
+    echo "not ok $count - $claim: nothing was checked"
+    status=1
+  elif [ "$failed" -gt 0 ]; then
+    echo "not ok $count - $claim: $failed of $checks checks failed"
+    status=1
+  else
+    echo "ok $count - $claim ($checks checks${left_out:+, some left out: $left_out})"
+  fi
+  claim=
 }

@@ -1,18 +1,21 @@
 # Sources by floor, in floor order: this list is also the table of contents.
 
-# base: the C library only
+# base: the C library, threads and libcrypto only
 libsagitta_a_SOURCES += \
   %D%/base/types.h \
   %D%/base/status.h %D%/base/status.c \
   %D%/base/log.h %D%/base/log.c \
   %D%/base/memory.h %D%/base/memory.c \
-  %D%/base/order.h %D%/base/order.c \
-  %D%/base/log_pair.h %D%/base/log_pair.c \
+  %D%/base/num.h \
+  %D%/base/sums.h %D%/base/sums.c \
+  %D%/base/rng.h %D%/base/rng.c \
+  %D%/base/det_pair.h %D%/base/det_pair.c \
   %D%/base/block_tree.h %D%/base/block_tree.c \
   %D%/base/fingerprint.h %D%/base/fingerprint.c \
   %D%/base/half.h %D%/base/half.c \
-  %D%/base/hash.h %D%/base/hash.c \
+  %D%/base/sha256.h %D%/base/sha256.c \
   %D%/base/worker.h %D%/base/worker.c \
+  %D%/base/team.h %D%/base/team.c \
   %D%/base/phase.h %D%/base/phase.c \
   %D%/base/options.h %D%/base/options.c \
   %D%/base/options_deck.h %D%/base/options_deck.c
@@ -21,7 +24,7 @@ libsagitta_a_SOURCES += \
 libsagitta_a_SOURCES += \
   %D%/model/rows.h %D%/model/rows.c \
   %D%/model/dictionary.h %D%/model/dictionary.c \
-  %D%/model/route.h %D%/model/route.c %D%/model/filter.h %D%/model/filter.c \
+  %D%/model/route.h %D%/model/route.c %D%/model/screen.h %D%/model/screen.c \
   %D%/model/codes.h %D%/model/codes.c \
   %D%/model/dense.h %D%/model/dense.c \
   %D%/model/joint.h %D%/model/joint.c \
@@ -36,135 +39,176 @@ libsagitta_a_SOURCES += \
   %D%/model/classes.h %D%/model/classes.c \
   %D%/model/supports.h %D%/model/supports.c \
   %D%/model/sink.h \
+  %D%/model/access.h %D%/model/access.c \
+  %D%/model/terminal.h %D%/model/terminal.c %D%/model/quadrature.h %D%/model/quadrature.c \
   %D%/model/synth_systems.h %D%/model/synth_systems.c \
   %D%/model/synth.h %D%/model/synth.c
 
-# device: what a worker computes with, one set of hot loops per instruction set
+# device: what a rank computes with, one set of hot loops per instruction set
 libsagitta_a_SOURCES += \
-  %D%/device/device.h %D%/device/backend.h %D%/device/device.c \
-  %D%/device/refit.h %D%/device/refit_loops.h %D%/device/refit_body.h \
-  %D%/device/cpu_refit.c \
-  %D%/device/cpu.h %D%/device/cpu.c %D%/device/cpu_route.c %D%/device/cpu_codes.c \
-  %D%/device/cpu_arrow.h %D%/device/cpu_arrow_inside.h %D%/device/cpu_arrow.c \
-  %D%/device/cpu_arrow_try.c %D%/device/cpu_arrow_failure.c \
-  %D%/device/route_body.h %D%/device/route_baseline.c %D%/device/codes_body.h \
-  %D%/device/lanes.h \
-  %D%/device/cpu_filter.h %D%/device/cpu_filter_inside.h %D%/device/filter_body.h \
-  %D%/device/filter_dot4.h \
-  %D%/device/cpu_filter.c %D%/device/cpu_filter_atoms.c %D%/device/cpu_filter_rows.c \
-  %D%/device/cpu_filter_exact.c \
-  %D%/device/arrow_loops.h
+  %D%/device/device.h %D%/device/buffer.h %D%/device/counts.h %D%/device/device.c \
+  %D%/device/route.h %D%/device/codes.h %D%/device/arrow.h %D%/device/refit.h \
+  %D%/device/dense.h %D%/device/joint.h %D%/device/lanczos.h %D%/device/lanczos.c \
+  %D%/device/backend.h %D%/device/operations.c \
+  %D%/device/cpu/isa.h %D%/device/cpu/variants.c %D%/device/cpu/isa_portable.c \
+  %D%/device/cpu/vectors.h %D%/device/cpu/vectors_256.h %D%/device/cpu/vectors_512.h \
+  %D%/device/cpu/refit_loops.h %D%/device/cpu/refit_body.h \
+  %D%/device/cpu/refit.c \
+  %D%/device/cpu/cpu.h %D%/device/cpu/route_loops.h %D%/device/cpu/codes_loops.h \
+  %D%/device/cpu/cpu.c %D%/device/cpu/route.c %D%/device/cpu/codes.c \
+  %D%/device/cpu/arrow_loops.h %D%/device/cpu/arrow_impl.h %D%/device/cpu/arrow.c \
+  %D%/device/cpu/arrow_try.h %D%/device/cpu/arrow_try.c \
+  %D%/device/cpu/arrow_failure.h %D%/device/cpu/arrow_failure.c \
+  %D%/device/cpu/route_body.h %D%/device/cpu/codes_body.h \
+  %D%/device/cpu/screen.h %D%/device/cpu/screen_impl.h %D%/device/cpu/screen_loops.h \
+  %D%/device/cpu/screen_body.h %D%/device/cpu/screen_dot4.h \
+  %D%/device/cpu/screen.c %D%/device/cpu/screen_atoms.h %D%/device/cpu/screen_atoms.c \
+  %D%/device/cpu/screen_rows.h %D%/device/cpu/screen_rows.c \
+  %D%/device/cpu/screen_rescore.h %D%/device/cpu/screen_rescore.c \
+  %D%/device/cpu/arrow_body.h %D%/device/cpu/arrow_row.h
 
 # device: dense work in exact order, for the terminal pass
 libsagitta_a_SOURCES += \
-  %D%/device/dense.h %D%/device/dense.c %D%/device/dense_product.c \
-  %D%/device/dense_inside.h %D%/device/dense_body.h \
-  %D%/device/joint.h %D%/device/joint_inside.h \
-  %D%/device/joint.c %D%/device/joint_row.c %D%/device/joint_add.c
-# GPUs: the kernels' forms and what is kept of them on disk; launchers and compiler, or a sentence
-# that says how to get them.
+  %D%/device/cpu/dense_impl.h %D%/device/cpu/dense_loops.h %D%/device/cpu/dense_body.h \
+  %D%/device/cpu/dense.c %D%/device/cpu/dense_product.h %D%/device/cpu/dense_product.c \
+  %D%/device/cpu/joint_impl.h %D%/device/cpu/joint.c \
+  %D%/device/cpu/joint_row.h %D%/device/cpu/joint_row.c %D%/device/cpu/joint_add.c
+# GPUs: the table of kernels, what is kept of them on disk, and the plan of memory need no CUDA;
+# launchers and compiler, or a sentence that says how to get them.
 libsagitta_a_SOURCES += \
-  %D%/device/cuda_kernels.h %D%/device/cuda_kernels.c %D%/device/cuda_cache.c
+  %D%/device/cuda/kernels.h %D%/device/cuda/kernels.c %D%/device/cuda/jit.h \
+  %D%/device/cuda/cache.h %D%/device/cuda/cache.c %D%/device/cuda/plan.h %D%/device/cuda/plan.c
 if CUDA
 libsagitta_a_SOURCES += \
-  %D%/device/cuda.h %D%/device/cuda.c %D%/device/cuda_memory.c %D%/device/cuda_tiles.c \
-  %D%/device/cuda_route.h %D%/device/cuda_route.c \
-  %D%/device/cuda_filter.h %D%/device/cuda_filter.c %D%/device/cuda_filter_atoms.c \
-  %D%/device/cuda_filter_probe.c %D%/device/cuda_codes.c %D%/device/cuda_load.c \
-  %D%/device/cuda_jit.c
+  %D%/device/cuda/jit.c %D%/device/cuda/cuda.h %D%/device/cuda/cuda.c \
+  %D%/device/cuda/load.h %D%/device/cuda/load.c %D%/device/cuda/memory.h %D%/device/cuda/memory.c \
+  %D%/device/cuda/dictionary.h %D%/device/cuda/dictionary.c \
+  %D%/device/cuda/exact.h %D%/device/cuda/exact.c \
+  %D%/device/cuda/screen_launch.h %D%/device/cuda/screen_launch.c \
+  %D%/device/cuda/screen_probe.h %D%/device/cuda/screen_probe.c \
+  %D%/device/cuda/screen_window.h %D%/device/cuda/screen_window.c \
+  %D%/device/cuda/screen.h %D%/device/cuda/screen.c \
+  %D%/device/cuda/codes.h %D%/device/cuda/codes.c \
+  %D%/device/cuda/route.h %D%/device/cuda/route.c %D%/device/cuda/open.c
 nodist_libsagitta_a_SOURCES += %D%/device/kernel_texts.c
 else
-libsagitta_a_SOURCES += %D%/device/none.c
+libsagitta_a_SOURCES += %D%/device/cuda/none.c
 endif
 
-# The same loops with other compiler flags, chosen at run time.  These call nothing of libsagitta.a.
-noinst_LIBRARIES += libavx2.a libavx512.a
-VARIANT_LIBS += libavx2.a libavx512.a
-libavx2_a_SOURCES = \
-  %D%/device/route_avx2.c %D%/device/codes_avx2.c %D%/device/refit_avx2.c %D%/device/arrow_avx2.c
-libavx2_a_CFLAGS = $(AM_CFLAGS) -mavx2 -mfma
-libavx512_a_SOURCES = \
-  %D%/device/route_avx512vl.c %D%/device/route_avx512.c %D%/device/codes_avx512.c \
-  %D%/device/refit_avx512.c \
-  %D%/device/arrow_avx512.c
-libavx512_a_CFLAGS = $(AM_CFLAGS) -mfma -mavx512f -mavx512bw -mavx512dq -mavx512vl
-libavx2_a_SOURCES += %D%/device/dense_avx2.c %D%/device/filter_avx2.c
-libavx512_a_SOURCES += %D%/device/dense_avx512.c
-
+# One unit per instruction set: all loops with the vectors of that set, chosen at run time.  Each is
+# a library of its own because of its compiler flags; what runs without VNNI must not be compiled
+# with it, so the certified filter has units of its own.  These call nothing of libsagitta.a.
+if ISA_AVX2
+noinst_LIBRARIES += libavx2.a
+VARIANT_LIBS += libavx2.a
+libavx2_a_SOURCES = %D%/device/cpu/isa_avx2.c
+libavx2_a_CFLAGS = $(AM_CFLAGS) $(AVX2_CFLAGS)
+endif
+if ISA_AVX512
+noinst_LIBRARIES += libavx512.a
+VARIANT_LIBS += libavx512.a
+libavx512_a_SOURCES = %D%/device/cpu/isa_avx512.c %D%/device/cpu/isa_avx512vl.c
+libavx512_a_CFLAGS = $(AM_CFLAGS) $(AVX512_CFLAGS)
+endif
+if ISA_VNNI
 noinst_LIBRARIES += libvnni.a
 VARIANT_LIBS += libvnni.a
-libvnni_a_SOURCES = %D%/device/filter_avx512.c %D%/device/filter_avx512vl.c
-libvnni_a_CFLAGS = $(libavx512_a_CFLAGS) -mavx512vnni
-
+libvnni_a_SOURCES = %D%/device/cpu/isa_avx512_vnni.c %D%/device/cpu/isa_avx512vl_vnni.c
+libvnni_a_CFLAGS = $(AM_CFLAGS) $(VNNI_CFLAGS)
+endif
+if ISA_AMX
 noinst_LIBRARIES += libamx.a
 VARIANT_LIBS += libamx.a
-libamx_a_SOURCES = %D%/device/filter_amx.c
-libamx_a_CFLAGS = $(libavx512_a_CFLAGS) -mamx-tile -mamx-int8
+libamx_a_SOURCES = %D%/device/cpu/isa_amx.c
+libamx_a_CFLAGS = $(AM_CFLAGS) $(AMX_CFLAGS)
+endif
 
-libsagitta_a_SOURCES += %D%/device/lapack.h %D%/device/lapack.c \
-  %D%/device/lanczos.h %D%/device/lanczos.c
+libsagitta_a_SOURCES += %D%/device/cpu/lanczos.c
 
 # comm: what ranks say to each other
 libsagitta_a_SOURCES += \
-  %D%/comm/comm.h %D%/comm/inside.h %D%/comm/mpi.c %D%/comm/buffers.c
+  %D%/comm/comm.h %D%/comm/comm_impl.h %D%/comm/mpi_impl.h %D%/comm/comm.c %D%/comm/collectives.c \
+  %D%/comm/watch.h %D%/comm/watch.c %D%/comm/nccl.h %D%/comm/buffers.h %D%/comm/buffers.c
 if NCCL
 libsagitta_a_SOURCES += %D%/comm/nccl.c
 else
 libsagitta_a_SOURCES += %D%/comm/nccl_none.c
 endif
 
-# io: HDF5 and NumPy files; h5*.c are the only users of hdf5.h
+# io: HDF5 in our words; nothing else uses hdf5.h
 libsagitta_a_SOURCES += \
-  %D%/io/h5.h %D%/io/h5_inside.h %D%/io/h5.c \
-  %D%/io/h5_text.c %D%/io/h5_dataset.c %D%/io/h5_block.c %D%/io/h5_array.c %D%/io/h5_attribute.c \
-  %D%/io/h5_walk.h %D%/io/h5_walk.c %D%/io/h5_values.c \
-  %D%/io/npy.h %D%/io/npy.c \
-  %D%/io/inputs.h %D%/io/inputs.c \
+  %D%/io/h5/h5.h %D%/io/h5/h5_impl.h %D%/io/h5/error.h %D%/io/h5/error.c %D%/io/h5/file.c \
+  %D%/io/h5/dataset.h %D%/io/h5/dataset.c %D%/io/h5/chunks.h %D%/io/h5/chunks.c \
+  %D%/io/h5/array.c %D%/io/h5/attribute.c %D%/io/h5/vlen_text.h %D%/io/h5/vlen_text.c \
+  %D%/io/h5/listing.h %D%/io/h5/listing.c %D%/io/h5/values.h %D%/io/h5/values.c
+
+# io: what all files share; then a kind of file each, with its table, writing, reading and checking
+libsagitta_a_SOURCES += \
   %D%/io/schema.h %D%/io/schema.c \
-  %D%/io/supports_input.h %D%/io/supports_input.c \
-  %D%/io/classes.h %D%/io/classes.c \
+  %D%/io/npy.h %D%/io/npy.c %D%/io/inputs.h %D%/io/inputs.c \
+  %D%/io/outputs.h %D%/io/outputs.c %D%/io/matrix.h %D%/io/matrix.c \
+  %D%/io/check.h %D%/io/check.c %D%/io/verify.h %D%/io/verify.c \
+  %D%/io/inspect.h %D%/io/inspect.c %D%/io/diff.h %D%/io/diff.c \
+  %D%/io/rows.h %D%/io/rows.c \
+  %D%/io/dictionary.h %D%/io/dictionary.c %D%/io/mean.h %D%/io/mean.c \
   %D%/io/fit_history.h %D%/io/fit_history.c \
-  %D%/io/outputs.h %D%/io/outputs.c %D%/io/supports.c %D%/io/matrix.c \
-  %D%/io/files.h %D%/io/files_inspect.c %D%/io/files_diff.c \
-  %D%/io/systems.h %D%/io/systems.c %D%/io/solutions.c %D%/io/verify_systems.c \
-  %D%/io/verify.h %D%/io/files_verify.c \
-  %D%/io/verify_arrays.c %D%/io/verify_supports.c %D%/io/verify_metrics.c
+  %D%/io/supports.h %D%/io/supports.c %D%/io/supports_check.c \
+  %D%/io/metrics.h %D%/io/metrics.c \
+  %D%/io/classes.h %D%/io/classes.c \
+  %D%/io/systems.h %D%/io/systems.c %D%/io/solutions.h %D%/io/solutions.c \
+  %D%/io/terminal.h %D%/io/terminal.c %D%/io/terminal_check.c %D%/io/terminal_show.c \
+  %D%/io/artifact_dump.h %D%/io/artifact_dump.c
 
-# stage: structs in, structs out, collective
+# encode: rows and a dictionary in, supports and codes out; also what others need of it: the shard of
+# the dictionary that a rank holds
 libsagitta_a_SOURCES += \
-  %D%/stage/access.h %D%/stage/access.c \
-  %D%/stage/color.h %D%/stage/color.c \
-  %D%/stage/tiles.h %D%/stage/tiles.c \
-  %D%/stage/fit.h %D%/stage/fit.c %D%/stage/fit_memory.h %D%/stage/fit_memory.c \
-  %D%/stage/batch.h %D%/stage/batch.c %D%/stage/batch_sums.c \
-  %D%/stage/directions.h %D%/stage/directions.c \
-  %D%/stage/assemble.h %D%/stage/assemble.c \
-  %D%/stage/assemble_all.h %D%/stage/assemble_all.c \
-  %D%/stage/refit_step.h %D%/stage/refit_step.c \
-  %D%/stage/refit.h %D%/stage/refit.c \
-  %D%/stage/reroute.h %D%/stage/reroute.c \
-  %D%/stage/fit_round.h %D%/stage/fit_round.c %D%/stage/fit_sums.c \
-  %D%/stage/mean.h %D%/stage/mean.c \
-  %D%/stage/draw.h %D%/stage/draw.c \
-  %D%/stage/seed.h %D%/stage/seed.c \
-  %D%/stage/synth.h %D%/stage/synth.c \
-  %D%/stage/synth_systems.h %D%/stage/synth_systems.c \
-  %D%/stage/statistics.h %D%/stage/statistics.c \
-  %D%/stage/solve_batch.h %D%/stage/solve_batch.c \
-  %D%/stage/solve.h %D%/stage/solve_inside.h %D%/stage/solve.c %D%/stage/solve_memory.c \
-  %D%/stage/solve_files.c %D%/stage/solve_exchange.c \
-  %D%/stage/encode.h %D%/stage/encode_inside.h %D%/stage/encode.c %D%/stage/encode_memory.c \
-  %D%/stage/encode_block.c %D%/stage/encode_steps.h %D%/stage/encode_steps.c \
-  %D%/stage/encode_files.c %D%/stage/encode_behind.c
+  %D%/encode/encode.h %D%/encode/encode_impl.h %D%/encode/encode.c \
+  %D%/encode/layout.h %D%/encode/layout.c \
+  %D%/encode/block.h %D%/encode/block.c %D%/encode/steps.h %D%/encode/steps.c \
+  %D%/encode/files.h %D%/encode/files.c %D%/encode/background.h %D%/encode/background.c \
+  %D%/encode/shard.h %D%/encode/shard.c %D%/encode/fetch.h %D%/encode/fetch.c \
+  %D%/encode/statistics.h %D%/encode/statistics.c
 
-# the terminal pass
+# seed: atoms drawn from rows
 libsagitta_a_SOURCES += \
-  %D%/model/terminal.h %D%/model/terminal.c %D%/model/quadrature.h %D%/model/quadrature.c \
-  %D%/io/terminal.h %D%/io/terminal.c %D%/io/verify_terminal.c \
-  %D%/io/inspect.h %D%/io/inspect_terminal.c \
-  %D%/stage/terminal.h %D%/stage/terminal_inside.h \
-  %D%/stage/terminal.c %D%/stage/terminal_memory.c %D%/stage/terminal_directions.c %D%/stage/terminal_rows.c \
-  %D%/stage/terminal_covariance.c %D%/stage/terminal_spectrum.c %D%/stage/terminal_slq.c
+  %D%/seed/seed.h %D%/seed/seed.c \
+  %D%/seed/draw.h %D%/seed/draw.c \
+  %D%/seed/mean.h %D%/seed/mean.c
+
+# solve: the arrow systems of a file
+libsagitta_a_SOURCES += \
+  %D%/solve/solve.h %D%/solve/solve_impl.h %D%/solve/solve.c \
+  %D%/solve/layout.h %D%/solve/layout.c %D%/solve/order.h %D%/solve/order.c \
+  %D%/solve/files.h %D%/solve/files.c %D%/solve/exchange.h %D%/solve/exchange.c
+
+# refit: colour classes, assembly and steps of atoms, sweep after sweep
+libsagitta_a_SOURCES += \
+  %D%/refit/color.h %D%/refit/color.c \
+  %D%/refit/state.h %D%/refit/state.c %D%/refit/layout.h %D%/refit/layout.c \
+  %D%/refit/atom_batch.h %D%/refit/atom_batch.c \
+  %D%/refit/atom_batch_sums.h %D%/refit/atom_batch_sums.c \
+  %D%/refit/directions.h %D%/refit/directions.c \
+  %D%/refit/batch_systems.h %D%/refit/batch_systems.c \
+  %D%/refit/all_systems.h %D%/refit/all_systems.c \
+  %D%/refit/step.h %D%/refit/step.c \
+  %D%/refit/refit.h %D%/refit/refit.c \
+  %D%/refit/reroute.h %D%/refit/reroute.c \
+  %D%/refit/sweep_end.h %D%/refit/sweep_end.c \
+  %D%/refit/sums.h %D%/refit/sums.c %D%/refit/state_write.h %D%/refit/state_write.c
+
+# terminal: the joint system on one rank
+libsagitta_a_SOURCES += \
+  %D%/terminal/terminal.h %D%/terminal/terminal_impl.h \
+  %D%/terminal/terminal.c %D%/terminal/layout.h %D%/terminal/layout.c \
+  %D%/terminal/directions.h %D%/terminal/directions.c %D%/terminal/rows.h %D%/terminal/rows.c \
+  %D%/terminal/covariance.h %D%/terminal/covariance.c \
+  %D%/terminal/spectrum.h %D%/terminal/spectrum.c %D%/terminal/slq.h %D%/terminal/slq.c \
+  %D%/terminal/lapack.h %D%/terminal/lapack.c
+
+# synth: data with a known answer
+libsagitta_a_SOURCES += \
+  %D%/synth/synth.h %D%/synth/synth.c \
+  %D%/synth/systems.h %D%/synth/systems.c
 
 # cli: one file a command
 bin_PROGRAMS += sagitta

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/order.h"
-#include "device/device.h"
+#include "base/rng.h"
+#include "device/arrow.h"
 
 /* Kinds: 0 healthy; 1 one or two rows are not positive definite; 2 the border is not; 3 an entry is
  * not finite; 4 an entry above a diagonal is not finite, which nobody reads. */
@@ -31,7 +31,7 @@ static void trouble_make(struct arrow_system *s, uint64_t seed, int kind)
   }
   if (kind == 2 && k > 0) c[(k - 1) * k + k - 1] = 1e-3;
   if (kind == 3) {
-    real *parts[] = {h, (real *)s->b, (real *)s->g, c, (real *)s->hb};
+    real *parts[] = {h, (real *)s->b, (real *)s->g, c, (real *)s->g_b};
     gidx counts[] = {n * d * d, n * d * k, n * d, k * k, k};
     static const real bad[] = {NAN, INFINITY, -INFINITY};
     for (uint64_t i = 0; i < 5; i++) {
@@ -61,7 +61,7 @@ __attribute__((unused)) static struct arrow_item item_make(idx d, idx k, gidx n,
                                        .b = reals_make(n * d * k, seed, 2),
                                        .g = reals_make(n * d, seed, 3),
                                        .c = c,
-                                       .hb = reals_make(k, seed, 4)}};
+                                       .g_b = reals_make(k, seed, 4)}};
   item.step_t = malloc((size_t)(n * d + 1) * sizeof(real));
   item.step_b = malloc((size_t)(k + 1) * sizeof(real));
   trouble_make(&item.system, seed, kind);
@@ -72,7 +72,7 @@ __attribute__((unused)) static void item_scale(struct arrow_item *item, int part
 {
   gidx d = item->system.d, k = item->system.k, n = item->system.n;
   const real *parts[] = {item->system.h, item->system.b, item->system.g, item->system.c,
-                         item->system.hb};
+                         item->system.g_b};
   gidx counts[] = {n * d * d, n * d * k, n * d, k * k, k};
   for (gidx i = 0; i < counts[part]; i++) ((real *)parts[part])[i] *= scale;
 }
@@ -90,7 +90,7 @@ __attribute__((unused)) static void item_free(struct arrow_item *item)
   free((real *)item->system.b);
   free((real *)item->system.g);
   free((real *)item->system.c);
-  free((real *)item->system.hb);
+  free((real *)item->system.g_b);
 }
 
 /* The same system, with room of its own for the steps. */
@@ -110,6 +110,60 @@ __attribute__((unused)) static struct arrow_item item_reference(const struct arr
   arrow_reference(&out.system, o, out.start, out.step_t, out.step_b, &out.outcome, work);
   free(work);
   return out;
+}
+
+/* A sum of terms beside the sum of their sizes. */
+struct residual {
+  long double left, size;
+};
+
+static void residual_add(struct residual *r, long double a, long double x)
+{
+  r->left += a * x;
+  r->size += fabsl(a * x);
+}
+
+static void residual_worst(const struct residual *r, real *worst)
+{
+  if (r->left != 0) *worst = fmax(*worst, (real)(fabsl(r->left) / r->size));
+}
+
+/* The componentwise backward error of Oettli and Prager: the largest |A x - r|_i / (|A| |x| +
+ * |r|)_i over all rows of the system, ridges included.  Steps are taken off by `off` of themselves,
+ * up and down in turn: 0, or what the error has to notice. */
+__attribute__((unused)) static real item_backward(const struct arrow_item *item,
+                                                  const struct arrow_options *o, real off)
+{
+  const struct arrow_system *s = &item->system;
+  gidx d = s->d, k = s->k;
+  real worst = 0;
+  struct residual *border = calloc((size_t)k + 1, sizeof *border);
+#define STEP(x, j) ((x)[j] * (1 + ((j) % 2 ? (long double)off : -(long double)off)))
+  for (gidx i = 0; i < s->n; i++)
+    for (gidx m = 0; m < d; m++) {
+      struct residual r = {0};
+      residual_add(&r, s->g[i * d + m], 1);
+      residual_add(&r, o->ridge_t, STEP(item->step_t, i * d + m));
+      for (gidx l = 0; l < d; l++)
+        residual_add(&r, s->h[i * d * d + (m < l ? m * d + l : l * d + m)],
+                     STEP(item->step_t, i * d + l));
+      for (gidx c = 0; c < k; c++) {
+        long double b = s->b[i * d * k + c * d + m];
+        residual_add(&r, b, STEP(item->step_b, c));
+        residual_add(&border[c], b, STEP(item->step_t, i * d + m));
+      }
+      residual_worst(&r, &worst);
+    }
+  for (gidx c = 0; c < k; c++) {
+    residual_add(&border[c], s->g_b[c], 1);
+    residual_add(&border[c], o->ridge_b, STEP(item->step_b, c));
+    for (gidx j = 0; j < k; j++)
+      residual_add(&border[c], s->c[c < j ? c * k + j : j * k + c], STEP(item->step_b, j));
+    residual_worst(&border[c], &worst);
+  }
+#undef STEP
+  free(border);
+  return worst;
 }
 
 __attribute__((unused)) static void item_poison(struct arrow_item *item)

@@ -9,20 +9,20 @@ ARRAYS = ("D_blocks", "B_blocks", "g_t", "hbb", "g_b")
 
 
 class System:
-    """h (n, d, d), b (n, d, k), g (n, d), c (k, k), hb (k)."""
+    """h (n, d, d), b (n, d, k), g (n, d), c (k, k), g_b (k)."""
 
-    def __init__(self, h, b, g, c, hb):
-        self.h, self.b, self.g, self.c, self.hb = h, b, g, c, hb
+    def __init__(self, h, b, g, c, g_b):
+        self.h, self.b, self.g, self.c, self.g_b = h, b, g, c, g_b
         self.n, self.d, self.k = b.shape
 
     def flat(self):
         """As the file holds it: blocks column-major."""
-        turned = (self.h.transpose(0, 2, 1), self.b.transpose(0, 2, 1), self.g, self.c.T, self.hb)
+        turned = (self.h.transpose(0, 2, 1), self.b.transpose(0, 2, 1), self.g, self.c.T, self.g_b)
         return [np.ravel(x) for x in turned]
 
     def ridged(self, ridge_t, ridge_b):
         return System(self.h + ridge_t * np.eye(self.d), self.b, self.g,
-                      self.c + ridge_b * np.eye(self.k), self.hb)
+                      self.c + ridge_b * np.eye(self.k), self.g_b)
 
     def dense(self):
         """The whole symmetric matrix and minus the gradient."""
@@ -34,7 +34,7 @@ class System:
             a[at, rows:] = self.b[i]
         a[rows:, :rows] = a[:rows, rows:].T
         a[rows:, rows:] = self.c
-        return a, -np.concatenate([self.g.ravel(), self.hb])
+        return a, -np.concatenate([self.g.ravel(), self.g_b])
 
 
 def random_system(random, d, k, n):
@@ -80,28 +80,31 @@ def solutions(path, systems):
     return out
 
 
-def norms(*parts):
-    """Of each row block (first axis), over all parts together."""
-    return np.sqrt(sum((p.astype(np.longdouble) ** 2).sum(axis=tuple(range(1, p.ndim)))
-                       for p in parts))
-
-
 def backward_error(s, t, b):
-    """The largest |A x - r| / (|A| |x| + |r|) of the block rows of the system, the border being
-    one, with Frobenius norms; the residual in extended precision."""
+    """The componentwise backward error of Oettli and Prager: the largest |A x - r|_i /
+    (|A| |x| + |r|)_i over all rows, in extended precision.  It is the smallest change of every
+    entry of A and r, each relative to itself, that makes x the solution."""
     wide = np.longdouble
-    rows = (np.einsum("nij,nj->ni", s.h.astype(wide), t.astype(wide)) + s.b.astype(wide) @ b
-            + s.g)
-    border = np.einsum("nik,ni->k", s.b.astype(wide), t.astype(wide)) + s.c.astype(wide) @ b + s.hb
-    size = np.sqrt(norms(t) ** 2 + (b**2).sum())
-    worst = (norms(rows) / (norms(s.h, s.b) * size + norms(s.g) + 1e-300)).max(initial=0)
-    one = lambda *parts: float(norms(*[p[None] for p in parts])[0])
-    scale = one(s.b, s.c) * one(t, b) + one(s.hb) + 1e-300
-    return max(float(worst), one(border) / scale)
+    h, c, couplings, g, g_b = (m.astype(wide) for m in (s.h, s.c, s.b, s.g, s.g_b))
+    t, b = t.astype(wide), b.astype(wide)
+
+    def rows(h, c, couplings, g, g_b, t, b):
+        return np.concatenate([
+            (np.einsum("nij,nj->ni", h, t) + couplings @ b + g).ravel(),
+            np.einsum("nik,ni->k", couplings, t) + c @ b + g_b])
+
+    left = abs(rows(h, c, couplings, g, g_b, t, b))
+    size = rows(*map(abs, (h, c, couplings, g, g_b, t, b)))
+    return float((left[left > 0] / size[left > 0]).max(initial=0))
+
+
+def moved(random, steps):
+    """The steps, each off by 1e-12 of itself."""
+    return steps * (1 + 1e-12 * random.choice((-1, 1), steps.shape))
 
 
 def log_det(s):
-    """By LAPACK: row blocks, then the Schur complement."""
+    """By LAPACK: diagonal blocks, then the Schur complement."""
     total = float(np.linalg.slogdet(s.h)[1].sum()) if s.n else 0.0
     if s.k == 0:
         return total

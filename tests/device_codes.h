@@ -8,7 +8,8 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/order.h"
+#include "base/rng.h"
+#include "device/codes.h"
 #include "device_how.h"
 
 enum {
@@ -39,21 +40,21 @@ struct problem {
   int count;
 };
 
-static int problem_take(struct problem *c)
+static int problem_alloc(struct problem *c)
 {
   gidx rows = (gidx)c->n * c->p, codes = (gidx)c->n * c->m * c->d;
-  TRY(arena_take(&c->arena, &c->rows, rows, sizeof(float)));
-  TRY(arena_take(&c->arena, &c->residual, rows, sizeof(float)));
-  TRY(arena_take(&c->arena, &c->want_residual, rows, sizeof(float)));
-  TRY(arena_take(&c->arena, &c->atoms, (gidx)ATOMS * c->d * c->p, sizeof(float)));
-  TRY(arena_take(&c->arena, &c->codes, codes, sizeof(float)));
-  TRY(arena_take(&c->arena, &c->want_codes, codes, sizeof(float)));
-  TRY(arena_take(&c->arena, &c->slot, (gidx)c->n * c->m, sizeof(idx)));
-  TRY(arena_take(&c->arena, &c->quality, c->n, sizeof *c->quality));
-  TRY(arena_take(&c->arena, &c->want_quality, c->n, sizeof *c->quality));
-  TRY(arena_take(&c->arena, &c->vector, (gidx)c->m * c->d, sizeof *c->vector));
-  TRY(arena_take(&c->arena, &c->exact, (gidx)c->m * c->d, sizeof(real)));
-  return arena_take(&c->arena, &c->work, codes_work(c->m * c->d), sizeof(real));
+  TRY(arena_alloc(&c->arena, &c->rows, rows, sizeof(float)));
+  TRY(arena_alloc(&c->arena, &c->residual, rows, sizeof(float)));
+  TRY(arena_alloc(&c->arena, &c->want_residual, rows, sizeof(float)));
+  TRY(arena_alloc(&c->arena, &c->atoms, (gidx)ATOMS * c->d * c->p, sizeof(float)));
+  TRY(arena_alloc(&c->arena, &c->codes, codes, sizeof(float)));
+  TRY(arena_alloc(&c->arena, &c->want_codes, codes, sizeof(float)));
+  TRY(arena_alloc(&c->arena, &c->slot, (gidx)c->n * c->m, sizeof(idx)));
+  TRY(arena_alloc(&c->arena, &c->quality, c->n, sizeof *c->quality));
+  TRY(arena_alloc(&c->arena, &c->want_quality, c->n, sizeof *c->quality));
+  TRY(arena_alloc(&c->arena, &c->vector, (gidx)c->m * c->d, sizeof *c->vector));
+  TRY(arena_alloc(&c->arena, &c->exact, (gidx)c->m * c->d, sizeof(real)));
+  return arena_alloc(&c->arena, &c->work, codes_work(c->m * c->d), sizeof(real));
 }
 
 /* One atom of 13 is the same as the one before it, one the same but for a part in 10^7 (too near:
@@ -123,7 +124,7 @@ static int side_check(struct problem *c, struct side *on, idx m_old, idx m_new)
   struct codes_job job = {.n = c->n,
                           .m_old = m_old,
                           .m_new = m_new,
-                          .m_most = c->m,
+                          .max_m = c->m,
                           .rho = c->rho,
                           .rows = &on->rows,
                           .atoms = &on->atoms,
@@ -162,12 +163,12 @@ static int side_bring(struct problem *c, struct side *on)
   struct device *dev = &on->dev;
   gidx rows = (gidx)c->n * c->p * (gidx)sizeof(float), frame = (gidx)c->d * c->p;
   gidx atoms = ATOMS * frame * (gidx)sizeof(float), slots = (gidx)c->n * c->m * (gidx)sizeof(idx);
-  TRY(device_wrap(dev, &on->rows, c->rows, rows));
-  TRY(device_wrap(dev, &on->atoms, c->atoms, atoms));
-  TRY(device_wrap(dev, &on->slot, c->slot, slots));
-  TRY(device_wrap(dev, &on->residual, c->residual, rows));
-  TRY(device_wrap(dev, &on->codes, c->codes, slots * c->d));
-  TRY(device_wrap(dev, &on->quality, c->quality, c->n * (gidx)sizeof *c->quality));
+  TRY(buffer_wrap(dev, &on->rows, c->rows, rows));
+  TRY(buffer_wrap(dev, &on->atoms, c->atoms, atoms));
+  TRY(buffer_wrap(dev, &on->slot, c->slot, slots));
+  TRY(buffer_wrap(dev, &on->residual, c->residual, rows));
+  TRY(buffer_wrap(dev, &on->codes, c->codes, slots * c->d));
+  TRY(buffer_wrap(dev, &on->quality, c->quality, c->n * (gidx)sizeof *c->quality));
   TRY(device_put(dev, &on->rows, 0, rows));
   TRY(device_put(dev, &on->atoms, 0, atoms));
   return device_put(dev, &on->slot, 0, slots);
@@ -176,10 +177,10 @@ static int side_bring(struct problem *c, struct side *on)
 /* A state that begins as rubbish. */
 static int side_begin(struct problem *c, struct side *on)
 {
-  gidx bytes = c->n * codes_state(&on->dev, c->m, c->rho);
+  gidx bytes = c->n * device_codes_state_bytes(&on->dev, c->m, c->rho);
   char *state;
-  TRY(arena_take(&c->arena, &state, bytes, 1));
-  TRY(device_wrap(&on->dev, &on->state, state, bytes));
+  TRY(arena_alloc(&c->arena, &state, bytes, 1));
+  TRY(buffer_wrap(&on->dev, &on->state, state, bytes));
   memset(state, 0xff, (size_t)bytes);
   return device_put(&on->dev, &on->state, 0, bytes);
 }
@@ -188,7 +189,7 @@ static void side_leave(struct side *on)
 {
   struct buffer *const all[] = {&on->rows,     &on->atoms, &on->slot,   &on->state,
                                 &on->residual, &on->codes, &on->quality};
-  for (int i = 0; i < LENGTH(all); i++) device_drop(&on->dev, all[i]);
+  for (int i = 0; i < LENGTH(all); i++) buffer_free(&on->dev, all[i]);
   device_close(&on->dev);
 }
 
@@ -237,9 +238,9 @@ static int sides_open(struct problem *c, const struct how *hows, int count)
 
 static void problem_run(struct problem c, const struct how *hows, int count)
 {
-  int good = problem_take(&c) == OK;
+  int good = problem_alloc(&c) == OK;
   problem_fill(&c);
-  good = good && sides_open(&c, hows, count) == OK && problem_check(&c);
+  good = good && sides_open(&c, hows, count) == OK && c.count > 0 && problem_check(&c);
   for (int i = 0; i < c.count; i++) side_leave(&c.sides[i]);
   if (!good && *status_message()) printf("# %s\n", status_message());
   status_clear();
@@ -273,6 +274,7 @@ static void check_codes(const struct how *hows, int count)
   const char *sanitized = getenv("SANITIZED");
   int is_less = (less && *less) || (sanitized && *sanitized);
 
+  claim_begin("codes, residuals and quality: the references' bits, in one go and in rounds");
   for (int i = 0; i < LENGTH(problems); i++)
     for (int u = 0; u < 6; u += is_less ? 4 : 1) { /* fewer: of each kind, with rho and without */
       struct problem c = problems[i];
@@ -281,6 +283,7 @@ static void check_codes(const struct how *hows, int count)
       c.rho = rhos[u % 3];
       problem_run(c, hows, count);
     }
+  claim_end();
 }
 
 #endif

@@ -9,31 +9,27 @@
 #include <stdlib.h>
 
 #include "base/status.h"
-#include "device/device.h"
+#include "device/route.h"
 #include "tap.h"
 
 struct how {
   const char *kind, *variant;
-  int threads;        /* 1 .. threads are tried */
-  const char *filter; /* as struct device_options; NULL: off */
-  real filter_less, filter_high;
-  int filter_mma, filter_distrust;
+  int threads;                    /* 1 .. threads are tried */
+  const char *filter;             /* as struct device_options; NULL: off */
+  const struct device_test *test; /* NULL: what jobs run */
 };
 
-static struct device_options how_options(const struct how *how, idx p, idx d, idx atoms_most)
+static struct device_options how_options(const struct how *how, idx p, idx d, idx max_atoms)
 {
   return (struct device_options){.p = p,
                                  .d = d,
-                                 .atoms_most = atoms_most,
+                                 .max_atoms = max_atoms,
                                  .threads = 1,
                                  .variant = how->variant,
                                  .kind = how->kind,
                                  .kernels = getenv("KERNELS"), /* other than those built in */
                                  .filter = how->filter,
-                                 .filter_less = how->filter_less,
-                                 .filter_high = how->filter_high,
-                                 .filter_mma = how->filter_mma,
-                                 .filter_distrust = how->filter_distrust};
+                                 .test = how->test};
 }
 
 static int how_present(const struct how *how)

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/order.h"
+#include "base/rng.h"
 #include "device_how.h"
 
 enum kind {
@@ -31,7 +31,7 @@ enum kind {
 
 /* One problem with its reference's answer. */
 struct problem {
-  idx n, p, d, take, k, tile, excluded;
+  idx n, p, d, top_k, k, tile, excluded;
   int shuffled;
   enum kind kind;
   struct arena arena;
@@ -39,7 +39,7 @@ struct problem {
   idx *atom_of, *barred;
   struct entry *lists, *found;
   struct bad_score bad;
-  struct filter_counts filter; /* of the last check */
+  struct screen_counts filter; /* of the last check */
 };
 
 static float value(const struct problem *c, int atom, gidx i)
@@ -87,12 +87,12 @@ static float value(const struct problem *c, int atom, gidx i)
 static int problem_make(struct problem *c)
 {
   gidx rows = (gidx)c->n * c->p, atoms = (gidx)c->k * c->d * c->p;
-  TRY(arena_take(&c->arena, &c->rows, rows, sizeof(float)));
-  TRY(arena_take(&c->arena, &c->atoms, atoms, sizeof(float)));
-  TRY(arena_take(&c->arena, &c->atom_of, c->k, sizeof(idx)));
-  TRY(arena_take(&c->arena, &c->barred, (gidx)c->n * (c->excluded + 1), sizeof(idx)));
-  TRY(arena_take(&c->arena, &c->lists, (gidx)c->n * c->take, sizeof(struct entry)));
-  TRY(arena_take(&c->arena, &c->found, (gidx)c->n * c->take, sizeof(struct entry)));
+  TRY(arena_alloc(&c->arena, &c->rows, rows, sizeof(float)));
+  TRY(arena_alloc(&c->arena, &c->atoms, atoms, sizeof(float)));
+  TRY(arena_alloc(&c->arena, &c->atom_of, c->k, sizeof(idx)));
+  TRY(arena_alloc(&c->arena, &c->barred, (gidx)c->n * (c->excluded + 1), sizeof(idx)));
+  TRY(arena_alloc(&c->arena, &c->lists, (gidx)c->n * c->top_k, sizeof(struct entry)));
+  TRY(arena_alloc(&c->arena, &c->found, (gidx)c->n * c->top_k, sizeof(struct entry)));
   for (gidx i = 0; i < rows; i++) c->rows[i] = value(c, 0, i);
   for (gidx i = 0; i < atoms; i++) c->atoms[i] = value(c, 1, i);
   for (idx a = 0; a < c->k; a++) c->atom_of[a] = a + 1000;
@@ -103,19 +103,19 @@ static int problem_make(struct problem *c)
 static void problem_answer(struct problem *c)
 {
   struct exclusions barred = {c->barred, c->excluded, c->excluded + 1};
-  struct route_reference r = {c->n, c->p, c->d, c->take, c->k, c->rows, c->atoms, c->atom_of, {0}};
+  struct route_reference r = {c->n, c->p, c->d, c->top_k, c->k, c->rows, c->atoms, c->atom_of, {0}};
   c->bad = (struct bad_score){-1, -1};
   route_reference(&r, c->lists, &c->bad);
   if (!c->excluded) return;
   for (idx i = 0; i < c->n; i++)
     for (idx j = 0; j < c->excluded; j++)
-      c->barred[i * (c->excluded + 1) + j] = j < c->take ? c->lists[i * c->take + j].atom : -1;
+      c->barred[i * (c->excluded + 1) + j] = j < c->top_k ? c->lists[i * c->top_k + j].atom : -1;
   r.excluded = barred;
   route_reference(&r, c->lists, &c->bad);
 }
 
 /* Tiles in order, or the odd ones first and backwards. */
-static int tiles_put(const struct problem *c, struct device *dev)
+static int shard_put(const struct problem *c, struct device *dev)
 {
   idx tiles = (c->k + c->tile - 1) / c->tile;
   for (idx t = 0; t < tiles; t++) {
@@ -128,7 +128,7 @@ static int tiles_put(const struct problem *c, struct device *dev)
 
 static int lists_equal(const struct problem *c)
 {
-  for (gidx i = 0; i < (gidx)c->n * c->take; i++)
+  for (gidx i = 0; i < (gidx)c->n * c->top_k; i++)
     if (memcmp(&c->lists[i].value, &c->found[i].value, sizeof(float)) ||
         c->lists[i].atom != c->found[i].atom)
       return 0;
@@ -143,24 +143,24 @@ static int problem_check(struct problem *c, const struct how *how, int threads)
   struct buffer rows = {0}, lists = {0};
   struct route_job job = {.rows = &rows,
                           .n = c->n,
-                          .take = c->take,
+                          .top_k = c->top_k,
                           .excluded = {c->barred, c->excluded, c->excluded + 1},
                           .lists = &lists};
   gidx row_bytes = (gidx)c->n * c->p * (gidx)sizeof(float);
-  gidx list_bytes = (gidx)c->n * c->take * (gidx)sizeof(struct entry);
+  gidx list_bytes = (gidx)c->n * c->top_k * (gidx)sizeof(struct entry);
   options.threads = threads;
   memset(c->found, 0x55, (size_t)list_bytes);
   int status = device_open(&dev, &options);
-  if (!status) status = tiles_put(c, &dev);
-  if (!status) status = device_wrap(&dev, &rows, c->rows, row_bytes);
-  if (!status) status = device_wrap(&dev, &lists, c->found, list_bytes);
+  if (!status) status = shard_put(c, &dev);
+  if (!status) status = buffer_wrap(&dev, &rows, c->rows, row_bytes);
+  if (!status) status = buffer_wrap(&dev, &lists, c->found, list_bytes);
   if (!status) status = device_put(&dev, &rows, 0, row_bytes);
   if (!status) status = device_put(&dev, &lists, 0, list_bytes);
   if (!status) status = device_route(&dev, &job);
   if (!status) status = device_get(&dev, &lists, 0, list_bytes);
   c->filter = dev.filter;
-  device_drop(&dev, &rows);
-  device_drop(&dev, &lists);
+  buffer_free(&dev, &rows);
+  buffer_free(&dev, &lists);
   device_close(&dev);
   if (status) printf("# %s\n", status_message());
   if (status || job.bad.row != c->bad.row || job.bad.atom != c->bad.atom) return 0;
@@ -177,22 +177,22 @@ static void problem_run(struct problem c, const struct how *hows, int count)
         printf("# differs: %s %s, %d threads\n", hows[v].kind, hows[v].variant, threads);
         good = 0;
       }
-  ok(good && ran, "n=%d p=%d d=%d take=%d k=%d tile=%d shuffled=%d excluded=%d kind=%d", c.n, c.p,
-     c.d, c.take, c.k, c.tile, c.shuffled, c.excluded, c.kind);
+  ok(good && ran, "n=%d p=%d d=%d top_k=%d k=%d tile=%d shuffled=%d excluded=%d kind=%d", c.n, c.p,
+     c.d, c.top_k, c.k, c.tile, c.shuffled, c.excluded, c.kind);
   arena_free(&c.arena);
 }
 
 static void check_shapes(const struct how *hows, int count)
 {
   static const idx ns[] = {0, 1, 5, 6, 7, 97, 200}, ps[] = {1, 2, 17, 64, 384};
-  static const idx ks[] = {0, 1, 5, 15, 16, 17, 31, 33, 1000}, takes[] = {1, 4, 32, 256};
+  static const idx ks[] = {0, 1, 5, 15, 16, 17, 31, 33, 1000}, top_ks[] = {1, 4, 32, 256};
   for (int i = 0; i < LENGTH(ns); i++)
     for (int j = 0; j < LENGTH(ks); j++) {
       int u = i * LENGTH(ks) + j;
       problem_run((struct problem){.n = ns[i],
                                    .p = ps[(i + j) % 5],
                                    .d = u % 3 ? 1 : 1 + u / 3 % 8,
-                                   .take = takes[u % 4],
+                                   .top_k = top_ks[u % 4],
                                    .k = ks[j],
                                    .tile = 1 + u * 7 % 60,
                                    .excluded = u % 4 == 2 ? 3 : 0,
@@ -210,7 +210,7 @@ static void check_kinds(const struct how *hows, int count)
       problem_run((struct problem){.n = 61,
                                    .p = 48,
                                    .d = u < 2 ? 1 : 2 + kind % 7,
-                                   .take = u % 2 ? 32 : 4,
+                                   .top_k = u % 2 ? 32 : 4,
                                    .k = 1500,
                                    .tile = 100 + 28 * u,
                                    .excluded = u == 1 ? 4 : 0,

@@ -6,6 +6,7 @@
  * little time, and the end of the process more; of kind late the n-th look at the clock by another
  * thread than the first does.  With FAULT_OF=NAME only files whose path ends in NAME count. */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <link.h>
 #include <stdio.h>
@@ -183,7 +184,7 @@ int fsync(int file)
 
 int rename(const char *from, const char *to)
 {
-  if (!fails(RENAME)) return (int)syscall(SYS_rename, from, to);
+  if (!fails(RENAME)) return (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0);
   errno = EIO;
   return -1;
 }

@@ -36,11 +36,11 @@ static void *next(const char *name)
 }
 
 /* What is allocated now. */
-enum { HELD_MOST = 4096 };
+enum { MAX_HELD = 4096 };
 static struct {
   void *at;
   size_t bytes;
-} held[HELD_MOST];
+} held[MAX_HELD];
 static int n_held;
 
 /* Bytes that are allocated. */
@@ -61,7 +61,7 @@ static size_t *used(void)
 
 static void held_add(void *at, size_t bytes)
 {
-  if (n_held == HELD_MOST) abort();
+  if (n_held == MAX_HELD) abort();
   held[n_held].at = at;
   held[n_held++].bytes = bytes;
 }
@@ -85,13 +85,13 @@ static void held_remove(void *at)
 
 int cudaMalloc(void **at, size_t bytes)
 {
-  const char *most = getenv("CUDA_MEMORY");
+  const char *max = getenv("CUDA_MEMORY");
   int (*forward)(void **, size_t);
   void *symbol = next("cudaMalloc");
   memcpy(&forward, &symbol, sizeof symbol);
   if (fails("memory")) return MEMORY;
   size_t all = __atomic_add_fetch(used(), bytes, __ATOMIC_SEQ_CST);
-  int status = most && all > (size_t)atol(most) ? MEMORY : forward(at, bytes);
+  int status = max && all > (size_t)atol(max) ? MEMORY : forward(at, bytes);
   if (status)
     __atomic_fetch_sub(used(), bytes, __ATOMIC_SEQ_CST);
   else
@@ -110,13 +110,13 @@ int cudaFree(void *at)
 
 int cudaMemGetInfo(size_t *left, size_t *all)
 {
-  const char *most = getenv("CUDA_MEMORY");
+  const char *max = getenv("CUDA_MEMORY");
   int (*forward)(size_t *, size_t *);
   void *symbol = next("cudaMemGetInfo");
   memcpy(&forward, &symbol, sizeof symbol);
   int status = forward(left, all);
-  if (most) *all = (size_t)atol(most);
-  if (most) *left = *all > *used() ? *all - *used() : 0;
+  if (max) *all = (size_t)atol(max);
+  if (max) *left = *all > *used() ? *all - *used() : 0;
   return status;
 }
 

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/order.h"
+#include "base/rng.h"
+#include "base/sums.h"
 #include "base/status.h"
 #include "model/dictionary.h"
 #include "model/rows.h"
@@ -27,7 +28,7 @@ static real uniform(uint64_t stream, uint64_t counter)
   return (real)random_bits(5, stream, counter) * 0x1p-63 - 1;
 }
 
-static void *take(gidx count, size_t size)
+static void *zeros(gidx count, size_t size)
 {
   void *array = calloc((size_t)count + 1, size);
   if (!array) exit(99);
@@ -36,7 +37,7 @@ static void *take(gidx count, size_t size)
 
 static void frames_make(struct made *m)
 {
-  real *frame = take((gidx)m->d * P, sizeof *frame);
+  real *frame = zeros((gidx)m->d * P, sizeof *frame);
   for (idx a = 0; a < m->k; a++) {
     for (idx i = 0; i < m->d * P; i++) frame[i] = uniform(1, (uint64_t)(a * 100 + i));
     frame_orthonormalize(frame, m->d, P);
@@ -48,7 +49,7 @@ static void frames_make(struct made *m)
 }
 
 /* Rows fall into four kinds, each with atoms of its own, so that classes have several atoms.
- * Atom 0 lacks in row block 1, atom 1 is in one row, the last atom in none. */
+ * Atom 0 lacks in sum block 1, atom 1 is in one row, the last atom in none. */
 static idx atom_draw(const struct made *m, gidx row, idx place)
 {
   uint64_t kinds = (uint64_t)(m->k - 3) / 4;
@@ -87,11 +88,11 @@ static void rows_make(struct made *m)
 static struct made made_of(idx k, idx d, real rho, real noise)
 {
   struct made m = {.k = k, .d = d, .rho = rho, .noise = noise};
-  m.x = take((gidx)N * P, sizeof *m.x);
-  m.frames = take((gidx)k * d * P, sizeof *m.frames);
-  m.codes = take((gidx)N * S * d, sizeof *m.codes);
-  m.score = take((gidx)N * S, sizeof *m.score);
-  m.atoms = take((gidx)N * S, sizeof *m.atoms);
+  m.x = zeros((gidx)N * P, sizeof *m.x);
+  m.frames = zeros((gidx)k * d * P, sizeof *m.frames);
+  m.codes = zeros((gidx)N * S * d, sizeof *m.codes);
+  m.score = zeros((gidx)N * S, sizeof *m.score);
+  m.atoms = zeros((gidx)N * S, sizeof *m.atoms);
   frames_make(&m);
   rows_make(&m);
   return m;

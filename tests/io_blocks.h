@@ -3,7 +3,8 @@
 #ifndef TESTS_IO_BLOCKS_H
 #define TESTS_IO_BLOCKS_H
 
-#include "io/h5_inside.h"
+#include "io/h5/chunks.h"
+#include "io/h5/dataset.h"
 #include "io_files.h"
 #include "tap.h"
 
@@ -26,7 +27,7 @@ static inline gidx blocks_taken(const char *object, enum h5_type type, gidx item
     wrong = h5_array_read(&a, first, n, type, got) || got[(size_t)n * row] != 77 ||
             memcmp(got, (const char *)values + (size_t)first * row, (size_t)n * row) != 0;
   }
-  if (!wrong) taken = a.chunks ? a.chunks->taken : 0;
+  if (!wrong) taken = a.chunks ? a.chunks->n_direct : 0;
   free(got);
   h5_array_close(&a);
   h5_close(&f);

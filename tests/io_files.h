@@ -9,11 +9,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/order.h"
+#include "base/rng.h"
 #include "base/status.h"
-#include "io/files.h"
-#include "io/inputs.h"
-#include "io/outputs.h"
+#include "io/dictionary.h"
+#include "io/diff.h"
+#include "io/inspect.h"
+#include "io/rows.h"
+#include "io/supports.h"
+#include "io/verify.h"
 
 static const struct run_fact run_facts[] = {{"host", "a host", 0}, {"ranks", NULL, 3}};
 
@@ -85,10 +88,10 @@ static inline void supports_unmake(struct made_supports *m)
 static inline int supports_write(const struct made_supports *m, const char *path, idx block,
                                  const real *mean)
 {
-  struct supports_file f;
+  struct supports_output f;
   struct supports_ending ending = {&m->metrics, mean, 0, m->rounds, 0};
   const struct supports_shape *shape = &m->shape;
-  int status = supports_create(&f, path, shape);
+  int status = supports_output_create(&f, path, shape);
   for (gidx row = 0; row < shape->n && status == OK; row += block) {
     idx n = shape->n - row < block ? (idx)(shape->n - row) : block;
     gidx skip = row * shape->s;
@@ -101,21 +104,21 @@ static inline int supports_write(const struct made_supports *m, const char *path
                               shape->has_codes ? m->codes + skip * shape->d : NULL};
     status = f.sink.write(f.sink.self, &b);
   }
-  if (status == OK) status = supports_finish(&f, &ending, run_facts, LENGTH(run_facts));
-  if (status) supports_close(&f);
+  if (status == OK) status = supports_output_finish(&f, &ending, run_facts, LENGTH(run_facts));
+  if (status) supports_output_close(&f);
   return status;
 }
 
 static inline int rows_write(const char *path, gidx n, idx p, gidx block)
 {
-  struct matrix_file f;
+  struct matrix_output f;
   float *x = calloc((size_t)(n * p) + 1, sizeof *x);
   for (gidx i = 0; i < n * p; i++) x[i] = noise(2, (uint64_t)i);
-  int status = rows_create(&f, path, n, p);
+  int status = rows_output_create(&f, path, n, p);
   for (gidx row = 0; row < n && status == OK; row += block)
-    status = matrix_write(&f, row, n - row < block ? n - row : block, x + row * p);
-  if (status == OK) status = matrix_finish(&f, run_facts, LENGTH(run_facts));
-  if (status) matrix_close(&f);
+    status = matrix_output_write(&f, row, n - row < block ? n - row : block, x + row * p);
+  if (status == OK) status = matrix_output_finish(&f, run_facts, LENGTH(run_facts));
+  if (status) matrix_output_close(&f);
   free(x);
   return status;
 }
@@ -123,18 +126,18 @@ static inline int rows_write(const char *path, gidx n, idx p, gidx block)
 /* Atom a has its d vectors along axes a .. a + d - 1 (modulo p); d <= p. */
 static inline int dictionary_write(const char *path, idx k, idx d, idx p)
 {
-  struct matrix_file f;
+  struct matrix_output f;
   gidx size = p;
   float *x = calloc((size_t)k * (size_t)d * (size_t)p, sizeof *x);
   real *mean = calloc((size_t)p, sizeof *mean);
   for (idx a = 0; a < k; a++)
     for (idx m = 0; m < d; m++) x[((gidx)a * d + m) * p + (a + m) % p] = a % 2 ? -1 : 1;
   for (idx c = 0; c < p; c++) mean[c] = (real)noise(3, (uint64_t)c);
-  int status = dictionary_create(&f, path, k, d, p);
-  if (status == OK) status = matrix_write(&f, 0, k, x);
-  if (status == OK) status = matrix_add(&f, "/mean", TYPE_F64, 1, &size, mean);
-  if (status == OK) status = matrix_finish(&f, run_facts, LENGTH(run_facts));
-  if (status) matrix_close(&f);
+  int status = dictionary_output_create(&f, path, k, d, p);
+  if (status == OK) status = matrix_output_write(&f, 0, k, x);
+  if (status == OK) status = object_write_vector(&f.result.h5, "/mean", size, mean);
+  if (status == OK) status = matrix_output_finish(&f, run_facts, LENGTH(run_facts));
+  if (status) matrix_output_close(&f);
   free(x);
   free(mean);
   return status;

@@ -17,7 +17,7 @@ static long peak(void)
   return kb;
 }
 
-static int rows_copy(const struct rows_file *f, float *values, FILE *out)
+static int rows_copy(const struct rows_input *f, float *values, FILE *out)
 {
   for (gidx row = 0; row < f->source.n; row += BLOCK_ROWS) {
     idx n = f->source.n - row < BLOCK_ROWS ? (idx)(f->source.n - row) : BLOCK_ROWS;
@@ -31,21 +31,21 @@ static int rows_copy(const struct rows_file *f, float *values, FILE *out)
 
 static int rows_dump(char **words)
 {
-  struct rows_file f;
+  struct rows_input f;
   FILE *out = fopen(words[1], "wb");
   CHECK(out, ERR_CREATE, "cannot create '%s'", words[1]);
-  int status = rows_open(&f, words[0]);
+  int status = rows_input_open(&f, words[0]);
   if (status == OK) {
     float *values = calloc((size_t)BLOCK_ROWS * (size_t)f.source.p, sizeof *values);
     status = rows_copy(&f, values, out);
     free(values);
   }
-  rows_close(&f);
+  rows_input_close(&f);
   fclose(out);
   return status;
 }
 
-static int atoms_copy(const struct dictionary_file *f, float *values, FILE *out)
+static int atoms_copy(const struct dictionary_input *f, float *values, FILE *out)
 {
   TRY(f->source.read(f->source.self, 0, f->source.k, values));
   fwrite(values, sizeof *values, (size_t)f->source.k * (size_t)f->source.d * (size_t)f->source.p,
@@ -57,17 +57,17 @@ static int atoms_copy(const struct dictionary_file *f, float *values, FILE *out)
 
 static int dictionary_dump(char **words)
 {
-  struct dictionary_file f;
+  struct dictionary_input f;
   FILE *out = fopen(words[1], "wb");
   CHECK(out, ERR_CREATE, "cannot create '%s'", words[1]);
-  int status = dictionary_open(&f, words[0]);
+  int status = dictionary_input_open(&f, words[0]);
   if (status == OK) {
     size_t width = (size_t)f.source.d * (size_t)f.source.p;
     float *values = calloc((size_t)f.source.k * width, sizeof *values);
     status = atoms_copy(&f, values, out);
     free(values);
   }
-  dictionary_close(&f);
+  dictionary_input_close(&f);
   fclose(out);
   return status;
 }
@@ -89,7 +89,7 @@ static int diff(char **words)
 {
   int equal;
   TRY(file_diff(words[0], words[1], stdout, &equal));
-  return equal ? OK : ERR_DIFFER;
+  return equal ? OK : ERR_ANSWER;
 }
 
 static int run(const char *verb, char **words)
@@ -111,7 +111,7 @@ int main(int count, char **words)
 {
   if (count < 3) return ERR_USAGE;
   int status = run(words[1], words + 2);
-  if (status > ERR_DIFFER) fprintf(stderr, "%s\n", status_message());
+  if (status > ERR_ANSWER) fprintf(stderr, "%s\n", status_message());
   if (status) result_discard();
   return status;
 }

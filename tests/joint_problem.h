@@ -7,7 +7,7 @@
 #include <math.h>
 
 #include "base/memory.h"
-#include "base/order.h"
+#include "base/rng.h"
 #include "base/status.h"
 #include "model/joint.h"
 
@@ -25,16 +25,16 @@ struct joint_problem {
   struct joint_rows rows;
 };
 
-static int joint_problem_take(struct joint_problem *c)
+static int joint_problem_alloc(struct joint_problem *c)
 {
   gidx entries = (gidx)c->n * c->s;
-  TRY(arena_take(&c->arena, &c->atoms, (gidx)c->k * c->d * c->p, sizeof(float)));
-  TRY(arena_take(&c->arena, &c->x, (gidx)c->n * c->p, sizeof(float)));
-  TRY(arena_take(&c->arena, &c->codes, entries * c->d, sizeof(float)));
-  TRY(arena_take(&c->arena, &c->e, (gidx)c->k * c->q * c->p, sizeof(real)));
-  TRY(arena_take(&c->arena, &c->direction, c->k + 1, sizeof(idx)));
-  TRY(arena_take(&c->arena, &c->list, entries, sizeof(idx)));
-  return arena_take(&c->arena, &c->start, c->n + 1, sizeof(gidx));
+  TRY(arena_alloc(&c->arena, &c->atoms, (gidx)c->k * c->d * c->p, sizeof(float)));
+  TRY(arena_alloc(&c->arena, &c->x, (gidx)c->n * c->p, sizeof(float)));
+  TRY(arena_alloc(&c->arena, &c->codes, entries * c->d, sizeof(float)));
+  TRY(arena_alloc(&c->arena, &c->e, (gidx)c->k * c->q * c->p, sizeof(real)));
+  TRY(arena_alloc(&c->arena, &c->direction, c->k + 1, sizeof(idx)));
+  TRY(arena_alloc(&c->arena, &c->list, entries, sizeof(idx)));
+  return arena_alloc(&c->arena, &c->start, c->n + 1, sizeof(gidx));
 }
 
 static void joint_problem_supports(struct joint_problem *c)
@@ -58,7 +58,7 @@ static void joint_problem_supports(struct joint_problem *c)
 /* Atoms nearly of unit norm; directions of norm about 1, none for some atoms. */
 static int joint_problem_open(struct joint_problem *c)
 {
-  TRY(joint_problem_take(c));
+  TRY(joint_problem_alloc(c));
   gidx frame = (gidx)c->d * c->p;
   for (gidx i = 0; i < c->k * frame; i++) {
     int is_copy = c->duplicates && i >= frame && i / frame % 5 == 2;

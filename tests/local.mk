@@ -8,26 +8,30 @@ check_PROGRAMS += \
   %D%/test_comm_gpu \
   %D%/test_comm_verbs \
   %D%/test_cuda_codes \
-  %D%/test_cuda_filter \
+  %D%/test_cuda_plan \
+  %D%/test_cuda_screen \
   %D%/test_cuda_route \
   %D%/test_device_codes \
   %D%/test_device_ops \
   %D%/test_device_refit \
   %D%/test_dictionary \
   %D%/test_encode_reference \
-  %D%/test_filter \
-  %D%/test_filter_loops \
+  %D%/test_screen \
+  %D%/test_screen_loops \
   %D%/test_io_blocks \
   %D%/test_io_faults \
   %D%/test_io_hostile \
   %D%/test_io_layouts \
   %D%/test_io_outputs \
   %D%/test_kernels \
-  %D%/test_log_pair \
+  %D%/test_layout \
+  %D%/test_det_pair \
+  %D%/test_refit_layout \
   %D%/test_refit_reference \
   %D%/test_statistics \
   %D%/test_synth_blocks \
-  %D%/test_tiles
+  %D%/test_shard
+%C%_test_refit_layout_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=arena_alloc -Wl,--wrap=arena_free
 # Of the terminal pass.
 check_PROGRAMS += \
   %D%/test_artifact \
@@ -59,6 +63,7 @@ SCRIPT_TESTS = \
   %D%/test_plot.py \
   %D%/test_memory.py \
   %D%/test_cli.sh \
+  %D%/test_fingerprints.sh \
   %D%/test_seed.py \
   %D%/test_synth.py \
   %D%/test_independent.py \
@@ -66,7 +71,17 @@ SCRIPT_TESTS = \
   %D%/test_io_files.py \
   %D%/test_slurm.sh
 TESTS += $(SCRIPT_TESTS) $(check_PROGRAMS)
-EXTRA_DIST += %D%/device_how.h %D%/device_route.h %D%/device_codes.h \
+# What is worth running under an emulator: arithmetic, and that files are what they are elsewhere.
+EMULATED_TESTS = %D%/test_fingerprints.sh %D%/test_device_codes %D%/test_device_ops \
+  %D%/test_device_dense %D%/test_io_outputs %D%/test_screen %D%/test_statistics \
+  %D%/test_arrow_reference %D%/test_artifact %D%/test_base_block_tree %D%/test_base_memory \
+  %D%/test_base_order %D%/test_device_joint %D%/test_device_refit %D%/test_dictionary \
+  %D%/test_encode_reference %D%/test_io_blocks %D%/test_io_layouts %D%/test_joint_dense \
+  %D%/test_det_pair %D%/test_refit_reference %D%/test_shard %D%/test_synth_blocks
+check-emulated:
+	$(MAKE) check TESTS='$(EMULATED_TESTS)'
+.PHONY: check-emulated
+EXTRA_DIST += %D%/variants.h %D%/device_how.h %D%/device_route.h %D%/device_codes.h \
   %D%/arrow_data.h %D%/arrow_files.py %D%/fit_made.h %D%/jobs.py
 EXTRA_DIST += %D%/tap.h %D%/tap.py %D%/run.sh %D%/expected/fingerprints %D%/expected/refit \
   %D%/expected/terminal $(SCRIPT_TESTS)
@@ -74,10 +89,10 @@ EXTRA_DIST += %D%/tap.h %D%/tap.py %D%/run.sh %D%/expected/fingerprints %D%/expe
 %C%_ref_petsc_arrow_LDADD = $(LDADD) $(PETSC_LIBS)
 
 # Helpers of the tests: a program for the Python tests of src/io, a library that makes calls fail.
-EXTRA_PROGRAMS = %D%/io_tool %D%/soak_filter
+EXTRA_PROGRAMS = %D%/io_tool %D%/soak_screen
 check_DATA = %D%/io_tool$(EXEEXT) %D%/fault.so %D%/fault_cuda.so
 CLEANFILES += $(check_DATA)
-EXTRA_DIST += %D%/fault.c %D%/fault_cuda.c %D%/filter_checks.h %D%/io_blocks.h %D%/io_files.h %D%/io_tool.py
+EXTRA_DIST += %D%/fault.c %D%/fault_cuda.c %D%/screen_checks.h %D%/io_blocks.h %D%/io_files.h %D%/io_tool.py
 %D%/fault.so: %D%/fault.c
 	@$(MKDIR_P) %D%
 	$(AM_V_CCLD)$(CC) -std=c11 -D_GNU_SOURCE -O1 -fPIC -shared -o $@ $<
@@ -87,14 +102,33 @@ EXTRA_DIST += %D%/fault.c %D%/fault_cuda.c %D%/filter_checks.h %D%/io_blocks.h %
 
 # Threads that wait must not spin: there are more of them than cores.
 AM_TESTS_ENVIRONMENT = MPIEXEC='$(MPIEXEC)' srcdir='$(srcdir)' builddir='$(abs_builddir)' \
-  SANITIZED='$(SANITIZE)'; export MPIEXEC srcdir builddir SANITIZED; \
+  SANITIZED='$(SANITIZE)$(EMULATOR)' EMULATOR='$(EMULATOR)'; \
+  export MPIEXEC srcdir builddir SANITIZED EMULATOR; \
   OMP_WAIT_POLICY=passive; export OMP_WAIT_POLICY;
 TEST_EXTENSIONS = .sh .py
 # A test that hangs is ended, and so named.
 TIMEOUT = timeout -k 10 900
 LOG_COMPILER = $(TIMEOUT) $(SHELL) $(srcdir)/%D%/run.sh
 SH_LOG_COMPILER = $(TIMEOUT) $(SHELL)
-PY_LOG_COMPILER = $(TIMEOUT) /usr/bin/python3
+PY_LOG_COMPILER = $(TIMEOUT) $(PYTHON)
 LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(srcdir)/scripts/autotools/tap-driver.sh
 SH_LOG_DRIVER = $(LOG_DRIVER)
 PY_LOG_DRIVER = $(LOG_DRIVER)
+
+# What fits between two edits: under 90 s on two cores, with `make -j4 check-fast`.
+FAST_TESTS = \
+  scripts/check_floors.sh scripts/check_format.sh scripts/check_tree.sh scripts/check_names.py \
+  %D%/test_arrow_reference %D%/test_artifact %D%/test_base_block_tree %D%/test_base_memory \
+  %D%/test_base_order %D%/test_device_codes %D%/test_device_joint %D%/test_device_ops \
+  %D%/test_device_refit %D%/test_dictionary %D%/test_encode_reference %D%/test_io_blocks \
+  %D%/test_io_layouts %D%/test_io_outputs %D%/test_joint_dense %D%/test_det_pair \
+  %D%/test_refit_reference %D%/test_screen %D%/test_screen_loops %D%/test_shard \
+  %D%/test_statistics %D%/test_synth_blocks \
+  %D%/test_cli.sh %D%/test_seed.py
+check-fast:
+	@$(MAKE) $(AM_MAKEFLAGS) check TESTS='$(FAST_TESTS)'
+	@echo 'check-fast leaves out, for make check:'; \
+	for test in $(TESTS); do \
+	  case ' $(FAST_TESTS) ' in *" $$test "*) ;; *) echo "  $$test" ;; esac; \
+	done
+.PHONY: check-fast

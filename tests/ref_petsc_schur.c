@@ -15,8 +15,8 @@
 /* Every call of PETSC ends the program when it fails. */
 #define PETSC(call) PetscCallAbort(PETSC_COMM_SELF, call)
 
-static const real BACKWARD_MOST = 1e-14;   /* doc/numerics.md, section 9 */
-static const real COVARIANCE_MOST = 1e-10; /* of entries, beside the largest: cond(S) <= 1e4 */
+static const real MAX_BACKWARD = 1e-14;   /* doc/numerics.md, section 9 */
+static const real MAX_COVARIANCE = 1e-10; /* of entries, beside the largest: cond(S) <= 1e4 */
 
 struct schur {
   idx n;
@@ -26,31 +26,37 @@ struct schur {
 
 static int schur_make(struct joint_problem *c, struct schur *q)
 {
+  struct device dev;
+  struct device_options options = {.p = 1, .d = 1, .threads = 1, .variant = "auto"};
   struct dense d;
   struct joint_work w = {0};
   struct joint_sums sums;
   real *pivot;
+  idx good;
   gidx n = q->n = joint_border(&c->joint);
-  TRY(arena_take(&c->arena, &q->s, n * n, sizeof(real)));
-  TRY(arena_take(&c->arena, &q->l, n * n, sizeof(real)));
-  TRY(arena_take(&c->arena, &q->z, n * n, sizeof(real)));
-  TRY(arena_take(&c->arena, &pivot, n, sizeof(real)));
-  TRY(dense_open(&d, "auto", 1, 64, q->n));
-  TRY(joint_open(&w, &c->joint, &d, c->s, joint_row_bytes(&c->joint, c->s) * c->n));
+  TRY(arena_alloc(&c->arena, &q->s, n * n, sizeof(real)));
+  TRY(arena_alloc(&c->arena, &q->l, n * n, sizeof(real)));
+  TRY(arena_alloc(&c->arena, &q->z, n * n, sizeof(real)));
+  TRY(arena_alloc(&c->arena, &pivot, n, sizeof(real)));
+  TRY(device_open(&dev, &options));
+  TRY(dense_open(&d, &dev, 64, q->n));
+  TRY(joint_open(&w, &dev, &c->joint, c->s, cpu_joint_row_bytes(&c->joint, c->s) * c->n));
   joint_sums_init(&sums);
-  joint_begin(&w, &d, q->s, n);
+  TRY(joint_begin(&w, &d, q->s, n));
   TRY(joint_batch(&w, &c->rows, &sums));
-  joint_add(&w, q->s, n);
+  TRY(joint_add(&w, q->s, n));
   for (gidx j = 0; j < n; j++)
     for (gidx i = j; i < n; i++) q->l[i + j * n] = q->s[j + i * n] = q->s[i + j * n];
-  CHECK(dense_cholesky(&d, q->l, q->n, n, pivot) == n, ERR_INTERNAL, "S is not definite");
-  struct log_pair pair = log_pair_unit;
-  for (gidx i = 0; i < n; i++) pair = log_pair_pivot(pair, pivot[i]);
-  q->log_det = log_pair_value(pair);
+  TRY(dense_cholesky(&d, q->l, q->n, n, pivot, &good));
+  CHECK(good == n, ERR_INTERNAL, "S is not definite");
+  struct det_pair pair = det_pair_unit;
+  for (gidx i = 0; i < n; i++) pair = det_pair_pivot(pair, pivot[i]);
+  q->log_det = det_pair_value(pair);
   for (gidx i = 0; i < n * n; i++) q->z[i] = q->l[i];
-  dense_inverse(&d, q->z, q->n, n);
+  TRY(dense_inverse(&d, q->z, q->n, n));
   joint_close(&w);
   dense_close(&d);
+  device_close(&dev);
   return OK;
 }
 
@@ -115,7 +121,7 @@ static void solve_test(const struct schur *q)
   real a_norm, error;
   PETSC(MatNorm(a, NORM_FROBENIUS, &a_norm));
   error = norm / (a_norm * x_norm + b_norm);
-  ok(error <= BACKWARD_MOST && apart <= COVARIANCE_MOST * x_norm,
+  ok(error <= MAX_BACKWARD && apart <= MAX_COVARIANCE * x_norm,
      "border %d: backward error %.2g, PETSc's solution is %.2g away", q->n, error, apart / x_norm);
   PETSC(KSPDestroy(&ksp));
   PETSC(VecDestroy(&x));
@@ -143,7 +149,7 @@ static void inverse_test(const struct schur *q)
       largest = fmax(largest, fabs(mine));
     }
   PETSC(MatDenseRestoreArrayRead(inverse, &theirs));
-  ok(apart <= COVARIANCE_MOST * largest, "border %d: the inverse is %.2g away from PETSc's", q->n,
+  ok(apart <= MAX_COVARIANCE * largest, "border %d: the inverse is %.2g away from PETSc's", q->n,
      apart / largest);
   PETSC(MatDestroy(&a));
   PETSC(MatDestroy(&unit));
@@ -158,6 +164,7 @@ int main(int argc, char **argv)
       {.n = 300, .k = 20, .d = 3, .p = 100, .s = 4, .q = 3},
   };
   PETSC(PetscInitialize(&argc, &argv, NULL, NULL));
+  claim_begin("log-determinant, solution and inverse of a Schur complement are PETSc's");
   for (int i = 0; i < LENGTH(problems); i++) {
     struct joint_problem c = problems[i];
     struct schur q = {0};
@@ -169,6 +176,7 @@ int main(int argc, char **argv)
     inverse_test(&q);
     arena_free(&c.arena);
   }
+  claim_end();
   PETSC(PetscFinalize());
   return done_testing();
 }

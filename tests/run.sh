@@ -1,8 +1,10 @@
 #!/bin/sh
 # Run one compiled test: once, or for each rank count of its `RUN: np=` line, as one TAP stream.
+# With an EMULATOR, which is slow and has no MPI launcher, once and as one rank.
 test=$1
 name=$(basename "$test")
 ranks=$(sed -n 's/^ \* RUN: np=\([0-9 ]*\).*/\1/p' "$srcdir/tests/$name.c")
+[ -z "$EMULATOR" ] || exec $EMULATOR "$test"
 [ -n "$ranks" ] || exec "$test"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 count=0

@@ -1,27 +1,73 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Test Anything Protocol for Python tests, and how to run the program under test."""
+import contextlib
 import os
 import subprocess
 import sys
 
 SAGITTA = os.path.join(os.environ.get("builddir", "."), "sagitta")
 SOURCE = os.environ.get("srcdir", os.path.join(os.path.dirname(__file__), ".."))
+SHOWN = 20  # failed checks that a claim names
 _count = _failed = 0
+_claim = None
 
 
-def ok(good, text):
+def _line(good, text):
     global _count, _failed
     _count += 1
     _failed += not good
+    print(f"{'' if good else 'not '}ok {_count} {text}", flush=True)
+    return bool(good)
+
+
+class claim(contextlib.ContextDecorator):
+    """One line of the stream: in `with claim("text"):`, or in a function after `@claim("text")`,
+    each ok() is one check of the claim, and speaks only if it fails.  A claim without a check
+    fails, unless skip() said why."""
+
+    def __init__(self, text):
+        self.text = text
+
+    def __enter__(self):
+        global _claim
+        assert _claim is None, "claims do not nest"
+        self.checks, self.failed, self.skipped = 0, 0, []
+        _claim = self
+        return self
+
+    def __exit__(self, kind, error, trace):
+        global _claim
+        _claim = None
+        if kind is not None:
+            _line(False, f"- {self.text}: {kind.__name__} after {self.checks} checks")
+        elif self.skipped and not self.checks:
+            _line(True, f"- {self.text} # SKIP {self.skipped[-1]}")
+        elif not self.checks:
+            _line(False, f"- {self.text}: nothing was checked")
+        elif self.failed:
+            _line(False, f"- {self.text}: {self.failed} of {self.checks} checks failed")
+        else:
+            left = f", {len(self.skipped)} left out: {self.skipped[-1]}" if self.skipped else ""
+            _line(True, f"- {self.text} ({self.checks} checks{left})")
+
+
+def ok(good, text):
+    """Is it so?  A claim of its own, or a check of the claim around it; text: what was checked."""
     text = " / ".join(str(text).split("\n"))  # else the report would keep its first line alone
-    print(f"{'' if good else 'not '}ok {_count} - {text}", flush=True)
+    if _claim is None:
+        return _line(good, f"- {text}")
+    _claim.checks += 1
+    _claim.failed += not good
+    if not good and _claim.failed <= SHOWN:
+        print(f"# fails: {text}", flush=True)
     return bool(good)
 
 
 def skip(reason):
-    global _count
-    _count += 1
-    print(f"ok {_count} # SKIP {reason}", flush=True)
+    if _claim is None:
+        _line(True, f"# SKIP {reason}")
+    else:
+        _claim.skipped.append(reason)
 
 
 def gpu_present():

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * device_arrow gives the reference's bits: every d, k and n that has an edge, every variant, any
- * threads, alone or in a mixed batch, healthy, indefinite and not finite.
+ * threads, alone or in a mixed batch, healthy, indefinite and not finite; and steps have
+ * componentwise backward errors of a few roundings.
  * RUN: np=1 */
 #include <math.h>
 #include <stdlib.h>
@@ -10,9 +11,10 @@
 #include "base/status.h"
 #include "device/device.h"
 #include "tap.h"
+#include "variants.h"
 
-enum { DEVICES_MOST = 6 };
-static struct device devices[DEVICES_MOST];
+enum { MAX_DEVICES = 6 };
+static struct device devices[MAX_DEVICES];
 static int n_devices;
 
 static void devices_open(void)
@@ -20,7 +22,7 @@ static void devices_open(void)
   static const struct {
     const char *variant;
     int threads;
-  } wanted[] = {{"avx2", 1}, {"avx2", 3}, {"avx512", 1}, {"avx512", 2}};
+  } wanted[] = {{NARROW_VARIANT, 1}, {NARROW_VARIANT, 3}, {WIDE_VARIANT, 1}, {WIDE_VARIANT, 2}};
   for (int i = 0; i < LENGTH(wanted); i++) {
     struct device_options options = {
         .p = 1, .d = 1, .threads = wanted[i].threads, .variant = wanted[i].variant};
@@ -49,10 +51,27 @@ static int differ_count(struct arrow_item *items, gidx count, const struct arrow
   return differ;
 }
 
+/* In roundings.  A row has up to d + k = 48 terms, or n of them in 32 lanes, and its error grows
+ * like their root; the largest that was seen is 6. */
+static const real MAX_BACKWARD = 32 * 0x1p-53;
+
+/* The bound holds, and steps that are off by 1e-12 of themselves break it. */
+static void backward_test(const struct arrow_item *item, const struct arrow_options *o)
+{
+  const struct arrow_system *s = &item->system;
+  if (s->n + s->k == 0) return;
+  real error = item_backward(item, o, 0), off = item_backward(item, o, 1e-12);
+  ok(error <= MAX_BACKWARD, "d = %d, k = %d, n = %lld: backward error %.2g", s->d, s->k,
+     (long long)s->n, error);
+  ok(off > 10 * MAX_BACKWARD, "d = %d, k = %d, n = %lld: off by 1e-12 it is %.2g", s->d, s->k,
+     (long long)s->n, off);
+}
+
 static void sizes_test(void)
 {
   static const gidx rows[] = {0, 1, 2, 7, 31, 32, 33, 255, 257, 1000};
   const struct arrow_options plain = {0}, ridges = {.ridge_t = 0.25, .ridge_b = 3};
+  claim_begin("d = 1 .. 8, k = 0 .. 40, n up to 1000: the reference's bits, which are solutions");
   for (idx d = 1; d <= 8; d++) {
     int differ = 0, failed = 0;
     for (idx k = 0; k <= 40; k++) {
@@ -60,10 +79,12 @@ static void sizes_test(void)
       struct arrow_item items[2] = {item_make(d, k, n, k, 0), item_make(d, k, rows[k % 10], 77, 0)};
       differ += differ_count(items, 2, k % 2 ? &plain : &ridges);
       failed += items[0].outcome.status || items[1].outcome.status;
+      for (int i = 0; i < 2; i++) backward_test(items + i, k % 2 ? &plain : &ridges);
       for (int i = 0; i < 2; i++) item_free(items + i);
     }
-    ok(differ == 0 && failed == 0, "d = %d, k = 0 .. 40, n up to 1000: the reference's bits", d);
+    ok(differ == 0 && failed == 0, "d = %d: %d differ, %d are not solved", d, differ, failed);
   }
+  claim_end();
 }
 
 static void long_test(void)
@@ -71,12 +92,15 @@ static void long_test(void)
   static const gidx rows[] = {65535, 65536, 65537, 131073 + 31};
   static const idx shapes[][2] = {{2, 8}, {1, 3}, {3, 5}, {2, 0}};
   const struct arrow_options plain = {0};
+  claim_begin("long systems: the reference's bits, which are solutions");
   for (int i = 0; i < LENGTH(rows); i++) {
     struct arrow_item item = item_make(shapes[i][0], shapes[i][1], rows[i], 5, 0);
-    ok(differ_count(&item, 1, &plain) == 0 && item.outcome.status == ARROW_OK,
-       "%lld rows: the reference's bits", (long long)rows[i]);
+    ok(differ_count(&item, 1, &plain) == 0 && item.outcome.status == ARROW_OK, "%lld rows",
+       (long long)rows[i]);
+    backward_test(&item, &plain);
     item_free(&item);
   }
+  claim_end();
 }
 
 /* A batch of mixed shapes, healthy ones beside failing ones of every kind. */
@@ -164,6 +188,42 @@ static void not_finite_test(void)
      tried);
 }
 
+/* Diagonal blocks of condition 1e10 with couplings in their range, and a border that these nearly
+ * use up: H = v v' + 1e-10 I, B = H z, C = sum z' B + 1e-4 I. */
+static struct arrow_item ill_make(idx d, idx k, gidx n)
+{
+  struct arrow_item item = item_make(d, k, n, 11, 0);
+  real *h = (real *)item.system.h, *b = (real *)item.system.b, *c = (real *)item.system.c;
+  real *v = reals_make(n * d, 12, 0), *z = reals_make(n * d * k, 12, 1);
+  for (gidx i = 0; i < (gidx)k * k; i++) c[i] = i % (k + 1) ? 0 : 1e-4;
+  for (gidx i = 0; i < n; i++) {
+    real *hi = h + i * d * d, *bi = b + i * d * k, *vi = v + i * d, *zi = z + i * d * k;
+    for (gidx m = 0; m < d * d; m++) hi[m] = vi[m / d] * vi[m % d] + (m % (d + 1) ? 0 : 1e-10);
+    for (gidx m = 0; m < (gidx)d * k; m++)
+      for (gidx l = bi[m] = 0; l < d; l++) bi[m] += hi[m % d * d + l] * zi[m / d * d + l];
+    for (gidx j = 0; j < (gidx)k * k; j++)
+      for (gidx m = 0; m < d; m++) c[j] += zi[j / k * d + m] * bi[j % k * d + m];
+  }
+  free(v);
+  free(z);
+  return item;
+}
+
+static void ill_test(void)
+{
+  static const idx shapes[][3] = {{2, 3, 4}, {3, 2, 5}, {4, 4, 30}, {8, 10, 200}, {2, 32, 1000}};
+  const struct arrow_options plain = {0};
+  claim_begin("ill-conditioned systems: the reference's bits, which are solutions");
+  for (int i = 0; i < LENGTH(shapes); i++) {
+    struct arrow_item item = ill_make(shapes[i][0], shapes[i][1], shapes[i][2]);
+    ok(differ_count(&item, 1, &plain) == 0 && item.outcome.status == ARROW_OK, "d = %d, k = %d",
+       shapes[i][0], shapes[i][1]);
+    backward_test(&item, &plain);
+    item_free(&item);
+  }
+  claim_end();
+}
+
 static void start_test(void)
 {
   const struct arrow_options o = {.escalate = 1, .ridge_t = 0.5};
@@ -187,6 +247,7 @@ int main(void)
   mixed_test(); /* first: devices have taken no room yet for anything larger */
   sizes_test();
   long_test();
+  ill_test();
   long_failures_test();
   extreme_test();
   not_finite_test();

@@ -7,7 +7,7 @@ import tempfile
 import h5py
 import numpy as np
 
-from tap import done_testing, ok, sagitta
+from tap import claim, done_testing, ok, sagitta
 
 N, K, P = 40, 20, 16
 
@@ -56,6 +56,7 @@ def refused(f, text, code, words, rows=None, dictionary=None, options=()):
             print("#", done.stderr.replace("\n", "\n# "))
 
 
+@claim("files that cannot be read are refused, on one rank and on three")
 def check_files(f):
     refused(f, "missing file", 74, ["cannot open", "none.h5"], rows=f.at("none.h5"))
     refused(f, "missing .npy", 74, ["cannot open", "none.npy"], rows=f.at("none.npy"))
@@ -72,6 +73,7 @@ def check_files(f):
     refused(f, "truncated .npy", 65, ["half.npy"], rows=path)
 
 
+@claim("a wrong checksum is refused")
 def check_checksum(f):
     path = f.at("flipped.h5")
     with h5py.File(path, "w") as h:
@@ -83,6 +85,7 @@ def check_checksum(f):
     refused(f, "wrong checksum", 65, ["flipped.h5"], rows=path)
 
 
+@claim("wrong shapes and types are refused")
 def check_shapes(f):
     for name in ("line", "cube"):
         refused(f, f"rows of wrong rank: {name}", 65, [name], rows=f.at(f"good.h5:/{name}"))
@@ -99,6 +102,7 @@ def check_shapes(f):
     refused(f, ".npy of integers", 65, ["i4"], rows=f.save("ints.npy", f.rows.astype(np.int32)))
 
 
+@claim("wrong values are refused, with their place")
 def check_values(f):
     rows = f.changed("nan.npy", f.rows, ([37, 25], [3, 4]), np.nan)
     refused(f, "NaN in rows", 65, ["row 25", "column 4"], rows=rows)
@@ -117,6 +121,7 @@ def check_values(f):
     refused(f, "a zero atom", 65, ["atom 6"], dictionary=atoms, options=["--normalize"])
 
 
+@claim("usage errors exit with 2")
 def check_usage(f):
     refused(f, "top-s 0", 2, ["top-s"], options=["--top-s", 0])
     refused(f, "top-s too large", 2, ["top-s", "256"], options=["--top-s", 300])
@@ -142,6 +147,7 @@ def check_usage(f):
     refused(f, "mean not finite", 65, ["mean"], dictionary=mean)
 
 
+@claim("places that cannot take a result are refused")
 def check_output(f):
     words = ["encode", "--rows", f.at("good.h5"), "--dictionary", f.at("good.h5"), "--top-s", 3]
     first = sagitta(*words, "--output", f.at("result"), ranks=2)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: sums of row blocks that are cut anywhere, joined where they are and completed elsewhere
+ * Claim: sums of sum blocks that are cut anywhere, joined where they are and completed elsewhere
  * have the bits of the recursion of (N.0), absent blocks and negative zeros included. */
 #include "base/block_tree.h"
 
 #include <string.h>
 
-#include "base/order.h"
+#include "base/rng.h"
 #include "tap.h"
 
 enum { BLOCKS = 37 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: memory_zeroed gives zeros on a 64-byte boundary, also where memory was used before. */
+ * Claim: memory_zeroed gives zeros on a 64-byte boundary, also where memory was used before; a dry
+ * arena counts the bytes that the same calls take from a real one. */
 #include <malloc.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -28,6 +29,7 @@ int main(void)
   unsigned char *first = malloc(16 << 20);
   soil(first, 16 << 20);
   free(first);
+  claim_begin("zeros on a 64-byte boundary");
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
     int right = 1;
     for (int turn = 0; turn < 3; turn++) {
@@ -36,7 +38,22 @@ int main(void)
       soil(at, sizes[i]);
       free(at);
     }
-    ok(right, "%zu bytes of zeros on a 64-byte boundary", sizes[i]);
+    ok(right, "%zu bytes", sizes[i]);
   }
+  claim_end();
+  claim_begin("a dry arena counts what a real one takes, and takes nothing");
+  struct arena dry = {.is_dry = 1}, real_one = {0};
+  static const gidx counts[] = {0, 1, 8, 9, 1000000};
+  int is_null = 1;
+  for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+    double *a = (double *)counts, *b;
+    ok(!arena_alloc(&dry, &a, counts[i], 8) && !arena_alloc(&real_one, &b, counts[i], 8) && b,
+       "%lld items", (long long)counts[i]);
+    is_null &= !a;
+  }
+  ok(is_null && !dry.pieces && dry.bytes == real_one.bytes && dry.bytes > 8000000,
+     "%lld bytes, a real one takes %lld", (long long)dry.bytes, (long long)real_one.bytes);
+  claim_end();
+  arena_free(&real_one);
   return done_testing();
 }

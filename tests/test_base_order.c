@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: the streaming sums of base/order.h are the tree of (N.0), widening is exact for all 65,536
+ * Claim: the streaming sums of base/sums.h are the tree of (N.0), widening is exact for all 65,536
  * patterns, random numbers have the moments they promise, fingerprints add up over any cut. */
 #include <math.h>
 #include <stdlib.h>
@@ -7,7 +7,8 @@
 
 #include "base/fingerprint.h"
 #include "base/half.h"
-#include "base/order.h"
+#include "base/rng.h"
+#include "base/sums.h"
 #include "tap.h"
 
 /* (N.0) as written: T(l, j) over blocks [j 2^l, (j + 1) 2^l), absent parts left out. */
@@ -55,19 +56,21 @@ static int blocks_match(const real *x, gidx n)
 
 static void test_sums(void)
 {
-  gidx most = 9 * ROW_BLOCK + 17;
-  real *x = malloc((size_t)most * sizeof *x), plain = 0;
-  for (gidx i = 0; i < most; i++) {
+  gidx max = 9 * ROW_BLOCK + 17;
+  real *x = malloc((size_t)max * sizeof *x), plain = 0;
+  for (gidx i = 0; i < max; i++) {
     x[i] = random_normal(5, 0, (uint64_t)i) * (i % 7 ? 0.1 : 1e8);
     plain += x[i];
   }
-  const gidx sizes[] = {0, 1, 4095, 4096, 4097, 8192, 3 * 4096, 5 * 4096 - 1, 7 * 4096 + 3, most};
+  const gidx sizes[] = {0, 1, 4095, 4096, 4097, 8192, 3 * 4096, 5 * 4096 - 1, 7 * 4096 + 3, max};
+  claim_begin("row_sum and block_sum are the tree of (N.0)");
   for (int i = 0; i < (int)(sizeof sizes / sizeof sizes[0]); i++) {
-    ok(sum_matches(x, sizes[i]), "row_sum of %lld rows is the tree", (long long)sizes[i]);
-    ok(blocks_match(x, sizes[i]), "block_sum of %lld rows too", (long long)sizes[i]);
+    ok(sum_matches(x, sizes[i]), "row_sum of %lld rows", (long long)sizes[i]);
+    ok(blocks_match(x, sizes[i]), "block_sum of %lld rows", (long long)sizes[i]);
   }
+  claim_end();
   struct row_sum s = {0};
-  for (gidx i = 0; i < most; i++) row_sum_add(&s, x[i]);
+  for (gidx i = 0; i < max; i++) row_sum_add(&s, x[i]);
   ok(plain != row_sum_total(&s), "the data tells the tree from a plain chain");
   free(x);
 }
@@ -86,8 +89,8 @@ static void test_half(void)
   static float wide[65536], brain[65536];
   int wrong = 0, wrong_brain = 0;
   for (int i = 0; i < 65536; i++) bits[i] = (uint16_t)i;
-  half_widen(bits, 65536, wide);
-  bfloat_widen(bits, 65536, brain);
+  f16_to_f32(bits, 65536, wide);
+  bf16_to_f32(bits, 65536, brain);
   for (unsigned i = 0; i < 65536; i++) {
     float want = half_reference(i);
     uint32_t top;
@@ -103,7 +106,7 @@ static void test_random(void)
 {
   double sum = 0, squares = 0, fourth = 0;
   const int n = 400000;
-  int counts[7] = {0}, most = 0;
+  int counts[7] = {0}, max = 0;
   for (int i = 0; i < n; i++) {
     double x = random_normal(1, 2, (uint64_t)i);
     sum += x;
@@ -114,8 +117,8 @@ static void test_random(void)
   ok(fabs(sum / n) < 0.01, "mean %.4f", sum / n);
   ok(fabs(squares / n - 1) < 0.01, "variance %.4f", squares / n);
   ok(fabs(fourth / n - 2.9) < 0.05, "fourth moment %.3f (12 uniforms: 2.9)", fourth / n);
-  for (int i = 0; i < 7; i++) most = abs(counts[i] - n / 7) > most ? abs(counts[i] - n / 7) : most;
-  ok(most < 1200, "seven boxes are even to %d of %d", most, n / 7);
+  for (int i = 0; i < 7; i++) max = abs(counts[i] - n / 7) > max ? abs(counts[i] - n / 7) : max;
+  ok(max < 1200, "seven boxes are even to %d of %d", max, n / 7);
   ok(random_bits(1, 2, 3) != random_bits(1, 3, 2) && random_bits(1, 2, 3) != random_bits(2, 2, 3),
      "seed, stream and counter all matter");
 }

@@ -7,22 +7,12 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 99
-count=0
+. "$source/scripts/report.sh"
 
-check() # STATUS CLAIM [FILE TO SHOW]
+check() # STATUS WHAT [FILE TO SHOW]
 {
-  count=$((count + 1))
-  if [ "$1" -eq 0 ]; then
-    echo "ok $count - $2"
-  else
-    echo "not ok $count - $2"
-    [ -z "$3" ] || sed 's/^/#   /' "$3"
-  fi
-}
-skip() # CLAIM REASON
-{
-  count=$((count + 1))
-  echo "ok $count - $1 # SKIP $2"
+  claim_check "$1" "$2"
+  [ "$1" -eq 0 ] || [ -z "$3" ] || sed 's/^/#   /' "$3"
 }
 fails() # CODE MESSAGE ARGUMENTS...: one message, on stderr, and that exit code
 {
@@ -39,7 +29,7 @@ same() # A B CLAIM
   check $? "$3" out
 }
 
-# Usage.
+claim_begin 'usage errors exit with 2 and name the nearest option'
 fails 2 'Usage: sagitta COMMAND'
 fails 2 "unknown command 'encod'" encod
 fails 2 "unknown option '--topk', the nearest is '--top-s'" encode --topk 3
@@ -60,7 +50,7 @@ fails 2 "'--rows' is missing" encode
 fails 2 "unexpected argument 'b.in'" encode a.in b.in
 fails 2 "'FILE' is missing" inspect
 
-# Decks: the file and the line are in the message.
+claim_begin 'errors in decks name the file and the line'
 deck() # LINES
 {
   printf '%s\n' "$@" > bad.in
@@ -89,7 +79,7 @@ fails 2 "'--rows' is missing" encode empty.in
 printf '\357\273\277top-s = 8\r\n\r\nrows = none.h5\r\ndictionary = x\r\noutput = x' > windows.in
 fails 74 "cannot open 'none.h5'" encode windows.in
 
-# Help, version, completion, man pages: for every command, every option.
+claim_begin 'help and man pages are there for every command and option'
 "$sagitta" --version > out
 grep -Eqx 'sagitta [0-9]+\.[0-9]+\.[0-9]+[a-z0-9.-]*' out
 check $? 'sagitta --version names the version' out
@@ -115,7 +105,7 @@ while read -r command; do
     [ -s "$page" ]
     check $? "$command has a man page"
   else
-    skip "$command has a man page" "made by help2man, which is not installed"
+    claim_skip "man pages are made by help2man, which is not installed"
   fi
 done < commands
 
@@ -133,13 +123,14 @@ completes() # EXPECTED WORDS...: the last word is completed to EXPECTED
   expected=$1
   shift
   if [ ! -f /usr/share/bash-completion/bash_completion ]; then
-    skip "'$*' completes to $expected" 'bash-completion is not installed'
+    claim_skip 'bash-completion is not installed'
     return
   fi
   bash complete.bash "$source/scripts/completion/sagitta" "$sagitta" "$@" > out 2> err
   [ "$(tr '\n' ' ' < out)" = "$expected " ]
   check $? "'$*' completes to $expected" out
 }
+claim_begin 'words are completed'
 touch a.h5 a.txt
 completes 'encode' sagitta en
 completes '--top-s' sagitta encode --top
@@ -148,7 +139,7 @@ completes 'baseline' sagitta encode --cpu-variant b
 completes 'a.h5' sagitta inspect a
 rm a.h5 a.txt
 
-# A job: deck first, then options win; used.in repeats it.
+claim_begin 'options win over the deck, used.in repeats a run'
 rows=$source/input/minilm-l3-kjv-8k.h5
 "$sagitta" seed --rows "$rows" --atoms 64 --center --output dictionary 2> err
 check $? 'seed makes a dictionary' err
@@ -188,7 +179,7 @@ check $? 'inspect shows the options, one a line' out
 grep -qx '  command  *sagitta encode job.in --top-s 4 --output four' out
 check $? 'and the command as it was given' out
 
-# Odd names and values.
+claim_begin 'odd names and values'
 mkdir 'odd "name# '
 cp dictionary/dictionary.h5 'odd "name# /a "b".h5'
 "$sagitta" encode job.in --dictionary 'odd "name# /a "b".h5' --top-s 4 --output odd 2> err &&
@@ -200,6 +191,7 @@ same odd/supports.h5 odd-again/supports.h5 'and gives the same bits'
 check $? 'more rounds than atoms a row: a warning, and as many as it gets' err
 "$sagitta" encode job.in --top-s 4 --rounds 4 --output pursuit 2> err
 same many/supports.h5 pursuit/supports.h5 'which is orthogonal matching pursuit'
+claim_begin 'a result does not replace an input'
 cp dictionary/dictionary.h5 input.h5
 ln -s input.h5 link.h5
 for result in input.h5 link.h5 ./input.h5; do
@@ -209,12 +201,14 @@ done
 fails 73 "the result 'input.h5' would replace an input of this run" \
   seed --rows input.h5:/atoms --atoms 4 --output input.h5 --force
 same dictionary/dictionary.h5 input.h5 'the input is as it was'
+claim_begin 'what standard output cannot take is told'
 for command in 'inspect input.h5' 'verify input.h5' 'encode job.in --dry-run'; do
   # shellcheck disable=SC2086
   "$sagitta" $command > /dev/full 2> err
   [ $? -eq 74 ] && grep -q 'cannot write to standard output: No space left' err
   check $? "'sagitta $command' on a full disk exits 74" err
 done
+claim_begin 'a rank alone needs no daemon; a dry run writes nothing and counts the dictionary'
 touch no-folder
 OMPI_MCA_orte_tmpdir_base=$PWD/no-folder "$sagitta" encode job.in --output alone 2> err
 check $? 'a rank alone starts no daemon of Open MPI and needs no folder for it' err
@@ -229,4 +223,5 @@ for how in '1.6 off cpu' '2.4 off cuda' '2.8 on cuda'; do
     grep -q "dictionary $1,"
   check $? "filter $2 on $3 takes $1 MB for the dictionary"
 done
+claim_end
 echo "1..$count"

@@ -4,7 +4,7 @@
  * RUN: np=1 2 4 */
 #include <string.h>
 
-#include "comm/comm.h"
+#include "comm/buffers.h"
 #include "device_how.h"
 
 enum { ITEMS = 1000 };
@@ -24,12 +24,12 @@ static void check_gather(struct comm *c, struct device *dev, int turn, int both)
     if (r < c->rank) first += counts[r];
     all += counts[r];
   }
-  int status = device_take(dev, &b, ITEMS * 8), good = !status;
+  int status = buffer_alloc(dev, &b, ITEMS * 8), good = !status;
   gidx *host = b.host;
   for (idx i = 0; good && i < counts[c->rank]; i++) host[first + i] = 100 * c->rank + i;
   if (good) status = device_put(dev, &b, first * 8, counts[c->rank] * 8);
   if (good && !both && strcmp(dev->kind, "cpu")) memset(host, 0x55, ITEMS * 8);
-  if (!status) status = comm_gather_buffer(c, dev, &b, counts, 8, both);
+  if (!status) status = comm_allgather_buffer(c, dev, &b, counts, 8, both);
   if (!status && !both) status = device_get(dev, &b, 0, ITEMS * 8);
   good = !status;
   for (int r = 0, at = 0; good && r < c->size; r++)
@@ -38,7 +38,7 @@ static void check_gather(struct comm *c, struct device *dev, int turn, int both)
   gidx bad = !good;
   status = comm_sum(c, &bad, 1);
   ok(!status && bad == 0, "%s: gather of %d items, both=%d", dev->kind, all, both);
-  device_drop(dev, &b);
+  buffer_free(dev, &b);
 }
 
 static void check_exchange(struct comm *c, struct device *dev, int turn, int both)
@@ -49,14 +49,14 @@ static void check_exchange(struct comm *c, struct device *dev, int turn, int bot
     out[r] = (c->rank + 2 * r) % 3 * (turn + 1); /* from this rank to r */
     in[r] = (r + 2 * c->rank) % 3 * (turn + 1);
   }
-  int status = device_take(dev, &mine, ITEMS * 8);
-  if (!status) status = device_take(dev, &theirs, ITEMS * 8);
+  int status = buffer_alloc(dev, &mine, ITEMS * 8);
+  if (!status) status = buffer_alloc(dev, &theirs, ITEMS * 8);
   gidx *from = mine.host, *to = theirs.host;
   for (int r = 0; !status && r < c->size; r++)
     for (idx i = 0; i < out[r]; i++) from[all++] = 10000 * c->rank + 100 * r + i;
   if (!status) status = device_put(dev, &mine, 0, ITEMS * 8);
   if (!status)
-    status = comm_exchange_buffer(c, dev, &mine, out, c->size > 1 ? &theirs : &mine, in, 8, both);
+    status = comm_alltoallv_buffer(c, dev, &mine, out, c->size > 1 ? &theirs : &mine, in, 8, both);
   if (!status && !both) status = device_get(dev, c->size > 1 ? &theirs : &mine, 0, ITEMS * 8);
   if (c->size == 1) to = from;
   int good = !status;
@@ -66,8 +66,8 @@ static void check_exchange(struct comm *c, struct device *dev, int turn, int bot
   gidx bad = !good;
   status = comm_sum(c, &bad, 1);
   ok(!status && bad == 0, "%s: exchange, turn %d, both=%d", dev->kind, turn, both);
-  device_drop(dev, &mine);
-  device_drop(dev, &theirs);
+  buffer_free(dev, &mine);
+  buffer_free(dev, &theirs);
 }
 
 static void check_device(struct comm *c, const struct how *how)
@@ -76,16 +76,19 @@ static void check_device(struct comm *c, const struct how *how)
   struct device_options options = how_options(how, 1, 1, 0);
   options.local_rank = c->local_rank;
   int status = device_open(&dev, &options);
-  if (!ok(!comm_agree(c, status) && !comm_devices(c, &dev), "%s: devices are joined", how->kind)) {
+  if (!ok(!comm_agree(c, status) && !comm_devices_open(c, &dev), "%s: devices are joined",
+          how->kind)) {
     printf("# %s\n", status_message());
     return;
   }
+  claim_begin("%s: buffers are gathered and exchanged as memory is", how->kind);
   for (int turn = 0; turn < 3; turn++) {
     check_gather(c, &dev, turn, 0);
     check_gather(c, &dev, turn, 1);
     check_exchange(c, &dev, turn, 0);
     check_exchange(c, &dev, turn, 1);
   }
+  claim_end();
   comm_devices_close(c);
   device_close(&dev);
 }

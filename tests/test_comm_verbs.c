@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: each verb of comm/comm.h moves what it says, with uneven and empty shares, and in pieces,
- * as between nodes and in containers; waiting for a late rank takes no core.
+ * Claim: each collective operation of comm/comm.h moves what it says, with uneven and empty shares,
+ * and in pieces, as between nodes and in containers; waiting for a late rank takes no core.
  * SPEED=1, on a quiet machine: pieces move as fast as MPI moves them that is polled.
  * RUN: np=1 2 3 5 */
 #include <math.h>
@@ -52,10 +52,10 @@ static void test_gather(struct comm *c, gidx n)
   comm_share(n, c->size, c->rank, &first, &count);
   for (gidx i = 0; i < count; i++) mine[i] = (idx)(100 + first + i);
   counts_fill(c, n, counts);
-  int status = comm_gather_all(c, mine, counts, sizeof *mine, all);
+  int status = comm_allgather(c, mine, counts, sizeof *mine, all);
   status |= comm_gather(c, mine, counts, sizeof *mine, c->rank ? NULL : root);
   for (idx i = 0; i < n; i++) good &= all[i] == 100 + i && (c->rank || root[i] == 100 + i);
-  ok(!status && good, "gather_all and gather of %lld items", (long long)n);
+  ok(!status && good, "%lld items", (long long)n);
 }
 
 /* Rank r sends (r + q) % 3 items r * 1000 + q * 10 + i to rank q. */
@@ -66,10 +66,10 @@ static void test_exchange(struct comm *c)
     send[q] = receive[q] = (c->rank + q) % 3;
     for (idx i = 0; i < send[q]; i++) out[n++] = c->rank * 1000 + q * 10 + i;
   }
-  int status = comm_exchange(c, out, send, in, receive, sizeof *out);
+  int status = comm_alltoallv(c, out, send, in, receive, sizeof *out);
   for (int q = 0; q < c->size; q++)
     for (idx i = 0; i < receive[q]; i++) good &= in[at++] == q * 1000 + c->rank * 10 + i;
-  ok(!status && good, "exchange");
+  ok(!status && good, "alltoallv gives each rank what the others sent it");
 }
 
 enum verb { GATHER, GATHER_ALL, EXCHANGE, BROADCAST, SUM, VERBS };
@@ -86,8 +86,8 @@ static int many_move(struct comm *c, enum verb verb, gidx *mine, gidx *all)
   for (int r = 0; r < c->size; r++) back[r] = (idx)count;
   memset(all, 0x55, MANY * sizeof *all);
   int status = verb == GATHER       ? comm_gather(c, mine, counts, sizeof *mine, all)
-               : verb == GATHER_ALL ? comm_gather_all(c, mine, counts, sizeof *mine, all)
-               : verb == EXCHANGE   ? comm_exchange(c, mine, counts, all, back, sizeof *mine)
+               : verb == GATHER_ALL ? comm_allgather(c, mine, counts, sizeof *mine, all)
+               : verb == EXCHANGE   ? comm_alltoallv(c, mine, counts, all, back, sizeof *mine)
                : verb == BROADCAST  ? comm_broadcast(c, mine, MANY, sizeof *mine)
                                     : comm_sum(c, mine, MANY);
   const gidx *got = verb == BROADCAST || verb == SUM ? mine : all;
@@ -155,8 +155,9 @@ static void test_many(struct comm *c)
 {
   static const char *const names[] = {"gather", "gather_all", "exchange", "broadcast", "sum"};
   gidx *mine = malloc(MANY * sizeof *mine), *all = malloc((MANY + 16) * sizeof *all);
-  for (int verb = 0; verb < VERBS; verb++)
-    ok(many_move(c, verb, mine, all), "%s of %d items", names[verb], MANY);
+  claim_begin("each verb moves %d items", MANY);
+  for (int verb = 0; verb < VERBS; verb++) ok(many_move(c, verb, mine, all), "%s", names[verb]);
+  claim_end();
   memset(mine, 0, MANY * sizeof *mine);
   const char *speed = getenv("SPEED");
   for (int verb = BROADCAST; speed && *speed && verb <= SUM; verb++) test_speed(c, verb, mine);
@@ -171,9 +172,9 @@ static void test_sums(struct comm *c)
   idx word = c->rank ? 0 : 77;
   int status = comm_sum(c, values, 3);
   ok(!status && values[0] == c->size * (c->size - 1) / 2 && values[1] == c->size, "sum");
-  status = comm_collect(c, 5 * c->rank, all) | comm_collect_real(c, 0.5 * c->rank, reals);
+  status = comm_allgather_long(c, 5 * c->rank, all) | comm_allgather_real(c, 0.5 * c->rank, reals);
   ok(!status && all[c->size - 1] == 5 * (c->size - 1) && reals[c->size - 1] == 0.5 * (c->size - 1),
-     "collect");
+     "the allgathers of one number each");
   status = comm_broadcast(c, &word, 1, sizeof word);
   ok(!status && word == 77, "broadcast");
 }
@@ -206,9 +207,11 @@ int main(void)
   int status = comm_watch(&c, 60);
   test_late(&c);
   test_share(c.size);
+  claim_begin("allgather and gather give all items in order");
   test_gather(&c, 0);
   test_gather(&c, 1);
   test_gather(&c, N);
+  claim_end();
   test_exchange(&c);
   test_sums(&c);
   test_agree(&c);

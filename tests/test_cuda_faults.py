@@ -8,7 +8,7 @@ import tempfile
 
 import h5py
 
-from tap import SAGITTA, done_testing, gpu_present, ok, sagitta, skip_all
+from tap import SAGITTA, claim, done_testing, gpu_present, ok, sagitta, skip_all
 
 BUILD = os.environ.get("builddir", ".")
 SHIM = os.path.join(BUILD, "tests", "fault_cuda.so")
@@ -37,6 +37,7 @@ def equal(folder, out):
     return sagitta("diff", f"{folder}/cpu.h5", f"{folder}/{out}").returncode == 0
 
 
+@claim("a CUDA call that fails ends the job with 69, nothing published")
 def check_calls(folder):
     for n in CALLS:
         done = run(folder, "fault.h5", "--device", "cuda", FAULT_CUDA=f"call:{n}")
@@ -50,6 +51,7 @@ def check_calls(folder):
             f"call {n} fails: exit {done.returncode}, {lines}")
 
 
+@claim("an allocation that fails: the same bits in pieces, or 71")
 def check_allocations(folder):
     for n in range(1, 21):
         done = run(folder, "fault.h5", "--device", "cuda", FAULT_CUDA=f"memory:{n}")
@@ -59,6 +61,7 @@ def check_allocations(folder):
             f"allocation {n} fails: exit {done.returncode}")
 
 
+@claim("any amount of memory gives the CPU's bits, or 71 and the numbers")
 def check_memory(folder, how):
     """An automatic filter is given up first; one that is wanted takes window after window."""
     ends = set()
@@ -79,6 +82,7 @@ def check_memory(folder, how):
     ok(ends == want, f"{how}: too little, little and enough memory were met: {ends}")
 
 
+@claim("two ranks share one GPU's memory")
 def check_shares(folder):
     """Two ranks share the memory of one GPU, for their shares of the atoms once or twice."""
     seen = set()
@@ -98,17 +102,19 @@ def check_shares(folder):
     ok({71, "host", "device"} <= seen, f"shares that fit once and twice were met: {seen}")
 
 
+@claim("a filter that is left changes no bit")
 def check_left(folder):
     """A filter that is left in the middle of a job takes the atoms that it kept with it."""
     with h5py.File(f"{folder}/rows.h5", "r+") as file:
         rows = file["rows"]
-        rows[600:] = 0  # these are left to the exact path
+        rows[600:] = 0  # these are left to the direct path
     first = run(folder, "cpu.h5", "--block", "256", "--device", "cpu")
     done = run(folder, "left.h5", "--block", "256", "--device", "cuda", "--verbose")
     ok(first.returncode == 0 and "not used any more" in done.stderr, "the filter was left")
     ok(equal(folder, "left.h5"), "a filter that is left changes no bit")
 
 
+@claim("codes of many atoms are made in pieces")
 def check_states(folder):
     """Codes of 80 atoms need memory of their own, for fewer rows at a time where it is short."""
     sagitta("synth", "--n-rows", 300, "--atoms", 200, "--columns", 64, "--output", folder)
@@ -124,6 +130,7 @@ def check_states(folder):
     ok(seen, "codes were made of some rows at a time")
 
 
+@claim("without a GPU cuda is refused, auto is the CPU")
 def check_absent(folder):
     """As on a machine without a GPU: cuda is refused, auto is the CPU."""
     done = run(folder, "absent.h5", "--device", "cuda", CUDA_VISIBLE_DEVICES="-1")

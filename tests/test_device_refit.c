@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Claim: products, sums, moves and residuals of rows have the bits of the reference, for frames of
  * 1 to 8, widths that are no multiple of a vector, any number of rows and every variant. */
-#include "device/refit.h"
+#include "device/backend.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "base/order.h"
+#include "base/rng.h"
 #include "base/status.h"
 #include "model/dictionary.h"
 #include "model/step.h"
 #include "tap.h"
+#include "variants.h"
 
-enum { P_MOST = 133, N_MOST = 21, D_MOST = FRAME_MOST };
+enum { MAX_P = 133, MAX_N = 21, MAX_D = MAX_FRAME };
 
-static real residual[N_MOST * P_MOST], vectors[D_MOST * P_MOST], moved[D_MOST * P_MOST];
-static real codes[N_MOST * D_MOST], got[N_MOST * D_MOST], want[N_MOST * P_MOST], sums[P_MOST];
-static real objective[N_MOST], l[D_MOST * D_MOST];
-static idx rows[N_MOST];
+static real residual[MAX_N * MAX_P], vectors[MAX_D * MAX_P], moved[MAX_D * MAX_P];
+static real codes[MAX_N * MAX_D], got[MAX_N * MAX_D], want[MAX_N * MAX_P], sums[MAX_P];
+static real objective[MAX_N], l[MAX_D * MAX_D];
+static idx rows[MAX_N];
 
 static void fill(real *out, gidx count, uint64_t stream)
 {
@@ -58,7 +59,7 @@ static int products_check(struct device *dev, idx n, idx d, idx p)
 static int moves_check(struct device *dev, idx n, idx d, idx p)
 {
   const real rho = 0.375;
-  real t[D_MOST];
+  real t[MAX_D];
   struct move_item item = {rows, n, vectors, moved, codes, got, objective};
   struct moves_job job = {d, p, rho, residual, &item, 1};
   struct row_move move = {d, p, rho, vectors, moved, l};
@@ -76,32 +77,64 @@ static int moves_check(struct device *dev, idx n, idx d, idx p)
 
 static int shape_check(struct device *dev, idx n, idx d, idx p)
 {
-  fill(residual, (gidx)N_MOST * p, 1);
+  fill(residual, (gidx)MAX_N * p, 1);
   fill(vectors, (gidx)d * p, 2);
   fill(moved, (gidx)d * p, 3);
   fill(codes, (gidx)n * d, 4);
-  for (idx i = 0; i < n; i++) rows[i] = N_MOST - 1 - i;
+  for (idx i = 0; i < n; i++) rows[i] = MAX_N - 1 - i;
   return products_check(dev, n, d, p) && moves_check(dev, n, d, p);
+}
+
+/* A backend without a refit's operations says so. */
+static void lack_check(void)
+{
+  const struct backend none = {.kind = "none"};
+  struct device dev = {.backend = &none, .kind = none.kind};
+  const struct moves_job moves = {0};
+  const struct {
+    const char *name;
+    int status;
+  } calls[] = {
+      {"residuals", device_residuals(&dev, &(struct residual_job){0})},
+      {"row_products", device_row_products(&dev, residual, 1, NULL, 0)},
+      {"row_sums", device_row_sums(&dev, residual, 1, NULL, 0)},
+      {"moves_try", device_moves_try(&dev, &moves)},
+      {"moves_keep", device_moves_keep(&dev, &moves)},
+      {"directions_keep", device_directions_keep(&dev, 1, 1, NULL, 0)},
+  };
+  for (int i = 0; i < LENGTH(calls); i++)
+    ok(calls[i].status == ERR_DEVICE, "%s on a device without it is ERR_DEVICE", calls[i].name);
+  status_clear();
+  ok(device_row_sums(&dev, residual, 1, NULL, 0) && strstr(status_message(), "row_sums") &&
+         strstr(status_message(), "'none'"),
+     "its message: %s", status_message());
+  status_clear();
 }
 
 int main(void)
 {
-  const char *const variants[] = {"avx2", "avx512"};
-  const idx widths[] = {9, 64, 67, 128, P_MOST}, counts[] = {0, 1, 7, 8, 9, N_MOST};
-  for (int v = 0; v < LENGTH(variants); v++)
-    for (idx d = 1; d <= D_MOST; d++) {
+  claim_begin("a device without the operations of a refit says so");
+  lack_check();
+  claim_end();
+  const idx widths[] = {9, 64, 67, 128, MAX_P}, counts[] = {0, 1, 7, 8, 9, MAX_N};
+  for (int v = 0; v < LOOP_VARIANTS; v++) {
+    claim_begin("%s: products, sums, moves and residuals have the reference's bits",
+                loop_variants[v]);
+    for (idx d = 1; d <= MAX_D; d++) {
       struct device dev = {0};
-      struct device_options options = {.p = 1, .d = d, .threads = 2, .variant = variants[v]};
+      struct device_options options = {.p = 1, .d = d, .threads = 2, .variant = loop_variants[v]};
       if (device_open(&dev, &options) == ERR_DEVICE) {
-        skip("this processor lacks %s", variants[v]);
+        skip("this processor lacks %s", loop_variants[v]);
         status_clear();
         continue;
       }
       int good = 1;
       for (int i = 0; i < LENGTH(widths); i++)
         for (int j = 0; j < LENGTH(counts); j++) good &= shape_check(&dev, counts[j], d, widths[i]);
-      ok(good, "%s, frames of %d", variants[v], d);
+      ok(good, "frames of %d", d);
       device_close(&dev);
     }
+    claim_end();
+  }
   return done_testing();
 }

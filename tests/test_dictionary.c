@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/order.h"
+#include "base/rng.h"
 #include "base/status.h"
 #include "model/dictionary.h"
 #include "tap.h"
@@ -15,10 +15,10 @@ enum { P = 21, FIRST = 100 };
 /* count orthonormal frames. */
 static void frames_fill(float *atoms, idx count, idx d)
 {
-  real frame[FRAME_MOST * P];
+  real frame[MAX_FRAME * P];
   for (idx a = 0; a < count; a++) {
     for (idx i = 0; i < d * P; i++)
-      frame[i] = random_normal(5, 1, (uint64_t)a * FRAME_MOST * P + (uint64_t)i);
+      frame[i] = random_normal(5, 1, (uint64_t)a * MAX_FRAME * P + (uint64_t)i);
     frame_orthonormalize(frame, d, P);
     for (idx i = 0; i < d * P; i++) atoms[a * d * P + i] = (float)frame[i];
   }
@@ -56,7 +56,7 @@ static int is_named(const float *atoms, idx count, idx d, idx atom, const char *
 static int faults_missed(float *atoms, idx count, idx d, idx atom)
 {
   int missed = 0;
-  float *frame = atoms + atom * d * P, kept[FRAME_MOST * P];
+  float *frame = atoms + atom * d * P, kept[MAX_FRAME * P];
   memcpy(kept, frame, (size_t)(d * P) * sizeof *kept);
   for (int fault = 0; fault < FAULTS; fault++)
     for (idx m = 0; m < d; m++)
@@ -74,7 +74,7 @@ static int faults_missed(float *atoms, idx count, idx d, idx atom)
 
 static void faults_are_named(idx count, idx d)
 {
-  float *atoms = calloc((size_t)(count * d * P), sizeof *atoms), kept[FRAME_MOST * P];
+  float *atoms = calloc((size_t)(count * d * P), sizeof *atoms), kept[MAX_FRAME * P];
   size_t bytes = (size_t)(d * P) * sizeof *atoms;
   frames_fill(atoms, count, d);
   ok(atoms_check(atoms, count, d, P, FIRST, "a.h5") == OK, "%d frames of %d pass", count, d);
@@ -93,7 +93,10 @@ static void faults_are_named(idx count, idx d)
 
 int main(void)
 {
-  for (idx d = 1; d <= 3; d++)
+  for (idx d = 1; d <= 3; d++) {
+    claim_begin("frames of %d: sound ones pass, of any faults the first is named", d);
     for (idx count = 1; count <= 9; count += d == 2 ? 1 : 4) faults_are_named(count, d);
+    claim_end();
+  }
   return done_testing();
 }

@@ -15,7 +15,7 @@ import time
 import numpy as np
 
 from jobs import faulty, job_end, job_ranks, job_start, kill_all, wait_for
-from tap import done_testing, gpu_present, ok, sagitta, skip
+from tap import claim, done_testing, gpu_present, ok, sagitta, skip
 
 KILLS = 10 if os.environ.get("SANITIZED") else 50
 
@@ -67,6 +67,7 @@ def check_killed(folder, ranks=3, *words):
         f"rank 1 killed: exit {code}, nothing published")
 
 
+@claim("after kills at random a result is whole or absent, a later run works")
 def check_random_kills(folder):
     moments, broken = random.Random(3), []
     for i in range(KILLS):
@@ -82,6 +83,7 @@ def check_random_kills(folder):
     ok(code == 0 and published(folder), f"a later run works: exit {code}")
 
 
+@claim("signals end the job and leave no temporary file")
 def check_signals(folder):
     """Ctrl-C and a batch system's signals: the process dies of them, its temporary file is gone."""
     for ranks, number in ((0, signal.SIGINT), (0, signal.SIGTERM), (0, signal.SIGUSR1),
@@ -96,6 +98,7 @@ def check_signals(folder):
            f"{signal.Signals(number).name}, {ranks} ranks: exit {code}, nothing left")
 
 
+@claim("two runs do not share a place")
 def check_two_runs(folder):
     first = start(folder, 0)
     begun = wait_for_temporary(folder)
@@ -118,6 +121,7 @@ def faulty_encode(folder, fault, *words):
     return *done, time.time() - begun
 
 
+@claim("a disk that fails or hangs ends the job; threads that are late change no bit")
 def check_disk(folder):
     if os.environ.get("SANITIZED"):
         skip("the sanitizers come first among what is preloaded")
@@ -149,7 +153,7 @@ def check_disk(folder):
 
 
 def check_late(folder):
-    """What runs behind the computation ends much later than that."""
+    """What runs in the background ends much later than the routing."""
     result, in_time = f"{folder}/run/supports.h5", f"{folder}/in-time.h5"
     for rounds in 1, 2:
         words = "--block", "800", "--rounds", rounds
@@ -157,11 +161,12 @@ def check_late(folder):
         os.rename(result, in_time)
         code, text, spent = faulty_encode(folder, "late:1+", *words)
         same = sagitta("diff", in_time, result)
-        waited = re.search(r" late +\d+ +([\d.]+)", text)
+        waited = re.search(r" waited +\d+ +([\d.]+)", text)
         ok(code == 0 and same.returncode == 0 and waited and float(waited[1]) > 0.1,
            f"{rounds} rounds, threads are late: exit {code} after {spent:.1f} s {same.stdout}")
 
 
+@claim("on GPUs a rank that stops or is killed ends the job")
 def check_gpus(folder):
     """NCCL where every rank has a GPU of its own, the host's memory where they share one."""
     gpus = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True).stdout.count("GPU ")

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse
 
-from tap import SOURCE, done_testing, ok, sagitta, skip
+from tap import SOURCE, claim, done_testing, ok, sagitta, skip
 
 ROWS = os.path.join(SOURCE, "input", "minilm-l3-kjv-8k.h5")
 K, S, N = 1024, 16, 2048
@@ -37,6 +37,7 @@ def chain_scores(x, d):
     return z
 
 
+@claim("supports and scores are NumPy's, bit for bit")
 def check_route(x, d, got):
     z = chain_scores(x, d)
     order = np.argsort(-np.abs(z), axis=1, kind="stable")[:, :S]
@@ -60,6 +61,7 @@ def check_codes(x, d, got):
        f"codes of {compared} rows equal scipy's within {worst:.1e}")
 
 
+@claim("metrics are NumPy's, each with its formula")
 def check_metrics(x, d, got, metrics, density):
     codes = scipy.sparse.csr_matrix(
         (got["data"].ravel(), got["indices"].ravel(), np.arange(0, S * len(x) + 1, S)), (len(x), K))
@@ -102,6 +104,7 @@ def pursuit(x, d, gap):
     return chosen
 
 
+@claim("rounds = top-s is orthogonal matching pursuit")
 def check_pursuit(x, d, got):
     wide, compared, equal = d.astype(np.float64), 0, 0
     for i in range(len(x)):

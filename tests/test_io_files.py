@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 
 from io_tool import tool
-from tap import done_testing, ok, skip, skip_all
+from tap import claim, done_testing, ok, skip, skip_all
 
 try:
     import h5py
@@ -19,6 +19,7 @@ N, K, S, D = 200, 40, 6, 2
 MEMORY = 2 << 30  # of address space, for hostile files
 
 
+@claim("h5py, scipy, anndata and h5dump read our files")
 def check_independent_readers(path):
     with h5py.File(path) as f:
         ok(f.attrs["format"] == "sagitta" and f.attrs["kind"] == "supports" and
@@ -100,15 +101,17 @@ def lengthen(name, count):
 
 
 def check_promises(path, promises):
-    done = tool("verify", path)
-    ok(done.returncode == 0, f"{os.path.basename(path)} is verified {done.stderr.strip()}")
-    for words, change in promises:
-        copy = changed(path, change)
-        done = tool("verify", copy)
-        message = done.stderr.strip()
-        told = tool("diff", path, copy)
-        ok(done.returncode == 65 and words in message and told.returncode == 1 and told.stdout,
-           f"refused: {message}; diff: {told.stdout.strip()}")
+    name = os.path.basename(path)
+    with claim(f"{name} is verified, a broken promise is refused, and told by diff"):
+        done = tool("verify", path)
+        ok(done.returncode == 0, f"{name} is verified {done.stderr.strip()}")
+        for words, change in promises:
+            copy = changed(path, change)
+            done = tool("verify", copy)
+            message = done.stderr.strip()
+            told = tool("diff", path, copy)
+            ok(done.returncode == 65 and words in message and told.returncode == 1 and told.stdout,
+               f"refused: {message}; diff: {told.stdout.strip()}")
 
 
 SUPPORTS = [
@@ -190,6 +193,7 @@ def check_text_heap(path):
     ok(heap > 0 and not bad, f"damaged sizes in the text heap are refused or harmless {bad}")
 
 
+@claim("diff tells every difference but for /run and storage")
 def check_diff(folder, path):
     same = changed(path, lambda f: (f["run"].attrs.__setitem__("host", "b"),
         f["run"].create_group("x")))
@@ -288,6 +292,7 @@ def hostile_files(folder):
             ("external", "other files", external), ("weird", "", weird)]
 
 
+@claim("hostile files end soon, and never in a crash")
 def check_hostile(folder):
     with h5py.File(f"{folder}/secret.h5", "w") as f:
         f["rows"] = np.ones((5, 2), "f4")
@@ -315,6 +320,7 @@ def check_hostile(folder):
         "odd types are shown")
 
 
+@claim("inspect shows the page")
 def check_inspect(path):
     page = tool("inspect", path).stdout
     ok(all(words in page for words in ("sagitta supports, format version 1", "explained_variance",

@@ -5,7 +5,7 @@ import os
 import tempfile
 
 from io_tool import tool
-from tap import done_testing, ok, skip_all
+from tap import claim, done_testing, ok, skip_all
 
 try:
     import h5py
@@ -54,6 +54,7 @@ def half_patterns():
     return bits, np.where(quiet, manual, wide.view("u4")).astype("u4").view("f4")
 
 
+@claim("types of HDF5 are read with one rounding or refused")
 def check_hdf5_types(folder):
     doubles = awkward_doubles()
     with np.errstate(over="ignore"):
@@ -106,6 +107,7 @@ def check_hdf5_types(folder):
     is_refused(folder, 74, ["not a regular file"], folder, "a folder")
 
 
+@claim("every layout is read")
 def check_layouts(folder):
     values = np.random.default_rng(2).standard_normal((3000, 40)).astype("f4")
     path = f"{folder}/layouts.h5"
@@ -127,6 +129,7 @@ def check_layouts(folder):
     is_read(f"{path}:/compact", values[:300], folder, "layout: compact")
 
 
+@claim("reads in several pieces")
 def check_blocks(folder):
     """Reads that are converted in several pieces."""
     values = np.random.default_rng(4).standard_normal((1700, 700))
@@ -140,6 +143,7 @@ def check_blocks(folder):
         is_read(f"{folder}/blocks.npy", expected, folder, f"many {kind}, npy")
 
 
+@claim("colons in names")
 def check_names(folder):
     values = np.ones((3, 2), "f4")
     odd = f"{folder}/a:/b"
@@ -159,6 +163,7 @@ def npy(path, header, data, version=1):
         f.write(b"\x93NUMPY" + bytes([version, 0]) + length + text + data)
 
 
+@claim(".npy files are read or refused")
 def check_npy(folder):
     path = f"{folder}/x.npy"
     doubles = awkward_doubles()
@@ -237,6 +242,7 @@ def dictionary(name, folder):
     return done, open(f"{folder}/out", "rb").read() if done.returncode == 0 else b""
 
 
+@claim("dictionaries are read or refused")
 def check_dictionaries(folder):
     atoms = np.random.default_rng(3).standard_normal((6, 2, 5))
     path = f"{folder}/d.h5"

@@ -36,6 +36,7 @@ static void blocks_do_not_matter(void)
                                                  {500, 90, 7, 1, 3, 0},   {500, 90, 7, 2, 3, 0},
                                                  {1, 8, 4, 1, 1, 1},      {0, 9, 3, 1, 3, 1},
                                                  {0, 9, 3, 2, 3, 1}};
+  claim_begin("supports cut in three ways: the same bytes");
   for (int i = 0; i < LENGTH(shapes); i++) {
     struct made_supports m;
     const struct supports_shape *shape = &shapes[i];
@@ -45,10 +46,11 @@ static void blocks_do_not_matter(void)
     if (status == OK) status = supports_write(&m, "b.h5", 4096, NULL);
     if (status == OK) status = supports_write(&m, "c.h5", 37, NULL);
     ok(status == OK && same_bytes("a.h5", "b.h5") && same_bytes("a.h5", "c.h5"),
-       "%lld rows, frames of %d, %s: three ways to cut, the same bytes %s", (long long)shape->n,
-       shape->d, shape->has_codes ? "codes" : "scores", status_message());
+       "%lld rows, frames of %d, %s: %s", (long long)shape->n, shape->d,
+       shape->has_codes ? "codes" : "scores", status_message());
     supports_unmake(&m);
   }
+  claim_end();
   int first = rows_write("a.h5", 5000, 300, 5000);
   sleep(1); /* HDF5's times of objects are in seconds */
   ok(first == OK && rows_write("b.h5", 5000, 300, 7) == OK && same_bytes("a.h5", "b.h5"),
@@ -58,19 +60,19 @@ static void blocks_do_not_matter(void)
 
 static void values_come_back(void)
 {
-  struct rows_file f;
+  struct rows_input f;
   float back[60], nan_in[4] = {1, -0.0f, NAN, -INFINITY};
   gidx shape = 4;
   struct h5_file h5;
   struct h5_array a;
   uint32_t bits = 0xffc12345u, got[4];
-  ok(rows_write("rows.h5", 10, 6, 3) == OK && rows_open(&f, "rows.h5") == OK &&
+  ok(rows_write("rows.h5", 10, 6, 3) == OK && rows_input_open(&f, "rows.h5") == OK &&
          f.source.read(f.source.self, 2, 5, back) == OK,
      "rows are written and read");
   int same = 1;
   for (uint64_t i = 0; i < 30; i++) same = same && back[i] == noise(2, i + 12);
   ok(same && strcmp(f.source.name, "rows.h5:/rows") == 0, "the values are those of the rows asked");
-  rows_close(&f);
+  rows_input_close(&f);
   memcpy(nan_in + 2, &bits, sizeof bits);
   int status = h5_create(&h5, "nan.h5");
   if (!status) status = h5_array_create(&h5, "/a/b/c", TYPE_F32, 1, &shape, &a);
@@ -97,34 +99,34 @@ static void values_come_back(void)
 
 static int wrong_order(void)
 {
-  struct matrix_file f;
+  struct matrix_output f;
   float x[8] = {0};
-  int status = rows_create(&f, "order.h5", 4, 2);
-  if (!status) status = matrix_write(&f, 0, 1, x);
-  if (!status) status = matrix_write(&f, 2, 2, x);
-  matrix_close(&f);
+  int status = rows_output_create(&f, "order.h5", 4, 2);
+  if (!status) status = matrix_output_write(&f, 0, 1, x);
+  if (!status) status = matrix_output_write(&f, 2, 2, x);
+  matrix_output_close(&f);
   return status;
 }
 
 static int rows_missing(void)
 {
-  struct matrix_file f;
+  struct matrix_output f;
   float x[8] = {0};
-  int status = rows_create(&f, "missing.h5", 4, 2);
-  if (!status) status = matrix_write(&f, 0, 3, x);
-  if (!status) status = matrix_finish(&f, NULL, 0);
-  matrix_close(&f);
+  int status = rows_output_create(&f, "missing.h5", 4, 2);
+  if (!status) status = matrix_output_write(&f, 0, 3, x);
+  if (!status) status = matrix_output_finish(&f, NULL, 0);
+  matrix_output_close(&f);
   return status;
 }
 
 static int atoms_not_unit(float value)
 {
-  struct matrix_file f;
+  struct matrix_output f;
   float x[4] = {1, 0, 0, value};
-  int status = dictionary_create(&f, "bad.h5", 2, 1, 2);
-  if (!status) status = matrix_write(&f, 0, 2, x);
-  if (!status) status = matrix_finish(&f, NULL, 0);
-  matrix_close(&f);
+  int status = dictionary_output_create(&f, "bad.h5", 2, 1, 2);
+  if (!status) status = matrix_output_write(&f, 0, 2, x);
+  if (!status) status = matrix_output_finish(&f, NULL, 0);
+  matrix_output_close(&f);
   return status;
 }
 
@@ -178,11 +180,13 @@ static void places_are_checked(void)
           "a file in place of the folder");
   ok(output_place(&place, "new/folder", "supports.h5", 1) == OK &&
          symlink("folder/supports.h5", "new/other.h5") == 0 &&
-         output_spares(&place, "new/folder") == OK && output_spares(&place, "none.h5") == OK,
+         output_check_input(&place, "new/folder") == OK &&
+         output_check_input(&place, "none.h5") == OK,
      "a result beside its inputs");
-  refused(output_spares(&place, "new/other.h5"), ERR_CREATE, "an input of this run",
+  refused(output_check_input(&place, "new/other.h5"), ERR_CREATE, "an input of this run",
           "a result in place of an input, by another name");
-  refused(result_create(&r, "huge.h5", (gidx)1 << 60), ERR_CREATE, "bytes free", "a full disk");
+  refused(result_create(&r, "huge.h5", &rows_kind, (gidx)1 << 60), ERR_CREATE, "bytes free",
+          "a full disk");
   refused(rows_write("no/such/folder/x.h5", 1, 1, 1), ERR_CREATE, "no/such/folder",
           "a folder that is not there");
   ok(mkdir("taken.h5", 0777) == 0, "a folder");
@@ -199,17 +203,17 @@ static void full_disk_is_told(void)
     skip("mounting is not permitted");
     return;
   }
-  struct matrix_file f;
+  struct matrix_output f;
   enum { P = 1024 };
   float x[P] = {0};
   refused(rows_write("disk/a.h5", 4096, P, 4096), ERR_CREATE, "bytes free", "too small a disk");
-  int status = result_create(&f.result, "disk/b.h5", 0);
+  int status = result_create(&f.result, "disk/b.h5", &rows_kind, 0);
   gidx shape[2] = {4096, P};
   if (!status) status = h5_array_create(&f.result.h5, "/rows", TYPE_F32, 2, shape, &f.array);
-  for (gidx row = 0; row < 4096 && !status; row++) status = matrix_write(&f, row, 1, x);
-  if (!status) status = matrix_finish(&f, NULL, 0);
+  for (gidx row = 0; row < 4096 && !status; row++) status = matrix_output_write(&f, row, 1, x);
+  if (!status) status = matrix_output_finish(&f, NULL, 0);
   refused(status, ERR_IO, "No space left on device", "a disk that fills up");
-  matrix_close(&f);
+  matrix_output_close(&f);
   result_discard();
   ok(access("disk/b.h5", F_OK) && access("disk/b.h5.tmp", F_OK), "nothing is left on it");
   struct output_place place;
@@ -226,10 +230,18 @@ int main(void)
 {
   folder_enter();
   blocks_do_not_matter();
+  claim_begin("values come back, -0 and infinity too, every NaN as one");
   values_come_back();
+  claim_end();
+  claim_begin("wrong results are refused, and leave nothing");
   wrong_results_are_refused();
+  claim_end();
+  claim_begin("the place of a result is checked before work begins");
   places_are_checked();
+  claim_end();
+  claim_begin("a full disk and one that cannot be written to are told");
   full_disk_is_told();
+  claim_end();
   folder_leave();
   return done_testing();
 }

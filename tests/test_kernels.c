@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/status.h"
-#include "device/cuda_kernels.h"
+#include "device/cuda/jit.h"
 #include "tap.h"
 
 #if defined __SANITIZE_ADDRESS__ || defined __clang__ /* once is enough, and these are slow */
@@ -33,7 +33,7 @@ static void check_form(enum kernel_name name, int architecture, const struct ker
 {
   struct kernel_recipe recipe;
   struct kernel_image image = {0};
-  char *log = NULL, options[DEFINES_MOST * DEFINE_MOST] = "";
+  char *log = NULL, options[MAX_DEFINES * MAX_DEFINE] = "";
   kernel_recipe(name, shape, &recipe);
   for (int i = 0; i < recipe.n_defines; i++)
     strcat(strcat(options, " "), recipe.defines[i] + strlen("-D"));
@@ -50,9 +50,9 @@ static void check_form(enum kernel_name name, int architecture, const struct ker
   free(log);
 }
 
-enum { FORMS_MOST = 64, NAME_MOST = DEFINES_MOST * DEFINE_MOST + 16 };
+enum { MAX_FORMS = 64, MAX_NAME = MAX_DEFINES * MAX_DEFINE + 16 };
 struct forms {
-  char name[FORMS_MOST][NAME_MOST];
+  char name[MAX_FORMS][MAX_NAME];
   int count;
 };
 
@@ -63,21 +63,21 @@ static int form_add(struct forms *f, enum kernel_name name, int architecture,
   struct kernel_recipe recipe;
   char *text = f->name[f->count];
   kernel_recipe(name, shape, &recipe);
-  int used = snprintf(text, NAME_MOST, "%d", architecture);
+  int used = snprintf(text, MAX_NAME, "%d", architecture);
   for (int i = 0; i < recipe.n_defines; i++)
-    used += snprintf(text + used, NAME_MOST - (size_t)used, " %s", recipe.defines[i]);
+    used += snprintf(text + used, MAX_NAME - (size_t)used, " %s", recipe.defines[i]);
   for (int i = 0; i < f->count; i++)
     if (!strcmp(text, f->name[i])) return 0;
   f->count++;
   return 1;
 }
 
-/* Forms differ by the capacity of lists, by frames, by what a pass keeps and by the size of
- * supports. */
+/* Forms differ by the capacity of lists, by frames, by what a pass keeps, by the size of supports
+ * and by the hooks of tests. */
 static void check_kernel(enum kernel_name name)
 {
   static const struct {
-    idx d, take;
+    idx d, top_k;
     int sample;
   } uses[] = {{1, 1, 0},  {2, 1, 1},  {1, 33, 1}, {2, 33, 0},  {1, 65, 0}, {4, 65, 0},
               {8, 65, 1}, {8, 65, 0}, {4, 1, 1},  {1, 256, 0}, {2, 256, 0}};
@@ -89,9 +89,10 @@ static void check_kernel(enum kernel_name name)
                                    .mma = architectures[a] == 90,
                                    .wgmma = architectures[a] == 90,
                                    .sample = uses[u].sample,
+                                   .test_hooks = uses[u].sample,
                                    .d = uses[u].d,
-                                   .take = uses[u].take,
-                                   .one = name == KERNEL_CODES && uses[u].take < 33};
+                                   .top_k = uses[u].top_k,
+                                   .one = name == KERNEL_CODES && uses[u].top_k < 33};
       if (form_add(&forms, name, architectures[a], &shape))
         check_form(name, architectures[a], &shape);
     }
@@ -119,19 +120,19 @@ static int entry_damage(const char *folder, double part)
 static void check_cache(void)
 {
   static const double parts[] = {0, 0.0005, 0.01, 0.5, 0.999};
-  struct kernel_shape shape = {.bulk = 1, .mma = 1, .d = 1, .take = 1};
+  struct kernel_shape shape = {.bulk = 1, .mma = 1, .d = 1, .top_k = 1};
   struct kernel_recipe recipe;
   struct kernel_image fresh, kept;
   char folder[] = "/tmp/sagitta-cache-XXXXXX", command[64];
   if (!ok(mkdtemp(folder) != NULL, "a folder")) return;
   setenv("XDG_CACHE_HOME", folder, 1);
   kernel_recipe(KERNEL_PACK, &shape, &recipe);
-  int good = !kernel_load(&recipe, 90, NULL, &fresh);
+  int good = !kernel_image_get(&recipe, 90, NULL, &fresh);
   ok(good, "a kernel is compiled at first use");
   ok(good && cache_find("another key", &kept) == 0, "another key is not found");
   for (int i = 0; i < LENGTH(parts) && good; i++) {
     ok(entry_damage(folder, parts[i]), "the entry is there; a bit of it is changed");
-    good = !kernel_load(&recipe, 90, NULL, &kept) && kept.size == fresh.size &&
+    good = !kernel_image_get(&recipe, 90, NULL, &kept) && kept.size == fresh.size &&
            !memcmp(kept.bytes, fresh.bytes, fresh.size);
     ok(good, "the kernel is made again, as it was");
     free(kept.bytes);
@@ -141,9 +142,33 @@ static void check_cache(void)
   ok(system(command) == 0, "the cache is removed");
 }
 
+/* The kernels that decide what is certified, as jobs run them and as tests against the proof do. */
+static void check_hooks(void)
+{
+  static const enum kernel_name names[] = {KERNEL_TO_F16_ROWS, KERNEL_THRESHOLD, KERNEL_PRUNE};
+  int differ = 0;
+  for (int i = 0; i < LENGTH(names); i++) {
+    struct kernel_image images[2] = {{0}};
+    int status = OK;
+    for (int hooks = 0; hooks < 2 && !status; hooks++) {
+      struct kernel_shape shape = {.d = 1, .top_k = 1, .test_hooks = hooks};
+      struct kernel_recipe recipe;
+      kernel_recipe(names[i], &shape, &recipe);
+      status = kernel_compile(&recipe, 90, NULL, &images[hooks], NULL);
+    }
+    differ += !status && (images[0].size != images[1].size ||
+                          memcmp(images[0].bytes, images[1].bytes, images[0].size) != 0);
+    free(images[0].bytes);
+    free(images[1].bytes);
+    status_clear();
+  }
+  ok(differ == LENGTH(names), "%d kernels that jobs run are not those of tests against the proof",
+     differ);
+}
+
 static void check_error(void)
 {
-  struct kernel_shape shape = {.bulk = 1, .mma = 1, .d = 1, .take = 1};
+  struct kernel_shape shape = {.bulk = 1, .mma = 1, .d = 1, .top_k = 1};
   struct kernel_recipe recipe;
   struct kernel_image image;
   kernel_recipe(KERNEL_PACK, &shape, &recipe);
@@ -158,7 +183,7 @@ static void check_error(void)
 
 int main(void)
 {
-  struct kernel_shape shape = {.bulk = 1, .mma = 1, .d = 1, .take = 1};
+  struct kernel_shape shape = {.bulk = 1, .mma = 1, .d = 1, .top_k = 1};
   struct kernel_recipe recipe;
   struct kernel_image image = {0};
   kernel_recipe(KERNEL_PACK, &shape, &recipe);
@@ -168,8 +193,13 @@ int main(void)
   }
   free(image.bytes);
   status_clear();
+  claim_begin("every kernel compiles in every form, hot ones without spilling");
   for (int name = 0; name < KERNELS; name++) check_kernel((enum kernel_name)name);
+  claim_end();
+  claim_begin("the cache gives the kernel back, and makes it again where a bit of it changed");
   check_cache();
+  check_hooks();
+  claim_end();
   check_error();
   return done_testing();
 }

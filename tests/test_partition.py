@@ -10,7 +10,7 @@ import tempfile
 import h5py
 import numpy as np
 
-from tap import SOURCE, done_testing, gpu_present, ok, sagitta, skip
+from tap import SOURCE, claim, done_testing, gpu_present, ok, sagitta, skip
 
 EXPECTED = os.path.join(SOURCE, "tests", "expected", "fingerprints")
 ROWS = os.path.join(SOURCE, "input", "minilm-l3-kjv-8k.h5")
@@ -67,8 +67,8 @@ def check_case(case, cuts, want, found):
         print("#", done.stderr.replace("\n", "\n# "))
         return
     found[case.name] = mark
-    ok(SANITIZED or mark == want.get(case.name),
-       f"{case.name}: fingerprint {mark} is that of other builds")
+    if not SANITIZED:  # which take fewer rows
+        ok(mark == want.get(case.name), f"{case.name}: fingerprint {mark} is that of other builds")
     for i, cut in enumerate(cuts):
         text = f"{case.name}: " + " ".join(f"{k}={v}" for k, v in cut.items())
         out, done, _ = case.run(i, **cut)
@@ -150,7 +150,8 @@ def main():
         gpu = GPU_CUTS if gpu_present() else []
         only_gpu = os.environ.get("CUTS") == "gpu"
         for case, cuts in cases(folder):
-            check_case(case, gpu if only_gpu else cuts + gpu, want, found)
+            with claim(f"{case.name}: any cut gives the bits of one rank and of other builds"):
+                check_case(case, gpu if only_gpu else cuts + gpu, want, found)
     if os.environ.get("RECORD"):
         with open(EXPECTED, "w") as f:
             f.write("# encode of each data set of test_partition.py\n")

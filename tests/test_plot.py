@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: scripts/plot draws what a run's folder holds, one PNG each, and says what is missing."""
+"""Claim: scripts/plot draws what a run's folder holds, one PNG each with its curve in it, and says
+what is missing."""
 import os
 import subprocess
+import sys
 import tempfile
 
 import h5py
@@ -10,12 +12,36 @@ import numpy as np
 from tap import SOURCE, done_testing, ok, sagitta, skip_all
 from terminal_data import scaled_problem
 
-PNG = b"\x89PNG\r\n\x1a\n"
-NAMES = ("spectrum", "covariance", "explained_variance", "densities")
+# The colour that the data have: the first of the cycle, or a correlation of 1.
+BLUE, ONE = (0.122, 0.467, 0.706), (0.02, 0.188, 0.38)
+COLORS = {"spectrum": BLUE, "covariance": ONE, "explained_variance": BLUE, "densities": BLUE}
+SPREAD = 0.4  # of the picture's width or height; a sample in a legend has less than 0.1
 
 
 def plot(*words):
-    return subprocess.run([f"{SOURCE}/scripts/plot", *words], capture_output=True, text=True)
+    return subprocess.run([sys.executable, f"{SOURCE}/scripts/plot", *words], capture_output=True,
+                          text=True)
+
+
+def spread(path, color):
+    """How far pixels of this colour reach, as a part of the picture's width or height."""
+    from matplotlib import image
+    pixels = image.imread(path)[:, :, :3]
+    places = np.argwhere(abs(pixels - color).max(axis=2) < 0.02)
+    return (np.ptp(places, axis=0) / pixels.shape[:2]).max() if len(places) else 0
+
+
+def blank(path):
+    """A picture as those of scripts/plot, with axes and a legend, but without data."""
+    import matplotlib
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+    figure, axes = pyplot.subplots(figsize=(7, 5.2), constrained_layout=True)
+    axes.plot([], [], "o-", label="fitted rows")
+    axes.set(xlabel="sweep", ylabel="explained variance", title="Explained variance a sweep")
+    axes.legend()
+    figure.savefig(path, dpi=140)
+    return path
 
 
 def main():
@@ -35,10 +61,12 @@ def main():
                 f"{run}/supports.h5", "--output", run)
         done = plot(run, f"{folder}/png")
         ok(done.returncode == 0, f"plot {done.stderr[-300:]}")
-        for name in NAMES:
+        for name, color in COLORS.items():
             path = f"{folder}/png/{name}.png"
-            good = os.path.exists(path) and os.path.getsize(path) > 5000
-            ok(good and open(path, "rb").read(8) == PNG, f"{name}.png")
+            reach = spread(path, color) if os.path.exists(path) else -1
+            ok(reach > SPREAD, f"{name}.png has its data, {reach:.2f} of the picture wide or high")
+        reach = max(spread(blank(f"{folder}/blank.png"), color) for color in COLORS.values())
+        ok(reach < SPREAD, f"a picture without data would not pass, {reach:.2f}")
         for size in (None, 3000):  # shapes that overflow, a file that ends early
             with open(f"{run}/terminal.h5", "r+b") as f:
                 f.truncate(size or os.path.getsize(f.name))

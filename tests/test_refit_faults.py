@@ -11,7 +11,7 @@ import tempfile
 import time
 
 from jobs import faulty, job_end, job_ranks, job_start, kill_all, wait_for
-from tap import done_testing, ok, sagitta, skip
+from tap import claim, done_testing, ok, sagitta, skip
 
 SWEEPS, KILLS = 12, 3
 FILES = ("dictionary.h5", "supports.h5")
@@ -48,6 +48,7 @@ def same(a, b):
     return sagitta("diff", a, b).returncode == 0
 
 
+@claim("calls that fail in refit leave what can be resumed")
 def check_refit_faults(data):
     """The second sweep fails; then it is made after all."""
     one, two, out = data.at("one"), data.at("two"), data.at("out")
@@ -79,6 +80,7 @@ def check_refit_faults(data):
         ok(not wrong and calls > 0, f"refit: {trials} of {calls} {kind} calls fail: {wrong}")
 
 
+@claim("calls that fail in assemble publish nothing broken")
 def check_assemble_faults(data):
     good, out = data.at("systems.h5"), data.at("out.h5")
     need(sagitta("assemble", *data.words, "--output", good))

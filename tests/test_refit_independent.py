@@ -9,7 +9,7 @@ import tempfile
 import h5py
 import numpy as np
 
-from tap import done_testing, ok, sagitta
+from tap import claim, done_testing, ok, sagitta
 
 N, K, P, S, Q = 5000, 40, 12, 3, 3
 RHO = 0.125
@@ -109,6 +109,7 @@ def system_of(f, b):
     return s["row"][n0:n1], g, H
 
 
+@claim("systems are those of finite differences")
 def check_systems(folder, state):
     with h5py.File(os.path.join(folder, "s.h5")) as f:
         sizes = np.diff(f["systems/atom_offsets"][...])
@@ -154,6 +155,7 @@ def step(U, r, t):
     return U, r, t
 
 
+@claim("a sweep is NumPy's")
 def check_sweep(folder, state, color):
     U, r, t, A = (state[key].copy() for key in ("U", "r", "t", "A"))
     for c in range(color.max() + 1):

@@ -3,6 +3,7 @@
 with their exit code and one message that names the place, on one rank and on three, and nothing is
 published; so is what the memory cannot hold; a dry run says what is needed and does nothing."""
 import os
+import re
 import resource
 import shutil
 import subprocess
@@ -12,7 +13,7 @@ import tempfile
 import h5py
 import numpy as np
 
-from tap import SAGITTA, done_testing, ok, sagitta, skip
+from tap import SAGITTA, claim, done_testing, ok, sagitta, skip
 
 N, K, P, S = 60, 12, 8, 3
 
@@ -80,6 +81,7 @@ def replace(g, path, values):
     g[path] = values
 
 
+@claim("supports that are bad are refused, with their place")
 def check_supports(f):
     bad = lambda name, *how: ["--supports", f.changed("good.h5", name, put(*how))]
 
@@ -105,6 +107,7 @@ def check_supports(f):
             commands=("color",))
 
 
+@claim("inputs that do not belong together are refused")
 def check_pairs(f):
     rows, good = f.inputs("good")[:2], f.inputs("good")
     np.save(f.at("few.npy"), np.zeros((N - 1, P), np.float32))
@@ -129,6 +132,7 @@ def check_pairs(f):
     refused(f, "no rows named", 2, ["'--rows' is missing"], *good[2:])
 
 
+@claim("classes that are bad are refused")
 def check_classes(f):
     good = f.inputs("good")
     with h5py.File(f.at("good.h5")) as h:
@@ -167,6 +171,7 @@ def check_classes(f):
     refused(f, "directions out of range", 2, ["directions"], *good, "--directions", 65)
 
 
+@claim("results are not replaced, and resumed only as they were begun")
 def check_output(f):
     good, out = f.inputs("good"), f.at("r")
     need(sagitta("refit", *good, "--output", out))
@@ -180,6 +185,7 @@ def check_output(f):
     ok(done.returncode == 2 and "folder" in done.stderr, "a file as output: exit 2")
 
 
+@claim("a dry run says what is needed; what the memory cannot hold is refused")
 def check_plans(f):
     """--dry-run, and rows that are a hole larger than the memory a process may have."""
     for command in ("assemble", "refit"):
@@ -189,23 +195,69 @@ def check_plans(f):
            f"{command} --dry-run: {done.stderr or done.stdout.splitlines()[3]}")
         done = sagitta(command, *f.inputs("good")[:4], *f.inputs("frames")[4:], "--dry-run")
         ok(done.returncode == 65 and "codes an atom" in done.stderr, f"{command}: it checks shapes")
+        done = sagitta(command, *f.inputs("good"), "--classes", f.at("classes.h5"), "--dry-run")
+        ok("classes 0.0" in done.stdout and "colouring" not in done.stdout,
+           f"{command} --classes --dry-run: nothing is coloured")
     if os.environ.get("SANITIZED"):
         return skip("address sanitizers reserve terabytes of address space")
-    n, p, limit = 1 << 19, 512, 1 << 30
-    for name, shape, kind in (("rows", (n, p), "f2"), ("atoms", (1, p), "f4")):
-        with h5py.File(f.at(name + "-big.h5"), "w") as g:
-            g.create_dataset(name, shape, kind, chunks=(1, p) if name == "rows" else None)
-    with h5py.File(f.at("supports-big.h5"), "w") as g:
-        g.create_dataset("supports/indptr", (n + 1,), "i8")
-        g.create_dataset("supports/indices", (n,), "i4")
-        g.create_dataset("supports/data", (n,), "f4")
-        g["supports"].attrs["shape"] = [n, 1]
-    words = [w for name in ("rows", "atoms", "supports") for w in
-             ("--" + name.replace("atoms", "dictionary"), f.at(name + "-big.h5"))]
+    check_memory(f)
+    check_colouring(f)
+    check_sweep_end(f)
+
+
+def check_memory(f):
+    words, limit = holes(f, 1 << 19, 512), 1 << 30
     done = limited(limit, "refit", *words, "--threads", 1, "--output", f.at("big"))
     ok(done.returncode == 71 and "bytes are needed (rows" in done.stderr
        and "are present" in done.stderr, f"more than memory: exit {done.returncode} "
        + done.stderr.strip()[-200:])
+
+
+def check_colouring(f):
+    """What may be read, but not coloured: one atom in each of many rows of one column."""
+    n = 1 << 24
+    words, limit = holes(f, n, 1), 2 << 30
+    plan = limited(limit, "refit", *words, "--threads", 1, "--dry-run").stdout
+    figure = lambda name: 1e6 * float(re.search(rf"{name} +([0-9.]+)", plan)[1])
+    held = sum(map(figure, ("a rank: rows", ", supports", ", atoms")))
+    read, color, empty = figure("reading"), figure("colouring"), limit - figure("present")
+    ok(read < color, f"{read / 1e6:.0f} MB to read, {color / 1e6:.0f} to colour")
+    for command, less, more in (("refit", held + read, held + color), ("color", 0, color)):
+        between = int(empty + (less + more) / 2)
+        inputs = words if command == "refit" else words[-2:]
+        done = limited(between, command, *inputs, "--output", f.at("big"))
+        told = re.search(r"(\d+) bytes are needed .*colour.* (\d+) are present", done.stderr)
+        ok(done.returncode == 71 and told and int(told[1]) > int(told[2])
+           and abs(int(told[1]) - more) < 1e6,
+           f"{command}: more than memory to colour: {done.stderr.strip()[-260:]}")
+
+
+def check_sweep_end(f):
+    """What may be read, but leaves no memory for the end of a sweep: a large dictionary."""
+    words, limit = holes(f, 64, 4096, 8192), 2 << 30
+    plan = limited(limit, "refit", *words, "--threads", 1, "--dry-run").stdout
+    figure = lambda name: 1e6 * float(re.search(rf"{name} +([0-9.]+)", plan)[1])
+    held = sum(map(figure, ("a rank: rows", ", supports", ", atoms")))
+    less, more = max(map(figure, ("reading", "classes", "a batch"))), figure("a sweep's end")
+    between = int(limit - figure("present") + held + (less + more) / 2)
+    done = limited(between, "refit", *words, "--threads", 1, "--output", f.at("big"))
+    told = re.search(r"(\d+) bytes are needed .*a sweep's end.* (\d+) are present", done.stderr)
+    ok(less < more and done.returncode == 71 and told and int(told[1]) > int(told[2]),
+       f"refit: more than memory for a sweep's end: {done.stderr.strip()[-300:]}")
+
+
+def holes(f, n, p, k=1):
+    """The words for files that hold no byte of n rows, k atoms and supports by one atom a row."""
+    for name, shape, kind in (("rows", (n, p), "f2"), ("atoms", (k, p), "f4")):
+        with h5py.File(f.at(name + "-big.h5"), "w") as g:
+            g.create_dataset(name, shape, kind)
+    with h5py.File(f.at("supports-big.h5"), "w") as g:
+        g.create_dataset("supports/indptr", (n + 1,), "i8")
+        g.create_dataset("supports/indices", (n,), "i4")
+        g.create_dataset("supports/data", (n,), "f4")
+        g["supports"].attrs["shape"] = [n, k]
+    return [w for name in ("rows", "atoms", "supports") for w in
+            ("--" + name.replace("atoms", "dictionary"), f.at(name + "-big.h5"))]
 
 
 def limited(limit, *words):

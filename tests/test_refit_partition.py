@@ -11,7 +11,7 @@ import tempfile
 import h5py
 import numpy as np
 
-from tap import SOURCE, done_testing, ok, sagitta, skip
+from tap import SOURCE, claim, done_testing, ok, sagitta, skip
 
 EXPECTED = os.path.join(SOURCE, "tests", "expected", "refit")
 ROWS = os.path.join(SOURCE, "input", "minilm-l3-kjv-8k.h5")
@@ -88,7 +88,8 @@ def classes_check(case):
 
 
 def mark_check(name, mark, want):
-    ok(SANITIZED or mark == want.get(name), f"{name}: fingerprint {mark} is that of other builds")
+    if not SANITIZED:  # which take fewer rows
+        ok(mark == want.get(name), f"{name}: fingerprint {mark} is that of other builds")
 
 
 def case_check(case, want, found, *more):
@@ -179,17 +180,24 @@ def main():
                 np.save(rows, f["rows"][:1500])
         need(sagitta("seed", "--rows", rows, "--atoms", 256, "--center", "--output", real))
         case = Case(folder, "real", rows, real, "--top-s", 5, "--rounds", 2)
-        base = case_check(case, want, found)
-        assemble_check(case, want, found)
+        with claim("real: refit, any cut gives the bits of one rank and of other builds"):
+            case_check(case, want, found)
+        with claim("real: assemble and solve too, and the order in a class does not matter"):
+            assemble_check(case, want, found)
         rerouted = Case(folder, "rerouted", rows, real, "--top-s", 5, "--rounds", 2)
-        base = case_check(rerouted, want, found, "--reroute")
-        resume_check(rerouted, base, "--reroute")
+        with claim("rerouted: refit, any cut gives the bits of one rank and of other builds"):
+            base = case_check(rerouted, want, found, "--reroute")
+        with claim("rerouted: sweeps that are resumed are those of one run"):
+            resume_check(rerouted, base, "--reroute")
         frames = planted(folder, "frames", "--n-rows", 9000, "--atoms", 90, "--columns", 24,
                          "--frame", 3, "--top-s", 3)
         case = Case(folder, "frames-rho", *frames, "--top-s", 3, "--rho", 0.25)
-        case_check(case, want, found)
-        assemble_check(case, want, found)
-        columns_check(case, 3 * (24 - 3))
+        with claim("frames-rho: refit, any cut gives the bits of one rank and of other builds"):
+            case_check(case, want, found)
+        with claim("frames-rho: assemble and solve too, and the order in a class does not matter"):
+            assemble_check(case, want, found)
+        with claim("frames-rho: more directions than columns"):
+            columns_check(case, 3 * (24 - 3))
     if os.environ.get("RECORD"):
         with open(EXPECTED, "w") as f:
             f.write("# refit, assemble and solve of each data set of test_refit_partition.py\n")

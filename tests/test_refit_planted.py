@@ -12,7 +12,7 @@ import tempfile
 import h5py
 import numpy as np
 
-from tap import SOURCE, done_testing, ok, sagitta, skip_all
+from tap import SOURCE, claim, done_testing, ok, sagitta, skip_all
 
 ROWS = os.path.join(SOURCE, "input", "minilm-l3-kjv-8k.h5")
 FOUND, SHARE = 0.99, 0.95  # |cosine| of an atom that is found; share of those

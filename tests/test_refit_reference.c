@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Claim: directions, systems and a sweep over all ranks have the bits of the reference, for frames,
- * penalties, absent row blocks, single rows, duplicates and more directions than there are.
+ * penalties, absent sum blocks, single rows, duplicates and more directions than there are.
  * RUN: np=1 2 3 */
 #include <math.h>
 #include <stdlib.h>
@@ -11,10 +11,12 @@
 #include "fit_made.h"
 #include "model/assembly.h"
 #include "model/step.h"
-#include "stage/assemble.h"
-#include "stage/refit.h"
-#include "stage/refit_step.h"
+#include "refit/batch_systems.h"
+#include "refit/color.h"
+#include "refit/refit.h"
+#include "refit/step.h"
 #include "tap.h"
+#include "variants.h"
 
 enum { SWEEPS = 2 };
 
@@ -32,13 +34,13 @@ static struct plain plain_of(const struct made *m)
 {
   struct plain w = {.m = m};
   gidx frame = (gidx)m->d * P;
-  w.frames = take(m->k * frame, sizeof(real));
-  w.codes = take((gidx)N * S * m->d, sizeof(real));
-  w.residual = take((gidx)N * P, sizeof(real));
-  w.row = take(N, sizeof *w.row);
-  w.entry = take(N, sizeof *w.entry);
-  w.t = take((gidx)N * m->d, sizeof(real));
-  w.rows_residual = take(N, sizeof *w.rows_residual);
+  w.frames = zeros(m->k * frame, sizeof(real));
+  w.codes = zeros((gidx)N * S * m->d, sizeof(real));
+  w.residual = zeros((gidx)N * P, sizeof(real));
+  w.row = zeros(N, sizeof *w.row);
+  w.entry = zeros(N, sizeof *w.entry);
+  w.t = zeros((gidx)N * m->d, sizeof(real));
+  w.rows_residual = zeros(N, sizeof *w.rows_residual);
   for (gidx i = 0; i < m->k * frame; i++) w.frames[i] = m->frames[i];
   for (gidx i = 0; i < (gidx)N * S * m->d; i++) w.codes[i] = m->codes[i];
   return w;
@@ -87,18 +89,19 @@ static int same(const void *a, const void *b, gidx count)
 }
 
 /* Every own system of a batch of all atoms that live, beside the reference. */
-static int systems_compare(struct fit *f, struct plain *w, const struct classes *classes, idx q)
+static int systems_compare(struct refit_state *f, struct plain *w, const struct classes *classes,
+                           idx q)
 {
-  struct batch b;
-  struct assembly a;
+  struct atom_batch b;
+  struct batch_systems a;
   int good = 1;
-  TRY(batch_make(&b, f, classes->atoms, (idx)classes->start[classes->count]));
-  TRY(assembly_make(&a, f, &b, q));
+  TRY(atom_batch_make(&b, f, classes->atoms, (idx)classes->start[classes->count]));
+  TRY(batch_systems_make(&a, f, &b, q));
   for (idx m = 0; m < b.count; m++) {
     struct arena arena = {0};
     struct arrow_system s;
     struct atom_view v = view_of(w, b.atom[m]);
-    real *e = take((gidx)q * P, sizeof *e);
+    real *e = zeros((gidx)q * P, sizeof *e);
     idx kept, own = m - b.mine_first;
     TRY(directions_reference(&v, q, e, &kept));
     good &= kept == a.kept[m] && same(e, a.e + (gidx)m * q * P, kept * P);
@@ -107,14 +110,14 @@ static int systems_compare(struct fit *f, struct plain *w, const struct classes 
       const struct arrow_system *t = a.system + own;
       good &= s.n == t->n && s.k == t->k && same(s.h, t->h, s.n * s.d * s.d);
       good &= same(s.b, t->b, s.n * s.d * s.k) && same(s.g, t->g, s.n * s.d);
-      good &= same(s.c, t->c, (gidx)s.k * s.k) && same(s.hb, t->hb, s.k);
+      good &= same(s.c, t->c, (gidx)s.k * s.k) && same(s.g_b, t->g_b, s.k);
     }
     arena_free(&arena);
     free(e);
   }
-  assembly_free(&a);
-  batch_free(&b);
-  return comm_agree(f->c, good ? OK : status_fail(ERR_DIFFER, __FILE__, __LINE__, "differ"));
+  batch_systems_free(&a);
+  atom_batch_free(&b);
+  return comm_agree(f->c, good ? OK : status_fail(ERR_ANSWER, __FILE__, __LINE__, "differ"));
 }
 
 /* One sweep of the reference; *accepted counts, steps are compared. */
@@ -127,7 +130,7 @@ static int sweep_reference(struct plain *w, const struct classes *classes, idx q
     idx atom = classes->atoms[i];
     struct atom_view v = view_of(w, atom);
     struct step_outcome out;
-    real *codes = take(v.n * d, sizeof *codes);
+    real *codes = zeros(v.n * d, sizeof *codes);
     memcpy(codes, w->t, (size_t)(v.n * d) * sizeof *codes);
     if (step_reference(&v, q, w->frames + (gidx)atom * d * P, codes, w->rows_residual, &out))
       return 0;
@@ -141,7 +144,7 @@ static int sweep_reference(struct plain *w, const struct classes *classes, idx q
   return good;
 }
 
-static int state_compare(const struct fit *f, const struct plain *w)
+static int state_compare(const struct refit_state *f, const struct plain *w)
 {
   gidx entries = (gidx)f->n * S * f->d, at = f->first * S * f->d;
   return same(f->frames, w->frames, (gidx)f->k * f->d * P) &&
@@ -151,33 +154,33 @@ static int state_compare(const struct fit *f, const struct plain *w)
 
 /* With nothing to beat but 0 every step is a rise: 22 retries, each ridge ten times the last, and
  * the state stays as it is. */
-static int rises_check(struct fit *f, const struct classes *classes, idx q)
+static int rises_check(struct refit_state *f, const struct classes *classes, idx q)
 {
-  struct batch b;
-  struct assembly a;
+  struct atom_batch b;
+  struct batch_systems a;
   struct phase phases[REFIT_PHASES] = {{0}};
-  struct atom_step *steps = take(f->k, sizeof *steps);
+  struct atom_step *steps = zeros(f->k, sizeof *steps);
   int good = 1;
-  TRY(batch_make(&b, f, classes->atoms, (idx)classes->start[1]));
-  TRY(assembly_make(&a, f, &b, q));
+  TRY(atom_batch_make(&b, f, classes->atoms, (idx)classes->start[1]));
+  TRY(batch_systems_make(&a, f, &b, q));
   for (idx i = 0; i < b.mine; i++) a.before[i] = 0;
-  TRY(batch_step(f, &b, &a, &phases[REFIT_SOLVE], &phases[REFIT_MOVE], steps));
+  TRY(atom_batch_step(f, &b, &a, &phases[REFIT_SOLVE], &phases[REFIT_MOVE], steps));
   for (idx m = 0; m < b.count; m++)
-    good &= !steps[m].accepted && steps[m].retries == ARROW_RETRIES_MOST && steps[m].ridge > 1e12;
+    good &= !steps[m].accepted && steps[m].retries == ARROW_MAX_RETRIES && steps[m].ridge > 1e12;
   for (idx i = 0; i < b.mine; i++) {
-    real most = 0, ridge;
+    real max = 0, ridge;
     const struct arrow_system *s = a.system + i;
     if (s->k > 0 && f->d == 1) {
-      for (idx j = 0; j < s->k; j++) most = fmax(most, fabs(s->c[(gidx)j * s->k + j]));
-      ridge = most > 0 ? 1e-3 * most : 1;
-      for (int r = 1; r < ARROW_RETRIES_MOST; r++) ridge = 10 * ridge;
+      for (idx j = 0; j < s->k; j++) max = fmax(max, fabs(s->c[(gidx)j * s->k + j]));
+      ridge = max > 0 ? 1e-3 * max : 1;
+      for (int r = 1; r < ARROW_MAX_RETRIES; r++) ridge = 10 * ridge;
       good &= ridge == steps[b.mine_first + i].ridge;
     }
   }
   free(steps);
-  assembly_free(&a);
-  batch_free(&b);
-  return comm_agree(f->c, good ? OK : status_fail(ERR_DIFFER, __FILE__, __LINE__, "accepted"));
+  batch_systems_free(&a);
+  atom_batch_free(&b);
+  return comm_agree(f->c, good ? OK : status_fail(ERR_ANSWER, __FILE__, __LINE__, "accepted"));
 }
 
 static int case_run(struct comm *c, struct made *m, idx q, const char *variant, const char *name)
@@ -193,29 +196,29 @@ static int case_run(struct comm *c, struct made *m, idx q, const char *variant, 
                                     .self = m,
                                     .starts = starts_read,
                                     .read = entries_read};
-  struct fit_task task = {.rows = &rows,
-                          .atoms = &atoms,
-                          .supports = &supports,
-                          .rho = m->rho,
-                          .top_s = S,
-                          .threads = c->size == 1 ? 2 : 1,
-                          .variant = variant};
+  struct refit_task task = {.rows = &rows,
+                            .atoms = &atoms,
+                            .supports = &supports,
+                            .rho = m->rho,
+                            .top_s = S,
+                            .threads = c->size == 1 ? 2 : 1,
+                            .variant = variant};
   struct plain w = plain_of(m);
-  struct fit f;
+  struct refit_state f;
   struct classes classes;
   struct phase phases[REFIT_PHASES];
   struct sweep_counts counts;
-  struct atom_step *steps = take(m->k, sizeof *steps);
+  struct atom_step *steps = zeros(m->k, sizeof *steps);
   refit_phases(phases);
-  int status = fit_load(&f, &task, c);
+  int status = refit_state_load(&f, &task, c);
   if (status == ERR_DEVICE) {
     skip("%s: this processor lacks %s", name, variant);
     status_clear();
     return OK;
   }
   TRY(status);
-  TRY(refit_classes(&f, &classes));
-  TRY(fit_residuals(&f));
+  TRY(color_state(&f, &classes));
+  TRY(refit_state_residuals(&f));
   plain_residuals(&w);
   ok(systems_compare(&f, &w, &classes, q) == OK, "%s: directions and systems", name);
   for (int sweep = 1; sweep <= SWEEPS; sweep++) {
@@ -231,7 +234,7 @@ static int case_run(struct comm *c, struct made *m, idx q, const char *variant, 
   ok(rises_check(&f, &classes, q) == OK && state_compare(&f, &w), "%s: rises are given up", name);
   free(steps);
   classes_free(&classes);
-  fit_free(&f);
+  refit_state_free(&f);
   plain_free(&w);
   return OK;
 }
@@ -248,17 +251,19 @@ int main(void)
     const char *variant, *name;
   } cases[] = {
       {40, 1, 4, 0, 0.3, "auto", "atoms"},
-      {40, 1, 4, 0.25, 0.3, "avx2", "atoms, rho, avx2"},
+      {40, 1, 4, 0.25, 0.3, NARROW_VARIANT, "atoms, rho, narrow"},
       {40, 1, 4, 0, 0, "auto", "an exact fit"},
-      {30, 2, 3, 0, 0.3, "avx2", "frames of 2, avx2"},
-      {30, 3, 20, 0.125, 0.3, "avx512", "frames of 3, more directions than columns, avx512"},
+      {30, 2, 3, 0, 0.3, NARROW_VARIANT, "frames of 2, narrow"},
+      {30, 3, 20, 0.125, 0.3, WIDE_VARIANT, "frames of 3, more directions than columns, avx512"},
   };
   const char *sanitized = getenv("SANITIZED"); /* most of the time is the last one's */
   int count = LENGTH(cases) - (sanitized && *sanitized && c.size > 1);
   for (int i = 0; i < count; i++) {
     struct made m = made_of(cases[i].k, cases[i].d, cases[i].rho, cases[i].noise);
+    claim_begin("%s: the reference's bits", cases[i].name);
     int status = case_run(&c, &m, cases[i].q, cases[i].variant, cases[i].name);
-    if (!ok(status == OK, "%s: %s", cases[i].name, status ? status_message() : "ran")) break;
+    ok(status == OK, "%s: %s", cases[i].name, status ? status_message() : "ran");
+    if (!claim_end()) break;
     made_free(&m);
   }
   int failed = done_testing();

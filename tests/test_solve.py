@@ -10,7 +10,7 @@ import h5py
 import numpy as np
 
 from arrow_files import System, random_system, solutions, write
-from tap import done_testing, ok, sagitta, skip
+from tap import claim, done_testing, ok, sagitta, skip
 
 
 def told(done):
@@ -35,6 +35,7 @@ def synth(folder, name, *words, ranks=0):
     return os.path.join(folder, name, "systems.h5"), done.stderr
 
 
+@claim("ranks, batches and variants change no bit")
 def check_cuts(folder):
     words = ("--systems", 400, "--system-rows", 30, "--lengths", "power", "--frame", 8, "--border",
              24, "--mixed", "--indefinite", 0.2, "--ill", 0.1)
@@ -59,6 +60,7 @@ def check_cuts(folder):
             ok(same(first, os.path.join(folder, variant, "solutions.h5")), f"the same by {variant}")
 
 
+@claim("synth makes the shares asked for, solve finds them")
 def check_shares(folder):
     systems, log = synth(folder, "shares", "--systems", 2000, "--system-rows", 8, "--border", 3,
                          "--indefinite", 0.3, "--ill", 0.2, "--lengths", "uniform")
@@ -75,6 +77,7 @@ def check_shares(folder):
         ok(n.min() == 0 and n.max() == 16 and 7 < n.mean() < 9, "lengths are uniform")
 
 
+@claim("neighbours and failures beside it change nothing in a system")
 def check_neighbours(folder):
     """Order, company and failures beside it change nothing in a system."""
     random = np.random.default_rng(1)
@@ -103,6 +106,7 @@ def check_neighbours(folder):
     ok(zero and by[id(bad[0])]["suggested_bump"] > 1, "their steps are +0, a bump is suggested")
 
 
+@claim("N.14 and N.15 in plain arithmetic")
 def check_escalation(folder):
     """N.14 and N.15 in plain arithmetic."""
     h = np.array([[[1.0, 3.0], [3.0, 2.0]]])
@@ -125,6 +129,7 @@ def check_escalation(folder):
        "the steps are those of the larger ridge")
 
 
+@claim("--strict exits with 1 or refuses")
 def check_strict(folder):
     random = np.random.default_rng(2)
     systems = [random_system(random, 2, 3, 9) for _ in range(3)]

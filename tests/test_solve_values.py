@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: solutions solve their systems, by NumPy's word: backward errors below 1e-14 for every d, k
-and n with an edge, ridges added once, log-determinants LAPACK's; on ill-conditioned systems no
-worse than LAPACK against 60 digits."""
+"""Claim: solutions solve their systems, by NumPy's word: componentwise backward errors of a few
+roundings for every d, k and n with an edge, ill-conditioned ones too, ridges added once,
+log-determinants LAPACK's; on ill-conditioned systems no worse than LAPACK against 60 digits."""
 import os
 import tempfile
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from arrow_files import System, backward_error, log_det, random_system, solutions, write
-from tap import done_testing, ok, sagitta, skip
+from arrow_files import System, backward_error, log_det, moved, random_system, solutions, write
+from tap import claim, done_testing, ok, sagitta, skip
 
-BACKWARD_MOST = 1e-14
+# Componentwise, in roundings.  A row has up to d + k = 48 terms, or n of them in 32 lanes, and its
+# error grows like their root; the largest that was seen is 5.  Steps that are off by 1e-12 of
+# themselves have thousands.
+MAX_BACKWARD = 32 * 2.0**-53
 ROWS = (0, 1, 2, 31, 32, 33, 1000)
 LONG = ((1, 4, 65535), (2, 8, 65536), (3, 2, 65537), (2, 0, 65537))
 
@@ -32,16 +35,27 @@ def log_det_error(s, one):
     return abs(one["log_det_hessian"] - want) / allowed
 
 
+def backward_check(text, pairs):
+    """pairs: (system, solution).  The bound holds, and steps that are moved a little break it."""
+    random = np.random.default_rng(6)
+    pairs = [(s, one) for s, one in pairs if s.n + s.k]
+    worst = max(backward_error(s, one["t"], one["b"]) for s, one in pairs)
+    least = min(backward_error(s, moved(random, one["t"]), moved(random, one["b"]))
+                for s, one in pairs)
+    ok(worst <= MAX_BACKWARD, f"{text}: componentwise backward errors up to {worst:.1e}")
+    ok(least > 10 * MAX_BACKWARD, f"{text}: steps off by 1e-12 have {least:.1e} or more")
+
+
 def check(folder, text, systems, words=(), ridges=(0, 0)):
     found = solve(folder, systems, *words)
     ridged = [s.ridged(*ridges) for s in systems]
-    worst = max(backward_error(s, one["t"], one["b"]) for s, one in zip(ridged, found))
-    ok(all(one["status"] == 0 for one in found) and worst <= BACKWARD_MOST,
-       f"{text}: backward errors up to {worst:.1e}")
+    ok(all(one["status"] == 0 for one in found), f"{text}: all are solved")
+    backward_check(text, list(zip(ridged, found)))
     worst = max(log_det_error(s, one) for s, one in zip(ridged, found))
     ok(worst <= 1, f"{text}: log-determinants, {worst:.2f} of what is allowed")
 
 
+@claim("systems of every shape: backward errors and log-determinants")
 def check_sizes(folder):
     random = np.random.default_rng(1)
     for d in range(1, 9):
@@ -50,6 +64,7 @@ def check_sizes(folder):
     check(folder, "long systems", [random_system(random, *shape) for shape in LONG])
 
 
+@claim("ridges are added once")
 def check_ridges(folder):
     random = np.random.default_rng(2)
     systems = [random_system(random, d, k, n) for d, k, n in
@@ -59,6 +74,7 @@ def check_ridges(folder):
               ("--ridge-t", t, "--ridge-b", b), (t, b))
 
 
+@claim("upper triangles are not read")
 def check_triangles(folder):
     """Only lower triangles are read: the others may hold anything."""
     random = np.random.default_rng(3)
@@ -68,14 +84,13 @@ def check_triangles(folder):
         h, c = s.h.copy(), s.c.copy()
         h[:, np.triu_indices(s.d, 1)[0], np.triu_indices(s.d, 1)[1]] = np.nan
         c[np.triu_indices(s.k, 1)] = np.inf
-        torn.append(System(h, s.b, s.g, c, s.hb))
+        torn.append(System(h, s.b, s.g, c, s.g_b))
     found = solve(folder, torn)
-    worst = max(backward_error(s, one["t"], one["b"]) for s, one in zip(whole, found))
-    ok(worst <= BACKWARD_MOST, f"upper triangles are not read: {worst:.1e}")
+    backward_check("upper triangles are not read", list(zip(whole, found)))
 
 
 def ill_system(random, d, k, n):
-    """Row blocks of condition 1e12, couplings in their range, a border that they nearly use up."""
+    """Diagonal blocks of condition 1e12, couplings in their range, a border they nearly use up."""
     r = random.standard_normal((n, d, 1))
     h = r @ r.transpose(0, 2, 1) + 1e-12 * np.eye(d)
     z = random.standard_normal((n, d, k))
@@ -86,15 +101,19 @@ def ill_system(random, d, k, n):
                   random.standard_normal(k))
 
 
+@claim("ill-conditioned systems: backward errors too, and no worse than LAPACK")
 def check_ill(folder):
+    random = np.random.default_rng(4)
+    systems = [ill_system(random, d, k, n) for d, k, n in
+               ((2, 3, 4), (3, 2, 5), (4, 4, 3), (8, 10, 200), (2, 32, 1000))]
+    found = solve(folder, systems)
+    backward_check("ill-conditioned systems", list(zip(systems, found)))
     try:
         import mpmath
     except ImportError:
         skip("no mpmath")
         return
-    random = np.random.default_rng(4)
-    systems = [ill_system(random, d, k, n) for d, k, n in ((2, 3, 4), (3, 2, 5), (4, 4, 3))]
-    for s, one in zip(systems, solve(folder, systems)):
+    for s, one in zip(systems[:3], found):
         a, r = s.dense()
         mpmath.mp.dps = 60
         exact = mpmath.lu_solve(mpmath.matrix(a.tolist()), mpmath.matrix(r.tolist()))
@@ -102,12 +121,11 @@ def check_ill(folder):
         x = np.concatenate([one["t"].ravel(), one["b"]])
         ours = np.linalg.norm(x - exact) / np.linalg.norm(exact)
         theirs = np.linalg.norm(cho_solve(cho_factor(a), r) - exact) / np.linalg.norm(exact)
-        error = backward_error(s, one["t"], one["b"])
-        ok(one["status"] == 0 and error <= BACKWARD_MOST and ours <= 10 * theirs + 1e-15,
-           f"condition {np.linalg.cond(a):.0e}: backward error {error:.1e}, error {ours:.1e}, "
-           f"LAPACK's {theirs:.1e}")
+        ok(one["status"] == 0 and ours <= 10 * theirs + 1e-15,
+           f"condition {np.linalg.cond(a):.0e}: error {ours:.1e}, LAPACK's {theirs:.1e}")
 
 
+@claim("the pair is the determinant")
 def check_pairs(folder):
     """The pair is the determinant, far beyond the range of doubles too."""
     random = np.random.default_rng(5)

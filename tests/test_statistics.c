@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: the column sums of stage/statistics.h, in progress, are the tree sums of (N.0), column by
+ * Claim: the column sums of encode/statistics.h, in progress, are the tree sums of (N.0), column by
  * column, for any run of own columns and any cut of the rows. */
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/order.h"
+#include "base/rng.h"
+#include "base/sums.h"
 #include "base/status.h"
-#include "stage/statistics.h"
+#include "encode/statistics.h"
 #include "tap.h"
 
 enum { P = 83, ROWS = 3 * ROW_BLOCK + 777 };
@@ -56,12 +57,14 @@ int main(void)
   struct arena arena = {0};
   float *x;
   real shift[P];
-  if (arena_take(&arena, &x, (gidx)ROWS * P, sizeof *x)) return 1;
+  if (arena_alloc(&arena, &x, (gidx)ROWS * P, sizeof *x)) return 1;
   for (gidx i = 0; i < (gidx)ROWS * P; i++) x[i] = (float)random_normal(9, 1, (uint64_t)i);
   for (idx c = 0; c < P; c++) shift[c] = 0.1 * random_normal(9, 2, (uint64_t)c);
+  claim_begin("sums in progress are the tree sums of (N.0)");
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
     for (size_t j = 0; j < sizeof lengths / sizeof *lengths; j++)
       cut(x, shift, lengths[j], sizes[i] / 2, sizes[i]);
+  claim_end();
   arena_free(&arena);
   return done_testing();
 }

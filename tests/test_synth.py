@@ -9,7 +9,7 @@ import tempfile
 import h5py
 import numpy as np
 
-from tap import done_testing, ok, sagitta
+from tap import claim, done_testing, ok, sagitta
 
 # SHA-256 of the little-endian f32 values of the fixture (doc/numerics.md): rows, atoms.
 FIXTURE = {
@@ -58,6 +58,7 @@ def sums(data):
     return total
 
 
+@claim("the fixtures have their bytes")
 def check_fixture(folder):
     for (n, k, p), want in FIXTURE.items():
         words = ["--kind", "trig", "--n-rows", n, "--atoms", k, "--columns", p]
@@ -86,6 +87,7 @@ def check_cuts(folder, label, *words):
     return base
 
 
+@claim("rows are planted sums of orthonormal frames, for any ranks and blocks")
 def check_planted(folder, d):
     data = check_cuts(folder, f"frames-{d}", "--n-rows", 200, "--atoms", 60, "--columns", 24,
         "--frame",
@@ -106,6 +108,7 @@ def check_planted(folder, d):
        "five distinct atoms a row")
 
 
+@claim("noise, codes and atoms have their statistics")
 def check_statistics(folder):
     n, k, p, s, sigma = 20000, 200, 40, 6, 0.25
     data = Data(folder, "large", "--n-rows", n, "--atoms", k, "--columns", p, "--top-s", s,
@@ -137,6 +140,7 @@ def check_statistics(folder):
     ok(not np.isin(other["rows/rows"], short["rows/rows"]).any(), "another seed, other rows")
 
 
+@claim("zipf frequencies")
 def check_zipf(folder):
     n, k, s = 20000, 511, 4
     data = Data(folder, "zipf", "--n-rows", n, "--atoms", k, "--columns", 8, "--top-s", s,
@@ -151,6 +155,7 @@ def check_zipf(folder):
     ok((np.sort(all_of["rows/planted/atoms"], 1) == np.arange(6)).all(), "all atoms, each once")
 
 
+@claim("one atom, one column, a start at cosine 1")
 def check_corners(folder):
     few = check_cuts(folder, "few", "--n-rows", 2, "--atoms", 1, "--columns", 1, "--top-s", 1)
     ok(np.abs(few["dictionary/atoms"]) == 1, "one atom of one column")
@@ -160,6 +165,7 @@ def check_corners(folder):
     ok(np.array_equal(full["start/atoms"], full["dictionary/atoms"]), "a start at cosine 1")
 
 
+@claim("what cannot be made is refused, results are not replaced")
 def check_refused(folder):
     place = os.path.join(folder, "refused")
     for words, code, text in (

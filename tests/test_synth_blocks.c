@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/status.h"
-#include "stage/synth.h"
+#include "synth/synth.h"
 #include "tap.h"
 
 enum { N = 23, K = 19, D = 2, P = 7, S = 4 };
@@ -54,7 +54,7 @@ static const struct synth_task task = {
     .n = N,
     .cosine = 0.7,
     .block = N,
-    .keep_most = 1 << 30};
+    .max_keep = 1 << 30};
 
 static int everything_make(struct comm *c, const struct synth_task *t, struct made *m)
 {
@@ -94,15 +94,17 @@ static void test_cuts(struct comm *c, const struct made *want)
 {
   const idx blocks[] = {1, 2, 5, 22, 23, 1000};
   static struct made got;
+  claim_begin("blocks of any size, atoms kept or made again: the definition's bits");
   for (int again = 0; again < 2; again++)
     for (int i = 0; i < LENGTH(blocks); i++) {
       struct synth_task cut = task;
       cut.block = blocks[i];
-      if (again) cut.keep_most = 0;
+      if (again) cut.max_keep = 0;
       int status = everything_make(c, &cut, &got);
       int same = c->rank != 0 || memcmp(&got, want, sizeof got) == 0;
       ok(!status && same, "blocks of %d, atoms %s", blocks[i], again ? "made again" : "kept");
     }
+  claim_end();
 }
 
 static void test_failure(struct comm *c)

@@ -9,7 +9,7 @@ import tempfile
 import h5py
 import numpy as np
 
-from tap import SOURCE, done_testing, ok, sagitta, skip
+from tap import SOURCE, claim, done_testing, ok, sagitta, skip
 from terminal_data import scaled_problem, synthetic_problem, terminal
 
 REAL = f"{SOURCE}/input/minilm-l3-kjv-8k.h5"
@@ -79,30 +79,31 @@ def joint(inputs, q):
     return s, log_det, (r ** 2).sum(), border, x.size, codes.size
 
 
-def independent_check(inputs, path, claim, q):
+@claim("the terminal pass has NumPy's numbers")
+def independent_check(inputs, path, name, q):
     s, rows, rss, border, values, codes = joint(inputs, q)
     with h5py.File(path) as f:
         t, run = f["terminal"], f["run/terminal"]
         n = len(s)
         sign, log_det = np.linalg.slogdet(s)
         condition = np.linalg.cond(s)
-        ok(condition < 1e4 and sign > 0, f"{claim}: border {n}, condition {condition:.3g}")
+        ok(condition < 1e4 and sign > 0, f"{name}: border {n}, condition {condition:.3g}")
         limit = 1e-13 * max(1, abs(log_det)) + 2.0 ** -52 * n + 1e-12 * condition
         ok(abs(t.attrs["log_det_border"] - log_det) <= limit,
-           f"{claim}: log|S| {t.attrs['log_det_border']:.15g}, NumPy's {log_det:.15g}")
-        ok(abs(t.attrs["log_det_rows"] - rows) <= 1e-12 * abs(rows) + 1e-9, f"{claim}: log|H_i|")
-        ok(abs(t.attrs["half_log_det"] - (rows + log_det) / 2) <= limit + 1e-9, f"{claim}: half")
+           f"{name}: log|S| {t.attrs['log_det_border']:.15g}, NumPy's {log_det:.15g}")
+        ok(abs(t.attrs["log_det_rows"] - rows) <= 1e-12 * abs(rows) + 1e-9, f"{name}: log|H_i|")
+        ok(abs(t.attrs["half_log_det"] - (rows + log_det) / 2) <= limit + 1e-9, f"{name}: half")
         phi = rss / (values - codes - n)
-        ok(abs(t.attrs["phi"] - phi) <= 1e-12 * phi, f"{claim}: phi {phi:.6g}")
+        ok(abs(t.attrs["phi"] - phi) <= 1e-12 * phi, f"{name}: phi {phi:.6g}")
         inverse = phi * np.linalg.inv(s)
-        ok(np.array_equal(t["border"][:], border), f"{claim}: borders of each atom")
+        ok(np.array_equal(t["border"][:], border), f"{name}: borders of each atom")
         worst = 0
         for a in range(len(border) - 1):
             own = slice(border[a], border[a + 1])
             m = border[a + 1] - border[a]
             block = t["covariance_blocks"][a][:m, :m]
             worst = max(worst, abs(block - inverse[own, own]).max() / abs(inverse).max())
-        ok(worst <= COVARIANCE, f"{claim}: covariance of atoms, off by {worst:.2g}")
+        ok(worst <= COVARIANCE, f"{name}: covariance of atoms, off by {worst:.2g}")
         strengths = {}
         for a in range(len(border) - 1):
             for b in range(a + 1, len(border) - 1):
@@ -110,19 +111,20 @@ def independent_check(inputs, path, claim, q):
                 strengths[a, b] = np.linalg.norm(block)
         best = sorted(strengths.values(), reverse=True)[:len(t["cross_pair"])]
         given = t["cross_strength"][:]
-        ok(len(given) == 20 and np.allclose(given, best, rtol=1e-8), f"{claim}: strongest pairs")
+        ok(len(given) == 20 and np.allclose(given, best, rtol=1e-8), f"{name}: strongest pairs")
         ok(np.allclose([strengths[tuple(p)] for p in t["cross_pair"][:]], given, rtol=1e-8),
-           f"{claim}: and which they are")
+           f"{name}: and which they are")
         if "spectrum" in run:
             values = np.linalg.eigvalsh(s)
             ok(np.allclose(run["spectrum"][:], values, rtol=1e-9, atol=1e-12 * values[-1])
-               and list(run.attrs["inertia"]) == [n, 0, 0], f"{claim}: spectrum and inertia")
+               and list(run.attrs["inertia"]) == [n, 0, 0], f"{name}: spectrum and inertia")
 
 
 def fingerprint(done):
     return re.search("fingerprint=([0-9a-f]{16})", done.stderr)[1]
 
 
+@claim("ranks, threads and panels give the bits of one rank and of other builds")
 def partition_check(inputs, folder, name, *words):
     """The bits of one rank, and those of every other build (tests/expected/terminal)."""
     base = terminal(*inputs, *words, "--output", f"{folder}/one")
@@ -143,6 +145,7 @@ def partition_check(inputs, folder, name, *words):
            f"{name}: {ranks} ranks, {' '.join(map(str, way))} {wrong}")
 
 
+@claim("an S that is not positive definite is described as by NumPy")
 def indefinite_check(inputs, folder, q):
     """What is said about an S that is not positive definite, beside NumPy's eigenvalues."""
     s, _, _, border, _, _ = joint(inputs, q)
@@ -173,6 +176,7 @@ def indefinite_check(inputs, folder, q):
        and int(lowest[2]) == atoms[0, 0], f"inspect says so: {' '.join(lowest)}")
 
 
+@claim("what --dry-run says is enough, and not much more")
 def memory_check(inputs, folder):
     """What --dry-run says is more than what is then taken, and not much more."""
     words = [*inputs, "--threads", "1", "--workspace", "16"]
@@ -207,6 +211,7 @@ def real_check(folder):
     memory_check(inputs, folder)
 
 
+@claim("directions that are not determined are named")
 def weak_check(folder):
     """Atom 5 has tiny codes: its directions are not determined, and it is named."""
     scale = np.ones(12)

@@ -14,7 +14,7 @@ import h5py
 import numpy as np
 
 import jobs
-from tap import SAGITTA, done_testing, ok, sagitta, skip
+from tap import SAGITTA, claim, done_testing, ok, sagitta, skip
 
 
 def made(folder, rows, atoms, columns, s):
@@ -58,6 +58,7 @@ def left(folder):
     return [n for n in [*out, *os.listdir(folder)] if n.startswith(("terminal.", "dump"))]
 
 
+@claim("a rank that stops or is killed ends the job, nothing is left")
 def lost_check(inputs, folder):
     for which, number, code in ((1, signal.SIGSTOP, 76), (0, signal.SIGSTOP, 76),
                                 (1, signal.SIGKILL, None)):
@@ -113,6 +114,7 @@ def calls_fail(inputs, folder, kind, codes, step=1, of=None):
     return n - 1
 
 
+@claim("calls that fail end the job with their code and one message")
 def faults_check(inputs, folder):
     if os.environ.get("SANITIZED"):
         skip("the sanitizers come first among what is preloaded")
@@ -134,6 +136,7 @@ def faults_check(inputs, folder):
        f"the last read of rows hangs: exit {code}")
 
 
+@claim("without LAPACK the spectrum alone is missing")
 def lapack_check(inputs, folder):
     """Empty files are found before the machine's libraries, and are none."""
     os.mkdir(f"{folder}/libraries")

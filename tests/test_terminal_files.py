@@ -11,7 +11,7 @@ import tempfile
 import h5py
 import numpy as np
 
-from tap import done_testing, ok, sagitta
+from tap import claim, done_testing, ok, sagitta
 from terminal_data import synthetic_problem, terminal
 
 
@@ -28,6 +28,7 @@ def hash_of(atoms):
     return hashlib.sha256(b"sagitta-dictionary-artifact-v1\n" + b"".join(digests)).hexdigest()
 
 
+@claim("the hash is hashlib's, whatever the order and the signs")
 def hash_check(inputs, folder, path):
     with h5py.File(inputs[3]) as f:
         atoms = f["atoms"][:]
@@ -66,6 +67,7 @@ def hash_check(inputs, folder, path):
            f"{name} changed: the hash {'stays' if same else 'changes'}")
 
 
+@claim("bad inputs and places are refused with their message")
 def failures_check(inputs, folder):
     done = terminal(*inputs, "--output", f"{folder}/f", "--memory-limit", 1)
     said = re.search(r"needs (\d+) bytes on the machine of rank 0 .* (\d+) are", done.stderr)
@@ -109,6 +111,7 @@ def failures_check(inputs, folder):
            not os.path.exists(f"{folder}/g/terminal.h5"), f"no dump to {place}, before the work")
 
 
+@claim("results of other shapes are refused, with the array's name")
 def shapes_check(folder, path):
     """Arrays of other shapes and sizes: refused, with the object's name."""
     changes = (("border", (3,), "i8"), ("border", (2 ** 62,), "i8"),

@@ -9,7 +9,7 @@ import tempfile
 import h5py
 import numpy as np
 
-from tap import SOURCE, done_testing, ok, sagitta
+from tap import SOURCE, claim, done_testing, ok, sagitta
 from terminal_data import scaled_problem
 
 ERRORS = 4
@@ -31,6 +31,7 @@ def slq(folder):
         return dict(f["run/terminal/slq"].attrs)
 
 
+@claim("the estimate is within four standard errors")
 def problems_check(folder):
     apart, condition, steps = [], 0, []
     for seed in range(3, 20, 4) if os.environ.get("SANITIZED") else range(20):
@@ -59,6 +60,7 @@ def problems_check(folder):
     return inputs
 
 
+@claim("any ranks and workspace give the same estimate")
 def ways_check(inputs, folder):
     wanted = slq(f"{folder}/slq")
     for ranks, way in ((2, []), (4, ["--threads", 2]), (0, ["--cpu-variant", "avx2"])):
@@ -77,6 +79,7 @@ def ways_check(inputs, folder):
     ok(done.returncode == 2 and "--workspace" in done.stderr, f"too little: {done.stderr[-90:]}")
 
 
+@claim("steps that run out, and an S that is not positive definite, are said")
 def ends_check(folder):
     inputs = made(folder, 1, 1200, 140, 5)
     way = ["--evidence", "slq", "--strict", "--threads", 2, "--output", f"{folder}/long"]

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A stack of nodes whose blocks follow each other; two siblings on its top become their parent. */
+ * A stack of nodes whose blocks follow each other; two siblings on top of it become their
+ * parent. */
 #include "base/block_tree.h"
 
 #include <string.h>
@@ -16,7 +17,7 @@ static struct block_node parent_of(struct block_node a)
   return (struct block_node){a.level + 1, a.present, a.index / 2};
 }
 
-/* Join the two top nodes, which are siblings. */
+/* Replace the two nodes on top, which are siblings, by their sum. */
 static void top_join(struct block_tree *t)
 {
   struct block_node *left = &t->node[t->count - 2], *right = left + 1;
@@ -52,14 +53,14 @@ int block_nodes_count(gidx first, gidx count)
 
 int block_tree_init(struct block_tree *t, struct arena *arena, idx width, gidx first, gidx count)
 {
-  int most = 1;
-  for (gidx end = 1; end <= count; end++) { /* the stack is deepest before siblings join */
+  int max = 1;
+  for (gidx end = 1; end <= count; end++) { /* the stack is deepest just before siblings join */
     int nodes = block_nodes_count(first, end - 1) + 1;
-    most = nodes > most ? nodes : most;
+    max = nodes > max ? nodes : max;
   }
-  *t = (struct block_tree){.width = width, .room = most};
-  CHECK(most <= BLOCK_NODES_MOST, ERR_INTERNAL, "%d nodes of row blocks", most);
-  return arena_take(arena, &t->values, (gidx)most * width, sizeof *t->values);
+  *t = (struct block_tree){.width = width, .capacity = max};
+  CHECK(max <= MAX_BLOCK_NODES, ERR_INTERNAL, "%d nodes of sum blocks", max);
+  return arena_alloc(arena, &t->values, (gidx)max * width, sizeof *t->values);
 }
 
 void block_tree_push(struct block_tree *t, struct block_node node, const real *values)

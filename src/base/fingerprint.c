@@ -4,8 +4,9 @@
 
 #include <string.h>
 
-#include "base/order.h"
+#include "base/rng.h"
 
+/* What one value adds to the sum. */
 static uint64_t term(uint64_t bits, gidx position)
 {
   return mix64(bits + 0x9e3779b97f4a7c15u * (uint64_t)(position + 1));
@@ -29,7 +30,7 @@ uint64_t fingerprint(const void *values, gidx count, int width, gidx first)
   return sum;
 }
 
-uint64_t bytes_hash(const void *bytes, size_t length)
+uint64_t hash64(const void *bytes, size_t length)
 {
   uint64_t hash = mix64(length + 1);
   for (size_t at = 0; at < length; at += 8) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * binary16: exponent and fraction are placed in an f32 and scaled by 2^112, which also normalises
- * subnormals; the largest exponent (infinity, NaN) is mended after it.  No branch, so it
- * vectorises. */
+ * Exponent and fraction of a binary16 are placed in an f32 and scaled by 2^112, which also
+ * normalises subnormals; the largest exponent (infinity, NaN) is corrected afterwards.  There is no
+ * branch, so the loop vectorises. */
 #include "base/half.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@ static float float_of(uint32_t bits)
   return value;
 }
 
-void half_widen(const uint16_t *bits, gidx count, float *out)
+void f16_to_f32(const uint16_t *bits, gidx count, float *out)
 {
   for (gidx i = 0; i < count; i++) {
     uint32_t h = bits[i], rest = h & 0x7fff;
@@ -25,7 +25,7 @@ void half_widen(const uint16_t *bits, gidx count, float *out)
   }
 }
 
-void bfloat_widen(const uint16_t *bits, gidx count, float *out)
+void bf16_to_f32(const uint16_t *bits, gidx count, float *out)
 {
   for (gidx i = 0; i < count; i++) out[i] = float_of((uint32_t)bits[i] << 16);
 }

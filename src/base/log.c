@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Lines are `[ seconds] text`; the file gets the same lines without the progress. */
+ * A line is `[ seconds] text`; the file gets the same lines, but not the progress. */
 #include "base/log.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 
 #include "base/status.h"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* around what is written */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* held while a line is written */
 static int level, rank;
 static _Atomic int drawn; /* width of the progress line now on the terminal */
 static FILE *file;
@@ -34,7 +34,7 @@ void log_setup(int new_level, int new_rank)
   rank = new_rank;
 }
 
-/* The lock lasts as long as the run; a file system without locks does without. */
+/* The lock lasts as long as the run; on a file system without locks there is none. */
 int log_open(const char *path)
 {
   if (rank != 0) return OK;

@@ -3,34 +3,38 @@
  *
  * Floor: base.
  *
- * Rank 0 speaks (log_info); log_rank speaks from every rank, prefixed.  Results go to stdout and
- * never through here. */
+ * Only rank 0 prints, but for log_rank(), which prints from every rank with a prefix.  Results go
+ * to stdout and never through here.  Any thread may log. */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
 
 enum log_level { LOG_QUIET = -1, LOG_NORMAL = 0, LOG_VERBOSE = 1 };
 
+/* Set what is printed, and start the clock of log_seconds() the first time. */
 void log_setup(int level, int rank);
 
-/* Also write to the file at path, from rank 0.  ERR_CREATE when it cannot be opened, or another run
- * has it open. */
+/* From here on rank 0 writes its lines to the file at path too, and keeps it locked.  ERR_CREATE
+ * when it cannot be opened, or another run holds the lock. */
 int log_open(const char *path);
 void log_close(void);
+
+/* 1 with --verbose. */
 int log_verbose(void);
 
-/* Keep the message of a failed run in the file; the caller has told the user. */
+/* Write the message of a failed run to the file alone; the caller prints it. */
 void log_failure(const char *message);
 
+/* A line of the log; log_debug() prints with --verbose alone, log_warn() with --quiet too. */
 void log_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_debug(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_rank(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Seconds since the program started. */
+/* Seconds since the first log_setup(), which is called when the program starts. */
 double log_seconds(void);
 
-/* Progress of a loop of total items: a line redrawn on a terminal twice a second, a plain line
- * every ten seconds elsewhere; nothing with --quiet.  done == total ends it. */
+/* Progress of a loop over `total` items: on a terminal a line that is redrawn twice a second,
+ * elsewhere a plain line every ten seconds, nothing with --quiet.  done == total ends it. */
 struct progress {
   const char *what; /* borrowed: the phase */
   const char *unit; /* borrowed: rows, atoms */

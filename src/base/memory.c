@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A singly linked list of aligned blocks, the link in front of each. */
+ * An arena is a singly linked list of aligned pieces, the link in front of each. */
 #include "base/memory.h"
 
 #include <stdio.h>
@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/num.h"
 #include "base/status.h"
 
 enum { ALIGN = 64, HUGE_PAGE = 2 << 20, LONG = 2 * HUGE_PAGE };
@@ -22,16 +23,21 @@ void *memory_zeroed(size_t bytes)
   void *at;
   if (posix_memalign(&at, bytes < LONG ? ALIGN : HUGE_PAGE, bytes + !bytes)) return NULL;
 #ifdef MADV_HUGEPAGE
-  if (bytes >= LONG) madvise(at, bytes, MADV_HUGEPAGE); /* a wish */
+  if (bytes >= LONG) madvise(at, bytes, MADV_HUGEPAGE); /* a request, which may be refused */
 #endif
   return memset(at, 0, bytes);
 }
 
-int arena_take(struct arena *arena, void *pointer, gidx count, size_t size)
+int arena_alloc(struct arena *arena, void *pointer, gidx count, size_t size)
 {
   CHECK(count >= 0 && (count == 0 || (size_t)count <= (SIZE_MAX / 2) / size), ERR_MEMORY,
         "an array of %lld items of %zu bytes is larger than memory", (long long)count, size);
   size_t bytes = ALIGN + ((size_t)count * size + ALIGN - 1) / ALIGN * ALIGN;
+  if (arena->is_dry) {
+    arena->bytes += bytes;
+    memset(pointer, 0, sizeof(void *));
+    return OK;
+  }
   struct arena_piece *piece = memory_zeroed(bytes);
   CHECK(piece, ERR_MEMORY, "cannot allocate %zu bytes beside the %zu held", bytes, arena->bytes);
   piece->next = arena->pieces;
@@ -52,20 +58,28 @@ void arena_free(struct arena *arena)
   arena->bytes = 0;
 }
 
-int array_reserve(void *pointer, gidx *room, gidx count, size_t size)
+int struct_alloc(void *pointer, size_t bytes)
 {
-  if (count <= *room) return OK;
+  void *at = calloc(1, bytes);
+  memcpy(pointer, &at, sizeof at);
+  CHECK(at, ERR_MEMORY, "cannot allocate %zu bytes", bytes);
+  return OK;
+}
+
+int array_reserve(void *pointer, gidx *capacity, gidx count, size_t size)
+{
+  if (count <= *capacity) return OK;
   void *old;
   memcpy(&old, pointer, sizeof old);
   free(old);
   void *grown = malloc((size_t)count * size);
-  *room = grown ? count : 0;
+  *capacity = grown ? count : 0;
   memcpy(pointer, &grown, sizeof grown);
   CHECK(grown, ERR_MEMORY, "cannot allocate %lld items of %zu bytes", (long long)count, size);
   return OK;
 }
 
-/* The number behind a name in a file of /proc, in bytes; -1: not there. */
+/* The number that follows a name in a file of /proc, in bytes; -1 where the name is missing. */
 static gidx proc_kilobytes(const char *path, const char *name)
 {
   char line[256];
@@ -77,7 +91,7 @@ static gidx proc_kilobytes(const char *path, const char *name)
   return value < 0 ? -1 : (gidx)value * 1024;
 }
 
-/* Not what getrusage() says: that keeps the size of the process that started this one. */
+/* From /proc, because getrusage() still counts the process that started this one. */
 gidx memory_peak(void)
 {
   gidx peak = proc_kilobytes("/proc/self/status", "VmHWM:");
@@ -97,8 +111,7 @@ gidx memory_share(int processes)
   if (left < 0) left = (gidx)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
   left /= processes;
   if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && held >= 0) {
-    gidx room = (gidx)limit.rlim_cur - held;
-    left = room < left ? room : left;
+    left = imin((gidx)limit.rlim_cur - held, left);
   }
   return left;
 }

@@ -3,8 +3,11 @@
  *
  * Floor: base.
  *
- * A stage zeroes a struct arena, takes its arrays from it, and drops it whole.
- * Arrays start zeroed and on a 64-byte boundary. */
+ * A job zeroes a struct arena, allocates its arrays from it, and frees it whole.  Arrays start
+ * zeroed and on a 64-byte boundary.
+ *
+ * A dry arena allocates nothing and counts what it is asked for.  So the one function that lays out
+ * a job's arrays also says, before any work, how much memory the job will take. */
 #ifndef BASE_MEMORY_H
 #define BASE_MEMORY_H
 
@@ -12,33 +15,37 @@
 
 struct arena {
   struct arena_piece *pieces; /* owned */
-  size_t bytes;               /* held now */
+  size_t bytes;               /* held now; of a dry arena: asked for so far */
+  int is_dry;                 /* set by the caller before the first allocation */
 };
 
-/* A new array of zeros on a 64-byte boundary, freed by free(); NULL: no memory.  One of 4 MB and
- * more is in pages of 2 MB where the system gives them for the asking: far fewer faults when it is
- * first written, and fewer misses when it is read here and there.  Each of these takes up to 2 MB
- * more of the address space, not of memory. */
+/* A new array of zeros on a 64-byte boundary, which the caller frees with free(); NULL where there
+ * is no memory.  An array of 4 MB or more is in pages of 2 MB where the system grants that request:
+ * they cause far fewer faults when it is first written, and fewer misses when it is read at random.
+ * Such an array takes up to 2 MB more of the address space, but not of memory. */
 void *memory_zeroed(size_t bytes);
 
-/* Store in *(T **)pointer a new array of count items of size bytes; count 0 gives a valid pointer.
- * ERR_MEMORY names what could not be had. */
-int arena_take(struct arena *arena, void *pointer, gidx count, size_t size);
+/* Store in *(T **)pointer a new array of count items of `size` bytes each; count 0 gives a valid
+ * pointer.  ERR_MEMORY says how much could not be allocated.  A dry arena stores NULL. */
+int arena_alloc(struct arena *arena, void *pointer, gidx count, size_t size);
 
-/* Free everything taken; safe on a zeroed arena. */
+/* Free all its arrays; safe on a zeroed arena. */
 void arena_free(struct arena *arena);
 
-/* One array that grows: *(T **)pointer has at least count items afterwards, old content not kept.
- * Freed by free(). */
-int array_reserve(void *pointer, gidx *room, gidx count, size_t size);
+/* Store in *(T **)pointer one struct of zeros, freed by free(). */
+int struct_alloc(void *pointer, size_t bytes);
+
+/* Make *(T **)pointer an array of at least count items, of which *capacity says how many there are;
+ * where it grows, its old content is lost.  The caller frees it with free(). */
+int array_reserve(void *pointer, gidx *capacity, gidx count, size_t size);
 
 /* Largest resident size of this process so far, in bytes. */
 gidx memory_peak(void);
 
-/* Bytes that this process may still take: what the machine has left, or the limit of its address
- * space when that is less. */
+/* Bytes that this process can still allocate: what the machine has left, or what the limit of its
+ * address space leaves when that is less. */
 gidx memory_available(void);
-/* The same for each of so many processes of this machine. */
+/* The same for each of so many processes that share this machine. */
 gidx memory_share(int processes);
 
 #endif

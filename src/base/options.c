@@ -14,7 +14,7 @@
 #include "base/status.h"
 #include "base/types.h"
 
-enum { KEY_BASE = 1000, ROWS_MOST = 80 };
+enum { KEY_BASE = 1000, MAX_ROWS = 80 };
 
 struct given {
   const struct option_row *row;
@@ -27,9 +27,11 @@ struct parse {
   char *values;
   const char **positional;
   int n_positional, n_given, status;
-  struct given given[4 * ROWS_MOST];
+  struct given given[4 * MAX_ROWS];
 };
 
+/* The row at a position, counted through all tables, and the offset of the struct that its table
+ * describes; NULL past the end. */
 static const struct option_row *row_at(const struct option_set *set, int position, size_t *offset)
 {
   for (int t = 0; t < set->count; t++) {
@@ -51,7 +53,7 @@ static const struct option_row *row_find(const struct option_set *set, const cha
   return NULL;
 }
 
-/* Levenshtein distance, for keys of up to 63 characters. */
+/* Levenshtein distance of two keys of up to 63 characters. */
 static int distance(const char *a, const char *b)
 {
   int row[64], n = (int)strlen(b);
@@ -63,8 +65,8 @@ static int distance(const char *a, const char *b)
     for (int j = 1; j <= n; j++) {
       int change = corner + (a[i - 1] != b[j - 1]);
       corner = row[j];
-      int least = row[j] < row[j - 1] ? row[j] + 1 : row[j - 1] + 1;
-      row[j] = change < least ? change : least;
+      int min = row[j] < row[j - 1] ? row[j] + 1 : row[j - 1] + 1;
+      row[j] = change < min ? change : min;
     }
   }
   return row[n];
@@ -73,19 +75,20 @@ static int distance(const char *a, const char *b)
 static const char *key_nearest(const struct option_set *set, const char *key)
 {
   const char *best = NULL;
-  int least = 64;
+  int min = 64;
   size_t offset;
   const struct option_row *row;
   for (int i = 0; (row = row_at(set, i, &offset)); i++) {
     int here = distance(key, row->key);
-    if (here < least) {
-      least = here;
+    if (here < min) {
+      min = here;
       best = row->key;
     }
   }
   return best;
 }
 
+/* Is the word one of those in choices, which '|' separates? */
 static int choice_has(const char *choices, const char *word)
 {
   size_t length = strlen(word);
@@ -102,16 +105,16 @@ static int number_set(const struct option_row *row, char *target, const char *te
     real value = strtod(text, &end);
     CHECK(end != text && !*end && isfinite(value), ERR_USAGE, "'%s' of '%s' is not a number", text,
           row->key);
-    CHECK(value >= row->least && value <= row->most, ERR_USAGE, "'%s' is %s, not in %g .. %g",
-          row->key, text, row->least, row->most);
+    CHECK(value >= row->min && value <= row->max, ERR_USAGE, "'%s' is %s, not in %g .. %g",
+          row->key, text, row->min, row->max);
     memcpy(target, &value, sizeof value);
     return OK;
   }
   long long value = strtoll(text, &end, 10);
   CHECK(end != text && !*end && !errno, ERR_USAGE, "'%s' of '%s' is not a whole number", text,
         row->key);
-  CHECK((double)value >= row->least && (double)value <= row->most, ERR_USAGE,
-        "'%s' is %s, not in %.0f .. %.0f", row->key, text, row->least, row->most);
+  CHECK((double)value >= row->min && (double)value <= row->max, ERR_USAGE,
+        "'%s' is %s, not in %.0f .. %.0f", row->key, text, row->min, row->max);
   if (row->type == OPTION_INT) {
     idx small = (idx)value;
     memcpy(target, &small, sizeof small);
@@ -122,6 +125,7 @@ static int number_set(const struct option_row *row, char *target, const char *te
   return OK;
 }
 
+/* Check a text against its row and store its value in *target, whatever its type. */
 static int value_set(const struct option_row *row, char *target, const char *text)
 {
   if (row->type == OPTION_FLAG) {
@@ -138,7 +142,7 @@ static int value_set(const struct option_row *row, char *target, const char *tex
   return OK;
 }
 
-/* A deck's line: called by deck_read() for each key. */
+/* What deck_read() calls for each line of a deck. */
 static int deck_entry(void *self, const char *where, const char *key, const char *text)
 {
   struct parse *p = self;
@@ -156,35 +160,37 @@ static int deck_entry(void *self, const char *where, const char *key, const char
 }
 
 /* "--top-k=3" -> "top-k" */
-static void key_cut(const char *argument, char *key, size_t room)
+static void key_copy(const char *argument, char *key, size_t capacity)
 {
-  snprintf(key, room, "%s", argument + strspn(argument, "-"));
+  snprintf(key, capacity, "%s", argument + strspn(argument, "-"));
   key[strcspn(key, "=")] = '\0';
 }
 
-/* argp has stepped past a bad long option, but stands before a bad `-x`. */
+/* Fail with the option that argp could not read.  argp has stepped past a bad long option, but
+ * still stands before a bad `-x`. */
 static int bad_option(const struct parse *p, const struct argp_state *state)
 {
   const char *argument = state->argv[state->next > 0 ? state->next - 1 : 0];
   const char *next = state->next < state->argc ? state->argv[state->next] : "";
   char key[64];
   size_t offset;
-  key_cut(argument, key, sizeof key);
+  key_copy(argument, key, sizeof key);
   const struct option_row *row = row_find(p->set, key, &offset);
   int is_flag = row && row->type == OPTION_FLAG, has_value = strchr(argument, '=') != NULL;
   int is_long = strncmp(argument, "--", 2) == 0 && (!row || is_flag == has_value);
   CHECK(!is_long || !is_flag, ERR_USAGE, "option '--%s' takes no value", key);
   CHECK(!is_long || !row, ERR_USAGE, "option '--%s' needs a value", key);
   if (!is_long && next[0] == '-') argument = next;
-  key_cut(argument, key, sizeof key);
+  key_copy(argument, key, sizeof key);
   FAIL(ERR_USAGE, "unknown option '%s', the nearest is '--%s'", argument, key_nearest(p->set, key));
 }
 
+/* argp's parser: keep options, with their texts, and positional arguments for options_parse(). */
 static error_t argument_seen(int key, char *text, struct argp_state *state)
 {
   struct parse *p = state->input;
   size_t offset = 0;
-  if (key >= KEY_BASE && key < KEY_BASE + ROWS_MOST) {
+  if (key >= KEY_BASE && key < KEY_BASE + MAX_ROWS) {
     const struct option_row *row = row_at(p->set, key - KEY_BASE, &offset);
     if (p->n_given == LENGTH(p->given)) return ARGP_ERR_UNKNOWN;
     p->given[p->n_given++] =
@@ -192,7 +198,7 @@ static error_t argument_seen(int key, char *text, struct argp_state *state)
     return 0;
   }
   if (key == ARGP_KEY_ARG) {
-    if (p->n_positional == p->set->most_arguments) {
+    if (p->n_positional == p->set->max_arguments) {
       p->status = status_fail(ERR_USAGE, __FILE__, __LINE__, "unexpected argument '%s'", text);
       return EINVAL;
     }
@@ -213,7 +219,7 @@ static char *help_text(const struct option_row *row)
   return strdup(text);
 }
 
-/* The table as argp wants it, a titled header before each group. */
+/* Write the tables in argp's form, a titled header before each group. */
 static void argp_rows(const struct option_set *set, struct argp_option *out)
 {
   int n = 0, position = 0;
@@ -247,7 +253,8 @@ static int defaults_set(const struct option_set *set, char *values)
   return OK;
 }
 
-/* argp keeps its help to itself when it may not report errors, so help is given here. */
+/* Print --help or --usage and exit.  argp gives no help when it may not report errors, and it may
+ * not, because errors are reported in our way. */
 static void help_give(const struct argp *argp, const struct option_set *set, int argc, char **argv)
 {
   for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
@@ -261,15 +268,15 @@ static void help_give(const struct argp *argp, const struct option_set *set, int
 int options_parse(const struct option_set *set, int argc, char **argv, void *values,
                   const char **positional)
 {
-  static struct argp_option rows[ROWS_MOST + 16];
+  static struct argp_option rows[MAX_ROWS + 16];
   static struct parse p;
   p = (struct parse){.set = set, .values = values, .positional = positional};
-  for (int i = 0; i < set->most_arguments; i++) positional[i] = NULL;
+  for (int i = 0; i < set->max_arguments; i++) positional[i] = NULL;
   argp_rows(set, rows);
   struct argp argp = {
       .options = rows, .parser = argument_seen, .args_doc = set->arguments, .doc = set->doc};
   help_give(&argp, set, argc, argv);
-  char **words = malloc(((size_t)argc + 1) * sizeof *words); /* argp puts them in another order */
+  char **words = malloc(((size_t)argc + 1) * sizeof *words); /* argp reorders them */
   CHECK(words, ERR_MEMORY, "cannot allocate %d words", argc);
   memcpy(words, argv, ((size_t)argc + 1) * sizeof *words);
   words[0] = (char *)set->command;
@@ -277,7 +284,7 @@ int options_parse(const struct option_set *set, int argc, char **argv, void *val
   free(words);
   if (p.status) return p.status;
   CHECK(!error, ERR_USAGE, "bad command line: %s", strerror(error));
-  CHECK(p.n_positional >= set->least_arguments, ERR_USAGE, "'%s' is missing: see '%s --help'",
+  CHECK(p.n_positional >= set->min_arguments, ERR_USAGE, "'%s' is missing: see '%s --help'",
         set->arguments, set->command);
   TRY(defaults_set(set, values));
   if (set->has_deck && positional[0]) TRY(deck_read(positional[0], deck_entry, &p));

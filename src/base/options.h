@@ -25,11 +25,11 @@ struct option_row {
   const char *key; /* long option and deck key */
   int type;
   size_t offset;        /* of the value in the struct that the table describes */
-  const char *standard; /* default as text; NULL: none, and then a TEXT is NULL */
-  double least, most;   /* of numbers, both inclusive */
+  const char *standard; /* default as text; NULL: there is none, and a TEXT is then NULL */
+  double min, max;      /* range of a number, both inclusive */
   const char *choices;  /* words separated by '|' */
-  const char *metavar;  /* of --help */
-  const char *help;
+  const char *metavar;  /* what --help calls the value: ATOMS */
+  const char *help;     /* and what it says about it */
 };
 
 /* A titled group of options that describes a struct at `offset` of the command's options. */
@@ -41,23 +41,24 @@ struct option_table {
 };
 
 struct option_set {
-  const char *command;               /* of --help: sagitta encode */
-  const char *arguments;             /* of --help: [DECK] or FILE */
-  const char *doc;                   /* of --help: what it does, '\v', examples */
+  const char *command;               /* for --help: sagitta encode */
+  const char *arguments;             /* for --help: [DECK] or FILE */
+  const char *doc;                   /* for --help: what it does, '\v', examples */
   const struct option_table *tables; /* [count] */
   int count;
-  int least_arguments, most_arguments; /* positional */
-  int has_deck;                        /* the only positional argument is a deck */
+  int min_arguments, max_arguments; /* positional */
+  int has_deck;                     /* the only positional argument is a deck */
 };
 
-/* Fill *values (the command's options struct) with defaults, deck, command line.  argv[0] is
- * skipped.  Text values point into argv or are kept for the program's life.  positional[] receives
- * up to most_arguments pointers (NULL after the last).  --help and --usage print and exit 0.
- * ERR_USAGE names the option or the deck's line, with the nearest known key. */
+/* Fill *values, the command's options struct, from the defaults, then the deck, then the command
+ * line, whose argv[0] is skipped.  Text values point into argv or are kept for the program's life.
+ * positional[max_arguments] receives the other arguments, NULL where there are fewer.  --help and
+ * --usage print and exit 0.  ERR_USAGE names the option, or the deck's line, and the nearest known
+ * key. */
 int options_parse(const struct option_set *set, int argc, char **argv, void *values,
                   const char **positional);
 
-/* Write a deck that repeats the run: every option that has a value, in groups. */
+/* Write a deck that repeats the run: every option that has a value, in the groups of the tables. */
 void options_write(const struct option_set *set, const void *values, FILE *out);
 
 /* Print every key, one a line, preceded by "--": for shell completion. */

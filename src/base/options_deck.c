@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * getline, so that lines have no length limit; keys seen are remembered to find doubles. */
+ * Lines are read by getline(), so they have no length limit; keys are remembered, so that one that
+ * is set twice is found. */
 #include "base/options_deck.h"
 
 #include <ctype.h>
@@ -10,12 +11,12 @@
 
 #include "base/status.h"
 
-enum { KEYS_MOST = 256 };
+enum { MAX_KEYS = 256 };
 
 struct deck {
   const char *path;
-  char *keys[KEYS_MOST]; /* owned */
-  int lines[KEYS_MOST];
+  char *keys[MAX_KEYS]; /* owned */
+  int lines[MAX_KEYS];
   int n_keys, line;
 };
 
@@ -27,8 +28,8 @@ static char *trim(char *text)
   return text;
 }
 
-/* Behind the opening quote, in place: two quotes stand for one, one ends the text.  Returns what
- * follows it, or NULL. */
+/* Unquote, in place, a text that follows an opening quote: two quotes become one, and one ends the
+ * text.  Returns what follows the closing quote, NULL where there is none. */
 static char *quoted_clean(char *text)
 {
   char *to = text;
@@ -42,7 +43,7 @@ static char *quoted_clean(char *text)
   return NULL;
 }
 
-/* Cut a value from its comment and quotes, in place. */
+/* Strip a value of its comment and quotes, in place. */
 static int value_clean(const struct deck *deck, char **value)
 {
   char *text = trim(*value);
@@ -65,14 +66,14 @@ static int key_remember(struct deck *deck, const char *key)
   for (int i = 0; i < deck->n_keys; i++)
     CHECK(strcmp(deck->keys[i], key) != 0, ERR_USAGE, "%s:%d: '%s' is set already in line %d",
           deck->path, deck->line, key, deck->lines[i]);
-  CHECK(deck->n_keys < KEYS_MOST, ERR_USAGE, "%s:%d: more than %d keys", deck->path, deck->line,
-        KEYS_MOST);
+  CHECK(deck->n_keys < MAX_KEYS, ERR_USAGE, "%s:%d: more than %d keys", deck->path, deck->line,
+        MAX_KEYS);
   deck->lines[deck->n_keys] = deck->line;
   deck->keys[deck->n_keys++] = strdup(key);
   return OK;
 }
 
-/* A data file in place of the deck is told as such, and not shown to the terminal. */
+/* Refuse a data file that was given as a deck, without printing its bytes to the terminal. */
 static int text_check(const struct deck *deck, const char *line, size_t length)
 {
   for (size_t i = 0; i < length; i++) {
@@ -113,13 +114,14 @@ int deck_read(const char *path,
   CHECK(file, ERR_IO, "cannot open deck '%s': %s", path, strerror(errno));
   struct deck deck = {.path = path};
   char *line = NULL;
-  size_t room = 0;
+  size_t capacity = 0;
   int status = OK;
   errno = 0;
-  for (ssize_t length; !status && (length = getline(&line, &room, file)) >= 0;) {
+  for (ssize_t length; !status && (length = getline(&line, &capacity, file)) >= 0;) {
     char *text = line;
     deck.line++;
-    if (deck.line == 1 && strncmp(text, "\xef\xbb\xbf", 3) == 0) text += 3; /* some editors' mark */
+    if (deck.line == 1 && strncmp(text, "\xef\xbb\xbf", 3) == 0)
+      text += 3; /* the byte order mark of some editors */
     status = text_check(&deck, line, (size_t)length);
     if (!status) status = line_read(&deck, text, entry, self);
   }

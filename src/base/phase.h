@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Phase times of a stage: calls, seconds and work, for the table at a run's end.
+ * Time and work of the phases of a job, for the table at the end of a run.
  *
  * Floor: base. */
 #ifndef BASE_PHASE_H
@@ -11,13 +11,14 @@ struct phase {
   const char *name;   /* borrowed */
   const char *unit;   /* of work / 1e9 per second: "GB" or "GMAC"; NULL when work is not counted */
   const char *device; /* borrowed: "cpu" or "cuda" where it could be either; NULL elsewhere */
-  int behind;         /* runs in another thread than the one that computes: times overlap */
+  int background;     /* it runs beside the thread that computes, so times overlap */
   gidx calls;
   double seconds;
-  double work;  /* bytes or multiply-adds, this rank's */
-  double begun; /* log_seconds() of phase_begin */
+  double work;  /* bytes or multiply-adds of this rank */
+  double begun; /* log_seconds() at phase_begin() */
 };
 
+/* Between these two calls the phase runs; `work` is what it did. */
 void phase_begin(struct phase *p);
 void phase_end(struct phase *p, double work);
 

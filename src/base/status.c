@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Failure text in thread-local buffers; the first message since status_clear() is the one kept. */
+ * Message and trace are in thread-local buffers; the first message since status_clear() is kept. */
 #include "base/status.h"
 
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Errors: every fallible function returns one of these codes; the text is kept per thread.
+ * Errors: every function that can fail returns one of these codes; each thread keeps its text.
  *
  * Floor: base.
  *
@@ -10,7 +10,8 @@
 
 enum status {
   OK = 0,
-  ERR_DIFFER = 1,    /* ran, but a comparison or verification failed */
+  /* done, but the answer is no: files differ, or --strict and something failed */
+  ERR_ANSWER = 1,
   ERR_USAGE = 2,     /* option or deck */
   ERR_INPUT = 65,    /* content of an input */
   ERR_DEVICE = 69,   /* required device or instruction set not available */
@@ -21,11 +22,11 @@ enum status {
   ERR_COMM = 76,     /* communication failure or deadline */
 };
 
-/* Record the message (the first failure wins until status_clear) and return code. */
+/* Record the message, unless one is recorded already since status_clear(), and return code. */
 int status_fail(int code, const char *file, int line, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* Add one line of trace, seen with --verbose, and return code. */
+/* Add one line to the trace, which --verbose shows, and return code. */
 int status_pass(int code, const char *file, int line);
 
 /* Message and trace of this thread's last failure; empty when there is none. */
@@ -33,9 +34,11 @@ const char *status_message(void);
 const char *status_trace(void);
 void status_clear(void);
 
-/* Take over a failure of another thread or rank. */
+/* Take over the failure of another thread or rank: its code and message replace this thread's. */
 int status_set(int code, const char *message);
 
+/* TRY returns a failure of the call to the caller's caller; FAIL returns a new one; CHECK does so
+ * unless a condition holds. */
 #define TRY(call)                                                                                  \
   do {                                                                                             \
     int try_ = (call);                                                                             \

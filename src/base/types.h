@@ -10,6 +10,6 @@
 
 typedef int32_t idx;  /* local index or count: rows of a block, atoms, columns */
 typedef int64_t gidx; /* global row, or an offset into a long array */
-typedef double real;
+typedef double real;  /* binary64; where 32 bits are meant, the code says float */
 
 #endif

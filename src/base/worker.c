@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A thread, a mutex and a condition; the job's failure text is copied back to the waiting
- * thread. */
+ * A thread, a mutex and a condition; the message of a job that failed is copied to the thread that
+ * waits for it. */
 #include "base/worker.h"
 
 #include <errno.h>
@@ -17,7 +17,8 @@ struct worker_state {
   pthread_cond_t change;
   int (*job)(void *);
   void *argument;
-  int busy, quit, lost; /* lost: a deadline passed, the thread may be stuck in a system call */
+  int busy, quit;
+  int lost; /* a deadline passed, and the thread may be stuck in a system call */
   int status;
   char message[2048];
 };
@@ -79,6 +80,7 @@ int worker_start(struct worker *w, int (*job)(void *argument), void *argument)
   return OK;
 }
 
+/* The time, of the monotonic clock, so many seconds from now. */
 static struct timespec time_after(double seconds)
 {
   struct timespec time;
@@ -119,6 +121,18 @@ int worker_wait(struct worker *w, double deadline)
   CHECK(!lost, ERR_IO, "reading or writing took longer than the deadline of %.0f seconds",
         deadline);
   return status ? status_set(status, s->message) : OK;
+}
+
+int worker_run(struct worker *w, double deadline, int (*job)(void *copy), const void *argument,
+               size_t bytes)
+{
+  void *copy = malloc(bytes);
+  CHECK(copy, ERR_MEMORY, "cannot allocate %zu bytes for a job", bytes);
+  memcpy(copy, argument, bytes);
+  int status = worker_start(w, job, copy);
+  if (!status) status = worker_wait(w, deadline);
+  if (!w->state->lost) free(copy);
+  return status;
 }
 
 void worker_close(struct worker *w)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Synthetic systems in memory, larger than the caches; all measured in turn, medians. */
+ * Synthetic systems in memory, larger than the caches.  Each repeat measures one after another, and
+ * medians are shown. */
 #include "cli/bench_arrow.h"
 
 #include <math.h>
@@ -10,7 +11,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "cli/bench_median.h"
-#include "device/device.h"
+#include "device/arrow.h"
 #include "model/synth_systems.h"
 
 #define AT(member) offsetof(struct bench_arrow_options, member)
@@ -18,17 +19,17 @@
 const struct option_row bench_arrow_rows[BENCH_ARROW_ROWS] = {
     {"system-rows", OPTION_LONG, AT(system_rows), "256", 1, 1 << 24, NULL, "ROWS",
      "rows of a system"},
-    {"frame", OPTION_INT, AT(frame), "2", 1, ARROW_ROW_MOST, NULL, "SIZE",
-     "size of the row blocks"},
-    {"border", OPTION_INT, AT(border), "0", 0, ARROW_BORDER_MOST, NULL, "SIZE",
+    {"frame", OPTION_INT, AT(frame), "2", 1, ARROW_MAX_D, NULL, "SIZE", "size of the row blocks"},
+    {"border", OPTION_INT, AT(border), "0", 0, ARROW_MAX_BORDER, NULL, "SIZE",
      "size of the border; 0: 4, 8, 16 and 32 in turn"},
     {"megabytes", OPTION_INT, AT(megabytes), "256", 1, 1 << 20, NULL, "MB",
      "of systems, several times the caches"},
 };
 
-enum { REPEATS_MOST = 1000, PETSC_SYSTEMS = 200 };
+enum { MAX_REPEATS = 1000, PETSC_SYSTEMS = 200 };
 
-struct batch {
+/* The systems that are measured, and where their steps go. */
+struct bench_systems {
   struct arena arena;
   struct systems_shape shape;
   struct systems_block block;
@@ -37,7 +38,7 @@ struct batch {
   struct device device;
 };
 
-static void items_make(struct batch *b)
+static void items_make(struct bench_systems *b)
 {
   const struct systems_shape *s = &b->shape;
   real *to = b->steps;
@@ -50,7 +51,7 @@ static void items_make(struct batch *b)
                                          .b = b->block.b + s->b[a],
                                          .g = b->block.g + s->g[a],
                                          .c = b->block.c + s->c[a],
-                                         .hb = b->block.hb + s->border[a]};
+                                         .g_b = b->block.g_b + s->border[a]};
     item->step_t = to;
     to += s->g[a + 1] - s->g[a];
     item->step_b = to;
@@ -58,32 +59,33 @@ static void items_make(struct batch *b)
   }
 }
 
-static int batch_open(struct batch *b, const struct bench_arrow_options *o, idx k)
+/* Make the systems with a border of k. */
+static int systems_open(struct bench_systems *b, const struct bench_arrow_options *o, idx k)
 {
   double one = 8. * ((double)o->system_rows * o->frame * (o->frame + k + 1) + (double)k * (k + 1));
-  struct made_systems made = {.seed = 1, .rows = o->system_rows, .d = o->frame, .k = k};
+  struct synthetic_systems made = {.seed = 1, .rows = o->system_rows, .d = o->frame, .k = k};
   made.count = (gidx)(1e6 * o->megabytes / one) + 1;
-  TRY(systems_take(&b->shape, made.count, &b->arena));
-  made_shape(&made, &b->shape);
+  TRY(systems_alloc(&b->shape, made.count, &b->arena));
+  synthetic_shape(&made, &b->shape);
   TRY(systems_measure(&b->shape, "bench"));
   const struct systems_shape *s = &b->shape;
   gidx n = s->count;
   b->block = (struct systems_block){.count = n};
-  TRY(arena_take(&b->arena, &b->block.h, s->h[n], sizeof(real)));
-  TRY(arena_take(&b->arena, &b->block.b, s->b[n], sizeof(real)));
-  TRY(arena_take(&b->arena, &b->block.g, s->g[n], sizeof(real)));
-  TRY(arena_take(&b->arena, &b->block.c, s->c[n], sizeof(real)));
-  TRY(arena_take(&b->arena, &b->block.hb, s->border[n], sizeof(real)));
-  TRY(arena_take(&b->arena, &b->steps, s->g[n] + s->border[n], sizeof(real)));
-  TRY(arena_take(&b->arena, &b->items, n, sizeof *b->items));
-  TRY(arena_take(&b->arena, &b->work, peer_arrow_work(o->frame, k, o->system_rows), sizeof(real)));
-  for (gidx a = 0; a < n; a++) made_system(&made, s, a, &b->block);
+  TRY(arena_alloc(&b->arena, &b->block.h, s->h[n], sizeof(real)));
+  TRY(arena_alloc(&b->arena, &b->block.b, s->b[n], sizeof(real)));
+  TRY(arena_alloc(&b->arena, &b->block.g, s->g[n], sizeof(real)));
+  TRY(arena_alloc(&b->arena, &b->block.c, s->c[n], sizeof(real)));
+  TRY(arena_alloc(&b->arena, &b->block.g_b, s->border[n], sizeof(real)));
+  TRY(arena_alloc(&b->arena, &b->steps, s->g[n] + s->border[n], sizeof(real)));
+  TRY(arena_alloc(&b->arena, &b->items, n, sizeof *b->items));
+  TRY(arena_alloc(&b->arena, &b->work, peer_arrow_work(o->frame, k, o->system_rows), sizeof(real)));
+  for (gidx a = 0; a < n; a++) synthetic_system(&made, s, a, &b->block);
   items_make(b);
   return OK;
 }
 
-/* The floor: every number in read once, every step written once, nothing computed. */
-static double memory_time(const struct batch *b)
+/* The lower bound: every number is read once, every step written once, nothing computed. */
+static double memory_time(const struct bench_systems *b)
 {
   typedef double pair __attribute__((vector_size(16)));
   static volatile real kept;
@@ -102,7 +104,8 @@ static double memory_time(const struct batch *b)
   return log_seconds() - begun;
 }
 
-static double peer_time(const struct batch *b)
+/* LAPACKE's seconds for all systems; -1: there is none. */
+static double peer_time(const struct bench_systems *b)
 {
   double seconds = 0;
   for (gidx a = 0; a < b->shape.count && seconds >= 0; a++) {
@@ -113,8 +116,8 @@ static double peer_time(const struct batch *b)
   return seconds;
 }
 
-/* Of a row, by the first systems, which are solved already. */
-static double petsc_time(const struct batch *b)
+/* PETSc's seconds a row for the first systems; -1: there is no PETSc. */
+static double petsc_time(const struct bench_systems *b)
 {
   double seconds = 0, rows = 0;
   for (gidx a = 0; a < b->shape.count && a < PETSC_SYSTEMS; a++) {
@@ -127,7 +130,8 @@ static double petsc_time(const struct batch *b)
   return seconds / rows;
 }
 
-static int solve_time(struct batch *b, double *seconds)
+/* *seconds <- ours for all systems. */
+static int solve_time(struct bench_systems *b, double *seconds)
 {
   struct arrow_job job = {.items = b->items, .count = b->shape.count};
   double begun = log_seconds();
@@ -139,7 +143,7 @@ static int solve_time(struct batch *b, double *seconds)
   return OK;
 }
 
-/* Seconds a row of a peer, and ours. */
+/* Print a peer's rate and how much slower it is, from its and our seconds a row. */
 static void peer_print(double theirs, double ours)
 {
   if (theirs > 0)
@@ -151,11 +155,11 @@ static void peer_print(double theirs, double ours)
 static int border_measure(const struct bench_arrow_options *o, idx k, int repeats, int threads,
                           const char *variant)
 {
-  static double solve[REPEATS_MOST], memory[REPEATS_MOST], peer[REPEATS_MOST], petsc[REPEATS_MOST];
-  struct batch b = {0};
+  static double solve[MAX_REPEATS], memory[MAX_REPEATS], peer[MAX_REPEATS], petsc[MAX_REPEATS];
+  struct bench_systems b = {0};
   struct device_options options = {.p = 1, .d = 1, .threads = threads, .variant = variant};
   TRY(device_open(&b.device, &options));
-  TRY(batch_open(&b, o, k));
+  TRY(systems_open(&b, o, k));
   TRY(solve_time(&b, solve));
   for (int r = 0; r < repeats; r++) {
     petsc[r] = petsc_time(&b);

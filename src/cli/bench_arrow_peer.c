@@ -78,7 +78,7 @@ double peer_arrow(const struct arrow_system *s, real *step_t, real *step_b, real
   peer.syrk(COLUMNS, LOWER, TRANSPOSED, size, rows, -1, y, rows, 0, t, size);
   for (int j = 0; j < k; j++) {
     for (int i = j; i < k; i++) t[(gidx)j * size + i] += s->c[(gidx)j * k + i];
-    step_b[j] = -t[(gidx)j * size + k] - s->hb[j];
+    step_b[j] = -t[(gidx)j * size + k] - s->g_b[j];
   }
   peer.potrf(COLUMNS, 'L', k, t, size);
   peer.trsm(COLUMNS, LEFT, LOWER, PLAIN, NON_UNIT, k, 1, 1, t, size, step_b, k);

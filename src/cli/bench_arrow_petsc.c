@@ -25,7 +25,7 @@ static struct petsc {
   int (*get)(void *ksp, void **pc);
   int (*factor)(void *pc, const char *name);
   int (*solve)(void *ksp, void *b, void *x);
-  int (*drop)(void **ksp), (*matrix_drop)(void **a), (*vector_drop)(void **x);
+  int (*free)(void **ksp), (*matrix_free)(void **a), (*vector_drop)(void **x);
 } petsc;
 static int state; /* 0: not tried, 1: there, -1: not */
 
@@ -46,8 +46,8 @@ static int petsc_load(void)
                  {"KSPGetPC", &petsc.get},
                  {"PCSetType", &petsc.factor},
                  {"KSPSolve", &petsc.solve},
-                 {"KSPDestroy", &petsc.drop},
-                 {"MatDestroy", &petsc.matrix_drop},
+                 {"KSPDestroy", &petsc.free},
+                 {"MatDestroy", &petsc.matrix_free},
                  {"VecDestroy", &petsc.vector_drop}};
   void *library = NULL;
   for (int i = 0; i < LENGTH(names) && !library; i++) library = dlopen(names[i], RTLD_NOW);
@@ -93,21 +93,21 @@ static void sparse_fill(const struct arrow_system *s, struct sparse *m)
   for (gidx r = 0; r < k; r++) {
     for (gidx row = 0; row < rows; row++) add(m, &at, row, s->b[row / d * d * k + r * d + row % d]);
     for (gidx j = 0; j < k; j++) add(m, &at, rows + j, r > j ? s->c[j * k + r] : s->c[r * k + j]);
-    m->right[rows + r] = -s->hb[r];
+    m->right[rows + r] = -s->g_b[r];
     m->start[rows + r + 1] = at;
   }
 }
 
-static int sparse_take(const struct arrow_system *s, struct arena *arena, struct sparse *m)
+static int sparse_alloc(const struct arrow_system *s, struct arena *arena, struct sparse *m)
 {
   gidx d = s->d, k = s->k, rows = s->n * d, entries = rows * (d + 2 * k) + k * k;
   if (entries > INT32_MAX || rows + k == 0) return -1;
   m->n = (int)(rows + k);
-  int status = arena_take(arena, &m->start, m->n + 1, sizeof(int));
-  if (!status) status = arena_take(arena, &m->column, entries, sizeof(int));
-  if (!status) status = arena_take(arena, &m->a, entries, sizeof(real));
-  if (!status) status = arena_take(arena, &m->right, m->n, sizeof(real));
-  if (!status) status = arena_take(arena, &m->x, m->n, sizeof(real));
+  int status = arena_alloc(arena, &m->start, m->n + 1, sizeof(int));
+  if (!status) status = arena_alloc(arena, &m->column, entries, sizeof(int));
+  if (!status) status = arena_alloc(arena, &m->a, entries, sizeof(real));
+  if (!status) status = arena_alloc(arena, &m->right, m->n, sizeof(real));
+  if (!status) status = arena_alloc(arena, &m->x, m->n, sizeof(real));
   return status ? -1 : 0;
 }
 
@@ -122,10 +122,10 @@ static double sparse_solve(struct sparse *m)
         petsc.type(ksp, "preonly") || petsc.get(ksp, &pc) || petsc.factor(pc, "cholesky") ||
         petsc.solve(ksp, b, x);
   double seconds = log_seconds() - begun;
-  if (ksp) petsc.drop(&ksp);
+  if (ksp) petsc.free(&ksp);
   if (x) petsc.vector_drop(&x);
   if (b) petsc.vector_drop(&b);
-  if (a) petsc.matrix_drop(&a);
+  if (a) petsc.matrix_free(&a);
   return bad ? -1 : seconds;
 }
 
@@ -135,7 +135,7 @@ double peer_petsc(const struct arrow_system *s, const real *step_t, const real *
   struct sparse m = {0};
   double seconds = -1, apart = 0, size = 0;
   if (!state) state = petsc_load() ? 1 : -1;
-  if (state == 1 && sparse_take(s, &arena, &m) == 0) {
+  if (state == 1 && sparse_alloc(s, &arena, &m) == 0) {
     sparse_fill(s, &m);
     seconds = sparse_solve(&m);
   }

@@ -9,7 +9,7 @@
 
 #include "base/log.h"
 #include "base/memory.h"
-#include "base/order.h"
+#include "base/rng.h"
 #include "base/status.h"
 #include "cli/bench_median.h"
 #include "cli/bench_peer.h"
@@ -20,21 +20,22 @@
 const struct option_row bench_dense_rows[BENCH_DENSE_ROWS] = {
     {"schur", OPTION_INT, AT(schur), "4096", 1, 1 << 16, NULL, "BORDERS",
      "rows of the matrix that is factored"},
-    {"panel", OPTION_INT, AT(panel), "256", PANEL_LEAST, PANEL_MOST, NULL, "COLUMNS",
+    {"panel", OPTION_INT, AT(panel), "256", DENSE_MIN_PANEL, DENSE_MAX_PANEL, NULL, "COLUMNS",
      "columns factored at a time"},
 };
 
 enum dense_case { CASE_PEER, CASE_FACTOR, CASE_INVERSE, CASE_PRODUCT, CASES };
 static const char *const case_names[CASES] = {"dpotrf", "factor", "inverse", "covariance"};
-enum { REPEATS_MOST = 1000 };
+enum { MAX_REPEATS = 1000 };
 
 struct bench {
   const struct bench_dense_options *o;
+  struct device device;
   struct dense dense;
   real *s, *work, *product, *pivot;
   struct arena arena;
   int threads;
-  double seconds[CASES][REPEATS_MOST];
+  double seconds[CASES][MAX_REPEATS];
 };
 
 /* Entries of -1/2 .. 1/2 and a diagonal that makes it positive definite. */
@@ -53,23 +54,23 @@ static void copy(struct bench *b)
 
 static int turn_run(struct bench *b, int turn)
 {
-  idx n = b->o->schur;
+  idx n = b->o->schur, good;
   copy(b);
   b->seconds[CASE_PEER][turn] = peer_potrf(b->work, n, b->threads);
   copy(b);
   double begun = log_seconds();
-  CHECK(dense_cholesky(&b->dense, b->work, n, n, b->pivot) == n, ERR_INTERNAL,
-        "the matrix of the benchmark is not positive definite");
+  TRY(dense_cholesky(&b->dense, b->work, n, n, b->pivot, &good));
+  CHECK(good == n, ERR_INTERNAL, "the matrix of the benchmark is not positive definite");
   b->seconds[CASE_FACTOR][turn] = log_seconds() - begun;
   begun = log_seconds();
-  dense_inverse(&b->dense, b->work, n, n);
+  TRY(dense_inverse(&b->dense, b->work, n, n));
   b->seconds[CASE_INVERSE][turn] = log_seconds() - begun;
   struct dense_operand z = {b->work, n, 1, 0, 1};
   begun = log_seconds();
-  for (idx i = 0; i < n; i += PANEL_MOST) { /* only rows from i on have columns there */
-    idx end = i + PANEL_MOST < n ? i + PANEL_MOST : n;
+  for (idx i = 0; i < n; i += DENSE_MAX_PANEL) { /* only rows from i on have columns there */
+    idx end = i + DENSE_MAX_PANEL < n ? i + DENSE_MAX_PANEL : n;
     struct dense_product p = {z, z, i, end, 0, end, i, n, b->product + i, n, PART_LOWER};
-    dense_product(&b->dense, &p);
+    TRY(dense_product(&b->dense, &p));
   }
   b->seconds[CASE_PRODUCT][turn] = log_seconds() - begun;
   return OK;
@@ -77,7 +78,7 @@ static int turn_run(struct bench *b, int turn)
 
 static void table_print(struct bench *b, int repeats)
 {
-  double n = b->o->schur, work = n * n * n / 6, ratio[REPEATS_MOST], total = 0;
+  double n = b->o->schur, work = n * n * n / 6, ratio[MAX_REPEATS], total = 0;
   double seconds[CASES], of_peer[CASES];
   for (int which = 0; which < CASES; which++) {
     for (int r = 0; r < repeats; r++) ratio[r] = b->seconds[CASE_PEER][r] / b->seconds[which][r];
@@ -87,7 +88,7 @@ static void table_print(struct bench *b, int repeats)
     if (which != CASE_PEER) total += seconds[which];
   }
   printf("S of %d x %d, panel=%d threads=%d variant=%s, medians of %d runs\n", b->o->schur,
-         b->o->schur, b->o->panel, b->threads, dense_variant(&b->dense), repeats);
+         b->o->schur, b->o->panel, b->threads, b->device.variant, repeats);
   printf("%-12s %10s %10s %10s %10s\n", "", "seconds", "GMAC/s", "of dpotrf", "share");
   for (int which = 0; which < CASES; which++) {
     if (seconds[which] <= 0) continue;
@@ -103,15 +104,18 @@ int bench_dense(const struct bench_dense_options *o, int repeats, int threads, c
   static struct bench b;
   gidx values = (gidx)o->schur * o->schur;
   b = (struct bench){.o = o, .threads = threads};
-  TRY(dense_open(&b.dense, variant, threads, o->panel, o->schur));
-  TRY(arena_take(&b.arena, &b.s, values, sizeof *b.s));
-  TRY(arena_take(&b.arena, &b.work, values, sizeof *b.work));
-  TRY(arena_take(&b.arena, &b.product, values, sizeof *b.product));
-  TRY(arena_take(&b.arena, &b.pivot, o->schur, sizeof *b.pivot));
+  struct device_options options = {.p = 1, .d = 1, .threads = threads, .variant = variant};
+  TRY(device_open(&b.device, &options));
+  TRY(dense_open(&b.dense, &b.device, o->panel, o->schur));
+  TRY(arena_alloc(&b.arena, &b.s, values, sizeof *b.s));
+  TRY(arena_alloc(&b.arena, &b.work, values, sizeof *b.work));
+  TRY(arena_alloc(&b.arena, &b.product, values, sizeof *b.product));
+  TRY(arena_alloc(&b.arena, &b.pivot, o->schur, sizeof *b.pivot));
   matrix_fill(&b);
   for (int r = 0; r < repeats; r++) TRY(turn_run(&b, r));
   table_print(&b, repeats);
   dense_close(&b.dense);
+  device_close(&b.device);
   arena_free(&b.arena);
   return OK;
 }

@@ -10,12 +10,13 @@
 
 #include "base/log.h"
 #include "base/memory.h"
-#include "base/order.h"
+#include "base/rng.h"
 #include "base/status.h"
 #include "cli/bench_median.h"
 #include "cli/bench_peer.h"
-#include "device/device.h"
-#include "io/inputs.h"
+#include "device/codes.h"
+#include "device/route.h"
+#include "io/rows.h"
 #include "model/dictionary.h"
 
 #define AT(member) offsetof(struct bench_route_options, member)
@@ -24,7 +25,7 @@ const struct option_row bench_route_rows[BENCH_ROUTE_ROWS] = {
     {"n-rows", OPTION_INT, AT(n_rows), "1920", 1, 1 << 20, NULL, "ROWS", "rows to route"},
     {"atoms", OPTION_INT, AT(atoms), "32768", 2, 1 << 24, NULL, "ATOMS", "atoms"},
     {"columns", OPTION_INT, AT(columns), "768", 1, 1 << 16, NULL, "COLUMNS", "columns"},
-    {"top-s", OPTION_INT, AT(top_s), "32", 1, TOP_S_MOST, NULL, "ATOMS", "atoms a row"},
+    {"top-s", OPTION_INT, AT(top_s), "32", 1, MAX_TOP_S, NULL, "ATOMS", "atoms a row"},
     {"rows", OPTION_TEXT, AT(rows), NULL, 0, 0, NULL, "FILE[:/PATH]",
      "route these rows too, over atoms made from them; gives the columns"},
     {"filter", OPTION_CHOICE, AT(filter), "auto", 0, 0, "auto|on|off", NULL,
@@ -39,13 +40,13 @@ enum bench_case {
   CASE_ROWS,
   CASE_WORST,
   CASE_CODES,
-  CASE_FILTER, /* of random data, given rows and worst order */
-  CASES = CASE_FILTER + 3
+  CASE_SCREEN, /* of random data, given rows and worst order */
+  CASES = CASE_SCREEN + 3
 };
 static const char *const case_names[CASES] = {
     "peak",        "sgemm", "scores alone",     "random data",     "given rows",
     "worst order", "codes", "random certified", "given certified", "worst certified"};
-enum { REPEATS_MOST = 1000 };
+enum { MAX_REPEATS = 1000 };
 
 struct problem {
   float *rows, *atoms;              /* [n][p], [k][p] */
@@ -61,7 +62,7 @@ struct bench {
   struct problem problems[CASES];
   float *product; /* [n][k] of sgemm, a block of rows */
   struct arena arena;
-  double seconds[CASES][REPEATS_MOST], work[CASES];
+  double seconds[CASES][MAX_REPEATS], work[CASES];
   double dictionary; /* seconds of its conversion for the filter of a GPU */
 };
 
@@ -70,7 +71,7 @@ static void random_fill(float *x, gidx count, uint64_t stream)
   for (gidx i = 0; i < count; i++) x[i] = (float)random_normal(1, stream, (uint64_t)i);
 }
 
-static int is_filtered(const struct bench *b)
+static int is_screened(const struct bench *b)
 {
   return strcmp(b->o->filter, "off") != 0;
 }
@@ -80,11 +81,12 @@ static int problem_open(struct bench *b, struct problem *q)
   const struct bench_route_options *o = b->o;
   struct device_options options = {.p = b->p,
                                    .d = 1,
-                                   .atoms_most = o->atoms,
+                                   .max_atoms = o->atoms,
                                    .threads = b->common->threads,
                                    .variant = b->common->cpu_variant,
                                    .kind = b->common->device,
                                    .work = b->work[CASE_RANDOM],
+                                   .route_rows = o->n_rows,
                                    .kernels = b->common->kernels};
   struct device_options filter = options;
   gidx entries = (gidx)o->n_rows * o->top_s, rows = (gidx)o->n_rows * b->p * (gidx)sizeof(float);
@@ -94,15 +96,15 @@ static int problem_open(struct bench *b, struct problem *q)
   atoms_normalize(q->atoms, o->atoms, 1, b->p);
   TRY(device_put_tile(dev, q->atoms, o->atoms, 0));
   filter.filter = o->filter;
-  if (is_filtered(b)) {
+  if (is_screened(b)) {
     TRY(device_open(&q->filtered, &filter));
     TRY(device_put_tile(&q->filtered, q->atoms, o->atoms, 0));
   }
-  TRY(device_wrap(dev, &q->given, q->rows, rows));
-  TRY(device_wrap(dev, &q->table, q->atoms, atoms));
-  TRY(device_take(dev, &q->lists, entries * (gidx)sizeof(struct entry)));
-  TRY(device_take(dev, &q->slot, entries * (gidx)sizeof(idx)));
-  TRY(device_take(dev, &q->codes, entries * (gidx)sizeof(float)));
+  TRY(buffer_wrap(dev, &q->given, q->rows, rows));
+  TRY(buffer_wrap(dev, &q->table, q->atoms, atoms));
+  TRY(buffer_alloc(dev, &q->lists, entries * (gidx)sizeof(struct entry)));
+  TRY(buffer_alloc(dev, &q->slot, entries * (gidx)sizeof(idx)));
+  TRY(buffer_alloc(dev, &q->codes, entries * (gidx)sizeof(float)));
   TRY(device_put(dev, &q->given, 0, rows));
   return device_put(dev, &q->table, 0, atoms);
 }
@@ -110,20 +112,20 @@ static int problem_open(struct bench *b, struct problem *q)
 static void problem_close(struct problem *q)
 {
   struct buffer *const all[] = {&q->given, &q->table, &q->lists, &q->slot, &q->codes};
-  for (int i = 0; i < LENGTH(all); i++) device_drop(&q->device, all[i]);
+  for (int i = 0; i < LENGTH(all); i++) buffer_free(&q->device, all[i]);
   device_close(&q->filtered);
   device_close(&q->device);
 }
 
-static int problem_take(struct bench *b, struct problem *q)
+static int problem_alloc(struct bench *b, struct problem *q)
 {
-  TRY(arena_take(&b->arena, &q->rows, (gidx)b->o->n_rows * b->p, sizeof *q->rows));
-  return arena_take(&b->arena, &q->atoms, (gidx)b->o->atoms * b->p, sizeof *q->atoms);
+  TRY(arena_alloc(&b->arena, &q->rows, (gidx)b->o->n_rows * b->p, sizeof *q->rows));
+  return arena_alloc(&b->arena, &q->atoms, (gidx)b->o->atoms * b->p, sizeof *q->atoms);
 }
 
 static int random_open(struct bench *b, struct problem *q)
 {
-  TRY(problem_take(b, q));
+  TRY(problem_alloc(b, q));
   random_fill(q->rows, (gidx)b->o->n_rows * b->p, 1);
   random_fill(q->atoms, (gidx)b->o->atoms * b->p, 2);
   return problem_open(b, q);
@@ -146,8 +148,8 @@ static int worst_open(struct bench *b, struct problem *q)
   const float *from = b->problems[CASE_RANDOM].atoms;
   size_t bytes = (size_t)b->p * sizeof *q->rows;
   struct ranked *order = NULL;
-  TRY(problem_take(b, q));
-  TRY(arena_take(&b->arena, &order, b->o->atoms, sizeof *order));
+  TRY(problem_alloc(b, q));
+  TRY(arena_alloc(&b->arena, &order, b->o->atoms, sizeof *order));
   for (idx i = 0; i < b->o->n_rows; i++)
     memcpy(q->rows + (gidx)i * b->p, b->problems[CASE_RANDOM].rows, bytes);
   for (idx a = 0; a < b->o->atoms; a++)
@@ -165,7 +167,7 @@ static int given_open(struct bench *b, struct problem *q, const struct row_sourc
   idx have = source->n < (gidx)o->atoms ? (idx)source->n : o->atoms;
   CHECK(source->n >= o->n_rows, ERR_INPUT, "'%s' has %lld rows, %d are wanted: see --n-rows",
         source->name, (long long)source->n, o->n_rows);
-  TRY(problem_take(b, q));
+  TRY(problem_alloc(b, q));
   TRY(source->read(source->self, 0, o->n_rows, q->rows));
   TRY(source->read(source->self, source->n - have, have, q->atoms));
   for (idx a = have; a < o->atoms; a++)
@@ -178,10 +180,10 @@ static int given_open(struct bench *b, struct problem *q, const struct row_sourc
 
 static int route_time(struct bench *b, enum bench_case which, int scores_only, double *seconds)
 {
-  int certified = which >= CASE_FILTER;
-  struct problem *q = &b->problems[certified ? CASE_RANDOM + which - CASE_FILTER : which];
+  int certified = which >= CASE_SCREEN;
+  struct problem *q = &b->problems[certified ? CASE_RANDOM + which - CASE_SCREEN : which];
   struct route_job job = {
-      .rows = &q->given, .n = b->o->n_rows, .take = b->o->top_s, .lists = &q->lists};
+      .rows = &q->given, .n = b->o->n_rows, .top_k = b->o->top_s, .lists = &q->lists};
   job.scores_only = scores_only;
   double begun = log_seconds();
   TRY(device_route(certified ? &q->filtered : &q->device, &job));
@@ -201,7 +203,7 @@ static int codes_time(struct bench *b, double *seconds)
   TRY(device_put(&q->device, &q->slot, 0, entries * (gidx)sizeof(idx)));
   struct codes_job job = {.n = o->n_rows,
                           .m_new = o->top_s,
-                          .m_most = o->top_s,
+                          .max_m = o->top_s,
                           .rows = &q->given,
                           .atoms = &q->table,
                           .slot = &q->slot,
@@ -232,9 +234,9 @@ static int repeat_run(struct bench *b, int repeat)
   TRY(route_time(b, CASE_WORST, 0, &b->seconds[CASE_WORST][repeat]));
   if (b->problems[CASE_ROWS].rows) TRY(route_time(b, CASE_ROWS, 0, &b->seconds[CASE_ROWS][repeat]));
   TRY(route_time(b, CASE_RANDOM, 0, &b->seconds[CASE_RANDOM][repeat]));
-  if (is_filtered(b))
-    for (int which = CASE_FILTER; which < CASES; which++)
-      if (b->problems[CASE_RANDOM + which - CASE_FILTER].rows)
+  if (is_screened(b))
+    for (int which = CASE_SCREEN; which < CASES; which++)
+      if (b->problems[CASE_RANDOM + which - CASE_SCREEN].rows)
         TRY(route_time(b, which, 0, &b->seconds[which][repeat]));
   return codes_time(b, &b->seconds[CASE_CODES][repeat]);
 }
@@ -242,21 +244,21 @@ static int repeat_run(struct bench *b, int repeat)
 /* What the filter did in all runs, at the end of its line. */
 static void filter_print(const struct problem *q, int runs)
 {
-  const struct filter_counts *c = &q->filtered.filter;
+  const struct screen_counts *c = &q->filtered.filter;
   double rows = 0;
-  for (int i = 0; i < FILTER_PATHS; i++) rows += (double)c->rows[i];
+  for (int i = 0; i < SCREEN_PATHS; i++) rows += (double)c->rows[i];
   if (rows == 0) return;
   printf("  certified %.2f%%, %.1f candidates a row, ms a run:",
-         100 * (double)c->rows[FILTER_CERTIFIED] / rows,
-         (double)c->candidates / (double)(c->rows[FILTER_CERTIFIED] + 1));
-  for (int i = 0; i < FILTER_STAGES; i++)
-    if (c->seconds[i] > 0) printf(" %s %.2f", filter_stage_names[i], 1e3 * c->seconds[i] / runs);
+         100 * (double)c->rows[SCREEN_CERTIFIED] / rows,
+         (double)c->candidates / (double)(c->rows[SCREEN_CERTIFIED] + 1));
+  for (int i = 0; i < SCREEN_STAGES; i++)
+    if (c->seconds[i] > 0) printf(" %s %.2f", screen_stage_names[i], 1e3 * c->seconds[i] / runs);
 }
 
 static void table_print(struct bench *b)
 {
   int repeats = b->common->repeats;
-  double ratio[REPEATS_MOST], route = 0;
+  double ratio[MAX_REPEATS], route = 0;
   printf("N=%d K=%d P=%d s=%d threads=%d variant=%s, medians of %d runs\n", b->o->n_rows,
          b->o->atoms, b->p, b->o->top_s, b->common->threads,
          b->problems[CASE_RANDOM].device.variant, repeats);
@@ -273,8 +275,8 @@ static void table_print(struct bench *b)
     printf("%-16s %10.5f %10.2f %9.1f%%", case_names[which], seconds,
            1e-9 * b->work[which] / seconds, 100 * of_peak);
     if (which == CASE_CODES) printf(" %11.1f%%", 100 * seconds / route);
-    if (which >= CASE_FILTER)
-      filter_print(&b->problems[CASE_RANDOM + which - CASE_FILTER], repeats);
+    if (which >= CASE_SCREEN)
+      filter_print(&b->problems[CASE_RANDOM + which - CASE_SCREEN], repeats);
     printf("\n");
   }
 }
@@ -282,10 +284,10 @@ static void table_print(struct bench *b)
 /* Runs without a pause: a GPU that grows hot lowers its clock. */
 static int sustained_print(struct bench *b, enum bench_case which)
 {
-  const double least = 1; /* seconds */
+  const double min = 1; /* seconds */
   double begun = log_seconds(), one, all = 0;
   int runs = 0;
-  for (; all < least; runs++, all = log_seconds() - begun) TRY(route_time(b, which, 0, &one));
+  for (; all < min; runs++, all = log_seconds() - begun) TRY(route_time(b, which, 0, &one));
   printf("%s, sustained: %.5f s a run, %d runs in %.2f s\n", case_names[which], all / runs, runs,
          all);
   return OK;
@@ -298,8 +300,8 @@ static int gpu_print(struct bench *b)
   double copies, *of = b->seconds[CASE_RANDOM], *alone = b->seconds[CASE_ALONE];
   TRY(device_copy_rate(dev, &copies));
   double route = median(of, b->common->repeats), scores = median(alone, b->common->repeats);
-  if (is_filtered(b)) {
-    TRY(sustained_print(b, CASE_FILTER));
+  if (is_screened(b)) {
+    TRY(sustained_print(b, CASE_SCREEN));
     printf("conversion of the dictionary, once, not in these times: %.5f s\n", b->dictionary);
   }
   printf("peak is two instructions a term at the highest clock: %.2f T terms/s\n",
@@ -311,16 +313,16 @@ static int gpu_print(struct bench *b)
   return OK;
 }
 
-static int bench_open(struct bench *b, struct rows_file *rows)
+static int bench_open(struct bench *b, struct rows_input *rows)
 {
   const struct bench_route_options *o = b->o;
-  if (o->rows) TRY(rows_open(rows, o->rows));
+  if (o->rows) TRY(rows_input_open(rows, o->rows));
   b->p = o->rows ? rows->source.p : o->columns;
   double macs = (double)o->n_rows * o->atoms * b->p;
   for (int which = 0; which < CASES; which++) b->work[which] = macs;
   b->work[CASE_CODES] = (double)o->n_rows * b->p * o->top_s * (o->top_s + 1) / 2;
   if (strcmp(b->common->device, "cuda")) TRY(device_check_fma());
-  TRY(arena_take(&b->arena, &b->product, (gidx)PEER_ROWS * o->atoms, sizeof *b->product));
+  TRY(arena_alloc(&b->arena, &b->product, (gidx)PEER_ROWS * o->atoms, sizeof *b->product));
   TRY(random_open(b, &b->problems[CASE_RANDOM]));
   TRY(worst_open(b, &b->problems[CASE_WORST]));
   return o->rows ? given_open(b, &b->problems[CASE_ROWS], &rows->source) : OK;
@@ -329,18 +331,18 @@ static int bench_open(struct bench *b, struct rows_file *rows)
 int bench_route(const struct bench_route_options *o, const struct bench_common *common)
 {
   static struct bench b;
-  struct rows_file rows = {0};
+  struct rows_input rows = {0};
   b = (struct bench){.o = o, .common = common};
   TRY(bench_open(&b, &rows));
   if (is_gpu(&b)) TRY(repeat_run(&b, 0)); /* compiles the kernels, converts dictionaries */
-  b.dictionary = b.problems[CASE_RANDOM].filtered.filter.seconds[FILTER_ATOMS];
+  b.dictionary = b.problems[CASE_RANDOM].filtered.filter.seconds[SCREEN_ATOMS];
   for (int which = 0; which < CASES; which++)
-    b.problems[which].filtered.filter = (struct filter_counts){0};
+    b.problems[which].filtered.filter = (struct screen_counts){0};
   for (int r = 0; r < common->repeats; r++) TRY(repeat_run(&b, r));
   table_print(&b);
   if (is_gpu(&b)) TRY(gpu_print(&b));
   for (int which = 0; which < CASES; which++) problem_close(&b.problems[which]);
-  if (o->rows) rows_close(&rows);
+  if (o->rows) rows_input_close(&rows);
   arena_free(&b.arena);
   return OK;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * sagitta assemble: rows + dictionary + supports + classes -> systems.h5. */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/log.h"
 #include "base/status.h"
@@ -8,7 +9,7 @@
 #include "cli/fit_inputs.h"
 #include "io/systems.h"
 #include "model/directions.h"
-#include "stage/assemble_all.h"
+#include "refit/all_systems.h"
 
 struct assemble_options {
   struct job_options job;
@@ -21,7 +22,7 @@ struct assemble_options {
 #define AT(member) offsetof(struct assemble_options, member)
 
 static const struct option_row assemble_rows[] = {
-    {"directions", OPTION_INT, AT(directions), "4", 0, DIRECTIONS_MOST, NULL, "COUNT",
+    {"directions", OPTION_INT, AT(directions), "4", 0, MAX_DIRECTIONS, NULL, "COUNT",
      "directions in which a frame may move: the border has so many times the frame's vectors"},
     {"dry-run", OPTION_FLAG, AT(dry_run), "no", 0, 1, NULL, NULL,
      "print the memory and disk needed and how the rows are split, and do nothing"},
@@ -46,66 +47,90 @@ static const struct option_set assemble_set = {
            "      --supports run/supports.h5 --classes run/classes.h5 --output run/",
     .tables = tables,
     .count = LENGTH(tables),
-    .most_arguments = 1,
+    .max_arguments = 1,
     .has_deck = 1,
 };
 
-static int plan_print(struct comm *c, const struct fit_task *t, idx directions)
+/* One job, from command line to report. */
+struct job {
+  struct run *run;
+  struct comm *c;
+  const struct assemble_options *o;
+  struct fit_inputs inputs;
+  struct refit_task task;
+  struct refit_state state;
+  struct classes classes;
+  struct all_systems all;
+  struct systems_output file;
+  uint64_t fingerprint;
+};
+
+static int plan_print(struct job *j)
 {
-  TRY(fit_plan_print(c, t, directions, assembled_memory(t, directions)));
-  if (c->rank == 0)
+  const struct refit_task *t = &j->task;
+  idx directions = j->o->directions;
+  TRY(fit_plan_print(j->c, t, directions, all_systems_batch_bytes));
+  if (j->c->rank == 0)
     printf("disk        %.1f MB\n",
-           1e-6 * (double)systems_bytes_most(t->supports->entries, t->atoms->k, t->atoms->d,
-                                             t->atoms->d * directions));
+           1e-6 * (double)systems_max_bytes(t->supports->entries, t->atoms->k, t->atoms->d,
+                                            t->atoms->d * directions));
   return OK;
 }
 
-static int result_write(struct run *run, const char *path, struct assembled *all, uint64_t *mark)
+static int result_write(struct job *j, const char *path)
 {
-  static struct systems_result file; /* outlives a write that passed the deadline */
-  struct comm *c = &run->comm;
-  const struct fit *f = all->fit;
-  struct run_fact facts[FACTS_MOST];
+  struct comm *c = j->c;
+  struct all_systems *all = &j->all;
+  struct run_fact facts[MAX_FACTS];
   char device[64];
-  TRY(comm_agree(c, c->rank ? OK
-                            : systems_create(&file, path, &all->shape, all->atom, all->color, 1)));
-  TRY(assembled_run(all, &file.sink, mark));
-  snprintf(device, sizeof device, "cpu %s", f->device.variant);
-  int n = run_facts(run, device, f->task->threads, facts);
-  return comm_agree(c, c->rank ? OK : systems_finish(&file, facts, n));
+  TRY(comm_agree(
+      c,
+      c->rank ? OK : systems_output_create(&j->file, path, &all->shape, all->atom, all->color, 1)));
+  TRY(all_systems_write(all, &j->file.sink, &j->fingerprint));
+  snprintf(device, sizeof device, "cpu %s", j->state.device.variant);
+  int n = run_facts(j->run, device, j->task.threads, facts);
+  return comm_agree(c, c->rank ? OK : systems_output_finish(&j->file, facts, n));
+}
+
+static int job_run(struct job *j)
+{
+  struct comm *c = j->c;
+  struct output_place place;
+  double begun = log_seconds();
+  TRY(comm_agree(c, fit_inputs_open(&j->inputs, &j->o->names)));
+  j->task = fit_inputs_task(&j->inputs, c, &j->o->compute);
+  j->task.colors = !j->o->names.classes;
+  if (j->o->dry_run) return plan_print(j);
+  TRY(run_begin(j->run, &j->o->output, "systems.h5", &place));
+  TRY(refit_total_check(&j->task, c, all_systems_batch_bytes, j->o->directions, 0));
+  TRY(refit_state_load(&j->state, &j->task, c));
+  TRY(comm_agree(c, refit_state_residuals(&j->state)));
+  TRY(fit_inputs_classes(&j->state, j->o->names.classes, &j->classes));
+  TRY(all_systems_open(&j->all, &j->state, &j->classes, j->o->directions));
+  TRY(result_write(j, place.file));
+  log_info("assemble systems=%lld rows=%lld classes=%d ranks=%d device=cpu/%s seconds=%.2f "
+           "fingerprint=%016llx",
+           (long long)j->all.shape.count, (long long)j->all.shape.row[j->all.shape.count],
+           j->classes.count, c->size, j->state.device.variant, log_seconds() - begun,
+           (unsigned long long)j->fingerprint);
+  log_info("wrote   %s", place.file);
+  return OK;
 }
 
 static int assemble_command(struct run *run, const void *options, const char **arguments)
 {
-  const struct assemble_options *o = options;
-  static struct fit_inputs in; /* outlives a read that passed the deadline */
-  static struct fit_task task;
-  struct comm *c = &run->comm;
-  struct output_place place;
-  struct fit fit;
-  struct classes classes;
-  struct assembled all;
-  uint64_t mark = 0;
-  double begun = log_seconds();
+  struct job *j = calloc(1, sizeof *j); /* kept after a failure, see command.h */
   (void)arguments;
-  TRY(comm_agree(c, fit_inputs_open(&in, &o->names)));
-  task = fit_task_of(&in, c, &o->compute);
-  if (o->dry_run) return plan_print(c, &task, o->directions);
-  TRY(run_begin(run, &o->output, "systems.h5", &place));
-  TRY(fit_load(&fit, &task, c));
-  TRY(comm_agree(c, fit_residuals(&fit)));
-  TRY(fit_classes(&fit, o->names.classes, &classes));
-  TRY(assembled_open(&all, &fit, &classes, o->directions));
-  TRY(result_write(run, place.file, &all, &mark));
-  log_info("assemble systems=%lld rows=%lld classes=%d ranks=%d device=cpu/%s seconds=%.2f "
-           "fingerprint=%016llx",
-           (long long)all.shape.count, (long long)all.shape.row[all.shape.count], classes.count,
-           c->size, fit.device.variant, log_seconds() - begun, (unsigned long long)mark);
-  log_info("wrote   %s", place.file);
-  assembled_free(&all);
-  classes_free(&classes);
-  fit_free(&fit);
-  fit_inputs_close(&in);
+  CHECK(j, ERR_MEMORY, "cannot allocate %zu bytes", sizeof *j);
+  j->run = run;
+  j->c = &run->comm;
+  j->o = options;
+  TRY(job_run(j));
+  all_systems_free(&j->all);
+  classes_free(&j->classes);
+  refit_state_free(&j->state);
+  fit_inputs_close(&j->inputs);
+  free(j);
   return OK;
 }
 

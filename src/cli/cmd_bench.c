@@ -22,8 +22,7 @@ static const struct option_row common_rows[] = {
     {"repeats", OPTION_INT, AT(common.repeats), "5", 1, 1000, NULL, "COUNT",
      "runs to take the median of"},
     {"threads", OPTION_INT, AT(common.threads), "1", 1, 4096, NULL, "COUNT", "threads"},
-    {"cpu-variant", OPTION_CHOICE, AT(common.cpu_variant), "auto", 0, 0,
-     "auto|baseline|avx2|avx512vl|avx512", NULL, "instruction set"},
+    CPU_VARIANT_OPTION(AT(common.cpu_variant), "instruction set"),
     {"device", OPTION_CHOICE, AT(common.device), "cpu", 0, 0, "cpu|cuda", NULL, "what computes"},
     {"kernels", OPTION_TEXT, AT(common.kernels), NULL, 0, 0, NULL, "FOLDER",
      "take GPU kernels from here instead of those built in"},
@@ -63,8 +62,8 @@ static const struct option_set bench_set = {
         "  sagitta bench route --device cuda --n-rows 16384 --columns 768",
     .tables = tables,
     .count = LENGTH(tables),
-    .least_arguments = 1,
-    .most_arguments = 1,
+    .min_arguments = 1,
+    .max_arguments = 1,
 };
 
 static int bench_command(struct run *run, const void *options, const char **arguments)

@@ -2,13 +2,14 @@
  * sagitta color: supports -> classes.h5. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/log.h"
 #include "base/status.h"
 #include "cli/command.h"
 #include "io/classes.h"
-#include "io/supports_input.h"
-#include "stage/color.h"
+#include "io/supports.h"
+#include "refit/color.h"
 
 struct color_options {
   struct job_options job;
@@ -39,7 +40,7 @@ static const struct option_set color_set = {
            "  sagitta color --supports run/supports.h5 --output run/",
     .tables = tables,
     .count = LENGTH(tables),
-    .most_arguments = 1,
+    .max_arguments = 1,
     .has_deck = 1,
 };
 
@@ -49,8 +50,8 @@ static void report_print(const struct class_report *r)
   log_info("%-22s %lld (the most atoms in a row)", "at least needed", (long long)r->longest_row);
   log_info("%-22s %lld", "dead_atoms", (long long)r->dead);
   if (r->classes == 0) return;
-  log_info("%-22s %lld to %lld, mean %.1f", "atoms in a class", (long long)r->least,
-           (long long)r->most, r->mean);
+  log_info("%-22s %lld to %lld, mean %.1f", "atoms in a class", (long long)r->min,
+           (long long)r->max, r->mean);
   for (int bin = 0; bin < LENGTH(r->histogram); bin++) {
     char name[64];
     long long low = 1ll << bin, high = (2ll << bin) - 1;
@@ -62,7 +63,7 @@ static void report_print(const struct class_report *r)
 
 static int result_write(const struct run *run, const char *path, const struct color_result *result)
 {
-  struct run_fact facts[FACTS_MOST];
+  struct run_fact facts[MAX_FACTS];
   if (run->comm.rank) return OK;
   return classes_write(path, &result->classes, result->report.longest_row, facts,
                        run_facts(run, "cpu", 1, facts));
@@ -71,28 +72,41 @@ static int result_write(const struct run *run, const char *path, const struct co
 static int input_open(struct supports_input *in, const struct color_options *o)
 {
   CHECK(o->supports, ERR_USAGE, "'--supports' is missing: make them with `sagitta encode`");
-  return supports_open(in, o->supports);
+  return supports_input_open(in, o->supports);
+}
+
+/* One job, from command line to report. */
+struct job {
+  struct supports_input in;
+  struct color_result result;
+};
+
+static int job_run(struct job *j, struct run *run, const struct color_options *o)
+{
+  struct comm *c = &run->comm;
+  struct output_place place;
+  const struct support_source *source = &j->in.source;
+  TRY(comm_agree(c, input_open(&j->in, o)));
+  TRY(run_begin(run, &o->output, "classes.h5", &place));
+  TRY(color_supports(c, source, &j->result));
+  log_info("color   rows=%lld atoms=%d entries=%lld read=%.2f seconds=%.2f fingerprint=%016llx",
+           (long long)source->n, source->k, (long long)source->entries, j->result.read_seconds,
+           j->result.color_seconds, (unsigned long long)j->result.fingerprint);
+  if (c->rank == 0) report_print(&j->result.report);
+  TRY(comm_agree(c, result_write(run, place.file, &j->result)));
+  log_info("wrote   %s", place.file);
+  return OK;
 }
 
 static int color_command(struct run *run, const void *options, const char **arguments)
 {
-  const struct color_options *o = options;
-  static struct supports_input in; /* outlives a read that passed the deadline */
-  struct output_place place;
-  struct color_result result;
-  struct comm *c = &run->comm;
+  struct job *j = calloc(1, sizeof *j); /* kept after a failure, see command.h */
   (void)arguments;
-  TRY(comm_agree(c, input_open(&in, o)));
-  TRY(run_begin(run, &o->output, "classes.h5", &place));
-  TRY(color_run(c, &in.source, &result));
-  log_info("color   rows=%lld atoms=%d entries=%lld read=%.2f seconds=%.2f fingerprint=%016llx",
-           (long long)in.source.n, in.source.k, (long long)in.source.entries, result.read_seconds,
-           result.color_seconds, (unsigned long long)result.fingerprint);
-  if (c->rank == 0) report_print(&result.report);
-  TRY(comm_agree(c, result_write(run, place.file, &result)));
-  log_info("wrote   %s", place.file);
-  color_free(&result);
-  supports_input_close(&in);
+  CHECK(j, ERR_MEMORY, "cannot allocate %zu bytes", sizeof *j);
+  TRY(job_run(j, run, options));
+  color_free(&j->result);
+  supports_input_close(&j->in);
+  free(j);
   return OK;
 }
 

@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * sagitta encode and sagitta route: rows + dictionary -> supports.h5. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/num.h"
 #include "base/status.h"
 #include "cli/command.h"
 #include "cli/report.h"
-#include "io/inputs.h"
-#include "stage/encode.h"
-#include "stage/mean.h"
-#include "stage/tiles.h"
+#include "encode/encode.h"
+#include "encode/shard.h"
+#include "io/dictionary.h"
+#include "io/rows.h"
+#include "io/supports.h"
+#include "model/route.h"
+#include "seed/mean.h"
 
 struct encode_options {
   struct job_options job;
@@ -36,8 +41,8 @@ static const struct option_row input_rows[] = {
 };
 
 static const struct option_row route_rows[] = {
-    {"top-s", OPTION_INT, AT(top_s), "32", 1, TOP_S_MOST, NULL, "ATOMS", "atoms for each row"},
-    {"rounds", OPTION_INT, AT(rounds), "1", 1, TOP_S_MOST, NULL, "COUNT",
+    {"top-s", OPTION_INT, AT(top_s), "32", 1, MAX_TOP_S, NULL, "ATOMS", "atoms for each row"},
+    {"rounds", OPTION_INT, AT(rounds), "1", 1, MAX_TOP_S, NULL, "COUNT",
      "rounds of routing: later ones route what the codes so far leave over; more of them explain "
      "more and take longer, as many as --top-s are orthogonal matching pursuit"},
     {"cosine-limit", OPTION_INT, AT(cosine_limit), "65536", 0, 1 << 30, NULL, "ATOMS",
@@ -83,7 +88,7 @@ static const struct option_set encode_set = {
         "  sagitta inspect run/supports.h5",
     .tables = encode_tables,
     .count = LENGTH(encode_tables),
-    .most_arguments = 1,
+    .max_arguments = 1,
     .has_deck = 1,
 };
 
@@ -96,65 +101,73 @@ static const struct option_set route_set = {
            "      --top-s 32 --output run/",
     .tables = route_tables,
     .count = LENGTH(route_tables),
-    .most_arguments = 1,
+    .max_arguments = 1,
     .has_deck = 1,
 };
 
-struct inputs {
-  struct rows_file rows;
-  struct dictionary_file dictionary;
+/* The state of the job; struct run says why it is on the heap. */
+struct encode_state {
+  struct rows_input rows;
+  struct dictionary_input dictionary;
+  struct encode_task task;
+  struct output_place place;
+  struct supports_output file; /* rank 0 */
+  struct encode_result result;
+  struct arena arena; /* of the mean */
 };
 
-static int inputs_open(struct inputs *in, const struct encode_options *o)
+static int inputs_open(struct encode_state *job, const struct encode_options *o)
 {
   CHECK(o->rows, ERR_USAGE, "'--rows' is missing: the file with the activation rows");
   CHECK(o->dictionary, ERR_USAGE, "'--dictionary' is missing: make one with `sagitta seed`");
   CHECK(o->output.output || o->dry_run, ERR_USAGE,
         "'--output' is missing: a folder, or a file that ends in .h5");
-  TRY(rows_open(&in->rows, o->rows));
-  TRY(dictionary_open(&in->dictionary, o->dictionary));
-  const struct row_source *rows = &in->rows.source;
-  const struct atom_source *atoms = &in->dictionary.source;
+  TRY(rows_input_open(&job->rows, o->rows));
+  TRY(dictionary_input_open(&job->dictionary, o->dictionary));
+  const struct row_source *rows = &job->rows.source;
+  const struct atom_source *atoms = &job->dictionary.source;
   CHECK(rows->p == atoms->p, ERR_INPUT, "'%s' has %d columns, the atoms of '%s' have %d",
         rows->name, rows->p, atoms->name, atoms->p);
   CHECK(atoms->k > 0, ERR_INPUT, "'%s' has no atoms", atoms->name);
-  CHECK(!(o->center && in->dictionary.mean), ERR_USAGE,
+  CHECK(!(o->center && job->dictionary.mean), ERR_USAGE,
         "'--center' is given, but '%s' brings its own mean, which is always subtracted",
         atoms->name);
   return OK;
 }
 
-static struct encode_task task_of(const struct run *run, const struct encode_options *o,
-                                  const struct inputs *in)
+/* Fill the task from options and inputs; warn where the dictionary is too small for an option. */
+static void task_fill(const struct run *run, const struct encode_options *o,
+                      struct encode_state *job)
 {
-  idx k = in->dictionary.source.k;
-  struct encode_task task = {.rows = &in->rows.source,
-                             .atoms = &in->dictionary.source,
-                             .mean = in->dictionary.mean,
-                             .top_s = o->top_s < k ? o->top_s : k,
-                             .rounds = o->rounds,
-                             .tile = o->compute.tile,
-                             .block = o->compute.block,
-                             .threads = threads_choose(&run->comm, o->compute.threads),
-                             .device = o->compute.device,
-                             .variant = o->compute.cpu_variant,
-                             .filter = o->compute.filter,
-                             .kernels = o->compute.kernels,
-                             .codes = run->command == &command_encode,
-                             .normalize = o->normalize,
-                             .rho = o->rho,
-                             .cosine_most = o->cosine_limit};
-  if (!task.tile) task.tile = tile_choose(k, run->comm.size);
-  if (task.tile > k) task.tile = k;
-  if (!task.block) task.block = encode_block(&task, run->comm.size);
-  if (task.top_s < o->top_s)
+  idx k = job->dictionary.source.k;
+  struct encode_task *task = &job->task;
+  *task = (struct encode_task){.rows = &job->rows.source,
+                               .atoms = &job->dictionary.source,
+                               .mean = job->dictionary.mean,
+                               .sink = &job->file.sink,
+                               .top_s = (idx)imin(o->top_s, k),
+                               .rounds = o->rounds,
+                               .tile = o->compute.tile,
+                               .block = o->compute.block,
+                               .threads = threads_default(&run->comm, o->compute.threads),
+                               .device = o->compute.device,
+                               .variant = o->compute.cpu_variant,
+                               .filter = o->compute.filter,
+                               .kernels = o->compute.kernels,
+                               .codes = run->command == &command_encode,
+                               .normalize = o->normalize,
+                               .rho = o->rho,
+                               .max_cosine = o->cosine_limit};
+  if (!task->tile) task->tile = tile_width_default(k, run->comm.size);
+  task->tile = (idx)imin(task->tile, k);
+  if (!task->block) task->block = encode_block_rows(task, run->comm.size);
+  if (task->top_s < o->top_s)
     log_warn("top-s is %d, the dictionary has %d atoms: each row gets %d", o->top_s, k, k);
-  if (task.rounds > task.top_s) {
+  if (task->rounds > task->top_s) {
     log_warn("rounds is %d, a row gets %d atoms: it takes %d rounds of one atom", o->rounds,
-             task.top_s, task.top_s);
-    task.rounds = task.top_s;
+             task->top_s, task->top_s);
+    task->rounds = task->top_s;
   }
-  return task;
 }
 
 static struct supports_shape shape_of(const struct encode_task *t)
@@ -167,143 +180,152 @@ static struct supports_shape shape_of(const struct encode_task *t)
                                  .has_codes = t->codes};
 }
 
-static void plan_print(const struct run *run, const struct encode_task *t)
+/* The lines of --dry-run. */
+static int plan_print(const struct run *run, const struct encode_task *t)
 {
   struct supports_shape shape = shape_of(t);
   struct encode_memory m;
   int ranks = run->comm.size;
-  if (run->comm.rank) return;
-  encode_memory(t, ranks, &m);
-  gidx tiles = ((gidx)t->atoms->k + t->tile - 1) / t->tile;
-  gidx blocks = (t->rows->n + t->block - 1) / t->block;
+  if (run->comm.rank) return OK;
+  TRY(encode_memory(t, ranks, 0, &m));
+  gidx tiles = ceil_div(t->atoms->k, t->tile), blocks = ceil_div(t->rows->n, t->block);
+  double work = encode_work(t);
   printf("rows        %lld x %d in %lld blocks of %d, %d a rank and block\n", (long long)t->rows->n,
-         t->rows->p, (long long)blocks, t->block, (t->block + ranks - 1) / ranks);
+         t->rows->p, (long long)blocks, t->block, (int)ceil_div(t->block, ranks));
   printf("dictionary  %d atoms of %d x %d in %lld tiles of %d, up to %lld tiles a rank\n",
          t->atoms->k, t->atoms->d, t->atoms->p, (long long)tiles, t->tile,
-         (long long)((tiles + ranks - 1) / ranks));
-  printf("work        %.3g multiply-adds, %.3g a rank\n",
-         (double)t->rows->n * t->atoms->k * t->atoms->d * t->atoms->p * t->rounds,
-         (double)t->rows->n * t->atoms->k * t->atoms->d * t->atoms->p * t->rounds / ranks);
-  gidx total = m.dictionary + m.rows + m.lists + m.codes + m.table;
+         (long long)ceil_div(tiles, ranks));
+  printf("work        %.3g multiply-adds, %.3g a rank\n", work, work / ranks);
+  gidx dictionary = m.atoms + m.forms, fetched = m.places + m.fetched;
+  gidx total = dictionary + m.rows + m.lists + m.codes + fetched;
   printf("memory      %.1f MB a rank: dictionary %.1f, rows %.1f, lists %.1f, codes %.1f, fetched "
          "atoms %.1f\n",
-         1e-6 * (double)total, 1e-6 * (double)m.dictionary, 1e-6 * (double)m.rows,
-         1e-6 * (double)m.lists, 1e-6 * (double)m.codes, 1e-6 * (double)m.table);
+         1e-6 * (double)total, 1e-6 * (double)dictionary, 1e-6 * (double)m.rows,
+         1e-6 * (double)m.lists, 1e-6 * (double)m.codes, 1e-6 * (double)fetched);
   printf("disk        %.1f MB\n", 1e-6 * (double)supports_bytes(&shape));
+  return OK;
 }
 
-static int result_open(const struct run *run, struct supports_file *file,
-                       const struct output_place *place, const struct inputs *in,
-                       const struct encode_task *t)
+/* With --center, the column means of the rows. */
+static int mean_find(struct run *run, const struct encode_options *o, struct encode_state *job)
 {
-  struct supports_shape shape = shape_of(t);
-  if (run->comm.rank) return OK;
-  TRY(output_spares(place, in->rows.file));
-  TRY(output_spares(place, in->dictionary.file));
-  return supports_create(file, place->file, &shape);
+  real *mean = NULL;
+  if (!o->center) return OK;
+  TRY(comm_agree(&run->comm, arena_alloc(&job->arena, &mean, job->rows.source.p, sizeof *mean)));
+  TRY(mean_compute(&run->comm, &job->rows.source, mean));
+  job->task.mean = mean;
+  return OK;
 }
 
-/* route=cuda codes=cuda ... of the phases that ran. */
-static void phases_join(const struct encode_result *result, char *text, size_t room)
+static int result_open(const struct run *run, struct encode_state *job)
+{
+  struct supports_shape shape = shape_of(&job->task);
+  if (run->comm.rank) return OK;
+  TRY(output_check_input(&job->place, job->rows.file));
+  TRY(output_check_input(&job->place, job->dictionary.file));
+  return supports_output_create(&job->file, job->place.file, &shape);
+}
+
+/* text <- "route=cuda codes=cuda ...": the devices of the phases that ran. */
+static void phases_join(const struct encode_result *result, char *text, size_t capacity)
 {
   size_t used = 0;
   text[0] = '\0';
   for (int i = 0; i < ENCODE_PHASES; i++) {
     const struct phase *p = &result->phases[i];
-    if (p->calls && p->device && used < room)
-      used += (size_t)snprintf(text + used, room - used, "%s%s=%s", used ? " " : "", p->name,
+    if (p->calls && p->device && used < capacity)
+      used += (size_t)snprintf(text + used, capacity - used, "%s%s=%s", used ? " " : "", p->name,
                                p->device);
   }
 }
 
-/* moved[3] <- kernels launched and bytes copied to and from devices, all ranks together. */
-static int counts_sum(struct comm *c, const struct device_counts *counts, double *moved)
+/* Make the counts of this rank's device those of all ranks. */
+static int counts_sum(struct comm *c, struct device_counts *counts)
 {
-  gidx sums[] = {counts->kernels, (gidx)counts->put, (gidx)counts->got};
+  gidx sums[] = {counts->kernels, counts->put, counts->got};
   TRY(comm_sum(c, sums, LENGTH(sums)));
-  for (int i = 0; i < LENGTH(sums); i++) moved[i] = (double)sums[i];
+  *counts = (struct device_counts){sums[0], sums[1], sums[2]};
   return OK;
 }
 
-static int result_close(const struct run *run, struct supports_file *file,
-                        const struct encode_task *t, const struct encode_result *result,
-                        const double *moved, const struct filter_counts *filter)
+static int result_close(const struct run *run, struct encode_state *job)
 {
   if (run->comm.rank) return OK;
-  struct run_fact facts[FACTS_MOST];
+  const struct encode_task *t = &job->task;
+  const struct encode_result *result = &job->result;
+  const gidx *rows = result->filter.rows;
+  struct run_fact facts[MAX_FACTS];
   char device[128], phases[256];
   snprintf(device, sizeof device, "%s %s", result->device, result->variant);
   phases_join(result, phases, sizeof phases);
   int n = run_facts(run, device, t->threads, facts);
   facts[n++] = (struct run_fact){"phase_devices", phases, 0};
-  facts[n++] = (struct run_fact){"kernels", NULL, moved[0]};
-  facts[n++] = (struct run_fact){"bytes_to_device", NULL, moved[1]};
-  facts[n++] = (struct run_fact){"bytes_from_device", NULL, moved[2]};
-  facts[n++] = (struct run_fact){"rows_certified", NULL, (double)filter->rows[FILTER_CERTIFIED]};
-  facts[n++] = (struct run_fact){"rows_left_by_list", NULL, (double)filter->rows[FILTER_LIST]};
-  facts[n++] = (struct run_fact){"rows_left_by_score", NULL, (double)filter->rows[FILTER_SCORE]};
-  facts[n++] = (struct run_fact){"rows_left_by_guess", NULL, (double)filter->rows[FILTER_GUESS]};
-  facts[n++] = (struct run_fact){"rows_left_small", NULL, (double)filter->rows[FILTER_SMALL]};
-  facts[n++] = (struct run_fact){"candidates", NULL, (double)filter->candidates};
+  facts[n++] = (struct run_fact){"kernels", NULL, (double)result->counts.kernels};
+  facts[n++] = (struct run_fact){"bytes_to_device", NULL, (double)result->counts.put};
+  facts[n++] = (struct run_fact){"bytes_from_device", NULL, (double)result->counts.got};
+  facts[n++] = (struct run_fact){"rows_certified", NULL, (double)rows[SCREEN_CERTIFIED]};
+  facts[n++] = (struct run_fact){"rows_left_by_list", NULL, (double)rows[SCREEN_LIST]};
+  facts[n++] = (struct run_fact){"rows_left_by_score", NULL, (double)rows[SCREEN_SCORE]};
+  facts[n++] = (struct run_fact){"rows_left_by_guess", NULL, (double)rows[SCREEN_ESTIMATE]};
+  facts[n++] = (struct run_fact){"rows_left_small", NULL, (double)rows[SCREEN_SMALL]};
+  facts[n++] = (struct run_fact){"candidates", NULL, (double)result->filter.candidates};
   struct supports_ending ending = {&result->metrics, t->mean, t->rho, t->rounds, 0};
-  return supports_finish(file, &ending, facts, n);
+  return supports_output_finish(&job->file, &ending, facts, n);
 }
 
-static int center_rows(struct run *run, const struct encode_options *o, struct inputs *in,
-                       struct encode_task *task, struct arena *arena)
+/* The summary line, and the tables of phases, filter and metrics.  Collective. */
+static int result_report(struct run *run, struct encode_state *job, double seconds)
 {
-  if (!o->center) return OK;
-  real *mean = NULL;
-  TRY(comm_agree(&run->comm, arena_take(arena, &mean, in->rows.source.p, sizeof *mean)));
-  TRY(mean_compute(&run->comm, &in->rows.source, mean));
-  task->mean = mean;
+  const struct encode_task *t = &job->task;
+  struct encode_result *r = &job->result;
+  int gpu = strcmp(r->device, "cpu") != 0; /* its name is in the table of ranks */
+  log_info("%-7s rows=%lld atoms=%d top_s=%d rounds=%d ranks=%d device=%s%s%s seconds=%.2f "
+           "fingerprint=%016llx",
+           run->command->name, (long long)t->rows->n, t->atoms->k, t->top_s, t->rounds,
+           run->comm.size, r->device, gpu ? "" : "/", gpu ? "" : r->variant, seconds,
+           (unsigned long long)r->fingerprint);
+  TRY(report_phases(&run->comm, r->phases, ENCODE_PHASES));
+  TRY(counts_sum(&run->comm, &r->counts));
+  if (r->counts.kernels > 0)
+    log_info("GPU: %.0f kernels, %.3f GB to and %.3f GB from the device", (double)r->counts.kernels,
+             1e-9 * (double)r->counts.put, 1e-9 * (double)r->counts.got);
+  TRY(report_filter(&run->comm, &r->filter));
+  if (run->comm.rank == 0) report_metrics(&r->metrics, t->codes);
   return OK;
+}
+
+static void job_free(struct encode_state *job)
+{
+  encode_free(&job->result);
+  rows_input_close(&job->rows);
+  dictionary_input_close(&job->dictionary);
+  arena_free(&job->arena);
+  free(job);
 }
 
 static int encode_command(struct run *run, const void *options, const char **arguments)
 {
   const struct encode_options *o = options;
-  static struct inputs in; /* static: a worker may be at work when the job fails */
-  static struct encode_task task;
-  static struct supports_file file;
-  static struct encode_result result;
-  struct arena arena = {0};
+  struct encode_state *job;
   (void)arguments;
-  TRY(comm_agree(&run->comm, inputs_open(&in, o)));
-  task = task_of(run, o, &in);
+  TRY(comm_agree(&run->comm, struct_alloc(&job, sizeof *job)));
+  TRY(comm_agree(&run->comm, inputs_open(job, o)));
+  task_fill(run, o, job);
   if (o->dry_run) {
-    plan_print(run, &task);
+    TRY(comm_agree(&run->comm, plan_print(run, &job->task)));
+    job_free(job);
     return OK;
   }
-  struct output_place place;
-  TRY(run_begin(run, &o->output, "supports.h5", &place));
-  TRY(center_rows(run, o, &in, &task, &arena));
-  TRY(comm_agree(&run->comm, result_open(run, &file, &place, &in, &task)));
-  task.sink = &file.sink;
+  TRY(encode_memory_check(&job->task, &run->comm));
+  TRY(run_begin(run, &o->output, "supports.h5", &job->place));
+  TRY(mean_find(run, o, job));
+  TRY(comm_agree(&run->comm, result_open(run, job)));
   double begun = log_seconds();
-  TRY(encode_run(&task, &run->comm, &result));
-  double seconds = log_seconds() - begun;
-  int gpu = strcmp(result.device, "cpu") != 0; /* its name is in the table of ranks */
-  log_info("%-7s rows=%lld atoms=%d top_s=%d rounds=%d ranks=%d device=%s%s%s seconds=%.2f "
-           "fingerprint=%016llx",
-           run->command->name, (long long)task.rows->n, task.atoms->k, task.top_s, task.rounds,
-           run->comm.size, result.device, gpu ? "" : "/", gpu ? "" : result.variant, seconds,
-           (unsigned long long)result.fingerprint);
-  TRY(report_phases(&run->comm, result.phases, ENCODE_PHASES));
-  double moved[3] = {0};
-  TRY(counts_sum(&run->comm, &result.counts, moved));
-  if (moved[0] > 0)
-    log_info("GPU: %.0f kernels, %.3f GB to and %.3f GB from the device", moved[0], 1e-9 * moved[1],
-             1e-9 * moved[2]);
-  struct filter_counts filter = result.filter;
-  TRY(report_filter(&run->comm, &filter));
-  if (run->comm.rank == 0) report_metrics(&result.metrics, task.codes);
-  TRY(comm_agree(&run->comm, result_close(run, &file, &task, &result, moved, &filter)));
-  log_info("wrote   %s", place.file);
-  encode_free(&result);
-  rows_close(&in.rows);
-  dictionary_close(&in.dictionary);
-  arena_free(&arena);
+  TRY(encode_run(&job->task, &run->comm, &job->result));
+  TRY(result_report(run, job, log_seconds() - begun));
+  TRY(comm_agree(&run->comm, result_close(run, job)));
+  log_info("wrote   %s", job->place.file);
+  job_free(job);
   return OK;
 }
 

@@ -5,7 +5,9 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "cli/command.h"
-#include "io/files.h"
+#include "io/diff.h"
+#include "io/inspect.h"
+#include "io/verify.h"
 
 static const struct option_table tables[] = {{"General", general_rows, GENERAL_ROWS, 0}};
 
@@ -18,8 +20,8 @@ static const struct option_set inspect_set = {
            "  sagitta inspect run/supports.h5",
     .tables = tables,
     .count = LENGTH(tables),
-    .least_arguments = 1,
-    .most_arguments = 1,
+    .min_arguments = 1,
+    .max_arguments = 1,
 };
 
 static const struct option_set verify_set = {
@@ -31,8 +33,8 @@ static const struct option_set verify_set = {
            "  sagitta verify run/supports.h5",
     .tables = tables,
     .count = LENGTH(tables),
-    .least_arguments = 1,
-    .most_arguments = 1,
+    .min_arguments = 1,
+    .max_arguments = 1,
 };
 
 static const struct option_set diff_set = {
@@ -46,8 +48,8 @@ static const struct option_set diff_set = {
         "  sagitta diff one-rank/supports.h5 four-ranks/supports.h5",
     .tables = tables,
     .count = LENGTH(tables),
-    .least_arguments = 2,
-    .most_arguments = 2,
+    .min_arguments = 2,
+    .max_arguments = 2,
 };
 
 static int inspect_command(struct run *run, const void *options, const char **arguments)
@@ -68,7 +70,7 @@ static int diff_command(struct run *run, const void *options, const char **argum
   (void)run, (void)options;
   int equal = 0;
   TRY(file_diff(arguments[0], arguments[1], stdout, &equal));
-  return equal ? OK : ERR_DIFFER;
+  return equal ? OK : ERR_ANSWER;
 }
 
 const struct command command_inspect = {

@@ -2,7 +2,9 @@
  * sagitta refit: rows + dictionary + supports -> a better dictionary and its codes. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "base/num.h"
 #include "base/fingerprint.h"
 #include "base/log.h"
 #include "base/status.h"
@@ -11,7 +13,10 @@
 #include "cli/refit_files.h"
 #include "cli/report.h"
 #include "model/directions.h"
-#include "stage/fit_memory.h"
+#include "refit/layout.h"
+#include "refit/refit.h"
+#include "refit/sums.h"
+#include "refit/sweep_end.h"
 
 struct refit_options {
   struct job_options job;
@@ -27,7 +32,7 @@ struct refit_options {
 static const struct option_row refit_rows[] = {
     {"sweeps", OPTION_INT, AT(sweeps), "1", 1, 1 << 20, NULL, "COUNT",
      "sweeps over all atoms; with --resume those of the earlier run count"},
-    {"directions", OPTION_INT, AT(directions), "4", 1, DIRECTIONS_MOST, NULL, "COUNT",
+    {"directions", OPTION_INT, AT(directions), "4", 1, MAX_DIRECTIONS, NULL, "COUNT",
      "directions in which a frame may move in a sweep"},
     {"reroute", OPTION_FLAG, AT(reroute), "no", 0, 1, NULL, NULL,
      "route all rows again after each sweep, in as many rounds as the supports were"},
@@ -62,7 +67,7 @@ static const struct option_set refit_set = {
            "      --supports run/supports.h5 --sweeps 5 --output refit/",
     .tables = tables,
     .count = LENGTH(tables),
-    .most_arguments = 1,
+    .max_arguments = 1,
     .has_deck = 1,
 };
 
@@ -73,8 +78,8 @@ struct job {
   const struct refit_options *o;
   struct refit_files files;
   struct fit_inputs inputs;
-  struct fit_task task;
-  struct fit fit;
+  struct refit_task task;
+  struct refit_state state;
   struct classes classes;
   struct arena arena;
   struct atom_step *steps; /* [k] */
@@ -96,9 +101,11 @@ static int plan_print(struct job *j)
 {
   const struct support_source *s = &j->inputs.supports.source;
   TRY(comm_agree(j->c, fit_inputs_open(&j->inputs, &j->o->names)));
-  j->task = fit_task_of(&j->inputs, j->c, &j->o->compute);
-  TRY(fit_plan_print(j->c, &j->task, j->o->directions, 0));
-  struct supports_shape shape = {s->n, s->k, fit_support(&j->task), s->d, j->task.rows->p, 1};
+  j->task = fit_inputs_task(&j->inputs, j->c, &j->o->compute);
+  j->task.colors = !j->o->names.classes;
+  TRY(fit_plan_print(j->c, &j->task, j->o->directions, refit_batch_bytes));
+  struct supports_shape shape = {s->n, s->k, refit_task_support(&j->task), s->d, j->task.rows->p,
+                                 1};
   gidx frames = (gidx)s->k * s->d * shape.p * (gidx)sizeof(float);
   if (j->c->rank == 0)
     printf("disk        %.1f MB, twice that while a sweep's files take the place of the last\n",
@@ -116,32 +123,30 @@ static int job_open(struct job *j)
   if (j->files.has_dictionary) names.dictionary = j->files.dictionary_path;
   if (j->files.has_supports) names.supports = j->files.supports_path;
   TRY(comm_agree(j->c, fit_inputs_open(&j->inputs, &names)));
-  j->task = fit_task_of(&j->inputs, j->c, &o->compute);
+  j->task = fit_inputs_task(&j->inputs, j->c, &o->compute);
   j->task.filter = o->filter;
-  TRY(fit_load(&j->fit, &j->task, j->c));
-  int status = arena_take(&j->arena, &j->steps, j->fit.k, sizeof *j->steps);
-  if (!status) status = arena_take(&j->arena, &j->density, j->fit.k, sizeof *j->density);
+  j->task.colors = !o->names.classes;
+  TRY(refit_total_check(&j->task, j->c, refit_batch_bytes, o->directions, 1));
+  TRY(refit_state_load(&j->state, &j->task, j->c));
+  int status = arena_alloc(&j->arena, &j->steps, j->state.k, sizeof *j->steps);
+  if (!status) status = arena_alloc(&j->arena, &j->density, j->state.k, sizeof *j->density);
   TRY(comm_agree(j->c, status));
-  return fit_tss(&j->fit, &j->tss);
+  return refit_tss(&j->state, &j->tss);
 }
 
-/* Line 0 of the history: what the codes explain as they come. */
+/* Write line 0 of the history: what the codes explain as they come. */
 static int start_judge(struct job *j)
 {
   real rss, said = j->inputs.supports.explained_variance;
-  TRY(comm_agree(j->c, fit_residuals(&j->fit)));
-  TRY(fit_rss(&j->fit, &rss));
+  TRY(comm_agree(j->c, refit_state_residuals(&j->state)));
+  TRY(refit_rss(&j->state, &rss));
   if (j->c->rank) return OK;
-  struct metrics m = {.n = j->fit.total, .p = j->fit.p};
+  struct metrics m = {.n = j->state.total, .p = j->state.p};
   metrics_fit(&m, rss, j->tss, 0, 0);
   gidx dead = 0;
-  for (idx a = 0; a < j->fit.k; a++) {
-    gidx rows = 0;
-    for (int r = 0; r < j->c->size; r++) rows += j->fit.counts[(gidx)r * j->fit.k + a];
-    dead += rows == 0;
-  }
+  for (idx a = 0; a < j->state.k; a++) dead += refit_atom_rows(&j->state, a) == 0;
   j->files.lines[0] = (struct history_line){
-      .explained_variance = m.explained_variance, .held_out = canonical_nan(), .dead = (real)dead};
+      .explained_variance = m.explained_variance, .held_out = nan_canonical(), .dead = (real)dead};
   if (fabs(said - m.explained_variance) > 1e-6)
     log_warn("'%s' says that its codes explain %.6g, with these rows and atoms they explain %.6g: "
              "were they solved for others?",
@@ -149,22 +154,23 @@ static int start_judge(struct job *j)
   return OK;
 }
 
-static int state_round(struct job *j, int reroute)
+/* Round, code and judge the state. */
+static int state_finish(struct job *j, int reroute)
 {
   struct phase *phase = &j->phases[reroute ? REFIT_ROUTE : REFIT_CODES];
-  const struct fit_round options = {reroute, j->inputs.supports.rounds, j->o->cosine_limit};
+  const struct sweep_end_options options = {reroute, j->inputs.supports.rounds, j->o->cosine_limit};
   phase_begin(phase);
-  TRY(fit_round(&j->fit, &options, j->density, j->tss, &j->metrics));
+  TRY(refit_sweep_end(&j->state, &options, j->density, j->tss, &j->metrics));
   phase_end(phase, 0);
   return OK;
 }
 
 static int state_write(struct job *j, int with_dictionary)
 {
-  struct refit_state state = {&j->fit, &j->inputs, &j->metrics, j->steps};
+  struct refit_result result = {&j->state, &j->inputs, &j->metrics, j->steps};
   phase_begin(&j->phases[REFIT_WRITE]);
-  if (with_dictionary) TRY(refit_dictionary_write(&j->files, j->run, &state));
-  TRY(refit_supports_write(&j->files, j->run, &state));
+  if (with_dictionary) TRY(refit_dictionary_write(&j->files, j->run, &result));
+  TRY(refit_supports_write(&j->files, j->run, &result));
   phase_end(&j->phases[REFIT_WRITE], 0);
   return OK;
 }
@@ -173,7 +179,7 @@ static int classes_find(struct job *j)
 {
   phase_begin(&j->phases[REFIT_COLOR]);
   classes_free(&j->classes);
-  TRY(fit_classes(&j->fit, j->o->names.classes, &j->classes));
+  TRY(fit_inputs_classes(&j->state, j->o->names.classes, &j->classes));
   phase_end(&j->phases[REFIT_COLOR], 0);
   return OK;
 }
@@ -183,7 +189,7 @@ static void line_add(struct job *j, const struct sweep_counts *counts)
   gidx sweep = j->files.facts.sweeps;
   j->files.lines[sweep] = (struct history_line){.sweep = (real)sweep,
                                                 .explained_variance = j->metrics.explained_variance,
-                                                .held_out = canonical_nan(),
+                                                .held_out = nan_canonical(),
                                                 .dead = (real)j->metrics.dead_atoms,
                                                 .accepted = (real)counts->accepted,
                                                 .rejected = (real)counts->rejected,
@@ -201,15 +207,15 @@ static void line_add(struct job *j, const struct sweep_counts *counts)
 static int sweep_run(struct job *j)
 {
   struct sweep_counts counts;
-  TRY(refit_sweep(&j->fit, &j->classes, j->o->directions, j->phases, j->steps, &counts));
-  TRY(state_round(j, j->o->reroute));
+  TRY(refit_sweep(&j->state, &j->classes, j->o->directions, j->phases, j->steps, &counts));
+  TRY(state_finish(j, j->o->reroute));
   j->files.facts.sweeps++;
   if (j->c->rank == 0) line_add(j, &counts);
   TRY(state_write(j, 1));
   return j->o->reroute && j->files.facts.sweeps < j->o->sweeps ? classes_find(j) : OK;
 }
 
-/* Where a resumed run's supports are one sweep behind its dictionary. */
+/* Make the supports again where a resumed run's are one sweep behind its dictionary. */
 static int supports_catch_up(struct job *j)
 {
   gidx done = j->files.facts.sweeps, have = j->files.has_supports ? j->inputs.supports.sweeps : 0;
@@ -220,14 +226,14 @@ static int supports_catch_up(struct job *j)
         ERR_INPUT, __FILE__, __LINE__, "'%s' is of sweep %lld, '%s' of sweep %lld: cannot resume",
         j->files.dictionary_path, (long long)done, j->inputs.supports.source.name, (long long)have);
   TRY(comm_agree(j->c, status));
-  TRY(state_round(j, j->o->reroute));
+  TRY(state_finish(j, j->o->reroute));
   return state_write(j, 0);
 }
 
-/* Of frames, supports, codes and determinants, as they are written. */
+/* *out <- the fingerprint of frames, supports, codes and determinants, as they are written. */
 static int fingerprint_find(const struct job *j, uint64_t *out)
 {
-  const struct fit *f = &j->fit;
+  const struct refit_state *f = &j->state;
   gidx entries = (gidx)f->n * f->s, at = f->first * f->s, frame = (gidx)f->k * f->d * f->p;
   uint64_t sum = fingerprint(f->atoms, entries, 4, at) + 3 * fingerprint(f->score, entries, 4, at) +
                  5 * fingerprint(f->codes, entries * f->d, 8, at * f->d);
@@ -249,8 +255,8 @@ static int report(struct job *j, gidx resumed, double seconds)
   TRY(fingerprint_find(j, &mark));
   log_info("refit   rows=%lld atoms=%d top_s=%d classes=%d sweeps=%lld ranks=%d device=cpu/%s "
            "seconds=%.2f fingerprint=%016llx",
-           (long long)j->fit.total, j->fit.k, j->fit.s, j->classes.count,
-           (long long)(sweeps - resumed), j->c->size, j->fit.device.variant, seconds,
+           (long long)j->state.total, j->state.k, j->state.s, j->classes.count,
+           (long long)(sweeps - resumed), j->c->size, j->state.device.variant, seconds,
            (unsigned long long)mark);
   TRY(report_phases(j->c, j->phases, REFIT_PHASES));
   if (j->c->rank) return OK;
@@ -282,17 +288,20 @@ static int job_run(struct job *j)
 
 static int refit_command(struct run *run, const void *options, const char **arguments)
 {
-  static struct job job; /* outlives a read that passed the deadline */
+  struct job *j = calloc(1, sizeof *j); /* kept after a failure, see command.h */
   (void)arguments;
-  job = (struct job){.run = run, .c = &run->comm, .o = options};
-  refit_phases(job.phases);
-  if (job.o->dry_run) return plan_print(&job);
-  TRY(job_run(&job));
-  classes_free(&job.classes);
-  fit_free(&job.fit);
-  fit_inputs_close(&job.inputs);
-  refit_files_free(&job.files);
-  arena_free(&job.arena);
+  CHECK(j, ERR_MEMORY, "cannot allocate %zu bytes", sizeof *j);
+  j->run = run;
+  j->c = &run->comm;
+  j->o = options;
+  refit_phases(j->phases);
+  TRY(j->o->dry_run ? plan_print(j) : job_run(j));
+  classes_free(&j->classes);
+  refit_state_free(&j->state);
+  fit_inputs_close(&j->inputs);
+  refit_files_free(&j->files);
+  arena_free(&j->arena);
+  free(j);
   return OK;
 }
 

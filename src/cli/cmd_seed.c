@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * sagitta seed: rows -> a starting dictionary.h5. */
+#include <stdlib.h>
+
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "cli/command.h"
-#include "io/inputs.h"
+#include "io/dictionary.h"
+#include "io/rows.h"
 #include "model/dictionary.h"
-#include "stage/mean.h"
-#include "stage/seed.h"
+#include "seed/mean.h"
+#include "seed/seed.h"
 
 struct seed_options {
   struct job_options job;
@@ -28,7 +31,7 @@ static const struct option_row input_rows[] = {
 
 static const struct option_row seed_rows[] = {
     {"atoms", OPTION_INT, AT(atoms), NULL, 1, 1 << 30, NULL, "COUNT", "atoms to make"},
-    {"frame", OPTION_INT, AT(frame), "1", 1, FRAME_MOST, NULL, "VECTORS",
+    {"frame", OPTION_INT, AT(frame), "1", 1, MAX_FRAME, NULL, "VECTORS",
      "orthonormal vectors an atom has, each from a row of its own"},
     {"seed", OPTION_LONG, AT(seed), "0", 0, 0x1p53, NULL, "NUMBER",
      "another number draws other rows"},
@@ -57,82 +60,97 @@ static const struct option_set seed_set = {
            "      --top-s 32 --output run/",
     .tables = tables,
     .count = LENGTH(tables),
-    .most_arguments = 1,
+    .max_arguments = 1,
     .has_deck = 1,
 };
 
-static int input_open(struct rows_file *rows, const struct seed_options *o)
+/* The state of the job; struct run says why it is on the heap. */
+struct seed_run {
+  struct rows_input rows;
+  struct seed_task task;
+  struct matrix_sink sink;
+  struct output_place place;
+  struct matrix_output file; /* rank 0 */
+  struct seed_result result;
+  struct arena arena; /* of the mean */
+};
+
+static int input_open(struct rows_input *rows, const struct seed_options *o)
 {
   CHECK(o->rows, ERR_USAGE, "'--rows' is missing: the file with the activation rows");
   CHECK(o->atoms, ERR_USAGE, "'--atoms' is missing: how many to make");
-  TRY(rows_open(rows, o->rows));
-  return OK;
+  return rows_input_open(rows, o->rows);
 }
 
-/* *mean stays NULL without --center. */
-static int mean_find(struct run *run, const struct seed_options *o, const struct row_source *rows,
-                     struct arena *arena, real **mean)
+/* With --center, the column means of the rows. */
+static int mean_find(struct run *run, const struct seed_options *o, struct seed_run *job)
 {
+  real *mean = NULL;
   if (!o->center) return OK;
-  TRY(comm_agree(&run->comm, arena_take(arena, mean, rows->p, sizeof **mean)));
-  return mean_compute(&run->comm, rows, *mean);
+  TRY(comm_agree(&run->comm, arena_alloc(&job->arena, &mean, job->rows.source.p, sizeof *mean)));
+  TRY(mean_compute(&run->comm, &job->rows.source, mean));
+  job->task.mean = mean;
+  return OK;
 }
 
 static int atoms_write(void *self, gidx first, gidx count, const float *values)
 {
-  return matrix_write(self, first, count, values);
+  return matrix_output_write(self, first, count, values);
 }
 
-static int result_open(const struct run *run, const struct output_place *place, const char *rows,
-                       const struct seed_task *task, struct matrix_file *file)
+static void task_fill(const struct seed_options *o, struct seed_run *job)
 {
-  if (run->comm.rank) return OK;
-  TRY(output_spares(place, rows));
-  return dictionary_create(file, place->file, task->k, task->d, task->rows->p);
+  job->sink = (struct matrix_sink){&job->file, atoms_write};
+  job->task = (struct seed_task){.rows = &job->rows.source,
+                                 .sink = &job->sink,
+                                 .k = o->atoms,
+                                 .d = o->frame,
+                                 .seed = (uint64_t)o->seed};
 }
 
-static int result_close(const struct run *run, const struct seed_task *task,
-                        struct matrix_file *file)
+static int result_open(const struct run *run, struct seed_run *job)
 {
-  struct run_fact facts[FACTS_MOST];
-  gidx p = task->rows->p;
+  const struct seed_task *t = &job->task;
   if (run->comm.rank) return OK;
-  if (task->mean) TRY(matrix_add(file, "/mean", TYPE_F64, 1, &p, task->mean));
-  return matrix_finish(file, facts, run_facts(run, "cpu", 1, facts));
+  TRY(output_check_input(&job->place, job->rows.file));
+  return dictionary_output_create(&job->file, job->place.file, t->k, t->d, t->rows->p);
+}
+
+static int result_close(const struct run *run, struct seed_run *job)
+{
+  struct run_fact facts[MAX_FACTS];
+  const real *mean = job->task.mean;
+  gidx p = job->task.rows->p;
+  if (run->comm.rank) return OK;
+  if (mean) TRY(object_write_vector(&job->file.result.h5, "/mean", p, mean));
+  return matrix_output_finish(&job->file, facts, run_facts(run, "cpu", 1, facts));
 }
 
 static int seed_command(struct run *run, const void *options, const char **arguments)
 {
   const struct seed_options *o = options;
-  static struct matrix_file file;
-  static struct output_place place;
-  struct rows_file rows = {0};
-  struct arena arena = {0};
-  struct seed_result result;
-  real *mean = NULL;
+  struct comm *c = &run->comm;
+  struct seed_run *job;
   (void)arguments;
-  TRY(comm_agree(&run->comm, input_open(&rows, o)));
-  TRY(run_begin(run, &o->output, "dictionary.h5", &place));
-  TRY(mean_find(run, o, &rows.source, &arena, &mean));
-  const struct matrix_sink sink = {&file, atoms_write};
-  const struct seed_task task = {.rows = &rows.source,
-                                 .mean = mean,
-                                 .sink = &sink,
-                                 .k = o->atoms,
-                                 .d = o->frame,
-                                 .seed = (uint64_t)o->seed};
-  TRY(comm_agree(&run->comm, result_open(run, &place, rows.file, &task, &file)));
+  TRY(comm_agree(c, struct_alloc(&job, sizeof *job)));
+  TRY(comm_agree(c, input_open(&job->rows, o)));
+  task_fill(o, job);
+  TRY(run_begin(run, &o->output, "dictionary.h5", &job->place));
+  TRY(mean_find(run, o, job));
+  TRY(comm_agree(c, result_open(run, job)));
   double begun = log_seconds();
-  TRY(seed_run(&task, &run->comm, &result));
+  TRY(seed_run(&job->task, c, &job->result));
+  const struct seed_result *r = &job->result;
   log_info("seed    rows=%lld atoms=%d frame=%d taken=%lld zero=%lld repeated=%lld dependent=%lld "
            "seconds=%.2f fingerprint=%016llx",
-           (long long)rows.source.n, o->atoms, o->frame, (long long)result.taken,
-           (long long)result.zero, (long long)result.repeated, (long long)result.dependent,
-           log_seconds() - begun, (unsigned long long)result.fingerprint);
-  TRY(comm_agree(&run->comm, result_close(run, &task, &file)));
-  log_info("wrote   %s", place.file);
-  rows_close(&rows);
-  arena_free(&arena);
+           (long long)job->rows.source.n, o->atoms, o->frame, (long long)r->accepted,
+           (long long)r->zero, (long long)r->repeated, (long long)r->dependent,
+           log_seconds() - begun, (unsigned long long)r->fingerprint);
+  TRY(comm_agree(c, result_close(run, job)));
+  log_info("wrote   %s", job->place.file);
+  rows_input_close(&job->rows);
+  arena_free(&job->arena);
+  free(job);
   return OK;
 }
 

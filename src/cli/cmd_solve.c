@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * sagitta solve: systems.h5 -> solutions.h5. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/status.h"
 #include "cli/command.h"
 #include "cli/report.h"
+#include "io/solutions.h"
 #include "io/systems.h"
-#include "stage/solve.h"
+#include "solve/solve.h"
 
 struct solve_options {
   struct job_options job;
@@ -42,9 +45,7 @@ static const struct option_row speed_rows[] = {
      "rows held at a time, at least one system; 0: as many as pay"},
     {"threads", OPTION_INT, AT(threads), "0", 0, 4096, NULL, "COUNT",
      "threads in a rank; 0: the rank's share of the cores"},
-    {"cpu-variant", OPTION_CHOICE, AT(cpu_variant), "auto", 0, 0,
-     "auto|baseline|avx2|avx512vl|avx512", NULL,
-     "instruction set; baseline takes the loops of avx2"},
+    CPU_VARIANT_OPTION(AT(cpu_variant), "instruction set; baseline takes the loops of avx2"),
     {"dry-run", OPTION_FLAG, AT(dry_run), "no", 0, 1, NULL, NULL,
      "print the memory and disk needed, and do nothing"},
 };
@@ -69,34 +70,45 @@ static const struct option_set solve_set = {
         "  mpirun -n 4 sagitta solve --systems run/systems.h5 --escalate --output run/",
     .tables = tables,
     .count = LENGTH(tables),
-    .most_arguments = 1,
+    .max_arguments = 1,
     .has_deck = 1,
 };
 
-static int systems_ready(struct systems_file *f, const struct solve_options *o)
+/* The state of the job; struct run says why it is on the heap. */
+struct solve_state {
+  struct systems_input systems;
+  struct solve_task task;
+  struct output_place place;
+  struct solutions_output file; /* rank 0 */
+  struct solve_result result;
+};
+
+static int systems_ready(struct systems_input *f, const struct solve_options *o)
 {
   CHECK(o->systems, ERR_USAGE, "'--systems' is missing: the file with the arrow systems");
   CHECK(o->output.output || o->dry_run, ERR_USAGE,
         "'--output' is missing: a folder, or a file that ends in .h5");
-  return systems_open(f, o->systems);
+  return systems_input_open(f, o->systems);
 }
 
-static struct solve_task task_of(const struct run *run, const struct solve_options *o,
-                                 const struct systems_file *f)
+static void task_fill(const struct run *run, const struct solve_options *o, struct solve_state *job)
 {
-  return (struct solve_task){.systems = &f->source,
-                             .options = {o->ridge_t, o->ridge_b, o->escalate},
-                             .batch = o->batch ? o->batch : solve_batch(&f->shape),
-                             .threads = threads_choose(&run->comm, o->threads),
-                             .variant = o->cpu_variant};
+  const struct systems_input *f = &job->systems;
+  job->task = (struct solve_task){.systems = &f->source,
+                                  .sink = &job->file.sink,
+                                  .options = {o->ridge_t, o->ridge_b, o->escalate},
+                                  .batch = o->batch ? o->batch : solve_batch_rows(&f->shape),
+                                  .threads = threads_default(&run->comm, o->threads),
+                                  .variant = o->cpu_variant};
 }
 
+/* The lines of --dry-run. */
 static int plan_print(const struct run *run, const struct solve_task *t)
 {
   const struct systems_shape *s = t->systems->shape;
   struct solve_result plan;
   if (run->comm.rank) return OK;
-  TRY(solve_plan(t, &run->comm, &plan));
+  TRY(solve_plan(t, run->comm.size, &plan));
   printf("systems  %lld of %lld rows, %.3g numbers in %lld batches\n", (long long)s->count,
          (long long)s->row[s->count], (double)systems_reals(s, 0, s->count),
          (long long)plan.batches);
@@ -105,6 +117,7 @@ static int plan_print(const struct run *run, const struct solve_task *t)
   return OK;
 }
 
+/* Systems without a solution. */
 static gidx failed(const struct solve_result *r)
 {
   return r->counts[ARROW_ROW_NOT_PD] + r->counts[ARROW_SCHUR_NOT_PD] + r->counts[ARROW_NOT_FINITE];
@@ -137,58 +150,69 @@ static int finite_check(const struct solve_options *o, const struct solve_result
   return OK;
 }
 
-static int result_close(const struct run *run, struct solutions_result *file,
-                        const struct solve_task *t, const struct solve_result *result)
+static int result_close(const struct run *run, struct solve_state *job)
 {
-  struct run_fact facts[FACTS_MOST];
+  struct run_fact facts[MAX_FACTS];
   char device[64];
   if (run->comm.rank) return OK;
-  snprintf(device, sizeof device, "cpu %s", result->variant);
-  int n = run_facts(run, device, t->threads, facts);
-  return solutions_finish(file, facts, n);
+  snprintf(device, sizeof device, "cpu %s", job->result.variant);
+  int n = run_facts(run, device, job->task.threads, facts);
+  return solutions_output_finish(&job->file, facts, n);
 }
 
-static int result_open(const struct run *run, struct solutions_result *file,
-                       const struct output_place *place, const struct solve_task *t)
+static int result_open(const struct run *run, struct solve_state *job)
 {
-  return run->comm.rank ? OK : solutions_create(file, place->file, t->systems->shape, &t->options);
+  const struct solve_task *t = &job->task;
+  if (run->comm.rank) return OK;
+  return solutions_output_create(&job->file, job->place.file, t->systems->shape, &t->options);
+}
+
+static int strict_check(const struct solve_options *o, const struct solve_state *job)
+{
+  gidx bad = failed(&job->result);
+  CHECK(!o->strict || bad == 0, ERR_ANSWER, "%lld of %lld systems failed", (long long)bad,
+        (long long)job->systems.shape.count);
+  return OK;
+}
+
+static void job_free(struct solve_state *job)
+{
+  systems_input_close(&job->systems);
+  free(job);
 }
 
 static int solve_command(struct run *run, const void *options, const char **arguments)
 {
   const struct solve_options *o = options;
-  static struct systems_file systems; /* static: a worker may be at work when the job fails */
-  static struct solve_task task;
-  static struct solutions_result file;
-  static struct solve_result result;
-  struct output_place place;
+  struct comm *c = &run->comm;
+  struct solve_state *job;
   (void)arguments;
-  TRY(comm_agree(&run->comm, systems_ready(&systems, o)));
-  const struct systems_shape *shape = &systems.shape;
-  task = task_of(run, o, &systems);
-  if (o->dry_run) return comm_agree(&run->comm, plan_print(run, &task));
-  TRY(run_begin(run, &o->output, "solutions.h5", &place));
-  TRY(comm_agree(&run->comm, result_open(run, &file, &place, &task)));
-  task.sink = &file.sink;
+  TRY(comm_agree(c, struct_alloc(&job, sizeof *job)));
+  TRY(comm_agree(c, systems_ready(&job->systems, o)));
+  task_fill(run, o, job);
+  if (o->dry_run) {
+    TRY(comm_agree(c, plan_print(run, &job->task)));
+    job_free(job);
+    return OK;
+  }
+  TRY(run_begin(run, &o->output, "solutions.h5", &job->place));
+  TRY(comm_agree(c, result_open(run, job)));
   double begun = log_seconds();
-  TRY(solve_run(&task, &run->comm, &result));
+  TRY(solve_run(&job->task, c, &job->result));
+  const struct systems_shape *shape = &job->systems.shape;
+  const struct solve_result *r = &job->result;
   log_info("solve   systems=%lld rows=%lld failed=%lld ranks=%d device=cpu/%s seconds=%.2f "
            "fingerprint=%016llx",
-           (long long)shape->count, (long long)shape->row[shape->count], (long long)failed(&result),
-           run->comm.size, result.variant, log_seconds() - begun,
-           (unsigned long long)result.fingerprint);
-  TRY(report_phases(&run->comm, result.phases, SOLVE_PHASES));
-  outcomes_report(&result);
-  TRY(comm_agree(&run->comm, finite_check(o, &result)));
-  TRY(comm_agree(&run->comm, result_close(run, &file, &task, &result)));
-  log_info("wrote   %s", place.file);
-  gidx count = shape->count, bad = failed(&result);
-  systems_close(&systems);
-  int status = OK;
-  if (o->strict && bad > 0)
-    status = status_fail(ERR_DIFFER, __FILE__, __LINE__, "%lld of %lld systems failed",
-                         (long long)bad, (long long)count);
-  return comm_agree(&run->comm, status);
+           (long long)shape->count, (long long)shape->row[shape->count], (long long)failed(r),
+           c->size, r->variant, log_seconds() - begun, (unsigned long long)r->fingerprint);
+  TRY(report_phases(c, r->phases, SOLVE_PHASES));
+  outcomes_report(r);
+  TRY(comm_agree(c, finite_check(o, r)));
+  TRY(comm_agree(c, result_close(run, job)));
+  log_info("wrote   %s", job->place.file);
+  TRY(comm_agree(c, strict_check(o, job)));
+  job_free(job);
+  return OK;
 }
 
 const struct command command_solve = {"solve",    "arrow systems -> steps, log-determinants",

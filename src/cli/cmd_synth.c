@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * sagitta synth: rows.h5, dictionary.h5 and start.h5 whose truth is known. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
+#include "base/memory.h"
+#include "base/num.h"
 #include "base/status.h"
 #include "cli/command.h"
 #include "cli/synth_systems.h"
+#include "io/dictionary.h"
+#include "io/rows.h"
 #include "model/dictionary.h"
 #include "model/route.h"
-#include "stage/synth.h"
+#include "synth/synth.h"
 
 struct synth_options {
   struct job_options job;
@@ -39,9 +44,9 @@ static const struct option_row data_rows[] = {
 };
 
 static const struct option_row planted_rows[] = {
-    {"top-s", OPTION_INT, AT(top_s), STANDARD_TOP_S, 1, TOP_S_MOST, NULL, "ATOMS",
+    {"top-s", OPTION_INT, AT(top_s), STANDARD_TOP_S, 1, MAX_TOP_S, NULL, "ATOMS",
      "distinct atoms that make a row"},
-    {"frame", OPTION_INT, AT(frame), "1", 1, FRAME_MOST, NULL, "VECTORS",
+    {"frame", OPTION_INT, AT(frame), "1", 1, MAX_FRAME, NULL, "VECTORS",
      "orthonormal vectors an atom has, with a code each"},
     {"frequencies", OPTION_CHOICE, AT(frequencies), "even", 0, 0, "even|zipf", NULL,
      "how often atoms are chosen: all alike, or atom a about as often as 1/(a+1)"},
@@ -91,17 +96,17 @@ static const struct option_set synth_set = {
            "      --dictionary data/dictionary.h5 --top-s 8 --output run/",
     .tables = tables,
     .count = LENGTH(tables),
-    .most_arguments = 1,
+    .max_arguments = 1,
     .has_deck = 1,
 };
 
-#define KEEP_MOST ((gidx)1 << 30)
-enum { BLOCK_BYTES = 32 << 20, BLOCK_MOST = 8192, BLOCK_LEAST = 16 };
+#define MAX_KEEP ((gidx)1 << 30)
+enum { BLOCK_BYTES = 32 << 20, MAX_BLOCK = 8192, MIN_BLOCK = 16 };
 
-static idx block_choose(const struct planted *g)
+static idx block_default(const struct planted *g)
 {
   gidx fit = BLOCK_BYTES / ((gidx)g->d * g->p * (gidx)sizeof(float));
-  return (idx)(fit < BLOCK_LEAST ? BLOCK_LEAST : fit > BLOCK_MOST ? BLOCK_MOST : fit);
+  return (idx)imin(imax(fit, MIN_BLOCK), MAX_BLOCK);
 }
 
 static struct synth_task task_of(const struct synth_options *o)
@@ -112,7 +117,7 @@ static struct synth_task task_of(const struct synth_options *o)
                               : trig    ? 512
                                         : 8192,
                          .cosine = o->start_cosine,
-                         .keep_most = KEEP_MOST,
+                         .max_keep = MAX_KEEP,
                          .planted = {.seed = (uint64_t)o->seed,
                                      .k = o->atoms ? o->atoms
                                           : trig   ? 4096
@@ -124,9 +129,8 @@ static struct synth_task task_of(const struct synth_options *o)
                                      .s = o->top_s,
                                      .noise = o->noise,
                                      .zipf = strcmp(o->frequencies, "zipf") == 0}};
-  gidx most = t.n > t.planted.k ? t.n : t.planted.k;
-  t.block = o->block ? o->block : block_choose(&t.planted);
-  if (t.block > most) t.block = (idx)most;
+  idx block = o->block ? o->block : block_default(&t.planted);
+  t.block = (idx)imin(block, imax(t.n, t.planted.k));
   return t;
 }
 
@@ -169,9 +173,13 @@ static int options_check(const struct synth_options *o, const struct synth_task 
   return OK;
 }
 
-static void plan_print(const struct synth_task *t, int ranks)
+/* The lines of --dry-run. */
+static int plan_print(const struct run *run, const struct synth_task *t)
 {
   const struct planted *g = &t->planted;
+  gidx memory;
+  if (run->comm.rank) return OK;
+  TRY(synth_memory(t, run->comm.size, &memory));
   int planted = t->kind == SYNTH_PLANTED;
   double truth = planted ? 4.0 * g->s * (1 + g->d) : 0, atoms = 4.0 * g->k * g->d * g->p;
   printf("rows.h5        %.1f MB: %lld rows of %d columns%s\n",
@@ -179,11 +187,12 @@ static void plan_print(const struct synth_task *t, int ranks)
          planted ? " and what they are made of" : "");
   printf("dictionary.h5  %.1f MB: %d atoms of %d x %d\n", 1e-6 * atoms, g->k, g->d, g->p);
   if (t->cosine > 0) printf("start.h5       %.1f MB\n", 1e-6 * atoms);
-  printf("memory         %.1f MB a rank, blocks of %d%s\n", 1e-6 * (double)synth_memory(t, ranks),
-         t->block, planted && !synth_kept(t) ? "; atoms are made again for each row" : "");
+  printf("memory         %.1f MB a rank, blocks of %d%s\n", 1e-6 * (double)memory, t->block,
+         planted && !synth_kept(t) ? "; atoms are made again for each row" : "");
+  return OK;
 }
 
-/* All files are looked for before the first is made. */
+/* Refuse all places that are taken before the first file is made. */
 static int places_check(const struct synth_options *o, struct output_place *dictionary,
                         struct output_place *start)
 {
@@ -194,13 +203,22 @@ static int places_check(const struct synth_options *o, struct output_place *dict
 
 /* rows.h5 with the truth beside the rows. */
 struct rows_result {
-  struct matrix_file file;
+  struct matrix_output file;
   struct h5_array atoms, codes; /* of planted data */
+};
+
+/* The state of the job; struct run says why it is on the heap. */
+struct synth_run {
+  struct synth_task task;
+  struct synth synth;
+  struct output_place rows, dictionary, start;
+  struct matrix_output dictionary_file, start_file; /* rank 0; and so on */
+  struct rows_result rows_file;
 };
 
 static int values_write(void *self, gidx first, gidx count, const float *values)
 {
-  return matrix_write(self, first, count, values);
+  return matrix_output_write(self, first, count, values);
 }
 
 static int truth_write(void *self, const struct support_block *block)
@@ -214,17 +232,17 @@ static int rows_result_open(struct rows_result *r, const char *path, const struc
 {
   const struct planted *g = &t->planted;
   gidx atoms[] = {t->n, g->s}, codes[] = {t->n, g->s, g->d};
-  TRY(rows_create(&r->file, path, t->n, g->p));
+  TRY(rows_output_create(&r->file, path, t->n, g->p));
   if (t->kind == SYNTH_TRIG) return OK;
   const struct h5_file *h5 = &r->file.result.h5;
-  TRY(h5_array_create(h5, "/planted/atoms", TYPE_I32, 2, atoms, &r->atoms));
-  return h5_array_create(h5, "/planted/codes", TYPE_F32, g->d > 1 ? 3 : 2, codes, &r->codes);
+  TRY(object_create(h5, "/planted/atoms", 2, atoms, 0, &r->atoms));
+  return object_create(h5, "/planted/codes", g->d > 1 ? 3 : 2, codes, 0, &r->codes);
 }
 
-static int file_finish(const struct run *run, struct matrix_file *file)
+static int file_finish(const struct run *run, struct matrix_output *file)
 {
-  struct run_fact facts[FACTS_MOST];
-  return matrix_finish(file, facts, run_facts(run, "cpu", 1, facts));
+  struct run_fact facts[MAX_FACTS];
+  return matrix_output_finish(file, facts, run_facts(run, "cpu", 1, facts));
 }
 
 static int rows_result_close(const struct run *run, struct rows_result *r, enum synth_kind kind)
@@ -236,15 +254,16 @@ static int rows_result_close(const struct run *run, struct rows_result *r, enum 
   return file_finish(run, &r->file);
 }
 
-static int dictionary_make(struct run *run, struct synth *s, int start, const char *path)
+/* Make the dictionary, or its start, in a file.  Collective. */
+static int dictionary_make(struct run *run, struct synth *s, int start, struct matrix_output *file,
+                           const char *path)
 {
-  static struct matrix_file file;
   const struct planted *g = &s->task->planted;
   struct comm *c = &run->comm;
   double begun = log_seconds();
-  TRY(comm_agree(c, c->rank ? OK : dictionary_create(&file, path, g->k, g->d, g->p)));
-  TRY(synth_atoms(s, start, &(const struct matrix_sink){&file, values_write}));
-  TRY(comm_agree(c, c->rank ? OK : file_finish(run, &file)));
+  TRY(comm_agree(c, c->rank ? OK : dictionary_output_create(file, path, g->k, g->d, g->p)));
+  TRY(synth_atoms(s, start, &(const struct matrix_sink){file, values_write}));
+  TRY(comm_agree(c, c->rank ? OK : file_finish(run, file)));
   log_info("%-7s atoms=%d frame=%d columns=%d seconds=%.2f fingerprint=%016llx",
            start ? "start" : "atoms", g->k, g->d, g->p, log_seconds() - begun,
            (unsigned long long)s->fingerprint);
@@ -252,45 +271,54 @@ static int dictionary_make(struct run *run, struct synth *s, int start, const ch
   return OK;
 }
 
-static int rows_make(struct run *run, struct synth *s, const char *path)
+/* Make the rows and, of planted data, their truth.  Collective. */
+static int rows_make(struct run *run, struct synth_run *job)
 {
-  static struct rows_result result;
-  const struct synth_task *t = s->task;
+  const struct synth_task *t = &job->task;
+  struct rows_result *result = &job->rows_file;
   struct comm *c = &run->comm;
   double begun = log_seconds();
-  const struct support_sink truth = {&result, truth_write};
-  TRY(comm_agree(c, c->rank ? OK : rows_result_open(&result, path, t)));
-  TRY(synth_rows(s, &(const struct matrix_sink){&result.file, values_write},
+  const struct support_sink truth = {result, truth_write};
+  TRY(comm_agree(c, c->rank ? OK : rows_result_open(result, job->rows.file, t)));
+  TRY(synth_rows(&job->synth, &(const struct matrix_sink){&result->file, values_write},
                  t->kind == SYNTH_PLANTED ? &truth : NULL));
-  TRY(comm_agree(c, c->rank ? OK : rows_result_close(run, &result, t->kind)));
+  TRY(comm_agree(c, c->rank ? OK : rows_result_close(run, result, t->kind)));
   log_info("rows    rows=%lld columns=%d seconds=%.2f fingerprint=%016llx", (long long)t->n,
-           t->planted.p, log_seconds() - begun, (unsigned long long)s->fingerprint);
-  log_info("wrote   %s", path);
+           t->planted.p, log_seconds() - begun, (unsigned long long)job->synth.fingerprint);
+  log_info("wrote   %s", job->rows.file);
+  return OK;
+}
+
+static int files_make(struct run *run, const struct synth_options *o, struct synth_run *job)
+{
+  struct synth *s = &job->synth;
+  struct comm *c = &run->comm;
+  TRY(comm_agree(c, c->rank ? OK : places_check(o, &job->dictionary, &job->start)));
+  TRY(run_begin(run, &o->output, "rows.h5", &job->rows));
+  TRY(synth_open(s, c, &job->task));
+  TRY(dictionary_make(run, s, 0, &job->dictionary_file, job->dictionary.file));
+  if (job->task.cosine > 0) TRY(dictionary_make(run, s, 1, &job->start_file, job->start.file));
+  TRY(rows_make(run, job));
+  synth_close(s);
   return OK;
 }
 
 static int synth_command(struct run *run, const void *options, const char **arguments)
 {
   const struct synth_options *o = options;
-  static struct output_place rows, dictionary, start;
-  static struct synth s; /* outlives a write that passed the deadline */
-  struct synth_task task = task_of(o);
   struct comm *c = &run->comm;
+  struct synth_run *job;
   (void)arguments;
-  TRY(comm_agree(c, options_check(o, &task)));
+  TRY(comm_agree(c, struct_alloc(&job, sizeof *job)));
+  job->task = task_of(o);
+  TRY(comm_agree(c, options_check(o, &job->task)));
   if (o->systems.systems > 0)
-    return systems_make(run, &o->output, &o->systems, o->frame, o->seed, o->dry_run);
-  if (o->dry_run) {
-    if (c->rank == 0) plan_print(&task, c->size);
-    return OK;
-  }
-  TRY(comm_agree(c, c->rank ? OK : places_check(o, &dictionary, &start)));
-  TRY(run_begin(run, &o->output, "rows.h5", &rows));
-  TRY(synth_open(&s, c, &task));
-  TRY(dictionary_make(run, &s, 0, dictionary.file));
-  if (task.cosine > 0) TRY(dictionary_make(run, &s, 1, start.file));
-  TRY(rows_make(run, &s, rows.file));
-  synth_close(&s);
+    TRY(systems_make(run, &o->output, &o->systems, o->frame, o->seed, o->dry_run));
+  else if (o->dry_run)
+    TRY(comm_agree(c, plan_print(run, &job->task)));
+  else
+    TRY(files_make(run, o, job));
+  free(job);
   return OK;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * sagitta terminal: the final state of a fit -> terminal.h5. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -9,9 +10,11 @@
 #include "cli/command.h"
 #include "cli/fit_inputs.h"
 #include "cli/report.h"
+#include "io/artifact_dump.h"
 #include "io/terminal.h"
 #include "model/directions.h"
-#include "stage/terminal.h"
+#include "terminal/layout.h"
+#include "terminal/terminal.h"
 
 struct terminal_options {
   struct job_options job;
@@ -26,7 +29,7 @@ struct terminal_options {
 #define AT(member) offsetof(struct terminal_options, member)
 
 static const struct option_row direction_rows[] = {
-    {"directions", OPTION_INT, AT(directions), "4", 1, DIRECTIONS_MOST, NULL, "COUNT",
+    {"directions", OPTION_INT, AT(directions), "4", 1, MAX_DIRECTIONS, NULL, "COUNT",
      "directions an atom may move in, as in refit"},
 };
 
@@ -50,7 +53,7 @@ static const struct option_row report_rows[] = {
 };
 
 static const struct option_row memory_rows[] = {
-    {"panel", OPTION_INT, AT(panel), "256", PANEL_LEAST, PANEL_MOST, NULL, "COLUMNS",
+    {"panel", OPTION_INT, AT(panel), "256", DENSE_MIN_PANEL, DENSE_MAX_PANEL, NULL, "COLUMNS",
      "columns of S factored at a time"},
     {"workspace", OPTION_INT, AT(workspace), "1024", 1, 1 << 24, NULL, "MIB",
      "memory beside S for rows, packed panels, Lanczos vectors"},
@@ -82,7 +85,7 @@ static const struct option_set terminal_set = {
            "  sagitta inspect fit/terminal.h5",
     .tables = tables,
     .count = LENGTH(tables),
-    .most_arguments = 1,
+    .max_arguments = 1,
     .has_deck = 1,
 };
 
@@ -93,14 +96,14 @@ static int inputs_open(struct fit_inputs *in, const struct terminal_options *o)
   return fit_inputs_open(in, &o->names);
 }
 
-/* The result may replace no input; the dump may be written. */
+/* Check that the result replaces no input, and that the dump may be written. */
 static int places_check(const struct run *run, const struct terminal_options *o,
                         const struct output_place *place, const struct fit_inputs *in)
 {
   const char *inputs[] = {in->rows.file, in->dictionary.file, in->supports.file};
   if (run->comm.rank) return OK;
-  for (int i = 0; i < LENGTH(inputs); i++) TRY(output_spares(place, inputs[i]));
-  return o->dump ? artifact_place(o->dump, o->output.force) : OK;
+  for (int i = 0; i < LENGTH(inputs); i++) TRY(output_check_input(place, inputs[i]));
+  return o->dump ? artifact_dump_check(o->dump, o->output.force) : OK;
 }
 
 static struct terminal_task task_of(const struct run *run, const struct terminal_options *o,
@@ -123,7 +126,7 @@ static struct terminal_task task_of(const struct run *run, const struct terminal
                                 .weak = o->weak,
                                 .duplicate = o->duplicate,
                                 .panel = o->panel,
-                                .threads = threads_choose(&run->comm, o->compute.threads),
+                                .threads = threads_default(&run->comm, o->compute.threads),
                                 .workspace = o->workspace * mib,
                                 .present = o->memory ? o->memory * mib : memory_available(),
                                 .variant = o->compute.cpu_variant};
@@ -142,7 +145,7 @@ static int plan_print(const struct run *run, const struct terminal_task *t)
   printf("rank 0      inputs %.1f MB, near duplicates %.1f; then S %.1f, LAPACK %.1f, workspace "
          "%.1f of which %.1f must be, results %.1f\n",
          1e-6 * (double)m.inputs, 1e-6 * (double)m.duplicates, 1e-6 * (double)m.schur,
-         1e-6 * (double)m.lapack, 1e-6 * (double)m.workspace, 1e-6 * (double)m.least,
+         1e-6 * (double)m.lapack, 1e-6 * (double)m.workspace, 1e-6 * (double)m.min,
          1e-6 * (double)m.results);
   printf("memory      %.1f MB at most, %.1f MB are present\n", 1e-6 * (double)m.total,
          1e-6 * (double)t->present);
@@ -182,12 +185,12 @@ static void findings_report(const struct terminal_result *r)
 static int result_write(const struct run *run, const char *path, const struct terminal_task *t,
                         const struct terminal_result *r)
 {
-  struct run_fact facts[FACTS_MOST];
+  struct run_fact facts[MAX_FACTS];
   if (run->comm.rank) return OK;
   return terminal_write(path, r, t->rho, facts, run_facts(run, "cpu", t->threads, facts));
 }
 
-/* The atoms again, for the dump. */
+/* Read the atoms once more and dump the bytes that were hashed. */
 static int dump_write(const struct run *run, const struct terminal_options *o,
                       const struct terminal_task *t, const struct terminal_result *r)
 {
@@ -195,7 +198,7 @@ static int dump_write(const struct run *run, const struct terminal_options *o,
   struct arena arena = {0};
   float *atoms = NULL;
   if (run->comm.rank || !o->dump) return OK;
-  TRY(arena_take(&arena, &atoms, (gidx)a->k * a->d * a->p, sizeof *atoms));
+  TRY(arena_alloc(&arena, &atoms, (gidx)a->k * a->d * a->p, sizeof *atoms));
   TRY(a->read(a->self, 0, a->k, atoms));
   TRY(artifact_dump(o->dump, &r->artifact, atoms, a->k, a->d, a->p));
   arena_free(&arena);
@@ -206,46 +209,65 @@ static int verdict(const struct run *run, const struct terminal_options *o,
                    const struct terminal_result *r)
 {
   if (run->comm.rank || !o->strict) return OK;
-  CHECK(r->bad_pivot < 0, ERR_DIFFER, "S is not positive definite: pivot %d of %d", r->bad_pivot,
+  CHECK(r->bad_pivot < 0, ERR_ANSWER, "S is not positive definite: pivot %d of %d", r->bad_pivot,
         r->n_border);
-  CHECK(!r->slq.is_there || r->slq.is_converged, ERR_DIFFER,
+  CHECK(!r->slq.is_there || r->slq.is_converged, ERR_ANSWER,
         "the estimate of log|S| did not converge in %d steps", r->slq.steps);
   return OK;
 }
 
-static int terminal_command(struct run *run, const void *options, const char **arguments)
+/* One job, from command line to report. */
+struct job {
+  struct fit_inputs inputs;
+  struct terminal_task task;
+  struct terminal_result result;
+  struct phase phases[TERMINAL_PHASES];
+};
+
+static int result_report(const struct job *j, struct comm *c, double seconds, gidx held)
 {
-  const struct terminal_options *o = options;
-  static struct fit_inputs in; /* this and others outlive a read that passed the deadline */
-  static struct terminal_task task;
-  static struct terminal_result r;
-  static struct phase phases[TERMINAL_PHASES];
-  struct output_place place;
-  struct comm *c = &run->comm;
-  (void)arguments;
-  TRY(comm_agree(c, inputs_open(&in, o)));
-  task = task_of(run, o, &in);
-  if (o->dry_run) return comm_agree(c, plan_print(run, &task));
-  TRY(run_begin(run, &o->output, "terminal.h5", &place));
-  TRY(comm_agree(c, places_check(run, o, &place, &in)));
-  double begun = log_seconds();
-  gidx held = memory_peak();
-  TRY(terminal_run(&task, c, &r, phases));
+  const struct terminal_result *r = &j->result;
   log_info("terminal rows=%lld atoms=%d border=%d ranks=%d threads=%d seconds=%.2f "
            "fingerprint=%016llx",
-           (long long)task.rows->n, task.atoms->k, r.n_border, c->size, task.threads,
-           log_seconds() - begun, (unsigned long long)r.fingerprint);
-  TRY(report_phases(c, phases, TERMINAL_PHASES));
+           (long long)j->task.rows->n, j->task.atoms->k, r->n_border, c->size, j->task.threads,
+           seconds, (unsigned long long)r->fingerprint);
+  TRY(report_phases(c, j->phases, TERMINAL_PHASES));
   log_info("%-22s %.1f MB, %.1f MB of them before the work", "peak_memory",
            1e-6 * (double)memory_peak(), 1e-6 * (double)held);
-  if (c->rank == 0) evidence_report(&task, &r);
-  if (c->rank == 0) findings_report(&r);
-  TRY(comm_agree(c, result_write(run, place.file, &task, &r)));
-  TRY(comm_agree(c, dump_write(run, o, &task, &r)));
+  if (c->rank) return OK;
+  evidence_report(&j->task, r);
+  findings_report(r);
+  return OK;
+}
+
+static int job_run(struct job *j, struct run *run, const struct terminal_options *o)
+{
+  struct output_place place;
+  struct comm *c = &run->comm;
+  TRY(comm_agree(c, inputs_open(&j->inputs, o)));
+  j->task = task_of(run, o, &j->inputs);
+  if (o->dry_run) return comm_agree(c, plan_print(run, &j->task));
+  TRY(run_begin(run, &o->output, "terminal.h5", &place));
+  TRY(comm_agree(c, places_check(run, o, &place, &j->inputs)));
+  double begun = log_seconds();
+  gidx held = memory_peak();
+  TRY(terminal_run(&j->task, c, &j->result, j->phases));
+  TRY(result_report(j, c, log_seconds() - begun, held));
+  TRY(comm_agree(c, result_write(run, place.file, &j->task, &j->result)));
+  TRY(comm_agree(c, dump_write(run, o, &j->task, &j->result)));
   log_info("wrote   %s", place.file);
-  TRY(comm_agree(c, verdict(run, o, &r)));
-  terminal_result_free(&r);
-  fit_inputs_close(&in);
+  return comm_agree(c, verdict(run, o, &j->result));
+}
+
+static int terminal_command(struct run *run, const void *options, const char **arguments)
+{
+  struct job *j = calloc(1, sizeof *j); /* kept after a failure, see command.h */
+  (void)arguments;
+  CHECK(j, ERR_MEMORY, "cannot allocate %zu bytes", sizeof *j);
+  TRY(job_run(j, run, options));
+  terminal_result_free(&j->result);
+  fit_inputs_close(&j->inputs);
+  free(j);
   return OK;
 }
 

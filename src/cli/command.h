@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Commands: one table row each, and what they share.
  *
- * Floor: cli.  Commands join stages (which know no files) with the io floor. */
+ * Floor: cli.  Commands join jobs, which know no files, with the io floor. */
 #ifndef CLI_COMMAND_H
 #define CLI_COMMAND_H
 
 #include "base/options.h"
 #include "base/types.h"
 #include "comm/comm.h"
+#include "device/device.h"
 #include "io/outputs.h"
 
-enum { ARGUMENTS_MOST = 2 };
+enum { MAX_ARGUMENTS = 2 };
 
 struct run; /* below */
 
@@ -19,10 +20,17 @@ struct command {
   const struct option_set *options;
   size_t options_bytes; /* of the command's options struct */
   int parallel;         /* uses MPI */
+  /* Do the job.  options points to the command's options struct; arguments are followed by NULL. */
   int (*run)(struct run *run, const void *options, const char **arguments);
 };
 
-/* What main hands to a command. */
+/* What main hands to a command.
+ *
+ * A command keeps the state of its job in one struct on the heap (struct_alloc() of base/memory.h),
+ * and so do the jobs that it calls.  The struct is freed when all went well, and left alone when a
+ * failure ends the job: a worker thread that was left behind after the deadline of a read or a
+ * write, or one that is at work while another rank fails, may use it until main has ended the
+ * program.  So such state is never on the stack of a function that returns an error. */
 struct run {
   const struct command *command;
   const void *options;
@@ -67,17 +75,23 @@ enum { GENERAL_ROWS = 2, JOB_ROWS = 3, OUTPUT_ROWS = 2, COMPUTE_ROWS = 7 };
         "exact scores decide; auto: where that is faster"                                          \
   }
 
-/* Threads for this rank: the option, or with 0 its share of the cores it may use. */
-int threads_choose(const struct comm *c, idx option);
+/* The row of --cpu-variant, whose value is at an offset. */
+#define CPU_VARIANT_OPTION(offset, help)                                                           \
+  {                                                                                                \
+    "cpu-variant", OPTION_CHOICE, offset, "auto", 0, 0, CPU_VARIANTS, NULL, help                   \
+  }
 
-/* Begin a result: refuse or accept the place (rank 0 decides, all agree), open run.log, write
- * used.in.  Collective. */
+/* Threads for this rank: the option, or with 0 its share of the cores it may use. */
+int threads_default(const struct comm *c, idx option);
+
+/* Begin a result called `name`: rank 0 accepts the place or refuses it, opens run.log and writes
+ * used.in.  place is filled on rank 0.  Collective. */
 int run_begin(struct run *run, const struct output_options *output, const char *name,
               struct output_place *place);
 
-/* The facts of /run: version, revision, command, options, host, ranks, threads, device, start and
- * end.  Returns how many were filled; texts live until the next call. */
-enum { FACTS_MOST = 64 };
+/* Fill the facts of /run: version, revision, command, options, host, ranks, threads, device, start
+ * and end.  Returns how many there are; their texts are valid until the next call. */
+enum { MAX_FACTS = 64 };
 int run_facts(const struct run *run, const char *device, int threads, struct run_fact *facts);
 
 extern const struct command command_assemble, command_bench, command_color, command_diff,

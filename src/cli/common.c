@@ -46,8 +46,8 @@ const struct option_row compute_rows[COMPUTE_ROWS] = {
      "rows handled at a time; 0: as many as pay, up to 4096, or 16384 where a GPU may be used"},
     {"threads", OPTION_INT, offsetof(struct compute_options, threads), "0", 0, 4096, NULL, "COUNT",
      "threads in a rank; 0: the rank's share of the cores"},
-    {"cpu-variant", OPTION_CHOICE, offsetof(struct compute_options, cpu_variant), "auto", 0, 0,
-     "auto|baseline|avx2|avx512vl|avx512", NULL, "instruction set of the CPU's loops"},
+    CPU_VARIANT_OPTION(offsetof(struct compute_options, cpu_variant),
+                       "instruction set of the CPU's loops"),
     FILTER_OPTION(offsetof(struct compute_options, filter)),
     {"device", OPTION_CHOICE, offsetof(struct compute_options, device), "auto", 0, 0,
      "auto|cpu|cuda", NULL,
@@ -57,7 +57,7 @@ const struct option_row compute_rows[COMPUTE_ROWS] = {
      "take GPU kernels from here instead of those built in, for work on them"},
 };
 
-int threads_choose(const struct comm *c, idx option)
+int threads_default(const struct comm *c, idx option)
 {
   if (option > 0) return option;
   cpu_set_t cores;
@@ -94,21 +94,21 @@ int run_begin(struct run *run, const struct output_options *output, const char *
   return OK;
 }
 
-static void words_join(const struct run *run, char *text, size_t room)
+static void words_join(const struct run *run, char *text, size_t capacity)
 {
-  size_t used = (size_t)snprintf(text, room, "sagitta");
-  for (int i = 0; i < run->argc && used < room; i++)
-    used += (size_t)snprintf(text + used, room - used, " %s", run->argv[i]);
+  size_t used = (size_t)snprintf(text, capacity, "sagitta");
+  for (int i = 0; i < run->argc && used < capacity; i++)
+    used += (size_t)snprintf(text + used, capacity - used, " %s", run->argv[i]);
 }
 
-static void options_join(const struct run *run, char *text, size_t room)
+static void options_join(const struct run *run, char *text, size_t capacity)
 {
-  FILE *memory = fmemopen(text, room, "w");
+  FILE *memory = fmemopen(text, capacity, "w");
   text[0] = '\0';
   if (!memory) return;
   options_write(run->command->options, run->options, memory);
   fclose(memory);
-  text[room - 1] = '\0';
+  text[capacity - 1] = '\0';
 }
 
 int run_facts(const struct run *run, const char *device, int threads, struct run_fact *facts)

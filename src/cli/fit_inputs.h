@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The inputs that assemble and refit share: rows, dictionary, supports, and do they belong
- * together?
+ * The inputs that assemble, refit and terminal share: rows, dictionary and supports, and whether
+ * they belong together.
  *
  * Floor: cli. */
 #ifndef CLI_FIT_INPUTS_H
 #define CLI_FIT_INPUTS_H
 
 #include "base/options.h"
-#include "io/inputs.h"
-#include "io/supports_input.h"
+#include "io/dictionary.h"
+#include "io/rows.h"
+#include "io/supports.h"
 #include "model/classes.h"
-#include "stage/fit.h"
+#include "refit/layout.h"
 
 struct fit_names {
   const char *rows, *dictionary, *supports, *classes; /* classes may be NULL */
@@ -27,8 +28,8 @@ extern const struct option_row fit_compute_rows[];
 enum { FIT_COMPUTE_ROWS = 2 };
 
 struct fit_inputs {
-  struct rows_file rows;
-  struct dictionary_file dictionary;
+  struct rows_input rows;
+  struct dictionary_input dictionary;
   struct supports_input supports;
   const real *mean; /* borrowed; NULL: none */
 };
@@ -38,15 +39,16 @@ struct fit_inputs {
 int fit_inputs_open(struct fit_inputs *in, const struct fit_names *names);
 void fit_inputs_close(struct fit_inputs *in);
 
-struct fit_task fit_task_of(const struct fit_inputs *in, const struct comm *c,
-                            const struct fit_compute *compute);
+struct refit_task fit_inputs_task(const struct fit_inputs *in, const struct comm *c,
+                                  const struct fit_compute *compute);
 
-/* The lines of --dry-run about rows, atoms, supports, memory; `more` bytes beside a batch.  Rank 0
- * prints; the same status on every rank. */
-int fit_plan_print(struct comm *c, const struct fit_task *task, idx directions, gidx more);
+/* Print the lines of --dry-run about rows, atoms, supports and memory; bytes_of() tells what the
+ * command does with a batch of atoms.  Rank 0 prints; the same status on every rank. */
+int fit_plan_print(struct comm *c, const struct refit_task *task, idx directions,
+                   batch_bytes_of *bytes_of);
 
 /* The classes of a file, checked against the supports of all ranks, or with file NULL by (N.6).
  * Collective. */
-int fit_classes(const struct fit *f, const char *file, struct classes *classes);
+int fit_inputs_classes(const struct refit_state *f, const char *file, struct classes *classes);
 
 #endif

@@ -33,12 +33,13 @@ static void usage_print(FILE *out)
           "  mpirun -n 2 sagitta encode --rows acts.h5 --dictionary dict/dictionary.h5 \\\n"
           "      --top-s 16 --rounds 4 --output run/\n"
           "  sagitta inspect run/supports.h5\n\n"
-          "Exit codes: 0 done, 1 files differ, 2 usage or deck, 65 bad input, 69 no such device,\n"
-          "70 internal error, 71 out of memory, 73 cannot create the output, 74 read or write\n"
-          "error, 76 a rank was lost.\n");
+          "Exit codes: 0 done; 1 done, but the answer is no: files differ, or --strict and\n"
+          "something failed; 2 usage or deck; 65 bad input, or a file that verify refuses;\n"
+          "69 no such device; 70 internal error; 71 out of memory; 73 cannot create the output;\n"
+          "74 read or write error; 76 a rank was lost.\n");
 }
 
-/* Keys of one command, for shell completion: sagitta --list-options COMMAND. */
+/* sagitta --list-options [COMMAND]: its keys, or all commands, for shell completion. */
 static int list_print(int argc, char **argv)
 {
   for (int i = 0; i < LENGTH(commands); i++) {
@@ -57,11 +58,11 @@ static const struct command *command_find(const char *name)
   return NULL;
 }
 
-/* End a failed job.  A failure that every rank knows is told by rank 0, any other by its own rank;
- * _exit, because HDF5 may not survive its exit handler after a failed write. */
+/* End a failed job.  A failure that every rank knows is reported by rank 0, any other by its own
+ * rank.  It ends with _exit, because HDF5 may not survive its exit handler after a failed write. */
 static int job_fail(struct run *run, int status)
 {
-  if (status == ERR_DIFFER && !*status_message()) return status;
+  if (status == ERR_ANSWER && !*status_message()) return status;
   int speaks = !run->comm.agreed || run->comm.rank == 0;
   result_discard();
   if (speaks) {
@@ -77,9 +78,10 @@ static int job_fail(struct run *run, int status)
   return status;
 }
 
-static int command_run(struct run *run, void *options)
+/* Read the options of the command and start what it needs.  arguments[MAX_ARGUMENTS + 1] are
+ * filled; a failure of one rank fails all. */
+static int run_open(struct run *run, void *options, const char **arguments)
 {
-  const char *arguments[ARGUMENTS_MOST + 1] = {NULL};
   int status = options_parse(run->command->options, run->argc, run->argv, options, arguments);
   run->options = options;
   const struct general_options *general = options;
@@ -92,7 +94,11 @@ static int command_run(struct run *run, void *options)
   TRY(comm_agree(&run->comm, status));
   if (run->command->parallel)
     TRY(comm_watch(&run->comm, ((const struct job_options *)options)->deadline));
-  TRY(run->command->run(run, options, arguments));
+  return OK;
+}
+
+static int run_close(struct run *run)
+{
   CHECK(fflush(stdout) == 0 && !ferror(stdout), ERR_IO, "cannot write to standard output: %s",
         strerror(errno));
   return comm_close(&run->comm);
@@ -125,7 +131,10 @@ int main(int argc, char **argv)
     fprintf(stderr, "sagitta %s: cannot allocate %zu bytes\n", name, run.command->options_bytes);
     return ERR_MEMORY;
   }
-  int status = command_run(&run, options);
+  const char *arguments[MAX_ARGUMENTS + 1] = {NULL};
+  int status = run_open(&run, options, arguments);
+  if (!status) status = run.command->run(&run, options, arguments);
+  if (!status) status = run_close(&run);
   if (status) return job_fail(&run, status);
   log_close();
   free(options);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Rank 0 looks and writes; what it finds goes to all. */
+ * Rank 0 looks for files and writes them; what it finds goes to all ranks. */
 #include "cli/refit_files.h"
 
 #include <stdio.h>
@@ -8,13 +8,14 @@
 
 #include "base/log.h"
 #include "base/status.h"
+#include "refit/state_write.h"
 
 static int is_file(const char *path)
 {
   return access(path, F_OK) == 0;
 }
 
-/* Rank 0: the state that is there, and is it of a run with these options? */
+/* Rank 0: read how far an earlier run came, and check that it had the same options. */
 static int resume_look(struct refit_files *f, const struct fit_facts *wanted)
 {
   f->has_dictionary = is_file(f->dictionary.file);
@@ -43,12 +44,12 @@ static int places_look(struct refit_files *f, const struct output_options *outpu
   return output_place(&f->supports, place, "supports.h5", output->force);
 }
 
-/* Lines for all sweeps to come, with those that there are. */
-static int lines_room(struct refit_files *f, gidx sweeps)
+/* Allocate lines for all sweeps to come, and copy those that there are. */
+static int lines_alloc(struct refit_files *f, gidx sweeps)
 {
   struct history_line *old = f->lines;
-  gidx most = sweeps > f->facts.sweeps ? sweeps : f->facts.sweeps;
-  TRY(arena_take(&f->arena, &f->lines, most + 1, sizeof *f->lines));
+  gidx max = sweeps > f->facts.sweeps ? sweeps : f->facts.sweeps;
+  TRY(arena_alloc(&f->arena, &f->lines, max + 1, sizeof *f->lines));
   if (old) memcpy(f->lines, old, (size_t)(f->facts.sweeps + 1) * sizeof *old);
   return OK;
 }
@@ -62,7 +63,7 @@ int refit_files_open(struct refit_files *f, struct run *run, const struct output
   memset(f, 0, sizeof *f);
   f->facts = (struct fit_facts){0, wanted->directions, wanted->reroute};
   int status = c->rank ? OK : places_look(f, output, resume, wanted);
-  if (!status) status = lines_room(f, wanted->sweeps);
+  if (!status) status = lines_alloc(f, wanted->sweeps);
   TRY(comm_agree(c, status));
   memcpy(f->dictionary_path, f->dictionary.file, sizeof f->dictionary_path);
   memcpy(f->supports_path, f->supports.file, sizeof f->supports_path);
@@ -81,32 +82,33 @@ void refit_files_free(struct refit_files *f)
   memset(f, 0, sizeof *f);
 }
 
-static int run_facts_of(const struct run *run, const struct fit *fit, struct run_fact *facts)
+/* The facts of a run; device[64] <- the name of the device that the state was computed on. */
+static int run_facts_of(const struct run *run, const struct refit_state *state, char *device,
+                        struct run_fact *facts)
 {
-  static char device[64];
-  snprintf(device, sizeof device, "cpu %s", fit->device.variant);
-  return run_facts(run, device, fit->task->threads, facts);
+  snprintf(device, 64, "cpu %s", state->device.variant);
+  return run_facts(run, device, state->task->threads, facts);
 }
 
 static int values_write(void *self, gidx first, gidx count, const float *values)
 {
-  return matrix_write(self, first, count, values);
+  return matrix_output_write(self, first, count, values);
 }
 
-/* The steps as arrays. */
+/* Turn the steps into arrays, as the file has them. */
 static int atoms_split(struct arena *arena, const struct atom_step *steps, idx k,
                        struct fit_atoms *out)
 {
   idx *accepted, *status, *retries;
   real *ridge, *log_det, *mantissa;
   gidx *exponent;
-  TRY(arena_take(arena, &accepted, k, sizeof *accepted));
-  TRY(arena_take(arena, &status, k, sizeof *status));
-  TRY(arena_take(arena, &retries, k, sizeof *retries));
-  TRY(arena_take(arena, &ridge, k, sizeof *ridge));
-  TRY(arena_take(arena, &log_det, k, sizeof *log_det));
-  TRY(arena_take(arena, &mantissa, k, sizeof *mantissa));
-  TRY(arena_take(arena, &exponent, k, sizeof *exponent));
+  TRY(arena_alloc(arena, &accepted, k, sizeof *accepted));
+  TRY(arena_alloc(arena, &status, k, sizeof *status));
+  TRY(arena_alloc(arena, &retries, k, sizeof *retries));
+  TRY(arena_alloc(arena, &ridge, k, sizeof *ridge));
+  TRY(arena_alloc(arena, &log_det, k, sizeof *log_det));
+  TRY(arena_alloc(arena, &mantissa, k, sizeof *mantissa));
+  TRY(arena_alloc(arena, &exponent, k, sizeof *exponent));
   for (idx a = 0; a < k; a++) {
     accepted[a] = steps[a].accepted;
     status[a] = steps[a].status;
@@ -121,40 +123,46 @@ static int atoms_split(struct arena *arena, const struct atom_step *steps, idx k
 }
 
 static int dictionary_write(struct refit_files *f, const struct run *run,
-                            const struct refit_state *state)
+                            const struct refit_result *result)
 {
-  static struct matrix_file file; /* outlives a write that passed the deadline */
-  const struct fit *fit = state->fit;
-  struct run_fact facts[FACTS_MOST];
+  struct matrix_output *file = &f->dictionary_file;
+  const struct refit_state *state = result->state;
+  struct run_fact facts[MAX_FACTS];
   struct arena arena = {0};
   struct fit_atoms atoms;
-  gidx p = fit->p;
-  TRY(atoms_split(&arena, state->steps, fit->k, &atoms));
-  TRY(dictionary_create(&file, f->dictionary.file, fit->k, fit->d, fit->p));
-  TRY(fit_frames_write(fit, &(const struct matrix_sink){&file, values_write}));
-  if (state->inputs->mean) TRY(matrix_add(&file, "/mean", TYPE_F64, 1, &p, state->inputs->mean));
-  TRY(fit_write(&file, &f->facts, f->lines, &atoms));
-  TRY(matrix_finish(&file, facts, run_facts_of(run, fit, facts)));
+  char device[64];
+  gidx p = state->p;
+  TRY(atoms_split(&arena, result->steps, state->k, &atoms));
+  TRY(dictionary_output_create(file, f->dictionary.file, state->k, state->d, state->p));
+  f->frames_sink = (struct matrix_sink){file, values_write};
+  TRY(refit_state_frames_write(state, &f->frames_sink));
+  if (result->inputs->mean)
+    TRY(object_write_vector(&file->result.h5, "/mean", p, result->inputs->mean));
+  TRY(fit_write(file, &f->facts, f->lines, &atoms));
+  TRY(matrix_output_finish(file, facts, run_facts_of(run, state, device, facts)));
   arena_free(&arena);
   return OK;
 }
 
-int refit_dictionary_write(struct refit_files *f, struct run *run, const struct refit_state *state)
+int refit_dictionary_write(struct refit_files *f, struct run *run,
+                           const struct refit_result *result)
 {
-  return comm_agree(&run->comm, run->comm.rank ? OK : dictionary_write(f, run, state));
+  return comm_agree(&run->comm, run->comm.rank ? OK : dictionary_write(f, run, result));
 }
 
-int refit_supports_write(struct refit_files *f, struct run *run, const struct refit_state *state)
+int refit_supports_write(struct refit_files *f, struct run *run, const struct refit_result *result)
 {
-  static struct supports_file file;
+  struct supports_output *file = &f->supports_file;
   struct comm *c = &run->comm;
-  const struct fit *fit = state->fit;
-  struct run_fact facts[FACTS_MOST];
-  struct supports_shape shape = {fit->total, fit->k, fit->s, fit->d, fit->p, 1};
-  TRY(comm_agree(c, c->rank ? OK : supports_create(&file, f->supports.file, &shape)));
-  TRY(fit_supports_write(fit, &file.sink));
+  const struct refit_state *state = result->state;
+  struct run_fact facts[MAX_FACTS];
+  char device[64];
+  struct supports_shape shape = {state->total, state->k, state->s, state->d, state->p, 1};
+  TRY(comm_agree(c, c->rank ? OK : supports_output_create(file, f->supports.file, &shape)));
+  TRY(refit_state_supports_write(state, &file->sink));
   if (c->rank) return comm_agree(c, OK);
-  struct supports_ending ending = {state->metrics, state->inputs->mean, fit->rho,
-                                   state->inputs->supports.rounds, f->facts.sweeps};
-  return comm_agree(c, supports_finish(&file, &ending, facts, run_facts_of(run, fit, facts)));
+  struct supports_ending ending = {result->metrics, result->inputs->mean, state->rho,
+                                   result->inputs->supports.rounds, f->facts.sweeps};
+  return comm_agree(
+      c, supports_output_finish(file, &ending, facts, run_facts_of(run, state, device, facts)));
 }

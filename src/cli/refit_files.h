@@ -11,17 +11,22 @@
 
 #include "cli/command.h"
 #include "cli/fit_inputs.h"
+#include "io/dictionary.h"
 #include "io/fit_history.h"
-#include "stage/fit_round.h"
-#include "stage/refit.h"
+#include "model/sink.h"
+#include "refit/refit.h"
 
 struct refit_files {
   struct output_place dictionary, supports;        /* on rank 0 */
   char dictionary_path[4096], supports_path[4096]; /* on every rank */
   int has_dictionary, has_supports;                /* of the run that is resumed */
   struct fit_facts facts;                          /* sweeps done so far: 0 for a fresh run */
-  struct history_line *lines; /* [room] on rank 0: the start, then a line a sweep */
+  struct history_line *lines;                      /* on rank 0: the start, then a line a sweep */
   struct arena arena;
+  /* Being written, on rank 0. */
+  struct matrix_output dictionary_file;
+  struct matrix_sink frames_sink;
+  struct supports_output supports_file;
 };
 
 /* Name the places; with resume find what is there.  ERR_USAGE: not a folder, or resumed with other
@@ -31,16 +36,16 @@ int refit_files_open(struct refit_files *files, struct run *run,
                      const struct fit_facts *wanted);
 void refit_files_free(struct refit_files *files);
 
-/* Publish the state after a sweep.  Collective. */
-struct refit_state {
-  const struct fit *fit;
+/* Publish what a sweep gave.  Collective. */
+struct refit_result {
+  const struct refit_state *state;
   const struct fit_inputs *inputs;
   const struct metrics *metrics; /* rank 0 */
   const struct atom_step *steps; /* [k] */
 };
 int refit_dictionary_write(struct refit_files *files, struct run *run,
-                           const struct refit_state *state);
+                           const struct refit_result *result);
 int refit_supports_write(struct refit_files *files, struct run *run,
-                         const struct refit_state *state);
+                         const struct refit_result *result);
 
 #endif

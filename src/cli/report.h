@@ -10,15 +10,16 @@
 #include "device/device.h"
 #include "model/results.h"
 
-/* One line a phase that ran: calls, seconds (least, mean, most over ranks), rate of all ranks
- * together over the most seconds.  Collective. */
+/* One line for each phase that ran: its calls, its seconds (smallest, mean and largest over the
+ * ranks), the rate of all ranks together in the largest of these, and where it ran: on which
+ * device, or in the background of what the main thread does.  Collective. */
 int report_phases(struct comm *c, const struct phase *phases, int count);
 
-/* What the certified filter did, one line and one for each reason to go without; nothing where it
- * was off.  *counts becomes that of all ranks.  Collective. */
-int report_filter(struct comm *c, struct filter_counts *counts);
+/* What the certified filter did, and how many rows took the direct path for which reason; nothing
+ * where it was off.  *counts becomes that of all ranks.  Collective. */
+int report_filter(struct comm *c, struct screen_counts *counts);
 
-/* Rank 0 alone. */
+/* One line for each metric.  On rank 0 alone. */
 void report_metrics(const struct metrics *m, int has_codes);
 
 #endif

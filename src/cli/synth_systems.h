@@ -17,7 +17,7 @@ struct systems_options {
 enum { SYSTEMS_ROWS = 7 };
 extern const struct option_row systems_rows[SYSTEMS_ROWS];
 
-/* Make systems.h5 in the folder; frame: d of the row blocks. */
+/* Make systems.h5 in the folder; frame: d of the diagonal blocks. */
 int systems_make(struct run *run, const struct output_options *output,
                  const struct systems_options *o, idx frame, gidx seed, int dry_run);
 

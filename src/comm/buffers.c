@@ -1,68 +1,83 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Verbs on buffers of a device: between GPUs where every rank has its own, else staged through the
- * host and MPI. */
+ * By NCCL between GPUs where every rank has one of its own, else staged through the host and
+ * MPI. */
+#include "comm/buffers.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "base/status.h"
-#include "comm/inside.h"
+#include "comm/nccl.h"
+#include "device/device.h"
 
-/* A rank's line of the table in the log. */
-struct seat {
+/* Where a rank computes: its line of the table in the log. */
+struct rank_device {
   char host[64], kind[8], name[80];
   int number;
   unsigned char id[16];
 };
 
-static int seats_shared(const struct seat *seats, int count)
+static int is_gpu(const struct rank_device *one)
 {
-  for (int r = 0; r < count; r++) {
-    if (strcmp(seats[r].kind, "cuda")) return 1;
-    for (int q = 0; q < r; q++)
-      if (!memcmp(seats[q].id, seats[r].id, sizeof seats[r].id)) return 1;
-  }
+  return strcmp(one->kind, "cuda") == 0;
+}
+
+static int any_gpu(const struct rank_device *all, int count)
+{
+  for (int r = 0; r < count; r++)
+    if (is_gpu(&all[r])) return 1;
   return 0;
 }
 
-static void seats_log(const struct seat *seats, int count)
+/* Has every rank a GPU, and no two of them the same? */
+static int has_each_its_gpu(const struct rank_device *all, int count)
 {
-  int any = 0;
-  for (int r = 0; r < count; r++) any |= !strcmp(seats[r].kind, "cuda");
-  if (!any) return;
   for (int r = 0; r < count; r++) {
-    if (strcmp(seats[r].kind, "cuda"))
-      log_info("rank %d on %s: %s %s", r, seats[r].host, seats[r].kind, seats[r].name);
+    if (!is_gpu(&all[r])) return 0;
+    for (int q = 0; q < r; q++)
+      if (!memcmp(all[q].id, all[r].id, sizeof all[r].id)) return 0;
+  }
+  return 1;
+}
+
+static void table_log(const struct rank_device *all, int count)
+{
+  if (!any_gpu(all, count)) return;
+  for (int r = 0; r < count; r++) {
+    const struct rank_device *one = &all[r];
+    if (is_gpu(one))
+      log_info("rank %d on %s: GPU %d %s", r, one->host, one->number, one->name);
     else
-      log_info("rank %d on %s: GPU %d %s", r, seats[r].host, seats[r].number, seats[r].name);
+      log_info("rank %d on %s: %s %s", r, one->host, one->kind, one->name);
   }
 }
 
-int comm_devices(struct comm *c, struct device *dev)
+int comm_devices_open(struct comm *c, struct device *dev)
 {
-  struct seat mine = {.number = dev->gpu.number}, *seats = calloc((size_t)c->size, sizeof *seats);
+  struct rank_device mine = {.number = dev->gpu.number};
+  struct rank_device *all = calloc((size_t)c->size, sizeof *all);
   idx *ones = calloc((size_t)c->size, sizeof *ones);
-  int status = seats && ones ? OK
-                             : status_fail(ERR_MEMORY, __FILE__, __LINE__,
-                                           "cannot allocate a table of %d ranks", c->size);
+  int status = all && ones ? OK
+                           : status_fail(ERR_MEMORY, __FILE__, __LINE__,
+                                         "cannot allocate a table of %d ranks", c->size);
   TRY(comm_agree(c, status));
   gethostname(mine.host, sizeof mine.host - 1);
   strncpy(mine.kind, dev->kind, sizeof mine.kind - 1);
   strncpy(mine.name, dev->variant, sizeof mine.name - 1);
   memcpy(mine.id, dev->gpu.id, sizeof mine.id);
   for (int r = 0; r < c->size; r++) ones[r] = 1;
-  TRY(comm_gather_all(c, &mine, ones, sizeof mine, seats));
-  seats_log(seats, c->size);
-  int shared = seats_shared(seats, c->size), any = 0;
-  for (int r = 0; r < c->size; r++) any |= !strcmp(seats[r].kind, "cuda");
-  free(seats);
+  TRY(comm_allgather(c, &mine, ones, sizeof mine, all));
+  table_log(all, c->size);
+  int can_join = has_each_its_gpu(all, c->size), has_gpus = any_gpu(all, c->size);
+  free(all);
   free(ones);
-  if (c->size == 1 || !any) return OK;
-  status = shared ? ERR_DEVICE : gpus_open(c, dev);
+  if (c->size == 1 || !has_gpus) return OK;
+  status = can_join ? gpus_open(c, dev) : ERR_DEVICE;
   if (status == ERR_DEVICE) {
     log_info("GPUs exchange through the host: %s",
-             shared ? "not every rank has one of its own" : status_message());
+             can_join ? status_message() : "not every rank has one of its own");
     status_clear();
     status = OK;
   }
@@ -74,8 +89,9 @@ void comm_devices_close(struct comm *c)
   gpus_close(c);
 }
 
-/* bytes[size] <- items in bytes; first <- where this rank's begin; returns the sum. */
-static gidx bytes_of(const struct comm *c, const idx *counts, size_t unit, gidx *bytes, gidx *first)
+/* bytes[size] <- the counts in bytes; *first <- where this rank's bytes begin; returns the sum. */
+static gidx counts_to_bytes(const struct comm *c, const idx *counts, size_t unit, gidx *bytes,
+                            gidx *first)
 {
   gidx sum = 0;
   for (int r = 0; r < c->size; r++) {
@@ -86,7 +102,7 @@ static gidx bytes_of(const struct comm *c, const idx *counts, size_t unit, gidx 
   return sum;
 }
 
-/* Copy all but this rank's own part in the given direction. */
+/* Copy all of a buffer's `all` bytes but this rank's own, by device_put() or device_get(). */
 static int others_copy(struct device *dev, const struct buffer *b, gidx first, gidx count, gidx all,
                        int (*copy)(struct device *, const struct buffer *, gidx, gidx))
 {
@@ -94,45 +110,45 @@ static int others_copy(struct device *dev, const struct buffer *b, gidx first, g
   return copy(dev, b, first + count, all - first - count);
 }
 
-int comm_gather_buffer(struct comm *c, struct device *dev, struct buffer *b, const idx *counts,
-                       size_t unit, int both)
+int comm_allgather_buffer(struct comm *c, struct device *dev, struct buffer *b, const idx *counts,
+                          size_t unit, int with_host)
 {
   gidx first = 0;
   if (c->size == 1) return OK;
   gidx *bytes = malloc((size_t)c->size * sizeof *bytes);
   CHECK(bytes, ERR_MEMORY, "cannot allocate %d counts", c->size);
-  gidx all = bytes_of(c, counts, unit, bytes, &first), count = bytes[c->rank];
+  gidx all = counts_to_bytes(c, counts, unit, bytes, &first), count = bytes[c->rank];
   if (c->gpus) {
-    int status = gpus_gather(c, dev, b, bytes);
+    int status = gpus_allgather(c, dev, b, bytes);
     free(bytes);
     TRY(status); /* not agreed: the others may be waiting inside NCCL, and the job has to end */
     c->bytes += (double)(all - count);
-    if (both) status = others_copy(dev, b, first, count, all, device_get);
+    if (with_host) status = others_copy(dev, b, first, count, all, device_get);
     return comm_agree(c, status);
   }
   free(bytes);
-  TRY(comm_agree(c, both ? OK : device_get(dev, b, first, count)));
-  TRY(comm_gather_all(c, (char *)b->host + first, counts, unit, b->host));
+  TRY(comm_agree(c, with_host ? OK : device_get(dev, b, first, count)));
+  TRY(comm_allgather(c, (char *)b->host + first, counts, unit, b->host));
   return comm_agree(c, others_copy(dev, b, first, count, all, device_put));
 }
 
-/* bytes[2 size]: what goes out, what comes in. */
+/* *in <- the bytes that this rank receives; bytes[2 size] is work. */
 static int gpus_move(struct comm *c, struct device *dev, struct buffer *mine,
                      const idx *send_counts, struct buffer *theirs, const idx *recv_counts,
                      size_t unit, gidx *bytes, gidx *in)
 {
   gidx first;
-  bytes_of(c, send_counts, unit, bytes, &first);
-  gidx all = bytes_of(c, recv_counts, unit, bytes + c->size, &first);
-  TRY(gpus_exchange(c, dev, mine, bytes, theirs, bytes + c->size));
+  counts_to_bytes(c, send_counts, unit, bytes, &first);
+  gidx all = counts_to_bytes(c, recv_counts, unit, bytes + c->size, &first);
+  TRY(gpus_alltoallv(c, dev, mine, bytes, theirs, bytes + c->size));
   c->bytes += (double)(all - bytes[c->size + c->rank]);
   *in = all;
   return OK;
 }
 
-int comm_exchange_buffer(struct comm *c, struct device *dev, struct buffer *mine,
-                         const idx *send_counts, struct buffer *theirs, const idx *recv_counts,
-                         size_t unit, int both)
+int comm_alltoallv_buffer(struct comm *c, struct device *dev, struct buffer *mine,
+                          const idx *send_counts, struct buffer *theirs, const idx *recv_counts,
+                          size_t unit, int with_host)
 {
   gidx first, *bytes = malloc(2 * (size_t)c->size * sizeof *bytes);
   CHECK(bytes, ERR_MEMORY, "cannot allocate %d counts", c->size);
@@ -141,14 +157,14 @@ int comm_exchange_buffer(struct comm *c, struct device *dev, struct buffer *mine
     int status = gpus_move(c, dev, mine, send_counts, theirs, recv_counts, unit, bytes, &all);
     free(bytes);
     TRY(status); /* not agreed, as above */
-    return comm_agree(c, both ? device_get(dev, theirs, 0, all) : OK);
+    return comm_agree(c, with_host ? device_get(dev, theirs, 0, all) : OK);
   }
-  gidx out = bytes_of(c, send_counts, unit, bytes, &first);
-  gidx in = bytes_of(c, recv_counts, unit, bytes, &first);
+  gidx out = counts_to_bytes(c, send_counts, unit, bytes, &first);
+  gidx in = counts_to_bytes(c, recv_counts, unit, bytes, &first);
   free(bytes);
   int status = device_get(dev, mine, 0, out);
   if (c->size == 1) return status;
   TRY(comm_agree(c, status));
-  TRY(comm_exchange(c, mine->host, send_counts, theirs->host, recv_counts, unit));
+  TRY(comm_alltoallv(c, mine->host, send_counts, theirs->host, recv_counts, unit));
   return comm_agree(c, device_put(dev, theirs, 0, in));
 }

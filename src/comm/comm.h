@@ -1,90 +1,80 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The few things that ranks say to each other.
  *
- * Floor: comm; with main.c the only user of MPI.  Every verb is collective unless it says
- * otherwise, waits for other ranks without spinning a core (it polls while bytes move), and returns
- * ERR_COMM when a peer gave no sign of life for the deadline.  A helper thread gives this rank's
- * signs, so that a busy rank is not taken for a dead one.
+ * Floor: comm, the only user of MPI and NCCL.
  *
- * Arrays travel as items of `unit` bytes; no floating-point sum is ever made here
- * (doc/determinism.md). */
+ * A function is a collective operation unless its comment says otherwise: every rank calls it, in
+ * the same order, with counts that agree.  It returns when this rank's part is done, waits for the
+ * others without spinning a core, and polls only while bytes move.  It returns ERR_COMM when a peer
+ * gave no sign of life for the deadline; a helper thread gives this rank's signs, so that a busy
+ * rank is not taken for a dead one.
+ *
+ * Arrays travel as items of `unit` bytes, of which the ranks together have fewer than 2^31 in a
+ * call.  No floating-point sum is ever made here (doc/determinism.md). */
 #ifndef COMM_COMM_H
 #define COMM_COMM_H
 
 #include "base/types.h"
-#include "device/device.h"
 
 struct comm {
   int rank, size;
   int local_rank, local_size; /* among the ranks of this node */
   double deadline;            /* seconds */
   int agreed;                 /* the present failure is known to every rank */
-  double seconds;             /* spent waiting in verbs */
+  double seconds;             /* spent waiting for other ranks */
   double bytes;               /* received from other ranks */
   struct comm_state *state;   /* owned */
   struct comm_gpus *gpus;     /* owned; NULL: GPUs are not joined */
 };
 
-/* Start MPI.  The thread that opens is the one that may use the verbs. */
+/* Start MPI and make a communicator of all ranks.  Only the thread that opens it may use it.
+ * Collective. */
 int comm_open(struct comm *c);
-/* Watch the peers from here on; seconds > 0. */
+/* From here on, give signs of life and expect the peer's: one that gives none for `deadline`
+ * seconds, > 0, counts as lost.  Every rank calls it, but it does not wait for the others. */
 int comm_watch(struct comm *c, double deadline);
-/* Wait for all ranks and end MPI. */
+/* Wait for all ranks, then end the watch and MPI.  Collective; does nothing before comm_open(). */
 int comm_close(struct comm *c);
-/* End the job with this exit code; not collective, does not return. */
+/* End the job on all ranks with this exit code.  Not collective; does not return. */
 void comm_abort(struct comm *c, int code);
 
-/* ERR_COMM when a peer gave no sign of life for the deadline: for long work between two verbs.  Not
- * collective. */
+/* ERR_COMM when a peer gave no sign of life for the deadline: for long work between two collective
+ * operations.  Not collective itself. */
 int comm_alive(struct comm *c);
 
-/* The share of rank among n items dealt in consecutive runs; not collective. */
+/* Partition n items into consecutive runs, as even as can be, one for each of `size` ranks: *first
+ * and *count <- the run of `rank`.  Arithmetic alone; not collective. */
 void comm_share(gidx n, int size, int rank, gidx *first, gidx *count);
 
-/* all[sum counts] <- everyone's mine[counts[rank]], in rank order, on every rank.  mine may be its
- * place in all. */
-int comm_gather_all(struct comm *c, const void *mine, const idx *counts, size_t unit, void *all);
+/* all[sum of counts] <- mine[counts[rank]] of every rank, in rank order, on every rank.
+ * counts[size] is the same everywhere; mine may be its own place in all.  Collective. */
+int comm_allgather(struct comm *c, const void *mine, const idx *counts, size_t unit, void *all);
 
-/* The same on rank 0 alone; all may be NULL elsewhere. */
+/* The same on rank 0 alone; all may be NULL elsewhere.  Collective. */
 int comm_gather(struct comm *c, const void *mine, const idx *counts, size_t unit, void *all);
 
-/* Rank r gets send_counts[r] items of mine, those of rank 0 first; theirs receives recv_counts[r]
- * items of rank r, in rank order. */
-int comm_exchange(struct comm *c, const void *mine, const idx *send_counts, void *theirs,
-                  const idx *recv_counts, size_t unit);
+/* Rank r gets send_counts[r] items of mine, which holds those of rank 0 first; theirs receives
+ * recv_counts[r] items from rank r, in rank order.  What r sends to q is what q expects from r.
+ * Collective. */
+int comm_alltoallv(struct comm *c, const void *mine, const idx *send_counts, void *theirs,
+                   const idx *recv_counts, size_t unit);
 
-/* Join the devices of all ranks: a table of rank, host and GPU in the log, and NCCL between the
- * GPUs where every rank has one of its own.  comm_devices_close() comes before the device is
- * closed. */
-int comm_devices(struct comm *c, struct device *dev);
-void comm_devices_close(struct comm *c);
-
-/* As comm_gather_all, on the device side of a buffer: own items stand in their place there.  With
- * `both` they stand on the host side too, and so do all of them then. */
-int comm_gather_buffer(struct comm *c, struct device *dev, struct buffer *b, const idx *counts,
-                       size_t unit, int both);
-
-/* As comm_exchange, from the device side of mine to that of theirs, with `both` to its host side
- * too; theirs may be mine where there is one rank.  Buffers without a host side (device_hold) are
- * for joined GPUs alone. */
-int comm_exchange_buffer(struct comm *c, struct device *dev, struct buffer *mine,
-                         const idx *send_counts, struct buffer *theirs, const idx *recv_counts,
-                         size_t unit, int both);
-
-/* Rank 0's items to every rank. */
+/* items[count] of rank 0 to every rank.  Collective; count is the same everywhere. */
 int comm_broadcast(struct comm *c, void *items, gidx count, size_t unit);
 
-/* Sums of integers, modulo 2^64, on every rank. */
+/* values[count] <- their sums over the ranks, modulo 2^64, on every rank.  Collective. */
 int comm_sum(struct comm *c, gidx *values, gidx count);
 
-/* Everyone's value[size], in rank order, on every rank. */
-int comm_collect(struct comm *c, gidx value, gidx *values);
-int comm_collect_real(struct comm *c, double value, double *values);
+/* values[size] <- the value of every rank, in rank order, on every rank.  Collective. */
+int comm_allgather_long(struct comm *c, gidx value, gidx *values);
+int comm_allgather_real(struct comm *c, double value, double *values);
 
-/* Make a status common: OK if all are OK, else the failure with the smallest key (ties: lowest
- * rank), code and message, on every rank.  Must be reached by all before any branches on its
- * status. */
+/* Make a status common.  Returns OK on every rank if all pass OK; else every rank returns the code
+ * and takes over the message of one failure, that with the smallest key, of equal keys that of the
+ * lowest rank.  Collective: every rank must reach it before any of them branches on its status, or
+ * the others wait for one that has gone. */
 int comm_agree_at(struct comm *c, int status, gidx key);
+/* With equal keys: the failure of the lowest rank. */
 int comm_agree(struct comm *c, int status);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A build without NCCL: GPUs are not joined, so their verbs are staged through the host. */
+ * A build without NCCL: GPUs are not joined, and what they exchange goes through the host. */
 #include "base/status.h"
-#include "comm/inside.h"
+#include "comm/nccl.h"
 
 int gpus_open(struct comm *c, struct device *dev)
 {
@@ -14,14 +14,14 @@ void gpus_close(struct comm *c)
   (void)c;
 }
 
-int gpus_gather(struct comm *c, struct device *dev, const struct buffer *b, const gidx *counts)
+int gpus_allgather(struct comm *c, struct device *dev, const struct buffer *b, const gidx *counts)
 {
   (void)b, (void)counts;
   return gpus_open(c, dev);
 }
 
-int gpus_exchange(struct comm *c, struct device *dev, const struct buffer *mine,
-                  const gidx *send_counts, const struct buffer *theirs, const gidx *recv_counts)
+int gpus_alltoallv(struct comm *c, struct device *dev, const struct buffer *mine,
+                   const gidx *send_counts, const struct buffer *theirs, const gidx *recv_counts)
 {
   (void)mine, (void)send_counts, (void)theirs, (void)recv_counts;
   return gpus_open(c, dev);

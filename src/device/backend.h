@@ -1,34 +1,83 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A device from inside: the operations of device.h as a table, one for the CPU and one for CUDA.
+ * A device from inside: its operations as a table, one for the CPU and one for CUDA.
  *
- * Floor: device.  Arguments were checked by device.c. */
+ * Floor: device.
+ *
+ * Arguments were checked by device.c and operations.c.  A row that is NULL is an operation that the
+ * backend lacks: callers get ERR_DEVICE, or the answer beside the row. */
 #ifndef DEVICE_BACKEND_H
 #define DEVICE_BACKEND_H
 
+#include "device/arrow.h"
+#include "device/codes.h"
 #include "device/device.h"
+#include "device/joint.h"
+#include "device/lanczos.h"
+#include "device/refit.h"
+#include "device/route.h"
 
 struct backend {
   const char *kind;
+
+  /* device.h */
   int (*open)(struct device *dev, const struct device_options *options);
-  int (*prepare)(struct device *dev); /* what options say of the job; NULL: nothing */
+  /* Prepare for the job that the options announce; NULL: there is nothing to prepare. */
+  int (*prepare)(struct device *dev);
+  /* *bytes <- what the device keeps of max_atoms atoms, for device_open_dry(). */
+  int (*forms_bytes)(const struct device_options *options, gidx *bytes);
   void (*close)(struct device *dev);
-  int (*take)(struct device *dev, struct buffer *b);
-  int (*hold)(struct device *dev, struct buffer *b);
+  int (*idle)(struct device *dev, int *idle);         /* NULL: it always is */
+  int (*copy_rate)(struct device *dev, double *rate); /* NULL: 0 */
+  double (*peak)(const struct device *dev, double seconds);
+
+  /* buffer.h */
+  int (*alloc)(struct device *dev, struct buffer *b);
+  int (*alloc_device)(struct device *dev, struct buffer *b);
   int (*wrap)(struct device *dev, struct buffer *b);
-  int (*spare)(struct device *dev, struct buffer *b);
-  void (*drop)(struct device *dev, struct buffer *b);
+  int (*wrap_spare)(struct device *dev, struct buffer *b);
+  void (*free)(struct device *dev, struct buffer *b);
   int (*put)(struct device *dev, const struct buffer *b, gidx at, gidx bytes);
   int (*get)(struct device *dev, const struct buffer *b, gidx at, gidx bytes);
-  int (*pick)(struct device *dev, const struct pick_job *job);
-  int (*room)(struct device *dev, gidx *bytes); /* NULL: no limit */
-  int (*idle)(struct device *dev, int *idle);   /* NULL: always */
+  int (*gather)(struct device *dev, const struct gather_job *job);
+  int (*bytes_available)(struct device *dev, gidx *bytes); /* NULL: no limit */
+
+  /* route.h, codes.h, arrow.h */
   int (*put_tile)(struct device *dev, const float *atoms, idx count, idx first);
-  int (*atoms)(struct device *dev, struct buffer *view); /* NULL: not kept so */
+  int (*atoms)(struct device *dev, struct buffer *view); /* NULL: they are not kept so */
   int (*route)(struct device *dev, struct route_job *job);
-  gidx (*codes_state)(const struct device *dev, idx m_most, real rho);
   int (*codes)(struct device *dev, const struct codes_job *job);
-  int (*copy_rate)(struct device *dev, double *rate); /* NULL: not measured */
-  double (*peak)(const struct device *dev, double seconds);
+  gidx (*codes_state_bytes)(idx vectors, real rho); /* bytes of one row's state; NULL: 0 */
+  int (*arrow)(struct device *dev, struct arrow_job *job);
+
+  /* refit.h */
+  int (*residuals)(struct device *dev, const struct residual_job *job);
+  int (*row_products)(struct device *dev, const real *residual, idx p,
+                      const struct rows_item *items, gidx count);
+  int (*row_sums)(struct device *dev, const real *residual, idx p, const struct rows_item *items,
+                  gidx count);
+  int (*moves_try)(struct device *dev, const struct moves_job *job);
+  int (*moves_keep)(struct device *dev, const struct moves_job *job);
+  int (*directions_keep)(struct device *dev, idx d, idx p, const struct keep_item *items,
+                         gidx count);
+
+  /* dense.h; the close functions are called where open left a state */
+  int (*dense_open)(struct dense *d);
+  void (*dense_close)(struct dense *d);
+  int (*cholesky)(struct dense *d, real *s, idx n, gidx stride, real *pivot, idx *good);
+  int (*inverse)(struct dense *d, real *l, idx n, gidx stride);
+  int (*product)(struct dense *d, const struct dense_product *p);
+
+  /* joint.h, lanczos.h */
+  int (*joint_open)(struct joint_work *w);
+  void (*joint_close)(struct joint_work *w);
+  int (*joint_begin)(struct joint_work *w, struct dense *d, real *s, gidx stride);
+  int (*joint_batch)(struct joint_work *w, const struct joint_rows *rows, struct joint_sums *sums);
+  int (*joint_add)(struct joint_work *w, real *s, gidx stride);
+  int (*joint_row_size)(const struct joint_work *w, idx i, struct joint_size *size);
+  int (*parts_append)(struct parts *p, struct joint_work *w, idx first, idx end);
+  int (*parts_apply)(struct device *dev, const struct parts *p, idx n, idx groups, const real *x,
+                     real *y);
+  int (*lanczos_step)(struct device *dev, struct lanczos *l, idx j, real *y);
 };
 
 extern const struct backend backend_cpu;

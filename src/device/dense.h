@@ -1,42 +1,39 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Dense symmetric systems at the speed of the CPU's fused multiply-add, in exact order (N.19).
+ * Operations of a device: factors, inverses and products of large dense symmetric matrices, in an
+ * order that is part of the result (N.19).
  *
- * Floor: device.  Knows model and base; no MPI, no files.  Not collective.
+ * Floor: device.
  *
- * Matrices are column-major, entry (i, j) at [i + j * stride].  Results have the bits of
- * model/dense.h for any panel width, thread count and variant: work is shared out over entries,
- * and updates are applied in ascending k onto the entry itself. */
+ * Matrices are the host's and column-major, entry (i, j) at [i + j * stride].  Results have the
+ * bits of model/dense.h for any panel width, thread count and variant: work is shared out over
+ * entries, and updates are applied in ascending k onto the entry itself.  Not collective. */
 #ifndef DEVICE_DENSE_H
 #define DEVICE_DENSE_H
 
-#include "base/memory.h"
-#include "base/types.h"
+#include "device/device.h"
 
-enum { PANEL_LEAST = 8, PANEL_MOST = 512 };
+enum { DENSE_MIN_PANEL = 8, DENSE_MAX_PANEL = 512 };
 
+/* What the operations below work in: packed operands of a device. */
 struct dense {
-  const struct dense_loops *loops;
-  int threads;
-  idx panel, n_most;
-  real *a, *b, *own; /* packed operands: of all threads, of each */
-  real *turned;      /* [panel][n_most] rows of an inverse */
-  struct arena arena;
+  struct device *device;     /* borrowed */
+  idx panel, max_n;          /* columns done at a time; rows of the largest matrix */
+  struct dense_state *state; /* owned; only the backend looks into it */
 };
 
-/* For matrices of at most n_most rows.  variant as of device_open(); panel is the number of columns
- * done at a time, PANEL_LEAST .. PANEL_MOST.  ERR_DEVICE without hardware FMA. */
-int dense_open(struct dense *d, const char *variant, int threads, idx panel, idx n_most);
+/* For matrices of at most max_n rows, DENSE_MIN_PANEL .. DENSE_MAX_PANEL columns at a time.
+ * ERR_MEMORY; ERR_DEVICE without fused multiply-add.  dense_close is safe on a zeroed struct. */
+int dense_open(struct dense *d, struct device *dev, idx panel, idx max_n);
 void dense_close(struct dense *d);
-/* Bytes that dense_open() takes. */
-gidx dense_bytes(int threads, idx panel, idx n_most);
-const char *dense_variant(const struct dense *d);
+/* Bytes that dense_open() takes on a CPU device of so many threads, known before there is one. */
+gidx cpu_dense_bytes(int threads, idx panel, idx max_n);
 
 /* S = L L' in place, lower triangle alone; pivot[n] are the accumulators before their roots.
- * Returns n, or the first pivot that is not finite or not > 0. */
-idx dense_cholesky(struct dense *d, real *s, idx n, gidx stride, real *pivot);
+ * *good <- n, or the first pivot that is not finite or not > 0. */
+int dense_cholesky(struct dense *d, real *s, idx n, gidx stride, real *pivot, idx *good);
 
 /* Z = L^-1 in place, lower triangle alone. */
-void dense_inverse(struct dense *d, real *l, idx n, gidx stride);
+int dense_inverse(struct dense *d, real *l, idx n, gidx stride);
 
 /* A matrix read by rows and depths: at[i * row + k * depth]; of a triangular one only depths
  * k >= i exist, all others are 0. */
@@ -49,15 +46,16 @@ struct dense_operand {
 /* Which entries of C are touched, by global row and column; UPPER is without the diagonal. */
 enum dense_part { PART_ALL, PART_LOWER, PART_UPPER };
 
-/* C_ij <- chain over k = from .. to - 1 of fma(A_ik, B_jk, C_ij), rows first .. end - 1, columns
- * begin .. stop - 1 of C, whose entry (first, begin) is c[0]; at most n_most rows and columns. */
+/* C_ij <- chain over k = depth_begin .. depth_end - 1 of fma(A_ik, B_jk, C_ij), for the rows
+ * row_begin .. row_end - 1 and the columns column_begin .. column_end - 1 of C, at most max_n each;
+ * c[0] is entry (row_begin, column_begin). */
 struct dense_product {
   struct dense_operand a, b;
-  idx first, end, begin, stop, from, to;
+  idx row_begin, row_end, column_begin, column_end, depth_begin, depth_end;
   real *c;
   gidx stride;
   enum dense_part part;
 };
-void dense_product(struct dense *d, const struct dense_product *p);
+int dense_product(struct dense *d, const struct dense_product *p);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Choosing a device, checking arguments, and passing each operation on to the device's table. */
+ * Choosing and opening a device, its memory, and facts about it.  What it computes is passed on by
+ * operations.c. */
 #include "device/device.h"
 
 #include <string.h>
@@ -8,14 +9,19 @@
 #include "base/status.h"
 #include "device/backend.h"
 
-const char *const filter_stage_names[FILTER_STAGES] = {"convert", "sample",     "product",   "cut",
-                                                       "chains",  "exact path", "dictionary"};
+const char *const screen_stage_names[SCREEN_STAGES] = {
+    "convert", "sample", "product", "prune", "rescore", "direct path", "dictionary"};
+
+static struct device device_of(const struct backend *backend, const struct device_options *o)
+{
+  return (struct device){
+      .backend = backend, .kind = backend->kind, .d = o->d, .max_atoms = o->max_atoms};
+}
 
 static int open_as(struct device *dev, const struct backend *backend,
                    const struct device_options *options)
 {
-  *dev =
-      (struct device){.backend = backend, .kind = backend->kind, .atoms_most = options->atoms_most};
+  *dev = device_of(backend, options);
   return backend->open(dev, options);
 }
 
@@ -28,7 +34,7 @@ int device_open(struct device *dev, const struct device_options *o)
 {
   const char *kind = o->kind ? o->kind : "cpu";
   *dev = (struct device){0};
-  CHECK(o->p >= 1 && o->d >= 1 && o->threads >= 1 && o->atoms_most >= 0, ERR_INTERNAL,
+  CHECK(o->p >= 1 && o->d >= 1 && o->threads >= 1 && o->max_atoms >= 0, ERR_INTERNAL,
         "device of %d columns, %d vectors a frame, %d threads", o->p, o->d, o->threads);
   if (!strcmp(kind, "cuda")) {
     TRY(open_as(dev, &backend_cuda, o));
@@ -45,17 +51,23 @@ int device_open(struct device *dev, const struct device_options *o)
   return open_as(dev, &backend_cpu, o);
 }
 
+void device_open_dry(struct device *dev, const struct device_options *o, gidx *forms)
+{
+  const char *kind = o->kind ? o->kind : "cpu";
+  int gpu = !strcmp(kind, "cuda") || (!strcmp(kind, "auto") && o->work >= DEVICE_BREAK_EVEN);
+  *dev = device_of(gpu ? &backend_cuda : &backend_cpu, o);
+  dev->is_dry = 1;
+  *forms = 0;
+  if (dev->backend->forms_bytes(o, forms)) {
+    status_clear(); /* this processor lacks the variant, which keeps about what a GPU keeps */
+    if (backend_cuda.forms_bytes(o, forms)) status_clear();
+  }
+}
+
 void device_close(struct device *dev)
 {
   if (dev->state) dev->backend->close(dev);
   *dev = (struct device){0};
-}
-
-int device_check_fma(void)
-{
-  CHECK(__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"), ERR_DEVICE,
-        "this processor has no fused multiply-add (AVX2 and FMA): codes cannot be computed on it");
-  return OK;
 }
 
 /* Does this thread keep subnormal operands and results, in both precisions? */
@@ -79,33 +91,41 @@ int device_check_subnormals(int threads)
   return OK;
 }
 
-int device_take(struct device *dev, struct buffer *b, gidx bytes)
+/* Count a buffer, whose sides are there by these flags.  Is that all, because the device is dry? */
+static int is_counted(struct device *dev, const struct buffer *b, int has_host, int has_device)
+{
+  dev->planned_host += has_host ? b->bytes : 0;
+  dev->planned_device += has_device ? b->bytes : 0;
+  return dev->is_dry;
+}
+
+int buffer_alloc(struct device *dev, struct buffer *b, gidx bytes)
 {
   *b = (struct buffer){.bytes = bytes > 0 ? bytes : 1, .owned = 1};
-  return dev->backend->take(dev, b);
+  return is_counted(dev, b, 1, 1) ? OK : dev->backend->alloc(dev, b);
 }
 
-int device_spare(struct device *dev, struct buffer *b, void *host, gidx bytes)
+int buffer_wrap_spare(struct device *dev, struct buffer *b, void *host, gidx bytes)
 {
   *b = (struct buffer){.host = host, .bytes = bytes > 0 ? bytes : 1};
-  return dev->backend->spare(dev, b);
+  return is_counted(dev, b, 0, 1) ? OK : dev->backend->wrap_spare(dev, b);
 }
 
-int device_hold(struct device *dev, struct buffer *b, gidx bytes)
+int buffer_alloc_device(struct device *dev, struct buffer *b, gidx bytes)
 {
   *b = (struct buffer){.bytes = bytes > 0 ? bytes : 1, .owned = 1};
-  return dev->backend->hold(dev, b);
+  return is_counted(dev, b, 0, 1) ? OK : dev->backend->alloc_device(dev, b);
 }
 
-int device_wrap(struct device *dev, struct buffer *b, void *host, gidx bytes)
+int buffer_wrap(struct device *dev, struct buffer *b, void *host, gidx bytes)
 {
   *b = (struct buffer){.host = host, .bytes = bytes > 0 ? bytes : 1};
-  return dev->backend->wrap(dev, b);
+  return is_counted(dev, b, 0, 1) ? OK : dev->backend->wrap(dev, b);
 }
 
-void device_drop(struct device *dev, struct buffer *b)
+void buffer_free(struct device *dev, struct buffer *b)
 {
-  if (b->bytes && dev->backend) dev->backend->drop(dev, b);
+  if (b->bytes && dev->backend && !dev->is_dry) dev->backend->free(dev, b);
   *b = (struct buffer){0};
 }
 
@@ -129,61 +149,26 @@ int device_get(struct device *dev, const struct buffer *b, gidx at, gidx bytes)
   return bytes ? dev->backend->get(dev, b, at, bytes) : OK;
 }
 
-int device_pick(struct device *dev, const struct pick_job *job)
+int device_gather(struct device *dev, const struct gather_job *job)
 {
   CHECK(job->unit > 0 && job->unit % 4 == 0, ERR_INTERNAL, "items of %lld bytes",
         (long long)job->unit);
   TRY(range_check(job->to, job->at * job->unit, job->n * job->unit));
   if (!job->names) TRY(range_check(job->from, 0, job->n * job->unit));
-  return job->n ? dev->backend->pick(dev, job) : OK;
+  return job->n ? dev->backend->gather(dev, job) : OK;
 }
 
-int device_room(struct device *dev, gidx *bytes)
+int buffer_bytes_available(struct device *dev, gidx *bytes)
 {
   *bytes = INT64_MAX;
-  return dev->backend->room ? dev->backend->room(dev, bytes) : OK;
+  return !dev->is_dry && dev->backend->bytes_available ? dev->backend->bytes_available(dev, bytes)
+                                                       : OK;
 }
 
 int device_idle(struct device *dev, int *idle)
 {
   *idle = 1;
   return dev->backend->idle ? dev->backend->idle(dev, idle) : OK;
-}
-
-int device_put_tile(struct device *dev, const float *atoms, idx count, idx first)
-{
-  CHECK(count >= 0 && count <= dev->atoms_most - dev->atoms, ERR_INTERNAL,
-        "%d atoms put beside %d, at most %d were expected", count, dev->atoms, dev->atoms_most);
-  if (count == 0) return OK;
-  TRY(dev->backend->put_tile(dev, atoms, count, first));
-  dev->atoms += count;
-  return OK;
-}
-
-int device_atoms(struct device *dev, struct buffer *view)
-{
-  *view = (struct buffer){0};
-  return dev->backend->atoms ? dev->backend->atoms(dev, view) : OK;
-}
-
-int device_route(struct device *dev, struct route_job *job)
-{
-  job->bad = (struct bad_score){-1, -1};
-  CHECK(job->take >= 1 && job->take <= TOP_S_MOST, ERR_INTERNAL, "%d entries a row, not 1 to %d",
-        job->take, TOP_S_MOST);
-  return job->n ? dev->backend->route(dev, job) : OK;
-}
-
-gidx codes_state(const struct device *dev, idx m_most, real rho)
-{
-  return dev->backend->codes_state(dev, m_most, rho);
-}
-
-int device_codes(struct device *dev, const struct codes_job *job)
-{
-  CHECK(job->state || job->m_old == 0, ERR_INTERNAL, "codes of %d old atoms without their state",
-        job->m_old);
-  return job->n ? dev->backend->codes(dev, job) : OK;
 }
 
 double device_peak(const struct device *dev, double seconds)

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What a worker computes for a refit: products and sums over the rows of atoms, and their moves.
+ * Operations of a device for a refit: products and sums over the rows of atoms, and their moves.
  *
- * Floor: device.  Knows model and base; no MPI, no files.  On a CPU device.
+ * Floor: device.
  *
- * Every operation gives the bits of its reference in model/state.h, directions.h, assembly.h and
- * step.h, for any thread count and variant.  Items are shared out over the threads.  Rows are named
- * by their place in residual[..][p].  Nothing here is collective.  ERR_DEVICE without fused
- * multiply-add, ERR_MEMORY. */
+ * Every operation has the bits of its reference in model/state.h, directions.h, assembly.h and
+ * step.h.  Items are shared out over the threads.  Arrays are the host's, and rows are named by
+ * their place in residual[..][p].  Nothing here is collective.  ERR_MEMORY; ERR_DEVICE without
+ * fused multiply-add. */
 #ifndef DEVICE_REFIT_H
 #define DEVICE_REFIT_H
 
 #include "device/device.h"
 
-/* residual[n][p] <- rows less their descriptions, by frames[..][d][p] of atoms[n][s] with codes
+/* residual[n][p] <- rows less their reconstructions, by frames[..][d][p] of atoms[n][s] with codes
  * [n][s][d]. */
 struct residual_job {
   idx n, s, d, p;
@@ -41,12 +41,12 @@ int device_row_products(struct device *dev, const real *residual, idx p,
 int device_row_sums(struct device *dev, const real *residual, idx p, const struct rows_item *items,
                     gidx count);
 
-/* Moves of the rows of one atom (step_row). */
+/* The rows of one atom whose frame moves from u_old to u_new (model/step.h, step_row). */
 struct move_item {
   const idx *rows; /* [n] */
   idx n;
   const real *u_old, *u_new; /* [d][p] */
-  const real *t_old;         /* [n][d] */
+  const real *t_old;         /* [n][d] codes */
   real *t_new;               /* [n][d]; written by device_moves_try, read by device_moves_keep */
   real *objective;           /* [n], written by device_moves_try */
 };
@@ -57,24 +57,22 @@ struct moves_job {
   const struct move_item *items;
   gidx count;
 };
-/* Codes and objectives after the move; residuals stay.  A frame that is not positive definite gives
- * NaN. */
+/* Compute codes and objectives as they would be after the moves; residuals stay.  A frame that is
+ * not positive definite gives NaN. */
 int device_moves_try(struct device *dev, const struct moves_job *job);
-/* Residuals after the move, with the codes of device_moves_try. */
+/* Change the residuals to those after the moves, with the codes of device_moves_try. */
 int device_moves_keep(struct device *dev, const struct moves_job *job);
 
-/* Add candidates[count][p], one after another, to the directions of an atom (direction_keep). */
+/* Add candidates[count][p], one after another, to the directions of an atom, as direction_keep of
+ * model/directions.h does. */
 struct keep_item {
   const real *frame;     /* [d][p] */
   const real *candidate; /* [count][p] */
-  idx count, most;       /* most: directions wanted */
-  real *kept;            /* [most][p] */
+  idx count, max;        /* max: directions wanted */
+  real *kept;            /* [max][p] */
   idx *n_kept;           /* read and written */
 };
 int device_directions_keep(struct device *dev, idx d, idx p, const struct keep_item *items,
                            gidx count);
-
-/* Call task(self, i) for i = 0 .. count - 1, shared out over the threads; tasks cannot fail. */
-void device_share(struct device *dev, gidx count, void (*task)(void *self, gidx i), void *self);
 
 #endif

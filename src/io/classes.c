@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Reading turns the lists into the class of each atom, and that into lists again: so every order
+ * Reading turns the lists into the class of each atom, and that into lists again, so that any order
  * that a file may have becomes the one order. */
 #include "io/classes.h"
 
@@ -8,17 +8,22 @@
 
 #include "base/memory.h"
 #include "base/status.h"
-#include "io/schema.h"
-#include "io/verify.h"
+#include "io/check.h"
 
 enum { SLACK_BYTES = 4 << 20 };
+
+static const struct object_row object_rows[] = {
+    {"/color", TYPE_I32, "K", 1, "class of each atom; -1: in no row's support"},
+    {"/class_offsets", TYPE_I64, "C+1", 1, "where the atoms of each class begin"},
+    {"/class_atoms", TYPE_I32, "placed", 1, "atoms of each class, ascending"},
+};
+static const struct object_table objects = {object_rows, LENGTH(object_rows)};
 
 int classes_write(const char *path, const struct classes *c, gidx lower_bound,
                   const struct run_fact *facts, int n_facts)
 {
   static struct result_file r;
-  TRY(result_create(&r, path, 8 * ((gidx)c->k + 2 * (gidx)c->count) + SLACK_BYTES));
-  TRY(h5_attribute_text(&r.h5, "/", "kind", "classes"));
+  TRY(result_create(&r, path, &classes_kind, 8 * ((gidx)c->k + 2 * (gidx)c->count) + SLACK_BYTES));
   TRY(h5_attribute_long(&r.h5, "/", "lower_bound", lower_bound));
   TRY(object_write_vector(&r.h5, "/color", c->k, c->color));
   TRY(object_write_vector(&r.h5, "/class_offsets", (gidx)c->count + 1, c->start));
@@ -27,7 +32,7 @@ int classes_write(const char *path, const struct classes *c, gidx lower_bound,
   return OK;
 }
 
-/* A whole vector of the file. */
+/* *(T **)out <- a whole vector of the file, from the arena; *count <- its entries. */
 static int vector_read(const struct h5_file *f, const char *object, enum h5_type type,
                        struct arena *arena, gidx *count, void *out)
 {
@@ -39,29 +44,31 @@ static int vector_read(const struct h5_file *f, const char *object, enum h5_type
     status = status_fail(ERR_INPUT, __FILE__, __LINE__, "'%s' of '%s' is not a vector of %s",
                          object, f->path, type_name(type));
   *count = a.shape[0];
-  if (!status) status = arena_take(arena, &values, *count, type == TYPE_I64 ? 8 : 4);
+  if (!status) status = arena_alloc(arena, &values, *count, type == TYPE_I64 ? 8 : 4);
   if (!status) status = h5_array_read(&a, 0, *count, type, values);
   if (!status) memcpy(out, &values, sizeof values);
   h5_array_close(&a);
   return status;
 }
 
-/* What a file holds. */
+/* What a file says: entries start[c] .. start[c + 1] - 1 of atoms are in class c. */
 struct lists {
-  const gidx *start;
-  const idx *atoms, *said; /* said: /color, NULL when it is not there */
-  gidx count, placed, k;   /* k -1: not known */
+  const gidx *start;     /* [count + 1] */
+  const idx *atoms;      /* [placed] */
+  const idx *color;      /* [k] /color; NULL when it is not there */
+  gidx count, placed, k; /* classes, atoms in classes, atoms; k -1: not known */
 };
 
+/* Read the lists, and check that the offsets fit the atoms. */
 static int lists_read(const struct h5_file *f, struct arena *arena, struct lists *l)
 {
   gidx offsets;
   TRY(vector_read(f, "/class_offsets", TYPE_I64, arena, &offsets, &l->start));
   TRY(vector_read(f, "/class_atoms", TYPE_I32, arena, &l->placed, &l->atoms));
   l->count = offsets - 1;
-  l->said = NULL;
+  l->color = NULL;
   l->k = -1;
-  if (h5_exists(f, "/color")) TRY(vector_read(f, "/color", TYPE_I32, arena, &l->k, &l->said));
+  if (h5_exists(f, "/color")) TRY(vector_read(f, "/color", TYPE_I32, arena, &l->k, &l->color));
   CHECK(offsets >= 1 && l->count < INT32_MAX && l->start[0] == 0, ERR_INPUT,
         "'/class_offsets' of '%s' does not begin with 0", f->path);
   for (gidx c = 0; c < l->count; c++)
@@ -74,7 +81,8 @@ static int lists_read(const struct h5_file *f, struct arena *arena, struct lists
   return OK;
 }
 
-/* color[k] <- the class of each atom. */
+/* color[k] <- the class of each atom, -1 for an atom in none; check that no atom is there twice,
+ * and that /color says the same. */
 static int lists_color(const struct lists *l, const char *path, idx k, idx *color)
 {
   CHECK(l->k < 0 || l->k == k, ERR_INPUT, "'%s' has the classes of %lld atoms, not of %d", path,
@@ -89,9 +97,9 @@ static int lists_color(const struct lists *l, const char *path, idx k, idx *colo
             path, color[atom], (long long)c);
       color[atom] = (idx)c;
     }
-  for (idx a = 0; l->said && a < k; a++)
-    CHECK(l->said[a] == color[a], ERR_INPUT,
-          "'/color' of '%s' says class %d of atom %d, its lists say %d", path, l->said[a], a,
+  for (idx a = 0; l->color && a < k; a++)
+    CHECK(l->color[a] == color[a], ERR_INPUT,
+          "'/color' of '%s' says class %d of atom %d, its lists say %d", path, l->color[a], a,
           color[a]);
   return OK;
 }
@@ -101,7 +109,7 @@ static int file_read(const struct h5_file *f, struct arena *arena, idx k, struct
   struct lists l;
   idx *color;
   TRY(lists_read(f, arena, &l));
-  TRY(arena_take(arena, &color, k, sizeof *color));
+  TRY(arena_alloc(arena, &color, k, sizeof *color));
   TRY(lists_color(&l, f->path, k, color));
   TRY(classes_from_colors(c, color, k, (idx)l.count));
   return OK;
@@ -118,6 +126,7 @@ int classes_read(struct classes *c, const char *file, idx k)
   return status ? status : closed;
 }
 
+/* Our own files have no empty class, and classes in ascending order. */
 static int ours_check(const struct lists *l, const char *path)
 {
   for (gidx c = 0; c < l->count; c++) {
@@ -131,19 +140,22 @@ static int ours_check(const struct lists *l, const char *path)
   return OK;
 }
 
-int verify_classes(const struct verify *v)
+static int file_check(struct verify *v)
 {
+  if (!h5_exists(v->file, "/class_offsets")) return OK;
   struct arena arena = {0};
   struct lists l;
   idx *color;
   int status = lists_read(v->file, &arena, &l);
   gidx k = status || l.k >= 0 ? l.k : INT32_MAX;
-  if (!status && l.k >= 0) status = arena_take(&arena, &color, k, sizeof *color);
+  if (!status && l.k >= 0) status = arena_alloc(&arena, &color, k, sizeof *color);
   if (!status && l.k >= 0) status = lists_color(&l, v->file->path, (idx)k, color);
   if (!status && v->is_ours) status = ours_check(&l, v->file->path);
   arena_free(&arena);
   TRY(status);
-  verify_note(v, "classes   %lld, each placed atom in one, lists agree with colours",
-              (long long)l.count);
+  check_note(v, "classes   %lld, each placed atom in one, lists agree with colours",
+             (long long)l.count);
   return OK;
 }
+
+const struct file_kind classes_kind = {"classes", {&objects}, file_check, NULL, NULL};

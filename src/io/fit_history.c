@@ -6,12 +6,24 @@
 
 #include "base/status.h"
 
+static const struct object_row object_rows[] = {
+    {"/fit/history", TYPE_F64, "S+1 H", 0, "the start and every sweep of refit"},
+    {"/fit/accepted", TYPE_I32, "K", 0, "1: the last sweep's step was accepted"},
+    {"/fit/status", TYPE_I32, "K", 0, "of the last sweep's last solve"},
+    {"/fit/retries", TYPE_I32, "K", 0, "its retries with larger ridges"},
+    {"/fit/ridge", TYPE_F64, "K", 0, "the ridge that it ended with"},
+    {"/fit/log_det_hessian", TYPE_F64, "K", 0, "log determinant of its system"},
+    {"/fit/log_det_mantissa", TYPE_F64, "K", 0, "the determinant as a pair"},
+    {"/fit/log_det_exponent", TYPE_I64, "K", 0, "the determinant as a pair"},
+};
+const struct object_table fit_objects = {object_rows, LENGTH(object_rows)};
+
 static const char columns[] =
     "sweep,explained_variance,explained_variance_held_out,dead,revived,accepted,rejected,escalated";
 
 _Static_assert(sizeof(struct history_line) == HISTORY_COLUMNS * sizeof(real), "a line of reals");
 
-int fit_write(struct matrix_file *f, const struct fit_facts *facts,
+int fit_write(struct matrix_output *f, const struct fit_facts *facts,
               const struct history_line *lines, const struct fit_atoms *atoms)
 {
   const struct h5_file *h5 = &f->result.h5;
@@ -19,15 +31,15 @@ int fit_write(struct matrix_file *f, const struct fit_facts *facts,
   TRY(h5_attribute_long(h5, "/", "sweeps", facts->sweeps));
   TRY(h5_attribute_long(h5, "/", "directions", facts->directions));
   TRY(h5_attribute_long(h5, "/", "reroute", facts->reroute));
-  TRY(matrix_add(f, "/fit/history", TYPE_F64, 2, table, lines));
+  TRY(object_write(h5, "/fit/history", 2, table, lines));
   TRY(h5_attribute_text(h5, "/fit/history", "columns", columns));
-  TRY(matrix_add(f, "/fit/accepted", TYPE_I32, 1, &k, atoms->accepted));
-  TRY(matrix_add(f, "/fit/status", TYPE_I32, 1, &k, atoms->status));
-  TRY(matrix_add(f, "/fit/retries", TYPE_I32, 1, &k, atoms->retries));
-  TRY(matrix_add(f, "/fit/ridge", TYPE_F64, 1, &k, atoms->ridge));
-  TRY(matrix_add(f, "/fit/log_det_hessian", TYPE_F64, 1, &k, atoms->log_det));
-  TRY(matrix_add(f, "/fit/log_det_mantissa", TYPE_F64, 1, &k, atoms->mantissa));
-  TRY(matrix_add(f, "/fit/log_det_exponent", TYPE_I64, 1, &k, atoms->exponent));
+  TRY(object_write_vector(h5, "/fit/accepted", k, atoms->accepted));
+  TRY(object_write_vector(h5, "/fit/status", k, atoms->status));
+  TRY(object_write_vector(h5, "/fit/retries", k, atoms->retries));
+  TRY(object_write_vector(h5, "/fit/ridge", k, atoms->ridge));
+  TRY(object_write_vector(h5, "/fit/log_det_hessian", k, atoms->log_det));
+  TRY(object_write_vector(h5, "/fit/log_det_mantissa", k, atoms->mantissa));
+  TRY(object_write_vector(h5, "/fit/log_det_exponent", k, atoms->exponent));
   return OK;
 }
 
@@ -38,7 +50,7 @@ static int lines_read(const struct h5_file *f, struct arena *arena, const struct
   TRY(h5_array_open(f, "/fit/history", &a));
   int fits = a.rank == 2 && a.type == TYPE_F64 && a.shape[0] == facts->sweeps + 1 &&
              a.shape[1] == HISTORY_COLUMNS;
-  int status = fits ? arena_take(arena, lines, a.shape[0], sizeof **lines) : OK;
+  int status = fits ? arena_alloc(arena, lines, a.shape[0], sizeof **lines) : OK;
   if (fits && !status) status = h5_array_read(&a, 0, a.shape[0], TYPE_F64, *lines);
   h5_array_close(&a);
   CHECK(fits, ERR_INPUT, "'/fit/history' of '%s' is not the history of %lld sweeps", f->path,

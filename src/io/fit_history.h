@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What a refit did, and from where it can go on: the group /fit of dictionary.h5.
+ * The history of a refit, which a resumed one goes on from: the group /fit of dictionary.h5.
  *
  * Floor: io.  Not collective. */
 #ifndef IO_FIT_HISTORY_H
 #define IO_FIT_HISTORY_H
 
 #include "base/memory.h"
-#include "io/outputs.h"
+#include "io/matrix.h"
+#include "io/schema.h"
 
-/* One line of /fit/history; line 0 is the start.  Columns are named in the file. */
+extern const struct object_table fit_objects;
+
+/* One line of /fit/history: a sweep, or in line 0 the start.  An attribute names the columns. */
 enum { HISTORY_COLUMNS = 8 };
 struct history_line {
   real sweep, explained_variance, held_out, dead, revived, accepted, rejected, escalated;
 };
 
-/* The root attributes that a resumed run must agree with. */
+/* Root attributes; a resumed run has to agree with them. */
 struct fit_facts {
   gidx sweeps, directions, reroute;
 };
@@ -28,11 +31,11 @@ struct fit_atoms {
 };
 
 /* Add all of it to a dictionary that is being written; lines[facts->sweeps + 1]. */
-int fit_write(struct matrix_file *f, const struct fit_facts *facts,
+int fit_write(struct matrix_output *f, const struct fit_facts *facts,
               const struct history_line *lines, const struct fit_atoms *atoms);
 
-/* Read facts and lines of the dictionary at path, into the arena.  ERR_INPUT when it is not one
- * that a refit wrote, or the two do not agree. */
+/* Read the facts and lines of the dictionary at path into the arena.  ERR_INPUT when no refit wrote
+ * it, or facts and lines do not agree. */
 int fit_read(const char *path, struct arena *arena, struct fit_facts *facts,
              struct history_line **lines);
 

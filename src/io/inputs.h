@@ -1,43 +1,42 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Inputs named on the command line: rows and dictionaries from HDF5 and NumPy files.
+ * Inputs named on the command line: a dataset of an HDF5 file, or a NumPy file, read as float32.
  *
  * Floor: io.  Not collective: every rank opens the file itself and reads its own part.
  *
  * A name is FILE.h5, FILE.h5:/path or FILE.npy (C order, f2, f4, f8).  Datasets are float16,
  * bfloat16 (uint16 with the attribute dtype = "bfloat16"), float32 or float64; values are rounded
- * once to f32. */
+ * once to float32.  Which shapes are accepted is for rows.c and dictionary.c to say. */
 #ifndef IO_INPUTS_H
 #define IO_INPUTS_H
 
 #include "base/types.h"
-#include "model/dictionary.h"
-#include "model/rows.h"
-
-struct input_state;
+#include "io/h5/h5.h"
+#include "io/npy.h"
 
 /* *file <- FILE of FILE:/PATH, which the caller frees; *object <- /PATH inside that allocation, or
- * `standard`.  The last ":/" splits, unless the whole is the name of a file. */
-int input_split(const char *name, const char *standard, char **file, const char **object);
+ * default_object.  The last ":/" splits, unless the whole is the name of a file. */
+int input_split(const char *name, const char *default_object, char **file, const char **object);
 
-struct rows_file {
-  struct row_source source;
-  const char *file;          /* borrowed: the name without /path */
-  struct input_state *state; /* owned */
+struct input_array {
+  char *name, *file;  /* FILE:/PATH for messages, and FILE; owned */
+  const char *object; /* /PATH */
+  int is_npy;
+  struct npy_file npy; /* of a NumPy file */
+  struct h5_file h5;   /* of any other */
+  struct h5_array array;
+  enum h5_type type;
+  int rank;
+  gidx shape[3]; /* known for ranks 1 to 3 */
 };
-/* Open rows; the default path is /rows.  ERR_IO: cannot open; ERR_INPUT: no such dataset, wrong
- * rank (not 2), type or shape (no columns), damaged. */
-int rows_open(struct rows_file *f, const char *name);
-void rows_close(struct rows_file *f);
+/* Open an input.  input_array_close() follows also when it fails.  ERR_IO: cannot open; ERR_INPUT:
+ * there is no such dataset, it is not of a float type, or it is damaged. */
+int input_array_open(struct input_array **input, const char *name, const char *default_object);
+void input_array_close(struct input_array **input);
 
-struct dictionary_file {
-  struct atom_source source;
-  const char *file;          /* as above */
-  real *mean;                /* [p]; NULL: rows are not centred; owned */
-  struct input_state *state; /* owned */
-};
-/* Open a dictionary of shape (K, P) or (K, d, P), d = 1..FRAME_MOST; the default path is /atoms,
- * and /mean of the same HDF5 file is read when present (finite, length P: else ERR_INPUT). */
-int dictionary_open(struct dictionary_file *f, const char *name);
-void dictionary_close(struct dictionary_file *f);
+/* out <- entries first .. first + count - 1 of the first dimension. */
+int input_array_read(const struct input_array *input, gidx first, gidx count, float *out);
+
+/* Bytes of a stored value. */
+int input_array_value_bytes(const struct input_array *input);
 
 #endif

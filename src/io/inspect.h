@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Parts of the page that `inspect` prints, for kinds of files that want their own.
+ * A page about what a file holds, as the command `inspect` prints it.
  *
- * Floor: io; included by files_inspect.c and inspect_*.c only. */
+ * Floor: io.  Not collective. */
 #ifndef IO_INSPECT_H
 #define IO_INSPECT_H
 
 #include <stdio.h>
 
-#include "io/h5.h"
-
-/* Of a terminal.h5.  ERR_INPUT when something that it needs is missing. */
-int inspect_terminal(const struct h5_file *f, FILE *out);
+/* Print what is in any HDF5 file: format, objects with shapes and types, metrics, provenance.
+ * ERR_IO, ERR_INPUT. */
+int file_inspect(const char *path, FILE *out);
 
 #endif

@@ -10,10 +10,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/num.h"
 #include "base/status.h"
 
-enum { HEADER_MOST = 1 << 16, PIECE_BYTES = 1 << 20, RANK_MOST = 8 };
+enum { MAX_HEADER = 1 << 16, PIECE_BYTES = 1 << 20, MAX_RANK = 8 };
 
+/* Read bytes at an offset, all of them. */
 static int read_whole(const struct npy_file *f, gidx at, size_t bytes, void *out)
 {
   for (size_t done = 0; done < bytes;) {
@@ -27,7 +29,7 @@ static int read_whole(const struct npy_file *f, gidx at, size_t bytes, void *out
   return OK;
 }
 
-/* What stands behind a key, blanks skipped; NULL when the key is missing. */
+/* The text behind a key and its colon, blanks skipped; NULL when the key is missing. */
 static const char *value_of(const char *header, const char *key)
 {
   char quoted[32];
@@ -40,6 +42,7 @@ static const char *value_of(const char *header, const char *key)
   return at + strspn(at, " ");
 }
 
+/* Refuse Fortran order. */
 static int order_read(struct npy_file *f, const char *header)
 {
   const char *fortran = value_of(header, "fortran_order");
@@ -81,7 +84,7 @@ static int shape_read(struct npy_file *f, const char *header)
     errno = 0;
     long long size = strtoll(at, &end, 10);
     values *= (double)size;
-    CHECK(end > at && errno == 0 && size >= 0 && values < 0x1p60 && f->rank < RANK_MOST, ERR_INPUT,
+    CHECK(end > at && errno == 0 && size >= 0 && values < 0x1p60 && f->rank < MAX_RANK, ERR_INPUT,
           "the header of '%s' has a broken shape", f->path);
     if (f->rank < LENGTH(f->shape)) f->shape[f->rank] = size;
     f->rank++;
@@ -97,6 +100,7 @@ static size_t type_bytes(enum h5_type type)
   return type == TYPE_F16 ? 2 : type == TYPE_F32 ? 4 : 8;
 }
 
+/* Is the file as long as its shape says? */
 static int length_check(const struct npy_file *f)
 {
   struct stat facts;
@@ -109,7 +113,8 @@ static int length_check(const struct npy_file *f)
   return OK;
 }
 
-/* Magic, version, length of the header (2 bytes in version 1, 4 later), header. */
+/* header <- the text of the header.  Before it are the magic, the version, and the length of the
+ * header in 2 bytes (version 1) or 4. */
 static int header_read(struct npy_file *f, char *header)
 {
   unsigned char head[12] = {0};
@@ -119,7 +124,7 @@ static int header_read(struct npy_file *f, char *header)
         "'%s' has version %d of the NumPy format, 1 to 3 are read", f->path, head[6]);
   if (head[6] > 1) TRY(read_whole(f, 10, 2, head + 10));
   size_t length = head[8] | (size_t)head[9] << 8 | (size_t)head[10] << 16 | (size_t)head[11] << 24;
-  CHECK(length < HEADER_MOST, ERR_INPUT, "'%s' is damaged: its header has %zu bytes", f->path,
+  CHECK(length < MAX_HEADER, ERR_INPUT, "'%s' is damaged: its header has %zu bytes", f->path,
         length);
   f->data = (head[6] > 1 ? 12 : 10) + (gidx)length;
   TRY(read_whole(f, f->data - (gidx)length, length, header));
@@ -132,7 +137,7 @@ static int header_read(struct npy_file *f, char *header)
 int npy_open(struct npy_file *f, const char *path)
 {
   struct stat facts;
-  char header[HEADER_MOST];
+  char header[MAX_HEADER];
   *f = (struct npy_file){.path = path};
   CHECK(stat(path, &facts) == 0, ERR_IO, "cannot open '%s': %s", path, strerror(errno));
   CHECK(S_ISREG(facts.st_mode), ERR_IO, "cannot open '%s': it is not a regular file", path);
@@ -175,12 +180,12 @@ int npy_read(const struct npy_file *f, gidx first, gidx count, float *out)
     if (f->swap) swap_bytes((unsigned char *)out, values, width);
     return OK;
   }
-  gidx piece = PIECE_BYTES / (gidx)width < values ? PIECE_BYTES / (gidx)width : values;
+  gidx piece = imin(PIECE_BYTES / (gidx)width, values);
   void *buffer = malloc((size_t)piece * width + 1);
   CHECK(buffer, ERR_MEMORY, "cannot allocate %zu bytes", (size_t)piece * width);
   int status = OK;
   for (gidx done = 0; done < values && status == OK; done += piece) {
-    gidx n = piece < values - done ? piece : values - done;
+    gidx n = imin(piece, values - done);
     status = read_whole(f, at + done * (gidx)width, (size_t)n * width, buffer);
     if (status == OK && f->swap) swap_bytes(buffer, n, width);
     if (status == OK) h5_to_f32(f->type, buffer, n, out + done);

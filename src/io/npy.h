@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * NumPy's .npy files: the header, and blocks of rows by pread.
+ * NumPy's .npy files.
  *
- * Floor: io.  Format versions 1 to 3; C order; f2, f4, f8 of either byte order. */
+ * Floor: io.  Read are versions 1 to 3 of the format, in C order, with values f2, f4 or f8 of
+ * either byte order. */
 #ifndef IO_NPY_H
 #define IO_NPY_H
 
 #include "base/types.h"
-#include "io/h5.h"
+#include "io/h5/h5.h"
 
 struct npy_file {
   int file; /* descriptor + 1; 0: not open */
@@ -18,11 +19,12 @@ struct npy_file {
   const char *path; /* borrowed */
 };
 
-/* ERR_IO: cannot open; ERR_INPUT: not such a file, truncated, or a kind that is not read here. */
+/* ERR_IO: cannot open; ERR_INPUT: not a NumPy file, truncated, or of a kind that is not read
+ * here. */
 int npy_open(struct npy_file *f, const char *path);
 void npy_close(struct npy_file *f);
 
-/* out <- rows first .. first + count - 1 as f32, one rounding. */
+/* out <- rows first .. first + count - 1 as float32, rounded once. */
 int npy_read(const struct npy_file *f, gidx first, gidx count, float *out);
 
 #endif

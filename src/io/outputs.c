@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Publishing: free space, temporary name, close, verify, sync, rename, sync of the folder. */
+ * Unfinished files are listed in a fixed array, so that a signal handler can remove them. */
 #include "io/outputs.h"
 
 #include <errno.h>
@@ -13,15 +13,15 @@
 #include <unistd.h>
 
 #include "base/status.h"
-#include "io/files.h"
-#include "io/schema.h"
+#include "io/verify.h"
 
-enum { UNFINISHED_MOST = 8 };
+enum { MAX_UNFINISHED = 8 };
 
-/* Temporary files of results in progress; an empty name is a free place. */
-static char unfinished[UNFINISHED_MOST][sizeof((struct result_file *)0)->temporary];
+/* Temporary files of results that are being written; an empty name is a free slot. */
+static char unfinished[MAX_UNFINISHED][sizeof((struct result_file *)0)->temporary];
 
-/* Ends the process as the signal would have; unlink() is safe here. */
+/* End the process as the signal would have.  Of what result_discard() calls, unlink() is safe
+ * here. */
 static void signal_end(int number)
 {
   result_discard();
@@ -29,8 +29,9 @@ static void signal_end(int number)
   raise(number);
 }
 
-/* A run that is ended leaves no temporary file; HDF5 ends the process by itself when it runs out of
- * memory in some places.  Signals that are ignored or handled already stay so. */
+/* Let no temporary file stay behind when the process ends: by a signal that is neither ignored nor
+ * handled already, or by exit(), which HDF5 calls itself where it runs out of memory in some
+ * places. */
 static void endings_watch(void)
 {
   static const int signals[] = {SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU};
@@ -48,23 +49,23 @@ static void endings_watch(void)
 static int unfinished_add(const char *path)
 {
   endings_watch();
-  for (int i = 0; i < UNFINISHED_MOST; i++)
+  for (int i = 0; i < MAX_UNFINISHED; i++)
     if (!unfinished[i][0] || strcmp(unfinished[i], path) == 0) {
       strcpy(unfinished[i], path);
       return OK;
     }
-  FAIL(ERR_INTERNAL, "more than %d results in progress", UNFINISHED_MOST);
+  FAIL(ERR_INTERNAL, "more than %d results in progress", MAX_UNFINISHED);
 }
 
 static void unfinished_remove(const char *path)
 {
-  for (int i = 0; i < UNFINISHED_MOST; i++)
+  for (int i = 0; i < MAX_UNFINISHED; i++)
     if (strcmp(unfinished[i], path) == 0) unfinished[i][0] = '\0';
 }
 
 void result_discard(void)
 {
-  for (int i = 0; i < UNFINISHED_MOST; i++) {
+  for (int i = 0; i < MAX_UNFINISHED; i++) {
     if (unfinished[i][0]) unlink(unfinished[i]);
     unfinished[i][0] = '\0';
   }
@@ -77,13 +78,14 @@ static int ends_in(const char *text, const char *end)
 }
 
 /* out <- the folder of a path, "." when it names none. */
-static void folder_of(const char *path, char *out, size_t room)
+static void folder_of(const char *path, char *out, size_t capacity)
 {
   const char *slash = strrchr(path, '/');
   int length = !slash ? 1 : slash == path ? 1 : (int)(slash - path);
-  snprintf(out, room, "%.*s", length, slash ? path : ".");
+  snprintf(out, capacity, "%.*s", length, slash ? path : ".");
 }
 
+/* Create a folder and those above it, as far as they are missing. */
 static int folder_make(const char *folder)
 {
   char path[4096];
@@ -104,21 +106,23 @@ static int folder_make(const char *folder)
   return OK;
 }
 
+/* Fill in the names. */
 static int place_name(struct output_place *place, const char *output, const char *name)
 {
-  size_t room = sizeof place->file;
+  size_t capacity = sizeof place->file;
   int length = (int)strlen(output), is_file = ends_in(output, ".h5");
   CHECK(length > 0, ERR_USAGE, "the output has no name");
-  CHECK((size_t)length + strlen(name) + 32 < room, ERR_CREATE, "the name '%s' is too long", output);
+  CHECK((size_t)length + strlen(name) + 32 < capacity, ERR_CREATE, "the name '%s' is too long",
+        output);
   while (length > 1 && output[length - 1] == '/') length--;
   int stem = is_file ? length - 3 : length;
-  char between = is_file ? '.' : '/';
+  char joint = is_file ? '.' : '/';
   if (is_file)
-    snprintf(place->file, room, "%s", output);
+    snprintf(place->file, capacity, "%s", output);
   else
-    snprintf(place->file, room, "%.*s/%s", length, output, name);
-  snprintf(place->used, room, "%.*s%cused.in", stem, output, between);
-  snprintf(place->log, room, "%.*s%crun.log", stem, output, between);
+    snprintf(place->file, capacity, "%.*s/%s", length, output, name);
+  snprintf(place->used, capacity, "%.*s%cused.in", stem, output, joint);
+  snprintf(place->log, capacity, "%.*s%crun.log", stem, output, joint);
   return OK;
 }
 
@@ -137,7 +141,7 @@ int output_place(struct output_place *place, const char *output, const char *nam
   return OK;
 }
 
-int output_spares(const struct output_place *place, const char *input)
+int output_check_input(const struct output_place *place, const char *input)
 {
   struct stat out, in;
   int same = stat(place->file, &out) == 0 && stat(input, &in) == 0 && out.st_dev == in.st_dev &&
@@ -146,18 +150,19 @@ int output_spares(const struct output_place *place, const char *input)
   return OK;
 }
 
+/* Has the folder's file system this many bytes free? */
 static int space_check(const char *folder, gidx bytes)
 {
   struct statvfs facts;
   CHECK(statvfs(folder, &facts) == 0, ERR_CREATE, "cannot use folder '%s': %s", folder,
         strerror(errno));
-  double room = (double)facts.f_bavail * (double)facts.f_frsize;
-  CHECK(room >= (double)bytes, ERR_CREATE, "folder '%s' has %.3g bytes free, the result needs %.3g",
-        folder, room, (double)bytes);
+  double available = (double)facts.f_bavail * (double)facts.f_frsize;
+  CHECK(available >= (double)bytes, ERR_CREATE,
+        "folder '%s' has %.3g bytes free, the result needs %.3g", folder, available, (double)bytes);
   return OK;
 }
 
-int result_create(struct result_file *r, const char *path, gidx bytes)
+int result_create(struct result_file *r, const char *path, const struct file_kind *kind, gidx bytes)
 {
   char folder[4096];
   *r = (struct result_file){0};
@@ -170,9 +175,11 @@ int result_create(struct result_file *r, const char *path, gidx bytes)
   TRY(h5_create(&r->h5, r->temporary));
   TRY(h5_attribute_text(&r->h5, "/", "format", FORMAT_NAME));
   TRY(h5_attribute_long(&r->h5, "/", "format_version", FORMAT_VERSION));
+  TRY(h5_attribute_text(&r->h5, "/", "kind", kind->name));
   return OK;
 }
 
+/* Write /run. */
 static int facts_write(const struct h5_file *f, const struct run_fact *facts, int n_facts)
 {
   TRY(h5_group_create(f, "/run"));
@@ -184,7 +191,7 @@ static int facts_write(const struct h5_file *f, const struct run_fact *facts, in
   return OK;
 }
 
-/* Bring a file or folder to the disk; folders of some file systems have nothing to sync. */
+/* Bring a file or folder to the disk.  Folders of some file systems cannot be synced: EINVAL. */
 static int sync_path(const char *path, int flags)
 {
   int file = open(path, O_RDONLY | O_CLOEXEC | flags);

@@ -1,15 +1,32 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * solutions.h5: steps, and one array for each member of an outcome. */
+ * The outcomes of a block are written column by column, one array for each member of the struct. */
+#include "io/solutions.h"
+
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/num.h"
 #include "base/status.h"
-#include "io/schema.h"
-#include "io/systems.h"
+#include "io/check.h"
 
-enum { SLACK_BYTES = 16 << 20 };
+enum { SLACK_BYTES = 16 << 20, PIECE = 1 << 14 };
 
-/* A member of struct arrow_outcome: a real, a gidx, or an int when it is 4 bytes. */
+static const struct object_row object_rows[] = {
+    {"/solutions/delta_t", TYPE_F64, "nd", 1, "steps of the rows"},
+    {"/solutions/delta_beta", TYPE_F64, "k", 1, "steps of the borders"},
+    {"/solutions/log_det_hessian", TYPE_F64, "B", 1, "NaN where a system failed"},
+    {"/solutions/log_det_mantissa", TYPE_F64, "B", 1, "the determinant is m 2^e"},
+    {"/solutions/log_det_exponent", TYPE_I64, "B", 1, "its e"},
+    {"/solutions/status", TYPE_I32, "B", 1, "0 ok, 1 row, 2 border, 3 not finite"},
+    {"/solutions/failed_at", TYPE_I64, "B", 1, "row, pivot or entry; -1 where ok"},
+    {"/solutions/suggested_bump", TYPE_F64, "B", 1, "what to add to the ridges"},
+    {"/solutions/ridge_t", TYPE_F64, "B", 1, "ridge of the rows in the last try"},
+    {"/solutions/ridge_beta", TYPE_F64, "B", 1, "ridge of the border in it"},
+    {"/solutions/retries", TYPE_I32, "B", 1, "tries after the first"},
+};
+static const struct object_table objects = {object_rows, LENGTH(object_rows)};
+
+/* The array of a member of struct arrow_outcome, which is a real, a gidx, or an int of 4 bytes. */
 static const struct outcome_row {
   const char *path;
   size_t offset, bytes;
@@ -35,7 +52,8 @@ gidx solutions_bytes(const struct systems_shape *s)
   return (gidx)(8 * reals * (1 + 0x1p-10)) + SLACK_BYTES;
 }
 
-static int outcomes_write(struct solutions_result *r, const struct solution_block *block,
+/* Write the outcomes of a block; column has space for one member of each. */
+static int outcomes_write(struct solutions_output *r, const struct solution_block *block,
                           char *column)
 {
   for (int i = 0; i < OUTCOME_ARRAYS; i++) {
@@ -50,7 +68,7 @@ static int outcomes_write(struct solutions_result *r, const struct solution_bloc
 
 static int block_write(void *self, const struct solution_block *block)
 {
-  struct solutions_result *r = self;
+  struct solutions_output *r = self;
   const gidx *g = r->shape->g, *border = r->shape->border;
   gidx first = block->first, end = first + block->count;
   TRY(h5_array_write(&r->step_t, g[first], g[end] - g[first], block->step_t));
@@ -62,16 +80,15 @@ static int block_write(void *self, const struct solution_block *block)
   return status;
 }
 
-int solutions_create(struct solutions_result *r, const char *path,
-                     const struct systems_shape *shape, const struct arrow_options *options)
+int solutions_output_create(struct solutions_output *r, const char *path,
+                            const struct systems_shape *shape, const struct arrow_options *options)
 {
   memset(r, 0, sizeof *r);
   r->shape = shape;
   r->sink = (struct solution_sink){r, block_write};
   const struct h5_file *h5 = &r->result.h5;
   gidx count = shape->count;
-  TRY(result_create(&r->result, path, solutions_bytes(shape)));
-  TRY(h5_attribute_text(h5, "/", "kind", "solutions"));
+  TRY(result_create(&r->result, path, &solutions_kind, solutions_bytes(shape)));
   TRY(h5_attribute_real(h5, "/", "ridge_t", options->ridge_t));
   TRY(h5_attribute_real(h5, "/", "ridge_b", options->ridge_b));
   TRY(h5_attribute_long(h5, "/", "escalate", options->escalate));
@@ -82,7 +99,7 @@ int solutions_create(struct solutions_result *r, const char *path,
   return OK;
 }
 
-int solutions_finish(struct solutions_result *r, const struct run_fact *facts, int n_facts)
+int solutions_output_finish(struct solutions_output *r, const struct run_fact *facts, int n_facts)
 {
   TRY(h5_array_close(&r->step_t));
   TRY(h5_array_close(&r->step_b));
@@ -90,3 +107,69 @@ int solutions_finish(struct solutions_result *r, const struct run_fact *facts, i
   TRY(result_publish(&r->result, facts, n_facts));
   return OK;
 }
+
+/* The outcomes of some systems, a column for each array. */
+struct outcomes {
+  real log_det[PIECE], m[PIECE], ridge_t[PIECE], ridge_b[PIECE];
+  gidx e[PIECE], failed_at[PIECE];
+  idx status[PIECE], retries[PIECE];
+};
+
+/* Read a part of an array. */
+static int column_read(const struct verify *v, const char *object, enum h5_type type, gidx first,
+                       gidx count, void *out)
+{
+  struct h5_array a = {0};
+  int status = h5_array_open(v->file, object, &a);
+  if (status == OK) status = h5_array_read(&a, first, count, type, out);
+  h5_array_close(&a);
+  return status;
+}
+
+/* Check outcome i of the columns: its members have to agree with each other. */
+static int outcome_check(const struct verify *v, const struct outcomes *o, gidx i, gidx system)
+{
+  struct det_pair pair = {o->m[i], o->e[i]};
+  real value = det_pair_value(pair);
+  int is_ok = o->status[i] == ARROW_OK;
+  CHECK(o->status[i] >= ARROW_OK && o->status[i] <= ARROW_NOT_FINITE, ERR_INPUT,
+        "system %lld of '%s' has status %d, 0 to %d are possible", (long long)system, v->file->path,
+        o->status[i], ARROW_NOT_FINITE);
+  CHECK(is_ok == (o->failed_at[i] == -1), ERR_INPUT,
+        "system %lld of '%s' has status %d and failed at %lld", (long long)system, v->file->path,
+        o->status[i], (long long)o->failed_at[i]);
+  CHECK(memcmp(&value, &o->log_det[i], sizeof value) == 0 &&
+            is_ok == (o->m[i] >= 0.5 && o->m[i] < 1),
+        ERR_INPUT, "system %lld of '%s' has log_det_hessian %.17g, its pair is %.17g 2^%lld",
+        (long long)system, v->file->path, o->log_det[i], o->m[i], (long long)o->e[i]);
+  CHECK(o->retries[i] >= 0 && o->retries[i] <= ARROW_MAX_RETRIES && o->ridge_t[i] >= 0 &&
+            o->ridge_b[i] >= 0,
+        ERR_INPUT, "system %lld of '%s' has %d retries, ridges %g and %g", (long long)system,
+        v->file->path, o->retries[i], o->ridge_t[i], o->ridge_b[i]);
+  return OK;
+}
+
+static int file_check(struct verify *v)
+{
+  static struct outcomes o;
+  if (!v->is_ours || !h5_exists(v->file, "/solutions/status")) return OK;
+  gidx count = dimension_value(&v->dims, "B"), failed = 0;
+  for (gidx first = 0; first < count; first += PIECE) {
+    gidx n = imin(PIECE, count - first);
+    TRY(column_read(v, "/solutions/log_det_hessian", TYPE_F64, first, n, o.log_det));
+    TRY(column_read(v, "/solutions/log_det_mantissa", TYPE_F64, first, n, o.m));
+    TRY(column_read(v, "/solutions/log_det_exponent", TYPE_I64, first, n, o.e));
+    TRY(column_read(v, "/solutions/status", TYPE_I32, first, n, o.status));
+    TRY(column_read(v, "/solutions/failed_at", TYPE_I64, first, n, o.failed_at));
+    TRY(column_read(v, "/solutions/ridge_t", TYPE_F64, first, n, o.ridge_t));
+    TRY(column_read(v, "/solutions/ridge_beta", TYPE_F64, first, n, o.ridge_b));
+    TRY(column_read(v, "/solutions/retries", TYPE_I32, first, n, o.retries));
+    for (gidx i = 0; i < n; i++) TRY(outcome_check(v, &o, i, first + i));
+    for (gidx i = 0; i < n; i++) failed += o.status[i] != ARROW_OK;
+  }
+  check_note(v, "solutions %lld, of which %lld failed; log-determinants agree with their pairs",
+             (long long)count, (long long)failed);
+  return OK;
+}
+
+const struct file_kind solutions_kind = {"solutions", {&objects}, file_check, NULL, NULL};

@@ -1,23 +1,43 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * supports.h5: blocks of rows of any size come in and are cut at chunks of whole rows, so that the
- * arrays' chunks alternate in the file the same way whatever the blocks were. */
-#include "io/outputs.h"
+ * Blocks of rows of any size are written chunk by chunk, a chunk having whole rows, so that the
+ * chunks of the arrays alternate in the file the same way whatever the blocks were.  A CSR group is
+ * opened array by array; types are converted where that is exact. */
+#include "io/supports.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/num.h"
 #include "base/status.h"
-#include "io/schema.h"
+#include "io/inputs.h"
+#include "io/mean.h"
+#include "io/metrics.h"
 #include "model/codes.h"
+#include "model/dictionary.h"
+
+static const struct object_row object_rows[] = {
+    {"/supports/indptr", TYPE_I64, "N+1", 1, "where each row's support begins"},
+    {"/supports/indices", TYPE_I32, "nnz", 1, "atoms, in selection order"},
+    {"/supports/data", TYPE_F32, "nnz", 1, "code if codes were solved, else score"},
+    {"/supports/score", TYPE_F32, "nnz", 1, "signed score of the round that chose"},
+    {"/supports/codes", TYPE_F32, "nnz d", 0, "code blocks of frames"},
+};
+static const struct object_table objects = {object_rows, LENGTH(object_rows)};
+
+const struct file_kind supports_kind = {
+    "supports", {&objects, &metrics_objects, &mean_objects}, supports_check, NULL, metrics_show};
 
 enum { CHUNK_VALUES = 1 << 18, SLACK_BYTES = 1 << 20 };
 
-/* One array in chunks, with checksums, index and what the last chunk wastes. */
+/* Bytes of an array on disk, with checksums, index and the unused part of its last chunk. */
 static gidx array_bytes(double values, int width)
 {
   return (gidx)(values * width * (1 + 0x1p-10)) + 2 * SLACK_BYTES;
 }
 
+/* Are there code blocks beside `data`? */
 static int stores_codes(const struct supports_shape *shape)
 {
   return shape->has_codes && shape->d > 1;
@@ -31,19 +51,21 @@ gidx supports_bytes(const struct supports_shape *shape)
   return bytes + (stores_codes(shape) ? array_bytes(nnz * shape->d, 4) : 0);
 }
 
+/* Rows whose entries fill a chunk of about a megabyte. */
 static gidx chunk_rows(const struct supports_shape *shape)
 {
   gidx width = (gidx)shape->s * (stores_codes(shape) ? shape->d : 1);
   return width < CHUNK_VALUES ? CHUNK_VALUES / width : 1;
 }
 
-static int rows_write(struct supports_file *f, const struct support_block *block)
+/* Write rows of one chunk. */
+static int rows_write(struct supports_output *f, const struct support_block *block)
 {
   idx d = f->shape.d;
   gidx first = block->first * block->s, count = (gidx)block->n * block->s;
   const float *data = block->codes ? block->codes : block->score;
   if (stores_codes(&f->shape)) {
-    float *summary = f->work;
+    float *summary = f->summary;
     for (gidx i = 0; i < count; i++) summary[i] = code_summary(block->codes + i * d, d);
     data = summary;
   }
@@ -54,9 +76,10 @@ static int rows_write(struct supports_file *f, const struct support_block *block
   return OK;
 }
 
+/* Write a block of rows, one chunk's rows at a time. */
 static int sink_write(void *self, const struct support_block *block)
 {
-  struct supports_file *f = self;
+  struct supports_output *f = self;
   const struct supports_shape *shape = &f->shape;
   CHECK(block->s == shape->s && block->d == shape->d && !block->codes == !shape->has_codes,
         ERR_INTERNAL, "a block of supports has another shape than its file");
@@ -82,7 +105,6 @@ static int sink_write(void *self, const struct support_block *block)
 static int attributes_write(const struct h5_file *h5, const struct supports_shape *shape)
 {
   gidx size[2] = {shape->n, shape->k};
-  TRY(h5_attribute_text(h5, "/", "kind", "supports"));
   TRY(h5_attribute_long(h5, "/", "top_s", shape->s));
   TRY(h5_attribute_long(h5, "/", "frame", shape->d));
   TRY(h5_attribute_long(h5, "/", "codes", shape->has_codes != 0));
@@ -92,7 +114,8 @@ static int attributes_write(const struct h5_file *h5, const struct supports_shap
   return OK;
 }
 
-int supports_create(struct supports_file *f, const char *path, const struct supports_shape *shape)
+int supports_output_create(struct supports_output *f, const char *path,
+                           const struct supports_shape *shape)
 {
   memset(f, 0, sizeof *f);
   f->shape = *shape;
@@ -103,10 +126,10 @@ int supports_create(struct supports_file *f, const char *path, const struct supp
   const struct h5_file *h5 = &f->result.h5;
   gidx nnz = shape->n * shape->s, chunk = chunk_rows(shape) * shape->s, codes[2] = {nnz, shape->d};
   if (stores_codes(shape)) {
-    f->work = malloc((size_t)chunk * sizeof(float));
-    CHECK(f->work, ERR_MEMORY, "cannot allocate %lld bytes", (long long)chunk * 4);
+    f->summary = malloc((size_t)chunk * sizeof(float));
+    CHECK(f->summary, ERR_MEMORY, "cannot allocate %lld bytes", (long long)chunk * 4);
   }
-  TRY(result_create(&f->result, path, supports_bytes(shape)));
+  TRY(result_create(&f->result, path, &supports_kind, supports_bytes(shape)));
   TRY(attributes_write(h5, shape));
   TRY(object_create(h5, "/supports/indices", 1, &nnz, chunk, &f->indices));
   TRY(object_create(h5, "/supports/score", 1, &nnz, chunk, &f->score));
@@ -115,7 +138,7 @@ int supports_create(struct supports_file *f, const char *path, const struct supp
   return OK;
 }
 
-/* Every row has s entries. */
+/* Every row has s entries, so row i begins at entry s i. */
 static int indptr_write(const struct h5_file *h5, const struct supports_shape *shape)
 {
   enum { PIECE = 4096 };
@@ -131,28 +154,7 @@ static int indptr_write(const struct h5_file *h5, const struct supports_shape *s
   return status ? status : closed;
 }
 
-static int metrics_write(const struct h5_file *h5, const struct metrics *m, int has_codes)
-{
-  char formula[128];
-  for (int i = 0; i < metric_count; i++) {
-    const struct metric_row *row = &metric_rows[i];
-    if (row->needs_codes && !has_codes) continue;
-    const char *value = (const char *)m + row->offset;
-    if (row->is_integer)
-      TRY(h5_attribute_long(h5, "/metrics", row->name, *(const gidx *)(const void *)value));
-    else
-      TRY(h5_attribute_real(h5, "/metrics", row->name, *(const real *)(const void *)value));
-    metric_formula_name(row->name, formula, sizeof formula);
-    TRY(h5_attribute_text(h5, "/metrics", formula, row->formula));
-  }
-  TRY(object_write_vector(h5, "/metrics/density", m->k, m->density));
-  TRY(object_write_vector(h5, "/metrics/density_histogram", DENSITY_BINS, m->density_histogram));
-  TRY(h5_attribute_text(h5, "/metrics/density", "formula", density_formula));
-  TRY(h5_attribute_text(h5, "/metrics/density_histogram", "formula", density_histogram_formula));
-  return OK;
-}
-
-static int arrays_close(struct supports_file *f)
+static int outputs_close(struct supports_output *f)
 {
   int status = OK;
   struct h5_array *arrays[] = {&f->indices, &f->score, &f->data, &f->codes};
@@ -163,14 +165,14 @@ static int arrays_close(struct supports_file *f)
   return status;
 }
 
-int supports_finish(struct supports_file *f, const struct supports_ending *ending,
-                    const struct run_fact *facts, int n_facts)
+int supports_output_finish(struct supports_output *f, const struct supports_ending *ending,
+                           const struct run_fact *facts, int n_facts)
 {
   const struct h5_file *h5 = &f->result.h5;
   const struct supports_shape *shape = &f->shape;
   CHECK(ending->metrics && ending->metrics->density && ending->metrics->k == shape->k, ERR_INTERNAL,
         "the metrics are those of %d atoms", ending->metrics ? ending->metrics->k : 0);
-  TRY(arrays_close(f));
+  TRY(outputs_close(f));
   TRY(h5_attribute_real(h5, "/", "rho", ending->rho));
   TRY(h5_attribute_long(h5, "/", "rounds", ending->rounds));
   if (ending->sweeps) TRY(h5_attribute_long(h5, "/", "sweeps", ending->sweeps));
@@ -178,14 +180,167 @@ int supports_finish(struct supports_file *f, const struct supports_ending *endin
   TRY(metrics_write(h5, ending->metrics, shape->has_codes));
   if (ending->mean) TRY(object_write_vector(h5, "/mean", shape->p, ending->mean));
   TRY(result_publish(&f->result, facts, n_facts));
-  supports_close(f);
+  supports_output_close(f);
   return OK;
 }
 
-void supports_close(struct supports_file *f)
+void supports_output_close(struct supports_output *f)
 {
-  arrays_close(f);
+  outputs_close(f);
   h5_close(&f->result.h5);
-  free(f->work);
-  f->work = NULL;
+  free(f->summary);
+  f->summary = NULL;
+}
+
+struct supports_input_state {
+  char *file;
+  char name[4096]; /* FILE:/GROUP */
+  const char *group;
+  struct h5_file h5;
+  struct h5_array indptr, indices, data, score, codes;
+  int has_score;
+};
+
+static int starts_read(void *self, gidx first, gidx count, gidx *out)
+{
+  const struct supports_input_state *s = self;
+  TRY(h5_array_read(&s->indptr, first, count + 1, TYPE_I64, out));
+  return OK;
+}
+
+static int entries_read(void *self, gidx first, gidx count, idx *atoms, float *score, float *codes)
+{
+  const struct supports_input_state *s = self;
+  TRY(h5_array_read(&s->indices, first, count, TYPE_I32, atoms));
+  if (score && s->has_score) TRY(h5_array_read(&s->score, first, count, TYPE_F32, score));
+  if (codes) TRY(h5_array_read(s->codes.id ? &s->codes : &s->data, first, count, TYPE_F32, codes));
+  return OK;
+}
+
+/* Open an array of the group; *a stays closed when the array is neither there nor needed. */
+static int array_open(struct supports_input_state *s, const char *name, int needed,
+                      struct h5_array *a)
+{
+  char object[256];
+  CHECK(strlen(s->group) < 200, ERR_INPUT, "the name '%s' is too long", s->group);
+  snprintf(object, sizeof object, "%.200s/%.20s", s->group, name);
+  if (!needed && !h5_exists(&s->h5, object)) return OK;
+  TRY(h5_array_open(&s->h5, object, a));
+  return OK;
+}
+
+static int arrays_open(struct supports_input_state *s)
+{
+  CHECK(h5_exists(&s->h5, s->group), ERR_INPUT,
+        "no group '%s' in '%s': name the CSR matrix as %s:/PATH", s->group, s->file, s->file);
+  TRY(array_open(s, "indptr", 1, &s->indptr));
+  TRY(array_open(s, "indices", 1, &s->indices));
+  TRY(array_open(s, "data", 1, &s->data));
+  TRY(array_open(s, "score", 0, &s->score));
+  TRY(array_open(s, "codes", 0, &s->codes));
+  s->has_score = s->score.id != 0;
+  return OK;
+}
+
+/* Check the shape of an array, if it is open. */
+static int length_check(const struct supports_input_state *s, const struct h5_array *a, int rank,
+                        gidx length)
+{
+  CHECK(!a->id || (a->rank == rank && a->shape[0] == length), ERR_INPUT,
+        "'%s' of '%s' has %d dimensions and %lld entries, not %d and %lld", a->object, s->file,
+        a->rank, (long long)a->shape[0], rank, (long long)length);
+  return OK;
+}
+
+/* Check all shapes against the matrix's shape[2], and fill in the source. */
+static int shapes_check(struct supports_input *f, const gidx *shape)
+{
+  struct supports_input_state *s = f->state;
+  gidx entries = s->indices.rank == 1 ? s->indices.shape[0] : -1;
+  CHECK(shape[0] >= 0 && shape[1] >= 1 && shape[1] <= INT32_MAX, ERR_INPUT,
+        "'%s' has %lld rows of %lld atoms", s->name, (long long)shape[0], (long long)shape[1]);
+  TRY(length_check(s, &s->indptr, 1, shape[0] + 1));
+  TRY(length_check(s, &s->indices, 1, entries));
+  TRY(length_check(s, &s->data, 1, entries));
+  TRY(length_check(s, &s->score, 1, entries));
+  TRY(length_check(s, &s->codes, 2, entries));
+  CHECK(s->indices.type == TYPE_I32, ERR_INPUT, "'%s' of '%s' is not int32", s->indices.object,
+        s->file);
+  gidx d = s->codes.id ? s->codes.shape[1] : 1;
+  CHECK(d >= 1 && d <= MAX_FRAME, ERR_INPUT,
+        "'%s' of '%s' has blocks of %lld codes, 1 to %d are "
+        "possible",
+        s->codes.object, s->file, (long long)d, MAX_FRAME);
+  f->source = (struct support_source){.n = shape[0],
+                                      .entries = entries,
+                                      .k = (idx)shape[1],
+                                      .d = (idx)d,
+                                      .has_codes = 1,
+                                      .name = s->name,
+                                      .self = s,
+                                      .starts = starts_read,
+                                      .read = entries_read};
+  return OK;
+}
+
+/* Read the attributes that a file of ours has beside its arrays; a foreign one has none. */
+static int facts_read(struct supports_input *f)
+{
+  const struct h5_file *h5 = &f->state->h5;
+  gidx top_s, rounds, frame, codes;
+  f->top_s = -1;
+  f->rounds = 1;
+  f->explained_variance = nan_canonical();
+  if (!h5_attribute_exists(h5, "/", "top_s")) return OK;
+  TRY(h5_read_long(h5, "/", "top_s", &top_s));
+  TRY(h5_read_long(h5, "/", "rounds", &rounds));
+  TRY(h5_read_long(h5, "/", "frame", &frame));
+  TRY(h5_read_long(h5, "/", "codes", &codes));
+  TRY(h5_read_real(h5, "/", "rho", &f->rho));
+  if (codes && h5_attribute_exists(h5, "/metrics", "explained_variance"))
+    TRY(h5_read_real(h5, "/metrics", "explained_variance", &f->explained_variance));
+  if (h5_attribute_exists(h5, "/", "sweeps")) TRY(h5_read_long(h5, "/", "sweeps", &f->sweeps));
+  CHECK(top_s >= 1 && top_s <= f->source.k && rounds >= 1 && rounds <= INT32_MAX && f->rho >= 0 &&
+            isfinite(f->rho) && f->sweeps >= 0,
+        ERR_INPUT, "'%s' says top_s %lld, rounds %lld, rho %g, sweeps %lld", f->state->file,
+        (long long)top_s, (long long)rounds, f->rho, (long long)f->sweeps);
+  CHECK(!codes || frame == f->source.d, ERR_INPUT, "'%s' says frames of %lld, its codes are of %d",
+        f->state->file, (long long)frame, f->source.d);
+  f->top_s = (idx)top_s;
+  f->rounds = (idx)rounds;
+  f->source.d = (idx)frame;
+  f->source.has_codes = codes != 0;
+  return OK;
+}
+
+int supports_input_open(struct supports_input *f, const char *name)
+{
+  gidx shape[2];
+  *f = (struct supports_input){0};
+  struct supports_input_state *s = f->state = calloc(1, sizeof *s);
+  CHECK(s, ERR_MEMORY, "cannot allocate %zu bytes", sizeof *s);
+  TRY(input_split(name, "/supports", &s->file, &s->group));
+  f->file = s->file;
+  snprintf(s->name, sizeof s->name, "%s:%s", s->file, s->group);
+  TRY(h5_open(&s->h5, s->file));
+  TRY(arrays_open(s));
+  TRY(h5_read_longs(&s->h5, s->group, "shape", 2, shape));
+  TRY(shapes_check(f, shape));
+  TRY(facts_read(f));
+  if (h5_exists(&s->h5, "/mean")) TRY(mean_read(&s->h5, -1, &f->mean, &f->mean_length));
+  return OK;
+}
+
+void supports_input_close(struct supports_input *f)
+{
+  struct supports_input_state *s = f->state;
+  free(f->mean);
+  if (s) {
+    struct h5_array *arrays[] = {&s->indptr, &s->indices, &s->data, &s->score, &s->codes};
+    for (int i = 0; i < LENGTH(arrays); i++) h5_array_close(arrays[i]);
+    h5_close(&s->h5);
+    free(s->file);
+  }
+  free(s);
+  *f = (struct supports_input){0};
 }

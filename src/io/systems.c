@@ -1,19 +1,36 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Shapes are read whole, and checked before any block; blocks are read as they are wanted. */
+ * Shapes are read whole and checked before any block; blocks are read when they are needed. */
 #include "io/systems.h"
 
-#include <stdio.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/num.h"
 #include "base/status.h"
-#include "io/schema.h"
+#include "io/check.h"
 
-enum { SLACK_BYTES = 8 << 20 };
+enum { SLACK_BYTES = 8 << 20, PIECE = 1 << 14 };
+
+static const struct object_row object_rows[] = {
+    {"/systems/atom", TYPE_I32, "B", 1, "atom of each system"},
+    {"/systems/color", TYPE_I32, "B", 1, "its colour class"},
+    {"/systems/atom_offsets", TYPE_I64, "B+1", 1, "where each system's rows begin"},
+    {"/systems/row", TYPE_I64, "n", 0, "global row of each block, ascending"},
+    {"/systems/row_dims", TYPE_I32, "B", 1, "d, size of the row blocks"},
+    {"/systems/border_dims", TYPE_I32, "B", 1, "k, size of the border"},
+    {"/systems/D_blocks", TYPE_F64, "ndd", 1, "row blocks H_i, without ridge"},
+    {"/systems/B_blocks", TYPE_F64, "ndk", 1, "couplings B_i of rows and border"},
+    {"/systems/g_t", TYPE_F64, "nd", 1, "gradient of the rows"},
+    {"/systems/hbb", TYPE_F64, "kk", 1, "borders C, without ridge"},
+    {"/systems/g_b", TYPE_F64, "k", 1, "gradient of the borders"},
+};
+static const struct object_table objects = {object_rows, LENGTH(object_rows)};
 
 static const char *const array_names[SYSTEM_ARRAYS] = {
     "/systems/D_blocks", "/systems/B_blocks", "/systems/g_t", "/systems/hbb", "/systems/g_b"};
 
+/* [count + 1] where each system begins in one of the arrays. */
 static const gidx *sums_of(const struct systems_shape *s, int array)
 {
   const gidx *const sums[SYSTEM_ARRAYS] = {s->h, s->b, s->g, s->c, s->border};
@@ -47,12 +64,12 @@ static int order_compare(const void *x, const void *y)
   return (a > b) - (a < b);
 }
 
-/* Each atom is there once. */
-static int atoms_check(struct systems_file *f)
+/* Check that each atom is there once. */
+static int atoms_check(struct systems_input *f)
 {
   idx *atom;
   gidx count = f->shape.count;
-  TRY(arena_take(&f->arena, &atom, count, sizeof *atom));
+  TRY(arena_alloc(&f->arena, &atom, count, sizeof *atom));
   TRY(vector_read(&f->h5, "/systems/atom", TYPE_I32, count, atom));
   qsort(atom, (size_t)count, sizeof *atom, order_compare);
   CHECK(count == 0 || atom[0] >= 0, ERR_INPUT, "'/systems/atom' of '%s' lists atom %d", f->h5.path,
@@ -63,7 +80,8 @@ static int atoms_check(struct systems_file *f)
   return OK;
 }
 
-static int shape_read(struct systems_file *f)
+/* Read the sizes of all systems. */
+static int shape_read(struct systems_input *f)
 {
   struct h5_array a = {0};
   struct systems_shape *s = &f->shape;
@@ -72,7 +90,7 @@ static int shape_read(struct systems_file *f)
   h5_array_close(&a);
   TRY(status);
   CHECK(offsets >= 1, ERR_INPUT, "'/systems/atom_offsets' of '%s' is empty", f->h5.path);
-  TRY(systems_take(s, offsets - 1, &f->arena));
+  TRY(systems_alloc(s, offsets - 1, &f->arena));
   TRY(vector_read(&f->h5, "/systems/atom_offsets", TYPE_I64, offsets, s->row));
   TRY(vector_read(&f->h5, "/systems/row_dims", TYPE_I32, s->count, s->d));
   TRY(vector_read(&f->h5, "/systems/border_dims", TYPE_I32, s->count, s->k));
@@ -81,8 +99,8 @@ static int shape_read(struct systems_file *f)
   return OK;
 }
 
-/* The arrays are as long as the shapes say. */
-static int arrays_open(struct systems_file *f)
+/* Open the arrays, and check that they are as long as the shapes say. */
+static int arrays_open(struct systems_input *f)
 {
   const struct systems_shape *s = &f->shape;
   for (int i = 0; i < SYSTEM_ARRAYS; i++) {
@@ -103,8 +121,8 @@ static int arrays_open(struct systems_file *f)
 
 static int block_read(void *self, const struct systems_block *to)
 {
-  struct systems_file *f = self;
-  real *const out[SYSTEM_ARRAYS] = {to->h, to->b, to->g, to->c, to->hb};
+  struct systems_input *f = self;
+  real *const out[SYSTEM_ARRAYS] = {to->h, to->b, to->g, to->c, to->g_b};
   for (int i = 0; i < SYSTEM_ARRAYS; i++) {
     const gidx *sums = sums_of(&f->shape, i);
     gidx first = sums[to->first];
@@ -113,9 +131,9 @@ static int block_read(void *self, const struct systems_block *to)
   return OK;
 }
 
-int systems_open(struct systems_file *f, const char *path)
+int systems_input_open(struct systems_input *f, const char *path)
 {
-  *f = (struct systems_file){0};
+  *f = (struct systems_input){0};
   TRY(h5_open(&f->h5, path));
   TRY(shape_read(f));
   TRY(arrays_open(f));
@@ -123,7 +141,7 @@ int systems_open(struct systems_file *f, const char *path)
   return OK;
 }
 
-void systems_close(struct systems_file *f)
+void systems_input_close(struct systems_input *f)
 {
   for (int i = 0; i < SYSTEM_ARRAYS; i++) h5_array_close(&f->arrays[i]);
   h5_close(&f->h5);
@@ -136,7 +154,7 @@ gidx systems_bytes(const struct systems_shape *s, int has_rows)
   return (gidx)(8 * reals * (1 + 0x1p-10)) + 24 * s->count + SLACK_BYTES;
 }
 
-gidx systems_bytes_most(gidx n, gidx count, gidx d, gidx k)
+gidx systems_max_bytes(gidx n, gidx count, gidx d, gidx k)
 {
   double reals = (double)n * (double)(d * d + d * k + d + 1) + (double)count * (double)(k * k + k);
   return (gidx)(8 * reals * (1 + 0x1p-10)) + 24 * count + SLACK_BYTES;
@@ -144,8 +162,8 @@ gidx systems_bytes_most(gidx n, gidx count, gidx d, gidx k)
 
 static int block_write(void *self, const struct systems_block *block)
 {
-  struct systems_result *r = self;
-  const real *const values[SYSTEM_ARRAYS] = {block->h, block->b, block->g, block->c, block->hb};
+  struct systems_output *r = self;
+  const real *const values[SYSTEM_ARRAYS] = {block->h, block->b, block->g, block->c, block->g_b};
   for (int i = 0; i < SYSTEM_ARRAYS; i++) {
     const gidx *sums = sums_of(r->shape, i);
     gidx first = sums[block->first];
@@ -158,8 +176,9 @@ static int block_write(void *self, const struct systems_block *block)
   return OK;
 }
 
-int systems_create(struct systems_result *r, const char *path, const struct systems_shape *shape,
-                   const idx *atom, const idx *color, int has_rows)
+int systems_output_create(struct systems_output *r, const char *path,
+                          const struct systems_shape *shape, const idx *atom, const idx *color,
+                          int has_rows)
 {
   memset(r, 0, sizeof *r);
   r->shape = shape;
@@ -167,8 +186,7 @@ int systems_create(struct systems_result *r, const char *path, const struct syst
   r->sink = (struct system_sink){r, block_write};
   const struct h5_file *h5 = &r->result.h5;
   gidx count = shape->count;
-  TRY(result_create(&r->result, path, systems_bytes(shape, has_rows)));
-  TRY(h5_attribute_text(h5, "/", "kind", "systems"));
+  TRY(result_create(&r->result, path, &systems_kind, systems_bytes(shape, has_rows)));
   TRY(object_write_vector(h5, "/systems/atom", count, atom));
   TRY(object_write_vector(h5, "/systems/color", count, color));
   TRY(object_write_vector(h5, "/systems/atom_offsets", count + 1, shape->row));
@@ -179,12 +197,12 @@ int systems_create(struct systems_result *r, const char *path, const struct syst
   return OK;
 }
 
-int systems_finish(struct systems_result *r, const struct run_fact *facts, int n_facts)
+int systems_output_finish(struct systems_output *r, const struct run_fact *facts, int n_facts)
 {
   const struct systems_shape *s = r->shape;
   TRY(object_write_vector(&r->result.h5, "/systems/border_dims", s->count, s->k));
   for (int i = 0; i < SYSTEM_ARRAYS; i++) {
-    TRY(h5_array_cut(&r->arrays[i]));
+    TRY(h5_array_truncate(&r->arrays[i]));
     CHECK(r->arrays[i].next == sums_of(s, i)[s->count], ERR_INTERNAL, "'%s' of '%s' lacks systems",
           array_names[i], r->result.h5.path);
     TRY(h5_array_close(&r->arrays[i]));
@@ -193,3 +211,55 @@ int systems_finish(struct systems_result *r, const struct run_fact *facts, int n
   TRY(result_publish(&r->result, facts, n_facts));
   return OK;
 }
+
+/* Check that all values of an array are finite. */
+static int finite_check(const struct h5_array *a)
+{
+  static real values[PIECE];
+  for (gidx first = 0; first < a->shape[0]; first += PIECE) {
+    gidx n = imin(PIECE, a->shape[0] - first);
+    TRY(h5_array_read(a, first, n, TYPE_F64, values));
+    for (gidx i = 0; i < n; i++)
+      CHECK(isfinite(values[i]), ERR_INPUT, "entry %lld of '%s' of '%s' is %g",
+            (long long)(first + i), a->object, a->path, values[i]);
+  }
+  return OK;
+}
+
+/* Check that global rows rise inside each system. */
+static int rows_check(const struct verify *v, const struct systems_shape *s)
+{
+  static gidx row[PIECE];
+  struct h5_array a = {0};
+  gidx last = -1, system = 0, total = s->row[s->count];
+  int status = h5_array_open(v->file, "/systems/row", &a);
+  for (gidx at = 0; at < total && status == OK; at++) {
+    if (at % PIECE == 0) status = h5_array_read(&a, at, imin(PIECE, total - at), TYPE_I64, row);
+    for (; at >= s->row[system + 1]; system++) last = -1;
+    if (at == s->row[system]) last = -1;
+    gidx now = row[at % PIECE];
+    if (status == OK && now <= last)
+      status = status_fail(ERR_INPUT, __FILE__, __LINE__,
+                           "'/systems/row' of '%s' does not rise in system %lld: %lld after %lld",
+                           v->file->path, (long long)system, (long long)now, (long long)last);
+    last = now;
+  }
+  h5_array_close(&a);
+  return status;
+}
+
+static int file_check(struct verify *v)
+{
+  static struct systems_input f;
+  if (!h5_exists(v->file, "/systems/atom_offsets")) return OK;
+  int status = systems_input_open(&f, v->file->path);
+  for (int i = 0; i < SYSTEM_ARRAYS && status == OK; i++) status = finite_check(&f.arrays[i]);
+  if (status == OK && h5_exists(v->file, "/systems/row")) status = rows_check(v, &f.shape);
+  if (status == OK)
+    check_note(v, "systems   %lld of %lld rows, sizes agree, all values are finite",
+               (long long)f.shape.count, (long long)f.shape.row[f.shape.count]);
+  systems_input_close(&f);
+  return status;
+}
+
+const struct file_kind systems_kind = {"systems", {&objects}, file_check, NULL, NULL};

@@ -1,29 +1,35 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Attributes and arrays of terminal.h5; what is not promised to the bit goes below /run. */
+ * What is promised to the bit is attributes and arrays of /terminal; estimates and what a LAPACK
+ * computed go below /run, which `diff` leaves out. */
 #include "io/terminal.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/status.h"
-#include "io/schema.h"
 
 enum { SLACK_BYTES = 8 << 20 };
 
-static int array_write(const struct h5_file *f, const char *path, int rank, const gidx *shape,
-                       const void *values)
-{
-  struct h5_array a;
-  int status = object_create(f, path, rank, shape, 0, &a);
-  if (status == OK) status = h5_array_write(&a, 0, shape[0], values);
-  int closed = h5_array_close(&a);
-  return status ? status : closed;
-}
+static const struct object_row object_rows[] = {
+    {"/terminal/border", TYPE_I64, "K+1", 1, "where each atom's borders begin"},
+    {"/terminal/covariance_blocks", TYPE_F64, "K b b", 0, "phi S^-1 of each atom"},
+    {"/terminal/cross_pair", TYPE_I32, "M 2", 0, "strongest pairs of atoms"},
+    {"/terminal/cross_strength", TYPE_F64, "M", 0, "Frobenius norms of their blocks"},
+    {"/terminal/cross_blocks", TYPE_F64, "M b b", 0, "their blocks of phi S^-1"},
+    {"/run/terminal/spectrum", TYPE_F64, "n", 0, "eigenvalues of S, ascending"},
+    {"/run/terminal/identifiability/eigenvalue", TYPE_F64, "D", 0, "weak directions"},
+    {"/run/terminal/identifiability/atoms", TYPE_I32, "D 8", 0, "who carries them"},
+    {"/run/terminal/identifiability/share", TYPE_F64, "D 8", 0, "and their shares"},
+    {"/run/terminal/duplicates/pair", TYPE_I32, "L 2", 0, "near duplicates"},
+    {"/run/terminal/duplicates/cosine", TYPE_F64, "L", 0, "their cosines"},
+};
+static const struct object_table objects = {object_rows, LENGTH(object_rows)};
 
-static int pair_write(const struct h5_file *f, const char *name, struct log_pair pair, real value)
+const struct file_kind terminal_kind = {
+    "terminal", {&objects}, terminal_check, terminal_show, NULL};
+
+/* Write a log determinant, and the pair that it comes from. */
+static int pair_write(const struct h5_file *f, const char *name, struct det_pair pair, real value)
 {
   char text[64];
   TRY(h5_attribute_real(f, "/terminal", name, value));
@@ -38,7 +44,6 @@ static int evidence_write(const struct h5_file *f, const struct terminal_result 
   const char *at = "/terminal";
   gidx words[HASH_WORDS];
   artifact_words(r->artifact.sha256, words);
-  TRY(h5_attribute_text(f, "/", "kind", "terminal"));
   TRY(h5_group_create(f, at));
   TRY(h5_attribute_real(f, at, "half_log_det", r->half_log_det));
   TRY(pair_write(f, "log_det_rows", r->rows, r->log_det_rows));
@@ -58,9 +63,9 @@ static int border_write(const struct h5_file *f, const struct terminal_result *r
 {
   struct arena arena = {0};
   gidx *border = NULL, shape = (gidx)r->k + 1;
-  TRY(arena_take(&arena, &border, shape, sizeof *border));
+  TRY(arena_alloc(&arena, &border, shape, sizeof *border));
   for (gidx a = 0; a < shape; a++) border[a] = r->border[a];
-  int status = array_write(f, "/terminal/border", 1, &shape, border);
+  int status = object_write_vector(f, "/terminal/border", shape, border);
   arena_free(&arena);
   return status;
 }
@@ -68,22 +73,22 @@ static int border_write(const struct h5_file *f, const struct terminal_result *r
 static int covariance_write(const struct h5_file *f, const struct terminal_result *r)
 {
   struct arena arena = {0};
-  gidx k = r->k_most, m = r->n_cross;
+  gidx k = r->max_k, m = r->n_cross;
   gidx blocks[3] = {r->k, k, k}, cross[3] = {m, k, k}, pairs[2] = {m, 2};
   idx *pair = NULL;
   real *strength = NULL;
   if (!r->is_factored || k == 0) return OK;
-  TRY(array_write(f, "/terminal/covariance_blocks", 3, blocks, r->covariance));
-  TRY(arena_take(&arena, &pair, 2 * m, sizeof *pair));
-  TRY(arena_take(&arena, &strength, m, sizeof *strength));
+  TRY(object_write(f, "/terminal/covariance_blocks", 3, blocks, r->covariance));
+  TRY(arena_alloc(&arena, &pair, 2 * m, sizeof *pair));
+  TRY(arena_alloc(&arena, &strength, m, sizeof *strength));
   for (idx i = 0; i < m; i++) {
     pair[2 * i] = r->cross[i].first;
     pair[2 * i + 1] = r->cross[i].second;
     strength[i] = r->cross[i].strength;
   }
-  TRY(array_write(f, "/terminal/cross_pair", 2, pairs, pair));
-  TRY(array_write(f, "/terminal/cross_strength", 1, pairs, strength));
-  TRY(array_write(f, "/terminal/cross_blocks", 3, cross, r->cross_blocks));
+  TRY(object_write(f, "/terminal/cross_pair", 2, pairs, pair));
+  TRY(object_write_vector(f, "/terminal/cross_strength", m, strength));
+  TRY(object_write(f, "/terminal/cross_blocks", 3, cross, r->cross_blocks));
   arena_free(&arena);
   return OK;
 }
@@ -94,17 +99,17 @@ static int weak_write(const struct h5_file *f, const struct spectrum *s)
   gidx shape[2] = {s->listed, CARRIERS};
   real *value = NULL, *share = NULL;
   idx *atom = NULL;
-  TRY(arena_take(&arena, &value, s->listed, sizeof *value));
-  TRY(arena_take(&arena, &share, (gidx)s->listed * CARRIERS, sizeof *share));
-  TRY(arena_take(&arena, &atom, (gidx)s->listed * CARRIERS, sizeof *atom));
+  TRY(arena_alloc(&arena, &value, s->listed, sizeof *value));
+  TRY(arena_alloc(&arena, &share, (gidx)s->listed * CARRIERS, sizeof *share));
+  TRY(arena_alloc(&arena, &atom, (gidx)s->listed * CARRIERS, sizeof *atom));
   for (idx i = 0; i < s->listed; i++) {
     value[i] = s->direction[i].eigenvalue;
     memcpy(share + i * CARRIERS, s->direction[i].share, sizeof s->direction[i].share);
     memcpy(atom + i * CARRIERS, s->direction[i].atom, sizeof s->direction[i].atom);
   }
-  TRY(array_write(f, "/run/terminal/identifiability/eigenvalue", 1, shape, value));
-  TRY(array_write(f, "/run/terminal/identifiability/atoms", 2, shape, atom));
-  TRY(array_write(f, "/run/terminal/identifiability/share", 2, shape, share));
+  TRY(object_write(f, "/run/terminal/identifiability/eigenvalue", 1, shape, value));
+  TRY(object_write(f, "/run/terminal/identifiability/atoms", 2, shape, atom));
+  TRY(object_write(f, "/run/terminal/identifiability/share", 2, shape, share));
   arena_free(&arena);
   return OK;
 }
@@ -120,7 +125,7 @@ static int spectrum_write(const struct h5_file *f, const struct spectrum *s)
   TRY(h5_attribute_real(f, at, "condition", s->condition));
   TRY(h5_attribute_long(f, at, "weak_directions", s->weak));
   TRY(h5_attribute_real(f, at, "weak_part", s->weak_part));
-  TRY(array_write(f, "/run/terminal/spectrum", 1, &n, s->eigenvalue));
+  TRY(object_write_vector(f, "/run/terminal/spectrum", n, s->eigenvalue));
   return weak_write(f, s);
 }
 
@@ -145,15 +150,15 @@ static int duplicates_write(const struct h5_file *f, const struct terminal_resul
   idx *pair = NULL;
   real *cosine = NULL;
   TRY(h5_attribute_long(f, "/run/terminal", "near_duplicates", r->duplicates));
-  TRY(arena_take(&arena, &pair, 2 * shape[0], sizeof *pair));
-  TRY(arena_take(&arena, &cosine, shape[0], sizeof *cosine));
+  TRY(arena_alloc(&arena, &pair, 2 * shape[0], sizeof *pair));
+  TRY(arena_alloc(&arena, &cosine, shape[0], sizeof *cosine));
   for (idx i = 0; i < r->n_duplicates; i++) {
     pair[2 * i] = r->duplicate[i].first;
     pair[2 * i + 1] = r->duplicate[i].second;
     cosine[i] = r->duplicate[i].cosine;
   }
-  TRY(array_write(f, "/run/terminal/duplicates/pair", 2, shape, pair));
-  TRY(array_write(f, "/run/terminal/duplicates/cosine", 1, shape, cosine));
+  TRY(object_write(f, "/run/terminal/duplicates/pair", 2, shape, pair));
+  TRY(object_write(f, "/run/terminal/duplicates/cosine", 1, shape, cosine));
   arena_free(&arena);
   return OK;
 }
@@ -163,8 +168,8 @@ int terminal_write(const char *path, const struct terminal_result *r, real rho,
 {
   static struct result_file file;
   const struct h5_file *f = &file.h5;
-  gidx block = (gidx)r->k_most * r->k_most * (gidx)sizeof(real);
-  TRY(result_create(&file, path,
+  gidx block = (gidx)r->max_k * r->max_k * (gidx)sizeof(real);
+  TRY(result_create(&file, path, &terminal_kind,
                     block * (r->k + r->n_cross) + 8 * (gidx)r->n_border + SLACK_BYTES));
   TRY(evidence_write(f, r, rho));
   TRY(border_write(f, r));
@@ -174,80 +179,4 @@ int terminal_write(const char *path, const struct terminal_result *r, real rho,
   TRY(slq_write(f, &r->slq));
   TRY(duplicates_write(f, r));
   return result_publish(&file, facts, n_facts);
-}
-
-/* The names of a dump: the artifact's text, the atoms' texts. */
-struct dump_names {
-  char path[2][4096], temporary[2][4096];
-};
-
-static int dump_name(struct dump_names *names, const char *path)
-{
-  CHECK(strlen(path) > 0 && strlen(path) + 16 < sizeof names->path[0], ERR_CREATE,
-        "the name '%s' of the dump is empty or too long", path);
-  for (int i = 0; i < 2; i++) {
-    const char *end = i ? ".atoms" : "";
-    snprintf(names->path[i], sizeof names->path[i], "%.4070s%s", path, end);
-    snprintf(names->temporary[i], sizeof names->temporary[i], "%.4070s%s.tmp", path, end);
-  }
-  return OK;
-}
-
-int artifact_place(const char *path, int force)
-{
-  struct dump_names names;
-  TRY(dump_name(&names, path));
-  for (int i = 0; i < 2; i++) {
-    struct stat facts;
-    int there = lstat(names.path[i], &facts) == 0;
-    CHECK(!there || S_ISREG(facts.st_mode), ERR_CREATE, "cannot create '%s': it is not a file",
-          names.path[i]);
-    CHECK(!there || force, ERR_CREATE, "'%s' is there already: add --force to replace it",
-          names.path[i]);
-    FILE *file = fopen(names.temporary[i], "wb");
-    CHECK(file, ERR_CREATE, "cannot create '%s': %s", names.temporary[i], strerror(errno));
-    fclose(file);
-    unlink(names.temporary[i]);
-  }
-  return OK;
-}
-
-static int dump_fill(FILE **file, const struct artifact *a, const float *atoms, idx k, idx d, idx p)
-{
-  struct arena arena = {0};
-  size_t bytes = artifact_atom_bytes(d, p);
-  unsigned char *text = NULL;
-  TRY(arena_take(&arena, &text, (gidx)bytes, 1));
-  int good = fwrite(a->text, 1, a->bytes, file[0]) == a->bytes;
-  for (idx i = 0; i < k && good; i++) {
-    artifact_atom(atoms + (gidx)i * d * p, d, p, text);
-    good = fwrite(text, 1, bytes, file[1]) == bytes;
-  }
-  arena_free(&arena);
-  CHECK(good, ERR_IO, "%s", strerror(errno));
-  return OK;
-}
-
-static int dump_publish(const struct dump_names *names, const struct artifact *a,
-                        const float *atoms, idx k, idx d, idx p)
-{
-  FILE *file[2] = {fopen(names->temporary[0], "wb"), fopen(names->temporary[1], "wb")};
-  int status = file[0] && file[1] ? dump_fill(file, a, atoms, k, d, p) : ERR_IO;
-  for (int i = 0; i < 2; i++)
-    if (file[i] && (fflush(file[i]) | fsync(fileno(file[i])) | fclose(file[i]))) status = ERR_IO;
-  for (int i = 0; i < 2 && status == OK; i++)
-    if (rename(names->temporary[i], names->path[i])) status = ERR_IO;
-  return status;
-}
-
-int artifact_dump(const char *path, const struct artifact *a, const float *atoms, idx k, idx d,
-                  idx p)
-{
-  struct dump_names names;
-  TRY(dump_name(&names, path));
-  int status = dump_publish(&names, a, atoms, k, d, p), error = errno;
-  for (int i = 0; i < 2 && status; i++) unlink(names.temporary[i]);
-  CHECK(!status, status == ERR_MEMORY ? ERR_MEMORY : ERR_IO, "cannot write '%s' and '%s': %s",
-        names.path[0], names.path[1], strerror(error));
-  return OK;
 }

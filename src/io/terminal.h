@@ -1,23 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * terminal.h5: what the terminal pass gives.
+ * The result of a terminal pass: terminal.h5.
  *
  * Floor: io.  Used by rank 0 alone; not collective.  Objects: doc/formats.md. */
 #ifndef IO_TERMINAL_H
 #define IO_TERMINAL_H
 
 #include "io/outputs.h"
+#include "io/schema.h"
 #include "model/terminal.h"
+
+extern const struct file_kind terminal_kind;
+int terminal_check(struct verify *v);                  /* terminal_check.c */
+int terminal_show(const struct h5_file *f, FILE *out); /* terminal_show.c */
 
 /* Write and publish. */
 int terminal_write(const char *path, const struct terminal_result *r, real rho,
                    const struct run_fact *facts, int n_facts);
-
-/* May the files of artifact_dump() be written?  ERR_CREATE when not, or when one is there already
- * and force is 0. */
-int artifact_place(const char *path, int force);
-/* Write the bytes that were hashed: the artifact's text to path, the atoms' texts one after another
- * to path + ".atoms"; a file that exists is complete.  ERR_CREATE, ERR_IO. */
-int artifact_dump(const char *path, const struct artifact *a, const float *atoms, idx k, idx d,
-                  idx p);
 
 #endif

@@ -1,25 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Straight from the formulas, row after row; the rows' factors are made again for the steps. */
+ * Straight from the formulas, row after row.  The factors of the rows are not kept: they are
+ * computed again for the steps. */
 #include "model/arrow.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "base/order.h"
+#include "base/num.h"
+#include "base/sums.h"
 
-/* One system with its ridges, and the arrays of the formulas. */
+/* A try to solve one system with certain ridges, and the arrays of the formulas. */
 struct try_work {
   const struct arrow_system *s;
   real ridge_t, ridge_b;
   struct arrow_outcome *out;
   real *block;          /* [d][d] H_i + ridge_t I, column-major */
-  real *l, *u, *y;      /* [d][d], [d], [k][d] of one row (N.7, N.8) */
-  struct lane_sum *t;   /* [k][k] and then w [k] (N.9) */
+  real *l, *u, *y;      /* [d][d], [d], [k][d] of one row: L, u = L^-1 g, Y = L^-1 B (N.7, N.8) */
+  struct lane_sum *t;   /* [k][k] T and then [k] w (N.9) */
   real *schur, *factor; /* [k][k] column-major (N.10) */
   real *step;           /* [k] */
-  struct log_pair rows, border;
+  struct det_pair rows, border;
 };
 
+/* Number of sums in T and w. */
 static gidx sums(idx k)
 {
   return (gidx)k * k + k;
@@ -31,6 +34,7 @@ gidx arrow_work(idx d, idx k)
   return row + border + sums(k) * (gidx)(sizeof(struct lane_sum) / sizeof(real));
 }
 
+/* Point the arrays into work. */
 static void work_split(struct try_work *w, real *work)
 {
   gidx d = w->s->d, k = w->s->k;
@@ -57,8 +61,9 @@ static real canonical(real x)
   return isnan(x) ? nan_canonical() : x;
 }
 
-/* (N.5) without dropping; the pivot that failed, or -1.  a and l are n x n, column-major. */
-static idx cholesky(const real *a, idx n, real *l, struct log_pair *pair)
+/* l <- the Cholesky factor of a by (N.5) without dropping, both n x n and column-major; *pair is
+ * multiplied by the pivots.  Returns the pivot that failed, or -1. */
+static idx cholesky(const real *a, idx n, real *l, struct det_pair *pair)
 {
   for (idx j = 0; j < n; j++)
     for (idx i = j; i < n; i++) {
@@ -68,7 +73,7 @@ static idx cholesky(const real *a, idx n, real *l, struct log_pair *pair)
         l[(gidx)j * n + i] = acc / l[(gidx)j * n + j];
       } else {
         if (!(acc > 0) || !isfinite(acc)) return j;
-        *pair = log_pair_pivot(*pair, acc);
+        *pair = det_pair_pivot(*pair, acc);
         l[(gidx)j * n + j] = sqrt(acc);
       }
     }
@@ -84,7 +89,7 @@ static void substitute_forward(const real *l, idx n, real *x)
   }
 }
 
-/* x <- L^-T x, chains in descending order. */
+/* x <- L^-T x, each sum in descending order. */
 static void substitute_back(const real *l, idx n, real *x)
 {
   for (idx i = n - 1; i >= 0; i--) {
@@ -93,47 +98,49 @@ static void substitute_back(const real *l, idx n, real *x)
   }
 }
 
-/* Entry (i, j) of a symmetric matrix of which the lower triangle is kept. */
+/* Entry (i, j) of a symmetric matrix of which the lower triangle is stored. */
 static real symmetric(const real *a, idx n, idx i, idx j)
 {
   return i > j ? a[(gidx)j * n + i] : a[(gidx)i * n + j];
 }
 
-/* max(0, -min_i (A_ii - sum over j != i of |A_ij|)): what makes A diagonally dominant. */
+/* What has to be added to the diagonal of A to make it diagonally dominant:
+ * max(0, -min_i (A_ii - sum over j != i of |A_ij|)). */
 static real deficit(const real *a, idx n)
 {
-  real least = INFINITY;
+  real min = INFINITY;
   for (idx i = 0; i < n; i++) {
     real sum = 0;
     for (idx j = 0; j < n; j++)
       if (j != i) sum += fabs(symmetric(a, n, i, j));
     real gap = symmetric(a, n, i, i) - sum;
-    if (gap < least) least = gap;
+    if (gap < min) min = gap;
   }
-  return least < 0 ? -least : 0;
+  return min < 0 ? -min : 0;
 }
 
-/* (N.14) */
+/* Suggested addition to a diagonal block (N.14). */
 static real bump_row(const real *a, idx n)
 {
-  real most = 1;
+  real max = 1;
   for (idx i = 0; i < n; i++) {
     real sum = 0;
     for (idx j = 0; j < n; j++) sum += fabs(symmetric(a, n, i, j));
-    if (sum > most) most = sum;
+    if (sum > max) max = sum;
   }
-  return deficit(a, n) + 1024 * 0x1p-26 * most;
+  return deficit(a, n) + 1024 * 0x1p-26 * max;
 }
 
-/* (N.15) */
+/* Suggested addition to the border (N.15). */
 static real bump_border(const real *schur, const real *c, idx k)
 {
-  real most = 0;
+  real max = 0;
   for (idx j = 0; j < k; j++)
-    if (fabs(c[(gidx)j * k + j]) > most) most = fabs(c[(gidx)j * k + j]);
-  return deficit(schur, k) + (most > 0 ? 1e-3 * most : 1);
+    if (fabs(c[(gidx)j * k + j]) > max) max = fabs(c[(gidx)j * k + j]);
+  return deficit(schur, k) + (max > 0 ? 1e-3 * max : 1);
 }
 
+/* Record a failure; returns its status. */
 static int fail(struct try_work *w, int status, gidx at, real bump)
 {
   w->out->status = status;
@@ -153,6 +160,7 @@ static gidx triangles_scan(const real *a, gidx count, idx n)
   return -1;
 }
 
+/* The first entry that is not finite, or -1. */
 static gidx scan(const real *a, gidx count)
 {
   for (gidx at = 0; at < count; at++)
@@ -160,20 +168,20 @@ static gidx scan(const real *a, gidx count)
   return -1;
 }
 
-/* Flat index, in the order H, B, g, C, hb, of the first entry that is read and not finite. */
+/* Index of the first entry that is read and not finite, counted through H, B, g, C, g_b; or -1. */
 static gidx not_finite(const struct arrow_system *s)
 {
   gidx n = s->n, d = s->d, k = s->k, base = 0;
   gidx found[5] = {triangles_scan(s->h, n, s->d), scan(s->b, n * d * k), scan(s->g, n * d),
-                   triangles_scan(s->c, 1, s->k), scan(s->hb, k)};
+                   triangles_scan(s->c, 1, s->k), scan(s->g_b, k)};
   const gidx size[5] = {n * d * d, n * d * k, n * d, k * k, k};
   for (int part = 0; part < 5; base += size[part++])
     if (found[part] >= 0) return base + found[part];
   return -1;
 }
 
-/* L, u and Y of a row; whether its pivots are good. */
-static int row_whiten(struct try_work *w, gidx row, struct log_pair *pair)
+/* Compute L, u and Y of a row.  Returns 0 when its diagonal block is not positive definite. */
+static int row_whiten(struct try_work *w, gidx row, struct det_pair *pair)
 {
   const struct arrow_system *s = w->s;
   gidx d = s->d, k = s->k;
@@ -187,7 +195,7 @@ static int row_whiten(struct try_work *w, gidx row, struct log_pair *pair)
   return 1;
 }
 
-/* T and w of (N.9), one row's terms: d products, m ascending. */
+/* Add a row's d terms to each sum of T and w (N.9), m ascending. */
 static void row_add(struct try_work *w, gidx row)
 {
   idx d = w->s->d, k = w->s->k;
@@ -200,35 +208,36 @@ static void row_add(struct try_work *w, gidx row)
     }
 }
 
-/* Lanes of pairs, as N.12 adds them. */
-static struct log_pair pairs_fold(const struct log_pair *lane)
+/* The product of the lanes, in the order in which N.12 adds lanes. */
+static struct det_pair pairs_fold(const struct det_pair *lane)
 {
-  struct log_pair sum[LANE_COUNT];
+  struct det_pair sum[LANE_COUNT];
   memcpy(sum, lane, sizeof sum);
   for (int half = LANE_COUNT / 2; half >= 1; half /= 2)
-    for (int i = 0; i < half; i++) sum[i] = log_pair_times(sum[i], sum[i + half]);
+    for (int i = 0; i < half; i++) sum[i] = det_pair_times(sum[i], sum[i + half]);
   return sum[0];
 }
 
+/* Eliminate all rows: T, w and the determinant of the diagonal blocks. */
 static int rows_reduce(struct try_work *w)
 {
-  struct log_pair lane[LANE_COUNT];
+  struct det_pair lane[LANE_COUNT];
   memset(w->t, 0, (size_t)sums(w->s->k) * sizeof *w->t);
-  w->rows = log_pair_unit;
+  w->rows = det_pair_unit;
   for (gidx row = 0; row < w->s->n; row++) {
     gidx i = row % LANE_SEGMENT;
     if (i == 0)
-      for (int a = 0; a < LANE_COUNT; a++) lane[a] = log_pair_unit;
+      for (int a = 0; a < LANE_COUNT; a++) lane[a] = det_pair_unit;
     if (!row_whiten(w, row, &lane[i % LANE_COUNT]))
       return fail(w, ARROW_ROW_NOT_PD, row, bump_row(w->block, w->s->d));
     row_add(w, row);
     if (i == LANE_SEGMENT - 1 || row == w->s->n - 1)
-      w->rows = log_pair_times(w->rows, pairs_fold(lane));
+      w->rows = det_pair_times(w->rows, pairs_fold(lane));
   }
   return ARROW_OK;
 }
 
-/* (N.10) */
+/* Factor the Schur complement and solve for the border (N.10). */
 static int border_solve(struct try_work *w)
 {
   const struct arrow_system *s = w->s;
@@ -239,20 +248,20 @@ static int border_solve(struct try_work *w)
       real c = i == j ? s->c[at] + w->ridge_b : s->c[at];
       w->schur[at] = c - lane_sum_total(&w->t[at]);
     }
-  w->border = log_pair_unit;
+  w->border = det_pair_unit;
   idx pivot = cholesky(w->schur, k, w->factor, &w->border);
   if (pivot >= 0) return fail(w, ARROW_SCHUR_NOT_PD, pivot, bump_border(w->schur, s->c, k));
-  for (idx j = 0; j < k; j++) w->step[j] = lane_sum_total(&w->t[(gidx)k * k + j]) - s->hb[j];
+  for (idx j = 0; j < k; j++) w->step[j] = lane_sum_total(&w->t[(gidx)k * k + j]) - s->g_b[j];
   substitute_forward(w->factor, k, w->step);
   substitute_back(w->factor, k, w->step);
   return ARROW_OK;
 }
 
-/* (N.11) */
+/* out[d] <- the step of a row, by substituting the border's back (N.11). */
 static void row_step(struct try_work *w, gidx row, real *out)
 {
   idx d = w->s->d;
-  struct log_pair unused = log_pair_unit;
+  struct det_pair unused = det_pair_unit;
   row_whiten(w, row, &unused);
   for (idx m = 0; m < d; m++)
     for (idx j = 0; j < w->s->k; j++) w->u[m] = fma(w->y[(gidx)j * d + m], w->step[j], w->u[m]);
@@ -260,6 +269,7 @@ static void row_step(struct try_work *w, gidx row, real *out)
   for (idx m = 0; m < d; m++) out[m] = canonical(-w->u[m]);
 }
 
+/* Solve with the ridges of this try, up to the border's step. */
 static int system_try(struct try_work *w)
 {
   gidx bad = not_finite(w->s);
@@ -271,7 +281,7 @@ static int system_try(struct try_work *w)
   return status ? status : border_solve(w);
 }
 
-/* (N.15): the outcome of the last try. */
+/* Try with larger ridges until it succeeds or nothing helps (N.15). */
 static void escalate(struct try_work *w, const struct arrow_options *o, struct arrow_start start)
 {
   struct arrow_outcome *out = w->out;
@@ -283,7 +293,7 @@ static void escalate(struct try_work *w, const struct arrow_options *o, struct a
     int status = system_try(w);
     if (status == ARROW_OK || status == ARROW_NOT_FINITE || !o->escalate) return;
     real next = is_first ? out->suggested_bump : 10 * out->addition;
-    if (out->retries >= ARROW_RETRIES_MOST || !isfinite(next)) return;
+    if (out->retries >= ARROW_MAX_RETRIES || !isfinite(next)) return;
     out->addition = next;
   }
 }
@@ -295,8 +305,8 @@ void arrow_reference(const struct arrow_system *s, const struct arrow_options *o
   struct try_work w = {.s = s, .out = out};
   work_split(&w, work);
   escalate(&w, options, start);
-  out->pair = out->status ? log_pair_failed() : log_pair_times(w.rows, w.border);
-  out->log_det = log_pair_value(out->pair);
+  out->pair = out->status ? det_pair_failed() : det_pair_times(w.rows, w.border);
+  out->log_det = det_pair_value(out->pair);
   for (gidx row = 0; row < s->n; row++) {
     real *t = step_t + row * s->d;
     for (idx m = 0; m < s->d; m++) t[m] = 0;

@@ -1,69 +1,75 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One atom's K = 1 arrow system and its solution (N.7 to N.15).
+ * One atom's K = 1 arrow system and its solution (N.7 to N.15): a block-diagonal matrix with a
+ * border, which is solved by eliminating the diagonal blocks of its rows and factoring the Schur
+ * complement of the border.
  *
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA.
  *
- *     [ diag(H_i + ridge_t I)   B               ] [ t ]       [ g  ]
- *     [          B'             C + ridge_b I   ] [ b ]  =  - [ hb ]
+ *     [ diag(H_i + ridge_t I)   B               ] [ t ]       [ g   ]
+ *     [          B'             C + ridge_b I   ] [ b ]  =  - [ g_b ]
  *
- * H_i is d x d, B_i is d x k, C is k x k, one row block for each of n rows.  Blocks are stored one
- * after another, each column-major, as systems.h5 holds them; of H_i and C only the lower triangles
- * are read.  k = 0 and n = 0 are legal. */
+ * There are n diagonal blocks H_i of d x d, one a row, each with a coupling B_i of d x k, and one
+ * border block C of k x k.  Blocks are stored one after another, each column-major, as systems.h5
+ * holds them, where H, B, g, C and g_b are D_blocks, B_blocks, g_t, hbb and g_b.  Of H_i and C only
+ * the lower triangles are read.  k = 0 and n = 0 are legal.
+ * doc/numerics.md, section 4, explains it. */
 #ifndef MODEL_ARROW_H
 #define MODEL_ARROW_H
 
-#include "base/log_pair.h"
+#include "base/det_pair.h"
 #include "base/types.h"
 
 enum {
-  ARROW_ROW_MOST = 8,       /* d is 1 .. this */
-  ARROW_BORDER_MOST = 1024, /* k is 0 .. this */
-  ARROW_RETRIES_MOST = 22,
+  ARROW_MAX_D = 8,         /* d is 1 .. this */
+  ARROW_MAX_BORDER = 1024, /* k is 0 .. this */
+  ARROW_MAX_RETRIES = 22,
 };
 
 struct arrow_system {
   idx d, k;
   gidx n;
-  const real *h;  /* [n][d d] */
-  const real *b;  /* [n][d k] */
-  const real *g;  /* [n][d] */
-  const real *c;  /* [k k] */
-  const real *hb; /* [k] */
+  const real *h;   /* [n][d d] diagonal blocks H_i */
+  const real *b;   /* [n][d k] couplings of rows and border */
+  const real *g;   /* [n][d] gradient of the rows */
+  const real *c;   /* [k k] border block */
+  const real *g_b; /* [k] gradient of the border */
 };
 
 struct arrow_options {
-  real ridge_t, ridge_b; /* >= 0, added to every row block and to C */
+  real ridge_t, ridge_b; /* >= 0, added to every diagonal block and to C */
   int escalate;          /* try a failed system again with larger ridges (N.15) */
 };
 
 enum arrow_status {
   ARROW_OK,
-  ARROW_ROW_NOT_PD,   /* failed_at: the lowest row whose block has a bad pivot */
-  ARROW_SCHUR_NOT_PD, /* failed_at: the pivot of S */
-  ARROW_NOT_FINITE, /* failed_at: flat index of the first such entry, in the order H, B, g, C, hb */
+  ARROW_ROW_NOT_PD,   /* failed_at: the first row whose H_i is not positive definite */
+  ARROW_SCHUR_NOT_PD, /* failed_at: the pivot of the Schur complement S */
+  ARROW_NOT_FINITE, /* failed_at: index of the first such entry, counted through H, B, g, C, g_b */
 };
 
-/* What became of a system.  Where it failed: steps +0, log_det NaN, pair (NaN, 0). */
+/* What became of a system.  Of one that failed, all steps are +0, log_det is NaN and pair (NaN,
+ * 0). */
 struct arrow_outcome {
   int status;            /* of the last try */
   gidx failed_at;        /* -1 where OK */
-  real suggested_bump;   /* N.14, N.15: what to add to the ridges; 0 where OK or not finite */
+  real suggested_bump;   /* what to add to the ridges (N.14, N.15); 0 where OK or not finite */
   real ridge_t, ridge_b; /* of the last try */
-  real addition;         /* a_r of N.15 in the last try, 0 where the ridges are the options' own */
+  real addition;         /* what N.15 added to the ridges in the last try; 0 in the first */
   idx retries;
-  struct log_pair pair; /* of the determinant, ridges included (N.13) */
+  struct det_pair pair; /* the determinant of the matrix with ridges, as a pair (N.13) */
   real log_det;
 };
 
-/* Where an escalation goes on: the addition of the first try, and the retries before it.  All 0:
- * a fresh system.  With addition a, the next one is fl(10 a), whatever fails. */
+/* Where the escalation of N.15 starts: what the first try adds to the ridges, and the retries that
+ * were made before it.  All 0 for a system that was not tried yet.  After a try with addition a > 0
+ * the next one has fl(10 a), whatever failed. */
 struct arrow_start {
   real addition;
   idx retries;
 };
 
-/* Reference: step_t[n][d], step_b[k] and the outcome.  work has arrow_work(d, k) reals.
- * Any NaN that is written is 0x7FF8000000000000. */
+/* Reference: step_t[n][d] and step_b[k] <- the solution, *out <- the outcome.  work has
+ * arrow_work(d, k) reals.  Any NaN that is written is nan_canonical(). */
 gidx arrow_work(idx d, idx k);
 void arrow_reference(const struct arrow_system *s, const struct arrow_options *options,
                      struct arrow_start start, real *step_t, real *step_b,

@@ -1,36 +1,39 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The name of a dictionary: a SHA-256 that does not depend on the order of the atoms nor on an
- * atom's overall sign, and changes with anything else.
+ * The name of a dictionary: a SHA-256 that depends neither on the order of the atoms nor on the
+ * overall sign of an atom, and changes with anything else.
  *
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA.
  *
- * An atom's text is "d|P|" in decimal, then its values row by row, little-endian f32, with the sign
- * that makes the entry of largest magnitude (the last one on ties) positive, every zero +0.
- * The artifact's text is "sagitta-dictionary-artifact-v1", a newline, then the SHA-256 of the
- * atoms' texts, 32 bytes each, in ascending order. */
+ * The text of an atom is "d|P|" in decimal, then its values vector by vector in little-endian
+ * float32.  The sign is the one that makes the entry of largest magnitude (the last of several)
+ * positive, and every zero is +0.  The text of the artifact is "sagitta-dictionary-artifact-v1", a
+ * newline, then the SHA-256 of the atoms' texts, 32 bytes each, in ascending order. */
 #ifndef MODEL_ARTIFACT_H
 #define MODEL_ARTIFACT_H
 
-#include "base/hash.h"
+#include "base/sha256.h"
 #include "base/memory.h"
 #include "base/types.h"
 
-/* Bytes of an atom's text, and the text: out[artifact_atom_bytes()]. */
+/* Bytes of an atom's text; and out[that many] <- the text of frame[d][p]. */
 size_t artifact_atom_bytes(idx d, idx p);
 void artifact_atom(const float *frame, idx d, idx p, unsigned char *out);
 
 struct artifact {
   unsigned char *text; /* [bytes] what was hashed */
   size_t bytes;
-  char sha256[HASH_TEXT];
+  char sha256[SHA256_HEX];
   struct arena arena; /* holds the text */
 };
-/* Of atoms[k][d][p].  ERR_MEMORY. */
+/* Compute the artifact of atoms[k][d][p].  ERR_MEMORY. */
 int artifact_make(struct artifact *a, const float *atoms, idx k, idx d, idx p);
 void artifact_free(struct artifact *a);
+/* Allocate the text, and *atom[artifact_atom_bytes()]; what artifact_make() takes, also dry. */
+int artifact_alloc(struct artifact *a, idx k, idx d, idx p, unsigned char **atom);
 
-/* words[HASH_WORDS] <- the hash's text as numbers: text in a file has no checksum, they have. */
-enum { HASH_WORDS = HASH_BYTES / 8 };
+/* words[HASH_WORDS] <- the hash as numbers.  Files hold them beside its text, because numbers have
+ * a checksum there and texts have none. */
+enum { HASH_WORDS = SHA256_BYTES / 8 };
 void artifact_words(const char *sha256, gidx *words);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "base/order.h"
+#include "base/sums.h"
 #include "base/status.h"
 
 void frame_products(const real *frame, const real *e, idx d, idx q, idx p,
@@ -38,7 +38,7 @@ void assembly_row(const struct frame_products *f, real rho, const real *products
   for (idx m = 0; m < d; m++) g[m] = fma(rho, t[m], -ur[m]);
 }
 
-/* sum_i of products a and b of row i. */
+/* The sum over rows of products a and b of each row, multiplied. */
 static real rows_sum(const real *products, idx stride, gidx n, idx a, idx b)
 {
   struct lane_sum sum = {0};
@@ -48,7 +48,7 @@ static real rows_sum(const real *products, idx stride, gidx n, idx a, idx b)
 }
 
 void assembly_border(const struct frame_products *f, gidx n, const real *products, idx stride,
-                     real *c, real *hb)
+                     real *c, real *g_b)
 {
   idx d = f->d, q = f->q, k = q * d;
   for (idx m = 0; m < d; m++)
@@ -62,21 +62,21 @@ void assembly_border(const struct frame_products *f, gidx n, const real *product
         }
     }
   for (idx j = 0; j < q; j++)
-    for (idx m = 0; m < d; m++) hb[j * d + m] = -rows_sum(products, stride, n, m, 2 * d + j);
+    for (idx m = 0; m < d; m++) g_b[j * d + m] = -rows_sum(products, stride, n, m, 2 * d + j);
 }
 
 int assembly_reference(const struct atom_view *a, const real *e, idx q, struct arena *arena,
                        struct arrow_system *out)
 {
   idx d = a->d, p = a->p, k = q * d, width = row_products(d, q);
-  real *h, *b, *g, *c, *hb, *products;
+  real *h, *b, *g, *c, *g_b, *products;
   struct frame_products f;
-  TRY(arena_take(arena, &h, a->n * d * d, sizeof *h));
-  TRY(arena_take(arena, &b, a->n * d * k, sizeof *b));
-  TRY(arena_take(arena, &g, a->n * d, sizeof *g));
-  TRY(arena_take(arena, &c, (gidx)k * k, sizeof *c));
-  TRY(arena_take(arena, &hb, k, sizeof *hb));
-  TRY(arena_take(arena, &products, a->n * width, sizeof *products));
+  TRY(arena_alloc(arena, &h, a->n * d * d, sizeof *h));
+  TRY(arena_alloc(arena, &b, a->n * d * k, sizeof *b));
+  TRY(arena_alloc(arena, &g, a->n * d, sizeof *g));
+  TRY(arena_alloc(arena, &c, (gidx)k * k, sizeof *c));
+  TRY(arena_alloc(arena, &g_b, k, sizeof *g_b));
+  TRY(arena_alloc(arena, &products, a->n * width, sizeof *products));
   frame_products(a->frame, e, d, q, p, &f);
   for (gidx i = 0; i < a->n; i++) {
     real *row = products + i * width;
@@ -85,7 +85,8 @@ int assembly_reference(const struct atom_view *a, const real *e, idx q, struct a
     for (idx j = 0; j < q; j++) row[2 * d + j] = chain_dot(a->residual[i], e + (gidx)j * p, p);
     assembly_row(&f, a->rho, row, h + i * d * d, b + i * d * k, g + i * d);
   }
-  assembly_border(&f, a->n, products, width, c, hb);
-  *out = (struct arrow_system){.d = d, .k = k, .n = a->n, .h = h, .b = b, .g = g, .c = c, .hb = hb};
+  assembly_border(&f, a->n, products, width, c, g_b);
+  *out =
+      (struct arrow_system){.d = d, .k = k, .n = a->n, .h = h, .b = b, .g = g, .c = c, .g_b = g_b};
   return OK;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The K = 1 system of an atom from a fit's state (N.16).
+ * The K = 1 arrow system of an atom, from the state of a fit (N.16).
  *
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA.
  *
- * Border index of direction j and frame vector m: j d + m; k = q d.  Blocks are column-major, as
- * model/arrow.h has them. */
+ * The border has k = q d entries: direction j and frame vector m have index j d + m.  Blocks are
+ * column-major, as in model/arrow.h. */
 #ifndef MODEL_ASSEMBLY_H
 #define MODEL_ASSEMBLY_H
 
@@ -14,31 +14,33 @@
 #include "model/directions.h"
 #include "model/state.h"
 
-/* Products of frame and directions, each a chain over P: computed, never taken to be 1 or 0. */
+/* Inner products of frame and directions.  They are computed, although frames and directions are
+ * orthonormal: what is 1 or 0 up to rounding is never assumed to be 1 or 0. */
 struct frame_products {
   idx d, q;
-  real uu[FRAME_MOST * FRAME_MOST];           /* [m][m'] U'U */
-  real ue[DIRECTIONS_MOST * FRAME_MOST];      /* [j][m] (U'E_j)_m */
-  real ee[DIRECTIONS_MOST * DIRECTIONS_MOST]; /* [j][j'] E_j'E_j' */
+  real uu[MAX_FRAME * MAX_FRAME];           /* [m][m'] U'U */
+  real ue[MAX_DIRECTIONS * MAX_FRAME];      /* [j][m] (U'E_j)_m */
+  real ee[MAX_DIRECTIONS * MAX_DIRECTIONS]; /* [j][j'] E_j'E_j' */
 };
 void frame_products(const real *frame, const real *e, idx d, idx q, idx p,
                     struct frame_products *out);
 
-/* What a row adds: its codes t, then U'r, then E'r; reals a row. */
+/* Reals that a row contributes to the border: its codes t[d], then U'r [d], then E'r [q]. */
 static inline idx row_products(idx d, idx q)
 {
   return 2 * d + q;
 }
 
-/* h[d d], b[d k], g[d] <- the block of a row with products[2 d + q]. */
+/* h[d d], b[d k], g[d] <- the diagonal block, the coupling and the gradient of a row that
+ * contributes products[2 d + q]. */
 void assembly_row(const struct frame_products *f, real rho, const real *products, real *h, real *b,
                   real *g);
 
-/* c[k k], hb[k] <- the border of n rows with products[n][stride], sums by (N.12). */
+/* c[k k], g_b[k] <- the border of n rows that contribute products[n][stride]; sums by (N.12). */
 void assembly_border(const struct frame_products *f, gidx n, const real *products, idx stride,
-                     real *c, real *hb);
+                     real *c, real *g_b);
 
-/* Reference: the system of an atom with directions e[q][p]; its arrays are in the arena. */
+/* Reference: *out <- the system of an atom with directions e[q][p]; its arrays are in the arena. */
 int assembly_reference(const struct atom_view *a, const real *e, idx q, struct arena *arena,
                        struct arrow_system *out);
 

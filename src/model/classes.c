@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Greedy colouring without a graph: every row keeps the classes of its atoms placed so far, so that
- * an atom finds the classes it cannot take in the rows that it is in. */
+ * Greedy colouring without a graph: every row keeps the classes of its atoms that were coloured so
+ * far, so that an atom finds the classes it cannot have by looking at its rows. */
 #include "model/classes.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/num.h"
 #include "base/status.h"
-#include "model/results.h"
 
-enum { AHEAD = 8 }; /* rows whose classes are asked for before they are needed */
+enum { AHEAD = 8 }; /* rows whose classes are prefetched before they are needed */
 
 struct coloring {
   const struct support_view *supports;
   struct arena arena;
-  gidx *start;  /* [k + 1] rows of each atom: */
-  idx *rows;    /* [entries], ascending inside an atom */
-  idx *order;   /* [k] atoms in the order of (N.6) */
-  idx *classes; /* [entries] of each row's atoms that are placed, from the row's start */
-  idx *placed;  /* [n] how many those are */
-  idx *taken;   /* [k] last atom of the order that cannot have the class, plus one */
+  idx *color;      /* [k] the class of each atom, -1: in no row */
+  gidx *start;     /* [k + 1] atom a is in rows[start[a] .. start[a + 1] - 1], */
+  idx *rows;       /* [entries] which ascend */
+  idx *order;      /* [k] atoms in the order of (N.6) */
+  idx *begin;      /* [n + 2] where the atoms of each support size begin in it */
+  idx *classes;    /* [entries] from each row's start on, the classes of its coloured atoms */
+  idx *n_coloured; /* [n] how many atoms of each row are coloured */
+  idx *taken;      /* [k + 1] 1 + the last position in the order that cannot have the class */
 };
 
 void classes_free(struct classes *c)
@@ -28,92 +30,113 @@ void classes_free(struct classes *c)
   *c = (struct classes){0};
 }
 
-/* The rows of each atom: counting sort by atom. */
-static int rows_find(struct coloring *w)
+/* Allocate every array but the result, for n rows with so many entries over k atoms. */
+static int coloring_alloc(struct coloring *w, gidx n, idx k, gidx entries)
+{
+  struct arena *a = &w->arena;
+  CHECK(n <= INT32_MAX, ERR_INPUT, "%lld rows are more than can be coloured", (long long)n);
+  TRY(arena_alloc(a, &w->color, k, sizeof *w->color));
+  TRY(arena_alloc(a, &w->start, (gidx)k + 2, sizeof *w->start));
+  TRY(arena_alloc(a, &w->rows, entries, sizeof *w->rows));
+  TRY(arena_alloc(a, &w->order, k, sizeof *w->order));
+  TRY(arena_alloc(a, &w->begin, n + 2, sizeof *w->begin));
+  TRY(arena_alloc(a, &w->classes, entries, sizeof *w->classes));
+  TRY(arena_alloc(a, &w->n_coloured, n, sizeof *w->n_coloured));
+  return arena_alloc(a, &w->taken, (gidx)k + 1, sizeof *w->taken);
+}
+
+/* Find the rows of each atom, by a counting sort of the entries. */
+static void rows_find(struct coloring *w)
 {
   const struct support_view *s = w->supports;
   gidx entries = s->start[s->n];
-  TRY(arena_take(&w->arena, &w->start, (gidx)s->k + 2, sizeof *w->start));
-  TRY(arena_take(&w->arena, &w->rows, entries, sizeof *w->rows));
   gidx *next = w->start + 1; /* ends up as the starts of the atoms after */
   for (gidx e = 0; e < entries; e++) next[s->atoms[e] + 1]++;
   for (idx a = 0; a < s->k; a++) next[a + 1] += next[a];
   for (gidx i = 0; i < s->n; i++)
     for (gidx e = s->start[i]; e < s->start[i + 1]; e++) w->rows[next[s->atoms[e]]++] = (idx)i;
-  return OK;
 }
 
+/* Number of rows of an atom. */
 static gidx rows_of(const struct coloring *w, idx atom)
 {
   return w->start[atom + 1] - w->start[atom];
 }
 
-/* By falling support size: counting sort, stable, so ties stay in order of index. */
-static int atoms_order(struct coloring *w)
+/* Order atoms by falling support size.  The counting sort is stable, so ties stay in order of
+ * index. */
+static void atoms_order(struct coloring *w)
 {
-  idx k = w->supports->k;
-  gidx most = 0, *begin = NULL;
-  for (idx a = 0; a < k; a++) most = rows_of(w, a) > most ? rows_of(w, a) : most;
-  TRY(arena_take(&w->arena, &w->order, k, sizeof *w->order));
-  TRY(arena_take(&w->arena, &begin, most + 2, sizeof *begin));
-  for (idx a = 0; a < k; a++) begin[most - rows_of(w, a) + 1]++;
-  for (gidx size = 0; size <= most; size++) begin[size + 1] += begin[size];
-  for (idx a = 0; a < k; a++) w->order[begin[most - rows_of(w, a)]++] = a;
-  return OK;
+  idx k = w->supports->k, *begin = w->begin;
+  gidx max = 0;
+  for (idx a = 0; a < k; a++) max = imax(rows_of(w, a), max);
+  for (idx a = 0; a < k; a++) begin[max - rows_of(w, a) + 1]++;
+  for (gidx size = 0; size <= max; size++) begin[size + 1] += begin[size];
+  for (idx a = 0; a < k; a++) w->order[begin[max - rows_of(w, a)]++] = a;
 }
 
-/* The class of the atom at this place of the order; it is entered in the atom's rows. */
-static idx atom_place(struct coloring *w, idx place)
+/* Colour the atom at a position of the order: find its class and enter it in the atom's rows. */
+static idx atom_color(struct coloring *w, idx position)
 {
   const gidx *row_start = w->supports->start;
-  idx atom = w->order[place], color = 0;
+  idx atom = w->order[position], color = 0;
   gidx begin = w->start[atom], end = w->start[atom + 1];
   for (gidx r = begin; r < end; r++) {
     if (r + AHEAD < end) __builtin_prefetch(w->classes + row_start[w->rows[r + AHEAD]]);
     const idx *used = w->classes + row_start[w->rows[r]];
-    for (idx j = 0; j < w->placed[w->rows[r]]; j++) w->taken[used[j]] = place + 1;
+    for (idx j = 0; j < w->n_coloured[w->rows[r]]; j++) w->taken[used[j]] = position + 1;
   }
-  while (w->taken[color] == place + 1) color++;
+  while (w->taken[color] == position + 1) color++;
   for (gidx r = begin; r < end; r++)
-    w->classes[row_start[w->rows[r]] + w->placed[w->rows[r]]++] = color;
+    w->classes[row_start[w->rows[r]] + w->n_coloured[w->rows[r]]++] = color;
   return color;
 }
 
-static int color_run(struct coloring *w, idx *color, idx *count)
+/* color[k] <- the classes; returns how many there are. */
+static idx atoms_color(struct coloring *w)
 {
-  const struct support_view *s = w->supports;
-  CHECK(s->n <= INT32_MAX, ERR_INPUT, "%lld rows are more than can be coloured", (long long)s->n);
-  TRY(rows_find(w));
-  TRY(atoms_order(w));
-  TRY(arena_take(&w->arena, &w->classes, s->start[s->n], sizeof *w->classes));
-  TRY(arena_take(&w->arena, &w->placed, s->n, sizeof *w->placed));
-  TRY(arena_take(&w->arena, &w->taken, (gidx)s->k + 1, sizeof *w->taken));
-  for (idx place = 0; place < s->k; place++) {
-    idx atom = w->order[place];
-    color[atom] = rows_of(w, atom) > 0 ? atom_place(w, place) : -1;
-    if (color[atom] >= *count) *count = color[atom] + 1;
+  idx count = 0;
+  rows_find(w);
+  atoms_order(w);
+  for (idx i = 0; i < w->supports->k; i++) {
+    idx atom = w->order[i];
+    w->color[atom] = rows_of(w, atom) > 0 ? atom_color(w, i) : -1;
+    if (w->color[atom] >= count) count = w->color[atom] + 1;
   }
-  return OK;
+  return count;
 }
 
-int classes_color(struct classes *c, const struct support_view *supports)
+int classes_color(struct classes *c, const struct support_view *s)
 {
-  struct coloring w = {.supports = supports};
-  idx *color, count = 0;
+  struct coloring w = {.supports = s};
   *c = (struct classes){0};
-  int status = arena_take(&w.arena, &color, supports->k, sizeof *color);
-  if (!status) status = color_run(&w, color, &count);
-  if (!status) status = classes_from_colors(c, color, supports->k, count);
+  int status = coloring_alloc(&w, s->n, s->k, s->start[s->n]);
+  if (!status) status = classes_from_colors(c, w.color, s->k, atoms_color(&w));
   arena_free(&w.arena);
   return status;
+}
+
+static int classes_alloc(struct classes *c, idx k, idx count)
+{
+  TRY(arena_alloc(&c->arena, &c->color, k, sizeof *c->color));
+  TRY(arena_alloc(&c->arena, &c->start, (gidx)count + 2, sizeof *c->start));
+  return arena_alloc(&c->arena, &c->atoms, k, sizeof *c->atoms);
+}
+
+int classes_color_bytes(gidx n, idx k, gidx entries, gidx *bytes)
+{
+  struct coloring w = {.arena.is_dry = 1};
+  struct classes c = {.arena.is_dry = 1};
+  TRY(coloring_alloc(&w, n, k, entries));
+  TRY(classes_alloc(&c, k, k)); /* at most a class for each atom */
+  *bytes = (gidx)(w.arena.bytes + c.arena.bytes);
+  return OK;
 }
 
 int classes_from_colors(struct classes *c, const idx *color, idx k, idx count)
 {
   *c = (struct classes){.k = k, .count = count};
-  TRY(arena_take(&c->arena, &c->color, k, sizeof *c->color));
-  TRY(arena_take(&c->arena, &c->start, (gidx)count + 2, sizeof *c->start));
-  TRY(arena_take(&c->arena, &c->atoms, k, sizeof *c->atoms));
+  TRY(classes_alloc(c, k, count));
   gidx *next = c->start + 1;
   memcpy(c->color, color, (size_t)k * sizeof *color);
   for (idx a = 0; a < k; a++) {
@@ -127,7 +150,8 @@ int classes_from_colors(struct classes *c, const idx *color, idx k, idx count)
   return OK;
 }
 
-/* seen[class]: the atom of this row that is in the class, -1: none yet. */
+/* Check one row.  seen[class] is the atom of this row that is in the class, -1 when there was none;
+ * it is all -1 before and after. */
 static int row_check(const struct classes *c, const idx *atoms, gidx length, idx *seen, gidx row,
                      const char *name)
 {
@@ -161,13 +185,13 @@ void classes_report(const struct classes *c, gidx longest_row, struct class_repo
 {
   *out = (struct class_report){.classes = c->count, .longest_row = longest_row};
   out->dead = c->k - c->start[c->count];
-  out->mean = c->count ? (real)c->start[c->count] / c->count : canonical_nan();
+  out->mean = c->count ? (real)c->start[c->count] / c->count : nan_canonical();
   for (idx class = 0; class < c->count; class ++) {
     gidx size = c->start[class + 1] - c->start[class];
     int bin = 0;
     while (size >> (bin + 1)) bin++;
     out->histogram[bin]++;
-    if (class == 0 || size < out->least) out->least = size;
-    if (size > out->most) out->most = size;
+    if (class == 0 || size < out->min) out->min = size;
+    if (size > out->max) out->max = size;
   }
 }

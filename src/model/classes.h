@@ -3,7 +3,7 @@
  *
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA.
  *
- * The atoms of a class can be refitted side by side: none touches another's rows. */
+ * The atoms of a class can be refitted at the same time, since none touches a row of another. */
 #ifndef MODEL_CLASSES_H
 #define MODEL_CLASSES_H
 
@@ -18,7 +18,8 @@ struct support_view {
   const idx *atoms;
 };
 
-/* Class c has atoms[start[c] .. start[c + 1] - 1]; color[a] is the class of atom a, -1: dead. */
+/* Class c has atoms[start[c] .. start[c + 1] - 1].  color[a] is the class of atom a, or -1 for a
+ * dead atom, which is in no row's support. */
 struct classes {
   idx k, count;
   idx *color;         /* [k] */
@@ -28,12 +29,16 @@ struct classes {
 };
 void classes_free(struct classes *c);
 
-/* Colour greedily: atoms by falling support size, ties by smaller index first; each takes the
- * smallest class without a conflicting atom (N.6).  Work: entries times row length; memory: three
- * integers an entry.  ERR_MEMORY; ERR_INPUT beyond 2^31 - 1 rows. */
+/* Colour greedily (N.6): atoms in falling order of support size, of equals the smaller index first;
+ * each gets the smallest class that has no conflicting atom.  The work is entries times row length.
+ * ERR_MEMORY; ERR_INPUT beyond 2^31 - 1 rows. */
 int classes_color(struct classes *c, const struct support_view *supports);
 
-/* The classes that color[k] names, of any origin: class numbers 0 .. count - 1. */
+/* *bytes <- what classes_color() takes for n rows with so many entries over k atoms, its result
+ * included: its own allocation, run dry.  Fails as it would. */
+int classes_color_bytes(gidx n, idx k, gidx entries, gidx *bytes);
+
+/* The classes of given colors color[k], each -1 or 0 .. count - 1. */
 int classes_from_colors(struct classes *c, const idx *color, idx k, idx count);
 
 /* ERR_INPUT names the first row of which two atoms are in one class, or an atom that is in a row
@@ -41,12 +46,13 @@ int classes_from_colors(struct classes *c, const idx *color, idx k, idx count);
 int classes_check(const struct classes *c, const struct support_view *supports, gidx first,
                   const char *name);
 
-/* What the report says. */
+/* Statistics for the report. */
 struct class_report {
-  gidx classes, dead, longest_row; /* longest_row: most atoms in a row, a lower bound */
-  gidx least, most;                /* atoms in a class */
-  real mean;                       /* NaN without classes */
-  gidx histogram[32];              /* classes of 1, 2 .. 3, 4 .. 7, ... atoms */
+  gidx classes, dead,
+      longest_row;    /* longest_row: atoms in a row at most, a lower bound on classes */
+  gidx min, max;      /* atoms in a class */
+  real mean;          /* NaN without classes */
+  gidx histogram[32]; /* classes of 1, 2 .. 3, 4 .. 7, ... atoms */
 };
 void classes_report(const struct classes *c, gidx longest_row, struct class_report *out);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Straight from the formulas.  Dropped vectors are left out of every loop by a list of kept
- * ones. */
+ * Straight from the formulas.  kept[j] is 0 for a dropped vector, which every loop leaves out. */
 #include "model/codes.h"
 
 #include <math.h>
 
+/* Inner product in f64. */
 static real gram(const float *a, const float *b, idx p)
 {
   real acc = 0;
@@ -12,13 +12,14 @@ static real gram(const float *a, const float *b, idx p)
   return acc;
 }
 
-/* work: G [M][M], L [M][M], y [M], then the kept list as reals [M]. */
+/* work holds G [M][M], L [M][M], y [M], then kept [M] as reals. */
 gidx codes_work(idx big_m)
 {
   return 2 * (gidx)big_m * big_m + 2 * (gidx)big_m;
 }
 
-/* Column j of the factor of the kept vectors' Gram with rho on its diagonal; 0 if j is dropped. */
+/* Compute column j of the Cholesky factor of the kept vectors' Gram matrix, rho on its diagonal.
+ * Returns 0 when vector j is dropped. */
 static int factor_column(const real *g, real *l, const real *kept, idx big_m, idx j, real rho)
 {
   for (idx i = j; i < big_m; i++) {
@@ -29,8 +30,8 @@ static int factor_column(const real *g, real *l, const real *kept, idx big_m, id
     if (i > j) {
       l[(gidx)i * big_m + j] = acc / l[(gidx)j * big_m + j];
     } else {
-      real least = rho > 0 ? 0 : DROP_TOLERANCE * g[(gidx)j * big_m + j];
-      if (!(acc > least)) return 0;
+      real min = rho > 0 ? 0 : DROP_TOLERANCE * g[(gidx)j * big_m + j];
+      if (!(acc > min)) return 0;
       l[(gidx)j * big_m + j] = sqrt(acc);
     }
   }

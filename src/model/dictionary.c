@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Tile arithmetic, norms as f64 chains, modified Gram-Schmidt. */
+ * Norms and inner products are summed in f64, one column after another. */
 #include "model/dictionary.h"
 
 #include <math.h>
 
 #include "base/status.h"
 
-enum { ABREAST = 4 };
+enum { ABREAST = 4 }; /* frames that are checked together */
 
 idx tiling_owner(const struct tiling *t, idx atom)
 {
@@ -72,8 +72,8 @@ static int atom_check(const float *frame, idx d, idx p, long long atom, const ch
   return OK;
 }
 
-/* dot() of four pairs, each `stride` behind the one before; one chain alone would wait for each of
- * its additions. */
+/* sums <- dot() of four pairs, each `stride` behind the one before.  Of one alone, every addition
+ * would wait for the one before. */
 static void dot_four(const float *a, const float *b, gidx stride, idx p, real sums[ABREAST])
 {
   real s0 = 0, s1 = 0, s2 = 0, s3 = 0;
@@ -86,7 +86,7 @@ static void dot_four(const float *a, const float *b, gidx stride, idx p, real su
   sums[0] = s0, sums[1] = s1, sums[2] = s2, sums[3] = s3;
 }
 
-/* Does atom_check() pass four frames?  A number that is not finite makes no norm of 1. */
+/* Would atom_check() pass these four frames?  A number that is not finite gives no norm of 1. */
 static int are_frames(const float *frames, idx d, idx p)
 {
   for (idx m = 0; m < d; m++)
@@ -111,6 +111,7 @@ int atoms_check(const float *atoms, idx count, idx d, idx p, idx first, const ch
   return OK;
 }
 
+/* Inner product by fma. */
 static real chain(const real *a, const real *b, idx p)
 {
   real sum = 0;

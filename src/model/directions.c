@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Candidate by candidate; a row block is a chain, absent blocks are left out of the tree. */
+ * Candidate by candidate.  Rows are summed one after another inside a block of rows, and the blocks
+ * by the tree of (N.0), which leaves out blocks without rows. */
 #include "model/directions.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "base/block_tree.h"
-#include "base/order.h"
+#include "base/sums.h"
 #include "base/status.h"
 
+/* Remove from v its component along the unit vector b. */
 static void project_out(const real *b, idx p, real *v)
 {
   real s = chain_dot(b, v, p);
@@ -28,7 +30,7 @@ int direction_keep(const real *frame, idx d, const real *kept, idx count, idx p,
   return 1;
 }
 
-/* out[p] <- sum_i r_i w_i by (N.0), weights with a stride. */
+/* out[p] <- sum_i r_i weight[i * stride] by (N.0). */
 static int rows_sum(const struct atom_view *a, const real *weight, idx stride, real *out)
 {
   struct arena arena = {0};
@@ -36,7 +38,7 @@ static int rows_sum(const struct atom_view *a, const real *weight, idx stride, r
   real *chain;
   gidx blocks = a->n ? a->row[a->n - 1] / ROW_BLOCK + 1 : 0, i = 0;
   int status = block_tree_init(&tree, &arena, a->p, 0, blocks);
-  if (!status) status = arena_take(&arena, &chain, a->p, sizeof *chain);
+  if (!status) status = arena_alloc(&arena, &chain, a->p, sizeof *chain);
   for (gidx block = 0; block < blocks && !status; block++) {
     struct block_node node = {.index = block};
     memset(chain, 0, (size_t)a->p * sizeof *chain);
@@ -52,7 +54,7 @@ static int rows_sum(const struct atom_view *a, const real *weight, idx stride, r
   return status;
 }
 
-/* Candidate number `at`; weight[n] is work. */
+/* out[p] <- candidate number `at`; weight[n] is work. */
 static int candidate_find(const struct atom_view *a, const real *e, idx at, real *weight, real *out)
 {
   if (at < a->d) return rows_sum(a, a->codes + at, a->d, out);
@@ -65,7 +67,7 @@ int directions_reference(const struct atom_view *a, idx q, real *e, idx *kept)
 {
   struct arena arena = {0};
   real *weight;
-  int status = arena_take(&arena, &weight, a->n, sizeof *weight);
+  int status = arena_alloc(&arena, &weight, a->n, sizeof *weight);
   *kept = 0;
   for (idx at = 0; at < a->d + *kept && *kept < q && !status; at++) {
     real *candidate = e + (gidx)*kept * a->p;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Straight from the formulas: of each row G, the kept vectors, L, the residual, B, Y, then every
- * entry of S that the row has. */
+ * Straight from the formulas.  For each row: the Gram matrix G, the kept vectors, the factor L, the
+ * residual, B, Y = L^-1 B, and then every entry of S that the row adds to. */
 #include "model/joint.h"
 
 #include <math.h>
@@ -12,32 +12,33 @@
 
 void pair_sum_init(struct pair_sum *s)
 {
-  *s = (struct pair_sum){.done = log_pair_unit};
-  for (int i = 0; i < LANE_COUNT; i++) s->lane[i] = log_pair_unit;
+  *s = (struct pair_sum){.done = det_pair_unit};
+  for (int i = 0; i < LANE_COUNT; i++) s->lane[i] = det_pair_unit;
 }
 
-static struct log_pair lanes_total(const struct pair_sum *s)
+/* The product of the lanes, in the order in which (N.12) adds lanes. */
+static struct det_pair lanes_total(const struct pair_sum *s)
 {
-  struct log_pair sum[LANE_COUNT];
+  struct det_pair sum[LANE_COUNT];
   memcpy(sum, s->lane, sizeof sum);
   for (int half = LANE_COUNT / 2; half > 0; half /= 2)
-    for (int i = 0; i < half; i++) sum[i] = log_pair_times(sum[i], sum[i + half]);
+    for (int i = 0; i < half; i++) sum[i] = det_pair_times(sum[i], sum[i + half]);
   return sum[0];
 }
 
 void pair_sum_pivot(struct pair_sum *s, gidx row, real pivot)
 {
   for (; s->segment < row / LANE_SEGMENT; s->segment++) {
-    s->done = log_pair_times(s->done, lanes_total(s));
-    for (int i = 0; i < LANE_COUNT; i++) s->lane[i] = log_pair_unit;
+    s->done = det_pair_times(s->done, lanes_total(s));
+    for (int i = 0; i < LANE_COUNT; i++) s->lane[i] = det_pair_unit;
   }
-  struct log_pair *lane = &s->lane[row % LANE_COUNT];
-  *lane = log_pair_pivot(*lane, pivot);
+  struct det_pair *lane = &s->lane[row % LANE_COUNT];
+  *lane = det_pair_pivot(*lane, pivot);
 }
 
-struct log_pair pair_sum_total(const struct pair_sum *s)
+struct det_pair pair_sum_total(const struct pair_sum *s)
 {
-  return log_pair_times(s->done, lanes_total(s));
+  return det_pair_times(s->done, lanes_total(s));
 }
 
 void joint_sums_init(struct joint_sums *s)
@@ -60,18 +61,19 @@ int joint_phi(const struct joint_sums *sums, gidx n, idx p, idx border, real *ph
 /* One row at work: M vectors of its support, m of them kept. */
 struct row_work {
   const struct joint *j;
-  idx big_m, m, width; /* width: borders of the row's atoms */
-  const float **vector;
-  idx *kept;   /* [M] numbers of the kept vectors */
-  real *g, *l; /* [M][M], [m][m] row-major */
-  real *pivot; /* [m] */
-  real *r;     /* [p] */
-  idx *border; /* [width] global border */
-  idx *from;   /* [width] number of the vector that the border's code belongs to */
-  real *y;     /* [m][width] */
+  idx big_m, m, width;  /* width: borders of the row's atoms */
+  const float **vector; /* [M] */
+  idx *kept;            /* [M] numbers of the kept vectors */
+  real *g, *l;          /* [M][M], [m][m] row-major */
+  real *pivot;          /* [m] */
+  real *r;              /* [p] */
+  idx *border;          /* [width] global border */
+  idx *from;            /* [width] number of the vector that the border's code belongs to */
+  real *y;              /* [m][width] */
   struct arena arena;
 };
 
+/* Inner products by fma, in order. */
 static real chain_floats(const float *a, const float *b, idx p)
 {
   real acc = 0;
@@ -93,23 +95,25 @@ static real chain_reals(const real *a, const real *b, idx p)
   return acc;
 }
 
-static int row_take(struct row_work *w, idx atoms, idx width)
+/* Allocate for a row of so many atoms that have `width` borders at most. */
+static int row_alloc(struct row_work *w, idx atoms, idx width)
 {
   gidx m = (gidx)atoms * w->j->d;
   w->big_m = (idx)m;
-  TRY(arena_take(&w->arena, &w->vector, m, sizeof *w->vector));
-  TRY(arena_take(&w->arena, &w->kept, m, sizeof *w->kept));
-  TRY(arena_take(&w->arena, &w->g, m * m, sizeof(real)));
-  TRY(arena_take(&w->arena, &w->l, m * m, sizeof(real)));
-  TRY(arena_take(&w->arena, &w->pivot, m, sizeof(real)));
-  TRY(arena_take(&w->arena, &w->r, w->j->p, sizeof(real)));
-  TRY(arena_take(&w->arena, &w->border, width, sizeof(idx)));
-  TRY(arena_take(&w->arena, &w->from, width, sizeof(idx)));
-  return arena_take(&w->arena, &w->y, m * width, sizeof(real));
+  TRY(arena_alloc(&w->arena, &w->vector, m, sizeof *w->vector));
+  TRY(arena_alloc(&w->arena, &w->kept, m, sizeof *w->kept));
+  TRY(arena_alloc(&w->arena, &w->g, m * m, sizeof(real)));
+  TRY(arena_alloc(&w->arena, &w->l, m * m, sizeof(real)));
+  TRY(arena_alloc(&w->arena, &w->pivot, m, sizeof(real)));
+  TRY(arena_alloc(&w->arena, &w->r, w->j->p, sizeof(real)));
+  TRY(arena_alloc(&w->arena, &w->border, width, sizeof(idx)));
+  TRY(arena_alloc(&w->arena, &w->from, width, sizeof(idx)));
+  return arena_alloc(&w->arena, &w->y, m * width, sizeof(real));
 }
 
-/* Factor of the vectors in list, rho added; with test: vectors are only appended to the list when
- * their pivot is large enough (N.5), else -1 is returned at a bad pivot. */
+/* Factor the Gram matrix of some vectors.  With test, vectors 0 .. count - 1 without rho: those
+ * whose pivot is large enough (N.5) are put on the list `kept`.  Otherwise the vectors on the list,
+ * with rho: -1 is returned at a bad pivot.  Returns the number of vectors on the list. */
 static idx row_factor(struct row_work *w, idx count, int test)
 {
   idx M = w->big_m, m = 0;
@@ -126,8 +130,8 @@ static idx row_factor(struct row_work *w, idx count, int test)
       }
       w->pivot[m] = acc;
       w->l[(gidx)m * M + m] = sqrt(acc);
-      real least = test ? DROP_TOLERANCE * w->g[(gidx)v * M + v] : 0;
-      if (acc > least && isfinite(acc)) {
+      real min = test ? DROP_TOLERANCE * w->g[(gidx)v * M + v] : 0;
+      if (acc > min && isfinite(acc)) {
         w->kept[m++] = v;
         break;
       }
@@ -138,7 +142,7 @@ static idx row_factor(struct row_work *w, idx count, int test)
   return m;
 }
 
-/* Vectors, residual, factor. */
+/* Find the row's vectors, its residual, and the factor of its diagonal block. */
 static int row_begin(struct row_work *w, const float *x, const idx *atoms, const float *codes,
                      gidx row)
 {
@@ -159,7 +163,7 @@ static int row_begin(struct row_work *w, const float *x, const idx *atoms, const
   return OK;
 }
 
-/* The borders of the atoms that have a kept vector. */
+/* List the borders of the atoms that have a kept vector. */
 static void row_borders(struct row_work *w, const idx *atoms)
 {
   const struct joint *j = w->j;
@@ -175,7 +179,7 @@ static void row_borders(struct row_work *w, const idx *atoms)
   }
 }
 
-/* Column c of B (N.17), then of Y = L^-1 B. */
+/* Compute column c of B (N.17), then of Y = L^-1 B. */
 static void row_column(struct row_work *w, const float *codes, idx c)
 {
   const struct joint *j = w->j;
@@ -190,6 +194,7 @@ static void row_column(struct row_work *w, const float *codes, idx c)
   }
 }
 
+/* Add the row to S (N.18). */
 static void row_add(const struct row_work *w, const float *codes, real *s, gidx stride)
 {
   const struct joint *j = w->j;
@@ -206,6 +211,7 @@ static void row_add(const struct row_work *w, const float *codes, real *s, gidx 
     }
 }
 
+/* Add row i to S and to the sums. */
 static int row_run(struct row_work *w, const struct joint_rows *rows, idx i, real *s, gidx stride,
                    struct joint_sums *sums)
 {
@@ -216,7 +222,7 @@ static int row_run(struct row_work *w, const struct joint_rows *rows, idx i, rea
   idx width = 0;
   for (gidx a = 0; a < length; a++)
     width += (j->direction[atoms[a] + 1] - j->direction[atoms[a]]) * j->d;
-  TRY(row_take(w, (idx)length, width));
+  TRY(row_alloc(w, (idx)length, width));
   TRY(row_begin(w, rows->x + (gidx)i * j->p, atoms, codes, rows->first + i));
   row_borders(w, atoms);
   for (idx c = 0; c < w->width; c++) row_column(w, codes, c);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The joint system of all codes and all borders (N.17), its Schur complement S over the borders
- * (N.18), and what is summed over rows beside it.
+ * The joint system of all codes and all borders (N.17): its Schur complement S over the borders
+ * (N.18), and what else is summed over rows.
  *
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA.
  *
- * Atom a owns directions direction[a] .. direction[a + 1] - 1 and the borders
- * d direction[a] .. d direction[a + 1] - 1: border (j, m) of an atom stands at j d + m.
- * A row's block has its kept vectors (N.5) in support order; an atom none of whose vectors is kept
- * is not in the row. */
+ * Atom a has the directions direction[a] .. direction[a + 1] - 1 and the borders d direction[a] ..
+ * d direction[a + 1] - 1; direction j and frame vector m give border j d + m.  The diagonal block
+ * of a row has its kept vectors (N.5) in support order.  An atom none of whose vectors is kept does
+ * not count as being in the row. */
 #ifndef MODEL_JOINT_H
 #define MODEL_JOINT_H
 
-#include "base/log_pair.h"
-#include "base/order.h"
+#include "base/det_pair.h"
+#include "base/sums.h"
 #include "base/types.h"
 
 struct joint {
@@ -23,6 +23,7 @@ struct joint {
   real rho;
 };
 
+/* Number of borders, the order of S. */
 static inline idx joint_border(const struct joint *j)
 {
   return j->direction[j->k] * j->d;
@@ -39,28 +40,30 @@ struct joint_rows {
   const float *codes; /* [entries][d] */
 };
 
-/* A determinant over rows in the order of (N.12), (N.13).  Start from pair_sum_init(). */
+/* A determinant: the product of the pivots of all rows, in the order of (N.12) and (N.13).  It
+ * starts with pair_sum_init(). */
 struct pair_sum {
-  struct log_pair lane[LANE_COUNT], done;
+  struct det_pair lane[LANE_COUNT], done;
   gidx segment;
 };
 void pair_sum_init(struct pair_sum *s);
 void pair_sum_pivot(struct pair_sum *s, gidx row, real pivot);
-struct log_pair pair_sum_total(const struct pair_sum *s);
+struct det_pair pair_sum_total(const struct pair_sum *s);
 
-/* What is summed over rows.  Start from joint_sums_init(). */
+/* What is summed over rows beside S.  It starts with joint_sums_init(). */
 struct joint_sums {
-  struct pair_sum pairs; /* of the rows' blocks */
+  struct pair_sum pairs; /* the determinant of the diagonal blocks */
   struct row_sum errors; /* RSS by (N.0) */
-  gidx codes;            /* kept vectors */
+  gidx codes;            /* kept vectors of all rows */
 };
 void joint_sums_init(struct joint_sums *s);
 
-/* phi = RSS / (values - codes - borders); ERR_INPUT when that is not positive. */
+/* *phi <- RSS / (values - codes - borders).  ERR_INPUT when the denominator is not positive. */
 int joint_phi(const struct joint_sums *sums, gidx n, idx p, idx border, real *phi);
 
-/* Reference: add the rows to S [border][stride], column-major, lower triangle, and to the sums.
- * ERR_INPUT names the first row whose block is not positive definite.  Takes its own memory. */
+/* Reference: add rows to the lower triangle of S [border][stride], column-major, and to the sums.
+ * ERR_INPUT names the first row whose diagonal block is not positive definite.  It allocates for
+ * itself. */
 int joint_reference(const struct joint *j, const struct joint_rows *rows, real *s, gidx stride,
                     struct joint_sums *sums);
 

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Implicit QL with Wilkinson's shift; of the rotations only the first row is kept. */
+ * Implicit QL with Wilkinson's shift; of the product of the rotations only the first row is
+ * kept. */
 #include "model/quadrature.h"
 
 #include <math.h>
 
 #include "base/status.h"
 
-enum { SWEEPS_MOST = 60 };
+enum { MAX_SWEEPS = 60 };
 
-/* The last row of the block that begins at row l: its off-diagonal is negligible. */
+/* The last row of the block that begins at row l, where the off-diagonal entry is negligible. */
 static idx block_end(const real *d, const real *e, idx l, idx m)
 {
   idx i = l;
@@ -19,8 +20,8 @@ static idx block_end(const real *d, const real *e, idx l, idx m)
   return i;
 }
 
-/* One QL sweep of rows l .. end. */
-static void sweep(real *d, real *e, real *row, idx l, idx end)
+/* One QL sweep over rows l .. end; row[] is the first row of the rotations. */
+static void ql_sweep(real *d, real *e, real *row, idx l, idx end)
 {
   real g = (d[l + 1] - d[l]) / (2 * e[l]), r = hypot(g, 1), s = 1, c = 1, p = 0;
   g = d[end] - d[l] + e[l] / (g + copysign(r, g));
@@ -55,8 +56,8 @@ int quadrature_make(real *d, real *e, idx m, real *weight)
   for (idx l = 0; l < m; l++) {
     int sweeps = 0;
     for (idx end; (end = block_end(d, e, l, m)) != l; sweeps++) {
-      CHECK(sweeps < SWEEPS_MOST, ERR_INTERNAL, "eigenvalue %d of %d does not converge", l, m);
-      sweep(d, e, weight, l, end);
+      CHECK(sweeps < MAX_SWEEPS, ERR_INTERNAL, "eigenvalue %d of %d does not converge", l, m);
+      ql_sweep(d, e, weight, l, end);
     }
   }
   for (idx i = 0; i < m; i++) weight[i] *= weight[i];

@@ -7,9 +7,10 @@
 
 #include "base/types.h"
 
-/* Nodes and weights of the symmetric tridiagonal matrix with diagonal d[m] and off-diagonal
- * e[m - 1]: d <- eigenvalues (in no order), weight[m] <- squared first components of their
- * eigenvectors.  e is overwritten and holds m values.  ERR_INTERNAL without convergence. */
+/* Nodes and weights from the symmetric tridiagonal matrix with diagonal d[m] and off-diagonal e[m -
+ * 1]: d <- its eigenvalues, in no order; weight[m] <- the squared first components of their
+ * eigenvectors.  e has space for m values and is overwritten.  ERR_INTERNAL when an eigenvalue does
+ * not converge. */
 int quadrature_make(real *d, real *e, idx m, real *weight);
 
 #endif

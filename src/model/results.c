@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/num.h"
+
 #define AT(member) offsetof(struct metrics, member)
 
 const struct metric_row metric_rows[] = {
@@ -33,15 +35,8 @@ const char density_formula[] = "number of rows in whose support the atom is";
 const char density_histogram_formula[] =
     "atoms by density: never; then the decades up to and including 1e-9, 1e-8, .. 1e-1 and 1";
 
-real canonical_nan(void)
-{
-  const uint64_t bits = 0x7ff8000000000000u;
-  real nan;
-  memcpy(&nan, &bits, sizeof nan);
-  return nan;
-}
-
-/* Bin 0: never; bin b = 1 .. 10: density at most 10^(b - 10) and above the bin before. */
+/* Bin 0 is for atoms in no row, bin b = 1 .. 10 for densities above 10^(b - 11) up to 10^(b - 10);
+ * bin 1 has all smaller ones too. */
 static int density_bin(gidx count, gidx n)
 {
   if (count == 0) return 0;
@@ -64,13 +59,13 @@ void metrics_density(struct metrics *m, const gidx *density, gidx n, idx k)
     above_10 += density[a] > n / 10;
     m->density_histogram[density_bin(density[a], n)]++;
   }
-  m->density_above_1pct = k ? (real)above_1 / k : canonical_nan();
-  m->density_above_10pct = k ? (real)above_10 / k : canonical_nan();
+  m->density_above_1pct = k ? (real)above_1 / k : nan_canonical();
+  m->density_above_10pct = k ? (real)above_10 / k : nan_canonical();
 }
 
 void metrics_fit(struct metrics *m, real rss, real tss, real cosines, gidx nonzero)
 {
-  real nan = canonical_nan();
+  real nan = nan_canonical();
   m->fvu = tss > 0 ? rss / tss : nan;
   m->explained_variance = tss > 0 ? 1 - rss / tss : nan;
   m->mean_squared_error = m->n ? rss / ((real)m->n * m->p) : nan;

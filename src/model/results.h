@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What encoding gives: blocks of routed supports for a sink, and the metrics of the whole.
+ * The results of encoding: blocks of supports that go to a sink, and the metrics of the whole.
  *
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA. */
 #ifndef MODEL_RESULTS_H
@@ -7,7 +7,7 @@
 
 #include "base/types.h"
 
-/* Supports of consecutive rows: s atoms a row, in selection order. */
+/* Supports of n consecutive rows, s atoms each in selection order. */
 struct support_block {
   gidx first; /* global row */
   idx n, s, d;
@@ -16,7 +16,7 @@ struct support_block {
   const float *codes; /* [n][s][d]; NULL when codes were not solved */
 };
 
-/* Takes blocks in ascending order of rows.  The io floor fills it for files. */
+/* Where blocks go, in ascending order of rows.  The io floor fills this struct for files. */
 struct support_sink {
   void *self; /* borrowed */
   int (*write)(void *self, const struct support_block *block);
@@ -24,7 +24,7 @@ struct support_sink {
 
 enum { DENSITY_BINS = 11 };
 
-/* Quality of a description (doc/numerics.md section 7).  NaN: not computed or not defined. */
+/* Quality of an encoding (doc/numerics.md section 7).  NaN where not computed or not defined. */
 struct metrics {
   gidx n;
   idx p, k;
@@ -32,14 +32,15 @@ struct metrics {
   gidx dead_atoms;
   real density_above_1pct, density_above_10pct; /* shares of the atoms */
   real max_decoder_cosine;
-  const gidx *density;                  /* [k] rows in whose support the atom is; borrowed */
-  gidx density_histogram[DENSITY_BINS]; /* atoms that never fire, then by decade from 1e-9 up */
+  const gidx *density; /* [k] rows in whose support the atom is; borrowed */
+  gidx
+      density_histogram[DENSITY_BINS]; /* atoms in no row, then by decade of density from 1e-9 up */
 };
 
-/* One attribute of /metrics: name, formula, where its value is. */
+/* One attribute of /metrics: its name, its formula, and where its value is. */
 struct metric_row {
   const char *name, *formula;
-  int is_integer; /* gidx, else real */
+  int is_integer; /* a gidx, else a real */
   int needs_codes;
   size_t offset; /* in struct metrics */
 };
@@ -47,14 +48,11 @@ extern const struct metric_row metric_rows[];
 extern const int metric_count;
 extern const char density_formula[], density_histogram_formula[];
 
-/* Fill the metrics that come from density[k] and n. */
+/* Fill in the metrics that follow from density[k] and n. */
 void metrics_density(struct metrics *m, const gidx *density, gidx n, idx k);
 
-/* Fill those that come from sums over rows; tss is the total sum of squares about the column
- * means. */
+/* Fill in those that follow from sums over rows: of squared errors, of squares about the column
+ * means, of cosines, and of atoms whose code is not 0. */
 void metrics_fit(struct metrics *m, real rss, real tss, real cosines, gidx nonzero);
-
-/* The NaN that files hold. */
-real canonical_nan(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The obvious way: a triple loop for the scores, a sorted list with insertion for the selection. */
+ * The plain way: three loops for the scores, and insertion into a sorted list for the selection. */
 #include "model/route.h"
 
 #include <math.h>
@@ -51,19 +51,20 @@ static int is_excluded(const struct exclusions *e, idx row, idx atom)
   return 0;
 }
 
-static void list_insert(struct entry *list, idx take, struct entry e)
+/* Insert an entry into a sorted list, whose last one falls off. */
+static void list_insert(struct entry *list, idx top_k, struct entry e)
 {
-  idx at = take;
+  idx at = top_k;
   while (at > 0 && entry_before(e, list[at - 1])) at--;
-  for (idx j = take - 1; j > at; j--) list[j] = list[j - 1];
-  if (at < take) list[at] = e;
+  for (idx j = top_k - 1; j > at; j--) list[j] = list[j - 1];
+  if (at < top_k) list[at] = e;
 }
 
 void route_reference(const struct route_reference *r, struct entry *lists, struct bad_score *bad)
 {
   for (idx i = 0; i < r->n; i++) {
-    struct entry *list = lists + (gidx)i * r->take;
-    for (idx j = 0; j < r->take; j++) list[j] = ENTRY_NONE;
+    struct entry *list = lists + (gidx)i * r->top_k;
+    for (idx j = 0; j < r->top_k; j++) list[j] = ENTRY_NONE;
     for (idx a = 0; a < r->count; a++) {
       const float *frame = r->atoms + (gidx)a * r->d * r->p;
       struct entry e = {route_value(r->rows + (gidx)i * r->p, frame, r->d, r->p), r->atom_of[a]};
@@ -72,18 +73,18 @@ void route_reference(const struct route_reference *r, struct entry *lists, struc
           *bad = (struct bad_score){i, e.atom};
         continue;
       }
-      if (!is_excluded(&r->excluded, i, e.atom)) list_insert(list, r->take, e);
+      if (!is_excluded(&r->excluded, i, e.atom)) list_insert(list, r->top_k, e);
     }
   }
 }
 
-void lists_merge(const struct entry *lists, idx parts, gidx stride, idx take, struct entry *out)
+void lists_merge(const struct entry *lists, idx parts, gidx stride, idx top_k, struct entry *out)
 {
-  memcpy(out, lists, (size_t)take * sizeof *out);
+  memcpy(out, lists, (size_t)top_k * sizeof *out);
   for (idx part = 1; part < parts; part++)
-    for (idx j = 0; j < take; j++) {
+    for (idx j = 0; j < top_k; j++) {
       struct entry e = lists[part * stride + j];
-      if (e.atom < 0 || !entry_before(e, out[take - 1])) break;
-      list_insert(out, take, e);
+      if (e.atom < 0 || !entry_before(e, out[top_k - 1])) break;
+      list_insert(out, top_k, e);
     }
 }

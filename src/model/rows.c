@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Row by row, column by column: memory-bound loops that the compiler vectorises across columns. */
+ * The loops are bound by memory, and the compiler vectorises them across columns. */
 #include "model/rows.h"
 
 #include <math.h>
@@ -13,8 +13,8 @@ void rows_center(float *x, gidx n, idx p, const real *mean)
     for (idx c = 0; c < p; c++) x[i * p + c] = (float)(x[i * p + c] - mean[c]);
 }
 
-/* x * 0 is 0 for finite x and NaN otherwise, and NaN stays; several sums, since each waits for
- * itself. */
+/* x * 0 is 0 for finite x and NaN otherwise, and a sum that is NaN stays NaN.  There are several
+ * sums because each addition waits for the one before. */
 static int row_is_finite(const float *x, idx p)
 {
   float worst[16] = {0}, sum = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Activation rows: where they come from, centring, and the check of their values.
+ * Activation rows: where they come from, how they are centred, and the check of their values.
  *
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA. */
 #ifndef MODEL_ROWS_H
@@ -7,25 +7,26 @@
 
 #include "base/types.h"
 
-/* A matrix that can be read in pieces, as f32 (one rounding).  The io floor fills it for files. */
+/* Rows that can be read piece by piece as float32, rounded once.  The io floor fills this struct
+ * for files. */
 struct row_source {
   gidx n;           /* rows */
   idx p;            /* columns */
   const char *name; /* borrowed: for messages, FILE:/PATH */
-  double row_bytes; /* of a row as stored, for GB/s */
+  double row_bytes; /* of a row as it is stored, for reports of GB/s */
   void *self;       /* borrowed */
   /* out[count][p] <- rows first .. first + count - 1.  Not collective. */
   int (*read)(void *self, gidx first, idx count, float *out);
 };
 
-/* x[n][p] <- x - mean in f64, rounded once to f32.  mean may be NULL: nothing happens. */
+/* x[n][p] <- x - mean[p], computed in f64 and rounded once.  With mean NULL nothing happens. */
 void rows_center(float *x, gidx n, idx p, const real *mean);
 
 /* ERR_INPUT names the first value that is not finite; first is the global number of row 0. */
 int rows_check(const float *x, gidx n, idx p, gidx first, const char *name);
 
-/* shift[p] <- column means of the n given rows: a chain each, then one division; n = 0 gives 0
- * (k_c of doc/numerics.md section 7; its rows are the first min(N, SHIFT_ROWS)). */
+/* shift[p] <- the column means of n rows, summed in order; 0 for n = 0.  For k_c of doc/numerics.md
+ * section 7 the rows are the first min(N, SHIFT_ROWS). */
 enum { SHIFT_ROWS = 1024 };
 void rows_shift(const float *x, idx n, idx p, real *shift);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Chains as they are written down. */
+ * Straight from the formulas. */
 #include "model/state.h"
 
 #include <math.h>

@@ -3,14 +3,14 @@
  *
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA.
  *
- * Inside a sweep all of it is f64; files hold frames and codes in f32 (doc/numerics.md, refit). */
+ * Inside a sweep all of it is f64; files hold frames and codes in f32 (doc/numerics.md). */
 #ifndef MODEL_STATE_H
 #define MODEL_STATE_H
 
 #include "base/types.h"
 
-/* r[p] <- x - sum_a sum_m t_am U_am: chains in support order, m ascending.  frame[s] are the
- * support's frames [d][p], codes[s][d]. */
+/* r[p] <- x - sum_a sum_m t_am U_am, by fma in support order, m ascending.  frame[s] are the frames
+ * [d][p] of the support, codes[s][d] its codes. */
 void residual_row(const float *x, const real *const *frame, const real *codes, idx s, idx d, idx p,
                   real *r);
 
@@ -22,10 +22,10 @@ struct atom_view {
   const gidx *row;             /* [n] global rows */
   const real *const *residual; /* [n] of [p] r_i */
   const real *codes;           /* [n][d] t_i */
-  real rho;                    /* the model's penalty on codes */
+  real rho;                    /* ridge penalty on the codes */
 };
 
-/* Chain over p of fma(a_c, b_c, acc). */
+/* The inner product of a[p] and b[p] by fma, in order: what the comments here call a chain. */
 real chain_dot(const real *a, const real *b, idx p);
 
 #endif

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Formulas first, then the reference that strings them together. */
+ * The formulas first, then the reference that puts them together. */
 #include "model/step.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/order.h"
+#include "base/num.h"
 #include "base/status.h"
+#include "base/sums.h"
 #include "model/assembly.h"
 #include "model/dictionary.h"
 #include "model/directions.h"
@@ -70,7 +71,7 @@ real step_row(const struct row_move *move, const real *r, const real *t_old, rea
               real *r_new)
 {
   idx d = move->d, p = move->p;
-  real b[FRAME_MOST] = {0};
+  real b[MAX_FRAME] = {0};
   for (idx c = 0; c < p; c++) {
     r_new[c] = r[c];
     for (idx m = 0; m < d; m++) r_new[c] = fma(move->u_old[(gidx)m * p + c], t_old[m], r_new[c]);
@@ -85,47 +86,49 @@ real step_row(const struct row_move *move, const real *r, const real *t_old, rea
 int step_retry(const struct arrow_system *s, const struct arrow_outcome *last,
                struct arrow_start *next)
 {
-  real most = 0;
-  for (idx i = 0; i < s->k; i++) most = fmax(most, fabs(s->c[(gidx)i * s->k + i]));
-  real first = most > 0 ? 1e-3 * most : 1;
+  real max = 0;
+  for (idx i = 0; i < s->k; i++) max = fmax(max, fabs(s->c[(gidx)i * s->k + i]));
+  real first = max > 0 ? 1e-3 * max : 1;
   next->addition = last->addition > 0 ? 10 * last->addition : first;
   next->retries = last->retries + 1;
-  return next->retries <= ARROW_RETRIES_MOST && isfinite(next->addition);
+  return next->retries <= ARROW_MAX_RETRIES && isfinite(next->addition);
 }
 
-/* What the reference works with. */
+/* An atom's system, and what one try gives. */
 struct trial {
   const struct atom_view *a;
   struct arrow_system system;
   const real *e;
   idx q;
   real *step_t, *step_b, *work;
-  real *frame, *codes, *residual; /* of the trial */
+  real *frame, *codes, *residual; /* after the step that is tried */
 };
 
-static int trial_take(struct trial *w, struct arena *arena, idx q)
+/* Find directions and system, and allocate the rest. */
+static int trial_alloc(struct trial *w, struct arena *arena, idx q)
 {
   const struct atom_view *a = w->a;
   gidx n = a->n, d = a->d, p = a->p;
   real *e;
-  TRY(arena_take(arena, &e, (gidx)q * p, sizeof(real)));
+  TRY(arena_alloc(arena, &e, (gidx)q * p, sizeof(real)));
   TRY(directions_reference(a, q, e, &w->q));
   w->e = e;
   TRY(assembly_reference(a, e, w->q, arena, &w->system));
-  TRY(arena_take(arena, &w->step_t, n * d, sizeof(real)));
-  TRY(arena_take(arena, &w->step_b, w->system.k, sizeof(real)));
-  TRY(arena_take(arena, &w->work, arrow_work(a->d, w->system.k), sizeof(real)));
-  TRY(arena_take(arena, &w->frame, d * p, sizeof(real)));
-  TRY(arena_take(arena, &w->codes, n * d, sizeof(real)));
-  return arena_take(arena, &w->residual, n * p, sizeof(real));
+  TRY(arena_alloc(arena, &w->step_t, n * d, sizeof(real)));
+  TRY(arena_alloc(arena, &w->step_b, w->system.k, sizeof(real)));
+  TRY(arena_alloc(arena, &w->work, arrow_work(a->d, w->system.k), sizeof(real)));
+  TRY(arena_alloc(arena, &w->frame, d * p, sizeof(real)));
+  TRY(arena_alloc(arena, &w->codes, n * d, sizeof(real)));
+  return arena_alloc(arena, &w->residual, n * p, sizeof(real));
 }
 
-/* Objective of the trial frame, NaN where there is none; its codes and residuals. */
+/* The objective after the step, or NaN when there is no such frame; computes its codes and
+ * residuals. */
 static real trial_objective(struct trial *w)
 {
   const struct atom_view *a = w->a;
   idx d = a->d, p = a->p;
-  real l[FRAME_MOST * FRAME_MOST];
+  real l[MAX_FRAME * MAX_FRAME];
   struct lane_sum sum = {0};
   if (!step_frame(a->frame, w->e, d, w->q, p, w->step_b, w->frame)) return nan_canonical();
   if (!step_factor(w->frame, d, p, a->rho, l)) return nan_canonical();
@@ -138,6 +141,7 @@ static real trial_objective(struct trial *w)
   return lane_sum_total(&sum);
 }
 
+/* Solve and try until a step is accepted or there is no next try. */
 static void trials_run(struct trial *w, struct step_outcome *out)
 {
   const struct atom_view *a = w->a;
@@ -160,7 +164,7 @@ int step_reference(const struct atom_view *a, idx q, real *frame, real *codes,
   struct arena arena = {0};
   struct trial w = {.a = a};
   *out = (struct step_outcome){0};
-  int status = trial_take(&w, &arena, q);
+  int status = trial_alloc(&w, &arena, q);
   if (!status) trials_run(&w, out);
   if (!status && out->accepted) {
     memcpy(frame, w.frame, (size_t)(a->d * a->p) * sizeof *frame);

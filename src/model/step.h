@@ -1,33 +1,36 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The step of an atom: its frame moves, then the codes of its rows are solved again for it.
+ * The step of an atom, a damped Newton step with variable projection: its frame moves, then the
+ * codes of its rows are solved again for the new frame.
  *
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA.
  *
- * A step is accepted if the atom's objective does not rise: per row the chain over P of e^2, then
- * fma(rho, chain over m of t^2, .); rows by (N.12). */
+ * A step is accepted when the objective of the atom, |e|^2 + rho |t|^2 summed over its rows by
+ * (N.12), does not rise. */
 #ifndef MODEL_STEP_H
 #define MODEL_STEP_H
 
 #include "model/arrow.h"
 #include "model/state.h"
 
-/* out[d][p] <- the orthonormal basis of U + E W (modified Gram-Schmidt, twice, positive diagonal),
- * W from beta[q d]: U + E W is a chain over j from U.  0 when its vectors depend on each other or
- * are not finite. */
+/* out[d][p] <- the orthonormal basis of U + E W by frame_orthonormalize(), where W is beta[q d] and
+ * each entry is summed from U on, over j in order.  Returns 0 when the vectors of U + E W are
+ * linearly dependent or not finite. */
 int step_frame(const real *frame, const real *e, idx d, idx q, idx p, const real *beta, real *out);
 
-/* l[d][d] <- Cholesky factor (N.5's orders) of U'U + rho I, U = frame[d][p]; d = 1: the number
- * itself.  0 when it is not positive definite. */
+/* l[d][d] <- the Cholesky factor, in the orders of (N.5), of U'U + rho I for U = frame[d][p]; for d
+ * = 1 the number itself.  Returns 0 when it is not positive definite. */
 int step_factor(const real *frame, idx d, idx p, real rho, real *l);
 
-/* t[d] <- (U'U + rho I)^-1 b; d = 1: one division. */
+/* t[d] <- (U'U + rho I)^-1 b, from l of step_factor(). */
 void step_solve(const real *l, idx d, const real *b, real *t);
 
-/* Objective of a row with residual e[p] and codes t[d]. */
+/* Objective of a row with residual e[p] and codes t[d]: fma(rho, |t|^2, |e|^2), each norm a
+ * chain. */
 real row_objective(const real *e, idx p, const real *t, idx d, real rho);
 
-/* One row's move: r + U_old t_old, its new codes t_new[d], its residual r_new[p] with them, and its
- * objective, which is returned.  l from step_factor(u_new). */
+/* Solve a row's codes again for the new frame: the old contribution is added back to its residual
+ * r[p]; t_new[d] <- its new codes; r_new[p] <- its residual with them.  Returns its objective.  l
+ * is that of step_factor() for u_new. */
 struct row_move {
   idx d, p;
   real rho;
@@ -36,16 +39,17 @@ struct row_move {
 real step_row(const struct row_move *move, const real *r, const real *t_old, real *t_new,
               real *r_new);
 
-/* Where the next try of a rejected step starts: ten times the addition before, or 1e-3 of the
- * largest diagonal entry of C, 1 if that is 0.  0 when there is no next try. */
+/* *next <- where the next try of a rejected step starts: with ten times the last addition to the
+ * ridges, or, when there was none, with 1e-3 of the largest diagonal entry of C (1 when that is 0).
+ * Returns 0 when there is no next try. */
 int step_retry(const struct arrow_system *s, const struct arrow_outcome *last,
                struct arrow_start *next);
 
-/* Reference: one atom's step with all its tries.  frame[d][p], codes[n][d] and residual[n][p] are
- * written where it is accepted. */
+/* Reference: the step of an atom with all its tries.  frame[d][p], codes[n][d] and residual[n][p]
+ * are written only when it is accepted. */
 struct step_outcome {
   int accepted;
-  struct arrow_outcome arrow; /* of the last solve; pair: log det there */
+  struct arrow_outcome arrow; /* of the last solve */
 };
 int step_reference(const struct atom_view *a, idx q, real *frame, real *codes,
                    real *const *residual, struct step_outcome *out);

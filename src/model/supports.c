@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Starts first, then the entries in pieces, each checked while it is in the cache. */
+ * The offsets are read and checked first, then the entries in pieces, then row by row their
+ * values. */
 #include "model/supports.h"
 
 #include <math.h>
@@ -14,6 +15,7 @@ void supports_free(struct supports *s)
   *s = (struct supports){0};
 }
 
+/* start[n + 1] <- where the rows begin in the source. */
 static int starts_load(struct supports *s, const struct support_source *source, gidx *start)
 {
   gidx n = s->view.n, first = s->first;
@@ -36,9 +38,10 @@ static int starts_load(struct supports *s, const struct support_source *source, 
   return OK;
 }
 
-static int row_check(const struct supports *s, const struct support_source *source, gidx i,
-                     gidx *stamp)
+/* Check the entries of row i. */
+static int row_check(const struct supports *s, const struct support_source *source, gidx i)
 {
+  gidx *stamp = s->stamp;
   long long row = s->first + i;
   for (gidx e = s->view.start[i]; e < s->view.start[i + 1]; e++) {
     idx atom = s->view.atoms[e];
@@ -58,16 +61,26 @@ static int row_check(const struct supports *s, const struct support_source *sour
   return OK;
 }
 
+int supports_alloc_rows(struct supports *s, gidx n, idx k)
+{
+  TRY(arena_alloc(&s->arena, &s->view.start, n + 1, sizeof *s->view.start));
+  return arena_alloc(&s->arena, &s->stamp, k, sizeof *s->stamp);
+}
+
+int supports_alloc_entries(struct supports *s, gidx entries, idx d, int with_codes)
+{
+  TRY(arena_alloc(&s->arena, &s->view.atoms, entries, sizeof *s->view.atoms));
+  if (!with_codes) return OK;
+  TRY(arena_alloc(&s->arena, &s->score, entries, sizeof *s->score));
+  return arena_alloc(&s->arena, &s->codes, entries * d, sizeof *s->codes);
+}
+
+/* Read count entries from entry `begin` of the source on. */
 static int entries_load(struct supports *s, const struct support_source *source, gidx begin,
                         gidx count, int with_codes)
 {
-  idx *atoms;
-  TRY(arena_take(&s->arena, &atoms, count, sizeof *atoms));
-  s->view.atoms = atoms;
-  if (with_codes) {
-    TRY(arena_take(&s->arena, &s->score, count, sizeof *s->score));
-    TRY(arena_take(&s->arena, &s->codes, count * source->d, sizeof *s->codes));
-  }
+  TRY(supports_alloc_entries(s, count, source->d, with_codes));
+  idx *atoms = (idx *)s->view.atoms;
   for (gidx e = 0; e < count; e += PIECE) {
     gidx n = count - e < PIECE ? count - e : PIECE;
     TRY(source->read(source->self, begin + e, n, atoms + e, with_codes ? s->score + e : NULL,
@@ -79,16 +92,14 @@ static int entries_load(struct supports *s, const struct support_source *source,
 int supports_load(struct supports *s, const struct support_source *source, gidx first, gidx n,
                   int with_codes)
 {
-  gidx *start, *stamp;
   *s = (struct supports){.view = {.n = n, .k = source->k}, .first = first};
-  TRY(arena_take(&s->arena, &start, n + 1, sizeof *start));
-  TRY(arena_take(&s->arena, &stamp, source->k, sizeof *stamp));
-  s->view.start = start;
+  TRY(supports_alloc_rows(s, n, source->k));
+  gidx *start = (gidx *)s->view.start;
   TRY(starts_load(s, source, start));
   gidx begin = start[0];
   for (gidx i = 0; i <= n; i++) start[i] -= begin;
   TRY(entries_load(s, source, begin, start[n], with_codes));
-  for (gidx i = 0; i < n; i++) TRY(row_check(s, source, i, stamp));
+  for (gidx i = 0; i < n; i++) TRY(row_check(s, source, i));
   return OK;
 }
 

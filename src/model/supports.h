@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Supports that are read: a source in pieces, and the part of them that one rank holds.
+ * Supports that were read: a source that gives them piece by piece, and the rows that one rank
+ * holds.
  *
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA. */
 #ifndef MODEL_SUPPORTS_H
@@ -9,18 +10,18 @@
 #include "base/types.h"
 #include "model/classes.h"
 
-/* A CSR matrix of supports.  The io floor fills it for files. */
+/* A CSR matrix of supports.  The io floor fills this struct for files. */
 struct support_source {
   gidx n, entries;
   idx k;            /* atoms */
-  idx d;            /* codes an entry; 1 where there are none */
+  idx d;            /* codes of an entry; 1 where there are none */
   int has_codes;    /* values are codes, not scores */
   const char *name; /* borrowed: for messages, FILE:/PATH */
   void *self;       /* borrowed */
   /* out[count + 1] <- where rows first .. first + count begin.  Not collective. */
   int (*starts)(void *self, gidx first, gidx count, gidx *out);
-  /* Entries first .. first + count - 1: atoms[count], score[count], codes[count][d].  score and
-   * codes may be NULL: not wanted; a file without scores gives 0. */
+  /* atoms[count], score[count], codes[count][d] <- entries first .. first + count - 1.  score and
+   * codes may be NULL when they are not needed.  A file without scores leaves score alone. */
   int (*read)(void *self, gidx first, gidx count, idx *atoms, float *score, float *codes);
 };
 
@@ -28,19 +29,26 @@ struct support_source {
 struct supports {
   struct support_view view; /* start counts from 0 at the first row held */
   gidx first;
-  float *score, *codes; /* [entries], [entries][d]; NULL: not read */
-  gidx longest;         /* most atoms in a row */
+  float *score, *codes; /* [entries], [entries][d]; NULL when not read */
+  gidx longest;         /* largest number of atoms in a row */
+  gidx *stamp;          /* [k] of checking: 1 + the last row that had each atom */
   struct arena arena;   /* holds the arrays */
 };
 void supports_free(struct supports *s);
 
-/* Read n rows, codes and scores too when with_codes.  ERR_INPUT names the first row whose start
- * falls or that ends beyond the entries, whose atom is out of range or there twice, or whose value
- * is not finite. */
+/* Allocate the arrays of n rows over k atoms, then, once their number is known, of the entries.
+ * supports_load() calls both; with a dry arena they tell what it will take. */
+int supports_alloc_rows(struct supports *s, gidx n, idx k);
+int supports_alloc_entries(struct supports *s, gidx entries, idx d, int with_codes);
+
+/* Read n rows, with_codes their codes and scores too.  ERR_INPUT names the first row whose offsets
+ * fall or end beyond the entries, that has an atom out of range or twice, or a value that is not
+ * finite. */
 int supports_load(struct supports *s, const struct support_source *source, gidx first, gidx n,
                   int with_codes);
 
-/* ERR_INPUT names the first row that has not as many atoms as the others, `length`. */
+/* ERR_INPUT names the first row that does not have `length` atoms, as the first row of the file
+ * has. */
 int supports_check_length(const struct supports *s, gidx length, const char *name);
 
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Counter-based throughout: counters are flat global positions.  Random directions that turn out
- * dependent, which happens in very few dimensions, are drawn again from the next stream. */
+ * All random numbers are counter-based, and the counters are global positions.  Random directions
+ * that turn out linearly dependent, as can happen when p is very small, are drawn again from the
+ * next stream. */
 #include "model/synth.h"
 
 #include <math.h>
 
-#include "base/order.h"
+#include "base/rng.h"
 #include "model/dictionary.h"
 
 gidx planted_work(const struct planted *g)
@@ -13,6 +14,7 @@ gidx planted_work(const struct planted *g)
   return 2 * (gidx)g->d * g->p;
 }
 
+/* out[d][p] <- normal numbers of an atom. */
 static void normals(const struct planted *g, uint64_t stream, idx atom, real *out)
 {
   gidx count = (gidx)g->d * g->p;
@@ -59,7 +61,7 @@ static int has(const idx *atoms, idx count, idx atom)
   return 0;
 }
 
-/* Floyd's way: s draws give s distinct numbers, every set alike. */
+/* Floyd's algorithm: s draws give s distinct numbers, every set with the same probability. */
 static void support_even(const struct planted *g, gidx row, idx *atoms)
 {
   for (idx j = 0; j < g->s; j++) {
@@ -70,8 +72,9 @@ static void support_even(const struct planted *g, gidx row, idx *atoms)
   }
 }
 
-/* An octave of 1 .. 2^octaves - 1, evenly, then a number in it, evenly: its density falls as 1 / x.
- * The number is scaled to 0 .. k - 1; an atom taken already gives way to the next one free. */
+/* An octave of 1 .. 2^octaves - 1 is drawn uniformly, then a number in it, so that the density
+ * falls as 1 / x.  The number is scaled to 0 .. k - 1.  For an atom that the row has already, the
+ * next one that it does not have is chosen. */
 static void support_zipf(const struct planted *g, gidx row, idx *atoms)
 {
   uint64_t octaves = 1;

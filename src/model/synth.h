@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Synthetic data: planted dictionaries and sparse codes, and the trigonometric fixture.
+ * Synthetic data: rows from a planted dictionary and sparse codes, and the trigonometric fixture.
  *
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA.
  *
  * Everything is a pure function of the seed and the global index of an atom or row, so any part can
- * be made anywhere, in any order.  No libm but for the fixture, which is defined by sin and cos. */
+ * be generated anywhere and in any order.  Only the fixture, which is defined by sin and cos, uses
+ * libm. */
 #ifndef MODEL_SYNTH_H
 #define MODEL_SYNTH_H
 
 #include "base/types.h"
 
-/* Streams of base/order.h that `seed` and `synth` draw from; one purpose each. */
+/* Streams of base/rng.h that `seed` and `synth` draw from, one for each purpose. */
 enum random_stream {
   STREAM_DRAW = 1, /* order in which seed goes through rows */
   STREAM_ATOM,
@@ -18,34 +19,37 @@ enum random_stream {
   STREAM_SUPPORT,
   STREAM_CODE,
   STREAM_NOISE,
-  STREAM_COUNT /* a second try of the same purpose adds multiples of this */
+  STREAM_COUNT /* further tries for the same purpose add multiples of this */
 };
 
-/* Rows that are sums of s planted atoms and noise:
- *     x_i = fl32( sum_j sum_m code_ijm d_jm  +  noise * normal ), one f64 chain over (j, m). */
+/* Rows that are sums of s planted atoms and noise,
+ *     x_i = fl32( sum_j sum_m code_ijm d_jm  +  noise * normal ),
+ * summed in f64 over (j, m) in order. */
 struct planted {
   uint64_t seed;
   idx k, d, p, s;
   real noise; /* standard deviation of a column; atoms have norm 1, codes 1/2 .. 3/2 in size */
-  int zipf;   /* atom a is chosen about as often as 1 / (a + 1), else all alike */
+  int zipf;   /* atom a is drawn about in proportion to 1 / (a + 1); else all are alike */
 };
 
-/* Reals that the functions below need as work. */
+/* Number of reals that the functions below need as work. */
 gidx planted_work(const struct planted *g);
 
-/* out[d][p] <- planted atom: Gaussian vectors made orthonormal in order, rounded once; d <= p. */
+/* out[d][p] <- a planted atom: Gaussian vectors, orthonormalised in order and rounded once; d <=
+ * p. */
 void planted_atom(const struct planted *g, idx atom, float *out, real *work);
 
-/* out[d][p] <- the start for planted atom frame[d][p]: vector m is cosine * u_m + sqrt(1 -
- * cosine^2)
- * * g_m, where the g are random, orthonormal and orthogonal to all u; 2 d <= p when cosine < 1. */
+/* out[d][p] <- the start for planted atom frame[d][p].  Vector m is
+ *     cosine u_m + sqrt(1 - cosine^2) g_m,
+ * where the g are random, orthonormal, and orthogonal to all u; 2 d <= p when cosine < 1. */
 void planted_start(const struct planted *g, idx atom, const float *frame, real cosine, float *out,
                    real *work);
 
-/* atoms[s] distinct, codes[s][d] of random sign; s <= k.  Codes are multiples of 2^-23. */
+/* atoms[s] <- distinct atoms of a row, codes[s][d] <- their codes, multiples of 2^-23 of random
+ * sign; s <= k. */
 void planted_support(const struct planted *g, gidx row, idx *atoms, float *codes);
 
-/* out[p] <- row, from its codes[s][d] and vector[s * d], pointers to the vectors of its atoms. */
+/* out[p] <- the row, from its codes[s][d] and the vectors of its atoms, vector[s d]. */
 void planted_row(const struct planted *g, gidx row, const float *const *vector, const float *codes,
                  float *out, real *work);
 

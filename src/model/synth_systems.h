@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Synthetic arrow systems: ragged, well-conditioned, with stated shares of bad ones.
+ * Synthetic arrow systems of different sizes: well-conditioned ones, and given shares of bad ones.
  *
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA.
  *
- * Everything is a pure function of the seed and of places in the batch, without libm, so any system
- * can be made anywhere. */
+ * Everything is a pure function of the seed and of positions in the batch, without libm, so any
+ * system can be generated anywhere. */
 #ifndef MODEL_SYNTH_SYSTEMS_H
 #define MODEL_SYNTH_SYSTEMS_H
 
@@ -12,28 +12,31 @@
 
 enum lengths { LENGTHS_FIXED, LENGTHS_UNIFORM, LENGTHS_POWER };
 
-struct made_systems {
+struct synthetic_systems {
   uint64_t seed;
   gidx count;
-  enum lengths lengths; /* of n: rows; 0 .. 2 rows; 1 .. 16 rows, evenly over octaves */
+  enum lengths
+      lengths; /* of n: fixed: rows; uniform: 0 .. 2 rows; power: 1 .. 16 rows by octaves */
   gidx rows;
-  idx d, k; /* or, mixed, 1 .. d and 0 .. k, evenly */
-  int mixed;
-  real indefinite, ill; /* shares, 0 .. 1 together */
+  idx d, k;
+  int mixed;            /* d is drawn from 1 .. d, k from 0 .. k */
+  real indefinite, ill; /* shares of such systems, together 0 .. 1 */
 };
 
-enum made_kind { MADE_GOOD, MADE_BAD_ROW, MADE_BAD_BORDER, MADE_ILL };
+enum synthetic_kind { SYNTHETIC_GOOD, SYNTHETIC_BAD_ROW, SYNTHETIC_BAD_BORDER, SYNTHETIC_ILL };
 
-/* d, k and row of a shape whose arrays are taken. */
-void made_shape(const struct made_systems *m, struct systems_shape *shape);
+/* Fill in d, k and row of a shape, after systems_alloc(). */
+void synthetic_shape(const struct synthetic_systems *m, struct systems_shape *shape);
 
-/* What system a is: an indefinite one has a bad row block or a bad border, one with a condition
- * number of about 2^33 or more is ill. */
-enum made_kind made_kind(const struct made_systems *m, const struct systems_shape *shape, gidx a);
+/* What system a is.  An indefinite one has a bad diagonal block or a bad border; an ill one has a
+ * condition number of about 2^33 or more. */
+enum synthetic_kind synthetic_kind(const struct synthetic_systems *m,
+                                   const struct systems_shape *shape, gidx a);
 
-/* Write system a to its place in a block.  H_i is R R' + I (ill: r r' + 2^-33 I), B_i and g_i are
- * normal (ill: H_i times normal), C is large enough for S to be positive definite. */
-void made_system(const struct made_systems *m, const struct systems_shape *shape, gidx a,
-                 const struct systems_block *to);
+/* Write system a to where it belongs in a block.  H_i is R R' + I with normal R, B_i and g_i are
+ * normal, and C is so large that S is positive definite.  Of an ill system H_i is r r' + 2^-33 I,
+ * and B_i and g_i are H_i times normal numbers. */
+void synthetic_system(const struct synthetic_systems *m, const struct systems_shape *shape, gidx a,
+                      const struct systems_block *to);
 
 #endif

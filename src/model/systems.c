@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Prefix sums, each addition checked, because the numbers may come from a hostile file. */
+ * Every addition of the prefix sums is checked, because the sizes may come from a hostile file. */
 #include "model/systems.h"
 
 #include "base/status.h"
 
-int systems_take(struct systems_shape *s, gidx count, struct arena *arena)
+int systems_alloc(struct systems_shape *s, gidx count, struct arena *arena)
 {
   gidx **sums[] = {&s->row, &s->h, &s->b, &s->g, &s->c, &s->border};
   s->count = count;
-  TRY(arena_take(arena, &s->d, count, sizeof *s->d));
-  TRY(arena_take(arena, &s->k, count, sizeof *s->k));
-  for (int i = 0; i < LENGTH(sums); i++) TRY(arena_take(arena, sums[i], count + 1, sizeof(gidx)));
+  TRY(arena_alloc(arena, &s->d, count, sizeof *s->d));
+  TRY(arena_alloc(arena, &s->k, count, sizeof *s->k));
+  for (int i = 0; i < LENGTH(sums); i++) TRY(arena_alloc(arena, sums[i], count + 1, sizeof(gidx)));
   return OK;
 }
 
-/* next <- last + a b, or failure. */
+/* *next <- last + a b; returns 1 on overflow. */
 static int sum_add(gidx last, gidx a, gidx b, gidx *next)
 {
   gidx product;
@@ -27,12 +27,12 @@ int systems_measure_one(struct systems_shape *s, gidx a, const char *name)
   CHECK(s->row[a + 1] >= s->row[a], ERR_INPUT,
         "the offsets of '%s' fall from %lld to %lld at system %lld", name, (long long)s->row[a],
         (long long)s->row[a + 1], (long long)a);
-  CHECK(d >= 1 && d <= ARROW_ROW_MOST, ERR_INPUT,
+  CHECK(d >= 1 && d <= ARROW_MAX_D, ERR_INPUT,
         "system %lld of '%s' has row blocks of %lld, 1 to %d are possible", (long long)a, name,
-        (long long)d, ARROW_ROW_MOST);
-  CHECK(k >= 0 && k <= ARROW_BORDER_MOST, ERR_INPUT,
+        (long long)d, ARROW_MAX_D);
+  CHECK(k >= 0 && k <= ARROW_MAX_BORDER, ERR_INPUT,
         "system %lld of '%s' has a border of %lld, 0 to %d are possible", (long long)a, name,
-        (long long)k, ARROW_BORDER_MOST);
+        (long long)k, ARROW_MAX_BORDER);
   int over = sum_add(s->h[a], n, d * d, &s->h[a + 1]) | sum_add(s->b[a], n, d * k, &s->b[a + 1]) |
              sum_add(s->g[a], n, d, &s->g[a + 1]) | sum_add(s->c[a], k, k, &s->c[a + 1]) |
              sum_add(s->border[a], k, 1, &s->border[a + 1]);

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Batches of arrow systems: their shapes, and where they come from and solutions go to.
+ * Batches of arrow systems: their sizes, where they come from, and where systems and solutions go.
  *
  * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA.
  *
- * Batches are ragged: each system has its own d, k and n, and nothing is padded. */
+ * Each system has its own d, k and n, and nothing is padded. */
 #ifndef MODEL_SYSTEMS_H
 #define MODEL_SYSTEMS_H
 
 #include "base/memory.h"
 #include "model/arrow.h"
 
-/* Where system a's entries begin in each array of the batch: [count + 1] prefix sums. */
+/* The sizes of the systems, and where the entries of each begin in the arrays of the batch: prefix
+ * sums [count + 1] of what stands beside each. */
 struct systems_shape {
   gidx count;
   idx *d, *k;   /* [count] */
@@ -20,25 +21,26 @@ struct systems_shape {
   gidx *border; /* of k */
 };
 
-/* Take the arrays of count systems from the arena, and, once d, k and row[count + 1] are filled,
- * work out the others.  ERR_INPUT names `name` and the first system whose d, k or n is out of
- * range, or with which a sum no longer fits. */
-int systems_take(struct systems_shape *s, gidx count, struct arena *arena);
+/* Allocate the arrays for count systems in the arena; and, after d, k and row[count + 1] were
+ * filled in, compute the others.  ERR_INPUT names `name` and the first system whose d, k or n is
+ * out of range, or with which a sum overflows. */
+int systems_alloc(struct systems_shape *s, gidx count, struct arena *arena);
 int systems_measure(struct systems_shape *s, const char *name);
-/* The same for system a alone, those before it being worked out. */
+/* The same for system a alone, when those before it have been computed. */
 int systems_measure_one(struct systems_shape *s, gidx a, const char *name);
 
-/* Reals of system a, and of systems first .. end - 1. */
+/* Number of reals of systems first .. end - 1. */
 gidx systems_reals(const struct systems_shape *s, gidx first, gidx end);
 
-/* Arrays of consecutive systems, each system's entries after those of the one before. */
+/* The arrays of consecutive systems, one system after another. */
 struct systems_block {
   gidx first, count;
-  real *h, *b, *g, *c, *hb;
+  real *h, *b, *g, *c, *g_b;
   gidx *rows; /* global rows, or NULL */
 };
 
-/* Reads any consecutive systems; `rows` is left alone.  The io floor fills it for files. */
+/* Where systems come from: any consecutive ones can be read, all but `rows`.  The io floor fills
+ * these structs for files. */
 struct system_source {
   const struct systems_shape *shape; /* borrowed */
   const char *name;                  /* borrowed */
@@ -46,15 +48,16 @@ struct system_source {
   int (*read)(void *self, const struct systems_block *to);
 };
 
-/* Takes blocks in ascending order. */
+/* Where systems go, in ascending order. */
 struct system_sink {
   void *self; /* borrowed */
   int (*write)(void *self, const struct systems_block *block);
 };
 
+/* The solutions of consecutive systems, and where they go. */
 struct solution_block {
   gidx first, count;
-  const real *step_t, *step_b; /* as g and hb of the systems */
+  const real *step_t, *step_b; /* as g and g_b of the systems */
   const struct arrow_outcome *outcomes;
 };
 struct solution_sink {

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Asynchronous copies from global to shared memory, by every thread for itself (cp.async, 8.0).
+ *
+ * Copies that a thread began since its last commit are a group; groups end in their order.  After
+ * ASYNC_WAIT a barrier is needed before another thread's copies are read. */
+#ifndef ASYNC_COPY_H
+#define ASYNC_COPY_H
+
+static __device__ inline unsigned shared_address(const void *p)
+{
+  return (unsigned)__cvta_generic_to_shared(p);
+}
+
+/* Begin to copy 16 bytes; both addresses are multiples of 16. */
+static __device__ inline void async_copy16(void *to, const void *from)
+{
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared_address(to)), "l"(from)
+               : "memory");
+}
+
+/* The same with zeros instead where there is nothing to copy; `from` has to be readable anyway. */
+static __device__ inline void async_copy16_or_zeros(void *to, const void *from, int there)
+{
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from),
+               "r"(there ? 16 : 0)
+               : "memory");
+}
+
+static __device__ inline void async_copy4_or_zeros(void *to, const void *from, int there)
+{
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(shared_address(to)), "l"(from),
+               "r"(there ? 4 : 0)
+               : "memory");
+}
+
+/* End a group, which may be empty. */
+static __device__ inline void async_commit(void)
+{
+  asm volatile("cp.async.commit_group;" ::: "memory");
+}
+
+/* Wait until at most `pending` of this thread's groups, a constant, have not ended. */
+#define ASYNC_WAIT(pending) asm volatile("cp.async.wait_group %0;" ::"n"(pending) : "memory")
+
+#endif

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The compiled forms of the kernels, and the sizes that launchers and kernels have in common.  C11
+ * that is also CUDA C++.
+ *
+ * Floor: kernels.  Includes types.h alone. */
+#ifndef FORMS_H
+#define FORMS_H
+
+#include "types.h"
+
+#ifdef __CUDACC__
+#define HOST_DEVICE static constexpr __host__ __device__ inline
+#else
+#define HOST_DEVICE static inline
+#endif
+
+/* One compiled form of route.cu; its members are the -D options of the same names. */
+struct route_form {
+  int bulk;         /* BULK */
+  int frames;       /* FRAMES */
+  int capacity;     /* CAPACITY */
+  int atoms_thread; /* ATOMS_THREAD */
+  int columns;      /* COLUMNS */
+  int stages;       /* STAGES */
+};
+
+/* bulk: capability 9.0 or newer, and MAX_ROUTE_SHARED bytes of shared memory for a block. */
+HOST_DEVICE struct route_form route_form_of(int bulk, int d, int top_k)
+{
+  struct route_form f = {bulk, d > 1, 64, 8, bulk ? 32 : 16, 2};
+  while (f.capacity < 2 * top_k) f.capacity *= 2;
+  /* Long lists beside gates leave no registers for 16. */
+  if (bulk && !(f.frames && f.capacity > 256)) f.atoms_thread = 16;
+  return f;
+}
+
+HOST_DEVICE int route_threads(int bulk)
+{
+  return ROUTE_WARPS * WARP + (bulk ? 128 : 0);
+}
+
+HOST_DEVICE int route_tile_atoms(int atoms_thread)
+{
+  return 16 * atoms_thread;
+}
+
+/* Dynamic shared memory of a block: stages, scores of 16 rows a warp, lists, barriers. */
+HOST_DEVICE int route_shared_bytes(int atoms_thread, int columns, int stages)
+{
+  int stage = columns * (ROUTE_ROWS + 16 * atoms_thread) * 4;
+  int scores = ROUTE_WARPS * 8 * atoms_thread * WARP * 4;
+  return stages * stage + scores + 2 * ROUTE_ROWS * 4 + 2 * 8 * stages;
+}
+enum { MAX_ROUTE_SHARED = 2 * 32 * (128 + 256) * 4 + 8 * 8 * 16 * 32 * 4 + 1024 + 32 };
+
+HOST_DEVICE int packed_columns(int p)
+{
+  return (p + ROUTE_COLUMN_STEP - 1) / ROUTE_COLUMN_STEP * ROUTE_COLUMN_STEP;
+}
+
+/* Pairs of a row tile and an atom tile are cut in equal ranges, one a block: a pair's block. */
+HOST_DEVICE int route_block_of(long long pair, long long pairs, int blocks)
+{
+  return (int)(((pair + 1) * blocks - 1) / pairs);
+}
+
+/* Blocks, so lists, that share a row tile. */
+HOST_DEVICE int route_parts_of(int row_tile, int row_tiles, int atom_tiles, int blocks)
+{
+  long long pairs = (long long)row_tiles * atom_tiles, first = (long long)row_tile * atom_tiles;
+  return route_block_of(first + atom_tiles - 1, pairs, blocks) -
+         route_block_of(first, pairs, blocks) + 1;
+}
+
+/* A row's vectors come in chunks of 32, chunk q the rows of panel q of a factor, whose columns are
+ * 0 .. 32 q + 31, WARP reals each. */
+enum {
+  CODES_WARPS = 8,   /* of a block, at most */
+  CODES_SLICE = 16,  /* columns of the vectors at a time */
+  CODES_STRIDE = 20, /* floats from a vector's slice to the next: no two lanes meet in a bank */
+  CODES_PITCH = WARP + 2, /* reals of a column of a tile in shared memory */
+  CODES_SPAN = 128
+};
+
+HOST_DEVICE int codes_chunks(int vectors)
+{
+  return (vectors + WARP - 1) / WARP;
+}
+
+HOST_DEVICE int codes_warps(int max_vectors)
+{
+  int chunks = codes_chunks(max_vectors);
+  return chunks < CODES_WARPS ? chunks : CODES_WARPS;
+}
+
+HOST_DEVICE int codes_panel_start(int q)
+{
+  return WARP * WARP / 2 * q * (q + 1);
+}
+
+/* A row's state: panels of the factor, those of the rank test if rho > 0, y, norms, kept sets. */
+HOST_DEVICE long long codes_state_bytes(int max_vectors, double rho)
+{
+  int chunks = codes_chunks(max_vectors);
+  long long reals = codes_panel_start(chunks) * (rho > 0 ? 2LL : 1LL) + 2 * chunks * WARP;
+  return (reals * 8 + chunks * 4LL + 15) / 16 * 16;
+}
+
+/* Slices in shared memory at a time. */
+HOST_DEVICE int codes_stages(int warps)
+{
+  return warps == 1 ? 4 : 3;
+}
+
+/* Shared memory of slices: the vectors of a chunk a warp, and the row; places of the former. */
+HOST_DEVICE int codes_slices_bytes(int warps)
+{
+  return codes_stages(warps) * (warps * WARP + 1) * CODES_STRIDE * 4 + warps * WARP * 4;
+}
+
+/* Dynamic shared memory of a block of gram: slices, places of the vectors. */
+HOST_DEVICE int gram_shared_bytes(int max_vectors)
+{
+  return codes_slices_bytes(codes_warps(max_vectors)) + codes_chunks(max_vectors) * WARP * 4;
+}
+
+/* ... of codes: a real, a place and a kept bit a vector; then slices of a single chunk, or a tile
+ * of the factor: two if all of it and the rank test's are one tile each. */
+HOST_DEVICE int codes_vectors_bytes(int chunks)
+{
+  return (chunks * (WARP * (8 + 4) + 4) + 15) / 16 * 16;
+}
+HOST_DEVICE int codes_shared_bytes(int max_vectors, double rho)
+{
+  int chunks = codes_chunks(max_vectors), tile = WARP * CODES_PITCH * 8;
+  int tiles = chunks == 1 && rho > 0 ? 2 * tile : tile, slices = codes_slices_bytes(1);
+  return codes_vectors_bytes(chunks) + (chunks == 1 && tiles < slices ? slices : tiles);
+}
+
+#endif

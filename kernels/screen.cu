@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * screen: computes coarse sizes of tiles of rows and atoms by the matrix unit.  What reaches the
+ * threshold estimate of its row goes to the row's list (C.6); of a sample the largest sizes are
+ * kept instead.
+ *
+ * grid    blocks of screen_args, at most one a multiprocessor: block b has pairs b, b + blocks, ..
+ * block   screen_threads(WGMMA): 8 warps that multiply, a warp 16 rows x VECTORS items, and for
+ *         wgmma 4 that copy
+ * shared  dynamic, screen_shared_bytes(VECTORS, STAGES): struct shared, aligned to 1024 bytes
+ * sums    in the order of the matrix unit, which the bound covers (doc/certified.md)
+ *
+ * -D WGMMA    1: wgmma and bulk copies (sm_90a), 0: mma.sync and cp.async (sm_80)
+ * -D VECTORS  items of an atom tile
+ * -D FRAME    items of a frame: 1, 2, 4, 8
+ * -D SAMPLE   1: atom_tiles and slots are those of the sample
+ * -D STAGES */
+#include "screen.h"
+
+#if WGMMA
+#include "screen_wgmma.h"
+#else
+#include "screen_mma.h"
+#endif
+
+static_assert(sizeof(struct shared) + 1024 == screen_shared_bytes(VECTORS, STAGES),
+              "screen_types.h");
+
+extern "C" __global__ void __launch_bounds__(screen_threads(WGMMA), 1)
+    screen(const __grid_constant__ struct screen_args a)
+{
+  extern __shared__ char memory[];
+  struct shared *s = (struct shared *)(memory + (1024 - shared_address(memory) % 1024) % 1024);
+  if (!stages_enter(&a, s)) return;
+  int serial = 0;
+  struct tile_pair pair = pair_first(&a);
+  struct lane_rows rows = lane_rows_of(&a, s, &pair);
+  while (pair_is(&a, &pair)) {
+    float z[EIGHTS][4];
+    struct lane_rows before = rows;
+    rows = lane_rows_of(&a, s, &pair);
+    tile_multiply(&a, s, z, &pair, &serial, &before);
+    if (SAMPLE)
+      tile_peaks(&a, &rows, z);
+    else
+      tile_catch(&rows, z);
+  }
+  hits_append(&a, &rows);
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Shared memory of screen.cu, its walk over pairs of tiles, and what becomes of a tile's scores.
+ *
+ * A warp has 16 rows, a lane two of them: z[j][0], z[j][1] are its scores of row lane / 4 and items
+ * 8 j + 2 (lane % 4), + 1; z[j][2], z[j][3] those of the row eight below.
+ * Below, a measure is |score| for d = 1, and else the square of a frame's size.
+ *
+ * -D options as screen.cu says. */
+#ifndef SCREEN_H
+#define SCREEN_H
+
+#include "barriers.h"
+#include "screen_types.h"
+#include "warp.h"
+
+enum {
+  EIGHTS = VECTORS / 8,              /* of a lane's scores */
+  STEP = FRAME == 1 ? 1 : FRAME / 2, /* eights that a frame spans */
+  FRAMES_TILE = VECTORS / FRAME,
+  ROWS_BYTES = SCREEN_ROWS * SCREEN_ITEM,
+  STAGE_BYTES = ROWS_BYTES + VECTORS * SCREEN_ITEM
+};
+
+struct shared {
+  char stage[STAGES][STAGE_BYTES]; /* rows, then atoms */
+  unsigned hits[SCREEN_WARPS][SCREEN_HITS][WARP];
+  unsigned long long full[STAGES], empty[STAGES]; /* barriers of bulk copies */
+};
+
+/* Blocks take pairs of tiles side by side: the sixteen row tiles of a band go through the atoms
+ * together, so that what they share is in the cache. */
+enum { BAND = 16 };
+struct tile_pair {
+  int number;        /* of the pair; the block's next one is a->blocks further */
+  int start;         /* number of the band's first */
+  int first, height; /* its row tiles */
+  int row_tile, atom_tile;
+};
+
+static __device__ inline void pair_find(const struct screen_args *a, struct tile_pair *p)
+{
+  while (p->number - p->start >= p->height * a->atom_tiles && p->first + p->height < a->row_tiles) {
+    p->start += p->height * a->atom_tiles;
+    p->first += p->height;
+    int left = a->row_tiles - p->first;
+    p->height = left < BAND ? left : BAND;
+  }
+  int within = p->number - p->start;
+  p->atom_tile = p->height == BAND ? within / BAND : within / p->height;
+  p->row_tile = p->first + within - p->atom_tile * p->height;
+}
+
+static __device__ inline struct tile_pair pair_first(const struct screen_args *a)
+{
+  struct tile_pair p = {(int)blockIdx.x, 0, 0, a->row_tiles < BAND ? a->row_tiles : BAND, 0, 0};
+  pair_find(a, &p);
+  return p;
+}
+
+static __device__ inline int pair_is(const struct screen_args *a, const struct tile_pair *p)
+{
+  return p->number < a->row_tiles * a->atom_tiles;
+}
+
+static __device__ inline void pair_next(const struct screen_args *a, struct tile_pair *p)
+{
+  p->number += a->blocks;
+  pair_find(a, p);
+}
+
+/* The lane's rows in a tile: what they want, and what was found. */
+struct lane_rows {
+  int tile; /* of atoms */
+  int row[2];
+  float threshold[2]; /* measures */
+  unsigned hits;      /* address in shared memory of the lane's first hit */
+  unsigned next;      /* ... and where the next goes */
+};
+enum { HIT_STRIDE = WARP * 4 };
+
+static __device__ inline struct lane_rows lane_rows_of(const struct screen_args *a,
+                                                       struct shared *s, const struct tile_pair *p)
+{
+  int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
+  unsigned hits = shared_address(&s->hits[warp][0][lane]);
+  struct lane_rows l = {p->atom_tile, {0, 0}, {0, 0}, hits, hits};
+#pragma unroll
+  for (int r = 0; r < 2; r++) {
+    l.row[r] = p->row_tile * SCREEN_ROWS + warp * 16 + lane / 4 + 8 * r;
+    if (SAMPLE) continue;
+    float threshold = a->threshold[l.row[r]];
+    l.threshold[r] = FRAME == 1 ? threshold : threshold * threshold * (1 - 0x1p-20f);
+  }
+  return l;
+}
+
+/* The measures of eight j of row r; a frame has one, which stands first. */
+static __device__ inline void measures_of(const float z[EIGHTS][4], int j, int r, float measure[2])
+{
+  measure[0] = z[j][2 * r];
+  measure[1] = z[j][2 * r + 1];
+  if (FRAME == 1) return;
+  measure[0] = measure[1] = 0;
+#pragma unroll
+  for (int i = j; i < j + STEP; i++)
+    measure[0] += z[i][2 * r] * z[i][2 * r] + z[i][2 * r + 1] * z[i][2 * r + 1];
+}
+
+/* A hit: the measure's bits, its fraction cut to 16; then eight, row and item, which need 7.  In
+ * assembly, since the compiler would branch, which costs more than it saves. */
+enum { HIT_MASK = (1 << 7) - 1, MAX_HITS = SCREEN_HITS - 4 /* eight j adds four at most */ };
+static __device__ inline void hit_keep(struct lane_rows *l, float measure, int j, int r, int item)
+{
+  unsigned hit =
+      (__float_as_uint(measure) & ~(unsigned)HIT_MASK) | (unsigned)(j << 2 | r << 1 | item);
+  asm volatile("{ .reg .pred p; .reg .f32 size; abs.f32 size, %1; setp.ge.f32 p, size, %2;\n"
+               "@p st.shared.b32 [%0], %3;\n"
+               "@p add.u32 %0, %0, %4; }"
+               : "+r"(l->next)
+               : "f"(measure), "f"(l->threshold[r]), "r"(hit), "n"((int)HIT_STRIDE));
+}
+
+static __device__ inline unsigned hit_of(const struct lane_rows *l, int i)
+{
+  unsigned hit;
+  asm volatile("ld.shared.b32 %0, [%1];" : "=r"(hit) : "r"(l->hits + i * HIT_STRIDE));
+  return hit;
+}
+
+/* Position of a hit's frame within its tile. */
+static __device__ inline int hit_frame(unsigned hit)
+{
+  int j = (int)(hit & HIT_MASK) >> 2, column = threadIdx.x % 4;
+  return FRAME == 1 ? 8 * j + 2 * column + (int)(hit & 1) : 4 * (j / STEP) + column;
+}
+
+/* Append a tile's hits to the lists of their rows, four a lane at a time.  Rows of a lane that had
+ * too many cannot be certified. */
+static __device__ inline void hits_append(const struct screen_args *a, const struct lane_rows *l)
+{
+  enum { TOGETHER = 4 };
+  int count = (int)(l->next - l->hits) / HIT_STRIDE;
+#pragma unroll 1
+  for (int i = 0; __any_sync(FULL_WARP, i < count); i += TOGETHER) {
+    int at[TOGETHER], row[TOGETHER];
+    struct candidate c[TOGETHER];
+#pragma unroll
+    for (int u = 0; u < TOGETHER; u++) {
+      unsigned hit = i + u < count ? hit_of(l, i + u) : 0;
+      float measure = __uint_as_float(hit & 0x7fffffffu & ~(unsigned)HIT_MASK);
+      c[u].value = FRAME == 1 ? measure : sqrtf(measure);
+      c[u].atom = l->tile * FRAMES_TILE + hit_frame(hit);
+      row[u] = hit >> 1 & 1 ? l->row[1] : l->row[0];
+      at[u] = a->capacity;
+      if (i + u < count && c[u].atom < a->slots) at[u] = atomicAdd(&a->counts[row[u]], 1);
+    }
+#pragma unroll
+    for (int u = 0; u < TOGETHER; u++)
+      if ((unsigned)at[u] < (unsigned)a->capacity)
+        *(float2 *)&a->lists[(long long)row[u] * a->capacity + at[u]] = *(const float2 *)&c[u];
+  }
+  if (count < MAX_HITS) return;
+  atomicMax(&a->counts[l->row[0]], SCREEN_LOST);
+  atomicMax(&a->counts[l->row[1]], SCREEN_LOST);
+}
+
+/* Hold what reaches the threshold estimates.  The caller appends it beside the next products,
+ * because answers to atomics take long. */
+static __device__ inline void tile_catch(struct lane_rows *l, const float z[EIGHTS][4])
+{
+  unsigned end = l->hits + MAX_HITS * HIT_STRIDE;
+#pragma unroll
+  for (int j = 0; j < EIGHTS; j += STEP) {
+    float upper[2], lower[2];
+    measures_of(z, j, 0, upper);
+    measures_of(z, j, 1, lower);
+    hit_keep(l, upper[0], j, 0, 0);
+    hit_keep(l, lower[0], j, 1, 0);
+    if (FRAME == 1) hit_keep(l, upper[1], j, 0, 1);
+    if (FRAME == 1) hit_keep(l, lower[1], j, 1, 1);
+    if (l->next > end) l->next = end; /* some are lost */
+  }
+}
+
+/* The largest sizes of a row among SCREEN_PEAKS parts of a sampled tile. */
+static __device__ inline void tile_peaks(const struct screen_args *a, const struct lane_rows *l,
+                                         const float z[EIGHTS][4])
+{
+  /* Eights a part: a quad has four parts of each.  Wide frames leave some without any. */
+  enum { EVEN = EIGHTS * 4 / SCREEN_PEAKS, EACH = EVEN < STEP ? STEP : EVEN };
+#pragma unroll
+  for (int r = 0; r < 2; r++)
+#pragma unroll
+    for (int part = 0; part < SCREEN_PEAKS / 4; part++) {
+      float max = 0;
+#pragma unroll
+      for (int j = part * EACH; j < (part + 1) * EACH && j < EIGHTS; j += STEP) {
+        float measure[2];
+        measures_of(z, j, r, measure);
+        max = fmaxf(max, fmaxf(fabsf(measure[0]), fabsf(measure[1])));
+      }
+      a->peaks[(long long)l->row[r] * a->peaks_row + l->tile * SCREEN_PEAKS + part * 4 +
+               threadIdx.x % 4] = FRAME == 1 ? max : sqrtf(max);
+    }
+}
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The bound of the certified filter (C.3 to C.5, C.8), as screen_bound() of model/screen.h has it.
+ * C11 that is also CUDA C++.
+ *
+ * Floor: kernels. */
+#ifndef SCREEN_BOUND_H
+#define SCREEN_BOUND_H
+
+#ifdef __CUDACC__
+#define BOUND static __device__ inline
+#else
+#include <math.h>
+#define BOUND static inline
+#endif
+
+struct screen_norms {
+  double norm, norm_short, error; /* >= |v|, |v~|, |v - v~| */
+};
+
+/* (C.3) n roundings to f32, for n <= 2^20. */
+BOUND double bound_growth(int n)
+{
+  double nu = n * 0x1p-24;
+  return nu * (1 + nu) * (1 + 0x1p-30);
+}
+
+/* How far a row's coarse size of a frame can be from the exact one, for frames of at most these
+ * norms; the matrix unit errs by at most gamma |x~| |d~| a vector. */
+BOUND double bound_reach(struct screen_norms row, double max_norm, double max_error, int d, int p,
+                         double gamma)
+{
+  double size = row.norm_short * (1 + gamma), beta = size, rest = p * 0x1p-149 * sqrt((double)d);
+  double alpha = row.error + bound_growth(p) * row.norm + gamma * row.norm_short;
+  if (d > 1) {
+    double g = bound_growth(d);
+    alpha = (1 + g) * alpha + g * size;
+    beta = (1 + g) * beta + g * size;
+    rest = (1 + g) * rest + sqrt(d * 0x1p-149);
+  }
+  return (alpha * max_norm + beta * max_error + rest) * (1 + 0x1p-28);
+}
+
+#endif

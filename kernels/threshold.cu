@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * threshold: estimates for each row, from the sampled peaks, the size below which no atom needs to
+ * be listed.  Any estimate is right, since prune.cu checks it; a good one is fast.
+ *
+ * grid    ceil(n / SCREEN_ROW_WARPS) of SCREEN_ROW_WARPS warps; a warp a row
+ * shared  none
+ * -D TEST_HOOKS (test_hooks.h) */
+#include "screen_types.h"
+#include "test_hooks.h"
+#include "warp.h"
+
+/* A size that about `rank` of the peaks reach. */
+static __device__ inline float peaks_rank(const float *peaks, int count, int rank)
+{
+  int low = 0, high = KEY_INFINITE, reached = count;
+  while (high - low > 1 && reached > rank) {
+    int middle = low + (high - low) / 2, n = 0;
+    for (int i = threadIdx.x % WARP; i < count; i += WARP) n += magnitude(peaks[i]) >= middle;
+    n = __reduce_add_sync(FULL_WARP, n);
+    if (n >= rank) {
+      low = middle;
+      reached = n;
+    } else {
+      high = middle;
+    }
+  }
+  return __int_as_float(low);
+}
+
+extern "C" __global__ void __launch_bounds__(SCREEN_ROW_WARPS *WARP)
+    threshold(const __grid_constant__ struct screen_args a)
+{
+  long long row = (long long)blockIdx.x * SCREEN_ROW_WARPS + threadIdx.x / WARP;
+  if (row >= a.n || a.path[row] != PATH_CERTIFIED) return;
+  float size = peaks_rank(a.peaks + row * a.peaks_row, a.peaks_row, a.peak_rank);
+  struct screen_test test = test_of(&a);
+  float margin = 0x1p-12f * (1 - test.bound);
+  float threshold = (size - 2 * a.reach[row]) * (1 - margin) * (1 + test.threshold);
+  if (threadIdx.x % WARP == 0) a.threshold[row] = fmaxf(threshold, 0);
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Vectors as fp16 in units of powers of two, by one warp each, and norms of what they lost. */
+#ifndef TO_F16_H
+#define TO_F16_H
+
+#include "screen_bound.h"
+#include "screen_types.h"
+#include "warp.h"
+
+enum { PIECE = 8 }; /* columns of a lane at a time, 16 bytes of fp16 */
+
+/* Columns c .. c + 7 of v, zeros from p on. */
+static __device__ inline void piece_read(const float *v, int c, int p, float x[PIECE])
+{
+  if (c + PIECE <= p && (unsigned long long)(v + c) % 16 == 0) {
+    *(float4 *)x = *(const float4 *)(v + c);
+    *(float4 *)(x + 4) = *(const float4 *)(v + c + 4);
+    return;
+  }
+#pragma unroll
+  for (int i = 0; i < PIECE; i++) x[i] = c + i < p ? v[c + i] : 0;
+}
+
+static __device__ inline unsigned short half_of(float x)
+{
+  unsigned short h;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(x));
+  return h;
+}
+
+static __device__ inline float float_of(unsigned short h)
+{
+  float x;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(h));
+  return x;
+}
+
+/* out <- v 2^power, rounded; numbers beyond fp16 become its largest, which the error knows.  sums
+ * gain |v|^2, |v~|^2, |v - v~|^2 of this lane's columns.  v = 0: zeros. */
+static __device__ inline void vector_to_f16(const float *v, int p, int power, char *out, int items,
+                                            int item, double sums[3])
+{
+  const float max = 65504;
+  double unit = ldexp(1.0, -power);
+  for (int c = threadIdx.x % WARP * PIECE; c < screen_stages(p) * SCREEN_DEPTH; c += WARP * PIECE) {
+    float x[PIECE] = {0};
+    unsigned short q[PIECE];
+    if (v) piece_read(v, c, p, x);
+#pragma unroll
+    for (int i = 0; i < PIECE; i++) {
+      q[i] = half_of(fmaxf(-max, fminf(max, ldexpf(x[i], power))));
+      double back = (double)float_of(q[i]) * unit, lost = x[i] - back;
+      sums[0] += (double)x[i] * x[i];
+      sums[1] += back * back;
+      sums[2] += lost * lost;
+    }
+    *(uint4 *)(out + screen_byte(items, item, c)) = *(const uint4 *)q;
+  }
+}
+
+static __device__ inline double warp_sum(double x)
+{
+#pragma unroll
+  for (int step = WARP / 2; step; step /= 2) x += __shfl_xor_sync(FULL_WARP, x, step);
+  return x;
+}
+
+/* The last factor is larger than all roundings of these sums and their roots. */
+static __device__ inline struct screen_norms norms_of(const double sums[3])
+{
+  const double up = 1 + 0x1p-30;
+  struct screen_norms n = {up * sqrt(warp_sum(sums[0])), up * sqrt(warp_sum(sums[1])),
+                           up * sqrt(warp_sum(sums[2]))};
+  return n;
+}
+
+#endif

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Check that what code, tests and documents name is there: formulas, sections, files, commands and
+options; and that README's counts are those of scripts/check.
+
+Prints TAP; part of `make check`.
+By hand: srcdir=. builddir=build python3 scripts/check_names.py"""
+import glob
+import os
+import re
+import subprocess
+import sys
+
+SOURCE = os.environ.get("srcdir", os.path.join(os.path.dirname(__file__), ".."))
+BUILD = os.path.abspath(os.environ.get("builddir", "."))
+sys.path.insert(0, os.path.join(SOURCE, "tests"))
+from tap import SAGITTA, claim, done_testing, ok  # noqa: E402, after the path to it
+
+# Options of other programs that documents and scripts call.
+OTHERS = {
+    "mpirun": "--bind-to --map-by --mca --oversubscribe",
+    "Slurm": "--account --cpus-per-task --gpu-bind --gres --job-name --mpi --nodes "
+             "--ntasks-per-node --open-mode --partition --requeue --signal --time",
+    "compilers and linkers": "--fmad --disable-new-dtags --wrap --sysroot",
+    "configure": "--host --without-cuda",
+    "compute-sanitizer": "--tool --error-exitcode --target-processes",
+    "h5dump and h5diff": "--contents --dataset --group --count",
+    "autoreconf and apt": "--install --force --no-install-recommends",
+    "git": "--always --dirty --abbrev --git-path --no-verify --show-toplevel",
+    "help2man": "--no-info --section --manual --source --version-string --name --include --output",
+}
+
+
+def text_of(path):
+    with open(os.path.join(SOURCE, path), encoding="utf-8") as f:
+        return f.read()
+
+
+def files(*patterns):
+    """Files of the project, without what was generated."""
+    found = sorted(os.path.relpath(p, SOURCE) for pattern in patterns
+                   for p in glob.glob(os.path.join(SOURCE, pattern), recursive=True))
+    generated = "src/config.h", "src/cli/revision.h", "scripts/autotools/"
+    return [p for p in found if os.path.isfile(os.path.join(SOURCE, p))
+            and not p.startswith(generated) and not p.endswith(("kernel_texts.c", ".h5", ".pyc"))]
+
+
+DOCS = files("*.md", "doc/*.md", "input/*.md", "output/*.md", "kernels/README")
+CODE = files("src/**/*.[ch]", "kernels/*.h", "kernels/*.cu", "tests/*.[ch]", "tests/*.py",
+             "tests/*.sh")
+SCRIPTS = [p for p in files("scripts/*", "scripts/slurm/*", "scripts/completion/*", "m4/*.m4",
+                            "*/local.mk", "configure.ac", "Makefile.am") if "check_names" not in p]
+
+
+def cited(paths, pattern):
+    """(file:line, match) of a pattern in files; comments that go over lines are joined."""
+    for path in paths:
+        text = text_of(path)
+        joined = re.sub(r"\n(\s*(\*|#|//)(?=\s))?", lambda m: "\n" + " " * (len(m[0]) - 1), text)
+        for m in re.finditer(pattern, joined):
+            yield f"{path}:{joined.count(chr(10), 0, m.start()) + 1}", m
+
+
+@claim("formulas that are cited are defined, once")
+def check_formulas():
+    known = {}
+    for letter, path in (("N", "doc/numerics.md"), ("C", "doc/certified.md")):
+        names = re.findall(rf"^(?:#+ | *)\(({letter}\.\d+[a-z]?)\)", text_of(path), re.M)
+        known.update({name: names.count(name) for name in names})
+    for name, count in known.items():
+        ok(count == 1, f"({name}) is defined {count} times")
+    for place, m in cited(DOCS + CODE + SCRIPTS, r"\b([NC]\.\d+[a-z]?)\b"):
+        ok(m[1] in known, f"{place}: ({m[1]}) is not defined")
+
+
+@claim("sections that are cited are there")
+def check_sections():
+    headings = {os.path.basename(p): set(re.findall(r"^#+ (\d+(?:\.\d+)*)\b", text_of(p), re.M))
+                for p in DOCS}
+    pattern = r"(?:([\w-]+\.md)`?,?\s+|(?<=\W))[Ss]ections?\s+(\d+(?:\.\d+)*)(?:\s+and\s+(\d+))?"
+    for place, m in cited(DOCS + CODE + SCRIPTS, pattern):
+        path = place.split(":")[0]
+        name = m[1] or os.path.basename(path)
+        if not m[1] and path not in DOCS:
+            ok(False, f"{place}: section {m[2]} of what?")
+            continue
+        for number in filter(None, (m[2], m[3])):
+            ok(number in headings.get(name, ()), f"{place}: {name} has no section {number}")
+
+
+def there(name):
+    """A path, a pattern, a program of the tests, or what is made when building."""
+    braces = re.search(r"\{([^{}]*)\}", name)
+    if braces:
+        return all(there(name.replace(braces[0], part, 1)) for part in braces[1].split(","))
+    return any(glob.glob(os.path.join(where, name + end))
+               for where in (SOURCE, BUILD) for end in ("", ".c", ".cu"))
+
+
+@claim("files that are named are there")
+def check_files():
+    folders = "doc|src|kernels|scripts|tests|m4|input"
+    pattern = rf"(?<![\w./$}}-])((?:{folders})/[\w./{{}},*+-]*[\w/*}}])([<%[$])?"
+    for place, m in cited(DOCS + CODE + SCRIPTS, pattern):
+        name = m[1] + ("*" if m[2] else "")  # a placeholder follows
+        name = re.sub(r"\b(?:NAME|KIND)\b", "*", name)  # src/NAME.c
+        if m[2] == "[":  # a regular expression: its folder
+            name = os.path.dirname(name)
+        if name.startswith(("doc/man/", "src/.deps")):
+            continue  # made where there is help2man
+        ok(there(name), f"{place}: there is no {name}")
+    for place, m in cited(DOCS, r"(?<![\w/.-])([\w-]+\.md)\b"):
+        ok(there(m[1]) or there("doc/" + m[1]) or there(os.path.dirname(place) + "/" + m[1]),
+           f"{place}: there is no {m[1]}")
+
+
+def listed(*words):
+    return subprocess.run([SAGITTA, "--list-options", *words], capture_output=True, text=True,
+                          check=True).stdout.split()
+
+
+def check_commands():
+    options = {command: set(listed(command)) for command in listed()}
+    help_text = subprocess.run([SAGITTA, "--help"], capture_output=True, text=True).stdout
+    with claim("commands that documents name are the program's"):
+        for command in options:
+            ok(re.search(rf"^  {command} ", help_text, re.M), f"--help does not know {command}")
+        for place, m in cited(DOCS, r"(?:`|^|/|\d )sagitta ([a-z][a-z-]*)"):
+            ok(m[1] in options, f"{place}: there is no command '{m[1]}'")
+    with claim("options that documents and scripts name are known to --help"):
+        configure = subprocess.run([os.path.join(SOURCE, "configure"), "--help"],
+                                   capture_output=True, text=True).stdout
+        known = set().union(*options.values(), re.findall(r"--[a-z][\w-]*", help_text + configure))
+        known |= set(" ".join(OTHERS.values()).split()) | {"--list-options", "--help", "--version"}
+        for path in SCRIPTS:  # a script's own: the branches of its case
+            known |= set(re.findall(r"^ *(--[a-z-]+)\)", text_of(path), re.M))
+        for place, m in cited(DOCS + SCRIPTS, r"(?<![\w<-])(--[a-z][a-z0-9-]*)(?![\w-]*>)"):
+            ok(m[1] in known or m[1].startswith("--with-") and "configure" in place,
+               f"{place}: there is no option {m[1]}")
+        for place, m in cited(DOCS, r"sagitta ([a-z]+)((?: [^\n`|;&]*)?)"):
+            for option in re.findall(r"(?<= )--[a-z][a-z0-9-]*", m[2]):
+                ok(option in options.get(m[1], ()) or option == "--help",
+                   f"{place}: 'sagitta {m[1]}' has no {option}")
+
+
+def main():
+    check_formulas()
+    check_sections()
+    check_files()
+    check_commands()
+    done_testing()
+
+
+main()

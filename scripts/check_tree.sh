@@ -1,0 +1,58 @@
+#!/bin/sh
+# Check that no file includes itself by way of others, and that source files have headers of theirs.
+# Prints TAP; part of `make check`, and can be run by hand.
+cd "${srcdir:-$(dirname "$0")/..}" || exit 99
+. scripts/report.sh
+
+sources=$(find src kernels \( -name '*.[ch]' -o -name '*.cu' \) ! -path src/config.h \
+  ! -path src/cli/revision.h ! -name kernel_texts.c 2> /dev/null | LC_ALL=C sort)
+report 'there are sources to check' "$([ -n "$sources" ] || echo "none below $PWD")"
+
+# A file and a header that it includes, both as paths from here; kernels name theirs without one.
+# shellcheck disable=SC2086
+awk '/^[ \t]*#[ \t]*include[ \t]*"/ {
+  split($0, part, "\"")
+  at = part[2] ~ /\// ? "src/" part[2] : FILENAME ~ /^kernels/ ? "kernels/" part[2] : ""
+  if (at == "") { # beside the file, or a kernel header
+    at = FILENAME
+    sub(/[^\/]*$/, part[2], at)
+    if (system("test -f " at)) at = "kernels/" part[2]
+  }
+  print FILENAME, at
+}' $sources > "${TMPDIR:-/tmp}/sagitta-includes.$$"
+report 'no file includes itself, alone or by way of others' "$(
+  awk '$1 == $2 { print $1 " includes itself" }' "${TMPDIR:-/tmp}/sagitta-includes.$$"
+  tsort "${TMPDIR:-/tmp}/sagitta-includes.$$" 2>&1 > /dev/null |
+    sed 's/^tsort: [^ ]*: input contains a loop:/a loop:/; s/^tsort: /  /')"
+rm -f "${TMPDIR:-/tmp}/sagitta-includes.$$"
+
+# Files NAME.c without NAME.h beside them or, as the operations of a device have theirs, a folder
+# above; scripts/headless.txt names each, with its reason: a family by one pattern.
+has_header() # FILE
+{
+  [ -f "${1%.c}.h" ] || [ -f "$(dirname "$(dirname "$1")")/$(basename "$1" .c).h" ]
+}
+list=scripts/headless.txt
+max=$(sed -n 's/^# At most \([0-9]*\).*/\1/p' $list)
+# shellcheck disable=SC2086
+headless=$(for file in $sources; do
+  case $file in *.c) has_header "$file" || echo "$file" ;; esac
+done)
+listed=$(sed '/^#/d; /^$/d; s/ .*//' $list)
+report 'a source file without a header of its own is in scripts/headless.txt, with its reason' "$(
+  for file in $headless; do
+    grep '^src' $list | while read -r pattern reason; do
+      # shellcheck disable=SC2254
+      case $file in $pattern) [ -z "$reason" ] || echo known ;; esac
+    done | grep -q known || echo "$file has no header of its own, and no reason"
+  done)"
+report 'scripts/headless.txt names no other files' "$(for file in $listed; do
+  [ -f "$file" ] || echo "$file is gone"
+  if has_header "$file"; then echo "$file has a header"; fi
+done
+printf '%s\n' "$listed" | sort | uniq -d | sed 's/$/ is there twice/')"
+count_headless=$(printf '%s\n' "$headless" | wc -l)
+report "no more than $max files are without a header of their own" \
+  "$([ "$count_headless" -le "${max:-0}" ] || echo "there are $count_headless")"
+echo "1..$count"
+exit $status

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Determinants as pairs (m, e), value m 2^e, and their logarithm with the same bits on every
+ * machine (N.13).
+ *
+ * Floor: base.  Formulas: doc/numerics.md. */
+#ifndef BASE_DET_PAIR_H
+#define BASE_DET_PAIR_H
+
+#include "base/types.h"
+
+/* m is in [1/2, 1), and 1 is the pair (1/2, 1); a failed determinant has m NaN and e 0. */
+struct det_pair {
+  real m;
+  gidx e;
+};
+
+extern const struct det_pair det_pair_unit;
+struct det_pair det_pair_failed(void);
+
+/* a times b, and a times a pivot, which is finite, > 0, and may be subnormal; one rounding each. */
+struct det_pair det_pair_times(struct det_pair a, struct det_pair b);
+struct det_pair det_pair_pivot(struct det_pair a, real pivot);
+
+/* The logarithm, fl(fl(e LN2) + log(m)); the canonical NaN for a failed determinant. */
+real det_pair_value(struct det_pair a);
+
+/* The natural logarithm of a finite x > 0 by additions, multiplications and divisions alone, so
+ * that it has the same bits everywhere; its error is less than one unit in the last place. */
+real log_portable(real x);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Counter-based random numbers, and strides that visit everything in a spread-out order.
+ *
+ * Floor: base.
+ *
+ * A number is a pure function of (seed, stream, counter), so that any rank can make any part
+ * (doc/numerics.md section 8).  A stream is one purpose, such as noise; a counter numbers the draws
+ * in it. */
+#ifndef BASE_RNG_H
+#define BASE_RNG_H
+
+#include "base/types.h"
+
+/* A stride t, prime to count >= 1: 0, t, 2 t, ... modulo count visits each of 0 .. count - 1 once.
+ * t is about a golden section of count, so that the first few are already spread over the whole. */
+idx golden_stride(idx count);
+
+/* 64 random bits. */
+uint64_t random_bits(uint64_t seed, uint64_t stream, uint64_t counter);
+
+/* Uniform in 0 .. bound - 1: the upper half of the product of 64 random bits and bound, which is 1
+ * to 2^32. */
+uint64_t random_below(uint64_t seed, uint64_t stream, uint64_t counter, uint64_t bound);
+
+/* Nearly normal with mean 0 and variance 1: twelve 16-bit uniforms added as integers, no libm. */
+real random_normal(uint64_t seed, uint64_t stream, uint64_t counter);
+
+/* splitmix64's finaliser, a bijection of 64-bit words (Steele, Lea, Flood 2014). */
+static inline uint64_t mix64(uint64_t x)
+{
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
+}
+
+#endif

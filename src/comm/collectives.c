@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Collective operations, by the non-blocking ones of MPI-3.  Long ones begin with a barrier: it may
+ * take long until all ranks are there, and that is no time for polling. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/num.h"
+#include "comm/mpi_impl.h"
+
+enum { MAX_SUM = 1 << 24 };     /* values that are summed at a time */
+enum { MESSAGE_LENGTH = 2048 }; /* of a failure that is made common */
+
+static int ranks_meet(struct comm *c)
+{
+  POST(MPI_Ibarrier(c->state->world, &request_));
+  return OK;
+}
+
+/* An MPI datatype of `unit` bytes, so that counts are items and stay below 2^31. */
+static MPI_Datatype unit_type(struct comm *c, size_t unit)
+{
+  MPI_Datatype type;
+  pthread_mutex_lock(&c->state->mpi);
+  MPI_Type_contiguous((int)unit, MPI_BYTE, &type);
+  MPI_Type_commit(&type);
+  pthread_mutex_unlock(&c->state->mpi);
+  return type;
+}
+
+static void unit_free(struct comm *c, MPI_Datatype *type)
+{
+  pthread_mutex_lock(&c->state->mpi);
+  MPI_Type_free(type);
+  pthread_mutex_unlock(&c->state->mpi);
+}
+
+/* starts[size] <- where each rank's items begin, in items; returns the sum of the counts. */
+static gidx starts_of(const idx *counts, int size, int *starts)
+{
+  gidx sum = 0;
+  for (int r = 0; r < size; r++) {
+    starts[r] = (int)sum;
+    sum += counts[r];
+  }
+  return sum;
+}
+
+void comm_share(gidx n, int size, int rank, gidx *first, gidx *count)
+{
+  gidx each = n / size, more = n % size;
+  *first = each * rank + imin(rank, more);
+  *count = each + (rank < more);
+}
+
+int comm_allgather(struct comm *c, const void *mine, const idx *counts, size_t unit, void *all)
+{
+  int *starts = calloc((size_t)c->size, sizeof *starts);
+  CHECK(starts, ERR_MEMORY, "cannot allocate %d offsets", c->size);
+  gidx total = starts_of(counts, c->size, starts);
+  char *place = (char *)all + (size_t)starts[c->rank] * unit;
+  if (mine != place) memcpy(place, mine, (size_t)counts[c->rank] * unit);
+  if (c->size > 1) {
+    MPI_Datatype type = unit_type(c, unit);
+    TRY(ranks_meet(c));
+    POST_BYTES((double)unit * (double)total,
+               MPI_Iallgatherv(MPI_IN_PLACE, 0, type, all, counts, starts, type, c->state->world,
+                               &request_));
+    unit_free(c, &type);
+  }
+  c->bytes += (double)unit * (double)(total - counts[c->rank]);
+  free(starts);
+  return OK;
+}
+
+int comm_gather(struct comm *c, const void *mine, const idx *counts, size_t unit, void *all)
+{
+  int *starts = malloc((size_t)c->size * sizeof *starts);
+  CHECK(starts, ERR_MEMORY, "cannot allocate %d offsets", c->size);
+  gidx total = starts_of(counts, c->size, starts);
+  if (c->rank == 0 && mine != all) memcpy(all, mine, (size_t)counts[0] * unit);
+  if (c->size > 1) {
+    MPI_Datatype type = unit_type(c, unit);
+    const void *from = c->rank == 0 ? MPI_IN_PLACE : mine;
+    TRY(ranks_meet(c));
+    POST_BYTES((double)unit * (double)total,
+               MPI_Igatherv(from, counts[c->rank], type, all, counts, starts, type, 0,
+                            c->state->world, &request_));
+    unit_free(c, &type);
+  }
+  if (c->rank == 0) c->bytes += (double)unit * (double)(total - counts[0]);
+  free(starts);
+  return OK;
+}
+
+int comm_alltoallv(struct comm *c, const void *mine, const idx *send_counts, void *theirs,
+                   const idx *recv_counts, size_t unit)
+{
+  int *starts = malloc(2 * (size_t)c->size * sizeof *starts); /* of what is sent, then received */
+  CHECK(starts, ERR_MEMORY, "cannot allocate %d offsets", 2 * c->size);
+  gidx sent = starts_of(send_counts, c->size, starts);
+  gidx total = starts_of(recv_counts, c->size, starts + c->size);
+  if (c->size == 1) {
+    memcpy(theirs, mine, (size_t)send_counts[0] * unit);
+  } else {
+    MPI_Datatype type = unit_type(c, unit);
+    TRY(ranks_meet(c));
+    POST_BYTES((double)unit * (double)(sent + total),
+               MPI_Ialltoallv(mine, send_counts, starts, type, theirs, recv_counts,
+                              starts + c->size, type, c->state->world, &request_));
+    unit_free(c, &type);
+  }
+  c->bytes += (double)unit * (double)(total - recv_counts[c->rank]);
+  free(starts);
+  return OK;
+}
+
+int comm_broadcast(struct comm *c, void *items, gidx count, size_t unit)
+{
+  if (c->size == 1 || count == 0) return OK;
+  MPI_Datatype type = unit_type(c, unit);
+  TRY(ranks_meet(c));
+  POST_BYTES((double)unit * (double)count,
+             MPI_Ibcast(items, (int)count, type, 0, c->state->world, &request_));
+  unit_free(c, &type);
+  if (c->rank) c->bytes += (double)unit * (double)count;
+  return OK;
+}
+
+int comm_sum(struct comm *c, gidx *values, gidx count)
+{
+  if (c->size == 1) return OK;
+  TRY(ranks_meet(c));
+  for (gidx first = 0; first < count; first += MAX_SUM) {
+    int part = (int)imin(count - first, MAX_SUM);
+    /* It moves the values twice, and adds them. */
+    POST_BYTES(4.0 * (double)part * sizeof *values,
+               MPI_Iallreduce(MPI_IN_PLACE, values + first, part, MPI_INT64_T, MPI_SUM,
+                              c->state->world, &request_));
+  }
+  return OK;
+}
+
+int comm_allgather_long(struct comm *c, gidx value, gidx *values)
+{
+  POST(MPI_Iallgather(&value, 1, MPI_INT64_T, values, 1, MPI_INT64_T, c->state->world, &request_));
+  return OK;
+}
+
+int comm_allgather_real(struct comm *c, double value, double *values)
+{
+  POST(MPI_Iallgather(&value, 1, MPI_DOUBLE, values, 1, MPI_DOUBLE, c->state->world, &request_));
+  return OK;
+}
+
+/* A status and the key by which the ranks choose among failures. */
+struct keyed_status {
+  gidx code, key;
+};
+
+/* The rank of the failure with the smallest key, the lowest such rank; -1: none failed. */
+static int failed_rank(const struct keyed_status *all, int size)
+{
+  int worst = -1;
+  for (int r = 0; r < size; r++)
+    if (all[r].code && (worst < 0 || all[r].key < all[worst].key)) worst = r;
+  return worst;
+}
+
+int comm_agree_at(struct comm *c, int status, gidx key)
+{
+  if (c->size == 1) {
+    c->agreed = status != OK;
+    return status;
+  }
+  struct keyed_status mine = {status, key}, *all = malloc((size_t)c->size * sizeof *all);
+  CHECK(all, ERR_MEMORY, "cannot allocate %d statuses", c->size);
+  POST(MPI_Iallgather(&mine, 2, MPI_INT64_T, all, 2, MPI_INT64_T, c->state->world, &request_));
+  int worst = failed_rank(all, c->size), code = worst < 0 ? OK : (int)all[worst].code;
+  free(all);
+  if (worst < 0) return OK;
+  char message[MESSAGE_LENGTH];
+  strncpy(message, status_message(), sizeof message - 1);
+  message[sizeof message - 1] = '\0';
+  POST(MPI_Ibcast(message, sizeof message, MPI_CHAR, worst, c->state->world, &request_));
+  c->agreed = 1;
+  return status_set(code, message);
+}
+
+int comm_agree(struct comm *c, int status)
+{
+  return comm_agree_at(c, status, 0);
+}

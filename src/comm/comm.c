@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The life of a communicator, from MPI's start to its end, and how a rank waits: it spins a little,
+ * then sleeps longer and longer, and looks for signs of life of its peer while it does. */
+#include "comm/comm.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "comm/mpi_impl.h"
+
+/* A pause grows with the time waited so far, to a tenth of it, between these limits. */
+enum { SPINS = 200, MIN_NAP_NS = 20000, MAX_NAP_NS = 2000000 };
+#define NAP_GROWTH 1.1
+/* Bytes a second.  What moves more slowly is tested with the shortest naps between. */
+#define SLOW_LINK 1e8
+
+int mpi_fail(int error, const char *file, int line)
+{
+  char text[MPI_MAX_ERROR_STRING] = "";
+  int length = 0;
+  MPI_Error_string(error, text, &length);
+  return status_fail(ERR_COMM, file, line, "MPI failed: %s", text);
+}
+
+/* A rank that no launcher started, a singleton, does without three services of Open MPI 4, unless
+ * the user's environment asks for them: a daemon, which has hung at its own end; a session folder,
+ * which all singletons of a user would share and remove from under each other; and the search for
+ * fast networks, which takes 0.2 s. */
+static void singleton_prepare(void)
+{
+  static const char *const launchers[] = {
+      "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "PMI_FD", "PMI_PORT", "SLURM_STEP_ID"};
+  for (int i = 0; i < LENGTH(launchers); i++)
+    if (getenv(launchers[i])) return;
+  setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
+  setenv("OMPI_MCA_orte_create_session_dirs", "0", 0);
+  setenv("OMPI_MCA_pml", "ob1", 0);
+}
+
+/* Number and rank among the processes of this machine. */
+static int node_count(struct comm *c)
+{
+  MPI_Comm node;
+  TRY_MPI(MPI_Comm_split_type(c->state->world, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node));
+  TRY_MPI(MPI_Comm_rank(node, &c->local_rank));
+  TRY_MPI(MPI_Comm_size(node, &c->local_size));
+  TRY_MPI(MPI_Comm_free(&node));
+  return OK;
+}
+
+int comm_open(struct comm *c)
+{
+  *c = (struct comm){.size = 1, .local_size = 1};
+  int level = 0;
+  singleton_prepare();
+  TRY_MPI(MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &level));
+  TRY_MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+  CHECK(level >= MPI_THREAD_SERIALIZED, ERR_COMM, "this MPI does not let two threads take turns");
+  struct comm_state *s = c->state = calloc(1, sizeof *s);
+  CHECK(s, ERR_MEMORY, "cannot allocate the communicator");
+  pthread_mutex_init(&s->mpi, NULL);
+  TRY_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &s->world));
+  TRY_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &s->ring));
+  TRY_MPI(MPI_Comm_rank(s->world, &c->rank));
+  TRY_MPI(MPI_Comm_size(s->world, &c->size));
+  return node_count(c);
+}
+
+int comm_watch(struct comm *c, double deadline)
+{
+  struct comm_state *s = c->state;
+  c->deadline = deadline;
+  if (c->size == 1) return OK;
+  s->watch = (struct watch){
+      .ring = s->ring, .mpi = &s->mpi, .rank = c->rank, .size = c->size, .deadline = deadline};
+  return watch_start(&s->watch);
+}
+
+int comm_alive(struct comm *c)
+{
+  CHECK(c->size == 1 || !watch_silent(&c->state->watch), ERR_COMM,
+        "rank %d heard nothing from rank %d for the deadline of %g seconds", c->rank,
+        (c->rank + c->size - 1) % c->size, c->deadline);
+  return OK;
+}
+
+int comm_pause(struct comm *c, int turn)
+{
+  if (turn < SPINS) {
+    sched_yield();
+    return OK;
+  }
+  TRY(comm_alive(c));
+  double nap = MIN_NAP_NS;
+  for (int i = SPINS; i < turn && nap < MAX_NAP_NS; i++) nap *= NAP_GROWTH;
+  struct timespec time = {0, (long)nap};
+  nanosleep(&time, NULL);
+  return OK;
+}
+
+int mpi_wait(struct comm *c, MPI_Request *request, double begun, double bytes)
+{
+  struct comm_state *s = c->state;
+  double until = begun + bytes / SLOW_LINK;
+  for (int turn = 0;;) {
+    int done = 0;
+    pthread_mutex_lock(&s->mpi);
+    int error = MPI_Test(request, &done, MPI_STATUS_IGNORE);
+    pthread_mutex_unlock(&s->mpi);
+    TRY_MPI(error);
+    if (done) break;
+    TRY(comm_alive(c));
+    TRY(comm_pause(c, turn));
+    if (bytes == 0 || (turn <= SPINS && log_seconds() > until)) turn++;
+  }
+  c->seconds += log_seconds() - begun;
+  return OK;
+}
+
+int comm_close(struct comm *c)
+{
+  struct comm_state *s = c->state;
+  if (!s) return OK;
+  if (c->size > 1) POST(MPI_Ibarrier(s->world, &request_));
+  watch_end(&s->watch);
+  TRY_MPI(MPI_Comm_free(&s->ring));
+  TRY_MPI(MPI_Comm_free(&s->world));
+  TRY_MPI(MPI_Finalize());
+  pthread_mutex_destroy(&s->mpi);
+  free(s);
+  c->state = NULL;
+  return OK;
+}
+
+void comm_abort(struct comm *c, int code)
+{
+  if (c->state) MPI_Abort(MPI_COMM_WORLD, code);
+  _exit(code);
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * How the collective operations of this floor wait, whether MPI or NCCL moves the bytes.
+ *
+ * Floor: comm; included by src/comm only. */
+#ifndef COMM_COMM_IMPL_H
+#define COMM_COMM_IMPL_H
+
+#include "comm/comm.h"
+
+/* Wait a little, longer with each turn from 0 on; ERR_COMM when a peer gave no sign of life for the
+ * deadline.  Not collective. */
+int comm_pause(struct comm *c, int turn);
+
+#endif

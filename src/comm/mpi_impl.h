@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The state of a communicator, and the one way in which collective operations call MPI.
+ *
+ * Floor: comm; included by src/comm only, where MPI is used.
+ *
+ * The thread that computes and the thread of the watch share the library (MPI_THREAD_SERIALIZED),
+ * so a mutex is held around every call.  No call blocks: an operation posts a non-blocking
+ * collective under the mutex, then tests it again and again, releasing the mutex in between. */
+#ifndef COMM_MPI_IMPL_H
+#define COMM_MPI_IMPL_H
+
+#include <mpi.h>
+#include <pthread.h>
+
+#include "base/log.h"
+#include "base/status.h"
+#include "comm/comm_impl.h"
+#include "comm/watch.h"
+
+struct comm_state {
+  MPI_Comm world;      /* a duplicate of MPI_COMM_WORLD, for collectives */
+  MPI_Comm ring;       /* another one, for signs of life */
+  pthread_mutex_t mpi; /* held around every MPI call */
+  struct watch watch;
+};
+
+/* Record MPI's text for an error as the failure's message; returns ERR_COMM. */
+int mpi_fail(int error, const char *file, int line);
+
+#define TRY_MPI(call)                                                                              \
+  do {                                                                                             \
+    int mpi_ = (call);                                                                             \
+    if (mpi_) return mpi_fail(mpi_, __FILE__, __LINE__);                                           \
+  } while (0)
+
+/* Wait until a posted operation is done, and add the time since `begun` to c->seconds.  `bytes` is
+ * how much it moves through this rank: for as long as that may take the wait polls, because a long
+ * message travels in pieces and each piece waits for a call of the library; beyond that, and with
+ * 0, it sleeps between tests.  ERR_COMM when a peer is silent for the deadline. */
+int mpi_wait(struct comm *c, MPI_Request *request, double begun, double bytes);
+
+/* Post a non-blocking operation, which names its request request_, and wait for it. */
+#define POST_BYTES(bytes, call)                                                                    \
+  do {                                                                                             \
+    double begun_ = log_seconds();                                                                 \
+    MPI_Request request_;                                                                          \
+    pthread_mutex_lock(&c->state->mpi);                                                            \
+    int error_ = (call);                                                                           \
+    pthread_mutex_unlock(&c->state->mpi);                                                          \
+    TRY_MPI(error_);                                                                               \
+    TRY(mpi_wait(c, &request_, begun_, bytes));                                                    \
+  } while (0)
+#define POST(call) POST_BYTES(0, call)
+
+#endif

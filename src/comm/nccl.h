@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Verbs between the GPUs of all ranks, by NCCL.
+ *
+ * Floor: comm; included by src/comm only.
+ *
+ * In a build without NCCL (nccl_none.c) gpus_open() answers ERR_DEVICE, and no other function here
+ * is reached. */
+#ifndef COMM_NCCL_H
+#define COMM_NCCL_H
+
+#include "comm/comm.h"
+#include "device/buffer.h"
+
+/* Join the GPUs of all ranks.  Collective, the same status on every rank; ERR_DEVICE says why they
+ * cannot be joined. */
+int gpus_open(struct comm *c, struct device *dev);
+/* Safe where they were not joined.  Every rank calls it. */
+void gpus_close(struct comm *c);
+
+/* As comm_allgather() and comm_alltoallv(), on device sides alone, with counts[size] in bytes.  On
+ * return the bytes are there.  Collective. */
+int gpus_allgather(struct comm *c, struct device *dev, const struct buffer *b, const gidx *counts);
+int gpus_alltoallv(struct comm *c, struct device *dev, const struct buffer *mine,
+                   const gidx *send_counts, const struct buffer *theirs, const gidx *recv_counts);
+
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A sign is one byte, sent and received by non-blocking calls that are tested once a period.  A
+ * rank that was itself suspended (SIGTSTP by a batch system) starts to listen anew. */
+#include "comm/watch.h"
+
+#include <time.h>
+
+#include "base/log.h"
+#include "base/status.h"
+#include "base/types.h"
+
+enum {
+  MAX_PERIOD = 5,        /* seconds */
+  SIGNS_A_DEADLINE = 5,  /* that a peer can miss before it counts as lost */
+  SUSPENDED_PERIODS = 5, /* between two looks: this rank did not run in between */
+};
+
+static void sign_expect(struct watch *w, char *sign, MPI_Request *expected)
+{
+  MPI_Irecv(sign, 1, MPI_CHAR, (w->rank + w->size - 1) % w->size, 0, w->ring, expected);
+}
+
+/* Send a sign unless the last one is still on its way, and take in all that have come; returns 1 if
+ * there was one.  mail[2]: the sign that is sent, and the one received. */
+static int signs_exchange(struct watch *w, char *mail, MPI_Request *sent, MPI_Request *expected)
+{
+  int done = 0, heard = 0;
+  pthread_mutex_lock(w->mpi);
+  MPI_Test(sent, &done, MPI_STATUS_IGNORE);
+  if (done) MPI_Isend(&mail[0], 1, MPI_CHAR, (w->rank + 1) % w->size, 0, w->ring, sent);
+  for (;;) {
+    MPI_Test(expected, &done, MPI_STATUS_IGNORE);
+    if (!done) break;
+    heard = 1;
+    sign_expect(w, &mail[1], expected);
+  }
+  pthread_mutex_unlock(w->mpi);
+  return heard;
+}
+
+/* Sleep for a period, or until watch_end().  w->lock is held by the caller. */
+static void period_wait(struct watch *w)
+{
+  struct timespec until;
+  clock_gettime(CLOCK_REALTIME, &until);
+  gidx ns = until.tv_nsec + (gidx)(w->period * 1e9);
+  until.tv_sec += (time_t)(ns / 1000000000);
+  until.tv_nsec = (long)(ns % 1000000000);
+  pthread_cond_timedwait(&w->wake, &w->lock, &until);
+}
+
+/* The sign that was sent last may never be received, and the one expected may never come: their
+ * requests are given up. */
+static void requests_free(struct watch *w, MPI_Request *sent, MPI_Request *expected)
+{
+  pthread_mutex_lock(w->mpi);
+  MPI_Cancel(expected);
+  MPI_Request_free(expected);
+  if (*sent != MPI_REQUEST_NULL) MPI_Request_free(sent);
+  pthread_mutex_unlock(w->mpi);
+}
+
+static void *watch_main(void *argument)
+{
+  struct watch *w = argument;
+  char mail[2] = {0};
+  MPI_Request sent = MPI_REQUEST_NULL, expected;
+  pthread_mutex_lock(w->mpi);
+  sign_expect(w, &mail[1], &expected);
+  pthread_mutex_unlock(w->mpi);
+  double heard = log_seconds(), looked = heard;
+  pthread_mutex_lock(&w->lock);
+  while (!w->quit) {
+    pthread_mutex_unlock(&w->lock);
+    int sign = signs_exchange(w, mail, &sent, &expected);
+    double now = log_seconds();
+    int was_suspended = now - looked > SUSPENDED_PERIODS * w->period;
+    if (sign || was_suspended) heard = now;
+    looked = now;
+    pthread_mutex_lock(&w->lock);
+    w->silent = now - heard > w->deadline;
+    if (!w->quit) period_wait(w);
+  }
+  pthread_mutex_unlock(&w->lock);
+  requests_free(w, &sent, &expected);
+  return NULL;
+}
+
+int watch_start(struct watch *w)
+{
+  double period = w->deadline / SIGNS_A_DEADLINE;
+  w->period = period < MAX_PERIOD ? period : MAX_PERIOD;
+  pthread_mutex_init(&w->lock, NULL);
+  pthread_cond_init(&w->wake, NULL);
+  CHECK(pthread_create(&w->thread, NULL, watch_main, w) == 0, ERR_INTERNAL,
+        "cannot start the thread that watches the peers");
+  w->is_running = 1;
+  return OK;
+}
+
+void watch_end(struct watch *w)
+{
+  if (!w->is_running) return;
+  pthread_mutex_lock(&w->lock);
+  w->quit = 1;
+  pthread_cond_signal(&w->wake);
+  pthread_mutex_unlock(&w->lock);
+  pthread_join(w->thread, NULL);
+  w->is_running = 0;
+}
+
+int watch_silent(struct watch *w)
+{
+  if (!w->is_running) return 0;
+  pthread_mutex_lock(&w->lock);
+  int silent = w->silent;
+  pthread_mutex_unlock(&w->lock);
+  return silent;
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Codes on the CPU: each thread solves rows one after another, with a row's Gram matrix and factor
+ * in the cache.
+ *
+ * The state of a row holds its Cholesky factors packed by rows, so that appending vectors to the
+ * support appends rows to the factors. */
+#include <math.h>
+#include <string.h>
+
+#include "base/status.h"
+#include "device/cpu/cpu.h"
+
+enum {
+  ROWS_AT_ONCE = 16, /* that a thread takes */
+  OVERRUN = 8        /* reals that back substitution may read past the end */
+};
+
+/* The parts of a row's state for at most M vectors. */
+struct row_state {
+  real *rank;   /* [M (M + 1) / 2] factor of the kept vectors' Gram matrix */
+  real *factor; /* the same with rho on its diagonal; rank itself when rho is 0 */
+  real *y;      /* [M] forward substitution with factor */
+  idx *kept;    /* [M] */
+};
+
+/* Work arrays of one thread, M = m_new d. */
+struct codes_work {
+  const float **vector; /* [M] */
+  const float **padded; /* [M + 7 + CODES_CHUNK] gram_job's */
+  real *g, *g_rho;      /* [M + 7 + CODES_CHUNK][CODES_CHUNK] */
+  real *b;              /* [CODES_CHUNK] */
+  real *pack;           /* gram_job's */
+  real *codes, *back;   /* [M], [M + OVERRUN] */
+  real *quality;        /* [2 p] */
+  float *zeros;         /* [p] */
+  char *state;          /* of a row, where the caller keeps none */
+};
+
+struct codes_plan {
+  const struct cpu_state *device;
+  const struct codes_job *job;
+  gidx state_bytes;
+  idx next; /* row that no thread has taken yet */
+};
+
+static gidx triangle(idx m)
+{
+  return (gidx)m * (m + 1) / 2;
+}
+
+gidx cpu_codes_state_bytes(idx m, real rho)
+{
+  (void)rho;
+  gidx reals = 2 * triangle(m) + m + OVERRUN + (m + 1) / 2;
+  return reals * (gidx)sizeof(real);
+}
+
+static struct row_state state_view(void *state, idx m, real rho)
+{
+  struct row_state v = {.rank = state};
+  v.factor = v.rank + (rho > 0 ? triangle(m) : 0);
+  v.y = v.rank + 2 * triangle(m);
+  v.kept = (idx *)(v.y + m + OVERRUN);
+  return v;
+}
+
+static int work_alloc(struct arena *arena, const struct codes_plan *plan, struct codes_work *w)
+{
+  idx p = plan->device->options.p;
+  gidx m = (gidx)plan->job->m_new * plan->device->options.d;
+  gidx padded = (m + GRAM_BLOCK - 1) / GRAM_BLOCK * GRAM_BLOCK + CODES_CHUNK;
+  gidx pack = (padded + CODES_CHUNK) * GRAM_COLUMNS;
+  TRY(arena_alloc(arena, &w->vector, m, sizeof *w->vector));
+  TRY(arena_alloc(arena, &w->padded, padded, sizeof *w->padded));
+  TRY(arena_alloc(arena, &w->g, padded * CODES_CHUNK, sizeof(real)));
+  TRY(arena_alloc(arena, &w->g_rho, plan->job->rho > 0 ? padded * CODES_CHUNK : 0, sizeof(real)));
+  TRY(arena_alloc(arena, &w->b, CODES_CHUNK, sizeof(real)));
+  TRY(arena_alloc(arena, &w->pack, pack, sizeof(real)));
+  TRY(arena_alloc(arena, &w->codes, m, sizeof(real)));
+  TRY(arena_alloc(arena, &w->back, m + OVERRUN, sizeof(real)));
+  TRY(arena_alloc(arena, &w->quality, 2 * p, sizeof(real)));
+  TRY(arena_alloc(arena, &w->zeros, p, sizeof(float)));
+  return arena_alloc(arena, &w->state, plan->job->state ? 0 : plan->state_bytes, 1);
+}
+
+/* vector[M] <- the vectors of a row's support, in support order. */
+static void vectors_find(const struct codes_plan *plan, idx row, const float **vector)
+{
+  const float *atoms = plan->job->atoms->device;
+  idx d = plan->device->options.d, p = plan->device->options.p;
+  const idx *slot = (const idx *)plan->job->slot->device + (gidx)row * plan->job->max_m;
+  for (idx a = 0; a < plan->job->m_new; a++)
+    for (idx k = 0; k < d; k++) *vector++ = atoms + ((gidx)slot[a] * d + k) * p;
+}
+
+/* The vectors of the next row come from memory: prefetch them while this row is computed. */
+static void vectors_prefetch(const struct codes_plan *plan, idx row)
+{
+  const float *atoms = plan->job->atoms->device;
+  gidx stride = (gidx)plan->device->options.d * plan->device->options.p;
+  const idx *slot = (const idx *)plan->job->slot->device + (gidx)row * plan->job->max_m;
+  for (idx a = 0; a < plan->job->m_new; a++) {
+    const char *at = (const char *)(atoms + slot[a] * stride);
+    for (gidx i = 0; i < stride * (gidx)sizeof(float); i += CACHE_LINE)
+      __builtin_prefetch(at + i, 0, 2);
+  }
+}
+
+/* Write the vectors into padded[] from block `block` on, with zero vectors behind them in the last
+ * block; returns the block after them. */
+static idx blocks_fill(struct codes_work *w, const float *const *vector, idx count, idx block)
+{
+  for (; count > 0; block++, vector += GRAM_BLOCK, count -= GRAM_BLOCK)
+    for (idx i = 0; i < GRAM_BLOCK; i++)
+      w->padded[block * GRAM_BLOCK + i] = i < count ? vector[i] : w->zeros;
+  return block;
+}
+
+/* Append rows old .. old + count - 1 to the factors of a row's state, and to y. */
+static void chunk_solve(const struct codes_plan *plan, struct codes_work *w,
+                        const struct row_state *s, const float *row, idx old, idx count)
+{
+  const struct codes_loops *loops = plan->device->codes;
+  real rho = plan->job->rho;
+  idx first = blocks_fill(w, w->vector, old, 0);
+  idx blocks = blocks_fill(w, w->vector + old, count, first);
+  struct gram_job gram = {w->padded, row,  blocks, first, plan->device->options.p,
+                          w->g,      w->b, w->pack};
+  loops->gram(&gram);
+  if (rho > 0) memcpy(w->g_rho, w->g, (size_t)blocks * GRAM_BLOCK * CODES_CHUNK * sizeof(real));
+  struct factor_job job = {.old = old,
+                           .count = count,
+                           .test = 1,
+                           .a = w->g,
+                           .b = w->b,
+                           .l = s->rank,
+                           .y = rho > 0 ? NULL : s->y,
+                           .kept = s->kept};
+  loops->factor(&job);
+  if (!(rho > 0)) return;
+  job.test = 0;
+  job.rho = rho;
+  job.a = w->g_rho;
+  job.l = s->factor;
+  job.y = s->y;
+  loops->factor(&job);
+}
+
+/* Round the codes of row i, store them, and compute the quality of the rounded ones. */
+static void codes_store(const struct codes_plan *plan, struct codes_work *w, const float *row,
+                        idx i)
+{
+  const struct codes_job *job = plan->job;
+  idx d = plan->device->options.d, p = plan->device->options.p, m = job->m_new * d;
+  float *out = (float *)job->codes->device + (gidx)i * m;
+  for (idx v = 0; v < m; v++) out[v] = (float)w->codes[v];
+  if (!job->quality) return;
+  struct row_quality *q = (struct row_quality *)job->quality->device + i;
+  for (idx v = 0; v < m; v++) w->codes[v] = out[v];
+  plan->device->codes->quality(row, w->vector, m, p, w->codes, w->quality, q);
+  q->nonzero = 0;
+  for (idx v = 0; v < m; v += d) {
+    int any = 0;
+    for (idx k = 0; k < d; k++) any |= out[v + k] != 0;
+    q->nonzero += any;
+  }
+}
+
+static void row_solve(const struct codes_plan *plan, struct codes_work *w, idx i)
+{
+  const struct codes_job *job = plan->job;
+  idx d = plan->device->options.d, p = plan->device->options.p, m = job->m_new * d;
+  gidx at = (gidx)(job->first + i) * p;
+  const float *row = (const float *)job->rows->device + at;
+  void *state = job->state ? (char *)job->state->device + i * plan->state_bytes : w->state;
+  struct row_state s = state_view(state, job->max_m * d, job->rho);
+  vectors_find(plan, i, w->vector);
+  if (i + 1 < job->n) vectors_prefetch(plan, i + 1);
+  for (idx old = job->m_old * d; old < m; old += CODES_CHUNK)
+    chunk_solve(plan, w, &s, row, old, m - old < CODES_CHUNK ? m - old : CODES_CHUNK);
+  plan->device->codes->back(s.factor, s.y, s.kept, m, w->codes, w->back);
+  if (job->residual)
+    plan->device->codes->residual(row, w->vector, m, p, w->codes,
+                                  (float *)job->residual->device + at);
+  if (job->codes) codes_store(plan, w, row, i);
+}
+
+/* Solve rows until none is left; every thread does so. */
+static void rows_solve(struct codes_plan *plan, struct codes_work *w)
+{
+  for (;;) {
+    idx first;
+#pragma omp atomic capture
+    {
+      first = plan->next;
+      plan->next += ROWS_AT_ONCE;
+    }
+    if (first >= plan->job->n) return;
+    for (idx i = first; i < plan->job->n && i < first + ROWS_AT_ONCE; i++) row_solve(plan, w, i);
+  }
+}
+
+static int plan_execute(struct codes_plan *plan, struct arena *arena)
+{
+  struct codes_work *works;
+  int threads = plan->device->options.threads;
+  TRY(arena_alloc(arena, &works, threads, sizeof *works));
+  for (int t = 0; t < threads; t++) TRY(work_alloc(arena, plan, works + t));
+#pragma omp parallel for num_threads(threads) schedule(static, 1)
+  for (int t = 0; t < threads; t++) rows_solve(plan, works + t);
+  return OK;
+}
+
+int cpu_codes(struct device *dev, const struct codes_job *job)
+{
+  struct codes_plan plan = {.device = cpu_of(dev), .job = job};
+  struct arena arena = {0};
+  if (!plan.device->codes) TRY(device_check_fma());
+  plan.state_bytes = cpu_codes_state_bytes(job->max_m * dev->d, job->rho);
+  int status = plan_execute(&plan, &arena);
+  arena_free(&arena);
+  return status;
+}

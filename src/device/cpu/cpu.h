@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The CPU device from inside: its state, and its operations, which are the rows of its table.
+ *
+ * Floor: device.
+ *
+ * The dictionary is kept in panels (route_loops.h).  The loops of all operations are compiled once
+ * per instruction set (isa.h), from one source each: route_body.h, codes_body.h and so on. */
+#ifndef DEVICE_CPU_CPU_H
+#define DEVICE_CPU_CPU_H
+
+#include "base/memory.h"
+#include "device/backend.h"
+#include "device/cpu/arrow_loops.h"
+#include "device/cpu/codes_loops.h"
+#include "device/cpu/route_loops.h"
+#include "device/cpu/screen_atoms.h"
+
+enum { CACHE_LINE = 64 };
+
+/* Work arrays of the arrow systems, one set a thread, kept from job to job. */
+struct arrow_worker;
+struct arrow_scratch {
+  struct arena arena;
+  struct arrow_worker *workers; /* [threads] */
+  gidx panel, tail, sums;       /* reals a thread */
+};
+
+struct cpu_state {
+  struct arena arena; /* holds everything below and this struct */
+  struct device_options options;
+  const struct route_loops *route;
+  /* NULL without hardware FMA */
+  const struct codes_loops *codes;
+  const struct arrow_loops *arrow;
+  const struct refit_loops *refit;
+  const struct dense_loops *dense;
+  struct arrow_scratch arrow_scratch;
+  float *panels; /* [ceil(max_atoms / lanes)][d][p][lanes] */
+  idx *atom_of;  /* [max_atoms] global number of each slot */
+  idx count;     /* slots used */
+  int ascending; /* atom_of rises */
+  struct screen_state screen;
+};
+
+/* The state of a CPU device.  Operations of the table alone call it, so the device is one. */
+static inline struct cpu_state *cpu_of(const struct device *dev)
+{
+  return dev->state;
+}
+
+/* Operations of the table, of the same form. */
+int cpu_route(struct device *dev, struct route_job *job);
+int cpu_route_exact(struct device *dev, struct route_job *job); /* every score by its chain */
+gidx cpu_codes_state_bytes(idx vectors, real rho);
+int cpu_codes(struct device *dev, const struct codes_job *job);
+int cpu_arrow(struct device *dev, struct arrow_job *job);
+int cpu_residuals(struct device *dev, const struct residual_job *job);
+int cpu_row_products(struct device *dev, const real *residual, idx p, const struct rows_item *items,
+                     gidx count);
+int cpu_row_sums(struct device *dev, const real *residual, idx p, const struct rows_item *items,
+                 gidx count);
+int cpu_moves_try(struct device *dev, const struct moves_job *job);
+int cpu_moves_keep(struct device *dev, const struct moves_job *job);
+int cpu_directions_keep(struct device *dev, idx d, idx p, const struct keep_item *items,
+                        gidx count);
+int cpu_dense_open(struct dense *d);
+void cpu_dense_close(struct dense *d);
+int cpu_cholesky(struct dense *d, real *s, idx n, gidx stride, real *pivot, idx *good);
+int cpu_inverse(struct dense *d, real *l, idx n, gidx stride);
+int cpu_product(struct dense *d, const struct dense_product *p);
+int cpu_joint_open(struct joint_work *w);
+void cpu_joint_close(struct joint_work *w);
+int cpu_joint_begin(struct joint_work *w, struct dense *d, real *s, gidx stride);
+int cpu_joint_batch(struct joint_work *w, const struct joint_rows *rows, struct joint_sums *sums);
+int cpu_joint_add(struct joint_work *w, real *s, gidx stride);
+int cpu_joint_row_size(const struct joint_work *w, idx i, struct joint_size *size);
+int cpu_parts_append(struct parts *p, struct joint_work *w, idx first, idx end);
+int cpu_parts_apply(struct device *dev, const struct parts *p, idx n, idx groups, const real *x,
+                    real *y);
+int cpu_lanczos_step(struct device *dev, struct lanczos *l, idx j, real *y);
+
+/* Prefetch one of `parts` equal pieces of an array into the second-level cache. */
+static inline void cache_prefetch(const void *from, gidx bytes, idx part, idx parts)
+{
+  const char *at = (const char *)from + bytes * part / parts;
+  const char *end = (const char *)from + bytes * (part + 1) / parts;
+  for (; at < end; at += CACHE_LINE) __builtin_prefetch(at, 0, 2);
+}
+
+static inline gidx panel_floats(const struct cpu_state *s)
+{
+  return (gidx)s->options.d * s->options.p * s->route->lanes;
+}
+
+#endif

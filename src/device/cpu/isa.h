@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The hot loops of one instruction set, and which of them a processor and a --cpu-variant get.
+ *
+ * Floor: device.
+ *
+ * A unit is one file isa_<set>.c: it takes its vectors from vectors_<bits>.h or defines them
+ * itself, includes the *_body.h of the operations that it has, and ends in one table.  A new
+ * instruction set is one such file and its flags in m4/isa.m4, a library in src/local.mk, and a row
+ * in variants.c, with a name in CPU_VARIANTS (device.h) where --cpu-variant is to ask for it. */
+#ifndef DEVICE_CPU_ISA_H
+#define DEVICE_CPU_ISA_H
+
+struct route_loops;
+struct codes_loops;
+struct refit_loops;
+struct arrow_loops;
+struct dense_loops;
+struct screen_loops;
+
+/* Functions in units are inlined, which makes the loops fast; NOINLINE is for those that would
+ * spill registers if they were inlined. */
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
+#define NOINLINE __attribute__((noinline))
+
+/* What a processor must have to run a unit, besides what the compiler takes for granted. */
+enum cpu_feature { CPU_AVX2 = 1, CPU_AVX512 = 2, CPU_VNNI = 4, CPU_AMX = 8 };
+
+/* A unit's loops; NULL: it has none of its own for this operation. */
+struct isa {
+  unsigned needs; /* cpu_features */
+  const struct route_loops *route;
+  const struct codes_loops *codes;
+  const struct refit_loops *refit;
+  const struct arrow_loops *arrow;
+  const struct dense_loops *dense;
+  const struct screen_loops *screen;
+};
+
+/* The loops of the variant `name` (or "auto") on this processor, each from the best unit that has
+ * it.  codes, refit, arrow and dense are NULL without hardware FMA, screen is NULL where there is
+ * no certified filter.  ERR_DEVICE when the processor lacks the variant's instructions. */
+int variant_find(const char *name, struct isa *loops);
+
+/* Unit i of those that run on this processor; NULL: there are no more.  For tests. */
+const struct isa *isa_present(int i);
+
+#endif

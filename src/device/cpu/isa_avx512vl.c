@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Routing for AVX-512 with vectors of 256 bits: twice the registers of AVX2.  Zen 4 wants these,
+ * see route_body.h. */
+#include "device/cpu/isa.h"
+#include "device/cpu/vectors_256.h"
+
+enum { ROUTE_GROUP = 12 };
+#define ROUTE_NAME "avx512vl"
+
+#include "device/cpu/route_body.h"
+
+const struct isa isa_avx512vl = {.needs = CPU_AVX512, .route = &route_table};

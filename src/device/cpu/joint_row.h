@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * One row of the joint system: how it is made, and what is seen of it in a batch.
+ *
+ * Floor: device; included by joint*.c and lanczos.c only. */
+#ifndef DEVICE_CPU_JOINT_ROW_H
+#define DEVICE_CPU_JOINT_ROW_H
+
+#include "device/joint.h"
+
+struct joint_state;
+
+/* Where the arrays of a row are in the batch. */
+struct row_place {
+  idx m, width, padded, count;
+  gidx y, entry, border, vector; /* offsets: of Y, atoms, borders, vectors */
+};
+
+/* Work arrays of one thread, for the M vectors of the longest row and its residual as one more. */
+struct row_space {
+  const float **vector; /* [M] */
+  real *packed;         /* [panels][p][rows] */
+  real *g, *l;          /* [M][M] */
+  real *out;            /* [columns][rows] */
+  real *r;              /* [p] */
+  real *ue;             /* [max_q][panels * rows] */
+  idx *kept, *order;    /* [M], [longest] */
+  real *c;              /* [max_k][max_padded + DENSE_MAX_LANES] of the assembly */
+};
+
+/* Make row i of the batch by one thread: its kept vectors, borders, codes and Y = L^-1 B.  Returns
+ * 0 when its block is not positive definite. */
+int joint_row_make(struct joint_state *s, struct row_space *w, const struct joint_rows *rows,
+                   idx i);
+
+/* The atoms of the batch's row i, ascending: their borders stand side by side in its Y. */
+struct joint_row {
+  idx m, width, padded, count; /* kept vectors, borders, stride of y, atoms */
+  const idx *atom;             /* [count] */
+  const idx *at;               /* [count + 1] first border of each atom in the row */
+  const real *t;               /* [width] the borders' codes */
+  const real *y;               /* [m][padded] */
+};
+
+struct joint_row joint_row_of(const struct joint_state *s, idx i);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The dictionary in the form that the certified filter needs.
+ *
+ * Floor: device. */
+#ifndef DEVICE_CPU_SCREEN_ATOMS_H
+#define DEVICE_CPU_SCREEN_ATOMS_H
+
+#include "base/memory.h"
+#include "device/cpu/screen_loops.h"
+
+struct cpu_state;
+
+/* The device's share of the dictionary, in cpu_state's arena. */
+struct screen_state {
+  const struct screen_loops *loops; /* NULL: none for this processor */
+  int is_on, is_automatic;          /* automatic: turned off where it does not pay */
+  idx quads;                        /* p / 4, rounded up to whole `columns` */
+  uint8_t *panels;                  /* [ceil(max_atoms / lanes)][d][quads][lanes][4] */
+  float *scale, *inverse;           /* [..][lanes] of each slot; inverse: about 1 / scale */
+  const float **frame;              /* [max_atoms] borrowed f32 frames */
+  real max_norm;                    /* of any frame */
+  real max_error;                   /* of any frame, in its own scale */
+};
+
+/* Space for max_atoms frames[d][p]. */
+int screen_alloc(struct screen_state *f, struct arena *arena, idx d, idx p, idx max_atoms);
+
+/* Slots first .. first + count - 1 <- frames[count][d][p], which stay where they are. */
+int screen_put(struct cpu_state *s, idx first, idx count, const float *frames);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The certified filter from inside: the plan of a job, and a thread's work.
+ *
+ * Floor: device; included by screen*.c only.
+ *
+ * screen.c goes over blocks of rows, screen_atoms.c packs the dictionary, screen_rows.c makes the
+ * lists of candidates, screen_rescore.c computes their exact values. */
+#ifndef DEVICE_CPU_SCREEN_IMPL_H
+#define DEVICE_CPU_SCREEN_IMPL_H
+
+#include "device/cpu/cpu.h"
+#include "device/cpu/screen_rows.h"
+
+/* What the threads of a job share. */
+struct screen_plan {
+  const struct cpu_state *device;
+  struct route_job *job;
+  idx capacity, block_rows, blocks, panels;
+  idx stride; /* between panels that are visited one after another, coprime to their number */
+  idx next;   /* block that no thread has taken yet */
+  idx *left;  /* [n] 1: the row takes the direct path */
+};
+
+/* Work arrays of one thread; height: rows of a group. */
+struct screen_work {
+  int8_t *q;            /* [4 quads, padded to eights] */
+  int8_t *groups;       /* [block_rows][4 quads] */
+  int32_t *start;       /* [block_rows] */
+  float *slope, *reach; /* [block_rows] */
+  struct screen_row *rows;
+  float *sizes;         /* [height][lanes] */
+  uint32_t *hits;       /* [height] */
+  idx *sorted;          /* [capacity] */
+  float *lower, *upper; /* [capacity] of the row that is being pruned */
+  idx *buckets;         /* [block_rows][SCREEN_BUCKETS + 1] first candidate of a row in each */
+  struct screen_counts counts;
+};
+
+#endif

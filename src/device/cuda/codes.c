@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Gram matrices of some rows, then a warp a row; states stay on the device between rounds. */
+#include "device/cuda/codes.h"
+
+#include "base/num.h"
+#include "base/status.h"
+#include "device/cuda/load.h"
+#include "device/cuda/memory.h"
+
+enum { WARPS_A_MULTIPROCESSOR = 32 }; /* twice what runs at a time */
+
+gidx cuda_codes_state_bytes(idx vectors, real rho)
+{
+  return codes_state_bytes(vectors, rho);
+}
+
+static void *device_side(const struct buffer *b)
+{
+  return b ? b->device : NULL;
+}
+
+/* Move the arguments on by some rows. */
+static void args_advance(struct codes_args *a, idx rows)
+{
+  gidx columns = (gidx)rows * a->p;
+  a->n -= rows;
+  a->rows += columns;
+  a->slot += (gidx)rows * a->max_m;
+  if (a->residual) a->residual += columns;
+  if (a->codes) a->codes += (gidx)rows * a->m_new * a->d;
+  if (a->quality) a->quality += rows;
+  if (a->keep) a->states += rows * a->state_bytes;
+}
+
+static idx blocks_of(const struct cuda_state *s, idx rows, idx warps)
+{
+  return (idx)imin(WARPS_A_MULTIPROCESSOR / warps * s->sizes.multiprocessors, rows);
+}
+
+static int rows_solve(struct device *dev, struct codes_args *a)
+{
+  const struct cuda_state *s = dev->state;
+  idx vectors = a->max_m * a->d, warps = codes_warps(vectors);
+  struct kernel_shape shape = codes_shape(s->architecture, vectors);
+  struct cuda_launch gram = {.name = KERNEL_GRAM,
+                             .shape = shape,
+                             .grid = {(unsigned)blocks_of(s, a->n, warps), 1, 1},
+                             .block = {WARP, (unsigned)warps, 1},
+                             .shared = gram_shared_bytes(vectors),
+                             .arguments = a};
+  struct cuda_launch codes = {.name = KERNEL_CODES,
+                              .shape = shape,
+                              .grid = {(unsigned)blocks_of(s, a->n, 1), 1, 1},
+                              .block = {WARP, 1, 1},
+                              .shared = codes_shared_bytes(vectors, a->rho),
+                              .arguments = a};
+  if (!shape.one && a->m_old < a->m_new) TRY(cuda_launch(dev, &gram));
+  return cuda_launch(dev, &codes);
+}
+
+/* A job whose caller brings no states, though its rows need them: there is one for each of some
+ * rows at a time. */
+struct own_states {
+  struct codes_args all;
+  idx rows; /* of codes at a time, written */
+};
+
+static int states_alloc(struct device *dev, void *argument)
+{
+  struct cuda_state *s = dev->state;
+  struct own_states *own = argument;
+  gidx bytes = own->all.state_bytes, spare;
+  TRY(cuda_bytes_available(dev, &spare));
+  own->rows = plan_codes_rows(&s->plan, bytes, own->all.n, spare + s->work.states.bytes);
+  return cuda_reserve(s, &s->work.states, own->rows * bytes);
+}
+
+/* The plan may be made anew for them, unless the atoms are a part of what it has allocated. */
+static int states_bring(struct device *dev, const struct codes_job *job, struct own_states *own)
+{
+  const struct cuda_state *s = dev->state;
+  int in_use = job->atoms->device && job->atoms->device == s->work.frames.at;
+  TRY(in_use ? states_alloc(dev, own) : cuda_with_memory(dev, 0, states_alloc, own));
+  own->all.states = s->work.states.at;
+  return OK;
+}
+
+static struct codes_args args_make(struct device *dev, const struct codes_job *job)
+{
+  const struct cuda_state *s = dev->state;
+  gidx at = (gidx)job->first * s->options.p;
+  return (struct codes_args){.rows = (const float *)job->rows->device + at,
+                             .atoms = job->atoms->device,
+                             .slot = job->slot->device,
+                             .n = job->n,
+                             .p = s->options.p,
+                             .d = s->options.d,
+                             .m_old = job->m_old,
+                             .m_new = job->m_new,
+                             .max_m = job->max_m,
+                             .rho = job->rho,
+                             .states = device_side(job->state),
+                             .state_bytes = cuda_codes_state_bytes(job->max_m * dev->d, job->rho),
+                             .keep = job->state != NULL,
+                             .residual = job->residual ? (float *)job->residual->device + at : NULL,
+                             .codes = device_side(job->codes),
+                             .quality = device_side(job->quality)};
+}
+
+int cuda_codes(struct device *dev, const struct codes_job *job)
+{
+  struct own_states own = {args_make(dev, job), job->n};
+  struct codes_args *all = &own.all;
+  if (!job->state && job->max_m * all->d > WARP) TRY(states_bring(dev, job, &own));
+  while (all->n) {
+    struct codes_args some = *all;
+    some.n = (int)imin(own.rows, all->n);
+    TRY(rows_solve(dev, &some));
+    args_advance(all, some.n);
+  }
+  return cuda_finish(dev->state);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * CUDA's failures in our words. */
+#include "device/cuda/cuda.h"
+
+#include "base/status.h"
+
+int cuda_fail(cudaError_t error, const char *file, int line)
+{
+  int number = -1;
+  cudaGetLastError(); /* forget it, where it can be forgotten */
+  cudaGetDevice(&number);
+  int code = error == cudaErrorMemoryAllocation ? ERR_MEMORY : ERR_DEVICE;
+  return status_fail(code, file, line, "GPU %d failed: %s", number, cudaGetErrorString(error));
+}
+
+int cuda_finish(struct cuda_state *s)
+{
+  TRY_CU(cudaStreamSynchronize(s->stream));
+  return OK;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * From the table of kernels and the forms that kernels/forms.h and screen_types.h choose to the -D
+ * constants of one program. */
+#include "device/cuda/kernels.h"
+
+#include <stdio.h>
+
+static void define(struct kernel_recipe *r, const char *name, int value)
+{
+  snprintf(r->defines[r->n_defines++], MAX_DEFINE, "-D%s=%d", name, value);
+}
+
+static void define_route(struct kernel_recipe *r, const struct route_form *form)
+{
+  define(r, "BULK", form->bulk);
+  define(r, "FRAMES", form->frames);
+  define(r, "ATOMS_THREAD", form->atoms_thread);
+  define(r, "COLUMNS", form->columns);
+  define(r, "STAGES", form->stages);
+}
+
+static void define_screen(struct kernel_recipe *r, const struct kernel_shape *shape)
+{
+  struct screen_form form = screen_form_of(shape->wgmma, shape->d, shape->sample);
+  define(r, "WGMMA", form.wgmma);
+  define(r, "FRAME", form.frame);
+  define(r, "SAMPLE", form.sample);
+  define(r, "VECTORS", form.vectors);
+  define(r, "STAGES", form.stages);
+}
+
+struct kernel_shape codes_shape(int architecture, idx vectors)
+{
+  return (struct kernel_shape){.mma = architecture == 90, .one = codes_chunks(vectors) == 1};
+}
+
+void kernel_recipe(enum kernel_name name, const struct kernel_shape *shape, struct kernel_recipe *r)
+{
+#define ROW(NAME, file, hot, defines) [KERNEL_##NAME] = {#file ".cu", #file, hot, defines},
+  static const struct {
+    const char *file, *entry;
+    int hot, defines;
+  } kernels[KERNELS] = {KERNEL_TABLE(ROW)};
+#undef ROW
+  struct route_form form = route_form_of(shape->bulk, shape->d, shape->top_k);
+  int defines = kernels[name].defines;
+  *r = (struct kernel_recipe){kernels[name].file, kernels[name].entry, kernels[name].hot, 0, {""}};
+  if (defines & DEFINES_LISTS) define(r, "CAPACITY", form.capacity);
+  if (defines & DEFINES_ROUTE) define_route(r, &form);
+  if (defines & DEFINES_CODES) define(r, "MMA", shape->mma);
+  if (defines & DEFINES_CODES) define(r, "ONE", shape->one);
+  if (defines & DEFINES_SCREEN) define_screen(r, shape);
+  if (defines & DEFINES_TEST) define(r, "TEST_HOOKS", shape->test_hooks);
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The kernels: the table of all of them, their texts, and the -D constants of each compiled form.
+ *
+ * Floor: device.  Needs neither CUDA nor NVRTC. */
+#ifndef DEVICE_CUDA_KERNELS_H
+#define DEVICE_CUDA_KERNELS_H
+
+#include "base/types.h"
+#include "screen_types.h"
+
+/* Files of the folder kernels, built in; the last has no name. */
+struct kernel_text {
+  const char *name, *text;
+};
+extern const struct kernel_text kernel_texts[];
+
+/* Groups of -D constants, which kernels.c takes from the forms of kernels/forms.h and
+ * screen_types.h. */
+enum {
+  DEFINES_LISTS = 1 << 0,  /* CAPACITY */
+  DEFINES_ROUTE = 1 << 1,  /* struct route_form but for CAPACITY */
+  DEFINES_CODES = 1 << 2,  /* MMA, ONE */
+  DEFINES_SCREEN = 1 << 3, /* struct screen_form */
+  DEFINES_TEST = 1 << 4    /* TEST_HOOKS */
+};
+
+/* Every kernel, one line each: KERNEL_<the first>, the second's file and entry, whether it is hot
+ * and must not spill registers, and its groups of constants. */
+#define KERNEL_TABLE(X)                                                                            \
+  X(GATHER, gather, 0, 0)                                                                          \
+  X(PACK, pack, 0, 0)                                                                              \
+  X(ROUTE, route, 1, DEFINES_LISTS | DEFINES_ROUTE)                                                \
+  X(MERGE, merge, 0, DEFINES_LISTS)                                                                \
+  X(GRAM, gram, 1, DEFINES_CODES)                                                                  \
+  X(CODES, codes, 1, DEFINES_CODES)                                                                \
+  X(TO_F16_ATOMS, to_f16_atoms, 0, 0)                                                              \
+  X(TO_F16_ROWS, to_f16_rows, 0, DEFINES_TEST)                                                     \
+  X(SCREEN, screen, 1, DEFINES_SCREEN)                                                             \
+  X(THRESHOLD, threshold, 0, DEFINES_TEST)                                                         \
+  X(PRUNE, prune, 0, DEFINES_TEST)                                                                 \
+  X(RESCORE, rescore, 1, 0)                                                                        \
+  X(SELECT_TOPK, select_topk, 0, 0)
+
+#define KERNEL_ENUM(NAME, file, hot, defines) KERNEL_##NAME,
+enum kernel_name { KERNEL_TABLE(KERNEL_ENUM) KERNELS };
+#undef KERNEL_ENUM
+
+/* What a kernel is specialised for. */
+struct kernel_shape {
+  int bulk;          /* of route_form_of() */
+  int mma;           /* of codes: the GPU has tensor instructions for f64 that are chains of fma */
+  int one;           /* of codes: a row has at most WARP vectors */
+  int wgmma, sample; /* of screen_form_of() */
+  int test_hooks;    /* of the certified filter: for tests against its proof */
+  idx d, top_k;
+};
+
+/* The shape of the kernels of codes for so many vectors a row. */
+struct kernel_shape codes_shape(int architecture, idx vectors);
+
+enum { MAX_DEFINES = 12, MAX_DEFINE = 40 };
+struct kernel_recipe {
+  const char *file, *entry;
+  int hot; /* must not spill registers */
+  int n_defines;
+  char defines[MAX_DEFINES][MAX_DEFINE]; /* -DNAME=VALUE */
+};
+
+/* *recipe <- how a kernel is compiled for a shape; equal forms have equal bytes. */
+void kernel_recipe(enum kernel_name name, const struct kernel_shape *shape,
+                   struct kernel_recipe *recipe);
+
+#endif

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What a job is likely to launch is loaded when the device is opened, by several threads because
+ * the first job on a machine compiles it; all else is loaded at its first launch. */
+#include "device/cuda/load.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/status.h"
+#include "device/cuda/jit.h"
+
+static int kernel_add(struct cuda_state *s, const struct kernel_recipe *recipe,
+                      const struct kernel_image *image)
+{
+  CHECK(s->n_kernels < MAX_CUDA_KERNELS, ERR_INTERNAL, "more than %d kernels", MAX_CUDA_KERNELS);
+  struct cuda_kernel *k = &s->kernels[s->n_kernels];
+  *k = (struct cuda_kernel){.recipe = *recipe};
+  TRY_CU(cudaLibraryLoadData(&k->library, image->bytes, NULL, NULL, 0, NULL, NULL, 0));
+  cudaError_t error = cudaLibraryGetKernel(&k->kernel, k->library, recipe->entry);
+  if (error) cudaLibraryUnload(k->library);
+  TRY_CU(error);
+  s->n_kernels++;
+  return OK;
+}
+
+/* *out <- the kernel, loaded if it was not; borrowed until the device is closed. */
+static int kernel_find(struct cuda_state *s, const struct kernel_recipe *recipe,
+                       struct cuda_kernel **out)
+{
+  for (int i = 0; i < s->n_kernels; i++) {
+    *out = &s->kernels[i];
+    if (!memcmp(&(*out)->recipe, recipe, sizeof *recipe)) return OK;
+  }
+  struct kernel_image image;
+  TRY(kernel_image_get(recipe, s->architecture, s->options.kernels, &image));
+  int status = kernel_add(s, recipe, &image);
+  free(image.bytes);
+  if (!status) *out = &s->kernels[s->n_kernels - 1];
+  return status;
+}
+
+int cuda_launch(struct device *dev, const struct cuda_launch *l)
+{
+  struct cuda_state *s = dev->state;
+  struct cuda_kernel *k = NULL;
+  struct kernel_recipe recipe;
+  void *arguments[] = {l->arguments};
+  kernel_recipe(l->name, &l->shape, &recipe);
+  TRY(kernel_find(s, &recipe, &k));
+  if (l->shared > k->shared)
+    TRY_CU(cudaFuncSetAttribute((const void *)k->kernel,
+                                cudaFuncAttributeMaxDynamicSharedMemorySize, l->shared));
+  k->shared = l->shared > k->shared ? l->shared : k->shared;
+  TRY_CU(cudaLaunchKernel((const void *)k->kernel, l->grid, l->block, arguments, (size_t)l->shared,
+                          s->stream));
+  dev->counts.kernels++;
+  return OK;
+}
+
+/* Kernels that the job will launch, or is likely to. */
+struct likely {
+  struct kernel_recipe recipes[KERNELS + 2];
+  int count;
+};
+
+static void likely_add(struct likely *list, enum kernel_name name, const struct kernel_shape *shape)
+{
+  kernel_recipe(name, shape, &list->recipes[list->count++]);
+}
+
+/* Those that take long to compile stand first. */
+static void likely_list(const struct cuda_state *s, struct likely *list)
+{
+  static const enum kernel_name screen[] = {KERNEL_PRUNE,        KERNEL_RESCORE,
+                                            KERNEL_TO_F16_ROWS,  KERNEL_SELECT_TOPK,
+                                            KERNEL_TO_F16_ATOMS, KERNEL_THRESHOLD};
+  const struct device_options *o = &s->options;
+  struct kernel_shape shape = codes_shape(s->architecture, o->support * o->d);
+  shape.bulk = s->sizes.bulk;
+  shape.wgmma = s->sizes.wgmma;
+  shape.test_hooks = cuda_test_hooks(s);
+  shape.d = o->d;
+  shape.top_k = o->top_k;
+  if (o->support) likely_add(list, KERNEL_CODES, &shape);
+  if (o->support && !shape.one) likely_add(list, KERNEL_GRAM, &shape);
+  likely_add(list, KERNEL_ROUTE, &shape);
+  for (shape.sample = 0; s->screen.is_on && shape.sample < 2; shape.sample++)
+    likely_add(list, KERNEL_SCREEN, &shape);
+  for (int i = 0; s->screen.is_on && i < LENGTH(screen); i++) likely_add(list, screen[i], &shape);
+  struct kernel_shape probe = {.wgmma = s->sizes.wgmma, .sample = 1, .d = 1};
+  if (s->screen.is_on && o->d > 1) likely_add(list, KERNEL_SCREEN, &probe);
+  likely_add(list, KERNEL_MERGE, &shape);
+  likely_add(list, KERNEL_PACK, &shape);
+}
+
+int cuda_prepare(struct device *dev)
+{
+  struct cuda_state *s = dev->state;
+  struct likely list = {.count = 0};
+  struct kernel_image images[LENGTH(list.recipes)] = {0};
+  if (s->options.top_k == 0) return OK;
+  likely_list(s, &list);
+#pragma omp parallel for num_threads(s->options.threads) schedule(dynamic, 1)
+  for (int i = 0; i < list.count; i++)
+    if (kernel_image_get(&list.recipes[i], s->architecture, s->options.kernels, &images[i]))
+      status_clear(); /* its launch tries again and says why */
+  int status = OK;
+  for (int i = 0; i < list.count; i++) {
+    if (!status && images[i].bytes) status = kernel_add(s, &list.recipes[i], &images[i]);
+    free(images[i].bytes);
+  }
+  return status;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Kernels on the device: loading and launching.
+ *
+ * Floor: device. */
+#ifndef DEVICE_CUDA_LOAD_H
+#define DEVICE_CUDA_LOAD_H
+
+#include "device/cuda/cuda.h"
+
+/* Launch a kernel on the computing stream with one struct as argument; it is compiled and loaded
+ * where it was not yet. */
+struct cuda_launch {
+  enum kernel_name name;
+  struct kernel_shape shape;
+  dim3 grid, block;
+  int shared; /* bytes of dynamic shared memory */
+  void *arguments;
+};
+int cuda_launch(struct device *dev, const struct cuda_launch *launch);
+
+/* Load what jobs of the device's options are likely to launch; threads compile side by side. */
+int cuda_prepare(struct device *dev);
+
+/* May the filter's kernels weaken its proof, for a test? */
+static inline int cuda_test_hooks(const struct cuda_state *s)
+{
+  const struct device_test *test = s->options.test;
+  return test && (test->bound != 0 || test->threshold != 0);
+}
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Memory of a GPU: what the plan says of it, workspaces, buffers with a page-locked host side, and
+ * the only copies.
+ *
+ * Floor: device. */
+#ifndef DEVICE_CUDA_MEMORY_H
+#define DEVICE_CUDA_MEMORY_H
+
+#include "device/cuda/cuda.h"
+
+/* Make the plan from the memory that is free now; ERR_MEMORY where nothing fits. */
+int cuda_plan(struct device *dev);
+
+/* Run work(dev, argument), which may need what the plan counts on and `others` bytes beside.
+ *
+ * The plan cannot know that another process takes memory after it was made, or that a job wants
+ * more buffers than were kept free for it.  So where an allocation fails, all that is planned is
+ * freed, a plan is made from what is left, and the work is done anew: it must bring back what it
+ * needs of the window.  This is the only place that tries again.  ERR_MEMORY where nothing fits. */
+int cuda_with_memory(struct device *dev, gidx others,
+                     int (*work)(struct device *dev, void *argument), void *argument);
+
+/* The certified filter is not used any more: its memory is free for others. */
+void cuda_screen_stop(struct cuda_state *s);
+
+/* Let a workspace have so many bytes; its old content is lost where it grows.  ERR_MEMORY with the
+ * numbers. */
+int cuda_reserve(struct cuda_state *s, struct cuda_work *w, gidx bytes);
+void cuda_release(struct cuda_work *w);
+
+/* Operations of the table. */
+int cuda_buffer_alloc(struct device *dev, struct buffer *b);
+int cuda_buffer_wrap(struct device *dev, struct buffer *b);
+int cuda_buffer_wrap_spare(struct device *dev, struct buffer *b);
+void cuda_buffer_free(struct device *dev, struct buffer *b);
+int cuda_bytes_available(struct device *dev, gidx *bytes);
+int cuda_put(struct device *dev, const struct buffer *b, gidx at, gidx bytes);
+int cuda_get(struct device *dev, const struct buffer *b, gidx at, gidx bytes);
+int cuda_gather(struct device *dev, const struct gather_job *job);
+int cuda_copy_rate(struct device *dev, double *rate);
+
+#endif

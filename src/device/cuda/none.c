@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The CUDA device of a build without CUDA: it cannot be opened, and says what to do. */
+#include "base/status.h"
+#include "device/backend.h"
+#include "device/cuda/jit.h"
+#include "device/cuda/plan.h"
+#include "forms.h"
+
+static int none_open(struct device *dev, const struct device_options *options)
+{
+  (void)dev, (void)options;
+  FAIL(ERR_DEVICE,
+       "this program was built without CUDA: configure it again with --with-cuda=DIR, where DIR is "
+       "a CUDA toolkit");
+}
+
+/* A dry run asks for it all the same. */
+static gidx none_codes_state_bytes(idx vectors, real rho)
+{
+  return codes_state_bytes(vectors, rho);
+}
+
+const struct backend backend_cuda = {
+    .kind = "cuda",
+    .open = none_open,
+    .forms_bytes = plan_forms_bytes,
+    .codes_state_bytes = none_codes_state_bytes,
+};
+
+int kernel_compile(const struct kernel_recipe *recipe, int architecture, const char *folder,
+                   struct kernel_image *image, char **log)
+{
+  (void)recipe, (void)architecture, (void)folder, (void)image, (void)log;
+  FAIL(ERR_DEVICE, "this program was built without NVRTC");
+}
+
+int kernel_image_get(const struct kernel_recipe *recipe, int architecture, const char *folder,
+                     struct kernel_image *image)
+{
+  return kernel_compile(recipe, architecture, folder, image, NULL);
+}

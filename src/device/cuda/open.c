@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Opening and closing a GPU, and the table of its operations. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/status.h"
+#include "device/backend.h"
+#include "device/cuda/codes.h"
+#include "device/cuda/dictionary.h"
+#include "device/cuda/load.h"
+#include "device/cuda/memory.h"
+#include "device/cuda/route.h"
+#include "device/cuda/screen_window.h"
+
+enum { MIN_ARCHITECTURE = 80 };
+
+static int gpu_of_rank(struct cuda_state *s)
+{
+  int count = 0;
+  cudaError_t error = cudaGetDeviceCount(&count);
+  CHECK(!error && count > 0, ERR_DEVICE, "there is no GPU to use: %s",
+        error ? cudaGetErrorString(error) : "CUDA sees none");
+  s->number = s->options.local_rank % count;
+  TRY_CU(cudaSetDevice(s->number));
+  return OK;
+}
+
+static int gpu_describe(struct cuda_state *s, struct device_gpu *gpu)
+{
+  struct cudaDeviceProp facts;
+  int clock = 0;
+  TRY_CU(cudaGetDeviceProperties(&facts, s->number));
+  TRY_CU(cudaDeviceGetAttribute(&clock, cudaDevAttrClockRate, s->number));
+  snprintf(s->name, sizeof s->name, "%s", facts.name);
+  s->architecture = 10 * facts.major + facts.minor;
+  s->sizes.multiprocessors = facts.multiProcessorCount;
+  s->clock = 1e3 * clock;
+  gpu->number = s->number;
+  memcpy(gpu->id, &facts.uuid, sizeof gpu->id);
+  s->shared = (int)facts.sharedMemPerBlockOptin;
+  s->sizes.bulk = facts.major >= 9 && s->shared >= MAX_ROUTE_SHARED;
+  CHECK(s->architecture >= MIN_ARCHITECTURE, ERR_DEVICE,
+        "GPU %d, %s, has compute capability %d.%d, at least 8.0 is needed", s->number, s->name,
+        facts.major, facts.minor);
+  return OK;
+}
+
+static int state_fill(struct cuda_state *s, struct device_gpu *gpu)
+{
+  TRY(gpu_of_rank(s));
+  TRY(gpu_describe(s, gpu));
+  TRY_CU(cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking));
+  TRY_CU(cudaStreamCreateWithFlags(&s->copies, cudaStreamNonBlocking));
+  gpu->stream = s->stream;
+  return OK;
+}
+
+static int cuda_open(struct device *dev, const struct device_options *options)
+{
+  struct cuda_state *s = calloc(1, sizeof *s);
+  CHECK(s, ERR_MEMORY, "cannot allocate the state of a GPU");
+  s->options = *options;
+  s->sizes = plan_sizes_of(options);
+  s->ascending = 1;
+  dev->state = s;
+  dev->variant = s->name;
+  TRY(state_fill(s, &dev->gpu));
+  return cuda_screen_open(dev);
+}
+
+static void cuda_close(struct device *dev)
+{
+  struct cuda_state *s = dev->state;
+  for (int i = 0; i < CUDA_WORKS; i++) cuda_release(&s->works[i]);
+  cuda_screen_close(s);
+  for (int i = 0; i < s->n_kernels; i++) cudaLibraryUnload(s->kernels[i].library);
+  if (s->stream) cudaStreamDestroy(s->stream);
+  if (s->copies) cudaStreamDestroy(s->copies);
+  free(s->pieces);
+  free(s);
+}
+
+static int cuda_idle(struct device *dev, int *idle)
+{
+  struct cuda_state *s = dev->state;
+  cudaError_t error = cudaStreamQuery(s->stream);
+  *idle = error != cudaErrorNotReady;
+  if (*idle) TRY_CU(error);
+  return OK;
+}
+
+/* A multiply and an add a term on 128 lanes of each multiprocessor. */
+static double cuda_peak(const struct device *dev, double seconds)
+{
+  const struct cuda_state *s = dev->state;
+  (void)seconds;
+  return s->sizes.multiprocessors * 128.0 * s->clock / 2;
+}
+
+const struct backend backend_cuda = {
+    .kind = "cuda",
+    .open = cuda_open,
+    .prepare = cuda_prepare,
+    .forms_bytes = plan_forms_bytes,
+    .close = cuda_close,
+    .alloc = cuda_buffer_alloc,
+    .alloc_device = cuda_buffer_wrap,
+    .wrap = cuda_buffer_wrap,
+    .wrap_spare = cuda_buffer_wrap_spare,
+    .free = cuda_buffer_free,
+    .put = cuda_put,
+    .get = cuda_get,
+    .gather = cuda_gather,
+    .bytes_available = cuda_bytes_available,
+    .idle = cuda_idle,
+    .put_tile = cuda_put_tile,
+    .atoms = cuda_atoms,
+    .route = cuda_route,
+    .codes_state_bytes = cuda_codes_state_bytes,
+    .codes = cuda_codes,
+    .copy_rate = cuda_copy_rate,
+    .peak = cuda_peak,
+};

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Sizes become bytes; while the sum is too large, what is next in the order of plan.h is halved. */
+#include "device/cuda/plan.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/num.h"
+#include "base/status.h"
+#include "device/device.h"
+#include "model/route.h"
+
+enum { ROWS_UNKNOWN = 1 << 14 };          /* planned for where the rows of a job are not known */
+enum { MIN_LIST = 256, MAX_LIST = 2048 }; /* of the filter, a row's */
+enum { PAIRS_BESIDE = 96, MAX_PAIRS = 1 << 30 };
+enum { STAGING_ATOMS = 1 << 20 }; /* a grid of pack.cu has 65,535 x 32 at most */
+static const gidx STAGING_BYTES = 64 << 20;
+static const gidx STATES_BYTES = 1ll << 30; /* of codes at a time, unless one row needs more */
+/* So many times the root of all frames are the sample: there, what a larger one costs and what
+ * shorter lists save are about equal. */
+#define SCREEN_SAMPLED 11.3
+/* A threshold estimate is too high for one row in so many. */
+#define ESTIMATE_FAILS 2e-6
+
+static gidx vector_bytes(idx floats)
+{
+  return (gidx)floats * (gidx)sizeof(float);
+}
+
+static struct route_form form_of(const struct plan_sizes *z, idx top_k)
+{
+  return route_form_of(z->bulk, z->d, top_k);
+}
+
+/* The least rank that hardly any row has more of its best among the sample than, by Poisson's
+ * law. */
+static int rank_of(double expected)
+{
+  double term = exp(-expected), below = term;
+  int rank = 1;
+  for (; 1 - below > ESTIMATE_FAILS && rank < 4 * MAX_TOP_S; rank++) {
+    term *= expected / rank;
+    below += term;
+  }
+  return rank;
+}
+
+/* How many frames to sample: whole tiles, at most half of all. */
+static idx sampled_of(idx tile, idx frames)
+{
+  idx tiles = (idx)(SCREEN_SAMPLED * sqrt(frames)) / tile + 1;
+  return (idx)imin(tiles, frames / 2 / tile) * tile;
+}
+
+struct plan_lists plan_lists_of(int wgmma, idx d, idx top_k, idx frames)
+{
+  struct screen_form form = screen_form_of(wgmma, d, 1);
+  idx tile = form.vectors / form.frame;
+  struct plan_lists l = {.sampled = sampled_of(tile, frames), .capacity = MIN_LIST};
+  double part = (double)l.sampled / frames;
+  l.peaks_row = l.sampled / tile * SCREEN_PEAKS;
+  l.peak_rank = rank_of(top_k * part);
+  if (2 * l.peak_rank > l.peaks_row) l.peaks_row = 0;
+  double wanted = l.peaks_row ? 4 * l.peak_rank / part + 2 * top_k : 0;
+  while (l.capacity < wanted && l.capacity < MAX_LIST) l.capacity *= 2;
+  return l;
+}
+
+int plan_pairs(idx rows, idx top_k)
+{
+  return (int)imin((gidx)rows * (2 * top_k + PAIRS_BESIDE), MAX_PAIRS);
+}
+
+/* The next array of so many items. */
+static void *layout_next(gidx *bytes, char *base, gidx count, size_t size)
+{
+  gidx at = *bytes;
+  *bytes = round_up(at + count * (gidx)size, 256);
+  return base ? base + at : NULL;
+}
+
+gidx plan_screen_layout(struct screen_args *a, char *base)
+{
+  gidx bytes = 0, rows = (gidx)a->row_tiles * SCREEN_ROWS;
+  a->totals = layout_next(&bytes, base, 1, sizeof *a->totals);
+  a->reach = layout_next(&bytes, base, rows, sizeof *a->reach);
+  a->threshold = layout_next(&bytes, base, rows, sizeof *a->threshold);
+  a->path = layout_next(&bytes, base, rows, sizeof *a->path);
+  a->counts = layout_next(&bytes, base, rows, sizeof *a->counts);
+  a->start = layout_next(&bytes, base, rows, sizeof *a->start);
+  a->held = layout_next(&bytes, base, rows, sizeof *a->held);
+  a->left = layout_next(&bytes, base, rows, sizeof *a->left);
+  a->peaks = layout_next(&bytes, base, rows * a->peaks_row, sizeof *a->peaks);
+  a->lists = layout_next(&bytes, base, rows * a->capacity, sizeof *a->lists);
+  a->pairs = layout_next(&bytes, base, a->pairs_capacity, sizeof *a->pairs);
+  a->values = layout_next(&bytes, base, a->pairs_capacity, sizeof *a->values);
+  return bytes;
+}
+
+gidx plan_exact_bytes(const struct plan_sizes *z, const struct plan_route *r, idx rows)
+{
+  struct route_form form = form_of(z, r->top_k);
+  gidx row_tiles = ceil_div(rows, ROUTE_ROWS), padded = row_tiles * ROUTE_ROWS;
+  gidx atom_tiles = ceil_div(r->slots, route_tile_atoms(form.atoms_thread));
+  gidx blocks = imin(z->multiprocessors, row_tiles * atom_tiles);
+  /* A row tile has at most min(blocks, blocks / row_tiles + 2) parts (route.cu). */
+  gidx lists = ROUTE_ROWS * imin(row_tiles * blocks, blocks + 2 * row_tiles);
+  gidx list = form.capacity * (gidx)sizeof(struct candidate) + (gidx)sizeof(int);
+  return padded * vector_bytes(packed_columns(z->p)) + lists * list +
+         (gidx)rows * r->excluded * (gidx)sizeof(idx) + (gidx)sizeof(unsigned long long);
+}
+
+gidx plan_screen_bytes(const struct plan_sizes *z, const struct plan_route *r, idx rows)
+{
+  struct plan_lists l = plan_lists_of(z->wgmma, z->d, r->top_k, r->slots);
+  struct screen_args a = {.row_tiles = (int)ceil_div(rows, SCREEN_ROWS),
+                          .peaks_row = l.peaks_row,
+                          .capacity = l.capacity,
+                          .pairs_capacity = plan_pairs(rows, r->top_k)};
+  gidx f16 = (gidx)a.row_tiles * screen_stages(z->p) * SCREEN_ROWS * SCREEN_ITEM;
+  return f16 + plan_screen_layout(&a, NULL);
+}
+
+static int rows_fit(const struct plan_sizes *z, const struct cuda_plan *plan,
+                    const struct plan_route *r, idx rows)
+{
+  return plan_exact_bytes(z, r, rows) <= plan->exact &&
+         (!plan->screen || plan_screen_bytes(z, r, rows) <= plan->screen_work);
+}
+
+static idx rows_half(idx rows)
+{
+  return (idx)round_up(rows / 2, ROUTE_ROWS);
+}
+
+idx plan_route_rows(const struct plan_sizes *z, const struct cuda_plan *plan,
+                    const struct plan_route *r)
+{
+  idx rows = (idx)imin(round_up(r->n, ROUTE_ROWS), PLAN_LAUNCH_ROWS);
+  while (rows > ROUTE_ROWS && !rows_fit(z, plan, r, rows)) rows = rows_half(rows);
+  return rows;
+}
+
+idx plan_codes_rows(const struct cuda_plan *plan, gidx state_bytes, idx n, gidx spare)
+{
+  gidx budget = plan->states > 0 ? plan->states : imin(spare, STATES_BYTES);
+  return (idx)imax(imin(n, budget / state_bytes), 1);
+}
+
+/* The bytes of one row's state, of which none is needed where all is done in shared memory. */
+static gidx state_bytes(const struct plan_sizes *z)
+{
+  idx vectors = z->support * z->d;
+  return vectors > WARP ? codes_state_bytes(vectors, 1.0) : 0; /* as if rho were not 0 */
+}
+
+/* The route job that is planned for. */
+static struct plan_route route_expected(const struct plan_sizes *z, const struct cuda_plan *plan)
+{
+  idx top_k = z->top_k ? z->top_k : MAX_TOP_S;
+  return (struct plan_route){.n = z->route_rows ? z->route_rows : ROWS_UNKNOWN,
+                             .top_k = top_k,
+                             .slots = plan->window,
+                             .excluded = (idx)imax(top_k, z->support)};
+}
+
+static gidx f16_bytes(const struct plan_sizes *z, idx window)
+{
+  struct screen_form form = screen_form_of(z->wgmma, z->d, 0);
+  gidx tiles = ceil_div(window, form.vectors / form.frame);
+  return tiles * screen_stages(z->p) * form.vectors * SCREEN_ITEM +
+         (gidx)sizeof(struct screen_max_norms);
+}
+
+static void window_count(const struct plan_sizes *z, struct cuda_plan *plan)
+{
+  gidx slots = round_up(plan->window, plan->tile), atom = z->d * vector_bytes(z->p);
+  gidx staged = imin(imax(STAGING_BYTES / atom, 1), imin(STAGING_ATOMS, plan->window));
+  plan->packed = slots * z->d * vector_bytes(packed_columns(z->p));
+  plan->atom_of = slots * (gidx)sizeof(idx);
+  plan->staging = staged * atom;
+  plan->frames = plan->screen ? slots * z->d * vector_bytes((idx)round_up(z->p, 4)) : 0;
+  plan->f16 = plan->screen ? f16_bytes(z, plan->window) : 0;
+}
+
+struct plan_sizes plan_sizes_of(const struct device_options *o)
+{
+  return (struct plan_sizes){.p = o->p,
+                             .d = o->d,
+                             .max_atoms = o->max_atoms,
+                             .top_k = o->top_k,
+                             .route_rows = o->route_rows,
+                             .support = o->support,
+                             .codes_rows = o->codes_rows};
+}
+
+int plan_forms_bytes(const struct device_options *o, gidx *bytes)
+{
+  struct plan_sizes z = plan_sizes_of(o);
+  struct cuda_plan plan = {.screen = o->filter && strcmp(o->filter, "off"), .window = o->max_atoms};
+  z.bulk = z.wgmma = 1;
+  plan.tile = route_tile_atoms(form_of(&z, z.top_k).atoms_thread);
+  window_count(&z, &plan);
+  int is_copied = o->support > 0 && !(plan.screen && o->p % 4 == 0);
+  gidx copy = is_copied ? (gidx)o->max_atoms * o->d * vector_bytes(o->p) : 0;
+  *bytes = plan.packed + plan.atom_of + plan.frames + plan.f16 + copy;
+  return OK;
+}
+
+static void plan_count(const struct plan_sizes *z, struct cuda_plan *plan)
+{
+  struct plan_route r = route_expected(z, plan);
+  window_count(z, plan);
+  plan->lists = plan->window < z->max_atoms ? (gidx)r.n * r.top_k * (gidx)sizeof(struct entry) : 0;
+  plan->exact = plan_exact_bytes(z, &r, plan->rows);
+  plan->screen_work = plan->screen ? plan_screen_bytes(z, &r, plan->rows) : 0;
+  plan->states = plan->codes_rows * state_bytes(z);
+  gidx launch = plan->exact + plan->screen_work;
+  if (plan->screen) launch = imax(launch, PLAN_TRIAL_BYTES);
+  plan->total = plan->packed + plan->atom_of + plan->staging + plan->frames + plan->f16 +
+                plan->lists + plan->states + launch;
+}
+
+/* As many rows as the jobs have. */
+static void rows_wanted(const struct plan_sizes *z, struct cuda_plan *plan)
+{
+  struct plan_route r = route_expected(z, plan);
+  gidx state = state_bytes(z), states = state ? imax(STATES_BYTES / state, 1) : 0;
+  plan->rows = (idx)imin(round_up(r.n, ROUTE_ROWS), PLAN_LAUNCH_ROWS);
+  plan->codes_rows = (idx)imin(z->codes_rows, states);
+  plan->rows_cut = plan->codes_cut = 0;
+}
+
+/* Cut what takes more, of a launch of route and of codes at a time; 0 where both are at their
+ * least. */
+static int rows_cut(struct cuda_plan *plan)
+{
+  int codes = plan->codes_rows > 1, route = plan->rows > ROUTE_ROWS;
+  if (codes && (!route || plan->states > plan->exact + plan->screen_work)) {
+    plan->codes_rows = (plan->codes_rows + 1) / 2;
+    plan->codes_cut = 1;
+  } else if (route) {
+    plan->rows = rows_half(plan->rows);
+    plan->rows_cut = 1;
+  }
+  return codes || route;
+}
+
+int plan_make(const struct plan_sizes *z, gidx free, struct cuda_plan *plan)
+{
+  *plan = (struct cuda_plan){.screen = z->filter != PLAN_FILTER_OFF, .window = z->max_atoms};
+  plan->tile = route_tile_atoms(form_of(z, z->top_k).atoms_thread);
+  rows_wanted(z, plan);
+  for (plan_count(z, plan); plan->total > free; plan_count(z, plan)) {
+    if (rows_cut(plan)) continue;
+    idx half = (idx)round_up(plan->window, plan->tile) / 2;
+    if (plan->screen && z->filter == PLAN_FILTER_AUTOMATIC)
+      plan->screen = 0;
+    else if (half >= plan->tile)
+      plan->window = (idx)round_up(half, plan->tile);
+    else
+      FAIL(ERR_MEMORY,
+           "%.1f MB are free for what needs %.1f MB: the smallest tile, %d atoms of %d x %d, and "
+           "rows to route with it",
+           1e-6 * (double)imax(free, 0), 1e-6 * (double)plan->total, plan->tile, z->d, z->p);
+    rows_wanted(z, plan);
+  }
+  return OK;
+}
+
+void plan_drop_filter(const struct plan_sizes *z, struct cuda_plan *plan)
+{
+  plan->screen = 0;
+  plan_count(z, plan);
+}

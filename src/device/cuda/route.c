@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A job goes through the windows of the dictionary, and through each in launches of as many rows as
+ * the plan has memory for. */
+#include "device/cuda/route.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/status.h"
+#include "device/cuda/dictionary.h"
+#include "device/cuda/exact.h"
+#include "device/cuda/memory.h"
+#include "device/cuda/screen.h"
+#include "device/cuda/screen_window.h"
+
+static int launch_route(struct route_launch *t)
+{
+  const struct cuda_state *s = t->dev->state;
+  TRY(cuda_launch_exclude(t));
+  return s->screen.is_on && !t->job->scores_only ? cuda_launch_screen(t) : cuda_launch_exact(t);
+}
+
+/* Raise the job's worst score to the launch's, if that is of a lower row, or atom. */
+static void bad_note(struct route_job *job, const struct route_launch *t)
+{
+  if (t->bad == ~0ull) return;
+  struct bad_score found = {t->first + (idx)(t->bad >> 32), (idx)(t->bad & 0xffffffffu)};
+  struct bad_score *bad = &job->bad;
+  if (bad->row < 0 || found.row < bad->row || (found.row == bad->row && found.atom < bad->atom))
+    *bad = found;
+}
+
+/* Rows of a launch, by the plan. */
+static idx launch_rows(const struct route_launch *t)
+{
+  const struct cuda_state *s = t->dev->state;
+  const struct exclusions *e = &t->job->excluded;
+  struct plan_route r = {t->job->n, t->job->top_k, t->slots, e->count ? e->stride : 0};
+  return plan_route_rows(&s->sizes, &s->plan, &r);
+}
+
+/* Route all rows of the job over the window; out[n][top_k] is on the device. */
+static int window_route(struct route_launch *t, struct candidate *out)
+{
+  struct route_job *job = t->job;
+  for (t->first = 0; t->first < job->n; t->first += t->n) {
+    idx rows = launch_rows(t); /* a filter that was left changes them */
+    t->n = job->n - t->first < rows ? job->n - t->first : rows;
+    t->out = out + (gidx)t->first * job->top_k;
+    TRY(launch_route(t));
+    bad_note(job, t);
+  }
+  return OK;
+}
+
+/* Merge each row's list of this window into what earlier windows gave, on the host. */
+static int window_merge(struct cuda_state *s, struct route_job *job, struct entry *both, idx window)
+{
+  gidx entries = (gidx)job->n * job->top_k;
+  TRY_CU(cudaMemcpyAsync(both + (window ? entries : 0), s->work.out.at,
+                         (size_t)entries * sizeof *both, cudaMemcpyDeviceToHost, s->stream));
+  TRY(cuda_finish(s));
+  struct entry merged[MAX_TOP_S];
+  for (idx i = 0; window && i < job->n; i++) {
+    struct entry *own = both + (gidx)i * job->top_k;
+    lists_merge(own, 2, entries, job->top_k, merged);
+    memcpy(own, merged, (size_t)job->top_k * sizeof *own);
+  }
+  return OK;
+}
+
+/* Bring the window from the launch's slot on, as both ways of routing need it. */
+static int window_bring(struct route_launch *t)
+{
+  struct cuda_state *s = t->dev->state;
+  TRY(cuda_window(t->dev, t->slot, route_tile_atoms(t->form.atoms_thread), &t->slots));
+  return s->screen.is_on ? cuda_screen_prepare(t->dev) : OK;
+}
+
+/* Window after window; both: two lists a row, on the host. */
+static int windows_route(struct route_launch *t, struct entry *both)
+{
+  struct cuda_state *s = t->dev->state;
+  struct route_job *job = t->job;
+  size_t bytes = (size_t)job->n * (size_t)job->top_k * sizeof *both;
+  TRY(cuda_reserve(s, &s->work.out, (gidx)bytes));
+  idx number = 0;
+  for (t->slot = 0; t->slot < t->dev->atoms; t->slot += t->slots, number++) {
+    TRY(window_bring(t));
+    TRY(window_route(t, s->work.out.at));
+    TRY(window_merge(s, job, both, number));
+  }
+  TRY_CU(cudaMemcpyAsync(job->lists->device, both, bytes, cudaMemcpyHostToDevice, s->stream));
+  return cuda_finish(s);
+}
+
+/* The whole job from the start; with the whole share on the device lists are made in place. */
+static int job_route(struct device *dev, void *argument)
+{
+  struct cuda_state *s = dev->state;
+  struct route_launch *t = argument;
+  struct route_job *job = t->job;
+  t->slot = 0;
+  job->bad = (struct bad_score){-1, -1};
+  if (s->plan.window >= dev->atoms) {
+    TRY(window_bring(t));
+    return window_route(t, job->lists->device);
+  }
+  struct entry *both = malloc(2 * (size_t)job->n * (size_t)job->top_k * sizeof *both);
+  CHECK(both, ERR_MEMORY, "cannot allocate lists of %d rows", job->n);
+  int status = windows_route(t, both);
+  free(both);
+  return status;
+}
+
+/* The same when it is tried again: all rows are counted anew. */
+static int job_route_counted(struct device *dev, void *argument)
+{
+  struct screen_counts before = dev->filter;
+  int status = job_route(dev, argument);
+  if (status == ERR_MEMORY) dev->filter = before;
+  return status;
+}
+
+/* No atoms: every entry is ENTRY_NONE. */
+static int lists_clear(struct device *dev, struct route_job *job)
+{
+  struct entry *lists = job->lists->host;
+  gidx entries = (gidx)job->n * job->top_k;
+  for (gidx i = 0; i < entries; i++) lists[i] = ENTRY_NONE;
+  return cuda_put(dev, job->lists, 0, entries * (gidx)sizeof *lists);
+}
+
+int cuda_route(struct device *dev, struct route_job *job)
+{
+  const struct cuda_state *s = dev->state;
+  struct route_launch t = {.dev = dev, .job = job};
+  t.shape = (struct kernel_shape){.bulk = s->sizes.bulk, .d = s->options.d, .top_k = job->top_k};
+  t.form = route_form_of(s->sizes.bulk, s->options.d, job->top_k);
+  if (dev->atoms == 0) return lists_clear(dev, job);
+  return cuda_with_memory(dev, 0, job_route_counted, &t);
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Routing of a job on a GPU.
+ *
+ * Floor: device. */
+#ifndef DEVICE_CUDA_ROUTE_H
+#define DEVICE_CUDA_ROUTE_H
+
+#include "device/cuda/cuda.h"
+
+/* Operation of the table. */
+int cuda_route(struct device *dev, struct route_job *job);
+
+#endif

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The matrix unit on trial: sums of products whose exact value is known, planted against it and
+ * drawn at random.  The bound allows for twice what is asked of it here.
+ *
+ * Operands are exact in fp16, so that every difference is the unit's.  All frames are one vector,
+ * and all but 32 of a tile are zeros: each kept peak is then the size of one score. */
+#include "device/cuda/screen_probe.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/rng.h"
+#include "base/status.h"
+#include "device/cuda/memory.h"
+#include "device/cuda/screen_launch.h"
+
+enum { TRIAL_ROWS = SCREEN_ROWS, TRIAL_COLUMNS = 256, TRIAL_TILES = 8, KINDS = 10, SEED = 41 };
+
+struct trial {
+  idx vectors;                 /* items of a tile */
+  float *rows, *atoms, *peaks; /* [ROWS][COLUMNS], [TILES vectors][COLUMNS], [ROWS][TILES PEAKS] */
+};
+
+/* +-(1 + m / 1024) 2^power, exact in fp16. */
+static float short_number(uint64_t stream, uint64_t i, int power)
+{
+  float x = 1 + (float)random_below(SEED, stream, i, 1024) / 1024;
+  return ldexpf(random_below(SEED, stream + 1, i, 2) ? x : -x, power);
+}
+
+enum { ROWS = 1, ATOMS = 11 }; /* streams of random numbers */
+
+/* Column c of vector i: kinds of vectors, each of which wants to lose something else. */
+static float trial_number(uint64_t stream, idx i, idx c)
+{
+  uint64_t at = (uint64_t)i * TRIAL_COLUMNS + (uint64_t)c;
+  float x = short_number(stream, at, 0), size = fabsf(x);
+  float subnormal = 0x1p-17f * (float)random_below(SEED, stream + 3, at, 8);
+  switch (i % KINDS) {
+  case 0: /* like data */
+    return x;
+  case 1: /* every size that there is */
+    return short_number(stream, at, (int)random_below(SEED, stream + 2, at, 18) - 12);
+  case 2: /* one large term first: all others are cut against it */
+    return c == 0 ? 64 : ldexpf(size, -7);
+  case 3: /* one in every sixteen */
+    return c % 16 == 0 ? 64 : ldexpf(size, -6);
+  case 4: /* one last */
+    return c == TRIAL_COLUMNS - 1 ? 64 : ldexpf(size, -6);
+  case 5: /* large ones that cancel around small ones */
+    return c == 0 ? 96 : c == TRIAL_COLUMNS - 1 ? -96 : ldexpf(size, -7);
+  case 6: /* all of one sign and nearly alike: cuts add up */
+    return 2 - 0x1p-10f * (float)(c % 3);
+  case 7: /* just too small beside the sum so far */
+    return c < 16 ? size : 0x1p-12f * size;
+  case 8: /* subnormal in fp16, beside a term that the other side's kind 8 takes out */
+    if (stream == ATOMS) return c == 0 ? 0 : x;
+    return c == 0 ? 64 : subnormal;
+  default:
+    return stream == ATOMS ? subnormal : x;
+  }
+}
+
+/* Which item of its tile has peak i. */
+static idx item_of(const struct trial *t, idx peak)
+{
+  return peak / 4 * (t->vectors / 8) + peak % 4 * 2;
+}
+
+static void trial_fill(struct trial *t)
+{
+  for (idx i = 0; i < TRIAL_ROWS; i++)
+    for (idx c = 0; c < TRIAL_COLUMNS; c++)
+      t->rows[i * TRIAL_COLUMNS + c] = trial_number(ROWS, i, c);
+  for (idx k = 0; k < TRIAL_TILES * SCREEN_PEAKS; k++)
+    for (idx c = 0; c < TRIAL_COLUMNS; c++) {
+      idx vector = k / SCREEN_PEAKS * t->vectors + item_of(t, k % SCREEN_PEAKS);
+      float x = trial_number(ATOMS, k / 3, c); /* all kinds meet */
+      t->atoms[(gidx)vector * TRIAL_COLUMNS + c] = ldexpf(x, -SCREEN_ATOM_POWER);
+    }
+}
+
+/* The largest part of the allowance that a sum used; infinity where one used more. */
+static double trial_part(const struct trial *t, double allowance)
+{
+  double max = 0;
+  for (idx i = 0; i < TRIAL_ROWS; i++) {
+    const float *x = t->rows + (gidx)i * TRIAL_COLUMNS;
+    float large = 0;
+    for (idx c = 0; c < TRIAL_COLUMNS; c++) large = fmaxf(large, fabsf(x[c]));
+    double unit = ldexp(1, SCREEN_ROW_POWER - ilogbf(large) + SCREEN_ATOM_POWER);
+    for (idx k = 0; k < TRIAL_TILES * SCREEN_PEAKS; k++) {
+      idx vector = k / SCREEN_PEAKS * t->vectors + item_of(t, k % SCREEN_PEAKS);
+      const float *d = t->atoms + (gidx)vector * TRIAL_COLUMNS;
+      double sum = 0, sizes = 0;
+      for (idx c = 0; c < TRIAL_COLUMNS; c++) {
+        sum += (double)x[c] * d[c];
+        sizes += fabs((double)x[c] * d[c]);
+      }
+      double found = t->peaks[(gidx)i * TRIAL_TILES * SCREEN_PEAKS + k] / unit;
+      double part = fabs(found - fabs(sum)) / (allowance * sizes);
+      if (!(part <= 1)) return INFINITY; /* or not a number */
+      max = fmax(max, part);
+    }
+  }
+  return max;
+}
+
+/* Memory of the trial on the device; `rest` has the peaks, then what else the kernels write. */
+struct trial_works {
+  struct cuda_work in, f16, rows, rest;
+};
+enum { REST_PART = 1024, REST_PARTS = 5 };
+
+static gidx peaks_bytes(void)
+{
+  return (gidx)TRIAL_ROWS * TRIAL_TILES * SCREEN_PEAKS * (gidx)sizeof(float);
+}
+
+static void *rest_part(const struct trial_works *w, int part)
+{
+  return (char *)w->rest.at + peaks_bytes() + part * REST_PART;
+}
+
+/* At most PLAN_TRIAL_BYTES: tiles have 256 vectors or fewer. */
+static int trial_bring(struct cuda_state *s, const struct trial *t, struct trial_works *w)
+{
+  gidx vectors = TRIAL_TILES * t->vectors, stages = screen_stages(TRIAL_COLUMNS);
+  gidx bytes = (TRIAL_ROWS + vectors) * TRIAL_COLUMNS * (gidx)sizeof(float);
+  TRY(cuda_reserve(s, &w->in, bytes));
+  TRY(cuda_reserve(s, &w->f16, vectors * stages * SCREEN_ITEM));
+  TRY(cuda_reserve(s, &w->rows, TRIAL_ROWS * stages * SCREEN_ITEM));
+  TRY(cuda_reserve(s, &w->rest, peaks_bytes() + REST_PARTS * REST_PART));
+  TRY_CU(cudaMemsetAsync(rest_part(w, 0), 0, REST_PARTS * REST_PART, s->stream));
+  TRY_CU(cudaMemcpyAsync(w->in.at, t->rows, (size_t)bytes, cudaMemcpyHostToDevice, s->stream));
+  return OK;
+}
+
+static int trial_to_f16(struct device *dev, const struct trial *t, const struct trial_works *w)
+{
+  idx vectors = TRIAL_TILES * t->vectors;
+  struct to_f16_args h = {.in = (float *)w->in.at + TRIAL_ROWS * TRIAL_COLUMNS,
+                          .out = w->f16.at,
+                          .frames = vectors,
+                          .turn = 1,
+                          .padded = vectors,
+                          .d = 1,
+                          .p = TRIAL_COLUMNS,
+                          .pitch = TRIAL_COLUMNS,
+                          .items = t->vectors,
+                          .frame = 1,
+                          .norms = rest_part(w, 0)};
+  return cuda_screen_to_f16(dev, &h);
+}
+
+static int trial_score(struct device *dev, struct trial *t, struct trial_works *w)
+{
+  struct cuda_state *s = dev->state;
+  TRY(trial_bring(s, t, w));
+  TRY(trial_to_f16(dev, t, w));
+  struct screen_args a = {.x = w->in.at,
+                          .n = TRIAL_ROWS,
+                          .slots = TRIAL_TILES * t->vectors,
+                          .p = TRIAL_COLUMNS,
+                          .d = 1,
+                          .rows = w->rows.at,
+                          .atoms = w->f16.at,
+                          .stages = screen_stages(TRIAL_COLUMNS),
+                          .row_tiles = 1,
+                          .atom_tiles = TRIAL_TILES,
+                          .norms = rest_part(w, 0),
+                          .reach = rest_part(w, 1),
+                          .threshold = rest_part(w, 2),
+                          .path = rest_part(w, 3),
+                          .counts = rest_part(w, 4),
+                          .peaks = w->rest.at,
+                          .peaks_row = TRIAL_TILES * SCREEN_PEAKS};
+  TRY(cuda_screen_launch(dev, KERNEL_TO_F16_ROWS, &a, TRIAL_ROWS, 0));
+  TRY(cuda_screen_product(dev, &a, 1));
+  TRY_CU(cudaMemcpyAsync(t->peaks, w->rest.at, (size_t)peaks_bytes(), cudaMemcpyDeviceToHost,
+                         s->stream));
+  return cuda_finish(s);
+}
+
+static int trial_run(struct device *dev, struct arena *arena, double *part)
+{
+  struct cuda_state *s = dev->state;
+  struct trial_works w = {0};
+  struct trial t = {.vectors = screen_form_of(s->sizes.wgmma, 1, 1).vectors};
+  gidx vectors = TRIAL_TILES * t.vectors;
+  TRY(arena_alloc(arena, &t.rows, (TRIAL_ROWS + vectors) * TRIAL_COLUMNS, sizeof *t.rows));
+  TRY(arena_alloc(arena, &t.peaks, TRIAL_ROWS * TRIAL_TILES * SCREEN_PEAKS, sizeof *t.peaks));
+  t.atoms = t.rows + TRIAL_ROWS * TRIAL_COLUMNS;
+  trial_fill(&t);
+  int status = trial_score(dev, &t, &w);
+  struct cuda_work *const works[] = {&w.in, &w.f16, &w.rows, &w.rest};
+  for (int i = 0; i < LENGTH(works); i++) cuda_release(works[i]);
+  TRY(status);
+  *part = trial_part(&t, cuda_screen_gamma(s->architecture, TRIAL_COLUMNS) / 2);
+  return OK;
+}
+
+int cuda_screen_probe(struct device *dev, int *good)
+{
+  struct cuda_state *s = dev->state;
+  struct arena arena = {0};
+  double part = INFINITY;
+  int status = trial_run(dev, &arena, &part);
+  arena_free(&arena);
+  TRY(status);
+  log_debug("the matrix unit of GPU %d uses %.2f of what the certified filter allows it", s->number,
+            part);
+  *good = part <= 1 && !(s->options.test && s->options.test->distrust);
+  return OK;
+}

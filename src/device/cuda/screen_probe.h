@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The matrix unit on trial.
+ *
+ * Floor: device. */
+#ifndef DEVICE_CUDA_SCREEN_PROBE_H
+#define DEVICE_CUDA_SCREEN_PROBE_H
+
+#include "device/cuda/cuda.h"
+
+/* *good <- are sums of the matrix unit as near as (C.8) assumes, on planted and on random vectors?
+ * ERR_MEMORY. */
+int cuda_screen_probe(struct device *dev, int *good);
+
+#endif

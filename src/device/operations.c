@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What devices compute: each operation has its arguments checked here and is then passed to its row
+ * of the backend's table.  The operations are declared in route.h, codes.h, arrow.h, refit.h,
+ * dense.h, joint.h and lanczos.h. */
+#include "base/status.h"
+#include "device/backend.h"
+
+/* ERR_DEVICE unless the device's table has this row. */
+#define CHECK_HAS(dev, row)                                                                        \
+  CHECK((dev)->backend && (dev)->backend->row, ERR_DEVICE,                                         \
+        "a device of kind '%s' has no operation '" #row "'",                                       \
+        (dev)->backend ? (dev)->backend->kind : "dry")
+
+int device_put_tile(struct device *dev, const float *atoms, idx count, idx first)
+{
+  CHECK_HAS(dev, put_tile);
+  CHECK(count >= 0 && count <= dev->max_atoms - dev->atoms, ERR_INTERNAL,
+        "%d atoms put beside %d, at most %d were expected", count, dev->atoms, dev->max_atoms);
+  if (count == 0) return OK;
+  TRY(dev->backend->put_tile(dev, atoms, count, first));
+  dev->atoms += count;
+  return OK;
+}
+
+int device_atoms(struct device *dev, struct buffer *view)
+{
+  *view = (struct buffer){0};
+  return dev->backend->atoms ? dev->backend->atoms(dev, view) : OK;
+}
+
+int device_route(struct device *dev, struct route_job *job)
+{
+  CHECK_HAS(dev, route);
+  job->bad = (struct bad_score){-1, -1};
+  CHECK(job->top_k >= 1 && job->top_k <= MAX_TOP_S, ERR_INTERNAL, "%d entries a row, not 1 to %d",
+        job->top_k, MAX_TOP_S);
+  return job->n ? dev->backend->route(dev, job) : OK;
+}
+
+gidx device_codes_state_bytes(const struct device *dev, idx max_m, real rho)
+{
+  return dev->backend->codes_state_bytes ? dev->backend->codes_state_bytes(max_m * dev->d, rho) : 0;
+}
+
+int device_codes(struct device *dev, const struct codes_job *job)
+{
+  CHECK_HAS(dev, codes);
+  CHECK(job->state || job->m_old == 0, ERR_INTERNAL, "codes of %d old atoms without their state",
+        job->m_old);
+  return job->n ? dev->backend->codes(dev, job) : OK;
+}
+
+int device_arrow(struct device *dev, struct arrow_job *job)
+{
+  CHECK_HAS(dev, arrow);
+  CHECK(job->options.ridge_t >= 0 && job->options.ridge_b >= 0, ERR_INTERNAL, "ridges %g and %g",
+        job->options.ridge_t, job->options.ridge_b);
+  return dev->backend->arrow(dev, job);
+}
+
+int device_residuals(struct device *dev, const struct residual_job *job)
+{
+  CHECK_HAS(dev, residuals);
+  return dev->backend->residuals(dev, job);
+}
+
+int device_row_products(struct device *dev, const real *residual, idx p,
+                        const struct rows_item *items, gidx count)
+{
+  CHECK_HAS(dev, row_products);
+  return dev->backend->row_products(dev, residual, p, items, count);
+}
+
+int device_row_sums(struct device *dev, const real *residual, idx p, const struct rows_item *items,
+                    gidx count)
+{
+  CHECK_HAS(dev, row_sums);
+  return dev->backend->row_sums(dev, residual, p, items, count);
+}
+
+int device_moves_try(struct device *dev, const struct moves_job *job)
+{
+  CHECK_HAS(dev, moves_try);
+  return dev->backend->moves_try(dev, job);
+}
+
+int device_moves_keep(struct device *dev, const struct moves_job *job)
+{
+  CHECK_HAS(dev, moves_keep);
+  return dev->backend->moves_keep(dev, job);
+}
+
+int device_directions_keep(struct device *dev, idx d, idx p, const struct keep_item *items,
+                           gidx count)
+{
+  CHECK_HAS(dev, directions_keep);
+  return dev->backend->directions_keep(dev, d, p, items, count);
+}
+
+int dense_open(struct dense *d, struct device *dev, idx panel, idx max_n)
+{
+  *d = (struct dense){.device = dev, .panel = panel, .max_n = max_n};
+  CHECK_HAS(dev, dense_open);
+  CHECK(panel >= DENSE_MIN_PANEL && panel <= DENSE_MAX_PANEL && max_n >= 0, ERR_INTERNAL,
+        "dense work in panels of %d columns on matrices of %d rows", panel, max_n);
+  return dev->backend->dense_open(d);
+}
+
+void dense_close(struct dense *d)
+{
+  if (d->state) d->device->backend->dense_close(d);
+  *d = (struct dense){0};
+}
+
+static int matrix_check(const struct dense *d, idx n, gidx stride)
+{
+  CHECK(n >= 0 && n <= d->max_n && stride >= n, ERR_INTERNAL,
+        "a matrix of %d rows, %lld apart, where %d rows were expected", n, (long long)stride,
+        d->max_n);
+  return OK;
+}
+
+int dense_cholesky(struct dense *d, real *s, idx n, gidx stride, real *pivot, idx *good)
+{
+  CHECK_HAS(d->device, cholesky);
+  TRY(matrix_check(d, n, stride));
+  return d->device->backend->cholesky(d, s, n, stride, pivot, good);
+}
+
+int dense_inverse(struct dense *d, real *l, idx n, gidx stride)
+{
+  CHECK_HAS(d->device, inverse);
+  TRY(matrix_check(d, n, stride));
+  return d->device->backend->inverse(d, l, n, stride);
+}
+
+int dense_product(struct dense *d, const struct dense_product *p)
+{
+  CHECK_HAS(d->device, product);
+  CHECK(p->row_end - p->row_begin <= d->max_n && p->column_end - p->column_begin <= d->max_n,
+        ERR_INTERNAL, "a product of %d rows and %d columns, where %d were expected",
+        p->row_end - p->row_begin, p->column_end - p->column_begin, d->max_n);
+  return d->device->backend->product(d, p);
+}
+
+int joint_open(struct joint_work *w, struct device *dev, const struct joint *j, idx longest,
+               gidx capacity)
+{
+  *w = (struct joint_work){.device = dev, .joint = j, .longest = longest, .capacity = capacity};
+  CHECK_HAS(dev, joint_open);
+  return dev->backend->joint_open(w);
+}
+
+void joint_close(struct joint_work *w)
+{
+  if (w->state) w->device->backend->joint_close(w);
+  *w = (struct joint_work){0};
+}
+
+int joint_begin(struct joint_work *w, struct dense *d, real *s, gidx stride)
+{
+  CHECK_HAS(w->device, joint_begin);
+  TRY(matrix_check(d, joint_border(w->joint), stride));
+  return w->device->backend->joint_begin(w, d, s, stride);
+}
+
+int joint_batch(struct joint_work *w, const struct joint_rows *rows, struct joint_sums *sums)
+{
+  CHECK_HAS(w->device, joint_batch);
+  return w->device->backend->joint_batch(w, rows, sums);
+}
+
+int joint_add(struct joint_work *w, real *s, gidx stride)
+{
+  CHECK_HAS(w->device, joint_add);
+  return w->device->backend->joint_add(w, s, stride);
+}
+
+int joint_row_size(const struct joint_work *w, idx i, struct joint_size *size)
+{
+  CHECK_HAS(w->device, joint_row_size);
+  return w->device->backend->joint_row_size(w, i, size);
+}
+
+int parts_append(struct parts *p, struct joint_work *w, idx first, idx end)
+{
+  CHECK_HAS(w->device, parts_append);
+  return w->device->backend->parts_append(p, w, first, end);
+}
+
+int parts_apply(struct device *dev, const struct parts *p, idx n, idx groups, const real *x,
+                real *y)
+{
+  CHECK_HAS(dev, parts_apply);
+  return dev->backend->parts_apply(dev, p, n, groups, x, y);
+}
+
+int lanczos_step(struct device *dev, struct lanczos *l, idx j, real *y)
+{
+  CHECK_HAS(dev, lanczos_step);
+  CHECK(j >= 0 && j < l->max, ERR_INTERNAL, "step %d of %d", j, l->max);
+  return dev->backend->lanczos_step(dev, l, j, y);
+}

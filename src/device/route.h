@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Operations of a device: the dictionary it holds, and exact routing of rows over it.
+ *
+ * Floor: device.  Lists have the bits of model/route.h for any tile width, block size, thread count
+ * and variant, with the certified filter or without. */
+#ifndef DEVICE_ROUTE_H
+#define DEVICE_ROUTE_H
+
+#include "device/device.h"
+#include "model/route.h"
+
+/* Add count atoms[count][d][p] with global numbers first .. first + count - 1 to the device's share
+ * of the dictionary.  The array stays where it is until the device is closed: a device that cannot
+ * hold all atoms copies them again.  ERR_MEMORY; ERR_INTERNAL beyond max_atoms. */
+int device_put_tile(struct device *dev, const float *atoms, idx count, idx first);
+
+/* *view <- the atoms put so far, as they were put and in that order, on the device side, until the
+ * next call that takes memory or routes; zeroed where the device does not keep them so. */
+int device_atoms(struct device *dev, struct buffer *view);
+
+/* Route n rows over all atoms put so far (N.1 to N.3r).  Buffers are read and written on the device
+ * side. */
+struct route_job {
+  const struct buffer *rows; /* [n][p] float, finite */
+  idx n;
+  idx top_k;                  /* entries a row, 1 .. MAX_TOP_S */
+  struct exclusions excluded; /* atoms not to be chosen; count 0: none */
+  struct buffer *lists;       /* [n][top_k] struct entry, written */
+  struct bad_score bad;       /* written: the lowest score that is not finite, or row -1 */
+  int scores_only;            /* for measuring, GPU alone: nothing is chosen, lists are undefined */
+};
+int device_route(struct device *dev, struct route_job *job);
+
+#endif

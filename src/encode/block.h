@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A block of rows on its way from its rows to its results.
+ *
+ * Floor: encode; included by src/encode only. */
+#ifndef ENCODE_BLOCK_H
+#define ENCODE_BLOCK_H
+
+#include "device/buffer.h"
+
+struct encode;
+
+/* Two blocks are in flight and the rows of a third are read; each block needs its rows until its
+ * codes are solved. */
+enum { BLOCKS_IN_FLIGHT = 2, ROW_BUFFERS = BLOCKS_IN_FLIGHT + 1 };
+
+/* A block of rows between the reading of its rows and the gathering of its results.  A rank's share
+ * of a block is a run of consecutive rows. */
+struct block_in_flight {
+  gidx first;
+  idx n;                    /* 0: no block */
+  idx mine_first, mine;     /* this rank's share of its rows */
+  idx *shares;              /* [size] rows of each rank */
+  idx round;                /* counted from 1 */
+  idx entries_begin;        /* the round fills entries of supports from here .. */
+  idx entries_end;          /* .. to the one before here */
+  idx solved;               /* support entries that have codes */
+  int routed;               /* the round's lists wait to be merged */
+  struct buffer *rows;      /* borrowed: float [block][p] all rows of the block */
+  struct buffer residual;   /* float [block][p], rounds > 1 */
+  struct buffer lists;      /* struct entry [block][top_k] over this rank's tiles */
+  struct buffer received;   /* struct entry [size][share][top_k], size > 1 */
+  struct buffer slot;       /* idx [share][s] places of supports in the table */
+  struct buffer state;      /* [share] blocks of device_codes_state_bytes(), rounds > 1 */
+  struct atom_table *table; /* borrowed */
+  idx *chosen;              /* [block][s] supports so far of all rows, rounds > 1 */
+  idx *atoms;               /* [share][s] supports of this rank's rows */
+  float *score;             /* [share][s] */
+  idx *out_atoms;           /* [block][s] on rank 0, as are the next two */
+  float *out_score, *out_codes;
+};
+
+/* Bring a block from its merged lists to what is routed next: solve its codes; after the last round
+ * send its results to rank 0 and begin the next block of rows, if there is one.  Collective. */
+int block_prepare(struct encode *e, struct block_in_flight *b);
+
+#endif

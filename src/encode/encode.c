@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The loop over blocks, and what comes before and after it.  Two blocks alternate on the device:
+ * while one is routed, the host merges the lists of the other. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/num.h"
+#include "base/status.h"
+#include "comm/buffers.h"
+#include "encode/layout.h"
+#include "encode/steps.h"
+#include "model/access.h"
+
+/* e->shift <- the column shifts of the metrics: rank 0 reads the first rows, in the files worker,
+ * and tells all.  After a failure that thread may still write to x, which is then kept. */
+static int shift_find(struct encode *e)
+{
+  const struct row_source *rows = e->task->rows;
+  struct arena arena = {0};
+  float *x;
+  int status = OK;
+  if (e->c->rank == 0) {
+    status = arena_alloc(&arena, &x, imin(rows->n, SHIFT_ROWS) * e->p, sizeof *x);
+    if (!status) status = shift_access(&e->files, e->c->deadline, rows, e->task->mean, x, e->shift);
+  }
+  TRY(comm_agree(e->c, status));
+  arena_free(&arena);
+  return comm_broadcast(e->c, e->shift, e->p, sizeof *e->shift);
+}
+
+/* Route all blocks.  A block that is alone in flight is idle in every second pass of the loop, so
+ * that its lists are merged. */
+static int blocks_run(struct encode *e)
+{
+  gidx n = e->task->rows->n;
+  struct block_in_flight *b = &e->in_flight[0], *other = &e->in_flight[1];
+  struct progress progress;
+  progress_start(&progress, e->task->codes ? "encode" : "route", "rows", n);
+  TRY(files_next(e));
+  while (e->next < n || b->n > 0 || other->n > 0) {
+    TRY(block_prepare(e, b));
+    TRY(background_start(e, other));
+    int status = b->n > 0 ? step_route(e, b) : OK;
+    TRY(background_wait(e));
+    TRY(status);
+    if (b->n > 0) TRY(step_alltoallv(e, b));
+    progress_show(&progress, e->finished_rows);
+    struct block_in_flight *swap = b;
+    b = other;
+    other = swap;
+  }
+  return files_wait(e);
+}
+
+/* The largest decoder cosine, where K is small enough. */
+static int cosine_compute(struct encode *e)
+{
+  struct phase *phase = &e->result->phases[PHASE_COSINE];
+  gidx k = e->shard.tiling.k;
+  e->result->metrics.max_decoder_cosine = nan_canonical();
+  if (k > e->task->max_cosine) return OK;
+  phase_begin(phase);
+  TRY(shard_cosine(&e->shard, e->c, &e->device, e->block, &e->result->metrics.max_decoder_cosine));
+  phase_end(phase, (double)k * e->d * e->shard.held * e->d * e->p);
+  return OK;
+}
+
+/* Sum over ranks what each counted, and fill the metrics. */
+static int result_finish(struct encode *e)
+{
+  const struct encode_task *t = e->task;
+  struct metrics *m = &e->result->metrics;
+  struct phase *phase = &e->result->phases[PHASE_GATHER];
+  phase_begin(phase);
+  gidx sum = (gidx)e->result->fingerprint;
+  TRY(comm_sum(e->c, &sum, 1));
+  e->result->fingerprint = (uint64_t)sum;
+  TRY(comm_sum(e->c, e->result->density, e->shard.tiling.k));
+  if (t->codes) TRY(statistics_finish(&e->statistics, e->c, e->p, m));
+  metrics_density(m, e->result->density, t->rows->n, e->shard.tiling.k);
+  e->result->filter = e->device.filter; /* before the cosines, which are routed too */
+  phase_end(phase, 0);
+  return cosine_compute(e);
+}
+
+static const struct phase phase_names[ENCODE_PHASES] = {
+    [PHASE_OPEN] = {.name = "open"},
+    [PHASE_LOAD] = {.name = "load", .unit = "GB", .background = 1},
+    [PHASE_READ] = {.name = "read", .unit = "GB", .background = 1},
+    [PHASE_COPY] = {.name = "copy", .unit = "GB", .background = 1},
+    [PHASE_ALLGATHER] = {.name = "allgather", .unit = "GB"},
+    [PHASE_ROUTE] = {.name = "route", .unit = "GMAC"},
+    [PHASE_ALLTOALLV] = {.name = "alltoallv", .unit = "GB"},
+    [PHASE_MERGE] = {.name = "merge", .unit = "GB", .background = 1},
+    [PHASE_FETCH] = {.name = "fetch", .unit = "GB"},
+    [PHASE_CODES] = {.name = "codes", .unit = "GMAC"},
+    [PHASE_GATHER] = {.name = "gather", .unit = "GB"},
+    [PHASE_METRICS] = {.name = "metrics", .background = 1},
+    [PHASE_SUMS] = {.name = "sums", .unit = "GB", .background = 1},
+    [PHASE_COSINE] = {.name = "cosine", .unit = "GMAC"},
+    [PHASE_WRITE] = {.name = "write", .unit = "GB", .background = 1},
+    [PHASE_WAIT_FILES] = {.name = "wait"},
+    [PHASE_WAIT_BACKGROUND] = {.name = "waited"},
+};
+
+void encode_init(struct encode *e, const struct encode_task *task, struct comm *c,
+                 struct encode_result *result)
+{
+  *e = (struct encode){.task = task,
+                       .c = c,
+                       .result = result,
+                       .p = task->rows->p,
+                       .d = task->atoms->d,
+                       .s = task->top_s,
+                       .block = task->block};
+  shard_init(&e->shard, c, task->atoms, task->tile, task->normalize);
+}
+
+struct device_options encode_device_options(const struct encode *e)
+{
+  const struct encode_task *t = e->task;
+  return (struct device_options){.p = e->p,
+                                 .d = e->d,
+                                 .max_atoms = e->shard.held,
+                                 .threads = t->threads,
+                                 .variant = t->variant,
+                                 .kind = t->device,
+                                 .work = encode_work(t),
+                                 .top_k = (idx)ceil_div(t->top_s, t->rounds),
+                                 .route_rows = e->block,
+                                 .support = t->codes || t->rounds > 1 ? t->top_s : 0,
+                                 .codes_rows =
+                                     t->rounds > 1 ? 0 : (idx)ceil_div(e->block, e->c->size),
+                                 .local_rank = e->c->local_rank,
+                                 .kernels = t->kernels,
+                                 .filter = t->filter};
+}
+
+/* Open the device and allocate everything on it but the dictionary. */
+static int device_prepare(struct encode *e)
+{
+  const struct encode_task *t = e->task;
+  struct device_options options = encode_device_options(e);
+  struct phase *phases = e->result->phases;
+  TRY(device_check_subnormals(t->threads));
+  TRY(device_open(&e->device, &options));
+  if (!strcmp(e->device.kind, "cpu") && (t->codes || t->rounds > 1)) TRY(device_check_fma());
+  phases[PHASE_ROUTE].device = phases[PHASE_COSINE].device = e->device.kind;
+  phases[PHASE_CODES].device = e->device.kind;
+  return encode_alloc(e, &e->result->memory);
+}
+
+/* The first job of the files worker. */
+static int dictionary_read(void *argument)
+{
+  struct encode *e = argument;
+  struct phase *phase = &e->result->phases[PHASE_LOAD];
+  phase_begin(phase);
+  TRY(shard_alloc(&e->shard));
+  TRY(shard_read(&e->shard));
+  phase_end(phase, (double)e->shard.held * e->d * e->p * (double)sizeof(float));
+  return OK;
+}
+
+static int workers_start(struct encode *e)
+{
+  TRY(worker_open(&e->background));
+  TRY(worker_open(&e->files));
+  return worker_start(&e->files, dictionary_read, e);
+}
+
+/* Open the device with the dictionary on it, which is read while the device is being opened. */
+static int encode_open(struct encode *e)
+{
+  struct phase *phase = &e->result->phases[PHASE_OPEN];
+  phase_begin(phase);
+  TRY(comm_agree(e->c, workers_start(e)));
+  TRY(comm_agree(e->c, device_prepare(e)));
+  TRY(comm_devices_open(e->c, &e->device));
+  int status = worker_wait(&e->files, 0); /* however long a dictionary takes */
+  TRY(shard_put(&e->shard, e->c, status, &e->device));
+  e->result->memory.atoms = (gidx)e->shard.arena.bytes;
+  phase_end(phase, 0);
+  return OK;
+}
+
+/* What ran where, for the report; the device is about to be closed. */
+static void device_note(struct encode *e)
+{
+  struct encode_result *r = e->result;
+  r->device = e->device.kind;
+  snprintf(r->variant, sizeof r->variant, "%s", e->device.variant);
+  r->counts = e->device.counts;
+}
+
+/* Give back the device and all memory but the result's. */
+static void encode_close(struct encode *e)
+{
+  comm_devices_close(e->c);
+  buffers_free(e);
+  shard_free(&e->shard, &e->device);
+  device_close(&e->device);
+  arena_free(&e->arena);
+  free(e);
+}
+
+int encode_run(const struct encode_task *task, struct comm *c, struct encode_result *result)
+{
+  struct encode *e; /* on the heap: struct run of cli/command.h says why */
+  *result = (struct encode_result){0};
+  memcpy(result->phases, phase_names, sizeof phase_names);
+  TRY(comm_agree(c, struct_alloc(&e, sizeof *e)));
+  encode_init(e, task, c, result);
+  TRY(encode_open(e));
+  TRY(shift_find(e));
+  TRY(blocks_run(e));
+  worker_close(&e->files);
+  worker_close(&e->background);
+  TRY(result_finish(e));
+  device_note(e);
+  encode_close(e);
+  return OK;
+}
+
+void encode_free(struct encode_result *result)
+{
+  arena_free(&result->arena);
+  *result = (struct encode_result){0};
+}

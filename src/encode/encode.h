@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Encoding: rows and a dictionary in, routed supports, codes and metrics out.
+ *
+ * Floor: encode.  Knows no files: rows come from a source, supports go to a sink.
+ *
+ * The rows pass in blocks.  Each rank reads its share of a block; all ranks gather the block, score
+ * it over their own shards of the dictionary, and send each row's list to the rank that read the
+ * row.  That rank merges the lists, solves the codes, and sends them to rank 0, which writes.
+ * Further rounds (N.3r) do the same with residuals in place of rows.  Two blocks are in flight: the
+ * lists of one are merged while the other is routed, and the rows of a third are read meanwhile.
+ *
+ * To read the job from top to bottom: encode_impl.h (its state), encode.c (the loop over blocks),
+ * block.c (a block from its rows to its results), steps.c (what a block asks of the device and of
+ * other ranks), fetch.c (atoms from other ranks), background.c and files.c (the two worker
+ * threads), layout.c (all memory), then shard.c (the dictionary dealt to ranks) and statistics.c
+ * (sums for the metrics). */
+#ifndef ENCODE_ENCODE_H
+#define ENCODE_ENCODE_H
+
+#include "base/memory.h"
+#include "base/phase.h"
+#include "comm/comm.h"
+#include "device/device.h"
+#include "model/dictionary.h"
+#include "model/results.h"
+#include "model/rows.h"
+
+struct encode_task {
+  const struct row_source *rows;
+  const struct atom_source *atoms;
+  const real *mean;                /* [p] subtracted from rows; NULL: none */
+  const struct support_sink *sink; /* used on rank 0 */
+  idx top_s;                       /* 1 .. min(MAX_TOP_S, K) */
+  idx rounds;                      /* >= 1 */
+  idx tile, block, threads;
+  const char *device, *variant; /* as struct device_options */
+  const char *kernels, *filter;
+  int codes; /* solve them; needed when rounds > 1 */
+  int normalize;
+  real rho;
+  idx max_cosine; /* largest K for which the decoder cosine is computed */
+};
+
+enum encode_phase {
+  PHASE_OPEN, /* until the device has its memory and this rank's tiles */
+  PHASE_LOAD, /* this rank's tiles: reading and checking */
+  PHASE_READ,
+  PHASE_COPY,
+  PHASE_ALLGATHER,
+  PHASE_ROUTE,
+  PHASE_ALLTOALLV, /* lists to the ranks of their rows */
+  PHASE_MERGE,
+  PHASE_FETCH,
+  PHASE_CODES,
+  PHASE_GATHER, /* results to rank 0 */
+  PHASE_METRICS,
+  PHASE_SUMS,
+  PHASE_COSINE,
+  PHASE_WRITE,
+  PHASE_WAIT_FILES,      /* "wait": of the main thread, for reading and writing */
+  PHASE_WAIT_BACKGROUND, /* "waited": of the main thread, for merging, counting and column sums */
+  ENCODE_PHASES
+};
+
+/* Bytes of memory of one rank, by purpose. */
+struct encode_memory {
+  gidx atoms;   /* this rank's tiles as they were read */
+  gidx forms;   /* what the device keeps of them beside that; of a forecast alone */
+  gidx rows;    /* rows and residuals */
+  gidx lists;   /* lists, supports and scores */
+  gidx codes;   /* codes, their states, quality and column sums */
+  gidx places;  /* which atoms a table of fetched atoms has */
+  gidx fetched; /* such atoms at most, and those that others ask for; of a forecast alone */
+  gidx host;    /* how much of all this is in memory of the host; of a forecast alone */
+};
+
+struct encode_result {
+  struct metrics metrics; /* on rank 0 */
+  gidx *density;          /* [K] */
+  uint64_t fingerprint;   /* of supports, scores and codes */
+  struct phase phases[ENCODE_PHASES];
+  const char *device; /* of this rank: "cpu" or "cuda" */
+  char variant[64];   /* its instruction set or name */
+  struct device_counts counts;
+  struct screen_counts filter; /* of routing rows, this rank */
+  struct encode_memory memory; /* that this rank took before the first block */
+  struct arena arena;
+};
+
+/* Forecast the memory of a rank: the job's own allocation, run dry.  The first rank takes the
+ * most.  Left out is the scratch of device operations, which take arenas of their own for each
+ * call. */
+int encode_memory(const struct encode_task *task, int ranks, int rank, struct encode_memory *m);
+
+/* ERR_MEMORY, with the numbers, when a rank needs more memory of the host than its share of what
+ * its machine has left; meant to be called before anything is read.  Collective; the same status on
+ * every rank. */
+int encode_memory_check(const struct encode_task *task, struct comm *c);
+
+/* Multiply-adds of the routing, ranks together. */
+double encode_work(const struct encode_task *task);
+
+/* The number of rows in a block that pays and fits: what `block = 0` means.  The result does not
+ * depend on it. */
+idx encode_block_rows(const struct encode_task *task, int ranks);
+
+/* Collective; the same status on every rank. */
+int encode_run(const struct encode_task *task, struct comm *c, struct encode_result *result);
+void encode_free(struct encode_result *result);
+
+#endif

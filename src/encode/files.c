@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The files worker, the only thread that uses files: it writes the block that was finished last and
+ * reads the next one. */
+#include "encode/files.h"
+
+#include "base/num.h"
+#include "base/status.h"
+#include "encode/encode_impl.h"
+
+static int results_write(const struct file_job *j)
+{
+  const struct encode_task *t = j->task;
+  phase_begin(&j->phases[PHASE_WRITE]);
+  TRY(t->sink->write(t->sink->self, &j->write));
+  phase_end(&j->phases[PHASE_WRITE], (double)j->write.n * j->write.s * 4 * (t->codes ? 3 : 2));
+  return OK;
+}
+
+/* Read rows, subtract the mean, check them, and copy them to the device. */
+static int rows_read(const struct file_job *j)
+{
+  const struct row_source *rows = j->task->rows;
+  float *x = (float *)((char *)j->read_into->host + j->read_at);
+  phase_begin(&j->phases[PHASE_READ]);
+  TRY(rows->read(rows->self, j->read_first, j->read_count, x));
+  rows_center(x, j->read_count, rows->p, j->task->mean);
+  TRY(rows_check(x, j->read_count, rows->p, j->read_first, rows->name));
+  phase_end(&j->phases[PHASE_READ], (double)j->read_count * rows->row_bytes);
+  gidx bytes = (gidx)j->read_count * rows->p * (gidx)sizeof *x;
+  phase_begin(&j->phases[PHASE_COPY]);
+  TRY(device_put(j->device, j->read_into, j->read_at, bytes));
+  phase_end(&j->phases[PHASE_COPY], (double)bytes);
+  return OK;
+}
+
+static int file_job_run(void *argument)
+{
+  const struct file_job *j = argument;
+  if (j->write.n > 0) TRY(results_write(j));
+  return j->read_count > 0 ? rows_read(j) : OK;
+}
+
+static int files_start(struct encode *e)
+{
+  gidx n = imin(e->task->rows->n - e->read, e->block), share_first, share;
+  comm_share(n, e->c->size, e->c->rank, &share_first, &share);
+  e->file_job = (struct file_job){.task = e->task,
+                                  .read_first = e->read + share_first,
+                                  .read_count = (idx)share,
+                                  .device = &e->device,
+                                  .read_into = &e->rows[e->read / e->block % ROW_BUFFERS],
+                                  .read_at = share_first * e->p * (gidx)sizeof(float),
+                                  .write = e->finished,
+                                  .phases = e->result->phases};
+  e->read += n;
+  e->finished.n = 0;
+  return worker_start(&e->files, file_job_run, &e->file_job);
+}
+
+/* Wait for the worker; the status is this rank's. */
+static int job_wait(struct encode *e)
+{
+  struct phase *phase = &e->result->phases[PHASE_WAIT_FILES];
+  phase_begin(phase);
+  TRY(worker_wait(&e->files, e->c->deadline));
+  phase_end(phase, 0);
+  return OK;
+}
+
+int files_next(struct encode *e)
+{
+  int status = job_wait(e);
+  if (!status) status = files_start(e);
+  return comm_agree(e->c, status);
+}
+
+int files_wait(struct encode *e)
+{
+  return comm_agree(e->c, job_wait(e));
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The files worker of an encode job, the only thread that reads and writes files.
+ *
+ * Floor: encode; included by src/encode only. */
+#ifndef ENCODE_FILES_H
+#define ENCODE_FILES_H
+
+#include "device/buffer.h"
+#include "encode/encode.h"
+
+struct encode;
+
+/* What the files worker does next: write a finished block, then read a share of a new one. */
+struct file_job {
+  const struct encode_task *task;
+  gidx read_first;
+  idx read_count;
+  struct device *device;
+  const struct buffer *read_into;
+  gidx read_at;               /* bytes */
+  struct support_block write; /* n = 0: nothing */
+  struct phase *phases;       /* of the result */
+};
+
+/* Wait for the files worker, then let it write what is finished and read this rank's share of the
+ * next block; or only wait.  Collective. */
+int files_next(struct encode *e);
+int files_wait(struct encode *e);
+
+#endif

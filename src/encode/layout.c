@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * All memory of an encode job.  A forecast runs the same allocations on a dry device and dry
+ * arenas, so that forecast and allocation cannot differ. */
+#include "encode/layout.h"
+
+#include <string.h>
+
+#include "base/num.h"
+#include "base/status.h"
+
+/* The larger one fills the multiprocessors of a GPU several times over. */
+enum { MAX_BLOCK = 4096, MAX_BLOCK_LARGE = 16384, MIN_BLOCK = 256 };
+static const gidx MEMORY_AIM = (gidx)1 << 30; /* of what grows with the block */
+
+static gidx max_share(const struct encode *e)
+{
+  return ceil_div(e->block, e->c->size);
+}
+
+/* Bytes held so far in arenas and buffers.  The two sides of a GPU's buffers are counted once. */
+static gidx bytes_held(const struct encode *e)
+{
+  return (gidx)(e->arena.bytes + e->result->arena.bytes) +
+         imax(e->device.planned_host, e->device.planned_device);
+}
+
+/* The same in memory of the host alone. */
+static gidx host_bytes_held(const struct encode *e)
+{
+  int gpu = strcmp(e->device.kind, "cpu") != 0;
+  return gpu ? (gidx)(e->arena.bytes + e->result->arena.bytes) + e->device.planned_host
+             : bytes_held(e);
+}
+
+static int rows_alloc(struct encode *e)
+{
+  gidx bytes = (gidx)e->block * e->p * (gidx)sizeof(float);
+  for (int i = 0; i < ROW_BUFFERS; i++) TRY(buffer_alloc(&e->device, &e->rows[i], bytes));
+  for (int i = 0; i < BLOCKS_IN_FLIGHT && e->task->rounds > 1; i++)
+    TRY(buffer_alloc(&e->device, &e->in_flight[i].residual, bytes));
+  return OK;
+}
+
+/* Lists and supports of one block in flight. */
+static int supports_alloc(struct encode *e, struct block_in_flight *b)
+{
+  struct device *dev = &e->device;
+  struct arena *a = &e->arena;
+  int size = e->c->size;
+  gidx share = max_share(e), s = e->s, entries = e->block * s, entry = sizeof(struct entry);
+  gidx out = e->c->rank == 0 ? entries : 0;
+  TRY(buffer_alloc(dev, &b->lists, entries * entry));
+  if (size > 1) TRY(buffer_alloc(dev, &b->received, size * share * s * entry));
+  TRY(buffer_alloc(dev, &b->slot, share * s * (gidx)sizeof(idx)));
+  TRY(arena_alloc(a, &b->shares, size, sizeof *b->shares));
+  TRY(arena_alloc(a, &b->chosen, e->task->rounds > 1 ? entries : 0, sizeof *b->chosen));
+  TRY(arena_alloc(a, &b->atoms, share * s, sizeof *b->atoms));
+  TRY(arena_alloc(a, &b->score, share * s, sizeof *b->score));
+  TRY(arena_alloc(a, &b->out_atoms, out, sizeof *b->out_atoms));
+  return arena_alloc(a, &b->out_score, out, sizeof *b->out_score);
+}
+
+static int lists_alloc(struct encode *e)
+{
+  for (int i = 0; i < BLOCKS_IN_FLIGHT; i++) TRY(supports_alloc(e, &e->in_flight[i]));
+  TRY(arena_alloc(&e->result->arena, &e->result->density, e->task->atoms->k,
+                  sizeof *e->result->density));
+  TRY(arena_alloc(&e->arena, &e->counts, 2 * (gidx)e->c->size, sizeof *e->counts));
+  e->recv_counts = e->counts ? e->counts + e->c->size : NULL;
+  return OK;
+}
+
+static int codes_alloc(struct encode *e)
+{
+  const struct encode_task *t = e->task;
+  struct device *dev = &e->device;
+  gidx share = max_share(e), codes = (gidx)e->s * e->d;
+  gidx out = e->c->rank == 0 ? e->block : 0;
+  for (int i = 0; i < BLOCKS_IN_FLIGHT; i++) {
+    struct block_in_flight *b = &e->in_flight[i];
+    TRY(arena_alloc(&e->arena, &b->out_codes, t->codes ? out * codes : 0, sizeof(float)));
+    if (t->rounds > 1)
+      TRY(buffer_alloc_device(dev, &b->state, share * device_codes_state_bytes(dev, e->s, t->rho)));
+  }
+  if (t->codes) TRY(buffer_alloc(dev, &e->codes, share * codes * (gidx)sizeof(float)));
+  TRY(buffer_alloc(dev, &e->quality, share * (gidx)sizeof(struct row_quality)));
+  TRY(arena_alloc(&e->arena, &e->qualities, out, sizeof *e->qualities));
+  TRY(arena_alloc(&e->arena, &e->shift, e->p, sizeof *e->shift));
+  return statistics_init(&e->statistics, &e->arena, e->c, e->p, e->shift);
+}
+
+/* Fetched atoms may take what the aim leaves beside what is held already: those that a block asks
+ * for, on their way out and in every table, and then more in the tables. */
+static gidx max_kept(const struct encode *e, int tables, gidx held)
+{
+  gidx atom = (gidx)e->d * e->p * (gidx)sizeof(float), request = e->max_request;
+  gidx left = MEMORY_AIM - held - (1 + tables) * request * atom;
+  return imin(request + imax(left / (tables * atom), 0), e->task->atoms->k);
+}
+
+/* Blocks share a table, unless they have several rounds, between which slots have to stay. */
+static int tables_alloc(struct encode *e, gidx held)
+{
+  int several = e->task->rounds > 1, tables = several ? BLOCKS_IN_FLIGHT : 1;
+  e->max_request = (idx)imin(max_share(e) * e->s, e->task->atoms->k);
+  gidx kept = e->task->codes || several ? max_kept(e, tables, held) : e->max_request;
+  for (int i = 0; i < tables; i++) TRY(table_init(&e->tables[i], &e->shard, &e->arena, kept));
+  for (int i = 0; i < BLOCKS_IN_FLIGHT; i++) e->in_flight[i].table = &e->tables[i % tables];
+  return OK;
+}
+
+int encode_alloc(struct encode *e, struct encode_memory *m)
+{
+  gidx start = bytes_held(e);
+  TRY(rows_alloc(e));
+  m->rows = bytes_held(e) - start;
+  TRY(lists_alloc(e));
+  m->lists = bytes_held(e) - start - m->rows;
+  TRY(codes_alloc(e));
+  gidx held = bytes_held(e) - start;
+  m->codes = held - m->rows - m->lists;
+  TRY(tables_alloc(e, held));
+  m->places = bytes_held(e) - start - held;
+  return OK;
+}
+
+void buffers_free(struct encode *e)
+{
+  for (int i = 0; i < ROW_BUFFERS; i++) buffer_free(&e->device, &e->rows[i]);
+  for (int i = 0; i < BLOCKS_IN_FLIGHT; i++) {
+    struct block_in_flight *b = &e->in_flight[i];
+    struct buffer *const own[] = {&b->lists, &b->received, &b->slot, &b->residual, &b->state};
+    for (int j = 0; j < LENGTH(own); j++) buffer_free(&e->device, own[j]);
+    table_free(&e->tables[i], &e->device);
+  }
+  buffer_free(&e->device, &e->codes);
+  buffer_free(&e->device, &e->quality);
+}
+
+/* Let the tables of a dry device grow to their largest, and the atoms that others ask for.  A
+ * single rank fetches none, but where its GPU is short of memory. */
+static int fetched_alloc(struct encode *e)
+{
+  int tables = e->task->rounds > 1 ? BLOCKS_IN_FLIGHT : 1;
+  if (e->c->size == 1 || !(e->task->codes || e->task->rounds > 1)) return OK;
+  return fetch_dry(&e->shard, e->tables, tables, e->c, &e->device, e->max_request);
+}
+
+int encode_memory(const struct encode_task *task, int ranks, int rank, struct encode_memory *m)
+{
+  struct comm c = {.size = ranks, .rank = rank};
+  struct encode_result result = {.arena = {.is_dry = 1}};
+  struct encode e;
+  encode_init(&e, task, &c, &result);
+  e.arena.is_dry = e.shard.arena.is_dry = 1;
+  *m = (struct encode_memory){0};
+  struct device_options options = encode_device_options(&e);
+  device_open_dry(&e.device, &options, &m->forms);
+  TRY(shard_alloc(&e.shard));
+  m->atoms = (gidx)e.shard.arena.bytes;
+  TRY(encode_alloc(&e, m));
+  gidx held = bytes_held(&e);
+  TRY(fetched_alloc(&e));
+  m->fetched = bytes_held(&e) - held;
+  m->host = m->atoms + host_bytes_held(&e) + (strcmp(e.device.kind, "cpu") ? 0 : m->forms);
+  return OK;
+}
+
+static int share_check(const struct encode_task *task, const struct comm *c)
+{
+  struct encode_memory m;
+  gidx present = memory_share(c->local_size);
+  TRY(encode_memory(task, c->size, c->rank, &m));
+  CHECK(m.host <= present, ERR_MEMORY,
+        "%lld bytes are needed (dictionary %lld, rows %lld, lists %lld, codes %lld, fetched atoms "
+        "%lld), %lld are present for each rank: more machines hold fewer atoms each, and a smaller "
+        "--block has fewer rows, lists and codes",
+        (long long)m.host, (long long)m.atoms, (long long)m.rows, (long long)m.lists,
+        (long long)m.codes, (long long)(m.places + m.fetched), (long long)present);
+  return OK;
+}
+
+int encode_memory_check(const struct encode_task *task, struct comm *c)
+{
+  return comm_agree(c, share_check(task, c)); /* no rank allocates before all have looked */
+}
+
+double encode_work(const struct encode_task *t)
+{
+  const struct atom_source *atoms = t->atoms;
+  return (double)t->rows->n * atoms->k * atoms->d * atoms->p * t->rounds;
+}
+
+/* Is what grows with the block within the aim? */
+static int block_fits(const struct encode_task *task, int ranks)
+{
+  struct encode_memory m;
+  if (encode_memory(task, ranks, 0, &m)) {
+    status_clear(); /* larger than any memory */
+    return 0;
+  }
+  return m.rows + m.lists + m.codes + m.fetched <= MEMORY_AIM;
+}
+
+idx encode_block_rows(const struct encode_task *task, int ranks)
+{
+  struct encode_task trial = *task;
+  int may_have_gpu = task->device && strcmp(task->device, "cpu");
+  int large = may_have_gpu && encode_work(task) >= DEVICE_BREAK_EVEN;
+  trial.block = large ? MAX_BLOCK_LARGE : MAX_BLOCK;
+  while (trial.block > MIN_BLOCK && !block_fits(&trial, ranks)) trial.block /= 2;
+  return (idx)imin(imax(task->rows->n, 1), trial.block);
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The memory of an encode job: what is allocated before the first block and held until the end.
+ *
+ * Floor: encode; included by src/encode only.  Not collective.  encode.h has the forecasts. */
+#ifndef ENCODE_LAYOUT_H
+#define ENCODE_LAYOUT_H
+
+#include "encode/encode_impl.h"
+
+/* Allocate what the job holds until its end but for the dictionary, and say in *m how much that is.
+ * With a dry device and dry arenas it allocates nothing and says the same. */
+int encode_alloc(struct encode *e, struct encode_memory *m);
+
+/* Free the buffers among it, before the device is closed. */
+void buffers_free(struct encode *e);
+
+#endif

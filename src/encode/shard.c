@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Tiles are read one after another into one array.  For the cosine, slices of the dictionary are
+ * gathered and routed over all shards; no vector is compared with its own atom. */
+#include "encode/shard.h"
+
+#include <math.h>
+
+#include "base/num.h"
+#include "base/status.h"
+#include "device/route.h"
+#include "model/results.h"
+
+static float *atom_at(const struct shard *t, gidx slot)
+{
+  return t->atoms + slot * t->d * t->p;
+}
+
+idx tile_width_default(idx k, int workers)
+{
+  gidx tiles = ceil_div(k, (gidx)MAX_TILE * workers) * workers;
+  return tiles ? (idx)ceil_div(k, tiles) : 1;
+}
+
+void shard_init(struct shard *t, const struct comm *c, const struct atom_source *source, idx width,
+                int normalize)
+{
+  *t = (struct shard){.tiling = {source->k, width, c->size}, .rank = c->rank};
+  t->d = source->d;
+  t->p = source->p;
+  t->held = tiling_held(&t->tiling, c->rank);
+  t->source = source;
+  t->normalize = normalize;
+}
+
+/* Atoms of this rank's tile that begins in this slot. */
+static idx tile_atoms(const struct shard *t, idx slot)
+{
+  idx left = t->tiling.k - tiling_atom(&t->tiling, t->rank, slot);
+  return left < t->tiling.width ? left : t->tiling.width;
+}
+
+int shard_alloc(struct shard *t)
+{
+  return arena_alloc(&t->arena, &t->atoms, (gidx)t->held * t->d * t->p, sizeof *t->atoms);
+}
+
+int shard_read(struct shard *t)
+{
+  const struct atom_source *source = t->source;
+  for (idx slot = 0; slot < t->held; slot += t->tiling.width) {
+    idx first = tiling_atom(&t->tiling, t->rank, slot), count = tile_atoms(t, slot);
+    float *tile = atom_at(t, slot);
+    t->key = first;
+    TRY(source->read(source->self, first, count, tile));
+    if (t->normalize) atoms_normalize(tile, count, t->d, t->p);
+    TRY(atoms_check(tile, count, t->d, t->p, first, source->name));
+  }
+  return OK;
+}
+
+int shard_put(struct shard *t, struct comm *c, int status, struct device *device)
+{
+  TRY(comm_agree_at(c, status, t->key));
+  for (idx slot = 0; slot < t->held && !status; slot += t->tiling.width)
+    status = device_put_tile(device, atom_at(t, slot), tile_atoms(t, slot),
+                             tiling_atom(&t->tiling, t->rank, slot));
+  return comm_agree(c, status);
+}
+
+int shard_load(struct shard *t, struct comm *c, const struct atom_source *source, idx width,
+               int normalize, struct device *device)
+{
+  shard_init(t, c, source, width, normalize);
+  int status = shard_alloc(t);
+  if (!status) status = shard_read(t);
+  return shard_put(t, c, status, device);
+}
+
+void shard_free(struct shard *t, struct device *device)
+{
+  buffer_free(device, &t->copy);
+  buffer_free(device, &t->outgoing);
+  arena_free(&t->arena);
+  *t = (struct shard){0};
+}
+
+/* A slice of one tile of every rank, in atom order: the vectors to route and each one's atom. */
+struct slice {
+  struct buffer vectors; /* float [n][p] */
+  idx *atom;             /* [n] */
+  struct buffer lists;   /* struct entry [n] */
+  idx *counts;           /* [size] vectors */
+  idx n;
+};
+
+/* Gather atoms low .. high - 1 of the tiles tile .. tile + size - 1, one a rank.  Collective. */
+static int slice_gather(const struct shard *t, struct comm *c, idx tile, idx low, idx high,
+                        struct slice *s)
+{
+  s->n = 0;
+  for (int r = 0; r < c->size; r++) {
+    gidx first = (gidx)(tile + r) * t->tiling.width;
+    gidx left = t->tiling.k - first - low, width = high - low;
+    s->counts[r] = (idx)(left <= 0 ? 0 : left < width ? left : width) * t->d;
+    for (idx v = 0; v < s->counts[r]; v++) s->atom[s->n++] = (idx)(first + low + v / t->d);
+  }
+  idx slot = (idx)((gidx)(tile / c->size) * t->tiling.width + low);
+  const float *mine = s->counts[c->rank] ? atom_at(t, slot) : t->atoms;
+  return comm_allgather(c, mine, s->counts, (size_t)t->p * sizeof *mine, s->vectors.host);
+}
+
+/* Route the slice over this rank's tiles; *max <- the largest score, if that is larger. */
+static int slice_route(const struct shard *t, struct device *device, struct slice *s, float *max)
+{
+  struct route_job job = {.rows = &s->vectors, .n = s->n, .top_k = 1, .lists = &s->lists};
+  job.excluded = (struct exclusions){s->atom, 1, 1};
+  TRY(device_put(device, &s->vectors, 0, (gidx)s->n * t->p * (gidx)sizeof(float)));
+  TRY(device_route(device, &job));
+  TRY(device_get(device, &s->lists, 0, s->n * (gidx)sizeof(struct entry)));
+  const struct entry *lists = s->lists.host;
+  for (idx i = 0; i < s->n; i++) {
+    float score = lists[i].atom < 0 ? 0 : fabsf(entry_score(lists[i], t->d));
+    if (score > *max) *max = score;
+  }
+  return OK;
+}
+
+int shard_cosine(const struct shard *t, struct comm *c, struct device *device, idx rows,
+                 real *cosine)
+{
+  *cosine = nan_canonical();
+  if (t->tiling.k < 2) return OK;
+  idx width = t->tiling.width, step = rows / (t->d * c->size);
+  step = step < 1 ? 1 : step > width ? width : step;
+  gidx vectors = (gidx)step * t->d * c->size, tiles = ceil_div(t->tiling.k, width);
+  struct arena arena = {0};
+  struct slice s = {0};
+  real *all = NULL;
+  int status = buffer_alloc(device, &s.vectors, vectors * t->p * (gidx)sizeof(float));
+  if (!status) status = arena_alloc(&arena, &s.atom, vectors, sizeof *s.atom);
+  if (!status) status = buffer_alloc(device, &s.lists, vectors * (gidx)sizeof(struct entry));
+  if (!status) status = arena_alloc(&arena, &s.counts, c->size, sizeof *s.counts);
+  if (!status) status = arena_alloc(&arena, &all, c->size, sizeof *all);
+  TRY(comm_agree(c, status));
+  float max = 0;
+  for (gidx tile = 0; tile < tiles; tile += c->size)
+    for (idx low = 0; low < width; low += step) {
+      idx high = width - low < step ? width : low + step;
+      TRY(slice_gather(t, c, (idx)tile, low, high, &s));
+      if (s.n == 0) break;
+      if (!status) status = slice_route(t, device, &s, &max);
+    }
+  TRY(comm_agree(c, status));
+  TRY(comm_allgather_real(c, max, all));
+  *cosine = 0;
+  for (int r = 0; r < c->size; r++) *cosine = all[r] > *cosine ? all[r] : *cosine;
+  buffer_free(device, &s.vectors);
+  buffer_free(device, &s.lists);
+  arena_free(&arena);
+  return OK;
+}

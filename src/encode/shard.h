@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A dictionary dealt to ranks: each holds its shard, and puts it on its device.
+ *
+ * Floor: encode.  Layout: model/dictionary.h.  fetch.h brings single atoms to the ranks that need
+ * them. */
+#ifndef ENCODE_SHARD_H
+#define ENCODE_SHARD_H
+
+#include "base/memory.h"
+#include "comm/comm.h"
+#include "device/device.h"
+#include "model/dictionary.h"
+
+struct shard {
+  struct tiling tiling;
+  idx rank, d, p;
+  idx held;               /* atoms of this rank */
+  float *atoms;           /* [held][d][p] */
+  struct buffer copy;     /* the same on the device, where it does not keep them so anyway */
+  int from_host;          /* such a copy does not fit: fetched atoms come from the host */
+  struct buffer outgoing; /* atoms that other ranks asked for */
+  const struct atom_source *source; /* borrowed; of the reading */
+  int normalize;
+  gidx key; /* first atom of the tile that was read last */
+  struct arena arena;
+};
+
+/* A width that gives every rank the same number of tiles of at most MAX_TILE atoms. */
+enum { MAX_TILE = 4096 };
+idx tile_width_default(idx k, int workers);
+
+/* Read this rank's tiles of the given width, scale (normalize) and check them, and put them on the
+ * device.  Collective; a failure names the lowest atom. */
+int shard_load(struct shard *t, struct comm *c, const struct atom_source *source, idx width,
+               int normalize, struct device *device);
+
+/* The same in four steps, so that a worker can read while the device is opened: what is to be read,
+ * and by how many ranks; memory for it, where a dry t->arena only counts; the reading; then its
+ * status is made common and the tiles are put.  The last one is collective. */
+void shard_init(struct shard *t, const struct comm *c, const struct atom_source *source, idx width,
+                int normalize);
+int shard_alloc(struct shard *t);
+int shard_read(struct shard *t);
+int shard_put(struct shard *t, struct comm *c, int status, struct device *device);
+void shard_free(struct shard *t, struct device *device); /* while the device is open */
+
+/* The largest |cosine| of two different atoms: every atom is routed over all others (for frames,
+ * the largest norm of a vector's projection).  rows: how many to route at a time.  Collective;
+ * *cosine is set on every rank, NaN for fewer than two atoms. */
+int shard_cosine(const struct shard *t, struct comm *c, struct device *device, idx rows,
+                 real *cosine);
+
+#endif

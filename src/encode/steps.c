@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Each step measures itself and makes its status common.  All run on the main thread, in the same
+ * order on every rank. */
+#include "encode/steps.h"
+
+#include "base/status.h"
+#include "comm/buffers.h"
+
+/* counts[r] <- unit * rows that rank r has of this block. */
+static const idx *share_counts(struct encode *e, const struct block_in_flight *b, idx unit)
+{
+  for (int r = 0; r < e->c->size; r++) e->counts[r] = b->shares[r] * unit;
+  return e->counts;
+}
+
+/* The rows themselves are needed on the host too, for the statistics. */
+int step_allgather(struct encode *e, struct block_in_flight *b, struct buffer *rows,
+                   int with_chosen)
+{
+  struct phase *phase = &e->result->phases[PHASE_ALLGATHER];
+  phase_begin(phase);
+  double before = e->c->bytes;
+  size_t row = (size_t)e->p * sizeof(float), support = (size_t)e->s * sizeof(idx);
+  const idx *counts = share_counts(e, b, 1);
+  TRY(comm_allgather_buffer(e->c, &e->device, rows, counts, row, !with_chosen));
+  if (with_chosen) TRY(comm_allgather(e->c, b->atoms, counts, support, b->chosen));
+  phase_end(phase, e->c->bytes - before);
+  return OK;
+}
+
+int step_route(struct encode *e, struct block_in_flight *b)
+{
+  struct phase *phase = &e->result->phases[PHASE_ROUTE];
+  phase_begin(phase);
+  struct route_job job = {.rows = b->entries_begin > 0 ? &b->residual : b->rows,
+                          .n = b->n,
+                          .top_k = b->entries_end - b->entries_begin,
+                          .excluded = {b->chosen, b->entries_begin, e->s},
+                          .lists = &b->lists};
+  int status = device_route(&e->device, &job);
+  gidx key = -1;
+  if (!status && job.bad.row >= 0) {
+    key = ((gidx)job.bad.row << 31) + job.bad.atom;
+    status = status_fail(ERR_INPUT, __FILE__, __LINE__,
+                         "the %s of row %lld and atom %d is not a finite float32 number",
+                         e->d == 1 ? "score" : "gate", (long long)(b->first + job.bad.row),
+                         job.bad.atom);
+  }
+  phase_end(phase, (double)b->n * e->shard.held * e->d * e->p);
+  return comm_agree_at(e->c, status, key);
+}
+
+int step_alltoallv(struct encode *e, struct block_in_flight *b)
+{
+  struct phase *phase = &e->result->phases[PHASE_ALLTOALLV];
+  phase_begin(phase);
+  double before = e->c->bytes;
+  idx top_k = b->entries_end - b->entries_begin;
+  int size = e->c->size;
+  for (int r = 0; r < size; r++) e->recv_counts[r] = b->mine * top_k;
+  TRY(comm_alltoallv_buffer(e->c, &e->device, &b->lists, share_counts(e, b, top_k),
+                            size > 1 ? &b->received : &b->lists, e->recv_counts,
+                            sizeof(struct entry), 1));
+  b->routed = 1;
+  phase_end(phase, e->c->bytes - before);
+  return OK;
+}
+
+int step_fetch(struct encode *e, struct block_in_flight *b)
+{
+  struct phase *phase = &e->result->phases[PHASE_FETCH];
+  phase_begin(phase);
+  double before = e->c->bytes;
+  struct atom_request request = {b->atoms, b->slot.host,     b->mine,
+                                 e->s,     b->entries_begin, b->entries_end};
+  TRY(table_fetch(&e->shard, b->table, e->c, &e->device, &request));
+  gidx bytes = b->mine * (gidx)e->s * (gidx)sizeof(idx);
+  TRY(comm_agree(e->c, device_put(&e->device, &b->slot, 0, bytes)));
+  phase_end(phase, e->c->bytes - before);
+  return OK;
+}
+
+/* Codes and quality of this rank's rows to the host. */
+static int codes_get(struct encode *e, const struct block_in_flight *b)
+{
+  gidx codes = (gidx)b->mine * e->s * e->d * (gidx)sizeof(float);
+  TRY(device_get(&e->device, &e->codes, 0, codes));
+  return device_get(&e->device, &e->quality, 0, b->mine * (gidx)sizeof(struct row_quality));
+}
+
+int step_codes(struct encode *e, struct block_in_flight *b, int last)
+{
+  struct phase *phase = &e->result->phases[PHASE_CODES];
+  phase_begin(phase);
+  struct buffer atoms;
+  int status = table_atoms(&e->shard, b->table, &e->device, &atoms);
+  struct codes_job job = {.n = b->mine,
+                          .m_old = b->solved,
+                          .m_new = b->entries_end,
+                          .max_m = e->s,
+                          .rho = e->task->rho,
+                          .first = b->mine_first,
+                          .rows = b->rows,
+                          .atoms = &atoms,
+                          .slot = &b->slot,
+                          .state = e->task->rounds > 1 ? &b->state : NULL};
+  if (last) {
+    job.codes = &e->codes;
+    job.quality = &e->quality;
+  } else {
+    job.residual = &b->residual;
+  }
+  if (!status) status = device_codes(&e->device, &job);
+  if (!status && last) status = codes_get(e, b);
+  double old = (double)b->solved * e->d, new = (double)b->entries_end * e->d;
+  b->solved = b->entries_end;
+  phase_end(phase, (double)b->mine * e->p * ((new *new - old *old) / 2 + 3 * new));
+  return comm_agree(e->c, status);
+}
+
+int step_gather(struct encode *e, struct block_in_flight *b)
+{
+  struct phase *phase = &e->result->phases[PHASE_GATHER];
+  phase_begin(phase);
+  double before = e->c->bytes;
+  const idx *counts = share_counts(e, b, 1);
+  size_t bytes = (size_t)e->s * 4;
+  TRY(comm_gather(e->c, b->atoms, counts, bytes, b->out_atoms));
+  TRY(comm_gather(e->c, b->score, counts, bytes, b->out_score));
+  if (e->task->codes) {
+    TRY(comm_gather(e->c, e->codes.host, counts, bytes * (size_t)e->d, b->out_codes));
+    TRY(comm_gather(e->c, e->quality.host, counts, sizeof *e->qualities, e->qualities));
+  }
+  phase_end(phase, e->c->bytes - before);
+  return OK;
+}

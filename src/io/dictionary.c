@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Dictionaries are read through inputs.c and written through matrix.c; one of ours is checked to
+ * have unit atoms and orthonormal frames. */
+#include "io/dictionary.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/status.h"
+#include "io/fit_history.h"
+#include "io/mean.h"
+#include "io/check.h"
+#include "model/rows.h"
+
+static const struct object_row object_rows[] = {
+    {"/atoms", TYPE_F32, "K P|K d P", 1, "unit atoms or orthonormal frames"},
+};
+static const struct object_table objects = {object_rows, LENGTH(object_rows)};
+
+static int atoms_read(void *self, idx first, idx count, float *out)
+{
+  TRY(input_array_read(self, first, count, out));
+  return OK;
+}
+
+static int mean_open(struct dictionary_input *f)
+{
+  gidx length;
+  TRY(mean_read(&f->input->h5, f->source.p, &f->mean, &length));
+  for (gidx c = 0; c < length; c++)
+    CHECK(isfinite(f->mean[c]), ERR_INPUT, "column %lld of '/mean' of '%s' is %g", (long long)c,
+          f->file, f->mean[c]);
+  return OK;
+}
+
+int dictionary_input_open(struct dictionary_input *f, const char *name)
+{
+  *f = (struct dictionary_input){0};
+  TRY(input_array_open(&f->input, name, "/atoms"));
+  struct input_array *s = f->input;
+  CHECK(
+      s->rank == 2 || s->rank == 3, ERR_INPUT,
+      "'%s' has %d dimensions, a dictionary has 2 (atoms, columns) or 3 (atoms, vectors, columns)",
+      s->name, s->rank);
+  gidx d = s->rank == 3 ? s->shape[1] : 1, p = s->shape[s->rank - 1];
+  CHECK(s->shape[0] >= 1 && s->shape[0] <= INT32_MAX, ERR_INPUT, "'%s' has %lld atoms", s->name,
+        (long long)s->shape[0]);
+  CHECK(d >= 1 && d <= MAX_FRAME, ERR_INPUT,
+        "'%s' has frames of %lld vectors, 1 to %d are possible", s->name, (long long)d, MAX_FRAME);
+  CHECK(p >= 1 && p <= INT32_MAX, ERR_INPUT, "'%s' has %lld columns", s->name, (long long)p);
+  f->source = (struct atom_source){.k = (idx)s->shape[0],
+                                   .d = (idx)d,
+                                   .p = (idx)p,
+                                   .name = s->name,
+                                   .self = s,
+                                   .read = atoms_read};
+  f->file = s->file;
+  if (!s->is_npy && h5_exists(&s->h5, "/mean")) TRY(mean_open(f));
+  return OK;
+}
+
+void dictionary_input_close(struct dictionary_input *f)
+{
+  free(f->mean);
+  input_array_close(&f->input);
+  *f = (struct dictionary_input){0};
+}
+
+int dictionary_output_create(struct matrix_output *f, const char *path, idx k, idx d, idx p)
+{
+  gidx atoms[2] = {k, p}, frames[3] = {k, d, p};
+  TRY(matrix_output_create(f, path, &dictionary_kind, "/atoms", d > 1 ? 3 : 2,
+                           d > 1 ? frames : atoms));
+  return OK;
+}
+
+/* The atoms of a foreign dictionary need not have norm 1, since they may be scaled when it is
+ * used. */
+static int block_check(const struct verify *v, const struct value_block *b)
+{
+  const struct h5_array *a = b->array;
+  if (!v->is_ours) return rows_check(b->values, b->count, (idx)b->width, b->first, a->object);
+  idx d = a->rank == 3 ? (idx)a->shape[1] : 1, p = (idx)(b->width / (d ? d : 1));
+  CHECK(b->first + b->count <= INT32_MAX && d >= 1 && d <= MAX_FRAME, ERR_INPUT,
+        "'%s' of '%s' has %lld atoms, frames of %d", a->object, a->path, (long long)a->shape[0], d);
+  TRY(atoms_check(b->values, (idx)b->count, d, p, (idx)b->first, a->object));
+  return OK;
+}
+
+/* The mean of supports is checked here too: it is the same dataset. */
+static int file_check(struct verify *v)
+{
+  if (h5_exists(v->file, "/atoms")) {
+    TRY(check_blocks(v, "/atoms", block_check));
+    check_note(v, "atoms     all values are finite%s",
+               v->is_ours ? ", atoms of unit norm, frames orthonormal" : "");
+  }
+  if (h5_exists(v->file, "/mean")) TRY(mean_check(v));
+  return OK;
+}
+
+const struct file_kind dictionary_kind = {
+    "dictionary", {&objects, &mean_objects, &fit_objects}, file_check, NULL, NULL};

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Dictionaries: read from any input, and dictionary.h5.
+ *
+ * Floor: io.  Reading is not collective: every rank opens the file itself and reads its own part.
+ * Rank 0 alone writes. */
+#ifndef IO_DICTIONARY_H
+#define IO_DICTIONARY_H
+
+#include "io/inputs.h"
+#include "io/matrix.h"
+#include "io/schema.h"
+#include "model/dictionary.h"
+
+extern const struct file_kind dictionary_kind;
+
+struct dictionary_input {
+  struct atom_source source;
+  const char *file;          /* borrowed: the name without /path */
+  real *mean;                /* [p]; NULL: rows are not centred; owned */
+  struct input_array *input; /* owned */
+};
+/* Open a dictionary of shape (K, P) or (K, d, P), d = 1..MAX_FRAME, by name; the default path is
+ * /atoms.  /mean of the same HDF5 file is read when it is there, and has to be finite and of length
+ * P.  ERR_IO: cannot open; ERR_INPUT: as of rows_input_open(). */
+int dictionary_input_open(struct dictionary_input *f, const char *name);
+void dictionary_input_close(struct dictionary_input *f);
+
+/* Create dictionary.h5 for k atoms of d vectors of p columns. */
+int dictionary_output_create(struct matrix_output *f, const char *path, idx k, idx d, idx p);
+
+#endif

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The two lists of objects are merged by path; of each pair the links, the attributes and the data
+ * are compared, until a difference is found. */
+#include "io/diff.h"
+
+#include <string.h>
+
+#include "base/status.h"
+#include "io/h5/listing.h"
+#include "io/h5/values.h"
+
+struct diff {
+  const struct h5_file *a, *b;
+  FILE *out;
+  int differs;
+};
+
+/* Record a difference, and print it when it is the first. */
+#define DIFFER(d, ...)                                                                             \
+  do {                                                                                             \
+    if (!(d)->differs && (d)->out) fprintf((d)->out, __VA_ARGS__);                                 \
+    (d)->differs = 1;                                                                              \
+  } while (0)
+
+/* Is this /run or below it? */
+static int is_run(const char *path)
+{
+  return strcmp(path, "/run") == 0 || strncmp(path, "/run/", 5) == 0;
+}
+
+/* out <- " [3, 17]", where item i of an array is; nothing for a scalar. */
+static void index_print(const struct h5_values *v, gidx i, char *out, int capacity)
+{
+  char text[512];
+  gidx index[LENGTH(v->shape)];
+  int used = 0;
+  for (int k = v->rank - 1; k >= 0; k--) {
+    index[k] = i % v->shape[k];
+    i /= v->shape[k];
+  }
+  text[0] = '\0';
+  for (int k = 0; k < v->rank && used < (int)sizeof text; k++)
+    used += snprintf(text + used, sizeof text - (size_t)used, "%s%lld", k ? ", " : "",
+                     (long long)index[k]);
+  snprintf(out, (size_t)capacity, v->rank ? " [%s]" : "%s", text);
+}
+
+static int item_differs(struct diff *d, const struct h5_values *a, const struct h5_values *b,
+                        gidx i)
+{
+  char index[600], in_a[200], in_b[200];
+  index_print(a, a->first + i, index, sizeof index);
+  TRY(h5_values_print(a, i, in_a, sizeof in_a));
+  TRY(h5_values_print(b, i, in_b, sizeof in_b));
+  DIFFER(d, "'%s'%s is %s in '%s' and %s in '%s'\n", a->name, index, in_a, d->a->path, in_b,
+         d->b->path);
+  return OK;
+}
+
+static int blocks_compare(struct diff *d, struct h5_values *a, struct h5_values *b)
+{
+  CHECK(a->is_readable && b->is_readable, ERR_INPUT,
+        "cannot compare '%s': it holds variable-length data", a->name);
+  for (;;) {
+    TRY(h5_values_next(a));
+    TRY(h5_values_next(b));
+    if (a->count == 0) return OK;
+    if (!a->is_text && memcmp(a->block, b->block, (size_t)a->count * a->bytes) == 0) continue;
+    for (gidx i = 0; i < a->count; i++) {
+      int differ;
+      TRY(h5_values_compare(a, b, i, &differ));
+      if (differ) return item_differs(d, a, b, i);
+    }
+  }
+}
+
+static int values_compare(struct diff *d, struct h5_values *a, struct h5_values *b)
+{
+  char in_a[600], in_b[600];
+  if (!h5_values_same_type(a, b)) {
+    h5_values_type(a, in_a, sizeof in_a);
+    h5_values_type(b, in_b, sizeof in_b);
+    DIFFER(d, "'%s' is of type %s in '%s' and %s in '%s'\n", a->name, in_a, d->a->path, in_b,
+           d->b->path);
+    return OK;
+  }
+  int same = a->rank == b->rank && a->total == b->total;
+  if (!same || memcmp(a->shape, b->shape, (size_t)a->rank * sizeof a->shape[0]) != 0) {
+    h5_values_shape(a, in_a, sizeof in_a);
+    h5_values_shape(b, in_b, sizeof in_b);
+    DIFFER(d, "'%s' has shape %s in '%s' and %s in '%s'\n", a->name, in_a, d->a->path, in_b,
+           d->b->path);
+    return OK;
+  }
+  return blocks_compare(d, a, b);
+}
+
+static int pair_compare(struct diff *d, const char *object, const char *attribute)
+{
+  struct h5_values a, b = {0};
+  int status = h5_values_open(d->a, object, attribute, &a);
+  if (status == OK) status = h5_values_open(d->b, object, attribute, &b);
+  if (status == OK) status = values_compare(d, &a, &b);
+  h5_values_close(&a);
+  h5_values_close(&b);
+  return status;
+}
+
+typedef int visit_pair(struct diff *d, const char *object, const struct h5_entry *a,
+                       const struct h5_entry *b);
+
+/* Visit the pairs of two sorted lists until a difference; an entry that only one list has is one.
+ * object: NULL for lists of objects, of which /run is left out, else the object of the
+ * attributes. */
+static int lists_merge_by_path(struct diff *d, const char *object, const struct h5_listing *a,
+                               const struct h5_listing *b, visit_pair *visit)
+{
+  gidx i = 0, j = 0;
+  while (!d->differs && (i < a->count || j < b->count)) {
+    int order = i == a->count   ? 1
+                : j == b->count ? -1
+                                : strcmp(a->entries[i].path, b->entries[j].path);
+    const struct h5_entry *one = order <= 0 ? &a->entries[i] : &b->entries[j];
+    int skipped = !object && is_run(one->path);
+    if (order && !skipped)
+      DIFFER(d, "'%s%s%s' is only in '%s'\n", object ? object : "", object ? " @" : "", one->path,
+             order < 0 ? d->a->path : d->b->path);
+    else if (!skipped)
+      TRY(visit(d, object, one, &b->entries[j]));
+    i += order <= 0;
+    j += order >= 0;
+  }
+  return OK;
+}
+
+static int attribute_visit(struct diff *d, const char *object, const struct h5_entry *a,
+                           const struct h5_entry *b)
+{
+  (void)b;
+  return pair_compare(d, object, a->path);
+}
+
+static int attributes_compare(struct diff *d, const char *object)
+{
+  struct h5_listing a = {0}, b = {0};
+  int status = h5_list_attributes(d->a, object, &a);
+  if (status == OK) status = h5_list_attributes(d->b, object, &b);
+  if (status == OK) status = lists_merge_by_path(d, object, &a, &b, attribute_visit);
+  h5_listing_free(&a);
+  h5_listing_free(&b);
+  return status;
+}
+
+static int object_visit(struct diff *d, const char *none, const struct h5_entry *a,
+                        const struct h5_entry *b)
+{
+  (void)none;
+  const char *to_a = a->target ? a->target : "", *to_b = b->target ? b->target : "";
+  if (a->kind != b->kind)
+    DIFFER(d, "'%s' is of another kind in '%s'\n", a->path, d->b->path);
+  else if (strcmp(to_a, to_b) != 0)
+    DIFFER(d, "'%s' links to '%s' in '%s' and to '%s' in '%s'\n", a->path, to_a, d->a->path, to_b,
+           d->b->path);
+  if (d->differs || a->kind > ENTRY_TYPE) return OK;
+  TRY(attributes_compare(d, a->path));
+  if (!d->differs && a->kind == ENTRY_DATASET) TRY(pair_compare(d, a->path, NULL));
+  return OK;
+}
+
+static int files_compare(struct diff *d)
+{
+  struct h5_listing a = {0}, b = {0};
+  int status = h5_list(d->a, &a);
+  if (status == OK) status = h5_list(d->b, &b);
+  if (status == OK) status = lists_merge_by_path(d, NULL, &a, &b, object_visit);
+  h5_listing_free(&a);
+  h5_listing_free(&b);
+  return status;
+}
+
+int file_diff(const char *a, const char *b, FILE *out, int *equal)
+{
+  struct h5_file fa = {0}, fb = {0};
+  struct diff d = {&fa, &fb, out, 0};
+  *equal = 0;
+  int status = h5_open(&fa, a);
+  if (status == OK) status = h5_open(&fb, b);
+  if (status == OK) status = files_compare(&d);
+  h5_close(&fa);
+  h5_close(&fb);
+  TRY(status);
+  *equal = !d.differs;
+  return OK;
+}

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Arrays in blocks.  Writing fills whole chunks in memory, so that each is stored once and the
+ * bytes of the file do not depend on the blocks.  Reading converts in blocks of bounded size. */
+#include "io/h5/chunks.h"
+#include "io/h5/dataset.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/half.h"
+#include "base/num.h"
+
+/* Values of an entry of the first dimension. */
+static gidx row_values(const struct h5_array *a)
+{
+  gidx values = 1;
+  for (int i = 1; i < a->rank; i++) values *= a->shape[i];
+  return values;
+}
+
+/* Fill in shape and type of an array that was opened.  A 16-bit integer with the attribute
+ * dtype = "bfloat16" holds the bits of such floats. */
+static int describe(const struct h5_file *f, struct h5_array *a)
+{
+  hid_t space = H5Dget_space(a->id), type = H5Dget_type(a->id);
+  int status =
+      space < 0 || type < 0
+          ? h5_fail(ERR_INPUT, __FILE__, __LINE__, "cannot read '%s' of '%s'", a->object, f->path)
+          : h5_space_shape(space, a->object, LENGTH(a->shape), &a->rank, a->shape);
+  a->type = status == OK ? h5_type_of(type, &a->swap) : TYPE_OTHER;
+  char text[16];
+  int is_short = a->type == TYPE_I32 && H5Tget_size(type) == 2;
+  if (space >= 0) H5Sclose(space);
+  if (type >= 0) H5Tclose(type);
+  TRY(status);
+  if (!is_short || H5Aexists(a->id, "dtype") <= 0) return OK;
+  TRY(h5_read_text(f, a->object, "dtype", text, sizeof text));
+  if (strcmp(text, "bfloat16") == 0) a->type = TYPE_BF16;
+  return OK;
+}
+
+int h5_array_open(const struct h5_file *f, const char *object, struct h5_array *a)
+{
+  *a = (struct h5_array){.path = f->path};
+  CHECK(strlen(object) < sizeof a->object, ERR_INPUT, "the name '%s' is too long", object);
+  strcpy(a->object, object);
+  hid_t dataset = -1;
+  int status = h5_dataset_open(f, object, &dataset);
+  a->id = dataset < 0 ? 0 : dataset;
+  if (status == OK) status = describe(f, a);
+  if (status == OK) status = h5_chunks_open(dataset, &a->chunks);
+  if (status == OK) return OK;
+  h5_array_close(a);
+  return status_pass(status, __FILE__, __LINE__);
+}
+
+int h5_array_create(const struct h5_file *f, const char *object, enum h5_type type, int rank,
+                    const gidx *shape, struct h5_array *a)
+{
+  return h5_array_create_chunked(f, object, type, rank, shape, 0, a);
+}
+
+/* HDF5's type in the file; negative for the types that we do not write. */
+static hid_t stored_type(enum h5_type type)
+{
+  switch (type) {
+  case TYPE_I32:
+    return H5T_STD_I32LE;
+  case TYPE_I64:
+    return H5T_STD_I64LE;
+  case TYPE_F32:
+    return H5T_IEEE_F32LE;
+  case TYPE_F64:
+    return H5T_IEEE_F64LE;
+  default:
+    return -1;
+  }
+}
+
+/* *creation, *access <- how a dataset of ours is stored and opened.  It keeps no times.  Its chunk
+ * cache holds nothing, since only whole chunks are written. */
+static int creation_lists(const struct h5_array *a, hid_t *creation, hid_t *access)
+{
+  hsize_t chunk[3];
+  for (int i = 0; i < a->rank; i++) chunk[i] = a->shape[i] > 0 ? (hsize_t)a->shape[i] : 1;
+  chunk[0] = (hsize_t)a->chunk_rows;
+  TRY_H5(*creation = H5Pcreate(H5P_DATASET_CREATE), ERR_INTERNAL, "cannot set up HDF5");
+  TRY_H5(*access = h5_access(H5P_DATASET_ACCESS), ERR_INTERNAL, "cannot set up HDF5");
+  TRY_H5(H5Pset_chunk(*creation, a->rank, chunk), ERR_INTERNAL, "cannot chunk '%s'", a->object);
+  TRY_H5(H5Pset_fletcher32(*creation), ERR_INTERNAL, "no checksums in this HDF5");
+  TRY_H5(H5Pset_obj_track_times(*creation, 0), ERR_INTERNAL, "cannot set up HDF5");
+  TRY_H5(H5Pset_chunk_cache(*access, 1, 0, 1.0), ERR_INTERNAL, "cannot set up HDF5");
+  return OK;
+}
+
+static int dataset_create(const struct h5_file *f, struct h5_array *a)
+{
+  hsize_t dims[3];
+  for (int i = 0; i < a->rank; i++) dims[i] = (hsize_t)a->shape[i];
+  hid_t creation = -1, access = -1, space = H5Screate_simple(a->rank, dims, NULL), dataset = -1;
+  int status = creation_lists(a, &creation, &access);
+  if (status == OK)
+    dataset =
+        H5Dcreate2(f->id, a->object, stored_type(a->type), space, H5P_DEFAULT, creation, access);
+  if (creation >= 0) H5Pclose(creation);
+  if (access >= 0) H5Pclose(access);
+  if (space >= 0) H5Sclose(space);
+  TRY(status);
+  TRY_H5(dataset, ERR_IO, "cannot create '%s' of '%s'", a->object, f->path);
+  a->id = dataset;
+  return OK;
+}
+
+int h5_array_create_chunked(const struct h5_file *f, const char *object, enum h5_type type,
+                            int rank, const gidx *shape, gidx rows_per_chunk, struct h5_array *a)
+{
+  *a = (struct h5_array){.path = f->path, .type = type, .rank = rank};
+  CHECK(strlen(object) < sizeof a->object && rank >= 1 && rank <= LENGTH(a->shape) &&
+            stored_type(type) >= 0,
+        ERR_INTERNAL, "cannot create '%s' of rank %d", object, rank);
+  strcpy(a->object, object);
+  memcpy(a->shape, shape, (size_t)rank * sizeof shape[0]);
+  double row = (double)h5_type_bytes(type);
+  for (int i = 1; i < rank; i++) row *= (double)shape[i];
+  gidx rows = rows_per_chunk;
+  if (rows <= 0) rows = row < BLOCK_BYTES && row > 0 ? (gidx)(BLOCK_BYTES / row) : 1;
+  if (rows > shape[0]) rows = shape[0];
+  a->chunk_rows = rows > 1 ? rows : 1;
+  CHECK(row * (double)a->chunk_rows < 0xffffffffu, ERR_INTERNAL, "a row of '%s' has %.3g bytes",
+        object, row);
+  TRY(h5_groups_create(f, object, 0));
+  a->pending = malloc((size_t)row * (size_t)a->chunk_rows + H5_SUM_BYTES);
+  CHECK(a->pending, ERR_MEMORY, "cannot allocate %.0f bytes", row * (double)a->chunk_rows);
+  return dataset_create(f, a);
+}
+
+/* start[rank], size[rank] <- the block of entries first .. first + count - 1. */
+static void block_shape(const struct h5_array *a, gidx first, gidx count, hsize_t *start,
+                        hsize_t *size)
+{
+  for (int i = 0; i < a->rank; i++) {
+    start[i] = i ? 0 : (hsize_t)first;
+    size[i] = (hsize_t)(i ? a->shape[i] : count);
+  }
+}
+
+/* Read without rounding: 16-bit floats as raw bits, any other type as itself or wider. */
+static int read_plain(const struct h5_array *a, gidx first, gidx count, enum h5_type as, void *out)
+{
+  hsize_t start[3], size[3];
+  block_shape(a, first, count, start, size);
+  TRY(h5_begin());
+  hid_t stored;
+  TRY_H5(stored = H5Dget_type(a->id), ERR_INPUT, "cannot read '%s' of '%s'", a->object, a->path);
+  hid_t type = as == TYPE_F16 || as == TYPE_BF16 ? stored : h5_type_native(as);
+  struct h5_chunks *chunks = H5Tequal(type, stored) > 0 ? a->chunks : NULL;
+  herr_t done = h5_block_read(a->id, type, chunks, a->rank, start, size, out);
+  int status = done >= 0 ? OK
+                         : h5_fail(ERR_INPUT, __FILE__, __LINE__, "cannot read '%s' of '%s'",
+                                   a->object, a->path);
+  H5Tclose(stored);
+  uint16_t *bits = out;
+  gidx values = count * row_values(a);
+  if (status == OK && a->swap && type == stored)
+    for (gidx i = 0; i < values; i++) bits[i] = (uint16_t)(bits[i] << 8 | bits[i] >> 8);
+  return status;
+}
+
+void h5_to_f32(enum h5_type from, const void *in, gidx count, float *out)
+{
+  const double *wide = in;
+  if (from == TYPE_F16)
+    f16_to_f32(in, count, out);
+  else if (from == TYPE_BF16)
+    bf16_to_f32(in, count, out);
+  else
+    for (gidx i = 0; i < count; i++) out[i] = (float)wide[i];
+}
+
+/* Read and round to f32, through a buffer of about a megabyte. */
+static int read_converted(const struct h5_array *a, gidx first, gidx count, float *out)
+{
+  gidx values = row_values(a), bytes = values * (gidx)h5_type_bytes(a->type);
+  gidx rows = bytes < BLOCK_BYTES && bytes > 0 ? BLOCK_BYTES / bytes : 1;
+  rows = imin(rows, count);
+  void *buffer = malloc((size_t)(rows * bytes) + 1);
+  CHECK(buffer, ERR_MEMORY, "cannot allocate %lld bytes", (long long)(rows * bytes));
+  int status = OK;
+  for (gidx done = 0; done < count && status == OK; done += rows) {
+    gidx n = imin(rows, count - done);
+    status = read_plain(a, first + done, n, a->type, buffer);
+    if (status == OK) h5_to_f32(a->type, buffer, n * values, out + done * values);
+  }
+  free(buffer);
+  return status;
+}
+
+/* Can an array of one type be read as another? */
+static int converts(enum h5_type from, enum h5_type as)
+{
+  if (from == as) return from != TYPE_OTHER;
+  if (as == TYPE_F32) return from == TYPE_F64 || from == TYPE_F16 || from == TYPE_BF16;
+  return (as == TYPE_F64 && from == TYPE_F32) || (as == TYPE_I64 && from == TYPE_I32);
+}
+
+int h5_array_read(const struct h5_array *a, gidx first, gidx count, enum h5_type as, void *out)
+{
+  CHECK(a->rank >= 1 && a->rank <= LENGTH(a->shape), ERR_INPUT, "'%s' of '%s' has %d dimensions",
+        a->object, a->path, a->rank);
+  CHECK(first >= 0 && count >= 0 && first <= a->shape[0] - count, ERR_INTERNAL,
+        "entries %lld + %lld of '%s' are beyond its end", (long long)first, (long long)count,
+        a->object);
+  CHECK(converts(a->type, as), ERR_INPUT, "'%s' of '%s' has a type that cannot be used here",
+        a->object, a->path);
+  if (count == 0 || row_values(a) == 0) return OK;
+  if (as == TYPE_F32 && a->type != TYPE_F32) return read_converted(a, first, count, out);
+  return read_plain(a, first, count, as, out);
+}
+
+/* Give every NaN the bits that NaNs have in our files. */
+static void nan_unify(enum h5_type type, void *values, gidx count)
+{
+  static const uint32_t narrow = 0x7fc00000u;
+  static const uint64_t wide = 0x7ff8000000000000u;
+  float *f = values;
+  double *d = values;
+  for (gidx i = 0; type == TYPE_F32 && i < count; i++)
+    if (isnan(f[i])) memcpy(f + i, &narrow, sizeof narrow);
+  for (gidx i = 0; type == TYPE_F64 && i < count; i++)
+    if (isnan(d[i])) memcpy(d + i, &wide, sizeof wide);
+}
+
+/* Write the pending chunk; the last one of an array is filled up with zeros. */
+static int flush(struct h5_array *a)
+{
+  gidx count = a->n_pending, values = row_values(a);
+  size_t value = h5_type_bytes(a->type), rest = (size_t)((a->chunk_rows - count) * values) * value;
+  if (count == 0) return OK;
+  a->n_pending = 0;
+  nan_unify(a->type, a->pending, count * values);
+  memset(a->pending + (size_t)(count * values) * value, 0, rest);
+  TRY(h5_begin());
+  TRY_H5(
+      h5_chunk_write(a->id, a->next - count, a->pending, (size_t)(a->chunk_rows * values) * value),
+      ERR_IO, "cannot write '%s' of '%s'", a->object, a->path);
+  return OK;
+}
+
+int h5_array_write(struct h5_array *a, gidx first, gidx count, const void *in)
+{
+  CHECK(a->pending && first == a->next && count >= 0 && count <= a->shape[0] - first, ERR_INTERNAL,
+        "entries %lld + %lld of '%s' are written, but %lld is next of %lld", (long long)first,
+        (long long)count, a->object, (long long)a->next, (long long)a->shape[0]);
+  size_t row = (size_t)row_values(a) * h5_type_bytes(a->type);
+  if (row == 0) {
+    a->next += count;
+    return OK;
+  }
+  for (gidx done = 0; done < count;) {
+    gidx n = imin(a->chunk_rows - a->n_pending, count - done);
+    memcpy(a->pending + (size_t)a->n_pending * row, (const char *)in + (size_t)done * row,
+           (size_t)n * row);
+    done += n;
+    a->n_pending += n;
+    a->next += n;
+    if (a->n_pending == a->chunk_rows) TRY(flush(a));
+  }
+  return OK;
+}
+
+int h5_array_truncate(struct h5_array *a)
+{
+  hsize_t dims[3];
+  if (a->next == a->shape[0]) return OK;
+  TRY(h5_begin());
+  TRY(flush(a));
+  a->shape[0] = a->next;
+  for (int i = 0; i < a->rank; i++) dims[i] = (hsize_t)a->shape[i];
+  TRY_H5(H5Dset_extent(a->id, dims), ERR_IO, "cannot cut '%s' of '%s'", a->object, a->path);
+  return OK;
+}
+
+int h5_array_close(struct h5_array *a)
+{
+  int status = a->pending && a->id ? flush(a) : OK;
+  int is_whole = !a->pending || a->next == a->shape[0];
+  hid_t id = a->id;
+  free(a->pending);
+  free(a->chunks);
+  a->id = 0;
+  a->pending = NULL;
+  a->chunks = NULL;
+  if (id && H5Dclose(id) < 0 && status == OK)
+    status = h5_fail(ERR_IO, __FILE__, __LINE__, "cannot close '%s' of '%s'", a->object, a->path);
+  TRY(status);
+  CHECK(is_whole, ERR_INTERNAL, "'%s' of '%s' ends at entry %lld of %lld", a->object, a->path,
+        (long long)a->next, (long long)a->shape[0]);
+  return OK;
+}

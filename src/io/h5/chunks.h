@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Chunks of the layout that Sagitta writes, read and written past HDF5's filters.
+ *
+ * Floor: io; included by src/io/h5/ and tests only. */
+#ifndef IO_H5_CHUNKS_H
+#define IO_H5_CHUNKS_H
+
+#include "io/h5/h5_impl.h"
+
+enum { H5_SUM_BYTES = 4 }; /* size of the checksum behind a chunk */
+
+/* How the chunks of a dataset are read past HDF5's filters.  Entries are those of the first
+ * dimension. */
+struct h5_chunks {
+  gidx rows, end;         /* entries of a chunk, entries of the dataset */
+  size_t bytes;           /* size of a chunk without its checksum */
+  gidx n_direct;          /* chunks that were read past the filters so far */
+  gidx buffered;          /* first entry of the chunk in buffer, or -1 */
+  gidx refused;           /* first entry of the last chunk that was left to HDF5, or -1 */
+  unsigned char buffer[]; /* one chunk and its checksum */
+};
+
+/* *chunks <- how to read the dataset's chunks, which the caller frees; NULL when its layout is not
+ * the one that we write, so that HDF5 has to read everything. */
+int h5_chunks_open(hid_t dataset, struct h5_chunks **chunks);
+
+/* out <- the block of shape size[rank] that begins at start[rank], in a memory type; negative on
+ * failure.  c is NULL unless the dataset stores this very type.  When c is not NULL, the block has
+ * whole rows. */
+herr_t h5_block_read(hid_t dataset, hid_t type, struct h5_chunks *c, int rank, const hsize_t *start,
+                     const hsize_t *size, void *out);
+
+/* Write the chunk of a dataset of ours that begins at entry first.  chunk[bytes] is whole and in
+ * the stored type, and has space for the checksum behind it.  Negative on failure. */
+herr_t h5_chunk_write(hid_t dataset, gidx first, unsigned char *chunk, size_t bytes);
+
+/* The checksum that HDF5's Fletcher-32 filter computes. */
+uint32_t h5_fletcher32(const unsigned char *data, size_t bytes);
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * HDF5's errors as ours, and the start of HDF5 in a thread.
+ *
+ * Floor: io; included by src/io/h5/ and tests only. */
+#ifndef IO_H5_ERROR_H
+#define IO_H5_ERROR_H
+
+#include "base/status.h"
+
+/* A failed HDF5 call gives the code and a message that ends with the library's innermost one.  A
+ * system error turns ERR_INPUT into ERR_IO, a failed allocation turns any code into ERR_MEMORY. */
+#define TRY_H5(call, code, ...)                                                                    \
+  do {                                                                                             \
+    if ((call) < 0) return h5_fail((code), __FILE__, __LINE__, __VA_ARGS__);                       \
+  } while (0)
+int h5_fail(int code, const char *file, int line, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* To be called before anything else of HDF5 in each thread.  It turns off HDF5's printing of
+ * errors, and its exit handler, which crashes after a failed close. */
+int h5_begin(void);
+
+#endif

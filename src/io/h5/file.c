@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Opening and creating files, asking whether an object is there, and making groups. */
+#include "io/h5/h5_impl.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* HDF5 calls this before it follows a link to another file; a negative answer makes the access
+ * fail. */
+static herr_t refuse_link(const char *file, const char *group, const char *target_file,
+                          const char *target, unsigned *flags, hid_t access, void *data)
+{
+  (void)file, (void)group, (void)target_file, (void)target, (void)flags, (void)access, (void)data;
+  return -1;
+}
+
+hid_t h5_access(hid_t class)
+{
+  hid_t list = H5Pcreate(class);
+  if (list >= 0 && H5Pset_elink_cb(list, refuse_link, NULL) < 0) return -1;
+  return list;
+}
+
+/* *list <- a property list for opening files: the serial driver whatever HDF5_DRIVER says in the
+ * environment, objects of the 1.10 format, and what is still open in a file is closed with it. */
+static int file_access(hid_t *list)
+{
+  TRY_H5(*list = H5Pcreate(H5P_FILE_ACCESS), ERR_INTERNAL, "cannot set up HDF5");
+  TRY_H5(H5Pset_fapl_sec2(*list), ERR_INTERNAL, "cannot set up HDF5");
+  TRY_H5(H5Pset_fclose_degree(*list, H5F_CLOSE_STRONG), ERR_INTERNAL, "cannot set up HDF5");
+  TRY_H5(H5Pset_libver_bounds(*list, H5F_LIBVER_V110, H5F_LIBVER_V110), ERR_INTERNAL,
+         "cannot set up HDF5");
+  return OK;
+}
+
+int h5_open(struct h5_file *f, const char *path)
+{
+  *f = (struct h5_file){0, path};
+  struct stat facts;
+  CHECK(stat(path, &facts) == 0, ERR_IO, "cannot open '%s': %s", path, strerror(errno));
+  CHECK(S_ISREG(facts.st_mode), ERR_IO, "cannot open '%s': it is not a regular file", path);
+  CHECK(access(path, R_OK) == 0, ERR_IO, "cannot open '%s': %s", path, strerror(errno));
+  TRY(h5_begin());
+  hid_t list;
+  TRY(file_access(&list));
+  f->id = H5Fopen(path, H5F_ACC_RDONLY, list);
+  H5Pclose(list);
+  if (f->id >= 0) return OK;
+  f->id = 0;
+  return h5_fail(ERR_INPUT, __FILE__, __LINE__, "'%s' is not an HDF5 file, or damaged", path);
+}
+
+/* The root group keeps no times, so that equal runs give files of equal bytes. */
+int h5_create(struct h5_file *f, const char *path)
+{
+  *f = (struct h5_file){0, path};
+  TRY(h5_begin());
+  hid_t list, creation;
+  TRY(file_access(&list));
+  TRY_H5(creation = H5Pcreate(H5P_FILE_CREATE), ERR_INTERNAL, "cannot set up HDF5");
+  TRY_H5(H5Pset_obj_track_times(creation, 0), ERR_INTERNAL, "cannot set up HDF5");
+  f->id = H5Fcreate(path, H5F_ACC_TRUNC, creation, list);
+  H5Pclose(creation);
+  H5Pclose(list);
+  if (f->id >= 0) return OK;
+  f->id = 0;
+  return h5_fail(ERR_CREATE, __FILE__, __LINE__, "cannot create '%s'", path);
+}
+
+int h5_close(struct h5_file *f)
+{
+  hid_t id = f->id;
+  f->id = 0;
+  if (id) TRY(h5_begin());
+  if (id) TRY_H5(H5Fclose(id), ERR_IO, "cannot close '%s'", f->path);
+  return OK;
+}
+
+/* Every prefix of the path is asked for in turn, because a link below a missing group is an error
+ * to HDF5. */
+int h5_exists(const struct h5_file *f, const char *object)
+{
+  char path[1024];
+  if (strlen(object) >= sizeof path || h5_begin() != OK) return 0;
+  for (const char *end = object; *end;) {
+    end = strchr(end + 1, '/');
+    if (!end) end = object + strlen(object);
+    snprintf(path, sizeof path, "%.*s", (int)(end - object), object);
+    if (strcmp(path, "/") == 0) continue;
+    htri_t there = H5Lexists(f->id, path, H5P_DEFAULT);
+    if (there <= 0) return there < 0;
+  }
+  return 1;
+}
+
+/* Like all objects of ours, a group keeps no times. */
+static int group_create(const struct h5_file *f, const char *path)
+{
+  hid_t creation, group;
+  TRY_H5(creation = H5Pcreate(H5P_GROUP_CREATE), ERR_INTERNAL, "cannot set up HDF5");
+  TRY_H5(H5Pset_obj_track_times(creation, 0), ERR_INTERNAL, "cannot set up HDF5");
+  group = H5Gcreate2(f->id, path, H5P_DEFAULT, creation, H5P_DEFAULT);
+  H5Pclose(creation);
+  TRY_H5(group, ERR_IO, "cannot write '%s' of '%s'", path, f->path);
+  TRY_H5(H5Gclose(group), ERR_IO, "cannot write '%s' of '%s'", path, f->path);
+  return OK;
+}
+
+int h5_group_create(const struct h5_file *f, const char *object)
+{
+  TRY(h5_groups_create(f, object, 1));
+  return OK;
+}
+
+int h5_groups_create(const struct h5_file *f, const char *object, int is_whole)
+{
+  char path[1024];
+  CHECK(strlen(object) < sizeof path, ERR_INTERNAL, "the name '%s' is too long", object);
+  for (const char *end = strchr(object + 1, '/'); end; end = strchr(end + 1, '/')) {
+    snprintf(path, sizeof path, "%.*s", (int)(end - object), object);
+    if (!h5_exists(f, path)) TRY(group_create(f, path));
+  }
+  if (is_whole && strcmp(object, "/") != 0 && !h5_exists(f, object)) TRY(group_create(f, object));
+  return OK;
+}

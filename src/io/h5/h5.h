@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The part of HDF5 that Sagitta needs: files, arrays read and written in blocks, attributes.
+ *
+ * Floor: io.  This folder is the only user of hdf5.h.  It uses the serial driver, and nothing is
+ * collective.  See also listing.h (what a file holds) and values.h (values of any type).
+ *
+ * Datasets are written little-endian, in C order, in chunks with a Fletcher-32 checksum, without
+ * times, in the format of HDF5 1.10.  So equal results are equal bytes, and a flipped bit is found
+ * when it is read. */
+#ifndef IO_H5_H5_H
+#define IO_H5_H5_H
+
+#include "base/types.h"
+
+enum h5_type { TYPE_I32, TYPE_I64, TYPE_F32, TYPE_F64, TYPE_F16, TYPE_BF16, TYPE_OTHER };
+
+struct h5_file {
+  int64_t id;       /* 0: not open */
+  const char *path; /* borrowed */
+};
+
+/* Open for reading; path must outlive *f.  ERR_IO when the file is missing or unreadable, ERR_INPUT
+ * when it is not HDF5 or is damaged. */
+int h5_open(struct h5_file *f, const char *path);
+/* Create a file, or replace the one that is there.  ERR_CREATE when that fails. */
+int h5_create(struct h5_file *f, const char *path);
+/* Close; safe on a zeroed struct.  ERR_IO when writing what HDF5 still held back fails. */
+int h5_close(struct h5_file *f);
+
+/* Is there a link of this name?  When a damaged file does not tell, the answer is yes, so that
+ * opening the object names the damage. */
+int h5_exists(const struct h5_file *f, const char *object);
+
+/* Create a group and those above it, as far as they are missing. */
+int h5_group_create(const struct h5_file *f, const char *object);
+
+/* A dataset opened for reading or writing in blocks of its first dimension. */
+struct h5_array {
+  int64_t id;
+  enum h5_type type;
+  int rank; /* as in the file; shape is known for 1 to 3 */
+  gidx shape[3];
+  int swap;         /* 16-bit floats stored in the other byte order */
+  const char *path; /* borrowed: file */
+  char object[256];
+  gidx chunk_rows;          /* writing: entries of the first dimension in a chunk */
+  gidx next, n_pending;     /* writing: entries given so far, and how many of them are in pending */
+  unsigned char *pending;   /* writing: the chunk being filled; owned */
+  struct h5_chunks *chunks; /* reading: NULL when everything is read by HDF5; owned */
+};
+/* Open for reading.  ERR_INPUT: there is no such dataset, it is damaged, it keeps its data in other
+ * files, or it claims far more data than it stores. */
+int h5_array_open(const struct h5_file *f, const char *object, struct h5_array *a);
+/* Create a dataset of rank 1 to 3 for writing; type is I32, I64, F32 or F64.  Missing groups are
+ * created.  A chunk has about a megabyte, or rows_per_chunk entries of the first dimension when
+ * that is not 0. */
+int h5_array_create(const struct h5_file *f, const char *object, enum h5_type type, int rank,
+                    const gidx *shape, struct h5_array *a);
+int h5_array_create_chunked(const struct h5_file *f, const char *object, enum h5_type type,
+                            int rank, const gidx *shape, gidx rows_per_chunk, struct h5_array *a);
+/* Writing: shorten the array to the entries that were written so far. */
+int h5_array_truncate(struct h5_array *a);
+/* Write what is pending and close; safe on a zeroed struct.  ERR_INTERNAL when fewer entries were
+ * written than the shape has. */
+int h5_array_close(struct h5_array *a);
+
+/* Read entries first .. first + count - 1 of the first dimension.  `as` is the array's own type
+ * (16-bit floats then come as raw bits in native byte order), TYPE_F32 for any float (rounded
+ * once), or a wider type of the same class.  The array keeps its last chunk, so only one thread may
+ * read it at a time. */
+int h5_array_read(const struct h5_array *a, gidx first, gidx count, enum h5_type as, void *out);
+/* Write the next entries; first must be where the last call ended.  Every NaN is written as the one
+ * that nan_canonical() gives. */
+int h5_array_write(struct h5_array *a, gidx first, gidx count, const void *in);
+
+/* out[count] <- f32 of raw F16, BF16 or F64 values. */
+void h5_to_f32(enum h5_type from, const void *in, gidx count, float *out);
+
+/* Write an attribute of an object, "/" or a path; a missing group is created. */
+int h5_attribute_text(const struct h5_file *f, const char *object, const char *name, const char *v);
+int h5_attribute_long(const struct h5_file *f, const char *object, const char *name, gidx v);
+int h5_attribute_longs(const struct h5_file *f, const char *object, const char *name, int n,
+                       const gidx *v);
+int h5_attribute_real(const struct h5_file *f, const char *object, const char *name, real v);
+int h5_attribute_exists(const struct h5_file *f, const char *object, const char *name);
+/* Read an attribute.  ERR_INPUT: there is none, or it has another type or length. */
+int h5_read_text(const struct h5_file *f, const char *object, const char *name, char *out,
+                 int capacity);
+int h5_read_long(const struct h5_file *f, const char *object, const char *name, gidx *out);
+int h5_read_longs(const struct h5_file *f, const char *object, const char *name, int n, gidx *out);
+int h5_read_real(const struct h5_file *f, const char *object, const char *name, real *out);
+
+#endif

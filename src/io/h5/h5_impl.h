@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What all .c files of this folder share: HDF5's header, its errors, and access to files.
+ *
+ * Floor: io; included by src/io/h5/ and tests only.  See also dataset.h, chunks.h and
+ * vlen_text.h. */
+#ifndef IO_H5_H5_IMPL_H
+#define IO_H5_H5_IMPL_H
+
+#define H5Dread_chunk_vers 1 /* HDF5 2 has another one */
+#include <hdf5.h>
+
+#include "io/h5/error.h"
+#include "io/h5/h5.h"
+
+enum { BLOCK_BYTES = 1 << 20 }; /* data that pass through memory at once, about */
+
+/* A property list of this class (link, object or dataset access) with which HDF5 follows no link to
+ * another file. */
+hid_t h5_access(hid_t class);
+
+/* Create the missing groups of a path; with is_whole the last name is a group too. */
+int h5_groups_create(const struct h5_file *f, const char *object, int is_whole);
+
+#endif

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A page about any HDF5 file: what it is, its objects, its attributes, and what its kind shows
+ * beside them. */
+#include "io/inspect.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/status.h"
+#include "io/h5/listing.h"
+#include "io/h5/values.h"
+#include "io/schema.h"
+
+enum { VALUES_SHOWN = 8 }; /* of an attribute */
+
+/* out <- "1.5 MB". */
+static void bytes_print(double bytes, char *out, int capacity)
+{
+  static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB"};
+  int unit = 0;
+  for (; bytes >= 1000 && unit < LENGTH(units) - 1; unit++) bytes /= 1000;
+  snprintf(out, (size_t)capacity, unit ? "%.1f %s" : "%.0f %s", bytes, units[unit]);
+}
+
+/* Print the first line: format, kind, version and size. */
+static int head_print(const struct h5_file *f, FILE *out)
+{
+  char format[64] = "", kind[64] = "", size[32];
+  struct stat facts;
+  CHECK(stat(f->path, &facts) == 0, ERR_IO, "cannot open '%s'", f->path);
+  if (h5_attribute_exists(f, "/", "format"))
+    if (h5_read_text(f, "/", "format", format, sizeof format)) status_clear();
+  bytes_print((double)facts.st_size, size, sizeof size);
+  if (strcmp(format, FORMAT_NAME) == 0) {
+    gidx version;
+    TRY(h5_read_long(f, "/", "format_version", &version));
+    TRY(h5_read_text(f, "/", "kind", kind, sizeof kind));
+    fprintf(out, "%s: %s %s, format version %lld, %s\n", f->path, format, kind, (long long)version,
+            size);
+  } else
+    fprintf(out, "%s: HDF5 file, %s\n", f->path, size);
+  return OK;
+}
+
+/* Print the line of a dataset.  One that cannot be read says so, and the page goes on. */
+static int dataset_print(const struct h5_file *f, const char *path, FILE *out)
+{
+  struct h5_values v;
+  char shape[512], type[64], stored[32];
+  int status = h5_values_open(f, path, NULL, &v);
+  if (status == OK) {
+    const struct object_row *row = object_find(path);
+    h5_values_shape(&v, shape, sizeof shape);
+    h5_values_type(&v, type, sizeof type);
+    bytes_print((double)v.stored, stored, sizeof stored);
+    fprintf(out, "  %-*s %-18s %-10s %10s%s%s\n", NAME_WIDTH, path, shape, type, stored,
+            row ? "  " : "", row ? row->meaning : "");
+  } else if (status == ERR_INPUT) {
+    fprintf(out, "  %-*s not readable: %s\n", NAME_WIDTH, path, status_message());
+    status_clear();
+    status = OK;
+  }
+  h5_values_close(&v);
+  return status;
+}
+
+static int objects_print(const struct h5_file *f, const struct h5_listing *list, FILE *out)
+{
+  fprintf(out, "\n  %-*s %-18s %-10s %10s\n", NAME_WIDTH, "dataset", "shape", "type", "stored");
+  for (gidx i = 0; i < list->count; i++) {
+    const struct h5_entry *e = &list->entries[i];
+    if (e->kind == ENTRY_DATASET) TRY(dataset_print(f, e->path, out));
+    if (e->kind == ENTRY_SOFT || e->kind == ENTRY_EXTERNAL)
+      fprintf(out, "  %-*s link to %s, not followed\n", NAME_WIDTH, e->path, e->target);
+  }
+  return OK;
+}
+
+/* Replace control characters by blanks: those of a hostile text must not reach a terminal. */
+static void text_clean(char *text)
+{
+  for (; *text; text++)
+    if ((unsigned char)*text < 32 || *text == 127) *text = ' ';
+}
+
+/* Print the lines of a text below the name, without the empty ones. */
+static void lines_print(char *text, FILE *out)
+{
+  for (char *line; (line = strsep(&text, "\n"));) {
+    text_clean(line);
+    if (line[strspn(line, " ")]) fprintf(out, "\n    %s", line);
+  }
+}
+
+static int attribute_print(const struct h5_file *f, const char *object, const char *name, FILE *out)
+{
+  struct h5_values v;
+  char value[8192];
+  int status = h5_values_open(f, object, name, &v);
+  if (status == OK) status = h5_values_next(&v);
+  if (status == OK) fprintf(out, "  %-*s", NAME_WIDTH, name);
+  for (gidx i = 0; i < v.count && i < VALUES_SHOWN && status == OK; i++) {
+    status = h5_values_print(&v, i, value, sizeof value);
+    if (status != OK) break;
+    if (strchr(value, '\n')) {
+      lines_print(value, out);
+    } else {
+      text_clean(value);
+      fprintf(out, " %s", value);
+    }
+  }
+  if (status == OK) fprintf(out, "%s\n", v.total > VALUES_SHOWN ? " ..." : "");
+  h5_values_close(&v);
+  return status;
+}
+
+static int attributes_print(const struct h5_file *f, const char *object, FILE *out)
+{
+  struct h5_listing names = {0};
+  int status = h5_list_attributes(f, object, &names);
+  if (names.count) fprintf(out, "\n%s\n", object);
+  for (gidx i = 0; i < names.count && status == OK; i++)
+    status = attribute_print(f, object, names.entries[i].path, out);
+  h5_listing_free(&names);
+  return status;
+}
+
+/* Print what the kinds show above the list, the list, what they show below it, and the attributes
+ * of all objects but those that a kind has printed already. */
+static int page_print(const struct h5_file *f, const struct h5_listing *list, FILE *out)
+{
+  const char *group = NULL;
+  TRY(head_print(f, out));
+  for (int k = 0; k < file_kind_count; k++)
+    if (file_kinds[k]->show_above) TRY(file_kinds[k]->show_above(f, out));
+  TRY(objects_print(f, list, out));
+  for (int k = 0; k < file_kind_count; k++)
+    if (file_kinds[k]->show_below) TRY(file_kinds[k]->show_below(f, out, &group));
+  for (gidx i = 0; i < list->count; i++) {
+    const struct h5_entry *e = &list->entries[i];
+    if (e->kind <= ENTRY_TYPE && !(group && strncmp(e->path, group, strlen(group)) == 0))
+      TRY(attributes_print(f, e->path, out));
+  }
+  CHECK(!ferror(out), ERR_IO, "cannot write the page about '%s'", f->path);
+  return OK;
+}
+
+int file_inspect(const char *path, FILE *out)
+{
+  struct h5_file f;
+  struct h5_listing list = {0};
+  TRY(h5_open(&f, path));
+  int status = h5_list(&f, &list);
+  if (status == OK) status = page_print(&f, &list, out);
+  h5_listing_free(&list);
+  h5_close(&f);
+  return status;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A result file with one large float32 array, written in blocks: rows.h5 and dictionary.h5.
+ *
+ * Floor: io.  Used by rank 0 alone; not collective. */
+#ifndef IO_MATRIX_H
+#define IO_MATRIX_H
+
+#include "io/outputs.h"
+#include "io/schema.h"
+
+struct matrix_output {
+  struct result_file result;
+  struct h5_array array;
+};
+/* Create a file of this kind and the array in it.  Other objects may be added, by object_write(),
+ * until matrix_output_finish(). */
+int matrix_output_create(struct matrix_output *f, const char *path, const struct file_kind *kind,
+                         const char *object, int rank, const gidx *shape);
+/* Write entries first .. first + count - 1 of the first dimension, which follow the last ones. */
+int matrix_output_write(struct matrix_output *f, gidx first, gidx count, const float *values);
+/* Publish.  ERR_INTERNAL when entries are missing. */
+int matrix_output_finish(struct matrix_output *f, const struct run_fact *facts, int n_facts);
+/* Close what an unfinished file has open; safe after matrix_output_finish() and on a zeroed
+ * struct. */
+void matrix_output_close(struct matrix_output *f);
+
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The mean that was subtracted from the rows before anything else, /mean: a dictionary has it, and
+ * supports repeat it.
+ *
+ * Floor: io.  Not collective. */
+#ifndef IO_MEAN_H
+#define IO_MEAN_H
+
+#include "io/schema.h"
+
+extern const struct object_table mean_objects;
+
+/* *mean <- the vector, which the caller frees also when this fails; *length <- its entries.
+ * ERR_INPUT when it is not a vector of p reals; p -1: of any length. */
+int mean_read(const struct h5_file *f, gidx p, real **mean, gidx *length);
+
+/* Check that all values are finite. */
+int mean_check(const struct verify *v);
+
+#endif

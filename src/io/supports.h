@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Supports and codes: supports.h5, and any CSR matrix as input.
+ *
+ * Floor: io.  Reading is not collective: every rank opens the file itself and reads its own part.
+ * Rank 0 alone writes. */
+#ifndef IO_SUPPORTS_H
+#define IO_SUPPORTS_H
+
+#include "io/outputs.h"
+#include "io/schema.h"
+#include "model/results.h"
+#include "model/supports.h"
+
+extern const struct file_kind supports_kind;
+int supports_check(struct verify *v); /* supports_check.c */
+
+/* What is known before routing: n rows with supports of s atoms out of k, each a frame of d vectors
+ * of p columns. */
+struct supports_shape {
+  gidx n;
+  idx k, s, d, p;
+  int has_codes; /* codes are solved, not only scores known */
+};
+
+/* supports.h5 being written. */
+struct supports_output {
+  struct result_file result;
+  struct supports_shape shape;
+  struct h5_array indices, score, data, codes; /* codes: d > 1 only */
+  struct support_sink sink;                    /* blocks of rows are written here, in order */
+  float *summary;                              /* `data` of a chunk of frames; owned */
+};
+gidx supports_bytes(const struct supports_shape *shape); /* size on disk, estimated from above */
+int supports_output_create(struct supports_output *f, const char *path,
+                           const struct supports_shape *shape);
+/* What is known after the last row. */
+struct supports_ending {
+  const struct metrics *metrics;
+  const real *mean; /* [p], or NULL: nothing was subtracted */
+  real rho;
+  idx rounds;
+  gidx sweeps; /* of refit; 0: not written */
+};
+/* Write what remains, and publish. */
+int supports_output_finish(struct supports_output *f, const struct supports_ending *ending,
+                           const struct run_fact *facts, int n_facts);
+/* Give back what an unfinished file holds; safe after supports_output_finish() and on a zeroed
+ * struct. */
+void supports_output_close(struct supports_output *f);
+
+/* Supports named on the command line. */
+struct supports_input {
+  struct support_source source;
+  const char *file;  /* borrowed: the name without /group */
+  idx top_s, rounds; /* as the file says; of a foreign file -1 and 1 */
+  real rho;          /* penalty with which the codes were solved; 0 when the file does not say */
+  real *mean;        /* [mean_length] subtracted from the rows; NULL: nothing was; owned */
+  gidx mean_length;
+  gidx sweeps;                        /* of refit so far */
+  real explained_variance;            /* as the file says; NaN when it does not */
+  struct supports_input_state *state; /* owned */
+};
+/* Open FILE[:/GROUP], a CSR matrix as encode, scipy or AnnData write it; the default is /supports.
+ * ERR_IO: cannot open; ERR_INPUT: no such group, missing or wrong arrays or attributes, damaged. */
+int supports_input_open(struct supports_input *f, const char *name);
+void supports_input_close(struct supports_input *f);
+
+#endif

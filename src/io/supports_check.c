@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * One pass over /supports, in blocks of rows and inside them in pieces of entries, since rows of a
+ * foreign file can be long.  A stamp for each atom tells whether a row has had the atom already.
+ * The pass counts what the metrics are checked against. */
+#include "io/supports.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/num.h"
+#include "base/status.h"
+#include "io/metrics.h"
+#include "io/check.h"
+#include "model/codes.h"
+#include "model/dictionary.h"
+#include "model/route.h"
+
+enum { ROWS = 4096, PIECE = 1 << 15 };
+
+struct support_pass {
+  const struct verify *v;
+  struct arena arena;
+  struct h5_array indptr, indices, data, score, codes;
+  int has_data, has_score;         /* arrays that are there, data in a float type */
+  int has_codes;                   /* /supports/codes is there */
+  int is_solved;                   /* codes were solved, as the file says */
+  gidx k, top_s, rounds, d;        /* top_s -1: rows may have any length */
+  gidx *offsets;                   /* [ROWS + 1] */
+  idx *atoms;                      /* [PIECE] */
+  float *values, *scores, *blocks; /* [PIECE], blocks [PIECE][d] */
+  gidx *stamp;                     /* [k] 1 + the last row that had the atom */
+  struct support_counts counts;
+  idx atom_before; /* of the entry before this one */
+  float score_before;
+};
+
+/* Is position j the first of a round (N.3r)? */
+static int round_begins(const struct support_pass *s, gidx j)
+{
+  for (idx r = 0; r < s->rounds; r++)
+    if (round_end((idx)s->top_s, (idx)s->rounds, r) == j) return 1;
+  return 0;
+}
+
+/* Inside a round entries are in the order of (N.2): larger score first, and of equal scores the
+ * smaller atom first.  The scores of frames are rounded after the selection, so their ties tell
+ * nothing. */
+static int order_check(struct support_pass *s, gidx row, gidx j, idx atom, float score)
+{
+  idx atom_before = s->atom_before;
+  float score_before = s->score_before, a = fabsf(score_before), b = fabsf(score);
+  s->atom_before = atom;
+  s->score_before = score;
+  if (!s->v->is_ours || !s->has_score || j == 0) return OK;
+  if (a > b || (a == b && (s->d > 1 || atom_before < atom))) return OK;
+  CHECK(round_begins(s, j), ERR_INPUT,
+        "row %lld: atoms %d and %d, scores %.9g and %.9g, are not in selection order",
+        (long long)row, atom_before, atom, (double)score_before, (double)score);
+  return OK;
+}
+
+/* Check the code block of entry i of the piece. */
+static int codes_check(struct support_pass *s, gidx row, gidx i)
+{
+  const float *block = s->blocks + i * s->d;
+  int is_zero = 1;
+  for (gidx m = 0; m < s->d; m++) {
+    CHECK(isfinite(block[m]), ERR_INPUT, "row %lld: the code of atom %d is %g", (long long)row,
+          s->atoms[i], (double)block[m]);
+    is_zero = is_zero && block[m] == 0;
+  }
+  s->counts.nonzero += !is_zero;
+  float summary = code_summary(block, (idx)s->d);
+  CHECK(!s->v->is_ours || memcmp(&summary, s->values + i, sizeof summary) == 0, ERR_INPUT,
+        "row %lld: data of atom %d is %.9g, its codes give %.9g", (long long)row, s->atoms[i],
+        (double)s->values[i], (double)summary);
+  return OK;
+}
+
+/* Check entry i of the piece, which is at position j of its row. */
+static int entry_check(struct support_pass *s, gidx row, gidx j, gidx i)
+{
+  idx atom = s->atoms[i];
+  CHECK(atom >= 0 && atom < s->k, ERR_INPUT, "row %lld: atom %d is not in 0 .. %lld",
+        (long long)row, atom, (long long)s->k - 1);
+  CHECK(s->stamp[atom] != row + 1, ERR_INPUT, "row %lld has atom %d twice", (long long)row, atom);
+  s->stamp[atom] = row + 1;
+  s->counts.density[atom]++;
+  float score = s->has_score ? s->scores[i] : 0;
+  CHECK(isfinite(s->values[i]) && isfinite(score), ERR_INPUT,
+        "row %lld: atom %d has value %g and score %g", (long long)row, atom, (double)s->values[i],
+        (double)score);
+  TRY(order_check(s, row, j, atom, score));
+  if (s->has_codes) return codes_check(s, row, i);
+  s->counts.nonzero += s->values[i] != 0;
+  CHECK(!s->v->is_ours || s->is_solved || memcmp(s->values + i, s->scores + i, sizeof score) == 0,
+        ERR_INPUT, "row %lld: data of atom %d is not its score, and no codes were solved",
+        (long long)row, atom);
+  return OK;
+}
+
+static int piece_read(struct support_pass *s, gidx first, gidx count)
+{
+  TRY(h5_array_read(&s->indices, first, count, TYPE_I32, s->atoms));
+  if (s->has_data) TRY(h5_array_read(&s->data, first, count, TYPE_F32, s->values));
+  if (s->has_score) TRY(h5_array_read(&s->score, first, count, TYPE_F32, s->scores));
+  if (s->has_codes) TRY(h5_array_read(&s->codes, first, count, TYPE_F32, s->blocks));
+  return OK;
+}
+
+/* Read and check the offsets of rows row .. row + n. */
+static int offsets_check(struct support_pass *s, gidx row, gidx n)
+{
+  TRY(h5_array_read(&s->indptr, row, n + 1, TYPE_I64, s->offsets));
+  CHECK(row > 0 || s->offsets[0] == 0, ERR_INPUT, "'/supports/indptr' begins with %lld, not 0",
+        (long long)s->offsets[0]);
+  for (gidx i = 0; i < n; i++) {
+    gidx length = s->offsets[i + 1] - s->offsets[i];
+    CHECK(s->offsets[i] >= 0 && s->offsets[i + 1] >= s->offsets[i], ERR_INPUT,
+          "row %lld: offsets fall from %lld to %lld", (long long)(row + i),
+          (long long)s->offsets[i], (long long)s->offsets[i + 1]);
+    CHECK(s->top_s < 0 || length == s->top_s, ERR_INPUT, "row %lld has %lld entries, top-s is %lld",
+          (long long)(row + i), (long long)length, (long long)s->top_s);
+  }
+  CHECK(s->offsets[n] <= s->counts.nnz, ERR_INPUT, "row %lld ends at entry %lld of %lld",
+        (long long)(row + n - 1), (long long)s->offsets[n], (long long)s->counts.nnz);
+  return OK;
+}
+
+static int rows_check_block(struct support_pass *s, gidx row, gidx n)
+{
+  TRY(offsets_check(s, row, n));
+  gidx end = s->offsets[n], r = 0;
+  for (gidx first = s->offsets[0]; first < end; first += PIECE) {
+    gidx count = imin(PIECE, end - first);
+    TRY(piece_read(s, first, count));
+    for (gidx i = 0; i < count; i++) {
+      while (first + i >= s->offsets[r + 1]) r++;
+      TRY(entry_check(s, row + r, first + i - s->offsets[r], i));
+    }
+  }
+  return OK;
+}
+
+static int all_rows_check(struct support_pass *s)
+{
+  gidx n = s->counts.n, end = 0;
+  if (n == 0) TRY(offsets_check(s, 0, 0));
+  for (gidx row = 0; row < n; row += ROWS) {
+    gidx count = imin(ROWS, n - row);
+    TRY(rows_check_block(s, row, count));
+    end = s->offsets[count];
+  }
+  CHECK(end == s->counts.nnz, ERR_INPUT,
+        "'/supports/indptr' ends with %lld, there are %lld entries", (long long)end,
+        (long long)s->counts.nnz);
+  return OK;
+}
+
+/* Check the encoding and shape of the CSR group, and what the root of a file of ours says. */
+static int attributes_check(struct support_pass *s, struct dimensions *dims)
+{
+  const struct h5_file *f = s->v->file;
+  gidx shape[2], solved = 1;
+  TRY(check_text(s->v, "/supports", "encoding-type", "csr_matrix"));
+  TRY(check_text(s->v, "/supports", "encoding-version", "0.1.0"));
+  TRY(h5_read_longs(f, "/supports", "shape", 2, shape));
+  TRY(dimension_bind(dims, "N", shape[0], "/supports @shape"));
+  TRY(dimension_bind(dims, "K", shape[1], "/supports @shape"));
+  s->top_s = -1;
+  s->rounds = s->d = 1;
+  if (s->v->is_ours) {
+    real rho;
+    TRY(h5_read_long(f, "/", "top_s", &s->top_s));
+    TRY(h5_read_long(f, "/", "rounds", &s->rounds));
+    TRY(h5_read_long(f, "/", "frame", &s->d));
+    TRY(h5_read_long(f, "/", "codes", &solved));
+    TRY(h5_read_real(f, "/", "rho", &rho));
+    CHECK(s->top_s >= 1 && s->top_s <= shape[1] && s->rounds >= 1 && s->rounds <= s->top_s &&
+              s->d >= 1 && s->d <= MAX_FRAME && rho >= 0,
+          ERR_INPUT, "top_s %lld, rounds %lld, frame %lld, rho %g are out of range",
+          (long long)s->top_s, (long long)s->rounds, (long long)s->d, rho);
+  }
+  s->is_solved = solved != 0;
+  s->has_codes = h5_exists(f, "/supports/codes");
+  CHECK(!s->v->is_ours || s->has_codes == (s->is_solved && s->d > 1), ERR_INPUT,
+        "'/supports/codes' is %s, frames are of %lld and codes were %ssolved",
+        s->has_codes ? "there" : "missing", (long long)s->d, s->is_solved ? "" : "not ");
+  if (s->has_codes && s->v->is_ours) TRY(dimension_bind(dims, "d", s->d, "/ @frame"));
+  return OK;
+}
+
+static int arrays_open(struct support_pass *s, const struct dimensions *dims)
+{
+  const struct h5_file *f = s->v->file;
+  s->has_score = h5_exists(f, "/supports/score");
+  TRY(h5_array_open(f, "/supports/indptr", &s->indptr));
+  TRY(h5_array_open(f, "/supports/indices", &s->indices));
+  TRY(h5_array_open(f, "/supports/data", &s->data));
+  s->has_data = s->data.type == TYPE_F32 || s->data.type == TYPE_F64;
+  if (s->has_score) TRY(h5_array_open(f, "/supports/score", &s->score));
+  if (s->has_codes) TRY(h5_array_open(f, "/supports/codes", &s->codes));
+  if (s->has_codes) s->d = s->codes.shape[1];
+  s->counts.n = dimension_value(dims, "N");
+  s->counts.nnz = dimension_value(dims, "nnz");
+  s->k = dimension_value(dims, "K");
+  CHECK(s->k >= 0 && s->k <= INT32_MAX && s->d >= 1 && s->d <= MAX_FRAME, ERR_INPUT,
+        "'/supports' has %lld atoms, codes of %lld", (long long)s->k, (long long)s->d);
+  s->counts.k = (idx)s->k;
+  TRY(arena_alloc(&s->arena, &s->offsets, ROWS + 1, sizeof *s->offsets));
+  TRY(arena_alloc(&s->arena, &s->atoms, PIECE, sizeof *s->atoms));
+  TRY(arena_alloc(&s->arena, &s->values, PIECE, sizeof *s->values));
+  TRY(arena_alloc(&s->arena, &s->scores, PIECE, sizeof *s->scores));
+  TRY(arena_alloc(&s->arena, &s->blocks, PIECE * s->d, sizeof *s->blocks));
+  TRY(arena_alloc(&s->arena, &s->stamp, s->k, sizeof *s->stamp));
+  TRY(arena_alloc(&s->arena, &s->counts.density, s->k, sizeof *s->counts.density));
+  return OK;
+}
+
+static int supports_run(struct support_pass *s, struct verify *v)
+{
+  TRY(attributes_check(s, &v->dims));
+  TRY(arrays_open(s, &v->dims));
+  TRY(all_rows_check(s));
+  check_note(v, "supports  %lld rows, %lld entries: offsets, ranges, no atom twice in a row%s",
+             (long long)s->counts.n, (long long)s->counts.nnz,
+             v->is_ours ? ", selection order" : "");
+  if (v->is_ours) TRY(metrics_check(v, &s->counts, s->is_solved));
+  return OK;
+}
+
+int supports_check(struct verify *v)
+{
+  if (!h5_exists(v->file, "/supports/indptr")) return OK;
+  struct support_pass s = {.v = v};
+  int status = supports_run(&s, v);
+  h5_array_close(&s.indptr);
+  h5_array_close(&s.indices);
+  h5_array_close(&s.data);
+  h5_array_close(&s.score);
+  h5_array_close(&s.codes);
+  arena_free(&s.arena);
+  return status;
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The evidence, what the data do not determine, the least determined atoms, the strongest
+ * couplings, and the artifact's hash. */
+#include "io/terminal.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+
+enum { SHOWN = 10 }; /* lines of a list */
+
+static int real_of(const struct h5_file *f, const char *name, real *out)
+{
+  TRY(h5_read_real(f, "/terminal", name, out));
+  return OK;
+}
+
+static int evidence_print(const struct h5_file *f, FILE *out)
+{
+  real half, rows, border, phi;
+  gidx codes, borders, bad;
+  TRY(real_of(f, "half_log_det", &half));
+  TRY(real_of(f, "log_det_rows", &rows));
+  TRY(real_of(f, "log_det_border", &border));
+  TRY(real_of(f, "phi", &phi));
+  TRY(h5_read_long(f, "/terminal", "n_codes", &codes));
+  TRY(h5_read_long(f, "/terminal", "n_border", &borders));
+  TRY(h5_read_long(f, "/terminal", "bad_pivot", &bad));
+  fprintf(out, "\nevidence\n");
+  fprintf(out, "  %-*s %18.10g  1/2 log|H| of all codes and borders\n", NAME_WIDTH, "half_log_det",
+          half);
+  fprintf(out, "  %-*s %18.10g  of %lld codes\n", NAME_WIDTH, "log_det_rows", rows,
+          (long long)codes);
+  fprintf(out, "  %-*s %18.10g  of the Schur complement S, %lld borders\n", NAME_WIDTH,
+          "log_det_border", border, (long long)borders);
+  fprintf(out, "  %-*s %18.10g  RSS / (values - codes - borders)\n", NAME_WIDTH, "phi", phi);
+  if (bad >= 0)
+    fprintf(out, "  S is not positive definite: pivot %lld; no covariance\n", (long long)bad);
+  return OK;
+}
+
+static int slq_print(const struct h5_file *f, FILE *out)
+{
+  const char *at = "/run/terminal/slq";
+  real estimate, error;
+  gidx probes, steps, converged, failed;
+  if (!h5_exists(f, at)) return OK;
+  TRY(h5_read_real(f, at, "log_det_border", &estimate));
+  TRY(h5_read_real(f, at, "standard_error", &error));
+  TRY(h5_read_long(f, at, "probes", &probes));
+  TRY(h5_read_long(f, at, "steps", &steps));
+  TRY(h5_read_long(f, at, "converged", &converged));
+  TRY(h5_read_long(f, at, "failed_probe", &failed));
+  fprintf(out, "  %-*s %18.10g  +- %.3g, %lld probes of %lld steps%s\n", NAME_WIDTH,
+          "log|S|, estimated", estimate, error, (long long)probes, (long long)steps,
+          failed >= 0 ? ": S is not positive definite"
+          : converged ? ""
+                      : ": steps ran out");
+  return OK;
+}
+
+static int weak_print(const struct h5_file *f, FILE *out)
+{
+  const char *at = "/run/terminal";
+  real condition, part;
+  gidx inertia[3], weak, near;
+  char lapack[300];
+  fprintf(out, "\nwhat the data determine\n");
+  TRY(h5_read_text(f, at, "lapack", lapack, sizeof lapack));
+  if (h5_attribute_exists(f, at, "inertia")) {
+    TRY(h5_read_longs(f, at, "inertia", 3, inertia));
+    fprintf(out, "  %-*s %18lld  of S; negative %lld, zero %lld\n", NAME_WIDTH,
+            "positive eigenvalues", (long long)inertia[0], (long long)inertia[1],
+            (long long)inertia[2]);
+  } else
+    fprintf(out, "  %-*s %18s  %s\n", NAME_WIDTH, "eigenvalues of S", "-", lapack);
+  if (h5_attribute_exists(f, at, "condition")) {
+    TRY(h5_read_real(f, at, "condition", &condition));
+    TRY(h5_read_real(f, at, "weak_part", &part));
+    TRY(h5_read_long(f, at, "weak_directions", &weak));
+    fprintf(out, "  %-*s %18.6g  of S\n", NAME_WIDTH, "condition", condition);
+    fprintf(out, "  %-*s %18lld  stiffness at most %g of the largest\n", NAME_WIDTH,
+            "undetermined directions", (long long)weak, part);
+  }
+  TRY(h5_read_long(f, at, "near_duplicates", &near));
+  fprintf(out, "  %-*s %18lld  pairs of atoms\n", NAME_WIDTH, "near duplicates", (long long)near);
+  return OK;
+}
+
+/* out <- an array of the weakest directions, columns values each; *count <- how many, which has to
+ * be the same as of the array before unless it is negative. */
+static int directions_read(const struct h5_file *f, const char *name, enum h5_type type,
+                           gidx columns, gidx *count, void *out)
+{
+  char object[100];
+  struct h5_array a = {0};
+  snprintf(object, sizeof object, "/run/terminal/identifiability/%.40s", name);
+  int status = h5_array_open(f, object, &a);
+  gidx found = status ? 0 : a.shape[0] < SHOWN ? a.shape[0] : SHOWN;
+  int fits = a.rank == (columns > 1 ? 2 : 1) && (columns == 1 || a.shape[1] == columns);
+  if (!status && (!fits || (*count >= 0 && found != *count)))
+    status = status_fail(ERR_INPUT, __FILE__, __LINE__, "'%s' of '%s' has another shape", object,
+                         f->path);
+  if (!status) status = h5_array_read(&a, 0, found, type, out);
+  *count = found;
+  h5_array_close(&a);
+  return status;
+}
+
+static int directions_print(const struct h5_file *f, FILE *out)
+{
+  enum { NAMED = 3 };
+  real value[SHOWN], share[SHOWN][CARRIERS];
+  idx atom[SHOWN][CARRIERS];
+  gidx count = -1;
+  if (!h5_exists(f, "/run/terminal/identifiability/eigenvalue")) return OK;
+  TRY(directions_read(f, "eigenvalue", TYPE_F64, 1, &count, value));
+  TRY(directions_read(f, "atoms", TYPE_I32, CARRIERS, &count, atom));
+  TRY(directions_read(f, "share", TYPE_F64, CARRIERS, &count, share));
+  if (count == 0) return OK;
+  fprintf(out, "\nundetermined directions      eigenvalue of S; atoms and their shares\n");
+  for (gidx i = 0; i < count; i++) {
+    fprintf(out, "  %-*lld %18.6g ", NAME_WIDTH, (long long)i, value[i]);
+    for (int j = 0; j < NAMED && atom[i][j] >= 0; j++)
+      fprintf(out, "  %d %.0f%%", atom[i][j], 100 * share[i][j]);
+    fprintf(out, "\n");
+  }
+  return OK;
+}
+
+/* An atom and its standard deviation, the root of the trace of its covariance block. */
+struct ranked {
+  real value;
+  gidx atom;
+};
+
+/* Insert into top[SHOWN], which falls by value. */
+static void rank_insert(struct ranked *top, struct ranked new)
+{
+  for (int i = 0; i < SHOWN; i++)
+    if (top[i].atom < 0 || new.value > top[i].value) {
+      struct ranked old = top[i];
+      top[i] = new;
+      new = old;
+      if (new.atom < 0) return;
+    }
+}
+
+static int atoms_rank(const struct h5_file *f, struct h5_array *a, struct arena *arena,
+                      struct ranked *top)
+{
+  real *block;
+  CHECK(a->rank == 3 && a->shape[1] == a->shape[2] && a->shape[1] < 1 << 14, ERR_INPUT,
+        "'%s' of '%s' has no square blocks", a->object, f->path);
+  TRY(arena_alloc(arena, &block, a->shape[1] * a->shape[1], sizeof *block));
+  for (gidx i = 0; i < a->shape[0]; i++) {
+    real trace = 0;
+    TRY(h5_array_read(a, i, 1, TYPE_F64, block));
+    for (gidx j = 0; j < a->shape[1]; j++) {
+      real x = block[j * (a->shape[1] + 1)];
+      trace += isnan(x) ? 0 : x;
+    }
+    rank_insert(top, (struct ranked){sqrt(trace), i});
+  }
+  return OK;
+}
+
+static int atoms_print(const struct h5_file *f, FILE *out)
+{
+  struct ranked top[SHOWN];
+  struct h5_array a;
+  struct arena arena = {0};
+  for (int i = 0; i < SHOWN; i++) top[i] = (struct ranked){0, -1};
+  if (!h5_exists(f, "/terminal/covariance_blocks")) return OK;
+  int status = h5_array_open(f, "/terminal/covariance_blocks", &a);
+  if (status == OK) status = atoms_rank(f, &a, &arena, top);
+  h5_array_close(&a);
+  arena_free(&arena);
+  TRY(status);
+  fprintf(out, "\nleast determined atoms       standard deviation, all borders together\n");
+  for (int i = 0; i < SHOWN && top[i].atom >= 0; i++)
+    fprintf(out, "  %-*lld %18.6g\n", NAME_WIDTH, (long long)top[i].atom, top[i].value);
+  return OK;
+}
+
+static int couplings_print(const struct h5_file *f, FILE *out)
+{
+  struct h5_array pair = {0}, strength = {0};
+  idx atoms[2 * SHOWN];
+  real values[SHOWN];
+  if (!h5_exists(f, "/terminal/cross_pair")) return OK;
+  int status = h5_array_open(f, "/terminal/cross_pair", &pair);
+  if (status == OK) status = h5_array_open(f, "/terminal/cross_strength", &strength);
+  gidx count = pair.shape[0] < SHOWN ? pair.shape[0] : SHOWN;
+  if (status == OK && (pair.rank != 2 || pair.shape[1] != 2 || strength.shape[0] != pair.shape[0]))
+    status = status_fail(ERR_INPUT, __FILE__, __LINE__, "cross pairs of '%s' have other shapes",
+                         f->path);
+  if (status == OK) status = h5_array_read(&pair, 0, count, TYPE_I32, atoms);
+  if (status == OK) status = h5_array_read(&strength, 0, count, TYPE_F64, values);
+  h5_array_close(&pair);
+  h5_array_close(&strength);
+  TRY(status);
+  fprintf(out, "\nstrongest couplings          Frobenius norm of the pair's covariance\n");
+  for (gidx i = 0; i < count; i++) {
+    char name[64];
+    snprintf(name, sizeof name, "%d and %d", atoms[2 * i], atoms[2 * i + 1]);
+    fprintf(out, "  %-*s %18.6g\n", NAME_WIDTH, name, values[i]);
+  }
+  return OK;
+}
+
+int terminal_show(const struct h5_file *f, FILE *out)
+{
+  char sha[128];
+  if (!h5_exists(f, "/terminal/border") || !h5_exists(f, "/run/terminal")) return OK;
+  TRY(evidence_print(f, out));
+  TRY(slq_print(f, out));
+  TRY(weak_print(f, out));
+  TRY(directions_print(f, out));
+  TRY(atoms_print(f, out));
+  TRY(couplings_print(f, out));
+  TRY(h5_read_text(f, "/terminal", "artifact_sha256", sha, sizeof sha));
+  fprintf(out, "\nartifact  %s\n", sha);
+  return OK;
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * First what the file says it is, then every byte and so every checksum, then types and shapes by
+ * the tables, then the contents kind by kind. */
+#include "io/verify.h"
+
+#include <string.h>
+
+#include "base/status.h"
+#include "io/check.h"
+#include "io/h5/listing.h"
+#include "io/h5/values.h"
+
+/* v->kind <- the kind of a file of ours. */
+static int kind_check(struct verify *v)
+{
+  const struct h5_file *f = v->file;
+  gidx version;
+  TRY(h5_read_long(f, "/", "format_version", &version));
+  CHECK(version == FORMAT_VERSION, ERR_INPUT, "'%s' has format version %lld, this program reads %d",
+        f->path, (long long)version, FORMAT_VERSION);
+  TRY(h5_read_text(f, "/", "kind", v->kind, sizeof v->kind));
+  CHECK(file_kind_find(v->kind), ERR_INPUT, "'%s' is of the unknown kind '%s'", f->path, v->kind);
+  return OK;
+}
+
+/* Is the file ours, and of which kind?  Texts have no checksum: one that looks like ours but does
+ * not say so has a damaged attribute, and is refused. */
+static int identity_check(struct verify *v)
+{
+  const struct h5_file *f = v->file;
+  char format[64] = "";
+  int looks_ours = h5_attribute_exists(f, "/", "format_version") && h5_exists(f, "/run");
+  if (h5_attribute_exists(f, "/", "format")) {
+    int status = h5_read_text(f, "/", "format", format, sizeof format);
+    if (status && looks_ours) return status;
+    status_clear();
+  }
+  v->is_ours = strcmp(format, FORMAT_NAME) == 0;
+  CHECK(v->is_ours || !looks_ours, ERR_INPUT, "'%s' has the format '%s', not '%s'", f->path, format,
+        FORMAT_NAME);
+  if (v->is_ours) TRY(kind_check(v));
+  check_note(v, "format    %s%s%s", v->is_ours ? "sagitta, " : "foreign HDF5", v->kind,
+             v->is_ours ? "" : ": only what is common to all files is checked");
+  return OK;
+}
+
+/* Read all values, and of texts the bytes too. */
+static int values_read(struct verify *v, struct h5_values *values)
+{
+  char text[64];
+  double bytes = (double)values->total * (double)values->bytes;
+  CHECK(!v->is_ours || values->is_attribute || (double)values->stored >= bytes, ERR_INPUT,
+        "'%s' of '%s' stores %lld of %.0f bytes", values->name, v->file->path,
+        (long long)values->stored, bytes);
+  do {
+    TRY(h5_values_next(values));
+    for (gidx i = 0; i < values->count && values->is_text; i++)
+      TRY(h5_values_print(values, i, text, sizeof text));
+  } while (values->count > 0);
+  return OK;
+}
+
+/* Read a dataset, or with attribute not NULL that attribute of the object. */
+static int object_read(struct verify *v, const char *object, const char *attribute)
+{
+  struct h5_values values;
+  char type[64], shape[512];
+  int status = h5_values_open(v->file, object, attribute, &values);
+  if (status == OK) status = values_read(v, &values);
+  if (status == OK && !attribute) {
+    h5_values_type(&values, type, sizeof type);
+    h5_values_shape(&values, shape, sizeof shape);
+    check_note(v, "read      %s  %s  %s%s", object, shape, type,
+               values.is_readable ? "" : ", not read: variable-length data");
+  }
+  h5_values_close(&values);
+  return status;
+}
+
+static int entry_read(struct verify *v, const struct h5_entry *entry)
+{
+  struct h5_listing names = {0};
+  int has_attributes = entry->kind <= ENTRY_TYPE;
+  int status = entry->kind == ENTRY_DATASET ? object_read(v, entry->path, NULL) : OK;
+  if (status == OK && has_attributes) status = h5_list_attributes(v->file, entry->path, &names);
+  for (gidx i = 0; i < names.count && status == OK; i++)
+    status = object_read(v, entry->path, names.entries[i].path);
+  h5_listing_free(&names);
+  return status;
+}
+
+static int everything_read(struct verify *v)
+{
+  struct h5_listing list = {0};
+  int status = h5_list(v->file, &list);
+  for (gidx i = 0; i < list.count && status == OK; i++) status = entry_read(v, &list.entries[i]);
+  h5_listing_free(&list);
+  return status;
+}
+
+/* Check that a dataset is there if it has to be, and its type and shape. */
+static int row_check(struct verify *v, const struct object_row *row)
+{
+  struct h5_array a;
+  int there = h5_exists(v->file, row->path);
+  CHECK(there || !v->is_ours || !row->required, ERR_INPUT, "no '%s' in '%s'", row->path,
+        v->file->path);
+  if (!there) return OK;
+  int status = h5_array_open(v->file, row->path, &a);
+  if (status == OK && v->is_ours && a.type != row->type)
+    status = status_fail(ERR_INPUT, __FILE__, __LINE__, "'%s' of '%s' is %s, not %s", row->path,
+                         v->file->path, type_name(a.type), type_name(row->type));
+  if (status == OK) status = object_check_shape(row, &a, &v->dims);
+  h5_array_close(&a);
+  return status;
+}
+
+/* A file of ours has the objects of its kind; of a foreign one those of all kinds are looked
+ * for. */
+static int tables_check(struct verify *v)
+{
+  for (int k = 0; k < file_kind_count; k++) {
+    const struct object_row *row;
+    if (v->is_ours && strcmp(file_kinds[k]->name, v->kind) != 0) continue;
+    for (int i = 0; (row = file_kind_row(file_kinds[k], i)); i++) TRY(row_check(v, row));
+  }
+  for (int i = 0; i < v->dims.count; i++)
+    check_note(v, "shape     %s = %lld", v->dims.list[i].name, (long long)v->dims.list[i].value);
+  return OK;
+}
+
+static int all_check(struct verify *v)
+{
+  TRY(identity_check(v));
+  TRY(everything_read(v));
+  TRY(tables_check(v));
+  for (int k = 0; k < file_kind_count; k++) TRY(file_kinds[k]->check(v));
+  return OK;
+}
+
+int file_verify(const char *path, FILE *out)
+{
+  struct h5_file f;
+  struct verify v = {.file = &f, .out = out};
+  TRY(h5_open(&f, path));
+  int status = all_check(&v), closed = h5_close(&f);
+  if (status == OK && closed == OK) check_note(&v, "verified  %s", path);
+  return status ? status : closed;
+}

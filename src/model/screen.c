@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Sums in f64, rounded up by factors that exceed all their roundings. */
+#include "model/screen.h"
+
+#include <math.h>
+
+/* Rounded up by more than the roundings of a few operations. */
+static real up(real x)
+{
+  return x * (1 + 0x1p-30);
+}
+
+/* The integer nearest to x, of at most `levels` in magnitude. */
+static int8_t round_to(float x, int levels)
+{
+  float q = rintf(x);
+  return (int8_t)(q > (float)levels ? levels : q < (float)-levels ? -levels : (int)q);
+}
+
+void screen_quantize(const float *v, idx d, idx p, int levels, int8_t *q, struct quantized *out)
+{
+  gidx n = (gidx)d * p;
+  float max = 0;
+  for (gidx i = 0; i < n; i++) max = fabsf(v[i]) > max ? fabsf(v[i]) : max;
+  float scale = screen_scale(max, levels);
+  real norm = 0, norm_short = 0, error = 0;
+  for (gidx i = 0; i < n; i++) {
+    q[i] = isfinite(v[i]) ? round_to(v[i] / scale, levels) : 0;
+    real x = v[i], x_short = (real)scale * q[i], e = x - x_short;
+    norm += x * x;
+    norm_short += x_short * x_short;
+    error += e * e;
+  }
+  *out = screen_quantized(scale, norm, norm_short, error);
+}
+
+/* A bound on (1 + u)^n - 1, the growth of n roundings to f32, for n <= 2^20 (C.3). */
+static real roundings(idx n)
+{
+  real nu = n * 0x1p-24;
+  return up(nu * (1 + nu));
+}
+
+struct screen_bound screen_bound(const struct quantized *row, idx d, idx p, real gamma)
+{
+  real size = row->norm_short * (1 + gamma); /* of a computed score, for |d| + |d - d~| = 1 */
+  struct screen_bound b = {.alpha = row->error + roundings(p) * row->norm + gamma * row->norm_short,
+                           .beta = size,
+                           .rest = p * 0x1p-149 * sqrt(d)};
+  if (d > 1) { /* the rounding of the gate itself (C.5) */
+    real g = roundings(d);
+    b.alpha = (1 + g) * b.alpha + g * size;
+    b.beta = (1 + 2 * g) * b.beta;
+    b.rest = (1 + g) * b.rest + sqrt(d * 0x1p-149);
+  }
+  return (struct screen_bound){up(b.alpha), up(b.beta), up(b.rest)};
+}

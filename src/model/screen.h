@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The certified filter, a safe screening of atoms: vectors are quantized to small integers, and a
+ * bound says how far a value that is computed from the integers is from the exact one
+ * (doc/certified.md).
+ *
+ * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA.
+ *
+ * The `size` of an atom for a row is what orders atoms: |score| for d = 1, and for frames the norm
+ * of the d scores, whose square is the gate but for rounding.  Bounds are f64 and rounded up. */
+#ifndef MODEL_SCREEN_H
+#define MODEL_SCREEN_H
+
+#include <math.h>
+#include <stdint.h>
+
+#include "base/types.h"
+
+/* Rows whose norm times the largest norm of a frame is not below this are routed without the
+ * filter, because a score or gate may overflow. */
+#define SCREEN_HUGE(d) ((d) == 1 ? 0x1p120 : 0x1p58)
+
+/* What is known of v[d][p] and its quantized form v~ = scale q (C.1). */
+struct quantized {
+  float scale;     /* > 0 */
+  real norm;       /* >= |v|, over all d vectors together; not finite where v is not */
+  real norm_short; /* >= |v~| */
+  real error;      /* >= |v - v~| */
+};
+
+/* The scale of a vector whose largest magnitude is max. */
+static inline float screen_scale(float max, int levels)
+{
+  const float min = 0x1p-100f; /* far from where f32 arithmetic on scales underflows */
+  float scale = max / (float)levels;
+  return scale > min ? scale : min;
+}
+
+/* From sums of squares.  The factor `up` exceeds all roundings of sums of up to 2^20 terms in f64
+ * and of square roots. */
+static inline struct quantized screen_quantized(float scale, real norm, real norm_short, real error)
+{
+  const real up = 1 + 0x1p-30;
+  return (struct quantized){scale, up * sqrt(norm), up * sqrt(norm_short), up * sqrt(error)};
+}
+
+/* Quantize v[d][p] to q[d][p], each at most `levels` (1 .. 127) in magnitude. */
+void screen_quantize(const float *v, idx d, idx p, int levels, int8_t *q, struct quantized *out);
+
+/* The size of a frame for a row differs from the one computed from x~ and d~ by at most
+ *   alpha frame.norm + beta frame.error + rest                                              (C.4)
+ * when a computed sum of products errs by at most gamma times the sum of their magnitudes (C.8).
+ * Sums of integers are exact, so that gamma is 0. */
+struct screen_bound {
+  real alpha, beta, rest;
+};
+struct screen_bound screen_bound(const struct quantized *row, idx d, idx p, real gamma);
+
+#endif

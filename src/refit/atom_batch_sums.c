@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Sums over sum blocks: each rank joins what its own blocks allow, owners complete the trees.
+ *
+ * A node travels as its presence, 1 or 0, and its sums. */
+#include "refit/atom_batch_sums.h"
+
+#include "base/block_tree.h"
+#include "base/status.h"
+
+struct sums {
+  const struct atom_batch *b;
+  const struct refit_state *f;
+  const idx *active;
+  idx width;
+  struct arena arena;
+  struct block_tree tree; /* of own blocks, then of all */
+  real *out, *in;         /* nodes sent and received */
+  idx *send, *receive;    /* [size] nodes */
+  const real **from;      /* [size] the next node that came from each rank */
+};
+
+static int is_active(const struct sums *s, idx member)
+{
+  return !s->active || s->active[member];
+}
+
+/* The arrays for so many members of which this rank sends sums, and so many of which it gets them.
+ * A rank sends the nodes that its own sum blocks join to, an owner gets those of every rank. */
+static int sums_alloc(struct sums *s, gidx sent, gidx received)
+{
+  const struct refit_state *f = s->f;
+  gidx nodes = 0, first, blocks, unit = 1 + (gidx)s->width;
+  for (int r = 0; r < f->c->size; r++) {
+    refit_blocks_share(f->total, f->c->size, r, &first, &blocks);
+    nodes += block_nodes_count(first, blocks);
+  }
+  sent *= block_nodes_count(f->block_first, f->blocks);
+  TRY(arena_alloc(&s->arena, &s->send, f->c->size, sizeof *s->send));
+  TRY(arena_alloc(&s->arena, &s->receive, f->c->size, sizeof *s->receive));
+  TRY(arena_alloc(&s->arena, &s->from, f->c->size, sizeof *s->from));
+  TRY(arena_alloc(&s->arena, &s->out, sent * unit, sizeof *s->out));
+  TRY(arena_alloc(&s->arena, &s->in, received * nodes * unit, sizeof *s->in));
+  return block_tree_init(&s->tree, &s->arena, s->width, 0, first + blocks);
+}
+
+int atom_batch_sums_bytes(const struct atom_batch *b, const struct refit_state *f, idx width,
+                          gidx *bytes)
+{
+  struct sums s = {.f = f, .width = width, .arena.is_dry = 1};
+  TRY(sums_alloc(&s, b->count, b->mine));
+  *bytes = (gidx)s.arena.bytes;
+  return OK;
+}
+
+/* Active members of `count` from `first` on. */
+static gidx active_count(const struct sums *s, idx first, idx count)
+{
+  gidx active = 0;
+  for (idx m = first; m < first + count; m++) active += is_active(s, m);
+  return active;
+}
+
+/* Nodes that go to, and come from, each rank; and where those of each begin in `in`. */
+static void counts_find(struct sums *s)
+{
+  const struct atom_batch *b = s->b;
+  const struct refit_state *f = s->f;
+  gidx own = active_count(s, b->mine_first, b->mine), first, blocks;
+  const real *from = s->in;
+  idx m = 0;
+  for (int r = 0; r < f->c->size; r++) {
+    refit_blocks_share(f->total, f->c->size, r, &first, &blocks);
+    s->send[r] =
+        (idx)active_count(s, m, b->owned[r]) * block_nodes_count(f->block_first, f->blocks);
+    s->receive[r] = (idx)own * block_nodes_count(first, blocks);
+    s->from[r] = from;
+    from += (gidx)s->receive[r] * (1 + s->width);
+    m += b->owned[r];
+  }
+}
+
+/* Join the segments of a member, from *segment on, and write the nodes that are left to *to. */
+static void member_join(struct sums *s, idx member, gidx *segment, const real *values, real **to)
+{
+  const struct atom_batch *b = s->b;
+  s->tree.count = 0;
+  for (gidx i = 0; i < s->f->blocks; i++) {
+    struct block_node node = {.index = s->f->block_first + i};
+    const struct segment *next = b->segment + *segment;
+    node.present = *segment < b->segments && next->member == member && next->block == node.index;
+    block_tree_push(&s->tree, node, values + *segment * s->width);
+    *segment += node.present;
+  }
+  for (int i = 0; i < s->tree.count; i++) {
+    const real *from = s->tree.values + (gidx)i * s->width;
+    *(*to)++ = s->tree.node[i].present;
+    for (idx v = 0; v < s->width; v++) *(*to)++ = s->tree.node[i].present ? from[v] : 0;
+  }
+}
+
+/* Write the nodes of all active members to `out`, member after member. */
+static void sums_send(struct sums *s, const real *values)
+{
+  const struct atom_batch *b = s->b;
+  real *to = s->out;
+  gidx segment = 0;
+  for (idx m = 0; m < b->count; m++) {
+    if (is_active(s, m)) member_join(s, m, &segment, values, &to);
+    while (segment < b->segments && b->segment[segment].member == m) segment++;
+  }
+}
+
+/* Sum up the next active member: its nodes from each rank stand at from[r], which moves on. */
+static void member_complete(struct sums *s, real *out)
+{
+  gidx first, blocks;
+  s->tree.count = 0;
+  for (int r = 0; r < s->f->c->size; r++) {
+    refit_blocks_share(s->f->total, s->f->c->size, r, &first, &blocks);
+    for (gidx end = first + blocks; first < end;) {
+      struct block_node node = block_node_next(first, end);
+      first += (gidx)1 << node.level;
+      node.present = s->from[r][0] != 0;
+      block_tree_push(&s->tree, node, s->from[r] + 1);
+      s->from[r] += 1 + s->width;
+    }
+  }
+  block_tree_total(&s->tree, out);
+}
+
+int atom_batch_sums_to_owner(const struct atom_batch *b, const struct refit_state *f,
+                             const real *values, idx width, const idx *active, real *out)
+{
+  struct sums s = {.b = b, .f = f, .active = active, .width = width};
+  size_t unit = (1 + (size_t)width) * sizeof *values;
+  gidx own = active_count(&s, b->mine_first, b->mine);
+  TRY(comm_agree(f->c, sums_alloc(&s, active_count(&s, 0, b->count), own)));
+  counts_find(&s);
+  sums_send(&s, values);
+  TRY(comm_alltoallv(f->c, s.out, s.send, s.in, s.receive, unit));
+  for (idx i = 0; i < b->mine; i++)
+    if (is_active(&s, b->mine_first + i)) member_complete(&s, out + (gidx)i * width);
+  arena_free(&s.arena);
+  return OK;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Directions of a batch of atoms over all ranks (model/directions.h).
+ *
+ * Floor: refit.
+ *
+ * The atoms of a batch may share rows here: frames, codes and residuals stay as they are. */
+#ifndef REFIT_DIRECTIONS_H
+#define REFIT_DIRECTIONS_H
+
+#include "refit/atom_batch.h"
+
+/* e[b->count][q][p] <- the directions of each member, kept[b->count] how many; on every rank, in
+ * the batch's order of members.  The state's residuals must be those of its codes.  Collective. */
+int directions_find(struct refit_state *f, const struct atom_batch *b, idx q, real *e, idx *kept);
+
+/* *bytes <- what that takes at most while it runs: its allocations, run dry.  Not collective. */
+int directions_find_bytes(const struct refit_state *f, const struct atom_batch *b, idx q,
+                          gidx *bytes);
+
+#endif

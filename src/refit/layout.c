@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Dry arenas, one for each time at which memory is held; the largest decides. */
+#include "refit/layout.h"
+
+#include "base/num.h"
+#include "base/status.h"
+#include "refit/color.h"
+#include "refit/state_write.h"
+#include "refit/sums.h"
+#include "refit/sweep_end.h"
+
+/* An empty rank, with MPI and HDF5. */
+static const gidx PROGRAM_BYTES = (gidx)64 << 20;
+
+idx refit_task_support(const struct refit_task *t)
+{
+  return t->rows->n ? (idx)(t->supports->entries / t->rows->n) : t->top_s;
+}
+
+static gidx held_bytes(const struct refit_held *h)
+{
+  return h->rows + h->supports + h->frames;
+}
+
+/* What a state with these sizes holds, and what reading it takes beside. */
+static int held_find(const struct refit_state *f, struct refit_memory *m)
+{
+  struct refit_state dry = *f;
+  dry.arena = (struct arena){.is_dry = 1};
+  TRY(refit_state_alloc(&dry, &m->held));
+  TRY(refit_state_load_bytes(f, &m->load));
+  return f->task->colors && f->c->rank == 0 ? color_state_bytes(f, &m->classes) : OK;
+}
+
+int refit_memory(const struct refit_task *t, const struct comm *c, batch_bytes_of *bytes_of, idx q,
+                 struct refit_memory *m)
+{
+  struct comm root = *c;
+  struct refit_state f;
+  struct atom_batch b;
+  gidx sums, written;
+  idx count;
+  root.rank = 0;
+  *m = (struct refit_memory){0};
+  TRY(refit_state_shape(&f, t, &root));
+  TRY(held_find(&f, m));
+  TRY(refit_sums_bytes(&f, &sums));
+  TRY(atom_batch_max(&f, bytes_of, q, &count));
+  TRY(atom_batch_bound(&b, &f, count, ROWS_OF_CLASS));
+  TRY(bytes_of(&f, &b, q, &m->batch));
+  TRY(refit_sweep_end_bytes(&f, &m->sweep_end));
+  TRY(refit_state_write_bytes(&f, &written));
+  m->load = imax(m->load, sums);
+  m->sweep_end = imax(m->sweep_end, written);
+  m->total = PROGRAM_BYTES + held_bytes(&m->held) +
+             imax(imax(m->load, m->classes), imax(m->batch, m->sweep_end));
+  return OK;
+}
+
+/* What rank 0 may take when the other ranks of its machine take `others` each: its share, and what
+ * they leave of theirs. */
+static gidx root_present(int ranks, gidx others)
+{
+  return imin(memory_available(), ranks * memory_share(ranks) - (ranks - 1) * others);
+}
+
+int refit_memory_check(const struct refit_state *f)
+{
+  struct refit_memory m = {0};
+  int ranks = f->c->local_size;
+  TRY(held_find(f, &m));
+  gidx held = held_bytes(&m.held), wanted = held + m.load, present = memory_share(ranks);
+  CHECK(wanted <= present, ERR_MEMORY,
+        "%lld bytes are needed (rows %lld, supports %lld, frames %lld, reading %lld), %lld are "
+        "present for each rank: more machines hold fewer rows each",
+        (long long)wanted, (long long)m.held.rows, (long long)m.held.supports,
+        (long long)m.held.frames, (long long)m.load, (long long)present);
+  if (m.classes == 0) return OK;
+  wanted = held + m.classes;
+  present = root_present(ranks, held);
+  CHECK(wanted <= present, ERR_MEMORY,
+        "%lld bytes are needed on rank 0 (rows %lld, supports %lld, frames %lld, colouring the "
+        "supports of all rows %lld), %lld are present: find the classes once on a larger machine, "
+        "with `sagitta color`",
+        (long long)wanted, (long long)m.held.rows, (long long)m.held.supports,
+        (long long)m.held.frames, (long long)m.classes, (long long)present);
+  return OK;
+}
+
+/* What comes after reading and colouring, against this rank's share. */
+static int later_check(const struct refit_state *f, batch_bytes_of *bytes_of, idx q,
+                       int has_sweep_end)
+{
+  struct refit_memory m;
+  gidx held, end, present = memory_share(f->c->local_size);
+  TRY(refit_memory(f->task, f->c, bytes_of, q, &m));
+  held = held_bytes(&m.held);
+  end = has_sweep_end ? m.sweep_end : 0;
+  CHECK(held + imax(m.batch, end) <= present, ERR_MEMORY,
+        "%lld bytes are needed (rows %lld, supports %lld, frames %lld, then the larger one of a "
+        "batch of atoms %lld and a sweep's end %lld), %lld are present for each rank: more "
+        "machines hold fewer rows each, fewer ranks on each hold fewer copies of the frames",
+        (long long)(held + imax(m.batch, end)), (long long)m.held.rows, (long long)m.held.supports,
+        (long long)m.held.frames, (long long)m.batch, (long long)end, (long long)present);
+  return OK;
+}
+
+int refit_total_check(const struct refit_task *t, struct comm *c, batch_bytes_of *bytes_of, idx q,
+                      int has_sweep_end)
+{
+  struct refit_state f;
+  int status = refit_state_shape(&f, t, c);
+  if (!status) status = refit_memory_check(&f);
+  if (!status) status = later_check(&f, bytes_of, q, has_sweep_end);
+  return comm_agree(c, status);
+}

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Each rank reads its own rows and supports and all atoms, then lists its rows by atom. */
+#include "refit/state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/num.h"
+#include "base/sums.h"
+#include "base/status.h"
+#include "device/refit.h"
+#include "model/access.h"
+#include "refit/color.h"
+#include "refit/layout.h"
+
+enum { PIECE_BYTES = 16 << 20 }; /* of rows and atoms that are read at a time */
+
+void refit_blocks_share(gidx n, int size, int rank, gidx *block_first, gidx *blocks)
+{
+  comm_share((n + ROW_BLOCK - 1) / ROW_BLOCK, size, rank, block_first, blocks);
+}
+
+gidx refit_rows_share(gidx n, int size, int rank, gidx *first)
+{
+  gidx block_first, blocks;
+  refit_blocks_share(n, size, rank, &block_first, &blocks);
+  gidx end = (block_first + blocks) * ROW_BLOCK;
+  *first = block_first * ROW_BLOCK < n ? block_first * ROW_BLOCK : n;
+  return blocks == 0 ? 0 : (end < n ? end : n) - *first;
+}
+
+gidx refit_atom_rows(const struct refit_state *f, idx atom)
+{
+  gidx rows = 0;
+  for (int r = 0; r < f->c->size; r++) rows += f->counts[(gidx)r * f->k + atom];
+  return rows;
+}
+
+int refit_task_check(const struct refit_task *t)
+{
+  const struct support_source *s = t->supports;
+  CHECK(t->rows->p == t->atoms->p, ERR_INPUT, "'%s' has %d columns, the atoms of '%s' have %d",
+        t->rows->name, t->rows->p, t->atoms->name, t->atoms->p);
+  CHECK(s->n == t->rows->n, ERR_INPUT, "'%s' has supports of %lld rows, '%s' has %lld rows",
+        s->name, (long long)s->n, t->rows->name, (long long)t->rows->n);
+  CHECK(s->k == t->atoms->k, ERR_INPUT, "'%s' is about %d atoms, '%s' has %d", s->name, s->k,
+        t->atoms->name, t->atoms->k);
+  CHECK(s->has_codes, ERR_INPUT, "'%s' has no codes: make them with `sagitta encode`", s->name);
+  CHECK(s->d == t->atoms->d, ERR_INPUT, "'%s' has %d codes an atom, '%s' has frames of %d vectors",
+        s->name, s->d, t->atoms->name, t->atoms->d);
+  CHECK(s->n == 0 || s->entries % s->n == 0, ERR_INPUT,
+        "'%s' has %lld entries in %lld rows: every row is to have as many atoms", s->name,
+        (long long)s->entries, (long long)s->n);
+  return OK;
+}
+
+/* What was allocated since *before, which moves on. */
+static gidx bytes_since(const struct arena *a, size_t *before)
+{
+  gidx bytes = (gidx)(a->bytes - *before);
+  *before = a->bytes;
+  return bytes;
+}
+
+int refit_state_alloc(struct refit_state *f, struct refit_held *held)
+{
+  struct arena *a = &f->arena;
+  gidx n = f->n, entries = n * f->s;
+  size_t before = a->bytes;
+  TRY(arena_alloc(a, &f->x, n * f->p, sizeof *f->x));
+  TRY(arena_alloc(a, &f->residual, n * f->p, sizeof *f->residual));
+  held->rows = bytes_since(a, &before);
+  TRY(arena_alloc(a, &f->atoms, entries, sizeof *f->atoms));
+  TRY(arena_alloc(a, &f->score, entries, sizeof *f->score));
+  TRY(arena_alloc(a, &f->codes, entries * f->d, sizeof *f->codes));
+  TRY(arena_alloc(a, &f->start, (gidx)f->k + 2, sizeof *f->start));
+  TRY(arena_alloc(a, &f->entry, entries, sizeof *f->entry));
+  TRY(arena_alloc(a, &f->counts, (gidx)f->c->size * f->k, sizeof *f->counts));
+  held->supports = bytes_since(a, &before);
+  TRY(arena_alloc(a, &f->frames, (gidx)f->k * f->d * f->p, sizeof *f->frames));
+  held->frames = bytes_since(a, &before);
+  return OK;
+}
+
+static int device_prepare(struct refit_state *f)
+{
+  struct device_options options = {
+      .p = f->p, .d = f->d, .threads = f->task->threads, .variant = f->task->variant};
+  TRY(device_check_subnormals(f->task->threads));
+  TRY(device_check_fma());
+  return device_open(&f->device, &options);
+}
+
+/* Read, centre and check own rows. */
+static int rows_load(struct refit_state *f)
+{
+  struct worker worker;
+  gidx piece = 1 + PIECE_BYTES / (f->p * (gidx)sizeof *f->x);
+  TRY(worker_open(&worker));
+  for (gidx i = 0; i < f->n; i += piece) {
+    gidx n = f->n - i < piece ? f->n - i : piece;
+    float *x = f->x + i * f->p;
+    TRY(rows_access(&worker, f->c->deadline,
+                    (struct rows_access){f->task->rows, f->first + i, n, x}));
+    rows_center(x, n, f->p, f->task->mean);
+    TRY(rows_check(x, n, f->p, f->first + i, f->task->rows->name));
+  }
+  worker_close(&worker);
+  return OK;
+}
+
+/* What reading works with; a thread that is left behind may still use it. */
+struct loading {
+  struct supports supports; /* own rows' */
+  struct arena arena;
+  float *atoms; /* [piece][d][p] */
+  idx first, count, piece;
+  const struct atom_source *source;
+};
+
+/* Read own supports and codes; codes become f64. */
+static int supports_read(struct refit_state *f, struct loading *l)
+{
+  struct supports *s = &l->supports;
+  const struct support_source *source = f->task->supports;
+  gidx entries = (gidx)f->n * f->s;
+  TRY(supports_access(f->c, source, f->first, f->n, 1, s));
+  TRY(supports_check_length(s, f->s, source->name));
+  memcpy(f->atoms, s->view.atoms, (size_t)entries * sizeof *f->atoms);
+  memcpy(f->score, s->score, (size_t)entries * sizeof *f->score);
+  for (gidx i = 0; i < entries * f->d; i++) f->codes[i] = s->codes[i];
+  supports_free(s);
+  return OK;
+}
+
+static int atoms_alloc(struct loading *l, const struct refit_state *f)
+{
+  gidx frame = (gidx)f->d * f->p;
+  l->piece = (idx)(1 + PIECE_BYTES / (frame * (gidx)sizeof(float)));
+  return arena_alloc(&l->arena, &l->atoms, l->piece * frame, sizeof *l->atoms);
+}
+
+static int atoms_job(void *argument)
+{
+  const struct loading *l = argument;
+  return l->source->read(l->source->self, l->first, l->count, l->atoms);
+}
+
+/* Read all frames, piece by piece; they become f64. */
+static int frames_read(struct refit_state *f, struct loading *l)
+{
+  struct worker worker;
+  const struct atom_source *source = l->source = f->task->atoms;
+  gidx frame = (gidx)f->d * f->p;
+  TRY(atoms_alloc(l, f));
+  TRY(worker_open(&worker));
+  for (l->first = 0; l->first < f->k; l->first += l->piece) {
+    l->count = (idx)imin(f->k - l->first, l->piece);
+    TRY(access_run(&worker, f->c->deadline, atoms_job, l));
+    TRY(atoms_check(l->atoms, l->count, f->d, f->p, l->first, source->name));
+    real *to = f->frames + l->first * frame;
+    for (gidx i = 0; i < l->count * frame; i++) to[i] = l->atoms[i];
+  }
+  worker_close(&worker);
+  arena_free(&l->arena);
+  return OK;
+}
+
+int refit_state_load_bytes(const struct refit_state *f, gidx *bytes)
+{
+  struct loading l = {.arena.is_dry = 1, .supports.arena.is_dry = 1};
+  TRY(atoms_alloc(&l, f));
+  TRY(supports_alloc_rows(&l.supports, f->n, f->k));
+  TRY(supports_alloc_entries(&l.supports, (gidx)f->n * f->s, f->d, 1));
+  *bytes = imax((gidx)l.arena.bytes, (gidx)l.supports.arena.bytes);
+  return OK;
+}
+
+int refit_state_index(struct refit_state *f)
+{
+  gidx entries = (gidx)f->n * f->s, *next = f->start + 1;
+  idx *mine = f->counts + (gidx)f->c->rank * f->k, *each = NULL;
+  struct arena arena = {0};
+  memset(f->start, 0, ((size_t)f->k + 2) * sizeof *f->start);
+  for (gidx e = 0; e < entries; e++) next[f->atoms[e] + 1]++;
+  for (idx a = 0; a < f->k; a++) {
+    mine[a] = (idx)next[a + 1];
+    next[a + 1] += next[a];
+  }
+  for (gidx e = 0; e < entries; e++) f->entry[next[f->atoms[e]]++] = e;
+  TRY(comm_agree(f->c, arena_alloc(&arena, &each, f->c->size, sizeof *each)));
+  for (int r = 0; r < f->c->size; r++) each[r] = f->k;
+  TRY(comm_allgather(f->c, mine, each, sizeof *mine, f->counts));
+  arena_free(&arena);
+  return OK;
+}
+
+int refit_state_residuals(struct refit_state *f)
+{
+  struct residual_job job = {f->n,     f->s,      f->d,     f->p,       f->x,
+                             f->atoms, f->frames, f->codes, f->residual};
+  return device_residuals(&f->device, &job);
+}
+
+int refit_state_shape(struct refit_state *f, const struct refit_task *task, struct comm *c)
+{
+  TRY(refit_task_check(task));
+  *f = (struct refit_state){.task = task, .c = c, .k = task->atoms->k, .d = task->atoms->d};
+  f->p = task->rows->p;
+  f->rho = task->rho;
+  f->total = task->rows->n;
+  f->s = refit_task_support(task);
+  refit_blocks_share(f->total, c->size, c->rank, &f->block_first, &f->blocks);
+  gidx n = refit_rows_share(f->total, c->size, c->rank, &f->first);
+  CHECK(n <= INT32_MAX, ERR_MEMORY, "%lld rows a rank are too many: add ranks", (long long)n);
+  f->n = (idx)n;
+  return OK;
+}
+
+int refit_state_load(struct refit_state *f, const struct refit_task *task, struct comm *c)
+{
+  struct refit_held held;
+  TRY(comm_agree(c, refit_state_shape(f, task, c)));
+  int status = refit_memory_check(f);
+  if (!status) status = device_prepare(f);
+  TRY(comm_agree(c, status));
+  struct loading *l = calloc(1, sizeof *l); /* on the heap: kept after a failure */
+  status = l ? refit_state_alloc(f, &held)
+             : status_fail(ERR_MEMORY, __FILE__, __LINE__, "cannot allocate %zu bytes", sizeof *l);
+  TRY(comm_agree(c, status));
+  TRY(comm_agree_at(c, rows_load(f), f->first));
+  TRY(comm_agree(c, frames_read(f, l)));
+  TRY(comm_agree_at(c, supports_read(f, l), f->first));
+  free(l);
+  return refit_state_index(f);
+}
+
+void refit_state_free(struct refit_state *f)
+{
+  device_close(&f->device);
+  arena_free(&f->arena);
+  *f = (struct refit_state){0};
+}

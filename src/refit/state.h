@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The state of a refit over all ranks: rows and their residuals, codes, frames.
+ *
+ * Floor: refit.  Knows no files: rows, atoms and supports come from sources.
+ *
+ * Rows are dealt in whole sum blocks of ROW_BLOCK, consecutive ones to a rank, and stay there with
+ * their residuals, supports and codes.  Frames are on every rank. */
+#ifndef REFIT_STATE_H
+#define REFIT_STATE_H
+
+#include "base/memory.h"
+#include "comm/comm.h"
+#include "device/device.h"
+#include "model/dictionary.h"
+#include "model/rows.h"
+#include "model/supports.h"
+
+struct refit_task {
+  const struct row_source *rows;
+  const struct atom_source *atoms;
+  const struct support_source *supports; /* with codes; every row as many atoms */
+  const real *mean;                      /* [p] subtracted from rows; NULL: none */
+  real rho;                              /* penalty on codes */
+  idx top_s;                             /* atoms a row, where there are no rows to tell */
+  idx threads;
+  const char *variant;
+  const char *filter; /* of rerouting, as struct device_options; NULL: off */
+  int colors;         /* the job finds classes: rank 0 must have the memory for it */
+};
+
+struct refit_state {
+  const struct refit_task *task; /* borrowed, with its sources */
+  struct comm *c;                /* borrowed */
+  struct device device;
+  idx k, d, p, s; /* s: atoms a row */
+  real rho;
+  gidx total;               /* rows of all ranks */
+  gidx block_first, blocks; /* own sum blocks */
+  gidx first;               /* the first own row */
+  idx n;                    /* own rows */
+  float *x;                 /* [n][p] rows, centred */
+  real *residual;           /* [n][p] */
+  idx *atoms;               /* [n][s] supports */
+  float *score;             /* [n][s] */
+  real *codes;              /* [n][s][d] */
+  real *frames;             /* [k][d][p] */
+  gidx *start;              /* [k + 1] where the entries of each atom begin in entry */
+  gidx *entry;              /* [n s] of an atom by ascending own row: row s + place in the row */
+  idx *counts;              /* [size][k] rows of each atom on each rank */
+  struct arena arena;
+};
+
+/* The sum blocks of a rank; refit_rows_share returns its rows, *first where they begin. */
+void refit_blocks_share(gidx n, int size, int rank, gidx *block_first, gidx *blocks);
+gidx refit_rows_share(gidx n, int size, int rank, gidx *first);
+
+/* Rows of an atom on all ranks. */
+gidx refit_atom_rows(const struct refit_state *f, idx atom);
+
+/* ERR_INPUT when the sources' shapes do not fit together.  Not collective. */
+int refit_task_check(const struct refit_task *task);
+
+/* Set the sizes alone, checked; nothing is read or allocated.  ERR_INPUT, ERR_MEMORY.  Not
+ * collective. */
+int refit_state_shape(struct refit_state *f, const struct refit_task *task, struct comm *c);
+
+/* Allocate the arrays of a state that has its sizes; a dry arena counts them.  *held <- their bytes
+ * by kind.  Not collective. */
+struct refit_held {
+  gidx rows, supports, frames;
+};
+int refit_state_alloc(struct refit_state *f, struct refit_held *held);
+
+/* *bytes <- the most that reading takes beside the state: the same allocations, run dry. */
+int refit_state_load_bytes(const struct refit_state *f, gidx *bytes);
+
+/* Read everything.  ERR_INPUT names the lowest bad row or atom, and what does not fit together;
+ * ERR_MEMORY what is needed and present, before anything is read.  After a failure a thread may
+ * still read into what it was given: *f is then to be kept.  Collective, as are the functions
+ * below; the same status on every rank. */
+int refit_state_load(struct refit_state *f, const struct refit_task *task, struct comm *c);
+void refit_state_free(struct refit_state *f);
+
+/* List the rows of each atom, after supports changed. */
+int refit_state_index(struct refit_state *f);
+
+/* Compute the residuals from rows, frames and codes.  Not collective. */
+int refit_state_residuals(struct refit_state *f);
+
+#endif

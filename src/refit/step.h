@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The steps of a batch of atoms, none of which share a row.
+ *
+ * Floor: refit. */
+#ifndef REFIT_STEP_H
+#define REFIT_STEP_H
+
+#include "refit/batch_systems.h"
+#include "refit/refit.h"
+
+/* Solve the batch's systems, try the steps on the rows, and accept each or solve it again with a
+ * larger ridge, until every member is decided.  Frames, codes and residuals of accepted ones move.
+ * steps[b->count], in the batch's order, is written on every rank.  Collective. */
+int atom_batch_step(struct refit_state *f, const struct atom_batch *b,
+                    const struct batch_systems *a, struct phase *solving, struct phase *moving,
+                    struct atom_step *steps);
+
+/* *bytes <- what that takes at most beside the batch and its systems of q directions: its
+ * allocations, run dry.  Not collective. */
+int atom_batch_step_bytes(const struct refit_state *f, const struct atom_batch *b, idx q,
+                          gidx *bytes);
+
+#endif

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Own sum blocks are joined as far as they go, rank 0 completes the tree. */
+#include "refit/sums.h"
+
+#include <string.h>
+
+#include "base/block_tree.h"
+#include "base/num.h"
+#include "base/status.h"
+#include "base/sums.h"
+#include "device/refit.h"
+
+/* The sums of own sum blocks, joined as far as they go, on their way to rank 0. */
+struct nodes {
+  struct arena arena;
+  struct block_tree tree;
+  idx *counts; /* [size] nodes of each rank */
+  real *all;   /* nodes of all ranks, on rank 0 */
+};
+
+static int nodes_alloc(struct nodes *w, const struct refit_state *f, idx width)
+{
+  gidx first, blocks, total = 0;
+  for (int r = 0; r < f->c->size; r++) {
+    refit_blocks_share(f->total, f->c->size, r, &first, &blocks);
+    total += block_nodes_count(first, blocks);
+  }
+  TRY(arena_alloc(&w->arena, &w->counts, f->c->size, sizeof *w->counts));
+  TRY(block_tree_init(&w->tree, &w->arena, width, 0, first + blocks));
+  return arena_alloc(&w->arena, &w->all, f->c->rank ? 0 : total * width, sizeof *w->all);
+}
+
+static void counts_find(struct nodes *w, const struct refit_state *f)
+{
+  gidx first, blocks;
+  for (int r = 0; r < f->c->size; r++) {
+    refit_blocks_share(f->total, f->c->size, r, &first, &blocks);
+    w->counts[r] = block_nodes_count(first, blocks);
+  }
+}
+
+/* Rank 0: join the nodes of all ranks. */
+static void nodes_complete(struct nodes *w, const struct refit_state *f, real *out)
+{
+  const real *from = w->all;
+  w->tree.count = 0;
+  for (int r = 0; r < f->c->size; r++) {
+    gidx first, blocks;
+    refit_blocks_share(f->total, f->c->size, r, &first, &blocks);
+    for (gidx end = first + blocks; first < end; from += w->tree.width) {
+      struct block_node node = block_node_next(first, end);
+      first += (gidx)1 << node.level;
+      node.present = 1;
+      block_tree_push(&w->tree, node, from);
+    }
+  }
+  block_tree_total(&w->tree, out);
+}
+
+int refit_sum(const struct refit_state *f, const real *chains, idx width, real *out)
+{
+  struct nodes w = {0};
+  TRY(comm_agree(f->c, nodes_alloc(&w, f, width)));
+  counts_find(&w, f);
+  for (gidx i = 0; i < f->blocks; i++)
+    block_tree_push(&w.tree, (struct block_node){0, 1, f->block_first + i}, chains + i * width);
+  TRY(comm_gather(f->c, w.tree.values, w.counts, (size_t)width * sizeof(real), w.all));
+  if (f->c->rank == 0) nodes_complete(&w, f, out);
+  arena_free(&w.arena);
+  return OK;
+}
+
+/* sums[blocks][2 p] <- for each column the chains of x - shift and of its squares. */
+static void columns_chain(const struct refit_state *f, const real *shift, real *sums)
+{
+  for (gidx i = 0; i < f->n; i++) {
+    real *sum = sums + i / ROW_BLOCK * 2 * f->p, *squares = sum + f->p;
+    for (idx c = 0; c < f->p; c++) {
+      real t = f->x[i * f->p + c] - shift[c];
+      sum[c] += t;
+      squares[c] += t * t;
+    }
+  }
+}
+
+struct tss_work {
+  struct arena arena;
+  real *shift; /* [p] */
+  real *sums;  /* [blocks][2 p] */
+  real *total; /* [2 p] */
+};
+
+static int tss_alloc(struct tss_work *w, const struct refit_state *f)
+{
+  TRY(arena_alloc(&w->arena, &w->shift, f->p, sizeof *w->shift));
+  TRY(arena_alloc(&w->arena, &w->sums, f->blocks * 2 * f->p, sizeof *w->sums));
+  return arena_alloc(&w->arena, &w->total, 2 * (gidx)f->p, sizeof *w->total);
+}
+
+int refit_tss(const struct refit_state *f, real *tss)
+{
+  struct tss_work w = {0};
+  TRY(comm_agree(f->c, tss_alloc(&w, f)));
+  if (f->c->rank == 0) rows_shift(f->x, f->n < SHIFT_ROWS ? f->n : SHIFT_ROWS, f->p, w.shift);
+  TRY(comm_broadcast(f->c, w.shift, f->p, sizeof *w.shift));
+  columns_chain(f, w.shift, w.sums);
+  TRY(refit_sum(f, w.sums, 2 * f->p, w.total));
+  *tss = 0;
+  for (idx c = 0; c < f->p && f->total; c++)
+    *tss += w.total[f->p + c] - w.total[c] * w.total[c] / (real)f->total;
+  arena_free(&w.arena);
+  return OK;
+}
+
+struct rss_work {
+  struct arena arena;
+  real *errors; /* [n] */
+  idx *rows;    /* [n] */
+  real *chains; /* [blocks] */
+};
+
+static int rss_alloc(struct rss_work *w, const struct refit_state *f)
+{
+  TRY(arena_alloc(&w->arena, &w->errors, f->n, sizeof *w->errors));
+  TRY(arena_alloc(&w->arena, &w->rows, f->n, sizeof *w->rows));
+  return arena_alloc(&w->arena, &w->chains, f->blocks, sizeof *w->chains);
+}
+
+int refit_rss(struct refit_state *f, real *rss)
+{
+  struct rss_work w = {0};
+  *rss = 0;
+  int status = rss_alloc(&w, f);
+  for (idx i = 0; i < f->n && !status; i++) w.rows[i] = i;
+  struct rows_item item = {.rows = w.rows, .n = f->n, .count = 1, .stride = 1, .out = w.errors};
+  if (!status) status = device_row_products(&f->device, f->residual, f->p, &item, 1);
+  TRY(comm_agree(f->c, status));
+  for (idx i = 0; i < f->n; i++) w.chains[i / ROW_BLOCK] += w.errors[i];
+  status = refit_sum(f, w.chains, 1, rss);
+  arena_free(&w.arena);
+  return status;
+}
+
+int refit_sums_bytes(const struct refit_state *f, gidx *bytes)
+{
+  struct tss_work tss = {.arena.is_dry = 1};
+  struct rss_work rss = {.arena.is_dry = 1};
+  struct nodes nodes = {.arena.is_dry = 1};
+  TRY(tss_alloc(&tss, f));
+  TRY(rss_alloc(&rss, f));
+  TRY(nodes_alloc(&nodes, f, 2 * f->p));
+  *bytes = (gidx)nodes.arena.bytes + imax((gidx)tss.arena.bytes, (gidx)rss.arena.bytes);
+  return OK;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Sums over all rows of a refit by (N.0), and what is made of them.
+ *
+ * Floor: refit.  Collective, unless it says otherwise. */
+#ifndef REFIT_SUMS_H
+#define REFIT_SUMS_H
+
+#include "refit/state.h"
+
+/* out[width], on rank 0 <- the sums of chains[own sum blocks][width]. */
+int refit_sum(const struct refit_state *f, const real *chains, idx width, real *out);
+
+/* *tss, on rank 0 <- the total sum of squares of the rows about their column means. */
+int refit_tss(const struct refit_state *f, real *tss);
+
+/* *rss, on rank 0 <- the sum of squares of the residuals, which must be those of the state as
+ * stored. */
+int refit_rss(struct refit_state *f, real *rss);
+
+/* *bytes <- the most that one of these takes while it runs: their allocations, run dry.  Not
+ * collective. */
+int refit_sums_bytes(const struct refit_state *f, gidx *bytes);
+
+#endif

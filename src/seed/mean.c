@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Rank r adds the chains of sum blocks r, r + size, ...; rank 0 pushes them into the tree in order,
+ * one round of blocks at a time. */
+#include "seed/mean.h"
+
+#include "base/fingerprint.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/num.h"
+#include "base/sums.h"
+#include "base/status.h"
+#include "model/access.h"
+
+enum { PIECE_BYTES = 16 << 20 }; /* read at a time */
+
+struct mean_work {
+  const struct row_source *rows;
+  struct worker worker;
+  double deadline;
+  gidx piece;   /* rows read at a time */
+  float *x;     /* [max(piece, shift rows)][p] */
+  real *shift;  /* [p] */
+  real *chain;  /* [p] of this rank's block */
+  real *chains; /* [size][p] of a round, on rank 0 */
+  real *tree;   /* [TREE_LEVELS][p], on rank 0 */
+  gidx pushed;  /* blocks in the tree */
+};
+
+static int work_alloc(struct mean_work *w, struct arena *arena, const struct comm *c)
+{
+  gidx n = w->rows->n, p = w->rows->p;
+  w->piece = imin(ROW_BLOCK, 1 + PIECE_BYTES / (p * (gidx)sizeof *w->x));
+  gidx rows = c->rank ? w->piece : imax(w->piece, SHIFT_ROWS);
+  TRY(arena_alloc(arena, &w->x, imin(rows, n) * p, sizeof *w->x));
+  TRY(arena_alloc(arena, &w->shift, p, sizeof *w->shift));
+  TRY(arena_alloc(arena, &w->chain, p, sizeof *w->chain));
+  TRY(worker_open(&w->worker));
+  if (c->rank) return OK;
+  TRY(arena_alloc(arena, &w->chains, p * c->size, sizeof *w->chains));
+  return arena_alloc(arena, &w->tree, p * TREE_LEVELS, sizeof *w->tree);
+}
+
+/* chain[p] <- sums of x - k over the rows of one sum block, ascending. */
+static int block_chain(struct mean_work *w, gidx block)
+{
+  idx p = w->rows->p;
+  gidx end = imin((block + 1) * ROW_BLOCK, w->rows->n);
+  for (idx c = 0; c < p; c++) w->chain[c] = 0;
+  for (gidx first = block * ROW_BLOCK; first < end; first += w->piece) {
+    gidx count = imin(w->piece, end - first);
+    TRY(rows_access(&w->worker, w->deadline, (struct rows_access){w->rows, first, count, w->x}));
+    for (gidx i = 0; i < count; i++)
+      for (idx c = 0; c < p; c++) w->chain[c] += w->x[i * p + c] - w->shift[c];
+  }
+  return OK;
+}
+
+/* Add sum blocks first .. first + size - 1, one a rank.  The lowest rank that fails has the lowest
+ * row.  Collective. */
+static int round_add(struct comm *c, struct mean_work *w, gidx first, gidx blocks, idx *counts)
+{
+  gidx mine = first + c->rank;
+  TRY(comm_agree(c, mine < blocks ? block_chain(w, mine) : OK));
+  for (int r = 0; r < c->size; r++) counts[r] = first + r < blocks;
+  TRY(comm_gather(c, w->chain, counts, (size_t)w->rows->p * sizeof(real), w->chains));
+  for (int r = 0; c->rank == 0 && r < c->size && counts[r]; r++)
+    block_sum_push(w->tree, &w->pushed, w->rows->p, w->chains + (gidx)r * w->rows->p);
+  return OK;
+}
+
+static void mean_finish(const struct mean_work *w, real *mean)
+{
+  gidx n = w->rows->n;
+  block_sum_total(w->tree, w->pushed, w->rows->p, mean);
+  for (idx c = 0; c < w->rows->p; c++) mean[c] = n ? w->shift[c] + mean[c] / (real)n : 0;
+}
+
+static int mean_run(struct comm *c, struct mean_work *w, struct arena *arena, real *mean)
+{
+  idx p = w->rows->p, *counts = NULL;
+  gidx n = w->rows->n, blocks = ceil_div(n, ROW_BLOCK);
+  int status = work_alloc(w, arena, c);
+  if (!status) status = arena_alloc(arena, &counts, c->size, sizeof *counts);
+  TRY(comm_agree(c, status));
+  TRY(comm_agree(
+      c, c->rank ? OK : shift_access(&w->worker, w->deadline, w->rows, NULL, w->x, w->shift)));
+  TRY(comm_broadcast(c, w->shift, p, sizeof *w->shift));
+  struct progress progress;
+  progress_start(&progress, "mean", "rows", n);
+  for (gidx first = 0; first < blocks; first += c->size) {
+    TRY(round_add(c, w, first, blocks, counts));
+    progress_show(&progress, imin((first + c->size) * ROW_BLOCK, n));
+  }
+  if (c->rank == 0) mean_finish(w, mean);
+  return comm_broadcast(c, mean, p, sizeof *mean);
+}
+
+int mean_compute(struct comm *c, const struct row_source *rows, real *mean)
+{
+  double begun = log_seconds();
+  struct arena arena = {0};
+  struct mean_work work = {.rows = rows, .deadline = c->deadline};
+  TRY(mean_run(c, &work, &arena, mean));
+  worker_close(&work.worker);
+  arena_free(&arena);
+  log_info("mean    rows=%lld columns=%d seconds=%.2f fingerprint=%016llx", (long long)rows->n,
+           rows->p, log_seconds() - begun,
+           (unsigned long long)fingerprint(mean, rows->p, sizeof *mean, 0));
+  return OK;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Column means of rows, the same bits for any number of ranks.
+ *
+ * Floor: seed.
+ *
+ *     mean_c = fl(k_c + fl(sum_i (x_ic - k_c) / N))        (doc/numerics.md sections 1 and 7)
+ *
+ * k is the mean of the first min(N, SHIFT_ROWS) rows; the sum goes by (N.0). */
+#ifndef SEED_MEAN_H
+#define SEED_MEAN_H
+
+#include "base/types.h"
+#include "comm/comm.h"
+#include "model/rows.h"
+
+/* mean[rows->p], on every rank; 0 when there are no rows.  Reads every row once, each rank whole
+ * sum blocks in turn.  Collective; rows must be the same rows on every rank.  ERR_INPUT names the
+ * lowest row that is not finite. */
+int mean_compute(struct comm *c, const struct row_source *rows, real *mean);
+
+#endif

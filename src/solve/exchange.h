@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What ranks send each other in a solve job: systems to their owners, results to rank 0.
+ *
+ * Floor: solve; included by src/solve only.  Collective. */
+#ifndef SOLVE_EXCHANGE_H
+#define SOLVE_EXCHANGE_H
+
+#include "solve/solve_impl.h"
+
+/* Send what was read to the owners; recv <- this rank's systems, ascending. */
+int solve_alltoallv(struct solve *s, const struct systems_block *block);
+
+/* Steps and outcomes of all ranks to rank 0, in the order of the systems. */
+int solve_gather(struct solve *s, struct batch_results *to);
+
+#endif

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * All memory of a solve job.  All batches are gone through for the largest parts before anything is
+ * read; a forecast runs the same allocations in a dry arena. */
+#include "solve/layout.h"
+
+#include "base/num.h"
+#include "base/status.h"
+#include "base/sums.h"
+
+enum { BATCH_REALS = 1 << 24 };
+
+gidx solve_batch_rows(const struct systems_shape *s)
+{
+  gidx rows = s->row[s->count], reals = systems_reals(s, 0, s->count) / imax(rows, 1) + 1;
+  return imax(BATCH_REALS / reals, LANE_COUNT);
+}
+
+void solve_deal(struct solve *s, gidx first)
+{
+  s->batch.first = first;
+  s->batch.end = batch_end(s->shape, first, s->task->batch, MAX_SYSTEMS);
+  batch_deal(s->shape, s->c->size, &s->batch, s->order);
+}
+
+/* s->sizes <- the largest parts of this rank.  It deals all batches, one after another. */
+static void sizes_find(struct solve *s)
+{
+  const struct systems_shape *shape = s->shape;
+  struct system_batch *b = &s->batch;
+  struct batch_sizes m = {0};
+  for (gidx first = 0; first < shape->count; first = b->end) {
+    gidx own = 0, steps = 0, begin, end;
+    solve_deal(s, first);
+    batch_part(b, s->c->rank, &begin, &end);
+    for (gidx a = first; a < b->end; a++) {
+      if (b->owner[a - first] != s->c->rank) continue;
+      own += systems_reals(shape, a, a + 1);
+      steps += steps_reals(shape, a, a + 1);
+    }
+    m.batches++;
+    m.systems = imax(m.systems, b->end - first);
+    m.read = imax(m.read, systems_reals(shape, begin, end));
+    m.solve = imax(m.solve, own);
+    m.steps = imax(m.steps, steps);
+    m.all_t = imax(m.all_t, shape->g[b->end] - shape->g[first]);
+    m.all_b = imax(m.all_b, shape->border[b->end] - shape->border[first]);
+  }
+  s->sizes = m;
+}
+
+/* What dealing needs, before a rank knows its parts. */
+static int order_alloc(struct solve *s, struct arena *arena)
+{
+  gidx count = imin(s->shape->count, MAX_SYSTEMS);
+  TRY(arena_alloc(arena, &s->batch.reader, count, sizeof *s->batch.reader));
+  TRY(arena_alloc(arena, &s->batch.owner, count, sizeof *s->batch.owner));
+  return arena_alloc(arena, &s->order, count, sizeof *s->order);
+}
+
+static int results_alloc(struct solve *s)
+{
+  const struct batch_sizes *m = &s->sizes;
+  if (s->c->rank) return OK;
+  for (int i = 0; i < SLOTS; i++) {
+    TRY(arena_alloc(&s->arena, &s->results[i].step_t, m->all_t, sizeof(real)));
+    TRY(arena_alloc(&s->arena, &s->results[i].step_b, m->all_b, sizeof(real)));
+    TRY(arena_alloc(&s->arena, &s->results[i].outcomes, m->systems, sizeof *s->outcomes));
+  }
+  if (s->c->size == 1) return OK;
+  TRY(arena_alloc(&s->arena, &s->all_steps, m->all_t + m->all_b, sizeof(real)));
+  return arena_alloc(&s->arena, &s->all_outcomes, m->systems, sizeof *s->all_outcomes);
+}
+
+/* All arrays that the sizes ask for, in s->arena, which may be dry. */
+static int arrays_alloc(struct solve *s)
+{
+  const struct batch_sizes *m = &s->sizes;
+  int several = s->c->size > 1;
+  for (int i = 0; i < SLOTS; i++) TRY(arena_alloc(&s->arena, &s->read[i], m->read, sizeof(real)));
+  TRY(arena_alloc(&s->arena, &s->send, several ? m->read : 0, sizeof(real)));
+  TRY(arena_alloc(&s->arena, &s->recv, several ? m->solve : 0, sizeof(real)));
+  TRY(arena_alloc(&s->arena, &s->steps, several ? m->steps : 0, sizeof(real)));
+  TRY(arena_alloc(&s->arena, &s->send_counts, s->c->size, sizeof *s->send_counts));
+  TRY(arena_alloc(&s->arena, &s->recv_counts, s->c->size, sizeof *s->recv_counts));
+  TRY(arena_alloc(&s->arena, &s->item_counts, s->c->size, sizeof *s->item_counts));
+  TRY(arena_alloc(&s->arena, &s->items, m->systems, sizeof *s->items));
+  TRY(arena_alloc(&s->arena, &s->mine, m->systems, sizeof *s->mine));
+  TRY(arena_alloc(&s->arena, &s->outcomes, m->systems, sizeof *s->outcomes));
+  return results_alloc(s);
+}
+
+/* ERR_MEMORY when the arrays are more than this rank's share of what its machine has left. */
+static int share_check(const struct solve *s)
+{
+  struct solve dry = *s;
+  gidx present = memory_share(s->c->local_size);
+  dry.arena = (struct arena){.is_dry = 1};
+  TRY(arrays_alloc(&dry));
+  CHECK((gidx)dry.arena.bytes <= present, ERR_MEMORY,
+        "%lld bytes are needed (two batches as read %lld, exchanged %lld), %lld are present for "
+        "each rank: a smaller --batch, where one has several systems, or fewer ranks on each "
+        "machine",
+        (long long)dry.arena.bytes, (long long)(SLOTS * s->sizes.read * (gidx)sizeof(real)),
+        (long long)(s->c->size > 1 ? (s->sizes.read + s->sizes.solve) * (gidx)sizeof(real) : 0),
+        (long long)present);
+  return OK;
+}
+
+/* Find the sizes, and check them. */
+static int sizes_ready(struct solve *s)
+{
+  const struct batch_sizes *m = &s->sizes;
+  TRY(device_check_fma());
+  TRY(device_check_subnormals(s->task->threads));
+  TRY(order_alloc(s, &s->arena));
+  sizes_find(s);
+  CHECK(s->c->size == 1 || m->all_t + m->read + m->solve < INT32_MAX, ERR_MEMORY,
+        "a batch has %lld numbers, more than ranks can exchange: solve this file on one rank",
+        (long long)(m->all_t + m->read + m->solve));
+  return share_check(s);
+}
+
+static int arrays_open(struct solve *s)
+{
+  struct device_options options = {
+      .p = 1, .d = 1, .threads = s->task->threads, .variant = s->task->variant};
+  TRY(arrays_alloc(s));
+  s->out->batches = s->sizes.batches;
+  s->out->memory = (gidx)s->arena.bytes;
+  TRY(device_open(&s->device, &options));
+  return worker_open(&s->worker);
+}
+
+int solve_open(struct solve *s)
+{
+  TRY(comm_agree(s->c, sizes_ready(s))); /* no rank allocates before all have looked */
+  return comm_agree(s->c, arrays_open(s));
+}
+
+int solve_plan(const struct solve_task *task, int ranks, struct solve_result *result)
+{
+  struct comm view = {.size = ranks};
+  struct solve s = {.task = task, .shape = task->systems->shape, .c = &view};
+  struct arena order = {0}; /* not dry: dealing is done for real */
+  *result = (struct solve_result){0};
+  int status = order_alloc(&s, &order);
+  for (; status == OK && view.rank < ranks; view.rank++) {
+    s.arena = (struct arena){.is_dry = 1};
+    sizes_find(&s);
+    status = arrays_alloc(&s);
+    result->batches = s.sizes.batches;
+    result->memory = imax(result->memory, (gidx)(order.bytes + s.arena.bytes));
+  }
+  arena_free(&order);
+  return status;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The memory of a solve job, which is that of its largest batches.
+ *
+ * Floor: solve; included by src/solve only.  solve.h has the forecasts. */
+#ifndef SOLVE_LAYOUT_H
+#define SOLVE_LAYOUT_H
+
+#include "solve/solve_impl.h"
+
+enum { MAX_SYSTEMS = 1 << 16 }; /* of a batch */
+
+/* s->batch <- the batch that begins at system `first`, dealt to ranks.  Not collective. */
+void solve_deal(struct solve *s, gidx first);
+
+/* Allocate everything that is held while batches are solved; open device and worker.  ERR_MEMORY
+ * with the numbers, before anything is read, when that is more than may be taken.  Collective. */
+int solve_open(struct solve *s);
+
+#endif

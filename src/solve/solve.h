@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Solving a file's arrow systems on all ranks, batch after batch.
+ *
+ * Floor: solve.  Knows no files: systems come from a source, solutions go to a sink.
+ *
+ * A batch is a run of consecutive systems.  Every rank reads its part of it, in one piece.  The
+ * systems are dealt to the ranks in order of falling work, sent to them, solved, and gathered on
+ * rank 0, which writes them; meanwhile the next batch is read.  So memory is that of two batches,
+ * whatever the size of the file, but a single system has to fit.
+ *
+ * To read the job from top to bottom: solve_impl.h (its state), solve.c (the loop over batches),
+ * order.c (who reads and solves what), exchange.c (what ranks send each other), files.c (the files
+ * worker), layout.c (all memory). */
+#ifndef SOLVE_SOLVE_H
+#define SOLVE_SOLVE_H
+
+#include "base/phase.h"
+#include "comm/comm.h"
+#include "device/device.h"
+#include "model/systems.h"
+
+struct solve_task {
+  const struct system_source *systems;
+  const struct solution_sink *sink; /* used on rank 0 */
+  struct arrow_options options;
+  gidx batch; /* rows in a batch, at least one system; changes no bit */
+  int threads;
+  const char *variant;
+};
+
+enum solve_phase {
+  SOLVE_READ,
+  SOLVE_ALLTOALLV,
+  SOLVE_SOLVE,
+  SOLVE_GATHER,
+  SOLVE_WRITE,
+  SOLVE_WAIT,
+  SOLVE_PHASES
+};
+
+enum { ARROW_STATUSES = ARROW_NOT_FINITE + 1 };
+
+struct solve_result {
+  gidx counts[ARROW_STATUSES];      /* systems by status */
+  gidx first[ARROW_STATUSES];       /* the lowest system of each status, -1: none */
+  gidx first_place[ARROW_STATUSES]; /* its failed_at */
+  gidx mended, retries;             /* systems that are OK after retries; retries of all */
+  gidx batches, memory;             /* memory: bytes that this rank holds */
+  uint64_t fingerprint;             /* of steps and log-determinants */
+  struct phase phases[SOLVE_PHASES];
+  const char *variant;
+};
+
+/* How many rows a batch should have: what `batch = 0` means. */
+gidx solve_batch_rows(const struct systems_shape *shape);
+
+/* Forecast batches and memory, the latter of the rank that holds most, without doing anything. */
+int solve_plan(const struct solve_task *task, int ranks, struct solve_result *result);
+
+/* Collective; the same status on every rank. */
+int solve_run(const struct solve_task *task, struct comm *c, struct solve_result *result);
+
+#endif

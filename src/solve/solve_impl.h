@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The state of a solve job, which its files share.
+ *
+ * Floor: solve; included by src/solve only.  solve.h says in which order to read the files. */
+#ifndef SOLVE_SOLVE_IMPL_H
+#define SOLVE_SOLVE_IMPL_H
+
+#include "base/memory.h"
+#include "base/worker.h"
+#include "device/arrow.h"
+#include "solve/files.h"
+#include "solve/order.h"
+#include "solve/solve.h"
+
+/* The largest batches of a rank, in reals but for the first two. */
+struct batch_sizes {
+  gidx systems, batches;
+  gidx read, solve;  /* systems that the rank reads, and that it solves */
+  gidx steps;        /* of the systems that it solves */
+  gidx all_t, all_b; /* steps of the whole batch, of rows and of borders */
+};
+
+struct solve {
+  const struct solve_task *task;
+  const struct systems_shape *shape;
+  struct comm *c;
+  struct solve_result *out;
+  struct device device;
+  struct worker worker;
+  struct files_job files;
+  struct arena arena;
+  struct batch_sizes sizes;
+  struct system_batch batch; /* being solved */
+  struct system_work *order;
+  real *read[SLOTS]; /* a part of a batch as it was read */
+  struct systems_block block[SLOTS];
+  real *send, *recv, *steps; /* several ranks only */
+  idx *send_counts, *recv_counts, *item_counts;
+  struct arrow_item *items;
+  gidx *mine; /* system of each item */
+  struct arrow_outcome *outcomes, *all_outcomes;
+  real *all_steps; /* rank 0 of several */
+  struct batch_results results[SLOTS];
+};
+
+/* Reals in the steps of systems a .. end - 1. */
+static inline gidx steps_reals(const struct systems_shape *s, gidx a, gidx end)
+{
+  return s->g[end] - s->g[a] + (s->border[end] - s->border[a]);
+}
+
+#endif

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * S^-1 = Z'Z is made in panels of whole atoms, of their columns the rows from the first border
+ * down.  The blocks of atoms are read off; of pairs of atoms only the strengths are, and the blocks
+ * of the strongest are made again, entry by entry. */
+#include "terminal/covariance.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/num.h"
+#include "base/status.h"
+#include "model/dense.h"
+
+enum { PANEL_COLUMNS = 512 };
+
+struct panel {
+  struct terminal *w;
+  real *c;           /* [columns][n - begin] of S^-1 */
+  idx begin, end;    /* borders */
+  struct cross *top; /* [2 cross] candidates, pruned to the strongest when full */
+  idx count;
+};
+
+/* Entry (i, j) of phi S^-1, one of which is a column of the panel. */
+static real panel_entry(const struct panel *q, idx i, idx j)
+{
+  const struct terminal_result *r = q->w->r;
+  idx low = i < j ? i : j, high = i < j ? j : i;
+  return r->phi * q->c[high - q->begin + (low - q->begin) * (gidx)(r->n_border - q->begin)];
+}
+
+/* The Frobenius norm of a pair's block: a chain of squares, column after column. */
+static real pair_strength(const struct panel *q, idx first, idx second)
+{
+  const idx *border = q->w->r->border;
+  real acc = 0;
+  for (idx j = border[second]; j < border[second + 1]; j++)
+    for (idx i = border[first]; i < border[first + 1]; i++) {
+      real x = panel_entry(q, i, j);
+      acc = fma(x, x, acc);
+    }
+  return sqrt(acc);
+}
+
+static int cross_compare(const void *a, const void *b)
+{
+  return cross_before(a, b) ? -1 : cross_before(b, a);
+}
+
+static void top_prune(struct panel *q)
+{
+  idx max = q->w->t->cross;
+  qsort(q->top, (size_t)q->count, sizeof *q->top, cross_compare);
+  if (q->count > max) q->count = max;
+}
+
+/* Read off the block of atom a, and its strengths with all atoms after it. */
+static void atom_read(struct panel *q, idx a)
+{
+  struct terminal_result *r = q->w->r;
+  real *block = r->covariance + (gidx)a * r->max_k * r->max_k;
+  for (idx i = r->border[a]; i < r->border[a + 1]; i++)
+    for (idx j = r->border[a]; j < r->border[a + 1]; j++)
+      block[(gidx)(i - r->border[a]) * r->max_k + j - r->border[a]] = panel_entry(q, i, j);
+  if (r->border[a] == r->border[a + 1] || q->w->t->cross == 0) return;
+  for (idx b = a + 1; b < r->k; b++) {
+    if (r->border[b] == r->border[b + 1]) continue;
+    q->top[q->count++] = (struct cross){pair_strength(q, a, b), a, b};
+    if (q->count == 2 * q->w->t->cross) top_prune(q);
+  }
+}
+
+/* The panel that begins with atom `first`; *next <- the atom after its last one. */
+static int panel_run(struct panel *q, idx first, idx columns, idx *next)
+{
+  struct terminal *w = q->w;
+  const idx *border = w->r->border;
+  idx last = first + 1, n = w->r->n_border;
+  while (last < w->r->k && border[last + 1] - border[first] <= columns) last++;
+  q->begin = border[first];
+  q->end = border[last];
+  gidx stride = n - q->begin;
+  memset(q->c, 0, (size_t)(stride * (q->end - q->begin)) * sizeof *q->c);
+  struct dense_operand z = {w->s, n, 1, 0, 1};
+  for (idx i = q->begin; i < n; i += PANEL_COLUMNS) { /* rows before i of Z have no column i */
+    idx end = i + PANEL_COLUMNS < n ? i + PANEL_COLUMNS : n;
+    struct dense_product p = {
+        z, z, i, end, q->begin, q->end, i, n, q->c + (i - q->begin), stride, PART_LOWER};
+    TRY(dense_product(&w->dense, &p));
+  }
+  for (idx a = first; a < last; a++) atom_read(q, a);
+  *next = last;
+  return OK;
+}
+
+/* block[max_k][max_k] <- that of a pair: rows are the first atom's borders, columns the others. */
+static void pair_block(const struct terminal *w, const struct cross *pair, real *block)
+{
+  const struct terminal_result *r = w->r;
+  for (idx i = r->border[pair->first]; i < r->border[pair->first + 1]; i++)
+    for (idx j = r->border[pair->second]; j < r->border[pair->second + 1]; j++)
+      block[(gidx)(i - r->border[pair->first]) * r->max_k + j - r->border[pair->second]] =
+          r->phi * inverse_entry(w->s, r->n_border, r->n_border, i, j);
+}
+
+int terminal_covariance_alloc(struct terminal *w)
+{
+  struct terminal_result *r = w->r;
+  gidx block = (gidx)r->max_k * r->max_k;
+  TRY(arena_alloc(&r->arena, &r->covariance, r->k * block, sizeof(real)));
+  TRY(arena_alloc(&r->arena, &r->cross, w->t->cross, sizeof *r->cross));
+  return arena_alloc(&r->arena, &r->cross_blocks, w->t->cross * block, sizeof(real));
+}
+
+/* Allocate the results and pad them with NaN. */
+static int results_begin(struct terminal *w)
+{
+  struct terminal_result *r = w->r;
+  gidx block = (gidx)r->max_k * r->max_k;
+  TRY(terminal_covariance_alloc(w));
+  for (gidx i = 0; i < r->k * block; i++) r->covariance[i] = nan_canonical();
+  for (gidx i = 0; i < w->t->cross * block; i++) r->cross_blocks[i] = nan_canonical();
+  return OK;
+}
+
+int terminal_covariance(struct terminal *w)
+{
+  struct terminal_result *r = w->r;
+  struct arena arena = {0};
+  struct panel q = {.w = w};
+  gidx fit = w->t->workspace / (2 * (gidx)sizeof(real) * (r->n_border + 1));
+  idx columns = fit > PANEL_COLUMNS ? PANEL_COLUMNS : fit < r->max_k ? r->max_k : (idx)fit;
+  TRY(results_begin(w));
+  TRY(arena_alloc(&arena, &q.c, (gidx)columns * r->n_border, sizeof *q.c));
+  TRY(arena_alloc(&arena, &q.top, 2 * (gidx)w->t->cross, sizeof *q.top));
+  for (idx a = 0; a < r->k;) TRY(panel_run(&q, a, columns, &a));
+  top_prune(&q);
+  r->n_cross = q.count;
+  for (idx i = 0; i < q.count; i++) {
+    r->cross[i] = q.top[i];
+    pair_block(w, &q.top[i], r->cross_blocks + (gidx)i * r->max_k * r->max_k);
+  }
+  arena_free(&arena);
+  return OK;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The covariance of the frames: blocks of phi S^-1, of atoms and of the strongest pairs of atoms.
+ *
+ * Floor: terminal; included by src/terminal only.  Not collective: rank 0 alone works. */
+#ifndef TERMINAL_COVARIANCE_H
+#define TERMINAL_COVARIANCE_H
+
+#include "terminal/terminal_impl.h"
+
+/* Make the blocks of phi S^-1 in the result; S holds Z = L^-1 by now. */
+int terminal_covariance(struct terminal *w);
+
+/* Allocate them, in the result's arena; terminal_covariance() does, a dry arena counts. */
+int terminal_covariance_alloc(struct terminal *w);
+
+#endif

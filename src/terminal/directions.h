@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The directions of all atoms, which all ranks find before rank 0 works alone.
+ *
+ * Floor: terminal; included by src/terminal only. */
+#ifndef TERMINAL_DIRECTIONS_H
+#define TERMINAL_DIRECTIONS_H
+
+#include "refit/atom_batch.h"
+#include "terminal/terminal_impl.h"
+
+/* The refit whose state the directions are found from. */
+struct refit_task terminal_refit_task(const struct terminal_task *t);
+
+/* Find the directions of all atoms, kept on rank 0; all else is freed.  Collective. */
+int terminal_directions(struct terminal *w);
+
+/* Allocate e and direction, for as many directions as there may be. */
+int terminal_directions_alloc(struct terminal *w);
+
+/* A batch_bytes_of: the most that finding the directions of a batch takes beside the state. */
+int terminal_batch_bytes(const struct refit_state *f, const struct atom_batch *b, idx q,
+                         gidx *bytes);
+
+#endif

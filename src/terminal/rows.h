@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Rank 0's stream of rows, batch after batch, and the matrix S that is formed from it.
+ *
+ * Floor: terminal; included by src/terminal only.  Not collective: rank 0 alone works. */
+#ifndef TERMINAL_ROWS_H
+#define TERMINAL_ROWS_H
+
+#include "base/memory.h"
+#include "base/worker.h"
+#include "device/joint.h"
+
+struct terminal;
+
+struct terminal_rows {
+  const struct terminal *w;
+  struct joint_work work;
+  struct worker worker;
+  struct joint_rows batch; /* the last one read */
+  gidx next;               /* row that the next batch begins with */
+  idx capacity;            /* rows */
+  float *x, *codes;
+  gidx *start;
+  idx *list;
+  struct arena arena;
+};
+
+/* Open the stream, with joint and dense work, in at most `workspace` bytes. */
+int terminal_rows_open(struct terminal_rows *rows, struct terminal *w, gidx workspace);
+/* Allocate what rows are read into; terminal_rows_open() does, a dry arena counts. */
+int terminal_rows_alloc(struct terminal_rows *rows, const struct terminal *w);
+void terminal_rows_close(struct terminal_rows *rows);
+
+/* Read the next batch, make its Y and add it to the sums; batch.n is 0 at the end. */
+int terminal_rows_next(struct terminal_rows *rows, struct joint_sums *sums);
+
+/* Form S, and the sums over rows. */
+int terminal_assemble(struct terminal *w, struct joint_sums *sums);
+/* Allocate S, [border][border]; terminal_assemble() does, a dry arena counts. */
+int terminal_schur_alloc(struct terminal *w);
+
+#endif

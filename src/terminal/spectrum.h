@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The identifiability report: what LAPACK says about S, and which atoms are nearly the same.
+ *
+ * Floor: terminal; included by src/terminal only.  Not collective: rank 0 alone works. */
+#ifndef TERMINAL_SPECTRUM_H
+#define TERMINAL_SPECTRUM_H
+
+#include "terminal/terminal_impl.h"
+
+/* Let LAPACK report on a copy of S. */
+int terminal_spectrum(struct terminal *w);
+/* *bytes <- the most that this takes for n_border borders. */
+int terminal_spectrum_bytes(const struct terminal *w, gidx *bytes);
+
+/* List the near duplicates among the atoms. */
+int terminal_duplicates(struct terminal *w);
+/* *bytes <- the most that this takes. */
+int terminal_duplicates_bytes(const struct terminal *w, gidx *bytes);
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What the files of the terminal stage share: the state of the pass.
+ *
+ * Floor: terminal; included by src/terminal only. */
+#ifndef TERMINAL_TERMINAL_IMPL_H
+#define TERMINAL_TERMINAL_IMPL_H
+
+#include "device/joint.h"
+#include "refit/state.h"
+#include "terminal/rows.h"
+#include "terminal/terminal.h"
+
+/* The pass.  On the heap: a thread that reads may be left behind when a deadline passed. */
+struct terminal {
+  const struct terminal_task *t;
+  struct comm *c;
+  struct terminal_result *r;
+  struct phase *phases;
+  struct refit_task refit_task; /* of finding the directions */
+  struct refit_state state;
+  struct terminal_rows rows; /* of rank 0's pass */
+  struct joint joint;
+  float *atoms;   /* [k][d][p] */
+  idx *direction; /* [k + 1] */
+  real *e;        /* [directions][p] */
+  idx longest;    /* atoms of the longest row */
+  /* Rank 0 computes all but the directions on this device, and S in this workspace of it. */
+  struct device device;
+  struct dense dense;
+  real *s; /* [border][border] */
+  struct arena inputs, matrix;
+};
+
+/* Allocate the atoms. */
+int terminal_atoms_alloc(struct terminal *w);
+
+#endif

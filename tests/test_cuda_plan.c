@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The plan of a GPU's memory stays within what is free, cuts things in its order and no more than
+ * it must, and counts at least what launches allocate.  Needs neither CUDA nor a GPU. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/num.h"
+#include "base/rng.h"
+#include "base/status.h"
+#include "device/cuda/plan.h"
+#include "model/route.h"
+#include "tap.h"
+
+enum { MB = 1000000, SEED = 17 };
+
+/* Sizes of a problem with a number, on an H100 or a smaller GPU; some of its jobs' are unknown. */
+static struct plan_sizes sizes_of(uint64_t i)
+{
+  static const idx ps[] = {1, 63, 64, 768, 4096}, ds[] = {1, 1, 2, 5, 8};
+  static const idx atoms[] = {1, 700, 20000, 131072, 1000000}, top_ks[] = {0, 1, 16, 32, 256};
+  static const idx rows[] = {0, 1, 300, 16384, 2000000}, supports[] = {0, 8, 80, 256, 32};
+#define DRAW(array, stream) array[random_below(SEED, stream, i, LENGTH(array))]
+  struct plan_sizes z = {.p = DRAW(ps, 1),
+                         .d = DRAW(ds, 2),
+                         .max_atoms = DRAW(atoms, 3),
+                         .top_k = DRAW(top_ks, 4),
+                         .route_rows = DRAW(rows, 5),
+                         .support = DRAW(supports, 6)};
+#undef DRAW
+  z.codes_rows = z.support ? z.route_rows : 0;
+  z.bulk = z.wgmma = i % 3 != 0;
+  z.multiprocessors = i % 3 ? 132 : 46;
+  z.filter = (enum plan_filter)random_below(SEED, 7, i, 3);
+  return z;
+}
+
+static gidx ledger(const struct plan_sizes *z, const struct cuda_plan *p)
+{
+  gidx launch = p->exact + p->screen_work;
+  if (p->screen) launch = imax(launch, PLAN_TRIAL_BYTES);
+  gidx window = z->d * round_up(p->window, p->tile) * packed_columns(z->p) * (gidx)sizeof(float);
+  if (p->packed != window || (p->screen && p->frames < window)) return -1;
+  return p->packed + p->atom_of + p->staging + p->frames + p->f16 + p->lists + p->states + launch;
+}
+
+/* How far down the order of what is cut a plan is. */
+static int stage_of(const struct plan_sizes *z, const struct cuda_plan *p)
+{
+  if (p->window < z->max_atoms) return 3;
+  if (!p->screen && z->filter == PLAN_FILTER_AUTOMATIC) return 2;
+  return p->rows_cut || p->codes_cut;
+}
+
+/* Plans from plenty of memory down to none. */
+static void check_order(void)
+{
+  int within = 1, order = 1, least = 1, wanted = 1, stages[4] = {0}, failed = 0;
+  for (uint64_t i = 0; i < 300; i++) {
+    struct plan_sizes z = sizes_of(i);
+    struct cuda_plan plan, whole;
+    int before = 0;
+    if (plan_make(&z, INT64_MAX, &whole)) wanted = 0;
+    for (gidx free = whole.total; free > 1000; free -= free / 9) {
+      if (plan_make(&z, free, &plan)) {
+        failed++;
+        least &= strstr(status_message(), "MB") != NULL;
+        status_clear();
+        break;
+      }
+      int stage = stage_of(&z, &plan);
+      within &= plan.total <= free && plan.total == ledger(&z, &plan);
+      order &= stage >= before && (free < whole.total || !memcmp(&plan, &whole, sizeof plan));
+      wanted &=
+          plan.screen == (z.filter == PLAN_FILTER_WANTED) || z.filter == PLAN_FILTER_AUTOMATIC;
+      stages[stage]++;
+      before = stage;
+    }
+  }
+  ok(within, "no plan takes more than is free, or other than its ledger says");
+  ok(order, "with less memory a plan never goes back in the order of what is cut");
+  ok(wanted, "a filter that is wanted is kept");
+  ok(least && failed > 200, "%d problems end with numbers, where not even a tile fits", failed);
+  ok(stages[0] && stages[1] && stages[2] && stages[3],
+     "all was met: %d plans whole, %d fewer rows, %d without filter, %d windows", stages[0],
+     stages[1], stages[2], stages[3]);
+}
+
+/* Bytes that exact.c allocates for a launch. */
+static gidx exact_bytes(const struct plan_sizes *z, const struct plan_route *r, idx n)
+{
+  struct route_form form = route_form_of(z->bulk, z->d, r->top_k);
+  gidx row_tiles = ceil_div(n, ROUTE_ROWS), parts = 0;
+  gidx atom_tiles = ceil_div(r->slots, route_tile_atoms(form.atoms_thread));
+  int blocks = (int)imin(row_tiles * atom_tiles, z->multiprocessors);
+  for (int t = 0; t < row_tiles; t++)
+    parts = imax(parts, route_parts_of(t, (int)row_tiles, (int)atom_tiles, blocks));
+  gidx list = form.capacity * (gidx)sizeof(struct candidate) + (gidx)sizeof(int);
+  return row_tiles * ROUTE_ROWS * (packed_columns(z->p) * (gidx)sizeof(float) + parts * list) +
+         (gidx)n * r->excluded * (gidx)sizeof(idx) + 8;
+}
+
+/* Launches of jobs that were planned for, and of others, with up to the rows that the plan says. */
+static void check_launches(void)
+{
+  int fits = 1, counted = 1, all = 1;
+  for (uint64_t i = 0; i < 2000; i++) {
+    struct plan_sizes z = sizes_of(i);
+    struct cuda_plan plan;
+    gidx free = (gidx)random_below(SEED, 8, i, 4000) * MB;
+    if (plan_make(&z, free, &plan)) {
+      status_clear();
+      continue;
+    }
+    struct plan_route r = {.n = 1 + (idx)random_below(SEED, 9, i, 40000),
+                           .top_k = 1 + (idx)random_below(SEED, 10, i, MAX_TOP_S),
+                           .slots = 1 + (idx)random_below(SEED, 11, i, (uint64_t)plan.window),
+                           .excluded = (idx)random_below(SEED, 12, i, 40)};
+    idx rows = plan_route_rows(&z, &plan, &r);
+    idx some = 1 + (idx)random_below(SEED, 13, i, (uint64_t)imin(rows, r.n));
+    gidx launch = plan_exact_bytes(&z, &r, rows);
+    fits &= rows == ROUTE_ROWS ||
+            (launch <= plan.exact &&
+             (!plan.screen || plan_screen_bytes(&z, &r, rows) <= plan.screen_work));
+    counted &= exact_bytes(&z, &r, some) <= launch;
+    r = (struct plan_route){z.route_rows, z.top_k, plan.window, (idx)imax(z.top_k, z.support)};
+    if (z.route_rows && z.top_k) all &= plan_route_rows(&z, &plan, &r) == plan.rows;
+  }
+  ok(fits, "a launch of as many rows as the plan says is within the ledger");
+  ok(counted, "a launch of the direct kernels allocates no more than is counted");
+  ok(all, "the job that was planned for has the rows of the plan");
+}
+
+/* Where the work arrays of the filter's kernels stand. */
+static void check_layout(void)
+{
+  static char base[1 << 22];
+  struct screen_args a = {.row_tiles = 1, .peaks_row = 224, .capacity = 512, .pairs_capacity = 777};
+  gidx bytes = plan_screen_layout(&a, NULL);
+  int none = !a.totals && !a.values;
+  ok(none && bytes > 0 && bytes < (gidx)sizeof base && plan_screen_layout(&a, base) == bytes,
+     "counting and placing give the same bytes");
+  gidx rows = SCREEN_ROWS;
+  const char *const at[] = {
+      (char *)a.totals, (char *)a.reach,  (char *)a.threshold, (char *)a.path,  (char *)a.counts,
+      (char *)a.start,  (char *)a.held,   (char *)a.left,      (char *)a.peaks, (char *)a.lists,
+      (char *)a.pairs,  (char *)a.values, base + bytes};
+  const gidx size[] = {sizeof *a.totals, 4 * rows,       4 * rows, 4 * rows,
+                       4 * rows,         4 * rows,       4 * rows, 4 * rows,
+                       4 * rows * 224,   8 * rows * 512, 8 * 777,  4 * 777};
+  int good = at[0] == base;
+  for (int i = 0; i < LENGTH(size); i++)
+    good &= at[i] + size[i] <= at[i + 1] && (at[i] - base) % 256 == 0;
+  ok(good, "the arrays follow one another, 256 bytes aligned");
+}
+
+/* The job of tests/test_cuda_faults.py meets every kind of plan with the memory it is given. */
+static void check_faults(void)
+{
+  static const int megabytes[] = {1, 6, 8, 10, 12, 13, 14, 15, 16, 18, 20, 24, 28, 36, 100};
+  enum { BUFFERS = 3 * MB };
+  for (int filter = 0; filter < 3; filter++) {
+    struct plan_sizes z = {.p = 64,
+                           .d = 1,
+                           .max_atoms = 20000,
+                           .bulk = 1,
+                           .wgmma = 1,
+                           .multiprocessors = 132,
+                           .filter = (enum plan_filter)filter,
+                           .top_k = 4,
+                           .route_rows = 128,
+                           .support = 8};
+    int met[4] = {0}, none = 0;
+    for (int i = 0; i < LENGTH(megabytes); i++) {
+      struct cuda_plan plan;
+      gidx all = (gidx)megabytes[i] * MB;
+      if (plan_make(&z, all - all / 32 - BUFFERS, &plan))
+        none++;
+      else
+        met[stage_of(&z, &plan)]++;
+      status_clear();
+    }
+    ok(none && met[0] && met[3] && !met[1] && (met[2] > 0) == (filter == PLAN_FILTER_AUTOMATIC),
+       "filter %d: %d plans whole, %d without the filter, %d windows, %d none", filter, met[0],
+       met[2], met[3], none);
+  }
+}
+
+int main(void)
+{
+  check_order();
+  check_launches();
+  check_layout();
+  check_faults();
+  return done_testing();
+}
