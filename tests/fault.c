@@ -4,11 +4,15 @@
  * Armed by fault_arm(), or by the environment: FAULT=write:17 or FAULT=write:17+.  Of kind stall
  * the n-th read does not fail, but takes STALL_SECONDS; of kind linger the n-th long read takes a
  * little time, and the end of the process more; of kind late the n-th look at the clock by another
- * thread than the first does.  With FAULT_OF=NAME only files whose path ends in NAME count. */
+ * thread than the first does.  With FAULT_OF=NAME only files whose path ends in NAME count.
+ * At the n-th call for a file, whichever it is, kind gate makes the file FAULT_GATE and waits until
+ * it is gone, and kind signal sends the process FAULT_SIGNAL. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <link.h>
+#include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +30,22 @@ void fault_arm(const char *kind, long n, int lasting);
 
 enum { STALL_SECONDS = 30, LINGER_MICROSECONDS = 300000, LONG_READ = 30000 };
 enum { LATE_MICROSECONDS = 10000 };
-enum kind { NONE, WRITE, READ, STALL, LINGER, LATE, FSYNC, RENAME, MEMORY, OWN_MEMORY };
+enum { LOOK_MICROSECONDS = 1000 };
+enum kind {
+  NONE,
+  OPEN,
+  READ,
+  WRITE,
+  FSYNC,
+  RENAME,
+  MEMORY,
+  OWN_MEMORY,
+  STALL,
+  LINGER,
+  LATE,
+  GATE,
+  SIGNAL
+};
 static enum kind armed;
 static uintptr_t begin, end; /* of the program itself in memory */
 static long left;            /* calls until the one that fails */
@@ -45,7 +64,7 @@ static int program_find(struct dl_phdr_info *info, size_t size, void *data)
   return 1;
 }
 
-/* From here on the n-th call (from 1) of a kind fails: write, read, fsync, rename, memory, or
+/* From here on the n-th call (from 1) of a kind fails: open, write, read, fsync, rename, memory, or
  * own-memory, which is memory asked for by the program and not by a library.  "" disarms. */
 void fault_arm(const char *kind, long n, int lasting)
 {
@@ -61,6 +80,9 @@ void fault_arm(const char *kind, long n, int lasting)
           : !strcmp(kind, "rename")     ? RENAME
           : !strcmp(kind, "memory")     ? MEMORY
           : !strcmp(kind, "own-memory") ? OWN_MEMORY
+          : !strcmp(kind, "open")       ? OPEN
+          : !strcmp(kind, "gate")       ? GATE
+          : !strcmp(kind, "signal")     ? SIGNAL
                                         : NONE;
 }
 
@@ -87,14 +109,34 @@ static int fails(enum kind kind)
   return left == 0 || (left < 0 && lasts);
 }
 
+static int ends_in_name(const char *path, ssize_t length)
+{
+  const char *name = getenv("FAULT_OF");
+  ssize_t tail = name ? (ssize_t)strlen(name) : 0;
+  return length >= tail && memcmp(path + length - tail, name ? name : "", (size_t)tail) == 0;
+}
+
 static int is_named(int file)
 {
   char link[64], path[PATH_MAX];
-  const char *name = getenv("FAULT_OF");
-  if (!name) return 1;
+  if (!getenv("FAULT_OF")) return 1;
   snprintf(link, sizeof link, "/proc/self/fd/%d", file);
-  ssize_t length = readlink(link, path, sizeof path), tail = (ssize_t)strlen(name);
-  return length >= tail && memcmp(path + length - tail, name, (size_t)tail) == 0;
+  return ends_in_name(path, readlink(link, path, sizeof path));
+}
+
+/* What happens at any call for a file. */
+static void file_call(void)
+{
+  const char *gate = getenv("FAULT_GATE"), *number = getenv("FAULT_SIGNAL");
+  if (fails(SIGNAL)) kill(getpid(), number ? atoi(number) : SIGKILL);
+  if (!fails(GATE) || !gate) return;
+  syscall(SYS_close, syscall(SYS_openat, AT_FDCWD, gate, O_WRONLY | O_CREAT, 0600));
+  while (syscall(SYS_access, gate, F_OK) == 0) usleep(LOOK_MICROSECONDS);
+}
+
+static int is_file_kind(void)
+{
+  return armed == GATE || armed == SIGNAL;
 }
 
 /* What is said on stdout and stderr, and what MPI's processes say to each other, does not count. */
@@ -106,6 +148,7 @@ static int is_regular(int file)
 
 ssize_t write(int file, const void *bytes, size_t count)
 {
+  if (is_file_kind() && is_regular(file)) file_call();
   if (armed != WRITE || !is_regular(file) || !fails(WRITE))
     return syscall(SYS_write, file, bytes, count);
   errno = ENOSPC;
@@ -114,6 +157,7 @@ ssize_t write(int file, const void *bytes, size_t count)
 
 ssize_t pwrite(int file, const void *bytes, size_t count, off_t at)
 {
+  if (is_file_kind() && is_regular(file)) file_call();
   if (!fails(WRITE)) return syscall(SYS_pwrite64, file, bytes, count, at);
   errno = ENOSPC;
   return -1;
@@ -126,6 +170,7 @@ ssize_t pwrite64(int file, const void *bytes, size_t count, off_t at)
 
 static int read_fails(int file, size_t count)
 {
+  if (is_file_kind() && is_regular(file)) file_call();
   if (armed != READ && armed != STALL && armed != LINGER) return 0;
   if (!is_regular(file)) return 0;
   if (fails(STALL)) sleep(STALL_SECONDS);
@@ -163,8 +208,40 @@ ssize_t pread64(int file, void *bytes, size_t count, off_t at)
   return pread(file, bytes, count, at);
 }
 
+static int open_path(const char *path, int flags, mode_t mode)
+{
+  if (ends_in_name(path, (ssize_t)strlen(path)) && strncmp(path, "/dev/", 5) &&
+      strncmp(path, "/proc/", 6) && strncmp(path, "/sys/", 5)) {
+    if (is_file_kind()) file_call();
+    if (fails(OPEN)) {
+      errno = EIO;
+      return -1;
+    }
+  }
+  return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+}
+
+int open(const char *path, int flags, ...)
+{
+  va_list more;
+  va_start(more, flags);
+  mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(more, mode_t) : 0;
+  va_end(more);
+  return open_path(path, flags, mode);
+}
+
+int open64(const char *path, int flags, ...)
+{
+  va_list more;
+  va_start(more, flags);
+  mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(more, mode_t) : 0;
+  va_end(more);
+  return open_path(path, flags, mode);
+}
+
 int ftruncate(int file, off_t size)
 {
+  if (is_file_kind() && is_named(file)) file_call();
   if (!fails(WRITE)) return (int)syscall(SYS_ftruncate, file, size);
   errno = ENOSPC;
   return -1;
@@ -177,6 +254,7 @@ int ftruncate64(int file, off_t size)
 
 int fsync(int file)
 {
+  if (is_file_kind() && is_named(file)) file_call();
   if (!fails(FSYNC)) return (int)syscall(SYS_fsync, file);
   errno = EIO;
   return -1;
@@ -184,6 +262,7 @@ int fsync(int file)
 
 int rename(const char *from, const char *to)
 {
+  if (is_file_kind() && ends_in_name(from, (ssize_t)strlen(from))) file_call();
   if (!fails(RENAME)) return (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0);
   errno = EIO;
   return -1;
