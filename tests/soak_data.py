@@ -57,8 +57,10 @@ COMMANDS = {
     "refit-3": ("refit --rows in/rows.h5 --dictionary in/start.h5 --supports in/supports.h5 "
                 "--sweeps 3 --threads 1", "dictionary.h5 supports.h5", "refit-1 refit"),
     "refit-classes": ("refit --rows in/rows.h5 --dictionary in/start.h5 --supports "
-                      "in/supports.h5 --classes in/classes.h5 --reroute --threads 1",
+                      "in/supports.h5 --classes in/classes.h5 --threads 1",
                       "dictionary.h5 supports.h5"),
+    "refit-reroute": ("refit --rows in/rows.h5 --dictionary in/start.h5 --supports "
+                      "in/supports.h5 --reroute --threads 1", "dictionary.h5 supports.h5"),
     "refit-frames": ("refit --rows in/rows2.h5 --dictionary in/start2.h5 --supports "
                      "in/supports2.h5 --directions 2 --threads 1", "dictionary.h5 supports.h5"),
     "terminal": ("terminal --rows in/rows.h5 --dictionary in/start.h5 --supports in/supports.h5 "
