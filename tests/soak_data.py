@@ -20,6 +20,7 @@ COMMANDS = {
               "rows.h5 dictionary.h5 start.h5"),
     "synth-systems": ("synth --systems 5 --system-rows 16 --mixed --frame 2", "systems.h5"),
     "seed": ("seed --rows in/rows.h5 --atoms 12 --center", "dictionary.h5"),
+    "seed-many": ("seed --rows in/many.h5 --atoms 12 --center", "dictionary.h5"),
     "encode": ("encode --rows in/rows.h5 --dictionary in/start.h5 --top-s 3 --threads 1",
                "supports.h5"),
     "encode-rounds": ("encode --rows in/rows.h5 --dictionary in/start.h5 --top-s 4 --rounds 3 "
@@ -219,7 +220,10 @@ def difference(one, two):
     """The first thing in which two contents differ, in words."""
     if one is None or two is None:
         return "one is missing"
+    for content in one, two:
+        if "unreadable" in content:
+            return f"unreadable ({content['unreadable']})"
     for key in sorted(set(one) | set(two)):
         if one.get(key) != two.get(key):
-            return key + (f" ({one[key]})" if key == "unreadable" else "")
+            return key
     return ""

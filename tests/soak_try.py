@@ -16,7 +16,7 @@ REFUSED, HARMLESS, UNDETECTABLE, WRONG, HUNG = OUTCOMES = (
 CODES = 2, 65, 69, 71, 73, 74, 76  # doc/design.md; 1 is an answer, 70 is a fault of the program
 CRASHES = signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL
 TEMPORARY = re.compile(r"\.tmp$")
-LOCK = re.compile(r"^\..*\.lock$|\.lock$")
+BESIDE = re.compile(r"(^|\.)(used\.in|run\.log)$|\.lock$")  # what belongs beside a result
 FORGETS = 20  # seconds that a command without a fault may take at the most
 
 
@@ -190,10 +190,9 @@ class Try:
 
     def check_litter(self, results, killed=False):
         """killed: the job had no chance to clean up."""
-        known = set(results) | {"used.in", "run.log"}
         out = self.at("out")
         for name in os.listdir(out) if os.path.isdir(out) else ():
-            if name in known or f"out/{name}" in self.placed or LOCK.search(name):
+            if name in results or f"out/{name}" in self.placed or BESIDE.search(name):
                 continue
             if not (killed and (TEMPORARY.search(name) or name.startswith("."))):
                 self.find(WRONG, f"litter: {name}")
