@@ -198,15 +198,17 @@ def contents_of(path):
     found = {}
 
     def visit(name, item):
-        if name == "run" or name.startswith("run/"):
-            return
         found[name] = bytes_of(item[()]) if isinstance(item, h5py.Dataset) else "group"
         for key, value in item.attrs.items():
             found[f"{name}@{key}"] = bytes_of(value)
     try:
         with h5py.File(path) as f:
             visit("", f)
-            f.visititems(visit)
+            for top in f:
+                if top != "run":  # not even looked at
+                    visit(top, f[top])
+                    if isinstance(f[top], h5py.Group):
+                        f[top].visititems(lambda name, item, at=top: visit(f"{at}/{name}", item))
     except Exception as error:  # whatever HDF5 says of a file that is not whole
         return {"unreadable": str(error)[:80]}
     return found

@@ -157,7 +157,9 @@ def show_file(t, name, source, sound, read, changed):
     if verify.code == 0 and read != sound:
         t.find(WRONG, f"verify passes {name}, which has other contents: {difference(sound, read)}")
     if t.random.random() < 0.5:
-        t.show(["inspect", name])
+        inspect = t.show(["inspect", name])
+        if verify.code == 0 and inspect.code != 0:
+            t.find(WRONG, f"verify passes {name}, but inspect does not: {inspect.told()}")
     else:
         other = t.show(["diff", name, t.data.at("a", source)])
         if other.code == 0 and read != sound:

@@ -196,6 +196,7 @@ def told(t):
     count, states = t.random.choice((2, 2, 3)), t.data.states("a", command.name)
     odd = t.random.randrange(count) if way != "deck" else 0
     for i in range(count):
+        os.makedirs(t.at(f"r{i}/in"))
         t.take(command, to=f"r{i}/in")
     words = [w if w != "out" else t.at("out") for w in command.words] + ["--deadline", "2"]
     other, stdin = list(words), None
