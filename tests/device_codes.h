@@ -249,8 +249,8 @@ static void problem_run(struct problem c, const struct how *hows, int count)
   for (int i = 0; i < c.count; i++) side_leave(&c.sides[i]);
   if (!good && *status_message()) printf("# %s\n", status_message());
   status_clear();
-  ok(good, "n=%d p=%d d=%d m=%d rounds=%d rho=%g small=%d nonnegative=%d", c.n, c.p, c.d, c.m, c.rounds,
-     c.rho, c.small, c.nonnegative);
+  ok(good, "n=%d p=%d d=%d m=%d rounds=%d rho=%g small=%d nonnegative=%d", c.n, c.p, c.d, c.m,
+     c.rounds, c.rho, c.small, c.nonnegative);
   arena_free(&c.arena);
 }
 

@@ -186,8 +186,9 @@ static void problem_run(struct problem c, const struct how *hows, int count)
         printf("# differs: %s %s, %d threads\n", hows[v].kind, hows[v].variant, threads);
         good = 0;
       }
-  ok(good && ran, "n=%d p=%d d=%d top_k=%d k=%d tile=%d shuffled=%d excluded=%d kind=%d nonnegative=%d",
-     c.n, c.p, c.d, c.top_k, c.k, c.tile, c.shuffled, c.excluded, c.kind, c.nonnegative);
+  ok(good && ran,
+     "n=%d p=%d d=%d top_k=%d k=%d tile=%d shuffled=%d excluded=%d kind=%d nonnegative=%d", c.n,
+     c.p, c.d, c.top_k, c.k, c.tile, c.shuffled, c.excluded, c.kind, c.nonnegative);
   arena_free(&c.arena);
 }
 

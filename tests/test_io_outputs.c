@@ -32,10 +32,10 @@ static int same_bytes(const char *a, const char *b)
 /* Several chunks, so that their order in the file could depend on the blocks. */
 static void blocks_do_not_matter(void)
 {
-  static const struct supports_shape shapes[] = {{70000, 90, 8, 1, 3, 1}, {30000, 90, 7, 3, 3, 1},
-                                                 {500, 90, 7, 1, 3, 0},   {500, 90, 7, 2, 3, 0},
-                                                 {1, 8, 4, 1, 1, 1},      {0, 9, 3, 1, 3, 1},
-                                                 {0, 9, 3, 2, 3, 1}};
+  static const struct supports_shape shapes[] = {
+      {70000, 90, 8, 1, 3, 1, 0}, {30000, 90, 7, 3, 3, 1, 0}, {500, 90, 7, 1, 3, 0, 0},
+      {500, 90, 7, 2, 3, 0, 0},   {1, 8, 4, 1, 1, 1, 0},      {0, 9, 3, 1, 3, 1, 0},
+      {0, 9, 3, 2, 3, 1, 0}};
   claim_begin("supports cut in three ways: the same bytes");
   for (int i = 0; i < LENGTH(shapes); i++) {
     struct made_supports m;
@@ -133,7 +133,7 @@ static int atoms_not_unit(float value)
 static int atom_twice(void)
 {
   struct made_supports m;
-  supports_make(&m, (struct supports_shape){9, 12, 4, 1, 3, 1}, 1);
+  supports_make(&m, (struct supports_shape){9, 12, 4, 1, 3, 1, 0}, 1);
   m.atoms[9] = m.atoms[8];
   int status = supports_write(&m, "twice.h5", 4, NULL);
   supports_unmake(&m);

@@ -134,6 +134,7 @@ static int dictionary_write(struct refit_files *f, const struct run *run,
   gidx p = state->p;
   TRY(atoms_split(&arena, result->steps, state->k, &atoms));
   TRY(dictionary_output_create(file, f->dictionary.file, state->k, state->d, state->p));
+  TRY(nonnegative_write(&file->result.h5, state->task->nonnegative));
   f->frames_sink = (struct matrix_sink){file, values_write};
   TRY(refit_state_frames_write(state, &f->frames_sink));
   if (result->inputs->mean)
@@ -157,7 +158,13 @@ int refit_supports_write(struct refit_files *f, struct run *run, const struct re
   const struct refit_state *state = result->state;
   struct run_fact facts[MAX_FACTS];
   char device[64];
-  struct supports_shape shape = {state->total, state->k, state->s, state->d, state->p, 1};
+  struct supports_shape shape = {.n = state->total,
+                                 .k = state->k,
+                                 .s = state->s,
+                                 .d = state->d,
+                                 .p = state->p,
+                                 .has_codes = 1,
+                                 .nonnegative = state->task->nonnegative};
   TRY(comm_agree(c, c->rank ? OK : supports_output_create(file, f->supports.file, &shape)));
   TRY(refit_state_supports_write(state, &file->sink));
   if (c->rank) return comm_agree(c, OK);

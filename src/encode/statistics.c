@@ -79,6 +79,7 @@ int statistics_finish(struct statistics *s, struct comm *c, idx p, struct metric
   metrics->n = s->rows;
   metrics->p = p;
   metrics_fit(metrics, row_sum_total(&s->errors), tss, row_sum_total(&s->cosines), s->nonzero);
+  metrics_codes(metrics, &s->codes);
   arena_free(&arena);
   return OK;
 }

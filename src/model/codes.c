@@ -78,8 +78,7 @@ static real *normal_make(struct normal *n, const float *row, const float *const 
     n->b[i] = gram(vector[i], row, p);
   }
   for (idx j = 0; j < big_m; j++)
-    n->kept[j] =
-        factor_column(n->g, n->l, n->kept, big_m, j, 0, DROP_TOLERANCE * n->g[j * m + j]);
+    n->kept[j] = factor_column(n->g, n->l, n->kept, big_m, j, 0, DROP_TOLERANCE * n->g[j * m + j]);
   return n->kept + m;
 }
 
@@ -105,8 +104,8 @@ static void set_solve(const struct normal *n, real *in, real *z)
 {
   for (idx j = 0; j < n->m; j++)
     if (in[j] != 0)
-      in[j] = factor_column(n->g, n->l, in, n->m, j, n->rho,
-                            DROP_TOLERANCE * n->g[(gidx)j * n->m + j]);
+      in[j] =
+          factor_column(n->g, n->l, in, n->m, j, n->rho, DROP_TOLERANCE * n->g[(gidx)j * n->m + j]);
   substitute(n->l, in, n->b, n->m, n->y, z);
 }
 

@@ -37,7 +37,7 @@ struct codes_work {
   float *zeros;         /* [p] */
   real *whole;          /* [M][stride] nonnegative_job's g */
   struct nonnegative_work nonnegative;
-  char *state;          /* of a row, where the caller keeps none */
+  char *state; /* of a row, where the caller keeps none */
 };
 
 struct codes_plan {
@@ -144,8 +144,7 @@ static void chunk_keep(const struct codes_work *w, const struct row_state *s, id
   gidx padding = round_up(old, GRAM_BLOCK) - old; /* of the vectors before the chunk */
   for (idx i = 0; i < count; i++) {
     real *row = s->factor + triangle(old + i);
-    for (idx k = 0; k <= old + i; k++)
-      row[k] = w->g[(k < old ? k : k + padding) * CODES_CHUNK + i];
+    for (idx k = 0; k <= old + i; k++) row[k] = w->g[(k < old ? k : k + padding) * CODES_CHUNK + i];
     s->y[old + i] = w->b[i];
   }
 }

@@ -37,11 +37,11 @@ struct factor_job {
 /* The nonnegative problem of a row of m vectors (N.5n).  stride: m rounded up to a multiple of
  * CODES_CHUNK. */
 struct nonnegative_work {
-  idx *in, *try_in, *refused;    /* [m] sets */
-  idx *member, *kept;            /* [m] of the set that is being solved */
-  real *a, *b, *l, *y, *back;    /* factor_job's and back()'s */
-  real *packed, *z, *try_x;      /* [m] */
-  real *slope, *size;            /* [stride] */
+  idx *in, *try_in, *refused; /* [m] sets */
+  idx *member, *kept;         /* [m] of the set that is being solved */
+  real *a, *b, *l, *y, *back; /* factor_job's and back()'s */
+  real *packed, *z, *try_x;   /* [m] */
+  real *slope, *size;         /* [stride] */
 };
 struct nonnegative_job {
   idx m, stride;
