@@ -26,8 +26,8 @@ struct dictionary_input {
 int dictionary_input_open(struct dictionary_input *f, const char *name);
 void dictionary_input_close(struct dictionary_input *f);
 
-/* The root attribute `nonnegative` of dictionaries and supports: codes are at least 0 (N.5n).  It is
- * written where they are, and read as 0 where it is missing.  ERR_INPUT: neither 0 nor 1. */
+/* The root attribute `nonnegative` of dictionaries and supports: codes are at least 0 (N.5n).  It
+ * is written where they are, and read as 0 where it is missing.  ERR_INPUT: neither 0 nor 1. */
 int nonnegative_write(const struct h5_file *f, int nonnegative);
 int nonnegative_read(const struct h5_file *f, int *nonnegative);
 

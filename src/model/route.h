@@ -12,8 +12,8 @@
 
 enum { MAX_TOP_S = 256 };
 
-/* One atom of a list.  value is the signed score for d = 1, or its positive part, and the gate, the squared norm of the
- * scores, for frames; the order needs nothing else. */
+/* One atom of a list.  value is the signed score for d = 1, or its positive part, and the gate, the
+ * squared norm of the scores, for frames; the order needs nothing else. */
 struct entry {
   float value;
   idx atom; /* global; -1: none */
