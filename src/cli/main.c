@@ -13,9 +13,9 @@
 #include "config.h"
 
 static const struct command *const commands[] = {
-    &command_encode,   &command_route, &command_seed,  &command_synth,    &command_color,
-    &command_assemble, &command_refit, &command_solve, &command_terminal, &command_inspect,
-    &command_verify,   &command_diff,  &command_bench,
+    &command_fit,     &command_encode,   &command_route, &command_seed,  &command_synth,
+    &command_color,   &command_assemble, &command_refit, &command_solve, &command_terminal,
+    &command_inspect, &command_verify,   &command_diff,  &command_bench,
 };
 
 static void usage_print(FILE *out)
