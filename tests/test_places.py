@@ -105,7 +105,8 @@ def check_dump(data):
     shutil.copy(data.at("classes.h5"), data.at("t/bytes"))
     shutil.copy(data.at("rows.h5"), data.at("plain.atoms"))
     rows = read(data.at("plain.atoms"))
-    for path in "rows.h5", "classes.h5", "t/terminal.h5", "t/run.log", "t/../t/used.in":
+    for path in ("rows.h5", "classes.h5", "t/terminal.h5", "t/run.log", "t/../t/used.in",
+                 "t/.terminal.h5.lock"):
         done = sagitta(*words, "--dump-artifact", data.at(path))
         ok(done.returncode == 73 and "pass for a result" in done.stderr,
            f"{path}: exit {done.returncode}")
@@ -151,7 +152,7 @@ def check_pair(data):
        b"failed: " in read(f"{place}/run.failed.log"), f"nothing was there: {os.listdir(place)}")
     data.need(*data.encode("pair"))
     good = tree(place)
-    ok(sorted(good) == sorted(("supports.h5", *PAIR, *FAILED)), "the next run has a pair of its own")
+    ok(sorted(good) == sorted(("supports.h5", *PAIR, *FAILED)), "the next run has its own pair")
     failed = sagitta(*data.encode("pair", "--force", "--rho", 1, rows="bad.h5"))
     ok(failed.returncode == 65 and all(read(f"{place}/{f}") == good[f]
                                        for f in ("supports.h5", *PAIR)),

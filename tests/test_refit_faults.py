@@ -154,8 +154,8 @@ def main():
             check_refit_faults(small)
             check_assemble_faults(small)
         large = Data(folder, "large", 3 * 4096, 512, 32, 8)
-        check_stops(large, "refit", lambda out: wait_for(f"{out}/dictionary.h5"), ((signal.SIGSTOP, 1), (signal.SIGKILL, 2)),
-                    "--sweeps", 100000)
+        check_stops(large, "refit", lambda out: wait_for(f"{out}/dictionary.h5"),
+                    ((signal.SIGSTOP, 1), (signal.SIGKILL, 2)), "--sweeps", 100000)
         check_stops(large, "assemble", lambda out: wait_for_temporary(out, "systems.h5"),
                     ((signal.SIGSTOP, 0),), "--directions", 30)
         check_kills(large)

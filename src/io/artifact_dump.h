@@ -12,7 +12,7 @@ struct artifact_place {
   char path[2][4096];
 };
 /* Claim both files (place.h).  ERR_CREATE: one of them cannot be written, is there already and
- * force is 0, or has a name that only results and their companions have. */
+ * force is 0, or has a name that only results and what lies beside them have. */
 int artifact_dump_claim(struct artifact_place *place, const char *path, int force);
 /* Write the bytes that were hashed: the artifact's text, and the atoms' texts one after another.  A
  * file that exists is complete.  ERR_CREATE, ERR_IO. */
