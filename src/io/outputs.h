@@ -21,8 +21,8 @@ struct result_file {
   struct h5_file h5;
   struct temporary file;
 };
-/* Create the temporary file (temporary.h) of a result of a kind (schema.h), with the root attributes format, format_version
- * and kind.  ERR_CREATE, also when the file system has less than `bytes` free. */
+/* Create the temporary file of a result of a kind (schema.h), with the root attributes format,
+ * format_version and kind.  ERR_CREATE, also when the file system has less than `bytes` free. */
 int result_create(struct result_file *r, const char *path, const struct file_kind *kind,
                   gidx bytes);
 /* Write /run and close; read the file again and verify every checksum and invariant; bring it to
