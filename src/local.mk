@@ -147,6 +147,8 @@ libsagitta_a_SOURCES += \
 libsagitta_a_SOURCES += \
   %D%/io/schema.h %D%/io/schema.c \
   %D%/io/npy.h %D%/io/npy.c %D%/io/inputs.h %D%/io/inputs.c \
+  %D%/io/temporary.h %D%/io/temporary.c %D%/io/place.h %D%/io/place.c \
+  %D%/io/companions.h %D%/io/companions.c \
   %D%/io/outputs.h %D%/io/outputs.c %D%/io/matrix.h %D%/io/matrix.c \
   %D%/io/check.h %D%/io/check.c %D%/io/verify.h %D%/io/verify.c \
   %D%/io/inspect.h %D%/io/inspect.c %D%/io/diff.h %D%/io/diff.c \

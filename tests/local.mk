@@ -57,6 +57,7 @@ SCRIPT_TESTS = \
   %D%/test_refit_independent.py \
   %D%/test_bad_input.py \
   %D%/test_terminal.py \
+  %D%/test_places.py \
   %D%/test_terminal_faults.py \
   %D%/test_terminal_slq.py \
   %D%/test_terminal_files.py \
