@@ -175,14 +175,20 @@ static void task_fill(struct fit_job *j)
                               .filter = o->filter};
 }
 
-static int places_open(struct fit_job *j)
+/* Rank 0: both places. */
+static int places_find(struct fit_job *j)
 {
   const struct output_options *output = &j->o->output;
-  TRY(run_begin(j->run, output, "dictionary.h5", &j->dictionary));
-  int status = j->run->comm.rank
-                   ? OK
-                   : output_place(&j->supports, output->output, "supports.h5", output->force);
-  return comm_agree(&j->run->comm, status);
+  TRY(output_place(&j->dictionary, output->output, "dictionary.h5", output->force));
+  return output_place(&j->supports, output->output, "supports.h5", output->force);
+}
+
+static int places_open(struct fit_job *j)
+{
+  struct comm *c = &j->run->comm;
+  const struct run_inputs inputs = {{j->rows.file, j->o->holdout ? j->holdout.file : NULL}};
+  TRY(comm_agree(c, c->rank ? OK : places_find(j)));
+  return run_begin_at(j->run, &j->dictionary, &inputs, 0);
 }
 
 static int facts_of(const struct fit_job *j, struct run_fact *facts)
@@ -317,8 +323,8 @@ static void report(const struct fit_job *j, double seconds)
   log_info("%-22s %.6g, with the penalty", "fitted rows", j->best.fitted);
   log_info("all rows:");
   report_metrics(&j->encoded.metrics, 1);
-  log_info("wrote   %s", j->dictionary.file);
-  log_info("wrote   %s", j->supports.file);
+  log_info("wrote   %s", j->dictionary.shown);
+  log_info("wrote   %s", j->supports.shown);
 }
 
 static int fit_command(struct run *run, const void *options, const char **arguments)
