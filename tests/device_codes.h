@@ -28,6 +28,7 @@ struct side {
 struct problem {
   idx n, p, d, m, rounds;
   real rho;
+  int nonnegative;
   int small; /* small integers, rows in the span of their atoms: residuals are pure rounding, so
               * each bit of the f64 codes counts */
   struct arena arena;
@@ -93,7 +94,10 @@ static void problem_answer(struct problem *c, idx m)
     const float *row = c->rows + (gidx)i * c->p;
     for (idx v = 0; v < big_m; v++)
       c->vector[v] = c->atoms + ((gidx)c->slot[i * c->m + v / c->d] * c->d + v % c->d) * c->p;
-    codes_reference(row, c->vector, big_m, c->p, c->rho, c->exact, c->work);
+    if (c->nonnegative)
+      codes_nonnegative_reference(row, c->vector, big_m, c->p, c->rho, c->exact, c->work);
+    else
+      codes_reference(row, c->vector, big_m, c->p, c->rho, c->exact, c->work);
     residual_reference(row, c->vector, big_m, c->p, c->exact, c->want_residual + (gidx)i * c->p);
     for (idx v = 0; v < big_m; v++) c->want_codes[(gidx)i * big_m + v] = (float)c->exact[v];
     c->want_quality[i] =
@@ -229,6 +233,7 @@ static int sides_open(struct problem *c, const struct how *hows, int count)
       struct device_options options = how_options(&hows[v], c->p, c->d, 0);
       CHECK(c->count < SIDES, ERR_INTERNAL, "more than %d devices", SIDES);
       options.threads = on->threads = threads;
+      options.nonnegative = c->nonnegative;
       c->count++;
       TRY(device_open(&on->dev, &options));
       TRY(side_bring(c, on));
@@ -244,8 +249,8 @@ static void problem_run(struct problem c, const struct how *hows, int count)
   for (int i = 0; i < c.count; i++) side_leave(&c.sides[i]);
   if (!good && *status_message()) printf("# %s\n", status_message());
   status_clear();
-  ok(good, "n=%d p=%d d=%d m=%d rounds=%d rho=%g small=%d", c.n, c.p, c.d, c.m, c.rounds, c.rho,
-     c.small);
+  ok(good, "n=%d p=%d d=%d m=%d rounds=%d rho=%g small=%d nonnegative=%d", c.n, c.p, c.d, c.m,
+     c.rounds, c.rho, c.small, c.nonnegative);
   arena_free(&c.arena);
 }
 
@@ -276,10 +281,12 @@ static void check_codes(const struct how *hows, int count)
 
   claim_begin("codes, residuals and quality: the references' bits, in one go and in rounds");
   for (int i = 0; i < LENGTH(problems); i++)
-    for (int u = 0; u < 6; u += is_less ? 4 : 1) { /* fewer: of each kind, with rho and without */
+    for (int u = 0; u < 12; u += is_less ? 4 : 1) { /* fewer: of each kind, with rho and without */
       struct problem c = problems[i];
+      c.nonnegative = u >= 6;
+      if (c.nonnegative && c.d > 1) continue;
       if (c.n == MANY && (strcmp(hows->kind, "cuda") != 0 || (is_less && u > 0))) continue;
-      c.small = u / 3;
+      c.small = u / 3 % 2;
       c.rho = rhos[u % 3];
       problem_run(c, hows, count);
     }

@@ -32,7 +32,7 @@ enum kind {
 /* One problem with its reference's answer. */
 struct problem {
   idx n, p, d, top_k, k, tile, excluded;
-  int shuffled;
+  int shuffled, nonnegative;
   enum kind kind;
   struct arena arena;
   float *rows, *atoms;
@@ -103,7 +103,15 @@ static int problem_make(struct problem *c)
 static void problem_answer(struct problem *c)
 {
   struct exclusions barred = {c->barred, c->excluded, c->excluded + 1};
-  struct route_reference r = {c->n, c->p, c->d, c->top_k, c->k, c->rows, c->atoms, c->atom_of, {0}};
+  struct route_reference r = {.n = c->n,
+                              .p = c->p,
+                              .d = c->d,
+                              .top_k = c->top_k,
+                              .count = c->k,
+                              .nonnegative = c->nonnegative,
+                              .rows = c->rows,
+                              .atoms = c->atoms,
+                              .atom_of = c->atom_of};
   c->bad = (struct bad_score){-1, -1};
   route_reference(&r, c->lists, &c->bad);
   if (!c->excluded) return;
@@ -149,6 +157,7 @@ static int problem_check(struct problem *c, const struct how *how, int threads)
   gidx row_bytes = (gidx)c->n * c->p * (gidx)sizeof(float);
   gidx list_bytes = (gidx)c->n * c->top_k * (gidx)sizeof(struct entry);
   options.threads = threads;
+  options.nonnegative = c->nonnegative;
   memset(c->found, 0x55, (size_t)list_bytes);
   int status = device_open(&dev, &options);
   if (!status) status = shard_put(c, &dev);
@@ -177,8 +186,9 @@ static void problem_run(struct problem c, const struct how *hows, int count)
         printf("# differs: %s %s, %d threads\n", hows[v].kind, hows[v].variant, threads);
         good = 0;
       }
-  ok(good && ran, "n=%d p=%d d=%d top_k=%d k=%d tile=%d shuffled=%d excluded=%d kind=%d", c.n, c.p,
-     c.d, c.top_k, c.k, c.tile, c.shuffled, c.excluded, c.kind);
+  ok(good && ran,
+     "n=%d p=%d d=%d top_k=%d k=%d tile=%d shuffled=%d excluded=%d kind=%d nonnegative=%d", c.n,
+     c.p, c.d, c.top_k, c.k, c.tile, c.shuffled, c.excluded, c.kind, c.nonnegative);
   arena_free(&c.arena);
 }
 
@@ -197,24 +207,27 @@ static void check_shapes(const struct how *hows, int count)
                                    .tile = 1 + u * 7 % 60,
                                    .excluded = u % 4 == 2 ? 3 : 0,
                                    .shuffled = u % 2,
+                                   .nonnegative = u % 3 == 1,
                                    .kind = (enum kind)(u % KINDS)},
                   hows, count);
     }
 }
 
-/* Every kind of data with every frame size that its path knows, in and out of order. */
+/* Every kind of data with every frame size that its path knows, in and out of order, the last two
+ * for nonnegative codes. */
 static void check_kinds(const struct how *hows, int count)
 {
   for (int kind = 0; kind < KINDS; kind++)
-    for (int u = 0; u < 4; u++)
+    for (int u = 0; u < 6; u++)
       problem_run((struct problem){.n = 61,
                                    .p = 48,
-                                   .d = u < 2 ? 1 : 2 + kind % 7,
+                                   .d = u < 2 || u > 3 ? 1 : 2 + kind % 7,
                                    .top_k = u % 2 ? 32 : 4,
                                    .k = 1500,
                                    .tile = 100 + 28 * u,
-                                   .excluded = u == 1 ? 4 : 0,
+                                   .excluded = u == 1 || u == 5 ? 4 : 0,
                                    .shuffled = u % 2,
+                                   .nonnegative = u > 3,
                                    .kind = (enum kind)kind},
                   hows, count);
 }

@@ -56,13 +56,13 @@ static int products_check(struct device *dev, idx n, idx d, idx p)
   return good;
 }
 
-static int moves_check(struct device *dev, idx n, idx d, idx p)
+static int moves_check(struct device *dev, idx n, idx d, idx p, int nonnegative)
 {
   const real rho = 0.375;
   real t[MAX_D];
   struct move_item item = {rows, n, vectors, moved, codes, got, objective};
-  struct moves_job job = {d, p, rho, residual, &item, 1};
-  struct row_move move = {d, p, rho, vectors, moved, l};
+  struct moves_job job = {d, p, rho, nonnegative, residual, &item, 1};
+  struct row_move move = {d, p, rho, nonnegative, vectors, moved, l};
   int good = step_factor(moved, d, p, rho, l) && device_moves_try(dev, &job) == OK;
   for (idx i = 0; i < n; i++) {
     real *left = want + (gidx)rows[i] * p;
@@ -82,7 +82,8 @@ static int shape_check(struct device *dev, idx n, idx d, idx p)
   fill(moved, (gidx)d * p, 3);
   fill(codes, (gidx)n * d, 4);
   for (idx i = 0; i < n; i++) rows[i] = MAX_N - 1 - i;
-  return products_check(dev, n, d, p) && moves_check(dev, n, d, p);
+  return products_check(dev, n, d, p) && moves_check(dev, n, d, p, 0) &&
+         (d > 1 || moves_check(dev, n, d, p, 1));
 }
 
 /* A backend without a refit's operations says so. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Claim: encode_run gives, bit for bit, what the reference functions of src/model give row by row:
- * rounds, frames, penalties, duplicates, zero rows, means, uneven and empty shares.
+ * rounds, frames, penalties, nonnegative codes, duplicates, zero rows, means, uneven and empty
+ * shares.
  * RUN: np=1 2 5 */
 #include <math.h>
 #include <stdlib.h>
@@ -18,7 +19,7 @@ struct setting {
   gidx n;
   idx k, d, p, s, rounds, tile, block;
   real rho;
-  int with_mean;
+  int with_mean, nonnegative;
 };
 
 struct problem {
@@ -115,6 +116,7 @@ static void row_expect(const struct problem *q, const float *x, const idx *names
   for (idx r = 1; r <= is->rounds; r++) {
     idx have = round_end(is->s, is->rounds, r - 1), now = round_end(is->s, is->rounds, r);
     struct route_reference route = {.n = 1, .p = is->p, .d = is->d, .top_k = now - have};
+    route.nonnegative = is->nonnegative;
     struct bad_score bad = {-1, -1};
     if (now == have) continue;
     route.count = is->k;
@@ -129,7 +131,8 @@ static void row_expect(const struct problem *q, const float *x, const idx *names
       for (idx m = 0; m < is->d; m++)
         vector[j * is->d + m] = q->atoms + ((gidx)want->atoms[j] * is->d + m) * is->p;
     }
-    codes_reference(x, vector, now * is->d, is->p, is->rho, want->codes, work);
+    (is->nonnegative ? codes_nonnegative_reference : codes_reference)(x, vector, now * is->d, is->p,
+                                                                      is->rho, want->codes, work);
     residual_reference(x, vector, now * is->d, is->p, want->codes, residual);
   }
   free(residual);
@@ -177,6 +180,7 @@ static void check(struct comm *c, const struct setting *is)
                              .threads = 1,
                              .variant = "auto",
                              .codes = 1,
+                             .nonnegative = is->nonnegative,
                              .rho = is->rho,
                              .max_cosine = 100};
   int status = encode_run(&task, c, &result);
@@ -192,12 +196,15 @@ static void check(struct comm *c, const struct setting *is)
 int main(void)
 {
   static const struct setting settings[] = {
-      {37, 50, 1, 24, 8, 1, 16, 10, 0, 0},   {37, 50, 1, 24, 8, 4, 16, 10, 0, 1},
-      {37, 50, 1, 24, 8, 8, 7, 64, 0, 0},    {37, 50, 1, 24, 8, 3, 16, 1, 0.25, 1},
-      {20, 30, 3, 16, 4, 1, 8, 7, 0, 0},     {20, 30, 3, 16, 4, 2, 8, 20, 0, 1},
-      {20, 30, 2, 16, 5, 5, 30, 20, 0.1, 0}, {11, 12, 8, 9, 3, 3, 4, 4, 0, 0},
-      {3, 9, 1, 5, 9, 2, 2, 2, 0, 0},        {1, 6, 1, 1, 4, 4, 1, 1, 0, 0},
-      {0, 6, 1, 4, 2, 1, 4, 4, 0, 0},        {9, 40, 1, 8, 30, 2, 9, 5, 0, 0},
+      {37, 50, 1, 24, 8, 1, 16, 10, 0, 0, 0},   {37, 50, 1, 24, 8, 4, 16, 10, 0, 1, 0},
+      {37, 50, 1, 24, 8, 8, 7, 64, 0, 0, 0},    {37, 50, 1, 24, 8, 3, 16, 1, 0.25, 1, 0},
+      {20, 30, 3, 16, 4, 1, 8, 7, 0, 0, 0},     {20, 30, 3, 16, 4, 2, 8, 20, 0, 1, 0},
+      {20, 30, 2, 16, 5, 5, 30, 20, 0.1, 0, 0}, {11, 12, 8, 9, 3, 3, 4, 4, 0, 0, 0},
+      {3, 9, 1, 5, 9, 2, 2, 2, 0, 0, 0},        {1, 6, 1, 1, 4, 4, 1, 1, 0, 0, 0},
+      {0, 6, 1, 4, 2, 1, 4, 4, 0, 0, 0},        {9, 40, 1, 8, 30, 2, 9, 5, 0, 0, 0},
+      {37, 50, 1, 24, 8, 1, 16, 10, 0, 0, 1},   {37, 50, 1, 24, 8, 4, 16, 10, 0.1, 1, 1},
+      {37, 50, 1, 24, 8, 8, 7, 64, 0, 0, 1},    {9, 40, 1, 8, 30, 2, 9, 5, 0, 0, 1},
+      {3, 9, 1, 5, 9, 2, 2, 2, 0, 0, 1},        {1, 6, 1, 1, 4, 4, 1, 1, 0, 0, 1},
   };
   struct comm c;
   if (comm_open(&c)) return 1;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: on real rows the supports are those of a float32 loop in NumPy, the codes those of scipy's
-solver, the metrics those of NumPy, and --rounds = top-s is orthogonal matching pursuit."""
+solver, the metrics those of NumPy, --rounds = top-s is orthogonal matching pursuit, and nonnegative
+codes are those of scipy's nnls."""
 import os
 import sys
 import tempfile
@@ -8,6 +9,7 @@ import tempfile
 import h5py
 import numpy as np
 import scipy.linalg
+import scipy.optimize
 import scipy.sparse
 
 from tap import SOURCE, claim, done_testing, ok, sagitta, skip
@@ -77,6 +79,8 @@ def check_metrics(x, d, got, metrics, density):
         "mean_squared_error": rss / x.size,
         "mean_cosine": cosine.mean(),
         "l0": np.mean(np.sum(got["data"] != 0, 1)),
+        "negative_codes": np.mean(got["data"] < 0),
+        "zero_codes": np.mean(got["data"] == 0),
         "dead_atoms": np.sum(fires == 0),
         "density_above_1pct": np.mean(fires > 0.01 * len(x)),
         "density_above_10pct": np.mean(fires > 0.1 * len(x)),
@@ -87,6 +91,30 @@ def check_metrics(x, d, got, metrics, density):
            f"{name} = {metrics[name]:.6g} equals NumPy's")
         ok(isinstance(metrics[name + "_formula"], str), f"{name} brings its formula")
     ok(np.array_equal(density, fires), "density counts")
+
+
+@claim("nonnegative codes are scipy's nnls, and meet the conditions of Karush, Kuhn and Tucker")
+def check_nonnegative(x, d, got, metrics):
+    worst, slope, compared = 0.0, 0.0, 0
+    for i in range(len(x)):
+        a, b = d[got["indices"][i]].astype(np.float64), x[i].astype(np.float64)
+        codes = got["data"][i].astype(np.float64)
+        left = a @ (b - codes @ a)  # the slope of the objective, 0 where a code is positive
+        scale = np.linalg.norm(b)
+        slope = max(slope, np.max(np.where(codes > 0, np.abs(left), left)) / scale)
+        if np.linalg.cond(a @ a.T) < 1e6:
+            worst = max(worst, np.max(np.abs(codes - scipy.optimize.nnls(a.T, b)[0])) / scale)
+            compared += 1
+    ok(compared > 0.9 * len(x) and worst <= 1e-6,
+       f"codes of {compared} rows equal scipy's within {worst:.1e}")
+    ok(slope <= 1e-6, f"no code of any row could do better: slopes up to {slope:.1e}")
+    zeros = np.mean(got["data"] == 0)
+    ok(got["data"].min() == 0 and 0 < zeros == metrics["zero_codes"],
+       f"none is negative, {zeros:.4f} are 0")
+    z = np.maximum(chain_scores(x, d), 0)
+    order = np.argsort(-z, axis=1, kind="stable")[:, : S // 4]
+    ok(np.array_equal(order, got["indices"][:, : S // 4]),
+       "the first round takes the largest positive scores")
 
 
 def pursuit(x, d, gap):
@@ -146,6 +174,8 @@ def main():
            f"one {metrics['explained_variance']:.3f}")
         all_rounds, _, _ = encode(folder, "all", "--rounds", S)
         check_pursuit(x[:300], d, {k: v[:300] for k, v in all_rounds.items()})
+        check_nonnegative(x, d, *encode(folder, "nonnegative", "--rounds", 4, "--codes",
+                                        "nonnegative")[:2])
     done_testing()
 
 

@@ -126,6 +126,8 @@ def cases(folder):
     yield Case(folder, "real", rows, real, "--top-s", 16), CUTS
     yield Case(folder, "real-four-rounds", rows, real, "--top-s", 16, "--rounds", 4), CUTS
     yield Case(folder, "real-rho", rows, real, "--top-s", 7, "--rounds", 3, "--rho", 0.5), CUTS[:2]
+    yield Case(folder, "real-nonnegative", rows, real, "--top-s", 16, "--rounds", 4, "--rho", 0.1,
+        "--codes", "nonnegative"), CUTS
     planted = synth(folder, "planted", "--n-rows", 300, "--atoms", 2048 if SANITIZED else 32768,
         "--columns", 64)
     yield Case(folder, "planted", *planted, "--cosine-limit", 0), CUTS
@@ -135,6 +137,8 @@ def cases(folder):
     odd = odd_rows(folder)
     yield Case(folder, "odd", *odd, "--top-s", 12), CUTS + [ONE_ROW]
     yield Case(folder, "odd-rounds", *odd, "--top-s", 12, "--rounds", 12), CUTS
+    yield Case(folder, "odd-nonnegative", *odd, "--top-s", 12, "--rounds", 12, "--codes",
+        "nonnegative"), CUTS + [ONE_ROW]
     few = os.path.join(folder, "few.npy")
     np.save(few, np.load(odd[1])[:5])
     yield Case(folder, "fewer-atoms-than-s", odd[0], few, "--top-s", 12), CUTS

@@ -22,7 +22,7 @@ struct encode_options {
   struct job_options job;
   struct output_options output;
   struct compute_options compute;
-  const char *rows, *dictionary;
+  const char *rows, *dictionary, *codes;
   idx top_s, rounds, cosine_limit;
   int center, normalize, dry_run;
   real rho;
@@ -45,6 +45,9 @@ static const struct option_row route_rows[] = {
     {"rounds", OPTION_INT, AT(rounds), "1", 1, MAX_TOP_S, NULL, "COUNT",
      "rounds of routing: later ones route what the codes so far leave over; more of them explain "
      "more and take longer, as many as --top-s are orthogonal matching pursuit"},
+    {"codes", OPTION_CHOICE, AT(codes), "auto", 0, 0, "auto|signed|nonnegative", NULL,
+     "may codes be negative?  nonnegative: the largest positive scores choose; auto: as the "
+     "dictionary says, signed where it says nothing"},
     {"cosine-limit", OPTION_INT, AT(cosine_limit), "65536", 0, 1 << 30, NULL, "ATOMS",
      "compute the largest decoder cosine of dictionaries up to this size"},
     {"dry-run", OPTION_FLAG, AT(dry_run), "no", 0, 1, NULL, NULL,
@@ -129,6 +132,10 @@ static int inputs_open(struct encode_state *job, const struct encode_options *o)
   CHECK(rows->p == atoms->p, ERR_INPUT, "'%s' has %d columns, the atoms of '%s' have %d",
         rows->name, rows->p, atoms->name, atoms->p);
   CHECK(atoms->k > 0, ERR_INPUT, "'%s' has no atoms", atoms->name);
+  CHECK(atoms->d == 1 || strcmp(o->codes, "nonnegative") != 0, ERR_USAGE,
+        "'--codes' is nonnegative, but the atoms of '%s' are frames of %d vectors, whose codes "
+        "have no sign",
+        atoms->name, atoms->d);
   CHECK(!(o->center && job->dictionary.mean), ERR_USAGE,
         "'--center' is given, but '%s' brings its own mean, which is always subtracted",
         atoms->name);
@@ -156,6 +163,9 @@ static void task_fill(const struct run *run, const struct encode_options *o,
                                .kernels = o->compute.kernels,
                                .codes = run->command == &command_encode,
                                .normalize = o->normalize,
+                               .nonnegative = strcmp(o->codes, "auto") == 0
+                                                  ? job->dictionary.nonnegative
+                                                  : strcmp(o->codes, "nonnegative") == 0,
                                .rho = o->rho,
                                .max_cosine = o->cosine_limit};
   if (!task->tile) task->tile = tile_width_default(k, run->comm.size);
@@ -177,7 +187,8 @@ static struct supports_shape shape_of(const struct encode_task *t)
                                  .s = t->top_s,
                                  .d = t->atoms->d,
                                  .p = t->rows->p,
-                                 .has_codes = t->codes};
+                                 .has_codes = t->codes,
+                                 .nonnegative = t->nonnegative};
 }
 
 /* The lines of --dry-run. */
@@ -221,8 +232,6 @@ static int result_open(const struct run *run, struct encode_state *job)
 {
   struct supports_shape shape = shape_of(&job->task);
   if (run->comm.rank) return OK;
-  TRY(output_check_input(&job->place, job->rows.file));
-  TRY(output_check_input(&job->place, job->dictionary.file));
   return supports_output_create(&job->file, job->place.file, &shape);
 }
 
@@ -317,14 +326,15 @@ static int encode_command(struct run *run, const void *options, const char **arg
     return OK;
   }
   TRY(encode_memory_check(&job->task, &run->comm));
-  TRY(run_begin(run, &o->output, "supports.h5", &job->place));
+  const struct run_inputs inputs = {{job->rows.file, job->dictionary.file}};
+  TRY(run_begin(run, &o->output, "supports.h5", &inputs, &job->place));
   TRY(mean_find(run, o, job));
   TRY(comm_agree(&run->comm, result_open(run, job)));
   double begun = log_seconds();
   TRY(encode_run(&job->task, &run->comm, &job->result));
   TRY(result_report(run, job, log_seconds() - begun));
   TRY(comm_agree(&run->comm, result_close(run, job)));
-  log_info("wrote   %s", job->place.file);
+  log_info("wrote   %s", job->place.shown);
   job_free(job);
   return OK;
 }

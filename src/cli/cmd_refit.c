@@ -105,12 +105,23 @@ static int plan_print(struct job *j)
   j->task.colors = !j->o->names.classes;
   TRY(fit_plan_print(j->c, &j->task, j->o->directions, refit_batch_bytes));
   struct supports_shape shape = {s->n, s->k, refit_task_support(&j->task), s->d, j->task.rows->p,
-                                 1};
+                                 1,    0};
   gidx frames = (gidx)s->k * s->d * shape.p * (gidx)sizeof(float);
   if (j->c->rank == 0)
     printf("disk        %.1f MB, twice that while a sweep's files take the place of the last\n",
            1e-6 * (double)(supports_bytes(&shape) + frames));
   return OK;
+}
+
+/* Begin used.in and run.log.  A run that is resumed reads what it then replaces. */
+static int job_begin(struct job *j)
+{
+  const struct refit_files *f = &j->files;
+  const struct fit_inputs *in = &j->inputs;
+  const struct run_inputs inputs = {{in->rows.file, f->has_dictionary ? NULL : in->dictionary.file,
+                                     f->has_supports ? NULL : in->supports.file,
+                                     j->o->names.classes}};
+  return run_begin_at(j->run, &f->dictionary, &inputs, f->has_dictionary);
 }
 
 static int job_open(struct job *j)
@@ -123,6 +134,7 @@ static int job_open(struct job *j)
   if (j->files.has_dictionary) names.dictionary = j->files.dictionary_path;
   if (j->files.has_supports) names.supports = j->files.supports_path;
   TRY(comm_agree(j->c, fit_inputs_open(&j->inputs, &names)));
+  TRY(job_begin(j));
   j->task = fit_inputs_task(&j->inputs, j->c, &o->compute);
   j->task.filter = o->filter;
   j->task.colors = !o->names.classes;

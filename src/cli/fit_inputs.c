@@ -69,6 +69,11 @@ void fit_inputs_close(struct fit_inputs *in)
   *in = (struct fit_inputs){0};
 }
 
+struct run_inputs fit_inputs_files(const struct fit_inputs *in, const char *classes)
+{
+  return (struct run_inputs){{in->rows.file, in->dictionary.file, in->supports.file, classes}};
+}
+
 struct refit_task fit_inputs_task(const struct fit_inputs *in, const struct comm *c,
                                   const struct fit_compute *compute)
 {
@@ -78,6 +83,7 @@ struct refit_task fit_inputs_task(const struct fit_inputs *in, const struct comm
                              .supports = &in->supports.source,
                              .mean = in->mean,
                              .rho = in->supports.rho,
+                             .nonnegative = in->supports.nonnegative,
                              .top_s = top_s > 0 ? top_s : 1,
                              .threads = threads_default(c, compute->threads),
                              .variant = compute->cpu_variant};

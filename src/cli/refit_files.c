@@ -40,8 +40,8 @@ static int places_look(struct refit_files *f, const struct output_options *outpu
   TRY(output_place(&f->supports, place, "supports.h5", 1));
   if (resume) TRY(resume_look(f, wanted));
   if (f->has_dictionary) return OK;
-  TRY(output_place(&f->dictionary, place, "dictionary.h5", output->force));
-  return output_place(&f->supports, place, "supports.h5", output->force);
+  TRY(output_check_free(f->dictionary.file, output->force));
+  return output_check_free(f->supports.file, output->force);
 }
 
 /* Allocate lines for all sweeps to come, and copy those that there are. */
@@ -58,22 +58,18 @@ int refit_files_open(struct refit_files *f, struct run *run, const struct output
                      int resume, const struct fit_facts *wanted)
 {
   struct comm *c = &run->comm;
-  struct output_options forced = *output;
-  struct output_place place;
   memset(f, 0, sizeof *f);
   f->facts = (struct fit_facts){0, wanted->directions, wanted->reroute};
   int status = c->rank ? OK : places_look(f, output, resume, wanted);
   if (!status) status = lines_alloc(f, wanted->sweeps);
   TRY(comm_agree(c, status));
-  memcpy(f->dictionary_path, f->dictionary.file, sizeof f->dictionary_path);
-  memcpy(f->supports_path, f->supports.file, sizeof f->supports_path);
+  memcpy(f->dictionary_path, f->dictionary.shown, sizeof f->dictionary_path);
+  memcpy(f->supports_path, f->supports.shown, sizeof f->supports_path);
   TRY(comm_broadcast(c, f->dictionary_path, sizeof f->dictionary_path, 1));
   TRY(comm_broadcast(c, f->supports_path, sizeof f->supports_path, 1));
   TRY(comm_broadcast(c, &f->has_dictionary, 1, sizeof f->has_dictionary));
   TRY(comm_broadcast(c, &f->has_supports, 1, sizeof f->has_supports));
-  TRY(comm_broadcast(c, &f->facts, 1, sizeof f->facts));
-  forced.force = 1;
-  return run_begin(run, &forced, "dictionary.h5", &place);
+  return comm_broadcast(c, &f->facts, 1, sizeof f->facts);
 }
 
 void refit_files_free(struct refit_files *f)
@@ -134,6 +130,7 @@ static int dictionary_write(struct refit_files *f, const struct run *run,
   gidx p = state->p;
   TRY(atoms_split(&arena, result->steps, state->k, &atoms));
   TRY(dictionary_output_create(file, f->dictionary.file, state->k, state->d, state->p));
+  TRY(nonnegative_write(&file->result.h5, state->task->nonnegative));
   f->frames_sink = (struct matrix_sink){file, values_write};
   TRY(refit_state_frames_write(state, &f->frames_sink));
   if (result->inputs->mean)
@@ -157,7 +154,13 @@ int refit_supports_write(struct refit_files *f, struct run *run, const struct re
   const struct refit_state *state = result->state;
   struct run_fact facts[MAX_FACTS];
   char device[64];
-  struct supports_shape shape = {state->total, state->k, state->s, state->d, state->p, 1};
+  struct supports_shape shape = {.n = state->total,
+                                 .k = state->k,
+                                 .s = state->s,
+                                 .d = state->d,
+                                 .p = state->p,
+                                 .has_codes = 1,
+                                 .nonnegative = state->task->nonnegative};
   TRY(comm_agree(c, c->rank ? OK : supports_output_create(file, f->supports.file, &shape)));
   TRY(refit_state_supports_write(state, &file->sink));
   if (c->rank) return comm_agree(c, OK);

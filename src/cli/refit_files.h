@@ -29,7 +29,7 @@ struct refit_files {
   struct supports_output supports_file;
 };
 
-/* Name the places; with resume find what is there.  ERR_USAGE: not a folder, or resumed with other
+/* Claim the places; with resume find what is there.  ERR_USAGE: not a folder, or resumed with other
  * options; ERR_CREATE.  Collective. */
 int refit_files_open(struct refit_files *files, struct run *run,
                      const struct output_options *output, int resume,

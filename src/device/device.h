@@ -29,6 +29,7 @@
 struct device_options {
   idx p, d;            /* columns, vectors a frame */
   idx max_atoms;       /* atoms that will be put on this device */
+  int nonnegative;     /* codes are at least 0 (N.5n), and atoms are chosen for that (N.2); d = 1 */
   int threads;         /* >= 1 */
   const char *variant; /* of the CPU, one of CPU_VARIANTS */
   const char *kind;    /* "auto", "cpu" or "cuda"; NULL: cpu */

@@ -53,6 +53,7 @@ struct move_item {
 struct moves_job {
   idx d, p;
   real rho;
+  int nonnegative; /* as in struct row_move */
   real *residual;
   const struct move_item *items;
   gidx count;

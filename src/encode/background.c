@@ -33,7 +33,10 @@ static void results_count(struct encode *e, const struct support_block *b, idx q
   uint64_t *sum = &e->result->fingerprint;
   for (gidx i = 0; i < entries; i++) e->result->density[b->atoms[i]]++;
   *sum += fingerprint(b->atoms, entries, 4, at) + 3 * fingerprint(b->score, entries, 4, at);
-  if (e->task->codes) *sum += 5 * fingerprint(b->codes, entries * b->d, 4, at * b->d);
+  if (e->task->codes) {
+    *sum += 5 * fingerprint(b->codes, entries * b->d, 4, at * b->d);
+    codes_count(&e->statistics.codes, b->codes, entries * b->d);
+  }
   statistics_quality(&e->statistics, e->qualities, qualities);
 }
 

@@ -124,6 +124,7 @@ struct device_options encode_device_options(const struct encode *e)
   return (struct device_options){.p = e->p,
                                  .d = e->d,
                                  .max_atoms = e->shard.held,
+                                 .nonnegative = t->nonnegative,
                                  .threads = t->threads,
                                  .variant = t->variant,
                                  .kind = t->device,

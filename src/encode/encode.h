@@ -37,6 +37,7 @@ struct encode_task {
   const char *kernels, *filter;
   int codes; /* solve them; needed when rounds > 1 */
   int normalize;
+  int nonnegative; /* codes are at least 0, and atoms are chosen for that (N.5n); d = 1 */
   real rho;
   idx max_cosine; /* largest K for which the decoder cosine is computed */
 };

@@ -79,6 +79,9 @@ int statistics_finish(struct statistics *s, struct comm *c, idx p, struct metric
   metrics->n = s->rows;
   metrics->p = p;
   metrics_fit(metrics, row_sum_total(&s->errors), tss, row_sum_total(&s->cosines), s->nonzero);
+  gidx codes[] = {s->codes.all, s->codes.negative, s->codes.zero};
+  TRY(comm_sum(c, codes, LENGTH(codes)));
+  metrics_codes(metrics, &(struct code_counts){codes[0], codes[1], codes[2]});
   arena_free(&arena);
   return OK;
 }

@@ -22,6 +22,7 @@ struct statistics {
   gidx rows, blocks;              /* rows seen, sum blocks pushed */
   struct row_sum errors, cosines; /* rank 0 */
   gidx nonzero;                   /* rank 0 */
+  struct code_counts codes;       /* of this rank's rows */
 };
 
 /* Take the arrays, which start at zero, from the arena.  Not collective, as the two below. */

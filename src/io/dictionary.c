@@ -33,6 +33,22 @@ static int mean_open(struct dictionary_input *f)
   return OK;
 }
 
+int nonnegative_write(const struct h5_file *f, int nonnegative)
+{
+  if (nonnegative) TRY(h5_attribute_long(f, "/", "nonnegative", 1));
+  return OK;
+}
+
+int nonnegative_read(const struct h5_file *f, int *nonnegative)
+{
+  gidx value = 0;
+  if (h5_attribute_exists(f, "/", "nonnegative")) TRY(h5_read_long(f, "/", "nonnegative", &value));
+  CHECK(value == 0 || value == 1, ERR_INPUT, "'%s' says nonnegative %lld, not 0 or 1", f->path,
+        (long long)value);
+  *nonnegative = (int)value;
+  return OK;
+}
+
 int dictionary_input_open(struct dictionary_input *f, const char *name)
 {
   *f = (struct dictionary_input){0};
@@ -55,7 +71,12 @@ int dictionary_input_open(struct dictionary_input *f, const char *name)
                                    .self = s,
                                    .read = atoms_read};
   f->file = s->file;
-  if (!s->is_npy && h5_exists(&s->h5, "/mean")) TRY(mean_open(f));
+  if (s->is_npy) return OK;
+  if (h5_exists(&s->h5, "/mean")) TRY(mean_open(f));
+  TRY(nonnegative_read(&s->h5, &f->nonnegative));
+  CHECK(!f->nonnegative || d == 1, ERR_INPUT,
+        "'%s' says that codes are nonnegative, and has frames of %lld vectors", s->file,
+        (long long)d);
   return OK;
 }
 

@@ -17,6 +17,7 @@ struct dictionary_input {
   struct atom_source source;
   const char *file;          /* borrowed: the name without /path */
   real *mean;                /* [p]; NULL: rows are not centred; owned */
+  int nonnegative;           /* the file says that its atoms are for nonnegative codes */
   struct input_array *input; /* owned */
 };
 /* Open a dictionary of shape (K, P) or (K, d, P), d = 1..MAX_FRAME, by name; the default path is
@@ -24,6 +25,11 @@ struct dictionary_input {
  * P.  ERR_IO: cannot open; ERR_INPUT: as of rows_input_open(). */
 int dictionary_input_open(struct dictionary_input *f, const char *name);
 void dictionary_input_close(struct dictionary_input *f);
+
+/* The root attribute `nonnegative` of dictionaries and supports: codes are at least 0 (N.5n).  It
+ * is written where they are, and read as 0 where it is missing.  ERR_INPUT: neither 0 nor 1. */
+int nonnegative_write(const struct h5_file *f, int nonnegative);
+int nonnegative_read(const struct h5_file *f, int *nonnegative);
 
 /* Create dictionary.h5 for k atoms of d vectors of p columns. */
 int dictionary_output_create(struct matrix_output *f, const char *path, idx k, idx d, idx p);

@@ -11,6 +11,7 @@
 
 #include "base/num.h"
 #include "base/status.h"
+#include "io/dictionary.h"
 #include "io/inputs.h"
 #include "io/mean.h"
 #include "io/metrics.h"
@@ -108,6 +109,7 @@ static int attributes_write(const struct h5_file *h5, const struct supports_shap
   TRY(h5_attribute_long(h5, "/", "top_s", shape->s));
   TRY(h5_attribute_long(h5, "/", "frame", shape->d));
   TRY(h5_attribute_long(h5, "/", "codes", shape->has_codes != 0));
+  TRY(nonnegative_write(h5, shape->nonnegative));
   TRY(h5_attribute_text(h5, "/supports", "encoding-type", "csr_matrix"));
   TRY(h5_attribute_text(h5, "/supports", "encoding-version", "0.1.0"));
   TRY(h5_attribute_longs(h5, "/supports", "shape", 2, size));
@@ -299,6 +301,10 @@ static int facts_read(struct supports_input *f)
   TRY(h5_read_real(h5, "/", "rho", &f->rho));
   if (codes && h5_attribute_exists(h5, "/metrics", "explained_variance"))
     TRY(h5_read_real(h5, "/metrics", "explained_variance", &f->explained_variance));
+  TRY(nonnegative_read(h5, &f->nonnegative));
+  CHECK(!f->nonnegative || frame == 1, ERR_INPUT,
+        "'%s' says that codes are nonnegative, and that atoms are frames of %lld", f->state->file,
+        (long long)frame);
   if (h5_attribute_exists(h5, "/", "sweeps")) TRY(h5_read_long(h5, "/", "sweeps", &f->sweeps));
   CHECK(top_s >= 1 && top_s <= f->source.k && rounds >= 1 && rounds <= INT32_MAX && f->rho >= 0 &&
             isfinite(f->rho) && f->sweeps >= 0,

@@ -20,6 +20,7 @@ struct supports_shape {
   gidx n;
   idx k, s, d, p;
   int has_codes; /* codes are solved, not only scores known */
+  int nonnegative;
 };
 
 /* supports.h5 being written. */
@@ -53,6 +54,7 @@ struct supports_input {
   struct support_source source;
   const char *file;  /* borrowed: the name without /group */
   idx top_s, rounds; /* as the file says; of a foreign file -1 and 1 */
+  int nonnegative;   /* as the file says: codes are at least 0; 0 when it does not say */
   real rho;          /* penalty with which the codes were solved; 0 when the file does not say */
   real *mean;        /* [mean_length] subtracted from the rows; NULL: nothing was; owned */
   gidx mean_length;

@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "io/metrics.h"
 #include "io/check.h"
+#include "io/dictionary.h"
 #include "model/codes.h"
 #include "model/dictionary.h"
 #include "model/route.h"
@@ -25,6 +26,7 @@ struct support_pass {
   int has_data, has_score;         /* arrays that are there, data in a float type */
   int has_codes;                   /* /supports/codes is there */
   int is_solved;                   /* codes were solved, as the file says */
+  int is_nonnegative;              /* codes, or else scores, are at least 0, as the file says */
   gidx k, top_s, rounds, d;        /* top_s -1: rows may have any length */
   gidx *offsets;                   /* [ROWS + 1] */
   idx *atoms;                      /* [PIECE] */
@@ -91,6 +93,9 @@ static int entry_check(struct support_pass *s, gidx row, gidx j, gidx i)
   CHECK(isfinite(s->values[i]) && isfinite(score), ERR_INPUT,
         "row %lld: atom %d has value %g and score %g", (long long)row, atom, (double)s->values[i],
         (double)score);
+  CHECK(!s->is_nonnegative || (s->values[i] >= 0 && score >= 0), ERR_INPUT,
+        "row %lld: atom %d has code %g and score %g, the file says that none is negative",
+        (long long)row, atom, (double)s->values[i], (double)score);
   TRY(order_check(s, row, j, atom, score));
   if (s->has_codes) return codes_check(s, row, i);
   s->counts.nonzero += s->values[i] != 0;
@@ -183,6 +188,7 @@ static int attributes_check(struct support_pass *s, struct dimensions *dims)
           (long long)s->top_s, (long long)s->rounds, (long long)s->d, rho);
   }
   s->is_solved = solved != 0;
+  if (s->v->is_ours) TRY(nonnegative_read(f, &s->is_nonnegative));
   s->has_codes = h5_exists(f, "/supports/codes");
   CHECK(!s->v->is_ours || s->has_codes == (s->is_solved && s->d > 1), ERR_INPUT,
         "'/supports/codes' is %s, frames are of %lld and codes were %ssolved",

@@ -3,6 +3,7 @@
 #include "model/codes.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Inner product in f64. */
 static real gram(const float *a, const float *b, idx p)
@@ -12,47 +13,32 @@ static real gram(const float *a, const float *b, idx p)
   return acc;
 }
 
-/* work holds G [M][M], L [M][M], y [M], then kept [M] as reals. */
-gidx codes_work(idx big_m)
-{
-  return 2 * (gidx)big_m * big_m + 2 * (gidx)big_m;
-}
-
 /* Compute column j of the Cholesky factor of the kept vectors' Gram matrix, rho on its diagonal.
- * Returns 0 when vector j is dropped. */
-static int factor_column(const real *g, real *l, const real *kept, idx big_m, idx j, real rho)
+ * Returns 0, and drops vector j, when its pivot is at most min. */
+static int factor_column(const real *g, real *l, const real *kept, idx big_m, idx j, real rho,
+                         real min)
 {
   for (idx i = j; i < big_m; i++) {
     real acc = g[(gidx)i * big_m + j];
     if (i == j) acc += rho;
     for (idx k = 0; k < j; k++)
       if (kept[k] != 0) acc = fma(-l[(gidx)i * big_m + k], l[(gidx)j * big_m + k], acc);
-    if (i > j) {
-      l[(gidx)i * big_m + j] = acc / l[(gidx)j * big_m + j];
-    } else {
-      real min = rho > 0 ? 0 : DROP_TOLERANCE * g[(gidx)j * big_m + j];
-      if (!(acc > min)) return 0;
-      l[(gidx)j * big_m + j] = sqrt(acc);
-    }
+    if (i == j && !(acc > min)) return 0;
+    l[(gidx)i * big_m + j] = i == j ? sqrt(acc) : acc / l[(gidx)j * big_m + j];
   }
   return 1;
 }
 
-void codes_reference(const float *row, const float *const *vector, idx big_m, idx p, real rho,
-                     real *codes, real *work)
+/* codes[M] <- forward and back substitution with the kept vectors' factor, 0 for the others; y[M]
+ * is workspace. */
+static void substitute(const real *l, const real *kept, const real *b, idx big_m, real *y,
+                       real *codes)
 {
   gidx m = big_m;
-  real *g = work, *l = g + m * m, *y = l + m * m, *kept = y + m;
-  for (idx i = 0; i < big_m; i++)
-    for (idx j = 0; j <= i; j++) g[i * m + j] = g[j * m + i] = gram(vector[i], vector[j], p);
-  for (idx j = 0; j < big_m; j++) kept[j] = factor_column(g, l, kept, big_m, j, 0);
-  if (rho > 0)
-    for (idx j = 0; j < big_m; j++)
-      if (kept[j] != 0) factor_column(g, l, kept, big_m, j, rho);
   for (idx i = 0; i < big_m; i++) {
     codes[i] = 0;
     if (kept[i] == 0) continue;
-    real acc = gram(vector[i], row, p);
+    real acc = b[i];
     for (idx k = 0; k < i; k++)
       if (kept[k] != 0) acc = fma(-l[i * m + k], y[k], acc);
     y[i] = acc / l[i * m + i];
@@ -64,6 +50,148 @@ void codes_reference(const float *row, const float *const *vector, idx big_m, id
       if (kept[k] != 0) acc = fma(-l[k * m + i], codes[k], acc);
     codes[i] = acc / l[i * m + i];
   }
+}
+
+/* The normal equations of a row, and arrays for solving them.  Sets of vectors are reals, 0 for
+ * those left out. */
+struct normal {
+  idx m;
+  real rho;
+  real *g, *l; /* [M][M] */
+  real *b, *y; /* [M] */
+  real *kept;  /* [M] the rank test */
+};
+
+enum { NORMAL_VECTORS = 3, NONNEGATIVE_VECTORS = 5 }; /* of M reals, of the two functions below */
+
+/* Set up the equations (N.4) and the rank test (N.5); returns the rest of the work space. */
+static real *normal_make(struct normal *n, const float *row, const float *const *vector, idx big_m,
+                         idx p, real rho, real *work)
+{
+  gidx m = big_m;
+  *n = (struct normal){.m = big_m, .rho = rho, .g = work, .l = work + m * m};
+  n->b = n->l + m * m;
+  n->y = n->b + m;
+  n->kept = n->y + m;
+  for (idx i = 0; i < big_m; i++) {
+    for (idx j = 0; j <= i; j++) n->g[i * m + j] = n->g[j * m + i] = gram(vector[i], vector[j], p);
+    n->b[i] = gram(vector[i], row, p);
+  }
+  for (idx j = 0; j < big_m; j++)
+    n->kept[j] = factor_column(n->g, n->l, n->kept, big_m, j, 0, DROP_TOLERANCE * n->g[j * m + j]);
+  return n->kept + m;
+}
+
+gidx codes_work(idx big_m)
+{
+  return 2 * (gidx)big_m * big_m + (NORMAL_VECTORS + NONNEGATIVE_VECTORS) * (gidx)big_m;
+}
+
+void codes_reference(const float *row, const float *const *vector, idx big_m, idx p, real rho,
+                     real *codes, real *work)
+{
+  struct normal n;
+  normal_make(&n, row, vector, big_m, p, rho, work);
+  if (rho > 0)
+    for (idx j = 0; j < big_m; j++)
+      if (n.kept[j] != 0) factor_column(n.g, n.l, n.kept, big_m, j, rho, 0);
+  substitute(n.l, n.kept, n.b, big_m, n.y, codes);
+}
+
+/* z <- the solution on the vectors in the set, 0 elsewhere.  A vector whose pivot is too small
+ * leaves the set. */
+static void set_solve(const struct normal *n, real *in, real *z)
+{
+  for (idx j = 0; j < n->m; j++)
+    if (in[j] != 0)
+      in[j] =
+          factor_column(n->g, n->l, in, n->m, j, n->rho, DROP_TOLERANCE * n->g[(gidx)j * n->m + j]);
+  substitute(n->l, in, n->b, n->m, n->y, z);
+}
+
+/* How far x may go towards z before entry j is 0, where z_j is not positive. */
+static real set_reach(const real *x, const real *z, idx j)
+{
+  return x[j] > 0 ? x[j] / (x[j] - z[j]) : 0;
+}
+
+/* Go from x >= 0 towards the solution on the set as far as all entries stay at least 0, take out of
+ * the set what became 0, and so on until x is that solution, positive on the set.  Each turn takes
+ * out one vector at least. */
+static void set_settle(const struct normal *n, real *in, real *x, real *z)
+{
+  for (;;) {
+    real step = 1;
+    int blocked = 0;
+    set_solve(n, in, z);
+    for (idx j = 0; j < n->m; j++) {
+      if (in[j] == 0 || z[j] > 0) continue;
+      blocked = 1;
+      step = fmin(step, set_reach(x, z, j));
+    }
+    for (idx j = 0; j < n->m; j++) {
+      if (in[j] != 0 && blocked && !(z[j] > 0) && !(set_reach(x, z, j) > step)) in[j] = 0;
+      x[j] = in[j] == 0 ? 0 : blocked ? fmax(fma(step, z[j] - x[j], x[j]), 0) : z[j];
+    }
+    if (!blocked) return;
+  }
+}
+
+/* Twice how far the objective at x, the solution on its set, is below that at 0. */
+static real set_gain(const struct normal *n, const real *x)
+{
+  real gain = 0;
+  for (idx j = 0; j < n->m; j++)
+    if (x[j] > 0) gain = fma(n->b[j], x[j], gain);
+  return gain;
+}
+
+/* The vector outside of the set, of those not refused, whose code wants most to grow; -1: none. */
+static idx set_next(const struct normal *n, const real *in, const real *refused, const real *x)
+{
+  idx best = -1;
+  real most = 0;
+  for (idx j = 0; j < n->m; j++) {
+    real slope = n->b[j], size = fabs(n->b[j]);
+    if (in[j] != 0 || refused[j] != 0) continue;
+    for (idx k = 0; k < n->m; k++) {
+      if (in[k] == 0) continue;
+      real g = n->g[(gidx)j * n->m + k];
+      slope = fma(-g, x[k], slope);
+      size = fma(fabs(g), x[k], size);
+    }
+    if (slope > SLOPE_TOLERANCE * size && slope > most) {
+      most = slope;
+      best = j;
+    }
+  }
+  return best;
+}
+
+void codes_nonnegative_reference(const float *row, const float *const *vector, idx big_m, idx p,
+                                 real rho, real *codes, real *work)
+{
+  struct normal n;
+  gidx m = big_m;
+  size_t bytes = (size_t)big_m * sizeof(real);
+  real *in = normal_make(&n, row, vector, big_m, p, rho, work);
+  real *refused = in + m, *try_in = refused + m, *x = try_in + m, *z = x + m, *try_x = codes;
+  memcpy(in, n.kept, bytes);
+  memset(x, 0, bytes);
+  memset(refused, 0, bytes);
+  set_settle(&n, in, x, z);
+  for (idx j; (j = set_next(&n, in, refused, x)) >= 0;) {
+    memcpy(try_in, in, bytes);
+    memcpy(try_x, x, bytes);
+    try_in[j] = 1;
+    set_settle(&n, try_in, try_x, z);
+    refused[j] = 1;
+    if (!(set_gain(&n, try_x) > set_gain(&n, x))) continue;
+    memset(refused, 0, bytes);
+    memcpy(in, try_in, bytes);
+    memcpy(x, try_x, bytes);
+  }
+  memcpy(codes, x, bytes);
 }
 
 void residual_reference(const float *row, const float *const *vector, idx big_m, idx p,

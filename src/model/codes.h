@@ -13,6 +13,9 @@
 
 /* A vector whose Cholesky pivot is at most this part of its squared norm is dropped. */
 #define DROP_TOLERANCE 0x1p-30
+/* A code of 0 may grow when the slope of the objective is more than this part of the sizes of its
+ * terms: far more than their rounding. */
+#define SLOPE_TOLERANCE 0x1p-40
 
 /* What one row adds to the metrics. */
 struct row_quality {
@@ -21,11 +24,16 @@ struct row_quality {
   gidx nonzero; /* support atoms with a code block that is not 0 */
 };
 
-/* Reference of (N.4) and (N.5): codes[M] <- the codes, 0 for dropped vectors.  work has
- * codes_work(M) reals. */
+/* Reals of workspace of the two functions below. */
 gidx codes_work(idx big_m);
+
+/* Reference of (N.4) and (N.5): codes[M] <- the codes, 0 for dropped vectors. */
 void codes_reference(const float *row, const float *const *vector, idx big_m, idx p, real rho,
                      real *codes, real *work);
+
+/* Reference of (N.5n): codes[M] <- the nonnegative codes; work as above. */
+void codes_nonnegative_reference(const float *row, const float *const *vector, idx big_m, idx p,
+                                 real rho, real *codes, real *work);
 
 /* Reference of the residual of (N.3r): out[p] <- fl32(x - sum_j codes_j vector_j), by fma in
  * support order. */

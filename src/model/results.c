@@ -18,6 +18,10 @@ const struct metric_row metric_rows[] = {
     {"mean_cosine", "mean over rows of <x, y> / (|x| |y|), y = sum_j c_j d_j; 0 where either is 0",
      0, 1, AT(mean_cosine)},
     {"l0", "mean over rows of the number of support atoms whose code is not 0", 0, 1, AT(l0)},
+    {"negative_codes", "share of the codes, of frames of their entries, that are less than 0", 0, 1,
+     AT(negative_codes)},
+    {"zero_codes", "share of the codes, of frames of their entries, that are 0", 0, 1,
+     AT(zero_codes)},
     {"dead_atoms", "atoms that are in no row's support", 1, 0, AT(dead_atoms)},
     {"density_above_1pct", "share of atoms that are in the support of more than 1 % of the rows", 0,
      0, AT(density_above_1pct)},
@@ -71,4 +75,22 @@ void metrics_fit(struct metrics *m, real rss, real tss, real cosines, gidx nonze
   m->mean_squared_error = m->n ? rss / ((real)m->n * m->p) : nan;
   m->mean_cosine = m->n ? cosines / (real)m->n : nan;
   m->l0 = m->n ? (real)nonzero / (real)m->n : nan;
+}
+
+void codes_count(struct code_counts *c, const float *codes, gidx count)
+{
+  gidx negative = 0, zero = 0;
+  for (gidx i = 0; i < count; i++) {
+    negative += codes[i] < 0;
+    zero += codes[i] == 0;
+  }
+  c->all += count;
+  c->negative += negative;
+  c->zero += zero;
+}
+
+void metrics_codes(struct metrics *m, const struct code_counts *c)
+{
+  m->negative_codes = c->all ? (real)c->negative / (real)c->all : nan_canonical();
+  m->zero_codes = c->all ? (real)c->zero / (real)c->all : nan_canonical();
 }

@@ -29,6 +29,7 @@ struct metrics {
   gidx n;
   idx p, k;
   real explained_variance, fvu, mean_squared_error, mean_cosine, l0;
+  real negative_codes, zero_codes; /* shares of all codes */
   gidx dead_atoms;
   real density_above_1pct, density_above_10pct; /* shares of the atoms */
   real max_decoder_cosine;
@@ -54,5 +55,14 @@ void metrics_density(struct metrics *m, const gidx *density, gidx n, idx k);
 /* Fill in those that follow from sums over rows: of squared errors, of squares about the column
  * means, of cosines, and of atoms whose code is not 0. */
 void metrics_fit(struct metrics *m, real rss, real tss, real cosines, gidx nonzero);
+
+/* Codes, of frames their entries, by sign. */
+struct code_counts {
+  gidx all, negative, zero;
+};
+/* Add codes[count] to the counts. */
+void codes_count(struct code_counts *c, const float *codes, gidx count);
+/* Fill in the shares of codes that are negative, and zero. */
+void metrics_codes(struct metrics *m, const struct code_counts *c);
 
 #endif

@@ -15,6 +15,11 @@ float route_score(const float *row, const float *vector, idx p)
   return sum;
 }
 
+float route_positive(float score)
+{
+  return isfinite(score) && !(score > 0) ? 0 : score;
+}
+
 float route_value(const float *row, const float *frame, idx d, idx p)
 {
   if (d == 1) return route_score(row, frame, p);
@@ -68,6 +73,7 @@ void route_reference(const struct route_reference *r, struct entry *lists, struc
     for (idx a = 0; a < r->count; a++) {
       const float *frame = r->atoms + (gidx)a * r->d * r->p;
       struct entry e = {route_value(r->rows + (gidx)i * r->p, frame, r->d, r->p), r->atom_of[a]};
+      if (r->nonnegative) e.value = route_positive(e.value);
       if (!isfinite(e.value)) {
         if (bad->row < 0 || i < bad->row || (i == bad->row && e.atom < bad->atom))
           *bad = (struct bad_score){i, e.atom};

@@ -12,8 +12,8 @@
 
 enum { MAX_TOP_S = 256 };
 
-/* One atom of a list.  value is the signed score for d = 1 and the gate, the squared norm of the
- * scores, for frames; the order needs nothing else. */
+/* One atom of a list.  value is the signed score for d = 1, or its positive part, and the gate, the
+ * squared norm of the scores, for frames; the order needs nothing else. */
 struct entry {
   float value;
   idx atom; /* global; -1: none */
@@ -27,6 +27,10 @@ struct bad_score {
 
 /* The exact score of a row and a vector (N.1): each term is rounded twice. */
 float route_score(const float *row, const float *vector, idx p);
+
+/* The value of a score where codes are to be nonnegative (N.2): +0 where it is negative.  One that
+ * is not finite stays as it is. */
+float route_positive(float score);
 
 /* The value of a row and a frame[d][p]: the score for d = 1, else the gate, squares summed in
  * order. */
@@ -54,6 +58,7 @@ struct exclusions {
  * reset. */
 struct route_reference {
   idx n, p, d, top_k, count;
+  int nonnegative; /* d = 1 */
   const float *rows, *atoms;
   const idx *atom_of;
   struct exclusions excluded;

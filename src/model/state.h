@@ -23,6 +23,7 @@ struct atom_view {
   const real *const *residual; /* [n] of [p] r_i */
   const real *codes;           /* [n][d] t_i */
   real rho;                    /* ridge penalty on the codes */
+  int nonnegative;             /* codes are at least 0; d = 1 */
 };
 
 /* The inner product of a[p] and b[p] by fma, in order: what the comments here call a chain. */

@@ -78,6 +78,7 @@ real step_row(const struct row_move *move, const real *r, const real *t_old, rea
   }
   for (idx m = 0; m < d; m++) b[m] = chain_dot(r_new, move->u_new + (gidx)m * p, p);
   step_solve(move->l, d, b, t_new);
+  if (move->nonnegative && !(t_new[0] > 0)) t_new[0] = 0;
   for (idx c = 0; c < p; c++)
     for (idx m = 0; m < d; m++) r_new[c] = fma(-move->u_new[(gidx)m * p + c], t_new[m], r_new[c]);
   return row_objective(r_new, p, t_new, d, move->rho);
@@ -132,7 +133,7 @@ static real trial_objective(struct trial *w)
   struct lane_sum sum = {0};
   if (!step_frame(a->frame, w->e, d, w->q, p, w->step_b, w->frame)) return nan_canonical();
   if (!step_factor(w->frame, d, p, a->rho, l)) return nan_canonical();
-  struct row_move move = {d, p, a->rho, a->frame, w->frame, l};
+  struct row_move move = {d, p, a->rho, a->nonnegative, a->frame, w->frame, l};
   for (gidx i = 0; i < a->n; i++)
     lane_sum_fma(
         &sum, i,

@@ -34,6 +34,7 @@ real row_objective(const real *e, idx p, const real *t, idx d, real rho);
 struct row_move {
   idx d, p;
   real rho;
+  int nonnegative; /* a code is at least 0; d = 1 */
   const real *u_old, *u_new, *l;
 };
 real step_row(const struct row_move *move, const real *r, const real *t_old, real *t_new,

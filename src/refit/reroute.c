@@ -41,6 +41,7 @@ static int reroute_open(struct reroute *w)
   struct device_options options = {.p = f->p,
                                    .d = f->d,
                                    .max_atoms = f->k,
+                                   .nonnegative = f->task->nonnegative,
                                    .threads = f->task->threads,
                                    .variant = f->task->variant,
                                    .filter = f->task->filter};

@@ -84,8 +84,11 @@ int refit_state_alloc(struct refit_state *f, struct refit_held *held)
 
 static int device_prepare(struct refit_state *f)
 {
-  struct device_options options = {
-      .p = f->p, .d = f->d, .threads = f->task->threads, .variant = f->task->variant};
+  struct device_options options = {.p = f->p,
+                                   .d = f->d,
+                                   .nonnegative = f->task->nonnegative,
+                                   .threads = f->task->threads,
+                                   .variant = f->task->variant};
   TRY(device_check_subnormals(f->task->threads));
   TRY(device_check_fma());
   return device_open(&f->device, &options);

@@ -21,6 +21,7 @@ struct refit_task {
   const struct support_source *supports; /* with codes; every row as many atoms */
   const real *mean;                      /* [p] subtracted from rows; NULL: none */
   real rho;                              /* penalty on codes */
+  int nonnegative;                       /* codes are at least 0; d = 1 */
   idx top_s;                             /* atoms a row, where there are no rows to tell */
   idx threads;
   const char *variant;

@@ -130,7 +130,15 @@ static gidx moves_list(struct steps *s, int accepted)
 static struct moves_job moves_job(struct steps *s, int accepted)
 {
   const struct refit_state *f = s->f;
-  return (struct moves_job){f->d, f->p, f->rho, f->residual, s->moves, moves_list(s, accepted)};
+  return (struct moves_job){
+      .d = f->d,
+      .p = f->p,
+      .rho = f->rho,
+      .nonnegative = f->task->nonnegative,
+      .residual = f->residual,
+      .items = s->moves,
+      .count = moves_list(s, accepted),
+  };
 }
 
 /* Accept own members whose rows did not become worse; set up the next try of the others. */

@@ -22,6 +22,7 @@ struct sweep_end {
   struct row_quality *quality; /* [ROW_BLOCK] */
   real *chains;                /* [blocks][2] errors, cosines */
   gidx nonzero;
+  struct code_counts counts;
 };
 
 static int sweep_end_alloc(struct sweep_end *w)
@@ -64,6 +65,7 @@ static int block_codes(struct sweep_end *w, gidx block)
                           .quality = &quality};
   TRY(device_codes(&f->device, &job));
   for (gidx i = 0; i < n * code; i++) f->codes[first * code + i] = w->codes[i];
+  codes_count(&w->counts, w->codes, n * code);
   for (idx i = 0; i < n; i++) {
     w->chains[2 * block] += w->quality[i].error;
     w->chains[2 * block + 1] += w->quality[i].cosine;
@@ -108,13 +110,15 @@ static int metrics_find(struct sweep_end *w, gidx *density, real tss, struct met
   struct refit_state *f = w->f;
   real sums[2] = {0};
   TRY(refit_sum(f, w->chains, 2, sums));
-  TRY(comm_sum(f->c, &w->nonzero, 1));
+  gidx counts[] = {w->nonzero, w->counts.all, w->counts.negative, w->counts.zero};
+  TRY(comm_sum(f->c, counts, LENGTH(counts)));
   *m = (struct metrics){.n = f->total, .p = f->p, .k = f->k};
   m->max_decoder_cosine = nan_canonical();
   if (f->k <= w->options->max_cosine) TRY(cosine_find(w, &m->max_decoder_cosine));
   for (idx a = 0; a < f->k; a++) density[a] = refit_atom_rows(f, a);
   metrics_density(m, density, f->total, f->k);
-  metrics_fit(m, sums[0], tss, sums[1], w->nonzero);
+  metrics_fit(m, sums[0], tss, sums[1], counts[0]);
+  metrics_codes(m, &(struct code_counts){counts[1], counts[2], counts[3]});
   return OK;
 }
 

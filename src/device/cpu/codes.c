@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/num.h"
 #include "base/status.h"
 #include "device/cpu/cpu.h"
 
@@ -18,8 +19,9 @@ enum {
 /* The parts of a row's state for at most M vectors. */
 struct row_state {
   real *rank;   /* [M (M + 1) / 2] factor of the kept vectors' Gram matrix */
-  real *factor; /* the same with rho on its diagonal; rank itself when rho is 0 */
-  real *y;      /* [M] forward substitution with factor */
+  real *factor; /* the same with rho on its diagonal, rank itself when rho is 0; of nonnegative
+                 * codes, in its place, the Gram matrix, packed by rows */
+  real *y;      /* [M] forward substitution with factor; of nonnegative codes b */
   idx *kept;    /* [M] */
 };
 
@@ -33,7 +35,9 @@ struct codes_work {
   real *codes, *back;   /* [M], [M + OVERRUN] */
   real *quality;        /* [2 p] */
   float *zeros;         /* [p] */
-  char *state;          /* of a row, where the caller keeps none */
+  real *whole;          /* [M][stride] nonnegative_job's g */
+  struct nonnegative_work nonnegative;
+  char *state; /* of a row, where the caller keeps none */
 };
 
 struct codes_plan {
@@ -55,13 +59,30 @@ gidx cpu_codes_state_bytes(idx m, real rho)
   return reals * (gidx)sizeof(real);
 }
 
-static struct row_state state_view(void *state, idx m, real rho)
+static struct row_state state_view(void *state, idx m, int is_apart)
 {
   struct row_state v = {.rank = state};
-  v.factor = v.rank + (rho > 0 ? triangle(m) : 0);
+  v.factor = v.rank + (is_apart ? triangle(m) : 0);
   v.y = v.rank + 2 * triangle(m);
   v.kept = (idx *)(v.y + m + OVERRUN);
   return v;
+}
+
+/* Work arrays of nonnegative codes for m vectors. */
+static int nonnegative_alloc(struct arena *arena, gidx m, struct codes_work *work)
+{
+  struct nonnegative_work *w = &work->nonnegative;
+  gidx stride = round_up(m, CODES_CHUNK);
+  real **reals[] = {&w->y, &w->back, &w->packed, &w->z, &w->try_x, &w->slope, &w->size};
+  idx **sets[] = {&w->in, &w->try_in, &w->refused, &w->member, &w->kept};
+  TRY(arena_alloc(arena, &work->whole, m * stride, sizeof(real)));
+  TRY(arena_alloc(arena, &w->a, stride * CODES_CHUNK, sizeof(real)));
+  TRY(arena_alloc(arena, &w->b, CODES_CHUNK, sizeof(real)));
+  TRY(arena_alloc(arena, &w->l, triangle((idx)stride) + OVERRUN, sizeof(real)));
+  for (int i = 0; i < LENGTH(reals); i++)
+    TRY(arena_alloc(arena, reals[i], stride + OVERRUN, sizeof(real)));
+  for (int i = 0; i < LENGTH(sets); i++) TRY(arena_alloc(arena, sets[i], stride, sizeof(idx)));
+  return OK;
 }
 
 static int work_alloc(struct arena *arena, const struct codes_plan *plan, struct codes_work *w)
@@ -80,6 +101,7 @@ static int work_alloc(struct arena *arena, const struct codes_plan *plan, struct
   TRY(arena_alloc(arena, &w->back, m + OVERRUN, sizeof(real)));
   TRY(arena_alloc(arena, &w->quality, 2 * p, sizeof(real)));
   TRY(arena_alloc(arena, &w->zeros, p, sizeof(float)));
+  if (plan->device->options.nonnegative) TRY(nonnegative_alloc(arena, m, w));
   return arena_alloc(arena, &w->state, plan->job->state ? 0 : plan->state_bytes, 1);
 }
 
@@ -116,6 +138,17 @@ static idx blocks_fill(struct codes_work *w, const float *const *vector, idx cou
   return block;
 }
 
+/* Keep rows old .. old + count - 1 of the Gram matrix, and of b, in a row's state. */
+static void chunk_keep(const struct codes_work *w, const struct row_state *s, idx old, idx count)
+{
+  gidx padding = round_up(old, GRAM_BLOCK) - old; /* of the vectors before the chunk */
+  for (idx i = 0; i < count; i++) {
+    real *row = s->factor + triangle(old + i);
+    for (idx k = 0; k <= old + i; k++) row[k] = w->g[(k < old ? k : k + padding) * CODES_CHUNK + i];
+    s->y[old + i] = w->b[i];
+  }
+}
+
 /* Append rows old .. old + count - 1 to the factors of a row's state, and to y. */
 static void chunk_solve(const struct codes_plan *plan, struct codes_work *w,
                         const struct row_state *s, const float *row, idx old, idx count)
@@ -126,24 +159,44 @@ static void chunk_solve(const struct codes_plan *plan, struct codes_work *w,
   idx blocks = blocks_fill(w, w->vector + old, count, first);
   struct gram_job gram = {w->padded, row,  blocks, first, plan->device->options.p,
                           w->g,      w->b, w->pack};
+  int nonnegative = plan->device->options.nonnegative;
   loops->gram(&gram);
-  if (rho > 0) memcpy(w->g_rho, w->g, (size_t)blocks * GRAM_BLOCK * CODES_CHUNK * sizeof(real));
+  if (nonnegative)
+    chunk_keep(w, s, old, count);
+  else if (rho > 0)
+    memcpy(w->g_rho, w->g, (size_t)blocks * GRAM_BLOCK * CODES_CHUNK * sizeof(real));
   struct factor_job job = {.old = old,
                            .count = count,
                            .test = 1,
                            .a = w->g,
                            .b = w->b,
                            .l = s->rank,
-                           .y = rho > 0 ? NULL : s->y,
+                           .y = rho > 0 || nonnegative ? NULL : s->y,
                            .kept = s->kept};
   loops->factor(&job);
-  if (!(rho > 0)) return;
+  if (!(rho > 0) || nonnegative) return;
   job.test = 0;
   job.rho = rho;
   job.a = w->g_rho;
   job.l = s->factor;
   job.y = s->y;
   loops->factor(&job);
+}
+
+/* w->codes <- the nonnegative codes of a row. */
+static void nonnegative_find(const struct codes_plan *plan, const struct codes_work *w,
+                             const struct row_state *s, idx m)
+{
+  idx stride = (idx)round_up(m, CODES_CHUNK);
+  for (idx i = 0; i < m; i++) {
+    const real *row = s->factor + triangle(i);
+    for (idx k = 0; k <= i; k++)
+      w->whole[(gidx)i * stride + k] = w->whole[(gidx)k * stride + i] = row[k];
+    for (idx k = m; k < stride; k++) w->whole[(gidx)i * stride + k] = 0;
+  }
+  struct nonnegative_job job = {m,    stride,  plan->job->rho, w->whole,
+                                s->y, s->kept, w->codes,       &w->nonnegative};
+  plan->device->codes->nonnegative(&job);
 }
 
 /* Round the codes of row i, store them, and compute the quality of the rounded ones. */
@@ -173,12 +226,16 @@ static void row_solve(const struct codes_plan *plan, struct codes_work *w, idx i
   gidx at = (gidx)(job->first + i) * p;
   const float *row = (const float *)job->rows->device + at;
   void *state = job->state ? (char *)job->state->device + i * plan->state_bytes : w->state;
-  struct row_state s = state_view(state, job->max_m * d, job->rho);
+  int nonnegative = plan->device->options.nonnegative;
+  struct row_state s = state_view(state, job->max_m * d, job->rho > 0 || nonnegative);
   vectors_find(plan, i, w->vector);
   if (i + 1 < job->n) vectors_prefetch(plan, i + 1);
   for (idx old = job->m_old * d; old < m; old += CODES_CHUNK)
     chunk_solve(plan, w, &s, row, old, m - old < CODES_CHUNK ? m - old : CODES_CHUNK);
-  plan->device->codes->back(s.factor, s.y, s.kept, m, w->codes, w->back);
+  if (nonnegative)
+    nonnegative_find(plan, w, &s, m);
+  else
+    plan->device->codes->back(s.factor, s.y, s.kept, m, w->codes, w->back);
   if (job->residual)
     plan->device->codes->residual(row, w->vector, m, p, w->codes,
                                   (float *)job->residual->device + at);

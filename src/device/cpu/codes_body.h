@@ -309,11 +309,3 @@ static void codes_quality(const float *row, const float *const *vector, idx m, i
   q->error = sum;
   q->cosine = norms > 0 ? dot / norms : 0;
 }
-
-static const struct codes_loops codes_table = {
-    .gram = codes_gram,
-    .factor = codes_factor,
-    .back = codes_back,
-    .residual = codes_residual,
-    .quality = codes_quality,
-};

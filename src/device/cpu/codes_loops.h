@@ -34,11 +34,31 @@ struct factor_job {
   idx *kept; /* [old + count] written by the rank test */
 };
 
+/* The nonnegative problem of a row of m vectors (N.5n).  stride: m rounded up to a multiple of
+ * CODES_CHUNK. */
+struct nonnegative_work {
+  idx *in, *try_in, *refused; /* [m] sets */
+  idx *member, *kept;         /* [m] of the set that is being solved */
+  real *a, *b, *l, *y, *back; /* factor_job's and back()'s */
+  real *packed, *z, *try_x;   /* [m] */
+  real *slope, *size;         /* [stride] */
+};
+struct nonnegative_job {
+  idx m, stride;
+  real rho;
+  const real *g;   /* [m][stride] the whole Gram matrix (N.4) */
+  const real *b;   /* [m] */
+  const idx *kept; /* [m] what the rank test kept */
+  real *codes;     /* [m] written */
+  const struct nonnegative_work *work;
+};
+
 struct codes_loops {
   void (*gram)(const struct gram_job *job);
   void (*factor)(const struct factor_job *job);
   /* codes[m] <- back substitution; work[m + 8] */
   void (*back)(const real *l, const real *y, const idx *kept, idx m, real *codes, real *work);
+  void (*nonnegative)(const struct nonnegative_job *job);
   void (*residual)(const float *row, const float *const *vector, idx m, idx p, const real *codes,
                    float *out);
   /* all of *q but nonzero; codes[m] as stored, widened; work[2 p] */

@@ -19,6 +19,7 @@ static inline i32v screen_dot4(i32v sum, i32v atoms, i32v row)
 #include "device/cpu/arrow_body.h"
 #include "device/cpu/codes_body.h"
 #include "device/cpu/dense_body.h"
+#include "device/cpu/nonnegative_body.h"
 #include "device/cpu/refit_body.h"
 #include "device/cpu/route_body.h"
 #include "device/cpu/screen_body.h"

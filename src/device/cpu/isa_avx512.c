@@ -11,6 +11,7 @@ enum { ROUTE_GROUP = 12, ARROW_TILE = 4, DENSE_COLUMNS = 8 };
 #include "device/cpu/arrow_body.h"
 #include "device/cpu/codes_body.h"
 #include "device/cpu/dense_body.h"
+#include "device/cpu/nonnegative_body.h"
 #include "device/cpu/refit_body.h"
 #include "device/cpu/route_body.h"
 

@@ -67,6 +67,7 @@ ALWAYS_INLINE double f64_sum(f64v x)
 #include "device/cpu/arrow_body.h"
 #include "device/cpu/codes_body.h"
 #include "device/cpu/dense_body.h"
+#include "device/cpu/nonnegative_body.h"
 #include "device/cpu/refit_body.h"
 #include "device/cpu/route_body.h"
 

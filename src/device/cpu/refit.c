@@ -88,8 +88,9 @@ static void item_move(const struct refit_loops *loops, const struct moves_job *j
     item_fail(item, d);
     return;
   }
-  struct group_move move = {row,       item->u_old, item->u_new, l,      t_old,   t_new,
-                            objective, work,        d,           job->p, job->rho};
+  struct group_move move = {row,   item->u_old, item->u_new, l,
+                            t_old, t_new,       objective,   work,
+                            d,     job->p,      job->rho,    job->nonnegative};
   for (idx i = 0; i < item->n; i += REFIT_GROUP) {
     idx n = group_rows(job->residual, item->rows, item->n, i, job->p, row);
     for (idx k = 0; k < REFIT_GROUP; k++)

@@ -192,6 +192,8 @@ ALWAYS_INLINE void refit_move_frame(const struct group_move *j, idx d)
   f64v b[REFIT_PARTS][MAX_FRAME], t[REFIT_PARTS][MAX_FRAME], squares[REFIT_PARTS];
   refit_move_back(j, d, b);
   for (int k = 0; k < REFIT_PARTS; k++) refit_solve(j->l, d, b[k], t[k]);
+  if (d == 1 && j->nonnegative)
+    for (int k = 0; k < REFIT_PARTS; k++) t[k][0] = (f64v)((i64v)t[k][0] & (t[k][0] > 0));
   refit_move_forth(j, d, t, squares);
   for (int k = 0; k < REFIT_PARTS; k++) {
     f64v codes = f64_splat(0);

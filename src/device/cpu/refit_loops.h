@@ -21,6 +21,7 @@ struct group_move {
   real *work;        /* [p][REFIT_GROUP] */
   idx d, p;
   real rho;
+  int nonnegative;
 };
 
 struct refit_loops {

@@ -122,6 +122,7 @@ static void panel_route(const struct route_plan *plan, struct route_work *w, idx
       loops->scores(panel + (gidx)m * p * loops->lanes, group, p, w->score);
       if (d > 1) loops->square(w->score, m == 0, w->gate);
     }
+    if (s->options.nonnegative) loops->positive(w->score);
     loops->select(&plan->order, d > 1 ? w->gate : w->score, valid, s->atom_of + slot, w->list + row,
                   rows);
   }

@@ -57,6 +57,15 @@ static void route_square(const float *score, int first, float *gates)
   }
 }
 
+/* What is negative and finite becomes +0: as bits, what is below those of -infinity. */
+static void route_positives(float *values)
+{
+  for (int i = 0; i < ROUTE_GROUP * ROUTE_VECTORS; i++) {
+    i32v *bits = (i32v *)values + i;
+    *bits &= ~((*bits < 0) & ((*bits & 0x7fffffff) < 0x7f800000));
+  }
+}
+
 static inline i32v list_magnitude(const void *value)
 {
   return *(const i32v *)value & 0x7fffffff;
@@ -249,6 +258,7 @@ static const struct route_loops route_table = {
     .lanes = ROUTE_WIDTH,
     .scores = route_scores,
     .square = route_square,
+    .positive = route_positives,
     .select = route_select,
     .finish = route_finish,
     .spin = route_spin,

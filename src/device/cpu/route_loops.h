@@ -37,6 +37,8 @@ struct route_loops {
   void (*scores)(const float *panel, const float *group, idx p, float *out);
   /* gates[rows][lanes] <- gates + scores^2, two roundings; first: gates were 0 */
   void (*square)(const float *scores, int first, float *gates);
+  /* values[rows][lanes] <- route_positive() of each */
+  void (*positive)(float *values);
   /* append what may be chosen of values[n][lanes] to n lists; only the lowest `valid` lanes
    * count */
   void (*select)(const struct list_order *order, const float *values, idx valid, const idx *atom_of,

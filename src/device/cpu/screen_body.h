@@ -84,6 +84,10 @@ static inline void screen_size_store(i32v sum, enum screen_step step, float *to)
     *(f32v *)to = (f32v)((i32v)x & 0x7fffffff);
     return;
   }
+  if (step == SCREEN_POSITIVE) {
+    *(f32v *)to = (f32v)((i32v)x & (x > f32_splat(0)));
+    return;
+  }
   f32v square = x * x;
   if (step != SCREEN_FIRST) square += *(const f32v *)to;
   *(f32v *)to = step == SCREEN_LAST ? f32_sqrt(square) : square;

@@ -14,9 +14,10 @@
 
 #include "model/screen.h"
 
-/* What is done with a dot product I of integers.  The size is |I| for d = 1, else the root of the
- * sum of squares over a frame, which are added FIRST, NEXT, .., LAST. */
-enum screen_step { SCREEN_ONLY, SCREEN_FIRST, SCREEN_NEXT, SCREEN_LAST };
+/* What is done with a dot product I of integers.  The size is |I| for d = 1, max(I, 0) where codes
+ * are to be nonnegative, else the root of the sum of squares over a frame, which are added FIRST,
+ * NEXT, .., LAST. */
+enum screen_step { SCREEN_ONLY, SCREEN_POSITIVE, SCREEN_FIRST, SCREEN_NEXT, SCREEN_LAST };
 
 /* What the sizes of one row stand for (C.6): a size of n integer units at a slot lies in
  *     [down * n * t - e, up * n * t + e],  e = flat + steep * t,  t = scale[slot]. */

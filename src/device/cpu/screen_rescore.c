@@ -26,6 +26,8 @@ static void row_evaluate(const struct screen_plan *plan, const struct screen_row
         gate[l] = m == 0 ? square : gate[l] + square;
       }
     }
+    if (s->options.nonnegative)
+      for (idx l = 0; l < count; l++) score[l] = route_positive(score[l]);
     memcpy(value + j, d == 1 ? score : gate, (size_t)count * sizeof *value);
   }
 }

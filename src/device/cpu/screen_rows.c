@@ -129,13 +129,14 @@ void screen_panel(const struct screen_plan *plan, struct screen_work *w, idx num
   idx height = loops->rows, slot = number * loops->lanes, d = s->options.d;
   idx valid = s->count - slot < loops->lanes ? s->count - slot : loops->lanes;
   uint32_t valid_lanes = (uint32_t)((UINT64_C(1) << valid) - 1);
+  enum screen_step only = s->options.nonnegative ? SCREEN_POSITIVE : SCREEN_ONLY;
   for (idx row = 0; row < n; row += height) {
     const int8_t *group = w->groups + (gidx)row * f->quads * 4;
     cache_prefetch(f->panels + next * bytes * d, bytes * d, row / height,
                    (n + height - 1) / height);
     for (idx m = 0; m < d; m++)
       loops->sizes(panel + m * bytes, group, w->start + row, f->quads,
-                   d == 1       ? SCREEN_ONLY
+                   d == 1       ? only
                    : m == 0     ? SCREEN_FIRST
                    : m == d - 1 ? SCREEN_LAST
                                 : SCREEN_NEXT,
