@@ -37,6 +37,8 @@ COMMANDS = {
                      "--threads 1", "supports.h5"),
     "encode-real": ("encode --rows in/real.h5 --dictionary in/atoms-real.h5 --top-s 4 --threads 1",
                     "supports.h5"),
+    "encode-nonnegative": ("encode --rows in/rows.h5 --dictionary in/fitted.h5 --top-s 3 --rounds "
+                           "2 --threads 1", "supports.h5"),
     "route": ("route --rows in/rows.h5 --dictionary in/start.h5 --top-s 3 --threads 1",
               "supports.h5"),
     "color": ("color --supports in/supports.h5", "classes.h5"),
@@ -64,6 +66,8 @@ COMMANDS = {
                       "in/supports.h5 --reroute --threads 1", "dictionary.h5 supports.h5"),
     "refit-frames": ("refit --rows in/rows2.h5 --dictionary in/start2.h5 --supports "
                      "in/supports2.h5 --directions 2 --threads 1", "dictionary.h5 supports.h5"),
+    "fit": ("fit --rows in/rows.h5 --holdout in/held.h5 --atoms 8 --top-s 3 --rounds 2 --sweeps 2 "
+            "--threads 1", "dictionary.h5 supports.h5"),
     "terminal": ("terminal --rows in/rows.h5 --dictionary in/start.h5 --supports in/supports.h5 "
                  "--directions 2 --cross 4 --threads 1", "terminal.h5"),
     "terminal-dump": ("terminal --rows in/rows.h5 --dictionary in/start.h5 --supports "
@@ -74,7 +78,7 @@ COMMANDS = {
     "terminal-frames": ("terminal --rows in/rows2.h5 --dictionary in/start2.h5 --supports "
                         "in/supports2.h5 --directions 1 --cross 4 --threads 1", "terminal.h5"),
 }
-SHOWN = "terminal.h5", "solutions.h5", "fit.h5"  # files that only verify, inspect and diff read
+SHOWN = "terminal.h5", "solutions.h5", "refitted.h5"  # files that only verify, inspect and diff read
 FOREIGN = "rows.npy", "atoms.npy", "plain.h5", "real.h5", "atoms-real.h5"  # without checksums
 
 
@@ -113,19 +117,22 @@ class Data:
                 f"--noise 0.1 --seed {seed} --output in",
                 f"synth --n-rows 40000 --atoms 12 --columns 16 --top-s 3 --noise 0.1 "
                 f"--seed {seed} --output many",
+                f"synth --n-rows 50 --atoms 12 --columns 16 --top-s 3 --noise 0.1 "
+                f"--seed {seed + 2} --output held",
                 f"synth --n-rows 120 --atoms 6 --columns 12 --top-s 2 --frame 2 --noise 0.1 "
                 f"--start-cosine 0.8 --seed {seed} --output two",
                 f"synth --systems 6 --system-rows 12 --mixed --frame 2 --indefinite 0.2 "
                 f"--seed {seed} --output mixed"):
             self.call(words + " --quiet", here)
-        for old, new in (("many/rows", "many"), ("two/rows", "rows2"), ("two/start", "start2"),
+        for old, new in (("many/rows", "many"), ("held/rows", "held"), ("two/rows", "rows2"), ("two/start", "start2"),
                          ("mixed/systems", "mixed")):
             os.rename(f"{here}/{old}.h5", f"{here}/in/{new}.h5")
         self.make_foreign(here, seed)
         for name, new in (("seed", "seeded"), ("encode", "supports"), ("route", "routed"),
                           ("encode-frames", "supports2"), ("color", "classes"),
                           ("assemble", "systems"), ("solve", "solutions"),
-                          ("terminal", "terminal"), ("refit", "fit")):
+                          ("terminal", "terminal"), ("refit", "refitted"),
+                          ("fit", "fitted")):
             self.run(version, name)
             result = self.commands[name].results[0]
             shutil.copy(self.at(version, f"done/{name}/{result}"), f"{here}/in/{new}.h5")

@@ -68,9 +68,14 @@ def choose_ranks(t, pids):
         pids, t.random.randint(min(1, len(pids)), len(pids)))
 
 
+def rank_names(t):
+    """As the kernel has them, cut to 15 characters."""
+    return {os.path.basename(t.options.sagitta)[:15]}
+
+
 def rank_pids(t, job):
-    name = os.path.basename(t.options.sagitta)[:15]
-    return [pid for pid, known in members(job.pid).items() if known == name and pid != job.pid]
+    return [pid for pid, name in members(job.pid).items()
+            if name in rank_names(t) and pid != job.pid]
 
 
 def ranks(t):
@@ -91,6 +96,9 @@ def ranks(t):
         wait_for_others(t, job, hit, deadline, whom)
         struck = time.monotonic()
     done = t.end(job, deadline + STEADY, struck)
+    if done.code is None and whom == "mpirun" and not rank_names(t) & done.left:
+        t.say("mpirun, which had been stopped, did not end after the last rank")
+        done.code = -signal.SIGKILL  # Open MPI's fault: see doc/reliability.md
     t.judge(command, done, t.data.states("a", command.name), before, killed=True)
     t.judge_again(command, words)
 
@@ -183,6 +191,7 @@ OTHER = {  # command: words that one rank alone gets
     "assemble": ("--directions 2", "--dry-run"),
     "solve": ("--ridge-t 0.5", "--ridge-b 1", "--escalate", "--batch 20"),
     "refit": ("--sweeps 1", "--directions 2", "--reroute", "--cosine-limit 2", "--resume"),
+    "fit": ("--sweeps 1", "--seed 3", "--codes signed", "--rho 0.5", "--uncentered"),
     "terminal": ("--directions 1", "--cross 2", "--evidence slq", "--spectrum none"),
     "synth": ("--n-rows 50", "--atoms 6", "--columns 8", "--seed 3", "--noise 0.5"),
 }

@@ -21,10 +21,11 @@ FORGETS = 20  # seconds that a command without a fault may take at the most
 
 
 class Done:
-    """How a job ended.  code: as subprocess has it, None when it hung; at: seconds it took."""
+    """How a job ended.  code: as subprocess has it, None when it hung; left: names of its processes
+    that then lived."""
 
-    def __init__(self, code, text, seconds):
-        self.code, self.text, self.seconds = code, text, seconds
+    def __init__(self, code, text, seconds, left):
+        self.code, self.text, self.seconds, self.left = code, text, seconds, left
         self.messages = len(re.findall(r"^(?:rank \d+: )?sagitta(?: [a-z]+)?: ", text, re.M))
 
     def crashed(self):
@@ -144,15 +145,15 @@ class Try:
             time.sleep(0.01)
         spent = time.monotonic() - since
         self.longest = max(self.longest, spent)
-        if code is None or not job.alone:
-            send(members(job.pid), signal.SIGKILL)
+        left = members(job.pid) if code is None or not job.alone else {}
+        send(left, signal.SIGKILL)
         if code is None:
             job.kill()
             job.wait()
         job.said.seek(0)
         text = job.said.read()
         job.said.close()
-        return Done(code, text, spent)
+        return Done(code, text, spent, set(left.values()))
 
     def run(self, words, **more):
         return self.end(self.start(words, **more))
