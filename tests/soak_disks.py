@@ -25,7 +25,7 @@ def disk(t):
     done = t.run(words, preload=dict(FAULT=f"{fault}:{n}{lasting}",
                                      **({"FAULT_OF": of} if of else {})))
     t.judge(command, done, t.data.states("a", command.name), before,
-            either=fault in ("fsync", "write", "own-memory"))
+            either=fault in ("fsync", "write", "rename", "own-memory"))
     t.judge_again(command, words)
 
 
