@@ -9,10 +9,12 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/status.h"
+#include "base/watchdog.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* held while a line is written */
 static int level, rank;
@@ -35,9 +37,8 @@ void log_setup(int new_level, int new_rank)
 }
 
 /* The lock lasts as long as the run; on a file system without locks there is none. */
-int log_open(const char *path)
+static int file_open(const char *path)
 {
-  if (rank != 0) return OK;
   int opened = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
   CHECK(opened >= 0, ERR_CREATE, "cannot create '%s': %s", path, strerror(errno));
   if (flock(opened, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK) {
@@ -49,10 +50,27 @@ int log_open(const char *path)
   return OK;
 }
 
+int log_open(const char *path)
+{
+  if (rank != 0) return OK;
+  int step = watchdog_begin(ERR_IO, "opening", path), status = file_open(path);
+  watchdog_end(step);
+  return status;
+}
+
 void log_close(void)
 {
+  int step = watchdog_begin(ERR_IO, "writing the log", NULL);
   if (file) fclose(file);
   file = NULL;
+  watchdog_end(step);
+}
+
+/* A terminal, a pager or a launcher may take its time to read; a file may not hang. */
+static int is_watched(void)
+{
+  struct stat facts;
+  return fstat(STDERR_FILENO, &facts) == 0 && S_ISREG(facts.st_mode);
 }
 
 static void line_out(int to_terminal, const char *text)
@@ -60,13 +78,17 @@ static void line_out(int to_terminal, const char *text)
   pthread_mutex_lock(&lock);
   double t = log_seconds();
   if (to_terminal) {
+    int is_step = is_watched(), step = is_step ? watchdog_begin(ERR_IO, "writing to stderr", NULL) : 0;
     if (drawn) fprintf(stderr, "\r%*s\r", drawn, "");
     drawn = 0;
     fprintf(stderr, "[%10.3f] %s\n", t, text);
+    if (is_step) watchdog_end(step);
   }
   if (file) {
+    int step = watchdog_begin(ERR_IO, "writing the log", NULL);
     fprintf(file, "[%10.3f] %s\n", t, text);
     fflush(file);
+    watchdog_end(step);
   }
   pthread_mutex_unlock(&lock);
 }

@@ -18,7 +18,6 @@ struct worker_state {
   int (*job)(void *);
   void *argument;
   int busy, quit;
-  int lost; /* a deadline passed, and the thread may be stuck in a system call */
   int status;
   char message[2048];
 };
@@ -104,51 +103,35 @@ int worker_done(struct worker *w, double seconds)
   return done;
 }
 
-int worker_wait(struct worker *w, double deadline)
+int worker_wait(struct worker *w)
 {
   struct worker_state *s = w->state;
-  struct timespec until = time_after(deadline + 1);
   pthread_mutex_lock(&s->mutex);
-  while (s->busy && !s->lost) {
-    if (deadline > 0)
-      s->lost = pthread_cond_timedwait(&s->change, &s->mutex, &until) == ETIMEDOUT && s->busy;
-    else
-      pthread_cond_wait(&s->change, &s->mutex);
-  }
-  int status = s->status, lost = s->lost;
+  while (s->busy) pthread_cond_wait(&s->change, &s->mutex);
+  int status = s->status;
   s->status = OK;
   pthread_mutex_unlock(&s->mutex);
-  CHECK(!lost, ERR_IO, "reading or writing took longer than the deadline of %.0f seconds",
-        deadline);
   return status ? status_set(status, s->message) : OK;
 }
 
-int worker_run(struct worker *w, double deadline, int (*job)(void *copy), const void *argument,
-               size_t bytes)
+int worker_run(struct worker *w, int (*job)(void *argument), void *argument)
 {
-  void *copy = malloc(bytes);
-  CHECK(copy, ERR_MEMORY, "cannot allocate %zu bytes for a job", bytes);
-  memcpy(copy, argument, bytes);
-  int status = worker_start(w, job, copy);
-  if (!status) status = worker_wait(w, deadline);
-  if (!w->state->lost) free(copy);
-  return status;
+  TRY(worker_start(w, job, argument));
+  return worker_wait(w);
 }
 
 void worker_close(struct worker *w)
 {
   struct worker_state *s = w->state;
   if (!s) return;
-  if (!s->lost) {
-    pthread_mutex_lock(&s->mutex);
-    while (s->busy) pthread_cond_wait(&s->change, &s->mutex);
-    s->quit = 1;
-    pthread_cond_broadcast(&s->change);
-    pthread_mutex_unlock(&s->mutex);
-    pthread_join(s->thread, NULL);
-    pthread_mutex_destroy(&s->mutex);
-    pthread_cond_destroy(&s->change);
-    free(s);
-  }
+  pthread_mutex_lock(&s->mutex);
+  while (s->busy) pthread_cond_wait(&s->change, &s->mutex);
+  s->quit = 1;
+  pthread_cond_broadcast(&s->change);
+  pthread_mutex_unlock(&s->mutex);
+  pthread_join(s->thread, NULL);
+  pthread_mutex_destroy(&s->mutex);
+  pthread_cond_destroy(&s->change);
+  free(s);
   w->state = NULL;
 }

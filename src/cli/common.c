@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "base/status.h"
+#include "base/watchdog.h"
 #include "cli/command.h"
 #include "cli/revision.h"
 #include "config.h"
@@ -18,18 +19,10 @@ const struct option_row general_rows[GENERAL_ROWS] = {
      "warnings and errors only"},
     {"verbose", OPTION_FLAG, offsetof(struct general_options, verbose), "no", 0, 1, NULL, NULL,
      "details too, and where an error came from"},
-};
-
-const struct option_row job_rows[JOB_ROWS] = {
-    {"quiet", OPTION_FLAG, offsetof(struct general_options, quiet), "no", 0, 1, NULL, NULL,
-     "warnings and errors only"},
-    {"verbose", OPTION_FLAG, offsetof(struct general_options, verbose), "no", 0, 1, NULL, NULL,
-     "details too, and where an error came from"},
-    {"deadline", OPTION_REAL, offsetof(struct job_options, deadline), "300", 0.1, 1e6, NULL,
+    {"deadline", OPTION_REAL, offsetof(struct general_options, deadline), "300", 0.1, 1e6, NULL,
      "SECONDS",
-     "give up (exit 76) when a rank shows no sign of life for so long, or (exit 74) when a read or "
-     "a "
-     "write takes longer"},
+     "give up (exit 74) when opening, reading or writing a block takes longer, or (exit 76) when a "
+     "rank shows no sign of life for so long"},
 };
 
 const struct option_row output_rows[OUTPUT_ROWS] = {
@@ -68,13 +61,20 @@ int threads_default(const struct comm *c, idx option)
   return mine > 1 ? mine : 1;
 }
 
-static int used_write(const struct run *run, const char *path)
+static int deck_write(const struct run *run, const char *path)
 {
   FILE *file = fopen(path, "w");
   CHECK(file, ERR_CREATE, "cannot create '%s': %s", path, strerror(errno));
   options_write(run->command->options, run->options, file);
   CHECK(fclose(file) == 0, ERR_IO, "cannot write '%s': %s", path, strerror(errno));
   return OK;
+}
+
+static int used_write(const struct run *run, const char *path)
+{
+  int step = watchdog_begin(ERR_IO, "writing", path), status = deck_write(run, path);
+  watchdog_end(step);
+  return status;
 }
 
 static int place_open(struct run *run, const struct output_options *output, const char *name,

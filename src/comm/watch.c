@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A sign is one byte, sent and received by non-blocking calls that are tested once a period.  A
- * rank that was itself suspended (SIGTSTP by a batch system) starts to listen anew. */
+ * A sign is one byte, sent and received by non-blocking calls that are tested once a period of the
+ * watchdog, by whose clock the peer is silent.  Each exchange is a step of its own: it also finds
+ * the library stuck, or in the hands of a thread that is. */
 #include "comm/watch.h"
 
 #include <time.h>
 
-#include "base/log.h"
 #include "base/status.h"
 #include "base/types.h"
-
-enum {
-  MAX_PERIOD = 5,        /* seconds */
-  SIGNS_A_DEADLINE = 5,  /* that a peer can miss before it counts as lost */
-  SUSPENDED_PERIODS = 5, /* between two looks: this rank did not run in between */
-};
+#include "base/watchdog.h"
 
 static void sign_expect(struct watch *w, char *sign, MPI_Request *expected)
 {
@@ -24,7 +19,7 @@ static void sign_expect(struct watch *w, char *sign, MPI_Request *expected)
  * there was one.  mail[2]: the sign that is sent, and the one received. */
 static int signs_exchange(struct watch *w, char *mail, MPI_Request *sent, MPI_Request *expected)
 {
-  int done = 0, heard = 0;
+  int done = 0, heard = 0, step = watchdog_begin(ERR_COMM, "a call of MPI", NULL);
   pthread_mutex_lock(w->mpi);
   MPI_Test(sent, &done, MPI_STATUS_IGNORE);
   if (done) MPI_Isend(&mail[0], 1, MPI_CHAR, (w->rank + 1) % w->size, 0, w->ring, sent);
@@ -35,6 +30,7 @@ static int signs_exchange(struct watch *w, char *mail, MPI_Request *sent, MPI_Re
     sign_expect(w, &mail[1], expected);
   }
   pthread_mutex_unlock(w->mpi);
+  watchdog_end(step);
   return heard;
 }
 
@@ -42,8 +38,8 @@ static int signs_exchange(struct watch *w, char *mail, MPI_Request *sent, MPI_Re
 static void period_wait(struct watch *w)
 {
   struct timespec until;
-  clock_gettime(CLOCK_REALTIME, &until);
-  gidx ns = until.tv_nsec + (gidx)(w->period * 1e9);
+  clock_gettime(CLOCK_MONOTONIC, &until);
+  gidx ns = until.tv_nsec + (gidx)(watchdog_period() * 1e9);
   until.tv_sec += (time_t)(ns / 1000000000);
   until.tv_nsec = (long)(ns % 1000000000);
   pthread_cond_timedwait(&w->wake, &w->lock, &until);
@@ -68,17 +64,15 @@ static void *watch_main(void *argument)
   pthread_mutex_lock(w->mpi);
   sign_expect(w, &mail[1], &expected);
   pthread_mutex_unlock(w->mpi);
-  double heard = log_seconds(), looked = heard;
+  double heard = watchdog_clock();
   pthread_mutex_lock(&w->lock);
   while (!w->quit) {
     pthread_mutex_unlock(&w->lock);
     int sign = signs_exchange(w, mail, &sent, &expected);
-    double now = log_seconds();
-    int was_suspended = now - looked > SUSPENDED_PERIODS * w->period;
-    if (sign || was_suspended) heard = now;
-    looked = now;
+    double now = watchdog_clock();
+    if (sign) heard = now;
     pthread_mutex_lock(&w->lock);
-    w->silent = now - heard > w->deadline;
+    w->silent = now - heard > watchdog_deadline();
     if (!w->quit) period_wait(w);
   }
   pthread_mutex_unlock(&w->lock);
@@ -88,10 +82,12 @@ static void *watch_main(void *argument)
 
 int watch_start(struct watch *w)
 {
-  double period = w->deadline / SIGNS_A_DEADLINE;
-  w->period = period < MAX_PERIOD ? period : MAX_PERIOD;
+  pthread_condattr_t monotonic;
+  pthread_condattr_init(&monotonic);
+  pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
   pthread_mutex_init(&w->lock, NULL);
-  pthread_cond_init(&w->wake, NULL);
+  pthread_cond_init(&w->wake, &monotonic);
+  pthread_condattr_destroy(&monotonic);
   CHECK(pthread_create(&w->thread, NULL, watch_main, w) == 0, ERR_INTERNAL,
         "cannot start the thread that watches the peers");
   w->is_running = 1;

@@ -10,6 +10,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "base/watchdog.h"
 
 /* The names of a dump: the artifact's text, the atoms' texts. */
 struct dump_names {
@@ -29,6 +30,23 @@ static int dump_name(struct dump_names *names, const char *path)
   return OK;
 }
 
+static FILE *file_open(const char *path)
+{
+  int step = watchdog_begin(ERR_IO, "opening", path);
+  FILE *file = fopen(path, "wb");
+  watchdog_end(step);
+  return file;
+}
+
+/* Write, as one step of the watchdog; 1 when it went well. */
+static int text_write(const void *text, size_t bytes, FILE *file)
+{
+  int step = watchdog_begin(ERR_IO, "writing the artifact", NULL);
+  int good = fwrite(text, 1, bytes, file) == bytes;
+  watchdog_end(step);
+  return good;
+}
+
 int artifact_dump_check(const char *path, int force)
 {
   struct dump_names names;
@@ -40,7 +58,7 @@ int artifact_dump_check(const char *path, int force)
           names.path[i]);
     CHECK(!there || force, ERR_CREATE, "'%s' is there already: add --force to replace it",
           names.path[i]);
-    FILE *file = fopen(names.temporary[i], "wb");
+    FILE *file = file_open(names.temporary[i]);
     CHECK(file, ERR_CREATE, "cannot create '%s': %s", names.temporary[i], strerror(errno));
     fclose(file);
     unlink(names.temporary[i]);
@@ -55,10 +73,10 @@ static int dump_fill(FILE **file, const struct artifact *a, const float *atoms, 
   size_t bytes = artifact_atom_bytes(d, p);
   unsigned char *text = NULL;
   TRY(arena_alloc(&arena, &text, (gidx)bytes, 1));
-  int good = fwrite(a->text, 1, a->bytes, file[0]) == a->bytes;
+  int good = text_write(a->text, a->bytes, file[0]);
   for (idx i = 0; i < k && good; i++) {
     artifact_atom(atoms + (gidx)i * d * p, d, p, text);
-    good = fwrite(text, 1, bytes, file[1]) == bytes;
+    good = text_write(text, bytes, file[1]);
   }
   arena_free(&arena);
   CHECK(good, ERR_IO, "%s", strerror(errno));
@@ -68,12 +86,18 @@ static int dump_fill(FILE **file, const struct artifact *a, const float *atoms, 
 static int dump_publish(const struct dump_names *names, const struct artifact *a,
                         const float *atoms, idx k, idx d, idx p)
 {
-  FILE *file[2] = {fopen(names->temporary[0], "wb"), fopen(names->temporary[1], "wb")};
+  FILE *file[2] = {file_open(names->temporary[0]), file_open(names->temporary[1])};
   int status = file[0] && file[1] ? dump_fill(file, a, atoms, k, d, p) : ERR_IO;
-  for (int i = 0; i < 2; i++)
+  for (int i = 0; i < 2; i++) {
+    int step = watchdog_begin(ERR_IO, "bringing to the disk", names->temporary[i]);
     if (file[i] && (fflush(file[i]) | fsync(fileno(file[i])) | fclose(file[i]))) status = ERR_IO;
-  for (int i = 0; i < 2 && status == OK; i++)
+    watchdog_end(step);
+  }
+  for (int i = 0; i < 2 && status == OK; i++) {
+    int step = watchdog_begin(ERR_IO, "renaming", names->temporary[i]);
     if (rename(names->temporary[i], names->path[i])) status = ERR_IO;
+    watchdog_end(step);
+  }
   return status;
 }
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/status.h"
+#include "base/watchdog.h"
 #include "io/verify.h"
 
 enum { MAX_UNFINISHED = 8 };
@@ -132,8 +133,10 @@ int output_place(struct output_place *place, const char *output, const char *nam
   struct stat facts;
   TRY(place_name(place, output, name));
   folder_of(place->file, folder, sizeof folder);
-  TRY(folder_make(folder));
-  int there = lstat(place->file, &facts) == 0;
+  int step = watchdog_begin(ERR_IO, "making folder", folder);
+  int status = folder_make(folder), there = lstat(place->file, &facts) == 0;
+  watchdog_end(step);
+  TRY(status);
   CHECK(!there || !S_ISDIR(facts.st_mode), ERR_CREATE, "cannot create '%s': it is a folder",
         place->file);
   CHECK(!there || force, ERR_CREATE, "'%s' is there already: add --force to replace it",
@@ -144,8 +147,10 @@ int output_place(struct output_place *place, const char *output, const char *nam
 int output_check_input(const struct output_place *place, const char *input)
 {
   struct stat out, in;
+  int step = watchdog_begin(ERR_IO, "looking at", input);
   int same = stat(place->file, &out) == 0 && stat(input, &in) == 0 && out.st_dev == in.st_dev &&
              out.st_ino == in.st_ino;
+  watchdog_end(step);
   CHECK(!same, ERR_CREATE, "the result '%s' would replace an input of this run", place->file);
   return OK;
 }
@@ -154,7 +159,9 @@ int output_check_input(const struct output_place *place, const char *input)
 static int space_check(const char *folder, gidx bytes)
 {
   struct statvfs facts;
-  CHECK(statvfs(folder, &facts) == 0, ERR_CREATE, "cannot use folder '%s': %s", folder,
+  int step = watchdog_begin(ERR_IO, "looking at", folder), failed = statvfs(folder, &facts);
+  watchdog_end(step);
+  CHECK(!failed, ERR_CREATE, "cannot use folder '%s': %s", folder,
         strerror(errno));
   double available = (double)facts.f_bavail * (double)facts.f_frsize;
   CHECK(available >= (double)bytes, ERR_CREATE,
@@ -194,10 +201,12 @@ static int facts_write(const struct h5_file *f, const struct run_fact *facts, in
 /* Bring a file or folder to the disk.  Folders of some file systems cannot be synced: EINVAL. */
 static int sync_path(const char *path, int flags)
 {
+  int step = watchdog_begin(ERR_IO, "bringing to the disk", path);
   int file = open(path, O_RDONLY | O_CLOEXEC | flags);
-  CHECK(file >= 0, ERR_IO, "cannot open '%s': %s", path, strerror(errno));
-  int error = fsync(file) == 0 ? 0 : errno;
-  close(file);
+  int error = file >= 0 && fsync(file) == 0 ? 0 : errno;
+  if (file >= 0) close(file);
+  watchdog_end(step);
+  CHECK(file >= 0, ERR_IO, "cannot open '%s': %s", path, strerror(error));
   if (flags & O_DIRECTORY && error == EINVAL) error = 0;
   CHECK(!error, ERR_IO, "cannot bring '%s' to the disk: %s", path, strerror(error));
   return OK;
@@ -211,7 +220,10 @@ int result_publish(struct result_file *r, const struct run_fact *facts, int n_fa
   TRY(h5_close(&r->h5));
   TRY(file_verify(r->temporary, NULL));
   TRY(sync_path(r->temporary, 0));
-  CHECK(rename(r->temporary, r->path) == 0, ERR_IO, "cannot rename '%s' to '%s': %s", r->temporary,
+  int step = watchdog_begin(ERR_IO, "renaming", r->temporary);
+  int failed = rename(r->temporary, r->path);
+  watchdog_end(step);
+  CHECK(!failed, ERR_IO, "cannot rename '%s' to '%s': %s", r->temporary,
         r->path, strerror(errno));
   unfinished_remove(r->temporary);
   TRY(sync_path(folder, O_DIRECTORY));

@@ -49,7 +49,7 @@ static int atoms_load(struct terminal *w)
   struct worker worker;
   TRY(terminal_atoms_alloc(w));
   TRY(worker_open(&worker));
-  TRY(access_run(&worker, w->c->deadline, atoms_read, w));
+  TRY(worker_run(&worker, atoms_read, w));
   worker_close(&worker);
   return atoms_check(w->atoms, a->k, a->d, a->p, 0, a->name);
 }
@@ -195,7 +195,7 @@ static int evaluate_watched(struct terminal *w)
   TRY(worker_open(&worker));
   TRY(worker_start(&worker, evaluate, w));
   while (!worker_done(&worker, 1.0 / LOOKS)) TRY(comm_alive(w->c));
-  int status = worker_wait(&worker, 0);
+  int status = worker_wait(&worker);
   worker_close(&worker);
   return status;
 }
