@@ -5,6 +5,7 @@ check_PROGRAMS += \
   %D%/test_base_block_tree \
   %D%/test_base_memory \
   %D%/test_base_order \
+  %D%/test_comm_counts \
   %D%/test_comm_gpu \
   %D%/test_comm_verbs \
   %D%/test_cuda_codes \

@@ -14,12 +14,12 @@
 #include "base/num.h"
 #include "base/status.h"
 
-enum { MAX_STEPS = 64, STACK_BYTES = 1 << 18, LOOKS_A_DEADLINE = 5, MAX_TURN = 4 };
+enum { MAX_STEPS = 64, STACK_BYTES = 1 << 18, LOOKS_A_DEADLINE = 5, MAX_TURN = 2 };
 /* Seconds: between two looks, at most; to say the last words; and by which a rank lets the one
  * before it speak first, since one message is enough where all of them wait for the same thing. */
-#define MAX_PERIOD 0.2
+#define MAX_PERIOD 0.1
 #define GRACE 1.0
-#define TURN 0.1
+#define TURN 0.3
 
 /* A free slot has the code OK. */
 struct step {

@@ -9,8 +9,8 @@
  * gave no sign of life for the deadline (base/watchdog.h); a helper thread gives this rank's signs, so that a busy
  * rank is not taken for a dead one.
  *
- * Arrays travel as items of `unit` bytes, of which the ranks together have fewer than 2^31 in a
- * call.  No floating-point sum is ever made here (doc/determinism.md). */
+ * Arrays travel as items of `unit` < 2^31 bytes, of which the ranks together have fewer than 2^31
+ * in a call (a broadcast or a sum may have more); more are ERR_COMM before anything is sent.  No floating-point sum is ever made here (doc/determinism.md). */
 #ifndef COMM_COMM_H
 #define COMM_COMM_H
 
@@ -44,6 +44,10 @@ int comm_alive(struct comm *c);
 /* Partition n items into consecutive runs, as even as can be, one for each of `size` ranks: *first
  * and *count <- the run of `rank`.  Arithmetic alone; not collective. */
 void comm_share(gidx n, int size, int rank, gidx *first, gidx *count);
+
+/* *out <- n, the one way to the counts below, which are MPI's int; ERR_COMM beyond 2^31 - 1.  Not
+ * collective. */
+int comm_count(gidx n, idx *out);
 
 /* all[sum of counts] <- mine[counts[rank]] of every rank, in rank order, on every rank.
  * counts[size] is the same everywhere; mine may be its own place in all.  Collective. */

@@ -129,7 +129,7 @@ int color_state(const struct refit_state *f, struct classes *classes)
   *classes = (struct classes){0};
   TRY(comm_agree(c, gathered_alloc(&g, f, c->rank == 0)));
   for (int r = 0; r < c->size; r++)
-    g.counts[r] = (idx)refit_rows_share(f->total, c->size, r, &first);
+    TRY(comm_count(refit_rows_share(f->total, c->size, r, &first), &g.counts[r]));
   if (f->s) TRY(comm_gather(c, f->atoms, g.counts, (size_t)f->s * sizeof *g.atoms, g.atoms));
   TRY(comm_agree(c, c->rank ? OK : gathered_color(&g, f, classes)));
   idx count = classes->count;
