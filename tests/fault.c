@@ -122,11 +122,25 @@ static int is_regular(int file)
   return file > 2 && fstat(file, &facts) == 0 && S_ISREG(facts.st_mode) && is_named(file);
 }
 
+/* Tell when something hangs, by the monotonic clock. */
+static void fault_tell(void)
+{
+  char text[64];
+  struct timespec now;
+  syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
+  int length = snprintf(text, sizeof text, "fault at %lld.%03ld\n", (long long)now.tv_sec,
+                        now.tv_nsec / 1000000);
+  syscall(SYS_write, STDERR_FILENO, text, length);
+}
+
 /* A call of a kind, or of any: does it hang? */
 static void stall(enum kind kind)
 {
   int saved = errno;
-  if (fails(kind) || fails(STALL_ANY)) sleep(STALL_SECONDS);
+  if (fails(kind) || fails(STALL_ANY)) {
+    fault_tell();
+    sleep(STALL_SECONDS);
+  }
   errno = saved;
 }
 
@@ -208,7 +222,9 @@ time_t time(time_t *out)
 
 static void stop(enum kind kind)
 {
-  if (fails(kind)) raise(SIGSTOP);
+  if (!fails(kind)) return;
+  fault_tell();
+  raise(SIGSTOP);
 }
 
 int MPI_Init_thread(int *argc, char ***argv, int wanted, int *got)

@@ -47,6 +47,7 @@ EXTRA_DIST += %D%/joint_problem.h %D%/terminal_data.py
 SCRIPT_TESTS = \
   %D%/test_partition.py \
   %D%/test_faults.py \
+  %D%/test_watchdog.py \
   %D%/test_cuda_faults.py \
   %D%/test_solve_input.py \
   %D%/test_solve.py \
