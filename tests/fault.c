@@ -35,13 +35,37 @@ void fault_arm(const char *kind, long n, int lasting);
 enum { STALL_SECONDS = 30, LINGER_MICROSECONDS = 300000, LONG_READ = 30000 };
 enum { LATE_MICROSECONDS = 10000 };
 enum { DAY = 86400 };
-enum kind { NONE, WRITE, READ, STALL, LINGER, LATE, FSYNC, RENAME, MEMORY, OWN_MEMORY, JUMP,
-            STALL_OPEN, STALL_STAT, STALL_WRITE, STALL_FSYNC, STALL_RENAME, STALL_CLOSE,
-            STALL_FLUSH, STALL_UNLINK, STALL_ANY, STOP_INIT, STOP_DUP, STOP_FINALIZE, KINDS };
+enum kind {
+  NONE,
+  WRITE,
+  READ,
+  STALL,
+  LINGER,
+  LATE,
+  FSYNC,
+  RENAME,
+  MEMORY,
+  OWN_MEMORY,
+  JUMP,
+  STALL_OPEN,
+  STALL_STAT,
+  STALL_WRITE,
+  STALL_FSYNC,
+  STALL_RENAME,
+  STALL_CLOSE,
+  STALL_FLUSH,
+  STALL_UNLINK,
+  STALL_ANY,
+  STOP_INIT,
+  STOP_DUP,
+  STOP_FINALIZE,
+  KINDS
+};
 static const char *const kinds[KINDS] = {
-    "none", "write", "read", "stall", "linger", "late", "fsync", "rename", "memory", "own-memory",
-    "jump", "stall-open", "stall-stat", "stall-write", "stall-fsync", "stall-rename", "stall-close",
-    "stall-flush", "stall-unlink", "stall-any", "stop-init", "stop-dup", "stop-finalize"};
+    "none",         "write",       "read",        "stall",        "linger",       "late",
+    "fsync",        "rename",      "memory",      "own-memory",   "jump",         "stall-open",
+    "stall-stat",   "stall-write", "stall-fsync", "stall-rename", "stall-close",  "stall-flush",
+    "stall-unlink", "stall-any",   "stop-init",   "stop-dup",     "stop-finalize"};
 static enum kind armed;
 static uintptr_t begin, end; /* of the program itself in memory */
 static long left;            /* calls until the one that fails */

@@ -78,7 +78,8 @@ static void line_out(int to_terminal, const char *text)
   pthread_mutex_lock(&lock);
   double t = log_seconds();
   if (to_terminal) {
-    int is_step = is_watched(), step = is_step ? watchdog_begin(ERR_IO, "writing to stderr", NULL) : 0;
+    int is_step = is_watched(),
+        step = is_step ? watchdog_begin(ERR_IO, "writing to stderr", NULL) : 0;
     if (drawn) fprintf(stderr, "\r%*s\r", drawn, "");
     drawn = 0;
     fprintf(stderr, "[%10.3f] %s\n", t, text);

@@ -34,9 +34,10 @@ static void deadline_look(int argc, char **argv)
   size_t length = sizeof key - 1;
   for (int i = 1; i < argc; i++) {
     if (strncmp(argv[i], key, length) != 0) continue;
-    const char *value = argv[i][length] == '=' ? argv[i] + length + 1 : argv[i][length] ? NULL
-                                             : i + 1 < argc                             ? argv[i + 1]
-                                                                                        : NULL;
+    const char *value = argv[i][length] == '=' ? argv[i] + length + 1
+                        : argv[i][length]      ? NULL
+                        : i + 1 < argc         ? argv[i + 1]
+                                               : NULL;
     double seconds = value ? strtod(value, NULL) : 0;
     if (seconds >= 0.1 && seconds <= 1e6) watchdog_deadline_set(seconds);
   }

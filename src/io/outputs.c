@@ -161,8 +161,7 @@ static int space_check(const char *folder, gidx bytes)
   struct statvfs facts;
   int step = watchdog_begin(ERR_IO, "looking at", folder), failed = statvfs(folder, &facts);
   watchdog_end(step);
-  CHECK(!failed, ERR_CREATE, "cannot use folder '%s': %s", folder,
-        strerror(errno));
+  CHECK(!failed, ERR_CREATE, "cannot use folder '%s': %s", folder, strerror(errno));
   double available = (double)facts.f_bavail * (double)facts.f_frsize;
   CHECK(available >= (double)bytes, ERR_CREATE,
         "folder '%s' has %.3g bytes free, the result needs %.3g", folder, available, (double)bytes);
@@ -223,8 +222,7 @@ int result_publish(struct result_file *r, const struct run_fact *facts, int n_fa
   int step = watchdog_begin(ERR_IO, "renaming", r->temporary);
   int failed = rename(r->temporary, r->path);
   watchdog_end(step);
-  CHECK(!failed, ERR_IO, "cannot rename '%s' to '%s': %s", r->temporary,
-        r->path, strerror(errno));
+  CHECK(!failed, ERR_IO, "cannot rename '%s' to '%s': %s", r->temporary, r->path, strerror(errno));
   unfinished_remove(r->temporary);
   TRY(sync_path(folder, O_DIRECTORY));
   return OK;

@@ -24,8 +24,8 @@ int rows_access(struct worker *w, struct rows_access access)
   return rows_check(access.x, access.count, job.rows.p, access.first, job.rows.name);
 }
 
-int shift_access(struct worker *w, const struct row_source *rows, const real *mean,
-                 float *x, real *shift)
+int shift_access(struct worker *w, const struct row_source *rows, const real *mean, float *x,
+                 real *shift)
 {
   idx n = (idx)imin(rows->n, SHIFT_ROWS);
   struct rows_job job = {*rows, 0, n, x};

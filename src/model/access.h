@@ -23,8 +23,8 @@ int rows_access(struct worker *w, struct rows_access access);
 /* shift[p] <- the column means of the first n = min(N, SHIFT_ROWS) rows, less `mean` where it is
  * not NULL: the shift of doc/numerics.md section 7.  x: room for [n][p].  ERR_INPUT when a value is
  * not finite. */
-int shift_access(struct worker *w, const struct row_source *rows, const real *mean,
-                 float *x, real *shift);
+int shift_access(struct worker *w, const struct row_source *rows, const real *mean, float *x,
+                 real *shift);
 
 /* Write items first .. first + count - 1 of a matrix. */
 struct matrix_access {

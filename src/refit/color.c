@@ -23,8 +23,8 @@ static int supports_job_run(void *argument)
   return supports_load(j->out, j->source, j->first, j->n, j->with_codes);
 }
 
-int supports_access(const struct support_source *source, gidx first, gidx n,
-                    int with_codes, struct supports *out)
+int supports_access(const struct support_source *source, gidx first, gidx n, int with_codes,
+                    struct supports *out)
 {
   struct worker worker;
   struct supports_job job = {source, first, n, with_codes, out};

@@ -36,7 +36,7 @@ int color_supports_bytes(const struct support_source *source, gidx *bytes);
 int color_state_bytes(const struct refit_state *f, gidx *bytes);
 
 /* Read rows first .. first + n - 1 in a worker thread.  Not collective. */
-int supports_access(const struct support_source *source, gidx first, gidx n,
-                    int with_codes, struct supports *out);
+int supports_access(const struct support_source *source, gidx first, gidx n, int with_codes,
+                    struct supports *out);
 
 #endif

@@ -100,8 +100,7 @@ static int rows_load(struct refit_state *f)
   for (gidx i = 0; i < f->n; i += piece) {
     gidx n = f->n - i < piece ? f->n - i : piece;
     float *x = f->x + i * f->p;
-    TRY(rows_access(&worker,
-                    (struct rows_access){f->task->rows, f->first + i, n, x}));
+    TRY(rows_access(&worker, (struct rows_access){f->task->rows, f->first + i, n, x}));
     rows_center(x, n, f->p, f->task->mean);
     TRY(rows_check(x, n, f->p, f->first + i, f->task->rows->name));
   }

@@ -81,8 +81,7 @@ static int mean_run(struct comm *c, struct mean_work *w, struct arena *arena, re
   int status = work_alloc(w, arena, c);
   if (!status) status = arena_alloc(arena, &counts, c->size, sizeof *counts);
   TRY(comm_agree(c, status));
-  TRY(comm_agree(
-      c, c->rank ? OK : shift_access(&w->worker, w->rows, NULL, w->x, w->shift)));
+  TRY(comm_agree(c, c->rank ? OK : shift_access(&w->worker, w->rows, NULL, w->x, w->shift)));
   TRY(comm_broadcast(c, w->shift, p, sizeof *w->shift));
   struct progress progress;
   progress_start(&progress, "mean", "rows", n);
