@@ -51,8 +51,8 @@ static void nap(double seconds)
   nanosleep(&time, NULL);
 }
 
-/* The message first, by write(): a thread that hangs may hold what stdio locks.  The log last, since
- * it may be what hangs. */
+/* The message first, by write(): a thread that hangs may hold what stdio locks.  The log last, as it
+ * may be what hangs. */
 static void *last_words(void *argument)
 {
   char line[sizeof message + 256], rank[32] = "";
@@ -155,14 +155,6 @@ void watchdog_name(const char *name, int rank)
 void watchdog_discard(void (*discard)(void))
 {
   unfinished_discard = discard;
-}
-
-double watchdog_clock(void)
-{
-  pthread_mutex_lock(&lock);
-  double seconds = now;
-  pthread_mutex_unlock(&lock);
-  return seconds;
 }
 
 double watchdog_period(void)

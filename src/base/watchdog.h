@@ -27,8 +27,7 @@ void watchdog_name(const char *name, int rank);
 /* What removes unfinished files; called once, when the watchdog ends the process. */
 void watchdog_discard(void (*discard)(void));
 
-/* Seconds of the watchdog's clock, in steps of watchdog_period() seconds. */
-double watchdog_clock(void);
+/* Seconds between two looks. */
 double watchdog_period(void);
 
 /* Begin a step, and end it; the code is ERR_IO or ERR_COMM.  what and subject (a file, or NULL) are

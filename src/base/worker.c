@@ -3,11 +3,9 @@
  * waits for it. */
 #include "base/worker.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/status.h"
 
@@ -48,12 +46,8 @@ int worker_open(struct worker *w)
 {
   struct worker_state *s = w->state = calloc(1, sizeof *s);
   CHECK(s, ERR_MEMORY, "cannot allocate a worker");
-  pthread_condattr_t monotonic;
-  pthread_condattr_init(&monotonic);
-  pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
   pthread_mutex_init(&s->mutex, NULL);
-  pthread_cond_init(&s->change, &monotonic);
-  pthread_condattr_destroy(&monotonic);
+  pthread_cond_init(&s->change, NULL);
   int error = pthread_create(&s->thread, NULL, worker_main, s);
   if (error) {
     free(s);
@@ -77,30 +71,6 @@ int worker_start(struct worker *w, int (*job)(void *argument), void *argument)
   pthread_mutex_unlock(&s->mutex);
   CHECK(!busy, ERR_INTERNAL, "the worker is busy");
   return OK;
-}
-
-/* The time, of the monotonic clock, so many seconds from now. */
-static struct timespec time_after(double seconds)
-{
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  long ns = time.tv_nsec + (long)((seconds - (double)(time_t)seconds) * 1e9);
-  time.tv_sec += (time_t)seconds + ns / 1000000000;
-  time.tv_nsec = ns % 1000000000;
-  return time;
-}
-
-int worker_done(struct worker *w, double seconds)
-{
-  struct worker_state *s = w->state;
-  struct timespec until = time_after(seconds);
-  int error = 0;
-  pthread_mutex_lock(&s->mutex);
-  while (s->busy && error != ETIMEDOUT)
-    error = pthread_cond_timedwait(&s->change, &s->mutex, &until);
-  int done = !s->busy;
-  pthread_mutex_unlock(&s->mutex);
-  return done;
 }
 
 int worker_wait(struct worker *w)

@@ -18,10 +18,6 @@ int worker_open(struct worker *w);
 /* Run job(argument) in the thread; the worker must be idle. */
 int worker_start(struct worker *w, int (*job)(void *argument), void *argument);
 
-/* Wait for the job for at most so many seconds; returns 1 once it is done, and worker_wait() then
- * has its status. */
-int worker_done(struct worker *w, double seconds);
-
 /* Wait for the job and return its status, text included. */
 int worker_wait(struct worker *w);
 

@@ -5,12 +5,13 @@
  *
  * A function is a collective operation unless its comment says otherwise: every rank calls it, in
  * the same order, with counts that agree.  It returns when this rank's part is done, waits for the
- * others without spinning a core, and polls only while bytes move.  It returns ERR_COMM when a peer
- * gave no sign of life for the deadline (base/watchdog.h); a helper thread gives this rank's signs, so that a busy
- * rank is not taken for a dead one.
+ * others without spinning a core, and polls only while bytes move.  It waits for as long as the
+ * others need: a helper thread gives this rank's signs of life, and the watchdog
+ * (base/watchdog.h) ends the job when a peer gave none for the deadline.
  *
  * Arrays travel as items of `unit` < 2^31 bytes, of which the ranks together have fewer than 2^31
- * in a call (a broadcast or a sum may have more); more are ERR_COMM before anything is sent.  No floating-point sum is ever made here (doc/determinism.md). */
+ * in a call (a broadcast or a sum may have more); more are ERR_COMM before anything is sent.
+ * No floating-point sum is ever made here (doc/determinism.md). */
 #ifndef COMM_COMM_H
 #define COMM_COMM_H
 
@@ -36,10 +37,6 @@ int comm_open(struct comm *c);
 int comm_close(struct comm *c);
 /* End the job on all ranks with this exit code.  Not collective; does not return. */
 void comm_abort(struct comm *c, int code);
-
-/* ERR_COMM when a peer gave no sign of life for the deadline: for long work between two collective
- * operations.  Not collective itself. */
-int comm_alive(struct comm *c);
 
 /* Partition n items into consecutive runs, as even as can be, one for each of `size` ranks: *first
  * and *count <- the run of `rank`.  Arithmetic alone; not collective. */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A sign is one byte, sent and received by non-blocking calls that are tested once a period of the
- * watchdog, by whose clock the peer is silent.  Each exchange is a step of its own: it also finds
- * the library stuck, or in the hands of a thread that is. */
+ * watchdog.  To wait for the next sign is a step of the watchdog's, and it also finds the library
+ * stuck, or in the hands of a thread that is. */
 #include "comm/watch.h"
 
+#include <stdio.h>
 #include <time.h>
 
 #include "base/status.h"
@@ -19,7 +20,7 @@ static void sign_expect(struct watch *w, char *sign, MPI_Request *expected)
  * there was one.  mail[2]: the sign that is sent, and the one received. */
 static int signs_exchange(struct watch *w, char *mail, MPI_Request *sent, MPI_Request *expected)
 {
-  int done = 0, heard = 0, step = watchdog_begin(ERR_COMM, "a call of MPI", NULL);
+  int done = 0, heard = 0;
   pthread_mutex_lock(w->mpi);
   MPI_Test(sent, &done, MPI_STATUS_IGNORE);
   if (done) MPI_Isend(&mail[0], 1, MPI_CHAR, (w->rank + 1) % w->size, 0, w->ring, sent);
@@ -30,7 +31,6 @@ static int signs_exchange(struct watch *w, char *mail, MPI_Request *sent, MPI_Re
     sign_expect(w, &mail[1], expected);
   }
   pthread_mutex_unlock(w->mpi);
-  watchdog_end(step);
   return heard;
 }
 
@@ -64,18 +64,19 @@ static void *watch_main(void *argument)
   pthread_mutex_lock(w->mpi);
   sign_expect(w, &mail[1], &expected);
   pthread_mutex_unlock(w->mpi);
-  double heard = watchdog_clock();
+  int step = watchdog_begin(ERR_COMM, w->sign, NULL);
   pthread_mutex_lock(&w->lock);
   while (!w->quit) {
     pthread_mutex_unlock(&w->lock);
-    int sign = signs_exchange(w, mail, &sent, &expected);
-    double now = watchdog_clock();
-    if (sign) heard = now;
+    if (signs_exchange(w, mail, &sent, &expected)) {
+      watchdog_end(step);
+      step = watchdog_begin(ERR_COMM, w->sign, NULL);
+    }
     pthread_mutex_lock(&w->lock);
-    w->silent = now - heard > watchdog_deadline();
     if (!w->quit) period_wait(w);
   }
   pthread_mutex_unlock(&w->lock);
+  watchdog_end(step);
   requests_free(w, &sent, &expected);
   return NULL;
 }
@@ -83,6 +84,7 @@ static void *watch_main(void *argument)
 int watch_start(struct watch *w)
 {
   pthread_condattr_t monotonic;
+  snprintf(w->sign, sizeof w->sign, "a sign of life of rank %d", (w->rank + w->size - 1) % w->size);
   pthread_condattr_init(&monotonic);
   pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
   pthread_mutex_init(&w->lock, NULL);
@@ -103,13 +105,4 @@ void watch_end(struct watch *w)
   pthread_mutex_unlock(&w->lock);
   pthread_join(w->thread, NULL);
   w->is_running = 0;
-}
-
-int watch_silent(struct watch *w)
-{
-  if (!w->is_running) return 0;
-  pthread_mutex_lock(&w->lock);
-  int silent = w->silent;
-  pthread_mutex_unlock(&w->lock);
-  return silent;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Signs of life: a thread that tells the next rank that this one lives, and listens for the one
- * before.
+ * before: when that one gives none for the deadline, the watchdog ends the job.
  *
  * Floor: comm; included by src/comm only.
  *
@@ -16,10 +16,11 @@ struct watch {
   MPI_Comm ring;        /* borrowed: carries nothing but signs */
   pthread_mutex_t *mpi; /* borrowed: held around every MPI call */
   int rank, size;
-  pthread_mutex_t lock; /* guards quit and silent */
+  char sign[48];        /* what is waited for, in words */
+  pthread_mutex_t lock; /* guards quit */
   pthread_cond_t wake;
   pthread_t thread;
-  int is_running, quit, silent;
+  int is_running, quit;
 };
 
 /* Start the thread.  The caller has set ring, mpi, rank and size > 1 in a zeroed struct, and
@@ -28,9 +29,5 @@ int watch_start(struct watch *w);
 
 /* End the thread and wait for it; safe on a watch that was never started.  Not collective. */
 void watch_end(struct watch *w);
-
-/* 1 while the rank before has given no sign for the watchdog's deadline; 0 before watch_start().  Not
- * collective. */
-int watch_silent(struct watch *w);
 
 #endif
