@@ -51,7 +51,7 @@ static void nap(double seconds)
   nanosleep(&time, NULL);
 }
 
-/* The message first, by write(): a thread that hangs may hold what stdio locks.  The log last, as it
+/* The message first, by write(): a thread that hangs may hold what stdio locks.  The log last: it
  * may be what hangs. */
 static void *last_words(void *argument)
 {
