@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Lines are read by getline(), so they have no length limit; keys are remembered, so that one that
- * is set twice is found. */
+ * A deck is read whole, so that rank 0 can send it to the others; keys are remembered, so that one
+ * that is set twice is found. */
 #include "base/options_deck.h"
 
 #include <ctype.h>
@@ -8,7 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "base/file_facts.h"
 #include "base/status.h"
 
 enum { MAX_KEYS = 256 };
@@ -106,32 +108,51 @@ static int line_read(struct deck *deck, char *line,
   return OK;
 }
 
-int deck_read(const char *path,
-              int (*entry)(void *self, const char *where, const char *key, const char *value),
-              void *self)
+/* Read until the end or MAX_DECK bytes and one, which are too many. */
+static int file_read(FILE *file, const char *path, char *text, size_t *length)
+{
+  struct file_facts facts;
+  TRY(file_facts_take(fileno(file), path, &facts));
+  errno = 0;
+  *length = fread(text, 1, MAX_DECK, file);
+  CHECK(!ferror(file), ERR_IO, "cannot read deck '%s': %s", path, strerror(errno));
+  CHECK(*length < MAX_DECK || getc(file) == EOF, ERR_USAGE, "deck '%s' has more than %d bytes",
+        path, MAX_DECK);
+  return S_ISREG(facts.mode) ? file_facts_check(fileno(file), path, &facts) : OK;
+}
+
+int deck_read(const char *path, char *text, size_t *length)
 {
   FILE *file = fopen(path, "r");
   CHECK(file, ERR_IO, "cannot open deck '%s': %s", path, strerror(errno));
-  struct deck deck = {.path = path};
-  char *line = NULL;
-  size_t capacity = 0;
-  int status = OK;
-  errno = 0;
-  for (ssize_t length; !status && (length = getline(&line, &capacity, file)) >= 0;) {
-    char *text = line;
-    deck.line++;
-    if (deck.line == 1 && strncmp(text, "\xef\xbb\xbf", 3) == 0)
-      text += 3; /* the byte order mark of some editors */
-    status = text_check(&deck, line, (size_t)length);
-    if (!status) status = line_read(&deck, text, entry, self);
-  }
-  int broken = !status && ferror(file) ? errno : 0;
-  free(line);
+  int status = file_read(file, path, text, length);
   fclose(file);
+  return status;
+}
+
+int deck_parse(const char *path, const char *text, size_t length,
+               int (*entry)(void *self, const char *where, const char *key, const char *value),
+               void *self)
+{
+  struct deck deck = {.path = path};
+  char *copy = malloc(length + 1);
+  CHECK(copy, ERR_MEMORY, "cannot allocate %zu bytes", length + 1);
+  memcpy(copy, text, length);
+  copy[length] = '\0';
+  int status = OK;
+  size_t next = strncmp(copy, "\xef\xbb\xbf", 3) == 0 ? 3 : 0; /* the byte order mark of editors */
+  while (next < length && !status) {
+    char *line = copy + next, *end = memchr(line, '\n', length - next);
+    size_t bytes = end ? (size_t)(end - line) : length - next;
+    line[bytes] = '\0';
+    next += bytes + 1;
+    deck.line++;
+    status = text_check(&deck, line, bytes);
+    if (!status) status = line_read(&deck, line, entry, self);
+  }
+  free(copy);
   for (int i = 0; i < deck.n_keys; i++) free(deck.keys[i]);
-  TRY(status);
-  CHECK(!broken, ERR_IO, "cannot read deck '%s': %s", path, strerror(broken));
-  return OK;
+  return status;
 }
 
 void deck_value_write(const char *value, FILE *out)

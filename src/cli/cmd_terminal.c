@@ -7,10 +7,12 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "cli/agreement.h"
 #include "cli/command.h"
 #include "cli/fit_inputs.h"
 #include "cli/report.h"
 #include "io/artifact_dump.h"
+#include "io/input_file.h"
 #include "io/terminal.h"
 #include "model/directions.h"
 #include "terminal/layout.h"
@@ -200,6 +202,7 @@ static int dump_write(const struct run *run, const struct terminal_options *o,
   if (run->comm.rank || !o->dump) return OK;
   TRY(arena_alloc(&arena, &atoms, (gidx)a->k * a->d * a->p, sizeof *atoms));
   TRY(a->read(a->self, 0, a->k, atoms));
+  TRY(input_files_look());
   TRY(artifact_dump(o->dump, &r->artifact, atoms, a->k, a->d, a->p));
   arena_free(&arena);
   return OK;
@@ -244,7 +247,7 @@ static int job_run(struct job *j, struct run *run, const struct terminal_options
 {
   struct output_place place;
   struct comm *c = &run->comm;
-  TRY(comm_agree(c, inputs_open(&j->inputs, o)));
+  TRY(inputs_agree(c, inputs_open(&j->inputs, o)));
   j->task = task_of(run, o, &j->inputs);
   if (o->dry_run) return comm_agree(c, plan_print(run, &j->task));
   TRY(run_begin(run, &o->output, "terminal.h5", &place));
@@ -253,6 +256,7 @@ static int job_run(struct job *j, struct run *run, const struct terminal_options
   gidx held = memory_peak();
   TRY(terminal_run(&j->task, c, &j->result, j->phases));
   TRY(result_report(j, c, log_seconds() - begun, held));
+  TRY(inputs_confirm(c));
   TRY(comm_agree(c, result_write(run, place.file, &j->task, &j->result)));
   TRY(comm_agree(c, dump_write(run, o, &j->task, &j->result)));
   log_info("wrote   %s", place.file);

@@ -9,8 +9,10 @@
 
 #include "base/log.h"
 #include "base/status.h"
+#include "cli/agreement.h"
 #include "cli/command.h"
 #include "config.h"
+#include "io/input_file.h"
 
 static const struct command *const commands[] = {
     &command_encode,   &command_route, &command_seed,  &command_synth,    &command_color,
@@ -63,6 +65,7 @@ static const struct command *command_find(const char *name)
 static int job_fail(struct run *run, int status)
 {
   if (status == ERR_ANSWER && !*status_message()) return status;
+  if (status == ERR_INPUT) status = input_files_failed(status);
   int speaks = !run->comm.agreed || run->comm.rank == 0;
   result_discard();
   if (speaks) {
@@ -78,20 +81,24 @@ static int job_fail(struct run *run, int status)
   return status;
 }
 
+static void log_begin(const struct run *run)
+{
+  const struct general_options *general = run->options;
+  log_setup(general->quiet ? LOG_QUIET : general->verbose ? LOG_VERBOSE : LOG_NORMAL,
+            run->comm.rank);
+}
+
 /* Read the options of the command and start what it needs.  arguments[MAX_ARGUMENTS + 1] are
  * filled; a failure of one rank fails all. */
 static int run_open(struct run *run, void *options, const char **arguments)
 {
   int status = options_parse(run->command->options, run->argc, run->argv, options, arguments);
   run->options = options;
-  const struct general_options *general = options;
-  int level = general->quiet ? LOG_QUIET : general->verbose ? LOG_VERBOSE : LOG_NORMAL;
-  log_setup(level, 0);
-  if (run->command->parallel) {
-    TRY(comm_open(&run->comm));
-    log_setup(level, run->comm.rank);
-  }
-  TRY(comm_agree(&run->comm, status));
+  log_begin(run);
+  if (run->command->parallel) TRY(comm_open(&run->comm));
+  status = options_agree(run, arguments, status);
+  log_begin(run);
+  TRY(status);
   if (run->command->parallel)
     TRY(comm_watch(&run->comm, ((const struct job_options *)options)->deadline));
   return OK;

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/status.h"
+#include "io/input_file.h"
 #include "io/verify.h"
 
 enum { MAX_UNFINISHED = 8 };
@@ -207,6 +208,7 @@ int result_publish(struct result_file *r, const struct run_fact *facts, int n_fa
 {
   char folder[4096];
   folder_of(r->path, folder, sizeof folder);
+  TRY(input_files_settled());
   TRY(facts_write(&r->h5, facts, n_facts));
   TRY(h5_close(&r->h5));
   TRY(file_verify(r->temporary, NULL));
