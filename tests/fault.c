@@ -4,7 +4,8 @@
  * Armed by fault_arm(), or by the environment: FAULT=write:17 or FAULT=write:17+.  Of kind stall
  * the n-th read does not fail, but takes STALL_SECONDS; of kind linger the n-th long read takes a
  * little time, and the end of the process more; of kind late the n-th look at the clock by another
- * thread than the first does.  With FAULT_OF=NAME only files whose path ends in NAME count. */
+ * thread than the first does.  Of the kinds of change_names the file is changed at the n-th read of
+ * it, just before.  With FAULT_OF=NAME only files whose path ends in NAME count. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -26,7 +27,11 @@ void fault_arm(const char *kind, long n, int lasting);
 
 enum { STALL_SECONDS = 30, LINGER_MICROSECONDS = 300000, LONG_READ = 30000 };
 enum { LATE_MICROSECONDS = 10000 };
-enum kind { NONE, WRITE, READ, STALL, LINGER, LATE, FSYNC, RENAME, MEMORY, OWN_MEMORY };
+enum kind { NONE, WRITE, READ, STALL, LINGER, LATE, FSYNC, RENAME, MEMORY, OWN_MEMORY, CHANGE };
+/* Cut by half; every 64th byte of a half overwritten, and this with the times set back; a byte more; another file
+ * renamed to its name. */
+static const char *const change_names[] = {"cut", "spoil", "forge", "append", "replace"};
+static const char *change; /* of kind CHANGE */
 static enum kind armed;
 static uintptr_t begin, end; /* of the program itself in memory */
 static long left;            /* calls until the one that fails */
@@ -62,6 +67,11 @@ void fault_arm(const char *kind, long n, int lasting)
           : !strcmp(kind, "memory")     ? MEMORY
           : !strcmp(kind, "own-memory") ? OWN_MEMORY
                                         : NONE;
+  for (size_t i = 0; i < sizeof change_names / sizeof *change_names; i++)
+    if (strcmp(kind, change_names[i]) == 0) {
+      armed = CHANGE;
+      change = change_names[i];
+    }
 }
 
 __attribute__((constructor)) static void arm_from_environment(void)
@@ -124,10 +134,35 @@ ssize_t pwrite64(int file, const void *bytes, size_t count, off_t at)
   return pwrite(file, bytes, count, at);
 }
 
+/* Change a file that the program has open for reading, as another program would. */
+static void file_change(int file)
+{
+  char link[64], path[PATH_MAX], other[PATH_MAX + 8];
+  struct stat facts;
+  snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+  ssize_t length = readlink(link, path, sizeof path - 1);
+  int out = open(link, O_WRONLY | (strcmp(change, "append") ? 0 : O_APPEND));
+  if (length < 0 || out < 0 || fstat(file, &facts)) abort();
+  path[length] = '\0';
+  snprintf(other, sizeof other, "%s.other", path);
+  off_t half = facts.st_size / 2;
+  if (strcmp(change, "cut") == 0) syscall(SYS_ftruncate, out, half);
+  if (strcmp(change, "append") == 0) syscall(SYS_write, out, "A", 1);
+  if (strcmp(change, "spoil") == 0 || strcmp(change, "forge") == 0)
+    for (off_t at = half; at < facts.st_size; at += 64) syscall(SYS_pwrite64, out, "A", 1, at);
+  if (strcmp(change, "forge") == 0)
+    futimens(out, (const struct timespec[]){facts.st_atim, facts.st_mtim});
+  close(out);
+  if (strcmp(change, "replace") != 0) return;
+  close(open(other, O_WRONLY | O_CREAT, 0666));
+  syscall(SYS_renameat2, AT_FDCWD, other, AT_FDCWD, path, 0);
+}
+
 static int read_fails(int file, size_t count)
 {
-  if (armed != READ && armed != STALL && armed != LINGER) return 0;
+  if (armed != READ && armed != STALL && armed != LINGER && armed != CHANGE) return 0;
   if (!is_regular(file)) return 0;
+  if (fails(CHANGE)) file_change(file);
   if (fails(STALL)) sleep(STALL_SECONDS);
   if (count >= LONG_READ && fails(LINGER)) usleep(LINGER_MICROSECONDS);
   if (!fails(READ)) return 0;

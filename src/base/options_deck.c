@@ -5,10 +5,12 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/file_facts.h"
 #include "base/status.h"
@@ -108,25 +110,28 @@ static int line_read(struct deck *deck, char *line,
   return OK;
 }
 
-/* Read until the end or MAX_DECK bytes and one, which are too many. */
-static int file_read(FILE *file, const char *path, char *text, size_t *length)
+/* Read to the end.  A pipe has no facts that say whether it changed. */
+static int file_read(int file, const char *path, char *text, size_t *length)
 {
   struct file_facts facts;
-  TRY(file_facts_take(fileno(file), path, &facts));
-  errno = 0;
-  *length = fread(text, 1, MAX_DECK, file);
-  CHECK(!ferror(file), ERR_IO, "cannot read deck '%s': %s", path, strerror(errno));
-  CHECK(*length < MAX_DECK || getc(file) == EOF, ERR_USAGE, "deck '%s' has more than %d bytes",
-        path, MAX_DECK);
-  return S_ISREG(facts.mode) ? file_facts_check(fileno(file), path, &facts) : OK;
+  TRY(file_facts_take(file, path, &facts));
+  ssize_t got = 1;
+  for (*length = 0; got > 0; *length += (size_t)got) {
+    CHECK(*length < MAX_DECK, ERR_USAGE, "deck '%s' has more than %d bytes", path, MAX_DECK - 1);
+    do
+      got = read(file, text + *length, MAX_DECK - *length);
+    while (got < 0 && errno == EINTR);
+    CHECK(got >= 0, ERR_IO, "cannot read deck '%s': %s", path, strerror(errno));
+  }
+  return S_ISREG(facts.mode) ? file_facts_check(file, path, &facts) : OK;
 }
 
 int deck_read(const char *path, char *text, size_t *length)
 {
-  FILE *file = fopen(path, "r");
-  CHECK(file, ERR_IO, "cannot open deck '%s': %s", path, strerror(errno));
+  int file = open(path, O_RDONLY | O_CLOEXEC);
+  CHECK(file >= 0, ERR_IO, "cannot open deck '%s': %s", path, strerror(errno));
   int status = file_read(file, path, text, length);
-  fclose(file);
+  close(file);
   return status;
 }
 

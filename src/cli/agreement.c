@@ -19,21 +19,17 @@ enum { MAX_LINES = 1 << 16 }; /* bytes of a text that is compared */
 /* Options that differ where the cores of ranks do; no bit and no exchange depends on them. */
 static const char *const own_options[] = {"threads", "cpu-variant"};
 
-/* Rank 0 reads the deck, and *status becomes that of reading and of applying it here. */
-static int deck_share(struct run *run, const char *name, int *status)
+/* Rank 0 reads the deck, and every rank applies it.  Collective; the status is this rank's. */
+static int deck_share(struct run *run, const char *name)
 {
   static char text[MAX_DECK];
-  size_t length = 0;
-  gidx count = -1;
-  if (run->comm.rank == 0 && name && !*status) {
-    *status = deck_read(name, text, &length);
-    if (!*status) count = (gidx)length;
-  }
-  TRY(comm_broadcast(&run->comm, &count, 1, sizeof count));
-  if (count < 0) return OK;
-  TRY(comm_broadcast(&run->comm, text, count, 1));
-  if (name && !*status) *status = options_deck(name, text, (size_t)count);
-  return OK;
+  struct comm *c = &run->comm;
+  size_t bytes = 0;
+  TRY(comm_agree(c, c->rank ? OK : deck_read(name, text, &bytes)));
+  gidx length = (gidx)bytes;
+  TRY(comm_broadcast(c, &length, 1, sizeof length));
+  TRY(comm_broadcast(c, text, length, 1));
+  return options_deck(name, text, (size_t)length);
 }
 
 /* Length of the word that begins a line, its key. */
@@ -155,8 +151,9 @@ int options_agree(struct run *run, const char **arguments, int status)
   snprintf(text, sizeof text, "program = sagitta %s %s\ncommand = %s\n%s%s%s", PACKAGE_VERSION,
            REVISION, run->command->name, deck ? "deck = " : "", deck ? deck : "",
            deck ? "\n" : "");
-  TRY(deck_share(run, deck, &status));
+  TRY(comm_agree(&run->comm, status));
   TRY(lines_agree(&run->comm, text));
+  if (deck) status = deck_share(run, deck);
   if (!status) status = options_text(run, text);
   TRY(comm_agree(&run->comm, status));
   return lines_agree(&run->comm, text);
