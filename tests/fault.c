@@ -28,7 +28,7 @@ void fault_arm(const char *kind, long n, int lasting);
 enum { STALL_SECONDS = 30, LINGER_MICROSECONDS = 300000, LONG_READ = 30000 };
 enum { LATE_MICROSECONDS = 10000 };
 enum kind { NONE, WRITE, READ, STALL, LINGER, LATE, FSYNC, RENAME, MEMORY, OWN_MEMORY, CHANGE };
-/* Cut by half; every 64th byte of a half overwritten, and this with the times set back; a byte more; another file
+/* Cut by half; a part overwritten, and this with the time set back; a byte more; another file
  * renamed to its name. */
 static const char *const change_names[] = {"cut", "spoil", "forge", "append", "replace"};
 static const char *change; /* of kind CHANGE */

@@ -11,6 +11,9 @@ import tempfile
 from jobs import environment
 from tap import SAGITTA, claim, done_testing, ok, sagitta
 
+PROGRAM = os.path.abspath(SAGITTA)
+# Ranks wait 20 s for the abort of the one that speaks; mpirun need not wait for them.
+AT_ONCE = {"OMPI_MCA_odls_base_sigkill_timeout": "0"}
 DECK = "rows = d/rows.h5\ndictionary = d/dictionary.h5\ntop-s = 4\n"
 FIT = ["--rows", "rows.h5", "--dictionary", "dictionary.h5", "--supports", "supports.h5"]
 # Command: its options, and inputs of it to be other files on rank 1, each by itself.
@@ -35,14 +38,14 @@ def mpirun(*parts, folder, deck=None):
     for i, (ranks, *rest) in enumerate(parts):
         words += [":"] * (i > 0) + ["-n", str(ranks), *map(str, rest)]
     done = subprocess.run(words, input=deck or "", capture_output=True, text=True, timeout=100,
-                          cwd=folder, env=environment())
+                          cwd=folder, env=environment(**AT_ONCE))
     return done.returncode, done.stderr
 
 
 def seen(folder, command, *words):
     """Two ranks, each in a folder of its own."""
     text = f'cd x$OMPI_COMM_WORLD_RANK && exec "$0" {command} "$@"'
-    return mpirun((2, "sh", "-c", text, SAGITTA, *words), folder=folder)
+    return mpirun((2, "sh", "-c", text, PROGRAM, *words), folder=folder)
 
 
 def need(done):
@@ -78,11 +81,11 @@ def byte_change(path, at):
 def check_stdin(folder):
     need(sagitta("encode", "--rows", f"{folder}/d/rows.h5", "--dictionary",
                  f"{folder}/d/dictionary.h5", "--top-s", 4, "--output", f"{folder}/one.h5"))
-    code, text = mpirun((2, SAGITTA, "encode", "/dev/stdin", "--output", "two.h5"), folder=folder,
+    code, text = mpirun((2, PROGRAM, "encode", "/dev/stdin", "--output", "two.h5"), folder=folder,
                         deck=DECK)
     same = sagitta("diff", f"{folder}/one.h5", f"{folder}/two.h5").returncode
     ok(code == 0 and same == 0, f"two ranks, deck on stdin: exit {code}, diff {same} {text[-200:]}")
-    code, text = mpirun((2, SAGITTA, "encode", "/dev/stdin", "--output", "no.h5"), folder=folder,
+    code, text = mpirun((2, PROGRAM, "encode", "/dev/stdin", "--output", "no.h5"), folder=folder,
                         deck="top-z = 3\n")
     ok(code == 2 and "/dev/stdin:1" in text and text.count("sagitta encode:") == 1,
        f"its faults are said once: exit {code} {text[-200:]}")
@@ -101,11 +104,11 @@ def check_told(folder):
                         (["route", *base[1:]], "given another 'command'"),
                         (["encode", f"{folder}/b.in", *base[2:]], "given another 'deck'"),
                         (["encode", *base[2:]], "not given 'deck', rank 0 was")):
-        code, text = mpirun((2, SAGITTA, *base), (1, SAGITTA, *other), folder=folder)
+        code, text = mpirun((2, PROGRAM, *base), (1, PROGRAM, *other), folder=folder)
         ok(code == 65 and f"rank 2 was {said}" in text and text.count("sagitta encode: ") == 1,
            f"{other}: exit {code} {text[-300:]}")
     ok(not os.path.exists(f"{folder}/told.h5"), "nothing is published")
-    code, text = mpirun((1, SAGITTA, *base, "--threads", 1), (1, SAGITTA, *base, "--threads", 2),
+    code, text = mpirun((1, PROGRAM, *base, "--threads", 1), (1, PROGRAM, *base, "--threads", 2),
                         folder=folder)
     ok(code == 0, f"threads may differ: exit {code} {text[-200:]}")
 

@@ -45,9 +45,8 @@ static int same_time(const struct timespec *a, const struct timespec *b)
 void file_facts_time(const struct timespec *time, char *text, size_t capacity)
 {
   struct tm parts;
-  size_t used = gmtime_r(&time->tv_sec, &parts)
-                    ? strftime(text, capacity, "%Y-%m-%dT%H:%M:%S", &parts)
-                    : 0;
+  size_t used =
+      gmtime_r(&time->tv_sec, &parts) ? strftime(text, capacity, "%Y-%m-%dT%H:%M:%S", &parts) : 0;
   if (time->tv_nsec)
     snprintf(text + used, capacity - used, ".%09ldZ", (long)time->tv_nsec);
   else

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * argp reads the command line into a list of (row, text); defaults, deck and that list are then
- * applied in this order through one function, value_set(); the list is applied again after a deck. */
+ * argp reads the command line into a list of (row, text); defaults, deck and that list are applied
+ * in this order through one function, value_set(): the list once more where there is a deck. */
 #include "base/options.h"
 
 #include <argp.h>

@@ -118,8 +118,7 @@ static int file_read(int file, const char *path, char *text, size_t *length)
   ssize_t got = 1;
   for (*length = 0; got > 0; *length += (size_t)got) {
     CHECK(*length < MAX_DECK, ERR_USAGE, "deck '%s' has more than %d bytes", path, MAX_DECK - 1);
-    do
-      got = read(file, text + *length, MAX_DECK - *length);
+    do got = read(file, text + *length, MAX_DECK - *length);
     while (got < 0 && errno == EINTR);
     CHECK(got >= 0, ERR_IO, "cannot read deck '%s': %s", path, strerror(errno));
   }

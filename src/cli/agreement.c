@@ -149,8 +149,7 @@ int options_agree(struct run *run, const char **arguments, int status)
   static char text[MAX_LINES];
   const char *deck = run->command->options->has_deck ? arguments[0] : NULL;
   snprintf(text, sizeof text, "program = sagitta %s %s\ncommand = %s\n%s%s%s", PACKAGE_VERSION,
-           REVISION, run->command->name, deck ? "deck = " : "", deck ? deck : "",
-           deck ? "\n" : "");
+           REVISION, run->command->name, deck ? "deck = " : "", deck ? deck : "", deck ? "\n" : "");
   TRY(comm_agree(&run->comm, status));
   TRY(lines_agree(&run->comm, text));
   if (deck) status = deck_share(run, deck);

@@ -84,7 +84,9 @@ static int job_fail(struct run *run, int status)
 static void log_begin(const struct run *run)
 {
   const struct general_options *general = run->options;
-  log_setup(general->quiet ? LOG_QUIET : general->verbose ? LOG_VERBOSE : LOG_NORMAL,
+  log_setup(general->quiet     ? LOG_QUIET
+            : general->verbose ? LOG_VERBOSE
+                               : LOG_NORMAL,
             run->comm.rank);
 }
 

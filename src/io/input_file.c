@@ -21,8 +21,7 @@ int input_file_begin(struct input_file **input, const char *path, int descriptor
   TRY(file_facts_check(descriptor, path, facts));
   struct input_file *f = malloc(sizeof *f), **end = &all;
   CHECK(f, ERR_MEMORY, "cannot allocate %zu bytes", sizeof *f);
-  *f = (struct input_file){
-      .path = path, .descriptor = descriptor, .facts = *facts, .unseen = 1};
+  *f = (struct input_file){.path = path, .descriptor = descriptor, .facts = *facts, .unseen = 1};
   while (*end) end = &(*end)->next;
   *input = *end = f;
   return OK;
@@ -122,8 +121,8 @@ int input_files_mark(struct input_marks *marks)
     CHECK(marks->count < MAX_INPUT_FILES, ERR_INTERNAL, "more than %d inputs", MAX_INPUT_FILES);
     struct input_mark *mark = &marks->files[marks->count++];
     off_t size = f->facts.size;
-    *mark = (struct input_mark){
-        .size = size, .seconds = f->facts.modified.tv_sec, .shapes = f->shapes};
+    *mark =
+        (struct input_mark){.size = size, .seconds = f->facts.modified.tv_sec, .shapes = f->shapes};
     TRY(bytes_hash(f, 0, &mark->head));
     TRY(bytes_hash(f, size > INPUT_END_BYTES ? size - INPUT_END_BYTES : 0, &mark->tail));
   }
@@ -140,8 +139,8 @@ static int mark_differs(const struct input_mark *mine, const struct input_mark *
   if (mine->size != other->size)
     snprintf(text, capacity, "%lld bytes, not %lld", (long long)other->size, (long long)mine->size);
   else if (mine->head != other->head || mine->tail != other->tail)
-    snprintf(text, capacity, "its %s %d bytes differ",
-             mine->head != other->head ? "first" : "last", INPUT_END_BYTES);
+    snprintf(text, capacity, "its %s %d bytes differ", mine->head != other->head ? "first" : "last",
+             INPUT_END_BYTES);
   else if (mine->shapes != other->shapes)
     snprintf(text, capacity, "its arrays have other types or shapes");
   else if (mine->seconds != other->seconds)

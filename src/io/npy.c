@@ -24,9 +24,9 @@ static int read_whole(const struct npy_file *f, gidx at, size_t bytes, void *out
     if (got < 0 && errno == EINTR) continue;
     CHECK(got >= 0, ERR_IO, "cannot read '%s': %s", f->path, strerror(errno));
     if (got == 0)
-      return input_file_failed(
-          f->input, status_fail(ERR_INPUT, __FILE__, __LINE__, "'%s' is truncated at byte %lld",
-                                f->path, (long long)at + (long long)done));
+      return input_file_failed(f->input, status_fail(ERR_INPUT, __FILE__, __LINE__,
+                                                     "'%s' is truncated at byte %lld", f->path,
+                                                     (long long)at + (long long)done));
     done += (size_t)got;
   }
   return OK;

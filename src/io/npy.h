@@ -16,7 +16,7 @@ struct npy_file {
   int swap; /* stored in the other byte order */
   int rank; /* 0 to 8; shape is known for 1 to 3 */
   gidx shape[3];
-  gidx data;        /* byte where the values begin */
+  gidx data;                /* byte where the values begin */
   const char *path;         /* borrowed */
   struct input_file *input; /* notes that the file is read, and finds changes; owned */
 };

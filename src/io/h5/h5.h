@@ -44,7 +44,7 @@ struct h5_array {
   enum h5_type type;
   int rank; /* as in the file; shape is known for 1 to 3 */
   gidx shape[3];
-  int swap;         /* 16-bit floats stored in the other byte order */
+  int swap;                 /* 16-bit floats stored in the other byte order */
   const char *path;         /* borrowed: file */
   struct input_file *input; /* reading: borrowed of the file, which stays open */
   char object[256];

@@ -152,8 +152,8 @@ int h5_values_next(struct h5_values *v)
   herr_t done =
       v->is_attribute ? H5Aread(v->id, type, v->block) : dataset_read(v, type, start, size);
   if (done >= 0) return OK;
-  int status = h5_fail(ERR_INPUT, __FILE__, __LINE__, "cannot read '%s' of '%s'", v->name,
-                       v->file->path);
+  int status =
+      h5_fail(ERR_INPUT, __FILE__, __LINE__, "cannot read '%s' of '%s'", v->name, v->file->path);
   return input_file_failed(v->file->input, status);
 }
 
