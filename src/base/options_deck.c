@@ -110,6 +110,15 @@ static int line_read(struct deck *deck, char *line,
   return OK;
 }
 
+/* A deck has more than fits: is it one? */
+static int length_fail(const char *path, const char *text)
+{
+  const char *end = memchr(text, '\n', MAX_DECK);
+  size_t first = end ? (size_t)(end - text) : MAX_DECK;
+  TRY(text_check(&(struct deck){.path = path, .line = 1}, text, first));
+  FAIL(ERR_USAGE, "deck '%s' has more than %d bytes", path, MAX_DECK - 1);
+}
+
 /* Read to the end.  A pipe has no facts that say whether it changed. */
 static int file_read(int file, const char *path, char *text, size_t *length)
 {
@@ -117,7 +126,7 @@ static int file_read(int file, const char *path, char *text, size_t *length)
   TRY(file_facts_take(file, path, &facts));
   ssize_t got = 1;
   for (*length = 0; got > 0; *length += (size_t)got) {
-    CHECK(*length < MAX_DECK, ERR_USAGE, "deck '%s' has more than %d bytes", path, MAX_DECK - 1);
+    if (*length == MAX_DECK) return length_fail(path, text);
     do got = read(file, text + *length, MAX_DECK - *length);
     while (got < 0 && errno == EINTR);
     CHECK(got >= 0, ERR_IO, "cannot read deck '%s': %s", path, strerror(errno));
