@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: a deck that rank 0 alone can read gives the bits of one rank; ranks that were given other
 options, or see other files under the same names, end every parallel command with 65, and the
-message names the rank and what differs."""
+message names the rank and what differs; one whose file changes ends all with 74."""
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
 
-from jobs import environment
+from jobs import FAULTS, environment, faulty
 from tap import SAGITTA, claim, done_testing, ok, sagitta
 
 PROGRAM = os.path.abspath(SAGITTA)
@@ -149,10 +149,25 @@ def check_marks(folder):
     refused("another last byte", "65536 bytes differ")
 
 
+@claim("an input that changes under rank 1 alone ends the job")
+def check_change(folder):
+    """At the last read, which follows those of the comparison: two for each end."""
+    words = ["seed", "--atoms", 8, "--rows"]
+    calls = faulty("read:1000000000", *words, f"{folder}/d/rows.h5", "--output", f"{folder}/whole",
+                   count=True, of="rows.h5") + 4
+    text = 'cd x$OMPI_COMM_WORLD_RANK; [ $OMPI_COMM_WORLD_RANK = 0 ] || export LD_PRELOAD=$1 ' \
+           'FAULT=append:$2 FAULT_OF=rows.h5; shift 2; exec "$0" "$@" rows.h5 --output ../one'
+    code, text = mpirun((2, "sh", "-c", text, PROGRAM, FAULTS, calls, *words), folder=folder)
+    left = os.listdir(f"{folder}/one") if os.path.isdir(f"{folder}/one") else []
+    ok(code == 74 and "sagitta seed: 'rows.h5' changed while it was read: it had" in text and
+       not [file for file in left if ".h5" in file], f"exit {code}, left {left} {text[-300:]}")
+
+
 with tempfile.TemporaryDirectory() as main:
     make(main)
     check_stdin(main)
     check_told(main)
     check_seen(main)
     check_marks(main)
+    check_change(main)
 done_testing()
