@@ -18,6 +18,7 @@ libsagitta_a_SOURCES += \
   %D%/base/worker.h %D%/base/worker.c \
   %D%/base/team.h %D%/base/team.c \
   %D%/base/phase.h %D%/base/phase.c \
+  %D%/base/file_facts.h %D%/base/file_facts.c \
   %D%/base/options.h %D%/base/options.c \
   %D%/base/options_deck.h %D%/base/options_deck.c
 
@@ -148,6 +149,7 @@ libsagitta_a_SOURCES += \
 # io: what all files share; then a kind of file each, with its table, writing, reading and checking
 libsagitta_a_SOURCES += \
   %D%/io/schema.h %D%/io/schema.c \
+  %D%/io/input_file.h %D%/io/input_file.c \
   %D%/io/npy.h %D%/io/npy.c %D%/io/inputs.h %D%/io/inputs.c \
   %D%/io/temporary.h %D%/io/temporary.c %D%/io/place.h %D%/io/place.c \
   %D%/io/companions.h %D%/io/companions.c \
@@ -225,6 +227,7 @@ bin_PROGRAMS += sagitta
 sagitta_SOURCES = \
   %D%/cli/main.c %D%/cli/process.h %D%/cli/process.c \
   %D%/cli/command.h %D%/cli/common.c \
+  %D%/cli/agreement.h %D%/cli/agreement.c \
   %D%/cli/report.h %D%/cli/report.c \
   %D%/cli/cmd_seed.c \
   %D%/cli/cmd_synth.c %D%/cli/synth_systems.h %D%/cli/synth_systems.c \

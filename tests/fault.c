@@ -6,7 +6,8 @@
  * that kind, of stall-any that of any kind; of kind stop-init, stop-dup and stop-finalize the
  * process is stopped at that call of MPI; of kind jump the wall clock is a day ahead from the n-th
  * look at it on; of kind linger the n-th long read takes a little time, and the end of the process
- * more; of kind late the n-th look at the clock by another thread than the first does.  With
+ * more; of kind late the n-th look at the clock by another thread than the first does; of the
+ * kinds of change_names the file is changed at the n-th read of it, just before.  With
  * FAULT_OF=NAME only files whose path ends in NAME count, where * stands for anything, with
  * FAULT_IN=FOLDER only those whose path has it; with FAULT_RANK=R only rank R has the fault. */
 #include <dlfcn.h>
@@ -60,13 +61,18 @@ enum kind {
   STOP_INIT,
   STOP_DUP,
   STOP_FINALIZE,
-  KINDS
+  KINDS,
+  CHANGE
 };
 static const char *const kinds[KINDS] = {
     "none",         "write",       "read",        "stall",        "linger",       "late",
     "fsync",        "rename",      "memory",      "own-memory",   "jump",         "stall-open",
     "stall-stat",   "stall-write", "stall-fsync", "stall-rename", "stall-close",  "stall-flush",
     "stall-unlink", "stall-any",   "stop-init",   "stop-dup",     "stop-finalize"};
+/* Cut by half; a part overwritten, and this with the time set back; a byte more; another file
+ * renamed to its name. */
+static const char *const change_names[] = {"cut", "spoil", "forge", "append", "replace"};
+static const char *change; /* of kind CHANGE */
 static enum kind armed;
 static uintptr_t begin, end; /* of the program itself in memory */
 static long left;            /* calls until the one that fails */
@@ -95,6 +101,11 @@ void fault_arm(const char *kind, long n, int lasting)
   armed = NONE;
   for (int i = 0; i < KINDS; i++)
     if (!strcmp(kind, kinds[i])) armed = (enum kind)i;
+  for (size_t i = 0; i < sizeof change_names / sizeof *change_names; i++)
+    if (strcmp(kind, change_names[i]) == 0) {
+      armed = CHANGE;
+      change = change_names[i];
+    }
 }
 
 __attribute__((constructor)) static void arm_from_environment(void)
@@ -203,10 +214,36 @@ ssize_t pwrite64(int file, const void *bytes, size_t count, off_t at)
   return pwrite(file, bytes, count, at);
 }
 
+/* Change a file that the program has open for reading, as another program would. */
+static void file_change(int file)
+{
+  char link[64], path[PATH_MAX], other[PATH_MAX + 8];
+  struct stat facts;
+  snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+  ssize_t length = readlink(link, path, sizeof path - 1);
+  int out = open(link, O_WRONLY | (strcmp(change, "append") ? 0 : O_APPEND));
+  if (length < 0 || out < 0 || fstat(file, &facts)) abort();
+  path[length] = '\0';
+  snprintf(other, sizeof other, "%s.other", path);
+  off_t half = facts.st_size / 2;
+  if (strcmp(change, "cut") == 0) syscall(SYS_ftruncate, out, half);
+  if (strcmp(change, "append") == 0) syscall(SYS_write, out, "A", 1);
+  if (strcmp(change, "spoil") == 0 || strcmp(change, "forge") == 0)
+    for (off_t at = half; at < facts.st_size; at += 64) syscall(SYS_pwrite64, out, "A", 1, at);
+  if (strcmp(change, "forge") == 0)
+    futimens(out, (const struct timespec[]){facts.st_atim, facts.st_mtim});
+  close(out);
+  if (strcmp(change, "replace") != 0) return;
+  close(open(other, O_WRONLY | O_CREAT, 0666));
+  syscall(SYS_renameat2, AT_FDCWD, other, AT_FDCWD, path, 0);
+}
+
 static int read_fails(int file, size_t count)
 {
-  if (armed != READ && armed != STALL && armed != LINGER && armed != STALL_ANY) return 0;
+  if (armed != READ && armed != STALL && armed != LINGER && armed != STALL_ANY && armed != CHANGE)
+    return 0;
   if (!is_regular(file)) return 0;
+  if (fails(CHANGE)) file_change(file);
   stall(STALL);
   if (count >= LONG_READ && fails(LINGER)) usleep(LINGER_MICROSECONDS);
   if (!fails(READ)) return 0;

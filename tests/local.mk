@@ -69,6 +69,8 @@ SCRIPT_TESTS = \
   %D%/test_fingerprints.sh \
   %D%/test_seed.py \
   %D%/test_synth.py \
+  %D%/test_agreement.py \
+  %D%/test_changing_inputs.py \
   %D%/test_independent.py \
   %D%/test_io_inputs.py \
   %D%/test_io_files.py \

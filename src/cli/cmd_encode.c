@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/num.h"
 #include "base/status.h"
+#include "cli/agreement.h"
 #include "cli/command.h"
 #include "cli/report.h"
 #include "encode/encode.h"
@@ -318,7 +319,7 @@ static int encode_command(struct run *run, const void *options, const char **arg
   struct encode_state *job;
   (void)arguments;
   TRY(comm_agree(&run->comm, struct_alloc(&job, sizeof *job)));
-  TRY(comm_agree(&run->comm, inputs_open(job, o)));
+  TRY(inputs_agree(&run->comm, inputs_open(job, o)));
   task_fill(run, o, job);
   if (o->dry_run) {
     TRY(comm_agree(&run->comm, plan_print(run, &job->task)));
@@ -333,6 +334,7 @@ static int encode_command(struct run *run, const void *options, const char **arg
   double begun = log_seconds();
   TRY(encode_run(&job->task, &run->comm, &job->result));
   TRY(result_report(run, job, log_seconds() - begun));
+  TRY(inputs_confirm(&run->comm));
   TRY(comm_agree(&run->comm, result_close(run, job)));
   log_info("wrote   %s", job->place.shown);
   job_free(job);

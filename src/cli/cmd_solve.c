@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "cli/agreement.h"
 #include "cli/command.h"
 #include "cli/report.h"
 #include "io/solutions.h"
@@ -188,7 +189,7 @@ static int solve_command(struct run *run, const void *options, const char **argu
   struct solve_state *job;
   (void)arguments;
   TRY(comm_agree(c, struct_alloc(&job, sizeof *job)));
-  TRY(comm_agree(c, systems_ready(&job->systems, o)));
+  TRY(inputs_agree(c, systems_ready(&job->systems, o)));
   task_fill(run, o, job);
   if (o->dry_run) {
     TRY(comm_agree(c, plan_print(run, &job->task)));
@@ -209,6 +210,7 @@ static int solve_command(struct run *run, const void *options, const char **argu
   TRY(report_phases(c, r->phases, SOLVE_PHASES));
   outcomes_report(r);
   TRY(comm_agree(c, finite_check(o, r)));
+  TRY(inputs_confirm(c));
   TRY(comm_agree(c, result_close(run, job)));
   log_info("wrote   %s", job->place.shown);
   TRY(comm_agree(c, strict_check(o, job)));

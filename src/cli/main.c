@@ -9,9 +9,11 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "base/watchdog.h"
+#include "cli/agreement.h"
 #include "cli/command.h"
 #include "cli/process.h"
 #include "config.h"
+#include "io/input_file.h"
 
 enum { MAX_SILENCE = 20 }; /* seconds that a rank waits for the one that speaks */
 
@@ -74,6 +76,7 @@ static void speaker_wait(void)
 static int job_fail(struct run *run, int status)
 {
   if (status == ERR_ANSWER && !*status_message()) return status;
+  if (status == ERR_INPUT) status = input_files_failed(status);
   int speaks = !run->comm.agreed || run->comm.rank == 0;
   if (!speaks) speaker_wait();
   watchdog_leave(status);
@@ -90,6 +93,15 @@ static int job_fail(struct run *run, int status)
   return status;
 }
 
+static void log_begin(const struct run *run)
+{
+  const struct general_options *general = run->options;
+  log_setup(general->quiet     ? LOG_QUIET
+            : general->verbose ? LOG_VERBOSE
+                               : LOG_NORMAL,
+            run->comm.rank);
+}
+
 /* Read the options of the command and start what it needs.  arguments[MAX_ARGUMENTS + 1] are
  * filled; a failure of one rank fails all. */
 static int run_open(struct run *run, void *options, const char **arguments)
@@ -99,15 +111,16 @@ static int run_open(struct run *run, void *options, const char **arguments)
   if (run->command->options->has_deck) run->deck = arguments[0];
   const struct general_options *general = options;
   if (!status) watchdog_deadline_set(general->deadline);
-  int level = general->quiet ? LOG_QUIET : general->verbose ? LOG_VERBOSE : LOG_NORMAL;
-  log_setup(level, 0);
+  log_begin(run);
   if (run->command->parallel) {
     pipes_survive();
     TRY(comm_open(&run->comm));
-    log_setup(level, run->comm.rank);
     watchdog_name(run->title, run->comm.size > 1 ? run->comm.rank : -1);
   }
-  return comm_agree(&run->comm, status);
+  status = options_agree(run, arguments, status);
+  if (!status) watchdog_deadline_set(general->deadline);
+  log_begin(run);
+  return status;
 }
 
 static int run_close(struct run *run)

@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "base/watchdog.h"
 #include "io/companions.h"
+#include "io/input_file.h"
 #include "io/place.h"
 #include "io/verify.h"
 
@@ -72,6 +73,7 @@ int result_publish(struct result_file *r, const struct run_fact *facts, int n_fa
 {
   char folder[4096];
   path_folder(r->file.path, folder);
+  TRY(input_files_settled());
   TRY(facts_write(&r->h5, facts, n_facts));
   TRY(h5_close(&r->h5));
   TRY(file_verify(r->file.name, NULL));

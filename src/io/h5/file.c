@@ -37,22 +37,30 @@ static int file_access(hid_t *list)
   return OK;
 }
 
+/* Note the file as an input, by HDF5's own descriptor of it. */
+static int input_begin(struct h5_file *f, const struct file_facts *before)
+{
+  void *descriptor = NULL;
+  TRY_H5(H5Fget_vfd_handle(f->id, H5P_DEFAULT, &descriptor), ERR_INTERNAL,
+         "HDF5 does not tell its descriptor of '%s'", f->path);
+  return input_file_begin(&f->input, f->path, *(int *)descriptor, before);
+}
+
 int h5_open(struct h5_file *f, const char *path)
 {
-  *f = (struct h5_file){0, path};
-  struct stat facts;
-  int step = watchdog_begin(ERR_IO, "opening", path);
-  int is_there = stat(path, &facts) == 0, may_read = access(path, R_OK) == 0;
+  struct file_facts before;
+  *f = (struct h5_file){.path = path};
+  TRY(file_facts_of(path, &before));
+  CHECK(S_ISREG(before.mode), ERR_IO, "cannot open '%s': it is not a regular file", path);
+  int step = watchdog_begin(ERR_IO, "opening", path), may_read = access(path, R_OK) == 0;
   watchdog_end(step);
-  CHECK(is_there, ERR_IO, "cannot open '%s': %s", path, strerror(errno));
-  CHECK(S_ISREG(facts.st_mode), ERR_IO, "cannot open '%s': it is not a regular file", path);
   CHECK(may_read, ERR_IO, "cannot open '%s': %s", path, strerror(errno));
   TRY(h5_begin());
   hid_t list;
   TRY(file_access(&list));
   f->id = H5Fopen(path, H5F_ACC_RDONLY, list);
   H5Pclose(list);
-  if (f->id >= 0) return OK;
+  if (f->id >= 0) return input_begin(f, &before);
   f->id = 0;
   return h5_fail(ERR_INPUT, __FILE__, __LINE__, "'%s' is not an HDF5 file, or damaged", path);
 }
@@ -60,7 +68,7 @@ int h5_open(struct h5_file *f, const char *path)
 /* The root group keeps no times, so that equal runs give files of equal bytes. */
 int h5_create(struct h5_file *f, const char *path)
 {
-  *f = (struct h5_file){0, path};
+  *f = (struct h5_file){.path = path};
   TRY(h5_begin());
   hid_t list, creation;
   TRY(file_access(&list));
@@ -78,9 +86,10 @@ int h5_close(struct h5_file *f)
 {
   hid_t id = f->id;
   f->id = 0;
+  int status = input_file_end(&f->input);
   if (id) TRY(h5_begin());
   if (id) TRY_H5(H5Fclose(id), ERR_IO, "cannot close '%s'", f->path);
-  return OK;
+  return status;
 }
 
 /* Every prefix of the path is asked for in turn, because a link below a missing group is an error
