@@ -5,6 +5,7 @@ libsagitta_a_SOURCES += \
   %D%/base/types.h \
   %D%/base/status.h %D%/base/status.c \
   %D%/base/log.h %D%/base/log.c \
+  %D%/base/watchdog.h %D%/base/watchdog.c \
   %D%/base/memory.h %D%/base/memory.c \
   %D%/base/num.h \
   %D%/base/sums.h %D%/base/sums.c \
@@ -17,6 +18,7 @@ libsagitta_a_SOURCES += \
   %D%/base/worker.h %D%/base/worker.c \
   %D%/base/team.h %D%/base/team.c \
   %D%/base/phase.h %D%/base/phase.c \
+  %D%/base/file_facts.h %D%/base/file_facts.c \
   %D%/base/options.h %D%/base/options.c \
   %D%/base/options_deck.h %D%/base/options_deck.c
 
@@ -139,6 +141,7 @@ endif
 # io: HDF5 in our words; nothing else uses hdf5.h
 libsagitta_a_SOURCES += \
   %D%/io/h5/h5.h %D%/io/h5/h5_impl.h %D%/io/h5/error.h %D%/io/h5/error.c %D%/io/h5/file.c \
+  %D%/io/h5/driver.h %D%/io/h5/driver.c \
   %D%/io/h5/dataset.h %D%/io/h5/dataset.c %D%/io/h5/chunks.h %D%/io/h5/chunks.c \
   %D%/io/h5/array.c %D%/io/h5/attribute.c %D%/io/h5/vlen_text.h %D%/io/h5/vlen_text.c \
   %D%/io/h5/listing.h %D%/io/h5/listing.c %D%/io/h5/values.h %D%/io/h5/values.c
@@ -146,6 +149,7 @@ libsagitta_a_SOURCES += \
 # io: what all files share; then a kind of file each, with its table, writing, reading and checking
 libsagitta_a_SOURCES += \
   %D%/io/schema.h %D%/io/schema.c \
+  %D%/io/input_file.h %D%/io/input_file.c \
   %D%/io/npy.h %D%/io/npy.c %D%/io/inputs.h %D%/io/inputs.c \
   %D%/io/temporary.h %D%/io/temporary.c %D%/io/place.h %D%/io/place.c \
   %D%/io/companions.h %D%/io/companions.c \
@@ -221,8 +225,9 @@ libsagitta_a_SOURCES += \
 # cli: one file a command
 bin_PROGRAMS += sagitta
 sagitta_SOURCES = \
-  %D%/cli/main.c \
+  %D%/cli/main.c %D%/cli/process.h %D%/cli/process.c \
   %D%/cli/command.h %D%/cli/common.c \
+  %D%/cli/agreement.h %D%/cli/agreement.c \
   %D%/cli/report.h %D%/cli/report.c \
   %D%/cli/cmd_seed.c \
   %D%/cli/cmd_synth.c %D%/cli/synth_systems.h %D%/cli/synth_systems.c \

@@ -2,13 +2,20 @@
  * A library to preload: the n-th call of a kind fails, once or from then on.
  *
  * Armed by fault_arm(), or by the environment: FAULT=write:17 or FAULT=write:17+.  Of kind stall
- * the n-th read does not fail, but takes STALL_SECONDS; of kind linger the n-th long read takes a
- * little time, and the end of the process more; of kind late the n-th look at the clock by another
- * thread than the first does.  With FAULT_OF=NAME only files whose path ends in NAME count.
- * At the n-th call for a file, whichever it is, kind gate makes the file FAULT_GATE and waits until
- * it is gone, and kind signal sends the process FAULT_SIGNAL. */
+ * the n-th read does not fail, but takes STALL_SECONDS, of stall-open and so on the n-th call of
+ * that kind, of stall-any that of any kind; of kind stop-init, stop-dup and stop-finalize the
+ * process is stopped at that call of MPI; of kind jump the wall clock is a day ahead from the n-th
+ * look at it on; of kind linger the n-th long read takes a little time, and the end of the process
+ * more; of kind late the n-th look at the clock by another thread than the first does; of the
+ * kinds of change_names the file is changed at the n-th read of it, just before; of kind gate the
+ * n-th call of any kind makes the file FAULT_GATE and waits until it is gone; of kind signal the
+ * process gets FAULT_SIGNAL at it.  With
+ * FAULT_OF=NAME only files whose path ends in NAME count, where * stands for anything, with
+ * FAULT_IN=FOLDER only those whose path has it; with FAULT_RANK=R only rank R has the fault. */
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <limits.h>
 #include <link.h>
 #include <signal.h>
@@ -18,6 +25,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/types.h>
 #include <time.h>
 #include <unistd.h>
@@ -29,23 +37,48 @@ void *__libc_memalign(size_t align, size_t size);
 void fault_arm(const char *kind, long n, int lasting);
 
 enum { STALL_SECONDS = 30, LINGER_MICROSECONDS = 300000, LONG_READ = 30000 };
-enum { LATE_MICROSECONDS = 10000 };
-enum { LOOK_MICROSECONDS = 1000 };
+enum { LATE_MICROSECONDS = 10000, LOOK_MICROSECONDS = 1000 };
+enum { DAY = 86400 };
 enum kind {
   NONE,
-  OPEN,
-  READ,
   WRITE,
+  READ,
+  STALL,
+  LINGER,
+  LATE,
   FSYNC,
   RENAME,
   MEMORY,
   OWN_MEMORY,
-  STALL,
-  LINGER,
-  LATE,
+  JUMP,
+  STALL_OPEN,
+  STALL_STAT,
+  STALL_WRITE,
+  STALL_FSYNC,
+  STALL_RENAME,
+  STALL_CLOSE,
+  STALL_FLUSH,
+  STALL_UNLINK,
+  STALL_ANY,
   GATE,
-  SIGNAL
+  SIGNAL,
+  OPEN,
+  STOP_INIT,
+  STOP_DUP,
+  STOP_FINALIZE,
+  KINDS,
+  CHANGE
 };
+static const char *const kinds[KINDS] = {
+    "none",         "write",        "read",        "stall",        "linger",      "late",
+    "fsync",        "rename",       "memory",      "own-memory",   "jump",        "stall-open",
+    "stall-stat",   "stall-write",  "stall-fsync", "stall-rename", "stall-close", "stall-flush",
+    "stall-unlink", "stall-any",    "gate",        "signal",       "open",        "stop-init",
+    "stop-dup",     "stop-finalize"};
+/* Cut by half; a part overwritten, and this with the time set back; a byte more; another file
+ * renamed to its name. */
+static const char *const change_names[] = {"cut", "spoil", "forge", "append", "replace"};
+static const char *change; /* of kind CHANGE */
 static enum kind armed;
 static uintptr_t begin, end; /* of the program itself in memory */
 static long left;            /* calls until the one that fails */
@@ -71,26 +104,23 @@ void fault_arm(const char *kind, long n, int lasting)
   left = n;
   lasts = lasting;
   dl_iterate_phdr(program_find, NULL);
-  armed = !strcmp(kind, "write")        ? WRITE
-          : !strcmp(kind, "read")       ? READ
-          : !strcmp(kind, "stall")      ? STALL
-          : !strcmp(kind, "linger")     ? LINGER
-          : !strcmp(kind, "late")       ? LATE
-          : !strcmp(kind, "fsync")      ? FSYNC
-          : !strcmp(kind, "rename")     ? RENAME
-          : !strcmp(kind, "memory")     ? MEMORY
-          : !strcmp(kind, "own-memory") ? OWN_MEMORY
-          : !strcmp(kind, "open")       ? OPEN
-          : !strcmp(kind, "gate")       ? GATE
-          : !strcmp(kind, "signal")     ? SIGNAL
-                                        : NONE;
+  armed = NONE;
+  for (int i = 0; i < KINDS; i++)
+    if (!strcmp(kind, kinds[i])) armed = (enum kind)i;
+  for (size_t i = 0; i < sizeof change_names / sizeof *change_names; i++)
+    if (strcmp(kind, change_names[i]) == 0) {
+      armed = CHANGE;
+      change = change_names[i];
+    }
 }
 
 __attribute__((constructor)) static void arm_from_environment(void)
 {
   char kind[16] = "";
   const char *text = getenv("FAULT"), *colon = text ? strchr(text, ':') : NULL;
+  const char *of = getenv("FAULT_RANK"), *rank = getenv("OMPI_COMM_WORLD_RANK");
   if (!colon || colon - text >= (long)sizeof kind) return;
+  if (of && (!rank || strcmp(of, rank))) return;
   memcpy(kind, text, (size_t)(colon - text));
   fault_arm(kind, atol(colon + 1), strchr(colon, '+') != NULL);
   first = left;
@@ -109,34 +139,23 @@ static int fails(enum kind kind)
   return left == 0 || (left < 0 && lasts);
 }
 
-static int ends_in_name(const char *path, ssize_t length)
+static int is_path_named(const char *path)
 {
-  const char *name = getenv("FAULT_OF");
-  ssize_t tail = name ? (ssize_t)strlen(name) : 0;
-  return length >= tail && memcmp(path + length - tail, name ? name : "", (size_t)tail) == 0;
+  const char *name = getenv("FAULT_OF"), *folder = getenv("FAULT_IN");
+  char pattern[PATH_MAX];
+  if (folder && !strstr(path, folder)) return 0;
+  snprintf(pattern, sizeof pattern, "*%s", name ? name : "");
+  return fnmatch(pattern, path, 0) == 0;
 }
 
 static int is_named(int file)
 {
   char link[64], path[PATH_MAX];
-  if (!getenv("FAULT_OF")) return 1;
+  if (!getenv("FAULT_OF") && !getenv("FAULT_IN")) return 1;
   snprintf(link, sizeof link, "/proc/self/fd/%d", file);
-  return ends_in_name(path, readlink(link, path, sizeof path));
-}
-
-/* What happens at any call for a file. */
-static void file_call(void)
-{
-  const char *gate = getenv("FAULT_GATE"), *number = getenv("FAULT_SIGNAL");
-  if (fails(SIGNAL)) kill(getpid(), number ? atoi(number) : SIGKILL);
-  if (!fails(GATE) || !gate) return;
-  syscall(SYS_close, syscall(SYS_openat, AT_FDCWD, gate, O_WRONLY | O_CREAT, 0600));
-  while (syscall(SYS_access, gate, F_OK) == 0) usleep(LOOK_MICROSECONDS);
-}
-
-static int is_file_kind(void)
-{
-  return armed == GATE || armed == SIGNAL;
+  ssize_t length = readlink(link, path, sizeof path - 1);
+  path[length < 0 ? 0 : length] = '\0';
+  return is_path_named(path);
 }
 
 /* What is said on stdout and stderr, and what MPI's processes say to each other, does not count. */
@@ -146,9 +165,59 @@ static int is_regular(int file)
   return file > 2 && fstat(file, &facts) == 0 && S_ISREG(facts.st_mode) && is_named(file);
 }
 
+/* Tell when something hangs, by the monotonic clock. */
+static void fault_tell(void)
+{
+  char text[64];
+  struct timespec now;
+  syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
+  int length = snprintf(text, sizeof text, "fault at %lld.%03ld\n", (long long)now.tv_sec,
+                        now.tv_nsec / 1000000);
+  syscall(SYS_write, STDERR_FILENO, text, length);
+}
+
+/* Make the gate, and wait until another program takes it away. */
+static void gate_wait(void)
+{
+  const char *gate = getenv("FAULT_GATE");
+  if (!gate) return;
+  syscall(SYS_close, syscall(SYS_openat, AT_FDCWD, gate, O_WRONLY | O_CREAT, 0600));
+  while (syscall(SYS_faccessat, AT_FDCWD, gate, F_OK) == 0) usleep(LOOK_MICROSECONDS);
+}
+
+static int is_any(void)
+{
+  return armed == STALL_ANY || armed == GATE || armed == SIGNAL;
+}
+
+/* A call of a kind, or of any: does it hang? */
+static void stall(enum kind kind)
+{
+  int saved = errno;
+  const char *number = getenv("FAULT_SIGNAL");
+  if (fails(SIGNAL)) kill(getpid(), number ? atoi(number) : SIGKILL);
+  if (fails(GATE)) gate_wait();
+  if (fails(kind) || fails(STALL_ANY)) {
+    fault_tell();
+    sleep(STALL_SECONDS);
+  }
+  errno = saved;
+}
+
+/* Only the program's own folders count, and not what libraries look for. */
+static void stall_path(enum kind kind, const char *path)
+{
+  if (armed != kind && !is_any()) return;
+  if ((getenv("FAULT_OF") || getenv("FAULT_IN")) && path && is_path_named(path)) stall(kind);
+}
+
+static void stall_file(enum kind kind, int file)
+{
+  if ((armed == kind || is_any()) && is_regular(file)) stall(kind);
+}
+
 ssize_t write(int file, const void *bytes, size_t count)
 {
-  if (is_file_kind() && is_regular(file)) file_call();
   if (armed != WRITE || !is_regular(file) || !fails(WRITE))
     return syscall(SYS_write, file, bytes, count);
   errno = ENOSPC;
@@ -157,7 +226,7 @@ ssize_t write(int file, const void *bytes, size_t count)
 
 ssize_t pwrite(int file, const void *bytes, size_t count, off_t at)
 {
-  if (is_file_kind() && is_regular(file)) file_call();
+  stall_file(STALL_WRITE, file);
   if (!fails(WRITE)) return syscall(SYS_pwrite64, file, bytes, count, at);
   errno = ENOSPC;
   return -1;
@@ -168,12 +237,36 @@ ssize_t pwrite64(int file, const void *bytes, size_t count, off_t at)
   return pwrite(file, bytes, count, at);
 }
 
+/* Change a file that the program has open for reading, as another program would. */
+static void file_change(int file)
+{
+  char link[64], path[PATH_MAX], other[PATH_MAX + 8];
+  struct stat facts;
+  snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+  ssize_t length = readlink(link, path, sizeof path - 1);
+  int out = open(link, O_WRONLY | (strcmp(change, "append") ? 0 : O_APPEND));
+  if (length < 0 || out < 0 || fstat(file, &facts)) abort();
+  path[length] = '\0';
+  snprintf(other, sizeof other, "%s.other", path);
+  off_t half = facts.st_size / 2;
+  if (strcmp(change, "cut") == 0) syscall(SYS_ftruncate, out, half);
+  if (strcmp(change, "append") == 0) syscall(SYS_write, out, "A", 1);
+  if (strcmp(change, "spoil") == 0 || strcmp(change, "forge") == 0)
+    for (off_t at = half; at < facts.st_size; at += 64) syscall(SYS_pwrite64, out, "A", 1, at);
+  if (strcmp(change, "forge") == 0)
+    futimens(out, (const struct timespec[]){facts.st_atim, facts.st_mtim});
+  close(out);
+  if (strcmp(change, "replace") != 0) return;
+  close(open(other, O_WRONLY | O_CREAT, 0666));
+  syscall(SYS_renameat2, AT_FDCWD, other, AT_FDCWD, path, 0);
+}
+
 static int read_fails(int file, size_t count)
 {
-  if (is_file_kind() && is_regular(file)) file_call();
-  if (armed != READ && armed != STALL && armed != LINGER) return 0;
+  if (armed != READ && armed != STALL && armed != LINGER && armed != CHANGE && !is_any()) return 0;
   if (!is_regular(file)) return 0;
-  if (fails(STALL)) sleep(STALL_SECONDS);
+  if (fails(CHANGE)) file_change(file);
+  stall(STALL);
   if (count >= LONG_READ && fails(LINGER)) usleep(LINGER_MICROSECONDS);
   if (!fails(READ)) return 0;
   errno = EIO;
@@ -184,7 +277,122 @@ static int read_fails(int file, size_t count)
 int clock_gettime(clockid_t clock, struct timespec *now)
 {
   if (armed == LATE && syscall(SYS_gettid) != getpid() && fails(LATE)) usleep(LATE_MICROSECONDS);
-  return (int)syscall(SYS_clock_gettime, clock, now);
+  int error = (int)syscall(SYS_clock_gettime, clock, now);
+  if (armed == JUMP && clock == CLOCK_REALTIME && !error) {
+    fails(JUMP);
+    if (left <= 0) now->tv_sec += DAY;
+  }
+  return error;
+}
+
+int gettimeofday(struct timeval *restrict now, void *restrict zone)
+{
+  struct timespec time;
+  (void)zone;
+  int error = clock_gettime(CLOCK_REALTIME, &time);
+  *now = (struct timeval){time.tv_sec, time.tv_nsec / 1000};
+  return error;
+}
+
+time_t time(time_t *out)
+{
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  if (out) *out = now.tv_sec;
+  return now.tv_sec;
+}
+
+/* The next one of a name, the system's. */
+#define NEXT(type, name) ((type)(uintptr_t)dlsym(RTLD_NEXT, name))
+
+static void stop(enum kind kind)
+{
+  if (!fails(kind)) return;
+  fault_tell();
+  raise(SIGSTOP);
+}
+
+int MPI_Init_thread(int *argc, char ***argv, int wanted, int *got)
+{
+  stop(STOP_INIT);
+  return NEXT(int (*)(int *, char ***, int, int *), "MPI_Init_thread")(argc, argv, wanted, got);
+}
+
+int MPI_Comm_dup(void *from, void **to)
+{
+  stop(STOP_DUP);
+  return NEXT(int (*)(void *, void **), "MPI_Comm_dup")(from, to);
+}
+
+int MPI_Finalize(void)
+{
+  stop(STOP_FINALIZE);
+  return NEXT(int (*)(void), "MPI_Finalize")();
+}
+
+int open(const char *path, int flags, ...)
+{
+  va_list more;
+  va_start(more, flags);
+  int mode = flags & (O_CREAT | __O_TMPFILE) ? va_arg(more, int) : 0;
+  va_end(more);
+  stall_path(STALL_OPEN, path);
+  if (armed == OPEN && is_path_named(path) && fails(OPEN)) {
+    errno = EIO;
+    return -1;
+  }
+  return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+}
+
+int open64(const char *path, int flags, ...)
+{
+  va_list more;
+  va_start(more, flags);
+  int mode = flags & (O_CREAT | __O_TMPFILE) ? va_arg(more, int) : 0;
+  va_end(more);
+  return open(path, flags, mode);
+}
+
+FILE *fopen(const char *path, const char *how)
+{
+  stall_path(STALL_OPEN, path);
+  return NEXT(FILE * (*)(const char *, const char *), "fopen")(path, how);
+}
+
+int fflush(FILE *file)
+{
+  if (file && (armed == STALL_FLUSH || is_any())) stall_file(STALL_FLUSH, fileno(file));
+  return NEXT(int (*)(FILE *), "fflush")(file);
+}
+
+int close(int file)
+{
+  if (armed >= STALL_OPEN) stall_file(STALL_CLOSE, file);
+  return (int)syscall(SYS_close, file);
+}
+
+int stat(const char *restrict path, struct stat *restrict facts)
+{
+  stall_path(STALL_STAT, path);
+  return (int)syscall(SYS_newfstatat, AT_FDCWD, path, facts, 0);
+}
+
+int lstat(const char *restrict path, struct stat *restrict facts)
+{
+  stall_path(STALL_STAT, path);
+  return (int)syscall(SYS_newfstatat, AT_FDCWD, path, facts, AT_SYMLINK_NOFOLLOW);
+}
+
+int access(const char *path, int how)
+{
+  stall_path(STALL_STAT, path);
+  return (int)syscall(SYS_faccessat, AT_FDCWD, path, how);
+}
+
+int unlink(const char *path)
+{
+  if (armed != STALL_ANY || left <= 0) stall_path(STALL_UNLINK, path);
+  return (int)syscall(SYS_unlinkat, AT_FDCWD, path, 0);
 }
 
 void _exit(int status)
@@ -208,40 +416,9 @@ ssize_t pread64(int file, void *bytes, size_t count, off_t at)
   return pread(file, bytes, count, at);
 }
 
-static int open_path(const char *path, int flags, mode_t mode)
-{
-  if (ends_in_name(path, (ssize_t)strlen(path)) && strncmp(path, "/dev/", 5) &&
-      strncmp(path, "/proc/", 6) && strncmp(path, "/sys/", 5)) {
-    if (is_file_kind()) file_call();
-    if (fails(OPEN)) {
-      errno = EIO;
-      return -1;
-    }
-  }
-  return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
-}
-
-int open(const char *path, int flags, ...)
-{
-  va_list more;
-  va_start(more, flags);
-  mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(more, mode_t) : 0;
-  va_end(more);
-  return open_path(path, flags, mode);
-}
-
-int open64(const char *path, int flags, ...)
-{
-  va_list more;
-  va_start(more, flags);
-  mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(more, mode_t) : 0;
-  va_end(more);
-  return open_path(path, flags, mode);
-}
-
 int ftruncate(int file, off_t size)
 {
-  if (is_file_kind() && is_named(file)) file_call();
+  stall_file(STALL_WRITE, file);
   if (!fails(WRITE)) return (int)syscall(SYS_ftruncate, file, size);
   errno = ENOSPC;
   return -1;
@@ -254,7 +431,7 @@ int ftruncate64(int file, off_t size)
 
 int fsync(int file)
 {
-  if (is_file_kind() && is_named(file)) file_call();
+  stall_file(STALL_FSYNC, file);
   if (!fails(FSYNC)) return (int)syscall(SYS_fsync, file);
   errno = EIO;
   return -1;
@@ -262,7 +439,7 @@ int fsync(int file)
 
 int rename(const char *from, const char *to)
 {
-  if (is_file_kind() && ends_in_name(from, (ssize_t)strlen(from))) file_call();
+  stall_path(STALL_RENAME, from);
   if (!fails(RENAME)) return (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0);
   errno = EIO;
   return -1;

@@ -5,6 +5,7 @@ check_PROGRAMS += \
   %D%/test_base_block_tree \
   %D%/test_base_memory \
   %D%/test_base_order \
+  %D%/test_comm_counts \
   %D%/test_comm_gpu \
   %D%/test_comm_verbs \
   %D%/test_cuda_codes \
@@ -46,6 +47,7 @@ EXTRA_DIST += %D%/joint_problem.h %D%/terminal_data.py
 SCRIPT_TESTS = \
   %D%/test_partition.py \
   %D%/test_faults.py \
+  %D%/test_watchdog.py \
   %D%/test_cuda_faults.py \
   %D%/test_solve_input.py \
   %D%/test_solve.py \
@@ -67,6 +69,8 @@ SCRIPT_TESTS = \
   %D%/test_fingerprints.sh \
   %D%/test_seed.py \
   %D%/test_synth.py \
+  %D%/test_agreement.py \
+  %D%/test_changing_inputs.py \
   %D%/test_independent.py \
   %D%/test_io_inputs.py \
   %D%/test_io_files.py \

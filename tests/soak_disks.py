@@ -22,8 +22,7 @@ def disk(t):
     n = 1 + int(t.random.random() * t.count(command, fault, of, command.words))
     lasting = "+" * (t.random.random() < 0.5)
     t.say(f"{command.name}: {fault} {n}{lasting} of '{of}' fails")
-    done = t.run(words, preload=dict(FAULT=f"{fault}:{n}{lasting}",
-                                     **({"FAULT_OF": of} if of else {})))
+    done = t.run(words, preload=dict(FAULT=f"{fault}:{n}{lasting}", FAULT_OF=of))
     t.judge(command, done, t.data.states("a", command.name), before,
             either=fault in ("fsync", "write", "rename", "own-memory"))
     t.judge_again(command, words)
@@ -33,12 +32,11 @@ def stall(t):
     """A call for a file never returns."""
     command = any_command(t)
     words, before = begin(t, command)
-    of = t.random.choice(("", ".tmp", ".log", "used.in", *command.inputs))
+    of = t.random.choice((".tmp", ".log", "used.in", command.results[0], *command.inputs))
     n = 1 + int(t.random.random() * t.count(command, "gate", of, command.words))
     t.say(f"{command.name}: call {n} for '{of}' stalls")
     done = t.end(t.start([*words, "--deadline", 1], preload=dict(
-        FAULT=f"gate:{n}", FAULT_GATE=t.at("t/gate"), **({"FAULT_OF": of} if of else {}))),
-        1 + STEADY)
+        FAULT=f"gate:{n}", FAULT_GATE=t.at("t/gate"), FAULT_OF=of)), 1 + STEADY)
     t.judge(command, done, t.data.states("a", command.name), before, either=True)
     t.check_litter(command.results)
     t.judge_again(command, words)

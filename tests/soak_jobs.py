@@ -43,8 +43,8 @@ def kill(t):
         of = t.random.choice(("", ".tmp", ".log", "used.in", command.results[-1]))
         n = 1 + int(t.random.random() * t.count(command, "signal", of, command.words))
         t.say(f"{command.name}: signal {number} at call {n} for '{of}'")
-        done = t.run(words, preload=dict(FAULT=f"signal:{n}", FAULT_SIGNAL=str(int(number)),
-                                         **({"FAULT_OF": of} if of else {})))
+        done = t.run(words, preload=dict(FAULT=f"signal:{n}", FAULT_OF=of,
+                                         FAULT_SIGNAL=str(int(number))))
     else:
         wait = moment(t, command, 0)
         t.say(f"{command.name}: signal {number} after {wait:.3f} s")
@@ -300,8 +300,8 @@ def resume_killed(t, command, words):
             of = t.random.choice(("", ".tmp"))
             n = 1 + int(t.random.random() * t.count(command, "signal", of, words))
             t.say(f"killed at call {n} for '{of}'")
-            done = t.run(words, preload=dict(FAULT=f"signal:{n}", FAULT_SIGNAL="9",
-                                             **({"FAULT_OF": of} if of else {})))
+            done = t.run(words, preload=dict(FAULT=f"signal:{n}", FAULT_OF=of,
+                                             FAULT_SIGNAL="9"))
         else:
             job = t.start(words)
             time.sleep(moment(t, command, 0))

@@ -163,11 +163,10 @@ class Try:
         key = re.sub(r"\W", "_", f"count {command.name} {fault} {of} {' '.join(words)}")
         path = os.path.join(self.data.folder, key[:200])
         if not os.path.exists(path):
-            more = {"FAULT_OF": of} if of else {}
             clean = Try(self.data, self.number, self.options, self.folder + "-count")
             clean.take(command)
             done = clean.run(words, preload=dict(FAULT=f"{fault}:1000000000", FAULT_COUNT="1",
-                                                 **more))
+                                                 FAULT_OF=of))
             shutil.rmtree(clean.folder, ignore_errors=True)
             counts = re.findall(r"fault calls=(\d+)", done.text)
             with open(f"{path}.{os.getpid()}", "w") as f:

@@ -34,8 +34,11 @@ struct subject {
 
 static int classes_values(const char *path, float *values, gidx *count)
 {
-  struct classes c;
-  int status = classes_read(&c, path, CLASSED);
+  struct classes c = {0};
+  struct h5_file f;
+  int status = h5_open(&f, path);
+  if (status == OK) status = classes_read(&c, &f, CLASSED);
+  h5_close(&f);
   *count = CLASSED;
   for (idx a = 0; status == OK && a < CLASSED; a++) values[a] = (float)c.color[a];
   classes_free(&c);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * argp reads the command line into a list of (row, text); defaults, deck and that list are then
- * applied in this order through one function, value_set(). */
+ * argp reads the command line into a list of (row, text); defaults, deck and that list are applied
+ * in this order through one function, value_set(): the list once more where there is a deck. */
 #include "base/options.h"
 
 #include <argp.h>
@@ -142,7 +142,7 @@ static int value_set(const struct option_row *row, char *target, const char *tex
   return OK;
 }
 
-/* What deck_read() calls for each line of a deck. */
+/* What deck_parse() calls for each line of a deck. */
 static int deck_entry(void *self, const char *where, const char *key, const char *text)
 {
   struct parse *p = self;
@@ -265,12 +265,29 @@ static void help_give(const struct argp *argp, const struct option_set *set, int
   }
 }
 
+/* The command line that was read last. */
+static struct parse parsed;
+
+/* Set what the command line gives. */
+static int given_set(const struct parse *p)
+{
+  for (int i = 0; i < p->n_given; i++)
+    TRY(value_set(p->given[i].row, p->given[i].target, p->given[i].text));
+  return OK;
+}
+
+int options_deck(const char *name, const char *text, size_t length)
+{
+  TRY(deck_parse(name, text, length, deck_entry, &parsed));
+  return given_set(&parsed);
+}
+
 int options_parse(const struct option_set *set, int argc, char **argv, void *values,
                   const char **positional)
 {
   static struct argp_option rows[MAX_ROWS + 16];
-  static struct parse p;
-  p = (struct parse){.set = set, .values = values, .positional = positional};
+  struct parse *p = &parsed;
+  *p = (struct parse){.set = set, .values = values, .positional = positional};
   for (int i = 0; i < set->max_arguments; i++) positional[i] = NULL;
   argp_rows(set, rows);
   struct argp argp = {
@@ -280,17 +297,14 @@ int options_parse(const struct option_set *set, int argc, char **argv, void *val
   CHECK(words, ERR_MEMORY, "cannot allocate %d words", argc);
   memcpy(words, argv, ((size_t)argc + 1) * sizeof *words);
   words[0] = (char *)set->command;
-  int error = argp_parse(&argp, argc, words, ARGP_NO_ERRS, NULL, &p);
+  int error = argp_parse(&argp, argc, words, ARGP_NO_ERRS, NULL, p);
   free(words);
-  if (p.status) return p.status;
+  if (p->status) return p->status;
   CHECK(!error, ERR_USAGE, "bad command line: %s", strerror(error));
-  CHECK(p.n_positional >= set->min_arguments, ERR_USAGE, "'%s' is missing: see '%s --help'",
+  CHECK(p->n_positional >= set->min_arguments, ERR_USAGE, "'%s' is missing: see '%s --help'",
         set->arguments, set->command);
   TRY(defaults_set(set, values));
-  if (set->has_deck && positional[0]) TRY(deck_read(positional[0], deck_entry, &p));
-  for (int i = 0; i < p.n_given; i++)
-    TRY(value_set(p.given[i].row, p.given[i].target, p.given[i].text));
-  return OK;
+  return given_set(p);
 }
 
 static void value_write(const struct option_row *row, const char *target, FILE *out)

@@ -50,13 +50,16 @@ struct option_set {
   int has_deck;                     /* the only positional argument is a deck */
 };
 
-/* Fill *values, the command's options struct, from the defaults, then the deck, then the command
- * line, whose argv[0] is skipped.  Text values point into argv or are kept for the program's life.
+/* Fill *values, the command's options struct, from the defaults, then the command line, whose
+ * argv[0] is skipped.  Text values point into argv or are kept for the program's life.
  * positional[max_arguments] receives the other arguments, NULL where there are fewer.  --help and
- * --usage print and exit 0.  ERR_USAGE names the option, or the deck's line, and the nearest known
- * key. */
+ * --usage print and exit 0.  ERR_USAGE names the option and the nearest known key. */
 int options_parse(const struct option_set *set, int argc, char **argv, void *values,
                   const char **positional);
+
+/* Put a deck, text[length], under the command line that options_parse() read last.  name is for
+ * messages: ERR_USAGE names the deck's line, and the nearest known key. */
+int options_deck(const char *name, const char *text, size_t length);
 
 /* Write a deck that repeats the run: every option that has a value, in the groups of the tables. */
 void options_write(const struct option_set *set, const void *values, FILE *out);

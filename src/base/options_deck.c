@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Lines are read by getline(), so they have no length limit; keys are remembered, so that one that
- * is set twice is found. */
+ * A deck is read whole, so that rank 0 can send it to the others; keys are remembered, so that one
+ * that is set twice is found. */
 #include "base/options_deck.h"
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/file_facts.h"
 #include "base/status.h"
+#include "base/watchdog.h"
 
 enum { MAX_KEYS = 256 };
 
@@ -106,32 +111,65 @@ static int line_read(struct deck *deck, char *line,
   return OK;
 }
 
-int deck_read(const char *path,
-              int (*entry)(void *self, const char *where, const char *key, const char *value),
-              void *self)
+/* A deck has more than fits: is it one? */
+static int length_fail(const char *path, const char *text)
 {
-  FILE *file = fopen(path, "r");
-  CHECK(file, ERR_IO, "cannot open deck '%s': %s", path, strerror(errno));
-  struct deck deck = {.path = path};
-  char *line = NULL;
-  size_t capacity = 0;
-  int status = OK;
-  errno = 0;
-  for (ssize_t length; !status && (length = getline(&line, &capacity, file)) >= 0;) {
-    char *text = line;
-    deck.line++;
-    if (deck.line == 1 && strncmp(text, "\xef\xbb\xbf", 3) == 0)
-      text += 3; /* the byte order mark of some editors */
-    status = text_check(&deck, line, (size_t)length);
-    if (!status) status = line_read(&deck, text, entry, self);
+  const char *end = memchr(text, '\n', MAX_DECK);
+  size_t first = end ? (size_t)(end - text) : MAX_DECK;
+  TRY(text_check(&(struct deck){.path = path, .line = 1}, text, first));
+  FAIL(ERR_USAGE, "deck '%s' has more than %d bytes", path, MAX_DECK - 1);
+}
+
+/* Read to the end.  A pipe has no facts that say whether it changed. */
+static int file_read(int file, const char *path, char *text, size_t *length)
+{
+  struct file_facts facts;
+  TRY(file_facts_take(file, path, &facts));
+  ssize_t got = 1;
+  for (*length = 0; got > 0; *length += (size_t)got) {
+    if (*length == MAX_DECK) return length_fail(path, text);
+    int step = watchdog_begin(ERR_IO, "reading", path);
+    do got = read(file, text + *length, MAX_DECK - *length);
+    while (got < 0 && errno == EINTR);
+    watchdog_end(step);
+    CHECK(got >= 0, ERR_IO, "cannot read deck '%s': %s", path, strerror(errno));
   }
-  int broken = !status && ferror(file) ? errno : 0;
-  free(line);
-  fclose(file);
+  return S_ISREG(facts.mode) ? file_facts_check(file, path, &facts) : OK;
+}
+
+int deck_read(const char *path, char *text, size_t *length)
+{
+  int step = watchdog_begin(ERR_IO, "opening", path), file = open(path, O_RDONLY | O_CLOEXEC);
+  watchdog_end(step);
+  CHECK(file >= 0, ERR_IO, "cannot open deck '%s': %s", path, strerror(errno));
+  int status = file_read(file, path, text, length);
+  close(file);
+  return status;
+}
+
+int deck_parse(const char *path, const char *text, size_t length,
+               int (*entry)(void *self, const char *where, const char *key, const char *value),
+               void *self)
+{
+  struct deck deck = {.path = path};
+  char *copy = malloc(length + 1);
+  CHECK(copy, ERR_MEMORY, "cannot allocate %zu bytes", length + 1);
+  memcpy(copy, text, length);
+  copy[length] = '\0';
+  int status = OK;
+  size_t next = strncmp(copy, "\xef\xbb\xbf", 3) == 0 ? 3 : 0; /* the byte order mark of editors */
+  while (next < length && !status) {
+    char *line = copy + next, *end = memchr(line, '\n', length - next);
+    size_t bytes = end ? (size_t)(end - line) : length - next;
+    line[bytes] = '\0';
+    next += bytes + 1;
+    deck.line++;
+    status = text_check(&deck, line, bytes);
+    if (!status) status = line_read(&deck, line, entry, self);
+  }
+  free(copy);
   for (int i = 0; i < deck.n_keys; i++) free(deck.keys[i]);
-  TRY(status);
-  CHECK(!broken, ERR_IO, "cannot read deck '%s': %s", path, strerror(broken));
-  return OK;
+  return status;
 }
 
 void deck_value_write(const char *value, FILE *out)

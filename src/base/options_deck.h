@@ -8,16 +8,23 @@
 #ifndef BASE_OPTIONS_DECK_H
 #define BASE_OPTIONS_DECK_H
 
+#include <stddef.h>
 #include <stdio.h>
 
-/* Call entry(self, "DECK:LINE", key, value) for each line in order, until one call fails; its
- * failure is returned.  Values are kept for the program's life.  ERR_IO when the deck cannot be
- * read, ERR_USAGE for a line that is not `key = value` and for a key that is set twice. */
-int deck_read(const char *path,
-              int (*entry)(void *self, const char *where, const char *key, const char *value),
-              void *self);
+enum { MAX_DECK = 1 << 20 }; /* bytes */
 
-/* Write a value so that deck_read() gives it back: in quotes where it needs them. */
+/* text[MAX_DECK] <- the deck, *length <- its bytes.  ERR_IO: it cannot be read, or changed
+ * meanwhile; ERR_USAGE: it is longer. */
+int deck_read(const char *path, char *text, size_t *length);
+
+/* Call entry(self, "DECK:LINE", key, value) for each line of text[length] in order, until one call
+ * fails; its failure is returned.  path is for messages.  Values are kept for the program's life.
+ * ERR_USAGE for a line that is not `key = value` and for a key that is set twice. */
+int deck_parse(const char *path, const char *text, size_t length,
+               int (*entry)(void *self, const char *where, const char *key, const char *value),
+               void *self);
+
+/* Write a value so that deck_parse() gives it back: in quotes where it needs them. */
 void deck_value_write(const char *value, FILE *out);
 
 #endif

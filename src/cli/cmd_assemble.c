@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "base/status.h"
+#include "cli/agreement.h"
 #include "cli/command.h"
 #include "cli/fit_inputs.h"
 #include "io/systems.h"
@@ -12,7 +13,7 @@
 #include "refit/all_systems.h"
 
 struct assemble_options {
-  struct job_options job;
+  struct general_options general;
   struct output_options output;
   struct fit_names names;
   struct fit_compute compute;
@@ -33,7 +34,7 @@ static const struct option_table tables[] = {
     {"Systems", assemble_rows, LENGTH(assemble_rows), 0},
     {"Result", output_rows, OUTPUT_ROWS, AT(output)},
     {"Speed, never a bit of the result", fit_compute_rows, FIT_COMPUTE_ROWS, AT(compute)},
-    {"Job", job_rows, JOB_ROWS, AT(job)},
+    {"Job", general_rows, GENERAL_ROWS, AT(general)},
 };
 
 static const struct option_set assemble_set = {
@@ -89,6 +90,7 @@ static int result_write(struct job *j, const char *path)
   TRY(all_systems_write(all, &j->file.sink, &j->fingerprint));
   snprintf(device, sizeof device, "cpu %s", j->state.device.variant);
   int n = run_facts(j->run, device, j->task.threads, facts);
+  TRY(inputs_confirm(c));
   return comm_agree(c, c->rank ? OK : systems_output_finish(&j->file, facts, n));
 }
 
@@ -97,7 +99,7 @@ static int job_run(struct job *j)
   struct comm *c = j->c;
   struct output_place place;
   double begun = log_seconds();
-  TRY(comm_agree(c, fit_inputs_open(&j->inputs, &j->o->names)));
+  TRY(inputs_agree(c, fit_inputs_open(&j->inputs, &j->o->names)));
   j->task = fit_inputs_task(&j->inputs, c, &j->o->compute);
   j->task.colors = !j->o->names.classes;
   if (j->o->dry_run) return plan_print(j);
@@ -106,7 +108,7 @@ static int job_run(struct job *j)
   TRY(refit_total_check(&j->task, c, all_systems_batch_bytes, j->o->directions, 0));
   TRY(refit_state_load(&j->state, &j->task, c));
   TRY(comm_agree(c, refit_state_residuals(&j->state)));
-  TRY(fit_inputs_classes(&j->state, j->o->names.classes, &j->classes));
+  TRY(fit_inputs_classes(&j->inputs, &j->state, &j->classes));
   TRY(all_systems_open(&j->all, &j->state, &j->classes, j->o->directions));
   TRY(result_write(j, place.file));
   log_info("assemble systems=%lld rows=%lld classes=%d ranks=%d device=cpu/%s seconds=%.2f "

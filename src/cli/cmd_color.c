@@ -6,13 +6,14 @@
 
 #include "base/log.h"
 #include "base/status.h"
+#include "cli/agreement.h"
 #include "cli/command.h"
 #include "io/classes.h"
 #include "io/supports.h"
 #include "refit/color.h"
 
 struct color_options {
-  struct job_options job;
+  struct general_options general;
   struct output_options output;
   const char *supports;
 };
@@ -26,7 +27,7 @@ static const struct option_row input_rows[] = {
 static const struct option_table tables[] = {
     {"Input", input_rows, LENGTH(input_rows), 0},
     {"Result", output_rows, OUTPUT_ROWS, AT(output)},
-    {"Job", job_rows, JOB_ROWS, AT(job)},
+    {"Job", general_rows, GENERAL_ROWS, AT(general)},
 };
 
 static const struct option_set color_set = {
@@ -86,13 +87,14 @@ static int job_run(struct job *j, struct run *run, const struct color_options *o
   struct comm *c = &run->comm;
   struct output_place place;
   const struct support_source *source = &j->in.source;
-  TRY(comm_agree(c, input_open(&j->in, o)));
+  TRY(inputs_agree(c, input_open(&j->in, o)));
   TRY(run_begin(run, &o->output, "classes.h5", &(const struct run_inputs){{j->in.file}}, &place));
   TRY(color_supports(c, source, &j->result));
   log_info("color   rows=%lld atoms=%d entries=%lld read=%.2f seconds=%.2f fingerprint=%016llx",
            (long long)source->n, source->k, (long long)source->entries, j->result.read_seconds,
            j->result.color_seconds, (unsigned long long)j->result.fingerprint);
   if (c->rank == 0) report_print(&j->result.report);
+  TRY(inputs_confirm(c));
   TRY(comm_agree(c, result_write(run, place.file, &j->result)));
   log_info("wrote   %s", place.shown);
   return OK;

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/num.h"
 #include "base/status.h"
+#include "cli/agreement.h"
 #include "cli/command.h"
 #include "cli/report.h"
 #include "encode/encode.h"
@@ -19,7 +20,7 @@
 #include "seed/mean.h"
 
 struct encode_options {
-  struct job_options job;
+  struct general_options general;
   struct output_options output;
   struct compute_options compute;
   const char *rows, *dictionary, *codes;
@@ -65,7 +66,7 @@ static const struct option_table encode_tables[] = {
     {"Codes", codes_rows, LENGTH(codes_rows), 0},
     {"Result", output_rows, OUTPUT_ROWS, AT(output)},
     {"Speed and memory, never a bit of the result", compute_rows, COMPUTE_ROWS, AT(compute)},
-    {"Job", job_rows, JOB_ROWS, AT(job)},
+    {"Job", general_rows, GENERAL_ROWS, AT(general)},
 };
 
 static const struct option_table route_tables[] = {
@@ -73,7 +74,7 @@ static const struct option_table route_tables[] = {
     {"Routing", route_rows, LENGTH(route_rows), 0},
     {"Result", output_rows, OUTPUT_ROWS, AT(output)},
     {"Speed and memory, never a bit of the result", compute_rows, COMPUTE_ROWS, AT(compute)},
-    {"Job", job_rows, JOB_ROWS, AT(job)},
+    {"Job", general_rows, GENERAL_ROWS, AT(general)},
 };
 
 static const struct option_set encode_set = {
@@ -318,7 +319,7 @@ static int encode_command(struct run *run, const void *options, const char **arg
   struct encode_state *job;
   (void)arguments;
   TRY(comm_agree(&run->comm, struct_alloc(&job, sizeof *job)));
-  TRY(comm_agree(&run->comm, inputs_open(job, o)));
+  TRY(inputs_agree(&run->comm, inputs_open(job, o)));
   task_fill(run, o, job);
   if (o->dry_run) {
     TRY(comm_agree(&run->comm, plan_print(run, &job->task)));
@@ -333,6 +334,7 @@ static int encode_command(struct run *run, const void *options, const char **arg
   double begun = log_seconds();
   TRY(encode_run(&job->task, &run->comm, &job->result));
   TRY(result_report(run, job, log_seconds() - begun));
+  TRY(inputs_confirm(&run->comm));
   TRY(comm_agree(&run->comm, result_close(run, job)));
   log_info("wrote   %s", job->place.shown);
   job_free(job);

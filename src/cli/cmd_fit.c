@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/num.h"
 #include "base/status.h"
+#include "cli/agreement.h"
 #include "cli/command.h"
 #include "cli/report.h"
 #include "encode/encode.h"
@@ -22,7 +23,7 @@
 #include "model/split.h"
 
 struct fit_options {
-  struct job_options job;
+  struct general_options general;
   struct output_options output;
   const char *rows, *holdout, *codes, *cpu_variant, *filter;
   idx atoms, top_s, rounds, directions, threads, cosine_limit;
@@ -85,7 +86,7 @@ static const struct option_table tables[] = {
     {"End", end_rows, LENGTH(end_rows), 0},
     {"Result", output_rows, OUTPUT_ROWS, AT(output)},
     {"Speed and report", speed_rows, LENGTH(speed_rows), 0},
-    {"Job", job_rows, JOB_ROWS, AT(job)},
+    {"Job", general_rows, GENERAL_ROWS, AT(general)},
 };
 
 static const struct option_set fit_set = {
@@ -251,6 +252,7 @@ static int sweep_take(void *self, const struct fit_sweep *s)
     j->best = j->last;
     memcpy(j->atoms, s->atoms, (size_t)(j->task.k * p) * sizeof *j->atoms);
     if (s->mean) memcpy(j->mean, s->mean, (size_t)p * sizeof *j->mean);
+    TRY(inputs_confirm(c));
     if (c->rank == 0) status = dictionary_write(j, s);
   }
   return comm_agree(c, status);
@@ -297,6 +299,7 @@ static int rows_encode(struct fit_job *j)
   int status = c->rank ? OK : supports_output_create(&j->supports_file, j->supports.file, &shape);
   TRY(comm_agree(c, status));
   TRY(encode_run(e, c, &j->encoded));
+  TRY(inputs_confirm(c));
   if (c->rank) return comm_agree(c, OK);
   struct run_fact facts[MAX_FACTS];
   struct supports_ending ending = {&j->encoded.metrics, e->mean, 0, e->rounds, 0};
@@ -334,7 +337,7 @@ static int fit_command(struct run *run, const void *options, const char **argume
   TRY(comm_agree(&run->comm, struct_alloc(&j, sizeof *j)));
   j->run = run;
   j->o = options;
-  TRY(comm_agree(&run->comm, inputs_open(j)));
+  TRY(inputs_agree(&run->comm, inputs_open(j)));
   task_fill(j);
   TRY(places_open(j));
   double begun = log_seconds();

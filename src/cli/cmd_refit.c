@@ -8,6 +8,7 @@
 #include "base/fingerprint.h"
 #include "base/log.h"
 #include "base/status.h"
+#include "cli/agreement.h"
 #include "cli/command.h"
 #include "cli/fit_inputs.h"
 #include "cli/refit_files.h"
@@ -19,7 +20,7 @@
 #include "refit/sweep_end.h"
 
 struct refit_options {
-  struct job_options job;
+  struct general_options general;
   struct output_options output;
   struct fit_names names;
   struct fit_compute compute;
@@ -50,7 +51,7 @@ static const struct option_table tables[] = {
     {"Refit", refit_rows, LENGTH(refit_rows), 0},
     {"Result", output_rows, OUTPUT_ROWS, AT(output)},
     {"Speed, never a bit of the result", fit_compute_rows, FIT_COMPUTE_ROWS, AT(compute)},
-    {"Job", job_rows, JOB_ROWS, AT(job)},
+    {"Job", general_rows, GENERAL_ROWS, AT(general)},
 };
 
 static const struct option_set refit_set = {
@@ -100,7 +101,7 @@ static int options_check(const struct refit_options *o)
 static int plan_print(struct job *j)
 {
   const struct support_source *s = &j->inputs.supports.source;
-  TRY(comm_agree(j->c, fit_inputs_open(&j->inputs, &j->o->names)));
+  TRY(inputs_agree(j->c, fit_inputs_open(&j->inputs, &j->o->names)));
   j->task = fit_inputs_task(&j->inputs, j->c, &j->o->compute);
   j->task.colors = !j->o->names.classes;
   TRY(fit_plan_print(j->c, &j->task, j->o->directions, refit_batch_bytes));
@@ -133,7 +134,7 @@ static int job_open(struct job *j)
   TRY(refit_files_open(&j->files, j->run, &o->output, o->resume, &wanted));
   if (j->files.has_dictionary) names.dictionary = j->files.dictionary_path;
   if (j->files.has_supports) names.supports = j->files.supports_path;
-  TRY(comm_agree(j->c, fit_inputs_open(&j->inputs, &names)));
+  TRY(inputs_agree(j->c, fit_inputs_open(&j->inputs, &names)));
   TRY(job_begin(j));
   j->task = fit_inputs_task(&j->inputs, j->c, &o->compute);
   j->task.filter = o->filter;
@@ -181,6 +182,7 @@ static int state_write(struct job *j, int with_dictionary)
 {
   struct refit_result result = {&j->state, &j->inputs, &j->metrics, j->steps};
   phase_begin(&j->phases[REFIT_WRITE]);
+  TRY(inputs_confirm(j->c));
   if (with_dictionary) TRY(refit_dictionary_write(&j->files, j->run, &result));
   TRY(refit_supports_write(&j->files, j->run, &result));
   phase_end(&j->phases[REFIT_WRITE], 0);
@@ -191,7 +193,7 @@ static int classes_find(struct job *j)
 {
   phase_begin(&j->phases[REFIT_COLOR]);
   classes_free(&j->classes);
-  TRY(fit_inputs_classes(&j->state, j->o->names.classes, &j->classes));
+  TRY(fit_inputs_classes(&j->inputs, &j->state, &j->classes));
   phase_end(&j->phases[REFIT_COLOR], 0);
   return OK;
 }

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "cli/agreement.h"
 #include "cli/command.h"
 #include "io/dictionary.h"
 #include "io/rows.h"
@@ -13,7 +14,7 @@
 #include "seed/seed.h"
 
 struct seed_options {
-  struct job_options job;
+  struct general_options general;
   struct output_options output;
   const char *rows;
   idx atoms, frame;
@@ -41,7 +42,7 @@ static const struct option_table tables[] = {
     {"Input", input_rows, LENGTH(input_rows), 0},
     {"Atoms", seed_rows, LENGTH(seed_rows), 0},
     {"Result", output_rows, OUTPUT_ROWS, AT(output)},
-    {"Job", job_rows, JOB_ROWS, AT(job)},
+    {"Job", general_rows, GENERAL_ROWS, AT(general)},
 };
 
 static const struct option_set seed_set = {
@@ -132,7 +133,7 @@ static int seed_command(struct run *run, const void *options, const char **argum
   struct seed_run *job;
   (void)arguments;
   TRY(comm_agree(c, struct_alloc(&job, sizeof *job)));
-  TRY(comm_agree(c, input_open(&job->rows, o)));
+  TRY(inputs_agree(c, input_open(&job->rows, o)));
   task_fill(o, job);
   TRY(run_begin(run, &o->output, "dictionary.h5", &(const struct run_inputs){{job->rows.file}},
                 &job->place));
@@ -146,6 +147,7 @@ static int seed_command(struct run *run, const void *options, const char **argum
            (long long)job->rows.source.n, o->atoms, o->frame, (long long)r->accepted,
            (long long)r->zero, (long long)r->repeated, (long long)r->dependent,
            log_seconds() - begun, (unsigned long long)r->fingerprint);
+  TRY(inputs_confirm(c));
   TRY(comm_agree(c, result_close(run, job)));
   log_info("wrote   %s", job->place.shown);
   rows_input_close(&job->rows);

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "cli/agreement.h"
 #include "cli/command.h"
 #include "cli/report.h"
 #include "io/solutions.h"
@@ -14,7 +15,7 @@
 #include "solve/solve.h"
 
 struct solve_options {
-  struct job_options job;
+  struct general_options general;
   struct output_options output;
   const char *systems, *cpu_variant;
   real ridge_t, ridge_b;
@@ -54,7 +55,7 @@ static const struct option_table tables[] = {
     {"Systems", input_rows, LENGTH(input_rows), 0},
     {"Result", output_rows, OUTPUT_ROWS, AT(output)},
     {"Speed and memory, never a bit of the result", speed_rows, LENGTH(speed_rows), 0},
-    {"Job", job_rows, JOB_ROWS, AT(job)},
+    {"Job", general_rows, GENERAL_ROWS, AT(general)},
 };
 
 static const struct option_set solve_set = {
@@ -188,7 +189,7 @@ static int solve_command(struct run *run, const void *options, const char **argu
   struct solve_state *job;
   (void)arguments;
   TRY(comm_agree(c, struct_alloc(&job, sizeof *job)));
-  TRY(comm_agree(c, systems_ready(&job->systems, o)));
+  TRY(inputs_agree(c, systems_ready(&job->systems, o)));
   task_fill(run, o, job);
   if (o->dry_run) {
     TRY(comm_agree(c, plan_print(run, &job->task)));
@@ -209,6 +210,7 @@ static int solve_command(struct run *run, const void *options, const char **argu
   TRY(report_phases(c, r->phases, SOLVE_PHASES));
   outcomes_report(r);
   TRY(comm_agree(c, finite_check(o, r)));
+  TRY(inputs_confirm(c));
   TRY(comm_agree(c, result_close(run, job)));
   log_info("wrote   %s", job->place.shown);
   TRY(comm_agree(c, strict_check(o, job)));

@@ -7,17 +7,19 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "cli/agreement.h"
 #include "cli/command.h"
 #include "cli/fit_inputs.h"
 #include "cli/report.h"
 #include "io/artifact_dump.h"
+#include "io/input_file.h"
 #include "io/terminal.h"
 #include "model/directions.h"
 #include "terminal/layout.h"
 #include "terminal/terminal.h"
 
 struct terminal_options {
-  struct job_options job;
+  struct general_options general;
   struct output_options output;
   struct fit_names names;
   struct fit_compute compute;
@@ -68,7 +70,7 @@ static const struct option_table tables[] = {
     {"Result", output_rows, OUTPUT_ROWS, AT(output)},
     {"Speed, never a bit of the result", fit_compute_rows, FIT_COMPUTE_ROWS, AT(compute)},
     {"Memory, never a bit of the result", memory_rows, LENGTH(memory_rows), 0},
-    {"Job", job_rows, JOB_ROWS, AT(job)},
+    {"Job", general_rows, GENERAL_ROWS, AT(general)},
 };
 
 static const struct option_set terminal_set = {
@@ -190,6 +192,7 @@ static int dump_write(const struct run *run, const struct artifact_place *place,
   if (run->comm.rank || !place->path[0][0]) return OK;
   TRY(arena_alloc(&arena, &atoms, (gidx)a->k * a->d * a->p, sizeof *atoms));
   TRY(a->read(a->self, 0, a->k, atoms));
+  TRY(input_files_look());
   TRY(artifact_dump(place, &r->artifact, atoms, a->k, a->d, a->p));
   arena_free(&arena);
   return OK;
@@ -243,7 +246,7 @@ static int places_claim(struct job *j, const struct run *run, const struct termi
 static int job_run(struct job *j, struct run *run, const struct terminal_options *o)
 {
   struct comm *c = &run->comm;
-  TRY(comm_agree(c, inputs_open(&j->inputs, o)));
+  TRY(inputs_agree(c, inputs_open(&j->inputs, o)));
   j->task = task_of(run, o, &j->inputs);
   if (o->dry_run) return comm_agree(c, plan_print(run, &j->task));
   TRY(comm_agree(c, places_claim(j, run, o)));
@@ -253,6 +256,7 @@ static int job_run(struct job *j, struct run *run, const struct terminal_options
   gidx held = memory_peak();
   TRY(terminal_run(&j->task, c, &j->result, j->phases));
   TRY(result_report(j, c, log_seconds() - begun, held));
+  TRY(inputs_confirm(c));
   TRY(comm_agree(c, result_write(run, j->place.file, &j->task, &j->result)));
   TRY(comm_agree(c, dump_write(run, &j->dump, &j->task, &j->result)));
   log_info("wrote   %s", j->place.shown);

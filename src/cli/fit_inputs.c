@@ -58,6 +58,7 @@ int fit_inputs_open(struct fit_inputs *in, const struct fit_names *names)
   TRY(rows_input_open(&in->rows, names->rows));
   TRY(dictionary_input_open(&in->dictionary, names->dictionary));
   TRY(supports_input_open(&in->supports, names->supports));
+  if (names->classes) TRY(h5_open(&in->classes, names->classes));
   return mean_find(in);
 }
 
@@ -66,6 +67,7 @@ void fit_inputs_close(struct fit_inputs *in)
   rows_input_close(&in->rows);
   dictionary_input_close(&in->dictionary);
   supports_input_close(&in->supports);
+  h5_close(&in->classes);
   *in = (struct fit_inputs){0};
 }
 
@@ -135,9 +137,10 @@ static int own_rows_check(const struct refit_state *f, const struct classes *cla
   return status;
 }
 
-int fit_inputs_classes(const struct refit_state *f, const char *file, struct classes *classes)
+int fit_inputs_classes(const struct fit_inputs *in, const struct refit_state *f,
+                       struct classes *classes)
 {
-  if (!file) return color_state(f, classes);
-  TRY(comm_agree(f->c, classes_read(classes, file, f->k)));
-  return comm_agree_at(f->c, own_rows_check(f, classes, file), f->first);
+  if (!in->classes.id) return color_state(f, classes);
+  TRY(comm_agree(f->c, classes_read(classes, &in->classes, f->k)));
+  return comm_agree_at(f->c, own_rows_check(f, classes, in->classes.path), f->first);
 }

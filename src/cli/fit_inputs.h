@@ -32,7 +32,8 @@ struct fit_inputs {
   struct rows_input rows;
   struct dictionary_input dictionary;
   struct supports_input supports;
-  const real *mean; /* borrowed; NULL: none */
+  struct h5_file classes; /* not open when classes are found again */
+  const real *mean;       /* borrowed; NULL: none */
 };
 
 /* Open all and check what belongs together: ERR_USAGE for one that is missing, ERR_INPUT.  Not
@@ -50,8 +51,9 @@ struct refit_task fit_inputs_task(const struct fit_inputs *in, const struct comm
 int fit_plan_print(struct comm *c, const struct refit_task *task, idx directions,
                    batch_bytes_of *bytes_of);
 
-/* The classes of a file, checked against the supports of all ranks, or with file NULL by (N.6).
- * Collective. */
-int fit_inputs_classes(const struct refit_state *f, const char *file, struct classes *classes);
+/* The classes of the file that is open, checked against the supports of all ranks, or where none is
+ * by (N.6).  Collective. */
+int fit_inputs_classes(const struct fit_inputs *in, const struct refit_state *f,
+                       struct classes *classes);
 
 #endif

@@ -115,15 +115,13 @@ static int file_read(const struct h5_file *f, struct arena *arena, idx k, struct
   return OK;
 }
 
-int classes_read(struct classes *c, const char *file, idx k)
+int classes_read(struct classes *c, const struct h5_file *file, idx k)
 {
-  struct h5_file f;
   struct arena arena = {0};
   *c = (struct classes){0};
-  TRY(h5_open(&f, file));
-  int status = file_read(&f, &arena, k, c), closed = h5_close(&f);
+  int status = file_read(file, &arena, k, c);
   arena_free(&arena);
-  return status ? status : closed;
+  return status;
 }
 
 /* Our own files have no empty class, and classes in ascending order. */

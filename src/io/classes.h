@@ -19,6 +19,6 @@ int classes_write(const char *path, const struct classes *c, gidx lower_bound,
 /* Read /class_offsets and /class_atoms, in any order inside a class, into *c, where they ascend.
  * ERR_INPUT: these are not classes of k atoms, an atom is there twice, or /color is there and says
  * something else. */
-int classes_read(struct classes *c, const char *file, idx k);
+int classes_read(struct classes *c, const struct h5_file *file, idx k);
 
 #endif

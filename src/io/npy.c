@@ -12,18 +12,25 @@
 
 #include "base/num.h"
 #include "base/status.h"
+#include "base/watchdog.h"
 
-enum { MAX_HEADER = 1 << 16, PIECE_BYTES = 1 << 20, MAX_RANK = 8 };
+enum { MAX_HEADER = 1 << 16, STEP_BYTES = 64 << 20, PIECE_BYTES = 1 << 20, MAX_RANK = 8 };
 
-/* Read bytes at an offset, all of them. */
+/* Read bytes at an offset, all of them, in steps of the watchdog. */
 static int read_whole(const struct npy_file *f, gidx at, size_t bytes, void *out)
 {
+  input_file_read(f->input);
   for (size_t done = 0; done < bytes;) {
-    ssize_t got = pread(f->file - 1, (char *)out + done, bytes - done, (off_t)at + (off_t)done);
+    size_t part = bytes - done < STEP_BYTES ? bytes - done : STEP_BYTES;
+    int step = watchdog_begin(ERR_IO, "reading", f->path);
+    ssize_t got = pread(f->file - 1, (char *)out + done, part, (off_t)at + (off_t)done);
+    watchdog_end(step);
     if (got < 0 && errno == EINTR) continue;
     CHECK(got >= 0, ERR_IO, "cannot read '%s': %s", f->path, strerror(errno));
-    CHECK(got > 0, ERR_INPUT, "'%s' is truncated at byte %lld", f->path,
-          (long long)at + (long long)done);
+    if (got == 0)
+      return input_file_failed(f->input, status_fail(ERR_INPUT, __FILE__, __LINE__,
+                                                     "'%s' is truncated at byte %lld", f->path,
+                                                     (long long)at + (long long)done));
     done += (size_t)got;
   }
   return OK;
@@ -103,13 +110,12 @@ static size_t type_bytes(enum h5_type type)
 /* Is the file as long as its shape says? */
 static int length_check(const struct npy_file *f)
 {
-  struct stat facts;
-  CHECK(fstat(f->file - 1, &facts) == 0, ERR_IO, "cannot read '%s': %s", f->path, strerror(errno));
+  gidx held = f->input->facts.size - f->data;
   gidx bytes = (gidx)type_bytes(f->type);
   for (int i = 0; i < f->rank && i < LENGTH(f->shape); i++) bytes *= f->shape[i];
-  CHECK(facts.st_size - f->data >= bytes, ERR_INPUT,
+  CHECK(held >= bytes, ERR_INPUT,
         "'%s' is truncated: it has %lld bytes of values, its shape wants %lld", f->path,
-        (long long)(facts.st_size - f->data), (long long)bytes);
+        (long long)held, (long long)bytes);
   return OK;
 }
 
@@ -136,25 +142,30 @@ static int header_read(struct npy_file *f, char *header)
 
 int npy_open(struct npy_file *f, const char *path)
 {
-  struct stat facts;
+  struct file_facts facts;
   char header[MAX_HEADER];
   *f = (struct npy_file){.path = path};
-  CHECK(stat(path, &facts) == 0, ERR_IO, "cannot open '%s': %s", path, strerror(errno));
-  CHECK(S_ISREG(facts.st_mode), ERR_IO, "cannot open '%s': it is not a regular file", path);
-  int file = open(path, O_RDONLY | O_CLOEXEC);
+  TRY(file_facts_of(path, &facts));
+  CHECK(S_ISREG(facts.mode), ERR_IO, "cannot open '%s': it is not a regular file", path);
+  int step = watchdog_begin(ERR_IO, "opening", path), file = open(path, O_RDONLY | O_CLOEXEC);
+  watchdog_end(step);
   CHECK(file >= 0, ERR_IO, "cannot open '%s': %s", path, strerror(errno));
   f->file = file + 1;
+  TRY(input_file_begin(&f->input, path, file, &facts));
   TRY(header_read(f, header));
   TRY(order_read(f, header));
   TRY(type_read(f, header));
   TRY(shape_read(f, header));
+  input_file_array(f->input, "", f->type, f->rank, f->shape);
   return f->rank <= LENGTH(f->shape) ? length_check(f) : OK;
 }
 
-void npy_close(struct npy_file *f)
+int npy_close(struct npy_file *f)
 {
+  int status = input_file_end(&f->input);
   if (f->file) close(f->file - 1);
   *f = (struct npy_file){0};
+  return status;
 }
 
 static void swap_bytes(unsigned char *bytes, gidx count, size_t width)

@@ -8,6 +8,7 @@
 
 #include "base/types.h"
 #include "io/h5/h5.h"
+#include "io/input_file.h"
 
 struct npy_file {
   int file; /* descriptor + 1; 0: not open */
@@ -15,16 +16,19 @@ struct npy_file {
   int swap; /* stored in the other byte order */
   int rank; /* 0 to 8; shape is known for 1 to 3 */
   gidx shape[3];
-  gidx data;        /* byte where the values begin */
-  const char *path; /* borrowed */
+  gidx data;                /* byte where the values begin */
+  const char *path;         /* borrowed */
+  struct input_file *input; /* notes that the file is read, and finds changes; owned */
 };
 
 /* ERR_IO: cannot open; ERR_INPUT: not a NumPy file, truncated, or of a kind that is not read
  * here. */
 int npy_open(struct npy_file *f, const char *path);
-void npy_close(struct npy_file *f);
+/* ERR_IO: the file changed while it was read. */
+int npy_close(struct npy_file *f);
 
-/* out <- rows first .. first + count - 1 as float32, rounded once. */
+/* out <- rows first .. first + count - 1 as float32, rounded once.  ERR_IO: it cannot be read, or
+ * became shorter. */
 int npy_read(const struct npy_file *f, gidx first, gidx count, float *out);
 
 #endif

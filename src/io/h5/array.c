@@ -43,7 +43,7 @@ static int describe(const struct h5_file *f, struct h5_array *a)
 
 int h5_array_open(const struct h5_file *f, const char *object, struct h5_array *a)
 {
-  *a = (struct h5_array){.path = f->path};
+  *a = (struct h5_array){.path = f->path, .input = f->input};
   CHECK(strlen(object) < sizeof a->object, ERR_INPUT, "the name '%s' is too long", object);
   strcpy(a->object, object);
   hid_t dataset = -1;
@@ -51,6 +51,7 @@ int h5_array_open(const struct h5_file *f, const char *object, struct h5_array *
   a->id = dataset < 0 ? 0 : dataset;
   if (status == OK) status = describe(f, a);
   if (status == OK) status = h5_chunks_open(dataset, &a->chunks);
+  if (status == OK) input_file_array(f->input, object, a->type, a->rank, a->shape);
   if (status == OK) return OK;
   h5_array_close(a);
   return status_pass(status, __FILE__, __LINE__);
@@ -156,10 +157,12 @@ static int read_plain(const struct h5_array *a, gidx first, gidx count, enum h5_
   TRY_H5(stored = H5Dget_type(a->id), ERR_INPUT, "cannot read '%s' of '%s'", a->object, a->path);
   hid_t type = as == TYPE_F16 || as == TYPE_BF16 ? stored : h5_type_native(as);
   struct h5_chunks *chunks = H5Tequal(type, stored) > 0 ? a->chunks : NULL;
+  input_file_read(a->input);
   herr_t done = h5_block_read(a->id, type, chunks, a->rank, start, size, out);
   int status = done >= 0 ? OK
                          : h5_fail(ERR_INPUT, __FILE__, __LINE__, "cannot read '%s' of '%s'",
                                    a->object, a->path);
+  if (status) status = input_file_failed(a->input, status);
   H5Tclose(stored);
   uint16_t *bits = out;
   gidx values = count * row_values(a);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Opening and creating files, asking whether an object is there, and making groups. */
-#include "io/h5/h5_impl.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/watchdog.h"
+#include "io/h5/driver.h"
 
 /* HDF5 calls this before it follows a link to another file; a negative answer makes the access
  * fail. */
@@ -24,31 +25,42 @@ hid_t h5_access(hid_t class)
   return list;
 }
 
-/* *list <- a property list for opening files: the serial driver whatever HDF5_DRIVER says in the
+/* *list <- a property list for opening files: our driver whatever HDF5_DRIVER says in the
  * environment, objects of the 1.10 format, and what is still open in a file is closed with it. */
 static int file_access(hid_t *list)
 {
   TRY_H5(*list = H5Pcreate(H5P_FILE_ACCESS), ERR_INTERNAL, "cannot set up HDF5");
-  TRY_H5(H5Pset_fapl_sec2(*list), ERR_INTERNAL, "cannot set up HDF5");
+  TRY_H5(h5_driver_set(*list), ERR_INTERNAL, "cannot set up HDF5");
   TRY_H5(H5Pset_fclose_degree(*list, H5F_CLOSE_STRONG), ERR_INTERNAL, "cannot set up HDF5");
   TRY_H5(H5Pset_libver_bounds(*list, H5F_LIBVER_V110, H5F_LIBVER_V110), ERR_INTERNAL,
          "cannot set up HDF5");
   return OK;
 }
 
+/* Note the file as an input, by HDF5's own descriptor of it. */
+static int input_begin(struct h5_file *f, const struct file_facts *before)
+{
+  void *descriptor = NULL;
+  TRY_H5(H5Fget_vfd_handle(f->id, H5P_DEFAULT, &descriptor), ERR_INTERNAL,
+         "HDF5 does not tell its descriptor of '%s'", f->path);
+  return input_file_begin(&f->input, f->path, *(int *)descriptor, before);
+}
+
 int h5_open(struct h5_file *f, const char *path)
 {
-  *f = (struct h5_file){0, path};
-  struct stat facts;
-  CHECK(stat(path, &facts) == 0, ERR_IO, "cannot open '%s': %s", path, strerror(errno));
-  CHECK(S_ISREG(facts.st_mode), ERR_IO, "cannot open '%s': it is not a regular file", path);
-  CHECK(access(path, R_OK) == 0, ERR_IO, "cannot open '%s': %s", path, strerror(errno));
+  struct file_facts before;
+  *f = (struct h5_file){.path = path};
+  TRY(file_facts_of(path, &before));
+  CHECK(S_ISREG(before.mode), ERR_IO, "cannot open '%s': it is not a regular file", path);
+  int step = watchdog_begin(ERR_IO, "opening", path), may_read = access(path, R_OK) == 0;
+  watchdog_end(step);
+  CHECK(may_read, ERR_IO, "cannot open '%s': %s", path, strerror(errno));
   TRY(h5_begin());
   hid_t list;
   TRY(file_access(&list));
   f->id = H5Fopen(path, H5F_ACC_RDONLY, list);
   H5Pclose(list);
-  if (f->id >= 0) return OK;
+  if (f->id >= 0) return input_begin(f, &before);
   f->id = 0;
   return h5_fail(ERR_INPUT, __FILE__, __LINE__, "'%s' is not an HDF5 file, or damaged", path);
 }
@@ -56,7 +68,7 @@ int h5_open(struct h5_file *f, const char *path)
 /* The root group keeps no times, so that equal runs give files of equal bytes. */
 int h5_create(struct h5_file *f, const char *path)
 {
-  *f = (struct h5_file){0, path};
+  *f = (struct h5_file){.path = path};
   TRY(h5_begin());
   hid_t list, creation;
   TRY(file_access(&list));
@@ -74,9 +86,10 @@ int h5_close(struct h5_file *f)
 {
   hid_t id = f->id;
   f->id = 0;
+  int status = input_file_end(&f->input);
   if (id) TRY(h5_begin());
   if (id) TRY_H5(H5Fclose(id), ERR_IO, "cannot close '%s'", f->path);
-  return OK;
+  return status;
 }
 
 /* Every prefix of the path is asked for in turn, because a link below a missing group is an error

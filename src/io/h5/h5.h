@@ -11,20 +11,24 @@
 #define IO_H5_H5_H
 
 #include "base/types.h"
+#include "io/input_file.h"
 
 enum h5_type { TYPE_I32, TYPE_I64, TYPE_F32, TYPE_F64, TYPE_F16, TYPE_BF16, TYPE_OTHER };
 
 struct h5_file {
-  int64_t id;       /* 0: not open */
-  const char *path; /* borrowed */
+  int64_t id;               /* 0: not open */
+  const char *path;         /* borrowed */
+  struct input_file *input; /* reading: notes that the file is read, and finds changes; owned */
 };
 
 /* Open for reading; path must outlive *f.  ERR_IO when the file is missing or unreadable, ERR_INPUT
- * when it is not HDF5 or is damaged. */
+ * when it is not HDF5 or is damaged.  From then on a read that fails because the file changed, and
+ * closing after a read of a file that changed, fail with ERR_IO. */
 int h5_open(struct h5_file *f, const char *path);
 /* Create a file, or replace the one that is there.  ERR_CREATE when that fails. */
 int h5_create(struct h5_file *f, const char *path);
-/* Close; safe on a zeroed struct.  ERR_IO when writing what HDF5 still held back fails. */
+/* Close; safe on a zeroed struct.  ERR_IO when writing what HDF5 still held back fails, or when the
+ * file changed while it was read. */
 int h5_close(struct h5_file *f);
 
 /* Is there a link of this name?  When a damaged file does not tell, the answer is yes, so that
@@ -40,8 +44,9 @@ struct h5_array {
   enum h5_type type;
   int rank; /* as in the file; shape is known for 1 to 3 */
   gidx shape[3];
-  int swap;         /* 16-bit floats stored in the other byte order */
-  const char *path; /* borrowed: file */
+  int swap;                 /* 16-bit floats stored in the other byte order */
+  const char *path;         /* borrowed: file */
+  struct input_file *input; /* reading: borrowed of the file, which stays open */
   char object[256];
   gidx chunk_rows;          /* writing: entries of the first dimension in a chunk */
   gidx next, n_pending;     /* writing: entries given so far, and how many of them are in pending */

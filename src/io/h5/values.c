@@ -148,10 +148,13 @@ int h5_values_next(struct h5_values *v)
     CHECK(v->block, ERR_MEMORY, "cannot allocate %lld items of '%s'", (long long)capacity, v->name);
   }
   hid_t type = v->is_text ? h5_text_type() : v->type;
+  input_file_read(v->file->input);
   herr_t done =
       v->is_attribute ? H5Aread(v->id, type, v->block) : dataset_read(v, type, start, size);
-  TRY_H5(done, ERR_INPUT, "cannot read '%s' of '%s'", v->name, v->file->path);
-  return OK;
+  if (done >= 0) return OK;
+  int status =
+      h5_fail(ERR_INPUT, __FILE__, __LINE__, "cannot read '%s' of '%s'", v->name, v->file->path);
+  return input_file_failed(v->file->input, status);
 }
 
 int h5_values_same_type(const struct h5_values *a, const struct h5_values *b)

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What the system knows of an open file: by it a file that is changed while it is read is found.
+ *
+ * Floor: base.
+ *
+ * The open file counts, not its name: one that is replaced by rename, or removed, keeps its bytes
+ * for those who have it open, and has not changed.  doc/formats.md says what goes unseen. */
+#ifndef BASE_FILE_FACTS_H
+#define BASE_FILE_FACTS_H
+
+#include <sys/types.h>
+#include <time.h>
+
+struct file_facts {
+  dev_t device;
+  ino_t inode;
+  nlink_t names; /* hard links */
+  off_t size;    /* bytes */
+  mode_t mode;
+  struct timespec modified, changed;
+};
+
+/* *facts <- those of an open file; path is for the message.  ERR_IO: the system does not tell. */
+int file_facts_take(int descriptor, const char *path, struct file_facts *facts);
+
+/* The same by name, following links.  ERR_IO: cannot open. */
+int file_facts_of(const char *path, struct file_facts *facts);
+
+/* ERR_IO, with what is different, when the facts of an open file are not these any more. */
+int file_facts_check(int descriptor, const char *path, const struct file_facts *before);
+
+/* text[capacity] <- a time as 2026-11-22T22:10:11.123456789Z. */
+void file_facts_time(const struct timespec *time, char *text, size_t capacity);
+
+#endif

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Texts and files are compared by hashes, which every rank gathers; only where these differ is more
+ * said.  What ranks gather has one size, whatever they were told. */
+#include "cli/agreement.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fingerprint.h"
+#include "base/options_deck.h"
+#include "base/status.h"
+#include "cli/revision.h"
+#include "config.h"
+#include "io/input_file.h"
+
+enum { MAX_LINES = 1 << 16 }; /* bytes of a text that is compared */
+
+/* Options that differ where the cores of ranks do; no bit and no exchange depends on them. */
+static const char *const own_options[] = {"threads", "cpu-variant"};
+
+/* Rank 0 reads the deck, and every rank applies it.  Collective; the status is this rank's. */
+static int deck_share(struct run *run, const char *name)
+{
+  static char text[MAX_DECK];
+  struct comm *c = &run->comm;
+  size_t bytes = 0;
+  TRY(comm_agree(c, c->rank ? OK : deck_read(name, text, &bytes)));
+  gidx length = (gidx)bytes;
+  TRY(comm_broadcast(c, &length, 1, sizeof length));
+  TRY(comm_broadcast(c, text, length, 1));
+  return options_deck(name, text, (size_t)length);
+}
+
+/* Length of the word that begins a line, its key. */
+static int key_length(const char *line)
+{
+  return (int)strcspn(line, " \n");
+}
+
+static int key_same(const char *a, const char *b)
+{
+  return key_length(a) == key_length(b) && strncmp(a, b, (size_t)key_length(a)) == 0;
+}
+
+static const char *line_next(const char *line)
+{
+  line += strcspn(line, "\n");
+  return *line ? line + 1 : line;
+}
+
+static int line_same(const char *a, const char *b)
+{
+  size_t length = strcspn(a, "\n");
+  return length == strcspn(b, "\n") && strncmp(a, b, length) == 0;
+}
+
+/* Has a text of lines one with the key of this line? */
+static int lines_have(const char *text, const char *line)
+{
+  for (; *text; text = line_next(text))
+    if (key_same(text, line)) return 1;
+  return 0;
+}
+
+/* What follows "key = ". */
+static const char *line_value(const char *line, int *length)
+{
+  int key = key_length(line) + 3, whole = (int)strcspn(line, "\n");
+  *length = whole > key ? whole - key : 0;
+  return line + (whole > key ? key : whole);
+}
+
+/* Fail with the first line in which mine, of this rank, differs from first, of rank 0. */
+static int lines_fail(int rank, const char *mine, const char *first)
+{
+  while (*mine && *first && line_same(mine, first)) {
+    mine = line_next(mine);
+    first = line_next(first);
+  }
+  CHECK(*mine || *first, ERR_INPUT, "rank %d was given other options than rank 0", rank);
+  if (*mine && *first && key_same(mine, first)) {
+    int here, there;
+    const char *own = line_value(mine, &here), *other = line_value(first, &there);
+    FAIL(ERR_INPUT, "rank %d was given another '%.*s' than rank 0: '%.*s', not '%.*s'", rank,
+         key_length(mine), mine, here, own, there, other);
+  }
+  int is_extra = *mine && !lines_have(first, mine);
+  const char *line = is_extra ? mine : first;
+  FAIL(ERR_INPUT, "rank %d was %s '%.*s', rank 0 was%s", rank, is_extra ? "given" : "not given",
+       key_length(line), line, is_extra ? " not" : "");
+}
+
+/* Check that text, lines of "key = value", is the same on all ranks.  Collective. */
+static int lines_agree(struct comm *c, const char *text)
+{
+  static char first[MAX_LINES];
+  if (c->size == 1) return OK;
+  gidx *hashes = malloc((size_t)c->size * sizeof *hashes);
+  CHECK(hashes, ERR_MEMORY, "cannot allocate %d hashes", c->size);
+  TRY(comm_allgather_long(c, (gidx)hash64(text, strlen(text)), hashes));
+  int same = 1, own = hashes[c->rank] == hashes[0];
+  for (int r = 1; r < c->size; r++) same = same && hashes[r] == hashes[0];
+  free(hashes);
+  if (same) return OK;
+  snprintf(first, sizeof first, "%s", text);
+  TRY(comm_broadcast(c, first, sizeof first, 1));
+  return comm_agree(c, own ? OK : lines_fail(c->rank, text, first));
+}
+
+/* Is the line about one of own_options? */
+static int is_own(const char *line)
+{
+  for (int i = 0; i < LENGTH(own_options); i++)
+    if (key_same(line, own_options[i])) return 1;
+  return 0;
+}
+
+/* Remove the lines about own_options. */
+static void own_remove(char *text)
+{
+  char *to = text;
+  for (const char *line = text, *next; *line; line = next) {
+    next = line_next(line);
+    size_t length = (size_t)(next - line);
+    if (is_own(line)) continue;
+    memmove(to, line, length);
+    to += length;
+  }
+  *to = '\0';
+}
+
+/* text[MAX_LINES] <- the options that have to be the same. */
+static int options_text(const struct run *run, char *text)
+{
+  FILE *memory = fmemopen(text, MAX_LINES, "w");
+  CHECK(memory, ERR_MEMORY, "cannot allocate a text of options");
+  options_write(run->command->options, run->options, memory);
+  int full = fclose(memory) != 0;
+  text[MAX_LINES - 1] = '\0';
+  CHECK(!full && strlen(text) < MAX_LINES - 1, ERR_USAGE, "the options have more than %d bytes",
+        MAX_LINES);
+  own_remove(text);
+  return OK;
+}
+
+int options_agree(struct run *run, const char **arguments, int status)
+{
+  static char text[MAX_LINES];
+  const char *deck = run->command->options->has_deck ? arguments[0] : NULL;
+  snprintf(text, sizeof text, "program = sagitta %s %s\ncommand = %s\n%s%s%s", PACKAGE_VERSION,
+           REVISION, run->command->name, deck ? "deck = " : "", deck ? deck : "", deck ? "\n" : "");
+  TRY(comm_agree(&run->comm, status));
+  TRY(lines_agree(&run->comm, text));
+  if (deck) status = deck_share(run, deck);
+  if (!status) status = options_text(run, text);
+  TRY(comm_agree(&run->comm, status));
+  return lines_agree(&run->comm, text);
+}
+
+/* marks[size], of all ranks: fail on the first file that a rank sees otherwise than rank 0. */
+static int marks_check(const struct input_marks *marks, int size)
+{
+  char text[256];
+  const char *path;
+  for (int r = 1; r < size; r++)
+    if (input_marks_differ(&marks[0], &marks[r], text, sizeof text, &path))
+      FAIL(ERR_INPUT, "rank %d sees %s%s%s than rank 0: %s", r, path ? "another '" : "other inputs",
+           path ? path : "", path ? "'" : "", text);
+  return OK;
+}
+
+/* Gather what marks the inputs, and compare.  Every rank finds the same difference. */
+static int marks_agree(struct comm *c)
+{
+  static struct input_marks mine;
+  struct input_marks *marks = NULL;
+  idx *counts = NULL;
+  int status = input_files_mark(&mine);
+  if (!status) {
+    marks = malloc((size_t)c->size * sizeof *marks);
+    counts = malloc((size_t)c->size * sizeof *counts);
+    if (!marks || !counts)
+      status = status_fail(ERR_MEMORY, __FILE__, __LINE__, "cannot compare the inputs of %d ranks",
+                           c->size);
+  }
+  TRY(comm_agree(c, status));
+  for (int r = 0; r < c->size; r++) counts[r] = 1;
+  TRY(comm_allgather(c, &mine, counts, sizeof mine, marks));
+  status = marks_check(marks, c->size);
+  free(marks);
+  free(counts);
+  return status ? comm_agree(c, status) : OK;
+}
+
+int inputs_agree(struct comm *c, int status)
+{
+  TRY(comm_agree(c, status));
+  if (c->size > 1) TRY(marks_agree(c));
+  input_files_compared();
+  return OK;
+}
+
+int inputs_confirm(struct comm *c)
+{
+  TRY(comm_agree(c, input_files_look()));
+  return OK;
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Files are in a list, in the order in which they were opened, so that ranks that opened the same
+ * files have them in the same order. */
+#include "io/input_file.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fingerprint.h"
+#include "base/num.h"
+#include "base/status.h"
+#include "base/watchdog.h"
+
+static struct input_file *all; /* owned */
+
+int input_file_begin(struct input_file **input, const char *path, int descriptor,
+                     const struct file_facts *facts)
+{
+  TRY(file_facts_check(descriptor, path, facts));
+  struct input_file *f = malloc(sizeof *f), **end = &all;
+  CHECK(f, ERR_MEMORY, "cannot allocate %zu bytes", sizeof *f);
+  *f = (struct input_file){.path = path, .descriptor = descriptor, .facts = *facts, .unseen = 1};
+  while (*end) end = &(*end)->next;
+  *input = *end = f;
+  return OK;
+}
+
+static int look(struct input_file *f)
+{
+  if (f->unseen) TRY(file_facts_check(f->descriptor, f->path, &f->facts));
+  f->unseen = 0;
+  return OK;
+}
+
+int input_file_end(struct input_file **input)
+{
+  struct input_file *f = *input, **at = &all;
+  if (!f) return OK;
+  *input = NULL;
+  int status = look(f);
+  while (*at != f) at = &(*at)->next;
+  *at = f->next;
+  free(f);
+  return status;
+}
+
+void input_file_array(struct input_file *f, const char *object, int type, int rank,
+                      const gidx *shape)
+{
+  if (!f) return;
+  gidx facts[5] = {(gidx)hash64(object, strlen(object)), type, rank};
+  uint64_t sizes = hash64(shape, (size_t)imin(rank, 3) * sizeof *shape);
+  facts[3] = (gidx)sizes;
+  facts[4] = (gidx)f->shapes;
+  f->shapes = hash64(facts, sizeof facts);
+}
+
+void input_file_read(struct input_file *f)
+{
+  if (f) f->unseen = 1;
+}
+
+int input_file_failed(struct input_file *f, int status)
+{
+  char reason[2048];
+  if (!f || status != ERR_INPUT) return status;
+  snprintf(reason, sizeof reason, "%s", status_message());
+  status_clear();
+  TRY(file_facts_check(f->descriptor, f->path, &f->facts));
+  return status_set(status, reason);
+}
+
+int input_files_failed(int status)
+{
+  for (struct input_file *f = all; f; f = f->next)
+    if (f->unseen && input_file_failed(f, status) == ERR_IO) return ERR_IO;
+  return status;
+}
+
+int input_files_look(void)
+{
+  for (struct input_file *f = all; f; f = f->next) TRY(look(f));
+  return OK;
+}
+
+int input_files_settled(void)
+{
+  for (struct input_file *f = all; f; f = f->next)
+    CHECK(f->compared && !f->unseen, ERR_INTERNAL, "'%s' was not %s before publishing", f->path,
+          f->compared ? "looked at" : "compared");
+  return OK;
+}
+
+void input_files_compared(void)
+{
+  for (struct input_file *f = all; f; f = f->next) f->compared = 1;
+}
+
+/* *hash <- that of the bytes from `at` on, INPUT_END_BYTES of them or as many as there are. */
+static int bytes_hash(const struct input_file *f, off_t at, uint64_t *hash)
+{
+  static char bytes[INPUT_END_BYTES];
+  size_t size = 0;
+  while (size < sizeof bytes) {
+    int step = watchdog_begin(ERR_IO, "reading", f->path);
+    ssize_t got = pread(f->descriptor, bytes + size, sizeof bytes - size, at + (off_t)size);
+    watchdog_end(step);
+    if (got < 0 && errno == EINTR) continue;
+    CHECK(got >= 0, ERR_IO, "cannot read '%s': %s", f->path, strerror(errno));
+    if (got == 0) break;
+    size += (size_t)got;
+  }
+  *hash = hash64(bytes, size);
+  return OK;
+}
+
+int input_files_mark(struct input_marks *marks)
+{
+  memset(marks, 0, sizeof *marks);
+  for (struct input_file *f = all; f; f = f->next) {
+    CHECK(marks->count < MAX_INPUT_FILES, ERR_INTERNAL, "more than %d inputs", MAX_INPUT_FILES);
+    struct input_mark *mark = &marks->files[marks->count++];
+    off_t size = f->facts.size;
+    *mark =
+        (struct input_mark){.size = size, .seconds = f->facts.modified.tv_sec, .shapes = f->shapes};
+    TRY(bytes_hash(f, 0, &mark->head));
+    TRY(bytes_hash(f, size > INPUT_END_BYTES ? size - INPUT_END_BYTES : 0, &mark->tail));
+  }
+  return OK;
+}
+
+/* Write to text in what two marks differ; returns 0 when they do not. */
+static int mark_differs(const struct input_mark *mine, const struct input_mark *other, char *text,
+                        size_t capacity)
+{
+  char here[64], there[64];
+  file_facts_time(&(struct timespec){mine->seconds, 0}, here, sizeof here);
+  file_facts_time(&(struct timespec){other->seconds, 0}, there, sizeof there);
+  if (mine->size != other->size)
+    snprintf(text, capacity, "%lld bytes, not %lld", (long long)other->size, (long long)mine->size);
+  else if (mine->head != other->head || mine->tail != other->tail)
+    snprintf(text, capacity, "its %s %d bytes differ", mine->head != other->head ? "first" : "last",
+             INPUT_END_BYTES);
+  else if (mine->shapes != other->shapes)
+    snprintf(text, capacity, "its arrays have other types or shapes");
+  else if (mine->seconds != other->seconds)
+    snprintf(text, capacity, "modified %s, not %s; copies keep their time with `cp -p`", there,
+             here);
+  else
+    return 0;
+  return 1;
+}
+
+int input_marks_differ(const struct input_marks *mine, const struct input_marks *other, char *text,
+                       size_t capacity, const char **path)
+{
+  const struct input_file *f = all;
+  for (int i = 0; f && i < mine->count && i < other->count; i++, f = f->next)
+    if (mark_differs(&mine->files[i], &other->files[i], text, capacity)) {
+      *path = f->path;
+      return 1;
+    }
+  *path = NULL;
+  snprintf(text, capacity, "%lld inputs, not %lld", (long long)other->count,
+           (long long)mine->count);
+  return mine->count != other->count;
+}
