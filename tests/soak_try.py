@@ -11,8 +11,8 @@ import time
 
 from soak_data import contents_of, difference, results_of
 
-REFUSED, HARMLESS, UNDETECTABLE, WRONG, HUNG = OUTCOMES = (
-    "refused", "harmless", "undetectable", "wrong", "hung")
+REFUSED, HARMLESS, VERIFY, UNDETECTABLE, WRONG, HUNG = OUTCOMES = (
+    "refused", "harmless", "left to verify", "undetectable", "wrong", "hung")
 CODES = 2, 65, 69, 71, 73, 74, 76  # doc/design.md; 1 is an answer, 70 is a fault of the program
 CRASHES = signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL
 TEMPORARY = re.compile(r"\.tmp$")
