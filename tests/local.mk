@@ -58,6 +58,7 @@ SCRIPT_TESTS = \
   %D%/test_refit_input.py \
   %D%/test_refit_independent.py \
   %D%/test_bad_input.py \
+  %D%/test_crafted.py \
   %D%/test_terminal.py \
   %D%/test_places.py \
   %D%/test_terminal_faults.py \
