@@ -89,7 +89,7 @@ static int result_write(struct job *j, const char *path)
   TRY(all_systems_write(all, &j->file.sink, &j->fingerprint));
   snprintf(device, sizeof device, "cpu %s", j->state.device.variant);
   int n = run_facts(j->run, device, j->task.threads, facts);
-  return comm_agree(c, c->rank ? OK : systems_output_finish(&j->file, facts, n));
+  return comm_agree(c, c->rank ? OK : systems_output_finish(&j->file, &j->state.inputs, facts, n));
 }
 
 static int job_run(struct job *j)
