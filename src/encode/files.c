@@ -24,7 +24,7 @@ static int rows_read(const struct file_job *j)
   float *x = (float *)((char *)j->read_into->host + j->read_at);
   phase_begin(&j->phases[PHASE_READ]);
   TRY(rows->read(rows->self, j->read_first, j->read_count, x));
-  *j->rows_terms += values_terms(x, (gidx)j->read_count * rows->p, j->read_first * rows->p);
+  *j->rows_terms += items_terms(x, j->read_count, rows->p, j->read_first);
   rows_center(x, j->read_count, rows->p, j->task->mean);
   TRY(rows_check(x, j->read_count, rows->p, j->read_first, rows->name));
   phase_end(&j->phases[PHASE_READ], (double)j->read_count * rows->row_bytes);

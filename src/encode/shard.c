@@ -55,7 +55,7 @@ int shard_read(struct shard *t)
     float *tile = atom_at(t, slot);
     t->key = first;
     TRY(source->read(source->self, first, count, tile));
-    t->terms += values_terms(tile, count * frame, first * frame);
+    t->terms += items_terms(tile, count, frame, first);
     if (t->normalize) atoms_normalize(tile, count, t->d, t->p);
     TRY(atoms_check(tile, count, t->d, t->p, first, source->name));
   }

@@ -7,9 +7,11 @@
 
 enum { ROW_SHIFT = 16 }; /* a row's atoms have 2^16 places of their own */
 
-uint64_t values_terms(const float *values, gidx count, gidx first)
+uint64_t items_terms(const float *values, gidx n, gidx width, gidx first)
 {
-  return fingerprint(values, count, sizeof *values, first);
+  gidx pairs = width / 2;
+  return width % 2 == 0 ? fingerprint(values, n * pairs, 2 * sizeof *values, first * pairs)
+                        : fingerprint(values, n * width, sizeof *values, first * width);
 }
 
 uint64_t support_terms(const idx *atoms, gidx n, idx s, gidx first_row)

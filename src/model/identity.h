@@ -23,9 +23,9 @@ struct identity { /* 0: not known */
 };
 enum { IDENTITY_HASHES = 5 };
 
-/* The terms of values of f32 at the global positions first, first + 1, ...: of rows[n][p] at row
- * times p, of atoms[k][d][p] at atom times d times p. */
-uint64_t values_terms(const float *values, gidx count, gidx first);
+/* The terms of items first .. first + n - 1 of width values each: rows of p, atoms of d times p.
+ * Values go in pairs where the width is even, which takes half the time. */
+uint64_t items_terms(const float *values, gidx n, gidx width, gidx first);
 
 /* The terms of n consecutive rows with s atoms each.  Places are counted inside a row, so that the
  * lengths of rows matter. */

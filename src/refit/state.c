@@ -105,7 +105,7 @@ static int rows_load(struct refit_state *f, uint64_t *terms)
     float *x = f->x + i * f->p;
     TRY(rows_access(&worker, f->c->deadline,
                     (struct rows_access){f->task->rows, f->first + i, n, x}));
-    *terms += values_terms(x, n * f->p, (f->first + i) * f->p);
+    *terms += items_terms(x, n, f->p, f->first + i);
     rows_center(x, n, f->p, f->task->mean);
     TRY(rows_check(x, n, f->p, f->first + i, f->task->rows->name));
   }
@@ -165,8 +165,7 @@ static int frames_read(struct refit_state *f, const struct atom_source *source, 
     l->count = (idx)imin(f->k - l->first, l->piece);
     TRY(access_run(&worker, f->c->deadline, atoms_job, l));
     TRY(atoms_check(l->atoms, l->count, f->d, f->p, l->first, source->name));
-    if (f->c->rank == 0)
-      l->terms.dictionary += values_terms(l->atoms, l->count * frame, l->first * frame);
+    if (f->c->rank == 0) l->terms.dictionary += items_terms(l->atoms, l->count, frame, l->first);
     real *to = f->frames + l->first * frame;
     for (gidx i = 0; i < l->count * frame; i++) to[i] = l->atoms[i];
   }

@@ -130,8 +130,7 @@ static int metrics_find(struct sweep_end *w, gidx *density, real tss, struct met
 static int contents_name(struct sweep_end *w)
 {
   struct refit_state *f = w->f;
-  gidx frames = (gidx)f->k * f->d * f->p;
-  if (f->c->rank == 0) w->terms[0] = (gidx)values_terms(w->table, frames, 0);
+  if (f->c->rank == 0) w->terms[0] = (gidx)items_terms(w->table, f->k, (gidx)f->d * f->p, 0);
   TRY(comm_sum(f->c, w->terms, LENGTH(w->terms)));
   f->contents =
       (struct identity){.dictionary = content_hash((uint64_t)w->terms[0], f->k, f->d, f->p),
