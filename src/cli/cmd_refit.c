@@ -39,7 +39,9 @@ static const struct option_row refit_rows[] = {
      "route all rows again after each sweep, in as many rounds as the supports were"},
     FILTER_OPTION(AT(filter)),
     {"resume", OPTION_FLAG, AT(resume), "no", 0, 1, NULL, NULL,
-     "go on after the last sweep that is in --output; any number of ranks gives the same bits"},
+     "go on after the last sweep that is in --output, with the inputs and options of its start; "
+     "any "
+     "number of ranks gives the same bits"},
     {"cosine-limit", OPTION_INT, AT(cosine_limit), "65536", 0, 1 << 30, NULL, "ATOMS",
      "compute the largest decoder cosine of dictionaries up to this size"},
     {"dry-run", OPTION_FLAG, AT(dry_run), "no", 0, 1, NULL, NULL,

@@ -5,13 +5,12 @@
 
 #include "base/fingerprint.h"
 
-enum { ROW_SHIFT = 16 }; /* a row's atoms have 2^16 places of their own */
+enum { FOUR = 4, ROW_SHIFT = 16 }; /* a row's atoms have 2^16 places of their own */
 
 uint64_t items_terms(const float *values, gidx n, gidx width, gidx first)
 {
-  gidx pairs = width / 2;
-  return width % 2 == 0 ? fingerprint(values, n * pairs, 2 * sizeof *values, first * pairs)
-                        : fingerprint(values, n * width, sizeof *values, first * width);
+  gidx each = width % FOUR == 0 ? FOUR : 1, terms = width / each;
+  return fingerprint(values, n * terms, (int)(each * sizeof *values), first * terms);
 }
 
 uint64_t support_terms(const idx *atoms, gidx n, idx s, gidx first_row)
