@@ -29,8 +29,9 @@ struct refit_files {
   struct supports_output supports_file;
 };
 
-/* Name the places; sweeps: done in the end, wanted: its options.  With resume find what is there.  ERR_USAGE: not a folder, or resumed with other
- * options; ERR_CREATE.  Collective. */
+/* Name the places; sweeps: how many there are to be in the end; wanted: the options.  With resume
+ * find what is there.  ERR_USAGE: not a folder, or resumed with other options; ERR_CREATE.
+ * Collective. */
 int refit_files_open(struct refit_files *files, struct run *run,
                      const struct output_options *output, int resume, gidx sweeps,
                      const struct fit_start *wanted);

@@ -80,10 +80,9 @@ int refit_state_alloc(struct refit_state *f, struct refit_held *held);
 int refit_state_load_bytes(const struct refit_state *f, gidx *bytes);
 
 /* Read everything.  ERR_INPUT names the lowest bad row or atom, and what does not fit together, as
- * rows or atoms that the codes were not solved for;
- * ERR_MEMORY what is needed and present, before anything is read.  After a failure a thread may
- * still read into what it was given: *f is then to be kept.  Collective, as are the functions
- * below; the same status on every rank. */
+ * codes of other rows or atoms; ERR_MEMORY what is needed and present, before anything is read.
+ * After a failure a thread may still read into what it was given: *f is then to be kept.
+ * Collective, as are the functions below; the same status on every rank. */
 int refit_state_load(struct refit_state *f, const struct refit_task *task, struct comm *c);
 void refit_state_free(struct refit_state *f);
 
