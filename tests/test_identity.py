@@ -182,6 +182,9 @@ def check_resume(d):
     rho = shutil.copy(d.codes, d.at("rho.h5"))
     with h5py.File(rho, "r+") as f:
         f.attrs["rho"] = 0.25
+    signs = shutil.copy(d.codes, d.at("signs.h5"))
+    with h5py.File(signs, "r+") as f:
+        f.attrs["nonnegative"] = 1
     other = d.encode("other.h5", rows=d.other_rows)
     other_start = d.encode("other-start.h5", start=d.other_start)
     wide = d.encode("wide-s.h5", "--rounds", 3)
@@ -196,12 +199,13 @@ def check_resume(d):
         ("other supports", 65, "other supports", d.fit(codes=wide), ()),
         ("another code", 65, "other codes", d.fit(codes=changed), ()),
         ("another rho", 65, "rho 0", d.fit(codes=rho), ()),
+        ("codes without signs", 65, "can be negative", d.fit(codes=signs), ()),
         ("other classes", 65, "other classes", d.words, ("--classes", d.at("single.h5"))),
         ("other directions", 2, "--directions 4", d.words, ("--directions", 2)),
         ("--reroute", 2, "--reroute", d.words, ("--reroute",)),
         ("another limit", 2, "--cosine-limit 65536", d.words, ("--cosine-limit", 7)))
     for text, code, word, words, more in cases:
-        for ranks in (0, 3) if code == 65 else (0,):
+        for ranks in (0, 3) if text == "other rows" else (0,):
             done = sagitta("refit", *words, *more, "--sweeps", 3, "--resume", "--output", out,
                            ranks=ranks)
             told = [l for l in done.stderr.splitlines() if "sagitta refit: " in l]
@@ -227,9 +231,9 @@ def check_supports(d):
         name = "r" if more else "s"
         runs = [d.refit(f"{name}{sweeps}", sweeps, *more) for sweeps in (1, 2, 3)]
         stale = d.refit(f"{name}-other", 2, *more, words=d.fit(codes=other_codes))
-        for text, supports in (("one sweep behind", runs[0]), ("a sweep ahead", runs[2]),
-                               ("of another run", stale), ("missing", None),
-                               ("encode's", d.codes)):
+        for text, supports, sweeps in (
+                ("one sweep behind", runs[0], 2), ("a sweep ahead", runs[2], 3),
+                ("of another run", stale, 3), ("missing", None, 3), ("encode's", d.codes, 3)):
             out = d.copy(f"{name}2", "mended")
             path = os.path.join(out, "supports.h5")
             if supports:
@@ -237,15 +241,13 @@ def check_supports(d):
                             os.path.join(supports, "supports.h5"), path)
             else:
                 os.unlink(path)
-            for sweeps, want in ((2, runs[1]), (3, runs[2])):
-                done = sagitta("refit", *d.words, *more, "--sweeps", sweeps, "--resume",
-                               "--output", out, ranks=2 if sweeps == 2 else 0)
-                good = all(same(os.path.join(out, f), os.path.join(want, f)) for f in FILES)
-                warned = "made again" in done.stderr
-                ok(done.returncode == 0 and good and
-                   warned == (sweeps == 2 and supports is not None),
-                   f"{' '.join(more)} {text}, to sweep {sweeps}: exit {done.returncode}, "
-                   f"{'the' if good else 'other'} bits, {done.stderr[-300:]}")
+            done = sagitta("refit", *d.words, *more, "--sweeps", sweeps, "--resume", "--output", out,
+                           ranks=2 if sweeps == 2 else 0)
+            good = all(same(os.path.join(out, f), os.path.join(runs[sweeps - 1], f)) for f in FILES)
+            warned = "made again" in done.stderr
+            ok(done.returncode == 0 and good and warned == (supports is not None),
+               f"{' '.join(more)} {text}, to sweep {sweeps}: exit {done.returncode}, "
+               f"{'the' if good else 'other'} bits, {done.stderr[-300:]}")
     out = d.copy("s2", "mended")
     with h5py.File(os.path.join(out, "supports.h5"), "r+") as f:
         f["supports/data"][5] *= 2

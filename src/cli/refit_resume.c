@@ -60,8 +60,8 @@ static int former_open(struct refit_former *former, const struct refit_files *fi
   return OK;
 }
 
-/* Did the earlier run subtract the same mean? */
-static int mean_check(const struct refit_former *former, const struct fit_inputs *inputs)
+/* Did the earlier run subtract the same mean, and keep codes from being negative as well? */
+static int kind_check(const struct refit_former *former, const struct fit_inputs *inputs)
 {
   const struct atom_source *atoms = &former->dictionary.source;
   const real *was = former->dictionary.mean, *is = inputs->mean;
@@ -69,6 +69,10 @@ static int mean_check(const struct refit_former *former, const struct fit_inputs
              (!was || memcmp(was, is, (size_t)atoms->p * sizeof *is) == 0);
   CHECK(same, ERR_INPUT, "'%s' was begun with another mean than that of '%s' and '%s'", atoms->name,
         inputs->dictionary.source.name, inputs->supports.source.name);
+  CHECK(former->dictionary.nonnegative == inputs->supports.nonnegative, ERR_INPUT,
+        "'%s' was begun with codes that %s be negative, those of '%s' %s", atoms->name,
+        former->dictionary.nonnegative ? "cannot" : "can", inputs->supports.source.name,
+        inputs->supports.nonnegative ? "cannot" : "can");
   return OK;
 }
 
@@ -90,7 +94,7 @@ int refit_resume(struct refit_former *former, const struct refit_files *files,
   struct identity found;
   TRY(comm_agree(c, start_check(files, inputs, state)));
   TRY(comm_agree(c, former_open(former, files)));
-  TRY(comm_agree(c, mean_check(former, inputs)));
+  TRY(comm_agree(c, kind_check(former, inputs)));
   TRY(comm_broadcast(c, &former->has_supports, 1, sizeof former->has_supports));
   if (files->has_supports && !former->has_supports)
     log_warn("'%s' is not of sweep %lld of '%s': its supports are made again", files->supports_path,
