@@ -243,7 +243,8 @@ def check_supports(d):
                 os.unlink(path)
             done = sagitta("refit", *d.words, *more, "--sweeps", sweeps, "--resume", "--output", out,
                            ranks=2 if sweeps == 2 else 0)
-            good = all(same(os.path.join(out, f), os.path.join(runs[sweeps - 1], f)) for f in FILES)
+            want = runs[sweeps - 1]
+            good = all(same(os.path.join(out, f), os.path.join(want, f)) for f in FILES)
             warned = "made again" in done.stderr
             ok(done.returncode == 0 and good and warned == (supports is not None),
                f"{' '.join(more)} {text}, to sweep {sweeps}: exit {done.returncode}, "
