@@ -241,8 +241,8 @@ def check_supports(d):
                             os.path.join(supports, "supports.h5"), path)
             else:
                 os.unlink(path)
-            done = sagitta("refit", *d.words, *more, "--sweeps", sweeps, "--resume", "--output", out,
-                           ranks=2 if sweeps == 2 else 0)
+            done = sagitta("refit", *d.words, *more, "--sweeps", sweeps, "--resume", "--output",
+                           out, ranks=2 if sweeps == 2 else 0)
             want = runs[sweeps - 1]
             good = all(same(os.path.join(out, f), os.path.join(want, f)) for f in FILES)
             warned = "made again" in done.stderr

@@ -139,8 +139,9 @@ static int job_open(struct job *j)
 /* What metrics and residuals say of the same codes differs by their roundings: far less. */
 #define SAME_VARIANCE 1e-6
 
-/* *explained, on rank 0 <- what the codes of the state explain, by their residuals. */
-static int state_judge(struct job *j, real *explained)
+/* *explained, on rank 0 <- what the codes of the state explain, by their residuals; warn where a
+ * file says something else. */
+static int state_judge(struct job *j, const char *file, real said, real *explained)
 {
   real rss;
   TRY(comm_agree(j->c, refit_state_residuals(&j->state)));
@@ -149,24 +150,25 @@ static int state_judge(struct job *j, real *explained)
   struct metrics m = {.n = j->state.total, .p = j->state.p};
   metrics_fit(&m, rss, j->tss, 0, 0);
   *explained = m.explained_variance;
+  if (fabs(said - *explained) > SAME_VARIANCE)
+    log_warn("'%s' says that its codes explain %.6g, with these rows and atoms they explain %.6g: "
+             "were they solved for others?",
+             file, said, *explained);
   return OK;
 }
 
 /* Write line 0 of the history: what the codes explain as they come. */
 static int start_judge(struct job *j)
 {
-  real is = 0, said = j->inputs.supports.explained_variance;
+  const struct supports_input *supports = &j->inputs.supports;
+  real is = 0;
   refit_start_note(&j->files.facts.start, &j->inputs, &j->state);
-  TRY(state_judge(j, &is));
+  TRY(state_judge(j, supports->source.name, supports->explained_variance, &is));
   if (j->c->rank) return OK;
   gidx dead = 0;
   for (idx a = 0; a < j->state.k; a++) dead += refit_atom_rows(&j->state, a) == 0;
   j->files.lines[0] = (struct history_line){
       .explained_variance = is, .held_out = nan_canonical(), .dead = (real)dead};
-  if (fabs(said - is) > SAME_VARIANCE)
-    log_warn("'%s' says that its codes explain %.6g, with these rows and atoms they explain %.6g: "
-             "were they solved for others?",
-             j->inputs.supports.source.name, said, is);
   return OK;
 }
 
@@ -231,29 +233,15 @@ static int sweep_run(struct job *j)
   return j->o->reroute && j->files.facts.sweeps < j->o->sweeps ? classes_find(j) : OK;
 }
 
-/* Check that the codes of a resumed run explain what its history says. */
-static int former_judge(struct job *j)
-{
-  gidx done = j->files.facts.sweeps;
-  real is = 0;
-  TRY(state_judge(j, &is));
-  if (j->c->rank) return comm_agree(j->c, OK);
-  real said = j->files.lines[done].explained_variance;
-  int status = OK;
-  if (fabs(said - is) > SAME_VARIANCE)
-    status = status_fail(ERR_INPUT, __FILE__, __LINE__,
-                         "'%s' says that its codes explain %.6g, with these rows they explain %.6g",
-                         j->files.dictionary_path, said, is);
-  return comm_agree(j->c, status);
-}
-
 /* Take the place of a run that was stopped.  Where its supports are not of its last sweep, they are
  * made again: their atoms are those of the start, or are routed. */
 static int job_resume(struct job *j)
 {
+  real is = 0;
   TRY(refit_resume(&j->former, &j->files, &j->inputs, &j->state));
   log_info("resumed after sweep %lld", (long long)j->files.facts.sweeps);
-  if (j->former.has_supports) return former_judge(j);
+  if (j->former.has_supports)
+    return state_judge(j, j->files.supports_path, j->former.supports.explained_variance, &is);
   TRY(state_finish(j, j->o->reroute));
   TRY(comm_agree(j->c, refit_contents_check(&j->files, &j->state)));
   return state_write(j, 0);
