@@ -50,7 +50,9 @@ for job in encode seed solve synth; do floors $job $below; done
 floors refit encode $below
 # shellcheck disable=SC2086
 floors terminal refit $below
-floors cli terminal refit solve seed synth encode io comm device model base
+# shellcheck disable=SC2086
+floors fit refit encode seed $below
+floors cli fit terminal refit solve seed synth encode io comm device model base
 floors kernels
 
 library 'HDF5 has its users in src/io/h5' \

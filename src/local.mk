@@ -39,6 +39,7 @@ libsagitta_a_SOURCES += \
   %D%/model/classes.h %D%/model/classes.c \
   %D%/model/supports.h %D%/model/supports.c \
   %D%/model/sink.h %D%/model/identity.h %D%/model/identity.c \
+  %D%/model/split.h %D%/model/split.c \
   %D%/model/access.h %D%/model/access.c \
   %D%/model/terminal.h %D%/model/terminal.c %D%/model/quadrature.h %D%/model/quadrature.c \
   %D%/model/synth_systems.h %D%/model/synth_systems.c \
@@ -146,6 +147,8 @@ libsagitta_a_SOURCES += \
 libsagitta_a_SOURCES += \
   %D%/io/schema.h %D%/io/schema.c \
   %D%/io/npy.h %D%/io/npy.c %D%/io/inputs.h %D%/io/inputs.c \
+  %D%/io/temporary.h %D%/io/temporary.c %D%/io/place.h %D%/io/place.c \
+  %D%/io/companions.h %D%/io/companions.c \
   %D%/io/outputs.h %D%/io/outputs.c %D%/io/matrix.h %D%/io/matrix.c \
   %D%/io/check.h %D%/io/check.c %D%/io/verify.h %D%/io/verify.c \
   %D%/io/inspect.h %D%/io/inspect.c %D%/io/diff.h %D%/io/diff.c \
@@ -196,6 +199,11 @@ libsagitta_a_SOURCES += \
   %D%/refit/sweep_end.h %D%/refit/sweep_end.c \
   %D%/refit/sums.h %D%/refit/sums.c %D%/refit/state_write.h %D%/refit/state_write.c
 
+# fit: seed, then sweeps of refit and encode until unseen rows gain no more
+libsagitta_a_SOURCES += \
+  %D%/fit/revive.h %D%/fit/revive.c \
+  %D%/fit/fit.h %D%/fit/fit.c
+
 # terminal: the joint system on one rank
 libsagitta_a_SOURCES += \
   %D%/terminal/terminal.h %D%/terminal/terminal_impl.h \
@@ -218,7 +226,7 @@ sagitta_SOURCES = \
   %D%/cli/report.h %D%/cli/report.c \
   %D%/cli/cmd_seed.c \
   %D%/cli/cmd_synth.c %D%/cli/synth_systems.h %D%/cli/synth_systems.c \
-  %D%/cli/cmd_encode.c \
+  %D%/cli/cmd_encode.c %D%/cli/cmd_fit.c \
   %D%/cli/cmd_solve.c \
   %D%/cli/fit_inputs.h %D%/cli/fit_inputs.c \
   %D%/cli/refit_files.h %D%/cli/refit_files.c \

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Jobs that tests stop, kill or let fail."""
 import os
+import re
 import signal
 import subprocess
 import time
@@ -37,13 +38,28 @@ def job_end(job, seconds):
     return job.returncode, text
 
 
-def wait_for(path):
-    """Is the file there?  MPI may take long to start, where names of hosts are slow to find."""
+def wait_until(happens):
+    """Does it come true?  MPI may take long to start, where names of hosts are slow to find."""
     for _ in range(3000):
-        if os.path.exists(path):
+        if happens():
             return True
         time.sleep(0.02)
     return False
+
+
+def wait_for(path):
+    return wait_until(lambda: os.path.exists(path))
+
+
+def temporaries(folder, name=""):
+    """The temporary files of a result, or of all, that are in a folder."""
+    return [os.path.join(folder, f) for f in (os.listdir(folder) if os.path.isdir(folder) else ())
+            if f.startswith(name) and re.search(r"\.[0-9a-f]{16}\.tmp$", f)]
+
+
+def wait_for_temporary(folder, name):
+    """Is a job writing this result?"""
+    return wait_until(lambda: temporaries(folder, name))
 
 
 def kill_all(pids):

@@ -14,28 +14,29 @@ import time
 
 import numpy as np
 
-from jobs import faulty, job_end, job_ranks, job_start, kill_all, wait_for
+from jobs import (faulty, job_end, job_ranks, job_start, kill_all, temporaries,
+                  wait_for_temporary)
 from tap import claim, done_testing, gpu_present, ok, sagitta, skip
 
 KILLS = 10 if os.environ.get("SANITIZED") else 50
+PAIRS = 8
 
 
-def start(folder, ranks, *words):
+def start(folder, ranks, *words, place=None):
     """A job that would run for long; returns mpirun's process, with ranks = 0 the program's own."""
     return job_start("encode", "--rows", f"{folder}/rows.h5", "--dictionary",
                      f"{folder}/dictionary.h5", "--top-s", 32, "--rounds", 32, "--force",
-                     "--output", f"{folder}/run", *words, ranks=ranks)
+                     "--output", place or f"{folder}/run", *words, ranks=ranks)
 
 
-def wait_for_temporary(folder):
-    """Is the job at work?"""
-    return wait_for(f"{folder}/run/supports.h5.tmp")
+def is_at_work(folder):
+    return wait_for_temporary(f"{folder}/run", "supports.h5")
 
 
 def clean(folder):
-    """What a killed job leaves."""
-    if os.path.exists(f"{folder}/run/supports.h5.tmp"):
-        os.remove(f"{folder}/run/supports.h5.tmp")
+    """Remove what a killed job leaves."""
+    for path in temporaries(f"{folder}/run"):
+        os.remove(path)
 
 
 def published(folder):
@@ -44,7 +45,7 @@ def published(folder):
 
 def check_stopped(folder, which, ranks=3, *words):
     job = start(folder, ranks, "--deadline", 3, *words)
-    at_work = wait_for_temporary(folder)
+    at_work = is_at_work(folder)
     pids = job_ranks(job)
     time.sleep(0.5)
     begun = time.time()
@@ -59,7 +60,7 @@ def check_stopped(folder, which, ranks=3, *words):
 
 def check_killed(folder, ranks=3, *words):
     job = start(folder, ranks, "--deadline", 20, *words)
-    at_work = wait_for_temporary(folder)
+    at_work = is_at_work(folder)
     time.sleep(0.5)
     os.kill(job_ranks(job)[1], signal.SIGKILL)
     code, _ = job_end(job, 40)
@@ -91,28 +92,64 @@ def check_signals(folder):
     for ranks, number in ((0, signal.SIGINT), (0, signal.SIGTERM), (0, signal.SIGUSR1),
                           (2, signal.SIGTERM)):
         job = start(folder, ranks)
-        begun = wait_for_temporary(folder)
+        begun = is_at_work(folder)
         for pid in job_ranks(job) if ranks else (job.pid,):
             os.kill(pid, number)
         code, _ = job_end(job, 40)
-        left = os.path.exists(f"{folder}/run/supports.h5.tmp")
+        left = temporaries(f"{folder}/run") + [f for f in os.listdir(f"{folder}/run")
+                                               if f.endswith(".lock")]
         good = code == -number if ranks == 0 else code not in (0, None)
         ok(begun and good and not left and not published(folder),
            f"{signal.Signals(number).name}, {ranks} ranks: exit {code}, nothing left")
 
 
-@claim("two runs do not share a place")
+def spellings(folder):
+    """One result, written in several ways."""
+    if not os.path.islink(f"{folder}/link"):
+        os.symlink("run", f"{folder}/link")
+    return [f"{folder}/run", f"{folder}/run/supports.h5", f"{folder}/link/",
+            f"{folder}/link/../run/supports.h5"]
+
+
+@claim("two runs do not share a place, however it is spelled")
 def check_two_runs(folder):
+    """Without HDF5's locks, as on file systems where they are turned off."""
+    os.environ["HDF5_USE_FILE_LOCKING"] = "FALSE"
     first = start(folder, 0)
-    begun = wait_for_temporary(folder)
-    code, text = job_end(start(folder, 0, "--rounds", 1), 40)
-    ok(begun and code == 73 and "another run is writing here" in text, f"a second run: exit {code}")
-    ok(os.path.exists(f"{folder}/run/supports.h5.tmp"), "which leaves the first one's file alone")
+    begun = is_at_work(folder)
+    before = sorted(os.listdir(f"{folder}/run"))
+    for place in spellings(folder):
+        code, text = job_end(start(folder, 0, "--rounds", 1, place=place), 40)
+        ok(begun and code == 73 and "another run is writing here" in text,
+           f"a second run in {place[len(folder) + 1:]}: exit {code}")
+    ok(sorted(os.listdir(f"{folder}/run")) == before and temporaries(f"{folder}/run"),
+       "which leaves the first one's files alone")
     first.kill()
     job_end(first, 40)
-    code, _ = job_end(start(folder, 0, "--rounds", 1, "--top-s", 4), 100)
+    left = temporaries(f"{folder}/run")
+    code, text = job_end(start(folder, 0, "--rounds", 1, "--top-s", 4), 100)
     ok(code == 0 and published(folder), f"after its end the place is free: exit {code}")
+    ok(left and all(path in text and "left from a run that was killed" in text and
+                    os.path.exists(path) for path in map(os.path.realpath, left)),
+       "what it left is named, and left")
+    clean(folder)
+    os.rename(f"{folder}/run/supports.h5", f"{folder}/alone.h5")
+    bad = [found for i in range(PAIRS) if (found := pair_run(folder, i))]
+    ok(not bad, f"of {PAIRS} pairs at once one or both are done, and right: {bad}")
     os.remove(f"{folder}/run/supports.h5")
+    del os.environ["HDF5_USE_FILE_LOCKING"]
+
+
+def pair_run(folder, i):
+    """What is wrong after two runs at once."""
+    names = spellings(folder)
+    jobs = [start(folder, 0, "--rounds", 1, "--top-s", 4, place=name)
+            for name in (names[i % 4], names[(i + 1) % 4])]
+    codes = [job_end(job, 100)[0] for job in jobs]
+    same = sagitta("diff", f"{folder}/alone.h5", f"{folder}/run/supports.h5").returncode == 0
+    litter = [f for f in os.listdir(f"{folder}/run") if f.endswith((".tmp", ".lock"))]
+    good = same and not litter and sorted(codes)[0] == 0 and sorted(codes)[1] in (0, 73)
+    return None if good else (codes, same, litter)
 
 
 def faulty_encode(folder, fault, *words):

@@ -59,10 +59,12 @@ static int leftovers(void)
   int count = 0;
   DIR *folder = opendir(".");
   for (struct dirent *e = readdir(folder); e; e = readdir(folder))
-    count += e->d_name[0] != '.' && strcmp(e->d_name, "old.h5") != 0 &&
-             strcmp(e->d_name, "new.h5") != 0 && strcmp(e->d_name, "result.h5") != 0;
+    if (temporary_is_of(e->d_name, "result.h5"))
+      count++, unlink(e->d_name);
+    else
+      count += e->d_name[0] != '.' && strcmp(e->d_name, "old.h5") != 0 &&
+               strcmp(e->d_name, "new.h5") != 0 && strcmp(e->d_name, "result.h5") != 0;
   closedir(folder);
-  unlink("result.h5.tmp");
   return count;
 }
 

@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Results are the same bytes for any blocks, verified before they appear, and refused when
  * wrong. */
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
+#include "io/companions.h"
+#include "io/place.h"
 #include "io_files.h"
 #include "tap.h"
 
@@ -27,6 +32,19 @@ static int same_bytes(const char *a, const char *b)
   free(s);
   free(t);
   return same;
+}
+
+/* Files of a folder whose names end so. */
+static int count_of(const char *folder, const char *end)
+{
+  int count = 0;
+  DIR *opened = opendir(folder);
+  for (struct dirent *e = opened ? readdir(opened) : NULL; e; e = readdir(opened)) {
+    size_t length = strlen(e->d_name), tail = strlen(end);
+    count += length >= tail && strcmp(e->d_name + length - tail, end) == 0;
+  }
+  if (opened) closedir(opened);
+  return count;
 }
 
 /* Several chunks, so that their order in the file could depend on the blocks. */
@@ -156,43 +174,106 @@ static void wrong_results_are_refused(void)
   refused(atom_twice(), ERR_INPUT, "row 2 has atom", "an atom twice in a row");
   result_discard();
   ok(access("order.h5", F_OK) && access("bad.h5", F_OK) && access("twice.h5", F_OK) &&
-         access("bad.h5.tmp", F_OK) && access("twice.h5.tmp", F_OK),
+         count_of(".", ".tmp") == 0,
      "nothing of them is left");
+}
+
+/* As a run does it that begins and ends here. */
+static int place_try(struct output_place *place, const char *output, int force)
+{
+  outputs_release();
+  return output_place(place, output, "supports.h5", force);
+}
+
+static int inputs_try(const char *input, const char *deck)
+{
+  status_clear();
+  return outputs_check_inputs(&input, 1, deck);
 }
 
 static void places_are_checked(void)
 {
   struct output_place place;
   struct result_file r;
-  ok(output_place(&place, "new/folder", "supports.h5", 0) == OK &&
-         strcmp(place.file, "new/folder/supports.h5") == 0 &&
-         strcmp(place.used, "new/folder/used.in") == 0 &&
-         strcmp(place.log, "new/folder/run.log") == 0,
+  char folder[4096];
+  ok(place_try(&place, "new/folder", 0) == OK && realpath("new/folder", folder) &&
+         strncmp(place.file, folder, strlen(folder)) == 0 &&
+         strcmp(place.file + strlen(folder), "/supports.h5") == 0 &&
+         strcmp(place.used + strlen(folder), "/used.in") == 0 &&
+         strcmp(place.log + strlen(folder), "/run.log") == 0 &&
+         strcmp(place.shown, "new/folder/supports.h5") == 0,
      "a folder is made, the result and its companions are in it");
-  ok(output_place(&place, "x.h5", "supports.h5", 0) == OK && strcmp(place.file, "x.h5") == 0 &&
-         strcmp(place.used, "x.used.in") == 0,
+  ok(place_try(&place, "x.h5", 0) == OK && strcmp(place.shown, "x.h5") == 0 &&
+         strstr(place.used, "/x.used.in"),
      "a name that ends in .h5 is the file");
   ok(rows_write("new/folder/supports.h5", 1, 1, 1) == OK, "a file of that name");
-  refused(output_place(&place, "new/folder/", "supports.h5", 0), ERR_CREATE, "--force",
-          "an existing result");
-  ok(output_place(&place, "new/folder/", "supports.h5", 1) == OK, "an existing result, with force");
-  refused(output_place(&place, "new/folder/supports.h5/x", "supports.h5", 0), ERR_CREATE, "folder",
+  refused(place_try(&place, "new/folder/", 0), ERR_CREATE, "--force", "an existing result");
+  ok(place_try(&place, "new/folder/", 1) == OK, "an existing result, with force");
+  refused(place_try(&place, "new/folder/supports.h5/x", 1), ERR_CREATE, "folder",
           "a file in place of the folder");
-  ok(output_place(&place, "new/folder", "supports.h5", 1) == OK &&
-         symlink("folder/supports.h5", "new/other.h5") == 0 &&
-         output_check_input(&place, "new/folder") == OK &&
-         output_check_input(&place, "none.h5") == OK,
-     "a result beside its inputs");
-  refused(output_check_input(&place, "new/other.h5"), ERR_CREATE, "an input of this run",
-          "a result in place of an input, by another name");
   refused(result_create(&r, "huge.h5", &rows_kind, (gidx)1 << 60), ERR_CREATE, "bytes free",
           "a full disk");
   refused(rows_write("no/such/folder/x.h5", 1, 1, 1), ERR_CREATE, "no/such/folder",
           "a folder that is not there");
   ok(mkdir("taken.h5", 0777) == 0, "a folder");
-  refused(output_place(&place, "taken.h5", "supports.h5", 1), ERR_CREATE, "is a folder",
+  refused(place_try(&place, "taken.h5", 1), ERR_CREATE, "is a folder",
           "a folder in place of the file");
-  result_discard();
+  outputs_release();
+  ok(count_of(".", ".lock") + count_of("new/folder", ".lock") == 0, "no lock is left");
+}
+
+static void inputs_are_spared(void)
+{
+  struct output_place place;
+  char folder[4096];
+  ok(place_try(&place, "new/folder", 1) == OK &&
+         symlink("folder/supports.h5", "new/other.h5") == 0 &&
+         inputs_try("new/folder", NULL) == OK && inputs_try("none.h5", "none.in") == OK &&
+         inputs_try(NULL, NULL) == OK,
+     "a result beside its inputs");
+  refused(inputs_try("new/other.h5", NULL), ERR_CREATE, "an input of this run",
+          "a result in place of an input, by another name");
+  refused(inputs_try("new/other.h5:/rows", NULL), ERR_CREATE, "an input of this run",
+          "a result in place of an input with a path in it");
+  ok(fclose(fopen("new/folder/run.log", "w")) == 0, "run.log of an earlier run");
+  refused(inputs_try("new/folder/run.log", NULL), ERR_CREATE, "an input of this run",
+          "a log in place of an input");
+  refused(inputs_try(NULL, "new/folder/supports.h5"), ERR_CREATE, "the deck", "or of the deck");
+  ok(rename("new/folder/run.log", "new/folder/used.in") == 0, "used.in instead");
+  refused(inputs_try("new/folder/used.in", NULL), ERR_CREATE, "an input of this run",
+          "used.in in place of an input");
+  unlink("new/folder/used.in");
+  ok(fclose(fopen("new/folder/used.in", "w")) == 0 && inputs_try(NULL, "new/folder/used.in") == OK,
+     "but the deck may be used.in");
+  unlink("new/folder/used.in");
+  const char *const outputs[] = {"new/folder/supports.h5", "new/folder/../folder/run.log",
+                                 "new/folder/used.in"};
+  for (int i = 0; i < LENGTH(outputs); i++)
+    refused(output_claim(outputs[i], 1, folder), ERR_CREATE, "two outputs of this run", outputs[i]);
+  ok(output_claim("new/folder/more", 0, folder) == OK, "another output");
+  outputs_release();
+}
+
+static void locks_are_kept(void)
+{
+  struct output_place place;
+  const char *lock = "new/folder/.supports.h5.lock";
+  int other = open(lock, O_RDWR | O_CREAT, 0666);
+  ok(other >= 0 && flock(other, LOCK_EX) == 0, "a lock of another run");
+  refused(place_try(&place, "new/folder/supports.h5", 1), ERR_CREATE, "another run is writing here",
+          "its place");
+  ok(access(lock, F_OK) == 0, "its lock is left alone");
+  unlink(lock);
+  ok(place_try(&place, "new/folder", 1) == OK, "a lock whose name is gone");
+  close(other);
+  outputs_release();
+  FILE *file = fopen(lock, "w");
+  ok(file && fputs("mine", file) >= 0 && fclose(file) == 0, "a file that is no lock");
+  refused(place_try(&place, "new/folder", 1), ERR_CREATE, "is no lock", "in place of the lock");
+  ok(unlink(lock) == 0 && symlink("../../nowhere", lock) == 0, "and a link");
+  refused(place_try(&place, "new/folder", 1), ERR_CREATE, "cannot lock", "in place of the lock");
+  ok(unlink(lock) == 0 && access("nowhere", F_OK) != 0, "the link is not followed");
+  outputs_release();
 }
 
 /* On a file system of 2 MB: the estimate refuses, and a write past its end is told as 74. */
@@ -215,8 +296,9 @@ static void full_disk_is_told(void)
   refused(status, ERR_IO, "No space left on device", "a disk that fills up");
   matrix_output_close(&f);
   result_discard();
-  ok(access("disk/b.h5", F_OK) && access("disk/b.h5.tmp", F_OK), "nothing is left on it");
+  ok(access("disk/b.h5", F_OK) && count_of("disk", ".tmp") == 0, "nothing is left on it");
   struct output_place place;
+  outputs_release();
   status_clear();
   ok(system("mount -o remount,ro disk") == 0, "a folder that cannot be written to");
   refused(output_place(&place, "disk", "a.h5", 0), ERR_CREATE, "cannot write in folder 'disk'",
@@ -238,6 +320,12 @@ int main(void)
   claim_end();
   claim_begin("the place of a result is checked before work begins");
   places_are_checked();
+  claim_end();
+  claim_begin("no output is an input or another output");
+  inputs_are_spared();
+  claim_end();
+  claim_begin("a place is one run's, by a lock of its own");
+  locks_are_kept();
   claim_end();
   claim_begin("a full disk and one that cannot be written to are told");
   full_disk_is_told();

@@ -10,7 +10,8 @@ import sys
 import tempfile
 import time
 
-from jobs import faulty, job_end, job_ranks, job_start, kill_all, wait_for
+from jobs import (faulty, job_end, job_ranks, job_start, kill_all, temporaries, wait_for,
+                  wait_for_temporary)
 from tap import claim, done_testing, ok, sagitta, skip
 
 SWEEPS, KILLS = 12, 3
@@ -83,6 +84,7 @@ def check_refit_faults(data):
 @claim("calls that fail in assemble publish nothing broken")
 def check_assemble_faults(data):
     good, out = data.at("systems.h5"), data.at("out.h5")
+    folder = os.path.dirname(out)
     need(sagitta("assemble", *data.words, "--output", good))
     words = ["assemble", *data.words, "--output", out]
     for kind, (trials, codes) in FAULTS.items():
@@ -93,7 +95,7 @@ def check_assemble_faults(data):
         for i in range((trials + 1) // 2):
             n = begin + 1 + i * (calls - 1) // max(1, (trials + 1) // 2 - 1)
             code, text = faulty(f"{kind}:{n}" + "+" * (kind == "read"), *words)
-            clean = code in codes and not os.path.exists(out + ".tmp")
+            clean = code in codes and not temporaries(folder, "out.h5")
             if os.path.exists(out):  # all but the last sync was done, or the log's end
                 clean = (code == 0 and kind == "write" or kind == "fsync") and same(out, good)
                 os.unlink(out)
@@ -101,13 +103,13 @@ def check_assemble_faults(data):
         ok(not wrong and calls > 0, f"assemble: of {calls} {kind} calls some fail: {wrong}")
 
 
-def check_stops(data, command, sign, ends, *more):
-    """Three ranks at work, when `sign` is there: one stops, or is killed."""
+def check_stops(data, command, at_work, ends, *more):
+    """Three ranks at work: one stops, or is killed."""
     out = data.at("stopped")
     for number, which in ends:
         shutil.rmtree(out, ignore_errors=True)
         job = job_start(command, *data.words, *more, "--deadline", 3, "--output", out, ranks=3)
-        at_work, pids = wait_for(os.path.join(out, sign)), job_ranks(job)
+        begun_work, pids = at_work(out), job_ranks(job)
         begun = time.time()
         if len(pids) == 3:
             os.kill(pids[which], number)
@@ -117,7 +119,7 @@ def check_stops(data, command, sign, ends, *more):
         good = code == 76 and silent if number == signal.SIGSTOP else code not in (0, None)
         results = [os.path.join(out, f) for f in (*FILES, "systems.h5")]
         good = good and whole(*results) and not os.path.exists(results[2])
-        if not ok(at_work and good and spent < 20, f"{command}: rank {which} gets "
+        if not ok(begun_work and good and spent < 20, f"{command}: rank {which} gets "
                   f"{signal.Signals(number).name}: exit {code} after {spent:.1f} s"):
             print("#", text.replace("\n", "\n# "))
         kill_all(pids)
@@ -152,9 +154,10 @@ def main():
             check_refit_faults(small)
             check_assemble_faults(small)
         large = Data(folder, "large", 3 * 4096, 512, 32, 8)
-        check_stops(large, "refit", "dictionary.h5", ((signal.SIGSTOP, 1), (signal.SIGKILL, 2)),
-                    "--sweeps", 100000)
-        check_stops(large, "assemble", "systems.h5.tmp", ((signal.SIGSTOP, 0),), "--directions", 30)
+        check_stops(large, "refit", lambda out: wait_for(f"{out}/dictionary.h5"),
+                    ((signal.SIGSTOP, 1), (signal.SIGKILL, 2)), "--sweeps", 100000)
+        check_stops(large, "assemble", lambda out: wait_for_temporary(out, "systems.h5"),
+                    ((signal.SIGSTOP, 0),), "--directions", 30)
         check_kills(large)
     done_testing()
 

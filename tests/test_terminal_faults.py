@@ -124,7 +124,7 @@ def faults_check(inputs, folder):
     calls_fail(inputs, folder, "rename", (74,))
     with open(f"{folder}/dump", "w") as f:
         f.write("old")
-    code, _ = faulty(inputs, folder, "rename:2")  # the first is of terminal.h5
+    code, _ = faulty(inputs, folder, "rename:4")  # after terminal.h5, used.in, run.log
     with open(f"{folder}/dump") as f:
         ok(code == 74 and f.read() == "old", "a dump that fails leaves the old one")
     calls_fail(inputs, folder, "own-memory", (71,), 29)

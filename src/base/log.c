@@ -2,17 +2,12 @@
  * A line is `[ seconds] text`; the file gets the same lines, but not the progress. */
 #include "base/log.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
-
-#include "base/status.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* held while a line is written */
 static int level, rank;
@@ -34,19 +29,9 @@ void log_setup(int new_level, int new_rank)
   rank = new_rank;
 }
 
-/* The lock lasts as long as the run; on a file system without locks there is none. */
-int log_open(const char *path)
+void log_attach(FILE *opened)
 {
-  if (rank != 0) return OK;
-  int opened = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-  CHECK(opened >= 0, ERR_CREATE, "cannot create '%s': %s", path, strerror(errno));
-  if (flock(opened, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK) {
-    close(opened);
-    FAIL(ERR_CREATE, "another run is writing here, it has '%s' open", path);
-  }
-  file = ftruncate(opened, 0) ? NULL : fdopen(opened, "w");
-  CHECK(file, ERR_CREATE, "cannot write '%s': %s", path, strerror(errno));
-  return OK;
+  file = opened;
 }
 
 void log_close(void)

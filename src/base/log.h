@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The run's log: stderr and, once opened, a file.
+ * The run's log: stderr and, once there is one, a file.
  *
  * Floor: base.
  *
@@ -8,14 +8,15 @@
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
 
+#include <stdio.h>
+
 enum log_level { LOG_QUIET = -1, LOG_NORMAL = 0, LOG_VERBOSE = 1 };
 
 /* Set what is printed, and start the clock of log_seconds() the first time. */
 void log_setup(int level, int rank);
 
-/* From here on rank 0 writes its lines to the file at path too, and keeps it locked.  ERR_CREATE
- * when it cannot be opened, or another run holds the lock. */
-int log_open(const char *path);
+/* From here on rank 0 writes its lines to an open file too, which log_close() closes. */
+void log_attach(FILE *file);
 void log_close(void);
 
 /* 1 with --verbose. */

@@ -101,7 +101,8 @@ static int job_run(struct job *j)
   j->task = fit_inputs_task(&j->inputs, c, &j->o->compute);
   j->task.colors = !j->o->names.classes;
   if (j->o->dry_run) return plan_print(j);
-  TRY(run_begin(j->run, &j->o->output, "systems.h5", &place));
+  const struct run_inputs inputs = fit_inputs_files(&j->inputs, j->o->names.classes);
+  TRY(run_begin(j->run, &j->o->output, "systems.h5", &inputs, &place));
   TRY(refit_total_check(&j->task, c, all_systems_batch_bytes, j->o->directions, 0));
   TRY(refit_state_load(&j->state, &j->task, c));
   TRY(comm_agree(c, refit_state_residuals(&j->state)));
@@ -113,7 +114,7 @@ static int job_run(struct job *j)
            (long long)j->all.shape.count, (long long)j->all.shape.row[j->all.shape.count],
            j->classes.count, c->size, j->state.device.variant, log_seconds() - begun,
            (unsigned long long)j->fingerprint);
-  log_info("wrote   %s", place.file);
+  log_info("wrote   %s", place.shown);
   return OK;
 }
 

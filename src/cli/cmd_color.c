@@ -87,14 +87,14 @@ static int job_run(struct job *j, struct run *run, const struct color_options *o
   struct output_place place;
   const struct support_source *source = &j->in.source;
   TRY(comm_agree(c, input_open(&j->in, o)));
-  TRY(run_begin(run, &o->output, "classes.h5", &place));
+  TRY(run_begin(run, &o->output, "classes.h5", &(const struct run_inputs){{j->in.file}}, &place));
   TRY(color_supports(c, source, &j->result));
   log_info("color   rows=%lld atoms=%d entries=%lld read=%.2f seconds=%.2f fingerprint=%016llx",
            (long long)source->n, source->k, (long long)source->entries, j->result.read_seconds,
            j->result.color_seconds, (unsigned long long)j->result.fingerprint);
   if (c->rank == 0) report_print(&j->result.report);
   TRY(comm_agree(c, result_write(run, place.file, &j->result)));
-  log_info("wrote   %s", place.file);
+  log_info("wrote   %s", place.shown);
   return OK;
 }
 

@@ -232,8 +232,6 @@ static int result_open(const struct run *run, struct encode_state *job)
 {
   struct supports_shape shape = shape_of(&job->task);
   if (run->comm.rank) return OK;
-  TRY(output_check_input(&job->place, job->rows.file));
-  TRY(output_check_input(&job->place, job->dictionary.file));
   return supports_output_create(&job->file, job->place.file, &shape);
 }
 
@@ -333,14 +331,15 @@ static int encode_command(struct run *run, const void *options, const char **arg
     return OK;
   }
   TRY(encode_memory_check(&job->task, &run->comm));
-  TRY(run_begin(run, &o->output, "supports.h5", &job->place));
+  const struct run_inputs inputs = {{job->rows.file, job->dictionary.file}};
+  TRY(run_begin(run, &o->output, "supports.h5", &inputs, &job->place));
   TRY(mean_find(run, o, job));
   TRY(comm_agree(&run->comm, result_open(run, job)));
   double begun = log_seconds();
   TRY(encode_run(&job->task, &run->comm, &job->result));
   TRY(result_report(run, job, log_seconds() - begun));
   TRY(comm_agree(&run->comm, result_close(run, job)));
-  log_info("wrote   %s", job->place.file);
+  log_info("wrote   %s", job->place.shown);
   job_free(job);
   return OK;
 }

@@ -117,6 +117,14 @@ static int plan_print(struct job *j)
   return OK;
 }
 
+/* Begin used.in and run.log.  The inputs are those of the start, also of a run that is resumed. */
+static int job_begin(struct job *j)
+{
+  const struct refit_files *f = &j->files;
+  const struct run_inputs inputs = fit_inputs_files(&j->inputs, j->o->names.classes);
+  return run_begin_at(j->run, &f->dictionary, &inputs, f->has_dictionary);
+}
+
 static int job_open(struct job *j)
 {
   const struct refit_options *o = j->o;
@@ -125,6 +133,7 @@ static int job_open(struct job *j)
   TRY(comm_agree(j->c, options_check(o)));
   TRY(refit_files_open(&j->files, j->run, &o->output, o->resume, o->sweeps, &wanted));
   TRY(comm_agree(j->c, fit_inputs_open(&j->inputs, &o->names)));
+  TRY(job_begin(j));
   j->task = fit_inputs_task(&j->inputs, j->c, &o->compute);
   j->task.filter = o->filter;
   j->task.colors = !o->names.classes;

@@ -112,7 +112,6 @@ static int result_open(const struct run *run, struct seed_run *job)
 {
   const struct seed_task *t = &job->task;
   if (run->comm.rank) return OK;
-  TRY(output_check_input(&job->place, job->rows.file));
   return dictionary_output_create(&job->file, job->place.file, t->k, t->d, t->rows->p);
 }
 
@@ -135,7 +134,8 @@ static int seed_command(struct run *run, const void *options, const char **argum
   TRY(comm_agree(c, struct_alloc(&job, sizeof *job)));
   TRY(comm_agree(c, input_open(&job->rows, o)));
   task_fill(o, job);
-  TRY(run_begin(run, &o->output, "dictionary.h5", &job->place));
+  TRY(run_begin(run, &o->output, "dictionary.h5", &(const struct run_inputs){{job->rows.file}},
+                &job->place));
   TRY(mean_find(run, o, job));
   TRY(comm_agree(c, result_open(run, job)));
   double begun = log_seconds();
@@ -147,7 +147,7 @@ static int seed_command(struct run *run, const void *options, const char **argum
            (long long)r->zero, (long long)r->repeated, (long long)r->dependent,
            log_seconds() - begun, (unsigned long long)r->fingerprint);
   TRY(comm_agree(c, result_close(run, job)));
-  log_info("wrote   %s", job->place.file);
+  log_info("wrote   %s", job->place.shown);
   rows_input_close(&job->rows);
   arena_free(&job->arena);
   free(job);

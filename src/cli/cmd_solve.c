@@ -195,7 +195,8 @@ static int solve_command(struct run *run, const void *options, const char **argu
     job_free(job);
     return OK;
   }
-  TRY(run_begin(run, &o->output, "solutions.h5", &job->place));
+  TRY(run_begin(run, &o->output, "solutions.h5", &(const struct run_inputs){{o->systems}},
+                &job->place));
   TRY(comm_agree(c, result_open(run, job)));
   double begun = log_seconds();
   TRY(solve_run(&job->task, c, &job->result));
@@ -209,7 +210,7 @@ static int solve_command(struct run *run, const void *options, const char **argu
   outcomes_report(r);
   TRY(comm_agree(c, finite_check(o, r)));
   TRY(comm_agree(c, result_close(run, job)));
-  log_info("wrote   %s", job->place.file);
+  log_info("wrote   %s", job->place.shown);
   TRY(comm_agree(c, strict_check(o, job)));
   job_free(job);
   return OK;

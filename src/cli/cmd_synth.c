@@ -256,18 +256,18 @@ static int rows_result_close(const struct run *run, struct rows_result *r, enum 
 
 /* Make the dictionary, or its start, in a file.  Collective. */
 static int dictionary_make(struct run *run, struct synth *s, int start, struct matrix_output *file,
-                           const char *path)
+                           const struct output_place *place)
 {
   const struct planted *g = &s->task->planted;
   struct comm *c = &run->comm;
   double begun = log_seconds();
-  TRY(comm_agree(c, c->rank ? OK : dictionary_output_create(file, path, g->k, g->d, g->p)));
+  TRY(comm_agree(c, c->rank ? OK : dictionary_output_create(file, place->file, g->k, g->d, g->p)));
   TRY(synth_atoms(s, start, &(const struct matrix_sink){file, values_write}));
   TRY(comm_agree(c, c->rank ? OK : file_finish(run, file)));
   log_info("%-7s atoms=%d frame=%d columns=%d seconds=%.2f fingerprint=%016llx",
            start ? "start" : "atoms", g->k, g->d, g->p, log_seconds() - begun,
            (unsigned long long)s->fingerprint);
-  log_info("wrote   %s", path);
+  log_info("wrote   %s", place->shown);
   return OK;
 }
 
@@ -285,7 +285,7 @@ static int rows_make(struct run *run, struct synth_run *job)
   TRY(comm_agree(c, c->rank ? OK : rows_result_close(run, result, t->kind)));
   log_info("rows    rows=%lld columns=%d seconds=%.2f fingerprint=%016llx", (long long)t->n,
            t->planted.p, log_seconds() - begun, (unsigned long long)job->synth.fingerprint);
-  log_info("wrote   %s", job->rows.file);
+  log_info("wrote   %s", job->rows.shown);
   return OK;
 }
 
@@ -294,10 +294,10 @@ static int files_make(struct run *run, const struct synth_options *o, struct syn
   struct synth *s = &job->synth;
   struct comm *c = &run->comm;
   TRY(comm_agree(c, c->rank ? OK : places_check(o, &job->dictionary, &job->start)));
-  TRY(run_begin(run, &o->output, "rows.h5", &job->rows));
+  TRY(run_begin(run, &o->output, "rows.h5", &(const struct run_inputs){{NULL}}, &job->rows));
   TRY(synth_open(s, c, &job->task));
-  TRY(dictionary_make(run, s, 0, &job->dictionary_file, job->dictionary.file));
-  if (job->task.cosine > 0) TRY(dictionary_make(run, s, 1, &job->start_file, job->start.file));
+  TRY(dictionary_make(run, s, 0, &job->dictionary_file, &job->dictionary));
+  if (job->task.cosine > 0) TRY(dictionary_make(run, s, 1, &job->start_file, &job->start));
   TRY(rows_make(run, job));
   synth_close(s);
   return OK;

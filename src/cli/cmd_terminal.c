@@ -96,16 +96,6 @@ static int inputs_open(struct fit_inputs *in, const struct terminal_options *o)
   return fit_inputs_open(in, &o->names);
 }
 
-/* Check that the result replaces no input, and that the dump may be written. */
-static int places_check(const struct run *run, const struct terminal_options *o,
-                        const struct output_place *place, const struct fit_inputs *in)
-{
-  const char *inputs[] = {in->rows.file, in->dictionary.file, in->supports.file};
-  if (run->comm.rank) return OK;
-  for (int i = 0; i < LENGTH(inputs); i++) TRY(output_check_input(place, inputs[i]));
-  return o->dump ? artifact_dump_check(o->dump, o->output.force) : OK;
-}
-
 static struct terminal_task task_of(const struct run *run, const struct terminal_options *o,
                                     const struct fit_inputs *in)
 {
@@ -192,16 +182,16 @@ static int result_write(const struct run *run, const char *path, const struct te
 }
 
 /* Read the atoms once more and dump the bytes that were hashed. */
-static int dump_write(const struct run *run, const struct terminal_options *o,
+static int dump_write(const struct run *run, const struct artifact_place *place,
                       const struct terminal_task *t, const struct terminal_result *r)
 {
   const struct atom_source *a = t->atoms;
   struct arena arena = {0};
   float *atoms = NULL;
-  if (run->comm.rank || !o->dump) return OK;
+  if (run->comm.rank || !place->path[0][0]) return OK;
   TRY(arena_alloc(&arena, &atoms, (gidx)a->k * a->d * a->p, sizeof *atoms));
   TRY(a->read(a->self, 0, a->k, atoms));
-  TRY(artifact_dump(o->dump, &r->artifact, atoms, a->k, a->d, a->p));
+  TRY(artifact_dump(place, &r->artifact, atoms, a->k, a->d, a->p));
   arena_free(&arena);
   return OK;
 }
@@ -223,6 +213,8 @@ struct job {
   struct terminal_task task;
   struct terminal_result result;
   struct phase phases[TERMINAL_PHASES];
+  struct output_place place;
+  struct artifact_place dump; /* without names: none */
 };
 
 static int result_report(const struct job *j, struct comm *c, double seconds, gidx held)
@@ -241,22 +233,30 @@ static int result_report(const struct job *j, struct comm *c, double seconds, gi
   return OK;
 }
 
+static int places_claim(struct job *j, const struct run *run, const struct terminal_options *o)
+{
+  int force = o->output.force;
+  if (run->comm.rank) return OK;
+  TRY(output_place(&j->place, o->output.output, "terminal.h5", force));
+  return o->dump ? artifact_dump_claim(&j->dump, o->dump, force) : OK;
+}
+
 static int job_run(struct job *j, struct run *run, const struct terminal_options *o)
 {
-  struct output_place place;
   struct comm *c = &run->comm;
   TRY(comm_agree(c, inputs_open(&j->inputs, o)));
   j->task = task_of(run, o, &j->inputs);
   if (o->dry_run) return comm_agree(c, plan_print(run, &j->task));
-  TRY(run_begin(run, &o->output, "terminal.h5", &place));
-  TRY(comm_agree(c, places_check(run, o, &place, &j->inputs)));
+  TRY(comm_agree(c, places_claim(j, run, o)));
+  const struct run_inputs inputs = fit_inputs_files(&j->inputs, NULL);
+  TRY(run_begin_at(run, &j->place, &inputs, 0));
   double begun = log_seconds();
   gidx held = memory_peak();
   TRY(terminal_run(&j->task, c, &j->result, j->phases));
   TRY(result_report(j, c, log_seconds() - begun, held));
-  TRY(comm_agree(c, result_write(run, place.file, &j->task, &j->result)));
-  TRY(comm_agree(c, dump_write(run, o, &j->task, &j->result)));
-  log_info("wrote   %s", place.file);
+  TRY(comm_agree(c, result_write(run, j->place.file, &j->task, &j->result)));
+  TRY(comm_agree(c, dump_write(run, &j->dump, &j->task, &j->result)));
+  log_info("wrote   %s", j->place.shown);
   return comm_agree(c, verdict(run, o, &j->result));
 }
 

@@ -10,6 +10,7 @@
 #include "comm/comm.h"
 #include "device/device.h"
 #include "io/outputs.h"
+#include "io/place.h"
 
 enum { MAX_ARGUMENTS = 2 };
 
@@ -36,6 +37,7 @@ struct run {
   const void *options;
   int argc;
   char **argv;
+  const char *deck; /* NULL: none */
   struct comm comm; /* size 1 and not open for commands that are not parallel */
   char started[32]; /* UTC, ISO 8601 */
 };
@@ -84,10 +86,20 @@ enum { GENERAL_ROWS = 2, JOB_ROWS = 3, OUTPUT_ROWS = 2, COMPUTE_ROWS = 7 };
 /* Threads for this rank: the option, or with 0 its share of the cores it may use. */
 int threads_default(const struct comm *c, idx option);
 
-/* Begin a result called `name`: rank 0 accepts the place or refuses it, opens run.log and writes
- * used.in.  place is filled on rank 0.  Collective. */
+/* The files that a run reads, each FILE or FILE:/PATH, or NULL. */
+enum { MAX_INPUTS = 4 };
+struct run_inputs {
+  const char *name[MAX_INPUTS];
+};
+/* Begin a result called `name`: rank 0 accepts the place or refuses it, checks that no output of
+ * the run is one of its inputs, and begins used.in and run.log.  place is filled on rank 0.
+ * Collective. */
 int run_begin(struct run *run, const struct output_options *output, const char *name,
-              struct output_place *place);
+              const struct run_inputs *inputs, struct output_place *place);
+/* The same in a place that rank 0 has; appends: to the log of the run that this one resumes.
+ * Collective. */
+int run_begin_at(struct run *run, const struct output_place *place, const struct run_inputs *inputs,
+                 int appends);
 
 /* Fill the facts of /run: version, revision, command, options, host, ranks, threads, device, start
  * and end.  Returns how many there are; their texts are valid until the next call. */
@@ -95,7 +107,7 @@ enum { MAX_FACTS = 64 };
 int run_facts(const struct run *run, const char *device, int threads, struct run_fact *facts);
 
 extern const struct command command_assemble, command_bench, command_color, command_diff,
-    command_encode, command_inspect, command_refit, command_route, command_seed, command_solve,
-    command_synth, command_terminal, command_verify;
+    command_encode, command_fit, command_inspect, command_refit, command_route, command_seed,
+    command_solve, command_synth, command_terminal, command_verify;
 
 #endif

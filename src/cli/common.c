@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Option tables that commands share, the place of results, and provenance. */
-#include <errno.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 #include "cli/command.h"
 #include "cli/revision.h"
 #include "config.h"
+#include "io/companions.h"
 
 const struct option_row general_rows[GENERAL_ROWS] = {
     {"quiet", OPTION_FLAG, offsetof(struct general_options, quiet), "no", 0, 1, NULL, NULL,
@@ -68,30 +68,47 @@ int threads_default(const struct comm *c, idx option)
   return mine > 1 ? mine : 1;
 }
 
-static int used_write(const struct run *run, const char *path)
+/* Begin used.in and run.log. */
+static int companions_write(const struct run *run, const struct output_place *place, int appends)
 {
-  FILE *file = fopen(path, "w");
-  CHECK(file, ERR_CREATE, "cannot create '%s': %s", path, strerror(errno));
-  options_write(run->command->options, run->options, file);
-  CHECK(fclose(file) == 0, ERR_IO, "cannot write '%s': %s", path, strerror(errno));
+  FILE *used, *log;
+  const char *name;
+  TRY(companions_open(place, appends, &used, &log));
+  log_attach(log);
+  options_write(run->command->options, run->options, used);
+  TRY(companions_begin(used, &name));
+  if (name) log_info("log     %s, until a result is there", name);
   return OK;
 }
 
-static int place_open(struct run *run, const struct output_options *output, const char *name,
+static int place_begin(const struct run *run, const struct output_place *place,
+                       const struct run_inputs *inputs, int appends)
+{
+  if (run->comm.rank != 0) return OK;
+  TRY(outputs_check_inputs(inputs->name, MAX_INPUTS, run->deck));
+  TRY(companions_write(run, place, appends));
+  outputs_warn_leftovers();
+  return OK;
+}
+
+int run_begin_at(struct run *run, const struct output_place *place, const struct run_inputs *inputs,
+                 int appends)
+{
+  return comm_agree(&run->comm, place_begin(run, place, inputs, appends));
+}
+
+static int place_find(const struct run *run, const struct output_options *output, const char *name,
                       struct output_place *place)
 {
   CHECK(output->output, ERR_USAGE, "'--output' is missing: a folder, or a file that ends in .h5");
-  if (run->comm.rank != 0) return OK;
-  TRY(output_place(place, output->output, name, output->force));
-  TRY(log_open(place->log));
-  return used_write(run, place->used);
+  return run->comm.rank ? OK : output_place(place, output->output, name, output->force);
 }
 
 int run_begin(struct run *run, const struct output_options *output, const char *name,
-              struct output_place *place)
+              const struct run_inputs *inputs, struct output_place *place)
 {
-  TRY(comm_agree(&run->comm, place_open(run, output, name, place)));
-  return OK;
+  TRY(comm_agree(&run->comm, place_find(run, output, name, place)));
+  return run_begin_at(run, place, inputs, 0);
 }
 
 static void words_join(const struct run *run, char *text, size_t capacity)

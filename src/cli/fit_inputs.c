@@ -69,6 +69,11 @@ void fit_inputs_close(struct fit_inputs *in)
   *in = (struct fit_inputs){0};
 }
 
+struct run_inputs fit_inputs_files(const struct fit_inputs *in, const char *classes)
+{
+  return (struct run_inputs){{in->rows.file, in->dictionary.file, in->supports.file, classes}};
+}
+
 struct refit_task fit_inputs_task(const struct fit_inputs *in, const struct comm *c,
                                   const struct fit_compute *compute)
 {

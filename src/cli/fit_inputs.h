@@ -7,6 +7,7 @@
 #define CLI_FIT_INPUTS_H
 
 #include "base/options.h"
+#include "cli/command.h"
 #include "io/dictionary.h"
 #include "io/rows.h"
 #include "io/supports.h"
@@ -38,6 +39,8 @@ struct fit_inputs {
  * collective. */
 int fit_inputs_open(struct fit_inputs *in, const struct fit_names *names);
 void fit_inputs_close(struct fit_inputs *in);
+/* What run_begin() is to know of them; classes may be NULL. */
+struct run_inputs fit_inputs_files(const struct fit_inputs *in, const char *classes);
 
 struct refit_task fit_inputs_task(const struct fit_inputs *in, const struct comm *c,
                                   const struct fit_compute *compute);

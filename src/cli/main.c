@@ -13,9 +13,9 @@
 #include "config.h"
 
 static const struct command *const commands[] = {
-    &command_encode,   &command_route, &command_seed,  &command_synth,    &command_color,
-    &command_assemble, &command_refit, &command_solve, &command_terminal, &command_inspect,
-    &command_verify,   &command_diff,  &command_bench,
+    &command_fit,     &command_encode,   &command_route, &command_seed,  &command_synth,
+    &command_color,   &command_assemble, &command_refit, &command_solve, &command_terminal,
+    &command_inspect, &command_verify,   &command_diff,  &command_bench,
 };
 
 static void usage_print(FILE *out)
@@ -84,6 +84,7 @@ static int run_open(struct run *run, void *options, const char **arguments)
 {
   int status = options_parse(run->command->options, run->argc, run->argv, options, arguments);
   run->options = options;
+  if (run->command->options->has_deck) run->deck = arguments[0];
   const struct general_options *general = options;
   int level = general->quiet ? LOG_QUIET : general->verbose ? LOG_VERBOSE : LOG_NORMAL;
   log_setup(level, 0);
@@ -137,6 +138,7 @@ int main(int argc, char **argv)
   if (!status) status = run_close(&run);
   if (status) return job_fail(&run, status);
   log_close();
+  outputs_release();
   free(options);
   return OK;
 }

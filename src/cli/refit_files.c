@@ -46,8 +46,8 @@ static int places_look(struct refit_files *f, const struct output_options *outpu
   TRY(output_place(&f->supports, place, "supports.h5", 1));
   if (resume) TRY(resume_look(f, wanted));
   if (f->has_dictionary) return OK;
-  TRY(output_place(&f->dictionary, place, "dictionary.h5", output->force));
-  return output_place(&f->supports, place, "supports.h5", output->force);
+  TRY(output_check_free(f->dictionary.file, output->force));
+  return output_check_free(f->supports.file, output->force);
 }
 
 /* Allocate lines for all sweeps to come, and copy those that there are. */
@@ -64,22 +64,18 @@ int refit_files_open(struct refit_files *f, struct run *run, const struct output
                      int resume, gidx sweeps, const struct fit_start *wanted)
 {
   struct comm *c = &run->comm;
-  struct output_options forced = *output;
-  struct output_place place;
   memset(f, 0, sizeof *f);
   f->facts.start = *wanted;
   int status = c->rank ? OK : places_look(f, output, resume, wanted);
   if (!status) status = lines_alloc(f, sweeps);
   TRY(comm_agree(c, status));
-  memcpy(f->dictionary_path, f->dictionary.file, sizeof f->dictionary_path);
-  memcpy(f->supports_path, f->supports.file, sizeof f->supports_path);
+  memcpy(f->dictionary_path, f->dictionary.shown, sizeof f->dictionary_path);
+  memcpy(f->supports_path, f->supports.shown, sizeof f->supports_path);
   TRY(comm_broadcast(c, f->dictionary_path, sizeof f->dictionary_path, 1));
   TRY(comm_broadcast(c, f->supports_path, sizeof f->supports_path, 1));
   TRY(comm_broadcast(c, &f->has_dictionary, 1, sizeof f->has_dictionary));
   TRY(comm_broadcast(c, &f->has_supports, 1, sizeof f->has_supports));
-  TRY(comm_broadcast(c, &f->facts, 1, sizeof f->facts));
-  forced.force = 1;
-  return run_begin(run, &forced, "dictionary.h5", &place);
+  return comm_broadcast(c, &f->facts, 1, sizeof f->facts);
 }
 
 void refit_files_free(struct refit_files *f)

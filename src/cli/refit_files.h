@@ -29,7 +29,7 @@ struct refit_files {
   struct supports_output supports_file;
 };
 
-/* Name the places; sweeps: how many there are to be in the end; wanted: the options.  With resume
+/* Claim the places; sweeps: how many there are to be in the end; wanted: the options.  With resume
  * find what is there.  ERR_USAGE: not a folder, or resumed with other options; ERR_CREATE.
  * Collective. */
 int refit_files_open(struct refit_files *files, struct run *run,

@@ -5,47 +5,34 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "io/place.h"
+#include "io/temporary.h"
 
-/* The names of a dump: the artifact's text, the atoms' texts. */
-struct dump_names {
-  char path[2][4096], temporary[2][4096];
-};
-
-/* Fill in the names; the files are written under temporary ones and renamed. */
-static int dump_name(struct dump_names *names, const char *path)
+/* Would the dump pass for a result, a deck, a log, a lock or a temporary? */
+static int is_taken(const char *path)
 {
-  CHECK(strlen(path) > 0 && strlen(path) + 16 < sizeof names->path[0], ERR_CREATE,
-        "the name '%s' of the dump is empty or too long", path);
-  for (int i = 0; i < 2; i++) {
-    const char *end = i ? ".atoms" : "";
-    snprintf(names->path[i], sizeof names->path[i], "%.4070s%s", path, end);
-    snprintf(names->temporary[i], sizeof names->temporary[i], "%.4070s%s.tmp", path, end);
+  static const char *const ends[] = {".h5", ".in", ".log", ".lock", ".tmp"};
+  size_t length = strlen(path);
+  for (int i = 0; i < LENGTH(ends); i++) {
+    size_t tail = strlen(ends[i]);
+    if (length >= tail && strcmp(path + length - tail, ends[i]) == 0) return 1;
   }
-  return OK;
+  return 0;
 }
 
-int artifact_dump_check(const char *path, int force)
+int artifact_dump_claim(struct artifact_place *place, const char *path, int force)
 {
-  struct dump_names names;
-  TRY(dump_name(&names, path));
-  for (int i = 0; i < 2; i++) {
-    struct stat facts;
-    int there = lstat(names.path[i], &facts) == 0;
-    CHECK(!there || S_ISREG(facts.st_mode), ERR_CREATE, "cannot create '%s': it is not a file",
-          names.path[i]);
-    CHECK(!there || force, ERR_CREATE, "'%s' is there already: add --force to replace it",
-          names.path[i]);
-    FILE *file = fopen(names.temporary[i], "wb");
-    CHECK(file, ERR_CREATE, "cannot create '%s': %s", names.temporary[i], strerror(errno));
-    fclose(file);
-    unlink(names.temporary[i]);
-  }
-  return OK;
+  char atoms[4096];
+  int length = snprintf(atoms, sizeof atoms, "%s.atoms", path);
+  CHECK(*path && length < (int)sizeof atoms, ERR_CREATE,
+        "the name '%s' of the dump is empty or too long", path);
+  CHECK(!is_taken(path), ERR_CREATE,
+        "the dump '%s' would pass for a result or its companion: give it another name", path);
+  TRY(output_claim(path, force, place->path[0]));
+  return output_claim(atoms, force, place->path[1]);
 }
 
 /* Write both texts to open files. */
@@ -61,30 +48,18 @@ static int dump_fill(FILE **file, const struct artifact *a, const float *atoms, 
     good = fwrite(text, 1, bytes, file[1]) == bytes;
   }
   arena_free(&arena);
-  CHECK(good, ERR_IO, "%s", strerror(errno));
+  CHECK(good, ERR_IO, "cannot write the dump: %s", strerror(errno));
   return OK;
 }
 
-static int dump_publish(const struct dump_names *names, const struct artifact *a,
-                        const float *atoms, idx k, idx d, idx p)
+int artifact_dump(const struct artifact_place *place, const struct artifact *a, const float *atoms,
+                  idx k, idx d, idx p)
 {
-  FILE *file[2] = {fopen(names->temporary[0], "wb"), fopen(names->temporary[1], "wb")};
-  int status = file[0] && file[1] ? dump_fill(file, a, atoms, k, d, p) : ERR_IO;
-  for (int i = 0; i < 2; i++)
-    if (file[i] && (fflush(file[i]) | fsync(fileno(file[i])) | fclose(file[i]))) status = ERR_IO;
-  for (int i = 0; i < 2 && status == OK; i++)
-    if (rename(names->temporary[i], names->path[i])) status = ERR_IO;
-  return status;
-}
-
-int artifact_dump(const char *path, const struct artifact *a, const float *atoms, idx k, idx d,
-                  idx p)
-{
-  struct dump_names names;
-  TRY(dump_name(&names, path));
-  int status = dump_publish(&names, a, atoms, k, d, p), error = errno;
-  for (int i = 0; i < 2 && status; i++) unlink(names.temporary[i]);
-  CHECK(!status, status == ERR_MEMORY ? ERR_MEMORY : ERR_IO, "cannot write '%s' and '%s': %s",
-        names.path[0], names.path[1], strerror(error));
+  struct temporary t[2];
+  FILE *file[2];
+  for (int i = 0; i < 2; i++) TRY(temporary_create(&t[i], place->path[i], NULL, &file[i]));
+  TRY(dump_fill(file, a, atoms, k, d, p));
+  for (int i = 0; i < 2; i++) TRY(temporary_close(&t[i], file[i]));
+  for (int i = 0; i < 2; i++) TRY(temporary_publish(&t[i]));
   return OK;
 }

@@ -7,12 +7,16 @@
 
 #include "model/artifact.h"
 
-/* Can the files of artifact_dump() be written?  ERR_CREATE when not, or when one is there already
- * and force is 0. */
-int artifact_dump_check(const char *path, int force);
-/* Write the bytes that were hashed: the artifact's text to path, the atoms' texts one after another
- * to path + ".atoms".  A file that exists is complete.  ERR_CREATE, ERR_IO. */
-int artifact_dump(const char *path, const struct artifact *a, const float *atoms, idx k, idx d,
-                  idx p);
+/* Where the dump goes: the artifact's text, and path + ".atoms", the atoms' texts. */
+struct artifact_place {
+  char path[2][4096];
+};
+/* Claim both files (place.h).  ERR_CREATE: one of them cannot be written, is there already and
+ * force is 0, or has a name that only results and what lies beside them have. */
+int artifact_dump_claim(struct artifact_place *place, const char *path, int force);
+/* Write the bytes that were hashed: the artifact's text, and the atoms' texts one after another.  A
+ * file that exists is complete.  ERR_CREATE, ERR_IO. */
+int artifact_dump(const struct artifact_place *place, const struct artifact *a, const float *atoms,
+                  idx k, idx d, idx p);
 
 #endif

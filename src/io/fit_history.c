@@ -43,16 +43,24 @@ static int start_read(const struct h5_file *h5, struct fit_start *start)
   return identity_read(h5, INPUTS_GROUP, &start->inputs);
 }
 
+int history_write(struct matrix_output *f, const struct history_line *lines, gidx sweeps)
+{
+  const struct h5_file *h5 = &f->result.h5;
+  gidx table[] = {sweeps + 1, HISTORY_COLUMNS};
+  TRY(h5_attribute_long(h5, "/", "sweeps", sweeps));
+  TRY(object_write(h5, "/fit/history", 2, table, lines));
+  TRY(h5_attribute_text(h5, "/fit/history", "columns", columns));
+  return OK;
+}
+
 int fit_write(struct matrix_output *f, const struct fit_facts *facts,
               const struct history_line *lines, const struct fit_atoms *atoms)
 {
   const struct h5_file *h5 = &f->result.h5;
-  gidx table[] = {facts->sweeps + 1, HISTORY_COLUMNS}, k = atoms->k;
-  TRY(h5_attribute_long(h5, "/", "sweeps", facts->sweeps));
+  gidx k = atoms->k;
   TRY(start_write(h5, &facts->start));
   TRY(identity_write(h5, CONTENTS_GROUP, &facts->contents));
-  TRY(object_write(h5, "/fit/history", 2, table, lines));
-  TRY(h5_attribute_text(h5, "/fit/history", "columns", columns));
+  TRY(history_write(f, lines, facts->sweeps));
   TRY(object_write_vector(h5, "/fit/accepted", k, atoms->accepted));
   TRY(object_write_vector(h5, "/fit/status", k, atoms->status));
   TRY(object_write_vector(h5, "/fit/retries", k, atoms->retries));

@@ -41,6 +41,9 @@ struct fit_atoms {
   const gidx *exponent;
 };
 
+/* Add lines[sweeps + 1] to a dictionary that is being written, and the number of sweeps. */
+int history_write(struct matrix_output *f, const struct history_line *lines, gidx sweeps);
+
 /* Add all of it to a dictionary that is being written; lines[facts->sweeps + 1]. */
 int fit_write(struct matrix_output *f, const struct fit_facts *facts,
               const struct history_line *lines, const struct fit_atoms *atoms);

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * sagitta fit: rows -> a dictionary, judged on rows that it never saw, and codes of all rows. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/num.h"
+#include "base/status.h"
+#include "cli/command.h"
+#include "cli/report.h"
+#include "encode/encode.h"
+#include "encode/shard.h"
+#include "fit/fit.h"
+#include "io/dictionary.h"
+#include "io/fit_history.h"
+#include "io/rows.h"
+#include "io/supports.h"
+#include "model/directions.h"
+#include "model/route.h"
+#include "model/split.h"
+
+struct fit_options {
+  struct job_options job;
+  struct output_options output;
+  const char *rows, *holdout, *codes, *cpu_variant, *filter;
+  idx atoms, top_s, rounds, directions, threads, cosine_limit;
+  int uncentered;
+  real holdout_share, rho, tolerance, max_seconds, revive_share;
+  gidx sweeps, seed;
+};
+#define AT(member) offsetof(struct fit_options, member)
+
+static const struct option_row input_rows[] = {
+    ROWS_OPTION(AT(rows)),
+    {"holdout", OPTION_TEXT, AT(holdout), NULL, 0, 0, NULL, "FILE[:/PATH]",
+     "rows to judge by, instead of some of --rows"},
+    {"holdout-share", OPTION_REAL, AT(holdout_share), "0.1", 0, 0.9, NULL, "SHARE",
+     "hold out this share of --rows, in windows of 128 rows: the fit never sees them, and is "
+     "judged by them; 0: none, then the fitted rows judge themselves"},
+    {"uncentered", OPTION_FLAG, AT(uncentered), "no", 0, 1, NULL, NULL,
+     "do not subtract the rows' column means first"},
+};
+
+static const struct option_row fit_rows[] = {
+    {"atoms", OPTION_INT, AT(atoms), NULL, 1, 1 << 30, NULL, "COUNT",
+     "atoms of the dictionary: features to learn"},
+    {"top-s", OPTION_INT, AT(top_s), "32", 1, MAX_TOP_S, NULL, "ATOMS", "atoms for each row"},
+    {"codes", OPTION_CHOICE, AT(codes), "nonnegative", 0, 0, "nonnegative|signed", NULL,
+     "may codes be negative?"},
+    {"rounds", OPTION_INT, AT(rounds), "8", 1, MAX_TOP_S, NULL, "COUNT",
+     "rounds of routing: later ones route what the codes so far leave over"},
+    {"rho", OPTION_REAL, AT(rho), "0.1", 0, 1e30, NULL, "PENALTY",
+     "ridge penalty on the codes while fitting; the final codes have none"},
+    {"directions", OPTION_INT, AT(directions), "1", 1, MAX_DIRECTIONS, NULL, "COUNT",
+     "directions in which an atom may move in a sweep"},
+    {"revive-share", OPTION_REAL, AT(revive_share), "0.05", 0, 1, NULL, "SHARE",
+     "of the atoms, that a sweep may replace because no row uses them: by the rows that are "
+     "described worst"},
+    {"seed", OPTION_LONG, AT(seed), "0", 0, 0x1p53, NULL, "NUMBER",
+     "another number draws another start, and other rows to hold out"},
+};
+
+static const struct option_row end_rows[] = {
+    {"tolerance", OPTION_REAL, AT(tolerance), "0.0001", 0, 1, NULL, "GAIN",
+     "end when the explained variance of the held-out rows gains less in five sweeps"},
+    {"sweeps", OPTION_LONG, AT(sweeps), "100", 0, 1 << 20, NULL, "COUNT", "sweeps at most"},
+    {"max-seconds", OPTION_REAL, AT(max_seconds), "0", 0, 1e9, NULL, "SECONDS",
+     "begin no sweep that would end later than this after the start; 0: no limit"},
+};
+
+static const struct option_row speed_rows[] = {
+    {"threads", OPTION_INT, AT(threads), "0", 0, 4096, NULL, "COUNT",
+     "threads in a rank; 0: the rank's share of the cores"},
+    CPU_VARIANT_OPTION(AT(cpu_variant), "instruction set of the loops"),
+    FILTER_OPTION(AT(filter)),
+    {"cosine-limit", OPTION_INT, AT(cosine_limit), "65536", 0, 1 << 30, NULL, "ATOMS",
+     "compute the largest decoder cosine of dictionaries up to this size"},
+};
+
+static const struct option_table tables[] = {
+    {"Input", input_rows, LENGTH(input_rows), 0},
+    {"Dictionary", fit_rows, LENGTH(fit_rows), 0},
+    {"End", end_rows, LENGTH(end_rows), 0},
+    {"Result", output_rows, OUTPUT_ROWS, AT(output)},
+    {"Speed and report", speed_rows, LENGTH(speed_rows), 0},
+    {"Job", job_rows, JOB_ROWS, AT(job)},
+};
+
+static const struct option_set fit_set = {
+    .command = "sagitta fit",
+    .arguments = "[DECK]",
+    .doc = "Learn a dictionary from rows, and say how much it explains of rows that it never saw."
+           "\v"
+           "The start is drawn from the rows.  A sweep moves every atom, replaces atoms that no "
+           "row uses, and routes and codes all rows again; then the held-out rows are encoded.  "
+           "The fit ends when they gain no more, and the sweep that was best for them is the "
+           "result.  There is no learning rate, and the bytes of the result depend on the rows and "
+           "the options alone, not on ranks or threads; --max-seconds, of course, ends where the "
+           "machine got to.\n\n"
+           "The folder of --output gets dictionary.h5, after every sweep that is the best so far, "
+           "and at the end supports.h5, with the codes of all rows.\n\n"
+           "  mpirun -n 4 sagitta fit --rows acts.h5 --atoms 4096 --top-s 32 --output run/\n"
+           "  sagitta inspect run/dictionary.h5\n"
+           "  sagitta encode --rows more.h5 --dictionary run/dictionary.h5 --top-s 32 \\\n"
+           "      --rounds 8 --output more/",
+    .tables = tables,
+    .count = LENGTH(tables),
+    .max_arguments = 1,
+    .has_deck = 1,
+};
+
+/* The state of the job; struct run says why it is on the heap. */
+struct fit_job {
+  struct run *run;
+  const struct fit_options *o;
+  struct rows_input rows, holdout;
+  struct fit_task task;
+  struct fit_sink sink;
+  struct fit_result result;
+  struct output_place dictionary, supports; /* rank 0 */
+  struct matrix_output dictionary_file;     /* rank 0 */
+  struct supports_output supports_file;     /* rank 0 */
+  struct arena arena;
+  float *atoms; /* [k][p] the best */
+  real *mean;   /* [p]; NULL: not centred */
+  struct history_line *lines;
+  struct fit_line best, last;
+  gidx fitted_rows, held_rows;
+  struct atom_source source;
+  struct encode_task encode;
+  struct encode_result encoded;
+};
+
+static int inputs_open(struct fit_job *j)
+{
+  const struct fit_options *o = j->o;
+  const char *output = o->output.output;
+  size_t length = output ? strlen(output) : 0;
+  CHECK(o->rows, ERR_USAGE, "'--rows' is missing: the file with the activation rows");
+  CHECK(o->atoms, ERR_USAGE, "'--atoms' is missing: how many to learn");
+  CHECK(length, ERR_USAGE, "'--output' is missing: a folder");
+  CHECK(length < 3 || strcmp(output + length - 3, ".h5") != 0, ERR_USAGE,
+        "'--output' is '%s', but two files are made: give a folder", output);
+  TRY(rows_input_open(&j->rows, o->rows));
+  if (o->holdout) TRY(rows_input_open(&j->holdout, o->holdout));
+  gidx p = j->rows.source.p;
+  TRY(arena_alloc(&j->arena, &j->lines, o->sweeps + 1, sizeof *j->lines));
+  TRY(arena_alloc(&j->arena, &j->atoms, o->atoms * p, sizeof *j->atoms));
+  return arena_alloc(&j->arena, &j->mean, p, sizeof *j->mean);
+}
+
+static void task_fill(struct fit_job *j)
+{
+  const struct fit_options *o = j->o;
+  j->task = (struct fit_task){.rows = &j->rows.source,
+                              .held = o->holdout ? &j->holdout.source : NULL,
+                              .held_share = o->holdout_share,
+                              .k = o->atoms,
+                              .d = 1,
+                              .top_s = o->top_s,
+                              .rounds = (idx)imin(o->rounds, imin(o->top_s, o->atoms)),
+                              .center = !o->uncentered,
+                              .nonnegative = strcmp(o->codes, "nonnegative") == 0,
+                              .rho = o->rho,
+                              .seed = (uint64_t)o->seed,
+                              .sweeps = o->sweeps,
+                              .tolerance = o->tolerance,
+                              .max_seconds = o->max_seconds,
+                              .revive_share = o->revive_share,
+                              .directions = o->directions,
+                              .threads = threads_default(&j->run->comm, o->threads),
+                              .variant = o->cpu_variant,
+                              .filter = o->filter};
+}
+
+/* Rank 0: both places. */
+static int places_find(struct fit_job *j)
+{
+  const struct output_options *output = &j->o->output;
+  TRY(output_place(&j->dictionary, output->output, "dictionary.h5", output->force));
+  return output_place(&j->supports, output->output, "supports.h5", output->force);
+}
+
+static int places_open(struct fit_job *j)
+{
+  struct comm *c = &j->run->comm;
+  const struct run_inputs inputs = {{j->rows.file, j->o->holdout ? j->holdout.file : NULL}};
+  TRY(comm_agree(c, c->rank ? OK : places_find(j)));
+  return run_begin_at(j->run, &j->dictionary, &inputs, 0);
+}
+
+static int facts_of(const struct fit_job *j, struct run_fact *facts)
+{
+  return run_facts(j->run, "cpu", j->task.threads, facts);
+}
+
+/* Publish the best dictionary, with the history until now. */
+static int dictionary_write(struct fit_job *j, const struct fit_sweep *s)
+{
+  struct matrix_output *file = &j->dictionary_file;
+  struct run_fact facts[MAX_FACTS];
+  gidx p = j->rows.source.p, k = j->task.k;
+  TRY(dictionary_output_create(file, j->dictionary.file, (idx)k, 1, (idx)p));
+  TRY(nonnegative_write(&file->result.h5, j->task.nonnegative));
+  TRY(matrix_output_write(file, 0, k, s->atoms));
+  if (s->mean) TRY(object_write_vector(&file->result.h5, "/mean", p, s->mean));
+  TRY(history_write(file, j->lines, s->sweep));
+  return matrix_output_finish(file, facts, facts_of(j, facts));
+}
+
+static void line_add(struct fit_job *j, const struct fit_line *l)
+{
+  j->lines[l->sweep] = (struct history_line){.sweep = (real)l->sweep,
+                                             .explained_variance = l->fitted,
+                                             .held_out = l->held,
+                                             .dead = (real)l->dead,
+                                             .revived = (real)l->revived,
+                                             .accepted = (real)l->accepted,
+                                             .rejected = (real)l->rejected,
+                                             .escalated = (real)l->escalated};
+}
+
+static void line_show(const struct fit_job *j, const struct fit_sweep *s)
+{
+  const struct fit_line *l = &s->lines[s->sweep];
+  real spent = s->sweep ? l->seconds - s->lines[s->sweep - 1].seconds : 0;
+  char pace[96] = "";
+  if (spent > 0)
+    snprintf(pace, sizeof pace, ", %.0f rows/s, at most %.0f s left", (real)s->fitted_rows / spent,
+             spent * (real)(j->task.sweeps - s->sweep));
+  log_info("sweep   %lld: unseen %.6f, fitted %.6f, dead %lld, revived %lld, largest move %.2g%s",
+           (long long)s->sweep, l->held, l->fitted, (long long)l->dead, (long long)l->revived,
+           l->move, pace);
+}
+
+/* What fit_run() calls after each sweep. */
+static int sweep_take(void *self, const struct fit_sweep *s)
+{
+  struct fit_job *j = self;
+  struct comm *c = &j->run->comm;
+  int status = OK;
+  j->last = s->lines[s->sweep];
+  j->fitted_rows = s->fitted_rows;
+  j->held_rows = s->held_rows;
+  line_add(j, &j->last);
+  if (c->rank == 0) line_show(j, s);
+  if (s->best == s->sweep) {
+    gidx p = j->rows.source.p;
+    j->best = j->last;
+    memcpy(j->atoms, s->atoms, (size_t)(j->task.k * p) * sizeof *j->atoms);
+    if (s->mean) memcpy(j->mean, s->mean, (size_t)p * sizeof *j->mean);
+    if (c->rank == 0) status = dictionary_write(j, s);
+  }
+  return comm_agree(c, status);
+}
+
+static int best_read(void *self, idx first, idx count, float *out)
+{
+  const struct fit_job *j = self;
+  gidx p = j->rows.source.p;
+  memcpy(out, j->atoms + first * p, (size_t)(count * p) * sizeof *out);
+  return OK;
+}
+
+/* Encode all rows with the best dictionary, without penalty, into supports.h5.  Collective. */
+static int rows_encode(struct fit_job *j)
+{
+  const struct fit_task *t = &j->task;
+  struct comm *c = &j->run->comm;
+  struct encode_task *e = &j->encode;
+  idx p = j->rows.source.p;
+  j->source = (struct atom_source){t->k, 1, p, j->o->output.output, j, best_read};
+  *e = (struct encode_task){.rows = &j->rows.source,
+                            .atoms = &j->source,
+                            .mean = t->center ? j->mean : NULL,
+                            .sink = &j->supports_file.sink,
+                            .top_s = j->result.top_s,
+                            .rounds = t->rounds,
+                            .tile = (idx)imin(tile_width_default(t->k, c->size), t->k),
+                            .threads = t->threads,
+                            .device = "cpu",
+                            .variant = t->variant,
+                            .filter = t->filter,
+                            .codes = 1,
+                            .nonnegative = t->nonnegative,
+                            .max_cosine = j->o->cosine_limit};
+  e->block = encode_block_rows(e, c->size);
+  struct supports_shape shape = {.n = j->rows.source.n,
+                                 .k = t->k,
+                                 .s = e->top_s,
+                                 .d = 1,
+                                 .p = p,
+                                 .has_codes = 1,
+                                 .nonnegative = t->nonnegative};
+  int status = c->rank ? OK : supports_output_create(&j->supports_file, j->supports.file, &shape);
+  TRY(comm_agree(c, status));
+  TRY(encode_run(e, c, &j->encoded));
+  if (c->rank) return comm_agree(c, OK);
+  struct run_fact facts[MAX_FACTS];
+  struct supports_ending ending = {.metrics = &j->encoded.metrics,
+                                   .mean = e->mean,
+                                   .rounds = e->rounds,
+                                   .inputs = j->encoded.inputs};
+  return comm_agree(c,
+                    supports_output_finish(&j->supports_file, &ending, facts, facts_of(j, facts)));
+}
+
+static void report(const struct fit_job *j, double seconds)
+{
+  static const char *const reasons[] = {
+      [FIT_SETTLED] = "the gain of five sweeps is below --tolerance",
+      [FIT_SWEEPS] = "that is --sweeps",
+      [FIT_SECONDS] = "another sweep would exceed --max-seconds",
+  };
+  const struct fit_result *r = &j->result;
+  log_info("fit     rows=%lld held_out=%lld atoms=%d top_s=%d rounds=%d sweeps=%lld ranks=%d "
+           "seconds=%.2f fingerprint=%016llx",
+           (long long)j->fitted_rows, (long long)j->held_rows, j->task.k, r->top_s, j->task.rounds,
+           (long long)r->sweeps, j->run->comm.size, seconds,
+           (unsigned long long)j->encoded.fingerprint);
+  log_info("ended after sweep %lld: %s; the best is sweep %lld", (long long)r->sweeps,
+           reasons[r->end], (long long)r->best);
+  log_info("%-22s %.6g", "unseen rows", j->best.held);
+  log_info("%-22s %.6g, with the penalty", "fitted rows", j->best.fitted);
+  log_info("all rows:");
+  report_metrics(&j->encoded.metrics, 1);
+  log_info("wrote   %s", j->dictionary.shown);
+  log_info("wrote   %s", j->supports.shown);
+}
+
+static int fit_command(struct run *run, const void *options, const char **arguments)
+{
+  struct fit_job *j;
+  (void)arguments;
+  TRY(comm_agree(&run->comm, struct_alloc(&j, sizeof *j)));
+  j->run = run;
+  j->o = options;
+  TRY(comm_agree(&run->comm, inputs_open(j)));
+  task_fill(j);
+  TRY(places_open(j));
+  double begun = log_seconds();
+  j->sink = (struct fit_sink){j, sweep_take};
+  TRY(fit_run(&j->task, &run->comm, &j->sink, &j->result));
+  TRY(rows_encode(j));
+  if (run->comm.rank == 0) report(j, log_seconds() - begun);
+  encode_free(&j->encoded);
+  rows_input_close(&j->rows);
+  if (j->o->holdout) rows_input_close(&j->holdout);
+  arena_free(&j->arena);
+  free(j);
+  return OK;
+}
+
+const struct command command_fit = {"fit",    "rows -> a dictionary, judged on unseen rows",
+                                    &fit_set, sizeof(struct fit_options),
+                                    1,        fit_command};

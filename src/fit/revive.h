@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Atoms that no row uses start anew from the rows that are described worst.
+ *
+ * Floor: fit. */
+#ifndef FIT_REVIVE_H
+#define FIT_REVIVE_H
+
+#include "refit/state.h"
+
+/* Replace dead atoms, by ascending index and at most `max` of them, by the rows with the largest
+ * residual energy, of equals the lower row first, scaled to unit norm; rows without residual are
+ * never taken.  The residuals must be those of the state.  *revived <- how many.  Frames keep their
+ * dead atoms.  Collective; the same status on every rank. */
+int fit_revive(struct refit_state *f, idx max, gidx *revived);
+
+#endif

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * One pair for each run. */
+#include "io/companions.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/status.h"
+#include "io/temporary.h"
+
+static struct {
+  struct temporary used, log;
+  int has_used, has_log; /* not published yet */
+} pair;
+
+static int is_there(const char *path)
+{
+  struct stat facts;
+  return lstat(path, &facts) == 0;
+}
+
+/* out[4096] <- run.failed.log of run.log, and so on. */
+static void failed_name(const char *path, char *out)
+{
+  int stem = (int)(strrchr(path, '.') - path);
+  snprintf(out, 4096, "%.*s.failed%s", stem, path, path + stem);
+}
+
+static int companion_create(struct temporary *t, const char *path, FILE **file)
+{
+  char failed[4096];
+  failed_name(path, failed);
+  return temporary_create(t, path, failed, file);
+}
+
+/* The end of an earlier log, NULL when it cannot be gone on with: it is missing, or no file. */
+static FILE *log_append(const char *path)
+{
+  struct stat facts;
+  int file = open(path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  if (file < 0) return NULL;
+  FILE *log = fstat(file, &facts) == 0 && S_ISREG(facts.st_mode) ? fdopen(file, "a") : NULL;
+  if (!log) close(file);
+  return log;
+}
+
+int companions_open(const struct output_place *place, int appends, FILE **used, FILE **log)
+{
+  memset(&pair, 0, sizeof pair);
+  TRY(companion_create(&pair.used, place->used, used));
+  pair.has_used = 1;
+  *log = appends ? log_append(place->log) : NULL;
+  if (*log) return OK;
+  TRY(companion_create(&pair.log, place->log, log));
+  pair.has_log = 1;
+  return OK;
+}
+
+int companions_begin(FILE *used, const char **log_name)
+{
+  *log_name = NULL;
+  TRY(temporary_close(&pair.used, used));
+  int waits = is_there(pair.used.path) || !pair.has_log || is_there(pair.log.path);
+  if (waits) {
+    if (pair.has_log) *log_name = pair.log.name;
+    return OK;
+  }
+  TRY(temporary_show(&pair.used));
+  return temporary_show(&pair.log);
+}
+
+int companions_publish(void)
+{
+  if (pair.has_used) TRY(temporary_publish(&pair.used));
+  pair.has_used = 0;
+  if (pair.has_log) TRY(temporary_publish(&pair.log));
+  pair.has_log = 0;
+  return OK;
+}

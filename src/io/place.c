@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A claim is an entry of a fixed table, with the lock's descriptor. */
+#include "io/place.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/status.h"
+#include "io/inputs.h"
+#include "io/temporary.h"
+
+enum { MAX_CLAIMS = 16, MAX_LISTED = 20000, MAX_WARNINGS = 4, LOCK_TRIES = 1000 };
+
+/* Results are claimed once; their companions, used.in and run.log, may belong to several. */
+enum claim_kind { CLAIM_RESULT, CLAIM_USED, CLAIM_LOG };
+static struct claim {
+  char path[sizeof((struct output_place *)0)->file];
+  enum claim_kind kind;
+  int lock; /* -1: none */
+} claims[MAX_CLAIMS];
+static int n_claims;
+
+static int ends_in(const char *text, const char *end)
+{
+  size_t length = strlen(text), tail = strlen(end);
+  return length > tail && strcmp(text + length - tail, end) == 0;
+}
+
+/* Create a folder and those above it, as far as they are missing. */
+static int folder_make(const char *folder)
+{
+  char path[4096];
+  CHECK(strlen(folder) < sizeof path, ERR_CREATE, "the name '%s' is too long", folder);
+  strcpy(path, folder);
+  for (char *slash = path; slash;) {
+    slash = strchr(slash + 1, '/');
+    if (slash) *slash = '\0';
+    CHECK(mkdir(path, 0777) == 0 || errno == EEXIST, ERR_CREATE, "cannot make folder '%s': %s",
+          path, strerror(errno));
+    if (slash) *slash = '/';
+  }
+  struct stat facts;
+  CHECK(stat(folder, &facts) == 0 && S_ISDIR(facts.st_mode), ERR_CREATE, "'%s' is not a folder",
+        folder);
+  CHECK(access(folder, W_OK | X_OK) == 0, ERR_CREATE, "cannot write in folder '%s': %s", folder,
+        strerror(errno));
+  return OK;
+}
+
+void path_folder(const char *path, char *folder)
+{
+  const char *slash = strrchr(path, '/');
+  int length = !slash ? 1 : slash == path ? 1 : (int)(slash - path);
+  snprintf(folder, 4096, "%.*s", length, slash ? path : ".");
+}
+
+static const char *name_of(const char *path)
+{
+  const char *slash = strrchr(path, '/');
+  return slash ? slash + 1 : path;
+}
+
+/* out[4096] <- the path with its folder resolved. */
+static int path_resolve(const char *path, char *out)
+{
+  char folder[4096];
+  path_folder(path, folder);
+  char *resolved = realpath(folder, NULL);
+  CHECK(resolved, ERR_CREATE, "cannot create '%s': %s", path, strerror(errno));
+  int length =
+      snprintf(out, 4096, "%s/%s", strcmp(resolved, "/") == 0 ? "" : resolved, name_of(path));
+  free(resolved);
+  CHECK(length < 4096 - 64, ERR_CREATE, "the name '%s' is too long", path);
+  return OK;
+}
+
+/* A lock belongs to who has locked the file that has the name now: the run that held it before
+ * removes the name at its end, and another one may have made it again since. */
+static int lock_is_current(int lock, const char *path)
+{
+  struct stat held, named;
+  return fstat(lock, &held) == 0 && lstat(path, &named) == 0 && held.st_dev == named.st_dev &&
+         held.st_ino == named.st_ino;
+}
+
+/* *out <- a lock on the empty file at path, -1 on a file system without locks. */
+static int lock_take(const char *path, const char *what, int *out)
+{
+  for (int i = 0; i < LOCK_TRIES; i++) {
+    int lock = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
+    CHECK(lock >= 0, ERR_CREATE, "cannot lock '%s' by '%s': %s", what, path, strerror(errno));
+    struct stat facts;
+    int is_ours = fstat(lock, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_size == 0;
+    int error = !is_ours ? EEXIST : flock(lock, LOCK_EX | LOCK_NB) ? errno : 0;
+    if (!error && lock_is_current(lock, path)) {
+      *out = lock;
+      return temporary_guard(path);
+    }
+    close(lock);
+    CHECK(error != EEXIST, ERR_CREATE, "cannot lock '%s': '%s' is there and is no lock", what,
+          path);
+    CHECK(error != EWOULDBLOCK, ERR_CREATE, "another run is writing here, it has '%s' locked",
+          what);
+    if (error && error != EINTR) {
+      log_warn("'%s' is without a lock (%s): let no other run write there", what, strerror(error));
+      return OK;
+    }
+  }
+  FAIL(ERR_CREATE, "another run is writing here, it has '%s' locked", what);
+}
+
+/* Enter a resolved path.  used.in needs no lock of its own: whoever writes it holds run.log's. */
+static int claim_add(const char *path, enum claim_kind kind)
+{
+  char lock[4096];
+  for (int i = 0; i < n_claims; i++) {
+    if (strcmp(claims[i].path, path) != 0) continue;
+    CHECK(kind != CLAIM_RESULT && claims[i].kind == kind, ERR_CREATE,
+          "'%s' would be two outputs of this run: give them two names", path);
+    return OK;
+  }
+  CHECK(n_claims < MAX_CLAIMS, ERR_INTERNAL, "more than %d outputs", MAX_CLAIMS);
+  struct claim *c = &claims[n_claims];
+  strcpy(c->path, path);
+  c->kind = kind;
+  c->lock = -1;
+  const char *name = name_of(path);
+  snprintf(lock, sizeof lock, "%.*s.%.4000s.lock", (int)(name - path), path, name);
+  if (kind != CLAIM_USED) TRY(lock_take(lock, path, &c->lock));
+  n_claims++;
+  return OK;
+}
+
+int output_check_free(const char *path, int force)
+{
+  struct stat facts;
+  int there = lstat(path, &facts) == 0;
+  CHECK(!there || !S_ISDIR(facts.st_mode), ERR_CREATE, "cannot create '%s': it is a folder", path);
+  CHECK(!there || S_ISREG(facts.st_mode) || S_ISLNK(facts.st_mode), ERR_CREATE,
+        "cannot create '%s': it is not a file", path);
+  CHECK(!there || force, ERR_CREATE, "'%s' is there already: add --force to replace it", path);
+  return OK;
+}
+
+int output_claim(const char *path, int force, char *resolved)
+{
+  CHECK(*name_of(path), ERR_CREATE, "the output '%s' has no name", path);
+  TRY(path_resolve(path, resolved));
+  TRY(output_check_free(resolved, 1));
+  TRY(claim_add(resolved, CLAIM_RESULT));
+  return output_check_free(resolved, force);
+}
+
+/* Fill in the names as they are written. */
+static int place_name(struct output_place *place, const char *output, const char *name)
+{
+  size_t capacity = sizeof place->file;
+  int length = (int)strlen(output), is_file = ends_in(output, ".h5");
+  CHECK(length > 0, ERR_USAGE, "the output has no name");
+  CHECK((size_t)length + strlen(name) + 64 < capacity, ERR_CREATE, "the name '%s' is too long",
+        output);
+  while (length > 1 && output[length - 1] == '/') length--;
+  int stem = is_file ? length - 3 : length;
+  char joint = is_file ? '.' : '/';
+  if (is_file)
+    snprintf(place->shown, capacity, "%s", output);
+  else
+    snprintf(place->shown, capacity, "%.*s/%s", length, output, name);
+  snprintf(place->used, capacity, "%.*s%cused.in", stem, output, joint);
+  snprintf(place->log, capacity, "%.*s%crun.log", stem, output, joint);
+  return OK;
+}
+
+/* Claim used.in or run.log; path <- where it is. */
+static int companion_claim(char *path, enum claim_kind kind)
+{
+  char written[sizeof claims[0].path];
+  strcpy(written, path);
+  TRY(path_resolve(written, path));
+  TRY(output_check_free(path, 1));
+  return claim_add(path, kind);
+}
+
+int output_place(struct output_place *place, const char *output, const char *name, int force)
+{
+  char folder[4096];
+  TRY(place_name(place, output, name));
+  path_folder(place->shown, folder);
+  TRY(folder_make(folder));
+  TRY(output_claim(place->shown, force, place->file));
+  TRY(companion_claim(place->used, CLAIM_USED));
+  return companion_claim(place->log, CLAIM_LOG);
+}
+
+static int is_same_file(const char *a, const char *b)
+{
+  struct stat one, other;
+  return stat(a, &one) == 0 && stat(b, &other) == 0 && one.st_dev == other.st_dev &&
+         one.st_ino == other.st_ino;
+}
+
+int outputs_check_inputs(const char *const *inputs, int count, const char *deck)
+{
+  for (int i = 0; i < count; i++) {
+    char *file = NULL;
+    const char *object;
+    if (!inputs[i]) continue;
+    TRY(input_split(inputs[i], "", &file, &object));
+    int at = 0;
+    while (at < n_claims && !is_same_file(claims[at].path, file)) at++;
+    free(file);
+    CHECK(at == n_claims, ERR_CREATE, "'%s' would replace an input of this run, '%s'",
+          claims[at].path, inputs[i]);
+  }
+  for (int i = 0; i < n_claims && deck; i++)
+    CHECK(claims[i].kind == CLAIM_USED || !is_same_file(claims[i].path, deck), ERR_CREATE,
+          "'%s' would replace an input of this run, the deck '%s'", claims[i].path, deck);
+  return OK;
+}
+
+/* Warn of the temporaries of one name; the search of a folder with very many files ends early. */
+static void leftovers_find(const char *path)
+{
+  char folder[4096], found[4096 + 256];
+  int told = 0;
+  path_folder(path, folder);
+  DIR *open_folder = opendir(folder);
+  if (!open_folder) return;
+  for (int i = 0; i < MAX_LISTED && told < MAX_WARNINGS; i++) {
+    const struct dirent *entry = readdir(open_folder);
+    if (!entry) break;
+    if (!temporary_is_of(entry->d_name, name_of(path))) continue;
+    snprintf(found, sizeof found, "%s/%s", folder, entry->d_name);
+    if (temporary_is_own(found)) continue;
+    log_warn("'%s' is left from a run that was killed: remove it", found);
+    told++;
+  }
+  closedir(open_folder);
+}
+
+void outputs_warn_leftovers(void)
+{
+  for (int i = 0; i < n_claims; i++) leftovers_find(claims[i].path);
+}
+
+void outputs_release(void)
+{
+  temporaries_end(0);
+  for (int i = 0; i < n_claims; i++)
+    if (claims[i].lock >= 0) close(claims[i].lock);
+  n_claims = 0;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Where a run's outputs go: names are resolved, checked against all inputs, and locked, before any
+ * work begins.
+ *
+ * Floor: io.  Used by rank 0 alone; not collective.
+ *
+ * A file's place is its folder, without links, and its name there.  A run claims every file that it
+ * is going to write and holds them to its end, by a lock on `.NAME.lock` in the same folder. */
+#ifndef IO_PLACE_H
+#define IO_PLACE_H
+
+/* folder[4096] <- the folder of a path as it is written, "." when it names none. */
+void path_folder(const char *path, char *folder);
+
+/* Where a command writes a result, the deck that repeats the run, and its log.  --output is a
+ * folder, or a file when it ends in ".h5". */
+struct output_place {
+  char file[4096], used[4096], log[4096]; /* resolved */
+  char shown[4096];                       /* file as it was asked for, for messages */
+};
+/* Find the names, create the folder when it is missing, and claim all three; name is that of the
+ * result in a folder, as "supports.h5".  Results of one run may share `used` and `log`.
+ * ERR_CREATE: the result is there already and force is 0, another run is writing here, another
+ * output of this run has the name, or the folder cannot be made or written to. */
+int output_place(struct output_place *place, const char *output, const char *name, int force);
+/* Claim one more file; resolved[4096] <- its name.  ERR_CREATE as above. */
+int output_claim(const char *path, int force, char *resolved);
+/* ERR_CREATE when a claimed file is there already and force is 0. */
+int output_check_free(const char *path, int force);
+
+/* ERR_CREATE when any claimed file is one of the inputs, each FILE or FILE:/PATH or NULL, or the
+ * deck, which may be used.in itself; deck may be NULL. */
+int outputs_check_inputs(const char *const *inputs, int count, const char *deck);
+
+/* Warn of files that runs which were killed left behind of those that are claimed. */
+void outputs_warn_leftovers(void);
+
+/* The job is done: nothing is left to protect, and the locks are given back. */
+void outputs_release(void);
+
+#endif

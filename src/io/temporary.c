@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What has to happen at the end is listed in a fixed array, so that a signal handler can do it. */
+#include "io/temporary.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/status.h"
+
+enum { MAX_SLOTS = 32, DIGITS = 16 };
+
+/* A slot counts from when its names are complete, as a signal may come at any time. */
+static struct slot {
+  _Atomic int is_taken;
+  int is_shown; /* it has its final name, until the run fails */
+  char name[sizeof((struct temporary *)0)->name], failed[sizeof((struct temporary *)0)->name];
+} slots[MAX_SLOTS];
+
+/* End the process as the signal would have.  Of what temporaries_end() calls, rename() and unlink()
+ * are safe here. */
+static void signal_end(int number)
+{
+  temporaries_end(1);
+  signal(number, SIG_DFL);
+  raise(number);
+}
+
+static void exit_end(void)
+{
+  temporaries_end(1);
+}
+
+/* Let no temporary stay behind when the process ends: by a signal that is neither ignored nor
+ * handled already, or by exit(), which HDF5 calls itself where it runs out of memory in some
+ * places. */
+static void endings_watch(void)
+{
+  static const int signals[] = {SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU};
+  static int is_watched;
+  if (is_watched) return;
+  is_watched = 1;
+  atexit(exit_end);
+  for (int i = 0; i < LENGTH(signals); i++) {
+    struct sigaction before, now = {.sa_handler = signal_end};
+    if (sigaction(signals[i], NULL, &before) == 0 && before.sa_handler == SIG_DFL)
+      sigaction(signals[i], &now, NULL);
+  }
+}
+
+/* The names fit: the callers checked. */
+static int slot_take(const char *name, const char *failed, int *slot)
+{
+  endings_watch();
+  int i = 0;
+  while (i < MAX_SLOTS && slots[i].is_taken) i++;
+  CHECK(i < MAX_SLOTS, ERR_INTERNAL, "more than %d unfinished files", MAX_SLOTS);
+  strcpy(slots[i].name, name);
+  strcpy(slots[i].failed, failed ? failed : "");
+  slots[i].is_shown = 0;
+  slots[i].is_taken = 1;
+  *slot = i;
+  return OK;
+}
+
+void temporaries_end(int is_failed)
+{
+  for (int i = MAX_SLOTS - 1; i >= 0; i--) {
+    struct slot *s = &slots[i];
+    if (!s->is_taken) continue;
+    if (is_failed && s->failed[0])
+      (void)rename(s->name, s->failed);
+    else if (!s->is_shown)
+      unlink(s->name);
+    s->is_taken = 0;
+  }
+}
+
+int temporary_guard(const char *name)
+{
+  int slot;
+  CHECK(strlen(name) < sizeof slots[0].name, ERR_CREATE, "the name '%s' is too long", name);
+  return slot_take(name, NULL, &slot);
+}
+
+/* Of 64 random bits, the name is nobody else's even before the file is made; so it is listed first,
+ * and no signal comes between. */
+int temporary_create(struct temporary *t, const char *path, const char *failed, FILE **out)
+{
+  uint64_t bits;
+  memset(t, 0, sizeof *t);
+  CHECK(strlen(path) + DIGITS + 8 < sizeof t->name, ERR_CREATE, "the name '%s' is too long", path);
+  CHECK(getrandom(&bits, sizeof bits, 0) == sizeof bits, ERR_CREATE, "no random numbers: %s",
+        strerror(errno));
+  strcpy(t->path, path);
+  snprintf(t->name, sizeof t->name, "%.4064s.%0*llx.tmp", path, DIGITS, (unsigned long long)bits);
+  TRY(slot_take(t->name, failed, &t->slot));
+  int file = open(t->name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+  int error = errno;
+  if (file < 0) slots[t->slot].is_taken = 0;
+  CHECK(file >= 0, ERR_CREATE, "cannot create '%s': %s", t->name, strerror(error));
+  if (!out) {
+    close(file);
+    return OK;
+  }
+  *out = fdopen(file, "w");
+  CHECK(*out, ERR_MEMORY, "cannot write '%s': %s", t->name, strerror(errno));
+  return OK;
+}
+
+int temporary_close(const struct temporary *t, FILE *file)
+{
+  int error = fflush(file) == 0 && fsync(fileno(file)) == 0 ? 0 : errno;
+  if (fclose(file) && !error) error = errno;
+  CHECK(!error, ERR_IO, "cannot write '%s': %s", t->name, strerror(error));
+  return OK;
+}
+
+int temporary_show(struct temporary *t)
+{
+  struct slot *s = &slots[t->slot];
+  CHECK(rename(t->name, t->path) == 0, ERR_IO, "cannot rename '%s' to '%s': %s", t->name, t->path,
+        strerror(errno));
+  s->is_taken = 0;
+  strcpy(t->name, t->path);
+  strcpy(s->name, t->path);
+  s->is_shown = 1;
+  s->is_taken = s->failed[0] != '\0';
+  return OK;
+}
+
+int temporary_publish(struct temporary *t)
+{
+  if (strcmp(t->name, t->path) != 0) TRY(temporary_show(t));
+  slots[t->slot].is_taken = 0;
+  return OK;
+}
+
+int temporary_is_of(const char *file, const char *name)
+{
+  size_t length = strlen(name);
+  if (strncmp(file, name, length) != 0 || file[length] != '.') return 0;
+  const char *digits = file + length + 1;
+  return strspn(digits, "0123456789abcdef") == DIGITS && strcmp(digits + DIGITS, ".tmp") == 0;
+}
+
+int temporary_is_own(const char *path)
+{
+  for (int i = 0; i < MAX_SLOTS; i++)
+    if (slots[i].is_taken && strcmp(slots[i].name, path) == 0) return 1;
+  return 0;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Files of this run that are not complete yet, under names of their own, and what becomes of them
+ * when the run ends.
+ *
+ * Floor: io.  Used by rank 0 alone; not collective.
+ *
+ * A temporary is made as NAME.<16 hexadecimal digits>.tmp beside NAME: never a file that was there,
+ * nor one behind a link.  So all that is ever removed was made by this run. */
+#ifndef IO_TEMPORARY_H
+#define IO_TEMPORARY_H
+
+#include <stdio.h>
+
+struct temporary {
+  char path[4096]; /* what it becomes */
+  char name[4096]; /* where it is now */
+  int slot;
+};
+
+/* Make the file, empty; with out, *out <- it, open for writing.  When the run fails it is removed,
+ * or becomes `failed` if that is not NULL.  ERR_CREATE. */
+int temporary_create(struct temporary *t, const char *path, const char *failed, FILE **out);
+/* Bring what was written to the disk and close the file.  ERR_IO. */
+int temporary_close(const struct temporary *t, FILE *file);
+/* Rename it to its path, in place of what is there.  A file that is only shown still becomes
+ * `failed` when the run fails.  ERR_IO. */
+int temporary_show(struct temporary *t);
+int temporary_publish(struct temporary *t);
+
+/* Is this file, in a folder with or without others, a temporary of `name`, from any run? */
+int temporary_is_of(const char *file, const char *name);
+/* Is this path a temporary of this run? */
+int temporary_is_own(const char *path);
+
+/* Remove an empty file of this run, such as a lock, when it ends. */
+int temporary_guard(const char *name);
+
+/* The run has ended: remove temporaries, or give them the name for failed runs, the last made
+ * first.  Safe at any time, also in a signal handler; exit() and the signals that end a job do it
+ * too, as of a failed run. */
+void temporaries_end(int is_failed);
+
+#endif

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A part is read run by run; a run ends where its window does, or where the next held-out window
+ * begins. */
+#include "model/split.h"
+
+#include "base/num.h"
+#include "base/rng.h"
+#include "base/status.h"
+
+enum { STREAM = 0x5151 }; /* of the draws */
+static const uint64_t DRAWS = UINT64_C(1) << 32;
+
+static uint64_t draw(uint64_t seed, gidx window)
+{
+  return random_below(seed, STREAM, (uint64_t)window, DRAWS);
+}
+
+int split_draw(struct row_split *s, const struct row_source *rows, real share, uint64_t seed)
+{
+  gidx windows = rows->n / SPLIT_WINDOW, least = 0;
+  uint64_t below = (uint64_t)(share * (real)DRAWS);
+  *s = (struct row_split){.rows = rows};
+  if (!(share > 0)) return OK;
+  for (gidx w = 0; w < windows; w++) {
+    s->count += draw(seed, w) < below;
+    if (draw(seed, w) < draw(seed, least)) least = w;
+  }
+  int none = s->count == 0;
+  s->count += none;
+  CHECK(windows > 0 && s->count * SPLIT_WINDOW < rows->n, ERR_INPUT,
+        "'%s' has %lld rows: too few to hold out windows of %d and to fit the rest; give "
+        "'--holdout FILE', or '--holdout-share 0'",
+        rows->name, (long long)rows->n, SPLIT_WINDOW);
+  TRY(arena_alloc(&s->arena, &s->window, s->count, sizeof *s->window));
+  gidx at = 0;
+  for (gidx w = 0; w < windows; w++)
+    if (none ? w == least : draw(seed, w) < below) s->window[at++] = w;
+  return OK;
+}
+
+void split_free(struct row_split *s)
+{
+  arena_free(&s->arena);
+  *s = (struct row_split){0};
+}
+
+/* Read a run of rows by their numbers among all. */
+static int run_read(const struct row_split *s, gidx first, idx count, float *out)
+{
+  TRY(s->rows->read(s->rows->self, first, count, out));
+  return rows_check(out, count, s->rows->p, first, s->rows->name);
+}
+
+/* Fitted rows before held-out window number j. */
+static gidx fitted_before(const struct row_split *s, gidx j)
+{
+  return (s->window[j] - j) * SPLIT_WINDOW;
+}
+
+/* Held-out windows before fitted row i. */
+static gidx windows_before(const struct row_split *s, gidx i)
+{
+  gidx low = 0, high = s->count;
+  while (low < high) {
+    gidx middle = low + (high - low) / 2;
+    if (fitted_before(s, middle) <= i)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+static int fitted_read(void *self, gidx first, idx count, float *out)
+{
+  const struct row_split *s = self;
+  for (idx done = 0, n; done < count; done += n) {
+    gidx i = first + done, j = windows_before(s, i);
+    gidx left = j < s->count ? fitted_before(s, j) - i : count;
+    n = (idx)imin(count - done, left);
+    TRY(run_read(s, i + j * SPLIT_WINDOW, n, out + (gidx)done * s->rows->p));
+  }
+  return OK;
+}
+
+static int held_read(void *self, gidx first, idx count, float *out)
+{
+  const struct row_split *s = self;
+  for (idx done = 0, n; done < count; done += n) {
+    gidx i = first + done, within = i % SPLIT_WINDOW;
+    n = (idx)imin(count - done, SPLIT_WINDOW - within);
+    TRY(run_read(s, s->window[i / SPLIT_WINDOW] * SPLIT_WINDOW + within, n,
+                 out + (gidx)done * s->rows->p));
+  }
+  return OK;
+}
+
+void split_sources(struct row_split *s, struct row_source *fitted, struct row_source *held)
+{
+  gidx out = s->count * SPLIT_WINDOW;
+  *fitted = *held = *s->rows;
+  fitted->n = s->rows->n - out;
+  held->n = out;
+  fitted->self = held->self = s;
+  fitted->read = fitted_read;
+  held->read = held_read;
+}
