@@ -5,6 +5,7 @@ libsagitta_a_SOURCES += \
   %D%/base/types.h \
   %D%/base/status.h %D%/base/status.c \
   %D%/base/log.h %D%/base/log.c \
+  %D%/base/watchdog.h %D%/base/watchdog.c \
   %D%/base/memory.h %D%/base/memory.c \
   %D%/base/num.h \
   %D%/base/sums.h %D%/base/sums.c \
@@ -139,6 +140,7 @@ endif
 # io: HDF5 in our words; nothing else uses hdf5.h
 libsagitta_a_SOURCES += \
   %D%/io/h5/h5.h %D%/io/h5/h5_impl.h %D%/io/h5/error.h %D%/io/h5/error.c %D%/io/h5/file.c \
+  %D%/io/h5/driver.h %D%/io/h5/driver.c \
   %D%/io/h5/dataset.h %D%/io/h5/dataset.c %D%/io/h5/chunks.h %D%/io/h5/chunks.c \
   %D%/io/h5/array.c %D%/io/h5/attribute.c %D%/io/h5/vlen_text.h %D%/io/h5/vlen_text.c \
   %D%/io/h5/listing.h %D%/io/h5/listing.c %D%/io/h5/values.h %D%/io/h5/values.c
@@ -221,7 +223,7 @@ libsagitta_a_SOURCES += \
 # cli: one file a command
 bin_PROGRAMS += sagitta
 sagitta_SOURCES = \
-  %D%/cli/main.c \
+  %D%/cli/main.c %D%/cli/process.h %D%/cli/process.c \
   %D%/cli/command.h %D%/cli/common.c \
   %D%/cli/report.h %D%/cli/report.c \
   %D%/cli/cmd_seed.c \

@@ -2,18 +2,27 @@
  * A library to preload: the n-th call of a kind fails, once or from then on.
  *
  * Armed by fault_arm(), or by the environment: FAULT=write:17 or FAULT=write:17+.  Of kind stall
- * the n-th read does not fail, but takes STALL_SECONDS; of kind linger the n-th long read takes a
- * little time, and the end of the process more; of kind late the n-th look at the clock by another
- * thread than the first does.  With FAULT_OF=NAME only files whose path ends in NAME count. */
+ * the n-th read does not fail, but takes STALL_SECONDS, of stall-open and so on the n-th call of
+ * that kind, of stall-any that of any kind; of kind stop-init, stop-dup and stop-finalize the
+ * process is stopped at that call of MPI; of kind jump the wall clock is a day ahead from the n-th
+ * look at it on; of kind linger the n-th long read takes a little time, and the end of the process
+ * more; of kind late the n-th look at the clock by another thread than the first does.  With
+ * FAULT_OF=NAME only files whose path ends in NAME count, where * stands for anything, with
+ * FAULT_IN=FOLDER only those whose path has it; with FAULT_RANK=R only rank R has the fault. */
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <limits.h>
 #include <link.h>
+#include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/types.h>
 #include <time.h>
 #include <unistd.h>
@@ -26,7 +35,38 @@ void fault_arm(const char *kind, long n, int lasting);
 
 enum { STALL_SECONDS = 30, LINGER_MICROSECONDS = 300000, LONG_READ = 30000 };
 enum { LATE_MICROSECONDS = 10000 };
-enum kind { NONE, WRITE, READ, STALL, LINGER, LATE, FSYNC, RENAME, MEMORY, OWN_MEMORY };
+enum { DAY = 86400 };
+enum kind {
+  NONE,
+  WRITE,
+  READ,
+  STALL,
+  LINGER,
+  LATE,
+  FSYNC,
+  RENAME,
+  MEMORY,
+  OWN_MEMORY,
+  JUMP,
+  STALL_OPEN,
+  STALL_STAT,
+  STALL_WRITE,
+  STALL_FSYNC,
+  STALL_RENAME,
+  STALL_CLOSE,
+  STALL_FLUSH,
+  STALL_UNLINK,
+  STALL_ANY,
+  STOP_INIT,
+  STOP_DUP,
+  STOP_FINALIZE,
+  KINDS
+};
+static const char *const kinds[KINDS] = {
+    "none",         "write",       "read",        "stall",        "linger",       "late",
+    "fsync",        "rename",      "memory",      "own-memory",   "jump",         "stall-open",
+    "stall-stat",   "stall-write", "stall-fsync", "stall-rename", "stall-close",  "stall-flush",
+    "stall-unlink", "stall-any",   "stop-init",   "stop-dup",     "stop-finalize"};
 static enum kind armed;
 static uintptr_t begin, end; /* of the program itself in memory */
 static long left;            /* calls until the one that fails */
@@ -52,23 +92,18 @@ void fault_arm(const char *kind, long n, int lasting)
   left = n;
   lasts = lasting;
   dl_iterate_phdr(program_find, NULL);
-  armed = !strcmp(kind, "write")        ? WRITE
-          : !strcmp(kind, "read")       ? READ
-          : !strcmp(kind, "stall")      ? STALL
-          : !strcmp(kind, "linger")     ? LINGER
-          : !strcmp(kind, "late")       ? LATE
-          : !strcmp(kind, "fsync")      ? FSYNC
-          : !strcmp(kind, "rename")     ? RENAME
-          : !strcmp(kind, "memory")     ? MEMORY
-          : !strcmp(kind, "own-memory") ? OWN_MEMORY
-                                        : NONE;
+  armed = NONE;
+  for (int i = 0; i < KINDS; i++)
+    if (!strcmp(kind, kinds[i])) armed = (enum kind)i;
 }
 
 __attribute__((constructor)) static void arm_from_environment(void)
 {
   char kind[16] = "";
   const char *text = getenv("FAULT"), *colon = text ? strchr(text, ':') : NULL;
+  const char *of = getenv("FAULT_RANK"), *rank = getenv("OMPI_COMM_WORLD_RANK");
   if (!colon || colon - text >= (long)sizeof kind) return;
+  if (of && (!rank || strcmp(of, rank))) return;
   memcpy(kind, text, (size_t)(colon - text));
   fault_arm(kind, atol(colon + 1), strchr(colon, '+') != NULL);
   first = left;
@@ -87,14 +122,23 @@ static int fails(enum kind kind)
   return left == 0 || (left < 0 && lasts);
 }
 
+static int is_path_named(const char *path)
+{
+  const char *name = getenv("FAULT_OF"), *folder = getenv("FAULT_IN");
+  char pattern[PATH_MAX];
+  if (folder && !strstr(path, folder)) return 0;
+  snprintf(pattern, sizeof pattern, "*%s", name ? name : "");
+  return fnmatch(pattern, path, 0) == 0;
+}
+
 static int is_named(int file)
 {
   char link[64], path[PATH_MAX];
-  const char *name = getenv("FAULT_OF");
-  if (!name) return 1;
+  if (!getenv("FAULT_OF") && !getenv("FAULT_IN")) return 1;
   snprintf(link, sizeof link, "/proc/self/fd/%d", file);
-  ssize_t length = readlink(link, path, sizeof path), tail = (ssize_t)strlen(name);
-  return length >= tail && memcmp(path + length - tail, name, (size_t)tail) == 0;
+  ssize_t length = readlink(link, path, sizeof path - 1);
+  path[length < 0 ? 0 : length] = '\0';
+  return is_path_named(path);
 }
 
 /* What is said on stdout and stderr, and what MPI's processes say to each other, does not count. */
@@ -102,6 +146,40 @@ static int is_regular(int file)
 {
   struct stat facts;
   return file > 2 && fstat(file, &facts) == 0 && S_ISREG(facts.st_mode) && is_named(file);
+}
+
+/* Tell when something hangs, by the monotonic clock. */
+static void fault_tell(void)
+{
+  char text[64];
+  struct timespec now;
+  syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
+  int length = snprintf(text, sizeof text, "fault at %lld.%03ld\n", (long long)now.tv_sec,
+                        now.tv_nsec / 1000000);
+  syscall(SYS_write, STDERR_FILENO, text, length);
+}
+
+/* A call of a kind, or of any: does it hang? */
+static void stall(enum kind kind)
+{
+  int saved = errno;
+  if (fails(kind) || fails(STALL_ANY)) {
+    fault_tell();
+    sleep(STALL_SECONDS);
+  }
+  errno = saved;
+}
+
+/* Only the program's own folders count, and not what libraries look for. */
+static void stall_path(enum kind kind, const char *path)
+{
+  if (armed != kind && armed != STALL_ANY) return;
+  if ((getenv("FAULT_OF") || getenv("FAULT_IN")) && path && is_path_named(path)) stall(kind);
+}
+
+static void stall_file(enum kind kind, int file)
+{
+  if ((armed == kind || armed == STALL_ANY) && is_regular(file)) stall(kind);
 }
 
 ssize_t write(int file, const void *bytes, size_t count)
@@ -114,6 +192,7 @@ ssize_t write(int file, const void *bytes, size_t count)
 
 ssize_t pwrite(int file, const void *bytes, size_t count, off_t at)
 {
+  stall_file(STALL_WRITE, file);
   if (!fails(WRITE)) return syscall(SYS_pwrite64, file, bytes, count, at);
   errno = ENOSPC;
   return -1;
@@ -126,9 +205,9 @@ ssize_t pwrite64(int file, const void *bytes, size_t count, off_t at)
 
 static int read_fails(int file, size_t count)
 {
-  if (armed != READ && armed != STALL && armed != LINGER) return 0;
+  if (armed != READ && armed != STALL && armed != LINGER && armed != STALL_ANY) return 0;
   if (!is_regular(file)) return 0;
-  if (fails(STALL)) sleep(STALL_SECONDS);
+  stall(STALL);
   if (count >= LONG_READ && fails(LINGER)) usleep(LINGER_MICROSECONDS);
   if (!fails(READ)) return 0;
   errno = EIO;
@@ -139,7 +218,118 @@ static int read_fails(int file, size_t count)
 int clock_gettime(clockid_t clock, struct timespec *now)
 {
   if (armed == LATE && syscall(SYS_gettid) != getpid() && fails(LATE)) usleep(LATE_MICROSECONDS);
-  return (int)syscall(SYS_clock_gettime, clock, now);
+  int error = (int)syscall(SYS_clock_gettime, clock, now);
+  if (armed == JUMP && clock == CLOCK_REALTIME && !error) {
+    fails(JUMP);
+    if (left <= 0) now->tv_sec += DAY;
+  }
+  return error;
+}
+
+int gettimeofday(struct timeval *restrict now, void *restrict zone)
+{
+  struct timespec time;
+  (void)zone;
+  int error = clock_gettime(CLOCK_REALTIME, &time);
+  *now = (struct timeval){time.tv_sec, time.tv_nsec / 1000};
+  return error;
+}
+
+time_t time(time_t *out)
+{
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  if (out) *out = now.tv_sec;
+  return now.tv_sec;
+}
+
+/* The next one of a name, the system's. */
+#define NEXT(type, name) ((type)(uintptr_t)dlsym(RTLD_NEXT, name))
+
+static void stop(enum kind kind)
+{
+  if (!fails(kind)) return;
+  fault_tell();
+  raise(SIGSTOP);
+}
+
+int MPI_Init_thread(int *argc, char ***argv, int wanted, int *got)
+{
+  stop(STOP_INIT);
+  return NEXT(int (*)(int *, char ***, int, int *), "MPI_Init_thread")(argc, argv, wanted, got);
+}
+
+int MPI_Comm_dup(void *from, void **to)
+{
+  stop(STOP_DUP);
+  return NEXT(int (*)(void *, void **), "MPI_Comm_dup")(from, to);
+}
+
+int MPI_Finalize(void)
+{
+  stop(STOP_FINALIZE);
+  return NEXT(int (*)(void), "MPI_Finalize")();
+}
+
+int open(const char *path, int flags, ...)
+{
+  va_list more;
+  va_start(more, flags);
+  int mode = flags & (O_CREAT | __O_TMPFILE) ? va_arg(more, int) : 0;
+  va_end(more);
+  stall_path(STALL_OPEN, path);
+  return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+}
+
+int open64(const char *path, int flags, ...)
+{
+  va_list more;
+  va_start(more, flags);
+  int mode = flags & (O_CREAT | __O_TMPFILE) ? va_arg(more, int) : 0;
+  va_end(more);
+  return open(path, flags, mode);
+}
+
+FILE *fopen(const char *path, const char *how)
+{
+  stall_path(STALL_OPEN, path);
+  return NEXT(FILE * (*)(const char *, const char *), "fopen")(path, how);
+}
+
+int fflush(FILE *file)
+{
+  if (file && (armed == STALL_FLUSH || armed == STALL_ANY)) stall_file(STALL_FLUSH, fileno(file));
+  return NEXT(int (*)(FILE *), "fflush")(file);
+}
+
+int close(int file)
+{
+  if (armed >= STALL_OPEN) stall_file(STALL_CLOSE, file);
+  return (int)syscall(SYS_close, file);
+}
+
+int stat(const char *restrict path, struct stat *restrict facts)
+{
+  stall_path(STALL_STAT, path);
+  return (int)syscall(SYS_newfstatat, AT_FDCWD, path, facts, 0);
+}
+
+int lstat(const char *restrict path, struct stat *restrict facts)
+{
+  stall_path(STALL_STAT, path);
+  return (int)syscall(SYS_newfstatat, AT_FDCWD, path, facts, AT_SYMLINK_NOFOLLOW);
+}
+
+int access(const char *path, int how)
+{
+  stall_path(STALL_STAT, path);
+  return (int)syscall(SYS_faccessat, AT_FDCWD, path, how);
+}
+
+int unlink(const char *path)
+{
+  if (armed == STALL_UNLINK || (armed == STALL_ANY && left <= 0)) stall_path(STALL_UNLINK, path);
+  return (int)syscall(SYS_unlinkat, AT_FDCWD, path, 0);
 }
 
 void _exit(int status)
@@ -165,6 +355,7 @@ ssize_t pread64(int file, void *bytes, size_t count, off_t at)
 
 int ftruncate(int file, off_t size)
 {
+  stall_file(STALL_WRITE, file);
   if (!fails(WRITE)) return (int)syscall(SYS_ftruncate, file, size);
   errno = ENOSPC;
   return -1;
@@ -177,6 +368,7 @@ int ftruncate64(int file, off_t size)
 
 int fsync(int file)
 {
+  stall_file(STALL_FSYNC, file);
   if (!fails(FSYNC)) return (int)syscall(SYS_fsync, file);
   errno = EIO;
   return -1;
@@ -184,6 +376,7 @@ int fsync(int file)
 
 int rename(const char *from, const char *to)
 {
+  stall_path(STALL_RENAME, from);
   if (!fails(RENAME)) return (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0);
   errno = EIO;
   return -1;

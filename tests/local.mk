@@ -5,6 +5,7 @@ check_PROGRAMS += \
   %D%/test_base_block_tree \
   %D%/test_base_memory \
   %D%/test_base_order \
+  %D%/test_comm_counts \
   %D%/test_comm_gpu \
   %D%/test_comm_verbs \
   %D%/test_cuda_codes \
@@ -46,6 +47,7 @@ EXTRA_DIST += %D%/joint_problem.h %D%/terminal_data.py
 SCRIPT_TESTS = \
   %D%/test_partition.py \
   %D%/test_faults.py \
+  %D%/test_watchdog.py \
   %D%/test_cuda_faults.py \
   %D%/test_solve_input.py \
   %D%/test_solve.py \

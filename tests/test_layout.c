@@ -236,7 +236,7 @@ static void test_synth(struct comm *c)
 int main(void)
 {
   struct comm c;
-  if (comm_open(&c) || comm_watch(&c, 60)) return 1;
+  if (comm_open(&c)) return 1;
   tap_rank = c.rank;
   test_encode(&c);
   test_forms();

@@ -108,14 +108,14 @@ def check_stops(data, command, at_work, ends, *more):
     out = data.at("stopped")
     for number, which in ends:
         shutil.rmtree(out, ignore_errors=True)
-        job = job_start(command, *data.words, *more, "--deadline", 3, "--output", out, ranks=3)
+        job = job_start(command, *data.words, *more, "--deadline", 5, "--output", out, ranks=3)
         begun_work, pids = at_work(out), job_ranks(job)
         begun = time.time()
         if len(pids) == 3:
             os.kill(pids[which], number)
         code, text = job_end(job, 40)
         spent = time.time() - begun
-        silent = "heard nothing from rank" in text
+        silent = "a sign of life of rank" in text
         good = code == 76 and silent if number == signal.SIGSTOP else code not in (0, None)
         results = [os.path.join(out, f) for f in (*FILES, "systems.h5")]
         good = good and whole(*results) and not os.path.exists(results[2])

@@ -6,8 +6,12 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "base/status.h"
+#include "base/watchdog.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* held while a line is written */
 static int level, rank;
@@ -36,8 +40,17 @@ void log_attach(FILE *opened)
 
 void log_close(void)
 {
+  int step = watchdog_begin(ERR_IO, "writing the log", NULL);
   if (file) fclose(file);
   file = NULL;
+  watchdog_end(step);
+}
+
+/* A terminal, a pager or a launcher may take its time to read; a file may not hang. */
+static int is_watched(void)
+{
+  struct stat facts;
+  return fstat(STDERR_FILENO, &facts) == 0 && S_ISREG(facts.st_mode);
 }
 
 static void line_out(int to_terminal, const char *text)
@@ -45,13 +58,18 @@ static void line_out(int to_terminal, const char *text)
   pthread_mutex_lock(&lock);
   double t = log_seconds();
   if (to_terminal) {
+    int is_step = is_watched(),
+        step = is_step ? watchdog_begin(ERR_IO, "writing to stderr", NULL) : 0;
     if (drawn) fprintf(stderr, "\r%*s\r", drawn, "");
     drawn = 0;
     fprintf(stderr, "[%10.3f] %s\n", t, text);
+    if (is_step) watchdog_end(step);
   }
   if (file) {
+    int step = watchdog_begin(ERR_IO, "writing the log", NULL);
     fprintf(file, "[%10.3f] %s\n", t, text);
     fflush(file);
+    watchdog_end(step);
   }
   pthread_mutex_unlock(&lock);
 }

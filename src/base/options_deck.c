@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "base/watchdog.h"
 
 enum { MAX_KEYS = 256 };
 
@@ -106,18 +107,29 @@ static int line_read(struct deck *deck, char *line,
   return OK;
 }
 
+/* getline() as a step of the watchdog. */
+static ssize_t line_fetch(const char *path, char **line, size_t *capacity, FILE *file)
+{
+  int step = watchdog_begin(ERR_IO, "reading", path);
+  ssize_t length = getline(line, capacity, file);
+  watchdog_end(step);
+  return length;
+}
+
 int deck_read(const char *path,
               int (*entry)(void *self, const char *where, const char *key, const char *value),
               void *self)
 {
+  int step = watchdog_begin(ERR_IO, "opening", path);
   FILE *file = fopen(path, "r");
+  watchdog_end(step);
   CHECK(file, ERR_IO, "cannot open deck '%s': %s", path, strerror(errno));
   struct deck deck = {.path = path};
   char *line = NULL;
   size_t capacity = 0;
   int status = OK;
   errno = 0;
-  for (ssize_t length; !status && (length = getline(&line, &capacity, file)) >= 0;) {
+  for (ssize_t length; !status && (length = line_fetch(path, &line, &capacity, file)) >= 0;) {
     char *text = line;
     deck.line++;
     if (deck.line == 1 && strncmp(text, "\xef\xbb\xbf", 3) == 0)

@@ -18,7 +18,7 @@ enum status {
   ERR_INTERNAL = 70, /* a broken invariant of our own */
   ERR_MEMORY = 71,   /* out of memory */
   ERR_CREATE = 73,   /* output cannot be created */
-  ERR_IO = 74,       /* open, read or write failed, or the I/O deadline passed */
+  ERR_IO = 74,       /* open, read or write failed, or took longer than the deadline */
   ERR_COMM = 76,     /* communication failure or deadline */
 };
 

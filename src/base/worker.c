@@ -3,11 +3,9 @@
  * waits for it. */
 #include "base/worker.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/status.h"
 
@@ -18,7 +16,6 @@ struct worker_state {
   int (*job)(void *);
   void *argument;
   int busy, quit;
-  int lost; /* a deadline passed, and the thread may be stuck in a system call */
   int status;
   char message[2048];
 };
@@ -49,12 +46,8 @@ int worker_open(struct worker *w)
 {
   struct worker_state *s = w->state = calloc(1, sizeof *s);
   CHECK(s, ERR_MEMORY, "cannot allocate a worker");
-  pthread_condattr_t monotonic;
-  pthread_condattr_init(&monotonic);
-  pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
   pthread_mutex_init(&s->mutex, NULL);
-  pthread_cond_init(&s->change, &monotonic);
-  pthread_condattr_destroy(&monotonic);
+  pthread_cond_init(&s->change, NULL);
   int error = pthread_create(&s->thread, NULL, worker_main, s);
   if (error) {
     free(s);
@@ -80,75 +73,35 @@ int worker_start(struct worker *w, int (*job)(void *argument), void *argument)
   return OK;
 }
 
-/* The time, of the monotonic clock, so many seconds from now. */
-static struct timespec time_after(double seconds)
-{
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  long ns = time.tv_nsec + (long)((seconds - (double)(time_t)seconds) * 1e9);
-  time.tv_sec += (time_t)seconds + ns / 1000000000;
-  time.tv_nsec = ns % 1000000000;
-  return time;
-}
-
-int worker_done(struct worker *w, double seconds)
+int worker_wait(struct worker *w)
 {
   struct worker_state *s = w->state;
-  struct timespec until = time_after(seconds);
-  int error = 0;
   pthread_mutex_lock(&s->mutex);
-  while (s->busy && error != ETIMEDOUT)
-    error = pthread_cond_timedwait(&s->change, &s->mutex, &until);
-  int done = !s->busy;
-  pthread_mutex_unlock(&s->mutex);
-  return done;
-}
-
-int worker_wait(struct worker *w, double deadline)
-{
-  struct worker_state *s = w->state;
-  struct timespec until = time_after(deadline + 1);
-  pthread_mutex_lock(&s->mutex);
-  while (s->busy && !s->lost) {
-    if (deadline > 0)
-      s->lost = pthread_cond_timedwait(&s->change, &s->mutex, &until) == ETIMEDOUT && s->busy;
-    else
-      pthread_cond_wait(&s->change, &s->mutex);
-  }
-  int status = s->status, lost = s->lost;
+  while (s->busy) pthread_cond_wait(&s->change, &s->mutex);
+  int status = s->status;
   s->status = OK;
   pthread_mutex_unlock(&s->mutex);
-  CHECK(!lost, ERR_IO, "reading or writing took longer than the deadline of %.0f seconds",
-        deadline);
   return status ? status_set(status, s->message) : OK;
 }
 
-int worker_run(struct worker *w, double deadline, int (*job)(void *copy), const void *argument,
-               size_t bytes)
+int worker_run(struct worker *w, int (*job)(void *argument), void *argument)
 {
-  void *copy = malloc(bytes);
-  CHECK(copy, ERR_MEMORY, "cannot allocate %zu bytes for a job", bytes);
-  memcpy(copy, argument, bytes);
-  int status = worker_start(w, job, copy);
-  if (!status) status = worker_wait(w, deadline);
-  if (!w->state->lost) free(copy);
-  return status;
+  TRY(worker_start(w, job, argument));
+  return worker_wait(w);
 }
 
 void worker_close(struct worker *w)
 {
   struct worker_state *s = w->state;
   if (!s) return;
-  if (!s->lost) {
-    pthread_mutex_lock(&s->mutex);
-    while (s->busy) pthread_cond_wait(&s->change, &s->mutex);
-    s->quit = 1;
-    pthread_cond_broadcast(&s->change);
-    pthread_mutex_unlock(&s->mutex);
-    pthread_join(s->thread, NULL);
-    pthread_mutex_destroy(&s->mutex);
-    pthread_cond_destroy(&s->change);
-    free(s);
-  }
+  pthread_mutex_lock(&s->mutex);
+  while (s->busy) pthread_cond_wait(&s->change, &s->mutex);
+  s->quit = 1;
+  pthread_cond_broadcast(&s->change);
+  pthread_mutex_unlock(&s->mutex);
+  pthread_join(s->thread, NULL);
+  pthread_mutex_destroy(&s->mutex);
+  pthread_cond_destroy(&s->change);
+  free(s);
   w->state = NULL;
 }

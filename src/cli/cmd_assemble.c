@@ -12,7 +12,7 @@
 #include "refit/all_systems.h"
 
 struct assemble_options {
-  struct job_options job;
+  struct general_options general;
   struct output_options output;
   struct fit_names names;
   struct fit_compute compute;
@@ -33,7 +33,7 @@ static const struct option_table tables[] = {
     {"Systems", assemble_rows, LENGTH(assemble_rows), 0},
     {"Result", output_rows, OUTPUT_ROWS, AT(output)},
     {"Speed, never a bit of the result", fit_compute_rows, FIT_COMPUTE_ROWS, AT(compute)},
-    {"Job", job_rows, JOB_ROWS, AT(job)},
+    {"Job", general_rows, GENERAL_ROWS, AT(general)},
 };
 
 static const struct option_set assemble_set = {

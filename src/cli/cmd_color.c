@@ -12,7 +12,7 @@
 #include "refit/color.h"
 
 struct color_options {
-  struct job_options job;
+  struct general_options general;
   struct output_options output;
   const char *supports;
 };
@@ -26,7 +26,7 @@ static const struct option_row input_rows[] = {
 static const struct option_table tables[] = {
     {"Input", input_rows, LENGTH(input_rows), 0},
     {"Result", output_rows, OUTPUT_ROWS, AT(output)},
-    {"Job", job_rows, JOB_ROWS, AT(job)},
+    {"Job", general_rows, GENERAL_ROWS, AT(general)},
 };
 
 static const struct option_set color_set = {

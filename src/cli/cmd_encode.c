@@ -19,7 +19,7 @@
 #include "seed/mean.h"
 
 struct encode_options {
-  struct job_options job;
+  struct general_options general;
   struct output_options output;
   struct compute_options compute;
   const char *rows, *dictionary, *codes;
@@ -65,7 +65,7 @@ static const struct option_table encode_tables[] = {
     {"Codes", codes_rows, LENGTH(codes_rows), 0},
     {"Result", output_rows, OUTPUT_ROWS, AT(output)},
     {"Speed and memory, never a bit of the result", compute_rows, COMPUTE_ROWS, AT(compute)},
-    {"Job", job_rows, JOB_ROWS, AT(job)},
+    {"Job", general_rows, GENERAL_ROWS, AT(general)},
 };
 
 static const struct option_table route_tables[] = {
@@ -73,7 +73,7 @@ static const struct option_table route_tables[] = {
     {"Routing", route_rows, LENGTH(route_rows), 0},
     {"Result", output_rows, OUTPUT_ROWS, AT(output)},
     {"Speed and memory, never a bit of the result", compute_rows, COMPUTE_ROWS, AT(compute)},
-    {"Job", job_rows, JOB_ROWS, AT(job)},
+    {"Job", general_rows, GENERAL_ROWS, AT(general)},
 };
 
 static const struct option_set encode_set = {

@@ -22,7 +22,7 @@
 #include "model/split.h"
 
 struct fit_options {
-  struct job_options job;
+  struct general_options general;
   struct output_options output;
   const char *rows, *holdout, *codes, *cpu_variant, *filter;
   idx atoms, top_s, rounds, directions, threads, cosine_limit;
@@ -85,7 +85,7 @@ static const struct option_table tables[] = {
     {"End", end_rows, LENGTH(end_rows), 0},
     {"Result", output_rows, OUTPUT_ROWS, AT(output)},
     {"Speed and report", speed_rows, LENGTH(speed_rows), 0},
-    {"Job", job_rows, JOB_ROWS, AT(job)},
+    {"Job", general_rows, GENERAL_ROWS, AT(general)},
 };
 
 static const struct option_set fit_set = {

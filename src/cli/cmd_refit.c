@@ -20,7 +20,7 @@
 #include "refit/sweep_end.h"
 
 struct refit_options {
-  struct job_options job;
+  struct general_options general;
   struct output_options output;
   struct fit_names names;
   struct fit_compute compute;
@@ -53,7 +53,7 @@ static const struct option_table tables[] = {
     {"Refit", refit_rows, LENGTH(refit_rows), 0},
     {"Result", output_rows, OUTPUT_ROWS, AT(output)},
     {"Speed, never a bit of the result", fit_compute_rows, FIT_COMPUTE_ROWS, AT(compute)},
-    {"Job", job_rows, JOB_ROWS, AT(job)},
+    {"Job", general_rows, GENERAL_ROWS, AT(general)},
 };
 
 static const struct option_set refit_set = {

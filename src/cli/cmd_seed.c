@@ -13,7 +13,7 @@
 #include "seed/seed.h"
 
 struct seed_options {
-  struct job_options job;
+  struct general_options general;
   struct output_options output;
   const char *rows;
   idx atoms, frame;
@@ -41,7 +41,7 @@ static const struct option_table tables[] = {
     {"Input", input_rows, LENGTH(input_rows), 0},
     {"Atoms", seed_rows, LENGTH(seed_rows), 0},
     {"Result", output_rows, OUTPUT_ROWS, AT(output)},
-    {"Job", job_rows, JOB_ROWS, AT(job)},
+    {"Job", general_rows, GENERAL_ROWS, AT(general)},
 };
 
 static const struct option_set seed_set = {

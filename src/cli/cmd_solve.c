@@ -14,7 +14,7 @@
 #include "solve/solve.h"
 
 struct solve_options {
-  struct job_options job;
+  struct general_options general;
   struct output_options output;
   const char *systems, *cpu_variant;
   real ridge_t, ridge_b;
@@ -54,7 +54,7 @@ static const struct option_table tables[] = {
     {"Systems", input_rows, LENGTH(input_rows), 0},
     {"Result", output_rows, OUTPUT_ROWS, AT(output)},
     {"Speed and memory, never a bit of the result", speed_rows, LENGTH(speed_rows), 0},
-    {"Job", job_rows, JOB_ROWS, AT(job)},
+    {"Job", general_rows, GENERAL_ROWS, AT(general)},
 };
 
 static const struct option_set solve_set = {

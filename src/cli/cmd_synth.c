@@ -17,7 +17,7 @@
 #include "synth/synth.h"
 
 struct synth_options {
-  struct job_options job;
+  struct general_options general;
   struct output_options output;
   const char *kind, *frequencies;
   gidx n_rows, seed;
@@ -79,7 +79,7 @@ static const struct option_table tables[] = {
     {"Arrow systems", systems_rows, SYSTEMS_ROWS, AT(systems)},
     {"Result", place_rows, LENGTH(place_rows), AT(output)},
     {"Making", run_rows, LENGTH(run_rows), 0},
-    {"Job", job_rows, JOB_ROWS, AT(job)},
+    {"Job", general_rows, GENERAL_ROWS, AT(general)},
 };
 
 static const struct option_set synth_set = {

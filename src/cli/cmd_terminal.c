@@ -17,7 +17,7 @@
 #include "terminal/terminal.h"
 
 struct terminal_options {
-  struct job_options job;
+  struct general_options general;
   struct output_options output;
   struct fit_names names;
   struct fit_compute compute;
@@ -68,7 +68,7 @@ static const struct option_table tables[] = {
     {"Result", output_rows, OUTPUT_ROWS, AT(output)},
     {"Speed, never a bit of the result", fit_compute_rows, FIT_COMPUTE_ROWS, AT(compute)},
     {"Memory, never a bit of the result", memory_rows, LENGTH(memory_rows), 0},
-    {"Job", job_rows, JOB_ROWS, AT(job)},
+    {"Job", general_rows, GENERAL_ROWS, AT(general)},
 };
 
 static const struct option_set terminal_set = {

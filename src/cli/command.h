@@ -29,9 +29,9 @@ struct command {
  *
  * A command keeps the state of its job in one struct on the heap (struct_alloc() of base/memory.h),
  * and so do the jobs that it calls.  The struct is freed when all went well, and left alone when a
- * failure ends the job: a worker thread that was left behind after the deadline of a read or a
- * write, or one that is at work while another rank fails, may use it until main has ended the
- * program.  So such state is never on the stack of a function that returns an error. */
+ * failure ends the job: a worker thread that is at work while another rank fails may use it until
+ * main has ended the program.  So such state is never on the stack of a function that returns an
+ * error. */
 struct run {
   const struct command *command;
   const void *options;
@@ -40,14 +40,13 @@ struct run {
   const char *deck; /* NULL: none */
   struct comm comm; /* size 1 and not open for commands that are not parallel */
   char started[32]; /* UTC, ISO 8601 */
+  char title[48];   /* "sagitta encode" */
+  int unread;       /* nobody reads what was written to stdout */
 };
 
 /* Options that several commands share: a struct and its table each. */
-struct general_options {
+struct general_options { /* all commands; at the begin of their options structs */
   int quiet, verbose;
-};
-struct job_options { /* parallel commands */
-  struct general_options general;
   real deadline;
 };
 struct output_options {
@@ -58,8 +57,8 @@ struct compute_options {
   idx tile, block, threads;
   const char *cpu_variant, *filter, *device, *kernels;
 };
-extern const struct option_row general_rows[], job_rows[], output_rows[], compute_rows[];
-enum { GENERAL_ROWS = 2, JOB_ROWS = 3, OUTPUT_ROWS = 2, COMPUTE_ROWS = 7 };
+extern const struct option_row general_rows[], output_rows[], compute_rows[];
+enum { GENERAL_ROWS = 3, OUTPUT_ROWS = 2, COMPUTE_ROWS = 7 };
 
 /* The row of --rows, whose value is at an offset. */
 #define ROWS_OPTION(offset)                                                                        \

@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "base/status.h"
+#include "base/watchdog.h"
 #include "cli/command.h"
 #include "cli/revision.h"
 #include "config.h"
@@ -18,18 +19,10 @@ const struct option_row general_rows[GENERAL_ROWS] = {
      "warnings and errors only"},
     {"verbose", OPTION_FLAG, offsetof(struct general_options, verbose), "no", 0, 1, NULL, NULL,
      "details too, and where an error came from"},
-};
-
-const struct option_row job_rows[JOB_ROWS] = {
-    {"quiet", OPTION_FLAG, offsetof(struct general_options, quiet), "no", 0, 1, NULL, NULL,
-     "warnings and errors only"},
-    {"verbose", OPTION_FLAG, offsetof(struct general_options, verbose), "no", 0, 1, NULL, NULL,
-     "details too, and where an error came from"},
-    {"deadline", OPTION_REAL, offsetof(struct job_options, deadline), "300", 0.1, 1e6, NULL,
+    {"deadline", OPTION_REAL, offsetof(struct general_options, deadline), "300", 0.1, 1e6, NULL,
      "SECONDS",
-     "give up (exit 76) when a rank shows no sign of life for so long, or (exit 74) when a read or "
-     "a "
-     "write takes longer"},
+     "give up (exit 74) when opening, reading or writing a block takes longer, or (exit 76) when a "
+     "rank shows no sign of life for so long"},
 };
 
 const struct option_row output_rows[OUTPUT_ROWS] = {

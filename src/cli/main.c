@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * sagitta: the table of commands, and the only place that prints an error and ends the job. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +8,12 @@
 
 #include "base/log.h"
 #include "base/status.h"
+#include "base/watchdog.h"
 #include "cli/command.h"
+#include "cli/process.h"
 #include "config.h"
+
+enum { MAX_SILENCE = 20 }; /* seconds that a rank waits for the one that speaks */
 
 static const struct command *const commands[] = {
     &command_fit,     &command_encode,   &command_route, &command_seed,  &command_synth,
@@ -58,12 +61,22 @@ static const struct command *command_find(const char *name)
   return NULL;
 }
 
+/* Give the rank that speaks the time to do so, since it ends this one too. */
+static void speaker_wait(void)
+{
+  double seconds = watchdog_deadline() < MAX_SILENCE ? watchdog_deadline() : MAX_SILENCE;
+  struct timespec time = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
+  nanosleep(&time, NULL);
+}
+
 /* End a failed job.  A failure that every rank knows is reported by rank 0, any other by its own
  * rank.  It ends with _exit, because HDF5 may not survive its exit handler after a failed write. */
 static int job_fail(struct run *run, int status)
 {
   if (status == ERR_ANSWER && !*status_message()) return status;
   int speaks = !run->comm.agreed || run->comm.rank == 0;
+  if (!speaks) speaker_wait();
+  watchdog_leave(status);
   result_discard();
   if (speaks) {
     if (run->comm.size > 1 && !run->comm.agreed) fprintf(stderr, "rank %d: ", run->comm.rank);
@@ -73,7 +86,6 @@ static int job_fail(struct run *run, int status)
   log_failure(status_message());
   fflush(NULL);
   if (run->comm.size == 1) _exit(status);
-  if (!speaks) sleep(20);
   comm_abort(&run->comm, status);
   return status;
 }
@@ -86,22 +98,21 @@ static int run_open(struct run *run, void *options, const char **arguments)
   run->options = options;
   if (run->command->options->has_deck) run->deck = arguments[0];
   const struct general_options *general = options;
+  if (!status) watchdog_deadline_set(general->deadline);
   int level = general->quiet ? LOG_QUIET : general->verbose ? LOG_VERBOSE : LOG_NORMAL;
   log_setup(level, 0);
   if (run->command->parallel) {
+    pipes_survive();
     TRY(comm_open(&run->comm));
     log_setup(level, run->comm.rank);
+    watchdog_name(run->title, run->comm.size > 1 ? run->comm.rank : -1);
   }
-  TRY(comm_agree(&run->comm, status));
-  if (run->command->parallel)
-    TRY(comm_watch(&run->comm, ((const struct job_options *)options)->deadline));
-  return OK;
+  return comm_agree(&run->comm, status);
 }
 
 static int run_close(struct run *run)
 {
-  CHECK(fflush(stdout) == 0 && !ferror(stdout), ERR_IO, "cannot write to standard output: %s",
-        strerror(errno));
+  TRY(stdout_flush(&run->unread));
   return comm_close(&run->comm);
 }
 
@@ -110,8 +121,14 @@ int main(int argc, char **argv)
   struct run run = {.argc = argc - 1, .argv = argv + 1, .comm = {.size = 1, .local_size = 1}};
   time_t now = time(NULL);
   strftime(run.started, sizeof run.started, "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
-  log_setup(LOG_NORMAL, 0);
   const char *name = argc > 1 ? argv[1] : "";
+  log_setup(LOG_NORMAL, 0);
+  snprintf(run.title, sizeof run.title, "sagitta %.32s", name);
+  watchdog_name(run.title, comm_rank_told());
+  if (process_begin(argc, argv)) {
+    fprintf(stderr, "%s: %s\n", run.title, status_message());
+    return ERR_INTERNAL;
+  }
   if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help")) {
     usage_print(stdout);
     return OK;
@@ -140,5 +157,5 @@ int main(int argc, char **argv)
   log_close();
   outputs_release();
   free(options);
-  return OK;
+  return process_end(run.unread);
 }

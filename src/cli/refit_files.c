@@ -8,11 +8,14 @@
 
 #include "base/log.h"
 #include "base/status.h"
+#include "base/watchdog.h"
 #include "refit/state_write.h"
 
 static int is_file(const char *path)
 {
-  return access(path, F_OK) == 0;
+  int step = watchdog_begin(ERR_IO, "looking at", path), is_there = access(path, F_OK) == 0;
+  watchdog_end(step);
+  return is_there;
 }
 
 /* Rank 0: read how far an earlier run came, and check that it had the same options. */

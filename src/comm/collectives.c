@@ -1,14 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Collective operations, by the non-blocking ones of MPI-3.  Long ones begin with a barrier: it may
  * take long until all ranks are there, and that is no time for polling. */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/num.h"
 #include "comm/mpi_impl.h"
 
-enum { MAX_SUM = 1 << 24 };     /* values that are summed at a time */
-enum { MESSAGE_LENGTH = 2048 }; /* of a failure that is made common */
+enum { MAX_SUM = 1 << 24 };       /* values that are summed at a time */
+enum { MAX_BROADCAST = 1 << 30 }; /* items that are sent at a time */
+enum { MESSAGE_LENGTH = 2048 };   /* of a failure that is made common */
+
+int comm_count(gidx n, idx *out)
+{
+  CHECK(n >= 0 && n <= INT_MAX, ERR_COMM,
+        "%lld items are more than one exchange carries, %d: use more ranks or smaller blocks",
+        (long long)n, INT_MAX);
+  *out = (idx)n;
+  return OK;
+}
 
 static int ranks_meet(struct comm *c)
 {
@@ -16,15 +27,16 @@ static int ranks_meet(struct comm *c)
   return OK;
 }
 
-/* An MPI datatype of `unit` bytes, so that counts are items and stay below 2^31. */
-static MPI_Datatype unit_type(struct comm *c, size_t unit)
+/* *type <- an MPI datatype of `unit` bytes, so that counts are items and stay below 2^31. */
+static int unit_type(struct comm *c, size_t unit, MPI_Datatype *type)
 {
-  MPI_Datatype type;
+  int bytes = 0;
+  TRY(comm_count((gidx)unit, &bytes));
   pthread_mutex_lock(&c->state->mpi);
-  MPI_Type_contiguous((int)unit, MPI_BYTE, &type);
-  MPI_Type_commit(&type);
+  MPI_Type_contiguous(bytes, MPI_BYTE, type);
+  MPI_Type_commit(type);
   pthread_mutex_unlock(&c->state->mpi);
-  return type;
+  return OK;
 }
 
 static void unit_free(struct comm *c, MPI_Datatype *type)
@@ -34,15 +46,18 @@ static void unit_free(struct comm *c, MPI_Datatype *type)
   pthread_mutex_unlock(&c->state->mpi);
 }
 
-/* starts[size] <- where each rank's items begin, in items; returns the sum of the counts. */
-static gidx starts_of(const idx *counts, int size, int *starts)
+/* starts[size] <- where each rank's items begin, in items; *total <- the sum of the counts. */
+static int starts_of(const idx *counts, int size, int *starts, gidx *total)
 {
-  gidx sum = 0;
+  int end = 0;
+  *total = 0;
   for (int r = 0; r < size; r++) {
-    starts[r] = (int)sum;
-    sum += counts[r];
+    starts[r] = end;
+    *total += counts[r];
+    CHECK(counts[r] >= 0, ERR_INTERNAL, "rank %d has %d items", r, counts[r]);
+    TRY(comm_count(*total, &end));
   }
-  return sum;
+  return OK;
 }
 
 void comm_share(gidx n, int size, int rank, gidx *first, gidx *count)
@@ -56,11 +71,13 @@ int comm_allgather(struct comm *c, const void *mine, const idx *counts, size_t u
 {
   int *starts = calloc((size_t)c->size, sizeof *starts);
   CHECK(starts, ERR_MEMORY, "cannot allocate %d offsets", c->size);
-  gidx total = starts_of(counts, c->size, starts);
+  gidx total;
+  TRY(starts_of(counts, c->size, starts, &total));
   char *place = (char *)all + (size_t)starts[c->rank] * unit;
   if (mine != place) memcpy(place, mine, (size_t)counts[c->rank] * unit);
   if (c->size > 1) {
-    MPI_Datatype type = unit_type(c, unit);
+    MPI_Datatype type;
+    TRY(unit_type(c, unit, &type));
     TRY(ranks_meet(c));
     POST_BYTES((double)unit * (double)total,
                MPI_Iallgatherv(MPI_IN_PLACE, 0, type, all, counts, starts, type, c->state->world,
@@ -76,10 +93,12 @@ int comm_gather(struct comm *c, const void *mine, const idx *counts, size_t unit
 {
   int *starts = malloc((size_t)c->size * sizeof *starts);
   CHECK(starts, ERR_MEMORY, "cannot allocate %d offsets", c->size);
-  gidx total = starts_of(counts, c->size, starts);
+  gidx total;
+  TRY(starts_of(counts, c->size, starts, &total));
   if (c->rank == 0 && mine != all) memcpy(all, mine, (size_t)counts[0] * unit);
   if (c->size > 1) {
-    MPI_Datatype type = unit_type(c, unit);
+    MPI_Datatype type;
+    TRY(unit_type(c, unit, &type));
     const void *from = c->rank == 0 ? MPI_IN_PLACE : mine;
     TRY(ranks_meet(c));
     POST_BYTES((double)unit * (double)total,
@@ -97,12 +116,14 @@ int comm_alltoallv(struct comm *c, const void *mine, const idx *send_counts, voi
 {
   int *starts = malloc(2 * (size_t)c->size * sizeof *starts); /* of what is sent, then received */
   CHECK(starts, ERR_MEMORY, "cannot allocate %d offsets", 2 * c->size);
-  gidx sent = starts_of(send_counts, c->size, starts);
-  gidx total = starts_of(recv_counts, c->size, starts + c->size);
+  gidx sent, total;
+  TRY(starts_of(send_counts, c->size, starts, &sent));
+  TRY(starts_of(recv_counts, c->size, starts + c->size, &total));
   if (c->size == 1) {
     memcpy(theirs, mine, (size_t)send_counts[0] * unit);
   } else {
-    MPI_Datatype type = unit_type(c, unit);
+    MPI_Datatype type;
+    TRY(unit_type(c, unit, &type));
     TRY(ranks_meet(c));
     POST_BYTES((double)unit * (double)(sent + total),
                MPI_Ialltoallv(mine, send_counts, starts, type, theirs, recv_counts,
@@ -117,10 +138,15 @@ int comm_alltoallv(struct comm *c, const void *mine, const idx *send_counts, voi
 int comm_broadcast(struct comm *c, void *items, gidx count, size_t unit)
 {
   if (c->size == 1 || count == 0) return OK;
-  MPI_Datatype type = unit_type(c, unit);
+  MPI_Datatype type;
+  TRY(unit_type(c, unit, &type));
   TRY(ranks_meet(c));
-  POST_BYTES((double)unit * (double)count,
-             MPI_Ibcast(items, (int)count, type, 0, c->state->world, &request_));
+  for (gidx first = 0; first < count; first += MAX_BROADCAST) {
+    int part = 0;
+    TRY(comm_count(imin(count - first, MAX_BROADCAST), &part));
+    POST_BYTES((double)unit * (double)part, MPI_Ibcast((char *)items + (size_t)first * unit, part,
+                                                       type, 0, c->state->world, &request_));
+  }
   unit_free(c, &type);
   if (c->rank) c->bytes += (double)unit * (double)count;
   return OK;
@@ -131,7 +157,8 @@ int comm_sum(struct comm *c, gidx *values, gidx count)
   if (c->size == 1) return OK;
   TRY(ranks_meet(c));
   for (gidx first = 0; first < count; first += MAX_SUM) {
-    int part = (int)imin(count - first, MAX_SUM);
+    int part = 0;
+    TRY(comm_count(imin(count - first, MAX_SUM), &part));
     /* It moves the values twice, and adds them. */
     POST_BYTES(4.0 * (double)part * sizeof *values,
                MPI_Iallreduce(MPI_IN_PLACE, values + first, part, MPI_INT64_T, MPI_SUM,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The life of a communicator, from MPI's start to its end, and how a rank waits: it spins a little,
- * then sleeps longer and longer, and looks for signs of life of its peer while it does. */
+ * then sleeps longer and longer. */
 #include "comm/comm.h"
 
 #include <sched.h>
@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/watchdog.h"
 #include "comm/mpi_impl.h"
 
 /* A pause grows with the time waited so far, to a tenth of it, between these limits. */
@@ -50,17 +51,28 @@ static int node_count(struct comm *c)
   return OK;
 }
 
-int comm_open(struct comm *c)
+int comm_rank_told(void)
 {
-  *c = (struct comm){.size = 1, .local_size = 1};
+  static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
+                                      "SLURM_PROCID"};
+  for (int i = 0; i < LENGTH(names); i++)
+    if (getenv(names[i])) return atoi(getenv(names[i]));
+  return -1;
+}
+
+static int mpi_start(void)
+{
   int level = 0;
   singleton_prepare();
   TRY_MPI(MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &level));
   TRY_MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
   CHECK(level >= MPI_THREAD_SERIALIZED, ERR_COMM, "this MPI does not let two threads take turns");
-  struct comm_state *s = c->state = calloc(1, sizeof *s);
-  CHECK(s, ERR_MEMORY, "cannot allocate the communicator");
-  pthread_mutex_init(&s->mpi, NULL);
+  return OK;
+}
+
+static int ranks_connect(struct comm *c)
+{
+  struct comm_state *s = c->state;
   TRY_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &s->world));
   TRY_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &s->ring));
   TRY_MPI(MPI_Comm_rank(s->world, &c->rank));
@@ -68,36 +80,42 @@ int comm_open(struct comm *c)
   return node_count(c);
 }
 
-int comm_watch(struct comm *c, double deadline)
+/* Give signs of life from here on, and expect the peer's. */
+static int signs_start(struct comm *c)
 {
   struct comm_state *s = c->state;
-  c->deadline = deadline;
   if (c->size == 1) return OK;
-  s->watch = (struct watch){
-      .ring = s->ring, .mpi = &s->mpi, .rank = c->rank, .size = c->size, .deadline = deadline};
+  s->watch = (struct watch){.ring = s->ring, .mpi = &s->mpi, .rank = c->rank, .size = c->size};
   return watch_start(&s->watch);
 }
 
-int comm_alive(struct comm *c)
+int comm_open(struct comm *c)
 {
-  CHECK(c->size == 1 || !watch_silent(&c->state->watch), ERR_COMM,
-        "rank %d heard nothing from rank %d for the deadline of %g seconds", c->rank,
-        (c->rank + c->size - 1) % c->size, c->deadline);
-  return OK;
+  *c = (struct comm){.size = 1, .local_size = 1};
+  int step = watchdog_begin(ERR_COMM, "waiting for all ranks to start", NULL);
+  int status = mpi_start();
+  watchdog_end(step);
+  TRY(status);
+  struct comm_state *s = c->state = calloc(1, sizeof *s);
+  CHECK(s, ERR_MEMORY, "cannot allocate the communicator");
+  pthread_mutex_init(&s->mpi, NULL);
+  step = watchdog_begin(ERR_COMM, "connecting the ranks", NULL);
+  status = ranks_connect(c);
+  watchdog_end(step);
+  TRY(status);
+  return signs_start(c);
 }
 
-int comm_pause(struct comm *c, int turn)
+void comm_pause(int turn)
 {
   if (turn < SPINS) {
     sched_yield();
-    return OK;
+    return;
   }
-  TRY(comm_alive(c));
   double nap = MIN_NAP_NS;
   for (int i = SPINS; i < turn && nap < MAX_NAP_NS; i++) nap *= NAP_GROWTH;
   struct timespec time = {0, (long)nap};
   nanosleep(&time, NULL);
-  return OK;
 }
 
 int mpi_wait(struct comm *c, MPI_Request *request, double begun, double bytes)
@@ -111,11 +129,19 @@ int mpi_wait(struct comm *c, MPI_Request *request, double begun, double bytes)
     pthread_mutex_unlock(&s->mpi);
     TRY_MPI(error);
     if (done) break;
-    TRY(comm_alive(c));
-    TRY(comm_pause(c, turn));
+    comm_pause(turn);
     if (bytes == 0 || (turn <= SPINS && log_seconds() > until)) turn++;
   }
   c->seconds += log_seconds() - begun;
+  return OK;
+}
+
+static int mpi_end(struct comm_state *s)
+{
+  watch_end(&s->watch);
+  TRY_MPI(MPI_Comm_free(&s->ring));
+  TRY_MPI(MPI_Comm_free(&s->world));
+  TRY_MPI(MPI_Finalize());
   return OK;
 }
 
@@ -124,10 +150,10 @@ int comm_close(struct comm *c)
   struct comm_state *s = c->state;
   if (!s) return OK;
   if (c->size > 1) POST(MPI_Ibarrier(s->world, &request_));
-  watch_end(&s->watch);
-  TRY_MPI(MPI_Comm_free(&s->ring));
-  TRY_MPI(MPI_Comm_free(&s->world));
-  TRY_MPI(MPI_Finalize());
+  int step = watchdog_begin(ERR_COMM, "waiting for all ranks to end", NULL);
+  int status = mpi_end(s);
+  watchdog_end(step);
+  TRY(status);
   pthread_mutex_destroy(&s->mpi);
   free(s);
   c->state = NULL;

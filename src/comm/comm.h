@@ -5,12 +5,13 @@
  *
  * A function is a collective operation unless its comment says otherwise: every rank calls it, in
  * the same order, with counts that agree.  It returns when this rank's part is done, waits for the
- * others without spinning a core, and polls only while bytes move.  It returns ERR_COMM when a peer
- * gave no sign of life for the deadline; a helper thread gives this rank's signs, so that a busy
- * rank is not taken for a dead one.
+ * others without spinning a core, and polls only while bytes move.  It waits for as long as the
+ * others need: a helper thread gives this rank's signs of life, and the watchdog
+ * (base/watchdog.h) ends the job when a peer gave none for the deadline.
  *
- * Arrays travel as items of `unit` bytes, of which the ranks together have fewer than 2^31 in a
- * call.  No floating-point sum is ever made here (doc/determinism.md). */
+ * Arrays travel as items of `unit` < 2^31 bytes, of which the ranks together have fewer than 2^31
+ * in a call (a broadcast or a sum may have more); more are ERR_COMM before anything is sent.
+ * No floating-point sum is ever made here (doc/determinism.md). */
 #ifndef COMM_COMM_H
 #define COMM_COMM_H
 
@@ -19,7 +20,6 @@
 struct comm {
   int rank, size;
   int local_rank, local_size; /* among the ranks of this node */
-  double deadline;            /* seconds */
   int agreed;                 /* the present failure is known to every rank */
   double seconds;             /* spent waiting for other ranks */
   double bytes;               /* received from other ranks */
@@ -27,24 +27,24 @@ struct comm {
   struct comm_gpus *gpus;     /* owned; NULL: GPUs are not joined */
 };
 
-/* Start MPI and make a communicator of all ranks.  Only the thread that opens it may use it.
- * Collective. */
+/* The rank that the launcher told this process, -1 where none did.  Not collective. */
+int comm_rank_told(void);
+
+/* Start MPI and make a communicator of all ranks.  Only the thread that opens it may use it.  From
+ * here on, this rank gives signs of life and expects the peer's.  Collective. */
 int comm_open(struct comm *c);
-/* From here on, give signs of life and expect the peer's: one that gives none for `deadline`
- * seconds, > 0, counts as lost.  Every rank calls it, but it does not wait for the others. */
-int comm_watch(struct comm *c, double deadline);
-/* Wait for all ranks, then end the watch and MPI.  Collective; does nothing before comm_open(). */
+/* Wait for all ranks, then end the signs and MPI.  Collective; does nothing before comm_open(). */
 int comm_close(struct comm *c);
 /* End the job on all ranks with this exit code.  Not collective; does not return. */
 void comm_abort(struct comm *c, int code);
 
-/* ERR_COMM when a peer gave no sign of life for the deadline: for long work between two collective
- * operations.  Not collective itself. */
-int comm_alive(struct comm *c);
-
 /* Partition n items into consecutive runs, as even as can be, one for each of `size` ranks: *first
  * and *count <- the run of `rank`.  Arithmetic alone; not collective. */
 void comm_share(gidx n, int size, int rank, gidx *first, gidx *count);
+
+/* *out <- n, the one way to the counts below, which are MPI's int; ERR_COMM beyond 2^31 - 1.  Not
+ * collective. */
+int comm_count(gidx n, idx *out);
 
 /* all[sum of counts] <- mine[counts[rank]] of every rank, in rank order, on every rank.
  * counts[size] is the same everywhere; mine may be its own place in all.  Collective. */

@@ -7,8 +7,7 @@
 
 #include "comm/comm.h"
 
-/* Wait a little, longer with each turn from 0 on; ERR_COMM when a peer gave no sign of life for the
- * deadline.  Not collective. */
-int comm_pause(struct comm *c, int turn);
+/* Wait a little, longer with each turn from 0 on.  Not collective. */
+void comm_pause(int turn);
 
 #endif

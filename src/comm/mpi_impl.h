@@ -36,7 +36,7 @@ int mpi_fail(int error, const char *file, int line);
 /* Wait until a posted operation is done, and add the time since `begun` to c->seconds.  `bytes` is
  * how much it moves through this rank: for as long as that may take the wait polls, because a long
  * message travels in pieces and each piece waits for a call of the library; beyond that, and with
- * 0, it sleeps between tests.  ERR_COMM when a peer is silent for the deadline. */
+ * 0, it sleeps between tests. */
 int mpi_wait(struct comm *c, MPI_Request *request, double begun, double bytes);
 
 /* Post a non-blocking operation, which names its request request_, and wait for it. */

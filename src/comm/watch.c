@@ -1,19 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A sign is one byte, sent and received by non-blocking calls that are tested once a period.  A
- * rank that was itself suspended (SIGTSTP by a batch system) starts to listen anew. */
+ * A sign is one byte, sent and received by non-blocking calls that are tested once a period of the
+ * watchdog.  To wait for the next sign is a step of the watchdog's, and it also finds the library
+ * stuck, or in the hands of a thread that is. */
 #include "comm/watch.h"
 
+#include <stdio.h>
 #include <time.h>
 
-#include "base/log.h"
 #include "base/status.h"
 #include "base/types.h"
-
-enum {
-  MAX_PERIOD = 5,        /* seconds */
-  SIGNS_A_DEADLINE = 5,  /* that a peer can miss before it counts as lost */
-  SUSPENDED_PERIODS = 5, /* between two looks: this rank did not run in between */
-};
+#include "base/watchdog.h"
 
 static void sign_expect(struct watch *w, char *sign, MPI_Request *expected)
 {
@@ -42,8 +38,8 @@ static int signs_exchange(struct watch *w, char *mail, MPI_Request *sent, MPI_Re
 static void period_wait(struct watch *w)
 {
   struct timespec until;
-  clock_gettime(CLOCK_REALTIME, &until);
-  gidx ns = until.tv_nsec + (gidx)(w->period * 1e9);
+  clock_gettime(CLOCK_MONOTONIC, &until);
+  gidx ns = until.tv_nsec + (gidx)(watchdog_period() * 1e9);
   until.tv_sec += (time_t)(ns / 1000000000);
   until.tv_nsec = (long)(ns % 1000000000);
   pthread_cond_timedwait(&w->wake, &w->lock, &until);
@@ -68,30 +64,32 @@ static void *watch_main(void *argument)
   pthread_mutex_lock(w->mpi);
   sign_expect(w, &mail[1], &expected);
   pthread_mutex_unlock(w->mpi);
-  double heard = log_seconds(), looked = heard;
+  int step = watchdog_begin(ERR_COMM, w->sign, NULL);
   pthread_mutex_lock(&w->lock);
   while (!w->quit) {
     pthread_mutex_unlock(&w->lock);
-    int sign = signs_exchange(w, mail, &sent, &expected);
-    double now = log_seconds();
-    int was_suspended = now - looked > SUSPENDED_PERIODS * w->period;
-    if (sign || was_suspended) heard = now;
-    looked = now;
+    if (signs_exchange(w, mail, &sent, &expected)) {
+      watchdog_end(step);
+      step = watchdog_begin(ERR_COMM, w->sign, NULL);
+    }
     pthread_mutex_lock(&w->lock);
-    w->silent = now - heard > w->deadline;
     if (!w->quit) period_wait(w);
   }
   pthread_mutex_unlock(&w->lock);
+  watchdog_end(step);
   requests_free(w, &sent, &expected);
   return NULL;
 }
 
 int watch_start(struct watch *w)
 {
-  double period = w->deadline / SIGNS_A_DEADLINE;
-  w->period = period < MAX_PERIOD ? period : MAX_PERIOD;
+  pthread_condattr_t monotonic;
+  snprintf(w->sign, sizeof w->sign, "a sign of life of rank %d", (w->rank + w->size - 1) % w->size);
+  pthread_condattr_init(&monotonic);
+  pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
   pthread_mutex_init(&w->lock, NULL);
-  pthread_cond_init(&w->wake, NULL);
+  pthread_cond_init(&w->wake, &monotonic);
+  pthread_condattr_destroy(&monotonic);
   CHECK(pthread_create(&w->thread, NULL, watch_main, w) == 0, ERR_INTERNAL,
         "cannot start the thread that watches the peers");
   w->is_running = 1;
@@ -107,13 +105,4 @@ void watch_end(struct watch *w)
   pthread_mutex_unlock(&w->lock);
   pthread_join(w->thread, NULL);
   w->is_running = 0;
-}
-
-int watch_silent(struct watch *w)
-{
-  if (!w->is_running) return 0;
-  pthread_mutex_lock(&w->lock);
-  int silent = w->silent;
-  pthread_mutex_unlock(&w->lock);
-  return silent;
 }

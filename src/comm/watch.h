@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Signs of life: a thread that tells the next rank that this one lives, and listens for the one
- * before.
+ * before: when that one gives none for the deadline, the watchdog ends the job.
  *
  * Floor: comm; included by src/comm only.
  *
@@ -16,23 +16,18 @@ struct watch {
   MPI_Comm ring;        /* borrowed: carries nothing but signs */
   pthread_mutex_t *mpi; /* borrowed: held around every MPI call */
   int rank, size;
-  double deadline;      /* seconds without a sign after which the rank before counts as lost */
-  double period;        /* seconds from one sign to the next */
-  pthread_mutex_t lock; /* guards quit and silent */
+  char sign[48];        /* what is waited for, in words */
+  pthread_mutex_t lock; /* guards quit */
   pthread_cond_t wake;
   pthread_t thread;
-  int is_running, quit, silent;
+  int is_running, quit;
 };
 
-/* Start the thread.  The caller has set ring, mpi, rank, size > 1 and deadline > 0 in a zeroed
- * struct, and keeps it in place until watch_end().  Not collective. */
+/* Start the thread.  The caller has set ring, mpi, rank and size > 1 in a zeroed struct, and
+ * keeps it in place until watch_end().  Not collective. */
 int watch_start(struct watch *w);
 
 /* End the thread and wait for it; safe on a watch that was never started.  Not collective. */
 void watch_end(struct watch *w);
-
-/* 1 while the rank before has given no sign for the deadline; 0 before watch_start().  Not
- * collective. */
-int watch_silent(struct watch *w);
 
 #endif

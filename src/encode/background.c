@@ -78,7 +78,7 @@ int background_wait(struct encode *e)
 {
   struct phase *phase = &e->result->phases[PHASE_WAIT_BACKGROUND];
   phase_begin(phase);
-  TRY(worker_wait(&e->background, 0)); /* it only computes, so there is no deadline */
+  TRY(worker_wait(&e->background));
   phase_end(phase, 0);
   return OK;
 }

@@ -23,7 +23,7 @@ static int shift_find(struct encode *e)
   int status = OK;
   if (e->c->rank == 0) {
     status = arena_alloc(&arena, &x, imin(rows->n, SHIFT_ROWS) * e->p, sizeof *x);
-    if (!status) status = shift_access(&e->files, e->c->deadline, rows, e->task->mean, x, e->shift);
+    if (!status) status = shift_access(&e->files, rows, e->task->mean, x, e->shift);
   }
   TRY(comm_agree(e->c, status));
   arena_free(&arena);
@@ -193,7 +193,7 @@ static int encode_open(struct encode *e)
   TRY(comm_agree(e->c, workers_start(e)));
   TRY(comm_agree(e->c, device_prepare(e)));
   TRY(comm_devices_open(e->c, &e->device));
-  int status = worker_wait(&e->files, 0); /* however long a dictionary takes */
+  int status = worker_wait(&e->files); /* however long a dictionary takes */
   TRY(shard_put(&e->shard, e->c, status, &e->device));
   e->result->memory.atoms = (gidx)e->shard.arena.bytes;
   phase_end(phase, 0);

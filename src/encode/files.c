@@ -65,7 +65,7 @@ static int job_wait(struct encode *e)
 {
   struct phase *phase = &e->result->phases[PHASE_WAIT_FILES];
   phase_begin(phase);
-  TRY(worker_wait(&e->files, e->c->deadline));
+  TRY(worker_wait(&e->files));
   phase_end(phase, 0);
   return OK;
 }

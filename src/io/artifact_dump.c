@@ -8,6 +8,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "base/watchdog.h"
 #include "io/place.h"
 #include "io/temporary.h"
 
@@ -35,6 +36,15 @@ int artifact_dump_claim(struct artifact_place *place, const char *path, int forc
   return output_claim(atoms, force, place->path[1]);
 }
 
+/* Write, as one step of the watchdog; 1 when it went well. */
+static int text_write(const void *text, size_t bytes, FILE *file)
+{
+  int step = watchdog_begin(ERR_IO, "writing the artifact", NULL);
+  int good = fwrite(text, 1, bytes, file) == bytes;
+  watchdog_end(step);
+  return good;
+}
+
 /* Write both texts to open files. */
 static int dump_fill(FILE **file, const struct artifact *a, const float *atoms, idx k, idx d, idx p)
 {
@@ -42,10 +52,10 @@ static int dump_fill(FILE **file, const struct artifact *a, const float *atoms, 
   size_t bytes = artifact_atom_bytes(d, p);
   unsigned char *text = NULL;
   TRY(arena_alloc(&arena, &text, (gidx)bytes, 1));
-  int good = fwrite(a->text, 1, a->bytes, file[0]) == a->bytes;
+  int good = text_write(a->text, a->bytes, file[0]);
   for (idx i = 0; i < k && good; i++) {
     artifact_atom(atoms + (gidx)i * d * p, d, p, text);
-    good = fwrite(text, 1, bytes, file[1]) == bytes;
+    good = text_write(text, bytes, file[1]);
   }
   arena_free(&arena);
   CHECK(good, ERR_IO, "cannot write the dump: %s", strerror(errno));

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/status.h"
+#include "base/watchdog.h"
 #include "io/temporary.h"
 
 static struct {
@@ -18,7 +19,9 @@ static struct {
 static int is_there(const char *path)
 {
   struct stat facts;
-  return lstat(path, &facts) == 0;
+  int step = watchdog_begin(ERR_IO, "looking at", path), failed = lstat(path, &facts);
+  watchdog_end(step);
+  return !failed;
 }
 
 /* out[4096] <- run.failed.log of run.log, and so on. */
@@ -39,7 +42,9 @@ static int companion_create(struct temporary *t, const char *path, FILE **file)
 static FILE *log_append(const char *path)
 {
   struct stat facts;
+  int step = watchdog_begin(ERR_IO, "opening", path);
   int file = open(path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  watchdog_end(step);
   if (file < 0) return NULL;
   FILE *log = fstat(file, &facts) == 0 && S_ISREG(facts.st_mode) ? fdopen(file, "a") : NULL;
   if (!log) close(file);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/status.h"
+#include "base/watchdog.h"
 #include "io/h5/listing.h"
 #include "io/h5/values.h"
 
@@ -24,7 +25,9 @@ int input_split(const char *name, const char *default_object, char **file, const
   strcpy(*file, name);
   char *split = NULL;
   for (char *at = strstr(*file, ":/"); at; at = strstr(at + 1, ":/")) split = at;
+  int step = watchdog_begin(ERR_IO, "looking at", name);
   if (access(name, F_OK) == 0) split = NULL;
+  watchdog_end(step);
   if (split) *split = '\0';
   *object = split ? split + 1 : default_object;
   return OK;

@@ -12,14 +12,18 @@
 
 #include "base/num.h"
 #include "base/status.h"
+#include "base/watchdog.h"
 
-enum { MAX_HEADER = 1 << 16, PIECE_BYTES = 1 << 20, MAX_RANK = 8 };
+enum { MAX_HEADER = 1 << 16, STEP_BYTES = 64 << 20, PIECE_BYTES = 1 << 20, MAX_RANK = 8 };
 
-/* Read bytes at an offset, all of them. */
+/* Read bytes at an offset, all of them, in steps of the watchdog. */
 static int read_whole(const struct npy_file *f, gidx at, size_t bytes, void *out)
 {
   for (size_t done = 0; done < bytes;) {
-    ssize_t got = pread(f->file - 1, (char *)out + done, bytes - done, (off_t)at + (off_t)done);
+    size_t part = bytes - done < STEP_BYTES ? bytes - done : STEP_BYTES;
+    int step = watchdog_begin(ERR_IO, "reading", f->path);
+    ssize_t got = pread(f->file - 1, (char *)out + done, part, (off_t)at + (off_t)done);
+    watchdog_end(step);
     if (got < 0 && errno == EINTR) continue;
     CHECK(got >= 0, ERR_IO, "cannot read '%s': %s", f->path, strerror(errno));
     CHECK(got > 0, ERR_INPUT, "'%s' is truncated at byte %lld", f->path,
@@ -139,9 +143,11 @@ int npy_open(struct npy_file *f, const char *path)
   struct stat facts;
   char header[MAX_HEADER];
   *f = (struct npy_file){.path = path};
-  CHECK(stat(path, &facts) == 0, ERR_IO, "cannot open '%s': %s", path, strerror(errno));
-  CHECK(S_ISREG(facts.st_mode), ERR_IO, "cannot open '%s': it is not a regular file", path);
-  int file = open(path, O_RDONLY | O_CLOEXEC);
+  int step = watchdog_begin(ERR_IO, "opening", path);
+  int is_there = stat(path, &facts) == 0, is_regular = is_there && S_ISREG(facts.st_mode);
+  int file = is_regular ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+  watchdog_end(step);
+  CHECK(!is_there || is_regular, ERR_IO, "cannot open '%s': it is not a regular file", path);
   CHECK(file >= 0, ERR_IO, "cannot open '%s': %s", path, strerror(errno));
   f->file = file + 1;
   TRY(header_read(f, header));

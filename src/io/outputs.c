@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/status.h"
+#include "base/watchdog.h"
 #include "io/companions.h"
 #include "io/place.h"
 #include "io/verify.h"
@@ -18,8 +19,9 @@
 static int space_check(const char *folder, gidx bytes)
 {
   struct statvfs facts;
-  CHECK(statvfs(folder, &facts) == 0, ERR_CREATE, "cannot use folder '%s': %s", folder,
-        strerror(errno));
+  int step = watchdog_begin(ERR_IO, "looking at", folder), failed = statvfs(folder, &facts);
+  watchdog_end(step);
+  CHECK(!failed, ERR_CREATE, "cannot use folder '%s': %s", folder, strerror(errno));
   double available = (double)facts.f_bavail * (double)facts.f_frsize;
   CHECK(available >= (double)bytes, ERR_CREATE,
         "folder '%s' has %.3g bytes free, the result needs %.3g", folder, available, (double)bytes);
@@ -55,10 +57,12 @@ static int facts_write(const struct h5_file *f, const struct run_fact *facts, in
 /* Bring a file or folder to the disk.  Folders of some file systems cannot be synced: EINVAL. */
 static int sync_path(const char *path, int flags)
 {
+  int step = watchdog_begin(ERR_IO, "bringing to the disk", path);
   int file = open(path, O_RDONLY | O_CLOEXEC | flags);
-  CHECK(file >= 0, ERR_IO, "cannot open '%s': %s", path, strerror(errno));
-  int error = fsync(file) == 0 ? 0 : errno;
-  close(file);
+  int error = file >= 0 && fsync(file) == 0 ? 0 : errno;
+  if (file >= 0) close(file);
+  watchdog_end(step);
+  CHECK(file >= 0, ERR_IO, "cannot open '%s': %s", path, strerror(error));
   if (flags & O_DIRECTORY && error == EINVAL) error = 0;
   CHECK(!error, ERR_IO, "cannot bring '%s' to the disk: %s", path, strerror(error));
   return OK;

@@ -14,6 +14,7 @@
 
 #include "base/log.h"
 #include "base/status.h"
+#include "base/watchdog.h"
 #include "io/inputs.h"
 #include "io/temporary.h"
 
@@ -150,13 +151,22 @@ int output_check_free(const char *path, int force)
   return OK;
 }
 
+/* Resolve a path and claim it. */
+static int path_claim(const char *path, enum claim_kind kind, char *resolved)
+{
+  TRY(path_resolve(path, resolved));
+  TRY(output_check_free(resolved, 1));
+  return claim_add(resolved, kind);
+}
+
 int output_claim(const char *path, int force, char *resolved)
 {
   CHECK(*name_of(path), ERR_CREATE, "the output '%s' has no name", path);
-  TRY(path_resolve(path, resolved));
-  TRY(output_check_free(resolved, 1));
-  TRY(claim_add(resolved, CLAIM_RESULT));
-  return output_check_free(resolved, force);
+  int step = watchdog_begin(ERR_IO, "claiming", path);
+  int status = path_claim(path, CLAIM_RESULT, resolved);
+  if (!status) status = output_check_free(resolved, force);
+  watchdog_end(step);
+  return status;
 }
 
 /* Fill in the names as they are written. */
@@ -184,9 +194,9 @@ static int companion_claim(char *path, enum claim_kind kind)
 {
   char written[sizeof claims[0].path];
   strcpy(written, path);
-  TRY(path_resolve(written, path));
-  TRY(output_check_free(path, 1));
-  return claim_add(path, kind);
+  int step = watchdog_begin(ERR_IO, "claiming", written), status = path_claim(written, kind, path);
+  watchdog_end(step);
+  return status;
 }
 
 int output_place(struct output_place *place, const char *output, const char *name, int force)
@@ -194,7 +204,9 @@ int output_place(struct output_place *place, const char *output, const char *nam
   char folder[4096];
   TRY(place_name(place, output, name));
   path_folder(place->shown, folder);
-  TRY(folder_make(folder));
+  int step = watchdog_begin(ERR_IO, "making folder", folder), status = folder_make(folder);
+  watchdog_end(step);
+  TRY(status);
   TRY(output_claim(place->shown, force, place->file));
   TRY(companion_claim(place->used, CLAIM_USED));
   return companion_claim(place->log, CLAIM_LOG);
@@ -203,8 +215,11 @@ int output_place(struct output_place *place, const char *output, const char *nam
 static int is_same_file(const char *a, const char *b)
 {
   struct stat one, other;
-  return stat(a, &one) == 0 && stat(b, &other) == 0 && one.st_dev == other.st_dev &&
-         one.st_ino == other.st_ino;
+  int step = watchdog_begin(ERR_IO, "looking at", b);
+  int same = stat(a, &one) == 0 && stat(b, &other) == 0 && one.st_dev == other.st_dev &&
+             one.st_ino == other.st_ino;
+  watchdog_end(step);
+  return same;
 }
 
 int outputs_check_inputs(const char *const *inputs, int count, const char *deck)
@@ -248,13 +263,19 @@ static void leftovers_find(const char *path)
 
 void outputs_warn_leftovers(void)
 {
-  for (int i = 0; i < n_claims; i++) leftovers_find(claims[i].path);
+  for (int i = 0; i < n_claims; i++) {
+    int step = watchdog_begin(ERR_IO, "looking for files beside", claims[i].path);
+    leftovers_find(claims[i].path);
+    watchdog_end(step);
+  }
 }
 
 void outputs_release(void)
 {
+  int step = watchdog_begin(ERR_IO, "giving back the locks", NULL);
   temporaries_end(0);
   for (int i = 0; i < n_claims; i++)
     if (claims[i].lock >= 0) close(claims[i].lock);
   n_claims = 0;
+  watchdog_end(step);
 }

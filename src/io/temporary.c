@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/status.h"
+#include "base/watchdog.h"
 
 enum { MAX_SLOTS = 32, DIGITS = 16 };
 
@@ -100,14 +101,14 @@ int temporary_create(struct temporary *t, const char *path, const char *failed, 
   strcpy(t->path, path);
   snprintf(t->name, sizeof t->name, "%.4064s.%0*llx.tmp", path, DIGITS, (unsigned long long)bits);
   TRY(slot_take(t->name, failed, &t->slot));
+  int step = watchdog_begin(ERR_IO, "opening", t->name);
   int file = open(t->name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
   int error = errno;
+  if (file >= 0 && !out) close(file);
+  watchdog_end(step);
   if (file < 0) slots[t->slot].is_taken = 0;
   CHECK(file >= 0, ERR_CREATE, "cannot create '%s': %s", t->name, strerror(error));
-  if (!out) {
-    close(file);
-    return OK;
-  }
+  if (!out) return OK;
   *out = fdopen(file, "w");
   CHECK(*out, ERR_MEMORY, "cannot write '%s': %s", t->name, strerror(errno));
   return OK;
@@ -115,8 +116,10 @@ int temporary_create(struct temporary *t, const char *path, const char *failed, 
 
 int temporary_close(const struct temporary *t, FILE *file)
 {
+  int step = watchdog_begin(ERR_IO, "bringing to the disk", t->name);
   int error = fflush(file) == 0 && fsync(fileno(file)) == 0 ? 0 : errno;
   if (fclose(file) && !error) error = errno;
+  watchdog_end(step);
   CHECK(!error, ERR_IO, "cannot write '%s': %s", t->name, strerror(error));
   return OK;
 }
@@ -124,8 +127,9 @@ int temporary_close(const struct temporary *t, FILE *file)
 int temporary_show(struct temporary *t)
 {
   struct slot *s = &slots[t->slot];
-  CHECK(rename(t->name, t->path) == 0, ERR_IO, "cannot rename '%s' to '%s': %s", t->name, t->path,
-        strerror(errno));
+  int step = watchdog_begin(ERR_IO, "renaming", t->name), failed = rename(t->name, t->path);
+  watchdog_end(step);
+  CHECK(!failed, ERR_IO, "cannot rename '%s' to '%s': %s", t->name, t->path, strerror(errno));
   s->is_taken = 0;
   strcpy(t->name, t->path);
   strcpy(s->name, t->path);

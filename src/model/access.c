@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One worker job a call; sources and sinks are copied into its argument, so that callers may have
- * them on their stack. */
+ * One worker job a call. */
 #include "model/access.h"
 
 #include "base/num.h"
 #include "base/status.h"
-
-int access_run(struct worker *w, double deadline, int (*job)(void *), void *argument)
-{
-  TRY(worker_start(w, job, argument));
-  return worker_wait(w, deadline);
-}
 
 struct rows_job {
   struct row_source rows;
@@ -24,19 +17,19 @@ static int rows_job_run(void *argument)
   return j->rows.read(j->rows.self, j->first, (idx)j->count, j->x);
 }
 
-int rows_access(struct worker *w, double deadline, struct rows_access access)
+int rows_access(struct worker *w, struct rows_access access)
 {
   struct rows_job job = {*access.rows, access.first, access.count, access.x};
-  TRY(worker_run(w, deadline, rows_job_run, &job, sizeof job));
+  TRY(worker_run(w, rows_job_run, &job));
   return rows_check(access.x, access.count, job.rows.p, access.first, job.rows.name);
 }
 
-int shift_access(struct worker *w, double deadline, const struct row_source *rows, const real *mean,
-                 float *x, real *shift)
+int shift_access(struct worker *w, const struct row_source *rows, const real *mean, float *x,
+                 real *shift)
 {
   idx n = (idx)imin(rows->n, SHIFT_ROWS);
   struct rows_job job = {*rows, 0, n, x};
-  if (n > 0) TRY(worker_run(w, deadline, rows_job_run, &job, sizeof job));
+  if (n > 0) TRY(worker_run(w, rows_job_run, &job));
   rows_center(x, n, rows->p, mean);
   TRY(rows_check(x, n, rows->p, 0, rows->name));
   rows_shift(x, n, rows->p, shift);
@@ -55,10 +48,10 @@ static int matrix_job_run(void *argument)
   return j->sink.write(j->sink.self, j->first, j->count, j->values);
 }
 
-int matrix_access(struct worker *w, double deadline, struct matrix_access access)
+int matrix_access(struct worker *w, struct matrix_access access)
 {
   struct matrix_job job = {*access.sink, access.first, access.count, access.values};
-  return worker_run(w, deadline, matrix_job_run, &job, sizeof job);
+  return worker_run(w, matrix_job_run, &job);
 }
 
 struct support_job {
@@ -72,9 +65,9 @@ static int support_job_run(void *argument)
   return j->sink.write(j->sink.self, &j->block);
 }
 
-int support_access(struct worker *w, double deadline, const struct support_sink *sink,
+int support_access(struct worker *w, const struct support_sink *sink,
                    const struct support_block *block)
 {
   struct support_job job = {*sink, *block};
-  return worker_run(w, deadline, support_job_run, &job, sizeof job);
+  return worker_run(w, support_job_run, &job);
 }

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Reads and writes with a deadline: sources and sinks of the model, used from a worker thread.
+ * Reads and writes by a worker thread: sources and sinks of the model.
  *
  * Floor: model.  Not collective.  For jobs that do not overlap files and computation.
  *
- * Each call hands one job to the worker, which must be open and idle, and waits for it.  After
- * `deadline` seconds (0: no limit) it returns ERR_IO and the thread is left behind; the arrays and
- * what `self` of a source or sink points to must then stay until the program ends. */
+ * Each call hands one job to the worker, which must be open and idle, and waits for it. */
 #ifndef MODEL_ACCESS_H
 #define MODEL_ACCESS_H
 
@@ -14,22 +12,19 @@
 #include "model/rows.h"
 #include "model/sink.h"
 
-/* Run job(argument); the argument must stay as well.  worker_run() copies it instead. */
-int access_run(struct worker *w, double deadline, int (*job)(void *), void *argument);
-
 /* x[count][p] <- rows first .. first + count - 1.  ERR_INPUT when a value is not finite. */
 struct rows_access {
   const struct row_source *rows;
   gidx first, count;
   float *x;
 };
-int rows_access(struct worker *w, double deadline, struct rows_access access);
+int rows_access(struct worker *w, struct rows_access access);
 
 /* shift[p] <- the column means of the first n = min(N, SHIFT_ROWS) rows, less `mean` where it is
  * not NULL: the shift of doc/numerics.md section 7.  x: room for [n][p].  ERR_INPUT when a value is
  * not finite. */
-int shift_access(struct worker *w, double deadline, const struct row_source *rows, const real *mean,
-                 float *x, real *shift);
+int shift_access(struct worker *w, const struct row_source *rows, const real *mean, float *x,
+                 real *shift);
 
 /* Write items first .. first + count - 1 of a matrix. */
 struct matrix_access {
@@ -37,10 +32,10 @@ struct matrix_access {
   gidx first, count;
   const float *values;
 };
-int matrix_access(struct worker *w, double deadline, struct matrix_access access);
+int matrix_access(struct worker *w, struct matrix_access access);
 
 /* Write a block of supports. */
-int support_access(struct worker *w, double deadline, const struct support_sink *sink,
+int support_access(struct worker *w, const struct support_sink *sink,
                    const struct support_block *block);
 
 #endif

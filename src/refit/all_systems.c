@@ -159,7 +159,7 @@ static int record_write(struct all_systems *a, gidx at, real *record, struct wor
   *sum += fingerprint(record, count, 8, s->h[at] + s->b[at] + s->g[at] + s->c[at] + s->border[at]) +
           3 * fingerprint(rows, n, 8, s->row[at]);
   a->writing = (struct system_access){sink, b};
-  TRY(access_run(worker, a->fit->c->deadline, write_job, &a->writing));
+  TRY(worker_run(worker, write_job, &a->writing));
   free(rows);
   return OK;
 }
@@ -241,7 +241,7 @@ static int part_write(struct all_systems *a, const struct part *part, struct wor
   int status = OK;
   for (idx i = 0; i < part->batch.count && c->rank == 0 && !status; i++)
     status = record_write(a, part->first + i, r.all + r.start[part->member[i]], worker, sink, sum);
-  TRY(comm_agree(c, status)); /* after a deadline the worker may still read what is not freed */
+  TRY(comm_agree(c, status));
   arena_free(&r.arena);
   return OK;
 }

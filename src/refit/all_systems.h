@@ -18,7 +18,7 @@ struct all_systems {
   struct systems_shape shape; /* of the file: classes in order, atoms ascending */
   idx *atom, *color;          /* [shape.count] */
   struct arena arena;
-  struct system_access { /* what the worker writes, or wrote when it passed the deadline */
+  struct system_access { /* what the worker writes */
     const struct system_sink *sink;
     struct systems_block block;
   } writing;

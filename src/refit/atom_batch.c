@@ -147,18 +147,21 @@ static void rows_list(struct atom_batch *b, const struct refit_state *f)
   b->start[b->count] = at;
 }
 
-static void counts_find(struct atom_batch *b, const struct refit_state *f)
+static int counts_find(struct atom_batch *b, const struct refit_state *f)
 {
   idx m = 0;
   for (int r = 0; r < f->c->size; r++) {
-    b->send[r] = (idx)(b->start[m + b->owned[r]] - b->start[m]);
+    gidx receive = 0;
+    TRY(comm_count(b->start[m + b->owned[r]] - b->start[m], &b->send[r]));
     m += b->owned[r];
     for (idx i = 0; i < b->mine; i++)
-      b->receive[r] += f->counts[(gidx)r * f->k + b->atom[b->mine_first + i]];
+      receive += f->counts[(gidx)r * f->k + b->atom[b->mine_first + i]];
+    TRY(comm_count(receive, &b->receive[r]));
   }
   for (idx i = 0; i < b->mine; i++)
     b->whole[i + 1] = b->whole[i] + refit_atom_rows(f, b->atom[b->mine_first + i]);
   b->owner_rows = b->whole[b->mine];
+  return OK;
 }
 
 int atom_batch_make(struct atom_batch *b, const struct refit_state *f, const idx *atoms, idx count)
@@ -169,8 +172,7 @@ int atom_batch_make(struct atom_batch *b, const struct refit_state *f, const idx
   TRY(comm_agree(f->c, arrays_alloc(b, f, &load)));
   members_deal(b, f, atoms, load);
   rows_list(b, f);
-  counts_find(b, f);
-  return OK;
+  return counts_find(b, f);
 }
 
 void atom_batch_free(struct atom_batch *b)

@@ -61,7 +61,7 @@ static gidx active_count(const struct sums *s, idx first, idx count)
 }
 
 /* Nodes that go to, and come from, each rank; and where those of each begin in `in`. */
-static void counts_find(struct sums *s)
+static int counts_find(struct sums *s)
 {
   const struct atom_batch *b = s->b;
   const struct refit_state *f = s->f;
@@ -70,13 +70,14 @@ static void counts_find(struct sums *s)
   idx m = 0;
   for (int r = 0; r < f->c->size; r++) {
     refit_blocks_share(f->total, f->c->size, r, &first, &blocks);
-    s->send[r] =
-        (idx)active_count(s, m, b->owned[r]) * block_nodes_count(f->block_first, f->blocks);
-    s->receive[r] = (idx)own * block_nodes_count(first, blocks);
+    gidx members = active_count(s, m, b->owned[r]);
+    TRY(comm_count(members * block_nodes_count(f->block_first, f->blocks), &s->send[r]));
+    TRY(comm_count(own * block_nodes_count(first, blocks), &s->receive[r]));
     s->from[r] = from;
     from += (gidx)s->receive[r] * (1 + s->width);
     m += b->owned[r];
   }
+  return OK;
 }
 
 /* Join the segments of a member, from *segment on, and write the nodes that are left to *to. */
@@ -135,7 +136,7 @@ int atom_batch_sums_to_owner(const struct atom_batch *b, const struct refit_stat
   size_t unit = (1 + (size_t)width) * sizeof *values;
   gidx own = active_count(&s, b->mine_first, b->mine);
   TRY(comm_agree(f->c, sums_alloc(&s, active_count(&s, 0, b->count), own)));
-  counts_find(&s);
+  TRY(counts_find(&s));
   sums_send(&s, values);
   TRY(comm_alltoallv(f->c, s.out, s.send, s.in, s.receive, unit));
   for (idx i = 0; i < b->mine; i++)

@@ -23,18 +23,15 @@ static int supports_job_run(void *argument)
   return supports_load(j->out, j->source, j->first, j->n, j->with_codes);
 }
 
-int supports_access(struct comm *c, const struct support_source *source, gidx first, gidx n,
-                    int with_codes, struct supports *out)
+int supports_access(const struct support_source *source, gidx first, gidx n, int with_codes,
+                    struct supports *out)
 {
   struct worker worker;
-  struct supports_job *job = malloc(sizeof *job); /* not freed when the worker is left behind */
-  CHECK(job, ERR_MEMORY, "cannot allocate %zu bytes", sizeof *job);
-  *job = (struct supports_job){source, first, n, with_codes, out};
+  struct supports_job job = {source, first, n, with_codes, out};
   TRY(worker_open(&worker));
-  TRY(access_run(&worker, c->deadline, supports_job_run, job));
+  int status = worker_run(&worker, supports_job_run, &job);
   worker_close(&worker);
-  free(job);
-  return OK;
+  return status;
 }
 
 int color_supports_bytes(const struct support_source *source, gidx *bytes)
@@ -69,13 +66,13 @@ static int memory_check(const struct support_source *source)
   return OK;
 }
 
-static int color_alone(struct comm *c, const struct support_source *source, struct color_result *r)
+static int color_alone(const struct support_source *source, struct color_result *r)
 {
   TRY(memory_check(source));
-  struct supports *supports = calloc(1, sizeof *supports); /* kept after a failure, see above */
+  struct supports *supports = calloc(1, sizeof *supports);
   CHECK(supports, ERR_MEMORY, "cannot allocate %zu bytes", sizeof *supports);
   double begun = log_seconds();
-  TRY(supports_access(c, source, 0, source->n, 0, supports));
+  TRY(supports_access(source, 0, source->n, 0, supports));
   double read = log_seconds();
   TRY(classes_color(&r->classes, &supports->view));
   r->read_seconds = read - begun;
@@ -91,7 +88,7 @@ static int color_alone(struct comm *c, const struct support_source *source, stru
 int color_supports(struct comm *c, const struct support_source *source, struct color_result *result)
 {
   *result = (struct color_result){0};
-  return comm_agree(c, c->rank == 0 ? color_alone(c, source, result) : OK);
+  return comm_agree(c, c->rank == 0 ? color_alone(source, result) : OK);
 }
 
 void color_free(struct color_result *result)
@@ -143,7 +140,7 @@ int color_state(const struct refit_state *f, struct classes *classes)
   *classes = (struct classes){0};
   TRY(comm_agree(c, gathered_alloc(&g, f, c->rank == 0)));
   for (int r = 0; r < c->size; r++)
-    g.counts[r] = (idx)refit_rows_share(f->total, c->size, r, &first);
+    TRY(comm_count(refit_rows_share(f->total, c->size, r, &first), &g.counts[r]));
   if (f->s) TRY(comm_gather(c, f->atoms, g.counts, (size_t)f->s * sizeof *g.atoms, g.atoms));
   TRY(comm_agree(c, c->rank ? OK : gathered_color(&g, f, classes)));
   idx count = classes->count;

@@ -37,9 +37,8 @@ int color_state(const struct refit_state *f, struct classes *classes);
 int color_supports_bytes(const struct support_source *source, gidx *bytes);
 int color_state_bytes(const struct refit_state *f, gidx *bytes);
 
-/* Read rows first .. first + n - 1 in a worker thread, until the comm's deadline.  After a failure
- * that thread may still write to *out, which is then to be kept.  Not collective. */
-int supports_access(struct comm *c, const struct support_source *source, gidx first, gidx n,
-                    int with_codes, struct supports *out);
+/* Read rows first .. first + n - 1 in a worker thread.  Not collective. */
+int supports_access(const struct support_source *source, gidx first, gidx n, int with_codes,
+                    struct supports *out);
 
 #endif

@@ -103,8 +103,7 @@ static int rows_load(struct refit_state *f, uint64_t *terms)
   for (gidx i = 0; i < f->n; i += piece) {
     gidx n = f->n - i < piece ? f->n - i : piece;
     float *x = f->x + i * f->p;
-    TRY(rows_access(&worker, f->c->deadline,
-                    (struct rows_access){f->task->rows, f->first + i, n, x}));
+    TRY(rows_access(&worker, (struct rows_access){f->task->rows, f->first + i, n, x}));
     *terms += items_terms(x, n, f->p, f->first + i);
     rows_center(x, n, f->p, f->task->mean);
     TRY(rows_check(x, n, f->p, f->first + i, f->task->rows->name));
@@ -129,7 +128,7 @@ static int supports_read(struct refit_state *f, const struct support_source *sou
 {
   struct supports *s = &l->supports;
   gidx entries = (gidx)f->n * f->s;
-  TRY(supports_access(f->c, source, f->first, f->n, 1, s));
+  TRY(supports_access(source, f->first, f->n, 1, s));
   TRY(supports_check_length(s, f->s, source->name));
   memcpy(f->atoms, s->view.atoms, (size_t)entries * sizeof *f->atoms);
   memcpy(f->score, s->score, (size_t)entries * sizeof *f->score);
@@ -163,7 +162,7 @@ static int frames_read(struct refit_state *f, const struct atom_source *source, 
   TRY(worker_open(&worker));
   for (l->first = 0; l->first < f->k; l->first += l->piece) {
     l->count = (idx)imin(f->k - l->first, l->piece);
-    TRY(access_run(&worker, f->c->deadline, atoms_job, l));
+    TRY(worker_run(&worker, atoms_job, l));
     TRY(atoms_check(l->atoms, l->count, f->d, f->p, l->first, source->name));
     if (f->c->rank == 0) l->terms.dictionary += items_terms(l->atoms, l->count, frame, l->first);
     real *to = f->frames + l->first * frame;

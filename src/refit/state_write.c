@@ -44,7 +44,7 @@ static int blocks_write(const struct refit_state *f, const struct support_sink *
     idx n = f->total - first < ROW_BLOCK ? (idx)(f->total - first) : ROW_BLOCK;
     struct support_block block = {first, n, f->s, f->d, o->all_atoms, o->all_score, o->all_codes};
     TRY(block_gather(f, o, first / ROW_BLOCK, n));
-    TRY(comm_agree(f->c, f->c->rank ? OK : support_access(worker, f->c->deadline, sink, &block)));
+    TRY(comm_agree(f->c, f->c->rank ? OK : support_access(worker, sink, &block)));
   }
   return OK;
 }
@@ -96,7 +96,7 @@ int refit_state_frames_write(const struct refit_state *f, const struct matrix_si
   for (gidx a = 0; a < f->k; a += o.piece) {
     gidx count = imin(f->k - a, o.piece);
     for (gidx i = 0; i < count * frame; i++) o.atoms[i] = (float)f->frames[a * frame + i];
-    TRY(matrix_access(&worker, f->c->deadline, (struct matrix_access){sink, a, count, o.atoms}));
+    TRY(matrix_access(&worker, (struct matrix_access){sink, a, count, o.atoms}));
   }
   worker_close(&worker);
   arena_free(&o.arena);

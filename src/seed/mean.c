@@ -16,7 +16,6 @@ enum { PIECE_BYTES = 16 << 20 }; /* read at a time */
 struct mean_work {
   const struct row_source *rows;
   struct worker worker;
-  double deadline;
   gidx piece;   /* rows read at a time */
   float *x;     /* [max(piece, shift rows)][p] */
   real *shift;  /* [p] */
@@ -48,7 +47,7 @@ static int block_chain(struct mean_work *w, gidx block)
   for (idx c = 0; c < p; c++) w->chain[c] = 0;
   for (gidx first = block * ROW_BLOCK; first < end; first += w->piece) {
     gidx count = imin(w->piece, end - first);
-    TRY(rows_access(&w->worker, w->deadline, (struct rows_access){w->rows, first, count, w->x}));
+    TRY(rows_access(&w->worker, (struct rows_access){w->rows, first, count, w->x}));
     for (gidx i = 0; i < count; i++)
       for (idx c = 0; c < p; c++) w->chain[c] += w->x[i * p + c] - w->shift[c];
   }
@@ -82,8 +81,7 @@ static int mean_run(struct comm *c, struct mean_work *w, struct arena *arena, re
   int status = work_alloc(w, arena, c);
   if (!status) status = arena_alloc(arena, &counts, c->size, sizeof *counts);
   TRY(comm_agree(c, status));
-  TRY(comm_agree(
-      c, c->rank ? OK : shift_access(&w->worker, w->deadline, w->rows, NULL, w->x, w->shift)));
+  TRY(comm_agree(c, c->rank ? OK : shift_access(&w->worker, w->rows, NULL, w->x, w->shift)));
   TRY(comm_broadcast(c, w->shift, p, sizeof *w->shift));
   struct progress progress;
   progress_start(&progress, "mean", "rows", n);
@@ -99,7 +97,7 @@ int mean_compute(struct comm *c, const struct row_source *rows, real *mean)
 {
   double begun = log_seconds();
   struct arena arena = {0};
-  struct mean_work work = {.rows = rows, .deadline = c->deadline};
+  struct mean_work work = {.rows = rows};
   TRY(mean_run(c, &work, &arena, mean));
   worker_close(&work.worker);
   arena_free(&arena);

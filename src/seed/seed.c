@@ -122,7 +122,7 @@ static int block_read(struct seeding *s, idx count)
     s->counts[r] = (idx)s->share_count;
   }
   comm_share(count, s->c->size, s->c->rank, &s->share_first, &s->share_count);
-  TRY(comm_agree(s->c, access_run(&s->worker, s->c->deadline, share_read, s)));
+  TRY(comm_agree(s->c, worker_run(&s->worker, share_read, s)));
   return comm_gather(s->c, s->mine, s->counts, (size_t)s->p * sizeof *s->x, s->x);
 }
 
@@ -195,7 +195,7 @@ static int block_handle(struct seeding *s, idx count)
   s->result->fingerprint +=
       fingerprint(s->atoms, more * frame, sizeof *s->atoms, s->written * frame);
   struct matrix_access access = {s->task->sink, s->written, more, s->atoms};
-  TRY(matrix_access(&s->worker, s->c->deadline, access));
+  TRY(matrix_access(&s->worker, access));
   s->written += more;
   return OK;
 }

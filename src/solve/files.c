@@ -71,7 +71,7 @@ int solve_files_start(struct solve *s, gidx first, int slot)
 int solve_files_wait(struct solve *s)
 {
   phase_begin(&s->out->phases[SOLVE_WAIT]);
-  int status = worker_wait(&s->worker, s->c->deadline);
+  int status = worker_wait(&s->worker);
   phase_end(&s->out->phases[SOLVE_WAIT], 0);
   return comm_agree(s->c, status);
 }

@@ -131,7 +131,7 @@ static void atom_make(struct synth *s, idx atom, int start, float *out)
 static int block_write(struct synth *s, const struct matrix_sink *sink, gidx first, gidx n)
 {
   if (s->c->rank) return OK;
-  return matrix_access(&s->worker, s->c->deadline, (struct matrix_access){sink, first, n, s->all});
+  return matrix_access(&s->worker, (struct matrix_access){sink, first, n, s->all});
 }
 
 /* s->fingerprint <- the sum of what all ranks made.  Collective. */
@@ -192,7 +192,7 @@ static int truth_write(struct synth *s, const struct support_sink *truth, gidx f
                                 .d = g->d,
                                 .atoms = s->all_atoms,
                                 .codes = s->all_codes};
-  return support_access(&s->worker, s->c->deadline, truth, &block);
+  return support_access(&s->worker, truth, &block);
 }
 
 static int truth_gather(struct synth *s, const struct support_sink *truth, gidx first, gidx n)

@@ -102,7 +102,7 @@ static int block_write(struct making *m)
 {
   if (m->c->rank) return OK;
   struct write_job job = {*m->sink, m->all};
-  return worker_run(&m->worker, m->c->deadline, write_run, &job, sizeof job);
+  return worker_run(&m->worker, write_run, &job);
 }
 
 /* Make this rank's systems of the block begin .. end - 1; m->counts <- reals of all ranks. */

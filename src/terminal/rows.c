@@ -65,7 +65,7 @@ int terminal_rows_next(struct terminal_rows *r, struct joint_sums *sums)
   r->batch = (struct joint_rows){.first = r->next};
   if (r->next == t->rows->n) return OK;
   phase_begin(&phases[TERMINAL_READ]);
-  TRY(access_run(&r->worker, r->w->c->deadline, read_run, r));
+  TRY(worker_run(&r->worker, read_run, r));
   rows_center(r->x, r->batch.n, t->rows->p, t->mean);
   TRY(rows_check(r->x, r->batch.n, t->rows->p, r->next, t->rows->name));
   phase_end(&phases[TERMINAL_READ], (double)r->batch.n * t->rows->row_bytes);

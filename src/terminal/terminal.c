@@ -49,7 +49,7 @@ static int atoms_load(struct terminal *w)
   struct worker worker;
   TRY(terminal_atoms_alloc(w));
   TRY(worker_open(&worker));
-  TRY(access_run(&worker, w->c->deadline, atoms_read, w));
+  TRY(worker_run(&worker, atoms_read, w));
   worker_close(&worker);
   return atoms_check(w->atoms, a->k, a->d, a->p, 0, a->name);
 }
@@ -159,10 +159,9 @@ static void evidence_set(struct terminal *w, const struct joint_sums *sums)
 }
 
 /* All that rank 0 does alone. */
-static int evaluate(void *argument)
+static int evaluate(struct terminal *w)
 {
   struct joint_sums sums;
-  struct terminal *w = argument;
   struct terminal_result *r = w->r;
   double vectors = (double)w->t->atoms->k * w->t->atoms->d;
   joint_sums_init(&sums);
@@ -185,21 +184,6 @@ static int evaluate(void *argument)
   return OK;
 }
 
-/* Rank 0 works in a thread, so that it sees a peer that is lost while it works for hours. */
-static int evaluate_watched(struct terminal *w)
-{
-  enum { LOOKS = 4 }; /* a second */
-  struct worker worker;
-  if (w->c->rank) return OK;
-  if (w->c->size == 1) return evaluate(w);
-  TRY(worker_open(&worker));
-  TRY(worker_start(&worker, evaluate, w));
-  while (!worker_done(&worker, 1.0 / LOOKS)) TRY(comm_alive(w->c));
-  int status = worker_wait(&worker, 0);
-  worker_close(&worker);
-  return status;
-}
-
 int terminal_run(const struct terminal_task *t, struct comm *c, struct terminal_result *r,
                  struct phase *phases)
 {
@@ -214,7 +198,7 @@ int terminal_run(const struct terminal_task *t, struct comm *c, struct terminal_
   phase_begin(&phases[TERMINAL_DIRECTIONS]);
   TRY(terminal_directions(w));
   phase_end(&phases[TERMINAL_DIRECTIONS], 0);
-  TRY(comm_agree(c, evaluate_watched(w)));
+  TRY(comm_agree(c, c->rank ? OK : evaluate(w)));
   dense_close(&w->dense);
   device_close(&w->device);
   arena_free(&w->matrix);

@@ -10,7 +10,7 @@
 #include "terminal/rows.h"
 #include "terminal/terminal.h"
 
-/* The pass.  On the heap: a thread that reads may be left behind when a deadline passed. */
+/* The pass.  On the heap, as every job's state (cli/command.h). */
 struct terminal {
   const struct terminal_task *t;
   struct comm *c;

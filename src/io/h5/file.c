@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Opening and creating files, asking whether an object is there, and making groups. */
-#include "io/h5/h5_impl.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/watchdog.h"
+#include "io/h5/driver.h"
 
 /* HDF5 calls this before it follows a link to another file; a negative answer makes the access
  * fail. */
@@ -24,12 +25,12 @@ hid_t h5_access(hid_t class)
   return list;
 }
 
-/* *list <- a property list for opening files: the serial driver whatever HDF5_DRIVER says in the
+/* *list <- a property list for opening files: our driver whatever HDF5_DRIVER says in the
  * environment, objects of the 1.10 format, and what is still open in a file is closed with it. */
 static int file_access(hid_t *list)
 {
   TRY_H5(*list = H5Pcreate(H5P_FILE_ACCESS), ERR_INTERNAL, "cannot set up HDF5");
-  TRY_H5(H5Pset_fapl_sec2(*list), ERR_INTERNAL, "cannot set up HDF5");
+  TRY_H5(h5_driver_set(*list), ERR_INTERNAL, "cannot set up HDF5");
   TRY_H5(H5Pset_fclose_degree(*list, H5F_CLOSE_STRONG), ERR_INTERNAL, "cannot set up HDF5");
   TRY_H5(H5Pset_libver_bounds(*list, H5F_LIBVER_V110, H5F_LIBVER_V110), ERR_INTERNAL,
          "cannot set up HDF5");
@@ -40,9 +41,12 @@ int h5_open(struct h5_file *f, const char *path)
 {
   *f = (struct h5_file){0, path};
   struct stat facts;
-  CHECK(stat(path, &facts) == 0, ERR_IO, "cannot open '%s': %s", path, strerror(errno));
+  int step = watchdog_begin(ERR_IO, "opening", path);
+  int is_there = stat(path, &facts) == 0, may_read = access(path, R_OK) == 0;
+  watchdog_end(step);
+  CHECK(is_there, ERR_IO, "cannot open '%s': %s", path, strerror(errno));
   CHECK(S_ISREG(facts.st_mode), ERR_IO, "cannot open '%s': it is not a regular file", path);
-  CHECK(access(path, R_OK) == 0, ERR_IO, "cannot open '%s': %s", path, strerror(errno));
+  CHECK(may_read, ERR_IO, "cannot open '%s': %s", path, strerror(errno));
   TRY(h5_begin());
   hid_t list;
   TRY(file_access(&list));

@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/watchdog.h"
+
 enum { HEAP_HEADER = 16 }; /* bytes before a collection, and before each object in it */
 
 /* The little-endian number in bytes[count]. */
@@ -74,7 +76,9 @@ static int heap_read(const struct heap *heap, uint64_t at, void *out, size_t byt
   CHECK(at <= heap->end && bytes <= heap->end - at, ERR_INPUT,
         "the text heap of '%s' is damaged: it ends outside the file", heap->path);
   for (size_t done = 0; done < bytes;) {
+    int step = watchdog_begin(ERR_IO, "reading", heap->path);
     ssize_t got = pread(heap->file, (char *)out + done, bytes - done, (off_t)(at + done));
+    watchdog_end(step);
     CHECK(got > 0, ERR_IO, "cannot read '%s' at byte %llu", heap->path,
           (unsigned long long)(at + done));
     done += (size_t)got;

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Steps are slots of a table, which the thread looks through a few times a second.  The last words
+ * are said by another thread, because the terminal or the disk may hang, too. */
+#include "base/watchdog.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/num.h"
+#include "base/status.h"
+
+enum { MAX_STEPS = 64, STACK_BYTES = 1 << 18, LOOKS_A_DEADLINE = 5, MAX_TURN = 2 };
+/* Seconds: between two looks, at most; to say the last words; and by which a rank lets the one
+ * before it speak first, since one message is enough where all of them wait for the same thing. */
+#define MAX_PERIOD 0.1
+#define GRACE 1.0
+#define TURN 0.3
+
+/* A free slot has the code OK. */
+struct step {
+  int code;
+  const char *what, *subject;
+  double begun;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards all below */
+static struct step steps[MAX_STEPS];
+static double deadline = 300, now; /* now: the watchdog's clock */
+static const char *who = "sagitta";
+static int who_rank = -1;
+static void (*unfinished_discard)(void);
+static int leave_code; /* not OK: the process is ending by itself, since leave_begun */
+static double leave_begun;
+static char message[2048];
+static _Atomic int is_said;
+static _Thread_local int is_unwatched;
+
+static double period(void)
+{
+  return deadline / LOOKS_A_DEADLINE < MAX_PERIOD ? deadline / LOOKS_A_DEADLINE : MAX_PERIOD;
+}
+
+static void nap(double seconds)
+{
+  struct timespec time = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
+  nanosleep(&time, NULL);
+}
+
+/* The message first, by write(): a thread that hangs may hold what stdio locks.  The log last: it
+ * may be what hangs. */
+static void *last_words(void *argument)
+{
+  char line[sizeof message + 256], rank[32] = "";
+  (void)argument;
+  is_unwatched = 1;
+  if (who_rank >= 0) snprintf(rank, sizeof rank, "rank %d: ", who_rank);
+  int length = snprintf(line, sizeof line, "%s%s: %s\n", rank, who, message);
+  ssize_t written = write(STDERR_FILENO, line, (size_t)length);
+  (void)written;
+  if (unfinished_discard) unfinished_discard();
+  log_failure(message);
+  is_said = 1;
+  return NULL;
+}
+
+/* A detached thread of ours, that takes no signals: their handlers may block. */
+static int thread_start(void *(*run)(void *))
+{
+  pthread_t thread;
+  pthread_attr_t attributes;
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, STACK_BYTES);
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  int error = pthread_create(&thread, &attributes, run, NULL);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  pthread_attr_destroy(&attributes);
+  return error;
+}
+
+/* The lock stays with the watchdog, so no step of any thread begins or ends any more, and nobody
+ * else has the last word. */
+static void process_end(const struct step *s)
+{
+  int code = s->code;
+  snprintf(message, sizeof message, "%s%s%s%s took longer than the deadline of %g seconds", s->what,
+           s->subject ? " '" : "", s->subject ? s->subject : "", s->subject ? "'" : "", deadline);
+  if (thread_start(last_words)) last_words(NULL);
+  for (double waited = 0; !is_said && waited < GRACE; waited += GRACE / 50) nap(GRACE / 50);
+  _exit(code);
+}
+
+/* Beside the deadline a period is granted, by which the time of a step's begin may be early. */
+static void steps_look(void)
+{
+  double turn = TURN * (double)imin(imax(who_rank, 0), MAX_TURN);
+  if (leave_code && now - leave_begun > GRACE) _exit(leave_code);
+  for (int i = 0; i < MAX_STEPS && !leave_code; i++)
+    if (steps[i].code && now - steps[i].begun > deadline + period() + turn) process_end(&steps[i]);
+}
+
+static void *watchdog_main(void *argument)
+{
+  (void)argument;
+  double looked = log_seconds();
+  for (;;) {
+    nap(watchdog_period());
+    double time = log_seconds(), passed = time - looked;
+    looked = time;
+    pthread_mutex_lock(&lock);
+    now += passed < 2 * period() ? passed : 2 * period(); /* else this process did not run */
+    steps_look();
+    pthread_mutex_unlock(&lock);
+  }
+  return NULL;
+}
+
+int watchdog_start(void)
+{
+  int error = thread_start(watchdog_main);
+  CHECK(!error, ERR_INTERNAL, "cannot start the thread of the watchdog: %s", strerror(error));
+  return OK;
+}
+
+void watchdog_deadline_set(double seconds)
+{
+  pthread_mutex_lock(&lock);
+  deadline = seconds;
+  pthread_mutex_unlock(&lock);
+}
+
+double watchdog_deadline(void)
+{
+  pthread_mutex_lock(&lock);
+  double seconds = deadline;
+  pthread_mutex_unlock(&lock);
+  return seconds;
+}
+
+void watchdog_name(const char *name, int rank)
+{
+  pthread_mutex_lock(&lock);
+  who = name;
+  who_rank = rank;
+  pthread_mutex_unlock(&lock);
+}
+
+void watchdog_discard(void (*discard)(void))
+{
+  unfinished_discard = discard;
+}
+
+double watchdog_period(void)
+{
+  pthread_mutex_lock(&lock);
+  double seconds = period();
+  pthread_mutex_unlock(&lock);
+  return seconds;
+}
+
+/* A step that finds no slot is not watched. */
+int watchdog_begin(int code, const char *what, const char *subject)
+{
+  int i = 0;
+  if (is_unwatched) return MAX_STEPS;
+  pthread_mutex_lock(&lock);
+  while (i < MAX_STEPS && steps[i].code) i++;
+  if (i < MAX_STEPS) steps[i] = (struct step){code, what, subject, now};
+  pthread_mutex_unlock(&lock);
+  return i;
+}
+
+void watchdog_end(int step)
+{
+  if (step == MAX_STEPS) return;
+  pthread_mutex_lock(&lock);
+  steps[step].code = OK;
+  pthread_mutex_unlock(&lock);
+}
+
+void watchdog_leave(int code)
+{
+  pthread_mutex_lock(&lock);
+  leave_code = code;
+  leave_begun = now;
+  pthread_mutex_unlock(&lock);
+}

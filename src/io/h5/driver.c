@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A virtual file driver that does what HDF5's own serial one (sec2) does, in blocks of which each
+ * is a step of the watchdog.  So every wait for the disk is found, whatever HDF5 was asked for. */
+#include "io/h5/driver.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/watchdog.h"
+#if H5_VERSION_GE(1, 13, 0)
+#include <H5FDdevelop.h>
+#endif
+
+enum { STEP_BYTES = 64 << 20 }; /* read or written in one step */
+
+/* HDF5 knows the first member alone. */
+struct disk_file {
+  H5FD_t base;
+  int file;
+  dev_t device;
+  ino_t inode;
+  haddr_t used, end; /* of what HDF5 has given out, and of the file */
+  char path[];
+};
+
+/* Push the system's error, whose form h5_fail() knows, onto HDF5's stack. */
+static herr_t disk_fail(hid_t minor, const char *what)
+{
+  int error = errno;
+  H5Epush2(H5E_DEFAULT, __FILE__, __func__, __LINE__, H5E_ERR_CLS, H5E_VFL, minor,
+           "%s, error message = '%s'", what, strerror(error));
+  errno = error;
+  return -1;
+}
+
+static int disk_flags(unsigned flags)
+{
+  return O_CLOEXEC | (flags & H5F_ACC_RDWR ? O_RDWR : O_RDONLY) |
+         (flags & H5F_ACC_TRUNC ? O_TRUNC : 0) | (flags & H5F_ACC_CREAT ? O_CREAT : 0) |
+         (flags & H5F_ACC_EXCL ? O_EXCL : 0);
+}
+
+static H5FD_t *disk_open(const char *path, unsigned flags, hid_t list, haddr_t most)
+{
+  struct stat facts;
+  size_t length = strlen(path) + 1;
+  (void)list, (void)most;
+  struct disk_file *f = calloc(1, sizeof *f + length);
+  if (!f) {
+    H5Epush2(H5E_DEFAULT, __FILE__, __func__, __LINE__, H5E_ERR_CLS, H5E_VFL, H5E_NOSPACE,
+             "memory allocation failed");
+    return NULL;
+  }
+  memcpy(f->path, path, length);
+  int step = watchdog_begin(ERR_IO, "opening", f->path);
+  f->file = open(path, disk_flags(flags), 0666);
+  int failed = f->file < 0 || fstat(f->file, &facts);
+  watchdog_end(step);
+  if (failed) {
+    disk_fail(H5E_CANTOPENFILE, "unable to open file");
+    if (f->file >= 0) close(f->file);
+    free(f);
+    return NULL;
+  }
+  f->device = facts.st_dev;
+  f->inode = facts.st_ino;
+  f->end = (haddr_t)facts.st_size;
+  return &f->base;
+}
+
+static herr_t disk_close(H5FD_t *base)
+{
+  struct disk_file *f = (struct disk_file *)base;
+  int step = watchdog_begin(ERR_IO, "closing", f->path);
+  herr_t done = close(f->file) ? disk_fail(H5E_CANTCLOSEFILE, "unable to close file") : 0;
+  watchdog_end(step);
+  free(f);
+  return done;
+}
+
+/* An order of files; 0: they are the same. */
+static int disk_cmp(const H5FD_t *a, const H5FD_t *b)
+{
+  const struct disk_file *f = (const struct disk_file *)a, *g = (const struct disk_file *)b;
+  if (f->device != g->device) return f->device < g->device ? -1 : 1;
+  return f->inode < g->inode ? -1 : f->inode > g->inode;
+}
+
+/* What sec2 says of itself, so that files have the same bytes. */
+static herr_t disk_query(const H5FD_t *base, unsigned long *flags)
+{
+  (void)base;
+  *flags = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_DATA_SIEVE |
+           H5FD_FEAT_AGGREGATE_SMALLDATA | H5FD_FEAT_POSIX_COMPAT_HANDLE |
+           H5FD_FEAT_SUPPORTS_SWMR_IO | H5FD_FEAT_DEFAULT_VFD_COMPATIBLE;
+  return 0;
+}
+
+static haddr_t disk_used(const H5FD_t *base, H5FD_mem_t type)
+{
+  (void)type;
+  return ((const struct disk_file *)base)->used;
+}
+
+static herr_t disk_use(H5FD_t *base, H5FD_mem_t type, haddr_t used)
+{
+  (void)type;
+  ((struct disk_file *)base)->used = used;
+  return 0;
+}
+
+static haddr_t disk_end(const H5FD_t *base, H5FD_mem_t type)
+{
+  (void)type;
+  return ((const struct disk_file *)base)->end;
+}
+
+static herr_t disk_handle(H5FD_t *base, hid_t list, void **handle)
+{
+  (void)list;
+  *handle = &((struct disk_file *)base)->file;
+  return 0;
+}
+
+/* A step: at most so many bytes; EINTR is tried again. */
+static ssize_t block_read(const struct disk_file *f, void *to, size_t bytes, haddr_t at)
+{
+  ssize_t got;
+  int step = watchdog_begin(ERR_IO, "reading", f->path);
+  do got = pread(f->file, to, bytes < STEP_BYTES ? bytes : STEP_BYTES, (off_t)at);
+  while (got < 0 && errno == EINTR);
+  watchdog_end(step);
+  return got;
+}
+
+static ssize_t block_write(const struct disk_file *f, const void *from, size_t bytes, haddr_t at)
+{
+  ssize_t put;
+  int step = watchdog_begin(ERR_IO, "writing", f->path);
+  do put = pwrite(f->file, from, bytes < STEP_BYTES ? bytes : STEP_BYTES, (off_t)at);
+  while (put < 0 && errno == EINTR);
+  watchdog_end(step);
+  return put;
+}
+
+static int is_beyond(haddr_t at, size_t bytes)
+{
+  if (at <= INT64_MAX && bytes <= INT64_MAX - at) return 0;
+  errno = EFBIG;
+  return 1;
+}
+
+/* Bytes beyond the end of the file are zero. */
+static herr_t disk_read(H5FD_t *base, H5FD_mem_t type, hid_t list, haddr_t at, size_t bytes,
+                        void *out)
+{
+  const struct disk_file *f = (const struct disk_file *)base;
+  char *to = out;
+  (void)type, (void)list;
+  if (is_beyond(at, bytes)) return disk_fail(H5E_READERROR, "file read failed");
+  while (bytes > 0) {
+    ssize_t got = block_read(f, to, bytes, at);
+    if (got < 0) return disk_fail(H5E_READERROR, "file read failed");
+    if (got == 0) {
+      memset(to, 0, bytes);
+      return 0;
+    }
+    to += got;
+    at += (haddr_t)got;
+    bytes -= (size_t)got;
+  }
+  return 0;
+}
+
+static herr_t disk_write(H5FD_t *base, H5FD_mem_t type, hid_t list, haddr_t at, size_t bytes,
+                         const void *in)
+{
+  struct disk_file *f = (struct disk_file *)base;
+  const char *from = in;
+  (void)type, (void)list;
+  if (is_beyond(at, bytes)) return disk_fail(H5E_WRITEERROR, "file write failed");
+  while (bytes > 0) {
+    ssize_t put = block_write(f, from, bytes, at);
+    if (put < 0) return disk_fail(H5E_WRITEERROR, "file write failed");
+    from += put;
+    at += (haddr_t)put;
+    bytes -= (size_t)put;
+  }
+  if (at > f->end) f->end = at;
+  return 0;
+}
+
+/* Bring the file to the length that HDF5 has given out. */
+static herr_t disk_truncate(H5FD_t *base, hid_t list, hbool_t closing)
+{
+  struct disk_file *f = (struct disk_file *)base;
+  (void)list, (void)closing;
+  if (f->end == f->used) return 0;
+  int step = watchdog_begin(ERR_IO, "writing", f->path);
+  herr_t done = ftruncate(f->file, (off_t)f->used)
+                    ? disk_fail(H5E_SEEKERROR, "unable to extend file properly")
+                    : 0;
+  watchdog_end(step);
+  if (done >= 0) f->end = f->used;
+  return done;
+}
+
+/* Where the file system knows no locks there are none. */
+static herr_t disk_flock(H5FD_t *base, int how)
+{
+  struct disk_file *f = (struct disk_file *)base;
+  int step = watchdog_begin(ERR_IO, "locking", f->path);
+  int failed = flock(f->file, how) && errno != ENOSYS;
+  watchdog_end(step);
+  return failed ? disk_fail(H5E_BADFILE, "unable to lock file") : 0;
+}
+
+static herr_t disk_lock(H5FD_t *base, hbool_t is_writing)
+{
+  return disk_flock(base, (is_writing ? LOCK_EX : LOCK_SH) | LOCK_NB);
+}
+
+static herr_t disk_unlock(H5FD_t *base)
+{
+  return disk_flock(base, LOCK_UN);
+}
+
+static const H5FD_class_t disk_class = {
+#ifdef H5FD_CLASS_VERSION
+    .version = H5FD_CLASS_VERSION,
+    .value = (H5FD_class_value_t)600, /* a private one: 512 and above */
+#endif
+    .name = "sagitta",
+    .maxaddr = INT64_MAX,
+    .fc_degree = H5F_CLOSE_STRONG,
+    .open = disk_open,
+    .close = disk_close,
+    .cmp = disk_cmp,
+    .query = disk_query,
+    .get_eoa = disk_used,
+    .set_eoa = disk_use,
+    .get_eof = disk_end,
+    .get_handle = disk_handle,
+    .read = disk_read,
+    .write = disk_write,
+    .truncate = disk_truncate,
+    .lock = disk_lock,
+    .unlock = disk_unlock,
+    .fl_map = H5FD_FLMAP_DICHOTOMY,
+};
+
+herr_t h5_driver_set(hid_t list)
+{
+  static hid_t driver;
+  if (driver <= 0) driver = H5FDregister(&disk_class);
+  return driver < 0 ? -1 : H5Pset_driver(list, driver, NULL);
+}

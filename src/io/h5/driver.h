@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * How HDF5 reaches the disk: each system call is a step of the watchdog.
+ *
+ * Floor: io; included by src/io/h5/ only. */
+#ifndef IO_H5_DRIVER_H
+#define IO_H5_DRIVER_H
+
+#include "io/h5/h5_impl.h"
+
+/* Let a property list for opening files use this driver; negative when HDF5 does not take it. */
+herr_t h5_driver_set(hid_t list);
+
+#endif

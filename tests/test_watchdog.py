@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Claim: whatever hangs, at whatever moment of a job, ends it with 74 or 76 within the deadline and
+two seconds, with one message and nothing unfinished; a step of the wall clock and a suspension of
+the whole job change nothing; limits of files and closed pipes are errors, or quiet."""
+import os
+import resource
+import signal
+import subprocess
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from jobs import (FAULTS, environment, job_end, job_ranks, job_start, kill_all,
+                  wait_for_temporary)
+from tap import SAGITTA, claim, done_testing, ok, sagitta, skip_all
+
+DEADLINE = 3  # seconds; MPI has to start in it, on a busy machine
+SLACK = 3  # seconds more than the deadline and two: mpirun's own end, on a busy machine
+STALLS = 10  # moments of a whole run at which the disk hangs
+SLOW = f"longer than the deadline of {DEADLINE} seconds"
+
+
+def inputs_make(folder):
+    """Rows and a dictionary, as HDF5 and as .npy, a deck, and a job of some seconds."""
+    rng = np.random.default_rng(5)
+    np.save(f"{folder}/rows.npy", rng.standard_normal((500, 8)).astype("f4"))
+    for name, rows, atoms, columns in ("small", 500, 64, 8), ("long", 3000, 4096, 256):
+        done = sagitta("synth", "--n-rows", rows, "--atoms", atoms, "--columns", columns,
+            "--output", f"{folder}/{name}")
+        ok(done.returncode == 0, f"{name} rows and a dictionary")
+    with open(f"{folder}/deck.in", "w") as deck:
+        deck.write(f"rows = {folder}/small/rows.h5\n")
+
+
+def encode(folder, out, *words, rows="small/rows.h5"):
+    return ["encode", "--rows", f"{folder}/{rows}", "--dictionary",
+            f"{folder}/small/dictionary.h5", "--top-s", 2, "--output", f"{folder}/{out}", *words]
+
+
+def left(folder, out):
+    """The unfinished files of a run, and its result."""
+    there = os.listdir(f"{folder}/{out}") if os.path.isdir(f"{folder}/{out}") else []
+    beside = "run.log", "used.in", "run.failed.log", "used.failed.in"
+    return [name for name in there if name not in beside]
+
+
+def run(words, ranks=0, timeout=40, **more):
+    """Exit code, None when it hung, the program's own messages, and seconds since the fault."""
+    launch = [*os.environ.get("MPIEXEC", "mpirun").split(), "--oversubscribe", "--bind-to", "none",
+              "-n", str(ranks)] if ranks else []
+    if ranks:
+        launch += [part for name in more for part in ("-x", name)]
+    job = subprocess.Popen([*launch, SAGITTA, *map(str, words)], text=True,
+                           env=environment(CUDA_VISIBLE_DEVICES="-1", **more),
+                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    try:
+        text = job.communicate(timeout=timeout)[0]
+    except subprocess.TimeoutExpired:
+        job.kill()
+        return None, [], timeout
+    ended = time.monotonic()
+    said = [line for line in text.splitlines() if "sagitta " in line and ": " in line]
+    begun = [float(part.split()[0]) for part in text.split("fault at ")[1:]]
+    return job.returncode, said, ended - min(begun, default=ended)
+
+
+def hung(words, ranks=0, **more):
+    return run(words, ranks, LD_PRELOAD=FAULTS, **more)
+
+
+def check_end(what, done, code, message):
+    got, said, spent = done
+    ok(got == code and spent < DEADLINE + 2 + SLACK and len(said) == 1 and message in said[0],
+       f"{what}: exit {got}, {spent:.1f} s after the fault, {said}")
+    return spent
+
+
+def stalls_tell(times):
+    print(f"# the slowest end {max(times):.1f} s after the fault, the deadline is {DEADLINE} s",
+          flush=True)
+
+
+@claim("a call that hangs ends the job with 74, wherever it is")
+def check_calls(folder, pool):
+    cases = (("stall-stat:1", "rows.h5"), ("stall-open:1", "rows.h5"), ("stall:1", "rows.h5"),
+             ("stall-close:1", "rows.h5"), ("stall:4", "dictionary.h5"), ("stall:9", "rows.npy"),
+             ("stall-open:1", "rows.npy"), ("stall-open:1", "supports.h5.*.tmp"),
+             ("stall-write:1", "supports.h5.*.tmp"), ("stall-write:5", "supports.h5.*.tmp"),
+             ("stall:1", "supports.h5.*.tmp"), ("stall-fsync:1", "supports.h5.*.tmp"),
+             ("stall-rename:1", "supports.h5.*.tmp"), ("stall-close:1", "supports.h5.*.tmp"),
+             ("stall-open:1", "used.in.*.tmp"), ("stall-flush:2", "run.log"), ("stall-open:1", "deck.in"))
+
+    def one(i):
+        fault, of = cases[i]
+        words = encode(folder, f"call-{i}", "--deadline", DEADLINE, "--block", 64,
+                       rows="rows.npy" if of == "rows.npy" else "small/rows.h5")
+        if of == "deck.in":
+            words.insert(1, f"{folder}/deck.in")
+        return hung(words, FAULT=fault, FAULT_OF=of)
+
+    times = []
+    for i, done in enumerate(pool.map(one, range(len(cases)))):
+        times.append(check_end(cases[i], done, 74, SLOW))
+        there = left(folder, f"call-{i}")
+        whole = cases[i] == ("stall-close:1", "rows.h5")  # inputs are closed last
+        ok(not there or (whole and there == ["supports.h5"]), f"{cases[i]} leaves {there}")
+    stalls_tell(times)
+
+
+@claim("a disk that hangs for good from some moment on ends the job with 74")
+def check_moments(folder, pool):
+    """From the n-th call on everything hangs that touches the folder, the removal of what is
+    unfinished too, which therefore may stay."""
+    words = encode(folder, "count", "--block", 64)
+    seen = subprocess.run([SAGITTA, *map(str, words)], capture_output=True, text=True,
+                          env=environment(LD_PRELOAD=FAULTS, FAULT="stall-any:1000000",
+                                          FAULT_IN=folder, FAULT_COUNT="1"))
+    calls = int(seen.stderr.split("fault calls=")[1].split()[0])
+    ok(calls > 50, f"{calls} calls")
+    moments = [1 + i * (calls - 1) // (STALLS - 1) for i in range(STALLS)]
+
+    def one(n):
+        return hung(encode(folder, f"moment-{n}", "--deadline", DEADLINE, "--block", 64),
+                    FAULT=f"stall-any:{n}+", FAULT_IN=folder)
+
+    times = [check_end(f"call {n}", done, 74, SLOW)
+             for n, done in zip(moments, pool.map(one, moments))]
+    stalls_tell(times)
+
+
+@claim("verify, inspect, diff and the other jobs end so, too")
+def check_commands(folder, pool):
+    small, out = f"{folder}/small", f"{folder}/count/supports.h5"
+    cases = ((("verify", out), "stall:1", out), (("verify", out), "stall:9", out),
+             (("inspect", out), "stall-open:1", out), (("diff", out, out), "stall:6", out),
+             (("seed", "--rows", f"{small}/rows.h5", "--atoms", 8, "--output", f"{folder}/s"),
+              "stall:5", "rows.h5"),
+             (("refit", "--rows", f"{small}/rows.h5", "--dictionary", f"{small}/dictionary.h5",
+               "--supports", out, "--output", f"{folder}/f"), "stall-write:2", "dictionary.h5.*.tmp"))
+    done = pool.map(lambda case: hung([*case[0], "--deadline", DEADLINE], FAULT=case[1],
+                                      FAULT_OF=case[2]), cases)
+    for case, end in zip(cases, done):
+        check_end(f"{case[0][0]} {case[1]}", end, 74, SLOW)
+
+
+@claim("a rank that stops while MPI starts, connects or ends the ranks ends the job with 76")
+def check_mpi(folder, pool):
+    """One message where another rank than the stopped one is the first to speak."""
+    cases = [(fault, rank) for fault in ("stop-init", "stop-dup", "stop-finalize")
+             for rank in (0, 1)]
+
+    def one(case):
+        fault, rank = case
+        return hung(encode(folder, f"{fault}-{rank}", "--deadline", DEADLINE, "--quiet"), ranks=2,
+                    FAULT=f"{fault}:1", FAULT_RANK=str(rank))
+
+    for (fault, rank), done in zip(cases, pool.map(one, cases)):
+        check_end(f"{fault} of rank {rank}", done, 76, SLOW)
+        there = left(folder, f"{fault}-{rank}")
+        ok(there == (["supports.h5"] if fault == "stop-finalize" else []), f"left: {there}")
+
+
+def long_job(folder, out, rounds):
+    return ["encode", "--rows", f"{folder}/long/rows.h5", "--dictionary",
+            f"{folder}/long/dictionary.h5", "--top-s", 16, "--rounds", rounds, "--threads", 1,
+            "--deadline", DEADLINE, "--quiet", "--output", f"{folder}/{out}"]
+
+
+def seconds_of(path):
+    """The last time in a run's log."""
+    with open(path) as log:
+        return float(log.read().splitlines()[-1].split("]")[0].strip("[ "))
+
+
+@claim("a wall clock that leaps by a day, that of one rank alone, changes nothing")
+def check_clock(folder, job):
+    code, said, _ = job.result()
+    length = seconds_of(f"{folder}/leap/run.log") if code == 0 else 0
+    ok(code == 0 and DEADLINE < length < 1000, f"exit {code}, {length:.1f} s by the log, {said}")
+
+
+def suspend(folder):
+    """Stop all ranks of a job for a while; were they at work, exit code, what was said."""
+    job = job_start(*long_job(folder, "pause", 2), ranks=2)
+    begun = wait_for_temporary(f"{folder}/pause", "supports.h5")
+    pids = job_ranks(job)
+    for number in signal.SIGSTOP, signal.SIGCONT:
+        for pid in pids:
+            os.kill(pid, number)
+        time.sleep(DEADLINE + 2)
+    code, text = job_end(job, 60)
+    kill_all(pids)
+    return begun and len(pids) == 2, code, text
+
+
+@claim("a job that is suspended for longer than the deadline goes on afterwards")
+def check_suspended(job):
+    at_work, code, text = job.result()
+    ok(at_work and code == 0, f"exit {code}, {text}")
+
+
+@claim("a file that is not allowed to grow ends the job with 74")
+def check_limit(folder):
+    for kib in 4, 8:
+        words = encode(folder, f"limit-{kib}", "--quiet")
+        done = subprocess.run([SAGITTA, *map(str, words)], capture_output=True, text=True,
+                              env=environment(), preexec_fn=lambda: resource.setrlimit(
+                                  resource.RLIMIT_FSIZE, (kib * 1024, kib * 1024)))
+        there = left(folder, f"limit-{kib}")
+        ok(done.returncode == 74 and "File too large" in done.stderr and not there,
+           f"{kib} KiB: exit {done.returncode} {done.stderr} {there}")
+
+
+@claim("a reader that goes away is no failure, and closed streams spoil no result")
+def check_pipes(folder):
+    out = f"{folder}/count/supports.h5"
+    for words, dies in ((("inspect", out), True), (("diff", out, f"{folder}/small/rows.h5"), True),
+                        (("--help",), True), (("encode", "--help"), True),
+                        (encode(folder, "dry", "--dry-run"), True),
+                        (encode(folder, "gone"), False)):
+        reader, writer = os.pipe()
+        os.close(reader)
+        stream = {"stdout": writer} if dies else {"stdout": writer, "stderr": writer}
+        job = subprocess.Popen([SAGITTA, *map(str, words)], env=environment(),
+                               **{"stderr": subprocess.PIPE, **stream})
+        os.close(writer)
+        said = job.communicate(timeout=60)[1]
+        want = -signal.SIGPIPE if dies else 0
+        ok(job.returncode == want and not said, f"{words[:1]}: exit {job.returncode}, {said}")
+    words = " ".join(map(str, [SAGITTA, *encode(folder, "closed")]))
+    done = subprocess.run(["sh", "-c", f"{words} <&- >&- 2>&-"], env=environment())
+    ok(done.returncode == 0, f"closed streams: exit {done.returncode}")
+    for name in "gone", "closed":
+        same = sagitta("diff", out, f"{folder}/{name}/supports.h5")
+        whole = sagitta("verify", f"{folder}/{name}/supports.h5")
+        ok(same.returncode == 0 and whole.returncode == 0, f"{name}: {same.stdout}{whole.stderr}")
+    ok(not left(folder, "dry"), "a dry run leaves nothing")
+
+
+def main():
+    if os.environ.get("SANITIZED"):
+        skip_all("the sanitizers come first among what is preloaded")
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(12) as pool:
+        inputs_make(folder)
+        leap = pool.submit(hung, long_job(folder, "leap", 16), ranks=2, FAULT="jump:100",
+                           FAULT_RANK="1")
+        pause = pool.submit(suspend, folder)
+        check_moments(folder, pool)
+        check_calls(folder, pool)
+        check_commands(folder, pool)
+        check_mpi(folder, pool)
+        check_clock(folder, leap)
+        check_suspended(pause)
+        check_limit(folder)
+        check_pipes(folder)
+    done_testing()
+
+
+main()
