@@ -240,7 +240,8 @@ static int classes_make(const char *path)
   struct classes c;
   for (idx a = 0; a < CLASSED; a++) color[a] = a == 7 ? -1 : (idx)sqrt(a);
   int status = classes_from_colors(&c, color, CLASSED, 7);
-  if (status == OK) status = classes_write(path, &c, 5, run_facts, LENGTH(run_facts));
+  if (status == OK)
+    status = classes_write(path, &c, 5, &(struct identity){0}, run_facts, LENGTH(run_facts));
   classes_free(&c);
   return status;
 }
@@ -266,7 +267,8 @@ static int systems_make(const char *path)
   for (gidx i = 0; i < MAX_VALUES; i++) rows[i] = i;
   struct systems_block b = {0, SYSTEMS_MADE, values, values, values, values, values, rows};
   if (status == OK) status = f.sink.write(f.sink.self, &b);
-  if (status == OK) status = systems_output_finish(&f, run_facts, LENGTH(run_facts));
+  if (status == OK)
+    status = systems_output_finish(&f, &(struct identity){0}, run_facts, LENGTH(run_facts));
   arena_free(&arena);
   return status;
 }

@@ -279,7 +279,12 @@ static int result_close(const struct run *run, struct encode_state *job)
   facts[n++] = (struct run_fact){"rows_left_by_guess", NULL, (double)rows[SCREEN_ESTIMATE]};
   facts[n++] = (struct run_fact){"rows_left_small", NULL, (double)rows[SCREEN_SMALL]};
   facts[n++] = (struct run_fact){"candidates", NULL, (double)result->filter.candidates};
-  struct supports_ending ending = {&result->metrics, t->mean, t->rho, t->rounds, 0};
+  struct supports_ending ending = {.metrics = &result->metrics,
+                                   .mean = t->mean,
+                                   .rho = t->rho,
+                                   .rounds = t->rounds,
+                                   .normalized = t->normalize,
+                                   .inputs = result->inputs};
   return supports_output_finish(&job->file, &ending, facts, n);
 }
 

@@ -22,6 +22,7 @@
 #include "comm/comm.h"
 #include "device/device.h"
 #include "model/dictionary.h"
+#include "model/identity.h"
 #include "model/results.h"
 #include "model/rows.h"
 
@@ -79,6 +80,7 @@ struct encode_result {
   struct metrics metrics; /* on rank 0 */
   gidx *density;          /* [K] */
   uint64_t fingerprint;   /* of supports, scores and codes */
+  struct identity inputs; /* rows and dictionary */
   struct phase phases[ENCODE_PHASES];
   const char *device; /* of this rank: "cpu" or "cuda" */
   char variant[64];   /* its instruction set or name */

@@ -20,11 +20,12 @@ static const struct object_row object_rows[] = {
 static const struct object_table objects = {object_rows, LENGTH(object_rows)};
 
 int classes_write(const char *path, const struct classes *c, gidx lower_bound,
-                  const struct run_fact *facts, int n_facts)
+                  const struct identity *inputs, const struct run_fact *facts, int n_facts)
 {
   static struct result_file r;
   TRY(result_create(&r, path, &classes_kind, 8 * ((gidx)c->k + 2 * (gidx)c->count) + SLACK_BYTES));
   TRY(h5_attribute_long(&r.h5, "/", "lower_bound", lower_bound));
+  TRY(identity_write(&r.h5, INPUTS_GROUP, inputs));
   TRY(object_write_vector(&r.h5, "/color", c->k, c->color));
   TRY(object_write_vector(&r.h5, "/class_offsets", (gidx)c->count + 1, c->start));
   TRY(object_write_vector(&r.h5, "/class_atoms", c->start[c->count], c->atoms));

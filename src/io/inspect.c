@@ -3,6 +3,7 @@
  * beside them. */
 #include "io/inspect.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -92,6 +93,14 @@ static void lines_print(char *text, FILE *out)
   }
 }
 
+/* A hash of contents is an integer: text <- what logs and messages say. */
+static void hash_print(const char *name, char *text, size_t capacity)
+{
+  size_t length = strlen(name), end = strlen("_hash");
+  if (length > end && strcmp(name + length - end, "_hash") == 0)
+    snprintf(text, capacity, "%016llx", (unsigned long long)strtoll(text, NULL, 10));
+}
+
 static int attribute_print(const struct h5_file *f, const char *object, const char *name, FILE *out)
 {
   struct h5_values v;
@@ -102,6 +111,7 @@ static int attribute_print(const struct h5_file *f, const char *object, const ch
   for (gidx i = 0; i < v.count && i < VALUES_SHOWN && status == OK; i++) {
     status = h5_values_print(&v, i, value, sizeof value);
     if (status != OK) break;
+    hash_print(name, value, sizeof value);
     if (strchr(value, '\n')) {
       lines_print(value, out);
     } else {

@@ -99,11 +99,13 @@ int solutions_output_create(struct solutions_output *r, const char *path,
   return OK;
 }
 
-int solutions_output_finish(struct solutions_output *r, const struct run_fact *facts, int n_facts)
+int solutions_output_finish(struct solutions_output *r, const struct identity *inputs,
+                            const struct run_fact *facts, int n_facts)
 {
   TRY(h5_array_close(&r->step_t));
   TRY(h5_array_close(&r->step_b));
   for (int i = 0; i < OUTCOME_ARRAYS; i++) TRY(h5_array_close(&r->outcomes[i]));
+  TRY(identity_write(&r->result.h5, INPUTS_GROUP, inputs));
   TRY(result_publish(&r->result, facts, n_facts));
   return OK;
 }

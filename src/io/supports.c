@@ -177,7 +177,10 @@ int supports_output_finish(struct supports_output *f, const struct supports_endi
   TRY(outputs_close(f));
   TRY(h5_attribute_real(h5, "/", "rho", ending->rho));
   TRY(h5_attribute_long(h5, "/", "rounds", ending->rounds));
+  if (ending->normalized) TRY(h5_attribute_long(h5, "/", "normalized", 1));
   if (ending->sweeps) TRY(h5_attribute_long(h5, "/", "sweeps", ending->sweeps));
+  TRY(identity_write(h5, INPUTS_GROUP, &ending->inputs));
+  TRY(identity_write(h5, CONTENTS_GROUP, &ending->contents));
   TRY(indptr_write(h5, shape));
   TRY(metrics_write(h5, ending->metrics, shape->has_codes));
   if (ending->mean) TRY(object_write_vector(h5, "/mean", shape->p, ending->mean));
@@ -306,6 +309,9 @@ static int facts_read(struct supports_input *f)
         "'%s' says that codes are nonnegative, and that atoms are frames of %lld", f->state->file,
         (long long)frame);
   if (h5_attribute_exists(h5, "/", "sweeps")) TRY(h5_read_long(h5, "/", "sweeps", &f->sweeps));
+  TRY(identity_read(h5, INPUTS_GROUP, &f->inputs));
+  TRY(identity_read(h5, CONTENTS_GROUP, &f->contents));
+  if (h5_attribute_exists(h5, "/", "normalized")) f->inputs.dictionary = 0; /* not as it is read */
   CHECK(top_s >= 1 && top_s <= f->source.k && rounds >= 1 && rounds <= INT32_MAX && f->rho >= 0 &&
             isfinite(f->rho) && f->sweeps >= 0,
         ERR_INPUT, "'%s' says top_s %lld, rounds %lld, rho %g, sweeps %lld", f->state->file,

@@ -137,6 +137,7 @@ int systems_input_open(struct systems_input *f, const char *path)
   TRY(h5_open(&f->h5, path));
   TRY(shape_read(f));
   TRY(arrays_open(f));
+  TRY(identity_read(&f->h5, INPUTS_GROUP, &f->inputs));
   f->source = (struct system_source){&f->shape, path, f, block_read};
   return OK;
 }
@@ -197,7 +198,8 @@ int systems_output_create(struct systems_output *r, const char *path,
   return OK;
 }
 
-int systems_output_finish(struct systems_output *r, const struct run_fact *facts, int n_facts)
+int systems_output_finish(struct systems_output *r, const struct identity *inputs,
+                          const struct run_fact *facts, int n_facts)
 {
   const struct systems_shape *s = r->shape;
   TRY(object_write_vector(&r->result.h5, "/systems/border_dims", s->count, s->k));
@@ -208,6 +210,7 @@ int systems_output_finish(struct systems_output *r, const struct run_fact *facts
     TRY(h5_array_close(&r->arrays[i]));
   }
   if (r->has_rows) TRY(h5_array_close(&r->rows));
+  TRY(identity_write(&r->result.h5, INPUTS_GROUP, inputs));
   TRY(result_publish(&r->result, facts, n_facts));
   return OK;
 }
