@@ -140,6 +140,7 @@ libsagitta_a_SOURCES += \
   %D%/io/h5/h5.h %D%/io/h5/h5_impl.h %D%/io/h5/error.h %D%/io/h5/error.c %D%/io/h5/file.c \
   %D%/io/h5/dataset.h %D%/io/h5/dataset.c %D%/io/h5/chunks.h %D%/io/h5/chunks.c \
   %D%/io/h5/array.c %D%/io/h5/attribute.c %D%/io/h5/vlen_text.h %D%/io/h5/vlen_text.c \
+  %D%/io/h5/seal.h %D%/io/h5/seal.c \
   %D%/io/h5/listing.h %D%/io/h5/listing.c %D%/io/h5/values.h %D%/io/h5/values.c
 
 # io: what all files share; then a kind of file each, with its table, writing, reading and checking
@@ -147,6 +148,7 @@ libsagitta_a_SOURCES += \
   %D%/io/schema.h %D%/io/schema.c \
   %D%/io/npy.h %D%/io/npy.c %D%/io/inputs.h %D%/io/inputs.c \
   %D%/io/outputs.h %D%/io/outputs.c %D%/io/matrix.h %D%/io/matrix.c \
+  %D%/io/texts.h %D%/io/texts.c \
   %D%/io/check.h %D%/io/check.c %D%/io/verify.h %D%/io/verify.c \
   %D%/io/inspect.h %D%/io/inspect.c %D%/io/diff.h %D%/io/diff.c \
   %D%/io/rows.h %D%/io/rows.c \

@@ -55,7 +55,9 @@ int dictionary_input_open(struct dictionary_input *f, const char *name)
                                    .self = s,
                                    .read = atoms_read};
   f->file = s->file;
-  if (!s->is_npy && h5_exists(&s->h5, "/mean")) TRY(mean_open(f));
+  int has_mean = 0;
+  if (!s->is_npy) TRY(h5_exists(&s->h5, "/mean", &has_mean));
+  if (has_mean) TRY(mean_open(f));
   return OK;
 }
 
@@ -90,12 +92,15 @@ static int block_check(const struct verify *v, const struct value_block *b)
 /* The mean of supports is checked here too: it is the same dataset. */
 static int file_check(struct verify *v)
 {
-  if (h5_exists(v->file, "/atoms")) {
+  int has_atoms, has_mean;
+  TRY(h5_exists(v->file, "/atoms", &has_atoms));
+  TRY(h5_exists(v->file, "/mean", &has_mean));
+  if (has_atoms) {
     TRY(check_blocks(v, "/atoms", block_check));
     check_note(v, "atoms     all values are finite%s",
                v->is_ours ? ", atoms of unit norm, frames orthonormal" : "");
   }
-  if (h5_exists(v->file, "/mean")) TRY(mean_check(v));
+  if (has_mean) TRY(mean_check(v));
   return OK;
 }
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/status.h"
+#include "io/texts.h"
 #include "io/verify.h"
 
 enum { MAX_UNFINISHED = 8 };
@@ -208,6 +209,7 @@ int result_publish(struct result_file *r, const struct run_fact *facts, int n_fa
   char folder[4096];
   folder_of(r->path, folder, sizeof folder);
   TRY(facts_write(&r->h5, facts, n_facts));
+  TRY(texts_seal(&r->h5));
   TRY(h5_close(&r->h5));
   TRY(file_verify(r->temporary, NULL));
   TRY(sync_path(r->temporary, 0));
