@@ -114,6 +114,7 @@ static const struct phase phase_names[ENCODE_PHASES] = {
     [PHASE_SUMS] = {.name = "sums", .unit = "GB", .background = 1},
     [PHASE_COSINE] = {.name = "cosine", .unit = "GMAC"},
     [PHASE_WRITE] = {.name = "write", .unit = "GB", .background = 1},
+    [PHASE_HASH] = {.name = "hash", .unit = "GB", .background = 1},
     [PHASE_WAIT_FILES] = {.name = "wait"},
     [PHASE_WAIT_BACKGROUND] = {.name = "waited"},
 };

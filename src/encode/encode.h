@@ -59,6 +59,7 @@ enum encode_phase {
   PHASE_SUMS,
   PHASE_COSINE,
   PHASE_WRITE,
+  PHASE_HASH,            /* part of writing; filled in by who knows the sink */
   PHASE_WAIT_FILES,      /* "wait": of the main thread, for reading and writing */
   PHASE_WAIT_BACKGROUND, /* "waited": of the main thread, for merging, counting and column sums */
   ENCODE_PHASES

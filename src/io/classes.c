@@ -64,12 +64,14 @@ struct lists {
 static int lists_read(const struct h5_file *f, struct arena *arena, struct lists *l)
 {
   gidx offsets;
+  int has_colors;
+  TRY(h5_exists(f, "/color", &has_colors));
   TRY(vector_read(f, "/class_offsets", TYPE_I64, arena, &offsets, &l->start));
   TRY(vector_read(f, "/class_atoms", TYPE_I32, arena, &l->placed, &l->atoms));
   l->count = offsets - 1;
   l->color = NULL;
   l->k = -1;
-  if (h5_exists(f, "/color")) TRY(vector_read(f, "/color", TYPE_I32, arena, &l->k, &l->color));
+  if (has_colors) TRY(vector_read(f, "/color", TYPE_I32, arena, &l->k, &l->color));
   CHECK(offsets >= 1 && l->count < INT32_MAX && l->start[0] == 0, ERR_INPUT,
         "'/class_offsets' of '%s' does not begin with 0", f->path);
   for (gidx c = 0; c < l->count; c++)
@@ -141,7 +143,9 @@ static int ours_check(const struct lists *l, const char *path)
 
 static int file_check(struct verify *v)
 {
-  if (!h5_exists(v->file, "/class_offsets")) return OK;
+  int there;
+  TRY(h5_exists(v->file, "/class_offsets", &there));
+  if (!there) return OK;
   struct arena arena = {0};
   struct lists l;
   idx *color;

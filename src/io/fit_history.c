@@ -89,7 +89,10 @@ static int lines_read(const struct h5_file *f, struct arena *arena, const struct
 static int file_read(const struct h5_file *f, struct arena *arena, struct fit_facts *facts,
                      struct history_line **lines)
 {
-  CHECK(h5_attribute_exists(f, "/", "sweeps") && h5_exists(f, "/fit/history"), ERR_INPUT,
+  int has_sweeps, has_history;
+  TRY(h5_attribute_exists(f, "/", "sweeps", &has_sweeps));
+  TRY(h5_exists(f, "/fit/history", &has_history));
+  CHECK(has_sweeps && has_history, ERR_INPUT,
         "'%s' was not written by refit, so it cannot be resumed", f->path);
   TRY(identity_read(f, CONTENTS_GROUP, &facts->contents));
   CHECK(facts->contents.dictionary && facts->contents.supports && facts->contents.codes, ERR_INPUT,

@@ -32,10 +32,13 @@ int identity_write(const struct h5_file *f, const char *group, const struct iden
 int identity_read(const struct h5_file *f, const char *group, struct identity *identity)
 {
   *identity = (struct identity){0};
-  if (!h5_exists(f, group)) return OK;
+  int there;
+  TRY(h5_exists(f, group, &there));
+  if (!there) return OK;
   for (int i = 0; i < IDENTITY_HASHES; i++) {
     gidx hash;
-    if (!h5_attribute_exists(f, group, hash_rows[i].name)) continue;
+    TRY(h5_attribute_exists(f, group, hash_rows[i].name, &there));
+    if (!there) continue;
     TRY(h5_read_long(f, group, hash_rows[i].name, &hash));
     memcpy((char *)identity + hash_rows[i].offset, &hash, sizeof hash);
   }

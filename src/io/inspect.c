@@ -11,6 +11,7 @@
 #include "io/h5/listing.h"
 #include "io/h5/values.h"
 #include "io/schema.h"
+#include "io/texts.h"
 
 enum { VALUES_SHOWN = 8 }; /* of an attribute */
 
@@ -26,18 +27,14 @@ static void bytes_print(double bytes, char *out, int capacity)
 /* Print the first line: format, kind, version and size. */
 static int head_print(const struct h5_file *f, FILE *out)
 {
-  char format[64] = "", kind[64] = "", size[32];
+  char kind[64] = "", size[32];
   struct stat facts;
   CHECK(stat(f->path, &facts) == 0, ERR_IO, "cannot open '%s'", f->path);
-  if (h5_attribute_exists(f, "/", "format"))
-    if (h5_read_text(f, "/", "format", format, sizeof format)) status_clear();
   bytes_print((double)facts.st_size, size, sizeof size);
-  if (strcmp(format, FORMAT_NAME) == 0) {
-    gidx version;
-    TRY(h5_read_long(f, "/", "format_version", &version));
+  if (f->version) {
     TRY(h5_read_text(f, "/", "kind", kind, sizeof kind));
-    fprintf(out, "%s: %s %s, format version %lld, %s\n", f->path, format, kind, (long long)version,
-            size);
+    fprintf(out, "%s: %s %s, format version %lld, %s\n", f->path, FORMAT_NAME, kind,
+            (long long)f->version, size);
   } else
     fprintf(out, "%s: HDF5 file, %s\n", f->path, size);
   return OK;
@@ -128,9 +125,13 @@ static int attributes_print(const struct h5_file *f, const char *object, FILE *o
 {
   struct h5_listing names = {0};
   int status = h5_list_attributes(f, object, &names);
-  if (names.count) fprintf(out, "\n%s\n", object);
-  for (gidx i = 0; i < names.count && status == OK; i++)
-    status = attribute_print(f, object, names.entries[i].path, out);
+  int shown = 0;
+  for (gidx i = 0; i < names.count && status == OK; i++) {
+    const char *name = names.entries[i].path;
+    if (f->version && hash_names(name)) continue; /* `verify` compares them */
+    if (!shown++) fprintf(out, "\n%s\n", object);
+    status = attribute_print(f, object, name, out);
+  }
   h5_listing_free(&names);
   return status;
 }

@@ -31,6 +31,7 @@ struct supports_output {
   struct h5_array indices, score, data, codes; /* codes: d > 1 only */
   struct support_sink sink;                    /* blocks of rows are written here, in order */
   float *summary;                              /* `data` of a chunk of frames; owned */
+  struct phase hashing;                        /* what the hashes took, as part of writing */
 };
 gidx supports_bytes(const struct supports_shape *shape); /* size on disk, estimated from above */
 int supports_output_create(struct supports_output *f, const char *path,
