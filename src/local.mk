@@ -40,7 +40,7 @@ libsagitta_a_SOURCES += \
   %D%/model/step.h %D%/model/step.c \
   %D%/model/classes.h %D%/model/classes.c \
   %D%/model/supports.h %D%/model/supports.c \
-  %D%/model/sink.h \
+  %D%/model/sink.h %D%/model/identity.h %D%/model/identity.c \
   %D%/model/split.h %D%/model/split.c \
   %D%/model/access.h %D%/model/access.c \
   %D%/model/terminal.h %D%/model/terminal.c %D%/model/quadrature.h %D%/model/quadrature.c \
@@ -144,6 +144,7 @@ libsagitta_a_SOURCES += \
   %D%/io/h5/driver.h %D%/io/h5/driver.c \
   %D%/io/h5/dataset.h %D%/io/h5/dataset.c %D%/io/h5/chunks.h %D%/io/h5/chunks.c \
   %D%/io/h5/array.c %D%/io/h5/attribute.c %D%/io/h5/vlen_text.h %D%/io/h5/vlen_text.c \
+  %D%/io/h5/seal.h %D%/io/h5/seal.c \
   %D%/io/h5/listing.h %D%/io/h5/listing.c %D%/io/h5/values.h %D%/io/h5/values.c
 
 # io: what all files share; then a kind of file each, with its table, writing, reading and checking
@@ -154,9 +155,10 @@ libsagitta_a_SOURCES += \
   %D%/io/temporary.h %D%/io/temporary.c %D%/io/place.h %D%/io/place.c \
   %D%/io/companions.h %D%/io/companions.c \
   %D%/io/outputs.h %D%/io/outputs.c %D%/io/matrix.h %D%/io/matrix.c \
+  %D%/io/texts.h %D%/io/texts.c \
   %D%/io/check.h %D%/io/check.c %D%/io/verify.h %D%/io/verify.c \
   %D%/io/inspect.h %D%/io/inspect.c %D%/io/diff.h %D%/io/diff.c \
-  %D%/io/rows.h %D%/io/rows.c \
+  %D%/io/identity.h %D%/io/identity.c %D%/io/rows.h %D%/io/rows.c \
   %D%/io/dictionary.h %D%/io/dictionary.c %D%/io/mean.h %D%/io/mean.c \
   %D%/io/fit_history.h %D%/io/fit_history.c \
   %D%/io/supports.h %D%/io/supports.c %D%/io/supports_check.c \
@@ -235,6 +237,7 @@ sagitta_SOURCES = \
   %D%/cli/cmd_solve.c \
   %D%/cli/fit_inputs.h %D%/cli/fit_inputs.c \
   %D%/cli/refit_files.h %D%/cli/refit_files.c \
+  %D%/cli/refit_resume.h %D%/cli/refit_resume.c \
   %D%/cli/cmd_color.c \
   %D%/cli/cmd_terminal.c %D%/cli/bench_dense.h %D%/cli/bench_dense.c \
   %D%/cli/cmd_assemble.c \

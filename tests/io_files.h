@@ -89,7 +89,7 @@ static inline int supports_write(const struct made_supports *m, const char *path
                                  const real *mean)
 {
   struct supports_output f;
-  struct supports_ending ending = {&m->metrics, mean, 0, m->rounds, 0};
+  struct supports_ending ending = {.metrics = &m->metrics, .mean = mean, .rounds = m->rounds};
   const struct supports_shape *shape = &m->shape;
   int status = supports_output_create(&f, path, shape);
   for (gidx row = 0; row < shape->n && status == OK; row += block) {

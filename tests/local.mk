@@ -55,7 +55,7 @@ SCRIPT_TESTS = \
   %D%/test_refit_partition.py \
   %D%/test_refit_faults.py \
   %D%/test_fit.py %D%/test_refit_planted.py \
-  %D%/test_refit_input.py \
+  %D%/test_identity.py %D%/test_refit_input.py \
   %D%/test_refit_independent.py \
   %D%/test_bad_input.py \
   %D%/test_crafted.py \
@@ -75,6 +75,7 @@ SCRIPT_TESTS = \
   %D%/test_independent.py \
   %D%/test_io_inputs.py \
   %D%/test_io_files.py \
+  %D%/test_io_hashes.py \
   %D%/test_slurm.sh
 TESTS += $(SCRIPT_TESTS) $(check_PROGRAMS)
 # What is worth running under an emulator: arithmetic, and that files are what they are elsewhere.
@@ -98,10 +99,10 @@ EXTRA_DIST += %D%/tap.h %D%/tap.py %D%/run.sh %D%/expected/fingerprints %D%/expe
 EXTRA_PROGRAMS = %D%/io_tool %D%/soak_screen
 check_DATA = %D%/io_tool$(EXEEXT) %D%/fault.so %D%/fault_cuda.so
 CLEANFILES += $(check_DATA)
-# Thousands of faults, for hours and not for make check.
+# Thousands of faults, for half an hour and not for make check.
 EXTRA_DIST += %D%/soak_faults %D%/soak_data.py %D%/soak_disks.py %D%/soak_files.py %D%/soak_jobs.py \
   %D%/soak_try.py
-EXTRA_DIST += %D%/fault.c %D%/fault_cuda.c %D%/screen_checks.h %D%/io_blocks.h %D%/io_files.h %D%/io_tool.py
+EXTRA_DIST += %D%/fault.c %D%/fault_cuda.c %D%/screen_checks.h %D%/io_blocks.h %D%/io_files.h %D%/io_tool.py %D%/seal.py
 %D%/fault.so: %D%/fault.c
 	@$(MKDIR_P) %D%
 	$(AM_V_CCLD)$(CC) -std=c11 -D_GNU_SOURCE -O1 -fPIC -shared -o $@ $<

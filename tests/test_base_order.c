@@ -133,6 +133,19 @@ static void test_fingerprint(void)
   x[3] = x[4];
   x[4] = swap;
   ok(whole != fingerprint(x, 1000, 4, 50), "order matters");
+  whole = fingerprint(x, 250, 16, 7);
+  ok(whole == fingerprint(x, 83, 16, 7) + fingerprint(x + 332, 167, 16, 90),
+     "so do parts by fours");
+  int same = 0;
+  for (int i = 0; i < 8; i++)
+    for (int j = 0; j < 8; j++) {
+      x[i] = -x[i]; /* one sign, of i = j none */
+      if (i != j) x[j] = -x[j];
+      same += (fingerprint(x, 250, 16, 7) == whole);
+      x[i] = -x[i];
+      if (i != j) x[j] = -x[j];
+    }
+  ok(same == 0, "one sign or two that change are seen: %d of 64 not", same);
 }
 
 int main(void)

@@ -52,7 +52,8 @@ def check_planted(folder, codes):
             return
         got, history = atoms_of(out)
         best = np.max(np.abs(atoms @ got.T.astype(np.float64)), 1)
-        ok(np.mean(best > FOUND) >= SHARE[codes], f"{np.mean(best > FOUND):.3f} of {k} atoms are found")
+        found = np.mean(best > FOUND)
+        ok(found >= SHARE[codes], f"{found:.3f} of {k} atoms are found")
         ok(np.all(np.isfinite(history[:, :3])), "both explained variances of every sweep")
         done = sagitta("verify", os.path.join(out, "dictionary.h5"))
         ok(done.returncode == 0, "verify passes the dictionary")

@@ -155,6 +155,40 @@ static void damage_is_left(void)
   long_chunk_is_left(values);
 }
 
+static int n_followed;
+
+static hid_t link_follow(const char *name, hid_t group, const void *data, size_t bytes, hid_t list,
+                         hid_t transfer)
+{
+  (void)name, (void)data, (void)bytes, (void)list, (void)transfer;
+  n_followed++;
+  return H5Gopen2(group, "/", H5P_DEFAULT);
+}
+
+/* Links of a class that some program has registered may lead anywhere. */
+static void other_links_are_refused(void)
+{
+  const H5L_class_t class = {
+      H5L_LINK_CLASS_T_VERS, (H5L_type_t)200, "a link", NULL, NULL, NULL, link_follow, NULL, NULL};
+  struct h5_file f;
+  struct h5_array a = {0};
+  int there;
+  herr_t made = H5Lregister(&class);
+  int status = h5_create(&f, "links.h5");
+  if (made >= 0) made = H5Lcreate_ud(f.id, "/link", class.id, "", 0, H5P_DEFAULT, H5P_DEFAULT);
+  if (!status) status = h5_close(&f);
+  if (!status) status = h5_open(&f, "links.h5");
+  ok(!status && made >= 0, "a file with a link of another class %s", status_message());
+  int asked = h5_exists(&f, "/link/rows", &there), opened = h5_array_open(&f, "/link/rows", &a);
+  ok(asked == ERR_INPUT && opened == ERR_INPUT && n_followed == 0 &&
+         strstr(status_message(), "link out of the file"),
+     "links of other classes are not followed: %s", status_message());
+  status_clear();
+  h5_array_close(&a);
+  h5_close(&f);
+  H5Lunregister(class.id);
+}
+
 int main(void)
 {
   folder_enter();
@@ -162,6 +196,7 @@ int main(void)
   other_layouts_are_left();
   turned_chunk_is_left();
   damage_is_left();
+  other_links_are_refused();
   folder_leave();
   return done_testing();
 }

@@ -90,6 +90,11 @@ def failures_check(inputs, folder):
         out["atoms"][7] = -out["atoms"][2]
     done = terminal(*inputs[:2], "--dictionary", f"{folder}/twice.h5", *inputs[4:], "--output",
                     f"{folder}/f")
+    ok(done.returncode == 65 and "another dictionary" in done.stderr, "codes of another dictionary")
+    with h5py.File(inputs[5]) as f, h5py.File(f"{folder}/plain.h5", "w") as out:
+        f.copy("supports", out)  # which names none
+    done = terminal(*inputs[:2], "--dictionary", f"{folder}/twice.h5", "--supports",
+                    f"{folder}/plain.h5", "--output", f"{folder}/f")
     ok(done.returncode == 0 and "near duplicates: 2 and 7" in done.stderr, "duplicates are said")
     ok(not os.path.exists(f"{folder}/f/bytes"), "no dump unless asked for")
     with h5py.File(inputs[5]) as f, h5py.File(f"{folder}/ragged.h5", "w") as out:

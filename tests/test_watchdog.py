@@ -90,7 +90,8 @@ def check_calls(folder, pool):
              ("stall-write:1", "supports.h5.*.tmp"), ("stall-write:5", "supports.h5.*.tmp"),
              ("stall:1", "supports.h5.*.tmp"), ("stall-fsync:1", "supports.h5.*.tmp"),
              ("stall-rename:1", "supports.h5.*.tmp"), ("stall-close:1", "supports.h5.*.tmp"),
-             ("stall-open:1", "used.in.*.tmp"), ("stall-flush:2", "run.log"), ("stall-open:1", "deck.in"))
+             ("stall-open:1", "used.in.*.tmp"), ("stall-flush:2", "run.log"),
+             ("stall-open:1", "deck.in"))
 
     def one(i):
         fault, of = cases[i]
@@ -138,7 +139,8 @@ def check_commands(folder, pool):
              (("seed", "--rows", f"{small}/rows.h5", "--atoms", 8, "--output", f"{folder}/s"),
               "stall:5", "rows.h5"),
              (("refit", "--rows", f"{small}/rows.h5", "--dictionary", f"{small}/dictionary.h5",
-               "--supports", out, "--output", f"{folder}/f"), "stall-write:2", "dictionary.h5.*.tmp"))
+               "--supports", out, "--output", f"{folder}/f"), "stall-write:2",
+              "dictionary.h5.*.tmp"))
     done = pool.map(lambda case: hung([*case[0], "--deadline", DEADLINE], FAULT=case[1],
                                       FAULT_OF=case[2]), cases)
     for case, end in zip(cases, done):
@@ -164,8 +166,8 @@ def check_mpi(folder, pool):
 
 def long_job(folder, out, rounds):
     return ["encode", "--rows", f"{folder}/long/rows.h5", "--dictionary",
-            f"{folder}/long/dictionary.h5", "--top-s", 16, "--rounds", rounds, "--threads", 1,
-            "--deadline", DEADLINE, "--quiet", "--output", f"{folder}/{out}"]
+            f"{folder}/long/dictionary.h5", "--top-s", max(16, rounds), "--rounds", rounds,
+            "--threads", 1, "--deadline", DEADLINE, "--quiet", "--output", f"{folder}/{out}"]
 
 
 def seconds_of(path):
@@ -244,7 +246,7 @@ def main():
         skip_all("the sanitizers come first among what is preloaded")
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(12) as pool:
         inputs_make(folder)
-        leap = pool.submit(hung, long_job(folder, "leap", 16), ranks=2, FAULT="jump:100",
+        leap = pool.submit(hung, long_job(folder, "leap", 40), ranks=2, FAULT="jump:100",
                            FAULT_RANK="1")
         pause = pool.submit(suspend, folder)
         check_moments(folder, pool)

@@ -6,6 +6,14 @@
 
 #include "base/rng.h"
 
+/* Two words as one: a bijection of either, in which no single bit of one cancels one of the other,
+ * such as two signs that change. */
+static uint64_t fold(const uint64_t pair[2])
+{
+  uint64_t other = pair[1] * 0xc2b2ae3d27d4eb4fu;
+  return pair[0] + (other << 31 | other >> 33);
+}
+
 /* What one value adds to the sum. */
 static uint64_t term(uint64_t bits, gidx position)
 {
@@ -15,12 +23,17 @@ static uint64_t term(uint64_t bits, gidx position)
 uint64_t fingerprint(const void *values, gidx count, int width, gidx first)
 {
   const unsigned char *bytes = values;
-  uint64_t sum = 0, wide;
+  uint64_t sum = 0, wide, pair[2];
   uint32_t narrow;
   if (width == sizeof narrow)
     for (gidx i = 0; i < count; i++) {
       memcpy(&narrow, bytes + i * 4, sizeof narrow);
       sum += term(narrow, first + i);
+    }
+  else if (width == sizeof pair)
+    for (gidx i = 0; i < count; i++) {
+      memcpy(pair, bytes + i * 16, sizeof pair);
+      sum += term(fold(pair), first + i);
     }
   else
     for (gidx i = 0; i < count; i++) {

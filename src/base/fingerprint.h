@@ -10,8 +10,8 @@
 
 #include "base/types.h"
 
-/* The fingerprint of count values of 4 or 8 bytes each (`width`) at the global positions first,
- * first + 1, ... */
+/* The fingerprint of count values of 4, 8 or 16 bytes each (`width`) at the global positions first,
+ * first + 1, ...  Those of 16 bytes take the least time a byte. */
 uint64_t fingerprint(const void *values, gidx count, int width, gidx first);
 
 /* A hash of a byte string by which equal ones are found; here the order of the bytes matters. */

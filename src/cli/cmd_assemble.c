@@ -91,7 +91,7 @@ static int result_write(struct job *j, const char *path)
   snprintf(device, sizeof device, "cpu %s", j->state.device.variant);
   int n = run_facts(j->run, device, j->task.threads, facts);
   TRY(inputs_confirm(c));
-  return comm_agree(c, c->rank ? OK : systems_output_finish(&j->file, facts, n));
+  return comm_agree(c, c->rank ? OK : systems_output_finish(&j->file, &j->state.inputs, facts, n));
 }
 
 static int job_run(struct job *j)

@@ -66,7 +66,7 @@ static int result_write(const struct run *run, const char *path, const struct co
 {
   struct run_fact facts[MAX_FACTS];
   if (run->comm.rank) return OK;
-  return classes_write(path, &result->classes, result->report.longest_row, facts,
+  return classes_write(path, &result->classes, result->report.longest_row, &result->inputs, facts,
                        run_facts(run, "cpu", 1, facts));
 }
 

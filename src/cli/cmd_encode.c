@@ -279,8 +279,21 @@ static int result_close(const struct run *run, struct encode_state *job)
   facts[n++] = (struct run_fact){"rows_left_by_guess", NULL, (double)rows[SCREEN_ESTIMATE]};
   facts[n++] = (struct run_fact){"rows_left_small", NULL, (double)rows[SCREEN_SMALL]};
   facts[n++] = (struct run_fact){"candidates", NULL, (double)result->filter.candidates};
-  struct supports_ending ending = {&result->metrics, t->mean, t->rho, t->rounds, 0};
+  struct supports_ending ending = {.metrics = &result->metrics,
+                                   .mean = t->mean,
+                                   .rho = t->rho,
+                                   .rounds = t->rounds,
+                                   .normalized = t->normalize,
+                                   .inputs = result->inputs};
   return supports_output_finish(&job->file, &ending, facts, n);
+}
+
+/* What the hashes of the result took; nothing where it was not written. */
+static void hash_phase_fill(struct phase *phase, const struct phase *hashing)
+{
+  phase->calls = hashing->calls;
+  phase->seconds = hashing->seconds;
+  phase->work = hashing->work;
 }
 
 /* The summary line, and the tables of phases, filter and metrics.  Collective. */
@@ -294,6 +307,7 @@ static int result_report(struct run *run, struct encode_state *job, double secon
            run->command->name, (long long)t->rows->n, t->atoms->k, t->top_s, t->rounds,
            run->comm.size, r->device, gpu ? "" : "/", gpu ? "" : r->variant, seconds,
            (unsigned long long)r->fingerprint);
+  hash_phase_fill(&r->phases[PHASE_HASH], &job->file.hashing);
   TRY(report_phases(&run->comm, r->phases, ENCODE_PHASES));
   TRY(counts_sum(&run->comm, &r->counts));
   if (r->counts.kernels > 0)

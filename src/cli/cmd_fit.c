@@ -302,7 +302,10 @@ static int rows_encode(struct fit_job *j)
   TRY(inputs_confirm(c));
   if (c->rank) return comm_agree(c, OK);
   struct run_fact facts[MAX_FACTS];
-  struct supports_ending ending = {&j->encoded.metrics, e->mean, 0, e->rounds, 0};
+  struct supports_ending ending = {.metrics = &j->encoded.metrics,
+                                   .mean = e->mean,
+                                   .rounds = e->rounds,
+                                   .inputs = j->encoded.inputs};
   return comm_agree(c,
                     supports_output_finish(&j->supports_file, &ending, facts, facts_of(j, facts)));
 }

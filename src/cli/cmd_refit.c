@@ -12,6 +12,7 @@
 #include "cli/command.h"
 #include "cli/fit_inputs.h"
 #include "cli/refit_files.h"
+#include "cli/refit_resume.h"
 #include "cli/report.h"
 #include "model/directions.h"
 #include "refit/layout.h"
@@ -39,7 +40,9 @@ static const struct option_row refit_rows[] = {
      "route all rows again after each sweep, in as many rounds as the supports were"},
     FILTER_OPTION(AT(filter)),
     {"resume", OPTION_FLAG, AT(resume), "no", 0, 1, NULL, NULL,
-     "go on after the last sweep that is in --output; any number of ranks gives the same bits"},
+     "go on after the last sweep that is in --output, with the inputs and options of its start; "
+     "any "
+     "number of ranks gives the same bits"},
     {"cosine-limit", OPTION_INT, AT(cosine_limit), "65536", 0, 1 << 30, NULL, "ATOMS",
      "compute the largest decoder cosine of dictionaries up to this size"},
     {"dry-run", OPTION_FLAG, AT(dry_run), "no", 0, 1, NULL, NULL,
@@ -79,6 +82,7 @@ struct job {
   const struct refit_options *o;
   struct refit_files files;
   struct fit_inputs inputs;
+  struct refit_former former; /* of a run that is resumed */
   struct refit_task task;
   struct refit_state state;
   struct classes classes;
@@ -114,27 +118,22 @@ static int plan_print(struct job *j)
   return OK;
 }
 
-/* Begin used.in and run.log.  A run that is resumed reads what it then replaces. */
+/* Begin used.in and run.log.  The inputs are those of the start, also of a run that is resumed. */
 static int job_begin(struct job *j)
 {
   const struct refit_files *f = &j->files;
-  const struct fit_inputs *in = &j->inputs;
-  const struct run_inputs inputs = {{in->rows.file, f->has_dictionary ? NULL : in->dictionary.file,
-                                     f->has_supports ? NULL : in->supports.file,
-                                     j->o->names.classes}};
+  const struct run_inputs inputs = fit_inputs_files(&j->inputs, j->o->names.classes);
   return run_begin_at(j->run, &f->dictionary, &inputs, f->has_dictionary);
 }
 
 static int job_open(struct job *j)
 {
   const struct refit_options *o = j->o;
-  struct fit_names names = o->names;
-  const struct fit_facts wanted = {o->sweeps, o->directions, o->reroute};
+  const struct fit_start wanted = {
+      .directions = o->directions, .reroute = o->reroute, .cosine_limit = o->cosine_limit};
   TRY(comm_agree(j->c, options_check(o)));
-  TRY(refit_files_open(&j->files, j->run, &o->output, o->resume, &wanted));
-  if (j->files.has_dictionary) names.dictionary = j->files.dictionary_path;
-  if (j->files.has_supports) names.supports = j->files.supports_path;
-  TRY(inputs_agree(j->c, fit_inputs_open(&j->inputs, &names)));
+  TRY(refit_files_open(&j->files, j->run, &o->output, o->resume, o->sweeps, &wanted));
+  TRY(inputs_agree(j->c, fit_inputs_open(&j->inputs, &o->names)));
   TRY(job_begin(j));
   j->task = fit_inputs_task(&j->inputs, j->c, &o->compute);
   j->task.filter = o->filter;
@@ -147,23 +146,39 @@ static int job_open(struct job *j)
   return refit_tss(&j->state, &j->tss);
 }
 
-/* Write line 0 of the history: what the codes explain as they come. */
-static int start_judge(struct job *j)
+/* What metrics and residuals say of the same codes differs by their roundings: far less. */
+#define SAME_VARIANCE 1e-6
+
+/* *explained, on rank 0 <- what the codes of the state explain, by their residuals; warn where a
+ * file says something else. */
+static int state_judge(struct job *j, const char *file, real said, real *explained)
 {
-  real rss, said = j->inputs.supports.explained_variance;
+  real rss;
   TRY(comm_agree(j->c, refit_state_residuals(&j->state)));
   TRY(refit_rss(&j->state, &rss));
   if (j->c->rank) return OK;
   struct metrics m = {.n = j->state.total, .p = j->state.p};
   metrics_fit(&m, rss, j->tss, 0, 0);
+  *explained = m.explained_variance;
+  if (fabs(said - *explained) > SAME_VARIANCE)
+    log_warn("'%s' says that its codes explain %.6g, with these rows and atoms they explain %.6g: "
+             "were they solved for others?",
+             file, said, *explained);
+  return OK;
+}
+
+/* Write line 0 of the history: what the codes explain as they come. */
+static int start_judge(struct job *j)
+{
+  const struct supports_input *supports = &j->inputs.supports;
+  real is = 0;
+  refit_start_note(&j->files.facts.start, &j->inputs, &j->state);
+  TRY(state_judge(j, supports->source.name, supports->explained_variance, &is));
+  if (j->c->rank) return OK;
   gidx dead = 0;
   for (idx a = 0; a < j->state.k; a++) dead += refit_atom_rows(&j->state, a) == 0;
   j->files.lines[0] = (struct history_line){
-      .explained_variance = m.explained_variance, .held_out = nan_canonical(), .dead = (real)dead};
-  if (fabs(said - m.explained_variance) > 1e-6)
-    log_warn("'%s' says that its codes explain %.6g, with these rows and atoms they explain %.6g: "
-             "were they solved for others?",
-             j->inputs.supports.source.name, said, m.explained_variance);
+      .explained_variance = is, .held_out = nan_canonical(), .dead = (real)dead};
   return OK;
 }
 
@@ -229,18 +244,17 @@ static int sweep_run(struct job *j)
   return j->o->reroute && j->files.facts.sweeps < j->o->sweeps ? classes_find(j) : OK;
 }
 
-/* Make the supports again where a resumed run's are one sweep behind its dictionary. */
-static int supports_catch_up(struct job *j)
+/* Take the place of a run that was stopped.  Where its supports are not of its last sweep, they are
+ * made again: their atoms are those of the start, or are routed. */
+static int job_resume(struct job *j)
 {
-  gidx done = j->files.facts.sweeps, have = j->files.has_supports ? j->inputs.supports.sweeps : 0;
-  if (!j->files.has_dictionary || have == done) return OK;
-  int status = OK;
-  if (have != done - 1)
-    status = status_fail(
-        ERR_INPUT, __FILE__, __LINE__, "'%s' is of sweep %lld, '%s' of sweep %lld: cannot resume",
-        j->files.dictionary_path, (long long)done, j->inputs.supports.source.name, (long long)have);
-  TRY(comm_agree(j->c, status));
+  real is = 0;
+  TRY(refit_resume(&j->former, &j->files, &j->inputs, &j->state));
+  log_info("resumed after sweep %lld", (long long)j->files.facts.sweeps);
+  if (j->former.has_supports)
+    return state_judge(j, j->files.supports_path, j->former.supports.explained_variance, &is);
   TRY(state_finish(j, j->o->reroute));
+  TRY(comm_agree(j->c, refit_contents_check(&j->files, &j->state)));
   return state_write(j, 0);
 }
 
@@ -288,14 +302,13 @@ static int job_run(struct job *j)
   double begun = log_seconds();
   TRY(job_open(j));
   gidx resumed = j->files.facts.sweeps;
-  if (resumed) log_info("resumed after sweep %lld", (long long)resumed);
-  if (!resumed) TRY(start_judge(j));
-  TRY(supports_catch_up(j));
+  TRY(resumed ? job_resume(j) : start_judge(j));
   if (resumed >= j->o->sweeps) {
     log_info("nothing is left to do: %lld sweeps were wanted", (long long)j->o->sweeps);
     return OK;
   }
   TRY(classes_find(j));
+  TRY(comm_agree(j->c, refit_classes_check(&j->files, &j->classes, j->o->names.classes)));
   while (j->files.facts.sweeps < j->o->sweeps) TRY(sweep_run(j));
   return report(j, resumed, log_seconds() - begun);
 }
@@ -313,6 +326,7 @@ static int refit_command(struct run *run, const void *options, const char **argu
   classes_free(&j->classes);
   refit_state_free(&j->state);
   fit_inputs_close(&j->inputs);
+  refit_former_close(&j->former);
   refit_files_free(&j->files);
   arena_free(&j->arena);
   free(j);

@@ -158,7 +158,7 @@ static int result_close(const struct run *run, struct solve_state *job)
   if (run->comm.rank) return OK;
   snprintf(device, sizeof device, "cpu %s", job->result.variant);
   int n = run_facts(run, device, job->task.threads, facts);
-  return solutions_output_finish(&job->file, facts, n);
+  return solutions_output_finish(&job->file, &job->systems.inputs, facts, n);
 }
 
 static int result_open(const struct run *run, struct solve_state *job)

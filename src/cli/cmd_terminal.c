@@ -107,6 +107,7 @@ static struct terminal_task task_of(const struct run *run, const struct terminal
                                 .supports = &in->supports.source,
                                 .mean = in->mean,
                                 .rho = in->supports.rho,
+                                .named = in->supports.inputs,
                                 .top_s = in->supports.top_s > 0 ? in->supports.top_s : 1,
                                 .directions = o->directions,
                                 .evidence =

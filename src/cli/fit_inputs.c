@@ -86,6 +86,7 @@ struct refit_task fit_inputs_task(const struct fit_inputs *in, const struct comm
                              .mean = in->mean,
                              .rho = in->supports.rho,
                              .nonnegative = in->supports.nonnegative,
+                             .named = in->supports.inputs,
                              .top_s = top_s > 0 ? top_s : 1,
                              .threads = threads_default(c, compute->threads),
                              .variant = compute->cpu_variant};

@@ -19,20 +19,26 @@ static int is_file(const char *path)
 }
 
 /* Rank 0: read how far an earlier run came, and check that it had the same options. */
-static int resume_look(struct refit_files *f, const struct fit_facts *wanted)
+static int resume_look(struct refit_files *f, const struct fit_start *wanted)
 {
+  const struct fit_start *was = &f->facts.start;
   f->has_dictionary = is_file(f->dictionary.file);
   f->has_supports = f->has_dictionary && is_file(f->supports.file);
   if (!f->has_dictionary) return OK;
   TRY(fit_read(f->dictionary.file, &f->arena, &f->facts, &f->lines));
-  CHECK(f->facts.directions == wanted->directions && f->facts.reroute == wanted->reroute, ERR_USAGE,
-        "'%s' was made with '--directions %lld' and %s'--reroute': resume with the same",
-        f->dictionary.file, (long long)f->facts.directions, f->facts.reroute ? "" : "without ");
+  CHECK(was->directions == wanted->directions && was->reroute == wanted->reroute &&
+            was->cosine_limit == wanted->cosine_limit,
+        ERR_USAGE,
+        "'%s' was made with '--directions %lld --cosine-limit %lld%s', not with '--directions %lld "
+        "--cosine-limit %lld%s': resume with the same",
+        f->dictionary.file, (long long)was->directions, (long long)was->cosine_limit,
+        was->reroute ? " --reroute" : "", (long long)wanted->directions,
+        (long long)wanted->cosine_limit, wanted->reroute ? " --reroute" : "");
   return OK;
 }
 
 static int places_look(struct refit_files *f, const struct output_options *output, int resume,
-                       const struct fit_facts *wanted)
+                       const struct fit_start *wanted)
 {
   const char *place = output->output;
   size_t length = place ? strlen(place) : 0;
@@ -58,13 +64,13 @@ static int lines_alloc(struct refit_files *f, gidx sweeps)
 }
 
 int refit_files_open(struct refit_files *f, struct run *run, const struct output_options *output,
-                     int resume, const struct fit_facts *wanted)
+                     int resume, gidx sweeps, const struct fit_start *wanted)
 {
   struct comm *c = &run->comm;
   memset(f, 0, sizeof *f);
-  f->facts = (struct fit_facts){0, wanted->directions, wanted->reroute};
+  f->facts.start = *wanted;
   int status = c->rank ? OK : places_look(f, output, resume, wanted);
-  if (!status) status = lines_alloc(f, wanted->sweeps);
+  if (!status) status = lines_alloc(f, sweeps);
   TRY(comm_agree(c, status));
   memcpy(f->dictionary_path, f->dictionary.shown, sizeof f->dictionary_path);
   memcpy(f->supports_path, f->supports.shown, sizeof f->supports_path);
@@ -138,6 +144,7 @@ static int dictionary_write(struct refit_files *f, const struct run *run,
   TRY(refit_state_frames_write(state, &f->frames_sink));
   if (result->inputs->mean)
     TRY(object_write_vector(&file->result.h5, "/mean", p, result->inputs->mean));
+  f->facts.contents = state->contents;
   TRY(fit_write(file, &f->facts, f->lines, &atoms));
   TRY(matrix_output_finish(file, facts, run_facts_of(run, state, device, facts)));
   arena_free(&arena);
@@ -167,8 +174,15 @@ int refit_supports_write(struct refit_files *f, struct run *run, const struct re
   TRY(comm_agree(c, c->rank ? OK : supports_output_create(file, f->supports.file, &shape)));
   TRY(refit_state_supports_write(state, &file->sink));
   if (c->rank) return comm_agree(c, OK);
-  struct supports_ending ending = {result->metrics, result->inputs->mean, state->rho,
-                                   result->inputs->supports.rounds, f->facts.sweeps};
+  const struct identity *contents = &state->contents;
+  struct supports_ending ending = {
+      .metrics = result->metrics,
+      .mean = result->inputs->mean,
+      .rho = state->rho,
+      .rounds = result->inputs->supports.rounds,
+      .sweeps = f->facts.sweeps,
+      .inputs = {.rows = state->inputs.rows, .dictionary = contents->dictionary},
+      .contents = {.supports = contents->supports, .codes = contents->codes}};
   return comm_agree(
       c, supports_output_finish(file, &ending, facts, run_facts_of(run, state, device, facts)));
 }

@@ -3,9 +3,9 @@
  *
  * Floor: cli.
  *
- * After a sweep dictionary.h5 is published, then supports.h5.  A run that is stopped between the
- * two leaves supports one sweep behind: they follow from the dictionary, and resuming makes them
- * again. */
+ * After a sweep dictionary.h5 is published, then supports.h5.  Each names the contents of both, so
+ * that what a run leaves that is stopped between the two, or anything else, is not taken for a
+ * pair: supports follow from the dictionary, and resuming makes them again (refit_resume.h). */
 #ifndef CLI_REFIT_FILES_H
 #define CLI_REFIT_FILES_H
 
@@ -19,7 +19,7 @@
 struct refit_files {
   struct output_place dictionary, supports;        /* on rank 0 */
   char dictionary_path[4096], supports_path[4096]; /* on every rank */
-  int has_dictionary, has_supports;                /* of the run that is resumed */
+  int has_dictionary, has_supports;                /* resumed: these files are there */
   struct fit_facts facts;                          /* sweeps done so far: 0 for a fresh run */
   struct history_line *lines;                      /* on rank 0: the start, then a line a sweep */
   struct arena arena;
@@ -29,11 +29,12 @@ struct refit_files {
   struct supports_output supports_file;
 };
 
-/* Claim the places; with resume find what is there.  ERR_USAGE: not a folder, or resumed with other
- * options; ERR_CREATE.  Collective. */
+/* Claim the places; sweeps: how many there are to be in the end; wanted: the options.  With resume
+ * find what is there.  ERR_USAGE: not a folder, or resumed with other options; ERR_CREATE.
+ * Collective. */
 int refit_files_open(struct refit_files *files, struct run *run,
-                     const struct output_options *output, int resume,
-                     const struct fit_facts *wanted);
+                     const struct output_options *output, int resume, gidx sweeps,
+                     const struct fit_start *wanted);
 void refit_files_free(struct refit_files *files);
 
 /* Publish what a sweep gave.  Collective. */

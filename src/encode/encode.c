@@ -67,6 +67,18 @@ static int cosine_compute(struct encode *e)
   return OK;
 }
 
+/* Make the terms that the ranks added up the hashes of rows and dictionary. */
+static int inputs_name(struct encode *e)
+{
+  struct identity *inputs = &e->result->inputs;
+  const struct encode_task *t = e->task;
+  gidx sums[] = {(gidx)inputs->rows, (gidx)e->shard.terms};
+  TRY(comm_sum(e->c, sums, LENGTH(sums)));
+  inputs->rows = content_hash((uint64_t)sums[0], t->rows->n, t->rows->p, 1);
+  inputs->dictionary = content_hash((uint64_t)sums[1], t->atoms->k, e->d, e->p);
+  return OK;
+}
+
 /* Sum over ranks what each counted, and fill the metrics. */
 static int result_finish(struct encode *e)
 {
@@ -77,6 +89,7 @@ static int result_finish(struct encode *e)
   gidx sum = (gidx)e->result->fingerprint;
   TRY(comm_sum(e->c, &sum, 1));
   e->result->fingerprint = (uint64_t)sum;
+  TRY(inputs_name(e));
   TRY(comm_sum(e->c, e->result->density, e->shard.tiling.k));
   if (t->codes) TRY(statistics_finish(&e->statistics, e->c, e->p, m));
   metrics_density(m, e->result->density, t->rows->n, e->shard.tiling.k);
@@ -101,6 +114,7 @@ static const struct phase phase_names[ENCODE_PHASES] = {
     [PHASE_SUMS] = {.name = "sums", .unit = "GB", .background = 1},
     [PHASE_COSINE] = {.name = "cosine", .unit = "GMAC"},
     [PHASE_WRITE] = {.name = "write", .unit = "GB", .background = 1},
+    [PHASE_HASH] = {.name = "hash", .unit = "GB", .background = 1},
     [PHASE_WAIT_FILES] = {.name = "wait"},
     [PHASE_WAIT_BACKGROUND] = {.name = "waited"},
 };

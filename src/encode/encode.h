@@ -22,6 +22,7 @@
 #include "comm/comm.h"
 #include "device/device.h"
 #include "model/dictionary.h"
+#include "model/identity.h"
 #include "model/results.h"
 #include "model/rows.h"
 
@@ -58,6 +59,7 @@ enum encode_phase {
   PHASE_SUMS,
   PHASE_COSINE,
   PHASE_WRITE,
+  PHASE_HASH,            /* part of writing; filled in by who knows the sink */
   PHASE_WAIT_FILES,      /* "wait": of the main thread, for reading and writing */
   PHASE_WAIT_BACKGROUND, /* "waited": of the main thread, for merging, counting and column sums */
   ENCODE_PHASES
@@ -79,6 +81,7 @@ struct encode_result {
   struct metrics metrics; /* on rank 0 */
   gidx *density;          /* [K] */
   uint64_t fingerprint;   /* of supports, scores and codes */
+  struct identity inputs; /* rows and dictionary */
   struct phase phases[ENCODE_PHASES];
   const char *device; /* of this rank: "cpu" or "cuda" */
   char variant[64];   /* its instruction set or name */

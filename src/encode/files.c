@@ -6,6 +6,7 @@
 #include "base/num.h"
 #include "base/status.h"
 #include "encode/encode_impl.h"
+#include "model/identity.h"
 
 static int results_write(const struct file_job *j)
 {
@@ -16,13 +17,14 @@ static int results_write(const struct file_job *j)
   return OK;
 }
 
-/* Read rows, subtract the mean, check them, and copy them to the device. */
+/* Read rows, hash them, subtract the mean, check them, and copy them to the device. */
 static int rows_read(const struct file_job *j)
 {
   const struct row_source *rows = j->task->rows;
   float *x = (float *)((char *)j->read_into->host + j->read_at);
   phase_begin(&j->phases[PHASE_READ]);
   TRY(rows->read(rows->self, j->read_first, j->read_count, x));
+  *j->rows_terms += items_terms(x, j->read_count, rows->p, j->read_first);
   rows_center(x, j->read_count, rows->p, j->task->mean);
   TRY(rows_check(x, j->read_count, rows->p, j->read_first, rows->name));
   phase_end(&j->phases[PHASE_READ], (double)j->read_count * rows->row_bytes);
@@ -51,7 +53,8 @@ static int files_start(struct encode *e)
                                   .read_into = &e->rows[e->read / e->block % ROW_BUFFERS],
                                   .read_at = share_first * e->p * (gidx)sizeof(float),
                                   .write = e->finished,
-                                  .phases = e->result->phases};
+                                  .phases = e->result->phases,
+                                  .rows_terms = &e->result->inputs.rows};
   e->read += n;
   e->finished.n = 0;
   return worker_start(&e->files, file_job_run, &e->file_job);

@@ -8,6 +8,7 @@
 #include "base/num.h"
 #include "base/status.h"
 #include "device/route.h"
+#include "model/identity.h"
 #include "model/results.h"
 
 static float *atom_at(const struct shard *t, gidx slot)
@@ -47,11 +48,14 @@ int shard_alloc(struct shard *t)
 int shard_read(struct shard *t)
 {
   const struct atom_source *source = t->source;
+  gidx frame = (gidx)t->d * t->p;
+  t->terms = 0;
   for (idx slot = 0; slot < t->held; slot += t->tiling.width) {
     idx first = tiling_atom(&t->tiling, t->rank, slot), count = tile_atoms(t, slot);
     float *tile = atom_at(t, slot);
     t->key = first;
     TRY(source->read(source->self, first, count, tile));
+    t->terms += items_terms(tile, count, frame, first);
     if (t->normalize) atoms_normalize(tile, count, t->d, t->p);
     TRY(atoms_check(tile, count, t->d, t->p, first, source->name));
   }

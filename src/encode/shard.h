@@ -21,7 +21,8 @@ struct shard {
   struct buffer outgoing; /* atoms that other ranks asked for */
   const struct atom_source *source; /* borrowed; of the reading */
   int normalize;
-  gidx key; /* first atom of the tile that was read last */
+  gidx key;       /* first atom of the tile that was read last */
+  uint64_t terms; /* of the atoms as they were read (model/identity.h) */
   struct arena arena;
 };
 

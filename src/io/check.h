@@ -16,7 +16,7 @@
 
 /* A verification in progress. */
 struct verify {
-  const struct h5_file *file;
+  struct h5_file *file;
   FILE *out;     /* where a line goes for each check that passed; or NULL */
   int is_ours;   /* written by Sagitta, so that all promises are checked */
   char kind[32]; /* of file; empty when foreign */

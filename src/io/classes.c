@@ -20,11 +20,12 @@ static const struct object_row object_rows[] = {
 static const struct object_table objects = {object_rows, LENGTH(object_rows)};
 
 int classes_write(const char *path, const struct classes *c, gidx lower_bound,
-                  const struct run_fact *facts, int n_facts)
+                  const struct identity *inputs, const struct run_fact *facts, int n_facts)
 {
   static struct result_file r;
   TRY(result_create(&r, path, &classes_kind, 8 * ((gidx)c->k + 2 * (gidx)c->count) + SLACK_BYTES));
   TRY(h5_attribute_long(&r.h5, "/", "lower_bound", lower_bound));
+  TRY(identity_write(&r.h5, INPUTS_GROUP, inputs));
   TRY(object_write_vector(&r.h5, "/color", c->k, c->color));
   TRY(object_write_vector(&r.h5, "/class_offsets", (gidx)c->count + 1, c->start));
   TRY(object_write_vector(&r.h5, "/class_atoms", c->start[c->count], c->atoms));
@@ -63,12 +64,14 @@ struct lists {
 static int lists_read(const struct h5_file *f, struct arena *arena, struct lists *l)
 {
   gidx offsets;
+  int has_colors;
+  TRY(h5_exists(f, "/color", &has_colors));
   TRY(vector_read(f, "/class_offsets", TYPE_I64, arena, &offsets, &l->start));
   TRY(vector_read(f, "/class_atoms", TYPE_I32, arena, &l->placed, &l->atoms));
   l->count = offsets - 1;
   l->color = NULL;
   l->k = -1;
-  if (h5_exists(f, "/color")) TRY(vector_read(f, "/color", TYPE_I32, arena, &l->k, &l->color));
+  if (has_colors) TRY(vector_read(f, "/color", TYPE_I32, arena, &l->k, &l->color));
   CHECK(offsets >= 1 && l->count < INT32_MAX && l->start[0] == 0, ERR_INPUT,
         "'/class_offsets' of '%s' does not begin with 0", f->path);
   for (gidx c = 0; c < l->count; c++)
@@ -140,7 +143,9 @@ static int ours_check(const struct lists *l, const char *path)
 
 static int file_check(struct verify *v)
 {
-  if (!h5_exists(v->file, "/class_offsets")) return OK;
+  int there;
+  TRY(h5_exists(v->file, "/class_offsets", &there));
+  if (!there) return OK;
   struct arena arena = {0};
   struct lists l;
   idx *color;

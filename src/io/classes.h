@@ -5,6 +5,7 @@
 #ifndef IO_CLASSES_H
 #define IO_CLASSES_H
 
+#include "io/identity.h"
 #include "io/outputs.h"
 #include "io/schema.h"
 #include "model/classes.h"
@@ -14,7 +15,7 @@ extern const struct file_kind classes_kind;
 /* Write and publish.  lower_bound is the largest number of atoms that a row has, and no colouring
  * can have fewer classes. */
 int classes_write(const char *path, const struct classes *c, gidx lower_bound,
-                  const struct run_fact *facts, int n_facts);
+                  const struct identity *inputs, const struct run_fact *facts, int n_facts);
 
 /* Read /class_offsets and /class_atoms, in any order inside a class, into *c, where they ascend.
  * ERR_INPUT: these are not classes of k atoms, an atom is there twice, or /color is there and says

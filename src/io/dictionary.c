@@ -42,7 +42,9 @@ int nonnegative_write(const struct h5_file *f, int nonnegative)
 int nonnegative_read(const struct h5_file *f, int *nonnegative)
 {
   gidx value = 0;
-  if (h5_attribute_exists(f, "/", "nonnegative")) TRY(h5_read_long(f, "/", "nonnegative", &value));
+  int there;
+  TRY(h5_attribute_exists(f, "/", "nonnegative", &there));
+  if (there) TRY(h5_read_long(f, "/", "nonnegative", &value));
   CHECK(value == 0 || value == 1, ERR_INPUT, "'%s' says nonnegative %lld, not 0 or 1", f->path,
         (long long)value);
   *nonnegative = (int)value;
@@ -72,7 +74,9 @@ int dictionary_input_open(struct dictionary_input *f, const char *name)
                                    .read = atoms_read};
   f->file = s->file;
   if (s->is_npy) return OK;
-  if (h5_exists(&s->h5, "/mean")) TRY(mean_open(f));
+  int has_mean;
+  TRY(h5_exists(&s->h5, "/mean", &has_mean));
+  if (has_mean) TRY(mean_open(f));
   TRY(nonnegative_read(&s->h5, &f->nonnegative));
   CHECK(!f->nonnegative || d == 1, ERR_INPUT,
         "'%s' says that codes are nonnegative, and has frames of %lld vectors", s->file,
@@ -111,12 +115,15 @@ static int block_check(const struct verify *v, const struct value_block *b)
 /* The mean of supports is checked here too: it is the same dataset. */
 static int file_check(struct verify *v)
 {
-  if (h5_exists(v->file, "/atoms")) {
+  int has_atoms, has_mean;
+  TRY(h5_exists(v->file, "/atoms", &has_atoms));
+  TRY(h5_exists(v->file, "/mean", &has_mean));
+  if (has_atoms) {
     TRY(check_blocks(v, "/atoms", block_check));
     check_note(v, "atoms     all values are finite%s",
                v->is_ours ? ", atoms of unit norm, frames orthonormal" : "");
   }
-  if (h5_exists(v->file, "/mean")) TRY(mean_check(v));
+  if (has_mean) TRY(mean_check(v));
   return OK;
 }
 

@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "io/h5/listing.h"
 #include "io/h5/values.h"
+#include "io/texts.h"
 
 struct diff {
   const struct h5_file *a, *b;
@@ -21,12 +22,6 @@ struct diff {
     if (!(d)->differs && (d)->out) fprintf((d)->out, __VA_ARGS__);                                 \
     (d)->differs = 1;                                                                              \
   } while (0)
-
-/* Is this /run or below it? */
-static int is_run(const char *path)
-{
-  return strcmp(path, "/run") == 0 || strncmp(path, "/run/", 5) == 0;
-}
 
 /* out <- " [3, 17]", where item i of an array is; nothing for a scalar. */
 static void index_print(const struct h5_values *v, gidx i, char *out, int capacity)
@@ -111,17 +106,18 @@ typedef int visit_pair(struct diff *d, const char *object, const struct h5_entry
 
 /* Visit the pairs of two sorted lists until a difference; an entry that only one list has is one.
  * object: NULL for lists of objects, of which /run is left out, else the object of the
- * attributes. */
+ * attributes, of which hashes in files of ours are, since what they are of is compared. */
 static int lists_merge_by_path(struct diff *d, const char *object, const struct h5_listing *a,
                                const struct h5_listing *b, visit_pair *visit)
 {
   gidx i = 0, j = 0;
+  int hashes = d->a->version && d->b->version;
   while (!d->differs && (i < a->count || j < b->count)) {
     int order = i == a->count   ? 1
                 : j == b->count ? -1
                                 : strcmp(a->entries[i].path, b->entries[j].path);
     const struct h5_entry *one = order <= 0 ? &a->entries[i] : &b->entries[j];
-    int skipped = !object && is_run(one->path);
+    int skipped = object ? hashes && hash_names(one->path) : path_is_run(one->path);
     if (order && !skipped)
       DIFFER(d, "'%s%s%s' is only in '%s'\n", object ? object : "", object ? " @" : "", one->path,
              order < 0 ? d->a->path : d->b->path);

@@ -23,6 +23,26 @@ static const char columns[] =
 
 _Static_assert(sizeof(struct history_line) == HISTORY_COLUMNS * sizeof(real), "a line of reals");
 
+static int start_write(const struct h5_file *h5, const struct fit_start *start)
+{
+  TRY(h5_attribute_long(h5, "/", "directions", start->directions));
+  TRY(h5_attribute_long(h5, "/", "reroute", start->reroute));
+  TRY(h5_attribute_long(h5, "/", "cosine_limit", start->cosine_limit));
+  TRY(h5_attribute_long(h5, "/", "rounds", start->rounds));
+  TRY(h5_attribute_real(h5, "/", "rho", start->rho));
+  return identity_write(h5, INPUTS_GROUP, &start->inputs);
+}
+
+static int start_read(const struct h5_file *h5, struct fit_start *start)
+{
+  TRY(h5_read_long(h5, "/", "directions", &start->directions));
+  TRY(h5_read_long(h5, "/", "reroute", &start->reroute));
+  TRY(h5_read_long(h5, "/", "cosine_limit", &start->cosine_limit));
+  TRY(h5_read_long(h5, "/", "rounds", &start->rounds));
+  TRY(h5_read_real(h5, "/", "rho", &start->rho));
+  return identity_read(h5, INPUTS_GROUP, &start->inputs);
+}
+
 int history_write(struct matrix_output *f, const struct history_line *lines, gidx sweeps)
 {
   const struct h5_file *h5 = &f->result.h5;
@@ -38,8 +58,8 @@ int fit_write(struct matrix_output *f, const struct fit_facts *facts,
 {
   const struct h5_file *h5 = &f->result.h5;
   gidx k = atoms->k;
-  TRY(h5_attribute_long(h5, "/", "directions", facts->directions));
-  TRY(h5_attribute_long(h5, "/", "reroute", facts->reroute));
+  TRY(start_write(h5, &facts->start));
+  TRY(identity_write(h5, CONTENTS_GROUP, &facts->contents));
   TRY(history_write(f, lines, facts->sweeps));
   TRY(object_write_vector(h5, "/fit/accepted", k, atoms->accepted));
   TRY(object_write_vector(h5, "/fit/status", k, atoms->status));
@@ -69,11 +89,17 @@ static int lines_read(const struct h5_file *f, struct arena *arena, const struct
 static int file_read(const struct h5_file *f, struct arena *arena, struct fit_facts *facts,
                      struct history_line **lines)
 {
-  CHECK(h5_attribute_exists(f, "/", "sweeps") && h5_exists(f, "/fit/history"), ERR_INPUT,
+  int has_sweeps, has_history;
+  TRY(h5_attribute_exists(f, "/", "sweeps", &has_sweeps));
+  TRY(h5_exists(f, "/fit/history", &has_history));
+  CHECK(has_sweeps && has_history, ERR_INPUT,
         "'%s' was not written by refit, so it cannot be resumed", f->path);
+  TRY(identity_read(f, CONTENTS_GROUP, &facts->contents));
+  CHECK(facts->contents.dictionary && facts->contents.supports && facts->contents.codes, ERR_INPUT,
+        "'%s' does not say what it was made from, as refit wrote it before: it cannot be resumed",
+        f->path);
   TRY(h5_read_long(f, "/", "sweeps", &facts->sweeps));
-  TRY(h5_read_long(f, "/", "directions", &facts->directions));
-  TRY(h5_read_long(f, "/", "reroute", &facts->reroute));
+  TRY(start_read(f, &facts->start));
   CHECK(facts->sweeps >= 1 && facts->sweeps < INT32_MAX, ERR_INPUT, "'%s' says %lld sweeps",
         f->path, (long long)facts->sweeps);
   return lines_read(f, arena, facts, lines);

@@ -6,6 +6,7 @@
 #define IO_FIT_HISTORY_H
 
 #include "base/memory.h"
+#include "io/identity.h"
 #include "io/matrix.h"
 #include "io/schema.h"
 
@@ -17,9 +18,19 @@ struct history_line {
   real sweep, explained_variance, held_out, dead, revived, accepted, rejected, escalated;
 };
 
-/* Root attributes; a resumed run has to agree with them. */
+/* What a run was begun with; a resumed one has to agree with all of it. */
+struct fit_start {
+  gidx directions, reroute, cosine_limit; /* options */
+  gidx rounds;                            /* as the supports say */
+  real rho;
+  struct identity inputs; /* classes: 0 with reroute, when they change from sweep to sweep */
+};
+
+/* Root attributes and hashes. */
 struct fit_facts {
-  gidx sweeps, directions, reroute;
+  gidx sweeps;
+  struct fit_start start;
+  struct identity contents; /* of the dictionary, and of the supports of the same sweep */
 };
 
 /* What became of each atom in the last sweep; arrays of [k]. */
@@ -38,7 +49,7 @@ int fit_write(struct matrix_output *f, const struct fit_facts *facts,
               const struct history_line *lines, const struct fit_atoms *atoms);
 
 /* Read the facts and lines of the dictionary at path into the arena.  ERR_INPUT when no refit wrote
- * it, or facts and lines do not agree. */
+ * it, it does not say what it was made from, or facts and lines do not agree. */
 int fit_read(const char *path, struct arena *arena, struct fit_facts *facts,
              struct history_line **lines);
 

@@ -76,7 +76,9 @@ static void matrices_list(const struct h5_file *f, char *out, int capacity)
 static int h5_input_open(struct input_array *s)
 {
   TRY(h5_open(&s->h5, s->file));
-  if (!h5_exists(&s->h5, s->object)) {
+  int there;
+  TRY(h5_exists(&s->h5, s->object, &there));
+  if (!there) {
     char found[1024];
     matrices_list(&s->h5, found, sizeof found);
     FAIL(ERR_INPUT, "no dataset '%s' in '%s'; %s%s: name one as %s:/PATH", s->object, s->file,

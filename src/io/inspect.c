@@ -3,6 +3,7 @@
  * beside them. */
 #include "io/inspect.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -10,6 +11,7 @@
 #include "io/h5/listing.h"
 #include "io/h5/values.h"
 #include "io/schema.h"
+#include "io/texts.h"
 
 enum { VALUES_SHOWN = 8 }; /* of an attribute */
 
@@ -25,18 +27,14 @@ static void bytes_print(double bytes, char *out, int capacity)
 /* Print the first line: format, kind, version and size. */
 static int head_print(const struct h5_file *f, FILE *out)
 {
-  char format[64] = "", kind[64] = "", size[32];
+  char kind[64] = "", size[32];
   struct stat facts;
   CHECK(stat(f->path, &facts) == 0, ERR_IO, "cannot open '%s'", f->path);
-  if (h5_attribute_exists(f, "/", "format"))
-    if (h5_read_text(f, "/", "format", format, sizeof format)) status_clear();
   bytes_print((double)facts.st_size, size, sizeof size);
-  if (strcmp(format, FORMAT_NAME) == 0) {
-    gidx version;
-    TRY(h5_read_long(f, "/", "format_version", &version));
+  if (f->version) {
     TRY(h5_read_text(f, "/", "kind", kind, sizeof kind));
-    fprintf(out, "%s: %s %s, format version %lld, %s\n", f->path, format, kind, (long long)version,
-            size);
+    fprintf(out, "%s: %s %s, format version %lld, %s\n", f->path, FORMAT_NAME, kind,
+            (long long)f->version, size);
   } else
     fprintf(out, "%s: HDF5 file, %s\n", f->path, size);
   return OK;
@@ -92,6 +90,14 @@ static void lines_print(char *text, FILE *out)
   }
 }
 
+/* A hash of contents is an integer: text <- what logs and messages say. */
+static void hash_print(const char *name, char *text, size_t capacity)
+{
+  size_t length = strlen(name), end = strlen("_hash");
+  if (length > end && strcmp(name + length - end, "_hash") == 0)
+    snprintf(text, capacity, "%016llx", (unsigned long long)strtoll(text, NULL, 10));
+}
+
 static int attribute_print(const struct h5_file *f, const char *object, const char *name, FILE *out)
 {
   struct h5_values v;
@@ -102,6 +108,7 @@ static int attribute_print(const struct h5_file *f, const char *object, const ch
   for (gidx i = 0; i < v.count && i < VALUES_SHOWN && status == OK; i++) {
     status = h5_values_print(&v, i, value, sizeof value);
     if (status != OK) break;
+    hash_print(name, value, sizeof value);
     if (strchr(value, '\n')) {
       lines_print(value, out);
     } else {
@@ -118,9 +125,13 @@ static int attributes_print(const struct h5_file *f, const char *object, FILE *o
 {
   struct h5_listing names = {0};
   int status = h5_list_attributes(f, object, &names);
-  if (names.count) fprintf(out, "\n%s\n", object);
-  for (gidx i = 0; i < names.count && status == OK; i++)
-    status = attribute_print(f, object, names.entries[i].path, out);
+  int shown = 0;
+  for (gidx i = 0; i < names.count && status == OK; i++) {
+    const char *name = names.entries[i].path;
+    if (f->version && hash_names(name)) continue; /* `verify` compares them */
+    if (!shown++) fprintf(out, "\n%s\n", object);
+    status = attribute_print(f, object, name, out);
+  }
   h5_listing_free(&names);
   return status;
 }

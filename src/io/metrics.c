@@ -145,7 +145,9 @@ static int attributes_print(const struct h5_file *f, FILE *out)
     const struct metric_row *row = &metric_rows[i];
     gidx whole;
     real value;
-    if (!h5_attribute_exists(f, "/metrics", row->name)) continue;
+    int there;
+    TRY(h5_attribute_exists(f, "/metrics", row->name, &there));
+    if (!there) continue;
     if (row->is_integer) {
       TRY(h5_read_long(f, "/metrics", row->name, &whole));
       fprintf(out, "  %-*s %14lld  %s\n", NAME_WIDTH, row->name, (long long)whole, row->formula);
@@ -192,7 +194,9 @@ static int histogram_print(const struct h5_file *f, FILE *out)
 
 int metrics_show(const struct h5_file *f, FILE *out, const char **group)
 {
-  if (!h5_exists(f, "/metrics/density_histogram")) return OK;
+  int there;
+  TRY(h5_exists(f, "/metrics/density_histogram", &there));
+  if (!there) return OK;
   TRY(attributes_print(f, out));
   TRY(histogram_print(f, out));
   *group = "/metrics";

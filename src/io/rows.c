@@ -24,6 +24,7 @@ int rows_input_open(struct rows_input *f, const char *name)
   *f = (struct rows_input){0};
   TRY(input_array_open(&f->input, name, "/rows"));
   struct input_array *s = f->input;
+  h5_array_stream(&s->array);
   CHECK(s->rank == 2, ERR_INPUT, "'%s' has %d dimensions, rows have 2: samples, columns", s->name,
         s->rank);
   CHECK(s->shape[1] >= 1 && s->shape[1] <= INT32_MAX, ERR_INPUT, "'%s' has %lld columns", s->name,
@@ -60,7 +61,9 @@ static int block_check(const struct verify *v, const struct value_block *b)
 
 static int file_check(struct verify *v)
 {
-  if (!h5_exists(v->file, "/rows")) return OK;
+  int there;
+  TRY(h5_exists(v->file, "/rows", &there));
+  if (!there) return OK;
   TRY(check_blocks(v, "/rows", block_check));
   check_note(v, "rows      all values are finite");
   return OK;

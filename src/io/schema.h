@@ -12,9 +12,6 @@
 
 #include "io/h5/h5.h"
 
-#define FORMAT_NAME "sagitta"
-enum { FORMAT_VERSION = 1 };
-
 /* One dataset.  shape: a letter or word for each dimension, and '|' between alternatives of another
  * rank.  A letter has the same value everywhere in a file, and "N+1" is one more than "N". */
 struct object_row {

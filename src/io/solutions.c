@@ -99,11 +99,13 @@ int solutions_output_create(struct solutions_output *r, const char *path,
   return OK;
 }
 
-int solutions_output_finish(struct solutions_output *r, const struct run_fact *facts, int n_facts)
+int solutions_output_finish(struct solutions_output *r, const struct identity *inputs,
+                            const struct run_fact *facts, int n_facts)
 {
   TRY(h5_array_close(&r->step_t));
   TRY(h5_array_close(&r->step_b));
   for (int i = 0; i < OUTCOME_ARRAYS; i++) TRY(h5_array_close(&r->outcomes[i]));
+  TRY(identity_write(&r->result.h5, INPUTS_GROUP, inputs));
   TRY(result_publish(&r->result, facts, n_facts));
   return OK;
 }
@@ -152,7 +154,9 @@ static int outcome_check(const struct verify *v, const struct outcomes *o, gidx 
 static int file_check(struct verify *v)
 {
   static struct outcomes o;
-  if (!v->is_ours || !h5_exists(v->file, "/solutions/status")) return OK;
+  int there;
+  TRY(h5_exists(v->file, "/solutions/status", &there));
+  if (!v->is_ours || !there) return OK;
   gidx count = dimension_value(&v->dims, "B"), failed = 0;
   for (gidx first = 0; first < count; first += PIECE) {
     gidx n = imin(PIECE, count - first);

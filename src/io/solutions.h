@@ -5,6 +5,7 @@
 #ifndef IO_SOLUTIONS_H
 #define IO_SOLUTIONS_H
 
+#include "io/identity.h"
 #include "io/outputs.h"
 #include "io/schema.h"
 #include "model/systems.h"
@@ -23,7 +24,8 @@ struct solutions_output {
 gidx solutions_bytes(const struct systems_shape *shape); /* size on disk, estimated from above */
 int solutions_output_create(struct solutions_output *r, const char *path,
                             const struct systems_shape *shape, const struct arrow_options *options);
-/* Publish.  ERR_INTERNAL when solutions are missing. */
-int solutions_output_finish(struct solutions_output *r, const struct run_fact *facts, int n_facts);
+/* Publish; inputs: what the systems were made from.  ERR_INTERNAL when solutions are missing. */
+int solutions_output_finish(struct solutions_output *r, const struct identity *inputs,
+                            const struct run_fact *facts, int n_facts);
 
 #endif

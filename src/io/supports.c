@@ -137,6 +137,7 @@ int supports_output_create(struct supports_output *f, const char *path,
   TRY(object_create(h5, "/supports/score", 1, &nnz, chunk, &f->score));
   TRY(object_create(h5, "/supports/data", 1, &nnz, chunk, &f->data));
   if (stores_codes(shape)) TRY(object_create(h5, "/supports/codes", 2, codes, chunk, &f->codes));
+  f->indices.hashing = f->score.hashing = f->data.hashing = f->codes.hashing = &f->hashing;
   return OK;
 }
 
@@ -177,7 +178,10 @@ int supports_output_finish(struct supports_output *f, const struct supports_endi
   TRY(outputs_close(f));
   TRY(h5_attribute_real(h5, "/", "rho", ending->rho));
   TRY(h5_attribute_long(h5, "/", "rounds", ending->rounds));
+  if (ending->normalized) TRY(h5_attribute_long(h5, "/", "normalized", 1));
   if (ending->sweeps) TRY(h5_attribute_long(h5, "/", "sweeps", ending->sweeps));
+  TRY(identity_write(h5, INPUTS_GROUP, &ending->inputs));
+  TRY(identity_write(h5, CONTENTS_GROUP, &ending->contents));
   TRY(indptr_write(h5, shape));
   TRY(metrics_write(h5, ending->metrics, shape->has_codes));
   if (ending->mean) TRY(object_write_vector(h5, "/mean", shape->p, ending->mean));
@@ -226,15 +230,18 @@ static int array_open(struct supports_input_state *s, const char *name, int need
   char object[256];
   CHECK(strlen(s->group) < 200, ERR_INPUT, "the name '%s' is too long", s->group);
   snprintf(object, sizeof object, "%.200s/%.20s", s->group, name);
-  if (!needed && !h5_exists(&s->h5, object)) return OK;
-  TRY(h5_array_open(&s->h5, object, a));
+  int there = 1;
+  if (!needed) TRY(h5_exists(&s->h5, object, &there));
+  if (there) TRY(h5_array_open(&s->h5, object, a));
   return OK;
 }
 
 static int arrays_open(struct supports_input_state *s)
 {
-  CHECK(h5_exists(&s->h5, s->group), ERR_INPUT,
-        "no group '%s' in '%s': name the CSR matrix as %s:/PATH", s->group, s->file, s->file);
+  int there;
+  TRY(h5_exists(&s->h5, s->group, &there));
+  CHECK(there, ERR_INPUT, "no group '%s' in '%s': name the CSR matrix as %s:/PATH", s->group,
+        s->file, s->file);
   TRY(array_open(s, "indptr", 1, &s->indptr));
   TRY(array_open(s, "indices", 1, &s->indices));
   TRY(array_open(s, "data", 1, &s->data));
@@ -293,19 +300,27 @@ static int facts_read(struct supports_input *f)
   f->top_s = -1;
   f->rounds = 1;
   f->explained_variance = nan_canonical();
-  if (!h5_attribute_exists(h5, "/", "top_s")) return OK;
+  int is_ours, has_fit, has_sweeps, normalized;
+  TRY(h5_attribute_exists(h5, "/", "top_s", &is_ours));
+  TRY(h5_attribute_exists(h5, "/metrics", "explained_variance", &has_fit));
+  TRY(h5_attribute_exists(h5, "/", "sweeps", &has_sweeps));
+  if (!is_ours) return OK;
   TRY(h5_read_long(h5, "/", "top_s", &top_s));
   TRY(h5_read_long(h5, "/", "rounds", &rounds));
   TRY(h5_read_long(h5, "/", "frame", &frame));
   TRY(h5_read_long(h5, "/", "codes", &codes));
   TRY(h5_read_real(h5, "/", "rho", &f->rho));
-  if (codes && h5_attribute_exists(h5, "/metrics", "explained_variance"))
+  if (codes && has_fit)
     TRY(h5_read_real(h5, "/metrics", "explained_variance", &f->explained_variance));
   TRY(nonnegative_read(h5, &f->nonnegative));
   CHECK(!f->nonnegative || frame == 1, ERR_INPUT,
         "'%s' says that codes are nonnegative, and that atoms are frames of %lld", f->state->file,
         (long long)frame);
-  if (h5_attribute_exists(h5, "/", "sweeps")) TRY(h5_read_long(h5, "/", "sweeps", &f->sweeps));
+  if (has_sweeps) TRY(h5_read_long(h5, "/", "sweeps", &f->sweeps));
+  TRY(identity_read(h5, INPUTS_GROUP, &f->inputs));
+  TRY(identity_read(h5, CONTENTS_GROUP, &f->contents));
+  TRY(h5_attribute_exists(h5, "/", "normalized", &normalized));
+  if (normalized) f->inputs.dictionary = 0; /* not as it is read */
   CHECK(top_s >= 1 && top_s <= f->source.k && rounds >= 1 && rounds <= INT32_MAX && f->rho >= 0 &&
             isfinite(f->rho) && f->sweeps >= 0,
         ERR_INPUT, "'%s' says top_s %lld, rounds %lld, rho %g, sweeps %lld", f->state->file,
@@ -333,7 +348,9 @@ int supports_input_open(struct supports_input *f, const char *name)
   TRY(h5_read_longs(&s->h5, s->group, "shape", 2, shape));
   TRY(shapes_check(f, shape));
   TRY(facts_read(f));
-  if (h5_exists(&s->h5, "/mean")) TRY(mean_read(&s->h5, -1, &f->mean, &f->mean_length));
+  int has_mean;
+  TRY(h5_exists(&s->h5, "/mean", &has_mean));
+  if (has_mean) TRY(mean_read(&s->h5, -1, &f->mean, &f->mean_length));
   return OK;
 }
 

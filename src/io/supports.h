@@ -6,6 +6,7 @@
 #ifndef IO_SUPPORTS_H
 #define IO_SUPPORTS_H
 
+#include "io/identity.h"
 #include "io/outputs.h"
 #include "io/schema.h"
 #include "model/results.h"
@@ -30,6 +31,7 @@ struct supports_output {
   struct h5_array indices, score, data, codes; /* codes: d > 1 only */
   struct support_sink sink;                    /* blocks of rows are written here, in order */
   float *summary;                              /* `data` of a chunk of frames; owned */
+  struct phase hashing;                        /* what the hashes took, as part of writing */
 };
 gidx supports_bytes(const struct supports_shape *shape); /* size on disk, estimated from above */
 int supports_output_create(struct supports_output *f, const char *path,
@@ -40,7 +42,9 @@ struct supports_ending {
   const real *mean; /* [p], or NULL: nothing was subtracted */
   real rho;
   idx rounds;
-  gidx sweeps; /* of refit; 0: not written */
+  int normalized; /* the dictionary's atoms were scaled first */
+  gidx sweeps;    /* of refit; 0: not written */
+  struct identity inputs, contents;
 };
 /* Write what remains, and publish. */
 int supports_output_finish(struct supports_output *f, const struct supports_ending *ending,
@@ -59,6 +63,9 @@ struct supports_input {
   real *mean;        /* [mean_length] subtracted from the rows; NULL: nothing was; owned */
   gidx mean_length;
   gidx sweeps;                        /* of refit so far */
+  struct identity inputs;             /* that the codes were solved for, where the file says it;
+                                       * a dictionary that was scaled first is not */
+  struct identity contents;           /* of a refit, with the dictionary that it belongs to */
   real explained_variance;            /* as the file says; NaN when it does not */
   struct supports_input_state *state; /* owned */
 };

@@ -189,7 +189,7 @@ static int attributes_check(struct support_pass *s, struct dimensions *dims)
   }
   s->is_solved = solved != 0;
   if (s->v->is_ours) TRY(nonnegative_read(f, &s->is_nonnegative));
-  s->has_codes = h5_exists(f, "/supports/codes");
+  TRY(h5_exists(f, "/supports/codes", &s->has_codes));
   CHECK(!s->v->is_ours || s->has_codes == (s->is_solved && s->d > 1), ERR_INPUT,
         "'/supports/codes' is %s, frames are of %lld and codes were %ssolved",
         s->has_codes ? "there" : "missing", (long long)s->d, s->is_solved ? "" : "not ");
@@ -200,7 +200,7 @@ static int attributes_check(struct support_pass *s, struct dimensions *dims)
 static int arrays_open(struct support_pass *s, const struct dimensions *dims)
 {
   const struct h5_file *f = s->v->file;
-  s->has_score = h5_exists(f, "/supports/score");
+  TRY(h5_exists(f, "/supports/score", &s->has_score));
   TRY(h5_array_open(f, "/supports/indptr", &s->indptr));
   TRY(h5_array_open(f, "/supports/indices", &s->indices));
   TRY(h5_array_open(f, "/supports/data", &s->data));
@@ -238,8 +238,10 @@ static int supports_run(struct support_pass *s, struct verify *v)
 
 int supports_check(struct verify *v)
 {
-  if (!h5_exists(v->file, "/supports/indptr")) return OK;
   struct support_pass s = {.v = v};
+  int there;
+  TRY(h5_exists(v->file, "/supports/indptr", &there));
+  if (!there) return OK;
   int status = supports_run(&s, v);
   h5_array_close(&s.indptr);
   h5_array_close(&s.indices);

@@ -40,7 +40,6 @@ static const gidx *sums_of(const struct systems_shape *s, int array)
 /* Open a vector of the file; count -1: of any length. */
 static int vector_open(const struct h5_file *f, const char *object, gidx count, struct h5_array *a)
 {
-  CHECK(h5_exists(f, object), ERR_INPUT, "no dataset '%s' in '%s'", object, f->path);
   TRY(h5_array_open(f, object, a));
   CHECK(a->rank == 1, ERR_INPUT, "'%s' of '%s' has %d dimensions, not 1", object, f->path, a->rank);
   CHECK(count < 0 || a->shape[0] == count, ERR_INPUT, "'%s' of '%s' has %lld entries, not %lld",
@@ -106,13 +105,16 @@ static int arrays_open(struct systems_input *f)
   for (int i = 0; i < SYSTEM_ARRAYS; i++) {
     struct h5_array *a = &f->arrays[i];
     TRY(vector_open(&f->h5, array_names[i], -1, a));
+    h5_array_stream(a);
     CHECK(a->type == TYPE_F64 || a->type == TYPE_F32, ERR_INPUT, "'%s' of '%s' is not float64",
           array_names[i], f->h5.path);
     CHECK(a->shape[0] == sums_of(s, i)[s->count], ERR_INPUT,
           "'%s' of '%s' has %lld entries, the systems have %lld", array_names[i], f->h5.path,
           (long long)a->shape[0], (long long)sums_of(s, i)[s->count]);
   }
-  if (!h5_exists(&f->h5, "/systems/row")) return OK;
+  int has_rows;
+  TRY(h5_exists(&f->h5, "/systems/row", &has_rows));
+  if (!has_rows) return OK;
   struct h5_array rows = {0};
   int status = vector_open(&f->h5, "/systems/row", s->row[s->count], &rows);
   h5_array_close(&rows);
@@ -137,6 +139,7 @@ int systems_input_open(struct systems_input *f, const char *path)
   TRY(h5_open(&f->h5, path));
   TRY(shape_read(f));
   TRY(arrays_open(f));
+  TRY(identity_read(&f->h5, INPUTS_GROUP, &f->inputs));
   f->source = (struct system_source){&f->shape, path, f, block_read};
   return OK;
 }
@@ -197,7 +200,8 @@ int systems_output_create(struct systems_output *r, const char *path,
   return OK;
 }
 
-int systems_output_finish(struct systems_output *r, const struct run_fact *facts, int n_facts)
+int systems_output_finish(struct systems_output *r, const struct identity *inputs,
+                          const struct run_fact *facts, int n_facts)
 {
   const struct systems_shape *s = r->shape;
   TRY(object_write_vector(&r->result.h5, "/systems/border_dims", s->count, s->k));
@@ -208,6 +212,7 @@ int systems_output_finish(struct systems_output *r, const struct run_fact *facts
     TRY(h5_array_close(&r->arrays[i]));
   }
   if (r->has_rows) TRY(h5_array_close(&r->rows));
+  TRY(identity_write(&r->result.h5, INPUTS_GROUP, inputs));
   TRY(result_publish(&r->result, facts, n_facts));
   return OK;
 }
@@ -251,10 +256,13 @@ static int rows_check(const struct verify *v, const struct systems_shape *s)
 static int file_check(struct verify *v)
 {
   static struct systems_input f;
-  if (!h5_exists(v->file, "/systems/atom_offsets")) return OK;
+  int there, has_rows;
+  TRY(h5_exists(v->file, "/systems/atom_offsets", &there));
+  TRY(h5_exists(v->file, "/systems/row", &has_rows));
+  if (!there) return OK;
   int status = systems_input_open(&f, v->file->path);
   for (int i = 0; i < SYSTEM_ARRAYS && status == OK; i++) status = finite_check(&f.arrays[i]);
-  if (status == OK && h5_exists(v->file, "/systems/row")) status = rows_check(v, &f.shape);
+  if (status == OK && has_rows) status = rows_check(v, &f.shape);
   if (status == OK)
     check_note(v, "systems   %lld of %lld rows, sizes agree, all values are finite",
                (long long)f.shape.count, (long long)f.shape.row[f.shape.count]);

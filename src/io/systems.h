@@ -5,6 +5,7 @@
 #ifndef IO_SYSTEMS_H
 #define IO_SYSTEMS_H
 
+#include "io/identity.h"
 #include "io/outputs.h"
 #include "io/schema.h"
 #include "model/systems.h"
@@ -19,6 +20,7 @@ struct systems_input {
   struct systems_shape shape;
   struct h5_array arrays[SYSTEM_ARRAYS]; /* D_blocks, B_blocks, g_t, hbb, g_b */
   struct system_source source;
+  struct identity inputs; /* that the systems were made from, where the file says it */
 };
 /* Open the systems of any file that has them, ours or not.  ERR_IO: cannot open; ERR_INPUT: an
  * object is missing or has another type or shape, offsets fall or do not end at the data, d or k is
@@ -42,7 +44,8 @@ gidx systems_max_bytes(gidx n, gidx count, gidx d, gidx k);
 int systems_output_create(struct systems_output *r, const char *path,
                           const struct systems_shape *shape, const idx *atom, const idx *color,
                           int has_rows);
-/* Publish.  ERR_INTERNAL when systems are missing. */
-int systems_output_finish(struct systems_output *r, const struct run_fact *facts, int n_facts);
+/* Publish; inputs: what the systems were made from.  ERR_INTERNAL when systems are missing. */
+int systems_output_finish(struct systems_output *r, const struct identity *inputs,
+                          const struct run_fact *facts, int n_facts);
 
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "io/identity.h"
 
 enum { SLACK_BYTES = 8 << 20 };
 
@@ -174,6 +175,7 @@ int terminal_write(const char *path, const struct terminal_result *r, real rho,
   TRY(evidence_write(f, r, rho));
   TRY(border_write(f, r));
   TRY(covariance_write(f, r));
+  TRY(identity_write(f, INPUTS_GROUP, &r->inputs));
   TRY(h5_group_create(f, "/run/terminal"));
   TRY(spectrum_write(f, &r->spectrum));
   TRY(slq_write(f, &r->slq));

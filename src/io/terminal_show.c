@@ -46,7 +46,9 @@ static int slq_print(const struct h5_file *f, FILE *out)
   const char *at = "/run/terminal/slq";
   real estimate, error;
   gidx probes, steps, converged, failed;
-  if (!h5_exists(f, at)) return OK;
+  int there;
+  TRY(h5_exists(f, at, &there));
+  if (!there) return OK;
   TRY(h5_read_real(f, at, "log_det_border", &estimate));
   TRY(h5_read_real(f, at, "standard_error", &error));
   TRY(h5_read_long(f, at, "probes", &probes));
@@ -67,16 +69,19 @@ static int weak_print(const struct h5_file *f, FILE *out)
   real condition, part;
   gidx inertia[3], weak, near;
   char lapack[300];
+  int there;
   fprintf(out, "\nwhat the data determine\n");
   TRY(h5_read_text(f, at, "lapack", lapack, sizeof lapack));
-  if (h5_attribute_exists(f, at, "inertia")) {
+  TRY(h5_attribute_exists(f, at, "inertia", &there));
+  if (there) {
     TRY(h5_read_longs(f, at, "inertia", 3, inertia));
     fprintf(out, "  %-*s %18lld  of S; negative %lld, zero %lld\n", NAME_WIDTH,
             "positive eigenvalues", (long long)inertia[0], (long long)inertia[1],
             (long long)inertia[2]);
   } else
     fprintf(out, "  %-*s %18s  %s\n", NAME_WIDTH, "eigenvalues of S", "-", lapack);
-  if (h5_attribute_exists(f, at, "condition")) {
+  TRY(h5_attribute_exists(f, at, "condition", &there));
+  if (there) {
     TRY(h5_read_real(f, at, "condition", &condition));
     TRY(h5_read_real(f, at, "weak_part", &part));
     TRY(h5_read_long(f, at, "weak_directions", &weak));
@@ -115,7 +120,9 @@ static int directions_print(const struct h5_file *f, FILE *out)
   real value[SHOWN], share[SHOWN][CARRIERS];
   idx atom[SHOWN][CARRIERS];
   gidx count = -1;
-  if (!h5_exists(f, "/run/terminal/identifiability/eigenvalue")) return OK;
+  int there;
+  TRY(h5_exists(f, "/run/terminal/identifiability/eigenvalue", &there));
+  if (!there) return OK;
   TRY(directions_read(f, "eigenvalue", TYPE_F64, 1, &count, value));
   TRY(directions_read(f, "atoms", TYPE_I32, CARRIERS, &count, atom));
   TRY(directions_read(f, "share", TYPE_F64, CARRIERS, &count, share));
@@ -173,7 +180,9 @@ static int atoms_print(const struct h5_file *f, FILE *out)
   struct h5_array a;
   struct arena arena = {0};
   for (int i = 0; i < SHOWN; i++) top[i] = (struct ranked){0, -1};
-  if (!h5_exists(f, "/terminal/covariance_blocks")) return OK;
+  int there;
+  TRY(h5_exists(f, "/terminal/covariance_blocks", &there));
+  if (!there) return OK;
   int status = h5_array_open(f, "/terminal/covariance_blocks", &a);
   if (status == OK) status = atoms_rank(f, &a, &arena, top);
   h5_array_close(&a);
@@ -190,7 +199,9 @@ static int couplings_print(const struct h5_file *f, FILE *out)
   struct h5_array pair = {0}, strength = {0};
   idx atoms[2 * SHOWN];
   real values[SHOWN];
-  if (!h5_exists(f, "/terminal/cross_pair")) return OK;
+  int there;
+  TRY(h5_exists(f, "/terminal/cross_pair", &there));
+  if (!there) return OK;
   int status = h5_array_open(f, "/terminal/cross_pair", &pair);
   if (status == OK) status = h5_array_open(f, "/terminal/cross_strength", &strength);
   gidx count = pair.shape[0] < SHOWN ? pair.shape[0] : SHOWN;
@@ -214,7 +225,10 @@ static int couplings_print(const struct h5_file *f, FILE *out)
 int terminal_show(const struct h5_file *f, FILE *out)
 {
   char sha[128];
-  if (!h5_exists(f, "/terminal/border") || !h5_exists(f, "/run/terminal")) return OK;
+  int has_borders, has_run;
+  TRY(h5_exists(f, "/terminal/border", &has_borders));
+  TRY(h5_exists(f, "/run/terminal", &has_run));
+  if (!has_borders || !has_run) return OK;
   TRY(evidence_print(f, out));
   TRY(slq_print(f, out));
   TRY(weak_print(f, out));

@@ -9,15 +9,15 @@
 #include "io/check.h"
 #include "io/h5/listing.h"
 #include "io/h5/values.h"
+#include "io/texts.h"
 
 /* v->kind <- the kind of a file of ours. */
 static int kind_check(struct verify *v)
 {
   const struct h5_file *f = v->file;
-  gidx version;
-  TRY(h5_read_long(f, "/", "format_version", &version));
-  CHECK(version == FORMAT_VERSION, ERR_INPUT, "'%s' has format version %lld, this program reads %d",
-        f->path, (long long)version, FORMAT_VERSION);
+  CHECK(f->version <= FORMAT_VERSION, ERR_INPUT,
+        "'%s' has format version %lld, this program reads 1 to %d", f->path, (long long)f->version,
+        FORMAT_VERSION);
   TRY(h5_read_text(f, "/", "kind", v->kind, sizeof v->kind));
   CHECK(file_kind_find(v->kind), ERR_INPUT, "'%s' is of the unknown kind '%s'", f->path, v->kind);
   return OK;
@@ -28,16 +28,11 @@ static int kind_check(struct verify *v)
 static int identity_check(struct verify *v)
 {
   const struct h5_file *f = v->file;
-  char format[64] = "";
-  int looks_ours = h5_attribute_exists(f, "/", "format_version") && h5_exists(f, "/run");
-  if (h5_attribute_exists(f, "/", "format")) {
-    int status = h5_read_text(f, "/", "format", format, sizeof format);
-    if (status && looks_ours) return status;
-    status_clear();
-  }
-  v->is_ours = strcmp(format, FORMAT_NAME) == 0;
-  CHECK(v->is_ours || !looks_ours, ERR_INPUT, "'%s' has the format '%s', not '%s'", f->path, format,
-        FORMAT_NAME);
+  int has_version, has_run;
+  TRY(h5_attribute_exists(f, "/", "format_version", &has_version));
+  TRY(h5_exists(f, "/run", &has_run));
+  v->is_ours = f->version > 0;
+  if (!v->is_ours && has_version && has_run) TRY(check_text(v, "/", "format", FORMAT_NAME));
   if (v->is_ours) TRY(kind_check(v));
   check_note(v, "format    %s%s%s", v->is_ours ? "sagitta, " : "foreign HDF5", v->kind,
              v->is_ours ? "" : ": only what is common to all files is checked");
@@ -60,12 +55,22 @@ static int values_read(struct verify *v, struct h5_values *values)
   return OK;
 }
 
+/* A dataset of the tables has its hash, which is compared while it is read. */
+static int hash_check(struct verify *v, const char *object, const struct h5_values *values)
+{
+  int is_sealed = v->file->version >= H5_SEALED_FROM && object_find(object);
+  CHECK(!is_sealed || values->seal, ERR_INPUT, "'%s' of '%s' has no attribute 'sha256'", object,
+        v->file->path);
+  return OK;
+}
+
 /* Read a dataset, or with attribute not NULL that attribute of the object. */
 static int object_read(struct verify *v, const char *object, const char *attribute)
 {
   struct h5_values values;
   char type[64], shape[512];
   int status = h5_values_open(v->file, object, attribute, &values);
+  if (status == OK && !attribute) status = hash_check(v, object, &values);
   if (status == OK) status = values_read(v, &values);
   if (status == OK && !attribute) {
     h5_values_type(&values, type, sizeof type);
@@ -95,14 +100,19 @@ static int everything_read(struct verify *v)
   int status = h5_list(v->file, &list);
   for (gidx i = 0; i < list.count && status == OK; i++) status = entry_read(v, &list.entries[i]);
   h5_listing_free(&list);
-  return status;
+  TRY(status);
+  if (v->file->version < H5_SEALED_FROM) return OK;
+  TRY(texts_check(v->file));
+  check_note(v, "hashes    every dataset and every text is what was written");
+  return OK;
 }
 
 /* Check that a dataset is there if it has to be, and its type and shape. */
 static int row_check(struct verify *v, const struct object_row *row)
 {
   struct h5_array a;
-  int there = h5_exists(v->file, row->path);
+  int there;
+  TRY(h5_exists(v->file, row->path, &there));
   CHECK(there || !v->is_ours || !row->required, ERR_INPUT, "no '%s' in '%s'", row->path,
         v->file->path);
   if (!there) return OK;
@@ -133,6 +143,7 @@ static int all_check(struct verify *v)
 {
   TRY(identity_check(v));
   TRY(everything_read(v));
+  v->file->is_hashed = 1;
   TRY(tables_check(v));
   for (int k = 0; k < file_kind_count; k++) TRY(file_kinds[k]->check(v));
   return OK;

@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "base/types.h"
 #include "model/artifact.h"
+#include "model/identity.h"
 
 /* A pair of atoms, first < second, with a block of phi S^-1, the covariance of their borders. */
 struct cross {
@@ -77,6 +78,7 @@ struct terminal_result {
   gidx duplicates;  /* and that were found */
   struct duplicate *duplicate;
   struct artifact artifact;
+  struct identity inputs;
   uint64_t fingerprint;
   struct arena arena; /* holds the arrays */
 };

@@ -44,6 +44,16 @@ int color_supports_bytes(const struct support_source *source, gidx *bytes)
   return OK;
 }
 
+/* The hash of supports whose rows have any length; where all are equal, that of a refit. */
+static uint64_t supports_hash(const struct support_view *view, gidx longest)
+{
+  uint64_t sum = 0;
+  for (gidx i = 0; i < view->n; i++)
+    sum += support_terms(view->atoms + view->start[i], 1,
+                         (idx)(view->start[i + 1] - view->start[i]), i);
+  return content_hash(sum, view->n, longest, 1);
+}
+
 /* Do the supports of all rows fit on this rank, with what colouring takes beside them? */
 static int memory_check(const struct support_source *source)
 {
@@ -69,6 +79,7 @@ static int color_alone(const struct support_source *source, struct color_result 
   r->color_seconds = log_seconds() - read;
   classes_report(&r->classes, supports->longest, &r->report);
   r->fingerprint = fingerprint(r->classes.color, source->k, sizeof(idx), 0);
+  r->inputs.supports = supports_hash(&supports->view, supports->longest);
   supports_free(supports);
   free(supports);
   return OK;

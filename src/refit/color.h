@@ -10,6 +10,7 @@
 
 #include "comm/comm.h"
 #include "model/classes.h"
+#include "model/identity.h"
 #include "model/supports.h"
 #include "refit/state.h"
 
@@ -17,6 +18,7 @@ struct color_result { /* of rank 0; elsewhere empty */
   struct classes classes;
   struct class_report report;
   uint64_t fingerprint;
+  struct identity inputs; /* the supports */
   double read_seconds, color_seconds;
 };
 

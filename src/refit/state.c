@@ -94,8 +94,8 @@ static int device_prepare(struct refit_state *f)
   return device_open(&f->device, &options);
 }
 
-/* Read, centre and check own rows. */
-static int rows_load(struct refit_state *f)
+/* Read, hash, centre and check own rows. */
+static int rows_load(struct refit_state *f, uint64_t *terms)
 {
   struct worker worker;
   gidx piece = 1 + PIECE_BYTES / (f->p * (gidx)sizeof *f->x);
@@ -104,6 +104,7 @@ static int rows_load(struct refit_state *f)
     gidx n = f->n - i < piece ? f->n - i : piece;
     float *x = f->x + i * f->p;
     TRY(rows_access(&worker, (struct rows_access){f->task->rows, f->first + i, n, x}));
+    *terms += items_terms(x, n, f->p, f->first + i);
     rows_center(x, n, f->p, f->task->mean);
     TRY(rows_check(x, n, f->p, f->first + i, f->task->rows->name));
   }
@@ -118,19 +119,22 @@ struct loading {
   float *atoms; /* [piece][d][p] */
   idx first, count, piece;
   const struct atom_source *source;
+  struct identity terms; /* of what this rank reads; atoms, which all read, on rank 0 */
 };
 
 /* Read own supports and codes; codes become f64. */
-static int supports_read(struct refit_state *f, struct loading *l)
+static int supports_read(struct refit_state *f, const struct support_source *source,
+                         struct loading *l)
 {
   struct supports *s = &l->supports;
-  const struct support_source *source = f->task->supports;
   gidx entries = (gidx)f->n * f->s;
   TRY(supports_access(source, f->first, f->n, 1, s));
   TRY(supports_check_length(s, f->s, source->name));
   memcpy(f->atoms, s->view.atoms, (size_t)entries * sizeof *f->atoms);
   memcpy(f->score, s->score, (size_t)entries * sizeof *f->score);
   for (gidx i = 0; i < entries * f->d; i++) f->codes[i] = s->codes[i];
+  l->terms.supports = support_terms(f->atoms, f->n, f->s, f->first);
+  l->terms.codes = codes_terms(f->score, s->codes, entries, f->d, f->first * f->s);
   supports_free(s);
   return OK;
 }
@@ -149,10 +153,10 @@ static int atoms_job(void *argument)
 }
 
 /* Read all frames, piece by piece; they become f64. */
-static int frames_read(struct refit_state *f, struct loading *l)
+static int frames_read(struct refit_state *f, const struct atom_source *source, struct loading *l)
 {
   struct worker worker;
-  const struct atom_source *source = l->source = f->task->atoms;
+  l->source = source;
   gidx frame = (gidx)f->d * f->p;
   TRY(atoms_alloc(l, f));
   TRY(worker_open(&worker));
@@ -160,6 +164,7 @@ static int frames_read(struct refit_state *f, struct loading *l)
     l->count = (idx)imin(f->k - l->first, l->piece);
     TRY(worker_run(&worker, atoms_job, l));
     TRY(atoms_check(l->atoms, l->count, f->d, f->p, l->first, source->name));
+    if (f->c->rank == 0) l->terms.dictionary += items_terms(l->atoms, l->count, frame, l->first);
     real *to = f->frames + l->first * frame;
     for (gidx i = 0; i < l->count * frame; i++) to[i] = l->atoms[i];
   }
@@ -219,22 +224,75 @@ int refit_state_shape(struct refit_state *f, const struct refit_task *task, stru
   return OK;
 }
 
+/* *out <- the hashes of what all ranks read.  Collective. */
+static int identity_find(const struct refit_state *f, const struct identity *terms,
+                         struct identity *out)
+{
+  gidx sums[] = {(gidx)terms->rows, (gidx)terms->dictionary, (gidx)terms->supports,
+                 (gidx)terms->codes};
+  TRY(comm_sum(f->c, sums, LENGTH(sums)));
+  out->rows = content_hash((uint64_t)sums[0], f->total, f->p, 1);
+  out->dictionary = content_hash((uint64_t)sums[1], f->k, f->d, f->p);
+  out->supports = content_hash((uint64_t)sums[2], f->total, f->s, 1);
+  out->codes = content_hash((uint64_t)sums[3], f->total, f->s, f->d);
+  return OK;
+}
+
+/* Are these the rows and atoms that the codes were solved for? */
+static int named_check(const struct refit_state *f)
+{
+  const struct refit_task *t = f->task;
+  const struct identity *named = &t->named, *found = &f->inputs;
+  CHECK(!named->rows || named->rows == found->rows, ERR_INPUT,
+        "the codes of '%s' are for other rows: rows_hash %016llx, that of '%s' is %016llx",
+        t->supports->name, (unsigned long long)named->rows, t->rows->name,
+        (unsigned long long)found->rows);
+  CHECK(!named->dictionary || named->dictionary == found->dictionary, ERR_INPUT,
+        "the codes of '%s' are for another dictionary: dictionary_hash %016llx, that of '%s' is "
+        "%016llx",
+        t->supports->name, (unsigned long long)named->dictionary, t->atoms->name,
+        (unsigned long long)found->dictionary);
+  return OK;
+}
+
 int refit_state_load(struct refit_state *f, const struct refit_task *task, struct comm *c)
 {
   struct refit_held held;
+  struct loading *l;
   TRY(comm_agree(c, refit_state_shape(f, task, c)));
   int status = refit_memory_check(f);
   if (!status) status = device_prepare(f);
   TRY(comm_agree(c, status));
-  struct loading *l = calloc(1, sizeof *l); /* on the heap: kept after a failure */
-  status = l ? refit_state_alloc(f, &held)
-             : status_fail(ERR_MEMORY, __FILE__, __LINE__, "cannot allocate %zu bytes", sizeof *l);
+  status = struct_alloc(&l, sizeof *l); /* on the heap: kept after a failure */
+  if (!status) status = refit_state_alloc(f, &held);
   TRY(comm_agree(c, status));
-  TRY(comm_agree_at(c, rows_load(f), f->first));
-  TRY(comm_agree(c, frames_read(f, l)));
-  TRY(comm_agree_at(c, supports_read(f, l), f->first));
+  TRY(comm_agree_at(c, rows_load(f, &l->terms.rows), f->first));
+  TRY(comm_agree(c, frames_read(f, task->atoms, l)));
+  TRY(comm_agree_at(c, supports_read(f, task->supports, l), f->first));
+  TRY(identity_find(f, &l->terms, &f->inputs));
   free(l);
+  TRY(comm_agree(c, named_check(f)));
   return refit_state_index(f);
+}
+
+int refit_state_replace(struct refit_state *f, const struct atom_source *atoms,
+                        const struct support_source *supports, struct identity *found)
+{
+  struct comm *c = f->c;
+  struct refit_task task = *f->task;
+  struct loading *l;
+  task.atoms = atoms;
+  if (supports) task.supports = supports;
+  int status = refit_task_check(&task);
+  if (!status) status = struct_alloc(&l, sizeof *l);
+  TRY(comm_agree(c, status));
+  TRY(comm_agree(c, frames_read(f, atoms, l)));
+  if (supports) TRY(comm_agree_at(c, supports_read(f, supports, l), f->first));
+  TRY(identity_find(f, &l->terms, found));
+  found->rows = 0;
+  if (!supports) found->supports = found->codes = 0;
+  free(l);
+  return supports ? refit_state_index(f) : OK;
 }
 
 void refit_state_free(struct refit_state *f)

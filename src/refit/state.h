@@ -12,6 +12,7 @@
 #include "comm/comm.h"
 #include "device/device.h"
 #include "model/dictionary.h"
+#include "model/identity.h"
 #include "model/rows.h"
 #include "model/supports.h"
 
@@ -25,8 +26,9 @@ struct refit_task {
   idx top_s;                             /* atoms a row, where there are no rows to tell */
   idx threads;
   const char *variant;
-  const char *filter; /* of rerouting, as struct device_options; NULL: off */
-  int colors;         /* the job finds classes: rank 0 must have the memory for it */
+  const char *filter;    /* of rerouting, as struct device_options; NULL: off */
+  int colors;            /* the job finds classes: rank 0 must have the memory for it */
+  struct identity named; /* what the codes were solved for, as far as it is known */
 };
 
 struct refit_state {
@@ -48,6 +50,8 @@ struct refit_state {
   gidx *start;              /* [k + 1] where the entries of each atom begin in entry */
   gidx *entry;              /* [n s] of an atom by ascending own row: row s + place in the row */
   idx *counts;              /* [size][k] rows of each atom on each rank */
+  struct identity inputs;   /* of the state as it was loaded */
+  struct identity contents; /* dictionary, supports and codes as files have them: refit_sweep_end */
   struct arena arena;
 };
 
@@ -75,12 +79,17 @@ int refit_state_alloc(struct refit_state *f, struct refit_held *held);
 /* *bytes <- the most that reading takes beside the state: the same allocations, run dry. */
 int refit_state_load_bytes(const struct refit_state *f, gidx *bytes);
 
-/* Read everything.  ERR_INPUT names the lowest bad row or atom, and what does not fit together;
- * ERR_MEMORY what is needed and present, before anything is read.  After a failure a thread may
- * still read into what it was given: *f is then to be kept.  Collective, as are the functions
- * below; the same status on every rank. */
+/* Read everything.  ERR_INPUT names the lowest bad row or atom, and what does not fit together, as
+ * codes of other rows or atoms; ERR_MEMORY what is needed and present, before anything is read.
+ * After a failure a thread may still read into what it was given: *f is then to be kept.
+ * Collective, as are the functions below; the same status on every rank. */
 int refit_state_load(struct refit_state *f, const struct refit_task *task, struct comm *c);
 void refit_state_free(struct refit_state *f);
+
+/* Put other frames, and unless NULL other supports and codes, of the same shapes in the place of
+ * those that were loaded; *found <- the hashes of what was read. */
+int refit_state_replace(struct refit_state *f, const struct atom_source *atoms,
+                        const struct support_source *supports, struct identity *found);
 
 /* List the rows of each atom, after supports changed. */
 int refit_state_index(struct refit_state *f);

@@ -16,8 +16,8 @@ struct sweep_end_options {
 
 /* Round the frames to f32, route again if wanted, solve the codes of every row again (N.5) and
  * round them.  Residuals and classes are stale afterwards where supports changed; the index of rows
- * is made anew.  metrics: on rank 0, those of the new state; density[k] is lent to it.
- * Collective. */
+ * is made anew.  f->contents names what files will have.  metrics: on rank 0, those of the new
+ * state; density[k] is lent to it.  Collective. */
 int refit_sweep_end(struct refit_state *f, const struct sweep_end_options *options, gidx *density,
                     real tss, struct metrics *metrics);
 

@@ -93,6 +93,7 @@ struct refit_task terminal_refit_task(const struct terminal_task *t)
                              .supports = t->supports,
                              .mean = t->mean,
                              .rho = t->rho,
+                             .named = t->named,
                              .top_s = t->top_s,
                              .threads = t->threads,
                              .variant = t->variant};
@@ -106,6 +107,7 @@ int terminal_directions(struct terminal *w)
   w->refit_task = terminal_refit_task(w->t);
   TRY(refit_state_load(f, &w->refit_task, w->c));
   w->longest = f->s;
+  w->r->inputs = f->inputs;
   int status = arena_alloc(&arena, &alive, k, sizeof *alive);
   if (!status) status = arena_alloc(&arena, &kept, k, sizeof *kept);
   if (!status && w->c->rank == 0) status = terminal_directions_alloc(w);

@@ -18,6 +18,7 @@
 #include "comm/comm.h"
 #include "device/dense.h"
 #include "model/dictionary.h"
+#include "model/identity.h"
 #include "model/joint.h"
 #include "model/rows.h"
 #include "model/supports.h"
@@ -32,8 +33,9 @@ struct terminal_task {
   const struct support_source *supports;
   const real *mean; /* [p] subtracted from rows; NULL: none */
   real rho;
-  idx top_s;      /* atoms a row */
-  idx directions; /* of an atom, at most */
+  struct identity named; /* what the codes were solved for, as far as it is known */
+  idx top_s;             /* atoms a row */
+  idx directions;        /* of an atom, at most */
   enum terminal_evidence evidence;
   enum terminal_spectrum spectrum;
   idx cross;      /* cross-atom pairs listed */

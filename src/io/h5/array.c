@@ -3,6 +3,7 @@
  * bytes of the file do not depend on the blocks.  Reading converts in blocks of bounded size. */
 #include "io/h5/chunks.h"
 #include "io/h5/dataset.h"
+#include "io/h5/seal.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -30,14 +31,24 @@ static int describe(const struct h5_file *f, struct h5_array *a)
           ? h5_fail(ERR_INPUT, __FILE__, __LINE__, "cannot read '%s' of '%s'", a->object, f->path)
           : h5_space_shape(space, a->object, LENGTH(a->shape), &a->rank, a->shape);
   a->type = status == OK ? h5_type_of(type, &a->swap) : TYPE_OTHER;
-  char text[16];
   int is_short = a->type == TYPE_I32 && H5Tget_size(type) == 2;
   if (space >= 0) H5Sclose(space);
   if (type >= 0) H5Tclose(type);
   TRY(status);
-  if (!is_short || H5Aexists(a->id, "dtype") <= 0) return OK;
-  TRY(h5_read_text(f, a->object, "dtype", text, sizeof text));
-  if (strcmp(text, "bfloat16") == 0) a->type = TYPE_BF16;
+  if (!is_short) return OK;
+  int is_bf16;
+  TRY(h5_attribute_is(f, a->object, "dtype", "bfloat16", &is_bf16));
+  if (is_bf16) a->type = TYPE_BF16;
+  return OK;
+}
+
+/* Every chunk of a sealed array is as it was written, and zero only where the seal knows of one. */
+static int seal_open(const struct h5_file *f, struct h5_array *a)
+{
+  if (a->rank < 1 || a->rank > LENGTH(a->shape)) return OK;
+  gidx bytes = a->shape[0] * row_values(a) * (gidx)h5_type_bytes(a->type);
+  TRY(h5_seal_open(f, a->object, bytes, &a->seal));
+  if (a->chunks) h5_seal_chunks(a->seal, a->chunks);
   return OK;
 }
 
@@ -52,6 +63,7 @@ int h5_array_open(const struct h5_file *f, const char *object, struct h5_array *
   if (status == OK) status = describe(f, a);
   if (status == OK) status = h5_chunks_open(dataset, &a->chunks);
   if (status == OK) input_file_array(f->input, object, a->type, a->rank, a->shape);
+  if (status == OK) status = seal_open(f, a);
   if (status == OK) return OK;
   h5_array_close(a);
   return status_pass(status, __FILE__, __LINE__);
@@ -134,6 +146,7 @@ int h5_array_create_chunked(const struct h5_file *f, const char *object, enum h5
   TRY(h5_groups_create(f, object, 0));
   a->pending = malloc((size_t)row * (size_t)a->chunk_rows + H5_SUM_BYTES);
   CHECK(a->pending, ERR_MEMORY, "cannot allocate %.0f bytes", row * (double)a->chunk_rows);
+  TRY(h5_seal_begin(&a->seal));
   return dataset_create(f, a);
 }
 
@@ -156,7 +169,8 @@ static int read_plain(const struct h5_array *a, gidx first, gidx count, enum h5_
   hid_t stored;
   TRY_H5(stored = H5Dget_type(a->id), ERR_INPUT, "cannot read '%s' of '%s'", a->object, a->path);
   hid_t type = as == TYPE_F16 || as == TYPE_BF16 ? stored : h5_type_native(as);
-  struct h5_chunks *chunks = H5Tequal(type, stored) > 0 ? a->chunks : NULL;
+  int is_stored = H5Tequal(type, stored) > 0;
+  struct h5_chunks *chunks = is_stored ? a->chunks : NULL;
   input_file_read(a->input);
   herr_t done = h5_block_read(a->id, type, chunks, a->rank, start, size, out);
   int status = done >= 0 ? OK
@@ -165,7 +179,9 @@ static int read_plain(const struct h5_array *a, gidx first, gidx count, enum h5_
   if (status) status = input_file_failed(a->input, status);
   H5Tclose(stored);
   uint16_t *bits = out;
-  gidx values = count * row_values(a);
+  gidx values = count * row_values(a), width = row_values(a) * (gidx)h5_type_bytes(a->type);
+  if (status == OK && is_stored)
+    status = h5_seal_read(a->seal, a->path, a->object, first * width, (size_t)(count * width), out);
   if (status == OK && a->swap && type == stored)
     for (gidx i = 0; i < values; i++) bits[i] = (uint16_t)(bits[i] << 8 | bits[i] >> 8);
   return status;
@@ -222,6 +238,11 @@ int h5_array_read(const struct h5_array *a, gidx first, gidx count, enum h5_type
   return read_plain(a, first, count, as, out);
 }
 
+void h5_array_stream(struct h5_array *a)
+{
+  if (a->seal) sha256_free(&a->seal->hash);
+}
+
 /* Give every NaN the bits that NaNs have in our files. */
 static void nan_unify(enum h5_type type, void *values, gidx count)
 {
@@ -235,6 +256,15 @@ static void nan_unify(enum h5_type type, void *values, gidx count)
     if (isnan(d[i])) memcpy(d + i, &wide, sizeof wide);
 }
 
+/* Add the chunk that was written to the hash, without what it was filled up with. */
+static int chunk_hash(struct h5_array *a, size_t bytes, const unsigned char *sum)
+{
+  if (a->hashing) phase_begin(a->hashing);
+  TRY(h5_seal_write(a->seal, a->pending, bytes, sum));
+  if (a->hashing) phase_end(a->hashing, (double)bytes);
+  return OK;
+}
+
 /* Write the pending chunk; the last one of an array is filled up with zeros. */
 static int flush(struct h5_array *a)
 {
@@ -244,10 +274,11 @@ static int flush(struct h5_array *a)
   a->n_pending = 0;
   nan_unify(a->type, a->pending, count * values);
   memset(a->pending + (size_t)(count * values) * value, 0, rest);
+  size_t bytes = (size_t)(a->chunk_rows * values) * value;
   TRY(h5_begin());
-  TRY_H5(
-      h5_chunk_write(a->id, a->next - count, a->pending, (size_t)(a->chunk_rows * values) * value),
-      ERR_IO, "cannot write '%s' of '%s'", a->object, a->path);
+  TRY_H5(h5_chunk_write(a->id, a->next - count, a->pending, bytes), ERR_IO,
+         "cannot write '%s' of '%s'", a->object, a->path);
+  TRY(chunk_hash(a, bytes - rest, a->pending + bytes));
   return OK;
 }
 
@@ -290,8 +321,11 @@ int h5_array_close(struct h5_array *a)
   int status = a->pending && a->id ? flush(a) : OK;
   int is_whole = !a->pending || a->next == a->shape[0];
   hid_t id = a->id;
+  if (a->pending && id && is_whole && status == OK)
+    status = h5_seal_end(a->seal, a->path, a->object, id);
   free(a->pending);
   free(a->chunks);
+  h5_seal_free(&a->seal);
   a->id = 0;
   a->pending = NULL;
   a->chunks = NULL;

@@ -9,38 +9,53 @@
 #include <string.h>
 
 #include "base/num.h"
+#include "base/sha256.h"
 
 static int object_open(const struct h5_file *f, const char *object, hid_t *id)
 {
   TRY(h5_begin());
-  hid_t links = h5_access(H5P_LINK_ACCESS);
-  *id = H5Oopen(f->id, object, links);
-  H5Pclose(links);
-  TRY_H5(*id, ERR_INPUT, "cannot open '%s' of '%s'", object, f->path);
+  TRY_H5(*id = H5Oopen(f->id, object, h5_links()), ERR_INPUT, "cannot open '%s' of '%s'", object,
+         f->path);
   return OK;
 }
 
-/* Write or replace an attribute of n values, or with n < 0 a scalar; the group is created when it
- * is missing. */
+herr_t h5_attribute_put(hid_t object, const char *name, hid_t stored, hid_t memory, int n,
+                        const void *value)
+{
+  hsize_t size = (hsize_t)(n > 0 ? n : 0);
+  hid_t space = n < 0 ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, &size, NULL);
+  htri_t there = H5Aexists(object, name);
+  herr_t done = there > 0 ? H5Adelete(object, name) : there;
+  hid_t attribute =
+      done < 0 ? -1 : H5Acreate2(object, name, stored, space, H5P_DEFAULT, H5P_DEFAULT);
+  done = attribute < 0 || H5Awrite(attribute, memory, value) < 0 ? -1 : 0;
+  if (attribute >= 0 && H5Aclose(attribute) < 0) done = -1;
+  if (space >= 0) H5Sclose(space);
+  return done;
+}
+
+herr_t h5_attribute_put_hash(hid_t object, const char *name, const char *digits)
+{
+  hid_t type = H5Tcopy(H5T_C_S1);
+  herr_t done = type < 0 ? -1 : H5Tset_size(type, SHA256_HEX - 1);
+  if (done >= 0) done = H5Tset_strpad(type, H5T_STR_NULLPAD);
+  if (done >= 0) done = h5_attribute_put(object, name, type, type, -1, digits);
+  if (type >= 0) H5Tclose(type);
+  return done;
+}
+
+/* Write or replace an attribute; the group is created when it is missing. */
 static int attribute_write(const struct h5_file *f, const char *object, const char *name,
                            hid_t stored, hid_t memory, int n, const void *value)
 {
   TRY(h5_groups_create(f, object, 1));
   hid_t id;
   TRY(object_open(f, object, &id));
-  hsize_t size = (hsize_t)(n > 0 ? n : 0);
-  hid_t space = n < 0 ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, &size, NULL);
-  herr_t done = H5Aexists(id, name) > 0 ? H5Adelete(id, name) : 0;
-  hid_t attribute = done < 0 ? -1 : H5Acreate2(id, name, stored, space, H5P_DEFAULT, H5P_DEFAULT);
-  done = attribute < 0 || H5Awrite(attribute, memory, value) < 0 ? -1 : 0;
-  int status = OK;
-  if (done < 0)
-    status = h5_fail(ERR_IO, __FILE__, __LINE__, "cannot write attribute '%s' of '%s' of '%s'",
-                     name, object, f->path);
-  if (attribute >= 0 && H5Aclose(attribute) < 0 && status == OK)
-    status = h5_fail(ERR_IO, __FILE__, __LINE__, "cannot write attribute '%s' of '%s' of '%s'",
-                     name, object, f->path);
-  if (space >= 0) H5Sclose(space);
+  herr_t done = h5_attribute_put(id, name, stored, memory, n, value);
+  int status = done >= 0
+                   ? OK
+                   : h5_fail(ERR_IO, __FILE__, __LINE__,
+                             "cannot write attribute '%s' of '%s' of '%s'", name, object, f->path);
   H5Oclose(id);
   return status;
 }
@@ -55,6 +70,17 @@ int h5_attribute_text(const struct h5_file *f, const char *object, const char *n
     status = attribute_write(f, object, name, type, type, -1, &v);
   if (type >= 0) H5Tclose(type);
   return status;
+}
+
+int h5_attribute_hash(const struct h5_file *f, const char *object, const char *name,
+                      const char *digits)
+{
+  hid_t id;
+  TRY(object_open(f, object, &id));
+  herr_t done = h5_attribute_put_hash(id, name, digits);
+  H5Oclose(id);
+  TRY_H5(done, ERR_IO, "cannot write attribute '%s' of '%s' of '%s'", name, object, f->path);
+  return OK;
 }
 
 int h5_attribute_long(const struct h5_file *f, const char *object, const char *name, gidx v)
@@ -90,14 +116,14 @@ static int attribute_open(const struct h5_file *f, const char *object, const cha
                           struct attribute *a)
 {
   hid_t id;
+  int there;
   *a = (struct attribute){0};
-  CHECK(h5_exists(f, object), ERR_INPUT, "no '%s' in '%s'", object, f->path);
+  TRY(h5_attribute_exists(f, object, name, &there));
+  CHECK(there, ERR_INPUT, "no attribute '%s' of '%s' in '%s'", name, object, f->path);
   TRY(object_open(f, object, &id));
-  htri_t there = H5Aexists(id, name);
-  a->id = there > 0 ? H5Aopen(id, name, H5P_DEFAULT) : 0;
+  a->id = H5Aopen(id, name, H5P_DEFAULT);
   H5Oclose(id);
-  CHECK(there != 0, ERR_INPUT, "no attribute '%s' of '%s' in '%s'", name, object, f->path);
-  hid_t space = there > 0 && a->id >= 0 ? H5Aget_space(a->id) : -1;
+  hid_t space = a->id >= 0 ? H5Aget_space(a->id) : -1;
   a->type = space < 0 ? -1 : H5Aget_type(a->id);
   a->values = space < 0 ? -1 : (gidx)H5Sget_simple_extent_npoints(space);
   if (space >= 0) H5Sclose(space);
@@ -107,12 +133,17 @@ static int attribute_open(const struct h5_file *f, const char *object, const cha
                  object, f->path);
 }
 
-int h5_attribute_exists(const struct h5_file *f, const char *object, const char *name)
+int h5_attribute_exists(const struct h5_file *f, const char *object, const char *name, int *there)
 {
-  hid_t links = h5_access(H5P_LINK_ACCESS);
-  htri_t there = h5_exists(f, object) ? H5Aexists_by_name(f->id, object, name, links) : 0;
-  H5Pclose(links);
-  return there != 0;
+  hid_t id;
+  TRY(h5_exists(f, object, there));
+  if (!*there) return OK;
+  TRY(object_open(f, object, &id));
+  htri_t found = H5Aexists(id, name);
+  H5Oclose(id);
+  TRY_H5(found, ERR_INPUT, "cannot read the attributes of '%s' of '%s'", object, f->path);
+  *there = found > 0;
+  return OK;
 }
 
 /* out <- n values, widened to real or gidx. */
@@ -185,4 +216,20 @@ int h5_read_text(const struct h5_file *f, const char *object, const char *name, 
   CHECK(fits, ERR_INPUT, "attribute '%s' of '%s' of '%s' is longer than %d bytes", name, object,
         f->path, capacity - 1);
   return OK;
+}
+
+int h5_attribute_is(const struct h5_file *f, const char *object, const char *name, const char *text,
+                    int *same)
+{
+  struct attribute a;
+  TRY(h5_attribute_exists(f, object, name, same));
+  if (!*same) return OK;
+  TRY(attribute_open(f, object, name, &a));
+  char *found = NULL;
+  int is_text = H5Tget_class(a.type) == H5T_STRING && a.values == 1;
+  int status = is_text ? text_read(f, &a, &found) : OK;
+  attribute_close(&a);
+  *same = found && strcmp(found, text) == 0;
+  free(found);
+  return status;
 }

@@ -97,7 +97,7 @@ int h5_chunks_open(hid_t dataset, struct h5_chunks **chunks)
   if (bytes < 1 || bytes > MAX_CHUNK) return OK;
   struct h5_chunks *c = *chunks = malloc(sizeof *c + (size_t)bytes + H5_SUM_BYTES);
   CHECK(c, ERR_MEMORY, "cannot allocate %.0f bytes for a chunk", bytes);
-  *c = (struct h5_chunks){(gidx)chunk[0], (gidx)dims[0], (size_t)bytes, 0, NONE, NONE};
+  *c = (struct h5_chunks){(gidx)chunk[0], (gidx)dims[0], (size_t)bytes, 0, NONE, NONE, 0, 1};
   return OK;
 }
 
@@ -120,10 +120,18 @@ static int chunk_read(const struct h5_chunks *c, hid_t dataset, gidx first, unsi
   return sum == h5_fletcher32(out, c->bytes);
 }
 
-/* out <- entries from first on, as many of count as their chunk has; returns how many, or 0 when
- * the chunk has to be left to HDF5.  A chunk that is wanted whole is read right into out, and its
- * checksum to where later entries will be.  Any other goes through the buffer, and stays there for
- * the next call. */
+/* Is the chunk that was read one of zeros where none was written? */
+static int is_hole(const struct h5_chunks *c, const unsigned char *chunk)
+{
+  uint32_t sum;
+  memcpy(&sum, chunk + c->bytes, sizeof sum);
+  return sum == 0 && !c->has_zeros;
+}
+
+/* out <- entries from first on, as many of count as their chunk has; returns how many, 0 when the
+ * chunk has to be left to HDF5, or NONE when it is refused.  A chunk that is wanted
+ * whole is read right into out, and its checksum to where later entries will be.  Any other goes
+ * through the buffer, and stays there for the next call. */
 static gidx chunk_entries(struct h5_chunks *c, hid_t dataset, gidx first, gidx count,
                           unsigned char *out)
 {
@@ -138,6 +146,10 @@ static gidx chunk_entries(struct h5_chunks *c, hid_t dataset, gidx first, gidx c
     if (!chunk_read(c, dataset, begin, to)) {
       c->refused = begin;
       return 0;
+    }
+    if (is_hole(c, to)) {
+      h5_cause("the chunk at entry %lld is zero, and none was written so", (long long)begin);
+      return NONE;
     }
     if (!is_direct) c->buffered = begin;
     c->n_direct++;
@@ -171,12 +183,17 @@ herr_t h5_block_read(hid_t dataset, hid_t type, struct h5_chunks *c, int rank, c
   for (gidx first = (gidx)start[0], end = first + (gidx)size[0]; first < end;) {
     unsigned char *to = (unsigned char *)out + (size_t)(first - (gidx)start[0]) * row;
     gidx rows = chunk_entries(c, dataset, first, end - first, to);
+    if (rows == NONE) return -1;
     if (!rows) {
       rows = imin(c->rows - first % c->rows, end - first);
       at[0] = (hsize_t)first;
       part[0] = (hsize_t)rows;
       herr_t done = slab_read(dataset, type, rank, at, part, to);
       if (done < 0) return done;
+      if (c->is_sealed) {
+        h5_cause("the chunk at entry %lld is not stored as it was written", (long long)first);
+        return -1;
+      }
     }
     first += rows;
   }

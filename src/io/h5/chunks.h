@@ -17,6 +17,8 @@ struct h5_chunks {
   gidx n_direct;          /* chunks that were read past the filters so far */
   gidx buffered;          /* first entry of the chunk in buffer, or -1 */
   gidx refused;           /* first entry of the last chunk that was left to HDF5, or -1 */
+  int is_sealed;          /* 1: every chunk is stored as expected, or it is an error (seal.h) */
+  int has_zeros;          /* 0: so is a chunk that is zero in every byte */
   unsigned char buffer[]; /* one chunk and its checksum */
 };
 
@@ -34,7 +36,7 @@ herr_t h5_block_read(hid_t dataset, hid_t type, struct h5_chunks *c, int rank, c
  * the stored type, and has space for the checksum behind it.  Negative on failure. */
 herr_t h5_chunk_write(hid_t dataset, gidx first, unsigned char *chunk, size_t bytes);
 
-/* The checksum that HDF5's Fletcher-32 filter computes. */
+/* The checksum that HDF5's Fletcher-32 filter computes; 0 for zeros alone. */
 uint32_t h5_fletcher32(const unsigned char *data, size_t bytes);
 
 #endif

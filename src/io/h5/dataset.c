@@ -154,10 +154,12 @@ static int dataset_prepare(const struct h5_file *f, const char *object, hid_t *d
 
 int h5_dataset_open(const struct h5_file *f, const char *object, hid_t *dataset)
 {
-  CHECK(h5_exists(f, object), ERR_INPUT, "no dataset '%s' in '%s'", object, f->path);
-  hid_t links = h5_access(H5P_LINK_ACCESS), thing = H5Oopen(f->id, object, links);
-  H5Pclose(links);
-  TRY_H5(thing, ERR_INPUT, "cannot open '%s' of '%s'", object, f->path);
+  int there;
+  TRY(h5_exists(f, object, &there));
+  CHECK(there, ERR_INPUT, "no dataset '%s' in '%s'", object, f->path);
+  hid_t thing;
+  TRY_H5(thing = H5Oopen(f->id, object, h5_links()), ERR_INPUT, "cannot open '%s' of '%s'", object,
+         f->path);
   H5I_type_t kind = H5Iget_type(thing);
   H5Oclose(thing);
   CHECK(kind == H5I_DATASET, ERR_INPUT, "'%s' of '%s' is a %s, not a dataset", object, f->path,

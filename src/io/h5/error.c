@@ -57,6 +57,16 @@ static struct cause cause_fetch(int error)
   return cause;
 }
 
+void h5_cause(const char *format, ...)
+{
+  va_list args;
+  last_cause = (struct cause){"", 0, 0};
+  va_start(args, format);
+  vsnprintf(last_cause.text, sizeof last_cause.text, format, args);
+  va_end(args);
+  errno = 0;
+}
+
 int h5_fail(int code, const char *file, int line, const char *format, ...)
 {
   struct cause cause = cause_fetch(errno);

@@ -16,6 +16,9 @@
 int h5_fail(int code, const char *file, int line, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
+/* What a failure of this thread that is not HDF5's own gives as its cause. */
+void h5_cause(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* To be called before anything else of HDF5 in each thread.  It turns off HDF5's printing of
  * errors, and its exit handler, which crashes after a failed close. */
 int h5_begin(void);

@@ -25,6 +25,13 @@ hid_t h5_access(hid_t class)
   return list;
 }
 
+hid_t h5_links(void)
+{
+  static hid_t list = -1;
+  if (list < 0) list = h5_access(H5P_LINK_ACCESS);
+  return list;
+}
+
 /* *list <- a property list for opening files: our driver whatever HDF5_DRIVER says in the
  * environment, objects of the 1.10 format, and what is still open in a file is closed with it. */
 static int file_access(hid_t *list)
@@ -46,6 +53,17 @@ static int input_begin(struct h5_file *f, const struct file_facts *before)
   return input_file_begin(&f->input, f->path, *(int *)descriptor, before);
 }
 
+/* f->version <- the format version of a file that says it is ours. */
+static int version_read(struct h5_file *f)
+{
+  int ours;
+  TRY(h5_attribute_is(f, "/", "format", FORMAT_NAME, &ours));
+  if (!ours) return OK;
+  TRY(h5_read_long(f, "/", "format_version", &f->version));
+  CHECK(f->version >= 1, ERR_INPUT, "'%s' has format version %lld", f->path, (long long)f->version);
+  return OK;
+}
+
 int h5_open(struct h5_file *f, const char *path)
 {
   struct file_facts before;
@@ -60,9 +78,16 @@ int h5_open(struct h5_file *f, const char *path)
   TRY(file_access(&list));
   f->id = H5Fopen(path, H5F_ACC_RDONLY, list);
   H5Pclose(list);
-  if (f->id >= 0) return input_begin(f, &before);
-  f->id = 0;
-  return h5_fail(ERR_INPUT, __FILE__, __LINE__, "'%s' is not an HDF5 file, or damaged", path);
+  if (f->id < 0) {
+    f->id = 0;
+    return h5_fail(ERR_INPUT, __FILE__, __LINE__, "'%s' is not an HDF5 file, or damaged", path);
+  }
+  TRY(input_begin(f, &before));
+  int status = version_read(f);
+  if (!status) return OK;
+  status = input_file_failed(f->input, status_pass(status, __FILE__, __LINE__));
+  h5_close(f);
+  return status;
 }
 
 /* The root group keeps no times, so that equal runs give files of equal bytes. */
@@ -82,6 +107,13 @@ int h5_create(struct h5_file *f, const char *path)
   return h5_fail(ERR_CREATE, __FILE__, __LINE__, "cannot create '%s'", path);
 }
 
+int h5_flush(const struct h5_file *f)
+{
+  TRY(h5_begin());
+  TRY_H5(H5Fflush(f->id, H5F_SCOPE_GLOBAL), ERR_IO, "cannot write '%s'", f->path);
+  return OK;
+}
+
 int h5_close(struct h5_file *f)
 {
   hid_t id = f->id;
@@ -92,21 +124,42 @@ int h5_close(struct h5_file *f)
   return status;
 }
 
+/* *there <- whether the link at the end of the path is there and leads to an object of this file,
+ * when what is above it does. */
+static int link_follow(const struct h5_file *f, const char *path, int *there)
+{
+  H5L_info_t link;
+  htri_t found = H5Lexists(f->id, path, h5_links());
+  TRY_H5(found, ERR_INPUT, "cannot look for '%s' in '%s'", path, f->path);
+  *there = found > 0;
+  if (!*there) return OK;
+  TRY_H5(H5Lget_info(f->id, path, &link, h5_links()), ERR_INPUT,
+         "cannot read the link '%s' of '%s'", path, f->path);
+  if (link.type == H5L_TYPE_HARD) return OK;
+  CHECK(link.type == H5L_TYPE_SOFT, ERR_INPUT,
+        "'%s' of '%s' is a link out of the file, which is not followed", path, f->path);
+  CHECK(H5Oexists_by_name(f->id, path, h5_links()) > 0, ERR_INPUT,
+        "'%s' of '%s' is a link to nothing in this file, and one out of it is not followed", path,
+        f->path);
+  return OK;
+}
+
 /* Every prefix of the path is asked for in turn, because a link below a missing group is an error
- * to HDF5. */
-int h5_exists(const struct h5_file *f, const char *object)
+ * to HDF5, and because HDF5 itself would follow a link in the middle to wherever it leads. */
+int h5_exists(const struct h5_file *f, const char *object, int *there)
 {
   char path[1024];
-  if (strlen(object) >= sizeof path || h5_begin() != OK) return 0;
-  for (const char *end = object; *end;) {
+  *there = 0;
+  CHECK(strlen(object) < sizeof path, ERR_INPUT, "the name '%s' is too long", object);
+  TRY(h5_begin());
+  *there = 1;
+  for (const char *end = object; *end && *there;) {
     end = strchr(end + 1, '/');
     if (!end) end = object + strlen(object);
     snprintf(path, sizeof path, "%.*s", (int)(end - object), object);
-    if (strcmp(path, "/") == 0) continue;
-    htri_t there = H5Lexists(f->id, path, H5P_DEFAULT);
-    if (there <= 0) return there < 0;
+    if (strcmp(path, "/") != 0) TRY(link_follow(f, path, there));
   }
-  return 1;
+  return OK;
 }
 
 /* Like all objects of ours, a group keeps no times. */
@@ -122,6 +175,15 @@ static int group_create(const struct h5_file *f, const char *path)
   return OK;
 }
 
+/* Create a group unless it is there. */
+static int group_make(const struct h5_file *f, const char *path)
+{
+  int there;
+  TRY(h5_exists(f, path, &there));
+  if (!there) TRY(group_create(f, path));
+  return OK;
+}
+
 int h5_group_create(const struct h5_file *f, const char *object)
 {
   TRY(h5_groups_create(f, object, 1));
@@ -134,8 +196,8 @@ int h5_groups_create(const struct h5_file *f, const char *object, int is_whole)
   CHECK(strlen(object) < sizeof path, ERR_INTERNAL, "the name '%s' is too long", object);
   for (const char *end = strchr(object + 1, '/'); end; end = strchr(end + 1, '/')) {
     snprintf(path, sizeof path, "%.*s", (int)(end - object), object);
-    if (!h5_exists(f, path)) TRY(group_create(f, path));
+    TRY(group_make(f, path));
   }
-  if (is_whole && strcmp(object, "/") != 0 && !h5_exists(f, object)) TRY(group_create(f, object));
+  if (is_whole) TRY(group_make(f, object));
   return OK;
 }

@@ -10,8 +10,12 @@
 #ifndef IO_H5_H5_H
 #define IO_H5_H5_H
 
+#include "base/phase.h"
 #include "base/types.h"
 #include "io/input_file.h"
+
+#define FORMAT_NAME "sagitta"
+enum { FORMAT_VERSION = 2, H5_SEALED_FROM = 2 }; /* this version, the first with hashes */
 
 enum h5_type { TYPE_I32, TYPE_I64, TYPE_F32, TYPE_F64, TYPE_F16, TYPE_BF16, TYPE_OTHER };
 
@@ -19,6 +23,8 @@ struct h5_file {
   int64_t id;               /* 0: not open */
   const char *path;         /* borrowed */
   struct input_file *input; /* reading: notes that the file is read, and finds changes; owned */
+  gidx version;             /* reading: format version of a file of ours, 0 of a foreign one */
+  int is_hashed;            /* reading: all hashes were compared already, and are left out */
 };
 
 /* Open for reading; path must outlive *f.  ERR_IO when the file is missing or unreadable, ERR_INPUT
@@ -27,13 +33,16 @@ struct h5_file {
 int h5_open(struct h5_file *f, const char *path);
 /* Create a file, or replace the one that is there.  ERR_CREATE when that fails. */
 int h5_create(struct h5_file *f, const char *path);
+/* Bring what HDF5 still holds back into the file. */
+int h5_flush(const struct h5_file *f);
 /* Close; safe on a zeroed struct.  ERR_IO when writing what HDF5 still held back fails, or when the
  * file changed while it was read. */
 int h5_close(struct h5_file *f);
 
-/* Is there a link of this name?  When a damaged file does not tell, the answer is yes, so that
- * opening the object names the damage. */
-int h5_exists(const struct h5_file *f, const char *object);
+/* *there <- whether the path leads to an object.  ERR_INPUT: the file is damaged, or a link of the
+ * path leads out of it or to nothing.  HDF5 may answer otherwise when it is asked
+ * again, so that an error must never be taken for an answer. */
+int h5_exists(const struct h5_file *f, const char *object, int *there);
 
 /* Create a group and those above it, as far as they are missing. */
 int h5_group_create(const struct h5_file *f, const char *object);
@@ -52,6 +61,8 @@ struct h5_array {
   gidx next, n_pending;     /* writing: entries given so far, and how many of them are in pending */
   unsigned char *pending;   /* writing: the chunk being filled; owned */
   struct h5_chunks *chunks; /* reading: NULL when everything is read by HDF5; owned */
+  struct h5_seal *seal;     /* the hash of what is written or read; NULL: none; owned */
+  struct phase *hashing;    /* writing: counts what the hash takes; NULL: nothing does; borrowed */
 };
 /* Open for reading.  ERR_INPUT: there is no such dataset, it is damaged, it keeps its data in other
  * files, or it claims far more data than it stores. */
@@ -72,22 +83,38 @@ int h5_array_close(struct h5_array *a);
 /* Read entries first .. first + count - 1 of the first dimension.  `as` is the array's own type
  * (16-bit floats then come as raw bits in native byte order), TYPE_F32 for any float (rounded
  * once), or a wider type of the same class.  The array keeps its last chunk, so only one thread may
- * read it at a time. */
+ * read it at a time.  ERR_INPUT also when entries have been read in order from the first on, these
+ * are the last, and the dataset's hash is another. */
 int h5_array_read(const struct h5_array *a, gidx first, gidx count, enum h5_type as, void *out);
+/* Reading: leave the hash to `verify`, since it takes longer than reading does; chunks of zeros are
+ * refused all the same.  Safe on a zeroed struct. */
+void h5_array_stream(struct h5_array *a);
 /* Write the next entries; first must be where the last call ended.  Every NaN is written as the one
  * that nan_canonical() gives. */
 int h5_array_write(struct h5_array *a, gidx first, gidx count, const void *in);
+
+/* Is this an attribute that arrays get when they are written?  `sha256`: the hash of the values;
+ * `zero_chunks`: how many chunks are zero in every byte (seal.h). */
+int h5_hash_names(const char *attribute);
 
 /* out[count] <- f32 of raw F16, BF16 or F64 values. */
 void h5_to_f32(enum h5_type from, const void *in, gidx count, float *out);
 
 /* Write an attribute of an object, "/" or a path; a missing group is created. */
 int h5_attribute_text(const struct h5_file *f, const char *object, const char *name, const char *v);
+/* The same for 64 hexadecimal digits, which are stored at fixed length: in the object's header,
+ * which has a checksum; other texts are in a heap that has none. */
+int h5_attribute_hash(const struct h5_file *f, const char *object, const char *name,
+                      const char *digits);
 int h5_attribute_long(const struct h5_file *f, const char *object, const char *name, gidx v);
 int h5_attribute_longs(const struct h5_file *f, const char *object, const char *name, int n,
                        const gidx *v);
 int h5_attribute_real(const struct h5_file *f, const char *object, const char *name, real v);
-int h5_attribute_exists(const struct h5_file *f, const char *object, const char *name);
+/* *there <- whether the object is there and has the attribute. */
+int h5_attribute_exists(const struct h5_file *f, const char *object, const char *name, int *there);
+/* *same <- whether an object has an attribute that is this text. */
+int h5_attribute_is(const struct h5_file *f, const char *object, const char *name, const char *text,
+                    int *same);
 /* Read an attribute.  ERR_INPUT: there is none, or it has another type or length. */
 int h5_read_text(const struct h5_file *f, const char *object, const char *name, char *out,
                  int capacity);

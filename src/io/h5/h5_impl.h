@@ -14,9 +14,16 @@
 
 enum { BLOCK_BYTES = 1 << 20 }; /* data that pass through memory at once, about */
 
-/* A property list of this class (link, object or dataset access) with which HDF5 follows no link to
- * another file. */
+/* A property list of this class (link or dataset access) with which HDF5 follows no link to another
+ * file; and such a list of link access that is made once and stays. */
 hid_t h5_access(hid_t class);
+hid_t h5_links(void);
+
+/* Write or replace an attribute of n values, or with n < 0 a scalar; negative on failure. */
+herr_t h5_attribute_put(hid_t object, const char *name, hid_t stored, hid_t memory, int n,
+                        const void *value);
+/* The same for 64 hexadecimal digits, as a text of fixed length. */
+herr_t h5_attribute_put_hash(hid_t object, const char *name, const char *digits);
 
 /* Create the missing groups of a path; with is_whole the last name is a group too. */
 int h5_groups_create(const struct h5_file *f, const char *object, int is_whole);

@@ -204,10 +204,8 @@ int h5_list_attributes(const struct h5_file *f, const char *object, struct h5_li
 {
   struct names names = {.list = *list};
   TRY(h5_begin());
-  hid_t links = h5_access(H5P_LINK_ACCESS);
   herr_t done = H5Aiterate_by_name(f->id, object, H5_INDEX_NAME, H5_ITER_NATIVE, NULL,
-                                   attribute_visit, &names, links);
-  H5Pclose(links);
+                                   attribute_visit, &names, h5_links());
   *list = names.list;
   if (names.status) return names.status;
   TRY_H5(done, ERR_INPUT, "cannot read attributes of '%s' of '%s'", object, f->path);

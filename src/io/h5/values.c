@@ -9,6 +9,7 @@
 
 #include "io/h5/chunks.h"
 #include "io/h5/dataset.h"
+#include "io/h5/seal.h"
 #include "io/h5/vlen_text.h"
 
 /* Does a type hold variable-length data, or references that point to such? */
@@ -46,9 +47,7 @@ static int holds_variable(hid_t type)
 static int attribute_open(const struct h5_file *f, const char *object, const char *attribute,
                           hid_t *id)
 {
-  hid_t links = h5_access(H5P_LINK_ACCESS);
-  *id = H5Aopen_by_name(f->id, object, attribute, H5P_DEFAULT, links);
-  H5Pclose(links);
+  *id = H5Aopen_by_name(f->id, object, attribute, H5P_DEFAULT, h5_links());
   TRY_H5(*id, ERR_INPUT, "cannot open attribute '%s' of '%s' of '%s'", attribute, object, f->path);
   return OK;
 }
@@ -87,12 +86,17 @@ int h5_values_open(const struct h5_file *f, const char *object, const char *attr
   v->id = id < 0 ? 0 : id;
   TRY(status);
   if (!attribute) TRY(h5_chunks_open(id, &v->chunks));
-  return describe(v);
+  TRY(describe(v));
+  if (attribute) return OK;
+  TRY(h5_seal_open(f, object, v->total * (gidx)v->bytes, &v->seal));
+  if (v->chunks) h5_seal_chunks(v->seal, v->chunks);
+  return OK;
 }
 
 void h5_values_close(struct h5_values *v)
 {
   free(v->chunks);
+  h5_seal_free(&v->seal);
   if (v->type > 0) H5Tclose(v->type);
   if (v->id > 0 && v->is_attribute) H5Aclose(v->id);
   if (v->id > 0 && !v->is_attribute) H5Dclose(v->id);
@@ -151,10 +155,14 @@ int h5_values_next(struct h5_values *v)
   input_file_read(v->file->input);
   herr_t done =
       v->is_attribute ? H5Aread(v->id, type, v->block) : dataset_read(v, type, start, size);
-  if (done >= 0) return OK;
-  int status =
-      h5_fail(ERR_INPUT, __FILE__, __LINE__, "cannot read '%s' of '%s'", v->name, v->file->path);
-  return input_file_failed(v->file->input, status);
+  if (done < 0) {
+    int status =
+        h5_fail(ERR_INPUT, __FILE__, __LINE__, "cannot read '%s' of '%s'", v->name, v->file->path);
+    return input_file_failed(v->file->input, status);
+  }
+  TRY(h5_seal_read(v->seal, v->file->path, v->name, v->first * (gidx)v->bytes,
+                   (size_t)v->count * v->bytes, v->block));
+  return OK;
 }
 
 int h5_values_same_type(const struct h5_values *a, const struct h5_values *b)
@@ -162,8 +170,7 @@ int h5_values_same_type(const struct h5_values *a, const struct h5_values *b)
   return H5Tequal(a->type, b->type) > 0;
 }
 
-/* *text <- the text of item i, which the caller frees. */
-static int text_of(const struct h5_values *v, gidx i, char **text, size_t *length)
+int h5_values_text(const struct h5_values *v, gidx i, char **text, size_t *length)
 {
   struct h5_text descriptor;
   memcpy(&descriptor, v->block + (size_t)i * v->bytes, sizeof descriptor);
@@ -179,8 +186,8 @@ int h5_values_compare(const struct h5_values *a, const struct h5_values *b, gidx
   }
   char *s = NULL, *t = NULL;
   size_t n = 0, m = 0;
-  int status = text_of(a, i, &s, &n);
-  if (status == OK) status = text_of(b, i, &t, &m);
+  int status = h5_values_text(a, i, &s, &n);
+  if (status == OK) status = h5_values_text(b, i, &t, &m);
   *differ = status == OK && (n != m || memcmp(s, t, n) != 0);
   free(s);
   free(t);
@@ -278,7 +285,7 @@ int h5_values_print(const struct h5_values *v, gidx i, char *out, int capacity)
   } else if (v->is_text) {
     char *text = NULL;
     size_t length = 0;
-    int status = text_of(v, i, &text, &length);
+    int status = h5_values_text(v, i, &text, &length);
     if (status == OK) snprintf(out, (size_t)capacity, "%s", text);
     free(text);
     TRY(status);

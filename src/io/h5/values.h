@@ -24,14 +24,18 @@ struct h5_values {
   gidx first, count;        /* items in the block */
   unsigned char *block;     /* owned */
   struct h5_chunks *chunks; /* NULL when HDF5 reads all; owned */
+  struct h5_seal *seal;     /* the hash of a dataset of ours; NULL: none; owned */
 };
 /* Open a dataset, or with attribute not NULL that attribute of the object.  ERR_INPUT: it is not
  * there, or damaged.  h5_values_close() follows in any case. */
 int h5_values_open(const struct h5_file *f, const char *object, const char *attribute,
                    struct h5_values *v);
 void h5_values_close(struct h5_values *v);
-/* Read the next block; v->count is 0 at the end. */
+/* Read the next block; v->count is 0 at the end.  ERR_INPUT also when the block is the last and the
+ * dataset is not what was written. */
 int h5_values_next(struct h5_values *v);
+/* *text <- the text of item i of the block, which the caller frees, with a NUL behind its bytes. */
+int h5_values_text(const struct h5_values *v, gidx i, char **text, size_t *length);
 
 /* Have two the same type in the file, byte order included? */
 int h5_values_same_type(const struct h5_values *a, const struct h5_values *b);

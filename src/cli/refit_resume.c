@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The inputs are loaded as for a fresh run and compared, by the hashes of their contents, with what
+ * dictionary.h5 says that it was begun with; then its frames take their place.  supports.h5 is used
+ * if it names this dictionary and holds what the dictionary names. */
+#include "cli/refit_resume.h"
+
+#include <string.h>
+
+#include "base/log.h"
+#include "base/status.h"
+#include "cli/agreement.h"
+
+void refit_start_note(struct fit_start *start, const struct fit_inputs *inputs,
+                      const struct refit_state *state)
+{
+  start->rounds = inputs->supports.rounds;
+  start->rho = inputs->supports.rho;
+  start->inputs = state->inputs;
+}
+
+static int hash_check(const char *file, const char *what, uint64_t was, const char *name,
+                      uint64_t is)
+{
+  CHECK(was == is, ERR_INPUT,
+        "'%s' was begun with other %s than '%s': %s_hash %016llx, not %016llx; resume with the "
+        "same",
+        file, what, name, what, (unsigned long long)was, (unsigned long long)is);
+  return OK;
+}
+
+/* Was the earlier run begun with these inputs? */
+static int start_check(const struct refit_files *files, const struct fit_inputs *in,
+                       const struct refit_state *state)
+{
+  const struct fit_start *was = &files->facts.start;
+  const struct identity *then = &was->inputs, *now = &state->inputs;
+  const char *file = files->dictionary_path, *supports = in->supports.source.name;
+  TRY(hash_check(file, "rows", then->rows, in->rows.source.name, now->rows));
+  TRY(hash_check(file, "dictionary", then->dictionary, in->dictionary.source.name,
+                 now->dictionary));
+  TRY(hash_check(file, "supports", then->supports, supports, now->supports));
+  TRY(hash_check(file, "codes", then->codes, supports, now->codes));
+  CHECK(was->rho == in->supports.rho && was->rounds == in->supports.rounds, ERR_INPUT,
+        "'%s' was begun with supports of rho %g and %lld rounds, those of '%s' have rho %g and %d",
+        file, was->rho, (long long)was->rounds, supports, in->supports.rho, in->supports.rounds);
+  return OK;
+}
+
+/* Open what the earlier run left, and see whether the two files name each other. */
+static int former_open(struct refit_former *former, const struct refit_files *files)
+{
+  const struct identity *wanted = &files->facts.contents;
+  const struct supports_input *s = &former->supports;
+  TRY(dictionary_input_open(&former->dictionary, files->dictionary_path));
+  if (!files->has_supports) return OK;
+  TRY(supports_input_open(&former->supports, files->supports_path));
+  former->has_supports =
+      s->sweeps == files->facts.sweeps && s->inputs.rows == files->facts.start.inputs.rows &&
+      s->inputs.dictionary == wanted->dictionary && s->contents.supports == wanted->supports &&
+      s->contents.codes == wanted->codes;
+  return OK;
+}
+
+/* Did the earlier run subtract the same mean, and keep codes from being negative as well? */
+static int kind_check(const struct refit_former *former, const struct fit_inputs *inputs)
+{
+  const struct atom_source *atoms = &former->dictionary.source;
+  const real *was = former->dictionary.mean, *is = inputs->mean;
+  int same = atoms->p == inputs->rows.source.p && !was == !is &&
+             (!was || memcmp(was, is, (size_t)atoms->p * sizeof *is) == 0);
+  CHECK(same, ERR_INPUT, "'%s' was begun with another mean than that of '%s' and '%s'", atoms->name,
+        inputs->dictionary.source.name, inputs->supports.source.name);
+  CHECK(former->dictionary.nonnegative == inputs->supports.nonnegative, ERR_INPUT,
+        "'%s' was begun with codes that %s be negative, those of '%s' %s", atoms->name,
+        former->dictionary.nonnegative ? "cannot" : "can", inputs->supports.source.name,
+        inputs->supports.nonnegative ? "cannot" : "can");
+  return OK;
+}
+
+static int contents_check(const char *file, const struct identity *wanted,
+                          const struct identity *found)
+{
+  CHECK(found->dictionary == wanted->dictionary, ERR_INPUT,
+        "'%s' is damaged: its atoms are not those that refit wrote", file);
+  CHECK(!found->supports || (found->supports == wanted->supports && found->codes == wanted->codes),
+        ERR_INPUT, "the supports beside '%s' are damaged: remove them, and they are made again",
+        file);
+  return OK;
+}
+
+int refit_resume(struct refit_former *former, const struct refit_files *files,
+                 const struct fit_inputs *inputs, struct refit_state *state)
+{
+  struct comm *c = state->c;
+  struct identity found;
+  TRY(comm_agree(c, start_check(files, inputs, state)));
+  TRY(inputs_agree(c, former_open(former, files)));
+  TRY(comm_agree(c, kind_check(former, inputs)));
+  TRY(comm_broadcast(c, &former->has_supports, 1, sizeof former->has_supports));
+  if (files->has_supports && !former->has_supports)
+    log_warn("'%s' is not of sweep %lld of '%s': its supports are made again", files->supports_path,
+             (long long)files->facts.sweeps, files->dictionary_path);
+  TRY(refit_state_replace(state, &former->dictionary.source,
+                          former->has_supports ? &former->supports.source : NULL, &found));
+  return comm_agree(c, contents_check(files->dictionary_path, &files->facts.contents, &found));
+}
+
+void refit_former_close(struct refit_former *former)
+{
+  dictionary_input_close(&former->dictionary);
+  supports_input_close(&former->supports);
+  *former = (struct refit_former){0};
+}
+
+int refit_contents_check(const struct refit_files *files, const struct refit_state *state)
+{
+  const struct identity *was = &files->facts.contents, *is = &state->contents;
+  CHECK(was->supports == is->supports && was->codes == is->codes, ERR_INPUT,
+        "the supports made again from '%s' are not those that it names: codes_hash %016llx, not "
+        "%016llx",
+        files->dictionary_path, (unsigned long long)is->codes, (unsigned long long)was->codes);
+  return OK;
+}
+
+int refit_classes_check(struct refit_files *files, const struct classes *classes, const char *name)
+{
+  struct fit_start *start = &files->facts.start;
+  uint64_t hash = classes_hash(classes->color, classes->k);
+  if (start->reroute) return OK; /* they change from sweep to sweep */
+  if (files->facts.sweeps > 0)
+    return hash_check(files->dictionary_path, "classes", start->inputs.classes,
+                      name ? name : "(N.6)", hash);
+  start->inputs.classes = hash;
+  return OK;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What a dataset of ours says about its own bytes: two attributes, kept while the dataset is
+ * written and compared when it is read from the first byte to the last.
+ *
+ * Floor: io; included by src/io/h5/ and tests only.
+ *
+ * `sha256`: SHA-256 of the values in C order as they are stored, as hexadecimal digits.
+ * `zero_chunks`: how many chunks are zero in every byte.  A lost write or a hole leaves such a
+ * chunk, and the Fletcher-32 of zeros is 0; where none was written, one that is read is refused.
+ * Both are of fixed length, so that they lie in the object's header, which has a checksum. */
+#ifndef IO_H5_SEAL_H
+#define IO_H5_SEAL_H
+
+#include "base/sha256.h"
+#include "io/h5/chunks.h"
+
+struct h5_seal {
+  struct sha256 hash;      /* of the bytes so far; none when they are not compared (any more) */
+  char wanted[SHA256_HEX]; /* reading: as the file says */
+  gidx zero_chunks;        /* writing: so far; reading: as the file says */
+  gidx next, end;          /* bytes hashed so far; reading: of all */
+};
+
+/* Begin the seal of a dataset that is being written.  The caller frees it with h5_seal_free(). */
+int h5_seal_begin(struct h5_seal **seal);
+/* The next bytes, of a chunk with this checksum. */
+int h5_seal_write(struct h5_seal *seal, const void *bytes, size_t length, const unsigned char *sum);
+/* Write the attributes of a dataset of which all bytes were given. */
+int h5_seal_end(struct h5_seal *seal, const char *path, const char *object, int64_t dataset);
+
+/* *seal <- that of a dataset of this many bytes, which is opened for reading; NULL when it has
+ * none, as in files of others and of format version 1. */
+int h5_seal_open(const struct h5_file *f, const char *object, gidx bytes, struct h5_seal **seal);
+/* Let the chunks be read as the seal says; safe on NULL. */
+void h5_seal_chunks(const struct h5_seal *seal, struct h5_chunks *chunks);
+/* Bytes first .. first + length - 1 were read, as they are stored.  Nothing is compared once they
+ * leave some out.  ERR_INPUT: these were the last, and the hash is another.  Safe on NULL. */
+int h5_seal_read(struct h5_seal *seal, const char *path, const char *object, gidx first,
+                 size_t length, const void *bytes);
+void h5_seal_free(struct h5_seal **seal);
+
+#endif

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * One walk over all objects for each of the two hashes; files have few texts. */
+#include "io/texts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/sha256.h"
+#include "base/status.h"
+#include "io/h5/listing.h"
+#include "io/h5/values.h"
+
+static const char hash_name[] = "text_sha256";
+
+int hash_names(const char *attribute)
+{
+  return strcmp(attribute, hash_name) == 0 || h5_hash_names(attribute);
+}
+
+int path_is_run(const char *path)
+{
+  return strcmp(path, "/run") == 0 || strncmp(path, "/run/", 5) == 0;
+}
+
+static int string_add(struct sha256 *hash, const char *text)
+{
+  TRY(sha256_add(hash, text, strlen(text) + 1));
+  return OK;
+}
+
+/* Add an attribute that was opened, if it holds texts. */
+static int values_add(struct sha256 *hash, const char *path, const char *name, struct h5_values *v)
+{
+  if (!v->is_text) return OK;
+  TRY(string_add(hash, path));
+  TRY(string_add(hash, name));
+  TRY(h5_values_next(v));
+  for (gidx i = 0; i < v->count; i++) {
+    char *text = NULL;
+    size_t length = 0;
+    int status = h5_values_text(v, i, &text, &length);
+    if (status == OK) status = sha256_add(hash, text, length + 1);
+    free(text);
+    TRY(status);
+  }
+  return OK;
+}
+
+static int attributes_add(const struct h5_file *f, struct sha256 *hash, const char *path)
+{
+  struct h5_listing names = {0};
+  int status = h5_list_attributes(f, path, &names);
+  for (gidx i = 0; i < names.count && status == OK; i++) {
+    struct h5_values v;
+    status = h5_values_open(f, path, names.entries[i].path, &v);
+    if (status == OK) status = values_add(hash, path, names.entries[i].path, &v);
+    h5_values_close(&v);
+  }
+  h5_listing_free(&names);
+  return status;
+}
+
+/* text[SHA256_HEX] <- the hash of the texts in /run, or of those outside. */
+static int texts_hash(const struct h5_file *f, const struct h5_listing *list, int in_run,
+                      char *text)
+{
+  struct sha256 hash = {0};
+  unsigned char digest[SHA256_BYTES];
+  int status = sha256_begin(&hash);
+  for (gidx i = 0; i < list->count && status == OK; i++) {
+    const struct h5_entry *e = &list->entries[i];
+    if (e->kind <= ENTRY_TYPE && path_is_run(e->path) == in_run)
+      status = attributes_add(f, &hash, e->path);
+  }
+  if (status == OK) status = sha256_end(&hash, digest);
+  sha256_free(&hash);
+  if (status == OK) sha256_hex(digest, text);
+  return status;
+}
+
+/* hashes[0], hashes[1] <- the hash of the texts outside /run, and of those in it. */
+static int both_hash(const struct h5_file *f, char hashes[2][SHA256_HEX])
+{
+  struct h5_listing list = {0};
+  int status = h5_list(f, &list);
+  for (int in_run = 0; in_run < 2 && status == OK; in_run++)
+    status = texts_hash(f, &list, in_run, hashes[in_run]);
+  h5_listing_free(&list);
+  return status;
+}
+
+int texts_seal(const struct h5_file *f)
+{
+  char hashes[2][SHA256_HEX];
+  TRY(h5_flush(f));
+  TRY(both_hash(f, hashes));
+  TRY(h5_attribute_hash(f, "/", hash_name, hashes[0]));
+  TRY(h5_attribute_hash(f, "/run", hash_name, hashes[1]));
+  return OK;
+}
+
+int texts_check(const struct h5_file *f)
+{
+  char hashes[2][SHA256_HEX], stored[SHA256_HEX];
+  TRY(both_hash(f, hashes));
+  for (int in_run = 0; in_run < 2; in_run++) {
+    TRY(h5_read_text(f, in_run ? "/run" : "/", hash_name, stored, sizeof stored));
+    CHECK(strcmp(stored, hashes[in_run]) == 0, ERR_INPUT,
+          "the texts %s /run of '%s' are not what was written: their SHA-256 is %s, not %s",
+          in_run ? "in" : "outside", f->path, hashes[in_run], stored);
+  }
+  return OK;
+}

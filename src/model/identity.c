@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Codes come beside scores at the same entries, so their terms have a weight, and cannot change
+ * places with them. */
+#include "model/identity.h"
+
+#include "base/fingerprint.h"
+
+enum { FOUR = 4, ROW_SHIFT = 16 }; /* a row's atoms have 2^16 places of their own */
+
+uint64_t items_terms(const float *values, gidx n, gidx width, gidx first)
+{
+  gidx each = width % FOUR == 0 ? FOUR : 1, terms = width / each;
+  return fingerprint(values, n * terms, (int)(each * sizeof *values), first * terms);
+}
+
+uint64_t support_terms(const idx *atoms, gidx n, idx s, gidx first_row)
+{
+  uint64_t sum = 0;
+  for (gidx i = 0; i < n; i++)
+    sum += fingerprint(atoms + i * s, s, sizeof *atoms, (first_row + i) << ROW_SHIFT);
+  return sum;
+}
+
+uint64_t codes_terms(const float *score, const float *codes, gidx count, idx d, gidx first)
+{
+  return fingerprint(score, count, sizeof *score, first) +
+         3 * fingerprint(codes, count * d, sizeof *codes, first * d);
+}
+
+uint64_t content_hash(uint64_t sum, gidx n, gidx width, gidx depth)
+{
+  gidx shape[] = {n, width, depth};
+  uint64_t hash = sum + hash64(shape, sizeof shape);
+  return hash ? hash : 1;
+}
+
+uint64_t classes_hash(const idx *color, idx k)
+{
+  return content_hash(fingerprint(color, k, sizeof *color, 0), k, 1, 1);
+}

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Claim: every dataset and text of every kind of file has its hash, as hashlib computes it; what
+was changed or lost without a trace in HDF5's checksums is refused by verify and by readers."""
+import os
+import random
+import shutil
+import subprocess
+import tempfile
+
+from tap import claim, done_testing, ok, sagitta, skip_all
+
+try:
+    import h5py
+    import numpy as np
+    from seal import reseal, wrong_seals
+except ImportError as error:
+    skip_all(str(error))
+
+TRIES, SEED = 7, 5  # of each kind of file
+VERSION_110 = ("v110", "v110")
+
+
+def files_make(folder):
+    """A small file of each kind."""
+    jobs = [("synth", "--n-rows", 4000, "--columns", 80, "--atoms", 24, "--top-s", 3),
+            ("encode", "--top-s", 3), ("color",), ("assemble",), ("solve",),
+            ("terminal", "--directions", 1, "--cross", 5), ("refit", "--sweeps", 1)]
+    inputs = {"encode": ("rows", "dictionary"), "color": ("supports",), "solve": ("systems",),
+              **{name: ("rows", "dictionary", "supports") for name in
+                 ("assemble", "terminal", "refit")}}
+    for name, *words in jobs:
+        for word in inputs.get(name, ()):
+            words += [f"--{word}", f"{folder}/{word}.h5"]
+        out = f"{folder}/refit" if name == "refit" else folder
+        done = sagitta(name, *words, "--output", out)
+        if done.returncode:
+            raise SystemExit(f"Bail out! {name}: {done.stderr}")
+    names = ("rows", "dictionary", "supports", "classes", "systems", "solutions", "terminal")
+    return [f"{folder}/{name}.h5" for name in names], [f"{folder}/refit/dictionary.h5",
+                                                       f"{folder}/refit/supports.h5"]
+
+
+@claim("hashlib gives the hashes of every dataset and of the texts in and outside /run")
+def check_hashes(paths):
+    for path in paths:
+        wrong = wrong_seals(path)
+        ok(not wrong, f"{os.path.basename(path)}: {wrong}")
+
+
+def verify(path):
+    done = sagitta("verify", path)
+    return done.returncode, done.stderr.strip()
+
+
+def changed(path, change, hashed=False):
+    copy = path + ".changed"
+    shutil.copy(path, copy)
+    with h5py.File(copy, "r+", libver=VERSION_110) as f:
+        change(f)
+        if hashed:
+            reseal(f)
+    return copy
+
+
+def turn(f, name):
+    """Change one value a little: it keeps its range, order and type."""
+    values = f[name][()]
+    flat = values.reshape(-1).view("u1")
+    flat[flat.size // 2 // values.itemsize * values.itemsize] ^= 1
+    f[name][()] = values
+
+
+@claim("any value, text or hash that is not what was written is refused")
+def check_changes(paths):
+    supports = paths[2]
+    changes = [("rows.h5", "rows", "'/rows'"), ("terminal.h5", "run/terminal/spectrum", "SHA-256"),
+               ("terminal.h5", "terminal/covariance_blocks", "SHA-256"),
+               ("solutions.h5", "solutions/delta_t", "SHA-256")]
+    for name, data, words in changes:
+        path = os.path.join(os.path.dirname(supports), name)
+        code, text = verify(changed(path, lambda f, data=data: turn(f, data)))
+        ok(code == 65 and words in text and "is not what was written" in text, text)
+    attributes = [("outside", lambda f: f["metrics"].attrs.__setitem__("fvu_formula", "x")),
+                  ("in /run", lambda f: f["run"].attrs.__setitem__("host", "x")),
+                  ("'text_sha256'", lambda f: f["run"].attrs.__delitem__("text_sha256")),
+                  ("'sha256'", lambda f: f["supports/data"].attrs.__delitem__("sha256")),
+                  ("'zero_chunks'", lambda f: f["mean" if "mean" in f else "supports/data"]
+                      .attrs.__delitem__("zero_chunks"))]
+    for words, change in attributes:
+        code, text = verify(changed(supports, change))
+        ok(code == 65 and words in text, text)
+    lost = changed(paths[0], lambda f: (f.__delitem__("rows"), f.create_dataset(
+        "rows", (4000, 80), "f4", chunks=(3276, 80), fletcher32=True)), hashed=True)
+    code, text = verify(lost)
+    ok(code == 65 and "stores 0 of 1280000 bytes" in text, text)
+    done = sagitta("diff", paths[0], lost)
+    ok(done.returncode == 65 and "not stored as it was written" in done.stderr, done.stderr.strip())
+    ok(verify(changed(supports, lambda f: None, hashed=True))[0] == 0, "right hashes are accepted")
+    ok(verify(changed(supports, lambda f: f.create_dataset("mine", data=np.ones(3))))[0] == 0,
+       "a dataset that is not Sagitta's needs no hash")
+
+
+@claim("files of format version 1, which has no hashes, are verified and read")
+def check_version_1(paths):
+    def older(f):
+        f.attrs["format_version"] = np.int64(1)
+        objects = [f]
+        f.visititems(lambda name, entry: objects.append(entry))
+        for entry in objects:
+            for name in ("sha256", "zero_chunks", "text_sha256"):
+                entry.attrs.pop(name, None)
+    for path in paths:
+        code, text = verify(changed(path, older))
+        ok(code == 0, f"{os.path.basename(path)} {text}")
+    old = changed(paths[2], older)
+    done = sagitta("color", "--supports", old, "--output", old + ".out.h5")
+    ok(done.returncode == 0, f"it is read {done.stderr.strip()}")
+    code, text = verify(changed(paths[0], lambda f: f.attrs.__setitem__("format_version", 3)))
+    ok(code == 65 and "this program reads 1 to 2" in text, text)
+
+
+def holes(path, whole, chooser):
+    """Ranges of a file that are lost, as zeros: whole chunks, with what is around them, and the
+    end, as a download that broke off leaves it in a file of full size."""
+    chunks = []
+    with h5py.File(path) as f:
+        f.visititems(lambda name, entry: chunks.extend(
+            (f"/{name}", c.byte_offset, c.byte_offset + c.size)
+            for c in map(entry.id.get_chunk_info, range(entry.id.get_num_chunks())))
+            if isinstance(entry, h5py.Dataset) else None)
+    chunks = [c for c in chunks if whole[c[1]:c[2]].strip(b"\0")]
+    chosen = chooser.sample(chunks, min(len(chunks), TRIES - 2))
+    while len(chosen) < TRIES - 2:
+        chosen.append(chooser.choice(chunks))
+    name, first, end = chooser.choice(chunks)
+    page = (f"pages around {name}", first // 512 * 512, -(-end // 512) * 512)
+    size = os.path.getsize(path)
+    return [*chosen, page, ("the end", chooser.randrange(size // 2, size - 600), size)]
+
+
+@claim("holes, lost writes and ends that never came are refused")
+def check_holes(paths):
+    chooser, tries = random.Random(SEED), 0
+    for path in paths:
+        with open(path, "rb") as f:
+            whole = f.read()
+        for name, first, end in holes(path, whole, chooser):
+            copy = path + ".hole"
+            with open(copy, "wb") as f:
+                f.write(whole[:first])
+                f.truncate(end)
+                f.seek(end)
+                f.write(whole[end:])
+            code, text = verify(copy)
+            tries += 1
+            ok(code == 65, f"{os.path.basename(path)}, {name}, {first} to {end}: {code} {text}")
+    ok(tries == 49, f"{tries} holes")
+
+
+@claim("readers refuse a chunk of zeros where none was written, and what is not what was written")
+def check_readers(folder, paths):
+    rows, dictionary, supports = ("--rows", paths[0]), ("--dictionary", paths[1]), paths[2]
+    jobs = {"rows": ("seed", "--atoms", 8), "dictionary": ("encode", "--top-s", 3, *rows),
+            "supports": ("color",), "systems": ("solve",),
+            "classes": ("refit", "--sweeps", 1, *rows, *dictionary, "--supports", supports)}
+    datasets = {"rows": "rows", "dictionary": "atoms", "supports": "supports/indices",
+                "classes": "color", "systems": "systems/D_blocks"}
+    for kind, words in jobs.items():
+        path = next(path for path in paths if path.endswith(f"/{kind}.h5"))
+        bad = changed(path, lambda f, kind=kind: f[datasets[kind]].id.write_direct_chunk(
+            (0,) * f[datasets[kind]].ndim,
+            bytes(f[datasets[kind]].id.get_chunk_info(0).size)))
+        done = sagitta(*words, f"--{kind}", bad, "--output", f"{folder}/out")
+        ok(done.returncode == 65 and "is zero, and none was written so" in done.stderr,
+           f"{kind}: {done.returncode} {done.stderr.strip()[-150:]}")
+    # Of data that are streamed the hash is left to verify; atoms are read whole.
+    bad = changed(paths[1], lambda f: turn(f, "atoms"))
+    done = sagitta(*jobs["dictionary"], "--dictionary", bad, "--output", f"{folder}/out")
+    ok(done.returncode == 65 and "is not what was written" in done.stderr, done.stderr.strip())
+
+
+with tempfile.TemporaryDirectory() as where:
+    made, fitted = files_make(where)
+    check_hashes(made + fitted)
+    check_changes(made)
+    check_version_1(made)
+    check_holes(made)
+    check_readers(where, made)
+done_testing()
