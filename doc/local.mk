@@ -4,6 +4,7 @@ dist_doc_DATA += \
   %D%/numerics.md \
   %D%/determinism.md \
   %D%/formats.md \
+  %D%/reliability.md \
   %D%/bench.md \
   %D%/kernel-tutorial.md \
   %D%/certified.md

@@ -7,7 +7,9 @@
  * process is stopped at that call of MPI; of kind jump the wall clock is a day ahead from the n-th
  * look at it on; of kind linger the n-th long read takes a little time, and the end of the process
  * more; of kind late the n-th look at the clock by another thread than the first does; of the
- * kinds of change_names the file is changed at the n-th read of it, just before.  With
+ * kinds of change_names the file is changed at the n-th read of it, just before; of kind gate the
+ * n-th call of any kind makes the file FAULT_GATE and waits until it is gone; of kind signal the
+ * process gets FAULT_SIGNAL at it.  With
  * FAULT_OF=NAME only files whose path ends in NAME count, where * stands for anything, with
  * FAULT_IN=FOLDER only those whose path has it; with FAULT_RANK=R only rank R has the fault. */
 #include <dlfcn.h>
@@ -35,7 +37,7 @@ void *__libc_memalign(size_t align, size_t size);
 void fault_arm(const char *kind, long n, int lasting);
 
 enum { STALL_SECONDS = 30, LINGER_MICROSECONDS = 300000, LONG_READ = 30000 };
-enum { LATE_MICROSECONDS = 10000 };
+enum { LATE_MICROSECONDS = 10000, LOOK_MICROSECONDS = 1000 };
 enum { DAY = 86400 };
 enum kind {
   NONE,
@@ -58,6 +60,9 @@ enum kind {
   STALL_FLUSH,
   STALL_UNLINK,
   STALL_ANY,
+  GATE,
+  SIGNAL,
+  OPEN,
   STOP_INIT,
   STOP_DUP,
   STOP_FINALIZE,
@@ -65,10 +70,11 @@ enum kind {
   CHANGE
 };
 static const char *const kinds[KINDS] = {
-    "none",         "write",       "read",        "stall",        "linger",       "late",
-    "fsync",        "rename",      "memory",      "own-memory",   "jump",         "stall-open",
-    "stall-stat",   "stall-write", "stall-fsync", "stall-rename", "stall-close",  "stall-flush",
-    "stall-unlink", "stall-any",   "stop-init",   "stop-dup",     "stop-finalize"};
+    "none",         "write",        "read",        "stall",        "linger",      "late",
+    "fsync",        "rename",       "memory",      "own-memory",   "jump",        "stall-open",
+    "stall-stat",   "stall-write",  "stall-fsync", "stall-rename", "stall-close", "stall-flush",
+    "stall-unlink", "stall-any",    "gate",        "signal",       "open",        "stop-init",
+    "stop-dup",     "stop-finalize"};
 /* Cut by half; a part overwritten, and this with the time set back; a byte more; another file
  * renamed to its name. */
 static const char *const change_names[] = {"cut", "spoil", "forge", "append", "replace"};
@@ -91,7 +97,7 @@ static int program_find(struct dl_phdr_info *info, size_t size, void *data)
   return 1;
 }
 
-/* From here on the n-th call (from 1) of a kind fails: write, read, fsync, rename, memory, or
+/* From here on the n-th call (from 1) of a kind fails: open, write, read, fsync, rename, memory, or
  * own-memory, which is memory asked for by the program and not by a library.  "" disarms. */
 void fault_arm(const char *kind, long n, int lasting)
 {
@@ -170,10 +176,27 @@ static void fault_tell(void)
   syscall(SYS_write, STDERR_FILENO, text, length);
 }
 
+/* Make the gate, and wait until another program takes it away. */
+static void gate_wait(void)
+{
+  const char *gate = getenv("FAULT_GATE");
+  if (!gate) return;
+  syscall(SYS_close, syscall(SYS_openat, AT_FDCWD, gate, O_WRONLY | O_CREAT, 0600));
+  while (syscall(SYS_faccessat, AT_FDCWD, gate, F_OK) == 0) usleep(LOOK_MICROSECONDS);
+}
+
+static int is_any(void)
+{
+  return armed == STALL_ANY || armed == GATE || armed == SIGNAL;
+}
+
 /* A call of a kind, or of any: does it hang? */
 static void stall(enum kind kind)
 {
   int saved = errno;
+  const char *number = getenv("FAULT_SIGNAL");
+  if (fails(SIGNAL)) kill(getpid(), number ? atoi(number) : SIGKILL);
+  if (fails(GATE)) gate_wait();
   if (fails(kind) || fails(STALL_ANY)) {
     fault_tell();
     sleep(STALL_SECONDS);
@@ -184,13 +207,13 @@ static void stall(enum kind kind)
 /* Only the program's own folders count, and not what libraries look for. */
 static void stall_path(enum kind kind, const char *path)
 {
-  if (armed != kind && armed != STALL_ANY) return;
+  if (armed != kind && !is_any()) return;
   if ((getenv("FAULT_OF") || getenv("FAULT_IN")) && path && is_path_named(path)) stall(kind);
 }
 
 static void stall_file(enum kind kind, int file)
 {
-  if ((armed == kind || armed == STALL_ANY) && is_regular(file)) stall(kind);
+  if ((armed == kind || is_any()) && is_regular(file)) stall(kind);
 }
 
 ssize_t write(int file, const void *bytes, size_t count)
@@ -240,8 +263,7 @@ static void file_change(int file)
 
 static int read_fails(int file, size_t count)
 {
-  if (armed != READ && armed != STALL && armed != LINGER && armed != STALL_ANY && armed != CHANGE)
-    return 0;
+  if (armed != READ && armed != STALL && armed != LINGER && armed != CHANGE && !is_any()) return 0;
   if (!is_regular(file)) return 0;
   if (fails(CHANGE)) file_change(file);
   stall(STALL);
@@ -315,6 +337,10 @@ int open(const char *path, int flags, ...)
   int mode = flags & (O_CREAT | __O_TMPFILE) ? va_arg(more, int) : 0;
   va_end(more);
   stall_path(STALL_OPEN, path);
+  if (armed == OPEN && is_path_named(path) && fails(OPEN)) {
+    errno = EIO;
+    return -1;
+  }
   return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
 }
 
@@ -335,7 +361,7 @@ FILE *fopen(const char *path, const char *how)
 
 int fflush(FILE *file)
 {
-  if (file && (armed == STALL_FLUSH || armed == STALL_ANY)) stall_file(STALL_FLUSH, fileno(file));
+  if (file && (armed == STALL_FLUSH || is_any())) stall_file(STALL_FLUSH, fileno(file));
   return NEXT(int (*)(FILE *), "fflush")(file);
 }
 
@@ -365,7 +391,7 @@ int access(const char *path, int how)
 
 int unlink(const char *path)
 {
-  if (armed == STALL_UNLINK || (armed == STALL_ANY && left <= 0)) stall_path(STALL_UNLINK, path);
+  if (armed != STALL_ANY || left <= 0) stall_path(STALL_UNLINK, path);
   return (int)syscall(SYS_unlinkat, AT_FDCWD, path, 0);
 }
 

@@ -58,6 +58,7 @@ SCRIPT_TESTS = \
   %D%/test_identity.py %D%/test_refit_input.py \
   %D%/test_refit_independent.py \
   %D%/test_bad_input.py \
+  %D%/test_crafted.py \
   %D%/test_terminal.py \
   %D%/test_places.py \
   %D%/test_terminal_faults.py \
@@ -98,7 +99,11 @@ EXTRA_DIST += %D%/tap.h %D%/tap.py %D%/run.sh %D%/expected/fingerprints %D%/expe
 EXTRA_PROGRAMS = %D%/io_tool %D%/soak_screen
 check_DATA = %D%/io_tool$(EXEEXT) %D%/fault.so %D%/fault_cuda.so
 CLEANFILES += $(check_DATA)
-EXTRA_DIST += %D%/fault.c %D%/fault_cuda.c %D%/screen_checks.h %D%/io_blocks.h %D%/io_files.h %D%/io_tool.py %D%/seal.py
+# Thousands of faults, for hours and not for make check.
+EXTRA_DIST += %D%/soak_faults %D%/soak_data.py %D%/soak_disks.py %D%/soak_files.py %D%/soak_jobs.py \
+  %D%/soak_try.py
+EXTRA_DIST += %D%/fault.c %D%/fault_cuda.c %D%/screen_checks.h %D%/io_blocks.h %D%/io_files.h %D%/io_tool.py \
+  %D%/seal.py
 %D%/fault.so: %D%/fault.c
 	@$(MKDIR_P) %D%
 	$(AM_V_CCLD)$(CC) -std=c11 -D_GNU_SOURCE -O1 -fPIC -shared -o $@ $<

@@ -86,33 +86,41 @@ static int heap_read(const struct heap *heap, uint64_t at, void *out, size_t byt
   return OK;
 }
 
-/* *at <- the byte of the file where object `index` of the collection begins; its size has to be
- * length. */
-static int heap_find(const struct heap *heap, uint64_t address, unsigned index, uint64_t length,
+/* *at <- the byte of the file where object `index` of the collection begins, 0 if there is none; its
+ * size has to be length, and objects and free space have to fill the collection: HDF5 reads beyond
+ * one that says to be larger. */
+static int heap_walk(const struct heap *heap, uint64_t start, unsigned index, uint64_t length,
                      uint64_t *at)
 {
   unsigned char head[HEAP_HEADER];
-  CHECK(address < heap->end, ERR_INPUT, "the text heap of '%s' is damaged: no address", heap->path);
-  uint64_t start = heap->base + address;
   TRY(heap_read(heap, start, head, sizeof head));
-  uint64_t size = little(head + 8, 8);
+  uint64_t size = little(head + 8, 8), p = HEAP_HEADER;
   CHECK(memcmp(head, "GCOL\1", 5) == 0 && size <= heap->end - start, ERR_INPUT,
         "the text heap of '%s' is damaged: no collection at byte %llu", heap->path,
         (unsigned long long)start);
-  for (uint64_t p = HEAP_HEADER; p + HEAP_HEADER <= size;) {
+  *at = 0;
+  while (p + HEAP_HEADER <= size) {
     TRY(heap_read(heap, start + p, head, sizeof head));
     uint64_t bytes = little(head + 8, 8), left = size - p - HEAP_HEADER;
     unsigned number = (unsigned)little(head, 2);
-    if (number == 0) break;
-    CHECK(bytes <= left && (number != index || bytes == length), ERR_INPUT,
+    if (number == 0 && bytes == size - p) break; /* the rest is free, this header included */
+    CHECK(number && bytes <= left && (number != index || bytes == length), ERR_INPUT,
           "the text heap of '%s' is damaged: object %u has %llu bytes", heap->path, number,
           (unsigned long long)bytes);
-    *at = start + p + HEAP_HEADER;
-    if (number == index) return OK;
+    if (number == index) *at = start + p + HEAP_HEADER;
     p += HEAP_HEADER + (bytes + 7) / 8 * 8;
   }
-  FAIL(ERR_INPUT, "the text heap of '%s' is damaged: no object %u at byte %llu", heap->path, index,
-       (unsigned long long)start);
+  return OK;
+}
+
+static int heap_find(const struct heap *heap, uint64_t address, unsigned index, uint64_t length,
+                     uint64_t *at)
+{
+  CHECK(address < heap->end, ERR_INPUT, "the text heap of '%s' is damaged: no address", heap->path);
+  TRY(heap_walk(heap, heap->base + address, index, length, at));
+  CHECK(*at, ERR_INPUT, "the text heap of '%s' is damaged: no object %u at byte %llu", heap->path,
+        index, (unsigned long long)(heap->base + address));
+  return OK;
 }
 
 int h5_text_fetch(const struct h5_file *f, const struct h5_text *text, char **out, size_t *length)

@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One try of tests/soak_faults: its random numbers, its folder, how it runs commands, how it judges
+what they leave."""
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import time
+
+from soak_data import contents_of, difference, results_of
+
+REFUSED, HARMLESS, VERIFY, UNDETECTABLE, WRONG, HUNG = OUTCOMES = (
+    "refused", "harmless", "left to verify", "undetectable", "wrong", "hung")
+CODES = 2, 65, 69, 71, 73, 74, 76  # doc/design.md; 1 is an answer, 70 is a fault of the program
+CRASHES = signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL
+TEMPORARY = re.compile(r"\.tmp$")
+BESIDE = re.compile(r"(^|\.)(used|run)(\.failed)?\.(in|log)$|\.lock$")  # what belongs beside a result
+FORGETS = 20  # seconds that a command without a fault may take at the most
+
+
+class Done:
+    """How a job ended.  code: as subprocess has it, None when it hung; left: names of its processes
+    that then lived."""
+
+    def __init__(self, code, text, seconds, left):
+        self.code, self.text, self.seconds, self.left = code, text, seconds, left
+        self.messages = len(re.findall(r"^(?:rank \d+: )?sagitta(?: [a-z]+)?: ", text, re.M))
+
+    def crashed(self):
+        return self.code is not None and (-self.code in CRASHES or self.code - 128 in CRASHES
+                                          or "AddressSanitizer" in self.text
+                                          or "runtime error:" in self.text)
+
+    def told(self):
+        lines = [line for line in self.text.splitlines() if "sagitta" in line or "anitizer" in line]
+        return f"exit {self.code} {' / '.join(lines)[:300]}"
+
+
+def members(session):
+    """{pid: name} of the processes of a session that still live."""
+    found = {}
+    for name in os.listdir("/proc"):
+        try:
+            with open(f"/proc/{name}/stat") if name.isdigit() else open(os.devnull) as f:
+                head, _, tail = f.read().rpartition(")")
+        except OSError:
+            continue
+        fields = tail.split()
+        if fields and int(fields[3]) == session and fields[0] not in "ZX":
+            found[int(name)] = head.partition("(")[2]
+    return found
+
+
+def send(pids, number):
+    for pid in pids:
+        try:
+            os.kill(pid, number)
+        except ProcessLookupError:
+            pass
+
+
+class Try:
+    def __init__(self, data, number, options, folder):
+        self.data, self.number, self.options, self.folder = data, number, options, folder
+        self.random = random.Random(f"{options.seed} {number}")
+        self.did, self.verdicts, self.longest, self.jobs = [], [], 0.0, []
+        shutil.rmtree(folder, ignore_errors=True)
+        os.makedirs(f"{folder}/in")
+        os.makedirs(f"{folder}/t")
+        self.placed = {}  # inputs and bystanders: what must not change
+
+    def at(self, name):
+        return os.path.join(self.folder, name)
+
+    # What a try is made of.
+
+    def take(self, command, version="a", to="in"):
+        for name in command.inputs:
+            self.put(self.data.at(version, f"in/{name}"), f"{to}/{name}")
+
+    def put(self, source, name):
+        """Place a file, which nothing may change."""
+        os.makedirs(os.path.dirname(self.at(name)), exist_ok=True)
+        shutil.copyfile(source, self.at(name))
+        self.guard(name)
+
+    def guard(self, name):
+        with open(self.at(name), "rb") as f:
+            self.placed[name] = f.read()
+
+    def place_result(self, name, version):
+        """An earlier result of a command, with its deck and log."""
+        done = self.data.at(version, f"done/{name}")
+        os.makedirs(self.at("out"), exist_ok=True)
+        for file in os.listdir(done):
+            shutil.copyfile(f"{done}/{file}", self.at(f"out/{file}"))
+
+    def say(self, text):
+        self.did.append(text)
+
+    def find(self, outcome, text=""):
+        """One thing that was seen; the worst one is the try's outcome."""
+        self.verdicts.append((OUTCOMES.index(outcome), text))
+        return outcome
+
+    # Running.
+
+    def environment(self, preload=None, **more):
+        # The sessions' folders and shared memory of Open MPI go where the try is cleaned up.
+        place = dict(TMPDIR=self.at("t"), OMPI_MCA_btl_vader_backing_directory=self.at("t"))
+        library = {"LD_PRELOAD": self.options.fault} if preload else {}
+        return dict(self.data.environment, **place, **library, **(preload or {}), **more)
+
+    def start(self, words, ranks=0, preload=None, stdin=None, launch=None, limits=None,
+              program=None, **more):
+        """A job in a session of its own.  launch: words of mpirun instead of -n RANKS; more: of
+        its environment."""
+        program = [program or self.options.sagitta, *map(str, words)]
+        mpirun = [*self.options.mpirun, "--oversubscribe", "--bind-to", "none"]
+        if launch:
+            program = [*mpirun, *launch]
+        elif ranks:
+            program = [*mpirun, "-n", str(ranks), *program]
+        said = open(self.at(f"t/said-{len(self.jobs)}"), "w+", errors="replace")
+        self.jobs.append(program)
+        job = subprocess.Popen(program, cwd=self.folder, env=self.environment(preload, **more),
+                               stdin=stdin or subprocess.DEVNULL, stdout=said, stderr=said,
+                               start_new_session=True, preexec_fn=limits)
+        job.said, job.begun, job.alone = said, time.monotonic(), not (ranks or launch)
+        return job
+
+    def end(self, job, seconds=FORGETS, since=None):
+        """Wait, at the most so long from now or `since`, and let nothing of the job live on."""
+        since = since or time.monotonic()
+        limit = since + seconds + self.options.patience
+        try:
+            code = job.wait(max(0.01, limit - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            code = None
+        while code is not None and not job.alone and members(job.pid):
+            if time.monotonic() > limit:
+                code = None
+            time.sleep(0.01)
+        spent = time.monotonic() - since
+        self.longest = max(self.longest, spent)
+        left = members(job.pid) if code is None or not job.alone else {}
+        send(left, signal.SIGKILL)
+        if code is None:
+            job.kill()
+            job.wait()
+        job.said.seek(0)
+        text = job.said.read()
+        job.said.close()
+        return Done(code, text, spent, set(left.values()))
+
+    def run(self, words, **more):
+        return self.end(self.start(words, **more))
+
+    def count(self, command, fault, of, words):
+        """How many such calls the command makes without a fault."""
+        key = re.sub(r"\W", "_", f"count {command.name} {fault} {of} {' '.join(words)}")
+        path = os.path.join(self.data.folder, key[:200])
+        if not os.path.exists(path):
+            clean = Try(self.data, self.number, self.options, self.folder + "-count")
+            clean.take(command)
+            done = clean.run(words, preload=dict(FAULT=f"{fault}:1000000000", FAULT_COUNT="1",
+                                                 FAULT_OF=of))
+            shutil.rmtree(clean.folder, ignore_errors=True)
+            counts = re.findall(r"fault calls=(\d+)", done.text)
+            with open(f"{path}.{os.getpid()}", "w") as f:
+                f.write(str(max(map(int, counts), default=0)))
+            os.rename(f"{path}.{os.getpid()}", path)
+        with open(path) as f:
+            return int(f.read())
+
+    # Judging.
+
+    def check_placed(self):
+        """Inputs and bystanders are what they were."""
+        for name, content in self.placed.items():
+            try:
+                with open(self.at(name), "rb") as f:
+                    same = f.read() == content
+            except OSError:
+                same = False
+            if not same:
+                self.find(WRONG, f"{name} was changed")
+
+    def check_litter(self, results, killed=False):
+        """killed: the job had no chance to clean up."""
+        out = self.at("out")
+        for name in os.listdir(out) if os.path.isdir(out) else ():
+            if name in results or f"out/{name}" in self.placed or BESIDE.search(name):
+                continue
+            if not (killed and (TEMPORARY.search(name) or name.startswith("."))):
+                self.find(WRONG, f"litter: {name}")
+
+    def check_results(self, command, allowed):
+        """Each result is as in one of these states; None in a state: it is not there."""
+        now = results_of(self.at("out"), command.results)
+        for name in command.results:
+            if any(now[name] == state[name] for state in allowed):
+                continue
+            text = "is not there" if now[name] is None else "has other contents: " + difference(
+                now[name], allowed[-1][name])
+            self.find(WRONG, f"{name} {text}")
+
+    def judge(self, command, done, states, before=None, killed=False, either=False, one=True):
+        """The usual: a command that ended by itself.  states: contents that its results have one
+        after another; before: those before the job; killed: a signal of the try's ended it; either:
+        it may fail when its result is published already."""
+        before = before or {name: None for name in command.results}
+        self.check_placed()
+        if done.code is None:
+            return self.find(HUNG, f"{command.name} did not end in {done.seconds:.0f} s")
+        if done.crashed():
+            self.find(WRONG, f"{command.name} crashed: {done.told()}")
+        if done.code and not killed:
+            self.check_refusal(command, done, one)
+        many = killed or either or len(command.results) > 1
+        self.check_results(command, states[-1:] if done.code == 0 else
+                           [before, *states] if many else [before])
+        self.check_litter(command.results, killed)
+        return self.find(REFUSED if done.code else HARMLESS, done.told() if done.code else "")
+
+    def check_refusal(self, command, done, one):
+        if done.code not in CODES:
+            self.find(WRONG, f"{command.name}: {done.told()} is not a code for this")
+        if one and done.messages != 1:
+            self.find(WRONG, f"{command.name}: {done.messages} messages: {done.told()}")
+
+    def judge_again(self, command, words):
+        """A later run at the same place works, with --force where there is a result."""
+        there = any(os.path.lexists(self.at(f"out/{name}")) for name in command.results)
+        done = self.run([*words, "--force"] if there and "--resume" not in words else words)
+        if done.code is None:
+            return self.find(HUNG, "the later run did not end")
+        if done.code:
+            return self.find(WRONG, f"the later run: {done.told()}")
+        return self.check_results(command, [self.data.expected["a", command.name]])
+
+    def show(self, words):
+        """verify, inspect or diff: an exit code that is documented, no crash, no hang."""
+        done = self.run(words)
+        if done.code is None:
+            self.find(HUNG, f"{words[0]} did not end")
+        elif done.crashed() or done.code not in (0, 1, 65, 71, 74):
+            self.find(WRONG, f"{words[0]}: {done.told()}")
+        elif done.code == 1 and words[0] != "diff":
+            self.find(WRONG, f"{words[0]} ends with 1")
+        return done
+
+
+def contents_apart(path):
+    """contents_of in a process of its own: HDF5 may not survive a damaged file."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+        signal.alarm(5)
+        found = contents_of(path)
+        with os.fdopen(writer, "w") as f:
+            f.write(repr(found))
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader) as f:
+        text = f.read()
+    return eval(text) if os.waitpid(child, 0)[1] == 0 and text else {"unreadable": "crash"}
