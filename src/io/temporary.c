@@ -74,10 +74,8 @@ void temporaries_end(int is_failed)
   for (int i = MAX_SLOTS - 1; i >= 0; i--) {
     struct slot *s = &slots[i];
     if (!s->is_taken) continue;
-    if (is_failed && s->failed[0])
-      (void)rename(s->name, s->failed);
-    else if (!s->is_shown)
-      unlink(s->name);
+    int is_kept = is_failed && s->failed[0] && rename(s->name, s->failed) == 0;
+    if (!is_kept && !s->is_shown) unlink(s->name);
     s->is_taken = 0;
   }
 }
