@@ -168,11 +168,10 @@ static void evidence_report(const struct terminal_task *t, const struct terminal
 static void findings_report(const struct terminal_result *r)
 {
   const struct spectrum *s = &r->spectrum;
-  if (s->is_there)
+  if (s->has_inertia)
     log_info("%-22s %d positive, %d negative, %d zero", "inertia of S", s->inertia[0],
              s->inertia[1], s->inertia[2]);
-  if (s->is_there && s->eigenvalue)
-    log_info("%-22s %d, condition %.3g", "undetermined", s->weak, s->condition);
+  if (s->has_values) log_info("%-22s %d, condition %.3g", "undetermined", s->weak, s->condition);
   if (r->bad_pivot >= 0)
     log_warn("S is not positive definite: pivot %d of %d; no covariance, log det NaN", r->bad_pivot,
              r->n_border);

@@ -65,7 +65,7 @@ static int weak_print(const struct h5_file *f, FILE *out)
 {
   const char *at = "/run/terminal";
   real condition, part;
-  gidx inertia[3], weak, near;
+  gidx inertia[3], weak, near, info = 0;
   char lapack[300];
   fprintf(out, "\nwhat the data determine\n");
   TRY(h5_read_text(f, at, "lapack", lapack, sizeof lapack));
@@ -84,6 +84,8 @@ static int weak_print(const struct h5_file *f, FILE *out)
     fprintf(out, "  %-*s %18lld  stiffness at most %g of the largest\n", NAME_WIDTH,
             "undetermined directions", (long long)weak, part);
   }
+  if (h5_attribute_exists(f, at, "lapack_info")) TRY(h5_read_long(f, at, "lapack_info", &info));
+  if (info) fprintf(out, "  %-*s %18s  %s\n", NAME_WIDTH, "not whole", "-", lapack);
   TRY(h5_read_long(f, at, "near_duplicates", &near));
   fprintf(out, "  %-*s %18lld  pairs of atoms\n", NAME_WIDTH, "near duplicates", (long long)near);
   return OK;
