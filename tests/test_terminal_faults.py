@@ -2,7 +2,8 @@
 """Claim: while rank 0 works alone the others use no core; a rank that is stopped then ends the job
 with 76 within the deadline, one that is killed ends it too; a read, write, sync or rename that
 fails ends it with 73 or 74, one that hangs with 74, memory that is not there with 71; each time
-with one message, and what is published is whole.  Without LAPACK the spectrum alone is missing, and where a routine of it fails what needs that."""
+with one message, and what is published is whole.  Without LAPACK the spectrum alone is missing;
+where a routine of it fails, what needs that."""
 import ctypes
 import os
 import re
