@@ -16,6 +16,7 @@ libsagitta_a_SOURCES += \
   %D%/base/sha256.h %D%/base/sha256.c \
   %D%/base/worker.h %D%/base/worker.c \
   %D%/base/team.h %D%/base/team.c \
+  %D%/base/cores.h %D%/base/cores.c \
   %D%/base/phase.h %D%/base/phase.c \
   %D%/base/options.h %D%/base/options.c \
   %D%/base/options_deck.h %D%/base/options_deck.c
@@ -215,6 +216,7 @@ bin_PROGRAMS += sagitta
 sagitta_SOURCES = \
   %D%/cli/main.c \
   %D%/cli/command.h %D%/cli/common.c \
+  %D%/cli/threads.h %D%/cli/threads.c \
   %D%/cli/report.h %D%/cli/report.c \
   %D%/cli/cmd_seed.c \
   %D%/cli/cmd_synth.c %D%/cli/synth_systems.h %D%/cli/synth_systems.c \

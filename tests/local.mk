@@ -7,6 +7,7 @@ check_PROGRAMS += \
   %D%/test_base_order \
   %D%/test_comm_gpu \
   %D%/test_comm_verbs \
+  %D%/test_cores \
   %D%/test_cuda_codes \
   %D%/test_cuda_plan \
   %D%/test_cuda_screen \
@@ -92,7 +93,8 @@ EXTRA_DIST += %D%/tap.h %D%/tap.py %D%/run.sh %D%/expected/fingerprints %D%/expe
 EXTRA_PROGRAMS = %D%/io_tool %D%/soak_screen
 check_DATA = %D%/io_tool$(EXEEXT) %D%/fault.so %D%/fault_cuda.so %D%/fault_lapack.so
 CLEANFILES += $(check_DATA)
-EXTRA_DIST += %D%/fault.c %D%/fault_cuda.c %D%/fault_lapack.c %D%/screen_checks.h %D%/io_blocks.h %D%/io_files.h %D%/io_tool.py
+EXTRA_DIST += %D%/fault.c %D%/fault_cuda.c %D%/fault_lapack.c
+EXTRA_DIST += %D%/screen_checks.h %D%/io_blocks.h %D%/io_files.h %D%/io_tool.py
 %D%/fault.so: %D%/fault.c
 	@$(MKDIR_P) %D%
 	$(AM_V_CCLD)$(CC) -std=c11 -D_GNU_SOURCE -O1 -fPIC -shared -o $@ $<

@@ -208,6 +208,39 @@ for command in 'inspect input.h5' 'verify input.h5' 'encode job.in --dry-run'; d
   [ $? -eq 74 ] && grep -q 'cannot write to standard output: No space left' err
   check $? "'sagitta $command' on a full disk exits 74" err
 done
+claim_begin 'threads: --threads, the environment, a share of the cores; what does not fit is told'
+cores=$(env -u OMP_NUM_THREADS nproc)
+threads() # THREADS BY ARGUMENTS OF env AND mpirun...: what rank 0 says of them
+{
+  want=$1 by=$2
+  shift 2
+  env -u OMP_NUM_THREADS -u SLURM_CPUS_PER_TASK "$@" "$sagitta" encode job.in --force --top-s 4 \
+    --output threads 2> err
+  [ $? -eq 0 ] && grep -q "] threads $want by=$by bound=.* cores=.* of=" threads/run.log
+  check $? "'$*' gives $want threads by $by" err
+}
+mpiexec=${MPIEXEC:-mpirun}
+# shellcheck disable=SC2086
+{
+  threads "$cores" cores $mpiexec --bind-to none -n 1
+  threads $((cores > 1 ? cores / 2 : 1)) cores $mpiexec --oversubscribe --bind-to none -n 2
+  threads 3 OMP_NUM_THREADS OMP_NUM_THREADS=3 $mpiexec --bind-to none -n 1
+  threads 3 SLURM_CPUS_PER_TASK SLURM_STEP_ID=0 SLURM_CPUS_PER_TASK=3
+  threads "$cores" cores SLURM_CPUS_PER_TASK=3
+  ! grep -q warning err
+  check $? 'what fits gives no warning' err
+  threads $((cores + 1)) OMP_NUM_THREADS OMP_NUM_THREADS=$((cores + 1))
+  grep -q "warning: $((cores + 1)) threads take turns on .* give --threads $cores" err
+  check $? 'more threads than cores: a warning says what to give' err
+  "$sagitta" encode job.in --force --top-s 4 --threads 2 --output threads 2> err
+  grep -q '] threads 2 by=--threads' err && same four/supports.h5 threads/supports.h5 'the same bits'
+  check $? '--threads wins, and changes no bit' err
+  if [ "$cores" -gt 1 ] && $mpiexec --version 2> err | grep -q 'Open MPI'; then
+    threads 1 cores $mpiexec --bind-to core -n 1
+    grep -q 'warning: the ranks are bound to 1 of .* --bind-to none' err
+    check $? 'a rank bound to one core: a warning says how to start it' err
+  fi
+}
 claim_begin 'a rank alone needs no daemon; a dry run writes nothing and counts the dictionary'
 touch no-folder
 OMPI_MCA_orte_tmpdir_base=$PWD/no-folder "$sagitta" encode job.in --output alone 2> err

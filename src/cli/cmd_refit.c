@@ -12,6 +12,7 @@
 #include "cli/fit_inputs.h"
 #include "cli/refit_files.h"
 #include "cli/report.h"
+#include "cli/threads.h"
 #include "model/directions.h"
 #include "refit/layout.h"
 #include "refit/refit.h"
@@ -101,7 +102,7 @@ static int plan_print(struct job *j)
 {
   const struct support_source *s = &j->inputs.supports.source;
   TRY(comm_agree(j->c, fit_inputs_open(&j->inputs, &j->o->names)));
-  j->task = fit_inputs_task(&j->inputs, j->c, &j->o->compute);
+  j->task = fit_inputs_task(&j->inputs, j->run, &j->o->compute);
   j->task.colors = !j->o->names.classes;
   TRY(fit_plan_print(j->c, &j->task, j->o->directions, refit_batch_bytes));
   struct supports_shape shape = {s->n, s->k, refit_task_support(&j->task), s->d, j->task.rows->p,
@@ -123,7 +124,8 @@ static int job_open(struct job *j)
   if (j->files.has_dictionary) names.dictionary = j->files.dictionary_path;
   if (j->files.has_supports) names.supports = j->files.supports_path;
   TRY(comm_agree(j->c, fit_inputs_open(&j->inputs, &names)));
-  j->task = fit_inputs_task(&j->inputs, j->c, &o->compute);
+  j->task = fit_inputs_task(&j->inputs, j->run, &o->compute);
+  TRY(threads_report(j->run, o->compute.threads));
   j->task.filter = o->filter;
   j->task.colors = !o->names.classes;
   TRY(refit_total_check(&j->task, j->c, refit_batch_bytes, o->directions, 1));

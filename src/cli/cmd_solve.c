@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "cli/command.h"
 #include "cli/report.h"
+#include "cli/threads.h"
 #include "io/solutions.h"
 #include "io/systems.h"
 #include "solve/solve.h"
@@ -43,8 +44,7 @@ static const struct option_row input_rows[] = {
 static const struct option_row speed_rows[] = {
     {"batch", OPTION_LONG, AT(batch), "0", 0, 0x1p40, NULL, "ROWS",
      "rows held at a time, at least one system; 0: as many as pay"},
-    {"threads", OPTION_INT, AT(threads), "0", 0, 4096, NULL, "COUNT",
-     "threads in a rank; 0: the rank's share of the cores"},
+    {"threads", OPTION_INT, AT(threads), "0", 0, 4096, NULL, "COUNT", THREADS_HELP},
     CPU_VARIANT_OPTION(AT(cpu_variant), "instruction set; baseline takes the loops of avx2"),
     {"dry-run", OPTION_FLAG, AT(dry_run), "no", 0, 1, NULL, NULL,
      "print the memory and disk needed, and do nothing"},
@@ -98,7 +98,7 @@ static void task_fill(const struct run *run, const struct solve_options *o, stru
                                   .sink = &job->file.sink,
                                   .options = {o->ridge_t, o->ridge_b, o->escalate},
                                   .batch = o->batch ? o->batch : solve_batch_rows(&f->shape),
-                                  .threads = threads_default(&run->comm, o->threads),
+                                  .threads = threads_default(run, o->threads),
                                   .variant = o->cpu_variant};
 }
 
@@ -196,6 +196,7 @@ static int solve_command(struct run *run, const void *options, const char **argu
     return OK;
   }
   TRY(run_begin(run, &o->output, "solutions.h5", &job->place));
+  TRY(threads_report(run, o->threads));
   TRY(comm_agree(c, result_open(run, job)));
   double begun = log_seconds();
   TRY(solve_run(&job->task, c, &job->result));

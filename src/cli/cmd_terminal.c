@@ -10,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/fit_inputs.h"
 #include "cli/report.h"
+#include "cli/threads.h"
 #include "io/artifact_dump.h"
 #include "io/terminal.h"
 #include "model/directions.h"
@@ -126,7 +127,7 @@ static struct terminal_task task_of(const struct run *run, const struct terminal
                                 .weak = o->weak,
                                 .duplicate = o->duplicate,
                                 .panel = o->panel,
-                                .threads = threads_default(&run->comm, o->compute.threads),
+                                .threads = threads_default(run, o->compute.threads),
                                 .workspace = o->workspace * mib,
                                 .present = o->memory ? o->memory * mib : memory_available(),
                                 .variant = o->compute.cpu_variant};
@@ -247,6 +248,7 @@ static int job_run(struct job *j, struct run *run, const struct terminal_options
   j->task = task_of(run, o, &j->inputs);
   if (o->dry_run) return comm_agree(c, plan_print(run, &j->task));
   TRY(run_begin(run, &o->output, "terminal.h5", &place));
+  TRY(threads_report(run, o->compute.threads));
   TRY(comm_agree(c, places_check(run, o, &place, &j->inputs)));
   double begun = log_seconds();
   gidx held = memory_peak();

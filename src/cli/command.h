@@ -5,6 +5,7 @@
 #ifndef CLI_COMMAND_H
 #define CLI_COMMAND_H
 
+#include "base/cores.h"
 #include "base/options.h"
 #include "base/types.h"
 #include "comm/comm.h"
@@ -36,8 +37,9 @@ struct run {
   const void *options;
   int argc;
   char **argv;
-  struct comm comm; /* size 1 and not open for commands that are not parallel */
-  char started[32]; /* UTC, ISO 8601 */
+  struct comm comm;    /* size 1 and not open for commands that are not parallel */
+  struct cores *cores; /* [comm.size] of every rank's machine; NULL when not parallel; owned */
+  char started[32];    /* UTC, ISO 8601 */
 };
 
 /* Options that several commands share: a struct and its table each. */
@@ -67,6 +69,10 @@ enum { GENERAL_ROWS = 2, JOB_ROWS = 3, OUTPUT_ROWS = 2, COMPUTE_ROWS = 7 };
         "(default path: /rows) or .npy"                                                            \
   }
 
+#define THREADS_HELP                                                                               \
+  "threads in a rank; 0: OMP_NUM_THREADS or SLURM_CPUS_PER_TASK if set, else the rank's share of " \
+  "the cores that it may use"
+
 /* The row of --filter, whose value is at an offset. */
 #define FILTER_OPTION(offset)                                                                      \
   {                                                                                                \
@@ -80,9 +86,6 @@ enum { GENERAL_ROWS = 2, JOB_ROWS = 3, OUTPUT_ROWS = 2, COMPUTE_ROWS = 7 };
   {                                                                                                \
     "cpu-variant", OPTION_CHOICE, offset, "auto", 0, 0, CPU_VARIANTS, NULL, help                   \
   }
-
-/* Threads for this rank: the option, or with 0 its share of the cores it may use. */
-int threads_default(const struct comm *c, idx option);
 
 /* Begin a result called `name`: rank 0 accepts the place or refuses it, opens run.log and writes
  * used.in.  place is filled on rank 0.  Collective. */

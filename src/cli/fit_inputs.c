@@ -8,7 +8,7 @@
 
 #include "base/sums.h"
 #include "base/status.h"
-#include "cli/command.h"
+#include "cli/threads.h"
 #include "io/classes.h"
 #include "refit/color.h"
 #include "refit/layout.h"
@@ -26,7 +26,7 @@ const struct option_row fit_name_rows[FIT_NAME_ROWS] = {
 
 const struct option_row fit_compute_rows[FIT_COMPUTE_ROWS] = {
     {"threads", OPTION_INT, offsetof(struct fit_compute, threads), "0", 0, 4096, NULL, "COUNT",
-     "threads in a rank; 0: the rank's share of the cores"},
+     THREADS_HELP},
     CPU_VARIANT_OPTION(offsetof(struct fit_compute, cpu_variant), "instruction set of the loops"),
 };
 
@@ -69,7 +69,7 @@ void fit_inputs_close(struct fit_inputs *in)
   *in = (struct fit_inputs){0};
 }
 
-struct refit_task fit_inputs_task(const struct fit_inputs *in, const struct comm *c,
+struct refit_task fit_inputs_task(const struct fit_inputs *in, const struct run *run,
                                   const struct fit_compute *compute)
 {
   idx top_s = in->supports.top_s;
@@ -79,7 +79,7 @@ struct refit_task fit_inputs_task(const struct fit_inputs *in, const struct comm
                              .mean = in->mean,
                              .rho = in->supports.rho,
                              .top_s = top_s > 0 ? top_s : 1,
-                             .threads = threads_default(c, compute->threads),
+                             .threads = threads_default(run, compute->threads),
                              .variant = compute->cpu_variant};
 }
 

@@ -39,7 +39,8 @@ struct fit_inputs {
 int fit_inputs_open(struct fit_inputs *in, const struct fit_names *names);
 void fit_inputs_close(struct fit_inputs *in);
 
-struct refit_task fit_inputs_task(const struct fit_inputs *in, const struct comm *c,
+struct run;
+struct refit_task fit_inputs_task(const struct fit_inputs *in, const struct run *run,
                                   const struct fit_compute *compute);
 
 /* Print the lines of --dry-run about rows, atoms, supports and memory; bytes_of() tells what the

@@ -9,7 +9,7 @@
 
 #include "base/log.h"
 #include "base/status.h"
-#include "cli/command.h"
+#include "cli/threads.h"
 #include "config.h"
 
 static const struct command *const commands[] = {
@@ -92,9 +92,9 @@ static int run_open(struct run *run, void *options, const char **arguments)
     log_setup(level, run->comm.rank);
   }
   TRY(comm_agree(&run->comm, status));
-  if (run->command->parallel)
-    TRY(comm_watch(&run->comm, ((const struct job_options *)options)->deadline));
-  return OK;
+  if (!run->command->parallel) return OK;
+  TRY(comm_watch(&run->comm, ((const struct job_options *)options)->deadline));
+  return threads_open(&run->comm, &run->cores);
 }
 
 static int run_close(struct run *run)
@@ -137,6 +137,7 @@ int main(int argc, char **argv)
   if (!status) status = run_close(&run);
   if (status) return job_fail(&run, status);
   log_close();
+  free(run.cores);
   free(options);
   return OK;
 }
