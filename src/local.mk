@@ -3,7 +3,7 @@
 # base: the C library, threads and libcrypto only
 libsagitta_a_SOURCES += \
   %D%/base/types.h \
-  %D%/base/status.h %D%/base/status.c \
+  %D%/base/status.h %D%/base/status.c %D%/base/text.h %D%/base/text.c \
   %D%/base/log.h %D%/base/log.c \
   %D%/base/memory.h %D%/base/memory.c \
   %D%/base/num.h \
@@ -16,7 +16,7 @@ libsagitta_a_SOURCES += \
   %D%/base/sha256.h %D%/base/sha256.c \
   %D%/base/worker.h %D%/base/worker.c \
   %D%/base/team.h %D%/base/team.c \
-  %D%/base/cores.h %D%/base/cores.c \
+  %D%/base/cores.h %D%/base/cores.c %D%/base/stack.h %D%/base/stack.c \
   %D%/base/phase.h %D%/base/phase.c \
   %D%/base/options.h %D%/base/options.c \
   %D%/base/options_deck.h %D%/base/options_deck.c

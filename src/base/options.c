@@ -138,6 +138,7 @@ static int value_set(const struct option_row *row, char *target, const char *tex
   CHECK(row->type == OPTION_TEXT || choice_has(row->choices, text), ERR_USAGE,
         "'%s' of '%s' is not one of %s", text, row->key, row->choices);
   CHECK(*text, ERR_USAGE, "'%s' has an empty value", row->key);
+  CHECK(!strchr(text, '\n'), ERR_USAGE, "'%s' has a value of several lines", row->key);
   memcpy(target, &text, sizeof text);
   return OK;
 }

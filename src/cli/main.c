@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/stack.h"
 #include "base/status.h"
 #include "cli/threads.h"
 #include "config.h"
@@ -58,10 +59,26 @@ static const struct command *command_find(const char *name)
   return NULL;
 }
 
+/* Is the program ending by itself? */
+static int leaving;
+
+/* OpenMP ends the program with 1, "the answer is no", where it cannot start its threads; that is a
+ * lack of memory. */
+static void library_exit(int status, void *unused)
+{
+  (void)unused;
+  if (status != ERR_ANSWER || leaving) return;
+  result_discard();
+  fprintf(stderr, "sagitta: a library ended the program, for lack of threads or memory\n");
+  fflush(NULL);
+  _exit(ERR_MEMORY);
+}
+
 /* End a failed job.  A failure that every rank knows is reported by rank 0, any other by its own
  * rank.  It ends with _exit, because HDF5 may not survive its exit handler after a failed write. */
 static int job_fail(struct run *run, int status)
 {
+  leaving = 1;
   if (status == ERR_ANSWER && !*status_message()) return status;
   int speaks = !run->comm.agreed || run->comm.rank == 0;
   result_discard();
@@ -82,7 +99,9 @@ static int job_fail(struct run *run, int status)
  * filled; a failure of one rank fails all. */
 static int run_open(struct run *run, void *options, const char **arguments)
 {
-  int status = options_parse(run->command->options, run->argc, run->argv, options, arguments);
+  int status = stack_check();
+  if (!status)
+    status = options_parse(run->command->options, run->argc, run->argv, options, arguments);
   run->options = options;
   const struct general_options *general = options;
   int level = general->quiet ? LOG_QUIET : general->verbose ? LOG_VERBOSE : LOG_NORMAL;
@@ -132,6 +151,7 @@ int main(int argc, char **argv)
     return ERR_MEMORY;
   }
   const char *arguments[MAX_ARGUMENTS + 1] = {NULL};
+  on_exit(library_exit, NULL);
   int status = run_open(&run, options, arguments);
   if (!status) status = run.command->run(&run, options, arguments);
   if (!status) status = run_close(&run);

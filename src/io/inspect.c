@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/status.h"
+#include "base/text.h"
 #include "io/h5/listing.h"
 #include "io/h5/values.h"
 #include "io/schema.h"
@@ -35,10 +36,10 @@ static int head_print(const struct h5_file *f, FILE *out)
     gidx version;
     TRY(h5_read_long(f, "/", "format_version", &version));
     TRY(h5_read_text(f, "/", "kind", kind, sizeof kind));
-    fprintf(out, "%s: %s %s, format version %lld, %s\n", f->path, format, kind, (long long)version,
-            size);
+    text_print(out, "%s: %s %s, format version %lld, %s\n", f->path, format, kind,
+               (long long)version, size);
   } else
-    fprintf(out, "%s: HDF5 file, %s\n", f->path, size);
+    text_print(out, "%s: HDF5 file, %s\n", f->path, size);
   return OK;
 }
 
@@ -53,10 +54,10 @@ static int dataset_print(const struct h5_file *f, const char *path, FILE *out)
     h5_values_shape(&v, shape, sizeof shape);
     h5_values_type(&v, type, sizeof type);
     bytes_print((double)v.stored, stored, sizeof stored);
-    fprintf(out, "  %-*s %-18s %-10s %10s%s%s\n", NAME_WIDTH, path, shape, type, stored,
-            row ? "  " : "", row ? row->meaning : "");
+    text_print(out, "  %-*s %-18s %-10s %10s%s%s\n", NAME_WIDTH, path, shape, type, stored,
+               row ? "  " : "", row ? row->meaning : "");
   } else if (status == ERR_INPUT) {
-    fprintf(out, "  %-*s not readable: %s\n", NAME_WIDTH, path, status_message());
+    text_print(out, "  %-*s not readable: %s\n", NAME_WIDTH, path, status_message());
     status_clear();
     status = OK;
   }
@@ -66,29 +67,21 @@ static int dataset_print(const struct h5_file *f, const char *path, FILE *out)
 
 static int objects_print(const struct h5_file *f, const struct h5_listing *list, FILE *out)
 {
-  fprintf(out, "\n  %-*s %-18s %-10s %10s\n", NAME_WIDTH, "dataset", "shape", "type", "stored");
+  text_print(out, "\n  %-*s %-18s %-10s %10s\n", NAME_WIDTH, "dataset", "shape", "type", "stored");
   for (gidx i = 0; i < list->count; i++) {
     const struct h5_entry *e = &list->entries[i];
     if (e->kind == ENTRY_DATASET) TRY(dataset_print(f, e->path, out));
     if (e->kind == ENTRY_SOFT || e->kind == ENTRY_EXTERNAL)
-      fprintf(out, "  %-*s link to %s, not followed\n", NAME_WIDTH, e->path, e->target);
+      text_print(out, "  %-*s link to %s, not followed\n", NAME_WIDTH, e->path, e->target);
   }
   return OK;
-}
-
-/* Replace control characters by blanks: those of a hostile text must not reach a terminal. */
-static void text_clean(char *text)
-{
-  for (; *text; text++)
-    if ((unsigned char)*text < 32 || *text == 127) *text = ' ';
 }
 
 /* Print the lines of a text below the name, without the empty ones. */
 static void lines_print(char *text, FILE *out)
 {
   for (char *line; (line = strsep(&text, "\n"));) {
-    text_clean(line);
-    if (line[strspn(line, " ")]) fprintf(out, "\n    %s", line);
+    if (line[strspn(line, " ")]) text_print(out, "\n    %s", line);
   }
 }
 
@@ -98,18 +91,16 @@ static int attribute_print(const struct h5_file *f, const char *object, const ch
   char value[8192];
   int status = h5_values_open(f, object, name, &v);
   if (status == OK) status = h5_values_next(&v);
-  if (status == OK) fprintf(out, "  %-*s", NAME_WIDTH, name);
+  if (status == OK) text_print(out, "  %-*s", NAME_WIDTH, name);
   for (gidx i = 0; i < v.count && i < VALUES_SHOWN && status == OK; i++) {
     status = h5_values_print(&v, i, value, sizeof value);
     if (status != OK) break;
-    if (strchr(value, '\n')) {
+    if (strchr(value, '\n'))
       lines_print(value, out);
-    } else {
-      text_clean(value);
-      fprintf(out, " %s", value);
-    }
+    else
+      text_print(out, " %s", value);
   }
-  if (status == OK) fprintf(out, "%s\n", v.total > VALUES_SHOWN ? " ..." : "");
+  if (status == OK) text_print(out, "%s\n", v.total > VALUES_SHOWN ? " ..." : "");
   h5_values_close(&v);
   return status;
 }
@@ -118,7 +109,7 @@ static int attributes_print(const struct h5_file *f, const char *object, FILE *o
 {
   struct h5_listing names = {0};
   int status = h5_list_attributes(f, object, &names);
-  if (names.count) fprintf(out, "\n%s\n", object);
+  if (names.count) text_print(out, "\n%s\n", object);
   for (gidx i = 0; i < names.count && status == OK; i++)
     status = attribute_print(f, object, names.entries[i].path, out);
   h5_listing_free(&names);

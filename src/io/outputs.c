@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/status.h"
+#include "base/text.h"
 #include "io/verify.h"
 
 enum { MAX_UNFINISHED = 8 };
@@ -111,7 +112,11 @@ static int place_name(struct output_place *place, const char *output, const char
 {
   size_t capacity = sizeof place->file;
   int length = (int)strlen(output), is_file = ends_in(output, ".h5");
-  CHECK(length > 0, ERR_USAGE, "the output has no name");
+  const char *last = strrchr(output, '/');
+  CHECK(length > 0 && strcmp(last ? last + 1 : output, ".h5") != 0, ERR_USAGE,
+        "the output '%s' has no name", output);
+  CHECK(text_is_clean(output), ERR_USAGE,
+        "the output '%s' has control characters in its name, or is not UTF-8", output);
   CHECK((size_t)length + strlen(name) + 32 < capacity, ERR_CREATE, "the name '%s' is too long",
         output);
   while (length > 1 && output[length - 1] == '/') length--;

@@ -11,6 +11,7 @@
 
 #include "base/num.h"
 #include "base/status.h"
+#include "io/h5/values.h"
 #include "io/inputs.h"
 #include "io/mean.h"
 #include "io/metrics.h"
@@ -30,6 +31,11 @@ const struct file_kind supports_kind = {
     "supports", {&objects, &metrics_objects, &mean_objects}, supports_check, NULL, metrics_show};
 
 enum { CHUNK_VALUES = 1 << 18, SLACK_BYTES = 1 << 20 };
+
+/* Atoms that a file may name without storing anything about them, and for each entry; atoms whose
+ * densities a byte can hold when deflate packs them. */
+enum { FREE_ATOMS = 1 << 20, ENTRY_ATOMS = 64, PACKED_ATOMS = 250 };
+#define MAX_ROWS (INT64_C(1) << 48)
 
 /* Bytes of an array on disk, with checksums, index and the unused part of its last chunk. */
 static gidx array_bytes(double values, int width)
@@ -252,13 +258,38 @@ static int length_check(const struct supports_input_state *s, const struct h5_ar
   return OK;
 }
 
+/* Does the file store a density for each atom, packed or not? */
+static int stores_density(const struct h5_file *f, gidx k)
+{
+  struct h5_values v = {0};
+  if (!h5_exists(f, "/metrics/density")) return 0;
+  int status = h5_values_open(f, "/metrics/density", NULL, &v);
+  int stores = !status && v.rank == 1 && v.shape[0] == k && v.stored >= k / PACKED_ATOMS;
+  h5_values_close(&v);
+  if (status) status_clear();
+  return stores;
+}
+
+int supports_shape_check(const struct h5_file *f, const gidx *shape, gidx entries)
+{
+  CHECK(shape[0] >= 0 && shape[0] <= MAX_ROWS && shape[1] >= 1 && shape[1] <= INT32_MAX, ERR_INPUT,
+        "the supports of '%s' have %lld rows of %lld atoms", f->path, (long long)shape[0],
+        (long long)shape[1]);
+  gidx backed =
+      imax(FREE_ATOMS, entries > INT32_MAX / ENTRY_ATOMS ? INT32_MAX : entries * ENTRY_ATOMS);
+  CHECK(shape[1] <= backed || stores_density(f, shape[1]), ERR_INPUT,
+        "the attribute 'shape' of the supports of '%s' says %lld atoms, but there are %lld entries "
+        "alone and no '/metrics/density': it is damaged, or give the matrix fewer columns",
+        f->path, (long long)shape[1], (long long)entries);
+  return OK;
+}
+
 /* Check all shapes against the matrix's shape[2], and fill in the source. */
 static int shapes_check(struct supports_input *f, const gidx *shape)
 {
   struct supports_input_state *s = f->state;
   gidx entries = s->indices.rank == 1 ? s->indices.shape[0] : -1;
-  CHECK(shape[0] >= 0 && shape[1] >= 1 && shape[1] <= INT32_MAX, ERR_INPUT,
-        "'%s' has %lld rows of %lld atoms", s->name, (long long)shape[0], (long long)shape[1]);
+  TRY(supports_shape_check(&s->h5, shape, entries));
   TRY(length_check(s, &s->indptr, 1, shape[0] + 1));
   TRY(length_check(s, &s->indices, 1, entries));
   TRY(length_check(s, &s->data, 1, entries));
@@ -301,7 +332,7 @@ static int facts_read(struct supports_input *f)
     TRY(h5_read_real(h5, "/metrics", "explained_variance", &f->explained_variance));
   if (h5_attribute_exists(h5, "/", "sweeps")) TRY(h5_read_long(h5, "/", "sweeps", &f->sweeps));
   CHECK(top_s >= 1 && top_s <= f->source.k && rounds >= 1 && rounds <= INT32_MAX && f->rho >= 0 &&
-            isfinite(f->rho) && f->sweeps >= 0,
+            isfinite(f->rho) && f->sweeps >= 0 && f->sweeps < INT32_MAX,
         ERR_INPUT, "'%s' says top_s %lld, rounds %lld, rho %g, sweeps %lld", f->state->file,
         (long long)top_s, (long long)rounds, f->rho, (long long)f->sweeps);
   CHECK(!codes || frame == f->source.d, ERR_INPUT, "'%s' says frames of %lld, its codes are of %d",
