@@ -146,7 +146,7 @@ libsagitta_a_SOURCES += \
 # io: what all files share; then a kind of file each, with its table, writing, reading and checking
 libsagitta_a_SOURCES += \
   %D%/io/schema.h %D%/io/schema.c \
-  %D%/io/npy.h %D%/io/npy.c %D%/io/inputs.h %D%/io/inputs.c \
+  %D%/io/npy.h %D%/io/npy.c %D%/io/format.h %D%/io/format.c %D%/io/inputs.h %D%/io/inputs.c \
   %D%/io/outputs.h %D%/io/outputs.c %D%/io/matrix.h %D%/io/matrix.c \
   %D%/io/check.h %D%/io/check.c %D%/io/verify.h %D%/io/verify.c \
   %D%/io/inspect.h %D%/io/inspect.c %D%/io/diff.h %D%/io/diff.c \

@@ -9,7 +9,7 @@ import h5py
 import numpy as np
 
 import jobs
-from tap import SAGITTA, claim, done_testing, ok, sagitta, skip
+from tap import SAGITTA, claim, done_testing, later_wins, ok, sagitta, skip
 
 N, K, P = 40, 20, 16
 
@@ -49,8 +49,9 @@ def refused(f, text, code, words, rows=None, dictionary=None, options=()):
     rows, dictionary = rows or f.at("good.h5"), dictionary or f.at("good.h5")
     for ranks in (1, 3):
         out = f.at("out")
-        done = sagitta("encode", "--rows", rows, "--dictionary", dictionary, "--output", out,
-                       "--top-s", 3, "--tile", 4, "--block", 12, *options, ranks=ranks)
+        command = later_wins("encode", "--rows", rows, "--dictionary", dictionary, "--output", out,
+                             "--top-s", 3, "--tile", 4, "--block", 12, *options)
+        done = sagitta(*command, ranks=ranks)
         told = [line for line in done.stderr.splitlines() if "sagitta encode: " in line]
         good = done.returncode == code and len(told) == 1 and all(w in told[0] for w in words)
         good = good and not os.path.exists(os.path.join(out, "supports.h5"))
@@ -160,7 +161,7 @@ def check_output(f):
     ok("--force" in again.stderr, "and the message says how to replace it")
     below = sagitta(*words, "--output", f.at("good.h5") + "/sub/dir", ranks=2)
     ok(below.returncode == 73, f"a folder below a file: exit {below.returncode}")
-    many = sagitta(*words, "--top-s", 100, "--output", f.at("many"), ranks=2)
+    many = sagitta(*later_wins(*words, "--top-s", 100), "--output", f.at("many"), ranks=2)
     ok(many.returncode == 0 and "20 atoms" in many.stderr, "top-s above K is a warning")
 
 

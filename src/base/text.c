@@ -57,6 +57,24 @@ void text_clean(char *text)
   }
 }
 
+int text_distance(const char *a, const char *b)
+{
+  int row[64], n = (int)strlen(b);
+  if (n > 63) return 64;
+  for (int j = 0; j <= n; j++) row[j] = j;
+  for (int i = 1; a[i - 1]; i++) {
+    int corner = row[0];
+    row[0] = i;
+    for (int j = 1; j <= n; j++) {
+      int change = corner + (a[i - 1] != b[j - 1]);
+      corner = row[j];
+      int min = row[j] < row[j - 1] ? row[j] + 1 : row[j - 1] + 1;
+      row[j] = change < min ? change : min;
+    }
+  }
+  return row[n];
+}
+
 int text_is_clean(const char *text)
 {
   int bad;

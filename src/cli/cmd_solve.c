@@ -11,6 +11,7 @@
 #include "cli/report.h"
 #include "cli/threads.h"
 #include "io/solutions.h"
+#include "io/inputs.h"
 #include "io/systems.h"
 #include "solve/solve.h"
 
@@ -76,6 +77,7 @@ static const struct option_set solve_set = {
 
 /* The state of the job; struct run says why it is on the heap. */
 struct solve_state {
+  char path[MAX_NAME]; /* of the systems */
   struct systems_input systems;
   struct solve_task task;
   struct output_place place;
@@ -83,12 +85,13 @@ struct solve_state {
   struct solve_result result;
 };
 
-static int systems_ready(struct systems_input *f, const struct solve_options *o)
+static int systems_ready(struct solve_state *job, const struct solve_options *o)
 {
   CHECK(o->systems, ERR_USAGE, "'--systems' is missing: the file with the arrow systems");
   CHECK(o->output.output || o->dry_run, ERR_USAGE,
         "'--output' is missing: a folder, or a file that ends in .h5");
-  return systems_input_open(f, o->systems);
+  TRY(input_in_folder(o->systems, "systems.h5", job->path));
+  return systems_input_open(&job->systems, job->path);
 }
 
 static void task_fill(const struct run *run, const struct solve_options *o, struct solve_state *job)
@@ -188,7 +191,7 @@ static int solve_command(struct run *run, const void *options, const char **argu
   struct solve_state *job;
   (void)arguments;
   TRY(comm_agree(c, struct_alloc(&job, sizeof *job)));
-  TRY(comm_agree(c, systems_ready(&job->systems, o)));
+  TRY(comm_agree(c, systems_ready(job, o)));
   task_fill(run, o, job);
   if (o->dry_run) {
     TRY(comm_agree(c, plan_print(run, &job->task)));

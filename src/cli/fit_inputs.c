@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "cli/threads.h"
 #include "io/classes.h"
+#include "io/inputs.h"
 #include "refit/color.h"
 #include "refit/layout.h"
 
@@ -129,9 +130,16 @@ static int own_rows_check(const struct refit_state *f, const struct classes *cla
   return status;
 }
 
+static int classes_find(struct classes *classes, const char *name, idx k)
+{
+  char path[MAX_NAME];
+  TRY(input_in_folder(name, "classes.h5", path));
+  return classes_read(classes, path, k);
+}
+
 int fit_inputs_classes(const struct refit_state *f, const char *file, struct classes *classes)
 {
   if (!file) return color_state(f, classes);
-  TRY(comm_agree(f->c, classes_read(classes, file, f->k)));
+  TRY(comm_agree(f->c, classes_find(classes, file, f->k)));
   return comm_agree_at(f->c, own_rows_check(f, classes, file), f->first);
 }

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/stack.h"
 #include "base/status.h"
+#include "base/text.h"
 #include "cli/threads.h"
 #include "config.h"
 
@@ -57,6 +58,15 @@ static const struct command *command_find(const char *name)
   for (int i = 0; i < LENGTH(commands); i++)
     if (strcmp(commands[i]->name, name) == 0) return commands[i];
   return NULL;
+}
+
+static const char *command_nearest(const char *name)
+{
+  const struct command *best = commands[0];
+  for (int i = 1; i < LENGTH(commands); i++)
+    if (text_distance(name, commands[i]->name) < text_distance(name, best->name))
+      best = commands[i];
+  return best->name;
 }
 
 /* Is the program ending by itself? */
@@ -141,7 +151,9 @@ int main(int argc, char **argv)
   if (!strcmp(name, "--list-options")) return list_print(argc, argv);
   run.command = command_find(name);
   if (!run.command) {
-    if (*name) fprintf(stderr, "sagitta: unknown command '%s'\n", name);
+    if (*name)
+      text_print(stderr, "sagitta: unknown command '%s', the nearest is '%s'\n", name,
+                 command_nearest(name));
     usage_print(stderr);
     return ERR_USAGE;
   }

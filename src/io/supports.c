@@ -11,6 +11,7 @@
 
 #include "base/num.h"
 #include "base/status.h"
+#include "io/format.h"
 #include "io/h5/values.h"
 #include "io/inputs.h"
 #include "io/mean.h"
@@ -350,7 +351,8 @@ int supports_input_open(struct supports_input *f, const char *name)
   *f = (struct supports_input){0};
   struct supports_input_state *s = f->state = calloc(1, sizeof *s);
   CHECK(s, ERR_MEMORY, "cannot allocate %zu bytes", sizeof *s);
-  TRY(input_split(name, "/supports", &s->file, &s->group));
+  TRY(input_split(name, &(struct input_standard){"/supports", "supports.h5"}, &s->file, &s->group));
+  TRY(format_check(s->file));
   f->file = s->file;
   snprintf(s->name, sizeof s->name, "%s:%s", s->file, s->group);
   TRY(h5_open(&s->h5, s->file));
