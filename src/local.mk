@@ -3,7 +3,7 @@
 # base: the C library, threads and libcrypto only
 libsagitta_a_SOURCES += \
   %D%/base/types.h \
-  %D%/base/status.h %D%/base/status.c \
+  %D%/base/status.h %D%/base/status.c %D%/base/text.h %D%/base/text.c \
   %D%/base/log.h %D%/base/log.c \
   %D%/base/watchdog.h %D%/base/watchdog.c \
   %D%/base/memory.h %D%/base/memory.c \
@@ -17,6 +17,7 @@ libsagitta_a_SOURCES += \
   %D%/base/sha256.h %D%/base/sha256.c \
   %D%/base/worker.h %D%/base/worker.c \
   %D%/base/team.h %D%/base/team.c \
+  %D%/base/cores.h %D%/base/cores.c %D%/base/stack.h %D%/base/stack.c \
   %D%/base/phase.h %D%/base/phase.c \
   %D%/base/file_facts.h %D%/base/file_facts.c \
   %D%/base/options.h %D%/base/options.c \
@@ -151,7 +152,7 @@ libsagitta_a_SOURCES += \
 libsagitta_a_SOURCES += \
   %D%/io/schema.h %D%/io/schema.c \
   %D%/io/input_file.h %D%/io/input_file.c \
-  %D%/io/npy.h %D%/io/npy.c %D%/io/inputs.h %D%/io/inputs.c \
+  %D%/io/npy.h %D%/io/npy.c %D%/io/format.h %D%/io/format.c %D%/io/inputs.h %D%/io/inputs.c \
   %D%/io/temporary.h %D%/io/temporary.c %D%/io/place.h %D%/io/place.c \
   %D%/io/companions.h %D%/io/companions.c \
   %D%/io/outputs.h %D%/io/outputs.c %D%/io/matrix.h %D%/io/matrix.c \
@@ -230,6 +231,7 @@ sagitta_SOURCES = \
   %D%/cli/main.c %D%/cli/process.h %D%/cli/process.c \
   %D%/cli/command.h %D%/cli/common.c \
   %D%/cli/agreement.h %D%/cli/agreement.c \
+  %D%/cli/threads.h %D%/cli/threads.c \
   %D%/cli/report.h %D%/cli/report.c \
   %D%/cli/cmd_seed.c \
   %D%/cli/cmd_synth.c %D%/cli/synth_systems.h %D%/cli/synth_systems.c \

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Jobs that tests stop, kill or let fail."""
+"""Jobs that tests stop, kill or let fail.  Of an option that is there twice the later is given."""
 import os
 import re
 import signal
 import subprocess
 import time
 
-from tap import SAGITTA
+from tap import SAGITTA, later_wins
 
 FAULTS = os.path.abspath(os.path.join(os.environ.get("builddir", "."), "tests", "fault.so"))
 
@@ -19,7 +19,7 @@ def job_start(*words, ranks=0):
     """A job in the background: mpirun's process, with ranks = 0 the program's own."""
     launch = [*os.environ.get("MPIEXEC", "mpirun").split(), "--oversubscribe", "--bind-to", "none",
               "-n", str(ranks)] if ranks else []
-    return subprocess.Popen([*launch, SAGITTA, *map(str, words)], env=environment(),
+    return subprocess.Popen([*launch, SAGITTA, *later_wins(*words)], env=environment(),
                             stderr=subprocess.PIPE, text=True)
 
 
@@ -76,8 +76,8 @@ def faulty(fault, *words, count=False, of=None):
     makes."""
     more = dict(CUDA_VISIBLE_DEVICES="-1", **({"FAULT_COUNT": "1"} if count else {}),
                 **({"FAULT_OF": of} if of else {}))
-    done = subprocess.run([SAGITTA, *map(str, words)], capture_output=True, text=True, timeout=100,
-                          env=environment(LD_PRELOAD=FAULTS, FAULT=fault, **more))
+    done = subprocess.run([SAGITTA, *later_wins(*words)], capture_output=True, text=True,
+                          timeout=100, env=environment(LD_PRELOAD=FAULTS, FAULT=fault, **more))
     if not count:
         return done.returncode, done.stderr
     # MPI may start other programs, which tell their calls too.

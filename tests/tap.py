@@ -93,6 +93,18 @@ def done_testing():
     sys.exit(1 if _failed else 0)
 
 
+def later_wins(*words):
+    """Words in which an option takes the place of the same one before it: given twice, the program
+    refuses it."""
+    options = {}
+    for i, word in enumerate(map(str, words)):
+        if word.startswith("--") or not options or len(options[key]) == 2:
+            key = word if word.startswith("--") else i
+            options[key] = []
+        options[key].append(word)
+    return [word for option in options.values() for word in option]
+
+
 def sagitta(*words, ranks=0, timeout=300):
     """Run the program, under mpirun when ranks > 0; returns the completed process.
 

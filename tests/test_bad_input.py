@@ -2,12 +2,14 @@
 """Claim: every bad input is refused with its exit code and one message that names the place, the
 same on one rank and on three, and nothing is published."""
 import os
+import subprocess
 import tempfile
 
 import h5py
 import numpy as np
 
-from tap import claim, done_testing, ok, sagitta
+import jobs
+from tap import SAGITTA, claim, done_testing, later_wins, ok, sagitta, skip
 
 N, K, P = 40, 20, 16
 
@@ -47,8 +49,9 @@ def refused(f, text, code, words, rows=None, dictionary=None, options=()):
     rows, dictionary = rows or f.at("good.h5"), dictionary or f.at("good.h5")
     for ranks in (1, 3):
         out = f.at("out")
-        done = sagitta("encode", "--rows", rows, "--dictionary", dictionary, "--output", out,
-                       "--top-s", 3, "--tile", 4, "--block", 12, *options, ranks=ranks)
+        command = later_wins("encode", "--rows", rows, "--dictionary", dictionary, "--output", out,
+                             "--top-s", 3, "--tile", 4, "--block", 12, *options)
+        done = sagitta(*command, ranks=ranks)
         told = [line for line in done.stderr.splitlines() if "sagitta encode: " in line]
         good = done.returncode == code and len(told) == 1 and all(w in told[0] for w in words)
         good = good and not os.path.exists(os.path.join(out, "supports.h5"))
@@ -158,8 +161,98 @@ def check_output(f):
     ok("--force" in again.stderr, "and the message says how to replace it")
     below = sagitta(*words, "--output", f.at("good.h5") + "/sub/dir", ranks=2)
     ok(below.returncode == 73, f"a folder below a file: exit {below.returncode}")
-    many = sagitta(*words, "--top-s", 100, "--output", f.at("many"), ranks=2)
+    many = sagitta(*later_wins(*words, "--top-s", 100), "--output", f.at("many"), ranks=2)
     ok(many.returncode == 0 and "20 atoms" in many.stderr, "top-s above K is a warning")
+
+
+def supports_file(path, shape, density=None):
+    """3 entries in each of 4,000 rows, and a shape that says what it likes."""
+    with h5py.File(path, "w") as h:
+        g = h.create_group("supports")
+        g.attrs["encoding-type"], g.attrs["encoding-version"] = "csr_matrix", "0.1.0"
+        g.attrs["shape"] = np.array(shape)
+        g["indptr"], g["data"] = np.arange(0, 12001, 3), np.ones(12000, np.float32)
+        g["indices"] = np.tile(np.arange(3, dtype=np.int32), 4000)
+        if density is not None:
+            h.create_dataset("metrics/density", (shape[1],), np.int64, chunks=(1 << 16,),
+                             compression="gzip")
+            h["metrics/density"][:density] = 1
+    return path
+
+
+@claim("sizes that nothing stored backs are refused before memory is taken for them")
+def check_sizes(f):
+    path = f.at("supports.h5")
+    for shape, density, code, words in (
+            ((4000, 300000000), None, 65, "300000000 atoms"),
+            ((4000, 300000000), 10, 65, "300000000 atoms"),
+            ((4000, 1 << 20), None, 0, ""),
+            ((4000, 1 << 21), 1 << 21, 0, ""),
+            ((2 ** 63 - 1, 20), None, 65, "9223372036854775807 rows"),
+            ((4000, 2 ** 31), None, 65, "2147483648 atoms")):
+        supports_file(path, shape, density)
+        done = sagitta("color", "--supports", path, "--force", "--output", f.at("colors"))
+        ok(done.returncode == code and words in done.stderr,
+           f"shape {shape}, density {density}: exit {done.returncode} {done.stderr[-200:]}")
+        if code and shape[1] < 2 ** 31:
+            done = sagitta("verify", path)
+            ok(done.returncode == 65, f"verify of {shape}: exit {done.returncode}")
+
+
+def harmless(*words, code=0):
+    """Does the command end as it should, and print nothing that could command a terminal?"""
+    done = sagitta(*words)
+    bad = [c for c in done.stdout + done.stderr if c != "\n" and (c < " " or "\x7f" <= c <= "\x9f"
+                                                                 or c == "\u202e")]
+    ok(done.returncode == code and not bad and "evil" in done.stdout + done.stderr,
+       f"{words[0]}: exit {done.returncode}, prints {bad}")
+    return done
+
+
+@claim("names and texts of files do not command the terminal")
+def check_escapes(f):
+    evil = "evil\x1b[31m\x9b1m\u202e\r\x7f"
+    path, other = f.at(f"{evil}.h5"), f.at(f"{evil}2.h5")
+    for name in (path, other):
+        with h5py.File(name, "w") as h:
+            h[f"rows {evil}"] = f.rows * (1 if name == path else 2)
+            h[f"link {evil}"] = h5py.SoftLink(f"/to {evil}")
+            h[f"far {evil}"] = h5py.ExternalLink(f"{evil}.h5", f"/to {evil}")
+            h.attrs[f"name {evil}"] = f"{evil}\n{evil}\n"
+            h[f"rows {evil}"].attrs["value"] = evil
+    harmless("inspect", path)
+    harmless("verify", path)
+    harmless("diff", path, other, code=1)
+    harmless("encode", "--rows", path, "--dictionary", path, "--top-s", 3, "--output", f.at("o"),
+             code=65)
+    harmless("encode", "--rows", path + "no", "--dictionary", path, "--top-s", 3, "--output",
+             f.at("o"), code=74)
+    harmless(f"{evil}", code=2)
+    harmless("encode", f"--{evil}", code=2)
+    harmless("encode", "--rows", f.at("good.h5"), "--dictionary", f.at("good.h5"), "--top-s", 3,
+             "--output", f.at(evil), code=2)
+    refused(f, "an output without a name", 2, ["no name"], options=["--output", f.at(".h5")])
+    refused(f, "a value of two lines", 2, ["lines"], options=["--output", f.at("a\nforce = yes")])
+
+
+@claim("stacks that cannot be are refused; a library's exit is no answer")
+def check_stacks(f):
+    if os.environ.get("SANITIZED"):
+        skip("the sanitizers want more than what is limited here")
+        return
+    words = ["encode", "--rows", f.at("good.h5"), "--dictionary", f.at("good.h5"), "--top-s", "3",
+             "--threads", "2", "--force", "--output", f.at("out")]
+    for limit, size, code, told in (("-s 64", "", 71, "limited to 64 kB, 256 are needed"),
+                                    ("-Ss 64", "", 0, "wrote"),
+                                    ("-c 0", "9999G", 2, "OMP_STACKSIZE is '9999G'"),
+                                    ("-c 0", "16K", 2, "OMP_STACKSIZE is '16K'"),
+                                    ("-c 0", "8 m", 0, "wrote"), ("-c 0", "300", 0, "wrote"),
+                                    ("-v 700000", "1G", 71, "a library ended the program")):
+        environment = jobs.environment(**({"OMP_STACKSIZE": size} if size else {}))
+        done = subprocess.run(["bash", "-c", f'ulimit {limit}; exec "$0" "$@"', SAGITTA, *words],
+                              env=environment, capture_output=True, text=True)
+        ok(done.returncode == code and told in done.stderr,
+           f"ulimit {limit}, stacks of '{size}': exit {done.returncode} {done.stderr[-150:]}")
 
 
 def main():
@@ -171,6 +264,9 @@ def main():
         check_values(folder)
         check_usage(folder)
         check_output(folder)
+        check_sizes(folder)
+        check_escapes(folder)
+        check_stacks(folder)
     done_testing()
 
 

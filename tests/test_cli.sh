@@ -31,7 +31,8 @@ same() # A B CLAIM
 
 claim_begin 'usage errors exit with 2 and name the nearest option'
 fails 2 'Usage: sagitta COMMAND'
-fails 2 "unknown command 'encod'" encod
+fails 2 "unknown command 'encod', the nearest is 'encode'" encod
+fails 2 "unknown command 'verfy', the nearest is 'verify'" verfy
 fails 2 "unknown option '--topk', the nearest is '--top-s'" encode --topk 3
 fails 2 "unknown option '--dictionray=x', the nearest is '--dictionary'" encode --dictionray=x
 fails 2 "'top-s' is 0, not in 1 .. 256" encode --top-s 0
@@ -40,7 +41,11 @@ fails 2 "'x' of 'rho' is not a number" encode --rho x
 fails 2 "'sse' of 'cpu-variant' is not one of auto|baseline|avx2|avx512" encode --cpu-variant sse
 fails 2 "option '--rows' needs a value" encode --rows
 fails 2 "unknown option '-rows', the nearest is '--rows'" encode --force -rows a.h5
-fails 2 "unknown option '-r', the nearest is '--rho'" encode --rho -1 -r
+fails 2 "unknown option '-r': options are spelled out, such as '--rows'" encode --rho -1 -r
+fails 2 "unknown option '-k': options are spelled out, such as '--top-s'" encode -k 32
+fails 2 "unknown option '-z': options are spelled out, such as '--help'" encode -z
+fails 2 "option '--top-s' is given twice" encode --top-s 3 --force --top-s=3
+fails 2 "option '--force' is given twice" encode --force --force
 fails 2 "'rho' is -1, not in 0 .. 1e+30" encode --rho -1
 fails 2 "of 'top-s' is not a whole number" encode --top-s 99999999999999999999
 fails 2 "'nan' of 'deadline' is not a number" encode --deadline nan
@@ -179,6 +184,50 @@ check $? 'inspect shows the options, one a line' out
 grep -qx '  command  *sagitta encode job.in --top-s 4 --output four' out
 check $? 'and the command as it was given' out
 
+claim_begin "a run's folder stands for its files, FILE:NAME for FILE:/NAME"
+"$sagitta" encode --rows "$rows" --dictionary dictionary --top-s 4 --output whole 2> err
+check $? '--dictionary FOLDER is its dictionary.h5' err
+same four whole 'diff of two folders compares their files'
+"$sagitta" encode --rows "$rows:rows" --dictionary dictionary/dictionary.h5:atoms --top-s 4 \
+  --output whole --force 2> err
+check $? 'FILE:NAME is taken where FILE is' err
+same four/supports.h5 whole/supports.h5 'with the same bits'
+cp dictionary/dictionary.h5 whole/
+"$sagitta" color --supports whole/ --output whole 2> err &&
+  "$sagitta" assemble --rows "$rows" --dictionary whole --supports whole --classes whole/ \
+    --output whole 2> err && "$sagitta" solve --systems whole --output whole 2> err
+check $? 'supports, classes and systems too' err
+for command in inspect verify; do
+  "$sagitta" $command whole > out 2> err
+  check $? "$command of a folder" err
+  for file in dictionary supports classes systems solutions; do
+    grep -q "whole/$file.h5" out
+    check $? "$command has $file.h5"
+  done
+done
+"$sagitta" diff four whole > out 2> err
+[ $? -eq 1 ] && grep -q "'dictionary.h5' is only in 'whole'" out
+check $? 'diff names a file that one folder lacks' out
+mkdir hollow
+fails 65 "folder 'hollow' has no result" inspect hollow
+fails 2 "'whole' is a folder, 'four/supports.h5' is none" diff whole four/supports.h5
+fails 74 "cannot open 'whole/rows.h5'" seed --rows whole --atoms 3 --output x
+claim_begin 'files of other programs are called what they are, with a line that converts them'
+# shellcheck disable=SC2059
+while read -r end bytes name; do
+  printf "$bytes" > "other.$end"
+  fails 65 "'other.$end' is $name, not HDF5 or .npy" seed --rows "other.$end" --atoms 3 --output x
+  grep -q "python3 -c 'import h5py, " err
+  check $? "other.$end: a line converts it" err
+done << 'END'
+safetensors \020\000\000\000\000\000\000\000{"a":[]} a safetensors file
+npz PK\003\004and-more a NumPy archive
+pt PK\003\004and-more a PyTorch file
+pt \200\002and-more a PyTorch file
+parquet PAR1and-more a Parquet file
+bin and-more a file of bare numbers
+END
+fails 65 "'other.pt' is a PyTorch file" color --supports other.pt --output x
 claim_begin 'odd names and values'
 mkdir 'odd "name# '
 cp dictionary/dictionary.h5 'odd "name# /a "b".h5'
@@ -208,6 +257,40 @@ for command in 'inspect input.h5' 'verify input.h5' 'encode job.in --dry-run'; d
   [ $? -eq 74 ] && grep -q 'cannot write to standard output: No space left' err
   check $? "'sagitta $command' on a full disk exits 74" err
 done
+claim_begin 'threads: --threads, the environment, a share of the cores; what does not fit is told'
+cores=$(env -u OMP_NUM_THREADS nproc)
+threads() # THREADS BY ARGUMENTS OF env AND mpirun...: what rank 0 says of them
+{
+  want=$1 by=$2
+  shift 2
+  env -u OMP_NUM_THREADS -u SLURM_CPUS_PER_TASK "$@" "$sagitta" encode job.in --force --top-s 4 \
+    --output threads 2> err
+  [ $? -eq 0 ] && grep -q "] threads $want by=$by bound=.* cores=.* of=" threads/run.log
+  check $? "'$*' gives $want threads by $by" err
+}
+mpiexec=${MPIEXEC:-mpirun}
+# shellcheck disable=SC2086
+{
+  threads "$cores" cores $mpiexec --bind-to none -n 1
+  threads $((cores > 1 ? cores / 2 : 1)) cores $mpiexec --oversubscribe --bind-to none -n 2
+  threads 3 OMP_NUM_THREADS OMP_NUM_THREADS=3 $mpiexec --bind-to none -n 1
+  threads 3 SLURM_CPUS_PER_TASK SLURM_STEP_ID=0 SLURM_CPUS_PER_TASK=3
+  threads "$cores" cores SLURM_CPUS_PER_TASK=3
+  ! grep -q warning err
+  check $? 'what fits gives no warning' err
+  threads $((cores + 1)) OMP_NUM_THREADS OMP_NUM_THREADS=$((cores + 1))
+  grep -q "warning: $((cores + 1)) threads take turns on .* give --threads $cores" err
+  check $? 'more threads than cores: a warning says what to give' err
+  "$sagitta" encode job.in --force --top-s 4 --threads 2 --output threads 2> err
+  grep -q '] threads 2 by=--threads' err
+  check $? '--threads wins' err
+  same four/supports.h5 threads/supports.h5 'and changes no bit'
+  if [ "$cores" -gt 1 ] && $mpiexec --version 2> err | grep -q 'Open MPI'; then
+    threads 1 cores $mpiexec --bind-to core -n 1
+    grep -q 'warning: the ranks are bound to 1 of .* --bind-to none' err
+    check $? 'a rank bound to one core: a warning says how to start it' err
+  fi
+}
 claim_begin 'a rank alone needs no daemon; a dry run writes nothing and counts the dictionary'
 touch no-folder
 OMPI_MCA_orte_tmpdir_base=$PWD/no-folder "$sagitta" encode job.in --output alone 2> err

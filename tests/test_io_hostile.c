@@ -230,8 +230,8 @@ static int terminal_make(const char *path)
   for (int i = 0; i < PAIRS * BLOCK; i++) cross_blocks[i] = 3 - i / BLOCK;
   for (int i = 0; i < PAIRS; i++) pairs[i].strength = 2 * (3 - i);
   for (int i = 0; i < 9; i++) eigenvalues[i] = i + 1e-9;
-  r.spectrum =
-      (struct spectrum){1, "a library", 9, eigenvalues, {9, 0, 0}, 8e9, 1, 1e-8, 1, &direction};
+  r.spectrum = (struct spectrum){1,         1,   1, 0,    "a library", 9,         eigenvalues,
+                                 {9, 0, 0}, 8e9, 1, 1e-8, 1,           &direction};
   r.slq = (struct slq){1, 1, -1, 32, 64, 1.5, 0.1, 0.01};
   r.n_duplicates = 1;
   r.duplicates = 1;

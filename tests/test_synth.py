@@ -9,7 +9,7 @@ import tempfile
 import h5py
 import numpy as np
 
-from tap import claim, done_testing, ok, sagitta
+from tap import claim, done_testing, later_wins, ok, sagitta
 
 # SHA-256 of the little-endian f32 values of the fixture (doc/numerics.md): rows, atoms.
 FIXTURE = {
@@ -178,7 +178,7 @@ def check_refused(folder):
             (["--kind", "trig", "--start-cosine", 0.1], 2, "'--start-cosine' says nothing about"),
             (["--kind", "trig", "--frame", 2], 2, "'--frame' says nothing about"),
             (["--output", place + ".h5"], 2, "give a folder")):
-        done = sagitta("synth", "--output", place, *words, ranks=2)
+        done = sagitta(*later_wins("synth", "--output", place, *words), ranks=2)
         good = done.returncode == code and done.stderr.count(text) == 1
         if not ok(good and not os.path.exists(place), f"refused: {text}"):
             print("#", done.stderr.replace("\n", "\n# "))

@@ -2,7 +2,9 @@
 """Claim: while rank 0 works alone the others use no core; a rank that is stopped then ends the job
 with 76 within the deadline, one that is killed ends it too; a read, write, sync or rename that
 fails ends it with 73 or 74, one that hangs with 74, memory that is not there with 71; each time
-with one message, and what is published is whole.  Without LAPACK the spectrum alone is missing."""
+with one message, and what is published is whole.  Without LAPACK the spectrum alone is missing;
+where a routine of it fails, what needs that."""
+import ctypes
 import os
 import re
 import signal
@@ -163,6 +165,53 @@ def lapack_check(inputs, folder):
        "inspect says so, verify is content")
 
 
+def lapack_path():
+    """The library that the program would load, or None."""
+    for name in ("libopenblas.so.0", "liblapack.so.3"):
+        try:
+            ctypes.CDLL(name)
+        except OSError:
+            continue
+        with open("/proc/self/maps") as maps:
+            return next(line.split()[-1] for line in maps if name[:-5] in line)
+    return None
+
+
+@claim("where LAPACK fails the result stays, without what needs it, and its info is told")
+def lapack_fails_check(inputs, folder):
+    real = lapack_path()
+    if os.environ.get("SANITIZED") or not real:
+        skip("the sanitizers come first" if real else "there is no LAPACK")
+        return
+    os.mkdir(f"{folder}/failing")
+    os.symlink(f"{os.path.dirname(jobs.FAULTS)}/fault_lapack.so",
+               f"{folder}/failing/libopenblas.so.0")
+    path = f"{folder}/failing:{os.environ.get('LD_LIBRARY_PATH', '')}"
+    for routine, info, inertia, values in (("none", 0, 1, 1), ("dsytrf", -3, 0, 1),
+                                           ("dsytrd", -3, 1, 0), ("dsterf", 22, 1, 0),
+                                           ("dstemr", 22, 1, 1), ("dormtr", -3, 1, 1)):
+        out = f"{folder}/fails_{routine}/terminal.h5"
+        environment = jobs.environment(LD_LIBRARY_PATH=path, LAPACK_REAL=real,
+                                       LAPACK_FAILS=f"{routine}_", LAPACK_INFO=str(info))
+        done = subprocess.run([SAGITTA, "terminal", *inputs, "--weak", "0.9", "--output", out],
+                              env=environment, text=True, capture_output=True)
+        if not ok(done.returncode == 0, f"{routine} fails: exit {done.returncode}"):
+            continue
+        failed, vectors = routine != "none", routine in ("none", "dsytrf")
+        with h5py.File(out) as f:
+            run = f["run/terminal"]
+            there = ("inertia" in run.attrs, "spectrum" in run, "identifiability" in run)
+            ok(there == (inertia, values, vectors), f"{routine}: {there} are there")
+            ok(run.attrs["lapack_info"] == info and
+               (f"{routine} failed with info {info}" in run.attrs["lapack"]) == failed,
+               f"{routine}: {run.attrs['lapack']}")
+        ok(("not whole" in done.stderr) == failed
+           and (f"{routine} failed" in sagitta("inspect", out).stdout) == failed
+           and sagitta("verify", out).returncode == 0
+           and sagitta("diff", out, f"{folder}/fails_none/terminal.h5").returncode == 0,
+           f"{routine}: told, inspected, verified, the same bits")
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         small = made(f"{folder}/small", 300, 24, 32, 3)
@@ -171,6 +220,7 @@ def main():
         faults_check(["--rows", f"{folder}/small/rows.npy", *small[2:]], folder)
         clear(folder)
         lapack_check(small, folder)
+        lapack_fails_check(small, folder)
         lost_check(made(f"{folder}/large", 3000, 1300, 64, 4), folder)
     done_testing()
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/status.h"
+#include "base/text.h"
 #include "base/watchdog.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* held while a line is written */
@@ -91,6 +92,7 @@ static void line_format(int to_terminal, const char *prefix, const char *format,
   char text[1024];
   int used = snprintf(text, sizeof text, "%s", prefix);
   vsnprintf(text + used, sizeof text - (size_t)used, format, args);
+  text_clean(text);
   line_out(to_terminal, text);
 }
 

@@ -12,6 +12,7 @@
 
 #include "base/options_deck.h"
 #include "base/status.h"
+#include "base/text.h"
 #include "base/types.h"
 
 enum { KEY_BASE = 1000, MAX_ROWS = 80 };
@@ -53,33 +54,33 @@ static const struct option_row *row_find(const struct option_set *set, const cha
   return NULL;
 }
 
-/* Levenshtein distance of two keys of up to 63 characters. */
-static int distance(const char *a, const char *b)
+/* What a letter stands for elsewhere. */
+static const char *letter_meaning(const struct option_set *set, char letter)
 {
-  int row[64], n = (int)strlen(b);
-  if (n > 63) return 64;
-  for (int j = 0; j <= n; j++) row[j] = j;
-  for (int i = 1; a[i - 1]; i++) {
-    int corner = row[0];
-    row[0] = i;
-    for (int j = 1; j <= n; j++) {
-      int change = corner + (a[i - 1] != b[j - 1]);
-      corner = row[j];
-      int min = row[j] < row[j - 1] ? row[j] + 1 : row[j - 1] + 1;
-      row[j] = change < min ? change : min;
-    }
-  }
-  return row[n];
+  static const struct {
+    char letter;
+    const char *key;
+  } meanings[] = {{'k', "top-s"},  {'s', "top-s"},   {'s', "systems"},    {'n', "n-rows"},
+                  {'n', "atoms"},  {'t', "threads"}, {'j', "threads"},    {'o', "output"},
+                  {'r', "rows"},   {'i', "rows"},    {'d', "dictionary"}, {'f', "force"},
+                  {'q', "quiet"},  {'v', "verbose"}, {'h', "help"},       {'K', "atoms"},
+                  {'N', "n-rows"}, {'P', "columns"}};
+  size_t offset;
+  for (int i = 0; i < LENGTH(meanings); i++)
+    if (meanings[i].letter == letter && (letter == 'h' || row_find(set, meanings[i].key, &offset)))
+      return meanings[i].key;
+  return NULL;
 }
 
 static const char *key_nearest(const struct option_set *set, const char *key)
 {
-  const char *best = NULL;
-  int min = 64;
+  int min = 64, is_letter = strlen(key) == 1;
+  const char *best = is_letter ? letter_meaning(set, key[0]) : NULL;
   size_t offset;
   const struct option_row *row;
+  if (is_letter) return best ? best : "help";
   for (int i = 0; (row = row_at(set, i, &offset)); i++) {
-    int here = distance(key, row->key);
+    int here = text_distance(key, row->key);
     if (here < min) {
       min = here;
       best = row->key;
@@ -138,6 +139,7 @@ static int value_set(const struct option_row *row, char *target, const char *tex
   CHECK(row->type == OPTION_TEXT || choice_has(row->choices, text), ERR_USAGE,
         "'%s' of '%s' is not one of %s", text, row->key, row->choices);
   CHECK(*text, ERR_USAGE, "'%s' has an empty value", row->key);
+  CHECK(!strchr(text, '\n'), ERR_USAGE, "'%s' has a value of several lines", row->key);
   memcpy(target, &text, sizeof text);
   return OK;
 }
@@ -182,7 +184,10 @@ static int bad_option(const struct parse *p, const struct argp_state *state)
   CHECK(!is_long || !row, ERR_USAGE, "option '--%s' needs a value", key);
   if (!is_long && next[0] == '-') argument = next;
   key_copy(argument, key, sizeof key);
-  FAIL(ERR_USAGE, "unknown option '%s', the nearest is '--%s'", argument, key_nearest(p->set, key));
+  const char *nearest = key_nearest(p->set, key);
+  CHECK(strlen(key) != 1, ERR_USAGE, "unknown option '%s': options are spelled out, such as '--%s'",
+        argument, nearest);
+  FAIL(ERR_USAGE, "unknown option '%s', the nearest is '--%s'", argument, nearest);
 }
 
 /* argp's parser: keep options, with their texts, and positional arguments for options_parse(). */
@@ -192,6 +197,12 @@ static error_t argument_seen(int key, char *text, struct argp_state *state)
   size_t offset = 0;
   if (key >= KEY_BASE && key < KEY_BASE + MAX_ROWS) {
     const struct option_row *row = row_at(p->set, key - KEY_BASE, &offset);
+    for (int i = 0; i < p->n_given; i++)
+      if (p->given[i].row == row) {
+        p->status =
+            status_fail(ERR_USAGE, __FILE__, __LINE__, "option '--%s' is given twice", row->key);
+        return EINVAL;
+      }
     if (p->n_given == LENGTH(p->given)) return ARGP_ERR_UNKNOWN;
     p->given[p->n_given++] =
         (struct given){row, p->values + offset + row->offset, text ? text : "yes"};

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
+
 static _Thread_local char message[2048];
 static _Thread_local char trace[4096];
 
@@ -22,6 +24,7 @@ int status_fail(int code, const char *file, int line, const char *format, ...)
     va_start(args, format);
     vsnprintf(message, sizeof message, format, args);
     va_end(args);
+    if (!strchr(format, '\n')) text_clean(message);
   }
   trace_add(file, line);
   return code;

@@ -8,6 +8,7 @@
 #include "cli/agreement.h"
 #include "cli/command.h"
 #include "cli/fit_inputs.h"
+#include "cli/threads.h"
 #include "io/systems.h"
 #include "model/directions.h"
 #include "refit/all_systems.h"
@@ -100,11 +101,12 @@ static int job_run(struct job *j)
   struct output_place place;
   double begun = log_seconds();
   TRY(inputs_agree(c, fit_inputs_open(&j->inputs, &j->o->names)));
-  j->task = fit_inputs_task(&j->inputs, c, &j->o->compute);
+  j->task = fit_inputs_task(&j->inputs, j->run, &j->o->compute);
   j->task.colors = !j->o->names.classes;
   if (j->o->dry_run) return plan_print(j);
-  const struct run_inputs inputs = fit_inputs_files(&j->inputs, j->o->names.classes);
+  const struct run_inputs inputs = fit_inputs_files(&j->inputs);
   TRY(run_begin(j->run, &j->o->output, "systems.h5", &inputs, &place));
+  TRY(threads_report(j->run, j->o->compute.threads));
   TRY(refit_total_check(&j->task, c, all_systems_batch_bytes, j->o->directions, 0));
   TRY(refit_state_load(&j->state, &j->task, c));
   TRY(comm_agree(c, refit_state_residuals(&j->state)));

@@ -11,6 +11,7 @@
 #include "cli/agreement.h"
 #include "cli/command.h"
 #include "cli/report.h"
+#include "cli/threads.h"
 #include "encode/encode.h"
 #include "encode/shard.h"
 #include "io/dictionary.h"
@@ -157,7 +158,7 @@ static void task_fill(const struct run *run, const struct encode_options *o,
                                .rounds = o->rounds,
                                .tile = o->compute.tile,
                                .block = o->compute.block,
-                               .threads = threads_default(&run->comm, o->compute.threads),
+                               .threads = threads_default(run, o->compute.threads),
                                .device = o->compute.device,
                                .variant = o->compute.cpu_variant,
                                .filter = o->compute.filter,
@@ -343,6 +344,7 @@ static int encode_command(struct run *run, const void *options, const char **arg
   TRY(encode_memory_check(&job->task, &run->comm));
   const struct run_inputs inputs = {{job->rows.file, job->dictionary.file}};
   TRY(run_begin(run, &o->output, "supports.h5", &inputs, &job->place));
+  TRY(threads_report(run, o->compute.threads));
   TRY(mean_find(run, o, job));
   TRY(comm_agree(&run->comm, result_open(run, job)));
   double begun = log_seconds();

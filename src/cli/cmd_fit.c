@@ -11,6 +11,7 @@
 #include "cli/agreement.h"
 #include "cli/command.h"
 #include "cli/report.h"
+#include "cli/threads.h"
 #include "encode/encode.h"
 #include "encode/shard.h"
 #include "fit/fit.h"
@@ -171,7 +172,7 @@ static void task_fill(struct fit_job *j)
                               .max_seconds = o->max_seconds,
                               .revive_share = o->revive_share,
                               .directions = o->directions,
-                              .threads = threads_default(&j->run->comm, o->threads),
+                              .threads = threads_default(j->run, o->threads),
                               .variant = o->cpu_variant,
                               .filter = o->filter};
 }
@@ -189,7 +190,8 @@ static int places_open(struct fit_job *j)
   struct comm *c = &j->run->comm;
   const struct run_inputs inputs = {{j->rows.file, j->o->holdout ? j->holdout.file : NULL}};
   TRY(comm_agree(c, c->rank ? OK : places_find(j)));
-  return run_begin_at(j->run, &j->dictionary, &inputs, 0);
+  TRY(run_begin_at(j->run, &j->dictionary, &inputs, 0));
+  return threads_report(j->run, j->o->threads);
 }
 
 static int facts_of(const struct fit_job *j, struct run_fact *facts)

@@ -14,6 +14,7 @@
 #include "cli/refit_files.h"
 #include "cli/refit_resume.h"
 #include "cli/report.h"
+#include "cli/threads.h"
 #include "model/directions.h"
 #include "refit/layout.h"
 #include "refit/refit.h"
@@ -106,7 +107,7 @@ static int plan_print(struct job *j)
 {
   const struct support_source *s = &j->inputs.supports.source;
   TRY(inputs_agree(j->c, fit_inputs_open(&j->inputs, &j->o->names)));
-  j->task = fit_inputs_task(&j->inputs, j->c, &j->o->compute);
+  j->task = fit_inputs_task(&j->inputs, j->run, &j->o->compute);
   j->task.colors = !j->o->names.classes;
   TRY(fit_plan_print(j->c, &j->task, j->o->directions, refit_batch_bytes));
   struct supports_shape shape = {s->n, s->k, refit_task_support(&j->task), s->d, j->task.rows->p,
@@ -122,7 +123,7 @@ static int plan_print(struct job *j)
 static int job_begin(struct job *j)
 {
   const struct refit_files *f = &j->files;
-  const struct run_inputs inputs = fit_inputs_files(&j->inputs, j->o->names.classes);
+  const struct run_inputs inputs = fit_inputs_files(&j->inputs);
   return run_begin_at(j->run, &f->dictionary, &inputs, f->has_dictionary);
 }
 
@@ -135,7 +136,8 @@ static int job_open(struct job *j)
   TRY(refit_files_open(&j->files, j->run, &o->output, o->resume, o->sweeps, &wanted));
   TRY(inputs_agree(j->c, fit_inputs_open(&j->inputs, &o->names)));
   TRY(job_begin(j));
-  j->task = fit_inputs_task(&j->inputs, j->c, &o->compute);
+  j->task = fit_inputs_task(&j->inputs, j->run, &o->compute);
+  TRY(threads_report(j->run, o->compute.threads));
   j->task.filter = o->filter;
   j->task.colors = !o->names.classes;
   TRY(refit_total_check(&j->task, j->c, refit_batch_bytes, o->directions, 1));

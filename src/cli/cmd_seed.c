@@ -53,6 +53,7 @@ static const struct option_set seed_set = {
            "\v"
            "The draw depends on the rows, --atoms, --frame, --center and --seed alone, so the "
            "dictionary is the same, bit for bit, on any number of ranks.\n\n"
+           "Every row is read and has to be finite, those that are not drawn too.  "
            "Real activations usually want --center: their mean is large and says nothing about a "
            "single row.\n\n"
            "  mpirun -n 4 sagitta seed --rows acts.h5 --atoms 16384 --center \\\n"
@@ -83,11 +84,11 @@ static int input_open(struct rows_input *rows, const struct seed_options *o)
   return rows_input_open(rows, o->rows);
 }
 
-/* With --center, the column means of the rows. */
+/* With --center, the column means of the rows; all rows are checked in any case. */
 static int mean_find(struct run *run, const struct seed_options *o, struct seed_run *job)
 {
   real *mean = NULL;
-  if (!o->center) return OK;
+  if (!o->center) return rows_finite(&run->comm, &job->rows.source);
   TRY(comm_agree(&run->comm, arena_alloc(&job->arena, &mean, job->rows.source.p, sizeof *mean)));
   TRY(mean_compute(&run->comm, &job->rows.source, mean));
   job->task.mean = mean;

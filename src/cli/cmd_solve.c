@@ -10,7 +10,9 @@
 #include "cli/agreement.h"
 #include "cli/command.h"
 #include "cli/report.h"
+#include "cli/threads.h"
 #include "io/solutions.h"
+#include "io/inputs.h"
 #include "io/systems.h"
 #include "solve/solve.h"
 
@@ -44,8 +46,7 @@ static const struct option_row input_rows[] = {
 static const struct option_row speed_rows[] = {
     {"batch", OPTION_LONG, AT(batch), "0", 0, 0x1p40, NULL, "ROWS",
      "rows held at a time, at least one system; 0: as many as pay"},
-    {"threads", OPTION_INT, AT(threads), "0", 0, 4096, NULL, "COUNT",
-     "threads in a rank; 0: the rank's share of the cores"},
+    {"threads", OPTION_INT, AT(threads), "0", 0, 4096, NULL, "COUNT", THREADS_HELP},
     CPU_VARIANT_OPTION(AT(cpu_variant), "instruction set; baseline takes the loops of avx2"),
     {"dry-run", OPTION_FLAG, AT(dry_run), "no", 0, 1, NULL, NULL,
      "print the memory and disk needed, and do nothing"},
@@ -77,6 +78,7 @@ static const struct option_set solve_set = {
 
 /* The state of the job; struct run says why it is on the heap. */
 struct solve_state {
+  char path[MAX_NAME]; /* of the systems */
   struct systems_input systems;
   struct solve_task task;
   struct output_place place;
@@ -84,12 +86,13 @@ struct solve_state {
   struct solve_result result;
 };
 
-static int systems_ready(struct systems_input *f, const struct solve_options *o)
+static int systems_ready(struct solve_state *job, const struct solve_options *o)
 {
   CHECK(o->systems, ERR_USAGE, "'--systems' is missing: the file with the arrow systems");
   CHECK(o->output.output || o->dry_run, ERR_USAGE,
         "'--output' is missing: a folder, or a file that ends in .h5");
-  return systems_input_open(f, o->systems);
+  TRY(input_in_folder(o->systems, "systems.h5", job->path));
+  return systems_input_open(&job->systems, job->path);
 }
 
 static void task_fill(const struct run *run, const struct solve_options *o, struct solve_state *job)
@@ -99,7 +102,7 @@ static void task_fill(const struct run *run, const struct solve_options *o, stru
                                   .sink = &job->file.sink,
                                   .options = {o->ridge_t, o->ridge_b, o->escalate},
                                   .batch = o->batch ? o->batch : solve_batch_rows(&f->shape),
-                                  .threads = threads_default(&run->comm, o->threads),
+                                  .threads = threads_default(run, o->threads),
                                   .variant = o->cpu_variant};
 }
 
@@ -189,15 +192,16 @@ static int solve_command(struct run *run, const void *options, const char **argu
   struct solve_state *job;
   (void)arguments;
   TRY(comm_agree(c, struct_alloc(&job, sizeof *job)));
-  TRY(inputs_agree(c, systems_ready(&job->systems, o)));
+  TRY(inputs_agree(c, systems_ready(job, o)));
   task_fill(run, o, job);
   if (o->dry_run) {
     TRY(comm_agree(c, plan_print(run, &job->task)));
     job_free(job);
     return OK;
   }
-  TRY(run_begin(run, &o->output, "solutions.h5", &(const struct run_inputs){{o->systems}},
+  TRY(run_begin(run, &o->output, "solutions.h5", &(const struct run_inputs){{job->path}},
                 &job->place));
+  TRY(threads_report(run, o->threads));
   TRY(comm_agree(c, result_open(run, job)));
   double begun = log_seconds();
   TRY(solve_run(&job->task, c, &job->result));

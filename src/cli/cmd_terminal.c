@@ -11,6 +11,7 @@
 #include "cli/command.h"
 #include "cli/fit_inputs.h"
 #include "cli/report.h"
+#include "cli/threads.h"
 #include "io/artifact_dump.h"
 #include "io/input_file.h"
 #include "io/terminal.h"
@@ -119,7 +120,7 @@ static struct terminal_task task_of(const struct run *run, const struct terminal
                                 .weak = o->weak,
                                 .duplicate = o->duplicate,
                                 .panel = o->panel,
-                                .threads = threads_default(&run->comm, o->compute.threads),
+                                .threads = threads_default(run, o->compute.threads),
                                 .workspace = o->workspace * mib,
                                 .present = o->memory ? o->memory * mib : memory_available(),
                                 .variant = o->compute.cpu_variant};
@@ -161,11 +162,10 @@ static void evidence_report(const struct terminal_task *t, const struct terminal
 static void findings_report(const struct terminal_result *r)
 {
   const struct spectrum *s = &r->spectrum;
-  if (s->is_there)
+  if (s->has_inertia)
     log_info("%-22s %d positive, %d negative, %d zero", "inertia of S", s->inertia[0],
              s->inertia[1], s->inertia[2]);
-  if (s->is_there && s->eigenvalue)
-    log_info("%-22s %d, condition %.3g", "undetermined", s->weak, s->condition);
+  if (s->has_values) log_info("%-22s %d, condition %.3g", "undetermined", s->weak, s->condition);
   if (r->bad_pivot >= 0)
     log_warn("S is not positive definite: pivot %d of %d; no covariance, log det NaN", r->bad_pivot,
              r->n_border);
@@ -251,8 +251,9 @@ static int job_run(struct job *j, struct run *run, const struct terminal_options
   j->task = task_of(run, o, &j->inputs);
   if (o->dry_run) return comm_agree(c, plan_print(run, &j->task));
   TRY(comm_agree(c, places_claim(j, run, o)));
-  const struct run_inputs inputs = fit_inputs_files(&j->inputs, NULL);
+  const struct run_inputs inputs = fit_inputs_files(&j->inputs);
   TRY(run_begin_at(run, &j->place, &inputs, 0));
+  TRY(threads_report(run, o->compute.threads));
   double begun = log_seconds();
   gidx held = memory_peak();
   TRY(terminal_run(&j->task, c, &j->result, j->phases));

@@ -5,6 +5,7 @@
 #ifndef CLI_COMMAND_H
 #define CLI_COMMAND_H
 
+#include "base/cores.h"
 #include "base/options.h"
 #include "base/types.h"
 #include "comm/comm.h"
@@ -37,11 +38,12 @@ struct run {
   const void *options;
   int argc;
   char **argv;
-  const char *deck; /* NULL: none */
-  struct comm comm; /* size 1 and not open for commands that are not parallel */
-  char started[32]; /* UTC, ISO 8601 */
-  char title[48];   /* "sagitta encode" */
-  int unread;       /* nobody reads what was written to stdout */
+  const char *deck;    /* NULL: none */
+  struct comm comm;    /* size 1 and not open for commands that are not parallel */
+  struct cores *cores; /* [comm.size] of every rank's machine; NULL when not parallel; owned */
+  char started[32];    /* UTC, ISO 8601 */
+  char title[48];      /* "sagitta encode" */
+  int unread;          /* nobody reads what was written to stdout */
 };
 
 /* Options that several commands share: a struct and its table each. */
@@ -68,6 +70,10 @@ enum { GENERAL_ROWS = 3, OUTPUT_ROWS = 2, COMPUTE_ROWS = 7 };
         "(default path: /rows) or .npy"                                                            \
   }
 
+#define THREADS_HELP                                                                               \
+  "threads in a rank; 0: OMP_NUM_THREADS or SLURM_CPUS_PER_TASK if set, else the rank's share of " \
+  "the cores that it may use"
+
 /* The row of --filter, whose value is at an offset. */
 #define FILTER_OPTION(offset)                                                                      \
   {                                                                                                \
@@ -81,9 +87,6 @@ enum { GENERAL_ROWS = 3, OUTPUT_ROWS = 2, COMPUTE_ROWS = 7 };
   {                                                                                                \
     "cpu-variant", OPTION_CHOICE, offset, "auto", 0, 0, CPU_VARIANTS, NULL, help                   \
   }
-
-/* Threads for this rank: the option, or with 0 its share of the cores it may use. */
-int threads_default(const struct comm *c, idx option);
 
 /* The files that a run reads, each FILE or FILE:/PATH, or NULL. */
 enum { MAX_INPUTS = 4 };

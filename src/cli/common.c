@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Option tables that commands share, the place of results, and provenance. */
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -38,7 +37,7 @@ const struct option_row compute_rows[COMPUTE_ROWS] = {
     {"block", OPTION_INT, offsetof(struct compute_options, block), "0", 0, 1 << 20, NULL, "ROWS",
      "rows handled at a time; 0: as many as pay, up to 4096, or 16384 where a GPU may be used"},
     {"threads", OPTION_INT, offsetof(struct compute_options, threads), "0", 0, 4096, NULL, "COUNT",
-     "threads in a rank; 0: the rank's share of the cores"},
+     THREADS_HELP},
     CPU_VARIANT_OPTION(offsetof(struct compute_options, cpu_variant),
                        "instruction set of the CPU's loops"),
     FILTER_OPTION(offsetof(struct compute_options, filter)),
@@ -49,17 +48,6 @@ const struct option_row compute_rows[COMPUTE_ROWS] = {
     {"kernels", OPTION_TEXT, offsetof(struct compute_options, kernels), NULL, 0, 0, NULL, "FOLDER",
      "take GPU kernels from here instead of those built in, for work on them"},
 };
-
-int threads_default(const struct comm *c, idx option)
-{
-  if (option > 0) return option;
-  cpu_set_t cores;
-  long online = sysconf(_SC_NPROCESSORS_ONLN);
-  if (sched_getaffinity(0, sizeof cores, &cores)) return 1;
-  int mine = CPU_COUNT(&cores);
-  if (mine == online) mine /= c->local_size; /* not bound: the ranks of the node share */
-  return mine > 1 ? mine : 1;
-}
 
 /* Begin used.in and run.log. */
 static int companions_write(const struct run *run, const struct output_place *place, int appends)

@@ -8,8 +8,9 @@
 
 #include "base/sums.h"
 #include "base/status.h"
-#include "cli/command.h"
+#include "cli/threads.h"
 #include "io/classes.h"
+#include "io/inputs.h"
 #include "refit/color.h"
 #include "refit/layout.h"
 
@@ -26,7 +27,7 @@ const struct option_row fit_name_rows[FIT_NAME_ROWS] = {
 
 const struct option_row fit_compute_rows[FIT_COMPUTE_ROWS] = {
     {"threads", OPTION_INT, offsetof(struct fit_compute, threads), "0", 0, 4096, NULL, "COUNT",
-     "threads in a rank; 0: the rank's share of the cores"},
+     THREADS_HELP},
     CPU_VARIANT_OPTION(offsetof(struct fit_compute, cpu_variant), "instruction set of the loops"),
 };
 
@@ -58,7 +59,10 @@ int fit_inputs_open(struct fit_inputs *in, const struct fit_names *names)
   TRY(rows_input_open(&in->rows, names->rows));
   TRY(dictionary_input_open(&in->dictionary, names->dictionary));
   TRY(supports_input_open(&in->supports, names->supports));
-  if (names->classes) TRY(h5_open(&in->classes, names->classes));
+  if (names->classes) {
+    TRY(input_in_folder(names->classes, "classes.h5", in->classes_file));
+    TRY(h5_open(&in->classes, in->classes_file));
+  }
   return mean_find(in);
 }
 
@@ -71,12 +75,13 @@ void fit_inputs_close(struct fit_inputs *in)
   *in = (struct fit_inputs){0};
 }
 
-struct run_inputs fit_inputs_files(const struct fit_inputs *in, const char *classes)
+struct run_inputs fit_inputs_files(const struct fit_inputs *in)
 {
-  return (struct run_inputs){{in->rows.file, in->dictionary.file, in->supports.file, classes}};
+  return (struct run_inputs){{in->rows.file, in->dictionary.file, in->supports.file,
+                              in->classes.id ? in->classes_file : NULL}};
 }
 
-struct refit_task fit_inputs_task(const struct fit_inputs *in, const struct comm *c,
+struct refit_task fit_inputs_task(const struct fit_inputs *in, const struct run *run,
                                   const struct fit_compute *compute)
 {
   idx top_s = in->supports.top_s;
@@ -88,7 +93,7 @@ struct refit_task fit_inputs_task(const struct fit_inputs *in, const struct comm
                              .nonnegative = in->supports.nonnegative,
                              .named = in->supports.inputs,
                              .top_s = top_s > 0 ? top_s : 1,
-                             .threads = threads_default(c, compute->threads),
+                             .threads = threads_default(run, compute->threads),
                              .variant = compute->cpu_variant};
 }
 

@@ -33,17 +33,19 @@ struct fit_inputs {
   struct dictionary_input dictionary;
   struct supports_input supports;
   struct h5_file classes; /* not open when classes are found again */
-  const real *mean;       /* borrowed; NULL: none */
+  char classes_file[MAX_NAME];
+  const real *mean; /* borrowed; NULL: none */
 };
 
 /* Open all and check what belongs together: ERR_USAGE for one that is missing, ERR_INPUT.  Not
  * collective. */
 int fit_inputs_open(struct fit_inputs *in, const struct fit_names *names);
 void fit_inputs_close(struct fit_inputs *in);
-/* What run_begin() is to know of them; classes may be NULL. */
-struct run_inputs fit_inputs_files(const struct fit_inputs *in, const char *classes);
+/* What run_begin() is to know of them. */
+struct run_inputs fit_inputs_files(const struct fit_inputs *in);
 
-struct refit_task fit_inputs_task(const struct fit_inputs *in, const struct comm *c,
+struct run;
+struct refit_task fit_inputs_task(const struct fit_inputs *in, const struct run *run,
                                   const struct fit_compute *compute);
 
 /* Print the lines of --dry-run about rows, atoms, supports and memory; bytes_of() tells what the

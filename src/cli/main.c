@@ -7,11 +7,14 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/stack.h"
 #include "base/status.h"
+#include "base/text.h"
 #include "base/watchdog.h"
 #include "cli/agreement.h"
 #include "cli/command.h"
 #include "cli/process.h"
+#include "cli/threads.h"
 #include "config.h"
 #include "io/input_file.h"
 
@@ -71,10 +74,35 @@ static void speaker_wait(void)
   nanosleep(&time, NULL);
 }
 
+static const char *command_nearest(const char *name)
+{
+  const struct command *best = commands[0];
+  for (int i = 1; i < LENGTH(commands); i++)
+    if (text_distance(name, commands[i]->name) < text_distance(name, best->name))
+      best = commands[i];
+  return best->name;
+}
+
+/* Is the program ending by itself? */
+static int leaving;
+
+/* OpenMP ends the program with 1, "the answer is no", where it cannot start its threads; that is a
+ * lack of memory. */
+static void library_exit(int status, void *unused)
+{
+  (void)unused;
+  if (status != ERR_ANSWER || leaving) return;
+  result_discard();
+  fprintf(stderr, "sagitta: a library ended the program, for lack of threads or memory\n");
+  fflush(NULL);
+  _exit(ERR_MEMORY);
+}
+
 /* End a failed job.  A failure that every rank knows is reported by rank 0, any other by its own
  * rank.  It ends with _exit, because HDF5 may not survive its exit handler after a failed write. */
 static int job_fail(struct run *run, int status)
 {
+  leaving = 1;
   if (status == ERR_ANSWER && !*status_message()) return status;
   if (status == ERR_INPUT) status = input_files_failed(status);
   int speaks = !run->comm.agreed || run->comm.rank == 0;
@@ -106,7 +134,9 @@ static void log_begin(const struct run *run)
  * filled; a failure of one rank fails all. */
 static int run_open(struct run *run, void *options, const char **arguments)
 {
-  int status = options_parse(run->command->options, run->argc, run->argv, options, arguments);
+  int status = stack_check();
+  if (!status)
+    status = options_parse(run->command->options, run->argc, run->argv, options, arguments);
   run->options = options;
   if (run->command->options->has_deck) run->deck = arguments[0];
   const struct general_options *general = options;
@@ -120,7 +150,8 @@ static int run_open(struct run *run, void *options, const char **arguments)
   status = options_agree(run, arguments, status);
   if (!status) watchdog_deadline_set(general->deadline);
   log_begin(run);
-  return status;
+  TRY(status);
+  return run->command->parallel ? threads_open(&run->comm, &run->cores) : OK;
 }
 
 static int run_close(struct run *run)
@@ -153,7 +184,9 @@ int main(int argc, char **argv)
   if (!strcmp(name, "--list-options")) return list_print(argc, argv);
   run.command = command_find(name);
   if (!run.command) {
-    if (*name) fprintf(stderr, "sagitta: unknown command '%s'\n", name);
+    if (*name)
+      text_print(stderr, "sagitta: unknown command '%s', the nearest is '%s'\n", name,
+                 command_nearest(name));
     usage_print(stderr);
     return ERR_USAGE;
   }
@@ -163,12 +196,14 @@ int main(int argc, char **argv)
     return ERR_MEMORY;
   }
   const char *arguments[MAX_ARGUMENTS + 1] = {NULL};
+  on_exit(library_exit, NULL);
   int status = run_open(&run, options, arguments);
   if (!status) status = run.command->run(&run, options, arguments);
   if (!status) status = run_close(&run);
   if (status) return job_fail(&run, status);
   log_close();
   outputs_release();
+  free(run.cores);
   free(options);
   return process_end(run.unread);
 }

@@ -8,15 +8,17 @@
 #include "base/memory.h"
 #include "base/num.h"
 #include "base/status.h"
+#include "base/text.h"
 
 void check_note(const struct verify *v, const char *format, ...)
 {
+  char text[1024];
   va_list args;
   if (!v->out) return;
   va_start(args, format);
-  vfprintf(v->out, format, args);
+  vsnprintf(text, sizeof text, format, args);
   va_end(args);
-  fputc('\n', v->out);
+  text_print(v->out, "%s\n", text);
 }
 
 int check_text(const struct verify *v, const char *object, const char *name, const char *wanted)

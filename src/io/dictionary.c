@@ -54,7 +54,7 @@ int nonnegative_read(const struct h5_file *f, int *nonnegative)
 int dictionary_input_open(struct dictionary_input *f, const char *name)
 {
   *f = (struct dictionary_input){0};
-  TRY(input_array_open(&f->input, name, "/atoms"));
+  TRY(input_array_open(&f->input, name, &(struct input_standard){"/atoms", "dictionary.h5"}));
   struct input_array *s = f->input;
   CHECK(
       s->rank == 2 || s->rank == 3, ERR_INPUT,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "base/text.h"
 #include "io/h5/listing.h"
 #include "io/h5/values.h"
 #include "io/texts.h"
@@ -19,7 +20,7 @@ struct diff {
 /* Record a difference, and print it when it is the first. */
 #define DIFFER(d, ...)                                                                             \
   do {                                                                                             \
-    if (!(d)->differs && (d)->out) fprintf((d)->out, __VA_ARGS__);                                 \
+    if (!(d)->differs && (d)->out) text_print((d)->out, __VA_ARGS__);                              \
     (d)->differs = 1;                                                                              \
   } while (0)
 

@@ -5,10 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/status.h"
 #include "base/watchdog.h"
+#include "io/format.h"
 #include "io/h5/listing.h"
 #include "io/h5/values.h"
 
@@ -18,32 +20,71 @@ static int ends_in(const char *text, const char *end)
   return length >= tail && strcmp(text + length - tail, end) == 0;
 }
 
-int input_split(const char *name, const char *default_object, char **file, const char **object)
+static int is_there(const char *path)
 {
-  *file = malloc(strlen(name) + 1);
-  CHECK(*file, ERR_MEMORY, "cannot allocate %zu bytes", strlen(name) + 1);
-  strcpy(*file, name);
-  char *split = NULL;
-  for (char *at = strstr(*file, ":/"); at; at = strstr(at + 1, ":/")) split = at;
-  int step = watchdog_begin(ERR_IO, "looking at", name);
-  if (access(name, F_OK) == 0) split = NULL;
+  int step = watchdog_begin(ERR_IO, "looking at", path), found = access(path, F_OK) == 0;
   watchdog_end(step);
-  if (split) *split = '\0';
-  *object = split ? split + 1 : default_object;
+  return found;
+}
+
+int input_in_folder(const char *name, const char *file, char *path)
+{
+  struct stat facts;
+  size_t length = strlen(name);
+  int step = watchdog_begin(ERR_IO, "looking at", name);
+  int is_folder = stat(name, &facts) == 0 && S_ISDIR(facts.st_mode);
+  watchdog_end(step);
+  CHECK(length + strlen(file) + 2 < MAX_NAME, ERR_INPUT, "the name '%s' is too long", name);
+  while (is_folder && length > 0 && name[length - 1] == '/') length--;
+  snprintf(path, MAX_NAME, "%.*s%s%s", (int)length, name, is_folder ? "/" : "",
+           is_folder ? file : "");
+  return OK;
+}
+
+/* Where the path begins in FILE:/PATH, or in FILE:PATH if there is such a file; NULL: nowhere. */
+static char *split_find(char *name)
+{
+  char *split = NULL;
+  if (is_there(name)) return NULL;
+  for (char *at = strstr(name, ":/"); at; at = strstr(at + 1, ":/")) split = at;
+  if (split) return split;
+  split = strrchr(name, ':');
+  if (!split) return NULL;
+  *split = '\0';
+  int has_file = is_there(name);
+  *split = ':';
+  return has_file && split[1] ? split : NULL;
+}
+
+int input_split(const char *name, const struct input_standard *standard, char **file,
+                const char **object)
+{
+  char path[MAX_NAME], copy[MAX_NAME];
+  CHECK(strlen(name) < sizeof copy, ERR_INPUT, "the name '%s' is too long", name);
+  strcpy(copy, name);
+  char *split = split_find(copy);
+  if (split) *split++ = '\0';
+  TRY(input_in_folder(copy, standard->file, path));
+  size_t length = strlen(path), more = split ? strlen(split) : 0;
+  *file = malloc(length + more + 3);
+  CHECK(*file, ERR_MEMORY, "cannot allocate %zu bytes", length + more + 3);
+  strcpy(*file, path);
+  *object = split ? *file + length + 1 : standard->object;
+  if (split) sprintf(*file + length + 1, "%s%s", *split == '/' ? "" : "/", split);
   return OK;
 }
 
 /* Fill in file, object, is_npy and name. */
-static int name_split(struct input_array *s, const char *name, const char *object)
+static int name_split(struct input_array *s, const char *name,
+                      const struct input_standard *standard)
 {
-  size_t capacity = strlen(name) + strlen(object) + 2;
-  TRY(input_split(name, object, &s->file, &s->object));
+  TRY(input_split(name, standard, &s->file, &s->object));
+  size_t capacity = strlen(s->file) + strlen(s->object) + 2;
   s->name = malloc(capacity);
   CHECK(s->name, ERR_MEMORY, "cannot allocate %zu bytes", capacity);
   s->is_npy = ends_in(s->file, ".npy");
-  CHECK(!(s->object != object && s->is_npy), ERR_INPUT,
-        "'%s' is a NumPy file, which holds one array: leave '%s' off", s->file,
-        name + strlen(s->file));
+  CHECK(!(s->object != standard->object && s->is_npy), ERR_INPUT,
+        "'%s' is a NumPy file, which holds one array: leave '%s' off", s->file, s->object);
   snprintf(s->name, capacity, "%s%s%s", s->file, s->is_npy ? "" : ":", s->is_npy ? "" : s->object);
   return OK;
 }
@@ -75,6 +116,7 @@ static void matrices_list(const struct h5_file *f, char *out, int capacity)
 
 static int h5_input_open(struct input_array *s)
 {
+  TRY(format_check(s->file));
   TRY(h5_open(&s->h5, s->file));
   int there;
   TRY(h5_exists(&s->h5, s->object, &there));
@@ -97,11 +139,12 @@ static int h5_input_open(struct input_array *s)
   return OK;
 }
 
-int input_array_open(struct input_array **input, const char *name, const char *object)
+int input_array_open(struct input_array **input, const char *name,
+                     const struct input_standard *standard)
 {
   struct input_array *s = *input = calloc(1, sizeof *s);
   CHECK(s, ERR_MEMORY, "cannot allocate %zu bytes", sizeof *s);
-  TRY(name_split(s, name, object));
+  TRY(name_split(s, name, standard));
   if (!s->is_npy) {
     TRY(h5_input_open(s));
     return OK;

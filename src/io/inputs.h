@@ -3,9 +3,10 @@
  *
  * Floor: io.  Not collective: every rank opens the file itself and reads its own part.
  *
- * A name is FILE.h5, FILE.h5:/path or FILE.npy (C order, f2, f4, f8).  Datasets are float16,
- * bfloat16 (uint16 with the attribute dtype = "bfloat16"), float32 or float64; values are rounded
- * once to float32.  Which shapes are accepted is for rows.c and dictionary.c to say. */
+ * A name is FILE.h5, FILE.h5:/path, FILE.npy (C order, f2, f4, f8), or a folder with results.
+ * Datasets are float16, bfloat16 (uint16 with the attribute dtype = "bfloat16"), float32 or
+ * float64; values are rounded once to float32.  Which shapes are accepted is for rows.c and
+ * dictionary.c to say. */
 #ifndef IO_INPUTS_H
 #define IO_INPUTS_H
 
@@ -13,9 +14,22 @@
 #include "io/h5/h5.h"
 #include "io/npy.h"
 
+enum { MAX_NAME = 4096 }; /* bytes of a path */
+
+/* path[MAX_NAME] <- the input that a name leads to: the name itself, or where it is a folder, such
+ * as a run's, that folder's file of this name.  ERR_INPUT: too long. */
+int input_in_folder(const char *name, const char *file, char *path);
+
+/* Where an input is when its name does not say so: the object, and a folder's file. */
+struct input_standard {
+  const char *object, *file;
+};
+
 /* *file <- FILE of FILE:/PATH, which the caller frees; *object <- /PATH inside that allocation, or
- * default_object.  The last ":/" splits, unless the whole is the name of a file. */
-int input_split(const char *name, const char *default_object, char **file, const char **object);
+ * the standard one.  The last ":/" splits, or the last ':' behind a name
+ * that is there, unless the whole is such a name. */
+int input_split(const char *name, const struct input_standard *standard, char **file,
+                const char **object);
 
 struct input_array {
   char *name, *file;  /* FILE:/PATH for messages, and FILE; owned */
@@ -30,7 +44,8 @@ struct input_array {
 };
 /* Open an input.  input_array_close() follows also when it fails.  ERR_IO: cannot open; ERR_INPUT:
  * there is no such dataset, it is not of a float type, or it is damaged. */
-int input_array_open(struct input_array **input, const char *name, const char *default_object);
+int input_array_open(struct input_array **input, const char *name,
+                     const struct input_standard *standard);
 void input_array_close(struct input_array **input);
 
 /* out <- entries first .. first + count - 1 of the first dimension. */

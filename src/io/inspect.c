@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/status.h"
+#include "base/text.h"
 #include "io/h5/listing.h"
 #include "io/h5/values.h"
 #include "io/schema.h"
@@ -33,10 +34,10 @@ static int head_print(const struct h5_file *f, FILE *out)
   bytes_print((double)facts.st_size, size, sizeof size);
   if (f->version) {
     TRY(h5_read_text(f, "/", "kind", kind, sizeof kind));
-    fprintf(out, "%s: %s %s, format version %lld, %s\n", f->path, FORMAT_NAME, kind,
-            (long long)f->version, size);
+    text_print(out, "%s: %s %s, format version %lld, %s\n", f->path, FORMAT_NAME, kind,
+               (long long)f->version, size);
   } else
-    fprintf(out, "%s: HDF5 file, %s\n", f->path, size);
+    text_print(out, "%s: HDF5 file, %s\n", f->path, size);
   return OK;
 }
 
@@ -51,10 +52,10 @@ static int dataset_print(const struct h5_file *f, const char *path, FILE *out)
     h5_values_shape(&v, shape, sizeof shape);
     h5_values_type(&v, type, sizeof type);
     bytes_print((double)v.stored, stored, sizeof stored);
-    fprintf(out, "  %-*s %-18s %-10s %10s%s%s\n", NAME_WIDTH, path, shape, type, stored,
-            row ? "  " : "", row ? row->meaning : "");
+    text_print(out, "  %-*s %-18s %-10s %10s%s%s\n", NAME_WIDTH, path, shape, type, stored,
+               row ? "  " : "", row ? row->meaning : "");
   } else if (status == ERR_INPUT) {
-    fprintf(out, "  %-*s not readable: %s\n", NAME_WIDTH, path, status_message());
+    text_print(out, "  %-*s not readable: %s\n", NAME_WIDTH, path, status_message());
     status_clear();
     status = OK;
   }
@@ -64,29 +65,21 @@ static int dataset_print(const struct h5_file *f, const char *path, FILE *out)
 
 static int objects_print(const struct h5_file *f, const struct h5_listing *list, FILE *out)
 {
-  fprintf(out, "\n  %-*s %-18s %-10s %10s\n", NAME_WIDTH, "dataset", "shape", "type", "stored");
+  text_print(out, "\n  %-*s %-18s %-10s %10s\n", NAME_WIDTH, "dataset", "shape", "type", "stored");
   for (gidx i = 0; i < list->count; i++) {
     const struct h5_entry *e = &list->entries[i];
     if (e->kind == ENTRY_DATASET) TRY(dataset_print(f, e->path, out));
     if (e->kind == ENTRY_SOFT || e->kind == ENTRY_EXTERNAL)
-      fprintf(out, "  %-*s link to %s, not followed\n", NAME_WIDTH, e->path, e->target);
+      text_print(out, "  %-*s link to %s, not followed\n", NAME_WIDTH, e->path, e->target);
   }
   return OK;
-}
-
-/* Replace control characters by blanks: those of a hostile text must not reach a terminal. */
-static void text_clean(char *text)
-{
-  for (; *text; text++)
-    if ((unsigned char)*text < 32 || *text == 127) *text = ' ';
 }
 
 /* Print the lines of a text below the name, without the empty ones. */
 static void lines_print(char *text, FILE *out)
 {
   for (char *line; (line = strsep(&text, "\n"));) {
-    text_clean(line);
-    if (line[strspn(line, " ")]) fprintf(out, "\n    %s", line);
+    if (line[strspn(line, " ")]) text_print(out, "\n    %s", line);
   }
 }
 
@@ -104,19 +97,17 @@ static int attribute_print(const struct h5_file *f, const char *object, const ch
   char value[8192];
   int status = h5_values_open(f, object, name, &v);
   if (status == OK) status = h5_values_next(&v);
-  if (status == OK) fprintf(out, "  %-*s", NAME_WIDTH, name);
+  if (status == OK) text_print(out, "  %-*s", NAME_WIDTH, name);
   for (gidx i = 0; i < v.count && i < VALUES_SHOWN && status == OK; i++) {
     status = h5_values_print(&v, i, value, sizeof value);
     if (status != OK) break;
     hash_print(name, value, sizeof value);
-    if (strchr(value, '\n')) {
+    if (strchr(value, '\n'))
       lines_print(value, out);
-    } else {
-      text_clean(value);
-      fprintf(out, " %s", value);
-    }
+    else
+      text_print(out, " %s", value);
   }
-  if (status == OK) fprintf(out, "%s\n", v.total > VALUES_SHOWN ? " ..." : "");
+  if (status == OK) text_print(out, "%s\n", v.total > VALUES_SHOWN ? " ..." : "");
   h5_values_close(&v);
   return status;
 }
@@ -129,7 +120,7 @@ static int attributes_print(const struct h5_file *f, const char *object, FILE *o
   for (gidx i = 0; i < names.count && status == OK; i++) {
     const char *name = names.entries[i].path;
     if (f->version && hash_names(name)) continue; /* `verify` compares them */
-    if (!shown++) fprintf(out, "\n%s\n", object);
+    if (!shown++) text_print(out, "\n%s\n", object);
     status = attribute_print(f, object, name, out);
   }
   h5_listing_free(&names);

@@ -14,6 +14,7 @@
 
 #include "base/log.h"
 #include "base/status.h"
+#include "base/text.h"
 #include "base/watchdog.h"
 #include "io/inputs.h"
 #include "io/temporary.h"
@@ -174,7 +175,11 @@ static int place_name(struct output_place *place, const char *output, const char
 {
   size_t capacity = sizeof place->file;
   int length = (int)strlen(output), is_file = ends_in(output, ".h5");
-  CHECK(length > 0, ERR_USAGE, "the output has no name");
+  const char *last = strrchr(output, '/');
+  CHECK(length > 0 && strcmp(last ? last + 1 : output, ".h5") != 0, ERR_USAGE,
+        "the output '%s' has no name", output);
+  CHECK(text_is_clean(output), ERR_USAGE,
+        "the output '%s' has control characters in its name, or is not UTF-8", output);
   CHECK((size_t)length + strlen(name) + 64 < capacity, ERR_CREATE, "the name '%s' is too long",
         output);
   while (length > 1 && output[length - 1] == '/') length--;
@@ -228,7 +233,7 @@ int outputs_check_inputs(const char *const *inputs, int count, const char *deck)
     char *file = NULL;
     const char *object;
     if (!inputs[i]) continue;
-    TRY(input_split(inputs[i], "", &file, &object));
+    TRY(input_split(inputs[i], &(struct input_standard){"", ""}, &file, &object));
     int at = 0;
     while (at < n_claims && !is_same_file(claims[at].path, file)) at++;
     free(file);

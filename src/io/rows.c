@@ -22,7 +22,7 @@ static int rows_read(void *self, gidx first, idx count, float *out)
 int rows_input_open(struct rows_input *f, const char *name)
 {
   *f = (struct rows_input){0};
-  TRY(input_array_open(&f->input, name, "/rows"));
+  TRY(input_array_open(&f->input, name, &(struct input_standard){"/rows", "rows.h5"}));
   struct input_array *s = f->input;
   h5_array_stream(&s->array);
   CHECK(s->rank == 2, ERR_INPUT, "'%s' has %d dimensions, rows have 2: samples, columns", s->name,

@@ -12,6 +12,8 @@
 #include "base/num.h"
 #include "base/status.h"
 #include "io/dictionary.h"
+#include "io/format.h"
+#include "io/h5/values.h"
 #include "io/inputs.h"
 #include "io/mean.h"
 #include "io/metrics.h"
@@ -31,6 +33,11 @@ const struct file_kind supports_kind = {
     "supports", {&objects, &metrics_objects, &mean_objects}, supports_check, NULL, metrics_show};
 
 enum { CHUNK_VALUES = 1 << 18, SLACK_BYTES = 1 << 20 };
+
+/* Atoms that a file may name without storing anything about them, and for each entry; atoms whose
+ * densities a byte can hold when deflate packs them. */
+enum { FREE_ATOMS = 1 << 20, ENTRY_ATOMS = 64, PACKED_ATOMS = 250 };
+#define MAX_ROWS (INT64_C(1) << 48)
 
 /* Bytes of an array on disk, with checksums, index and the unused part of its last chunk. */
 static gidx array_bytes(double values, int width)
@@ -261,13 +268,40 @@ static int length_check(const struct supports_input_state *s, const struct h5_ar
   return OK;
 }
 
+/* *stores <- whether the file stores a density for each atom, packed or not. */
+static int density_look(const struct h5_file *f, gidx k, int *stores)
+{
+  struct h5_values v = {0};
+  TRY(h5_exists(f, "/metrics/density", stores));
+  if (!*stores) return OK;
+  int status = h5_values_open(f, "/metrics/density", NULL, &v);
+  *stores = !status && v.rank == 1 && v.shape[0] == k && v.stored >= k / PACKED_ATOMS;
+  h5_values_close(&v);
+  return status;
+}
+
+int supports_shape_check(const struct h5_file *f, const gidx *shape, gidx entries)
+{
+  CHECK(shape[0] >= 0 && shape[0] <= MAX_ROWS && shape[1] >= 1 && shape[1] <= INT32_MAX, ERR_INPUT,
+        "the supports of '%s' have %lld rows of %lld atoms", f->path, (long long)shape[0],
+        (long long)shape[1]);
+  gidx backed =
+      imax(FREE_ATOMS, entries > INT32_MAX / ENTRY_ATOMS ? INT32_MAX : entries * ENTRY_ATOMS);
+  int stores = 0;
+  if (shape[1] > backed) TRY(density_look(f, shape[1], &stores));
+  CHECK(shape[1] <= backed || stores, ERR_INPUT,
+        "the attribute 'shape' of the supports of '%s' says %lld atoms, but there are %lld entries "
+        "alone and no '/metrics/density': it is damaged, or give the matrix fewer columns",
+        f->path, (long long)shape[1], (long long)entries);
+  return OK;
+}
+
 /* Check all shapes against the matrix's shape[2], and fill in the source. */
 static int shapes_check(struct supports_input *f, const gidx *shape)
 {
   struct supports_input_state *s = f->state;
   gidx entries = s->indices.rank == 1 ? s->indices.shape[0] : -1;
-  CHECK(shape[0] >= 0 && shape[1] >= 1 && shape[1] <= INT32_MAX, ERR_INPUT,
-        "'%s' has %lld rows of %lld atoms", s->name, (long long)shape[0], (long long)shape[1]);
+  TRY(supports_shape_check(&s->h5, shape, entries));
   TRY(length_check(s, &s->indptr, 1, shape[0] + 1));
   TRY(length_check(s, &s->indices, 1, entries));
   TRY(length_check(s, &s->data, 1, entries));
@@ -322,7 +356,7 @@ static int facts_read(struct supports_input *f)
   TRY(h5_attribute_exists(h5, "/", "normalized", &normalized));
   if (normalized) f->inputs.dictionary = 0; /* not as it is read */
   CHECK(top_s >= 1 && top_s <= f->source.k && rounds >= 1 && rounds <= INT32_MAX && f->rho >= 0 &&
-            isfinite(f->rho) && f->sweeps >= 0,
+            isfinite(f->rho) && f->sweeps >= 0 && f->sweeps < INT32_MAX,
         ERR_INPUT, "'%s' says top_s %lld, rounds %lld, rho %g, sweeps %lld", f->state->file,
         (long long)top_s, (long long)rounds, f->rho, (long long)f->sweeps);
   CHECK(!codes || frame == f->source.d, ERR_INPUT, "'%s' says frames of %lld, its codes are of %d",
@@ -340,7 +374,8 @@ int supports_input_open(struct supports_input *f, const char *name)
   *f = (struct supports_input){0};
   struct supports_input_state *s = f->state = calloc(1, sizeof *s);
   CHECK(s, ERR_MEMORY, "cannot allocate %zu bytes", sizeof *s);
-  TRY(input_split(name, "/supports", &s->file, &s->group));
+  TRY(input_split(name, &(struct input_standard){"/supports", "supports.h5"}, &s->file, &s->group));
+  TRY(format_check(s->file));
   f->file = s->file;
   snprintf(s->name, sizeof s->name, "%s:%s", s->file, s->group);
   TRY(h5_open(&s->h5, s->file));

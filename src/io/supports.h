@@ -15,6 +15,11 @@
 extern const struct file_kind supports_kind;
 int supports_check(struct verify *v); /* supports_check.c */
 
+/* Check the shape[2] of a CSR matrix, an attribute with no data behind it, before memory is taken
+ * for it.  ERR_INPUT when a number is out of range, or when there are far more atoms than entries
+ * and no densities are stored for them. */
+int supports_shape_check(const struct h5_file *f, const gidx *shape, gidx entries);
+
 /* What is known before routing: n rows with supports of s atoms out of k, each a frame of d vectors
  * of p columns. */
 struct supports_shape {

@@ -211,8 +211,9 @@ static int arrays_open(struct support_pass *s, const struct dimensions *dims)
   s->counts.n = dimension_value(dims, "N");
   s->counts.nnz = dimension_value(dims, "nnz");
   s->k = dimension_value(dims, "K");
-  CHECK(s->k >= 0 && s->k <= INT32_MAX && s->d >= 1 && s->d <= MAX_FRAME, ERR_INPUT,
-        "'/supports' has %lld atoms, codes of %lld", (long long)s->k, (long long)s->d);
+  TRY(supports_shape_check(f, (gidx[2]){s->counts.n, s->k}, s->counts.nnz));
+  CHECK(s->d >= 1 && s->d <= MAX_FRAME, ERR_INPUT, "'/supports' has codes of %lld",
+        (long long)s->d);
   s->counts.k = (idx)s->k;
   TRY(arena_alloc(&s->arena, &s->offsets, ROWS + 1, sizeof *s->offsets));
   TRY(arena_alloc(&s->arena, &s->atoms, PIECE, sizeof *s->atoms));

@@ -120,14 +120,15 @@ static int spectrum_write(const struct h5_file *f, const struct spectrum *s)
   const char *at = "/run/terminal";
   gidx inertia[3] = {s->inertia[0], s->inertia[1], s->inertia[2]}, n = s->n;
   TRY(h5_attribute_text(f, at, "lapack", s->why));
-  if (!s->is_there) return OK;
-  TRY(h5_attribute_longs(f, at, "inertia", 3, inertia));
-  if (!s->eigenvalue) return OK;
+  TRY(h5_attribute_long(f, at, "lapack_info", s->info));
+  if (s->has_inertia) TRY(h5_attribute_longs(f, at, "inertia", 3, inertia));
+  if (!s->has_values) return OK;
   TRY(h5_attribute_real(f, at, "condition", s->condition));
   TRY(h5_attribute_long(f, at, "weak_directions", s->weak));
   TRY(h5_attribute_real(f, at, "weak_part", s->weak_part));
   TRY(object_write_vector(f, "/run/terminal/spectrum", n, s->eigenvalue));
-  return weak_write(f, s);
+  if (s->has_vectors) TRY(weak_write(f, s));
+  return OK;
 }
 
 static int slq_write(const struct h5_file *f, const struct slq *s)

@@ -8,6 +8,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "base/text.h"
 
 enum { SHOWN = 10 }; /* lines of a list */
 
@@ -67,7 +68,7 @@ static int weak_print(const struct h5_file *f, FILE *out)
 {
   const char *at = "/run/terminal";
   real condition, part;
-  gidx inertia[3], weak, near;
+  gidx inertia[3], weak, near, info = 0;
   char lapack[300];
   int there;
   fprintf(out, "\nwhat the data determine\n");
@@ -79,7 +80,7 @@ static int weak_print(const struct h5_file *f, FILE *out)
             "positive eigenvalues", (long long)inertia[0], (long long)inertia[1],
             (long long)inertia[2]);
   } else
-    fprintf(out, "  %-*s %18s  %s\n", NAME_WIDTH, "eigenvalues of S", "-", lapack);
+    text_print(out, "  %-*s %18s  %s\n", NAME_WIDTH, "eigenvalues of S", "-", lapack);
   TRY(h5_attribute_exists(f, at, "condition", &there));
   if (there) {
     TRY(h5_read_real(f, at, "condition", &condition));
@@ -89,6 +90,9 @@ static int weak_print(const struct h5_file *f, FILE *out)
     fprintf(out, "  %-*s %18lld  stiffness at most %g of the largest\n", NAME_WIDTH,
             "undetermined directions", (long long)weak, part);
   }
+  TRY(h5_attribute_exists(f, at, "lapack_info", &there));
+  if (there) TRY(h5_read_long(f, at, "lapack_info", &info));
+  if (info) text_print(out, "  %-*s %18s  %s\n", NAME_WIDTH, "not whole", "-", lapack);
   TRY(h5_read_long(f, at, "near_duplicates", &near));
   fprintf(out, "  %-*s %18lld  pairs of atoms\n", NAME_WIDTH, "near duplicates", (long long)near);
   return OK;
@@ -236,6 +240,6 @@ int terminal_show(const struct h5_file *f, FILE *out)
   TRY(atoms_print(f, out));
   TRY(couplings_print(f, out));
   TRY(h5_read_text(f, "/terminal", "artifact_sha256", sha, sizeof sha));
-  fprintf(out, "\nartifact  %s\n", sha);
+  text_print(out, "\nartifact  %s\n", sha);
   return OK;
 }

@@ -31,8 +31,10 @@ struct weak_direction {
 
 /* Eigenvalues of S, from LAPACK; they are not promised to the bit. */
 struct spectrum {
-  int is_there;     /* 0: not asked for, or no LAPACK: see why */
-  char why[256];    /* why it is not there, or which library computed it */
+  /* What is there; 0: not asked for, or no LAPACK, or it failed: see why. */
+  int has_inertia, has_values, has_vectors;
+  int info;         /* of the LAPACK routine that failed; 0: none did */
+  char why[256];    /* why it is not there, or which library computed it, and what failed */
   idx n;            /* borders */
   real *eigenvalue; /* [n] ascending */
   idx inertia[3];   /* positive, negative, zero, from LDL' */

@@ -93,6 +93,33 @@ static int mean_run(struct comm *c, struct mean_work *w, struct arena *arena, re
   return comm_broadcast(c, mean, p, sizeof *mean);
 }
 
+/* Check this rank's share of the rows. */
+static int share_finite(struct comm *c, const struct row_source *rows, struct worker *worker,
+                        float *x, gidx piece)
+{
+  gidx first, count;
+  comm_share(rows->n, c->size, c->rank, &first, &count);
+  for (gidx end = first + count; first < end; first += piece)
+    TRY(rows_access(worker, (struct rows_access){rows, first, imin(piece, end - first), x}));
+  return OK;
+}
+
+/* Shares ascend with the ranks, so the lowest rank that fails has the lowest row. */
+int rows_finite(struct comm *c, const struct row_source *rows)
+{
+  struct arena arena = {0};
+  struct worker worker;
+  float *x = NULL;
+  gidx piece = imin(ROW_BLOCK, 1 + PIECE_BYTES / (rows->p * (gidx)sizeof *x));
+  int status = arena_alloc(&arena, &x, imin(piece, rows->n) * rows->p, sizeof *x);
+  if (!status) status = worker_open(&worker);
+  TRY(comm_agree(c, status));
+  TRY(comm_agree(c, share_finite(c, rows, &worker, x, piece)));
+  worker_close(&worker);
+  arena_free(&arena);
+  return OK;
+}
+
 int mean_compute(struct comm *c, const struct row_source *rows, real *mean)
 {
   double begun = log_seconds();

@@ -18,4 +18,8 @@
  * lowest row that is not finite. */
 int mean_compute(struct comm *c, const struct row_source *rows, real *mean);
 
+/* Read every row once and check that it is finite, as above, where no mean is wanted: a seed draws
+ * a few rows, but none of a file that no later command takes.  Collective. */
+int rows_finite(struct comm *c, const struct row_source *rows);
+
 #endif

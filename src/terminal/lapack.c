@@ -63,10 +63,11 @@ int lapack_load(int threads, const char **name)
   return 0;
 }
 
-static int info_check(const char *routine, int info)
+/* Keep a failure; returns 1 when the routine did what it should. */
+static int succeeded(struct lapack_failure *failure, const char *routine, int info, int good)
 {
-  CHECK(info >= 0, ERR_INTERNAL, "%s of LAPACK refuses its argument %d", routine, -info);
-  return OK;
+  if (!good) *failure = (struct lapack_failure){routine, info};
+  return good;
 }
 
 /* Count the signs of the eigenvalues of D, block by block. */
@@ -101,15 +102,15 @@ static int factor_alloc(struct factor_work *w, idx n)
   return arena_alloc(&w->arena, &w->work, w->size, sizeof *w->work);
 }
 
-int lapack_inertia(real *a, idx n, idx *counts)
+int lapack_inertia(real *a, idx n, idx *counts, struct lapack_failure *failure)
 {
   struct factor_work w = {0};
   int info = 0;
   int status = factor_alloc(&w, n);
   memset(counts, 0, 3 * sizeof *counts);
   if (!status && n > 0) lapack.sytrf("L", &n, a, &n, w.pivot, w.work, &w.size, &info, 1);
-  if (!status) status = info_check("dsytrf", info);
-  if (!status) blocks_count(a, n, w.pivot, counts);
+  /* info > 0: a pivot is 0, which the inertia counts */
+  if (!status && succeeded(failure, "dsytrf", info, info >= 0)) blocks_count(a, n, w.pivot, counts);
   arena_free(&w.arena);
   return status;
 }
@@ -132,37 +133,37 @@ static int tridiagonal_alloc(struct tridiagonal *t, struct arena *a, idx n)
   return arena_alloc(a, &t->integer, t->integer_size, sizeof(int));
 }
 
+/* Find the lowest eigenvectors; returns 1 when it went well. */
 static int vectors_make(struct lapack_spectrum *s, struct tridiagonal *t)
 {
   idx n = s->n;
   int first = 1, last = s->found, got = 0, try_hard = 1, info = 0;
   real unused = 0;
-  if (last == 0) return OK;
+  if (last == 0) return 1;
   lapack.stemr("V", "I", &n, t->d, t->e, &unused, &unused, &first, &last, &got, t->value,
                s->vectors, &n, &last, t->support, &try_hard, t->work, &t->work_size, t->integer,
                &t->integer_size, &info, 1, 1);
-  TRY(info_check("dstemr", info));
-  CHECK(info == 0 && got == last, ERR_INTERNAL, "dstemr of LAPACK found %d of %d eigenvectors", got,
-        last);
+  if (!succeeded(&s->failure, "dstemr", info, info == 0 && got == last)) return 0;
   lapack.ormtr("L", "L", "N", &n, &last, s->a, &n, t->tau, s->vectors, &n, t->work, &t->work_size,
                &info, 1, 1, 1);
-  return info_check("dormtr", info);
+  return succeeded(&s->failure, "dormtr", info, info == 0);
 }
 
-static int spectrum_make(struct lapack_spectrum *s, struct tridiagonal *t)
+/* Find all eigenvalues, and how many are weak; returns 1 when it went well. */
+static int values_make(struct lapack_spectrum *s, struct tridiagonal *t)
 {
   idx n = s->n;
   int info = 0;
   lapack.sytrd("L", &n, s->a, &n, t->d, t->e, t->tau, t->work, &t->work_size, &info, 1);
-  TRY(info_check("dsytrd", info));
+  if (!succeeded(&s->failure, "dsytrd", info, info == 0)) return 0;
   memcpy(s->eigenvalue, t->d, (size_t)n * sizeof(real));
   memcpy(t->copy_e, t->e, (size_t)n * sizeof(real));
   lapack.sterf(&n, s->eigenvalue, t->copy_e, &info);
-  CHECK(info == 0, ERR_INTERNAL, "dsterf of LAPACK: %d eigenvalues did not converge", info);
+  if (!succeeded(&s->failure, "dsterf", info, info == 0)) return 0;
   real largest = fmax(fabs(s->eigenvalue[0]), fabs(s->eigenvalue[n - 1]));
   while (s->weak < n && s->eigenvalue[s->weak] <= s->part * largest) s->weak++;
   s->found = s->weak < s->max ? s->weak : s->max;
-  return vectors_make(s, t);
+  return 1;
 }
 
 int lapack_spectrum(struct lapack_spectrum *s)
@@ -170,9 +171,12 @@ int lapack_spectrum(struct lapack_spectrum *s)
   struct arena arena = {0};
   struct tridiagonal t = {0};
   s->weak = s->found = 0;
+  s->has_values = s->has_vectors = s->n == 0;
   if (s->n == 0) return OK;
   int status = tridiagonal_alloc(&t, &arena, s->n);
-  if (!status) status = spectrum_make(s, &t);
+  if (!status) s->has_values = values_make(s, &t);
+  if (!status && s->has_values) s->has_vectors = vectors_make(s, &t);
+  if (!s->has_vectors) s->found = 0;
   arena_free(&arena);
   return status;
 }

@@ -68,6 +68,27 @@ int terminal_spectrum_bytes(const struct terminal *w, gidx *bytes)
   return OK;
 }
 
+/* Add what failed to the name of the library: a report that is not whole, but no error. */
+static void failure_note(struct spectrum *out, const struct lapack_failure *failure)
+{
+  size_t used = strlen(out->why);
+  if (!failure->routine) return;
+  out->info = failure->info;
+  snprintf(out->why + used, sizeof out->why - used, "; %s failed with info %d", failure->routine,
+           failure->info);
+  log_warn("the report on S is not whole: %s; evidence and covariance do not need it", out->why);
+}
+
+static void values_note(struct spectrum *out)
+{
+  real min = INFINITY, largest = 0;
+  for (idx i = 0; i < out->n; i++) {
+    min = fmin(min, fabs(out->eigenvalue[i]));
+    largest = fmax(largest, fabs(out->eigenvalue[i]));
+  }
+  out->condition = largest / min;
+}
+
 /* Eigenvalues, and of the lowest the atoms that carry them. */
 static int eigenvalues_find(struct terminal *w, const struct spectrum_work *work)
 {
@@ -82,16 +103,15 @@ static int eigenvalues_find(struct terminal *w, const struct spectrum_work *work
                               .eigenvalue = out->eigenvalue,
                               .vectors = work->vectors};
   TRY(lapack_spectrum(&s));
+  failure_note(out, &s.failure);
+  out->has_values = s.has_values;
+  out->has_vectors = s.has_vectors;
+  if (!s.has_values) return OK;
+  values_note(out);
   out->weak = s.weak;
   out->listed = s.found;
   out->weak_part = w->t->weak;
   TRY(arena_alloc(&r->arena, &out->direction, out->listed, sizeof *out->direction));
-  real min = INFINITY, largest = 0;
-  for (idx i = 0; i < n; i++) {
-    min = fmin(min, fabs(out->eigenvalue[i]));
-    largest = fmax(largest, fabs(out->eigenvalue[i]));
-  }
-  out->condition = largest / min;
   for (idx i = 0; i < out->listed; i++) {
     out->direction[i].eigenvalue = out->eigenvalue[i];
     carriers_find(r, s.vectors + (gidx)i * n, &out->direction[i]);
@@ -119,12 +139,14 @@ int terminal_spectrum(struct terminal *w)
   snprintf(out->why, sizeof out->why, "%s", library);
   TRY(work_alloc(&work, w));
   schur_copy(w, work.copy);
-  TRY(lapack_inertia(work.copy, n, out->inertia));
+  struct lapack_failure failure = {0};
+  TRY(lapack_inertia(work.copy, n, out->inertia, &failure));
+  failure_note(out, &failure);
+  out->has_inertia = !failure.routine;
   if (w->t->spectrum == SPECTRUM_FULL) {
     schur_copy(w, work.copy);
     TRY(eigenvalues_find(w, &work));
   }
-  out->is_there = 1;
   arena_free(&work.arena);
   return OK;
 }

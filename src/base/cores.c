@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Masks come from the scheduler, quotas from the files of control groups, version 2. */
+#include "base/cores.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/num.h"
+
+/* The least quota of a group and of those above it. */
+static double quota_find(void)
+{
+  char line[512], path[600];
+  double least = INFINITY, quota, period;
+  FILE *file = fopen("/proc/self/cgroup", "r");
+  int found = 0;
+  while (file && !found && fgets(line, sizeof line, file)) found = strncmp(line, "0::/", 4) == 0;
+  if (file) fclose(file);
+  if (!found) return INFINITY;
+  char *group = line + 3;
+  group[strcspn(group, "\n")] = '\0';
+  for (char *end = group + strlen(group); end; end = strrchr(group, '/')) {
+    *end = '\0';
+    snprintf(path, sizeof path, "/sys/fs/cgroup%s/cpu.max", group);
+    file = fopen(path, "r");
+    if (file && fscanf(file, "%lf %lf", &quota, &period) == 2 && quota > 0 && period > 0)
+      least = fmin(least, quota / period);
+    if (file) fclose(file);
+  }
+  return least;
+}
+
+void cores_find(struct cores *c)
+{
+  *c = (struct cores){.quota = quota_find()};
+  gethostname(c->host, sizeof c->host - 1);
+  if (sched_getaffinity(0, sizeof c->own, &c->own)) CPU_SET(0, &c->own);
+  if (sched_getaffinity(getppid(), sizeof c->launcher, &c->launcher)) c->launcher = c->own;
+  CPU_OR(&c->launcher, &c->launcher, &c->own);
+}
+
+/* min(cores, quota), a part of a core counting as one. */
+static idx cores_limit(int cores, double quota)
+{
+  return (idx)fmin(cores, ceil(quota));
+}
+
+struct core_share cores_share(const struct cores *all, int processes, int which)
+{
+  const struct cores *own = &all[which];
+  cpu_set_t used, present;
+  int sharers[CPU_SETSIZE] = {0};
+  double part = 0;
+  struct core_share s = {.own = CPU_COUNT(&own->own)};
+  CPU_ZERO(&used);
+  CPU_ZERO(&present);
+  for (int r = 0; r < processes; r++) {
+    if (strcmp(all[r].host, own->host) != 0) continue;
+    s.processes++;
+    CPU_OR(&used, &used, &all[r].own);
+    CPU_OR(&present, &present, &all[r].launcher);
+    for (int i = 0; i < CPU_SETSIZE; i++) sharers[i] += CPU_ISSET(i, &all[r].own) != 0;
+  }
+  for (int i = 0; i < CPU_SETSIZE; i++)
+    if (CPU_ISSET(i, &own->own)) part += 1.0 / sharers[i];
+  s.used = cores_limit(CPU_COUNT(&used), own->quota);
+  s.present = cores_limit(CPU_COUNT(&present), own->quota);
+  part = fmin(part, own->quota / s.processes);
+  s.threads = (idx)imax(1, (gidx)(part + 1e-6)); /* thirds of cores add up to cores */
+  return s;
+}
+
+enum cores_verdict cores_judge(const struct core_share *share, gidx threads)
+{
+  if (threads > share->used) return CORES_MANY;
+  return 2 * threads <= share->present ? CORES_FEW : CORES_FIT;
+}
+
+idx cores_asked(const char **name)
+{
+  static const char *const names[] = {"OMP_NUM_THREADS", "SLURM_CPUS_PER_TASK"};
+  enum { MAX_THREADS = 4096 };
+  for (int i = 0; i < 2; i++) {
+    const char *text = getenv(names[i]);
+    long count = text ? strtol(text, NULL, 10) : 0;
+    *name = names[i];
+    if (i == 1 && !getenv("SLURM_STEP_ID")) break;
+    if (count > 0 && count <= MAX_THREADS) return (idx)count;
+  }
+  return 0;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Which cores a process may use, and how the processes of a job share those of a machine.
+ *
+ * Floor: base.  The rules are arithmetic on masks; threads never change a bit of a result. */
+#ifndef BASE_CORES_H
+#define BASE_CORES_H
+
+#include <sched.h>
+
+#include "base/types.h"
+
+/* What a process sees of its machine. */
+struct cores {
+  char host[64];
+  cpu_set_t own;      /* it may run on these */
+  cpu_set_t launcher; /* and the process that started it on these: more when it was bound */
+  double quota;       /* cores' worth of time that its group has; INFINITY: no limit */
+};
+/* Not collective; where something cannot be found out there is no limit. */
+void cores_find(struct cores *c);
+
+/* The share of one process among all those of a job. */
+struct core_share {
+  idx processes; /* on its machine */
+  idx own;       /* cores that it may run on */
+  idx used;      /* cores that some process of the machine may run on, at most the quota */
+  idx present;   /* cores that their launcher may run on, at most the quota */
+  idx threads;   /* its part: a core goes in equal parts to the processes that may run on it */
+};
+struct core_share cores_share(const struct cores *all, int processes, int which);
+
+/* Do so many threads on one machine fit its cores?  FEW: half of the cores or more have none. */
+enum cores_verdict { CORES_FIT, CORES_MANY, CORES_FEW };
+enum cores_verdict cores_judge(const struct core_share *share, gidx threads);
+
+/* The number of threads that the environment asks for, and *name <- the variable; 0: none.
+ * OMP_NUM_THREADS counts, and in a step of Slurm SLURM_CPUS_PER_TASK. */
+idx cores_asked(const char **name);
+
+#endif

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * UTF-8 is read character by character; a character that may do harm has at most three bytes. */
+#include "base/text.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* *code <- the character at `text`; returns its bytes, 0 when it is not UTF-8. */
+static int character_read(const unsigned char *text, unsigned *code)
+{
+  static const unsigned least[] = {0, 0, 0x80, 0x800, 0x10000};
+  int bytes = text[0] < 0x80             ? 1
+              : (text[0] & 0xe0) == 0xc0 ? 2
+              : (text[0] & 0xf0) == 0xe0 ? 3
+              : (text[0] & 0xf8) == 0xf0 ? 4
+                                         : 0;
+  *code = bytes == 1 ? text[0] : text[0] & (0x7fu >> bytes);
+  for (int i = 1; i < bytes; i++) {
+    if ((text[i] & 0xc0) != 0x80) return 0;
+    *code = *code << 6 | (text[i] & 0x3f);
+  }
+  return bytes && *code >= least[bytes] && *code <= 0x10ffff ? bytes : 0;
+}
+
+static int is_control(unsigned code)
+{
+  int turns = (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
+  return code < 0x20 || (code >= 0x7f && code <= 0x9f) || turns || code == 0x200e || code == 0x200f;
+}
+
+/* Bytes up to the first that is to be replaced, and how many those are; *by <- by what. */
+static size_t clean_bytes(const char *text, int *bad, char *by)
+{
+  size_t at = 0;
+  while (text[at]) {
+    unsigned code;
+    int bytes = character_read((const unsigned char *)text + at, &code);
+    *bad = bytes ? bytes : 1;
+    *by = bytes ? ' ' : '?';
+    if (!bytes || is_control(code)) return at;
+    at += (size_t)bytes;
+  }
+  *bad = 0;
+  return at;
+}
+
+void text_clean(char *text)
+{
+  int bad;
+  char by;
+  for (;;) {
+    text += clean_bytes(text, &bad, &by);
+    if (!bad) return;
+    memset(text, by, (size_t)bad);
+    text += bad;
+  }
+}
+
+int text_distance(const char *a, const char *b)
+{
+  int row[64], n = (int)strlen(b);
+  if (n > 63) return 64;
+  for (int j = 0; j <= n; j++) row[j] = j;
+  for (int i = 1; a[i - 1]; i++) {
+    int corner = row[0];
+    row[0] = i;
+    for (int j = 1; j <= n; j++) {
+      int change = corner + (a[i - 1] != b[j - 1]);
+      corner = row[j];
+      int min = row[j] < row[j - 1] ? row[j] + 1 : row[j - 1] + 1;
+      row[j] = change < min ? change : min;
+    }
+  }
+  return row[n];
+}
+
+int text_is_clean(const char *text)
+{
+  int bad;
+  char by;
+  clean_bytes(text, &bad, &by);
+  return !bad;
+}
+
+void text_print(FILE *out, const char *format, ...)
+{
+  va_list args;
+  char *text = NULL;
+  va_start(args, format);
+  int length = vasprintf(&text, format, args);
+  va_end(args);
+  if (length < 0) return;
+  char *begin = text + strspn(text, "\n"), *end = text + length;
+  while (end > begin && end[-1] == '\n') *--end = '\0';
+  text_clean(begin);
+  size_t before = (size_t)(begin - text), after = (size_t)(text + length - end);
+  fprintf(out, "%.*s%s%.*s", (int)before, "\n\n\n\n", begin, (int)after, "\n\n\n\n");
+  free(text);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Texts from files and command lines, made fit for a terminal: messages, the log and what commands
+ * print about files go through here.
+ *
+ * Floor: base. */
+#ifndef BASE_TEXT_H
+#define BASE_TEXT_H
+
+#include <stdio.h>
+
+/* Replace by blanks what may command a terminal: control characters, of both ranges and in both of
+ * their spellings, and those that turn the direction of writing; by '?' what is not UTF-8. */
+void text_clean(char *text);
+
+/* Letters to change, add or drop to make one word of the other (Levenshtein); 64 for long ones. */
+int text_distance(const char *a, const char *b);
+
+/* Is there nothing that text_clean() would replace? */
+int text_is_clean(const char *text);
+
+/* fprintf() of a text that is cleaned, but for line ends at its beginning and end. */
+void text_print(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * How many threads a rank runs: what was asked for, or its share of the cores of its machine.
+ *
+ * Floor: cli.  The rules are those of base/cores.h. */
+#ifndef CLI_THREADS_H
+#define CLI_THREADS_H
+
+#include "base/cores.h"
+#include "cli/command.h"
+
+/* Tell all ranks the cores of each; *all, [size], is the caller's to free.  Collective. */
+int threads_open(struct comm *c, struct cores **all);
+
+/* Threads for this rank: the option --threads; with 0 what the environment asks for, else the
+ * rank's share of the cores that it may use. */
+int threads_default(const struct run *run, idx option);
+
+/* Log threads, cores and binding, and warn where threads are more than cores, or so few because of
+ * the launcher's binding.  Collective; after run_begin(), so that the result's log has it. */
+int threads_report(struct run *run, idx option);
+
+#endif
