@@ -100,7 +100,7 @@ EXTRA_DIST += %D%/tap.h %D%/tap.py %D%/run.sh %D%/expected/fingerprints %D%/expe
 EXTRA_PROGRAMS = %D%/io_tool %D%/soak_screen
 check_DATA = %D%/io_tool$(EXEEXT) %D%/fault.so %D%/fault_cuda.so %D%/fault_lapack.so
 CLEANFILES += $(check_DATA)
-# Thousands of faults, for hours and not for make check.
+# Thousands of faults, for half an hour and not for make check.
 EXTRA_DIST += %D%/soak_faults %D%/soak_data.py %D%/soak_disks.py %D%/soak_files.py %D%/soak_jobs.py \
   %D%/soak_try.py
 EXTRA_DIST += %D%/fault.c %D%/fault_cuda.c %D%/fault_lapack.c
@@ -115,10 +115,6 @@ EXTRA_DIST += %D%/screen_checks.h %D%/io_blocks.h %D%/io_files.h %D%/io_tool.py 
 %D%/fault_cuda.so: %D%/fault_cuda.c
 	@$(MKDIR_P) %D%
 	$(AM_V_CCLD)$(CC) -std=c11 -D_GNU_SOURCE -O1 -fPIC -shared -o $@ $<
-
-# Thousands of faults, for half an hour and not for make check.
-EXTRA_DIST += %D%/soak_faults %D%/soak_data.py %D%/soak_disks.py %D%/soak_files.py %D%/soak_jobs.py \
-  %D%/soak_try.py
 
 # Threads that wait must not spin: there are more of them than cores.
 AM_TESTS_ENVIRONMENT = MPIEXEC='$(MPIEXEC)' srcdir='$(srcdir)' builddir='$(abs_builddir)' \
