@@ -8,7 +8,7 @@ import time
 
 from soak_data import contents_of, results_of
 from soak_jobs import STEADY, any_command, begin
-from soak_try import FORGETS, HARMLESS, HUNG, REFUSED, WRONG
+from soak_try import FORGETS, HARMLESS, HUNG, REFUSED, WRONG, changed
 
 FAULTS = "open", "read", "read", "write", "write", "fsync", "rename", "own-memory"
 
@@ -32,7 +32,7 @@ def stall(t):
     """A call for a file never returns."""
     command = any_command(t)
     words, before = begin(t, command)
-    of = t.random.choice((".tmp", ".log", "used.in", command.results[0], *command.inputs))
+    of = t.random.choice((".tmp", ".log", ".lock", "used.in", "out", command.results[0], *command.inputs))
     n = 1 + int(t.random.random() * t.count(command, "gate", of, command.words))
     t.say(f"{command.name}: call {n} for '{of}' stalls")
     done = t.end(t.start([*words, "--deadline", 1], preload=dict(
@@ -210,7 +210,7 @@ def named_tmp(t):
     t.put(t.data.at("a", "in/rows.h5"), f"out/{result}.tmp")
     words = [w.replace("in/rows.h5", f"out/{result}.tmp") for w in command.words]
     if t.random.random() < 0.7:
-        words += ["--dictionary", "in/start2.h5"]
+        words = changed(words, "--dictionary in/start2.h5")
         t.put(t.data.at("a", "in/start2.h5"), "in/start2.h5")
     done = t.run(words)
     t.judge(command, done, t.data.states("a", command.name))

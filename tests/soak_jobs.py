@@ -8,7 +8,7 @@ import signal
 import time
 
 from soak_data import contents_of, results_of
-from soak_try import HARMLESS, HUNG, REFUSED, WRONG, members, send
+from soak_try import HARMLESS, HUNG, REFUSED, WRONG, changed, members, send
 
 ENDING = signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGUSR1
 STEADY = 2.0  # seconds beyond the deadline that are promised
@@ -242,7 +242,7 @@ def told(t):
     other, stdin = list(words), None
     if way == "option":
         more = t.random.choice(OTHER[command.name])
-        other = [w for w in words if w not in more.split()[:1]] + more.split()
+        other = changed(words, more)
         t.say(f"{command.name}: rank {odd} of {count} gets {more}")
     elif way == "deck":
         stdin = deck_of(t, words)
@@ -298,7 +298,7 @@ def resume(t):
     elif way == "option":
         more = t.random.choice(("--directions 2", "--reroute", "--threads 2"))
         t.say(more)
-        words += more.split()
+        words = changed(words, more)
     elif way == "gone":
         os.remove(t.at("out/" + t.random.choice(command.results)))
     else:

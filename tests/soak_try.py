@@ -38,6 +38,13 @@ class Done:
         return f"exit {self.code} {' / '.join(lines)[:300]}"
 
 
+def changed(words, more):
+    """The words with other values of the options in `more`."""
+    more = more.split()
+    at = words.index(more[0]) if more[0] in words else len(words)
+    return [*words[:at], *words[at + len(more):], *more]
+
+
 def members(session):
     """{pid: name} of the processes of a session that still live."""
     found = {}
@@ -234,7 +241,8 @@ class Try:
     def judge_again(self, command, words):
         """A later run at the same place works, with --force where there is a result."""
         there = any(os.path.lexists(self.at(f"out/{name}")) for name in command.results)
-        done = self.run([*words, "--force"] if there and "--resume" not in words else words)
+        more = ["--force"] if there and not {"--force", "--resume"} & set(words) else []
+        done = self.run([*words, *more])
         if done.code is None:
             return self.find(HUNG, "the later run did not end")
         if done.code:

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/status.h"
+#include "base/watchdog.h"
 
 /* What Python imports, and how it reads the file OLD as t: a table of arrays, or one array. */
 struct format {
@@ -44,17 +45,27 @@ static const struct format *format_find(const char *path, const unsigned char *h
   return ends_in(path, ".bin") ? &raw : NULL;
 }
 
+/* Bytes that were read, 0 of what is not there or no regular file, -1 with errno. */
+static ssize_t head_read(const char *path, unsigned char *head, size_t bytes)
+{
+  struct stat facts;
+  if (stat(path, &facts) || !S_ISREG(facts.st_mode)) return 0;
+  int file = open(path, O_RDONLY | O_CLOEXEC);
+  ssize_t got = file < 0 ? 0 : read(file, head, bytes);
+  int error = errno;
+  if (file >= 0) close(file);
+  errno = error;
+  return got;
+}
+
 int format_check(const char *path)
 {
   static const char hdf5[] = "\x89HDF\r\n\x1a\n";
   unsigned char head[16] = {0};
-  struct stat facts;
-  if (stat(path, &facts) || !S_ISREG(facts.st_mode)) return OK;
-  int file = open(path, O_RDONLY | O_CLOEXEC);
-  ssize_t got = file < 0 ? 0 : read(file, head, sizeof head);
-  int error = errno;
-  if (file >= 0) close(file);
-  CHECK(got >= 0, ERR_IO, "cannot read '%s': %s", path, strerror(error));
+  int step = watchdog_begin(ERR_IO, "looking at", path);
+  ssize_t got = head_read(path, head, sizeof head);
+  watchdog_end(step);
+  CHECK(got >= 0, ERR_IO, "cannot read '%s': %s", path, strerror(errno));
   if (got < 1 || memcmp(head, hdf5, sizeof hdf5 - 1) == 0) return OK;
   const struct format *f = format_find(path, head);
   CHECK(!f, ERR_INPUT,
