@@ -32,7 +32,8 @@ def stall(t):
     """A call for a file never returns."""
     command = any_command(t)
     words, before = begin(t, command)
-    of = t.random.choice((".tmp", ".log", ".lock", "used.in", "out", command.results[0], *command.inputs))
+    of = t.random.choice((".tmp", ".log", ".lock", "used.in", "out", command.results[0],
+                          *command.inputs))
     n = 1 + int(t.random.random() * t.count(command, "gate", of, command.words))
     t.say(f"{command.name}: call {n} for '{of}' stalls")
     done = t.end(t.start([*words, "--deadline", 1], preload=dict(

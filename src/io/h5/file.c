@@ -76,7 +76,9 @@ int h5_open(struct h5_file *f, const char *path)
   TRY(h5_begin());
   hid_t list;
   TRY(file_access(&list));
+  step = watchdog_begin(ERR_IO, "opening", path); /* HDF5 looks at the name by itself */
   f->id = H5Fopen(path, H5F_ACC_RDONLY, list);
+  watchdog_end(step);
   H5Pclose(list);
   if (f->id < 0) {
     f->id = 0;
@@ -99,7 +101,9 @@ int h5_create(struct h5_file *f, const char *path)
   TRY(file_access(&list));
   TRY_H5(creation = H5Pcreate(H5P_FILE_CREATE), ERR_INTERNAL, "cannot set up HDF5");
   TRY_H5(H5Pset_obj_track_times(creation, 0), ERR_INTERNAL, "cannot set up HDF5");
+  int step = watchdog_begin(ERR_IO, "opening", path); /* as in h5_open() */
   f->id = H5Fcreate(path, H5F_ACC_TRUNC, creation, list);
+  watchdog_end(step);
   H5Pclose(creation);
   H5Pclose(list);
   if (f->id >= 0) return OK;
