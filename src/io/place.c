@@ -144,7 +144,8 @@ static int claim_add(const char *path, enum claim_kind kind)
 int output_check_free(const char *path, int force)
 {
   struct stat facts;
-  int there = lstat(path, &facts) == 0;
+  int step = watchdog_begin(ERR_IO, "looking at", path), there = lstat(path, &facts) == 0;
+  watchdog_end(step);
   CHECK(!there || !S_ISDIR(facts.st_mode), ERR_CREATE, "cannot create '%s': it is a folder", path);
   CHECK(!there || S_ISREG(facts.st_mode) || S_ISLNK(facts.st_mode), ERR_CREATE,
         "cannot create '%s': it is not a file", path);
