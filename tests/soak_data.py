@@ -78,7 +78,8 @@ COMMANDS = {
     "terminal-frames": ("terminal --rows in/rows2.h5 --dictionary in/start2.h5 --supports "
                         "in/supports2.h5 --directions 1 --cross 4 --threads 1", "terminal.h5"),
 }
-SHOWN = "terminal.h5", "solutions.h5", "refitted.h5"  # files that only verify, inspect and diff read
+# Files that only verify, inspect and diff read.
+SHOWN = "terminal.h5", "solutions.h5", "refitted.h5"
 FOREIGN = "rows.npy", "atoms.npy", "plain.h5", "real.h5", "atoms-real.h5"  # without checksums
 
 
@@ -124,7 +125,8 @@ class Data:
                 f"synth --systems 6 --system-rows 12 --mixed --frame 2 --indefinite 0.2 "
                 f"--seed {seed} --output mixed"):
             self.call(words + " --quiet", here)
-        for old, new in (("many/rows", "many"), ("held/rows", "held"), ("two/rows", "rows2"), ("two/start", "start2"),
+        for old, new in (("many/rows", "many"), ("held/rows", "held"), ("two/rows", "rows2"),
+                         ("two/start", "start2"),
                          ("mixed/systems", "mixed")):
             os.rename(f"{here}/{old}.h5", f"{here}/in/{new}.h5")
         self.make_foreign(here, seed)
@@ -190,8 +192,9 @@ def chunks_of(path):
 
 def bytes_of(value):
     value = np.asarray(value)
-    return value.dtype.str + str(value.shape) + (
-        repr(value.tolist()) if value.dtype == object else hashlib.sha256(value.tobytes()).hexdigest())
+    is_text = value.dtype == object
+    content = repr(value.tolist()) if is_text else hashlib.sha256(value.tobytes()).hexdigest()
+    return value.dtype.str + str(value.shape) + content
 
 
 def contents_of(path):

@@ -91,7 +91,8 @@ def ranks(t):
     hit = choose_ranks(t, rank_pids(t, job)) if whom == "ranks" else [job.pid]
     send(hit, number) if job.poll() is None else hit.clear()
     struck = time.monotonic()
-    t.say(f"{command.name} on {count} ranks: signal {number} to {whom} {len(hit)} after {wait:.3f} s")
+    t.say(f"{command.name} on {count} ranks: signal {number} to {whom} {len(hit)} after "
+          f"{wait:.3f} s")
     if number == signal.SIGSTOP and hit:
         wait_for_others(t, job, hit, deadline, whom)
         struck = time.monotonic()
