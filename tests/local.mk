@@ -100,7 +100,7 @@ EXTRA_DIST += %D%/tap.h %D%/tap.py %D%/run.sh %D%/expected/fingerprints %D%/expe
 EXTRA_PROGRAMS = %D%/io_tool %D%/soak_screen
 check_DATA = %D%/io_tool$(EXEEXT) %D%/fault.so %D%/fault_cuda.so %D%/fault_lapack.so
 CLEANFILES += $(check_DATA)
-# Thousands of faults, for hours and not for make check.
+# Thousands of faults, for half an hour and not for make check.
 EXTRA_DIST += %D%/soak_faults %D%/soak_data.py %D%/soak_disks.py %D%/soak_files.py %D%/soak_jobs.py \
   %D%/soak_try.py
 EXTRA_DIST += %D%/fault.c %D%/fault_cuda.c %D%/fault_lapack.c

@@ -67,7 +67,11 @@ COMMANDS = {
     "refit-frames": ("refit --rows in/rows2.h5 --dictionary in/start2.h5 --supports "
                      "in/supports2.h5 --directions 2 --threads 1", "dictionary.h5 supports.h5"),
     "fit": ("fit --rows in/rows.h5 --holdout in/held.h5 --atoms 8 --top-s 3 --rounds 2 --sweeps 2 "
-            "--threads 1", "dictionary.h5 supports.h5"),
+            "--threads 1", "dictionary.h5 supports.h5", "fit-0 fit-1"),
+    "fit-1": ("fit --rows in/rows.h5 --holdout in/held.h5 --atoms 8 --top-s 3 --rounds 2 "
+              "--sweeps 1 --threads 1", "dictionary.h5 supports.h5", "fit-0"),
+    "fit-0": ("fit --rows in/rows.h5 --holdout in/held.h5 --atoms 8 --top-s 3 --rounds 2 "
+              "--sweeps 0 --threads 1", "dictionary.h5 supports.h5"),
     "terminal": ("terminal --rows in/rows.h5 --dictionary in/start.h5 --supports in/supports.h5 "
                  "--directions 2 --cross 4 --threads 1", "terminal.h5"),
     "terminal-dump": ("terminal --rows in/rows.h5 --dictionary in/start.h5 --supports "
@@ -78,8 +82,7 @@ COMMANDS = {
     "terminal-frames": ("terminal --rows in/rows2.h5 --dictionary in/start2.h5 --supports "
                         "in/supports2.h5 --directions 1 --cross 4 --threads 1", "terminal.h5"),
 }
-# Files that only verify, inspect and diff read.
-SHOWN = "terminal.h5", "solutions.h5", "refitted.h5"
+SHOWN = "terminal.h5", "solutions.h5", "refitted.h5"  # what only verify, inspect and diff read
 FOREIGN = "rows.npy", "atoms.npy", "plain.h5", "real.h5", "atoms-real.h5"  # without checksums
 
 
@@ -126,8 +129,7 @@ class Data:
                 f"--seed {seed} --output mixed"):
             self.call(words + " --quiet", here)
         for old, new in (("many/rows", "many"), ("held/rows", "held"), ("two/rows", "rows2"),
-                         ("two/start", "start2"),
-                         ("mixed/systems", "mixed")):
+                         ("two/start", "start2"), ("mixed/systems", "mixed")):
             os.rename(f"{here}/{old}.h5", f"{here}/in/{new}.h5")
         self.make_foreign(here, seed)
         for name, new in (("seed", "seeded"), ("encode", "supports"), ("route", "routed"),
@@ -192,9 +194,8 @@ def chunks_of(path):
 
 def bytes_of(value):
     value = np.asarray(value)
-    is_text = value.dtype == object
-    content = repr(value.tolist()) if is_text else hashlib.sha256(value.tobytes()).hexdigest()
-    return value.dtype.str + str(value.shape) + content
+    content = repr(value.tolist()).encode() if value.dtype == object else value.tobytes()
+    return value.dtype.str + str(value.shape) + hashlib.sha256(content).hexdigest()
 
 
 def contents_of(path):

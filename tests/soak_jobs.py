@@ -83,10 +83,41 @@ def ranks(t):
     command, count = any_command(t), t.random.choice((1, 2, 2, 3))
     words, before = begin(t, command)
     deadline = t.random.choice((1, 2))
+    if t.options.fault and t.random.random() < 0.4:
+        done = rank_at_call(t, command, count, [*words, "--deadline", deadline], deadline)
+    else:
+        done = ranks_at_moment(t, command, count, [*words, "--deadline", deadline], deadline)
+    t.judge(command, done, t.data.states("a", command.name), before, killed=True)
+    t.judge_again(command, words)
+
+
+def rank_at_call(t, command, count, words, deadline):
+    """One rank is stopped where MPI begins or ends, or struck at some call for a file."""
+    count = max(count, 2)  # one that is stopped alone cannot end itself
+    rank, way = t.random.randrange(count), t.random.choice(
+        ("stop-init", "stop-dup", "stop-finalize", "signal", "signal", "signal"))
+    n = 1 + int(t.random.random() * t.count(command, "signal", "", command.words))
+    number = t.random.choice((signal.SIGSTOP, signal.SIGKILL))
+    t.say(f"{command.name}: rank {rank} of {count}: {way}"
+          f"{f' {number} at call {n}' if way == 'signal' else ''}")
+    done = t.end(t.start(words, ranks=count, preload=dict(
+        FAULT=f"{way}:{n if way == 'signal' else 1}", FAULT_OF="", FAULT_RANK=str(rank),
+        FAULT_SIGNAL=str(int(number)))),
+        deadline + STEADY + t.data.seconds[command.name, count])
+    return done if way == "signal" and number != signal.SIGSTOP else after_stop(t, done)
+
+
+def after_stop(t, done):
+    if done.code not in (0, 74, 76, None, -signal.SIGKILL):
+        t.find(WRONG, f"after a stop: {done.told()}")
+    return done
+
+
+def ranks_at_moment(t, command, count, words, deadline):
     number = t.random.choice((signal.SIGSTOP, signal.SIGSTOP, signal.SIGKILL, signal.SIGTERM))
     whom = t.random.choice(("ranks", "ranks", "mpirun"))
     wait = moment(t, command, count)
-    job = t.start([*words, "--deadline", deadline], ranks=count)
+    job = t.start(words, ranks=count)
     time.sleep(wait)
     hit = choose_ranks(t, rank_pids(t, job)) if whom == "ranks" else [job.pid]
     send(hit, number) if job.poll() is None else hit.clear()
@@ -100,8 +131,7 @@ def ranks(t):
     if done.code is None and whom == "mpirun" and not rank_names(t) & done.left:
         t.say("mpirun, which had been stopped, did not end after the last rank")
         done.code = -signal.SIGKILL  # Open MPI's fault: see doc/reliability.md
-    t.judge(command, done, t.data.states("a", command.name), before, killed=True)
-    t.judge_again(command, words)
+    return after_stop(t, done) if number == signal.SIGSTOP and hit else done
 
 
 def wait_for_others(t, job, stopped, deadline, whom):
