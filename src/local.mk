@@ -63,7 +63,7 @@ libsagitta_a_SOURCES += \
   %D%/device/cpu/arrow_loops.h %D%/device/cpu/arrow_impl.h %D%/device/cpu/arrow.c \
   %D%/device/cpu/arrow_try.h %D%/device/cpu/arrow_try.c \
   %D%/device/cpu/arrow_failure.h %D%/device/cpu/arrow_failure.c \
-  %D%/device/cpu/route_body.h %D%/device/cpu/codes_body.h \
+  %D%/device/cpu/route_body.h %D%/device/cpu/codes_body.h %D%/device/cpu/nonnegative_body.h \
   %D%/device/cpu/screen.h %D%/device/cpu/screen_impl.h %D%/device/cpu/screen_loops.h \
   %D%/device/cpu/screen_body.h %D%/device/cpu/screen_dot4.h \
   %D%/device/cpu/screen.c %D%/device/cpu/screen_atoms.h %D%/device/cpu/screen_atoms.c \

@@ -284,7 +284,7 @@ static void check_codes(const struct how *hows, int count)
     for (int u = 0; u < 12; u += is_less ? 4 : 1) { /* fewer: of each kind, with rho and without */
       struct problem c = problems[i];
       c.nonnegative = u >= 6;
-      if (c.nonnegative && c.d > 1) continue;
+      if (c.nonnegative && (c.d > 1 || strcmp(hows->kind, "cuda") == 0)) continue;
       if (c.n == MANY && (strcmp(hows->kind, "cuda") != 0 || (is_less && u > 0))) continue;
       c.small = u / 3 % 2;
       c.rho = rhos[u % 3];

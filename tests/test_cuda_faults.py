@@ -8,7 +8,8 @@ import tempfile
 
 import h5py
 
-from tap import SAGITTA, claim, done_testing, gpu_present, ok, sagitta, skip_all
+from tap import (SAGITTA, claim, done_testing, gpu_present, later_wins, ok, sagitta,
+                 skip_all)
 
 BUILD = os.environ.get("builddir", ".")
 SHIM = os.path.join(BUILD, "tests", "fault_cuda.so")
@@ -17,9 +18,9 @@ CALLS = [1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 110, 120, 130, 140, 150]
 
 
 def run(folder, out, *options, ranks=1, **environment):
-    words = ["encode", "--rows", f"{folder}/rows.h5", "--dictionary", f"{folder}/dictionary.h5",
-        "--top-s", "8", "--rounds", "2", "--cosine-limit", "0", "--output", f"{folder}/{out}",
-        "--force", *options]
+    words = later_wins("encode", "--rows", f"{folder}/rows.h5", "--dictionary",
+        f"{folder}/dictionary.h5", "--top-s", "8", "--rounds", "2", "--cosine-limit", "0",
+        "--output", f"{folder}/{out}", "--force", *options)
     if os.path.exists(f"{folder}/{out}"):
         os.remove(f"{folder}/{out}")
     preload = " ".join(filter(None, [SHIM, BEHIND]))

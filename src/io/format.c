@@ -45,15 +45,18 @@ static const struct format *format_find(const char *path, const unsigned char *h
   return ends_in(path, ".bin") ? &raw : NULL;
 }
 
-/* Bytes that were read, 0 of what is not there or no regular file, -1 with errno. */
+/* head[bytes] <- how a regular file begins.  Returns how much was read, -1 for a failure; 0 where
+ * the file cannot be opened, for others to say why. */
 static ssize_t head_read(const char *path, unsigned char *head, size_t bytes)
 {
   struct stat facts;
-  if (stat(path, &facts) || !S_ISREG(facts.st_mode)) return 0;
-  int file = open(path, O_RDONLY | O_CLOEXEC);
+  int step = watchdog_begin(ERR_IO, "reading", path);
+  int is_regular = stat(path, &facts) == 0 && S_ISREG(facts.st_mode);
+  int file = is_regular ? open(path, O_RDONLY | O_CLOEXEC) : -1;
   ssize_t got = file < 0 ? 0 : read(file, head, bytes);
   int error = errno;
   if (file >= 0) close(file);
+  watchdog_end(step);
   errno = error;
   return got;
 }
@@ -62,10 +65,9 @@ int format_check(const char *path)
 {
   static const char hdf5[] = "\x89HDF\r\n\x1a\n";
   unsigned char head[16] = {0};
-  int step = watchdog_begin(ERR_IO, "looking at", path);
   ssize_t got = head_read(path, head, sizeof head);
-  watchdog_end(step);
-  CHECK(got >= 0, ERR_IO, "cannot read '%s': %s", path, strerror(errno));
+  int error = errno;
+  CHECK(got >= 0, ERR_IO, "cannot read '%s': %s", path, strerror(error));
   if (got < 1 || memcmp(head, hdf5, sizeof hdf5 - 1) == 0) return OK;
   const struct format *f = format_find(path, head);
   CHECK(!f, ERR_INPUT,

@@ -86,9 +86,9 @@ static int heap_read(const struct heap *heap, uint64_t at, void *out, size_t byt
   return OK;
 }
 
-/* *at <- the byte of the file where object `index` of the collection begins, 0 if there is none; its
- * size has to be length, and objects and free space have to fill the collection: HDF5 reads beyond
- * one that says to be larger. */
+/* *at <- the byte of the file where object `index` of the collection begins, 0 if there is none;
+ * its size has to be length, and objects and free space have to fill the collection: HDF5 reads
+ * beyond one that says to be larger. */
 static int heap_walk(const struct heap *heap, uint64_t start, unsigned index, uint64_t length,
                      uint64_t *at)
 {
