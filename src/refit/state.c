@@ -224,9 +224,7 @@ int refit_state_shape(struct refit_state *f, const struct refit_task *task, stru
   return OK;
 }
 
-/* *out <- the hashes of what all ranks read.  Collective. */
-static int identity_find(const struct refit_state *f, const struct identity *terms,
-                         struct identity *out)
+int refit_identity(const struct refit_state *f, const struct identity *terms, struct identity *out)
 {
   gidx sums[] = {(gidx)terms->rows, (gidx)terms->dictionary, (gidx)terms->supports,
                  (gidx)terms->codes};
@@ -269,7 +267,7 @@ int refit_state_load(struct refit_state *f, const struct refit_task *task, struc
   TRY(comm_agree_at(c, rows_load(f, &l->terms.rows), f->first));
   TRY(comm_agree(c, frames_read(f, task->atoms, l)));
   TRY(comm_agree_at(c, supports_read(f, task->supports, l), f->first));
-  TRY(identity_find(f, &l->terms, &f->inputs));
+  TRY(refit_identity(f, &l->terms, &f->inputs));
   free(l);
   TRY(comm_agree(c, named_check(f)));
   return refit_state_index(f);
@@ -288,7 +286,7 @@ int refit_state_replace(struct refit_state *f, const struct atom_source *atoms,
   TRY(comm_agree(c, status));
   TRY(comm_agree(c, frames_read(f, atoms, l)));
   if (supports) TRY(comm_agree_at(c, supports_read(f, supports, l), f->first));
-  TRY(identity_find(f, &l->terms, found));
+  TRY(refit_identity(f, &l->terms, found));
   found->rows = 0;
   if (!supports) found->supports = found->codes = 0;
   free(l);

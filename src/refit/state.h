@@ -91,6 +91,10 @@ void refit_state_free(struct refit_state *f);
 int refit_state_replace(struct refit_state *f, const struct atom_source *atoms,
                         const struct support_source *supports, struct identity *found);
 
+/* *out <- the hashes of the wholes of which each rank has these sums of terms (model/identity.h).
+ * Collective. */
+int refit_identity(const struct refit_state *f, const struct identity *terms, struct identity *out);
+
 /* List the rows of each atom, after supports changed. */
 int refit_state_index(struct refit_state *f);
 

@@ -23,7 +23,7 @@ struct sweep_end {
   real *chains;                /* [blocks][2] errors, cosines */
   gidx nonzero;
   struct code_counts counts;
-  gidx terms[3]; /* of own supports and codes as files have them; on rank 0 of the table first */
+  struct identity terms; /* of own supports and codes as files have them; of the table on rank 0 */
 };
 
 static int sweep_end_alloc(struct sweep_end *w)
@@ -65,9 +65,9 @@ static int block_codes(struct sweep_end *w, gidx block)
                           .codes = &codes,
                           .quality = &quality};
   TRY(device_codes(&f->device, &job));
-  w->terms[1] += (gidx)support_terms(slot.host, n, f->s, f->first + first);
-  w->terms[2] += (gidx)codes_terms(f->score + first * f->s, w->codes, (gidx)n * f->s, f->d,
-                                   (f->first + first) * f->s);
+  w->terms.supports += support_terms(slot.host, n, f->s, f->first + first);
+  w->terms.codes += codes_terms(f->score + first * f->s, w->codes, (gidx)n * f->s, f->d,
+                                (f->first + first) * f->s);
   for (gidx i = 0; i < n * code; i++) f->codes[first * code + i] = w->codes[i];
   codes_count(&w->counts, w->codes, n * code);
   for (idx i = 0; i < n; i++) {
@@ -130,12 +130,9 @@ static int metrics_find(struct sweep_end *w, gidx *density, real tss, struct met
 static int contents_name(struct sweep_end *w)
 {
   struct refit_state *f = w->f;
-  if (f->c->rank == 0) w->terms[0] = (gidx)items_terms(w->table, f->k, (gidx)f->d * f->p, 0);
-  TRY(comm_sum(f->c, w->terms, LENGTH(w->terms)));
-  f->contents =
-      (struct identity){.dictionary = content_hash((uint64_t)w->terms[0], f->k, f->d, f->p),
-                        .supports = content_hash((uint64_t)w->terms[1], f->total, f->s, 1),
-                        .codes = content_hash((uint64_t)w->terms[2], f->total, f->s, f->d)};
+  if (f->c->rank == 0) w->terms.dictionary = items_terms(w->table, f->k, (gidx)f->d * f->p, 0);
+  TRY(refit_identity(f, &w->terms, &f->contents));
+  f->contents.rows = 0; /* of no file that it writes */
   return OK;
 }
 
