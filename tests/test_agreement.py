@@ -9,7 +9,7 @@ import sys
 import tempfile
 
 from jobs import FAULTS, environment, faulty
-from tap import SAGITTA, claim, done_testing, ok, sagitta
+from tap import SAGITTA, claim, done_testing, ok, sagitta, skip
 
 PROGRAM = os.path.abspath(SAGITTA)
 # Ranks wait 20 s for the abort of the one that speaks; mpirun need not wait for them.
@@ -152,6 +152,8 @@ def check_marks(folder):
 @claim("an input that changes under rank 1 alone ends the job")
 def check_change(folder):
     """At the last read, which follows those of the comparison: two for each end."""
+    if os.environ.get("SANITIZED"):
+        return skip("the sanitizers come first among what is preloaded")
     words = ["seed", "--atoms", 8, "--rows"]
     calls = faulty("read:1000000000", *words, f"{folder}/d/rows.h5", "--output", f"{folder}/whole",
                    count=True, of="rows.h5") + 4
@@ -161,6 +163,7 @@ def check_change(folder):
     left = os.listdir(f"{folder}/one") if os.path.isdir(f"{folder}/one") else []
     ok(code == 74 and "sagitta seed: 'rows.h5' changed while it was read: it had" in text and
        not [file for file in left if ".h5" in file], f"exit {code}, left {left} {text[-300:]}")
+    return None
 
 
 with tempfile.TemporaryDirectory() as main:

@@ -141,7 +141,7 @@ def check_usage(f):
         deck.write("top-s = 4000\n")
     refused(f, "deck value out of range", 2, ["range.in:1", "top-s"], options=[f.at("range.in")])
     refused(f, "missing deck", 74, ["cannot open", "no.in"], options=[f.at("no.in")])
-    for name, value in ("mean.h5", 0), ("nan.h5", np.nan):
+    for name, value in ("mean.h5", 0.0), ("nan.h5", np.nan):
         with h5py.File(f.at(name), "w") as h:
             h["atoms"], h["mean"] = f.atoms, np.full(P, value)
     refused(f, "center twice", 2, ["--center"], dictionary=f.at("mean.h5"), options=["--center"])
