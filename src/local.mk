@@ -42,7 +42,7 @@ libsagitta_a_SOURCES += \
   %D%/model/classes.h %D%/model/classes.c \
   %D%/model/supports.h %D%/model/supports.c \
   %D%/model/sink.h %D%/model/identity.h %D%/model/identity.c \
-  %D%/model/split.h %D%/model/split.c \
+  %D%/model/split.h %D%/model/split.c %D%/model/normal.h %D%/model/normal.c \
   %D%/model/access.h %D%/model/access.c \
   %D%/model/terminal.h %D%/model/terminal.c %D%/model/quadrature.h %D%/model/quadrature.c \
   %D%/model/synth_systems.h %D%/model/synth_systems.c \
@@ -53,6 +53,8 @@ libsagitta_a_SOURCES += \
   %D%/device/device.h %D%/device/buffer.h %D%/device/counts.h %D%/device/device.c \
   %D%/device/route.h %D%/device/codes.h %D%/device/arrow.h %D%/device/refit.h \
   %D%/device/dense.h %D%/device/joint.h %D%/device/lanczos.h %D%/device/lanczos.c \
+  %D%/device/normal.h %D%/device/cpu/normal_loops.h %D%/device/cpu/normal_body.h \
+  %D%/device/cpu/normal.c \
   %D%/device/backend.h %D%/device/operations.c \
   %D%/device/cpu/isa.h %D%/device/cpu/variants.c %D%/device/cpu/isa_portable.c \
   %D%/device/cpu/vectors.h %D%/device/cpu/vectors_256.h %D%/device/cpu/vectors_512.h \
@@ -208,7 +210,7 @@ libsagitta_a_SOURCES += \
 
 # fit: seed, then sweeps of refit and encode until unseen rows gain no more
 libsagitta_a_SOURCES += \
-  %D%/fit/revive.h %D%/fit/revive.c \
+  %D%/fit/revive.h %D%/fit/revive.c %D%/fit/update.h %D%/fit/update.c \
   %D%/fit/fit.h %D%/fit/fit.c
 
 # terminal: the joint system on one rank

@@ -14,6 +14,7 @@ check_PROGRAMS += \
   %D%/test_cuda_screen \
   %D%/test_cuda_route \
   %D%/test_device_codes \
+  %D%/test_device_normal \
   %D%/test_device_ops \
   %D%/test_device_refit \
   %D%/test_dictionary \

@@ -26,8 +26,8 @@
 struct fit_options {
   struct general_options general;
   struct output_options output;
-  const char *rows, *holdout, *codes, *cpu_variant, *filter;
-  idx atoms, top_s, rounds, directions, threads, cosine_limit;
+  const char *rows, *holdout, *codes, *update, *cpu_variant, *filter;
+  idx atoms, top_s, rounds, directions, passes, threads, cosine_limit;
   int uncentered;
   real holdout_share, rho, tolerance, max_seconds, revive_share;
   gidx sweeps, seed;
@@ -55,8 +55,13 @@ static const struct option_row fit_rows[] = {
      "rounds of routing: later ones route what the codes so far leave over"},
     {"rho", OPTION_REAL, AT(rho), "0.1", 0, 1e30, NULL, "PENALTY",
      "ridge penalty on the codes while fitting; the final codes have none"},
+    {"update", OPTION_CHOICE, AT(update), "auto", 0, 0, "auto|atoms|joint", NULL,
+     "how a sweep moves the atoms: each by its own system, or all at once by the normal equations; "
+     "auto: the faster one"},
+    {"passes", OPTION_INT, AT(passes), "1", 1, 1000, NULL, "COUNT",
+     "passes over the atoms in a joint update"},
     {"directions", OPTION_INT, AT(directions), "1", 1, MAX_DIRECTIONS, NULL, "COUNT",
-     "directions in which an atom may move in a sweep"},
+     "directions in which an atom may move in a sweep of --update atoms"},
     {"revive-share", OPTION_REAL, AT(revive_share), "0.05", 0, 1, NULL, "SHARE",
      "of the atoms, that a sweep may replace because no row uses them: by the rows that are "
      "described worst"},
@@ -171,7 +176,9 @@ static void task_fill(struct fit_job *j)
                               .tolerance = o->tolerance,
                               .max_seconds = o->max_seconds,
                               .revive_share = o->revive_share,
+                              .update = !strcmp(o->update, "joint") ? UPDATE_JOINT : UPDATE_ATOMS,
                               .directions = o->directions,
+                              .passes = o->passes,
                               .threads = threads_default(j->run, o->threads),
                               .variant = o->cpu_variant,
                               .filter = o->filter};

@@ -13,6 +13,7 @@
 #include "device/device.h"
 #include "device/joint.h"
 #include "device/lanczos.h"
+#include "device/normal.h"
 #include "device/refit.h"
 #include "device/route.h"
 
@@ -66,6 +67,11 @@ struct backend {
   int (*cholesky)(struct dense *d, real *s, idx n, gidx stride, real *pivot, idx *good);
   int (*inverse)(struct dense *d, real *l, idx n, gidx stride);
   int (*product)(struct dense *d, const struct dense_product *p);
+
+  /* normal.h */
+  int (*normal_add)(struct device *dev, const struct normal_job *job);
+  int (*normal_descend)(struct dense *d, const real *gram, const real *target, idx k, idx columns,
+                        real *atoms, real *work);
 
   /* joint.h, lanczos.h */
   int (*joint_open)(struct joint_work *w);

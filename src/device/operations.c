@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What devices compute: each operation has its arguments checked here and is then passed to its row
  * of the backend's table.  The operations are declared in route.h, codes.h, arrow.h, refit.h,
- * dense.h, joint.h and lanczos.h. */
+ * dense.h, normal.h, joint.h and lanczos.h. */
 #include "base/status.h"
 #include "device/backend.h"
 
@@ -141,6 +141,22 @@ int dense_product(struct dense *d, const struct dense_product *p)
         ERR_INTERNAL, "a product of %d rows and %d columns, where %d were expected",
         p->row_end - p->row_begin, p->column_end - p->column_begin, d->max_n);
   return d->device->backend->product(d, p);
+}
+
+int device_normal_add(struct device *dev, const struct normal_job *job)
+{
+  CHECK_HAS(dev, normal_add);
+  return job->rows.n ? dev->backend->normal_add(dev, job) : OK;
+}
+
+int device_normal_descend(struct dense *d, const real *gram, const real *target, idx k, idx columns,
+                          real *atoms, real *work)
+{
+  CHECK_HAS(d->device, normal_descend);
+  CHECK(columns <= d->max_n && NORMAL_BLOCK <= d->max_n, ERR_INTERNAL,
+        "a descent of %d columns, where %d were expected", columns, d->max_n);
+  return columns ? d->device->backend->normal_descend(d, gram, target, k, columns, atoms, work)
+                 : OK;
 }
 
 int joint_open(struct joint_work *w, struct device *dev, const struct joint *j, idx longest,

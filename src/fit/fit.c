@@ -13,6 +13,7 @@
 #include "encode/encode.h"
 #include "encode/shard.h"
 #include "fit/revive.h"
+#include "fit/update.h"
 #include "model/split.h"
 #include "model/supports.h"
 #include "refit/color.h"
@@ -34,7 +35,8 @@ struct fit {
   struct support_source no_supports;
   struct refit_task refit_task;
   struct refit_state state;
-  struct classes classes;
+  struct classes classes; /* of update atoms */
+  struct update update;   /* of update joint */
   struct phase phases[REFIT_PHASES];
   float *table;            /* [k][d][p] the atoms, as files hold them */
   real *mean;              /* [p]; NULL: rows are not centred */
@@ -138,9 +140,12 @@ static int state_open(struct fit *f)
                                       .threads = t->threads,
                                       .variant = t->variant,
                                       .filter = t->filter,
-                                      .colors = 1};
-  TRY(refit_total_check(&f->refit_task, f->c, refit_batch_bytes, t->directions, 1));
+                                      .colors = t->update != UPDATE_JOINT};
+  int joint = t->update == UPDATE_JOINT;
+  TRY(refit_total_check(&f->refit_task, f->c, joint ? update_bytes : refit_batch_bytes,
+                        t->directions, 1));
   TRY(refit_state_load(&f->state, &f->refit_task, f->c));
+  if (joint) TRY(comm_agree(f->c, update_open(&f->update, &f->state)));
   return refit_tss(&f->state, &f->tss);
 }
 
@@ -235,14 +240,29 @@ static int sweep_close(struct fit *f)
   return f->sink->sweep(f->sink->self, &done);
 }
 
+/* Every atom takes a step by its own system. */
+static int atoms_step(struct fit *f, struct sweep_counts *counts)
+{
+  classes_free(&f->classes);
+  TRY(color_state(&f->state, &f->classes));
+  return refit_sweep(&f->state, &f->classes, f->task->directions, f->phases, f->steps, counts);
+}
+
+/* All atoms at once. */
+static int atoms_update(struct fit *f, struct sweep_counts *counts)
+{
+  *counts = (struct sweep_counts){0};
+  TRY(update_add(&f->update, 0));
+  TRY(update_apply(&f->update, f->task->passes, &counts->accepted));
+  return comm_agree(f->c, refit_state_residuals(&f->state));
+}
+
 static int sweep_run(struct fit *f)
 {
   const struct fit_task *t = f->task;
   struct sweep_counts counts;
   struct fit_line *line = &f->lines[++f->sweep];
-  classes_free(&f->classes);
-  TRY(color_state(&f->state, &f->classes));
-  TRY(refit_sweep(&f->state, &f->classes, t->directions, f->phases, f->steps, &counts));
+  TRY(t->update == UPDATE_JOINT ? atoms_update(f, &counts) : atoms_step(f, &counts));
   TRY(fit_revive(&f->state, (idx)ceil(t->revive_share * t->k), &line->revived));
   line->accepted = counts.accepted;
   line->rejected = counts.rejected;
@@ -276,6 +296,7 @@ static int goes_on(const struct fit *f, enum fit_end *end)
 static void fit_close(struct fit *f)
 {
   classes_free(&f->classes);
+  update_free(&f->update);
   refit_state_free(&f->state);
   split_free(&f->split);
   arena_free(&f->arena);

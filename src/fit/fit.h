@@ -15,6 +15,10 @@
 #include "model/results.h"
 #include "model/rows.h"
 
+/* How a sweep moves the atoms: each by its own system, colour class after colour class, or all at
+ * once by the normal equations; d = 1.  AUTO takes the faster one. */
+enum fit_update { UPDATE_AUTO, UPDATE_ATOMS, UPDATE_JOINT };
+
 /* Sweeps that a fit is given to gain by the tolerance. */
 enum { FIT_PATIENCE = 5 };
 
@@ -31,7 +35,9 @@ struct fit_task {
   real tolerance;    /* end when FIT_PATIENCE sweeps gain less */
   real max_seconds;  /* end before a sweep that would exceed this; 0: no limit */
   real revive_share; /* of the atoms, that a sweep replaces at most */
-  idx directions;    /* in which an atom may move in a sweep */
+  enum fit_update update;
+  idx directions; /* UPDATE_ATOMS: in which an atom may move in a sweep */
+  idx passes;     /* UPDATE_JOINT: of the descent in a sweep */
   idx threads;
   const char *variant, *filter;
 };

@@ -41,6 +41,7 @@ static int state_alloc(struct cpu_state *s)
   s->refit = loops.refit;
   s->arrow = loops.arrow;
   s->dense = loops.dense;
+  s->normal = loops.normal;
   gidx panels = ((gidx)s->options.max_atoms + s->route->lanes - 1) / s->route->lanes;
   TRY(arena_alloc(&s->arena, &s->panels, panels * panel_floats(s), sizeof(float)));
   TRY(arena_alloc(&s->arena, &s->atom_of, s->options.max_atoms, sizeof(idx)));
@@ -194,6 +195,8 @@ const struct backend backend_cpu = {
     .cholesky = cpu_cholesky,
     .inverse = cpu_inverse,
     .product = cpu_product,
+    .normal_add = cpu_normal_add,
+    .normal_descend = cpu_normal_descend,
     .joint_open = cpu_joint_open,
     .joint_close = cpu_joint_close,
     .joint_batch = cpu_joint_batch,

@@ -12,6 +12,7 @@
 #include "device/backend.h"
 #include "device/cpu/arrow_loops.h"
 #include "device/cpu/codes_loops.h"
+#include "device/cpu/normal_loops.h"
 #include "device/cpu/route_loops.h"
 #include "device/cpu/screen_atoms.h"
 
@@ -34,6 +35,7 @@ struct cpu_state {
   const struct arrow_loops *arrow;
   const struct refit_loops *refit;
   const struct dense_loops *dense;
+  const struct normal_loops *normal;
   struct arrow_scratch arrow_scratch;
   float *panels; /* [ceil(max_atoms / lanes)][d][p][lanes] */
   idx *atom_of;  /* [max_atoms] global number of each slot */
@@ -68,6 +70,9 @@ void cpu_dense_close(struct dense *d);
 int cpu_cholesky(struct dense *d, real *s, idx n, gidx stride, real *pivot, idx *good);
 int cpu_inverse(struct dense *d, real *l, idx n, gidx stride);
 int cpu_product(struct dense *d, const struct dense_product *p);
+int cpu_normal_add(struct device *dev, const struct normal_job *job);
+int cpu_normal_descend(struct dense *d, const real *gram, const real *target, idx k, idx columns,
+                       real *atoms, real *work);
 int cpu_joint_open(struct joint_work *w);
 void cpu_joint_close(struct joint_work *w);
 int cpu_joint_begin(struct joint_work *w, struct dense *d, real *s, gidx stride);

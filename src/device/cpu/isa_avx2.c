@@ -20,6 +20,7 @@ static inline i32v screen_dot4(i32v sum, i32v atoms, i32v row)
 #include "device/cpu/codes_body.h"
 #include "device/cpu/dense_body.h"
 #include "device/cpu/nonnegative_body.h"
+#include "device/cpu/normal_body.h"
 #include "device/cpu/refit_body.h"
 #include "device/cpu/route_body.h"
 #include "device/cpu/screen_body.h"
@@ -32,5 +33,6 @@ const struct isa isa_avx2 = {
     .refit = &refit_table,
     .arrow = &arrow_table,
     .dense = &dense_table,
+    .normal = &normal_table,
     .screen = &screen_table,
 };

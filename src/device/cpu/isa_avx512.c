@@ -12,6 +12,7 @@ enum { ROUTE_GROUP = 12, ARROW_TILE = 4, DENSE_COLUMNS = 8 };
 #include "device/cpu/codes_body.h"
 #include "device/cpu/dense_body.h"
 #include "device/cpu/nonnegative_body.h"
+#include "device/cpu/normal_body.h"
 #include "device/cpu/refit_body.h"
 #include "device/cpu/route_body.h"
 
@@ -22,4 +23,5 @@ const struct isa isa_avx512 = {
     .refit = &refit_table,
     .arrow = &arrow_table,
     .dense = &dense_table,
+    .normal = &normal_table,
 };

@@ -68,6 +68,7 @@ ALWAYS_INLINE double f64_sum(f64v x)
 #include "device/cpu/codes_body.h"
 #include "device/cpu/dense_body.h"
 #include "device/cpu/nonnegative_body.h"
+#include "device/cpu/normal_body.h"
 #include "device/cpu/refit_body.h"
 #include "device/cpu/route_body.h"
 
@@ -83,4 +84,5 @@ const struct isa isa_portable = {
     .refit = HAS_FMA ? &refit_table : NULL,
     .arrow = HAS_FMA ? &arrow_table : NULL,
     .dense = HAS_FMA ? &dense_table : NULL,
+    .normal = HAS_FMA ? &normal_table : NULL,
 };

@@ -127,6 +127,7 @@ static void loops_complete(struct isa *loops, const struct isa *unit)
   if (!loops->refit) loops->refit = unit->refit;
   if (!loops->arrow) loops->arrow = unit->arrow;
   if (!loops->dense) loops->dense = unit->dense;
+  if (!loops->normal) loops->normal = unit->normal;
   if (!loops->screen) loops->screen = unit->screen;
 }
 
