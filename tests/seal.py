@@ -15,14 +15,18 @@ def _entries(f, in_run):
             if (path == "/run" or path.startswith("/run/")) == in_run]
 
 
-def text_hash(f, in_run):
+def attributes_hash(f, in_run):
     total = hashlib.sha256()
     for path, entry in _entries(f, in_run):
         for name in sorted(entry.attrs, key=str.encode):
-            kind = h5py.check_string_dtype(entry.attrs.get_id(name).dtype)
-            if kind is None or kind.length is not None:
+            if name == "attributes_sha256":
                 continue
-            for text in [path, name, *np.ravel(entry.attrs[name])]:
+            kind = h5py.check_string_dtype(entry.attrs.get_id(name).dtype)
+            total.update(path.encode() + b"\0" + name.encode() + b"\0")
+            if kind is None or kind.length is not None:
+                total.update(np.asarray(entry.attrs[name]).tobytes())
+                continue
+            for text in np.ravel(entry.attrs[name]):
                 total.update(text.encode() + b"\0")
     return total.hexdigest()
 
@@ -44,7 +48,7 @@ def wrong_seals(path):
     """Names of what has no hash in a file of ours, or a wrong one."""
     with h5py.File(path) as f:
         wrong = [place for in_run, place in ((False, "/"), (True, "/run"))
-                 if f[place].attrs.get("text_sha256") != text_hash(f, in_run).encode()]
+                 if f[place].attrs.get("attributes_sha256") != attributes_hash(f, in_run).encode()]
         for in_run in (False, True):
             for name, data in _entries(f, in_run):
                 if isinstance(data, h5py.Dataset):
@@ -65,6 +69,6 @@ def reseal(f):
                 digits, zeros = seal_of(data)
                 _put(data, "sha256", digits)
                 data.attrs["zero_chunks"] = zeros
-    _put(f, "text_sha256", text_hash(f, False))
+    _put(f, "attributes_sha256", attributes_hash(f, False))
     if "run" in f:
-        _put(f["run"], "text_sha256", text_hash(f, True))
+        _put(f["run"], "attributes_sha256", attributes_hash(f, True))

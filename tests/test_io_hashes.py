@@ -40,7 +40,7 @@ def files_make(folder):
                                                        f"{folder}/refit/supports.h5"]
 
 
-@claim("hashlib gives the hashes of every dataset and of the texts in and outside /run")
+@claim("hashlib gives the hashes of every dataset and of the attributes in and outside /run")
 def check_hashes(paths):
     for path in paths:
         wrong = wrong_seals(path)
@@ -82,7 +82,7 @@ def check_changes(paths):
         ok(code == 65 and words in text and "is not what was written" in text, text)
     attributes = [("outside", lambda f: f["metrics"].attrs.__setitem__("fvu_formula", "x")),
                   ("in /run", lambda f: f["run"].attrs.__setitem__("host", "x")),
-                  ("'text_sha256'", lambda f: f["run"].attrs.__delitem__("text_sha256")),
+                  ("'attributes_sha256'", lambda f: f["run"].attrs.__delitem__("attributes_sha256")),
                   ("'sha256'", lambda f: f["supports/data"].attrs.__delitem__("sha256")),
                   ("'zero_chunks'", lambda f: f["mean" if "mean" in f else "supports/data"]
                       .attrs.__delitem__("zero_chunks"))]
@@ -107,7 +107,7 @@ def check_version_1(paths):
         objects = [f]
         f.visititems(lambda name, entry: objects.append(entry))
         for entry in objects:
-            for name in ("sha256", "zero_chunks", "text_sha256"):
+            for name in ("sha256", "zero_chunks", "attributes_sha256"):
                 entry.attrs.pop(name, None)
     for path in paths:
         code, text = verify(changed(path, older))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * sagitta fit: rows -> a dictionary, judged on rows that it never saw, and codes of all rows. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,13 +11,13 @@
 #include "base/status.h"
 #include "cli/agreement.h"
 #include "cli/command.h"
+#include "cli/fit_files.h"
 #include "cli/report.h"
 #include "cli/threads.h"
 #include "encode/encode.h"
 #include "encode/shard.h"
 #include "fit/fit.h"
 #include "io/dictionary.h"
-#include "io/fit_history.h"
 #include "io/rows.h"
 #include "io/supports.h"
 #include "model/directions.h"
@@ -28,9 +29,9 @@ struct fit_options {
   struct output_options output;
   const char *rows, *holdout, *codes, *update, *cpu_variant, *filter;
   idx atoms, top_s, rounds, directions, passes, threads, cosine_limit;
-  int uncentered;
+  int uncentered, resume;
   real holdout_share, rho, tolerance, max_seconds, revive_share;
-  gidx sweeps, seed;
+  gidx sweeps, seed, minibatch;
 };
 #define AT(member) offsetof(struct fit_options, member)
 
@@ -39,8 +40,8 @@ static const struct option_row input_rows[] = {
     {"holdout", OPTION_TEXT, AT(holdout), NULL, 0, 0, NULL, "FILE[:/PATH]",
      "rows to judge by, instead of some of --rows"},
     {"holdout-share", OPTION_REAL, AT(holdout_share), "0.1", 0, 0.9, NULL, "SHARE",
-     "hold out this share of --rows, in windows of 128 rows: the fit never sees them, and is "
-     "judged by them; 0: none, then the fitted rows judge themselves"},
+     "hold out this share of --rows, in windows of 128 rows, about 65,536 rows at most: the fit "
+     "never sees them, and is judged by them; 0: none, then the fitted rows judge themselves"},
     {"uncentered", OPTION_FLAG, AT(uncentered), "no", 0, 1, NULL, NULL,
      "do not subtract the rows' column means first"},
 };
@@ -58,13 +59,16 @@ static const struct option_row fit_rows[] = {
     {"update", OPTION_CHOICE, AT(update), "auto", 0, 0, "auto|atoms|joint", NULL,
      "how a sweep moves the atoms: each by its own system, or all at once by the normal equations; "
      "auto: the faster one"},
-    {"passes", OPTION_INT, AT(passes), "1", 1, 1000, NULL, "COUNT",
+    {"passes", OPTION_INT, AT(passes), "4", 1, 1000, NULL, "COUNT",
      "passes over the atoms in a joint update"},
     {"directions", OPTION_INT, AT(directions), "1", 1, MAX_DIRECTIONS, NULL, "COUNT",
      "directions in which an atom may move in a sweep of --update atoms"},
     {"revive-share", OPTION_REAL, AT(revive_share), "0.05", 0, 1, NULL, "SHARE",
      "of the atoms, that a sweep may replace because no row uses them: by the rows that are "
      "described worst"},
+    {"minibatch", OPTION_LONG, AT(minibatch), "0", 0, 0x1p53, NULL, "ROWS",
+     "hold so many of the fitted rows in memory at a time: a sweep is an update by one such part, "
+     "and earlier parts count less and less; 0: all of them"},
     {"seed", OPTION_LONG, AT(seed), "0", 0, 0x1p53, NULL, "NUMBER",
      "another number draws another start, and other rows to hold out"},
 };
@@ -72,7 +76,8 @@ static const struct option_row fit_rows[] = {
 static const struct option_row end_rows[] = {
     {"tolerance", OPTION_REAL, AT(tolerance), "0.0001", 0, 1, NULL, "GAIN",
      "end when the explained variance of the held-out rows gains less in five sweeps"},
-    {"sweeps", OPTION_LONG, AT(sweeps), "100", 0, 1 << 20, NULL, "COUNT", "sweeps at most"},
+    {"sweeps", OPTION_LONG, AT(sweeps), "0", 0, 1 << 20, NULL, "COUNT",
+     "sweeps at most; 0: 100, and with --minibatch one pass over the rows if that is more"},
     {"max-seconds", OPTION_REAL, AT(max_seconds), "0", 0, 1e9, NULL, "SECONDS",
      "begin no sweep that would end later than this after the start; 0: no limit"},
 };
@@ -82,6 +87,9 @@ static const struct option_row speed_rows[] = {
      "threads in a rank; 0: the rank's share of the cores"},
     CPU_VARIANT_OPTION(AT(cpu_variant), "instruction set of the loops"),
     FILTER_OPTION(AT(filter)),
+    {"resume", OPTION_FLAG, AT(resume), "no", 0, 1, NULL, NULL,
+     "go on from what an earlier run with the same rows and options left at --output: the bytes "
+     "are those of one run; without one, begin anew"},
     {"cosine-limit", OPTION_INT, AT(cosine_limit), "65536", 0, 1 << 30, NULL, "ATOMS",
      "compute the largest decoder cosine of dictionaries up to this size"},
 };
@@ -107,7 +115,8 @@ static const struct option_set fit_set = {
            "the options alone, not on ranks or threads; --max-seconds, of course, ends where the "
            "machine got to.\n\n"
            "The folder of --output gets dictionary.h5, after every sweep that is the best so far, "
-           "and at the end supports.h5, with the codes of all rows.\n\n"
+           "state.h5 after the others, for --resume, and at the end supports.h5, with the codes of "
+           "all rows.\n\n"
            "  mpirun -n 4 sagitta fit --rows acts.h5 --atoms 4096 --top-s 32 --output run/\n"
            "  sagitta inspect run/dictionary.h5\n"
            "  sagitta encode --rows more.h5 --dictionary run/dictionary.h5 --top-s 32 \\\n"
@@ -126,15 +135,11 @@ struct fit_job {
   struct fit_task task;
   struct fit_sink sink;
   struct fit_result result;
-  struct output_place dictionary, supports; /* rank 0 */
-  struct matrix_output dictionary_file;     /* rank 0 */
-  struct supports_output supports_file;     /* rank 0 */
+  struct fit_files files;
+  struct supports_output supports_file; /* rank 0 */
   struct arena arena;
-  float *atoms; /* [k][p] the best */
-  real *mean;   /* [p]; NULL: not centred */
-  struct history_line *lines;
-  struct fit_line best, last;
-  gidx fitted_rows, held_rows;
+  real *mean; /* [p]; NULL: not centred */
+  struct fit_line best;
   struct atom_source source;
   struct encode_task encode;
   struct encode_result encoded;
@@ -152,10 +157,16 @@ static int inputs_open(struct fit_job *j)
         "'--output' is '%s', but two files are made: give a folder", output);
   TRY(rows_input_open(&j->rows, o->rows));
   if (o->holdout) TRY(rows_input_open(&j->holdout, o->holdout));
-  gidx p = j->rows.source.p;
-  TRY(arena_alloc(&j->arena, &j->lines, o->sweeps + 1, sizeof *j->lines));
-  TRY(arena_alloc(&j->arena, &j->atoms, o->atoms * p, sizeof *j->atoms));
-  return arena_alloc(&j->arena, &j->mean, p, sizeof *j->mean);
+  CHECK(!o->minibatch || strcmp(o->update, "atoms"), ERR_USAGE,
+        "'--minibatch' has no '--update atoms'");
+  return arena_alloc(&j->arena, &j->mean, j->rows.source.p, sizeof *j->mean);
+}
+
+static enum fit_update update_of(const char *name)
+{
+  return !strcmp(name, "atoms")   ? UPDATE_ATOMS
+         : !strcmp(name, "joint") ? UPDATE_JOINT
+                                  : UPDATE_AUTO;
 }
 
 static void task_fill(struct fit_job *j)
@@ -176,28 +187,50 @@ static void task_fill(struct fit_job *j)
                               .tolerance = o->tolerance,
                               .max_seconds = o->max_seconds,
                               .revive_share = o->revive_share,
-                              .update = !strcmp(o->update, "joint") ? UPDATE_JOINT : UPDATE_ATOMS,
+                              .update = update_of(o->update),
                               .directions = o->directions,
                               .passes = o->passes,
+                              .minibatch = o->minibatch,
                               .threads = threads_default(j->run, o->threads),
                               .variant = o->cpu_variant,
                               .filter = o->filter};
 }
 
-/* Rank 0: both places. */
-static int places_find(struct fit_job *j)
+/* All that the atoms depend on, beside the rows; as dictionary.h5 and --resume have it. */
+static void options_tell(const struct fit_job *j, char *out, size_t capacity)
 {
-  const struct output_options *output = &j->o->output;
-  TRY(output_place(&j->dictionary, output->output, "dictionary.h5", output->force));
-  return output_place(&j->supports, output->output, "supports.h5", output->force);
+  const struct fit_options *o = j->o;
+  const struct fit_task *t = &j->task;
+  int joint = t->update == UPDATE_JOINT;
+  snprintf(out, capacity,
+           "atoms=%d top-s=%d rounds=%d codes=%s rho=%.17g uncentered=%d holdout-share=%.17g "
+           "seed=%lld revive-share=%.17g update=%s %s=%d minibatch=%lld",
+           t->k, o->top_s, t->rounds, o->codes, o->rho, o->uncentered,
+           o->holdout ? 0 : o->holdout_share, (long long)o->seed, o->revive_share,
+           joint ? "joint" : "atoms", joint ? "passes" : "directions",
+           joint ? t->passes : t->directions, (long long)o->minibatch);
 }
 
 static int places_open(struct fit_job *j)
 {
-  struct comm *c = &j->run->comm;
   const struct run_inputs inputs = {{j->rows.file, j->o->holdout ? j->holdout.file : NULL}};
-  TRY(comm_agree(c, c->rank ? OK : places_find(j)));
-  TRY(run_begin_at(j->run, &j->dictionary, &inputs, 0));
+  struct fit_files *files = &j->files;
+  struct fit_task *t = &j->task;
+  t->update = fit_update_choose(t, (idx)imin(t->top_s, t->k));
+  files->k = t->k;
+  files->p = j->rows.source.p;
+  files->nonnegative = t->nonnegative;
+  options_tell(j, files->options, sizeof files->options);
+  TRY(fit_files_open(files, j->run, &j->o->output, j->o->resume));
+  if (files->has_start) t->start = &files->start;
+  TRY(run_begin_at(j->run, &files->dictionary, &inputs, files->has_start));
+  if (j->run->comm.rank == 0 && files->has_start)
+    log_info("resume  after sweep %lld of '%s'", (long long)files->start.sweep,
+             files->dictionary.shown);
+  if (j->run->comm.rank == 0)
+    log_info("update  %s", t->update == UPDATE_JOINT
+                               ? "joint: all atoms at once, by the normal equations"
+                               : "atoms: each by its own system, class after class");
   return threads_report(j->run, j->o->threads);
 }
 
@@ -206,42 +239,25 @@ static int facts_of(const struct fit_job *j, struct run_fact *facts)
   return run_facts(j->run, "cpu", j->task.threads, facts);
 }
 
-/* Publish the best dictionary, with the history until now. */
-static int dictionary_write(struct fit_job *j, const struct fit_sweep *s)
+/* What is told at the end. */
+static void sweep_note(struct fit_job *j, const struct fit_point *at, gidx best)
 {
-  struct matrix_output *file = &j->dictionary_file;
-  struct run_fact facts[MAX_FACTS];
-  gidx p = j->rows.source.p, k = j->task.k;
-  TRY(dictionary_output_create(file, j->dictionary.file, (idx)k, 1, (idx)p));
-  TRY(nonnegative_write(&file->result.h5, j->task.nonnegative));
-  TRY(matrix_output_write(file, 0, k, s->atoms));
-  if (s->mean) TRY(object_write_vector(&file->result.h5, "/mean", p, s->mean));
-  TRY(history_write(file, j->lines, s->sweep));
-  return matrix_output_finish(file, facts, facts_of(j, facts));
-}
-
-static void line_add(struct fit_job *j, const struct fit_line *l)
-{
-  j->lines[l->sweep] = (struct history_line){.sweep = (real)l->sweep,
-                                             .explained_variance = l->fitted,
-                                             .held_out = l->held,
-                                             .dead = (real)l->dead,
-                                             .revived = (real)l->revived,
-                                             .accepted = (real)l->accepted,
-                                             .rejected = (real)l->rejected,
-                                             .escalated = (real)l->escalated};
+  j->best = at->lines[best];
+  if (at->mean) memcpy(j->mean, at->mean, (size_t)j->rows.source.p * sizeof *j->mean);
 }
 
 static void line_show(const struct fit_job *j, const struct fit_sweep *s)
 {
-  const struct fit_line *l = &s->lines[s->sweep];
-  real spent = s->sweep ? l->seconds - s->lines[s->sweep - 1].seconds : 0;
+  const struct fit_point *at = &s->point;
+  const struct fit_line *l = &at->lines[at->sweep];
+  real spent = at->sweep ? l->seconds - at->lines[at->sweep - 1].seconds : 0;
+  real most = j->task.sweeps ? (real)j->task.sweeps : fmax(FIT_SWEEPS_DEFAULT, (real)s->parts);
   char pace[96] = "";
   if (spent > 0)
-    snprintf(pace, sizeof pace, ", %.0f rows/s, at most %.0f s left", (real)s->fitted_rows / spent,
-             spent * (real)(j->task.sweeps - s->sweep));
+    snprintf(pace, sizeof pace, ", %.0f rows/s, at most %.0f s left",
+             (real)s->fitted_rows / (real)s->parts / spent, spent * (most - (real)at->sweep));
   log_info("sweep   %lld: unseen %.6f, fitted %.6f, dead %lld, revived %lld, largest move %.2g%s",
-           (long long)s->sweep, l->held, l->fitted, (long long)l->dead, (long long)l->revived,
+           (long long)at->sweep, l->held, l->fitted, (long long)l->dead, (long long)l->revived,
            l->move, pace);
 }
 
@@ -250,28 +266,18 @@ static int sweep_take(void *self, const struct fit_sweep *s)
 {
   struct fit_job *j = self;
   struct comm *c = &j->run->comm;
-  int status = OK;
-  j->last = s->lines[s->sweep];
-  j->fitted_rows = s->fitted_rows;
-  j->held_rows = s->held_rows;
-  line_add(j, &j->last);
   if (c->rank == 0) line_show(j, s);
-  if (s->best == s->sweep) {
-    gidx p = j->rows.source.p;
-    j->best = j->last;
-    memcpy(j->atoms, s->atoms, (size_t)(j->task.k * p) * sizeof *j->atoms);
-    if (s->mean) memcpy(j->mean, s->mean, (size_t)p * sizeof *j->mean);
-    TRY(inputs_confirm(c));
-    if (c->rank == 0) status = dictionary_write(j, s);
-  }
-  return comm_agree(c, status);
+  TRY(inputs_confirm(c));
+  TRY(fit_files_write(&j->files, j->run, s, j->task.threads));
+  sweep_note(j, &s->point, s->best);
+  return OK;
 }
 
 static int best_read(void *self, idx first, idx count, float *out)
 {
   const struct fit_job *j = self;
   gidx p = j->rows.source.p;
-  memcpy(out, j->atoms + first * p, (size_t)(count * p) * sizeof *out);
+  memcpy(out, j->files.best + first * p, (size_t)(count * p) * sizeof *out);
   return OK;
 }
 
@@ -305,7 +311,8 @@ static int rows_encode(struct fit_job *j)
                                  .p = p,
                                  .has_codes = 1,
                                  .nonnegative = t->nonnegative};
-  int status = c->rank ? OK : supports_output_create(&j->supports_file, j->supports.file, &shape);
+  int status =
+      c->rank ? OK : supports_output_create(&j->supports_file, j->files.supports.file, &shape);
   TRY(comm_agree(c, status));
   TRY(encode_run(e, c, &j->encoded));
   TRY(inputs_confirm(c));
@@ -329,7 +336,7 @@ static void report(const struct fit_job *j, double seconds)
   const struct fit_result *r = &j->result;
   log_info("fit     rows=%lld held_out=%lld atoms=%d top_s=%d rounds=%d sweeps=%lld ranks=%d "
            "seconds=%.2f fingerprint=%016llx",
-           (long long)j->fitted_rows, (long long)j->held_rows, j->task.k, r->top_s, j->task.rounds,
+           (long long)r->fitted_rows, (long long)r->held_rows, j->task.k, r->top_s, j->task.rounds,
            (long long)r->sweeps, j->run->comm.size, seconds,
            (unsigned long long)j->encoded.fingerprint);
   log_info("ended after sweep %lld: %s; the best is sweep %lld", (long long)r->sweeps,
@@ -338,8 +345,8 @@ static void report(const struct fit_job *j, double seconds)
   log_info("%-22s %.6g, with the penalty", "fitted rows", j->best.fitted);
   log_info("all rows:");
   report_metrics(&j->encoded.metrics, 1);
-  log_info("wrote   %s", j->dictionary.shown);
-  log_info("wrote   %s", j->supports.shown);
+  log_info("wrote   %s", j->files.dictionary.shown);
+  log_info("wrote   %s", j->files.supports.shown);
 }
 
 static int fit_command(struct run *run, const void *options, const char **arguments)
@@ -354,12 +361,17 @@ static int fit_command(struct run *run, const void *options, const char **argume
   TRY(places_open(j));
   double begun = log_seconds();
   j->sink = (struct fit_sink){j, sweep_take};
+  if (j->task.start)
+    sweep_note(j, j->task.start, fit_best(j->task.start->lines, j->task.start->sweep));
   TRY(fit_run(&j->task, &run->comm, &j->sink, &j->result));
+  TRY(inputs_confirm(&run->comm));
+  TRY(fit_files_end(&j->files, run, j->task.center ? j->mean : NULL, j->task.threads));
   TRY(rows_encode(j));
   if (run->comm.rank == 0) report(j, log_seconds() - begun);
   encode_free(&j->encoded);
   rows_input_close(&j->rows);
   if (j->o->holdout) rows_input_close(&j->holdout);
+  fit_files_free(&j->files);
   arena_free(&j->arena);
   free(j);
   return OK;

@@ -30,7 +30,10 @@ struct fit {
   const struct fit_sink *sink;
   struct fit_result *result;
   struct row_split split;
-  struct row_source fitted, held;
+  struct row_source fitted, held, part_source; /* the last: those in memory */
+  struct row_part part;
+  gidx parts, part_rows;
+  enum fit_update how;
   struct atom_source table_source;
   struct support_source no_supports;
   struct refit_task refit_task;
@@ -38,16 +41,29 @@ struct fit {
   struct classes classes; /* of update atoms */
   struct update update;   /* of update joint */
   struct phase phases[REFIT_PHASES];
-  float *table;            /* [k][d][p] the atoms, as files hold them */
-  real *mean;              /* [p]; NULL: rows are not centred */
-  struct atom_step *steps; /* [k] */
-  gidx *density;           /* [k] */
-  struct fit_line *lines;  /* [sweeps + 1] */
-  gidx sweep, best;
+  float *table;             /* [k][d][p] the atoms, as files hold them */
+  real *mean;               /* [p]; NULL: rows are not centred */
+  struct atom_step *steps;  /* [k] */
+  gidx *density;            /* [k] */
+  unsigned char *dead;      /* [k] */
+  idx *idle;                /* [k] parts since a row used the atom */
+  struct fit_line *lines;   /* [sweeps + 1] */
+  gidx sweep, sweeps, best; /* sweeps: at most */
+  gidx first;               /* sweep that this run began with */
+  uint64_t held_hash;
   real tss; /* rank 0 */
   double begun;
   struct arena arena;
 };
+
+enum fit_update fit_update_choose(const struct fit_task *t, idx top_s)
+{
+  real entries = (real)t->rows->n * top_s, gram = (real)t->k * t->k;
+  if (t->update != UPDATE_AUTO) return t->update;
+  if (t->minibatch) return UPDATE_JOINT;
+  return t->d == 1 && t->k <= FIT_JOINT_ATOMS_MOST && gram <= 16 * entries ? UPDATE_JOINT
+                                                                           : UPDATE_ATOMS;
+}
 
 static int table_read(void *self, idx first, idx count, float *out)
 {
@@ -85,21 +101,37 @@ static int no_entries(void *self, gidx first, gidx count, idx *atoms, float *sco
   return OK;
 }
 
+/* The rows of part `part` are those to be in memory. */
+static void part_choose(struct fit *f, gidx part)
+{
+  gidx first = part * f->part_rows, n = imin(f->part_rows, f->fitted.n - first);
+  part_source(&f->part, &f->fitted, first, n, &f->part_source);
+  f->no_supports.n = n;
+  f->no_supports.entries = n * f->result->top_s;
+}
+
 static int sources_open(struct fit *f)
 {
   const struct fit_task *t = f->task;
   CHECK(t->rows->n > 0, ERR_INPUT, "'%s' has no rows", t->rows->name);
   CHECK(!t->held || t->held->p == t->rows->p, ERR_INPUT, "'%s' has %d columns, '%s' has %d",
         t->held->name, t->held->p, t->rows->name, t->rows->p);
-  TRY(split_draw(&f->split, t->rows, t->held ? 0 : t->held_share, t->seed));
+  real most = (real)FIT_HELD_MOST / (real)t->rows->n;
+  TRY(split_draw(&f->split, t->rows, t->held ? 0 : fmin(t->held_share, most), t->seed));
   split_sources(&f->split, &f->fitted, &f->held);
   if (t->held) f->held = *t->held;
   gidx p = f->fitted.p;
+  f->part_rows = t->minibatch ? imin(t->minibatch, f->fitted.n) : f->fitted.n;
+  f->parts = (f->fitted.n + f->part_rows - 1) / f->part_rows;
+  f->sweeps = t->sweeps ? t->sweeps : imax(FIT_SWEEPS_DEFAULT, f->parts);
+  CHECK(!t->start || t->start->sweep <= f->sweeps, ERR_INPUT,
+        "%lld sweeps are done, and '--sweeps' is %lld", (long long)t->start->sweep,
+        (long long)f->sweeps);
   f->result->top_s = (idx)imin(t->top_s, t->k);
+  f->result->fitted_rows = f->fitted.n;
+  f->result->held_rows = f->held.n;
   f->table_source = (struct atom_source){t->k, t->d, (idx)p, "the dictionary", f, table_read};
-  f->no_supports = (struct support_source){.n = f->fitted.n,
-                                           .entries = f->fitted.n * f->result->top_s,
-                                           .k = t->k,
+  f->no_supports = (struct support_source){.k = t->k,
                                            .d = t->d,
                                            .has_codes = 1,
                                            .name = t->rows->name,
@@ -110,7 +142,12 @@ static int sources_open(struct fit *f)
   TRY(arena_alloc(&f->arena, &f->mean, t->center ? p : 0, sizeof *f->mean));
   TRY(arena_alloc(&f->arena, &f->steps, t->k, sizeof *f->steps));
   TRY(arena_alloc(&f->arena, &f->density, t->k, sizeof *f->density));
-  TRY(arena_alloc(&f->arena, &f->lines, t->sweeps + 1, sizeof *f->lines));
+  TRY(arena_alloc(&f->arena, &f->dead, t->k, sizeof *f->dead));
+  TRY(arena_alloc(&f->arena, &f->idle, t->k, sizeof *f->idle));
+  TRY(arena_alloc(&f->arena, &f->lines, f->sweeps + 1, sizeof *f->lines));
+  memset(f->idle, 0, (size_t)t->k * sizeof *f->idle);
+  part_choose(f, 0);
+  f->how = fit_update_choose(t, f->result->top_s);
   if (!t->center) f->mean = NULL;
   return OK;
 }
@@ -121,16 +158,42 @@ static int start_draw(struct fit *f)
   const struct fit_task *t = f->task;
   const struct matrix_sink sink = {f, table_write};
   struct seed_result drawn;
-  if (f->mean) TRY(mean_compute(f->c, &f->fitted, f->mean));
   struct seed_task seed = {&f->fitted, f->mean, &sink, t->k, t->d, t->seed};
   TRY(seed_run(&seed, f->c, &drawn));
   return comm_broadcast(f->c, f->table, t->k, (size_t)(t->d * f->fitted.p) * sizeof *f->table);
 }
 
+/* Take the atoms and lines of an earlier run. */
+static int start_take(struct fit *f)
+{
+  const struct fit_point *start = f->task->start;
+  size_t p = (size_t)f->fitted.p;
+  memcpy(f->table, start->atoms, (size_t)f->task->k * (size_t)f->task->d * p * sizeof *f->table);
+  memcpy(f->lines, start->lines, ((size_t)start->sweep + 1) * sizeof *f->lines);
+  f->sweep = start->sweep;
+  f->best = fit_best(f->lines, f->sweep);
+  if (start->idle) memcpy(f->idle, start->idle, (size_t)f->task->k * sizeof *f->idle);
+  CHECK(!f->mean || memcmp(f->mean, start->mean, p * sizeof *f->mean) == 0, ERR_INPUT,
+        "the mean of the fitted rows of '%s' is not that of the earlier run: resume with the same "
+        "rows",
+        f->task->rows->name);
+  return OK;
+}
+
+/* Read the rows of a part. */
+static int part_load(struct fit *f, gidx part)
+{
+  refit_state_free(&f->state);
+  part_choose(f, part);
+  TRY(refit_state_load(&f->state, &f->refit_task, f->c));
+  return refit_tss(&f->state, &f->tss);
+}
+
 static int state_open(struct fit *f)
 {
   const struct fit_task *t = f->task;
-  f->refit_task = (struct refit_task){.rows = &f->fitted,
+  int joint = f->how == UPDATE_JOINT;
+  f->refit_task = (struct refit_task){.rows = &f->part_source,
                                       .atoms = &f->table_source,
                                       .supports = &f->no_supports,
                                       .mean = f->mean,
@@ -140,13 +203,13 @@ static int state_open(struct fit *f)
                                       .threads = t->threads,
                                       .variant = t->variant,
                                       .filter = t->filter,
-                                      .colors = t->update != UPDATE_JOINT};
-  int joint = t->update == UPDATE_JOINT;
+                                      .colors = !joint};
   TRY(refit_total_check(&f->refit_task, f->c, joint ? update_bytes : refit_batch_bytes,
                         t->directions, 1));
-  TRY(refit_state_load(&f->state, &f->refit_task, f->c));
+  TRY(part_load(f, f->sweep % f->parts));
   if (joint) TRY(comm_agree(f->c, update_open(&f->update, &f->state)));
-  return refit_tss(&f->state, &f->tss);
+  if (joint && t->start && t->start->gram) update_put(&f->update, t->start->gram, t->start->target);
+  return OK;
 }
 
 /* The largest distance of an atom's frame from what it was in the table. */
@@ -165,18 +228,30 @@ static real move_find(const struct fit *f)
   return sqrt(most);
 }
 
-/* Round the atoms, route and code the fitted rows, and judge by them. */
+/* Round the atoms as files hold them. */
+static void atoms_round(struct fit *f, struct fit_line *line)
+{
+  gidx values = (gidx)f->task->k * f->task->d * f->fitted.p;
+  line->move = move_find(f);
+  for (gidx i = 0; i < values; i++) f->table[i] = (float)f->state.frames[i];
+}
+
+/* Route and code the rows in memory, and judge by them. */
 static int rows_encode(struct fit *f, struct fit_line *line)
 {
   const struct sweep_end_options options = {1, f->task->rounds, 0};
   struct metrics metrics = {.explained_variance = nan_canonical()};
   TRY(refit_sweep_end(&f->state, &options, f->density, f->tss, &metrics));
-  line->move = move_find(f);
-  gidx values = (gidx)f->task->k * f->task->d * f->fitted.p;
-  for (gidx i = 0; i < values; i++) f->table[i] = (float)f->state.frames[i];
   line->fitted = metrics.explained_variance;
   line->dead = metrics.dead_atoms;
   return OK;
+}
+
+/* Count how long atoms are idle, by the rows in memory. */
+static void idle_count(struct fit *f)
+{
+  for (idx a = 0; a < f->task->k; a++)
+    f->idle[a] = refit_atom_rows(&f->state, a) ? 0 : f->idle[a] + 1;
 }
 
 static int nothing_write(void *self, const struct support_block *block)
@@ -210,34 +285,83 @@ static int held_judge(struct fit *f, struct fit_line *line)
   task.block = encode_block_rows(&task, size);
   TRY(encode_run(&task, f->c, &result));
   line->held = result.metrics.explained_variance;
+  f->held_hash = result.inputs.rows;
   encode_free(&result);
   return OK;
 }
 
-/* What a line is judged by: the held-out rows, where there are any. */
-static real line_worth(const struct fit *f, gidx sweep)
+real fit_worth(const struct fit_line *line)
 {
-  return f->held.n ? f->lines[sweep].held : f->lines[sweep].fitted;
+  return isnan(line->held) ? line->fitted : line->held;
 }
 
-/* Judge the state, and hand it to the sink. */
+gidx fit_best(const struct fit_line *lines, gidx sweep)
+{
+  gidx best = 0;
+  for (gidx i = 1; i <= sweep; i++)
+    if (!(fit_worth(&lines[i]) <= fit_worth(&lines[best]))) best = i;
+  return best;
+}
+
+/* Hand the state to the sink. */
+static int sweep_show(struct fit *f)
+{
+  struct fit_sweep done = {.point = {.sweep = f->sweep,
+                                     .lines = f->lines,
+                                     .atoms = f->table,
+                                     .mean = f->mean,
+                                     .rows_hash = f->state.inputs.rows,
+                                     .held_hash = f->held_hash},
+                           .best = f->best,
+                           .fitted_rows = f->fitted.n,
+                           .parts = f->parts};
+  if (f->parts > 1) {
+    TRY(update_get(&f->update, &done.point.gram, &done.point.target));
+    done.point.idle = f->idle;
+  }
+  return f->sink->sweep(f->sink->self, &done);
+}
+
+/* Judge the state, whose atoms are rounded, and hand it to the sink. */
 static int sweep_close(struct fit *f)
 {
   struct fit_line *line = &f->lines[f->sweep];
   line->sweep = f->sweep;
   TRY(rows_encode(f, line));
+  idle_count(f);
   TRY(held_judge(f, line));
   line->seconds = log_seconds() - f->begun;
   TRY(comm_broadcast(f->c, line, 1, sizeof *line));
-  if (f->sweep && !(line_worth(f, f->sweep) <= line_worth(f, f->best))) f->best = f->sweep;
-  struct fit_sweep done = {.lines = f->lines,
-                           .sweep = f->sweep,
-                           .best = f->best,
-                           .atoms = f->table,
-                           .mean = f->mean,
-                           .fitted_rows = f->fitted.n,
-                           .held_rows = f->held.n};
-  return f->sink->sweep(f->sink->self, &done);
+  f->best = fit_best(f->lines, f->sweep);
+  return sweep_show(f);
+}
+
+/* The state that an earlier run left: do the rows give what it said? */
+static int sweep_reopen(struct fit *f)
+{
+  const struct fit_point *start = f->task->start;
+  const struct fit_line *then = &start->lines[start->sweep];
+  struct fit_line now = {0};
+  const char *name = f->task->rows->name;
+  CHECK(f->state.inputs.rows == start->rows_hash, ERR_INPUT,
+        "the earlier run was begun with other rows than those of '%s': rows_hash %016llx, not "
+        "%016llx; resume with the same",
+        name, (unsigned long long)start->rows_hash, (unsigned long long)f->state.inputs.rows);
+  TRY(rows_encode(f, &now));
+  if (!start->idle) idle_count(f);
+  TRY(held_judge(f, &now));
+  TRY(comm_broadcast(f->c, &now, 1, sizeof now));
+  CHECK(f->held_hash == start->held_hash, ERR_INPUT,
+        "the earlier run was judged by other rows than this one: rows_hash %016llx, not %016llx; "
+        "resume with the same",
+        (unsigned long long)start->held_hash, (unsigned long long)f->held_hash);
+  CHECK(memcmp(&now.fitted, &then->fitted, sizeof now.fitted) == 0 &&
+            memcmp(&now.held, &then->held, sizeof now.held) == 0,
+        ERR_INPUT,
+        "the atoms of the earlier run explain %.17g and %.17g of the fitted and of the held-out "
+        "rows, and it said %.17g and %.17g",
+        now.fitted, now.held, then->fitted, then->held);
+  return OK;
 }
 
 /* Every atom takes a step by its own system. */
@@ -248,34 +372,40 @@ static int atoms_step(struct fit *f, struct sweep_counts *counts)
   return refit_sweep(&f->state, &f->classes, f->task->directions, f->phases, f->steps, counts);
 }
 
-/* All atoms at once. */
+/* All atoms at once.  Of T parts, those before the last T count less and less. */
 static int atoms_update(struct fit *f, struct sweep_counts *counts)
 {
   *counts = (struct sweep_counts){0};
-  TRY(update_add(&f->update, 0));
+  TRY(update_add(&f->update, 1 - 1 / (real)imin(f->sweep, f->parts)));
   TRY(update_apply(&f->update, f->task->passes, &counts->accepted));
   return comm_agree(f->c, refit_state_residuals(&f->state));
 }
 
-static int sweep_run(struct fit *f)
+/* Replace atoms that no row used in a whole pass, or in the last parts. */
+static int atoms_revive(struct fit *f, struct fit_line *line)
 {
   const struct fit_task *t = f->task;
+  idx patience = (idx)imin(f->parts, FIT_PATIENCE);
+  for (idx a = 0; a < t->k; a++) f->dead[a] = t->d == 1 && f->idle[a] >= patience;
+  TRY(fit_revive(&f->state, (idx)ceil(t->revive_share * t->k), f->dead, &line->revived));
+  if (f->parts > 1) update_forget(&f->update, f->dead);
+  for (idx a = 0; a < t->k; a++)
+    if (f->dead[a]) f->idle[a] = 0;
+  return OK;
+}
+
+static int sweep_run(struct fit *f)
+{
   struct sweep_counts counts;
   struct fit_line *line = &f->lines[++f->sweep];
-  TRY(t->update == UPDATE_JOINT ? atoms_update(f, &counts) : atoms_step(f, &counts));
-  TRY(fit_revive(&f->state, (idx)ceil(t->revive_share * t->k), &line->revived));
+  TRY(f->how == UPDATE_JOINT ? atoms_update(f, &counts) : atoms_step(f, &counts));
+  TRY(atoms_revive(f, line));
   line->accepted = counts.accepted;
   line->rejected = counts.rejected;
   line->escalated = counts.escalated;
+  atoms_round(f, line);
+  if (f->parts > 1) TRY(part_load(f, f->sweep % f->parts));
   return sweep_close(f);
-}
-
-/* The best worth of sweeps 0 .. sweep. */
-static real worth_until(const struct fit *f, gidx sweep)
-{
-  real best = line_worth(f, 0);
-  for (gidx i = 1; i <= sweep; i++) best = fmax(best, line_worth(f, i));
-  return best;
 }
 
 /* Does the fit go on?  If not, *end says why. */
@@ -283,14 +413,17 @@ static int goes_on(const struct fit *f, enum fit_end *end)
 {
   const struct fit_task *t = f->task;
   gidx sweep = f->sweep, before = sweep - FIT_PATIENCE;
-  real seconds = f->lines[sweep].seconds;
-  real last = sweep ? seconds - f->lines[sweep - 1].seconds : 0;
-  if (before >= 0 && worth_until(f, sweep) - worth_until(f, before) < t->tolerance) {
+  const struct fit_line *lines = f->lines;
+  real seconds = lines[sweep].seconds;
+  real last = sweep > f->first ? seconds - lines[sweep - 1].seconds : 0;
+  if (before >= 0 &&
+      fit_worth(&lines[fit_best(lines, sweep)]) - fit_worth(&lines[fit_best(lines, before)]) <
+          t->tolerance) {
     *end = FIT_SETTLED;
     return 0;
   }
-  *end = sweep >= t->sweeps ? FIT_SWEEPS : FIT_SECONDS;
-  return sweep < t->sweeps && !(t->max_seconds > 0 && seconds + last > t->max_seconds);
+  *end = sweep >= f->sweeps ? FIT_SWEEPS : FIT_SECONDS;
+  return sweep < f->sweeps && !(t->max_seconds > 0 && seconds + last > t->max_seconds);
 }
 
 static void fit_close(struct fit *f)
@@ -316,9 +449,11 @@ int fit_run(const struct fit_task *task, struct comm *c, const struct fit_sink *
   f->begun = log_seconds();
   refit_phases(f->phases);
   TRY(comm_agree(c, sources_open(f)));
-  TRY(start_draw(f));
+  if (f->mean) TRY(mean_compute(c, &f->fitted, f->mean));
+  TRY(task->start ? comm_agree(c, start_take(f)) : start_draw(f));
+  f->first = f->sweep;
   TRY(state_open(f));
-  TRY(sweep_close(f));
+  TRY(task->start ? comm_agree(c, sweep_reopen(f)) : sweep_close(f));
   while (goes_on(f, &result->end)) TRY(sweep_run(f));
   result->sweeps = f->sweep;
   result->best = f->best;

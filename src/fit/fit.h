@@ -3,10 +3,13 @@
  *
  * Floor: fit.  Knows no files: rows come from a source, and what each sweep gives goes to a sink.
  *
- * The start is drawn from the rows (seed).  A sweep moves every atom by its K = 1 system (refit),
- * replaces atoms that no row uses (revive.h), rounds the atoms to float32, routes all fitted rows
- * again and solves their codes.  Then the held-out rows are encoded, which is what counts: the fit
- * ends when they gain no more, and its result is the sweep that was best for them. */
+ * The start is drawn from the rows (seed).  A sweep moves every atom (refit or update.h), replaces
+ * atoms that no row uses (revive.h), rounds the atoms to float32, routes the fitted rows and solves
+ * their codes.  Then the held-out rows are encoded, which is what counts: the fit ends when they
+ * gain no more, and its result is the sweep that was best for them.
+ *
+ * With a minibatch the fitted rows are in memory part by part, a sweep moves the atoms by one part,
+ * and what earlier parts said counts less and less. */
 #ifndef FIT_FIT_H
 #define FIT_FIT_H
 
@@ -16,11 +19,18 @@
 #include "model/rows.h"
 
 /* How a sweep moves the atoms: each by its own system, colour class after colour class, or all at
- * once by the normal equations; d = 1.  AUTO takes the faster one. */
+ * once by the normal equations; d = 1. */
 enum fit_update { UPDATE_AUTO, UPDATE_ATOMS, UPDATE_JOINT };
 
-/* Sweeps that a fit is given to gain by the tolerance. */
-enum { FIT_PATIENCE = 5 };
+enum {
+  FIT_PATIENCE = 5,            /* sweeps that a fit is given to gain by the tolerance */
+  FIT_HELD_MOST = 65536,       /* rows, about, that are held out at most */
+  FIT_SWEEPS_DEFAULT = 100,    /* at most; with a minibatch at least one pass over the rows */
+  FIT_JOINT_ATOMS_MOST = 16384 /* for UPDATE_AUTO, whose Gram matrix has 2 GB then */
+};
+
+struct fit_line;
+struct fit_point;
 
 struct fit_task {
   const struct row_source *rows;
@@ -31,18 +41,21 @@ struct fit_task {
   int nonnegative; /* codes are at least 0; d = 1 */
   real rho;        /* penalty on the codes while fitting; the held-out rows are coded without */
   uint64_t seed;
-  gidx sweeps;       /* at most */
+  gidx sweeps;       /* at most; 0: the default */
   real tolerance;    /* end when FIT_PATIENCE sweeps gain less */
   real max_seconds;  /* end before a sweep that would exceed this; 0: no limit */
   real revive_share; /* of the atoms, that a sweep replaces at most */
   enum fit_update update;
   idx directions; /* UPDATE_ATOMS: in which an atom may move in a sweep */
   idx passes;     /* UPDATE_JOINT: of the descent in a sweep */
+  gidx minibatch; /* rows of a part, UPDATE_JOINT; 0: all rows are one part */
   idx threads;
   const char *variant, *filter;
+  const struct fit_point *start; /* go on from here; NULL: begin anew */
 };
 
-/* One sweep; line 0 is the start.  Explained variances are NaN where there are no such rows. */
+/* One sweep; line 0 is the start.  Explained variances are NaN where there are no such rows.  With
+ * a minibatch `fitted`, `dead` are of the part that the next sweep fits. */
 struct fit_line {
   gidx sweep;
   real fitted, held; /* explained variance */
@@ -51,13 +64,24 @@ struct fit_line {
   real seconds; /* since the fit began */
 };
 
-/* What a sweep gives; valid during the call.  atoms[k][d][p] and mean[p] are on every rank. */
-struct fit_sweep {
+/* All that a fit needs to go on after a sweep, beside its rows and options.  gram, target and idle
+ * are NULL without a minibatch. */
+struct fit_point {
+  gidx sweep;
   const struct fit_line *lines; /* [sweep + 1] */
-  gidx sweep, best;             /* number of this sweep, and of the best so far */
-  const float *atoms;
-  const real *mean; /* NULL: rows are not centred */
-  gidx fitted_rows, held_rows;
+  const float *atoms;           /* [k][d][p] */
+  const real *mean;             /* [p]; NULL: rows are not centred */
+  uint64_t rows_hash;           /* of the fitted rows in memory (model/identity.h) */
+  uint64_t held_hash;           /* of the held-out rows; 0: there are none */
+  const real *gram, *target;    /* [k][k], [k][p] (N.20) */
+  const idx *idle;              /* [k] parts since a row used the atom */
+};
+
+/* What a sweep gives; valid during the call, on every rank. */
+struct fit_sweep {
+  struct fit_point point;
+  gidx best; /* number of the best sweep so far */
+  gidx fitted_rows, parts;
 };
 struct fit_sink {
   void *self;
@@ -70,11 +94,20 @@ enum fit_end { FIT_SETTLED, FIT_SWEEPS, FIT_SECONDS };
 struct fit_result {
   enum fit_end end;
   gidx sweeps, best;
+  gidx fitted_rows, held_rows;
   idx top_s; /* atoms a row: no more than there are */
 };
 
-/* Collective; the same status on every rank.  ERR_INPUT: too few rows, or what seed_run() and
- * refit_state_load() refuse. */
+/* What UPDATE_AUTO is, by shapes alone: not by ranks, threads or memory, since the atoms depend on
+ * it. */
+enum fit_update fit_update_choose(const struct fit_task *task, idx top_s);
+
+/* Is a line worth more than another: by the held-out rows, where there are any. */
+real fit_worth(const struct fit_line *line);
+gidx fit_best(const struct fit_line *lines, gidx sweep);
+
+/* Collective; the same status on every rank.  ERR_INPUT: too few rows, what seed_run() and
+ * refit_state_load() refuse, or a start that does not fit the rows. */
 int fit_run(const struct fit_task *task, struct comm *c, const struct fit_sink *sink,
             struct fit_result *result);
 

@@ -126,20 +126,24 @@ static int revival_run(struct revival *r, idx dead)
   return OK;
 }
 
-int fit_revive(struct refit_state *f, idx max, gidx *revived)
+int fit_revive(struct refit_state *f, idx max, unsigned char *dead, gidx *revived)
 {
   struct revival r = {.f = f};
-  idx dead = 0;
+  idx count = 0, kept = 0;
   *revived = 0;
-  for (idx a = 0; a < f->k && f->d == 1; a++) dead += refit_atom_rows(f, a) == 0;
-  r.max = (idx)imin(dead, max);
-  if (r.max == 0) return OK;
+  for (idx a = 0; a < f->k; a++) count += dead[a] != 0;
+  r.max = (idx)imin(count, max);
+  if (r.max == 0) {
+    memset(dead, 0, (size_t)f->k);
+    return OK;
+  }
   int status = revival_alloc(&r);
   for (idx a = 0, j = 0; a < f->k && j < r.max && !status; a++)
-    if (refit_atom_rows(f, a) == 0) r.dead[j++] = a;
+    if (dead[a]) r.dead[j++] = a;
   TRY(comm_agree(f->c, status));
   TRY(revival_run(&r, r.max));
   for (idx j = 0; j < r.max; j++) *revived += r.mine[j].energy > 0;
+  for (idx a = 0; a < f->k; a++) dead[a] = dead[a] && kept++ < *revived;
   arena_free(&r.arena);
   return OK;
 }

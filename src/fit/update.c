@@ -135,24 +135,33 @@ static int gram_gather(struct update *u)
                      : OK;
 }
 
-/* frames[k][p] <- the columns of all ranks. */
-static int frames_gather(struct update *u)
+/* out[k][p] <- own[k][columns] of all ranks.  Collective. */
+static int columns_gather(struct update *u, const real *own, real *out)
 {
   struct refit_state *f = u->f;
   struct comm *c = f->c;
-  const real *from = u->atoms;
+  const real *from = own;
   idx begin, count;
   if (c->size > 1) {
     for (int r = 0; r < c->size; r++) columns_share(u, r, &begin, &u->counts[r]);
-    TRY(comm_allgather(c, u->atoms, u->counts, (size_t)f->k * sizeof *u->atoms, u->gathered));
+    TRY(comm_allgather(c, own, u->counts, (size_t)f->k * sizeof *own, u->gathered));
     from = u->gathered;
   }
   for (int r = 0; r < c->size; r++) {
     columns_share(u, r, &begin, &count);
     for (idx a = 0; a < f->k; a++, from += count)
-      memcpy(f->frames + (gidx)a * f->p + begin, from, (size_t)count * sizeof *from);
+      memcpy(out + (gidx)a * f->p + begin, from, (size_t)count * sizeof *from);
   }
   return OK;
+}
+
+/* own[k][columns] <- of all[k][p]. */
+static void columns_take(const struct update *u, const real *all, real *own)
+{
+  idx columns = u->end - u->begin;
+  for (idx a = 0; a < u->f->k; a++)
+    memcpy(own + (gidx)a * columns, all + (gidx)a * u->f->p + u->begin,
+           (size_t)columns * sizeof *own);
 }
 
 /* Atoms with codes get unit norm; one that cannot is as it was. */
@@ -181,13 +190,35 @@ int update_apply(struct update *u, idx passes, gidx *moved)
   int status = OK;
   memcpy(u->before, f->frames, (size_t)f->k * (size_t)f->p * sizeof *u->before);
   TRY(gram_gather(u));
-  for (idx a = 0; a < f->k; a++)
-    memcpy(u->atoms + (gidx)a * columns, f->frames + (gidx)a * f->p + u->begin,
-           (size_t)columns * sizeof *u->atoms);
+  columns_take(u, f->frames, u->atoms);
   for (idx i = 0; !status && i < passes; i++)
     status = device_normal_descend(&u->dense, u->gram, u->target, f->k, columns, u->atoms, u->work);
   TRY(comm_agree(f->c, status));
-  TRY(frames_gather(u));
+  TRY(columns_gather(u, u->atoms, f->frames));
   *moved = frames_scale(u);
   return OK;
+}
+
+void update_forget(struct update *u, const unsigned char *forget)
+{
+  gidx k = u->f->k, columns = u->end - u->begin;
+  for (gidx a = 0; a < k; a++) {
+    if (!forget[a]) continue;
+    memset(u->target + a * columns, 0, (size_t)columns * sizeof *u->target);
+    memset(u->gram + a * k, 0, (size_t)k * sizeof *u->gram);
+    for (gidx b = 0; b < k; b++) u->gram[b * k + a] = 0;
+  }
+}
+
+int update_get(struct update *u, const real **gram, const real **target)
+{
+  *gram = u->gram;
+  *target = u->before;
+  return columns_gather(u, u->target, u->before);
+}
+
+void update_put(struct update *u, const real *gram, const real *target)
+{
+  memcpy(u->gram, gram, (size_t)u->f->k * (size_t)u->f->k * sizeof *gram);
+  columns_take(u, target, u->target);
 }

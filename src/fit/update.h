@@ -22,7 +22,7 @@ struct update {
   real *target, *atoms; /* [k][end - begin] */
   real *work;           /* [NORMAL_BLOCK][end - begin] */
   real *gathered;       /* [size][k][columns of the rank] */
-  real *before;         /* [k][p] */
+  real *before;         /* [k][p] atoms before they moved; then lent */
   /* A sum block on its way past all ranks: */
   idx *slots;   /* [ROW_BLOCK][s] */
   float *codes; /* [ROW_BLOCK][s] */
@@ -43,6 +43,14 @@ int update_add(struct update *u, real beta);
 /* Make atoms of the sums: passes of the descent, then unit norm.  Frames on every rank; those
  * without codes stay.  *moved <- atoms with codes.  Collective; the same status on every rank. */
 int update_apply(struct update *u, idx passes, gidx *moved);
+
+/* Nothing is known any more of the atoms with forget[k]: their sums are 0.  Not collective. */
+void update_forget(struct update *u, const unsigned char *forget);
+
+/* The sums as a whole, (*gram)[k][k] and (*target)[k][p]: get lends them on every rank after
+ * update_apply(), until the next call; put takes them there.  get is collective. */
+int update_get(struct update *u, const real **gram, const real **target);
+void update_put(struct update *u, const real *gram, const real *target);
 
 /* A batch_bytes_of: what update_open() takes. */
 int update_bytes(const struct refit_state *f, const struct atom_batch *b, idx q, gidx *bytes);

@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "io/h5/listing.h"
 #include "io/h5/values.h"
-#include "io/texts.h"
+#include "io/attributes.h"
 
 struct diff {
   const struct h5_file *a, *b;

@@ -4,10 +4,14 @@
 
 #include <string.h>
 
+#include "base/num.h"
 #include "base/status.h"
 
 static const struct object_row object_rows[] = {
-    {"/fit/history", TYPE_F64, "S+1 H", 0, "the start and every sweep of refit"},
+    {"/fit/history", TYPE_F64, "S+1 H", 0, "the start and every sweep"},
+    {"/fit/gram", TYPE_F64, "K K", 0, "fit by parts: sums of codes times codes"},
+    {"/fit/target", TYPE_F64, "K P", 0, "fit by parts: sums of codes times rows"},
+    {"/fit/idle", TYPE_I32, "K", 0, "fit by parts: parts since a row used the atom"},
     {"/fit/accepted", TYPE_I32, "K", 0, "1: the last sweep's step was accepted"},
     {"/fit/status", TYPE_I32, "K", 0, "of the last sweep's last solve"},
     {"/fit/retries", TYPE_I32, "K", 0, "its retries with larger ridges"},
@@ -43,7 +47,8 @@ static int start_read(const struct h5_file *h5, struct fit_start *start)
   return identity_read(h5, INPUTS_GROUP, &start->inputs);
 }
 
-int history_write(struct matrix_output *f, const struct history_line *lines, gidx sweeps)
+/* Add lines[sweeps + 1], and the number of sweeps. */
+static int history_write(struct matrix_output *f, const struct history_line *lines, gidx sweeps)
 {
   const struct h5_file *h5 = &f->result.h5;
   gidx table[] = {sweeps + 1, HISTORY_COLUMNS};
@@ -71,18 +76,18 @@ int fit_write(struct matrix_output *f, const struct fit_facts *facts,
   return OK;
 }
 
-static int lines_read(const struct h5_file *f, struct arena *arena, const struct fit_facts *facts,
+static int lines_read(const struct h5_file *f, struct arena *arena, gidx sweeps,
                       struct history_line **lines)
 {
   struct h5_array a;
   TRY(h5_array_open(f, "/fit/history", &a));
-  int fits = a.rank == 2 && a.type == TYPE_F64 && a.shape[0] == facts->sweeps + 1 &&
+  int fits = a.rank == 2 && a.type == TYPE_F64 && a.shape[0] == sweeps + 1 &&
              a.shape[1] == HISTORY_COLUMNS;
   int status = fits ? arena_alloc(arena, lines, a.shape[0], sizeof **lines) : OK;
   if (fits && !status) status = h5_array_read(&a, 0, a.shape[0], TYPE_F64, *lines);
   h5_array_close(&a);
   CHECK(fits, ERR_INPUT, "'/fit/history' of '%s' is not the history of %lld sweeps", f->path,
-        (long long)facts->sweeps);
+        (long long)sweeps);
   return status;
 }
 
@@ -102,7 +107,7 @@ static int file_read(const struct h5_file *f, struct arena *arena, struct fit_fa
   TRY(start_read(f, &facts->start));
   CHECK(facts->sweeps >= 1 && facts->sweeps < INT32_MAX, ERR_INPUT, "'%s' says %lld sweeps",
         f->path, (long long)facts->sweeps);
-  return lines_read(f, arena, facts, lines);
+  return lines_read(f, arena, facts->sweeps, lines);
 }
 
 int fit_read(const char *path, struct arena *arena, struct fit_facts *facts,
@@ -111,5 +116,85 @@ int fit_read(const char *path, struct arena *arena, struct fit_facts *facts,
   struct h5_file f;
   TRY(h5_open(&f, path));
   int status = file_read(&f, arena, facts, lines), closed = h5_close(&f);
+  return status ? status : closed;
+}
+
+#define HELD_GROUP "/held_out"
+
+int fit_record_write(struct matrix_output *f, const struct fit_record *record,
+                     const struct history_line *lines)
+{
+  const struct h5_file *h5 = &f->result.h5;
+  TRY(history_write(f, lines, record->sweeps));
+  TRY(h5_attribute_long(h5, "/", "best_sweep", record->best));
+  TRY(h5_attribute_text(h5, "/fit/history", "options", record->options));
+  TRY(identity_write(h5, INPUTS_GROUP, &record->rows));
+  return identity_write(h5, HELD_GROUP, &record->held);
+}
+
+static int record_read(const struct h5_file *f, struct arena *arena, struct fit_record *record,
+                       struct history_line **lines)
+{
+  int there;
+  TRY(h5_attribute_exists(f, "/fit/history", "options", &there));
+  CHECK(there, ERR_INPUT, "'%s' was not written by fit, so it cannot be resumed", f->path);
+  TRY(h5_read_text(f, "/fit/history", "options", record->options, sizeof record->options));
+  TRY(h5_read_long(f, "/", "sweeps", &record->sweeps));
+  TRY(h5_read_long(f, "/", "best_sweep", &record->best));
+  TRY(identity_read(f, INPUTS_GROUP, &record->rows));
+  TRY(identity_read(f, HELD_GROUP, &record->held));
+  CHECK(record->best >= 0 && record->best <= record->sweeps && record->sweeps < INT32_MAX,
+        ERR_INPUT, "'%s' says that sweep %lld is the best of %lld", f->path,
+        (long long)record->best, (long long)record->sweeps);
+  return lines_read(f, arena, record->sweeps, lines);
+}
+
+int fit_record_read(const char *path, struct arena *arena, struct fit_record *record,
+                    struct history_line **lines)
+{
+  struct h5_file f;
+  TRY(h5_open(&f, path));
+  int status = record_read(&f, arena, record, lines), closed = h5_close(&f);
+  return status ? status : closed;
+}
+
+int fit_sums_write(struct matrix_output *f, const struct fit_sums *sums)
+{
+  const struct h5_file *h5 = &f->result.h5;
+  gidx gram[] = {sums->k, sums->k}, target[] = {sums->k, sums->p};
+  TRY(object_write(h5, "/fit/gram", 2, gram, sums->gram));
+  TRY(object_write(h5, "/fit/target", 2, target, sums->target));
+  return object_write_vector(h5, "/fit/idle", sums->k, sums->idle);
+}
+
+/* *out, a pointer, <- all of an array of this shape; width 0: a vector. */
+static int array_read(const struct h5_file *f, const char *object, struct arena *arena, gidx rows,
+                      gidx width, enum h5_type type, size_t size, void *out)
+{
+  struct h5_array a;
+  TRY(h5_array_open(f, object, &a));
+  int fits = a.rank == 1 + (width > 0) && a.type == type && a.shape[0] == rows &&
+             (!width || a.shape[1] == width);
+  int status = fits ? arena_alloc(arena, out, rows * imax(width, 1), size) : OK;
+  if (fits && !status) status = h5_array_read(&a, 0, rows, type, *(void **)out);
+  h5_array_close(&a);
+  CHECK(fits, ERR_INPUT, "'%s' of '%s' has another type or shape than its atoms need", object,
+        f->path);
+  return status;
+}
+
+static int sums_read(const struct h5_file *f, struct arena *arena, struct fit_sums *sums)
+{
+  TRY(array_read(f, "/fit/gram", arena, sums->k, sums->k, TYPE_F64, sizeof(real), &sums->gram));
+  TRY(array_read(f, "/fit/target", arena, sums->k, sums->p, TYPE_F64, sizeof(real), &sums->target));
+  TRY(array_read(f, "/fit/idle", arena, sums->k, 0, TYPE_I32, sizeof(idx), &sums->idle));
+  return OK;
+}
+
+int fit_sums_read(const char *path, struct arena *arena, struct fit_sums *sums)
+{
+  struct h5_file f;
+  TRY(h5_open(&f, path));
+  int status = sums_read(&f, arena, sums), closed = h5_close(&f);
   return status ? status : closed;
 }

@@ -41,9 +41,6 @@ struct fit_atoms {
   const gidx *exponent;
 };
 
-/* Add lines[sweeps + 1] to a dictionary that is being written, and the number of sweeps. */
-int history_write(struct matrix_output *f, const struct history_line *lines, gidx sweeps);
-
 /* Add all of it to a dictionary that is being written; lines[facts->sweeps + 1]. */
 int fit_write(struct matrix_output *f, const struct fit_facts *facts,
               const struct history_line *lines, const struct fit_atoms *atoms);
@@ -52,5 +49,31 @@ int fit_write(struct matrix_output *f, const struct fit_facts *facts,
  * it, it does not say what it was made from, or facts and lines do not agree. */
 int fit_read(const char *path, struct arena *arena, struct fit_facts *facts,
              struct history_line **lines);
+
+/* What `fit` says of its dictionaries: dictionary.h5 holds the best one, state.h5 the last. */
+struct fit_record {
+  gidx sweeps, best;    /* the last sweep, and the best one until then */
+  char options[512];    /* all that the atoms depend on, "NAME=VALUE ..." */
+  struct identity rows; /* .rows: the fitted rows that were in memory */
+  struct identity held; /* .rows: the held-out ones */
+};
+
+/* Add it to a dictionary that is being written, with lines[sweeps + 1]. */
+int fit_record_write(struct matrix_output *f, const struct fit_record *record,
+                     const struct history_line *lines);
+/* Read it from the dictionary at path, and the lines into the arena.  ERR_INPUT when no fit wrote
+ * it. */
+int fit_record_read(const char *path, struct arena *arena, struct fit_record *record,
+                    struct history_line **lines);
+
+/* The sums of a fit by parts (N.20), for k atoms of p columns; rows of either in order. */
+struct fit_sums {
+  idx k, p;
+  const real *gram, *target; /* [k][k], [k][p] */
+  const idx *idle;           /* [k] */
+};
+int fit_sums_write(struct matrix_output *f, const struct fit_sums *sums);
+/* Into the arena.  ERR_INPUT when there are none, or of other shapes than sums->k and p. */
+int fit_sums_read(const char *path, struct arena *arena, struct fit_sums *sums);
 
 #endif

@@ -12,7 +12,7 @@
 #include "io/h5/listing.h"
 #include "io/h5/values.h"
 #include "io/schema.h"
-#include "io/texts.h"
+#include "io/attributes.h"
 
 enum { VALUES_SHOWN = 8 }; /* of an attribute */
 

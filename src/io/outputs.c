@@ -14,7 +14,7 @@
 #include "io/companions.h"
 #include "io/input_file.h"
 #include "io/place.h"
-#include "io/texts.h"
+#include "io/attributes.h"
 #include "io/verify.h"
 
 /* Has the folder's file system this many bytes free? */
@@ -76,7 +76,7 @@ int result_publish(struct result_file *r, const struct run_fact *facts, int n_fa
   path_folder(r->file.path, folder);
   TRY(input_files_settled());
   TRY(facts_write(&r->h5, facts, n_facts));
-  TRY(texts_seal(&r->h5));
+  TRY(attributes_seal(&r->h5));
   TRY(h5_close(&r->h5));
   TRY(file_verify(r->file.name, NULL));
   TRY(sync_path(r->file.name, 0));

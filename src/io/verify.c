@@ -9,7 +9,7 @@
 #include "io/check.h"
 #include "io/h5/listing.h"
 #include "io/h5/values.h"
-#include "io/texts.h"
+#include "io/attributes.h"
 
 /* v->kind <- the kind of a file of ours. */
 static int kind_check(struct verify *v)
@@ -102,7 +102,7 @@ static int everything_read(struct verify *v)
   h5_listing_free(&list);
   TRY(status);
   if (v->file->version < H5_SEALED_FROM) return OK;
-  TRY(texts_check(v->file));
+  TRY(attributes_check(v->file));
   check_note(v, "hashes    every dataset and every text is what was written");
   return OK;
 }

@@ -105,3 +105,19 @@ void split_sources(struct row_split *s, struct row_source *fitted, struct row_so
   fitted->read = fitted_read;
   held->read = held_read;
 }
+
+static int part_read(void *self, gidx first, idx count, float *out)
+{
+  const struct row_part *part = self;
+  return part->rows->read(part->rows->self, part->first + first, count, out);
+}
+
+void part_source(struct row_part *part, const struct row_source *rows, gidx first, gidx n,
+                 struct row_source *out)
+{
+  *part = (struct row_part){rows, first};
+  *out = *rows;
+  out->n = n;
+  out->self = part;
+  out->read = part_read;
+}

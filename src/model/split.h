@@ -31,4 +31,12 @@ void split_free(struct row_split *s);
  * values are finite, and names a row by its number among all. */
 void split_sources(struct row_split *s, struct row_source *fitted, struct row_source *held);
 
+/* Rows first .. first + rows - 1 of a source, as a source; valid as long as *part. */
+struct row_part {
+  const struct row_source *rows; /* borrowed */
+  gidx first;
+};
+void part_source(struct row_part *part, const struct row_source *rows, gidx first, gidx n,
+                 struct row_source *out);
+
 #endif

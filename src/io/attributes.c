@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * One walk over all objects for each of the two hashes; files have few texts. */
-#include "io/texts.h"
+ * One walk over all objects for each of the two hashes; files have few attributes. */
+#include "io/attributes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "io/h5/listing.h"
 #include "io/h5/values.h"
 
-static const char hash_name[] = "text_sha256";
+static const char hash_name[] = "attributes_sha256";
 
 int hash_names(const char *attribute)
 {
@@ -28,22 +28,29 @@ static int string_add(struct sha256 *hash, const char *text)
   return OK;
 }
 
-/* Add an attribute that was opened, if it holds texts. */
+/* Add item i of the block: a text with a zero byte behind it, others as they are stored. */
+static int item_add(struct sha256 *hash, const struct h5_values *v, gidx i)
+{
+  char *text = NULL;
+  size_t length = 0;
+  if (!v->is_text) return sha256_add(hash, v->block + (size_t)i * v->bytes, v->bytes);
+  int status = h5_values_text(v, i, &text, &length);
+  if (status == OK) status = sha256_add(hash, text, length + 1);
+  free(text);
+  return status;
+}
+
+/* Add an attribute that was opened. */
 static int values_add(struct sha256 *hash, const char *path, const char *name, struct h5_values *v)
 {
-  if (!v->is_text) return OK;
   TRY(string_add(hash, path));
   TRY(string_add(hash, name));
-  TRY(h5_values_next(v));
-  for (gidx i = 0; i < v->count; i++) {
-    char *text = NULL;
-    size_t length = 0;
-    int status = h5_values_text(v, i, &text, &length);
-    if (status == OK) status = sha256_add(hash, text, length + 1);
-    free(text);
-    TRY(status);
+  if (!v->is_readable) return OK;
+  for (;;) {
+    TRY(h5_values_next(v));
+    if (v->count == 0) return OK;
+    for (gidx i = 0; i < v->count; i++) TRY(item_add(hash, v, i));
   }
-  return OK;
 }
 
 static int attributes_add(const struct h5_file *f, struct sha256 *hash, const char *path)
@@ -51,18 +58,19 @@ static int attributes_add(const struct h5_file *f, struct sha256 *hash, const ch
   struct h5_listing names = {0};
   int status = h5_list_attributes(f, path, &names);
   for (gidx i = 0; i < names.count && status == OK; i++) {
+    const char *name = names.entries[i].path;
     struct h5_values v;
-    status = h5_values_open(f, path, names.entries[i].path, &v);
-    if (status == OK) status = values_add(hash, path, names.entries[i].path, &v);
+    if (strcmp(name, hash_name) == 0) continue;
+    status = h5_values_open(f, path, name, &v);
+    if (status == OK) status = values_add(hash, path, name, &v);
     h5_values_close(&v);
   }
   h5_listing_free(&names);
   return status;
 }
 
-/* text[SHA256_HEX] <- the hash of the texts in /run, or of those outside. */
-static int texts_hash(const struct h5_file *f, const struct h5_listing *list, int in_run,
-                      char *text)
+/* text[SHA256_HEX] <- the hash of the attributes in /run, or of those outside. */
+static int part_hash(const struct h5_file *f, const struct h5_listing *list, int in_run, char *text)
 {
   struct sha256 hash = {0};
   unsigned char digest[SHA256_BYTES];
@@ -78,18 +86,18 @@ static int texts_hash(const struct h5_file *f, const struct h5_listing *list, in
   return status;
 }
 
-/* hashes[0], hashes[1] <- the hash of the texts outside /run, and of those in it. */
+/* hashes[0], hashes[1] <- the hash of the attributes outside /run, and of those in it. */
 static int both_hash(const struct h5_file *f, char hashes[2][SHA256_HEX])
 {
   struct h5_listing list = {0};
   int status = h5_list(f, &list);
   for (int in_run = 0; in_run < 2 && status == OK; in_run++)
-    status = texts_hash(f, &list, in_run, hashes[in_run]);
+    status = part_hash(f, &list, in_run, hashes[in_run]);
   h5_listing_free(&list);
   return status;
 }
 
-int texts_seal(const struct h5_file *f)
+int attributes_seal(const struct h5_file *f)
 {
   char hashes[2][SHA256_HEX];
   TRY(h5_flush(f));
@@ -99,14 +107,14 @@ int texts_seal(const struct h5_file *f)
   return OK;
 }
 
-int texts_check(const struct h5_file *f)
+int attributes_check(const struct h5_file *f)
 {
   char hashes[2][SHA256_HEX], stored[SHA256_HEX];
   TRY(both_hash(f, hashes));
   for (int in_run = 0; in_run < 2; in_run++) {
     TRY(h5_read_text(f, in_run ? "/run" : "/", hash_name, stored, sizeof stored));
     CHECK(strcmp(stored, hashes[in_run]) == 0, ERR_INPUT,
-          "the texts %s /run of '%s' are not what was written: their SHA-256 is %s, not %s",
+          "the attributes %s /run of '%s' are not what was written: their SHA-256 is %s, not %s",
           in_run ? "in" : "outside", f->path, hashes[in_run], stored);
   }
   return OK;

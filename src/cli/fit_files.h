@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The files of a fit: where they are, what a resumed run finds, and writing them after a sweep.
+ *
+ * Floor: cli.
+ *
+ * dictionary.h5 is written after every sweep that is the best so far, state.h5 after every other
+ * one, and with a minibatch after every one, before dictionary.h5; without, one of no use is
+ * removed.  Either holds all that a fit
+ * goes on from, and the lines of all sweeps until then, so that a run that is stopped between the
+ * two, or anywhere else, leaves the longer of them to go on from. */
+#ifndef CLI_FIT_FILES_H
+#define CLI_FIT_FILES_H
+
+#include "cli/command.h"
+#include "fit/fit.h"
+#include "io/dictionary.h"
+#include "io/fit_history.h"
+
+struct fit_files {
+  struct output_place dictionary, state, supports; /* rank 0 */
+  char options[512];                               /* struct fit_record */
+  idx k, p;
+  int nonnegative;
+  int has_start;          /* resumed: there is something to go on from */
+  struct fit_point start; /* on every rank */
+  float *best;            /* [k][p] the best atoms so far */
+  struct fit_record record;
+  struct history_line *lines; /* rank 0: [lines_max] */
+  gidx lines_max;
+  struct matrix_output file; /* being written, on rank 0 */
+  struct arena arena;
+};
+
+/* Claim the places; files has options, k, p and nonnegative.  With resume read what is there:
+ * ERR_INPUT when it is of other options, or the two files are not of one fit.  Collective. */
+int fit_files_open(struct fit_files *files, struct run *run, const struct output_options *output,
+                   int resume);
+void fit_files_free(struct fit_files *files);
+
+/* Write what a sweep gave.  Collective. */
+int fit_files_write(struct fit_files *files, struct run *run, const struct fit_sweep *sweep,
+                    int threads);
+
+/* The fit has ended: dictionary.h5 gets the lines of all sweeps.  mean[p], or NULL.  Collective. */
+int fit_files_end(struct fit_files *files, struct run *run, const real *mean, int threads);
+
+#endif

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Claim: a fit that is resumed, on other ranks and after any of its files, gives the bytes of one
+run, for either update and by parts; rows, options and files of another fit are refused."""
+import os
+import shutil
+import tempfile
+
+import h5py
+import numpy as np
+
+from tap import claim, done_testing, later_wins, ok, sagitta
+
+KINDS = {
+    "joint": ["--update", "joint", "--uncentered"],
+    "mean": ["--update", "joint"],
+    "atoms": ["--update", "atoms", "--codes", "signed", "--uncentered"],
+    "parts": ["--minibatch", 1500, "--uncentered"],
+}
+
+
+class Place:
+    def __init__(self, folder):
+        random = np.random.default_rng(5)
+        self.folder, self.rows = folder, random.standard_normal((3000, 12)).astype("f4")
+        self.rows[:, 0] += 8  # what atoms have in common starves some of them
+        np.save(self.at("rows.npy"), self.rows)
+        np.save(self.at("held.npy"), self.rows[:200])
+
+    def at(self, *names):
+        return os.path.join(self.folder, *names)
+
+    def fit(self, out, kind, sweeps, *words, ranks=0, rows="rows.npy"):
+        return sagitta(*later_wins("fit", "--rows", self.at(rows), "--atoms", 800, "--top-s", 3, "--rounds", 1,
+                                  "--tolerance", 0, "--holdout", self.at("held.npy"), "--sweeps", sweeps,
+                                  "--output", self.at(out), *KINDS[kind], *words), ranks=ranks)
+
+    def begin(self, out, kind, sweeps):
+        done = self.fit(out, kind, sweeps)
+        ok(done.returncode == 0, f"{kind}, {sweeps} sweeps: exit {done.returncode} "
+           f"{done.stderr[-300:]}")
+        return self.at(out)
+
+    def copy(self, out, name):
+        shutil.rmtree(self.at(name), ignore_errors=True)
+        shutil.copytree(self.at(out), self.at(name))
+        return self.at(name)
+
+    def same(self, one, two, text):
+        for name in "dictionary.h5", "supports.h5":
+            done = sagitta("diff", self.at(one, name), self.at(two, name))
+            ok(done.returncode == 0, f"{text}, {name}: {done.stdout[-300:]} {done.stderr[-200:]}")
+
+
+@claim("some sweeps and then others are all sweeps at once, on any number of ranks")
+def check_same(place, kind):
+    place.begin(f"{kind}-5", kind, 5)
+    place.begin(f"{kind}-2", kind, 2)
+    with h5py.File(place.at(f"{kind}-5", "dictionary.h5")) as f:
+        revived = f["fit/history"][:, 4].sum()
+    ok(revived > 0 or kind == "mean", f"{kind}: {revived} atoms were revived")
+    for ranks, words in ((0, []), (3, ["--threads", 1])):
+        place.copy(f"{kind}-2", "resumed")
+        done = place.fit("resumed", kind, 5, "--resume", *words, ranks=ranks)
+        ok(done.returncode == 0 and "resume  after sweep 2" in done.stderr,
+           f"{kind}, {ranks} ranks: exit {done.returncode} {done.stderr[-300:]}")
+        place.same(f"{kind}-5", "resumed", f"{kind}, {ranks} ranks")
+    place.copy(f"{kind}-5", "resumed")
+    done = place.fit("resumed", kind, 5, "--resume")
+    ok(done.returncode == 0, f"{kind}, nothing left to do: {done.stderr[-300:]}")
+    place.same(f"{kind}-5", "resumed", f"{kind}, nothing left to do")
+    done = place.fit(f"{kind}-anew", kind, 2, "--resume")
+    ok(done.returncode == 0, f"{kind}, nothing to resume: {done.stderr[-300:]}")
+    place.same(f"{kind}-2", f"{kind}-anew", f"{kind}, nothing to resume")
+
+
+@claim("what a run that is stopped between two files leaves is gone on from")
+def check_between(place):
+    place.begin("parts-3", "parts", 3)
+    place.copy("parts-2", "between")
+    shutil.copy(place.at("parts-3", "state.h5"), place.at("between"))
+    ok(place.fit("between", "parts", 5, "--resume").returncode == 0, "the state is newer")
+    place.same("parts-5", "between", "the state is newer")
+    place.copy("joint-2", "older")
+    random = np.random.default_rng(9)
+    np.save(place.at("few.npy"), random.standard_normal((60, 12)).astype("f4"))
+    words = ["--rows", place.at("few.npy"), "--holdout", place.at("held.npy"), "--atoms", 50,
+             "--top-s", 6, "--tolerance", 0, "--update", "joint"]
+    sagitta("fit", *words, "--sweeps", 6, "--output", place.at("over"))
+    with h5py.File(place.at("over", "dictionary.h5")) as f:
+        best, lines = f.attrs["best_sweep"], f["fit/history"][:]
+    ok(best == np.argmax(lines[:, 2]) < 6 and len(lines) == 7 and
+       os.path.exists(place.at("over", "state.h5")),
+       f"sweep {best} of {len(lines) - 1} was the best, and the last one is kept")
+    sagitta("fit", *words, "--sweeps", 4, "--output", place.at("over-4"))
+    done = sagitta("fit", *words, "--sweeps", 6, "--output", place.at("over-4"), "--resume")
+    ok(done.returncode == 0, f"past the best sweep: {done.stderr[-300:]}")
+    place.same("over", "over-4", "past the best sweep")
+    os.remove(place.at("over-4", "state.h5"))
+    done = sagitta("fit", *words, "--sweeps", 8, "--output", place.at("over-4"), "--resume")
+    ok(done.returncode == 65 and "is not there to go on from" in done.stderr,
+       f"without the last state: exit {done.returncode} {done.stderr[-300:]}")
+
+
+@claim("rows, options and files of another fit are refused, and nothing is changed")
+def check_refused(place):
+    rows = place.rows.copy()
+    rows[2999, 5] += 1
+    np.save(place.at("other.npy"), rows)
+    held = place.rows[:200].copy()
+    held[7, 7] += 1
+    np.save(place.at("held2.npy"), held)
+    cases = (
+        ("other rows", "mean", [], dict(rows="other.npy"), "the fitted rows of"),
+        ("other rows, not centred", "joint", [], dict(rows="other.npy"), "begun with other rows"),
+        ("another rho", "joint", ["--rho", 0.2], {}, "begun with rho="),
+        ("another seed", "joint", ["--seed", 4], {}, "begun with seed=0, not with seed=4"),
+        ("other parts", "parts", ["--minibatch", 800], {}, "minibatch=1500, not with minibatch=800"),
+    )
+    for text, kind, words, more, told in cases:
+        place.copy(f"{kind}-2", "refused")
+        done = place.fit("refused", kind, 4, "--resume", *words, **more)
+        ok(done.returncode == 65 and told in done.stderr,
+           f"{text}: exit {done.returncode} {done.stderr[-400:]}")
+        place.same(f"{kind}-2", "refused", text)
+    out = place.copy("joint-2", "refused")
+    shutil.copy(place.at("parts-3", "state.h5"), out)
+    done = place.fit("refused", "joint", 4, "--resume")
+    ok(done.returncode == 65 and "state.h5' was begun with" in done.stderr,
+       f"the state of other options: exit {done.returncode} {done.stderr[-300:]}")
+    place.copy("parts-2", "refused")
+    with h5py.File(place.at("parts-3", "state.h5")) as f:
+        lines = f["fit/history"][:]
+    lines[1, 2] += 1e-9
+    shutil.copy(place.at("parts-3", "state.h5"), place.at("refused"))
+    from seal import reseal
+    with h5py.File(place.at("refused", "state.h5"), "r+") as f:
+        f["fit/history"][:] = lines
+        reseal(f)
+    done = place.fit("refused", "parts", 4, "--resume")
+    ok(done.returncode == 65 and "are not of one fit" in done.stderr,
+       f"the state of another fit: exit {done.returncode} {done.stderr[-300:]}")
+    shutil.copy(place.at("held2.npy"), place.at("held.npy"))
+    place.copy("joint-2", "refused")
+    done = place.fit("refused", "joint", 4, "--resume")
+    ok(done.returncode == 65 and "judged by other rows" in done.stderr,
+       f"other rows to judge by: exit {done.returncode} {done.stderr[-300:]}")
+
+
+with tempfile.TemporaryDirectory() as main:
+    made = Place(main)
+    for name in list(KINDS):
+        check_same(made, name)
+    check_between(made)
+    check_refused(made)
+done_testing()
