@@ -3,7 +3,7 @@
 that were swapped or come from an older version; in every kind of file, for each of its readers."""
 import os
 
-from soak_data import FOREIGN, SHOWN, difference, results_of
+from soak_data import FOREIGN, SHOWN, difference
 from soak_try import HARMLESS, REFUSED, UNDETECTABLE, VERIFY, WRONG, contents_apart
 
 # Their hashes are compared by verify alone (doc/formats.md): chunks with sound checksums pass.
@@ -147,7 +147,7 @@ def file_fault(t, kind, foreign=False):
 
 def judge_other(t, command, outcome):
     """The command may take values for what they are; the outcome if it did."""
-    now = results_of(t.at("out"), command.results)
+    now = {name: contents_apart(t.at(f"out/{name}")) for name in command.results}
     t.check_placed()
     t.check_litter(command.results)
     for name, content in now.items():

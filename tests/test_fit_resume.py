@@ -30,9 +30,10 @@ class Place:
         return os.path.join(self.folder, *names)
 
     def fit(self, out, kind, sweeps, *words, ranks=0, rows="rows.npy"):
-        return sagitta(*later_wins("fit", "--rows", self.at(rows), "--atoms", 800, "--top-s", 3, "--rounds", 1,
-                                  "--tolerance", 0, "--holdout", self.at("held.npy"), "--sweeps", sweeps,
-                                  "--output", self.at(out), *KINDS[kind], *words), ranks=ranks)
+        words = ["fit", "--rows", self.at(rows), "--atoms", 800, "--top-s", 3, "--rounds", 1,
+                 "--tolerance", 0, "--holdout", self.at("held.npy"), "--sweeps", sweeps,
+                 "--output", self.at(out), *KINDS[kind], *words]
+        return sagitta(*later_wins(*words), ranks=ranks)
 
     def begin(self, out, kind, sweeps):
         done = self.fit(out, kind, sweeps)
@@ -114,7 +115,7 @@ def check_refused(place):
         ("other rows, not centred", "joint", [], dict(rows="other.npy"), "begun with other rows"),
         ("another rho", "joint", ["--rho", 0.2], {}, "begun with rho="),
         ("another seed", "joint", ["--seed", 4], {}, "begun with seed=0, not with seed=4"),
-        ("other parts", "parts", ["--minibatch", 800], {}, "minibatch=1500, not with minibatch=800"),
+        ("other parts", "parts", ["--minibatch", 800], {}, "minibatch=1500, not with minibatch=8"),
     )
     for text, kind, words, more, told in cases:
         place.copy(f"{kind}-2", "refused")

@@ -82,7 +82,9 @@ def check_changes(paths):
         ok(code == 65 and words in text and "is not what was written" in text, text)
     attributes = [("outside", lambda f: f["metrics"].attrs.__setitem__("fvu_formula", "x")),
                   ("in /run", lambda f: f["run"].attrs.__setitem__("host", "x")),
-                  ("'attributes_sha256'", lambda f: f["run"].attrs.__delitem__("attributes_sha256")),
+                  ("'attributes_sha256'",
+                   lambda f: f["run"].attrs.__delitem__("attributes_sha256")),
+                  ("outside", lambda f: f["metrics"].attrs.__setitem__("l0", np.float64(2.5))),
                   ("'sha256'", lambda f: f["supports/data"].attrs.__delitem__("sha256")),
                   ("'zero_chunks'", lambda f: f["mean" if "mean" in f else "supports/data"]
                       .attrs.__delitem__("zero_chunks"))]
@@ -157,6 +159,53 @@ def check_holes(paths):
     ok(tries == 49, f"{tries} holes")
 
 
+def walk(group, all_of_it):
+    """Everything that a file says; all_of_it: with the indices that nothing needs for that."""
+    for entry in group.values():
+        for name in entry.attrs:
+            str(entry.attrs[name])
+        if isinstance(entry, h5py.Group):
+            walk(entry, False)
+    if all_of_it:
+        group.visititems(lambda name, entry: None)
+
+
+def is_hidden(path):
+    """Can all values be read, but not all indices?  In a process of its own, which HDF5 may end."""
+    child = os.fork()
+    if child == 0:
+        step = 1
+        try:
+            with h5py.File(path) as f:
+                walk(f, False)
+                step = 2
+                walk(f, True)
+                step = 0
+        finally:
+            os._exit(step)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 2
+
+
+@claim("damage to an index that no value is read by is refused, since other programs read it")
+def check_indices(folder):
+    small, copy, found = f"{folder}/small", f"{folder}/flip.h5", 0
+    sagitta("synth", "--n-rows", 20, "--columns", 8, "--atoms", 6, "--top-s", 2, "--output", small)
+    sagitta("encode", "--rows", f"{small}/rows.h5", "--dictionary", f"{small}/dictionary.h5",
+            "--top-s", 2, "--output", small)
+    with open(f"{small}/supports.h5", "rb") as f:
+        whole = bytearray(f.read())
+    for at in range(0, len(whole), 31):
+        whole[at] ^= 4
+        with open(copy, "wb") as f:
+            f.write(whole)
+        whole[at] ^= 4
+        if is_hidden(copy):
+            found += 1
+            code, text = verify(copy)
+            ok(code == 65, f"byte {at}: {code} {text}")
+    ok(found > 3, f"{found} bytes")
+
+
 @claim("readers refuse a chunk of zeros where none was written, and what is not what was written")
 def check_readers(folder, paths):
     rows, dictionary, supports = ("--rows", paths[0]), ("--dictionary", paths[1]), paths[2]
@@ -185,5 +234,6 @@ with tempfile.TemporaryDirectory() as where:
     check_changes(made)
     check_version_1(made)
     check_holes(made)
+    check_indices(where)
     check_readers(where, made)
 done_testing()

@@ -116,7 +116,7 @@ static int was_seen(struct walk *w, const H5O_info_t *info, int *seen)
 static int object_add(struct walk *w, hid_t object, const char *path, int depth)
 {
   H5O_info_t info;
-  TRY_H5(H5Oget_info2(object, &info, H5O_INFO_BASIC), ERR_INPUT, "cannot read '%s' of '%s'", path,
+  TRY_H5(H5Oget_info2(object, &info, H5O_INFO_ALL), ERR_INPUT, "cannot read '%s' of '%s'", path,
          w->file->path);
   enum h5_entry_kind kind = info.type == H5O_TYPE_GROUP            ? ENTRY_GROUP
                             : info.type == H5O_TYPE_DATASET        ? ENTRY_DATASET
