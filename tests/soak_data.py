@@ -67,11 +67,11 @@ COMMANDS = {
     "refit-frames": ("refit --rows in/rows2.h5 --dictionary in/start2.h5 --supports "
                      "in/supports2.h5 --directions 2 --threads 1", "dictionary.h5 supports.h5"),
     "fit": ("fit --rows in/rows.h5 --holdout in/held.h5 --atoms 8 --top-s 3 --rounds 2 --sweeps 2 "
-            "--threads 1", "dictionary.h5 supports.h5", "fit-0 fit-1"),
+            "--threads 1", "dictionary.h5 state.h5 supports.h5", "fit-0 fit-1"),
     "fit-1": ("fit --rows in/rows.h5 --holdout in/held.h5 --atoms 8 --top-s 3 --rounds 2 "
-              "--sweeps 1 --threads 1", "dictionary.h5 supports.h5", "fit-0"),
+              "--sweeps 1 --threads 1", "dictionary.h5 state.h5 supports.h5", "fit-0"),
     "fit-0": ("fit --rows in/rows.h5 --holdout in/held.h5 --atoms 8 --top-s 3 --rounds 2 "
-              "--sweeps 0 --threads 1", "dictionary.h5 supports.h5"),
+              "--sweeps 0 --threads 1", "dictionary.h5 state.h5 supports.h5"),
     "terminal": ("terminal --rows in/rows.h5 --dictionary in/start.h5 --supports in/supports.h5 "
                  "--directions 2 --cross 4 --threads 1", "terminal.h5"),
     "terminal-dump": ("terminal --rows in/rows.h5 --dictionary in/start.h5 --supports "

@@ -144,8 +144,8 @@ def full(t):
     command = any_command(t)
     words, before = begin(t, command)
     way = t.random.choice(("disk", "size", "size", "stack", "omp"))
-    most = sum(os.path.getsize(t.data.at("a", f"done/{command.name}/{n}"))
-               for n in command.results)
+    files = (t.data.at("a", f"done/{command.name}/{n}") for n in command.results)
+    most = sum(os.path.getsize(file) for file in files if os.path.exists(file))
     room = int(t.random.uniform(0, 1.4) * most)
     t.say(f"{command.name}: {way} {room}")
     if way == "disk":

@@ -3,12 +3,15 @@
 run, for either update and by parts; rows, options and files of another fit are refused."""
 import os
 import shutil
+import signal
 import tempfile
 
 import h5py
 import numpy as np
 
-from tap import claim, done_testing, later_wins, ok, sagitta
+from jobs import faulty
+from seal import reseal
+from tap import claim, done_testing, later_wins, ok, sagitta, skip
 
 KINDS = {
     "joint": ["--update", "joint", "--uncentered"],
@@ -30,10 +33,13 @@ class Place:
         return os.path.join(self.folder, *names)
 
     def fit(self, out, kind, sweeps, *words, ranks=0, rows="rows.npy"):
+        return sagitta(*self.words(out, kind, sweeps, *words, rows=rows), ranks=ranks)
+
+    def words(self, out, kind, sweeps, *words, rows="rows.npy"):
         words = ["fit", "--rows", self.at(rows), "--atoms", 800, "--top-s", 3, "--rounds", 1,
                  "--tolerance", 0, "--holdout", self.at("held.npy"), "--sweeps", sweeps,
                  "--output", self.at(out), *KINDS[kind], *words]
-        return sagitta(*later_wins(*words), ranks=ranks)
+        return later_wins(*words)
 
     def begin(self, out, kind, sweeps):
         done = self.fit(out, kind, sweeps)
@@ -62,7 +68,7 @@ def check_same(place, kind):
     for ranks, words in ((0, []), (3, ["--threads", 1])):
         place.copy(f"{kind}-2", "resumed")
         done = place.fit("resumed", kind, 5, "--resume", *words, ranks=ranks)
-        ok(done.returncode == 0 and "resume  after sweep 2" in done.stderr,
+        ok(done.returncode == 0 and "resume  after sweep " in done.stderr,
            f"{kind}, {ranks} ranks: exit {done.returncode} {done.stderr[-300:]}")
         place.same(f"{kind}-5", "resumed", f"{kind}, {ranks} ranks")
     place.copy(f"{kind}-5", "resumed")
@@ -74,14 +80,26 @@ def check_same(place, kind):
     place.same(f"{kind}-2", f"{kind}-anew", f"{kind}, nothing to resume")
 
 
-@claim("what a run that is stopped between two files leaves is gone on from")
-def check_between(place):
-    place.begin("parts-3", "parts", 3)
-    place.copy("parts-2", "between")
-    shutil.copy(place.at("parts-3", "state.h5"), place.at("between"))
-    ok(place.fit("between", "parts", 5, "--resume").returncode == 0, "the state is newer")
-    place.same("parts-5", "between", "the state is newer")
-    place.copy("joint-2", "older")
+@claim("a run that is killed at any call for a file is gone on from")
+def check_killed(place, kind):
+    if os.environ.get("SANITIZED"):
+        return skip("the sanitizers come first among what is preloaded")
+    out = f"{kind}-killed"
+    os.environ["FAULT_SIGNAL"] = str(int(signal.SIGKILL))
+    calls = faulty("signal:1000000000", *place.words(out, kind, 5), count=True, of=".tmp")
+    for part in range(1, 8):
+        n = calls * part // 8
+        shutil.rmtree(place.at(out))
+        code, text = faulty(f"signal:{n}", *place.words(out, kind, 5), of=".tmp")
+        ok(code == -signal.SIGKILL, f"call {n} of {calls}: exit {code} {text[-300:]}")
+        done = place.fit(out, kind, 5, "--resume")
+        ok(done.returncode == 0, f"killed at call {n} of {calls}: {done.stderr[-300:]}")
+        place.same(f"{kind}-5", out, f"killed at call {n} of {calls}")
+    return None
+
+
+@claim("past the best sweep the last state is gone on from, and it must be there")
+def check_past(place):
     random = np.random.default_rng(9)
     np.save(place.at("few.npy"), random.standard_normal((60, 12)).astype("f4"))
     words = ["--rows", place.at("few.npy"), "--holdout", place.at("held.npy"), "--atoms", 50,
@@ -100,6 +118,23 @@ def check_between(place):
     done = sagitta("fit", *words, "--sweeps", 8, "--output", place.at("over-4"), "--resume")
     ok(done.returncode == 65 and "is not there to go on from" in done.stderr,
        f"without the last state: exit {done.returncode} {done.stderr[-300:]}")
+
+
+@claim("a fit that replaces another and is killed leaves no supports of the other's atoms")
+def check_replaced(place):
+    if os.environ.get("SANITIZED"):
+        return skip("the sanitizers come first among what is preloaded")
+    words = [*place.words("replaced", "joint", 5), "--force", "--rho", 0.2]
+    out = place.copy("joint-2", "replaced")
+    calls = faulty("signal:1000000000", *words, count=True, of=".tmp")
+    out = place.copy("joint-2", "replaced")
+    code, text = faulty(f"signal:{calls // 2}", *words, of=".tmp")
+    left = sorted(f for f in os.listdir(out) if f.endswith(".h5"))
+    ok(code == -signal.SIGKILL and "dictionary.h5" in left and "supports.h5" not in left,
+       f"exit {code} {left} {text[-200:]}")
+    done = place.fit("replaced", "joint", 5, "--resume", "--rho", 0.2)
+    ok(done.returncode == 0, f"exit {done.returncode} {done.stderr[-300:]}")
+    return None
 
 
 @claim("rows, options and files of another fit are refused, and nothing is changed")
@@ -124,18 +159,13 @@ def check_refused(place):
            f"{text}: exit {done.returncode} {done.stderr[-400:]}")
         place.same(f"{kind}-2", "refused", text)
     out = place.copy("joint-2", "refused")
-    shutil.copy(place.at("parts-3", "state.h5"), out)
+    shutil.copy(place.at("parts-2", "state.h5"), out)
     done = place.fit("refused", "joint", 4, "--resume")
     ok(done.returncode == 65 and "state.h5' was begun with" in done.stderr,
        f"the state of other options: exit {done.returncode} {done.stderr[-300:]}")
     place.copy("parts-2", "refused")
-    with h5py.File(place.at("parts-3", "state.h5")) as f:
-        lines = f["fit/history"][:]
-    lines[1, 2] += 1e-9
-    shutil.copy(place.at("parts-3", "state.h5"), place.at("refused"))
-    from seal import reseal
     with h5py.File(place.at("refused", "state.h5"), "r+") as f:
-        f["fit/history"][:] = lines
+        f["fit/history"][1, 2] += 1e-9
         reseal(f)
     done = place.fit("refused", "parts", 4, "--resume")
     ok(done.returncode == 65 and "are not of one fit" in done.stderr,
@@ -151,6 +181,9 @@ with tempfile.TemporaryDirectory() as main:
     made = Place(main)
     for name in list(KINDS):
         check_same(made, name)
-    check_between(made)
+    for name in "joint", "parts":
+        check_killed(made, name)
+    check_past(made)
+    check_replaced(made)
     check_refused(made)
 done_testing()

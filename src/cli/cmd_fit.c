@@ -76,8 +76,8 @@ static const struct option_row fit_rows[] = {
 static const struct option_row end_rows[] = {
     {"tolerance", OPTION_REAL, AT(tolerance), "0.0001", 0, 1, NULL, "GAIN",
      "end when the explained variance of the held-out rows gains less in five sweeps"},
-    {"sweeps", OPTION_LONG, AT(sweeps), "0", 0, 1 << 20, NULL, "COUNT",
-     "sweeps at most; 0: 100, and with --minibatch one pass over the rows if that is more"},
+    {"sweeps", OPTION_LONG, AT(sweeps), "100", 0, 1 << 20, NULL, "COUNT",
+     "sweeps at most; with --minibatch, passes over the rows"},
     {"max-seconds", OPTION_REAL, AT(max_seconds), "0", 0, 1e9, NULL, "SECONDS",
      "begin no sweep that would end later than this after the start; 0: no limit"},
 };
@@ -251,7 +251,7 @@ static void line_show(const struct fit_job *j, const struct fit_sweep *s)
   const struct fit_point *at = &s->point;
   const struct fit_line *l = &at->lines[at->sweep];
   real spent = at->sweep ? l->seconds - at->lines[at->sweep - 1].seconds : 0;
-  real most = j->task.sweeps ? (real)j->task.sweeps : fmax(FIT_SWEEPS_DEFAULT, (real)s->parts);
+  real most = (real)(j->task.sweeps * s->parts);
   char pace[96] = "";
   if (spent > 0)
     snprintf(pace, sizeof pace, ", %.0f rows/s, at most %.0f s left",

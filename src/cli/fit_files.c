@@ -273,8 +273,8 @@ static int sweep_write(struct fit_files *f, struct run *run, const struct fit_sw
                     threads));
   if (!is_best) return OK;
   TRY(atoms_write(f, run, f->dictionary.file, point->atoms, point->mean, NULL, threads));
-  if (!point->gram)
-    unlink(f->state.file); /* of an earlier sweep, or of a fit that --force replaces */
+  unlink(f->supports.file); /* of other atoms: an earlier run's */
+  if (!point->gram) unlink(f->state.file);
   return OK;
 }
 

@@ -4,10 +4,10 @@
  * Floor: cli.
  *
  * dictionary.h5 is written after every sweep that is the best so far, state.h5 after every other
- * one, and with a minibatch after every one, before dictionary.h5; without, one of no use is
- * removed.  Either holds all that a fit
+ * one, and with a minibatch after every one, before dictionary.h5.  Either holds all that a fit
  * goes on from, and the lines of all sweeps until then, so that a run that is stopped between the
- * two, or anywhere else, leaves the longer of them to go on from. */
+ * two, or anywhere else, leaves the longer of them to go on from.  A state.h5 that the next
+ * dictionary.h5 makes useless is removed, and so is a supports.h5 of other atoms. */
 #ifndef CLI_FIT_FILES_H
 #define CLI_FIT_FILES_H
 

@@ -25,7 +25,6 @@ enum fit_update { UPDATE_AUTO, UPDATE_ATOMS, UPDATE_JOINT };
 enum {
   FIT_PATIENCE = 5,            /* sweeps that a fit is given to gain by the tolerance */
   FIT_HELD_MOST = 65536,       /* rows, about, that are held out at most */
-  FIT_SWEEPS_DEFAULT = 100,    /* at most; with a minibatch at least one pass over the rows */
   FIT_JOINT_ATOMS_MOST = 16384 /* for UPDATE_AUTO, whose Gram matrix has 2 GB then */
 };
 
@@ -41,7 +40,7 @@ struct fit_task {
   int nonnegative; /* codes are at least 0; d = 1 */
   real rho;        /* penalty on the codes while fitting; the held-out rows are coded without */
   uint64_t seed;
-  gidx sweeps;       /* at most; 0: the default */
+  gidx sweeps;       /* at most; with a minibatch passes over the rows */
   real tolerance;    /* end when FIT_PATIENCE sweeps gain less */
   real max_seconds;  /* end before a sweep that would exceed this; 0: no limit */
   real revive_share; /* of the atoms, that a sweep replaces at most */
