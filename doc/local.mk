@@ -1,5 +1,6 @@
 # Pages for people, one sentence per line.  Man pages are made by scripts/local.mk.
 dist_doc_DATA += \
+  %D%/tutorial.md \
   %D%/design.md \
   %D%/numerics.md \
   %D%/determinism.md \
