@@ -211,7 +211,8 @@ def contents_of(path):
     def visit(name, item):
         found[name] = bytes_of(item[()]) if isinstance(item, h5py.Dataset) else "group"
         for key, value in item.attrs.items():
-            found[f"{name}@{key}"] = bytes_of(value)
+            if key != "attributes_sha256":  # verify's matter alone
+                found[f"{name}@{key}"] = bytes_of(value)
     try:
         with h5py.File(path) as f:
             visit("", f)

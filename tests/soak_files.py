@@ -151,6 +151,8 @@ def judge_other(t, command, outcome):
     t.check_placed()
     t.check_litter(command.results)
     for name, content in now.items():
+        if name == "state.h5" and content is None:  # where the last sweep was the best
+            continue
         if content is None or "unreadable" in content:
             t.find(WRONG, f"exit 0, and {name} is not there or not whole")
     return HARMLESS if now == t.data.expected["a", command.name] else outcome

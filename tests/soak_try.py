@@ -227,6 +227,8 @@ class Try:
         if done.code and not killed:
             self.check_refusal(command, done, one)
         many = killed or either or len(command.results) > 1
+        if command.name.startswith("fit") and states:  # a new dictionary removes the other two
+            states = [{**states[0], "state.h5": None, "supports.h5": None}, *states]
         self.check_results(command, states[-1:] if done.code == 0 else
                            [before, *states] if many else [before])
         self.check_litter(command.results, killed)

@@ -144,7 +144,7 @@ static int inputs_open(struct encode_state *job, const struct encode_options *o)
   return OK;
 }
 
-/* Fill the task from options and inputs; warn where the dictionary is too small for an option. */
+/* Fill the task from options and inputs; warn where the dictionary was made for other options. */
 static void task_fill(const struct run *run, const struct encode_options *o,
                       struct encode_state *job)
 {
@@ -180,6 +180,11 @@ static void task_fill(const struct run *run, const struct encode_options *o,
              task->top_s, task->top_s);
     task->rounds = task->top_s;
   }
+  idx fitted = (idx)imin(job->dictionary.rounds, task->top_s);
+  if (task->rounds < fitted && run->comm.rank == 0)
+    log_warn("'%s' was fitted with %d rounds of routing, and this run takes %d: rows are described "
+             "worse than with '--rounds %d'",
+             job->dictionary.file, job->dictionary.rounds, task->rounds, fitted);
 }
 
 static struct supports_shape shape_of(const struct encode_task *t)

@@ -220,6 +220,7 @@ static int places_open(struct fit_job *j)
   files->k = t->k;
   files->p = j->rows.source.p;
   files->nonnegative = t->nonnegative;
+  files->rounds = t->rounds;
   options_tell(j, files->options, sizeof files->options);
   TRY(fit_files_open(files, j->run, &j->o->output, j->o->resume));
   if (files->has_start) t->start = &files->start;
@@ -256,7 +257,7 @@ static void line_show(const struct fit_job *j, const struct fit_sweep *s)
   if (spent > 0)
     snprintf(pace, sizeof pace, ", %.0f rows/s, at most %.0f s left",
              (real)s->fitted_rows / (real)s->parts / spent, spent * (most - (real)at->sweep));
-  log_info("sweep   %lld: unseen %.6f, fitted %.6f, dead %lld, revived %lld, largest move %.2g%s",
+  log_info("sweep %3lld: unseen %.6f, fitted %.6f, dead %lld, revived %lld, largest move %.2g%s",
            (long long)at->sweep, l->held, l->fitted, (long long)l->dead, (long long)l->revived,
            l->move, pace);
 }
@@ -341,9 +342,13 @@ static void report(const struct fit_job *j, double seconds)
            (unsigned long long)j->encoded.fingerprint);
   log_info("ended after sweep %lld: %s; the best is sweep %lld", (long long)r->sweeps,
            reasons[r->end], (long long)r->best);
-  log_info("%-22s %.6g", "unseen rows", j->best.held);
-  log_info("%-22s %.6g, with the penalty", "fitted rows", j->best.fitted);
-  log_info("all rows:");
+  if (r->held_rows) log_info("%-22s %.6g", "unseen rows", j->best.held);
+  log_info("%-22s %.6g, with --rho", "fitted rows", j->best.fitted);
+  if (r->held_rows < 10 * SPLIT_WINDOW)
+    log_warn("%lld rows were held out: what the fit explains of unseen rows is uncertain, and is "
+             "best judged by rows of another source (--holdout)",
+             (long long)r->held_rows);
+  log_info("all rows of --rows, most of which were fitted:");
   report_metrics(&j->encoded.metrics, 1);
   log_info("wrote   %s", j->files.dictionary.shown);
   log_info("wrote   %s", j->files.supports.shown);

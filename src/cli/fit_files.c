@@ -186,6 +186,7 @@ static int lines_take(struct fit_files *f, const struct fit_sweep *s)
   }
   f->record = (struct fit_record){.sweeps = s->point.sweep,
                                   .best = s->best,
+                                  .rounds = f->rounds,
                                   .rows.rows = s->point.rows_hash,
                                   .held.rows = s->point.held_hash};
   memcpy(f->record.options, f->options, sizeof f->options);

@@ -51,6 +51,18 @@ int nonnegative_read(const struct h5_file *f, int *nonnegative)
   return OK;
 }
 
+static int rounds_read(const struct h5_file *f, idx *rounds)
+{
+  gidx value = 0;
+  int there;
+  TRY(h5_attribute_exists(f, "/", "rounds", &there));
+  if (there) TRY(h5_read_long(f, "/", "rounds", &value));
+  CHECK(value >= 0 && value <= INT32_MAX, ERR_INPUT, "'%s' says %lld rounds", f->path,
+        (long long)value);
+  *rounds = (idx)value;
+  return OK;
+}
+
 int dictionary_input_open(struct dictionary_input *f, const char *name)
 {
   *f = (struct dictionary_input){0};
@@ -81,7 +93,7 @@ int dictionary_input_open(struct dictionary_input *f, const char *name)
   CHECK(!f->nonnegative || d == 1, ERR_INPUT,
         "'%s' says that codes are nonnegative, and has frames of %lld vectors", s->file,
         (long long)d);
-  return OK;
+  return rounds_read(&s->h5, &f->rounds);
 }
 
 void dictionary_input_close(struct dictionary_input *f)

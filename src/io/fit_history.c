@@ -127,6 +127,7 @@ int fit_record_write(struct matrix_output *f, const struct fit_record *record,
   const struct h5_file *h5 = &f->result.h5;
   TRY(history_write(f, lines, record->sweeps));
   TRY(h5_attribute_long(h5, "/", "best_sweep", record->best));
+  TRY(h5_attribute_long(h5, "/", "rounds", record->rounds));
   TRY(h5_attribute_text(h5, "/fit/history", "options", record->options));
   TRY(identity_write(h5, INPUTS_GROUP, &record->rows));
   return identity_write(h5, HELD_GROUP, &record->held);

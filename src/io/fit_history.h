@@ -53,6 +53,7 @@ int fit_read(const char *path, struct arena *arena, struct fit_facts *facts,
 /* What `fit` says of its dictionaries: dictionary.h5 holds the best one, state.h5 the last. */
 struct fit_record {
   gidx sweeps, best;    /* the last sweep, and the best one until then */
+  gidx rounds;          /* of routing */
   char options[512];    /* all that the atoms depend on, "NAME=VALUE ..." */
   struct identity rows; /* .rows: the fitted rows that were in memory */
   struct identity held; /* .rows: the held-out ones */
