@@ -28,6 +28,7 @@ check_PROGRAMS += \
   %D%/test_io_outputs \
   %D%/test_kernels \
   %D%/test_layout \
+  %D%/test_proc \
   %D%/test_det_pair \
   %D%/test_refit_layout \
   %D%/test_refit_reference \

@@ -4,12 +4,13 @@ held-out rows is what encode says, and they change no atom; ranks, threads and i
 change no bit; it ends when its text says; and it refuses what cannot be fitted."""
 import os
 import re
+import resource
 import tempfile
 
 import h5py
 import numpy as np
 
-from tap import claim, done_testing, ok, sagitta
+from tap import claim, done_testing, ok, sagitta, skip
 
 SANITIZED = os.environ.get("SANITIZED")
 # |cosine| of an atom that is found; share of those, among a quarter more atoms than were planted.
@@ -143,8 +144,12 @@ def check_judge(folder):
 def check_refused(folder):
     random = np.random.default_rng(7)
     rows, path = random.standard_normal((300, 5)).astype("f4"), os.path.join(folder, "bad.npy")
-    other = os.path.join(folder, "other.npy")
-    np.save(other, rows[:, :4])
+
+    def rows_save(name, values):
+        np.save(os.path.join(folder, name + ".npy"), values.astype("f4"))
+        return os.path.join(folder, name + ".npy")
+
+    other = rows_save("other", rows[:, :4])
     nan = rows.copy()
     nan[270, 2] = np.nan
     cases = (
@@ -153,6 +158,10 @@ def check_refused(folder):
         ("everything held out", rows[:128], [], 65, "too few to hold out"),
         ("no rows", rows[:0], [], 65, "has no rows"),
         ("held-out rows of other columns", rows, ["--holdout", other], 65, "has 4 columns"),
+        ("no held-out rows", rows, ["--holdout", rows_save("none", rows[:0])], 65, "has no rows"),
+        ("one held-out row", rows, ["--holdout", rows_save("one", rows[:1])], 65, "do not vary"),
+        ("held-out rows all equal", rows, ["--holdout", rows_save("equal", np.ones((40, 5)))], 65,
+         "do not vary"),
         ("a value that is not a number", nan, [], 65, "row 270"),
     )
     for name, values, words, code, text in cases:
@@ -171,6 +180,45 @@ def check_refused(folder):
     ok(done.returncode == 0, f"a constant column: exit {done.returncode} {done.stderr[-300:]}")
 
 
+@claim("fitted rows that do not vary are no judge either; a part of them is passed over")
+def check_constant(folder):
+    for last, words in ((0, []), (64, ["--minibatch", 64]), (127, ["--minibatch", 127])):
+        path = os.path.join(folder, "constant.npy")
+        rows = np.ones((128, 4), "f4")
+        rows[:last] = np.random.default_rng(9).standard_normal((last, 4))
+        np.save(path, rows)
+        out = os.path.join(folder, f"constant{last}")
+        done = fit(out, path, "--atoms", 1, "--top-s", 1, "--holdout-share", 0, "--uncentered",
+                   "--sweeps", 2, *words)
+        if not last:
+            ok(done.returncode == 65 and "fitted rows" in done.stderr and
+               "do not vary" in done.stderr, f"exit {done.returncode} {done.stderr[-300:]}")
+        elif ok(done.returncode == 0, f"{last}: exit {done.returncode} {done.stderr[-300:]}"):
+            fitted = atoms_of(out)[1][:, 1]
+            best = int(re.search(r"the best is sweep (\d+)", done.stderr)[1])
+            ok(np.isnan(fitted).sum() > 1 and best == np.nanargmax(fitted), f"{best} of {fitted}")
+
+
+@claim("more atoms than rows are refused before anything of their size is held, on every rank")
+def check_atoms_first(folder):
+    if SANITIZED:
+        skip("address sanitizers reserve terabytes of address space")
+        return
+    path, out = os.path.join(folder, "few.npy"), os.path.join(folder, "few")
+    np.save(path, np.random.default_rng(8).standard_normal((300, 16)).astype("f4"))
+    limit = 1 << 30  # of address space; 30,000,000 atoms of 16 columns have 1.9 GB
+    for atoms, words, ranks in ((30000000, [], 0), (30000000, [], 2), (250, ["--seed", 1], 0)):
+        before = resource.getrlimit(resource.RLIMIT_AS)
+        resource.setrlimit(resource.RLIMIT_AS, (limit, before[1]))
+        try:
+            done = fit(out, path, "--atoms", atoms, "--top-s", 3, *words, ranks=ranks)
+        finally:
+            resource.setrlimit(resource.RLIMIT_AS, before)
+        ok(done.returncode == 65 and f"too few for {atoms} atoms" in done.stderr and
+           not os.path.exists(out),
+           f"{atoms} atoms, {ranks} ranks: exit {done.returncode} {done.stderr[-300:]}")
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         for codes in "signed", "nonnegative":
@@ -179,6 +227,8 @@ def main():
         check_unseen(folder)
         check_judge(folder)
         check_refused(folder)
+        check_constant(folder)
+        check_atoms_first(folder)
     done_testing()
 
 

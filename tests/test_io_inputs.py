@@ -163,6 +163,43 @@ def npy(path, header, data, version=1):
         f.write(b"\x93NUMPY" + bytes([version, 0]) + length + text + data)
 
 
+def check_headers(path, folder, values):
+    """Headers of a 2 x 2 array: what other writers may write, and what is not quite a header."""
+    descr, order, shape = "'descr': '<f4'", "'fortran_order': False", "'shape': (2, 2)"
+    for header in (f"{{{descr}, {order}, {shape}}}", f"{{{shape},{order},{descr},}}   ",
+                   f"{{ {order} , {shape} , {descr} , }}  \n",
+                   "{'descr':'<f4','fortran_order':False,'shape':( 2 ,2 , )}\n"):
+        npy(path, header, values.tobytes())
+        is_read(path, values, folder, f"npy header {header!r}")
+    for header, words in (
+            (f"{{{descr}, {order}, {shape}, 'shape': (1, 2), }}", ["'shape' twice"]),
+            (f"{{{descr}, {descr}, {order}, {shape}, }}", ["'descr' twice"]),
+            (f"{{{descr}, {order}, {shape}, 'more': 1, }}", ["'more'", "a key should be"]),
+            (f"{{{descr}, 'more': {{{order}, {shape}}}, }}", ["a key should be"]),
+            (f"{{{descr}, {order}x, {shape}, }}", ["behind the value of 'fortran_order'"]),
+            (f"{{{descr}, 'fortran_order': false, {shape}, }}", ["neither True nor False"]),
+            (f"{{{descr}, 'fortran_order': Truex, {shape}, }}", ["Fortran order"]),
+            (f"{{{descr}, {order}, 'shape': (02, 2), }}", ["broken shape"]),
+            (f"{{{descr}, {order}, 'shape': (+2, 2), }}", ["broken shape"]),
+            (f"{{{descr}, {order}, 'shape': (2 2), }}", ["broken shape"]),
+            (f"{{{descr}, {order}, 'shape': (2,, 2), }}", ["broken shape"]),
+            (f"{{{descr}, {order}, 'shape': (,), }}", ["broken shape"]),
+            (f"{{{descr}, {order}, 'shape': (4), }}", ["broken shape"]),
+            (f"{{{descr}, {order}, 'shape': 4, }}", ["broken shape"]),
+            (f"{{{descr}, {order}, {shape},, }}", ["a key should be"]),
+            (f"{{, {descr}, {order}, {shape} }}", ["a key should be"]),
+            (f"{{{descr} {order}, {shape} }}", ["behind the value of 'descr'"]),
+            (f"{{'descr' '<f4', {order}, {shape} }}", ["no colon"]),
+            (f"{{{descr}, {order}, {shape}, }} x\n", ["behind its dictionary"]),
+            (f"{{{descr}, {order}, {shape}, }}\n\n", ["behind its dictionary"]),
+            (f"{{{descr}, {order}, {shape}, }}}}\n", ["behind its dictionary"]),
+            (f"{{{descr}, {order}, }}", ["no shape"]), (f"{{{shape}, {order}, }}", ["no descr"]),
+            (f"{{{descr}, {shape}, }}", ["no fortran_order"]),
+            ("{'descr': '<f4}", ["type"])):
+        npy(path, header, values.tobytes())
+        is_refused(path, 65, words, folder, f"npy header {header!r}")
+
+
 @claim(".npy files are read or refused")
 def check_npy(folder):
     path = f"{folder}/x.npy"
@@ -202,6 +239,7 @@ def check_npy(folder):
                    "{'descr': '", "{'shape': (2"):
         npy(path, header, bytes(16))
         is_refused(path, 65, ["x.npy"], folder, f"npy header {header[:60]}")
+    check_headers(path, folder, singles[:2, :2])
     np.save(path, singles)
     with open(path, "rb") as f:
         whole = f.read()

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Masks come from the scheduler, quotas from the files of control groups, version 2. */
+ * Masks come from the scheduler, quotas from control groups. */
 #include "base/cores.h"
 
 #include <math.h>
@@ -9,33 +9,11 @@
 #include <unistd.h>
 
 #include "base/num.h"
-
-/* The least quota of a group and of those above it. */
-static double quota_find(void)
-{
-  char line[512], path[600];
-  double least = INFINITY, quota, period;
-  FILE *file = fopen("/proc/self/cgroup", "r");
-  int found = 0;
-  while (file && !found && fgets(line, sizeof line, file)) found = strncmp(line, "0::/", 4) == 0;
-  if (file) fclose(file);
-  if (!found) return INFINITY;
-  char *group = line + 3;
-  group[strcspn(group, "\n")] = '\0';
-  for (char *end = group + strlen(group); end; end = strrchr(group, '/')) {
-    *end = '\0';
-    snprintf(path, sizeof path, "/sys/fs/cgroup%s/cpu.max", group);
-    file = fopen(path, "r");
-    if (file && fscanf(file, "%lf %lf", &quota, &period) == 2 && quota > 0 && period > 0)
-      least = fmin(least, quota / period);
-    if (file) fclose(file);
-  }
-  return least;
-}
+#include "base/proc.h"
 
 void cores_find(struct cores *c)
 {
-  *c = (struct cores){.quota = quota_find()};
+  *c = (struct cores){.quota = proc_quota("")};
   gethostname(c->host, sizeof c->host - 1);
   if (sched_getaffinity(0, sizeof c->own, &c->own)) CPU_SET(0, &c->own);
   if (sched_getaffinity(getppid(), sizeof c->launcher, &c->launcher)) c->launcher = c->own;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/num.h"
+#include "base/proc.h"
 #include "base/status.h"
 
 enum { ALIGN = 64, HUGE_PAGE = 2 << 20, LONG = 2 * HUGE_PAGE };
@@ -79,16 +80,11 @@ int array_reserve(void *pointer, gidx *capacity, gidx count, size_t size)
   return OK;
 }
 
-/* The number that follows a name in a file of /proc, in bytes; -1 where the name is missing. */
+/* A number of /proc in bytes; -1 where it is missing. */
 static gidx proc_kilobytes(const char *path, const char *name)
 {
-  char line[256];
-  long long value = -1;
-  FILE *file = fopen(path, "r");
-  while (file && value < 0 && fgets(line, sizeof line, file))
-    if (strncmp(line, name, strlen(name)) == 0) sscanf(line + strlen(name), "%lld", &value);
-  if (file) fclose(file);
-  return value < 0 ? -1 : (gidx)value * 1024;
+  gidx value = proc_number(path, name);
+  return value < 0 ? -1 : value * 1024;
 }
 
 /* From /proc, because getrusage() still counts the process that started this one. */
@@ -109,7 +105,7 @@ gidx memory_share(int processes)
   gidx left = proc_kilobytes("/proc/meminfo", "MemAvailable:");
   gidx held = proc_kilobytes("/proc/self/status", "VmSize:");
   if (left < 0) left = (gidx)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
-  left /= processes;
+  left = imin(left, proc_memory("")) / processes;
   if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && held >= 0) {
     left = imin((gidx)limit.rlim_cur - held, left);
   }

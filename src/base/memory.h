@@ -42,10 +42,10 @@ int array_reserve(void *pointer, gidx *capacity, gidx count, size_t size);
 /* Largest resident size of this process so far, in bytes. */
 gidx memory_peak(void);
 
-/* Bytes that this process can still allocate: what the machine has left, or what the limit of its
- * address space leaves when that is less. */
+/* Bytes that this process can still allocate: the least of what the machine has left, what the
+ * limits of its control groups leave (base/proc.h), and what that of its address space leaves. */
 gidx memory_available(void);
-/* The same for each of so many processes that share this machine. */
+/* The same for each of so many processes that share this machine and the groups. */
 gidx memory_share(int processes);
 
 #endif

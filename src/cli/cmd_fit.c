@@ -363,6 +363,7 @@ static int fit_command(struct run *run, const void *options, const char **argume
   j->o = options;
   TRY(inputs_agree(&run->comm, inputs_open(j)));
   task_fill(j);
+  TRY(comm_agree(&run->comm, fit_task_check(&j->task)));
   TRY(places_open(j));
   double begun = log_seconds();
   j->sink = (struct fit_sink){j, sweep_take};

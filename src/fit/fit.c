@@ -110,16 +110,39 @@ static void part_choose(struct fit *f, gidx part)
   f->no_supports.entries = n * f->result->top_s;
 }
 
+/* *fitted, *held <- the rows to fit and those to judge by, which read through *split. */
+static int rows_split(const struct fit_task *t, struct row_split *split, struct row_source *fitted,
+                      struct row_source *held)
+{
+  const char *name = t->rows->name;
+  CHECK(t->rows->n > 0, ERR_INPUT, "'%s' has no rows", name);
+  CHECK(!t->held || t->held->n > 0, ERR_INPUT, "'%s' has no rows", t->held->name);
+  CHECK(!t->held || t->held->p == t->rows->p, ERR_INPUT, "'%s' has %d columns, '%s' has %d",
+        t->held->name, t->held->p, name, t->rows->p);
+  real most = (real)FIT_HELD_MOST / (real)t->rows->n;
+  TRY(split_draw(split, t->rows, t->held ? 0 : fmin(t->held_share, most), t->seed));
+  split_sources(split, fitted, held);
+  CHECK(fitted->n >= (gidx)t->k * t->d, ERR_INPUT,
+        "'%s' has %lld rows, of which %lld are held out: too few for %d atoms; lower --atoms or "
+        "give more rows",
+        name, (long long)t->rows->n, (long long)held->n, t->k);
+  if (t->held) *held = *t->held;
+  return OK;
+}
+
+int fit_task_check(const struct fit_task *t)
+{
+  struct row_split split = {0};
+  struct row_source fitted, held;
+  TRY(rows_split(t, &split, &fitted, &held));
+  split_free(&split);
+  return OK;
+}
+
 static int sources_open(struct fit *f)
 {
   const struct fit_task *t = f->task;
-  CHECK(t->rows->n > 0, ERR_INPUT, "'%s' has no rows", t->rows->name);
-  CHECK(!t->held || t->held->p == t->rows->p, ERR_INPUT, "'%s' has %d columns, '%s' has %d",
-        t->held->name, t->held->p, t->rows->name, t->rows->p);
-  real most = (real)FIT_HELD_MOST / (real)t->rows->n;
-  TRY(split_draw(&f->split, t->rows, t->held ? 0 : fmin(t->held_share, most), t->seed));
-  split_sources(&f->split, &f->fitted, &f->held);
-  if (t->held) f->held = *t->held;
+  TRY(rows_split(t, &f->split, &f->fitted, &f->held));
   gidx p = f->fitted.p;
   f->part_rows = t->minibatch ? imin(t->minibatch, f->fitted.n) : f->fitted.n;
   f->parts = (f->fitted.n + f->part_rows - 1) / f->part_rows;
@@ -292,16 +315,30 @@ static int held_judge(struct fit *f, struct fit_line *line)
   return OK;
 }
 
+/* Of rows that are all the same the explained variance is no number.  A part of them is passed
+ * over, since others follow; else nothing is left to judge by. */
+static int worth_check(const struct fit *f, const struct fit_line *line)
+{
+  const struct fit_task *t = f->task;
+  int has_held = f->held.n > 0, is_passed = !has_held && f->parts > 1;
+  CHECK(is_passed || !isnan(has_held ? line->held : line->fitted), ERR_INPUT,
+        "the %s rows of '%s' do not vary: their explained variance, by which the fit is judged, is "
+        "not defined",
+        has_held ? "held-out" : "fitted", t->held ? t->held->name : t->rows->name);
+  return OK;
+}
+
 real fit_worth(const struct fit_line *line)
 {
-  return isnan(line->held) ? line->fitted : line->held;
+  real worth = isnan(line->held) ? line->fitted : line->held;
+  return isnan(worth) ? -INFINITY : worth;
 }
 
 gidx fit_best(const struct fit_line *lines, gidx sweep)
 {
   gidx best = 0;
   for (gidx i = 1; i <= sweep; i++)
-    if (!(fit_worth(&lines[i]) <= fit_worth(&lines[best]))) best = i;
+    if (fit_worth(&lines[i]) > fit_worth(&lines[best])) best = i;
   return best;
 }
 
@@ -334,6 +371,7 @@ static int sweep_close(struct fit *f)
   TRY(held_judge(f, line));
   line->seconds = log_seconds() - f->begun;
   TRY(comm_broadcast(f->c, line, 1, sizeof *line));
+  TRY(worth_check(f, line));
   f->best = fit_best(f->lines, f->sweep);
   return sweep_show(f);
 }
@@ -353,6 +391,7 @@ static int sweep_reopen(struct fit *f)
   if (!start->idle) idle_count(f);
   TRY(held_judge(f, &now));
   TRY(comm_broadcast(f->c, &now, 1, sizeof now));
+  TRY(worth_check(f, &now));
   CHECK(f->held_hash == start->held_hash, ERR_INPUT,
         "the earlier run was judged by other rows than this one: rows_hash %016llx, not %016llx; "
         "resume with the same",
@@ -418,9 +457,9 @@ static int goes_on(const struct fit *f, enum fit_end *end)
   const struct fit_line *lines = f->lines;
   real seconds = lines[sweep].seconds;
   real last = sweep > f->first ? seconds - lines[sweep - 1].seconds : 0;
-  if (before >= 0 &&
-      fit_worth(&lines[fit_best(lines, sweep)]) - fit_worth(&lines[fit_best(lines, before)]) <
-          t->tolerance) {
+  real best = fit_worth(&lines[fit_best(lines, sweep)]);
+  if (before >= 0 && isfinite(best) &&
+      best - fit_worth(&lines[fit_best(lines, before)]) < t->tolerance) {
     *end = FIT_SETTLED;
     return 0;
   }

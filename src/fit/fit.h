@@ -101,12 +101,18 @@ struct fit_result {
  * it. */
 enum fit_update fit_update_choose(const struct fit_task *task, idx top_s);
 
-/* Is a line worth more than another: by the held-out rows, where there are any. */
+/* Is a line worth more than another: by the held-out rows, where there are any; -INFINITY where the
+ * rows do not vary. */
 real fit_worth(const struct fit_line *line);
 gidx fit_best(const struct fit_line *lines, gidx sweep);
 
-/* Collective; the same status on every rank.  ERR_INPUT: too few rows, what seed_run() and
- * refit_state_load() refuse, or a start that does not fit the rows. */
+/* What the shapes say before anything of their size is allocated.  Not collective.  ERR_INPUT: too
+ * few rows for the atoms or for what is to be held out, or rows of different columns. */
+int fit_task_check(const struct fit_task *task);
+
+/* Collective; the same status on every rank.  ERR_INPUT: what fit_task_check(), seed_run() and
+ * refit_state_load() refuse, rows to judge by that do not vary, or a start that does not fit the
+ * rows. */
 int fit_run(const struct fit_task *task, struct comm *c, const struct fit_sink *sink,
             struct fit_result *result);
 

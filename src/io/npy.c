@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A strict reader of the header, which is the text of a Python dictionary of three known keys. */
+ * A strict reader of the header, which is the text of a Python dictionary of three known keys, each
+ * once, in any order.  A reader of a value moves *at behind it. */
 #include "io/npy.h"
 
 #include <errno.h>
@@ -36,39 +37,37 @@ static int read_whole(const struct npy_file *f, gidx at, size_t bytes, void *out
   return OK;
 }
 
-/* The text behind a key and its colon, blanks skipped; NULL when the key is missing. */
-static const char *value_of(const char *header, const char *key)
+static void blanks_skip(const char **at)
 {
-  char quoted[32];
-  snprintf(quoted, sizeof quoted, "'%s'", key);
-  const char *at = strstr(header, quoted);
-  if (!at) return NULL;
-  at += strlen(quoted);
-  at += strspn(at, " ");
-  if (*at++ != ':') return NULL;
-  return at + strspn(at, " ");
+  *at += strspn(*at, " ");
+}
+
+static int word_skip(const char **at, const char *word)
+{
+  size_t length = strlen(word);
+  int is_there = strncmp(*at, word, length) == 0;
+  if (is_there) *at += length;
+  return is_there;
 }
 
 /* Refuse Fortran order. */
-static int order_read(struct npy_file *f, const char *header)
+static int order_read(struct npy_file *f, const char **at)
 {
-  const char *fortran = value_of(header, "fortran_order");
-  CHECK(fortran && (strncmp(fortran, "True", 4) == 0 || strncmp(fortran, "False", 5) == 0),
-        ERR_INPUT, "the header of '%s' has no fortran_order", f->path);
-  CHECK(*fortran == 'F', ERR_INPUT,
+  int is_fortran = word_skip(at, "True");
+  CHECK(is_fortran || word_skip(at, "False"), ERR_INPUT,
+        "the header of '%s' has a fortran_order that is neither True nor False", f->path);
+  CHECK(!is_fortran, ERR_INPUT,
         "'%s' is in Fortran order: save it with numpy.save(name, numpy.ascontiguousarray(x))",
         f->path);
   return OK;
 }
 
-static int type_read(struct npy_file *f, const char *header)
+static int type_read(struct npy_file *f, const char **at)
 {
-  const char *descr = value_of(header, "descr");
-  CHECK(descr, ERR_INPUT, "the header of '%s' has no descr", f->path);
-  int length = descr[0] == '\'' ? (int)strcspn(descr + 1, "'") : 0;
-  const char *letters = descr + 1;
-  int known =
-      length == 3 && strchr("<>=|", letters[0]) && letters[1] == 'f' && strchr("248", letters[2]);
+  const char *descr = *at, *letters = descr + 1;
+  int length = descr[0] == '\'' ? (int)strcspn(letters, "'") : 0;
+  int known = length == 3 && letters[3] && strchr("<>=|", letters[0]) && letters[1] == 'f' &&
+              strchr("248", letters[2]);
   CHECK(known, ERR_INPUT,
         "'%s' holds values of type %.*s: save it as float16, float32 or float64, for instance "
         "with x.astype('f4')",
@@ -77,28 +76,77 @@ static int type_read(struct npy_file *f, const char *header)
   int is_little = *(const unsigned char *)&probe;
   f->swap = letters[0] == (is_little ? '>' : '<');
   f->type = letters[2] == '2' ? TYPE_F16 : letters[2] == '4' ? TYPE_F32 : TYPE_F64;
+  *at = letters + 4;
   return OK;
 }
 
-static int shape_read(struct npy_file *f, const char *header)
+/* A number of a shape: digits without a sign, and without zeros in front. */
+static int size_read(const char **at, long long *size)
 {
-  const char *at = value_of(header, "shape");
-  CHECK(at && *at == '(', ERR_INPUT, "the header of '%s' has no shape", f->path);
+  size_t digits = strspn(*at, "0123456789");
+  errno = 0;
+  *size = strtoll(*at, NULL, 10);
+  int good = digits && errno == 0 && (digits == 1 || **at != '0');
+  *at += digits;
+  return good;
+}
+
+static int shape_read(struct npy_file *f, const char **at)
+{
   double values = 1;
-  f->rank = 0;
-  for (at += 1 + strspn(at + 1, " "); *at != ')'; at += strspn(at, " ")) {
-    char *end;
-    errno = 0;
-    long long size = strtoll(at, &end, 10);
-    values *= (double)size;
-    CHECK(end > at && errno == 0 && size >= 0 && values < 0x1p60 && f->rank < MAX_RANK, ERR_INPUT,
-          "the header of '%s' has a broken shape", f->path);
-    if (f->rank < LENGTH(f->shape)) f->shape[f->rank] = size;
-    f->rank++;
-    at = end + strspn(end, " ");
-    CHECK(*at == ',' || *at == ')', ERR_INPUT, "the header of '%s' has a broken shape", f->path);
-    at += *at == ',';
+  int good = word_skip(at, "(");
+  blanks_skip(at);
+  for (f->rank = 0; good && !word_skip(at, ")"); f->rank++) {
+    long long size;
+    good = f->rank < MAX_RANK && size_read(at, &size);
+    values *= good ? (double)size : 1;
+    if (good && f->rank < LENGTH(f->shape)) f->shape[f->rank] = size;
+    blanks_skip(at);
+    /* Only behind the last of several sizes is no comma needed: (3) is a number. */
+    good = good && values < 0x1p60 && (word_skip(at, ",") || (**at == ')' && f->rank > 0));
+    blanks_skip(at);
   }
+  CHECK(good, ERR_INPUT, "the header of '%s' has a broken shape", f->path);
+  return OK;
+}
+
+static int entry_read(struct npy_file *f, const char **at, unsigned *seen)
+{
+  static const struct {
+    const char *key;
+    int (*read)(struct npy_file *f, const char **at);
+  } keys[] = {{"'descr'", type_read}, {"'fortran_order'", order_read}, {"'shape'", shape_read}};
+  int k = 0;
+  while (k < LENGTH(keys) && !word_skip(at, keys[k].key)) k++;
+  CHECK(k < LENGTH(keys), ERR_INPUT,
+        "the header of '%s' has '%.12s' where a key should be: descr, fortran_order or shape",
+        f->path, *at);
+  CHECK(!(*seen & 1u << k), ERR_INPUT, "the header of '%s' has %s twice", f->path, keys[k].key);
+  *seen |= 1u << k;
+  blanks_skip(at);
+  CHECK(word_skip(at, ":"), ERR_INPUT, "the header of '%s' has no colon behind %s", f->path,
+        keys[k].key);
+  blanks_skip(at);
+  TRY(keys[k].read(f, at));
+  blanks_skip(at);
+  CHECK(word_skip(at, ",") || **at == '}', ERR_INPUT,
+        "the header of '%s' has '%.12s' behind the value of %s", f->path, *at, keys[k].key);
+  blanks_skip(at);
+  return OK;
+}
+
+static int header_parse(struct npy_file *f, const char *header)
+{
+  const char *at = header + 1; /* behind the brace */
+  unsigned seen = 0;
+  blanks_skip(&at);
+  while (!word_skip(&at, "}")) TRY(entry_read(f, &at, &seen));
+  CHECK(seen & 1, ERR_INPUT, "the header of '%s' has no descr", f->path);
+  CHECK(seen & 2, ERR_INPUT, "the header of '%s' has no fortran_order", f->path);
+  CHECK(seen & 4, ERR_INPUT, "the header of '%s' has no shape", f->path);
+  blanks_skip(&at);
+  word_skip(&at, "\n");
+  CHECK(!*at, ERR_INPUT, "the header of '%s' goes on behind its dictionary", f->path);
   return OK;
 }
 
@@ -153,9 +201,7 @@ int npy_open(struct npy_file *f, const char *path)
   f->file = file + 1;
   TRY(input_file_begin(&f->input, path, file, &facts));
   TRY(header_read(f, header));
-  TRY(order_read(f, header));
-  TRY(type_read(f, header));
-  TRY(shape_read(f, header));
+  TRY(header_parse(f, header));
   input_file_array(f->input, "", f->type, f->rank, f->shape);
   return f->rank <= LENGTH(f->shape) ? length_check(f) : OK;
 }

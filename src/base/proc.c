@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Groups are walked from the process's own upwards.  In a container the path of its group may be
+ * that of the machine, where nothing is mounted; the walk ends at the mount, which is its group. */
+#include "base/proc.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/num.h"
+
+enum { MAX_PATH = 4096 };
+
+gidx proc_number(const char *path, const char *name)
+{
+  char line[256], *end;
+  gidx value = -1;
+  size_t length = strlen(name);
+  FILE *file = fopen(path, "r");
+  while (file && value < 0 && fgets(line, sizeof line, file)) {
+    if (strncmp(line, name, length) != 0) continue;
+    long long number = strtoll(line + length, &end, 10); /* of what is larger: the largest */
+    if (end > line + length) value = number;
+  }
+  if (file) fclose(file);
+  return value;
+}
+
+/* Is the word one of a list with commas?  The list of version 2 is empty. */
+static int list_has(char *list, const char *word)
+{
+  char *rest = list, *item;
+  while ((item = strsep(&rest, ",")))
+    if (strcmp(item, word) == 0) return 1;
+  return 0;
+}
+
+/* group[MAX_PATH] <- the process's group, "/..." or "" for the topmost, by a line
+ * "NUMBER:CONTROLLERS:GROUP".  Returns whether there is one. */
+static int group_find(const char *root, const char *controller, char *group)
+{
+  char path[MAX_PATH], line[MAX_PATH];
+  int found = 0;
+  snprintf(path, sizeof path, "%s/proc/self/cgroup", root);
+  FILE *file = fopen(path, "r");
+  while (file && !found && fgets(line, sizeof line, file)) {
+    char *rest = line;
+    strsep(&rest, ":");
+    char *list = strsep(&rest, ":");
+    if (!rest || !list_has(list, controller)) continue;
+    rest[strcspn(rest, "\n")] = '\0';
+    strcpy(group, strcmp(rest, "/") ? rest : "");
+    found = 1;
+  }
+  if (file) fclose(file);
+  return found;
+}
+
+/* The least of what `look` finds in the folder of a group and in those above it. */
+static double groups_walk(const char *root, const char *controller, double (*look)(const char *))
+{
+  char group[MAX_PATH], folder[2 * MAX_PATH];
+  double least = INFINITY;
+  if (!group_find(root, controller, group)) return INFINITY;
+  for (char *end = group + strlen(group); end; end = strrchr(group, '/')) {
+    *end = '\0';
+    snprintf(folder, sizeof folder, "%s/sys/fs/cgroup%s%s%s", root, *controller ? "/" : "",
+             controller, group);
+    least = fmin(least, look(folder));
+  }
+  return least;
+}
+
+static double quota_look(const char *folder)
+{
+  char path[3 * MAX_PATH];
+  double quota, period;
+  snprintf(path, sizeof path, "%s/cpu.max", folder);
+  FILE *file = fopen(path, "r");
+  int has = file && fscanf(file, "%lf %lf", &quota, &period) == 2 && quota > 0 && period > 0;
+  if (file) fclose(file);
+  return has ? quota / period : INFINITY;
+}
+
+double proc_quota(const char *root)
+{
+  return groups_walk(root, "", quota_look);
+}
+
+static gidx group_number(const char *folder, const char *name, const char *line)
+{
+  char path[3 * MAX_PATH];
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  return proc_number(path, line);
+}
+
+/* What a group has left, by the names that its version gives to the files.  `total_` are the counts
+ * that include the groups within; in version 2 all do. */
+static double memory_left(const char *folder, const char *limit, const char *usage,
+                          const char *const caches[2])
+{
+  gidx most = group_number(folder, limit, ""), used = imax(0, group_number(folder, usage, ""));
+  if (most < 0) return INFINITY;
+  for (int i = 0; i < 2; i++) used -= imax(0, group_number(folder, "memory.stat", caches[i]));
+  return (double)imax(0, most - imax(0, used));
+}
+
+static double memory_look(const char *folder)
+{
+  static const char *const caches[] = {"inactive_file ", "active_file "};
+  return memory_left(folder, "memory.max", "memory.current", caches);
+}
+
+static double memory_look_1(const char *folder)
+{
+  static const char *const caches[] = {"total_inactive_file ", "total_active_file "};
+  return memory_left(folder, "memory.limit_in_bytes", "memory.usage_in_bytes", caches);
+}
+
+gidx proc_memory(const char *root)
+{
+  double left =
+      fmin(groups_walk(root, "", memory_look), groups_walk(root, "memory", memory_look_1));
+  return left < 0x1p62 ? (gidx)left : INT64_MAX; /* version 1 says 2^63 less a page for no limit */
+}
