@@ -211,6 +211,7 @@ libsagitta_a_SOURCES += \
 
 # fit: seed, then sweeps of refit and encode until unseen rows gain no more
 libsagitta_a_SOURCES += \
+  %D%/fit/judge.h %D%/fit/judge.c \
   %D%/fit/revive.h %D%/fit/revive.c %D%/fit/update.h %D%/fit/update.c \
   %D%/fit/fit.h %D%/fit/fit.c
 

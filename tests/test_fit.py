@@ -140,6 +140,38 @@ def check_judge(folder):
            f"{words_}: exit {done.returncode} {done.stderr[-400:]}")
 
 
+@claim("refit --holdout says what encode says, and resumes with the same rows alone")
+def check_refit(folder):
+    at = lambda name: os.path.join(folder, "refit", name)
+    sagitta("synth", "--n-rows", 500, "--atoms", 16, "--columns", 12, "--top-s", 3,
+            "--start-cosine", 0.8, "--noise", 0.1, "--output", at("."))
+    with h5py.File(at("rows.h5")) as f:
+        held = f["rows"][:90]
+    np.save(at("held.npy"), held)
+    np.save(at("other.npy"), held[::-1])
+    np.save(at("narrow.npy"), held[:, :5])
+    sagitta("encode", "--rows", at("rows.h5"), "--dictionary", at("start.h5"), "--top-s", 3,
+            "--rounds", 3, "--output", at("codes"))
+    words = ["refit", "--rows", at("rows.h5"), "--dictionary", at("start.h5"), "--supports",
+             at("codes"), "--reroute"]
+    for out, sweeps, more in ("one", 2, []), ("two", 1, []), ("two", 2, ["--resume"]):
+        done = sagitta(*words, "--holdout", at("held.npy"), "--sweeps", sweeps, "--output", at(out),
+                       *more, ranks=2 if more else 0)
+        ok(done.returncode == 0, f"{out}: exit {done.returncode} {done.stderr[-300:]}")
+    done = sagitta("diff", at("one"), at("two"))
+    ok(done.returncode == 0, f"resumed: {done.stdout[-300:]}")
+    sagitta("encode", "--rows", at("held.npy"), "--dictionary", at("one"), "--top-s", 3,
+            "--rounds", 3, "--output", at("unseen"))
+    with h5py.File(at("unseen/supports.h5")) as f:
+        said = f["metrics"].attrs["explained_variance"]
+    history = atoms_of(at("one"))[1]
+    ok(said == history[-1, 2] and np.isfinite(history[:, 2]).all(), f"{said} {history[:, 2]}")
+    for name, text in (("other", "judged by other held-out rows"), ("narrow", "has 5 columns")):
+        done = sagitta(*words, "--holdout", at(name + ".npy"), "--sweeps", 3, "--output", at("one"),
+                       "--resume")
+        ok(done.returncode == 65 and text in done.stderr, f"{name}: {done.stderr[-300:]}")
+
+
 @claim("what cannot be fitted is refused")
 def check_refused(folder):
     random = np.random.default_rng(7)
@@ -226,6 +258,7 @@ def main():
         check_partition(folder)
         check_unseen(folder)
         check_judge(folder)
+        check_refit(folder)
         check_refused(folder)
         check_constant(folder)
         check_atoms_first(folder)

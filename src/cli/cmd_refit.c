@@ -15,6 +15,8 @@
 #include "cli/refit_resume.h"
 #include "cli/report.h"
 #include "cli/threads.h"
+#include "fit/judge.h"
+#include "io/rows.h"
 #include "model/directions.h"
 #include "refit/layout.h"
 #include "refit/refit.h"
@@ -28,7 +30,7 @@ struct refit_options {
   struct fit_compute compute;
   idx sweeps, directions, cosine_limit;
   int reroute, resume, dry_run;
-  const char *filter;
+  const char *filter, *holdout;
 };
 #define AT(member) offsetof(struct refit_options, member)
 
@@ -39,6 +41,8 @@ static const struct option_row refit_rows[] = {
      "directions in which a frame may move in a sweep"},
     {"reroute", OPTION_FLAG, AT(reroute), "no", 0, 1, NULL, NULL,
      "route all rows again after each sweep, in as many rounds as the supports were"},
+    {"holdout", OPTION_TEXT, AT(holdout), NULL, 0, 0, NULL, "FILE[:/PATH]",
+     "rows that the refit does not see: say what each sweep's atoms explain of them"},
     FILTER_OPTION(AT(filter)),
     {"resume", OPTION_FLAG, AT(resume), "no", 0, 1, NULL, NULL,
      "go on after the last sweep that is in --output, with the inputs and options of its start; "
@@ -84,6 +88,8 @@ struct job {
   struct refit_files files;
   struct fit_inputs inputs;
   struct refit_former former; /* of a run that is resumed */
+  struct rows_input holdout;  /* rows that the refit does not see */
+  real held;                  /* what the atoms explain of them; NaN: there are none */
   struct refit_task task;
   struct refit_state state;
   struct classes classes;
@@ -123,8 +129,22 @@ static int plan_print(struct job *j)
 static int job_begin(struct job *j)
 {
   const struct refit_files *f = &j->files;
-  const struct run_inputs inputs = fit_inputs_files(&j->inputs);
+  struct run_inputs inputs = fit_inputs_files(&j->inputs);
+  if (j->o->holdout) inputs.name[MAX_INPUTS - 1] = j->holdout.file;
   return run_begin_at(j->run, &f->dictionary, &inputs, f->has_dictionary);
+}
+
+static int inputs_open(struct job *j)
+{
+  TRY(fit_inputs_open(&j->inputs, &j->o->names));
+  j->held = nan_canonical();
+  if (!j->o->holdout) return OK;
+  TRY(rows_input_open(&j->holdout, j->o->holdout));
+  const struct row_source *held = &j->holdout.source, *rows = &j->inputs.rows.source;
+  CHECK(held->p == rows->p, ERR_INPUT, "'%s' has %d columns, '%s' has %d", held->name, held->p,
+        rows->name, rows->p);
+  CHECK(held->n > 0, ERR_INPUT, "'%s' has no rows", held->name);
+  return OK;
 }
 
 static int job_open(struct job *j)
@@ -134,7 +154,7 @@ static int job_open(struct job *j)
       .directions = o->directions, .reroute = o->reroute, .cosine_limit = o->cosine_limit};
   TRY(comm_agree(j->c, options_check(o)));
   TRY(refit_files_open(&j->files, j->run, &o->output, o->resume, o->sweeps, &wanted));
-  TRY(inputs_agree(j->c, fit_inputs_open(&j->inputs, &o->names)));
+  TRY(inputs_agree(j->c, inputs_open(j)));
   TRY(job_begin(j));
   j->task = fit_inputs_task(&j->inputs, j->run, &o->compute);
   TRY(threads_report(j->run, o->compute.threads));
@@ -146,6 +166,33 @@ static int job_open(struct job *j)
   if (!status) status = arena_alloc(&j->arena, &j->density, j->state.k, sizeof *j->density);
   TRY(comm_agree(j->c, status));
   return refit_tss(&j->state, &j->tss);
+}
+
+/* The frames of a state whose sweep has ended, as float32. */
+static int frames_read(void *self, idx first, idx count, float *out)
+{
+  const struct refit_state *f = self;
+  gidx frame = (gidx)f->d * f->p;
+  for (gidx i = 0; i < count * frame; i++) out[i] = (float)f->frames[first * frame + i];
+  return OK;
+}
+
+/* What do the atoms explain of rows that the refit does not see?  *hash <- of those. */
+static int held_judge(struct job *j, uint64_t *hash)
+{
+  struct refit_state *f = &j->state;
+  const struct atom_source atoms = {f->k, f->d, f->p, j->task.atoms->name, f, frames_read};
+  struct judge_task task = {.rows = &j->holdout.source,
+                            .atoms = &atoms,
+                            .mean = j->task.mean,
+                            .top_s = f->s,
+                            .rounds = j->inputs.supports.rounds,
+                            .threads = j->task.threads,
+                            .nonnegative = j->task.nonnegative,
+                            .variant = j->task.variant,
+                            .filter = j->task.filter};
+  *hash = 0;
+  return j->o->holdout ? judge_rows(&task, j->c, &j->held, hash) : OK;
 }
 
 /* What metrics and residuals say of the same codes differs by their roundings: far less. */
@@ -176,11 +223,12 @@ static int start_judge(struct job *j)
   real is = 0;
   refit_start_note(&j->files.facts.start, &j->inputs, &j->state);
   TRY(state_judge(j, supports->source.name, supports->explained_variance, &is));
+  TRY(held_judge(j, &j->files.facts.start.held.rows));
   if (j->c->rank) return OK;
   gidx dead = 0;
   for (idx a = 0; a < j->state.k; a++) dead += refit_atom_rows(&j->state, a) == 0;
-  j->files.lines[0] = (struct history_line){
-      .explained_variance = is, .held_out = nan_canonical(), .dead = (real)dead};
+  j->files.lines[0] =
+      (struct history_line){.explained_variance = is, .held_out = j->held, .dead = (real)dead};
   return OK;
 }
 
@@ -220,16 +268,18 @@ static void line_add(struct job *j, const struct sweep_counts *counts)
   gidx sweep = j->files.facts.sweeps;
   j->files.lines[sweep] = (struct history_line){.sweep = (real)sweep,
                                                 .explained_variance = j->metrics.explained_variance,
-                                                .held_out = nan_canonical(),
+                                                .held_out = j->held,
                                                 .dead = (real)j->metrics.dead_atoms,
                                                 .accepted = (real)counts->accepted,
                                                 .rejected = (real)counts->rejected,
                                                 .escalated = (real)counts->escalated};
-  log_info("sweep   %lld: explained_variance %.6g -> %.6g, steps accepted %lld, rejected %lld, "
+  char unseen[40] = "";
+  if (j->o->holdout) snprintf(unseen, sizeof unseen, ", unseen %.6g", j->held);
+  log_info("sweep   %lld: explained_variance %.6g -> %.6g%s, steps accepted %lld, rejected %lld, "
            "escalated %lld",
            (long long)sweep, j->files.lines[sweep - 1].explained_variance,
-           j->metrics.explained_variance, (long long)counts->accepted, (long long)counts->rejected,
-           (long long)counts->escalated);
+           j->metrics.explained_variance, unseen, (long long)counts->accepted,
+           (long long)counts->rejected, (long long)counts->escalated);
   j->all.accepted += counts->accepted;
   j->all.rejected += counts->rejected;
   j->all.escalated += counts->escalated;
@@ -239,7 +289,9 @@ static int sweep_run(struct job *j)
 {
   struct sweep_counts counts;
   TRY(refit_sweep(&j->state, &j->classes, j->o->directions, j->phases, j->steps, &counts));
+  uint64_t hash;
   TRY(state_finish(j, j->o->reroute));
+  TRY(held_judge(j, &hash));
   j->files.facts.sweeps++;
   if (j->c->rank == 0) line_add(j, &counts);
   TRY(state_write(j, 1));
@@ -251,8 +303,14 @@ static int sweep_run(struct job *j)
 static int job_resume(struct job *j)
 {
   real is = 0;
+  uint64_t hash, held = j->files.facts.start.held.rows;
   TRY(refit_resume(&j->former, &j->files, &j->inputs, &j->state));
   log_info("resumed after sweep %lld", (long long)j->files.facts.sweeps);
+  TRY(held_judge(j, &hash));
+  CHECK(hash == held, ERR_INPUT,
+        "'%s' was judged by other held-out rows: rows_hash %016llx, not %016llx; resume with the "
+        "same '--holdout'",
+        j->files.dictionary_path, (unsigned long long)held, (unsigned long long)hash);
   if (j->former.has_supports)
     return state_judge(j, j->files.supports_path, j->former.supports.explained_variance, &is);
   TRY(state_finish(j, j->o->reroute));
@@ -291,6 +349,10 @@ static int report(struct job *j, gidx resumed, double seconds)
   TRY(report_phases(j->c, j->phases, REFIT_PHASES));
   if (j->c->rank) return OK;
   log_info("%-22s %.6g", "before", lines[0].explained_variance);
+  if (j->o->holdout) {
+    log_info("%-22s %.6g", "unseen rows, before", lines[0].held_out);
+    log_info("%-22s %.6g", "unseen rows", j->held);
+  }
   report_metrics(&j->metrics, 1);
   log_info("%-22s %lld accepted, %lld rejected, %lld escalated", "steps",
            (long long)j->all.accepted, (long long)j->all.rejected, (long long)j->all.escalated);
@@ -328,6 +390,7 @@ static int refit_command(struct run *run, const void *options, const char **argu
   classes_free(&j->classes);
   refit_state_free(&j->state);
   fit_inputs_close(&j->inputs);
+  if (j->o->holdout) rows_input_close(&j->holdout);
   refit_former_close(&j->former);
   refit_files_free(&j->files);
   arena_free(&j->arena);

@@ -89,7 +89,7 @@ enum { GENERAL_ROWS = 3, OUTPUT_ROWS = 2, COMPUTE_ROWS = 7 };
   }
 
 /* The files that a run reads, each FILE or FILE:/PATH, or NULL. */
-enum { MAX_INPUTS = 4 };
+enum { MAX_INPUTS = 5 };
 struct run_inputs {
   const char *name[MAX_INPUTS];
 };

@@ -10,8 +10,7 @@
 #include "base/memory.h"
 #include "base/num.h"
 #include "base/status.h"
-#include "encode/encode.h"
-#include "encode/shard.h"
+#include "fit/judge.h"
 #include "fit/revive.h"
 #include "fit/update.h"
 #include "model/split.h"
@@ -279,40 +278,20 @@ static void idle_count(struct fit *f)
     f->idle[a] = refit_atom_rows(&f->state, a) ? 0 : f->idle[a] + 1;
 }
 
-static int nothing_write(void *self, const struct support_block *block)
-{
-  (void)self, (void)block;
-  return OK;
-}
-
 /* Encode the held-out rows, without penalty. */
 static int held_judge(struct fit *f, struct fit_line *line)
 {
   const struct fit_task *t = f->task;
-  const struct support_sink nowhere = {NULL, nothing_write};
-  struct encode_result result;
-  int size = f->c->size;
-  line->held = nan_canonical();
-  if (f->held.n == 0) return OK;
-  struct encode_task task = {.rows = &f->held,
-                             .atoms = &f->table_source,
-                             .mean = f->mean,
-                             .sink = &nowhere,
-                             .top_s = f->result->top_s,
-                             .rounds = (idx)imin(t->rounds, f->result->top_s),
-                             .tile = (idx)imin(tile_width_default(t->k, size), t->k),
-                             .threads = t->threads,
-                             .device = "cpu",
-                             .variant = t->variant,
-                             .filter = t->filter,
-                             .codes = 1,
-                             .nonnegative = t->nonnegative};
-  task.block = encode_block_rows(&task, size);
-  TRY(encode_run(&task, f->c, &result));
-  line->held = result.metrics.explained_variance;
-  f->held_hash = result.inputs.rows;
-  encode_free(&result);
-  return OK;
+  struct judge_task task = {.rows = &f->held,
+                            .atoms = &f->table_source,
+                            .mean = f->mean,
+                            .top_s = f->result->top_s,
+                            .rounds = t->rounds,
+                            .threads = t->threads,
+                            .nonnegative = t->nonnegative,
+                            .variant = t->variant,
+                            .filter = t->filter};
+  return judge_rows(&task, f->c, &line->held, &f->held_hash);
 }
 
 /* Of rows that are all the same the explained variance is no number.  A part of them is passed

@@ -7,6 +7,8 @@
 #include "base/num.h"
 #include "base/status.h"
 
+#define HELD_GROUP "/held_out" /* the rows that a fit is judged by */
+
 static const struct object_row object_rows[] = {
     {"/fit/history", TYPE_F64, "S+1 H", 0, "the start and every sweep"},
     {"/fit/gram", TYPE_F64, "K K", 0, "fit by parts: sums of codes times codes"},
@@ -34,6 +36,7 @@ static int start_write(const struct h5_file *h5, const struct fit_start *start)
   TRY(h5_attribute_long(h5, "/", "cosine_limit", start->cosine_limit));
   TRY(h5_attribute_long(h5, "/", "rounds", start->rounds));
   TRY(h5_attribute_real(h5, "/", "rho", start->rho));
+  TRY(identity_write(h5, HELD_GROUP, &start->held));
   return identity_write(h5, INPUTS_GROUP, &start->inputs);
 }
 
@@ -44,6 +47,7 @@ static int start_read(const struct h5_file *h5, struct fit_start *start)
   TRY(h5_read_long(h5, "/", "cosine_limit", &start->cosine_limit));
   TRY(h5_read_long(h5, "/", "rounds", &start->rounds));
   TRY(h5_read_real(h5, "/", "rho", &start->rho));
+  TRY(identity_read(h5, HELD_GROUP, &start->held));
   return identity_read(h5, INPUTS_GROUP, &start->inputs);
 }
 
@@ -118,8 +122,6 @@ int fit_read(const char *path, struct arena *arena, struct fit_facts *facts,
   int status = file_read(&f, arena, facts, lines), closed = h5_close(&f);
   return status ? status : closed;
 }
-
-#define HELD_GROUP "/held_out"
 
 int fit_record_write(struct matrix_output *f, const struct fit_record *record,
                      const struct history_line *lines)

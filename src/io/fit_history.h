@@ -24,6 +24,7 @@ struct fit_start {
   gidx rounds;                            /* as the supports say */
   real rho;
   struct identity inputs; /* classes: 0 with reroute, when they change from sweep to sweep */
+  struct identity held;   /* .rows: those that the run is judged by; 0: none */
 };
 
 /* Root attributes and hashes. */
