@@ -155,6 +155,5 @@ int file_inspect(const char *path, FILE *out)
   int status = h5_list(&f, &list);
   if (status == OK) status = page_print(&f, &list, out);
   h5_listing_free(&list);
-  int closed = h5_close(&f);
-  return status ? status : closed;
+  return h5_close_after(&f, status);
 }
