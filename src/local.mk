@@ -156,6 +156,7 @@ libsagitta_a_SOURCES += \
   %D%/io/schema.h %D%/io/schema.c \
   %D%/io/input_file.h %D%/io/input_file.c \
   %D%/io/npy.h %D%/io/npy.c %D%/io/format.h %D%/io/format.c %D%/io/inputs.h %D%/io/inputs.c \
+  %D%/io/file_names.h %D%/io/file_names.c \
   %D%/io/temporary.h %D%/io/temporary.c %D%/io/place.h %D%/io/place.c \
   %D%/io/companions.h %D%/io/companions.c \
   %D%/io/outputs.h %D%/io/outputs.c %D%/io/matrix.h %D%/io/matrix.c \

@@ -132,6 +132,7 @@ def check_commands(place):
 
 @claim("files that are looked at")
 def check_files(place):
+    """At some moments the change is seen by what is read, which must not be taken for damage."""
     name = "rows.h5"
     for words in (["verify", place.at(name)], ["diff", place.at(name), f"{place.kept}/{name}"],
                   ["inspect", place.at(name)]):
@@ -140,6 +141,13 @@ def check_files(place):
         code, text = faulty(f"append:{calls}", *words, of=place.at(name))
         ok(code == 74 and "changed while it was read" in text,
            f"{words[0]}: exit {code} {text[-200:]}")
+        wrong = []
+        for n in range(1, calls + 1, 5):
+            place.renew(name)
+            code, text = faulty(f"spoil:{n}", *words, of=place.at(name))
+            if code != 74 or "changed while it was read" not in text:
+                wrong.append((n, code, text[-200:]))
+        ok(not wrong, f"{words[0]}: spoiled at every fifth of {calls} reads: {wrong[:3]}")
     place.renew(name)
 
 

@@ -206,9 +206,39 @@ for command in inspect verify; do
   done
 done
 "$sagitta" diff four whole > out 2> err
-[ $? -eq 1 ] && grep -q "'dictionary.h5' is only in 'whole'" out
+[ $? -eq 1 ] && grep -q "'classes.h5' is only in 'whole'" out
 check $? 'diff names a file that one folder lacks' out
-mkdir hollow
+mkdir hollow copied
+cp whole/*.h5 copied/
+"$sagitta" diff whole copied > out 2> err
+check $? 'folders of the same files are equal' err
+for name in start.h5 a.b.h5; do
+  cp whole/dictionary.h5 copied/$name
+  "$sagitta" diff copied whole > out 2> err
+  [ $? -eq 1 ] && grep -q "'$name' is only in 'copied'" out
+  check $? "diff names $name, which is called as no kind is" out
+  head -c 3000 whole/dictionary.h5 > copied/$name
+  fails 65 "copied/$name" verify copied --quiet
+  cp -r copied broken
+  fails 65 "/$name" diff copied broken
+  rm -r broken copied/$name
+done
+ln -sf nowhere copied/supports.h5
+for command in 'verify --quiet' 'diff whole' 'diff copied'; do
+  # shellcheck disable=SC2086
+  fails 74 "copied/supports.h5': No such file" $command copied
+done
+"$sagitta" inspect copied > out 2> err
+[ $? -eq 74 ] && grep -q "copied/supports.h5': No such file" err
+check $? 'inspect of a folder with a link to nothing' err
+rm copied/supports.h5
+mkfifo copied/supports.h5
+fails 74 'is not a regular file' verify copied --quiet
+rm copied/supports.h5
+echo damaged > copied/.hidden.h5
+"$sagitta" verify copied > out 2> err
+check $? 'hidden files are left out' err
+fails 74 "cannot open 'nowhere'" diff whole nowhere
 fails 65 "folder 'hollow' has no result" inspect hollow
 fails 2 "'whole' is a folder, 'four/supports.h5' is none" diff whole four/supports.h5
 fails 74 "cannot open 'whole/rows.h5'" seed --rows whole --atoms 3 --output x

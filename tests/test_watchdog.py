@@ -134,7 +134,10 @@ def check_moments(folder, pool):
 @claim("verify, inspect, diff and the other jobs end so, too")
 def check_commands(folder, pool):
     small, out = f"{folder}/small", f"{folder}/count/supports.h5"
-    cases = ((("verify", out), "stall:1", out), (("verify", out), "stall:9", out),
+    looks = [((command, *[small] * n), f"stall-stat:{k}", of)
+             for command, n in (("verify", 1), ("inspect", 1), ("diff", 2))
+             for k in (1, 3) for of in (small, f"{small}/rows.h5")]
+    cases = (*looks, (("verify", out), "stall:1", out), (("verify", out), "stall:9", out),
              (("inspect", out), "stall-open:1", out), (("diff", out, out), "stall:6", out),
              (("seed", "--rows", f"{small}/rows.h5", "--atoms", 8, "--output", f"{folder}/s"),
               "stall:5", "rows.h5"),

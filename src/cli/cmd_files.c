@@ -3,15 +3,16 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
+#include "base/file_facts.h"
 #include "base/log.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "io/diff.h"
+#include "io/file_names.h"
+#include "io/inputs.h"
 #include "io/inspect.h"
-#include "io/schema.h"
 #include "io/verify.h"
 
 static const struct option_table tables[] = {{"General", general_rows, GENERAL_ROWS, 0}};
@@ -23,7 +24,7 @@ static const struct option_set inspect_set = {
         "Show what is in a file: objects and shapes, metrics, and how it came to be."
         "\v"
         "Any HDF5 file will do; of those that Sagitta wrote the metrics are explained.  A folder "
-        "stands for all results in it.\n\n"
+        "stands for all .h5 files in it.\n\n"
         "  sagitta inspect run/supports.h5",
     .tables = tables,
     .count = LENGTH(tables),
@@ -38,7 +39,7 @@ static const struct option_set verify_set = {
         "Check every checksum and every invariant of a file that Sagitta wrote."
         "\v"
         "Exit code 0: whole; 65: broken, the first fault is named; 74: cannot be read.  A folder "
-        "stands for all results in it.\n\n"
+        "stands for all .h5 files in it.\n\n"
         "  sagitta verify run/supports.h5",
     .tables = tables,
     .count = LENGTH(tables),
@@ -53,7 +54,7 @@ static const struct option_set diff_set = {
         "Compare two files bit for bit: all datasets and attributes but those of /run."
         "\v"
         "Prints nothing and exits 0 when they are equal; otherwise names the first difference and "
-        "exits 1.  Two folders are compared result by result.\n\n"
+        "exits 1.  Two folders are compared file by file, by the names in .h5.\n\n"
         "  sagitta diff one-rank/supports.h5 four-ranks/supports.h5",
     .tables = tables,
     .count = LENGTH(tables),
@@ -61,79 +62,101 @@ static const struct option_set diff_set = {
     .max_arguments = 2,
 };
 
-enum { NAME_CAPACITY = 4096 };
-
-static int is_folder(const char *name)
+static int folder_look(const char *name, int *is_folder)
 {
-  struct stat facts;
-  return stat(name, &facts) == 0 && S_ISDIR(facts.st_mode);
+  struct file_facts facts;
+  TRY(file_facts_of(name, &facts));
+  *is_folder = S_ISDIR(facts.mode);
+  return OK;
 }
 
-/* path[NAME_CAPACITY] <- a folder's result of a kind; returns 1 if it is there. */
-static int result_path(const char *folder, const struct file_kind *kind, char *path)
-{
-  int length = (int)strlen(folder);
-  while (length > 1 && folder[length - 1] == '/') length--;
-  snprintf(path, NAME_CAPACITY, "%.*s/%s.h5", length, folder, kind->name);
-  return access(path, F_OK) == 0;
-}
+typedef int file_visit(const char *path, FILE *out);
 
-/* Call visit() for a file, or for each result in a folder. */
-static int results_visit(const char *name, int (*visit)(const char *path, FILE *out), FILE *out)
+static int folder_visit(const char *folder, const struct file_names *names, file_visit *visit,
+                        FILE *out)
 {
-  char path[NAME_CAPACITY];
-  int count = 0;
-  if (!is_folder(name)) return visit(name, out);
-  for (int k = 0; k < file_kind_count; k++) {
-    if (!result_path(name, file_kinds[k], path)) continue;
-    if (count++ && out) fputc('\n', out);
+  char path[MAX_NAME];
+  CHECK(names->count, ERR_INPUT, "folder '%s' has no result, such as supports.h5", folder);
+  for (int i = 0; i < names->count; i++) {
+    if (i && out) fputc('\n', out);
+    TRY(input_in_folder(folder, names->entries[i]->d_name, path));
     TRY(visit(path, out));
   }
-  CHECK(count, ERR_INPUT, "folder '%s' has no result, such as supports.h5", name);
   return OK;
+}
+
+/* Call visit() for a file, or for each in a folder. */
+static int files_visit(const char *name, file_visit *visit, FILE *out)
+{
+  struct file_names names;
+  int is_folder = 0;
+  TRY(folder_look(name, &is_folder));
+  if (!is_folder) return visit(name, out);
+  int status = file_names_list(&names, name);
+  if (status == OK) status = folder_visit(name, &names, visit, out);
+  file_names_free(&names);
+  return status;
 }
 
 static int inspect_command(struct run *run, const void *options, const char **arguments)
 {
   (void)run, (void)options;
-  return results_visit(arguments[0], file_inspect, stdout);
+  return files_visit(arguments[0], file_inspect, stdout);
 }
 
 static int verify_command(struct run *run, const void *options, const char **arguments)
 {
   (void)run;
   const struct general_options *o = options;
-  return results_visit(arguments[0], file_verify, o->quiet ? NULL : stdout);
+  return files_visit(arguments[0], file_verify, o->quiet ? NULL : stdout);
 }
 
-/* Compare the results of two folders; the first difference ends it. */
-static int folders_diff(const char *a, const char *b, int *equal)
+/* Merge the sorted names of two folders; the first difference ends it. */
+static int names_merge(const char *const folder[2], const struct file_names names[2], int *equal)
 {
-  char in_a[NAME_CAPACITY], in_b[NAME_CAPACITY];
-  int count = 0;
+  char path[2][MAX_NAME];
+  int i = 0, j = 0;
   *equal = 1;
-  for (int k = 0; k < file_kind_count && *equal; k++) {
-    int has_a = result_path(a, file_kinds[k], in_a), has_b = result_path(b, file_kinds[k], in_b);
-    count += has_a || has_b;
-    if (has_a && has_b) {
-      TRY(file_diff(in_a, in_b, stdout, equal));
-    } else if (has_a || has_b) {
-      text_print(stdout, "'%s.h5' is only in '%s'\n", file_kinds[k]->name, has_a ? a : b);
+  while (*equal && (i < names[0].count || j < names[1].count)) {
+    const char *a = i < names[0].count ? names[0].entries[i]->d_name : NULL;
+    const char *b = j < names[1].count ? names[1].entries[j]->d_name : NULL;
+    int order = !a ? 1 : !b ? -1 : strcmp(a, b);
+    if (order) {
+      text_print(stdout, "'%s' is only in '%s'\n", order < 0 ? a : b, folder[order > 0]);
       *equal = 0;
+      return OK;
     }
+    TRY(input_in_folder(folder[0], a, path[0]));
+    TRY(input_in_folder(folder[1], b, path[1]));
+    TRY(file_diff(path[0], path[1], stdout, equal));
+    i++, j++;
   }
-  CHECK(count, ERR_INPUT, "folders '%s' and '%s' have no results, such as supports.h5", a, b);
   return OK;
+}
+
+static int folders_diff(const char *const folder[2], int *equal)
+{
+  struct file_names names[2] = {{0}, {0}};
+  int status = file_names_list(&names[0], folder[0]);
+  if (status == OK) status = file_names_list(&names[1], folder[1]);
+  if (status == OK && !names[0].count && !names[1].count)
+    status = status_fail(ERR_INPUT, __FILE__, __LINE__,
+                         "folders '%s' and '%s' have no results, such as supports.h5", folder[0],
+                         folder[1]);
+  if (status == OK) status = names_merge(folder, names, equal);
+  for (int i = 0; i < 2; i++) file_names_free(&names[i]);
+  return status;
 }
 
 static int diff_command(struct run *run, const void *options, const char **arguments)
 {
   (void)run, (void)options;
-  int equal = 0;
-  const char *a = arguments[0], *b = arguments[1];
-  CHECK(is_folder(a) == is_folder(b), ERR_USAGE, "'%s' is a folder, '%s' is none",
-        is_folder(a) ? a : b, is_folder(a) ? b : a);
-  TRY(is_folder(a) ? folders_diff(a, b, &equal) : file_diff(a, b, stdout, &equal));
+  int equal = 0, is_folder[2] = {0};
+  for (int i = 0; i < 2; i++) TRY(folder_look(arguments[i], &is_folder[i]));
+  CHECK(is_folder[0] == is_folder[1], ERR_USAGE, "'%s' is a folder, '%s' is none",
+        arguments[is_folder[1]], arguments[is_folder[0]]);
+  TRY(is_folder[0] ? folders_diff(arguments, &equal)
+                   : file_diff(arguments[0], arguments[1], stdout, &equal));
   return equal ? OK : ERR_ANSWER;
 }
 

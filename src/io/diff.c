@@ -183,8 +183,8 @@ int file_diff(const char *a, const char *b, FILE *out, int *equal)
   int status = h5_open(&fa, a);
   if (status == OK) status = h5_open(&fb, b);
   if (status == OK) status = files_compare(&d);
-  int closed = h5_close(&fa), also = h5_close(&fb);
-  TRY(status ? status : closed ? closed : also);
+  status = h5_close_after(&fa, status);
+  TRY(h5_close_after(&fb, status));
   *equal = !d.differs;
   return OK;
 }

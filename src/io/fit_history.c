@@ -119,8 +119,7 @@ int fit_read(const char *path, struct arena *arena, struct fit_facts *facts,
 {
   struct h5_file f;
   TRY(h5_open(&f, path));
-  int status = file_read(&f, arena, facts, lines), closed = h5_close(&f);
-  return status ? status : closed;
+  return h5_close_after(&f, file_read(&f, arena, facts, lines));
 }
 
 int fit_record_write(struct matrix_output *f, const struct fit_record *record,
@@ -157,8 +156,7 @@ int fit_record_read(const char *path, struct arena *arena, struct fit_record *re
 {
   struct h5_file f;
   TRY(h5_open(&f, path));
-  int status = record_read(&f, arena, record, lines), closed = h5_close(&f);
-  return status ? status : closed;
+  return h5_close_after(&f, record_read(&f, arena, record, lines));
 }
 
 int fit_sums_write(struct matrix_output *f, const struct fit_sums *sums)
@@ -198,6 +196,5 @@ int fit_sums_read(const char *path, struct arena *arena, struct fit_sums *sums)
 {
   struct h5_file f;
   TRY(h5_open(&f, path));
-  int status = sums_read(&f, arena, sums), closed = h5_close(&f);
-  return status ? status : closed;
+  return h5_close_after(&f, sums_read(&f, arena, sums));
 }

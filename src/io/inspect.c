@@ -5,12 +5,12 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/status.h"
 #include "base/text.h"
 #include "io/h5/listing.h"
 #include "io/h5/values.h"
+#include "io/input_file.h"
 #include "io/schema.h"
 #include "io/attributes.h"
 
@@ -29,9 +29,7 @@ static void bytes_print(double bytes, char *out, int capacity)
 static int head_print(const struct h5_file *f, FILE *out)
 {
   char kind[64] = "", size[32];
-  struct stat facts;
-  CHECK(stat(f->path, &facts) == 0, ERR_IO, "cannot open '%s'", f->path);
-  bytes_print((double)facts.st_size, size, sizeof size);
+  bytes_print((double)f->input->facts.size, size, sizeof size);
   if (f->version) {
     TRY(h5_read_text(f, "/", "kind", kind, sizeof kind));
     text_print(out, "%s: %s %s, format version %lld, %s\n", f->path, FORMAT_NAME, kind,
@@ -155,6 +153,5 @@ int file_inspect(const char *path, FILE *out)
   int status = h5_list(&f, &list);
   if (status == OK) status = page_print(&f, &list, out);
   h5_listing_free(&list);
-  int closed = h5_close(&f);
-  return status ? status : closed;
+  return h5_close_after(&f, status);
 }

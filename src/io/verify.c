@@ -154,7 +154,7 @@ int file_verify(const char *path, FILE *out)
   struct h5_file f;
   struct verify v = {.file = &f, .out = out};
   TRY(h5_open(&f, path));
-  int status = all_check(&v), closed = h5_close(&f);
-  if (status == OK && closed == OK) check_note(&v, "verified  %s", path);
-  return status ? status : closed;
+  TRY(h5_close_after(&f, all_check(&v)));
+  check_note(&v, "verified  %s", path);
+  return OK;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Opening and creating files, asking whether an object is there, and making groups. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -64,6 +65,18 @@ static int version_read(struct h5_file *f)
   return OK;
 }
 
+/* HDF5 does not open the file: did it change since its facts were taken? */
+static int unchanged_check(const char *path, const struct file_facts *before)
+{
+  int step = watchdog_begin(ERR_IO, "opening", path);
+  int file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC), error = errno;
+  int status = file < 0 ? OK : file_facts_check(file, path, before);
+  if (file >= 0) close(file);
+  watchdog_end(step);
+  CHECK(file >= 0, ERR_IO, "cannot open '%s': %s", path, strerror(error));
+  return status;
+}
+
 int h5_open(struct h5_file *f, const char *path)
 {
   struct file_facts before;
@@ -82,14 +95,13 @@ int h5_open(struct h5_file *f, const char *path)
   H5Pclose(list);
   if (f->id < 0) {
     f->id = 0;
+    TRY(unchanged_check(path, &before));
     return h5_fail(ERR_INPUT, __FILE__, __LINE__, "'%s' is not an HDF5 file, or damaged", path);
   }
   TRY(input_begin(f, &before));
   int status = version_read(f);
   if (!status) return OK;
-  status = input_file_failed(f->input, status_pass(status, __FILE__, __LINE__));
-  h5_close(f);
-  return status;
+  return h5_close_after(f, status_pass(status, __FILE__, __LINE__));
 }
 
 /* The root group keeps no times, so that equal runs give files of equal bytes. */
@@ -126,6 +138,13 @@ int h5_close(struct h5_file *f)
   if (id) TRY(h5_begin());
   if (id) TRY_H5(H5Fclose(id), ERR_IO, "cannot close '%s'", f->path);
   return status;
+}
+
+int h5_close_after(struct h5_file *f, int status)
+{
+  status = input_file_failed(f->input, status);
+  int closed = h5_close(f);
+  return status ? status : closed;
 }
 
 /* *there <- whether the link at the end of the path is there and leads to an object of this file,

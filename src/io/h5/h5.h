@@ -38,6 +38,9 @@ int h5_flush(const struct h5_file *f);
 /* Close; safe on a zeroed struct.  ERR_IO when writing what HDF5 still held back fails, or when the
  * file changed while it was read. */
 int h5_close(struct h5_file *f);
+/* Close after work on the file that ended with a status; returns it, or that of closing.  ERR_IO
+ * instead of ERR_INPUT when the file changed: then its content is not to blame. */
+int h5_close_after(struct h5_file *f, int status);
 
 /* *there <- whether the path leads to an object.  ERR_INPUT: the file is damaged, or a link of the
  * path leads out of it or to nothing.  HDF5 may answer otherwise when it is asked
