@@ -81,7 +81,7 @@ def check_inputs(data):
     ok(not wrong and tree(data.folder) == before, f"results as inputs: {wrong}")
     os.mkdir(data.at("in"))
     for name, source in (("dictionary.h5", "start"), ("supports.h5", "supports"),
-                         ("run.log", "rows"), ("used.in", "rows")):
+                         *((name, "rows") for name in (*PAIR, *FAILED))):
         shutil.copy(data.at(f"{source}.h5"), data.at(f"in/{name}"))
         key = "rows" if source == "rows" else name[:-3]
         done = sagitta("refit", *data.words(**{k: v for k, v in fit.items() if k != key}),
@@ -89,11 +89,29 @@ def check_inputs(data):
         ok(done.returncode == 73 and f"{name}' would replace an input" in done.stderr and
            os.listdir(data.at("in")) == [name], f"refit's {key} called {name}: {done.returncode}")
         os.remove(data.at(f"in/{name}"))
+    for name, place in (*((name, "in") for name in FAILED),
+                        *((f"x.{name}", "in/x.h5") for name in FAILED)):
+        shutil.copy(data.at("bad.h5"), data.at(f"in/{name}"))
+        done = sagitta(*data.encode(place, rows=f"in/{name}"))
+        ok(done.returncode == 73 and f"{name}' would replace an input" in done.stderr and
+           read(data.at(f"in/{name}")) == read(data.at("bad.h5")) and
+           os.listdir(data.at("in")) == [name], f"bad rows called {name}: {done.returncode}")
+        os.remove(data.at(f"in/{name}"))
     deck = data.at("deck.h5")
     with open(deck, "w") as f:
         f.write("top-s = 2\n")
     done = sagitta(*data.encode("deck.h5", deck, "--force"))
     ok(done.returncode == 73 and "the deck" in done.stderr, "a result in place of the deck")
+    for name in FAILED:
+        deck = data.at(f"in/{name}")
+        with open(deck, "w") as f:
+            f.write("top-s = 2  # mine\n")
+        done = sagitta("encode", deck, *data.words(rows="bad", dictionary="start"), "--output",
+                       data.at("in"))
+        ok(done.returncode == 73 and "give the deck another name" in done.stderr and
+           b"# mine" in read(deck) and os.listdir(data.at("in")) == [name],
+           f"the deck {name}: exit {done.returncode} {done.stderr[-200:]}")
+        os.remove(deck)
 
 
 @claim("a dump takes no place of an input, an output or a result")

@@ -24,20 +24,6 @@ static int is_there(const char *path)
   return !failed;
 }
 
-/* out[4096] <- run.failed.log of run.log, and so on. */
-static void failed_name(const char *path, char *out)
-{
-  int stem = (int)(strrchr(path, '.') - path);
-  snprintf(out, 4096, "%.*s.failed%s", stem, path, path + stem);
-}
-
-static int companion_create(struct temporary *t, const char *path, FILE **file)
-{
-  char failed[4096];
-  failed_name(path, failed);
-  return temporary_create(t, path, failed, file);
-}
-
 /* The end of an earlier log, NULL when it cannot be gone on with: it is missing, or no file. */
 static FILE *log_append(const char *path)
 {
@@ -54,11 +40,11 @@ static FILE *log_append(const char *path)
 int companions_open(const struct output_place *place, int appends, FILE **used, FILE **log)
 {
   memset(&pair, 0, sizeof pair);
-  TRY(companion_create(&pair.used, place->used, used));
+  TRY(temporary_create(&pair.used, place->used, place->used_failed, used));
   pair.has_used = 1;
   *log = appends ? log_append(place->log) : NULL;
   if (*log) return OK;
-  TRY(companion_create(&pair.log, place->log, log));
+  TRY(temporary_create(&pair.log, place->log, place->log_failed, log));
   pair.has_log = 1;
   return OK;
 }
