@@ -10,8 +10,8 @@ import tempfile
 import h5py
 import numpy as np
 
-from jobs import job_end, job_start, temporaries, wait_for, wait_for_temporary
-from tap import claim, done_testing, ok, sagitta
+from jobs import faulty, job_end, job_start, temporaries, wait_for, wait_for_temporary
+from tap import claim, done_testing, ok, sagitta, skip
 
 PAIR = ("run.log", "used.in")
 FAILED = ("run.failed.log", "used.failed.in")
@@ -182,6 +182,23 @@ def check_pair(data):
        len(os.listdir(place)) == 5, "a run that succeeds replaces them")
 
 
+@claim("where a pair cannot be renamed after its result, the run warns and ends well")
+def check_pair_faults(data):
+    if os.environ.get("SANITIZED"):
+        skip("the sanitizers come first among what is preloaded")
+        return
+    place, three = data.at("pair"), ("supports.h5", "used.in", "run.log")
+    for n, fails in enumerate(three, 1):
+        before = tree(place)
+        code, text = faulty(f"rename:{n}", *data.encode("pair", "--force", "--rho", 2 + n))
+        now = tree(place)
+        new = [f for f in three if now[f] != before[f]]
+        want = [f for f in three if f != fails] if n > 1 else []
+        ok(code == (0 if n > 1 else 74) and new == want and len(now) == 5 and
+           f"/{fails}'" in text and ("warning: cannot rename" in text) == (n > 1),
+           f"rename {n}: exit {code}, new are {new} of {sorted(now)} {text[-300:]}")
+
+
 @claim("the log of a run in progress can be read, one that is stopped leaves it")
 def check_progress(data):
     words = ["refit", *data.words("rows", "supports", dictionary="start")]
@@ -221,7 +238,8 @@ def check_progress(data):
 def main():
     with tempfile.TemporaryDirectory() as folder:
         data = Data(folder)
-        for check in check_inputs, check_dump, check_links, check_pair, check_progress:
+        for check in (check_inputs, check_dump, check_links, check_pair, check_pair_faults,
+                      check_progress):
             check(data)
     done_testing()
 

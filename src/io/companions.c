@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/status.h"
 #include "base/watchdog.h"
 #include "io/temporary.h"
@@ -62,11 +63,18 @@ int companions_begin(FILE *used, const char **log_name)
   return temporary_show(&pair.log);
 }
 
-int companions_publish(void)
+static void companion_publish(struct temporary *t, int *waits)
 {
-  if (pair.has_used) TRY(temporary_publish(&pair.used));
-  pair.has_used = 0;
-  if (pair.has_log) TRY(temporary_publish(&pair.log));
-  pair.has_log = 0;
-  return OK;
+  if (!*waits) return;
+  *waits = temporary_publish(t) != OK;
+  if (!*waits) return;
+  log_warn("%s: that there is an earlier run's; the result's own /run says how it came to be",
+           status_message());
+  status_clear();
+}
+
+void companions_publish(void)
+{
+  companion_publish(&pair.used, &pair.has_used);
+  companion_publish(&pair.log, &pair.has_log);
 }
