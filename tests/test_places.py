@@ -10,8 +10,8 @@ import tempfile
 import h5py
 import numpy as np
 
-from jobs import job_end, job_start, temporaries, wait_for, wait_for_temporary
-from tap import claim, done_testing, ok, sagitta
+from jobs import faulty, job_end, job_start, temporaries, wait_for, wait_for_temporary
+from tap import claim, done_testing, ok, sagitta, skip
 
 PAIR = ("run.log", "used.in")
 FAILED = ("run.failed.log", "used.failed.in")
@@ -81,7 +81,7 @@ def check_inputs(data):
     ok(not wrong and tree(data.folder) == before, f"results as inputs: {wrong}")
     os.mkdir(data.at("in"))
     for name, source in (("dictionary.h5", "start"), ("supports.h5", "supports"),
-                         ("run.log", "rows"), ("used.in", "rows")):
+                         *((name, "rows") for name in (*PAIR, *FAILED))):
         shutil.copy(data.at(f"{source}.h5"), data.at(f"in/{name}"))
         key = "rows" if source == "rows" else name[:-3]
         done = sagitta("refit", *data.words(**{k: v for k, v in fit.items() if k != key}),
@@ -89,11 +89,29 @@ def check_inputs(data):
         ok(done.returncode == 73 and f"{name}' would replace an input" in done.stderr and
            os.listdir(data.at("in")) == [name], f"refit's {key} called {name}: {done.returncode}")
         os.remove(data.at(f"in/{name}"))
+    for name, place in (*((name, "in") for name in FAILED),
+                        *((f"x.{name}", "in/x.h5") for name in FAILED)):
+        shutil.copy(data.at("bad.h5"), data.at(f"in/{name}"))
+        done = sagitta(*data.encode(place, rows=f"in/{name}"))
+        ok(done.returncode == 73 and f"{name}' would replace an input" in done.stderr and
+           read(data.at(f"in/{name}")) == read(data.at("bad.h5")) and
+           os.listdir(data.at("in")) == [name], f"bad rows called {name}: {done.returncode}")
+        os.remove(data.at(f"in/{name}"))
     deck = data.at("deck.h5")
     with open(deck, "w") as f:
         f.write("top-s = 2\n")
     done = sagitta(*data.encode("deck.h5", deck, "--force"))
     ok(done.returncode == 73 and "the deck" in done.stderr, "a result in place of the deck")
+    for name in FAILED:
+        deck = data.at(f"in/{name}")
+        with open(deck, "w") as f:
+            f.write("top-s = 2  # mine\n")
+        done = sagitta("encode", deck, *data.words(rows="bad", dictionary="start"), "--output",
+                       data.at("in"))
+        ok(done.returncode == 73 and "give the deck another name" in done.stderr and
+           b"# mine" in read(deck) and os.listdir(data.at("in")) == [name],
+           f"the deck {name}: exit {done.returncode} {done.stderr[-200:]}")
+        os.remove(deck)
 
 
 @claim("a dump takes no place of an input, an output or a result")
@@ -164,6 +182,23 @@ def check_pair(data):
        len(os.listdir(place)) == 5, "a run that succeeds replaces them")
 
 
+@claim("where a pair cannot be renamed after its result, the run warns and ends well")
+def check_pair_faults(data):
+    if os.environ.get("SANITIZED"):
+        skip("the sanitizers come first among what is preloaded")
+        return
+    place, three = data.at("pair"), ("supports.h5", "used.in", "run.log")
+    for n, fails in enumerate(three, 1):
+        before = tree(place)
+        code, text = faulty(f"rename:{n}", *data.encode("pair", "--force", "--rho", 2 + n))
+        now = tree(place)
+        new = [f for f in three if now[f] != before[f]]
+        want = [f for f in three if f != fails] if n > 1 else []
+        ok(code == (0 if n > 1 else 74) and new == want and len(now) == 5 and
+           f"/{fails}'" in text and ("warning: cannot rename" in text) == (n > 1),
+           f"rename {n}: exit {code}, new are {new} of {sorted(now)} {text[-300:]}")
+
+
 @claim("the log of a run in progress can be read, one that is stopped leaves it")
 def check_progress(data):
     words = ["refit", *data.words("rows", "supports", dictionary="start")]
@@ -203,7 +238,8 @@ def check_progress(data):
 def main():
     with tempfile.TemporaryDirectory() as folder:
         data = Data(folder)
-        for check in check_inputs, check_dump, check_links, check_pair, check_progress:
+        for check in (check_inputs, check_dump, check_links, check_pair, check_pair_faults,
+                      check_progress):
             check(data)
     done_testing()
 

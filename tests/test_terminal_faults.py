@@ -129,6 +129,8 @@ def faults_check(inputs, folder):
     code, _ = faulty(inputs, folder, "rename:4")  # after terminal.h5, used.in, run.log
     with open(f"{folder}/dump") as f:
         ok(code == 74 and f.read() == "old", "a dump that fails leaves the old one")
+    code, _ = faulty(inputs, folder, "rename:5")
+    ok(code == 74, f"the dump's atoms fail: exit {code}")
     calls_fail(inputs, folder, "own-memory", (71,), 29)
     calls_fail(inputs, folder, "read", (74,), 9, of="/supports.h5")
     last = calls_fail(inputs, folder, "read", (74,), of="/rows.npy")

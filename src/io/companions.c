@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/status.h"
 #include "base/watchdog.h"
 #include "io/temporary.h"
@@ -22,20 +23,6 @@ static int is_there(const char *path)
   int step = watchdog_begin(ERR_IO, "looking at", path), failed = lstat(path, &facts);
   watchdog_end(step);
   return !failed;
-}
-
-/* out[4096] <- run.failed.log of run.log, and so on. */
-static void failed_name(const char *path, char *out)
-{
-  int stem = (int)(strrchr(path, '.') - path);
-  snprintf(out, 4096, "%.*s.failed%s", stem, path, path + stem);
-}
-
-static int companion_create(struct temporary *t, const char *path, FILE **file)
-{
-  char failed[4096];
-  failed_name(path, failed);
-  return temporary_create(t, path, failed, file);
 }
 
 /* The end of an earlier log, NULL when it cannot be gone on with: it is missing, or no file. */
@@ -54,11 +41,11 @@ static FILE *log_append(const char *path)
 int companions_open(const struct output_place *place, int appends, FILE **used, FILE **log)
 {
   memset(&pair, 0, sizeof pair);
-  TRY(companion_create(&pair.used, place->used, used));
+  TRY(temporary_create(&pair.used, place->used, place->used_failed, used));
   pair.has_used = 1;
   *log = appends ? log_append(place->log) : NULL;
   if (*log) return OK;
-  TRY(companion_create(&pair.log, place->log, log));
+  TRY(temporary_create(&pair.log, place->log, place->log_failed, log));
   pair.has_log = 1;
   return OK;
 }
@@ -76,11 +63,18 @@ int companions_begin(FILE *used, const char **log_name)
   return temporary_show(&pair.log);
 }
 
-int companions_publish(void)
+static void companion_publish(struct temporary *t, int *waits)
 {
-  if (pair.has_used) TRY(temporary_publish(&pair.used));
-  pair.has_used = 0;
-  if (pair.has_log) TRY(temporary_publish(&pair.log));
-  pair.has_log = 0;
-  return OK;
+  if (!*waits) return;
+  *waits = temporary_publish(t) != OK;
+  if (!*waits) return;
+  log_warn("%s: that there is an earlier run's; the result's own /run says how it came to be",
+           status_message());
+  status_clear();
+}
+
+void companions_publish(void)
+{
+  companion_publish(&pair.used, &pair.has_used);
+  companion_publish(&pair.log, &pair.has_log);
 }

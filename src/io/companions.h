@@ -21,7 +21,8 @@ int companions_open(const struct output_place *place, int appends, FILE **used, 
  * Returns NULL in *log_name, or where the log is until then; borrowed.  ERR_IO. */
 int companions_begin(FILE *used, const char **log_name);
 /* A result of this run is there: the pair gets its names.  Nothing to do without a pair, or the
- * second time.  ERR_IO. */
-int companions_publish(void);
+ * second time.  What fails is a warning, since the result is whole, and tried again with the next
+ * result. */
+void companions_publish(void);
 
 #endif

@@ -81,7 +81,7 @@ int result_publish(struct result_file *r, const struct run_fact *facts, int n_fa
   TRY(file_verify(r->file.name, NULL));
   TRY(sync_path(r->file.name, 0));
   TRY(temporary_publish(&r->file));
-  TRY(companions_publish());
+  companions_publish();
   TRY(sync_path(folder, O_DIRECTORY));
   return OK;
 }

@@ -21,8 +21,9 @@
 
 enum { MAX_CLAIMS = 16, MAX_LISTED = 20000, MAX_WARNINGS = 4, LOCK_TRIES = 1000 };
 
-/* Results are claimed once; their companions, used.in and run.log, may belong to several. */
-enum claim_kind { CLAIM_RESULT, CLAIM_USED, CLAIM_LOG };
+/* Results are claimed once; their companions, used.in, run.log and what these become of a run that
+ * fails, may belong to several. */
+enum claim_kind { CLAIM_RESULT, CLAIM_USED, CLAIM_LOG, CLAIM_FAILED };
 static struct claim {
   char path[sizeof((struct output_place *)0)->file];
   enum claim_kind kind;
@@ -119,7 +120,8 @@ static int lock_take(const char *path, const char *what, int *out)
   FAIL(ERR_CREATE, "another run is writing here, it has '%s' locked", what);
 }
 
-/* Enter a resolved path.  used.in needs no lock of its own: whoever writes it holds run.log's. */
+/* Enter a resolved path.  Of the companions run.log alone needs a lock: whoever writes one of them
+ * holds it. */
 static int claim_add(const char *path, enum claim_kind kind)
 {
   char lock[4096];
@@ -136,7 +138,7 @@ static int claim_add(const char *path, enum claim_kind kind)
   c->lock = -1;
   const char *name = name_of(path);
   snprintf(lock, sizeof lock, "%.*s.%.4000s.lock", (int)(name - path), path, name);
-  if (kind != CLAIM_USED) TRY(lock_take(lock, path, &c->lock));
+  if (kind == CLAIM_RESULT || kind == CLAIM_LOG) TRY(lock_take(lock, path, &c->lock));
   n_claims++;
   return OK;
 }
@@ -192,10 +194,12 @@ static int place_name(struct output_place *place, const char *output, const char
     snprintf(place->shown, capacity, "%.*s/%s", length, output, name);
   snprintf(place->used, capacity, "%.*s%cused.in", stem, output, joint);
   snprintf(place->log, capacity, "%.*s%crun.log", stem, output, joint);
+  snprintf(place->used_failed, capacity, "%.*s%cused.failed.in", stem, output, joint);
+  snprintf(place->log_failed, capacity, "%.*s%crun.failed.log", stem, output, joint);
   return OK;
 }
 
-/* Claim used.in or run.log; path <- where it is. */
+/* Claim a companion; path <- where it is. */
 static int companion_claim(char *path, enum claim_kind kind)
 {
   char written[sizeof claims[0].path];
@@ -215,7 +219,9 @@ int output_place(struct output_place *place, const char *output, const char *nam
   TRY(status);
   TRY(output_claim(place->shown, force, place->file));
   TRY(companion_claim(place->used, CLAIM_USED));
-  return companion_claim(place->log, CLAIM_LOG);
+  TRY(companion_claim(place->log, CLAIM_LOG));
+  TRY(companion_claim(place->used_failed, CLAIM_FAILED));
+  return companion_claim(place->log_failed, CLAIM_FAILED);
 }
 
 static int is_same_file(const char *a, const char *b)
@@ -243,7 +249,9 @@ int outputs_check_inputs(const char *const *inputs, int count, const char *deck)
   }
   for (int i = 0; i < n_claims && deck; i++)
     CHECK(claims[i].kind == CLAIM_USED || !is_same_file(claims[i].path, deck), ERR_CREATE,
-          "'%s' would replace an input of this run, the deck '%s'", claims[i].path, deck);
+          "'%s' would replace an input of this run, the deck '%s'%s", claims[i].path, deck,
+          claims[i].kind == CLAIM_FAILED ? ", should the run fail: give the deck another name"
+                                         : "");
   return OK;
 }
 

@@ -15,11 +15,12 @@ void path_folder(const char *path, char *folder);
 /* Where a command writes a result, the deck that repeats the run, and its log.  --output is a
  * folder, or a file when it ends in ".h5". */
 struct output_place {
-  char file[4096], used[4096], log[4096]; /* resolved */
-  char shown[4096];                       /* file as it was asked for, for messages */
+  char file[4096], used[4096], log[4096];   /* resolved, as are the next */
+  char used_failed[4096], log_failed[4096]; /* what used and log become of a run that fails */
+  char shown[4096];                         /* file as it was asked for, for messages */
 };
-/* Find the names, create the folder when it is missing, and claim all three; name is that of the
- * result in a folder, as "supports.h5".  Results of one run may share `used` and `log`.
+/* Find the names, create the folder when it is missing, and claim all five; name is that of the
+ * result in a folder, as "supports.h5".  Results of one run may share all but the first.
  * ERR_CREATE: the result is there already and force is 0, another run is writing here, another
  * output of this run has the name, or the folder cannot be made or written to. */
 int output_place(struct output_place *place, const char *output, const char *name, int force);
@@ -29,7 +30,8 @@ int output_claim(const char *path, int force, char *resolved);
 int output_check_free(const char *path, int force);
 
 /* ERR_CREATE when any claimed file is one of the inputs, each FILE or FILE:/PATH or NULL, or the
- * deck, which may be used.in itself; deck may be NULL. */
+ * deck, which may be used.in itself, since that is replaced by the deck that repeats this very run,
+ * and only with its result; deck may be NULL. */
 int outputs_check_inputs(const char *const *inputs, int count, const char *deck);
 
 /* Warn of files that runs which were killed left behind of those that are claimed. */
