@@ -2,6 +2,7 @@
 """Claim: every bad input is refused with its exit code and one message that names the place, the
 same on one rank and on three, and nothing is published."""
 import os
+import shutil
 import subprocess
 import tempfile
 
@@ -221,16 +222,39 @@ def check_escapes(f):
     harmless("inspect", path)
     harmless("verify", path)
     harmless("diff", path, other, code=1)
-    harmless("encode", "--rows", path, "--dictionary", path, "--top-s", 3, "--output", f.at("o"),
-             code=65)
-    harmless("encode", "--rows", path + "no", "--dictionary", path, "--top-s", 3, "--output",
-             f.at("o"), code=74)
+    text = f.at("evil\x9b1m\u202e\r2.h5")  # what a deck may say
+    os.link(path, text)
+    for name, code in ((path, 2), (text, 65), (text + "no", 74)):
+        harmless("encode", "--rows", name, "--dictionary", name, "--top-s", 3, "--output",
+                 f.at("o"), code=code)
     harmless(f"{evil}", code=2)
     harmless("encode", f"--{evil}", code=2)
     harmless("encode", "--rows", f.at("good.h5"), "--dictionary", f.at("good.h5"), "--top-s", 3,
              "--output", f.at(evil), code=2)
     refused(f, "an output without a name", 2, ["no name"], options=["--output", f.at(".h5")])
     refused(f, "a value of two lines", 2, ["lines"], options=["--output", f.at("a\nforce = yes")])
+
+
+@claim("a name is refused, or used.in can say it")
+def check_names(f):
+    for name, code in ((b"bell\x07", 2), (b"escape\x1b[1m", 2), (b"delete\x7f", 2),
+                       (b"stray\x80", 2), (b"latin\xe9t\xe9", 0), (b"\xff", 0),
+                       (b"tab\t and\rreturn ", 0), ("\u00fc\u4e00".encode(), 0),
+                       (b'"quotes" # \t', 0)):
+        path, out = os.fsdecode(f.at("").encode() + name + b".npy"), f.at("named")
+        np.save(path, f.rows)
+        words = ["encode", "--rows", path, "--dictionary", f.at("good.h5"), "--top-s", "3",
+                 "--output", out]
+        done = subprocess.run([SAGITTA, *words], capture_output=True, timeout=300)
+        ok(done.returncode == code and (code == 0 or b"'rows' is" in done.stderr),
+           f"{name}: exit {done.returncode} {done.stderr[-200:]}")
+        if done.returncode == 0:
+            done = subprocess.run([SAGITTA, "encode", f"{out}/used.in", "--force"],
+                                  capture_output=True, timeout=300)
+            ok(done.returncode == 0,
+               f"{name}: used.in gives exit {done.returncode} {done.stderr[-200:]}")
+            shutil.rmtree(out)
+        os.remove(path)
 
 
 @claim("stacks that cannot be are refused; a library's exit is no answer")
@@ -266,6 +290,7 @@ def main():
         check_output(folder)
         check_sizes(folder)
         check_escapes(folder)
+        check_names(folder)
         check_stacks(folder)
     done_testing()
 

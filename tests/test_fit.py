@@ -150,6 +150,7 @@ def check_refit(folder):
     np.save(at("held.npy"), held)
     np.save(at("other.npy"), held[::-1])
     np.save(at("narrow.npy"), held[:, :5])
+    np.save(at("equal.npy"), np.ones_like(held))
     sagitta("encode", "--rows", at("rows.h5"), "--dictionary", at("start.h5"), "--top-s", 3,
             "--rounds", 3, "--output", at("codes"))
     words = ["refit", "--rows", at("rows.h5"), "--dictionary", at("start.h5"), "--supports",
@@ -170,6 +171,8 @@ def check_refit(folder):
         done = sagitta(*words, "--holdout", at(name + ".npy"), "--sweeps", 3, "--output", at("one"),
                        "--resume")
         ok(done.returncode == 65 and text in done.stderr, f"{name}: {done.stderr[-300:]}")
+    done = sagitta(*words, "--holdout", at("equal.npy"), "--output", at("equal"))
+    ok(done.returncode == 65 and "do not vary" in done.stderr, f"equal: {done.stderr[-300:]}")
 
 
 @claim("what cannot be fitted is refused")

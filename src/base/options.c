@@ -140,6 +140,10 @@ static int value_set(const struct option_row *row, char *target, const char *tex
         "'%s' of '%s' is not one of %s", text, row->key, row->choices);
   CHECK(*text, ERR_USAGE, "'%s' has an empty value", row->key);
   CHECK(!strchr(text, '\n'), ERR_USAGE, "'%s' has a value of several lines", row->key);
+  CHECK(deck_is_text(text, strlen(text)), ERR_USAGE,
+        "'%s' is '%s', which is not text: no deck, and so no used.in, could say it; give a link of "
+        "another name",
+        row->key, text);
   memcpy(target, &text, sizeof text);
   return OK;
 }

@@ -78,17 +78,22 @@ static int key_remember(struct deck *deck, const char *key)
   return OK;
 }
 
+int deck_is_text(const char *bytes, size_t length)
+{
+  for (size_t i = 0; i < length; i++) {
+    unsigned char byte = (unsigned char)bytes[i], before = i ? (unsigned char)bytes[i - 1] : 0;
+    int is_control = iscntrl(byte) && !isspace(byte);
+    int is_stray = (byte & 0xc0) == 0x80 && before < 0x80; /* not UTF-8 */
+    if (is_control || is_stray) return 0;
+  }
+  return 1;
+}
+
 /* Refuse a data file that was given as a deck, without printing its bytes to the terminal. */
 static int text_check(const struct deck *deck, const char *line, size_t length)
 {
-  for (size_t i = 0; i < length; i++) {
-    unsigned char byte = (unsigned char)line[i], before = i ? (unsigned char)line[i - 1] : 0;
-    int is_control = iscntrl(byte) && !isspace(byte);
-    int is_stray = (byte & 0xc0) == 0x80 && before < 0x80; /* not UTF-8 */
-    CHECK(!is_control && !is_stray, ERR_USAGE,
-          "%s:%d: this is not text: a deck has lines like `rows = acts.h5`", deck->path,
-          deck->line);
-  }
+  CHECK(deck_is_text(line, length), ERR_USAGE,
+        "%s:%d: this is not text: a deck has lines like `rows = acts.h5`", deck->path, deck->line);
   return OK;
 }
 

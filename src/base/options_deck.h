@@ -24,7 +24,11 @@ int deck_parse(const char *path, const char *text, size_t length,
                int (*entry)(void *self, const char *where, const char *key, const char *value),
                void *self);
 
-/* Write a value so that deck_parse() gives it back: in quotes where it needs them. */
+/* Are these bytes text, as all of a deck must be?  A file of data is not. */
+int deck_is_text(const char *bytes, size_t length);
+
+/* Write a value, which is text, so that deck_parse() gives it back: in quotes where it needs
+ * them. */
 void deck_value_write(const char *value, FILE *out);
 
 #endif

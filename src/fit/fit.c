@@ -298,12 +298,10 @@ static int held_judge(struct fit *f, struct fit_line *line)
  * over, since others follow; else nothing is left to judge by. */
 static int worth_check(const struct fit *f, const struct fit_line *line)
 {
-  const struct fit_task *t = f->task;
-  int has_held = f->held.n > 0, is_passed = !has_held && f->parts > 1;
-  CHECK(is_passed || !isnan(has_held ? line->held : line->fitted), ERR_INPUT,
-        "the %s rows of '%s' do not vary: their explained variance, by which the fit is judged, is "
-        "not defined",
-        has_held ? "held-out" : "fitted", t->held ? t->held->name : t->rows->name);
+  CHECK(f->held.n > 0 || f->parts > 1 || !isnan(line->fitted), ERR_INPUT,
+        "the fitted rows of '%s' do not vary: their explained variance, by which the fit is "
+        "judged, is not defined",
+        f->task->rows->name);
   return OK;
 }
 

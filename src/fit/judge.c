@@ -2,6 +2,8 @@
  * They are encoded, and the codes go nowhere. */
 #include "fit/judge.h"
 
+#include <math.h>
+
 #include "base/num.h"
 #include "base/status.h"
 #include "encode/encode.h"
@@ -10,6 +12,14 @@
 static int nothing_write(void *self, const struct support_block *block)
 {
   (void)self, (void)block;
+  return OK;
+}
+
+static int variance_check(const struct judge_task *t, real explained)
+{
+  CHECK(!isnan(explained), ERR_INPUT,
+        "the held-out rows of '%s' do not vary: their explained variance is not defined",
+        t->rows->name);
   return OK;
 }
 
@@ -39,5 +49,5 @@ int judge_rows(const struct judge_task *t, struct comm *c, real *explained, uint
   *explained = result.metrics.explained_variance;
   *hash = result.inputs.rows;
   encode_free(&result);
-  return OK;
+  return comm_agree(c, c->rank ? OK : variance_check(t, *explained));
 }

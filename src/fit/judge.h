@@ -18,8 +18,8 @@ struct judge_task {
   const char *variant, *filter;
 };
 
-/* *explained, on rank 0 <- the explained variance of the rows, routed and coded without penalty;
- * NaN where they do not vary.  *hash <- of the rows (model/identity.h).  ERR_INPUT as encode_run().
+/* *explained, on rank 0 <- the explained variance of the rows, routed and coded without penalty.
+ * *hash <- of the rows (model/identity.h).  ERR_INPUT as encode_run(), and where rows do not vary.
  * Collective; the same status on every rank. */
 int judge_rows(const struct judge_task *task, struct comm *c, real *explained, uint64_t *hash);
 
