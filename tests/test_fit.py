@@ -192,6 +192,7 @@ def check_refused(folder):
         ("all rows equal", np.tile(rows[:1], (300, 1)), [], 65, "rows"),
         ("everything held out", rows[:128], [], 65, "too few to hold out"),
         ("no rows", rows[:0], [], 65, "has no rows"),
+        ("fitted rows held out", rows, ["--holdout", path], 2, "are not unseen"),
         ("held-out rows of other columns", rows, ["--holdout", other], 65, "has 4 columns"),
         ("no held-out rows", rows, ["--holdout", rows_save("none", rows[:0])], 65, "has no rows"),
         ("one held-out row", rows, ["--holdout", rows_save("one", rows[:1])], 65, "do not vary"),

@@ -157,6 +157,8 @@ static int inputs_open(struct fit_job *j)
         "'--output' is '%s', but two files are made: give a folder", output);
   TRY(rows_input_open(&j->rows, o->rows));
   if (o->holdout) TRY(rows_input_open(&j->holdout, o->holdout));
+  CHECK(!o->holdout || strcmp(o->rows, o->holdout), ERR_USAGE,
+        "'--holdout' and '--rows' are both '%s': rows that are fitted are not unseen", o->rows);
   CHECK(!o->minibatch || strcmp(o->update, "atoms"), ERR_USAGE,
         "'--minibatch' has no '--update atoms'");
   return arena_alloc(&j->arena, &j->mean, j->rows.source.p, sizeof *j->mean);
