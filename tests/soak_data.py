@@ -8,6 +8,7 @@ import hashlib
 import os
 import re
 import shutil
+import signal
 import subprocess
 
 import h5py
@@ -198,9 +199,8 @@ def bytes_of(value):
     return value.dtype.str + str(value.shape) + hashlib.sha256(content).hexdigest()
 
 
-def contents_of(path):
-    """{object or attribute: what it holds} outside /run, or None where there is no such file;
-    of another file than HDF5 its bytes."""
+def contents_read(path):
+    """contents_of() in this process."""
     if not os.path.lexists(path):
         return None
     if not path.endswith(".h5"):
@@ -224,6 +224,25 @@ def contents_of(path):
     except Exception as error:  # whatever HDF5 says of a file that is not whole
         return {"unreadable": str(error)[:80]}
     return found
+
+
+def contents_of(path):
+    """{object or attribute: what it holds} outside /run, or None where there is no such file; of
+    another file than HDF5 its bytes.  In a process of its own: HDF5 may not survive a damaged
+    file, or never come back."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+        signal.alarm(5)
+        found = contents_read(path)
+        with os.fdopen(writer, "w") as f:
+            f.write(repr(found))
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader) as f:
+        text = f.read()
+    return eval(text) if os.waitpid(child, 0)[1] == 0 and text else {"unreadable": "crash"}
 
 
 def results_of(folder, names):

@@ -3,8 +3,8 @@
 that were swapped or come from an older version; in every kind of file, for each of its readers."""
 import os
 
-from soak_data import FOREIGN, SHOWN, difference
-from soak_try import HARMLESS, REFUSED, UNDETECTABLE, VERIFY, WRONG, contents_apart
+from soak_data import FOREIGN, SHOWN, contents_of, difference
+from soak_try import HARMLESS, REFUSED, UNDETECTABLE, VERIFY, WRONG
 
 # Their hashes are compared by verify alone (doc/formats.md): chunks with sound checksums pass.
 HASHED_BY_VERIFY = ("in/rows.h5", "in/rows2.h5", "in/many.h5", "in/held.h5", "in/systems.h5",
@@ -122,14 +122,14 @@ def file_fault(t, kind, foreign=False):
         t.take(command)
     if resumed:
         t.place_result("refit", "a")
-        before = {n: contents_apart(t.at(f"out/{n}")) for n in command.results}
+        before = {n: contents_of(t.at(f"out/{n}")) for n in command.results}
     os.makedirs(os.path.dirname(t.at(name)), exist_ok=True)
     changed = damage(t, kind, name, source)
     if resumed:
         del t.placed[name]  # it is replaced when the run succeeds
-        before[os.path.basename(name)] = contents_apart(t.at(name))
-    sound = contents_apart(t.data.at("a", source)) if name.endswith(".h5") else None
-    read = contents_apart(t.at(name)) if name.endswith(".h5") else None
+        before[os.path.basename(name)] = contents_of(t.at(name))
+    sound = contents_of(t.data.at("a", source)) if name.endswith(".h5") else None
+    read = contents_of(t.at(name)) if name.endswith(".h5") else None
     passed = show_file(t, name, source, sound, read, changed) if not foreign else None
     if not command:
         return t.find(REFUSED if passed != 0 else HARMLESS)
@@ -147,7 +147,7 @@ def file_fault(t, kind, foreign=False):
 
 def judge_other(t, command, outcome):
     """The command may take values for what they are; the outcome if it did."""
-    now = {name: contents_apart(t.at(f"out/{name}")) for name in command.results}
+    now = {name: contents_of(t.at(f"out/{name}")) for name in command.results}
     t.check_placed()
     t.check_litter(command.results)
     for name, content in now.items():

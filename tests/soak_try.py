@@ -9,7 +9,7 @@ import signal
 import subprocess
 import time
 
-from soak_data import contents_of, difference, results_of
+from soak_data import difference, results_of
 
 REFUSED, HARMLESS, VERIFY, UNDETECTABLE, WRONG, HUNG = OUTCOMES = (
     "refused", "harmless", "left to verify", "undetectable", "wrong", "hung")
@@ -266,20 +266,3 @@ class Try:
         elif done.code == 1 and words[0] != "diff":
             self.find(WRONG, f"{words[0]} ends with 1")
         return done
-
-
-def contents_apart(path):
-    """contents_of in a process of its own: HDF5 may not survive a damaged file."""
-    reader, writer = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-        signal.alarm(5)
-        found = contents_of(path)
-        with os.fdopen(writer, "w") as f:
-            f.write(repr(found))
-        os._exit(0)
-    os.close(writer)
-    with os.fdopen(reader) as f:
-        text = f.read()
-    return eval(text) if os.waitpid(child, 0)[1] == 0 and text else {"unreadable": "crash"}
