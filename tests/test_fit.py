@@ -71,20 +71,23 @@ def check_partition(folder):
     np.save(path, rows)
     words = ["--atoms", 1500, "--top-s", 3, "--rounds", 1, "--sweeps", 4, "--tolerance", 0,
              "--uncentered"]
-    for codes in "signed", "nonnegative":
-        base = os.path.join(folder, "base-" + codes)
-        done = fit(base, path, *words, "--codes", codes, "--threads", 1)
+    for codes, update in (("signed", ["--update", "atoms"]), ("nonnegative", ["--update", "atoms"]),
+                          ("signed", ["--update", "joint"]), ("nonnegative", ["--update", "joint"]),
+                          ("nonnegative", ["--minibatch", 2500])):
+        kind = f"{codes}-{update[1]}"
+        base = os.path.join(folder, "base-" + kind)
+        done = fit(base, path, *words, *update, "--codes", codes, "--threads", 1)
         ok(done.returncode == 0, f"one rank exits {done.returncode} {done.stderr[-300:]}")
         revived = atoms_of(base)[1][:, 4]
         ok(revived.sum() > 0, f"{revived.sum():.0f} atoms were revived")
         for cut, ranks in ((["--threads", 2, "--filter", "on"], 2),
                            (["--cpu-variant", "baseline", "--threads", 1], 3)):
-            out = os.path.join(folder, f"cut-{codes}-{ranks}")
-            done = fit(out, path, *words, "--codes", codes, *cut, ranks=ranks)
+            out = os.path.join(folder, f"cut-{kind}-{ranks}")
+            done = fit(out, path, *words, *update, "--codes", codes, *cut, ranks=ranks)
             ok(done.returncode == 0, f"{ranks} ranks exit {done.returncode} {done.stderr[-300:]}")
             for name in "dictionary.h5", "supports.h5":
                 same = sagitta("diff", os.path.join(base, name), os.path.join(out, name))
-                ok(same.returncode == 0, f"{codes}, {ranks} ranks, {name}: {same.stdout[-200:]}")
+                ok(same.returncode == 0, f"{kind}, {ranks} ranks, {name}: {same.stdout[-200:]}")
 
 
 @claim("held-out windows change no atom, all other rows do")

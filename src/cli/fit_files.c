@@ -263,6 +263,15 @@ static int atoms_write(struct fit_files *f, const struct run *run, const char *p
   return matrix_output_finish(&f->file, facts, run_facts(run, "cpu", threads, facts));
 }
 
+/* Remove what an earlier run left, and a new dictionary.h5 makes false; that it is not there is no
+ * failure. */
+static void stale_remove(const char *path)
+{
+  int step = watchdog_begin(ERR_IO, "removing", path);
+  unlink(path);
+  watchdog_end(step);
+}
+
 static int sweep_write(struct fit_files *f, struct run *run, const struct fit_sweep *s, int threads)
 {
   const struct fit_point *point = &s->point;
@@ -274,8 +283,8 @@ static int sweep_write(struct fit_files *f, struct run *run, const struct fit_sw
                     threads));
   if (!is_best) return OK;
   TRY(atoms_write(f, run, f->dictionary.file, point->atoms, point->mean, NULL, threads));
-  unlink(f->supports.file); /* of other atoms: an earlier run's */
-  if (!point->gram) unlink(f->state.file);
+  stale_remove(f->supports.file);
+  if (!point->gram) stale_remove(f->state.file);
   return OK;
 }
 
