@@ -1,7 +1,7 @@
 # What NVRTC compiles at run time: the files become texts in the program.
 kernel_files = \
   %D%/types.h %D%/forms.h %D%/async_copy.h %D%/warp.h %D%/barriers.h %D%/lists.h \
-  %D%/gather.cu %D%/pack.cu \
+  %D%/gather.cu %D%/place.cu %D%/pack.cu \
   %D%/route.cu %D%/select.h %D%/stages.h %D%/stages_bulk.h %D%/stages_copy.h \
   %D%/merge.cu \
   %D%/screen_types.h %D%/screen_bound.h %D%/test_hooks.h %D%/to_f16.h %D%/to_f16_atoms.cu %D%/to_f16_rows.cu \

@@ -16,7 +16,9 @@ enum {
   ROUTE_COLUMN_STEP = 4, /* packed columns are a multiple of this */
   MERGE_WARPS = 4,       /* rows a block of merge */
   GATHER_THREADS = 128,
-  GATHER_BLOCKS = 1 << 14
+  GATHER_BLOCKS = 1 << 14,
+  PLACE_THREADS = 256,
+  PLACE_BLOCKS = 1 << 14
 };
 
 /* As struct entry of model/route.h: a score (frames: a gate) and its atom, -1 for none. */
@@ -30,6 +32,15 @@ struct gather_args {
   const int *names;   /* [count] which items of in; 0: the first ones */
   unsigned *out;      /* [count][words] */
   long long count, words;
+};
+
+struct place_args {
+  const struct candidate *lists; /* [..][top_k] */
+  int *atoms;                    /* [..][s] */
+  float *score;                  /* [..][s] */
+  long long entries;             /* of all lists */
+  int top_k, at, s;
+  int gates; /* values are gates: scores are their roots */
 };
 
 struct pack_args {

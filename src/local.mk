@@ -206,7 +206,7 @@ libsagitta_a_SOURCES += \
   %D%/refit/all_systems.h %D%/refit/all_systems.c \
   %D%/refit/step.h %D%/refit/step.c \
   %D%/refit/refit.h %D%/refit/refit.c \
-  %D%/refit/reroute.h %D%/refit/reroute.c \
+  %D%/refit/coder.h %D%/refit/coder.c \
   %D%/refit/sweep_end.h %D%/refit/sweep_end.c \
   %D%/refit/sums.h %D%/refit/sums.c %D%/refit/state_write.h %D%/refit/state_write.c
 

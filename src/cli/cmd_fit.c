@@ -27,7 +27,7 @@
 struct fit_options {
   struct general_options general;
   struct output_options output;
-  const char *rows, *holdout, *codes, *update, *cpu_variant, *filter;
+  const char *rows, *holdout, *codes, *update, *device, *cpu_variant, *filter;
   idx atoms, top_s, rounds, directions, passes, threads, cosine_limit;
   int uncentered, resume;
   real holdout_share, rho, tolerance, max_seconds, revive_share;
@@ -85,7 +85,8 @@ static const struct option_row end_rows[] = {
 static const struct option_row speed_rows[] = {
     {"threads", OPTION_INT, AT(threads), "0", 0, 4096, NULL, "COUNT",
      "threads in a rank; 0: the rank's share of the cores"},
-    CPU_VARIANT_OPTION(AT(cpu_variant), "instruction set of the loops"),
+    DEVICE_OPTION(AT(device)),
+    CPU_VARIANT_OPTION(AT(cpu_variant), "instruction set of the CPU's loops"),
     FILTER_OPTION(AT(filter)),
     {"resume", OPTION_FLAG, AT(resume), "no", 0, 1, NULL, NULL,
      "go on from what an earlier run with the same rows and options left at --output: the bytes "
@@ -194,6 +195,7 @@ static void task_fill(struct fit_job *j)
                               .passes = o->passes,
                               .minibatch = o->minibatch,
                               .threads = threads_default(j->run, o->threads),
+                              .device = o->device,
                               .variant = o->cpu_variant,
                               .filter = o->filter};
 }
@@ -223,6 +225,7 @@ static int places_open(struct fit_job *j)
   files->p = j->rows.source.p;
   files->nonnegative = t->nonnegative;
   files->rounds = t->rounds;
+  files->device = j->result.device;
   options_tell(j, files->options, sizeof files->options);
   TRY(fit_files_open(files, j->run, &j->o->output, j->o->resume));
   if (files->has_start) t->start = &files->start;
@@ -239,7 +242,7 @@ static int places_open(struct fit_job *j)
 
 static int facts_of(const struct fit_job *j, struct run_fact *facts)
 {
-  return run_facts(j->run, "cpu", j->task.threads, facts);
+  return run_facts(j->run, j->result.device, j->task.threads, facts);
 }
 
 /* What is told at the end. */
@@ -300,7 +303,7 @@ static int rows_encode(struct fit_job *j)
                             .rounds = t->rounds,
                             .tile = (idx)imin(tile_width_default(t->k, c->size), t->k),
                             .threads = t->threads,
-                            .device = "cpu",
+                            .device = t->device,
                             .variant = t->variant,
                             .filter = t->filter,
                             .codes = 1,
@@ -338,9 +341,9 @@ static void report(const struct fit_job *j, double seconds)
   };
   const struct fit_result *r = &j->result;
   log_info("fit     rows=%lld held_out=%lld atoms=%d top_s=%d rounds=%d sweeps=%lld ranks=%d "
-           "seconds=%.2f fingerprint=%016llx",
+           "device='%s' seconds=%.2f fingerprint=%016llx",
            (long long)r->fitted_rows, (long long)r->held_rows, j->task.k, r->top_s, j->task.rounds,
-           (long long)r->sweeps, j->run->comm.size, seconds,
+           (long long)r->sweeps, j->run->comm.size, r->device, seconds,
            (unsigned long long)j->encoded.fingerprint);
   log_info("ended after sweep %lld: %s; the best is sweep %lld", (long long)r->sweeps,
            reasons[r->end], (long long)r->best);

@@ -30,7 +30,7 @@ struct refit_options {
   struct fit_compute compute;
   idx sweeps, directions, cosine_limit;
   int reroute, resume, dry_run;
-  const char *filter, *holdout;
+  const char *filter, *holdout, *device;
 };
 #define AT(member) offsetof(struct refit_options, member)
 
@@ -43,6 +43,7 @@ static const struct option_row refit_rows[] = {
      "route all rows again after each sweep, in as many rounds as the supports were"},
     {"holdout", OPTION_TEXT, AT(holdout), NULL, 0, 0, NULL, "FILE[:/PATH]",
      "rows that the refit does not see: say what each sweep's atoms explain of them"},
+    DEVICE_OPTION(AT(device)),
     FILTER_OPTION(AT(filter)),
     {"resume", OPTION_FLAG, AT(resume), "no", 0, 1, NULL, NULL,
      "go on after the last sweep that is in --output, with the inputs and options of its start; "
@@ -92,6 +93,9 @@ struct job {
   real held;                  /* what the atoms explain of them; NaN: there are none */
   struct refit_task task;
   struct refit_state state;
+  struct coder coder; /* with --reroute or --holdout */
+  struct judge judge; /* with --holdout */
+  float *table;       /* [k][d][p] the frames as files have them */
   struct classes classes;
   struct arena arena;
   struct atom_step *steps; /* [k] */
@@ -125,6 +129,19 @@ static int plan_print(struct job *j)
   return OK;
 }
 
+/* The coder's rows: the state's, or those to judge by. */
+static struct coder_shape coder_shape_of(const struct job *j)
+{
+  const struct refit_options *o = j->o;
+  struct coder_shape shape = refit_coder_shape(&j->state, j->inputs.supports.rounds, o->device);
+  gidx first, rows = o->reroute ? shape.rows : 0;
+  gidx held =
+      o->holdout ? refit_rows_share(j->holdout.source.n, j->c->size, j->c->rank, &first) : 0;
+  shape.rows = imax(rows, held);
+  shape.work *= o->sweeps;
+  return shape;
+}
+
 /* Begin used.in and run.log.  The inputs are those of the start, also of a run that is resumed. */
 static int job_begin(struct job *j)
 {
@@ -147,6 +164,26 @@ static int inputs_open(struct job *j)
   return OK;
 }
 
+/* Bytes that each rank holds beside the state. */
+static int beside_find(struct job *j)
+{
+  struct refit_state f;
+  if (!j->o->holdout) return OK;
+  TRY(refit_state_shape(&f, &j->task, j->c));
+  struct coder_shape shape = refit_coder_shape(&f, 1, "cpu");
+  return judge_bytes(&shape, j->holdout.source.n, j->c->size, &j->task.beside);
+}
+
+static int coder_prepare(struct job *j)
+{
+  const struct refit_options *o = j->o;
+  if (!o->reroute && !o->holdout) return OK;
+  struct coder_shape shape = coder_shape_of(j);
+  TRY(comm_agree(j->c, coder_open(&j->coder, &shape)));
+  if (!o->holdout) return OK;
+  return judge_open(&j->judge, &j->holdout.source, j->task.mean, &j->coder, j->c);
+}
+
 static int job_open(struct job *j)
 {
   const struct refit_options *o = j->o;
@@ -160,39 +197,26 @@ static int job_open(struct job *j)
   TRY(threads_report(j->run, o->compute.threads));
   j->task.filter = o->filter;
   j->task.colors = !o->names.classes;
+  TRY(comm_agree(j->c, beside_find(j)));
   TRY(refit_total_check(&j->task, j->c, refit_batch_bytes, o->directions, 1));
   TRY(refit_state_load(&j->state, &j->task, j->c));
   int status = arena_alloc(&j->arena, &j->steps, j->state.k, sizeof *j->steps);
   if (!status) status = arena_alloc(&j->arena, &j->density, j->state.k, sizeof *j->density);
+  gidx values = (gidx)j->state.k * j->state.d * j->state.p;
+  if (!status) status = arena_alloc(&j->arena, &j->table, values, sizeof *j->table);
   TRY(comm_agree(j->c, status));
-  return refit_tss(&j->state, &j->tss);
+  TRY(refit_tss(j->c, j->state.total, j->state.x, j->state.p, &j->tss));
+  return coder_prepare(j);
 }
 
-/* The frames of a state whose sweep has ended, as float32. */
-static int frames_read(void *self, idx first, idx count, float *out)
+/* What do the atoms explain of rows that the refit does not see? */
+static int held_judge(struct job *j)
 {
-  const struct refit_state *f = self;
-  gidx frame = (gidx)f->d * f->p;
-  for (gidx i = 0; i < count * frame; i++) out[i] = (float)f->frames[first * frame + i];
-  return OK;
-}
-
-/* What do the atoms explain of rows that the refit does not see?  *hash <- of those. */
-static int held_judge(struct job *j, uint64_t *hash)
-{
-  struct refit_state *f = &j->state;
-  const struct atom_source atoms = {f->k, f->d, f->p, j->task.atoms->name, f, frames_read};
-  struct judge_task task = {.rows = &j->holdout.source,
-                            .atoms = &atoms,
-                            .mean = j->task.mean,
-                            .top_s = f->s,
-                            .rounds = j->inputs.supports.rounds,
-                            .threads = j->task.threads,
-                            .nonnegative = j->task.nonnegative,
-                            .variant = j->task.variant,
-                            .filter = j->task.filter};
-  *hash = 0;
-  return j->o->holdout ? judge_rows(&task, j->c, &j->held, hash) : OK;
+  const struct refit_state *f = &j->state;
+  if (!j->o->holdout) return OK;
+  for (gidx i = 0; i < (gidx)f->k * f->d * f->p; i++) j->table[i] = (float)f->frames[i];
+  TRY(comm_agree(j->c, coder_put(&j->coder, j->table)));
+  return judge_rows(&j->judge, &j->held);
 }
 
 /* What metrics and residuals say of the same codes differs by their roundings: far less. */
@@ -223,7 +247,8 @@ static int start_judge(struct job *j)
   real is = 0;
   refit_start_note(&j->files.facts.start, &j->inputs, &j->state);
   TRY(state_judge(j, supports->source.name, supports->explained_variance, &is));
-  TRY(held_judge(j, &j->files.facts.start.held.rows));
+  j->files.facts.start.held.rows = j->judge.hash;
+  TRY(held_judge(j));
   if (j->c->rank) return OK;
   gidx dead = 0;
   for (idx a = 0; a < j->state.k; a++) dead += refit_atom_rows(&j->state, a) == 0;
@@ -236,7 +261,8 @@ static int start_judge(struct job *j)
 static int state_finish(struct job *j, int reroute)
 {
   struct phase *phase = &j->phases[reroute ? REFIT_ROUTE : REFIT_CODES];
-  const struct sweep_end_options options = {reroute, j->inputs.supports.rounds, j->o->cosine_limit};
+  const struct sweep_end_options options = {reroute ? &j->coder : NULL, j->table,
+                                            j->o->cosine_limit};
   phase_begin(phase);
   TRY(refit_sweep_end(&j->state, &options, j->density, j->tss, &j->metrics));
   phase_end(phase, 0);
@@ -289,9 +315,8 @@ static int sweep_run(struct job *j)
 {
   struct sweep_counts counts;
   TRY(refit_sweep(&j->state, &j->classes, j->o->directions, j->phases, j->steps, &counts));
-  uint64_t hash;
   TRY(state_finish(j, j->o->reroute));
-  TRY(held_judge(j, &hash));
+  TRY(held_judge(j));
   j->files.facts.sweeps++;
   if (j->c->rank == 0) line_add(j, &counts);
   TRY(state_write(j, 1));
@@ -303,10 +328,10 @@ static int sweep_run(struct job *j)
 static int job_resume(struct job *j)
 {
   real is = 0;
-  uint64_t hash, held = j->files.facts.start.held.rows;
+  uint64_t hash = j->judge.hash, held = j->files.facts.start.held.rows;
   TRY(refit_resume(&j->former, &j->files, &j->inputs, &j->state));
   log_info("resumed after sweep %lld", (long long)j->files.facts.sweeps);
-  TRY(held_judge(j, &hash));
+  TRY(held_judge(j));
   CHECK(hash == held, ERR_INPUT,
         "'%s' was judged by other held-out rows: rows_hash %016llx, not %016llx; resume with the "
         "same '--holdout'",
@@ -388,6 +413,8 @@ static int refit_command(struct run *run, const void *options, const char **argu
   refit_phases(j->phases);
   TRY(j->o->dry_run ? plan_print(j) : job_run(j));
   classes_free(&j->classes);
+  judge_close(&j->judge);
+  coder_close(&j->coder);
   refit_state_free(&j->state);
   fit_inputs_close(&j->inputs);
   if (j->o->holdout) rows_input_close(&j->holdout);

@@ -82,6 +82,14 @@ enum { GENERAL_ROWS = 3, OUTPUT_ROWS = 2, COMPUTE_ROWS = 7 };
         "exact scores decide; auto: where that is faster"                                          \
   }
 
+/* The row of --device, whose value is at an offset. */
+#define DEVICE_OPTION(offset)                                                                      \
+  {                                                                                                \
+    "device", OPTION_CHOICE, offset, "auto", 0, 0, "auto|cpu|cuda", NULL,                          \
+        "what routes and codes rows; auto takes a GPU for jobs that are large enough to gain, "    \
+        "cuda ends with exit code 69 where there is none"                                          \
+  }
+
 /* The row of --cpu-variant, whose value is at an offset. */
 #define CPU_VARIANT_OPTION(offset, help)                                                           \
   {                                                                                                \

@@ -260,7 +260,7 @@ static int atoms_write(struct fit_files *f, const struct run *run, const char *p
   if (mean) TRY(object_write_vector(&f->file.result.h5, "/mean", f->p, mean));
   TRY(fit_record_write(&f->file, &f->record, f->lines));
   if (sums) TRY(fit_sums_write(&f->file, sums));
-  return matrix_output_finish(&f->file, facts, run_facts(run, "cpu", threads, facts));
+  return matrix_output_finish(&f->file, facts, run_facts(run, f->device, threads, facts));
 }
 
 /* Remove what an earlier run left, and a new dictionary.h5 makes false; that it is not there is no

@@ -22,6 +22,7 @@ struct fit_files {
   idx k, p;
   int nonnegative;
   idx rounds;
+  const char *device;     /* borrowed: what computes, once it is known */
   int has_start;          /* resumed: there is something to go on from */
   struct fit_point start; /* on every rank */
   float *best;            /* [k][p] the best atoms so far */

@@ -44,8 +44,10 @@ struct backend {
 
   /* route.h, codes.h, arrow.h */
   int (*put_tile)(struct device *dev, const float *atoms, idx count, idx first);
+  void (*forget)(struct device *dev);
   int (*atoms)(struct device *dev, struct buffer *view); /* NULL: they are not kept so */
   int (*route)(struct device *dev, struct route_job *job);
+  int (*place)(struct device *dev, const struct place_job *job);
   int (*codes)(struct device *dev, const struct codes_job *job);
   gidx (*codes_state_bytes)(idx vectors, real rho); /* bytes of one row's state; NULL: 0 */
   int (*arrow)(struct device *dev, struct arrow_job *job);

@@ -22,6 +22,14 @@ int device_put_tile(struct device *dev, const float *atoms, idx count, idx first
   return OK;
 }
 
+int device_forget(struct device *dev)
+{
+  CHECK_HAS(dev, forget);
+  dev->backend->forget(dev);
+  dev->atoms = 0;
+  return OK;
+}
+
 int device_atoms(struct device *dev, struct buffer *view)
 {
   *view = (struct buffer){0};
@@ -35,6 +43,14 @@ int device_route(struct device *dev, struct route_job *job)
   CHECK(job->top_k >= 1 && job->top_k <= MAX_TOP_S, ERR_INTERNAL, "%d entries a row, not 1 to %d",
         job->top_k, MAX_TOP_S);
   return job->n ? dev->backend->route(dev, job) : OK;
+}
+
+int device_place(struct device *dev, const struct place_job *job)
+{
+  CHECK_HAS(dev, place);
+  CHECK(job->at >= 0 && job->top_k >= 0 && job->top_k <= job->s - job->at, ERR_INTERNAL,
+        "%d entries at %d of supports of %d", job->top_k, job->at, job->s);
+  return job->n ? dev->backend->place(dev, job) : OK;
 }
 
 gidx device_codes_state_bytes(const struct device *dev, idx max_m, real rho)

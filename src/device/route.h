@@ -10,9 +10,13 @@
 #include "model/route.h"
 
 /* Add count atoms[count][d][p] with global numbers first .. first + count - 1 to the device's share
- * of the dictionary.  The array stays where it is until the device is closed: a device that cannot
- * hold all atoms copies them again.  ERR_MEMORY; ERR_INTERNAL beyond max_atoms. */
+ * of the dictionary.  The array stays where it is until the device forgets it or is closed: a
+ * device that cannot hold all atoms copies them again.  ERR_MEMORY; ERR_INTERNAL beyond
+ * max_atoms. */
 int device_put_tile(struct device *dev, const float *atoms, idx count, idx first);
+
+/* The device has no atoms any more, and takes others. */
+int device_forget(struct device *dev);
 
 /* *view <- the atoms put so far, as they were put and in that order, on the device side, until the
  * next call that takes memory or routes; zeroed where the device does not keep them so. */
@@ -23,12 +27,22 @@ int device_atoms(struct device *dev, struct buffer *view);
 struct route_job {
   const struct buffer *rows; /* [n][p] float, finite */
   idx n;
-  idx top_k;                  /* entries a row, 1 .. MAX_TOP_S */
-  struct exclusions excluded; /* atoms not to be chosen; count 0: none */
-  struct buffer *lists;       /* [n][top_k] struct entry, written */
-  struct bad_score bad;       /* written: the lowest score that is not finite, or row -1 */
-  int scores_only;            /* for measuring, GPU alone: nothing is chosen, lists are undefined */
+  idx top_k;                   /* entries a row, 1 .. MAX_TOP_S */
+  struct exclusions excluded;  /* atoms not to be chosen; count 0: none */
+  const struct buffer *chosen; /* the same on the device side; NULL: only the host has them */
+  struct buffer *lists;        /* [n][top_k] struct entry, written */
+  struct bad_score bad;        /* written: the lowest score that is not finite, or row -1 */
+  int scores_only; /* for measuring, GPU alone: nothing is chosen, lists are undefined */
 };
 int device_route(struct device *dev, struct route_job *job);
+
+/* Write lists to columns at .. at + top_k - 1 of supports and of their scores; device sides. */
+struct place_job {
+  const struct buffer *lists; /* [n][top_k] struct entry */
+  idx n, top_k, at, s;
+  struct buffer *atoms; /* [n][s] idx */
+  struct buffer *score; /* [n][s] float */
+};
+int device_place(struct device *dev, const struct place_job *job);
 
 #endif

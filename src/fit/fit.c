@@ -3,6 +3,7 @@
 #include "fit/fit.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +17,7 @@
 #include "model/split.h"
 #include "model/supports.h"
 #include "refit/color.h"
+#include "refit/coder.h"
 #include "refit/layout.h"
 #include "refit/refit.h"
 #include "refit/sums.h"
@@ -37,20 +39,21 @@ struct fit {
   struct support_source no_supports;
   struct refit_task refit_task;
   struct refit_state state;
+  struct coder coder;
+  struct coded coded; /* the rows in memory */
+  struct judge judge;
   struct classes classes; /* of update atoms */
   struct update update;   /* of update joint */
   struct phase phases[REFIT_PHASES];
   float *table;             /* [k][d][p] the atoms, as files hold them */
   real *mean;               /* [p]; NULL: rows are not centred */
   struct atom_step *steps;  /* [k] */
-  gidx *density;            /* [k] */
   unsigned char *dead;      /* [k] */
   idx *idle;                /* [k] parts since a row used the atom */
   struct fit_line *lines;   /* [sweeps + 1] */
   gidx sweep, sweeps, best; /* sweeps: at most */
   gidx first;               /* sweep that this run began with */
-  uint64_t held_hash;
-  real tss; /* rank 0 */
+  real tss;                 /* rank 0, of the rows in memory */
   double begun;
   struct arena arena;
 };
@@ -165,7 +168,6 @@ static int sources_open(struct fit *f)
   TRY(arena_alloc(&f->arena, &f->table, t->k * t->d * p, sizeof *f->table));
   TRY(arena_alloc(&f->arena, &f->mean, t->center ? p : 0, sizeof *f->mean));
   TRY(arena_alloc(&f->arena, &f->steps, t->k, sizeof *f->steps));
-  TRY(arena_alloc(&f->arena, &f->density, t->k, sizeof *f->density));
   TRY(arena_alloc(&f->arena, &f->dead, t->k, sizeof *f->dead));
   TRY(arena_alloc(&f->arena, &f->idle, t->k, sizeof *f->idle));
   TRY(arena_alloc(&f->arena, &f->lines, f->sweeps + 1, sizeof *f->lines));
@@ -204,13 +206,47 @@ static int start_take(struct fit *f)
   return OK;
 }
 
-/* Read the rows of a part. */
+/* The coder of this job. */
+static struct coder_shape coder_shape_of(const struct fit *f)
+{
+  enum { SWEEPS_EXPECTED = 20 };
+  const struct fit_task *t = f->task;
+  struct coder_shape shape = refit_coder_shape(&f->state, t->rounds, t->device);
+  gidx first, rows = refit_rows_share(f->part_rows, f->c->size, 0, &first);
+  gidx held = refit_rows_share(f->held.n, f->c->size, 0, &first);
+  shape.rows = imax(rows, held);
+  shape.work *= (double)imin(t->sweeps, SWEEPS_EXPECTED);
+  return shape;
+}
+
+/* Read the rows of a part, and hand them to the coder. */
 static int part_load(struct fit *f, gidx part)
 {
-  refit_state_free(&f->state);
+  struct refit_state *state = &f->state;
+  coded_close(&f->coder, &f->coded);
+  refit_state_free(state);
   part_choose(f, part);
-  TRY(refit_state_load(&f->state, &f->refit_task, f->c));
-  return refit_tss(&f->state, &f->tss);
+  TRY(refit_state_load(state, &f->refit_task, f->c));
+  TRY(refit_tss(f->c, state->total, state->x, state->p, &f->tss));
+  if (!f->coder.device.backend) {
+    struct coder_shape shape = coder_shape_of(f);
+    TRY(comm_agree(f->c, coder_open(&f->coder, &shape)));
+    snprintf(f->result->device, sizeof f->result->device, "%s %s", f->coder.device.kind,
+             f->coder.device.variant);
+  }
+  return comm_agree(f->c, coded_open(&f->coder, &f->coded, state->n, state->first, state->x,
+                                     state->atoms, state->score));
+}
+
+/* Bytes that each rank holds beside the rows that it fits. */
+static int beside_find(struct fit *f)
+{
+  int size = f->c->size;
+  TRY(refit_state_shape(&f->state, &f->refit_task, f->c));
+  struct coder_shape shape = coder_shape_of(f);
+  TRY(judge_bytes(&shape, f->held.n, size, &f->refit_task.beside));
+  f->state = (struct refit_state){0};
+  return OK;
 }
 
 static int state_open(struct fit *f)
@@ -226,11 +262,13 @@ static int state_open(struct fit *f)
                                       .top_s = f->result->top_s,
                                       .threads = t->threads,
                                       .variant = t->variant,
-                                      .filter = t->filter,
                                       .colors = !joint};
+  f->refit_task.filter = t->filter;
+  TRY(comm_agree(f->c, beside_find(f)));
   TRY(refit_total_check(&f->refit_task, f->c, joint ? update_bytes : refit_batch_bytes,
                         t->directions, 1));
   TRY(part_load(f, f->sweep % f->parts));
+  TRY(judge_open(&f->judge, &f->held, f->mean, &f->coder, f->c));
   if (joint) TRY(comm_agree(f->c, update_open(&f->update, &f->state)));
   if (joint && t->start && t->start->gram) update_put(&f->update, t->start->gram, t->start->target);
   return OK;
@@ -257,17 +295,43 @@ static void atoms_round(struct fit *f, struct fit_line *line)
 {
   gidx values = (gidx)f->task->k * f->task->d * f->fitted.p;
   line->move = move_find(f);
-  for (gidx i = 0; i < values; i++) f->table[i] = (float)f->state.frames[i];
+  for (gidx i = 0; i < values; i++) {
+    f->table[i] = (float)f->state.frames[i];
+    f->state.frames[i] = f->table[i];
+  }
+}
+
+/* The codes become the state's. */
+static int codes_take(struct fit *f)
+{
+  struct refit_state *state = &f->state;
+  const float *codes = f->coded.codes.host;
+  gidx count = (gidx)state->n * state->s * state->d;
+  TRY(coded_get(&f->coder, &f->coded, CODED_CODES));
+  for (gidx i = 0; i < count; i++) state->codes[i] = codes[i];
+  return OK;
+}
+
+/* Route and code the rows of this rank. */
+static int rows_code(struct fit *f)
+{
+  TRY(coder_put(&f->coder, f->table));
+  TRY(coder_run(&f->coder, &f->coded, f->task->rho));
+  TRY(coded_get(&f->coder, &f->coded, CODED_SUPPORTS | CODED_QUALITY));
+  return codes_take(f);
 }
 
 /* Route and code the rows in memory, and judge by them. */
 static int rows_encode(struct fit *f, struct fit_line *line)
 {
-  const struct sweep_end_options options = {1, f->task->rounds, 0};
-  struct metrics metrics = {.explained_variance = nan_canonical()};
-  TRY(refit_sweep_end(&f->state, &options, f->density, f->tss, &metrics));
-  line->fitted = metrics.explained_variance;
-  line->dead = metrics.dead_atoms;
+  struct refit_state *state = &f->state;
+  struct metrics m = {.n = state->total, .p = state->p};
+  TRY(comm_agree_at(f->c, rows_code(f), state->first));
+  TRY(f->how == UPDATE_JOINT ? refit_state_count(state) : refit_state_index(state));
+  TRY(coded_metrics(&f->coded, f->c, f->tss, &m));
+  line->fitted = m.explained_variance;
+  line->dead = 0;
+  for (idx a = 0; a < state->k; a++) line->dead += refit_atom_rows(state, a) == 0;
   return OK;
 }
 
@@ -276,22 +340,6 @@ static void idle_count(struct fit *f)
 {
   for (idx a = 0; a < f->task->k; a++)
     f->idle[a] = refit_atom_rows(&f->state, a) ? 0 : f->idle[a] + 1;
-}
-
-/* Encode the held-out rows, without penalty. */
-static int held_judge(struct fit *f, struct fit_line *line)
-{
-  const struct fit_task *t = f->task;
-  struct judge_task task = {.rows = &f->held,
-                            .atoms = &f->table_source,
-                            .mean = f->mean,
-                            .top_s = f->result->top_s,
-                            .rounds = t->rounds,
-                            .threads = t->threads,
-                            .nonnegative = t->nonnegative,
-                            .variant = t->variant,
-                            .filter = t->filter};
-  return judge_rows(&task, f->c, &line->held, &f->held_hash);
 }
 
 /* Of rows that are all the same the explained variance is no number.  A part of them is passed
@@ -327,7 +375,7 @@ static int sweep_show(struct fit *f)
                                      .atoms = f->table,
                                      .mean = f->mean,
                                      .rows_hash = f->state.inputs.rows,
-                                     .held_hash = f->held_hash},
+                                     .held_hash = f->judge.hash},
                            .best = f->best,
                            .fitted_rows = f->fitted.n,
                            .parts = f->parts};
@@ -345,7 +393,7 @@ static int sweep_close(struct fit *f)
   line->sweep = f->sweep;
   TRY(rows_encode(f, line));
   idle_count(f);
-  TRY(held_judge(f, line));
+  TRY(judge_rows(&f->judge, &line->held));
   line->seconds = log_seconds() - f->begun;
   TRY(comm_broadcast(f->c, line, 1, sizeof *line));
   TRY(worth_check(f, line));
@@ -366,13 +414,13 @@ static int sweep_reopen(struct fit *f)
         name, (unsigned long long)start->rows_hash, (unsigned long long)f->state.inputs.rows);
   TRY(rows_encode(f, &now));
   if (!start->idle) idle_count(f);
-  TRY(held_judge(f, &now));
+  TRY(judge_rows(&f->judge, &now.held));
   TRY(comm_broadcast(f->c, &now, 1, sizeof now));
   TRY(worth_check(f, &now));
-  CHECK(f->held_hash == start->held_hash, ERR_INPUT,
+  CHECK(f->judge.hash == start->held_hash, ERR_INPUT,
         "the earlier run was judged by other rows than this one: rows_hash %016llx, not %016llx; "
         "resume with the same",
-        (unsigned long long)start->held_hash, (unsigned long long)f->held_hash);
+        (unsigned long long)start->held_hash, (unsigned long long)f->judge.hash);
   CHECK(memcmp(&now.fitted, &then->fitted, sizeof now.fitted) == 0 &&
             memcmp(&now.held, &then->held, sizeof now.held) == 0,
         ERR_INPUT,
@@ -395,8 +443,7 @@ static int atoms_update(struct fit *f, struct sweep_counts *counts)
 {
   *counts = (struct sweep_counts){0};
   TRY(update_add(&f->update, 1 - 1 / (real)imin(f->sweep, f->parts)));
-  TRY(update_apply(&f->update, f->task->passes, &counts->accepted));
-  return comm_agree(f->c, refit_state_residuals(&f->state));
+  return update_apply(&f->update, f->task->passes, &counts->accepted);
 }
 
 /* Replace atoms that no row used in a whole pass, or in the last parts. */
@@ -404,7 +451,12 @@ static int atoms_revive(struct fit *f, struct fit_line *line)
 {
   const struct fit_task *t = f->task;
   idx patience = (idx)imin(f->parts, FIT_PATIENCE);
-  for (idx a = 0; a < t->k; a++) f->dead[a] = t->d == 1 && f->idle[a] >= patience;
+  int any = 0;
+  for (idx a = 0; a < t->k; a++) {
+    f->dead[a] = t->d == 1 && f->idle[a] >= patience;
+    any |= f->dead[a];
+  }
+  if (any && f->how == UPDATE_JOINT) TRY(comm_agree(f->c, refit_state_residuals(&f->state)));
   TRY(fit_revive(&f->state, (idx)ceil(t->revive_share * t->k), f->dead, &line->revived));
   if (f->parts > 1) update_forget(&f->update, f->dead);
   for (idx a = 0; a < t->k; a++)
@@ -448,6 +500,9 @@ static void fit_close(struct fit *f)
 {
   classes_free(&f->classes);
   update_free(&f->update);
+  judge_close(&f->judge);
+  coded_close(&f->coder, &f->coded);
+  coder_close(&f->coder);
   refit_state_free(&f->state);
   split_free(&f->split);
   arena_free(&f->arena);

@@ -49,7 +49,7 @@ struct fit_task {
   idx passes;     /* UPDATE_JOINT: of the descent in a sweep */
   gidx minibatch; /* rows of a part, UPDATE_JOINT; 0: all rows are one part */
   idx threads;
-  const char *variant, *filter;
+  const char *device, *variant, *filter;
   const struct fit_point *start; /* go on from here; NULL: begin anew */
 };
 
@@ -94,7 +94,9 @@ struct fit_result {
   enum fit_end end;
   gidx sweeps, best;
   gidx fitted_rows, held_rows;
-  idx top_s; /* atoms a row: no more than there are */
+  idx top_s;        /* atoms a row: no more than there are */
+  char device[280]; /* what routes and codes: "cpu avx512", or "cuda" and the GPU's name; known
+                     * before the first sweep is shown */
 };
 
 /* What UPDATE_AUTO is, by shapes alone: not by ranks, threads or memory, since the atoms depend on

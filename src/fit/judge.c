@@ -1,53 +1,78 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * They are encoded, and the codes go nowhere. */
+ * They are read once; the coder does the rest. */
 #include "fit/judge.h"
-
-#include <math.h>
 
 #include "base/num.h"
 #include "base/status.h"
-#include "encode/encode.h"
-#include "encode/shard.h"
+#include "model/identity.h"
+#include "refit/state.h"
+#include "refit/sums.h"
 
-static int nothing_write(void *self, const struct support_block *block)
+static int judge_alloc(struct judge *j, const struct coder_shape *s)
 {
-  (void)self, (void)block;
+  TRY(arena_alloc(&j->arena, &j->x, (gidx)j->n * s->p, sizeof *j->x));
+  TRY(arena_alloc(&j->arena, &j->atoms, (gidx)j->n * s->s, sizeof *j->atoms));
+  return arena_alloc(&j->arena, &j->score, (gidx)j->n * s->s, sizeof *j->score);
+}
+
+int judge_bytes(const struct coder_shape *shape, gidx n, int ranks, gidx *bytes)
+{
+  gidx first, share = refit_rows_share(n, ranks, 0, &first);
+  struct judge dry = {.arena.is_dry = 1, .n = (idx)imin(share, INT32_MAX)};
+  TRY(judge_alloc(&dry, shape));
+  *bytes = (gidx)dry.arena.bytes;
   return OK;
 }
 
-static int variance_check(const struct judge_task *t, real explained)
+static int arrays_make(struct judge *j)
 {
-  CHECK(!isnan(explained), ERR_INPUT,
+  gidx n = refit_rows_share(j->rows->n, j->c->size, j->c->rank, &j->first);
+  CHECK(n <= INT32_MAX, ERR_MEMORY, "%lld rows a rank to judge by are too many", (long long)n);
+  j->n = (idx)n;
+  return judge_alloc(j, &j->coder->shape);
+}
+
+/* Are the rows of all ranks not all the same? */
+static int variance_check(const struct judge *j)
+{
+  CHECK(j->c->rank || j->tss > 0, ERR_INPUT,
         "the held-out rows of '%s' do not vary: their explained variance is not defined",
-        t->rows->name);
+        j->rows->name);
   return OK;
 }
 
-int judge_rows(const struct judge_task *t, struct comm *c, real *explained, uint64_t *hash)
+int judge_open(struct judge *j, const struct row_source *rows, const real *mean,
+               struct coder *coder, struct comm *c)
 {
-  const struct support_sink nowhere = {NULL, nothing_write};
-  struct encode_result result;
-  idx k = t->atoms->k;
+  *j = (struct judge){.c = c, .rows = rows, .coder = coder};
+  if (rows->n == 0) return OK;
+  uint64_t terms = 0;
+  TRY(comm_agree(c, arrays_make(j)));
+  TRY(comm_agree_at(c, refit_rows_load(rows, mean, j->first, j->n, j->x, &terms), j->first));
+  gidx sum = (gidx)terms;
+  TRY(comm_sum(c, &sum, 1));
+  j->hash = content_hash((uint64_t)sum, rows->n, rows->p, 1);
+  TRY(refit_tss(c, rows->n, j->x, rows->p, &j->tss));
+  TRY(comm_agree(c, variance_check(j)));
+  return comm_agree(c, coded_open(coder, &j->coded, j->n, j->first, j->x, j->atoms, j->score));
+}
+
+void judge_close(struct judge *j)
+{
+  if (j->coder) coded_close(j->coder, &j->coded);
+  arena_free(&j->arena);
+  *j = (struct judge){0};
+}
+
+int judge_rows(struct judge *j, real *explained)
+{
   *explained = nan_canonical();
-  *hash = 0;
-  if (t->rows->n == 0) return OK;
-  struct encode_task task = {.rows = t->rows,
-                             .atoms = t->atoms,
-                             .mean = t->mean,
-                             .sink = &nowhere,
-                             .top_s = t->top_s,
-                             .rounds = (idx)imin(t->rounds, t->top_s),
-                             .tile = (idx)imin(tile_width_default(k, c->size), k),
-                             .threads = t->threads,
-                             .device = "cpu",
-                             .variant = t->variant,
-                             .filter = t->filter,
-                             .codes = 1,
-                             .nonnegative = t->nonnegative};
-  task.block = encode_block_rows(&task, c->size);
-  TRY(encode_run(&task, c, &result));
-  *explained = result.metrics.explained_variance;
-  *hash = result.inputs.rows;
-  encode_free(&result);
-  return comm_agree(c, c->rank ? OK : variance_check(t, *explained));
+  if (!j->rows || j->rows->n == 0) return OK;
+  int status = coder_run(j->coder, &j->coded, 0);
+  if (!status) status = coded_get(j->coder, &j->coded, CODED_QUALITY);
+  TRY(comm_agree_at(j->c, status, j->first));
+  struct metrics m = {.n = j->rows->n, .p = j->rows->p};
+  TRY(coded_metrics(&j->coded, j->c, j->tss, &m));
+  if (j->c->rank == 0) *explained = m.explained_variance;
+  return OK;
 }

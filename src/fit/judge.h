@@ -1,26 +1,41 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What a dictionary explains of rows that it was not fitted to.
  *
- * Floor: fit. */
+ * Floor: fit.  Each rank holds its sum blocks of the rows, as a refit's state does. */
 #ifndef FIT_JUDGE_H
 #define FIT_JUDGE_H
 
-#include "comm/comm.h"
-#include "model/dictionary.h"
+#include "base/memory.h"
 #include "model/rows.h"
+#include "refit/coder.h"
 
-struct judge_task {
-  const struct row_source *rows; /* none: the result is NaN and 0 */
-  const struct atom_source *atoms;
-  const real *mean; /* [p] subtracted from the rows; NULL: none */
-  idx top_s, rounds, threads;
-  int nonnegative;
-  const char *variant, *filter;
+struct judge {
+  struct comm *c;                /* borrowed */
+  const struct row_source *rows; /* borrowed; none: there is nothing to judge by */
+  struct coder *coder;           /* borrowed */
+  struct coded coded;
+  gidx first; /* the first own row */
+  idx n;      /* own rows */
+  float *x;   /* [n][p] */
+  idx *atoms; /* [n][s] */
+  float *score;
+  real tss;      /* rank 0 */
+  uint64_t hash; /* of the rows (model/identity.h); 0: there are none */
+  struct arena arena;
 };
 
-/* *explained, on rank 0 <- the explained variance of the rows, routed and coded without penalty.
- * *hash <- of the rows (model/identity.h).  ERR_INPUT as encode_run(), and where rows do not vary.
- * Collective; the same status on every rank. */
-int judge_rows(const struct judge_task *task, struct comm *c, real *explained, uint64_t *hash);
+/* Read the rows, subtract mean[p] unless NULL, and hand them to the coder.  ERR_INPUT, also where
+ * they do not vary; ERR_MEMORY.  After a failure a thread may still read into what it was given: *j
+ * is then to be kept.  Collective; the same status on every rank. */
+int judge_open(struct judge *j, const struct row_source *rows, const real *mean,
+               struct coder *coder, struct comm *c);
+void judge_close(struct judge *j);
+
+/* *explained, on rank 0 <- the explained variance of the rows by the coder's dictionary, coded
+ * without penalty; NaN where there are none.  Collective, as above. */
+int judge_rows(struct judge *j, real *explained);
+
+/* *bytes <- what each rank holds of so many rows. */
+int judge_bytes(const struct coder_shape *shape, gidx n, int ranks, gidx *bytes);
 
 #endif

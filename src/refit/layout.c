@@ -28,6 +28,7 @@ static int held_find(const struct refit_state *f, struct refit_memory *m)
   struct refit_state dry = *f;
   dry.arena = (struct arena){.is_dry = 1};
   TRY(refit_state_alloc(&dry, &m->held));
+  m->held.rows += f->task->beside;
   TRY(refit_state_load_bytes(f, &m->load));
   return f->task->colors && f->c->rank == 0 ? color_state_bytes(f, &m->classes) : OK;
 }

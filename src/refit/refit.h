@@ -6,7 +6,7 @@
  *
  * Read state.h first (what the ranks hold), then color.h, atom_batch.h, directions.h,
  * batch_systems.h and step.h (what becomes of a batch of atoms), this header (a sweep), sweep_end.h
- * with reroute.h and sums.h, state_write.h.  all_systems.h is the job of `sagitta assemble`;
+ * with coder.h and sums.h, state_write.h.  all_systems.h is the job of `sagitta assemble`;
  * layout.h tells the memory of either.
  *
  * An atom moves within q directions, and the codes of its n rows follow: one Newton step for both

@@ -94,19 +94,20 @@ static int device_prepare(struct refit_state *f)
   return device_open(&f->device, &options);
 }
 
-/* Read, hash, centre and check own rows. */
-static int rows_load(struct refit_state *f, uint64_t *terms)
+int refit_rows_load(const struct row_source *rows, const real *mean, gidx first, gidx n, float *x,
+                    uint64_t *terms)
 {
   struct worker worker;
-  gidx piece = 1 + PIECE_BYTES / (f->p * (gidx)sizeof *f->x);
+  idx p = rows->p;
+  gidx piece = 1 + PIECE_BYTES / (p * (gidx)sizeof *x);
   TRY(worker_open(&worker));
-  for (gidx i = 0; i < f->n; i += piece) {
-    gidx n = f->n - i < piece ? f->n - i : piece;
-    float *x = f->x + i * f->p;
-    TRY(rows_access(&worker, (struct rows_access){f->task->rows, f->first + i, n, x}));
-    *terms += items_terms(x, n, f->p, f->first + i);
-    rows_center(x, n, f->p, f->task->mean);
-    TRY(rows_check(x, n, f->p, f->first + i, f->task->rows->name));
+  for (gidx i = 0; i < n; i += piece) {
+    gidx count = imin(n - i, piece);
+    float *to = x + i * p;
+    TRY(rows_access(&worker, (struct rows_access){rows, first + i, count, to}));
+    *terms += items_terms(to, count, p, first + i);
+    rows_center(to, count, p, mean);
+    TRY(rows_check(to, count, p, first + i, rows->name));
   }
   worker_close(&worker);
   return OK;
@@ -186,15 +187,21 @@ int refit_state_load_bytes(const struct refit_state *f, gidx *bytes)
 int refit_state_index(struct refit_state *f)
 {
   gidx entries = (gidx)f->n * f->s, *next = f->start + 1;
+  const idx *mine = f->counts + (gidx)f->c->rank * f->k;
+  TRY(refit_state_count(f));
+  f->start[0] = next[0] = 0;
+  for (idx a = 0; a < f->k; a++) next[a + 1] = next[a] + mine[a];
+  for (gidx e = 0; e < entries; e++) f->entry[next[f->atoms[e]]++] = e;
+  return OK;
+}
+
+int refit_state_count(struct refit_state *f)
+{
+  gidx entries = (gidx)f->n * f->s;
   idx *mine = f->counts + (gidx)f->c->rank * f->k, *each = NULL;
   struct arena arena = {0};
-  memset(f->start, 0, ((size_t)f->k + 2) * sizeof *f->start);
-  for (gidx e = 0; e < entries; e++) next[f->atoms[e] + 1]++;
-  for (idx a = 0; a < f->k; a++) {
-    mine[a] = (idx)next[a + 1];
-    next[a + 1] += next[a];
-  }
-  for (gidx e = 0; e < entries; e++) f->entry[next[f->atoms[e]]++] = e;
+  memset(mine, 0, (size_t)f->k * sizeof *mine);
+  for (gidx e = 0; e < entries; e++) mine[f->atoms[e]]++;
   TRY(comm_agree(f->c, arena_alloc(&arena, &each, f->c->size, sizeof *each)));
   for (int r = 0; r < f->c->size; r++) each[r] = f->k;
   TRY(comm_allgather(f->c, mine, each, sizeof *mine, f->counts));
@@ -264,7 +271,8 @@ int refit_state_load(struct refit_state *f, const struct refit_task *task, struc
   status = struct_alloc(&l, sizeof *l); /* on the heap: kept after a failure */
   if (!status) status = refit_state_alloc(f, &held);
   TRY(comm_agree(c, status));
-  TRY(comm_agree_at(c, rows_load(f, &l->terms.rows), f->first));
+  TRY(comm_agree_at(
+      c, refit_rows_load(task->rows, task->mean, f->first, f->n, f->x, &l->terms.rows), f->first));
   TRY(comm_agree(c, frames_read(f, task->atoms, l)));
   TRY(comm_agree_at(c, supports_read(f, task->supports, l), f->first));
   TRY(refit_identity(f, &l->terms, &f->inputs));

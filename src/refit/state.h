@@ -28,6 +28,7 @@ struct refit_task {
   const char *variant;
   const char *filter;    /* of rerouting, as struct device_options; NULL: off */
   int colors;            /* the job finds classes: rank 0 must have the memory for it */
+  gidx beside;           /* bytes that the job keeps beside the state, for the memory checks */
   struct identity named; /* what the codes were solved for, as far as it is known */
 };
 
@@ -62,6 +63,11 @@ gidx refit_rows_share(gidx n, int size, int rank, gidx *first);
 /* Rows of an atom on all ranks. */
 gidx refit_atom_rows(const struct refit_state *f, idx atom);
 
+/* Read rows first .. first + n - 1 into x[n][p]; *terms <- it and their hash's terms
+ * (model/identity.h); then the mean is subtracted.  ERR_INPUT.  Not collective. */
+int refit_rows_load(const struct row_source *rows, const real *mean, gidx first, gidx n, float *x,
+                    uint64_t *terms);
+
 /* ERR_INPUT when the sources' shapes do not fit together.  Not collective. */
 int refit_task_check(const struct refit_task *task);
 
@@ -95,7 +101,8 @@ int refit_state_replace(struct refit_state *f, const struct atom_source *atoms,
  * Collective. */
 int refit_identity(const struct refit_state *f, const struct identity *terms, struct identity *out);
 
-/* List the rows of each atom, after supports changed. */
+/* After supports changed: count the rows of each atom, and list them too. */
+int refit_state_count(struct refit_state *f);
 int refit_state_index(struct refit_state *f);
 
 /* Compute the residuals from rows, frames and codes.  Not collective. */

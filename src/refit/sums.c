@@ -18,35 +18,35 @@ struct nodes {
   real *all;   /* nodes of all ranks, on rank 0 */
 };
 
-static int nodes_alloc(struct nodes *w, const struct refit_state *f, idx width)
+static int nodes_alloc(struct nodes *w, const struct comm *c, gidx rows, idx width)
 {
   gidx first, blocks, total = 0;
-  for (int r = 0; r < f->c->size; r++) {
-    refit_blocks_share(f->total, f->c->size, r, &first, &blocks);
+  for (int r = 0; r < c->size; r++) {
+    refit_blocks_share(rows, c->size, r, &first, &blocks);
     total += block_nodes_count(first, blocks);
   }
-  TRY(arena_alloc(&w->arena, &w->counts, f->c->size, sizeof *w->counts));
+  TRY(arena_alloc(&w->arena, &w->counts, c->size, sizeof *w->counts));
   TRY(block_tree_init(&w->tree, &w->arena, width, 0, first + blocks));
-  return arena_alloc(&w->arena, &w->all, f->c->rank ? 0 : total * width, sizeof *w->all);
+  return arena_alloc(&w->arena, &w->all, c->rank ? 0 : total * width, sizeof *w->all);
 }
 
-static void counts_find(struct nodes *w, const struct refit_state *f)
+static void counts_find(struct nodes *w, const struct comm *c, gidx rows)
 {
   gidx first, blocks;
-  for (int r = 0; r < f->c->size; r++) {
-    refit_blocks_share(f->total, f->c->size, r, &first, &blocks);
+  for (int r = 0; r < c->size; r++) {
+    refit_blocks_share(rows, c->size, r, &first, &blocks);
     w->counts[r] = block_nodes_count(first, blocks);
   }
 }
 
 /* Rank 0: join the nodes of all ranks. */
-static void nodes_complete(struct nodes *w, const struct refit_state *f, real *out)
+static void nodes_complete(struct nodes *w, const struct comm *c, gidx rows, real *out)
 {
   const real *from = w->all;
   w->tree.count = 0;
-  for (int r = 0; r < f->c->size; r++) {
+  for (int r = 0; r < c->size; r++) {
     gidx first, blocks;
-    refit_blocks_share(f->total, f->c->size, r, &first, &blocks);
+    refit_blocks_share(rows, c->size, r, &first, &blocks);
     for (gidx end = first + blocks; first < end; from += w->tree.width) {
       struct block_node node = block_node_next(first, end);
       first += (gidx)1 << node.level;
@@ -57,26 +57,28 @@ static void nodes_complete(struct nodes *w, const struct refit_state *f, real *o
   block_tree_total(&w->tree, out);
 }
 
-int refit_sum(const struct refit_state *f, const real *chains, idx width, real *out)
+int refit_sum(struct comm *c, gidx total, const real *chains, idx width, real *out)
 {
   struct nodes w = {0};
-  TRY(comm_agree(f->c, nodes_alloc(&w, f, width)));
-  counts_find(&w, f);
-  for (gidx i = 0; i < f->blocks; i++)
-    block_tree_push(&w.tree, (struct block_node){0, 1, f->block_first + i}, chains + i * width);
-  TRY(comm_gather(f->c, w.tree.values, w.counts, (size_t)width * sizeof(real), w.all));
-  if (f->c->rank == 0) nodes_complete(&w, f, out);
+  gidx first, blocks;
+  refit_blocks_share(total, c->size, c->rank, &first, &blocks);
+  TRY(comm_agree(c, nodes_alloc(&w, c, total, width)));
+  counts_find(&w, c, total);
+  for (gidx i = 0; i < blocks; i++)
+    block_tree_push(&w.tree, (struct block_node){0, 1, first + i}, chains + i * width);
+  TRY(comm_gather(c, w.tree.values, w.counts, (size_t)width * sizeof(real), w.all));
+  if (c->rank == 0) nodes_complete(&w, c, total, out);
   arena_free(&w.arena);
   return OK;
 }
 
 /* sums[blocks][2 p] <- for each column the chains of x - shift and of its squares. */
-static void columns_chain(const struct refit_state *f, const real *shift, real *sums)
+static void columns_chain(const float *x, gidx n, idx p, const real *shift, real *sums)
 {
-  for (gidx i = 0; i < f->n; i++) {
-    real *sum = sums + i / ROW_BLOCK * 2 * f->p, *squares = sum + f->p;
-    for (idx c = 0; c < f->p; c++) {
-      real t = f->x[i * f->p + c] - shift[c];
+  for (gidx i = 0; i < n; i++) {
+    real *sum = sums + i / ROW_BLOCK * 2 * p, *squares = sum + p;
+    for (idx c = 0; c < p; c++) {
+      real t = x[i * p + c] - shift[c];
       sum[c] += t;
       squares[c] += t * t;
     }
@@ -90,24 +92,25 @@ struct tss_work {
   real *total; /* [2 p] */
 };
 
-static int tss_alloc(struct tss_work *w, const struct refit_state *f)
+static int tss_alloc(struct tss_work *w, gidx n, idx p)
 {
-  TRY(arena_alloc(&w->arena, &w->shift, f->p, sizeof *w->shift));
-  TRY(arena_alloc(&w->arena, &w->sums, f->blocks * 2 * f->p, sizeof *w->sums));
-  return arena_alloc(&w->arena, &w->total, 2 * (gidx)f->p, sizeof *w->total);
+  TRY(arena_alloc(&w->arena, &w->shift, p, sizeof *w->shift));
+  TRY(arena_alloc(&w->arena, &w->sums, ceil_div(n, ROW_BLOCK) * 2 * p, sizeof *w->sums));
+  return arena_alloc(&w->arena, &w->total, 2 * (gidx)p, sizeof *w->total);
 }
 
-int refit_tss(const struct refit_state *f, real *tss)
+int refit_tss(struct comm *c, gidx total, const float *x, idx p, real *tss)
 {
   struct tss_work w = {0};
-  TRY(comm_agree(f->c, tss_alloc(&w, f)));
-  if (f->c->rank == 0) rows_shift(f->x, f->n < SHIFT_ROWS ? f->n : SHIFT_ROWS, f->p, w.shift);
-  TRY(comm_broadcast(f->c, w.shift, f->p, sizeof *w.shift));
-  columns_chain(f, w.shift, w.sums);
-  TRY(refit_sum(f, w.sums, 2 * f->p, w.total));
+  gidx first, n = refit_rows_share(total, c->size, c->rank, &first);
+  TRY(comm_agree(c, tss_alloc(&w, n, p)));
+  if (c->rank == 0) rows_shift(x, (idx)imin(n, SHIFT_ROWS), p, w.shift);
+  TRY(comm_broadcast(c, w.shift, p, sizeof *w.shift));
+  columns_chain(x, n, p, w.shift, w.sums);
+  TRY(refit_sum(c, total, w.sums, 2 * p, w.total));
   *tss = 0;
-  for (idx c = 0; c < f->p && f->total; c++)
-    *tss += w.total[f->p + c] - w.total[c] * w.total[c] / (real)f->total;
+  for (idx i = 0; i < p && total; i++)
+    *tss += w.total[p + i] - w.total[i] * w.total[i] / (real)total;
   arena_free(&w.arena);
   return OK;
 }
@@ -136,7 +139,7 @@ int refit_rss(struct refit_state *f, real *rss)
   if (!status) status = device_row_products(&f->device, f->residual, f->p, &item, 1);
   TRY(comm_agree(f->c, status));
   for (idx i = 0; i < f->n; i++) w.chains[i / ROW_BLOCK] += w.errors[i];
-  status = refit_sum(f, w.chains, 1, rss);
+  status = refit_sum(f->c, f->total, w.chains, 1, rss);
   arena_free(&w.arena);
   return status;
 }
@@ -146,9 +149,9 @@ int refit_sums_bytes(const struct refit_state *f, gidx *bytes)
   struct tss_work tss = {.arena.is_dry = 1};
   struct rss_work rss = {.arena.is_dry = 1};
   struct nodes nodes = {.arena.is_dry = 1};
-  TRY(tss_alloc(&tss, f));
+  TRY(tss_alloc(&tss, f->n, f->p));
   TRY(rss_alloc(&rss, f));
-  TRY(nodes_alloc(&nodes, f, 2 * f->p));
+  TRY(nodes_alloc(&nodes, f->c, f->total, 2 * f->p));
   *bytes = (gidx)nodes.arena.bytes + imax((gidx)tss.arena.bytes, (gidx)rss.arena.bytes);
   return OK;
 }

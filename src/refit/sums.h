@@ -7,11 +7,13 @@
 
 #include "refit/state.h"
 
-/* out[width], on rank 0 <- the sums of chains[own sum blocks][width]. */
-int refit_sum(const struct refit_state *f, const real *chains, idx width, real *out);
+/* out[width], on rank 0 <- the sums of chains[own sum blocks][width], of `total` rows that are
+ * shared out as refit_blocks_share() does. */
+int refit_sum(struct comm *c, gidx total, const real *chains, idx width, real *out);
 
-/* *tss, on rank 0 <- the total sum of squares of the rows about their column means. */
-int refit_tss(const struct refit_state *f, real *tss);
+/* *tss, on rank 0 <- the total sum of squares of the rows about their column means; x[..][p]: own
+ * rows. */
+int refit_tss(struct comm *c, gidx total, const float *x, idx p, real *tss);
 
 /* *rss, on rank 0 <- the sum of squares of the residuals, which must be those of the state as
  * stored. */

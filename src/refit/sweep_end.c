@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Own rows are coded a sum block at a time; the values of rows become a chain for each block, and
- * those a sum on rank 0. */
+ * Own rows are routed and coded by a coder, or coded a sum block at a time on the supports that
+ * they have. */
 #include "refit/sweep_end.h"
 
 #include <string.h>
@@ -9,32 +9,17 @@
 #include "base/sums.h"
 #include "base/status.h"
 #include "device/codes.h"
-#include "refit/reroute.h"
 #include "refit/sums.h"
 #include "encode/shard.h"
 
 struct sweep_end {
   struct refit_state *f;
   const struct sweep_end_options *options;
-  struct arena arena;
-  float *table;                /* [k][d][p] frames as stored */
-  float *codes;                /* [ROW_BLOCK][s][d] */
-  struct row_quality *quality; /* [ROW_BLOCK] */
-  real *chains;                /* [blocks][2] errors, cosines */
-  gidx nonzero;
+  float *table;       /* [k][d][p] frames as stored */
+  struct coded coded; /* own rows */
   struct code_counts counts;
   struct identity terms; /* of own supports and codes as files have them; of the table on rank 0 */
 };
-
-static int sweep_end_alloc(struct sweep_end *w)
-{
-  const struct refit_state *f = w->f;
-  gidx frame = (gidx)f->d * f->p, code = (gidx)f->s * f->d;
-  TRY(arena_alloc(&w->arena, &w->table, f->k * frame, sizeof *w->table));
-  TRY(arena_alloc(&w->arena, &w->codes, ROW_BLOCK * code, sizeof *w->codes));
-  TRY(arena_alloc(&w->arena, &w->quality, ROW_BLOCK, sizeof *w->quality));
-  return arena_alloc(&w->arena, &w->chains, 2 * f->blocks, sizeof *w->chains);
-}
 
 /* Round the frames to f32, in place and in the table. */
 static void frames_round(struct sweep_end *w)
@@ -46,36 +31,52 @@ static void frames_round(struct sweep_end *w)
   }
 }
 
-/* Solve the codes of the rows of own sum block number `block`, and add up their quality. */
-static int block_codes(struct sweep_end *w, gidx block)
+struct coder_shape refit_coder_shape(const struct refit_state *f, idx rounds, const char *device)
+{
+  const struct refit_task *t = f->task;
+  return (struct coder_shape){.k = f->k,
+                              .d = f->d,
+                              .p = f->p,
+                              .s = f->s,
+                              .rounds = rounds,
+                              .nonnegative = t->nonnegative,
+                              .threads = t->threads,
+                              .kind = device,
+                              .variant = t->variant,
+                              .filter = t->filter,
+                              .local_rank = f->c->local_rank,
+                              .rows = f->n,
+                              .work = (double)f->total * f->k * f->d * f->p * rounds};
+}
+
+/* Solve the codes of all own rows on the supports that they have. */
+static int rows_code(struct sweep_end *w)
 {
   struct refit_state *f = w->f;
-  gidx first = block * ROW_BLOCK, code = (gidx)f->s * f->d;
-  idx n = f->n - first < ROW_BLOCK ? (idx)(f->n - first) : ROW_BLOCK;
-  struct buffer rows = host_buffer(f->x + first * f->p), table = host_buffer(w->table),
-                slot = host_buffer(f->atoms + first * f->s), codes = host_buffer(w->codes),
-                quality = host_buffer(w->quality);
-  struct codes_job job = {.n = n,
+  struct coded *rows = &w->coded;
+  struct buffer table = host_buffer(w->table);
+  struct codes_job job = {.n = f->n,
                           .m_new = f->s,
                           .max_m = f->s,
                           .rho = f->rho,
-                          .rows = &rows,
+                          .rows = &rows->x,
                           .atoms = &table,
-                          .slot = &slot,
-                          .codes = &codes,
-                          .quality = &quality};
-  TRY(device_codes(&f->device, &job));
-  w->terms.supports += support_terms(slot.host, n, f->s, f->first + first);
-  w->terms.codes += codes_terms(f->score + first * f->s, w->codes, (gidx)n * f->s, f->d,
-                                (f->first + first) * f->s);
-  for (gidx i = 0; i < n * code; i++) f->codes[first * code + i] = w->codes[i];
-  codes_count(&w->counts, w->codes, n * code);
-  for (idx i = 0; i < n; i++) {
-    w->chains[2 * block] += w->quality[i].error;
-    w->chains[2 * block + 1] += w->quality[i].cosine;
-    w->nonzero += w->quality[i].nonzero;
-  }
-  return OK;
+                          .slot = &rows->atoms,
+                          .codes = &rows->codes,
+                          .quality = &rows->quality};
+  return device_codes(&f->device, &job);
+}
+
+/* Codes and supports are on the host: name them, and take them for the state. */
+static void rows_take(struct sweep_end *w)
+{
+  struct refit_state *f = w->f;
+  const float *codes = w->coded.codes.host;
+  gidx entries = (gidx)f->n * f->s;
+  w->terms.supports = support_terms(f->atoms, f->n, f->s, f->first);
+  w->terms.codes = codes_terms(f->score, codes, entries, f->d, f->first * f->s);
+  for (gidx i = 0; i < entries * f->d; i++) f->codes[i] = codes[i];
+  codes_count(&w->counts, codes, entries * f->d);
 }
 
 /* Read the table as a source of atoms, for the decoder cosine. */
@@ -112,17 +113,15 @@ static int cosine_find(struct sweep_end *w, real *cosine)
 static int metrics_find(struct sweep_end *w, gidx *density, real tss, struct metrics *m)
 {
   struct refit_state *f = w->f;
-  real sums[2] = {0};
-  TRY(refit_sum(f, w->chains, 2, sums));
-  gidx counts[] = {w->nonzero, w->counts.all, w->counts.negative, w->counts.zero};
+  gidx counts[] = {w->counts.all, w->counts.negative, w->counts.zero};
   TRY(comm_sum(f->c, counts, LENGTH(counts)));
   *m = (struct metrics){.n = f->total, .p = f->p, .k = f->k};
   m->max_decoder_cosine = nan_canonical();
   if (f->k <= w->options->max_cosine) TRY(cosine_find(w, &m->max_decoder_cosine));
   for (idx a = 0; a < f->k; a++) density[a] = refit_atom_rows(f, a);
   metrics_density(m, density, f->total, f->k);
-  metrics_fit(m, sums[0], tss, sums[1], counts[0]);
-  metrics_codes(m, &(struct code_counts){counts[1], counts[2], counts[3]});
+  TRY(coded_metrics(&w->coded, f->c, tss, m));
+  metrics_codes(m, &(struct code_counts){counts[0], counts[1], counts[2]});
   return OK;
 }
 
@@ -138,33 +137,41 @@ static int contents_name(struct sweep_end *w)
 
 int refit_sweep_end_bytes(const struct refit_state *f, gidx *bytes)
 {
-  struct sweep_end w = {.f = (struct refit_state *)f, .arena.is_dry = 1};
-  gidx reroute, device = 2 * (gidx)f->k * f->d * f->p * (gidx)sizeof(float);
-  TRY(sweep_end_alloc(&w));
-  TRY(refit_reroute_bytes(f, &reroute));
-  *bytes = (gidx)w.arena.bytes + reroute + device;
+  struct coder_shape shape = refit_coder_shape(f, 2, "cpu");
+  gidx coder, table = (gidx)f->k * f->d * f->p * (gidx)sizeof(float);
+  TRY(coder_bytes(&shape, f->n, &coder));
+  *bytes = coder + 3 * table;
   return OK;
 }
 
 /* Frames, supports and codes of this rank as files will have them. */
-static int state_round(struct sweep_end *w)
+static int state_round(struct sweep_end *w, struct coder *coder)
 {
   struct refit_state *f = w->f;
-  TRY(sweep_end_alloc(w));
   frames_round(w);
-  if (w->options->reroute && f->s) TRY(refit_reroute(f, w->table, w->options->rounds));
-  for (gidx block = 0; block < f->blocks; block++) TRY(block_codes(w, block));
+  TRY(coded_open(coder, &w->coded, f->n, f->first, f->x, f->atoms, f->score));
+  if (w->options->coder) {
+    TRY(coder_put(coder, w->table));
+    TRY(coder_run(coder, &w->coded, f->rho));
+    TRY(coded_get(coder, &w->coded, CODED_ALL));
+  } else {
+    TRY(rows_code(w));
+  }
+  rows_take(w);
   return OK;
 }
 
 int refit_sweep_end(struct refit_state *f, const struct sweep_end_options *options, gidx *density,
                     real tss, struct metrics *metrics)
 {
-  struct sweep_end w = {.f = f, .options = options};
-  TRY(comm_agree_at(f->c, state_round(&w), f->first));
+  struct sweep_end w = {.f = f, .options = options, .table = options->table};
+  /* Without a coder the state's own device has the arrays. */
+  struct coder own = {.shape = refit_coder_shape(f, 1, "cpu"), .device = f->device};
+  struct coder *coder = options->coder ? options->coder : &own;
+  TRY(comm_agree_at(f->c, state_round(&w, coder), f->first));
   TRY(contents_name(&w));
-  if (options->reroute) TRY(refit_state_index(f));
+  if (options->coder) TRY(refit_state_index(f));
   TRY(metrics_find(&w, density, tss, metrics));
-  arena_free(&w.arena);
+  coded_close(coder, &w.coded);
   return OK;
 }

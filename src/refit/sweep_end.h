@@ -6,11 +6,12 @@
 #define REFIT_SWEEP_END_H
 
 #include "model/results.h"
+#include "refit/coder.h"
 #include "refit/state.h"
 
 struct sweep_end_options {
-  int reroute;    /* route all rows again, first */
-  idx rounds;     /* of routing */
+  struct coder *coder; /* routes all rows again, first; NULL: supports stay as they are */
+  float *table;   /* [k][d][p] written: the frames as stored; a coder holds them from then on */
   idx max_cosine; /* largest K for which the decoder cosine is computed */
 };
 
@@ -21,8 +22,11 @@ struct sweep_end_options {
 int refit_sweep_end(struct refit_state *f, const struct sweep_end_options *options, gidx *density,
                     real tss, struct metrics *metrics);
 
-/* *bytes <- the most that this takes while it runs, with rerouting: its allocations, run dry, and
- * two more copies of the dictionary, which is what a CPU device and the decoder cosine make of it.
+/* The shape of a coder for the rows of a state, one of so many rounds. */
+struct coder_shape refit_coder_shape(const struct refit_state *f, idx rounds, const char *device);
+
+/* *bytes <- the most that this takes while it runs, with the coder and the table: its allocations,
+ * run dry, and two more copies of the dictionary, which is what the decoder cosine makes of it.
  * Not collective. */
 int refit_sweep_end_bytes(const struct refit_state *f, gidx *bytes);
 

@@ -144,6 +144,14 @@ static int cpu_put_tile(struct device *dev, const float *atoms, idx count, idx f
   return s->screen.is_on ? screen_put(s, old, count, atoms) : OK;
 }
 
+static void cpu_forget(struct device *dev)
+{
+  struct cpu_state *s = cpu_of(dev);
+  s->count = 0;
+  s->ascending = 1;
+  s->screen.max_norm = s->screen.max_error = 0;
+}
+
 static double now(void)
 {
   struct timespec t;
@@ -180,7 +188,9 @@ const struct backend backend_cpu = {
     .get = cpu_buffer_copy,
     .gather = cpu_gather,
     .put_tile = cpu_put_tile,
+    .forget = cpu_forget,
     .route = cpu_route,
+    .place = cpu_place,
     .codes_state_bytes = cpu_codes_state_bytes,
     .codes = cpu_codes,
     .arrow = cpu_arrow,

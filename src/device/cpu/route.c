@@ -211,6 +211,19 @@ int cpu_route_exact(struct device *dev, struct route_job *job)
   return status;
 }
 
+int cpu_place(struct device *dev, const struct place_job *job)
+{
+  const struct entry *lists = job->lists->device;
+  for (gidx i = 0; i < job->n; i++)
+    for (idx j = 0; j < job->top_k; j++) {
+      struct entry e = lists[i * job->top_k + j];
+      gidx to = i * job->s + job->at + j;
+      ((idx *)job->atoms->device)[to] = e.atom;
+      ((float *)job->score->device)[to] = entry_score(e, dev->d);
+    }
+  return OK;
+}
+
 int cpu_route(struct device *dev, struct route_job *job)
 {
   const struct cpu_state *s = cpu_of(dev);

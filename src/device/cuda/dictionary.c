@@ -167,6 +167,14 @@ int cuda_put_tile(struct device *dev, const float *atoms, idx count, idx first)
   return cuda_with_memory(dev, 0, first_window_fill, NULL);
 }
 
+void cuda_forget(struct device *dev)
+{
+  struct cuda_state *s = dev->state;
+  s->n_pieces = 0;
+  s->ascending = 1;
+  s->window_first = s->window_filled = s->screen.filled = 0;
+}
+
 /* The frames, where they are all atoms put so far one after another. */
 int cuda_atoms(struct device *dev, struct buffer *view)
 {

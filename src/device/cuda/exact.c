@@ -44,7 +44,7 @@ static int work_alloc(struct cuda_state *s, const struct route_launch *t, struct
   a->rows = s->work.rows.at;
   a->atoms = s->work.packed.at;
   a->atom_of = s->work.atom_of.at;
-  a->excluded = s->work.excluded.at;
+  a->excluded = t->excluded;
   a->lists = s->work.lists.at;
   a->counts = s->work.counts.at;
   a->bad = s->work.bad.at;
@@ -57,11 +57,17 @@ int cuda_launch_exclude(struct route_launch *t)
   struct cuda_state *s = t->dev->state;
   const struct exclusions *e = &t->job->excluded;
   gidx bytes = (gidx)t->n * e->stride * (gidx)sizeof(idx);
+  t->excluded = NULL;
   if (e->count == 0) return OK;
+  if (t->job->chosen) {
+    t->excluded = (const idx *)t->job->chosen->device + (gidx)t->first * e->stride;
+    return OK;
+  }
   TRY(cuda_reserve(s, &s->work.excluded, bytes));
   TRY_CU(cudaMemcpyAsync(s->work.excluded.at, e->atoms + (gidx)t->first * e->stride, (size_t)bytes,
                          cudaMemcpyHostToDevice, s->stream));
   cuda_count(&t->dev->counts.put, bytes);
+  t->excluded = s->work.excluded.at;
   return OK;
 }
 

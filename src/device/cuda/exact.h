@@ -15,12 +15,13 @@ struct route_launch {
   struct route_form form;
   idx first, n;           /* rows of the job */
   idx slot, slots;        /* of the dictionary: the window */
+  const idx *excluded;    /* on the device: of row `first`; NULL: none */
   const int *row_of;      /* on the device: rows first + row_of[0 .. n - 1] instead; NULL: none */
   struct candidate *out;  /* on the device, [n][top_k]; row_of names rows here too */
   unsigned long long bad; /* as in struct route_args */
 };
 
-/* Bring the job's exclusions for the launch's rows to the device. */
+/* Bring the job's exclusions for the launch's rows to the device, where they are not there yet. */
 int cuda_launch_exclude(struct route_launch *t);
 
 /* Route the launch's rows by pack, route and merge; waits for it.  ERR_MEMORY. */

@@ -28,6 +28,7 @@ enum {
  * and must not spill registers, and its groups of constants. */
 #define KERNEL_TABLE(X)                                                                            \
   X(GATHER, gather, 0, 0)                                                                          \
+  X(PLACE, place, 0, 0)                                                                            \
   X(PACK, pack, 0, 0)                                                                              \
   X(ROUTE, route, 1, DEFINES_LISTS | DEFINES_ROUTE)                                                \
   X(MERGE, merge, 0, DEFINES_LISTS)                                                                \

@@ -6,9 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/num.h"
 #include "base/status.h"
 #include "device/cuda/dictionary.h"
 #include "device/cuda/exact.h"
+#include "device/cuda/load.h"
 #include "device/cuda/memory.h"
 #include "device/cuda/screen.h"
 #include "device/cuda/screen_window.h"
@@ -139,4 +141,21 @@ int cuda_route(struct device *dev, struct route_job *job)
   t.form = route_form_of(s->sizes.bulk, s->options.d, job->top_k);
   if (dev->atoms == 0) return lists_clear(dev, job);
   return cuda_with_memory(dev, 0, job_route_counted, &t);
+}
+
+int cuda_place(struct device *dev, const struct place_job *job)
+{
+  gidx entries = (gidx)job->n * job->top_k;
+  struct place_args a = {.lists = job->lists->device,
+                         .atoms = job->atoms->device,
+                         .score = job->score->device,
+                         .entries = entries,
+                         .top_k = job->top_k,
+                         .at = job->at,
+                         .s = job->s,
+                         .gates = dev->d > 1};
+  struct cuda_launch launch = {.name = KERNEL_PLACE, .arguments = &a};
+  launch.grid = (dim3){(unsigned)imin(ceil_div(entries, PLACE_THREADS), PLACE_BLOCKS), 1, 1};
+  launch.block = (dim3){PLACE_THREADS, 1, 1};
+  return entries ? cuda_launch(dev, &launch) : OK;
 }

@@ -7,7 +7,8 @@
 
 #include "device/cuda/cuda.h"
 
-/* Operation of the table. */
+/* Operations of the table. */
 int cuda_route(struct device *dev, struct route_job *job);
+int cuda_place(struct device *dev, const struct place_job *job);
 
 #endif

@@ -31,7 +31,7 @@ static void args_make(const struct route_launch *t, struct screen_args *a)
       (struct screen_args){.x = (const float *)t->job->rows->device + (gidx)t->first * s->options.p,
                            .frames = s->work.frames.at,
                            .atom_of = s->work.atom_of.at,
-                           .excluded = s->work.excluded.at,
+                           .excluded = t->excluded,
                            .excluded_count = excluded->count,
                            .excluded_stride = excluded->stride,
                            .n = t->n,

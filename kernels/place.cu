@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * place: lists become columns of supports, their values scores.
+ *
+ * grid    any number of blocks
+ * block   any number of threads, an entry each in turn
+ * shared  none
+ * sums    none; the root of a gate is rounded once */
+#include "types.h"
+
+extern "C" __global__ void place(const __grid_constant__ struct place_args a)
+{
+  long long step = (long long)gridDim.x * blockDim.x;
+  for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < a.entries; i += step) {
+    struct candidate c = a.lists[i];
+    long long to = i / a.top_k * a.s + a.at + i % a.top_k;
+    a.atoms[to] = c.atom;
+    a.score[to] = a.gates ? __fsqrt_rn(c.value) : c.value;
+  }
+}

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A piece of the rows at a time, round after round, as encode does it, but with the whole
+ * dictionary on this rank's device. */
+#include "refit/coder.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/num.h"
+#include "base/status.h"
+#include "base/sums.h"
+#include "device/codes.h"
+#include "device/route.h"
+#include "refit/sums.h"
+
+enum { CPU_PIECE = 1024 };                 /* rows whose lists and states stay in caches */
+static const gidx PIECE_BYTES = 1ll << 30; /* of residuals and states on a GPU */
+
+static struct device_options options_of(const struct coder_shape *c)
+{
+  return (struct device_options){.p = c->p,
+                                 .d = c->d,
+                                 .max_atoms = c->k,
+                                 .nonnegative = c->nonnegative,
+                                 .threads = c->threads,
+                                 .variant = c->variant,
+                                 .kind = c->kind,
+                                 .work = c->work,
+                                 .top_k = (idx)ceil_div(c->s, c->rounds),
+                                 .route_rows = (idx)imin(c->rows, INT32_MAX),
+                                 .support = c->s,
+                                 .codes_rows = c->rounds > 1 ? 0 : (idx)imin(c->rows, INT32_MAX),
+                                 .local_rank = c->local_rank,
+                                 .filter = c->filter};
+}
+
+/* The work arrays of a piece. */
+static int pieces_alloc(struct coder *w)
+{
+  const struct coder_shape *c = &w->shape;
+  gidx row = (gidx)c->p * (gidx)sizeof(float), list = (gidx)sizeof(struct entry);
+  gidx state = c->rounds > 1 ? device_codes_state_bytes(&w->device, c->s, 1) : 0;
+  int gpu = strcmp(w->device.kind, "cpu") != 0;
+  gidx piece = gpu ? imax(PIECE_BYTES / (row + state), 1) : CPU_PIECE;
+  w->piece = (idx)imax(imin(piece, imin(c->rows, INT32_MAX)), 1);
+  TRY(buffer_alloc_device(&w->device, &w->lists, w->piece * ceil_div(c->s, c->rounds) * list));
+  if (c->rounds == 1) return OK;
+  TRY(buffer_alloc_device(&w->device, &w->residual, w->piece * row));
+  return buffer_alloc_device(&w->device, &w->state, w->piece * state);
+}
+
+int coder_open(struct coder *w, const struct coder_shape *shape)
+{
+  struct device_options options = options_of(shape);
+  *w = (struct coder){.shape = *shape};
+  TRY(device_open(&w->device, &options));
+  return pieces_alloc(w);
+}
+
+void coder_close(struct coder *w)
+{
+  struct buffer *const buffers[] = {&w->atoms, &w->lists, &w->residual, &w->state};
+  for (int i = 0; i < LENGTH(buffers); i++) buffer_free(&w->device, buffers[i]);
+  device_close(&w->device);
+  *w = (struct coder){0};
+}
+
+static gidx table_bytes(const struct coder_shape *c)
+{
+  return (gidx)c->k * c->d * c->p * (gidx)sizeof(float);
+}
+
+int coder_put(struct coder *w, float *table)
+{
+  w->table = table;
+  buffer_free(&w->device, &w->atoms);
+  TRY(device_forget(&w->device));
+  return device_put_tile(&w->device, table, w->shape.k, 0);
+}
+
+/* *view <- the dictionary as it was put, on the device side. */
+static int table_view(struct coder *w, struct buffer *view)
+{
+  TRY(device_atoms(&w->device, view));
+  if (view->device) return OK;
+  if (!w->atoms.bytes) {
+    TRY(buffer_wrap(&w->device, &w->atoms, w->table, table_bytes(&w->shape)));
+    TRY(device_put(&w->device, &w->atoms, 0, w->atoms.bytes));
+  }
+  *view = w->atoms;
+  return OK;
+}
+
+static int coded_alloc(struct coder *w, struct coded *rows)
+{
+  const struct coder_shape *c = &w->shape;
+  gidx entries = (gidx)rows->n * c->s, quality = (gidx)sizeof(struct row_quality);
+  TRY(buffer_alloc(&w->device, &rows->codes, entries * c->d * (gidx)sizeof(float)));
+  return buffer_alloc(&w->device, &rows->quality, rows->n * quality);
+}
+
+int coded_open(struct coder *w, struct coded *rows, idx n, gidx first, float *x, idx *atoms,
+               float *score)
+{
+  const struct coder_shape *c = &w->shape;
+  gidx row = (gidx)c->p * (gidx)sizeof *x, entries = (gidx)n * c->s;
+  *rows = (struct coded){.n = n, .first = first};
+  TRY(buffer_wrap(&w->device, &rows->x, x, n * row));
+  TRY(buffer_wrap(&w->device, &rows->atoms, atoms, entries * (gidx)sizeof *atoms));
+  TRY(buffer_wrap(&w->device, &rows->score, score, entries * (gidx)sizeof *score));
+  TRY(coded_alloc(w, rows));
+  return device_put(&w->device, &rows->x, 0, n * row);
+}
+
+void coded_close(struct coder *w, struct coded *rows)
+{
+  struct buffer *const buffers[] = {&rows->x, &rows->atoms, &rows->score, &rows->codes,
+                                    &rows->quality};
+  for (int i = 0; i < LENGTH(buffers); i++) buffer_free(&w->device, buffers[i]);
+  *rows = (struct coded){0};
+}
+
+int coder_bytes(const struct coder_shape *shape, gidx n, gidx *bytes)
+{
+  struct coder w = {.shape = *shape};
+  struct coded rows = {.n = (idx)imin(n, INT32_MAX)};
+  struct device_options options = options_of(shape);
+  gidx forms;
+  device_open_dry(&w.device, &options, &forms);
+  TRY(pieces_alloc(&w));
+  TRY(coded_alloc(&w, &rows));
+  *bytes = strcmp(w.device.kind, "cpu")
+               ? w.device.planned_host
+               : imax(w.device.planned_host, w.device.planned_device) + forms;
+  return OK;
+}
+
+/* Some of the rows in work. */
+struct piece {
+  idx first, n;
+  struct buffer x, atoms, score, codes, quality;
+};
+
+/* The part of a buffer with items of so many bytes that begins at item `at`. */
+static struct buffer buffer_from(const struct buffer *b, gidx at, size_t item)
+{
+  size_t skip = (size_t)at * item;
+  return (struct buffer){.host = b->host ? (char *)b->host + skip : NULL,
+                         .device = (char *)b->device + skip,
+                         .bytes = b->bytes - (gidx)skip};
+}
+
+static struct piece piece_of(const struct coder *w, const struct coded *rows, idx first)
+{
+  const struct coder_shape *c = &w->shape;
+  size_t s = (size_t)c->s;
+  return (struct piece){
+      .first = first,
+      .n = (idx)imin(rows->n - first, w->piece),
+      .x = buffer_from(&rows->x, first, (size_t)c->p * sizeof(float)),
+      .atoms = buffer_from(&rows->atoms, first, s * sizeof(idx)),
+      .score = buffer_from(&rows->score, first, s * sizeof(float)),
+      .codes = buffer_from(&rows->codes, first, s * (size_t)c->d * sizeof(float)),
+      .quality = buffer_from(&rows->quality, first, sizeof(struct row_quality)),
+  };
+}
+
+/* Find entries have .. now - 1 of the piece's supports by routing `in`. */
+static int round_route(struct coder *w, const struct coded *rows, struct piece *t,
+                       const struct buffer *in, idx have, idx now)
+{
+  const struct coder_shape *c = &w->shape;
+  struct route_job job = {.rows = in,
+                          .n = t->n,
+                          .top_k = now - have,
+                          .excluded = {t->atoms.host, have, c->s},
+                          .chosen = &t->atoms,
+                          .lists = &w->lists};
+  struct place_job place = {&w->lists, t->n, now - have, have, c->s, &t->atoms, &t->score};
+  TRY(device_route(&w->device, &job));
+  CHECK(job.bad.row < 0, ERR_INPUT, "the %s of row %lld and atom %d is not a finite float32 number",
+        c->d == 1 ? "score" : "gate", (long long)(rows->first + t->first + job.bad.row),
+        job.bad.atom);
+  return device_place(&w->device, &place);
+}
+
+/* Codes of the first `now` atoms of the piece's rows, of which `solved` have been solved. */
+static int round_codes(struct coder *w, struct piece *t, real rho, idx solved, idx now)
+{
+  const struct coder_shape *c = &w->shape;
+  struct buffer table;
+  TRY(table_view(w, &table));
+  struct codes_job job = {.n = t->n,
+                          .m_old = solved,
+                          .m_new = now,
+                          .max_m = c->s,
+                          .rho = rho,
+                          .rows = &t->x,
+                          .atoms = &table,
+                          .slot = &t->atoms,
+                          .state = c->rounds > 1 ? &w->state : NULL};
+  if (now == c->s) {
+    job.codes = &t->codes;
+    job.quality = &t->quality;
+  } else {
+    job.residual = &w->residual;
+  }
+  return device_codes(&w->device, &job);
+}
+
+static int piece_run(struct coder *w, const struct coded *rows, idx first, real rho)
+{
+  const struct coder_shape *c = &w->shape;
+  struct piece t = piece_of(w, rows, first);
+  const struct buffer *in = &t.x;
+  for (idx round = 1; round <= c->rounds; round++) {
+    idx have = round_end(c->s, c->rounds, round - 1), now = round_end(c->s, c->rounds, round);
+    if (now == have) continue;
+    TRY(round_route(w, rows, &t, in, have, now));
+    TRY(round_codes(w, &t, rho, have, now));
+    in = &w->residual;
+  }
+  return OK;
+}
+
+int coder_run(struct coder *w, struct coded *rows, real rho)
+{
+  for (idx first = 0; first < rows->n && w->shape.s; first += w->piece)
+    TRY(piece_run(w, rows, first, rho));
+  return OK;
+}
+
+int coded_get(struct coder *w, struct coded *rows, int what)
+{
+  struct buffer *const buffers[] = {&rows->atoms, &rows->score, &rows->codes, &rows->quality};
+  const gidx each = (gidx)rows->n * w->shape.s * 4;
+  const gidx bytes[] = {each, each, each * w->shape.d, rows->n * (gidx)sizeof(struct row_quality)};
+  for (int i = 0; i < LENGTH(buffers); i++)
+    if (what >> i & 1) TRY(device_get(&w->device, buffers[i], 0, bytes[i]));
+  return OK;
+}
+
+int coded_metrics(const struct coded *rows, struct comm *c, real tss, struct metrics *m)
+{
+  const struct row_quality *quality = rows->quality.host;
+  struct arena arena = {0};
+  real *chains, sums[2] = {0};
+  gidx nonzero = 0;
+  TRY(comm_agree(c,
+                 arena_alloc(&arena, &chains, 2 * ceil_div(rows->n, ROW_BLOCK), sizeof *chains)));
+  for (idx i = 0; i < rows->n; i++) {
+    real *chain = chains + (gidx)(i / ROW_BLOCK) * 2;
+    chain[0] += quality[i].error;
+    chain[1] += quality[i].cosine;
+    nonzero += quality[i].nonzero;
+  }
+  TRY(refit_sum(c, m->n, chains, 2, sums));
+  TRY(comm_sum(c, &nonzero, 1));
+  metrics_fit(m, sums[0], tss, sums[1], nonzero);
+  arena_free(&arena);
+  return OK;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Coding: rows that stay with a device are routed over a dictionary and coded (N.1 to N.5n), again
+ * and again while the dictionary changes.
+ *
+ * Floor: refit.  Every rank has the whole dictionary and rows of its own.  Nothing here is
+ * collective but coded_metrics(). */
+#ifndef REFIT_CODER_H
+#define REFIT_CODER_H
+
+#include "comm/comm.h"
+#include "device/device.h"
+#include "model/results.h"
+
+struct coder_shape {
+  idx k, d, p, s, rounds; /* s: atoms a row */
+  int nonnegative;        /* codes are at least 0; d = 1 */
+  idx threads;
+  const char *kind, *variant, *filter; /* as struct device_options; kind NULL: cpu */
+  int local_rank;
+  gidx rows;   /* of a struct coded, at most */
+  double work; /* multiply-adds of the whole job, for kind auto */
+};
+
+struct coder {
+  struct coder_shape shape;
+  struct device device; /* holds all atoms */
+  float *table;         /* [k][d][p], borrowed: the dictionary */
+  idx piece;            /* rows at a time */
+  struct buffer atoms;  /* the table on a device that does not keep it as it was put */
+  struct buffer lists, residual, state;
+};
+
+/* Rows and what became of them.  On a GPU the arrays are its own, and the host's sides are what
+ * coded_get() brought. */
+struct coded {
+  idx n;
+  gidx first;            /* global number of the first */
+  struct buffer x;       /* float [n][p] */
+  struct buffer atoms;   /* idx [n][s] supports */
+  struct buffer score;   /* float [n][s] */
+  struct buffer codes;   /* float [n][s][d] */
+  struct buffer quality; /* struct row_quality [n] */
+};
+
+/* ERR_DEVICE, ERR_MEMORY as device_open().  coder_close() is safe on a zeroed struct. */
+int coder_open(struct coder *w, const struct coder_shape *shape);
+void coder_close(struct coder *w);
+
+/* table[k][d][p], which stays where it is, is the dictionary from now on. */
+int coder_put(struct coder *w, float *table);
+
+/* Arrays around x[n][p], atoms[n][s] and score[n][s] of the caller, which stay until coded_close();
+ * the rows go to the device. */
+int coded_open(struct coder *w, struct coded *rows, idx n, gidx first, float *x, idx *atoms,
+               float *score);
+void coded_close(struct coder *w, struct coded *rows);
+
+/* Find the rows' supports and scores in rounds, then their codes with the penalty rho, rounded, and
+ * their quality; all on the device.  ERR_INPUT names the first score that is not finite. */
+int coder_run(struct coder *w, struct coded *rows, real rho);
+
+/* Bring some of it to the host. */
+enum { CODED_SUPPORTS = 1, CODED_SCORES = 2, CODED_CODES = 4, CODED_QUALITY = 8, CODED_ALL = 15 };
+int coded_get(struct coder *w, struct coded *rows, int what);
+
+/* Fill in the metrics of fits of the rows of all ranks, m->n of them in sum blocks that are shared
+ * out as refit_blocks_share() does, from their quality on the host; tss, on rank 0: their total sum
+ * of squares.  The metrics are rank 0's.  Collective. */
+int coded_metrics(const struct coded *rows, struct comm *c, real tss, struct metrics *m);
+
+/* *bytes <- what a coder and n rows take of the host's memory, run dry. */
+int coder_bytes(const struct coder_shape *shape, gidx n, gidx *bytes);
+
+#endif

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What a coder on any device is checked with: dictionaries one after another, two sets of rows, in
+ * rounds, against the references of routing, codes, residuals and quality. */
+#ifndef TESTS_DEVICE_CODER_H
+#define TESTS_DEVICE_CODER_H
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/rng.h"
+#include "device_how.h"
+#include "model/codes.h"
+#include "refit/coder.h"
+
+/* Rows, what a coder makes of them, and what the references say. */
+struct coded_case {
+  idx n;
+  float *x, *in; /* in: what the present round routes */
+  idx *atoms, *want_atoms;
+  float *score, *want_score, *want_codes;
+  struct row_quality *want_quality;
+  struct coded coded;
+};
+
+struct coder_case {
+  struct coder_shape shape;
+  struct arena arena;
+  float *table, *other; /* [k][d][p] two dictionaries */
+  struct coded_case sets[2];
+  struct entry *list;
+  idx *atom_of;
+  const float **vector;
+  real *exact, *work;
+};
+
+static int set_alloc(struct coder_case *t, struct coded_case *s)
+{
+  const struct coder_shape *c = &t->shape;
+  gidx entries = (gidx)s->n * c->s;
+  TRY(arena_alloc(&t->arena, &s->x, (gidx)s->n * c->p, sizeof *s->x));
+  TRY(arena_alloc(&t->arena, &s->in, (gidx)s->n * c->p, sizeof *s->in));
+  TRY(arena_alloc(&t->arena, &s->atoms, entries, sizeof *s->atoms));
+  TRY(arena_alloc(&t->arena, &s->want_atoms, entries, sizeof *s->want_atoms));
+  TRY(arena_alloc(&t->arena, &s->score, entries, sizeof *s->score));
+  TRY(arena_alloc(&t->arena, &s->want_score, entries, sizeof *s->want_score));
+  TRY(arena_alloc(&t->arena, &s->want_codes, entries * c->d, sizeof *s->want_codes));
+  return arena_alloc(&t->arena, &s->want_quality, s->n, sizeof *s->want_quality);
+}
+
+static int case_alloc(struct coder_case *t)
+{
+  const struct coder_shape *c = &t->shape;
+  gidx frames = (gidx)c->k * c->d * c->p;
+  TRY(arena_alloc(&t->arena, &t->table, frames, sizeof *t->table));
+  TRY(arena_alloc(&t->arena, &t->other, frames, sizeof *t->other));
+  TRY(arena_alloc(&t->arena, &t->list, c->s, sizeof *t->list));
+  TRY(arena_alloc(&t->arena, &t->atom_of, c->k, sizeof *t->atom_of));
+  TRY(arena_alloc(&t->arena, &t->vector, (gidx)c->s * c->d, sizeof *t->vector));
+  TRY(arena_alloc(&t->arena, &t->exact, (gidx)c->s * c->d, sizeof *t->exact));
+  TRY(arena_alloc(&t->arena, &t->work, codes_work(c->s * c->d), sizeof *t->work));
+  for (int i = 0; i < 2; i++) TRY(set_alloc(t, &t->sets[i]));
+  for (gidx i = 0; i < frames; i++) {
+    t->table[i] = (float)random_normal(31, 1, (uint64_t)i);
+    t->other[i] = (float)random_normal(31, 2, (uint64_t)i);
+  }
+  for (idx a = 0; a < c->k; a++) t->atom_of[a] = a;
+  for (int i = 0; i < 2; i++)
+    for (gidx j = 0; j < (gidx)t->sets[i].n * c->p; j++)
+      t->sets[i].x[j] =
+          j / c->p % 7 == 5 ? 0 : (float)random_normal(31, 3 + (uint64_t)i, (uint64_t)j);
+  return OK;
+}
+
+/* Codes of the first `now` atoms of a row; in[row] <- the residual. */
+static void row_answer(struct coder_case *t, struct coded_case *s, const float *table, real rho,
+                       idx row, idx now)
+{
+  const struct coder_shape *c = &t->shape;
+  const float *x = s->x + (gidx)row * c->p;
+  idx m = now * c->d;
+  for (idx v = 0; v < m; v++)
+    t->vector[v] =
+        table + ((gidx)s->want_atoms[(gidx)row * c->s + v / c->d] * c->d + v % c->d) * c->p;
+  if (c->nonnegative)
+    codes_nonnegative_reference(x, t->vector, m, c->p, rho, t->exact, t->work);
+  else
+    codes_reference(x, t->vector, m, c->p, rho, t->exact, t->work);
+  residual_reference(x, t->vector, m, c->p, t->exact, s->in + (gidx)row * c->p);
+  float *codes = s->want_codes + (gidx)row * c->s * c->d;
+  for (idx v = 0; v < m; v++) codes[v] = (float)t->exact[v];
+  if (now == c->s) s->want_quality[row] = quality_reference(x, t->vector, now, c->d, c->p, codes);
+}
+
+static void set_answer(struct coder_case *t, struct coded_case *s, const float *table, real rho)
+{
+  const struct coder_shape *c = &t->shape;
+  struct bad_score bad = {-1, -1};
+  memcpy(s->in, s->x, (size_t)s->n * (size_t)c->p * sizeof *s->x);
+  for (idx round = 1; round <= c->rounds; round++) {
+    idx have = round_end(c->s, c->rounds, round - 1), now = round_end(c->s, c->rounds, round);
+    for (idx i = 0; i < s->n && now > have; i++) {
+      idx *atoms = s->want_atoms + (gidx)i * c->s;
+      struct route_reference r = {.n = 1,
+                                  .p = c->p,
+                                  .d = c->d,
+                                  .top_k = now - have,
+                                  .count = c->k,
+                                  .nonnegative = c->nonnegative,
+                                  .rows = s->in + (gidx)i * c->p,
+                                  .atoms = table,
+                                  .atom_of = t->atom_of,
+                                  .excluded = {atoms, have, c->s}};
+      route_reference(&r, t->list, &bad);
+      for (idx j = have; j < now; j++) {
+        atoms[j] = t->list[j - have].atom;
+        s->want_score[(gidx)i * c->s + j] = entry_score(t->list[j - have], c->d);
+      }
+      row_answer(t, s, table, rho, i, now);
+    }
+  }
+}
+
+static int set_equal(const struct coder_case *t, const struct coded_case *s)
+{
+  size_t entries = (size_t)s->n * (size_t)t->shape.s;
+  return !memcmp(s->atoms, s->want_atoms, entries * sizeof *s->atoms) &&
+         !memcmp(s->score, s->want_score, entries * sizeof *s->score) &&
+         !memcmp(s->coded.codes.host, s->want_codes,
+                 entries * (size_t)t->shape.d * sizeof *s->want_codes) &&
+         !memcmp(s->coded.quality.host, s->want_quality, (size_t)s->n * sizeof *s->want_quality);
+}
+
+/* Both dictionaries in turn, the first once more; the second set is coded without penalty. */
+static int case_run(struct coder_case *t, struct coder *w, int *wrong)
+{
+  TRY(coder_open(w, &t->shape));
+  for (int i = 0; i < 2; i++) {
+    struct coded_case *s = &t->sets[i];
+    TRY(coded_open(w, &s->coded, s->n, 100, s->x, s->atoms, s->score));
+  }
+  for (int turn = 0; turn < 3; turn++) {
+    float *table = turn == 1 ? t->other : t->table;
+    TRY(coder_put(w, table));
+    for (int i = 0; i < 2; i++) {
+      struct coded_case *s = &t->sets[i];
+      real rho = i ? 0 : 0.1;
+      TRY(coder_run(w, &s->coded, rho));
+      TRY(coded_get(w, &s->coded, CODED_ALL));
+      set_answer(t, s, table, rho);
+      *wrong += !set_equal(t, s);
+    }
+  }
+  return OK;
+}
+
+static void check_coder(const struct how *how, struct coder_shape shape, idx n, idx more)
+{
+  struct coder_case t = {.shape = shape, .sets = {{.n = n}, {.n = more}}};
+  struct coder w = {0};
+  int wrong = 0;
+  t.shape.kind = how->kind;
+  t.shape.variant = how->variant;
+  t.shape.filter = how->filter;
+  t.shape.threads = how->threads;
+  t.shape.rows = n > more ? n : more;
+  int status = case_alloc(&t);
+  if (!status) status = case_run(&t, &w, &wrong);
+  ok(!status && !wrong, "%s %s filter %s, k=%d d=%d p=%d s=%d, %d rounds, %s: %d of 6 differ, %s",
+     how->kind, how->variant, how->filter, shape.k, shape.d, shape.p, shape.s, shape.rounds,
+     shape.nonnegative ? "nonnegative" : "signed", wrong, status_message());
+  for (int i = 0; i < 2; i++) coded_close(&w, &t.sets[i].coded);
+  coder_close(&w);
+  arena_free(&t.arena);
+  status_clear();
+}
+
+/* Shapes with one piece and several, rounds that begin with nothing, no rows. */
+static void check_coders(const struct how *how)
+{
+  const char *small = getenv("SMALL");
+  idx many = small && *small ? 40 : 1500;
+  for (int nonnegative = 0; nonnegative < 2; nonnegative++) {
+    const struct coder_shape shapes[] = {
+        {.k = 300, .d = 1, .p = 20, .s = 8, .rounds = 3, .nonnegative = nonnegative},
+        {.k = 70, .d = 1, .p = 17, .s = 40, .rounds = 5, .nonnegative = nonnegative},
+        {.k = 2100, .d = 1, .p = 130, .s = 4, .rounds = 4, .nonnegative = nonnegative},
+        {.k = 5, .d = 1, .p = 3, .s = 1, .rounds = 1, .nonnegative = nonnegative},
+    };
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+      check_coder(how, shapes[i], i ? 61 : many, i == 3 ? 0 : 33);
+  }
+  check_coder(how, (struct coder_shape){.k = 90, .d = 2, .p = 24, .s = 6, .rounds = 2}, 61, 40);
+}
+
+#endif
