@@ -378,6 +378,7 @@ static int fit_command(struct run *run, const void *options, const char **argume
   TRY(inputs_confirm(&run->comm));
   TRY(fit_files_end(&j->files, run, j->task.center ? j->mean : NULL, j->task.threads));
   TRY(rows_encode(j));
+  TRY(report_phases(&run->comm, j->result.phases, FIT_PHASES));
   if (run->comm.rank == 0) report(j, log_seconds() - begun);
   encode_free(&j->encoded);
   rows_input_close(&j->rows);

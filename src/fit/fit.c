@@ -42,18 +42,18 @@ struct fit {
   struct coder coder;
   struct coded coded; /* the rows in memory */
   struct judge judge;
-  struct classes classes; /* of update atoms */
-  struct update update;   /* of update joint */
-  struct phase phases[REFIT_PHASES];
-  float *table;             /* [k][d][p] the atoms, as files hold them */
-  real *mean;               /* [p]; NULL: rows are not centred */
-  struct atom_step *steps;  /* [k] */
-  unsigned char *dead;      /* [k] */
-  idx *idle;                /* [k] parts since a row used the atom */
-  struct fit_line *lines;   /* [sweeps + 1] */
-  gidx sweep, sweeps, best; /* sweeps: at most */
-  gidx first;               /* sweep that this run began with */
-  real tss;                 /* rank 0, of the rows in memory */
+  struct classes classes;                  /* of update atoms */
+  struct update update;                    /* of update joint */
+  struct phase steps_phases[REFIT_PHASES]; /* of update atoms */
+  float *table;                            /* [k][d][p] the atoms, as files hold them */
+  real *mean;                              /* [p]; NULL: rows are not centred */
+  struct atom_step *steps;                 /* [k] */
+  unsigned char *dead;                     /* [k] */
+  idx *idle;                               /* [k] parts since a row used the atom */
+  struct fit_line *lines;                  /* [sweeps + 1] */
+  gidx sweep, sweeps, best;                /* sweeps: at most */
+  gidx first;                              /* sweep that this run began with */
+  real tss;                                /* rank 0, of the rows in memory */
   double begun;
   struct arena arena;
 };
@@ -398,7 +398,10 @@ static int sweep_close(struct fit *f)
   TRY(comm_broadcast(f->c, line, 1, sizeof *line));
   TRY(worth_check(f, line));
   f->best = fit_best(f->lines, f->sweep);
-  return sweep_show(f);
+  phase_begin(&f->result->phases[FIT_SHOW]);
+  TRY(sweep_show(f));
+  phase_end(&f->result->phases[FIT_SHOW], 0);
+  return OK;
 }
 
 /* The state that an earlier run left: do the rows give what it said? */
@@ -435,7 +438,8 @@ static int atoms_step(struct fit *f, struct sweep_counts *counts)
 {
   classes_free(&f->classes);
   TRY(color_state(&f->state, &f->classes));
-  return refit_sweep(&f->state, &f->classes, f->task->directions, f->phases, f->steps, counts);
+  return refit_sweep(&f->state, &f->classes, f->task->directions, f->steps_phases, f->steps,
+                     counts);
 }
 
 /* All atoms at once.  Of T parts, those before the last T count less and less. */
@@ -468,13 +472,22 @@ static int sweep_run(struct fit *f)
 {
   struct sweep_counts counts;
   struct fit_line *line = &f->lines[++f->sweep];
+  struct phase *phases = f->result->phases;
+  phase_begin(&phases[FIT_UPDATE]);
   TRY(f->how == UPDATE_JOINT ? atoms_update(f, &counts) : atoms_step(f, &counts));
+  phase_end(&phases[FIT_UPDATE], 0);
+  phase_begin(&phases[FIT_REVIVE]);
   TRY(atoms_revive(f, line));
+  phase_end(&phases[FIT_REVIVE], 0);
   line->accepted = counts.accepted;
   line->rejected = counts.rejected;
   line->escalated = counts.escalated;
   atoms_round(f, line);
-  if (f->parts > 1) TRY(part_load(f, f->sweep % f->parts));
+  if (f->parts > 1) {
+    phase_begin(&phases[FIT_PART]);
+    TRY(part_load(f, f->sweep % f->parts));
+    phase_end(&phases[FIT_PART], 0);
+  }
   return sweep_close(f);
 }
 
@@ -509,6 +522,12 @@ static void fit_close(struct fit *f)
   free(f);
 }
 
+static const struct phase phase_names[FIT_PHASES] = {
+    [FIT_START] = {.name = "start"},   [FIT_UPDATE] = {.name = "update"},
+    [FIT_REVIVE] = {.name = "revive"}, [FIT_PART] = {.name = "read"},
+    [FIT_SHOW] = {.name = "write"},
+};
+
 int fit_run(const struct fit_task *task, struct comm *c, const struct fit_sink *sink,
             struct fit_result *result)
 {
@@ -520,16 +539,22 @@ int fit_run(const struct fit_task *task, struct comm *c, const struct fit_sink *
   f->sink = sink;
   f->result = result;
   f->begun = log_seconds();
-  refit_phases(f->phases);
+  refit_phases(f->steps_phases);
+  memcpy(result->phases, phase_names, sizeof phase_names);
+  phase_begin(&result->phases[FIT_START]);
   TRY(comm_agree(c, sources_open(f)));
   if (f->mean) TRY(mean_compute(c, &f->fitted, f->mean));
   TRY(task->start ? comm_agree(c, start_take(f)) : start_draw(f));
   f->first = f->sweep;
   TRY(state_open(f));
+  phase_end(&result->phases[FIT_START], 0);
   TRY(task->start ? comm_agree(c, sweep_reopen(f)) : sweep_close(f));
   while (goes_on(f, &result->end)) TRY(sweep_run(f));
   result->sweeps = f->sweep;
   result->best = f->best;
+  result->phases[FIT_ROUTE] = f->coder.route;
+  result->phases[FIT_CODES] = f->coder.codes;
+  result->phases[FIT_COPY] = f->coder.copy;
   fit_close(f);
   return OK;
 }

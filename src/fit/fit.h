@@ -13,6 +13,7 @@
 #ifndef FIT_FIT_H
 #define FIT_FIT_H
 
+#include "base/phase.h"
 #include "comm/comm.h"
 #include "model/dictionary.h"
 #include "model/results.h"
@@ -87,6 +88,19 @@ struct fit_sink {
   int (*sweep)(void *self, const struct fit_sweep *sweep); /* collective */
 };
 
+/* Routing, codes and copies are those of the fitted and of the held-out rows together. */
+enum fit_phase {
+  FIT_START, /* the start drawn, the first rows and the held-out ones read */
+  FIT_UPDATE,
+  FIT_REVIVE,
+  FIT_PART, /* the rows of another part read */
+  FIT_ROUTE,
+  FIT_CODES,
+  FIT_COPY,
+  FIT_SHOW, /* the state handed to the sink */
+  FIT_PHASES
+};
+
 /* Why a fit ended. */
 enum fit_end { FIT_SETTLED, FIT_SWEEPS, FIT_SECONDS };
 
@@ -97,6 +111,7 @@ struct fit_result {
   idx top_s;        /* atoms a row: no more than there are */
   char device[280]; /* what routes and codes: "cpu avx512", or "cuda" and the GPU's name; known
                      * before the first sweep is shown */
+  struct phase phases[FIT_PHASES];
 };
 
 /* What UPDATE_AUTO is, by shapes alone: not by ranks, threads or memory, since the atoms depend on

@@ -54,6 +54,9 @@ int coder_open(struct coder *w, const struct coder_shape *shape)
   struct device_options options = options_of(shape);
   *w = (struct coder){.shape = *shape};
   TRY(device_open(&w->device, &options));
+  w->route = (struct phase){.name = "route", .unit = "GMAC", .device = w->device.kind};
+  w->codes = (struct phase){.name = "codes", .unit = "GMAC", .device = w->device.kind};
+  w->copy = (struct phase){.name = "copy", .unit = "GB"};
   return pieces_alloc(w);
 }
 
@@ -73,9 +76,12 @@ static gidx table_bytes(const struct coder_shape *c)
 int coder_put(struct coder *w, float *table)
 {
   w->table = table;
+  phase_begin(&w->copy);
   buffer_free(&w->device, &w->atoms);
   TRY(device_forget(&w->device));
-  return device_put_tile(&w->device, table, w->shape.k, 0);
+  TRY(device_put_tile(&w->device, table, w->shape.k, 0));
+  phase_end(&w->copy, (double)table_bytes(&w->shape));
+  return OK;
 }
 
 /* *view <- the dictionary as it was put, on the device side. */
@@ -177,11 +183,14 @@ static int round_route(struct coder *w, const struct coded *rows, struct piece *
                           .chosen = &t->atoms,
                           .lists = &w->lists};
   struct place_job place = {&w->lists, t->n, now - have, have, c->s, &t->atoms, &t->score};
+  phase_begin(&w->route);
   TRY(device_route(&w->device, &job));
   CHECK(job.bad.row < 0, ERR_INPUT, "the %s of row %lld and atom %d is not a finite float32 number",
         c->d == 1 ? "score" : "gate", (long long)(rows->first + t->first + job.bad.row),
         job.bad.atom);
-  return device_place(&w->device, &place);
+  TRY(device_place(&w->device, &place));
+  phase_end(&w->route, (double)t->n * c->k * c->d * c->p);
+  return OK;
 }
 
 /* Codes of the first `now` atoms of the piece's rows, of which `solved` have been solved. */
@@ -189,6 +198,7 @@ static int round_codes(struct coder *w, struct piece *t, real rho, idx solved, i
 {
   const struct coder_shape *c = &w->shape;
   struct buffer table;
+  double old = (double)solved * c->d, new = (double)now * c->d;
   TRY(table_view(w, &table));
   struct codes_job job = {.n = t->n,
                           .m_old = solved,
@@ -205,7 +215,10 @@ static int round_codes(struct coder *w, struct piece *t, real rho, idx solved, i
   } else {
     job.residual = &w->residual;
   }
-  return device_codes(&w->device, &job);
+  phase_begin(&w->codes);
+  TRY(device_codes(&w->device, &job));
+  phase_end(&w->codes, (double)t->n * c->p * ((new *new - old *old) / 2 + 3 * new));
+  return OK;
 }
 
 static int piece_run(struct coder *w, const struct coded *rows, idx first, real rho)
@@ -233,10 +246,16 @@ int coder_run(struct coder *w, struct coded *rows, real rho)
 int coded_get(struct coder *w, struct coded *rows, int what)
 {
   struct buffer *const buffers[] = {&rows->atoms, &rows->score, &rows->codes, &rows->quality};
-  const gidx each = (gidx)rows->n * w->shape.s * 4;
-  const gidx bytes[] = {each, each, each * w->shape.d, rows->n * (gidx)sizeof(struct row_quality)};
-  for (int i = 0; i < LENGTH(buffers); i++)
-    if (what >> i & 1) TRY(device_get(&w->device, buffers[i], 0, bytes[i]));
+  const gidx each = (gidx)rows->n * w->shape.s * 4, quality = (gidx)sizeof(struct row_quality);
+  const gidx bytes[] = {each, each, each * w->shape.d, rows->n * quality};
+  double work = 0;
+  phase_begin(&w->copy);
+  for (int i = 0; i < LENGTH(buffers); i++) {
+    if (!(what >> i & 1)) continue;
+    TRY(device_get(&w->device, buffers[i], 0, bytes[i]));
+    work += (double)bytes[i];
+  }
+  phase_end(&w->copy, work);
   return OK;
 }
 

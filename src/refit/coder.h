@@ -7,6 +7,7 @@
 #ifndef REFIT_CODER_H
 #define REFIT_CODER_H
 
+#include "base/phase.h"
 #include "comm/comm.h"
 #include "device/device.h"
 #include "model/results.h"
@@ -28,6 +29,7 @@ struct coder {
   idx piece;            /* rows at a time */
   struct buffer atoms;  /* the table on a device that does not keep it as it was put */
   struct buffer lists, residual, state;
+  struct phase route, codes, copy; /* so far; copies are of tables to the device and results back */
 };
 
 /* Rows and what became of them.  On a GPU the arrays are its own, and the host's sides are what
