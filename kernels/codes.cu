@@ -12,6 +12,7 @@
  * Rows of one chunk of vectors are done here from the start; for others gram.cu has been before.  A
  * state holds the factor of the vectors so far, so that a later call appends to it: that call needs
  * keep = 1 in this one.  With m_old = 0 states need no start, and ONE without keep needs none. */
+#define NONNEGATIVE 0
 #include "codes_factor.h"
 #include "codes_gram.h"
 #include "codes_quality.h"
@@ -24,14 +25,6 @@ static __device__ inline void panel_copy(double *to, int to_pitch, const double 
 #pragma unroll 1
   for (int j = 0; j <= lane && lane < columns; j++)
     to[j * to_pitch + lane] = from[j * from_pitch + lane];
-}
-
-/* The same number, but the compiler does not know that: what depends on it is computed anew, and
- * holds no registers until then. */
-static __device__ inline long long again(long long row)
-{
-  asm volatile("" : "+l"(row));
-  return row;
 }
 
 /* A row's parts; `shared` is cut as codes_shared_bytes() counts.  A single chunk's panels are tiles
@@ -51,12 +44,6 @@ static __device__ inline struct solving solving_of(const struct codes_args *a, l
   w.r.factor = w.r.rank = w.tile;
   if (a->rho > 0) w.r.rank += WARP * CODES_PITCH;
   return w;
-}
-
-/* A word of as many ones, at least one. */
-static __device__ inline unsigned ones(int count)
-{
-  return count < WARP ? ~(~0u << count) : ~0u;
 }
 
 /* What earlier calls and gram.cu left, or gram.cu's work.  An earlier call may have had more than
@@ -110,17 +97,10 @@ static __device__ inline void row_factor(struct solving *w)
 static __device__ inline void row_write(const struct codes_args *a, long long row, char *shared)
 {
   struct solving w = solving_of(a, row, shared);
-  if (a->residual) residual_write(&w.r, a->residual + row * a->p);
-#pragma unroll 1
-  for (int v = threadIdx.x; a->codes && v < w.r.count; v += WARP)
-    a->codes[row * w.r.count + v] = (float)w.r.solved[v];
-  if (a->quality) quality_write(&w.r, w.tile, a->d, a->quality + row);
+  codes_write(a, row, &w.r, w.tile);
 }
 
-/* A multiprocessor has room for so many warps without spilling registers. */
-enum { RESIDENT_WARPS = !MMA ? 8 : ONE ? 16 : 12 };
-
-extern "C" __global__ void __launch_bounds__(WARP, RESIDENT_WARPS)
+extern "C" __global__ void __launch_bounds__(WARP, CODES_RESIDENT)
     codes(const __grid_constant__ struct codes_args a)
 {
   extern __shared__ __align__(16) char shared[];

@@ -22,7 +22,16 @@ struct solving {
   double *tile;    /* shared, [WARP][CODES_PITCH]: the diagonal one in work */
   unsigned *kept;  /* shared: a bit a vector */
   int test, solve; /* solve: y too */
+  /* NONNEGATIVE: */
+  const unsigned *set; /* shared: the vectors that take part, a bit each */
+  double rho;          /* of ONE: to add to the diagonal */
 };
+
+/* NONNEGATIVE: does vector v take part? */
+static __device__ inline int is_in(const struct solving *w, int v)
+{
+  return w->set[v / WARP] >> v % WARP & 1;
+}
 
 static __device__ inline int is_kept(const struct solving *w, int v)
 {
@@ -44,7 +53,7 @@ static __device__ inline int is_new(const struct codes_row *r, int chunk)
 /* Entry (i, j) of the blocks of a tile is row 8 i + lane / 4, column 8 j + 2 (lane % 4) + e. */
 static __device__ inline void tile_load(struct tile *t, const double *from, int same)
 {
-  int lane = threadIdx.x;
+  int lane = lane_own();
 #pragma unroll
   for (int i = 0; i < BLOCKS; i++)
 #pragma unroll
@@ -58,7 +67,7 @@ static __device__ inline void tile_load(struct tile *t, const double *from, int 
 
 static __device__ inline void products_load(const struct codes_row *r, struct tile *t, int chunk)
 {
-  int lane = threadIdx.x;
+  int lane = lane_own();
 #pragma unroll
   for (int i = 0; i < BLOCKS; i++) {
     int v = chunk * WARP + i * BLOCK + lane / 4;
@@ -69,7 +78,7 @@ static __device__ inline void products_load(const struct codes_row *r, struct ti
 /* The fragments of four columns of a panel. */
 static __device__ inline void fragments_load(const double *panel, int k, double out[BLOCKS])
 {
-  int lane = threadIdx.x;
+  int lane = lane_own();
 #pragma unroll
   for (int i = 0; i < BLOCKS; i++) out[i] = panel[(k + lane % 4) * WARP + i * BLOCK + lane / 4];
 }
@@ -79,7 +88,7 @@ static __device__ inline void tile_reduce(const struct solving *w, struct tile *
                                           int column, int same)
 {
   const double *rows = tile_of(w->panels, chunk, 0), *others = tile_of(w->panels, column, 0);
-  int lane = threadIdx.x;
+  int lane = lane_own();
   tile_load(t, rows + column * WARP * WARP, same);
   if (same && w->solve) products_load(&w->r, t, chunk);
 #pragma unroll 1
@@ -117,31 +126,37 @@ struct tile_row {
 static __device__ inline void row_load(const struct solving *w, struct tile_row *l)
 {
   const struct codes_row *r = &w->r;
-  int lane = threadIdx.x, v = l->chunk * WARP + lane, there = is_there(r, l->chunk);
+  int lane = lane_own(), v = l->chunk * WARP + lane, there = is_there(r, l->chunk);
   int end = !there ? 0 : l->same ? lane + 1 : width_of(r, l->column);
   const double *from = tile_of(w->panels, l->chunk, l->column) + lane;
   l->is_new = is_new(r, l->chunk);
+  if (NONNEGATIVE && ONE) from = w->tile + lane * PITCH; /* above the diagonal, see tile_store() */
 #pragma unroll
-  for (int j = 0; j < WARP; j++) l->t[j] = j < end ? from[j * PITCH] : 0;
+  for (int j = 0; j < WARP; j++) l->t[j] = j < end ? from[NONNEGATIVE && ONE ? j : j * PITCH] : 0;
   if (!l->same || !there) return;
   l->b = r->solved[v];
-  if (l->is_new) l->norm = ONE ? from[lane * PITCH] : r->norms[v];
+  if (l->is_new) l->norm = ONE && !NONNEGATIVE ? from[lane * PITCH] : r->norms[v];
+#pragma unroll
+  for (int j = 0; j < WARP; j++)
+    if (NONNEGATIVE && ONE && j == lane) l->t[j] = l->norm + w->rho;
 }
 
 /* Is vector v, of the diagonal tile, kept?  Known before, or by its pivot, which its lane has. */
 static __device__ inline int column_keep(const struct solving *w, double norm, int v, double entry)
 {
   if (!w->test || v < w->r.old) return is_kept(w, v);
+  if (NONNEGATIVE) norm = w->r.norms[v]; /* at hand there, and registers are few */
   int keep = __shfl_sync(FULL_WARP, entry > DROP_TOLERANCE * norm, v % WARP);
+  if (NONNEGATIVE) keep &= is_in(w, v);
   if (threadIdx.x == 0) w->kept[v / WARP] |= (unsigned)keep << v % WARP;
   return keep;
 }
 
 /* Column at + u: divided by its pivot, stored, and off the columns after it.  The lane that has the
- * pivot divides b. */
+ * pivot divides b.  NONNEGATIVE in one tile: what is above the diagonal stays. */
 static __device__ inline void column_solve(const struct solving *w, struct tile_row *l, int u)
 {
-  int lane = threadIdx.x, j = l->at + u, v = l->column * WARP + j, same = ONE || l->same;
+  int lane = lane_own(), j = l->at + u, v = l->column * WARP + j, same = ONE || l->same;
   double *own = w->tile + j * CODES_PITCH, pivot = same ? l->t[u] : own[j];
   int keep = same ? column_keep(w, l->norm, v, pivot) : is_kept(w, v);
   if (same) pivot = __shfl_sync(FULL_WARP, pivot, j);
@@ -155,7 +170,7 @@ static __device__ inline void column_solve(const struct solving *w, struct tile_
     less = -entry;
   }
   if (same) {
-    own[lane] = l->t[u];
+    if (!NONNEGATIVE || !ONE || lane >= j) own[lane] = l->t[u];
     double y = __shfl_sync(FULL_WARP, v < w->r.old ? l->b : keep ? part : 0, j);
     l->b = lane == j ? y : fma(less, y, l->b);
   }
@@ -193,7 +208,7 @@ static __device__ inline void tile_solve(const struct solving *w, int chunk, int
 static __device__ inline void tile_fetch(const struct solving *w, double *panels, int chunk)
 {
   const double *from = tile_of(panels, chunk, chunk);
-  int lane = threadIdx.x, there = is_there(&w->r, chunk);
+  int lane = lane_own(), there = is_there(&w->r, chunk);
 #pragma unroll 8
   for (int j = 0; j < WARP; j++)
     w->tile[j * CODES_PITCH + lane] = there && j <= lane ? from[j * WARP + lane] : 0;
@@ -231,7 +246,7 @@ static __device__ inline void codes_subtract(const struct solving *w, int later,
 /* Codes of a chunk from its sums; a lane has a column of the diagonal tile. */
 static __device__ inline void codes_finish(const struct solving *w, int chunk)
 {
-  int lane = threadIdx.x, there = is_there(&w->r, chunk);
+  int lane = lane_own(), there = is_there(&w->r, chunk);
   double *own = w->r.solved + chunk * WARP + lane, acc = there ? *own : 0, code = 0;
   if (!ONE) tile_fetch(w, w->r.factor, chunk);
   unsigned kept = w->kept[chunk];

@@ -13,6 +13,8 @@
 #include "codes_row.h"
 
 enum { BLOCK = 8, BLOCKS = WARP / BLOCK, STEP = 4 };
+/* A multiprocessor has room for so many warps of codes without spilling registers. */
+enum { CODES_RESIDENT = !MMA ? 8 : ONE ? 16 : 12 };
 enum { STAGES = codes_stages(ONE ? 1 : CODES_WARPS), GROUP = CODES_WARPS / 2 };
 
 static __device__ inline int block_warps(void)
@@ -41,7 +43,7 @@ static __device__ inline void pair_add(double upper[2], double lower[2], const d
       : "+d"(upper[0]), "+d"(upper[1]), "+d"(lower[0]), "+d"(lower[1])
       : "d"(left[0]), "d"(left[1]), "d"(right));
 #else
-  int lane = threadIdx.x, row = lane / 4 * 4, column = lane % 4 * 8;
+  int lane = lane_own(), row = lane / 4 * 4, column = lane % 4 * 8;
 #pragma unroll
   for (int k = 0; k < STEP; k++) {
     double first = __shfl_sync(FULL_WARP, right, column + k);
@@ -128,7 +130,7 @@ static __device__ inline void slice_order(const struct codes_row *r, const struc
 static __device__ inline void slice_add(struct tile *t, const float *slice, int row, int column,
                                         int same)
 {
-  int lane = threadIdx.x, at = lane / 4 * CODES_STRIDE + lane % 4;
+  int lane = lane_own(), at = lane / 4 * CODES_STRIDE + lane % 4;
   const float *left = slice + row * WARP * CODES_STRIDE + at;
   const float *right = slice + column * WARP * CODES_STRIDE + at;
   const float *x = slice + block_warps() * WARP * CODES_STRIDE + lane;
@@ -145,11 +147,12 @@ static __device__ inline void slice_add(struct tile *t, const float *slice, int 
 }
 
 /* What is new of a tile goes to panels; zeros where there are no vectors, which later products
- * read. */
+ * read.  The Gram matrix of nonnegative codes in one tile stands above its diagonal, since factors
+ * come below. */
 static __device__ inline void tile_store(const struct codes_row *r, const struct tile *t,
                                          double *panels, int chunk, int column)
 {
-  int lane = threadIdx.x;
+  int lane = lane_own();
   double *to = tile_of(panels, chunk, column);
 #pragma unroll
   for (int i = 0; i < BLOCKS; i++)
@@ -159,7 +162,8 @@ static __device__ inline void tile_store(const struct codes_row *r, const struct
       for (int e = 0; e < 2; e++) {
         int row = i * BLOCK + lane / 4, k = j * BLOCK + lane % 4 * 2 + e, v = chunk * WARP + row;
         if (v >= r->old && column * WARP + k <= v)
-          to[k * PITCH + row] = v < r->count ? t->z[i][j][e] : 0;
+          to[NONNEGATIVE && ONE ? row * PITCH + k : k * PITCH + row] =
+              v < r->count ? t->z[i][j][e] : 0;
       }
 }
 
@@ -167,7 +171,7 @@ static __device__ inline void tile_store(const struct codes_row *r, const struct
 static __device__ inline void products_store(const struct codes_row *r, const struct tile *t,
                                              int chunk)
 {
-  int lane = threadIdx.x;
+  int lane = lane_own();
 #pragma unroll
   for (int i = 0; i < BLOCKS; i++) {
     int v = chunk * WARP + i * BLOCK + lane / 4;
@@ -179,7 +183,7 @@ static __device__ inline void products_store(const struct codes_row *r, const st
 static __device__ inline void norms_store(const struct codes_row *r, const struct tile *t,
                                           int chunk)
 {
-  int lane = threadIdx.x, own = lane / 4;
+  int lane = lane_own(), own = lane / 4;
 #pragma unroll
   for (int j = 0; j < BLOCKS; j++) {
     int v = chunk * WARP + j * BLOCK + own;
@@ -191,7 +195,7 @@ static __device__ inline void norms_store(const struct codes_row *r, const struc
 /* The diagonal of the factor's panels: fl(G_jj + rho) of (N.5). */
 static __device__ inline void diagonal_add(struct tile *t, double rho)
 {
-  int lane = threadIdx.x, own = lane / 4;
+  int lane = lane_own(), own = lane / 4;
 #pragma unroll
   for (int j = 0; j < BLOCKS; j++)
 #pragma unroll

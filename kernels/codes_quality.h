@@ -36,7 +36,7 @@ static __device__ inline void residual_write(const struct codes_row *r, float *o
 /* spans <- the columns from `first` on of the error, the description and the row. */
 static __device__ inline void span_describe(const struct codes_row *r, double *spans, int first)
 {
-  int lane = threadIdx.x, c = first + lane;
+  int lane = lane_own(), c = first + lane;
   double x[QUAD], error[QUAD], fit[QUAD] = {}, column[QUAD];
   columns_load(r->x, c, r->p, x);
 #pragma unroll
@@ -77,7 +77,7 @@ static __device__ inline int atoms_count(const struct codes_row *r, int d)
 static __device__ inline void quality_write(const struct codes_row *r, double *spans, int d,
                                             struct code_quality *out)
 {
-  int lane = threadIdx.x;
+  int lane = lane_own();
   const double *left = spans + (lane == 0 ? 0 : lane == 3 ? 1 : 2) * CODES_SPAN;
   const double *right = spans + (lane == 0 ? 0 : lane == 2 ? 2 : 1) * CODES_SPAN;
   double sum = 0;
@@ -94,6 +94,17 @@ static __device__ inline void quality_write(const struct codes_row *r, double *s
   double fit = __shfl_sync(FULL_WARP, sum, 3), norms = sqrt(row) * sqrt(fit);
   struct code_quality q = {sum, norms > 0 ? dot / norms : 0, atoms_count(r, d)};
   if (lane == 0) *out = q;
+}
+
+/* All that is wanted of a row whose codes are in `solved`. */
+static __device__ inline void codes_write(const struct codes_args *a, long long row,
+                                          const struct codes_row *r, double *spans)
+{
+  if (a->residual) residual_write(r, a->residual + row * a->p);
+#pragma unroll 1
+  for (int v = threadIdx.x; a->codes && v < r->count; v += WARP)
+    a->codes[row * r->count + v] = (float)r->solved[v];
+  if (a->quality) quality_write(r, spans, a->d, a->quality + row);
 }
 
 #endif

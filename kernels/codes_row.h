@@ -2,7 +2,8 @@
  * One row of codes: where its vectors, its factor and its work memory are.
  *
  * -D ONE  1: at most one chunk of vectors, whose panel is in shared memory; 0: panels are in global
- *         memory */
+ *         memory
+ * The file that includes this defines NONNEGATIVE, 1 for codes of (N.5n). */
 #ifndef CODES_ROW_H
 #define CODES_ROW_H
 
@@ -19,12 +20,13 @@ struct codes_row {
   int p, old, count;     /* vectors solved before, and in all */
   int chunks;            /* of the latter */
   double *factor, *rank; /* panels; of the rank test, factor itself when rho is 0 */
-  double *norms;         /* [count] squared, of new vectors; not for ONE */
+  double *norms;         /* [count] squared, of new vectors; not for ONE unless NONNEGATIVE */
   double *solved;        /* [count] x . vector, then y, then the codes */
   int *place;            /* [count] shared: a vector's number in atoms */
 };
 
-/* What of a row stays in global memory. */
+/* What of a row stays in global memory.  NONNEGATIVE: `factor` is the Gram matrix, of ONE by rows,
+ * y the products of row and vectors; `rank`, for work, stands behind the rest, not of ONE. */
 struct codes_state {
   double *factor, *rank, *y, *norms;
   unsigned *kept;
@@ -36,8 +38,9 @@ static __device__ inline struct codes_state state_of(const struct codes_args *a,
   double *at = (double *)(a->states + row * a->state_bytes);
   struct codes_state s = {at, at};
   at += codes_panel_start(chunks);
-  if (a->rho > 0) s.rank = at;
-  if (a->rho > 0) at += codes_panel_start(chunks);
+  if (!NONNEGATIVE && a->rho > 0) s.rank = at;
+  if (!NONNEGATIVE && a->rho > 0) at += codes_panel_start(chunks);
+  if (NONNEGATIVE) s.rank = (double *)((char *)s.factor + codes_state_bytes(chunks * WARP, 0));
   s.y = at;
   s.norms = at + chunks * WARP;
   s.kept = (unsigned *)(s.norms + chunks * WARP);
@@ -56,6 +59,26 @@ static __device__ inline struct codes_row row_of(const struct codes_args *a, lon
   r.solved = s->y;
   r.place = place;
   return r;
+}
+
+/* The same number, but the compiler does not know that: what depends on it is computed anew, and
+ * holds no registers until then. */
+static __device__ inline long long again(long long row)
+{
+  asm volatile("" : "+l"(row));
+  return row;
+}
+
+/* The lane.  What depends on it takes no registers for long where there are hardly enough. */
+static __device__ inline int lane_own(void)
+{
+  return NONNEGATIVE && ONE ? (int)again(threadIdx.x) : (int)threadIdx.x;
+}
+
+/* A word of as many ones, at least one. */
+static __device__ inline unsigned ones(int count)
+{
+  return count < WARP ? ~(~0u << count) : ~0u;
 }
 
 /* Fill in the places, by all threads of the block. */

@@ -106,6 +106,14 @@ HOST_DEVICE long long codes_state_bytes(int max_vectors, double rho)
   return (reals * 8 + chunks * 4LL + 15) / 16 * 16;
 }
 
+/* ... of nonnegative codes: the Gram matrix is the factor's place, and panels to work in are behind
+ * all, but for a single chunk. */
+HOST_DEVICE long long nonnegative_state_bytes(int max_vectors)
+{
+  int chunks = codes_chunks(max_vectors);
+  return codes_state_bytes(max_vectors, 0) + (chunks > 1 ? codes_panel_start(chunks) * 8LL : 0);
+}
+
 /* Slices in shared memory at a time. */
 HOST_DEVICE int codes_stages(int warps)
 {
@@ -135,6 +143,18 @@ HOST_DEVICE int codes_shared_bytes(int max_vectors, double rho)
   int chunks = codes_chunks(max_vectors), tile = WARP * CODES_PITCH * 8;
   int tiles = chunks == 1 && rho > 0 ? 2 * tile : tile, slices = codes_slices_bytes(1);
   return codes_vectors_bytes(chunks) + (chunks == 1 && tiles < slices ? slices : tiles);
+}
+
+/* ... of nonnegative: the same of a vector, then four reals and three bits; a tile or slices. */
+HOST_DEVICE int nonnegative_vectors_bytes(int chunks)
+{
+  return codes_vectors_bytes(chunks) + (chunks * (WARP * 4 * 8 + 3 * 4) + 15) / 16 * 16;
+}
+HOST_DEVICE int nonnegative_shared_bytes(int max_vectors)
+{
+  int chunks = codes_chunks(max_vectors), tile = WARP * CODES_PITCH * 8;
+  int slices = codes_slices_bytes(1);
+  return nonnegative_vectors_bytes(chunks) + (chunks == 1 && tile < slices ? slices : tile);
 }
 
 #endif

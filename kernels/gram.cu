@@ -10,6 +10,7 @@
  *
  * It runs before codes for rows of more than one chunk of vectors, max_m d > WARP, but not where
  * m_old = m_new. */
+#define NONNEGATIVE 0 /* the states of nonnegative codes begin with what this has without rho */
 #include "codes_gram.h"
 
 /* A multiprocessor has room for so many warps; without MMA they need more registers. */

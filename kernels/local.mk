@@ -2,12 +2,13 @@
 kernel_files = \
   %D%/types.h %D%/forms.h %D%/async_copy.h %D%/warp.h %D%/barriers.h %D%/lists.h \
   %D%/gather.cu %D%/place.cu %D%/pack.cu \
-  %D%/route.cu %D%/select.h %D%/stages.h %D%/stages_bulk.h %D%/stages_copy.h \
+  %D%/route.cu %D%/select.h %D%/positive.h %D%/stages.h %D%/stages_bulk.h %D%/stages_copy.h \
   %D%/merge.cu \
   %D%/screen_types.h %D%/screen_bound.h %D%/test_hooks.h %D%/to_f16.h %D%/to_f16_atoms.cu %D%/to_f16_rows.cu \
   %D%/screen.cu %D%/screen.h %D%/screen_wgmma.h %D%/screen_mma.h \
   %D%/threshold.cu %D%/prune.cu %D%/rescore.cu %D%/select_topk.cu \
-  %D%/gram.cu %D%/codes.cu %D%/codes_row.h %D%/codes_gram.h %D%/codes_factor.h %D%/codes_quality.h
+  %D%/gram.cu %D%/codes.cu %D%/codes_row.h %D%/codes_gram.h %D%/codes_factor.h %D%/codes_quality.h \
+  %D%/nonnegative.cu %D%/nonnegative_set.h
 EXTRA_DIST += $(kernel_files) %D%/README scripts/kernel_texts
 CLEANFILES += src/device/kernel_texts.c
 src/device/kernel_texts.c: $(kernel_files) scripts/kernel_texts

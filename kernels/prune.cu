@@ -80,6 +80,8 @@ static __device__ inline int row_prune(const struct screen_args *a, int row, int
   float tau = nth * (1 - 0x1p-17f * exact) - 2 * a->reach[row];
   float size = fmaxf(tau * (1 - 0x1p-13f * exact), 0);
   if (!(a->threshold[row] <= size)) return PATH_ESTIMATE;
+  /* Atoms of value +0 may be wanted, and sizes of 0 are not listed. */
+  if (a->positive && !(size > 0)) return PATH_ESTIMATE;
   *threshold = __float_as_int(size);
   *held = keys_reach(key, count, *threshold);
   return PATH_CERTIFIED;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * rescore: computes the exact score (N.1) or gate of every pair that prune.cu left.
+ * rescore: computes the exact score (N.1), its positive part or the gate of every pair that
+ * prune.cu left.
  *
  * grid    any number of blocks of RESCORE_WARPS warps; a warp takes 32 pairs at a time, a lane
  *         one of them
@@ -95,6 +96,7 @@ extern "C" __global__ void __launch_bounds__(RESCORE_WARPS *WARP)
       float z = pair_score(&a, &w, m);
       value = a.d == 1 ? z : m == 0 ? __fmul_rn(z, z) : __fadd_rn(value, __fmul_rn(z, z));
     }
+    if (a.positive && !(value > 0)) value = 0; /* of certified rows all values are finite */
     if (pair.row >= 0) a.values[w.at] = value;
   }
 }

@@ -11,7 +11,7 @@
  *
  * -D BULK          1: bulk copies by a warp of their own (sm_90a and up), 0: cp.async (sm_80)
  * -D ATOMS_THREAD  16 or 8
- * -D COLUMNS, STAGES, FRAMES (0: d is 1), CAPACITY (lists.h)
+ * -D COLUMNS, STAGES, FRAMES (0: d is 1), CAPACITY (lists.h), POSITIVE (positive.h)
  *
  * row_tiles and atom_tiles are at least 1, row_tiles atom_tiles < 2^31.  parts is the largest
  * route_parts_of() of all row tiles, at most min(blocks, blocks / row_tiles + 2).  The launcher

@@ -13,7 +13,8 @@
  * -D VECTORS  items of an atom tile
  * -D FRAME    items of a frame: 1, 2, 4, 8
  * -D SAMPLE   1: atom_tiles and slots are those of the sample
- * -D STAGES */
+ * -D STAGES
+ * -D POSITIVE 1: the size of a score is its positive part (FRAME 1) */
 #include "screen.h"
 
 #if WGMMA

@@ -3,7 +3,8 @@
  *
  * A warp has 16 rows, a lane two of them: z[j][0], z[j][1] are its scores of row lane / 4 and items
  * 8 j + 2 (lane % 4), + 1; z[j][2], z[j][3] those of the row eight below.
- * Below, a measure is |score| for d = 1, and else the square of a frame's size.
+ * Below, a measure is |score| for d = 1, and else the square of a frame's size.  With POSITIVE it
+ * is the score, whose positive part is its size: negative ones reach no threshold.
  *
  * -D options as screen.cu says. */
 #ifndef SCREEN_H
@@ -106,6 +107,12 @@ static __device__ inline void measures_of(const float z[EIGHTS][4], int j, int r
     measure[0] += z[i][2 * r] * z[i][2 * r] + z[i][2 * r + 1] * z[i][2 * r + 1];
 }
 
+#if POSITIVE
+#define SIZE "mov.f32 size, %1; "
+#else
+#define SIZE "abs.f32 size, %1; "
+#endif
+
 /* A hit: the measure's bits, its fraction cut to 16; then eight, row and item, which need 7.  In
  * assembly, since the compiler would branch, which costs more than it saves. */
 enum { HIT_MASK = (1 << 7) - 1, MAX_HITS = SCREEN_HITS - 4 /* eight j adds four at most */ };
@@ -113,7 +120,7 @@ static __device__ inline void hit_keep(struct lane_rows *l, float measure, int j
 {
   unsigned hit =
       (__float_as_uint(measure) & ~(unsigned)HIT_MASK) | (unsigned)(j << 2 | r << 1 | item);
-  asm volatile("{ .reg .pred p; .reg .f32 size; abs.f32 size, %1; setp.ge.f32 p, size, %2;\n"
+  asm volatile("{ .reg .pred p; .reg .f32 size; " SIZE "setp.ge.f32 p, size, %2;\n"
                "@p st.shared.b32 [%0], %3;\n"
                "@p add.u32 %0, %0, %4; }"
                : "+r"(l->next)
@@ -197,7 +204,8 @@ static __device__ inline void tile_peaks(const struct screen_args *a, const stru
       for (int j = part * EACH; j < (part + 1) * EACH && j < EIGHTS; j += STEP) {
         float measure[2];
         measures_of(z, j, r, measure);
-        max = fmaxf(max, fmaxf(fabsf(measure[0]), fabsf(measure[1])));
+        max = POSITIVE ? fmaxf(max, fmaxf(measure[0], measure[1]))
+                       : fmaxf(max, fmaxf(fabsf(measure[0]), fabsf(measure[1])));
       }
       a->peaks[(long long)l->row[r] * a->peaks_row + l->tile * SCREEN_PEAKS + part * 4 +
                threadIdx.x % 4] = FRAME == 1 ? max : sqrtf(max);

@@ -123,6 +123,7 @@ struct screen_args {
   const int *excluded; /* as in struct route_args */
   int excluded_count, excluded_stride;
   int n, slots, turn, p, pitch, d, top_k;
+  int positive;      /* values and sizes are those of positive parts (N.2); d is 1 */
   char *rows;        /* fp16 tiles, [row_tiles] */
   const char *atoms; /* fp16 tiles, [atom_tiles], the sample first */
   int stages;        /* of an item */

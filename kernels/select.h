@@ -8,6 +8,7 @@
 
 #define FRESH (CAPACITY > 256 ? 4 : ATOMS_THREAD / 2) /* long lists take registers of their own */
 #include "lists.h"
+#include "positive.h"
 #include "stages.h"
 
 /* Rows with a score that may be selected go to the scratch; bit i of what is returned is for row i
@@ -19,10 +20,10 @@ static __device__ inline unsigned scores_keep(const float z[8][ATOMS_THREAD], co
   int lane = threadIdx.x % WARP;
 #pragma unroll
   for (int i = 0; i < 8; i++) {
-    float bound = __int_as_float(threshold[lane / 16 * 8 + i]);
+    float bound = bound_of(threshold[lane / 16 * 8 + i]);
     int any = 0;
 #pragma unroll
-    for (int j = 0; j < ATOMS_THREAD; j++) any |= !(fabsf(z[i][j]) < bound);
+    for (int j = 0; j < ATOMS_THREAD; j++) any |= is_wanted(z[i][j], bound);
     if (__any_sync(FULL_WARP, any)) {
 #pragma unroll
       for (int j = 0; j < ATOMS_THREAD; j++)
@@ -93,7 +94,8 @@ static __device__ inline void scores_absorb(const struct route_args *a, const st
 #pragma unroll
   for (int i = 0; i < FRESH; i++) {
     int offset = first + i * WARP + lane, j = offset / 64 * 4 + offset % 4;
-    value[i] = t->scratch[(row % 8 * ATOMS_THREAD + j) * WARP + row / 8 * 16 + offset / 4 % 16];
+    value[i] =
+        value_of(t->scratch[(row % 8 * ATOMS_THREAD + j) * WARP + row / 8 * 16 + offset / 4 % 16]);
     slot[i] = t->first + offset;
     key[i] = slot[i] < a->slots ? magnitude(value[i]) : -1;
     if (key[i] >= KEY_INFINITE) {
@@ -125,12 +127,11 @@ static __device__ inline void row_absorb(const struct route_args *a, const struc
 static __device__ inline void rows_append(const struct route_args *a, const struct target *t, int i)
 {
   int lane = threadIdx.x % WARP, half = lane / 16, row = half * 8 + i, length = t->length[row];
-  float threshold = __int_as_float(t->threshold[row]);
+  float bound = bound_of(t->threshold[row]);
   const float *score = t->scratch + i * ATOMS_THREAD * WARP + lane;
   unsigned wanted = 0, half_lanes = 0xffffu << 16 * half;
 #pragma unroll
-  for (int j = 0; j < ATOMS_THREAD; j++)
-    wanted |= (unsigned)(!(fabsf(score[j * WARP]) < threshold)) << j;
+  for (int j = 0; j < ATOMS_THREAD; j++) wanted |= (unsigned)is_wanted(score[j * WARP], bound) << j;
   unsigned sums = __reduce_add_sync(FULL_WARP, __popc(wanted) << 16 * half);
   int sum = (int)(sums >> 16 * half & 0xffff);
   unsigned full = __ballot_sync(FULL_WARP, length + sum > CAPACITY);
@@ -141,7 +142,7 @@ static __device__ inline void rows_append(const struct route_args *a, const stru
   struct candidate *list = target_list(a, t, row);
   while (__any_sync(FULL_WARP, wanted)) {
     int j = __ffs(wanted) - 1, slot = t->first + tile_offset(j);
-    struct candidate c = {wanted ? score[j * WARP] : 0, slot};
+    struct candidate c = {wanted ? value_of(score[j * WARP]) : 0, slot};
     int kept = wanted && slot < a->slots;
     if (kept && magnitude(c.value) >= KEY_INFINITE) {
       score_bad(a, t->row + row, slot);

@@ -26,6 +26,10 @@ enum kind {
   DUPLICATES,
   SUBNORMAL,
   LAST_BIT,
+  NEGATIVE,
+  FEW,
+  EDGE,
+  LOWER,
   KINDS
 };
 
@@ -41,6 +45,18 @@ struct problem {
   struct bad_score bad;
   struct screen_counts filter; /* of the last check */
 };
+
+/* Columns of all rows of EDGE, but for powers of two. */
+static float edge_value(gidx column)
+{
+  return (float)fabs(random_normal(7, 94, (uint64_t)column));
+}
+
+/* Are there numbers that are not finite? */
+__attribute__((unused)) static int is_finite_kind(enum kind kind)
+{
+  return kind != BAD && kind != LOWER;
+}
 
 static float value(const struct problem *c, int atom, gidx i)
 {
@@ -79,6 +95,18 @@ static float value(const struct problem *c, int atom, gidx i)
     normal = (float)random_normal(7, 96, (uint64_t)(row / (2 * c->d) * c->p + column));
     if (atom) return row % 2 && column == row % c->p ? nextafterf(normal, INFINITY) : normal;
     return (float)random_normal(7, 95, (uint64_t)i);
+  case NEGATIVE: /* scores */
+    return atom ? -fabsf(normal) : fabsf(normal);
+  case FEW: /* that are positive, hardly any zero */
+    return atom && row % 50 != 7 ? -fabsf(normal) : fabsf(normal);
+  case EDGE: /* some sums of terms that cancel: rounding decides their sign; others far below 0 */
+    if (!atom) return ldexpf(edge_value(column), (int)(row % 5));
+    if (row % 20 != 3) return -fabsf(normal);
+    normal = (float)random_normal(7, 93, (uint64_t)(row * c->p + column / 2));
+    return column % 2 ? -normal * edge_value(column - 1) : normal * edge_value(column + 1);
+  case LOWER: /* one score, of the last atom, is minus infinity */
+    if (column) return normal;
+    return !atom ? fabsf(normal) : row == (gidx)c->k * c->d - 1 ? -INFINITY : normal;
   default:
     return normal;
   }
@@ -178,7 +206,6 @@ static int problem_check(struct problem *c, const struct how *how, int threads)
 
 static void problem_run(struct problem c, const struct how *hows, int count)
 {
-  if (strcmp(hows->kind, "cuda") == 0) c.nonnegative = 0; /* there are no kernels for it */
   int good = problem_make(&c) == OK, ran = 0;
   problem_answer(&c);
   for (int v = 0; v < count; v++)

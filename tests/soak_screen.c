@@ -80,6 +80,7 @@ static int one_problem(struct soak *s, uint64_t seed)
   idx top_k = 1 + (idx)random_below(seed, 5, 0, MAX_TOP_K);
   struct device_options options = {
       .p = p, .d = d, .max_atoms = k, .threads = 1, .variant = "auto", .filter = "off"};
+  options.nonnegative = d == 1 && random_below(seed, 9, 0, 3) == 0;
   options.kind = s->kind;
   options.route_rows = s->n;
   for (gidx i = 0; i < (gidx)s->n * p; i++)

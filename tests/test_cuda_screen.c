@@ -34,6 +34,7 @@ static void check_large(void)
                                    .tile = 700,
                                    .excluded = u == 2 ? 5 : 0,
                                    .shuffled = u / 2,
+                                   .nonnegative = u == 3,
                                    .kind = (enum kind)((3 * i + u) % KINDS)},
                   hows, LENGTH(hows));
 }
@@ -65,6 +66,25 @@ static void check_paths(const struct how *how)
   c.kind = NEAR;
   f = paths(c, how);
   ok(f.rows[SCREEN_LIST] == 60, "%s: atoms that are nearly alike fill the lists", unit);
+}
+
+/* Positive parts: a row is certified where its support has positive scores alone. */
+static void check_positive_paths(const struct how *how)
+{
+  struct problem c = {
+      .n = 60, .p = 48, .d = 1, .top_k = 32, .k = 3000, .tile = 700, .nonnegative = 1};
+  const char *unit = how->test ? "mma.sync" : "the unit at hand";
+  c.kind = RANDOM;
+  struct screen_counts f = paths(c, how);
+  ok(f.rows[SCREEN_CERTIFIED] == 60, "%s: rows with many positive scores are certified", unit);
+  static const enum kind few[] = {NEGATIVE, FEW, EDGE};
+  for (int i = 0; i < LENGTH(few); i++) {
+    c.kind = few[i];
+    c.top_k = few[i] == FEW ? 100 : 32;
+    f = paths(c, how);
+    ok(f.rows[SCREEN_CERTIFIED] == 0, "%s: kind %d has too few: %lld, %lld rows by their list",
+       unit, few[i], (long long)f.rows[SCREEN_ESTIMATE], (long long)f.rows[SCREEN_LIST]);
+  }
 }
 
 /* An estimate above what the bound allows leaves rows to the direct path: nothing else changes. */
@@ -183,6 +203,17 @@ static int check_small(void)
                                  .excluded = d == 2 ? 3 : 0,
                                  .kind = d % 2 ? RANDOM : ZERO},
                 hows, LENGTH(hows));
+  for (int u = 0; u < 3; u++)
+    problem_run((struct problem){.n = 131,
+                                 .p = 66,
+                                 .d = 1,
+                                 .top_k = 7,
+                                 .k = 700,
+                                 .tile = 300,
+                                 .excluded = u == 2 ? 3 : 0,
+                                 .nonnegative = 1,
+                                 .kind = u == 1 ? EDGE : RANDOM},
+                hows, LENGTH(hows));
   claim_end();
   return 1;
 }
@@ -196,6 +227,7 @@ int main(void)
     claim_begin("%s: rows take the direct path where they must, and only there",
                 hows[h].test ? "mma.sync" : "the unit at hand");
     check_paths(&hows[h]);
+    check_positive_paths(&hows[h]);
     claim_end();
   }
   claim_begin("roundings planted against the bound: the exact route's bits");

@@ -72,15 +72,16 @@ static int form_add(struct forms *f, enum kernel_name name, int architecture,
   return 1;
 }
 
-/* Forms differ by the capacity of lists, by frames, by what a pass keeps, by the size of supports
- * and by the hooks of tests. */
+/* Forms differ by the capacity of lists, by frames, by what a pass keeps, by the size of supports,
+ * by the values of scores and by the hooks of tests. */
 static void check_kernel(enum kernel_name name)
 {
   static const struct {
     idx d, top_k;
-    int sample;
-  } uses[] = {{1, 1, 0},  {2, 1, 1},  {1, 33, 1}, {2, 33, 0},  {1, 65, 0}, {4, 65, 0},
-              {8, 65, 1}, {8, 65, 0}, {4, 1, 1},  {1, 256, 0}, {2, 256, 0}};
+    int sample, positive;
+  } uses[] = {{1, 1, 0, 0},   {2, 1, 1, 0},  {1, 33, 1, 0}, {2, 33, 0, 0}, {1, 65, 0, 0},
+              {4, 65, 0, 0},  {8, 65, 1, 0}, {8, 65, 0, 0}, {4, 1, 1, 0},  {1, 256, 0, 0},
+              {2, 256, 0, 0}, {1, 1, 1, 1},  {1, 33, 0, 1}, {1, 65, 0, 1}, {1, 256, 0, 1}};
   static struct forms forms;
   forms.count = 0;
   for (int a = 0; a < LENGTH(architectures); a++)
@@ -90,9 +91,11 @@ static void check_kernel(enum kernel_name name)
                                    .wgmma = architectures[a] == 90,
                                    .sample = uses[u].sample,
                                    .test_hooks = uses[u].sample,
+                                   .positive = uses[u].positive,
                                    .d = uses[u].d,
                                    .top_k = uses[u].top_k,
-                                   .one = name == KERNEL_CODES && uses[u].top_k < 33};
+                                   .one = (name == KERNEL_CODES || name == KERNEL_NONNEGATIVE) &&
+                                          uses[u].top_k < 33};
       if (form_add(&forms, name, architectures[a], &shape))
         check_form(name, architectures[a], &shape);
     }

@@ -14,8 +14,11 @@ const char *const screen_stage_names[SCREEN_STAGES] = {
 
 static struct device device_of(const struct backend *backend, const struct device_options *o)
 {
-  return (struct device){
-      .backend = backend, .kind = backend->kind, .d = o->d, .max_atoms = o->max_atoms};
+  return (struct device){.backend = backend,
+                         .kind = backend->kind,
+                         .d = o->d,
+                         .nonnegative = o->nonnegative,
+                         .max_atoms = o->max_atoms};
 }
 
 static int open_as(struct device *dev, const struct backend *backend,

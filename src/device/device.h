@@ -68,6 +68,7 @@ struct device {
   const char *kind;              /* what runs: "cpu" or "cuda" */
   const char *variant;           /* its instruction set, or the GPU's name, for the log */
   idx d;                         /* vectors a frame */
+  int nonnegative;               /* as in the options */
   idx atoms, max_atoms;          /* put so far, and at most */
   struct device_counts counts;
   struct screen_counts filter; /* zeros where it is off */

@@ -55,7 +55,8 @@ int device_place(struct device *dev, const struct place_job *job)
 
 gidx device_codes_state_bytes(const struct device *dev, idx max_m, real rho)
 {
-  return dev->backend->codes_state_bytes ? dev->backend->codes_state_bytes(max_m * dev->d, rho) : 0;
+  const struct backend *b = dev->backend;
+  return b->codes_state_bytes ? b->codes_state_bytes(max_m * dev->d, rho, dev->nonnegative) : 0;
 }
 
 int device_codes(struct device *dev, const struct codes_job *job)

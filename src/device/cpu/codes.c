@@ -52,9 +52,9 @@ static gidx triangle(idx m)
   return (gidx)m * (m + 1) / 2;
 }
 
-gidx cpu_codes_state_bytes(idx m, real rho)
+gidx cpu_codes_state_bytes(idx m, real rho, int nonnegative)
 {
-  (void)rho;
+  (void)rho, (void)nonnegative;
   gidx reals = 2 * triangle(m) + m + OVERRUN + (m + 1) / 2;
   return reals * (gidx)sizeof(real);
 }
@@ -273,7 +273,7 @@ int cpu_codes(struct device *dev, const struct codes_job *job)
   struct codes_plan plan = {.device = cpu_of(dev), .job = job};
   struct arena arena = {0};
   if (!plan.device->codes) TRY(device_check_fma());
-  plan.state_bytes = cpu_codes_state_bytes(job->max_m * dev->d, job->rho);
+  plan.state_bytes = device_codes_state_bytes(dev, job->max_m, job->rho);
   int status = plan_execute(&plan, &arena);
   arena_free(&arena);
   return status;

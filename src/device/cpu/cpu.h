@@ -54,7 +54,7 @@ static inline struct cpu_state *cpu_of(const struct device *dev)
 int cpu_route(struct device *dev, struct route_job *job);
 int cpu_place(struct device *dev, const struct place_job *job);
 int cpu_route_exact(struct device *dev, struct route_job *job); /* every score by its chain */
-gidx cpu_codes_state_bytes(idx vectors, real rho);
+gidx cpu_codes_state_bytes(idx vectors, real rho, int nonnegative);
 int cpu_codes(struct device *dev, const struct codes_job *job);
 int cpu_arrow(struct device *dev, struct arrow_job *job);
 int cpu_residuals(struct device *dev, const struct residual_job *job);

@@ -9,9 +9,9 @@
 
 enum { WARPS_A_MULTIPROCESSOR = 32 }; /* twice what runs at a time */
 
-gidx cuda_codes_state_bytes(idx vectors, real rho)
+gidx cuda_codes_state_bytes(idx vectors, real rho, int nonnegative)
 {
-  return codes_state_bytes(vectors, rho);
+  return plan_state_bytes(vectors, rho, nonnegative);
 }
 
 static void *device_side(const struct buffer *b)
@@ -37,9 +37,13 @@ static idx blocks_of(const struct cuda_state *s, idx rows, idx warps)
   return (idx)imin(WARPS_A_MULTIPROCESSOR / warps * s->sizes.multiprocessors, rows);
 }
 
+/* Gram matrices of more than one tile have a kernel of their own; those of nonnegative codes are
+ * wanted without rho. */
 static int rows_solve(struct device *dev, struct codes_args *a)
 {
   const struct cuda_state *s = dev->state;
+  struct codes_args plain = *a;
+  int nonnegative = dev->nonnegative;
   idx vectors = a->max_m * a->d, warps = codes_warps(vectors);
   struct kernel_shape shape = codes_shape(s->architecture, vectors);
   struct cuda_launch gram = {.name = KERNEL_GRAM,
@@ -47,13 +51,15 @@ static int rows_solve(struct device *dev, struct codes_args *a)
                              .grid = {(unsigned)blocks_of(s, a->n, warps), 1, 1},
                              .block = {WARP, (unsigned)warps, 1},
                              .shared = gram_shared_bytes(vectors),
-                             .arguments = a};
-  struct cuda_launch codes = {.name = KERNEL_CODES,
+                             .arguments = nonnegative ? &plain : a};
+  struct cuda_launch codes = {.name = nonnegative ? KERNEL_NONNEGATIVE : KERNEL_CODES,
                               .shape = shape,
                               .grid = {(unsigned)blocks_of(s, a->n, 1), 1, 1},
                               .block = {WARP, 1, 1},
-                              .shared = codes_shared_bytes(vectors, a->rho),
+                              .shared = nonnegative ? nonnegative_shared_bytes(vectors)
+                                                    : codes_shared_bytes(vectors, a->rho),
                               .arguments = a};
+  plain.rho = 0;
   if (!shape.one && a->m_old < a->m_new) TRY(cuda_launch(dev, &gram));
   return cuda_launch(dev, &codes);
 }
@@ -100,7 +106,7 @@ static struct codes_args args_make(struct device *dev, const struct codes_job *j
                              .max_m = job->max_m,
                              .rho = job->rho,
                              .states = device_side(job->state),
-                             .state_bytes = cuda_codes_state_bytes(job->max_m * dev->d, job->rho),
+                             .state_bytes = device_codes_state_bytes(dev, job->max_m, job->rho),
                              .keep = job->state != NULL,
                              .residual = job->residual ? (float *)job->residual->device + at : NULL,
                              .codes = device_side(job->codes),

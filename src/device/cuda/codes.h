@@ -8,7 +8,7 @@
 #include "device/cuda/cuda.h"
 
 /* Operations of the table. */
-gidx cuda_codes_state_bytes(idx vectors, real rho);
+gidx cuda_codes_state_bytes(idx vectors, real rho, int nonnegative);
 int cuda_codes(struct device *dev, const struct codes_job *job);
 
 #endif

@@ -21,7 +21,8 @@ enum {
   DEFINES_ROUTE = 1 << 1,  /* struct route_form but for CAPACITY */
   DEFINES_CODES = 1 << 2,  /* MMA, ONE */
   DEFINES_SCREEN = 1 << 3, /* struct screen_form */
-  DEFINES_TEST = 1 << 4    /* TEST_HOOKS */
+  DEFINES_TEST = 1 << 4,   /* TEST_HOOKS */
+  DEFINES_VALUE = 1 << 5   /* POSITIVE */
 };
 
 /* Every kernel, one line each: KERNEL_<the first>, the second's file and entry, whether it is hot
@@ -30,13 +31,14 @@ enum {
   X(GATHER, gather, 0, 0)                                                                          \
   X(PLACE, place, 0, 0)                                                                            \
   X(PACK, pack, 0, 0)                                                                              \
-  X(ROUTE, route, 1, DEFINES_LISTS | DEFINES_ROUTE)                                                \
+  X(ROUTE, route, 1, DEFINES_LISTS | DEFINES_ROUTE | DEFINES_VALUE)                                \
   X(MERGE, merge, 0, DEFINES_LISTS)                                                                \
   X(GRAM, gram, 1, DEFINES_CODES)                                                                  \
   X(CODES, codes, 1, DEFINES_CODES)                                                                \
+  X(NONNEGATIVE, nonnegative, 1, DEFINES_CODES)                                                    \
   X(TO_F16_ATOMS, to_f16_atoms, 0, 0)                                                              \
   X(TO_F16_ROWS, to_f16_rows, 0, DEFINES_TEST)                                                     \
-  X(SCREEN, screen, 1, DEFINES_SCREEN)                                                             \
+  X(SCREEN, screen, 1, DEFINES_SCREEN | DEFINES_VALUE)                                             \
   X(THRESHOLD, threshold, 0, DEFINES_TEST)                                                         \
   X(PRUNE, prune, 0, DEFINES_TEST)                                                                 \
   X(RESCORE, rescore, 1, 0)                                                                        \
@@ -53,6 +55,7 @@ struct kernel_shape {
   int one;           /* of codes: a row has at most WARP vectors */
   int wgmma, sample; /* of screen_form_of() */
   int test_hooks;    /* of the certified filter: for tests against its proof */
+  int positive;      /* of route and screen: the values of scores are their positive parts (N.2) */
   idx d, top_k;
 };
 

@@ -79,16 +79,17 @@ static void likely_list(const struct cuda_state *s, struct likely *list)
   shape.bulk = s->sizes.bulk;
   shape.wgmma = s->sizes.wgmma;
   shape.test_hooks = cuda_test_hooks(s);
+  shape.positive = o->nonnegative;
   shape.d = o->d;
   shape.top_k = o->top_k;
-  if (o->support) likely_add(list, KERNEL_CODES, &shape);
+  if (o->support) likely_add(list, o->nonnegative ? KERNEL_NONNEGATIVE : KERNEL_CODES, &shape);
   if (o->support && !shape.one) likely_add(list, KERNEL_GRAM, &shape);
   likely_add(list, KERNEL_ROUTE, &shape);
   for (shape.sample = 0; s->screen.is_on && shape.sample < 2; shape.sample++)
     likely_add(list, KERNEL_SCREEN, &shape);
   for (int i = 0; s->screen.is_on && i < LENGTH(screen); i++) likely_add(list, screen[i], &shape);
   struct kernel_shape probe = {.wgmma = s->sizes.wgmma, .sample = 1, .d = 1};
-  if (s->screen.is_on && o->d > 1) likely_add(list, KERNEL_SCREEN, &probe);
+  if (s->screen.is_on && (o->d > 1 || o->nonnegative)) likely_add(list, KERNEL_SCREEN, &probe);
   likely_add(list, KERNEL_MERGE, &shape);
   likely_add(list, KERNEL_PACK, &shape);
 }

@@ -4,7 +4,6 @@
 #include "device/backend.h"
 #include "device/cuda/jit.h"
 #include "device/cuda/plan.h"
-#include "forms.h"
 
 static int none_open(struct device *dev, const struct device_options *options)
 {
@@ -15,9 +14,9 @@ static int none_open(struct device *dev, const struct device_options *options)
 }
 
 /* A dry run asks for it all the same. */
-static gidx none_codes_state_bytes(idx vectors, real rho)
+static gidx none_codes_state_bytes(idx vectors, real rho, int nonnegative)
 {
-  return codes_state_bytes(vectors, rho);
+  return plan_state_bytes(vectors, rho, nonnegative);
 }
 
 const struct backend backend_cuda = {

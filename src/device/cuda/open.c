@@ -58,8 +58,6 @@ static int state_fill(struct cuda_state *s, struct device_gpu *gpu)
 
 static int cuda_open(struct device *dev, const struct device_options *options)
 {
-  CHECK(!options->nonnegative, ERR_DEVICE,
-        "nonnegative codes have no GPU kernels yet: use '--device cpu'");
   struct cuda_state *s = calloc(1, sizeof *s);
   CHECK(s, ERR_MEMORY, "cannot allocate the state of a GPU");
   s->options = *options;

@@ -147,11 +147,16 @@ idx plan_codes_rows(const struct cuda_plan *plan, gidx state_bytes, idx n, gidx 
   return (idx)imax(imin(n, budget / state_bytes), 1);
 }
 
+gidx plan_state_bytes(idx vectors, real rho, int nonnegative)
+{
+  return nonnegative ? nonnegative_state_bytes(vectors) : codes_state_bytes(vectors, rho);
+}
+
 /* The bytes of one row's state, of which none is needed where all is done in shared memory. */
 static gidx state_bytes(const struct plan_sizes *z)
 {
   idx vectors = z->support * z->d;
-  return vectors > WARP ? codes_state_bytes(vectors, 1.0) : 0; /* as if rho were not 0 */
+  return vectors > WARP ? plan_state_bytes(vectors, 1.0, z->nonnegative) : 0; /* as if rho > 0 */
 }
 
 /* The route job that is planned for. */
@@ -191,6 +196,7 @@ struct plan_sizes plan_sizes_of(const struct device_options *o)
                              .top_k = o->top_k,
                              .route_rows = o->route_rows,
                              .support = o->support,
+                             .nonnegative = o->nonnegative,
                              .codes_rows = o->codes_rows};
 }
 

@@ -25,6 +25,7 @@ struct plan_sizes {
   enum plan_filter filter;
   idx top_k, route_rows; /* entries and rows of a route job */
   idx support;           /* atoms that a row of it may exclude, and of a row of codes */
+  int nonnegative;       /* these are (N.5n) */
   idx codes_rows;        /* rows of a codes job without states of its caller */
 };
 
@@ -71,6 +72,9 @@ gidx plan_screen_bytes(const struct plan_sizes *z, const struct plan_route *r, i
 /* How many rows of a job a launch may have within the plan; at least ROUTE_ROWS. */
 idx plan_route_rows(const struct plan_sizes *z, const struct cuda_plan *plan,
                     const struct plan_route *r);
+
+/* Bytes of a row's state of codes. */
+gidx plan_state_bytes(idx vectors, real rho, int nonnegative);
 
 /* How many rows of codes may have states of so many bytes at a time, at least one; spare: bytes
  * that are free beside the plan. */

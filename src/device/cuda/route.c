@@ -137,7 +137,10 @@ int cuda_route(struct device *dev, struct route_job *job)
 {
   const struct cuda_state *s = dev->state;
   struct route_launch t = {.dev = dev, .job = job};
-  t.shape = (struct kernel_shape){.bulk = s->sizes.bulk, .d = s->options.d, .top_k = job->top_k};
+  t.shape = (struct kernel_shape){.bulk = s->sizes.bulk,
+                                  .positive = s->options.nonnegative,
+                                  .d = s->options.d,
+                                  .top_k = job->top_k};
   t.form = route_form_of(s->sizes.bulk, s->options.d, job->top_k);
   if (dev->atoms == 0) return lists_clear(dev, job);
   return cuda_with_memory(dev, 0, job_route_counted, &t);

@@ -41,6 +41,7 @@ static void args_make(const struct route_launch *t, struct screen_args *a)
                            .pitch = cuda_frames_pitch(s->options.p),
                            .d = s->options.d,
                            .top_k = t->job->top_k,
+                           .positive = s->options.nonnegative,
                            .atoms = s->work.f16.at,
                            .stages = screen_stages(s->options.p),
                            .row_tiles = (int)ceil_div(t->n, SCREEN_ROWS),

@@ -30,7 +30,8 @@ int cuda_screen_launch(struct device *dev, enum kernel_name name, struct screen_
 int cuda_screen_product(struct device *dev, struct screen_args *a, int sample)
 {
   struct cuda_state *s = dev->state;
-  struct kernel_shape shape = {.wgmma = s->sizes.wgmma, .sample = sample, .d = a->d};
+  struct kernel_shape shape = {
+      .wgmma = s->sizes.wgmma, .sample = sample, .positive = a->positive, .d = a->d};
   struct screen_form form = screen_form_of(shape.wgmma, shape.d, sample);
   int pairs = a->row_tiles * a->atom_tiles;
   a->blocks = (int)imin(pairs, s->sizes.multiprocessors);

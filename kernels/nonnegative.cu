@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * nonnegative: codes of rows on their supports, all at least 0 (N.5n), residual (N.3r), quality.
+ *
+ * grid    any number of blocks; block b has rows b, b + blocks and so on
+ * block   one warp
+ * shared  nonnegative_shared_bytes(): a real, a place and a kept bit a vector, as of codes.cu; four
+ *         reals and three bits a vector (nonnegative_set.h); a tile of the factor, or slices of
+ *         vectors, or spans of columns
+ * sums    all chains of fma in f64, in the order that the formulas name; those of a slope and its
+ *         size are a lane's
+ *
+ * -D MMA (codes_gram.h), ONE (codes_row.h): 1 where max_m <= WARP; d is 1
+ *
+ * gram.cu has been before where a row may have more than one chunk of vectors, with rho = 0.  A
+ * state holds the Gram matrix and the row's products, so that a later call appends to them: that
+ * call needs keep = 1 in this one.  The sets are found anew in each call.  With m_old = 0 states
+ * need no start, and ONE without keep needs none. */
+#define NONNEGATIVE 1
+#include "nonnegative_set.h"
+#include "codes_quality.h"
+
+/* What is new of a row. */
+static __device__ inline void row_begin(const struct codes_args *a, long long row, char *shared)
+{
+  struct codes_state s = state_of(a, row);
+  struct set_arrays n = arrays_of(a, shared);
+  struct solving w = solving_of(a, row, shared, &n, &s);
+  places_find(&w.r, a->slot + row * a->max_m, a->d);
+  w.r.solved = n.b;
+  if (ONE && w.r.old < w.r.count) gram_make(&w.r, (float *)w.tile, 0);
+}
+
+/* What earlier calls left; and what is new is kept for later ones. */
+static __device__ inline void tile_join(const struct codes_args *a, long long row, char *shared)
+{
+  struct codes_state s = state_of(a, row);
+  struct set_arrays n = arrays_of(a, shared);
+  struct solving w = solving_of(a, row, shared, &n, &s);
+  int lane = lane_own(), old = a->m_old, count = a->m_new;
+#pragma unroll 4
+  for (int v = 0; v < old; v++)
+    if (lane <= v) w.tile[v * PITCH + lane] = s.factor[v * WARP + lane];
+  if (lane < old) n.b[lane] = s.y[lane];
+  __syncwarp();
+  if (lane < count) n.norms[lane] = w.tile[lane * PITCH + lane];
+  if (!a->keep) return;
+#pragma unroll 4
+  for (int v = old; v < count; v++)
+    if (lane <= v) s.factor[v * WARP + lane] = w.tile[v * PITCH + lane];
+  if (lane >= old && lane < count) s.y[lane] = n.b[lane];
+}
+
+/* The same of more than one tile, all of which gram.cu has left. */
+static __device__ inline void products_join(const struct codes_args *a, long long row, char *shared)
+{
+  struct codes_state s = state_of(a, row);
+  struct set_arrays n = arrays_of(a, shared);
+  for (int v = threadIdx.x; v < a->m_new; v += WARP) {
+    n.b[v] = s.y[v];
+    n.norms[v] = s.norms[v];
+  }
+}
+
+static __device__ inline void row_solve(const struct codes_args *a, long long row, char *shared)
+{
+  struct codes_state s = state_of(a, row);
+  struct set_arrays n = arrays_of(a, shared);
+  struct solving w = solving_of(a, row, shared, &n, &s);
+  w.r.old = 0;
+  set_search(&w, &n, s.factor, a->rho);
+}
+
+static __device__ inline void row_write(const struct codes_args *a, long long row, char *shared)
+{
+  struct codes_state s = state_of(a, row);
+  struct set_arrays n = arrays_of(a, shared);
+  struct solving w = solving_of(a, row, shared, &n, &s);
+#pragma unroll 1
+  for (int v = threadIdx.x; v < w.r.count; v += WARP) w.r.solved[v] = n.x[v];
+  __syncwarp();
+  codes_write(a, row, &w.r, w.tile);
+}
+
+extern "C" __global__ void __launch_bounds__(WARP, CODES_RESIDENT)
+    nonnegative(const __grid_constant__ struct codes_args a)
+{
+  extern __shared__ __align__(16) char shared[];
+#pragma unroll 1
+  for (long long row = blockIdx.x; row < a.n; row += gridDim.x) {
+    row_begin(&a, row, shared);
+    if (ONE)
+      tile_join(&a, again(row), shared);
+    else
+      products_join(&a, again(row), shared);
+    __syncwarp();
+    row_solve(&a, again(row), shared);
+    row_write(&a, again(row), shared);
+    __syncwarp();
+  }
+}
