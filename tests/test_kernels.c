@@ -89,6 +89,7 @@ static void check_kernel(enum kernel_name name)
                                    .mma = architectures[a] == 90,
                                    .wgmma = architectures[a] == 90,
                                    .sample = uses[u].sample,
+                                   .large = uses[u].sample,
                                    .test_hooks = uses[u].sample,
                                    .d = uses[u].d,
                                    .top_k = uses[u].top_k,

@@ -231,8 +231,9 @@ static int state_open(struct fit *f)
   TRY(refit_total_check(&f->refit_task, f->c, joint ? update_bytes : refit_batch_bytes,
                         t->directions, 1));
   TRY(part_load(f, f->sweep % f->parts));
-  if (joint) TRY(comm_agree(f->c, update_open(&f->update, &f->state)));
-  if (joint && t->start && t->start->gram) update_put(&f->update, t->start->gram, t->start->target);
+  if (joint) TRY(comm_agree(f->c, update_open(&f->update, &f->state, &f->state.device)));
+  if (joint && t->start && t->start->gram)
+    TRY(comm_agree(f->c, update_put(&f->update, t->start->gram, t->start->target)));
   return OK;
 }
 
@@ -393,8 +394,10 @@ static int atoms_step(struct fit *f, struct sweep_counts *counts)
 /* All atoms at once.  Of T parts, those before the last T count less and less. */
 static int atoms_update(struct fit *f, struct sweep_counts *counts)
 {
+  struct update_rows rows;
   *counts = (struct sweep_counts){0};
-  TRY(update_add(&f->update, 1 - 1 / (real)imin(f->sweep, f->parts)));
+  TRY(comm_agree(f->c, update_state_rows(&f->update, &rows)));
+  TRY(update_add(&f->update, &rows, 1 - 1 / (real)imin(f->sweep, f->parts)));
   TRY(update_apply(&f->update, f->task->passes, &counts->accepted));
   return comm_agree(f->c, refit_state_residuals(&f->state));
 }
@@ -406,7 +409,7 @@ static int atoms_revive(struct fit *f, struct fit_line *line)
   idx patience = (idx)imin(f->parts, FIT_PATIENCE);
   for (idx a = 0; a < t->k; a++) f->dead[a] = t->d == 1 && f->idle[a] >= patience;
   TRY(fit_revive(&f->state, (idx)ceil(t->revive_share * t->k), f->dead, &line->revived));
-  if (f->parts > 1) update_forget(&f->update, f->dead);
+  if (f->parts > 1) TRY(comm_agree(f->c, update_forget(&f->update, f->dead)));
   for (idx a = 0; a < t->k; a++)
     if (f->dead[a]) f->idle[a] = 0;
   return OK;
