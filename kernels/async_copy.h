@@ -33,6 +33,21 @@ static __device__ inline void async_copy4_or_zeros(void *to, const void *from, i
                : "memory");
 }
 
+/* 16 or 8 bytes, of which the first `bytes` are copied and the others zeros. */
+static __device__ inline void async_copy16_part(void *to, const void *from, int bytes)
+{
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from),
+               "r"(bytes)
+               : "memory");
+}
+
+static __device__ inline void async_copy8_part(void *to, const void *from, int bytes)
+{
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(shared_address(to)), "l"(from),
+               "r"(bytes)
+               : "memory");
+}
+
 /* End a group, which may be empty. */
 static __device__ inline void async_commit(void)
 {

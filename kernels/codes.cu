@@ -7,7 +7,7 @@
  *         codes, places of vectors, kept bits
  * sums    all chains of fma in f64, in the order that the formulas name
  *
- * -D MMA (codes_gram.h), ONE (codes_row.h): 1 where max_m d <= WARP
+ * -D MMA (tensor.h), ONE (codes_row.h): 1 where max_m d <= WARP
  *
  * Rows of one chunk of vectors are done here from the start; for others gram.cu has been before.  A
  * state holds the factor of the vectors so far, so that a later call appends to it: that call needs

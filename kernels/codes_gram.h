@@ -2,17 +2,15 @@
  * Gram entries (N.4) of a row's vectors, by all warps of a block, a tile of 32 x 32 each, as blocks
  * of 8 x 8: columns ascending, four at a time.
  *
- * -D MMA  1: tensor instructions, which add four products as a chain of fma; 0: the same by fma
- *
- * A fragment is one number a lane: lane l has vector l / 4 of a block of 8, column l % 4 of four.
- * It serves as either operand.  Of a block lane l has row l / 4, columns 2 (l % 4) and the next. */
+ * -D MMA (tensor.h) */
 #ifndef CODES_GRAM_H
 #define CODES_GRAM_H
 
 #include "async_copy.h"
 #include "codes_row.h"
+#include "tensor.h"
 
-enum { BLOCK = 8, BLOCKS = WARP / BLOCK, STEP = 4 };
+enum { BLOCKS = WARP / BLOCK };
 /* A multiprocessor has room for so many warps of codes without spilling registers. */
 enum { CODES_RESIDENT = !MMA ? 8 : ONE ? 16 : 12 };
 enum { STAGES = codes_stages(ONE ? 1 : CODES_WARPS), GROUP = CODES_WARPS / 2 };
@@ -32,31 +30,6 @@ static __device__ inline int block_thread(void)
 struct tile {
   double z[BLOCKS][BLOCKS][2], x[BLOCKS][2];
 };
-
-/* Two blocks one below the other. */
-static __device__ inline void pair_add(double upper[2], double lower[2], const double left[2],
-                                       double right)
-{
-#if MMA
-  asm("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5}, {%6}, "
-      "{%0, %1, %2, %3};"
-      : "+d"(upper[0]), "+d"(upper[1]), "+d"(lower[0]), "+d"(lower[1])
-      : "d"(left[0]), "d"(left[1]), "d"(right));
-#else
-  int lane = lane_own(), row = lane / 4 * 4, column = lane % 4 * 8;
-#pragma unroll
-  for (int k = 0; k < STEP; k++) {
-    double first = __shfl_sync(FULL_WARP, right, column + k);
-    double second = __shfl_sync(FULL_WARP, right, column + 4 + k);
-    double l = __shfl_sync(FULL_WARP, left[0], row + k);
-    double m = __shfl_sync(FULL_WARP, left[1], row + k);
-    upper[0] = fma(l, first, upper[0]);
-    upper[1] = fma(l, second, upper[1]);
-    lower[0] = fma(m, first, lower[0]);
-    lower[1] = fma(m, second, lower[1]);
-  }
-#endif
-}
 
 /* Four more columns: of the chunk of the rows, of that of the columns, and of the row x. */
 static __device__ inline void tile_add(struct tile *t, const double left[BLOCKS],

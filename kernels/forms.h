@@ -157,4 +157,61 @@ HOST_DEVICE int nonnegative_shared_bytes(int max_vectors)
   return nonnegative_vectors_bytes(chunks) + (chunks == 1 && tile < slices ? slices : tile);
 }
 
+/* Rows are indexed chunk by chunk, with a counter for each chunk and atom. */
+enum {
+  NORMAL_COUNTERS = 1 << 24,
+  NORMAL_CHUNKS = 4096,
+  NORMAL_CHUNK_ROWS = 16,  /* at least */
+  NORMAL_ENTRIES = 1 << 25 /* at a time, unless one row has more */
+};
+
+HOST_DEVICE int normal_chunk_rows(int n, int k)
+{
+  int chunks = NORMAL_COUNTERS / k < NORMAL_CHUNKS ? NORMAL_COUNTERS / k : NORMAL_CHUNKS;
+  int rows = (int)((n + (chunks > 0 ? chunks : 1) - 1LL) / (chunks > 0 ? chunks : 1));
+  return rows < NORMAL_CHUNK_ROWS ? NORMAL_CHUNK_ROWS : rows;
+}
+
+HOST_DEVICE int normal_chunks(int n, int k)
+{
+  int rows = normal_chunk_rows(n, k);
+  return (int)((n + rows - 1LL) / rows);
+}
+
+/* Rows that are indexed at a time, at most. */
+HOST_DEVICE int normal_rows(int n, int s)
+{
+  int most = s > 0 && s < NORMAL_ENTRIES ? NORMAL_ENTRIES / s : 1;
+  return n < most ? n : most;
+}
+
+/* What n rows are indexed in: entries, counters, starts. */
+HOST_DEVICE long long normal_work_bytes(int n, int s, int k)
+{
+  return (long long)n * s * 8 + ((long long)normal_chunks(n, k) * k + k + 1) * 4;
+}
+
+/* normal_descend: atoms and their columns of the Gram matrix come in stages of DESCEND_DEPTH
+ * atoms.  Pitches in reals are such that no two lanes of half a warp meet in a bank, but for the
+ * square's. */
+enum {
+  DESCEND_DEPTH = 32,
+  DESCEND_GRAM_PITCH = DESCEND_DEPTH + 4,
+  DESCEND_ATOM_PITCH = DESCEND_COLUMNS + 4,
+  DESCEND_SQUARE_PITCH = DESCEND_ATOMS + 2,
+  DESCEND_STAGE = DESCEND_ATOMS * DESCEND_GRAM_PITCH + DESCEND_DEPTH * DESCEND_ATOM_PITCH
+};
+
+HOST_DEVICE int descend_stages(int large)
+{
+  return large ? 5 : 2;
+}
+
+/* Stages; the block of atoms itself: its square of the Gram matrix, its atoms, its sums. */
+HOST_DEVICE int descend_shared_bytes(int stages)
+{
+  int own = DESCEND_ATOMS * (DESCEND_SQUARE_PITCH + 2 * DESCEND_ATOM_PITCH);
+  return (stages * DESCEND_STAGE + own) * 8;
+}
+
 #endif

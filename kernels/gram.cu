@@ -6,7 +6,7 @@
  * shared  gram_shared_bytes(): slices of vectors, their places
  * sums    chains of fma in f64 over ascending columns
  *
- * -D MMA (codes_gram.h), ONE=0
+ * -D MMA (tensor.h), ONE=0
  *
  * It runs before codes for rows of more than one chunk of vectors, max_m d > WARP, but not where
  * m_old = m_new. */

@@ -7,6 +7,9 @@ kernel_files = \
   %D%/screen_types.h %D%/screen_bound.h %D%/test_hooks.h %D%/to_f16.h %D%/to_f16_atoms.cu %D%/to_f16_rows.cu \
   %D%/screen.cu %D%/screen.h %D%/screen_wgmma.h %D%/screen_mma.h \
   %D%/threshold.cu %D%/prune.cu %D%/rescore.cu %D%/select_topk.cu \
+  %D%/normal_count.cu %D%/normal_scan.cu %D%/normal_starts.cu %D%/normal_place.cu \
+  %D%/normal_gram.cu %D%/normal_target.cu %D%/normal_decay.cu %D%/normal_forget.cu \
+  %D%/normal_descend.cu %D%/tensor.h \
   %D%/gram.cu %D%/codes.cu %D%/codes_row.h %D%/codes_gram.h %D%/codes_factor.h %D%/codes_quality.h \
   %D%/nonnegative.cu %D%/nonnegative_set.h
 EXTRA_DIST += $(kernel_files) %D%/README scripts/kernel_texts

@@ -18,7 +18,13 @@ enum {
   GATHER_THREADS = 128,
   GATHER_BLOCKS = 1 << 14,
   PLACE_THREADS = 256,
-  PLACE_BLOCKS = 1 << 14
+  PLACE_BLOCKS = 1 << 14,
+  NORMAL_WARPS = 4,     /* chunks a block of normal_place */
+  NORMAL_THREADS = 128, /* columns a block of normal_target */
+  NORMAL_RANGE = 4096,  /* entries of a row of the Gram matrix that a block has, at most */
+  DESCEND_ATOMS = 64,   /* NORMAL_BLOCK of model/normal.h */
+  DESCEND_COLUMNS = 8,  /* a block of normal_descend */
+  DESCEND_WARPS = DESCEND_ATOMS / 16
 };
 
 /* As struct entry of model/route.h: a score (frames: a gate) and its atom, -1 for none. */
@@ -92,6 +98,48 @@ struct codes_args {
   float *residual;              /* [n][p]; 0: not wanted */
   float *codes;                 /* [n][m_new][d]; 0: not wanted */
   struct code_quality *quality; /* [n], needs codes; 0: not wanted */
+};
+
+/* A code that is not 0, and the row that has it. */
+struct normal_entry {
+  int row;
+  float code;
+};
+
+/* As struct normal_job of device/normal.h, for rows of which there are n s entries at most 2^31. */
+struct normal_args {
+  const int *slots;   /* [n][s] */
+  const float *codes; /* [n][s] */
+  const float *x;     /* [n][p] */
+  int n, s, p, k;
+  int first, count;             /* own rows of gram */
+  int begin, columns;           /* own columns of x */
+  int chunk_rows, chunks;       /* of forms.h */
+  int *counts;                  /* [chunks][k] entries of an atom; then those before the chunk */
+  int *start;                   /* [k + 1] of an atom in entries; before: how many */
+  struct normal_entry *entries; /* [n s] atom by atom, rows ascending */
+  double *gram;                 /* [k][k] */
+  double *target;               /* [k][columns] */
+};
+
+struct normal_decay_args {
+  double *values; /* [count] */
+  long long count;
+  double beta;
+};
+
+/* As struct forget_job and struct descend_job of device/normal.h. */
+struct normal_forget_args {
+  const unsigned char *forget; /* [k] */
+  double *gram, *target;       /* [k][k], [k][columns] */
+  int k, columns;
+};
+
+struct normal_descend_args {
+  const double *gram, *target; /* [k][k], [k][columns] */
+  double *atoms;               /* [k][columns] */
+  double *diagonal;            /* [k] <- that of gram */
+  int k, columns, passes;
 };
 
 #endif

@@ -90,6 +90,7 @@ static void check_kernel(enum kernel_name name)
                                    .mma = architectures[a] == 90,
                                    .wgmma = architectures[a] == 90,
                                    .sample = uses[u].sample,
+                                   .large = uses[u].sample,
                                    .test_hooks = uses[u].sample,
                                    .positive = uses[u].positive,
                                    .d = uses[u].d,

@@ -10,6 +10,7 @@
 
 #include "device/arrow.h"
 #include "device/codes.h"
+#include "device/dense.h"
 #include "device/device.h"
 #include "device/joint.h"
 #include "device/lanczos.h"
@@ -73,8 +74,10 @@ struct backend {
 
   /* normal.h */
   int (*normal_add)(struct device *dev, const struct normal_job *job);
-  int (*normal_descend)(struct dense *d, const real *gram, const real *target, idx k, idx columns,
-                        real *atoms, real *work);
+  int (*normal_decay)(struct device *dev, struct buffer *values, gidx at, gidx count, real beta);
+  int (*normal_descend)(struct device *dev, const struct descend_job *job);
+  int (*normal_forget)(struct device *dev, const struct forget_job *job);
+  gidx (*normal_bytes)(idx n, idx s, idx k, idx columns); /* NULL: 0 */
 
   /* joint.h, lanczos.h */
   int (*joint_open)(struct joint_work *w);

@@ -1,33 +1,59 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Operations of a device for the update of all atoms at once, with the bits of model/normal.h.
+ * Operations of a device for the update of all atoms at once (N.20), with the bits of
+ * model/normal.h.
  *
  * Floor: device.
  *
  * Ranks share the work by columns of the data and by atoms: a job has some columns of the target,
- * and some rows of the Gram matrix.  Arrays are the host's.  Nothing here is collective.
- * ERR_DEVICE without fused multiply-add. */
+ * and some rows of the Gram matrix.  Buffers are read and written on the device side.  Nothing here
+ * is collective.  ERR_DEVICE without fused multiply-add. */
 #ifndef DEVICE_NORMAL_H
 #define DEVICE_NORMAL_H
 
-#include "device/dense.h"
+#include "device/device.h"
 #include "model/normal.h"
 
-/* Add rows to the rows first .. first + count - 1 of the Gram matrix, and to the columns begin ..
- * end - 1 of the target. */
+/* Add n rows to the rows first .. first + count - 1 of the Gram matrix, and to the columns begin ..
+ * end - 1 of the target: every chain goes on.  The atoms of a row differ from each other. */
 struct normal_job {
-  struct normal_rows rows;
-  idx k, first, count, begin, end;
-  real *gram;   /* [count][k] */
-  real *target; /* [k][end - begin] */
-  idx *start;   /* [k + 1] to work in */
-  idx *entry;   /* [n s] to work in */
+  idx n, s, p, k;
+  gidx row;                   /* the job's rows begin at this row of the next three */
+  const struct buffer *slots; /* [..][s] idx */
+  const struct buffer *codes; /* [..][s] float */
+  const struct buffer *x;     /* [..][p] float */
+  idx first, count, begin, end;
+  struct buffer *gram;   /* [k][k] real */
+  struct buffer *target; /* [k][end - begin] real */
+  struct buffer *work; /* device_normal_bytes(); where it is less, fewer rows are done at a time */
 };
 int device_normal_add(struct device *dev, const struct normal_job *job);
 
-/* One pass of normal_descend() over atoms[k][columns], in place, with gram[k][k] and
- * target[k][columns]; work[NORMAL_BLOCK][columns].  d->max_n is at least NORMAL_BLOCK and
- * columns. */
-int device_normal_descend(struct dense *d, const real *gram, const real *target, idx k, idx columns,
-                          real *atoms, real *work);
+/* normal_decay() of the reals at .. at + count - 1 of a buffer. */
+int device_normal_decay(struct device *dev, struct buffer *values, gidx at, gidx count, real beta);
+
+/* So many passes of normal_descend() over atoms[k][columns], in place. */
+struct descend_job {
+  idx k, columns, passes;
+  const struct buffer *gram;   /* [k][k] real */
+  const struct buffer *target; /* [k][columns] real */
+  struct buffer *atoms;        /* [k][columns] real */
+  struct buffer *diagonal;     /* [k] real: that of gram */
+  struct buffer *work;         /* device_normal_bytes() */
+};
+int device_normal_descend(struct device *dev, const struct descend_job *job);
+
+/* Nothing is known any more of the atoms with forget[k]: what gram[k][k] and target[k][columns]
+ * have of them becomes 0. */
+struct forget_job {
+  idx k, columns;
+  const struct buffer *forget; /* [k] unsigned char */
+  struct buffer *gram, *target;
+};
+int device_normal_forget(struct device *dev, const struct forget_job *job);
+
+/* Bytes to work in, on the device side, for jobs of at most n rows of s atoms; of a dry device
+ * without a backend: those of the CPU, which takes cpu_normal_beside() more while it descends. */
+gidx device_normal_bytes(const struct device *dev, idx n, idx s, idx k, idx columns);
+gidx cpu_normal_beside(int threads, idx columns);
 
 #endif

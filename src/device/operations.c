@@ -163,17 +163,38 @@ int dense_product(struct dense *d, const struct dense_product *p)
 int device_normal_add(struct device *dev, const struct normal_job *job)
 {
   CHECK_HAS(dev, normal_add);
-  return job->rows.n ? dev->backend->normal_add(dev, job) : OK;
+  CHECK(job->first >= 0 && job->first + job->count <= job->k && job->begin >= 0 &&
+            job->end <= job->p && job->s <= job->k,
+        ERR_INTERNAL, "rows %d to %d of %d, columns %d to %d of %d, %d atoms a row", job->first,
+        job->first + job->count, job->k, job->begin, job->end, job->p, job->s);
+  return job->n && job->s ? dev->backend->normal_add(dev, job) : OK;
 }
 
-int device_normal_descend(struct dense *d, const real *gram, const real *target, idx k, idx columns,
-                          real *atoms, real *work)
+int device_normal_decay(struct device *dev, struct buffer *values, gidx at, gidx count, real beta)
 {
-  CHECK_HAS(d->device, normal_descend);
-  CHECK(columns <= d->max_n && NORMAL_BLOCK <= d->max_n, ERR_INTERNAL,
-        "a descent of %d columns, where %d were expected", columns, d->max_n);
-  return columns ? d->device->backend->normal_descend(d, gram, target, k, columns, atoms, work)
-                 : OK;
+  CHECK_HAS(dev, normal_decay);
+  CHECK(at >= 0 && at + count <= values->bytes / (gidx)sizeof(real), ERR_INTERNAL,
+        "reals %lld to %lld of a buffer of %lld bytes", (long long)at, (long long)(at + count),
+        (long long)values->bytes);
+  return count > 0 ? dev->backend->normal_decay(dev, values, at, count, beta) : OK;
+}
+
+int device_normal_descend(struct device *dev, const struct descend_job *job)
+{
+  CHECK_HAS(dev, normal_descend);
+  return dev->backend->normal_descend(dev, job);
+}
+
+int device_normal_forget(struct device *dev, const struct forget_job *job)
+{
+  CHECK_HAS(dev, normal_forget);
+  return dev->backend->normal_forget(dev, job);
+}
+
+gidx device_normal_bytes(const struct device *dev, idx n, idx s, idx k, idx columns)
+{
+  const struct backend *backend = dev->backend ? dev->backend : &backend_cpu;
+  return backend->normal_bytes ? backend->normal_bytes(n, s, k, columns) : 0;
 }
 
 int joint_open(struct joint_work *w, struct device *dev, const struct joint *j, idx longest,

@@ -269,8 +269,9 @@ static int state_open(struct fit *f)
                         t->directions, 1));
   TRY(part_load(f, f->sweep % f->parts));
   TRY(judge_open(&f->judge, &f->held, f->mean, &f->coder, f->c));
-  if (joint) TRY(comm_agree(f->c, update_open(&f->update, &f->state)));
-  if (joint && t->start && t->start->gram) update_put(&f->update, t->start->gram, t->start->target);
+  if (joint) TRY(comm_agree(f->c, update_open(&f->update, &f->state, &f->coder.device)));
+  if (joint && t->start && t->start->gram)
+    TRY(comm_agree(f->c, update_put(&f->update, t->start->gram, t->start->target)));
   return OK;
 }
 
@@ -312,13 +313,22 @@ static int codes_take(struct fit *f)
   return OK;
 }
 
+/* Residuals of all rows by the atoms as they have moved. */
+static int residuals_make(struct fit *f)
+{
+  TRY(codes_take(f));
+  return refit_state_residuals(&f->state);
+}
+
 /* Route and code the rows of this rank. */
 static int rows_code(struct fit *f)
 {
   TRY(coder_put(&f->coder, f->table));
   TRY(coder_run(&f->coder, &f->coded, f->task->rho));
   TRY(coded_get(&f->coder, &f->coded, CODED_SUPPORTS | CODED_QUALITY));
-  return codes_take(f);
+  if (f->how != UPDATE_JOINT) return codes_take(f);
+  /* Other ranks are sent them. */
+  return f->c->size > 1 ? coded_get(&f->coder, &f->coded, CODED_CODES) : OK;
 }
 
 /* Route and code the rows in memory, and judge by them. */
@@ -445,8 +455,9 @@ static int atoms_step(struct fit *f, struct sweep_counts *counts)
 /* All atoms at once.  Of T parts, those before the last T count less and less. */
 static int atoms_update(struct fit *f, struct sweep_counts *counts)
 {
+  const struct update_rows rows = {&f->coded.atoms, &f->coded.codes, &f->coded.x};
   *counts = (struct sweep_counts){0};
-  TRY(update_add(&f->update, 1 - 1 / (real)imin(f->sweep, f->parts)));
+  TRY(update_add(&f->update, &rows, 1 - 1 / (real)imin(f->sweep, f->parts)));
   return update_apply(&f->update, f->task->passes, &counts->accepted);
 }
 
@@ -460,9 +471,9 @@ static int atoms_revive(struct fit *f, struct fit_line *line)
     f->dead[a] = t->d == 1 && f->idle[a] >= patience;
     any |= f->dead[a];
   }
-  if (any && f->how == UPDATE_JOINT) TRY(comm_agree(f->c, refit_state_residuals(&f->state)));
+  if (any && f->how == UPDATE_JOINT) TRY(comm_agree(f->c, residuals_make(f)));
   TRY(fit_revive(&f->state, (idx)ceil(t->revive_share * t->k), f->dead, &line->revived));
-  if (f->parts > 1) update_forget(&f->update, f->dead);
+  if (f->parts > 1) TRY(comm_agree(f->c, update_forget(&f->update, f->dead)));
   for (idx a = 0; a < t->k; a++)
     if (f->dead[a]) f->idle[a] = 0;
   return OK;

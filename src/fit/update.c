@@ -3,6 +3,7 @@
 #include "fit/update.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/num.h"
@@ -19,9 +20,38 @@ static void columns_share(const struct update *u, int rank, idx *begin, idx *cou
   *count = (idx)n;
 }
 
-static int update_alloc(struct update *u, const struct refit_state *f)
+/* The buffers of a sum block on its way. */
+static int block_alloc(struct update *u)
 {
-  gidx k = f->k, columns, first, count, block = (gidx)ROW_BLOCK * f->s;
+  gidx s = u->f->s, p = u->f->p;
+  TRY(buffer_alloc(u->device, &u->slots, ROW_BLOCK * s * (gidx)sizeof(idx)));
+  TRY(buffer_alloc(u->device, &u->codes, ROW_BLOCK * s * (gidx)sizeof(float)));
+  return buffer_alloc(u->device, &u->rows, ROW_BLOCK * p * (gidx)sizeof(float));
+}
+
+/* Sums have a host side where they are gathered. */
+static int buffers_alloc(struct update *u, gidx columns)
+{
+  const struct refit_state *f = u->f;
+  struct device *dev = u->device;
+  gidx k = f->k, values = k * columns * (gidx)sizeof(real);
+  int many = f->c->size > 1;
+  int (*alloc)(struct device *, struct buffer *, gidx) = many ? buffer_alloc : buffer_alloc_device;
+  TRY(alloc(dev, &u->gram, k * k * (gidx)sizeof(real)));
+  TRY(alloc(dev, &u->target, values));
+  TRY(buffer_alloc(dev, &u->atoms, values));
+  TRY(buffer_alloc(dev, &u->diagonal, k * (gidx)sizeof(real)));
+  TRY(buffer_alloc(dev, &u->forget, k));
+  if (many) TRY(block_alloc(u));
+  idx rows = (idx)imin(f->total, many ? ROW_BLOCK : INT32_MAX);
+  return buffer_alloc_device(dev, &u->work,
+                             device_normal_bytes(dev, rows, f->s, f->k, (idx)columns));
+}
+
+static int update_alloc(struct update *u)
+{
+  const struct refit_state *f = u->f;
+  gidx k = f->k, columns, first, count;
   int many = f->c->size > 1;
   comm_share(k, f->c->size, f->c->rank, &first, &count);
   u->first = (idx)first;
@@ -29,43 +59,48 @@ static int update_alloc(struct update *u, const struct refit_state *f)
   comm_share(f->p, f->c->size, f->c->rank, &first, &columns);
   u->begin = (idx)first;
   u->end = (idx)(first + columns);
-  TRY(arena_alloc(&u->arena, &u->gram, k * k, sizeof *u->gram));
-  TRY(arena_alloc(&u->arena, &u->target, k * columns, sizeof *u->target));
-  TRY(arena_alloc(&u->arena, &u->atoms, k * columns, sizeof *u->atoms));
-  TRY(arena_alloc(&u->arena, &u->work, NORMAL_BLOCK * columns, sizeof *u->work));
+  TRY(buffers_alloc(u, columns));
   TRY(arena_alloc(&u->arena, &u->gathered, many ? k * f->p : 0, sizeof *u->gathered));
   TRY(arena_alloc(&u->arena, &u->before, k * f->p, sizeof *u->before));
-  TRY(arena_alloc(&u->arena, &u->slots, many ? block : 0, sizeof *u->slots));
-  TRY(arena_alloc(&u->arena, &u->codes, block, sizeof *u->codes));
-  TRY(arena_alloc(&u->arena, &u->rows, many ? (gidx)ROW_BLOCK * f->p : 0, sizeof *u->rows));
-  TRY(arena_alloc(&u->arena, &u->start, k + 1, sizeof *u->start));
-  TRY(arena_alloc(&u->arena, &u->entry, block, sizeof *u->entry));
   return arena_alloc(&u->arena, &u->counts, f->c->size, sizeof *u->counts);
+}
+
+int update_plan(const struct refit_state *f, struct device *dev, int is_lent, gidx *bytes)
+{
+  struct update dry = {.f = (struct refit_state *)f, .device = dev, .arena.is_dry = 1};
+  TRY(update_alloc(&dry));
+  *bytes = (gidx)dry.arena.bytes;
+  int is_gpu = dev->kind && !strcmp(dev->kind, "cuda");
+  if (is_lent && is_gpu && f->c->size == 1)
+    *bytes += (gidx)f->k * (f->k + f->p) * (gidx)sizeof(real);
+  return OK;
 }
 
 int update_bytes(const struct refit_state *f, const struct atom_batch *b, idx q, gidx *bytes)
 {
-  struct update dry = {.arena.is_dry = 1};
+  struct device dry = {.is_dry = 1};
+  gidx first, columns;
   (void)b, (void)q;
-  TRY(update_alloc(&dry, f));
-  *bytes = (gidx)dry.arena.bytes +
-           cpu_dense_bytes(f->task->threads, DENSE_MIN_PANEL, (idx)imax(f->p, NORMAL_BLOCK));
+  comm_share(f->p, f->c->size, f->c->rank, &first, &columns);
+  TRY(update_plan(f, &dry, 0, bytes));
+  *bytes += dry.planned_device + cpu_normal_beside(f->task->threads, (idx)columns) +
+            (gidx)f->n * f->s * (gidx)sizeof(float);
   return OK;
 }
 
-int update_open(struct update *u, struct refit_state *f)
+int update_open(struct update *u, struct refit_state *f, struct device *device)
 {
-  *u = (struct update){.f = f};
-  TRY(update_alloc(u, f));
-  gidx columns = u->end - u->begin;
-  memset(u->gram, 0, (size_t)f->k * (size_t)f->k * sizeof *u->gram);
-  memset(u->target, 0, (size_t)(f->k * columns) * sizeof *u->target);
-  return dense_open(&u->dense, &f->device, DENSE_MIN_PANEL, (idx)imax(f->p, NORMAL_BLOCK));
+  *u = (struct update){.f = f, .device = device};
+  return update_alloc(u);
 }
 
 void update_free(struct update *u)
 {
-  dense_close(&u->dense);
+  struct buffer *const all[] = {&u->gram, &u->target, &u->atoms, &u->diagonal, &u->forget,
+                                &u->work, &u->slots,  &u->codes, &u->rows};
+  for (int i = 0; i < LENGTH(all); i++) buffer_free(u->device, all[i]);
+  free(u->lent_gram);
+  free(u->lent_target);
   arena_free(&u->arena);
   *u = (struct update){0};
 }
@@ -78,45 +113,69 @@ static int block_send(struct update *u, int owner, const void *mine, gidx n, siz
   return comm_allgather(u->f->c, mine, u->counts, unit, out);
 }
 
-/* The n rows of `owner` that begin at global row `first` go past all ranks. */
-static int block_add(struct update *u, int owner, gidx first, idx n)
+/* Add n rows from `row` on. */
+static int rows_add(struct update *u, const struct update_rows *rows, gidx row, idx n)
 {
-  struct refit_state *f = u->f;
-  gidx at = f->c->rank == owner ? first - f->first : 0, entries = (gidx)n * f->s;
-  const idx *slots = f->atoms + at * f->s;
-  const float *x = f->x + at * f->p;
-  if (f->c->rank == owner)
-    for (gidx i = 0; i < entries; i++) u->codes[i] = (float)f->codes[at * f->s + i];
-  if (f->c->size > 1) {
-    TRY(block_send(u, owner, slots, n, (size_t)f->s * sizeof *slots, u->slots));
-    TRY(block_send(u, owner, u->codes, n, (size_t)f->s * sizeof *u->codes, u->codes));
-    TRY(block_send(u, owner, x, n, (size_t)f->p * sizeof *x, u->rows));
-    slots = u->slots;
-    x = u->rows;
-  }
-  struct normal_job job = {.rows = {n, f->s, f->p, slots, u->codes, x},
+  const struct refit_state *f = u->f;
+  struct normal_job job = {.n = n,
+                           .s = f->s,
+                           .p = f->p,
                            .k = f->k,
+                           .row = row,
+                           .slots = rows->slots,
+                           .codes = rows->codes,
+                           .x = rows->x,
                            .first = u->first,
                            .count = u->count,
                            .begin = u->begin,
                            .end = u->end,
-                           .gram = u->gram + (gidx)u->first * f->k,
-                           .target = u->target,
-                           .start = u->start,
-                           .entry = u->entry};
-  return comm_agree(f->c, device_normal_add(&f->device, &job));
+                           .gram = &u->gram,
+                           .target = &u->target,
+                           .work = &u->work};
+  return device_normal_add(u->device, &job);
 }
 
-int update_add(struct update *u, real beta)
+/* The block that has come goes to the device, and is added. */
+static int block_take(struct update *u, idx n)
 {
-  struct refit_state *f = u->f;
-  gidx k = f->k, columns = u->end - u->begin;
-  normal_decay(beta, u->count * k, u->gram + u->first * k);
-  normal_decay(beta, k * columns, u->target);
+  const struct update_rows block = {&u->slots, &u->codes, &u->rows};
+  gidx s = u->f->s, p = u->f->p;
+  TRY(device_put(u->device, &u->slots, 0, n * s * (gidx)sizeof(idx)));
+  TRY(device_put(u->device, &u->codes, 0, n * s * (gidx)sizeof(float)));
+  TRY(device_put(u->device, &u->rows, 0, n * p * (gidx)sizeof(float)));
+  return rows_add(u, &block, 0, n);
+}
+
+/* The n rows of `owner` that begin at global row `first` go past all ranks. */
+static int block_add(struct update *u, const struct update_rows *rows, int owner, gidx first, idx n)
+{
+  const struct refit_state *f = u->f;
+  gidx at = f->c->rank == owner ? first - f->first : 0;
+  const idx *slots = (const idx *)rows->slots->host + at * f->s;
+  const float *codes = (const float *)rows->codes->host + at * f->s;
+  const float *x = (const float *)rows->x->host + at * f->p;
+  TRY(block_send(u, owner, slots, n, (size_t)f->s * sizeof *slots, u->slots.host));
+  TRY(block_send(u, owner, codes, n, (size_t)f->s * sizeof *codes, u->codes.host));
+  TRY(block_send(u, owner, x, n, (size_t)f->p * sizeof *x, u->rows.host));
+  return comm_agree(f->c, block_take(u, n));
+}
+
+static int sums_decay(struct update *u, real beta)
+{
+  gidx k = u->f->k, columns = u->end - u->begin;
+  TRY(device_normal_decay(u->device, &u->gram, u->first * k, u->count * k, beta));
+  return device_normal_decay(u->device, &u->target, 0, k * columns, beta);
+}
+
+int update_add(struct update *u, const struct update_rows *rows, real beta)
+{
+  const struct refit_state *f = u->f;
+  TRY(comm_agree(f->c, sums_decay(u, beta)));
+  if (f->c->size == 1) return rows_add(u, rows, 0, f->n);
   for (int owner = 0; owner < f->c->size; owner++) {
     gidx first, n = refit_rows_share(f->total, f->c->size, owner, &first);
     for (gidx i = 0; i < n; i += ROW_BLOCK)
-      TRY(block_add(u, owner, first + i, (idx)imin(ROW_BLOCK, n - i)));
+      TRY(block_add(u, rows, owner, first + i, (idx)imin(ROW_BLOCK, n - i)));
   }
   return OK;
 }
@@ -125,14 +184,16 @@ int update_add(struct update *u, real beta)
 static int gram_gather(struct update *u)
 {
   struct comm *c = u->f->c;
-  gidx k = u->f->k, first, count;
+  gidx k = u->f->k, row = k * (gidx)sizeof(real), first, count;
+  real *gram = u->gram.host;
+  if (c->size == 1) return OK;
   for (int r = 0; r < c->size; r++) {
     comm_share(k, c->size, r, &first, &count);
     u->counts[r] = (idx)count;
   }
-  return c->size > 1 ? comm_allgather(c, u->gram + u->first * k, u->counts,
-                                      (size_t)k * sizeof *u->gram, u->gram)
-                     : OK;
+  TRY(comm_agree(c, device_get(u->device, &u->gram, u->first * row, u->count * row)));
+  TRY(comm_allgather(c, gram + u->first * k, u->counts, (size_t)row, gram));
+  return comm_agree(c, device_put(u->device, &u->gram, 0, k * row));
 }
 
 /* out[k][p] <- own[k][columns] of all ranks.  Collective. */
@@ -168,10 +229,11 @@ static void columns_take(const struct update *u, const real *all, real *own)
 static gidx frames_scale(const struct update *u)
 {
   const struct refit_state *f = u->f;
+  const real *diagonal = u->diagonal.host;
   gidx moved = 0;
   for (idx a = 0; a < f->k; a++) {
     real *frame = f->frames + (gidx)a * f->p;
-    if (!(u->gram[(gidx)a * f->k + a] > 0)) continue;
+    if (!(diagonal[a] > 0)) continue;
     real norm = sqrt(chain_dot(frame, frame, f->p));
     if (norm > 0 && isfinite(norm)) {
       for (idx c = 0; c < f->p; c++) frame[c] /= norm;
@@ -183,42 +245,99 @@ static gidx frames_scale(const struct update *u)
   return moved;
 }
 
+/* Own columns of the atoms descend on the device. */
+static int atoms_descend(struct update *u, idx passes)
+{
+  struct descend_job job = {.k = u->f->k,
+                            .columns = u->end - u->begin,
+                            .passes = passes,
+                            .gram = &u->gram,
+                            .target = &u->target,
+                            .atoms = &u->atoms,
+                            .diagonal = &u->diagonal,
+                            .work = &u->work};
+  gidx values = (gidx)job.k * job.columns * (gidx)sizeof(real);
+  columns_take(u, u->f->frames, u->atoms.host);
+  TRY(device_put(u->device, &u->atoms, 0, values));
+  TRY(device_normal_descend(u->device, &job));
+  TRY(device_get(u->device, &u->atoms, 0, values));
+  return device_get(u->device, &u->diagonal, 0, job.k * (gidx)sizeof(real));
+}
+
 int update_apply(struct update *u, idx passes, gidx *moved)
 {
   struct refit_state *f = u->f;
-  idx columns = u->end - u->begin;
-  int status = OK;
   memcpy(u->before, f->frames, (size_t)f->k * (size_t)f->p * sizeof *u->before);
   TRY(gram_gather(u));
-  columns_take(u, f->frames, u->atoms);
-  for (idx i = 0; !status && i < passes; i++)
-    status = device_normal_descend(&u->dense, u->gram, u->target, f->k, columns, u->atoms, u->work);
-  TRY(comm_agree(f->c, status));
-  TRY(columns_gather(u, u->atoms, f->frames));
+  TRY(comm_agree(f->c, atoms_descend(u, passes)));
+  TRY(columns_gather(u, u->atoms.host, f->frames));
   *moved = frames_scale(u);
   return OK;
 }
 
-void update_forget(struct update *u, const unsigned char *forget)
+int update_forget(struct update *u, const unsigned char *forget)
 {
-  gidx k = u->f->k, columns = u->end - u->begin;
-  for (gidx a = 0; a < k; a++) {
-    if (!forget[a]) continue;
-    memset(u->target + a * columns, 0, (size_t)columns * sizeof *u->target);
-    memset(u->gram + a * k, 0, (size_t)k * sizeof *u->gram);
-    for (gidx b = 0; b < k; b++) u->gram[b * k + a] = 0;
-  }
+  struct forget_job job = {.k = u->f->k,
+                           .columns = u->end - u->begin,
+                           .forget = &u->forget,
+                           .gram = &u->gram,
+                           .target = &u->target};
+  memcpy(u->forget.host, forget, (size_t)job.k);
+  TRY(device_put(u->device, &u->forget, 0, job.k));
+  return device_normal_forget(u->device, &job);
+}
+
+/* *view <- a buffer with a host side, which is made where it has none. */
+static int host_side(const struct buffer *b, real **lent, gidx values, struct buffer *view)
+{
+  *view = *b;
+  if (b->host) return OK;
+  if (!*lent) *lent = memory_zeroed((size_t)values * sizeof **lent);
+  CHECK(*lent, ERR_MEMORY, "cannot allocate %lld numbers", (long long)values);
+  view->host = *lent;
+  return OK;
+}
+
+static int sums_view(struct update *u, struct buffer *gram, struct buffer *target)
+{
+  gidx k = u->f->k;
+  TRY(host_side(&u->gram, &u->lent_gram, k * k, gram));
+  return host_side(&u->target, &u->lent_target, k * (u->end - u->begin), target);
+}
+
+/* Bytes of own columns, and of the Gram matrix. */
+static gidx target_bytes(const struct update *u)
+{
+  return (gidx)u->f->k * (u->end - u->begin) * (gidx)sizeof(real);
+}
+
+static gidx gram_bytes(const struct update *u)
+{
+  return (gidx)u->f->k * u->f->k * (gidx)sizeof(real);
+}
+
+static int sums_fetch(struct update *u, struct buffer *gram, struct buffer *target)
+{
+  TRY(sums_view(u, gram, target));
+  TRY(device_get(u->device, gram, 0, gram_bytes(u)));
+  return device_get(u->device, target, 0, target_bytes(u));
 }
 
 int update_get(struct update *u, const real **gram, const real **target)
 {
-  *gram = u->gram;
+  struct buffer whole, own;
+  TRY(comm_agree(u->f->c, sums_fetch(u, &whole, &own)));
+  *gram = whole.host;
   *target = u->before;
-  return columns_gather(u, u->target, u->before);
+  return columns_gather(u, own.host, u->before);
 }
 
-void update_put(struct update *u, const real *gram, const real *target)
+int update_put(struct update *u, const real *gram, const real *target)
 {
-  memcpy(u->gram, gram, (size_t)u->f->k * (size_t)u->f->k * sizeof *gram);
-  columns_take(u, target, u->target);
+  struct buffer whole, own;
+  TRY(sums_view(u, &whole, &own));
+  memcpy(whole.host, gram, (size_t)gram_bytes(u));
+  columns_take(u, target, own.host);
+  TRY(device_put(u->device, &whole, 0, gram_bytes(u)));
+  return device_put(u->device, &own, 0, target_bytes(u));
 }

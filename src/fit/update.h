@@ -6,53 +6,70 @@
  *
  * Every rank holds the Gram matrix, [k][k]: of its rows it adds up an own part, which then goes to
  * all.  Of the target and of the atoms it has some columns, which are independent of the others.
- * Rows stream past all ranks in their order, so that every sum is one chain. */
+ * Rows stream past all ranks in their order, so that every sum is one chain.  Sums and atoms are on
+ * the device; on one rank nothing comes from there but atoms, and what update_get() lends. */
 #ifndef FIT_UPDATE_H
 #define FIT_UPDATE_H
 
 #include "device/normal.h"
 #include "refit/atom_batch.h"
 
+/* A rank's own rows, in their order.  Host sides are read only where there are several ranks. */
+struct update_rows {
+  const struct buffer *slots; /* [n][s] idx */
+  const struct buffer *codes; /* [n][s] float */
+  const struct buffer *x;     /* [n][p] float */
+};
+
 struct update {
-  struct refit_state *f; /* borrowed */
-  struct dense dense;
-  idx first, count;     /* own rows of the Gram matrix */
-  idx begin, end;       /* own columns */
-  real *gram;           /* [k][k] */
-  real *target, *atoms; /* [k][end - begin] */
-  real *work;           /* [NORMAL_BLOCK][end - begin] */
-  real *gathered;       /* [size][k][columns of the rank] */
-  real *before;         /* [k][p] atoms before they moved; then lent */
-  /* A sum block on its way past all ranks: */
-  idx *slots;   /* [ROW_BLOCK][s] */
-  float *codes; /* [ROW_BLOCK][s] */
-  float *rows;  /* [ROW_BLOCK][p]; NULL on one rank */
-  idx *start, *entry;
-  idx *counts; /* [size] */
+  struct refit_state *f;       /* borrowed */
+  struct device *device;       /* borrowed */
+  idx first, count;            /* own rows of the Gram matrix */
+  idx begin, end;              /* own columns */
+  struct buffer gram;          /* [k][k] real */
+  struct buffer target, atoms; /* [k][end - begin] real */
+  struct buffer diagonal;      /* [k] real: of gram, as atoms last moved */
+  struct buffer forget;        /* [k] unsigned char */
+  struct buffer work;          /* of the device's operations */
+  real *gathered;              /* [size][k][columns of the rank] */
+  real *before;                /* [k][p] atoms before they moved; then lent */
+  real *lent_gram,
+      *lent_target; /* where the buffers have no host sides; NULL until they are lent */
+  /* A sum block on its way past all ranks; empty on one rank: */
+  struct buffer slots; /* [ROW_BLOCK][s] idx */
+  struct buffer codes; /* [ROW_BLOCK][s] float */
+  struct buffer rows;  /* [ROW_BLOCK][p] float */
+  idx *counts;         /* [size] */
   struct arena arena;
 };
 
-/* For a state with d = 1; sums are 0.  ERR_MEMORY.  update_free() is safe on a zeroed struct. */
-int update_open(struct update *u, struct refit_state *f);
+/* For a state with d = 1, to compute on a device, which may be a GPU; sums are 0.  ERR_MEMORY.
+ * update_free() is safe on a zeroed struct, and comes before the device is closed. */
+int update_open(struct update *u, struct refit_state *f, struct device *device);
 void update_free(struct update *u);
 
-/* Add the state's rows with their codes, as a sweep's end left them; what was added before is
- * multiplied by beta first.  Collective; the same status on every rank. */
-int update_add(struct update *u, real beta);
+/* Add rows, those of the state, with their codes; what was added before is multiplied by beta
+ * first.  Collective; the same status on every rank. */
+int update_add(struct update *u, const struct update_rows *rows, real beta);
 
 /* Make atoms of the sums: passes of the descent, then unit norm.  Frames on every rank; those
  * without codes stay.  *moved <- atoms with codes.  Collective; the same status on every rank. */
 int update_apply(struct update *u, idx passes, gidx *moved);
 
 /* Nothing is known any more of the atoms with forget[k]: their sums are 0.  Not collective. */
-void update_forget(struct update *u, const unsigned char *forget);
+int update_forget(struct update *u, const unsigned char *forget);
 
 /* The sums as a whole, (*gram)[k][k] and (*target)[k][p]: get lends them on every rank after
  * update_apply(), until the next call; put takes them there.  get is collective. */
 int update_get(struct update *u, const real **gram, const real **target);
-void update_put(struct update *u, const real *gram, const real *target);
+int update_put(struct update *u, const real *gram, const real *target);
 
-/* A batch_bytes_of: what update_open() takes. */
+/* *bytes <- what an update takes on the host beside the buffers, which dev counts; dev is dry, and
+ * has the kind of the one to come or none.  is_lent: update_get() or update_put() is called.  On
+ * the CPU the two together are what is taken, with cpu_normal_beside().  Not collective. */
+int update_plan(const struct refit_state *f, struct device *dev, int is_lent, gidx *bytes);
+
+/* A batch_bytes_of: what an update takes on the CPU. */
 int update_bytes(const struct refit_state *f, const struct atom_batch *b, idx q, gidx *bytes);
 
 #endif

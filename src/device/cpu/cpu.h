@@ -72,8 +72,10 @@ int cpu_cholesky(struct dense *d, real *s, idx n, gidx stride, real *pivot, idx 
 int cpu_inverse(struct dense *d, real *l, idx n, gidx stride);
 int cpu_product(struct dense *d, const struct dense_product *p);
 int cpu_normal_add(struct device *dev, const struct normal_job *job);
-int cpu_normal_descend(struct dense *d, const real *gram, const real *target, idx k, idx columns,
-                       real *atoms, real *work);
+int cpu_normal_decay(struct device *dev, struct buffer *values, gidx at, gidx count, real beta);
+int cpu_normal_descend(struct device *dev, const struct descend_job *job);
+int cpu_normal_forget(struct device *dev, const struct forget_job *job);
+gidx cpu_normal_bytes(idx n, idx s, idx k, idx columns);
 int cpu_joint_open(struct joint_work *w);
 void cpu_joint_close(struct joint_work *w);
 int cpu_joint_begin(struct joint_work *w, struct dense *d, real *s, gidx stride);

@@ -5,38 +5,95 @@
 
 #include "base/num.h"
 #include "base/status.h"
+#include "base/sums.h"
 #include "device/cpu/cpu.h"
 #include "device/cpu/normal_loops.h"
 
-/* entry[start[a] ..] <- the entries of atom a whose codes are not 0, ascending. */
-static void entries_index(const struct normal_job *job)
+/* The entries of some rows, atom by atom. */
+struct entries {
+  idx *start; /* [k + 1] */
+  idx *entry; /* [rows s] row s + place */
+};
+
+static gidx entries_bytes(idx rows, idx s, idx k)
 {
-  const struct normal_rows *r = &job->rows;
-  idx *start = job->start, entries = r->n * r->s;
-  memset(start, 0, ((size_t)job->k + 1) * sizeof *start);
-  for (idx e = 0; e < entries; e++) start[r->atoms[e] + 1] += r->codes[e] != 0;
-  for (idx a = 0; a < job->k; a++) start[a + 1] += start[a];
-  for (idx e = 0; e < entries; e++)
-    if (r->codes[e] != 0) job->entry[start[r->atoms[e]]++] = e;
-  memmove(start + 1, start, (size_t)job->k * sizeof *start);
-  start[0] = 0;
+  return ((gidx)k + 1 + (gidx)rows * s) * (gidx)sizeof(idx);
+}
+
+/* A panel of dense work is never used here. */
+static idx dense_rows(idx columns)
+{
+  return (idx)imax(columns, NORMAL_BLOCK);
+}
+
+gidx cpu_normal_bytes(idx n, idx s, idx k, idx columns)
+{
+  return imax(entries_bytes((idx)imin(n, ROW_BLOCK), s, k),
+              (gidx)NORMAL_BLOCK * columns * (gidx)sizeof(real));
+}
+
+gidx cpu_normal_beside(int threads, idx columns)
+{
+  return cpu_dense_bytes(threads, DENSE_MIN_PANEL, dense_rows(columns));
+}
+
+/* e->entry[e->start[a] ..] <- the entries of atom a whose codes are not 0, ascending. */
+static void entries_index(const struct normal_rows *r, idx k, struct entries *e)
+{
+  idx entries = r->n * r->s;
+  memset(e->start, 0, ((size_t)k + 1) * sizeof *e->start);
+  for (idx i = 0; i < entries; i++) e->start[r->atoms[i] + 1] += r->codes[i] != 0;
+  for (idx a = 0; a < k; a++) e->start[a + 1] += e->start[a];
+  for (idx i = 0; i < entries; i++)
+    if (r->codes[i] != 0) e->entry[e->start[r->atoms[i]]++] = i;
+  memmove(e->start + 1, e->start, (size_t)k * sizeof *e->start);
+  e->start[0] = 0;
+}
+
+/* Add some rows of the job. */
+static void rows_add(const struct cpu_state *cpu, const struct normal_job *job,
+                     const struct normal_rows *rows, struct entries *e)
+{
+  const struct normal_loops *loops = cpu->normal;
+  idx columns = job->end - job->begin;
+  real *gram = job->gram->device, *target = job->target->device;
+  entries_index(rows, job->k, e);
+#pragma omp parallel for num_threads(cpu->options.threads) schedule(dynamic, 16)
+  for (idx a = 0; a < job->k; a++) {
+    const idx *entry = e->entry + e->start[a];
+    idx n = e->start[a + 1] - e->start[a];
+    if (a >= job->first && a < job->first + job->count)
+      loops->gram(rows, entry, n, gram + (gidx)a * job->k);
+    loops->target(rows, entry, n, job->begin, columns, target + (gidx)a * columns);
+  }
 }
 
 int cpu_normal_add(struct device *dev, const struct normal_job *job)
 {
-  const struct normal_loops *loops = cpu_of(dev)->normal;
-  int threads = cpu_of(dev)->options.threads;
-  idx columns = job->end - job->begin;
-  if (!loops) TRY(device_check_fma());
-  entries_index(job);
-#pragma omp parallel for num_threads(threads) schedule(dynamic, 16)
-  for (idx a = 0; a < job->k; a++) {
-    const idx *entry = job->entry + job->start[a];
-    idx n = job->start[a + 1] - job->start[a];
-    if (a >= job->first && a < job->first + job->count)
-      loops->gram(&job->rows, entry, n, job->gram + (gidx)(a - job->first) * job->k);
-    loops->target(&job->rows, entry, n, job->begin, columns, job->target + (gidx)a * columns);
+  const struct cpu_state *cpu = cpu_of(dev);
+  idx most = (idx)imin(job->n, ROW_BLOCK);
+  struct entries e = {job->work->device, (idx *)job->work->device + job->k + 1};
+  if (!cpu->normal) TRY(device_check_fma());
+  while (most > 1 && entries_bytes(most, job->s, job->k) > job->work->bytes) most = (most + 1) / 2;
+  CHECK(entries_bytes(most, job->s, job->k) <= job->work->bytes, ERR_INTERNAL,
+        "%lld bytes to index entries of %d atoms in", (long long)job->work->bytes, job->k);
+  for (idx i = 0; i < job->n; i += most) {
+    gidx at = job->row + i;
+    struct normal_rows rows = {.n = (idx)imin(most, job->n - i),
+                               .s = job->s,
+                               .p = job->p,
+                               .atoms = (const idx *)job->slots->device + at * job->s,
+                               .codes = (const float *)job->codes->device + at * job->s,
+                               .x = (const float *)job->x->device + at * job->p};
+    rows_add(cpu, job, &rows, &e);
   }
+  return OK;
+}
+
+int cpu_normal_decay(struct device *dev, struct buffer *values, gidx at, gidx count, real beta)
+{
+  (void)dev;
+  normal_decay(beta, count, (real *)values->device + at);
   return OK;
 }
 
@@ -57,10 +114,13 @@ static void block_descend(const struct cpu_state *cpu, const real *gram, idx k, 
   }
 }
 
-int cpu_normal_descend(struct dense *d, const real *gram, const real *target, idx k, idx columns,
-                       real *atoms, real *work)
+/* One pass. */
+static int pass_descend(struct dense *d, const struct descend_job *job)
 {
   const struct cpu_state *cpu = cpu_of(d->device);
+  const real *gram = job->gram->device, *target = job->target->device;
+  real *atoms = job->atoms->device, *work = job->work->device;
+  idx k = job->k, columns = job->columns;
   for (idx first = 0; first < k; first += NORMAL_BLOCK) {
     idx n = (idx)imin(NORMAL_BLOCK, k - first), end = first + n;
     struct dense_operand by_column = {atoms, 1, columns, 0, 0}, by_atom = {gram, k, 1, 1, 0};
@@ -72,6 +132,34 @@ int cpu_normal_descend(struct dense *d, const real *gram, const real *target, id
     p.depth_end = k;
     TRY(cpu_product(d, &p));
     block_descend(cpu, gram, k, first, n, columns, atoms, work);
+  }
+  return OK;
+}
+
+int cpu_normal_descend(struct device *dev, const struct descend_job *job)
+{
+  const real *gram = job->gram->device;
+  real *diagonal = job->diagonal->device;
+  struct dense d = {0};
+  for (idx a = 0; a < job->k; a++) diagonal[a] = gram[(gidx)a * job->k + a];
+  if (job->columns == 0) return OK;
+  int status = dense_open(&d, dev, DENSE_MIN_PANEL, dense_rows(job->columns));
+  for (idx i = 0; i < job->passes && !status; i++) status = pass_descend(&d, job);
+  dense_close(&d);
+  return status;
+}
+
+int cpu_normal_forget(struct device *dev, const struct forget_job *job)
+{
+  const unsigned char *forget = job->forget->device;
+  real *gram = job->gram->device, *target = job->target->device;
+  gidx k = job->k, columns = job->columns;
+  (void)dev;
+  for (gidx a = 0; a < k; a++) {
+    if (!forget[a]) continue;
+    memset(target + a * columns, 0, (size_t)columns * sizeof *target);
+    memset(gram + a * k, 0, (size_t)k * sizeof *gram);
+    for (gidx b = 0; b < k; b++) gram[b * k + a] = 0;
   }
   return OK;
 }

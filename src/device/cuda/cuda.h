@@ -9,6 +9,7 @@
  *     open                  life cycle, table of operations
  *     route                 a job: windows of the dictionary, launches of rows
  *     screen    codes       a launch by the certified filter; codes of rows
+ *     normal                the normal equations of all atoms, and their descent
  *     screen_window         the filter's form of the window, whether it is used
  *     screen_probe          the matrix unit on trial
  *     screen_launch exact   the filter's kernels; a launch by the direct kernels

@@ -49,6 +49,8 @@ void kernel_recipe(enum kernel_name name, const struct kernel_shape *shape, stru
   if (defines & DEFINES_ROUTE) define_route(r, &form);
   if (defines & DEFINES_CODES) define(r, "MMA", shape->mma);
   if (defines & DEFINES_CODES) define(r, "ONE", shape->one);
+  if (defines & DEFINES_DESCEND) define(r, "MMA", shape->mma);
+  if (defines & DEFINES_DESCEND) define(r, "STAGES", descend_stages(shape->large));
   if (defines & DEFINES_SCREEN) define_screen(r, shape);
   if (defines & DEFINES_VALUE) define(r, "POSITIVE", shape->positive);
   if (defines & DEFINES_TEST) define(r, "TEST_HOOKS", shape->test_hooks);

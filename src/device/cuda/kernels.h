@@ -22,7 +22,8 @@ enum {
   DEFINES_CODES = 1 << 2,  /* MMA, ONE */
   DEFINES_SCREEN = 1 << 3, /* struct screen_form */
   DEFINES_TEST = 1 << 4,   /* TEST_HOOKS */
-  DEFINES_VALUE = 1 << 5   /* POSITIVE */
+  DEFINES_VALUE = 1 << 5,  /* POSITIVE */
+  DEFINES_DESCEND = 1 << 6 /* MMA, STAGES */
 };
 
 /* Every kernel, one line each: KERNEL_<the first>, the second's file and entry, whether it is hot
@@ -42,7 +43,16 @@ enum {
   X(THRESHOLD, threshold, 0, DEFINES_TEST)                                                         \
   X(PRUNE, prune, 0, DEFINES_TEST)                                                                 \
   X(RESCORE, rescore, 1, 0)                                                                        \
-  X(SELECT_TOPK, select_topk, 0, 0)
+  X(SELECT_TOPK, select_topk, 0, 0)                                                                \
+  X(NORMAL_COUNT, normal_count, 0, 0)                                                              \
+  X(NORMAL_SCAN, normal_scan, 0, 0)                                                                \
+  X(NORMAL_STARTS, normal_starts, 0, 0)                                                            \
+  X(NORMAL_PLACE, normal_place, 0, 0)                                                              \
+  X(NORMAL_GRAM, normal_gram, 1, 0)                                                                \
+  X(NORMAL_TARGET, normal_target, 1, 0)                                                            \
+  X(NORMAL_DECAY, normal_decay, 0, 0)                                                              \
+  X(NORMAL_FORGET, normal_forget, 0, 0)                                                            \
+  X(NORMAL_DESCEND, normal_descend, 1, DEFINES_DESCEND)
 
 #define KERNEL_ENUM(NAME, file, hot, defines) KERNEL_##NAME,
 enum kernel_name { KERNEL_TABLE(KERNEL_ENUM) KERNELS };
@@ -51,8 +61,9 @@ enum kernel_name { KERNEL_TABLE(KERNEL_ENUM) KERNELS };
 /* What a kernel is specialised for. */
 struct kernel_shape {
   int bulk;          /* of route_form_of() */
-  int mma;           /* of codes: the GPU has tensor instructions for f64 that are chains of fma */
+  int mma;           /* of codes, descents: tensor instructions for f64 that are chains of fma */
   int one;           /* of codes: a row has at most WARP vectors */
+  int large;         /* of descend_stages() */
   int wgmma, sample; /* of screen_form_of() */
   int test_hooks;    /* of the certified filter: for tests against its proof */
   int positive;      /* of route and screen: the values of scores are their positive parts (N.2) */

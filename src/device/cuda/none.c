@@ -13,10 +13,16 @@ static int none_open(struct device *dev, const struct device_options *options)
        "a CUDA toolkit");
 }
 
-/* A dry run asks for it all the same. */
+/* A dry run asks for them all the same. */
 static gidx none_codes_state_bytes(idx vectors, real rho, int nonnegative)
 {
   return plan_state_bytes(vectors, rho, nonnegative);
+}
+
+static gidx none_normal_bytes(idx n, idx s, idx k, idx columns)
+{
+  (void)columns;
+  return normal_work_bytes(normal_rows(n, s), s, k);
 }
 
 const struct backend backend_cuda = {
@@ -24,6 +30,7 @@ const struct backend backend_cuda = {
     .open = none_open,
     .forms_bytes = plan_forms_bytes,
     .codes_state_bytes = none_codes_state_bytes,
+    .normal_bytes = none_normal_bytes,
 };
 
 int kernel_compile(const struct kernel_recipe *recipe, int architecture, const char *folder,

@@ -10,6 +10,7 @@
 #include "device/cuda/dictionary.h"
 #include "device/cuda/load.h"
 #include "device/cuda/memory.h"
+#include "device/cuda/normal.h"
 #include "device/cuda/route.h"
 #include "device/cuda/screen_window.h"
 
@@ -121,6 +122,11 @@ const struct backend backend_cuda = {
     .place = cuda_place,
     .codes_state_bytes = cuda_codes_state_bytes,
     .codes = cuda_codes,
+    .normal_add = cuda_normal_add,
+    .normal_decay = cuda_normal_decay,
+    .normal_descend = cuda_normal_descend,
+    .normal_forget = cuda_normal_forget,
+    .normal_bytes = cuda_normal_bytes,
     .copy_rate = cuda_copy_rate,
     .peak = cuda_peak,
 };

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * normal_descend: passes of block coordinate descent (N.20), and the diagonal of the Gram matrix.
+ *
+ * grid    ceil(columns / DESCEND_COLUMNS), at least 1: columns are independent, so a block takes its
+ *         own through all atoms and passes, and no block waits for another
+ * block   (WARP, DESCEND_WARPS): outside a warp 16 atoms x DESCEND_COLUMNS, inside two columns
+ * shared  descend_shared_bytes(): stages, a block of atoms
+ * sums    a chain of fma for each atom and column: first over the atoms outside of its block of
+ *         DESCEND_ATOMS, ascending, then over those inside, ascending, as they are by then
+ *
+ * -D MMA (tensor.h), STAGES: descend_stages()
+ *
+ * Outside, where there is no atom, a product is (-0) (+0), which leaves every sum as it is. */
+#include "async_copy.h"
+#include "forms.h"
+#include "tensor.h"
+
+enum {
+  THREADS = WARP * DESCEND_WARPS,
+  STEPS = DESCEND_DEPTH / STEP,
+  TILES = DESCEND_ATOMS / DESCEND_DEPTH, /* of a block of atoms */
+  GROUP = WARP / 2                       /* lanes of a column inside */
+};
+
+struct stage {
+  double gram[DESCEND_ATOMS][DESCEND_GRAM_PITCH];
+  double atoms[DESCEND_DEPTH][DESCEND_ATOM_PITCH];
+};
+
+struct shared {
+  struct stage stage[STAGES];
+  double square[DESCEND_ATOMS][DESCEND_SQUARE_PITCH]; /* of the Gram matrix */
+  double atoms[DESCEND_ATOMS][DESCEND_ATOM_PITCH];    /* of the block, as they are by now */
+  double sums[DESCEND_ATOMS][DESCEND_ATOM_PITCH];     /* over the atoms outside */
+};
+
+/* A block of atoms, in the columns of a block of threads. */
+struct block {
+  int first, n;        /* atoms */
+  int column, columns; /* of the matrix; there are fewer than DESCEND_COLUMNS at its end */
+  int tiles;           /* outside, of DESCEND_DEPTH atoms */
+};
+
+static __device__ inline int thread_of(void)
+{
+  return threadIdx.y * WARP + threadIdx.x;
+}
+
+/* Begin to copy two reals, of which the first `there` are there, and the others 0; `from` has to be
+ * readable anyway.  wide: it is a multiple of 16. */
+static __device__ inline void pair_order(double *to, const double *from, int there, int wide)
+{
+  int first = there > 0 ? 8 : 0, second = there > 1 ? 8 : 0;
+  if (wide) {
+    async_copy16_part(to, from, first + second);
+    return;
+  }
+  async_copy8_part(to, from, first);
+  async_copy8_part(to + 1, second ? from + 1 : from, second);
+}
+
+/* Begin to copy a tile of `rows` by `columns`, of which some are there. */
+static __device__ inline void tile_order(double *to, int pitch, int rows, int columns,
+                                         const double *from, int stride, int rows_there,
+                                         int columns_there)
+{
+  int pairs = columns / 2;
+#pragma unroll 1
+  for (int i = thread_of(); i < rows * pairs; i += THREADS) {
+    int r = i / pairs, c = i % pairs * 2, there = r < rows_there ? columns_there - c : 0;
+    pair_order(to + r * pitch + c, there > 0 ? from + (long long)r * stride + c : from, there,
+               stride % 2 == 0);
+  }
+}
+
+/* Begin to copy tile number t of those outside, with its columns of the Gram matrix. */
+static __device__ inline void stage_order(const struct normal_descend_args *a,
+                                          const struct block *b, struct stage *to, int t)
+{
+  if (t < b->tiles) {
+    int inside = b->first / DESCEND_DEPTH;
+    int atom = (t < inside ? t : t + TILES) * DESCEND_DEPTH;
+    tile_order(to->gram[0], DESCEND_GRAM_PITCH, DESCEND_ATOMS, DESCEND_DEPTH,
+               a->gram + (long long)b->first * a->k + atom, a->k, b->n, a->k - atom);
+    tile_order(to->atoms[0], DESCEND_ATOM_PITCH, DESCEND_DEPTH, DESCEND_COLUMNS,
+               a->atoms + (long long)atom * a->columns + b->column, a->columns, a->k - atom,
+               b->columns);
+  }
+  async_commit();
+}
+
+/* Begin to copy what the block itself needs. */
+static __device__ inline void block_order(const struct normal_descend_args *a,
+                                          const struct block *b, struct shared *s)
+{
+  tile_order(s->square[0], DESCEND_SQUARE_PITCH, DESCEND_ATOMS, DESCEND_ATOMS,
+             a->gram + (long long)b->first * a->k + b->first, a->k, b->n, b->n);
+  tile_order(s->atoms[0], DESCEND_ATOM_PITCH, DESCEND_ATOMS, DESCEND_COLUMNS,
+             a->atoms + (long long)b->first * a->columns + b->column, a->columns, b->n, b->columns);
+  async_commit();
+}
+
+/* This warp's operands of a tile. */
+struct operands {
+  double left[STEPS][2], right[STEPS];
+};
+
+static __device__ inline void operands_load(struct operands *o, const struct stage *from)
+{
+  int lane = threadIdx.x, row = threadIdx.y * 2 * BLOCK + lane / 4;
+#pragma unroll
+  for (int i = 0; i < STEPS; i++) {
+    int at = i * STEP + lane % 4;
+    o->left[i][0] = -from->gram[row][at];
+    o->left[i][1] = -from->gram[row + BLOCK][at];
+    o->right[i] = from->atoms[at][lane / 4];
+  }
+}
+
+/* Where the sums of a lane are: in two rows BLOCK apart, two columns each. */
+static __device__ inline void sums_begin(const struct normal_descend_args *a, const struct block *b,
+                                         double sums[2][2])
+{
+  int lane = threadIdx.x, row = threadIdx.y * 2 * BLOCK + lane / 4, column = lane % 4 * 2;
+#pragma unroll
+  for (int i = 0; i < 2; i++)
+#pragma unroll
+    for (int j = 0; j < 2; j++) {
+      int r = row + i * BLOCK, c = column + j, there = r < b->n && c < b->columns;
+      long long at = (long long)(b->first + r) * a->columns + b->column + c;
+      sums[i][j] = there ? a->target[at] : 0;
+    }
+}
+
+static __device__ inline void sums_end(struct shared *s, const double sums[2][2])
+{
+  int lane = threadIdx.x, row = threadIdx.y * 2 * BLOCK + lane / 4, column = lane % 4 * 2;
+#pragma unroll
+  for (int i = 0; i < 2; i++)
+#pragma unroll
+    for (int j = 0; j < 2; j++) s->sums[row + i * BLOCK][column + j] = sums[i][j];
+}
+
+/* Sums over the atoms outside.  The operands of a tile are loaded while those of the one before are
+ * multiplied, and that one's stage is then free. */
+static __device__ inline void outside_add(const struct normal_descend_args *a,
+                                          const struct block *b, struct shared *s)
+{
+  struct operands now, next;
+  double sums[2][2];
+  int slot = 0;
+  block_order(a, b, s);
+#pragma unroll 1
+  for (int t = 0; t < STAGES; t++) stage_order(a, b, &s->stage[t], t);
+  sums_begin(a, b, sums);
+  ASYNC_WAIT(STAGES - 1);
+  __syncthreads();
+  if (b->tiles) operands_load(&now, &s->stage[0]);
+#pragma unroll 2
+  for (int t = 0; t < b->tiles; t++) {
+    int used = slot;
+    slot = slot + 1 < STAGES ? slot + 1 : 0;
+    ASYNC_WAIT(STAGES - 2);
+    __syncthreads();
+    if (t + 1 < b->tiles) operands_load(&next, &s->stage[slot]);
+    stage_order(a, b, &s->stage[used], t + STAGES);
+#pragma unroll
+    for (int i = 0; i < STEPS; i++) pair_add(sums[0], sums[1], now.left[i], now.right[i]);
+    now = next;
+  }
+  ASYNC_WAIT(0);
+  sums_end(s, sums);
+  __syncthreads();
+}
+
+/* The atom that comes from its sum over the others, of which those after it are still to be added;
+ * without codes it stays. */
+static __device__ inline double atom_move(struct shared *s, int n, int atom, int column, double sum)
+{
+  const double *gram = s->square[atom];
+  if (!(gram[atom] > 0)) return s->atoms[atom][column];
+#pragma unroll 8
+  for (int b = atom + 1; b < n; b++) sum = fma(-gram[b], s->atoms[b][column], sum);
+  s->atoms[atom][column] = sum / gram[atom];
+  return s->atoms[atom][column];
+}
+
+/* The atoms of the block in turn.  Lane l of a column's has atoms l, l + GROUP and so on; as soon
+ * as one has moved, the sums of all after it take it. */
+static __device__ inline void inside_move(struct shared *s, int n)
+{
+  int lane = threadIdx.x % GROUP, half = threadIdx.x / GROUP, column = threadIdx.y * 2 + half;
+  double sums[DESCEND_ATOMS / GROUP];
+#pragma unroll
+  for (int q = 0; q < DESCEND_ATOMS / GROUP; q++) sums[q] = s->sums[lane + q * GROUP][column];
+#pragma unroll
+  for (int q = 0; q < DESCEND_ATOMS / GROUP; q++)
+#pragma unroll 1
+    for (int i = 0; i < GROUP && q * GROUP + i < n; i++) {
+      int atom = q * GROUP + i;
+      double moved = lane == i ? atom_move(s, n, atom, column, sums[q]) : 0;
+      moved = __shfl_sync(FULL_WARP, moved, half * GROUP + i);
+#pragma unroll
+      for (int r = q; r < DESCEND_ATOMS / GROUP; r++) {
+        int later = lane + r * GROUP;
+        if (later > atom) sums[r] = fma(-s->square[later][atom], moved, sums[r]);
+      }
+    }
+}
+
+static __device__ inline void block_store(const struct normal_descend_args *a,
+                                          const struct block *b, const struct shared *s)
+{
+  for (int i = thread_of(); i < DESCEND_ATOMS * DESCEND_COLUMNS; i += THREADS) {
+    int r = i / DESCEND_COLUMNS, c = i % DESCEND_COLUMNS;
+    if (r < b->n && c < b->columns)
+      a->atoms[(long long)(b->first + r) * a->columns + b->column + c] = s->atoms[r][c];
+  }
+}
+
+static __device__ inline void block_move(const struct normal_descend_args *a, int first,
+                                         struct shared *s)
+{
+  struct block b = {first, a->k - first, (int)blockIdx.x * DESCEND_COLUMNS};
+  int tiles = (a->k + DESCEND_DEPTH - 1) / DESCEND_DEPTH;
+  if (b.n > DESCEND_ATOMS) b.n = DESCEND_ATOMS;
+  b.columns = a->columns - b.column;
+  b.tiles = tiles - (b.n + DESCEND_DEPTH - 1) / DESCEND_DEPTH;
+  outside_add(a, &b, s);
+  inside_move(s, b.n);
+  __syncthreads();
+  block_store(a, &b, s);
+  __threadfence(); /* the next copies go past the first-level cache */
+  __syncthreads();
+}
+
+extern "C" __global__ void __launch_bounds__(WARP *DESCEND_WARPS, 1)
+    normal_descend(const __grid_constant__ struct normal_descend_args a)
+{
+  extern __shared__ __align__(16) char shared[];
+  for (int i = thread_of(); blockIdx.x == 0 && i < a.k; i += THREADS)
+    a.diagonal[i] = a.gram[(long long)i * a.k + i];
+#pragma unroll 1
+  for (int pass = 0; pass < a.passes; pass++)
+#pragma unroll 1
+    for (int first = 0; first < a.k; first += DESCEND_ATOMS)
+      block_move(&a, first, (struct shared *)shared);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * normal_forget: rows and columns of the Gram matrix and rows of the target become 0, where an atom
+ * is forgotten.
+ *
+ * grid    k: a row each
+ * block   any number of threads
+ * shared  none */
+#include "types.h"
+
+extern "C" __global__ void normal_forget(const __grid_constant__ struct normal_forget_args a)
+{
+  long long row = blockIdx.x;
+  int all = a.forget[row];
+  for (int b = threadIdx.x; b < a.k; b += blockDim.x)
+    if (all || a.forget[b]) a.gram[row * a.k + b] = 0;
+  for (int c = threadIdx.x; all && c < a.columns; c += blockDim.x)
+    a.target[row * a.columns + c] = 0;
+}

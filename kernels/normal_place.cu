@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * normal_place: entries, atom by atom, by ascending rows.
+ *
+ * grid    ceil(chunks / NORMAL_WARPS)
+ * block   (WARP, NORMAL_WARPS): a warp a chunk of rows
+ * shared  none
+ *
+ * The atoms of a row differ, so that its lanes use different counters; which of them is first does
+ * not matter. */
+#include "types.h"
+
+extern "C" __global__ void __launch_bounds__(WARP *NORMAL_WARPS)
+    normal_place(const __grid_constant__ struct normal_args a)
+{
+  int chunk = blockIdx.x * NORMAL_WARPS + threadIdx.y;
+  if (chunk >= a.chunks) return;
+  int *counts = a.counts + (long long)chunk * a.k;
+  int first = chunk * a.chunk_rows, end = first + a.chunk_rows < a.n ? first + a.chunk_rows : a.n;
+  for (int row = first; row < end; row++) {
+    for (int j = threadIdx.x; j < a.s; j += WARP) {
+      long long e = (long long)row * a.s + j;
+      struct normal_entry entry = {row, a.codes[e]};
+      int atom = a.slots[e];
+      if (entry.code == 0) continue;
+      int before = counts[atom];
+      counts[atom] = before + 1;
+      a.entries[a.start[atom] + before] = entry;
+    }
+    __syncwarp();
+  }
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * normal_scan: counts become those of the chunks before; start gets the count of all chunks.
+ *
+ * grid    ceil(k / 32)
+ * block   32 x 32: an atom a lane, a run of chunks a warp
+ * shared  static: the count of each run */
+#include "types.h"
+
+enum { UNROLLED = 8 };
+
+/* Entries of chunks first .. end - 1 of an atom, whose counters begin at `counts`. */
+static __device__ inline int chunks_add(const int *counts, long long k, int first, int end)
+{
+  int sum = 0;
+#pragma unroll 8
+  for (int c = first; c < end; c++) sum += counts[c * k];
+  return sum;
+}
+
+/* Each count <- `sum` and those before it. */
+static __device__ inline int chunks_scan(int *counts, long long k, int first, int end, int sum)
+{
+  for (int c = first; c < end; c += UNROLLED) {
+    int n[UNROLLED];
+#pragma unroll
+    for (int u = 0; u < UNROLLED; u++) n[u] = c + u < end ? counts[(c + u) * k] : 0;
+#pragma unroll
+    for (int u = 0; u < UNROLLED; u++) {
+      if (c + u < end) counts[(c + u) * k] = sum;
+      sum += n[u];
+    }
+  }
+  return sum;
+}
+
+extern "C" __global__ void __launch_bounds__(WARP *WARP)
+    normal_scan(const __grid_constant__ struct normal_args a)
+{
+  __shared__ int sums[WARP][WARP];
+  int atom = blockIdx.x * WARP + threadIdx.x, run = threadIdx.y, before = 0;
+  int first = (int)((long long)a.chunks * run / WARP);
+  int end = (int)((long long)a.chunks * (run + 1) / WARP);
+  sums[run][threadIdx.x] = atom < a.k ? chunks_add(a.counts + atom, a.k, first, end) : 0;
+  __syncthreads();
+  for (int r = 0; r < run; r++) before += sums[r][threadIdx.x];
+  if (atom >= a.k) return;
+  before = chunks_scan(a.counts + atom, a.k, first, end, before);
+  if (run == WARP - 1) a.start[atom] = before;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Normal equations and their descent on a GPU.
+ *
+ * Floor: device. */
+#ifndef DEVICE_CUDA_NORMAL_H
+#define DEVICE_CUDA_NORMAL_H
+
+#include "device/cuda/cuda.h"
+
+/* Operations of the table. */
+int cuda_normal_add(struct device *dev, const struct normal_job *job);
+int cuda_normal_decay(struct device *dev, struct buffer *values, gidx at, gidx count, real beta);
+int cuda_normal_descend(struct device *dev, const struct descend_job *job);
+int cuda_normal_forget(struct device *dev, const struct forget_job *job);
+gidx cuda_normal_bytes(idx n, idx s, idx k, idx columns);
+
+#endif
