@@ -7,7 +7,9 @@ kernel_files = \
   %D%/screen_types.h %D%/screen_bound.h %D%/test_hooks.h %D%/to_f16.h %D%/to_f16_atoms.cu %D%/to_f16_rows.cu \
   %D%/screen.cu %D%/screen.h %D%/screen_wgmma.h %D%/screen_mma.h \
   %D%/threshold.cu %D%/prune.cu %D%/rescore.cu %D%/select_topk.cu \
-  %D%/gram.cu %D%/codes.cu %D%/codes_row.h %D%/codes_gram.h %D%/codes_factor.h %D%/codes_quality.h
+  %D%/gram.cu %D%/codes.cu %D%/codes_row.h %D%/codes_gram.h %D%/codes_factor.h %D%/codes_quality.h \
+  %D%/arrow_types.h %D%/arrow_row.h %D%/arrow_sums.h %D%/arrow_border.h \
+  %D%/arrow.cu %D%/arrow_sum.cu %D%/arrow_border.cu %D%/arrow_step.cu
 EXTRA_DIST += $(kernel_files) %D%/README scripts/kernel_texts
 CLEANFILES += src/device/kernel_texts.c
 src/device/kernel_texts.c: $(kernel_files) scripts/kernel_texts

@@ -9,6 +9,7 @@ check_PROGRAMS += \
   %D%/test_comm_gpu \
   %D%/test_comm_verbs \
   %D%/test_cores \
+  %D%/test_cuda_arrow \
   %D%/test_cuda_codes \
   %D%/test_cuda_plan \
   %D%/test_cuda_screen \

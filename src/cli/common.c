@@ -41,12 +41,8 @@ const struct option_row compute_rows[COMPUTE_ROWS] = {
     CPU_VARIANT_OPTION(offsetof(struct compute_options, cpu_variant),
                        "instruction set of the CPU's loops"),
     FILTER_OPTION(offsetof(struct compute_options, filter)),
-    {"device", OPTION_CHOICE, offsetof(struct compute_options, device), "auto", 0, 0,
-     "auto|cpu|cuda", NULL,
-     "what computes; auto takes a GPU for jobs that are large enough to gain, cuda ends with exit "
-     "code 69 where there is none"},
-    {"kernels", OPTION_TEXT, offsetof(struct compute_options, kernels), NULL, 0, 0, NULL, "FOLDER",
-     "take GPU kernels from here instead of those built in, for work on them"},
+    DEVICE_OPTION(offsetof(struct compute_options, device)),
+    KERNELS_OPTION(offsetof(struct compute_options, kernels)),
 };
 
 /* Begin used.in and run.log. */

@@ -49,6 +49,7 @@ struct backend {
   int (*codes)(struct device *dev, const struct codes_job *job);
   gidx (*codes_state_bytes)(idx vectors, real rho); /* bytes of one row's state; NULL: 0 */
   int (*arrow)(struct device *dev, struct arrow_job *job);
+  gidx (*arrow_bytes)(gidx largest); /* NULL: 0 */
 
   /* refit.h */
   int (*residuals)(struct device *dev, const struct residual_job *job);

@@ -6,6 +6,7 @@
 #define DEVICE_CUDA_KERNELS_H
 
 #include "base/types.h"
+#include "arrow_types.h"
 #include "screen_types.h"
 
 /* Files of the folder kernels, built in; the last has no name. */
@@ -21,7 +22,9 @@ enum {
   DEFINES_ROUTE = 1 << 1,  /* struct route_form but for CAPACITY */
   DEFINES_CODES = 1 << 2,  /* MMA, ONE */
   DEFINES_SCREEN = 1 << 3, /* struct screen_form */
-  DEFINES_TEST = 1 << 4    /* TEST_HOOKS */
+  DEFINES_TEST = 1 << 4,   /* TEST_HOOKS */
+  DEFINES_ARROW = 1 << 5,  /* ARROW_D, ARROW_K */
+  DEFINES_TEAM = 1 << 6    /* ARROW_TEAM */
 };
 
 /* Every kernel, one line each: KERNEL_<the first>, the second's file and entry, whether it is hot
@@ -39,7 +42,11 @@ enum {
   X(THRESHOLD, threshold, 0, DEFINES_TEST)                                                         \
   X(PRUNE, prune, 0, DEFINES_TEST)                                                                 \
   X(RESCORE, rescore, 1, 0)                                                                        \
-  X(SELECT_TOPK, select_topk, 0, 0)
+  X(SELECT_TOPK, select_topk, 0, 0)                                                                \
+  X(ARROW, arrow, 1, DEFINES_ARROW | DEFINES_TEAM)                                                 \
+  X(ARROW_SUM, arrow_sum, 1, DEFINES_ARROW)                                                        \
+  X(ARROW_BORDER, arrow_border, 0, DEFINES_ARROW)                                                  \
+  X(ARROW_STEP, arrow_step, 1, DEFINES_ARROW)
 
 #define KERNEL_ENUM(NAME, file, hot, defines) KERNEL_##NAME,
 enum kernel_name { KERNEL_TABLE(KERNEL_ENUM) KERNELS };
@@ -53,6 +60,7 @@ struct kernel_shape {
   int wgmma, sample; /* of screen_form_of() */
   int test_hooks;    /* of the certified filter: for tests against its proof */
   idx d, top_k;
+  idx k, team; /* of arrow systems: their border, and threads of one in arrow.cu */
 };
 
 /* The shape of the kernels of codes for so many vectors a row. */

@@ -6,6 +6,7 @@
 
 #include "base/status.h"
 #include "device/backend.h"
+#include "device/cuda/arrow.h"
 #include "device/cuda/codes.h"
 #include "device/cuda/dictionary.h"
 #include "device/cuda/load.h"
@@ -76,6 +77,7 @@ static void cuda_close(struct device *dev)
   struct cuda_state *s = dev->state;
   for (int i = 0; i < CUDA_WORKS; i++) cuda_release(&s->works[i]);
   cuda_screen_close(s);
+  cuda_arrow_close(s);
   for (int i = 0; i < s->n_kernels; i++) cudaLibraryUnload(s->kernels[i].library);
   if (s->stream) cudaStreamDestroy(s->stream);
   if (s->copies) cudaStreamDestroy(s->copies);
@@ -121,6 +123,8 @@ const struct backend backend_cuda = {
     .route = cuda_route,
     .codes_state_bytes = cuda_codes_state_bytes,
     .codes = cuda_codes,
+    .arrow = cuda_arrow,
+    .arrow_bytes = plan_arrow_bytes,
     .copy_rate = cuda_copy_rate,
     .peak = cuda_peak,
 };

@@ -76,6 +76,12 @@ idx plan_route_rows(const struct plan_sizes *z, const struct cuda_plan *plan,
  * that are free beside the plan. */
 idx plan_codes_rows(const struct cuda_plan *plan, gidx state_bytes, idx n, gidx spare);
 
+/* Arrow systems come in lots of so many bytes, or of one system that is larger; two lots are on the
+ * device at a time.  A system beyond PLAN_ARROW_LARGEST bytes stays on the host. */
+enum { PLAN_ARROW_LOT = 32 << 20, PLAN_ARROW_LARGEST = 1 << 30 };
+/* Row `arrow_bytes` of the table. */
+gidx plan_arrow_bytes(gidx largest);
+
 /* How the filter samples so many frames, and how long the lists of a row are (doc/certified.md). */
 struct plan_lists {
   idx sampled;   /* the first frames of the order; 0: too few for a sample */
