@@ -220,7 +220,7 @@ static int solve_command(struct run *run, const void *options, const char **argu
   TRY(solve_run(&job->task, c, &job->result));
   const struct systems_shape *shape = &job->systems.shape;
   struct solve_result *r = &job->result;
-  int gpu = strcmp(r->device, "cpu") != 0; /* its name is in /run */
+  int gpu = strcmp(r->device, "cpu") != 0; /* its name is in the table of ranks */
   log_info("solve   systems=%lld rows=%lld failed=%lld ranks=%d device=%s%s%s seconds=%.2f "
            "fingerprint=%016llx",
            (long long)shape->count, (long long)shape->row[shape->count], (long long)failed(r),

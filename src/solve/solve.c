@@ -10,6 +10,7 @@
 #include "base/fingerprint.h"
 #include "base/log.h"
 #include "base/status.h"
+#include "comm/buffers.h"
 #include "solve/exchange.h"
 #include "solve/layout.h"
 
@@ -170,6 +171,7 @@ int solve_run(const struct solve_task *task, struct comm *c, struct solve_result
   TRY(comm_agree(c, struct_alloc(&s, sizeof *s)));
   *s = (struct solve){.task = task, .shape = task->systems->shape, .c = c, .out = result};
   TRY(solve_open(s));
+  TRY(comm_devices_report(c, &s->device));
   result->device = result->phases[SOLVE_SOLVE].device = s->device.kind;
   snprintf(result->variant, sizeof result->variant, "%s", s->device.variant);
   TRY(batches_run(s));
