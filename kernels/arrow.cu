@@ -20,11 +20,10 @@ enum {
   TEAMS = THREADS / TEAM,
   WARPS = TEAM / WARP,
   /* Registers for large frames, else blocks that hide each other's waiting. */
-  BLOCKS = FRAME > 4     ? 1
-           : FRAME > 2   ? 2
-           : TEAM == 256 ? 2
-           : BORDER <= 4 ? 5
-                         : 4
+  BLOCKS = FRAME > 4 || BORDER > 16   ? 1
+           : FRAME > 2 || TEAM == 256 ? 2
+           : BORDER > 4               ? 4
+                                      : 5
 };
 
 static __device__ inline void team_sync(void)

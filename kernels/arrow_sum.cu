@@ -18,7 +18,8 @@ enum {
   THREADS = ARROW_TEAM,
   PARTS = arrow_parts(BORDER),
   LOT = arrow_stage_rows(FRAME, BORDER),
-  LOT_REALS = arrow_rows_reals(FRAME, BORDER, TILE, LOT)
+  LOT_REALS = arrow_rows_reals(FRAME, BORDER, TILE, LOT),
+  BLOCKS = FRAME > 4 || BORDER > 10 ? 1 : 2 /* else the compiler may save registers by spilling */
 };
 
 /* Rows of a part of a segment of n rows: as many of each full round, and what is left. */
@@ -57,7 +58,7 @@ static __device__ inline void part_write(struct share *s, double *to)
   to[1] = __longlong_as_double(s->pair.e);
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS)
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     arrow_sum(const __grid_constant__ struct arrow_args a)
 {
   extern __shared__ __align__(16) double shared[];

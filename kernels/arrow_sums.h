@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Sums T and w over rows (N.9, N.12): a thread has a lane's part of a tile.
  *
- * The includer defines ARROW_TILE, columns of a tile, and SUM_LANES, the lanes of the rows in shared
- * memory: neighbours in a warp. */
+ * The includer defines ARROW_TILE, columns of a tile, and SUM_LANES, the lanes of the rows in
+ * shared memory: neighbours in a warp. */
 #ifndef ARROW_SUMS_H
 #define ARROW_SUMS_H
 

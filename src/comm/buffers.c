@@ -54,8 +54,8 @@ static void table_log(const struct rank_device *all, int count)
   }
 }
 
-/* Log what every rank computes with, if one has a GPU; *has_gpus <- that; *can_join <- every rank has
- * one of its own. */
+/* Log what every rank computes with, if one has a GPU; *has_gpus <- that; *can_join <- every rank
+ * has one of its own. */
 static int devices_tell(struct comm *c, const struct device *dev, int *has_gpus, int *can_join)
 {
   struct rank_device mine = {.number = dev->gpu.number};

@@ -61,8 +61,8 @@ double solve_work(const struct systems_shape *shape);
 /* How many rows a batch should have: what `batch = 0` means. */
 gidx solve_batch_rows(const struct systems_shape *shape);
 
-/* Forecast batches and memory, the latter of the rank that holds most, without doing anything; as if
- * a GPU were there, unless the task's device is "cpu". */
+/* Forecast batches and memory, the latter of the rank that holds most, without doing anything; as
+ * if a GPU were there, unless the task's device is "cpu". */
 int solve_plan(const struct solve_task *task, int ranks, struct solve_result *result);
 
 /* Collective; the same status on every rank. */

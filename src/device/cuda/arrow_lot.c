@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Systems of equal shape and similar length are one launch; the order of systems in a lot is that of
- * its launches. */
+ * Systems of equal shape and similar length are one launch; the order of systems in a lot is that
+ * of its launches. */
 #include "device/cuda/arrow_lot.h"
 
 #include <stdlib.h>
