@@ -19,7 +19,11 @@ enum {
   PARTS = arrow_parts(BORDER),
   LOT = arrow_stage_rows(FRAME, BORDER),
   LOT_REALS = arrow_rows_reals(FRAME, BORDER, TILE, LOT),
-  BLOCKS = FRAME > 4 || BORDER > 10 ? 1 : 2 /* else the compiler may save registers by spilling */
+  /* Where registers of one tile are many, three blocks hide each other's waiting; else there are
+   * two, lest the compiler saves registers by spilling. */
+  BLOCKS = FRAME > 4 || (FRAME > 2 && BORDER > 10) ? 1
+           : BORDER > 10 && THREADS == 128         ? 3
+                                                   : 2
 };
 
 /* Rows of a part of a segment of n rows: as many of each full round, and what is left. */

@@ -148,7 +148,7 @@ HOST_DEVICE int arrow_sum_threads(int d, int k)
 HOST_DEVICE int arrow_stage_rows(int d, int k)
 {
   int rows = 128;
-  while (rows > 16 && 8 * rows * arrow_row_reals(d, k) > ARROW_STAGE_BYTES) rows /= 2;
+  while (rows > 8 && 8 * rows * arrow_row_reals(d, k) > ARROW_STAGE_BYTES) rows /= 2;
   return rows;
 }
 HOST_DEVICE int arrow_sum_bytes(int d, int k)

@@ -174,6 +174,40 @@ static void extreme_test(void)
   claim_end();
 }
 
+/* What the kernels solve themselves although factors are beyond 2^-400 .. 2^400, pivots subnormal,
+ * or numbers zeros of either sign. */
+static void unusual_test(void)
+{
+  static const real roots[] = {0x1p-530, 0x1p-512, 0x1p-420, 0x1p420, 0x1p500};
+  enum { ROOTS = LENGTH(roots) };
+  const struct arrow_options plain = {0};
+  struct arrow_item items[4 * ROOTS];
+  int solved = 0, count = LENGTH(items);
+  claim_begin("small and large factors, subnormal pivots, zeros: the reference's bits");
+  for (int i = 0; i < count; i++) {
+    real root = roots[i / 4];
+    items[i] = item_make(i % 4 == 3 ? 1 : 2, i % 4 == 3 ? 4 : 8, i % 2 ? 70 : 2000, i, 0);
+    item_scale(items + i, 0, root); /* twice, since the square is beyond the range */
+    item_scale(items + i, 0, root);
+    item_scale(items + i, 1, root);
+    item_scale(items + i, 2, root);
+  }
+  int differ = differ_count(items, count, &plain, 0);
+  for (int i = 0; i < count; i++) solved += items[i].outcome.status == ARROW_OK;
+  ok(differ == 0 && solved == count && is_counted(0, 0), "%d differ, %d of %d are solved", differ,
+     solved, count);
+  items_free(items, count);
+  for (int i = 0; i < 2; i++) {
+    items[i] = item_make(2, 0, i ? 100 : 9000, i, 0);
+    for (gidx j = 0; j < items[i].system.n * 2; j++)
+      ((real *)items[i].system.g)[j] = j % 3 ? j % 2 ? -0.0 : 0.0 : 1;
+  }
+  differ = differ_count(items, 2, &plain, 0);
+  ok(differ == 0 && is_counted(0, 0), "zeros of both signs: %d differ", differ);
+  items_free(items, 2);
+  claim_end();
+}
+
 /* Systems of more numbers than a lot has, and one that is a lot by itself. */
 static void lots_test(void)
 {
@@ -201,6 +235,7 @@ int main(void)
   sizes_test();
   long_test();
   mixed_test();
+  unusual_test();
   extreme_test();
   lots_test();
   ok(gpu.counts.kernels > 0 && gpu.counts.put > 0 && gpu.counts.got > 0,
