@@ -14,16 +14,23 @@
 #define SUM_LANES arrow_part_lanes(ARROW_K)
 #include "arrow_sums.h"
 
+#if __CUDA_ARCH__ >= 900
+#define MANY_BLOCKS 3
+#else
+#define MANY_BLOCKS 2
+#endif
+
 enum {
   THREADS = ARROW_TEAM,
   PARTS = arrow_parts(BORDER),
   LOT = arrow_stage_rows(FRAME, BORDER),
   LOT_REALS = arrow_rows_reals(FRAME, BORDER, TILE, LOT),
-  /* Where registers of one tile are many, three blocks hide each other's waiting; else there are
-   * two, lest the compiler saves registers by spilling. */
-  BLOCKS = FRAME > 4 || (FRAME > 2 && BORDER > 10) ? 1
-           : BORDER > 10 && THREADS == 128         ? 3
-                                                   : 2
+  /* Two blocks, lest the compiler saves registers by spilling; three where a tile is many of them,
+   * and the compiler for that architecture can do it without. */
+  MANY = BORDER > 10,
+  BLOCKS = FRAME > 4 || (FRAME > 2 && MANY) ? 1
+           : MANY &&THREADS == 128          ? MANY_BLOCKS
+                                            : 2
 };
 
 /* Rows of a part of a segment of n rows: as many of each full round, and what is left. */
