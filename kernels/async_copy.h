@@ -26,6 +26,13 @@ static __device__ inline void async_copy16_or_zeros(void *to, const void *from, 
                : "memory");
 }
 
+/* Begin to copy 8 bytes; both addresses are multiples of 8. */
+static __device__ inline void async_copy8(void *to, const void *from)
+{
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(shared_address(to)), "l"(from)
+               : "memory");
+}
+
 static __device__ inline void async_copy4_or_zeros(void *to, const void *from, int there)
 {
   asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(shared_address(to)), "l"(from),

@@ -2,8 +2,8 @@
  * What the normal equations on any device are checked with, against the references: parts of the
  * Gram matrix and of the columns, rows that come in two jobs with a decay between, and the descent.
  *
- * Rows have codes of 0 and -0, a column of 0, denormal numbers, an atom that every row has and one that has no
- * codes; sums begin at 0 and -0.  One more descent ends at -0 where nothing but -0 is added. */
+ * Rows have codes of 0 and -0, a column of 0, denormal numbers, an atom that every row has and one
+ * that has no codes; sums begin at 0 and -0.  One more descent ends at -0 where nothing but -0 is added. */
 #ifndef TESTS_DEVICE_NORMAL_H
 #define TESTS_DEVICE_NORMAL_H
 

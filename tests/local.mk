@@ -11,6 +11,7 @@ check_PROGRAMS += \
   %D%/test_comm_verbs \
   %D%/test_cores \
   %D%/test_cuda_coder \
+  %D%/test_cuda_arrow \
   %D%/test_cuda_codes \
   %D%/test_cuda_normal \
   %D%/test_cuda_plan \
@@ -54,7 +55,7 @@ SCRIPT_TESTS = \
   %D%/test_partition.py \
   %D%/test_faults.py \
   %D%/test_watchdog.py \
-  %D%/test_cuda_faults.py \
+  %D%/test_cuda_faults.py %D%/test_cuda_solve.py \
   %D%/test_solve_input.py \
   %D%/test_solve.py \
   %D%/test_solve_values.py \

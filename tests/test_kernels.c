@@ -72,6 +72,30 @@ static int form_add(struct forms *f, enum kernel_name name, int architecture,
   return 1;
 }
 
+static int is_arrow(enum kernel_name name)
+{
+  return name == KERNEL_ARROW || name == KERNEL_ARROW_SUM || name == KERNEL_ARROW_BORDER ||
+         name == KERNEL_ARROW_STEP;
+}
+
+/* Arrow systems: a form for each d, k and team, of which these are the edges. */
+static void check_arrow(enum kernel_name name)
+{
+  static const struct {
+    idx d, k;
+    int team;
+  } uses[] = {{1, 0, 32},  {1, 1, 32},   {1, 4, 32},  {2, 4, 128},  {2, 8, 128}, {2, 8, 32},
+              {2, 16, 32}, {2, 16, 256}, {2, 32, 32}, {2, 32, 256}, {3, 5, 128}, {4, 10, 128},
+              {8, 0, 128}, {8, 10, 128}, {8, 40, 32}, {8, 40, 256}};
+  for (int a = 0; a < LENGTH(architectures); a++)
+    for (int u = 0; u < LENGTH(uses); u++) {
+      if (name != KERNEL_ARROW && uses[u].team != WARP && uses[u].k != 40 && u % 3) continue;
+      struct kernel_shape shape = {
+          .d = uses[u].d, .k = uses[u].k, .team = uses[u].team, .top_k = 1};
+      check_form(name, architectures[a], &shape);
+    }
+}
+
 /* Forms differ by the capacity of lists, by frames, by what a pass keeps, by the size of supports,
  * by the values of scores and by the hooks of tests. */
 static void check_kernel(enum kernel_name name)
@@ -198,7 +222,12 @@ int main(void)
   free(image.bytes);
   status_clear();
   claim_begin("every kernel compiles in every form, hot ones without spilling");
-  for (int name = 0; name < KERNELS; name++) check_kernel((enum kernel_name)name);
+  for (int name = 0; name < KERNELS; name++) {
+    if (is_arrow((enum kernel_name)name))
+      check_arrow((enum kernel_name)name);
+    else
+      check_kernel((enum kernel_name)name);
+  }
   claim_end();
   claim_begin("the cache gives the kernel back, and makes it again where a bit of it changed");
   check_cache();

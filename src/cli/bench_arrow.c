@@ -6,9 +6,11 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/num.h"
 #include "base/status.h"
 #include "cli/bench_median.h"
 #include "device/arrow.h"
@@ -19,6 +21,10 @@
 const struct option_row bench_arrow_rows[BENCH_ARROW_ROWS] = {
     {"system-rows", OPTION_LONG, AT(system_rows), "256", 1, 1 << 24, NULL, "ROWS",
      "rows of a system"},
+    {"lengths", OPTION_CHOICE, AT(lengths), "fixed", 0, 0, "fixed|uniform|power", NULL,
+     "rows of each: as said, 0 to twice that, or 1 to 16 times that with as many in each octave"},
+    {"systems", OPTION_LONG, AT(systems), "0", 0, 1 << 24, NULL, "COUNT",
+     "systems; 0: as --megabytes says"},
     {"frame", OPTION_INT, AT(frame), "2", 1, ARROW_MAX_D, NULL, "SIZE", "size of the row blocks"},
     {"border", OPTION_INT, AT(border), "0", 0, ARROW_MAX_BORDER, NULL, "SIZE",
      "size of the border; 0: 4, 8, 16 and 32 in turn"},
@@ -37,6 +43,13 @@ struct bench_systems {
   real *steps, *work;
   struct device device;
 };
+
+static enum lengths lengths_of(const struct bench_arrow_options *o)
+{
+  return !strcmp(o->lengths, "fixed")     ? LENGTHS_FIXED
+         : !strcmp(o->lengths, "uniform") ? LENGTHS_UNIFORM
+                                          : LENGTHS_POWER;
+}
 
 static void items_make(struct bench_systems *b)
 {
@@ -63,13 +76,16 @@ static void items_make(struct bench_systems *b)
 static int systems_open(struct bench_systems *b, const struct bench_arrow_options *o, idx k)
 {
   double one = 8. * ((double)o->system_rows * o->frame * (o->frame + k + 1) + (double)k * (k + 1));
-  struct synthetic_systems made = {.seed = 1, .rows = o->system_rows, .d = o->frame, .k = k};
-  made.count = (gidx)(1e6 * o->megabytes / one) + 1;
+  struct synthetic_systems made = {
+      .seed = 1, .rows = o->system_rows, .d = o->frame, .k = k, .lengths = lengths_of(o)};
+  made.count = o->systems ? o->systems : (gidx)(1e6 * o->megabytes / one) + 1;
+  gidx longest = 0;
   TRY(systems_alloc(&b->shape, made.count, &b->arena));
   synthetic_shape(&made, &b->shape);
   TRY(systems_measure(&b->shape, "bench"));
   const struct systems_shape *s = &b->shape;
   gidx n = s->count;
+  for (gidx a = 0; a < n; a++) longest = imax(longest, s->row[a + 1] - s->row[a]);
   b->block = (struct systems_block){.count = n};
   TRY(arena_alloc(&b->arena, &b->block.h, s->h[n], sizeof(real)));
   TRY(arena_alloc(&b->arena, &b->block.b, s->b[n], sizeof(real)));
@@ -78,7 +94,7 @@ static int systems_open(struct bench_systems *b, const struct bench_arrow_option
   TRY(arena_alloc(&b->arena, &b->block.g_b, s->border[n], sizeof(real)));
   TRY(arena_alloc(&b->arena, &b->steps, s->g[n] + s->border[n], sizeof(real)));
   TRY(arena_alloc(&b->arena, &b->items, n, sizeof *b->items));
-  TRY(arena_alloc(&b->arena, &b->work, peer_arrow_work(o->frame, k, o->system_rows), sizeof(real)));
+  TRY(arena_alloc(&b->arena, &b->work, peer_arrow_work(o->frame, k, longest), sizeof(real)));
   for (gidx a = 0; a < n; a++) synthetic_system(&made, s, a, &b->block);
   items_make(b);
   return OK;
@@ -130,10 +146,11 @@ static double petsc_time(const struct bench_systems *b)
   return seconds / rows;
 }
 
-/* *seconds <- ours for all systems. */
-static int solve_time(struct bench_systems *b, double *seconds)
+/* *seconds <- ours for all systems; kernels[repeats] <- of a GPU's kernels alone. */
+static int solve_time(struct bench_systems *b, double *seconds, double *kernels, int repeats)
 {
-  struct arrow_job job = {.items = b->items, .count = b->shape.count};
+  struct arrow_job job = {
+      .items = b->items, .count = b->shape.count, .repeats = repeats, .seconds = kernels};
   double begun = log_seconds();
   TRY(device_arrow(&b->device, &job));
   *seconds = log_seconds() - begun;
@@ -152,25 +169,65 @@ static void peer_print(double theirs, double ours)
     printf(" %9s %9s", "none", "");
 }
 
-static int border_measure(const struct bench_arrow_options *o, idx k, int repeats, int threads,
-                          const char *variant)
+static struct device_options device_options_of(const struct bench_common *common)
+{
+  return (struct device_options){.p = 1,
+                                 .d = 1,
+                                 .threads = common->threads,
+                                 .variant = common->cpu_variant,
+                                 .kind = common->device,
+                                 .kernels = common->kernels};
+}
+
+/* Bytes that have to be read and written, each once. */
+static double bytes_of(const struct systems_shape *s)
+{
+  return 8. * ((double)(s->h[s->count] + s->b[s->count]) + 2. * (double)s->g[s->count]);
+}
+
+static int gpu_measure(const struct bench_arrow_options *o, idx k,
+                       const struct bench_common *common)
+{
+  static double whole[MAX_REPEATS], kernels[MAX_REPEATS];
+  struct bench_systems b = {0};
+  struct device_options options = device_options_of(common);
+  double copies;
+  TRY(device_open(&b.device, &options));
+  TRY(device_copy_rate(&b.device, &copies));
+  TRY(systems_open(&b, o, k));
+  TRY(solve_time(&b, whole, kernels, common->repeats)); /* compiles */
+  TRY(solve_time(&b, whole, kernels, common->repeats));
+  for (int r = 0; r < common->repeats; r++) TRY(solve_time(&b, &whole[r], NULL, 0));
+  const struct systems_shape *s = &b.shape;
+  double seconds = median(kernels, common->repeats), bytes = bytes_of(s);
+  printf("%6d %9lld %11.1f %10.4f %9.1f %10.1f %9.1f%% %10.2f %9lld\n", k, (long long)s->count,
+         1e-6 * (double)s->row[s->count] / seconds, 1e3 * seconds, 1e-9 * bytes / seconds,
+         1e-9 * copies, 100 * bytes / seconds / copies, 1e3 * median(whole, common->repeats),
+         (long long)b.device.counts.declined);
+  device_close(&b.device);
+  arena_free(&b.arena);
+  return OK;
+}
+
+static int border_measure(const struct bench_arrow_options *o, idx k,
+                          const struct bench_common *common)
 {
   static double solve[MAX_REPEATS], memory[MAX_REPEATS], peer[MAX_REPEATS], petsc[MAX_REPEATS];
   struct bench_systems b = {0};
-  struct device_options options = {.p = 1, .d = 1, .threads = threads, .variant = variant};
+  struct device_options options = device_options_of(common);
+  int repeats = common->repeats;
   TRY(device_open(&b.device, &options));
   TRY(systems_open(&b, o, k));
-  TRY(solve_time(&b, solve));
+  TRY(solve_time(&b, solve, NULL, 0));
   for (int r = 0; r < repeats; r++) {
     petsc[r] = petsc_time(&b);
     memory[r] = memory_time(&b);
     peer[r] = peer_time(&b);
-    TRY(solve_time(&b, &solve[r]));
+    TRY(solve_time(&b, &solve[r], NULL, 0));
   }
   const struct systems_shape *s = &b.shape;
   double rows = (double)s->row[s->count];
-  double bytes = 8. * ((double)(s->h[s->count] + s->b[s->count]) + 2. * (double)s->g[s->count]);
-  double seconds = median(solve, repeats), floor = median(memory, repeats);
+  double bytes = bytes_of(s), seconds = median(solve, repeats), floor = median(memory, repeats);
   double peer_seconds = median(peer, repeats);
   printf("%6d %9lld %11.1f %9.2f %10.2f %9.1f%%", k, (long long)s->count, 1e-6 * rows / seconds,
          1e-9 * bytes / seconds, 1e-9 * bytes / floor, 100 * floor / seconds);
@@ -182,16 +239,31 @@ static int border_measure(const struct bench_arrow_options *o, idx k, int repeat
   return OK;
 }
 
-int bench_arrow(const struct bench_arrow_options *o, int repeats, int threads, const char *variant)
+static void title_print(const struct bench_arrow_options *o, const struct bench_common *common)
 {
-  static const idx borders[] = {4, 8, 16, 32};
-  TRY(device_check_fma());
-  printf("d=%d n=%lld threads=%d, medians of %d runs; peers and memory on one thread\n", o->frame,
-         (long long)o->system_rows, threads, repeats);
+  printf("d=%d n=%lld %s, medians of %d runs; ", o->frame, (long long)o->system_rows, o->lengths,
+         common->repeats);
+  if (strcmp(common->device, "cuda") == 0) {
+    printf("systems are on the GPU, but for `with copies`, on %d threads\n", common->threads);
+    printf("%6s %9s %11s %10s %9s %10s %10s %10s %9s\n", "border", "systems", "Mrows/s", "ms",
+           "GB/s", "copies", "of copies", "with copies", "declined");
+    return;
+  }
+  printf("%d threads; peers and memory on one\n", common->threads);
   printf("%6s %9s %11s %9s %10s %10s %9s %9s %9s %9s\n", "border", "systems", "Mrows/s", "GB/s",
          "memory", "of memory", "LAPACKE", "faster", "PETSc", "faster");
-  for (int i = 0; i < (o->border ? 1 : LENGTH(borders)); i++)
-    TRY(border_measure(o, o->border ? o->border : borders[i], repeats, threads, variant));
+}
+
+int bench_arrow(const struct bench_arrow_options *o, const struct bench_common *common)
+{
+  static const idx borders[] = {4, 8, 16, 32};
+  int gpu = strcmp(common->device, "cuda") == 0;
+  TRY(device_check_fma());
+  title_print(o, common);
+  for (int i = 0; i < (o->border ? 1 : LENGTH(borders)); i++) {
+    idx k = o->border ? o->border : borders[i];
+    TRY(gpu ? gpu_measure(o, k, common) : border_measure(o, k, common));
+  }
   peer_petsc_close();
   return OK;
 }

@@ -6,17 +6,19 @@
 #define CLI_BENCH_ARROW_H
 
 #include "base/options.h"
+#include "cli/bench_route.h"
 #include "model/arrow.h"
 
 struct bench_arrow_options {
-  gidx system_rows;
+  gidx system_rows, systems;
   idx frame, border, megabytes;
+  const char *lengths;
 };
-enum { BENCH_ARROW_ROWS = 4 };
+enum { BENCH_ARROW_ROWS = 6 };
 extern const struct option_row bench_arrow_rows[BENCH_ARROW_ROWS];
 
-/* Measure and print; repeats 1 .. 1000. */
-int bench_arrow(const struct bench_arrow_options *o, int repeats, int threads, const char *variant);
+/* Measure and print. */
+int bench_arrow(const struct bench_arrow_options *o, const struct bench_common *common);
 
 /* Seconds of one system by LAPACKE and BLAS: dpotrf and dtrsm for each row, dsyrk for the sums, the
  * border by dpotrf; on one thread.  step_t, step_b as arrow_reference; work has

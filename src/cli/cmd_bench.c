@@ -53,11 +53,13 @@ static const struct option_set bench_set = {
         "`solve` counts every number of rows and steps once, in GB/s; `memory` is a loop that only "
         "reads and writes them, LAPACKE a loop of dpotrf, dtrsm and dsyrk, and PETSc, where that "
         "is "
-        "installed, its Cholesky of each bordered system, in Mrows/s.\n\n"
+        "installed, its Cholesky of each bordered system, in Mrows/s.  On a GPU the systems are "
+        "there already, and are compared with copies inside its memory.\n\n"
         "`terminal` factors one matrix, inverts the factor and multiplies the inverses, n^3 / 6 "
         "multiply-adds each; the peer is OpenBLAS's dpotrf on the same matrix.\n\n"
         "  sagitta bench terminal --schur 4096\n"
         "  sagitta bench solve --frame 2\n"
+        "  sagitta bench solve --device cuda --systems 4096\n"
         "  sagitta bench route --columns 384 --atoms 32768 --top-s 32\n"
         "  sagitta bench route --device cuda --n-rows 16384 --columns 768",
     .tables = tables,
@@ -71,8 +73,7 @@ static int bench_command(struct run *run, const void *options, const char **argu
   (void)run;
   const struct bench_options *o = options;
   const struct bench_common *common = &o->common;
-  if (strcmp(arguments[0], "solve") == 0)
-    return bench_arrow(&o->arrow, common->repeats, common->threads, common->cpu_variant);
+  if (strcmp(arguments[0], "solve") == 0) return bench_arrow(&o->arrow, common);
   if (strcmp(arguments[0], "terminal") == 0)
     return bench_dense(&o->dense, common->repeats, common->threads, common->cpu_variant);
   CHECK(strcmp(arguments[0], "route") == 0, ERR_USAGE,

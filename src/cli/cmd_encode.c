@@ -255,15 +255,6 @@ static void phases_join(const struct encode_result *result, char *text, size_t c
   }
 }
 
-/* Make the counts of this rank's device those of all ranks. */
-static int counts_sum(struct comm *c, struct device_counts *counts)
-{
-  gidx sums[] = {counts->kernels, counts->put, counts->got};
-  TRY(comm_sum(c, sums, LENGTH(sums)));
-  *counts = (struct device_counts){sums[0], sums[1], sums[2]};
-  return OK;
-}
-
 static int result_close(const struct run *run, struct encode_state *job)
 {
   if (run->comm.rank) return OK;
@@ -315,10 +306,7 @@ static int result_report(struct run *run, struct encode_state *job, double secon
            (unsigned long long)r->fingerprint);
   hash_phase_fill(&r->phases[PHASE_HASH], &job->file.hashing);
   TRY(report_phases(&run->comm, r->phases, ENCODE_PHASES));
-  TRY(counts_sum(&run->comm, &r->counts));
-  if (r->counts.kernels > 0)
-    log_info("GPU: %.0f kernels, %.3f GB to and %.3f GB from the device", (double)r->counts.kernels,
-             1e-9 * (double)r->counts.put, 1e-9 * (double)r->counts.got);
+  TRY(report_counts(&run->comm, &r->counts));
   TRY(report_filter(&run->comm, &r->filter));
   if (run->comm.rank == 0) report_metrics(&r->metrics, t->codes);
   return OK;

@@ -19,7 +19,7 @@
 struct solve_options {
   struct general_options general;
   struct output_options output;
-  const char *systems, *cpu_variant;
+  const char *systems, *cpu_variant, *device, *kernels;
   real ridge_t, ridge_b;
   gidx batch;
   idx threads;
@@ -48,6 +48,8 @@ static const struct option_row speed_rows[] = {
      "rows held at a time, at least one system; 0: as many as pay"},
     {"threads", OPTION_INT, AT(threads), "0", 0, 4096, NULL, "COUNT", THREADS_HELP},
     CPU_VARIANT_OPTION(AT(cpu_variant), "instruction set; baseline takes the loops of avx2"),
+    DEVICE_OPTION(AT(device)),
+    KERNELS_OPTION(AT(kernels)),
     {"dry-run", OPTION_FLAG, AT(dry_run), "no", 0, 1, NULL, NULL,
      "print the memory and disk needed, and do nothing"},
 };
@@ -68,7 +70,8 @@ static const struct option_set solve_set = {
         "The result, solutions.h5, holds for each system its steps, its log-determinant, and what "
         "became of it: a system that is not positive definite fails by itself, with the place and "
         "the bump that would mend it, and never touches another.  The bytes do not depend on the "
-        "number of ranks, batches or threads, nor on the other systems of the file.\n\n"
+        "number of ranks, batches or threads, on the device, nor on the other systems of the "
+        "file.\n\n"
         "  mpirun -n 4 sagitta solve --systems run/systems.h5 --escalate --output run/",
     .tables = tables,
     .count = LENGTH(tables),
@@ -103,7 +106,9 @@ static void task_fill(const struct run *run, const struct solve_options *o, stru
                                   .options = {o->ridge_t, o->ridge_b, o->escalate},
                                   .batch = o->batch ? o->batch : solve_batch_rows(&f->shape),
                                   .threads = threads_default(run, o->threads),
-                                  .variant = o->cpu_variant};
+                                  .variant = o->cpu_variant,
+                                  .device = o->device,
+                                  .kernels = o->kernels};
 }
 
 /* The lines of --dry-run. */
@@ -116,7 +121,9 @@ static int plan_print(const struct run *run, const struct solve_task *t)
   printf("systems  %lld of %lld rows, %.3g numbers in %lld batches\n", (long long)s->count,
          (long long)s->row[s->count], (double)systems_reals(s, 0, s->count),
          (long long)plan.batches);
+  printf("work     %.3g multiply-adds\n", solve_work(s));
   printf("memory   %.1f MB a rank\n", 1e-6 * (double)plan.memory);
+  if (plan.gpu > 0) printf("GPU      %.1f MB a rank, if one is there\n", 1e-6 * (double)plan.gpu);
   printf("disk     %.1f MB\n", 1e-6 * (double)solutions_bytes(s));
   return OK;
 }
@@ -157,10 +164,16 @@ static int finite_check(const struct solve_options *o, const struct solve_result
 static int result_close(const struct run *run, struct solve_state *job)
 {
   struct run_fact facts[MAX_FACTS];
-  char device[64];
+  const struct device_counts *counts = &job->result.device_counts;
+  char device[300];
   if (run->comm.rank) return OK;
-  snprintf(device, sizeof device, "cpu %s", job->result.variant);
+  snprintf(device, sizeof device, "%s %s", job->result.device, job->result.variant);
   int n = run_facts(run, device, job->task.threads, facts);
+  facts[n++] = (struct run_fact){"kernels", NULL, (double)counts->kernels};
+  facts[n++] = (struct run_fact){"bytes_to_device", NULL, (double)counts->put};
+  facts[n++] = (struct run_fact){"bytes_from_device", NULL, (double)counts->got};
+  facts[n++] = (struct run_fact){"systems_declined", NULL, (double)counts->declined};
+  facts[n++] = (struct run_fact){"systems_retried", NULL, (double)counts->retried};
   return solutions_output_finish(&job->file, &job->systems.inputs, facts, n);
 }
 
@@ -206,12 +219,15 @@ static int solve_command(struct run *run, const void *options, const char **argu
   double begun = log_seconds();
   TRY(solve_run(&job->task, c, &job->result));
   const struct systems_shape *shape = &job->systems.shape;
-  const struct solve_result *r = &job->result;
-  log_info("solve   systems=%lld rows=%lld failed=%lld ranks=%d device=cpu/%s seconds=%.2f "
+  struct solve_result *r = &job->result;
+  int gpu = strcmp(r->device, "cpu") != 0; /* its name is in the table of ranks */
+  log_info("solve   systems=%lld rows=%lld failed=%lld ranks=%d device=%s%s%s seconds=%.2f "
            "fingerprint=%016llx",
            (long long)shape->count, (long long)shape->row[shape->count], (long long)failed(r),
-           c->size, r->variant, log_seconds() - begun, (unsigned long long)r->fingerprint);
+           c->size, r->device, gpu ? "" : "/", gpu ? "" : r->variant, log_seconds() - begun,
+           (unsigned long long)r->fingerprint);
   TRY(report_phases(c, r->phases, SOLVE_PHASES));
+  TRY(report_counts(c, &r->device_counts));
   outcomes_report(r);
   TRY(comm_agree(c, finite_check(o, r)));
   TRY(inputs_confirm(c));

@@ -82,12 +82,17 @@ enum { GENERAL_ROWS = 3, OUTPUT_ROWS = 2, COMPUTE_ROWS = 7 };
         "exact scores decide; auto: where that is faster"                                          \
   }
 
-/* The row of --device, whose value is at an offset. */
+/* The rows of --device and --kernels, whose values are at offsets. */
 #define DEVICE_OPTION(offset)                                                                      \
   {                                                                                                \
     "device", OPTION_CHOICE, offset, "auto", 0, 0, "auto|cpu|cuda", NULL,                          \
-        "what routes and codes rows; auto takes a GPU for jobs that are large enough to gain, "    \
-        "cuda ends with exit code 69 where there is none"                                          \
+        "what computes; auto takes a GPU for jobs that are large enough to gain, cuda ends with "  \
+        "exit code 69 where there is none"                                                         \
+  }
+#define KERNELS_OPTION(offset)                                                                     \
+  {                                                                                                \
+    "kernels", OPTION_TEXT, offset, NULL, 0, 0, NULL, "FOLDER",                                    \
+        "take GPU kernels from here instead of those built in, for work on them"                   \
   }
 
 /* The row of --cpu-variant, whose value is at an offset. */

@@ -42,8 +42,7 @@ const struct option_row compute_rows[COMPUTE_ROWS] = {
                        "instruction set of the CPU's loops"),
     FILTER_OPTION(offsetof(struct compute_options, filter)),
     DEVICE_OPTION(offsetof(struct compute_options, device)),
-    {"kernels", OPTION_TEXT, offsetof(struct compute_options, kernels), NULL, 0, 0, NULL, "FOLDER",
-     "take GPU kernels from here instead of those built in, for work on them"},
+    KERNELS_OPTION(offsetof(struct compute_options, kernels)),
 };
 
 /* Begin used.in and run.log. */

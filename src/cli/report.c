@@ -53,6 +53,22 @@ int report_phases(struct comm *c, const struct phase *phases, int count)
   return OK;
 }
 
+int report_counts(struct comm *c, struct device_counts *counts)
+{
+  gidx sums[] = {counts->kernels, counts->put, counts->got, counts->declined, counts->retried};
+  TRY(comm_sum(c, sums, LENGTH(sums)));
+  *counts = (struct device_counts){sums[0], sums[1], sums[2], sums[3], sums[4]};
+  if (counts->kernels > 0)
+    log_info("GPU: %.0f kernels, %.3f GB to and %.3f GB from the device", (double)counts->kernels,
+             1e-9 * (double)counts->put, 1e-9 * (double)counts->got);
+  if (counts->declined > 0)
+    log_info("GPU: %lld systems are beyond its kernels and were solved by CPUs",
+             (long long)counts->declined);
+  if (counts->retried > 0)
+    log_info("GPU: %lld systems failed, and were examined by CPUs", (long long)counts->retried);
+  return OK;
+}
+
 /* Make the counts of this rank those of all ranks.  Collective. */
 static int screen_sum(struct comm *c, struct screen_counts *f)
 {

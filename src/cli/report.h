@@ -15,6 +15,9 @@
  * device, or in the background of what the main thread does.  Collective. */
 int report_phases(struct comm *c, const struct phase *phases, int count);
 
+/* What GPUs did, if any; *counts becomes that of all ranks.  Collective. */
+int report_counts(struct comm *c, struct device_counts *counts);
+
 /* What the certified filter did, and how many rows took the direct path for which reason; nothing
  * where it was off.  *counts becomes that of all ranks.  Collective. */
 int report_filter(struct comm *c, struct screen_counts *counts);

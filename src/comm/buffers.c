@@ -54,7 +54,9 @@ static void table_log(const struct rank_device *all, int count)
   }
 }
 
-int comm_devices_open(struct comm *c, struct device *dev)
+/* Log what every rank computes with, if one has a GPU; *has_gpus <- that; *can_join <- every rank
+ * has one of its own. */
+static int devices_tell(struct comm *c, const struct device *dev, int *has_gpus, int *can_join)
 {
   struct rank_device mine = {.number = dev->gpu.number};
   struct rank_device *all = calloc((size_t)c->size, sizeof *all);
@@ -70,11 +72,25 @@ int comm_devices_open(struct comm *c, struct device *dev)
   for (int r = 0; r < c->size; r++) ones[r] = 1;
   TRY(comm_allgather(c, &mine, ones, sizeof mine, all));
   table_log(all, c->size);
-  int can_join = has_each_its_gpu(all, c->size), has_gpus = any_gpu(all, c->size);
+  *can_join = has_each_its_gpu(all, c->size);
+  *has_gpus = any_gpu(all, c->size);
   free(all);
   free(ones);
+  return OK;
+}
+
+int comm_devices_report(struct comm *c, const struct device *dev)
+{
+  int has_gpus, can_join;
+  return devices_tell(c, dev, &has_gpus, &can_join);
+}
+
+int comm_devices_open(struct comm *c, struct device *dev)
+{
+  int has_gpus, can_join;
+  TRY(devices_tell(c, dev, &has_gpus, &can_join));
   if (c->size == 1 || !has_gpus) return OK;
-  status = can_join ? gpus_open(c, dev) : ERR_DEVICE;
+  int status = can_join ? gpus_open(c, dev) : ERR_DEVICE;
   if (status == ERR_DEVICE) {
     log_info("GPUs exchange through the host: %s",
              can_join ? status_message() : "not every rank has one of its own");

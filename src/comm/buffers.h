@@ -13,6 +13,8 @@
  * GPUs by NCCL where every rank has one of its own; where that cannot be, the log says why and they
  * exchange through the host.  Collective. */
 int comm_devices_open(struct comm *c, struct device *dev);
+/* The table alone, for devices that exchange nothing.  Collective. */
+int comm_devices_report(struct comm *c, const struct device *dev);
 /* Before the device is closed; safe where GPUs were not joined.  Every rank calls it. */
 void comm_devices_close(struct comm *c);
 

@@ -21,10 +21,19 @@ struct arrow_job {
   struct arrow_options options;
   struct arrow_item *items;
   gidx count;
+  /* For measuring, GPU alone: the kernels run so often again, seconds[repeats] is written, and all
+   * systems are on the device. */
+  int repeats;
+  double *seconds;
 };
-/* Threads share the systems, and the rows of long ones.  A system that is not positive definite is
- * an outcome, not an error.  ERR_INPUT when d or k is beyond model/arrow.h's limits, ERR_MEMORY,
- * ERR_DEVICE without fused multiply-add. */
+/* Threads share the systems, and the rows of long ones.  A GPU leaves systems that are beyond its
+ * kernels, and those that fail, to the CPU of the same bits; dev->counts has how many.  A system
+ * that is not positive definite is an outcome, not an error.  ERR_INPUT when d or k is beyond
+ * model/arrow.h's limits, ERR_MEMORY, ERR_DEVICE without fused multiply-add. */
 int device_arrow(struct device *dev, struct arrow_job *job);
+
+/* Bytes that a GPU, and as many page-locked ones that the host, take for jobs whose largest system
+ * has so many numbers, steps included; 0 on the CPU. */
+gidx device_arrow_bytes(const struct device *dev, gidx largest);
 
 #endif

@@ -53,6 +53,7 @@ struct backend {
   /* Bytes of one row's state; NULL: 0. */
   gidx (*codes_state_bytes)(idx vectors, real rho, int nonnegative);
   int (*arrow)(struct device *dev, struct arrow_job *job);
+  gidx (*arrow_bytes)(gidx largest); /* NULL: 0 */
 
   /* refit.h */
   int (*residuals)(struct device *dev, const struct residual_job *job);

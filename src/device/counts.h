@@ -11,6 +11,8 @@
 struct device_counts {
   gidx kernels;  /* launched */
   gidx put, got; /* bytes copied to and from the device */
+  /* Arrow systems that a GPU left to the CPU: beyond what its kernels take, and such as failed. */
+  gidx declined, retried;
 };
 
 /* What the certified filter did so far (doc/certified.md): rows by the path that they took, and the

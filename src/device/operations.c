@@ -75,6 +75,11 @@ int device_arrow(struct device *dev, struct arrow_job *job)
   return dev->backend->arrow(dev, job);
 }
 
+gidx device_arrow_bytes(const struct device *dev, gidx largest)
+{
+  return dev->backend->arrow_bytes ? dev->backend->arrow_bytes(largest) : 0;
+}
+
 int device_residuals(struct device *dev, const struct residual_job *job)
 {
   CHECK_HAS(dev, residuals);

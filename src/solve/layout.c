@@ -3,11 +3,20 @@
  * read; a forecast runs the same allocations in a dry arena. */
 #include "solve/layout.h"
 
+#include <string.h>
+
 #include "base/num.h"
 #include "base/status.h"
 #include "base/sums.h"
 
 enum { BATCH_REALS = 1 << 24 };
+
+double solve_work(const struct systems_shape *shape)
+{
+  double work = 0;
+  for (gidx a = 0; a < shape->count; a++) work += system_work(shape, a);
+  return work;
+}
 
 gidx solve_batch_rows(const struct systems_shape *s)
 {
@@ -36,6 +45,7 @@ static void sizes_find(struct solve *s)
       if (b->owner[a - first] != s->c->rank) continue;
       own += systems_reals(shape, a, a + 1);
       steps += steps_reals(shape, a, a + 1);
+      m.largest = imax(m.largest, systems_reals(shape, a, a + 1) + steps_reals(shape, a, a + 1));
     }
     m.batches++;
     m.systems = imax(m.systems, b->end - first);
@@ -89,6 +99,29 @@ static int arrays_alloc(struct solve *s)
   return results_alloc(s);
 }
 
+static struct device_options device_options_of(const struct solve *s)
+{
+  const struct solve_task *t = s->task;
+  return (struct device_options){.p = 1,
+                                 .d = 1,
+                                 .threads = t->threads,
+                                 .variant = t->variant,
+                                 .kind = t->device,
+                                 .work = solve_work(s->shape),
+                                 .local_rank = s->c->local_rank,
+                                 .kernels = t->kernels};
+}
+
+/* Bytes of a GPU, and as many page-locked ones, if the task may take one; 0: it takes none. */
+static gidx gpu_bytes(const struct solve *s)
+{
+  struct device dry = {0};
+  struct device_options options = device_options_of(s);
+  gidx forms;
+  device_open_dry(&dry, &options, &forms);
+  return strcmp(dry.kind, "cpu") ? device_arrow_bytes(&dry, s->sizes.largest) : 0;
+}
+
 /* ERR_MEMORY when the arrays are more than this rank's share of what its machine has left. */
 static int share_check(const struct solve *s)
 {
@@ -96,11 +129,12 @@ static int share_check(const struct solve *s)
   gidx present = memory_share(s->c->local_size);
   dry.arena = (struct arena){.is_dry = 1};
   TRY(arrays_alloc(&dry));
-  CHECK((gidx)dry.arena.bytes <= present, ERR_MEMORY,
+  gidx needed = (gidx)dry.arena.bytes + gpu_bytes(s);
+  CHECK(needed <= present, ERR_MEMORY,
         "%lld bytes are needed (two batches as read %lld, exchanged %lld), %lld are present for "
         "each rank: a smaller --batch, where one has several systems, or fewer ranks on each "
         "machine",
-        (long long)dry.arena.bytes, (long long)(SLOTS * s->sizes.read * (gidx)sizeof(real)),
+        (long long)needed, (long long)(SLOTS * s->sizes.read * (gidx)sizeof(real)),
         (long long)(s->c->size > 1 ? (s->sizes.read + s->sizes.solve) * (gidx)sizeof(real) : 0),
         (long long)present);
   return OK;
@@ -122,8 +156,7 @@ static int sizes_ready(struct solve *s)
 
 static int arrays_open(struct solve *s)
 {
-  struct device_options options = {
-      .p = 1, .d = 1, .threads = s->task->threads, .variant = s->task->variant};
+  struct device_options options = device_options_of(s);
   TRY(arrays_alloc(s));
   s->out->batches = s->sizes.batches;
   s->out->memory = (gidx)s->arena.bytes;
@@ -149,7 +182,8 @@ int solve_plan(const struct solve_task *task, int ranks, struct solve_result *re
     sizes_find(&s);
     status = arrays_alloc(&s);
     result->batches = s.sizes.batches;
-    result->memory = imax(result->memory, (gidx)(order.bytes + s.arena.bytes));
+    result->gpu = imax(result->gpu, gpu_bytes(&s));
+    result->memory = imax(result->memory, (gidx)(order.bytes + s.arena.bytes) + gpu_bytes(&s));
   }
   arena_free(&order);
   return status;

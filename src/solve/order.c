@@ -11,8 +11,7 @@ gidx batch_end(const struct systems_shape *s, gidx first, gidx rows, gidx max)
   return end;
 }
 
-/* About how many multiply-adds system a takes. */
-static double work_of(const struct systems_shape *s, gidx a)
+double system_work(const struct systems_shape *s, gidx a)
 {
   double n = (double)(s->row[a + 1] - s->row[a]), d = s->d[a], k = s->k[a];
   return n * d * (d * d / 6 + k * d / 2 + k * k / 2 + 4 * k + 4) + k * k * k / 6 + 1;
@@ -20,13 +19,13 @@ static double work_of(const struct systems_shape *s, gidx a)
 
 static int work_compare(const void *a, const void *b)
 {
-  const struct system_work *x = a, *y = b;
+  const struct work_order *x = a, *y = b;
   if (x->work != y->work) return x->work < y->work ? 1 : -1;
   return (x->system > y->system) - (x->system < y->system);
 }
 
 void batch_deal(const struct systems_shape *s, int ranks, struct system_batch *b,
-                struct system_work *order)
+                struct work_order *order)
 {
   gidx count = b->end - b->first, before = 0;
   double total = (double)systems_reals(s, b->first, b->end) + 1;
@@ -34,7 +33,7 @@ void batch_deal(const struct systems_shape *s, int ranks, struct system_batch *b
     gidx a = b->first + i;
     b->reader[i] = (int)((double)before / total * ranks);
     before += systems_reals(s, a, a + 1);
-    order[i] = (struct system_work){work_of(s, a), a};
+    order[i] = (struct work_order){system_work(s, a), a};
   }
   qsort(order, (size_t)count, sizeof *order, work_compare);
   for (gidx i = 0; i < count; i++) b->owner[order[i].system - b->first] = (int)(i % ranks);

@@ -19,12 +19,15 @@ gidx batch_end(const struct systems_shape *s, gidx first, gidx rows, gidx max);
 
 /* Deal the batch's systems to ranks: to readers in consecutive runs of about equal size, to owners
  * in turn by falling work, ties by number.  order[end - first] is workspace. */
-struct system_work {
+struct work_order {
   double work;
   gidx system;
 };
 void batch_deal(const struct systems_shape *s, int ranks, struct system_batch *b,
-                struct system_work *order);
+                struct work_order *order);
+
+/* About how many multiply-adds system a takes. */
+double system_work(const struct systems_shape *s, gidx a);
 
 /* The part of a dealt batch that a rank reads: systems *first .. *end - 1. */
 void batch_part(const struct system_batch *b, int rank, gidx *first, gidx *end);

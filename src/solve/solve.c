@@ -3,12 +3,14 @@
  * With one rank nothing is copied: systems are solved where they were read. */
 #include "solve/solve.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/fingerprint.h"
 #include "base/log.h"
 #include "base/status.h"
+#include "comm/buffers.h"
 #include "solve/exchange.h"
 #include "solve/layout.h"
 
@@ -78,7 +80,8 @@ static int batch_solve(struct solve *s, const struct systems_block *block,
     TRY(solve_alltoallv(s, block));
     phase_end(&phases[SOLVE_ALLTOALLV], 0);
   }
-  struct arrow_job job = {s->task->options, s->items, items_fill(s, block, results)};
+  struct arrow_job job = {
+      .options = s->task->options, .items = s->items, .count = items_fill(s, block, results)};
   for (gidx i = 0; i < job.count; i++)
     reals += (double)systems_reals(s->shape, s->mine[i], s->mine[i] + 1) +
              (double)steps_reals(s->shape, s->mine[i], s->mine[i] + 1);
@@ -168,8 +171,11 @@ int solve_run(const struct solve_task *task, struct comm *c, struct solve_result
   TRY(comm_agree(c, struct_alloc(&s, sizeof *s)));
   *s = (struct solve){.task = task, .shape = task->systems->shape, .c = c, .out = result};
   TRY(solve_open(s));
-  result->variant = s->device.variant;
+  TRY(comm_devices_report(c, &s->device));
+  result->device = result->phases[SOLVE_SOLVE].device = s->device.kind;
+  snprintf(result->variant, sizeof result->variant, "%s", s->device.variant);
   TRY(batches_run(s));
+  result->device_counts = s->device.counts;
   TRY(result_sum(s));
   worker_close(&s->worker);
   device_close(&s->device);

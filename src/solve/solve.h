@@ -26,6 +26,7 @@ struct solve_task {
   gidx batch; /* rows in a batch, at least one system; changes no bit */
   int threads;
   const char *variant;
+  const char *device, *kernels; /* as struct device_options */
 };
 
 enum solve_phase {
@@ -46,15 +47,22 @@ struct solve_result {
   gidx first_place[ARROW_STATUSES]; /* its failed_at */
   gidx mended, retries;             /* systems that are OK after retries; retries of all */
   gidx batches, memory;             /* memory: bytes that this rank holds */
+  gidx gpu;                         /* bytes of its GPU; 0: none is used */
   uint64_t fingerprint;             /* of steps and log-determinants */
   struct phase phases[SOLVE_PHASES];
-  const char *variant;
+  const char *device;                 /* "cpu" or "cuda" */
+  char variant[256];                  /* its instruction set, or the GPU's name */
+  struct device_counts device_counts; /* of this rank */
 };
+
+/* Multiply-adds of all systems, about. */
+double solve_work(const struct systems_shape *shape);
 
 /* How many rows a batch should have: what `batch = 0` means. */
 gidx solve_batch_rows(const struct systems_shape *shape);
 
-/* Forecast batches and memory, the latter of the rank that holds most, without doing anything. */
+/* Forecast batches and memory, the latter of the rank that holds most, without doing anything; as
+ * if a GPU were there, unless the task's device is "cpu". */
 int solve_plan(const struct solve_task *task, int ranks, struct solve_result *result);
 
 /* Collective; the same status on every rank. */

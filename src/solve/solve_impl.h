@@ -18,6 +18,7 @@ struct batch_sizes {
   gidx read, solve;  /* systems that the rank reads, and that it solves */
   gidx steps;        /* of the systems that it solves */
   gidx all_t, all_b; /* steps of the whole batch, of rows and of borders */
+  gidx largest;      /* system that the rank solves, steps included */
 };
 
 struct solve {
@@ -31,7 +32,7 @@ struct solve {
   struct arena arena;
   struct batch_sizes sizes;
   struct system_batch batch; /* being solved */
-  struct system_work *order;
+  struct work_order *order;
   real *read[SLOTS]; /* a part of a batch as it was read */
   struct systems_block block[SLOTS];
   real *send, *recv, *steps; /* several ranks only */

@@ -10,6 +10,8 @@
  *     route                 a job: windows of the dictionary, launches of rows
  *     screen    codes       a launch by the certified filter; codes of rows
  *     normal                the normal equations of all atoms, and their descent
+ *     arrow                 arrow systems, and those that the CPU solves
+ *     arrow_lot             a lot of systems, from host to host
  *     screen_window         the filter's form of the window, whether it is used
  *     screen_probe          the matrix unit on trial
  *     screen_launch exact   the filter's kernels; a launch by the direct kernels
@@ -41,7 +43,7 @@ struct cuda_kernel {
   int shared; /* bytes of dynamic shared memory that were allowed */
 };
 
-enum { MAX_CUDA_KERNELS = 64 };
+enum { MAX_CUDA_KERNELS = 2048 }; /* systems of mixed shapes need many */
 
 /* Memory of the device that grows when asked. */
 struct cuda_work {
@@ -72,6 +74,8 @@ struct cuda_screen {
   cudaEvent_t marks[SCREEN_LEFT + 1]; /* around the stages */
 };
 
+struct cuda_arrow; /* arrow.c */
+
 struct cuda_state {
   struct device_options options;
   int number, architecture;
@@ -90,6 +94,7 @@ struct cuda_state {
   idx tile;                        /* atoms of a packed tile now; 0: nothing is there */
   idx window_first, window_filled; /* slots that are on the device now */
   struct cuda_screen screen;
+  struct cuda_arrow *arrow; /* owned; NULL: there were no systems yet */
   union {
     struct cuda_works work;
     struct cuda_work works[CUDA_WORKS];

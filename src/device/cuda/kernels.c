@@ -54,4 +54,7 @@ void kernel_recipe(enum kernel_name name, const struct kernel_shape *shape, stru
   if (defines & DEFINES_SCREEN) define_screen(r, shape);
   if (defines & DEFINES_VALUE) define(r, "POSITIVE", shape->positive);
   if (defines & DEFINES_TEST) define(r, "TEST_HOOKS", shape->test_hooks);
+  if (defines & DEFINES_ARROW) define(r, "ARROW_D", shape->d);
+  if (defines & DEFINES_ARROW) define(r, "ARROW_K", shape->k);
+  if (defines & DEFINES_TEAM) define(r, "ARROW_TEAM", shape->team);
 }

@@ -6,6 +6,7 @@
 #define DEVICE_CUDA_KERNELS_H
 
 #include "base/types.h"
+#include "arrow_types.h"
 #include "screen_types.h"
 
 /* Files of the folder kernels, built in; the last has no name. */
@@ -22,8 +23,10 @@ enum {
   DEFINES_CODES = 1 << 2,  /* MMA, ONE */
   DEFINES_SCREEN = 1 << 3, /* struct screen_form */
   DEFINES_TEST = 1 << 4,   /* TEST_HOOKS */
-  DEFINES_VALUE = 1 << 5,  /* POSITIVE */
-  DEFINES_DESCEND = 1 << 6 /* MMA, STAGES */
+  DEFINES_VALUE = 1 << 5,   /* POSITIVE */
+  DEFINES_DESCEND = 1 << 6, /* MMA, STAGES */
+  DEFINES_ARROW = 1 << 7,   /* ARROW_D, ARROW_K */
+  DEFINES_TEAM = 1 << 8     /* ARROW_TEAM */
 };
 
 /* Every kernel, one line each: KERNEL_<the first>, the second's file and entry, whether it is hot
@@ -52,7 +55,11 @@ enum {
   X(NORMAL_TARGET, normal_target, 1, 0)                                                            \
   X(NORMAL_DECAY, normal_decay, 0, 0)                                                              \
   X(NORMAL_FORGET, normal_forget, 0, 0)                                                            \
-  X(NORMAL_DESCEND, normal_descend, 1, DEFINES_DESCEND)
+  X(NORMAL_DESCEND, normal_descend, 1, DEFINES_DESCEND) \
+  X(ARROW, arrow, 1, DEFINES_ARROW | DEFINES_TEAM)                                                 \
+  X(ARROW_SUM, arrow_sum, 1, DEFINES_ARROW)                                                        \
+  X(ARROW_BORDER, arrow_border, 0, DEFINES_ARROW)                                                  \
+  X(ARROW_STEP, arrow_step, 1, DEFINES_ARROW)
 
 #define KERNEL_ENUM(NAME, file, hot, defines) KERNEL_##NAME,
 enum kernel_name { KERNEL_TABLE(KERNEL_ENUM) KERNELS };
@@ -68,6 +75,7 @@ struct kernel_shape {
   int test_hooks;    /* of the certified filter: for tests against its proof */
   int positive;      /* of route and screen: the values of scores are their positive parts (N.2) */
   idx d, top_k;
+  idx k, team; /* of arrow systems: their border, and threads of one in arrow.cu */
 };
 
 /* The shape of the kernels of codes for so many vectors a row. */

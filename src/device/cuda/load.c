@@ -23,14 +23,20 @@ static int kernel_add(struct cuda_state *s, const struct kernel_recipe *recipe,
   return OK;
 }
 
-/* *out <- the kernel, loaded if it was not; borrowed until the device is closed. */
+/* The kernel, borrowed until the device is closed, or NULL where it was not loaded. */
+static struct cuda_kernel *kernel_loaded(struct cuda_state *s, const struct kernel_recipe *recipe)
+{
+  for (int i = 0; i < s->n_kernels; i++)
+    if (!memcmp(&s->kernels[i].recipe, recipe, sizeof *recipe)) return &s->kernels[i];
+  return NULL;
+}
+
+/* *out <- the kernel, loaded if it was not. */
 static int kernel_find(struct cuda_state *s, const struct kernel_recipe *recipe,
                        struct cuda_kernel **out)
 {
-  for (int i = 0; i < s->n_kernels; i++) {
-    *out = &s->kernels[i];
-    if (!memcmp(&(*out)->recipe, recipe, sizeof *recipe)) return OK;
-  }
+  *out = kernel_loaded(s, recipe);
+  if (*out) return OK;
   struct kernel_image image;
   TRY(kernel_image_get(recipe, s->architecture, s->options.kernels, &image));
   int status = kernel_add(s, recipe, &image);
@@ -52,7 +58,7 @@ int cuda_launch(struct device *dev, const struct cuda_launch *l)
                                 cudaFuncAttributeMaxDynamicSharedMemorySize, l->shared));
   k->shared = l->shared > k->shared ? l->shared : k->shared;
   TRY_CU(cudaLaunchKernel((const void *)k->kernel, l->grid, l->block, arguments, (size_t)l->shared,
-                          s->stream));
+                          l->stream ? l->stream : s->stream));
   dev->counts.kernels++;
   return OK;
 }
@@ -94,21 +100,30 @@ static void likely_list(const struct cuda_state *s, struct likely *list)
   likely_add(list, KERNEL_PACK, &shape);
 }
 
+int cuda_load(struct device *dev, const struct kernel_recipe *recipes, int count)
+{
+  struct cuda_state *s = dev->state;
+  struct kernel_image *images = calloc((size_t)count + 1, sizeof *images);
+  CHECK(images, ERR_MEMORY, "cannot allocate a list of %d kernels", count);
+#pragma omp parallel for num_threads(s->options.threads) schedule(dynamic, 1)
+  for (int i = 0; i < count; i++)
+    if (!kernel_loaded(s, &recipes[i]) &&
+        kernel_image_get(&recipes[i], s->architecture, s->options.kernels, &images[i]))
+      status_clear(); /* its launch tries again and says why */
+  int status = OK;
+  for (int i = 0; i < count; i++) {
+    if (!status && images[i].bytes) status = kernel_add(s, &recipes[i], &images[i]);
+    free(images[i].bytes);
+  }
+  free(images);
+  return status;
+}
+
 int cuda_prepare(struct device *dev)
 {
   struct cuda_state *s = dev->state;
   struct likely list = {.count = 0};
-  struct kernel_image images[LENGTH(list.recipes)] = {0};
   if (s->options.top_k == 0) return OK;
   likely_list(s, &list);
-#pragma omp parallel for num_threads(s->options.threads) schedule(dynamic, 1)
-  for (int i = 0; i < list.count; i++)
-    if (kernel_image_get(&list.recipes[i], s->architecture, s->options.kernels, &images[i]))
-      status_clear(); /* its launch tries again and says why */
-  int status = OK;
-  for (int i = 0; i < list.count; i++) {
-    if (!status && images[i].bytes) status = kernel_add(s, &list.recipes[i], &images[i]);
-    free(images[i].bytes);
-  }
-  return status;
+  return cuda_load(dev, list.recipes, list.count);
 }

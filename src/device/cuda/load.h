@@ -15,10 +15,15 @@ struct cuda_launch {
   dim3 grid, block;
   int shared; /* bytes of dynamic shared memory */
   void *arguments;
+  cudaStream_t stream; /* NULL: the computing one */
 };
 int cuda_launch(struct device *dev, const struct cuda_launch *launch);
 
-/* Load what jobs of the device's options are likely to launch; threads compile side by side. */
+/* Load kernels that are not loaded yet; threads compile side by side.  One that cannot be compiled
+ * is left to its launch, which says why. */
+int cuda_load(struct device *dev, const struct kernel_recipe *recipes, int count);
+
+/* Load what jobs of the device's options are likely to launch. */
 int cuda_prepare(struct device *dev);
 
 /* May the filter's kernels weaken its proof, for a test? */

@@ -6,6 +6,7 @@
 
 #include "base/status.h"
 #include "device/backend.h"
+#include "device/cuda/arrow.h"
 #include "device/cuda/codes.h"
 #include "device/cuda/dictionary.h"
 #include "device/cuda/load.h"
@@ -75,6 +76,7 @@ static void cuda_close(struct device *dev)
   struct cuda_state *s = dev->state;
   for (int i = 0; i < CUDA_WORKS; i++) cuda_release(&s->works[i]);
   cuda_screen_close(s);
+  cuda_arrow_close(s);
   for (int i = 0; i < s->n_kernels; i++) cudaLibraryUnload(s->kernels[i].library);
   if (s->stream) cudaStreamDestroy(s->stream);
   if (s->copies) cudaStreamDestroy(s->copies);
@@ -127,6 +129,8 @@ const struct backend backend_cuda = {
     .normal_descend = cuda_normal_descend,
     .normal_forget = cuda_normal_forget,
     .normal_bytes = cuda_normal_bytes,
+    .arrow = cuda_arrow,
+    .arrow_bytes = plan_arrow_bytes,
     .copy_rate = cuda_copy_rate,
     .peak = cuda_peak,
 };

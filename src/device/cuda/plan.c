@@ -279,3 +279,9 @@ void plan_drop_filter(const struct plan_sizes *z, struct cuda_plan *plan)
   plan->screen = 0;
   plan_count(z, plan);
 }
+
+gidx plan_arrow_bytes(gidx largest)
+{
+  gidx bytes = largest > PLAN_ARROW_LARGEST / 8 ? PLAN_ARROW_LARGEST : 8 * largest;
+  return 2 * imax(bytes, PLAN_ARROW_LOT);
+}

@@ -80,6 +80,12 @@ gidx plan_state_bytes(idx vectors, real rho, int nonnegative);
  * that are free beside the plan. */
 idx plan_codes_rows(const struct cuda_plan *plan, gidx state_bytes, idx n, gidx spare);
 
+/* Arrow systems come in lots of so many bytes, or of one system that is larger; two lots are on the
+ * device at a time.  A system beyond PLAN_ARROW_LARGEST bytes stays on the host. */
+enum { PLAN_ARROW_LOT = 32 << 20, PLAN_ARROW_LARGEST = 1 << 30 };
+/* Row `arrow_bytes` of the table. */
+gidx plan_arrow_bytes(gidx largest);
+
 /* How the filter samples so many frames, and how long the lists of a row are (doc/certified.md). */
 struct plan_lists {
   idx sampled;   /* the first frames of the order; 0: too few for a sample */

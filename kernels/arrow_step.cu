@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * arrow_step: the steps of the rows of long systems (N.11), after arrow_border.cu.
+ *
+ * grid    units, that is arrow_step_rows(d, k) rows of a system
+ * block   ARROW_BLOCK, a thread a row
+ * shared  arrow_step_bytes(d, k): the rows, the border's step
+ *
+ * -D ARROW_D, ARROW_K
+ *
+ * Of a system that was not ok all steps are 0. */
+#define ARROW_TEAM ARROW_BLOCK
+#include "arrow_row.h"
+
+enum { ROWS = arrow_step_rows(FRAME, BORDER) };
+
+extern "C" __global__ void __launch_bounds__(ARROW_BLOCK)
+    arrow_step(const __grid_constant__ struct arrow_args a)
+{
+  extern __shared__ __align__(16) double shared[];
+  struct arrow_unit unit = a.units[blockIdx.x];
+  struct arrow_atom atom = a.atoms[unit.atom];
+  int left = atom.n - unit.first, count = left < ROWS ? left : ROWS, row = threadIdx.x;
+  double *border = shared + ROWS * ROW, *out = a.out + atom.out;
+  int not_ok = a.found[atom.number].not_ok != 0;
+  rows_order(shared, a.in + atom.in, atom.n, unit.first, 0, count, 0, 1);
+  async_commit();
+  for (int j = row; j < BORDER; j += ARROW_BLOCK) border[j] = out[(long long)atom.n * FRAME + j];
+  ASYNC_WAIT(0);
+  __syncthreads();
+  if (row >= count) return;
+  double *own = shared + row * ROW, *to = out + (long long)(unit.first + row) * FRAME;
+  row_whiten(own, atom.ridge_t);
+  if (!not_ok && row_step(own, border, to)) return;
+#pragma unroll
+  for (int m = 0; m < FRAME; m++) to[m] = 0;
+  a.found[atom.number].not_ok = 1;
+}

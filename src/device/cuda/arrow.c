@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Two lots take turns: while one is copied and solved, the other is packed and unpacked.  What the
+ * kernels do not take, and what fails in them, is solved by a CPU device beside this one, which
+ * also finds out why a system failed and tries it again (N.14, N.15). */
+#include "device/cuda/arrow.h"
+
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "base/num.h"
+#include "base/status.h"
+#include "device/cuda/arrow_lot.h"
+#include "device/cuda/load.h"
+
+enum { LOTS = 2, LEAST_BYTES = 1 << 20 };
+enum { TEAMS = 3, MAX_FORMS = (ARROW_MAX_FRAME + 1) * (ARROW_MAX_COLUMNS + 1) * TEAMS };
+
+struct cuda_arrow {
+  struct cuda_lot lots[LOTS];
+  struct device cpu; /* opened when it is needed */
+  /* Forms whose kernels are loaded, or were tried. */
+  char loaded[ARROW_MAX_FRAME + 1][ARROW_MAX_COLUMNS + 1][TEAMS];
+  gidx *rest, rest_capacity, n_rest; /* items that are left to the CPU */
+  struct arrow_item *again;          /* the same as a job */
+  gidx again_capacity;
+};
+
+static int arrow_open(struct cuda_state *s)
+{
+  if (s->arrow) return OK;
+  s->arrow = calloc(1, sizeof *s->arrow);
+  CHECK(s->arrow, ERR_MEMORY, "cannot allocate the state of arrow systems");
+  for (int i = 0; i < LOTS; i++) TRY(lot_open(&s->arrow->lots[i]));
+  return OK;
+}
+
+void cuda_arrow_close(struct cuda_state *s)
+{
+  struct cuda_arrow *w = s->arrow;
+  if (!w) return;
+  for (int i = 0; i < LOTS; i++) lot_close(&w->lots[i]);
+  device_close(&w->cpu);
+  free(w->rest);
+  free(w->again);
+  free(w);
+}
+
+/* Load the kernels of all forms of a job, side by side because the first job compiles them. */
+static int kernels_load(struct device *dev, const struct arrow_job *job)
+{
+  struct cuda_state *s = dev->state;
+  struct kernel_recipe *recipes = NULL;
+  gidx capacity = 0;
+  int count = 0;
+  for (gidx i = 0; i < job->count; i++) {
+    struct lot_form f = lot_form_of(s, &job->items[i].system);
+    if (f.team == LOT_DECLINED) continue;
+    char *loaded = &s->arrow->loaded[f.d][f.k][f.team == LOT_LONG ? 0 : f.team == WARP ? 1 : 2];
+    if (*loaded) continue;
+    if (!recipes) TRY(array_reserve(&recipes, &capacity, MAX_FORMS * LOT_KERNELS, sizeof *recipes));
+    count += lot_recipes(&f, recipes + count);
+    *loaded = 1;
+  }
+  int status = count ? cuda_load(dev, recipes, count) : OK;
+  free(recipes);
+  return status;
+}
+
+/* *bytes <- of a lot for this job, and memory for both.  Where memory is short, lots are smaller,
+ * and systems that do not fit are left to the CPU. */
+static int lots_reserve(struct cuda_state *s, const struct arrow_job *job, gidx *bytes)
+{
+  struct lot_size all = {0}, none = {0};
+  gidx largest = 0;
+  for (gidx i = 0; i < job->count; i++) {
+    const struct arrow_system *a = &job->items[i].system;
+    struct lot_form f = lot_form_of(s, a);
+    if (f.team == LOT_DECLINED) continue;
+    struct lot_size one = lot_with(none, &f, a);
+    all = lot_with(all, &f, a);
+    if (lot_bytes(&one) <= PLAN_ARROW_LARGEST) largest = imax(largest, lot_bytes(&one));
+  }
+  *bytes = job->repeats ? lot_bytes(&all) : imin(lot_bytes(&all), imax(largest, PLAN_ARROW_LOT));
+  int lots = job->repeats ? 1 : LOTS, status;
+  for (;; *bytes /= 2) {
+    status = OK;
+    for (int i = 0; i < lots && !status; i++) status = lot_reserve(s, &s->arrow->lots[i], *bytes);
+    if (status != ERR_MEMORY || job->repeats || *bytes <= LEAST_BYTES) return status;
+    status_clear();
+  }
+}
+
+/* Fill a lot with systems from *next on; those that are declined are noted. */
+static int lot_fill(struct device *dev, struct cuda_lot *lot, struct arrow_job *job, gidx bytes,
+                    gidx *next)
+{
+  const struct cuda_state *s = dev->state;
+  struct cuda_arrow *w = s->arrow;
+  struct lot_size none = {0};
+  TRY(lot_begin(lot, job, job->count - *next));
+  for (; *next < job->count; ++*next) {
+    const struct arrow_system *a = &job->items[*next].system;
+    struct lot_form f = lot_form_of(s, a);
+    struct lot_size one = lot_with(none, &f, a), with = lot_with(lot->size, &f, a);
+    if (f.team == LOT_DECLINED || lot_bytes(&one) > bytes) {
+      w->rest[w->n_rest++] = *next;
+      dev->counts.declined++;
+      continue;
+    }
+    if (lot_bytes(&with) > bytes) break;
+    lot_add(lot, &f, *next);
+  }
+  return OK;
+}
+
+static int lots_run(struct device *dev, struct arrow_job *job, gidx bytes)
+{
+  struct cuda_arrow *w = ((struct cuda_state *)dev->state)->arrow;
+  gidx next = 0, failed = 0;
+  for (int i = 0; i < LOTS; i++) w->lots[i].job = NULL; /* after a job that failed */
+  for (int turn = 0; next < job->count; turn = !turn) {
+    struct cuda_lot *lot = &w->lots[turn];
+    gidx before = w->n_rest;
+    TRY(lot_finish(dev, lot, w->rest, &w->n_rest));
+    failed += w->n_rest - before;
+    TRY(lot_fill(dev, lot, job, bytes, &next));
+    TRY(lot_start(dev, lot));
+  }
+  for (int r = 0; r < job->repeats; r++) TRY(lot_measure(dev, &w->lots[0], &job->seconds[r]));
+  gidx before = w->n_rest;
+  for (int i = 0; i < LOTS; i++) TRY(lot_finish(dev, &w->lots[i], w->rest, &w->n_rest));
+  dev->counts.retried += failed + w->n_rest - before;
+  return OK;
+}
+
+/* Solve on the CPU what is left. */
+static int rest_solve(struct cuda_state *s, struct arrow_job *job)
+{
+  struct cuda_arrow *w = s->arrow;
+  struct device_options options = {
+      .p = 1, .d = 1, .threads = s->options.threads, .variant = s->options.variant};
+  if (w->n_rest == 0) return OK;
+  if (!w->cpu.backend) TRY(device_open(&w->cpu, &options));
+  TRY(array_reserve(&w->again, &w->again_capacity, w->n_rest, sizeof *w->again));
+  for (gidx i = 0; i < w->n_rest; i++) w->again[i] = job->items[w->rest[i]];
+  struct arrow_job rest = {.options = job->options, .items = w->again, .count = w->n_rest};
+  TRY(device_arrow(&w->cpu, &rest));
+  for (gidx i = 0; i < w->n_rest; i++) job->items[w->rest[i]].outcome = w->again[i].outcome;
+  return OK;
+}
+
+int cuda_arrow(struct device *dev, struct arrow_job *job)
+{
+  struct cuda_state *s = dev->state;
+  gidx bytes;
+  TRY(arrow_open(s));
+  TRY(array_reserve(&s->arrow->rest, &s->arrow->rest_capacity, job->count, sizeof(gidx)));
+  s->arrow->n_rest = 0;
+  TRY(kernels_load(dev, job));
+  TRY(lots_reserve(s, job, &bytes));
+  TRY(lots_run(dev, job, bytes));
+  return rest_solve(s, job);
+}

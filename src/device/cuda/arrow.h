@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Arrow systems on a GPU.
+ *
+ * Floor: device. */
+#ifndef DEVICE_CUDA_ARROW_H
+#define DEVICE_CUDA_ARROW_H
+
+#include "device/cuda/cuda.h"
+
+/* Operation of the table. */
+int cuda_arrow(struct device *dev, struct arrow_job *job);
+
+/* Give back what it keeps from job to job. */
+void cuda_arrow_close(struct cuda_state *s);
+
+#endif

@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Systems of equal shape and similar length are one launch; the order of systems in a lot is that
+ * of its launches. */
+#include "device/cuda/arrow_lot.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/num.h"
+#include "base/status.h"
+#include "device/cuda/load.h"
+#include "device/cuda/memory.h"
+
+enum { BLOCK_RESERVED = 1 << 10 }; /* shared memory that a block takes beside its own */
+
+int lot_open(struct cuda_lot *lot)
+{
+  TRY_CU(cudaStreamCreateWithFlags(&lot->stream, cudaStreamNonBlocking));
+  return OK;
+}
+
+void lot_close(struct cuda_lot *lot)
+{
+  if (lot->stream) cudaStreamSynchronize(lot->stream);
+  if (lot->host) cudaFreeHost(lot->host);
+  cuda_release(&lot->device);
+  cuda_release(&lot->parts);
+  if (lot->stream) cudaStreamDestroy(lot->stream);
+  free(lot->entries);
+  free(lot->groups);
+}
+
+/* In shared memory where a multiprocessor holds two blocks, so that one computes while another
+ * waits; by several warps where those of several systems do not fit. */
+struct lot_form lot_form_of(const struct cuda_state *s, const struct arrow_system *a)
+{
+  struct lot_form f = {a->d, a->k, LOT_DECLINED};
+  gidx most = s->shared / 2 - BLOCK_RESERVED;
+  if (a->d < 1 || a->d > ARROW_MAX_FRAME || a->k < 0 || a->k > ARROW_MAX_COLUMNS) return f;
+  if (a->n < 0 || a->n >= 1 << 30) return f;
+  idx n = (idx)imin(a->n, 1 << 16); /* as many do not fit in any case */
+  int team = arrow_team(a->d, a->k, n);
+  if (team == WARP && arrow_shared_bytes(a->d, a->k, team, n) > most)
+    team = arrow_team(a->d, a->k, 1 << 16);
+  if (arrow_shared_bytes(a->d, a->k, team, n) <= most)
+    f.team = team;
+  else if (a->n > 0 && arrow_sum_bytes(a->d, a->k) <= s->shared &&
+           arrow_step_bytes(a->d, a->k) <= s->shared)
+    f.team = LOT_LONG;
+  return f;
+}
+
+static struct kernel_shape shape_of(const struct lot_form *form)
+{
+  return (struct kernel_shape){.d = form->d, .k = form->k, .team = form->team, .top_k = 1};
+}
+
+int lot_recipes(const struct lot_form *form, struct kernel_recipe *recipes)
+{
+  static const enum kernel_name whole[] = {KERNEL_ARROW},
+                                parts[] = {KERNEL_ARROW_SUM, KERNEL_ARROW_STEP,
+                                           KERNEL_ARROW_BORDER};
+  struct kernel_shape shape = shape_of(form);
+  int is_long = form->team == LOT_LONG, count = is_long ? LENGTH(parts) : LENGTH(whole);
+  for (int i = 0; i < count; i++) kernel_recipe((is_long ? parts : whole)[i], &shape, &recipes[i]);
+  return count;
+}
+
+static gidx reals_in(const struct arrow_system *a)
+{
+  gidx d = a->d, k = a->k;
+  return a->n * (d * d + d * k + d) + k * k + k;
+}
+
+static gidx reals_out(const struct arrow_system *a)
+{
+  return a->n * a->d + a->k;
+}
+
+static gidx segments_of(const struct arrow_system *a)
+{
+  return ceil_div(a->n, ARROW_SEGMENT_ROWS);
+}
+
+static gidx pieces_of(const struct arrow_system *a)
+{
+  return ceil_div(a->n, arrow_step_rows(a->d, a->k));
+}
+
+struct lot_size lot_with(struct lot_size size, const struct lot_form *form,
+                         const struct arrow_system *a)
+{
+  size.in += reals_in(a);
+  size.out += reals_out(a);
+  size.systems++;
+  if (form->team == LOT_LONG) size.units += segments_of(a) + pieces_of(a);
+  return size;
+}
+
+/* Where the parts of a lot begin, in bytes. */
+struct lot_places {
+  gidx atoms, units, found, out, end;
+};
+
+static struct lot_places places_of(const struct lot_size *z)
+{
+  struct lot_places at;
+  at.atoms = z->in * (gidx)sizeof(real);
+  at.units = at.atoms + z->systems * (gidx)sizeof(struct arrow_atom);
+  at.found = at.units + z->units * (gidx)sizeof(struct arrow_unit);
+  at.out = at.found + z->systems * (gidx)sizeof(struct arrow_found);
+  at.end = at.out + z->out * (gidx)sizeof(real);
+  return at;
+}
+
+gidx lot_bytes(const struct lot_size *size)
+{
+  return places_of(size).end;
+}
+
+int lot_reserve(struct cuda_state *s, struct cuda_lot *lot, gidx bytes)
+{
+  TRY(cuda_reserve(s, &lot->device, bytes));
+  if (bytes <= lot->host_bytes) return OK;
+  if (lot->host) TRY_CU(cudaFreeHost(lot->host));
+  lot->host = NULL;
+  lot->host_bytes = 0;
+  void *host;
+  cudaError_t error = cudaHostAlloc(&host, (size_t)bytes, cudaHostAllocDefault);
+  if (error == cudaErrorMemoryAllocation) cudaGetLastError();
+  CHECK(error != cudaErrorMemoryAllocation, ERR_MEMORY,
+        "cannot allocate %.1f MB of page-locked memory", 1e-6 * (double)bytes);
+  TRY_CU(error);
+  lot->host = host;
+  lot->host_bytes = bytes;
+  return OK;
+}
+
+int lot_begin(struct cuda_lot *lot, struct arrow_job *job, gidx systems)
+{
+  TRY(array_reserve(&lot->entries, &lot->entries_capacity, systems, sizeof *lot->entries));
+  TRY(array_reserve(&lot->groups, &lot->groups_capacity, systems, sizeof *lot->groups));
+  lot->job = job;
+  lot->n_groups = 0;
+  lot->size = (struct lot_size){0};
+  return OK;
+}
+
+void lot_add(struct cuda_lot *lot, const struct lot_form *form, gidx item)
+{
+  const struct arrow_system *a = &lot->job->items[item].system;
+  struct lot_entry *e = &lot->entries[lot->size.systems];
+  *e = (struct lot_entry){.form = *form, .item = item};
+  while ((gidx)1 << e->octave < a->n) e->octave++;
+  lot->size = lot_with(lot->size, form, a);
+}
+
+/* The longest first, so that a launch does not end with one that has just begun. */
+static int entry_compare(const void *a, const void *b)
+{
+  const struct lot_entry *x = a, *y = b;
+  if (x->form.d != y->form.d) return x->form.d < y->form.d ? -1 : 1;
+  if (x->form.k != y->form.k) return x->form.k < y->form.k ? -1 : 1;
+  if (x->form.team != y->form.team) return x->form.team < y->form.team ? -1 : 1;
+  if (x->octave != y->octave) return x->octave > y->octave ? -1 : 1;
+  return (x->item > y->item) - (x->item < y->item);
+}
+
+/* Long systems of one shape are one group, whatever their lengths. */
+static int is_same_group(const struct lot_entry *x, const struct lot_entry *y)
+{
+  return x->form.d == y->form.d && x->form.k == y->form.k && x->form.team == y->form.team &&
+         (x->octave == y->octave || x->form.team == LOT_LONG);
+}
+
+/* Cut the sorted entries into groups, and give these their units. */
+static void groups_make(struct cuda_lot *lot)
+{
+  gidx unit = 0;
+  for (gidx i = 0; i < lot->size.systems; i++) {
+    const struct lot_entry *e = &lot->entries[i];
+    const struct arrow_system *a = &lot->job->items[e->item].system;
+    if (i == 0 || !is_same_group(e, e - 1))
+      lot->groups[lot->n_groups++] = (struct lot_group){.form = e->form, .first = i, .unit = unit};
+    struct lot_group *g = &lot->groups[lot->n_groups - 1];
+    g->count++;
+    g->rows = (idx)imax(g->rows, a->n);
+    if (g->form.team != LOT_LONG) continue;
+    g->segments += segments_of(a);
+    g->pieces += pieces_of(a);
+    unit = g->unit + g->segments + g->pieces;
+  }
+}
+
+/* The units of a group: segments of its systems, then pieces of their rows. */
+static void units_make(const struct cuda_lot *lot, const struct lot_group *g,
+                       struct arrow_unit *units)
+{
+  for (gidx i = 0; i < g->count; i++) {
+    const struct arrow_system *a = &lot->job->items[lot->entries[g->first + i].item].system;
+    for (gidx s = 0; s < segments_of(a); s++)
+      *units++ = (struct arrow_unit){(int)i, (int)(s * ARROW_SEGMENT_ROWS)};
+  }
+  for (gidx i = 0; i < g->count; i++) {
+    const struct arrow_system *a = &lot->job->items[lot->entries[g->first + i].item].system;
+    for (gidx p = 0; p < pieces_of(a); p++)
+      *units++ = (struct arrow_unit){(int)i, (int)(p * arrow_step_rows(a->d, a->k))};
+  }
+}
+
+static void tables_make(struct cuda_lot *lot)
+{
+  struct lot_places at = places_of(&lot->size);
+  const struct arrow_options *o = &lot->job->options;
+  struct arrow_atom *atoms = (struct arrow_atom *)(void *)(lot->host + at.atoms);
+  struct arrow_unit *units = (struct arrow_unit *)(void *)(lot->host + at.units);
+  gidx in = 0, out = 0, i = 0;
+  for (gidx g = 0; g < lot->n_groups; g++) {
+    gidx segment = 0;
+    const struct lot_group *group = &lot->groups[g];
+    for (gidx end = i + group->count; i < end; i++) {
+      const struct arrow_item *item = &lot->job->items[lot->entries[i].item];
+      real addition = item->start.addition;
+      atoms[i] = (struct arrow_atom){.in = in,
+                                     .out = out,
+                                     .ridge_t = addition > 0 ? o->ridge_t + addition : o->ridge_t,
+                                     .ridge_b = addition > 0 ? o->ridge_b + addition : o->ridge_b,
+                                     .n = (int)item->system.n,
+                                     .number = (int)i,
+                                     .first_unit = (int)segment};
+      in += reals_in(&item->system);
+      out += reals_out(&item->system);
+      segment += segments_of(&item->system);
+    }
+    if (group->form.team == LOT_LONG) units_make(lot, group, units + group->unit);
+  }
+}
+
+static void system_pack(const struct arrow_system *a, real *to)
+{
+  gidx d = a->d, k = a->k;
+  const real *from[] = {a->h, a->b, a->g, a->c, a->g_b};
+  const gidx counts[] = {a->n * d * d, a->n * d * k, a->n * d, k * k, k};
+  for (int i = 0; i < LENGTH(from); to += counts[i++])
+    if (counts[i] > 0) memcpy(to, from[i], (size_t)counts[i] * sizeof *to);
+}
+
+static void systems_pack(const struct cuda_state *s, const struct cuda_lot *lot)
+{
+  struct lot_places at = places_of(&lot->size);
+  const struct arrow_atom *atoms = (const struct arrow_atom *)(void *)(lot->host + at.atoms);
+  real *to = (real *)(void *)lot->host;
+#pragma omp parallel for num_threads(s->options.threads) schedule(dynamic, 16)
+  for (gidx i = 0; i < lot->size.systems; i++)
+    system_pack(&lot->job->items[lot->entries[i].item].system, to + atoms[i].in);
+}
+
+static struct arrow_args args_of(const struct cuda_lot *lot, const struct lot_group *g)
+{
+  struct lot_places at = places_of(&lot->size);
+  char *base = lot->device.at;
+  return (struct arrow_args){
+      .in = (const real *)(void *)base,
+      .out = (real *)(void *)(base + at.out),
+      .atoms = (const struct arrow_atom *)(void *)(base + at.atoms) + g->first,
+      .units = (const struct arrow_unit *)(void *)(base + at.units) + g->unit,
+      .parts = lot->parts.at,
+      .found = (struct arrow_found *)(void *)(base + at.found),
+      .count = (int)g->count,
+      .rows = g->rows};
+}
+
+/* A group of systems whose rows fit in shared memory. */
+static int short_launch(struct device *dev, const struct cuda_lot *lot, const struct lot_group *g)
+{
+  const struct lot_form *f = &g->form;
+  struct arrow_args a = args_of(lot, g);
+  unsigned threads = (unsigned)arrow_threads(f->team), team = (unsigned)f->team;
+  struct cuda_launch l = {.name = KERNEL_ARROW,
+                          .shape = shape_of(f),
+                          .grid = {((unsigned)g->count * team + threads - 1) / threads, 1, 1},
+                          .block = {threads, 1, 1},
+                          .shared = (int)arrow_shared_bytes(f->d, f->k, f->team, g->rows),
+                          .arguments = &a,
+                          .stream = lot->stream};
+  return cuda_launch(dev, &l);
+}
+
+static gidx parts_bytes(const struct lot_group *g)
+{
+  idx k = g->form.k;
+  return g->segments * arrow_parts(k) * arrow_part_reals(k) * (gidx)sizeof(real);
+}
+
+static int long_launch(struct device *dev, const struct cuda_lot *lot, const struct lot_group *g)
+{
+  idx d = g->form.d, k = g->form.k;
+  struct arrow_args a = args_of(lot, g);
+  struct cuda_launch l = {.name = KERNEL_ARROW_SUM,
+                          .shape = shape_of(&g->form),
+                          .grid = {(unsigned)g->segments, (unsigned)arrow_parts(k), 1},
+                          .block = {(unsigned)arrow_sum_threads(d, k), 1, 1},
+                          .shared = arrow_sum_bytes(d, k),
+                          .arguments = &a,
+                          .stream = lot->stream};
+  TRY(cuda_launch(dev, &l));
+  l.name = KERNEL_ARROW_BORDER;
+  l.grid = (dim3){(unsigned)g->count, 1, 1};
+  l.block = (dim3){WARP, 1, 1};
+  l.shared = (int)sizeof(real) * arrow_border_reals(k);
+  TRY(cuda_launch(dev, &l));
+  a.units += g->segments;
+  l.name = KERNEL_ARROW_STEP;
+  l.grid = (dim3){(unsigned)g->pieces, 1, 1};
+  l.block = (dim3){ARROW_BLOCK, 1, 1};
+  l.shared = arrow_step_bytes(d, k);
+  return cuda_launch(dev, &l);
+}
+
+static int groups_launch(struct device *dev, struct cuda_lot *lot)
+{
+  struct cuda_state *s = dev->state;
+  struct lot_places at = places_of(&lot->size);
+  gidx bytes = 0;
+  if (lot->n_groups == 0) return OK;
+  for (gidx i = 0; i < lot->n_groups; i++) bytes = imax(bytes, parts_bytes(&lot->groups[i]));
+  TRY(cuda_reserve(s, &lot->parts, bytes));
+  TRY_CU(cudaMemsetAsync((char *)lot->device.at + at.found, 0, (size_t)(at.out - at.found),
+                         lot->stream));
+  for (gidx i = 0; i < lot->n_groups; i++) {
+    const struct lot_group *g = &lot->groups[i];
+    TRY(g->form.team == LOT_LONG ? long_launch(dev, lot, g) : short_launch(dev, lot, g));
+  }
+  return OK;
+}
+
+int lot_start(struct device *dev, struct cuda_lot *lot)
+{
+  const struct cuda_state *s = dev->state;
+  struct lot_places at = places_of(&lot->size);
+  if (lot->size.systems == 0) return OK;
+  qsort(lot->entries, (size_t)lot->size.systems, sizeof *lot->entries, entry_compare);
+  groups_make(lot);
+  tables_make(lot);
+  systems_pack(s, lot);
+  TRY_CU(cudaMemcpyAsync(lot->device.at, lot->host, (size_t)at.found, cudaMemcpyHostToDevice,
+                         lot->stream));
+  TRY(groups_launch(dev, lot));
+  TRY_CU(cudaMemcpyAsync(lot->host + at.found, (char *)lot->device.at + at.found,
+                         (size_t)(at.end - at.found), cudaMemcpyDeviceToHost, lot->stream));
+  cuda_count(&dev->counts.put, at.found);
+  cuda_count(&dev->counts.got, at.end - at.found);
+  return OK;
+}
+
+/* Steps and outcome of a system that is ok. */
+static void system_unpack(struct arrow_item *item, const struct arrow_atom *atom,
+                          const struct arrow_found *found, const real *steps)
+{
+  const struct arrow_system *a = &item->system;
+  gidx rows = a->n * a->d;
+  if (rows > 0) memcpy(item->step_t, steps + atom->out, (size_t)rows * sizeof *steps);
+  if (a->k > 0) memcpy(item->step_b, steps + atom->out + rows, (size_t)a->k * sizeof *steps);
+  item->outcome = (struct arrow_outcome){.status = ARROW_OK,
+                                         .failed_at = -1,
+                                         .ridge_t = atom->ridge_t,
+                                         .ridge_b = atom->ridge_b,
+                                         .addition = item->start.addition,
+                                         .retries = item->start.retries,
+                                         .pair = {found->m, found->e}};
+  item->outcome.log_det = det_pair_value(item->outcome.pair);
+}
+
+int lot_finish(struct device *dev, struct cuda_lot *lot, gidx *failed, gidx *count)
+{
+  const struct cuda_state *s = dev->state;
+  if (!lot->job) return OK;
+  struct arrow_job *job = lot->job;
+  struct lot_places at = places_of(&lot->size);
+  const struct arrow_atom *atoms = (const struct arrow_atom *)(void *)(lot->host + at.atoms);
+  const struct arrow_found *found = (const struct arrow_found *)(void *)(lot->host + at.found);
+  const real *steps = (const real *)(void *)(lot->host + at.out);
+  lot->job = NULL;
+  TRY_CU(cudaStreamSynchronize(lot->stream));
+#pragma omp parallel for num_threads(s->options.threads) schedule(dynamic, 16)
+  for (gidx i = 0; i < lot->size.systems; i++)
+    if (!found[i].not_ok)
+      system_unpack(&job->items[lot->entries[i].item], &atoms[i], &found[i], steps);
+  for (gidx i = 0; i < lot->size.systems; i++)
+    if (found[i].not_ok) failed[(*count)++] = lot->entries[i].item;
+  return OK;
+}
+
+int lot_measure(struct device *dev, struct cuda_lot *lot, double *seconds)
+{
+  cudaEvent_t begin, end;
+  float milliseconds = 0;
+  TRY_CU(cudaEventCreate(&begin));
+  TRY_CU(cudaEventCreate(&end));
+  TRY_CU(cudaEventRecord(begin, lot->stream));
+  TRY(groups_launch(dev, lot));
+  TRY_CU(cudaEventRecord(end, lot->stream));
+  TRY_CU(cudaEventSynchronize(end));
+  TRY_CU(cudaEventElapsedTime(&milliseconds, begin, end));
+  TRY_CU(cudaEventDestroy(begin));
+  TRY_CU(cudaEventDestroy(end));
+  *seconds = 1e-3 * milliseconds;
+  return OK;
+}

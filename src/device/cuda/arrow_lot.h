@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A lot of arrow systems: packed into page-locked memory, copied to the device, solved there, and
+ * their steps copied back, all on a stream of its own.  So one lot is copied while another is
+ * solved.
+ *
+ * Floor: device; included by arrow*.c only. */
+#ifndef DEVICE_CUDA_ARROW_LOT_H
+#define DEVICE_CUDA_ARROW_LOT_H
+
+#include "device/cuda/cuda.h"
+
+/* How a system is solved. */
+struct lot_form {
+  idx d, k;
+  int team; /* threads of arrow.cu; LOT_LONG: in parts; LOT_DECLINED: not here */
+};
+enum { LOT_LONG = 0, LOT_DECLINED = -1 };
+enum { LOT_KERNELS = 3 }; /* of a form, at most */
+
+struct lot_entry {
+  struct lot_form form;
+  int octave; /* of its rows, so that the systems of a launch are of similar size */
+  gidx item;
+};
+
+/* Entries that are solved by one launch, or one after another of the three kernels of long ones. */
+struct lot_group {
+  struct lot_form form;
+  gidx first, count;           /* entries */
+  gidx unit, segments, pieces; /* in the table of units: segments, then rows for arrow_step.cu */
+  idx rows;                    /* of the longest */
+};
+
+/* Numbers, systems and units of a lot. */
+struct lot_size {
+  gidx in, out, systems, units;
+};
+
+struct cuda_lot {
+  cudaStream_t stream;
+  char *host; /* page-locked, as the device's side: systems, tables, what became of them, steps */
+  gidx host_bytes;
+  struct cuda_work device, parts;
+  struct arrow_job *job; /* borrowed; NULL: nothing is under way */
+  struct lot_entry *entries;
+  struct lot_group *groups;
+  gidx entries_capacity, groups_capacity, n_groups;
+  struct lot_size size;
+};
+
+int lot_open(struct cuda_lot *lot);
+void lot_close(struct cuda_lot *lot);
+
+struct lot_form lot_form_of(const struct cuda_state *s, const struct arrow_system *a);
+/* The kernels of a form: recipes[LOT_KERNELS]; returns how many. */
+int lot_recipes(const struct lot_form *form, struct kernel_recipe *recipes);
+
+/* What a lot is with one system more. */
+struct lot_size lot_with(struct lot_size size, const struct lot_form *form,
+                         const struct arrow_system *a);
+gidx lot_bytes(const struct lot_size *size);
+
+/* Let a lot have so many bytes on both sides; ERR_MEMORY. */
+int lot_reserve(struct cuda_state *s, struct cuda_lot *lot, gidx bytes);
+
+/* Begin an empty lot for at most `systems` of a job; add one; send all to the device and back. */
+int lot_begin(struct cuda_lot *lot, struct arrow_job *job, gidx systems);
+void lot_add(struct cuda_lot *lot, const struct lot_form *form, gidx item);
+int lot_start(struct device *dev, struct cuda_lot *lot);
+
+/* Wait for it; steps and outcomes of its systems are written, but for those that failed: failed[..]
+ * <- their items, *count is how many were there before and are now. */
+int lot_finish(struct device *dev, struct cuda_lot *lot, gidx *failed, gidx *count);
+
+/* Run the kernels again on what is there, and measure that. */
+int lot_measure(struct device *dev, struct cuda_lot *lot, double *seconds);
+
+#endif

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Arrow systems on a GPU have the reference's bits: every way in which its kernels solve one, every
+ * edge of d, k and n, mixed and in lots of any size; such as fail, escalate, or are beyond the
+ * kernels are left to the CPU and counted. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arrow_data.h"
+#include "base/status.h"
+#include "device_how.h"
+
+static struct device gpu, cpu; /* long systems are compared with the CPU's, which is tested */
+
+static int is_small(void)
+{
+  const char *small = getenv("SMALL"); /* for compute-sanitizer */
+  return small && *small && *small != '0';
+}
+
+static int devices_open(void)
+{
+  struct device_options on_gpu = how_options(&how_cuda, 1, 1, 0), on_cpu = on_gpu;
+  on_gpu.threads = 4; /* compile kernels side by side */
+  on_cpu.kind = "cpu";
+  return device_open(&gpu, &on_gpu) || device_open(&cpu, &on_cpu);
+}
+
+/* Solve on the GPU; the number of systems that are not those of the reference, or of the CPU. */
+static int differ_count(struct arrow_item *items, gidx count, const struct arrow_options *o,
+                        int by_cpu)
+{
+  int differ = 0;
+  struct arrow_item *expected = malloc((size_t)count * sizeof *expected);
+  for (gidx i = 0; i < count; i++)
+    expected[i] = by_cpu ? item_copy(items + i) : item_reference(items + i, o);
+  struct arrow_job right = {.options = *o, .items = expected, .count = count};
+  if (by_cpu && device_arrow(&cpu, &right)) differ++;
+  for (gidx i = 0; i < count; i++) item_poison(items + i);
+  struct arrow_job job = {.options = *o, .items = items, .count = count};
+  if (device_arrow(&gpu, &job)) {
+    printf("# %s\n", status_message());
+    status_clear();
+    differ++;
+  }
+  for (gidx i = 0; i < count; i++) {
+    if (!item_same(items + i, expected + i)) {
+      differ++;
+      printf("# d = %d, k = %d, n = %lld: status %d, %d expected\n", items[i].system.d,
+             items[i].system.k, (long long)items[i].system.n, items[i].outcome.status,
+             expected[i].outcome.status);
+    }
+    item_free_steps(expected + i);
+  }
+  free(expected);
+  return differ;
+}
+
+static void items_free(struct arrow_item *items, gidx count)
+{
+  for (gidx i = 0; i < count; i++) item_free(items + i);
+}
+
+/* What the GPU did itself since the last call. */
+static int is_counted(gidx declined, gidx retried)
+{
+  static struct device_counts before;
+  struct device_counts now = gpu.counts;
+  int right = now.declined - before.declined == declined && now.retried - before.retried == retried;
+  if (!right)
+    printf("# declined %lld, retried %lld\n", (long long)(now.declined - before.declined),
+           (long long)(now.retried - before.retried));
+  before = now;
+  return right;
+}
+
+static void sizes_test(void)
+{
+  static const gidx rows[] = {0, 1, 7, 31, 32, 33, 64, 65, 200, 256};
+  static const idx borders[] = {0, 1, 2, 3, 4, 5, 8, 10, 11, 12, 16, 31, 32, 33, 40};
+  static const idx frames[] = {1, 2, 3, 5, 8};
+  const struct arrow_options plain = {0}, ridges = {.ridge_t = 0.25, .ridge_b = 3};
+  enum { ROWS = LENGTH(rows) };
+  claim_begin("d = 1 .. 8, k = 0 .. 40, n = 0 .. 256: the reference's bits");
+  for (int f = 0; f < LENGTH(frames); f += is_small() ? 2 : 1)
+    for (int b = 0; b < LENGTH(borders); b += is_small() ? 4 : 1) {
+      if (!is_small() && frames[f] > 2 && (b + f) % 3) continue; /* each form takes seconds */
+      struct arrow_item items[ROWS];
+      for (int i = 0; i < ROWS; i++) items[i] = item_make(frames[f], borders[b], rows[i], i + b, 0);
+      int differ = differ_count(items, ROWS, b % 2 ? &plain : &ridges, 0);
+      ok(differ == 0 && is_counted(0, 0), "d = %d, k = %d: %d differ", frames[f], borders[b],
+         differ);
+      items_free(items, ROWS);
+    }
+  claim_end();
+}
+
+/* Lengths around what fits in shared memory, segments, and lots of rows in parts. */
+static void long_test(void)
+{
+  static const gidx rows[] = {1000, 5000, 4097, 65535, 65536, 65537, 100000, 131072 + 31};
+  static const idx shapes[][2] = {{2, 8}, {1, 4}, {2, 32}, {1, 0}, {8, 40}};
+  const struct arrow_options plain = {0};
+  claim_begin("long systems: the bits of the CPU");
+  for (int s = 0; s < (is_small() ? 2 : LENGTH(shapes)); s++) {
+    int count = is_small() ? 2 : s == LENGTH(shapes) - 1 ? 3 : LENGTH(rows);
+    struct arrow_item items[LENGTH(rows)];
+    for (int i = 0; i < count; i++) items[i] = item_make(shapes[s][0], shapes[s][1], rows[i], i, 0);
+    int differ = differ_count(items, count, &plain, 1);
+    ok(differ == 0 && is_counted(0, 0), "d = %d, k = %d, up to %lld rows: %d differ", shapes[s][0],
+       shapes[s][1], (long long)rows[count - 1], differ);
+    items_free(items, count);
+  }
+  claim_end();
+}
+
+/* Few shapes, since each is compiled; healthy systems beside failing ones of every kind. */
+static void mixed_test(void)
+{
+  static const idx shapes[][2] = {{2, 8}, {1, 4}, {2, 0}, {2, 41}, {1, 100}};
+  enum { ALL = 400 };
+  int count = is_small() ? 40 : ALL;
+  struct arrow_item *items = malloc(ALL * sizeof *items);
+  claim_begin("a mixed batch, failing, escalated and beyond the kernels: the reference's bits");
+  for (int escalate = 0; escalate < 2; escalate++) {
+    const struct arrow_options o = {.escalate = escalate, .ridge_b = 1e-3};
+    int declined = 0, failed = 0, mended = 0, statuses[4] = {0};
+    for (int i = 0; i < count; i++) {
+      const idx *shape = shapes[i % LENGTH(shapes)];
+      gidx n = i % 7 ? i * 37 % 300 : 2000;
+      items[i] = item_make(shape[0], shape[1], n, 1000 + i, i / 5 % 5);
+    }
+    int differ = differ_count(items, count, &o, 0);
+    for (int i = 0; i < count; i++) {
+      const struct arrow_outcome *out = &items[i].outcome;
+      int here = items[i].system.k <= 40;
+      declined += !here;
+      failed += here && (out->status || out->retries);
+      mended += out->status == ARROW_OK && out->retries > 0;
+      statuses[out->status]++;
+    }
+    ok(differ == 0, "%d systems%s: %d differ", count, escalate ? ", escalated" : "", differ);
+    ok(is_counted(declined, failed), "%d are beyond the kernels, %d fail in them", declined,
+       failed);
+    ok(statuses[0] > count / 4 && statuses[3] > 0 && (escalate ? mended > 0 : statuses[1] > 0),
+       "%d good, %d bad rows, %d bad borders, %d not finite, %d mended", statuses[0], statuses[1],
+       statuses[2], statuses[3], mended);
+    items_free(items, count);
+  }
+  free(items);
+  claim_end();
+}
+
+/* Systems with values that leave the range of doubles somewhere on the way, and zeros. */
+static void extreme_test(void)
+{
+  static const real scales[] = {0x1p-1060, 0x1p-530, 0x1p-420, 0x1p-200, 0,
+                                0x1p300,   0x1p410,  0x1p500,  0x1p600,  0x1p1000};
+  enum { SCALES = LENGTH(scales) };
+  const struct arrow_options plain = {0}, escalate = {.escalate = 1};
+  int differ = 0;
+  claim_begin("overflow, underflow and zeros in every part: the reference's bits");
+  for (int part = 0; part < 5; part++) {
+    struct arrow_item items[2 * SCALES];
+    for (int i = 0; i < 2 * SCALES; i++) {
+      items[i] = item_make(2, 8, i % 2 ? 70 : 2000, i, 0);
+      item_scale(items + i, part, scales[i / 2]);
+    }
+    differ += differ_count(items, 2 * SCALES, &plain, 0);
+    differ += differ_count(items, 2 * SCALES, &escalate, 0);
+    items_free(items, 2 * SCALES);
+  }
+  ok(differ == 0, "%d differ", differ);
+  claim_end();
+}
+
+/* What the kernels solve themselves although factors are beyond 2^-400 .. 2^400, pivots subnormal,
+ * or numbers zeros of either sign. */
+static void unusual_test(void)
+{
+  static const real roots[] = {0x1p-530, 0x1p-512, 0x1p-420, 0x1p420, 0x1p500};
+  enum { ROOTS = LENGTH(roots) };
+  const struct arrow_options plain = {0};
+  struct arrow_item items[4 * ROOTS];
+  int solved = 0, count = LENGTH(items);
+  claim_begin("small and large factors, subnormal pivots, zeros: the reference's bits");
+  for (int i = 0; i < count; i++) {
+    real root = roots[i / 4];
+    items[i] = item_make(i % 4 == 3 ? 1 : 2, i % 4 == 3 ? 4 : 8, i % 2 ? 70 : 2000, i, 0);
+    item_scale(items + i, 0, root); /* twice, since the square is beyond the range */
+    item_scale(items + i, 0, root);
+    item_scale(items + i, 1, root);
+    item_scale(items + i, 2, root);
+  }
+  int differ = differ_count(items, count, &plain, 0);
+  for (int i = 0; i < count; i++) solved += items[i].outcome.status == ARROW_OK;
+  ok(differ == 0 && solved == count && is_counted(0, 0), "%d differ, %d of %d are solved", differ,
+     solved, count);
+  items_free(items, count);
+  for (int i = 0; i < 2; i++) {
+    items[i] = item_make(2, 0, i ? 100 : 9000, i, 0);
+    for (gidx j = 0; j < items[i].system.n * 2; j++)
+      ((real *)items[i].system.g)[j] = j % 3 ? j % 2 ? -0.0 : 0.0 : 1;
+  }
+  differ = differ_count(items, 2, &plain, 0);
+  ok(differ == 0 && is_counted(0, 0), "zeros of both signs: %d differ", differ);
+  items_free(items, 2);
+  claim_end();
+}
+
+/* Systems of more numbers than a lot has, and one that is a lot by itself. */
+static void lots_test(void)
+{
+  const struct arrow_options plain = {0};
+  int count = is_small() ? 3 : 3000;
+  struct arrow_item *items = malloc((size_t)count * sizeof *items);
+  claim_begin("several lots: the bits of the CPU");
+  for (int i = 0; i < count; i++)
+    items[i] = item_make(2, 8, i == 1 && !is_small() ? 300000 : i * 7919 % 400, i, i == 2);
+  int differ = differ_count(items, count, &plain, 1);
+  ok(differ == 0, "%d systems: %d differ", count, differ);
+  for (int i = 0; i < count; i++) /* as a refit begins again */
+    items[i].start = (struct arrow_start){i % 3 * 0.5, i % 3};
+  differ = differ_count(items, count, &plain, 1);
+  ok(differ == 0, "from a start that is not the first: %d differ", differ);
+  items_free(items, count);
+  free(items);
+  claim_end();
+}
+
+int main(void)
+{
+  if (!gpu_present()) return done_testing();
+  if (!ok(devices_open() == OK, "a GPU and a CPU are open")) return done_testing();
+  sizes_test();
+  long_test();
+  mixed_test();
+  unusual_test();
+  extreme_test();
+  lots_test();
+  ok(gpu.counts.kernels > 0 && gpu.counts.put > 0 && gpu.counts.got > 0,
+     "%lld kernels, %lld bytes to and %lld from the GPU", (long long)gpu.counts.kernels,
+     (long long)gpu.counts.put, (long long)gpu.counts.got);
+  device_close(&gpu);
+  device_close(&cpu);
+  return done_testing();
+}

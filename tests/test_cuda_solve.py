@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Claim: solve --device cuda writes the bytes of --device cpu, for any ranks, batches and memory of
+the GPU, with systems that fail and such as are beyond its kernels; without a GPU cuda ends with 69
+and auto is the CPU; a fault of CUDA ends the job with 69 and publishes nothing."""
+import os
+import re
+import subprocess
+import tempfile
+
+import numpy as np
+
+from arrow_files import random_system, write
+from tap import SAGITTA, claim, done_testing, gpu_present, ok, sagitta, skip_all
+
+SHIM = os.path.join(os.environ.get("builddir", "."), "tests", "fault_cuda.so")
+BEHIND = os.environ.get("FAULT_BEHIND", "")  # further libraries to preload
+CALLS = [1, 2, 3, 4, 5, 6, 8, 10, 13]
+
+# name: what synth makes.  Few shapes in each, since a GPU compiles a kernel or three for each.
+MADE = {
+    "equal": ("--systems", 300, "--system-rows", 256, "--border", 8),
+    "small": ("--systems", 2000, "--system-rows", 20, "--frame", 1, "--border", 4, "--lengths",
+              "uniform"),
+    "power": ("--systems", 60, "--system-rows", 600, "--border", 8, "--lengths", "power",
+              "--indefinite", 0.2, "--ill", 0.2),
+    "wide": ("--systems", 40, "--system-rows", 300, "--border", 32, "--indefinite", 0.1),
+    "mixed": ("--systems", 200, "--system-rows", 70, "--frame", 2, "--border", 3, "--mixed",
+              "--indefinite", 0.1),
+}
+OPTIONS = {"power": ("--escalate",), "wide": ("--ridge-t", 0.5, "--ridge-b", 2)}
+
+
+def run(folder, out, systems, *words, ranks=1, **environment):
+    """The log of a run with the CUDA shim, its exit code, and where its result is."""
+    place = os.path.join(folder, out)
+    preload = " ".join(filter(None, [SHIM, BEHIND]))
+    command = [SAGITTA, "solve", "--systems", systems, "--output", place, "--force",
+               *map(str, words)]
+    environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1",
+                       OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", **environment)
+    if ranks > 1:
+        command = ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", str(ranks), "-x",
+                   f"LD_PRELOAD={preload}", *command]
+    else:
+        environment["LD_PRELOAD"] = preload
+    if os.path.exists(place):
+        os.remove(place)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment)
+    return done, place
+
+
+def equal(folder, name, out):
+    return sagitta("diff", os.path.join(folder, f"{name}-cpu.h5"), out).returncode == 0
+
+
+def told(good, done):
+    if not good:
+        print("#", done.stderr.replace("\n", "\n# "))
+    return good
+
+
+def data(folder):
+    """Files of systems by name, each solved by the CPU."""
+    paths = {}
+    for name, words in MADE.items():
+        sagitta("synth", *words, "--output", os.path.join(folder, name))
+        paths[name] = os.path.join(folder, name, "systems.h5")
+    random = np.random.default_rng(5)
+    paths["beyond"] = os.path.join(folder, "beyond.h5")
+    write(paths["beyond"], [random_system(random, 2, k, 50) for k in (3, 41, 3, 100, 3)])
+    paths["none"] = os.path.join(folder, "none.h5")
+    write(paths["none"], [])
+    for name, path in paths.items():
+        done, _ = run(folder, f"{name}-cpu.h5", path, "--device", "cpu", *OPTIONS.get(name, ()))
+        told(ok(done.returncode == 0 and "device=cpu/" in done.stderr, f"{name}: the CPU's"), done)
+    return paths
+
+
+@claim("solve --device cuda writes the bytes of --device cpu")
+def check_equal(folder, paths):
+    for name, path in paths.items():
+        for ranks, batch in ((1, 0), (1, 777), (2, 0), (3, 5000)):
+            done, out = run(folder, "gpu.h5", path, "--device", "cuda", "--batch", batch,
+                            *OPTIONS.get(name, ()), ranks=ranks)
+            good = done.returncode == 0 and "device=cuda" in done.stderr and \
+                equal(folder, name, out)
+            told(ok(good, f"{name}: {ranks} ranks, batches of {batch} rows"), done)
+
+
+@claim("the log counts what the CPU had to do")
+def check_counts(folder, paths):
+    done, _ = run(folder, "gpu.h5", paths["beyond"], "--device", "cuda")
+    ok("GPU: 2 systems are beyond its kernels" in done.stderr, "two are beyond")
+    done, _ = run(folder, "gpu.h5", paths["wide"], "--device", "cuda")
+    failed = re.search(r"failed=(\d+)", done.stderr).group(1)
+    ok(int(failed) > 0 and f"GPU: {failed} systems failed" in done.stderr, f"{failed} failed")
+    ok(re.search(r"solve +\d.* cuda", done.stderr), "the table of phases names the device")
+    done, _ = run(folder, "gpu.h5", paths["equal"], "--device", "auto")
+    ok(done.returncode == 0 and "device=cpu" in done.stderr, "auto is the CPU for little work")
+
+
+@claim("less memory gives the CPU's bits, or 71 and the numbers")
+def check_memory(folder, paths):
+    ends = set()
+    for kilobytes in (500, 2500, 5000, 9000, 100000):
+        for name in ("power", "wide"):
+            done, out = run(folder, "gpu.h5", paths[name], "--device", "cuda",
+                            *OPTIONS.get(name, ()), CUDA_MEMORY=str(1000 * kilobytes))
+            ends.add(done.returncode)
+            good = equal(folder, name, out) if done.returncode == 0 else \
+                done.returncode == 71 and "MB" in done.stderr
+            told(ok(good, f"{name} in {kilobytes} kB: exit {done.returncode}"), done)
+    ok(ends == {0, 71}, f"enough and too little memory were met: {ends}")
+
+
+@claim("a CUDA call that fails ends the job with 69, nothing published")
+def check_calls(folder, paths):
+    for n in CALLS:
+        done, out = run(folder, "fault.h5", paths["power"], "--device", "cuda", "--escalate",
+                        FAULT_CUDA=f"call:{n}")
+        lines = [line for line in done.stderr.splitlines() if line.startswith("sagitta solve:")]
+        if done.returncode == 0:
+            ok(equal(folder, "power", out), f"call {n} is not reached")
+        else:
+            memory = done.returncode == 71 and "page-locked" in done.stderr
+            ok((done.returncode == 69 or memory) and len(lines) == 1 and not os.path.exists(out),
+               f"call {n} fails: exit {done.returncode}, {lines}")
+
+
+@claim("without a GPU cuda is refused, auto is the CPU")
+def check_absent(folder, paths):
+    done, out = run(folder, "absent.h5", paths["mixed"], "--device", "cuda",
+                    CUDA_VISIBLE_DEVICES="-1")
+    ok(done.returncode == 69 and not os.path.exists(out),
+       f"--device cuda without a GPU: exit {done.returncode}, {done.stderr.strip()}")
+    done, out = run(folder, "auto.h5", paths["mixed"], "--device", "auto",
+                    CUDA_VISIBLE_DEVICES="-1")
+    ok(done.returncode == 0 and equal(folder, "mixed", out), "--device auto without a GPU")
+    done = sagitta("solve", "--systems", paths["equal"], "--device", "cuda", "--dry-run")
+    ok(done.returncode == 0 and re.search(r"GPU +\d", done.stdout), "--dry-run says a GPU's part")
+    done = sagitta("solve", "--systems", paths["equal"], "--device", "cpu", "--dry-run")
+    ok(done.returncode == 0 and "GPU" not in done.stdout, "--dry-run without")
+
+
+def main():
+    if os.environ.get("SANITIZED"):
+        return skip_all("the sanitizers come first among what is preloaded")
+    with tempfile.TemporaryDirectory() as folder:
+        with claim("the CPU's answers"):
+            paths = data(folder)
+        check_absent(folder, paths)
+        if gpu_present():
+            check_equal(folder, paths)
+            check_counts(folder, paths)
+            check_memory(folder, paths)
+            check_calls(folder, paths)
+    return done_testing()
+
+
+main()
