@@ -322,8 +322,17 @@ int options_parse(const struct option_set *set, int argc, char **argv, void *val
   return given_set(p);
 }
 
+/* Was a number without a default left out? */
+static int is_left_out(const struct option_row *row, const char *target)
+{
+  idx small;
+  memcpy(&small, target, sizeof small);
+  return row->type == OPTION_INT && !row->standard && row->min > 0 && small == 0;
+}
+
 static void value_write(const struct option_row *row, const char *target, FILE *out)
 {
+  if (is_left_out(row, target)) return;
   int flag;
   idx small;
   gidx wide;

@@ -223,6 +223,7 @@ static int places_open(struct fit_job *j)
   files->p = j->rows.source.p;
   files->nonnegative = t->nonnegative;
   files->rounds = t->rounds;
+  files->top_s = (idx)imin(t->top_s, t->k);
   options_tell(j, files->options, sizeof files->options);
   TRY(fit_files_open(files, j->run, &j->o->output, j->o->resume));
   if (files->has_start) t->start = &files->start;
