@@ -4,6 +4,7 @@
 libsagitta_a_SOURCES += \
   %D%/base/types.h \
   %D%/base/status.h %D%/base/status.c %D%/base/text.h %D%/base/text.c \
+  %D%/base/json.h %D%/base/json.c \
   %D%/base/log.h %D%/base/log.c \
   %D%/base/watchdog.h %D%/base/watchdog.c \
   %D%/base/memory.h %D%/base/memory.c \
@@ -245,6 +246,7 @@ sagitta_SOURCES = \
   %D%/cli/cmd_solve.c \
   %D%/cli/fit_inputs.h %D%/cli/fit_inputs.c \
   %D%/cli/refit_files.h %D%/cli/refit_files.c %D%/cli/fit_files.h %D%/cli/fit_files.c \
+  %D%/cli/fit_page.h %D%/cli/fit_page.c \
   %D%/cli/refit_resume.h %D%/cli/refit_resume.c \
   %D%/cli/cmd_color.c \
   %D%/cli/cmd_terminal.c %D%/cli/bench_dense.h %D%/cli/bench_dense.c \

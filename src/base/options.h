@@ -65,6 +65,10 @@ int options_deck(const char *name, const char *text, size_t length);
  * number without a default that was not given is 0, out of its range, and has none. */
 void options_write(const struct option_set *set, const void *values, FILE *out);
 
+struct json;
+/* The same values as entries of an object that is being written (json.h), in their types. */
+void options_json(const struct option_set *set, const void *values, struct json *out);
+
 /* Print every key, one a line, preceded by "--": for shell completion. */
 void options_list(const struct option_set *set, FILE *out);
 
