@@ -132,8 +132,9 @@ def check_commands():
                                    capture_output=True, text=True).stdout
         known = set().union(*options.values(), re.findall(r"--[a-z][\w-]*", help_text + configure))
         known |= set(" ".join(OTHERS.values()).split()) | {"--list-options", "--help", "--version"}
-        for path in SCRIPTS:  # a script's own: the branches of its case
-            known |= set(re.findall(r"^ *(--[a-z-]+)\)", text_of(path), re.M))
+        for path in SCRIPTS:  # a script's own: the branches of its case, or what argparse is told
+            own = re.findall(r"^ *(--[a-z-]+)\)|^ *add\(\"(--[a-z-]+)\"", text_of(path), re.M)
+            known |= {name for pair in own for name in pair if name}
         for place, m in cited(DOCS + SCRIPTS, r"(?<![\w<-])(--[a-z][a-z0-9-]*)(?![\w-]*>)"):
             ok(m[1] in known or m[1].startswith("--with-") and "configure" in place,
                f"{place}: there is no option {m[1]}")

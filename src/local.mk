@@ -4,6 +4,7 @@
 libsagitta_a_SOURCES += \
   %D%/base/types.h \
   %D%/base/status.h %D%/base/status.c %D%/base/text.h %D%/base/text.c \
+  %D%/base/json.h %D%/base/json.c \
   %D%/base/log.h %D%/base/log.c \
   %D%/base/watchdog.h %D%/base/watchdog.c \
   %D%/base/memory.h %D%/base/memory.c \
@@ -165,7 +166,8 @@ libsagitta_a_SOURCES += \
   %D%/io/outputs.h %D%/io/outputs.c %D%/io/matrix.h %D%/io/matrix.c \
   %D%/io/attributes.h %D%/io/attributes.c \
   %D%/io/check.h %D%/io/check.c %D%/io/verify.h %D%/io/verify.c \
-  %D%/io/inspect.h %D%/io/inspect.c %D%/io/diff.h %D%/io/diff.c \
+  %D%/io/inspect.h %D%/io/inspect.c \
+  %D%/io/inspect_npy.h %D%/io/inspect_npy.c %D%/io/diff.h %D%/io/diff.c \
   %D%/io/identity.h %D%/io/identity.c %D%/io/rows.h %D%/io/rows.c \
   %D%/io/dictionary.h %D%/io/dictionary.c %D%/io/mean.h %D%/io/mean.c \
   %D%/io/fit_history.h %D%/io/fit_history.c \
@@ -247,6 +249,7 @@ sagitta_SOURCES = \
   %D%/cli/cmd_solve.c \
   %D%/cli/fit_inputs.h %D%/cli/fit_inputs.c \
   %D%/cli/refit_files.h %D%/cli/refit_files.c %D%/cli/fit_files.h %D%/cli/fit_files.c \
+  %D%/cli/fit_page.h %D%/cli/fit_page.c \
   %D%/cli/refit_resume.h %D%/cli/refit_resume.c \
   %D%/cli/cmd_color.c \
   %D%/cli/cmd_terminal.c %D%/cli/bench_dense.h %D%/cli/bench_dense.c \

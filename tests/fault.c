@@ -227,7 +227,8 @@ ssize_t write(int file, const void *bytes, size_t count)
 ssize_t pwrite(int file, const void *bytes, size_t count, off_t at)
 {
   stall_file(STALL_WRITE, file);
-  if (!fails(WRITE)) return syscall(SYS_pwrite64, file, bytes, count, at);
+  if (armed != WRITE || !is_named(file) || !fails(WRITE))
+    return syscall(SYS_pwrite64, file, bytes, count, at);
   errno = ENOSPC;
   return -1;
 }
@@ -427,7 +428,8 @@ static int is_memory(int file)
 int ftruncate(int file, off_t size)
 {
   stall_file(STALL_WRITE, file);
-  if (is_memory(file) || !fails(WRITE)) return (int)syscall(SYS_ftruncate, file, size);
+  if (is_memory(file) || armed != WRITE || !is_named(file) || !fails(WRITE))
+    return (int)syscall(SYS_ftruncate, file, size);
   errno = ENOSPC;
   return -1;
 }
@@ -440,7 +442,7 @@ int ftruncate64(int file, off_t size)
 int fsync(int file)
 {
   stall_file(STALL_FSYNC, file);
-  if (!fails(FSYNC)) return (int)syscall(SYS_fsync, file);
+  if (armed != FSYNC || !is_named(file) || !fails(FSYNC)) return (int)syscall(SYS_fsync, file);
   errno = EIO;
   return -1;
 }
@@ -448,7 +450,8 @@ int fsync(int file)
 int rename(const char *from, const char *to)
 {
   stall_path(STALL_RENAME, from);
-  if (!fails(RENAME)) return (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0);
+  if (armed != RENAME || !is_path_named(from) || !fails(RENAME))
+    return (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0);
   errno = EIO;
   return -1;
 }

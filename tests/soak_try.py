@@ -16,7 +16,7 @@ REFUSED, HARMLESS, VERIFY, UNDETECTABLE, WRONG, HUNG = OUTCOMES = (
 CODES = 2, 65, 69, 71, 73, 74, 76  # doc/design.md; 1 is an answer, 70 is a fault of the program
 CRASHES = signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL
 TEMPORARY = re.compile(r"\.tmp$")
-BESIDE = re.compile(r"(^|\.)(used|run)(\.failed)?\.(in|log)$|\.lock$")  # a result may have these
+BESIDE = re.compile(r"(^|\.)(used|run)(\.failed)?\.(in|log|json)$|\.lock$")  # may be there
 FORGETS = 20  # seconds that a command without a fault may take at the most
 
 

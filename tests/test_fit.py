@@ -194,7 +194,17 @@ def check_refused(folder):
     nan[270, 2] = np.nan
     cases = (
         ("fewer rows than atoms", rows[:20], ["--holdout-share", 0], 65, "20 rows"),
-        ("all rows equal", np.tile(rows[:1], (300, 1)), [], 65, "rows"),
+        ("fewer distinct rows than atoms", np.tile(rows[:20], (15, 1)), ["--holdout-share", 0], 65,
+         "280 repeat a row"),
+        ("the same, some of them held out", np.tile(rows[:20], (50, 1)), [], 65,
+         "gives 20 of 30 atoms"),
+        ("all rows equal", np.tile(rows[:1], (300, 1)), [], 65, "gives 0 of 30 atoms"),
+        ("all rows equal, not centred", np.tile(rows[:1], (300, 1)), ["--uncentered"], 65,
+         "gives 1 of 30 atoms"),
+        ("all rows zero", 0 * rows, ["--uncentered", "--holdout-share", 0], 65, "300 are zero"),
+        ("all is to be held out", rows, ["--holdout-share", 1], 2, "not in 0 .. 0.9"),
+        ("so much is held out that too little is left", rows[:270], ["--holdout-share", 0.9], 65,
+         "too few for 30 atoms; lower --atoms or give more rows"),
         ("everything held out", rows[:128], [], 65, "too few to hold out"),
         ("no rows", rows[:0], [], 65, "has no rows"),
         ("fitted rows held out", rows, ["--holdout", path], 2, "are not unseen"),
@@ -217,8 +227,13 @@ def check_refused(folder):
     flat = rows.copy()
     flat[:, 3] = 2  # a column that never varies is no reason to refuse
     np.save(path, flat)
-    done = fit(os.path.join(folder, "flat"), path, "--atoms", 20, "--top-s", 2, "--sweeps", 2)
-    ok(done.returncode == 0, f"a constant column: exit {done.returncode} {done.stderr[-300:]}")
+    for words in ([], ["--uncentered"], ["--update", "atoms"], ["--codes", "signed"]):
+        out = os.path.join(folder, "flat" + "".join(map(str, words)))
+        done = fit(out, path, "--atoms", 20, "--top-s", 2, "--sweeps", 2, *words)
+        if ok(done.returncode == 0, f"a constant column, {words}: {done.stderr[-300:]}"):
+            atoms, history = atoms_of(out)
+            ok(np.isfinite(history[:, :3]).all() and (len(words) == 1 and "--un" in words[0] or
+               (abs(atoms[:, 3]) < 1e-6).all()), f"no atom has it, {words}: {atoms[:, 3]}")
 
 
 @claim("fitted rows that do not vary are no judge either; a part of them is passed over")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: scripts/plot draws what a run's folder holds, one PNG each with its curve in it, and says
 what is missing."""
+import json
 import os
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from terminal_data import scaled_problem
 
 # The colour that the data have: the first of the cycle, or a correlation of 1.
 BLUE, ONE = (0.122, 0.467, 0.706), (0.02, 0.188, 0.38)
+ORANGE = (1.0, 0.498, 0.055)
 COLORS = {"spectrum": BLUE, "covariance": ONE, "explained_variance": BLUE, "densities": BLUE}
 SPREAD = 0.4  # of the picture's width or height; a sample in a legend has less than 0.1
 
@@ -42,6 +44,39 @@ def blank(path):
     axes.legend()
     figure.savefig(path, dpi=140)
     return path
+
+
+def check_fit(folder, inputs):
+    """A fit has two curves over its sweeps, and one over its seconds; a sweep that is in state.h5
+    alone is drawn too."""
+    run = f"{folder}/fit"
+    words = ["fit", *inputs[:2], "--atoms", 16, "--top-s", 2, "--tolerance", 0, "--output", run]
+    sagitta(*words, "--sweeps", 4)
+    done = plot(run, f"{folder}/fitted")
+    for color, name in ((BLUE, "fitted"), (ORANGE, "held-out")):
+        reach = spread(f"{folder}/fitted/explained_variance.png", color)
+        ok(done.returncode == 0 and reach > SPREAD, f"the {name} rows of a fit, {reach:.2f} wide")
+    os.rename(f"{run}/dictionary.h5", f"{run}/state.h5")
+    sagitta(*words[:-1], f"{folder}/short", "--sweeps", 0)
+    os.rename(f"{folder}/short/dictionary.h5", f"{run}/dictionary.h5")
+    done = plot(run, f"{folder}/longer")
+    reach = spread(f"{folder}/longer/explained_variance.png", ORANGE)
+    ok(done.returncode == 0 and reach > SPREAD, f"state.h5 is longer, {reach:.2f} wide")
+    lines = [dict(setup=dict(atoms=3))]
+    lines += [dict(name="peer", seconds=i + 0.01, unseen=0.2 * i, fitted=0.3 * i) for i in range(4)]
+    with open(f"{folder}/peers.jsonl", "w", encoding="utf-8") as f:
+        f.writelines(json.dumps(line) + "\n" for line in lines)
+    draw = [sys.executable, f"{SOURCE}/scripts/plot_time"]
+    for end in "png", "svg":
+        done = subprocess.run([*draw, f"{folder}/time.{end}", f"ours={run}/run.json",
+                               f"{folder}/peers.jsonl"], capture_output=True, text=True)
+        ok(done.returncode == 0 and os.path.getsize(f"{folder}/time.{end}") > 5000,
+           f"time.{end} {done.stderr[-300:]}")
+    reach = [spread(f"{folder}/time.png", color) for color in (BLUE, ORANGE)]
+    ok(min(reach) > SPREAD / 4, f"both curves over seconds, {reach}")
+    done = subprocess.run([*draw, f"{folder}/time.png", f"{run}/used.in"], capture_output=True,
+                          text=True)
+    ok(done.returncode == 1 and "Traceback" not in done.stderr, "what is no run is said")
 
 
 def main():
@@ -80,6 +115,7 @@ def main():
             ok(done.returncode == 1 and "Traceback" not in done.stderr and
                done.stderr.count("damaged or not a result") == 2 and
                "spectrum.png" not in os.listdir(f"{folder}/bad"), "a bad terminal.h5 is said")
+        check_fit(folder, inputs)
         done = plot(f"{folder}/in", f"{folder}/less")
         ok(done.returncode == 1 and "no spectrum.png" in done.stdout, "what is missing is said")
         ok(plot().returncode == 2, "without a folder: exit 2")

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/options_deck.h"
 #include "base/status.h"
 #include "base/text.h"
@@ -322,8 +323,17 @@ int options_parse(const struct option_set *set, int argc, char **argv, void *val
   return given_set(p);
 }
 
+/* Was a number without a default left out? */
+static int is_left_out(const struct option_row *row, const char *target)
+{
+  idx small;
+  memcpy(&small, target, sizeof small);
+  return row->type == OPTION_INT && !row->standard && row->min > 0 && small == 0;
+}
+
 static void value_write(const struct option_row *row, const char *target, FILE *out)
 {
+  if (is_left_out(row, target)) return;
   int flag;
   idx small;
   gidx wide;
@@ -360,6 +370,40 @@ void options_write(const struct option_set *set, const void *values, FILE *out)
       value_write(&table->rows[i], (const char *)values + table->offset + table->rows[i].offset,
                   out);
   }
+}
+
+static void value_tell(const struct option_row *row, const char *target, struct json *out)
+{
+  int flag;
+  idx small;
+  gidx wide;
+  real value;
+  const char *text;
+  if (is_left_out(row, target)) return;
+  if (row->type == OPTION_FLAG) {
+    memcpy(&flag, target, sizeof flag);
+    json_flag(out, row->key, flag);
+  } else if (row->type == OPTION_INT) {
+    memcpy(&small, target, sizeof small);
+    json_long(out, row->key, small);
+  } else if (row->type == OPTION_LONG) {
+    memcpy(&wide, target, sizeof wide);
+    json_long(out, row->key, wide);
+  } else if (row->type == OPTION_REAL) {
+    memcpy(&value, target, sizeof value);
+    json_real(out, row->key, value);
+  } else {
+    memcpy(&text, target, sizeof text);
+    if (text) json_text(out, row->key, text);
+  }
+}
+
+void options_json(const struct option_set *set, const void *values, struct json *out)
+{
+  size_t offset;
+  const struct option_row *row;
+  for (int i = 0; (row = row_at(set, i, &offset)); i++)
+    value_tell(row, (const char *)values + offset + row->offset, out);
 }
 
 void options_list(const struct option_set *set, FILE *out)

@@ -61,8 +61,13 @@ int options_parse(const struct option_set *set, int argc, char **argv, void *val
  * messages: ERR_USAGE names the deck's line, and the nearest known key. */
 int options_deck(const char *name, const char *text, size_t length);
 
-/* Write a deck that repeats the run: every option that has a value, in the groups of the tables. */
+/* Write a deck that repeats the run: every option that has a value, in the groups of the tables.  A
+ * number without a default that was not given is 0, out of its range, and has none. */
 void options_write(const struct option_set *set, const void *values, FILE *out);
+
+struct json;
+/* The same values as entries of an object that is being written (json.h), in their types. */
+void options_json(const struct option_set *set, const void *values, struct json *out);
 
 /* Print every key, one a line, preceded by "--": for shell completion. */
 void options_list(const struct option_set *set, FILE *out);

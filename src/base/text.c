@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* *code <- the character at `text`; returns its bytes, 0 when it is not UTF-8. */
-static int character_read(const unsigned char *text, unsigned *code)
+int text_character(const char *at, unsigned *code)
 {
+  const unsigned char *text = (const unsigned char *)at;
   static const unsigned least[] = {0, 0, 0x80, 0x800, 0x10000};
   int bytes = text[0] < 0x80             ? 1
               : (text[0] & 0xe0) == 0xc0 ? 2
@@ -35,7 +35,7 @@ static size_t clean_bytes(const char *text, int *bad, char *by)
   size_t at = 0;
   while (text[at]) {
     unsigned code;
-    int bytes = character_read((const unsigned char *)text + at, &code);
+    int bytes = text_character(text + at, &code);
     *bad = bytes ? bytes : 1;
     *by = bytes ? ' ' : '?';
     if (!bytes || is_control(code)) return at;

@@ -12,6 +12,9 @@
  * their spellings, and those that turn the direction of writing; by '?' what is not UTF-8. */
 void text_clean(char *text);
 
+/* *code <- the character at `text`; returns its bytes, 0 when it is not UTF-8. */
+int text_character(const char *text, unsigned *code);
+
 /* Letters to change, add or drop to make one word of the other (Levenshtein); 64 for long ones. */
 int text_distance(const char *a, const char *b);
 

@@ -43,10 +43,13 @@ static const struct option_row input_rows[] = {
 };
 
 static const struct option_row route_rows[] = {
-    {"top-s", OPTION_INT, AT(top_s), "32", 1, MAX_TOP_S, NULL, "ATOMS", "atoms for each row"},
-    {"rounds", OPTION_INT, AT(rounds), "1", 1, MAX_TOP_S, NULL, "COUNT",
+    {"top-s", OPTION_INT, AT(top_s), NULL, 1, MAX_TOP_S, NULL, "ATOMS",
+     "atoms for each row (default: as many as the dictionary was fitted with, 32 where it does not "
+     "say)"},
+    {"rounds", OPTION_INT, AT(rounds), NULL, 1, MAX_TOP_S, NULL, "COUNT",
      "rounds of routing: later ones route what the codes so far leave over; more of them explain "
-     "more and take longer, as many as --top-s are orthogonal matching pursuit"},
+     "more and take longer, as many as --top-s are orthogonal matching pursuit (default: as many "
+     "as the dictionary was fitted with, 1 where it does not say)"},
     {"codes", OPTION_CHOICE, AT(codes), "auto", 0, 0, "auto|signed|nonnegative", NULL,
      "may codes be negative?  nonnegative: the largest positive scores choose; auto: as the "
      "dictionary says, signed where it says nothing"},
@@ -115,6 +118,7 @@ struct encode_state {
   struct rows_input rows;
   struct dictionary_input dictionary;
   struct encode_task task;
+  idx top_s, rounds; /* that are wanted */
   struct output_place place;
   struct supports_output file; /* rank 0 */
   struct encode_result result;
@@ -144,18 +148,40 @@ static int inputs_open(struct encode_state *job, const struct encode_options *o)
   return OK;
 }
 
+/* A number that is an option, else what the dictionary was fitted with, else the standard. */
+static idx number_choose(idx option, idx fitted, idx standard, const char **by)
+{
+  *by = option   ? "as asked"
+        : fitted ? "as the dictionary was fitted"
+                 : "the dictionary does not say";
+  return option ? option : fitted ? fitted : standard;
+}
+
+/* Atoms a row and rounds of routing; says where they are from unless both were asked for. */
+static void numbers_fill(const struct run *run, const struct encode_options *o,
+                         struct encode_state *job)
+{
+  const struct dictionary_input *d = &job->dictionary;
+  const char *top_by, *rounds_by;
+  job->top_s = number_choose(o->top_s, (idx)imin(d->top_s, MAX_TOP_S), 32, &top_by);
+  job->rounds = number_choose(o->rounds, (idx)imin(d->rounds, job->top_s), 1, &rounds_by);
+  if (run->comm.rank == 0 && !(o->top_s && o->rounds))
+    log_info("numbers top-s %d: %s; rounds %d: %s", job->top_s, top_by, job->rounds, rounds_by);
+}
+
 /* Fill the task from options and inputs; warn where the dictionary was made for other options. */
 static void task_fill(const struct run *run, const struct encode_options *o,
                       struct encode_state *job)
 {
   idx k = job->dictionary.source.k;
+  numbers_fill(run, o, job);
   struct encode_task *task = &job->task;
   *task = (struct encode_task){.rows = &job->rows.source,
                                .atoms = &job->dictionary.source,
                                .mean = job->dictionary.mean,
                                .sink = &job->file.sink,
-                               .top_s = (idx)imin(o->top_s, k),
-                               .rounds = o->rounds,
+                               .top_s = (idx)imin(job->top_s, k),
+                               .rounds = job->rounds,
                                .tile = o->compute.tile,
                                .block = o->compute.block,
                                .threads = threads_default(run, o->compute.threads),
@@ -173,10 +199,10 @@ static void task_fill(const struct run *run, const struct encode_options *o,
   if (!task->tile) task->tile = tile_width_default(k, run->comm.size);
   task->tile = (idx)imin(task->tile, k);
   if (!task->block) task->block = encode_block_rows(task, run->comm.size);
-  if (task->top_s < o->top_s)
-    log_warn("top-s is %d, the dictionary has %d atoms: each row gets %d", o->top_s, k, k);
+  if (task->top_s < job->top_s)
+    log_warn("top-s is %d, the dictionary has %d atoms: each row gets %d", job->top_s, k, k);
   if (task->rounds > task->top_s) {
-    log_warn("rounds is %d, a row gets %d atoms: it takes %d rounds of one atom", o->rounds,
+    log_warn("rounds is %d, a row gets %d atoms: it takes %d rounds of one atom", job->rounds,
              task->top_s, task->top_s);
     task->rounds = task->top_s;
   }

@@ -23,9 +23,11 @@ static const struct option_set inspect_set = {
     .doc =
         "Show what is in a file: objects and shapes, metrics, and how it came to be."
         "\v"
-        "Any HDF5 file will do; of those that Sagitta wrote the metrics are explained.  A folder "
-        "stands for all .h5 files in it.\n\n"
-        "  sagitta inspect run/supports.h5",
+        "Any HDF5 file will do; of those that Sagitta wrote the metrics are explained.  Of a .npy "
+        "file the page says its shape and type, what it is as an input, and whether every value is "
+        "finite.  A folder stands for all .h5 files in it.\n\n"
+        "  sagitta inspect run/supports.h5\n"
+        "  sagitta inspect acts.npy",
     .tables = tables,
     .count = LENGTH(tables),
     .min_arguments = 1,

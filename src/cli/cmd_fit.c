@@ -12,6 +12,7 @@
 #include "cli/agreement.h"
 #include "cli/command.h"
 #include "cli/fit_files.h"
+#include "cli/fit_page.h"
 #include "cli/report.h"
 #include "cli/threads.h"
 #include "encode/encode.h"
@@ -137,6 +138,8 @@ struct fit_job {
   struct fit_sink sink;
   struct fit_result result;
   struct fit_files files;
+  struct fit_page page; /* rank 0 */
+  double begun;
   struct supports_output supports_file; /* rank 0 */
   struct arena arena;
   real *mean; /* [p]; NULL: not centred */
@@ -215,6 +218,22 @@ static void options_tell(const struct fit_job *j, char *out, size_t capacity)
            joint ? t->passes : t->directions, (long long)o->minibatch);
 }
 
+/* Claim run.json; of a run that goes on with another it has that one's lines.  Rank 0. */
+static int page_open(struct fit_job *j)
+{
+  struct fit_page *p = &j->page;
+  *p = (struct fit_page){.run = j->run,
+                         .task = &j->task,
+                         .result = &j->result,
+                         .rows = j->o->rows,
+                         .holdout = j->o->holdout,
+                         .first = -1};
+  TRY(fit_page_claim(p, &j->files.dictionary));
+  if (!j->task.start) return OK;
+  p->first = j->task.start->sweep;
+  return fit_page_take(p, j->task.start, fit_best(j->task.start->lines, p->first));
+}
+
 static int places_open(struct fit_job *j)
 {
   const struct run_inputs inputs = {{j->rows.file, j->o->holdout ? j->holdout.file : NULL}};
@@ -226,9 +245,11 @@ static int places_open(struct fit_job *j)
   files->nonnegative = t->nonnegative;
   files->rounds = t->rounds;
   files->device = j->result.device;
+  files->top_s = (idx)imin(t->top_s, t->k);
   options_tell(j, files->options, sizeof files->options);
   TRY(fit_files_open(files, j->run, &j->o->output, j->o->resume));
   if (files->has_start) t->start = &files->start;
+  TRY(comm_agree(&j->run->comm, j->run->comm.rank ? OK : page_open(j)));
   TRY(run_begin_at(j->run, &files->dictionary, &inputs, files->has_start));
   if (j->run->comm.rank == 0 && files->has_start)
     log_info("resume  after sweep %lld of '%s'", (long long)files->start.sweep,
@@ -267,6 +288,14 @@ static void line_show(const struct fit_job *j, const struct fit_sweep *s)
            l->move, pace);
 }
 
+static int page_show(struct fit_job *j, const struct fit_sweep *s)
+{
+  TRY(fit_page_take(&j->page, &s->point, s->best));
+  j->page.seconds = log_seconds() - j->begun;
+  fit_page_write(&j->page);
+  return OK;
+}
+
 /* What fit_run() calls after each sweep. */
 static int sweep_take(void *self, const struct fit_sweep *s)
 {
@@ -275,6 +304,7 @@ static int sweep_take(void *self, const struct fit_sweep *s)
   if (c->rank == 0) line_show(j, s);
   TRY(inputs_confirm(c));
   TRY(fit_files_write(&j->files, j->run, s, j->task.threads));
+  TRY(comm_agree(c, c->rank ? OK : page_show(j, s)));
   sweep_note(j, &s->point, s->best);
   return OK;
 }
@@ -359,6 +389,16 @@ static void report(const struct fit_job *j, double seconds)
   log_info("wrote   %s", j->files.supports.shown);
 }
 
+/* The fit has ended, and all is written. */
+static void end_report(struct fit_job *j)
+{
+  j->page.encoded = &j->encoded;
+  j->page.seconds = log_seconds() - j->begun;
+  fit_page_write(&j->page);
+  report(j, j->page.seconds);
+  fit_page_free(&j->page);
+}
+
 static int fit_command(struct run *run, const void *options, const char **arguments)
 {
   struct fit_job *j;
@@ -370,7 +410,7 @@ static int fit_command(struct run *run, const void *options, const char **argume
   task_fill(j);
   TRY(comm_agree(&run->comm, fit_task_check(&j->task)));
   TRY(places_open(j));
-  double begun = log_seconds();
+  j->begun = log_seconds();
   j->sink = (struct fit_sink){j, sweep_take};
   if (j->task.start)
     sweep_note(j, j->task.start, fit_best(j->task.start->lines, j->task.start->sweep));
@@ -379,7 +419,7 @@ static int fit_command(struct run *run, const void *options, const char **argume
   TRY(fit_files_end(&j->files, run, j->task.center ? j->mean : NULL, j->task.threads));
   TRY(rows_encode(j));
   TRY(report_phases(&run->comm, j->result.phases, FIT_PHASES));
-  if (run->comm.rank == 0) report(j, log_seconds() - begun);
+  if (run->comm.rank == 0) end_report(j);
   encode_free(&j->encoded);
   rows_input_close(&j->rows);
   if (j->o->holdout) rows_input_close(&j->holdout);

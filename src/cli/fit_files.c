@@ -187,6 +187,7 @@ static int lines_take(struct fit_files *f, const struct fit_sweep *s)
   f->record = (struct fit_record){.sweeps = s->point.sweep,
                                   .best = s->best,
                                   .rounds = f->rounds,
+                                  .top_s = f->top_s,
                                   .rows.rows = s->point.rows_hash,
                                   .held.rows = s->point.held_hash};
   memcpy(f->record.options, f->options, sizeof f->options);

@@ -21,7 +21,7 @@ struct fit_files {
   char options[512];                               /* struct fit_record */
   idx k, p;
   int nonnegative;
-  idx rounds;
+  idx rounds, top_s;
   const char *device;     /* borrowed: what computes, once it is known */
   int has_start;          /* resumed: there is something to go on from */
   struct fit_point start; /* on every rank */

@@ -14,6 +14,7 @@ void refit_start_note(struct fit_start *start, const struct fit_inputs *inputs,
                       const struct refit_state *state)
 {
   start->rounds = inputs->supports.rounds;
+  start->top_s = inputs->supports.top_s > 0 ? inputs->supports.top_s : 0;
   start->rho = inputs->supports.rho;
   start->inputs = state->inputs;
 }

@@ -12,10 +12,10 @@
 #include "io/place.h"
 #include "io/temporary.h"
 
-/* Would the dump pass for a result, a deck, a log, a lock or a temporary? */
+/* Would the dump pass for a result, a deck, a log, a page, a lock or a temporary? */
 static int is_taken(const char *path)
 {
-  static const char *const ends[] = {".h5", ".in", ".log", ".lock", ".tmp"};
+  static const char *const ends[] = {".h5", ".in", ".log", ".json", ".lock", ".tmp"};
   size_t length = strlen(path);
   for (int i = 0; i < LENGTH(ends); i++) {
     size_t tail = strlen(ends[i]);

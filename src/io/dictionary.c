@@ -51,15 +51,16 @@ int nonnegative_read(const struct h5_file *f, int *nonnegative)
   return OK;
 }
 
-static int rounds_read(const struct h5_file *f, idx *rounds)
+/* *value <- a number of the fit that made the atoms; 0 where the file does not say it. */
+static int fitted_read(const struct h5_file *f, const char *name, idx *value)
 {
-  gidx value = 0;
+  gidx wide = 0;
   int there;
-  TRY(h5_attribute_exists(f, "/", "rounds", &there));
-  if (there) TRY(h5_read_long(f, "/", "rounds", &value));
-  CHECK(value >= 0 && value <= INT32_MAX, ERR_INPUT, "'%s' says %lld rounds", f->path,
-        (long long)value);
-  *rounds = (idx)value;
+  TRY(h5_attribute_exists(f, "/", name, &there));
+  if (there) TRY(h5_read_long(f, "/", name, &wide));
+  CHECK(wide >= 0 && wide <= INT32_MAX, ERR_INPUT, "'%s' says %lld %s", f->path, (long long)wide,
+        name);
+  *value = (idx)wide;
   return OK;
 }
 
@@ -93,7 +94,8 @@ int dictionary_input_open(struct dictionary_input *f, const char *name)
   CHECK(!f->nonnegative || d == 1, ERR_INPUT,
         "'%s' says that codes are nonnegative, and has frames of %lld vectors", s->file,
         (long long)d);
-  return rounds_read(&s->h5, &f->rounds);
+  TRY(fitted_read(&s->h5, "rounds", &f->rounds));
+  return fitted_read(&s->h5, "top_s", &f->top_s);
 }
 
 void dictionary_input_close(struct dictionary_input *f)

@@ -18,7 +18,8 @@ struct dictionary_input {
   const char *file;          /* borrowed: the name without /path */
   real *mean;                /* [p]; NULL: rows are not centred; owned */
   int nonnegative;           /* the file says that its atoms are for nonnegative codes */
-  idx rounds;                /* of routing that its atoms were fitted with; 0: it does not say */
+  idx rounds, top_s;         /* of routing that its atoms were fitted with, and atoms a row; 0: it
+                              * does not say */
   struct input_array *input; /* owned */
 };
 /* Open a dictionary of shape (K, P) or (K, d, P), d = 1..MAX_FRAME, by name; the default path is

@@ -35,6 +35,7 @@ static int start_write(const struct h5_file *h5, const struct fit_start *start)
   TRY(h5_attribute_long(h5, "/", "reroute", start->reroute));
   TRY(h5_attribute_long(h5, "/", "cosine_limit", start->cosine_limit));
   TRY(h5_attribute_long(h5, "/", "rounds", start->rounds));
+  if (start->top_s) TRY(h5_attribute_long(h5, "/", "top_s", start->top_s));
   TRY(h5_attribute_real(h5, "/", "rho", start->rho));
   TRY(identity_write(h5, HELD_GROUP, &start->held));
   return identity_write(h5, INPUTS_GROUP, &start->inputs);
@@ -42,10 +43,14 @@ static int start_write(const struct h5_file *h5, const struct fit_start *start)
 
 static int start_read(const struct h5_file *h5, struct fit_start *start)
 {
+  int has_top_s;
+  start->top_s = 0;
   TRY(h5_read_long(h5, "/", "directions", &start->directions));
   TRY(h5_read_long(h5, "/", "reroute", &start->reroute));
   TRY(h5_read_long(h5, "/", "cosine_limit", &start->cosine_limit));
   TRY(h5_read_long(h5, "/", "rounds", &start->rounds));
+  TRY(h5_attribute_exists(h5, "/", "top_s", &has_top_s));
+  if (has_top_s) TRY(h5_read_long(h5, "/", "top_s", &start->top_s));
   TRY(h5_read_real(h5, "/", "rho", &start->rho));
   TRY(identity_read(h5, HELD_GROUP, &start->held));
   return identity_read(h5, INPUTS_GROUP, &start->inputs);
@@ -129,6 +134,7 @@ int fit_record_write(struct matrix_output *f, const struct fit_record *record,
   TRY(history_write(f, lines, record->sweeps));
   TRY(h5_attribute_long(h5, "/", "best_sweep", record->best));
   TRY(h5_attribute_long(h5, "/", "rounds", record->rounds));
+  TRY(h5_attribute_long(h5, "/", "top_s", record->top_s));
   TRY(h5_attribute_text(h5, "/fit/history", "options", record->options));
   TRY(identity_write(h5, INPUTS_GROUP, &record->rows));
   return identity_write(h5, HELD_GROUP, &record->held);

@@ -22,6 +22,7 @@ struct history_line {
 struct fit_start {
   gidx directions, reroute, cosine_limit; /* options */
   gidx rounds;                            /* as the supports say */
+  gidx top_s;                             /* atoms a row; 0: of an older file */
   real rho;
   struct identity inputs; /* classes: 0 with reroute, when they change from sweep to sweep */
   struct identity held;   /* .rows: those that the run is judged by; 0: none */
@@ -54,7 +55,7 @@ int fit_read(const char *path, struct arena *arena, struct fit_facts *facts,
 /* What `fit` says of its dictionaries: dictionary.h5 holds the best one, state.h5 the last. */
 struct fit_record {
   gidx sweeps, best;    /* the last sweep, and the best one until then */
-  gidx rounds;          /* of routing */
+  gidx rounds, top_s;   /* of routing, and atoms a row */
   char options[512];    /* all that the atoms depend on, "NAME=VALUE ..." */
   struct identity rows; /* .rows: the fitted rows that were in memory */
   struct identity held; /* .rows: the held-out ones */

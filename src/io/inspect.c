@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A page about any HDF5 file: what it is, its objects, its attributes, and what its kind shows
- * beside them. */
+ * beside them; inspect_npy.c has that of a .npy file. */
 #include "io/inspect.h"
 
 #include <stdlib.h>
@@ -13,11 +13,12 @@
 #include "io/input_file.h"
 #include "io/schema.h"
 #include "io/attributes.h"
+#include "io/format.h"
+#include "io/inspect_npy.h"
 
 enum { VALUES_SHOWN = 8 }; /* of an attribute */
 
-/* out <- "1.5 MB". */
-static void bytes_print(double bytes, char *out, int capacity)
+void size_print(double bytes, char *out, int capacity)
 {
   static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB"};
   int unit = 0;
@@ -29,7 +30,7 @@ static void bytes_print(double bytes, char *out, int capacity)
 static int head_print(const struct h5_file *f, FILE *out)
 {
   char kind[64] = "", size[32];
-  bytes_print((double)f->input->facts.size, size, sizeof size);
+  size_print((double)f->input->facts.size, size, sizeof size);
   if (f->version) {
     TRY(h5_read_text(f, "/", "kind", kind, sizeof kind));
     text_print(out, "%s: %s %s, format version %lld, %s\n", f->path, FORMAT_NAME, kind,
@@ -49,7 +50,7 @@ static int dataset_print(const struct h5_file *f, const char *path, FILE *out)
     const struct object_row *row = object_find(path);
     h5_values_shape(&v, shape, sizeof shape);
     h5_values_type(&v, type, sizeof type);
-    bytes_print((double)v.stored, stored, sizeof stored);
+    size_print((double)v.stored, stored, sizeof stored);
     text_print(out, "  %-*s %-18s %-10s %10s%s%s\n", NAME_WIDTH, path, shape, type, stored,
                row ? "  " : "", row ? row->meaning : "");
   } else if (status == ERR_INPUT) {
@@ -125,6 +126,20 @@ static int attributes_print(const struct h5_file *f, const char *object, FILE *o
   return status;
 }
 
+/* A file that says nothing of itself: what may be done with it. */
+static void hint_print(const struct h5_file *f, const struct h5_listing *list, FILE *out)
+{
+  gidx datasets = 0;
+  for (gidx i = 0; i < list->count; i++) datasets += list->entries[i].kind == ENTRY_DATASET;
+  if (!datasets)
+    text_print(out, "\nThere are no datasets in it: nothing that a job could read.\n");
+  else if (!f->version)
+    text_print(out,
+               "\nSagitta did not write it, so it does not say how it came to be.  A matrix of it "
+               "is given to a job as %s:/PATH.\n",
+               f->path);
+}
+
 /* Print what the kinds show above the list, the list, what they show below it, and the attributes
  * of all objects but those that a kind has printed already. */
 static int page_print(const struct h5_file *f, const struct h5_listing *list, FILE *out)
@@ -141,6 +156,7 @@ static int page_print(const struct h5_file *f, const struct h5_listing *list, FI
     if (e->kind <= ENTRY_TYPE && !(group && strncmp(e->path, group, strlen(group)) == 0))
       TRY(attributes_print(f, e->path, out));
   }
+  hint_print(f, list, out);
   CHECK(!ferror(out), ERR_IO, "cannot write the page about '%s'", f->path);
   return OK;
 }
@@ -149,6 +165,9 @@ int file_inspect(const char *path, FILE *out)
 {
   struct h5_file f;
   struct h5_listing list = {0};
+  size_t length = strlen(path);
+  if (length > 4 && strcmp(path + length - 4, ".npy") == 0) return npy_inspect(path, out);
+  TRY(format_check(path));
   TRY(h5_open(&f, path));
   int status = h5_list(&f, &list);
   if (status == OK) status = page_print(&f, &list, out);

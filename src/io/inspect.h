@@ -7,8 +7,11 @@
 
 #include <stdio.h>
 
-/* Print what is in any HDF5 file: format, objects with shapes and types, metrics, provenance.
- * ERR_IO, ERR_INPUT. */
+/* Print what is in any HDF5 file: format, objects with shapes and types, metrics, provenance; or in
+ * a .npy file.  ERR_IO, ERR_INPUT. */
 int file_inspect(const char *path, FILE *out);
+
+/* out[capacity] <- "1.5 MB". */
+void size_print(double bytes, char *out, int capacity);
 
 #endif

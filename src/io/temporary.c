@@ -143,6 +143,14 @@ int temporary_publish(struct temporary *t)
   return OK;
 }
 
+void temporary_drop(struct temporary *t)
+{
+  int step = watchdog_begin(ERR_IO, "removing", t->name);
+  unlink(t->name);
+  watchdog_end(step);
+  slots[t->slot].is_taken = 0;
+}
+
 int temporary_is_of(const char *file, const char *name)
 {
   size_t length = strlen(name);

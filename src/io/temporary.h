@@ -27,6 +27,9 @@ int temporary_close(const struct temporary *t, FILE *file);
 int temporary_show(struct temporary *t);
 int temporary_publish(struct temporary *t);
 
+/* Remove it: the run goes on without. */
+void temporary_drop(struct temporary *t);
+
 /* Is this file, in a folder with or without others, a temporary of `name`, from any run? */
 int temporary_is_of(const char *file, const char *name);
 /* Is this path a temporary of this run? */

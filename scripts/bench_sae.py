@@ -1,0 +1,264 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Two autoencoders in PyTorch beside `sagitta fit`: how much of unseen rows they explain after how
+many seconds.
+
+usage: scripts/bench_sae.py --rows FILE[:/NAME] [options] > peers.jsonl
+
+topk  Gao et al. 2024 (arXiv 2406.04093): the s largest latents, never negative; decoder of unit
+      norm, whose gradient along itself is taken away; a bias before; Adam, linear warm-up and
+      decay; an auxiliary loss by which latents that are dead describe what is left over.
+mp    matching pursuit (arXiv 2506.03093): s steps, each of which takes the atom that fits the
+      residual best; one dictionary of unit norm for both directions; the same training.
+
+The first --fit-rows rows are fitted, all that follow are unseen.  A line of JSON after every
+--every epochs: name, epoch, seconds, training, since_start, unseen, fitted, dead.  Explained
+variance is 1 - RSS / TSS, TSS about the column means of the same rows (doc/numerics.md, section 7).
+`seconds` begin when the rows are on the device and have all that follows in them; `training` is the
+same without the time that these lines take; `since_start` begins with the process."""
+import time
+
+START = time.perf_counter()  # before PyTorch, whose import takes seconds
+
+import argparse  # noqa: E402
+import json  # noqa: E402
+import math  # noqa: E402
+import sys  # noqa: E402
+
+BLOCK = 8192  # rows that are judged at a time
+
+
+def options_read():
+    flags = argparse.ArgumentParser(description=__doc__,
+                                    formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = flags.add_argument
+    add("--rows", required=True, help="FILE.npy, or FILE.h5[:/NAME] (default /rows)")
+    add("--fit-rows", type=int, default=24576, help="the rest is unseen")
+    add("--atoms", type=int, default=4096)
+    add("--top-s", type=int, default=32)
+    add("--peer", choices=("topk", "mp", "both"), default="both")
+    add("--epochs", type=int, default=51)
+    add("--batch", type=int, default=256, help="rows a step")
+    add("--lr", type=float, default=0, help="0: 0.128 / sqrt(atoms)")
+    add("--warm-up", type=float, default=0.05, help="share of the steps")
+    add("--decay", type=float, default=0.5, help="share of the steps, the last ones")
+    add("--k-aux", type=int, default=256, help="dead latents in the auxiliary loss; 0: none")
+    add("--aux", type=float, default=1 / 32, help="its weight")
+    add("--dead-rows", type=int, default=0, help="a latent is dead that none of so many rows took; "
+        "0: one epoch")
+    add("--start", choices=("best", "rows", "random"), default="best", help="atoms at the start; "
+        "best: random for topk, rows for mp")
+    add("--every", type=int, default=1, help="epochs between two lines")
+    add("--seed", type=int, default=0)
+    add("--device", default="cuda")
+    add("--precision", choices=("fp32", "tf32"), default="tf32", help="of products on a GPU")
+    return flags.parse_args()
+
+
+def rows_read(name):
+    """A float32 matrix from FILE.npy or FILE.h5[:/NAME]."""
+    import numpy as np
+    if name.endswith(".npy"):
+        return np.load(name).astype("f4")
+    import h5py
+    file, _, path = name.partition(":")
+    with h5py.File(file) as f:
+        return f[path or "/rows"][...].astype("f4")
+
+
+def explained(rss, rows):
+    """1 - RSS / TSS, TSS about the column means of these rows; rows: float64, of NumPy or
+    PyTorch."""
+    return float(1 - rss / ((rows - rows.mean(0)) ** 2).sum())
+
+
+def share_of(step, steps, warm_up, decay):
+    """Of the learning rate: linear from 0, 1, and linear to 0."""
+    up = (step + 1) / max(1, warm_up * steps)
+    down = (steps - step) / max(1, decay * steps)
+    return min(1.0, up, down)
+
+
+class Peer:
+    """A dictionary of unit atoms and a bias before; step by step trained on scaled rows."""
+
+    def __init__(self, torch, rows, o):
+        self.torch, self.o = torch, o
+        self.bias = rows.mean(0).clone().requires_grad_()
+        atoms = torch.randn(o.atoms, rows.shape[1], device=rows.device)
+        if o.start == "rows" or o.start == "best" and self.from_rows:
+            picked = torch.randperm(len(rows), device=rows.device)[:o.atoms]
+            atoms[:len(picked)] = rows[picked] - rows.mean(0)
+        self.atoms = torch.nn.functional.normalize(atoms, dim=1).requires_grad_()
+        self.idle = torch.zeros(o.atoms, dtype=torch.int64, device=rows.device)
+
+    def used(self, chosen, codes):
+        """Count rows since an atom was last taken."""
+        fired = self.torch.zeros_like(self.idle)
+        fired.scatter_add_(0, chosen.reshape(-1), (codes.detach() != 0).long().reshape(-1))
+        self.idle = self.torch.where(fired > 0, 0, self.idle + len(chosen))
+
+    def dead(self):
+        return self.idle >= self.o.dead_rows
+
+    def dead_loss(self, scores, left):
+        """How badly the dead describe what is left over, next to its own size."""
+        torch, dead = self.torch, self.dead()
+        k = min(self.o.k_aux, int(dead.sum()))
+        if not k:
+            return 0.0
+        top = torch.topk(scores.masked_fill(~dead, -math.inf), k, dim=1)
+        codes = torch.zeros_like(scores).scatter(1, top.indices, torch.relu(top.values))
+        return self.o.aux * ((codes @ self.atoms - left) ** 2).mean() / (left ** 2).mean()
+
+    def before_step(self):
+        """What of the gradient would only change an atom's length goes."""
+        grad, atoms = self.atoms.grad, self.atoms.detach()
+        grad -= (grad * atoms).sum(1, keepdim=True) * atoms
+
+    def after_step(self):
+        with self.torch.no_grad():
+            self.atoms /= self.atoms.norm(dim=1, keepdim=True)
+
+
+class TopK(Peer):
+    from_rows = False
+
+    def __init__(self, torch, rows, o):
+        super().__init__(torch, rows, o)
+        self.encoder = self.atoms.detach().clone().requires_grad_()
+        self.shift = torch.zeros(o.atoms, device=rows.device).requires_grad_()
+
+    def parameters(self):
+        return [self.atoms, self.bias, self.encoder, self.shift]
+
+    def describe(self, x):
+        scores = (x - self.bias) @ self.encoder.T + self.shift
+        top = self.torch.topk(scores, self.o.top_s, dim=1)
+        codes = self.torch.relu(top.values)
+        dense = self.torch.zeros_like(scores).scatter(1, top.indices, codes)
+        return dense @ self.atoms + self.bias, top.indices, codes, scores
+
+    def loss(self, x):
+        y, chosen, codes, scores = self.describe(x)
+        self.used(chosen, codes)
+        return ((y - x) ** 2).mean() + self.dead_loss(scores, (x - y).detach())
+
+
+class Pursuit(Peer):
+    from_rows = True
+
+    def parameters(self):
+        return [self.atoms, self.bias]
+
+    def describe(self, x):
+        left = x - self.bias
+        chosen, codes = [], []
+        for _ in range(self.o.top_s):
+            with self.torch.no_grad():
+                best = (left @ self.atoms.T).argmax(1)
+            atom = self.atoms[best]
+            code = (left * atom).sum(1, keepdim=True)
+            left = left - code * atom
+            chosen.append(best)
+            codes.append(code)
+        return x - left, self.torch.stack(chosen, 1), self.torch.cat(codes, 1), None
+
+    def loss(self, x):
+        y, chosen, codes, _ = self.describe(x)
+        self.used(chosen, codes)
+        left = (x - y).detach()
+        return ((y - x) ** 2).mean() + self.dead_loss(left @ self.atoms.T, left)
+
+
+class Clock:
+    """Seconds since it was made, in all and without what was left out."""
+
+    def __init__(self, torch, device):
+        self.wait = torch.cuda.synchronize if device.startswith("cuda") else lambda: None
+        self.wait()
+        self.begun, self.out = time.perf_counter(), 0.0
+
+    def now(self):
+        self.wait()
+        return time.perf_counter()
+
+    def leave_out(self, work):
+        begun = self.now()
+        result = work()
+        self.out += self.now() - begun
+        return result
+
+
+def judge(torch, peer, rows):
+    """Explained variance, summed in float64."""
+    rss = torch.zeros((), dtype=torch.float64, device=rows.device)
+    with torch.no_grad():
+        for at in range(0, len(rows), BLOCK):
+            x = rows[at:at + BLOCK]
+            rss += ((peer.describe(x)[0].double() - x.double()) ** 2).sum()
+    return explained(rss, rows.double())
+
+
+def line_print(name, epoch, clock, peer, fitted, unseen):
+    at, out = clock.now(), clock.out
+
+    def look():
+        return dict(unseen=judge(peer.torch, peer, unseen) if len(unseen) else None,
+                    fitted=judge(peer.torch, peer, fitted), dead=int(peer.dead().sum()))
+
+    said = clock.leave_out(look)
+    print(json.dumps(dict(name=name, epoch=epoch, seconds=at - clock.begun,
+                          training=at - clock.begun - out, since_start=at - START, **said)),
+          flush=True)
+
+
+def train(torch, kind, name, fitted, unseen, o):
+    clock = Clock(torch, o.device)
+    torch.manual_seed(o.seed)
+    scale = (fitted - fitted.mean(0)).square().mean().sqrt()  # so that the mean has an error of 1
+    fitted, unseen = fitted / scale, unseen / scale
+    peer = kind(torch, fitted, o)
+    fused = dict(fused=True) if o.device.startswith("cuda") else {}
+    lr = o.lr or 0.128 / math.sqrt(o.atoms)  # 0.008 did best for 256 atoms; the root as Gao et al.
+    optimizer = torch.optim.Adam(peer.parameters(), lr=lr, betas=(0.9, 0.999), eps=1e-8, **fused)
+    steps_each = math.ceil(len(fitted) / o.batch)
+    rate = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: share_of(
+        step, o.epochs * steps_each, o.warm_up, o.decay))
+    line_print(name, 0, clock, peer, fitted, unseen)
+    for epoch in range(1, o.epochs + 1):
+        for rows in torch.randperm(len(fitted), device=fitted.device).split(o.batch):
+            optimizer.zero_grad(set_to_none=True)
+            peer.loss(fitted[rows]).backward()
+            peer.before_step()
+            torch.nn.utils.clip_grad_norm_(peer.parameters(), 1.0)
+            optimizer.step()
+            peer.after_step()
+            rate.step()
+        if epoch % o.every == 0 or epoch == o.epochs:
+            line_print(name, epoch, clock, peer, fitted, unseen)
+
+
+PEERS = {"topk": (TopK, "TopK autoencoder"), "mp": (Pursuit, "matching-pursuit autoencoder")}
+
+
+def main():
+    o = options_read()
+    import torch
+    rows = torch.from_numpy(rows_read(o.rows))
+    o.fit_rows = min(o.fit_rows, len(rows))
+    o.dead_rows = o.dead_rows or o.fit_rows
+    if o.top_s > o.atoms:
+        sys.exit("bench_sae: --top-s is larger than --atoms")
+    torch.backends.cuda.matmul.allow_tf32 = o.precision == "tf32"
+    rows = rows.to(o.device)
+    name = torch.cuda.get_device_name() if o.device.startswith("cuda") else "CPU"
+    print(json.dumps(dict(setup=dict(vars(o), torch=torch.__version__, device_name=name,
+                                     n_rows=len(rows), columns=rows.shape[1]))), flush=True)
+    for key in PEERS if o.peer == "both" else (o.peer,):
+        kind, label = PEERS[key]
+        train(torch, kind, label, rows[:o.fit_rows], rows[o.fit_rows:], o)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * One pass over the values, as the float32 that a job makes of them. */
+#include "io/inspect_npy.h"
+
+#include <math.h>
+
+#include "base/memory.h"
+#include "base/num.h"
+#include "base/status.h"
+#include "base/text.h"
+#include "io/inspect.h"
+#include "io/npy.h"
+#include "io/schema.h"
+
+enum { BLOCK_VALUES = 1 << 18, VALUES_SHOWN = 6 };
+
+/* What a pass over all rows finds; a row is an entry of the first dimension. */
+struct survey {
+  gidx rows, width; /* width: values of a row */
+  gidx bad, bad_at; /* values that are not finite, and the first of them */
+  real least, most; /* norms of rows */
+  float first[VALUES_SHOWN];
+};
+
+static void row_survey(struct survey *s, gidx row, const float *x)
+{
+  real squares = 0;
+  for (gidx i = 0; i < s->width; i++) {
+    if (!isfinite(x[i]) && !s->bad++) s->bad_at = row * s->width + i;
+    squares = fma(x[i], x[i], squares);
+    if (row == 0 && i < VALUES_SHOWN) s->first[i] = x[i];
+  }
+  real norm = sqrt(squares);
+  s->least = row ? fmin(s->least, norm) : norm;
+  s->most = row ? fmax(s->most, norm) : norm;
+}
+
+static int values_survey(const struct npy_file *f, struct survey *s)
+{
+  struct arena arena = {0};
+  float *block;
+  gidx most = imax(1, BLOCK_VALUES / imax(1, s->width));
+  int status = arena_alloc(&arena, &block, most * s->width, sizeof *block);
+  for (gidx at = 0; at < s->rows && !status; at += most) {
+    gidx n = imin(most, s->rows - at);
+    status = npy_read(f, at, n, block);
+    for (gidx i = 0; i < n && !status; i++) row_survey(s, at + i, block + i * s->width);
+  }
+  arena_free(&arena);
+  return status;
+}
+
+static void row_print(const char *name, const char *text, FILE *out)
+{
+  text_print(out, "  %-*s %s\n", NAME_WIDTH, name, text);
+}
+
+/* What the shape is to --rows and --dictionary. */
+static void meaning_print(const struct npy_file *f, FILE *out)
+{
+  char text[256] = "neither rows nor a dictionary: rows are a matrix, a row per activation vector";
+  const gidx *n = f->shape;
+  if (f->rank == 2)
+    snprintf(text, sizeof text, "as --rows %lld rows of %lld columns", (long long)n[0],
+             (long long)n[1]);
+  if (f->rank == 3)
+    snprintf(text, sizeof text, "as --dictionary %lld frames of %lld vectors of %lld columns",
+             (long long)n[0], (long long)n[1], (long long)n[2]);
+  row_print("meaning", text, out);
+}
+
+static void survey_print(const struct survey *s, FILE *out)
+{
+  char text[256];
+  int used = 0;
+  if (s->bad)
+    snprintf(text, sizeof text,
+             "no: %lld values are not, the first in row %lld, column %lld: a job refuses them",
+             (long long)s->bad, (long long)(s->bad_at / s->width),
+             (long long)(s->bad_at % s->width));
+  row_print("finite", s->bad ? text : "yes, every value", out);
+  snprintf(text, sizeof text, "%.6g to %.6g", s->least, s->most);
+  row_print("norms of rows", text, out);
+  for (gidx i = 0; i < s->width && i < VALUES_SHOWN; i++)
+    used += snprintf(text + used, sizeof text - (size_t)used, "%s%.6g", i ? " " : "", s->first[i]);
+  snprintf(text + used, sizeof text - (size_t)used, "%s", s->width > VALUES_SHOWN ? " ..." : "");
+  row_print("row 0", text, out);
+}
+
+static int page_print(const struct npy_file *f, FILE *out)
+{
+  char text[256], size[32];
+  struct survey s = {.rows = f->rank ? f->shape[0] : 0, .width = 1};
+  int is_shown = f->rank >= 1 && f->rank <= LENGTH(f->shape), used = 0;
+  size_print((double)f->input->facts.size, size, sizeof size);
+  text_print(out, "%s: NumPy file, %s\n\n", f->path, size);
+  for (int i = 0; i < f->rank && is_shown; i++)
+    used += snprintf(text + used, sizeof text - (size_t)used, "%s%lld", i ? " x " : "",
+                     (long long)f->shape[i]);
+  if (!is_shown) snprintf(text, sizeof text, "%d dimensions", f->rank);
+  row_print("shape", text, out);
+  row_print("type", type_name(f->type), out);
+  meaning_print(f, out);
+  for (int i = 1; i < f->rank && is_shown; i++) s.width *= f->shape[i];
+  if (!is_shown || !s.rows || !s.width) return OK;
+  TRY(values_survey(f, &s));
+  survey_print(&s, out);
+  return OK;
+}
+
+int npy_inspect(const char *path, FILE *out)
+{
+  struct npy_file f;
+  int status = npy_open(&f, path);
+  if (!status) status = page_print(&f, out);
+  int ended = npy_close(&f);
+  if (!status) status = ended;
+  CHECK(status || !ferror(out), ERR_IO, "cannot write the page about '%s'", path);
+  return status;
+}
