@@ -2,8 +2,9 @@
  * What the normal equations on any device are checked with, against the references: parts of the
  * Gram matrix and of the columns, rows that come in two jobs with a decay between, and the descent.
  *
- * Rows have codes of 0 and -0, denormal numbers, an atom that every row has and one that has no
- * codes; sums begin at 0 and -0. */
+ * Rows have codes of 0 and -0, a column of 0, denormal numbers, an atom that every row has and one
+ * that has no codes; sums begin at 0 and -0.  One more descent ends at -0 where nothing but -0 is
+ * added. */
 #ifndef TESTS_DEVICE_NORMAL_H
 #define TESTS_DEVICE_NORMAL_H
 
@@ -23,6 +24,7 @@ struct normal_shape {
   idx n, s, k, p;
   int parts;     /* ranks that share the work */
   idx work_rows; /* rows that the work memory is for; 0: all */
+  int signs;     /* signs_answer() */
 };
 
 struct normal_problem {
@@ -83,7 +85,8 @@ static void problem_fill(struct normal_problem *c)
     c->codes[i] = drawn == 0 ? 0.0f : drawn == 1 ? -0.0f : number_of(3, i);
     if (c->slots[i] == z.k - 1 && z.k > 1) c->codes[i] = 0;
   }
-  for (gidx i = 0; i < (gidx)z.n * z.p; i++) c->x[i] = number_of(4, i);
+  for (gidx i = 0; i < (gidx)z.n * z.p; i++)
+    c->x[i] = z.p > 1 && i % z.p == z.p - 1 ? 0 : number_of(4, i);
   for (gidx i = 0; i < (gidx)z.k * z.p; i++) c->start[i] = random_normal(1, 5, (uint64_t)i);
   for (idx a = 0; a < z.k; a++) c->forget[a] = a % 5 == 2;
 }
@@ -111,6 +114,18 @@ static void problem_answer(struct normal_problem *c)
   normal_decay(0.7, k * p, c->target);
   normal_add(&two, z->k, c->gram, c->target);
   memcpy(c->atoms, c->start, (size_t)(k * p) * sizeof *c->atoms);
+  for (int i = 0; i < NORMAL_PASSES; i++) normal_descend(c->gram, c->target, z->k, z->p, c->atoms);
+}
+
+/* Without rows: the first atom becomes -0, because all products are -0. */
+static void signs_answer(struct normal_problem *c)
+{
+  const struct normal_shape *z = &c->z;
+  for (gidx i = 0; i < (gidx)z->k * z->k; i++) c->gram[i] = i % (z->k + 1) == 0;
+  for (gidx i = 0; i < (gidx)z->k * z->p; i++) {
+    c->target[i] = -0.0;
+    c->atoms[i] = c->start[i] = 1;
+  }
   for (int i = 0; i < NORMAL_PASSES; i++) normal_descend(c->gram, c->target, z->k, z->p, c->atoms);
 }
 
@@ -232,9 +247,12 @@ static int descend_check(const struct normal_problem *c, struct normal_side *on)
                             .diagonal = &on->diagonal,
                             .work = &on->work};
   memcpy(on->gram.host, c->gram, (size_t)(k * k) * sizeof *c->gram);
-  for (gidx a = 0; a < k; a++)
-    memcpy((real *)on->atoms.host + a * columns, own_of(c, on, c->start, a),
-           (size_t)columns * sizeof *c->start);
+  for (gidx a = 0; a < k; a++) {
+    size_t bytes = (size_t)columns * sizeof *c->start;
+    memcpy((real *)on->atoms.host + a * columns, own_of(c, on, c->start, a), bytes);
+    memcpy((real *)on->target.host + a * columns, own_of(c, on, c->target, a), bytes);
+  }
+  TRY(device_put(on->dev, &on->target, 0, k * columns * values));
   TRY(device_put(on->dev, &on->gram, 0, k * k * values));
   TRY(device_put(on->dev, &on->atoms, 0, k * columns * values));
   TRY(device_normal_descend(on->dev, &job));
@@ -282,7 +300,7 @@ static int part_check(const struct normal_problem *c, struct device *dev, int i)
                            .end = (idx)((gidx)z->p * (i + 1) / z->parts)};
   on.count = (idx)((gidx)z->k * (i + 1) / z->parts) - on.first;
   int status = side_bring(c, &on);
-  if (!status) status = add_check(c, &on);
+  if (!status && !z->signs) status = add_check(c, &on);
   if (!status) status = descend_check(c, &on);
   if (!status) status = forget_check(c, &on);
   side_leave(&on);
@@ -308,7 +326,7 @@ static void normal_run(struct normal_shape z, const struct how *hows, int count)
   struct normal_problem c = {.z = z};
   if (!ok(problem_alloc(&c) == OK, "memory")) return;
   problem_fill(&c);
-  problem_answer(&c);
+  (z.signs ? signs_answer : problem_answer)(&c);
   for (gidx i = 0; i < (gidx)z.k * z.p; i++)
     if (!isfinite(c.atoms[i])) {
       ok(0, "%d rows of %d, %d atoms: the reference overflows", z.n, z.s, z.k);
@@ -323,23 +341,25 @@ static void normal_run(struct normal_shape z, const struct how *hows, int count)
 static void check_normal(const struct how *hows, int count)
 {
   static const struct normal_shape shapes[] = {
-      {1, 1, 1, 1, 1, 0},
-      {0, 1, 1, 8, 1, 0},
-      {3, 1, 2, 1, 3, 0},
-      {300, 9, 2 * NORMAL_BLOCK + 7, 77, 3, 0},
-      {40, 3, NORMAL_BLOCK, 64, 2, 0},
-      {200, 33, NORMAL_BLOCK + 1, 13, 3, 40},
-      {7, 5, 2 * NORMAL_BLOCK, 33, 3, 0},
-      {300, 1, NORMAL_BLOCK - 1, 7, 1, 0},
-      {500, 32, 130, 9, 1, 99},
+      {1, 1, 1, 1, 1, 0, 0},
+      {0, 1, 1, 8, 1, 0, 0},
+      {3, 1, 2, 1, 3, 0, 0},
+      {300, 9, 2 * NORMAL_BLOCK + 7, 77, 3, 0, 0},
+      {40, 3, NORMAL_BLOCK, 64, 2, 0, 0},
+      {200, 33, NORMAL_BLOCK + 1, 13, 3, 40, 0},
+      {7, 5, 2 * NORMAL_BLOCK, 33, 3, 0, 0},
+      {300, 1, NORMAL_BLOCK - 1, 7, 1, 0, 0},
+      {500, 32, 130, 9, 1, 99, 0},
+      {0, 1, NORMAL_BLOCK + 6, 3, 1, 0, 1},
+      {60, 3, 401, 9, 2, 0, 0}, /* more than all stages of a GPU */
       /* large ones */
-      {5000, 32, NORMAL_BLOCK, 8, 1, 0},
-      {5000, 100, 130, 9, 1, 1000},
-      {70000, 2, 63, 3, 1, 0},
-      {300, 5, 4200, 3, 2, 0},
-      {5000, 32, 1000, 384, 1, 0},
+      {5000, 32, NORMAL_BLOCK, 8, 1, 0, 0},
+      {5000, 100, 130, 9, 1, 1000, 0},
+      {70000, 2, 63, 3, 1, 0, 0},
+      {300, 5, 4200, 3, 2, 0, 0},
+      {5000, 32, 1000, 384, 1, 0, 0},
   };
-  enum { SMALL_SHAPES = 9 };
+  enum { SMALL_SHAPES = 11 };
   const char *less = getenv("SMALL"); /* for tools that slow everything */
   const char *sanitized = getenv("SANITIZED");
   int is_less = (less && *less) || (sanitized && *sanitized);
