@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * normal_descend: passes of block coordinate descent (N.20), and the diagonal of the Gram matrix.
  *
- * grid    ceil(columns / DESCEND_COLUMNS), at least 1: columns are independent, so a block takes its
- *         own through all atoms and passes, and no block waits for another
+ * grid    ceil(columns / DESCEND_COLUMNS), at least 1: columns are independent, so a block takes
+ *         its own through all atoms and passes, and no block waits for another
  * block   (WARP, DESCEND_WARPS): outside a warp 16 atoms x DESCEND_COLUMNS, inside two columns
  * shared  descend_shared_bytes(): stages, a block of atoms
  * sums    a chain of fma for each atom and column: first over the atoms outside of its block of
