@@ -3,7 +3,8 @@
  * Gram matrix and of the columns, rows that come in two jobs with a decay between, and the descent.
  *
  * Rows have codes of 0 and -0, a column of 0, denormal numbers, an atom that every row has and one
- * that has no codes; sums begin at 0 and -0.  One more descent ends at -0 where nothing but -0 is added. */
+ * that has no codes; sums begin at 0 and -0.  One more descent ends at -0 where nothing but -0 is
+ * added. */
 #ifndef TESTS_DEVICE_NORMAL_H
 #define TESTS_DEVICE_NORMAL_H
 

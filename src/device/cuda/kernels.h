@@ -18,11 +18,11 @@ extern const struct kernel_text kernel_texts[];
 /* Groups of -D constants, which kernels.c takes from the forms of kernels/forms.h and
  * screen_types.h. */
 enum {
-  DEFINES_LISTS = 1 << 0,  /* CAPACITY */
-  DEFINES_ROUTE = 1 << 1,  /* struct route_form but for CAPACITY */
-  DEFINES_CODES = 1 << 2,  /* MMA, ONE */
-  DEFINES_SCREEN = 1 << 3, /* struct screen_form */
-  DEFINES_TEST = 1 << 4,   /* TEST_HOOKS */
+  DEFINES_LISTS = 1 << 0,   /* CAPACITY */
+  DEFINES_ROUTE = 1 << 1,   /* struct route_form but for CAPACITY */
+  DEFINES_CODES = 1 << 2,   /* MMA, ONE */
+  DEFINES_SCREEN = 1 << 3,  /* struct screen_form */
+  DEFINES_TEST = 1 << 4,    /* TEST_HOOKS */
   DEFINES_VALUE = 1 << 5,   /* POSITIVE */
   DEFINES_DESCEND = 1 << 6, /* MMA, STAGES */
   DEFINES_ARROW = 1 << 7,   /* ARROW_D, ARROW_K */
@@ -55,7 +55,7 @@ enum {
   X(NORMAL_TARGET, normal_target, 1, 0)                                                            \
   X(NORMAL_DECAY, normal_decay, 0, 0)                                                              \
   X(NORMAL_FORGET, normal_forget, 0, 0)                                                            \
-  X(NORMAL_DESCEND, normal_descend, 1, DEFINES_DESCEND) \
+  X(NORMAL_DESCEND, normal_descend, 1, DEFINES_DESCEND)                                            \
   X(ARROW, arrow, 1, DEFINES_ARROW | DEFINES_TEAM)                                                 \
   X(ARROW_SUM, arrow_sum, 1, DEFINES_ARROW)                                                        \
   X(ARROW_BORDER, arrow_border, 0, DEFINES_ARROW)                                                  \
