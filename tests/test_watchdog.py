@@ -223,7 +223,7 @@ def check_pipes(folder):
     out = f"{folder}/count/supports.h5"
     for words, dies in ((("inspect", out), True), (("diff", out, f"{folder}/small/rows.h5"), True),
                         (("--help",), True), (("encode", "--help"), True),
-                        (encode(folder, "dry", "--dry-run"), True),
+                        (encode(folder, "dry", "--dry-run", "--quiet"), True),
                         (encode(folder, "gone"), False)):
         reader, writer = os.pipe()
         os.close(reader)

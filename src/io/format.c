@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -76,4 +77,13 @@ int format_check(const char *path)
         path, f->name, f->imports, f->read,
         f->is_table ? "[f.create_dataset(k, data=v) for k, v in t.items()]" : "f[\"rows\"] = t");
   return OK;
+}
+
+int format_tell(const char *path)
+{
+  char why[1024];
+  snprintf(why, sizeof why, "%s", status_message());
+  status_clear();
+  TRY(format_check(path));
+  return status_set(ERR_INPUT, why);
 }

@@ -10,4 +10,8 @@
  * read; one that cannot be opened, and any other, passes: opening it says what it is. */
 int format_check(const char *path);
 
+/* The same where opening has failed with ERR_INPUT: if the file is of no such format, that failure
+ * stays. */
+int format_tell(const char *path);
+
 #endif

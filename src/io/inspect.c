@@ -167,9 +167,10 @@ int file_inspect(const char *path, FILE *out)
   struct h5_listing list = {0};
   size_t length = strlen(path);
   if (length > 4 && strcmp(path + length - 4, ".npy") == 0) return npy_inspect(path, out);
-  TRY(format_check(path));
-  TRY(h5_open(&f, path));
-  int status = h5_list(&f, &list);
+  int status = h5_open(&f, path);
+  if (status == ERR_INPUT) return format_tell(path);
+  TRY(status);
+  status = h5_list(&f, &list);
   if (status == OK) status = page_print(&f, &list, out);
   h5_listing_free(&list);
   return h5_close_after(&f, status);
