@@ -4,6 +4,7 @@ EXTRA_DIST += .clang-format %D%/bootstrap %D%/check %D%/plot %D%/plot_time %D%/q
   %D%/revision %D%/setup input/README.md input/minilm-l3-kjv-8k.h5 output/README.md
 dist_doc_DATA += README.md LICENSE CONTRIBUTING.md
 dist_pkgdata_DATA = %D%/slurm/encode.sbatch %D%/slurm/encode_gpu.sbatch \
+  %D%/slurm/fit.sbatch \
   input/minilm.in input/minilm-refit.in
 dist_bashcomp_DATA = %D%/completion/sagitta
 

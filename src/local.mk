@@ -3,7 +3,8 @@
 # base: the C library, threads and libcrypto only
 libsagitta_a_SOURCES += \
   %D%/base/types.h \
-  %D%/base/status.h %D%/base/status.c %D%/base/text.h %D%/base/text.c \
+  %D%/base/status.h %D%/base/status.c %D%/base/stop.h %D%/base/stop.c \
+  %D%/base/text.h %D%/base/text.c \
   %D%/base/json.h %D%/base/json.c \
   %D%/base/log.h %D%/base/log.c \
   %D%/base/watchdog.h %D%/base/watchdog.c \
@@ -253,6 +254,7 @@ sagitta_SOURCES = \
   %D%/cli/refit_resume.h %D%/cli/refit_resume.c \
   %D%/cli/cmd_color.c \
   %D%/cli/cmd_terminal.c %D%/cli/bench_dense.h %D%/cli/bench_dense.c \
+  %D%/cli/bench_update.h %D%/cli/bench_update.c \
   %D%/cli/cmd_assemble.c \
   %D%/cli/cmd_refit.c \
   %D%/cli/cmd_files.c \

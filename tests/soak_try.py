@@ -13,7 +13,7 @@ from soak_data import difference, results_of
 
 REFUSED, HARMLESS, VERIFY, UNDETECTABLE, WRONG, HUNG = OUTCOMES = (
     "refused", "harmless", "left to verify", "undetectable", "wrong", "hung")
-CODES = 2, 65, 69, 71, 73, 74, 76  # doc/design.md; 1 is an answer, 70 is a fault of the program
+CODES = 2, 65, 69, 71, 73, 74, 75, 76  # doc/design.md; 1 is an answer, 70 is a fault of the program
 CRASHES = signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL
 TEMPORARY = re.compile(r"\.tmp$")
 BESIDE = re.compile(r"(^|\.)(used|run)(\.failed)?\.(in|log|json)$|\.lock$")  # may be there

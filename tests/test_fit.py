@@ -275,6 +275,25 @@ def check_atoms_first(folder):
            f"{atoms} atoms, {ranks} ranks: exit {done.returncode} {done.stderr[-300:]}")
 
 
+@claim("without a GPU fit --device cuda is refused, auto is the CPU")
+def check_device(folder):
+    path, _ = planted(folder, "device", 1500, 24, 20, 3, True)
+    seen = os.environ.get("CUDA_VISIBLE_DEVICES")
+    os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
+    words = ["--atoms", 24, "--top-s", 3, "--sweeps", 1]
+    for device, code in ("cpu", 0), ("auto", 0), ("cuda", 69):
+        out = os.path.join(folder, "device-" + device)
+        done = fit(out, path, *words, "--device", device)
+        made = os.path.exists(os.path.join(out, "dictionary.h5"))
+        ok(done.returncode == code and made == (code == 0),
+           f"--device {device}: exit {done.returncode}, {made}, {done.stderr[-300:]}")
+    same = sagitta("diff", os.path.join(folder, "device-cpu"), os.path.join(folder, "device-auto"))
+    ok(same.returncode == 0, f"auto differs: {same.stdout[-200:]}")
+    del os.environ["CUDA_VISIBLE_DEVICES"]
+    if seen is not None:
+        os.environ["CUDA_VISIBLE_DEVICES"] = seen
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         for codes in "signed", "nonnegative":
@@ -284,6 +303,7 @@ def main():
         check_judge(folder)
         check_refit(folder)
         check_refused(folder)
+        check_device(folder)
         check_constant(folder)
         check_atoms_first(folder)
     done_testing()

@@ -176,7 +176,7 @@ def check_places(place):
 def check_stopped(place):
     if os.environ.get("SANITIZED"):
         return skip("the sanitizers come first among what is preloaded")
-    os.environ["FAULT_SIGNAL"] = str(int(signal.SIGTERM))
+    os.environ["FAULT_SIGNAL"] = str(int(signal.SIGKILL))
     words = place.words("stopped", 4)
     calls = faulty("signal:1000000000", *words, count=True, of=".tmp")
     shutil.rmtree(place.at("stopped"))

@@ -98,6 +98,38 @@ def check_killed(place, kind):
     return None
 
 
+@claim("a run that is asked to stop ends with 75 after a sweep, and is gone on from")
+def check_asked(place, kind):
+    if os.environ.get("SANITIZED"):
+        return skip("the sanitizers come first among what is preloaded")
+    out = f"{kind}-asked"
+    calls = faulty("signal:1000000000", *place.words(out, kind, 5), count=True, of=".tmp")
+    for part, number in (6, signal.SIGUSR1), (5, signal.SIGTERM), (4, signal.SIGINT):
+        os.environ["FAULT_SIGNAL"] = str(int(number))
+        shutil.rmtree(place.at(out))
+        n = calls // part  # the last sweeps and the supports are most of them
+        code, text = faulty(f"signal:{n}", *place.words(out, kind, 5), of=".tmp")
+        left = [name for name in os.listdir(place.at(out)) if name.endswith(".tmp")]
+        ok(code == 75 and "stopped by a signal: with --resume" in text and not left,
+           f"signal {number} at call {n} of {calls}: exit {code} {left} {text[-300:]}")
+        done = place.fit(out, kind, 5, "--resume")
+        ok(done.returncode == 0, f"asked at call {n} of {calls}: {done.stderr[-300:]}")
+        place.same(f"{kind}-5", out, f"asked at call {n} of {calls}")
+    shutil.rmtree(place.at(out))
+    os.mkdir(place.at(out))
+    open(place.at(out, "STOP"), "w").close()
+    done = place.fit(out, kind, 5, ranks=2)
+    made = sorted(name for name in os.listdir(place.at(out)) if name.endswith(".h5"))
+    ok(done.returncode == 75 and "/STOP': with --resume" in done.stderr and "sweep   0" in
+       done.stderr and "sweep   1" not in done.stderr and "supports.h5" not in made,
+       f"a file STOP: exit {done.returncode} {made} {done.stderr[-400:]}")
+    os.remove(place.at(out, "STOP"))
+    done = place.fit(out, kind, 5, "--resume", ranks=2)
+    ok(done.returncode == 0, f"after STOP: {done.stderr[-300:]}")
+    place.same(f"{kind}-5", out, "after STOP")
+    return None
+
+
 @claim("past the best sweep the last state is gone on from, and it must be there")
 def check_past(place):
     random = np.random.default_rng(9)
@@ -125,6 +157,7 @@ def check_replaced(place):
     if os.environ.get("SANITIZED"):
         return skip("the sanitizers come first among what is preloaded")
     words = [*place.words("replaced", "joint", 5), "--force", "--rho", 0.2]
+    os.environ["FAULT_SIGNAL"] = str(int(signal.SIGKILL))
     out = place.copy("joint-2", "replaced")
     calls = faulty("signal:1000000000", *words, count=True, of=".tmp")
     out = place.copy("joint-2", "replaced")
@@ -183,6 +216,7 @@ with tempfile.TemporaryDirectory() as main:
         check_same(made, name)
     for name in "joint", "parts":
         check_killed(made, name)
+        check_asked(made, name)
     check_past(made)
     check_replaced(made)
     check_refused(made)

@@ -125,6 +125,27 @@ def check_stops(data, command, at_work, ends, *more):
         kill_all(pids)
 
 
+@claim("a refit that is asked to stop ends with 75 after a sweep, and is gone on with")
+def check_asked(data):
+    straight, out = data.at("asked-not"), data.at("asked")
+    words = ["refit", *data.words, "--sweeps", 4]
+    need(sagitta(*words, "--output", straight))
+    calls = faulty("signal:1000000000", *words, "--output", out, count=True, of=".tmp")
+    os.environ["FAULT_SIGNAL"] = str(int(signal.SIGUSR1))
+    shutil.rmtree(out)
+    code, text = faulty(f"signal:{calls // 2}", *words, "--output", out, of=".tmp")
+    ok(code == 75 and "stopped by a signal: with --resume" in text and
+       whole(*(os.path.join(out, f) for f in FILES)), f"exit {code} {text[-300:]}")
+    open(os.path.join(out, "STOP"), "w").close()
+    done = sagitta(*words, "--resume", "--output", out)
+    ok(done.returncode in (0, 75) and (done.returncode == 0 or "/STOP'" in done.stderr),
+       f"a file STOP: exit {done.returncode} {done.stderr[-300:]}")
+    os.remove(os.path.join(out, "STOP"))
+    done = sagitta(*words, "--resume", "--output", out)
+    ok(done.returncode == 0, f"resumed: exit {done.returncode} {done.stderr[-300:]}")
+    ok(all(same(os.path.join(out, f), os.path.join(straight, f)) for f in FILES), "other bits")
+
+
 def check_kills(data):
     """Killed whenever it may be, and gone on with, on other numbers of ranks."""
     straight, out = data.at("straight"), data.at("killed")
@@ -153,6 +174,7 @@ def main():
         else:
             check_refit_faults(small)
             check_assemble_faults(small)
+            check_asked(small)
         large = Data(folder, "large", 3 * 4096, 512, 32, 8)
         check_stops(large, "refit", lambda out: wait_for(f"{out}/dictionary.h5"),
                     ((signal.SIGSTOP, 1), (signal.SIGKILL, 2)), "--sweeps", 100000)

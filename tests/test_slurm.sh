@@ -1,5 +1,6 @@
 #!/bin/sh
-# The Slurm template gives the bits of a plain run: two nodes, started on this machine for the test.
+# The Slurm templates give the bits of a plain run, also when a job is stopped and run again: two
+# nodes, started on this machine for the test.
 # Everything lives in one temporary folder, and what was started is stopped by its process id.
 PATH=$PATH:/usr/sbin:/sbin
 source=$(cd "${srcdir:-.}" && pwd)
@@ -139,26 +140,39 @@ same=$?
 check $same "its result equals the plain one, bit for bit"
 [ $same -eq 0 ] || explain ./*.log
 
-# Batch life, with a program in place of sagitta that stops when it is told to: USR1 to the script
-# reaches the ranks, and their 75 puts the job back into the queue.
-cat > slow << 'END'
-#!/bin/sh
-trap 'exit 75' USR1
-echo "a rank is ready"
-while :; do sleep 0.1; done
+# Batch life: USR1 to the script reaches the ranks, which stop after a sweep with 75; that puts the
+# job back into the queue, and when its turn comes it goes on from there.
+"$sagitta" synth --n-rows 4096 --columns 32 --atoms 96 --top-s 4 --output made > synth.log 2>&1
+cat > fit.in << END
+rows = made/rows.h5
+atoms = 96
+top-s = 4
+rounds = 4
+sweeps = 150
+tolerance = 0
+output = fit
 END
-chmod +x slow
-export SAGITTA="$home/slow"
-ready() { [ "$(grep -c 'a rank is ready' life.log 2> /dev/null)" = 2 ]; }
+"$sagitta" fit fit.in --output fit-plain > fit-plain.log 2>&1
+check $? "a plain fit ended well"
+at_work() { grep -q 'sweep   3' life.log 2> /dev/null; }
 restarted() { scontrol show job "$job" | grep -q 'Restarts=1'; }
-job=$(sbatch --parsable --ntasks-per-node=1 --cpus-per-task=1 --time=2 --output=life.log \
-  "$source/scripts/slurm/encode.sbatch" job.in)
-wait_for 30 ready
-check $? "a job without end runs on two nodes"
+job=$(sbatch --parsable --ntasks-per-node=1 --cpus-per-task=1 --time=5 --output=life.log \
+  "$source/scripts/slurm/fit.sbatch" fit.in)
+wait_for 60 at_work
+check $? "a fit runs on two nodes"
 scancel --batch --signal=USR1 "$job"
-wait_for 30 restarted
+wait_for 60 restarted
 again=$?
-check $again "told that time is up, its ranks stop and it waits to run again"
-[ $again -eq 0 ] || explain life.log slurmctld.log
-scancel "$job"
+check $again "told that time is up, its ranks stop after a sweep and it waits to run again"
+[ "$(grep -c 'stopped by a signal' life.log)" = 1 ] && [ ! -e fit/supports.h5 ]
+check $? "it stopped before its end"
+scontrol update JobId="$job" StartTime=now
+wait_for 200 queue_empty
+check $? "it ran again"
+[ "$(grep -c 'resume  after sweep' life.log)" = 1 ]
+check $? "it went on from where it had stopped"
+"$sagitta" diff fit-plain fit > fit-diff.log 2>&1
+same=$?
+check $same "its result equals the uninterrupted one, bit for bit"
+[ $same -eq 0 ] || explain life.log slurmctld.log fit-diff.log
 echo "1..$count"

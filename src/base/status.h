@@ -19,6 +19,7 @@ enum status {
   ERR_MEMORY = 71,   /* out of memory */
   ERR_CREATE = 73,   /* output cannot be created */
   ERR_IO = 74,       /* open, read or write failed, or took longer than the deadline */
+  ERR_STOPPED = 75,  /* no failure: the job was asked to stop, and can go on later */
   ERR_COMM = 76,     /* communication failure or deadline */
 };
 

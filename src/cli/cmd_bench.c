@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * sagitta bench: routing (bench_route.c), arrow systems (bench_arrow.c), dense work of the terminal
- * pass (bench_dense.c). */
+ * sagitta bench: routing (bench_route.c), arrow systems (bench_arrow.c), the joint update
+ * (bench_update.c), dense work of the terminal pass (bench_dense.c). */
 #include <string.h>
 
 #include "base/status.h"
 #include "cli/bench_arrow.h"
 #include "cli/bench_dense.h"
 #include "cli/bench_route.h"
+#include "cli/bench_update.h"
 #include "cli/command.h"
 
 struct bench_options {
@@ -30,7 +31,7 @@ static const struct option_row common_rows[] = {
 
 static const struct option_table tables[] = {
     {"All", common_rows, LENGTH(common_rows), 0},
-    {"route", bench_route_rows, BENCH_ROUTE_ROWS, AT(route)},
+    {"route, update", bench_route_rows, BENCH_ROUTE_ROWS, AT(route)},
     {"solve", bench_arrow_rows, BENCH_ARROW_ROWS, AT(arrow)},
     {"terminal", bench_dense_rows, BENCH_DENSE_ROWS, AT(dense)},
     {"General", general_rows, GENERAL_ROWS, AT(general)},
@@ -38,10 +39,10 @@ static const struct option_table tables[] = {
 
 static const struct option_set bench_set = {
     .command = "sagitta bench",
-    .arguments = "route|solve|terminal",
+    .arguments = "route|solve|terminal|update",
     .doc =
-        "Measure routing and codes, the solving of arrow systems, or the dense work of the "
-        "terminal pass, beside limit and peer."
+        "Measure routing and codes, the solving of arrow systems, the dense work of the terminal "
+        "pass, or the joint update of fit, beside limit and peer where there are some."
         "\v"
         "GMAC/s counts one multiply and one add of every row, atom and column.  `peak` is a loop "
         "of multiplies and adds on registers: an exact score cannot be faster.  `sgemm` is the "
@@ -57,6 +58,10 @@ static const struct option_set bench_set = {
         "there already, and are compared with copies inside its memory.\n\n"
         "`terminal` factors one matrix, inverts the factor and multiplies the inverses, n^3 / 6 "
         "multiply-adds each; the peer is OpenBLAS's dpotrf on the same matrix.\n\n"
+        "`update` adds up the normal equations of the rows, in which supports are drawn by a power "
+        "law and one atom is in half of the rows, and takes four passes of the descent; in fused "
+        "multiply-adds a second.\n\n"
+        "  sagitta bench update --n-rows 24576 --atoms 4096 --columns 384 --top-s 32\n"
         "  sagitta bench terminal --schur 4096\n"
         "  sagitta bench solve --frame 2\n"
         "  sagitta bench solve --device cuda --systems 4096\n"
@@ -76,8 +81,10 @@ static int bench_command(struct run *run, const void *options, const char **argu
   if (strcmp(arguments[0], "solve") == 0) return bench_arrow(&o->arrow, common);
   if (strcmp(arguments[0], "terminal") == 0)
     return bench_dense(&o->dense, common->repeats, common->threads, common->cpu_variant);
+  if (strcmp(arguments[0], "update") == 0) return bench_update(&o->route, common);
   CHECK(strcmp(arguments[0], "route") == 0, ERR_USAGE,
-        "unknown benchmark '%s': there are 'route', 'solve' and 'terminal'", arguments[0]);
+        "unknown benchmark '%s': there are 'route', 'solve', 'terminal' and 'update'",
+        arguments[0]);
   return bench_route(&o->route, common);
 }
 

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/num.h"
 #include "base/status.h"
+#include "base/stop.h"
 #include "cli/agreement.h"
 #include "cli/command.h"
 #include "cli/fit_files.h"
@@ -108,21 +109,23 @@ static const struct option_table tables[] = {
 static const struct option_set fit_set = {
     .command = "sagitta fit",
     .arguments = "[DECK]",
-    .doc = "Learn a dictionary from rows, and say how much it explains of rows that it never saw."
-           "\v"
-           "The start is drawn from the rows.  A sweep moves every atom, replaces atoms that no "
-           "row uses, and routes and codes all rows again; then the held-out rows are encoded.  "
-           "The fit ends when they gain no more, and the sweep that was best for them is the "
-           "result.  There is no learning rate, and the bytes of the result depend on the rows and "
-           "the options alone, not on ranks or threads; --max-seconds, of course, ends where the "
-           "machine got to.\n\n"
-           "The folder of --output gets dictionary.h5, after every sweep that is the best so far, "
-           "state.h5 after the others, for --resume, and at the end supports.h5, with the codes of "
-           "all rows.\n\n"
-           "  mpirun -n 4 sagitta fit --rows acts.h5 --atoms 4096 --top-s 32 --output run/\n"
-           "  sagitta inspect run/dictionary.h5\n"
-           "  sagitta encode --rows more.h5 --dictionary run/dictionary.h5 --top-s 32 \\\n"
-           "      --rounds 8 --output more/",
+    .doc =
+        "Learn a dictionary from rows, and say how much it explains of rows that it never saw."
+        "\v"
+        "The start is drawn from the rows.  A sweep moves every atom, replaces atoms that no "
+        "row uses, and routes and codes all rows again; then the held-out rows are encoded.  "
+        "The fit ends when they gain no more, and the sweep that was best for them is the "
+        "result.  There is no learning rate, and the bytes of the result depend on the rows and "
+        "the options alone, not on ranks or threads; --max-seconds, of course, ends where the "
+        "machine got to.\n\n"
+        "The folder of --output gets dictionary.h5, after every sweep that is the best so far, "
+        "state.h5 after the others, for --resume, and at the end supports.h5, with the codes of "
+        "all rows.  SIGUSR1, SIGUSR2, SIGTERM, SIGINT once, or a file called STOP in that folder "
+        "end the job after the sweep in work, with exit code 75.\n\n"
+        "  mpirun -n 4 sagitta fit --rows acts.h5 --atoms 4096 --top-s 32 --output run/\n"
+        "  sagitta inspect run/dictionary.h5\n"
+        "  sagitta encode --rows more.h5 --dictionary run/dictionary.h5 --top-s 32 \\\n"
+        "      --rounds 8 --output more/",
     .tables = tables,
     .count = LENGTH(tables),
     .max_arguments = 1,
@@ -309,6 +312,13 @@ static int sweep_take(void *self, const struct fit_sweep *s)
   return OK;
 }
 
+/* What it asks before each. */
+static int stop_look(void *self, int *stop)
+{
+  struct fit_job *j = self;
+  return run_safe_point(j->run, j->files.dictionary.shown, stop);
+}
+
 static int best_read(void *self, idx first, idx count, float *out)
 {
   const struct fit_job *j = self;
@@ -396,7 +406,17 @@ static void end_report(struct fit_job *j)
   j->page.seconds = log_seconds() - j->begun;
   fit_page_write(&j->page);
   report(j, j->page.seconds);
+}
+
+static void job_free(struct fit_job *j)
+{
+  encode_free(&j->encoded);
+  rows_input_close(&j->rows);
+  if (j->o->holdout) rows_input_close(&j->holdout);
+  fit_files_free(&j->files);
   fit_page_free(&j->page);
+  arena_free(&j->arena);
+  free(j);
 }
 
 static int fit_command(struct run *run, const void *options, const char **arguments)
@@ -411,21 +431,22 @@ static int fit_command(struct run *run, const void *options, const char **argume
   TRY(comm_agree(&run->comm, fit_task_check(&j->task)));
   TRY(places_open(j));
   j->begun = log_seconds();
-  j->sink = (struct fit_sink){j, sweep_take};
+  j->sink = (struct fit_sink){j, sweep_take, stop_look};
+  stop_listen();
   if (j->task.start)
     sweep_note(j, j->task.start, fit_best(j->task.start->lines, j->task.start->sweep));
   TRY(fit_run(&j->task, &run->comm, &j->sink, &j->result));
   TRY(inputs_confirm(&run->comm));
+  if (run->stopped) {
+    TRY(report_phases(&run->comm, j->result.phases, FIT_PHASES));
+    job_free(j);
+    return OK;
+  }
   TRY(fit_files_end(&j->files, run, j->task.center ? j->mean : NULL, j->task.threads));
   TRY(rows_encode(j));
   TRY(report_phases(&run->comm, j->result.phases, FIT_PHASES));
   if (run->comm.rank == 0) end_report(j);
-  encode_free(&j->encoded);
-  rows_input_close(&j->rows);
-  if (j->o->holdout) rows_input_close(&j->holdout);
-  fit_files_free(&j->files);
-  arena_free(&j->arena);
-  free(j);
+  job_free(j);
   return OK;
 }
 

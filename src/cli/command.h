@@ -44,6 +44,7 @@ struct run {
   char started[32];    /* UTC, ISO 8601 */
   char title[48];      /* "sagitta encode" */
   int unread;          /* nobody reads what was written to stdout */
+  int stopped;         /* the job was asked to stop, and did at a safe point */
 };
 
 /* Options that several commands share: a struct and its table each. */
@@ -115,6 +116,11 @@ int run_begin(struct run *run, const struct output_options *output, const char *
  * Collective. */
 int run_begin_at(struct run *run, const struct output_place *place, const struct run_inputs *inputs,
                  int appends);
+
+/* A safe point of a job whose results so far are published: is it asked to stop, by a signal to any
+ * rank (base/stop.h) or by a file called STOP beside `shown`, which rank 0 has?  Then the log says
+ * so, run->stopped is set, and main ends with ERR_STOPPED.  Collective. */
+int run_safe_point(struct run *run, const char *shown, int *stop);
 
 /* Fill the facts of /run: version, revision, command, options, host, ranks, threads, device, start
  * and end.  Returns how many there are; their texts are valid until the next call. */

@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/status.h"
+#include "base/stop.h"
 #include "base/watchdog.h"
 #include "cli/command.h"
 #include "cli/revision.h"
@@ -103,6 +104,23 @@ static void options_join(const struct run *run, char *text, size_t capacity)
   options_write(run->command->options, run->options, memory);
   fclose(memory);
   text[capacity - 1] = '\0';
+}
+
+int run_safe_point(struct run *run, const char *shown, int *stop)
+{
+  char folder[4096], file[4096 + 8];
+  gidx asked[] = {stop_signal() != 0, 0};
+  if (run->comm.rank == 0) {
+    path_folder(shown, folder);
+    snprintf(file, sizeof file, "%s/STOP", folder);
+    asked[1] = access(file, F_OK) == 0;
+  }
+  TRY(comm_sum(&run->comm, asked, LENGTH(asked)));
+  *stop = run->stopped = asked[0] || asked[1];
+  if (*stop && run->comm.rank == 0)
+    log_info("stopped %s%s%s: with --resume the job goes on", asked[1] ? "by '" : "by a signal",
+             asked[1] ? file : "", asked[1] ? "'" : "");
+  return OK;
 }
 
 int run_facts(const struct run *run, const char *device, int threads, struct run_fact *facts)

@@ -560,7 +560,13 @@ int fit_run(const struct fit_task *task, struct comm *c, const struct fit_sink *
   TRY(state_open(f));
   phase_end(&result->phases[FIT_START], 0);
   TRY(task->start ? comm_agree(c, sweep_reopen(f)) : sweep_close(f));
-  while (goes_on(f, &result->end)) TRY(sweep_run(f));
+  while (goes_on(f, &result->end)) {
+    int stop = 0;
+    TRY(sink->stops(sink->self, &stop));
+    if (stop) result->end = FIT_STOPPED;
+    if (stop) break;
+    TRY(sweep_run(f));
+  }
   result->sweeps = f->sweep;
   result->best = f->best;
   result->phases[FIT_ROUTE] = f->coder.route;

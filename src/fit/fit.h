@@ -86,6 +86,7 @@ struct fit_sweep {
 struct fit_sink {
   void *self;
   int (*sweep)(void *self, const struct fit_sweep *sweep); /* collective */
+  int (*stops)(void *self, int *stop); /* before a sweep: is there to be none?  Collective */
 };
 
 /* Routing, codes and copies are those of the fitted and of the held-out rows together. */
@@ -102,7 +103,7 @@ enum fit_phase {
 };
 
 /* Why a fit ended. */
-enum fit_end { FIT_SETTLED, FIT_SWEEPS, FIT_SECONDS };
+enum fit_end { FIT_SETTLED, FIT_SWEEPS, FIT_SECONDS, FIT_STOPPED };
 
 struct fit_result {
   enum fit_end end;

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Being asked to stop, by a signal: a job that can go on later ends at its next safe point.
+ *
+ * Floor: base. */
+#ifndef BASE_STOP_H
+#define BASE_STOP_H
+
+/* From here on SIGUSR1, SIGUSR2, SIGTERM and SIGINT ask instead of ending the process; the second
+ * SIGTERM or SIGINT ends it. */
+void stop_listen(void);
+
+/* The last of these signals, 0: none has come. */
+int stop_signal(void);
+
+#endif
