@@ -2,7 +2,7 @@
  * The CUDA device from inside: the state that its files share.
  *
  * Floor: device.  One stream computes, another copies for a second thread.  Every operation has
- * ended when it returns.
+ * ended when it returns, but for place: what comes after it on the stream waits for it.
  *
  * Each file calls those below it alone, and each header includes only what is below it:
  *
