@@ -156,6 +156,7 @@ END
 check $? "a plain fit ended well"
 at_work() { grep -q 'sweep   3' life.log 2> /dev/null; }
 restarted() { scontrol show job "$job" | grep -q 'Restarts=1'; }
+queued() { [ "$(squeue -h -j "$job" -o %T 2> squeue.log)" = PENDING ] && nodes_idle; }
 job=$(sbatch --parsable --ntasks-per-node=1 --cpus-per-task=1 --time=5 --output=life.log \
   "$source/scripts/slurm/fit.sbatch" fit.in)
 wait_for 60 at_work
@@ -166,6 +167,11 @@ again=$?
 check $again "told that time is up, its ranks stop after a sweep and it waits to run again"
 [ "$(grep -c 'stopped by a signal' life.log)" = 1 ] && [ ! -e fit/supports.h5 ]
 check $? "it stopped before its end"
+# Slurm lets a job rest for two minutes, since a node takes nothing of a job that it is ending: here
+# until the nodes have ended it, and its credential is older than the next one by whole seconds.
+wait_for 60 queued
+check $? "it is in the queue, and the nodes have let it go"
+sleep 3
 scontrol update JobId="$job" StartTime=now
 wait_for 200 queue_empty
 check $? "it ran again"
