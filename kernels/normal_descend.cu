@@ -3,7 +3,8 @@
  *
  * grid    ceil(columns / DESCEND_COLUMNS), at least 1: columns are independent, so a block takes
  *         its own through all atoms and passes, and no block waits for another
- * block   (WARP, DESCEND_WARPS): outside a warp 16 atoms x DESCEND_COLUMNS, inside two columns
+ * block   (WARP, 2 DESCEND_WARPS): outside each of the first half has 16 atoms x DESCEND_COLUMNS,
+ *         inside two columns; the second half copies what comes next
  * shared  descend_shared_bytes(): stages, a block of atoms
  * sums    a chain of fma for each atom and column: first over the atoms outside of its block of
  *         DESCEND_ATOMS, ascending, then over those inside, ascending, as they are by then
@@ -16,7 +17,7 @@
 #include "tensor.h"
 
 enum {
-  THREADS = WARP * DESCEND_WARPS,
+  COPYING = WARP * DESCEND_WARPS, /* threads that copy, after as many that compute */
   STEPS = DESCEND_DEPTH / STEP,
   TILES = DESCEND_ATOMS / DESCEND_DEPTH, /* of a block of atoms */
   GROUP = WARP / 2                       /* lanes of a column inside */
@@ -41,9 +42,15 @@ struct block {
   int tiles;           /* outside, of DESCEND_DEPTH atoms */
 };
 
+static __device__ inline int is_copying(void)
+{
+  return threadIdx.y >= DESCEND_WARPS;
+}
+
+/* The number of this thread among those that copy, or among those that compute. */
 static __device__ inline int thread_of(void)
 {
-  return threadIdx.y * WARP + threadIdx.x;
+  return threadIdx.y % DESCEND_WARPS * WARP + threadIdx.x;
 }
 
 /* Begin to copy two reals, of which the first `there` are there, and the others 0; `from` has to be
@@ -66,7 +73,7 @@ static __device__ inline void tile_order(double *to, int pitch, int rows, int co
 {
   int pairs = columns / 2;
 #pragma unroll 1
-  for (int i = thread_of(); i < rows * pairs; i += THREADS) {
+  for (int i = thread_of(); i < rows * pairs; i += COPYING) {
     int r = i / pairs, c = i % pairs * 2, there = r < rows_there ? columns_there - c : 0;
     pair_order(to + r * pitch + c, there > 0 ? from + (long long)r * stride + c : from, there,
                stride % 2 == 0);
@@ -117,6 +124,22 @@ static __device__ inline void operands_load(struct operands *o, const struct sta
   }
 }
 
+/* Four steps of pair_add() as one instruction. */
+static __device__ inline void four_add(double upper[2], double lower[2], const double left[4][2],
+                                       const double right[4])
+{
+#if MMA
+  asm("mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5, %6, %7, %8, "
+      "%9, %10, %11}, {%12, %13, %14, %15}, {%0, %1, %2, %3};"
+      : "+d"(upper[0]), "+d"(upper[1]), "+d"(lower[0]), "+d"(lower[1])
+      : "d"(left[0][0]), "d"(left[0][1]), "d"(left[1][0]), "d"(left[1][1]), "d"(left[2][0]),
+        "d"(left[2][1]), "d"(left[3][0]), "d"(left[3][1]), "d"(right[0]), "d"(right[1]),
+        "d"(right[2]), "d"(right[3]));
+#else
+  for (int i = 0; i < 4; i++) pair_add(upper, lower, left[i], right[i]);
+#endif
+}
+
 /* Where the sums of a lane are: in two rows BLOCK apart, two columns each. */
 static __device__ inline void sums_begin(const struct normal_descend_args *a, const struct block *b,
                                          double sums[2][2])
@@ -141,6 +164,27 @@ static __device__ inline void sums_end(struct shared *s, const double sums[2][2]
     for (int j = 0; j < 2; j++) s->sums[row + i * BLOCK][column + j] = sums[i][j];
 }
 
+/* The stages of all tiles in turn: as soon as nobody needs one any more it is filled anew. */
+static __device__ inline void outside_copy(const struct normal_descend_args *a,
+                                           const struct block *b, struct shared *s)
+{
+  int slot = 0;
+  block_order(a, b, s);
+#pragma unroll 1
+  for (int t = 0; t < STAGES; t++) stage_order(a, b, &s->stage[t], t);
+  ASYNC_WAIT(STAGES - 1);
+  __syncthreads();
+#pragma unroll 1
+  for (int t = 0; t < b->tiles; t++) {
+    ASYNC_WAIT(STAGES - 2);
+    __syncthreads();
+    stage_order(a, b, &s->stage[slot], t + STAGES);
+    slot = slot + 1 < STAGES ? slot + 1 : 0;
+  }
+  ASYNC_WAIT(0);
+  __syncthreads();
+}
+
 /* Sums over the atoms outside.  The operands of a tile are loaded while those of the one before are
  * multiplied, and that one's stage is then free. */
 static __device__ inline void outside_add(const struct normal_descend_args *a,
@@ -149,26 +193,18 @@ static __device__ inline void outside_add(const struct normal_descend_args *a,
   struct operands now, next;
   double sums[2][2];
   int slot = 0;
-  block_order(a, b, s);
-#pragma unroll 1
-  for (int t = 0; t < STAGES; t++) stage_order(a, b, &s->stage[t], t);
   sums_begin(a, b, sums);
-  ASYNC_WAIT(STAGES - 1);
   __syncthreads();
   if (b->tiles) operands_load(&now, &s->stage[0]);
 #pragma unroll 2
   for (int t = 0; t < b->tiles; t++) {
-    int used = slot;
     slot = slot + 1 < STAGES ? slot + 1 : 0;
-    ASYNC_WAIT(STAGES - 2);
     __syncthreads();
     if (t + 1 < b->tiles) operands_load(&next, &s->stage[slot]);
-    stage_order(a, b, &s->stage[used], t + STAGES);
 #pragma unroll
-    for (int i = 0; i < STEPS; i++) pair_add(sums[0], sums[1], now.left[i], now.right[i]);
+    for (int i = 0; i < STEPS; i += 4) four_add(sums[0], sums[1], now.left + i, now.right + i);
     now = next;
   }
-  ASYNC_WAIT(0);
   sums_end(s, sums);
   __syncthreads();
 }
@@ -179,7 +215,7 @@ static __device__ inline double atom_move(struct shared *s, int n, int atom, int
 {
   const double *gram = s->square[atom];
   if (!(gram[atom] > 0)) return s->atoms[atom][column];
-#pragma unroll 8
+#pragma unroll 16
   for (int b = atom + 1; b < n; b++) sum = fma(-gram[b], s->atoms[b][column], sum);
   s->atoms[atom][column] = sum / gram[atom];
   return s->atoms[atom][column];
@@ -211,7 +247,7 @@ static __device__ inline void inside_move(struct shared *s, int n)
 static __device__ inline void block_store(const struct normal_descend_args *a,
                                           const struct block *b, const struct shared *s)
 {
-  for (int i = thread_of(); i < DESCEND_ATOMS * DESCEND_COLUMNS; i += THREADS) {
+  for (int i = thread_of(); i < DESCEND_ATOMS * DESCEND_COLUMNS; i += COPYING) {
     int r = i / DESCEND_COLUMNS, c = i % DESCEND_COLUMNS;
     if (r < b->n && c < b->columns)
       a->atoms[(long long)(b->first + r) * a->columns + b->column + c] = s->atoms[r][c];
@@ -226,19 +262,22 @@ static __device__ inline void block_move(const struct normal_descend_args *a, in
   if (b.n > DESCEND_ATOMS) b.n = DESCEND_ATOMS;
   b.columns = a->columns - b.column;
   b.tiles = tiles - (b.n + DESCEND_DEPTH - 1) / DESCEND_DEPTH;
-  outside_add(a, &b, s);
-  inside_move(s, b.n);
+  if (is_copying())
+    outside_copy(a, &b, s);
+  else
+    outside_add(a, &b, s);
+  if (!is_copying()) inside_move(s, b.n);
   __syncthreads();
-  block_store(a, &b, s);
+  if (!is_copying()) block_store(a, &b, s);
   __threadfence(); /* the next copies go past the first-level cache */
   __syncthreads();
 }
 
-extern "C" __global__ void __launch_bounds__(WARP *DESCEND_WARPS, 1)
+extern "C" __global__ void __launch_bounds__(2 * WARP * DESCEND_WARPS, 1)
     normal_descend(const __grid_constant__ struct normal_descend_args a)
 {
   extern __shared__ __align__(16) char shared[];
-  for (int i = thread_of(); blockIdx.x == 0 && i < a.k; i += THREADS)
+  for (int i = thread_of(); blockIdx.x == 0 && i < a.k; i += COPYING)
     a.diagonal[i] = a.gram[(long long)i * a.k + i];
 #pragma unroll 1
   for (int pass = 0; pass < a.passes; pass++)

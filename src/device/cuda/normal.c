@@ -130,7 +130,7 @@ int cuda_normal_descend(struct device *dev, const struct descend_job *job)
   struct cuda_launch l = {.name = KERNEL_NORMAL_DESCEND,
                           .shape = {.mma = s->architecture == 90, .large = large},
                           .grid = {blocks, 1, 1},
-                          .block = {WARP, DESCEND_WARPS, 1},
+                          .block = {WARP, 2 * DESCEND_WARPS, 1},
                           .shared = descend_shared_bytes(descend_stages(large)),
                           .arguments = &a};
   TRY(cuda_launch(dev, &l));
