@@ -8,8 +8,8 @@
 
 #include "arrow_types.h"
 #include "async_copy.h"
+#include "pair.h"
 
-#define FULL_WARP 0xffffffffu
 #define LARGEST 1.7976931348623157e308
 
 enum {
@@ -193,45 +193,6 @@ static __device__ inline int row_step(const double *row, const double *border, d
   return finite;
 }
 
-/* A pair whose significand may be small: scaling by two is exact, so that it is brought to [1/2, 1)
- * once in at most 512 pivots. */
-struct pair {
-  double m;
-  long long e;
-};
-
-static __device__ inline struct pair pair_unit(void)
-{
-  struct pair one = {0.5, 1};
-  return one;
-}
-
-static __device__ inline void pair_pivot(struct pair *a, double pivot)
-{
-  int shift = 0;
-  if (pivot < 2.2250738585072014e-308) { /* subnormal */
-    pivot *= 18014398509481984.0;        /* 2^54 */
-    shift = 54;
-  }
-  long long bits = __double_as_longlong(pivot);
-  a->e += (int)(bits >> 52) - 1022 - shift;
-  a->m *= __longlong_as_double((bits & 0xfffffffffffffLL) | 0x3fe0000000000000LL);
-}
-
-static __device__ inline void pair_normalise(struct pair *a)
-{
-  long long bits = __double_as_longlong(a->m);
-  a->e += (int)(bits >> 52) - 1022;
-  a->m = __longlong_as_double((bits & 0xfffffffffffffLL) | 0x3fe0000000000000LL);
-}
-
-static __device__ inline void pair_times(struct pair *a, struct pair b)
-{
-  a->m *= b.m;
-  a->e += b.e;
-  pair_normalise(a);
-}
-
 /* The pivots of a lane's rows: places q, q + step, .. below count. */
 static __device__ inline void pair_rows(struct pair *a, const double *rows, int q, int count,
                                         int step)
@@ -240,17 +201,6 @@ static __device__ inline void pair_rows(struct pair *a, const double *rows, int 
   for (; q < count; q += step)
 #pragma unroll
     for (int m = 0; m < FRAME; m++) pair_pivot(a, rows[q * ROW + PIVOTS_AT + m]);
-  pair_normalise(a);
-}
-
-/* The product of the lanes of a group of `lanes` neighbours, by (N.12)'s tree. */
-static __device__ inline void pair_fold(struct pair *a, int lanes)
-{
-#pragma unroll
-  for (int half = lanes / 2; half >= 1; half /= 2) {
-    a->m *= __shfl_xor_sync(FULL_WARP, a->m, half);
-    a->e += __shfl_xor_sync(FULL_WARP, a->e, half);
-  }
   pair_normalise(a);
 }
 

@@ -56,7 +56,7 @@ libsagitta_a_SOURCES += \
   %D%/device/device.h %D%/device/buffer.h %D%/device/counts.h %D%/device/device.c \
   %D%/device/route.h %D%/device/codes.h %D%/device/arrow.h %D%/device/refit.h \
   %D%/device/dense.h %D%/device/joint.h %D%/device/lanczos.h %D%/device/lanczos.c \
-  %D%/device/normal.h %D%/device/cpu/normal_loops.h %D%/device/cpu/normal_body.h \
+  %D%/device/normal.h %D%/device/steps.h %D%/device/cpu/normal_loops.h %D%/device/cpu/normal_body.h \
   %D%/device/cpu/normal.c \
   %D%/device/backend.h %D%/device/operations.c \
   %D%/device/cpu/isa.h %D%/device/cpu/variants.c %D%/device/cpu/isa_portable.c \
@@ -98,7 +98,7 @@ libsagitta_a_SOURCES += \
   %D%/device/cuda/screen_window.h %D%/device/cuda/screen_window.c \
   %D%/device/cuda/screen.h %D%/device/cuda/screen.c \
   %D%/device/cuda/codes.h %D%/device/cuda/codes.c \
-  %D%/device/cuda/normal.h %D%/device/cuda/normal.c \
+  %D%/device/cuda/normal.h %D%/device/cuda/normal.c %D%/device/cuda/steps.h %D%/device/cuda/steps.c \
   %D%/device/cuda/arrow_lot.h %D%/device/cuda/arrow_lot.c \
   %D%/device/cuda/arrow.h %D%/device/cuda/arrow.c \
   %D%/device/cuda/route.h %D%/device/cuda/route.c %D%/device/cuda/open.c
@@ -213,6 +213,7 @@ libsagitta_a_SOURCES += \
   %D%/refit/step.h %D%/refit/step.c \
   %D%/refit/refit.h %D%/refit/refit.c \
   %D%/refit/coder.h %D%/refit/coder.c \
+  %D%/refit/resident.h %D%/refit/resident.c \
   %D%/refit/sweep_end.h %D%/refit/sweep_end.c \
   %D%/refit/sums.h %D%/refit/sums.c %D%/refit/state_write.h %D%/refit/state_write.c
 

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/num.h"
 #include "base/fingerprint.h"
@@ -21,6 +22,7 @@
 #include "model/directions.h"
 #include "refit/layout.h"
 #include "refit/refit.h"
+#include "refit/resident.h"
 #include "refit/sums.h"
 #include "refit/sweep_end.h"
 
@@ -95,9 +97,11 @@ struct job {
   real held;                  /* what the atoms explain of them; NaN: there are none */
   struct refit_task task;
   struct refit_state state;
-  struct coder coder; /* with --reroute or --holdout */
+  struct coder coder; /* with --reroute or --holdout, and on a GPU */
   struct judge judge; /* with --holdout */
-  float *table;       /* [k][d][p] the frames as files have them */
+  struct coded coded; /* the state's rows, where they stay on a GPU */
+  struct resident resident;
+  float *table; /* [k][d][p] the frames as files have them */
   struct classes classes;
   struct arena arena;
   struct atom_step *steps; /* [k] */
@@ -136,7 +140,7 @@ static struct coder_shape coder_shape_of(const struct job *j)
 {
   const struct refit_options *o = j->o;
   struct coder_shape shape = refit_coder_shape(&j->state, j->inputs.supports.rounds, o->device);
-  gidx first, rows = o->reroute ? shape.rows : 0;
+  gidx first, rows = o->reroute || j->c->size == 1 ? shape.rows : 0;
   gidx held =
       o->holdout ? refit_rows_share(j->holdout.source.n, j->c->size, j->c->rank, &first) : 0;
   shape.rows = imax(rows, held);
@@ -179,9 +183,11 @@ static int beside_find(struct job *j)
 static int coder_prepare(struct job *j)
 {
   const struct refit_options *o = j->o;
-  if (!o->reroute && !o->holdout) return OK;
+  int wanted = o->reroute || o->holdout;
+  if (!wanted && (j->c->size > 1 || !strcmp(o->device, "cpu"))) return OK;
   struct coder_shape shape = coder_shape_of(j);
   TRY(comm_agree(j->c, coder_open(&j->coder, &shape)));
+  if (!wanted && !strcmp(j->coder.device.kind, "cpu")) coder_close(&j->coder);
   if (!o->holdout) return OK;
   return judge_open(&j->judge, &j->holdout.source, j->task.mean, &j->coder, j->c);
 }
@@ -263,7 +269,9 @@ static int start_judge(struct job *j)
 static int state_finish(struct job *j, int reroute)
 {
   struct phase *phase = &j->phases[reroute ? REFIT_ROUTE : REFIT_CODES];
-  const struct sweep_end_options options = {reroute ? &j->coder : NULL, j->table,
+  int is_there = j->resident.is_on;
+  const struct sweep_end_options options = {reroute || is_there ? &j->coder : NULL,
+                                            is_there ? &j->coded : NULL, reroute, j->table,
                                             j->o->cosine_limit};
   phase_begin(phase);
   TRY(refit_sweep_end(&j->state, &options, j->density, j->tss, &j->metrics));
@@ -313,10 +321,23 @@ static void line_add(struct job *j, const struct sweep_counts *counts)
   j->all.escalated += counts->escalated;
 }
 
+/* Every atom takes a step. */
+static int steps_take(struct job *j, struct sweep_counts *counts)
+{
+  struct phase *phase = &j->phases[REFIT_STEPS];
+  if (!j->resident.is_on)
+    return refit_sweep(&j->state, &j->classes, j->o->directions, j->phases, j->steps, counts);
+  phase->device = j->coder.device.kind;
+  phase_begin(phase);
+  TRY(resident_sweep(&j->resident, &j->classes, j->steps, counts));
+  phase_end(phase, 0);
+  return OK;
+}
+
 static int sweep_run(struct job *j)
 {
   struct sweep_counts counts;
-  TRY(refit_sweep(&j->state, &j->classes, j->o->directions, j->phases, j->steps, &counts));
+  TRY(steps_take(j, &counts));
   TRY(state_finish(j, j->o->reroute));
   TRY(held_judge(j));
   j->files.facts.sweeps++;
@@ -368,10 +389,11 @@ static int report(struct job *j, gidx resumed, double seconds)
   const struct history_line *lines = j->files.lines;
   gidx sweeps = j->files.facts.sweeps;
   TRY(fingerprint_find(j, &mark));
-  log_info("refit   rows=%lld atoms=%d top_s=%d classes=%d sweeps=%lld ranks=%d device=cpu/%s "
+  const struct device *device = j->resident.is_on ? &j->coder.device : &j->state.device;
+  log_info("refit   rows=%lld atoms=%d top_s=%d classes=%d sweeps=%lld ranks=%d device='%s/%s' "
            "seconds=%.2f fingerprint=%016llx",
            (long long)j->state.total, j->state.k, j->state.s, j->classes.count,
-           (long long)(sweeps - resumed), j->c->size, j->state.device.variant, seconds,
+           (long long)(sweeps - resumed), j->c->size, device->kind, device->variant, seconds,
            (unsigned long long)mark);
   TRY(report_phases(j->c, j->phases, REFIT_PHASES));
   if (j->c->rank) return OK;
@@ -388,6 +410,19 @@ static int report(struct job *j, gidx resumed, double seconds)
   return OK;
 }
 
+/* Where one rank has a GPU the rows stay there from sweep to sweep. */
+static int rows_settle(struct job *j)
+{
+  struct refit_state *f = &j->state;
+  if (j->c->size > 1 || !j->coder.device.backend) return OK;
+  if (!strcmp(j->coder.device.kind, "cpu")) return OK;
+  TRY(coded_open(&j->coder, &j->coded, f->n, f->first, f->x, f->atoms, f->score));
+  TRY(coded_put(&j->coder, &j->coded, f->codes));
+  TRY(resident_open(&j->resident, f, &j->coder, &j->coded, j->o->directions));
+  if (!j->resident.is_on) coded_close(&j->coder, &j->coded);
+  return OK;
+}
+
 static int job_run(struct job *j)
 {
   double begun = log_seconds();
@@ -400,6 +435,7 @@ static int job_run(struct job *j)
   }
   TRY(classes_find(j));
   TRY(comm_agree(j->c, refit_classes_check(&j->files, &j->classes, j->o->names.classes)));
+  TRY(comm_agree(j->c, rows_settle(j)));
   stop_listen();
   while (j->files.facts.sweeps < j->o->sweeps) {
     TRY(sweep_run(j));
@@ -423,6 +459,8 @@ static int refit_command(struct run *run, const void *options, const char **argu
   TRY(j->o->dry_run ? plan_print(j) : job_run(j));
   classes_free(&j->classes);
   judge_close(&j->judge);
+  resident_close(&j->resident);
+  coded_close(&j->coder, &j->coded);
   coder_close(&j->coder);
   refit_state_free(&j->state);
   fit_inputs_close(&j->inputs);

@@ -17,6 +17,7 @@
 #include "device/normal.h"
 #include "device/refit.h"
 #include "device/route.h"
+#include "device/steps.h"
 
 struct backend {
   const char *kind;
@@ -65,6 +66,11 @@ struct backend {
   int (*moves_keep)(struct device *dev, const struct moves_job *job);
   int (*directions_keep)(struct device *dev, idx d, idx p, const struct keep_item *items,
                          gidx count);
+
+  /* steps.h */
+  int (*steps)(struct device *dev, const struct steps_job *job);
+  int (*steps_residual)(struct device *dev, const struct steps_job *job, real *residual);
+  gidx (*steps_bytes)(const struct device *dev, const struct steps_job *job); /* NULL: 0 */
 
   /* dense.h; the close functions are called where open left a state */
   int (*dense_open)(struct dense *d);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What devices compute: each operation has its arguments checked here and is then passed to its row
  * of the backend's table.  The operations are declared in route.h, codes.h, arrow.h, refit.h,
- * dense.h, normal.h, joint.h and lanczos.h. */
+ * dense.h, normal.h, steps.h, joint.h and lanczos.h. */
 #include "base/status.h"
 #include "device/backend.h"
 
@@ -117,6 +117,27 @@ int device_directions_keep(struct device *dev, idx d, idx p, const struct keep_i
 {
   CHECK_HAS(dev, directions_keep);
   return dev->backend->directions_keep(dev, d, p, items, count);
+}
+
+int device_steps(struct device *dev, const struct steps_job *job)
+{
+  CHECK_HAS(dev, steps);
+  CHECK(device_steps_bytes(dev, job) > 0, ERR_INTERNAL,
+        "steps of %d vectors in %d directions of %d columns are not for this device", job->d,
+        job->directions, job->p);
+  return dev->backend->steps(dev, job);
+}
+
+int device_steps_residual(struct device *dev, const struct steps_job *job, real *residual)
+{
+  CHECK_HAS(dev, steps_residual);
+  return dev->backend->steps_residual(dev, job, residual);
+}
+
+gidx device_steps_bytes(const struct device *dev, const struct steps_job *job)
+{
+  const struct backend *backend = dev->backend;
+  return backend && backend->steps_bytes ? backend->steps_bytes(dev, job) : 0;
 }
 
 int dense_open(struct dense *d, struct device *dev, idx panel, idx max_n)

@@ -20,6 +20,7 @@
 #include "refit/coder.h"
 #include "refit/layout.h"
 #include "refit/refit.h"
+#include "refit/resident.h"
 #include "refit/sums.h"
 #include "refit/sweep_end.h"
 #include "seed/mean.h"
@@ -43,6 +44,7 @@ struct fit {
   struct coded coded; /* the rows in memory */
   struct judge judge;
   struct classes classes;                  /* of update atoms */
+  struct resident resident;                /* of update atoms, on a GPU */
   struct update update;                    /* of update joint */
   struct phase steps_phases[REFIT_PHASES]; /* of update atoms */
   float *table;                            /* [k][d][p] the atoms, as files hold them */
@@ -270,6 +272,9 @@ static int state_open(struct fit *f)
   TRY(part_load(f, f->sweep % f->parts));
   TRY(judge_open(&f->judge, &f->held, f->mean, &f->coder, f->c));
   if (joint) TRY(comm_agree(f->c, update_open(&f->update, &f->state, &f->coder.device)));
+  if (!joint)
+    TRY(comm_agree(f->c,
+                   resident_open(&f->resident, &f->state, &f->coder, &f->coded, t->directions)));
   if (joint && t->start && t->start->gram)
     TRY(comm_agree(f->c, update_put(&f->update, t->start->gram, t->start->target)));
   return OK;
@@ -326,7 +331,7 @@ static int rows_code(struct fit *f)
   TRY(coder_put(&f->coder, f->table));
   TRY(coder_run(&f->coder, &f->coded, f->task->rho));
   TRY(coded_get(&f->coder, &f->coded, CODED_SUPPORTS | CODED_QUALITY));
-  if (f->how != UPDATE_JOINT) return codes_take(f);
+  if (f->how != UPDATE_JOINT) return f->resident.is_on ? OK : codes_take(f);
   /* Other ranks are sent them. */
   return f->c->size > 1 ? coded_get(&f->coder, &f->coded, CODED_CODES) : OK;
 }
@@ -448,6 +453,7 @@ static int atoms_step(struct fit *f, struct sweep_counts *counts)
 {
   classes_free(&f->classes);
   TRY(color_state(&f->state, &f->classes));
+  if (f->resident.is_on) return resident_sweep(&f->resident, &f->classes, f->steps, counts);
   return refit_sweep(&f->state, &f->classes, f->task->directions, f->steps_phases, f->steps,
                      counts);
 }
@@ -472,6 +478,7 @@ static int atoms_revive(struct fit *f, struct fit_line *line)
     any |= f->dead[a];
   }
   if (any && f->how == UPDATE_JOINT) TRY(comm_agree(f->c, residuals_make(f)));
+  if (any && f->resident.is_on) TRY(resident_residuals(&f->resident));
   TRY(fit_revive(&f->state, (idx)ceil(t->revive_share * t->k), f->dead, &line->revived));
   if (f->parts > 1) TRY(comm_agree(f->c, update_forget(&f->update, f->dead)));
   for (idx a = 0; a < t->k; a++)
@@ -523,6 +530,7 @@ static int goes_on(const struct fit *f, enum fit_end *end)
 static void fit_close(struct fit *f)
 {
   classes_free(&f->classes);
+  resident_close(&f->resident);
   update_free(&f->update);
   judge_close(&f->judge);
   coded_close(&f->coder, &f->coded);
@@ -558,6 +566,8 @@ int fit_run(const struct fit_task *task, struct comm *c, const struct fit_sink *
   TRY(task->start ? comm_agree(c, start_take(f)) : start_draw(f));
   f->first = f->sweep;
   TRY(state_open(f));
+  result->phases[FIT_UPDATE].device =
+      f->resident.is_on || f->how == UPDATE_JOINT ? f->coder.device.kind : f->state.device.kind;
   phase_end(&result->phases[FIT_START], 0);
   TRY(task->start ? comm_agree(c, sweep_reopen(f)) : sweep_close(f));
   while (goes_on(f, &result->end)) {

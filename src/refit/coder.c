@@ -118,6 +118,15 @@ int coded_open(struct coder *w, struct coded *rows, idx n, gidx first, float *x,
   return device_put(&w->device, &rows->x, 0, n * row);
 }
 
+int coded_put(struct coder *w, struct coded *rows, const real *codes)
+{
+  gidx entries = (gidx)rows->n * w->shape.s, values = entries * w->shape.d;
+  float *to = rows->codes.host;
+  for (gidx i = 0; i < values; i++) to[i] = (float)codes[i];
+  TRY(device_put(&w->device, &rows->atoms, 0, entries * (gidx)sizeof(idx)));
+  return device_put(&w->device, &rows->codes, 0, values * (gidx)sizeof *to);
+}
+
 void coded_close(struct coder *w, struct coded *rows)
 {
   struct buffer *const buffers[] = {&rows->x, &rows->atoms, &rows->score, &rows->codes,
@@ -240,6 +249,15 @@ int coder_run(struct coder *w, struct coded *rows, real rho)
 {
   for (idx first = 0; first < rows->n && w->shape.s; first += w->piece)
     TRY(piece_run(w, rows, first, rho));
+  return OK;
+}
+
+int coder_solve(struct coder *w, struct coded *rows, real rho)
+{
+  for (idx first = 0; first < rows->n && w->shape.s; first += w->piece) {
+    struct piece t = piece_of(w, rows, first);
+    TRY(round_codes(w, &t, rho, 0, w->shape.s));
+  }
   return OK;
 }
 

@@ -57,9 +57,15 @@ int coded_open(struct coder *w, struct coded *rows, idx n, gidx first, float *x,
                float *score);
 void coded_close(struct coder *w, struct coded *rows);
 
+/* The rows' supports, and codes [n][s][d] that are float32 numbers, go to the device. */
+int coded_put(struct coder *w, struct coded *rows, const real *codes);
+
 /* Find the rows' supports and scores in rounds, then their codes with the penalty rho, rounded, and
  * their quality; all on the device.  ERR_INPUT names the first score that is not finite. */
 int coder_run(struct coder *w, struct coded *rows, real rho);
+
+/* The codes and their quality alone, on the supports that the device has. */
+int coder_solve(struct coder *w, struct coded *rows, real rho);
 
 /* Bring some of it to the host. */
 enum { CODED_SUPPORTS = 1, CODED_SCORES = 2, CODED_CODES = 4, CODED_QUALITY = 8, CODED_ALL = 15 };

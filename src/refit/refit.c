@@ -11,9 +11,9 @@
 
 void refit_phases(struct phase phases[REFIT_PHASES])
 {
-  static const char *const names[REFIT_PHASES] = {"color",   "residual", "batch", "assemble",
-                                                  "solve",   "move",     "codes", "route",
-                                                  "metrics", "write"};
+  static const char *const names[REFIT_PHASES] = {"color", "residual", "batch", "assemble",
+                                                  "solve", "move",     "steps", "codes",
+                                                  "route", "metrics",  "write"};
   for (int i = 0; i < REFIT_PHASES; i++) phases[i] = (struct phase){.name = names[i]};
 }
 

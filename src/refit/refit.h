@@ -5,8 +5,8 @@
  * Floor: refit.  Knows no files.
  *
  * Read state.h first (what the ranks hold), then color.h, atom_batch.h, directions.h,
- * batch_systems.h and step.h (what becomes of a batch of atoms), this header (a sweep), sweep_end.h
- * with coder.h and sums.h, state_write.h.  all_systems.h is the job of `sagitta assemble`;
+ * batch_systems.h and step.h (what becomes of a batch of atoms), this header (a sweep), resident.h (a
+ * sweep on a GPU), sweep_end.h with coder.h and sums.h, state_write.h.  all_systems.h is the job of `sagitta assemble`;
  * layout.h tells the memory of either.
  *
  * An atom moves within q directions, and the codes of its n rows follow: one Newton step for both
@@ -44,6 +44,7 @@ enum refit_phase {
   REFIT_ASSEMBLE,
   REFIT_SOLVE,
   REFIT_MOVE,
+  REFIT_STEPS, /* all of these on a GPU */
   REFIT_CODES,
   REFIT_ROUTE,
   REFIT_METRICS,

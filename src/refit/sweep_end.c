@@ -16,7 +16,7 @@ struct sweep_end {
   struct refit_state *f;
   const struct sweep_end_options *options;
   float *table;       /* [k][d][p] frames as stored */
-  struct coded coded; /* own rows */
+  struct coded *rows; /* own rows */
   struct code_counts counts;
   struct identity terms; /* of own supports and codes as files have them; of the table on rank 0 */
 };
@@ -53,7 +53,7 @@ struct coder_shape refit_coder_shape(const struct refit_state *f, idx rounds, co
 static int rows_code(struct sweep_end *w)
 {
   struct refit_state *f = w->f;
-  struct coded *rows = &w->coded;
+  struct coded *rows = w->rows;
   struct buffer table = host_buffer(w->table);
   struct codes_job job = {.n = f->n,
                           .m_new = f->s,
@@ -71,7 +71,7 @@ static int rows_code(struct sweep_end *w)
 static void rows_take(struct sweep_end *w)
 {
   struct refit_state *f = w->f;
-  const float *codes = w->coded.codes.host;
+  const float *codes = w->rows->codes.host;
   gidx entries = (gidx)f->n * f->s;
   w->terms.supports = support_terms(f->atoms, f->n, f->s, f->first);
   w->terms.codes = codes_terms(f->score, codes, entries, f->d, f->first * f->s);
@@ -120,7 +120,7 @@ static int metrics_find(struct sweep_end *w, gidx *density, real tss, struct met
   if (f->k <= w->options->max_cosine) TRY(cosine_find(w, &m->max_decoder_cosine));
   for (idx a = 0; a < f->k; a++) density[a] = refit_atom_rows(f, a);
   metrics_density(m, density, f->total, f->k);
-  TRY(coded_metrics(&w->coded, f->c, tss, m));
+  TRY(coded_metrics(w->rows, f->c, tss, m));
   metrics_codes(m, &(struct code_counts){counts[0], counts[1], counts[2]});
   return OK;
 }
@@ -147,13 +147,15 @@ int refit_sweep_end_bytes(const struct refit_state *f, gidx *bytes)
 /* Frames, supports and codes of this rank as files will have them. */
 static int state_round(struct sweep_end *w, struct coder *coder)
 {
+  const struct sweep_end_options *o = w->options;
   struct refit_state *f = w->f;
   frames_round(w);
-  TRY(coded_open(coder, &w->coded, f->n, f->first, f->x, f->atoms, f->score));
-  if (w->options->coder) {
+  if (!o->rows) TRY(coded_open(coder, w->rows, f->n, f->first, f->x, f->atoms, f->score));
+  if (o->coder) {
     TRY(coder_put(coder, w->table));
-    TRY(coder_run(coder, &w->coded, f->rho));
-    TRY(coded_get(coder, &w->coded, CODED_ALL));
+    if (!o->reroute && !o->rows) TRY(coded_put(coder, w->rows, f->codes));
+    TRY(o->reroute ? coder_run(coder, w->rows, f->rho) : coder_solve(coder, w->rows, f->rho));
+    TRY(coded_get(coder, w->rows, o->reroute ? CODED_ALL : CODED_CODES | CODED_QUALITY));
   } else {
     TRY(rows_code(w));
   }
@@ -164,14 +166,18 @@ static int state_round(struct sweep_end *w, struct coder *coder)
 int refit_sweep_end(struct refit_state *f, const struct sweep_end_options *options, gidx *density,
                     real tss, struct metrics *metrics)
 {
-  struct sweep_end w = {.f = f, .options = options, .table = options->table};
+  struct coded here = {0};
+  struct sweep_end w = {.f = f,
+                        .options = options,
+                        .table = options->table,
+                        .rows = options->rows ? options->rows : &here};
   /* Without a coder the state's own device has the arrays. */
   struct coder own = {.shape = refit_coder_shape(f, 1, "cpu"), .device = f->device};
   struct coder *coder = options->coder ? options->coder : &own;
   TRY(comm_agree_at(f->c, state_round(&w, coder), f->first));
   TRY(contents_name(&w));
-  if (options->coder) TRY(refit_state_index(f));
+  if (options->reroute) TRY(refit_state_index(f));
   TRY(metrics_find(&w, density, tss, metrics));
-  coded_close(coder, &w.coded);
+  if (!options->rows) coded_close(coder, &here);
   return OK;
 }

@@ -10,7 +10,9 @@
 #include "refit/state.h"
 
 struct sweep_end_options {
-  struct coder *coder; /* routes all rows again, first; NULL: supports stay as they are */
+  struct coder *coder; /* computes; NULL: the state's own device, which cannot route */
+  struct coded *rows;  /* of the state, on the coder's device; NULL: they go there for this call */
+  int reroute;         /* route all rows again, first; else supports stay as they are */
   float *table;   /* [k][d][p] written: the frames as stored; a coder holds them from then on */
   idx max_cosine; /* largest K for which the decoder cosine is computed */
 };

@@ -12,6 +12,7 @@
  *     normal                the normal equations of all atoms, and their descent
  *     arrow                 arrow systems, and those that the CPU solves
  *     arrow_lot             a lot of systems, from host to host
+ *     steps                 the steps of all atoms
  *     screen_window         the filter's form of the window, whether it is used
  *     screen_probe          the matrix unit on trial
  *     screen_launch exact   the filter's kernels; a launch by the direct kernels

@@ -8,6 +8,7 @@
 #include "base/types.h"
 #include "arrow_types.h"
 #include "screen_types.h"
+#include "step_types.h"
 
 /* Files of the folder kernels, built in; the last has no name. */
 struct kernel_text {
@@ -26,7 +27,8 @@ enum {
   DEFINES_VALUE = 1 << 5,   /* POSITIVE */
   DEFINES_DESCEND = 1 << 6, /* MMA, STAGES */
   DEFINES_ARROW = 1 << 7,   /* ARROW_D, ARROW_K */
-  DEFINES_TEAM = 1 << 8     /* ARROW_TEAM */
+  DEFINES_TEAM = 1 << 8,    /* ARROW_TEAM */
+  DEFINES_STEP = 1 << 9     /* STEP_D */
 };
 
 /* Every kernel, one line each: KERNEL_<the first>, the second's file and entry, whether it is hot
@@ -59,7 +61,9 @@ enum {
   X(ARROW, arrow, 1, DEFINES_ARROW | DEFINES_TEAM)                                                 \
   X(ARROW_SUM, arrow_sum, 1, DEFINES_ARROW)                                                        \
   X(ARROW_BORDER, arrow_border, 0, DEFINES_ARROW)                                                  \
-  X(ARROW_STEP, arrow_step, 1, DEFINES_ARROW)
+  X(ARROW_STEP, arrow_step, 1, DEFINES_ARROW)                                                      \
+  X(RESIDUAL, residual, 0, 0)                                                                      \
+  X(STEP, step, 0, DEFINES_STEP)
 
 #define KERNEL_ENUM(NAME, file, hot, defines) KERNEL_##NAME,
 enum kernel_name { KERNEL_TABLE(KERNEL_ENUM) KERNELS };

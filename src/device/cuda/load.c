@@ -57,8 +57,15 @@ int cuda_launch(struct device *dev, const struct cuda_launch *l)
     TRY_CU(cudaFuncSetAttribute((const void *)k->kernel,
                                 cudaFuncAttributeMaxDynamicSharedMemorySize, l->shared));
   k->shared = l->shared > k->shared ? l->shared : k->shared;
-  TRY_CU(cudaLaunchKernel((const void *)k->kernel, l->grid, l->block, arguments, (size_t)l->shared,
-                          l->stream ? l->stream : s->stream));
+  cudaLaunchAttribute cluster = {.id = cudaLaunchAttributeClusterDimension,
+                                 .val.clusterDim = {(unsigned)l->cluster, 1, 1}};
+  cudaLaunchConfig_t config = {.gridDim = l->grid,
+                               .blockDim = l->block,
+                               .dynamicSmemBytes = (size_t)l->shared,
+                               .stream = l->stream ? l->stream : s->stream,
+                               .attrs = &cluster,
+                               .numAttrs = l->cluster > 1};
+  TRY_CU(cudaLaunchKernelExC(&config, (const void *)k->kernel, arguments));
   dev->counts.kernels++;
   return OK;
 }

@@ -13,7 +13,8 @@ struct cuda_launch {
   enum kernel_name name;
   struct kernel_shape shape;
   dim3 grid, block;
-  int shared; /* bytes of dynamic shared memory */
+  int cluster; /* blocks of a cluster, from 9.0 on; 0: there are none */
+  int shared;  /* bytes of dynamic shared memory */
   void *arguments;
   cudaStream_t stream; /* NULL: the computing one */
 };

@@ -14,6 +14,7 @@
 #include "device/cuda/normal.h"
 #include "device/cuda/route.h"
 #include "device/cuda/screen_window.h"
+#include "device/cuda/steps.h"
 
 enum { MIN_ARCHITECTURE = 80 };
 
@@ -129,6 +130,9 @@ const struct backend backend_cuda = {
     .normal_descend = cuda_normal_descend,
     .normal_forget = cuda_normal_forget,
     .normal_bytes = cuda_normal_bytes,
+    .steps = cuda_steps,
+    .steps_residual = cuda_steps_residual,
+    .steps_bytes = cuda_steps_bytes,
     .arrow = cuda_arrow,
     .arrow_bytes = plan_arrow_bytes,
     .copy_rate = cuda_copy_rate,

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Determinants as pairs (N.13) while pivots are multiplied: the significand may be small, since
+ * scaling by two is exact, and is brought to [1/2, 1) once in at most 512 pivots. */
+#ifndef PAIR_H
+#define PAIR_H
+
+#include "warp.h"
+
+struct pair {
+  double m;
+  long long e;
+};
+
+static __device__ inline struct pair pair_unit(void)
+{
+  struct pair one = {0.5, 1};
+  return one;
+}
+
+static __device__ inline void pair_pivot(struct pair *a, double pivot)
+{
+  int shift = 0;
+  if (pivot < 2.2250738585072014e-308) { /* subnormal */
+    pivot *= 18014398509481984.0;        /* 2^54 */
+    shift = 54;
+  }
+  long long bits = __double_as_longlong(pivot);
+  a->e += (int)(bits >> 52) - 1022 - shift;
+  a->m *= __longlong_as_double((bits & 0xfffffffffffffLL) | 0x3fe0000000000000LL);
+}
+
+static __device__ inline void pair_normalise(struct pair *a)
+{
+  long long bits = __double_as_longlong(a->m);
+  a->e += (int)(bits >> 52) - 1022;
+  a->m = __longlong_as_double((bits & 0xfffffffffffffLL) | 0x3fe0000000000000LL);
+}
+
+static __device__ inline void pair_times(struct pair *a, struct pair b)
+{
+  a->m *= b.m;
+  a->e += b.e;
+  pair_normalise(a);
+}
+
+/* The product of the lanes of a group of `lanes` neighbours, by (N.12)'s tree. */
+static __device__ inline void pair_fold(struct pair *a, int lanes)
+{
+#pragma unroll
+  for (int half = lanes / 2; half >= 1; half /= 2) {
+    a->m *= __shfl_xor_sync(FULL_WARP, a->m, half);
+    a->e += __shfl_xor_sync(FULL_WARP, a->e, half);
+  }
+  pair_normalise(a);
+}
+
+#endif

@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * An atom's step: its arrow system (N.7 to N.16), assembled and solved for the border alone, since
+ * codes are solved again.  The diagonal blocks of all rows are the same.
+ *
+ * A row that is added stands in shared memory as
+ *     Y [kept d][d], u [d], codes [d], products with directions [kept], objective, 1. */
+#ifndef STEP_SYSTEM_H
+#define STEP_SYSTEM_H
+
+#include "pair.h"
+#include "step_rows.h"
+
+#define LARGEST 1.7976931348623157e308
+
+enum { STATUS_OK, STATUS_ROW, STATUS_SCHUR, STATUS_NOT_FINITE }; /* enum arrow_status */
+enum { MAX_RETRIES = 22 };
+
+/* Numbers in `scalar`. */
+enum { IS_BAD, BUMP, PAIR_M, PAIR_E, BEFORE, AFTER, NORM, FIRST_DOT };
+
+static __device__ inline int is_finite(double x)
+{
+  return fabs(x) <= LARGEST;
+}
+
+/* Columns of the border. */
+static __device__ inline int border_of(const struct step *s)
+{
+  return s->kept * D;
+}
+
+/* The factor of H + ridge I, by one thread; returns whether a pivot is bad. */
+static __device__ inline int block_factor(struct step *s, double ridge)
+{
+  double *l = s->factor;
+  for (int j = 0; j < D; j++)
+    for (int i = j; i < D; i++) {
+      double acc = s->uu[i * D + j] + (i == j ? s->a->rho : 0);
+      if (i == j) acc += ridge;
+      for (int k = 0; k < j; k++) acc = fma(-l[k * D + i], l[k * D + j], acc);
+      if (i > j) {
+        l[j * D + i] = acc / l[j * D + j];
+        continue;
+      }
+      if (!(acc > 0) || !is_finite(acc)) return 1;
+      s->pivot[j] = acc;
+      l[j * D + j] = sqrt(acc);
+    }
+  return 0;
+}
+
+/* Entry (i, j) of H + ridge I. */
+static __device__ inline double block_entry(const struct step *s, double ridge, int i, int j)
+{
+  double h = s->uu[(i > j ? i : j) * D + (i > j ? j : i)];
+  return i == j ? h + s->a->rho + ridge : h;
+}
+
+/* Suggested addition to a diagonal block (N.14). */
+static __device__ inline double block_bump(const struct step *s, double ridge)
+{
+  double least = __longlong_as_double(0x7ff0000000000000LL), most = 1;
+  for (int i = 0; i < D; i++) {
+    double others = 0, all = 0;
+    for (int j = 0; j < D; j++) {
+      double size = fabs(block_entry(s, ridge, i, j));
+      if (j != i) others += size;
+      all += size;
+    }
+    double gap = block_entry(s, ridge, i, i) - others;
+    if (gap < least) least = gap;
+    if (all > most) most = all;
+  }
+  return (least < 0 ? -least : 0) + 1024 * 1.4901161193847656e-08 * most;
+}
+
+/* x[D] <- L^-1 x. */
+static __device__ inline void block_forward(const struct step *s, double *x)
+{
+  const double *l = s->factor;
+#pragma unroll
+  for (int i = 0; i < D; i++) {
+#pragma unroll
+    for (int k = 0; k < i; k++) x[i] = fma(-l[k * D + i], x[k], x[i]);
+    x[i] = x[i] / l[i * D + i];
+  }
+}
+
+/* Write the row at a position, whitened, to `out`; returns whether it is finite.  Column j d + l is
+ * of direction j and vector l. */
+static __device__ inline int row_whiten(const struct step *s, int position, double *out)
+{
+  const double *values = values_of(s, position);
+  int q = s->a->q, k = border_of(s), finite = 1;
+  double t[D], x[D];
+#pragma unroll
+  for (int m = 0; m < D; m++) t[m] = __ldcg(values + m);
+  for (int j = 0; j < s->kept; j++) {
+    double er = __ldcg(values + 2 * D + j);
+    out[(k + 2) * D + j] = er;
+    for (int l = 0; l < D; l++) {
+#pragma unroll
+      for (int m = 0; m < D; m++) {
+        double ue = s->ue[j * D + m];
+        x[m] = l == m ? fma(ue, t[l], -er) : ue * t[l];
+        finite &= is_finite(x[m]);
+      }
+      block_forward(s, x);
+#pragma unroll
+      for (int m = 0; m < D; m++) out[(j * D + l) * D + m] = x[m];
+    }
+  }
+#pragma unroll
+  for (int m = 0; m < D; m++) {
+    x[m] = fma(s->a->rho, t[m], -__ldcg(values + D + m));
+    finite &= is_finite(x[m]);
+  }
+  block_forward(s, x);
+#pragma unroll
+  for (int m = 0; m < D; m++) {
+    out[k * D + m] = x[m];
+    out[(k + 1) * D + m] = t[m];
+  }
+  out[(k + 2) * D + s->kept] = __ldcg(values + 2 * D + q);
+  out[(k + 2) * D + s->kept + 1] = 1;
+  return finite;
+}
+
+/* A sum over rows: of products of `terms` numbers of a row from x and from y on. */
+struct sum {
+  int x, y, terms;
+};
+
+static __device__ inline struct sum sum_of(const struct step *s, int number)
+{
+  int k = border_of(s), base = (k + 1) * D;
+  for (int i = 0; i < k; number -= ++i)
+    if (number <= i) return {i * D, number * D, D};
+  if (number < k) return {number * D, k * D, D};
+  number -= k;
+  for (int m = 0; m < D; number -= ++m)
+    if (number <= m) return {base + m, base + number, 1};
+  if (number < k) return {base + number % D, base + D + number / D, 1};
+  return {base + D + s->kept, base + D + s->kept + 1, 1};
+}
+
+/* Add the rows in `added`, `count` of them, to the lanes of every sum. */
+static __device__ inline void lanes_add(struct step *s, int count, int is_first)
+{
+  int pitch = step_sum_pitch(D, s->a->q), sums = step_sums(D, border_of(s));
+  int lane = threadIdx.x % WARP;
+  for (int number = threadIdx.x / WARP; number < sums; number += WARPS) {
+    struct sum sum = sum_of(s, number);
+    double acc = is_first ? 0 : s->sums[number * STEP_LANES + lane];
+#pragma unroll 4
+    for (int i = lane; i < count; i += STEP_LANES)
+      for (int m = 0; m < sum.terms; m++)
+        acc = fma(s->added[i * pitch + sum.x + m], s->added[i * pitch + sum.y + m], acc);
+    s->sums[number * STEP_LANES + lane] = acc;
+  }
+}
+
+/* The lanes of all sums by (N.12)'s tree; segments one after another, to total. */
+static __device__ inline void lanes_fold(struct step *s, int segment)
+{
+  int sums = step_sums(D, border_of(s)), lane = threadIdx.x % WARP;
+  double *total = s->sums + sums * STEP_LANES;
+  for (int number = threadIdx.x / WARP; number < sums; number += WARPS) {
+    double acc = s->sums[number * STEP_LANES + lane];
+#pragma unroll
+    for (int half = STEP_LANES / 2; half >= 1; half /= 2)
+      acc += __shfl_xor_sync(FULL_WARP, acc, half);
+    if (lane == 0) total[number] = segment ? total[number] + acc : acc;
+  }
+}
+
+/* The determinant of the diagonal blocks, by the last warp. */
+static __device__ inline void blocks_pair(struct step *s)
+{
+  int lane = threadIdx.x % WARP;
+  struct pair rows = pair_unit();
+  if (threadIdx.x / WARP != WARPS - 1) return;
+  for (int first = 0; first < s->n; first += STEP_SEGMENT_ROWS) {
+    int left = s->n - first, count = left < STEP_SEGMENT_ROWS ? left : STEP_SEGMENT_ROWS;
+    struct pair own = pair_unit();
+    for (int i = lane, pivots = 0; i < count; i += STEP_LANES)
+      for (int m = 0; m < D; m++) {
+        pair_pivot(&own, s->pivot[m]);
+        if (++pivots % 512 == 0) pair_normalise(&own);
+      }
+    pair_normalise(&own);
+    pair_fold(&own, WARP);
+    pair_times(&rows, own);
+  }
+  if (lane == 0) s->scalar[PAIR_M] = rows.m;
+  if (lane == 0) s->scalar[PAIR_E] = __longlong_as_double(rows.e);
+}
+
+/* All sums over rows; returns whether everything that goes into them is finite. */
+static __device__ inline int rows_reduce(struct step *s)
+{
+  int rows = step_sum_rows(D, s->a->q), pitch = step_sum_pitch(D, s->a->q), bad = 0;
+  blocks_pair(s);
+  for (int first = 0; first < s->n;) {
+    int segment = first / STEP_SEGMENT_ROWS, at = first % STEP_SEGMENT_ROWS;
+    int left = s->n - first, room = STEP_SEGMENT_ROWS - at;
+    int count = left < rows ? left : rows;
+    count = count < room ? count : room;
+    __syncthreads();
+    for (int i = threadIdx.x; i < count; i += THREADS)
+      bad |= !row_whiten(s, first + i, s->added + i * pitch);
+    __syncthreads();
+    lanes_add(s, count, at == 0);
+    first += count;
+    if (first == s->n || first % STEP_SEGMENT_ROWS == 0) lanes_fold(s, segment);
+  }
+  return !__syncthreads_or(bad);
+}
+
+/* Totals of the sums, where they belong: T and w to `schur`, whose column j begins at j (k + 2),
+ * the right side being row k; tt, h, and what the rows leave over. */
+static __device__ inline void totals_place(struct step *s)
+{
+  int k = border_of(s), pitch = k + 2, sums = step_sums(D, k);
+  const double *total = s->sums + sums * STEP_LANES;
+  for (int number = threadIdx.x; number < sums; number += THREADS) {
+    struct sum sum = sum_of(s, number);
+    double value = total[number];
+    int t = k * (k + 1) / 2, w = t + k, c = w + D * (D + 1) / 2;
+    if (number < t) {
+      s->schur[sum.y / D * pitch + sum.x / D] = value;
+    } else if (number < w) {
+      s->schur[sum.x / D * pitch + k] = value;
+    } else if (number < c) {
+      int m = sum.x - (k + 1) * D, l = sum.y - (k + 1) * D;
+      s->tt[m * D + l] = value;
+      s->tt[l * D + m] = value;
+    } else if (number < c + k) {
+      s->h[number - c] = value;
+    } else {
+      s->scalar[BEFORE] = value;
+    }
+  }
+  __syncthreads();
+}
+
+/* S and the right side from T and w, in place; a copy of S, the diagonal of C.  Returns whether C
+ * and h are finite. */
+static __device__ inline int border_make(struct step *s, double ridge)
+{
+  int k = border_of(s), pitch = k + 2, q = s->a->q, bad = 0;
+  for (int e = threadIdx.x; e < k * (k + 1); e += THREADS) {
+    int j = e / (k + 1), i = e % (k + 1);
+    double *at = s->schur + j * pitch + i;
+    if (i < j) continue;
+    if (i == k) {
+      bad |= !is_finite(s->h[j]);
+      *at = *at + s->h[j];
+      continue;
+    }
+    double c = s->ee[i / D * q + j / D] * s->tt[i % D * D + j % D];
+    bad |= !is_finite(c);
+    if (i == j) s->diagonal[j] = c;
+    *at = (i == j ? c + ridge : c) - *at;
+    s->whole[j * pitch + i] = *at;
+  }
+  return !__syncthreads_or(bad);
+}
+
+/* Factor S, with the right side as its last row, and solve; by the first warp, whose lane i has row
+ * i.  Returns whether a pivot is bad. */
+static __device__ inline int border_solve(struct step *s)
+{
+  int k = border_of(s), pitch = k + 2, lane = threadIdx.x % WARP;
+  struct pair border = pair_unit(),
+              rows = {s->scalar[PAIR_M], __double_as_longlong(s->scalar[PAIR_E])};
+  for (int j = 0; j < k; j++) {
+    double *column = s->schur + j * pitch, pivot = column[j];
+    if (!(pivot > 0) || !is_finite(pivot)) return 1;
+    pair_pivot(&border, pivot);
+    double root = sqrt(pivot);
+    __syncwarp();
+    if (lane >= j && lane <= k) column[lane] = lane == j ? root : column[lane] / root;
+    __syncwarp();
+    for (int i = j + 1; i < k; i++)
+      if (lane >= i && lane <= k)
+        s->schur[i * pitch + lane] = fma(-column[lane], column[i], s->schur[i * pitch + lane]);
+    __syncwarp();
+  }
+  for (int i = k - 1; i >= 0; i--) {
+    double step = s->schur[i * pitch + k] / s->schur[i * pitch + i];
+    __syncwarp();
+    if (lane == i) s->beta[i] = step;
+    if (lane < i)
+      s->schur[lane * pitch + k] =
+          fma(-s->schur[lane * pitch + i], step, s->schur[lane * pitch + k]);
+    __syncwarp();
+  }
+  pair_normalise(&border);
+  pair_times(&rows, border);
+  if (lane == 0) s->scalar[PAIR_M] = rows.m;
+  if (lane == 0) s->scalar[PAIR_E] = __longlong_as_double(rows.e);
+  return 0;
+}
+
+/* The largest diagonal entry of C. */
+static __device__ inline double diagonal_most(const struct step *s)
+{
+  double most = 0;
+  for (int j = 0; j < border_of(s); j++)
+    if (fabs(s->diagonal[j]) > most) most = fabs(s->diagonal[j]);
+  return most;
+}
+
+/* Suggested addition to the border (N.15). */
+static __device__ inline double border_bump(const struct step *s)
+{
+  int k = border_of(s), pitch = k + 2;
+  double least = __longlong_as_double(0x7ff0000000000000LL), most = diagonal_most(s);
+  for (int i = 0; i < k; i++) {
+    double others = 0;
+    for (int j = 0; j < k; j++)
+      if (j != i) others += fabs(s->whole[(i > j ? j : i) * pitch + (i > j ? i : j)]);
+    double gap = s->whole[i * pitch + i] - others;
+    if (gap < least) least = gap;
+  }
+  return (least < 0 ? -least : 0) + (most > 0 ? 1e-3 * most : 1);
+}
+
+/* Does a thread's number say so?  For all threads. */
+static __device__ inline double scalar_share(struct step *s, int at, double value, int is_mine)
+{
+  if (is_mine) s->scalar[at] = value;
+  __syncthreads();
+  value = s->scalar[at];
+  __syncthreads();
+  return value;
+}
+
+/* Solve with these ridges; *bump <- what to add to them where that fails. */
+static __device__ inline int system_try(struct step *s, double ridge, double *bump)
+{
+  int bad = 0, is_first = threadIdx.x == 0;
+  for (int e = threadIdx.x; e < D * D; e += THREADS)
+    bad |= !is_finite(s->uu[e] + (e % (D + 1) == 0 ? s->a->rho : 0));
+  int finite = !__syncthreads_or(bad);
+  bad = is_first && finite ? block_factor(s, ridge) : 0;
+  int failed = __syncthreads_or(bad);
+  if (failed) { /* what is not finite is looked for first: the sums need a factor */
+    for (int e = threadIdx.x; e < D * D; e += THREADS) s->factor[e] = e % (D + 1) == 0;
+    for (int m = threadIdx.x; m < D; m += THREADS) s->pivot[m] = 1;
+    __syncthreads();
+  }
+  finite = finite && rows_reduce(s);
+  if (!finite) return STATUS_NOT_FINITE;
+  totals_place(s);
+  if (!border_make(s, ridge)) return STATUS_NOT_FINITE;
+  if (failed) {
+    *bump = scalar_share(s, BUMP, is_first ? block_bump(s, ridge) : 0, is_first);
+    return STATUS_ROW;
+  }
+  bad = threadIdx.x < WARP ? border_solve(s) : 0;
+  if (__syncthreads_or(bad)) {
+    *bump = scalar_share(s, BUMP, is_first ? border_bump(s) : 0, is_first);
+    return STATUS_SCHUR;
+  }
+  return STATUS_OK;
+}
+
+/* Larger and larger ridges until it is solved or nothing helps (N.15); *addition is what the first
+ * try adds, found->retries what was retried before. */
+static __device__ inline void system_solve(struct step *s, double *addition,
+                                           struct step_found *found)
+{
+  for (;; found->retries++) {
+    double bump = 0;
+    int is_first = *addition == 0;
+    found->ridge = *addition;
+    found->status = system_try(s, *addition, &bump);
+    if (found->status == STATUS_OK || found->status == STATUS_NOT_FINITE) return;
+    double next = is_first ? bump : 10 * *addition;
+    if (found->retries >= MAX_RETRIES || !is_finite(next)) return;
+    *addition = next;
+  }
+}
+
+#endif

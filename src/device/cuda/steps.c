@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A launch for each class, one behind the other on the stream: the host waits for the last one
+ * alone.  Atoms of a class beyond what the nodes have room for take another launch. */
+#include "device/cuda/steps.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/num.h"
+#include "base/status.h"
+#include "base/sums.h"
+#include "device/cuda/load.h"
+
+_Static_assert(sizeof(struct step_result) == sizeof(struct step_found), "they are copied");
+_Static_assert((int)ROW_BLOCK == 4096 && (int)LANE_COUNT == (int)STEP_LANES &&
+                   (int)LANE_SEGMENT == (int)STEP_SEGMENT_ROWS,
+               "the orders of sums are a part of the result");
+
+static const gidx NODES_BYTES = (gidx)128 << 20; /* of nodes and runs, about */
+
+/* The arrays that a sweep works in. */
+struct places {
+  real *residual, *frames, *codes, *values, *tries, *nodes;
+  struct step_run *runs;
+  struct step_item *items;
+  struct step_found *found;
+  gidx *entry;
+  idx room; /* items of a launch */
+  gidx bytes;
+};
+
+/* Items of a launch whose nodes, in blocks of a whole cluster, take this many bytes each. */
+static gidx item_bytes(const struct steps_job *job)
+{
+  gidx nodes = (gidx)(step_levels(job->row + job->n) + 1) * job->d * job->p;
+  return 2 * STEP_CLUSTER * (nodes * (gidx)sizeof(real) + (gidx)sizeof(struct step_run));
+}
+
+/* The next `count` things of `unit` bytes. */
+static void *lay(struct places *l, char *at, gidx count, size_t unit)
+{
+  void *here = at + l->bytes;
+  l->bytes += ceil_div(count * (gidx)unit, 256) * 256;
+  return here;
+}
+
+static struct places places_of(const struct steps_job *job, void *at)
+{
+  gidx n = job->n, entries = n * job->s, frame = (gidx)job->d * job->p;
+  struct places l = {0};
+  l.room = (idx)imin(imax(NODES_BYTES / item_bytes(job), 1), job->k);
+  gidx blocks = 2 * (gidx)l.room * STEP_CLUSTER;
+  gidx nodes = blocks * (step_levels(job->row + n) + 1) * frame;
+  l.residual = lay(&l, at, n * job->p, sizeof *l.residual);
+  l.frames = lay(&l, at, job->k * frame, sizeof *l.frames);
+  l.codes = lay(&l, at, entries * job->d, sizeof *l.codes);
+  l.values = lay(&l, at, n * step_values(job->d, job->directions), sizeof *l.values);
+  l.tries = lay(&l, at, 2 * n * (1 + job->d), sizeof *l.tries);
+  l.nodes = lay(&l, at, nodes, sizeof *l.nodes);
+  l.runs = lay(&l, at, blocks, sizeof *l.runs);
+  l.items = lay(&l, at, job->k, sizeof *l.items);
+  l.found = lay(&l, at, job->k, sizeof *l.found);
+  l.entry = lay(&l, at, entries, sizeof *l.entry);
+  return l;
+}
+
+gidx cuda_steps_bytes(const struct device *dev, const struct steps_job *job)
+{
+  enum { SHARED = 227 << 10, LEAST_ROWS = 8 }; /* SHARED: of what a dry device stands for */
+  const struct cuda_state *s = dev->state;
+  int rows = step_capacity(job->d, job->directions, job->p, s ? s->shared : SHARED);
+  return rows < LEAST_ROWS ? 0 : places_of(job, NULL).bytes;
+}
+
+/* Launches of a sweep: atoms at items first .. first + count - 1, in clusters of `cluster`. */
+struct turn {
+  idx first, count, cluster;
+};
+
+struct sweep {
+  const struct steps_job *job;
+  struct device *dev;
+  struct places at;
+  struct arena arena;
+  struct step_item *items; /* [k] */
+  struct turn *turns;      /* [k] at most */
+  idx n_items, n_turns;
+  int capacity;
+  gidx class_rows; /* at most */
+};
+
+static gidx rows_of(const struct steps_job *job, idx atom)
+{
+  return job->start[atom + 1] - job->start[atom];
+}
+
+static gidx block_at(const struct steps_job *job, gidx entry)
+{
+  return (job->row + job->entry[entry] / job->s) / ROW_BLOCK;
+}
+
+/* The position of an atom's first row that is in the sum block of the one at `position`. */
+static idx block_begin(const struct steps_job *job, gidx first, idx position)
+{
+  gidx block = block_at(job, first + position);
+  idx low = 0, high = position; /* the row at `high` is in the block, those before `low` are not */
+  while (low < high) {
+    idx middle = low + (high - low) / 2;
+    if (block_at(job, first + middle) < block)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+/* Blocks of a cluster for an atom of so many rows, whose sum blocks are not equally long. */
+static idx cluster_of(const struct sweep *w, gidx rows)
+{
+  const struct cuda_state *s = w->dev->state;
+  idx cluster = 1;
+  if (s->architecture < 90) return 1;
+  while (cluster < STEP_CLUSTER && 2 * (gidx)cluster * w->capacity < 3 * rows) cluster *= 2;
+  return cluster;
+}
+
+static void item_make(struct sweep *w, idx atom, gidx at, idx cluster)
+{
+  const struct steps_job *job = w->job;
+  struct step_item *item = &w->items[w->n_items++];
+  gidx first = job->start[atom];
+  idx n = (idx)rows_of(job, atom);
+  *item = (struct step_item){.first = first, .atom = atom, .at = (int)at};
+  for (idx r = 1; r < cluster; r++)
+    item->bound[r] = block_begin(job, first, (idx)((gidx)n * r / cluster));
+  item->bound[cluster] = n;
+}
+
+/* The launches of a class. */
+static void class_plan(struct sweep *w, const idx *atoms, gidx count)
+{
+  gidx rows = 0;
+  for (gidx i = 0; i < count; i += w->at.room) {
+    struct turn *turn = &w->turns[w->n_turns++];
+    gidx longest = 0;
+    *turn = (struct turn){.first = w->n_items, .count = (idx)imin(count - i, w->at.room)};
+    for (idx j = 0; j < turn->count; j++) longest = imax(longest, rows_of(w->job, atoms[i + j]));
+    turn->cluster = cluster_of(w, longest);
+    for (idx j = 0; j < turn->count; j++) {
+      item_make(w, atoms[i + j], rows, turn->cluster);
+      rows += rows_of(w->job, atoms[i + j]);
+    }
+  }
+  w->class_rows = imax(w->class_rows, rows);
+}
+
+static int sweep_plan(struct sweep *w)
+{
+  const struct steps_job *job = w->job;
+  const struct classes *c = job->classes;
+  TRY(arena_alloc(&w->arena, &w->items, job->k, sizeof *w->items));
+  TRY(arena_alloc(&w->arena, &w->turns, job->k, sizeof *w->turns));
+  for (idx color = 0; color < c->count; color++)
+    class_plan(w, c->atoms + c->start[color], c->start[color + 1] - c->start[color]);
+  CHECK(w->class_rows <= job->n, ERR_INTERNAL, "the atoms of a class share rows");
+  return OK;
+}
+
+static int copy_in(const struct sweep *w, void *to, const void *from, gidx count, size_t unit)
+{
+  const struct cuda_state *s = w->dev->state;
+  size_t bytes = (size_t)count * unit;
+  TRY_CU(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, s->stream));
+  cuda_count(&w->dev->counts.put, (gidx)bytes);
+  return OK;
+}
+
+/* Everything goes to the device, and residuals are made. */
+static int sweep_begin(const struct sweep *w)
+{
+  const struct steps_job *job = w->job;
+  const struct places *at = &w->at;
+  struct residual_args a = {.x = job->x->device,
+                            .slots = job->slots->device,
+                            .rounded = job->codes->device,
+                            .frames = at->frames,
+                            .codes = at->codes,
+                            .residual = at->residual,
+                            .n = job->n,
+                            .s = job->s,
+                            .d = job->d,
+                            .p = job->p};
+  struct cuda_launch l = {.name = KERNEL_RESIDUAL,
+                          .grid = {(unsigned)imin(imax(job->n, 1), 1 << 16), 1, 1},
+                          .block = {RESIDUAL_THREADS, 1, 1},
+                          .arguments = &a};
+  const struct cuda_state *s = w->dev->state;
+  TRY(copy_in(w, at->frames, job->frames, (gidx)job->k * job->d * job->p, sizeof(real)));
+  TRY(cuda_launch(w->dev, &l));
+  TRY(copy_in(w, at->entry, job->entry, (gidx)job->n * job->s, sizeof *at->entry));
+  TRY(copy_in(w, at->items, w->items, w->n_items, sizeof *w->items));
+  TRY_CU(cudaMemsetAsync(at->found, 0, (size_t)job->k * sizeof *at->found, s->stream));
+  return OK;
+}
+
+static int turn_launch(const struct sweep *w, const struct turn *turn)
+{
+  const struct steps_job *job = w->job;
+  const struct places *at = &w->at;
+  struct step_args a = {.items = at->items + turn->first,
+                        .entry = (const long long *)at->entry,
+                        .frames = at->frames,
+                        .codes = at->codes,
+                        .residual = at->residual,
+                        .values = at->values,
+                        .tries = at->tries,
+                        .nodes = at->nodes,
+                        .runs = at->runs,
+                        .found = at->found,
+                        .row = job->row,
+                        .class_rows = w->class_rows,
+                        .rho = job->rho,
+                        .s = job->s,
+                        .p = job->p,
+                        .q = job->directions,
+                        .nonnegative = job->nonnegative,
+                        .capacity = w->capacity,
+                        .levels = step_levels(job->row + job->n)};
+  struct cuda_launch l = {.name = KERNEL_STEP,
+                          .shape = {.d = job->d},
+                          .grid = {(unsigned)(turn->count * turn->cluster), 1, 1},
+                          .block = {STEP_THREADS, 1, 1},
+                          .cluster = turn->cluster,
+                          .shared = step_shared_bytes(job->d, job->directions, job->p, w->capacity),
+                          .arguments = &a};
+  return cuda_launch(w->dev, &l);
+}
+
+static int copy_out(const struct sweep *w, void *to, const void *from, gidx count, size_t unit)
+{
+  const struct cuda_state *s = w->dev->state;
+  size_t bytes = (size_t)count * unit;
+  TRY_CU(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, s->stream));
+  cuda_count(&w->dev->counts.got, (gidx)bytes);
+  return OK;
+}
+
+static int sweep_run(struct sweep *w)
+{
+  const struct steps_job *job = w->job;
+  TRY(sweep_plan(w));
+  TRY(sweep_begin(w));
+  for (idx i = 0; i < w->n_turns; i++) TRY(turn_launch(w, &w->turns[i]));
+  TRY(copy_out(w, job->frames, w->at.frames, (gidx)job->k * job->d * job->p, sizeof(real)));
+  return copy_out(w, job->results, w->at.found, job->k, sizeof *job->results);
+}
+
+int cuda_steps(struct device *dev, const struct steps_job *job)
+{
+  struct cuda_state *s = dev->state;
+  struct sweep w = {.job = job, .dev = dev, .at = places_of(job, job->work->device)};
+  CHECK(w.at.bytes <= job->work->bytes, ERR_INTERNAL, "%lld bytes to work in, %lld are needed",
+        (long long)job->work->bytes, (long long)w.at.bytes);
+  w.capacity = step_capacity(job->d, job->directions, job->p, s->shared);
+  int status = sweep_run(&w), end = cuda_finish(s);
+  arena_free(&w.arena);
+  return status ? status : end;
+}
+
+int cuda_steps_residual(struct device *dev, const struct steps_job *job, real *residual)
+{
+  struct sweep w = {.job = job, .dev = dev, .at = places_of(job, job->work->device)};
+  TRY(copy_out(&w, residual, w.at.residual, (gidx)job->n * job->p, sizeof *residual));
+  return cuda_finish(dev->state);
+}

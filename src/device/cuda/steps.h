@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The steps of all atoms on a GPU: rows of backend.h's table.
+ *
+ * Floor: device; included by open.c only. */
+#ifndef DEVICE_CUDA_STEPS_H
+#define DEVICE_CUDA_STEPS_H
+
+#include "device/steps.h"
+
+int cuda_steps(struct device *dev, const struct steps_job *job);
+int cuda_steps_residual(struct device *dev, const struct steps_job *job, real *residual);
+gidx cuda_steps_bytes(const struct device *dev, const struct steps_job *job);
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Operation of a GPU: the steps of all atoms, class after class, for rows that are all on it
+ * (N.16).
+ *
+ * Floor: device.  The bits of step_reference() in model/step.h.  On the CPU a sweep is made of the
+ * operations of refit.h: the table's row is NULL there. */
+#ifndef DEVICE_STEPS_H
+#define DEVICE_STEPS_H
+
+#include "base/det_pair.h"
+#include "device/device.h"
+#include "model/classes.h"
+
+/* What became of an atom. */
+struct step_result {
+  real ridge;           /* added to both diagonals in the last solve */
+  struct det_pair pair; /* of the determinant of the last solve; of no meaning where that failed */
+  int accepted;
+  int status; /* of the last solve, enum arrow_status */
+  idx retries;
+  int unused;
+};
+
+struct steps_job {
+  idx n, s, d, p, k;
+  idx directions;
+  gidx row; /* the global number of the first row */
+  real rho;
+  int nonnegative;            /* codes are at least 0; d = 1 */
+  const struct buffer *x;     /* [n][p] float */
+  const struct buffer *slots; /* [n][s] idx, whose atoms differ */
+  const struct buffer *codes; /* [n][s][d] float, where the sweep begins */
+  /* On the host: */
+  const gidx *start;             /* [k + 1] where the entries of each atom begin in entry */
+  const gidx *entry;             /* [n s] of an atom by ascending row: row s + place */
+  const struct classes *classes; /* atoms of a class share no row */
+  real *frames;                  /* [k][d][p], read and written */
+  struct step_result *results;   /* [k], written; zeros for an atom of no class */
+  struct buffer *work;           /* device_steps_bytes() on the device side */
+};
+/* ERR_DEVICE where the device has no such operation. */
+int device_steps(struct device *dev, const struct steps_job *job);
+
+/* Bytes of `work` for a job, whose sizes alone are read; 0: this device leaves it to others.  A dry
+ * device is asked as that which it stands for. */
+gidx device_steps_bytes(const struct device *dev, const struct steps_job *job);
+
+/* residual[n][p], on the host <- what the codes leave over after the sweep. */
+int device_steps_residual(struct device *dev, const struct steps_job *job, real *residual);
+
+#endif

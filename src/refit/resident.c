@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * One job for the device, and its results as those of refit_sweep(). */
+#include "refit/resident.h"
+
+#include "base/log.h"
+#include "base/num.h"
+#include "base/status.h"
+
+static struct steps_job job_of(struct resident *r, const struct classes *classes)
+{
+  struct refit_state *f = r->f;
+  return (struct steps_job){.n = f->n,
+                            .s = f->s,
+                            .d = f->d,
+                            .p = f->p,
+                            .k = f->k,
+                            .directions = r->q,
+                            .row = f->first,
+                            .rho = f->rho,
+                            .nonnegative = f->task->nonnegative,
+                            .x = &r->rows->x,
+                            .slots = &r->rows->atoms,
+                            .codes = &r->rows->codes,
+                            .start = f->start,
+                            .entry = f->entry,
+                            .classes = classes,
+                            .frames = f->frames,
+                            .results = r->results,
+                            .work = &r->work};
+}
+
+int resident_open(struct resident *r, struct refit_state *f, struct coder *coder,
+                  const struct coded *rows, idx q)
+{
+  *r = (struct resident){.f = f, .coder = coder, .rows = rows, .q = q};
+  struct steps_job job = job_of(r, NULL);
+  gidx bytes = f->c->size == 1 ? device_steps_bytes(&coder->device, &job) : 0;
+  if (bytes == 0) return OK;
+  TRY(arena_alloc(&r->arena, &r->results, f->k, sizeof *r->results));
+  r->is_on = buffer_wrap_spare(&coder->device, &r->work, NULL, bytes) == OK;
+  if (r->is_on) return OK;
+  log_info("the steps of atoms stay with the CPU: %s", status_message());
+  status_clear();
+  r->work = (struct buffer){0};
+  return OK;
+}
+
+void resident_close(struct resident *r)
+{
+  if (r->coder) buffer_free(&r->coder->device, &r->work);
+  arena_free(&r->arena);
+  *r = (struct resident){0};
+}
+
+/* What became of an atom; pairs of systems that failed have no meaning on the device. */
+static struct atom_step step_of(const struct step_result *result)
+{
+  struct atom_step step = {.accepted = result->accepted,
+                           .status = result->status,
+                           .retries = result->retries,
+                           .ridge = result->ridge,
+                           .pair = result->status ? det_pair_failed() : result->pair};
+  step.log_det = det_pair_value(step.pair);
+  return step;
+}
+
+int resident_sweep(struct resident *r, const struct classes *classes, struct atom_step *steps,
+                   struct sweep_counts *counts)
+{
+  struct steps_job job = job_of(r, classes);
+  TRY(device_steps(&r->coder->device, &job));
+  *counts = (struct sweep_counts){0};
+  for (idx a = 0; a < r->f->k; a++) {
+    int is_dead = classes->color[a] < 0;
+    steps[a] = (struct atom_step){.pair = det_pair_failed(), .log_det = nan_canonical()};
+    if (is_dead) continue;
+    steps[a] = step_of(&r->results[a]);
+    counts->accepted += steps[a].accepted;
+    counts->rejected += !steps[a].accepted;
+    counts->escalated += steps[a].retries > 0;
+  }
+  return OK;
+}
+
+int resident_residuals(struct resident *r)
+{
+  struct steps_job job = job_of(r, NULL);
+  return device_steps_residual(&r->coder->device, &job, r->f->residual);
+}

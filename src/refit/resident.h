@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Sweeps of steps where the rows stay on a GPU: what refit_sweep() does, with its bits, by one
+ * operation of the device.
+ *
+ * Floor: refit.  One rank, whose coder has the rows; not collective. */
+#ifndef REFIT_RESIDENT_H
+#define REFIT_RESIDENT_H
+
+#include "device/steps.h"
+#include "refit/coder.h"
+#include "refit/refit.h"
+
+struct resident {
+  int is_on; /* 0: sweeps are refit_sweep()'s */
+  struct refit_state *f;
+  struct coder *coder;
+  const struct coded *rows;
+  idx q;
+  struct buffer work;
+  struct step_result *results; /* [k] */
+  struct arena arena;
+};
+
+/* Prepare for sweeps in q directions, of a state whose rows, supports and codes `rows` has on the
+ * coder's device.  It is off where there are several ranks, on the CPU, for shapes that the device
+ * leaves to others, and where its memory is too small, which the log says.  ERR_MEMORY of the host.
+ * resident_close() is safe on a zeroed struct, and comes before the coder is closed. */
+int resident_open(struct resident *r, struct refit_state *f, struct coder *coder,
+                  const struct coded *rows, idx q);
+void resident_close(struct resident *r);
+
+/* refit_sweep(), but that the state's codes and residuals stay as they were. */
+int resident_sweep(struct resident *r, const struct classes *classes, struct atom_step *steps,
+                   struct sweep_counts *counts);
+
+/* The residuals of the state become those after the sweep. */
+int resident_residuals(struct resident *r);
+
+#endif
