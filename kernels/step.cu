@@ -82,39 +82,42 @@ static __device__ inline void step_open(struct step *s, const struct step_args *
   s->block = s->row + a->capacity;
   s->end = s->block + a->capacity;
   const double *frame = a->frames + (long long)s->item->atom * D * a->p;
+#pragma unroll 1
   for (int v = threadIdx.x; v < D * a->p; v += THREADS)
     s->u_old[v / a->p * pitch + v % a->p] = frame[v];
   __syncthreads();
 }
 
 /* v[p] loses its part along a unit vector.  The first time its norm is found beside. */
-static __device__ inline void project_out(struct step *s, const double *unit, double *v,
-                                          int with_norm)
+static __device__ __noinline__ void project_out(struct step *s, const double *unit, double *v,
+                                                int with_norm)
 {
   int p = s->a->p;
   if (threadIdx.x == 0) s->scalar[FIRST_DOT] = chain(unit, v, p);
   if (with_norm && threadIdx.x == WARP) s->scalar[NORM] = chain(v, v, p);
   __syncthreads();
   double dot = s->scalar[FIRST_DOT];
+#pragma unroll 1
   for (int c = threadIdx.x; c < p; c += THREADS) v[c] = fma(-dot, unit[c], v[c]);
   __syncthreads();
 }
 
-static __device__ inline double norm_find(struct step *s, const double *v)
+static __device__ __noinline__ double norm_find(struct step *s, const double *v)
 {
   double square = threadIdx.x == 0 ? chain(v, v, s->a->p) : 0;
   return sqrt(scalar_share(s, NORM, square, threadIdx.x == 0));
 }
 
-static __device__ inline void vector_divide(const struct step *s, double *v, double norm)
+static __device__ __noinline__ void vector_divide(const struct step *s, double *v, double norm)
 {
+#pragma unroll 1
   for (int c = threadIdx.x; c < s->a->p; c += THREADS) v[c] = v[c] / norm;
   __syncthreads();
 }
 
 /* A candidate, which stands behind the directions that are kept, becomes the next one or is
  * dropped. */
-static __device__ inline void candidate_offer(struct step *s)
+static __device__ __noinline__ void candidate_offer(struct step *s)
 {
   double *v = s->e + s->kept * s->pitch, before = 0;
   for (int pass = 0; pass < 2; pass++) {
@@ -122,6 +125,7 @@ static __device__ inline void candidate_offer(struct step *s)
       project_out(s, s->u_old + m * s->pitch, v, pass + m == 0);
       if (pass + m == 0) before = sqrt(s->scalar[NORM]);
     }
+#pragma unroll 1
     for (int j = 0; j < s->kept; j++) project_out(s, s->e + j * s->pitch, v, 0);
   }
   double norm = norm_find(s, v);
@@ -141,6 +145,7 @@ static __device__ inline void directions_find(struct step *s)
     sum_take(s, turn, m, s->e + s->kept * s->pitch);
     candidate_offer(s);
   }
+#pragma unroll 1
   for (int j = 0; j == 0 || j < s->kept; j++) {
     products_find(s, j, j == 0);
     if (j >= s->kept || s->kept == q) continue;
@@ -157,9 +162,11 @@ static __device__ inline void directions_find(struct step *s)
 static __device__ inline int frame_make(struct step *s)
 {
   int p = s->a->p, bad = 0;
+#pragma unroll 1
   for (int v = threadIdx.x; v < D * p; v += THREADS) {
     int m = v / p, c = v % p;
     double acc = s->u_old[m * s->pitch + c];
+#pragma unroll 1
     for (int j = 0; j < s->kept; j++) acc = fma(s->e[j * s->pitch + c], s->beta[j * D + m], acc);
     s->u_new[m * s->pitch + c] = acc;
   }
@@ -167,10 +174,12 @@ static __device__ inline int frame_make(struct step *s)
   for (int m = 0; m < D; m++) {
     double *v = s->u_new + m * s->pitch, before = norm_find(s, v), norm = before;
     for (int pass = 0; pass < 2; pass++)
+#pragma unroll 1
       for (int l = 0; l < m; l++) project_out(s, s->u_new + l * s->pitch, v, 0);
     if (m) norm = norm_find(s, v);
     if (!(norm > 9.5367431640625e-07 * before)) return 0; /* 2^-20 */
     vector_divide(s, v, norm);
+#pragma unroll 1
     for (int c = threadIdx.x; c < p; c += THREADS) bad |= !is_finite(v[c]);
   }
   return !__syncthreads_or(bad);
@@ -180,13 +189,16 @@ static __device__ inline int codes_factor(struct step *s)
 {
   double *l = s->l_new;
   int bad = 0;
+#pragma unroll 1
   for (int e = threadIdx.x; e < D * D; e += THREADS)
     if (e / D >= e % D)
       l[e] = chain(s->u_new + e / D * s->pitch, s->u_new + e % D * s->pitch, s->a->p);
   __syncthreads();
+#pragma unroll 1
   for (int j = 0; j < D && threadIdx.x == 0 && !bad; j++)
     for (int i = j; i < D; i++) {
       double acc = l[i * D + j] + (i == j ? s->a->rho : 0);
+#pragma unroll 1
       for (int k = 0; k < j; k++) acc = fma(-l[i * D + k], l[j * D + k], acc);
       if (i == j) bad |= !(acc > 0) || !is_finite(acc);
       l[i * D + j] = i > j ? acc / l[j * D + j] : D == 1 ? acc : sqrt(acc);
@@ -199,6 +211,7 @@ static __device__ inline int try_judge(struct step *s, int turn)
 {
   double done = 0;
   int lane = threadIdx.x;
+#pragma unroll 1
   for (int first = 0; first < s->n && threadIdx.x < WARP; first += STEP_SEGMENT_ROWS) {
     int left = s->n - first, count = left < STEP_SEGMENT_ROWS ? left : STEP_SEGMENT_ROWS;
     double acc = 0;
@@ -216,6 +229,7 @@ static __device__ inline int try_judge(struct step *s, int turn)
 static __device__ inline void step_take(struct step *s, struct step_found *found)
 {
   double addition = 0;
+#pragma unroll 1
   for (int turn = 0;;) {
     system_solve(s, &addition, found);
     if (found->status != STATUS_OK) return;
@@ -248,6 +262,7 @@ extern "C" __global__ void __launch_bounds__(STEP_THREADS, 1)
   found.m = s.scalar[PAIR_M];
   found.e = __double_as_longlong(s.scalar[PAIR_E]);
   double *frame = a.frames + (long long)s.item->atom * D * a.p;
+#pragma unroll 1
   for (int v = threadIdx.x; v < D * a.p && found.accepted; v += THREADS)
     frame[v] = s.u_new[v / a.p * s.pitch + v % a.p];
   if (threadIdx.x == 0) a.found[s.item->atom] = found;

@@ -82,15 +82,17 @@ static __device__ inline void column_add(const struct step *s, struct stack *sta
                                          int stride, double *nodes)
 {
   int width = D * s->a->p;
+#pragma unroll 1
   for (int i = 0; i < s->count; i = s->end[i]) {
     if (*block >= 0 && s->block[i] != *block) {
       block_push(stack, *block, *acc, nodes, width);
       *acc = 0;
     }
     *block = s->block[i];
+    const double *at = in_shared(column), *by = in_shared(weight);
     double sum = *acc;
 #pragma unroll 8
-    for (int r = i; r < s->end[i]; r++) sum = fma(column[r * s->pitch], weight[r * stride], sum);
+    for (int r = i; r < s->end[i]; r++) sum = fma(at[r * s->pitch], by[r * stride], sum);
     *acc = sum;
   }
 }
@@ -100,6 +102,7 @@ static __device__ inline const double *weights_bring(struct step *s, int j)
 {
   if (j < 0) return s->t;
   __syncthreads();
+#pragma unroll 1
   for (int i = threadIdx.x; i < s->count; i += THREADS)
     s->weight[i] = __ldcg(values_of(s, s->first + i) + 2 * D + j);
   __syncthreads();
@@ -108,15 +111,17 @@ static __device__ inline const double *weights_bring(struct step *s, int j)
 
 /* Sums of own rows weighted by their codes (j < 0: D of them) or by their products with direction
  * j; they become nodes. */
-static __device__ inline void columns_sum(struct step *s, int j, int turn)
+static __device__ __noinline__ void columns_sum(struct step *s, int j, int turn)
 {
   int p = s->a->p, vectors = j < 0 ? D : 1, lo = step_lo(s), hi = step_hi(s);
   struct stack before = {}, after = {};
   int block_before = -1, block_after = -1;
+#pragma unroll 1
   for (int first = lo; first < hi; first += s->a->capacity) {
     rows_bring(s, first);
     const double *weight = weights_bring(s, j);
     int is_last = first + s->count == hi;
+#pragma unroll 1
     for (int v = threadIdx.x; v < vectors * p; v += THREADS) {
       struct stack stack = before;
       int block = block_before;
@@ -148,18 +153,47 @@ static __device__ inline int level_next(struct step_run *run)
   return level;
 }
 
-/* The sum of all blocks' nodes in one column. */
-static __device__ inline double column_total(const struct step *s, int turn, int column,
-                                             const struct step_run *runs)
+/* What all blocks wrote. */
+struct runs {
+  struct step_run of[STEP_CLUSTER];
+};
+
+static __device__ inline void runs_read(const struct step *s, int turn, struct runs *runs)
 {
-  double nodes[STEP_LEVELS];
+#pragma unroll
+  for (int r = 0; r < STEP_CLUSTER; r++) {
+    const int4 *run = (const int4 *)run_of(s, turn, r < s->size ? r : 0);
+    int4 ends = __ldcg(run), levels = __ldcg(run + 1);
+    runs->of[r].any = r < s->size && ends.x;
+    runs->of[r].first = ends.y;
+    runs->of[r].last = ends.z;
+    runs->of[r].open = (unsigned)levels.x;
+    runs->of[r].levels = (unsigned)levels.y;
+  }
+}
+
+/* The sum of all blocks' nodes in one column; the first two of each are read at once. */
+static __device__ inline double column_total(const struct step *s, int turn, int column,
+                                             const struct runs *runs)
+{
+  const double *first = node_of(s, turn, 0, 0, column);
+  int width = D * s->a->p, block = (s->a->levels + 1) * width; /* in reals */
+  double nodes[STEP_LEVELS], ahead[STEP_CLUSTER][2];
   struct stack stack = {};
+#pragma unroll
+  for (int r = 0; r < STEP_CLUSTER; r++)
+#pragma unroll
+    for (int at = 0; at < 2; at++)
+      ahead[r][at] = runs->of[r].any ? __ldcg(first + r * block + at * width) : 0;
+#pragma unroll 1
   for (int r = 0; r < s->size; r++) {
-    struct step_run run = runs[r];
-    int count = __popc(run.open) + __popc(run.levels);
-    for (int at = 0; at <= count && run.any; at++) {
+    struct step_run run = runs->of[r];
+    int count = run.any ? __popc(run.open) + __popc(run.levels) : -1;
+#pragma unroll 1
+    for (int at = 0; at <= count; at++) {
       int level = at ? level_next(&run) : stack.any ? level_between(stack.last, run.first) : 0;
-      stack_push(&stack, level, run.first, __ldcg(node_of(s, turn, r, at, column)), nodes, 1);
+      double node = at < 2 ? ahead[r][at != 0] : __ldcg(first + r * block + at * width);
+      stack_push(&stack, level, run.first, node, nodes, 1);
     }
     stack.last = run.any ? run.last : stack.last;
   }
@@ -168,20 +202,13 @@ static __device__ inline double column_total(const struct step *s, int turn, int
 }
 
 /* out[p] <- the whole sum of vector m; all blocks have written their nodes. */
-static __device__ inline void sum_take(struct step *s, int turn, int m, double *out)
+static __device__ __noinline__ void sum_take(struct step *s, int turn, int m, double *out)
 {
-  struct step_run runs[STEP_CLUSTER];
-  for (int r = 0; r < s->size; r++) {
-    const int4 *run = (const int4 *)run_of(s, turn, r);
-    int4 ends = __ldcg(run), levels = __ldcg(run + 1);
-    runs[r].any = ends.x;
-    runs[r].first = ends.y;
-    runs[r].last = ends.z;
-    runs[r].open = (unsigned)levels.x;
-    runs[r].levels = (unsigned)levels.y;
-  }
+  struct runs runs;
+  runs_read(s, turn, &runs);
+#pragma unroll 1
   for (int c = threadIdx.x; c < s->a->p; c += THREADS)
-    out[c] = column_total(s, turn, m * s->a->p + c, runs);
+    out[c] = column_total(s, turn, m * s->a->p + c, &runs);
   __syncthreads();
 }
 

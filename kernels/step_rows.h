@@ -45,11 +45,48 @@ static __device__ inline double *values_of(const struct step *s, int position)
   return s->a->values + (long long)(s->item->at + position) * step_values(D, s->a->q);
 }
 
-static __device__ inline double chain(const double *x, const double *y, int p)
+/* Says to the compiler where `x` is, which it does not see through struct step. */
+static __device__ inline const double *in_shared(const double *x)
 {
-  double acc = 0;
-#pragma unroll 8
-  for (int c = 0; c < p; c++) acc = fma(x[c], y[c], acc);
+  __builtin_assume(__isShared(x));
+  return x;
+}
+
+/* The chain of two vectors in shared memory.  What comes next is on its way while the present terms
+ * are added. */
+static __device__ __noinline__ double chain(const double *x, const double *y, int p)
+{
+  enum { AHEAD = 8 };
+  double acc = 0, a[AHEAD], b[AHEAD];
+  int c = 0;
+  x = in_shared(x);
+  y = in_shared(y);
+  if (p >= AHEAD) {
+#pragma unroll
+    for (int i = 0; i < AHEAD; i++) {
+      a[i] = x[i];
+      b[i] = y[i];
+    }
+#pragma unroll 1
+    for (c = AHEAD; c + AHEAD <= p; c += AHEAD) {
+      double next_a[AHEAD], next_b[AHEAD];
+#pragma unroll
+      for (int i = 0; i < AHEAD; i++) {
+        next_a[i] = x[c + i];
+        next_b[i] = y[c + i];
+      }
+#pragma unroll
+      for (int i = 0; i < AHEAD; i++) {
+        acc = fma(a[i], b[i], acc);
+        a[i] = next_a[i];
+        b[i] = next_b[i];
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < AHEAD; i++) acc = fma(a[i], b[i], acc);
+  }
+#pragma unroll 1
+  for (; c < p; c++) acc = fma(x[c], y[c], acc);
   return acc;
 }
 
@@ -57,6 +94,7 @@ static __device__ inline double chain(const double *x, const double *y, int p)
 static __device__ inline void rows_find(struct step *s, int first, int count)
 {
   const struct step_args *a = s->a;
+#pragma unroll 1
   for (int i = threadIdx.x; i < count; i += THREADS) {
     long long entry = a->entry[s->item->first + first + i];
     s->entry[i] = entry;
@@ -68,7 +106,7 @@ static __device__ inline void rows_find(struct step *s, int first, int count)
 }
 
 /* Bring own rows from position `first` on, as many as fit, unless they are there. */
-static __device__ inline void rows_bring(struct step *s, int first)
+static __device__ __noinline__ void rows_bring(struct step *s, int first)
 {
   const struct step_args *a = s->a;
   int left = step_hi(s) - first, count = left < a->capacity ? left : a->capacity;
@@ -78,12 +116,14 @@ static __device__ inline void rows_bring(struct step *s, int first)
   s->count = count;
   rows_find(s, first, count);
   __syncthreads();
+#pragma unroll 1
   for (int i = threadIdx.x / WARP; i < count; i += WARPS) {
     const double *from = a->residual + (long long)s->row[i] * a->p;
 #pragma unroll 4
     for (int c = threadIdx.x % WARP; c < a->p; c += WARP)
       async_copy8(s->rows + i * s->pitch + c, from + c);
   }
+#pragma unroll 1
   for (int i = threadIdx.x; i < count; i += THREADS) {
     int end = i + 1;
     while (end < count && s->block[end] == s->block[i]) end++;
@@ -107,7 +147,10 @@ static __device__ inline void row_multiply(const struct step *s, int i, int v, i
     out[v] = s->t[i * D + v];
     out[D + v] = chain(row, s->u_old + v * s->pitch, a->p);
   } else {
-    out[2 * D + a->q] = fma(a->rho, chain(s->t + i * D, s->t + i * D, D), chain(row, row, a->p));
+    double norm = 0;
+#pragma unroll
+    for (int m = 0; m < D; m++) norm = fma(s->t[i * D + m], s->t[i * D + m], norm);
+    out[2 * D + a->q] = fma(a->rho, norm, chain(row, row, a->p));
   }
 }
 
@@ -183,23 +226,66 @@ static __device__ inline void codes_solve(const struct step *s, const double *b,
   }
 }
 
-/* Column c of a row with the atom's old part added back. */
-static __device__ inline double row_back(const struct step *s, const double *row, const double *t,
-                                         int c)
+/* Neighbouring columns of a row with the atom's old part added back, and of its new frame. */
+enum { GROUP = D == 1 ? 8 : D == 2 ? 4 : 2 };
+struct group {
+  double x[GROUP], u_new[GROUP][D];
+};
+
+static __device__ inline void group_load(struct group *g, const struct step *s, const double *row,
+                                         const double *t, int c)
 {
-  double x = row[c];
+  const double *u_old = in_shared(s->u_old) + c, *u_new = in_shared(s->u_new) + c;
 #pragma unroll
-  for (int m = 0; m < D; m++) x = fma(s->u_old[m * s->pitch + c], t[m], x);
-  return x;
+  for (int i = 0; i < GROUP; i++) {
+    g->x[i] = row[c + i];
+#pragma unroll
+    for (int m = 0; m < D; m++) {
+      g->x[i] = fma(u_old[m * s->pitch + i], t[m], g->x[i]);
+      g->u_new[i][m] = u_new[m * s->pitch + i];
+    }
+  }
 }
 
-/* ... and with its new part taken away. */
-static __device__ inline double row_moved(const struct step *s, const double *row, const double *t,
-                                          const double *t_new, int c)
+/* Column after column, use(x, u_new): x is a row with the atom's old part added back.  A group of
+ * columns is on its way while the one before is used. */
+template <class Use>
+static __device__ inline void row_walk(const struct step *s, const double *row, const double *t,
+                                       Use use)
 {
-  double x = row_back(s, row, t, c);
+  const double *u_old = in_shared(s->u_old), *u_new = in_shared(s->u_new);
+  int p = s->a->p, c = 0;
+  struct group g, next;
+  row = in_shared(row);
+  if (p >= GROUP) {
+    group_load(&g, s, row, t, 0);
+#pragma unroll 1
+    for (c = GROUP; c + GROUP <= p; c += GROUP) {
+      group_load(&next, s, row, t, c);
 #pragma unroll
-  for (int m = 0; m < D; m++) x = fma(-s->u_new[m * s->pitch + c], t_new[m], x);
+      for (int i = 0; i < GROUP; i++) use(g.x[i], g.u_new[i]);
+      g = next;
+    }
+#pragma unroll
+    for (int i = 0; i < GROUP; i++) use(g.x[i], g.u_new[i]);
+  }
+#pragma unroll 1
+  for (; c < p; c++) {
+    double x = row[c], u[D];
+#pragma unroll
+    for (int m = 0; m < D; m++) {
+      x = fma(u_old[m * s->pitch + c], t[m], x);
+      u[m] = u_new[m * s->pitch + c];
+    }
+    use(x, u);
+  }
+}
+
+/* x with the new part taken away. */
+static __device__ inline double moved(double x, const double *u_new, const double *t_new)
+{
+#pragma unroll
+  for (int m = 0; m < D; m++) x = fma(-u_new[m], t_new[m], x);
   return x;
 }
 
@@ -211,19 +297,16 @@ static __device__ inline void row_try(struct step *s, int i, double *out)
   double b[D] = {}, t[D], t_new[D], squares = 0, norm = 0;
 #pragma unroll
   for (int m = 0; m < D; m++) t[m] = s->t[i * D + m];
-#pragma unroll 8
-  for (int c = 0; c < a->p; c++) {
-    double x = row_back(s, row, t, c);
+  row_walk(s, row, t, [&](double x, const double *u_new) {
 #pragma unroll
-    for (int m = 0; m < D; m++) b[m] = fma(x, s->u_new[m * s->pitch + c], b[m]);
-  }
+    for (int m = 0; m < D; m++) b[m] = fma(x, u_new[m], b[m]);
+  });
   codes_solve(s, b, t_new);
   if (a->nonnegative && !(t_new[0] > 0)) t_new[0] = 0;
-#pragma unroll 8
-  for (int c = 0; c < a->p; c++) {
-    double x = row_moved(s, row, t, t_new, c);
-    squares = fma(x, x, squares);
-  }
+  row_walk(s, row, t, [&](double x, const double *u_new) {
+    double e = moved(x, u_new, t_new);
+    squares = fma(e, e, squares);
+  });
 #pragma unroll
   for (int m = 0; m < D; m++) norm = fma(t_new[m], t_new[m], norm);
   out[0] = fma(a->rho, norm, squares);
@@ -240,29 +323,43 @@ static __device__ inline double *try_of(const struct step *s, int turn, int posi
 
 static __device__ inline void rows_try(struct step *s, int turn)
 {
+#pragma unroll 1
   for (int first = step_lo(s); first < step_hi(s); first += s->a->capacity) {
     rows_bring(s, first);
+#pragma unroll 1
     for (int i = threadIdx.x; i < s->count; i += THREADS) row_try(s, i, try_of(s, turn, first + i));
   }
+}
+
+/* Column c of row i, whose residual there is x, after the step. */
+static __device__ inline double column_move(const struct step *s, double x, int i, int c)
+{
+#pragma unroll
+  for (int m = 0; m < D; m++) x = fma(s->u_old[m * s->pitch + c], s->t[i * D + m], x);
+#pragma unroll
+  for (int m = 0; m < D; m++) x = fma(-s->u_new[m * s->pitch + c], s->t_new[i * D + m], x);
+  return x;
 }
 
 /* The step is taken: residuals and codes of own rows. */
 static __device__ inline void rows_keep(struct step *s, int turn)
 {
   const struct step_args *a = s->a;
+#pragma unroll 1
   for (int first = step_lo(s); first < step_hi(s); first += a->capacity) {
     rows_bring(s, first);
+#pragma unroll 1
     for (int e = threadIdx.x; e < s->count * D; e += THREADS) {
       double t = __ldcg(try_of(s, turn, first + e / D) + 1 + e % D);
       s->t_new[e] = t;
       a->codes[s->entry[e / D] * D + e % D] = t;
     }
     __syncthreads();
+#pragma unroll 1
     for (int i = threadIdx.x / WARP; i < s->count; i += WARPS) {
       double *to = a->residual + (long long)s->row[i] * a->p, *row = s->rows + i * s->pitch;
 #pragma unroll 4
-      for (int c = threadIdx.x % WARP; c < a->p; c += WARP)
-        to[c] = row_moved(s, row, s->t + i * D, s->t_new + i * D, c);
+      for (int c = threadIdx.x % WARP; c < a->p; c += WARP) to[c] = column_move(s, row[c], i, c);
     }
   }
 }

@@ -37,6 +37,7 @@ static __device__ inline int block_factor(struct step *s, double ridge)
     for (int i = j; i < D; i++) {
       double acc = s->uu[i * D + j] + (i == j ? s->a->rho : 0);
       if (i == j) acc += ridge;
+#pragma unroll 1
       for (int k = 0; k < j; k++) acc = fma(-l[k * D + i], l[k * D + j], acc);
       if (i > j) {
         l[j * D + i] = acc / l[j * D + j];
@@ -95,6 +96,7 @@ static __device__ inline int row_whiten(const struct step *s, int position, doub
   double t[D], x[D];
 #pragma unroll
   for (int m = 0; m < D; m++) t[m] = __ldcg(values + m);
+#pragma unroll 1
   for (int j = 0; j < s->kept; j++) {
     double er = __ldcg(values + 2 * D + j);
     out[(k + 2) * D + j] = er;
@@ -134,6 +136,7 @@ struct sum {
 static __device__ inline struct sum sum_of(const struct step *s, int number)
 {
   int k = border_of(s), base = (k + 1) * D;
+#pragma unroll 1
   for (int i = 0; i < k; number -= ++i)
     if (number <= i) return {i * D, number * D, D};
   if (number < k) return {number * D, k * D, D};
@@ -149,6 +152,7 @@ static __device__ inline void lanes_add(struct step *s, int count, int is_first)
 {
   int pitch = step_sum_pitch(D, s->a->q), sums = step_sums(D, border_of(s));
   int lane = threadIdx.x % WARP;
+#pragma unroll 1
   for (int number = threadIdx.x / WARP; number < sums; number += WARPS) {
     struct sum sum = sum_of(s, number);
     double acc = is_first ? 0 : s->sums[number * STEP_LANES + lane];
@@ -165,6 +169,7 @@ static __device__ inline void lanes_fold(struct step *s, int segment)
 {
   int sums = step_sums(D, border_of(s)), lane = threadIdx.x % WARP;
   double *total = s->sums + sums * STEP_LANES;
+#pragma unroll 1
   for (int number = threadIdx.x / WARP; number < sums; number += WARPS) {
     double acc = s->sums[number * STEP_LANES + lane];
 #pragma unroll
@@ -180,9 +185,11 @@ static __device__ inline void blocks_pair(struct step *s)
   int lane = threadIdx.x % WARP;
   struct pair rows = pair_unit();
   if (threadIdx.x / WARP != WARPS - 1) return;
+#pragma unroll 1
   for (int first = 0; first < s->n; first += STEP_SEGMENT_ROWS) {
     int left = s->n - first, count = left < STEP_SEGMENT_ROWS ? left : STEP_SEGMENT_ROWS;
     struct pair own = pair_unit();
+#pragma unroll 1
     for (int i = lane, pivots = 0; i < count; i += STEP_LANES)
       for (int m = 0; m < D; m++) {
         pair_pivot(&own, s->pivot[m]);
@@ -201,12 +208,14 @@ static __device__ inline int rows_reduce(struct step *s)
 {
   int rows = step_sum_rows(D, s->a->q), pitch = step_sum_pitch(D, s->a->q), bad = 0;
   blocks_pair(s);
+#pragma unroll 1
   for (int first = 0; first < s->n;) {
     int segment = first / STEP_SEGMENT_ROWS, at = first % STEP_SEGMENT_ROWS;
     int left = s->n - first, room = STEP_SEGMENT_ROWS - at;
     int count = left < rows ? left : rows;
     count = count < room ? count : room;
     __syncthreads();
+#pragma unroll 1
     for (int i = threadIdx.x; i < count; i += THREADS)
       bad |= !row_whiten(s, first + i, s->added + i * pitch);
     __syncthreads();
@@ -223,6 +232,7 @@ static __device__ inline void totals_place(struct step *s)
 {
   int k = border_of(s), pitch = k + 2, sums = step_sums(D, k);
   const double *total = s->sums + sums * STEP_LANES;
+#pragma unroll 1
   for (int number = threadIdx.x; number < sums; number += THREADS) {
     struct sum sum = sum_of(s, number);
     double value = total[number];
@@ -249,6 +259,7 @@ static __device__ inline void totals_place(struct step *s)
 static __device__ inline int border_make(struct step *s, double ridge)
 {
   int k = border_of(s), pitch = k + 2, q = s->a->q, bad = 0;
+#pragma unroll 1
   for (int e = threadIdx.x; e < k * (k + 1); e += THREADS) {
     int j = e / (k + 1), i = e % (k + 1);
     double *at = s->schur + j * pitch + i;
@@ -272,8 +283,8 @@ static __device__ inline int border_make(struct step *s, double ridge)
 static __device__ inline int border_solve(struct step *s)
 {
   int k = border_of(s), pitch = k + 2, lane = threadIdx.x % WARP;
-  struct pair border = pair_unit(),
-              rows = {s->scalar[PAIR_M], __double_as_longlong(s->scalar[PAIR_E])};
+  struct pair border = pair_unit();
+#pragma unroll 1
   for (int j = 0; j < k; j++) {
     double *column = s->schur + j * pitch, pivot = column[j];
     if (!(pivot > 0) || !is_finite(pivot)) return 1;
@@ -282,11 +293,13 @@ static __device__ inline int border_solve(struct step *s)
     __syncwarp();
     if (lane >= j && lane <= k) column[lane] = lane == j ? root : column[lane] / root;
     __syncwarp();
+#pragma unroll 1
     for (int i = j + 1; i < k; i++)
       if (lane >= i && lane <= k)
         s->schur[i * pitch + lane] = fma(-column[lane], column[i], s->schur[i * pitch + lane]);
     __syncwarp();
   }
+#pragma unroll 1
   for (int i = k - 1; i >= 0; i--) {
     double step = s->schur[i * pitch + k] / s->schur[i * pitch + i];
     __syncwarp();
@@ -297,9 +310,11 @@ static __device__ inline int border_solve(struct step *s)
     __syncwarp();
   }
   pair_normalise(&border);
+  if (lane > 0) return 0;
+  struct pair rows = {s->scalar[PAIR_M], __double_as_longlong(s->scalar[PAIR_E])};
   pair_times(&rows, border);
-  if (lane == 0) s->scalar[PAIR_M] = rows.m;
-  if (lane == 0) s->scalar[PAIR_E] = __longlong_as_double(rows.e);
+  s->scalar[PAIR_M] = rows.m;
+  s->scalar[PAIR_E] = __longlong_as_double(rows.e);
   return 0;
 }
 
@@ -307,6 +322,7 @@ static __device__ inline int border_solve(struct step *s)
 static __device__ inline double diagonal_most(const struct step *s)
 {
   double most = 0;
+#pragma unroll 1
   for (int j = 0; j < border_of(s); j++)
     if (fabs(s->diagonal[j]) > most) most = fabs(s->diagonal[j]);
   return most;
@@ -317,8 +333,10 @@ static __device__ inline double border_bump(const struct step *s)
 {
   int k = border_of(s), pitch = k + 2;
   double least = __longlong_as_double(0x7ff0000000000000LL), most = diagonal_most(s);
+#pragma unroll 1
   for (int i = 0; i < k; i++) {
     double others = 0;
+#pragma unroll 1
     for (int j = 0; j < k; j++)
       if (j != i) others += fabs(s->whole[(i > j ? j : i) * pitch + (i > j ? i : j)]);
     double gap = s->whole[i * pitch + i] - others;
@@ -341,13 +359,16 @@ static __device__ inline double scalar_share(struct step *s, int at, double valu
 static __device__ inline int system_try(struct step *s, double ridge, double *bump)
 {
   int bad = 0, is_first = threadIdx.x == 0;
+#pragma unroll 1
   for (int e = threadIdx.x; e < D * D; e += THREADS)
     bad |= !is_finite(s->uu[e] + (e % (D + 1) == 0 ? s->a->rho : 0));
   int finite = !__syncthreads_or(bad);
   bad = is_first && finite ? block_factor(s, ridge) : 0;
   int failed = __syncthreads_or(bad);
   if (failed) { /* what is not finite is looked for first: the sums need a factor */
+#pragma unroll 1
     for (int e = threadIdx.x; e < D * D; e += THREADS) s->factor[e] = e % (D + 1) == 0;
+#pragma unroll 1
     for (int m = threadIdx.x; m < D; m += THREADS) s->pivot[m] = 1;
     __syncthreads();
   }
@@ -372,6 +393,7 @@ static __device__ inline int system_try(struct step *s, double ridge, double *bu
 static __device__ inline void system_solve(struct step *s, double *addition,
                                            struct step_found *found)
 {
+#pragma unroll 1
   for (;; found->retries++) {
     double bump = 0;
     int is_first = *addition == 0;
