@@ -14,7 +14,7 @@ kernel_files = \
   %D%/nonnegative.cu %D%/nonnegative_set.h \
   %D%/arrow_types.h %D%/arrow_row.h %D%/arrow_sums.h %D%/arrow_border.h \
   %D%/arrow.cu %D%/arrow_sum.cu %D%/arrow_border.cu %D%/arrow_step.cu %D%/pair.h \
-  %D%/residual.cu %D%/step.cu %D%/step_types.h %D%/step_rows.h %D%/step_nodes.h %D%/step_system.h
+  %D%/residual.cu %D%/step.cu %D%/step_types.h %D%/step_rows.h %D%/step_columns.h %D%/step_system.h
 EXTRA_DIST += $(kernel_files) %D%/README scripts/kernel_texts
 CLEANFILES += src/device/kernel_texts.c
 src/device/kernel_texts.c: $(kernel_files) scripts/kernel_texts

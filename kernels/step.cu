@@ -8,14 +8,13 @@
  * sums     over rows by the tree of (N.0) and the lanes of (N.12), over columns in chains
  *
  * -D STEP_D  vectors of a frame */
-#include "step_nodes.h"
+#include "step_columns.h"
 #include "step_system.h"
 
 /* All blocks of the cluster are here, and see what the others wrote. */
 static __device__ inline void cluster_wait(void)
 {
 #if __CUDA_ARCH__ >= 900
-  __threadfence();
   asm volatile("barrier.cluster.arrive.release.aligned;\n"
                "barrier.cluster.wait.acquire.aligned;" ::
                    : "memory");
@@ -43,15 +42,21 @@ static __device__ inline double *take(double **from, int count)
   return at;
 }
 
-static __device__ inline void step_open(struct step *s, const struct step_args *a, double *shared)
+/* Thread 0: which atom and rows, and where everything is. */
+static __device__ inline void step_lay(struct step *s, const struct step_args *a, double *shared)
 {
-  int q = a->q, k = q * D, pitch = step_pitch(a->p);
-  s->a = a;
-  s->size = cluster_size();
-  s->index = blockIdx.x / s->size;
-  s->rank = blockIdx.x % s->size;
-  s->item = a->items + s->index;
-  s->n = s->item->bound[s->size];
+  int q = a->q, k = q * D, pitch = step_pitch(a->p), size = cluster_size();
+  struct step_item item = a->items[blockIdx.x / size];
+  s->a = *a;
+  s->size = size;
+  s->index = blockIdx.x / size;
+  s->rank = blockIdx.x % size;
+  s->first_entry = item.first;
+  s->atom = item.atom;
+  s->at = item.at;
+  s->n = item.n;
+  s->lo = (int)((long long)item.n * s->rank / size);
+  s->hi = (int)((long long)item.n * (s->rank + 1) / size);
   s->pitch = pitch;
   s->kept = 0;
   s->first = -1;
@@ -73,26 +78,32 @@ static __device__ inline void step_open(struct step *s, const struct step_args *
   s->diagonal = take(&shared, k);
   s->beta = take(&shared, k);
   s->scalar = take(&shared, 8);
+  s->total = take(&shared, STEP_THREADS);
+  s->start = (int *)take(&shared, STEP_GROUPS / 2 + 1);
   s->rows = take(&shared, a->capacity * pitch);
   s->t = take(&shared, a->capacity * D);
   s->t_new = take(&shared, a->capacity * D);
-  s->weight = take(&shared, a->capacity);
   s->entry = (long long *)take(&shared, a->capacity);
-  s->row = (int *)shared;
-  s->block = s->row + a->capacity;
-  s->end = s->block + a->capacity;
-  const double *frame = a->frames + (long long)s->item->atom * D * a->p;
+  s->row = (int *)take(&shared, a->capacity);
+}
+
+static __device__ inline void step_open(struct step *s, const struct step_args *a, double *shared)
+{
+  if (threadIdx.x == 0) step_lay(s, a, shared);
+  __syncthreads();
+  const double *frame = a->frames + (long long)s->atom * D * a->p;
 #pragma unroll 1
   for (int v = threadIdx.x; v < D * a->p; v += THREADS)
-    s->u_old[v / a->p * pitch + v % a->p] = frame[v];
+    s->u_old[v / a->p * s->pitch + v % a->p] = frame[v];
+  groups_find(s);
   __syncthreads();
 }
 
 /* v[p] loses its part along a unit vector.  The first time its norm is found beside. */
-static __device__ __noinline__ void project_out(struct step *s, const double *unit, double *v,
-                                                int with_norm)
+static __device__ inline void project_out(struct step *s, const double *unit, double *v,
+                                          int with_norm)
 {
-  int p = s->a->p;
+  int p = s->a.p;
   if (threadIdx.x == 0) s->scalar[FIRST_DOT] = chain(unit, v, p);
   if (with_norm && threadIdx.x == WARP) s->scalar[NORM] = chain(v, v, p);
   __syncthreads();
@@ -102,66 +113,66 @@ static __device__ __noinline__ void project_out(struct step *s, const double *un
   __syncthreads();
 }
 
-static __device__ __noinline__ double norm_find(struct step *s, const double *v)
+static __device__ __noinline__ double norm_find(struct step *shared, const double *v)
 {
-  double square = threadIdx.x == 0 ? chain(v, v, s->a->p) : 0;
+  struct step *s = step_shared(shared);
+  double square = threadIdx.x == 0 ? chain(v, v, s->a.p) : 0;
   return sqrt(scalar_share(s, NORM, square, threadIdx.x == 0));
 }
 
-static __device__ __noinline__ void vector_divide(const struct step *s, double *v, double norm)
+static __device__ inline void vector_divide(const struct step *s, double *v, double norm)
 {
 #pragma unroll 1
-  for (int c = threadIdx.x; c < s->a->p; c += THREADS) v[c] = v[c] / norm;
+  for (int c = threadIdx.x; c < s->a.p; c += THREADS) v[c] = v[c] / norm;
   __syncthreads();
 }
 
-/* A candidate, which stands behind the directions that are kept, becomes the next one or is
- * dropped. */
-static __device__ __noinline__ void candidate_offer(struct step *s)
+/* The sum of a turn is a candidate: it becomes the next direction or is dropped. */
+static __device__ __noinline__ void candidate_offer(struct step *shared, int turn, int m)
 {
+  struct step *s = step_shared(shared);
   double *v = s->e + s->kept * s->pitch, before = 0;
-  for (int pass = 0; pass < 2; pass++) {
-    for (int m = 0; m < D; m++) {
-      project_out(s, s->u_old + m * s->pitch, v, pass + m == 0);
-      if (pass + m == 0) before = sqrt(s->scalar[NORM]);
-    }
+  const double *sum = sums_of(s, turn) + m * s->a.p;
 #pragma unroll 1
-    for (int j = 0; j < s->kept; j++) project_out(s, s->e + j * s->pitch, v, 0);
+  for (int c = threadIdx.x; c < s->a.p; c += THREADS) v[c] = __ldcg(sum + c);
+  __syncthreads();
+#pragma unroll 1
+  for (int number = 0; number < 2 * (D + s->kept); number++) {
+    int at = number % (D + s->kept);
+    project_out(s, at < D ? s->u_old + at * s->pitch : s->e + (at - D) * s->pitch, v, number == 0);
+    if (number == 0) before = sqrt(s->scalar[NORM]);
   }
   double norm = norm_find(s, v);
   if (!(norm > 9.094947017729282e-13 * before) || !is_finite(norm)) return; /* 2^-40 */
   vector_divide(s, v, norm);
-  s->kept++;
+  if (threadIdx.x == 0) s->kept++;
+  __syncthreads();
 }
 
-/* The directions and the products of rows with them.  Sums alternate between two places of nodes,
- * so that nobody overwrites what another block still reads. */
+/* The directions and the products of rows with them. */
 static __device__ inline void directions_find(struct step *s)
 {
-  int q = s->a->q, turn = 0;
-  columns_sum(s, -1, turn);
+  int q = s->a.q, turn = 0;
+  columns_sum(s, -1, sums_of(s, turn));
   cluster_wait();
-  for (int m = 0; m < D && s->kept < q; m++) {
-    sum_take(s, turn, m, s->e + s->kept * s->pitch);
-    candidate_offer(s);
-  }
+#pragma unroll 1
+  for (int m = 0; m < D && s->kept < q; m++) candidate_offer(s, turn, m);
 #pragma unroll 1
   for (int j = 0; j == 0 || j < s->kept; j++) {
     products_find(s, j, j == 0);
-    if (j >= s->kept || s->kept == q) continue;
-    columns_sum(s, j, ++turn);
     cluster_wait();
-    sum_take(s, turn, 0, s->e + s->kept * s->pitch);
-    candidate_offer(s);
+    if (j >= s->kept || s->kept == q) continue;
+    columns_sum(s, j, sums_of(s, ++turn));
+    cluster_wait();
+    candidate_offer(s, turn, 0);
   }
-  cluster_wait();
 }
 
 /* The frame after the step, orthonormal, and the factor of its codes; returns whether there is
  * one. */
 static __device__ inline int frame_make(struct step *s)
 {
-  int p = s->a->p, bad = 0;
+  int p = s->a.p, bad = 0;
 #pragma unroll 1
   for (int v = threadIdx.x; v < D * p; v += THREADS) {
     int m = v / p, c = v % p;
@@ -192,12 +203,12 @@ static __device__ inline int codes_factor(struct step *s)
 #pragma unroll 1
   for (int e = threadIdx.x; e < D * D; e += THREADS)
     if (e / D >= e % D)
-      l[e] = chain(s->u_new + e / D * s->pitch, s->u_new + e % D * s->pitch, s->a->p);
+      l[e] = chain(s->u_new + e / D * s->pitch, s->u_new + e % D * s->pitch, s->a.p);
   __syncthreads();
 #pragma unroll 1
   for (int j = 0; j < D && threadIdx.x == 0 && !bad; j++)
     for (int i = j; i < D; i++) {
-      double acc = l[i * D + j] + (i == j ? s->a->rho : 0);
+      double acc = l[i * D + j] + (i == j ? s->a.rho : 0);
 #pragma unroll 1
       for (int k = 0; k < j; k++) acc = fma(-l[i * D + k], l[j * D + k], acc);
       if (i == j) bad |= !(acc > 0) || !is_finite(acc);
@@ -253,7 +264,7 @@ extern "C" __global__ void __launch_bounds__(STEP_THREADS, 1)
     step(const __grid_constant__ struct step_args a)
 {
   extern __shared__ __align__(16) double shared[];
-  struct step s;
+  __shared__ struct step s;
   struct step_found found = {};
   step_open(&s, &a, shared);
   directions_find(&s);
@@ -261,9 +272,9 @@ extern "C" __global__ void __launch_bounds__(STEP_THREADS, 1)
   if (s.rank != 0) return;
   found.m = s.scalar[PAIR_M];
   found.e = __double_as_longlong(s.scalar[PAIR_E]);
-  double *frame = a.frames + (long long)s.item->atom * D * a.p;
+  double *frame = a.frames + (long long)s.atom * D * a.p;
 #pragma unroll 1
   for (int v = threadIdx.x; v < D * a.p && found.accepted; v += THREADS)
     frame[v] = s.u_new[v / a.p * s.pitch + v % a.p];
-  if (threadIdx.x == 0) a.found[s.item->atom] = found;
+  if (threadIdx.x == 0) a.found[s.atom] = found;
 }

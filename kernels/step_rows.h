@@ -12,44 +12,49 @@
 
 enum { D = STEP_D, THREADS = STEP_THREADS, WARPS = STEP_THREADS / WARP };
 
-/* A block's part of an atom; arrays are in shared memory, vectors `pitch` apart. */
+/* A block's part of an atom, itself in shared memory as its arrays are; vectors are `pitch` apart.
+ * Thread 0 writes it. */
 struct step {
-  const struct step_args *a;
-  const struct step_item *item;
-  int index, rank, size; /* of the item, of the block in its cluster, blocks there */
-  int n, pitch, kept;    /* kept: directions */
+  struct step_args a;
+  long long first_entry;
+  int atom, at;          /* at: where its rows begin among those of its class */
+  int index, rank, size; /* of the atom in the launch, of the block in its cluster, blocks there */
+  int n, pitch, kept;    /* n: rows; kept: directions */
   double *u_old, *e, *u_new;
   double *sums, *added; /* of step_system.h */
   double *uu, *ue, *ee, *factor, *pivot, *tt, *h, *l_new;
   double *schur, *whole, *diagonal, *beta, *scalar;
-  /* Own rows at positions first .. first + count - 1: */
-  int first, count;
-  double *rows, *t, *t_new, *weight;
+  double *total; /* of step_columns.h */
+  int *start;
+  /* Own rows at positions lo .. hi - 1, of which first .. first + count - 1 are here: */
+  int lo, hi, first, count;
+  double *rows, *t, *t_new;
   long long *entry;
-  int *row, *block, *end; /* end: where the rows of the same sum block end */
+  int *row;
 };
 
-static __device__ inline int step_lo(const struct step *s)
+static __device__ inline int min_of(int x, int y)
 {
-  return s->item->bound[s->rank];
+  return x < y ? x : y;
 }
 
-static __device__ inline int step_hi(const struct step *s)
+/* Say to the compiler that something is in shared memory. */
+static __device__ inline struct step *step_shared(struct step *s)
 {
-  return s->item->bound[s->rank + 1];
+  __builtin_assume(__isShared(s));
+  return s;
+}
+
+static __device__ inline const double *in_shared(const double *x)
+{
+  __builtin_assume(__isShared(x));
+  return x;
 }
 
 /* What the row at a position gives to sums. */
 static __device__ inline double *values_of(const struct step *s, int position)
 {
-  return s->a->values + (long long)(s->item->at + position) * step_values(D, s->a->q);
-}
-
-/* Says to the compiler where `x` is, which it does not see through struct step. */
-static __device__ inline const double *in_shared(const double *x)
-{
-  __builtin_assume(__isShared(x));
-  return x;
+  return s->a.values + (long long)(s->at + position) * step_values(D, s->a.q);
 }
 
 /* The chain of two vectors in shared memory.  What comes next is on its way while the present terms
@@ -90,75 +95,116 @@ static __device__ __noinline__ double chain(const double *x, const double *y, in
   return acc;
 }
 
-/* Where own rows are, and what is known of them. */
-static __device__ inline void rows_find(struct step *s, int first, int count)
-{
-  const struct step_args *a = s->a;
-#pragma unroll 1
-  for (int i = threadIdx.x; i < count; i += THREADS) {
-    long long entry = a->entry[s->item->first + first + i];
-    s->entry[i] = entry;
-    s->row[i] = (int)(entry / a->s);
-    s->block[i] = (int)((a->row + s->row[i]) >> 12);
-#pragma unroll
-    for (int m = 0; m < D; m++) s->t[i * D + m] = a->codes[entry * D + m];
-  }
-}
-
 /* Bring own rows from position `first` on, as many as fit, unless they are there. */
-static __device__ __noinline__ void rows_bring(struct step *s, int first)
+static __device__ __noinline__ void rows_bring(struct step *shared, int first)
 {
-  const struct step_args *a = s->a;
-  int left = step_hi(s) - first, count = left < a->capacity ? left : a->capacity;
+  struct step *s = step_shared(shared);
+  int count = min_of(s->hi - first, s->a.capacity), p = s->a.p;
   if (s->first == first) return;
   __syncthreads();
-  s->first = first;
-  s->count = count;
-  rows_find(s, first, count);
+#pragma unroll 1
+  for (int i = threadIdx.x; i < count; i += THREADS) {
+    long long entry = s->a.entry[s->first_entry + first + i];
+    s->entry[i] = entry;
+    s->row[i] = (int)(entry / s->a.s);
+#pragma unroll
+    for (int m = 0; m < D; m++) s->t[i * D + m] = s->a.codes[entry * D + m];
+  }
+  if (threadIdx.x == 0) s->first = first;
+  if (threadIdx.x == 0) s->count = count;
   __syncthreads();
 #pragma unroll 1
   for (int i = threadIdx.x / WARP; i < count; i += WARPS) {
-    const double *from = a->residual + (long long)s->row[i] * a->p;
+    const double *from = s->a.residual + (long long)s->row[i] * p;
 #pragma unroll 4
-    for (int c = threadIdx.x % WARP; c < a->p; c += WARP)
+    for (int c = threadIdx.x % WARP; c < p; c += WARP)
       async_copy8(s->rows + i * s->pitch + c, from + c);
-  }
-#pragma unroll 1
-  for (int i = threadIdx.x; i < count; i += THREADS) {
-    int end = i + 1;
-    while (end < count && s->block[end] == s->block[i]) end++;
-    s->end[i] = end;
   }
   async_commit();
   ASYNC_WAIT(0);
   __syncthreads();
 }
 
-/* The product of a row with vector v: of the frame, of itself, with direction j; the first time all
- * of them, then the last alone. */
-static __device__ inline void row_multiply(const struct step *s, int i, int v, int j, int is_first)
+/* Neighbouring columns of a row, of its atom's old frame, and of another vector or more. */
+enum { GROUP = D == 1 ? 4 : D == 2 ? 2 : 1 };
+struct group {
+  double x[GROUP], u[GROUP][D], v[GROUP][D];
+};
+
+static __device__ inline void group_load(struct group *g, const double *row, const double *u,
+                                         const double *v, int pitch, int count)
 {
-  const struct step_args *a = s->a;
-  const double *row = s->rows + i * s->pitch;
-  double *out = values_of(s, s->first + i);
-  if (!is_first || v == D + 1) {
-    out[2 * D + j] = chain(row, s->e + j * s->pitch, a->p);
-  } else if (v < D) {
-    out[v] = s->t[i * D + v];
-    out[D + v] = chain(row, s->u_old + v * s->pitch, a->p);
-  } else {
-    double norm = 0;
 #pragma unroll
-    for (int m = 0; m < D; m++) norm = fma(s->t[i * D + m], s->t[i * D + m], norm);
-    out[2 * D + a->q] = fma(a->rho, norm, chain(row, row, a->p));
+  for (int i = 0; i < GROUP; i++) {
+    if (i >= count) break;
+    g->x[i] = row[i];
+#pragma unroll
+    for (int m = 0; m < D; m++) {
+      g->u[i][m] = u[m * pitch + i];
+      g->v[i][m] = v[m * pitch + i];
+    }
   }
+}
+
+/* Column after column, use(x, u, v) with a row's x and the columns of the vectors u and v, D each.
+ * A group of columns is on its way while the one before is used. */
+template <class Use>
+static __device__ inline void row_walk(const struct step *s, int i, const double *u,
+                                       const double *v, Use use)
+{
+  const double *row = in_shared(s->rows + i * s->pitch);
+  int p = s->a.p, pitch = s->pitch, c = 0;
+  struct group g, next;
+  u = in_shared(u);
+  v = in_shared(v);
+  if (p >= GROUP) group_load(&g, row, u, v, pitch, GROUP);
+#pragma unroll 1
+  for (; c + GROUP <= p; c += GROUP) {
+    int ahead = c + GROUP;
+    if (ahead + GROUP <= p) group_load(&next, row + ahead, u + ahead, v + ahead, pitch, GROUP);
+#pragma unroll
+    for (int k = 0; k < GROUP; k++) use(g.x[k], g.u[k], g.v[k]);
+    g = next;
+  }
+#pragma unroll 1
+  for (; c < p; c++) {
+    group_load(&g, row + c, u + c, v + c, pitch, 1);
+    use(g.x[0], g.u[0], g.v[0]);
+  }
+}
+
+/* The products of own row i with direction j, if there is one; the first time also with the frame
+ * and with itself. */
+static __device__ inline void row_multiply(const struct step *s, int i, int j, int is_first)
+{
+  double *out = values_of(s, s->first + i), ur[D] = {}, er = 0, squares = 0, norm = 0;
+  const double *e = s->e + (j < s->kept ? j : 0) * s->pitch;
+  if (!is_first) {
+    out[2 * D + j] = chain(s->rows + i * s->pitch, e, s->a.p);
+    return;
+  }
+  row_walk(s, i, s->u_old, e, [&](double x, const double *u, const double *v) {
+#pragma unroll
+    for (int m = 0; m < D; m++) ur[m] = fma(x, u[m], ur[m]);
+    er = fma(x, v[0], er);
+    squares = fma(x, x, squares);
+  });
+#pragma unroll
+  for (int m = 0; m < D; m++) {
+    double t = s->t[i * D + m];
+    out[m] = t;
+    out[D + m] = ur[m];
+    norm = fma(t, t, norm);
+  }
+  if (j < s->kept) out[2 * D + j] = er;
+  out[2 * D + s->a.q] = fma(s->a.rho, norm, squares);
 }
 
 /* Products of vectors: the first time of the frame with itself, then of direction j with the frame
  * and with the directions up to it. */
 static __device__ inline void vectors_multiply(struct step *s, int number, int j, int is_first)
 {
-  int p = s->a->p, pitch = s->pitch, q = s->a->q;
+  int p = s->a.p, pitch = s->pitch, q = s->a.q;
   if (is_first && number < D * D) {
     s->uu[number] = chain(s->u_old + number / D * pitch, s->u_old + number % D * pitch, p);
     return;
@@ -176,29 +222,27 @@ static __device__ inline void vectors_multiply(struct step *s, int number, int j
 }
 
 /* All products with direction j, which there is if j < kept; the first time also those with the
- * frame.  Every thread has a chain. */
-static __device__ inline void products_find(struct step *s, int j, int is_first)
+ * frame.  Rows and pairs of vectors are a thread's each. */
+static __device__ __noinline__ void products_find(struct step *shared, int j, int is_first)
 {
-  int has = j < s->kept, vectors = (is_first ? D + 1 : 0) + has;
-  int others = (is_first ? D * D : 0) + (has ? D + j + 1 : 0);
-  int first = step_lo(s);
+  struct step *s = step_shared(shared);
+  int others = (is_first ? D * D : 0) + (j < s->kept ? D + j + 1 : 0), first = s->lo;
+  int has = is_first || j < s->kept;
+#pragma unroll 1
   do {
-    int count = 0;
-    if (first < step_hi(s)) {
-      rows_bring(s, first);
-      count = s->count;
-    }
+    if (first < s->hi) rows_bring(s, first);
+    int count = first < s->hi && has ? s->count : 0;
     int padded = (count + WARP - 1) / WARP * WARP;
 #pragma unroll 1
-    for (int task = threadIdx.x; task < vectors * padded + others; task += THREADS) {
-      if (task >= vectors * padded)
-        vectors_multiply(s, task - vectors * padded, j, is_first);
-      else if (task % padded < count)
-        row_multiply(s, task % padded, task / padded, j, is_first);
+    for (int task = threadIdx.x; task < padded + others; task += THREADS) {
+      if (task >= padded)
+        vectors_multiply(s, task - padded, j, is_first);
+      else if (task < count)
+        row_multiply(s, task, j, is_first);
     }
     others = 0;
-    first += s->a->capacity;
-  } while (first < step_hi(s));
+    first += s->a.capacity;
+  } while (first < s->hi);
   __syncthreads();
 }
 
@@ -226,59 +270,12 @@ static __device__ inline void codes_solve(const struct step *s, const double *b,
   }
 }
 
-/* Neighbouring columns of a row with the atom's old part added back, and of its new frame. */
-enum { GROUP = D == 1 ? 8 : D == 2 ? 4 : 2 };
-struct group {
-  double x[GROUP], u_new[GROUP][D];
-};
-
-static __device__ inline void group_load(struct group *g, const struct step *s, const double *row,
-                                         const double *t, int c)
+/* x with the old part of the atom added back. */
+static __device__ inline double added_back(double x, const double *u_old, const double *t)
 {
-  const double *u_old = in_shared(s->u_old) + c, *u_new = in_shared(s->u_new) + c;
 #pragma unroll
-  for (int i = 0; i < GROUP; i++) {
-    g->x[i] = row[c + i];
-#pragma unroll
-    for (int m = 0; m < D; m++) {
-      g->x[i] = fma(u_old[m * s->pitch + i], t[m], g->x[i]);
-      g->u_new[i][m] = u_new[m * s->pitch + i];
-    }
-  }
-}
-
-/* Column after column, use(x, u_new): x is a row with the atom's old part added back.  A group of
- * columns is on its way while the one before is used. */
-template <class Use>
-static __device__ inline void row_walk(const struct step *s, const double *row, const double *t,
-                                       Use use)
-{
-  const double *u_old = in_shared(s->u_old), *u_new = in_shared(s->u_new);
-  int p = s->a->p, c = 0;
-  struct group g, next;
-  row = in_shared(row);
-  if (p >= GROUP) {
-    group_load(&g, s, row, t, 0);
-#pragma unroll 1
-    for (c = GROUP; c + GROUP <= p; c += GROUP) {
-      group_load(&next, s, row, t, c);
-#pragma unroll
-      for (int i = 0; i < GROUP; i++) use(g.x[i], g.u_new[i]);
-      g = next;
-    }
-#pragma unroll
-    for (int i = 0; i < GROUP; i++) use(g.x[i], g.u_new[i]);
-  }
-#pragma unroll 1
-  for (; c < p; c++) {
-    double x = row[c], u[D];
-#pragma unroll
-    for (int m = 0; m < D; m++) {
-      x = fma(u_old[m * s->pitch + c], t[m], x);
-      u[m] = u_new[m * s->pitch + c];
-    }
-    use(x, u);
-  }
+  for (int m = 0; m < D; m++) x = fma(u_old[m], t[m], x);
+  return x;
 }
 
 /* x with the new part taken away. */
@@ -292,24 +289,23 @@ static __device__ inline double moved(double x, const double *u_new, const doubl
 /* Codes and objective of row i after the step, to out[1 + D]. */
 static __device__ inline void row_try(struct step *s, int i, double *out)
 {
-  const struct step_args *a = s->a;
-  const double *row = s->rows + i * s->pitch;
   double b[D] = {}, t[D], t_new[D], squares = 0, norm = 0;
 #pragma unroll
   for (int m = 0; m < D; m++) t[m] = s->t[i * D + m];
-  row_walk(s, row, t, [&](double x, const double *u_new) {
+  row_walk(s, i, s->u_old, s->u_new, [&](double x, const double *u_old, const double *u_new) {
+    x = added_back(x, u_old, t);
 #pragma unroll
     for (int m = 0; m < D; m++) b[m] = fma(x, u_new[m], b[m]);
   });
   codes_solve(s, b, t_new);
-  if (a->nonnegative && !(t_new[0] > 0)) t_new[0] = 0;
-  row_walk(s, row, t, [&](double x, const double *u_new) {
-    double e = moved(x, u_new, t_new);
-    squares = fma(e, e, squares);
+  if (s->a.nonnegative && !(t_new[0] > 0)) t_new[0] = 0;
+  row_walk(s, i, s->u_old, s->u_new, [&](double x, const double *u_old, const double *u_new) {
+    x = moved(added_back(x, u_old, t), u_new, t_new);
+    squares = fma(x, x, squares);
   });
 #pragma unroll
   for (int m = 0; m < D; m++) norm = fma(t_new[m], t_new[m], norm);
-  out[0] = fma(a->rho, norm, squares);
+  out[0] = fma(s->a.rho, norm, squares);
 #pragma unroll
   for (int m = 0; m < D; m++) out[1 + m] = t_new[m];
 }
@@ -317,36 +313,41 @@ static __device__ inline void row_try(struct step *s, int i, double *out)
 /* Tries alternate between two places, so that nobody overwrites what another block still reads. */
 static __device__ inline double *try_of(const struct step *s, int turn, int position)
 {
-  long long at = turn % 2 * s->a->class_rows + s->item->at + position;
-  return s->a->tries + at * (1 + D);
+  long long at = turn % 2 * s->a.class_rows + s->at + position;
+  return s->a.tries + at * (1 + D);
 }
 
-static __device__ inline void rows_try(struct step *s, int turn)
+static __device__ __noinline__ void rows_try(struct step *shared, int turn)
 {
+  struct step *s = step_shared(shared);
 #pragma unroll 1
-  for (int first = step_lo(s); first < step_hi(s); first += s->a->capacity) {
+  for (int first = s->lo; first < s->hi; first += s->a.capacity) {
     rows_bring(s, first);
 #pragma unroll 1
     for (int i = threadIdx.x; i < s->count; i += THREADS) row_try(s, i, try_of(s, turn, first + i));
   }
 }
 
-/* Column c of row i, whose residual there is x, after the step. */
-static __device__ inline double column_move(const struct step *s, double x, int i, int c)
+/* Column c of row i after the step. */
+static __device__ inline double column_move(const struct step *s, int i, int c)
 {
+  double u_old[D], u_new[D];
 #pragma unroll
-  for (int m = 0; m < D; m++) x = fma(s->u_old[m * s->pitch + c], s->t[i * D + m], x);
-#pragma unroll
-  for (int m = 0; m < D; m++) x = fma(-s->u_new[m * s->pitch + c], s->t_new[i * D + m], x);
-  return x;
+  for (int m = 0; m < D; m++) {
+    u_old[m] = s->u_old[m * s->pitch + c];
+    u_new[m] = s->u_new[m * s->pitch + c];
+  }
+  double x = added_back(s->rows[i * s->pitch + c], u_old, s->t + i * D);
+  return moved(x, u_new, s->t_new + i * D);
 }
 
 /* The step is taken: residuals and codes of own rows. */
-static __device__ inline void rows_keep(struct step *s, int turn)
+static __device__ __noinline__ void rows_keep(struct step *shared, int turn)
 {
-  const struct step_args *a = s->a;
+  struct step *s = step_shared(shared);
+  const struct step_args *a = &s->a;
 #pragma unroll 1
-  for (int first = step_lo(s); first < step_hi(s); first += a->capacity) {
+  for (int first = s->lo; first < s->hi; first += s->a.capacity) {
     rows_bring(s, first);
 #pragma unroll 1
     for (int e = threadIdx.x; e < s->count * D; e += THREADS) {
@@ -357,9 +358,9 @@ static __device__ inline void rows_keep(struct step *s, int turn)
     __syncthreads();
 #pragma unroll 1
     for (int i = threadIdx.x / WARP; i < s->count; i += WARPS) {
-      double *to = a->residual + (long long)s->row[i] * a->p, *row = s->rows + i * s->pitch;
+      double *to = a->residual + (long long)s->row[i] * a->p;
 #pragma unroll 4
-      for (int c = threadIdx.x % WARP; c < a->p; c += WARP) to[c] = column_move(s, row[c], i, c);
+      for (int c = threadIdx.x % WARP; c < a->p; c += WARP) to[c] = column_move(s, i, c);
     }
   }
 }

@@ -35,7 +35,7 @@ static __device__ inline int block_factor(struct step *s, double ridge)
   double *l = s->factor;
   for (int j = 0; j < D; j++)
     for (int i = j; i < D; i++) {
-      double acc = s->uu[i * D + j] + (i == j ? s->a->rho : 0);
+      double acc = s->uu[i * D + j] + (i == j ? s->a.rho : 0);
       if (i == j) acc += ridge;
 #pragma unroll 1
       for (int k = 0; k < j; k++) acc = fma(-l[k * D + i], l[k * D + j], acc);
@@ -54,7 +54,7 @@ static __device__ inline int block_factor(struct step *s, double ridge)
 static __device__ inline double block_entry(const struct step *s, double ridge, int i, int j)
 {
   double h = s->uu[(i > j ? i : j) * D + (i > j ? j : i)];
-  return i == j ? h + s->a->rho + ridge : h;
+  return i == j ? h + s->a.rho + ridge : h;
 }
 
 /* Suggested addition to a diagonal block (N.14). */
@@ -92,7 +92,7 @@ static __device__ inline void block_forward(const struct step *s, double *x)
 static __device__ inline int row_whiten(const struct step *s, int position, double *out)
 {
   const double *values = values_of(s, position);
-  int q = s->a->q, k = border_of(s), finite = 1;
+  int q = s->a.q, k = border_of(s), finite = 1;
   double t[D], x[D];
 #pragma unroll
   for (int m = 0; m < D; m++) t[m] = __ldcg(values + m);
@@ -114,7 +114,7 @@ static __device__ inline int row_whiten(const struct step *s, int position, doub
   }
 #pragma unroll
   for (int m = 0; m < D; m++) {
-    x[m] = fma(s->a->rho, t[m], -__ldcg(values + D + m));
+    x[m] = fma(s->a.rho, t[m], -__ldcg(values + D + m));
     finite &= is_finite(x[m]);
   }
   block_forward(s, x);
@@ -150,7 +150,7 @@ static __device__ inline struct sum sum_of(const struct step *s, int number)
 /* Add the rows in `added`, `count` of them, to the lanes of every sum. */
 static __device__ inline void lanes_add(struct step *s, int count, int is_first)
 {
-  int pitch = step_sum_pitch(D, s->a->q), sums = step_sums(D, border_of(s));
+  int pitch = step_sum_pitch(D, s->a.q), sums = step_sums(D, border_of(s));
   int lane = threadIdx.x % WARP;
 #pragma unroll 1
   for (int number = threadIdx.x / WARP; number < sums; number += WARPS) {
@@ -206,7 +206,7 @@ static __device__ inline void blocks_pair(struct step *s)
 /* All sums over rows; returns whether everything that goes into them is finite. */
 static __device__ inline int rows_reduce(struct step *s)
 {
-  int rows = step_sum_rows(D, s->a->q), pitch = step_sum_pitch(D, s->a->q), bad = 0;
+  int rows = step_sum_rows(D, s->a.q), pitch = step_sum_pitch(D, s->a.q), bad = 0;
   blocks_pair(s);
 #pragma unroll 1
   for (int first = 0; first < s->n;) {
@@ -258,7 +258,7 @@ static __device__ inline void totals_place(struct step *s)
  * and h are finite. */
 static __device__ inline int border_make(struct step *s, double ridge)
 {
-  int k = border_of(s), pitch = k + 2, q = s->a->q, bad = 0;
+  int k = border_of(s), pitch = k + 2, q = s->a.q, bad = 0;
 #pragma unroll 1
   for (int e = threadIdx.x; e < k * (k + 1); e += THREADS) {
     int j = e / (k + 1), i = e % (k + 1);
@@ -356,12 +356,13 @@ static __device__ inline double scalar_share(struct step *s, int at, double valu
 }
 
 /* Solve with these ridges; *bump <- what to add to them where that fails. */
-static __device__ inline int system_try(struct step *s, double ridge, double *bump)
+static __device__ __noinline__ int system_try(struct step *shared, double ridge, double *bump)
 {
+  struct step *s = step_shared(shared);
   int bad = 0, is_first = threadIdx.x == 0;
 #pragma unroll 1
   for (int e = threadIdx.x; e < D * D; e += THREADS)
-    bad |= !is_finite(s->uu[e] + (e % (D + 1) == 0 ? s->a->rho : 0));
+    bad |= !is_finite(s->uu[e] + (e % (D + 1) == 0 ? s->a.rho : 0));
   int finite = !__syncthreads_or(bad);
   bad = is_first && finite ? block_factor(s, ridge) : 0;
   int failed = __syncthreads_or(bad);

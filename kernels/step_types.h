@@ -3,9 +3,9 @@
  *
  * Floor: kernels.  Includes forms.h alone.
  *
- * A cluster of blocks has an atom, and each of them some of its rows, whole sum blocks of (N.0), in
- * shared memory if they fit there.  What all blocks of the cluster must know goes through global
- * memory: what a row gives to sums, and nodes of (N.0)'s tree.  Sums, systems and frames are then
+ * A cluster of blocks has an atom, and each of them its share of the rows, in shared memory if they
+ * fit there.  What all blocks of the cluster must know goes through global memory: sums over rows,
+ * column by column, and what a row gives to other sums.  Directions, systems and frames are then
  * computed by every block, so that nothing has to come back. */
 #ifndef STEP_TYPES_H
 #define STEP_TYPES_H
@@ -13,23 +13,24 @@
 #include "forms.h"
 
 enum {
-  STEP_THREADS = 512,
+  STEP_THREADS = 384,
   STEP_CLUSTER = 8,        /* blocks of a cluster, at most */
   STEP_MAX_DIRECTIONS = 8, /* of the kernel */
   STEP_MAX_BORDER = 16,    /* d times directions */
-  STEP_LEVELS = 42,        /* step_levels() of 2^31 rows */
+  STEP_GROUPS = 16,        /* of sum blocks, whose chains are added side by side, at most */
+  STEP_LEVELS = 20,        /* of the tree of a group of sum blocks, at most */
+  STEP_STAGE_ROWS = 256,   /* rows whose weights are in shared memory at a time */
   STEP_LANES = 32,         /* of (N.12) */
   STEP_SEGMENT_ROWS = 65536,
   STEP_SUMS_BYTES = 32 << 10, /* of rows that are added, in shared memory at a time, about */
   STEP_VECTOR_BYTES = 128 << 10
 };
 
-/* An atom of a launch.  Block r of its cluster has the rows at positions bound[r] .. bound[r + 1] -
- * 1 of its list. */
+/* An atom of a launch. */
 struct step_item {
   long long first; /* its entries begin here */
-  int atom, at;    /* at: where its rows begin among those of its class */
-  int bound[STEP_CLUSTER + 1];
+  int atom, n, at; /* n: its rows; at: where they begin among those of its class */
+  int unused;
 };
 
 /* What became of an atom: as struct step_found of device/steps.h. */
@@ -37,13 +38,6 @@ struct step_found {
   double ridge, m;
   long long e;
   int accepted, status, retries, unused;
-};
-
-/* A run of sum blocks, as the stack of step_nodes.h has them, the first and the last of them. */
-struct step_run {
-  int any, first, last, unused;
-  unsigned open, levels;
-  int more[2];
 };
 
 struct step_args {
@@ -54,8 +48,7 @@ struct step_args {
   double *residual;              /* [n][p] */
   double *values;                /* [rows of the class][step_values(D, q)] */
   double *tries;                 /* [2][rows of the class][1 + D]: objective and codes */
-  double *nodes;                 /* [2][items][blocks][levels + 1][D][p] */
-  struct step_run *runs;         /* [2][items][blocks] */
+  double *sums;                  /* [2][items][D][p] over rows, weighted */
   struct step_found *found;      /* [k] */
   long long row;                 /* the global number of the first row */
   long long class_rows;
@@ -63,7 +56,8 @@ struct step_args {
   int s, p, q; /* q: directions */
   int nonnegative;
   int capacity; /* rows in shared memory */
-  int levels;   /* step_levels() */
+  /* Sum block b is in group (b >> group_shift) - group_first, one of `groups`. */
+  int group_shift, group_first, groups;
 };
 
 /* The start of a sweep: residuals, and codes as reals. */
@@ -78,12 +72,12 @@ struct residual_args {
 };
 enum { RESIDUAL_THREADS = 128, RESIDUAL_LIST = 64 };
 
-/* Nodes that a run of the sum blocks of so many rows leaves, at most: two a level. */
-HOST_DEVICE int step_levels(long long rows)
+/* How many sum blocks are a group, as a power of two, where the last one has this number. */
+HOST_DEVICE int step_group_shift(long long first_block, long long last_block)
 {
-  int levels = 2;
-  for (long long blocks = (rows + 4095) / 4096; blocks > 1; blocks = (blocks + 1) / 2) levels += 2;
-  return levels;
+  int shift = 0;
+  while ((last_block >> shift) - (first_block >> shift) >= STEP_GROUPS) shift++;
+  return shift;
 }
 
 /* Of a row: codes, products with frame and directions, objective. */
@@ -124,14 +118,14 @@ HOST_DEVICE int step_fixed_reals(int d, int q, int p)
 {
   int k = q * d;
   int sums = step_sums(d, k) * (STEP_LANES + 1) + step_sum_rows(d, q) * step_sum_pitch(d, q);
-  int products = 3 * d * d + 2 * d + k + q * q, border = 2 * k * (k + 2) + 2 * k;
-  return step_vector_reals(d, q, p) + sums + products + border + 16;
+  int products = 4 * d * d + d + 2 * k + q * q, border = 2 * k * (k + 2) + 2 * k;
+  int others = STEP_THREADS + STEP_GROUPS + 64; /* totals of groups, struct step */
+  return step_vector_reals(d, q, p) + sums + products + border + others;
 }
-/* ... of a row: the row, codes, tried codes, weights; entry, its own number, sum block, where the
- * block ends. */
+/* ... of a row: the row, codes, tried codes; entry, its own number. */
 HOST_DEVICE int step_row_reals(int d, int p)
 {
-  return step_pitch(p) + 3 * d + 3;
+  return step_pitch(p) + 2 * d + 2;
 }
 
 /* Rows that fit beside the rest in `shared` bytes; 0: this shape is not for the kernel. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A launch for each class, one behind the other on the stream: the host waits for the last one
- * alone.  Atoms of a class beyond what the nodes have room for take another launch. */
+ * alone.  Atoms of a class beyond what the sums have room for take another launch. */
 #include "device/cuda/steps.h"
 
 #include <stdlib.h>
@@ -17,25 +17,17 @@ _Static_assert((int)ROW_BLOCK == 4096 && (int)LANE_COUNT == (int)STEP_LANES &&
                    (int)LANE_SEGMENT == (int)STEP_SEGMENT_ROWS,
                "the orders of sums are a part of the result");
 
-static const gidx NODES_BYTES = (gidx)128 << 20; /* of nodes and runs, about */
+static const gidx SUMS_BYTES = (gidx)128 << 20; /* of sums over rows, about */
 
 /* The arrays that a sweep works in. */
 struct places {
-  real *residual, *frames, *codes, *values, *tries, *nodes;
-  struct step_run *runs;
+  real *residual, *frames, *codes, *values, *tries, *sums;
   struct step_item *items;
   struct step_found *found;
   gidx *entry;
   idx room; /* items of a launch */
   gidx bytes;
 };
-
-/* Items of a launch whose nodes, in blocks of a whole cluster, take this many bytes each. */
-static gidx item_bytes(const struct steps_job *job)
-{
-  gidx nodes = (gidx)(step_levels(job->row + job->n) + 1) * job->d * job->p;
-  return 2 * STEP_CLUSTER * (nodes * (gidx)sizeof(real) + (gidx)sizeof(struct step_run));
-}
 
 /* The next `count` things of `unit` bytes. */
 static void *lay(struct places *l, char *at, gidx count, size_t unit)
@@ -49,16 +41,13 @@ static struct places places_of(const struct steps_job *job, void *at)
 {
   gidx n = job->n, entries = n * job->s, frame = (gidx)job->d * job->p;
   struct places l = {0};
-  l.room = (idx)imin(imax(NODES_BYTES / item_bytes(job), 1), job->k);
-  gidx blocks = 2 * (gidx)l.room * STEP_CLUSTER;
-  gidx nodes = blocks * (step_levels(job->row + n) + 1) * frame;
+  l.room = (idx)imin(imax(SUMS_BYTES / (2 * frame * (gidx)sizeof(real)), 1), job->k);
   l.residual = lay(&l, at, n * job->p, sizeof *l.residual);
   l.frames = lay(&l, at, job->k * frame, sizeof *l.frames);
   l.codes = lay(&l, at, entries * job->d, sizeof *l.codes);
   l.values = lay(&l, at, n * step_values(job->d, job->directions), sizeof *l.values);
   l.tries = lay(&l, at, 2 * n * (1 + job->d), sizeof *l.tries);
-  l.nodes = lay(&l, at, nodes, sizeof *l.nodes);
-  l.runs = lay(&l, at, blocks, sizeof *l.runs);
+  l.sums = lay(&l, at, 2 * l.room * frame, sizeof *l.sums);
   l.items = lay(&l, at, job->k, sizeof *l.items);
   l.found = lay(&l, at, job->k, sizeof *l.found);
   l.entry = lay(&l, at, entries, sizeof *l.entry);
@@ -95,46 +84,17 @@ static gidx rows_of(const struct steps_job *job, idx atom)
   return job->start[atom + 1] - job->start[atom];
 }
 
-static gidx block_at(const struct steps_job *job, gidx entry)
-{
-  return (job->row + job->entry[entry] / job->s) / ROW_BLOCK;
-}
-
-/* The position of an atom's first row that is in the sum block of the one at `position`. */
-static idx block_begin(const struct steps_job *job, gidx first, idx position)
-{
-  gidx block = block_at(job, first + position);
-  idx low = 0, high = position; /* the row at `high` is in the block, those before `low` are not */
-  while (low < high) {
-    idx middle = low + (high - low) / 2;
-    if (block_at(job, first + middle) < block)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
-}
-
-/* Blocks of a cluster for an atom of so many rows, whose sum blocks are not equally long. */
-static idx cluster_of(const struct sweep *w, gidx rows)
+/* Blocks of a cluster for an atom of so many rows, one of `count`: enough for its rows, and as many
+ * as the GPU has multiprocessors for. */
+static idx cluster_of(const struct sweep *w, gidx rows, idx count)
 {
   const struct cuda_state *s = w->dev->state;
   idx cluster = 1;
   if (s->architecture < 90) return 1;
-  while (cluster < STEP_CLUSTER && 2 * (gidx)cluster * w->capacity < 3 * rows) cluster *= 2;
+  while (cluster < STEP_CLUSTER && ((gidx)cluster * w->capacity < rows ||
+                                    2 * (gidx)cluster * count <= s->sizes.multiprocessors))
+    cluster *= 2;
   return cluster;
-}
-
-static void item_make(struct sweep *w, idx atom, gidx at, idx cluster)
-{
-  const struct steps_job *job = w->job;
-  struct step_item *item = &w->items[w->n_items++];
-  gidx first = job->start[atom];
-  idx n = (idx)rows_of(job, atom);
-  *item = (struct step_item){.first = first, .atom = atom, .at = (int)at};
-  for (idx r = 1; r < cluster; r++)
-    item->bound[r] = block_begin(job, first, (idx)((gidx)n * r / cluster));
-  item->bound[cluster] = n;
 }
 
 /* The launches of a class. */
@@ -146,10 +106,13 @@ static void class_plan(struct sweep *w, const idx *atoms, gidx count)
     gidx longest = 0;
     *turn = (struct turn){.first = w->n_items, .count = (idx)imin(count - i, w->at.room)};
     for (idx j = 0; j < turn->count; j++) longest = imax(longest, rows_of(w->job, atoms[i + j]));
-    turn->cluster = cluster_of(w, longest);
+    turn->cluster = cluster_of(w, longest, turn->count);
     for (idx j = 0; j < turn->count; j++) {
-      item_make(w, atoms[i + j], rows, turn->cluster);
-      rows += rows_of(w->job, atoms[i + j]);
+      idx atom = atoms[i + j];
+      gidx n = rows_of(w->job, atom);
+      w->items[w->n_items++] = (struct step_item){
+          .first = w->job->start[atom], .atom = atom, .n = (int)n, .at = (int)rows};
+      rows += n;
     }
   }
   w->class_rows = imax(w->class_rows, rows);
@@ -208,6 +171,8 @@ static int turn_launch(const struct sweep *w, const struct turn *turn)
 {
   const struct steps_job *job = w->job;
   const struct places *at = &w->at;
+  gidx first = job->row / ROW_BLOCK, last = (job->row + job->n - 1) / ROW_BLOCK;
+  int shift = step_group_shift(first, last);
   struct step_args a = {.items = at->items + turn->first,
                         .entry = (const long long *)at->entry,
                         .frames = at->frames,
@@ -215,8 +180,7 @@ static int turn_launch(const struct sweep *w, const struct turn *turn)
                         .residual = at->residual,
                         .values = at->values,
                         .tries = at->tries,
-                        .nodes = at->nodes,
-                        .runs = at->runs,
+                        .sums = at->sums,
                         .found = at->found,
                         .row = job->row,
                         .class_rows = w->class_rows,
@@ -226,7 +190,9 @@ static int turn_launch(const struct sweep *w, const struct turn *turn)
                         .q = job->directions,
                         .nonnegative = job->nonnegative,
                         .capacity = w->capacity,
-                        .levels = step_levels(job->row + job->n)};
+                        .group_shift = shift,
+                        .group_first = (int)(first >> shift),
+                        .groups = (int)((last >> shift) - (first >> shift)) + 1};
   struct cuda_launch l = {.name = KERNEL_STEP,
                           .shape = {.d = job->d},
                           .grid = {(unsigned)(turn->count * turn->cluster), 1, 1},

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * An atom's step: sums over its rows, column by column, by the tree of (N.0).
+ *
+ * A block has some of the columns.  A thread adds the chains of a group of sum blocks in one column
+ * and joins them; then groups are joined.  Sum blocks without rows are not there. */
+#ifndef STEP_COLUMNS_H
+#define STEP_COLUMNS_H
+
+#include "step_rows.h"
+
+/* Nodes of the tree from its left end on; a bit for each level at which two neighbours meet: the
+ * highest bit in which the sum blocks differ there.  Levels fall, and what meets at a lower level is
+ * joined before a higher one follows. */
+struct stack {
+  int any, last; /* last: the sum block that it ends with */
+  unsigned levels;
+  double node[STEP_LEVELS];
+};
+
+static __device__ inline void stack_join(struct stack *s, int level)
+{
+#pragma unroll 1
+  while (s->levels && __ffs((int)s->levels) - 1 < level) {
+    int top = __popc(s->levels);
+    s->node[top - 1] = s->node[top - 1] + s->node[top];
+    s->levels &= s->levels - 1;
+  }
+}
+
+static __device__ inline void stack_push(struct stack *s, int block, double value)
+{
+  if (s->any) {
+    int level = 31 - __clz(s->last ^ block);
+    stack_join(s, level);
+    s->levels |= 1u << level;
+  }
+  s->any = 1;
+  s->last = block;
+  s->node[__popc(s->levels)] = value;
+}
+
+static __device__ inline double stack_total(struct stack *s)
+{
+  stack_join(s, 32);
+  return s->any ? s->node[0] : 0;
+}
+
+static __device__ inline int block_of(const struct step *s, int row)
+{
+  return (int)((s->a.row + row) >> 12);
+}
+
+static __device__ inline int group_of(const struct step *s, int row)
+{
+  return (block_of(s, row) >> s->a.group_shift) - s->a.group_first;
+}
+
+static __device__ inline int row_at(const struct step *s, int position)
+{
+  return (int)(s->a.entry[s->first_entry + position] / s->a.s);
+}
+
+/* start[g] <- the position of the first row that is not before group g. */
+static __device__ inline void groups_find(struct step *s)
+{
+#pragma unroll 1
+  for (int i = threadIdx.x; i <= s->n; i += THREADS) {
+    int before = i > 0 ? group_of(s, row_at(s, i - 1)) : -1;
+    int group = i < s->n ? group_of(s, row_at(s, i)) : s->a.groups;
+#pragma unroll 1
+    for (int g = before + 1; g <= group; g++) s->start[g] = i;
+  }
+}
+
+/* Rows at positions first .. first + count - 1 and their weights, vectors of them each, come to
+ * shared memory: the codes (j < 0), or the products with direction j. */
+struct stage {
+  int *row;       /* [STEP_STAGE_ROWS] */
+  double *weight; /* [STEP_STAGE_ROWS][vectors] */
+  int first, count;
+};
+
+static __device__ inline void stage_bring(const struct step *s, struct stage *g, int first, int j)
+{
+  int left = s->n - first;
+  g->first = first;
+  g->count = left < STEP_STAGE_ROWS ? left : STEP_STAGE_ROWS;
+  __syncthreads();
+#pragma unroll 1
+  for (int i = threadIdx.x; i < g->count; i += THREADS) {
+    long long entry = s->a.entry[s->first_entry + first + i];
+    g->row[i] = (int)(entry / s->a.s);
+    if (j >= 0) g->weight[i] = __ldcg(values_of(s, first + i) + 2 * D + j);
+#pragma unroll
+    for (int m = 0; m < D && j < 0; m++) g->weight[i * D + m] = s->a.codes[entry * D + m];
+  }
+  __syncthreads();
+}
+
+/* A thread's sum: the rows of a group in one column, and its open chain. */
+struct column {
+  const double *residual, *weight;
+  int stride, begin, end; /* of the weights; positions */
+  int block;              /* -1: no chain is open */
+  double chain;
+  struct stack stack;
+};
+
+static __device__ inline void column_add(const struct step *s, struct column *c,
+                                         const struct stage *g)
+{
+  enum { AHEAD = 8 };
+  int first = c->begin - g->first, end = c->end - g->first;
+  first = first > 0 ? first : 0;
+  end = end < g->count ? end : g->count;
+#pragma unroll 1
+  for (int r = first; r < end; r += AHEAD) {
+    double x[AHEAD];
+#pragma unroll
+    for (int i = 0; i < AHEAD; i++)
+      if (r + i < end) x[i] = c->residual[(long long)g->row[r + i] * s->a.p];
+#pragma unroll
+    for (int i = 0; i < AHEAD; i++) {
+      if (r + i >= end) break;
+      int block = block_of(s, g->row[r + i]);
+      if (block != c->block) {
+        if (c->block >= 0) stack_push(&c->stack, c->block, c->chain);
+        c->block = block;
+        c->chain = 0;
+      }
+      c->chain = fma(x[i], c->weight[(r + i) * c->stride], c->chain);
+    }
+  }
+}
+
+/* Sums of groups, which stand `width` apart in `total`, become that of all. */
+static __device__ inline double groups_join(const struct step *s, const double *total, int width)
+{
+  struct stack stack = {};
+#pragma unroll 1
+  for (int g = 0; g < s->a.groups; g++)
+    if (s->start[g] < s->start[g + 1]) stack_push(&stack, g + s->a.group_first, total[g * width]);
+  return stack_total(&stack);
+}
+
+/* The sums over all rows, weighted by their codes (j < 0: D of them) or by their products with
+ * direction j: the columns of this block go to out[D p]. */
+static __device__ __noinline__ void columns_sum(struct step *shared, int j, double *out)
+{
+  struct step *s = step_shared(shared);
+  int p = s->a.p, vectors = j < 0 ? D : 1, all = vectors * p, groups = s->a.groups;
+  int lo = all / s->size * s->rank + min_of(all % s->size, s->rank);
+  int hi = lo + all / s->size + (s->rank < all % s->size);
+  int width = THREADS / groups, group = threadIdx.x / width;
+  struct stage g = {(int *)s->added, s->added + STEP_STAGE_ROWS / 2, 0, 0};
+#pragma unroll 1
+  for (int base = lo; base < hi; base += width) {
+    int wide = min_of(hi - base, width), v = base + threadIdx.x % width;
+    int is_mine = group < groups && v < hi;
+    struct column c = {};
+    c.residual = s->a.residual + v % p;
+    c.weight = g.weight + v / p;
+    c.stride = vectors;
+    c.begin = is_mine ? s->start[group] : 0;
+    c.end = is_mine ? s->start[group + 1] : 0;
+    c.block = -1;
+#pragma unroll 1
+    for (int first = 0; first < s->n; first += STEP_STAGE_ROWS) {
+      stage_bring(s, &g, first, j);
+      column_add(s, &c, &g);
+    }
+    if (c.block >= 0) stack_push(&c.stack, c.block, c.chain);
+    if (is_mine) s->total[group * width + threadIdx.x % width] = stack_total(&c.stack);
+    __syncthreads();
+    if (threadIdx.x < wide) out[v] = groups_join(s, s->total + threadIdx.x, width);
+    __syncthreads();
+  }
+}
+
+/* Where the sums of a turn are; turns alternate, so that nobody overwrites what another block still
+ * reads. */
+static __device__ inline double *sums_of(const struct step *s, int turn)
+{
+  long long items = gridDim.x / s->size;
+  return s->a.sums + (turn % 2 * items + s->index) * D * s->a.p;
+}
+
+#endif
