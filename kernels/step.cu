@@ -63,6 +63,7 @@ static __device__ inline void step_lay(struct step *s, const struct step_args *a
   s->u_old = take(&shared, D * pitch);
   s->e = take(&shared, q * pitch);
   s->u_new = take(&shared, D * pitch);
+  s->rows = take(&shared, a->capacity * pitch); /* pairs are aligned up to here */
   s->sums = take(&shared, step_sums(D, k) * (STEP_LANES + 1));
   s->added = take(&shared, step_sum_rows(D, q) * step_sum_pitch(D, q));
   s->uu = take(&shared, D * D);
@@ -80,7 +81,6 @@ static __device__ inline void step_lay(struct step *s, const struct step_args *a
   s->scalar = take(&shared, 8);
   s->total = take(&shared, STEP_THREADS);
   s->start = (int *)take(&shared, STEP_GROUPS / 2 + 1);
-  s->rows = take(&shared, a->capacity * pitch);
   s->t = take(&shared, a->capacity * D);
   s->t_new = take(&shared, a->capacity * D);
   s->entry = (long long *)take(&shared, a->capacity);
@@ -96,6 +96,7 @@ static __device__ inline void step_open(struct step *s, const struct step_args *
   for (int v = threadIdx.x; v < D * a->p; v += THREADS)
     s->u_old[v / a->p * s->pitch + v % a->p] = frame[v];
   groups_find(s);
+  if (s->lo < s->hi) rows_order(s, s->lo);
   __syncthreads();
 }
 
@@ -154,6 +155,7 @@ static __device__ inline void directions_find(struct step *s)
 {
   int q = s->a.q, turn = 0;
   columns_sum(s, -1, sums_of(s, turn));
+  rows_wait();
   cluster_wait();
 #pragma unroll 1
   for (int m = 0; m < D && s->kept < q; m++) candidate_offer(s, turn, m);
@@ -265,6 +267,7 @@ extern "C" __global__ void __launch_bounds__(STEP_THREADS, 1)
 {
   extern __shared__ __align__(16) double shared[];
   __shared__ struct step s;
+  static_assert(sizeof s <= STEP_STRUCT_BYTES, "the capacity counts on it");
   struct step_found found = {};
   step_open(&s, &a, shared);
   directions_find(&s);

@@ -109,7 +109,7 @@ struct column {
 static __device__ inline void column_add(const struct step *s, struct column *c,
                                          const struct stage *g)
 {
-  enum { AHEAD = 8 };
+  enum { AHEAD = 12 };
   int first = c->begin - g->first, end = c->end - g->first;
   first = first > 0 ? first : 0;
   end = end < g->count ? end : g->count;

@@ -57,51 +57,58 @@ static __device__ inline double *values_of(const struct step *s, int position)
   return s->a.values + (long long)(s->at + position) * step_values(D, s->a.q);
 }
 
+/* Neighbouring terms of a chain. */
+enum { TERMS = 8 };
+struct terms {
+  double2 x[TERMS / 2], y[TERMS / 2];
+};
+
+static __device__ inline void terms_load(struct terms *t, const double *x, const double *y)
+{
+#pragma unroll
+  for (int i = 0; i < TERMS / 2; i++) {
+    t->x[i] = ((const double2 *)x)[i];
+    t->y[i] = ((const double2 *)y)[i];
+  }
+}
+
+static __device__ inline double terms_add(const struct terms *t, double acc)
+{
+#pragma unroll
+  for (int i = 0; i < TERMS / 2; i++) {
+    acc = fma(t->x[i].x, t->y[i].x, acc);
+    acc = fma(t->x[i].y, t->y[i].y, acc);
+  }
+  return acc;
+}
+
 /* The chain of two vectors in shared memory.  What comes next is on its way while the present terms
  * are added. */
 static __device__ __noinline__ double chain(const double *x, const double *y, int p)
 {
-  enum { AHEAD = 8 };
-  double acc = 0, a[AHEAD], b[AHEAD];
-  int c = 0;
+  struct terms a, b;
+  double acc = 0;
+  int c = 0, whole = p / TERMS * TERMS;
   x = in_shared(x);
   y = in_shared(y);
-  if (p >= AHEAD) {
-#pragma unroll
-    for (int i = 0; i < AHEAD; i++) {
-      a[i] = x[i];
-      b[i] = y[i];
-    }
+  if (whole) terms_load(&a, x, y);
 #pragma unroll 1
-    for (c = AHEAD; c + AHEAD <= p; c += AHEAD) {
-      double next_a[AHEAD], next_b[AHEAD];
-#pragma unroll
-      for (int i = 0; i < AHEAD; i++) {
-        next_a[i] = x[c + i];
-        next_b[i] = y[c + i];
-      }
-#pragma unroll
-      for (int i = 0; i < AHEAD; i++) {
-        acc = fma(a[i], b[i], acc);
-        a[i] = next_a[i];
-        b[i] = next_b[i];
-      }
-    }
-#pragma unroll
-    for (int i = 0; i < AHEAD; i++) acc = fma(a[i], b[i], acc);
+  for (; c + 2 * TERMS <= whole; c += 2 * TERMS) {
+    terms_load(&b, x + c + TERMS, y + c + TERMS);
+    acc = terms_add(&a, acc);
+    if (c + 2 * TERMS < whole) terms_load(&a, x + c + 2 * TERMS, y + c + 2 * TERMS);
+    acc = terms_add(&b, acc);
   }
+  if (c < whole) acc = terms_add(&a, acc);
 #pragma unroll 1
-  for (; c < p; c++) acc = fma(x[c], y[c], acc);
+  for (c = whole; c < p; c++) acc = fma(x[c], y[c], acc);
   return acc;
 }
 
-/* Bring own rows from position `first` on, as many as fit, unless they are there. */
-static __device__ __noinline__ void rows_bring(struct step *shared, int first)
+/* Begin to bring own rows from position `first` on, as many as fit. */
+static __device__ inline void rows_order(struct step *s, int first)
 {
-  struct step *s = step_shared(shared);
   int count = min_of(s->hi - first, s->a.capacity), p = s->a.p;
-  if (s->first == first) return;
-  __syncthreads();
 #pragma unroll 1
   for (int i = threadIdx.x; i < count; i += THREADS) {
     long long entry = s->a.entry[s->first_entry + first + i];
@@ -116,60 +123,102 @@ static __device__ __noinline__ void rows_bring(struct step *shared, int first)
 #pragma unroll 1
   for (int i = threadIdx.x / WARP; i < count; i += WARPS) {
     const double *from = s->a.residual + (long long)s->row[i] * p;
+    double *to = s->rows + i * s->pitch;
+    int lane = threadIdx.x % WARP;
 #pragma unroll 4
-    for (int c = threadIdx.x % WARP; c < p; c += WARP)
-      async_copy8(s->rows + i * s->pitch + c, from + c);
+    for (int c = 2 * lane; c < p && p % 2 == 0; c += 2 * WARP) async_copy16(to + c, from + c);
+#pragma unroll 2
+    for (int c = lane; c < p && p % 2 == 1; c += WARP) async_copy8(to + c, from + c);
   }
   async_commit();
+}
+
+static __device__ inline void rows_wait(void)
+{
   ASYNC_WAIT(0);
   __syncthreads();
 }
 
-/* Neighbouring columns of a row, of its atom's old frame, and of another vector or more. */
-enum { GROUP = D == 1 ? 4 : D == 2 ? 2 : 1 };
+/* Bring them, unless they are there. */
+static __device__ __noinline__ void rows_bring(struct step *shared, int first)
+{
+  struct step *s = step_shared(shared);
+  if (s->first == first) return;
+  __syncthreads();
+  rows_order(s, first);
+  rows_wait();
+}
+
+/* Neighbouring columns of a row and of two sets of D vectors, u and v. */
+enum { GROUP = D == 1 ? 4 : 2 };
 struct group {
-  double x[GROUP], u[GROUP][D], v[GROUP][D];
+  double x[GROUP], u[D][GROUP], v[D][GROUP];
 };
 
-static __device__ inline void group_load(struct group *g, const double *row, const double *u,
-                                         const double *v, int pitch, int count)
+static __device__ inline void pairs_load(double to[GROUP], const double *from)
 {
 #pragma unroll
-  for (int i = 0; i < GROUP; i++) {
-    if (i >= count) break;
-    g->x[i] = row[i];
-#pragma unroll
-    for (int m = 0; m < D; m++) {
-      g->u[i][m] = u[m * pitch + i];
-      g->v[i][m] = v[m * pitch + i];
-    }
+  for (int i = 0; i < GROUP; i += 2) {
+    double2 pair = *(const double2 *)(from + i);
+    to[i] = pair.x;
+    to[i + 1] = pair.y;
   }
 }
 
-/* Column after column, use(x, u, v) with a row's x and the columns of the vectors u and v, D each.
- * A group of columns is on its way while the one before is used. */
+static __device__ inline void group_load(struct group *g, const double *row, const double *u,
+                                         const double *v, int pitch)
+{
+  pairs_load(g->x, row);
+#pragma unroll
+  for (int m = 0; m < D; m++) pairs_load(g->u[m], u + m * pitch);
+#pragma unroll
+  for (int m = 0; m < D; m++) pairs_load(g->v[m], v + m * pitch);
+}
+
+template <class Use> static __device__ inline void group_use(const struct group *g, Use use)
+{
+#pragma unroll
+  for (int i = 0; i < GROUP; i++) {
+    double u[D], v[D];
+#pragma unroll
+    for (int m = 0; m < D; m++) {
+      u[m] = g->u[m][i];
+      v[m] = g->v[m][i];
+    }
+    use(g->x[i], u, v);
+  }
+}
+
+/* Column after column, use(x, u, v) with own row i's x and the columns of the vectors u and v, D
+ * each.  A group of columns is on its way while the one before is used. */
 template <class Use>
 static __device__ inline void row_walk(const struct step *s, int i, const double *u,
                                        const double *v, Use use)
 {
   const double *row = in_shared(s->rows + i * s->pitch);
-  int p = s->a.p, pitch = s->pitch, c = 0;
-  struct group g, next;
+  int p = s->a.p, pitch = s->pitch, c = 0, whole = p / GROUP * GROUP;
+  struct group a, b;
   u = in_shared(u);
   v = in_shared(v);
-  if (p >= GROUP) group_load(&g, row, u, v, pitch, GROUP);
+  if (whole) group_load(&a, row, u, v, pitch);
 #pragma unroll 1
-  for (; c + GROUP <= p; c += GROUP) {
-    int ahead = c + GROUP;
-    if (ahead + GROUP <= p) group_load(&next, row + ahead, u + ahead, v + ahead, pitch, GROUP);
-#pragma unroll
-    for (int k = 0; k < GROUP; k++) use(g.x[k], g.u[k], g.v[k]);
-    g = next;
+  for (; c + 2 * GROUP <= whole; c += 2 * GROUP) {
+    int at = c + GROUP, next = c + 2 * GROUP;
+    group_load(&b, row + at, u + at, v + at, pitch);
+    group_use(&a, use);
+    if (next < whole) group_load(&a, row + next, u + next, v + next, pitch);
+    group_use(&b, use);
   }
+  if (c < whole) group_use(&a, use);
 #pragma unroll 1
-  for (; c < p; c++) {
-    group_load(&g, row + c, u + c, v + c, pitch, 1);
-    use(g.x[0], g.u[0], g.v[0]);
+  for (c = whole; c < p; c++) {
+    double one[D], other[D];
+#pragma unroll
+    for (int m = 0; m < D; m++) {
+      one[m] = u[m * pitch + c];
+      other[m] = v[m * pitch + c];
+    }
+    use(row[c], one, other);
   }
 }
 

@@ -14,7 +14,7 @@
 
 enum {
   STEP_THREADS = 384,
-  STEP_CLUSTER = 8,        /* blocks of a cluster, at most */
+  STEP_CLUSTER = 16,       /* blocks of a cluster, at most */
   STEP_MAX_DIRECTIONS = 8, /* of the kernel */
   STEP_MAX_BORDER = 16,    /* d times directions */
   STEP_GROUPS = 16,        /* of sum blocks, whose chains are added side by side, at most */
@@ -23,7 +23,8 @@ enum {
   STEP_LANES = 32,         /* of (N.12) */
   STEP_SEGMENT_ROWS = 65536,
   STEP_SUMS_BYTES = 32 << 10, /* of rows that are added, in shared memory at a time, about */
-  STEP_VECTOR_BYTES = 128 << 10
+  STEP_VECTOR_BYTES = 128 << 10,
+  STEP_STRUCT_BYTES = 1 << 10 /* struct step, at most */
 };
 
 /* An atom of a launch. */
@@ -86,10 +87,11 @@ HOST_DEVICE int step_values(int d, int q)
   return 2 * d + q + 1;
 }
 
-/* Reals from a vector of p to the next, and from a row: lanes on neighbours never meet in a bank. */
+/* Reals from a vector of p to the next, and from a row: pairs are aligned, and lanes that read pairs
+ * of neighbours never meet in a bank. */
 HOST_DEVICE int step_pitch(int p)
 {
-  return p | 1;
+  return p + (6 - p % 4) % 4;
 }
 
 /* A row that is added (N.9, N.12): columns of Y and u, codes, products with directions, objective,
@@ -119,7 +121,7 @@ HOST_DEVICE int step_fixed_reals(int d, int q, int p)
   int k = q * d;
   int sums = step_sums(d, k) * (STEP_LANES + 1) + step_sum_rows(d, q) * step_sum_pitch(d, q);
   int products = 4 * d * d + d + 2 * k + q * q, border = 2 * k * (k + 2) + 2 * k;
-  int others = STEP_THREADS + STEP_GROUPS + 64; /* totals of groups, struct step */
+  int others = STEP_THREADS + STEP_GROUPS; /* totals of groups */
   return step_vector_reals(d, q, p) + sums + products + border + others;
 }
 /* ... of a row: the row, codes, tried codes; entry, its own number. */
@@ -128,12 +130,13 @@ HOST_DEVICE int step_row_reals(int d, int p)
   return step_pitch(p) + 2 * d + 2;
 }
 
-/* Rows that fit beside the rest in `shared` bytes; 0: this shape is not for the kernel. */
+/* Rows that fit beside the rest in `shared` bytes, of which struct step takes some; 0: this shape is
+ * not for the kernel. */
 HOST_DEVICE int step_capacity(int d, int q, int p, int shared)
 {
   if (q > STEP_MAX_DIRECTIONS || q * d > STEP_MAX_BORDER) return 0;
   if (8 * step_vector_reals(d, q, p) > STEP_VECTOR_BYTES) return 0;
-  int left = shared / 8 - step_fixed_reals(d, q, p);
+  int left = (shared - STEP_STRUCT_BYTES) / 8 - step_fixed_reals(d, q, p);
   return left < 0 ? 0 : left / step_row_reals(d, p);
 }
 HOST_DEVICE int step_shared_bytes(int d, int q, int p, int capacity)

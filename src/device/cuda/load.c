@@ -45,28 +45,58 @@ static int kernel_find(struct cuda_state *s, const struct kernel_recipe *recipe,
   return status;
 }
 
-int cuda_launch(struct device *dev, const struct cuda_launch *l)
+/* A launch as CUDA wants it. */
+struct ready {
+  struct cuda_kernel *kernel;
+  cudaLaunchAttribute cluster;
+  cudaLaunchConfig_t config;
+};
+
+enum { CLUSTER_PORTABLE = 8 }; /* blocks */
+
+/* The kernel, compiled and loaded where it was not, with what this launch needs allowed. */
+static int launch_prepare(struct device *dev, const struct cuda_launch *l, struct ready *r)
 {
   struct cuda_state *s = dev->state;
-  struct cuda_kernel *k = NULL;
   struct kernel_recipe recipe;
-  void *arguments[] = {l->arguments};
   kernel_recipe(l->name, &l->shape, &recipe);
-  TRY(kernel_find(s, &recipe, &k));
+  TRY(kernel_find(s, &recipe, &r->kernel));
+  struct cuda_kernel *k = r->kernel;
+  const void *function = (const void *)k->kernel;
   if (l->shared > k->shared)
-    TRY_CU(cudaFuncSetAttribute((const void *)k->kernel,
-                                cudaFuncAttributeMaxDynamicSharedMemorySize, l->shared));
+    TRY_CU(cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, l->shared));
   k->shared = l->shared > k->shared ? l->shared : k->shared;
-  cudaLaunchAttribute cluster = {.id = cudaLaunchAttributeClusterDimension,
-                                 .val.clusterDim = {(unsigned)l->cluster, 1, 1}};
-  cudaLaunchConfig_t config = {.gridDim = l->grid,
-                               .blockDim = l->block,
-                               .dynamicSmemBytes = (size_t)l->shared,
-                               .stream = l->stream ? l->stream : s->stream,
-                               .attrs = &cluster,
-                               .numAttrs = l->cluster > 1};
-  TRY_CU(cudaLaunchKernelExC(&config, (const void *)k->kernel, arguments));
+  if (l->cluster > CLUSTER_PORTABLE)
+    TRY_CU(cudaFuncSetAttribute(function, cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
+  r->cluster = (cudaLaunchAttribute){.id = cudaLaunchAttributeClusterDimension,
+                                     .val.clusterDim = {(unsigned)l->cluster, 1, 1}};
+  r->config = (cudaLaunchConfig_t){.gridDim = l->grid,
+                                   .blockDim = l->block,
+                                   .dynamicSmemBytes = (size_t)l->shared,
+                                   .stream = l->stream ? l->stream : s->stream,
+                                   .attrs = &r->cluster,
+                                   .numAttrs = l->cluster > 1};
+  return OK;
+}
+
+int cuda_launch(struct device *dev, const struct cuda_launch *l)
+{
+  struct ready r;
+  void *arguments[] = {l->arguments};
+  TRY(launch_prepare(dev, l, &r));
+  TRY_CU(cudaLaunchKernelExC(&r.config, (const void *)r.kernel->kernel, arguments));
   dev->counts.kernels++;
+  return OK;
+}
+
+int cuda_clusters(struct device *dev, const struct cuda_launch *l, int *clusters)
+{
+  struct ready r;
+  TRY(launch_prepare(dev, l, &r));
+  if (cudaOccupancyMaxActiveClusters(clusters, (const void *)r.kernel->kernel, &r.config)) {
+    cudaGetLastError();
+    *clusters = 0;
+  }
   return OK;
 }
 

@@ -20,6 +20,9 @@ struct cuda_launch {
 };
 int cuda_launch(struct device *dev, const struct cuda_launch *launch);
 
+/* *clusters <- how many clusters of this launch the GPU can hold at a time. */
+int cuda_clusters(struct device *dev, const struct cuda_launch *launch, int *clusters);
+
 /* Load kernels that are not loaded yet; threads compile side by side.  One that cannot be compiled
  * is left to its launch, which says why. */
 int cuda_load(struct device *dev, const struct kernel_recipe *recipes, int count);

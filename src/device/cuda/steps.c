@@ -76,6 +76,7 @@ struct sweep {
   struct turn *turns;      /* [k] at most */
   idx n_items, n_turns;
   int capacity;
+  idx largest;     /* cluster */
   gidx class_rows; /* at most */
 };
 
@@ -84,15 +85,41 @@ static gidx rows_of(const struct steps_job *job, idx atom)
   return job->start[atom + 1] - job->start[atom];
 }
 
-/* Blocks of a cluster for an atom of so many rows, one of `count`: enough for its rows, and as many
- * as the GPU has multiprocessors for. */
-static idx cluster_of(const struct sweep *w, gidx rows, idx count)
+static struct cuda_launch launch_of(const struct sweep *w, idx items, idx cluster)
+{
+  const struct steps_job *job = w->job;
+  return (struct cuda_launch){.name = KERNEL_STEP,
+                              .shape = {.d = job->d},
+                              .grid = {(unsigned)(items * cluster), 1, 1},
+                              .block = {STEP_THREADS, 1, 1},
+                              .cluster = cluster,
+                              .shared =
+                                  step_shared_bytes(job->d, job->directions, job->p, w->capacity)};
+}
+
+/* The largest cluster: that of STEP_CLUSTER blocks is not one that every GPU has room for. */
+static int cluster_find(struct sweep *w)
 {
   const struct cuda_state *s = w->dev->state;
+  int clusters = 0;
+  w->largest = 1;
+  if (s->architecture < 90) return OK;
+  struct cuda_launch l = launch_of(w, 1, STEP_CLUSTER);
+  TRY(cuda_clusters(w->dev, &l, &clusters));
+  w->largest = clusters > 0 ? STEP_CLUSTER : STEP_CLUSTER / 2;
+  return OK;
+}
+
+/* Blocks of a cluster for an atom of so many rows, one of `count`: enough for its rows, and up to 8
+ * where the GPU has multiprocessors for them. */
+static idx cluster_of(const struct sweep *w, gidx rows, idx count)
+{
+  enum { PORTABLE = 8 };
+  const struct cuda_state *s = w->dev->state;
   idx cluster = 1;
-  if (s->architecture < 90) return 1;
-  while (cluster < STEP_CLUSTER && ((gidx)cluster * w->capacity < rows ||
-                                    2 * (gidx)cluster * count <= s->sizes.multiprocessors))
+  while (cluster < w->largest &&
+         ((gidx)cluster * w->capacity < rows ||
+          (cluster < PORTABLE && 2 * (gidx)cluster * count <= s->sizes.multiprocessors)))
     cluster *= 2;
   return cluster;
 }
@@ -122,6 +149,7 @@ static int sweep_plan(struct sweep *w)
 {
   const struct steps_job *job = w->job;
   const struct classes *c = job->classes;
+  TRY(cluster_find(w));
   TRY(arena_alloc(&w->arena, &w->items, job->k, sizeof *w->items));
   TRY(arena_alloc(&w->arena, &w->turns, job->k, sizeof *w->turns));
   for (idx color = 0; color < c->count; color++)
@@ -193,13 +221,8 @@ static int turn_launch(const struct sweep *w, const struct turn *turn)
                         .group_shift = shift,
                         .group_first = (int)(first >> shift),
                         .groups = (int)((last >> shift) - (first >> shift)) + 1};
-  struct cuda_launch l = {.name = KERNEL_STEP,
-                          .shape = {.d = job->d},
-                          .grid = {(unsigned)(turn->count * turn->cluster), 1, 1},
-                          .block = {STEP_THREADS, 1, 1},
-                          .cluster = turn->cluster,
-                          .shared = step_shared_bytes(job->d, job->directions, job->p, w->capacity),
-                          .arguments = &a};
+  struct cuda_launch l = launch_of(w, turn->count, turn->cluster);
+  l.arguments = &a;
   return cuda_launch(w->dev, &l);
 }
 
