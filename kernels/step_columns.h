@@ -9,7 +9,7 @@
 #include "step_rows.h"
 
 /* Nodes of the tree from its left end on; a bit for each level at which two neighbours meet: the
- * highest bit in which the sum blocks differ there.  Levels fall, and what meets at a lower level is
+ * highest bit in which the sum blocks differ there.  Levels fall, and what meets at a lower one is
  * joined before a higher one follows. */
 struct stack {
   int any, last; /* last: the sum block that it ends with */

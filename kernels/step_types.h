@@ -87,8 +87,8 @@ HOST_DEVICE int step_values(int d, int q)
   return 2 * d + q + 1;
 }
 
-/* Reals from a vector of p to the next, and from a row: pairs are aligned, and lanes that read pairs
- * of neighbours never meet in a bank. */
+/* Reals from a vector of p to the next, and from a row: pairs are aligned, and lanes that read
+ * pairs of neighbours never meet in a bank. */
 HOST_DEVICE int step_pitch(int p)
 {
   return p + (6 - p % 4) % 4;
@@ -130,8 +130,8 @@ HOST_DEVICE int step_row_reals(int d, int p)
   return step_pitch(p) + 2 * d + 2;
 }
 
-/* Rows that fit beside the rest in `shared` bytes, of which struct step takes some; 0: this shape is
- * not for the kernel. */
+/* Rows that fit beside the rest in `shared` bytes, of which struct step takes some; 0: this shape
+ * is not for the kernel. */
 HOST_DEVICE int step_capacity(int d, int q, int p, int shared)
 {
   if (q > STEP_MAX_DIRECTIONS || q * d > STEP_MAX_BORDER) return 0;
