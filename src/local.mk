@@ -250,7 +250,7 @@ sagitta_SOURCES = \
   %D%/cli/cmd_solve.c \
   %D%/cli/fit_inputs.h %D%/cli/fit_inputs.c \
   %D%/cli/refit_files.h %D%/cli/refit_files.c %D%/cli/fit_files.h %D%/cli/fit_files.c \
-  %D%/cli/fit_page.h %D%/cli/fit_page.c \
+  %D%/cli/fit_page.h %D%/cli/fit_page.c %D%/cli/fit_publisher.h %D%/cli/fit_publisher.c \
   %D%/cli/refit_resume.h %D%/cli/refit_resume.c \
   %D%/cli/cmd_color.c \
   %D%/cli/cmd_terminal.c %D%/cli/bench_dense.h %D%/cli/bench_dense.c \

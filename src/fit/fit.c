@@ -245,6 +245,7 @@ static int beside_find(struct fit *f)
   TRY(refit_state_shape(&f->state, &f->refit_task, f->c));
   struct coder_shape shape = coder_shape_of(f);
   TRY(judge_bytes(&shape, f->held.n, size, &f->refit_task.beside));
+  f->refit_task.beside += f->task->beside;
   f->state = (struct refit_state){0};
   return OK;
 }
@@ -536,7 +537,7 @@ static void fit_close(struct fit *f)
 static const struct phase phase_names[FIT_PHASES] = {
     [FIT_START] = {.name = "start"},   [FIT_UPDATE] = {.name = "update"},
     [FIT_REVIVE] = {.name = "revive"}, [FIT_PART] = {.name = "read"},
-    [FIT_SHOW] = {.name = "write"},
+    [FIT_SHOW] = {.name = "wait"},     [FIT_WRITE] = {"write", .unit = "GB", .background = 1},
 };
 
 int fit_run(const struct fit_task *task, struct comm *c, const struct fit_sink *sink,
