@@ -16,6 +16,7 @@
 #include "cli/refit_resume.h"
 #include "cli/report.h"
 #include "cli/threads.h"
+#include "comm/buffers.h"
 #include "fit/judge.h"
 #include "io/rows.h"
 #include "model/directions.h"
@@ -182,6 +183,7 @@ static int coder_prepare(struct job *j)
   if (!o->reroute && !o->holdout) return OK;
   struct coder_shape shape = coder_shape_of(j);
   TRY(comm_agree(j->c, coder_open(&j->coder, &shape)));
+  TRY(comm_devices_report(j->c, &j->coder.device));
   if (!o->holdout) return OK;
   return judge_open(&j->judge, &j->holdout.source, j->task.mean, &j->coder, j->c);
 }

@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "base/stop.h"
 #include "base/watchdog.h"
+#include "cli/about.h"
 #include "cli/command.h"
 #include "cli/revision.h"
 #include "config.h"
@@ -56,6 +57,7 @@ static int companions_write(const struct run *run, const struct output_place *pl
   options_write(run->command->options, run->options, used);
   TRY(companions_begin(used, &name));
   if (name) log_info("log     %s, until a result is there", name);
+  about_log();
   return OK;
 }
 

@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "base/num.h"
 #include "base/status.h"
+#include "comm/buffers.h"
 #include "fit/judge.h"
 #include "fit/revive.h"
 #include "fit/update.h"
@@ -231,6 +232,7 @@ static int part_load(struct fit *f, gidx part)
   if (!f->coder.device.backend) {
     struct coder_shape shape = coder_shape_of(f);
     TRY(comm_agree(f->c, coder_open(&f->coder, &shape)));
+    TRY(comm_devices_report(f->c, &f->coder.device));
     snprintf(f->result->device, sizeof f->result->device, "%s %s", f->coder.device.kind,
              f->coder.device.variant);
   }

@@ -27,6 +27,9 @@ struct h5_file {
   int is_hashed;            /* reading: all hashes were compared already, and are left out */
 };
 
+/* text[capacity] <- the version of HDF5, as "1.10.8". */
+void h5_library(char *text, size_t capacity);
+
 /* Open for reading; path must outlive *f.  ERR_IO when the file is missing or unreadable, ERR_INPUT
  * when it is not HDF5 or is damaged.  From then on a read that fails because the file changed, and
  * closing after a read of a file that changed, fail with ERR_IO. */
