@@ -242,7 +242,7 @@ sagitta_SOURCES = \
   %D%/cli/main.c %D%/cli/process.h %D%/cli/process.c \
   %D%/cli/command.h %D%/cli/common.c \
   %D%/cli/agreement.h %D%/cli/agreement.c \
-  %D%/cli/about.h %D%/cli/about.c \
+  %D%/cli/about.h %D%/cli/about.c %D%/cli/run_page.h %D%/cli/run_page.c \
   %D%/cli/threads.h %D%/cli/threads.c \
   %D%/cli/report.h %D%/cli/report.c \
   %D%/cli/cmd_seed.c \

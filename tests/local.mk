@@ -62,7 +62,7 @@ SCRIPT_TESTS = \
   %D%/test_refit_partition.py \
   %D%/test_refit_faults.py \
   %D%/test_fit.py %D%/test_fit_resume.py %D%/test_fit_page.py %D%/test_fit_full.py \
-  %D%/test_fit_publish.py \
+  %D%/test_fit_publish.py %D%/test_run_page.py \
   %D%/test_fit_use.py %D%/test_refit_planted.py \
   %D%/test_identity.py %D%/test_refit_input.py \
   %D%/test_refit_independent.py \

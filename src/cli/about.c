@@ -56,6 +56,6 @@ void about_log(void)
   struct about a;
   const char *job = about_job();
   about_find(&a);
-  log_info("sagitta %s %s: %s, HDF5 %s, CUDA %s, NCCL %s%s%s", PACKAGE_VERSION, REVISION, a.mpi,
+  log_info("version %s %s: %s, HDF5 %s, CUDA %s, NCCL %s%s%s", PACKAGE_VERSION, REVISION, a.mpi,
            a.hdf5, a.cuda, a.nccl, job ? "; job " : "", job ? job : "");
 }

@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "cli/agreement.h"
 #include "cli/command.h"
+#include "cli/run_page.h"
 #include "io/classes.h"
 #include "io/supports.h"
 #include "refit/color.h"
@@ -66,6 +67,7 @@ static int result_write(const struct run *run, const char *path, const struct co
 {
   struct run_fact facts[MAX_FACTS];
   if (run->comm.rank) return OK;
+  run_page_inputs(&result->inputs);
   return classes_write(path, &result->classes, result->report.longest_row, &result->inputs, facts,
                        run_facts(run, "cpu", 1, facts));
 }

@@ -224,7 +224,7 @@ static void options_tell(const struct fit_job *j, char *out, size_t capacity)
            joint ? t->passes : t->directions, (long long)o->minibatch);
 }
 
-/* Claim run.json; of a run that goes on with another it has that one's lines.  Rank 0. */
+/* Begin run.json: of a run that goes on with another it has that one's lines.  Rank 0. */
 static int page_open(struct fit_job *j)
 {
   struct fit_page *p = &j->page;
@@ -234,7 +234,7 @@ static int page_open(struct fit_job *j)
                          .rows = j->o->rows,
                          .holdout = j->o->holdout,
                          .first = -1};
-  TRY(fit_page_claim(p, &j->files.dictionary));
+  j->run->has_page = 1;
   if (!j->task.start) return OK;
   p->first = j->task.start->sweep;
   return fit_page_take(p, j->task.start, fit_best(j->task.start->lines, p->first));
@@ -454,6 +454,7 @@ static int fit_command(struct run *run, const void *options, const char **argume
   TRY(sweeps_run(j));
   if (run->stopped) {
     TRY(report_phases(&run->comm, j->result.phases, FIT_PHASES));
+    if (run->comm.rank == 0) fit_page_write(&j->page);
     job_free(j);
     return OK;
   }

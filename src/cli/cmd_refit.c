@@ -15,6 +15,7 @@
 #include "cli/refit_files.h"
 #include "cli/refit_resume.h"
 #include "cli/report.h"
+#include "cli/run_page.h"
 #include "cli/threads.h"
 #include "comm/buffers.h"
 #include "fit/judge.h"
@@ -276,6 +277,7 @@ static int state_finish(struct job *j, int reroute)
 static int state_write(struct job *j, int with_dictionary)
 {
   struct refit_result result = {&j->state, &j->inputs, &j->metrics, j->steps};
+  run_page_inputs(&j->files.facts.start.inputs);
   phase_begin(&j->phases[REFIT_WRITE]);
   TRY(inputs_confirm(j->c));
   if (with_dictionary) TRY(refit_dictionary_write(&j->files, j->run, &result));

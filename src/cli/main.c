@@ -15,6 +15,7 @@
 #include "cli/agreement.h"
 #include "cli/command.h"
 #include "cli/process.h"
+#include "cli/run_page.h"
 #include "cli/threads.h"
 #include "io/input_file.h"
 
@@ -195,11 +196,13 @@ int main(int argc, char **argv)
   on_exit(library_exit, NULL);
   int status = run_open(&run, options, arguments);
   if (!status) status = run.command->run(&run, options, arguments);
+  if (!status || status == ERR_ANSWER) run_page_end(&run);
   if (!status) status = run_close(&run);
   if (status) return job_fail(&run, status);
   log_close();
   outputs_release();
   free(run.cores);
+  free(run.threads);
   free(options);
   status = process_end(run.unread);
   return status ? status : run.stopped ? ERR_STOPPED : OK;

@@ -119,6 +119,7 @@ int threads_report(struct run *run, idx option)
                                           "cannot allocate the threads of %d ranks", c->size)));
   TRY(comm_allgather_long(c, threads_choose(run, option, &by), threads));
   if (c->rank == 0) cores_report(run, threads, by);
-  free(threads);
+  free(run->threads);
+  run->threads = threads;
   return OK;
 }
