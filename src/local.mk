@@ -203,7 +203,7 @@ libsagitta_a_SOURCES += \
 
 # refit: colour classes, assembly and steps of atoms, sweep after sweep
 libsagitta_a_SOURCES += \
-  %D%/refit/color.h %D%/refit/color.c \
+  %D%/refit/coloring.h %D%/refit/coloring.c %D%/refit/color.h %D%/refit/color.c \
   %D%/refit/state.h %D%/refit/state.c %D%/refit/layout.h %D%/refit/layout.c \
   %D%/refit/atom_batch.h %D%/refit/atom_batch.c \
   %D%/refit/atom_batch_sums.h %D%/refit/atom_batch_sums.c \

@@ -33,6 +33,7 @@ check_PROGRAMS += \
   %D%/test_kernels \
   %D%/test_layout \
   %D%/test_proc \
+  %D%/test_coloring \
   %D%/test_det_pair \
   %D%/test_refit_layout \
   %D%/test_refit_reference \

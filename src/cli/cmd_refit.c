@@ -21,6 +21,7 @@
 #include "fit/judge.h"
 #include "io/rows.h"
 #include "model/directions.h"
+#include "refit/color.h"
 #include "refit/layout.h"
 #include "refit/refit.h"
 #include "refit/sums.h"
@@ -288,10 +289,13 @@ static int state_write(struct job *j, int with_dictionary)
 
 static int classes_find(struct job *j)
 {
+  struct class_report report;
   phase_begin(&j->phases[REFIT_COLOR]);
   classes_free(&j->classes);
   TRY(fit_inputs_classes(&j->inputs, &j->state, &j->classes));
   phase_end(&j->phases[REFIT_COLOR], 0);
+  classes_report(&j->classes, j->state.s, &report);
+  if (j->phases[REFIT_COLOR].calls == 1) color_log(&report);
   return OK;
 }
 

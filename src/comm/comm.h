@@ -71,6 +71,9 @@ int comm_broadcast(struct comm *c, void *items, gidx count, size_t unit);
 /* values[count] <- their sums over the ranks, modulo 2^64, on every rank.  Collective. */
 int comm_sum(struct comm *c, gidx *values, gidx count);
 
+/* words[count] <- the bits that some rank has, on every rank.  Collective. */
+int comm_or(struct comm *c, uint64_t *words, gidx count);
+
 /* values[size] <- the value of every rank, in rank order, on every rank.  Collective. */
 int comm_allgather_long(struct comm *c, gidx value, gidx *values);
 int comm_allgather_real(struct comm *c, double value, double *values);

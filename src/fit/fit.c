@@ -446,11 +446,19 @@ static int sweep_reopen(struct fit *f)
   return OK;
 }
 
+static void classes_log(const struct fit *f)
+{
+  struct class_report report;
+  classes_report(&f->classes, f->state.s, &report);
+  color_log(&report);
+}
+
 /* Every atom takes a step by its own system. */
 static int atoms_step(struct fit *f, struct sweep_counts *counts)
 {
   classes_free(&f->classes);
   TRY(color_state(&f->state, &f->classes));
+  if (f->sweep == f->first + 1) classes_log(f);
   return refit_sweep(&f->state, &f->classes, f->task->directions, f->steps_phases, f->steps,
                      counts);
 }
