@@ -7,5 +7,6 @@ dist_doc_DATA += \
   %D%/formats.md \
   %D%/reliability.md \
   %D%/bench.md \
+  %D%/environment.md \
   %D%/kernel-tutorial.md \
   %D%/certified.md

@@ -203,7 +203,7 @@ libsagitta_a_SOURCES += \
 
 # refit: colour classes, assembly and steps of atoms, sweep after sweep
 libsagitta_a_SOURCES += \
-  %D%/refit/color.h %D%/refit/color.c \
+  %D%/refit/coloring.h %D%/refit/coloring.c %D%/refit/color.h %D%/refit/color.c \
   %D%/refit/state.h %D%/refit/state.c %D%/refit/layout.h %D%/refit/layout.c \
   %D%/refit/atom_batch.h %D%/refit/atom_batch.c \
   %D%/refit/atom_batch_sums.h %D%/refit/atom_batch_sums.c \
@@ -243,6 +243,7 @@ sagitta_SOURCES = \
   %D%/cli/main.c %D%/cli/process.h %D%/cli/process.c \
   %D%/cli/command.h %D%/cli/common.c \
   %D%/cli/agreement.h %D%/cli/agreement.c \
+  %D%/cli/about.h %D%/cli/about.c %D%/cli/run_page.h %D%/cli/run_page.c \
   %D%/cli/threads.h %D%/cli/threads.c \
   %D%/cli/report.h %D%/cli/report.c \
   %D%/cli/cmd_seed.c \
@@ -251,7 +252,7 @@ sagitta_SOURCES = \
   %D%/cli/cmd_solve.c \
   %D%/cli/fit_inputs.h %D%/cli/fit_inputs.c \
   %D%/cli/refit_files.h %D%/cli/refit_files.c %D%/cli/fit_files.h %D%/cli/fit_files.c \
-  %D%/cli/fit_page.h %D%/cli/fit_page.c \
+  %D%/cli/fit_page.h %D%/cli/fit_page.c %D%/cli/fit_publisher.h %D%/cli/fit_publisher.c \
   %D%/cli/refit_resume.h %D%/cli/refit_resume.c \
   %D%/cli/cmd_color.c \
   %D%/cli/cmd_terminal.c %D%/cli/bench_dense.h %D%/cli/bench_dense.c \

@@ -34,6 +34,7 @@ check_PROGRAMS += \
   %D%/test_kernels \
   %D%/test_layout \
   %D%/test_proc \
+  %D%/test_coloring \
   %D%/test_det_pair \
   %D%/test_refit_layout \
   %D%/test_refit_reference \
@@ -63,6 +64,7 @@ SCRIPT_TESTS = \
   %D%/test_refit_partition.py \
   %D%/test_refit_faults.py \
   %D%/test_fit.py %D%/test_fit_resume.py %D%/test_fit_page.py %D%/test_fit_full.py \
+  %D%/test_fit_publish.py %D%/test_run_page.py \
   %D%/test_fit_use.py %D%/test_refit_planted.py \
   %D%/test_identity.py %D%/test_refit_input.py \
   %D%/test_refit_independent.py \

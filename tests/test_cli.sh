@@ -86,8 +86,15 @@ fails 74 "cannot open 'none.h5'" encode windows.in
 
 claim_begin 'help and man pages are there for every command and option'
 "$sagitta" --version > out
-grep -Eqx 'sagitta [0-9]+\.[0-9]+\.[0-9]+[a-z0-9.-]*' out
+sed 1q out | grep -Eqx 'sagitta [0-9]+\.[0-9]+\.[0-9]+[a-z0-9.-]*'
 check $? 'sagitta --version names the version' out
+known=0
+for name in 'revision  [0-9a-z]+' 'compiler  (gcc|clang) [0-9]+' 'MPI       [A-Z].* [0-9]+[.]' \
+  'HDF5      [0-9]+[.]' 'CUDA      ([0-9]+[.]|none)' 'NCCL      ([0-9]+[.]|none)'; do
+  grep -Eq "^$name" out && known=$((known + 1))
+done
+[ $known -eq 6 ] && [ "$(wc -l < out)" -eq 7 ]
+check $? 'and what it is made of' out
 "$sagitta" --help > help.all
 "$sagitta" --list-options > commands
 [ -s commands ] && [ -s help.all ]
@@ -101,8 +108,12 @@ while read -r command; do
   while read -r key; do
     grep -Eq -- "^ +$key(\$|[= ])" help || echo "$key" >> missing
   done < keys
-  [ -s keys ] && [ ! -s missing ]
-  check $? "sagitta $command --help explains its $(wc -l < keys) options" missing
+  sed -n 's/^  ERR_[A-Z]* = \([0-9]*\),.*/\1/p' "$source/src/base/status.h" > codes
+  while read -r code; do
+    grep -Eq "(codes:.*|^|; )$code [a-z]" help || echo "exit code $code" >> missing
+  done < codes
+  [ -s keys ] && [ "$(wc -l < codes)" -eq 10 ] && [ ! -s missing ]
+  check $? "sagitta $command --help explains its $(wc -l < keys) options, and exit codes" missing
   grep -q "^  $command " help.all
   check $? "sagitta --help knows $command"
   page=${builddir:-.}/doc/man/sagitta-$command.1

@@ -106,6 +106,8 @@ def check_same(place):
     ok(page["update"] == "joint" and page["device"] == "cpu" and page["variant"] and
        page["end"] == "sweeps" and page["codes"] == "nonnegative" and page["atoms"] == 60 and
        page["command"].startswith("sagitta fit --rows"), "what else it says")
+    ok({"update", "route", "wait", "write"} <= {p["name"] for p in page["phases"]} and
+       [s["rank"] for s in page["seats"]] == [0, 1], "phases, and seats of ranks")
 
 
 @claim("a resumed run's has all sweeps; without held-out rows, and of rows that do not vary, null")
@@ -186,6 +188,7 @@ def check_stopped(place):
         if os.path.exists(place.at("stopped", name)):
             with h5py.File(place.at("stopped", name)) as f:
                 there.append(f.attrs["sweeps"])
+    ok(page["device"] == "cpu" and page["variant"] and page["phases"] == [], "what computes")
     ok(page["end"] is None and "metrics" not in page and
        max(there) - 1 <= len(page["sweeps"]) - 1 <= max(there) < 4,
        f"{len(page['sweeps']) - 1} sweeps, files have {there}")

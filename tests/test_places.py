@@ -14,6 +14,7 @@ from jobs import faulty, job_end, job_start, temporaries, wait_for, wait_for_tem
 from tap import claim, done_testing, ok, sagitta, skip
 
 PAIR = ("run.log", "used.in")
+PAGE = "run.json"
 FAILED = ("run.failed.log", "used.failed.in")
 
 
@@ -144,14 +145,14 @@ def check_links(data):
     os.mkdir(place)
     with open(data.at("precious"), "w") as f:
         f.write("precious")
-    for name in ("supports.h5", *PAIR, *FAILED):
+    for name in ("supports.h5", PAGE, *PAIR, *FAILED):
         os.symlink("../precious", f"{place}/{name}")
     for rows, code in (("rows.h5", 0), ("bad.h5", 65)):
         done = sagitta(*data.encode("links", "--force", rows=rows))
         ok(done.returncode == code and read(data.at("precious")) == b"precious",
            f"exit {done.returncode}, what the links name is as it was")
     links = [f for f in sorted(os.listdir(place)) if os.path.islink(f"{place}/{f}")]
-    ok(not links and sorted(os.listdir(place)) == sorted(("supports.h5", *PAIR, *FAILED)),
+    ok(not links and sorted(os.listdir(place)) == sorted(("supports.h5", PAGE, *PAIR, *FAILED)),
        "files took their places")
     os.mkdir(data.at("named"))
     for rows, code in (("bad.h5", 65), ("rows.h5", 0)):
@@ -170,16 +171,16 @@ def check_pair(data):
        b"failed: " in read(f"{place}/run.failed.log"), f"nothing was there: {os.listdir(place)}")
     data.need(*data.encode("pair"))
     good = tree(place)
-    ok(sorted(good) == sorted(("supports.h5", *PAIR, *FAILED)), "the next run has its own pair")
+    ok(sorted(good) == sorted(("supports.h5", PAGE, *PAIR, *FAILED)), "the next run has its own")
     failed = sagitta(*data.encode("pair", "--force", "--rho", 1, rows="bad.h5"))
     ok(failed.returncode == 65 and all(read(f"{place}/{f}") == good[f]
-                                       for f in ("supports.h5", *PAIR)),
-       "a run that fails leaves the good one's three")
-    ok(b"rho = 1" in read(f"{place}/used.failed.in") and len(os.listdir(place)) == 5,
+                                       for f in ("supports.h5", PAGE, *PAIR)),
+       "a run that fails leaves the good one's four")
+    ok(b"rho = 1" in read(f"{place}/used.failed.in") and len(os.listdir(place)) == 6,
        "and its own pair beside them")
     data.need(*data.encode("pair", "--force", "--rho", 2))
     ok(b"rho = 2" in read(f"{place}/used.in") and b"wrote" in read(f"{place}/run.log") and
-       len(os.listdir(place)) == 5, "a run that succeeds replaces them")
+       len(os.listdir(place)) == 6, "a run that succeeds replaces them")
 
 
 @claim("where a pair cannot be renamed after its result, the run warns and ends well")
@@ -194,7 +195,7 @@ def check_pair_faults(data):
         now = tree(place)
         new = [f for f in three if now[f] != before[f]]
         want = [f for f in three if f != fails] if n > 1 else []
-        ok(code == (0 if n > 1 else 74) and new == want and len(now) == 5 and
+        ok(code == (0 if n > 1 else 74) and new == want and len(now) == 6 and
            f"/{fails}'" in text and ("warning: cannot rename" in text) == (n > 1),
            f"rename {n}: exit {code}, new are {new} of {sorted(now)} {text[-300:]}")
 

@@ -214,15 +214,16 @@ def check_memory(f):
 
 
 def check_colouring(f):
-    """What may be read, but not coloured: one atom in each of many rows of one column."""
+    """What may be held, but neither read nor coloured: one atom in each of many rows of one column.
+    To colour is less than to read, unless there are far more atoms than in a row."""
     n = 1 << 24
     words, limit = holes(f, n, 1), 2 << 30
     plan = limited(limit, "refit", *words, "--threads", 1, "--dry-run").stdout
     figure = lambda name: 1e6 * float(re.search(rf"{name} +([0-9.]+)", plan)[1])
     held = sum(map(figure, ("a rank: rows", ", supports", ", atoms")))
-    read, color, empty = figure("reading"), figure("colouring"), limit - figure("present")
-    ok(read < color, f"{read / 1e6:.0f} MB to read, {color / 1e6:.0f} to colour")
-    for command, less, more in (("refit", held + read, held + color), ("color", 0, color)):
+    read, color, empty = figure("reading"), figure("classes"), limit - figure("present")
+    ok(0 < color < read, f"{read / 1e6:.0f} MB to read, {color / 1e6:.0f} to colour")
+    for command, less, more in (("refit", held, held + read), ("color", 0, color + 4 * n)):
         between = int(empty + (less + more) / 2)
         inputs = words if command == "refit" else words[-2:]
         done = limited(between, command, *inputs, "--output", f.at("big"))

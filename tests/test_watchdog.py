@@ -42,7 +42,7 @@ def encode(folder, out, *words, rows="small/rows.h5"):
 def left(folder, out):
     """The unfinished files of a run, and its result."""
     there = os.listdir(f"{folder}/{out}") if os.path.isdir(f"{folder}/{out}") else []
-    beside = "run.log", "used.in", "run.failed.log", "used.failed.in"
+    beside = "run.log", "used.in", "run.json", "run.failed.log", "used.failed.in"
     return [name for name in there if name not in beside]
 
 

@@ -11,6 +11,20 @@
 #include "base/num.h"
 #include "base/proc.h"
 
+void cores_text(const cpu_set_t *set, char *text, size_t capacity)
+{
+  size_t used = 0;
+  *text = '\0';
+  for (int i = 0; i < CPU_SETSIZE; i++) {
+    int first = i;
+    if (!CPU_ISSET(i, set)) continue;
+    while (i + 1 < CPU_SETSIZE && CPU_ISSET(i + 1, set)) i++;
+    if (used + 24 > capacity) return;
+    used += (size_t)snprintf(text + used, capacity - used, i > first ? "%s%d-%d" : "%s%d",
+                             used ? "," : "", first, i);
+  }
+}
+
 void cores_find(struct cores *c)
 {
   *c = (struct cores){.quota = proc_quota("")};

@@ -9,6 +9,9 @@
 
 #include "base/types.h"
 
+/* text[capacity] <- the cores of a set, as "0-3,8". */
+void cores_text(const cpu_set_t *set, char *text, size_t capacity);
+
 /* What a process sees of its machine. */
 struct cores {
   char host[64];

@@ -277,6 +277,7 @@ static void help_give(const struct argp *argp, const struct option_set *set, int
     int help = !strcmp(argv[i], "--help") || !strcmp(argv[i], "-?");
     if (!help && strcmp(argv[i], "--usage") != 0) continue;
     argp_help(argp, stdout, help ? ARGP_HELP_STD_HELP : ARGP_HELP_USAGE, (char *)set->command);
+    if (help) printf("\n%s", status_codes_text);
     exit(OK);
   }
 }

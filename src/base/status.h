@@ -23,6 +23,9 @@ enum status {
   ERR_COMM = 76,     /* communication failure or deadline */
 };
 
+/* What the codes mean, for --help: four lines. */
+extern const char status_codes_text[];
+
 /* Record the message, unless one is recorded already since status_clear(), and return code. */
 int status_fail(int code, const char *file, int line, const char *format, ...)
     __attribute__((format(printf, 4, 5)));

@@ -4,7 +4,7 @@
  *
  * Floor: base.
  *
- * While a worker is open all HDF5 calls are made by its jobs: the library is not thread-safe.
+ * While a job uses HDF5 no other thread does: the library is not thread-safe.
  * Waiting has no limit of its own: what may hang in a job is a step of the watchdog. */
 #ifndef BASE_WORKER_H
 #define BASE_WORKER_H

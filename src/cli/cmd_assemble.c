@@ -8,6 +8,7 @@
 #include "cli/agreement.h"
 #include "cli/command.h"
 #include "cli/fit_inputs.h"
+#include "cli/run_page.h"
 #include "cli/threads.h"
 #include "io/systems.h"
 #include "model/directions.h"
@@ -91,6 +92,7 @@ static int result_write(struct job *j, const char *path)
   TRY(all_systems_write(all, &j->file.sink, &j->fingerprint));
   snprintf(device, sizeof device, "cpu %s", j->state.device.variant);
   int n = run_facts(j->run, device, j->task.threads, facts);
+  run_page_inputs(&j->state.inputs);
   TRY(inputs_confirm(c));
   return comm_agree(c, c->rank ? OK : systems_output_finish(&j->file, &j->state.inputs, facts, n));
 }

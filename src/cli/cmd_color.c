@@ -8,6 +8,8 @@
 #include "base/status.h"
 #include "cli/agreement.h"
 #include "cli/command.h"
+#include "cli/run_page.h"
+#include "cli/threads.h"
 #include "io/classes.h"
 #include "io/supports.h"
 #include "refit/color.h"
@@ -16,6 +18,7 @@ struct color_options {
   struct general_options general;
   struct output_options output;
   const char *supports;
+  idx threads;
 };
 #define AT(member) offsetof(struct color_options, member)
 
@@ -24,9 +27,14 @@ static const struct option_row input_rows[] = {
      "supports, a CSR matrix as encode, scipy or AnnData write it (default path: /supports)"},
 };
 
+static const struct option_row speed_rows[] = {
+    {"threads", OPTION_INT, AT(threads), "0", 0, 4096, NULL, "COUNT", THREADS_HELP},
+};
+
 static const struct option_table tables[] = {
     {"Input", input_rows, LENGTH(input_rows), 0},
     {"Result", output_rows, OUTPUT_ROWS, AT(output)},
+    {"Speed, never a bit of the result", speed_rows, LENGTH(speed_rows), 0},
     {"Job", general_rows, GENERAL_ROWS, AT(general)},
 };
 
@@ -38,7 +46,7 @@ static const struct option_set color_set = {
            "\v"
            "Atoms go by falling support size, each into the first class that no atom of its rows "
            "is in.  Atoms in no row are dead and get no class.  The result is classes.h5.\n\n"
-           "  sagitta color --supports run/supports.h5 --output run/",
+           "  mpirun -n 2 sagitta color --supports run/supports.h5 --output run/",
     .tables = tables,
     .count = LENGTH(tables),
     .max_arguments = 1,
@@ -51,23 +59,25 @@ static void report_print(const struct class_report *r)
   log_info("%-22s %lld (the most atoms in a row)", "at least needed", (long long)r->longest_row);
   log_info("%-22s %lld", "dead_atoms", (long long)r->dead);
   if (r->classes == 0) return;
-  log_info("%-22s %lld to %lld, mean %.1f", "atoms in a class", (long long)r->min,
-           (long long)r->max, r->mean);
+  color_log(r);
   for (int bin = 0; bin < LENGTH(r->histogram); bin++) {
     char name[64];
     long long low = 1ll << bin, high = (2ll << bin) - 1;
     if (r->histogram[bin] == 0) continue;
     snprintf(name, sizeof name, low == high ? "  %lld" : "  %lld to %lld", low, high);
-    log_info("%-22s %lld classes", name, (long long)r->histogram[bin]);
+    log_info("%-22s %lld classes, %lld atoms", name, (long long)r->histogram[bin],
+             (long long)r->atoms[bin]);
   }
 }
 
-static int result_write(const struct run *run, const char *path, const struct color_result *result)
+static int result_write(const struct run *run, const char *path, const struct color_result *result,
+                        int threads)
 {
   struct run_fact facts[MAX_FACTS];
   if (run->comm.rank) return OK;
+  run_page_inputs(&result->inputs);
   return classes_write(path, &result->classes, result->report.longest_row, &result->inputs, facts,
-                       run_facts(run, "cpu", 1, facts));
+                       run_facts(run, "cpu", threads, facts));
 }
 
 static int input_open(struct supports_input *in, const struct color_options *o)
@@ -89,13 +99,17 @@ static int job_run(struct job *j, struct run *run, const struct color_options *o
   const struct support_source *source = &j->in.source;
   TRY(inputs_agree(c, input_open(&j->in, o)));
   TRY(run_begin(run, &o->output, "classes.h5", &(const struct run_inputs){{j->in.file}}, &place));
-  TRY(color_supports(c, source, &j->result));
-  log_info("color   rows=%lld atoms=%d entries=%lld read=%.2f seconds=%.2f fingerprint=%016llx",
-           (long long)source->n, source->k, (long long)source->entries, j->result.read_seconds,
-           j->result.color_seconds, (unsigned long long)j->result.fingerprint);
+  TRY(threads_report(run, o->threads));
+  int threads = threads_default(run, o->threads);
+  TRY(color_supports(c, source, threads, &j->result));
+  log_info("color   rows=%lld atoms=%d entries=%lld ranks=%d read=%.2f seconds=%.2f "
+           "fingerprint=%016llx",
+           (long long)source->n, source->k, (long long)source->entries, c->size,
+           j->result.read_seconds, j->result.color_seconds,
+           (unsigned long long)j->result.fingerprint);
   if (c->rank == 0) report_print(&j->result.report);
   TRY(inputs_confirm(c));
-  TRY(comm_agree(c, result_write(run, place.file, &j->result)));
+  TRY(comm_agree(c, result_write(run, place.file, &j->result, threads)));
   log_info("wrote   %s", place.shown);
   return OK;
 }

@@ -11,6 +11,7 @@
 #include "cli/agreement.h"
 #include "cli/command.h"
 #include "cli/report.h"
+#include "cli/run_page.h"
 #include "cli/threads.h"
 #include "encode/encode.h"
 #include "encode/shard.h"
@@ -302,6 +303,7 @@ static int result_close(const struct run *run, struct encode_state *job)
   facts[n++] = (struct run_fact){"rows_left_by_guess", NULL, (double)rows[SCREEN_ESTIMATE]};
   facts[n++] = (struct run_fact){"rows_left_small", NULL, (double)rows[SCREEN_SMALL]};
   facts[n++] = (struct run_fact){"candidates", NULL, (double)result->filter.candidates};
+  run_page_inputs(&result->inputs);
   struct supports_ending ending = {.metrics = &result->metrics,
                                    .mean = t->mean,
                                    .rho = t->rho,

@@ -14,6 +14,7 @@
 #include "cli/command.h"
 #include "cli/fit_files.h"
 #include "cli/fit_page.h"
+#include "cli/fit_publisher.h"
 #include "cli/report.h"
 #include "cli/threads.h"
 #include "encode/encode.h"
@@ -142,6 +143,7 @@ struct fit_job {
   struct fit_result result;
   struct fit_files files;
   struct fit_page page; /* rank 0 */
+  struct fit_publisher publisher;
   double begun;
   struct supports_output supports_file; /* rank 0 */
   struct arena arena;
@@ -200,6 +202,7 @@ static void task_fill(struct fit_job *j)
                               .directions = o->directions,
                               .passes = o->passes,
                               .minibatch = o->minibatch,
+                              .beside = fit_publisher_bytes(o->atoms, j->rows.source.p),
                               .threads = threads_default(j->run, o->threads),
                               .device = o->device,
                               .variant = o->cpu_variant,
@@ -221,7 +224,7 @@ static void options_tell(const struct fit_job *j, char *out, size_t capacity)
            joint ? t->passes : t->directions, (long long)o->minibatch);
 }
 
-/* Claim run.json; of a run that goes on with another it has that one's lines.  Rank 0. */
+/* Begin run.json: of a run that goes on with another it has that one's lines.  Rank 0. */
 static int page_open(struct fit_job *j)
 {
   struct fit_page *p = &j->page;
@@ -231,7 +234,7 @@ static int page_open(struct fit_job *j)
                          .rows = j->o->rows,
                          .holdout = j->o->holdout,
                          .first = -1};
-  TRY(fit_page_claim(p, &j->files.dictionary));
+  j->run->has_page = 1;
   if (!j->task.start) return OK;
   p->first = j->task.start->sweep;
   return fit_page_take(p, j->task.start, fit_best(j->task.start->lines, p->first));
@@ -291,25 +294,17 @@ static void line_show(const struct fit_job *j, const struct fit_sweep *s)
            l->move, pace);
 }
 
-static int page_show(struct fit_job *j, const struct fit_sweep *s)
-{
-  TRY(fit_page_take(&j->page, &s->point, s->best));
-  j->page.seconds = log_seconds() - j->begun;
-  fit_page_write(&j->page);
-  return OK;
-}
-
-/* What fit_run() calls after each sweep. */
+/* What fit_run() calls after each sweep.  The list of inputs is the worker's while it publishes. */
 static int sweep_take(void *self, const struct fit_sweep *s)
 {
   struct fit_job *j = self;
   struct comm *c = &j->run->comm;
   if (c->rank == 0) line_show(j, s);
+  TRY(fit_publisher_wait(&j->publisher));
   TRY(inputs_confirm(c));
-  TRY(fit_files_write(&j->files, j->run, s, j->task.threads));
-  TRY(comm_agree(c, c->rank ? OK : page_show(j, s)));
   sweep_note(j, &s->point, s->best);
-  return OK;
+  j->page.seconds = log_seconds() - j->begun;
+  return fit_publisher_begin(&j->publisher, s);
 }
 
 /* What it asks before each. */
@@ -317,6 +312,27 @@ static int stop_look(void *self, int *stop)
 {
   struct fit_job *j = self;
   return run_safe_point(j->run, j->files.dictionary.shown, stop);
+}
+
+/* Fit, until all that is to be published of the sweeps is there, or will not be. */
+static int sweeps_run(struct fit_job *j)
+{
+  struct phase *phases = j->result.phases, *wait = &phases[FIT_SHOW];
+  j->publisher = (struct fit_publisher){.run = j->run,
+                                        .files = &j->files,
+                                        .page = &j->page,
+                                        .mean = j->task.center ? j->mean : NULL,
+                                        .write = &phases[FIT_WRITE],
+                                        .threads = j->task.threads};
+  int status = fit_run(&j->task, &j->run->comm, &j->sink, &j->result);
+  if (!status) {
+    phase_begin(wait);
+    status = fit_publisher_wait(&j->publisher);
+    phase_end(wait, 0);
+  }
+  fit_publisher_close(&j->publisher);
+  TRY(status);
+  return inputs_confirm(&j->run->comm);
 }
 
 static int best_read(void *self, idx first, idx count, float *out)
@@ -435,10 +451,10 @@ static int fit_command(struct run *run, const void *options, const char **argume
   stop_listen();
   if (j->task.start)
     sweep_note(j, j->task.start, fit_best(j->task.start->lines, j->task.start->sweep));
-  TRY(fit_run(&j->task, &run->comm, &j->sink, &j->result));
-  TRY(inputs_confirm(&run->comm));
+  TRY(sweeps_run(j));
   if (run->stopped) {
     TRY(report_phases(&run->comm, j->result.phases, FIT_PHASES));
+    if (run->comm.rank == 0) fit_page_write(&j->page);
     job_free(j);
     return OK;
   }

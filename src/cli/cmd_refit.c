@@ -16,10 +16,13 @@
 #include "cli/refit_files.h"
 #include "cli/refit_resume.h"
 #include "cli/report.h"
+#include "cli/run_page.h"
 #include "cli/threads.h"
+#include "comm/buffers.h"
 #include "fit/judge.h"
 #include "io/rows.h"
 #include "model/directions.h"
+#include "refit/color.h"
 #include "refit/layout.h"
 #include "refit/refit.h"
 #include "refit/resident.h"
@@ -187,6 +190,7 @@ static int coder_prepare(struct job *j)
   if (!wanted && (j->c->size > 1 || !strcmp(o->device, "cpu"))) return OK;
   struct coder_shape shape = coder_shape_of(j);
   TRY(comm_agree(j->c, coder_open(&j->coder, &shape)));
+  TRY(comm_devices_report(j->c, &j->coder.device));
   if (!wanted && !strcmp(j->coder.device.kind, "cpu")) coder_close(&j->coder);
   if (!o->holdout) return OK;
   return judge_open(&j->judge, &j->holdout.source, j->task.mean, &j->coder, j->c);
@@ -282,6 +286,7 @@ static int state_finish(struct job *j, int reroute)
 static int state_write(struct job *j, int with_dictionary)
 {
   struct refit_result result = {&j->state, &j->inputs, &j->metrics, j->steps};
+  run_page_inputs(&j->files.facts.start.inputs);
   phase_begin(&j->phases[REFIT_WRITE]);
   TRY(inputs_confirm(j->c));
   if (with_dictionary) TRY(refit_dictionary_write(&j->files, j->run, &result));
@@ -292,10 +297,13 @@ static int state_write(struct job *j, int with_dictionary)
 
 static int classes_find(struct job *j)
 {
+  struct class_report report;
   phase_begin(&j->phases[REFIT_COLOR]);
   classes_free(&j->classes);
   TRY(fit_inputs_classes(&j->inputs, &j->state, &j->classes));
   phase_end(&j->phases[REFIT_COLOR], 0);
+  classes_report(&j->classes, j->state.s, &report);
+  if (j->phases[REFIT_COLOR].calls == 1) color_log(&report);
   return OK;
 }
 

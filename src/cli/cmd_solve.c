@@ -10,6 +10,7 @@
 #include "cli/agreement.h"
 #include "cli/command.h"
 #include "cli/report.h"
+#include "cli/run_page.h"
 #include "cli/threads.h"
 #include "io/solutions.h"
 #include "io/inputs.h"
@@ -174,6 +175,7 @@ static int result_close(const struct run *run, struct solve_state *job)
   facts[n++] = (struct run_fact){"bytes_from_device", NULL, (double)counts->got};
   facts[n++] = (struct run_fact){"systems_declined", NULL, (double)counts->declined};
   facts[n++] = (struct run_fact){"systems_retried", NULL, (double)counts->retried};
+  run_page_inputs(&job->systems.inputs);
   return solutions_output_finish(&job->file, &job->systems.inputs, facts, n);
 }
 

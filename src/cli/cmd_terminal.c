@@ -11,6 +11,7 @@
 #include "cli/command.h"
 #include "cli/fit_inputs.h"
 #include "cli/report.h"
+#include "cli/run_page.h"
 #include "cli/threads.h"
 #include "io/artifact_dump.h"
 #include "io/input_file.h"
@@ -180,6 +181,7 @@ static int result_write(const struct run *run, const char *path, const struct te
 {
   struct run_fact facts[MAX_FACTS];
   if (run->comm.rank) return OK;
+  run_page_inputs(&r->inputs);
   return terminal_write(path, r, t->rho, facts, run_facts(run, "cpu", t->threads, facts));
 }
 

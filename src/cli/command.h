@@ -41,10 +41,13 @@ struct run {
   const char *deck;    /* NULL: none */
   struct comm comm;    /* size 1 and not open for commands that are not parallel */
   struct cores *cores; /* [comm.size] of every rank's machine; NULL when not parallel; owned */
+  gidx *threads;       /* [comm.size] of every rank, after threads_report(); owned */
   char started[32];    /* UTC, ISO 8601 */
   char title[48];      /* "sagitta encode" */
   int unread;          /* nobody reads what was written to stdout */
   int stopped;         /* the job was asked to stop, and did at a safe point */
+  char page[4096];     /* rank 0, after run_begin_at(): where run.json is to be (run_page.h) */
+  int has_page;        /* the command writes it itself */
 };
 
 /* Options that several commands share: a struct and its table each. */

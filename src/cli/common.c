@@ -9,8 +9,10 @@
 #include "base/status.h"
 #include "base/stop.h"
 #include "base/watchdog.h"
+#include "cli/about.h"
 #include "cli/command.h"
 #include "cli/revision.h"
+#include "cli/run_page.h"
 #include "config.h"
 #include "io/companions.h"
 
@@ -56,13 +58,15 @@ static int companions_write(const struct run *run, const struct output_place *pl
   options_write(run->command->options, run->options, used);
   TRY(companions_begin(used, &name));
   if (name) log_info("log     %s, until a result is there", name);
+  about_log();
   return OK;
 }
 
-static int place_begin(const struct run *run, const struct output_place *place,
+static int place_begin(struct run *run, const struct output_place *place,
                        const struct run_inputs *inputs, int appends)
 {
   if (run->comm.rank != 0) return OK;
+  memcpy(run->page, place->page, sizeof run->page);
   TRY(outputs_check_inputs(inputs->name, MAX_INPUTS, run->deck));
   TRY(companions_write(run, place, appends));
   outputs_warn_leftovers();
@@ -126,6 +130,7 @@ int run_safe_point(struct run *run, const char *shown, int *stop)
 int run_facts(const struct run *run, const char *device, int threads, struct run_fact *facts)
 {
   static char words[8192], options[8192], host[256], ended[32];
+  if (device) run_page_device(device);
   words_join(run, words, sizeof words);
   options_join(run, options, sizeof options);
   gethostname(host, sizeof host - 1);

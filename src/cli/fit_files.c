@@ -273,12 +273,19 @@ static void stale_remove(const char *path)
   watchdog_end(step);
 }
 
-static int sweep_write(struct fit_files *f, struct run *run, const struct fit_sweep *s, int threads)
+int fit_files_take(struct fit_files *f, const struct fit_sweep *s)
+{
+  if (s->best == s->point.sweep)
+    memcpy(f->best, s->point.atoms, (size_t)f->k * (size_t)f->p * sizeof *f->best);
+  return lines_take(f, s);
+}
+
+int fit_files_write(struct fit_files *f, const struct run *run, const struct fit_sweep *s,
+                    int threads)
 {
   const struct fit_point *point = &s->point;
   const struct fit_sums sums = {f->k, f->p, point->gram, point->target, point->idle};
   int is_best = s->best == point->sweep;
-  TRY(lines_take(f, s));
   if (!is_best || point->gram)
     TRY(atoms_write(f, run, f->state.file, point->atoms, point->mean, point->gram ? &sums : NULL,
                     threads));
@@ -287,14 +294,6 @@ static int sweep_write(struct fit_files *f, struct run *run, const struct fit_sw
   stale_remove(f->supports.file);
   if (!point->gram) stale_remove(f->state.file);
   return OK;
-}
-
-int fit_files_write(struct fit_files *f, struct run *run, const struct fit_sweep *s, int threads)
-{
-  struct comm *c = &run->comm;
-  if (s->best == s->point.sweep)
-    memcpy(f->best, s->point.atoms, (size_t)f->k * (size_t)f->p * sizeof *f->best);
-  return comm_agree(c, c->rank ? OK : sweep_write(f, run, s, threads));
 }
 
 int fit_files_end(struct fit_files *f, struct run *run, const real *mean, int threads)

@@ -27,7 +27,7 @@ struct fit_files {
   struct fit_point start; /* on every rank */
   float *best;            /* [k][p] the best atoms so far */
   struct fit_record record;
-  struct history_line *lines; /* rank 0: [lines_max] */
+  struct history_line *lines; /* [lines_max] */
   gidx lines_max;
   struct matrix_output file; /* being written, on rank 0 */
   struct arena arena;
@@ -39,8 +39,13 @@ int fit_files_open(struct fit_files *files, struct run *run, const struct output
                    int resume);
 void fit_files_free(struct fit_files *files);
 
-/* Write what a sweep gave.  Collective. */
-int fit_files_write(struct fit_files *files, struct run *run, const struct fit_sweep *sweep,
+/* Take what is to be written of a sweep, its lines, and its atoms if they are the best so far; not
+ * while fit_files_write() is at work.  On every rank; not collective.  ERR_MEMORY. */
+int fit_files_take(struct fit_files *files, const struct fit_sweep *sweep);
+
+/* Write the sweep that was taken; of *sweep all but its lines is used, and on rank 0 alone.  Any
+ * thread; not collective. */
+int fit_files_write(struct fit_files *files, const struct run *run, const struct fit_sweep *sweep,
                     int threads);
 
 /* The fit has ended: dictionary.h5 gets the lines of all sweeps.  mean[p], or NULL.  Collective. */

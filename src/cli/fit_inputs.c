@@ -116,9 +116,6 @@ static int plan_print(const struct comm *c, const struct refit_task *t, idx dire
          1e-6 * (double)m.total, 1e-6 * (double)m.held.rows, 1e-6 * (double)m.held.supports,
          1e-6 * (double)m.held.frames, 1e-6 * (double)m.load, 1e-6 * (double)m.classes,
          1e-6 * (double)m.batch, 1e-6 * (double)m.sweep_end);
-  if (t->colors)
-    printf("colouring   %.1f MB on rank 0 alone, for the supports of all rows\n",
-           1e-6 * (double)m.classes);
   printf("present     %.1f MB a rank\n", 1e-6 * (double)memory_share(c->local_size));
   return OK;
 }

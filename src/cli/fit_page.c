@@ -1,28 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The page is put together in memory, and is then one write to a temporary file. */
+ * Entries that are those of a fit; cli/run_page.h has the others. */
 #include "cli/fit_page.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/json.h"
-#include "base/log.h"
 #include "base/num.h"
 #include "base/status.h"
-#include "base/watchdog.h"
-
-enum { PAGE_VERSION = 1 };
-
-int fit_page_claim(struct fit_page *p, const struct output_place *beside)
-{
-  char folder[4096], path[4096 + 16];
-  path_folder(beside->shown, folder);
-  snprintf(path, sizeof path, "%s/run.json", folder);
-  return output_claim(path, 1, p->path);
-}
+#include "cli/run_page.h"
 
 void fit_page_free(struct fit_page *p)
 {
@@ -45,41 +31,22 @@ int fit_page_take(struct fit_page *p, const struct fit_point *point, gidx best)
   return OK;
 }
 
-static void hash_tell(struct json *j, const char *key, uint64_t hash)
+/* What computes is known from the first sweep on: "cpu avx512", "cuda" and the GPU's name. */
+static void device_tell(const struct fit_page *p, struct json *j)
 {
-  char text[24];
-  snprintf(text, sizeof text, "%016llx", (unsigned long long)hash);
-  json_text(j, key, text);
-}
-
-static void options_object(const struct fit_page *p, struct json *j)
-{
-  json_object(j, "options");
-  options_json(p->run->command->options, p->run->options, j);
-  json_end(j);
-}
-
-/* What /run of a result says too. */
-static void run_tell(const struct fit_page *p, struct json *j)
-{
-  static const char *const told[] = {"version", "revision", "command", "started"};
-  struct run_fact facts[MAX_FACTS];
-  int n = run_facts(p->run, "", p->task->threads, facts);
-  for (int i = 0; i < n; i++)
-    for (int k = 0; k < LENGTH(told); k++)
-      if (strcmp(facts[i].name, told[k]) == 0) json_text(j, told[k], facts[i].text);
-  options_object(p, j);
-  json_long(j, "ranks", p->run->comm.size);
+  const char *device = p->result->device, *space = strchr(device, ' ');
+  char kind[16];
+  snprintf(kind, sizeof kind, "%.*s", space ? (int)(space - device) : 0, device);
   json_long(j, "threads", p->task->threads);
-  json_text(j, "device", p->encoded ? p->encoded->device : NULL);
-  json_text(j, "variant", p->encoded ? p->encoded->variant : NULL);
+  json_text(j, "device", *kind ? kind : NULL);
+  json_text(j, "variant", space ? space + 1 : NULL);
 }
 
 static void input_tell(struct json *j, const char *key, const char *name, uint64_t hash)
 {
   json_object(j, key);
   json_text(j, "name", name);
-  hash_tell(j, "rows_hash", hash);
+  page_hash_tell(j, "rows_hash", hash);
   json_end(j);
 }
 
@@ -130,24 +97,6 @@ static void lines_tell(const struct fit_page *p, struct json *j)
   json_real(j, "fitted", p->lines[p->best].fitted);
 }
 
-static void metrics_tell(const struct metrics *m, struct json *j)
-{
-  json_object(j, "metrics");
-  for (int i = 0; i < metric_count; i++) {
-    const struct metric_row *row = &metric_rows[i];
-    const char *at = (const char *)m + row->offset;
-    gidx whole;
-    real value;
-    memcpy(&whole, at, sizeof whole);
-    memcpy(&value, at, sizeof value);
-    if (row->is_integer)
-      json_long(j, row->name, whole);
-    else
-      json_real(j, row->name, value);
-  }
-  json_end(j);
-}
-
 static void end_tell(const struct fit_page *p, struct json *j)
 {
   static const char *const ends[] = {
@@ -155,65 +104,20 @@ static void end_tell(const struct fit_page *p, struct json *j)
   json_real(j, "seconds", p->seconds);
   json_text(j, "end", p->encoded ? ends[p->result->end] : NULL);
   if (!p->encoded) return;
-  metrics_tell(&p->encoded->metrics, j);
-  hash_tell(j, "fingerprint", p->encoded->fingerprint);
+  page_metrics_tell(&p->encoded->metrics, 1, j);
+  page_hash_tell(j, "fingerprint", p->encoded->fingerprint);
 }
 
-/* *text <- the page, which the caller frees. */
-static int page_make(const struct fit_page *p, char **text, size_t *bytes)
+static void page_tell(const void *self, struct json *j)
 {
-  struct json j = {.out = open_memstream(text, bytes)};
-  CHECK(j.out, ERR_MEMORY, "cannot allocate run.json");
-  json_object(&j, NULL);
-  json_text(&j, "format", "sagitta fit");
-  json_long(&j, "format_version", PAGE_VERSION);
-  run_tell(p, &j);
-  task_tell(p, &j);
-  lines_tell(p, &j);
-  end_tell(p, &j);
-  json_end(&j);
-  int failed = ferror(j.out) != 0;
-  failed = fclose(j.out) || failed;
-  CHECK(!failed, ERR_MEMORY, "cannot allocate run.json");
-  return OK;
-}
-
-/* Write all of it past the stream's buffer. */
-static int text_write(const char *name, FILE *file, const char *text, size_t bytes)
-{
-  int step = watchdog_begin(ERR_IO, "writing", name), error = 0;
-  for (size_t done = 0; done < bytes && !error;) {
-    ssize_t n = write(fileno(file), text + done, bytes - done);
-    if (n > 0)
-      done += (size_t)n;
-    else if (errno != EINTR)
-      error = errno;
-  }
-  watchdog_end(step);
-  CHECK(!error, ERR_IO, "cannot write '%s': %s", name, strerror(error));
-  return OK;
-}
-
-static int text_publish(const char *path, const char *text, size_t bytes)
-{
-  struct temporary t;
-  FILE *file;
-  TRY(temporary_create(&t, path, NULL, &file));
-  int status = text_write(t.name, file, text, bytes), closed = temporary_close(&t, file);
-  if (!status) status = closed;
-  if (!status) status = temporary_publish(&t);
-  if (status) temporary_drop(&t);
-  return status;
+  const struct fit_page *p = self;
+  device_tell(p, j);
+  task_tell(p, j);
+  lines_tell(p, j);
+  end_tell(p, j);
 }
 
 void fit_page_write(const struct fit_page *p)
 {
-  char *text = NULL;
-  size_t bytes = 0;
-  int status = page_make(p, &text, &bytes);
-  if (!status) status = text_publish(p->path, text, bytes);
-  free(text);
-  if (!status) return;
-  log_warn("%s: what is there is not of the last sweep", status_message());
-  status_clear();
+  run_page_write(p->run, "sagitta fit", page_tell, p);
 }

@@ -11,11 +11,12 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "base/watchdog.h"
+#include "cli/about.h"
 #include "cli/agreement.h"
 #include "cli/command.h"
 #include "cli/process.h"
+#include "cli/run_page.h"
 #include "cli/threads.h"
-#include "config.h"
 #include "io/input_file.h"
 
 enum { MAX_SILENCE = 20 }; /* seconds that a rank waits for the one that speaks */
@@ -35,17 +36,12 @@ static void usage_print(FILE *out)
           "of ranks, with the same bits.\n\nCommands:\n");
   for (int i = 0; i < LENGTH(commands); i++)
     fprintf(out, "  %-8s  %s\n", commands[i]->name, commands[i]->summary);
-  fprintf(
-      out,
-      "\n`sagitta COMMAND --help` explains a command.  A first session:\n\n"
-      "  mpirun -n 2 sagitta seed --rows acts.h5 --atoms 1024 --center --output dict/\n"
-      "  mpirun -n 2 sagitta encode --rows acts.h5 --dictionary dict/dictionary.h5 \\\n"
-      "      --top-s 16 --rounds 4 --output run/\n"
-      "  sagitta inspect run/supports.h5\n\n"
-      "Exit codes: 0 done; 1 done, but the answer is no: files differ, or --strict and\n"
-      "something failed; 2 usage or deck; 65 bad input, or a file that verify refuses;\n"
-      "69 no such device; 70 internal error; 71 out of memory; 73 cannot create the output;\n"
-      "74 read or write error; 75 stopped when asked to, --resume goes on; 76 a rank was lost.\n");
+  fprintf(out, "\n`sagitta COMMAND --help` explains a command.  A first session:\n\n"
+               "  mpirun -n 2 sagitta seed --rows acts.h5 --atoms 1024 --center --output dict/\n"
+               "  mpirun -n 2 sagitta encode --rows acts.h5 --dictionary dict/dictionary.h5 \\\n"
+               "      --top-s 16 --rounds 4 --output run/\n"
+               "  sagitta inspect run/supports.h5\n\n");
+  fputs(status_codes_text, out);
 }
 
 /* sagitta --list-options [COMMAND]: its keys, or all commands, for shell completion. */
@@ -179,7 +175,7 @@ int main(int argc, char **argv)
     return OK;
   }
   if (!strcmp(name, "--version")) {
-    printf("sagitta %s\n", PACKAGE_VERSION);
+    about_print(stdout);
     return OK;
   }
   if (!strcmp(name, "--list-options")) return list_print(argc, argv);
@@ -200,11 +196,13 @@ int main(int argc, char **argv)
   on_exit(library_exit, NULL);
   int status = run_open(&run, options, arguments);
   if (!status) status = run.command->run(&run, options, arguments);
+  if (!status || status == ERR_ANSWER) run_page_end(&run);
   if (!status) status = run_close(&run);
   if (status) return job_fail(&run, status);
   log_close();
   outputs_release();
   free(run.cores);
+  free(run.threads);
   free(options);
   status = process_end(run.unread);
   return status ? status : run.stopped ? ERR_STOPPED : OK;

@@ -72,6 +72,25 @@ static void machine_warn(const char *host, const struct core_share *s, gidx thre
              s->used, s->present, host, s->present / s->processes);
 }
 
+/* Which ranks are on which machine, where there are several; the first, if not all fit a line. */
+static void seats_log(const struct run *run)
+{
+  int size = run->comm.size, first = 0;
+  char line[400] = "";
+  size_t used = 0;
+  while (first < size && used < sizeof line - 100) {
+    int end = first + 1;
+    while (end < size && !strcmp(run->cores[end].host, run->cores[first].host)) end++;
+    if (end - first == size) return;
+    char last[24] = "";
+    if (end - first > 1) snprintf(last, sizeof last, " to %d", end - 1);
+    used += (size_t)snprintf(line + used, sizeof line - used, "%s%d%s on %s", used ? ", " : "",
+                             first, last, run->cores[first].host);
+    first = end;
+  }
+  log_info("seats   ranks %s%s", line, first < size ? ", ..." : "");
+}
+
 static void cores_report(const struct run *run, const gidx *threads, const char *by)
 {
   const struct cores *first = &run->cores[0];
@@ -81,6 +100,7 @@ static void cores_report(const struct run *run, const gidx *threads, const char 
     snprintf(bound, sizeof bound, "%d core%s", s.own, s.own == 1 ? "" : "s");
   log_info("threads %lld by=%s bound=%s node=%s ranks=%d cores=%d of=%d", (long long)threads[0], by,
            bound, first->host, s.processes, s.used, s.present);
+  seats_log(run);
   for (int r = 0; r < run->comm.size; r++) {
     gidx sum;
     if (!machine_begins(run, r, threads, &sum)) continue;
@@ -99,6 +119,7 @@ int threads_report(struct run *run, idx option)
                                           "cannot allocate the threads of %d ranks", c->size)));
   TRY(comm_allgather_long(c, threads_choose(run, option, &by), threads));
   if (c->rank == 0) cores_report(run, threads, by);
-  free(threads);
+  free(run->threads);
+  run->threads = threads;
   return OK;
 }

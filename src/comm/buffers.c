@@ -3,6 +3,7 @@
  * MPI. */
 #include "comm/buffers.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -42,15 +43,31 @@ static int has_each_its_gpu(const struct rank_device *all, int count)
   return 1;
 }
 
+/* Is b the next rank on the host of a, with the next GPU, or the same device? */
+static int follows(const struct rank_device *a, const struct rank_device *b)
+{
+  return !strcmp(a->host, b->host) && !strcmp(a->kind, b->kind) && !strcmp(a->name, b->name) &&
+         b->number == a->number + is_gpu(a);
+}
+
+/* One line for ranks that follow each other. */
+static void ranks_log(const struct rank_device *all, int first, int last)
+{
+  const struct rank_device *one = &all[first];
+  char ranks[48], gpus[64];
+  int many = last > first;
+  snprintf(ranks, sizeof ranks, many ? "ranks %d to %d" : "rank %d", first, last);
+  snprintf(gpus, sizeof gpus, many ? "GPUs %d to %d, each" : "GPU %d", one->number,
+           all[last].number);
+  log_info("%s on %s: %s %s", ranks, one->host, is_gpu(one) ? gpus : one->kind, one->name);
+}
+
 static void table_log(const struct rank_device *all, int count)
 {
   if (!any_gpu(all, count)) return;
-  for (int r = 0; r < count; r++) {
-    const struct rank_device *one = &all[r];
-    if (is_gpu(one))
-      log_info("rank %d on %s: GPU %d %s", r, one->host, one->number, one->name);
-    else
-      log_info("rank %d on %s: %s %s", r, one->host, one->kind, one->name);
+  for (int first = 0, last = 0; first < count; first = ++last) {
+    while (last + 1 < count && follows(&all[last], &all[last + 1])) last++;
+    ranks_log(all, first, last);
   }
 }
 

@@ -8,7 +8,7 @@
 #include "base/num.h"
 #include "comm/mpi_impl.h"
 
-enum { MAX_SUM = 1 << 24 };       /* values that are summed at a time */
+enum { MAX_SUM = 1 << 24 };       /* values that are joined at a time */
 enum { MAX_BROADCAST = 1 << 30 }; /* items that are sent at a time */
 enum { MESSAGE_LENGTH = 2048 };   /* of a failure that is made common */
 
@@ -152,19 +152,30 @@ int comm_broadcast(struct comm *c, void *items, gidx count, size_t unit)
   return OK;
 }
 
-int comm_sum(struct comm *c, gidx *values, gidx count)
+/* Values of 64 bits become what they are together. */
+static int values_join(struct comm *c, void *values, gidx count, MPI_Datatype type, MPI_Op op)
 {
   if (c->size == 1) return OK;
   TRY(ranks_meet(c));
   for (gidx first = 0; first < count; first += MAX_SUM) {
     int part = 0;
     TRY(comm_count(imin(count - first, MAX_SUM), &part));
-    /* It moves the values twice, and adds them. */
-    POST_BYTES(4.0 * (double)part * sizeof *values,
-               MPI_Iallreduce(MPI_IN_PLACE, values + first, part, MPI_INT64_T, MPI_SUM,
-                              c->state->world, &request_));
+    /* It moves the values twice, and joins them. */
+    POST_BYTES(4.0 * (double)part * sizeof(gidx),
+               MPI_Iallreduce(MPI_IN_PLACE, (gidx *)values + first, part, type, op, c->state->world,
+                              &request_));
   }
   return OK;
+}
+
+int comm_sum(struct comm *c, gidx *values, gidx count)
+{
+  return values_join(c, values, count, MPI_INT64_T, MPI_SUM);
+}
+
+int comm_or(struct comm *c, uint64_t *words, gidx count)
+{
+  return values_join(c, words, count, MPI_UINT64_T, MPI_BOR);
 }
 
 int comm_allgather_long(struct comm *c, gidx value, gidx *values)

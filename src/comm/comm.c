@@ -5,6 +5,7 @@
 
 #include <sched.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -58,6 +59,21 @@ int comm_rank_told(void)
   for (int i = 0; i < LENGTH(names); i++)
     if (getenv(names[i])) return atoi(getenv(names[i]));
   return -1;
+}
+
+/* Open MPI's text is "Open MPI v4.1.4, package: ...", MPICH's "MPICH Version:\t4.1\n...". */
+void comm_library(char *text, size_t capacity)
+{
+  char whole[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+  int length = 0;
+  MPI_Get_library_version(whole, &length);
+  size_t used = 0;
+  for (const char *at = whole; *at && !strchr(",\n", *at) && used + 1 < capacity; at++) {
+    int is_noise = strchr(" \t", *at) ? used && text[used - 1] == ' ' : *at == ':';
+    int is_prefix = *at == 'v' && used && text[used - 1] == ' ';
+    if (!is_noise && !is_prefix) text[used++] = *at == '\t' ? ' ' : *at;
+  }
+  text[used] = '\0';
 }
 
 static int mpi_start(void)

@@ -30,6 +30,12 @@ struct comm {
 /* The rank that the launcher told this process, -1 where none did.  Not collective. */
 int comm_rank_told(void);
 
+/* text[capacity] <- which MPI this is, as "Open MPI 4.1.4"; also before comm_open().  Not
+ * collective. */
+void comm_library(char *text, size_t capacity);
+/* The same of NCCL, as "2.27.5"; "none" in a build without. */
+void comm_gpus_library(char *text, size_t capacity);
+
 /* Start MPI and make a communicator of all ranks.  Only the thread that opens it may use it.  From
  * here on, this rank gives signs of life and expects the peer's.  Collective. */
 int comm_open(struct comm *c);
@@ -64,6 +70,9 @@ int comm_broadcast(struct comm *c, void *items, gidx count, size_t unit);
 
 /* values[count] <- their sums over the ranks, modulo 2^64, on every rank.  Collective. */
 int comm_sum(struct comm *c, gidx *values, gidx count);
+
+/* words[count] <- the bits that some rank has, on every rank.  Collective. */
+int comm_or(struct comm *c, uint64_t *words, gidx count);
 
 /* values[size] <- the value of every rank, in rank order, on every rank.  Collective. */
 int comm_allgather_long(struct comm *c, gidx value, gidx *values);

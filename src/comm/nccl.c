@@ -4,6 +4,7 @@
 #include "comm/nccl.h"
 
 #include <nccl.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/log.h"
@@ -32,6 +33,13 @@ static int nccl_fail(ncclResult_t result, const char *file, int line)
     if (nccl_ != ncclSuccess && nccl_ != ncclInProgress)                                           \
       return nccl_fail(nccl_, __FILE__, __LINE__);                                                 \
   } while (0)
+
+void comm_gpus_library(char *text, size_t capacity)
+{
+  int version = 0;
+  ncclGetVersion(&version);
+  snprintf(text, capacity, "%d.%d.%d", version / 10000, version / 100 % 100, version % 100);
+}
 
 /* Wait until NCCL has put the last call on the GPU's stream. */
 static int enqueued_wait(struct comm *c)
@@ -84,16 +92,15 @@ static int communicator_open(struct comm *c)
 
 int gpus_open(struct comm *c, struct device *dev)
 {
-  int version = 0;
+  char version[32];
   (void)dev;
   c->gpus = calloc(1, sizeof *c->gpus);
   TRY(comm_agree(c, c->gpus ? OK
                             : status_fail(ERR_MEMORY, __FILE__, __LINE__,
                                           "cannot allocate the communicator of the GPUs")));
   TRY(comm_agree(c, communicator_open(c)));
-  ncclGetVersion(&version);
-  log_info("GPUs exchange through NCCL %d.%d.%d", version / 10000, version / 100 % 100,
-           version % 100);
+  comm_gpus_library(version, sizeof version);
+  log_info("GPUs exchange through NCCL %s", version);
   return OK;
 }
 

@@ -1,7 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A build without NCCL: GPUs are not joined, and what they exchange goes through the host. */
+#include <stdio.h>
+
 #include "base/status.h"
 #include "comm/nccl.h"
+
+void comm_gpus_library(char *text, size_t capacity)
+{
+  snprintf(text, capacity, "none");
+}
 
 int gpus_open(struct comm *c, struct device *dev)
 {

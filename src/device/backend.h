@@ -21,6 +21,7 @@
 
 struct backend {
   const char *kind;
+  void (*library)(char *text, size_t capacity); /* its version; the CPU has NULL */
 
   /* device.h */
   int (*open)(struct device *dev, const struct device_options *options);

@@ -33,6 +33,11 @@ static int prepare(struct device *dev)
   return dev->backend->prepare ? dev->backend->prepare(dev) : OK;
 }
 
+void device_cuda_library(char *text, size_t capacity)
+{
+  backend_cuda.library(text, capacity);
+}
+
 int device_open(struct device *dev, const struct device_options *o)
 {
   const char *kind = o->kind ? o->kind : "cpu";

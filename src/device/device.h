@@ -81,6 +81,9 @@ struct device {
   gidx planned_host, planned_device;
 };
 
+/* text[capacity] <- the version of CUDA, as "13.0"; "none" in a build without. */
+void device_cuda_library(char *text, size_t capacity);
+
 /* ERR_USAGE for an unknown variant, ERR_DEVICE for one that this processor lacks and for `cuda`
  * where there is no GPU.  `auto` without a GPU is the CPU; the log says why. */
 int device_open(struct device *dev, const struct device_options *options);

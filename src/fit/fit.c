@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "base/num.h"
 #include "base/status.h"
+#include "comm/buffers.h"
 #include "fit/judge.h"
 #include "fit/revive.h"
 #include "fit/update.h"
@@ -233,6 +234,7 @@ static int part_load(struct fit *f, gidx part)
   if (!f->coder.device.backend) {
     struct coder_shape shape = coder_shape_of(f);
     TRY(comm_agree(f->c, coder_open(&f->coder, &shape)));
+    TRY(comm_devices_report(f->c, &f->coder.device));
     snprintf(f->result->device, sizeof f->result->device, "%s %s", f->coder.device.kind,
              f->coder.device.variant);
   }
@@ -247,6 +249,7 @@ static int beside_find(struct fit *f)
   TRY(refit_state_shape(&f->state, &f->refit_task, f->c));
   struct coder_shape shape = coder_shape_of(f);
   TRY(judge_bytes(&shape, f->held.n, size, &f->refit_task.beside));
+  f->refit_task.beside += f->task->beside;
   f->state = (struct refit_state){0};
   return OK;
 }
@@ -448,11 +451,19 @@ static int sweep_reopen(struct fit *f)
   return OK;
 }
 
+static void classes_log(const struct fit *f)
+{
+  struct class_report report;
+  classes_report(&f->classes, f->state.s, &report);
+  color_log(&report);
+}
+
 /* Every atom takes a step by its own system. */
 static int atoms_step(struct fit *f, struct sweep_counts *counts)
 {
   classes_free(&f->classes);
   TRY(color_state(&f->state, &f->classes));
+  if (f->sweep == f->first + 1) classes_log(f);
   if (f->resident.is_on) return resident_sweep(&f->resident, &f->classes, f->steps, counts);
   return refit_sweep(&f->state, &f->classes, f->task->directions, f->steps_phases, f->steps,
                      counts);
@@ -544,7 +555,7 @@ static void fit_close(struct fit *f)
 static const struct phase phase_names[FIT_PHASES] = {
     [FIT_START] = {.name = "start"},   [FIT_UPDATE] = {.name = "update"},
     [FIT_REVIVE] = {.name = "revive"}, [FIT_PART] = {.name = "read"},
-    [FIT_SHOW] = {.name = "write"},
+    [FIT_SHOW] = {.name = "wait"},     [FIT_WRITE] = {"write", .unit = "GB", .background = 1},
 };
 
 int fit_run(const struct fit_task *task, struct comm *c, const struct fit_sink *sink,

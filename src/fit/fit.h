@@ -49,6 +49,7 @@ struct fit_task {
   idx directions; /* UPDATE_ATOMS: in which an atom may move in a sweep */
   idx passes;     /* UPDATE_JOINT: of the descent in a sweep */
   gidx minibatch; /* rows of a part, UPDATE_JOINT; 0: all rows are one part */
+  gidx beside;    /* bytes that the sink takes on a rank, for the memory check */
   idx threads;
   const char *device, *variant, *filter;
   const struct fit_point *start; /* go on from here; NULL: begin anew */
@@ -98,7 +99,8 @@ enum fit_phase {
   FIT_ROUTE,
   FIT_CODES,
   FIT_COPY,
-  FIT_SHOW, /* the state handed to the sink */
+  FIT_SHOW,  /* "wait": the state handed to the sink */
+  FIT_WRITE, /* in the background; filled in by the sink */
   FIT_PHASES
 };
 

@@ -15,6 +15,7 @@
 static struct {
   struct temporary used, log;
   int has_used, has_log; /* not published yet */
+  int has_result;        /* a result of this run is there */
 } pair;
 
 static int is_there(const char *path)
@@ -73,8 +74,14 @@ static void companion_publish(struct temporary *t, int *waits)
   status_clear();
 }
 
+int companions_are_published(void)
+{
+  return pair.has_result;
+}
+
 void companions_publish(void)
 {
+  pair.has_result = 1;
   companion_publish(&pair.used, &pair.has_used);
   companion_publish(&pair.log, &pair.has_log);
 }

@@ -24,5 +24,7 @@ int companions_begin(FILE *used, const char **log_name);
  * second time.  What fails is a warning, since the result is whole, and tried again with the next
  * result. */
 void companions_publish(void);
+/* Is a result of this run there? */
+int companions_are_published(void);
 
 #endif

@@ -21,9 +21,9 @@
 
 enum { MAX_CLAIMS = 16, MAX_LISTED = 20000, MAX_WARNINGS = 4, LOCK_TRIES = 1000 };
 
-/* Results are claimed once; their companions, used.in, run.log and what these become of a run that
- * fails, may belong to several. */
-enum claim_kind { CLAIM_RESULT, CLAIM_USED, CLAIM_LOG, CLAIM_FAILED };
+/* Results are claimed once; their companions, used.in, run.log, run.json and what the first two
+ * become of a run that fails, may belong to several. */
+enum claim_kind { CLAIM_RESULT, CLAIM_USED, CLAIM_LOG, CLAIM_PAGE, CLAIM_FAILED };
 static struct claim {
   char path[sizeof((struct output_place *)0)->file];
   enum claim_kind kind;
@@ -194,6 +194,7 @@ static int place_name(struct output_place *place, const char *output, const char
     snprintf(place->shown, capacity, "%.*s/%s", length, output, name);
   snprintf(place->used, capacity, "%.*s%cused.in", stem, output, joint);
   snprintf(place->log, capacity, "%.*s%crun.log", stem, output, joint);
+  snprintf(place->page, capacity, "%.*s%crun.json", stem, output, joint);
   snprintf(place->used_failed, capacity, "%.*s%cused.failed.in", stem, output, joint);
   snprintf(place->log_failed, capacity, "%.*s%crun.failed.log", stem, output, joint);
   return OK;
@@ -220,6 +221,7 @@ int output_place(struct output_place *place, const char *output, const char *nam
   TRY(output_claim(place->shown, force, place->file));
   TRY(companion_claim(place->used, CLAIM_USED));
   TRY(companion_claim(place->log, CLAIM_LOG));
+  TRY(companion_claim(place->page, CLAIM_PAGE));
   TRY(companion_claim(place->used_failed, CLAIM_FAILED));
   return companion_claim(place->log_failed, CLAIM_FAILED);
 }

@@ -12,14 +12,15 @@
 /* folder[4096] <- the folder of a path as it is written, "." when it names none. */
 void path_folder(const char *path, char *folder);
 
-/* Where a command writes a result, the deck that repeats the run, and its log.  --output is a
+/* Where a command writes a result, the deck that repeats the run, its log and page.  --output is a
  * folder, or a file when it ends in ".h5". */
 struct output_place {
   char file[4096], used[4096], log[4096];   /* resolved, as are the next */
   char used_failed[4096], log_failed[4096]; /* what used and log become of a run that fails */
+  char page[4096];                          /* run.json */
   char shown[4096];                         /* file as it was asked for, for messages */
 };
-/* Find the names, create the folder when it is missing, and claim all five; name is that of the
+/* Find the names, create the folder when it is missing, and claim all six; name is that of the
  * result in a folder, as "supports.h5".  Results of one run may share all but the first.
  * ERR_CREATE: the result is there already and force is 0, another run is writing here, another
  * output of this run has the name, or the folder cannot be made or written to. */

@@ -123,13 +123,11 @@ static int classes_alloc(struct classes *c, idx k, idx count)
   return arena_alloc(&c->arena, &c->atoms, k, sizeof *c->atoms);
 }
 
-int classes_color_bytes(gidx n, idx k, gidx entries, gidx *bytes)
+int classes_bytes(idx k, gidx *bytes)
 {
-  struct coloring w = {.arena.is_dry = 1};
   struct classes c = {.arena.is_dry = 1};
-  TRY(coloring_alloc(&w, n, k, entries));
-  TRY(classes_alloc(&c, k, k)); /* at most a class for each atom */
-  *bytes = (gidx)(w.arena.bytes + c.arena.bytes);
+  TRY(classes_alloc(&c, k, k));
+  *bytes = (gidx)c.arena.bytes;
   return OK;
 }
 
@@ -191,6 +189,7 @@ void classes_report(const struct classes *c, gidx longest_row, struct class_repo
     int bin = 0;
     while (size >> (bin + 1)) bin++;
     out->histogram[bin]++;
+    out->atoms[bin] += size;
     if (class == 0 || size < out->min) out->min = size;
     if (size > out->max) out->max = size;
   }

@@ -29,14 +29,13 @@ struct classes {
 };
 void classes_free(struct classes *c);
 
-/* Colour greedily (N.6): atoms in falling order of support size, of equals the smaller index first;
- * each gets the smallest class that has no conflicting atom.  The work is entries times row length.
- * ERR_MEMORY; ERR_INPUT beyond 2^31 - 1 rows. */
+/* The reference: colour greedily (N.6), atoms in falling order of support size, of equals the lower
+ * index first; each gets the smallest class that has no conflicting atom.  The work is entries
+ * times row length.  ERR_MEMORY; ERR_INPUT beyond 2^31 - 1 rows. */
 int classes_color(struct classes *c, const struct support_view *supports);
 
-/* *bytes <- what classes_color() takes for n rows with so many entries over k atoms, its result
- * included: its own allocation, run dry.  Fails as it would. */
-int classes_color_bytes(gidx n, idx k, gidx entries, gidx *bytes);
+/* *bytes <- what classes of k atoms take, at most one for each. */
+int classes_bytes(idx k, gidx *bytes);
 
 /* The classes of given colors color[k], each -1 or 0 .. count - 1. */
 int classes_from_colors(struct classes *c, const idx *color, idx k, idx count);
@@ -53,6 +52,7 @@ struct class_report {
   gidx min, max;      /* atoms in a class */
   real mean;          /* NaN without classes */
   gidx histogram[32]; /* classes of 1, 2 .. 3, 4 .. 7, ... atoms */
+  gidx atoms[32];     /* and how many atoms these have */
 };
 void classes_report(const struct classes *c, gidx longest_row, struct class_report *out);
 

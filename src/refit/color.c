@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Rank 0 reads, or gathers, and colours; the others wait for its status. */
+ * Each rank reads its share of the rows, or has it. */
 #include "refit/color.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/fingerprint.h"
 #include "base/log.h"
+#include "base/num.h"
 #include "base/status.h"
 #include "model/access.h"
+#include "refit/coloring.h"
 
 struct supports_job {
   const struct support_source *source;
@@ -34,61 +35,91 @@ int supports_access(const struct support_source *source, gidx first, gidx n, int
   return status;
 }
 
-int color_supports_bytes(const struct support_source *source, gidx *bytes)
+/* The rows of a rank of a source, and what is found of them; a thread that is left behind may still
+ * use it. */
+struct color_job {
+  const struct support_source *source;
+  gidx first, n;
+  struct supports supports;
+};
+
+/* *entries <- those of own rows, as far as the offsets make sense: reading checks them. */
+static int entries_look(const struct color_job *j, gidx *entries)
 {
-  struct supports s = {.arena.is_dry = 1};
-  TRY(supports_alloc_rows(&s, source->n, source->k));
-  TRY(supports_alloc_entries(&s, source->entries, source->d, 0));
-  TRY(classes_color_bytes(source->n, source->k, source->entries, bytes));
-  *bytes += (gidx)s.arena.bytes;
+  const struct support_source *s = j->source;
+  gidx begin = 0, end = 0;
+  *entries = s->entries;
+  if (j->n == s->n) return OK;
+  TRY(s->starts(s->self, j->first, 0, &begin));
+  TRY(s->starts(s->self, j->first + j->n, 0, &end));
+  *entries = imin(imax(end - begin, 0), s->entries);
   return OK;
 }
 
-/* The hash of supports whose rows have any length; where all are equal, that of a refit. */
-static uint64_t supports_hash(const struct support_view *view, gidx longest)
+/* Do the supports of own rows fit on this rank, with what colouring takes beside them? */
+static int memory_check(const struct color_job *j, int ranks)
 {
-  uint64_t sum = 0;
-  for (gidx i = 0; i < view->n; i++)
-    sum += support_terms(view->atoms + view->start[i], 1,
-                         (idx)(view->start[i + 1] - view->start[i]), i);
-  return content_hash(sum, view->n, longest, 1);
-}
-
-/* Do the supports of all rows fit on this rank, with what colouring takes beside them? */
-static int memory_check(const struct support_source *source)
-{
-  gidx wanted = 0, present = memory_available();
-  TRY(color_supports_bytes(source, &wanted));
+  struct supports dry = {.arena.is_dry = 1};
+  gidx entries = 0, wanted = 0, present = memory_share(ranks);
+  TRY(entries_look(j, &entries));
+  TRY(supports_alloc_rows(&dry, j->n, j->source->k));
+  TRY(supports_alloc_entries(&dry, entries, j->source->d, 0));
+  TRY(coloring_bytes(j->source->k, entries, &wanted));
+  wanted += (gidx)dry.arena.bytes;
   CHECK(wanted <= present, ERR_MEMORY,
-        "%lld bytes are needed to colour %d atoms in %lld rows with %lld entries, %lld are present",
-        (long long)wanted, source->k, (long long)source->n, (long long)source->entries,
-        (long long)present);
+        "%lld bytes are needed to colour %d atoms in %lld rows with %lld entries, %lld are present "
+        "for each rank: more ranks on more machines hold fewer rows each",
+        (long long)wanted, j->source->k, (long long)j->n, (long long)entries, (long long)present);
   return OK;
 }
 
-static int color_alone(const struct support_source *source, struct color_result *r)
+static int supports_open(struct color_job *j, int ranks)
 {
-  TRY(memory_check(source));
-  struct supports *supports = calloc(1, sizeof *supports);
-  CHECK(supports, ERR_MEMORY, "cannot allocate %zu bytes", sizeof *supports);
+  TRY(memory_check(j, ranks));
+  return supports_access(j->source, j->first, j->n, 0, &j->supports);
+}
+
+/* The longest row, and the hash of supports whose rows have any length: where all are equal, that
+ * of a refit.  Collective. */
+static int supports_name(struct comm *c, const struct color_job *j, gidx *longest, uint64_t *hash)
+{
+  const struct support_view *view = &j->supports.view;
+  uint64_t terms = 0;
+  for (gidx i = 0; i < view->n; i++)
+    terms += support_terms(view->atoms + view->start[i], 1,
+                           (idx)(view->start[i + 1] - view->start[i]), j->first + i);
+  gidx sum = (gidx)terms, *all = calloc((size_t)c->size, sizeof *all);
+  CHECK(all, ERR_MEMORY, "cannot allocate %d lengths", c->size);
+  TRY(comm_sum(c, &sum, 1));
+  TRY(comm_allgather_long(c, j->supports.longest, all));
+  *longest = 0;
+  for (int r = 0; r < c->size; r++) *longest = imax(*longest, all[r]);
+  free(all);
+  *hash = content_hash((uint64_t)sum, j->source->n, *longest, 1);
+  return OK;
+}
+
+int color_supports(struct comm *c, const struct support_source *source, int threads,
+                   struct color_result *r)
+{
+  struct color_job *j;
+  gidx longest = 0;
+  *r = (struct color_result){0};
+  TRY(comm_agree(c, struct_alloc(&j, sizeof *j)));
+  j->source = source;
+  comm_share(source->n, c->size, c->rank, &j->first, &j->n);
   double begun = log_seconds();
-  TRY(supports_access(source, 0, source->n, 0, supports));
+  TRY(comm_agree_at(c, supports_open(j, c->local_size), j->first));
   double read = log_seconds();
-  TRY(classes_color(&r->classes, &supports->view));
+  TRY(coloring_run(c, &j->supports.view, threads, &r->classes));
   r->read_seconds = read - begun;
   r->color_seconds = log_seconds() - read;
-  classes_report(&r->classes, supports->longest, &r->report);
+  TRY(supports_name(c, j, &longest, &r->inputs.supports));
+  classes_report(&r->classes, longest, &r->report);
   r->fingerprint = fingerprint(r->classes.color, source->k, sizeof(idx), 0);
-  r->inputs.supports = supports_hash(&supports->view, supports->longest);
-  supports_free(supports);
-  free(supports);
+  supports_free(&j->supports);
+  free(j);
   return OK;
-}
-
-int color_supports(struct comm *c, const struct support_source *source, struct color_result *result)
-{
-  *result = (struct color_result){0};
-  return comm_agree(c, c->rank == 0 ? color_alone(source, result) : OK);
 }
 
 void color_free(struct color_result *result)
@@ -96,57 +127,41 @@ void color_free(struct color_result *result)
   classes_free(&result->classes);
 }
 
-/* The supports of a refit on rank 0, where every row has s of them. */
-struct gathered {
-  struct arena arena;
-  idx *counts; /* [size] rows of each rank */
-  idx *color;  /* [k] */
-  idx *atoms;  /* [total][s] on rank 0, as is: */
-  gidx *start; /* [total + 1] */
-};
-
-static int gathered_alloc(struct gathered *g, const struct refit_state *f, int is_root)
+void color_log(const struct class_report *r)
 {
-  gidx entries = is_root ? f->total * f->s : 0, rows = is_root ? f->total : 0;
-  TRY(arena_alloc(&g->arena, &g->counts, f->c->size, sizeof *g->counts));
-  TRY(arena_alloc(&g->arena, &g->color, f->k, sizeof *g->color));
-  TRY(arena_alloc(&g->arena, &g->atoms, entries, sizeof *g->atoms));
-  return arena_alloc(&g->arena, &g->start, rows + 1, sizeof *g->start);
+  enum { FEW = 2 }; /* atoms in a class, on average */
+  if (r->classes == 0) return;
+  log_info("classes %lld of %lld to %lld atoms, mean %.1f", (long long)r->classes,
+           (long long)r->min, (long long)r->max, r->mean);
+  if (r->mean < FEW)
+    log_info("classes are single atoms by now, whose steps follow one another: `sagitta fit "
+             "--update joint` moves all atoms at once");
+}
+
+static int starts_alloc(struct arena *arena, const struct refit_state *f, gidx **start)
+{
+  return arena_alloc(arena, start, (gidx)f->n + 1, sizeof **start);
 }
 
 int color_state_bytes(const struct refit_state *f, gidx *bytes)
 {
-  struct gathered g = {.arena.is_dry = 1};
-  TRY(gathered_alloc(&g, f, 1));
-  TRY(classes_color_bytes(f->total, f->k, f->total * f->s, bytes));
-  *bytes += (gidx)g.arena.bytes;
-  return OK;
-}
-
-static int gathered_color(struct gathered *g, const struct refit_state *f, struct classes *classes)
-{
-  for (gidx i = 0; i <= f->total; i++) g->start[i] = i * f->s;
-  struct support_view view = {f->total, f->k, g->start, g->atoms};
-  TRY(classes_color(classes, &view));
-  memcpy(g->color, classes->color, (size_t)f->k * sizeof *g->color);
+  struct arena dry = {.is_dry = 1};
+  gidx *start;
+  TRY(starts_alloc(&dry, f, &start));
+  TRY(coloring_bytes(f->k, (gidx)f->n * f->s, bytes));
+  *bytes += (gidx)dry.bytes;
   return OK;
 }
 
 int color_state(const struct refit_state *f, struct classes *classes)
 {
-  struct comm *c = f->c;
-  struct gathered g = {0};
-  gidx first;
+  struct arena arena = {0};
+  gidx *start;
   *classes = (struct classes){0};
-  TRY(comm_agree(c, gathered_alloc(&g, f, c->rank == 0)));
-  for (int r = 0; r < c->size; r++)
-    TRY(comm_count(refit_rows_share(f->total, c->size, r, &first), &g.counts[r]));
-  if (f->s) TRY(comm_gather(c, f->atoms, g.counts, (size_t)f->s * sizeof *g.atoms, g.atoms));
-  TRY(comm_agree(c, c->rank ? OK : gathered_color(&g, f, classes)));
-  idx count = classes->count;
-  TRY(comm_broadcast(c, g.color, f->k, sizeof *g.color));
-  TRY(comm_broadcast(c, &count, 1, sizeof count));
-  int status = c->rank ? classes_from_colors(classes, g.color, f->k, count) : OK;
-  arena_free(&g.arena);
-  return comm_agree(c, status);
+  TRY(comm_agree(f->c, starts_alloc(&arena, f, &start)));
+  for (gidx i = 0; i <= f->n; i++) start[i] = i * f->s;
+  const struct support_view view = {f->n, f->k, start, f->atoms};
+  TRY(coloring_run(f->c, &view, f->task->threads, classes));
+  arena_free(&arena);
+  return OK;
 }

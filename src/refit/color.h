@@ -3,8 +3,7 @@
  *
  * Floor: refit.  Knows no files: supports come from a source, or from the ranks of a refit.
  *
- * The greedy order is serial, and its work is small beside a sweep's: rank 0 does it alone, with
- * the supports of all rows in its memory.  What that takes is known before any work. */
+ * Every rank holds a share of the rows (coloring.h).  What that takes is known before any work. */
 #ifndef REFIT_COLOR_H
 #define REFIT_COLOR_H
 
@@ -14,7 +13,7 @@
 #include "model/supports.h"
 #include "refit/state.h"
 
-struct color_result { /* of rank 0; elsewhere empty */
+struct color_result { /* the same on every rank, but for the times */
   struct classes classes;
   struct class_report report;
   uint64_t fingerprint;
@@ -22,9 +21,9 @@ struct color_result { /* of rank 0; elsewhere empty */
   double read_seconds, color_seconds;
 };
 
-/* Colour the supports of a source.  ERR_MEMORY with the numbers, before anything is read, when they
- * are more than rank 0 may take.  Collective; the same status on every rank. */
-int color_supports(struct comm *c, const struct support_source *source,
+/* Colour the supports of a source.  ERR_MEMORY with the numbers, before anything but offsets is
+ * read, when a rank's share is more than it may take.  Collective; the same status on all ranks. */
+int color_supports(struct comm *c, const struct support_source *source, int threads,
                    struct color_result *result);
 void color_free(struct color_result *result);
 
@@ -32,9 +31,12 @@ void color_free(struct color_result *result);
  * Collective. */
 int color_state(const struct refit_state *f, struct classes *classes);
 
-/* *bytes <- what these two take on rank 0 at most: their allocations, run dry.  Of a state only the
- * sizes are used.  Not collective. */
-int color_supports_bytes(const struct support_source *source, gidx *bytes);
+/* A line of the log, on how many atoms the classes have; another where most have one alone, so that
+ * steps of atoms follow one another: it names the joint update. */
+void color_log(const struct class_report *report);
+
+/* *bytes <- what that takes on this rank: its allocations, run dry.  Only sizes are used.  Not
+ * collective. */
 int color_state_bytes(const struct refit_state *f, gidx *bytes);
 
 /* Read rows first .. first + n - 1 in a worker thread.  Not collective. */

@@ -30,7 +30,7 @@ static int held_find(const struct refit_state *f, struct refit_memory *m)
   TRY(refit_state_alloc(&dry, &m->held));
   m->held.rows += f->task->beside;
   TRY(refit_state_load_bytes(f, &m->load));
-  return f->task->colors && f->c->rank == 0 ? color_state_bytes(f, &m->classes) : OK;
+  return f->task->colors ? color_state_bytes(f, &m->classes) : OK;
 }
 
 int refit_memory(const struct refit_task *t, const struct comm *c, batch_bytes_of *bytes_of, idx q,
@@ -58,33 +58,18 @@ int refit_memory(const struct refit_task *t, const struct comm *c, batch_bytes_o
   return OK;
 }
 
-/* What rank 0 may take when the other ranks of its machine take `others` each: its share, and what
- * they leave of theirs. */
-static gidx root_present(int ranks, gidx others)
-{
-  return imin(memory_available(), ranks * memory_share(ranks) - (ranks - 1) * others);
-}
-
 int refit_memory_check(const struct refit_state *f)
 {
   struct refit_memory m = {0};
-  int ranks = f->c->local_size;
   TRY(held_find(f, &m));
-  gidx held = held_bytes(&m.held), wanted = held + m.load, present = memory_share(ranks);
+  gidx wanted = held_bytes(&m.held) + imax(m.load, m.classes);
+  gidx present = memory_share(f->c->local_size);
   CHECK(wanted <= present, ERR_MEMORY,
-        "%lld bytes are needed (rows %lld, supports %lld, frames %lld, reading %lld), %lld are "
-        "present for each rank: more machines hold fewer rows each",
+        "%lld bytes are needed (rows %lld, supports %lld, frames %lld, then the larger one of "
+        "reading %lld and colouring %lld), %lld are present for each rank: more machines hold "
+        "fewer rows each",
         (long long)wanted, (long long)m.held.rows, (long long)m.held.supports,
-        (long long)m.held.frames, (long long)m.load, (long long)present);
-  if (m.classes == 0) return OK;
-  wanted = held + m.classes;
-  present = root_present(ranks, held);
-  CHECK(wanted <= present, ERR_MEMORY,
-        "%lld bytes are needed on rank 0 (rows %lld, supports %lld, frames %lld, colouring the "
-        "supports of all rows %lld), %lld are present: find the classes once on a larger machine, "
-        "with `sagitta color`",
-        (long long)wanted, (long long)m.held.rows, (long long)m.held.supports,
-        (long long)m.held.frames, (long long)m.classes, (long long)present);
+        (long long)m.held.frames, (long long)m.load, (long long)m.classes, (long long)present);
   return OK;
 }
 

@@ -17,7 +17,7 @@
 struct refit_memory {
   struct refit_held held; /* all the time; the next four come one after another, beside it */
   gidx load;              /* the larger one of reading and of sums over all rows */
-  gidx classes;           /* colouring the supports of all rows; 0 where no classes are found */
+  gidx classes;           /* colouring; 0 where no classes are found */
   gidx batch;             /* a batch of atoms, as if its atoms had all rows */
   gidx sweep_end;         /* the end of a sweep, or writing the state after it */
   gidx total;             /* what is held, the largest of these four, and the program itself */
@@ -28,8 +28,8 @@ struct refit_memory {
 int refit_memory(const struct refit_task *task, const struct comm *c, batch_bytes_of *bytes_of,
                  idx q, struct refit_memory *m);
 
-/* ERR_MEMORY, with the numbers, when a state that has its sizes, with reading it, is more than this
- * rank's share of what the machine has left; on rank 0 with colouring, if the task colours. */
+/* ERR_MEMORY, with the numbers, when a state that has its sizes, with reading it or with colouring,
+ * if the task colours, is more than this rank's share of what the machine has left. */
 int refit_memory_check(const struct refit_state *f);
 
 /* The same for the whole job: also a batch of atoms, and the end of a sweep if there is one.

@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The CUDA device of a build without CUDA: it cannot be opened, and says what to do. */
+#include <stdio.h>
+
 #include "base/status.h"
 #include "device/backend.h"
 #include "device/cuda/jit.h"
 #include "device/cuda/plan.h"
+
+static void none_library(char *text, size_t capacity)
+{
+  snprintf(text, capacity, "none");
+}
 
 static int none_open(struct device *dev, const struct device_options *options)
 {
@@ -27,6 +34,7 @@ static gidx none_normal_bytes(idx n, idx s, idx k, idx columns)
 
 const struct backend backend_cuda = {
     .kind = "cuda",
+    .library = none_library,
     .open = none_open,
     .forms_bytes = plan_forms_bytes,
     .codes_state_bytes = none_codes_state_bytes,

@@ -18,6 +18,14 @@
 
 enum { MIN_ARCHITECTURE = 80 };
 
+/* The runtime that is linked: the driver is not asked. */
+static void cuda_library(char *text, size_t capacity)
+{
+  int version = 0;
+  if (cudaRuntimeGetVersion(&version)) version = 0;
+  snprintf(text, capacity, "%d.%d", version / 1000, version / 10 % 100);
+}
+
 static int gpu_of_rank(struct cuda_state *s)
 {
   int count = 0;
@@ -104,6 +112,7 @@ static double cuda_peak(const struct device *dev, double seconds)
 
 const struct backend backend_cuda = {
     .kind = "cuda",
+    .library = cuda_library,
     .open = cuda_open,
     .prepare = cuda_prepare,
     .forms_bytes = plan_forms_bytes,

@@ -126,6 +126,15 @@ static int dataset_create(const struct h5_file *f, struct h5_array *a)
   return OK;
 }
 
+/* Entries of a chunk of at most a megabyte; there are as many chunks as of full ones, all of
+ * one size, so that the last one, which is filled up, is nearly full too. */
+static gidx chunk_rows_even(gidx entries, double entry_bytes)
+{
+  gidx most = entry_bytes > 0 && entry_bytes < BLOCK_BYTES ? (gidx)(BLOCK_BYTES / entry_bytes) : 1;
+  gidx chunks = imax((entries + most - 1) / most, 1);
+  return (entries + chunks - 1) / chunks;
+}
+
 int h5_array_create_chunked(const struct h5_file *f, const char *object, enum h5_type type,
                             int rank, const gidx *shape, gidx rows_per_chunk, struct h5_array *a)
 {
@@ -137,10 +146,8 @@ int h5_array_create_chunked(const struct h5_file *f, const char *object, enum h5
   memcpy(a->shape, shape, (size_t)rank * sizeof shape[0]);
   double row = (double)h5_type_bytes(type);
   for (int i = 1; i < rank; i++) row *= (double)shape[i];
-  gidx rows = rows_per_chunk;
-  if (rows <= 0) rows = row < BLOCK_BYTES && row > 0 ? (gidx)(BLOCK_BYTES / row) : 1;
-  if (rows > shape[0]) rows = shape[0];
-  a->chunk_rows = rows > 1 ? rows : 1;
+  gidx rows = rows_per_chunk > 0 ? imin(rows_per_chunk, shape[0]) : chunk_rows_even(shape[0], row);
+  a->chunk_rows = imax(rows, 1);
   CHECK(row * (double)a->chunk_rows < 0xffffffffu, ERR_INTERNAL, "a row of '%s' has %.3g bytes",
         object, row);
   TRY(h5_groups_create(f, object, 0));

@@ -10,6 +10,13 @@
 #include "base/watchdog.h"
 #include "io/h5/driver.h"
 
+void h5_library(char *text, size_t capacity)
+{
+  unsigned major = 0, minor = 0, release = 0;
+  H5get_libversion(&major, &minor, &release);
+  snprintf(text, capacity, "%u.%u.%u", major, minor, release);
+}
+
 /* HDF5 calls this before it follows a link to another file; a negative answer makes the access
  * fail. */
 static herr_t refuse_link(const char *file, const char *group, const char *target_file,

@@ -27,6 +27,9 @@ struct h5_file {
   int is_hashed;            /* reading: all hashes were compared already, and are left out */
 };
 
+/* text[capacity] <- the version of HDF5, as "1.10.8". */
+void h5_library(char *text, size_t capacity);
+
 /* Open for reading; path must outlive *f.  ERR_IO when the file is missing or unreadable, ERR_INPUT
  * when it is not HDF5 or is damaged.  From then on a read that fails because the file changed, and
  * closing after a read of a file that changed, fail with ERR_IO. */
@@ -71,8 +74,8 @@ struct h5_array {
  * files, or it claims far more data than it stores. */
 int h5_array_open(const struct h5_file *f, const char *object, struct h5_array *a);
 /* Create a dataset of rank 1 to 3 for writing; type is I32, I64, F32 or F64.  Missing groups are
- * created.  A chunk has about a megabyte, or rows_per_chunk entries of the first dimension when
- * that is not 0. */
+ * created.  A chunk has rows_per_chunk entries of the first dimension, or with 0 as many as give
+ * chunks of one size and at most a megabyte. */
 int h5_array_create(const struct h5_file *f, const char *object, enum h5_type type, int rank,
                     const gidx *shape, struct h5_array *a);
 int h5_array_create_chunked(const struct h5_file *f, const char *object, enum h5_type type,

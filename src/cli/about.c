@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Each floor knows the version of the library that it alone uses. */
+#include "cli/about.h"
+
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/status.h"
+#include "cli/revision.h"
+#include "comm/comm.h"
+#include "config.h"
+#include "device/device.h"
+#include "io/h5/h5.h"
+
+#ifdef __clang__
+#define COMPILER "clang " __clang_version__
+#else
+#define COMPILER "gcc " __VERSION__
+#endif
+
+void about_find(struct about *a)
+{
+  snprintf(a->compiler, sizeof a->compiler, "%s", COMPILER);
+  comm_library(a->mpi, sizeof a->mpi);
+  h5_library(a->hdf5, sizeof a->hdf5);
+  device_cuda_library(a->cuda, sizeof a->cuda);
+  comm_gpus_library(a->nccl, sizeof a->nccl);
+}
+
+void about_print(FILE *out)
+{
+  struct about a;
+  about_find(&a);
+  fprintf(out, "sagitta %s\n", PACKAGE_VERSION);
+  fprintf(out, "revision  %s\ncompiler  %s\nMPI       %s\n", REVISION, a.compiler, a.mpi);
+  fprintf(out, "HDF5      %s\nCUDA      %s\nNCCL      %s\n", a.hdf5, a.cuda, a.nccl);
+}
+
+const char *about_job(void)
+{
+  static const char *const names[] = {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID"};
+  static char text[128];
+  const char *job = NULL;
+  for (int i = 0; i < LENGTH(names) && !job; i++) job = getenv(names[i]);
+  if (!job || !*job) return NULL;
+  const char *array = getenv("SLURM_ARRAY_JOB_ID"), *task = getenv("SLURM_ARRAY_TASK_ID");
+  const char *restart = getenv("SLURM_RESTART_COUNT");
+  int is_array = array && task;
+  snprintf(text, sizeof text, "%.40s%s%.20s%s%.20s", is_array ? array : job, is_array ? "_" : "",
+           is_array ? task : "", restart ? " restart " : "", restart ? restart : "");
+  return text;
+}
+
+void about_log(void)
+{
+  struct about a;
+  const char *job = about_job();
+  about_find(&a);
+  log_info("version %s %s: %s, HDF5 %s, CUDA %s, NCCL %s%s%s", PACKAGE_VERSION, REVISION, a.mpi,
+           a.hdf5, a.cuda, a.nccl, job ? "; job " : "", job ? job : "");
+}

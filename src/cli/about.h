@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What this program is made of, and the job of the batch system that it runs in.
+ *
+ * Floor: cli.  Not collective. */
+#ifndef CLI_ABOUT_H
+#define CLI_ABOUT_H
+
+#include <stdio.h>
+
+/* What is linked, by name; a build without CUDA or NCCL has "none" there. */
+struct about {
+  char compiler[96], mpi[96], hdf5[32], cuda[32], nccl[32];
+};
+void about_find(struct about *about);
+
+/* sagitta --version: the version in the first line, then a line for each of the others. */
+void about_print(FILE *out);
+
+/* One line of the log: version, revision, libraries, and the job. */
+void about_log(void);
+
+/* The number of the job, of its task in an array and of its restart, "1234_7" or "1234 restart 1",
+ * as Slurm says it, or as PBS or LSF do; NULL outside a job.  Valid until the next call. */
+const char *about_job(void);
+
+#endif

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Claim: all ranks and threads together find the classes of the serial reference, bit for bit, for
+ * rows of any length, atoms in no row, ranks without rows, and lots that end anywhere.
+ * RUN: np=1 2 3 5 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/num.h"
+#include "base/rng.h"
+#include "base/status.h"
+#include "refit/coloring.h"
+#include "tap.h"
+
+enum { LONGEST = 200 };
+
+struct made {
+  const char *name;
+  gidx n;
+  idx k, length; /* atoms a row, at most */
+  int varies;    /* rows have 0 to `length` */
+  int skewed;    /* small indices are drawn far more often */
+};
+
+static idx atom_draw(const struct made *m, uint64_t at)
+{
+  gidx atom = (gidx)random_below(5, 1, at, (uint64_t)m->k);
+  for (int i = 0; i < m->skewed; i++)
+    atom = imin(atom, (gidx)random_below(5, 2 + (uint64_t)i, at, (uint64_t)m->k));
+  return (idx)atom;
+}
+
+/* atoms[] <- row i, each atom once; returns how many. */
+static idx row_make(const struct made *m, gidx i, idx *atoms)
+{
+  idx wanted = m->length, n = 0;
+  if (m->varies) wanted = (idx)random_below(6, 0, (uint64_t)i, (uint64_t)m->length + 1);
+  for (idx j = 0; j < wanted; j++) {
+    idx atom = atom_draw(m, (uint64_t)(i * LONGEST + j)), seen = 0;
+    while (seen < n && atoms[seen] != atom) seen++;
+    if (seen == n) atoms[n++] = atom;
+  }
+  return n;
+}
+
+/* *view <- rows first .. first + n - 1; its arrays are the caller's to free. */
+static void rows_make(const struct made *m, gidx first, gidx n, struct support_view *view)
+{
+  gidx *start = calloc((size_t)n + 1, sizeof *start);
+  idx *atoms = malloc(((size_t)n * (size_t)m->length + LONGEST) * sizeof *atoms);
+  for (gidx i = 0; i < n; i++) start[i + 1] = start[i] + row_make(m, first + i, atoms + start[i]);
+  *view = (struct support_view){n, m->k, start, atoms};
+}
+
+static void rows_free(struct support_view *view)
+{
+  free((void *)view->start);
+  free((void *)view->atoms);
+}
+
+static int same(const struct classes *a, const struct classes *b)
+{
+  return a->k == b->k && a->count == b->count &&
+         !memcmp(a->color, b->color, (size_t)a->k * sizeof *a->color) &&
+         !memcmp(a->start, b->start, ((size_t)a->count + 1) * sizeof *a->start) &&
+         !memcmp(a->atoms, b->atoms, (size_t)a->start[a->count] * sizeof *a->atoms);
+}
+
+static int test_made(struct comm *c, const struct made *m)
+{
+  struct support_view whole, own;
+  struct classes wanted, found;
+  gidx first, n;
+  comm_share(m->n, c->size, c->rank, &first, &n);
+  rows_make(m, 0, m->n, &whole);
+  rows_make(m, first, n, &own);
+  TRY(classes_color(&wanted, &whole));
+  TRY(classes_check(&wanted, &whole, 0, m->name));
+  for (int threads = 1; threads <= 3; threads += 2) {
+    TRY(coloring_run(c, &own, threads, &found));
+    ok(same(&wanted, &found), "%s: %lld rows, %d atoms, %d threads: %d classes, not %d", m->name,
+       (long long)m->n, m->k, threads, found.count, wanted.count);
+    classes_free(&found);
+  }
+  classes_free(&wanted);
+  rows_free(&whole);
+  rows_free(&own);
+  return OK;
+}
+
+int main(void)
+{
+  static const struct made all[] = {
+      {"no rows", 0, 5, 4, 0, 0},
+      {"one row", 1, 7, 4, 0, 0},
+      {"rows of one atom", 90, 40, 1, 0, 0},
+      {"dead atoms", 50, 3000, 8, 1, 0},
+      {"even", 3000, 700, 12, 0, 0},
+      {"a lot", 900, 512, 6, 1, 0},
+      {"a lot and one", 900, 513, 6, 1, 0},
+      {"long rows", 60, 2000, LONGEST, 1, 0},
+      {"skewed", 2500, 1500, 20, 1, 3},
+      {"every atom a class", 40, 130, LONGEST, 0, 0},
+  };
+  struct comm c;
+  if (comm_open(&c)) return 1;
+  tap_rank = c.rank;
+  for (int i = 0; i < LENGTH(all); i++) {
+    claim_begin("%s", all[i].name);
+    int status = test_made(&c, &all[i]);
+    ok(status == OK, "status %d: %s", status, status_message());
+    claim_end();
+  }
+  int status = done_testing();
+  return comm_close(&c) || status;
+}
