@@ -18,6 +18,7 @@ enum option_type {
   OPTION_LONG,   /* gidx */
   OPTION_REAL,   /* real */
   OPTION_TEXT,   /* const char *, NULL when not given */
+  OPTION_TEXTS,  /* the same of several texts, one a line, since the option may be given again */
   OPTION_CHOICE, /* const char *, one of the words of `choices` */
 };
 

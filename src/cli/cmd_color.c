@@ -88,7 +88,8 @@ static int job_run(struct job *j, struct run *run, const struct color_options *o
   struct output_place place;
   const struct support_source *source = &j->in.source;
   TRY(inputs_agree(c, input_open(&j->in, o)));
-  TRY(run_begin(run, &o->output, "classes.h5", &(const struct run_inputs){{j->in.file}}, &place));
+  TRY(run_begin(run, &o->output, "classes.h5", &(const struct run_inputs){.name = {j->in.file}},
+                &place));
   TRY(color_supports(c, source, &j->result));
   log_info("color   rows=%lld atoms=%d entries=%lld read=%.2f seconds=%.2f fingerprint=%016llx",
            (long long)source->n, source->k, (long long)source->entries, j->result.read_seconds,

@@ -361,7 +361,7 @@ static int encode_command(struct run *run, const void *options, const char **arg
     return OK;
   }
   TRY(encode_memory_check(&job->task, &run->comm));
-  const struct run_inputs inputs = {{job->rows.file, job->dictionary.file}};
+  const struct run_inputs inputs = {.name = {job->dictionary.file}, .rows = &job->rows};
   TRY(run_begin(run, &o->output, "supports.h5", &inputs, &job->place));
   TRY(threads_report(run, o->compute.threads));
   TRY(mean_find(run, o, job));

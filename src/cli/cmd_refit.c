@@ -42,8 +42,9 @@ static const struct option_row refit_rows[] = {
      "directions in which a frame may move in a sweep"},
     {"reroute", OPTION_FLAG, AT(reroute), "no", 0, 1, NULL, NULL,
      "route all rows again after each sweep, in as many rounds as the supports were"},
-    {"holdout", OPTION_TEXT, AT(holdout), NULL, 0, 0, NULL, "FILE[:/PATH]",
-     "rows that the refit does not see: say what each sweep's atoms explain of them"},
+    {"holdout", OPTION_TEXTS, AT(holdout), NULL, 0, 0, NULL, "FILE[:/PATH]",
+     "rows that the refit does not see: say what each sweep's atoms explain of them; of several "
+     "files as --rows"},
     DEVICE_OPTION(AT(device)),
     FILTER_OPTION(AT(filter)),
     {"resume", OPTION_FLAG, AT(resume), "no", 0, 1, NULL, NULL,
@@ -149,7 +150,7 @@ static int job_begin(struct job *j)
 {
   const struct refit_files *f = &j->files;
   struct run_inputs inputs = fit_inputs_files(&j->inputs);
-  if (j->o->holdout) inputs.name[MAX_INPUTS - 1] = j->holdout.file;
+  if (j->o->holdout) inputs.holdout = &j->holdout;
   return run_begin_at(j->run, &f->dictionary, &inputs, f->has_dictionary);
 }
 

@@ -13,6 +13,7 @@
 #include "cli/revision.h"
 #include "config.h"
 #include "io/companions.h"
+#include "io/rows.h"
 
 const struct option_row general_rows[GENERAL_ROWS] = {
     {"quiet", OPTION_FLAG, offsetof(struct general_options, quiet), "no", 0, 1, NULL, NULL,
@@ -59,11 +60,18 @@ static int companions_write(const struct run *run, const struct output_place *pl
   return OK;
 }
 
+static int rows_files_check(const struct rows_input *rows)
+{
+  return rows ? outputs_check_inputs(rows->files, rows->n_files, NULL) : OK;
+}
+
 static int place_begin(const struct run *run, const struct output_place *place,
                        const struct run_inputs *inputs, int appends)
 {
   if (run->comm.rank != 0) return OK;
   TRY(outputs_check_inputs(inputs->name, MAX_INPUTS, run->deck));
+  TRY(rows_files_check(inputs->rows));
+  TRY(rows_files_check(inputs->holdout));
   TRY(companions_write(run, place, appends));
   outputs_warn_leftovers();
   return OK;

@@ -26,7 +26,7 @@ static int rows_read(const struct file_job *j)
   TRY(rows->read(rows->self, j->read_first, j->read_count, x));
   *j->rows_terms += items_terms(x, j->read_count, rows->p, j->read_first);
   rows_center(x, j->read_count, rows->p, j->task->mean);
-  TRY(rows_check(x, j->read_count, rows->p, j->read_first, rows->name));
+  TRY(rows_source_check(rows, x, j->read_first, j->read_count));
   phase_end(&j->phases[PHASE_READ], (double)j->read_count * rows->row_bytes);
   gidx bytes = (gidx)j->read_count * rows->p * (gidx)sizeof *x;
   phase_begin(&j->phases[PHASE_COPY]);

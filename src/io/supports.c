@@ -375,7 +375,8 @@ int supports_input_open(struct supports_input *f, const char *name)
   *f = (struct supports_input){0};
   struct supports_input_state *s = f->state = calloc(1, sizeof *s);
   CHECK(s, ERR_MEMORY, "cannot allocate %zu bytes", sizeof *s);
-  TRY(input_split(name, &(struct input_standard){"/supports", "supports.h5"}, &s->file, &s->group));
+  TRY(input_split(name, &(struct input_standard){.object = "/supports", .file = "supports.h5"},
+                  &s->file, &s->group));
   TRY(format_check(s->file));
   f->file = s->file;
   snprintf(s->name, sizeof s->name, "%s:%s", s->file, s->group);

@@ -48,7 +48,7 @@ void split_free(struct row_split *s)
 static int run_read(const struct row_split *s, gidx first, idx count, float *out)
 {
   TRY(s->rows->read(s->rows->self, first, count, out));
-  return rows_check(out, count, s->rows->p, first, s->rows->name);
+  return rows_source_check(s->rows, out, first, count);
 }
 
 /* Fitted rows before held-out window number j. */
