@@ -140,6 +140,19 @@ same=$?
 check $same "its result equals the plain one, bit for bit"
 [ $same -eq 0 ] || explain ./*.log
 
+# An array of jobs encodes the rows in parts, and a job that depends on it joins them.
+job=$(sbatch --parsable --array=0-1 --ntasks-per-node=1 --cpus-per-task=1 --time=2 \
+  --output=part-%a.log "$source/scripts/slurm/encode_array.sbatch" job.in 4096 parts/)
+sbatch --parsable --dependency="afterok:$job" --output=merge.log \
+  "$source/scripts/slurm/merge.sbatch" parts/ whole/ > sbatch.log 2>&1
+check $? "sbatch takes an array, and a merge that waits for it"
+wait_for 100 queue_empty
+check $? "they left the queue"
+"$sagitta" diff plain/supports.h5 whole/supports.h5 > diff.log 2>&1
+same=$?
+check $same "the merged parts equal the plain result, bit for bit"
+[ $same -eq 0 ] || explain part-*.log merge.log diff.log
+
 # Batch life: USR1 to the script reaches the ranks, which stop after a sweep with 75; that puts the
 # job back into the queue, and when its turn comes it goes on from there.
 "$sagitta" synth --n-rows 4096 --columns 32 --atoms 96 --top-s 4 --output made > synth.log 2>&1

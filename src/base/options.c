@@ -323,6 +323,14 @@ static int given_set(const struct parse *p)
   return OK;
 }
 
+const char *options_deck_of(const struct option_set *set, const char *const *positional)
+{
+  const char *first = positional[0];
+  size_t length = first ? strlen(first) : 0;
+  int is_deck = length > 3 && strcmp(first + length - 3, ".in") == 0 && !positional[1];
+  return set->has_deck || (set->takes_files && is_deck) ? first : NULL;
+}
+
 int options_deck(const char *name, const char *text, size_t length)
 {
   TRY(deck_parse(name, text, length, line_take, &parsed));
@@ -335,7 +343,6 @@ int options_parse(const struct option_set *set, int argc, char **argv, void *val
   static struct argp_option rows[MAX_ROWS + 16];
   struct parse *p = &parsed;
   *p = (struct parse){.set = set, .values = values, .positional = positional};
-  for (int i = 0; i < set->max_arguments; i++) positional[i] = NULL;
   argp_rows(set, rows);
   struct argp argp = {
       .options = rows, .parser = argument_seen, .args_doc = set->arguments, .doc = set->doc};

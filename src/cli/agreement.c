@@ -147,7 +147,7 @@ static int options_text(const struct run *run, char *text)
 int options_agree(struct run *run, const char **arguments, int status)
 {
   static char text[MAX_LINES];
-  const char *deck = run->command->options->has_deck ? arguments[0] : NULL;
+  const char *deck = options_deck_of(run->command->options, arguments);
   snprintf(text, sizeof text, "program = sagitta %s %s\ncommand = %s\n%s%s%s", PACKAGE_VERSION,
            REVISION, run->command->name, deck ? "deck = " : "", deck ? deck : "", deck ? "\n" : "");
   TRY(comm_agree(&run->comm, status));

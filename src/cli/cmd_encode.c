@@ -11,6 +11,7 @@
 #include "cli/agreement.h"
 #include "cli/command.h"
 #include "cli/report.h"
+#include "cli/row_range.h"
 #include "cli/threads.h"
 #include "encode/encode.h"
 #include "encode/shard.h"
@@ -18,13 +19,14 @@
 #include "io/rows.h"
 #include "io/supports.h"
 #include "model/route.h"
+#include "model/split.h"
 #include "seed/mean.h"
 
 struct encode_options {
   struct general_options general;
   struct output_options output;
   struct compute_options compute;
-  const char *rows, *dictionary, *codes;
+  const char *rows, *row_range, *dictionary, *codes;
   idx top_s, rounds, cosine_limit;
   int center, normalize, dry_run;
   real rho;
@@ -33,6 +35,10 @@ struct encode_options {
 
 static const struct option_row input_rows[] = {
     ROWS_OPTION(AT(rows)),
+    {"row-range", OPTION_TEXT, AT(row_range), NULL, 0, 0, NULL, "FIRST:END",
+     "encode rows FIRST to END - 1 alone, multiples of 4096 or the end of the rows: the result is "
+     "a "
+     "part, and `sagitta merge` makes the whole of all parts"},
     {"dictionary", OPTION_TEXT, AT(dictionary), NULL, 0, 0, NULL, "FILE[:/PATH]",
      "atoms (K, P) or frames (K, d, P), unit norm (default path: /atoms); /mean beside them is "
      "subtracted from the rows"},
@@ -90,6 +96,8 @@ static const struct option_set encode_set = {
         "The result, supports.h5, holds the supports in selection order as a CSR matrix that scipy "
         "and AnnData open, the scores, the codes and the metrics.  Its bytes do not depend on the "
         "number of ranks, tiles, blocks or threads.\n\n"
+        "With --row-range a job encodes some of the rows, so that an array of jobs can encode all; "
+        "`sagitta merge` then makes the same bytes of their parts.\n\n"
         "A deck is a text file of `top-s = 32` lines; options win over it.\n\n"
         "  mpirun -n 4 sagitta encode --rows acts.h5 --dictionary d.h5 \\\n"
         "      --top-s 32 --output run/\n"
@@ -118,7 +126,10 @@ struct encode_state {
   struct rows_input rows;
   struct dictionary_input dictionary;
   struct encode_task task;
-  idx top_s, rounds; /* that are wanted */
+  struct row_part part; /* with --row-range: those rows, as a source */
+  struct row_source source;
+  uint64_t rows_sample; /* of all rows, rank 0 */
+  idx top_s, rounds;    /* that are wanted */
   struct output_place place;
   struct supports_output file; /* rank 0 */
   struct encode_result result;
@@ -145,6 +156,9 @@ static int inputs_open(struct encode_state *job, const struct encode_options *o)
   CHECK(!(o->center && job->dictionary.mean), ERR_USAGE,
         "'--center' is given, but '%s' brings its own mean, which is always subtracted",
         atoms->name);
+  gidx first = 0, end = rows->n;
+  if (o->row_range) TRY(row_range_parse(o->row_range, rows, &first, &end));
+  part_source(&job->part, rows, first, end - first, &job->source);
   return OK;
 }
 
@@ -176,7 +190,9 @@ static void task_fill(const struct run *run, const struct encode_options *o,
   idx k = job->dictionary.source.k;
   numbers_fill(run, o, job);
   struct encode_task *task = &job->task;
-  *task = (struct encode_task){.rows = &job->rows.source,
+  *task = (struct encode_task){.rows = o->row_range ? &job->source : &job->rows.source,
+                               .whole = o->row_range ? &job->rows.source : NULL,
+                               .first = job->part.first,
                                .atoms = &job->dictionary.source,
                                .mean = job->dictionary.mean,
                                .sink = &job->file.sink,
@@ -265,7 +281,8 @@ static int result_open(const struct run *run, struct encode_state *job)
 {
   struct supports_shape shape = shape_of(&job->task);
   if (run->comm.rank) return OK;
-  return supports_output_create(&job->file, job->place.file, &shape);
+  return job->task.whole ? supports_part_create(&job->file, job->place.file, &shape)
+                         : supports_output_create(&job->file, job->place.file, &shape);
 }
 
 /* text <- "route=cuda codes=cuda ...": the devices of the phases that ran. */
@@ -284,6 +301,7 @@ static void phases_join(const struct encode_result *result, char *text, size_t c
 static int result_close(const struct run *run, struct encode_state *job)
 {
   if (run->comm.rank) return OK;
+  job->result.part.rows_sample = job->rows_sample;
   const struct encode_task *t = &job->task;
   const struct encode_result *result = &job->result;
   const gidx *rows = result->filter.rows;
@@ -307,7 +325,8 @@ static int result_close(const struct run *run, struct encode_state *job)
                                    .rho = t->rho,
                                    .rounds = t->rounds,
                                    .normalized = t->normalize,
-                                   .inputs = result->inputs};
+                                   .inputs = result->inputs,
+                                   .part = t->whole ? &result->part : NULL};
   return supports_output_finish(&job->file, &ending, facts, n);
 }
 
@@ -347,6 +366,30 @@ static void job_free(struct encode_state *job)
   free(job);
 }
 
+/* A part in a folder has a name of its own there, as has all that lies beside it, so that parts may
+ * be made at the same time. */
+static int place_begin(struct run *run, const struct encode_options *o, struct encode_state *job,
+                       const struct run_inputs *inputs)
+{
+  static char name[MAX_NAME];
+  struct output_options output = o->output;
+  size_t length = strlen(output.output);
+  int is_file = length > 3 && strcmp(output.output + length - 3, ".h5") == 0;
+  if (o->row_range && !is_file && length < sizeof name - 64) {
+    snprintf(name, sizeof name, "%s/part-%015lld.h5", output.output, (long long)job->task.first);
+    output.output = name;
+  }
+  return run_begin(run, &output, "supports.h5", inputs, &job->place);
+}
+
+/* What tells parts of other rows from each other. */
+static int sample_find(const struct run *run, const struct encode_options *o,
+                       struct encode_state *job)
+{
+  if (!o->row_range || run->comm.rank) return OK;
+  return encode_sample(&job->rows.source, &job->rows_sample);
+}
+
 static int encode_command(struct run *run, const void *options, const char **arguments)
 {
   const struct encode_options *o = options;
@@ -362,8 +405,9 @@ static int encode_command(struct run *run, const void *options, const char **arg
   }
   TRY(encode_memory_check(&job->task, &run->comm));
   const struct run_inputs inputs = {.name = {job->dictionary.file}, .rows = &job->rows};
-  TRY(run_begin(run, &o->output, "supports.h5", &inputs, &job->place));
+  TRY(place_begin(run, o, job, &inputs));
   TRY(threads_report(run, o->compute.threads));
+  TRY(comm_agree(&run->comm, sample_find(run, o, job)));
   TRY(mean_find(run, o, job));
   TRY(comm_agree(&run->comm, result_open(run, job)));
   double begun = log_seconds();

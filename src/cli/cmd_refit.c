@@ -123,8 +123,12 @@ static int plan_print(struct job *j)
   j->task = fit_inputs_task(&j->inputs, j->run, &j->o->compute);
   j->task.colors = !j->o->names.classes;
   TRY(fit_plan_print(j->c, &j->task, j->o->directions, refit_batch_bytes));
-  struct supports_shape shape = {s->n, s->k, refit_task_support(&j->task), s->d, j->task.rows->p,
-                                 1,    0};
+  struct supports_shape shape = {.n = s->n,
+                                 .k = s->k,
+                                 .s = refit_task_support(&j->task),
+                                 .d = s->d,
+                                 .p = j->task.rows->p,
+                                 .has_codes = 1};
   gidx frames = (gidx)s->k * s->d * shape.p * (gidx)sizeof(float);
   if (j->c->rank == 0)
     printf("disk        %.1f MB, twice that while a sweep's files take the place of the last\n",

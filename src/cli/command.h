@@ -13,8 +13,6 @@
 #include "io/outputs.h"
 #include "io/place.h"
 
-enum { MAX_ARGUMENTS = 2 };
-
 struct run; /* below */
 
 struct command {
@@ -132,7 +130,7 @@ enum { MAX_FACTS = 64 };
 int run_facts(const struct run *run, const char *device, int threads, struct run_fact *facts);
 
 extern const struct command command_assemble, command_bench, command_color, command_diff,
-    command_encode, command_fit, command_inspect, command_refit, command_route, command_seed,
-    command_solve, command_synth, command_terminal, command_verify;
+    command_encode, command_fit, command_inspect, command_merge, command_refit, command_route,
+    command_seed, command_solve, command_synth, command_terminal, command_verify;
 
 #endif

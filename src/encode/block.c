@@ -50,13 +50,14 @@ static int block_finish(struct encode *e, struct block_in_flight *b)
                                        .atoms = b->out_atoms,
                                        .score = b->out_score,
                                        .codes = codes ? b->out_codes : NULL};
-  e->background_job.counted = (struct support_block){.first = b->first + b->mine_first,
-                                                     .n = b->mine,
-                                                     .s = e->s,
-                                                     .d = e->d,
-                                                     .atoms = b->atoms,
-                                                     .score = b->score,
-                                                     .codes = codes ? e->codes.host : NULL};
+  e->background_job.counted =
+      (struct support_block){.first = e->task->first + b->first + b->mine_first,
+                             .n = b->mine,
+                             .s = e->s,
+                             .d = e->d,
+                             .atoms = b->atoms,
+                             .score = b->score,
+                             .codes = codes ? e->codes.host : NULL};
   e->background_job.qualities = root && codes ? b->n : 0;
   table_release(b->table, &e->shard, e->max_request);
   e->finished_rows = b->first + b->n;

@@ -13,11 +13,16 @@
 #include "encode/steps.h"
 #include "model/access.h"
 
+const struct row_source *encode_whole(const struct encode_task *task)
+{
+  return task->whole ? task->whole : task->rows;
+}
+
 /* e->shift <- the column shifts of the metrics: rank 0 reads the first rows, in the files worker,
  * and tells all.  After a failure that thread may still write to x, which is then kept. */
 static int shift_find(struct encode *e)
 {
-  const struct row_source *rows = e->task->rows;
+  const struct row_source *rows = encode_whole(e->task);
   struct arena arena = {0};
   float *x;
   int status = OK;
@@ -60,22 +65,66 @@ static int cosine_compute(struct encode *e)
   struct phase *phase = &e->result->phases[PHASE_COSINE];
   gidx k = e->shard.tiling.k;
   e->result->metrics.max_decoder_cosine = nan_canonical();
-  if (k > e->task->max_cosine) return OK;
+  if (k > e->task->max_cosine || e->task->first > 0) return OK; /* the first part has it */
   phase_begin(phase);
   TRY(shard_cosine(&e->shard, e->c, &e->device, e->block, &e->result->metrics.max_decoder_cosine));
   phase_end(phase, (double)k * e->d * e->shard.held * e->d * e->p);
   return OK;
 }
 
-/* Make the terms that the ranks added up the hashes of rows and dictionary. */
+/* Make the terms that the ranks added up the hashes of rows and dictionary; those of a part are no
+ * hash yet. */
 static int inputs_name(struct encode *e)
 {
   struct identity *inputs = &e->result->inputs;
   const struct encode_task *t = e->task;
   gidx sums[] = {(gidx)inputs->rows, (gidx)e->shard.terms};
   TRY(comm_sum(e->c, sums, LENGTH(sums)));
-  inputs->rows = content_hash((uint64_t)sums[0], t->rows->n, t->rows->p, 1);
+  e->result->part.rows_terms = (uint64_t)sums[0];
+  inputs->rows = t->whole ? 0 : content_hash((uint64_t)sums[0], t->rows->n, t->rows->p, 1);
   inputs->dictionary = content_hash((uint64_t)sums[1], t->atoms->k, e->d, e->p);
+  return OK;
+}
+
+/* What joins parts, beside their sums. */
+static int part_fill(struct encode *e)
+{
+  struct encode_part *part = &e->result->part;
+  const struct encode_task *t = e->task;
+  part->first = t->first;
+  part->n = t->rows->n;
+  part->total = encode_whole(t)->n;
+  part->p = e->p;
+  part->fingerprint = e->result->fingerprint;
+  part->nonzero = e->statistics.nonzero;
+  part->codes = e->statistics.codes;
+  part->max_cosine = t->max_cosine;
+  if (!t->codes || e->c->rank) return OK;
+  real *shift;
+  TRY(arena_alloc(&e->result->arena, &shift, e->p, sizeof *shift));
+  memcpy(shift, e->shift, (size_t)e->p * sizeof *shift);
+  part->shift = shift;
+  return OK;
+}
+
+int encode_sample(const struct row_source *rows, uint64_t *hash)
+{
+  enum { SAMPLES = 64 };
+  struct arena arena = {0};
+  struct worker worker;
+  float *x;
+  gidx count = imin(rows->n, SAMPLES);
+  uint64_t sum = 0;
+  TRY(arena_alloc(&arena, &x, rows->p, sizeof *x));
+  TRY(worker_open(&worker));
+  for (gidx i = 0; i < count; i++) {
+    gidx row = i * (rows->n / count);
+    TRY(rows_access(&worker, (struct rows_access){rows, row, 1, x}));
+    sum += items_terms(x, 1, rows->p, row);
+  }
+  worker_close(&worker);
+  arena_free(&arena);
+  *hash = content_hash(sum, rows->n, rows->p, 1);
   return OK;
 }
 
@@ -91,7 +140,9 @@ static int result_finish(struct encode *e)
   e->result->fingerprint = (uint64_t)sum;
   TRY(inputs_name(e));
   TRY(comm_sum(e->c, e->result->density, e->shard.tiling.k));
-  if (t->codes) TRY(statistics_finish(&e->statistics, e->c, e->p, m));
+  if (t->codes)
+    TRY(statistics_finish(&e->statistics, e->c, e->p, &e->result->arena, &e->result->part.sums, m));
+  TRY(comm_agree(e->c, part_fill(e)));
   metrics_density(m, e->result->density, t->rows->n, e->shard.tiling.k);
   e->result->filter = e->device.filter; /* before the cosines, which are routed too */
   phase_end(phase, 0);

@@ -46,6 +46,9 @@ struct encode {
   struct support_block finished; /* on rank 0, to be written; n = 0: nothing */
 };
 
+/* The rows of which those of a task are a part, or all. */
+const struct row_source *encode_whole(const struct encode_task *task);
+
 /* The state before anything is opened, and what its device will be asked for. */
 void encode_init(struct encode *e, const struct encode_task *task, struct comm *c,
                  struct encode_result *result);

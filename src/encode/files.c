@@ -24,9 +24,10 @@ static int rows_read(const struct file_job *j)
   float *x = (float *)((char *)j->read_into->host + j->read_at);
   phase_begin(&j->phases[PHASE_READ]);
   TRY(rows->read(rows->self, j->read_first, j->read_count, x));
-  *j->rows_terms += items_terms(x, j->read_count, rows->p, j->read_first);
+  gidx global = j->task->first + j->read_first;
+  *j->rows_terms += items_terms(x, j->read_count, rows->p, global);
   rows_center(x, j->read_count, rows->p, j->task->mean);
-  TRY(rows_source_check(rows, x, j->read_first, j->read_count));
+  TRY(rows_source_check(encode_whole(j->task), x, global, j->read_count));
   phase_end(&j->phases[PHASE_READ], (double)j->read_count * rows->row_bytes);
   gidx bytes = (gidx)j->read_count * rows->p * (gidx)sizeof *x;
   phase_begin(&j->phases[PHASE_COPY]);

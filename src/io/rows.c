@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "base/num.h"
 #include "base/status.h"
@@ -177,15 +176,6 @@ static int shard_fail(const struct rows_input *f, int i, int status)
                      n->origin ? n->origin : "", n->origin ? "'" : "");
 }
 
-/* Every shard stays open: a process may have as many files as the system lets it ask for. */
-static void files_allow(void)
-{
-  struct rlimit limit;
-  if (getrlimit(RLIMIT_NOFILE, &limit)) return;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 /* The order of two shards by where their rows are stored. */
 static int place_order(const void *a, const void *b)
 {
@@ -255,7 +245,6 @@ int rows_input_open(struct rows_input *f, const char *text)
   const struct rows_shard *twice;
   *f = (struct rows_input){0};
   TRY(shards_open(&f->names, text));
-  if (f->names.count > 1) files_allow();
   for (int i = 0; i < f->names.count; i++) {
     int status = name_open(f, f->names.list[i].name);
     if (status) return shard_fail(f, i, status);

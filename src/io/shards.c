@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/options_deck.h"
 #include "base/status.h"
@@ -73,7 +74,8 @@ static int pattern_match(const char *pattern, glob_t *found)
   int failed = glob(pattern, GLOB_NOSORT | GLOB_ERR, NULL, found), error = errno;
   watchdog_end(step);
   CHECK(failed != GLOB_NOSPACE, ERR_MEMORY, "cannot allocate what matches '%s'", pattern);
-  CHECK(failed != GLOB_ABORTED, ERR_IO, "cannot look for '%s': %s", pattern, strerror(error));
+  CHECK(failed != GLOB_ABORTED || error == ENOENT, ERR_IO, "cannot look for '%s': %s", pattern,
+        strerror(error));
   if (failed) found->gl_pathc = 0;
   qsort(found->gl_pathv, found->gl_pathc, sizeof *found->gl_pathv, bytes_order);
   return OK;
@@ -184,6 +186,15 @@ static int list_add(struct shard_names *s, const char *name)
   return status;
 }
 
+/* Shards stay open: a process may have as many files as the system lets it ask for. */
+static void files_allow(void)
+{
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit)) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 int shards_open(struct shard_names *s, const char *text)
 {
   *s = (struct shard_names){0};
@@ -193,6 +204,7 @@ int shards_open(struct shard_names *s, const char *text)
   for (char *name; !status && (name = strsep(&rest, "\n"));)
     status = *name == '@' ? list_add(s, name + 1) : entry_add(s, name, NULL, 0);
   free(copy);
+  if (s->count > 1) files_allow();
   return status;
 }
 
