@@ -82,7 +82,7 @@ SCRIPT_TESTS = \
   %D%/test_changing_inputs.py \
   %D%/test_independent.py \
   %D%/test_io_inputs.py \
-  %D%/test_shards.py %D%/test_merge.py \
+  %D%/test_shards.py %D%/test_merge.py %D%/test_encode_resume.py \
   %D%/test_io_files.py \
   %D%/test_io_hashes.py \
   %D%/test_slurm.sh

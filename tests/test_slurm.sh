@@ -169,7 +169,13 @@ END
 check $? "a plain fit ended well"
 at_work() { grep -q 'sweep   3' life.log 2> /dev/null; }
 restarted() { scontrol show job "$job" | grep -q 'Restarts=1'; }
-queued() { [ "$(squeue -h -j "$job" -o %T 2> squeue.log)" = PENDING ] && nodes_idle; }
+queued()
+{
+  [ "$(squeue -h -j "$job,$encode" -o %T 2> squeue.log | sort -u)" = PENDING ] && nodes_idle
+}
+mkdir stopped && touch stopped/STOP
+encode=$(sbatch --parsable --nodes=1 --ntasks-per-node=1 --cpus-per-task=1 --time=5 \
+  --output=encode.log "$source/scripts/slurm/encode.sbatch" job.in --output stopped)
 job=$(sbatch --parsable --ntasks-per-node=1 --cpus-per-task=1 --time=5 --output=life.log \
   "$source/scripts/slurm/fit.sbatch" fit.in)
 wait_for 60 at_work
@@ -185,7 +191,9 @@ check $? "it stopped before its end"
 wait_for 60 queued
 check $? "it is in the queue, and the nodes have let it go"
 sleep 3
+rm stopped/STOP
 scontrol update JobId="$job" StartTime=now
+scontrol update JobId="$encode" StartTime=now
 wait_for 200 queue_empty
 check $? "it ran again"
 [ "$(grep -c 'resume  after sweep' life.log)" = 1 ]
@@ -194,4 +202,10 @@ check $? "it went on from where it had stopped"
 same=$?
 check $same "its result equals the uninterrupted one, bit for bit"
 [ $same -eq 0 ] || explain life.log slurmctld.log fit-diff.log
+[ "$(grep -c 'stopped by .*STOP' encode.log)" = 1 ] && grep -q 'resume  after 4096 of' encode.log
+check $? "an encode that was stopped by a file was run again, and went on"
+"$sagitta" diff plain/supports.h5 stopped/supports.h5 > encode-diff.log 2>&1
+same=$?
+check $same "its result equals the plain one, bit for bit"
+[ $same -eq 0 ] || explain encode.log encode-diff.log
 echo "1..$count"

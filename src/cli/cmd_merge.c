@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * sagitta merge: the parts of an encoding -> the supports.h5 of the whole. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +15,6 @@
 #include "io/part.h"
 #include "io/shards.h"
 #include "io/supports.h"
-
-enum { BLOCK_ENTRIES = 1 << 18 };
 
 struct merge_options {
   struct general_options general;
@@ -61,12 +60,9 @@ struct merge {
   struct supports_output file;
   struct metrics metrics;
   struct identity inputs;
-  uint64_t fingerprint;
+  struct encode_part whole;
   struct arena arena;
   gidx *density;
-  real *total;
-  idx *atoms;
-  float *score, *codes;
 };
 
 /* Put the arguments behind what --parts says, so that used.in has them. */
@@ -109,41 +105,6 @@ static int parts_open(struct merge *m, const char *names)
   return OK;
 }
 
-static int same_reals(const real *a, const real *b, idx p)
-{
-  return !a == !b && (!a || memcmp(a, b, (size_t)p * sizeof *a) == 0);
-}
-
-/* In what a part differs from the first one; NULL: both are of one encoding. */
-static const char *difference_find(const struct part_input *a, const struct part_input *b)
-{
-  const struct encode_part *x = &a->part, *y = &b->part;
-  const struct supports_input *s = &a->supports, *t = &b->supports;
-  const struct {
-    int differ;
-    const char *what;
-  } all[] = {
-      {x->total != y->total, "another number of rows in the whole"},
-      {x->p != y->p, "another number of columns"},
-      {a->shape.k != b->shape.k, "another number of atoms"},
-      {a->shape.d != b->shape.d, "frames of another size"},
-      {s->inputs.dictionary != t->inputs.dictionary, "another dictionary"},
-      {x->rows_sample != y->rows_sample, "other rows"},
-      {s->source.has_codes != t->source.has_codes, "codes, or none, unlike it"},
-      {a->shape.s != b->shape.s, "another --top-s"},
-      {s->rounds != t->rounds, "another --rounds"},
-      {s->nonnegative != t->nonnegative, "another --codes"},
-      {s->rho != t->rho, "another --rho"},
-      {a->normalized != b->normalized, "another --normalize"},
-      {x->max_cosine != y->max_cosine, "another --cosine-limit"},
-      {s->mean_length != t->mean_length || !same_reals(s->mean, t->mean, x->p), "another mean"},
-      {!same_reals(x->shift, y->shift, x->p), "other rows at the beginning of the whole"},
-  };
-  for (int i = 0; i < LENGTH(all); i++)
-    if (all[i].differ) return all[i].what;
-  return NULL;
-}
-
 static int gap_fail(const struct merge *m, gidx first, gidx end)
 {
   FAIL(ERR_INPUT,
@@ -158,7 +119,7 @@ static int parts_check(const struct merge *m)
 {
   const struct part_input *first = &m->parts[0];
   for (int i = 1; i < m->count; i++) {
-    const char *what = difference_find(first, &m->parts[i]);
+    const char *what = part_difference(first, &m->parts[i]);
     CHECK(!what, ERR_INPUT, "'%s' does not belong to '%s': it has %s", m->parts[i].supports.file,
           first->supports.file, what);
   }
@@ -171,39 +132,11 @@ static int parts_check(const struct merge *m)
     if (part->first > at) return gap_fail(m, at, part->first);
     at += part->n;
   }
-  return at < first->part.total ? gap_fail(m, at, first->part.total) : OK;
-}
-
-static int merge_alloc(struct merge *m)
-{
-  const struct supports_shape *shape = &m->parts[0].shape;
-  gidx entries = imax(BLOCK_ENTRIES, shape->s);
-  TRY(arena_alloc(&m->arena, &m->density, shape->k, sizeof *m->density));
-  TRY(arena_alloc(&m->arena, &m->total, part_width(shape->p), sizeof *m->total));
-  TRY(arena_alloc(&m->arena, &m->atoms, entries, sizeof *m->atoms));
-  TRY(arena_alloc(&m->arena, &m->score, entries, sizeof *m->score));
-  return arena_alloc(&m->arena, &m->codes, entries * shape->d, sizeof *m->codes);
-}
-
-/* Copy the supports of a part. */
-static int part_copy(struct merge *m, const struct part_input *p)
-{
-  const struct supports_shape *shape = &p->shape;
-  const struct support_source *source = &p->supports.source;
-  gidx most = imax(1, BLOCK_ENTRIES / shape->s);
-  for (gidx row = 0; row < shape->n; row += most) {
-    gidx n = imin(most, shape->n - row);
-    float *codes = shape->has_codes ? m->codes : NULL;
-    TRY(source->read(source->self, row * shape->s, n * shape->s, m->atoms, m->score, codes));
-    struct support_block block = {.first = p->part.first + row,
-                                  .n = (idx)n,
-                                  .s = shape->s,
-                                  .d = shape->d,
-                                  .atoms = m->atoms,
-                                  .score = m->score,
-                                  .codes = codes};
-    TRY(m->file.sink.write(m->file.sink.self, &block));
-  }
+  if (at < first->part.total) return gap_fail(m, at, first->part.total);
+  CHECK(!isnan(first->max_decoder_cosine) || first->shape.k < 2 ||
+            first->shape.k > first->part.max_cosine,
+        ERR_INPUT, "'%s' was stopped before it found the decoder cosine: end it with --resume",
+        first->supports.file);
   return OK;
 }
 
@@ -212,31 +145,19 @@ static int metrics_join(struct merge *m)
 {
   const struct part_input *first = &m->parts[0];
   const struct supports_shape *shape = &first->shape;
-  const struct part_sums **sums;
-  struct code_counts codes = {0};
-  gidx nonzero = 0;
-  uint64_t terms = 0;
-  TRY(arena_alloc(&m->arena, &sums, m->count, sizeof *sums));
+  const struct encode_part **parts;
+  TRY(arena_alloc(&m->arena, &m->density, shape->k, sizeof *m->density));
+  TRY(arena_alloc(&m->arena, &parts, m->count, sizeof *parts));
   for (int i = 0; i < m->count; i++) {
-    const struct encode_part *part = &m->parts[i].part;
     for (idx k = 0; k < shape->k; k++) m->density[k] += m->parts[i].density[k];
-    sums[i] = &part->sums;
-    nonzero += part->nonzero;
-    terms += part->rows_terms;
-    m->fingerprint += part->fingerprint;
-    codes.all += part->codes.all;
-    codes.negative += part->codes.negative;
-    codes.zero += part->codes.zero;
+    parts[i] = &m->parts[i].part;
   }
-  if (shape->has_codes) {
-    TRY(part_sums_total(sums, m->count, m->total));
-    part_metrics(&m->metrics, m->total, first->part.total, shape->p, nonzero);
-    metrics_codes(&m->metrics, &codes);
-  }
-  metrics_density(&m->metrics, m->density, first->part.total, shape->k);
+  TRY(part_join(parts, m->count, &m->arena, &m->whole));
+  if (shape->has_codes) TRY(part_metrics(&m->metrics, &m->whole));
+  metrics_density(&m->metrics, m->density, m->whole.n, shape->k);
   m->metrics.max_decoder_cosine = first->max_decoder_cosine;
   m->inputs.dictionary = first->supports.inputs.dictionary;
-  m->inputs.rows = content_hash(terms, first->part.total, shape->p, 1);
+  m->inputs.rows = content_hash(m->whole.rows_terms, m->whole.n, shape->p, 1);
   return OK;
 }
 
@@ -248,11 +169,10 @@ static int whole_write(struct run *run, struct merge *m)
   struct run_fact facts[MAX_FACTS];
   struct progress progress;
   shape.n = first->part.total;
-  TRY(merge_alloc(m));
   TRY(supports_output_create(&m->file, m->place.file, &shape));
   progress_start(&progress, "merge", "rows", shape.n);
   for (int i = 0; i < m->count; i++) {
-    TRY(part_copy(m, &m->parts[i]));
+    TRY(part_copy(&m->parts[i], &m->file.sink, m->parts[i].part.first));
     progress_show(&progress, m->parts[i].part.first + m->parts[i].part.n);
   }
   TRY(metrics_join(m));
@@ -290,7 +210,7 @@ static int merge_command(struct run *run, const void *options, const char **argu
   TRY(whole_write(run, m));
   log_info("merge   parts=%d rows=%lld atoms=%d top_s=%d fingerprint=%016llx", m->count,
            (long long)m->parts[0].part.total, m->parts[0].shape.k, m->parts[0].shape.s,
-           (unsigned long long)m->fingerprint);
+           (unsigned long long)m->whole.fingerprint);
   report_metrics(&m->metrics, m->parts[0].shape.has_codes);
   log_info("wrote   %s", m->place.shown);
   for (int i = 0; i < m->count; i++) part_input_close(&m->parts[i]);

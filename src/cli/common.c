@@ -126,8 +126,8 @@ int run_safe_point(struct run *run, const char *shown, int *stop)
   TRY(comm_sum(&run->comm, asked, LENGTH(asked)));
   *stop = run->stopped = asked[0] || asked[1];
   if (*stop && run->comm.rank == 0)
-    log_info("stopped %s%s%s: with --resume the job goes on", asked[1] ? "by '" : "by a signal",
-             asked[1] ? file : "", asked[1] ? "'" : "");
+    log_info("stopped by %s%s%s: with --resume the job goes on", asked[1] ? "'" : "",
+             asked[1] ? file : stop_why(), asked[1] ? "'" : "");
   return OK;
 }
 

@@ -43,7 +43,14 @@ struct encode_task {
   int normalize;
   int nonnegative; /* codes are at least 0, and atoms are chosen for that (N.5n); d = 1 */
   real rho;
-  idx max_cosine; /* largest K for which the decoder cosine is computed */
+  idx max_cosine;      /* largest K for which the decoder cosine is computed */
+  gidx sink_first;     /* row of the sink where the rows begin */
+  int no_cosine;       /* it is not: the part that has row 0 has it */
+  uint64_t dictionary; /* the hash that the dictionary has to have; 0: any */
+  /* *stop <- whether to end where so many rows, whole sum blocks, are done; NULL: never.
+   * Collective. */
+  int (*stops)(void *self, gidx rows, int *stop);
+  void *stops_self; /* borrowed */
 };
 
 enum encode_phase {
@@ -81,6 +88,7 @@ struct encode_memory {
 };
 
 struct encode_result {
+  gidx rows;               /* done: all, unless it was asked to stop */
   struct metrics metrics;  /* on rank 0 */
   gidx *density;           /* [K] */
   uint64_t fingerprint;    /* of supports, scores and codes */

@@ -13,11 +13,8 @@ int statistics_init(struct statistics *s, struct arena *arena, const struct comm
 {
   gidx first, count, blocks = ceil_div(n, ROW_BLOCK);
   comm_share(p, c->size, c->rank, &first, &count);
-  *s = (struct statistics){.first = (idx)first,
-                           .count = (idx)count,
-                           .shift = shift,
-                           .first_block = first_block,
-                           .blocks = blocks};
+  *s = (struct statistics){
+      .first = (idx)first, .count = (idx)count, .shift = shift, .first_block = first_block};
   TRY(arena_alloc(arena, &s->chain, 2 * count, sizeof *s->chain));
   TRY(block_tree_init(&s->columns, arena, (idx)(2 * count), first_block, blocks));
   return block_tree_init(&s->qualities, arena, LENGTH(s->quality), first_block, blocks);
@@ -100,39 +97,23 @@ static int columns_gather(struct statistics *s, struct comm *c, struct part_sums
   return OK;
 }
 
-/* Rank 0 */
-static int metrics_fill(const struct statistics *s, const struct part_sums *sums,
-                        struct metrics *metrics)
-{
-  struct arena arena = {0};
-  real *total;
-  int status = arena_alloc(&arena, &total, part_width(sums->p), sizeof *total);
-  if (!status) status = part_sums_total(&sums, 1, total);
-  if (!status) part_metrics(metrics, total, s->rows, sums->p, s->nonzero);
-  arena_free(&arena);
-  return status;
-}
-
 int statistics_finish(struct statistics *s, struct comm *c, idx p, struct arena *arena,
-                      struct part_sums *sums, struct metrics *metrics)
+                      struct part_sums *sums)
 {
   if (s->rows % ROW_BLOCK) chain_push(s, &s->columns, s->chain, s->rows);
   if (s->judged % ROW_BLOCK) chain_push(s, &s->qualities, s->quality, s->judged);
-  *sums = (struct part_sums){
-      .first = s->first_block, .count = s->blocks, .p = p, .nodes = s->columns.count};
-  int root = c->rank == 0, status = OK;
-  if (root)
+  *sums = (struct part_sums){.first = s->first_block,
+                             .count = ceil_div(s->rows, ROW_BLOCK),
+                             .p = p,
+                             .nodes = s->columns.count};
+  int status = OK;
+  if (c->rank == 0)
     status = arena_alloc(arena, &sums->values, (gidx)sums->nodes * part_width(p), sizeof(real));
   TRY(comm_agree(c, status));
   if (sums->nodes) TRY(columns_gather(s, c, sums));
-  if (root) {
-    qualities_place(&s->qualities, sums);
-    status = metrics_fill(s, sums, metrics);
-  }
-  TRY(comm_agree(c, status));
+  if (c->rank == 0) qualities_place(&s->qualities, sums);
   gidx codes[] = {s->codes.all, s->codes.negative, s->codes.zero};
   TRY(comm_sum(c, codes, LENGTH(codes)));
   s->codes = (struct code_counts){codes[0], codes[1], codes[2]};
-  metrics_codes(metrics, &s->codes);
   return OK;
 }

@@ -17,9 +17,9 @@
 #include "model/results.h"
 
 struct statistics {
-  idx first, count;            /* columns that this rank sums */
-  const real *shift;           /* [p] k_c, borrowed */
-  gidx first_block, blocks;    /* sum blocks of the job */
+  idx first, count;  /* columns that this rank sums */
+  const real *shift; /* [p] k_c, borrowed */
+  gidx first_block;
   real *chain;                 /* [2][count] of the sum block in progress: x - k, (x - k)^2 */
   struct block_tree columns;   /* of [2][count] */
   gidx rows;                   /* seen */
@@ -39,9 +39,9 @@ void statistics_rows(struct statistics *s, const float *x, idx n, idx p);
 /* Add the quality of the next n rows, on rank 0. */
 void statistics_quality(struct statistics *s, const struct row_quality *quality, idx n);
 
-/* *sums <- the nodes of all sums, from the arena, on rank 0; and fill the metrics that depend on
- * codes.  Collective. */
+/* *sums <- the nodes of all sums, from the arena, on rank 0; s->codes <- those of all ranks.
+ * Collective. */
 int statistics_finish(struct statistics *s, struct comm *c, idx p, struct arena *arena,
-                      struct part_sums *sums, struct metrics *metrics);
+                      struct part_sums *sums);
 
 #endif

@@ -16,6 +16,8 @@
 #include "io/metrics.h"
 #include "io/verify.h"
 
+enum { BLOCK_ENTRIES = 1 << 18 };
+
 static const struct object_row object_rows[] = {
     {"/part/shift", TYPE_F64, "P", 0, "subtracted from columns in the sums"},
     {"/part/sums", TYPE_F64, "nodes W", 0, "sums over runs of rows, for the whole's metrics"},
@@ -109,25 +111,19 @@ static int sums_read(const struct h5_file *f, struct encode_part *part, struct a
                     &part->sums.values);
 }
 
-/* Codes are counted again; sums give the metrics of the part. */
+/* The sums and counts give the metrics of the part. */
 static int sums_check(struct verify *v, const struct encode_part *part)
 {
-  struct arena arena = {0};
   struct metrics m = {0};
-  const struct part_sums *sums = &part->sums;
-  real *total, said;
-  int status = arena_alloc(&arena, &total, part_width(part->p), sizeof *total);
-  if (!status) status = part_sums_total(&sums, 1, total);
-  if (!status) part_metrics(&m, total, part->n, part->p, part->nonzero);
-  arena_free(&arena);
-  TRY(status);
-  TRY(h5_read_real(v->file, "/metrics", "explained_variance", &said));
-  CHECK(memcmp(&said, &m.explained_variance, sizeof said) == 0, ERR_INPUT,
-        "metric 'explained_variance' is %.17g, the sums of '/part' give %.17g", said,
-        m.explained_variance);
-  TRY(h5_read_real(v->file, "/metrics", "l0", &said));
-  CHECK(memcmp(&said, &m.l0, sizeof said) == 0, ERR_INPUT,
-        "metric 'l0' is %.17g, '/part' gives %.17g", said, m.l0);
+  real said;
+  TRY(part_metrics(&m, part));
+  for (int i = 0; i < metric_count; i++) {
+    const struct metric_row *row = &metric_rows[i];
+    if (!row->needs_codes || row->is_integer) continue;
+    TRY(h5_read_real(v->file, "/metrics", row->name, &said));
+    CHECK(memcmp(&said, (const char *)&m + row->offset, sizeof said) == 0, ERR_INPUT,
+          "metric '%s' is %.17g, which '/part' does not give", row->name, said);
+  }
   return OK;
 }
 
@@ -214,4 +210,72 @@ void part_input_close(struct part_input *p)
   supports_input_close(&p->supports);
   arena_free(&p->arena);
   *p = (struct part_input){0};
+}
+
+static int same_reals(const real *a, const real *b, idx p)
+{
+  return !a == !b && (!a || memcmp(a, b, (size_t)p * sizeof *a) == 0);
+}
+
+const char *part_difference(const struct part_input *a, const struct part_input *b)
+{
+  const struct encode_part *x = &a->part, *y = &b->part;
+  const struct supports_input *s = &a->supports, *t = &b->supports;
+  const struct {
+    int differ;
+    const char *what;
+  } all[] = {
+      {x->total != y->total, "another number of rows in the whole"},
+      {x->p != y->p, "another number of columns"},
+      {a->shape.k != b->shape.k, "another number of atoms"},
+      {a->shape.d != b->shape.d, "frames of another size"},
+      {s->inputs.dictionary != t->inputs.dictionary, "another dictionary"},
+      {x->rows_sample != y->rows_sample, "other rows"},
+      {s->source.has_codes != t->source.has_codes, "codes, or none, unlike it"},
+      {a->shape.s != b->shape.s, "another --top-s"},
+      {s->rounds != t->rounds, "another --rounds"},
+      {s->nonnegative != t->nonnegative, "another --codes"},
+      {s->rho != t->rho, "another --rho"},
+      {a->normalized != b->normalized, "another --normalize"},
+      {x->max_cosine != y->max_cosine, "another --cosine-limit"},
+      {s->mean_length != t->mean_length || !same_reals(s->mean, t->mean, x->p), "another mean"},
+      {!same_reals(x->shift, y->shift, x->p), "other rows at the beginning of the whole"},
+  };
+  for (int i = 0; i < LENGTH(all); i++)
+    if (all[i].differ) return all[i].what;
+  return NULL;
+}
+
+static int blocks_copy(const struct part_input *p, const struct support_sink *sink, gidx first,
+                       struct arena *arena)
+{
+  const struct supports_shape *shape = &p->shape;
+  const struct support_source *source = &p->supports.source;
+  gidx most = imax(1, BLOCK_ENTRIES / shape->s), entries = most * shape->s;
+  idx *atoms;
+  float *score, *codes = NULL;
+  TRY(arena_alloc(arena, &atoms, entries, sizeof *atoms));
+  TRY(arena_alloc(arena, &score, entries, sizeof *score));
+  if (shape->has_codes) TRY(arena_alloc(arena, &codes, entries * shape->d, sizeof *codes));
+  for (gidx row = 0; row < shape->n; row += most) {
+    gidx n = imin(most, shape->n - row);
+    TRY(source->read(source->self, row * shape->s, n * shape->s, atoms, score, codes));
+    struct support_block block = {.first = first + row,
+                                  .n = (idx)n,
+                                  .s = shape->s,
+                                  .d = shape->d,
+                                  .atoms = atoms,
+                                  .score = score,
+                                  .codes = codes};
+    TRY(sink->write(sink->self, &block));
+  }
+  return OK;
+}
+
+int part_copy(const struct part_input *p, const struct support_sink *sink, gidx first)
+{
+  struct arena arena = {0};
+  int status = blocks_copy(p, sink, first, &arena);
+  arena_free(&arena);
+  return status;
 }

@@ -164,6 +164,19 @@ int supports_part_create(struct supports_output *f, const char *path,
   return output_create(f, path, shape, &part_kind);
 }
 
+int supports_output_cut(struct supports_output *f, gidx rows)
+{
+  struct h5_array *arrays[] = {&f->indices, &f->score, &f->data, &f->codes};
+  const struct h5_file *h5 = &f->result.h5;
+  gidx size[2] = {rows, f->shape.k};
+  for (int i = 0; i < LENGTH(arrays); i++)
+    if (arrays[i]->id) TRY(h5_array_truncate(arrays[i]));
+  f->shape.n = rows;
+  TRY(h5_attribute_longs(h5, "/supports", "shape", 2, size));
+  TRY(h5_attribute_text(h5, "/", "kind", part_kind.name));
+  return OK;
+}
+
 /* Every row has s entries, so row i begins at entry s i. */
 static int indptr_write(const struct h5_file *h5, const struct supports_shape *shape)
 {

@@ -46,6 +46,8 @@ int supports_output_create(struct supports_output *f, const char *path,
 /* The same for a part of the rows (part.h): shape is that of the part. */
 int supports_part_create(struct supports_output *f, const char *path,
                          const struct supports_shape *shape);
+/* No more rows are written: the file becomes a part that has those that were, `rows` of them. */
+int supports_output_cut(struct supports_output *f, gidx rows);
 /* What is known after the last row. */
 struct supports_ending {
   const struct metrics *metrics;

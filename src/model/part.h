@@ -33,11 +33,11 @@ struct encode_part {
   struct part_sums sums;
 };
 
-/* total[part_width(p)] <- the sums over the parts, which follow each other; rows that are in none
- * are absent.  ERR_MEMORY. */
-int part_sums_total(const struct part_sums *const *parts, int count, real *total);
+/* *whole <- the parts, which follow each other, as one; its sums live in the arena. */
+int part_join(const struct encode_part *const *parts, int count, struct arena *arena,
+              struct encode_part *whole);
 
-/* Fill in the metrics that need codes from such a total: metrics_fit() with its TSS. */
-void part_metrics(struct metrics *m, const real *total, gidx n, idx p, gidx nonzero);
+/* Fill in the metrics that need codes; those of a part are of its rows.  ERR_MEMORY. */
+int part_metrics(struct metrics *m, const struct encode_part *part);
 
 #endif
