@@ -245,7 +245,7 @@ static int begin_order(const void *a, const void *b)
 static int places_check(struct tensor_table *t, const char *path, gidx bytes)
 {
   gidx at = 0;
-  qsort(t->list, (size_t)t->count, sizeof *t->list, begin_order);
+  if (t->count > 0) qsort(t->list, (size_t)t->count, sizeof *t->list, begin_order);
   for (gidx i = 0; i < t->count; at = t->list[i++].end)
     CHECK(t->list[i].begin == at, ERR_INPUT,
           "the header of '%s' is damaged: '%s' begins at byte %lld, the one before it ends at %lld",

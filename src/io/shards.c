@@ -77,7 +77,8 @@ static int pattern_match(const char *pattern, glob_t *found)
   CHECK(failed != GLOB_ABORTED || error == ENOENT, ERR_IO, "cannot look for '%s': %s", pattern,
         strerror(error));
   if (failed) found->gl_pathc = 0;
-  qsort(found->gl_pathv, found->gl_pathc, sizeof *found->gl_pathv, bytes_order);
+  if (found->gl_pathc > 0)
+    qsort(found->gl_pathv, found->gl_pathc, sizeof *found->gl_pathv, bytes_order);
   return OK;
 }
 
