@@ -18,8 +18,9 @@ from tap import SAGITTA, claim, done_testing, ok  # noqa: E402, after the path t
 # Options of other programs that documents and scripts call.
 OTHERS = {
     "mpirun": "--bind-to --map-by --mca --oversubscribe",
-    "Slurm": "--account --cpus-per-task --gpu-bind --gres --job-name --mpi --nodes "
-             "--ntasks-per-node --open-mode --partition --requeue --signal --time",
+    "Slurm": "--account --array --cpus-per-task --dependency --gpu-bind --gres --job-name --mpi "
+             "--nodes --ntasks --ntasks-per-node --open-mode --parsable --partition "
+             "--requeue --signal --time",
     "compilers and linkers": "--fmad --disable-new-dtags --wrap --sysroot",
     "configure": "--host --without-cuda",
     "compute-sanitizer": "--tool --error-exitcode --target-processes",

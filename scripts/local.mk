@@ -4,6 +4,7 @@ EXTRA_DIST += .clang-format %D%/bootstrap %D%/check %D%/plot %D%/plot_time %D%/q
   %D%/revision %D%/setup input/README.md input/minilm-l3-kjv-8k.h5 output/README.md
 dist_doc_DATA += README.md LICENSE CONTRIBUTING.md
 dist_pkgdata_DATA = %D%/slurm/encode.sbatch %D%/slurm/encode_gpu.sbatch \
+  %D%/slurm/encode_array.sbatch %D%/slurm/merge.sbatch \
   %D%/slurm/fit.sbatch \
   input/minilm.in input/minilm-refit.in
 dist_bashcomp_DATA = %D%/completion/sagitta
@@ -21,6 +22,7 @@ dist-hook:
 # Man pages come from --help.  An archive carries them for machines without help2man; a checkout on
 # such a machine does without.
 man_pages = doc/man/sagitta.1 doc/man/sagitta-fit.1 doc/man/sagitta-encode.1 doc/man/sagitta-route.1 \
+  doc/man/sagitta-merge.1 \
   doc/man/sagitta-seed.1 doc/man/sagitta-synth.1 doc/man/sagitta-inspect.1 \
   doc/man/sagitta-color.1 doc/man/sagitta-assemble.1 doc/man/sagitta-solve.1 \
   doc/man/sagitta-refit.1 doc/man/sagitta-terminal.1 \

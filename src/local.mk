@@ -37,7 +37,7 @@ libsagitta_a_SOURCES += \
   %D%/model/artifact.h %D%/model/artifact.c \
   %D%/model/arrow.h %D%/model/arrow.c \
   %D%/model/systems.h %D%/model/systems.c \
-  %D%/model/results.h %D%/model/results.c \
+  %D%/model/results.h %D%/model/results.c %D%/model/part.h %D%/model/part.c \
   %D%/model/state.h %D%/model/state.c \
   %D%/model/directions.h %D%/model/directions.c \
   %D%/model/assembly.h %D%/model/assembly.c \
@@ -154,13 +154,16 @@ libsagitta_a_SOURCES += \
   %D%/io/h5/dataset.h %D%/io/h5/dataset.c %D%/io/h5/chunks.h %D%/io/h5/chunks.c \
   %D%/io/h5/array.c %D%/io/h5/attribute.c %D%/io/h5/vlen_text.h %D%/io/h5/vlen_text.c \
   %D%/io/h5/seal.h %D%/io/h5/seal.c \
+  %D%/io/h5/virtual.h %D%/io/h5/virtual.c \
   %D%/io/h5/listing.h %D%/io/h5/listing.c %D%/io/h5/values.h %D%/io/h5/values.c
 
 # io: what all files share; then a kind of file each, with its table, writing, reading and checking
 libsagitta_a_SOURCES += \
   %D%/io/schema.h %D%/io/schema.c \
   %D%/io/input_file.h %D%/io/input_file.c \
-  %D%/io/npy.h %D%/io/npy.c %D%/io/format.h %D%/io/format.c %D%/io/inputs.h %D%/io/inputs.c \
+  %D%/io/flat_file.h %D%/io/flat_file.c %D%/io/npy.h %D%/io/npy.c \
+  %D%/io/safetensors.h %D%/io/safetensors.c %D%/io/shards.h %D%/io/shards.c %D%/io/part.h %D%/io/part.c \
+  %D%/io/format.h %D%/io/format.c %D%/io/inputs.h %D%/io/inputs.c \
   %D%/io/file_names.h %D%/io/file_names.c \
   %D%/io/temporary.h %D%/io/temporary.c %D%/io/place.h %D%/io/place.c \
   %D%/io/companions.h %D%/io/companions.c \
@@ -248,7 +251,7 @@ sagitta_SOURCES = \
   %D%/cli/report.h %D%/cli/report.c \
   %D%/cli/cmd_seed.c \
   %D%/cli/cmd_synth.c %D%/cli/synth_systems.h %D%/cli/synth_systems.c \
-  %D%/cli/cmd_encode.c %D%/cli/cmd_fit.c \
+  %D%/cli/encode_files.h %D%/cli/encode_files.c %D%/cli/row_range.h %D%/cli/row_range.c %D%/cli/cmd_encode.c %D%/cli/cmd_merge.c %D%/cli/cmd_fit.c \
   %D%/cli/cmd_solve.c \
   %D%/cli/fit_inputs.h %D%/cli/fit_inputs.c \
   %D%/cli/refit_files.h %D%/cli/refit_files.c %D%/cli/fit_files.h %D%/cli/fit_files.c \

@@ -62,6 +62,17 @@ def wait_for_temporary(folder, name):
     return wait_until(lambda: temporaries(folder, name))
 
 
+def signal_twice(job, number, pids):
+    """The first asks a job to stop when it can, the second ends it; one may be enough."""
+    for _ in range(2):
+        for pid in pids if job.poll() is None else ():
+            try:
+                os.kill(pid, number)
+            except ProcessLookupError:
+                pass
+        time.sleep(0.3)
+
+
 def kill_all(pids):
     for pid in pids:
         try:

@@ -85,6 +85,7 @@ SCRIPT_TESTS = \
   %D%/test_changing_inputs.py \
   %D%/test_independent.py \
   %D%/test_io_inputs.py \
+  %D%/test_shards.py %D%/test_shards_input.py %D%/test_merge.py %D%/test_encode_resume.py \
   %D%/test_io_files.py \
   %D%/test_io_hashes.py \
   %D%/test_slurm.sh
@@ -100,7 +101,7 @@ check-emulated:
 	$(MAKE) check TESTS='$(EMULATED_TESTS)'
 .PHONY: check-emulated
 EXTRA_DIST += %D%/variants.h %D%/device_how.h %D%/device_route.h %D%/device_codes.h \
-  %D%/device_coder.h %D%/device_normal.h %D%/device_steps.h \
+  %D%/device_coder.h %D%/device_normal.h %D%/device_steps.h %D%/shard_files.py \
   %D%/arrow_data.h %D%/arrow_files.py %D%/fit_made.h %D%/jobs.py
 EXTRA_DIST += %D%/tap.h %D%/tap.py %D%/run.sh %D%/expected/fingerprints %D%/expected/refit \
   %D%/expected/terminal $(SCRIPT_TESTS)

@@ -10,6 +10,7 @@ import time
 from soak_data import contents_of, results_of
 from soak_try import HARMLESS, HUNG, REFUSED, WRONG, changed, members, send
 
+STOPPING = "fit", "refit", "encode", "route"  # asked to stop, they end with 75
 ENDING = signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGUSR1
 STEADY = 2.0  # seconds beyond the deadline that are promised
 
@@ -56,7 +57,8 @@ def kill(t):
     t.judge(command, done, t.data.states("a", command.name), before, killed=True)
     if not killed:
         t.check_litter(command.results)
-    if done.code not in (0, None, -number) + ((75,) * (not killed and "fit" in command.name)):
+    may_stop = not killed and command.name.startswith(STOPPING)
+    if done.code not in (0, None, -number) + ((75,) * may_stop):
         t.find(WRONG, f"signal {number}: {done.told()}")
     t.judge_again(command, words)
 

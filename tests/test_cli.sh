@@ -261,13 +261,15 @@ while read -r end bytes name; do
   grep -q "python3 -c 'import h5py, " err
   check $? "other.$end: a line converts it" err
 done << 'END'
-safetensors \020\000\000\000\000\000\000\000{"a":[]} a safetensors file
 npz PK\003\004and-more a NumPy archive
 pt PK\003\004and-more a PyTorch file
 pt \200\002and-more a PyTorch file
 parquet PAR1and-more a Parquet file
 bin and-more a file of bare numbers
 END
+printf '\020\000\000\000\000\000\000\000{"a":[]}' > other.st
+fails 65 "'other.st' is a safetensors file: it is read as rows or atoms if its name ends in " \
+  seed --rows other.st --atoms 3 --output x
 fails 65 "'other.pt' is a PyTorch file" color --supports other.pt --output x
 claim_begin 'odd names and values'
 mkdir 'odd "name# '

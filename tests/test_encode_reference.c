@@ -92,7 +92,12 @@ static int problem_init(struct problem *q, const struct setting *is)
   TRY(arena_alloc(&q->arena, &q->out_score, entries, sizeof *q->out_score));
   TRY(arena_alloc(&q->arena, &q->out_codes, entries * is->d, sizeof *q->out_codes));
   values_fill(q);
-  q->row_source = (struct row_source){is->n, is->p, "rows", 4.0 * is->p, q, read_rows};
+  q->row_source = (struct row_source){.n = is->n,
+                                      .p = is->p,
+                                      .name = "rows",
+                                      .row_bytes = 4.0 * is->p,
+                                      .self = q,
+                                      .read = read_rows};
   q->atom_source = (struct atom_source){is->k, is->d, is->p, "atoms", q, read_atoms};
   q->sink = (struct support_sink){q, write_block};
   return OK;

@@ -57,7 +57,12 @@ static int is_forecast(const struct encode_memory *said, const struct encode_mem
  * one that encode_block_rows() chooses. */
 static int encode_right(struct comm *c, const struct setting *is)
 {
-  struct row_source rows = {is->n, is->p, "rows", 4.0 * is->p, &rows, rows_make};
+  struct row_source rows = {.n = is->n,
+                            .p = is->p,
+                            .name = "rows",
+                            .row_bytes = 4.0 * is->p,
+                            .self = &rows,
+                            .read = rows_make};
   struct atom_source atoms = {is->k, is->d, is->p, "atoms", &atoms, atoms_make};
   const struct support_sink sink = {NULL, supports_drop};
   struct encode_task task = {.rows = &rows,

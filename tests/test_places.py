@@ -10,7 +10,8 @@ import tempfile
 import h5py
 import numpy as np
 
-from jobs import faulty, job_end, job_start, temporaries, wait_for, wait_for_temporary
+from jobs import (faulty, job_end, job_start, signal_twice, temporaries, wait_for,
+                  wait_for_temporary)
 from tap import claim, done_testing, ok, sagitta, skip
 
 PAIR = ("run.log", "used.in")
@@ -210,14 +211,14 @@ def check_progress(data):
     job = job_start(*long, "--output", data.at("slow"))
     ok(wait_for(data.at("slow/run.log")) and wait_for(data.at("slow/used.in")),
        "where nothing was it has its name at once")
-    job.send_signal(signal.SIGTERM)
+    signal_twice(job, signal.SIGTERM, [job.pid])
     code, _ = job_end(job, 40)
     ok(code == -signal.SIGTERM and sorted(os.listdir(data.at("slow"))) == sorted(FAILED),
        f"the log of a run that a signal ended: {os.listdir(data.at('slow'))}")
     job = job_start(*long, "--force", "--output", place)
     ok(wait_for_temporary(place, "supports.h5") and wait_for_temporary(place, "run.log"),
        "else a temporary one")
-    job.send_signal(signal.SIGTERM)
+    signal_twice(job, signal.SIGTERM, [job.pid])
     code, text = job_end(job, 40)
     now = tree(place)
     ok(code == -signal.SIGTERM and f"{place}/run.log." in text and not temporaries(place) and

@@ -185,7 +185,7 @@ static int rises_check(struct refit_state *f, const struct classes *classes, idx
 
 static int case_run(struct comm *c, struct made *m, idx q, const char *variant, const char *name)
 {
-  struct row_source rows = {N, P, "rows", 0, m, rows_read};
+  struct row_source rows = {.n = N, .p = P, .name = "rows", .self = m, .read = rows_read};
   struct atom_source atoms = {m->k, m->d, P, "atoms", m, atoms_read};
   struct support_source supports = {.n = N,
                                     .entries = (gidx)N * S,

@@ -140,6 +140,19 @@ same=$?
 check $same "its result equals the plain one, bit for bit"
 [ $same -eq 0 ] || explain ./*.log
 
+# An array of jobs encodes the rows in parts, and a job that depends on it joins them.
+job=$(sbatch --parsable --array=0-1 --ntasks-per-node=1 --cpus-per-task=1 --time=2 \
+  --output=part-%a.log "$source/scripts/slurm/encode_array.sbatch" job.in 4096 parts/)
+sbatch --parsable --dependency="afterok:$job" --output=merge.log \
+  "$source/scripts/slurm/merge.sbatch" parts/ whole/ > sbatch.log 2>&1
+check $? "sbatch takes an array, and a merge that waits for it"
+wait_for 100 queue_empty
+check $? "they left the queue"
+"$sagitta" diff plain/supports.h5 whole/supports.h5 > diff.log 2>&1
+same=$?
+check $same "the merged parts equal the plain result, bit for bit"
+[ $same -eq 0 ] || explain part-*.log merge.log diff.log
+
 # Batch life: USR1 to the script reaches the ranks, which stop after a sweep with 75; that puts the
 # job back into the queue, and when its turn comes it goes on from there.
 "$sagitta" synth --n-rows 4096 --columns 32 --atoms 96 --top-s 4 --output made > synth.log 2>&1
@@ -156,7 +169,13 @@ END
 check $? "a plain fit ended well"
 at_work() { grep -q 'sweep   3' life.log 2> /dev/null; }
 restarted() { scontrol show job "$job" | grep -q 'Restarts=1'; }
-queued() { [ "$(squeue -h -j "$job" -o %T 2> squeue.log)" = PENDING ] && nodes_idle; }
+queued()
+{
+  [ "$(squeue -h -j "$job,$encode" -o %T 2> squeue.log | sort -u)" = PENDING ] && nodes_idle
+}
+mkdir stopped && touch stopped/STOP
+encode=$(sbatch --parsable --nodes=1 --ntasks-per-node=1 --cpus-per-task=1 --time=5 \
+  --output=encode.log "$source/scripts/slurm/encode.sbatch" job.in --output stopped)
 job=$(sbatch --parsable --ntasks-per-node=1 --cpus-per-task=1 --time=5 --output=life.log \
   "$source/scripts/slurm/fit.sbatch" fit.in)
 wait_for 60 at_work
@@ -172,7 +191,9 @@ check $? "it stopped before its end"
 wait_for 60 queued
 check $? "it is in the queue, and the nodes have let it go"
 sleep 3
+rm stopped/STOP
 scontrol update JobId="$job" StartTime=now
+scontrol update JobId="$encode" StartTime=now
 wait_for 200 queue_empty
 check $? "it ran again"
 [ "$(grep -c 'resume  after sweep' life.log)" = 1 ]
@@ -181,4 +202,10 @@ check $? "it went on from where it had stopped"
 same=$?
 check $same "its result equals the uninterrupted one, bit for bit"
 [ $same -eq 0 ] || explain life.log slurmctld.log fit-diff.log
+[ "$(grep -c 'stopped by .*STOP' encode.log)" = 1 ] && grep -q 'resume  after 4096 of' encode.log
+check $? "an encode that was stopped by a file was run again, and went on"
+"$sagitta" diff plain/supports.h5 stopped/supports.h5 > encode-diff.log 2>&1
+same=$?
+check $same "its result equals the plain one, bit for bit"
+[ $same -eq 0 ] || explain encode.log encode-diff.log
 echo "1..$count"

@@ -16,13 +16,17 @@ enum { P = 83, ROWS = 3 * ROW_BLOCK + 777 };
 static int is_sum(const struct statistics *s, idx column, const struct row_sum *want)
 {
   gidx blocks = want->rows / ROW_BLOCK;
-  int same = s->rows == want->rows && s->blocks == blocks &&
-             memcmp(&s->chain[column], &want->chain, sizeof want->chain) == 0;
-  for (int level = 0; blocks >> level; level++)
-    if (blocks >> level & 1)
-      same &= memcmp(&s->tree[(gidx)level * 2 * s->count + column], &want->tree[level],
+  const struct block_tree *t = &s->columns;
+  int node = 0, same = s->rows == want->rows &&
+                       memcmp(&s->chain[column], &want->chain, sizeof want->chain) == 0;
+  for (int level = 8; level >= 0; level--)
+    if (blocks >> level & 1) {
+      same &= node < t->count && t->node[node].level == level &&
+              memcmp(&t->values[(gidx)node * t->width + column], &want->tree[level],
                      sizeof want->chain) == 0;
-  return same;
+      node++;
+    }
+  return same && node == t->count;
 }
 
 /* Rows arrive in calls of these lengths, again and again; own columns by rank of so many. */
@@ -31,7 +35,7 @@ static void cut(const float *x, const real *shift, const idx *lengths, int rank,
   struct statistics s;
   struct arena arena = {0};
   struct comm c = {.rank = rank, .size = size};
-  int right = statistics_init(&s, &arena, &c, P, shift) == OK;
+  int right = statistics_init(&s, &arena, &c, P, shift, 0, ROWS) == OK;
   for (idx at = 0, call = 0, n; at < ROWS; at += n, call++) {
     n = lengths[call % 3] < ROWS - at ? lengths[call % 3] : ROWS - at;
     statistics_rows(&s, x + (gidx)at * P, n, P);

@@ -29,7 +29,7 @@ struct parse {
   char *values;
   const char **positional;
   int n_positional, n_given, status;
-  struct given given[4 * MAX_ROWS];
+  struct given *given; /* [n_given] kept for the program's life */
 };
 
 /* The row at a position, counted through all tables, and the offset of the struct that its table
@@ -127,8 +127,22 @@ static int number_set(const struct option_row *row, char *target, const char *te
   return OK;
 }
 
-/* Check a text against its row and store its value in *target, whatever its type. */
-static int value_set(const struct option_row *row, char *target, const char *text)
+/* Put a line behind those of *target. */
+static int text_append(char *target, const char *text)
+{
+  const char *before;
+  memcpy(&before, target, sizeof before);
+  size_t capacity = strlen(before) + strlen(text) + 2;
+  char *whole = malloc(capacity);
+  CHECK(whole, ERR_MEMORY, "cannot allocate %zu bytes", capacity);
+  snprintf(whole, capacity, "%s\n%s", before, text);
+  memcpy(target, &whole, sizeof whole);
+  return OK;
+}
+
+/* Check a text against its row and store its value in *target, whatever its type; one more of
+ * OPTION_TEXTS goes behind those that are there. */
+static int value_set(const struct option_row *row, char *target, const char *text, int is_more)
 {
   if (row->type == OPTION_FLAG) {
     int yes = strcmp(text, "yes") == 0, no = strcmp(text, "no") == 0;
@@ -136,31 +150,35 @@ static int value_set(const struct option_row *row, char *target, const char *tex
     memcpy(target, &yes, sizeof yes);
     return OK;
   }
-  if (row->type != OPTION_TEXT && row->type != OPTION_CHOICE) return number_set(row, target, text);
-  CHECK(row->type == OPTION_TEXT || choice_has(row->choices, text), ERR_USAGE,
-        "'%s' of '%s' is not one of %s", text, row->key, row->choices);
+  int is_text = row->type == OPTION_TEXT || row->type == OPTION_TEXTS;
+  if (!is_text && row->type != OPTION_CHOICE) return number_set(row, target, text);
+  CHECK(is_text || choice_has(row->choices, text), ERR_USAGE, "'%s' of '%s' is not one of %s", text,
+        row->key, row->choices);
   CHECK(*text, ERR_USAGE, "'%s' has an empty value", row->key);
   CHECK(!strchr(text, '\n'), ERR_USAGE, "'%s' has a value of several lines", row->key);
   CHECK(deck_is_text(text, strlen(text)), ERR_USAGE,
         "'%s' is '%s', which is not text: no deck, and so no used.in, could say it; give a link of "
         "another name",
         row->key, text);
+  if (is_more && row->type == OPTION_TEXTS) return text_append(target, text);
   memcpy(target, &text, sizeof text);
   return OK;
 }
 
 /* What deck_parse() calls for each line of a deck. */
-static int deck_entry(void *self, const char *where, const char *key, const char *text)
+static int line_take(void *self, const struct deck_entry *e)
 {
   struct parse *p = self;
   size_t offset;
-  const struct option_row *row = row_find(p->set, key, &offset);
-  CHECK(row, ERR_USAGE, "%s: unknown key '%s', the nearest is '%s'", where, key,
-        key_nearest(p->set, key));
-  int status = value_set(row, p->values + offset + row->offset, text);
+  const struct option_row *row = row_find(p->set, e->key, &offset);
+  CHECK(row, ERR_USAGE, "%s: unknown key '%s', the nearest is '%s'", e->where, e->key,
+        key_nearest(p->set, e->key));
+  CHECK(!e->earlier || row->type == OPTION_TEXTS, ERR_USAGE, "%s: '%s' is set already in line %d",
+        e->where, e->key, e->earlier);
+  int status = value_set(row, p->values + offset + row->offset, e->value, e->earlier);
   if (status) {
     char message[1024];
-    snprintf(message, sizeof message, "%s: %s", where, status_message());
+    snprintf(message, sizeof message, "%s: %s", e->where, status_message());
     return status_set(status, message);
   }
   return OK;
@@ -195,6 +213,19 @@ static int bad_option(const struct parse *p, const struct argp_state *state)
   FAIL(ERR_USAGE, "unknown option '%s', the nearest is '--%s'", argument, nearest);
 }
 
+static error_t given_keep(struct parse *p, const struct option_row *row, void *target,
+                          const char *text)
+{
+  struct given *given = realloc(p->given, ((size_t)p->n_given + 1) * sizeof *given);
+  if (!given) {
+    p->status = status_fail(ERR_MEMORY, __FILE__, __LINE__, "cannot allocate the options");
+    return ENOMEM;
+  }
+  p->given = given;
+  p->given[p->n_given++] = (struct given){row, target, text};
+  return 0;
+}
+
 /* argp's parser: keep options, with their texts, and positional arguments for options_parse(). */
 static error_t argument_seen(int key, char *text, struct argp_state *state)
 {
@@ -203,15 +234,12 @@ static error_t argument_seen(int key, char *text, struct argp_state *state)
   if (key >= KEY_BASE && key < KEY_BASE + MAX_ROWS) {
     const struct option_row *row = row_at(p->set, key - KEY_BASE, &offset);
     for (int i = 0; i < p->n_given; i++)
-      if (p->given[i].row == row) {
+      if (p->given[i].row == row && row->type != OPTION_TEXTS) {
         p->status =
             status_fail(ERR_USAGE, __FILE__, __LINE__, "option '--%s' is given twice", row->key);
         return EINVAL;
       }
-    if (p->n_given == LENGTH(p->given)) return ARGP_ERR_UNKNOWN;
-    p->given[p->n_given++] =
-        (struct given){row, p->values + offset + row->offset, text ? text : "yes"};
-    return 0;
+    return given_keep(p, row, p->values + offset + row->offset, text ? text : "yes");
   }
   if (key == ARGP_KEY_ARG) {
     if (p->n_positional == p->set->max_arguments) {
@@ -265,7 +293,7 @@ static int defaults_set(const struct option_set *set, char *values)
   size_t offset;
   const struct option_row *row;
   for (int i = 0; (row = row_at(set, i, &offset)); i++)
-    if (row->standard) TRY(value_set(row, values + offset + row->offset, row->standard));
+    if (row->standard) TRY(value_set(row, values + offset + row->offset, row->standard, 0));
   return OK;
 }
 
@@ -288,14 +316,25 @@ static struct parse parsed;
 /* Set what the command line gives. */
 static int given_set(const struct parse *p)
 {
-  for (int i = 0; i < p->n_given; i++)
-    TRY(value_set(p->given[i].row, p->given[i].target, p->given[i].text));
+  for (int i = 0; i < p->n_given; i++) {
+    int is_more = 0;
+    for (int j = 0; j < i; j++) is_more = is_more || p->given[j].row == p->given[i].row;
+    TRY(value_set(p->given[i].row, p->given[i].target, p->given[i].text, is_more));
+  }
   return OK;
+}
+
+const char *options_deck_of(const struct option_set *set, const char *const *positional)
+{
+  const char *first = positional[0];
+  size_t length = first ? strlen(first) : 0;
+  int is_deck = length > 3 && strcmp(first + length - 3, ".in") == 0 && !positional[1];
+  return set->has_deck || (set->takes_files && is_deck) ? first : NULL;
 }
 
 int options_deck(const char *name, const char *text, size_t length)
 {
-  TRY(deck_parse(name, text, length, deck_entry, &parsed));
+  TRY(deck_parse(name, text, length, line_take, &parsed));
   return given_set(&parsed);
 }
 
@@ -305,7 +344,6 @@ int options_parse(const struct option_set *set, int argc, char **argv, void *val
   static struct argp_option rows[MAX_ROWS + 16];
   struct parse *p = &parsed;
   *p = (struct parse){.set = set, .values = values, .positional = positional};
-  for (int i = 0; i < set->max_arguments; i++) positional[i] = NULL;
   argp_rows(set, rows);
   struct argp argp = {
       .options = rows, .parser = argument_seen, .args_doc = set->arguments, .doc = set->doc};
@@ -332,6 +370,18 @@ static int is_left_out(const struct option_row *row, const char *target)
   return row->type == OPTION_INT && !row->standard && row->min > 0 && small == 0;
 }
 
+/* A line for each line of the text: one, unless the option was given again. */
+static void texts_write(const struct option_row *row, const char *text, FILE *out)
+{
+  char *copy = strdup(text), *rest = copy;
+  for (char *line; copy && (line = strsep(&rest, "\n"));) {
+    fprintf(out, "%s = ", row->key);
+    deck_value_write(line, out);
+    fputc('\n', out);
+  }
+  free(copy);
+}
+
 static void value_write(const struct option_row *row, const char *target, FILE *out)
 {
   if (is_left_out(row, target)) return;
@@ -354,10 +404,7 @@ static void value_write(const struct option_row *row, const char *target, FILE *
     fprintf(out, "%s = %.17g\n", row->key, value);
   } else {
     memcpy(&text, target, sizeof text);
-    if (!text) return;
-    fprintf(out, "%s = ", row->key);
-    deck_value_write(text, out);
-    fputc('\n', out);
+    if (text) texts_write(row, text, out);
   }
 }
 

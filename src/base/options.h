@@ -18,6 +18,7 @@ enum option_type {
   OPTION_LONG,   /* gidx */
   OPTION_REAL,   /* real */
   OPTION_TEXT,   /* const char *, NULL when not given */
+  OPTION_TEXTS,  /* the same of several texts, one a line, since the option may be given again */
   OPTION_CHOICE, /* const char *, one of the words of `choices` */
 };
 
@@ -48,14 +49,18 @@ struct option_set {
   int count;
   int min_arguments, max_arguments; /* positional */
   int has_deck;                     /* the only positional argument is a deck */
+  int takes_files; /* arguments are files, but for a single one that ends in .in: a deck */
 };
 
 /* Fill *values, the command's options struct, from the defaults, then the command line, whose
  * argv[0] is skipped.  Text values point into argv or are kept for the program's life.
- * positional[max_arguments] receives the other arguments, NULL where there are fewer.  --help and
+ * positional[argc + 1], of NULLs, receives the other arguments.  --help and
  * --usage print and exit 0.  ERR_USAGE names the option and the nearest known key. */
 int options_parse(const struct option_set *set, int argc, char **argv, void *values,
                   const char **positional);
+
+/* The argument that is a deck, NULL where there is none. */
+const char *options_deck_of(const struct option_set *set, const char *const *positional);
 
 /* Put a deck, text[length], under the command line that options_parse() read last.  name is for
  * messages: ERR_USAGE names the deck's line, and the nearest known key. */

@@ -66,11 +66,13 @@ static int value_clean(const struct deck *deck, char **value)
   return OK;
 }
 
-static int key_remember(struct deck *deck, const char *key)
+/* *earlier <- the line that has set the key before, 0: none. */
+static int key_remember(struct deck *deck, const char *key, int *earlier)
 {
-  for (int i = 0; i < deck->n_keys; i++)
-    CHECK(strcmp(deck->keys[i], key) != 0, ERR_USAGE, "%s:%d: '%s' is set already in line %d",
-          deck->path, deck->line, key, deck->lines[i]);
+  *earlier = 0;
+  for (int i = 0; i < deck->n_keys && !*earlier; i++)
+    if (strcmp(deck->keys[i], key) == 0) *earlier = deck->lines[i];
+  if (*earlier) return OK;
   CHECK(deck->n_keys < MAX_KEYS, ERR_USAGE, "%s:%d: more than %d keys", deck->path, deck->line,
         MAX_KEYS);
   deck->lines[deck->n_keys] = deck->line;
@@ -97,8 +99,8 @@ static int text_check(const struct deck *deck, const char *line, size_t length)
   return OK;
 }
 
-static int line_read(struct deck *deck, char *line,
-                     int (*entry)(void *, const char *, const char *, const char *), void *self)
+static int line_read(struct deck *deck, char *line, int (*entry)(void *, const struct deck_entry *),
+                     void *self)
 {
   char *key = trim(line);
   if (!*key || *key == '#') return OK;
@@ -109,10 +111,11 @@ static int line_read(struct deck *deck, char *line,
   key = trim(key);
   TRY(value_clean(deck, &value));
   CHECK(*value, ERR_USAGE, "%s:%d: '%s' has no value", deck->path, deck->line, key);
-  TRY(key_remember(deck, key));
   char where[512];
   snprintf(where, sizeof where, "%s:%d", deck->path, deck->line);
-  TRY(entry(self, where, key, strdup(value)));
+  struct deck_entry e = {where, key, strdup(value), 0};
+  TRY(key_remember(deck, key, &e.earlier));
+  TRY(entry(self, &e));
   return OK;
 }
 
@@ -153,8 +156,7 @@ int deck_read(const char *path, char *text, size_t *length)
 }
 
 int deck_parse(const char *path, const char *text, size_t length,
-               int (*entry)(void *self, const char *where, const char *key, const char *value),
-               void *self)
+               int (*entry)(void *self, const struct deck_entry *e), void *self)
 {
   struct deck deck = {.path = path};
   char *copy = malloc(length + 1);

@@ -17,12 +17,16 @@ enum { MAX_DECK = 1 << 20 }; /* bytes */
  * meanwhile; ERR_USAGE: it is longer. */
 int deck_read(const char *path, char *text, size_t *length);
 
-/* Call entry(self, "DECK:LINE", key, value) for each line of text[length] in order, until one call
- * fails; its failure is returned.  path is for messages.  Values are kept for the program's life.
- * ERR_USAGE for a line that is not `key = value` and for a key that is set twice. */
+/* A line of a deck.  value is kept for the program's life. */
+struct deck_entry {
+  const char *where; /* DECK:LINE */
+  const char *key, *value;
+  int earlier; /* the line that has set the key before; 0: none */
+};
+/* Call entry() for each line of text[length] in order, until one call fails; its failure is
+ * returned.  path is for messages.  ERR_USAGE for a line that is not `key = value`. */
 int deck_parse(const char *path, const char *text, size_t length,
-               int (*entry)(void *self, const char *where, const char *key, const char *value),
-               void *self);
+               int (*entry)(void *self, const struct deck_entry *e), void *self);
 
 /* Are these bytes text, as all of a deck must be?  A file of data is not. */
 int deck_is_text(const char *bytes, size_t length);

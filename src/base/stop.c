@@ -1,33 +1,46 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The handler only notes which signal came. */
+ * The handler only notes which signal came, and lets the next SIGTERM or SIGINT do what it did
+ * before. */
 #include "base/stop.h"
 
 #include <signal.h>
 #include <stddef.h>
 
 static volatile sig_atomic_t asked;
+static const char *reason = "a signal";
+
+static const int numbers[] = {SIGUSR1, SIGUSR2, SIGTERM, SIGINT};
+static struct sigaction before[sizeof numbers / sizeof *numbers];
 
 static void note(int number)
 {
   asked = number;
+  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+    if (numbers[i] == number && (number == SIGTERM || number == SIGINT))
+      sigaction(number, &before[i], NULL);
 }
 
 void stop_listen(void)
 {
-  static const struct {
-    int number, flags;
-  } all[] = {{SIGUSR1, SA_RESTART},
-             {SIGUSR2, SA_RESTART},
-             {SIGTERM, SA_RESTART | (int)SA_RESETHAND},
-             {SIGINT, SA_RESTART | (int)SA_RESETHAND}};
-  for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-    struct sigaction action = {.sa_handler = note, .sa_flags = all[i].flags};
+  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+    struct sigaction action = {.sa_handler = note, .sa_flags = SA_RESTART};
     sigemptyset(&action.sa_mask);
-    sigaction(all[i].number, &action, NULL);
+    sigaction(numbers[i], &action, &before[i]);
   }
 }
 
 int stop_signal(void)
 {
   return asked;
+}
+
+void stop_ask(const char *why)
+{
+  reason = why;
+  asked = SIGUSR1;
+}
+
+const char *stop_why(void)
+{
+  return reason;
 }

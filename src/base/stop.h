@@ -6,10 +6,15 @@
 #define BASE_STOP_H
 
 /* From here on SIGUSR1, SIGUSR2, SIGTERM and SIGINT ask instead of ending the process; the second
- * SIGTERM or SIGINT ends it. */
+ * SIGTERM or SIGINT does what it did before, such as ending it.  Called once. */
 void stop_listen(void);
 
 /* The last of these signals, 0: none has come. */
 int stop_signal(void);
+
+/* Ask as a signal would: why is a phrase that lives on, such as "--max-seconds". */
+void stop_ask(const char *why);
+/* That phrase, "a signal" where nothing was asked so. */
+const char *stop_why(void);
 
 #endif

@@ -147,7 +147,7 @@ static int options_text(const struct run *run, char *text)
 int options_agree(struct run *run, const char **arguments, int status)
 {
   static char text[MAX_LINES];
-  const char *deck = run->command->options->has_deck ? arguments[0] : NULL;
+  const char *deck = options_deck_of(run->command->options, arguments);
   snprintf(text, sizeof text, "program = sagitta %s %s\ncommand = %s\n%s%s%s", PACKAGE_VERSION,
            REVISION, run->command->name, deck ? "deck = " : "", deck ? deck : "", deck ? "\n" : "");
   TRY(comm_agree(&run->comm, status));
@@ -158,38 +158,62 @@ int options_agree(struct run *run, const char **arguments, int status)
   return lines_agree(&run->comm, text);
 }
 
-/* marks[size], of all ranks: fail on the first file that a rank sees otherwise than rank 0. */
-static int marks_check(const struct input_marks *marks, int size)
+/* The first file that this rank sees otherwise than rank 0, whose marks are first[count]. */
+static int marks_fail(int rank, const struct input_mark *mine, const struct input_mark *first,
+                      gidx count)
 {
   char text[256];
   const char *path;
-  for (int r = 1; r < size; r++)
-    if (input_marks_differ(&marks[0], &marks[r], text, sizeof text, &path))
-      FAIL(ERR_INPUT, "rank %d sees %s%s%s than rank 0: %s", r, path ? "another '" : "other inputs",
-           path ? path : "", path ? "'" : "", text);
+  CHECK(!input_marks_differ(first, mine, count, text, sizeof text, &path), ERR_INPUT,
+        "rank %d sees another '%s' than rank 0: %s", rank, path, text);
   return OK;
+}
+
+/* Hashes differ, though every rank has as many inputs: find the file.  There may be very many, so
+ * that rank 0 alone sends its marks.  Collective. */
+static int marks_compare(struct comm *c, const struct input_mark *mine, gidx count)
+{
+  struct input_mark *first = malloc(((size_t)count + 1) * sizeof *first);
+  TRY(comm_agree(c, first ? OK
+                          : status_fail(ERR_MEMORY, __FILE__, __LINE__,
+                                        "cannot compare %lld inputs", (long long)count)));
+  if (c->rank == 0 && count) memcpy(first, mine, (size_t)count * sizeof *first);
+  TRY(comm_broadcast(c, first, count, sizeof *first));
+  int status = marks_fail(c->rank, mine, first, count);
+  free(first);
+  return comm_agree(c, status);
+}
+
+/* Every rank tells how many inputs it has, and a hash of what marks them. */
+static int marks_exchange(struct comm *c, const struct input_mark *mine, gidx count, gidx *told)
+{
+  gidx *counts = told, *hashes = told + c->size;
+  int same = 1;
+  TRY(comm_allgather_long(c, count, counts));
+  TRY(comm_allgather_long(c, (gidx)hash64(mine, (size_t)count * sizeof *mine), hashes));
+  for (int r = 1; r < c->size; r++) {
+    CHECK(counts[r] == counts[0], ERR_INPUT,
+          "rank %d sees other inputs than rank 0: %lld inputs, not %lld", r, (long long)counts[r],
+          (long long)counts[0]);
+    same = same && hashes[r] == hashes[0];
+  }
+  return same ? OK : marks_compare(c, mine, count);
 }
 
 /* Gather what marks the inputs, and compare.  Every rank finds the same difference. */
 static int marks_agree(struct comm *c)
 {
-  static struct input_marks mine;
-  struct input_marks *marks = NULL;
-  idx *counts = NULL;
-  int status = input_files_mark(&mine);
-  if (!status) {
-    marks = malloc((size_t)c->size * sizeof *marks);
-    counts = malloc((size_t)c->size * sizeof *counts);
-    if (!marks || !counts)
-      status = status_fail(ERR_MEMORY, __FILE__, __LINE__, "cannot compare the inputs of %d ranks",
-                           c->size);
-  }
+  struct input_mark *mine;
+  gidx count;
+  int status = input_files_mark(&mine, &count);
+  gidx *told = malloc(2 * (size_t)c->size * sizeof *told);
+  if (!status && !told)
+    status = status_fail(ERR_MEMORY, __FILE__, __LINE__, "cannot compare the inputs of %d ranks",
+                         c->size);
   TRY(comm_agree(c, status));
-  for (int r = 0; r < c->size; r++) counts[r] = 1;
-  TRY(comm_allgather(c, &mine, counts, sizeof mine, marks));
-  status = marks_check(marks, c->size);
-  free(marks);
-  free(counts);
+  status = marks_exchange(c, mine, count, told);
+  free(mine);
+  free(told);
   return status ? comm_agree(c, status) : OK;
 }
 

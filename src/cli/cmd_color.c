@@ -98,7 +98,8 @@ static int job_run(struct job *j, struct run *run, const struct color_options *o
   struct output_place place;
   const struct support_source *source = &j->in.source;
   TRY(inputs_agree(c, input_open(&j->in, o)));
-  TRY(run_begin(run, &o->output, "classes.h5", &(const struct run_inputs){{j->in.file}}, &place));
+  TRY(run_begin(run, &o->output, "classes.h5", &(const struct run_inputs){.name = {j->in.file}},
+                &place));
   TRY(threads_report(run, o->threads));
   int threads = threads_default(run, o->threads);
   TRY(color_supports(c, source, threads, &j->result));

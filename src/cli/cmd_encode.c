@@ -8,9 +8,12 @@
 #include "base/memory.h"
 #include "base/num.h"
 #include "base/status.h"
+#include "base/stop.h"
 #include "cli/agreement.h"
 #include "cli/command.h"
+#include "cli/encode_files.h"
 #include "cli/report.h"
+#include "cli/row_range.h"
 #include "cli/run_page.h"
 #include "cli/threads.h"
 #include "encode/encode.h"
@@ -19,21 +22,26 @@
 #include "io/rows.h"
 #include "io/supports.h"
 #include "model/route.h"
+#include "model/split.h"
 #include "seed/mean.h"
 
 struct encode_options {
   struct general_options general;
   struct output_options output;
   struct compute_options compute;
-  const char *rows, *dictionary, *codes;
+  const char *rows, *row_range, *dictionary, *codes;
   idx top_s, rounds, cosine_limit;
-  int center, normalize, dry_run;
-  real rho;
+  int center, normalize, resume, dry_run;
+  real rho, max_seconds;
 };
 #define AT(member) offsetof(struct encode_options, member)
 
 static const struct option_row input_rows[] = {
     ROWS_OPTION(AT(rows)),
+    {"row-range", OPTION_TEXT, AT(row_range), NULL, 0, 0, NULL, "FIRST:END",
+     "encode rows FIRST to END - 1 alone, multiples of 4096 or the end of the rows: the result is "
+     "a "
+     "part, and `sagitta merge` makes the whole of all parts"},
     {"dictionary", OPTION_TEXT, AT(dictionary), NULL, 0, 0, NULL, "FILE[:/PATH]",
      "atoms (K, P) or frames (K, d, P), unit norm (default path: /atoms); /mean beside them is "
      "subtracted from the rows"},
@@ -56,6 +64,13 @@ static const struct option_row route_rows[] = {
      "dictionary says, signed where it says nothing"},
     {"cosine-limit", OPTION_INT, AT(cosine_limit), "65536", 0, 1 << 30, NULL, "ATOMS",
      "compute the largest decoder cosine of dictionaries up to this size"},
+    {"resume", OPTION_FLAG, AT(resume), "no", 0, 1, NULL, NULL,
+     "go on from what a run with the same inputs and options left at --output that was stopped: "
+     "the "
+     "bytes are those of one run; without one, begin anew"},
+    {"max-seconds", OPTION_REAL, AT(max_seconds), "0", 0, 1e9, NULL, "SECONDS",
+     "stop at the end of a block when so many have passed since the start, as when a signal asks "
+     "for it: --resume goes on; 0: no limit"},
     {"dry-run", OPTION_FLAG, AT(dry_run), "no", 0, 1, NULL, NULL,
      "print the memory and disk needed and how the work is split, and do nothing"},
 };
@@ -91,6 +106,13 @@ static const struct option_set encode_set = {
         "The result, supports.h5, holds the supports in selection order as a CSR matrix that scipy "
         "and AnnData open, the scores, the codes and the metrics.  Its bytes do not depend on the "
         "number of ranks, tiles, blocks or threads.\n\n"
+        "With --row-range a job encodes some of the rows, so that an array of jobs can encode all; "
+        "`sagitta merge` then makes the same bytes of their parts.\n\n"
+        "SIGUSR1, SIGUSR2, SIGTERM, the first SIGINT, --max-seconds and a file STOP beside the "
+        "result "
+        "stop the job at the end of a block: its result is then a part that has the first rows, "
+        "its "
+        "exit code 75, and --resume goes on with the others.\n\n"
         "A deck is a text file of `top-s = 32` lines; options win over it.\n\n"
         "  mpirun -n 4 sagitta encode --rows acts.h5 --dictionary d.h5 \\\n"
         "      --top-s 32 --output run/\n"
@@ -119,9 +141,12 @@ struct encode_state {
   struct rows_input rows;
   struct dictionary_input dictionary;
   struct encode_task task;
+  struct row_part part; /* with --row-range: those rows, as a source */
+  struct row_source source;
   idx top_s, rounds; /* that are wanted */
-  struct output_place place;
-  struct supports_output file; /* rank 0 */
+  struct encode_files files;
+  struct run *run; /* borrowed */
+  real max_seconds;
   struct encode_result result;
   struct arena arena; /* of the mean */
 };
@@ -146,6 +171,9 @@ static int inputs_open(struct encode_state *job, const struct encode_options *o)
   CHECK(!(o->center && job->dictionary.mean), ERR_USAGE,
         "'--center' is given, but '%s' brings its own mean, which is always subtracted",
         atoms->name);
+  gidx first = 0, end = rows->n;
+  if (o->row_range) TRY(row_range_parse(o->row_range, rows, &first, &end));
+  part_source(&job->part, rows, first, end - first, &job->source);
   return OK;
 }
 
@@ -177,10 +205,12 @@ static void task_fill(const struct run *run, const struct encode_options *o,
   idx k = job->dictionary.source.k;
   numbers_fill(run, o, job);
   struct encode_task *task = &job->task;
-  *task = (struct encode_task){.rows = &job->rows.source,
+  *task = (struct encode_task){.rows = o->row_range ? &job->source : &job->rows.source,
+                               .whole = o->row_range ? &job->rows.source : NULL,
+                               .first = job->part.first,
                                .atoms = &job->dictionary.source,
                                .mean = job->dictionary.mean,
-                               .sink = &job->file.sink,
+                               .sink = &job->files.file.sink,
                                .top_s = (idx)imin(job->top_s, k),
                                .rounds = job->rounds,
                                .tile = o->compute.tile,
@@ -196,7 +226,8 @@ static void task_fill(const struct run *run, const struct encode_options *o,
                                                   ? job->dictionary.nonnegative
                                                   : strcmp(o->codes, "nonnegative") == 0,
                                .rho = o->rho,
-                               .max_cosine = o->cosine_limit};
+                               .max_cosine = o->cosine_limit,
+                               .no_cosine = job->part.first > 0};
   if (!task->tile) task->tile = tile_width_default(k, run->comm.size);
   task->tile = (idx)imin(task->tile, k);
   if (!task->block) task->block = encode_block_rows(task, run->comm.size);
@@ -214,21 +245,15 @@ static void task_fill(const struct run *run, const struct encode_options *o,
              job->dictionary.file, job->dictionary.rounds, task->rounds, fitted);
 }
 
-static struct supports_shape shape_of(const struct encode_task *t)
-{
-  return (struct supports_shape){.n = t->rows->n,
-                                 .k = t->atoms->k,
-                                 .s = t->top_s,
-                                 .d = t->atoms->d,
-                                 .p = t->rows->p,
-                                 .has_codes = t->codes,
-                                 .nonnegative = t->nonnegative};
-}
-
 /* The lines of --dry-run. */
 static int plan_print(const struct run *run, const struct encode_task *t)
 {
-  struct supports_shape shape = shape_of(t);
+  const struct supports_shape shape = {.n = t->rows->n,
+                                       .k = t->atoms->k,
+                                       .s = t->top_s,
+                                       .d = t->atoms->d,
+                                       .p = t->rows->p,
+                                       .has_codes = t->codes};
   struct encode_memory m;
   int ranks = run->comm.size;
   if (run->comm.rank) return OK;
@@ -260,13 +285,6 @@ static int mean_find(struct run *run, const struct encode_options *o, struct enc
   TRY(mean_compute(&run->comm, &job->rows.source, mean));
   job->task.mean = mean;
   return OK;
-}
-
-static int result_open(const struct run *run, struct encode_state *job)
-{
-  struct supports_shape shape = shape_of(&job->task);
-  if (run->comm.rank) return OK;
-  return supports_output_create(&job->file, job->place.file, &shape);
 }
 
 /* text <- "route=cuda codes=cuda ...": the devices of the phases that ran. */
@@ -304,13 +322,7 @@ static int result_close(const struct run *run, struct encode_state *job)
   facts[n++] = (struct run_fact){"rows_left_small", NULL, (double)rows[SCREEN_SMALL]};
   facts[n++] = (struct run_fact){"candidates", NULL, (double)result->filter.candidates};
   run_page_inputs(&result->inputs);
-  struct supports_ending ending = {.metrics = &result->metrics,
-                                   .mean = t->mean,
-                                   .rho = t->rho,
-                                   .rounds = t->rounds,
-                                   .normalized = t->normalize,
-                                   .inputs = result->inputs};
-  return supports_output_finish(&job->file, &ending, facts, n);
+  return encode_files_end(&job->files, t, result, facts, n);
 }
 
 /* What the hashes of the result took; nothing where it was not written. */
@@ -329,10 +341,10 @@ static int result_report(struct run *run, struct encode_state *job, double secon
   int gpu = strcmp(r->device, "cpu") != 0; /* its name is in the table of ranks */
   log_info("%-7s rows=%lld atoms=%d top_s=%d rounds=%d ranks=%d device=%s%s%s seconds=%.2f "
            "fingerprint=%016llx",
-           run->command->name, (long long)t->rows->n, t->atoms->k, t->top_s, t->rounds,
-           run->comm.size, r->device, gpu ? "" : "/", gpu ? "" : r->variant, seconds,
+           run->command->name, (long long)r->rows, t->atoms->k, t->top_s, t->rounds, run->comm.size,
+           r->device, gpu ? "" : "/", gpu ? "" : r->variant, seconds,
            (unsigned long long)r->fingerprint);
-  hash_phase_fill(&r->phases[PHASE_HASH], &job->file.hashing);
+  hash_phase_fill(&r->phases[PHASE_HASH], &job->files.file.hashing);
   TRY(report_phases(&run->comm, r->phases, ENCODE_PHASES));
   TRY(report_counts(&run->comm, &r->counts));
   TRY(report_filter(&run->comm, &r->filter));
@@ -343,10 +355,46 @@ static int result_report(struct run *run, struct encode_state *job, double secon
 static void job_free(struct encode_state *job)
 {
   encode_free(&job->result);
+  encode_files_free(&job->files);
   rows_input_close(&job->rows);
   dictionary_input_close(&job->dictionary);
   arena_free(&job->arena);
   free(job);
+}
+
+/* What is asked where a block would begin. */
+static int stop_look(void *self, gidx rows, int *stop)
+{
+  struct encode_state *job = self;
+  (void)rows;
+  if (job->max_seconds > 0 && log_seconds() >= job->max_seconds) stop_ask("--max-seconds");
+  return run_safe_point(job->run, job->files.place.shown, stop);
+}
+
+/* Claim the place of the result; where an earlier run has done some of the rows, the task is to do
+ * the others. */
+static int files_open(struct run *run, const struct encode_options *o, struct encode_state *job)
+{
+  struct encode_files *f = &job->files;
+  struct encode_task *task = &job->task;
+  const struct row_source *all = &job->rows.source;
+  const struct run_inputs inputs = {.name = {job->dictionary.file}, .rows = &job->rows};
+  f->first = job->part.first;
+  f->n = job->source.n;
+  f->is_part = o->row_range != NULL;
+  TRY(encode_files_open(f, run, &o->output, o->resume, &inputs));
+  job->run = run;
+  job->max_seconds = o->max_seconds;
+  task->stops = stop_look;
+  task->stops_self = job;
+  if (!f->begun) return OK;
+  part_source(&job->part, all, f->first + f->begun, f->n - f->begun, &job->source);
+  task->rows = &job->source;
+  task->whole = all;
+  task->first = f->first + f->begun;
+  task->sink_first = f->begun;
+  task->dictionary = f->dictionary;
+  return OK;
 }
 
 static int encode_command(struct run *run, const void *options, const char **arguments)
@@ -363,17 +411,18 @@ static int encode_command(struct run *run, const void *options, const char **arg
     return OK;
   }
   TRY(encode_memory_check(&job->task, &run->comm));
-  const struct run_inputs inputs = {{job->rows.file, job->dictionary.file}};
-  TRY(run_begin(run, &o->output, "supports.h5", &inputs, &job->place));
+  TRY(files_open(run, o, job));
   TRY(threads_report(run, o->compute.threads));
   TRY(mean_find(run, o, job));
-  TRY(comm_agree(&run->comm, result_open(run, job)));
+  TRY(encode_files_begin(&job->files, run, &job->task, &job->rows.source));
+  stop_listen();
   double begun = log_seconds();
   TRY(encode_run(&job->task, &run->comm, &job->result));
+  TRY(encode_files_join(&job->files, run, &job->task, &job->rows.source, &job->result));
   TRY(result_report(run, job, log_seconds() - begun));
   TRY(inputs_confirm(&run->comm));
   TRY(comm_agree(&run->comm, result_close(run, job)));
-  log_info("wrote   %s", job->place.shown);
+  log_info("wrote   %s", job->files.place.shown);
   job_free(job);
   return OK;
 }

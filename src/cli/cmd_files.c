@@ -25,7 +25,8 @@ static const struct option_set inspect_set = {
         "\v"
         "Any HDF5 file will do; of those that Sagitta wrote the metrics are explained.  Of a .npy "
         "file the page says its shape and type, what it is as an input, and whether every value is "
-        "finite.  A folder stands for all .h5 files in it.\n\n"
+        "finite; of a .safetensors file what its tensors are as inputs.  A folder stands for all "
+        ".h5 files in it.\n\n"
         "  sagitta inspect run/supports.h5\n"
         "  sagitta inspect acts.npy",
     .tables = tables,

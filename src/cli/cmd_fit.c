@@ -40,8 +40,8 @@ struct fit_options {
 
 static const struct option_row input_rows[] = {
     ROWS_OPTION(AT(rows)),
-    {"holdout", OPTION_TEXT, AT(holdout), NULL, 0, 0, NULL, "FILE[:/PATH]",
-     "rows to judge by, instead of some of --rows"},
+    {"holdout", OPTION_TEXTS, AT(holdout), NULL, 0, 0, NULL, "FILE[:/PATH]",
+     "rows to judge by, instead of some of --rows; of several files as --rows"},
     {"holdout-share", OPTION_REAL, AT(holdout_share), "0.1", 0, 0.9, NULL, "SHARE",
      "hold out this share of --rows, in windows of 128 rows, about 65,536 rows at most: the fit "
      "never sees them, and is judged by them; 0: none, then the fitted rows judge themselves"},
@@ -166,8 +166,7 @@ static int inputs_open(struct fit_job *j)
         "'--output' is '%s', but two files are made: give a folder", output);
   TRY(rows_input_open(&j->rows, o->rows));
   if (o->holdout) TRY(rows_input_open(&j->holdout, o->holdout));
-  CHECK(!o->holdout || strcmp(o->rows, o->holdout), ERR_USAGE,
-        "'--holdout' and '--rows' are both '%s': rows that are fitted are not unseen", o->rows);
+  if (o->holdout) TRY(rows_inputs_disjoint(&j->holdout, "--holdout", &j->rows, "--rows"));
   CHECK(!o->minibatch || strcmp(o->update, "atoms"), ERR_USAGE,
         "'--minibatch' has no '--update atoms'");
   return arena_alloc(&j->arena, &j->mean, j->rows.source.p, sizeof *j->mean);
@@ -242,7 +241,8 @@ static int page_open(struct fit_job *j)
 
 static int places_open(struct fit_job *j)
 {
-  const struct run_inputs inputs = {{j->rows.file, j->o->holdout ? j->holdout.file : NULL}};
+  const struct run_inputs inputs = {.rows = &j->rows,
+                                    .holdout = j->o->holdout ? &j->holdout : NULL};
   struct fit_files *files = &j->files;
   struct fit_task *t = &j->task;
   t->update = fit_update_choose(t, (idx)imin(t->top_s, t->k));

@@ -47,8 +47,9 @@ static const struct option_row refit_rows[] = {
      "directions in which a frame may move in a sweep"},
     {"reroute", OPTION_FLAG, AT(reroute), "no", 0, 1, NULL, NULL,
      "route all rows again after each sweep, in as many rounds as the supports were"},
-    {"holdout", OPTION_TEXT, AT(holdout), NULL, 0, 0, NULL, "FILE[:/PATH]",
-     "rows that the refit does not see: say what each sweep's atoms explain of them"},
+    {"holdout", OPTION_TEXTS, AT(holdout), NULL, 0, 0, NULL, "FILE[:/PATH]",
+     "rows that the refit does not see: say what each sweep's atoms explain of them; of several "
+     "files as --rows"},
     DEVICE_OPTION(AT(device)),
     FILTER_OPTION(AT(filter)),
     {"resume", OPTION_FLAG, AT(resume), "no", 0, 1, NULL, NULL,
@@ -129,8 +130,12 @@ static int plan_print(struct job *j)
   j->task = fit_inputs_task(&j->inputs, j->run, &j->o->compute);
   j->task.colors = !j->o->names.classes;
   TRY(fit_plan_print(j->c, &j->task, j->o->directions, refit_batch_bytes));
-  struct supports_shape shape = {s->n, s->k, refit_task_support(&j->task), s->d, j->task.rows->p,
-                                 1,    0};
+  struct supports_shape shape = {.n = s->n,
+                                 .k = s->k,
+                                 .s = refit_task_support(&j->task),
+                                 .d = s->d,
+                                 .p = j->task.rows->p,
+                                 .has_codes = 1};
   gidx frames = (gidx)s->k * s->d * shape.p * (gidx)sizeof(float);
   if (j->c->rank == 0)
     printf("disk        %.1f MB, twice that while a sweep's files take the place of the last\n",
@@ -156,7 +161,7 @@ static int job_begin(struct job *j)
 {
   const struct refit_files *f = &j->files;
   struct run_inputs inputs = fit_inputs_files(&j->inputs);
-  if (j->o->holdout) inputs.name[MAX_INPUTS - 1] = j->holdout.file;
+  if (j->o->holdout) inputs.holdout = &j->holdout;
   return run_begin_at(j->run, &f->dictionary, &inputs, f->has_dictionary);
 }
 

@@ -136,7 +136,7 @@ static int seed_command(struct run *run, const void *options, const char **argum
   TRY(comm_agree(c, struct_alloc(&job, sizeof *job)));
   TRY(inputs_agree(c, input_open(&job->rows, o)));
   task_fill(o, job);
-  TRY(run_begin(run, &o->output, "dictionary.h5", &(const struct run_inputs){{job->rows.file}},
+  TRY(run_begin(run, &o->output, "dictionary.h5", &(const struct run_inputs){.rows = &job->rows},
                 &job->place));
   TRY(mean_find(run, o, job));
   TRY(comm_agree(c, result_open(run, job)));

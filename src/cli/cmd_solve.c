@@ -214,7 +214,7 @@ static int solve_command(struct run *run, const void *options, const char **argu
     job_free(job);
     return OK;
   }
-  TRY(run_begin(run, &o->output, "solutions.h5", &(const struct run_inputs){{job->path}},
+  TRY(run_begin(run, &o->output, "solutions.h5", &(const struct run_inputs){.name = {job->path}},
                 &job->place));
   TRY(threads_report(run, o->threads));
   TRY(comm_agree(c, result_open(run, job)));

@@ -294,7 +294,8 @@ static int files_make(struct run *run, const struct synth_options *o, struct syn
   struct synth *s = &job->synth;
   struct comm *c = &run->comm;
   TRY(comm_agree(c, c->rank ? OK : places_check(o, &job->dictionary, &job->start)));
-  TRY(run_begin(run, &o->output, "rows.h5", &(const struct run_inputs){{NULL}}, &job->rows));
+  TRY(run_begin(run, &o->output, "rows.h5", &(const struct run_inputs){.name = {NULL}},
+                &job->rows));
   TRY(synth_open(s, c, &job->task));
   TRY(dictionary_make(run, s, 0, &job->dictionary_file, &job->dictionary));
   if (job->task.cosine > 0) TRY(dictionary_make(run, s, 1, &job->start_file, &job->start));

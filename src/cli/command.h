@@ -13,8 +13,6 @@
 #include "io/outputs.h"
 #include "io/place.h"
 
-enum { MAX_ARGUMENTS = 2 };
-
 struct run; /* below */
 
 struct command {
@@ -69,10 +67,12 @@ enum { GENERAL_ROWS = 3, OUTPUT_ROWS = 2, COMPUTE_ROWS = 7 };
 /* The row of --rows, whose value is at an offset. */
 #define ROWS_OPTION(offset)                                                                        \
   {                                                                                                \
-    "rows", OPTION_TEXT, offset, NULL, 0, 0, NULL, "FILE[:/PATH]",                                 \
+    "rows", OPTION_TEXTS, offset, NULL, 0, 0, NULL, "FILE[:/PATH]",                                \
         "activation rows (N, P): HDF5 float16, bfloat16, float32, float64 "                        \
-        "(default path: /rows) or .npy"                                                            \
+        "(default path: /rows), .npy or .safetensors; of several files, one after "                \
+        "another: " ROWS_SHARDS                                                                    \
   }
+#define ROWS_SHARDS "'acts/*.h5' in quotes, @LIST with a name a line, or the option again"
 
 #define THREADS_HELP                                                                               \
   "threads in a rank; 0: OMP_NUM_THREADS or SLURM_CPUS_PER_TASK if set, else the rank's share of " \
@@ -107,8 +107,10 @@ enum { GENERAL_ROWS = 3, OUTPUT_ROWS = 2, COMPUTE_ROWS = 7 };
 
 /* The files that a run reads, each FILE or FILE:/PATH, or NULL. */
 enum { MAX_INPUTS = 5 };
+struct rows_input;
 struct run_inputs {
   const char *name[MAX_INPUTS];
+  const struct rows_input *rows, *holdout; /* their files too; NULL: none */
 };
 /* Begin a result called `name`: rank 0 accepts the place or refuses it, checks that no output of
  * the run is one of its inputs, and begins used.in and run.log.  place is filled on rank 0.
@@ -131,7 +133,7 @@ enum { MAX_FACTS = 64 };
 int run_facts(const struct run *run, const char *device, int threads, struct run_fact *facts);
 
 extern const struct command command_assemble, command_bench, command_color, command_diff,
-    command_encode, command_fit, command_inspect, command_refit, command_route, command_seed,
-    command_solve, command_synth, command_terminal, command_verify;
+    command_encode, command_fit, command_inspect, command_merge, command_refit, command_route,
+    command_seed, command_solve, command_synth, command_terminal, command_verify;
 
 #endif

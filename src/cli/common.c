@@ -15,6 +15,7 @@
 #include "cli/run_page.h"
 #include "config.h"
 #include "io/companions.h"
+#include "io/rows.h"
 
 const struct option_row general_rows[GENERAL_ROWS] = {
     {"quiet", OPTION_FLAG, offsetof(struct general_options, quiet), "no", 0, 1, NULL, NULL,
@@ -62,12 +63,19 @@ static int companions_write(const struct run *run, const struct output_place *pl
   return OK;
 }
 
+static int rows_files_check(const struct rows_input *rows)
+{
+  return rows ? outputs_check_inputs(rows->files, rows->n_files, NULL) : OK;
+}
+
 static int place_begin(struct run *run, const struct output_place *place,
                        const struct run_inputs *inputs, int appends)
 {
   if (run->comm.rank != 0) return OK;
   memcpy(run->page, place->page, sizeof run->page);
   TRY(outputs_check_inputs(inputs->name, MAX_INPUTS, run->deck));
+  TRY(rows_files_check(inputs->rows));
+  TRY(rows_files_check(inputs->holdout));
   TRY(companions_write(run, place, appends));
   outputs_warn_leftovers();
   return OK;
@@ -122,8 +130,8 @@ int run_safe_point(struct run *run, const char *shown, int *stop)
   TRY(comm_sum(&run->comm, asked, LENGTH(asked)));
   *stop = run->stopped = asked[0] || asked[1];
   if (*stop && run->comm.rank == 0)
-    log_info("stopped %s%s%s: with --resume the job goes on", asked[1] ? "by '" : "by a signal",
-             asked[1] ? file : "", asked[1] ? "'" : "");
+    log_info("stopped by %s%s%s: with --resume the job goes on", asked[1] ? "'" : "",
+             asked[1] ? file : stop_why(), asked[1] ? "'" : "");
   return OK;
 }
 

@@ -15,8 +15,9 @@
 #include "refit/layout.h"
 
 const struct option_row fit_name_rows[FIT_NAME_ROWS] = {
-    {"rows", OPTION_TEXT, offsetof(struct fit_names, rows), NULL, 0, 0, NULL, "FILE[:/PATH]",
-     "activation rows (N, P), those that were encoded (default path: /rows)"},
+    {"rows", OPTION_TEXTS, offsetof(struct fit_names, rows), NULL, 0, 0, NULL, "FILE[:/PATH]",
+     "activation rows (N, P), those that were encoded (default path: /rows); of several files, one "
+     "after another: " ROWS_SHARDS},
     {"dictionary", OPTION_TEXT, offsetof(struct fit_names, dictionary), NULL, 0, 0, NULL,
      "FILE[:/PATH]", "atoms (K, P) or frames (K, d, P), unit norm (default path: /atoms)"},
     {"supports", OPTION_TEXT, offsetof(struct fit_names, supports), NULL, 0, 0, NULL,
@@ -77,8 +78,9 @@ void fit_inputs_close(struct fit_inputs *in)
 
 struct run_inputs fit_inputs_files(const struct fit_inputs *in)
 {
-  return (struct run_inputs){{in->rows.file, in->dictionary.file, in->supports.file,
-                              in->classes.id ? in->classes_file : NULL}};
+  return (struct run_inputs){
+      .name = {in->dictionary.file, in->supports.file, in->classes.id ? in->classes_file : NULL},
+      .rows = &in->rows};
 }
 
 struct refit_task fit_inputs_task(const struct fit_inputs *in, const struct run *run,

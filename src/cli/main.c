@@ -22,9 +22,9 @@
 enum { MAX_SILENCE = 20 }; /* seconds that a rank waits for the one that speaks */
 
 static const struct command *const commands[] = {
-    &command_fit,     &command_encode,   &command_route, &command_seed,  &command_synth,
-    &command_color,   &command_assemble, &command_refit, &command_solve, &command_terminal,
-    &command_inspect, &command_verify,   &command_diff,  &command_bench,
+    &command_fit,      &command_encode,  &command_route,    &command_merge, &command_seed,
+    &command_synth,    &command_color,   &command_assemble, &command_refit, &command_solve,
+    &command_terminal, &command_inspect, &command_verify,   &command_diff,  &command_bench,
 };
 
 static void usage_print(FILE *out)
@@ -127,15 +127,15 @@ static void log_begin(const struct run *run)
             run->comm.rank);
 }
 
-/* Read the options of the command and start what it needs.  arguments[MAX_ARGUMENTS + 1] are
- * filled; a failure of one rank fails all. */
+/* Read the options of the command and start what it needs.  arguments[argc + 1] are filled; a
+ * failure of one rank fails all. */
 static int run_open(struct run *run, void *options, const char **arguments)
 {
   int status = stack_check();
   if (!status)
     status = options_parse(run->command->options, run->argc, run->argv, options, arguments);
   run->options = options;
-  if (run->command->options->has_deck) run->deck = arguments[0];
+  run->deck = options_deck_of(run->command->options, arguments);
   const struct general_options *general = options;
   if (!status) watchdog_deadline_set(general->deadline);
   log_begin(run);
@@ -188,11 +188,11 @@ int main(int argc, char **argv)
     return ERR_USAGE;
   }
   void *options = calloc(1, run.command->options_bytes);
-  if (!options) {
+  const char **arguments = calloc((size_t)argc + 1, sizeof *arguments);
+  if (!options || !arguments) {
     fprintf(stderr, "sagitta %s: cannot allocate %zu bytes\n", name, run.command->options_bytes);
     return ERR_MEMORY;
   }
-  const char *arguments[MAX_ARGUMENTS + 1] = {NULL};
   on_exit(library_exit, NULL);
   int status = run_open(&run, options, arguments);
   if (!status) status = run.command->run(&run, options, arguments);
@@ -204,6 +204,7 @@ int main(int argc, char **argv)
   free(run.cores);
   free(run.threads);
   free(options);
+  free(arguments);
   status = process_end(run.unread);
   return status ? status : run.stopped ? ERR_STOPPED : OK;
 }

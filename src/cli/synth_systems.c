@@ -109,7 +109,8 @@ static int file_make(struct run *run, const struct output_options *output, struc
   struct comm *c = &run->comm;
   struct synth_systems_result result;
   double begun = log_seconds();
-  TRY(run_begin(run, output, "systems.h5", &(const struct run_inputs){{NULL}}, &job->place));
+  TRY(run_begin(run, output, "systems.h5", &(const struct run_inputs){.name = {NULL}},
+                &job->place));
   TRY(comm_agree(c, result_open(run, job)));
   TRY(synth_systems_run(&job->made, shape, c, &job->file.sink, &result));
   TRY(comm_agree(c, result_close(run, &job->file)));

@@ -18,10 +18,12 @@ static void round_next(struct encode *e, struct block_in_flight *b)
 static int block_begin(struct encode *e, struct block_in_flight *b)
 {
   gidx share_first, share;
-  b->rows = &e->rows[e->next / e->block % ROW_BUFFERS];
+  gidx buffer = e->begun++ % ROW_BUFFERS;
+  b->rows = &e->rows[buffer];
   b->first = e->next;
-  b->n = (idx)imin(e->task->rows->n - e->next, e->block);
+  b->n = encode_block_at(e, e->next);
   e->next += b->n;
+  e->result->inputs.rows += e->terms[buffer];
   for (int r = 0; r < e->c->size; r++) {
     comm_share(b->n, e->c->size, r, &share_first, &share);
     b->shares[r] = (idx)share;
@@ -43,20 +45,21 @@ static int block_finish(struct encode *e, struct block_in_flight *b)
 {
   int root = e->c->rank == 0, codes = e->task->codes;
   TRY(step_gather(e, b));
-  e->finished = (struct support_block){.first = b->first,
+  e->finished = (struct support_block){.first = e->task->sink_first + b->first,
                                        .n = root ? b->n : 0,
                                        .s = e->s,
                                        .d = e->d,
                                        .atoms = b->out_atoms,
                                        .score = b->out_score,
                                        .codes = codes ? b->out_codes : NULL};
-  e->background_job.counted = (struct support_block){.first = b->first + b->mine_first,
-                                                     .n = b->mine,
-                                                     .s = e->s,
-                                                     .d = e->d,
-                                                     .atoms = b->atoms,
-                                                     .score = b->score,
-                                                     .codes = codes ? e->codes.host : NULL};
+  e->background_job.counted =
+      (struct support_block){.first = e->task->first + b->first + b->mine_first,
+                             .n = b->mine,
+                             .s = e->s,
+                             .d = e->d,
+                             .atoms = b->atoms,
+                             .score = b->score,
+                             .codes = codes ? e->codes.host : NULL};
   e->background_job.qualities = root && codes ? b->n : 0;
   table_release(b->table, &e->shard, e->max_request);
   e->finished_rows = b->first + b->n;
@@ -78,10 +81,22 @@ static int block_advance(struct encode *e, struct block_in_flight *b)
   return OK;
 }
 
+/* Where a block would begin with a sum block: is the job to end before it? */
+static int stop_look(struct encode *e)
+{
+  const struct encode_task *t = e->task;
+  int stop = 0;
+  if (!t->stops || e->next == 0 || e->next >= e->end || e->next % ROW_BLOCK) return OK;
+  TRY(t->stops(t->stops_self, e->next, &stop));
+  if (stop) e->end = e->next;
+  return OK;
+}
+
 int block_prepare(struct encode *e, struct block_in_flight *b)
 {
   if (b->n > 0) TRY(block_advance(e, b));
   if (b->n > 0) return OK;
+  TRY(stop_look(e));
   TRY(files_next(e));
-  return e->next < e->task->rows->n ? block_begin(e, b) : OK;
+  return e->next < e->end ? block_begin(e, b) : OK;
 }

@@ -13,11 +13,16 @@
 #include "encode/steps.h"
 #include "model/access.h"
 
+const struct row_source *encode_whole(const struct encode_task *task)
+{
+  return task->whole ? task->whole : task->rows;
+}
+
 /* e->shift <- the column shifts of the metrics: rank 0 reads the first rows, in the files worker,
  * and tells all.  After a failure that thread may still write to x, which is then kept. */
 static int shift_find(struct encode *e)
 {
-  const struct row_source *rows = e->task->rows;
+  const struct row_source *rows = encode_whole(e->task);
   struct arena arena = {0};
   float *x;
   int status = OK;
@@ -34,12 +39,11 @@ static int shift_find(struct encode *e)
  * that its lists are merged. */
 static int blocks_run(struct encode *e)
 {
-  gidx n = e->task->rows->n;
   struct block_in_flight *b = &e->in_flight[0], *other = &e->in_flight[1];
   struct progress progress;
-  progress_start(&progress, e->task->codes ? "encode" : "route", "rows", n);
+  progress_start(&progress, e->task->codes ? "encode" : "route", "rows", e->end);
   TRY(files_next(e));
-  while (e->next < n || b->n > 0 || other->n > 0) {
+  while (e->next < e->end || b->n > 0 || other->n > 0) {
     TRY(block_prepare(e, b));
     TRY(background_start(e, other));
     int status = b->n > 0 ? step_route(e, b) : OK;
@@ -60,22 +64,84 @@ static int cosine_compute(struct encode *e)
   struct phase *phase = &e->result->phases[PHASE_COSINE];
   gidx k = e->shard.tiling.k;
   e->result->metrics.max_decoder_cosine = nan_canonical();
-  if (k > e->task->max_cosine) return OK;
+  int is_stopped = e->end < e->task->rows->n; /* who goes on with it computes it */
+  if (k > e->task->max_cosine || e->task->no_cosine || is_stopped) return OK;
   phase_begin(phase);
   TRY(shard_cosine(&e->shard, e->c, &e->device, e->block, &e->result->metrics.max_decoder_cosine));
   phase_end(phase, (double)k * e->d * e->shard.held * e->d * e->p);
   return OK;
 }
 
-/* Make the terms that the ranks added up the hashes of rows and dictionary. */
-static int inputs_name(struct encode *e)
+/* Make the terms that the ranks added up the hash of the dictionary. */
+static int dictionary_name(struct encode *e)
+{
+  const struct encode_task *t = e->task;
+  gidx sum = (gidx)e->shard.terms;
+  TRY(comm_sum(e->c, &sum, 1));
+  uint64_t hash = content_hash((uint64_t)sum, t->atoms->k, e->d, e->p);
+  e->result->inputs.dictionary = hash;
+  int status = OK;
+  if (t->dictionary && t->dictionary != hash)
+    status =
+        status_fail(ERR_INPUT, __FILE__, __LINE__,
+                    "'%s' is not the dictionary that the run was begun with: its hash is "
+                    "%016llx, not %016llx",
+                    t->atoms->name, (unsigned long long)hash, (unsigned long long)t->dictionary);
+  return comm_agree(e->c, status);
+}
+
+/* Make those of the rows their hash; those of a part are none yet. */
+static int rows_name(struct encode *e)
 {
   struct identity *inputs = &e->result->inputs;
   const struct encode_task *t = e->task;
-  gidx sums[] = {(gidx)inputs->rows, (gidx)e->shard.terms};
-  TRY(comm_sum(e->c, sums, LENGTH(sums)));
-  inputs->rows = content_hash((uint64_t)sums[0], t->rows->n, t->rows->p, 1);
-  inputs->dictionary = content_hash((uint64_t)sums[1], t->atoms->k, e->d, e->p);
+  gidx sum = (gidx)inputs->rows;
+  TRY(comm_sum(e->c, &sum, 1));
+  e->result->part.rows_terms = (uint64_t)sum;
+  int is_whole = !t->whole && e->end == t->rows->n;
+  inputs->rows = is_whole ? content_hash((uint64_t)sum, t->rows->n, t->rows->p, 1) : 0;
+  return OK;
+}
+
+/* What joins parts, beside their sums; and the metrics that need codes. */
+static int part_fill(struct encode *e)
+{
+  struct encode_part *part = &e->result->part;
+  const struct encode_task *t = e->task;
+  part->first = t->first;
+  part->n = e->end;
+  part->total = encode_whole(t)->n;
+  part->p = e->p;
+  part->fingerprint = e->result->fingerprint;
+  part->nonzero = e->statistics.nonzero;
+  part->codes = e->statistics.codes;
+  part->max_cosine = t->max_cosine;
+  if (!t->codes || e->c->rank) return OK;
+  real *shift;
+  TRY(arena_alloc(&e->result->arena, &shift, e->p, sizeof *shift));
+  memcpy(shift, e->shift, (size_t)e->p * sizeof *shift);
+  part->shift = shift;
+  return part_metrics(&e->result->metrics, part);
+}
+
+int encode_sample(const struct row_source *rows, uint64_t *hash)
+{
+  enum { SAMPLES = 64 };
+  struct arena arena = {0};
+  struct worker worker;
+  float *x;
+  gidx count = imin(rows->n, SAMPLES);
+  uint64_t sum = 0;
+  TRY(arena_alloc(&arena, &x, rows->p, sizeof *x));
+  TRY(worker_open(&worker));
+  for (gidx i = 0; i < count; i++) {
+    gidx row = i * (rows->n / count);
+    TRY(rows_access(&worker, (struct rows_access){rows, row, 1, x}));
+    sum += items_terms(x, 1, rows->p, row);
+  }
+  worker_close(&worker);
+  arena_free(&arena);
+  *hash = content_hash(sum, rows->n, rows->p, 1);
   return OK;
 }
 
@@ -89,10 +155,13 @@ static int result_finish(struct encode *e)
   gidx sum = (gidx)e->result->fingerprint;
   TRY(comm_sum(e->c, &sum, 1));
   e->result->fingerprint = (uint64_t)sum;
-  TRY(inputs_name(e));
+  TRY(rows_name(e));
+  e->result->rows = e->end;
   TRY(comm_sum(e->c, e->result->density, e->shard.tiling.k));
-  if (t->codes) TRY(statistics_finish(&e->statistics, e->c, e->p, m));
-  metrics_density(m, e->result->density, t->rows->n, e->shard.tiling.k);
+  if (t->codes)
+    TRY(statistics_finish(&e->statistics, e->c, e->p, &e->result->arena, &e->result->part.sums));
+  TRY(comm_agree(e->c, part_fill(e)));
+  metrics_density(m, e->result->density, e->end, e->shard.tiling.k);
   e->result->filter = e->device.filter; /* before the cosines, which are routed too */
   phase_end(phase, 0);
   return cosine_compute(e);
@@ -128,8 +197,16 @@ void encode_init(struct encode *e, const struct encode_task *task, struct comm *
                        .p = task->rows->p,
                        .d = task->atoms->d,
                        .s = task->top_s,
-                       .block = task->block};
+                       .block = task->block,
+                       .end = task->rows->n};
   shard_init(&e->shard, c, task->atoms, task->tile, task->normalize);
+}
+
+idx encode_block_at(const struct encode *e, gidx row)
+{
+  gidx most = e->block < ROW_BLOCK ? imin(e->block, ROW_BLOCK - row % ROW_BLOCK)
+                                   : e->block - e->block % ROW_BLOCK;
+  return (idx)imax(imin(e->end - row, most), 0);
 }
 
 struct device_options encode_device_options(const struct encode *e)
@@ -229,6 +306,7 @@ int encode_run(const struct encode_task *task, struct comm *c, struct encode_res
   TRY(comm_agree(c, struct_alloc(&e, sizeof *e)));
   encode_init(e, task, c, result);
   TRY(encode_open(e));
+  TRY(dictionary_name(e));
   TRY(shift_find(e));
   TRY(blocks_run(e));
   worker_close(&e->files);

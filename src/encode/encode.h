@@ -23,11 +23,14 @@
 #include "device/device.h"
 #include "model/dictionary.h"
 #include "model/identity.h"
+#include "model/part.h"
 #include "model/results.h"
 #include "model/rows.h"
 
 struct encode_task {
   const struct row_source *rows;
+  const struct row_source *whole; /* of which rows are a part; NULL: they are the whole */
+  gidx first;                     /* row of the whole, of a part: the first of a sum block */
   const struct atom_source *atoms;
   const real *mean;                /* [p] subtracted from rows; NULL: none */
   const struct support_sink *sink; /* used on rank 0 */
@@ -40,7 +43,14 @@ struct encode_task {
   int normalize;
   int nonnegative; /* codes are at least 0, and atoms are chosen for that (N.5n); d = 1 */
   real rho;
-  idx max_cosine; /* largest K for which the decoder cosine is computed */
+  idx max_cosine;      /* largest K for which the decoder cosine is computed */
+  gidx sink_first;     /* row of the sink where the rows begin */
+  int no_cosine;       /* it is not: the part that has row 0 has it */
+  uint64_t dictionary; /* the hash that the dictionary has to have; 0: any */
+  /* *stop <- whether to end where so many rows, whole sum blocks, are done; NULL: never.
+   * Collective. */
+  int (*stops)(void *self, gidx rows, int *stop);
+  void *stops_self; /* borrowed */
 };
 
 enum encode_phase {
@@ -78,10 +88,12 @@ struct encode_memory {
 };
 
 struct encode_result {
-  struct metrics metrics; /* on rank 0 */
-  gidx *density;          /* [K] */
-  uint64_t fingerprint;   /* of supports, scores and codes */
-  struct identity inputs; /* rows and dictionary */
+  gidx rows;               /* done: all, unless it was asked to stop */
+  struct metrics metrics;  /* on rank 0 */
+  gidx *density;           /* [K] */
+  uint64_t fingerprint;    /* of supports, scores and codes */
+  struct identity inputs;  /* dictionary, and rows unless they are a part */
+  struct encode_part part; /* what is needed to join parts, on rank 0 */
   struct phase phases[ENCODE_PHASES];
   const char *device; /* of this rank: "cpu" or "cuda" */
   char variant[64];   /* its instruction set or name */
@@ -107,6 +119,10 @@ double encode_work(const struct encode_task *task);
 /* The number of rows in a block that pays and fits: what `block = 0` means.  The result does not
  * depend on it. */
 idx encode_block_rows(const struct encode_task *task, int ranks);
+
+/* A hash of a few rows of a source, spread over all, by which parts of other rows are told from
+ * each other.  Reads with a worker of its own; not collective. */
+int encode_sample(const struct row_source *rows, uint64_t *hash);
 
 /* Collective; the same status on every rank. */
 int encode_run(const struct encode_task *task, struct comm *c, struct encode_result *result);

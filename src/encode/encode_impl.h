@@ -41,10 +41,20 @@ struct encode {
   struct row_quality *qualities;   /* [block], rank 0 */
   idx *counts, *recv_counts;       /* [size] */
   struct block_in_flight in_flight[BLOCKS_IN_FLIGHT];
+  gidx end;                      /* behind the last row: all, or less where it is asked to stop */
   gidx next, read;               /* first row of the next block, and of the next reading */
+  gidx begun, readings;          /* blocks so far */
+  uint64_t terms[ROW_BUFFERS];   /* of the rows that each buffer was read with */
   gidx finished_rows;            /* of blocks whose results have left */
   struct support_block finished; /* on rank 0, to be written; n = 0: nothing */
 };
+
+/* The rows of which those of a task are a part, or all. */
+const struct row_source *encode_whole(const struct encode_task *task);
+
+/* Rows of the block that begins at a row: blocks end where sum blocks do, so that what is done may
+ * be a part. */
+idx encode_block_at(const struct encode *e, gidx row);
 
 /* The state before anything is opened, and what its device will be asked for. */
 void encode_init(struct encode *e, const struct encode_task *task, struct comm *c,

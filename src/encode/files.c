@@ -24,9 +24,10 @@ static int rows_read(const struct file_job *j)
   float *x = (float *)((char *)j->read_into->host + j->read_at);
   phase_begin(&j->phases[PHASE_READ]);
   TRY(rows->read(rows->self, j->read_first, j->read_count, x));
-  *j->rows_terms += items_terms(x, j->read_count, rows->p, j->read_first);
+  gidx global = j->task->first + j->read_first;
+  *j->rows_terms = items_terms(x, j->read_count, rows->p, global);
   rows_center(x, j->read_count, rows->p, j->task->mean);
-  TRY(rows_check(x, j->read_count, rows->p, j->read_first, rows->name));
+  TRY(rows_source_check(encode_whole(j->task), x, global, j->read_count));
   phase_end(&j->phases[PHASE_READ], (double)j->read_count * rows->row_bytes);
   gidx bytes = (gidx)j->read_count * rows->p * (gidx)sizeof *x;
   phase_begin(&j->phases[PHASE_COPY]);
@@ -44,17 +45,18 @@ static int file_job_run(void *argument)
 
 static int files_start(struct encode *e)
 {
-  gidx n = imin(e->task->rows->n - e->read, e->block), share_first, share;
+  gidx n = encode_block_at(e, e->read), share_first, share, buffer = e->readings++ % ROW_BUFFERS;
   comm_share(n, e->c->size, e->c->rank, &share_first, &share);
   e->file_job = (struct file_job){.task = e->task,
                                   .read_first = e->read + share_first,
                                   .read_count = (idx)share,
                                   .device = &e->device,
-                                  .read_into = &e->rows[e->read / e->block % ROW_BUFFERS],
+                                  .read_into = &e->rows[buffer],
                                   .read_at = share_first * e->p * (gidx)sizeof(float),
                                   .write = e->finished,
                                   .phases = e->result->phases,
-                                  .rows_terms = &e->result->inputs.rows};
+                                  .rows_terms = &e->terms[buffer]};
+  e->terms[buffer] = 0;
   e->read += n;
   e->finished.n = 0;
   return worker_start(&e->files, file_job_run, &e->file_job);

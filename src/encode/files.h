@@ -20,7 +20,7 @@ struct file_job {
   gidx read_at;               /* bytes */
   struct support_block write; /* n = 0: nothing */
   struct phase *phases;       /* of the result */
-  uint64_t *rows_terms;       /* of the rows as they are read are added here */
+  uint64_t *rows_terms;       /* <- those of the rows as they are read */
 };
 
 /* Wait for the files worker, then let it write what is finished and read this rank's share of the

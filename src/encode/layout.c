@@ -86,7 +86,8 @@ static int codes_alloc(struct encode *e)
   TRY(buffer_alloc(dev, &e->quality, share * (gidx)sizeof(struct row_quality)));
   TRY(arena_alloc(&e->arena, &e->qualities, out, sizeof *e->qualities));
   TRY(arena_alloc(&e->arena, &e->shift, e->p, sizeof *e->shift));
-  return statistics_init(&e->statistics, &e->arena, e->c, e->p, e->shift);
+  return statistics_init(&e->statistics, &e->arena, e->c, e->p, e->shift, t->first / ROW_BLOCK,
+                         t->rows->n);
 }
 
 /* Fetched atoms may take what the aim leaves beside what is held already: those that a block asks

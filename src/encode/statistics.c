@@ -1,25 +1,31 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Chains run down the rows for a run of columns at once; each full sum block is pushed on the
+ * Chains run down the rows for a run of columns at once; each full sum block is pushed on a
  * tree. */
 #include "encode/statistics.h"
 
+#include <string.h>
+
+#include "base/num.h"
 #include "base/status.h"
 
 int statistics_init(struct statistics *s, struct arena *arena, const struct comm *c, idx p,
-                    const real *shift)
+                    const real *shift, gidx first_block, gidx n)
 {
-  gidx first, count;
+  gidx first, count, blocks = ceil_div(n, ROW_BLOCK);
   comm_share(p, c->size, c->rank, &first, &count);
-  *s = (struct statistics){.first = (idx)first, .count = (idx)count, .shift = shift};
+  *s = (struct statistics){
+      .first = (idx)first, .count = (idx)count, .shift = shift, .first_block = first_block};
   TRY(arena_alloc(arena, &s->chain, 2 * count, sizeof *s->chain));
-  return arena_alloc(arena, &s->tree, TREE_LEVELS * 2 * count, sizeof *s->tree);
+  TRY(block_tree_init(&s->columns, arena, (idx)(2 * count), first_block, blocks));
+  return block_tree_init(&s->qualities, arena, LENGTH(s->quality), first_block, blocks);
 }
 
-/* Push the sum block in progress on the tree, and begin the next. */
-static void block_push(struct statistics *s)
+/* Push the sum block that ends with this many rows on its tree, and begin the next. */
+static void chain_push(const struct statistics *s, struct block_tree *t, real *chain, gidx rows)
 {
-  block_sum_push(s->tree, &s->blocks, 2 * s->count, s->chain);
-  for (idx c = 0; c < 2 * s->count; c++) s->chain[c] = 0;
+  gidx block = s->first_block + (rows - 1) / ROW_BLOCK;
+  block_tree_push(t, (struct block_node){.present = 1, .index = block}, chain);
+  memset(chain, 0, (size_t)t->width * sizeof *chain);
 }
 
 void statistics_rows(struct statistics *s, const float *x, idx n, idx p)
@@ -33,55 +39,81 @@ void statistics_rows(struct statistics *s, const float *x, idx n, idx p)
       sum[c] += t;
       squares[c] += t * t;
     }
-    if (++s->rows % ROW_BLOCK == 0) block_push(s);
+    if (++s->rows % ROW_BLOCK == 0) chain_push(s, &s->columns, s->chain, s->rows);
   }
 }
 
 void statistics_quality(struct statistics *s, const struct row_quality *quality, idx n)
 {
   for (idx i = 0; i < n; i++) {
-    row_sum_add(&s->errors, quality[i].error);
-    row_sum_add(&s->cosines, quality[i].cosine);
+    s->quality[0] += quality[i].error;
+    s->quality[1] += quality[i].cosine;
     s->nonzero += quality[i].nonzero;
+    if (++s->judged % ROW_BLOCK == 0) chain_push(s, &s->qualities, s->quality, s->judged);
   }
 }
 
-/* squares[count] <- total sum of squares of this rank's columns about their means. */
-static void columns_finish(struct statistics *s, real *squares)
+/* all[rank][nodes][2][columns of the rank] -> values[nodes][part_width(p)] */
+static void columns_place(const struct comm *c, const real *all, struct part_sums *sums)
 {
-  real *total = s->chain; /* after the last push */
-  if (s->rows % ROW_BLOCK) block_push(s);
-  block_sum_total(s->tree, s->blocks, 2 * s->count, total);
-  for (idx c = 0; c < s->count; c++) {
-    real sum = total[c];
-    squares[c] = s->rows ? total[s->count + c] - sum * sum / (real)s->rows : 0;
-  }
-}
-
-int statistics_finish(struct statistics *s, struct comm *c, idx p, struct metrics *metrics)
-{
-  struct arena arena = {0};
-  real *mine = NULL, *all = NULL;
-  idx *counts = NULL;
-  int status = arena_alloc(&arena, &mine, s->count, sizeof *mine);
-  if (!status) status = arena_alloc(&arena, &all, p, sizeof *all);
-  if (!status) status = arena_alloc(&arena, &counts, c->size, sizeof *counts);
-  TRY(comm_agree(c, status));
-  columns_finish(s, mine);
+  idx p = sums->p;
   for (int r = 0; r < c->size; r++) {
     gidx first, count;
     comm_share(p, c->size, r, &first, &count);
+    for (int node = 0; node < sums->nodes; node++) {
+      real *to = sums->values + (gidx)node * part_width(p) + first;
+      memcpy(to, all, (size_t)count * sizeof *to);
+      memcpy(to + p, all + count, (size_t)count * sizeof *to);
+      all += 2 * count;
+    }
+  }
+}
+
+static void qualities_place(const struct block_tree *t, struct part_sums *sums)
+{
+  for (int node = 0; node < sums->nodes; node++)
+    memcpy(sums->values + (gidx)node * part_width(sums->p) + 2 * sums->p, t->values + 2 * node,
+           2 * sizeof *t->values);
+}
+
+/* Bring the nodes of all columns to rank 0.  A column of a rank is an item of all its nodes. */
+static int columns_gather(struct statistics *s, struct comm *c, struct part_sums *sums)
+{
+  struct arena arena = {0};
+  real *all = NULL;
+  idx *counts = NULL;
+  int status = arena_alloc(&arena, &counts, c->size, sizeof *counts);
+  if (!status && c->rank == 0)
+    status = arena_alloc(&arena, &all, 2 * (gidx)sums->p * sums->nodes, sizeof *all);
+  TRY(comm_agree(c, status));
+  for (int r = 0; r < c->size; r++) {
+    gidx first, count;
+    comm_share(sums->p, c->size, r, &first, &count);
     counts[r] = (idx)count;
   }
-  TRY(comm_gather(c, mine, counts, sizeof *mine, all));
-  real tss = 0;
-  for (idx column = 0; column < p; column++) tss += all[column];
-  metrics->n = s->rows;
-  metrics->p = p;
-  metrics_fit(metrics, row_sum_total(&s->errors), tss, row_sum_total(&s->cosines), s->nonzero);
+  TRY(comm_gather(c, s->columns.values, counts, 2 * (size_t)sums->nodes * sizeof *all, all));
+  if (c->rank == 0) columns_place(c, all, sums);
+  arena_free(&arena);
+  return OK;
+}
+
+int statistics_finish(struct statistics *s, struct comm *c, idx p, struct arena *arena,
+                      struct part_sums *sums)
+{
+  if (s->rows % ROW_BLOCK) chain_push(s, &s->columns, s->chain, s->rows);
+  if (s->judged % ROW_BLOCK) chain_push(s, &s->qualities, s->quality, s->judged);
+  *sums = (struct part_sums){.first = s->first_block,
+                             .count = ceil_div(s->rows, ROW_BLOCK),
+                             .p = p,
+                             .nodes = s->columns.count};
+  int status = OK;
+  if (c->rank == 0)
+    status = arena_alloc(arena, &sums->values, (gidx)sums->nodes * part_width(p), sizeof(real));
+  TRY(comm_agree(c, status));
+  if (sums->nodes) TRY(columns_gather(s, c, sums));
+  if (c->rank == 0) qualities_place(&s->qualities, sums);
   gidx codes[] = {s->codes.all, s->codes.negative, s->codes.zero};
   TRY(comm_sum(c, codes, LENGTH(codes)));
-  metrics_codes(metrics, &(struct code_counts){codes[0], codes[1], codes[2]});
-  arena_free(&arena);
+  s->codes = (struct code_counts){codes[0], codes[1], codes[2]};
   return OK;
 }

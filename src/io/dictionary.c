@@ -67,7 +67,8 @@ static int fitted_read(const struct h5_file *f, const char *name, idx *value)
 int dictionary_input_open(struct dictionary_input *f, const char *name)
 {
   *f = (struct dictionary_input){0};
-  TRY(input_array_open(&f->input, name, &(struct input_standard){"/atoms", "dictionary.h5"}));
+  TRY(input_array_open(&f->input, name,
+                       &(struct input_standard){.object = "/atoms", .file = "dictionary.h5"}));
   struct input_array *s = f->input;
   CHECK(
       s->rank == 2 || s->rank == 3, ERR_INPUT,
@@ -86,7 +87,7 @@ int dictionary_input_open(struct dictionary_input *f, const char *name)
                                    .self = s,
                                    .read = atoms_read};
   f->file = s->file;
-  if (s->is_npy) return OK;
+  if (s->format != INPUT_H5) return OK;
   int has_mean;
   TRY(h5_exists(&s->h5, "/mean", &has_mean));
   if (has_mean) TRY(mean_open(f));

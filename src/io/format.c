@@ -18,8 +18,7 @@ struct format {
   int is_table;
 };
 
-static const struct format safetensors = {"a safetensors file", "safetensors.numpy as s",
-                                          "s.load_file(\"OLD\")", 1};
+static const struct format safetensors = {"a safetensors file", NULL, NULL, 1};
 static const struct format torch = {"a PyTorch file", "torch",
                                     "torch.load(\"OLD\", map_location=\"cpu\").float()", 0};
 static const struct format npz = {"a NumPy archive", "numpy", "numpy.load(\"OLD\")", 1};
@@ -71,6 +70,8 @@ int format_check(const char *path)
   CHECK(got >= 0, ERR_IO, "cannot read '%s': %s", path, strerror(error));
   if (got < 1 || memcmp(head, hdf5, sizeof hdf5 - 1) == 0) return OK;
   const struct format *f = format_find(path, head);
+  CHECK(f != &safetensors, ERR_INPUT,
+        "'%s' is %s: it is read as rows or atoms if its name ends in .safetensors", path, f->name);
   CHECK(!f, ERR_INPUT,
         "'%s' is %s, not HDF5 or .npy; convert it (OLD: its name): python3 -c 'import h5py, %s; "
         "t = %s; f = h5py.File(\"NEW.h5\", \"w\"); %s'",

@@ -117,12 +117,13 @@ static int bytes_hash(const struct input_file *f, off_t at, uint64_t *hash)
   return OK;
 }
 
-int input_files_mark(struct input_marks *marks)
+int input_files_mark(struct input_mark **marks, gidx *count)
 {
-  memset(marks, 0, sizeof *marks);
-  for (struct input_file *f = all; f; f = f->next) {
-    CHECK(marks->count < MAX_INPUT_FILES, ERR_INTERNAL, "more than %d inputs", MAX_INPUT_FILES);
-    struct input_mark *mark = &marks->files[marks->count++];
+  *count = 0;
+  for (const struct input_file *f = all; f; f = f->next) ++*count;
+  struct input_mark *mark = *marks = calloc((size_t)*count + 1, sizeof *mark);
+  CHECK(mark, ERR_MEMORY, "cannot allocate the marks of %lld inputs", (long long)*count);
+  for (struct input_file *f = all; f; f = f->next, mark++) {
     off_t size = f->facts.size;
     *mark =
         (struct input_mark){.size = size, .seconds = f->facts.modified.tv_sec, .shapes = f->shapes};
@@ -154,17 +155,14 @@ static int mark_differs(const struct input_mark *mine, const struct input_mark *
   return 1;
 }
 
-int input_marks_differ(const struct input_marks *mine, const struct input_marks *other, char *text,
-                       size_t capacity, const char **path)
+int input_marks_differ(const struct input_mark *mine, const struct input_mark *other, gidx count,
+                       char *text, size_t capacity, const char **path)
 {
   const struct input_file *f = all;
-  for (int i = 0; f && i < mine->count && i < other->count; i++, f = f->next)
-    if (mark_differs(&mine->files[i], &other->files[i], text, capacity)) {
+  for (gidx i = 0; f && i < count; i++, f = f->next)
+    if (mark_differs(&mine[i], &other[i], text, capacity)) {
       *path = f->path;
       return 1;
     }
-  *path = NULL;
-  snprintf(text, capacity, "%lld inputs, not %lld", (long long)other->count,
-           (long long)mine->count);
-  return mine->count != other->count;
+  return 0;
 }

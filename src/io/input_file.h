@@ -5,7 +5,7 @@
  * Floor: io.  Not collective.  The main thread calls it; input_file_read() and input_file_failed()
  * are for any thread that reads, and like input_file_array() safe on NULL, a file that is written.
  *
- * h5_open() and npy_open() note every file here, so no reader can forget to.  result_publish()
+ * h5_open() and flat_open() note every file here, so no reader can forget to.  result_publish()
  * refuses to publish while a file was not compared among ranks, or was read since it was last
  * looked at. */
 #ifndef IO_INPUT_FILE_H
@@ -50,21 +50,18 @@ int input_files_settled(void);
 
 /* What ranks compare of a file: 64-bit numbers alone.  Inode and device differ between copies on
  * nodes and are left out, and so are parts of a second, which copying may lose. */
-enum { MAX_INPUT_FILES = 12, INPUT_END_BYTES = 1 << 16 };
+enum { INPUT_END_BYTES = 1 << 16 };
 struct input_mark {
   int64_t size, seconds;
   uint64_t shapes, head, tail; /* hashes; of the first and the last INPUT_END_BYTES */
 };
-struct input_marks {
-  int64_t count;
-  struct input_mark files[MAX_INPUT_FILES]; /* in the order in which they were opened */
-};
-/* ERR_IO: a file cannot be read. */
-int input_files_mark(struct input_marks *marks);
-/* Do other[] mark other files than mine?  Then *path <- the first that differs, NULL when their
- * numbers do, and text[capacity] <- in what: "1000 bytes, not 2000" */
-int input_marks_differ(const struct input_marks *mine, const struct input_marks *other, char *text,
-                       size_t capacity, const char **path);
+/* *marks[*count] <- those of all files, in the order in which they were opened; the caller frees
+ * them, also when this fails.  ERR_IO: a file cannot be read. */
+int input_files_mark(struct input_mark **marks, gidx *count);
+/* Do other[count] mark other files than mine[count]?  Then *path <- the first that differs, and
+ * text[capacity] <- in what: "1000 bytes, not 2000" */
+int input_marks_differ(const struct input_mark *mine, const struct input_mark *other, gidx count,
+                       char *text, size_t capacity, const char **path);
 /* All files that are open were compared. */
 void input_files_compared(void);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The name is split at its path; one struct serves both file formats. */
+ * The name is split at its path; one struct serves all file formats. */
 #include "io/inputs.h"
 
 #include <stdio.h>
@@ -13,6 +13,8 @@
 #include "io/format.h"
 #include "io/h5/listing.h"
 #include "io/h5/values.h"
+#include "io/npy.h"
+#include "io/safetensors.h"
 
 static int ends_in(const char *text, const char *end)
 {
@@ -20,7 +22,7 @@ static int ends_in(const char *text, const char *end)
   return length >= tail && strcmp(text + length - tail, end) == 0;
 }
 
-static int is_there(const char *path)
+int input_is_there(const char *path)
 {
   int step = watchdog_begin(ERR_IO, "looking at", path), found = access(path, F_OK) == 0;
   watchdog_end(step);
@@ -45,13 +47,13 @@ int input_in_folder(const char *name, const char *file, char *path)
 static char *split_find(char *name)
 {
   char *split = NULL;
-  if (is_there(name)) return NULL;
+  if (input_is_there(name)) return NULL;
   for (char *at = strstr(name, ":/"); at; at = strstr(at + 1, ":/")) split = at;
   if (split) return split;
   split = strrchr(name, ':');
   if (!split) return NULL;
   *split = '\0';
-  int has_file = is_there(name);
+  int has_file = input_is_there(name);
   *split = ':';
   return has_file && split[1] ? split : NULL;
 }
@@ -74,7 +76,13 @@ int input_split(const char *name, const struct input_standard *standard, char **
   return OK;
 }
 
-/* Fill in file, object, is_npy and name. */
+enum input_format input_format_of(const char *file)
+{
+  if (ends_in(file, ".npy")) return INPUT_NPY;
+  return ends_in(file, ".safetensors") ? INPUT_SAFETENSORS : INPUT_H5;
+}
+
+/* Fill in file, object, format and name. */
 static int name_split(struct input_array *s, const char *name,
                       const struct input_standard *standard)
 {
@@ -82,10 +90,13 @@ static int name_split(struct input_array *s, const char *name,
   size_t capacity = strlen(s->file) + strlen(s->object) + 2;
   s->name = malloc(capacity);
   CHECK(s->name, ERR_MEMORY, "cannot allocate %zu bytes", capacity);
-  s->is_npy = ends_in(s->file, ".npy");
-  CHECK(!(s->object != standard->object && s->is_npy), ERR_INPUT,
+  s->format = input_format_of(s->file);
+  int is_standard = s->object == standard->object, is_npy = s->format == INPUT_NPY;
+  CHECK(is_standard || !is_npy, ERR_INPUT,
         "'%s' is a NumPy file, which holds one array: leave '%s' off", s->file, s->object);
-  snprintf(s->name, capacity, "%s%s%s", s->file, s->is_npy ? "" : ":", s->is_npy ? "" : s->object);
+  if (s->format == INPUT_SAFETENSORS) s->object = is_standard ? NULL : s->object + 1;
+  snprintf(s->name, capacity, "%s%s%s", s->file, is_npy || !s->object ? "" : ":",
+           is_npy || !s->object ? "" : s->object);
   return OK;
 }
 
@@ -114,7 +125,23 @@ static void matrices_list(const struct h5_file *f, char *out, int capacity)
   h5_listing_free(&list);
 }
 
-static int h5_input_open(struct input_array *s)
+static int array_open(struct input_array *s, const struct input_standard *standard)
+{
+  if (standard->follows) TRY(h5_sources_read(&s->h5, s->object, &s->sources));
+  if (s->sources.count) {
+    s->type = s->sources.type;
+    s->rank = LENGTH(s->sources.shape);
+    memcpy(s->shape, s->sources.shape, sizeof s->sources.shape);
+    return OK;
+  }
+  TRY(h5_array_open(&s->h5, s->object, &s->array));
+  s->type = s->array.type;
+  s->rank = s->array.rank;
+  memcpy(s->shape, s->array.shape, sizeof s->shape);
+  return OK;
+}
+
+static int h5_input_open(struct input_array *s, const struct input_standard *standard)
 {
   TRY(format_check(s->file));
   TRY(h5_open(&s->h5, s->file));
@@ -126,10 +153,7 @@ static int h5_input_open(struct input_array *s)
     FAIL(ERR_INPUT, "no dataset '%s' in '%s'; %s%s: name one as %s:/PATH", s->object, s->file,
          found[0] ? "its 2-D datasets are " : "it has no 2-D dataset", found, s->file);
   }
-  TRY(h5_array_open(&s->h5, s->object, &s->array));
-  s->type = s->array.type;
-  s->rank = s->array.rank;
-  memcpy(s->shape, s->array.shape, sizeof s->shape);
+  TRY(array_open(s, standard));
   int is_float =
       s->type == TYPE_F32 || s->type == TYPE_F64 || s->type == TYPE_F16 || s->type == TYPE_BF16;
   CHECK(is_float, ERR_INPUT,
@@ -145,14 +169,17 @@ int input_array_open(struct input_array **input, const char *name,
   struct input_array *s = *input = calloc(1, sizeof *s);
   CHECK(s, ERR_MEMORY, "cannot allocate %zu bytes", sizeof *s);
   TRY(name_split(s, name, standard));
-  if (!s->is_npy) {
-    TRY(h5_input_open(s));
+  if (s->format == INPUT_H5) {
+    TRY(h5_input_open(s, standard));
     return OK;
   }
-  TRY(npy_open(&s->npy, s->file));
-  s->type = s->npy.type;
-  s->rank = s->npy.rank;
-  memcpy(s->shape, s->npy.shape, sizeof s->shape);
+  if (s->format == INPUT_NPY)
+    TRY(npy_open(&s->flat, s->file));
+  else
+    TRY(safetensors_open(&s->flat, s->file, s->object, standard->object + 1));
+  s->type = s->flat.type;
+  s->rank = s->flat.rank;
+  memcpy(s->shape, s->flat.shape, sizeof s->shape);
   return OK;
 }
 
@@ -162,8 +189,9 @@ void input_array_close(struct input_array **input)
   *input = NULL;
   if (!s) return;
   h5_array_close(&s->array);
+  h5_sources_free(&s->sources);
   h5_close(&s->h5);
-  npy_close(&s->npy);
+  flat_close(&s->flat);
   free(s->name);
   free(s->file);
   free(s);
@@ -171,11 +199,26 @@ void input_array_close(struct input_array **input)
 
 int input_array_read(const struct input_array *s, gidx first, gidx count, float *out)
 {
-  if (s->is_npy)
-    TRY(npy_read(&s->npy, first, count, out));
-  else
+  if (s->format == INPUT_H5)
     TRY(h5_array_read(&s->array, first, count, TYPE_F32, out));
+  else
+    TRY(flat_read(&s->flat, first, count, out));
   return OK;
+}
+
+static const struct file_facts *facts_of(const struct input_array *s)
+{
+  return &(s->format == INPUT_H5 ? s->h5.input : s->flat.input)->facts;
+}
+
+int input_array_order(const struct input_array *a, const struct input_array *b)
+{
+  const struct file_facts *x = facts_of(a);
+  const struct file_facts *y = facts_of(b);
+  if (x->device != y->device) return x->device < y->device ? -1 : 1;
+  if (x->inode != y->inode) return x->inode < y->inode ? -1 : 1;
+  if (a->format == INPUT_H5) return strcmp(a->object, b->object);
+  return a->flat.data < b->flat.data ? -1 : a->flat.data > b->flat.data;
 }
 
 int input_array_value_bytes(const struct input_array *s)

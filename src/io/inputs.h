@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Inputs named on the command line: a dataset of an HDF5 file, or a NumPy file, read as float32.
+ * Inputs named on the command line: an array of a file, read as float32.
  *
  * Floor: io.  Not collective: every rank opens the file itself and reads its own part.
  *
- * A name is FILE.h5, FILE.h5:/path, FILE.npy (C order, f2, f4, f8), or a folder with results.
+ * A name is FILE.h5, FILE.h5:/path, FILE.npy (C order, f2, f4, f8), FILE.safetensors or
+ * FILE.safetensors:name (F16, BF16, F32, F64), or a folder with results.
  * Datasets are float16, bfloat16 (uint16 with the attribute dtype = "bfloat16"), float32 or
  * float64; values are rounded once to float32.  Which shapes are accepted is for rows.c and
  * dictionary.c to say. */
@@ -11,10 +12,14 @@
 #define IO_INPUTS_H
 
 #include "base/types.h"
+#include "io/flat_file.h"
 #include "io/h5/h5.h"
-#include "io/npy.h"
+#include "io/h5/virtual.h"
 
 enum { MAX_NAME = 4096 }; /* bytes of a path */
+
+/* Is there a file of this name? */
+int input_is_there(const char *path);
 
 /* path[MAX_NAME] <- the input that a name leads to: the name itself, or where it is a folder, such
  * as a run's, that folder's file of this name.  ERR_INPUT: too long. */
@@ -23,6 +28,7 @@ int input_in_folder(const char *name, const char *file, char *path);
 /* Where an input is when its name does not say so: the object, and a folder's file. */
 struct input_standard {
   const char *object, *file;
+  int follows; /* a virtual dataset may be opened: its sources are listed */
 };
 
 /* *file <- FILE of FILE:/PATH, which the caller frees; *object <- /PATH inside that allocation, or
@@ -31,13 +37,18 @@ struct input_standard {
 int input_split(const char *name, const struct input_standard *standard, char **file,
                 const char **object);
 
+enum input_format { INPUT_H5, INPUT_NPY, INPUT_SAFETENSORS };
+/* By the end of its name. */
+enum input_format input_format_of(const char *file);
+
 struct input_array {
   char *name, *file;  /* FILE:/PATH for messages, and FILE; owned */
   const char *object; /* /PATH */
-  int is_npy;
-  struct npy_file npy; /* of a NumPy file */
-  struct h5_file h5;   /* of any other */
+  enum input_format format;
+  struct flat_file flat; /* of .npy and .safetensors */
+  struct h5_file h5;     /* of any other */
   struct h5_array array;
+  struct h5_sources sources; /* of a virtual dataset, which is not read itself */
   enum h5_type type;
   int rank;
   gidx shape[3]; /* known for ranks 1 to 3 */
@@ -50,6 +61,9 @@ void input_array_close(struct input_array **input);
 
 /* out <- entries first .. first + count - 1 of the first dimension. */
 int input_array_read(const struct input_array *input, gidx first, gidx count, float *out);
+
+/* An order of arrays by where they are stored; 0: both are the same one. */
+int input_array_order(const struct input_array *a, const struct input_array *b);
 
 /* Bytes of a stored value. */
 int input_array_value_bytes(const struct input_array *input);

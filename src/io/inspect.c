@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A page about any HDF5 file: what it is, its objects, its attributes, and what its kind shows
- * beside them; inspect_npy.c has that of a .npy file. */
+ * beside them; inspect_npy.c has those of .npy and safetensors. */
 #include "io/inspect.h"
 
 #include <stdlib.h>
@@ -14,6 +14,7 @@
 #include "io/schema.h"
 #include "io/attributes.h"
 #include "io/format.h"
+#include "io/inputs.h"
 #include "io/inspect_npy.h"
 
 enum { VALUES_SHOWN = 8 }; /* of an attribute */
@@ -165,8 +166,9 @@ int file_inspect(const char *path, FILE *out)
 {
   struct h5_file f;
   struct h5_listing list = {0};
-  size_t length = strlen(path);
-  if (length > 4 && strcmp(path + length - 4, ".npy") == 0) return npy_inspect(path, out);
+  enum input_format format = input_format_of(path);
+  if (format == INPUT_NPY) return npy_inspect(path, out);
+  if (format == INPUT_SAFETENSORS) return tensors_inspect(path, out);
   int status = h5_open(&f, path);
   if (status == ERR_INPUT) return format_tell(path);
   TRY(status);

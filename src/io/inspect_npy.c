@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "io/inspect.h"
 #include "io/npy.h"
+#include "io/safetensors.h"
 #include "io/schema.h"
 
 enum { BLOCK_VALUES = 1 << 18, VALUES_SHOWN = 6 };
@@ -35,7 +36,7 @@ static void row_survey(struct survey *s, gidx row, const float *x)
   s->most = row ? fmax(s->most, norm) : norm;
 }
 
-static int values_survey(const struct npy_file *f, struct survey *s)
+static int values_survey(const struct flat_file *f, struct survey *s)
 {
   struct arena arena = {0};
   float *block;
@@ -43,7 +44,7 @@ static int values_survey(const struct npy_file *f, struct survey *s)
   int status = arena_alloc(&arena, &block, most * s->width, sizeof *block);
   for (gidx at = 0; at < s->rows && !status; at += most) {
     gidx n = imin(most, s->rows - at);
-    status = npy_read(f, at, n, block);
+    status = flat_read(f, at, n, block);
     for (gidx i = 0; i < n && !status; i++) row_survey(s, at + i, block + i * s->width);
   }
   arena_free(&arena);
@@ -55,18 +56,17 @@ static void row_print(const char *name, const char *text, FILE *out)
   text_print(out, "  %-*s %s\n", NAME_WIDTH, name, text);
 }
 
-/* What the shape is to --rows and --dictionary. */
-static void meaning_print(const struct npy_file *f, FILE *out)
+/* What a shape is to --rows and --dictionary. */
+static void meaning_tell(int rank, const gidx *n, char *text, size_t capacity)
 {
-  char text[256] = "neither rows nor a dictionary: rows are a matrix, a row per activation vector";
-  const gidx *n = f->shape;
-  if (f->rank == 2)
-    snprintf(text, sizeof text, "as --rows %lld rows of %lld columns", (long long)n[0],
+  snprintf(text, capacity,
+           "neither rows nor a dictionary: rows are a matrix, a row per activation vector");
+  if (rank == 2)
+    snprintf(text, capacity, "as --rows %lld rows of %lld columns", (long long)n[0],
              (long long)n[1]);
-  if (f->rank == 3)
-    snprintf(text, sizeof text, "as --dictionary %lld frames of %lld vectors of %lld columns",
+  if (rank == 3)
+    snprintf(text, capacity, "as --dictionary %lld frames of %lld vectors of %lld columns",
              (long long)n[0], (long long)n[1], (long long)n[2]);
-  row_print("meaning", text, out);
 }
 
 static void survey_print(const struct survey *s, FILE *out)
@@ -87,20 +87,27 @@ static void survey_print(const struct survey *s, FILE *out)
   row_print("row 0", text, out);
 }
 
-static int page_print(const struct npy_file *f, FILE *out)
+static void shape_tell(int rank, const gidx *n, char *text, size_t capacity)
+{
+  size_t used = 0;
+  snprintf(text, capacity, "%d dimensions", rank);
+  for (int i = 0; i < rank && rank <= 3; i++)
+    used +=
+        (size_t)snprintf(text + used, capacity - used, "%s%lld", i ? " x " : "", (long long)n[i]);
+}
+
+static int page_print(const struct flat_file *f, FILE *out)
 {
   char text[256], size[32];
   struct survey s = {.rows = f->rank ? f->shape[0] : 0, .width = 1};
-  int is_shown = f->rank >= 1 && f->rank <= LENGTH(f->shape), used = 0;
+  int is_shown = f->rank >= 1 && f->rank <= LENGTH(f->shape);
   size_print((double)f->input->facts.size, size, sizeof size);
   text_print(out, "%s: NumPy file, %s\n\n", f->path, size);
-  for (int i = 0; i < f->rank && is_shown; i++)
-    used += snprintf(text + used, sizeof text - (size_t)used, "%s%lld", i ? " x " : "",
-                     (long long)f->shape[i]);
-  if (!is_shown) snprintf(text, sizeof text, "%d dimensions", f->rank);
+  shape_tell(f->rank, f->shape, text, sizeof text);
   row_print("shape", text, out);
   row_print("type", type_name(f->type), out);
-  meaning_print(f, out);
+  meaning_tell(f->rank, f->shape, text, sizeof text);
+  row_print("meaning", text, out);
   for (int i = 1; i < f->rank && is_shown; i++) s.width *= f->shape[i];
   if (!is_shown || !s.rows || !s.width) return OK;
   TRY(values_survey(f, &s));
@@ -110,10 +117,39 @@ static int page_print(const struct npy_file *f, FILE *out)
 
 int npy_inspect(const char *path, FILE *out)
 {
-  struct npy_file f;
+  struct flat_file f;
   int status = npy_open(&f, path);
   if (!status) status = page_print(&f, out);
-  int ended = npy_close(&f);
+  int ended = flat_close(&f);
+  if (!status) status = ended;
+  CHECK(status || !ferror(out), ERR_IO, "cannot write the page about '%s'", path);
+  return status;
+}
+
+static void tensor_print(const struct tensor *t, FILE *out)
+{
+  enum h5_type type;
+  char shape[128], meaning[256];
+  shape_tell(t->rank, t->shape, shape, sizeof shape);
+  meaning_tell(t->rank, t->shape, meaning, sizeof meaning);
+  text_print(out, "  %-*s %-18s %-10s %s\n", NAME_WIDTH, t->name, shape, t->dtype,
+             tensor_type(t, &type) ? meaning : "a type that is not read");
+}
+
+int tensors_inspect(const char *path, FILE *out)
+{
+  struct flat_file f;
+  struct tensor_table t;
+  char size[32];
+  int status = tensors_open(&f, &t, path);
+  if (!status) {
+    size_print((double)f.input->facts.size, size, sizeof size);
+    text_print(out, "%s: safetensors file, %s\n\n  %-*s %-18s %-10s\n", path, size, NAME_WIDTH,
+               "tensor", "shape", "type");
+  }
+  for (gidx i = 0; i < t.count && !status; i++) tensor_print(&t.list[i], out);
+  tensors_free(&t);
+  int ended = flat_close(&f);
   if (!status) status = ended;
   CHECK(status || !ferror(out), ERR_IO, "cannot write the page about '%s'", path);
   return status;

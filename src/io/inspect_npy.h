@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The page of a .npy file: what it holds, what that is to a job, and whether it can be used.
+ * The pages of a .npy file and of one of safetensors: what they hold, and what that is to a job.
  *
  * Floor: io. */
 #ifndef IO_INSPECT_NPY_H
@@ -7,7 +7,11 @@
 
 #include <stdio.h>
 
-/* All values are read.  ERR_IO, ERR_INPUT: as of npy_open(). */
+/* All values are read, and the page says whether they can be used.  ERR_IO, ERR_INPUT: as of
+ * npy_open(). */
 int npy_inspect(const char *path, FILE *out);
+
+/* ERR_IO, ERR_INPUT: as of tensors_open(). */
+int tensors_inspect(const char *path, FILE *out);
 
 #endif

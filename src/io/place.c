@@ -242,7 +242,7 @@ int outputs_check_inputs(const char *const *inputs, int count, const char *deck)
     char *file = NULL;
     const char *object;
     if (!inputs[i]) continue;
-    TRY(input_split(inputs[i], &(struct input_standard){"", ""}, &file, &object));
+    TRY(input_split(inputs[i], &(struct input_standard){.object = "", .file = ""}, &file, &object));
     int at = 0;
     while (at < n_claims && !is_same_file(claims[at].path, file)) at++;
     free(file);

@@ -1,10 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Rows are read through inputs.c and written through matrix.c; checking looks for values that are
- * not finite. */
+ * Shards are read through inputs.c, and rows are written through matrix.c; checking looks for
+ * values that are not finite. */
 #include "io/rows.h"
 
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/num.h"
 #include "base/status.h"
+#include "base/watchdog.h"
 #include "io/check.h"
+#include "io/place.h"
 
 static const struct object_row object_rows[] = {
     {"/rows", TYPE_F32, "N P", 1, "activations, a row per token or sample"},
@@ -13,35 +21,254 @@ static const struct object_row object_rows[] = {
 };
 static const struct object_table objects = {object_rows, LENGTH(object_rows)};
 
+/* The shard that has a row. */
+static const struct rows_shard *shard_find(const struct rows_input *f, gidx row)
+{
+  int low = 0, high = f->count; /* shards before low begin at the row or before it */
+  while (low < high) {
+    int middle = low + (high - low) / 2;
+    if (f->shards[middle].first <= row)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return &f->shards[low - 1];
+}
+
 static int rows_read(void *self, gidx first, idx count, float *out)
 {
-  TRY(input_array_read(self, first, count, out));
+  const struct rows_input *f = self;
+  for (gidx end = first + count; first < end;) {
+    const struct rows_shard *s = shard_find(f, first);
+    gidx n = imin(end, s->first + s->count) - first;
+    CHECK(n > 0, ERR_INTERNAL, "row %lld of %lld is read", (long long)first,
+          (long long)f->source.n);
+    TRY(input_array_read(s->input, s->from + first - s->first, n, out));
+    first += n;
+    out += n * f->source.p;
+  }
   return OK;
 }
 
-int rows_input_open(struct rows_input *f, const char *name)
+static const char *row_place(void *self, gidx *row)
 {
-  *f = (struct rows_input){0};
-  TRY(input_array_open(&f->input, name, &(struct input_standard){"/rows", "rows.h5"}));
-  struct input_array *s = f->input;
-  h5_array_stream(&s->array);
+  const struct rows_shard *s = shard_find(self, *row);
+  *row += s->from - s->first;
+  return s->input->name;
+}
+
+/* Add rows of an open input, which the new shard owns. */
+static int shard_add(struct rows_input *f, struct input_array *input, gidx from, gidx count)
+{
+  if (f->count == f->capacity) {
+    f->capacity = 2 * f->capacity + 4;
+    struct rows_shard *shards = realloc(f->shards, (size_t)f->capacity * sizeof *shards);
+    if (!shards) input_array_close(&input);
+    CHECK(shards, ERR_MEMORY, "cannot allocate %d shards", f->capacity);
+    f->shards = shards;
+  }
+  f->shards[f->count++] = (struct rows_shard){input, from, f->source.n, count};
+  f->source.n += count;
+  f->source.row_bytes += (double)count * (double)input->shape[1] * input_array_value_bytes(input);
+  return OK;
+}
+
+static int shape_check(struct rows_input *f, const struct input_array *s)
+{
   CHECK(s->rank == 2, ERR_INPUT, "'%s' has %d dimensions, rows have 2: samples, columns", s->name,
         s->rank);
   CHECK(s->shape[1] >= 1 && s->shape[1] <= INT32_MAX, ERR_INPUT, "'%s' has %lld columns", s->name,
         (long long)s->shape[1]);
-  f->source = (struct row_source){.n = s->shape[0],
-                                  .p = (idx)s->shape[1],
-                                  .name = s->name,
-                                  .row_bytes = (double)s->shape[1] * input_array_value_bytes(s),
-                                  .self = s,
-                                  .read = rows_read};
-  f->file = s->file;
+  if (!f->count) f->source.p = (idx)s->shape[1];
+  CHECK(s->shape[1] == f->source.p, ERR_INPUT,
+        "'%s' has %lld columns, '%s' has %d: all shards have the same", s->name,
+        (long long)s->shape[1], f->shards[0].input->name, f->source.p);
+  return OK;
+}
+
+/* Open an input and check its shape; *input is for the caller, also when this fails. */
+static int input_open(struct rows_input *f, const char *name, int follows,
+                      struct input_array **input)
+{
+  TRY(input_array_open(input, name, &(struct input_standard){"/rows", "rows.h5", follows}));
+  h5_array_stream(&(*input)->array);
+  return shape_check(f, *input);
+}
+
+/* path[MAX_NAME] <- a source of a virtual dataset, which has to be below the folder of its file. */
+static int source_path(const struct input_array *all, const struct h5_source *source, char *path)
+{
+  char folder[4096];
+  int is_own = strcmp(source->file, ".") == 0, is_whole = source->file[0] == '/';
+  path_folder(all->file, folder);
+  int used = snprintf(path, MAX_NAME, "%s%s%s", is_own || is_whole ? "" : folder,
+                      is_own || is_whole ? "" : "/", is_own ? all->file : source->file);
+  CHECK(used < MAX_NAME, ERR_INPUT, "the name '%s' is too long", source->file);
+  int step = watchdog_begin(ERR_IO, "looking at", path);
+  char *found = realpath(path, NULL);
+  int error = errno;
+  char *below = found ? realpath(folder, NULL) : NULL;
+  watchdog_end(step);
+  size_t depth = below ? strlen(below) : 0;
+  if (depth == 1) depth = 0; /* the root */
+  int is_below = found && below && strncmp(found, below, depth) == 0 && found[depth] == '/';
+  int there = found && below;
+  free(found);
+  free(below);
+  CHECK(there, ERR_IO, "cannot open '%s', a source of the virtual '%s': %s", path, all->name,
+        strerror(error));
+  CHECK(is_below, ERR_INPUT,
+        "'%s', a source of the virtual '%s', is not in the folder of that file or below, and not "
+        "followed: name the files themselves in a list, as --rows @LIST",
+        path, all->name);
+  return OK;
+}
+
+static int source_add(struct rows_input *f, const struct input_array *all,
+                      const struct h5_source *source)
+{
+  char path[MAX_NAME], name[2 * MAX_NAME];
+  struct input_array *input;
+  TRY(source_path(all, source, path));
+  int used = snprintf(name, sizeof name, "%s:%s%s", path, source->object[0] == '/' ? "" : "/",
+                      source->object);
+  CHECK(used < LENGTH(name), ERR_INPUT, "the name '%s' is too long", source->object);
+  int status = input_open(f, name, 0, &input);
+  if (!status && input->type != all->type)
+    status = status_fail(ERR_INPUT, __FILE__, __LINE__,
+                         "'%s' is %s, the virtual '%s' of it is %s: make it of the same type",
+                         input->name, type_name(input->type), all->name, type_name(all->type));
+  gidx left = input ? input->shape[0] - source->from : 0;
+  if (!status && (source->is_whole ? source->count != left : source->count > left))
+    status = status_fail(
+        ERR_INPUT, __FILE__, __LINE__, "'%s' has %lld rows, the virtual '%s' wants %s%lld of it",
+        input->name, (long long)input->shape[0], all->name,
+        source->is_whole ? "all " : "those up to ", (long long)(source->from + source->count));
+  if (status) input_array_close(&input);
+  return status ? status : shard_add(f, input, source->from, source->count);
+}
+
+static int name_open(struct rows_input *f, const char *name)
+{
+  struct input_array *input;
+  int status = input_open(f, name, 1, &input);
+  if (status) {
+    input_array_close(&input);
+    return status;
+  }
+  const struct h5_sources *sources = &input->sources;
+  TRY(shard_add(f, input, 0, sources->count ? 0 : input->shape[0]));
+  for (gidx i = 0; i < sources->count; i++) TRY(source_add(f, input, &sources->list[i]));
+  return OK;
+}
+
+/* A shard cannot be opened: say which it is, and who named it. */
+static int shard_fail(const struct rows_input *f, int i, int status)
+{
+  char reason[2048], line[32] = "";
+  const struct shard_name *n = &f->names.list[i];
+  if (f->names.count == 1 && !n->origin) return status;
+  snprintf(reason, sizeof reason, "%s", status_message());
+  status_clear();
+  if (n->line) snprintf(line, sizeof line, "line %d of ", n->line);
+  return status_fail(status, __FILE__, __LINE__, "%s (shard %d of %d%s%s%s%s%s)", reason, i + 1,
+                     f->names.count, n->origin ? ", by " : "", line, n->origin ? "'" : "",
+                     n->origin ? n->origin : "", n->origin ? "'" : "");
+}
+
+/* The order of two shards by where their rows are stored. */
+static int place_order(const void *a, const void *b)
+{
+  const struct rows_shard *x = *(const struct rows_shard *const *)a;
+  const struct rows_shard *y = *(const struct rows_shard *const *)b;
+  int order = input_array_order(x->input, y->input);
+  return order ? order : x->from < y->from ? -1 : x->from > y->from;
+}
+
+/* list[] <- all shards with rows of both, or of one with b NULL, in the order of their places;
+ * returns how many. */
+static int places_sort(const struct rows_input *a, const struct rows_input *b,
+                       const struct rows_shard **list)
+{
+  int count = 0;
+  for (int i = 0; i < a->count; i++)
+    if (a->shards[i].count) list[count++] = &a->shards[i];
+  for (int i = 0; b && i < b->count; i++)
+    if (b->shards[i].count) list[count++] = &b->shards[i];
+  qsort(list, (size_t)count, sizeof *list, place_order);
+  return count;
+}
+
+/* *twice <- a shard some of whose rows are those of another, NULL: none. */
+static int overlap_find(const struct rows_input *a, const struct rows_input *b,
+                        const struct rows_shard **twice)
+{
+  size_t most = (size_t)a->count + (size_t)(b ? b->count : 0) + 1;
+  const struct rows_shard **list = malloc(most * sizeof *list);
+  *twice = NULL;
+  CHECK(list, ERR_MEMORY, "cannot allocate %zu shards", most);
+  int count = places_sort(a, b, list);
+  for (int i = 1; i < count && !*twice; i++)
+    if (input_array_order(list[i - 1]->input, list[i]->input) == 0 &&
+        list[i - 1]->from + list[i - 1]->count > list[i]->from)
+      *twice = list[i];
+  free(list);
+  return OK;
+}
+
+int rows_inputs_disjoint(const struct rows_input *a, const char *option_a,
+                         const struct rows_input *b, const char *option_b)
+{
+  const struct rows_shard *twice;
+  TRY(overlap_find(a, b, &twice));
+  CHECK(!twice, ERR_USAGE, "'%s' and '%s' are both '%s': rows that are fitted are not unseen",
+        option_a, option_b, twice->input->name);
+  return OK;
+}
+
+/* What all shards together are called, and their files. */
+static int names_fill(struct rows_input *f)
+{
+  const char *first = f->shards[0].input->name;
+  f->files = malloc(((size_t)f->count + (size_t)f->names.n_files) * sizeof *f->files);
+  f->name = malloc(strlen(first) + 32);
+  CHECK(f->files && f->name, ERR_MEMORY, "cannot allocate the names of %d shards", f->count);
+  int more = f->count - 1 - (f->shards[0].input->sources.count > 0);
+  sprintf(f->name, more ? "%s and %d more" : "%s", first, more);
+  for (int i = 0; i < f->count; i++) f->files[f->n_files++] = f->shards[i].input->file;
+  for (int i = 0; i < f->names.n_files; i++) f->files[f->n_files++] = f->names.files[i].path;
+  return OK;
+}
+
+int rows_input_open(struct rows_input *f, const char *text)
+{
+  const struct rows_shard *twice;
+  *f = (struct rows_input){0};
+  TRY(shards_open(&f->names, text));
+  for (int i = 0; i < f->names.count; i++) {
+    int status = name_open(f, f->names.list[i].name);
+    if (status) return shard_fail(f, i, status);
+  }
+  TRY(overlap_find(f, NULL, &twice));
+  CHECK(!twice, ERR_INPUT, "rows of '%s' are there twice: name each shard once",
+        twice->input->name);
+  TRY(names_fill(f));
+  struct row_source *s = &f->source;
+  s->row_bytes /= s->n ? (double)s->n : 1;
+  s->name = f->name;
+  s->self = f;
+  s->read = rows_read;
+  s->place = f->count > 1 ? row_place : NULL;
   return OK;
 }
 
 void rows_input_close(struct rows_input *f)
 {
-  input_array_close(&f->input);
+  for (int i = 0; i < f->count; i++) input_array_close(&f->shards[i].input);
+  shards_close(&f->names);
+  free(f->shards);
+  free(f->files);
+  free(f->name);
   *f = (struct rows_input){0};
 }
 

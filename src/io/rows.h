@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Activation rows: read from any input, and rows.h5.
+ * Activation rows: read from any input or many, and rows.h5.
  *
  * Floor: io.  Reading is not collective: every rank opens the file itself and reads its own part.
  * Rank 0 alone writes. */
@@ -9,19 +9,35 @@
 #include "io/inputs.h"
 #include "io/matrix.h"
 #include "io/schema.h"
+#include "io/shards.h"
 #include "model/rows.h"
 
 extern const struct file_kind rows_kind;
 
+/* Rows first .. first + count - 1 of the whole are those of an input from row `from` on. */
+struct rows_shard {
+  struct input_array *input; /* owned */
+  gidx from, first, count;
+};
+/* The rows of one input, or of several, one after another. */
 struct rows_input {
   struct row_source source;
-  const char *file;          /* borrowed: the name without /path */
-  struct input_array *input; /* owned */
+  const char **files; /* [n_files], borrowed: their names without /path, and lists of names */
+  int n_files;
+  struct rows_shard *shards; /* [count], owned; a virtual dataset itself has no rows */
+  int count, capacity;
+  struct shard_names names;
+  char *name; /* of the source, owned */
 };
-/* Open rows by name; the default path is /rows.  ERR_IO: cannot open; ERR_INPUT: no such dataset,
- * wrong rank (not 2), type or shape (no columns), damaged. */
-int rows_input_open(struct rows_input *f, const char *name);
+/* Open rows by name, or by several: a text with a name, pattern or @LIST in each line (shards.h).
+ * The default path is /rows.  A virtual dataset stands for its sources, which have to be in its
+ * folder or below.  ERR_IO: cannot open; ERR_INPUT: no such dataset, wrong rank (not 2), type or
+ * shape (no columns, or not those of the first shard), the same rows twice, damaged. */
+int rows_input_open(struct rows_input *f, const char *text);
 void rows_input_close(struct rows_input *f);
+/* ERR_INPUT when both have rows of one dataset; option_a, option_b are for the message. */
+int rows_inputs_disjoint(const struct rows_input *a, const char *option_a,
+                         const struct rows_input *b, const char *option_b);
 
 /* Create rows.h5 for n rows of p columns. */
 int rows_output_create(struct matrix_output *f, const char *path, gidx n, idx p);

@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "io/classes.h"
 #include "io/dictionary.h"
+#include "io/part.h"
 #include "io/rows.h"
 #include "io/solutions.h"
 #include "io/supports.h"
@@ -17,7 +18,7 @@
 
 const struct file_kind *const file_kinds[] = {
     &rows_kind,    &dictionary_kind, &supports_kind, &classes_kind,
-    &systems_kind, &solutions_kind,  &terminal_kind,
+    &systems_kind, &solutions_kind,  &terminal_kind, &part_kind,
 };
 const int file_kind_count = LENGTH(file_kinds);
 

@@ -17,6 +17,7 @@
 #include "io/inputs.h"
 #include "io/mean.h"
 #include "io/metrics.h"
+#include "io/part.h"
 #include "model/codes.h"
 #include "model/dictionary.h"
 
@@ -27,10 +28,13 @@ static const struct object_row object_rows[] = {
     {"/supports/score", TYPE_F32, "nnz", 1, "signed score of the round that chose"},
     {"/supports/codes", TYPE_F32, "nnz d", 0, "code blocks of frames"},
 };
-static const struct object_table objects = {object_rows, LENGTH(object_rows)};
+const struct object_table supports_objects = {object_rows, LENGTH(object_rows)};
 
-const struct file_kind supports_kind = {
-    "supports", {&objects, &metrics_objects, &mean_objects}, supports_check, NULL, metrics_show};
+const struct file_kind supports_kind = {"supports",
+                                        {&supports_objects, &metrics_objects, &mean_objects},
+                                        supports_check,
+                                        NULL,
+                                        metrics_show};
 
 enum { CHUNK_VALUES = 1 << 18, SLACK_BYTES = 1 << 20 };
 
@@ -123,8 +127,8 @@ static int attributes_write(const struct h5_file *h5, const struct supports_shap
   return OK;
 }
 
-int supports_output_create(struct supports_output *f, const char *path,
-                           const struct supports_shape *shape)
+static int output_create(struct supports_output *f, const char *path,
+                         const struct supports_shape *shape, const struct file_kind *kind)
 {
   memset(f, 0, sizeof *f);
   f->shape = *shape;
@@ -138,13 +142,38 @@ int supports_output_create(struct supports_output *f, const char *path,
     f->summary = malloc((size_t)chunk * sizeof(float));
     CHECK(f->summary, ERR_MEMORY, "cannot allocate %lld bytes", (long long)chunk * 4);
   }
-  TRY(result_create(&f->result, path, &supports_kind, supports_bytes(shape)));
+  TRY(result_create(&f->result, path, kind, supports_bytes(shape)));
   TRY(attributes_write(h5, shape));
   TRY(object_create(h5, "/supports/indices", 1, &nnz, chunk, &f->indices));
   TRY(object_create(h5, "/supports/score", 1, &nnz, chunk, &f->score));
   TRY(object_create(h5, "/supports/data", 1, &nnz, chunk, &f->data));
   if (stores_codes(shape)) TRY(object_create(h5, "/supports/codes", 2, codes, chunk, &f->codes));
   f->indices.hashing = f->score.hashing = f->data.hashing = f->codes.hashing = &f->hashing;
+  return OK;
+}
+
+int supports_output_create(struct supports_output *f, const char *path,
+                           const struct supports_shape *shape)
+{
+  return output_create(f, path, shape, &supports_kind);
+}
+
+int supports_part_create(struct supports_output *f, const char *path,
+                         const struct supports_shape *shape)
+{
+  return output_create(f, path, shape, &part_kind);
+}
+
+int supports_output_cut(struct supports_output *f, gidx rows)
+{
+  struct h5_array *arrays[] = {&f->indices, &f->score, &f->data, &f->codes};
+  const struct h5_file *h5 = &f->result.h5;
+  gidx size[2] = {rows, f->shape.k};
+  for (int i = 0; i < LENGTH(arrays); i++)
+    if (arrays[i]->id) TRY(h5_array_truncate(arrays[i]));
+  f->shape.n = rows;
+  TRY(h5_attribute_longs(h5, "/supports", "shape", 2, size));
+  TRY(h5_attribute_text(h5, "/", "kind", part_kind.name));
   return OK;
 }
 
@@ -189,6 +218,7 @@ int supports_output_finish(struct supports_output *f, const struct supports_endi
   if (ending->sweeps) TRY(h5_attribute_long(h5, "/", "sweeps", ending->sweeps));
   TRY(identity_write(h5, INPUTS_GROUP, &ending->inputs));
   TRY(identity_write(h5, CONTENTS_GROUP, &ending->contents));
+  if (ending->part) TRY(part_write(h5, ending->part));
   TRY(indptr_write(h5, shape));
   TRY(metrics_write(h5, ending->metrics, shape->has_codes));
   if (ending->mean) TRY(object_write_vector(h5, "/mean", shape->p, ending->mean));
@@ -369,13 +399,14 @@ static int facts_read(struct supports_input *f)
   return OK;
 }
 
-int supports_input_open(struct supports_input *f, const char *name)
+int supports_part_open(struct supports_input *f, const char *name)
 {
   gidx shape[2];
   *f = (struct supports_input){0};
   struct supports_input_state *s = f->state = calloc(1, sizeof *s);
   CHECK(s, ERR_MEMORY, "cannot allocate %zu bytes", sizeof *s);
-  TRY(input_split(name, &(struct input_standard){"/supports", "supports.h5"}, &s->file, &s->group));
+  TRY(input_split(name, &(struct input_standard){.object = "/supports", .file = "supports.h5"},
+                  &s->file, &s->group));
   TRY(format_check(s->file));
   f->file = s->file;
   snprintf(s->name, sizeof s->name, "%s:%s", s->file, s->group);
@@ -387,6 +418,21 @@ int supports_input_open(struct supports_input *f, const char *name)
   int has_mean;
   TRY(h5_exists(&s->h5, "/mean", &has_mean));
   if (has_mean) TRY(mean_read(&s->h5, -1, &f->mean, &f->mean_length));
+  return OK;
+}
+
+const struct h5_file *supports_input_file(const struct supports_input *f)
+{
+  return &f->state->h5;
+}
+
+int supports_input_open(struct supports_input *f, const char *name)
+{
+  int is_part;
+  TRY(supports_part_open(f, name));
+  TRY(h5_exists(&f->state->h5, "/part", &is_part));
+  CHECK(!is_part || !f->state->h5.version, ERR_INPUT,
+        "'%s' is a part of an encoding: join all of them with `sagitta merge`", f->file);
   return OK;
 }
 

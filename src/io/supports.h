@@ -9,10 +9,12 @@
 #include "io/identity.h"
 #include "io/outputs.h"
 #include "io/schema.h"
+#include "model/part.h"
 #include "model/results.h"
 #include "model/supports.h"
 
 extern const struct file_kind supports_kind;
+extern const struct object_table supports_objects;
 int supports_check(struct verify *v); /* supports_check.c */
 
 /* Check the shape[2] of a CSR matrix, an attribute with no data behind it, before memory is taken
@@ -41,6 +43,11 @@ struct supports_output {
 gidx supports_bytes(const struct supports_shape *shape); /* size on disk, estimated from above */
 int supports_output_create(struct supports_output *f, const char *path,
                            const struct supports_shape *shape);
+/* The same for a part of the rows (part.h): shape is that of the part. */
+int supports_part_create(struct supports_output *f, const char *path,
+                         const struct supports_shape *shape);
+/* No more rows are written: the file becomes a part that has those that were, `rows` of them. */
+int supports_output_cut(struct supports_output *f, gidx rows);
 /* What is known after the last row. */
 struct supports_ending {
   const struct metrics *metrics;
@@ -50,6 +57,7 @@ struct supports_ending {
   int normalized; /* the dictionary's atoms were scaled first */
   gidx sweeps;    /* of refit; 0: not written */
   struct identity inputs, contents;
+  const struct encode_part *part; /* of a part */
 };
 /* Write what remains, and publish. */
 int supports_output_finish(struct supports_output *f, const struct supports_ending *ending,
@@ -77,6 +85,9 @@ struct supports_input {
 /* Open FILE[:/GROUP], a CSR matrix as encode, scipy or AnnData write it; the default is /supports.
  * ERR_IO: cannot open; ERR_INPUT: no such group, missing or wrong arrays or attributes, damaged. */
 int supports_input_open(struct supports_input *f, const char *name);
+/* The same for a file that may be a part, which the other refuses; for part.c. */
+int supports_part_open(struct supports_input *f, const char *name);
+const struct h5_file *supports_input_file(const struct supports_input *f);
 void supports_input_close(struct supports_input *f);
 
 #endif

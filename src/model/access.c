@@ -21,7 +21,7 @@ int rows_access(struct worker *w, struct rows_access access)
 {
   struct rows_job job = {*access.rows, access.first, access.count, access.x};
   TRY(worker_run(w, rows_job_run, &job));
-  return rows_check(access.x, access.count, job.rows.p, access.first, job.rows.name);
+  return rows_source_check(&job.rows, access.x, access.first, access.count);
 }
 
 int shift_access(struct worker *w, const struct row_source *rows, const real *mean, float *x,
@@ -31,7 +31,7 @@ int shift_access(struct worker *w, const struct row_source *rows, const real *me
   struct rows_job job = {*rows, 0, n, x};
   if (n > 0) TRY(worker_run(w, rows_job_run, &job));
   rows_center(x, n, rows->p, mean);
-  TRY(rows_check(x, n, rows->p, 0, rows->name));
+  TRY(rows_source_check(rows, x, 0, n));
   rows_shift(x, n, rows->p, shift);
   return OK;
 }

@@ -26,15 +26,30 @@ static int row_is_finite(const float *x, idx p)
   return sum == 0;
 }
 
+/* The number of the first value that is not finite; n p: all are. */
+static gidx finite_values(const float *x, gidx n, idx p)
+{
+  gidx i = 0, at;
+  while (i < n && row_is_finite(x + i * p, p)) i++;
+  for (at = i * p; at < n * p && isfinite(x[at]);) at++;
+  return at;
+}
+
 int rows_check(const float *x, gidx n, idx p, gidx first, const char *name)
 {
-  for (gidx i = 0; i < n; i++) {
-    if (row_is_finite(x + i * p, p)) continue;
-    for (idx c = 0; c < p; c++)
-      CHECK(isfinite(x[i * p + c]), ERR_INPUT, "row %lld, column %d of '%s' is %g",
-            (long long)(first + i), c, name, (double)x[i * p + c]);
-  }
+  gidx at = finite_values(x, n, p);
+  CHECK(at == n * p, ERR_INPUT, "row %lld, column %d of '%s' is %g", (long long)(first + at / p),
+        (int)(at % p), name, (double)x[at]);
   return OK;
+}
+
+int rows_source_check(const struct row_source *rows, const float *x, gidx first, gidx n)
+{
+  gidx at = finite_values(x, n, rows->p), row = first + at / rows->p, local = row;
+  if (at == n * rows->p || !rows->place) return rows_check(x, n, rows->p, first, rows->name);
+  const char *part = rows->place(rows->self, &local);
+  FAIL(ERR_INPUT, "row %lld, column %d is %g: it is row %lld of '%s'", (long long)row,
+       (int)(at % rows->p), (double)x[at], (long long)local, part);
 }
 
 void rows_shift(const float *x, idx n, idx p, real *shift)

@@ -17,6 +17,8 @@ struct row_source {
   void *self;       /* borrowed */
   /* out[count][p] <- rows first .. first + count - 1.  Not collective. */
   int (*read)(void *self, gidx first, idx count, float *out);
+  /* The name of the part that has a row; *row <- its number there.  NULL: there is one part. */
+  const char *(*place)(void *self, gidx *row);
 };
 
 /* x[n][p] <- x - mean[p], computed in f64 and rounded once.  With mean NULL nothing happens. */
@@ -24,6 +26,9 @@ void rows_center(float *x, gidx n, idx p, const real *mean);
 
 /* ERR_INPUT names the first value that is not finite; first is the global number of row 0. */
 int rows_check(const float *x, gidx n, idx p, gidx first, const char *name);
+
+/* The same for rows of a source, whose part that has the row is named too. */
+int rows_source_check(const struct row_source *rows, const float *x, gidx first, gidx n);
 
 /* shift[p] <- the column means of n rows, summed in order; 0 for n = 0.  For k_c of doc/numerics.md
  * section 7 the rows are the first min(N, SHIFT_ROWS). */

@@ -48,7 +48,7 @@ void split_free(struct row_split *s)
 static int run_read(const struct row_split *s, gidx first, idx count, float *out)
 {
   TRY(s->rows->read(s->rows->self, first, count, out));
-  return rows_check(out, count, s->rows->p, first, s->rows->name);
+  return rows_source_check(s->rows, out, first, count);
 }
 
 /* Fitted rows before held-out window number j. */
@@ -104,12 +104,20 @@ void split_sources(struct row_split *s, struct row_source *fitted, struct row_so
   fitted->self = held->self = s;
   fitted->read = fitted_read;
   held->read = held_read;
+  fitted->place = held->place = NULL;
 }
 
 static int part_read(void *self, gidx first, idx count, float *out)
 {
   const struct row_part *part = self;
   return part->rows->read(part->rows->self, part->first + first, count, out);
+}
+
+static const char *part_place(void *self, gidx *row)
+{
+  const struct row_part *part = self;
+  *row += part->first;
+  return part->rows->place ? part->rows->place(part->rows->self, row) : part->rows->name;
 }
 
 void part_source(struct row_part *part, const struct row_source *rows, gidx first, gidx n,
@@ -120,4 +128,5 @@ void part_source(struct row_part *part, const struct row_source *rows, gidx firs
   out->n = n;
   out->self = part;
   out->read = part_read;
+  out->place = part_place;
 }

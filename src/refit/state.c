@@ -107,7 +107,7 @@ int refit_rows_load(const struct row_source *rows, const real *mean, gidx first,
     TRY(rows_access(&worker, (struct rows_access){rows, first + i, count, to}));
     *terms += items_terms(to, count, p, first + i);
     rows_center(to, count, p, mean);
-    TRY(rows_check(to, count, p, first + i, rows->name));
+    TRY(rows_source_check(rows, to, first + i, count));
   }
   worker_close(&worker);
   return OK;

@@ -108,7 +108,7 @@ static int share_read(void *argument)
     for (run = 1; i + run < s->share_count && from[run].row == from->row + run;) run++;
     TRY(rows->read(rows->self, from->row, (idx)run, x));
     rows_center(x, run, s->p, s->task->mean);
-    TRY(rows_check(x, run, s->p, from->row, rows->name));
+    TRY(rows_source_check(rows, x, from->row, run));
   }
   return OK;
 }

@@ -67,7 +67,7 @@ int terminal_rows_next(struct terminal_rows *r, struct joint_sums *sums)
   phase_begin(&phases[TERMINAL_READ]);
   TRY(worker_run(&r->worker, read_run, r));
   rows_center(r->x, r->batch.n, t->rows->p, t->mean);
-  TRY(rows_check(r->x, r->batch.n, t->rows->p, r->next, t->rows->name));
+  TRY(rows_source_check(t->rows, r->x, r->next, r->batch.n));
   phase_end(&phases[TERMINAL_READ], (double)r->batch.n * t->rows->row_bytes);
   phase_begin(&phases[TERMINAL_ROWS]);
   TRY(joint_batch(&r->work, &r->batch, sums));

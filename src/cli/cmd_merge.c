@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * sagitta merge: the parts of an encoding -> the supports.h5 of the whole. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/num.h"
+#include "base/status.h"
+#include "cli/agreement.h"
+#include "cli/command.h"
+#include "cli/report.h"
+#include "io/part.h"
+#include "io/shards.h"
+#include "io/supports.h"
+
+struct merge_options {
+  struct general_options general;
+  struct output_options output;
+  const char *parts;
+};
+
+static const struct option_row input_rows[] = {
+    {"parts", OPTION_TEXTS, offsetof(struct merge_options, parts), NULL, 0, 0, NULL, "FILE",
+     "parts, as arguments are: files, patterns in quotes, or @LIST; in any order"},
+};
+
+static const struct option_table tables[] = {
+    {"Input", input_rows, LENGTH(input_rows), 0},
+    {"Result", output_rows, OUTPUT_ROWS, offsetof(struct merge_options, output)},
+    {"Job", general_rows, GENERAL_ROWS, offsetof(struct merge_options, general)},
+};
+
+static const struct option_set merge_set = {
+    .command = "sagitta merge",
+    .arguments = "[PART...]",
+    .doc = "Join the parts that `sagitta encode --row-range` or `route --row-range` made."
+           "\v"
+           "The result has the bytes that one job for all rows gives, metrics included.  The parts "
+           "may be given in any order; parts that overlap, leave rows out, or were made from other "
+           "inputs or with other options are refused, and every checksum is compared.\n\n"
+           "A single argument that ends in .in is a deck.\n\n"
+           "  sagitta encode run.in --row-range 0:65536 --output parts/\n"
+           "  sagitta encode run.in --row-range 65536: --output parts/\n"
+           "  sagitta merge parts/*.h5 --output whole/",
+    .tables = tables,
+    .count = LENGTH(tables),
+    .max_arguments = 1 << 20,
+    .takes_files = 1,
+};
+
+/* The state of the job; struct run says why it is on the heap. */
+struct merge {
+  struct shard_names names;
+  struct part_input *parts; /* [count], once all are open in the order of their rows */
+  int count;
+  struct output_place place;
+  struct supports_output file;
+  struct metrics metrics;
+  struct identity inputs;
+  struct encode_part whole;
+  struct arena arena;
+  gidx *density;
+};
+
+/* Put the arguments behind what --parts says, so that used.in has them. */
+static int parts_collect(struct merge_options *o, const char **arguments)
+{
+  size_t length = o->parts ? strlen(o->parts) + 1 : 0;
+  for (const char **a = arguments; *a; a++) length += strlen(*a) + 1;
+  CHECK(length, ERR_USAGE,
+        "the parts are missing, as in: sagitta merge parts/*.h5 --output whole/");
+  CHECK(o->output.output, ERR_USAGE, "'--output' is missing: a folder, or a file that ends in .h5");
+  char *all = malloc(length), *at = all;
+  CHECK(all, ERR_MEMORY, "cannot allocate %zu bytes", length);
+  if (o->parts) at += sprintf(at, "%s", o->parts);
+  for (const char **a = arguments; *a; a++) {
+    CHECK(!strchr(*a, '\n'), ERR_USAGE, "the name '%s' has several lines", *a);
+    at += sprintf(at, "%s%s", at > all ? "\n" : "", *a);
+  }
+  o->parts = all; /* kept for the program's life, as values of options are */
+  return OK;
+}
+
+static int row_order(const void *a, const void *b)
+{
+  gidx x = ((const struct part_input *)a)->part.first;
+  gidx y = ((const struct part_input *)b)->part.first;
+  return x < y ? -1 : x > y;
+}
+
+static int parts_open(struct merge *m, const char *names)
+{
+  TRY(shards_open(&m->names, names));
+  m->parts = calloc((size_t)m->names.count, sizeof *m->parts);
+  CHECK(m->parts, ERR_MEMORY, "cannot allocate %d parts", m->names.count);
+  for (int i = 0; i < m->names.count; i++) {
+    log_info("part    %s", m->names.list[i].name);
+    m->count++;
+    TRY(part_input_open(&m->parts[i], m->names.list[i].name));
+  }
+  qsort(m->parts, (size_t)m->count, sizeof *m->parts, row_order);
+  return OK;
+}
+
+static int gap_fail(const struct merge *m, gidx first, gidx end)
+{
+  FAIL(ERR_INPUT,
+       "rows %lld to %lld of %lld are in none of the %d parts: make theirs with '--row-range "
+       "%lld:%lld'",
+       (long long)first, (long long)end - 1, (long long)m->parts[0].part.total, m->count,
+       (long long)first, (long long)end);
+}
+
+/* The parts are of one encoding, and each begins where the one before it ends. */
+static int parts_check(const struct merge *m)
+{
+  const struct part_input *first = &m->parts[0];
+  for (int i = 1; i < m->count; i++) {
+    const char *what = part_difference(first, &m->parts[i]);
+    CHECK(!what, ERR_INPUT, "'%s' does not belong to '%s': it has %s", m->parts[i].supports.file,
+          first->supports.file, what);
+  }
+  gidx at = 0;
+  for (int i = 0; i < m->count; i++) {
+    const struct encode_part *part = &m->parts[i].part;
+    CHECK(part->first >= at, ERR_INPUT,
+          "'%s' and '%s' overlap: both have row %lld; leave one of them out",
+          m->parts[i - 1].supports.file, m->parts[i].supports.file, (long long)part->first);
+    if (part->first > at) return gap_fail(m, at, part->first);
+    at += part->n;
+  }
+  if (at < first->part.total) return gap_fail(m, at, first->part.total);
+  CHECK(!isnan(first->max_decoder_cosine) || first->shape.k < 2 ||
+            first->shape.k > first->part.max_cosine,
+        ERR_INPUT, "'%s' was stopped before it found the decoder cosine: end it with --resume",
+        first->supports.file);
+  return OK;
+}
+
+/* What the whole has beside its supports, from what the parts have. */
+static int metrics_join(struct merge *m)
+{
+  const struct part_input *first = &m->parts[0];
+  const struct supports_shape *shape = &first->shape;
+  const struct encode_part **parts;
+  TRY(arena_alloc(&m->arena, &m->density, shape->k, sizeof *m->density));
+  TRY(arena_alloc(&m->arena, &parts, m->count, sizeof *parts));
+  for (int i = 0; i < m->count; i++) {
+    for (idx k = 0; k < shape->k; k++) m->density[k] += m->parts[i].density[k];
+    parts[i] = &m->parts[i].part;
+  }
+  TRY(part_join(parts, m->count, &m->arena, &m->whole));
+  if (shape->has_codes) TRY(part_metrics(&m->metrics, &m->whole));
+  metrics_density(&m->metrics, m->density, m->whole.n, shape->k);
+  m->metrics.max_decoder_cosine = first->max_decoder_cosine;
+  m->inputs.dictionary = first->supports.inputs.dictionary;
+  m->inputs.rows = content_hash(m->whole.rows_terms, m->whole.n, shape->p, 1);
+  return OK;
+}
+
+/* Write the whole. */
+static int whole_write(struct run *run, struct merge *m)
+{
+  const struct part_input *first = &m->parts[0];
+  struct supports_shape shape = first->shape;
+  struct run_fact facts[MAX_FACTS];
+  struct progress progress;
+  shape.n = first->part.total;
+  TRY(supports_output_create(&m->file, m->place.file, &shape));
+  progress_start(&progress, "merge", "rows", shape.n);
+  for (int i = 0; i < m->count; i++) {
+    TRY(part_copy(&m->parts[i], &m->file.sink, m->parts[i].part.first));
+    progress_show(&progress, m->parts[i].part.first + m->parts[i].part.n);
+  }
+  TRY(metrics_join(m));
+  TRY(inputs_confirm(&run->comm));
+  struct supports_ending ending = {.metrics = &m->metrics,
+                                   .mean = first->supports.mean,
+                                   .rho = first->supports.rho,
+                                   .rounds = first->supports.rounds,
+                                   .normalized = first->normalized,
+                                   .inputs = m->inputs};
+  return supports_output_finish(&m->file, &ending, facts, run_facts(run, "cpu", 1, facts));
+}
+
+/* The parts, and lists of them, are not to be replaced. */
+static int place_begin(struct run *run, const struct merge_options *o, struct merge *m)
+{
+  TRY(run_begin(run, &o->output, "supports.h5", &(const struct run_inputs){.rows = NULL},
+                &m->place));
+  for (int i = 0; i < m->count; i++) TRY(outputs_check_inputs(&m->parts[i].supports.file, 1, NULL));
+  for (int i = 0; i < m->names.n_files; i++)
+    TRY(outputs_check_inputs(&m->names.files[i].path, 1, NULL));
+  return OK;
+}
+
+static int merge_command(struct run *run, const void *options, const char **arguments)
+{
+  struct merge_options *o = (struct merge_options *)options;
+  static const char *none[] = {NULL};
+  struct merge *m;
+  TRY(struct_alloc(&m, sizeof *m));
+  TRY(parts_collect(o, run->deck ? none : arguments));
+  TRY(parts_open(m, o->parts));
+  TRY(inputs_agree(&run->comm, parts_check(m)));
+  TRY(place_begin(run, o, m));
+  TRY(whole_write(run, m));
+  log_info("merge   parts=%d rows=%lld atoms=%d top_s=%d fingerprint=%016llx", m->count,
+           (long long)m->parts[0].part.total, m->parts[0].shape.k, m->parts[0].shape.s,
+           (unsigned long long)m->whole.fingerprint);
+  report_metrics(&m->metrics, m->parts[0].shape.has_codes);
+  log_info("wrote   %s", m->place.shown);
+  for (int i = 0; i < m->count; i++) part_input_close(&m->parts[i]);
+  shards_close(&m->names);
+  arena_free(&m->arena);
+  free(m->parts);
+  free(m);
+  return OK;
+}
+
+const struct command command_merge = {"merge",    "parts of an encoding -> supports of the whole",
+                                      &merge_set, sizeof(struct merge_options),
+                                      0,          merge_command};

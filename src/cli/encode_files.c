@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What an earlier run left is copied into the new file before its first row, and closed. */
+#include "cli/encode_files.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/num.h"
+#include "base/status.h"
+#include "io/inputs.h"
+
+/* Is there what a run for these rows left that was stopped? */
+static int earlier_open(struct encode_files *f)
+{
+  char reason[2048];
+  const char *path = f->place.file;
+  if (!input_is_there(path)) return OK;
+  int status = part_input_open(&f->before, path);
+  snprintf(reason, sizeof reason, "%s", status_message());
+  if (status) status_clear();
+  CHECK(!status, status == ERR_INPUT ? ERR_CREATE : status,
+        "cannot go on with '%s': %s; with --force, and not --resume, it is replaced",
+        f->place.shown, reason);
+  const struct encode_part *part = &f->before.part;
+  CHECK(part->first == f->first && part->n < f->n, ERR_CREATE,
+        "'%s' has rows %lld to %lld, and these are all that were to be encoded, or others: with "
+        "--force, and not --resume, it is replaced",
+        f->place.shown, (long long)part->first, (long long)(part->first + part->n - 1));
+  f->begun = part->n;
+  f->dictionary = f->before.supports.inputs.dictionary;
+  return OK;
+}
+
+/* A part in a folder has a name of its own there, as has all that lies beside it, so that parts may
+ * be made at the same time.  Rank 0. */
+static int place_take(struct encode_files *f, const struct output_options *output, int resume)
+{
+  static char name[MAX_NAME];
+  const char *place = output->output;
+  size_t length = strlen(place);
+  int is_file = length > 3 && strcmp(place + length - 3, ".h5") == 0;
+  if (f->is_part && !is_file && length < sizeof name - 64) {
+    snprintf(name, sizeof name, "%s/part-%015lld.h5", place, (long long)f->first);
+    place = name;
+  }
+  TRY(output_place(&f->place, place, "supports.h5", output->force || resume));
+  return resume ? earlier_open(f) : OK;
+}
+
+int encode_files_open(struct encode_files *f, struct run *run, const struct output_options *output,
+                      int resume, const struct run_inputs *inputs)
+{
+  struct comm *c = &run->comm;
+  TRY(comm_agree(c, c->rank ? OK : place_take(f, output, resume)));
+  gidx told[] = {f->begun, (gidx)f->dictionary};
+  TRY(comm_broadcast(c, told, LENGTH(told), sizeof *told));
+  f->begun = told[0];
+  f->dictionary = (uint64_t)told[1];
+  TRY(run_begin_at(run, &f->place, inputs, f->begun > 0));
+  if (c->rank == 0 && f->begun)
+    log_info("resume  after %lld of %lld rows of '%s'", (long long)f->begun, (long long)f->n,
+             f->place.shown);
+  return OK;
+}
+
+static struct supports_shape shape_of(const struct encode_task *t, gidx n)
+{
+  return (struct supports_shape){.n = n,
+                                 .k = t->atoms->k,
+                                 .s = t->top_s,
+                                 .d = t->atoms->d,
+                                 .p = t->rows->p,
+                                 .has_codes = t->codes,
+                                 .nonnegative = t->nonnegative};
+}
+
+/* Was the earlier run for the same job?  Its dictionary is compared when it is there (encode.h). */
+static int earlier_check(const struct encode_files *f, const struct encode_task *t,
+                         const struct row_source *all)
+{
+  const struct part_input *before = &f->before;
+  struct part_input now = {.shape = shape_of(t, f->n),
+                           .normalized = t->normalize,
+                           .part = {.total = all->n,
+                                    .p = all->p,
+                                    .rows_sample = f->rows_sample,
+                                    .max_cosine = t->max_cosine,
+                                    .shift = before->part.shift}};
+  now.supports.inputs.dictionary = before->supports.inputs.dictionary;
+  now.supports.source.has_codes = t->codes;
+  now.supports.rounds = t->rounds;
+  now.supports.nonnegative = t->nonnegative;
+  now.supports.rho = t->rho;
+  now.supports.mean = (real *)t->mean;
+  now.supports.mean_length = t->mean ? all->p : 0;
+  const char *what = part_difference(&now, before);
+  CHECK(!what, ERR_INPUT, "'%s' was begun otherwise than it is to be gone on with: it has %s",
+        f->place.shown, what);
+  return OK;
+}
+
+static int output_begin(struct encode_files *f, const struct encode_task *t,
+                        const struct row_source *all)
+{
+  struct supports_shape shape = shape_of(t, f->n);
+  if (f->is_part || f->begun) TRY(encode_sample(all, &f->rows_sample));
+  if (f->begun) TRY(earlier_check(f, t, all));
+  if (f->is_part)
+    TRY(supports_part_create(&f->file, f->place.file, &shape));
+  else
+    TRY(supports_output_create(&f->file, f->place.file, &shape));
+  if (!f->begun) return OK;
+  TRY(part_copy(&f->before, &f->file.sink, 0));
+  supports_input_close(&f->before.supports);
+  return OK;
+}
+
+int encode_files_begin(struct encode_files *f, struct run *run, const struct encode_task *task,
+                       const struct row_source *all)
+{
+  return comm_agree(&run->comm, run->comm.rank ? OK : output_begin(f, task, all));
+}
+
+static int result_join(struct encode_files *f, const struct encode_task *t,
+                       struct encode_result *result)
+{
+  const struct encode_part now = result->part, *parts[] = {&f->before.part, &now};
+  struct metrics *m = &result->metrics;
+  TRY(part_join(parts, LENGTH(parts), &result->arena, &result->part));
+  for (idx k = 0; k < t->atoms->k; k++) result->density[k] += f->before.density[k];
+  if (t->codes) TRY(part_metrics(m, &result->part));
+  metrics_density(m, result->density, result->part.n, t->atoms->k);
+  result->fingerprint = result->part.fingerprint;
+  return OK;
+}
+
+/* Is the result less than was asked for? */
+static int is_stopped(const struct encode_files *f, const struct encode_result *result)
+{
+  return result->part.n < f->n;
+}
+
+static int join(struct encode_files *f, const struct encode_task *task,
+                const struct row_source *all, struct encode_result *result)
+{
+  if (f->begun) TRY(result_join(f, task, result));
+  if (is_stopped(f, result) && !f->rows_sample) TRY(encode_sample(all, &f->rows_sample));
+  result->part.rows_sample = f->rows_sample;
+  int is_whole = !f->is_part && !is_stopped(f, result);
+  result->inputs.rows = is_whole ? content_hash(result->part.rows_terms, all->n, all->p, 1) : 0;
+  return OK;
+}
+
+int encode_files_join(struct encode_files *f, struct run *run, const struct encode_task *task,
+                      const struct row_source *all, struct encode_result *result)
+{
+  return comm_agree(&run->comm, run->comm.rank ? OK : join(f, task, all, result));
+}
+
+int encode_files_end(struct encode_files *f, const struct encode_task *task,
+                     const struct encode_result *result, const struct run_fact *facts, int n_facts)
+{
+  int stopped = is_stopped(f, result);
+  struct supports_ending ending = {.metrics = &result->metrics,
+                                   .mean = task->mean,
+                                   .rho = task->rho,
+                                   .rounds = task->rounds,
+                                   .normalized = task->normalize,
+                                   .inputs = result->inputs,
+                                   .part = f->is_part || stopped ? &result->part : NULL};
+  if (stopped) TRY(supports_output_cut(&f->file, result->part.n));
+  return supports_output_finish(&f->file, &ending, facts, n_facts);
+}
+
+void encode_files_free(struct encode_files *f)
+{
+  part_input_close(&f->before);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The result of encode and route: the whole, a part (--row-range), or what a run that was stopped
+ * leaves: a part of its first rows, in the place of the result, from which --resume goes on.
+ *
+ * Floor: cli. */
+#ifndef CLI_ENCODE_FILES_H
+#define CLI_ENCODE_FILES_H
+
+#include "cli/command.h"
+#include "encode/encode.h"
+#include "io/part.h"
+#include "io/supports.h"
+
+struct encode_files {
+  gidx first, n;       /* rows of the result among all, set by the caller */
+  int is_part;         /* set by the caller: it is a part also when it is done */
+  gidx begun;          /* how many of them an earlier run has done; on every rank, as is the next */
+  uint64_t dictionary; /* the hash of that run's dictionary; 0: there was none */
+  struct output_place place; /* on rank 0, as are the next */
+  struct supports_output file;
+  struct part_input before; /* of the earlier run */
+  uint64_t rows_sample;     /* 0: not known yet */
+};
+
+/* Claim the place, with resume find what an earlier run left, and begin used.in and run.log.
+ * ERR_CREATE: there is something else.  Collective. */
+int encode_files_open(struct encode_files *f, struct run *run, const struct output_options *output,
+                      int resume, const struct run_inputs *inputs);
+
+/* Begin the result with what the earlier run left, if it is of the same job: ERR_INPUT.  task has
+ * its mean by now.  Collective. */
+int encode_files_begin(struct encode_files *f, struct run *run, const struct encode_task *task,
+                       const struct row_source *all);
+
+/* Let the result of the rows that were encoded be that of all rows so far.  Collective. */
+int encode_files_join(struct encode_files *f, struct run *run, const struct encode_task *task,
+                      const struct row_source *all, struct encode_result *result);
+
+/* Publish.  Rank 0 alone. */
+int encode_files_end(struct encode_files *f, const struct encode_task *task,
+                     const struct encode_result *result, const struct run_fact *facts, int n_facts);
+void encode_files_free(struct encode_files *f);
+
+#endif

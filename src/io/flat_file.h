@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Files in which the values of an array stand one after another: NumPy's .npy, safetensors.
+ *
+ * Floor: io.  npy.h and safetensors.h read the header; what follows it is read here. */
+#ifndef IO_FLAT_FILE_H
+#define IO_FLAT_FILE_H
+
+#include "base/types.h"
+#include "io/h5/h5.h"
+#include "io/input_file.h"
+
+struct flat_file {
+  int file; /* descriptor + 1; 0: not open */
+  enum h5_type type;
+  int swap; /* stored in the other byte order */
+  int rank; /* 0 to 8; shape is known for 1 to 3 */
+  gidx shape[3];
+  gidx data;                /* byte where the values begin */
+  const char *path;         /* borrowed */
+  struct input_file *input; /* notes that the file is read, and finds changes; owned */
+};
+
+/* Open a regular file and note it as an input; path must outlive *f.  ERR_IO. */
+int flat_open(struct flat_file *f, const char *path);
+/* ERR_IO: the file changed while it was read. */
+int flat_close(struct flat_file *f);
+
+/* out <- bytes from `at` on.  ERR_INPUT: the file ends before. */
+int flat_bytes(const struct flat_file *f, gidx at, size_t bytes, void *out);
+
+/* Note the array that the header describes.  ERR_INPUT: the file is shorter than it. */
+int flat_array(const struct flat_file *f, const char *object);
+
+/* out <- rows first .. first + count - 1 as float32, rounded once.  ERR_IO: it cannot be read, or
+ * became shorter. */
+int flat_read(const struct flat_file *f, gidx first, gidx count, float *out);
+
+#endif

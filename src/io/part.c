@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The numbers of a part are attributes, by a table; its shift and sums are datasets. */
+#include "io/part.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "base/block_tree.h"
+#include "base/num.h"
+#include "base/status.h"
+#include "base/sums.h"
+#include "io/check.h"
+#include "io/dictionary.h"
+#include "io/mean.h"
+#include "io/metrics.h"
+#include "io/verify.h"
+
+enum { BLOCK_ENTRIES = 1 << 18 };
+
+static const struct object_row object_rows[] = {
+    {"/part/shift", TYPE_F64, "P", 0, "subtracted from columns in the sums"},
+    {"/part/sums", TYPE_F64, "nodes W", 0, "sums over runs of rows, for the whole's metrics"},
+};
+static const struct object_table objects = {object_rows, LENGTH(object_rows)};
+
+/* A number of struct encode_part: all have 64 bits. */
+static const struct {
+  const char *name;
+  size_t offset;
+} number_rows[] = {
+    {"first_row", offsetof(struct encode_part, first)},
+    {"rows", offsetof(struct encode_part, n)},
+    {"rows_total", offsetof(struct encode_part, total)},
+    {"rows_terms", offsetof(struct encode_part, rows_terms)},
+    {"rows_sample", offsetof(struct encode_part, rows_sample)},
+    {"fingerprint", offsetof(struct encode_part, fingerprint)},
+    {"nonzero", offsetof(struct encode_part, nonzero)},
+    {"codes", offsetof(struct encode_part, codes.all)},
+    {"codes_negative", offsetof(struct encode_part, codes.negative)},
+    {"codes_zero", offsetof(struct encode_part, codes.zero)},
+};
+
+int part_write(const struct h5_file *f, const struct encode_part *part)
+{
+  const struct part_sums *sums = &part->sums;
+  gidx shape[] = {sums->nodes, part_width(part->p)};
+  for (int i = 0; i < LENGTH(number_rows); i++) {
+    gidx number;
+    memcpy(&number, (const char *)part + number_rows[i].offset, sizeof number);
+    TRY(h5_attribute_long(f, "/part", number_rows[i].name, number));
+  }
+  TRY(h5_attribute_long(f, "/part", "columns", part->p));
+  TRY(h5_attribute_long(f, "/part", "cosine_limit", part->max_cosine));
+  if (!part->shift) return OK;
+  TRY(object_write_vector(f, "/part/shift", part->p, part->shift));
+  TRY(object_write(f, "/part/sums", LENGTH(shape), shape, sums->values));
+  return OK;
+}
+
+static int numbers_read(const struct h5_file *f, struct encode_part *part)
+{
+  gidx number, columns, limit;
+  for (int i = 0; i < LENGTH(number_rows); i++) {
+    TRY(h5_read_long(f, "/part", number_rows[i].name, &number));
+    memcpy((char *)part + number_rows[i].offset, &number, sizeof number);
+  }
+  TRY(h5_read_long(f, "/part", "columns", &columns));
+  TRY(h5_read_long(f, "/part", "cosine_limit", &limit));
+  gidx first = part->first, end = first + part->n, total = part->total;
+  int is_cut = first >= 0 && part->n >= 1 && part->n <= total - first && first % ROW_BLOCK == 0 &&
+               (end % ROW_BLOCK == 0 || end == total);
+  CHECK(is_cut && total < INT64_C(1) << 48, ERR_INPUT,
+        "'%s' says that it has %lld rows from row %lld of %lld", f->path, (long long)part->n,
+        (long long)first, (long long)total);
+  CHECK(columns >= 1 && columns < 1 << 30 && limit >= 0 && limit <= 1 << 30, ERR_INPUT,
+        "'%s' says that it has %lld columns, and a cosine limit of %lld", f->path,
+        (long long)columns, (long long)limit);
+  part->p = (idx)columns;
+  part->max_cosine = (idx)limit;
+  part->sums.first = first / ROW_BLOCK;
+  part->sums.count = ceil_div(part->n, ROW_BLOCK);
+  part->sums.p = part->p;
+  part->sums.nodes = block_nodes_count(part->sums.first, part->sums.count);
+  return OK;
+}
+
+/* *out <- all values of a matrix of reals, or with n 0 of a vector of p, from the arena. */
+static int reals_read(const struct h5_file *f, const char *object, gidx n, gidx p,
+                      struct arena *arena, real **out)
+{
+  struct h5_array a = {0};
+  int status = h5_array_open(f, object, &a);
+  int fits = !status && a.rank == (n ? 2 : 1) && a.type == TYPE_F64 &&
+             (n ? a.shape[0] == n && a.shape[1] == p : a.shape[0] == p);
+  if (!status && !fits)
+    status = status_fail(ERR_INPUT, __FILE__, __LINE__, "'%s' of '%s' has another shape", object,
+                         f->path);
+  if (!status) status = arena_alloc(arena, out, (n ? n : 1) * p, sizeof **out);
+  if (!status) status = h5_array_read(&a, 0, n ? n : p, TYPE_F64, *out);
+  h5_array_close(&a);
+  return status;
+}
+
+static int sums_read(const struct h5_file *f, struct encode_part *part, struct arena *arena)
+{
+  real *shift;
+  TRY(reals_read(f, "/part/shift", 0, part->p, arena, &shift));
+  part->shift = shift;
+  return reals_read(f, "/part/sums", part->sums.nodes, part_width(part->p), arena,
+                    &part->sums.values);
+}
+
+/* The sums and counts give the metrics of the part. */
+static int sums_check(struct verify *v, const struct encode_part *part)
+{
+  struct metrics m = {0};
+  real said;
+  TRY(part_metrics(&m, part));
+  for (int i = 0; i < metric_count; i++) {
+    const struct metric_row *row = &metric_rows[i];
+    if (!row->needs_codes || row->is_integer) continue;
+    TRY(h5_read_real(v->file, "/metrics", row->name, &said));
+    CHECK(memcmp(&said, (const char *)&m + row->offset, sizeof said) == 0, ERR_INPUT,
+          "metric '%s' is %.17g, which '/part' does not give", row->name, said);
+  }
+  return OK;
+}
+
+static int part_check(struct verify *v)
+{
+  struct arena arena = {0};
+  struct encode_part part = {0};
+  gidx codes;
+  if (strcmp(v->kind, part_kind.name) != 0) return OK;
+  TRY(numbers_read(v->file, &part));
+  CHECK(part.n == dimension_value(&v->dims, "N"), ERR_INPUT,
+        "'/part' says that there are %lld rows, there are %lld", (long long)part.n,
+        (long long)dimension_value(&v->dims, "N"));
+  TRY(h5_read_long(v->file, "/", "codes", &codes));
+  int status = codes ? sums_read(v->file, &part, &arena) : OK;
+  if (!status && codes) status = sums_check(v, &part);
+  arena_free(&arena);
+  TRY(status);
+  check_note(v, "part      rows %lld to %lld of %lld: sums give the metrics", (long long)part.first,
+             (long long)(part.first + part.n - 1), (long long)part.total);
+  return OK;
+}
+
+static int part_show(const struct h5_file *f, FILE *out)
+{
+  struct encode_part part = {0};
+  int is_part;
+  TRY(h5_exists(f, "/part", &is_part));
+  if (!is_part || !f->version) return OK;
+  TRY(numbers_read(f, &part));
+  fprintf(out, "\na part: rows %lld to %lld of %lld; `sagitta merge` joins all of them\n",
+          (long long)part.first, (long long)(part.first + part.n - 1), (long long)part.total);
+  return OK;
+}
+
+const struct file_kind part_kind = {"part",
+                                    {&objects, &supports_objects, &metrics_objects, &mean_objects},
+                                    part_check,
+                                    part_show,
+                                    NULL};
+
+static int density_read(struct part_input *p, const struct h5_file *f)
+{
+  struct h5_array a;
+  gidx k = p->shape.k;
+  TRY(arena_alloc(&p->arena, &p->density, k, sizeof *p->density));
+  int status = h5_array_open(f, "/metrics/density", &a);
+  if (!status) status = h5_array_read(&a, 0, k, TYPE_I64, p->density);
+  h5_array_close(&a);
+  return status;
+}
+
+int part_input_open(struct part_input *p, const char *path)
+{
+  *p = (struct part_input){0};
+  struct supports_input *s = &p->supports;
+  TRY(supports_part_open(s, path));
+  const struct h5_file *f = supports_input_file(s);
+  int is_part;
+  TRY(h5_attribute_is(f, "/", "kind", part_kind.name, &is_part));
+  CHECK(f->version && is_part, ERR_INPUT,
+        "'%s' is no part: `sagitta encode --row-range` and `route --row-range` make them", path);
+  TRY(file_verify(path, NULL));
+  TRY(numbers_read(f, &p->part));
+  if (s->source.has_codes) TRY(sums_read(f, &p->part, &p->arena));
+  CHECK(!s->mean || s->mean_length == p->part.p, ERR_INPUT,
+        "'/mean' of '%s' has %lld columns, its rows have %d", path, (long long)s->mean_length,
+        p->part.p);
+  p->shape = (struct supports_shape){.n = p->part.n,
+                                     .k = s->source.k,
+                                     .s = s->top_s,
+                                     .d = s->source.d,
+                                     .p = p->part.p,
+                                     .has_codes = s->source.has_codes,
+                                     .nonnegative = s->nonnegative};
+  TRY(h5_attribute_exists(f, "/", "normalized", &p->normalized));
+  TRY(h5_read_real(f, "/metrics", "max_decoder_cosine", &p->max_decoder_cosine));
+  TRY(identity_read(f, INPUTS_GROUP, &s->inputs)); /* of a scaled dictionary too */
+  return density_read(p, f);
+}
+
+void part_input_close(struct part_input *p)
+{
+  supports_input_close(&p->supports);
+  arena_free(&p->arena);
+  *p = (struct part_input){0};
+}
+
+static int same_reals(const real *a, const real *b, idx p)
+{
+  return !a == !b && (!a || memcmp(a, b, (size_t)p * sizeof *a) == 0);
+}
+
+const char *part_difference(const struct part_input *a, const struct part_input *b)
+{
+  const struct encode_part *x = &a->part, *y = &b->part;
+  const struct supports_input *s = &a->supports, *t = &b->supports;
+  const struct {
+    int differ;
+    const char *what;
+  } all[] = {
+      {x->total != y->total, "another number of rows in the whole"},
+      {x->p != y->p, "another number of columns"},
+      {a->shape.k != b->shape.k, "another number of atoms"},
+      {a->shape.d != b->shape.d, "frames of another size"},
+      {s->inputs.dictionary != t->inputs.dictionary, "another dictionary"},
+      {x->rows_sample != y->rows_sample, "other rows"},
+      {s->source.has_codes != t->source.has_codes, "codes, or none, unlike it"},
+      {a->shape.s != b->shape.s, "another --top-s"},
+      {s->rounds != t->rounds, "another --rounds"},
+      {s->nonnegative != t->nonnegative, "another --codes"},
+      {s->rho != t->rho, "another --rho"},
+      {a->normalized != b->normalized, "another --normalize"},
+      {x->max_cosine != y->max_cosine, "another --cosine-limit"},
+      {s->mean_length != t->mean_length || !same_reals(s->mean, t->mean, x->p), "another mean"},
+      {!same_reals(x->shift, y->shift, x->p), "other rows at the beginning of the whole"},
+  };
+  for (int i = 0; i < LENGTH(all); i++)
+    if (all[i].differ) return all[i].what;
+  return NULL;
+}
+
+static int blocks_copy(const struct part_input *p, const struct support_sink *sink, gidx first,
+                       struct arena *arena)
+{
+  const struct supports_shape *shape = &p->shape;
+  const struct support_source *source = &p->supports.source;
+  gidx most = imax(1, BLOCK_ENTRIES / shape->s), entries = most * shape->s;
+  idx *atoms;
+  float *score, *codes = NULL;
+  TRY(arena_alloc(arena, &atoms, entries, sizeof *atoms));
+  TRY(arena_alloc(arena, &score, entries, sizeof *score));
+  if (shape->has_codes) TRY(arena_alloc(arena, &codes, entries * shape->d, sizeof *codes));
+  for (gidx row = 0; row < shape->n; row += most) {
+    gidx n = imin(most, shape->n - row);
+    TRY(source->read(source->self, row * shape->s, n * shape->s, atoms, score, codes));
+    struct support_block block = {.first = first + row,
+                                  .n = (idx)n,
+                                  .s = shape->s,
+                                  .d = shape->d,
+                                  .atoms = atoms,
+                                  .score = score,
+                                  .codes = codes};
+    TRY(sink->write(sink->self, &block));
+  }
+  return OK;
+}
+
+int part_copy(const struct part_input *p, const struct support_sink *sink, gidx first)
+{
+  struct arena arena = {0};
+  int status = blocks_copy(p, sink, first, &arena);
+  arena_free(&arena);
+  return status;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Parts of an encoding: a part.h5 is a supports.h5 of a range of rows, and has in /part what
+ * joining it with the others takes.
+ *
+ * Floor: io.  Not collective. */
+#ifndef IO_PART_H
+#define IO_PART_H
+
+#include "io/supports.h"
+#include "model/part.h"
+
+extern const struct file_kind part_kind;
+
+/* Write /part. */
+int part_write(const struct h5_file *f, const struct encode_part *part);
+
+/* A part that is open, and what it says. */
+struct part_input {
+  struct supports_input supports;
+  struct supports_shape shape; /* of the part */
+  struct encode_part part;     /* shift and sums are owned by the arena */
+  int normalized;
+  gidx *density; /* [k] */
+  real max_decoder_cosine;
+  struct arena arena;
+};
+/* Verify a part, open it and read all but its supports.  part_input_close() follows also when it
+ * fails.  ERR_IO: cannot open; ERR_INPUT: damaged, or no part. */
+int part_input_open(struct part_input *p, const char *path);
+void part_input_close(struct part_input *p);
+
+/* In what the job that made a part differs from another; NULL: both are of one encoding. */
+const char *part_difference(const struct part_input *a, const struct part_input *b);
+
+/* Write the supports of a part to a sink, from its row `first` on. */
+int part_copy(const struct part_input *p, const struct support_sink *sink, gidx first);
+
+#endif

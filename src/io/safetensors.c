@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A strict reader of the header, JSON of known depth: an object of tensors, each an object of three
+ * known keys, and of texts under __metadata__.  Texts are decoded in place. */
+#include "io/safetensors.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/num.h"
+#include "base/status.h"
+#include "base/text.h"
+
+enum { MAX_HEADER = 100 * 1000 * 1000, MAX_RANK = 8, LENGTH_BYTES = 8, MAX_LISTED = 8 };
+
+struct reader {
+  const char *path;
+  char *start, *at;
+};
+
+#define GOOD(r, condition, what)                                                                   \
+  CHECK(condition, ERR_INPUT, "the header of '%s' is damaged at byte %lld: %s", (r)->path,         \
+        (long long)((r)->at - (r)->start) + LENGTH_BYTES, what)
+
+static void blanks_skip(struct reader *r)
+{
+  r->at += strspn(r->at, " \t\r\n");
+}
+
+/* Skip blanks, then a sign if it is there. */
+static int sign_skip(struct reader *r, char sign)
+{
+  blanks_skip(r);
+  int is_there = *r->at == sign;
+  r->at += is_there;
+  return is_there;
+}
+
+/* Four hexadecimal digits; -1: there are none. */
+static int digits_read(struct reader *r)
+{
+  static const char digits[] = "0123456789abcdef0123456789ABCDEF";
+  int code = 0;
+  for (int i = 0; i < 4; i++, r->at++) {
+    const char *digit = *r->at ? strchr(digits, *r->at) : NULL;
+    if (!digit) return -1;
+    code = code << 4 | (int)((digit - digits) & 15);
+  }
+  return code;
+}
+
+/* The character of \uXXXX, which may take two of them, written in UTF-8. */
+static int unicode_read(struct reader *r, char **out)
+{
+  int code = digits_read(r);
+  GOOD(r, code > 0, "an escape is not \\u and four digits");
+  if (code >= 0xd800 && code < 0xdc00) {
+    int second = r->at[0] == '\\' && r->at[1] == 'u' ? (r->at += 2, digits_read(r)) : -1;
+    GOOD(r, second >= 0xdc00 && second < 0xe000, "half of a pair");
+    code = 0x10000 + ((code - 0xd800) << 10) + (second - 0xdc00);
+  }
+  GOOD(r, code < 0xdc00 || code >= 0xe000, "half of a pair");
+  int bytes = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+  static const int marks[] = {0, 0, 0xc0, 0xe0, 0xf0};
+  for (int i = bytes - 1; i > 0; i--, code >>= 6) (*out)[i] = (char)(0x80 | (code & 0x3f));
+  (*out)[0] = (char)(marks[bytes] | code);
+  *out += bytes;
+  return OK;
+}
+
+static int escape_read(struct reader *r, char **out)
+{
+  static const char letters[] = "\"\\/bfnrt", meanings[] = "\"\\/\b\f\n\r\t";
+  char letter = *r->at++;
+  if (letter == 'u') return unicode_read(r, out);
+  const char *known = letter ? strchr(letters, letter) : NULL;
+  GOOD(r, known, "an unknown escape");
+  *(*out)++ = meanings[known - letters];
+  return OK;
+}
+
+/* *text <- a text, decoded where it stands and ended by a zero. */
+static int text_read(struct reader *r, char **text)
+{
+  GOOD(r, sign_skip(r, '"'), "a text is missing");
+  char *out = *text = r->at;
+  while (*r->at != '"') {
+    unsigned code;
+    int bytes = text_character(r->at, &code);
+    GOOD(r, bytes > 0 && code >= 0x20, "a text that does not end, or is not UTF-8");
+    if (code == '\\') {
+      r->at++;
+      TRY(escape_read(r, &out));
+      continue;
+    }
+    memmove(out, r->at, (size_t)bytes);
+    out += bytes;
+    r->at += bytes;
+  }
+  r->at++;
+  *out = '\0';
+  return OK;
+}
+
+/* A whole number without a sign, and without zeros in front. */
+static int number_read(struct reader *r, gidx *number)
+{
+  blanks_skip(r);
+  size_t digits = strspn(r->at, "0123456789");
+  GOOD(r, digits >= 1 && digits <= 18 && (digits == 1 || *r->at != '0'), "a number is expected");
+  *number = strtoll(r->at, NULL, 10);
+  r->at += digits;
+  return OK;
+}
+
+/* numbers[*count] <- a list of at most `most` numbers; those beyond `capacity` are not kept. */
+static int numbers_read(struct reader *r, int most, int capacity, gidx *numbers, int *count)
+{
+  GOOD(r, sign_skip(r, '['), "a list is missing");
+  *count = 0;
+  if (sign_skip(r, ']')) return OK;
+  do {
+    gidx number = 0;
+    TRY(number_read(r, &number));
+    GOOD(r, *count < most, "a list is too long");
+    if (*count < capacity) numbers[*count] = number;
+    (*count)++;
+  } while (sign_skip(r, ','));
+  GOOD(r, sign_skip(r, ']'), "a list does not end");
+  return OK;
+}
+
+static int key_read(struct reader *r, char **key)
+{
+  TRY(text_read(r, key));
+  GOOD(r, sign_skip(r, ':'), "there is no colon behind a key");
+  return OK;
+}
+
+/* Texts by name, which say nothing that is needed. */
+static int metadata_read(struct reader *r)
+{
+  char *key, *text;
+  GOOD(r, sign_skip(r, '{'), "__metadata__ is no object");
+  if (sign_skip(r, '}')) return OK;
+  do {
+    TRY(key_read(r, &key));
+    TRY(text_read(r, &text));
+  } while (sign_skip(r, ','));
+  GOOD(r, sign_skip(r, '}'), "__metadata__ does not end");
+  return OK;
+}
+
+/* One of the three entries of a tensor. */
+static int entry_read(struct reader *r, struct tensor *t, unsigned *seen)
+{
+  static const char *const keys[] = {"dtype", "shape", "data_offsets"};
+  char *key, *text;
+  gidx offsets[2] = {0};
+  int k = 0, count;
+  TRY(key_read(r, &key));
+  while (k < LENGTH(keys) && strcmp(keys[k], key) != 0) k++;
+  GOOD(r, k < LENGTH(keys) && !(*seen & 1u << k),
+       "a tensor has dtype, shape and data_offsets, each once");
+  *seen |= 1u << k;
+  if (k == 0) {
+    TRY(text_read(r, &text));
+    t->dtype = text;
+    return OK;
+  }
+  if (k == 1) return numbers_read(r, MAX_RANK, LENGTH(t->shape), t->shape, &t->rank);
+  TRY(numbers_read(r, 2, 2, offsets, &count));
+  GOOD(r, count == 2 && offsets[0] <= offsets[1], "data_offsets are not a begin and an end");
+  t->begin = offsets[0];
+  t->end = offsets[1];
+  return OK;
+}
+
+static int tensor_read(struct reader *r, struct tensor_table *t, const char *name)
+{
+  unsigned seen = 0;
+  if (t->count == t->capacity) {
+    t->capacity = 2 * t->capacity + 16;
+    struct tensor *list = realloc(t->list, (size_t)t->capacity * sizeof *list);
+    CHECK(list, ERR_MEMORY, "cannot allocate %lld tensors", (long long)t->capacity);
+    t->list = list;
+  }
+  struct tensor *tensor = &t->list[t->count++];
+  *tensor = (struct tensor){.name = name};
+  GOOD(r, sign_skip(r, '{'), "a tensor is no object");
+  do TRY(entry_read(r, tensor, &seen));
+  while (sign_skip(r, ','));
+  GOOD(r, sign_skip(r, '}') && seen == 7, "a tensor has dtype, shape and data_offsets, each once");
+  return OK;
+}
+
+static int header_parse(struct reader *r, struct tensor_table *t)
+{
+  char *name;
+  int metadata = 0;
+  GOOD(r, *r->at++ == '{', "it does not begin with a brace");
+  if (sign_skip(r, '}')) return OK;
+  do {
+    TRY(key_read(r, &name));
+    if (strcmp(name, "__metadata__") != 0) {
+      TRY(tensor_read(r, t, name));
+      continue;
+    }
+    GOOD(r, !metadata++, "__metadata__ is there twice");
+    TRY(metadata_read(r));
+  } while (sign_skip(r, ','));
+  GOOD(r, sign_skip(r, '}'), "it does not end");
+  blanks_skip(r);
+  GOOD(r, !*r->at, "it goes on behind its end");
+  return OK;
+}
+
+static int name_order(const void *a, const void *b)
+{
+  return strcmp((*(const struct tensor *const *)a)->name, (*(const struct tensor *const *)b)->name);
+}
+
+static int names_check(const struct tensor_table *t, const char *path)
+{
+  const struct tensor **list = malloc(((size_t)t->count + 1) * sizeof *list);
+  CHECK(list, ERR_MEMORY, "cannot allocate %lld tensors", (long long)t->count);
+  for (gidx i = 0; i < t->count; i++) list[i] = &t->list[i];
+  qsort(list, (size_t)t->count, sizeof *list, name_order);
+  gidx i = 1;
+  while (i < t->count && strcmp(list[i - 1]->name, list[i]->name) != 0) i++;
+  const char *twice = i < t->count ? list[i]->name : NULL;
+  free(list);
+  CHECK(!twice, ERR_INPUT, "the header of '%s' is damaged: it has '%s' twice", path, twice);
+  return OK;
+}
+
+static int begin_order(const void *a, const void *b)
+{
+  const struct tensor *x = a, *y = b;
+  if (x->begin != y->begin) return x->begin < y->begin ? -1 : 1;
+  return x->end < y->end ? -1 : x->end > y->end;
+}
+
+/* The tensors follow each other, from the first byte of `bytes` to the last. */
+static int places_check(struct tensor_table *t, const char *path, gidx bytes)
+{
+  gidx at = 0;
+  if (t->count > 0) qsort(t->list, (size_t)t->count, sizeof *t->list, begin_order);
+  for (gidx i = 0; i < t->count; at = t->list[i++].end)
+    CHECK(t->list[i].begin == at, ERR_INPUT,
+          "the header of '%s' is damaged: '%s' begins at byte %lld, the one before it ends at %lld",
+          path, t->list[i].name, (long long)t->list[i].begin, (long long)at);
+  CHECK(at == bytes, ERR_INPUT, "'%s' is %s: it has %lld bytes of values, its header says %lld",
+        path, at > bytes ? "truncated" : "damaged", (long long)bytes, (long long)at);
+  return OK;
+}
+
+int tensor_type(const struct tensor *t, enum h5_type *type)
+{
+  static const struct {
+    const char *dtype;
+    enum h5_type type;
+  } types[] = {{"F16", TYPE_F16}, {"BF16", TYPE_BF16}, {"F32", TYPE_F32}, {"F64", TYPE_F64}};
+  for (int i = 0; i < LENGTH(types); i++)
+    if (strcmp(types[i].dtype, t->dtype) == 0) {
+      *type = types[i].type;
+      return 1;
+    }
+  return 0;
+}
+
+/* Of the types that are read: are there as many bytes as the shape wants? */
+static int shapes_check(const struct tensor_table *t, const char *path)
+{
+  for (gidx i = 0; i < t->count; i++) {
+    const struct tensor *tensor = &t->list[i];
+    enum h5_type type;
+    if (!tensor_type(tensor, &type) || tensor->rank > LENGTH(tensor->shape)) continue;
+    double bytes = type == TYPE_F32 ? 4 : type == TYPE_F64 ? 8 : 2;
+    for (int r = 0; r < tensor->rank; r++) bytes *= (double)tensor->shape[r];
+    CHECK(bytes == (double)(tensor->end - tensor->begin), ERR_INPUT,
+          "the header of '%s' is damaged: '%s' has %lld bytes, its shape wants %.0f", path,
+          tensor->name, (long long)(tensor->end - tensor->begin), bytes);
+  }
+  return OK;
+}
+
+int tensors_open(struct flat_file *f, struct tensor_table *t, const char *path)
+{
+  unsigned char head[LENGTH_BYTES];
+  *t = (struct tensor_table){0};
+  TRY(flat_open(f, path));
+  TRY(flat_bytes(f, 0, sizeof head, head));
+  uint64_t length = 0;
+  for (int i = LENGTH_BYTES - 1; i >= 0; i--) length = length << 8 | head[i];
+  gidx held = f->input->facts.size - LENGTH_BYTES;
+  CHECK(length >= 2 && length <= MAX_HEADER, ERR_INPUT,
+        "'%s' is no safetensors file, or damaged: its header would have %llu bytes", path,
+        (unsigned long long)length);
+  CHECK((gidx)length <= held, ERR_INPUT,
+        "'%s' is truncated: its header would have %llu bytes, %lld are there", path,
+        (unsigned long long)length, (long long)held);
+  t->header = malloc((size_t)length + 1);
+  CHECK(t->header, ERR_MEMORY, "cannot allocate %llu bytes", (unsigned long long)length);
+  TRY(flat_bytes(f, LENGTH_BYTES, (size_t)length, t->header));
+  t->header[length] = '\0';
+  CHECK(strlen(t->header) == length, ERR_INPUT, "the header of '%s' is damaged: it is not text",
+        path);
+  f->data = LENGTH_BYTES + (gidx)length;
+  struct reader r = {path, t->header, t->header};
+  TRY(header_parse(&r, t));
+  TRY(names_check(t, path));
+  TRY(places_check(t, path, held - (gidx)length));
+  return shapes_check(t, path);
+}
+
+void tensors_free(struct tensor_table *t)
+{
+  free(t->list);
+  free(t->header);
+  *t = (struct tensor_table){0};
+}
+
+static const struct tensor *tensor_find(const struct tensor_table *t, const char *name)
+{
+  for (gidx i = 0; i < t->count; i++)
+    if (strcmp(t->list[i].name, name) == 0) return &t->list[i];
+  return NULL;
+}
+
+static int find_fail(const struct tensor_table *t, const char *path, const char *name)
+{
+  char found[512] = "";
+  int used = 0;
+  for (gidx i = 0; i < t->count && i < MAX_LISTED && used < (int)sizeof found - 1; i++)
+    used += snprintf(found + used, sizeof found - (size_t)used, "%s'%s'", i ? ", " : "",
+                     t->list[i].name);
+  CHECK(t->count, ERR_INPUT, "'%s' has no tensors", path);
+  const char *more = t->count > MAX_LISTED ? ", ..." : "";
+  CHECK(!name, ERR_INPUT, "no tensor '%s' in '%s'; it has %s%s: name one as %s:NAME", name, path,
+        found, more, path);
+  FAIL(ERR_INPUT, "'%s' has several tensors, %s%s: name one as %s:NAME", path, found, more, path);
+}
+
+int safetensors_open(struct flat_file *f, const char *path, const char *name, const char *standard)
+{
+  struct tensor_table t;
+  int status = tensors_open(f, &t, path);
+  const struct tensor *found = NULL;
+  if (!status) found = tensor_find(&t, name ? name : standard);
+  if (!status && !found && !name && t.count == 1) found = t.list;
+  if (!status && !found) status = find_fail(&t, path, name);
+  if (!status && !tensor_type(found, &f->type))
+    status = status_fail(ERR_INPUT, __FILE__, __LINE__,
+                         "'%s' of '%s' holds values of type %s: save it as F16, BF16, F32 or F64",
+                         found->name, path, found->dtype);
+  if (!status) {
+    const unsigned short probe = 1;
+    f->swap = *(const unsigned char *)&probe == 0; /* stored little-endian */
+    f->rank = found->rank;
+    memcpy(f->shape, found->shape, sizeof f->shape);
+    f->data += found->begin;
+    status = flat_array(f, found->name);
+  }
+  tensors_free(&t);
+  return status;
+}

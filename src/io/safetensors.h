@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Files of safetensors: tensors by name, and a header in JSON that says where each begins.
+ *
+ * Floor: io.  Read are tensors of F16, BF16, F32 and F64.  The header is not trusted: all of it has
+ * to be as the format says, and the tensors have to fill the file, before anything is read. */
+#ifndef IO_SAFETENSORS_H
+#define IO_SAFETENSORS_H
+
+#include "io/flat_file.h"
+
+struct tensor {
+  const char *name, *dtype;
+  int rank; /* shape is known up to 3 */
+  gidx shape[3];
+  gidx begin, end; /* bytes behind the header */
+};
+struct tensor_table {
+  struct tensor *list; /* [count], in the order of the file's bytes; owned */
+  gidx count, capacity;
+  char *header; /* names point into it; owned */
+};
+
+/* Open a file and read its header.  flat_close() and tensors_free() follow also when it fails.
+ * ERR_IO: cannot open; ERR_INPUT: the header is damaged. */
+int tensors_open(struct flat_file *f, struct tensor_table *t, const char *path);
+void tensors_free(struct tensor_table *t);
+
+/* *type <- that of a tensor's values; 0 when it is not one that is read here. */
+int tensor_type(const struct tensor *t, enum h5_type *type);
+
+/* Open a tensor as an array.  With name NULL: the one called `standard`, else the only one.
+ * flat_close() follows also when it fails.  ERR_INPUT names those that are there. */
+int safetensors_open(struct flat_file *f, const char *path, const char *name, const char *standard);
+
+#endif

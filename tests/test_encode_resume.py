@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Claim: encode and route that are stopped, by a signal, a file or a limit of time, end with 75 and
+leave a part; resumed on any number of ranks they give the bytes of a run that was never stopped;
+what was begun otherwise is not gone on with."""
+import os
+import random
+import shutil
+import signal
+import tempfile
+import time
+
+import h5py
+import numpy as np
+
+from jobs import job_end, job_ranks, job_start, wait_for_temporary
+from tap import claim, done_testing, ok, sagitta
+
+BLOCK = 4096
+N, P = 6 * BLOCK + 321, 16
+
+
+def need(done, what, code=0):
+    return ok(done.returncode == code, f"{what}: {done.returncode} {done.stderr[-400:]}")
+
+
+def fails(done, code, words, what):
+    ok(done.returncode == code and all(w in done.stderr for w in words),
+       f"{what}: {done.returncode} {done.stderr.strip()[-300:]}")
+
+
+def same(a, b, what):
+    done = sagitta("diff", a, b)
+    ok(done.returncode == 0 and not done.stdout, f"{what}: {done.stdout}{done.stderr}")
+
+
+def rows_done(path):
+    with h5py.File(path) as f:
+        return int(f["supports"].attrs["shape"][0]) if f.attrs["kind"] == "part" else None
+
+
+def inputs_make(folder):
+    values = np.random.default_rng(3).standard_normal((N, P)).astype("f4")
+    np.save(f"{folder}/rows.npy", values)
+    values[N // 64 * 9, 1] += 1
+    np.save(f"{folder}/changed.npy", values)
+    for seed in (0, 1):
+        need(sagitta("seed", "--rows", f"{folder}/rows.npy", "--atoms", 64, "--seed", seed,
+                     "--output", f"{folder}/d{seed}"), "seed")
+
+
+def words_of(folder, **changes):
+    words = {"rows": f"{folder}/rows.npy", "dictionary": f"{folder}/d0", "top-s": 4, **changes}
+    return [w for key, value in words.items() for w in (f"--{key}", value)]
+
+
+@claim("stopped block after block, and resumed on other ranks: the bytes of one run")
+def check_steps(folder):
+    jobs = {"encode": ("encode", words_of(folder, rounds=2)), "route": ("route", words_of(folder)),
+            "center": ("encode", [*words_of(folder), "--center"]),
+            "range": ("encode", [*words_of(folder), "--row-range", f"{BLOCK}:{5 * BLOCK}"])}
+    for name, (command, words) in jobs.items():
+        need(sagitta(command, *words, "--output", f"{folder}/{name}.h5"), name)
+        out = f"{folder}/{name}-steps"
+        os.makedirs(out)
+        result, seen = f"{out}/x.h5", []
+        for step, block in enumerate((1000, 4096, 5000, 8192, 77, 0)):
+            last = step == 5
+            if not last:
+                open(f"{out}/STOP", "w").close()
+            elif os.path.exists(f"{out}/STOP"):
+                os.remove(f"{out}/STOP")
+            done = sagitta(command, *words, "--resume", "--block", block, "--output", result,
+                           ranks=(0, 2, 3, 1, 2, 3)[step])
+            rows = rows_done(result)
+            seen.append(rows)
+            if done.returncode == 0:
+                break
+            fails(done, 75, ["stopped by", "STOP", "--resume"], f"{name}, step {step}")
+            need(sagitta("verify", result), f"{name}: what is left is whole")
+        ok(done.returncode == 0 and len(seen) > 2 and seen[0] == BLOCK and
+           seen[1] == 2 * BLOCK, f"{name}: rows after each step: {seen} {done.stderr[-300:]}")
+        same(f"{folder}/{name}.h5", result, name)
+
+
+@claim("--max-seconds stops, and no file of an earlier run is no reason to fail")
+def check_limit(folder):
+    words = words_of(folder)
+    out = f"{folder}/limit.h5"
+    done = sagitta("encode", *words, "--max-seconds", 1e-6, "--resume", "--output", out, ranks=2)
+    fails(done, 75, ["stopped by --max-seconds"], "a limit that is over")
+    ok(rows_done(out) == BLOCK, "a block was done")
+    need(sagitta("encode", *words, "--max-seconds", 1000, "--resume", "--output", out), "resumed")
+    need(sagitta("encode", *words, "--output", f"{folder}/plain.h5"), "plain")
+    same(f"{folder}/plain.h5", out, "resumed")
+    fails(sagitta("encode", *words, "--resume", "--output", out), 73, ["is no part", "--force"],
+          "a whole is not gone on with")
+    need(sagitta("encode", *words, "--force", "--output", out), "it is replaced with --force alone")
+
+
+@claim("what was begun otherwise is not gone on with")
+def check_refused(folder):
+    out = f"{folder}/refused"
+    os.makedirs(out)
+    open(f"{out}/STOP", "w").close()
+    need(sagitta("encode", *words_of(folder), "--output", out), "stopped", 75)
+    kept = f"{folder}/kept.h5"
+    shutil.copy(f"{out}/supports.h5", kept)
+    for change, words in (({"rows": f"{folder}/changed.npy"}, ["other rows"]),
+                          ({"dictionary": f"{folder}/d1"}, ["is not the dictionary"]),
+                          ({"top-s": 3}, ["--top-s"]), ({"rounds": 2}, ["--rounds"]),
+                          ({"rho": 1}, ["--rho"]), ({"codes": "nonnegative"}, ["--codes"]),
+                          ({"cosine-limit": 5}, ["--cosine-limit"])):
+        for ranks in (0, 2) if "dictionary" in change else (0,):
+            done = sagitta("encode", *words_of(folder, **change), "--resume", "--output", out,
+                           ranks=ranks)
+            fails(done, 65, words, str(change))
+    fails(sagitta("route", *words_of(folder), "--resume", "--output", out), 65, ["codes"], "route")
+    fails(sagitta("encode", *words_of(folder), "--center", "--resume", "--output", out), 65,
+          ["another mean"], "--center")
+    same(kept, f"{out}/supports.h5", "nothing of it has changed")
+    fails(sagitta("color", "--supports", out, "--output", f"{folder}/c.h5"), 65, ["is a part"],
+          "it is not taken for supports")
+    need(sagitta("encode", *words_of(folder), "--row-range", f"{BLOCK}:", "--output",
+                 f"{folder}/rest.h5"), "the rest")
+    fails(sagitta("merge", kept, f"{folder}/rest.h5", "--output", f"{folder}/m.h5"), 65,
+          ["kept.h5' was stopped before it found the decoder cosine"], "nor for a part, done")
+    with open(f"{out}/supports.h5", "r+b") as f:
+        f.truncate(5000)
+    fails(sagitta("encode", *words_of(folder), "--resume", "--output", out), 73,
+          ["cannot go on with"], "damaged")
+
+
+@claim("told by a signal at any moment, and resumed until it is done: the bytes of one run")
+def check_moments(folder):
+    random.seed(7)
+    words = words_of(folder, rounds=4)
+    need(sagitta("encode", *words, "--output", f"{folder}/moments.h5"), "plain")
+    stopped = 0
+    for trial in range(8):
+        out = f"{folder}/trial{trial}"
+        code, runs = 75, 0
+        while code == 75 and runs < 20:
+            ranks = random.choice((0, 2, 3))
+            job = job_start("encode", *words, "--resume", "--block", 512, "--output", out,
+                            ranks=ranks)
+            wait_for_temporary(out, "supports.h5")
+            time.sleep(random.random() * 0.2)
+            if job.poll() is None and runs < 6:
+                for pid in (job_ranks(job) if ranks else [job.pid])[:1]:
+                    try:
+                        os.kill(pid, random.choice((signal.SIGUSR1, signal.SIGTERM)))
+                    except ProcessLookupError:
+                        pass
+            code, text = job_end(job, 60)
+            runs += 1
+            stopped += code == 75
+        ok(code == 0, f"trial {trial}: {code} {text[-300:]}")
+        same(f"{folder}/moments.h5", f"{out}/supports.h5", f"trial {trial}")
+    ok(stopped > 3, f"{stopped} of these runs were stopped")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        with claim("inputs are made"):
+            inputs_make(folder)
+        for check in (check_steps, check_limit, check_refused, check_moments):
+            check(folder)
+    done_testing()
+
+
+main()
