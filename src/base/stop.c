@@ -11,6 +11,7 @@ static const char *reason = "a signal";
 
 static const int numbers[] = {SIGUSR1, SIGUSR2, SIGTERM, SIGINT};
 static struct sigaction before[sizeof numbers / sizeof *numbers];
+static int listens;
 
 static void note(int number)
 {
@@ -27,6 +28,14 @@ void stop_listen(void)
     sigemptyset(&action.sa_mask);
     sigaction(numbers[i], &action, &before[i]);
   }
+  listens = 1;
+}
+
+void stop_listen_end(void)
+{
+  for (size_t i = 0; listens && i < sizeof numbers / sizeof *numbers; i++)
+    sigaction(numbers[i], &before[i], NULL);
+  listens = 0;
 }
 
 int stop_signal(void)

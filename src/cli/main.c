@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/stack.h"
 #include "base/status.h"
+#include "base/stop.h"
 #include "base/text.h"
 #include "base/watchdog.h"
 #include "cli/about.h"
@@ -196,6 +197,7 @@ int main(int argc, char **argv)
   on_exit(library_exit, NULL);
   int status = run_open(&run, options, arguments);
   if (!status) status = run.command->run(&run, options, arguments);
+  stop_listen_end();
   if (!status || status == ERR_ANSWER) run_page_end(&run);
   if (!status) status = run_close(&run);
   if (status) return job_fail(&run, status);
