@@ -92,6 +92,30 @@ def check_partition(folder):
                 ok(same.returncode == 0, f"{kind}, {ranks} ranks, {name}: {same.stdout[-200:]}")
 
 
+@claim("relaxing lets atoms go on the way that a sweep moved them")
+def check_relaxation(folder):
+    path = os.path.join(folder, "relaxed.npy")
+    np.save(path, np.random.default_rng(7).standard_normal((900, 16)).astype("f4"))
+    for update in "atoms", "joint":
+        found = {}
+        for sweeps, omega in (0, 1), (1, 1), (1, 1.5), (1, 1.9):
+            out = os.path.join(folder, f"relaxed-{update}-{sweeps}-{omega}")
+            done = fit(out, path, "--atoms", 40, "--top-s", 3, "--update", update, "--sweeps",
+                sweeps, "--relaxation", omega, "--holdout-share", 0)
+            if not ok(done.returncode == 0, f"exit {done.returncode} {done.stderr[-300:]}"):
+                return
+            found[sweeps, omega] = atoms_of(out)[0].astype(np.float64)
+        start, moved = found[0, 1], found[1, 1]
+        ok(np.abs(moved - start).max() > 0.1, "the sweep moves atoms")
+        for omega in 1.5, 1.9:
+            there = moved + (omega - 1) * (moved - start)
+            there /= np.linalg.norm(there, axis=1)[:, None]
+            worst = np.abs(found[1, omega] - there).max()
+            ok(worst < 1e-6, f"{update}, {omega}: {worst:.2g} from where they are to go")
+    done = fit(os.path.join(folder, "relaxed-2"), path, "--atoms", 40, "--relaxation", 2)
+    ok(done.returncode == 2 and "relaxation" in done.stderr, f"2 is refused: {done.stderr[-200:]}")
+
+
 @claim("held-out windows change no atom, all other rows do")
 def check_unseen(folder):
     rows = np.random.default_rng(6).standard_normal((8 * 128 + 40, 6)).astype("f4")
@@ -299,6 +323,7 @@ def main():
         for codes in "signed", "nonnegative":
             check_planted(folder, codes)
         check_partition(folder)
+        check_relaxation(folder)
         check_unseen(folder)
         check_judge(folder)
         check_refit(folder)

@@ -61,8 +61,8 @@ class Job:
         return sagitta(self.command, *self.options, "--row-range", f"{first}:{end}", *more,
                        "--output", output or f"{self.folder}/parts", ranks=ranks)
 
-    def merge(self, *parts, output):
-        return sagitta("merge", *parts, "--output", f"{self.folder}/{output}")
+    def merge(self, *parts, output, ranks=0):
+        return sagitta("merge", *parts, "--output", f"{self.folder}/{output}", ranks=ranks)
 
     def parts(self, cut, ranks=0, folder="parts"):
         names = []
@@ -74,7 +74,7 @@ class Job:
 
     def check(self, cut, name, ranks=0):
         parts = self.parts(cut, ranks, name)
-        need(self.merge(*reversed(parts), output=f"{name}.h5"), f"merge {name}")
+        need(self.merge(*reversed(parts), output=f"{name}.h5", ranks=ranks), f"merge {name}")
         is_same(self.whole, f"{self.folder}/{name}.h5", f"{self.command} {self.options[4:]} {cut}")
         return parts
 

@@ -33,7 +33,7 @@ struct fit_options {
   const char *rows, *holdout, *codes, *update, *device, *cpu_variant, *filter;
   idx atoms, top_s, rounds, directions, passes, threads, cosine_limit;
   int uncentered, resume;
-  real holdout_share, rho, tolerance, max_seconds, revive_share;
+  real holdout_share, rho, tolerance, max_seconds, relaxation, revive_share;
   gidx sweeps, seed, minibatch;
 };
 #define AT(member) offsetof(struct fit_options, member)
@@ -66,6 +66,8 @@ static const struct option_row fit_rows[] = {
      "passes over the atoms in a joint update"},
     {"directions", OPTION_INT, AT(directions), "1", 1, MAX_DIRECTIONS, NULL, "COUNT",
      "directions in which an atom may move in a sweep of --update atoms"},
+    {"relaxation", OPTION_REAL, AT(relaxation), "1.5", 1, 1.99, NULL, "FACTOR",
+     "how far atoms go of the way that a sweep moves them: beyond 1, fewer sweeps reach the same"},
     {"revive-share", OPTION_REAL, AT(revive_share), "0.05", 0, 1, NULL, "SHARE",
      "of the atoms, that a sweep may replace because no row uses them: by the rows that are "
      "described worst"},
@@ -196,6 +198,7 @@ static void task_fill(struct fit_job *j)
                               .sweeps = o->sweeps,
                               .tolerance = o->tolerance,
                               .max_seconds = o->max_seconds,
+                              .relaxation = o->relaxation,
                               .revive_share = o->revive_share,
                               .update = update_of(o->update),
                               .directions = o->directions,
@@ -216,9 +219,9 @@ static void options_tell(const struct fit_job *j, char *out, size_t capacity)
   int joint = t->update == UPDATE_JOINT;
   snprintf(out, capacity,
            "atoms=%d top-s=%d rounds=%d codes=%s rho=%.17g uncentered=%d holdout-share=%.17g "
-           "seed=%lld revive-share=%.17g update=%s %s=%d minibatch=%lld",
+           "seed=%lld revive-share=%.17g relaxation=%.17g update=%s %s=%d minibatch=%lld",
            t->k, o->top_s, t->rounds, o->codes, o->rho, o->uncentered,
-           o->holdout ? 0 : o->holdout_share, (long long)o->seed, o->revive_share,
+           o->holdout ? 0 : o->holdout_share, (long long)o->seed, o->revive_share, o->relaxation,
            joint ? "joint" : "atoms", joint ? "passes" : "directions",
            joint ? t->passes : t->directions, (long long)o->minibatch);
 }

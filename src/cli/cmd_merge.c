@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * sagitta merge: the parts of an encoding -> the supports.h5 of the whole. */
+ * sagitta merge: the parts of an encoding -> the supports.h5 of the whole.  Rank 0 does it. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +12,7 @@
 #include "cli/agreement.h"
 #include "cli/command.h"
 #include "cli/report.h"
+#include "cli/run_page.h"
 #include "io/part.h"
 #include "io/shards.h"
 #include "io/supports.h"
@@ -161,36 +162,45 @@ static int metrics_join(struct merge *m)
   return OK;
 }
 
-/* Write the whole. */
-static int whole_write(struct run *run, struct merge *m)
+/* Copy the parts into the whole.  Rank 0. */
+static int parts_copy(struct merge *m)
 {
-  const struct part_input *first = &m->parts[0];
-  struct supports_shape shape = first->shape;
-  struct run_fact facts[MAX_FACTS];
+  struct supports_shape shape = m->parts[0].shape;
   struct progress progress;
-  shape.n = first->part.total;
+  shape.n = m->parts[0].part.total;
   TRY(supports_output_create(&m->file, m->place.file, &shape));
   progress_start(&progress, "merge", "rows", shape.n);
   for (int i = 0; i < m->count; i++) {
     TRY(part_copy(&m->parts[i], &m->file.sink, m->parts[i].part.first));
     progress_show(&progress, m->parts[i].part.first + m->parts[i].part.n);
   }
-  TRY(metrics_join(m));
-  TRY(inputs_confirm(&run->comm));
+  return metrics_join(m);
+}
+
+/* Rank 0. */
+static int whole_publish(struct run *run, struct merge *m)
+{
+  const struct part_input *first = &m->parts[0];
+  struct run_fact facts[MAX_FACTS];
   struct supports_ending ending = {.metrics = &m->metrics,
                                    .mean = first->supports.mean,
                                    .rho = first->supports.rho,
                                    .rounds = first->supports.rounds,
                                    .normalized = first->normalized,
                                    .inputs = m->inputs};
-  return supports_output_finish(&m->file, &ending, facts, run_facts(run, "cpu", 1, facts));
+  run_page_inputs(&m->inputs);
+  TRY(supports_output_finish(&m->file, &ending, facts, run_facts(run, "cpu", 1, facts)));
+  log_info("merge   parts=%d rows=%lld atoms=%d top_s=%d fingerprint=%016llx", m->count,
+           (long long)first->part.total, first->shape.k, first->shape.s,
+           (unsigned long long)m->whole.fingerprint);
+  report_metrics(&m->metrics, first->shape.has_codes);
+  log_info("wrote   %s", m->place.shown);
+  return OK;
 }
 
-/* The parts, and lists of them, are not to be replaced. */
-static int place_begin(struct run *run, const struct merge_options *o, struct merge *m)
+/* The parts, and lists of them, are not to be replaced.  Rank 0. */
+static int place_check(const struct merge *m)
 {
-  TRY(run_begin(run, &o->output, "supports.h5", &(const struct run_inputs){.rows = NULL},
-                &m->place));
   for (int i = 0; i < m->count; i++) TRY(outputs_check_inputs(&m->parts[i].supports.file, 1, NULL));
   for (int i = 0; i < m->names.n_files; i++)
     TRY(outputs_check_inputs(&m->names.files[i].path, 1, NULL));
@@ -203,16 +213,16 @@ static int merge_command(struct run *run, const void *options, const char **argu
   static const char *none[] = {NULL};
   struct merge *m;
   TRY(struct_alloc(&m, sizeof *m));
-  TRY(parts_collect(o, run->deck ? none : arguments));
-  TRY(parts_open(m, o->parts));
-  TRY(inputs_agree(&run->comm, parts_check(m)));
-  TRY(place_begin(run, o, m));
-  TRY(whole_write(run, m));
-  log_info("merge   parts=%d rows=%lld atoms=%d top_s=%d fingerprint=%016llx", m->count,
-           (long long)m->parts[0].part.total, m->parts[0].shape.k, m->parts[0].shape.s,
-           (unsigned long long)m->whole.fingerprint);
-  report_metrics(&m->metrics, m->parts[0].shape.has_codes);
-  log_info("wrote   %s", m->place.shown);
+  TRY(comm_agree(&run->comm, parts_collect(o, run->deck ? none : arguments)));
+  int status = parts_open(m, o->parts);
+  TRY(inputs_agree(&run->comm, status ? status : parts_check(m)));
+  TRY(run_begin(run, &o->output, "supports.h5", &(const struct run_inputs){.rows = NULL},
+                &m->place));
+  int is_root = run->comm.rank == 0;
+  TRY(comm_agree(&run->comm, is_root ? place_check(m) : OK));
+  TRY(comm_agree(&run->comm, is_root ? parts_copy(m) : OK));
+  TRY(inputs_confirm(&run->comm));
+  TRY(comm_agree(&run->comm, is_root ? whole_publish(run, m) : OK));
   for (int i = 0; i < m->count; i++) part_input_close(&m->parts[i]);
   shards_close(&m->names);
   arena_free(&m->arena);
@@ -223,4 +233,4 @@ static int merge_command(struct run *run, const void *options, const char **argu
 
 const struct command command_merge = {"merge",    "parts of an encoding -> supports of the whole",
                                       &merge_set, sizeof(struct merge_options),
-                                      0,          merge_command};
+                                      1,          merge_command};

@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "base/num.h"
 #include "base/status.h"
+#include "base/team.h"
 #include "comm/buffers.h"
 #include "fit/judge.h"
 #include "fit/revive.h"
@@ -283,6 +284,20 @@ static int state_open(struct fit *f)
   return OK;
 }
 
+/* A task: let atom a go on the way that it moved (N.21); one that was replaced stays. */
+static void atom_relax(void *self, gidx a)
+{
+  const struct fit *f = self;
+  idx d = f->task->d, p = f->fitted.p;
+  gidx values = (gidx)d * p;
+  real *frame = f->state.frames + a * values, further = f->task->relaxation - 1;
+  const float *before = f->table + a * values;
+  if (f->dead[a]) return;
+  for (gidx i = 0; i < values; i++) frame[i] = fma(further, frame[i] - before[i], frame[i]);
+  if (frame_orthonormalize(frame, d, p) == d) return;
+  for (gidx i = 0; i < values; i++) frame[i] = before[i];
+}
+
 /* The largest distance of an atom's frame from what it was in the table. */
 static real move_find(const struct fit *f)
 {
@@ -511,6 +526,7 @@ static int sweep_run(struct fit *f)
   line->accepted = counts.accepted;
   line->rejected = counts.rejected;
   line->escalated = counts.escalated;
+  if (f->task->relaxation != 1) team_run(f->task->threads, f->task->k, atom_relax, f);
   atoms_round(f, line);
   if (f->parts > 1) {
     phase_begin(&phases[FIT_PART]);

@@ -4,8 +4,8 @@
  * Floor: fit.  Knows no files: rows come from a source, and what each sweep gives goes to a sink.
  *
  * The start is drawn from the rows (seed).  A sweep moves every atom (refit or update.h), replaces
- * atoms that no row uses (revive.h), rounds the atoms to float32, routes the fitted rows and solves
- * their codes.  Then the held-out rows are encoded, which is what counts: the fit ends when they
+ * atoms that no row uses (revive.h), lets the others go on the way that they moved, rounds the atoms
+ * to float32, routes the fitted rows and solves their codes.  Then the held-out rows are encoded, which is what counts: the fit ends when they
  * gain no more, and its result is the sweep that was best for them.
  *
  * With a minibatch the fitted rows are in memory part by part, a sweep moves the atoms by one part,
@@ -45,6 +45,7 @@ struct fit_task {
   real tolerance;    /* end when FIT_PATIENCE sweeps gain less */
   real max_seconds;  /* end before a sweep that would exceed this; 0: no limit */
   real revive_share; /* of the atoms, that a sweep replaces at most */
+  real relaxation;   /* in [1, 2): how far atoms go, of the way that a sweep moves them (N.21) */
   enum fit_update update;
   idx directions; /* UPDATE_ATOMS: in which an atom may move in a sweep */
   idx passes;     /* UPDATE_JOINT: of the descent in a sweep */
