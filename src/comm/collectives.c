@@ -21,10 +21,13 @@ int comm_count(gidx n, idx *out)
   return OK;
 }
 
+/* Wait for all ranks, and learn whether one has failed. */
 static int ranks_meet(struct comm *c)
 {
-  POST(MPI_Ibarrier(c->state->world, &request_));
-  return OK;
+  int failed = c->failed != OK;
+  if (c->size > 1)
+    POST(MPI_Iallreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, c->state->world, &request_));
+  return failed ? comm_agree(c, OK) : OK;
 }
 
 /* *type <- an MPI datatype of `unit` bytes, so that counts are items and stay below 2^31. */
@@ -50,6 +53,7 @@ static void unit_free(struct comm *c, MPI_Datatype *type)
 static int starts_of(const idx *counts, int size, int *starts, gidx *total)
 {
   int end = 0;
+  CHECK(starts, ERR_MEMORY, "cannot allocate %d offsets", size);
   *total = 0;
   for (int r = 0; r < size; r++) {
     starts[r] = end;
@@ -70,15 +74,14 @@ void comm_share(gidx n, int size, int rank, gidx *first, gidx *count)
 int comm_allgather(struct comm *c, const void *mine, const idx *counts, size_t unit, void *all)
 {
   int *starts = calloc((size_t)c->size, sizeof *starts);
-  CHECK(starts, ERR_MEMORY, "cannot allocate %d offsets", c->size);
-  gidx total;
-  TRY(starts_of(counts, c->size, starts, &total));
+  gidx total = 0;
+  LOCALLY(c, starts_of(counts, c->size, starts, &total));
+  TRY(ranks_meet(c));
   char *place = (char *)all + (size_t)starts[c->rank] * unit;
   if (mine != place) memcpy(place, mine, (size_t)counts[c->rank] * unit);
   if (c->size > 1) {
     MPI_Datatype type;
     TRY(unit_type(c, unit, &type));
-    TRY(ranks_meet(c));
     POST_BYTES((double)unit * (double)total,
                MPI_Iallgatherv(MPI_IN_PLACE, 0, type, all, counts, starts, type, c->state->world,
                                &request_));
@@ -92,15 +95,14 @@ int comm_allgather(struct comm *c, const void *mine, const idx *counts, size_t u
 int comm_gather(struct comm *c, const void *mine, const idx *counts, size_t unit, void *all)
 {
   int *starts = malloc((size_t)c->size * sizeof *starts);
-  CHECK(starts, ERR_MEMORY, "cannot allocate %d offsets", c->size);
-  gidx total;
-  TRY(starts_of(counts, c->size, starts, &total));
+  gidx total = 0;
+  LOCALLY(c, starts_of(counts, c->size, starts, &total));
+  TRY(ranks_meet(c));
   if (c->rank == 0 && mine != all) memcpy(all, mine, (size_t)counts[0] * unit);
   if (c->size > 1) {
     MPI_Datatype type;
     TRY(unit_type(c, unit, &type));
     const void *from = c->rank == 0 ? MPI_IN_PLACE : mine;
-    TRY(ranks_meet(c));
     POST_BYTES((double)unit * (double)total,
                MPI_Igatherv(from, counts[c->rank], type, all, counts, starts, type, 0,
                             c->state->world, &request_));
@@ -115,16 +117,15 @@ int comm_alltoallv(struct comm *c, const void *mine, const idx *send_counts, voi
                    const idx *recv_counts, size_t unit)
 {
   int *starts = malloc(2 * (size_t)c->size * sizeof *starts); /* of what is sent, then received */
-  CHECK(starts, ERR_MEMORY, "cannot allocate %d offsets", 2 * c->size);
-  gidx sent, total;
-  TRY(starts_of(send_counts, c->size, starts, &sent));
-  TRY(starts_of(recv_counts, c->size, starts + c->size, &total));
+  gidx sent = 0, total = 0;
+  LOCALLY(c, starts_of(send_counts, c->size, starts, &sent));
+  LOCALLY(c, starts_of(recv_counts, c->size, starts + c->size, &total));
+  TRY(ranks_meet(c));
   if (c->size == 1) {
     memcpy(theirs, mine, (size_t)send_counts[0] * unit);
   } else {
     MPI_Datatype type;
     TRY(unit_type(c, unit, &type));
-    TRY(ranks_meet(c));
     POST_BYTES((double)unit * (double)(sent + total),
                MPI_Ialltoallv(mine, send_counts, starts, type, theirs, recv_counts,
                               starts + c->size, type, c->state->world, &request_));
@@ -137,10 +138,10 @@ int comm_alltoallv(struct comm *c, const void *mine, const idx *send_counts, voi
 
 int comm_broadcast(struct comm *c, void *items, gidx count, size_t unit)
 {
+  TRY(ranks_meet(c));
   if (c->size == 1 || count == 0) return OK;
   MPI_Datatype type;
   TRY(unit_type(c, unit, &type));
-  TRY(ranks_meet(c));
   for (gidx first = 0; first < count; first += MAX_BROADCAST) {
     int part = 0;
     TRY(comm_count(imin(count - first, MAX_BROADCAST), &part));
@@ -155,8 +156,8 @@ int comm_broadcast(struct comm *c, void *items, gidx count, size_t unit)
 /* Values of 64 bits become what they are together. */
 static int values_join(struct comm *c, void *values, gidx count, MPI_Datatype type, MPI_Op op)
 {
-  if (c->size == 1) return OK;
   TRY(ranks_meet(c));
+  if (c->size == 1) return OK;
   for (gidx first = 0; first < count; first += MAX_SUM) {
     int part = 0;
     TRY(comm_count(imin(count - first, MAX_SUM), &part));
@@ -206,6 +207,8 @@ static int failed_rank(const struct keyed_status *all, int size)
 
 int comm_agree_at(struct comm *c, int status, gidx key)
 {
+  if (!status) status = c->failed;
+  c->failed = OK;
   if (c->size == 1) {
     c->agreed = status != OK;
     return status;

@@ -21,6 +21,7 @@ struct comm {
   int rank, size;
   int local_rank, local_size; /* among the ranks of this node */
   int agreed;                 /* the present failure is known to every rank */
+  int failed;                 /* a failure of this rank that the others will learn; OK: none */
   double seconds;             /* spent waiting for other ranks */
   double bytes;               /* received from other ranks */
   struct comm_state *state;   /* owned */
@@ -52,6 +53,14 @@ void comm_share(gidx n, int size, int rank, gidx *first, gidx *count);
  * collective. */
 int comm_count(gidx n, idx *out);
 
+/* Do something of this rank alone, unless an earlier such step failed.  The others learn of a failure
+ * at the next operation below, which returns it on every rank and moves nothing: so agreeing on a
+ * status costs no exchange of its own.  Not collective. */
+#define LOCALLY(c, call)                                                                           \
+  do {                                                                                             \
+    if (!(c)->failed) (c)->failed = (call);                                                        \
+  } while (0)
+
 /* all[sum of counts] <- mine[counts[rank]] of every rank, in rank order, on every rank.
  * counts[size] is the same everywhere; mine may be its own place in all.  Collective. */
 int comm_allgather(struct comm *c, const void *mine, const idx *counts, size_t unit, void *all);
@@ -74,11 +83,12 @@ int comm_sum(struct comm *c, gidx *values, gidx count);
 /* words[count] <- the bits that some rank has, on every rank.  Collective. */
 int comm_or(struct comm *c, uint64_t *words, gidx count);
 
-/* values[size] <- the value of every rank, in rank order, on every rank.  Collective. */
+/* values[size] <- the value of every rank, in rank order, on every rank.  No rank may have failed
+ * LOCALLY.  Collective. */
 int comm_allgather_long(struct comm *c, gidx value, gidx *values);
 int comm_allgather_real(struct comm *c, double value, double *values);
 
-/* Make a status common.  Returns OK on every rank if all pass OK; else every rank returns the code
+/* Make a status common, or what failed LOCALLY.  Returns OK on every rank if all are OK; else every rank returns the code
  * and takes over the message of one failure, that with the smallest key, of equal keys that of the
  * lowest rank.  Collective: every rank must reach it before any of them branches on its status, or
  * the others wait for one that has gone. */

@@ -284,6 +284,15 @@ static int state_open(struct fit *f)
   return OK;
 }
 
+/* Do atoms go on in this sweep: was every one before it a gain for the fitted rows? */
+static int relaxes(const struct fit *f)
+{
+  if (f->task->relaxation == 1 || f->parts > 1) return 0;
+  for (gidx i = 1; i < f->sweep; i++)
+    if (f->lines[i].fitted < f->lines[i - 1].fitted) return 0;
+  return 1;
+}
+
 /* A task: let atom a go on the way that it moved (N.21); one that was replaced stays. */
 static void atom_relax(void *self, gidx a)
 {
@@ -526,7 +535,7 @@ static int sweep_run(struct fit *f)
   line->accepted = counts.accepted;
   line->rejected = counts.rejected;
   line->escalated = counts.escalated;
-  if (f->task->relaxation != 1) team_run(f->task->threads, f->task->k, atom_relax, f);
+  if (relaxes(f)) team_run(f->task->threads, f->task->k, atom_relax, f);
   atoms_round(f, line);
   if (f->parts > 1) {
     phase_begin(&phases[FIT_PART]);

@@ -45,7 +45,8 @@ struct fit_task {
   real tolerance;    /* end when FIT_PATIENCE sweeps gain less */
   real max_seconds;  /* end before a sweep that would exceed this; 0: no limit */
   real revive_share; /* of the atoms, that a sweep replaces at most */
-  real relaxation;   /* in [1, 2): how far atoms go, of the way that a sweep moves them (N.21) */
+  real relaxation;   /* in [1, 2): how far atoms go, of the way that a sweep moves them, until one
+                      * loses (N.21); not with a minibatch */
   enum fit_update update;
   idx directions; /* UPDATE_ATOMS: in which an atom may move in a sweep */
   idx passes;     /* UPDATE_JOINT: of the descent in a sweep */

@@ -169,7 +169,7 @@ int atom_batch_make(struct atom_batch *b, const struct refit_state *f, const idx
   struct load *load = NULL;
   *b = (struct atom_batch){.count = count};
   sizes_find(b, f, atoms);
-  TRY(comm_agree(f->c, arrays_alloc(b, f, &load)));
+  TRY(arrays_alloc(b, f, &load));
   members_deal(b, f, atoms, load);
   rows_list(b, f);
   return counts_find(b, f);
@@ -210,10 +210,11 @@ int atom_batch_rows_to_owner(const struct atom_batch *b, const struct refit_stat
   struct rows_received received = {0};
   size_t unit = (size_t)width * sizeof *values;
   if (c->size == 1) {
+    TRY(comm_agree(c, OK));
     memcpy(out, values, (size_t)b->owner_rows * unit);
     return OK;
   }
-  TRY(comm_agree(c, received_alloc(&received, b, width)));
+  LOCALLY(c, received_alloc(&received, b, width));
   TRY(comm_alltoallv(c, values, b->send, received.values, b->receive, unit));
   const real *from = received.values;
   memcpy(received.next, b->whole, (size_t)b->mine * sizeof *received.next);

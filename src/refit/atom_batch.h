@@ -53,11 +53,11 @@ typedef int batch_bytes_of(const struct refit_state *f, const struct atom_batch 
                            gidx *bytes);
 int atom_batch_max(const struct refit_state *f, batch_bytes_of *bytes_of, idx q, idx *max);
 
-/* Make a batch of count atoms (not dead).  Collective, as are the functions below. */
+/* Make a batch of count atoms (not dead).  Not collective. */
 int atom_batch_make(struct atom_batch *b, const struct refit_state *f, const idx *atoms, idx count);
 void atom_batch_free(struct atom_batch *b);
 
-/* out[owner_rows][width] <- values[own_rows][width] of all ranks. */
+/* out[owner_rows][width] <- values[own_rows][width] of all ranks.  Collective. */
 int atom_batch_rows_to_owner(const struct atom_batch *b, const struct refit_state *f,
                              const real *values, idx width, real *out);
 
@@ -65,7 +65,7 @@ int atom_batch_rows_to_owner(const struct atom_batch *b, const struct refit_stat
 int atom_batch_rows_bytes(const struct atom_batch *b, const struct refit_state *f, idx width,
                           gidx *bytes);
 
-/* all[count] <- mine[mine], items of unit bytes, of every owner. */
+/* all[count] <- mine[mine], items of unit bytes, of every owner.  Collective. */
 int atom_batch_allgather(const struct atom_batch *b, struct comm *c, const void *mine, size_t unit,
                          void *all);
 

@@ -129,15 +129,22 @@ static void member_complete(struct sums *s, real *out)
   block_tree_total(&s->tree, out);
 }
 
+/* Write what is sent, and find how much comes. */
+static int sums_prepare(struct sums *s, const real *values)
+{
+  const struct atom_batch *b = s->b;
+  TRY(sums_alloc(s, active_count(s, 0, b->count), active_count(s, b->mine_first, b->mine)));
+  TRY(counts_find(s));
+  sums_send(s, values);
+  return OK;
+}
+
 int atom_batch_sums_to_owner(const struct atom_batch *b, const struct refit_state *f,
                              const real *values, idx width, const idx *active, real *out)
 {
   struct sums s = {.b = b, .f = f, .active = active, .width = width};
   size_t unit = (1 + (size_t)width) * sizeof *values;
-  gidx own = active_count(&s, b->mine_first, b->mine);
-  TRY(comm_agree(f->c, sums_alloc(&s, active_count(&s, 0, b->count), own)));
-  TRY(counts_find(&s));
-  sums_send(&s, values);
+  LOCALLY(f->c, sums_prepare(&s, values));
   TRY(comm_alltoallv(f->c, s.out, s.send, s.in, s.receive, unit));
   for (idx i = 0; i < b->mine; i++)
     if (is_active(&s, b->mine_first + i)) member_complete(&s, out + (gidx)i * width);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Ranks add up their rows in chains over sum blocks; owners complete the sums and orthogonalise by
  * Gram-Schmidt.  Each direction that an owner keeps goes to every rank, which applies M to it for
- * the next candidate. */
+ * the next candidate.  Where a rank fails it goes on without working, to the next exchange. */
 #include "refit/directions.h"
 
 #include <string.h>
@@ -24,7 +24,7 @@ struct search {
   real *candidate;         /* [mine][d][p] */
   real *own;               /* [mine][q][p] directions of own members */
   idx *own_kept;           /* [mine] */
-  real *last, *column;     /* [mine][p], [count][p] one direction a member */
+  real *last, *all;        /* [mine][1 + p], [count][1 + p] how many are kept, and one direction */
   idx *active;             /* [count] does the member look for another direction? */
   struct keep_item *keep;  /* [mine] */
 };
@@ -39,8 +39,8 @@ static int search_alloc(struct search *s)
   TRY(arena_alloc(&s->arena, &s->candidate, b->mine * d * p, sizeof *s->candidate));
   TRY(arena_alloc(&s->arena, &s->own, b->mine * s->q * p, sizeof *s->own));
   TRY(arena_alloc(&s->arena, &s->own_kept, b->mine, sizeof *s->own_kept));
-  TRY(arena_alloc(&s->arena, &s->last, b->mine * p, sizeof *s->last));
-  TRY(arena_alloc(&s->arena, &s->column, b->count * p, sizeof *s->column));
+  TRY(arena_alloc(&s->arena, &s->last, b->mine * (1 + p), sizeof *s->last));
+  TRY(arena_alloc(&s->arena, &s->all, b->count * (1 + p), sizeof *s->all));
   TRY(arena_alloc(&s->arena, &s->active, b->count, sizeof *s->active));
   return arena_alloc(&s->arena, &s->keep, b->mine, sizeof *s->keep);
 }
@@ -79,8 +79,8 @@ static struct rows_item item_of(const struct search *s, const struct segment *g)
   return (struct rows_item){.rows = s->b->rows + g->at, .n = g->n, .count = 1, .stride = 1};
 }
 
-/* Make and offer the first candidates: the columns of G = sum_i r_i t_i'. */
-static int first_candidates(struct search *s)
+/* What own rows give to the first candidates: the columns of G = sum_i r_i t_i'. */
+static int first_sums(struct search *s)
 {
   const struct refit_state *f = s->f;
   const struct atom_batch *b = s->b;
@@ -92,14 +92,17 @@ static int first_candidates(struct search *s)
     s->items[g].out = s->chains + g * width;
   }
   for (idx m = 0; m < b->count; m++) s->active[m] = s->q > 0;
-  int status = device_row_sums(&s->f->device, f->residual, f->p, s->items, b->segments);
-  TRY(comm_agree(f->c, status));
-  TRY(atom_batch_sums_to_owner(b, f, s->chains, (idx)width, NULL, s->candidate));
-  return comm_agree(f->c, candidates_keep(s, f->d));
+  return device_row_sums(&s->f->device, f->residual, f->p, s->items, b->segments);
 }
 
-/* Make and offer the next one of each active member: M e, with its last direction e in column. */
-static int next_candidates(struct search *s)
+/* The last direction of a member. */
+static real *direction_of(const struct search *s, idx member)
+{
+  return s->all + (gidx)member * (1 + s->f->p) + 1;
+}
+
+/* What own rows give to the next candidate of each active member: M e, e its last direction. */
+static int next_sums(struct search *s)
 {
   const struct refit_state *f = s->f;
   const struct atom_batch *b = s->b;
@@ -108,53 +111,71 @@ static int next_candidates(struct search *s)
     const struct segment *segment = b->segment + g;
     if (!s->active[segment->member]) continue;
     s->items[items] = item_of(s, segment);
-    s->items[items].vectors = s->column + (gidx)segment->member * f->p;
+    s->items[items].vectors = direction_of(s, segment->member);
     s->items[items++].out = s->weight + segment->at;
   }
-  int status = device_row_products(&s->f->device, f->residual, f->p, s->items, items);
+  TRY(device_row_products(&s->f->device, f->residual, f->p, s->items, items));
   items = 0;
   for (gidx g = 0; g < b->segments; g++) {
     if (!s->active[b->segment[g].member]) continue;
     s->items[items].vectors = s->weight + b->segment[g].at;
     s->items[items++].out = s->chains + g * f->p;
   }
-  if (!status) status = device_row_sums(&s->f->device, f->residual, f->p, s->items, items);
-  TRY(comm_agree(f->c, status));
-  TRY(atom_batch_sums_to_owner(b, f, s->chains, f->p, s->active, s->candidate));
-  return comm_agree(f->c, candidates_keep(s, 1));
+  return device_row_sums(&s->f->device, f->residual, f->p, s->items, items);
 }
 
-/* Bring direction j of every member that has it to e on every rank.  *any <- 0 when none has it;
- * members that have it and want more are active. */
-static int direction_allgather(struct search *s, idx j, int *any)
+/* Offer them at their owners, `count` vectors each. */
+static int candidates_offer(struct search *s, idx count, const idx *active)
+{
+  TRY(atom_batch_sums_to_owner(s->b, s->f, s->chains, count * s->f->p, active, s->candidate));
+  LOCALLY(s->f->c, candidates_keep(s, count));
+  return OK;
+}
+
+/* Direction j of own members, to be sent. */
+static int direction_take(struct search *s, idx j)
+{
+  gidx p = s->f->p;
+  for (idx i = 0; i < s->b->mine; i++) {
+    real *to = s->last + i * (1 + p);
+    to[0] = s->own_kept[i];
+    memset(to + 1, 0, (size_t)p * sizeof *to);
+    if (s->own_kept[i] > j)
+      memcpy(to + 1, s->own + (i * (gidx)s->q + j) * p, (size_t)p * sizeof *to);
+  }
+  return OK;
+}
+
+/* Bring direction j of every member that has it to e on every rank; members that have it and want
+ * more are active.  *any <- does a member have it, *more <- is one active? */
+static int direction_allgather(struct search *s, idx j, int *any, int *more)
 {
   const struct atom_batch *b = s->b;
   gidx p = s->f->p;
-  TRY(atom_batch_allgather(b, s->f->c, s->own_kept, sizeof *s->kept, s->kept));
-  *any = 0;
+  LOCALLY(s->f->c, direction_take(s, j));
+  TRY(atom_batch_allgather(b, s->f->c, s->last, (size_t)(1 + p) * sizeof *s->last, s->all));
+  *any = *more = 0;
   for (idx m = 0; m < b->count; m++) {
-    *any |= s->kept[m] > j;
+    s->kept[m] = (idx)s->all[m * (1 + p)];
     s->active[m] = s->kept[m] > j && s->kept[m] < s->q;
+    *more |= s->active[m];
+    if (s->kept[m] <= j) continue;
+    memcpy(s->e + (m * (gidx)s->q + j) * p, direction_of(s, m), (size_t)p * sizeof(real));
+    *any = 1;
   }
-  if (!*any) return OK;
-  for (idx i = 0; i < b->mine; i++)
-    memcpy(s->last + i * p, s->own + (i * s->q + j) * p, (size_t)p * sizeof(real));
-  TRY(atom_batch_allgather(b, s->f->c, s->last, (size_t)p * sizeof(real), s->column));
-  for (idx m = 0; m < b->count; m++)
-    if (s->kept[m] > j)
-      memcpy(s->e + (m * (gidx)s->q + j) * p, s->column + m * p, (size_t)p * sizeof(real));
   return OK;
 }
 
 static int search_run(struct search *s)
 {
-  int any = 1;
-  TRY(first_candidates(s));
+  int any = 1, more = 0;
+  LOCALLY(s->f->c, first_sums(s));
+  TRY(candidates_offer(s, s->f->d, NULL));
   for (idx j = 0; j < s->q && any; j++) {
-    TRY(direction_allgather(s, j, &any));
-    int more = 0;
-    for (idx m = 0; m < s->b->count; m++) more |= s->active[m];
-    if (more) TRY(next_candidates(s));
+    TRY(direction_allgather(s, j, &any, &more));
+    if (!more) continue;
+    LOCALLY(s->f->c, next_sums(s));
+    TRY(candidates_offer(s, 1, s->active));
   }
   return OK;
 }
@@ -162,9 +183,9 @@ static int search_run(struct search *s)
 int directions_find(struct refit_state *f, const struct atom_batch *b, idx q, real *e, idx *kept)
 {
   struct search s = {.f = f, .b = b, .q = q, .e = e, .kept = kept};
-  memset(kept, 0, (size_t)b->count * sizeof *kept);
-  TRY(comm_agree(f->c, search_alloc(&s)));
-  int status = search_run(&s);
+  if (kept) memset(kept, 0, (size_t)b->count * sizeof *kept);
+  LOCALLY(f->c, search_alloc(&s));
+  TRY(search_run(&s));
   arena_free(&s.arena);
-  return status;
+  return OK;
 }

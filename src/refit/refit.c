@@ -34,17 +34,18 @@ int refit_batch_bytes(const struct refit_state *f, const struct atom_batch *b, i
   return OK;
 }
 
-/* Assemble, solve and move the atoms of one batch. */
+/* Assemble, solve and move the atoms of one batch.  A failure of this rank that comes after the last
+ * exchange is left to that of the next batch. */
 static int batch_refit(struct refit_state *f, const idx *atoms, idx count, idx q,
                        struct phase *phases, struct atom_step *steps, struct sweep_counts *counts)
 {
-  struct atom_batch b;
+  struct atom_batch b = {0};
   struct batch_systems a;
   struct arena arena = {0};
-  struct atom_step *now;
+  struct atom_step *now = NULL;
   phase_begin(&phases[REFIT_BATCH]);
-  TRY(comm_agree(f->c, arena_alloc(&arena, &now, count, sizeof *now)));
-  TRY(atom_batch_make(&b, f, atoms, count));
+  LOCALLY(f->c, arena_alloc(&arena, &now, count, sizeof *now));
+  LOCALLY(f->c, atom_batch_make(&b, f, atoms, count));
   phase_end(&phases[REFIT_BATCH], 0);
   phase_begin(&phases[REFIT_ASSEMBLE]);
   TRY(batch_systems_make(&a, f, &b, q));
@@ -81,5 +82,5 @@ int refit_sweep(struct refit_state *f, const struct classes *classes, idx q, str
       TRY(batch_refit(f, classes->atoms + at, count, q, phases, steps, counts));
       progress_show(&progress, done += count);
     }
-  return OK;
+  return comm_agree(f->c, OK);
 }

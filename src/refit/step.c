@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The steps of a batch: owners solve and propose frames, ranks try them on their rows, owners
- * decide; rejected ones are solved again with larger ridges. */
+ * decide; rejected ones are solved again with larger ridges.  A round is three exchanges. */
 #include "refit/step.h"
 
 #include <math.h>
@@ -15,6 +15,13 @@
 
 enum verdict { PENDING, ACCEPTED, GIVEN_UP };
 
+/* What an owner says of a member, and the frame that it proposes. */
+struct proposal {
+  idx verdict, is_tried; /* is a frame proposed? */
+  struct atom_step step;
+  real frame[]; /* [d][p] */
+};
+
 struct steps {
   struct refit_state *f;
   const struct atom_batch *b;
@@ -23,13 +30,12 @@ struct steps {
   struct arena arena;
   struct arrow_item *item, *again; /* [mine] all systems, and those that are solved now */
   idx *solved;                     /* [mine] the own member that again[i] is */
-  real *own_frame, *frame;         /* [mine][d][p], [count][d][p] proposed */
-  idx *own_try, *try;              /* [mine], [count] is a frame proposed? */
+  size_t unit;                     /* bytes of a proposal */
+  char *own, *all;                 /* [mine], [count] proposals */
   idx *own_verdict, *verdict;      /* [mine], [count] */
   real *codes, *objective;         /* [own_rows][d], [own_rows] of the proposal */
   real *gathered;                  /* [owner_rows] objectives */
   struct move_item *moves;         /* [segments] */
-  struct atom_step *own_step;      /* [mine] */
 };
 
 static int steps_alloc(struct steps *s)
@@ -40,17 +46,15 @@ static int steps_alloc(struct steps *s)
   TRY(arena_alloc(a, &s->item, b->mine, sizeof *s->item));
   TRY(arena_alloc(a, &s->again, b->mine, sizeof *s->again));
   TRY(arena_alloc(a, &s->solved, b->mine, sizeof *s->solved));
-  TRY(arena_alloc(a, &s->own_frame, b->mine * frame, sizeof(real)));
-  TRY(arena_alloc(a, &s->frame, b->count * frame, sizeof(real)));
-  TRY(arena_alloc(a, &s->own_try, b->mine, sizeof(idx)));
-  TRY(arena_alloc(a, &s->try, b->count, sizeof(idx)));
+  s->unit = sizeof(struct proposal) + (size_t)frame * sizeof(real);
+  TRY(arena_alloc(a, &s->own, b->mine, s->unit));
+  TRY(arena_alloc(a, &s->all, b->count, s->unit));
   TRY(arena_alloc(a, &s->own_verdict, b->mine, sizeof(idx)));
   TRY(arena_alloc(a, &s->verdict, b->count, sizeof(idx)));
   TRY(arena_alloc(a, &s->codes, rows * s->f->d, sizeof(real)));
   TRY(arena_alloc(a, &s->objective, rows, sizeof(real)));
   TRY(arena_alloc(a, &s->gathered, whole, sizeof(real)));
   TRY(arena_alloc(a, &s->moves, b->segments, sizeof *s->moves));
-  TRY(arena_alloc(a, &s->own_step, b->mine, sizeof *s->own_step));
   for (idx i = 0; i < b->mine; i++) {
     struct arrow_item item = {.system = batch_systems_shape(s->a, s->f, b, i)};
     TRY(arena_alloc(a, &item.step_t, item.system.n * item.system.d, sizeof(real)));
@@ -73,6 +77,16 @@ int atom_batch_step_bytes(const struct refit_state *f, const struct atom_batch *
   return OK;
 }
 
+static struct proposal *own_proposal(const struct steps *s, gidx i)
+{
+  return (struct proposal *)(s->own + (size_t)i * s->unit);
+}
+
+static struct proposal *proposal_of(const struct steps *s, gidx member)
+{
+  return (struct proposal *)(s->all + (size_t)member * s->unit);
+}
+
 /* Solve the systems of own members that are pending. */
 static int pending_solve(struct steps *s)
 {
@@ -92,18 +106,22 @@ static void frame_propose(void *self, gidx i)
 {
   struct steps *s = self;
   const struct refit_state *f = s->f;
+  const struct arrow_outcome *o = &s->item[i].outcome;
+  struct proposal *to = own_proposal(s, i);
   idx member = s->b->mine_first + (idx)i;
-  s->own_try[i] = 0;
-  if (s->own_verdict[i] != PENDING) return;
-  if (s->item[i].outcome.status != ARROW_OK) {
-    s->own_verdict[i] = GIVEN_UP;
-    return;
-  }
+  if (s->own_verdict[i] == PENDING && o->status != ARROW_OK) s->own_verdict[i] = GIVEN_UP;
+  to->verdict = s->own_verdict[i];
+  to->step = (struct atom_step){.status = o->status,
+                                .retries = o->retries,
+                                .ridge = o->ridge_b,
+                                .pair = o->pair,
+                                .log_det = o->log_det};
   /* Where the new vectors depend on each other there is no frame to try; that counts as a step that
    * makes the rows worse. */
-  s->own_try[i] = step_frame(f->frames + (gidx)s->b->atom[member] * f->d * f->p,
-                             s->a->e + (gidx)member * s->a->q * f->p, f->d, s->a->kept[member],
-                             f->p, s->item[i].step_b, s->own_frame + i * f->d * f->p);
+  to->is_tried = to->verdict == PENDING &&
+                 step_frame(f->frames + (gidx)s->b->atom[member] * f->d * f->p,
+                            s->a->e + (gidx)member * s->a->q * f->p, f->d, s->a->kept[member],
+                            f->p, s->item[i].step_b, to->frame);
 }
 
 /* List the moves that are tried, or those that were accepted; returns how many. */
@@ -115,11 +133,11 @@ static gidx moves_list(struct steps *s, int accepted)
   for (gidx g = 0; g < b->segments; g++) {
     const struct segment *segment = b->segment + g;
     idx m = segment->member;
-    if (!s->try[m] || (accepted && s->verdict[m] != ACCEPTED)) continue;
+    if (!proposal_of(s, m)->is_tried || (accepted && s->verdict[m] != ACCEPTED)) continue;
     s->moves[count++] = (struct move_item){.rows = b->rows + segment->at,
                                            .n = segment->n,
                                            .u_old = f->frames + b->atom[m] * frame,
-                                           .u_new = s->frame + m * frame,
+                                           .u_new = proposal_of(s, m)->frame,
                                            .t_old = b->codes + segment->at * f->d,
                                            .t_new = s->codes + segment->at * f->d,
                                            .objective = s->objective + segment->at};
@@ -150,7 +168,7 @@ static void own_decide(struct steps *s)
     if (s->own_verdict[i] != PENDING) continue;
     for (gidx row = b->whole[i]; row < b->whole[i + 1]; row++)
       lane_sum_fma(&after, row - b->whole[i], s->gathered[row], 1);
-    if (s->own_try[i] && lane_sum_total(&after) <= s->a->before[i])
+    if (own_proposal(s, i)->is_tried && lane_sum_total(&after) <= s->a->before[i])
       s->own_verdict[i] = ACCEPTED;
     else if (!step_retry(&s->item[i].system, &s->item[i].outcome, &s->item[i].start))
       s->own_verdict[i] = GIVEN_UP;
@@ -166,12 +184,18 @@ static int accepted_keep(struct steps *s)
   size_t frame = (size_t)f->d * (size_t)f->p, code = (size_t)f->d * sizeof(real);
   TRY(device_moves_keep(&f->device, &job));
   for (idx m = 0; m < b->count; m++) {
-    if (!s->try[m] || s->verdict[m] != ACCEPTED) continue;
-    memcpy(f->frames + (size_t)b->atom[m] * frame, s->frame + (size_t)m * frame,
-           frame * sizeof(real));
+    if (!proposal_of(s, m)->is_tried || s->verdict[m] != ACCEPTED) continue;
+    memcpy(f->frames + (size_t)b->atom[m] * frame, proposal_of(s, m)->frame, frame * sizeof(real));
     for (gidx i = b->start[m]; i < b->start[m + 1]; i++)
       memcpy(f->codes + b->entry[i] * f->d, s->codes + i * f->d, code);
   }
+  return OK;
+}
+
+static int frames_propose(struct steps *s)
+{
+  TRY(pending_solve(s));
+  team_run(s->f->task->threads, s->b->mine, frame_propose, s);
   return OK;
 }
 
@@ -179,51 +203,40 @@ static int accepted_keep(struct steps *s)
  * rank? */
 static int round_propose(struct steps *s, int *any)
 {
-  struct refit_state *f = s->f;
-  const struct atom_batch *b = s->b;
+  struct comm *c = s->f->c;
   phase_begin(s->solving);
-  int status = pending_solve(s);
-  if (!status) team_run(f->task->threads, b->mine, frame_propose, s);
-  TRY(comm_agree(f->c, status));
-  TRY(atom_batch_allgather(b, f->c, s->own_verdict, sizeof(idx), s->verdict));
-  TRY(atom_batch_allgather(b, f->c, s->own_try, sizeof(idx), s->try));
+  LOCALLY(c, frames_propose(s));
+  TRY(atom_batch_allgather(s->b, c, s->own, s->unit, s->all));
   *any = 0;
-  for (idx m = 0; m < b->count; m++) *any |= s->verdict[m] == PENDING;
-  size_t unit = (size_t)f->d * (size_t)f->p * sizeof(real);
-  if (*any) TRY(atom_batch_allgather(b, f->c, s->own_frame, unit, s->frame));
+  for (idx m = 0; m < s->b->count; m++) {
+    s->verdict[m] = proposal_of(s, m)->verdict;
+    *any |= s->verdict[m] == PENDING;
+  }
   phase_end(s->solving, 0);
   return OK;
 }
 
-/* Try the proposed frames, decide, and keep what is accepted. */
-static int round_decide(struct steps *s)
+static int frames_try(struct steps *s)
+{
+  struct moves_job job = moves_job(s, 0);
+  return device_moves_try(&s->f->device, &job);
+}
+
+/* Try the proposed frames, decide, and keep what is accepted.  *any: as before. */
+static int round_decide(struct steps *s, int *any)
 {
   struct refit_state *f = s->f;
   const struct atom_batch *b = s->b;
   phase_begin(s->moving);
-  struct moves_job job = moves_job(s, 0);
-  TRY(comm_agree(f->c, device_moves_try(&f->device, &job)));
+  LOCALLY(f->c, frames_try(s));
   TRY(atom_batch_rows_to_owner(b, f, s->objective, 1, s->gathered));
   own_decide(s);
   TRY(atom_batch_allgather(b, f->c, s->own_verdict, sizeof(idx), s->verdict));
-  TRY(comm_agree(f->c, accepted_keep(s)));
+  *any = 0;
+  for (idx m = 0; m < b->count; m++) *any |= s->verdict[m] == PENDING;
+  LOCALLY(f->c, accepted_keep(s));
   phase_end(s->moving, 0);
   return OK;
-}
-
-/* all[count] <- what became of each member, on every rank. */
-static int steps_report(struct steps *s, struct atom_step *all)
-{
-  for (idx i = 0; i < s->b->mine; i++) {
-    const struct arrow_outcome *o = &s->item[i].outcome;
-    s->own_step[i] = (struct atom_step){.accepted = s->own_verdict[i] == ACCEPTED,
-                                        .status = o->status,
-                                        .retries = o->retries,
-                                        .ridge = o->ridge_b,
-                                        .pair = o->pair,
-                                        .log_det = o->log_det};
-  }
-  return atom_batch_allgather(s->b, s->f->c, s->own_step, sizeof *all, all);
 }
 
 int atom_batch_step(struct refit_state *f, const struct atom_batch *b,
@@ -231,14 +244,16 @@ int atom_batch_step(struct refit_state *f, const struct atom_batch *b,
                     struct atom_step *steps)
 {
   struct steps s = {.f = f, .b = b, .a = a, .solving = solving, .moving = moving};
-  TRY(comm_agree(f->c, steps_alloc(&s)));
-  for (;;) {
-    int any = 0;
+  int any = 1;
+  LOCALLY(f->c, steps_alloc(&s));
+  while (any) {
     TRY(round_propose(&s, &any));
-    if (!any) break;
-    TRY(round_decide(&s));
+    if (any) TRY(round_decide(&s, &any));
   }
-  TRY(steps_report(&s, steps));
+  for (idx m = 0; m < b->count; m++) {
+    steps[m] = proposal_of(&s, m)->step;
+    steps[m].accepted = s.verdict[m] == ACCEPTED;
+  }
   arena_free(&s.arena);
   return OK;
 }
