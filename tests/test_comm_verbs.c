@@ -206,6 +206,47 @@ static void test_agree(struct comm *c)
   status_clear();
 }
 
+/* One of the operations that carry a failure; `out`, which they would change, is a number each. */
+static int verb_call(struct comm *c, int verb, gidx *out)
+{
+  idx ones[16];
+  for (int r = 0; r < c->size; r++) ones[r] = 1;
+  if (verb == 0) return comm_allgather(c, out + c->rank, ones, sizeof *out, out);
+  if (verb == 1) return comm_gather(c, out + c->rank, ones, sizeof *out, out);
+  if (verb == 2) return comm_alltoallv(c, out, ones, out + 16, ones, sizeof *out);
+  if (verb == 3) return comm_broadcast(c, out, 16, sizeof *out);
+  if (verb == 4) return comm_sum(c, out, 16);
+  if (verb == 5) return comm_or(c, (uint64_t *)out, 16);
+  return comm_agree(c, OK);
+}
+
+/* A rank fails alone, twice; the next operation says so everywhere and moves nothing, and the one
+ * after it works. */
+static void test_local_failure(struct comm *c)
+{
+  enum { OPERATIONS = 7, MOST = 32 };
+  int failing = c->size / 2, all_know = 1, none_moved = 1, works = 1;
+  for (int verb = 0; verb < OPERATIONS; verb++) {
+    gidx out[MOST], was[MOST];
+    char want[32];
+    for (int i = 0; i < MOST; i++) out[i] = was[i] = 1000 * c->rank + i;
+    LOCALLY(c, OK);
+    if (c->rank == failing) {
+      LOCALLY(c, status_fail(ERR_MEMORY, __FILE__, __LINE__, "verb %d", verb));
+      LOCALLY(c, status_fail(ERR_IO, __FILE__, __LINE__, "it goes on"));
+    }
+    snprintf(want, sizeof want, "verb %d", verb);
+    int status = verb_call(c, verb, out);
+    all_know &= status == ERR_MEMORY && c->agreed && !strcmp(status_message(), want);
+    none_moved &= !memcmp(out, was, sizeof out);
+    status_clear();
+    works &= verb_call(c, verb, out) == OK && !c->failed;
+  }
+  ok(all_know, "all ranks learn of the first failure of one");
+  ok(none_moved, "nothing is moved then");
+  ok(works, "and the next operation works");
+}
+
 int main(void)
 {
   struct comm c;
@@ -223,6 +264,9 @@ int main(void)
   test_exchange(&c);
   test_sums(&c);
   test_agree(&c);
+  claim_begin("a failure of one rank travels with whatever operation comes next");
+  test_local_failure(&c);
+  claim_end();
   ok(comm_close(&c) == OK, "close");
   return done_testing();
 }

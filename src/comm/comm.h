@@ -53,9 +53,9 @@ void comm_share(gidx n, int size, int rank, gidx *first, gidx *count);
  * collective. */
 int comm_count(gidx n, idx *out);
 
-/* Do something of this rank alone, unless an earlier such step failed.  The others learn of a failure
- * at the next operation below, which returns it on every rank and moves nothing: so agreeing on a
- * status costs no exchange of its own.  Not collective. */
+/* Do something of this rank alone, unless an earlier such step failed.  The others learn of a
+ * failure at the next operation below, which returns it on every rank and moves nothing: agreeing
+ * on a status costs no exchange of its own.  Not collective. */
 #define LOCALLY(c, call)                                                                           \
   do {                                                                                             \
     if (!(c)->failed) (c)->failed = (call);                                                        \
@@ -88,10 +88,10 @@ int comm_or(struct comm *c, uint64_t *words, gidx count);
 int comm_allgather_long(struct comm *c, gidx value, gidx *values);
 int comm_allgather_real(struct comm *c, double value, double *values);
 
-/* Make a status common, or what failed LOCALLY.  Returns OK on every rank if all are OK; else every rank returns the code
- * and takes over the message of one failure, that with the smallest key, of equal keys that of the
- * lowest rank.  Collective: every rank must reach it before any of them branches on its status, or
- * the others wait for one that has gone. */
+/* Make a status common, or what failed LOCALLY.  Returns OK on every rank if all are OK; else every
+ * rank returns the code and takes over the message of one failure, that with the smallest key, of
+ * equal keys that of the lowest rank.  Collective: every rank must reach it before any of them
+ * branches on its status, or the others wait for one that has gone. */
 int comm_agree_at(struct comm *c, int status, gidx key);
 /* With equal keys: the failure of the lowest rank. */
 int comm_agree(struct comm *c, int status);

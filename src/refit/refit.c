@@ -34,8 +34,8 @@ int refit_batch_bytes(const struct refit_state *f, const struct atom_batch *b, i
   return OK;
 }
 
-/* Assemble, solve and move the atoms of one batch.  A failure of this rank that comes after the last
- * exchange is left to that of the next batch. */
+/* Assemble, solve and move the atoms of one batch.  A failure of this rank after the last exchange
+ * is left to that of the next batch. */
 static int batch_refit(struct refit_state *f, const idx *atoms, idx count, idx q,
                        struct phase *phases, struct atom_step *steps, struct sweep_counts *counts)
 {

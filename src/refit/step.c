@@ -118,10 +118,10 @@ static void frame_propose(void *self, gidx i)
                                 .log_det = o->log_det};
   /* Where the new vectors depend on each other there is no frame to try; that counts as a step that
    * makes the rows worse. */
-  to->is_tried = to->verdict == PENDING &&
-                 step_frame(f->frames + (gidx)s->b->atom[member] * f->d * f->p,
-                            s->a->e + (gidx)member * s->a->q * f->p, f->d, s->a->kept[member],
-                            f->p, s->item[i].step_b, to->frame);
+  to->is_tried =
+      to->verdict == PENDING && step_frame(f->frames + (gidx)s->b->atom[member] * f->d * f->p,
+                                           s->a->e + (gidx)member * s->a->q * f->p, f->d,
+                                           s->a->kept[member], f->p, s->item[i].step_b, to->frame);
 }
 
 /* List the moves that are tried, or those that were accepted; returns how many. */
