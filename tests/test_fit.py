@@ -151,8 +151,14 @@ def check_relaxation(folder):
     if ok(len(falls) > 0 and falls[0] < 12, f"a sweep that loses: {history}"):
         before = run("fallen", *words, "--sweeps", falls[0])
         check(before, run("next", *words, "--sweeps", falls[0] + 1), 1, 8)
-    done = fit(os.path.join(folder, "two"), path, "--atoms", 40, "--relaxation", 2)
-    ok(done.returncode == 2 and "relaxation" in done.stderr, f"2 is refused: {done.stderr[-200:]}")
+    for omega in 0.5, 2:
+        done = fit(os.path.join(folder, "bad"), path, "--atoms", 40, "--relaxation", omega)
+        ok(done.returncode == 2 and "relaxation" in done.stderr, f"{omega}: {done.stderr[-200:]}")
+    for rho, omega in (0.1, 1.5), (0.11, 1):
+        words = "--rho", rho, "--sweeps", 1
+        _, atoms, _ = run("itself", *words)
+        _, told, _ = run("told", *words, "--relaxation", omega)
+        ok(np.array_equal(atoms, told), f"with rho = {rho} it is {omega} by itself")
 
 
 @claim("held-out windows change no atom, all other rows do")

@@ -66,10 +66,10 @@ static const struct option_row fit_rows[] = {
      "passes over the atoms in a joint update"},
     {"directions", OPTION_INT, AT(directions), "1", 1, MAX_DIRECTIONS, NULL, "COUNT",
      "directions in which an atom may move in a sweep of --update atoms"},
-    {"relaxation", OPTION_REAL, AT(relaxation), "1.5", 1, 1.99, NULL, "FACTOR",
-     "how far atoms go of the way that a sweep moves them: beyond 1, fewer sweeps reach the same; "
-     "it "
-     "is 1 after a sweep that explained less of the fitted rows, and with --minibatch"},
+    {"relaxation", OPTION_REAL, AT(relaxation), "0", 0, 1.99, NULL, "FACTOR",
+     "how far atoms go of the way that a sweep moves them: beyond 1, fewer sweeps reach the same; 0: "
+     "1.5 where --rho is at most 0.1, else 1; it is 1 after a sweep that explained less of the "
+     "fitted rows, and with --minibatch"},
     {"revive-share", OPTION_REAL, AT(revive_share), "0.05", 0, 1, NULL, "SHARE",
      "of the atoms, that a sweep may replace because no row uses them: by the rows that are "
      "described worst"},
@@ -171,6 +171,8 @@ static int inputs_open(struct fit_job *j)
   TRY(rows_input_open(&j->rows, o->rows));
   if (o->holdout) TRY(rows_input_open(&j->holdout, o->holdout));
   if (o->holdout) TRY(rows_inputs_disjoint(&j->holdout, "--holdout", &j->rows, "--rows"));
+  CHECK(!o->relaxation || o->relaxation >= 1, ERR_USAGE,
+        "'--relaxation' is %g: give 0, to leave it to fit, or 1 to 1.99", o->relaxation);
   CHECK(!o->minibatch || strcmp(o->update, "atoms"), ERR_USAGE,
         "'--minibatch' has no '--update atoms'");
   return arena_alloc(&j->arena, &j->mean, j->rows.source.p, sizeof *j->mean);
@@ -181,6 +183,14 @@ static enum fit_update update_of(const char *name)
   return !strcmp(name, "atoms")   ? UPDATE_ATOMS
          : !strcmp(name, "joint") ? UPDATE_JOINT
                                   : UPDATE_AUTO;
+}
+
+/* A penalty leaves something of every row to all of its atoms, which then move alike: going further
+ * would overshoot. */
+static real relaxation_of(const struct fit_options *o)
+{
+  if (o->relaxation > 0) return o->relaxation;
+  return o->rho <= 0.1 ? 1.5 : 1;
 }
 
 static void task_fill(struct fit_job *j)
@@ -200,7 +210,7 @@ static void task_fill(struct fit_job *j)
                               .sweeps = o->sweeps,
                               .tolerance = o->tolerance,
                               .max_seconds = o->max_seconds,
-                              .relaxation = o->relaxation,
+                              .relaxation = relaxation_of(o),
                               .revive_share = o->revive_share,
                               .update = update_of(o->update),
                               .directions = o->directions,
@@ -223,7 +233,7 @@ static void options_tell(const struct fit_job *j, char *out, size_t capacity)
            "atoms=%d top-s=%d rounds=%d codes=%s rho=%.17g uncentered=%d holdout-share=%.17g "
            "seed=%lld revive-share=%.17g relaxation=%.17g update=%s %s=%d minibatch=%lld",
            t->k, o->top_s, t->rounds, o->codes, o->rho, o->uncentered,
-           o->holdout ? 0 : o->holdout_share, (long long)o->seed, o->revive_share, o->relaxation,
+           o->holdout ? 0 : o->holdout_share, (long long)o->seed, o->revive_share, t->relaxation,
            joint ? "joint" : "atoms", joint ? "passes" : "directions",
            joint ? t->passes : t->directions, (long long)o->minibatch);
 }
