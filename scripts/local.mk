@@ -7,6 +7,12 @@ dist_pkgdata_DATA = %D%/slurm/encode.sbatch %D%/slurm/encode_gpu.sbatch \
   %D%/slurm/encode_array.sbatch %D%/slurm/merge.sbatch \
   %D%/slurm/fit.sbatch \
   input/minilm.in input/minilm-refit.in
+# The Python package, as a folder that pip installs and that PYTHONPATH may name.
+pythonpackagedir = $(pkgdatadir)/python
+dist_pythonpackage_DATA = %D%/python/pyproject.toml %D%/python/README.md
+pythonmodulesdir = $(pythonpackagedir)/sagitta
+dist_pythonmodules_DATA = %D%/python/sagitta/__init__.py %D%/python/sagitta/results.py \
+  %D%/python/sagitta/torch.py %D%/python/sagitta/least_squares.py
 dist_bashcomp_DATA = %D%/completion/sagitta
 
 # Which source a program was built from, checked at every build; touched only when it changes.
