@@ -76,7 +76,7 @@ SCRIPT_TESTS = \
   %D%/test_terminal_slq.py \
   %D%/test_terminal_files.py \
   %D%/test_plot.py \
-  %D%/test_python.py %D%/test_python_torch.py \
+  %D%/test_python.py %D%/test_python_torch.py %D%/test_anndata.py \
   %D%/test_memory.py \
   %D%/test_cli.sh \
   %D%/test_fingerprints.sh \

@@ -77,13 +77,19 @@ def check_files(run):
 
 
 @claim("the top rows of every atom are those of a plain loop")
-def check_top_rows(run):
-    got = sagitta.open(run)
-    dense = got.codes.toarray()
-    for atom in range(K):
-        rows, codes = got.top_rows(atom, 7)
-        want = [i for i in np.lexsort((range(2048), -abs(dense[:, atom])))[:7] if dense[i, atom]]
-        ok(list(rows) == want and list(codes) == list(dense[want, atom]), f"atom {atom}")
+def check_top_rows(folder, run):
+    for kind in "signed", "nonnegative":
+        program("encode", "--rows", f"{folder}/rows.npy", "--dictionary", f"{run}/dictionary.h5",
+                "--top-s", 16, "--rounds", 1, "--codes", kind, "--output", f"{folder}/{kind}")
+    for name, count in ("signed", 2048), ("nonnegative", 2048), ("signed", 7):
+        got = sagitta.open(f"{folder}/{name}")
+        dense = got.codes.toarray()
+        ok((dense < 0).any() if name == "signed" else (got.codes.data == 0).any(), name)
+        for atom in range(K):
+            rows, codes = got.top_rows(atom, count)
+            order = np.lexsort((range(2048), -abs(dense[:, atom])))[:count]
+            want = [i for i in order if dense[i, atom]]
+            ok(list(rows) == want and list(codes) == list(dense[want, atom]), f"atom {atom}")
 
 
 @claim("without SciPy codes are arrays")
@@ -172,7 +178,7 @@ def main():
         run = run_made(folder)
         check_values(run)
         check_files(run)
-        check_top_rows(run)
+        check_top_rows(folder, run)
         check_without_scipy(run)
         check_errors(folder, run)
         check_hashes(folder, run)
