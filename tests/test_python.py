@@ -3,7 +3,6 @@
 without; a damaged, foreign or unfinished file is refused with what to do; pip installs it."""
 import glob
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -147,13 +146,8 @@ def check_hashes(folder, run):
     refused(["SHA-256"], lambda: sagitta.open(f"{folder}/other.h5", check=True).dictionary)
 
 
-@claim("the package has the program's version, and pip installs it")
+@claim("pip installs the package")
 def check_package(folder):
-    with open(f"{SOURCE}/configure.ac", encoding="utf-8") as f:
-        version = re.search(r"AC_INIT\(\[sagitta\], \[(.*?)\]\)", f.read())[1]
-    with open(f"{PACKAGE}/pyproject.toml", encoding="utf-8") as f:
-        ok(f'version = "{version}"' in f.read(), f"pyproject.toml has {version}")
-    ok(sagitta.__version__ == version, f"the package says {version}")
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps",
            "--no-build-isolation", "--target", f"{folder}/site", f"{folder}/package"]
     needed = ("import setuptools, pip\ntry: import setuptools.command.bdist_wheel\n"
