@@ -13,6 +13,8 @@ dist_pythonpackage_DATA = %D%/python/pyproject.toml %D%/python/README.md
 pythonmodulesdir = $(pythonpackagedir)/sagitta
 dist_pythonmodules_DATA = %D%/python/sagitta/__init__.py %D%/python/sagitta/results.py \
   %D%/python/sagitta/torch.py %D%/python/sagitta/least_squares.py
+pythonexamplesdir = $(pythonpackagedir)/examples
+dist_pythonexamples_SCRIPTS = %D%/python/examples/faithfulness.py
 dist_bashcomp_DATA = %D%/completion/sagitta
 
 # Recipes of others, and a modulefile with the places of this installation.

@@ -77,6 +77,7 @@ SCRIPT_TESTS = \
   %D%/test_terminal_files.py \
   %D%/test_plot.py \
   %D%/test_python.py %D%/test_python_torch.py %D%/test_anndata.py \
+  %D%/test_faithfulness.py \
   %D%/test_memory.py \
   %D%/test_cli.sh \
   %D%/test_fingerprints.sh \
