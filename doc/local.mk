@@ -8,5 +8,7 @@ dist_doc_DATA += \
   %D%/reliability.md \
   %D%/bench.md \
   %D%/environment.md \
+  %D%/install.md \
+  %D%/versions.md \
   %D%/kernel-tutorial.md \
   %D%/certified.md

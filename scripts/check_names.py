@@ -26,6 +26,8 @@ OTHERS = {
     "compute-sanitizer": "--tool --error-exitcode --target-processes",
     "h5dump and h5diff": "--contents --dataset --group --count",
     "autoreconf and apt": "--install --force --no-install-recommends",
+    "EasyBuild, containers": "--sourcepath --robot --inject-checksums --rm",
+    "faithfulness.py": "--first --model --run",
     "git": "--always --dirty --abbrev --git-path --no-verify --show-toplevel",
     "tests/soak_faults": "--fault --jobs --keep --only --patience --sagitta --tries --try",
     "help2man": "--no-info --section --manual --source --version-string --name --include --output",
@@ -145,11 +147,26 @@ def check_commands():
                    f"{place}: 'sagitta {m[1]}' has no {option}")
 
 
+@claim("the version is everywhere that of configure.ac")
+def check_version():
+    version = re.search(r"AC_INIT\(\[sagitta\], \[(.*?)\]\)", text_of("configure.ac"))[1]
+    for path, pattern in (
+            ("CITATION.cff", r"^version: (.*)$"), ("CHANGELOG.md", r"^## ([\d.]+)"),
+            ("scripts/python/pyproject.toml", r'^version = "(.*)"$'),
+            ("scripts/python/sagitta/__init__.py", r'^__version__ = "(.*)"$'),
+            ("scripts/packaging/spack/packages/sagitta/package.py", r'^    version\("(.*?)"'),
+            (f"scripts/packaging/Sagitta-{version}-foss-2024a.eb", r"^version = '(.*)'$"),
+            ("doc/install.md", r"sagitta@(\S+)"), ("doc/install.md", r"Sagitta-([\d.]+)-foss")):
+        found = re.search(pattern, text_of(path), re.M) if there(path) else None
+        ok(found and found[1] == version, f"{path} does not say {version}")
+
+
 def main():
     check_formulas()
     check_sections()
     check_files()
     check_commands()
+    check_version()
     done_testing()
 
 

@@ -2,12 +2,41 @@
 EXTRA_DIST += %D%/gpu_check %D%/bench_torch.py %D%/bench_sae.py
 EXTRA_DIST += .clang-format %D%/bootstrap %D%/check %D%/plot %D%/plot_time %D%/quickstart \
   %D%/revision %D%/setup input/README.md input/minilm-l3-kjv-8k.h5 output/README.md
-dist_doc_DATA += README.md LICENSE CONTRIBUTING.md
+dist_doc_DATA += README.md LICENSE CONTRIBUTING.md CHANGELOG.md CITATION.cff
 dist_pkgdata_DATA = %D%/slurm/encode.sbatch %D%/slurm/encode_gpu.sbatch \
   %D%/slurm/encode_array.sbatch %D%/slurm/merge.sbatch \
   %D%/slurm/fit.sbatch \
   input/minilm.in input/minilm-refit.in
+# The Python package, as a folder that pip installs and that PYTHONPATH may name.
+pythonpackagedir = $(pkgdatadir)/python
+dist_pythonpackage_DATA = %D%/python/pyproject.toml %D%/python/README.md
+pythonmodulesdir = $(pythonpackagedir)/sagitta
+dist_pythonmodules_DATA = %D%/python/sagitta/__init__.py %D%/python/sagitta/results.py \
+  %D%/python/sagitta/torch.py %D%/python/sagitta/least_squares.py
+pythonexamplesdir = $(pythonpackagedir)/examples
+dist_pythonexamples_SCRIPTS = %D%/python/examples/faithfulness.py
 dist_bashcomp_DATA = %D%/completion/sagitta
+
+# Recipes of others, and a modulefile with the places of this installation.
+EXTRA_DIST += %D%/packaging/spack/repo.yaml %D%/packaging/spack/packages/sagitta/package.py \
+  %D%/packaging/Sagitta-0.1.0-foss-2024a.eb %D%/packaging/Dockerfile \
+  %D%/packaging/Dockerfile.dockerignore %D%/packaging/sagitta.def %D%/packaging/container_build \
+  %D%/packaging/installcheck %D%/packaging/modulefile.in
+modulefiledir = $(datadir)/modulefiles/sagitta
+nodist_modulefile_DATA = %D%/packaging/$(PACKAGE_VERSION)
+CLEANFILES += $(nodist_modulefile_DATA)
+$(nodist_modulefile_DATA): %D%/packaging/modulefile.in Makefile
+	@$(MKDIR_P) %D%/packaging
+	$(AM_V_GEN)sed -e 's|{VERSION}|$(PACKAGE_VERSION)|g; s|{bindir}|$(bindir)|g' \
+	  -e 's|{mandir}|$(mandir)|g; s|{docdir}|$(docdir)|g; s|{pkgdatadir}|$(pkgdatadir)|g' \
+	  $(srcdir)/%D%/packaging/modulefile.in > $@
+if MAN_PAGES
+man_pages_at = $(mandir)
+endif
+installcheck-local:
+	$(SHELL) $(srcdir)/%D%/packaging/installcheck '$(DESTDIR)' '$(PACKAGE_VERSION)' '$(PYTHON)' \
+	  '$(bindir)' '$(man_pages_at)' '$(pkgdatadir)' '$(docdir)' '$(bashcompdir)' \
+	  '$(modulefiledir)/$(PACKAGE_VERSION)'
 
 # Which source a program was built from, checked at every build; touched only when it changes.
 BUILT_SOURCES += src/cli/revision.h

@@ -76,6 +76,8 @@ SCRIPT_TESTS = \
   %D%/test_terminal_slq.py \
   %D%/test_terminal_files.py \
   %D%/test_plot.py \
+  %D%/test_python.py %D%/test_python_torch.py %D%/test_anndata.py \
+  %D%/test_faithfulness.py \
   %D%/test_memory.py \
   %D%/test_cli.sh \
   %D%/test_fingerprints.sh \
@@ -88,7 +90,7 @@ SCRIPT_TESTS = \
   %D%/test_shards.py %D%/test_shards_input.py %D%/test_merge.py %D%/test_encode_resume.py \
   %D%/test_io_files.py \
   %D%/test_io_hashes.py \
-  %D%/test_slurm.sh
+  %D%/test_slurm.sh %D%/test_install.sh
 TESTS += $(SCRIPT_TESTS) $(check_PROGRAMS)
 # What is worth running under an emulator: arithmetic, and that files are what they are elsewhere.
 EMULATED_TESTS = %D%/test_fingerprints.sh %D%/test_device_codes %D%/test_device_ops \
@@ -103,7 +105,7 @@ check-emulated:
 EXTRA_DIST += %D%/variants.h %D%/device_how.h %D%/device_route.h %D%/device_codes.h \
   %D%/device_coder.h %D%/device_normal.h %D%/device_steps.h %D%/shard_files.py \
   %D%/arrow_data.h %D%/arrow_files.py %D%/fit_made.h %D%/jobs.py
-EXTRA_DIST += %D%/tap.h %D%/tap.py %D%/run.sh %D%/expected/fingerprints %D%/expected/refit \
+EXTRA_DIST += %D%/tap.h %D%/tap.py %D%/peer.py %D%/run.sh %D%/expected/fingerprints %D%/expected/refit \
   %D%/expected/terminal $(SCRIPT_TESTS)
 %C%_ref_petsc_arrow_CPPFLAGS = $(AM_CPPFLAGS) $(PETSC_CFLAGS)
 %C%_ref_petsc_arrow_LDADD = $(LDADD) $(PETSC_LIBS)

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Codes of many rows at once in PyTorch: (N.5) and (N.5n) of doc/numerics.md.
+
+g (n, M, M) and b (n, M) are the normal equations (N.4) of n rows with M vectors each, in float64.
+A set of vectors is a mask (n, M).  The formulas are those of src/model/codes.c; sums run in
+whatever order PyTorch's products take."""
+import torch
+
+DROP = 2.0 ** -30   # a pivot of at most this part of the squared norm drops its vector
+TRIES = 8           # joins a vector at most: rounding depends on the batch, sets might recur
+SLOPE = 2.0 ** -40  # a slope of at most this part of its terms is rounding
+
+
+def factor(g, inside, rho=0.0):
+    """Cholesky factors of the sets' systems, rho on the diagonal, and the sets without what their
+    pivots drop.  Outside of the set a factor is that of the unit matrix."""
+    own = torch.diagonal(g, dim1=1, dim2=2)
+    place = torch.arange(g.shape[1], device=g.device)
+    while True:
+        pairs = inside[:, :, None] & inside[:, None, :]
+        system = torch.where(pairs, g, 0.0)
+        system.diagonal(dim1=1, dim2=2).add_(torch.where(inside, rho, 1.0))
+        l, info = torch.linalg.cholesky_ex(system)
+        pivots = torch.diagonal(l, dim1=1, dim2=2) ** 2
+        bad = inside & (~(pivots > DROP * own) | (info[:, None] == place + 1))
+        first = torch.where(bad, place, g.shape[1]).min(1).values
+        if not (first < g.shape[1]).any():
+            return l, inside
+        inside = inside & (place != first[:, None])  # what comes after it is looked at anew
+
+
+def solve(l, inside, b):
+    b = torch.where(inside, b, 0.0)[:, :, None]
+    return torch.where(inside, torch.cholesky_solve(b, l)[:, :, 0], 0.0)
+
+
+def signed(g, b, rho):
+    """(N.5): which vectors are kept does not depend on rho."""
+    l, kept = factor(g, torch.ones_like(b, dtype=torch.bool))
+    if rho > 0:
+        l = factor(g, kept, rho)[0]
+    return solve(l, kept, b)
+
+
+def settle(g, b, rho, inside, x):
+    """From x >= 0 towards the solution on the set, as far as all entries stay at least 0; what
+    becomes 0 leaves the set, until x is that solution and positive."""
+    inside, x = inside.clone(), x.clone()
+    rows = torch.arange(len(b), device=b.device)  # those that have not settled
+    while len(rows):
+        l, now = factor(g[rows], inside[rows], rho)
+        z, old = solve(l, now, b[rows]), x[rows]
+        below = now & ~(z > 0)
+        reach = torch.where(below & (old > 0), old / (old - z), 0.0)
+        step = torch.where(below, reach, 1.0).min(1, keepdim=True).values
+        now &= ~(below & ~(reach > step))
+        blocked = below.any(1)
+        moved = torch.clamp(old + step * (z - old), min=0.0)
+        x[rows] = torch.where(now, torch.where(blocked[:, None], moved, z), 0.0)
+        inside[rows] = now
+        rows = rows[blocked]
+    return inside, x
+
+
+def nonnegative(g, b, rho):
+    """(N.5n), the active sets of Lawson and Hanson."""
+    inside, x = settle(g, b, rho, factor(g, torch.ones_like(b, dtype=torch.bool))[1],
+                       torch.zeros_like(b))
+    refused = torch.zeros_like(inside)
+    rows = torch.arange(len(b), device=b.device)  # those where a vector may yet join
+    for _ in range(TRIES * b.shape[1]):
+        part = g[rows]
+        used = torch.where(inside[rows], x[rows], 0.0)[:, :, None]
+        slope = b[rows] - (part @ used)[:, :, 0]
+        size = b[rows].abs() + (part.abs() @ used)[:, :, 0]
+        wanted = ~inside[rows] & ~refused[rows] & (slope > SLOPE * size) & (slope > 0)
+        going = wanted.any(1)
+        if not going.any():
+            break
+        best = torch.where(wanted, slope, -torch.inf)[going].argmax(1, keepdim=True)
+        rows = rows[going]
+        try_inside, try_x = settle(g[rows], b[rows], rho,
+                                   inside[rows].scatter(1, best, True), x[rows])
+        better = ((b[rows] * try_x).sum(1) > (b[rows] * x[rows]).sum(1))[:, None]
+        inside[rows] = torch.where(better, try_inside, inside[rows])
+        x[rows] = torch.where(better, try_x, x[rows])
+        refused[rows] = torch.where(better, False, refused[rows].scatter(1, best, True))
+    return x

@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The files of a run as arrays; doc/formats.md says what is in them.
+
+A file is open only while something is read from it, and what was read is kept."""
+import dataclasses
+import functools
+import hashlib
+import json
+import os
+import typing
+
+import h5py
+import numpy as np
+
+VERSIONS = (1, 2)  # format_version that is understood
+HOLDERS = {  # which file of a folder has what, in the order in which they are looked at
+    "supports": ("supports.h5",),
+    "metrics": ("supports.h5",),
+    "atoms": ("dictionary.h5",),
+    "fit/history": ("dictionary.h5", "state.h5"),
+}
+
+
+class Error(Exception):
+    """A file is missing or not what it should be; the message says what to do."""
+
+
+class CSR(typing.NamedTuple):
+    """A sparse matrix where SciPy is not installed: row i has data[indptr[i]:indptr[i + 1]]."""
+    data: np.ndarray
+    indices: np.ndarray
+    indptr: np.ndarray
+    shape: tuple
+
+
+@dataclasses.dataclass(frozen=True)
+class Dictionary:
+    """Atoms, and how rows are to be described with them; None: the file does not say."""
+    atoms: np.ndarray  # (K, P) or (K, d, P), f32
+    mean: typing.Optional[np.ndarray]  # (P), f64: what is subtracted from rows
+    nonnegative: bool
+    rounds: typing.Optional[int]
+    top_s: typing.Optional[int]
+    attributes: dict
+
+
+def explained_variance(rows, described):
+    """1 - RSS / TSS, TSS about the column means of these rows (numerics.md, section 7)."""
+    rows, described = np.asarray(rows, np.float64), np.asarray(described, np.float64)
+    if rows.shape != described.shape:
+        raise Error(f"rows are {rows.shape}, their description is {described.shape}: "
+                    "give both for the same rows")
+    total = ((rows - rows.mean(0)) ** 2).sum()
+    return float(1 - ((rows - described) ** 2).sum() / total) if total > 0 else float("nan")
+
+
+def plain(value):
+    """An attribute as a value of Python."""
+    if isinstance(value, bytes):
+        return value.decode()
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def attributes_of(group):
+    return {name: plain(value) for name, value in group.attrs.items()}
+
+
+def checked(f, path):
+    """An open file, if it is one of Sagitta's that is whole."""
+    if plain(f.attrs.get("format", "")) != "sagitta":
+        raise Error(f"'{path}' was not written by Sagitta: give the folder of a run, or one of its "
+                    "files such as supports.h5 or dictionary.h5")
+    version = plain(f.attrs["format_version"])
+    if version not in VERSIONS:
+        raise Error(f"'{path}' has format version {version}, this package knows {VERSIONS[-1]}: "
+                    "install the one that belongs to the program")
+    if plain(f.attrs.get("kind", "")) == "part":
+        raise Error(f"'{path}' is a part of a result: finish the run with --resume, or join all "
+                    "parts with `sagitta merge`")
+    return f
+
+
+def array_of(f, name, check=False):
+    data = f[name]
+    array = data[...]
+    if check:
+        said = plain(data.attrs.get("sha256", ""))
+        little = array.astype(array.dtype.newbyteorder("<"), copy=False)
+        if hashlib.sha256(np.ascontiguousarray(little).tobytes()).hexdigest() != said:
+            raise Error(f"/{name} of '{f.filename}' is not what was written: its SHA-256 is "
+                        "another; make it again")
+    return array
+
+
+class Run:
+    """What a run left: codes, dictionary, metrics, history.  Made by sagitta.open()."""
+
+    def __init__(self, path, check=False):
+        self.path, self.check = os.fspath(path), check
+        if not os.path.exists(self.path):
+            raise Error(f"there is no '{self.path}': give the folder that --output named")
+        if not os.path.isdir(self.path):
+            with self._file(self.path):
+                pass
+        elif not any(os.path.exists(self._name(file)) for files in HOLDERS.values()
+                     for file in files):
+            raise Error(f"'{self.path}' has no supports.h5, dictionary.h5 or state.h5: give the "
+                        "folder that --output named")
+
+    def __repr__(self):
+        return f"sagitta.open({self.path!r})"
+
+    def _name(self, file):
+        return os.path.join(self.path, file)
+
+    def _file(self, path):
+        try:
+            f = h5py.File(path, "r")
+        except OSError as error:
+            raise Error(f"'{path}' cannot be read as HDF5: {error}") from error
+        try:
+            return checked(f, path)
+        except Exception:
+            f.close()
+            raise
+
+    def _holder(self, what):
+        """The open file that has the object; of several the one with more sweeps."""
+        whole = os.path.isdir(self.path)
+        files = [self._name(file) for file in HOLDERS[what]] if whole else [self.path]
+        found = []
+        for path in filter(os.path.exists, files):
+            with self._file(path) as f:
+                if what in f:
+                    found.append((len(f[what]) if what == "fit/history" else 0, path))
+        if not found:
+            raise Error(f"'{self.path}' has no /{what}: it is in " + " or ".join(HOLDERS[what]) +
+                        " of a run's folder")
+        return self._file(max(found, key=lambda pair: pair[0])[1])
+
+    def _csr(self, name):
+        with self._holder("supports") as f:
+            group = f["supports"]
+            if name not in group:
+                raise Error(f"'{f.filename}' has no /supports/{name}")
+            parts = [array_of(f, f"supports/{part}", self.check)
+                     for part in (name, "indices", "indptr")]
+            shape = tuple(int(n) for n in group.attrs["shape"])
+        try:
+            from scipy.sparse import csr_matrix
+        except ImportError:
+            return CSR(*parts, shape)
+        return csr_matrix(tuple(parts), shape=shape)
+
+    @functools.cached_property
+    def codes(self):
+        """N x K: how much of each atom a row has; of frames, signed norms; of `route`, scores."""
+        return self._csr("data")
+
+    @functools.cached_property
+    def scores(self):
+        """N x K: the score (N.1) of the round that chose the atom."""
+        return self._csr("score")
+
+    @functools.cached_property
+    def frame_codes(self):
+        """(entries of codes, d): the code blocks of frames."""
+        with self._holder("supports") as f:
+            if "supports/codes" not in f:
+                raise Error(f"'{f.filename}' has no frames: its codes are in `codes`")
+            return array_of(f, "supports/codes", self.check)
+
+    @functools.cached_property
+    def dictionary(self):
+        with self._holder("atoms") as f:
+            said = attributes_of(f)
+            mean = array_of(f, "mean", self.check) if "mean" in f else None
+            return Dictionary(array_of(f, "atoms", self.check), mean,
+                              bool(said.get("nonnegative", 0)), said.get("rounds"),
+                              said.get("top_s"), said)
+
+    @functools.cached_property
+    def _said_of_metrics(self):
+        with self._holder("metrics") as f:
+            return attributes_of(f["metrics"])
+
+    @property
+    def metrics(self):
+        """The metrics of supports.h5 by name (numerics.md, section 7)."""
+        said = self._said_of_metrics
+        return {name: value for name, value in said.items() if name + "_formula" in said}
+
+    @property
+    def formulas(self):
+        end = "_formula"
+        return {name[:-len(end)]: value for name, value in self._said_of_metrics.items()
+                if name.endswith(end)}
+
+    @functools.cached_property
+    def density(self):
+        """(K): rows in whose support each atom is."""
+        with self._holder("metrics") as f:
+            return array_of(f, "metrics/density", self.check)
+
+    @functools.cached_property
+    def history(self):
+        """Columns of /fit/history by name, an entry for the start and for each sweep."""
+        with self._holder("fit/history") as f:
+            names = plain(f["fit/history"].attrs["columns"]).split(",")
+            return dict(zip(names, array_of(f, "fit/history", self.check).T))
+
+    @functools.cached_property
+    def page(self):
+        """run.json: options, libraries, seats and phases of the run."""
+        folder = self.path if os.path.isdir(self.path) else os.path.dirname(self.path)
+        try:
+            with open(os.path.join(folder, "run.json"), encoding="utf-8") as f:
+                return json.load(f)
+        except (OSError, ValueError) as error:
+            raise Error(f"there is no run.json to read in '{folder}': {error}") from error
+
+    @functools.cached_property
+    def _by_atom(self):
+        """Places of entries, sorted by atom; where each atom's begin; the row of each entry."""
+        codes = self.codes
+        order = np.argsort(codes.indices, kind="stable")
+        starts = np.searchsorted(codes.indices[order], np.arange(codes.shape[1] + 1))
+        return order, starts, np.repeat(np.arange(codes.shape[0]), np.diff(codes.indptr))
+
+    def top_rows(self, atom, count=10):
+        """(rows, codes): where the atom's code is largest in magnitude, of equals the lower row.
+        A code of 0 does not count."""
+        k = self.codes.shape[1]
+        if not 0 <= atom < k:
+            raise Error(f"there is no atom {atom}: they are 0 to {k - 1}")
+        order, starts, row_of = self._by_atom
+        places = order[starts[atom]:starts[atom + 1]]
+        rows, codes = row_of[places], self.codes.data[places]
+        best = np.argsort(-np.abs(codes), kind="stable")[:count]
+        best = best[codes[best] != 0]
+        return rows[best], codes[best]

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A dictionary of Sagitta as a module of PyTorch, with the encoding of `sagitta encode`.
+
+Rounds (N.3r) of routing (N.1, N.2), then least squares (N.5) or nonnegative least squares (N.5n);
+doc/numerics.md has the formulas.  Scores are products of matrices in the dtype of W_dec; codes and
+residuals are float64 until they are stored."""
+import types
+
+import torch
+
+from . import least_squares
+from .results import Error, Run
+
+KINDS = ("auto", "signed", "nonnegative")
+UNIT = 1e-4  # how far a norm may be from 1, or as far as its type rounds
+
+
+def scores_key(scores, nonnegative):
+    """What is largest for the atom that comes first (N.2): magnitudes, or positive parts; atoms of
+    score 0 follow in ascending order."""
+    scores = scores.to(torch.promote_types(scores.dtype, torch.float32))  # 16 bits count to 2,048
+    key = scores.clamp(min=0.0) if nonnegative else scores.abs()
+    place = torch.arange(scores.shape[-1], device=scores.device)
+    return torch.where(key > 0, key, -place.to(key.dtype))
+
+
+class Dictionary(torch.nn.Module):
+    """K atoms of P numbers.  W_dec (K, P), mean (P) in float64 and always so; x of encode() is
+    (..., P), codes are (..., K)."""
+
+    def __init__(self, atoms, mean=None, top_s=32, rounds=1, codes="signed", rho=0.0, cfg=None,
+                 block=1024):
+        """top_s, rounds, codes, rho: as options of `sagitta encode`; cfg: an object that gets d_in
+        and d_sae where it lacks them; block: rows at a time, which may change how products are
+        rounded, and nothing else."""
+        super().__init__()
+        atoms = torch.as_tensor(atoms)
+        if atoms.ndim != 2:
+            raise Error(f"atoms have shape {tuple(atoms.shape)}: this module takes (K, P); encode "
+                        "with frames by `sagitta encode`")
+        if codes not in KINDS[1:]:
+            raise Error(f"codes are '{codes}': say signed or nonnegative")
+        if top_s < 1 or rounds < 1 or rho < 0 or block < 1:
+            raise Error(f"top_s is {top_s}, rounds {rounds}, rho {rho}, block {block}: rho has to "
+                        "be at least 0, the others at least 1")
+        self.W_dec = torch.nn.Parameter(atoms.clone(), requires_grad=False)
+        self._check_norms()
+        mean = torch.zeros(atoms.shape[1]) if mean is None else torch.as_tensor(mean)
+        if mean.shape != (atoms.shape[1],):
+            raise Error(f"the mean has shape {tuple(mean.shape)}, atoms have {atoms.shape[1]} "
+                        "columns: give one number a column")
+        self.register_buffer("mean", mean.to(atoms.device, torch.float64))
+        self.top_s = min(top_s, len(atoms))
+        self.rounds = min(rounds, self.top_s)
+        self.codes, self.rho, self.block = codes, float(rho), block
+        self.cfg = types.SimpleNamespace() if cfg is None else cfg
+        for name, value in (("d_in", atoms.shape[1]), ("d_sae", len(atoms))):
+            if getattr(self.cfg, name, None) is None:
+                setattr(self.cfg, name, value)
+
+    @classmethod
+    def open(cls, run, top_s=None, rounds=None, codes="auto", **others):
+        """From a run's folder, a dictionary.h5 or what sagitta.open() gave; what is not given is as
+        the dictionary was fitted, else as in `sagitta encode`."""
+        d = (run if isinstance(run, Run) else Run(run)).dictionary
+        if codes not in KINDS:
+            raise Error(f"codes are '{codes}': say one of {', '.join(KINDS)}")
+        if codes == "auto":
+            codes = "nonnegative" if d.nonnegative else "signed"
+        return cls(d.atoms, d.mean, top_s or d.top_s or 32, rounds or d.rounds or 1, codes,
+                   **others)
+
+    def _check_norms(self):
+        if not len(self.W_dec):
+            raise Error("there are no atoms: give (K, P), K at least 1")
+        norm = self.W_dec.double().norm(dim=1)
+        far = (norm - 1).abs().nan_to_num(torch.inf)
+        if not far.max() <= max(UNIT, torch.finfo(self.dtype).eps):
+            worst = int(far.argmax())
+            raise Error(f"atom {worst} of {len(far)} has norm {float(norm[worst]):.6g}: scale "
+                        "atoms to norm 1, and codes that you have by their norms")
+
+    def _apply(self, fn, *rest):
+        mean = self.mean
+        super()._apply(fn, *rest)
+        self.mean = mean.to(self.W_dec.device)  # exact, whatever the dtype of the atoms
+        return self
+
+    @property
+    def device(self):
+        return self.W_dec.device
+
+    @property
+    def dtype(self):
+        return self.W_dec.dtype
+
+    @property
+    def b_dec(self):
+        return self.mean.to(self.dtype)
+
+    def _centred(self, x):
+        """float64 less the mean, rounded once to float32, as rows are (numerics.md, section 1)."""
+        if x.shape[-1] != self.W_dec.shape[1]:
+            raise Error(f"x has {x.shape[-1]} columns, atoms have {self.W_dec.shape[1]}: give "
+                        "activations of the place that the dictionary was fitted to")
+        x = (x.to(self.device, torch.float64) - self.mean).to(torch.float32)
+        if not torch.isfinite(x).all():
+            raise Error("x has values that are not finite: leave out these rows, or mask them")
+        return x
+
+    def _codes(self, g, b):
+        solver = least_squares.signed if self.codes == "signed" else least_squares.nonnegative
+        return solver(g, b, self.rho)
+
+    def _support(self, x):
+        """Support (n, s) and codes (n, s), float64, of centred rows (n, P)."""
+        s, wide = self.top_s, x.double()
+        atoms = torch.empty(len(x), s, dtype=torch.int64, device=x.device)
+        vectors = wide.new_empty(len(x), s, x.shape[1])
+        codes, residual, first = None, x, 0
+        for turn in range(1, self.rounds + 1):
+            end = turn * s // self.rounds
+            key = scores_key(residual.to(self.dtype) @ self.W_dec.T, self.codes == "nonnegative")
+            if first:
+                key.scatter_(1, atoms[:, :first], -torch.inf)
+            atoms[:, first:end] = key.topk(end - first, dim=1).indices
+            vectors[:, first:end] = self.W_dec[atoms[:, first:end]].double()
+            chosen = vectors[:, :end]
+            codes = self._codes(chosen @ chosen.mT, (chosen @ wide[:, :, None])[:, :, 0])
+            if turn < self.rounds:
+                residual = (wide - (codes[:, None, :] @ chosen)[:, 0]).to(torch.float32)
+            first = end
+        return atoms, codes
+
+    @torch.no_grad()
+    def support(self, x):
+        """(atoms, codes), each (..., s), in the order in which atoms were chosen."""
+        rows = self._centred(x).reshape(-1, x.shape[-1])
+        parts = [self._support(part) for part in rows.split(self.block)] if len(rows) else [
+            (rows.new_empty(0, self.top_s, dtype=torch.int64), rows.new_empty(0, self.top_s))]
+        shape = (*x.shape[:-1], self.top_s)
+        atoms, codes = (torch.cat(arrays).reshape(shape) for arrays in zip(*parts))
+        return atoms, codes.to(torch.promote_types(self.dtype, torch.float32))
+
+    @torch.no_grad()
+    def encode(self, x):
+        """(..., K): the codes of x, 0 outside of its support."""
+        atoms, codes = self.support(x)
+        out = torch.zeros(*atoms.shape[:-1], len(self.W_dec), dtype=self.dtype, device=self.device)
+        return out.scatter_(-1, atoms, codes.to(self.dtype))
+
+    @torch.no_grad()
+    def decode(self, codes):
+        """(..., P): what codes describe, mean included."""
+        return codes.to(self.device, self.dtype) @ self.W_dec + self.b_dec
+
+    def forward(self, x):
+        return self.decode(self.encode(x))
+
+    def extra_repr(self):
+        k, p = self.W_dec.shape
+        return (f"atoms={k}, columns={p}, top_s={self.top_s}, rounds={self.rounds}, "
+                f"codes={self.codes}, rho={self.rho:g}")

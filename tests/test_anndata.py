@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Claim: what output/README.md says of AnnData works with the one of today, without a warning, and
+gives the codes of the file, also after AnnData wrote them; what it says of read_h5ad is so."""
+import os
+import re
+import sys
+import tempfile
+import warnings
+
+from peer import peer_needed
+from tap import SOURCE, claim, done_testing, ok, sagitta as program
+
+peer_needed("anndata.io", "h5py", "scipy")
+
+import anndata  # noqa: E402, after a Python that has it was found
+import h5py  # noqa: E402
+import numpy as np  # noqa: E402
+import scipy.sparse  # noqa: E402
+
+ROWS = os.path.join(SOURCE, "input", "minilm-l3-kjv-8k.h5")
+
+
+def lines_of(word):
+    """The Python of output/README.md that has the word."""
+    with open(os.path.join(SOURCE, "output", "README.md"), encoding="utf-8") as f:
+        blocks = re.findall(r"```python\n(.*?)```", f.read(), re.S)
+    found = [text for text in blocks if word in text]
+    ok(len(found) == 1, f"{len(found)} examples have {word}")
+    return found[0]
+
+
+def main():
+    lines = lines_of("write_h5ad")  # before the folder changes
+    with tempfile.TemporaryDirectory() as folder:
+        os.makedirs(f"{folder}/output")
+        for words in (["seed", "--atoms", 64, "--center", "--output", f"{folder}/d.h5"],
+                      ["encode", "--dictionary", f"{folder}/d.h5", "--top-s", 4, "--output",
+                       f"{folder}/output/codes"]):
+            done = program(*words, "--rows", ROWS)
+            if done.returncode:
+                print("#", done.stderr)
+                sys.exit(1)
+        os.chdir(folder)
+        with h5py.File("output/codes/supports.h5") as f:
+            group = f["supports"]
+            parts = tuple(group[name][:] for name in ("data", "indices", "indptr"))
+            want = scipy.sparse.csr_matrix(parts, shape=group.attrs["shape"])
+            density = f["metrics/density"][:]
+        with claim("the lines of output/README.md give the codes, without a warning"):
+            names = {}
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                exec(lines, names)
+            ok((names["codes"] != want).nnz == 0 and names["codes"].nnz == 4 * 8192, "codes")
+            back = anndata.read_h5ad("output/codes.h5ad")
+            ok((back.X != want).nnz == 0, "codes, from AnnData's own file")
+            ok(np.array_equal(back.var["density"], density), "densities")
+        with claim("a result is no AnnData file, as output/README.md says"):
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    anndata.read_h5ad("output/codes/supports.h5")
+                ok(False, "read_h5ad opens it: say so")
+            except Exception as error:  # whatever AnnData raises
+                ok(True, f"{error}")
+        os.chdir("/")
+    done_testing()
+
+
+main()

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Claim: sagitta.torch.Dictionary chooses the atoms that `sagitta encode` does in every real row
+but for float ties, which are counted; explained variance of unseen rows agrees to 1e-6; it keeps
+shapes, takes dtypes and devices, and refuses what it cannot use."""
+import os
+import sys
+import tempfile
+
+from peer import peer_needed
+from tap import SOURCE, claim, done_testing, ok, sagitta as program
+
+peer_needed("torch", "numpy", "h5py")
+
+import h5py  # noqa: E402, after a Python that has them was found
+import numpy as np  # noqa: E402
+import torch  # noqa: E402
+
+import sagitta  # noqa: E402
+from sagitta.torch import Dictionary  # noqa: E402
+
+ROWS = os.path.join(SOURCE, "input", "minilm-l3-kjv-8k.h5")
+K, S, FITTED, UNSEEN = 512, 16, 6144, 2048
+AGREE = 1e-6  # explained variance; codes are stored in float32
+TIES_MOST = 0.01  # of the rows; far more than were ever seen
+
+
+def tie_bound(residual, a, b):
+    """How far the scores of two atoms may be apart in exact arithmetic and yet change places: each
+    of two programs errs by at most P 2^-24 sum |r_c d_c| in each of two scores, whatever the order
+    of its sums (Higham 2002, chapter 3)."""
+    sizes = np.abs(residual) @ np.abs(a) + np.abs(residual) @ np.abs(b)
+    return 2 * len(residual) * 2.0 ** -24 * sizes
+
+
+def is_tie(x, d, want, got):
+    """Do two supports of a row part where their atoms tie?  x: centred; d: a Dictionary in float64;
+    want, got: atoms in order.  The codes in between are the package's, which are checked below."""
+    place = int(np.argmax(want != got))
+    first = max(end for end in (r * S // d.rounds for r in range(d.rounds)) if end <= place)
+    chosen = d.W_dec[want[:first]]
+    codes = d._codes((chosen @ chosen.T)[None], (chosen @ torch.from_numpy(x))[None])[0]
+    residual = x - (codes @ chosen).numpy()
+    a, b = (d.W_dec[atoms[place]].numpy() for atoms in (want, got))
+    score = np.array([residual @ a, residual @ b])
+    score = np.maximum(score, 0) if d.codes == "nonnegative" else np.abs(score)
+    return abs(score[0] - score[1]) <= tie_bound(residual, a, b)
+
+
+def encoded(folder, words):
+    done = program("encode", "--rows", f"{folder}/unseen.npy", "--dictionary",
+                   f"{folder}/run/dictionary.h5", "--output", f"{folder}/codes", "--force", *words)
+    if done.returncode:
+        print("#", done.stderr)
+        sys.exit(1)
+    return sagitta.open(f"{folder}/codes")
+
+
+def check_encoding(folder, x, kind, rounds, rho=0.0):
+    run = encoded(folder, ["--codes", kind, "--rounds", rounds, "--rho", rho])
+    d = Dictionary.open(f"{folder}/run", codes=kind, rounds=rounds, rho=rho)
+    with claim(f"{kind} codes, rounds={rounds}, rho={rho}: supports but for ties, codes, variance"):
+        indices, data = np.array(run.codes.indices), np.array(run.codes.data)
+        want, got = indices.reshape(-1, S), d.support(torch.from_numpy(x))
+        same = (want == got[0].numpy()).all(1)
+        wide = Dictionary.open(f"{folder}/run", codes=kind, rounds=rounds, rho=rho).double()
+        rows, ties = (x.astype("f8") - d.mean.numpy()).astype("f4").astype("f8"), 0
+        for i in np.flatnonzero(~same):
+            tie = is_tie(rows[i], wide, want[i], got[0][i].numpy())
+            ok(tie, f"row {i} differs, and not by a tie")
+            ties += tie
+        print(f"# {kind}, {rounds} rounds: {same.sum()} of {len(x)} supports equal, {ties} ties")
+        ok(ties <= TIES_MOST * len(x), f"{ties} ties")
+        far = np.abs(got[1].numpy() - data.reshape(-1, S))[same].max()
+        ok(far <= AGREE, f"codes are {far:.1e} away")
+        found = sagitta.explained_variance(x, d(torch.from_numpy(x)))
+        far = abs(found - run.metrics["explained_variance"])
+        ok(far <= AGREE, f"explained variance {found} is {far:.1e} away")
+
+
+@claim("shapes, dtypes and devices are those that are asked for")
+def check_types(folder, x):
+    x = torch.from_numpy(x[:96].astype("f4"))
+    d = Dictionary.open(f"{folder}/run")
+    flat = d.encode(x)
+    ok(flat.shape == (96, K) and flat.dtype == torch.float32, "a batch of rows")
+    ok(torch.equal(d.encode(x.reshape(4, 24, -1)).reshape(96, K), flat), "batch and position")
+    ok(torch.equal(d.encode(x[0]), flat[0]) and d(x[0]).shape == x[0].shape, "one row")
+    ok(d.encode(x[:0]).shape == (0, K) and d(x[:0]).shape == (0, x.shape[1]), "no rows")
+    small = Dictionary.open(f"{folder}/run", block=7)
+    ok(torch.allclose(small.encode(x), flat, atol=AGREE), "blocks of 7")
+    ok(isinstance(d.W_dec, torch.nn.Parameter) and d.W_dec.shape == (K, x.shape[1])
+       and d.b_dec.shape == x.shape[1:] and d.cfg.d_sae == K and d.cfg.d_in == x.shape[1],
+       "W_dec, b_dec and cfg are as SAEBench asks")
+    ok(not any(p.requires_grad for p in d.parameters()), "nothing is trained")
+    mean = d.mean.clone()
+    variance = sagitta.explained_variance(x, d(x))
+    for dtype, least in ((torch.float64, 1e-6), (torch.bfloat16, 0.01), (torch.float16, 0.002)):
+        d.to(dtype)
+        ok(d.dtype == dtype and torch.equal(d.mean, mean), f"{dtype}: the mean keeps its bits")
+        y = d(x.to(dtype))
+        far = abs(sagitta.explained_variance(x, y.double()) - variance)
+        ok(y.dtype == dtype and far <= least, f"{dtype}: explained variance is {far:.1e} away")
+        d = Dictionary.open(f"{folder}/run")
+    devices = ["cpu"] + ["cuda"] * torch.cuda.is_available()
+    for device in devices:
+        d = Dictionary.open(f"{folder}/run").to(device)
+        y = d(x.to(device))
+        far = abs(sagitta.explained_variance(x, y.cpu()) - variance)
+        ok(d.device.type == y.device.type == device and far <= AGREE, f"{device}: {far:.1e} away")
+    state = Dictionary.open(f"{folder}/run")
+    state.load_state_dict(d.cpu().state_dict())
+    ok(torch.equal(state.encode(x), flat), "a state_dict comes back")
+
+
+@claim("equal atoms, rows of zeros and few atoms are as (N.2) and (N.3) say")
+def check_corners():
+    atoms = torch.eye(6)[[0, 1, 1, 2, 3, 4]]
+    for kind in "signed", "nonnegative":
+        d = Dictionary(atoms, top_s=4, rounds=2, codes=kind)
+        x = torch.stack([torch.zeros(6), 3 * atoms[1] - 2 * atoms[4], -atoms[0]])
+        chosen, codes = d.support(x)
+        ok(chosen[0].tolist() == [0, 1, 2, 3] and not codes[0].any(), f"{kind}: zeros take 0 ..")
+        best = {"signed": [1, 2, 4, 0], "nonnegative": [1, 2, 0, 3]}[kind]
+        ok(chosen[1].tolist() == best, f"{kind}: of equal atoms the first: {chosen[1].tolist()}")
+        code = [3, 0, -2, 0] if kind == "signed" else [3, 0, 0, 0]
+        ok(torch.allclose(codes[1], torch.tensor(code).float()), f"{kind}: its double gets 0")
+        ok(codes[2].tolist() == ([-1, 0, 0, 0] if kind == "signed" else [0] * 4), f"{kind}: -e_0")
+    many = Dictionary(torch.eye(3), top_s=32, rounds=32)
+    ok(many.top_s == many.rounds == 3 and many.encode(torch.ones(2, 3)).eq(1).all(), "s > K")
+
+
+def refused(words, call):
+    try:
+        call()
+    except sagitta.Error as error:
+        ok(all(word in str(error) for word in words), f"{words}: {error}")
+    else:
+        ok(False, f"{words}: nothing was said")
+
+
+@claim("what cannot be used is refused, with what to do")
+def check_errors(folder):
+    d = Dictionary.open(f"{folder}/run")
+    refused(["5 columns", "fitted"], lambda: d.encode(torch.ones(2, 5)))
+    refused(["not finite"], lambda: d.encode(torch.full((2, d.W_dec.shape[1]), torch.nan)))
+    refused(["norm 2"], lambda: Dictionary(2 * torch.eye(3)))
+    refused(["norm nan"], lambda: Dictionary(torch.full((2, 3), torch.nan)))
+    refused(["no atoms"], lambda: Dictionary(torch.ones(0, 3)))
+    refused(["frames", "sagitta encode"], lambda: Dictionary(torch.ones(2, 2, 3)))
+    refused(["mean", "column"], lambda: Dictionary(torch.eye(3), mean=torch.zeros(4)))
+    refused(["positive", "signed"], lambda: Dictionary(torch.eye(3), codes="positive"))
+    refused(["positive", "signed"], lambda: Dictionary.open(f"{folder}/run", codes="positive"))
+    refused(["rounds 0"], lambda: Dictionary(torch.eye(3), rounds=0))
+
+
+def main():
+    torch.set_num_threads(min(4, os.cpu_count() or 1))
+    with tempfile.TemporaryDirectory() as folder:
+        rows = h5py.File(ROWS)["rows"][:]
+        np.save(f"{folder}/fit.npy", rows[:FITTED])
+        np.save(f"{folder}/unseen.npy", rows[FITTED:FITTED + UNSEEN])
+        x = rows[FITTED:FITTED + UNSEEN]
+        done = program("fit", "--rows", f"{folder}/fit.npy", "--atoms", K, "--top-s", S,
+                       "--sweeps", 2, "--output", f"{folder}/run")
+        ok(done.returncode == 0, f"a dictionary was fitted {done.stderr[-200:] * done.returncode}")
+        for kind in "nonnegative", "signed":
+            for rounds in 1, 4, S:
+                check_encoding(folder, x, kind, rounds)
+            check_encoding(folder, x, kind, 4, 0.5)
+        check_types(folder, x)
+        check_corners()
+        check_errors(folder)
+    done_testing()
+
+
+main()
