@@ -55,6 +55,7 @@ EXTRA_DIST += %D%/joint_problem.h %D%/terminal_data.py
 # The longest first, because tests run side by side.
 SCRIPT_TESTS = \
   %D%/test_partition.py \
+  %D%/test_grid.py \
   %D%/test_faults.py \
   %D%/test_watchdog.py \
   %D%/test_cuda_faults.py %D%/test_cuda_solve.py \

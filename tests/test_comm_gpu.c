@@ -76,7 +76,7 @@ static void check_device(struct comm *c, const struct how *how)
   struct device_options options = how_options(how, 1, 1, 0);
   options.local_rank = c->local_rank;
   int status = device_open(&dev, &options);
-  if (!ok(!comm_agree(c, status) && !comm_devices_open(c, &dev), "%s: devices are joined",
+  if (!ok(!comm_agree(c, status) && !comm_devices_open(c, c, &dev), "%s: devices are joined",
           how->kind)) {
     printf("# %s\n", status_message());
     return;

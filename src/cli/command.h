@@ -59,10 +59,10 @@ struct output_options {
 };
 struct compute_options {
   idx tile, block, threads;
-  const char *cpu_variant, *filter, *device, *kernels;
+  const char *cpu_variant, *filter, *device, *kernels, *grid;
 };
 extern const struct option_row general_rows[], output_rows[], compute_rows[];
-enum { GENERAL_ROWS = 3, OUTPUT_ROWS = 2, COMPUTE_ROWS = 7 };
+enum { GENERAL_ROWS = 3, OUTPUT_ROWS = 2, COMPUTE_ROWS = 8 };
 
 /* The row of --rows, whose value is at an offset. */
 #define ROWS_OPTION(offset)                                                                        \

@@ -37,9 +37,14 @@ const struct option_row output_rows[OUTPUT_ROWS] = {
 
 const struct option_row compute_rows[COMPUTE_ROWS] = {
     {"tile", OPTION_INT, offsetof(struct compute_options, tile), "0", 0, 1 << 24, NULL, "ATOMS",
-     "atoms in a tile; tiles go round-robin to ranks; 0: what gives them equal work"},
+     "atoms in a tile; tiles go round-robin to the ranks of a group; 0: what gives them equal "
+     "work"},
     {"block", OPTION_INT, offsetof(struct compute_options, block), "0", 0, 1 << 20, NULL, "ROWS",
-     "rows handled at a time; 0: as many as pay, up to 4096, or 16384 where a GPU may be used"},
+     "rows that a group of ranks handles at a time, multiples of 4096 where there are several; 0: "
+     "as many as pay, up to 4096, or 16384 where a GPU may be used"},
+    {"grid", OPTION_TEXT, offsetof(struct compute_options, grid), "auto", 0, 0, NULL, "RxA",
+     "ranks form R groups of A: a group shares out the atoms, and the groups the rows; auto: as "
+     "many groups as memory lets hold the dictionary, and as rows are enough for"},
     {"threads", OPTION_INT, offsetof(struct compute_options, threads), "0", 0, 4096, NULL, "COUNT",
      THREADS_HELP},
     CPU_VARIANT_OPTION(offsetof(struct compute_options, cpu_variant),

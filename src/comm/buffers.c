@@ -102,19 +102,19 @@ int comm_devices_report(struct comm *c, const struct device *dev)
   return devices_tell(c, dev, &has_gpus, &can_join);
 }
 
-int comm_devices_open(struct comm *c, struct device *dev)
+int comm_devices_open(struct comm *c, struct comm *group, struct device *dev)
 {
   int has_gpus, can_join;
   TRY(devices_tell(c, dev, &has_gpus, &can_join));
-  if (c->size == 1 || !has_gpus) return OK;
-  int status = can_join ? gpus_open(c, dev) : ERR_DEVICE;
+  if (group->size == 1 || !has_gpus) return OK; /* groups are of one size */
+  int status = can_join ? gpus_open(group, dev) : ERR_DEVICE;
   if (status == ERR_DEVICE) {
     log_info("GPUs exchange through the host: %s",
              can_join ? status_message() : "not every rank has one of its own");
     status_clear();
     status = OK;
   }
-  return status;
+  return group == c ? status : comm_agree(c, status);
 }
 
 void comm_devices_close(struct comm *c)

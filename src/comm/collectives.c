@@ -32,18 +32,18 @@ static int unit_type(struct comm *c, size_t unit, MPI_Datatype *type)
 {
   int bytes = 0;
   TRY(comm_count((gidx)unit, &bytes));
-  pthread_mutex_lock(&c->state->mpi);
+  pthread_mutex_lock(c->state->mpi);
   MPI_Type_contiguous(bytes, MPI_BYTE, type);
   MPI_Type_commit(type);
-  pthread_mutex_unlock(&c->state->mpi);
+  pthread_mutex_unlock(c->state->mpi);
   return OK;
 }
 
 static void unit_free(struct comm *c, MPI_Datatype *type)
 {
-  pthread_mutex_lock(&c->state->mpi);
+  pthread_mutex_lock(c->state->mpi);
   MPI_Type_free(type);
-  pthread_mutex_unlock(&c->state->mpi);
+  pthread_mutex_unlock(c->state->mpi);
 }
 
 /* starts[size] <- where each rank's items begin, in items; *total <- the sum of the counts. */

@@ -41,6 +41,12 @@ void comm_gpus_library(char *text, size_t capacity);
 int comm_open(struct comm *c);
 /* Wait for all ranks, then end the signs and MPI.  Collective; does nothing before comm_open(). */
 int comm_close(struct comm *c);
+/* *part <- the ranks of c that give this number, in their order, among which the collective
+ * operations below then go; their local_rank and local_size are those of c.  Collective; the same
+ * status on every rank.  comm_unite() ends it and adds its seconds and bytes to those of c; it is
+ * safe on a zeroed struct. */
+int comm_split(struct comm *c, int number, struct comm *part);
+int comm_unite(struct comm *c, struct comm *part);
 /* End the job on all ranks with this exit code.  Not collective; does not return. */
 void comm_abort(struct comm *c, int code);
 
