@@ -40,6 +40,7 @@ check_PROGRAMS += \
   %D%/test_refit_reference \
   %D%/test_statistics \
   %D%/test_synth_blocks \
+  %D%/test_turns \
   %D%/test_shard
 %C%_test_refit_layout_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=arena_alloc -Wl,--wrap=arena_free
 # Of the terminal pass.

@@ -380,13 +380,18 @@ static void job_free(struct encode_state *job)
   free(job);
 }
 
-/* What is asked where a block would begin. */
-static int stop_look(void *self, gidx rows, int *stop)
+/* What is asked where a turn would begin. */
+static uint64_t stop_asked(void *self)
+{
+  const struct encode_state *job = self;
+  if (job->max_seconds > 0 && log_seconds() >= job->max_seconds) stop_ask("--max-seconds");
+  return run_stop_asked(job->run, job->files.place.shown);
+}
+
+static void job_stopped(void *self, uint64_t asked)
 {
   struct encode_state *job = self;
-  (void)rows;
-  if (job->max_seconds > 0 && log_seconds() >= job->max_seconds) stop_ask("--max-seconds");
-  return run_safe_point(job->run, job->files.place.shown, stop);
+  run_stopped(job->run, job->files.place.shown, asked);
 }
 
 /* Claim the place of the result; where an earlier run has done some of the rows, the task is to do
@@ -403,7 +408,8 @@ static int files_open(struct run *run, const struct encode_options *o, struct en
   TRY(encode_files_open(f, run, &o->output, o->resume, &inputs));
   job->run = run;
   job->max_seconds = o->max_seconds;
-  task->stops = stop_look;
+  task->stop_asked = stop_asked;
+  task->stopped = job_stopped;
   task->stops_self = job;
   if (!f->begun) return OK;
   part_source(&job->part, all, f->first + f->begun, f->n - f->begun, &job->source);

@@ -215,6 +215,7 @@ int comm_unite(struct comm *c, struct comm *part)
   TRY_MPI(error);
   c->seconds += part->seconds;
   c->bytes += part->bytes;
+  c->calls += part->calls;
   free(part->state);
   *part = (struct comm){0};
   return OK;

@@ -23,6 +23,7 @@ struct comm {
   int agreed;                 /* the present failure is known to every rank */
   double seconds;             /* spent waiting for other ranks */
   double bytes;               /* received from other ranks */
+  gidx calls;                 /* of MPI's and NCCL's collective operations, and gathers below */
   struct comm_state *state;   /* owned */
   struct comm_gpus *gpus;     /* owned; NULL: GPUs are not joined */
 };
@@ -43,8 +44,8 @@ int comm_open(struct comm *c);
 int comm_close(struct comm *c);
 /* *part <- the ranks of c that give this number, in their order, among which the collective
  * operations below then go; their local_rank and local_size are those of c.  Collective; the same
- * status on every rank.  comm_unite() ends it and adds its seconds and bytes to those of c; it is
- * safe on a zeroed struct. */
+ * status on every rank.  comm_unite() ends it and adds its seconds, bytes and calls to those of c;
+ * it is safe on a zeroed struct. */
 int comm_split(struct comm *c, int number, struct comm *part);
 int comm_unite(struct comm *c, struct comm *part);
 /* End the job on all ranks with this exit code.  Not collective; does not return. */
@@ -64,6 +65,16 @@ int comm_allgather(struct comm *c, const void *mine, const idx *counts, size_t u
 
 /* The same on rank 0 alone; all may be NULL elsewhere.  Collective. */
 int comm_gather(struct comm *c, const void *mine, const idx *counts, size_t unit, void *all);
+
+/* Several such arrays in one message a rank.  Ranks have to be together: the call before it was an
+ * agreement.  Collective. */
+struct comm_part {
+  const void *mine; /* [counts[rank]] */
+  void *all;        /* [sum of counts] on rank 0 */
+  const idx *counts;
+  size_t unit;
+};
+int comm_gather_parts(struct comm *c, const struct comm_part *parts, int count);
 
 /* Rank r gets send_counts[r] items of mine, which holds those of rank 0 first; theirs receives
  * recv_counts[r] items from rank r, in rank order.  What r sends to q is what q expects from r.
@@ -89,6 +100,8 @@ int comm_allgather_real(struct comm *c, double value, double *values);
  * lowest rank.  Collective: every rank must reach it before any of them branches on its status, or
  * the others wait for one that has gone. */
 int comm_agree_at(struct comm *c, int status, gidx key);
+/* The same, and *flags <- the bits that some rank has, which are told at no cost. */
+int comm_agree_flags(struct comm *c, int status, gidx key, uint64_t *flags);
 /* With equal keys: the failure of the lowest rank. */
 int comm_agree(struct comm *c, int status);
 

@@ -45,6 +45,7 @@ int mpi_wait(struct comm *c, MPI_Request *request, double begun, double bytes);
   do {                                                                                             \
     double begun_ = log_seconds();                                                                 \
     MPI_Request request_;                                                                          \
+    c->calls++;                                                                                    \
     pthread_mutex_lock(c->state->mpi);                                                             \
     int error_ = (call);                                                                           \
     pthread_mutex_unlock(c->state->mpi);                                                           \

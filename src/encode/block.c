@@ -21,11 +21,6 @@ void failure_hold(struct encode *e, int status, gidx key)
   e->held_key = key;
 }
 
-int failure_agree(struct encode *e)
-{
-  return comm_agree_at(e->c, e->held, e->held_key);
-}
-
 /* This rank's part of the next turn. */
 static void block_place(struct encode *e, struct block_in_flight *b)
 {
@@ -107,15 +102,12 @@ static int block_advance(struct encode *e, struct block_in_flight *b)
   return OK;
 }
 
-/* Where a block would begin with a sum block: is the job to end before it? */
-static int stop_look(struct encode *e)
+/* Where a turn would begin with a sum block: what asks this rank to end the job before it? */
+static uint64_t stop_asked(const struct encode *e)
 {
   const struct encode_task *t = e->task;
-  int stop = 0;
-  if (!t->stops || e->next == 0 || e->next >= e->end || e->next % ROW_BLOCK) return OK;
-  TRY(t->stops(t->stops_self, e->next, &stop));
-  if (stop) e->end = e->next;
-  return OK;
+  if (!t->stop_asked || e->next == 0 || e->next >= e->end || e->next % ROW_BLOCK) return 0;
+  return t->stop_asked(t->stops_self);
 }
 
 int block_prepare(struct encode *e, struct block_in_flight *b)
@@ -123,11 +115,15 @@ int block_prepare(struct encode *e, struct block_in_flight *b)
   int ends = b->turn_n > 0 && is_last(e, b), begins = b->turn_n == 0 || ends;
   if (b->turn_n > 0 && !e->held) failure_hold(e, block_advance(e, b), LATE);
   if (begins && !e->held) failure_hold(e, files_wait(e), LATE);
-  TRY(failure_agree(e));
+  uint64_t asked = begins ? stop_asked(e) : 0;
+  TRY(comm_agree_flags(e->c, e->held, e->held_key, &asked));
   if (ends) TRY(block_finish(e, b));
   if (!begins) return OK;
-  TRY(stop_look(e));
-  failure_hold(e, comm_agree(&e->group, files_start(e)), LATE);
-  if (e->next < e->end && !e->held) failure_hold(e, block_begin(e, b), LATE);
+  if (asked) {
+    e->end = e->next;
+    e->task->stopped(e->task->stops_self, asked);
+  }
+  TRY(files_start(e)); /* it fails only where the program is wrong */
+  if (e->next < e->end) failure_hold(e, block_begin(e, b), LATE);
   return OK;
 }

@@ -52,7 +52,5 @@ int block_prepare(struct encode *e, struct block_in_flight *b);
  * pass the one with the smallest key is told: routing has rows, and all others come LATE. */
 #define LATE ((gidx)1 << 62)
 void failure_hold(struct encode *e, int status, gidx key);
-/* Make it known to all ranks.  Collective. */
-int failure_agree(struct encode *e);
 
 #endif

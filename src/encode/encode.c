@@ -55,7 +55,7 @@ static int blocks_run(struct encode *e)
     other = swap;
   }
   if (!e->held) failure_hold(e, files_wait(e), LATE);
-  return failure_agree(e);
+  return comm_agree_at(e->c, e->held, e->held_key);
 }
 
 /* The largest decoder cosine, where K is small enough. */

@@ -121,8 +121,8 @@ int step_codes(struct encode *e, struct block_in_flight *b, int last)
   return comm_agree(&e->group, status);
 }
 
-/* Bring the chains of the sum blocks that end in this turn. */
-static int ended_gather(struct encode *e, const struct block_in_flight *b)
+/* e->counts <- chains of this turn's ended sum blocks that each rank has. */
+static int ended_count(struct encode *e, const struct block_in_flight *b)
 {
   gidx n = e->task->rows->n, first, count;
   for (int r = 0; r < e->c->size; r++) {
@@ -132,7 +132,7 @@ static int ended_gather(struct encode *e, const struct block_in_flight *b)
     comm_share(e->p, e->group.size, r % e->group.size, &first, &count);
     TRY(comm_count(2 * e->ended_blocks[g] * count, &e->counts[r]));
   }
-  return comm_gather(e->c, b->ended, e->counts, sizeof *b->ended, e->out_ended);
+  return OK;
 }
 
 int step_gather(struct encode *e, struct block_in_flight *b)
@@ -140,15 +140,17 @@ int step_gather(struct encode *e, struct block_in_flight *b)
   struct phase *phase = &e->result->phases[PHASE_GATHER];
   phase_begin(phase);
   double before = e->c->bytes;
-  const idx *counts = b->shares;
+  const idx *rows = b->shares;
   size_t bytes = (size_t)e->s * 4;
-  TRY(comm_gather(e->c, b->atoms, counts, bytes, b->out_atoms));
-  TRY(comm_gather(e->c, b->score, counts, bytes, b->out_score));
-  if (e->task->codes) {
-    TRY(comm_gather(e->c, e->codes.host, counts, bytes * (size_t)e->d, b->out_codes));
-    TRY(comm_gather(e->c, e->quality.host, counts, sizeof *e->qualities, e->qualities));
-    TRY(ended_gather(e, b));
-  }
+  const struct comm_part parts[] = {
+      {b->atoms, b->out_atoms, rows, bytes},
+      {b->score, b->out_score, rows, bytes},
+      {e->codes.host, b->out_codes, rows, bytes * (size_t)e->d},
+      {e->quality.host, e->qualities, rows, sizeof *e->qualities},
+      {b->ended, e->out_ended, e->counts, sizeof *b->ended},
+  };
+  TRY(ended_count(e, b));
+  TRY(comm_gather_parts(e->c, parts, e->task->codes ? LENGTH(parts) : 2));
   phase_end(phase, e->c->bytes - before);
   return OK;
 }
