@@ -56,7 +56,8 @@ static void check_exchange(struct comm *c, struct device *dev, int turn, int bot
     for (idx i = 0; i < out[r]; i++) from[all++] = 10000 * c->rank + 100 * r + i;
   if (!status) status = device_put(dev, &mine, 0, ITEMS * 8);
   if (!status)
-    status = comm_alltoallv_buffer(c, dev, &mine, out, c->size > 1 ? &theirs : &mine, in, 8, both);
+    status =
+        comm_alltoallv_buffer(c, dev, &mine, out, c->size > 1 ? &theirs : &mine, in, 8, both, OK);
   if (!status && !both) status = device_get(dev, c->size > 1 ? &theirs : &mine, 0, ITEMS * 8);
   if (c->size == 1) to = from;
   int good = !status;

@@ -26,11 +26,12 @@ void comm_devices_close(struct comm *c);
 int comm_allgather_buffer(struct comm *c, struct device *dev, struct buffer *b, const idx *counts,
                           size_t unit, int with_host);
 
-/* As comm_alltoallv(), from the device side of mine to that of theirs, and with `with_host` to its
+/* status: of this rank so far, which becomes common before anything is sent.
+ * As comm_alltoallv(), from the device side of mine to that of theirs, and with `with_host` to its
  * host side too; theirs may be mine where there is one rank.  Buffers without a host side
  * (buffer_alloc_device()) are for joined GPUs alone.  Collective. */
 int comm_alltoallv_buffer(struct comm *c, struct device *dev, struct buffer *mine,
                           const idx *send_counts, struct buffer *theirs, const idx *recv_counts,
-                          size_t unit, int with_host);
+                          size_t unit, int with_host, int status);
 
 #endif

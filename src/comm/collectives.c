@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Collective operations, by the non-blocking ones of MPI-3.  Long ones begin with a barrier: it may
- * take long until all ranks are there, and that is no time for polling. */
+ * take long until all ranks are there, and that is no time for polling.  Not so after an agreement
+ * that says that all are. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,7 @@ int comm_count(gidx n, idx *out)
 
 static int ranks_meet(struct comm *c)
 {
+  if (c->met) return OK;
   POST(MPI_Ibarrier(c->state->world, &request_));
   return OK;
 }
@@ -317,4 +319,11 @@ int comm_agree_at(struct comm *c, int status, gidx key)
 int comm_agree(struct comm *c, int status)
 {
   return comm_agree_at(c, status, 0);
+}
+
+int comm_agree_met(struct comm *c, int status)
+{
+  TRY(comm_agree(c, status));
+  c->met = 1;
+  return OK;
 }

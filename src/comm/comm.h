@@ -21,6 +21,7 @@ struct comm {
   int rank, size;
   int local_rank, local_size; /* among the ranks of this node */
   int agreed;                 /* the present failure is known to every rank */
+  int met;                    /* all ranks are here: the next operation need not wait for them */
   double seconds;             /* spent waiting for other ranks */
   double bytes;               /* received from other ranks */
   gidx calls;                 /* of MPI's and NCCL's collective operations, and gathers below */
@@ -104,5 +105,7 @@ int comm_agree_at(struct comm *c, int status, gidx key);
 int comm_agree_flags(struct comm *c, int status, gidx key, uint64_t *flags);
 /* With equal keys: the failure of the lowest rank. */
 int comm_agree(struct comm *c, int status);
+/* The same, for an operation that follows at once: it does not wait for all ranks again. */
+int comm_agree_met(struct comm *c, int status);
 
 #endif

@@ -46,6 +46,7 @@ int mpi_wait(struct comm *c, MPI_Request *request, double begun, double bytes);
     double begun_ = log_seconds();                                                                 \
     MPI_Request request_;                                                                          \
     c->calls++;                                                                                    \
+    c->met = 0;                                                                                    \
     pthread_mutex_lock(c->state->mpi);                                                             \
     int error_ = (call);                                                                           \
     pthread_mutex_unlock(c->state->mpi);                                                           \

@@ -117,6 +117,7 @@ int block_prepare(struct encode *e, struct block_in_flight *b)
   if (begins && !e->held) failure_hold(e, files_wait(e), LATE);
   uint64_t asked = begins ? stop_asked(e) : 0;
   TRY(comm_agree_flags(e->c, e->held, e->held_key, &asked));
+  e->group.met = 1;
   if (ends) TRY(block_finish(e, b));
   if (!begins) return OK;
   if (asked) {

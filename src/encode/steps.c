@@ -63,7 +63,7 @@ int step_alltoallv(struct encode *e, struct block_in_flight *b)
   for (int r = 0; r < size; r++) e->recv_counts[r] = b->mine * top_k;
   TRY(comm_alltoallv_buffer(&e->group, &e->device, &b->lists, share_counts(e, b, top_k),
                             size > 1 ? &b->received : &b->lists, e->recv_counts,
-                            sizeof(struct entry), 1));
+                            sizeof(struct entry), 1, OK));
   b->routed = 1;
   phase_end(phase, e->group.bytes - before);
   return OK;
@@ -77,8 +77,6 @@ int step_fetch(struct encode *e, struct block_in_flight *b)
   struct atom_request request = {b->atoms, b->slot.host,     b->mine,
                                  e->s,     b->entries_begin, b->entries_end};
   TRY(table_fetch(&e->shard, b->table, &e->group, &e->device, &request));
-  gidx bytes = b->mine * (gidx)e->s * (gidx)sizeof(idx);
-  TRY(comm_agree(&e->group, device_put(&e->device, &b->slot, 0, bytes)));
   phase_end(phase, e->group.bytes - before);
   return OK;
 }
@@ -96,7 +94,8 @@ int step_codes(struct encode *e, struct block_in_flight *b, int last)
   struct phase *phase = &e->result->phases[PHASE_CODES];
   phase_begin(phase);
   struct buffer atoms;
-  int status = table_atoms(&e->shard, b->table, &e->device, &atoms);
+  int status = device_put(&e->device, &b->slot, 0, b->mine * (gidx)e->s * (gidx)sizeof(idx));
+  if (!status) status = table_atoms(&e->shard, b->table, &e->device, &atoms);
   struct codes_job job = {.n = b->mine,
                           .m_old = b->solved,
                           .m_new = b->entries_end,
@@ -118,7 +117,7 @@ int step_codes(struct encode *e, struct block_in_flight *b, int last)
   double old = (double)b->solved * e->d, new = (double)b->entries_end * e->d;
   b->solved = b->entries_end;
   phase_end(phase, (double)b->mine * e->p * ((new *new - old *old) / 2 + 3 * new));
-  return comm_agree(&e->group, status);
+  return last ? status : comm_agree(&e->group, status); /* of the last round all agree next */
 }
 
 /* e->counts <- chains of this turn's ended sum blocks that each rank has. */
