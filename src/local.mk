@@ -251,7 +251,7 @@ sagitta_SOURCES = \
   %D%/cli/report.h %D%/cli/report.c \
   %D%/cli/cmd_seed.c \
   %D%/cli/cmd_synth.c %D%/cli/synth_systems.h %D%/cli/synth_systems.c \
-  %D%/cli/encode_files.h %D%/cli/encode_files.c %D%/cli/row_range.h %D%/cli/row_range.c %D%/cli/cmd_encode.c %D%/cli/cmd_merge.c %D%/cli/cmd_fit.c \
+  %D%/cli/encode_files.h %D%/cli/encode_files.c %D%/cli/row_range.h %D%/cli/row_range.c %D%/cli/grid.h %D%/cli/grid.c %D%/cli/cmd_encode.c %D%/cli/cmd_merge.c %D%/cli/cmd_fit.c \
   %D%/cli/cmd_solve.c \
   %D%/cli/fit_inputs.h %D%/cli/fit_inputs.c \
   %D%/cli/refit_files.h %D%/cli/refit_files.c %D%/cli/fit_files.h %D%/cli/fit_files.c \

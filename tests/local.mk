@@ -40,6 +40,7 @@ check_PROGRAMS += \
   %D%/test_refit_reference \
   %D%/test_statistics \
   %D%/test_synth_blocks \
+  %D%/test_turns \
   %D%/test_shard
 %C%_test_refit_layout_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=arena_alloc -Wl,--wrap=arena_free
 # Of the terminal pass.
@@ -55,6 +56,7 @@ EXTRA_DIST += %D%/joint_problem.h %D%/terminal_data.py
 # The longest first, because tests run side by side.
 SCRIPT_TESTS = \
   %D%/test_partition.py \
+  %D%/test_grid.py \
   %D%/test_faults.py \
   %D%/test_watchdog.py \
   %D%/test_cuda_faults.py %D%/test_cuda_solve.py \

@@ -105,12 +105,12 @@ def later_wins(*words):
     return [word for option in options.values() for word in option]
 
 
-def sagitta(*words, ranks=0, timeout=300):
+def sagitta(*words, ranks=0, timeout=300, program=(SAGITTA,)):
     """Run the program, under mpirun when ranks > 0; returns the completed process.
 
     mpirun 4.1 sleeps for two seconds between two signals to a rank that is gone; several ranks may
     need them."""
-    command = [SAGITTA, *map(str, words)]
+    command = [*program, *map(str, words)]
     environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
     if ranks == 1:
         environment["OMPI_MCA_odls_base_sigkill_timeout"] = "0"

@@ -56,7 +56,8 @@ static void check_exchange(struct comm *c, struct device *dev, int turn, int bot
     for (idx i = 0; i < out[r]; i++) from[all++] = 10000 * c->rank + 100 * r + i;
   if (!status) status = device_put(dev, &mine, 0, ITEMS * 8);
   if (!status)
-    status = comm_alltoallv_buffer(c, dev, &mine, out, c->size > 1 ? &theirs : &mine, in, 8, both);
+    status =
+        comm_alltoallv_buffer(c, dev, &mine, out, c->size > 1 ? &theirs : &mine, in, 8, both, OK);
   if (!status && !both) status = device_get(dev, c->size > 1 ? &theirs : &mine, 0, ITEMS * 8);
   if (c->size == 1) to = from;
   int good = !status;
@@ -76,7 +77,7 @@ static void check_device(struct comm *c, const struct how *how)
   struct device_options options = how_options(how, 1, 1, 0);
   options.local_rank = c->local_rank;
   int status = device_open(&dev, &options);
-  if (!ok(!comm_agree(c, status) && !comm_devices_open(c, &dev), "%s: devices are joined",
+  if (!ok(!comm_agree(c, status) && !comm_devices_open(c, c, &dev), "%s: devices are joined",
           how->kind)) {
     printf("# %s\n", status_message());
     return;

@@ -100,9 +100,9 @@ static int many_move(struct comm *c, enum verb verb, gidx *mine, gidx *all)
 /* The signs of life use MPI, too. */
 static void ranks_wait(struct comm *c)
 {
-  pthread_mutex_lock(&c->state->mpi);
+  pthread_mutex_lock(c->state->mpi);
   MPI_Barrier(MPI_COMM_WORLD);
-  pthread_mutex_unlock(&c->state->mpi);
+  pthread_mutex_unlock(c->state->mpi);
 }
 
 /* Seconds of a verb, and of MPI's own operation behind it, once all ranks are there. */
@@ -117,7 +117,7 @@ static double verb_time(struct comm *c, enum verb verb, gidx *mine)
 static double mpi_time(struct comm *c, enum verb verb, gidx *mine)
 {
   ranks_wait(c);
-  pthread_mutex_lock(&c->state->mpi);
+  pthread_mutex_lock(c->state->mpi);
   double begun = log_seconds();
   MPI_Request request;
   if (verb == SUM)
@@ -125,7 +125,7 @@ static double mpi_time(struct comm *c, enum verb verb, gidx *mine)
   else
     MPI_Ibcast(mine, MANY, MPI_INT64_T, 0, MPI_COMM_WORLD, &request);
   MPI_Wait(&request, MPI_STATUS_IGNORE);
-  pthread_mutex_unlock(&c->state->mpi);
+  pthread_mutex_unlock(c->state->mpi);
   return log_seconds() - begun;
 }
 
@@ -247,6 +247,36 @@ static void test_local_failure(struct comm *c)
   ok(works, "and the next operation works");
 }
 
+/* Every second rank is with its like: the verbs go among these alone, and what one part does the
+ * other need not. */
+static void test_split(struct comm *c)
+{
+  struct comm part = {0};
+  idx counts[16], all[16] = {0}, good = 1;
+  gidx value = 1 + c->rank;
+  int odd = c->rank % 2, want = odd ? c->size / 2 : (c->size + 1) / 2;
+  claim_begin("a part of the ranks has the verbs of all");
+  ok(comm_split(c, odd, &part) == OK, "split");
+  ok(part.size == want && part.rank == c->rank / 2, "rank %d of %d", part.rank, part.size);
+  for (int r = 0; r < part.size; r++) counts[r] = 1;
+  for (int turn = 0; turn < 1 + odd; turn++)
+    good &= !comm_allgather(&part, &c->rank, counts, sizeof *all, all);
+  for (int r = 0; r < part.size; r++) good &= all[r] == 2 * r + odd;
+  gidx sum = value;
+  good &= !comm_sum(&part, &sum, 1) && sum == (odd ? want * (want + 1) : want * want);
+  ok(good, "allgather and sum");
+  int status = odd ? status_fail(ERR_INPUT, __FILE__, __LINE__, "odd") : OK;
+  status = comm_agree(&part, status);
+  ok(status == (odd ? ERR_INPUT : OK), "a failure is known to its part");
+  status = comm_agree(c, status);
+  ok(status == (c->size > 1 ? ERR_INPUT : OK), "and then to all");
+  status_clear();
+  double before = c->bytes, own = part.bytes;
+  ok(comm_unite(c, &part) == OK && c->bytes == before + own && !part.state, "unite");
+  ok(comm_unite(c, &part) == OK, "nothing to unite");
+  claim_end();
+}
+
 int main(void)
 {
   struct comm c;
@@ -267,6 +297,7 @@ int main(void)
   claim_begin("a failure of one rank travels with whatever operation comes next");
   test_local_failure(&c);
   claim_end();
+  test_split(&c);
   ok(comm_close(&c) == OK, "close");
   return done_testing();
 }

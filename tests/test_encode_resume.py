@@ -69,8 +69,9 @@ def check_steps(folder):
                 open(f"{out}/STOP", "w").close()
             elif os.path.exists(f"{out}/STOP"):
                 os.remove(f"{out}/STOP")
+            ranks = (0, 2, 3, 1, 2, 3)[step]
             done = sagitta(command, *words, "--resume", "--block", block, "--output", result,
-                           ranks=(0, 2, 3, 1, 2, 3)[step])
+                           "--grid", f"1x{ranks or 1}", ranks=ranks)
             rows = rows_done(result)
             seen.append(rows)
             if done.returncode == 0:
@@ -86,7 +87,8 @@ def check_steps(folder):
 def check_limit(folder):
     words = words_of(folder)
     out = f"{folder}/limit.h5"
-    done = sagitta("encode", *words, "--max-seconds", 1e-6, "--resume", "--output", out, ranks=2)
+    done = sagitta("encode", *words, "--max-seconds", 1e-6, "--resume", "--output", out, "--grid",
+                   "1x2", ranks=2)
     fails(done, 75, ["stopped by --max-seconds"], "a limit that is over")
     ok(rows_done(out) == BLOCK, "a block was done")
     need(sagitta("encode", *words, "--max-seconds", 1000, "--resume", "--output", out), "resumed")

@@ -55,7 +55,7 @@ static int is_forecast(const struct encode_memory *said, const struct encode_mem
 
 /* Encode, and compare what each rank took with what it would have forecast.  A block of 0 is the
  * one that encode_block_rows() chooses. */
-static int encode_right(struct comm *c, const struct setting *is)
+static int encode_right(struct comm *c, const struct setting *is, int groups)
 {
   struct row_source rows = {.n = is->n,
                             .p = is->p,
@@ -70,20 +70,20 @@ static int encode_right(struct comm *c, const struct setting *is)
                              .sink = &sink,
                              .top_s = is->s,
                              .rounds = is->rounds,
-                             .tile = tile_width_default(is->k, c->size),
+                             .groups = groups,
                              .block = is->block,
                              .threads = 1,
                              .variant = "auto",
                              .codes = is->codes};
   struct encode_memory said;
   struct encode_result result;
-  if (!task.block) task.block = encode_block_rows(&task, c->size);
+  encode_cut_choose(&task, c->size);
   int right = encode_memory(&task, c->size, c->rank, &said) == OK;
   right = encode_run(&task, c, &result) == OK && right;
   right = right && is_forecast(&said, &result.memory);
   if (!right)
-    printf("# rank %d: n=%lld k=%d d=%d p=%d s=%d rounds=%d: %s\n", c->rank, (long long)is->n,
-           is->k, is->d, is->p, is->s, is->rounds, status_message());
+    printf("# rank %d: groups=%d n=%lld k=%d d=%d p=%d s=%d rounds=%d: %s\n", c->rank, groups,
+           (long long)is->n, is->k, is->d, is->p, is->s, is->rounds, status_message());
   encode_free(&result);
   return right;
 }
@@ -93,10 +93,11 @@ static void test_encode(struct comm *c)
   static const struct setting settings[] = {
       {100, 60, 1, 24, 8, 1, 32, 1}, {100, 60, 1, 24, 8, 3, 32, 1}, {37, 50, 3, 17, 4, 2, 64, 1},
       {37, 50, 2, 17, 4, 1, 7, 0},   {1, 2, 1, 1, 1, 1, 1, 1},      {0, 6, 1, 4, 2, 2, 4, 1},
-      {3000, 90, 1, 30, 5, 2, 0, 1},
+      {3000, 90, 1, 30, 5, 2, 0, 1}, {9000, 90, 1, 30, 5, 2, 0, 1},
   };
   int right = 1;
-  for (int i = 0; i < LENGTH(settings); i++) right &= encode_right(c, &settings[i]);
+  for (int i = 0; i < LENGTH(settings); i++)
+    right &= encode_right(c, &settings[i], 1) && encode_right(c, &settings[i], c->size);
   ok(right, "encode takes what it forecasts");
 }
 

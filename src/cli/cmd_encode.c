@@ -9,15 +9,16 @@
 #include "base/num.h"
 #include "base/status.h"
 #include "base/stop.h"
+#include "base/sums.h"
 #include "cli/agreement.h"
 #include "cli/command.h"
 #include "cli/encode_files.h"
+#include "cli/grid.h"
 #include "cli/report.h"
 #include "cli/row_range.h"
 #include "cli/run_page.h"
 #include "cli/threads.h"
 #include "encode/encode.h"
-#include "encode/shard.h"
 #include "io/dictionary.h"
 #include "io/rows.h"
 #include "io/supports.h"
@@ -198,9 +199,25 @@ static void numbers_fill(const struct run *run, const struct encode_options *o,
     log_info("numbers top-s %d: %s; rounds %d: %s", job->top_s, top_by, job->rounds, rounds_by);
 }
 
+/* The grid and what is cut by it, and a line that says why. */
+static int grid_fill(struct run *run, const struct compute_options *o, struct encode_task *task)
+{
+  char reason[128] = "as asked";
+  struct comm *c = &run->comm;
+  TRY(comm_agree(c, grid_parse(o->grid, c->size, &task->groups)));
+  if (task->groups)
+    encode_cut_choose(task, c->size);
+  else
+    TRY(encode_grid_choose(task, c, reason, sizeof reason));
+  if (c->rank == 0 && c->size > 1)
+    log_info("grid    %dx%d: %s", task->groups, c->size / task->groups, reason);
+  if (c->rank == 0 && o->block && task->block != o->block)
+    log_info("block   %d: several groups take whole sum blocks of %d rows", task->block, ROW_BLOCK);
+  return OK;
+}
+
 /* Fill the task from options and inputs; warn where the dictionary was made for other options. */
-static void task_fill(const struct run *run, const struct encode_options *o,
-                      struct encode_state *job)
+static int task_fill(struct run *run, const struct encode_options *o, struct encode_state *job)
 {
   idx k = job->dictionary.source.k;
   numbers_fill(run, o, job);
@@ -228,9 +245,6 @@ static void task_fill(const struct run *run, const struct encode_options *o,
                                .rho = o->rho,
                                .max_cosine = o->cosine_limit,
                                .no_cosine = job->part.first > 0};
-  if (!task->tile) task->tile = tile_width_default(k, run->comm.size);
-  task->tile = (idx)imin(task->tile, k);
-  if (!task->block) task->block = encode_block_rows(task, run->comm.size);
   if (task->top_s < job->top_s)
     log_warn("top-s is %d, the dictionary has %d atoms: each row gets %d", job->top_s, k, k);
   if (task->rounds > task->top_s) {
@@ -243,6 +257,7 @@ static void task_fill(const struct run *run, const struct encode_options *o,
     log_warn("'%s' was fitted with %d rounds of routing, and this run takes %d: rows are described "
              "worse than with '--rounds %d'",
              job->dictionary.file, job->dictionary.rounds, task->rounds, fitted);
+  return grid_fill(run, &o->compute, task);
 }
 
 /* The lines of --dry-run. */
@@ -258,13 +273,16 @@ static int plan_print(const struct run *run, const struct encode_task *t)
   int ranks = run->comm.size;
   if (run->comm.rank) return OK;
   TRY(encode_memory(t, ranks, 0, &m));
+  int group = ranks / t->groups;
   gidx tiles = ceil_div(t->atoms->k, t->tile), blocks = ceil_div(t->rows->n, t->block);
   double work = encode_work(t);
+  printf("grid        %d group%s of %d rank%s, each with all atoms\n", t->groups,
+         t->groups == 1 ? "" : "s", group, group == 1 ? "" : "s");
   printf("rows        %lld x %d in %lld blocks of %d, %d a rank and block\n", (long long)t->rows->n,
-         t->rows->p, (long long)blocks, t->block, (int)ceil_div(t->block, ranks));
+         t->rows->p, (long long)blocks, t->block, (int)ceil_div(t->block, group));
   printf("dictionary  %d atoms of %d x %d in %lld tiles of %d, up to %lld tiles a rank\n",
          t->atoms->k, t->atoms->d, t->atoms->p, (long long)tiles, t->tile,
-         (long long)ceil_div(tiles, ranks));
+         (long long)ceil_div(tiles, group));
   printf("work        %.3g multiply-adds, %.3g a rank\n", work, work / ranks);
   gidx dictionary = m.atoms + m.forms, fetched = m.places + m.fetched;
   gidx total = dictionary + m.rows + m.lists + m.codes + fetched;
@@ -362,13 +380,18 @@ static void job_free(struct encode_state *job)
   free(job);
 }
 
-/* What is asked where a block would begin. */
-static int stop_look(void *self, gidx rows, int *stop)
+/* What is asked where a turn would begin. */
+static uint64_t stop_asked(void *self)
+{
+  const struct encode_state *job = self;
+  if (job->max_seconds > 0 && log_seconds() >= job->max_seconds) stop_ask("--max-seconds");
+  return run_stop_asked(job->run, job->files.place.shown);
+}
+
+static void job_stopped(void *self, uint64_t asked)
 {
   struct encode_state *job = self;
-  (void)rows;
-  if (job->max_seconds > 0 && log_seconds() >= job->max_seconds) stop_ask("--max-seconds");
-  return run_safe_point(job->run, job->files.place.shown, stop);
+  run_stopped(job->run, job->files.place.shown, asked);
 }
 
 /* Claim the place of the result; where an earlier run has done some of the rows, the task is to do
@@ -385,7 +408,8 @@ static int files_open(struct run *run, const struct encode_options *o, struct en
   TRY(encode_files_open(f, run, &o->output, o->resume, &inputs));
   job->run = run;
   job->max_seconds = o->max_seconds;
-  task->stops = stop_look;
+  task->stop_asked = stop_asked;
+  task->stopped = job_stopped;
   task->stops_self = job;
   if (!f->begun) return OK;
   part_source(&job->part, all, f->first + f->begun, f->n - f->begun, &job->source);
@@ -404,7 +428,7 @@ static int encode_command(struct run *run, const void *options, const char **arg
   (void)arguments;
   TRY(comm_agree(&run->comm, struct_alloc(&job, sizeof *job)));
   TRY(inputs_agree(&run->comm, inputs_open(job, o)));
-  task_fill(run, o, job);
+  TRY(task_fill(run, o, job));
   if (o->dry_run) {
     TRY(comm_agree(&run->comm, plan_print(run, &job->task)));
     job_free(job);

@@ -18,7 +18,6 @@
 #include "cli/report.h"
 #include "cli/threads.h"
 #include "encode/encode.h"
-#include "encode/shard.h"
 #include "fit/fit.h"
 #include "io/dictionary.h"
 #include "io/rows.h"
@@ -364,6 +363,7 @@ static int rows_encode(struct fit_job *j)
   const struct fit_task *t = &j->task;
   struct comm *c = &j->run->comm;
   struct encode_task *e = &j->encode;
+  char reason[128];
   idx p = j->rows.source.p;
   j->source = (struct atom_source){t->k, 1, p, j->o->output.output, j, best_read};
   *e = (struct encode_task){.rows = &j->rows.source,
@@ -372,7 +372,6 @@ static int rows_encode(struct fit_job *j)
                             .sink = &j->supports_file.sink,
                             .top_s = j->result.top_s,
                             .rounds = t->rounds,
-                            .tile = (idx)imin(tile_width_default(t->k, c->size), t->k),
                             .threads = t->threads,
                             .device = t->device,
                             .variant = t->variant,
@@ -380,7 +379,7 @@ static int rows_encode(struct fit_job *j)
                             .codes = 1,
                             .nonnegative = t->nonnegative,
                             .max_cosine = j->o->cosine_limit};
-  e->block = encode_block_rows(e, c->size);
+  TRY(encode_grid_choose(e, c, reason, sizeof reason));
   struct supports_shape shape = {.n = j->rows.source.n,
                                  .k = t->k,
                                  .s = e->top_s,

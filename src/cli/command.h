@@ -59,10 +59,10 @@ struct output_options {
 };
 struct compute_options {
   idx tile, block, threads;
-  const char *cpu_variant, *filter, *device, *kernels;
+  const char *cpu_variant, *filter, *device, *kernels, *grid;
 };
 extern const struct option_row general_rows[], output_rows[], compute_rows[];
-enum { GENERAL_ROWS = 3, OUTPUT_ROWS = 2, COMPUTE_ROWS = 7 };
+enum { GENERAL_ROWS = 3, OUTPUT_ROWS = 2, COMPUTE_ROWS = 8 };
 
 /* The row of --rows, whose value is at an offset. */
 #define ROWS_OPTION(offset)                                                                        \
@@ -126,6 +126,10 @@ int run_begin_at(struct run *run, const struct output_place *place, const struct
  * rank (base/stop.h) or by a file called STOP beside `shown`, which rank 0 has?  Then the log says
  * so, run->stopped is set, and main ends with ERR_STOPPED.  Collective. */
 int run_safe_point(struct run *run, const char *shown, int *stop);
+/* The same in two steps, between which ranks tell each other: what asks this rank, as bits; and the
+ * bits of all, if there are any.  Not collective. */
+uint64_t run_stop_asked(const struct run *run, const char *shown);
+void run_stopped(struct run *run, const char *shown, uint64_t asked);
 
 /* Fill the facts of /run: version, revision, command, options, host, ranks, threads, device, start
  * and end.  Returns how many there are; their texts are valid until the next call. */

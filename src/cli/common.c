@@ -37,9 +37,14 @@ const struct option_row output_rows[OUTPUT_ROWS] = {
 
 const struct option_row compute_rows[COMPUTE_ROWS] = {
     {"tile", OPTION_INT, offsetof(struct compute_options, tile), "0", 0, 1 << 24, NULL, "ATOMS",
-     "atoms in a tile; tiles go round-robin to ranks; 0: what gives them equal work"},
+     "atoms in a tile; tiles go round-robin to the ranks of a group; 0: what gives them equal "
+     "work"},
     {"block", OPTION_INT, offsetof(struct compute_options, block), "0", 0, 1 << 20, NULL, "ROWS",
-     "rows handled at a time; 0: as many as pay, up to 4096, or 16384 where a GPU may be used"},
+     "rows that a group of ranks handles at a time, multiples of 4096 where there are several; 0: "
+     "as many as pay, up to 4096, or 16384 where a GPU may be used"},
+    {"grid", OPTION_TEXT, offsetof(struct compute_options, grid), "auto", 0, 0, NULL, "RxA",
+     "ranks form R groups of A: a group shares out the atoms, and the groups the rows; auto: as "
+     "many groups as memory lets hold the dictionary, and as rows are enough for"},
     {"threads", OPTION_INT, offsetof(struct compute_options, threads), "0", 0, 4096, NULL, "COUNT",
      THREADS_HELP},
     CPU_VARIANT_OPTION(offsetof(struct compute_options, cpu_variant),
@@ -118,20 +123,43 @@ static void options_join(const struct run *run, char *text, size_t capacity)
   text[capacity - 1] = '\0';
 }
 
+/* file[capacity] <- the file beside `shown` that asks a job to stop. */
+static void stop_file(const char *shown, char *file, size_t capacity)
+{
+  char folder[4096];
+  path_folder(shown, folder);
+  snprintf(file, capacity, "%s/STOP", folder);
+}
+
+enum { BY_SIGNAL = 1, BY_FILE = 2 };
+
+uint64_t run_stop_asked(const struct run *run, const char *shown)
+{
+  char file[4096 + 8];
+  uint64_t asked = stop_signal() ? BY_SIGNAL : 0;
+  if (run->comm.rank) return asked;
+  stop_file(shown, file, sizeof file);
+  return asked | (access(file, F_OK) ? 0 : BY_FILE);
+}
+
+void run_stopped(struct run *run, const char *shown, uint64_t asked)
+{
+  char file[4096 + 8];
+  run->stopped = 1;
+  if (run->comm.rank) return;
+  stop_file(shown, file, sizeof file);
+  if (asked & BY_FILE)
+    log_info("stopped by '%s': with --resume the job goes on", file);
+  else
+    log_info("stopped by %s: with --resume the job goes on", stop_why());
+}
+
 int run_safe_point(struct run *run, const char *shown, int *stop)
 {
-  char folder[4096], file[4096 + 8];
-  gidx asked[] = {stop_signal() != 0, 0};
-  if (run->comm.rank == 0) {
-    path_folder(shown, folder);
-    snprintf(file, sizeof file, "%s/STOP", folder);
-    asked[1] = access(file, F_OK) == 0;
-  }
-  TRY(comm_sum(&run->comm, asked, LENGTH(asked)));
-  *stop = run->stopped = asked[0] || asked[1];
-  if (*stop && run->comm.rank == 0)
-    log_info("stopped by %s%s%s: with --resume the job goes on", asked[1] ? "'" : "",
-             asked[1] ? file : stop_why(), asked[1] ? "'" : "");
+  uint64_t asked = run_stop_asked(run, shown);
+  TRY(comm_or(&run->comm, &asked, 1));
+  *stop = asked != 0;
+  if (asked) run_stopped(run, shown, asked);
   return OK;
 }
 

@@ -102,19 +102,19 @@ int comm_devices_report(struct comm *c, const struct device *dev)
   return devices_tell(c, dev, &has_gpus, &can_join);
 }
 
-int comm_devices_open(struct comm *c, struct device *dev)
+int comm_devices_open(struct comm *c, struct comm *group, struct device *dev)
 {
   int has_gpus, can_join;
   TRY(devices_tell(c, dev, &has_gpus, &can_join));
-  if (c->size == 1 || !has_gpus) return OK;
-  int status = can_join ? gpus_open(c, dev) : ERR_DEVICE;
+  if (group->size == 1 || !has_gpus) return OK; /* groups are of one size */
+  int status = can_join ? gpus_open(group, dev) : ERR_DEVICE;
   if (status == ERR_DEVICE) {
     log_info("GPUs exchange through the host: %s",
              can_join ? status_message() : "not every rank has one of its own");
     status_clear();
     status = OK;
   }
-  return status;
+  return group == c ? status : comm_agree(c, status);
 }
 
 void comm_devices_close(struct comm *c)
@@ -160,7 +160,7 @@ int comm_allgather_buffer(struct comm *c, struct device *dev, struct buffer *b, 
     return comm_agree(c, status);
   }
   free(bytes);
-  TRY(comm_agree(c, with_host ? OK : device_get(dev, b, first, count)));
+  if (!with_host) TRY(comm_agree_met(c, device_get(dev, b, first, count)));
   TRY(comm_allgather(c, (char *)b->host + first, counts, unit, b->host));
   return comm_agree(c, others_copy(dev, b, first, count, all, device_put));
 }
@@ -181,13 +181,15 @@ static int gpus_move(struct comm *c, struct device *dev, struct buffer *mine,
 
 int comm_alltoallv_buffer(struct comm *c, struct device *dev, struct buffer *mine,
                           const idx *send_counts, struct buffer *theirs, const idx *recv_counts,
-                          size_t unit, int with_host)
+                          size_t unit, int with_host, int status)
 {
   gidx first, *bytes = malloc(2 * (size_t)c->size * sizeof *bytes);
   CHECK(bytes, ERR_MEMORY, "cannot allocate %d counts", c->size);
   if (c->gpus) {
     gidx all = 0;
-    int status = gpus_move(c, dev, mine, send_counts, theirs, recv_counts, unit, bytes, &all);
+    status = comm_agree(c, status);
+    if (!status)
+      status = gpus_move(c, dev, mine, send_counts, theirs, recv_counts, unit, bytes, &all);
     free(bytes);
     TRY(status); /* not agreed, as above */
     return comm_agree(c, with_host ? device_get(dev, theirs, 0, all) : OK);
@@ -195,9 +197,9 @@ int comm_alltoallv_buffer(struct comm *c, struct device *dev, struct buffer *min
   gidx out = counts_to_bytes(c, send_counts, unit, bytes, &first);
   gidx in = counts_to_bytes(c, recv_counts, unit, bytes, &first);
   free(bytes);
-  int status = device_get(dev, mine, 0, out);
+  if (!status) status = device_get(dev, mine, 0, out);
   if (c->size == 1) return status;
-  TRY(comm_agree(c, status));
+  TRY(comm_agree_met(c, status));
   TRY(comm_alltoallv(c, mine->host, send_counts, theirs->host, recv_counts, unit));
   return comm_agree(c, device_put(dev, theirs, 0, in));
 }

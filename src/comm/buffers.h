@@ -10,12 +10,14 @@
 #include "device/buffer.h"
 
 /* Join the devices of all ranks: write a table of rank, host and GPU to the log, and connect the
- * GPUs by NCCL where every rank has one of its own; where that cannot be, the log says why and they
- * exchange through the host.  Collective. */
-int comm_devices_open(struct comm *c, struct device *dev);
+ * GPUs of `group`, the part of c that this rank exchanges arrays with, or c itself, by NCCL where
+ * every rank has one of its own; where that cannot be, the log says why and they exchange through
+ * the host.  Collective. */
+int comm_devices_open(struct comm *c, struct comm *group, struct device *dev);
 /* The table alone, for devices that exchange nothing.  Collective. */
 int comm_devices_report(struct comm *c, const struct device *dev);
-/* Before the device is closed; safe where GPUs were not joined.  Every rank calls it. */
+/* Of the group, before the device is closed; safe where GPUs were not joined.  Every rank calls
+ * it. */
 void comm_devices_close(struct comm *c);
 
 /* As comm_allgather(), on the device side of a buffer.  Each rank's own items must already be at
@@ -24,11 +26,12 @@ void comm_devices_close(struct comm *c);
 int comm_allgather_buffer(struct comm *c, struct device *dev, struct buffer *b, const idx *counts,
                           size_t unit, int with_host);
 
-/* As comm_alltoallv(), from the device side of mine to that of theirs, and with `with_host` to its
+/* status: of this rank so far, which becomes common before anything is sent.
+ * As comm_alltoallv(), from the device side of mine to that of theirs, and with `with_host` to its
  * host side too; theirs may be mine where there is one rank.  Buffers without a host side
  * (buffer_alloc_device()) are for joined GPUs alone.  Collective. */
 int comm_alltoallv_buffer(struct comm *c, struct device *dev, struct buffer *mine,
                           const idx *send_counts, struct buffer *theirs, const idx *recv_counts,
-                          size_t unit, int with_host);
+                          size_t unit, int with_host, int status);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Collective operations, by the non-blocking ones of MPI-3.  Long ones begin with a barrier: it may
- * take long until all ranks are there, and that is no time for polling. */
+ * take long until all ranks are there, and that is no time for polling.  Not so after an agreement
+ * that says that all are. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,9 +9,10 @@
 #include "base/num.h"
 #include "comm/mpi_impl.h"
 
-enum { MAX_SUM = 1 << 24 };       /* values that are joined at a time */
-enum { MAX_BROADCAST = 1 << 30 }; /* items that are sent at a time */
-enum { MESSAGE_LENGTH = 2048 };   /* of a failure that is made common */
+enum { MAX_SUM = 1 << 24 };            /* values that are joined at a time */
+enum { MAX_BROADCAST = 1 << 30 };      /* items that are sent at a time */
+enum { MESSAGE_LENGTH = 2048 };        /* of a failure that is made common */
+enum { PARTS_TAG = 1, MAX_PARTS = 8 }; /* of gathered parts */
 
 int comm_count(gidx n, idx *out)
 {
@@ -25,6 +27,7 @@ int comm_count(gidx n, idx *out)
 static int ranks_meet(struct comm *c)
 {
   int failed = c->failed != OK;
+  if (c->met && c->size > 1) return c->failed; /* nobody else looks: it ends the job */
   if (c->size > 1)
     POST(MPI_Iallreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, c->state->world, &request_));
   return failed ? comm_agree(c, OK) : OK;
@@ -35,18 +38,18 @@ static int unit_type(struct comm *c, size_t unit, MPI_Datatype *type)
 {
   int bytes = 0;
   TRY(comm_count((gidx)unit, &bytes));
-  pthread_mutex_lock(&c->state->mpi);
+  pthread_mutex_lock(c->state->mpi);
   MPI_Type_contiguous(bytes, MPI_BYTE, type);
   MPI_Type_commit(type);
-  pthread_mutex_unlock(&c->state->mpi);
+  pthread_mutex_unlock(c->state->mpi);
   return OK;
 }
 
 static void unit_free(struct comm *c, MPI_Datatype *type)
 {
-  pthread_mutex_lock(&c->state->mpi);
+  pthread_mutex_lock(c->state->mpi);
   MPI_Type_free(type);
-  pthread_mutex_unlock(&c->state->mpi);
+  pthread_mutex_unlock(c->state->mpi);
 }
 
 /* starts[size] <- where each rank's items begin, in items; *total <- the sum of the counts. */
@@ -111,6 +114,87 @@ int comm_gather(struct comm *c, const void *mine, const idx *counts, size_t unit
   if (c->rank == 0) c->bytes += (double)unit * (double)(total - counts[0]);
   free(starts);
   return OK;
+}
+
+/* *type <- a rank's items of all parts, at their places: its own, or on rank 0 those of rank r;
+ * *bytes <- how many. */
+static int parts_type(struct comm *c, const struct comm_part *parts, int count, int r,
+                      MPI_Datatype *type, double *bytes)
+{
+  int lengths[MAX_PARTS];
+  MPI_Aint places[MAX_PARTS];
+  MPI_Datatype types[MAX_PARTS];
+  *bytes = 0;
+  for (int i = 0; i < count; i++) {
+    const struct comm_part *p = &parts[i];
+    gidx start = 0;
+    for (int q = 0; q < r && c->rank == 0; q++) start += p->counts[q];
+    const char *at = c->rank ? p->mine : (char *)p->all + (size_t)start * p->unit;
+    TRY(unit_type(c, p->unit, &types[i]));
+    TRY_MPI(MPI_Get_address(at, &places[i]));
+    lengths[i] = p->counts[r];
+    *bytes += (double)p->unit * p->counts[r];
+  }
+  pthread_mutex_lock(c->state->mpi);
+  int error = MPI_Type_create_struct(count, lengths, places, types, type);
+  if (!error) error = MPI_Type_commit(type);
+  for (int i = 0; i < count; i++) MPI_Type_free(&types[i]);
+  pthread_mutex_unlock(c->state->mpi);
+  TRY_MPI(error);
+  return OK;
+}
+
+/* Post rank r's message, on r itself or on rank 0; *bytes <- its length, 0: there is none. */
+static int parts_post(struct comm *c, const struct comm_part *parts, int count, int r,
+                      MPI_Request *request, double *bytes)
+{
+  MPI_Datatype type;
+  TRY(parts_type(c, parts, count, r, &type, bytes));
+  pthread_mutex_lock(c->state->mpi);
+  int error = OK;
+  if (*bytes > 0)
+    error = c->rank ? MPI_Isend(MPI_BOTTOM, 1, type, 0, PARTS_TAG, c->state->world, request)
+                    : MPI_Irecv(MPI_BOTTOM, 1, type, r, PARTS_TAG, c->state->world, request);
+  MPI_Type_free(&type);
+  pthread_mutex_unlock(c->state->mpi);
+  TRY_MPI(error);
+  return OK;
+}
+
+/* Rank 0 receives from all others, in any order. */
+static int parts_receive(struct comm *c, const struct comm_part *parts, int count)
+{
+  double begun = log_seconds(), total = 0;
+  MPI_Request *requests = malloc((size_t)c->size * sizeof *requests);
+  double *bytes = malloc((size_t)c->size * sizeof *bytes);
+  CHECK(requests && bytes, ERR_MEMORY, "cannot allocate %d requests", c->size);
+  for (int r = 1; r < c->size; r++) {
+    TRY(parts_post(c, parts, count, r, &requests[r], &bytes[r]));
+    total += bytes[r];
+  }
+  for (int r = 1; r < c->size; r++)
+    if (bytes[r] > 0) TRY(mpi_wait(c, &requests[r], begun, total));
+  c->bytes += total;
+  free(requests);
+  free(bytes);
+  return OK;
+}
+
+int comm_gather_parts(struct comm *c, const struct comm_part *parts, int count)
+{
+  double begun = log_seconds(), bytes;
+  MPI_Request request;
+  CHECK(count <= MAX_PARTS, ERR_INTERNAL, "%d parts", count);
+  if (c->rank == 0) {
+    for (int i = 0; i < count; i++)
+      if (parts[i].mine != parts[i].all)
+        memcpy(parts[i].all, parts[i].mine, (size_t)parts[i].counts[0] * parts[i].unit);
+    c->calls += c->size > 1;
+    return parts_receive(c, parts, count);
+  }
+  c->calls++;
+  TRY(parts_post(c, parts, count, c->rank, &request, &bytes));
+  return bytes > 0 ? mpi_wait(c, &request, begun, bytes) : OK;
 }
 
 int comm_alltoallv(struct comm *c, const void *mine, const idx *send_counts, void *theirs,
@@ -191,9 +275,9 @@ int comm_allgather_real(struct comm *c, double value, double *values)
   return OK;
 }
 
-/* A status and the key by which the ranks choose among failures. */
+/* A status, the key by which the ranks choose among failures, and flags. */
 struct keyed_status {
-  gidx code, key;
+  gidx code, key, flags;
 };
 
 /* The rank of the failure with the smallest key, the lowest such rank; -1: none failed. */
@@ -205,7 +289,7 @@ static int failed_rank(const struct keyed_status *all, int size)
   return worst;
 }
 
-int comm_agree_at(struct comm *c, int status, gidx key)
+int comm_agree_flags(struct comm *c, int status, gidx key, uint64_t *flags)
 {
   if (!status) status = c->failed;
   c->failed = OK;
@@ -213,9 +297,11 @@ int comm_agree_at(struct comm *c, int status, gidx key)
     c->agreed = status != OK;
     return status;
   }
-  struct keyed_status mine = {status, key}, *all = malloc((size_t)c->size * sizeof *all);
+  struct keyed_status mine = {status, key, (gidx)*flags},
+                      *all = malloc((size_t)c->size * sizeof *all);
   CHECK(all, ERR_MEMORY, "cannot allocate %d statuses", c->size);
-  POST(MPI_Iallgather(&mine, 2, MPI_INT64_T, all, 2, MPI_INT64_T, c->state->world, &request_));
+  POST(MPI_Iallgather(&mine, 3, MPI_INT64_T, all, 3, MPI_INT64_T, c->state->world, &request_));
+  for (int r = 0; r < c->size; r++) *flags |= (uint64_t)all[r].flags;
   int worst = failed_rank(all, c->size), code = worst < 0 ? OK : (int)all[worst].code;
   free(all);
   if (worst < 0) return OK;
@@ -227,7 +313,20 @@ int comm_agree_at(struct comm *c, int status, gidx key)
   return status_set(code, message);
 }
 
+int comm_agree_at(struct comm *c, int status, gidx key)
+{
+  uint64_t none = 0;
+  return comm_agree_flags(c, status, key, &none);
+}
+
 int comm_agree(struct comm *c, int status)
 {
   return comm_agree_at(c, status, 0);
+}
+
+int comm_agree_met(struct comm *c, int status)
+{
+  TRY(comm_agree(c, status));
+  c->met = 1;
+  return OK;
 }

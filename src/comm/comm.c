@@ -101,7 +101,7 @@ static int signs_start(struct comm *c)
 {
   struct comm_state *s = c->state;
   if (c->size == 1) return OK;
-  s->watch = (struct watch){.ring = s->ring, .mpi = &s->mpi, .rank = c->rank, .size = c->size};
+  s->watch = (struct watch){.ring = s->ring, .mpi = s->mpi, .rank = c->rank, .size = c->size};
   return watch_start(&s->watch);
 }
 
@@ -114,7 +114,8 @@ int comm_open(struct comm *c)
   TRY(status);
   struct comm_state *s = c->state = calloc(1, sizeof *s);
   CHECK(s, ERR_MEMORY, "cannot allocate the communicator");
-  pthread_mutex_init(&s->mpi, NULL);
+  s->mpi = &s->own;
+  pthread_mutex_init(s->mpi, NULL);
   step = watchdog_begin(ERR_COMM, "connecting the ranks", NULL);
   status = ranks_connect(c);
   watchdog_end(step);
@@ -140,9 +141,9 @@ int mpi_wait(struct comm *c, MPI_Request *request, double begun, double bytes)
   double until = begun + bytes / SLOW_LINK;
   for (int turn = 0;;) {
     int done = 0;
-    pthread_mutex_lock(&s->mpi);
+    pthread_mutex_lock(s->mpi);
     int error = MPI_Test(request, &done, MPI_STATUS_IGNORE);
-    pthread_mutex_unlock(&s->mpi);
+    pthread_mutex_unlock(s->mpi);
     TRY_MPI(error);
     if (done) break;
     comm_pause(turn);
@@ -170,9 +171,53 @@ int comm_close(struct comm *c)
   int status = mpi_end(s);
   watchdog_end(step);
   TRY(status);
-  pthread_mutex_destroy(&s->mpi);
+  pthread_mutex_destroy(s->mpi);
   free(s);
   c->state = NULL;
+  return OK;
+}
+
+/* All ranks are there before this blocks, because the signs of life need the library, too. */
+static int ranks_split(struct comm *c, int number, struct comm *part)
+{
+  struct comm_state *s = part->state;
+  pthread_mutex_lock(s->mpi);
+  int error = MPI_Comm_split(c->state->world, number, c->rank, &s->world);
+  if (!error) error = MPI_Comm_rank(s->world, &part->rank);
+  if (!error) error = MPI_Comm_size(s->world, &part->size);
+  pthread_mutex_unlock(s->mpi);
+  TRY_MPI(error);
+  return OK;
+}
+
+int comm_split(struct comm *c, int number, struct comm *part)
+{
+  *part = (struct comm){.size = 1, .local_rank = c->local_rank, .local_size = c->local_size};
+  part->state = calloc(1, sizeof *part->state);
+  TRY(comm_agree(c, part->state ? OK
+                                : status_fail(ERR_MEMORY, __FILE__, __LINE__,
+                                              "cannot allocate a communicator")));
+  part->state->mpi = c->state->mpi;
+  POST(MPI_Ibarrier(c->state->world, &request_));
+  int step = watchdog_begin(ERR_COMM, "dividing the ranks", NULL);
+  int status = ranks_split(c, number, part);
+  watchdog_end(step);
+  return status;
+}
+
+int comm_unite(struct comm *c, struct comm *part)
+{
+  if (!part->state) return OK;
+  POST(MPI_Ibarrier(c->state->world, &request_));
+  pthread_mutex_lock(c->state->mpi);
+  int error = MPI_Comm_free(&part->state->world);
+  pthread_mutex_unlock(c->state->mpi);
+  TRY_MPI(error);
+  c->seconds += part->seconds;
+  c->bytes += part->bytes;
+  c->calls += part->calls;
+  free(part->state);
+  *part = (struct comm){0};
   return OK;
 }
 

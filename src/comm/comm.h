@@ -22,8 +22,10 @@ struct comm {
   int local_rank, local_size; /* among the ranks of this node */
   int agreed;                 /* the present failure is known to every rank */
   int failed;                 /* a failure of this rank that the others will learn; OK: none */
+  int met;                    /* all ranks are here: the next operation need not wait for them */
   double seconds;             /* spent waiting for other ranks */
   double bytes;               /* received from other ranks */
+  gidx calls;                 /* of MPI's and NCCL's collective operations, and gathers below */
   struct comm_state *state;   /* owned */
   struct comm_gpus *gpus;     /* owned; NULL: GPUs are not joined */
 };
@@ -42,6 +44,12 @@ void comm_gpus_library(char *text, size_t capacity);
 int comm_open(struct comm *c);
 /* Wait for all ranks, then end the signs and MPI.  Collective; does nothing before comm_open(). */
 int comm_close(struct comm *c);
+/* *part <- the ranks of c that give this number, in their order, among which the collective
+ * operations below then go; their local_rank and local_size are those of c.  Collective; the same
+ * status on every rank.  comm_unite() ends it and adds its seconds, bytes and calls to those of c;
+ * it is safe on a zeroed struct. */
+int comm_split(struct comm *c, int number, struct comm *part);
+int comm_unite(struct comm *c, struct comm *part);
 /* End the job on all ranks with this exit code.  Not collective; does not return. */
 void comm_abort(struct comm *c, int code);
 
@@ -68,6 +76,16 @@ int comm_allgather(struct comm *c, const void *mine, const idx *counts, size_t u
 /* The same on rank 0 alone; all may be NULL elsewhere.  Collective. */
 int comm_gather(struct comm *c, const void *mine, const idx *counts, size_t unit, void *all);
 
+/* Several such arrays in one message a rank.  Ranks have to be together: the call before it was an
+ * agreement.  Collective. */
+struct comm_part {
+  const void *mine; /* [counts[rank]] */
+  void *all;        /* [sum of counts] on rank 0 */
+  const idx *counts;
+  size_t unit;
+};
+int comm_gather_parts(struct comm *c, const struct comm_part *parts, int count);
+
 /* Rank r gets send_counts[r] items of mine, which holds those of rank 0 first; theirs receives
  * recv_counts[r] items from rank r, in rank order.  What r sends to q is what q expects from r.
  * Collective. */
@@ -93,7 +111,11 @@ int comm_allgather_real(struct comm *c, double value, double *values);
  * equal keys that of the lowest rank.  Collective: every rank must reach it before any of them
  * branches on its status, or the others wait for one that has gone. */
 int comm_agree_at(struct comm *c, int status, gidx key);
+/* The same, and *flags <- the bits that some rank has, which are told at no cost. */
+int comm_agree_flags(struct comm *c, int status, gidx key, uint64_t *flags);
 /* With equal keys: the failure of the lowest rank. */
 int comm_agree(struct comm *c, int status);
+/* The same, for an operation that follows at once: it does not wait for all ranks again. */
+int comm_agree_met(struct comm *c, int status);
 
 #endif

@@ -18,9 +18,10 @@
 #include "comm/watch.h"
 
 struct comm_state {
-  MPI_Comm world;      /* a duplicate of MPI_COMM_WORLD, for collectives */
-  MPI_Comm ring;       /* another one, for signs of life */
-  pthread_mutex_t mpi; /* held around every MPI call */
+  MPI_Comm world;       /* of these ranks, for collectives: a duplicate of MPI_COMM_WORLD or less */
+  MPI_Comm ring;        /* another one, for signs of life; of all ranks alone */
+  pthread_mutex_t *mpi; /* held around every MPI call; that of all ranks */
+  pthread_mutex_t own;  /* which is this, in the state of all ranks */
   struct watch watch;
 };
 
@@ -44,9 +45,11 @@ int mpi_wait(struct comm *c, MPI_Request *request, double begun, double bytes);
   do {                                                                                             \
     double begun_ = log_seconds();                                                                 \
     MPI_Request request_;                                                                          \
-    pthread_mutex_lock(&c->state->mpi);                                                            \
+    c->calls++;                                                                                    \
+    c->met = 0;                                                                                    \
+    pthread_mutex_lock(c->state->mpi);                                                             \
     int error_ = (call);                                                                           \
-    pthread_mutex_unlock(&c->state->mpi);                                                          \
+    pthread_mutex_unlock(c->state->mpi);                                                           \
     TRY_MPI(error_);                                                                               \
     TRY(mpi_wait(c, &request_, begun_, bytes));                                                    \
   } while (0)

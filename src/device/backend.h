@@ -29,6 +29,9 @@ struct backend {
   int (*prepare)(struct device *dev);
   /* *bytes <- what the device keeps of max_atoms atoms, for device_open_dry(). */
   int (*forms_bytes)(const struct device_options *options, gidx *bytes);
+  /* Of a GPU: its memory, in equal parts for the ranks of this node that get it; INT64_MAX where
+   * there is none.  NULL: no limit. */
+  int (*memory)(const struct device_options *options, int local_size, gidx *bytes);
   void (*close)(struct device *dev);
   int (*idle)(struct device *dev, int *idle);         /* NULL: it always is */
   int (*copy_rate)(struct device *dev, double *rate); /* NULL: 0 */

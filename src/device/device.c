@@ -59,17 +59,28 @@ int device_open(struct device *dev, const struct device_options *o)
   return open_as(dev, &backend_cpu, o);
 }
 
-void device_open_dry(struct device *dev, const struct device_options *o, gidx *forms)
+/* Would the kind and the work take a GPU, if there is one? */
+static int wants_gpu(const struct device_options *o)
 {
   const char *kind = o->kind ? o->kind : "cpu";
-  int gpu = !strcmp(kind, "cuda") || (!strcmp(kind, "auto") && o->work >= DEVICE_BREAK_EVEN);
-  *dev = device_of(gpu ? &backend_cuda : &backend_cpu, o);
+  return !strcmp(kind, "cuda") || (!strcmp(kind, "auto") && o->work >= DEVICE_BREAK_EVEN);
+}
+
+void device_open_dry(struct device *dev, const struct device_options *o, gidx *forms)
+{
+  *dev = device_of(wants_gpu(o) ? &backend_cuda : &backend_cpu, o);
   dev->is_dry = 1;
   *forms = 0;
   if (dev->backend->forms_bytes(o, forms)) {
     status_clear(); /* this processor lacks the variant, which keeps about what a GPU keeps */
     if (backend_cuda.forms_bytes(o, forms)) status_clear();
   }
+}
+
+int device_memory(const struct device_options *o, int local_size, gidx *bytes)
+{
+  *bytes = INT64_MAX;
+  return wants_gpu(o) && backend_cuda.memory ? backend_cuda.memory(o, local_size, bytes) : OK;
 }
 
 void device_close(struct device *dev)

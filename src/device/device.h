@@ -92,6 +92,9 @@ int device_open(struct device *dev, const struct device_options *options);
  * estimate on a GPU, and for a variant that this processor lacks. */
 void device_open_dry(struct device *dev, const struct device_options *options, gidx *forms);
 void device_close(struct device *dev);
+/* *bytes <- the memory of the GPU that device_open() would choose, in equal parts for the ranks of
+ * this node that get it; INT64_MAX where it would choose none. */
+int device_memory(const struct device_options *options, int local_size, gidx *bytes);
 
 /* ERR_DEVICE unless this processor has a hardware fused multiply-add, which codes and residuals on
  * the CPU need; ERR_INTERNAL unless every thread keeps subnormal products. */

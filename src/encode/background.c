@@ -11,7 +11,7 @@
 /* Merge the lists that the ranks made of this rank's rows, and append them to the supports. */
 static void lists_append(const struct encode *e, struct block_in_flight *b)
 {
-  int size = e->c->size;
+  int size = e->group.size;
   idx top_k = b->entries_end - b->entries_begin;
   const struct entry *lists = size > 1 ? b->received.host : b->lists.host;
   struct entry merged[MAX_TOP_S];
@@ -37,7 +37,8 @@ static void results_count(struct encode *e, const struct support_block *b, idx q
     *sum += 5 * fingerprint(b->codes, entries * b->d, 4, at * b->d);
     codes_count(&e->statistics.codes, b->codes, entries * b->d);
   }
-  statistics_quality(&e->statistics, e->qualities, qualities);
+  struct chains chains = {e->out_ended, e->groups, e->group.size, e->ended_blocks};
+  statistics_join(&e->statistics, e->qualities, qualities, &chains);
 }
 
 static int background_run(void *argument)
@@ -46,7 +47,7 @@ static int background_run(void *argument)
   struct phase *phases = job->e->result->phases;
   if (job->merge) {
     gidx lists = (gidx)job->merge->mine * (job->merge->entries_end - job->merge->entries_begin) *
-                 job->e->c->size;
+                 job->e->group.size;
     phase_begin(&phases[PHASE_MERGE]);
     lists_append(job->e, job->merge);
     phase_end(&phases[PHASE_MERGE], (double)lists * (double)sizeof(struct entry));
@@ -57,12 +58,12 @@ static int background_run(void *argument)
     phase_end(&phases[PHASE_METRICS], 0);
     job->counted.n = job->qualities = 0;
   }
-  if (job->summed_count > 0) {
+  if (job->summed) {
+    const struct block_in_flight *b = job->summed;
     phase_begin(&phases[PHASE_SUMS]);
-    statistics_rows(&job->e->statistics, job->summed, job->summed_count, job->e->p);
-    phase_end(&phases[PHASE_SUMS],
-              (double)job->summed_count * job->e->p * (double)sizeof *job->summed);
-    job->summed_count = 0;
+    statistics_rows(&job->e->statistics, b->rows->host, b->first, b->n, b->ended);
+    phase_end(&phases[PHASE_SUMS], (double)b->n * job->e->p * (double)sizeof(float));
+    job->summed = NULL;
   }
   return OK;
 }

@@ -14,11 +14,10 @@ struct encode;
  * count the results of the block that was finished, sum the columns of the rows being routed. */
 struct background_job {
   struct encode *e;
-  struct block_in_flight *merge; /* NULL: none */
-  const float *summed;           /* [summed_count][p] */
-  idx summed_count;              /* 0: none */
-  struct support_block counted;  /* this rank's share of a block; n = 0: nothing */
-  idx qualities;                 /* of all rows of that block, rank 0 */
+  struct block_in_flight *merge;  /* NULL: none */
+  struct block_in_flight *summed; /* whose rows are; NULL: none */
+  struct support_block counted;   /* this rank's share of a block; n = 0: nothing */
+  idx qualities;                  /* of all rows of that turn, rank 0 */
 };
 
 /* Start the background worker on the lists of `other`, if these wait to be merged, and on what else

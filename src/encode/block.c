@@ -14,28 +14,44 @@ static void round_next(struct encode *e, struct block_in_flight *b)
     b->entries_end = round_end(e->s, e->task->rounds, ++b->round);
 }
 
-/* The next block, whose rows the files worker has read. */
+void failure_hold(struct encode *e, int status, gidx key)
+{
+  if (e->held || !status) return;
+  e->held = status;
+  e->held_key = key;
+}
+
+/* This rank's part of the next turn. */
+static void block_place(struct encode *e, struct block_in_flight *b)
+{
+  gidx first, count;
+  encode_group_share(e, b->turn_n, e->number, &first, &count);
+  b->first = b->turn_first + first;
+  b->n = (idx)count;
+  for (int r = 0; r < e->c->size; r++) {
+    gidx share_first;
+    encode_rank_share(e, b->turn_n, r, &share_first, &count);
+    b->shares[r] = (idx)count;
+    if (r != e->c->rank) continue;
+    b->mine_first = (idx)(share_first - first);
+    b->mine = (idx)count;
+  }
+}
+
+/* Begin the next turn, whose rows the files worker has read. */
 static int block_begin(struct encode *e, struct block_in_flight *b)
 {
-  gidx share_first, share;
   gidx buffer = e->begun++ % ROW_BUFFERS;
   b->rows = &e->rows[buffer];
-  b->first = e->next;
-  b->n = encode_block_at(e, e->next);
-  e->next += b->n;
+  b->turn_first = e->next;
+  b->turn_n = encode_turn_at(e, e->next);
+  e->next += b->turn_n;
+  block_place(e, b);
   e->result->inputs.rows += e->terms[buffer];
-  for (int r = 0; r < e->c->size; r++) {
-    comm_share(b->n, e->c->size, r, &share_first, &share);
-    b->shares[r] = (idx)share;
-    if (r != e->c->rank) continue;
-    b->mine_first = (idx)share_first;
-    b->mine = (idx)share;
-  }
   b->round = b->entries_begin = b->entries_end = b->solved = 0;
   round_next(e, b);
-  TRY(step_allgather(e, b, b->rows, 0));
-  e->background_job.summed = b->rows->host;
-  e->background_job.summed_count = e->task->codes ? b->n : 0;
+  if (b->n) TRY(step_allgather(e, b, b->rows, 0));
+  e->background_job.summed = e->task->codes && b->n ? b : NULL;
   return OK;
 }
 
@@ -45,8 +61,8 @@ static int block_finish(struct encode *e, struct block_in_flight *b)
 {
   int root = e->c->rank == 0, codes = e->task->codes;
   TRY(step_gather(e, b));
-  e->finished = (struct support_block){.first = e->task->sink_first + b->first,
-                                       .n = root ? b->n : 0,
+  e->finished = (struct support_block){.first = e->task->sink_first + b->turn_first,
+                                       .n = root ? b->turn_n : 0,
                                        .s = e->s,
                                        .d = e->d,
                                        .atoms = b->out_atoms,
@@ -60,43 +76,55 @@ static int block_finish(struct encode *e, struct block_in_flight *b)
                              .atoms = b->atoms,
                              .score = b->score,
                              .codes = codes ? e->codes.host : NULL};
-  e->background_job.qualities = root && codes ? b->n : 0;
+  e->background_job.qualities = root && codes ? b->turn_n : 0;
   table_release(b->table, &e->shard, e->max_request);
-  e->finished_rows = b->first + b->n;
-  b->n = 0;
+  e->finished_rows = b->turn_first + b->turn_n;
+  b->turn_n = b->n = 0;
   return OK;
 }
 
-/* From merged lists to what the next round routes, or to the end of the block. */
+static int is_last(const struct encode *e, const struct block_in_flight *b)
+{
+  return b->entries_end == e->s;
+}
+
+/* Solve what was routed, and give the group what the next round routes. */
 static int block_advance(struct encode *e, struct block_in_flight *b)
 {
-  int last = b->entries_end == e->s;
-  if (!last || e->task->codes) {
+  int last = is_last(e, b);
+  if (b->n && (!last || e->task->codes)) {
     TRY(step_fetch(e, b));
     TRY(step_codes(e, b, last));
   }
-  if (last) return block_finish(e, b);
-  TRY(step_allgather(e, b, &b->residual, 1));
+  if (last) return OK;
+  if (b->n) TRY(step_allgather(e, b, &b->residual, 1));
   round_next(e, b);
   return OK;
 }
 
-/* Where a block would begin with a sum block: is the job to end before it? */
-static int stop_look(struct encode *e)
+/* Where a turn would begin with a sum block: what asks this rank to end the job before it? */
+static uint64_t stop_asked(const struct encode *e)
 {
   const struct encode_task *t = e->task;
-  int stop = 0;
-  if (!t->stops || e->next == 0 || e->next >= e->end || e->next % ROW_BLOCK) return OK;
-  TRY(t->stops(t->stops_self, e->next, &stop));
-  if (stop) e->end = e->next;
-  return OK;
+  if (!t->stop_asked || e->next == 0 || e->next >= e->end || e->next % ROW_BLOCK) return 0;
+  return t->stop_asked(t->stops_self);
 }
 
 int block_prepare(struct encode *e, struct block_in_flight *b)
 {
-  if (b->n > 0) TRY(block_advance(e, b));
-  if (b->n > 0) return OK;
-  TRY(stop_look(e));
-  TRY(files_next(e));
-  return e->next < e->end ? block_begin(e, b) : OK;
+  int ends = b->turn_n > 0 && is_last(e, b), begins = b->turn_n == 0 || ends;
+  if (b->turn_n > 0 && !e->held) failure_hold(e, block_advance(e, b), LATE);
+  if (begins && !e->held) failure_hold(e, files_wait(e), LATE);
+  uint64_t asked = begins ? stop_asked(e) : 0;
+  TRY(comm_agree_flags(e->c, e->held, e->held_key, &asked));
+  e->group.met = 1;
+  if (ends) TRY(block_finish(e, b));
+  if (!begins) return OK;
+  if (asked) {
+    e->end = e->next;
+    e->task->stopped(e->task->stops_self, asked);
+  }
+  TRY(files_start(e)); /* it fails only where the program is wrong */
+  if (e->next < e->end) failure_hold(e, block_begin(e, b), LATE);
+  return OK;
 }

@@ -13,13 +13,16 @@ struct encode;
  * codes are solved. */
 enum { BLOCKS_IN_FLIGHT = 2, ROW_BUFFERS = BLOCKS_IN_FLIGHT + 1 };
 
-/* A block of rows between the reading of its rows and the gathering of its results.  A rank's share
- * of a block is a run of consecutive rows. */
+/* A group's block of rows between the reading of its rows and the gathering of its results, with
+ * the blocks of the other groups in the same turn.  A rank's share of a block is a run of
+ * consecutive rows. */
 struct block_in_flight {
-  gidx first;
-  idx n;                    /* 0: no block */
-  idx mine_first, mine;     /* this rank's share of its rows */
-  idx *shares;              /* [size] rows of each rank */
+  gidx turn_first;
+  idx turn_n;               /* rows of all groups; 0: no turn */
+  gidx first;               /* of this group's */
+  idx n;                    /* 0: it has no rows in this turn */
+  idx mine_first, mine;     /* this rank's share of its group's rows */
+  idx *shares;              /* [size] rows of each rank of all groups */
   idx round;                /* counted from 1 */
   idx entries_begin;        /* the round fills entries of supports from here .. */
   idx entries_end;          /* .. to the one before here */
@@ -32,15 +35,22 @@ struct block_in_flight {
   struct buffer slot;       /* idx [share][s] places of supports in the table */
   struct buffer state;      /* [share] blocks of device_codes_state_bytes(), rounds > 1 */
   struct atom_table *table; /* borrowed */
+  real *ended;              /* [sum blocks that may end in it][2][columns of this rank] */
   idx *chosen;              /* [block][s] supports so far of all rows, rounds > 1 */
   idx *atoms;               /* [share][s] supports of this rank's rows */
   float *score;             /* [share][s] */
-  idx *out_atoms;           /* [block][s] on rank 0, as are the next two */
+  idx *out_atoms;           /* [groups * block][s] on rank 0, as are the next two */
   float *out_score, *out_codes;
 };
 
 /* Bring a block from its merged lists to what is routed next: solve its codes; after the last round
- * send its results to rank 0 and begin the next block of rows, if there is one.  Collective. */
+ * send its results to rank 0 and begin the block of the next turn, if there is one.  What fails in
+ * one group becomes known to all here.  Collective. */
 int block_prepare(struct encode *e, struct block_in_flight *b);
+
+/* Hold a failure that the ranks of a group share, for the next block_prepare().  Of those of one
+ * pass the one with the smallest key is told: routing has rows, and all others come LATE. */
+#define LATE ((gidx)1 << 62)
+void failure_hold(struct encode *e, int status, gidx key);
 
 #endif

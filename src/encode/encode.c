@@ -42,20 +42,20 @@ static int blocks_run(struct encode *e)
   struct block_in_flight *b = &e->in_flight[0], *other = &e->in_flight[1];
   struct progress progress;
   progress_start(&progress, e->task->codes ? "encode" : "route", "rows", e->end);
-  TRY(files_next(e));
-  while (e->next < e->end || b->n > 0 || other->n > 0) {
+  TRY(comm_agree(e->c, files_start(e)));
+  while (e->next < e->end || b->turn_n > 0 || other->turn_n > 0) {
     TRY(block_prepare(e, b));
     TRY(background_start(e, other));
-    int status = b->n > 0 ? step_route(e, b) : OK;
+    int is_routed = b->n > 0 && !e->held && !step_route(e, b);
     TRY(background_wait(e));
-    TRY(status);
-    if (b->n > 0) TRY(step_alltoallv(e, b));
+    if (is_routed) failure_hold(e, step_alltoallv(e, b), LATE);
     progress_show(&progress, e->finished_rows);
     struct block_in_flight *swap = b;
     b = other;
     other = swap;
   }
-  return files_wait(e);
+  if (!e->held) failure_hold(e, files_wait(e), LATE);
+  return comm_agree_at(e->c, e->held, e->held_key);
 }
 
 /* The largest decoder cosine, where K is small enough. */
@@ -67,7 +67,8 @@ static int cosine_compute(struct encode *e)
   int is_stopped = e->end < e->task->rows->n; /* who goes on with it computes it */
   if (k > e->task->max_cosine || e->task->no_cosine || is_stopped) return OK;
   phase_begin(phase);
-  TRY(shard_cosine(&e->shard, e->c, &e->device, e->block, &e->result->metrics.max_decoder_cosine));
+  TRY(shard_cosine(&e->shard, e->c, &e->group, &e->device, e->block,
+                   &e->result->metrics.max_decoder_cosine));
   phase_end(phase, (double)k * e->d * e->shard.held * e->d * e->p);
   return OK;
 }
@@ -158,8 +159,7 @@ static int result_finish(struct encode *e)
   TRY(rows_name(e));
   e->result->rows = e->end;
   TRY(comm_sum(e->c, e->result->density, e->shard.tiling.k));
-  if (t->codes)
-    TRY(statistics_finish(&e->statistics, e->c, e->p, &e->result->arena, &e->result->part.sums));
+  if (t->codes) TRY(statistics_finish(&e->statistics, e->c, &e->result->part.sums));
   TRY(comm_agree(e->c, part_fill(e)));
   metrics_density(m, e->result->density, e->end, e->shard.tiling.k);
   e->result->filter = e->device.filter; /* before the cosines, which are routed too */
@@ -197,16 +197,42 @@ void encode_init(struct encode *e, const struct encode_task *task, struct comm *
                        .p = task->rows->p,
                        .d = task->atoms->d,
                        .s = task->top_s,
-                       .block = task->block,
+                       .groups = task->groups ? task->groups : 1,
                        .end = task->rows->n};
-  shard_init(&e->shard, c, task->atoms, task->tile, task->normalize);
+  int size = c->size / e->groups;
+  e->number = c->rank / size;
+  e->group = (struct comm){.size = size, .rank = c->rank % size};
+  e->block = encode_block_whole(e->groups, task->block);
+  shard_init(&e->shard, &e->group, task->atoms, task->tile, task->normalize);
 }
 
-idx encode_block_at(const struct encode *e, gidx row)
+idx encode_block_whole(int groups, idx block)
+{
+  return groups > 1 ? (idx)imax(block - block % ROW_BLOCK, ROW_BLOCK) : block;
+}
+
+idx encode_turn_at(const struct encode *e, gidx row)
 {
   gidx most = e->block < ROW_BLOCK ? imin(e->block, ROW_BLOCK - row % ROW_BLOCK)
-                                   : e->block - e->block % ROW_BLOCK;
+                                   : (gidx)e->groups * (e->block - e->block % ROW_BLOCK);
   return (idx)imax(imin(e->end - row, most), 0);
+}
+
+void encode_group_share(const struct encode *e, gidx n, int group, gidx *first, gidx *count)
+{
+  gidx unit = e->groups > 1 ? ROW_BLOCK : imax(n, 1), blocks;
+  comm_share(ceil_div(n, unit), e->groups, group, first, &blocks);
+  *first = imin(*first * unit, n);
+  *count = imin(*first + blocks * unit, n) - *first;
+}
+
+void encode_rank_share(const struct encode *e, gidx n, int rank, gidx *first, gidx *count)
+{
+  int size = e->c->size / e->groups;
+  gidx group_first;
+  encode_group_share(e, n, rank / size, &group_first, count);
+  comm_share(*count, size, rank % size, first, count);
+  *first += group_first;
 }
 
 struct device_options encode_device_options(const struct encode *e)
@@ -224,7 +250,7 @@ struct device_options encode_device_options(const struct encode *e)
                                  .route_rows = e->block,
                                  .support = t->codes || t->rounds > 1 ? t->top_s : 0,
                                  .codes_rows =
-                                     t->rounds > 1 ? 0 : (idx)ceil_div(e->block, e->c->size),
+                                     t->rounds > 1 ? 0 : (idx)ceil_div(e->block, e->group.size),
                                  .local_rank = e->c->local_rank,
                                  .kernels = t->kernels,
                                  .filter = t->filter};
@@ -263,16 +289,27 @@ static int workers_start(struct encode *e)
   return worker_start(&e->files, dictionary_read, e);
 }
 
+/* Make the two parts of the grid that this rank is in: its row and its column. */
+static int ranks_divide(struct encode *e)
+{
+  int size = e->group.size;
+  TRY(comm_split(e->c, e->number, &e->group));
+  TRY(comm_split(e->c, e->c->rank % size, &e->like));
+  e->shard.like = &e->like;
+  return OK;
+}
+
 /* Open the device with the dictionary on it, which is read while the device is being opened. */
 static int encode_open(struct encode *e)
 {
   struct phase *phase = &e->result->phases[PHASE_OPEN];
   phase_begin(phase);
+  TRY(ranks_divide(e));
   TRY(comm_agree(e->c, workers_start(e)));
   TRY(comm_agree(e->c, device_prepare(e)));
-  TRY(comm_devices_open(e->c, &e->device));
+  TRY(comm_devices_open(e->c, &e->group, &e->device));
   int status = worker_wait(&e->files); /* however long a dictionary takes */
-  TRY(shard_put(&e->shard, e->c, status, &e->device));
+  TRY(shard_put(&e->shard, e->c, &e->like, status, &e->device));
   e->result->memory.atoms = (gidx)e->shard.arena.bytes;
   phase_end(phase, 0);
   return OK;
@@ -288,14 +325,17 @@ static void device_note(struct encode *e)
 }
 
 /* Give back the device and all memory but the result's. */
-static void encode_close(struct encode *e)
+static int encode_close(struct encode *e)
 {
-  comm_devices_close(e->c);
+  comm_devices_close(&e->group);
+  TRY(comm_unite(e->c, &e->group));
+  TRY(comm_unite(e->c, &e->like));
   buffers_free(e);
   shard_free(&e->shard, &e->device);
   device_close(&e->device);
   arena_free(&e->arena);
   free(e);
+  return OK;
 }
 
 int encode_run(const struct encode_task *task, struct comm *c, struct encode_result *result)
@@ -313,8 +353,7 @@ int encode_run(const struct encode_task *task, struct comm *c, struct encode_res
   worker_close(&e->background);
   TRY(result_finish(e));
   device_note(e);
-  encode_close(e);
-  return OK;
+  return encode_close(e);
 }
 
 void encode_free(struct encode_result *result)

@@ -3,9 +3,11 @@
  *
  * Floor: encode.  Knows no files: rows come from a source, supports go to a sink.
  *
- * The rows pass in blocks.  Each rank reads its share of a block; all ranks gather the block, score
- * it over their own shards of the dictionary, and send each row's list to the rank that read the
- * row.  That rank merges the lists, solves the codes, and sends them to rank 0, which writes.
+ * Ranks are a grid: groups of equal size, each of which has the whole dictionary, dealt to its
+ * ranks.  The rows pass in turns, of which each group takes a block.  Each rank reads its share of
+ * its group's block; the ranks of a group gather the block, score it over their own shards of the
+ * dictionary, and send each row's list to the rank that read the row.  That rank merges the lists,
+ * solves the codes, and sends them to rank 0, which writes.
  * Further rounds (N.3r) do the same with residuals in place of rows.  Two blocks are in flight: the
  * lists of one are merged while the other is routed, and the rows of a third are read meanwhile.
  *
@@ -36,7 +38,9 @@ struct encode_task {
   const struct support_sink *sink; /* used on rank 0 */
   idx top_s;                       /* 1 .. min(MAX_TOP_S, K) */
   idx rounds;                      /* >= 1 */
-  idx tile, block, threads;
+  int groups;                      /* of ranks, whose number it divides; 0: one */
+  idx tile, block; /* of several groups, blocks are whole sum blocks: encode_block_whole() */
+  idx threads;
   const char *device, *variant; /* as struct device_options */
   const char *kernels, *filter;
   int codes; /* solve them; needed when rounds > 1 */
@@ -47,9 +51,10 @@ struct encode_task {
   gidx sink_first;     /* row of the sink where the rows begin */
   int no_cosine;       /* it is not: the part that has row 0 has it */
   uint64_t dictionary; /* the hash that the dictionary has to have; 0: any */
-  /* *stop <- whether to end where so many rows, whole sum blocks, are done; NULL: never.
-   * Collective. */
-  int (*stops)(void *self, gidx rows, int *stop);
+  /* Where whole sum blocks are done: what asks this rank to end there, as bits; NULL: nothing ever.
+   * Then, on every rank, what asks some rank, and the job ends there.  Neither is collective. */
+  uint64_t (*stop_asked)(void *self);
+  void (*stopped)(void *self, uint64_t asked);
   void *stops_self; /* borrowed */
 };
 
@@ -85,6 +90,7 @@ struct encode_memory {
   gidx places;  /* which atoms a table of fetched atoms has */
   gidx fetched; /* such atoms at most, and those that others ask for; of a forecast alone */
   gidx host;    /* how much of all this is in memory of the host; of a forecast alone */
+  gidx device;  /* the same of a GPU, 0 on the CPU */
 };
 
 struct encode_result {
@@ -119,6 +125,17 @@ double encode_work(const struct encode_task *task);
 /* The number of rows in a block that pays and fits: what `block = 0` means.  The result does not
  * depend on it. */
 idx encode_block_rows(const struct encode_task *task, int ranks);
+/* The rows that a block of a group gets where so many are asked for: of several groups, so many
+ * sum blocks, one at least. */
+idx encode_block_whole(int groups, idx block);
+
+/* task->groups <- as many as leave each rank's share of the dictionary, with what its device keeps
+ * of it, within the memory that it may take, and as there are sum blocks of rows; task->tile, where
+ * it is 0, and task->block, where it is 0, are then chosen for them.  reason <- why.  Collective;
+ * the same on every rank. */
+int encode_grid_choose(struct encode_task *task, struct comm *c, char *reason, size_t capacity);
+/* The same where the groups are given. */
+void encode_cut_choose(struct encode_task *task, int ranks);
 
 /* A hash of a few rows of a source, spread over all, by which parts of other rows are told from
  * each other.  Reads with a worker of its own; not collective. */

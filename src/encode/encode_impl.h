@@ -22,7 +22,10 @@
 
 struct encode {
   const struct encode_task *task;
-  struct comm *c;
+  struct comm *c;     /* all ranks */
+  struct comm group;  /* those that share the atoms with this one */
+  struct comm like;   /* those of all groups that hold the same atoms */
+  int groups, number; /* how many, and that of this rank's */
   struct encode_result *result;
   struct device device;
   struct shard shard;
@@ -38,23 +41,31 @@ struct encode {
   struct buffer rows[ROW_BUFFERS]; /* float [block][p] */
   struct buffer codes;             /* float [share][s][d] */
   struct buffer quality;           /* struct row_quality [share] */
-  struct row_quality *qualities;   /* [block], rank 0 */
+  struct row_quality *qualities;   /* [groups * block], rank 0 */
+  real *out_ended;                 /* rank 0: ended sum blocks of all groups (struct chains) */
+  gidx *ended_blocks;              /* [groups] of the turn whose results were gathered */
   idx *counts, *recv_counts;       /* [size] */
   struct block_in_flight in_flight[BLOCKS_IN_FLIGHT];
   gidx end;                      /* behind the last row: all, or less where it is asked to stop */
-  gidx next, read;               /* first row of the next block, and of the next reading */
+  gidx next, read;               /* first row of the next turn, and of the next reading */
   gidx begun, readings;          /* blocks so far */
   uint64_t terms[ROW_BUFFERS];   /* of the rows that each buffer was read with */
   gidx finished_rows;            /* of blocks whose results have left */
   struct support_block finished; /* on rank 0, to be written; n = 0: nothing */
+  int held;                      /* a failure of this rank's group that is not known to all yet, */
+  gidx held_key;                 /* and by what it is chosen among those of a pass */
 };
 
 /* The rows of which those of a task are a part, or all. */
 const struct row_source *encode_whole(const struct encode_task *task);
 
-/* Rows of the block that begins at a row: blocks end where sum blocks do, so that what is done may
- * be a part. */
-idx encode_block_at(const struct encode *e, gidx row);
+/* Rows of the turn that begins at a row: turns end where sum blocks do, so that what is done may be
+ * a part. */
+idx encode_turn_at(const struct encode *e, gidx row);
+/* The run of a turn of n rows that is a group's block: whole sum blocks where there are several
+ * groups, as even as can be.  Then the run that is a rank's share of its group's block. */
+void encode_group_share(const struct encode *e, gidx n, int group, gidx *first, gidx *count);
+void encode_rank_share(const struct encode *e, gidx n, int rank, gidx *first, gidx *count);
 
 /* The state before anything is opened, and what its device will be asked for. */
 void encode_init(struct encode *e, const struct encode_task *task, struct comm *c,

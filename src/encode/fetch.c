@@ -195,15 +195,14 @@ static int request_exchange(struct shard *t, struct atom_table *table, struct co
   for (int r = 0; r < c->size; r++) asked_all += asked[r];
   struct arena arena = {0};
   idx *names = NULL;
-  TRY(comm_agree(c, arena_alloc(&arena, &names, asked_all, sizeof *names)));
+  TRY(comm_agree_met(c, arena_alloc(&arena, &names, asked_all, sizeof *names)));
   TRY(comm_alltoallv(c, table->fetched + table->used, counts, names, asked, sizeof *names));
   for (gidx i = 0; i < asked_all; i++) names[i] = tiling_slot(&t->tiling, names[i]);
   int status = asked_gather(t, c, device, names, asked_all);
   arena_free(&arena);
-  TRY(comm_agree(c, status));
   struct buffer end = buffer_from(&table->atoms, at);
   return comm_alltoallv_buffer(c, device, &t->outgoing, asked, &end, counts, (size_t)atom_bytes(t),
-                               0);
+                               0, status);
 }
 
 int table_atoms(const struct shard *t, const struct atom_table *table, struct device *device,
@@ -238,7 +237,7 @@ static int missing_fetch(struct shard *t, struct atom_table *table, struct comm 
   if (!status) fresh = request_count(t, table, w, counts);
   if (!status) status = table_grow(table, c, device, table->used + fresh, atom_bytes(t));
   if (!status) status = request_place(t, table, w, counts);
-  TRY(comm_agree(c, status));
+  TRY(comm_agree_met(c, status));
   TRY(c->size > 1 ? request_exchange(t, table, c, device, counts, asked, ones)
                   : host_gather(t, device, table->fetched + table->used, fresh, &table->atoms,
                                 table->used));

@@ -43,16 +43,18 @@ static int file_job_run(void *argument)
   return j->read_count > 0 ? rows_read(j) : OK;
 }
 
-static int files_start(struct encode *e)
+int files_start(struct encode *e)
 {
-  gidx n = encode_block_at(e, e->read), share_first, share, buffer = e->readings++ % ROW_BUFFERS;
-  comm_share(n, e->c->size, e->c->rank, &share_first, &share);
+  gidx n = encode_turn_at(e, e->read), first, share_first, share;
+  gidx buffer = e->readings++ % ROW_BUFFERS;
+  encode_group_share(e, n, e->number, &first, &share);
+  encode_rank_share(e, n, e->c->rank, &share_first, &share);
   e->file_job = (struct file_job){.task = e->task,
                                   .read_first = e->read + share_first,
                                   .read_count = (idx)share,
                                   .device = &e->device,
                                   .read_into = &e->rows[buffer],
-                                  .read_at = share_first * e->p * (gidx)sizeof(float),
+                                  .read_at = (share_first - first) * e->p * (gidx)sizeof(float),
                                   .write = e->finished,
                                   .phases = e->result->phases,
                                   .rows_terms = &e->terms[buffer]};
@@ -62,24 +64,11 @@ static int files_start(struct encode *e)
   return worker_start(&e->files, file_job_run, &e->file_job);
 }
 
-/* Wait for the worker; the status is this rank's. */
-static int job_wait(struct encode *e)
+int files_wait(struct encode *e)
 {
   struct phase *phase = &e->result->phases[PHASE_WAIT_FILES];
   phase_begin(phase);
   TRY(worker_wait(&e->files));
   phase_end(phase, 0);
   return OK;
-}
-
-int files_next(struct encode *e)
-{
-  int status = job_wait(e);
-  if (!status) status = files_start(e);
-  return comm_agree(e->c, status);
-}
-
-int files_wait(struct encode *e)
-{
-  return comm_agree(e->c, job_wait(e));
 }

@@ -23,9 +23,9 @@ struct file_job {
   uint64_t *rows_terms;       /* <- those of the rows as they are read */
 };
 
-/* Wait for the files worker, then let it write what is finished and read this rank's share of the
- * next block; or only wait.  Collective. */
-int files_next(struct encode *e);
+/* Let the files worker write what is finished and read this rank's share of the next turn; or wait
+ * for it.  The status is this rank's; not collective. */
+int files_start(struct encode *e);
 int files_wait(struct encode *e);
 
 #endif

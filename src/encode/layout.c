@@ -3,6 +3,8 @@
  * arenas, so that forecast and allocation cannot differ. */
 #include "encode/layout.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/num.h"
@@ -14,7 +16,19 @@ static const gidx MEMORY_AIM = (gidx)1 << 30; /* of what grows with the block */
 
 static gidx max_share(const struct encode *e)
 {
-  return ceil_div(e->block, e->c->size);
+  return ceil_div(e->block, e->group.size);
+}
+
+/* Rows of a turn at most. */
+static gidx max_turn(const struct encode *e)
+{
+  return (gidx)e->groups * e->block;
+}
+
+/* Sum blocks that may end in a group's block. */
+static gidx max_ended(const struct encode *e)
+{
+  return e->block / ROW_BLOCK + 1;
 }
 
 /* Bytes held so far in arenas and buffers.  The two sides of a GPU's buffers are counted once. */
@@ -46,13 +60,13 @@ static int supports_alloc(struct encode *e, struct block_in_flight *b)
 {
   struct device *dev = &e->device;
   struct arena *a = &e->arena;
-  int size = e->c->size;
+  int size = e->group.size;
   gidx share = max_share(e), s = e->s, entries = e->block * s, entry = sizeof(struct entry);
-  gidx out = e->c->rank == 0 ? entries : 0;
+  gidx out = e->c->rank == 0 ? max_turn(e) * s : 0;
   TRY(buffer_alloc(dev, &b->lists, entries * entry));
   if (size > 1) TRY(buffer_alloc(dev, &b->received, size * share * s * entry));
   TRY(buffer_alloc(dev, &b->slot, share * s * (gidx)sizeof(idx)));
-  TRY(arena_alloc(a, &b->shares, size, sizeof *b->shares));
+  TRY(arena_alloc(a, &b->shares, e->c->size, sizeof *b->shares));
   TRY(arena_alloc(a, &b->chosen, e->task->rounds > 1 ? entries : 0, sizeof *b->chosen));
   TRY(arena_alloc(a, &b->atoms, share * s, sizeof *b->atoms));
   TRY(arena_alloc(a, &b->score, share * s, sizeof *b->score));
@@ -75,10 +89,11 @@ static int codes_alloc(struct encode *e)
   const struct encode_task *t = e->task;
   struct device *dev = &e->device;
   gidx share = max_share(e), codes = (gidx)e->s * e->d;
-  gidx out = e->c->rank == 0 ? e->block : 0;
+  gidx out = e->c->rank == 0 ? max_turn(e) : 0, columns = ceil_div(e->p, e->group.size);
   for (int i = 0; i < BLOCKS_IN_FLIGHT; i++) {
     struct block_in_flight *b = &e->in_flight[i];
     TRY(arena_alloc(&e->arena, &b->out_codes, t->codes ? out * codes : 0, sizeof(float)));
+    TRY(arena_alloc(&e->arena, &b->ended, 2 * max_ended(e) * columns, sizeof *b->ended));
     if (t->rounds > 1)
       TRY(buffer_alloc_device(dev, &b->state, share * device_codes_state_bytes(dev, e->s, t->rho)));
   }
@@ -86,8 +101,11 @@ static int codes_alloc(struct encode *e)
   TRY(buffer_alloc(dev, &e->quality, share * (gidx)sizeof(struct row_quality)));
   TRY(arena_alloc(&e->arena, &e->qualities, out, sizeof *e->qualities));
   TRY(arena_alloc(&e->arena, &e->shift, e->p, sizeof *e->shift));
-  return statistics_init(&e->statistics, &e->arena, e->c, e->p, e->shift, t->first / ROW_BLOCK,
-                         t->rows->n);
+  gidx ended = e->c->rank == 0 ? 2 * max_ended(e) * e->groups * e->p : 0;
+  TRY(arena_alloc(&e->arena, &e->out_ended, ended, sizeof *e->out_ended));
+  TRY(arena_alloc(&e->arena, &e->ended_blocks, e->groups, sizeof *e->ended_blocks));
+  return statistics_init(&e->statistics, &e->result->arena, &e->group, e->c->rank == 0, e->p,
+                         e->shift, t->first / ROW_BLOCK, t->rows->n);
 }
 
 /* Fetched atoms may take what the aim leaves beside what is held already: those that a block asks
@@ -143,8 +161,8 @@ void buffers_free(struct encode *e)
 static int fetched_alloc(struct encode *e)
 {
   int tables = e->task->rounds > 1 ? BLOCKS_IN_FLIGHT : 1;
-  if (e->c->size == 1 || !(e->task->codes || e->task->rounds > 1)) return OK;
-  return fetch_dry(&e->shard, e->tables, tables, e->c, &e->device, e->max_request);
+  if (e->group.size == 1 || !(e->task->codes || e->task->rounds > 1)) return OK;
+  return fetch_dry(&e->shard, e->tables, tables, &e->group, &e->device, e->max_request);
 }
 
 int encode_memory(const struct encode_task *task, int ranks, int rank, struct encode_memory *m)
@@ -163,7 +181,9 @@ int encode_memory(const struct encode_task *task, int ranks, int rank, struct en
   gidx held = bytes_held(&e);
   TRY(fetched_alloc(&e));
   m->fetched = bytes_held(&e) - held;
-  m->host = m->atoms + host_bytes_held(&e) + (strcmp(e.device.kind, "cpu") ? 0 : m->forms);
+  int gpu = strcmp(e.device.kind, "cpu") != 0;
+  m->host = m->atoms + host_bytes_held(&e) + (gpu ? 0 : m->forms);
+  m->device = gpu ? m->forms + e.device.planned_device : 0;
   return OK;
 }
 
@@ -208,7 +228,89 @@ idx encode_block_rows(const struct encode_task *task, int ranks)
   struct encode_task trial = *task;
   int may_have_gpu = task->device && strcmp(task->device, "cpu");
   int large = may_have_gpu && encode_work(task) >= DEVICE_BREAK_EVEN;
+  idx least = task->groups > 1 ? ROW_BLOCK : MIN_BLOCK;
   trial.block = large ? MAX_BLOCK_LARGE : MAX_BLOCK;
-  while (trial.block > MIN_BLOCK && !block_fits(&trial, ranks)) trial.block /= 2;
+  while (trial.block > least && !block_fits(&trial, ranks)) trial.block /= 2;
   return (idx)imin(imax(task->rows->n, 1), trial.block);
+}
+
+void encode_cut_choose(struct encode_task *task, int ranks)
+{
+  idx k = task->atoms->k;
+  if (!task->tile) task->tile = tile_width_default(k, ranks / imax(task->groups, 1));
+  task->tile = (idx)imin(task->tile, k);
+  if (!task->block) task->block = encode_block_rows(task, ranks);
+  task->block = encode_block_whole(task->groups, task->block);
+}
+
+/* What a rank may take, where it may take least. */
+struct limits {
+  gidx host, device;
+};
+
+static int limits_find(const struct encode_task *task, struct comm *c, struct limits *most)
+{
+  struct device_options options = {
+      .kind = task->device, .work = encode_work(task), .local_rank = c->local_rank};
+  gidx *all = malloc((size_t)c->size * sizeof *all), mine[2] = {memory_share(c->local_size)};
+  int status =
+      all ? device_memory(&options, c->local_size, &mine[1])
+          : status_fail(ERR_MEMORY, __FILE__, __LINE__, "cannot allocate %d limits", c->size);
+  TRY(comm_agree(c, status));
+  for (int i = 0; i < LENGTH(mine); i++) {
+    TRY(comm_allgather_long(c, mine[i], all));
+    for (int r = 0; r < c->size; r++) mine[i] = imin(mine[i], all[r]);
+  }
+  free(all);
+  *most = (struct limits){mine[0], mine[1]};
+  return OK;
+}
+
+/* Does the dictionary fit in as many ranks as this many groups leave to each? */
+static int groups_fit(const struct encode_task *task, int ranks, int groups,
+                      const struct limits *most, struct encode_memory *m)
+{
+  struct encode_task trial = *task;
+  trial.groups = groups;
+  encode_cut_choose(&trial, ranks);
+  if (encode_memory(&trial, ranks, 0, m)) {
+    status_clear(); /* larger than any memory */
+    return 0;
+  }
+  return m->host <= most->host && m->device <= most->device;
+}
+
+int encode_grid_choose(struct encode_task *task, struct comm *c, char *reason, size_t capacity)
+{
+  struct limits most = {0};
+  struct encode_memory m, refused = {0};
+  gidx blocks = imax(ceil_div(task->rows->n, ROW_BLOCK), 1);
+  int atoms = 1, fits = 0, short_of_rows = 0;
+  TRY(limits_find(task, c, &most));
+  for (int a = 1; a <= c->size && !fits; a++) {
+    if (c->size % a) continue;
+    atoms = a;
+    if (c->size / a > blocks) {
+      short_of_rows = 1;
+      continue;
+    }
+    fits = groups_fit(task, c->size, c->size / a, &most, &m);
+    if (!fits && !refused.host) refused = m;
+  }
+  task->groups = c->size / atoms;
+  encode_cut_choose(task, c->size);
+  if (!fits)
+    snprintf(reason, capacity, "a rank's memory is short even so");
+  else if (refused.device > most.device)
+    snprintf(reason, capacity, "in more groups a GPU would need %lld of %lld bytes",
+             (long long)refused.device, (long long)most.device);
+  else if (refused.host)
+    snprintf(reason, capacity, "in more groups a rank would need %lld of %lld bytes",
+             (long long)refused.host, (long long)most.host);
+  else if (short_of_rows)
+    snprintf(reason, capacity, "%lld rows are no more than %lld sum blocks of %d to share out",
+             (long long)task->rows->n, (long long)blocks, ROW_BLOCK);
+  else
+    snprintf(reason, capacity, "a rank holds the dictionary");
+  return OK;
 }

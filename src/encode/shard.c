@@ -45,14 +45,23 @@ int shard_alloc(struct shard *t)
   return arena_alloc(&t->arena, &t->atoms, (gidx)t->held * t->d * t->p, sizeof *t->atoms);
 }
 
+/* The slots that one of those ranks reads that hold the same. */
+static void slots_share(const struct shard *t, int rank, gidx *first, gidx *count)
+{
+  comm_share(t->held, t->like ? t->like->size : 1, rank, first, count);
+}
+
 int shard_read(struct shard *t)
 {
   const struct atom_source *source = t->source;
-  gidx frame = (gidx)t->d * t->p;
+  gidx frame = (gidx)t->d * t->p, slot, end;
   t->terms = 0;
-  for (idx slot = 0; slot < t->held; slot += t->tiling.width) {
-    idx first = tiling_atom(&t->tiling, t->rank, slot), count = tile_atoms(t, slot);
+  slots_share(t, t->like ? t->like->rank : 0, &slot, &end);
+  end += slot;
+  for (idx count; slot < end; slot += count) {
+    idx first = tiling_atom(&t->tiling, t->rank, (idx)slot);
     float *tile = atom_at(t, slot);
+    count = (idx)imin(t->tiling.width - slot % t->tiling.width, end - slot);
     t->key = first;
     TRY(source->read(source->self, first, count, tile));
     t->terms += items_terms(tile, count, frame, first);
@@ -62,9 +71,28 @@ int shard_read(struct shard *t)
   return OK;
 }
 
-int shard_put(struct shard *t, struct comm *c, int status, struct device *device)
+/* Give what this rank read to those that hold the same. */
+static int slots_tell(struct shard *t, struct comm *like)
+{
+  struct arena arena = {0};
+  gidx first, count;
+  idx *counts = NULL;
+  TRY(comm_agree(like, arena_alloc(&arena, &counts, like->size, sizeof *counts)));
+  for (int r = 0; r < like->size; r++) {
+    slots_share(t, r, &first, &count);
+    counts[r] = (idx)count;
+  }
+  slots_share(t, like->rank, &first, &count);
+  TRY(comm_allgather(like, atom_at(t, first), counts, (size_t)t->d * t->p * sizeof *t->atoms,
+                     t->atoms));
+  arena_free(&arena);
+  return OK;
+}
+
+int shard_put(struct shard *t, struct comm *c, struct comm *like, int status, struct device *device)
 {
   TRY(comm_agree_at(c, status, t->key));
+  if (like) status = slots_tell(t, like);
   for (idx slot = 0; slot < t->held && !status; slot += t->tiling.width)
     status = device_put_tile(device, atom_at(t, slot), tile_atoms(t, slot),
                              tiling_atom(&t->tiling, t->rank, slot));
@@ -77,7 +105,7 @@ int shard_load(struct shard *t, struct comm *c, const struct atom_source *source
   shard_init(t, c, source, width, normalize);
   int status = shard_alloc(t);
   if (!status) status = shard_read(t);
-  return shard_put(t, c, status, device);
+  return shard_put(t, c, NULL, status, device);
 }
 
 void shard_free(struct shard *t, struct device *device)
@@ -129,28 +157,31 @@ static int slice_route(const struct shard *t, struct device *device, struct slic
   return OK;
 }
 
-int shard_cosine(const struct shard *t, struct comm *c, struct device *device, idx rows,
-                 real *cosine)
+int shard_cosine(const struct shard *t, struct comm *c, struct comm *group, struct device *device,
+                 idx rows, real *cosine)
 {
+  int size = group->size, groups = c->size / size;
   *cosine = nan_canonical();
   if (t->tiling.k < 2) return OK;
-  idx width = t->tiling.width, step = rows / (t->d * c->size);
+  idx width = t->tiling.width, step = rows / (t->d * size);
   step = step < 1 ? 1 : step > width ? width : step;
-  gidx vectors = (gidx)step * t->d * c->size, tiles = ceil_div(t->tiling.k, width);
+  gidx vectors = (gidx)step * t->d * size, tiles = ceil_div(t->tiling.k, width);
   struct arena arena = {0};
   struct slice s = {0};
   real *all = NULL;
   int status = buffer_alloc(device, &s.vectors, vectors * t->p * (gidx)sizeof(float));
   if (!status) status = arena_alloc(&arena, &s.atom, vectors, sizeof *s.atom);
   if (!status) status = buffer_alloc(device, &s.lists, vectors * (gidx)sizeof(struct entry));
-  if (!status) status = arena_alloc(&arena, &s.counts, c->size, sizeof *s.counts);
+  if (!status) status = arena_alloc(&arena, &s.counts, size, sizeof *s.counts);
   if (!status) status = arena_alloc(&arena, &all, c->size, sizeof *all);
   TRY(comm_agree(c, status));
   float max = 0;
-  for (gidx tile = 0; tile < tiles; tile += c->size)
+  gidx slice = 0;
+  for (gidx tile = 0; tile < tiles; tile += size)
     for (idx low = 0; low < width; low += step) {
       idx high = width - low < step ? width : low + step;
-      TRY(slice_gather(t, c, (idx)tile, low, high, &s));
+      if (slice++ % groups != c->rank / size) continue;
+      TRY(slice_gather(t, group, (idx)tile, low, high, &s));
       if (s.n == 0) break;
       if (!status) status = slice_route(t, device, &s, &max);
     }

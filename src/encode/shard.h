@@ -21,8 +21,9 @@ struct shard {
   struct buffer outgoing; /* atoms that other ranks asked for */
   const struct atom_source *source; /* borrowed; of the reading */
   int normalize;
-  gidx key;       /* first atom of the tile that was read last */
-  uint64_t terms; /* of the atoms as they were read (model/identity.h) */
+  const struct comm *like; /* borrowed: the ranks that hold the same tiles; NULL: no other does */
+  gidx key;                /* first atom of the piece that was read last */
+  uint64_t terms;          /* of the atoms as they were read (model/identity.h) */
   struct arena arena;
 };
 
@@ -37,18 +38,22 @@ int shard_load(struct shard *t, struct comm *c, const struct atom_source *source
 
 /* The same in four steps, so that a worker can read while the device is opened: what is to be read,
  * and by how many ranks; memory for it, where a dry t->arena only counts; the reading; then its
- * status is made common and the tiles are put.  The last one is collective. */
+ * status is made common to the ranks of c, those that hold the same tiles (t->like, set in between)
+ * tell each other what they read, and the tiles are put.  Of the ranks that hold the same, each
+ * reads a run of the slots, so that every atom is read once.  The last one is collective. */
 void shard_init(struct shard *t, const struct comm *c, const struct atom_source *source, idx width,
                 int normalize);
 int shard_alloc(struct shard *t);
 int shard_read(struct shard *t);
-int shard_put(struct shard *t, struct comm *c, int status, struct device *device);
+int shard_put(struct shard *t, struct comm *c, struct comm *like, int status,
+              struct device *device);
 void shard_free(struct shard *t, struct device *device); /* while the device is open */
 
 /* The largest |cosine| of two different atoms: every atom is routed over all others (for frames,
- * the largest norm of a vector's projection).  rows: how many to route at a time.  Collective;
- * *cosine is set on every rank, NaN for fewer than two atoms. */
-int shard_cosine(const struct shard *t, struct comm *c, struct device *device, idx rows,
-                 real *cosine);
+ * the largest norm of a vector's projection).  rows: how many to route at a time.  The ranks of a
+ * group have all tiles together; groups, of equal size and one after another in c, share out the
+ * atoms to route.  Collective; *cosine is set on every rank, NaN for fewer than two atoms. */
+int shard_cosine(const struct shard *t, struct comm *c, struct comm *group, struct device *device,
+                 idx rows, real *cosine);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Chains run down the rows for a run of columns at once; each full sum block is pushed on a
+ * Chains run down the rows for a run of columns at once; rank 0 pushes those of each sum block on a
  * tree. */
 #include "encode/statistics.h"
 
@@ -8,110 +8,101 @@
 #include "base/num.h"
 #include "base/status.h"
 
-int statistics_init(struct statistics *s, struct arena *arena, const struct comm *c, idx p,
-                    const real *shift, gidx first_block, gidx n)
+int statistics_init(struct statistics *s, struct arena *arena, const struct comm *group,
+                    int is_root, idx p, const real *shift, gidx first_block, gidx n)
 {
-  gidx first, count, blocks = ceil_div(n, ROW_BLOCK);
-  comm_share(p, c->size, c->rank, &first, &count);
-  *s = (struct statistics){
-      .first = (idx)first, .count = (idx)count, .shift = shift, .first_block = first_block};
+  gidx first, count;
+  comm_share(p, group->size, group->rank, &first, &count);
+  *s = (struct statistics){.p = p,
+                           .first = (idx)first,
+                           .count = (idx)count,
+                           .shift = shift,
+                           .n = n,
+                           .first_block = first_block};
   TRY(arena_alloc(arena, &s->chain, 2 * count, sizeof *s->chain));
-  TRY(block_tree_init(&s->columns, arena, (idx)(2 * count), first_block, blocks));
-  return block_tree_init(&s->qualities, arena, LENGTH(s->quality), first_block, blocks);
+  if (!is_root) return OK;
+  TRY(arena_alloc(arena, &s->joined, part_width(p), sizeof *s->joined));
+  return block_tree_init(&s->tree, arena, part_width(p), first_block, ceil_div(n, ROW_BLOCK));
 }
 
-/* Push the sum block that ends with this many rows on its tree, and begin the next. */
-static void chain_push(const struct statistics *s, struct block_tree *t, real *chain, gidx rows)
+/* Is this the number of a row behind the last one of a sum block? */
+static int is_end(const struct statistics *s, gidx row)
 {
-  gidx block = s->first_block + (rows - 1) / ROW_BLOCK;
-  block_tree_push(t, (struct block_node){.present = 1, .index = block}, chain);
-  memset(chain, 0, (size_t)t->width * sizeof *chain);
+  return row % ROW_BLOCK == 0 || row == s->n;
 }
 
-void statistics_rows(struct statistics *s, const float *x, idx n, idx p)
+gidx statistics_blocks(gidx first, gidx n, gidx all)
+{
+  gidx end = first + n;
+  return n ? (end == all ? ceil_div(end, ROW_BLOCK) : end / ROW_BLOCK) - first / ROW_BLOCK : 0;
+}
+
+void statistics_rows(struct statistics *s, const float *x, gidx first, idx n, real *ended)
 {
   real *sum = s->chain, *squares = s->chain + s->count;
   const real *shift = s->shift + s->first;
+  size_t bytes = 2 * (size_t)s->count * sizeof *sum;
   for (idx i = 0; i < n; i++) {
-    const float *row = x + (gidx)i * p + s->first;
+    const float *row = x + (gidx)i * s->p + s->first;
     for (idx c = 0; c < s->count; c++) {
       real t = row[c] - shift[c];
       sum[c] += t;
       squares[c] += t * t;
     }
-    if (++s->rows % ROW_BLOCK == 0) chain_push(s, &s->columns, s->chain, s->rows);
+    if (!is_end(s, first + i + 1)) continue;
+    memcpy(ended, s->chain, bytes);
+    memset(s->chain, 0, bytes);
+    ended += 2 * s->count;
   }
 }
 
-void statistics_quality(struct statistics *s, const struct row_quality *quality, idx n)
+/* s->joined <- the columns of sum block `block` of a group, whose chains are values. */
+static void columns_place(const struct statistics *s, const real *values, int ranks, gidx blocks,
+                          gidx block)
 {
+  for (int r = 0; r < ranks; r++) {
+    gidx first, count;
+    comm_share(s->p, ranks, r, &first, &count);
+    const real *chain = values + 2 * (blocks * first + block * count);
+    memcpy(s->joined + first, chain, (size_t)count * sizeof *chain);
+    memcpy(s->joined + s->p + first, chain + count, (size_t)count * sizeof *chain);
+  }
+}
+
+/* Push the sum block that ends here, number `block` of those that end with these chains. */
+static void block_push(struct statistics *s, const struct chains *chains, gidx block)
+{
+  const real *values = chains->values;
+  int group = 0;
+  for (; block >= chains->blocks[group]; group++) {
+    block -= chains->blocks[group];
+    values += 2 * chains->blocks[group] * s->p;
+  }
+  columns_place(s, values, chains->ranks, chains->blocks[group], block);
+  gidx index = s->first_block + (s->judged - 1) / ROW_BLOCK;
+  block_tree_push(&s->tree, (struct block_node){.present = 1, .index = index}, s->joined);
+  s->joined[2 * s->p] = s->joined[2 * s->p + 1] = 0;
+}
+
+void statistics_join(struct statistics *s, const struct row_quality *quality, idx n,
+                     const struct chains *chains)
+{
+  gidx block = 0;
   for (idx i = 0; i < n; i++) {
-    s->quality[0] += quality[i].error;
-    s->quality[1] += quality[i].cosine;
+    s->joined[2 * s->p] += quality[i].error;
+    s->joined[2 * s->p + 1] += quality[i].cosine;
     s->nonzero += quality[i].nonzero;
-    if (++s->judged % ROW_BLOCK == 0) chain_push(s, &s->qualities, s->quality, s->judged);
+    if (is_end(s, ++s->judged)) block_push(s, chains, block++);
   }
 }
 
-/* all[rank][nodes][2][columns of the rank] -> values[nodes][part_width(p)] */
-static void columns_place(const struct comm *c, const real *all, struct part_sums *sums)
+int statistics_finish(struct statistics *s, struct comm *c, struct part_sums *sums)
 {
-  idx p = sums->p;
-  for (int r = 0; r < c->size; r++) {
-    gidx first, count;
-    comm_share(p, c->size, r, &first, &count);
-    for (int node = 0; node < sums->nodes; node++) {
-      real *to = sums->values + (gidx)node * part_width(p) + first;
-      memcpy(to, all, (size_t)count * sizeof *to);
-      memcpy(to + p, all + count, (size_t)count * sizeof *to);
-      all += 2 * count;
-    }
-  }
-}
-
-static void qualities_place(const struct block_tree *t, struct part_sums *sums)
-{
-  for (int node = 0; node < sums->nodes; node++)
-    memcpy(sums->values + (gidx)node * part_width(sums->p) + 2 * sums->p, t->values + 2 * node,
-           2 * sizeof *t->values);
-}
-
-/* Bring the nodes of all columns to rank 0.  A column of a rank is an item of all its nodes. */
-static int columns_gather(struct statistics *s, struct comm *c, struct part_sums *sums)
-{
-  struct arena arena = {0};
-  real *all = NULL;
-  idx *counts = NULL;
-  int status = arena_alloc(&arena, &counts, c->size, sizeof *counts);
-  if (!status && c->rank == 0)
-    status = arena_alloc(&arena, &all, 2 * (gidx)sums->p * sums->nodes, sizeof *all);
-  TRY(comm_agree(c, status));
-  for (int r = 0; r < c->size; r++) {
-    gidx first, count;
-    comm_share(sums->p, c->size, r, &first, &count);
-    counts[r] = (idx)count;
-  }
-  TRY(comm_gather(c, s->columns.values, counts, 2 * (size_t)sums->nodes * sizeof *all, all));
-  if (c->rank == 0) columns_place(c, all, sums);
-  arena_free(&arena);
-  return OK;
-}
-
-int statistics_finish(struct statistics *s, struct comm *c, idx p, struct arena *arena,
-                      struct part_sums *sums)
-{
-  if (s->rows % ROW_BLOCK) chain_push(s, &s->columns, s->chain, s->rows);
-  if (s->judged % ROW_BLOCK) chain_push(s, &s->qualities, s->quality, s->judged);
   *sums = (struct part_sums){.first = s->first_block,
-                             .count = ceil_div(s->rows, ROW_BLOCK),
-                             .p = p,
-                             .nodes = s->columns.count};
-  int status = OK;
-  if (c->rank == 0)
-    status = arena_alloc(arena, &sums->values, (gidx)sums->nodes * part_width(p), sizeof(real));
-  TRY(comm_agree(c, status));
-  if (sums->nodes) TRY(columns_gather(s, c, sums));
-  if (c->rank == 0) qualities_place(&s->qualities, sums);
+                             .count = ceil_div(s->judged, ROW_BLOCK),
+                             .p = s->p,
+                             .nodes = s->tree.count,
+                             .values = s->tree.values};
   gidx codes[] = {s->codes.all, s->codes.negative, s->codes.zero};
   TRY(comm_sum(c, codes, LENGTH(codes)));
   s->codes = (struct code_counts){codes[0], codes[1], codes[2]};

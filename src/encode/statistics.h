@@ -3,8 +3,9 @@
  *
  * Floor: encode.
  *
- * Column sums: every rank sees all rows and owns a run of columns, so each column is one
- * exact-order sum whatever the block size.  Row values: rank 0 gets them in row order and adds. */
+ * Column sums: the ranks of a group see all rows of its sum blocks, and each owns a run of columns,
+ * so a sum block's chain of a column is made by one rank, whatever the block size.  Rank 0 gets
+ * the chains and the values of rows, in row order, and joins the sum blocks. */
 #ifndef ENCODE_STATISTICS_H
 #define ENCODE_STATISTICS_H
 
@@ -17,31 +18,44 @@
 #include "model/results.h"
 
 struct statistics {
-  idx first, count;  /* columns that this rank sums */
-  const real *shift; /* [p] k_c, borrowed */
-  gidx first_block;
-  real *chain;                 /* [2][count] of the sum block in progress: x - k, (x - k)^2 */
-  struct block_tree columns;   /* of [2][count] */
-  gidx rows;                   /* seen */
-  real quality[2];             /* rank 0: errors and cosines of the sum block in progress */
-  struct block_tree qualities; /* rank 0, of [2] */
-  gidx judged;                 /* rank 0: rows */
-  gidx nonzero;                /* rank 0 */
-  struct code_counts codes;    /* of this rank's rows */
+  idx p, first, count; /* columns, and those that this rank sums */
+  const real *shift;   /* [p] k_c, borrowed */
+  gidx n, first_block; /* rows, and the sum block that they begin with */
+  real *chain;         /* [2][count] of the sum block in progress: x - k, (x - k)^2 */
+  /* On rank 0: */
+  real *joined;           /* [2 p + 2] a sum block's chains: columns, then errors and cosines */
+  struct block_tree tree; /* of [2 p + 2] */
+  gidx judged;            /* rows */
+  gidx nonzero;
+  struct code_counts codes; /* of this rank's rows */
 };
 
-/* Of n rows that begin with a sum block.  Take the arrays, which start at zero, from the arena.
- * Not collective, as the two below. */
-int statistics_init(struct statistics *s, struct arena *arena, const struct comm *c, idx p,
-                    const real *shift, gidx first_block, gidx n);
-/* Add the next n rows x[n][p] to this rank's columns. */
-void statistics_rows(struct statistics *s, const float *x, idx n, idx p);
-/* Add the quality of the next n rows, on rank 0. */
-void statistics_quality(struct statistics *s, const struct row_quality *quality, idx n);
+/* Sum blocks whose last row is one of rows first .. first + n - 1 of all. */
+gidx statistics_blocks(gidx first, gidx n, gidx all);
 
-/* *sums <- the nodes of all sums, from the arena, on rank 0; s->codes <- those of all ranks.
- * Collective. */
-int statistics_finish(struct statistics *s, struct comm *c, idx p, struct arena *arena,
-                      struct part_sums *sums);
+/* What groups send to rank 0 of a run of rows that they share: chains[rank][its sum blocks][2][its
+ * columns]; group g has ended blocks[g] sum blocks, one group's before the next one's. */
+struct chains {
+  const real *values;
+  int groups, ranks; /* ranks of a group */
+  const gidx *blocks;
+};
+
+/* Of n rows that begin with a sum block.  The arrays, which start at zero, live in the arena.  The
+ * ranks of the group have all columns together.  Not collective, as the two below. */
+int statistics_init(struct statistics *s, struct arena *arena, const struct comm *group,
+                    int is_root, idx p, const real *shift, gidx first_block, gidx n);
+/* Add rows x[n][p], the first of which is number `first`, to this rank's columns.  They follow
+ * those of the last call, or begin with a sum block.
+ * ended[statistics_blocks()][2][count] <- the chains of the sum blocks that one of them ends. */
+void statistics_rows(struct statistics *s, const float *x, gidx first, idx n, real *ended);
+/* Add the quality of the next n rows, and the chains of the sum blocks that end with one of them,
+ * on rank 0. */
+void statistics_join(struct statistics *s, const struct row_quality *quality, idx n,
+                     const struct chains *chains);
+
+/* *sums <- the nodes of all sums, which live in the arena, on rank 0; s->codes <- those of all
+ * ranks.  Collective. */
+int statistics_finish(struct statistics *s, struct comm *c, struct part_sums *sums);
 
 #endif

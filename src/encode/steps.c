@@ -6,10 +6,11 @@
 #include "base/status.h"
 #include "comm/buffers.h"
 
-/* counts[r] <- unit * rows that rank r has of this block. */
+/* counts[r] <- unit * rows that rank r of the group has of this block. */
 static const idx *share_counts(struct encode *e, const struct block_in_flight *b, idx unit)
 {
-  for (int r = 0; r < e->c->size; r++) e->counts[r] = b->shares[r] * unit;
+  const idx *shares = b->shares + e->number * e->group.size;
+  for (int r = 0; r < e->group.size; r++) e->counts[r] = shares[r] * unit;
   return e->counts;
 }
 
@@ -19,12 +20,12 @@ int step_allgather(struct encode *e, struct block_in_flight *b, struct buffer *r
 {
   struct phase *phase = &e->result->phases[PHASE_ALLGATHER];
   phase_begin(phase);
-  double before = e->c->bytes;
+  double before = e->group.bytes;
   size_t row = (size_t)e->p * sizeof(float), support = (size_t)e->s * sizeof(idx);
   const idx *counts = share_counts(e, b, 1);
-  TRY(comm_allgather_buffer(e->c, &e->device, rows, counts, row, !with_chosen));
-  if (with_chosen) TRY(comm_allgather(e->c, b->atoms, counts, support, b->chosen));
-  phase_end(phase, e->c->bytes - before);
+  TRY(comm_allgather_buffer(&e->group, &e->device, rows, counts, row, !with_chosen));
+  if (with_chosen) TRY(comm_allgather(&e->group, b->atoms, counts, support, b->chosen));
+  phase_end(phase, e->group.bytes - before);
   return OK;
 }
 
@@ -40,29 +41,31 @@ int step_route(struct encode *e, struct block_in_flight *b)
   int status = device_route(&e->device, &job);
   gidx key = -1;
   if (!status && job.bad.row >= 0) {
-    key = ((gidx)job.bad.row << 31) + job.bad.atom;
+    key = ((b->first - b->turn_first + job.bad.row) << 31) + job.bad.atom;
     status = status_fail(ERR_INPUT, __FILE__, __LINE__,
                          "the %s of row %lld and atom %d is not a finite float32 number",
                          e->d == 1 ? "score" : "gate", (long long)(b->first + job.bad.row),
                          job.bad.atom);
   }
   phase_end(phase, (double)b->n * e->shard.held * e->d * e->p);
-  return comm_agree_at(e->c, status, key);
+  status = comm_agree_at(&e->group, status, key);
+  failure_hold(e, status, key < 0 ? LATE : key);
+  return status;
 }
 
 int step_alltoallv(struct encode *e, struct block_in_flight *b)
 {
   struct phase *phase = &e->result->phases[PHASE_ALLTOALLV];
   phase_begin(phase);
-  double before = e->c->bytes;
+  double before = e->group.bytes;
   idx top_k = b->entries_end - b->entries_begin;
-  int size = e->c->size;
+  int size = e->group.size;
   for (int r = 0; r < size; r++) e->recv_counts[r] = b->mine * top_k;
-  TRY(comm_alltoallv_buffer(e->c, &e->device, &b->lists, share_counts(e, b, top_k),
+  TRY(comm_alltoallv_buffer(&e->group, &e->device, &b->lists, share_counts(e, b, top_k),
                             size > 1 ? &b->received : &b->lists, e->recv_counts,
-                            sizeof(struct entry), 1));
+                            sizeof(struct entry), 1, OK));
   b->routed = 1;
-  phase_end(phase, e->c->bytes - before);
+  phase_end(phase, e->group.bytes - before);
   return OK;
 }
 
@@ -70,13 +73,11 @@ int step_fetch(struct encode *e, struct block_in_flight *b)
 {
   struct phase *phase = &e->result->phases[PHASE_FETCH];
   phase_begin(phase);
-  double before = e->c->bytes;
+  double before = e->group.bytes;
   struct atom_request request = {b->atoms, b->slot.host,     b->mine,
                                  e->s,     b->entries_begin, b->entries_end};
-  TRY(table_fetch(&e->shard, b->table, e->c, &e->device, &request));
-  gidx bytes = b->mine * (gidx)e->s * (gidx)sizeof(idx);
-  TRY(comm_agree(e->c, device_put(&e->device, &b->slot, 0, bytes)));
-  phase_end(phase, e->c->bytes - before);
+  TRY(table_fetch(&e->shard, b->table, &e->group, &e->device, &request));
+  phase_end(phase, e->group.bytes - before);
   return OK;
 }
 
@@ -93,7 +94,8 @@ int step_codes(struct encode *e, struct block_in_flight *b, int last)
   struct phase *phase = &e->result->phases[PHASE_CODES];
   phase_begin(phase);
   struct buffer atoms;
-  int status = table_atoms(&e->shard, b->table, &e->device, &atoms);
+  int status = device_put(&e->device, &b->slot, 0, b->mine * (gidx)e->s * (gidx)sizeof(idx));
+  if (!status) status = table_atoms(&e->shard, b->table, &e->device, &atoms);
   struct codes_job job = {.n = b->mine,
                           .m_old = b->solved,
                           .m_new = b->entries_end,
@@ -115,7 +117,21 @@ int step_codes(struct encode *e, struct block_in_flight *b, int last)
   double old = (double)b->solved * e->d, new = (double)b->entries_end * e->d;
   b->solved = b->entries_end;
   phase_end(phase, (double)b->mine * e->p * ((new *new - old *old) / 2 + 3 * new));
-  return comm_agree(e->c, status);
+  return last ? status : comm_agree(&e->group, status); /* of the last round all agree next */
+}
+
+/* e->counts <- chains of this turn's ended sum blocks that each rank has. */
+static int ended_count(struct encode *e, const struct block_in_flight *b)
+{
+  gidx n = e->task->rows->n, first, count;
+  for (int r = 0; r < e->c->size; r++) {
+    int g = r / e->group.size;
+    encode_group_share(e, b->turn_n, g, &first, &count);
+    e->ended_blocks[g] = statistics_blocks(b->turn_first + first, count, n);
+    comm_share(e->p, e->group.size, r % e->group.size, &first, &count);
+    TRY(comm_count(2 * e->ended_blocks[g] * count, &e->counts[r]));
+  }
+  return OK;
 }
 
 int step_gather(struct encode *e, struct block_in_flight *b)
@@ -123,14 +139,17 @@ int step_gather(struct encode *e, struct block_in_flight *b)
   struct phase *phase = &e->result->phases[PHASE_GATHER];
   phase_begin(phase);
   double before = e->c->bytes;
-  const idx *counts = share_counts(e, b, 1);
+  const idx *rows = b->shares;
   size_t bytes = (size_t)e->s * 4;
-  TRY(comm_gather(e->c, b->atoms, counts, bytes, b->out_atoms));
-  TRY(comm_gather(e->c, b->score, counts, bytes, b->out_score));
-  if (e->task->codes) {
-    TRY(comm_gather(e->c, e->codes.host, counts, bytes * (size_t)e->d, b->out_codes));
-    TRY(comm_gather(e->c, e->quality.host, counts, sizeof *e->qualities, e->qualities));
-  }
+  const struct comm_part parts[] = {
+      {b->atoms, b->out_atoms, rows, bytes},
+      {b->score, b->out_score, rows, bytes},
+      {e->codes.host, b->out_codes, rows, bytes * (size_t)e->d},
+      {e->quality.host, e->qualities, rows, sizeof *e->qualities},
+      {b->ended, e->out_ended, e->counts, sizeof *b->ended},
+  };
+  TRY(ended_count(e, b));
+  TRY(comm_gather_parts(e->c, parts, e->task->codes ? LENGTH(parts) : 2));
   phase_end(phase, e->c->bytes - before);
   return OK;
 }

@@ -103,7 +103,7 @@ static int cosine_find(struct sweep_end *w, real *cosine)
   struct shard tiles;
   TRY(comm_agree(f->c, device_open(&device, &options)));
   TRY(shard_load(&tiles, f->c, &source, tiling.width, 0, &device));
-  TRY(shard_cosine(&tiles, f->c, &device, 1024, cosine));
+  TRY(shard_cosine(&tiles, f->c, f->c, &device, 1024, cosine));
   shard_free(&tiles, &device);
   device_close(&device);
   return OK;

@@ -37,6 +37,18 @@ static int gpu_of_rank(struct cuda_state *s)
   return OK;
 }
 
+/* No context is made for it. */
+static int cuda_memory(const struct device_options *options, int local_size, gidx *bytes)
+{
+  struct cudaDeviceProp facts;
+  int count = 0;
+  *bytes = INT64_MAX;
+  if (cudaGetDeviceCount(&count) || count == 0) return OK; /* opening it says why */
+  TRY_CU(cudaGetDeviceProperties(&facts, options->local_rank % count));
+  *bytes = (gidx)facts.totalGlobalMem / ((local_size + count - 1) / count);
+  return OK;
+}
+
 static int gpu_describe(struct cuda_state *s, struct device_gpu *gpu)
 {
   struct cudaDeviceProp facts;
@@ -116,6 +128,7 @@ const struct backend backend_cuda = {
     .open = cuda_open,
     .prepare = cuda_prepare,
     .forms_bytes = plan_forms_bytes,
+    .memory = cuda_memory,
     .close = cuda_close,
     .alloc = cuda_buffer_alloc,
     .alloc_device = cuda_buffer_wrap,

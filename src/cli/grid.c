@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Two numbers and an x between them. */
+#include "cli/grid.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/status.h"
+
+/* *value <- the number that `*at` begins with, 1 to 999999; *at <- behind it.  0: there is none. */
+static int number_read(const char **at, long *value)
+{
+  char *end;
+  if (!isdigit((unsigned char)**at)) return 0;
+  *value = strtol(*at, &end, 10);
+  int digits = (int)(end - *at);
+  *at = end;
+  return *value > 0 && digits <= 6;
+}
+
+/* text <- the grids of so many ranks, as far as there is room. */
+static void grids_list(int ranks, char *text, size_t capacity)
+{
+  size_t used = 0;
+  for (int atoms = 1; atoms <= ranks && used + 32 < capacity; atoms++)
+    if (ranks % atoms == 0)
+      used += (size_t)snprintf(text + used, capacity - used, "%s%dx%d", used ? ", " : "",
+                               ranks / atoms, atoms);
+}
+
+int grid_parse(const char *text, int ranks, int *groups)
+{
+  char grids[256];
+  const char *at = text;
+  long rows, atoms;
+  *groups = 0;
+  if (!strcmp(text, "auto")) return OK;
+  grids_list(ranks, grids, sizeof grids);
+  int is_grid = number_read(&at, &rows) && *at++ == 'x' && number_read(&at, &atoms) && !*at;
+  CHECK(
+      is_grid, ERR_USAGE,
+      "'--grid' is '%s': give two numbers from 1 on, groups of ranks and ranks of a group, as %s, "
+      "or auto",
+      text, grids);
+  CHECK(rows * atoms == ranks, ERR_USAGE,
+        "'--grid' is '%s', for %ld ranks, but there are %d: give %s, or auto", text, rows * atoms,
+        ranks, grids);
+  *groups = (int)rows;
+  return OK;
+}
