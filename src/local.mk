@@ -31,6 +31,7 @@ libsagitta_a_SOURCES += \
   %D%/model/rows.h %D%/model/rows.c \
   %D%/model/dictionary.h %D%/model/dictionary.c \
   %D%/model/route.h %D%/model/route.c %D%/model/partners.h %D%/model/partners.c \
+  %D%/model/top.h %D%/model/top.c \
   %D%/model/screen.h %D%/model/screen.c \
   %D%/model/codes.h %D%/model/codes.c \
   %D%/model/dense.h %D%/model/dense.c \
@@ -181,7 +182,7 @@ libsagitta_a_SOURCES += \
   %D%/io/classes.h %D%/io/classes.c \
   %D%/io/systems.h %D%/io/systems.c %D%/io/solutions.h %D%/io/solutions.c \
   %D%/io/terminal.h %D%/io/terminal.c %D%/io/terminal_check.c %D%/io/terminal_show.c \
-  %D%/io/comparison.h %D%/io/comparison.c \
+  %D%/io/comparison.h %D%/io/comparison.c %D%/io/top.h %D%/io/top.c \
   %D%/io/artifact_dump.h %D%/io/artifact_dump.c
 
 # encode: rows and a dictionary in, supports and codes out; also what others need of it: the shard of
@@ -238,7 +239,7 @@ libsagitta_a_SOURCES += \
   %D%/terminal/lapack.h %D%/terminal/lapack.c
 
 # look: what a dictionary is like
-libsagitta_a_SOURCES += %D%/look/compare.h %D%/look/compare.c
+libsagitta_a_SOURCES += %D%/look/compare.h %D%/look/compare.c %D%/look/top.h %D%/look/top.c
 
 # synth: data with a known answer
 libsagitta_a_SOURCES += \
@@ -262,7 +263,7 @@ sagitta_SOURCES = \
   %D%/cli/refit_files.h %D%/cli/refit_files.c %D%/cli/fit_files.h %D%/cli/fit_files.c \
   %D%/cli/fit_page.h %D%/cli/fit_page.c %D%/cli/fit_publisher.h %D%/cli/fit_publisher.c \
   %D%/cli/refit_resume.h %D%/cli/refit_resume.c \
-  %D%/cli/cmd_color.c %D%/cli/cmd_compare.c \
+  %D%/cli/cmd_color.c %D%/cli/cmd_compare.c %D%/cli/cmd_top.c \
   %D%/cli/cmd_terminal.c %D%/cli/bench_dense.h %D%/cli/bench_dense.c \
   %D%/cli/bench_update.h %D%/cli/bench_update.c \
   %D%/cli/cmd_assemble.c \
