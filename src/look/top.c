@@ -12,7 +12,7 @@
 #include "base/worker.h"
 #include "model/codes.h"
 
-enum { BLOCK_ROWS = 4096, BLOCK_ENTRIES = 1 << 22, LOT_VALUES = 1 << 20 };
+enum { LOT_VALUES = 1 << 20 };
 
 /* The rows of a rank; a thread that is left behind may still use it. */
 struct share {
@@ -22,19 +22,6 @@ struct share {
   gidx entries, longest;
   struct identity terms;
 };
-
-/* *count <- so many of at most n rows from `first` on that their entries fit in a block, one at
- * least; *begin <- their first entry. */
-static int block_size(const struct support_source *s, gidx first, gidx n, gidx *count, gidx *begin)
-{
-  gidx end;
-  *count = imin(n, BLOCK_ROWS);
-  TRY(s->starts(s->self, first, 0, begin));
-  for (;; *count = ceil_div(*count, 2)) {
-    TRY(s->starts(s->self, first + *count, 0, &end));
-    if (*count == 1 || end - *begin <= BLOCK_ENTRIES) return OK;
-  }
-}
 
 static void block_add(struct share *h, const struct supports *s, gidx begin)
 {
@@ -59,7 +46,7 @@ static int share_read(void *argument)
   for (gidx at = h->first, end = h->first + h->n; at < end;) {
     struct supports s;
     gidx count, begin;
-    TRY(block_size(h->source, at, end - at, &count, &begin));
+    TRY(supports_block(h->source, at, end - at, &count, &begin));
     int status = supports_load(&s, h->source, at, count, 1);
     if (!status) block_add(h, &s, begin);
     supports_free(&s);
