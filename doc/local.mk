@@ -9,4 +9,6 @@ dist_doc_DATA += \
   %D%/bench.md \
   %D%/environment.md \
   %D%/kernel-tutorial.md \
-  %D%/certified.md
+  %D%/certified.md \
+  %D%/pictures.md
+EXTRA_DIST += %D%/pictures/light.png %D%/pictures/dark.png

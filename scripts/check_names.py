@@ -21,6 +21,8 @@ OTHERS = {
     "Slurm": "--account --array --cpus-per-task --dependency --gpu-bind --gres --job-name --mpi "
              "--nodes --ntasks --ntasks-per-node --open-mode --parsable --partition "
              "--requeue --signal --time",
+    "Chromium": "--headless --no-sandbox --disable-gpu --hide-scrollbars --user-data-dir "
+                "--window-size --virtual-time-budget --blink-settings --screenshot",
     "compilers and linkers": "--fmad --disable-new-dtags --wrap --sysroot",
     "configure": "--host --without-cuda",
     "compute-sanitizer": "--tool --error-exitcode --target-processes",

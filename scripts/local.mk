@@ -1,8 +1,9 @@
 # What surrounds the program: revision, set-up scripts, templates, man pages, completion, checks.
 EXTRA_DIST += %D%/gpu_check %D%/bench_torch.py %D%/bench_sae.py
 EXTRA_DIST += .clang-format %D%/bootstrap %D%/check %D%/plot %D%/plot_time %D%/report \
-  %D%/report_page.html %D%/quickstart \
-  %D%/revision %D%/setup input/README.md input/minilm-l3-kjv-8k.h5 output/README.md
+  %D%/report_page.html %D%/gallery %D%/quickstart \
+  %D%/revision %D%/setup input/README.md input/minilm-l3-kjv-8k.h5 \
+  input/minilm-l3-kjv-words.txt output/README.md
 dist_doc_DATA += README.md LICENSE CONTRIBUTING.md
 dist_pkgdata_DATA = %D%/slurm/encode.sbatch %D%/slurm/encode_gpu.sbatch \
   %D%/slurm/encode_array.sbatch %D%/slurm/merge.sbatch \

@@ -31,7 +31,7 @@ class Place:
         self.window = (np.arange(N) // 16).astype("i4")
         with h5py.File(self.rows, "r+") as f:
             f["token"], f["window"] = self.token, self.window
-        self.words = [f"w{i}" for i in range(30)] + [f"##s{i}" for i in range(10)]
+        self.words = [f"w{i}" for i in range(30)] + [f"##s{i}" for i in range(10)] + [""]
         with open(f"{folder}/vocab.txt", "w", encoding="utf-8") as f:
             f.write("\n".join(self.words) + "\n")
         with h5py.File(f"{self.run}/supports.h5") as f:
@@ -48,7 +48,7 @@ class Place:
         return done.stdout
 
     def name(self, token):
-        return self.words[token] if token < len(self.words) else str(token)
+        return token < len(self.words) and self.words[token] or str(token)
 
     def around(self, row, words):
         """Tokens of the row's window, eight on each side."""

@@ -74,6 +74,7 @@ int tokens_name(struct tokens *t, const char *vocabulary)
 static void token_print(const struct tokens *t, gidx token, int is_row, FILE *out)
 {
   const char *word = token >= 0 && token < t->n_words ? t->word[token] : NULL;
+  if (word && !*word) word = NULL;
   int continues = word && strncmp(word, "##", 2) == 0 && word[2];
   fprintf(out, "%s%s", continues ? "" : " ", is_row ? "[" : "");
   if (word)
