@@ -2,6 +2,7 @@
 """Claim: compare finds for every atom the nearest one of the other dictionary, ties and signs as
 (N.22) says, with the same bits on any number of ranks and threads; and says what cannot be
 compared."""
+import json
 import os
 import shutil
 import tempfile
@@ -122,6 +123,13 @@ def check_page(p):
     ok(f"{chain(cosine):.6f}" in text, "mean_max_cosine")
     ok(f"{len(alone)} of A have no partner: " +
        ", ".join(f"{a} ({cosine[a]:.3f})" for a in alone[:8]) + ", ..." in text, text)
+    page = json.loads(p.run(p.at("b-signed.h5"), p.at("a-signed.h5"), "--json", ranks=2).stdout)
+    first = page["first"]
+    ok(page["command"] == "compare" and page["mutual"] == 3 and page["above"] == ABOVE and
+       page["nonnegative"] is False and first["mean_max_cosine"] == chain(cosine) and
+       first["atoms"] == len(p.b) and page["second"]["matched"] == 3, f"{str(page)[:300]}")
+    ok([(e["atom"], e["cosine"]) for e in first["alone"]] ==
+       [(a, float(cosine[a])) for a in sorted(alone)], "all that are alone")
     text = p.run(p.at("a-signed.h5"), p.at("a-signed.h5")).stdout
     ok("no partner" not in text and "1.0000     1.0000" in text, "a dictionary with itself")
 

@@ -2,6 +2,7 @@
 """Claim: inspect --atom shows of an atom what NumPy finds: density, quantiles of its codes, nearest
 atoms, and its strongest rows with the tokens around them; and refuses files that do not belong
 together."""
+import json
 import os
 import re
 import shutil
@@ -99,6 +100,24 @@ def check_tokens(p):
                                                   "--top", 500), "the first row of all")
 
 
+@claim("--json says what the page says")
+def check_json(p):
+    words = p.run, "--atom", 7, "--rows", p.rows, "--top", 6
+    text, page = p.show(*words), json.loads(p.show(*words, "--json"))
+    ok(page["format"] == "sagitta facts" and page["command"] == "inspect" and
+       page["format_version"] == 1 and page["atoms"] == K and page["rows"] == N, f"{page}")
+    ok(page["atom"] == 7 and page["density"] == (p.atom == 7).sum(), "density")
+    codes = np.sort(p.code[(p.atom == 7) & (p.code != 0)])
+    ok(page["codes"]["least"] == codes[0] and page["codes"]["largest"] == codes[-1] and
+       page["codes"]["median"] == codes[(len(codes) + 1) // 2 - 1], f"codes {page['codes']}")
+    ok(", ".join(f"{e['atom']} ({e['cosine']:.3f})" for e in page["nearest"]) in text, "nearest")
+    ok([(e["row"], e["tokens"]) for e in page["strongest"]] ==
+       [(int(row), tokens.strip()) for row, tokens in
+        re.findall(r"^ +(\d+) +-?[\d.e-]+ ( ?\S.*)$", text, re.M)], f"{page['strongest']}")
+    p.show(p.run, "--json", code=2, said="name it by '--atom'")
+    ok(p.show(p.run, "--atom", K, "--json", code=65) == "", "an error leaves stdout empty")
+
+
 @claim("a folder, rows and atoms that do not fit are refused")
 def check_refused(p):
     p.show(p.run, "--atom", K, code=65, said=f"0 to {K - 1} are")
@@ -126,5 +145,6 @@ with tempfile.TemporaryDirectory() as folder:
         place = Place(folder)
     check_figures(place)
     check_tokens(place)
+    check_json(place)
     check_refused(place)
 done_testing()

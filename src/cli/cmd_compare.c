@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * sagitta compare: two dictionaries -> which atoms of one are in the other. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -9,6 +10,7 @@
 #include "base/text.h"
 #include "cli/agreement.h"
 #include "cli/command.h"
+#include "cli/facts.h"
 #include "cli/threads.h"
 #include "io/comparison.h"
 #include "io/dictionary.h"
@@ -19,7 +21,7 @@ struct compare_options {
   struct output_options output;
   const char *name[2];
   real above;
-  int normalize;
+  int normalize, json;
   idx threads;
   const char *variant;
 };
@@ -36,6 +38,8 @@ static const struct option_row input_rows[] = {
      "atoms are partners if their cosine is above this"},
 };
 
+static const struct option_row print_rows[] = {JSON_OPTION(AT(json))};
+
 static const struct option_row speed_rows[] = {
     {"threads", OPTION_INT, AT(threads), "0", 0, 4096, NULL, "COUNT", THREADS_HELP},
     CPU_VARIANT_OPTION(AT(variant), "instruction set of the CPU's loops"),
@@ -44,6 +48,7 @@ static const struct option_row speed_rows[] = {
 static const struct option_table tables[] = {
     {"Input", input_rows, LENGTH(input_rows), 0},
     {"Result, where --output is given", output_rows, OUTPUT_ROWS, AT(output)},
+    {"Page", print_rows, LENGTH(print_rows), 0},
     {"Speed, never a bit of the result", speed_rows, LENGTH(speed_rows), 0},
     {"Job", general_rows, GENERAL_ROWS, AT(general)},
 };
@@ -127,6 +132,39 @@ static void report_print(const struct job *j)
   for (int i = 0; i < 2; i++) lonely_print(&r->of[i], "AB"[i], above);
 }
 
+static void side_tell(const struct job *j, int i, struct json *out)
+{
+  const struct partners *p = &j->result.of[i];
+  json_object(out, i ? "second" : "first");
+  json_text(out, "name", j->in[i].source.name);
+  json_long(out, "atoms", p->k);
+  json_real(out, "mean_max_cosine", p->mean);
+  json_long(out, "matched", p->matched);
+  json_array(out, "alone");
+  for (idx a = 0; a < p->k; a++) {
+    if (fabs((real)p->cosine[a]) > j->task.above) continue;
+    json_object(out, NULL);
+    json_long(out, "atom", a);
+    json_long(out, "nearest", p->nearest[a]);
+    json_real(out, "cosine", p->cosine[a]);
+    json_end(out);
+  }
+  json_end(out);
+  json_end(out);
+}
+
+static int report_tell(const struct run *run, const struct job *j)
+{
+  struct json out;
+  TRY(facts_begin(run, &out));
+  json_long(&out, "columns", j->in[0].source.p);
+  json_flag(&out, "nonnegative", j->task.nonnegative);
+  json_real(&out, "above", j->task.above);
+  json_long(&out, "mutual", j->result.mutual);
+  for (int i = 0; i < 2; i++) side_tell(j, i, &out);
+  return facts_end(&out);
+}
+
 static int result_write(const struct run *run, const struct job *j)
 {
   struct run_fact facts[MAX_FACTS];
@@ -163,7 +201,8 @@ static int job_run(struct job *j, struct run *run, struct compare_options *o,
     TRY(comm_agree(c, result_write(run, j)));
     log_info("wrote   %s", j->place.shown);
   }
-  if (c->rank == 0) report_print(j);
+  if (c->rank == 0 && !o->json) report_print(j);
+  TRY(comm_agree(c, c->rank == 0 && o->json ? report_tell(run, j) : OK));
   return OK;
 }
 

@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/facts.h"
 #include "io/diff.h"
 #include "io/file_names.h"
 #include "io/inputs.h"
@@ -22,6 +23,7 @@ struct inspect_options {
   struct general_options general;
   idx atom, top;
   const char *rows, *vocabulary;
+  int json;
 };
 #define AT(member) offsetof(struct inspect_options, member)
 
@@ -35,6 +37,7 @@ static const struct option_row atom_rows[] = {
      "stretches of text as /window; they are shown around each row"},
     {"vocabulary", OPTION_TEXT, AT(vocabulary), NULL, 0, 0, NULL, "FILE",
      "of an atom: a text whose line i, counted from 0, is token i; without it tokens are numbers"},
+    JSON_OPTION(AT(json)),
 };
 
 static const struct option_table inspect_tables[] = {
@@ -129,7 +132,7 @@ static int files_visit(const char *name, file_visit *visit, FILE *out)
   return status;
 }
 
-static int atom_show(const struct inspect_options *o, const char *name)
+static int atom_show(const struct run *run, const struct inspect_options *o, const char *name)
 {
   int is_folder = 0;
   TRY(folder_look(name, &is_folder));
@@ -138,16 +141,19 @@ static int atom_show(const struct inspect_options *o, const char *name)
   CHECK(o->rows || !o->vocabulary, ERR_USAGE,
         "'--vocabulary' names tokens of '--rows', which is missing");
   const struct atom_request request = {name, o->rows, o->vocabulary, o->atom, o->top};
-  return atom_inspect(&request, stdout);
+  if (!o->json) return atom_inspect(&request, stdout, NULL);
+  struct json j;
+  TRY(facts_begin(run, &j));
+  TRY(atom_inspect(&request, NULL, &j));
+  return facts_end(&j);
 }
 
 static int inspect_command(struct run *run, const void *options, const char **arguments)
 {
-  (void)run;
   const struct inspect_options *o = options;
-  if (o->atom >= 0) return atom_show(o, arguments[0]);
-  CHECK(!o->rows && !o->vocabulary, ERR_USAGE,
-        "'--rows' and '--vocabulary' are about an atom: name it by '--atom'");
+  if (o->atom >= 0) return atom_show(run, o, arguments[0]);
+  CHECK(!o->rows && !o->vocabulary && !o->json, ERR_USAGE,
+        "'--rows', '--vocabulary' and '--json' are about an atom: name it by '--atom'");
   return files_visit(arguments[0], file_inspect, stdout);
 }
 

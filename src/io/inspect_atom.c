@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/memory.h"
 #include "base/num.h"
 #include "base/status.h"
@@ -141,18 +142,19 @@ static real quantile(const struct atom_page *w, real share)
   return w->codes[at < 0 ? 0 : at];
 }
 
-static void codes_print(struct atom_page *w, FILE *out)
+static const struct {
+  const char *name, *key;
+  real share;
+} quantiles[] = {{"least", "least", 0},     {"10 %", "share_10", 0.1},  {"25 %", "share_25", 0.25},
+                 {"median", "median", 0.5}, {"75 %", "share_75", 0.75}, {"90 %", "share_90", 0.9},
+                 {"largest", "largest", 1}};
+
+static void codes_print(const struct atom_page *w, FILE *out)
 {
-  static const struct {
-    const char *name;
-    real share;
-  } shown[] = {{"least", 0},   {"10 %", 0.1}, {"25 %", 0.25}, {"median", 0.5},
-               {"75 %", 0.75}, {"90 %", 0.9}, {"largest", 1}};
   if (!w->n_codes) return;
-  qsort(w->codes, (size_t)w->n_codes, sizeof *w->codes, code_order);
   fprintf(out, "%-12s", "codes");
-  for (int i = 0; i < LENGTH(shown); i++)
-    fprintf(out, "%s%s %.4g", i ? ", " : "", shown[i].name, quantile(w, shown[i].share));
+  for (int i = 0; i < LENGTH(quantiles); i++)
+    fprintf(out, "%s%s %.4g", i ? ", " : "", quantiles[i].name, quantile(w, quantiles[i].share));
   fputc('\n', out);
 }
 
@@ -190,6 +192,49 @@ static int page_print(struct atom_page *w, FILE *out)
   return rows_print(w, out);
 }
 
+static int rows_tell(const struct atom_page *w, struct json *j)
+{
+  int status = OK;
+  json_array(j, "strongest");
+  for (idx i = 0; i < w->top.r && w->top.row[i] >= 0 && !status; i++) {
+    char *text = NULL;
+    size_t bytes = 0;
+    json_object(j, NULL);
+    json_long(j, "row", w->top.row[i]);
+    json_real(j, "code", w->top.code[i]);
+    FILE *memory = w->tokens.n ? open_memstream(&text, &bytes) : NULL;
+    if (memory) status = tokens_print(&w->tokens, w->top.row[i], AROUND, memory);
+    if (memory) fclose(memory);
+    if (text) json_text(j, "tokens", text + strspn(text, " "));
+    free(text);
+    json_end(j);
+  }
+  json_end(j);
+  return status;
+}
+
+static int page_tell(const struct atom_page *w, struct json *j)
+{
+  json_text(j, "dictionary", w->dictionary.source.name);
+  json_long(j, "atoms", w->dictionary.source.k);
+  json_long(j, "rows", w->supports.source.n);
+  json_long(j, "atom", w->request->atom);
+  json_long(j, "density", w->density);
+  json_object(j, "codes");
+  for (int i = 0; i < LENGTH(quantiles) && w->n_codes; i++)
+    json_real(j, quantiles[i].key, quantile(w, quantiles[i].share));
+  json_end(j);
+  json_array(j, "nearest");
+  for (idx i = 0; i < w->request->count && w->nearest[i].atom >= 0; i++) {
+    json_object(j, NULL);
+    json_long(j, "atom", w->nearest[i].atom);
+    json_real(j, "cosine", entry_score(w->nearest[i], w->dictionary.source.d));
+    json_end(j);
+  }
+  json_end(j);
+  return rows_tell(w, j);
+}
+
 static int inputs_open(struct atom_page *w)
 {
   const struct atom_request *q = w->request;
@@ -209,7 +254,7 @@ static int inputs_open(struct atom_page *w)
   return top_init(&w->top, &w->arena, 1, q->count);
 }
 
-static int page_make(struct atom_page *w, FILE *out)
+static int page_make(struct atom_page *w, FILE *out, struct json *json)
 {
   uint64_t hash = 0, named;
   TRY(inputs_open(w));
@@ -221,13 +266,14 @@ static int page_make(struct atom_page *w, FILE *out)
         w->supports.source.name, w->dictionary.source.name, (unsigned long long)named,
         (unsigned long long)hash);
   TRY(supports_walk(w));
-  return page_print(w, out);
+  if (w->n_codes) qsort(w->codes, (size_t)w->n_codes, sizeof *w->codes, code_order);
+  return json ? page_tell(w, json) : page_print(w, out);
 }
 
-int atom_inspect(const struct atom_request *request, FILE *out)
+int atom_inspect(const struct atom_request *request, FILE *out, struct json *json)
 {
   struct atom_page w = {.request = request};
-  int status = page_make(&w, out);
+  int status = page_make(&w, out, json);
   tokens_close(&w.tokens);
   supports_input_close(&w.supports);
   dictionary_input_close(&w.dictionary);

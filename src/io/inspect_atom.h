@@ -19,7 +19,9 @@ struct atom_request {
   idx atom, count;        /* how many rows and nearest atoms */
 };
 
-/* ERR_INPUT: there is no such atom, or the files do not belong together; ERR_IO. */
-int atom_inspect(const struct atom_request *request, FILE *out);
+struct json;
+/* Print the page to out, or where json is not NULL add it as entries to the object that is open.
+ * ERR_INPUT: there is no such atom, or the files do not belong together; ERR_IO. */
+int atom_inspect(const struct atom_request *request, FILE *out, struct json *json);
 
 #endif
