@@ -49,10 +49,12 @@ for job in encode seed solve synth; do floors $job $below; done
 # shellcheck disable=SC2086
 floors refit encode $below
 # shellcheck disable=SC2086
+floors look encode $below
+# shellcheck disable=SC2086
 floors terminal refit $below
 # shellcheck disable=SC2086
 floors fit refit encode seed $below
-floors cli fit terminal refit solve seed synth encode io comm device model base
+floors cli fit terminal refit look solve seed synth encode io comm device model base
 floors kernels
 
 library 'HDF5 has its users in src/io/h5' \
@@ -73,6 +75,6 @@ report 'OpenMP pragmas stay on the device floor and in base/team.c' \
     grep -vE '^src/(device/|base/team[.]c$)')"
 report 'every folder of src is a floor' \
   "$(find src -mindepth 1 -maxdepth 1 -type d ! -name .deps |
-    grep -vE '/(base|model|device|comm|io|encode|fit|seed|solve|refit|terminal|synth|cli)$')"
+    grep -vE '/(base|model|device|comm|io|encode|fit|seed|solve|refit|look|terminal|synth|cli)$')"
 echo "1..$count"
 exit $status

@@ -21,6 +21,8 @@ OTHERS = {
     "Slurm": "--account --array --cpus-per-task --dependency --gpu-bind --gres --job-name --mpi "
              "--nodes --ntasks --ntasks-per-node --open-mode --parsable --partition "
              "--requeue --signal --time",
+    "Chromium": "--headless --no-sandbox --disable-gpu --hide-scrollbars --user-data-dir "
+                "--window-size --virtual-time-budget --blink-settings --screenshot",
     "compilers and linkers": "--fmad --disable-new-dtags --wrap --sysroot",
     "configure": "--host --without-cuda",
     "compute-sanitizer": "--tool --error-exitcode --target-processes",
@@ -52,7 +54,8 @@ DOCS = files("*.md", "doc/*.md", "input/*.md", "output/*.md", "kernels/README")
 CODE = files("src/**/*.[ch]", "kernels/*.h", "kernels/*.cu", "tests/*.[ch]", "tests/*.py",
              "tests/*.sh")
 SCRIPTS = [p for p in files("scripts/*", "scripts/slurm/*", "scripts/completion/*", "m4/*.m4",
-                            "*/local.mk", "configure.ac", "Makefile.am") if "check_names" not in p]
+                            "*/local.mk", "configure.ac", "Makefile.am")
+           if "check_names" not in p and not p.endswith(".html")]  # whose colours look like options
 
 
 def cited(paths, pattern):

@@ -1,7 +1,9 @@
 # What surrounds the program: revision, set-up scripts, templates, man pages, completion, checks.
 EXTRA_DIST += %D%/gpu_check %D%/bench_torch.py %D%/bench_sae.py
-EXTRA_DIST += .clang-format %D%/bootstrap %D%/check %D%/plot %D%/plot_time %D%/quickstart \
-  %D%/revision %D%/setup input/README.md input/minilm-l3-kjv-8k.h5 output/README.md
+EXTRA_DIST += .clang-format %D%/bootstrap %D%/check %D%/plot %D%/plot_time %D%/report \
+  %D%/report_page.html %D%/gallery %D%/quickstart \
+  %D%/revision %D%/setup input/README.md input/minilm-l3-kjv-8k.h5 \
+  input/minilm-l3-kjv-words.txt output/README.md
 dist_doc_DATA += README.md LICENSE CONTRIBUTING.md CHANGELOG.md CITATION.cff
 dist_pkgdata_DATA = %D%/slurm/encode.sbatch %D%/slurm/encode_gpu.sbatch \
   %D%/slurm/encode_array.sbatch %D%/slurm/merge.sbatch \
@@ -52,7 +54,7 @@ dist-hook:
 # such a machine does without.
 man_pages = doc/man/sagitta.1 doc/man/sagitta-fit.1 doc/man/sagitta-encode.1 doc/man/sagitta-route.1 \
   doc/man/sagitta-merge.1 \
-  doc/man/sagitta-seed.1 doc/man/sagitta-synth.1 doc/man/sagitta-inspect.1 \
+  doc/man/sagitta-seed.1 doc/man/sagitta-synth.1 doc/man/sagitta-compare.1 doc/man/sagitta-top.1 doc/man/sagitta-inspect.1 \
   doc/man/sagitta-color.1 doc/man/sagitta-assemble.1 doc/man/sagitta-solve.1 \
   doc/man/sagitta-refit.1 doc/man/sagitta-terminal.1 \
   doc/man/sagitta-verify.1 doc/man/sagitta-diff.1 doc/man/sagitta-bench.1

@@ -30,7 +30,9 @@ libsagitta_a_SOURCES += \
 libsagitta_a_SOURCES += \
   %D%/model/rows.h %D%/model/rows.c \
   %D%/model/dictionary.h %D%/model/dictionary.c \
-  %D%/model/route.h %D%/model/route.c %D%/model/screen.h %D%/model/screen.c \
+  %D%/model/route.h %D%/model/route.c %D%/model/partners.h %D%/model/partners.c \
+  %D%/model/top.h %D%/model/top.c \
+  %D%/model/screen.h %D%/model/screen.c \
   %D%/model/codes.h %D%/model/codes.c \
   %D%/model/dense.h %D%/model/dense.c \
   %D%/model/joint.h %D%/model/joint.c \
@@ -171,6 +173,7 @@ libsagitta_a_SOURCES += \
   %D%/io/attributes.h %D%/io/attributes.c \
   %D%/io/check.h %D%/io/check.c %D%/io/verify.h %D%/io/verify.c \
   %D%/io/inspect.h %D%/io/inspect.c \
+  %D%/io/tokens.h %D%/io/tokens.c %D%/io/inspect_atom.h %D%/io/inspect_atom.c \
   %D%/io/inspect_npy.h %D%/io/inspect_npy.c %D%/io/diff.h %D%/io/diff.c \
   %D%/io/identity.h %D%/io/identity.c %D%/io/rows.h %D%/io/rows.c \
   %D%/io/dictionary.h %D%/io/dictionary.c %D%/io/mean.h %D%/io/mean.c \
@@ -180,6 +183,7 @@ libsagitta_a_SOURCES += \
   %D%/io/classes.h %D%/io/classes.c \
   %D%/io/systems.h %D%/io/systems.c %D%/io/solutions.h %D%/io/solutions.c \
   %D%/io/terminal.h %D%/io/terminal.c %D%/io/terminal_check.c %D%/io/terminal_show.c \
+  %D%/io/comparison.h %D%/io/comparison.c %D%/io/top.h %D%/io/top.c \
   %D%/io/artifact_dump.h %D%/io/artifact_dump.c
 
 # encode: rows and a dictionary in, supports and codes out; also what others need of it: the shard of
@@ -235,6 +239,9 @@ libsagitta_a_SOURCES += \
   %D%/terminal/spectrum.h %D%/terminal/spectrum.c %D%/terminal/slq.h %D%/terminal/slq.c \
   %D%/terminal/lapack.h %D%/terminal/lapack.c
 
+# look: what a dictionary is like
+libsagitta_a_SOURCES += %D%/look/compare.h %D%/look/compare.c %D%/look/top.h %D%/look/top.c
+
 # synth: data with a known answer
 libsagitta_a_SOURCES += \
   %D%/synth/synth.h %D%/synth/synth.c \
@@ -248,7 +255,7 @@ sagitta_SOURCES = \
   %D%/cli/agreement.h %D%/cli/agreement.c \
   %D%/cli/about.h %D%/cli/about.c %D%/cli/run_page.h %D%/cli/run_page.c \
   %D%/cli/threads.h %D%/cli/threads.c \
-  %D%/cli/report.h %D%/cli/report.c \
+  %D%/cli/report.h %D%/cli/report.c %D%/cli/facts.h %D%/cli/facts.c \
   %D%/cli/cmd_seed.c \
   %D%/cli/cmd_synth.c %D%/cli/synth_systems.h %D%/cli/synth_systems.c \
   %D%/cli/encode_files.h %D%/cli/encode_files.c %D%/cli/row_range.h %D%/cli/row_range.c %D%/cli/grid.h %D%/cli/grid.c %D%/cli/cmd_encode.c %D%/cli/cmd_merge.c %D%/cli/cmd_fit.c \
@@ -257,7 +264,7 @@ sagitta_SOURCES = \
   %D%/cli/refit_files.h %D%/cli/refit_files.c %D%/cli/fit_files.h %D%/cli/fit_files.c \
   %D%/cli/fit_page.h %D%/cli/fit_page.c %D%/cli/fit_publisher.h %D%/cli/fit_publisher.c \
   %D%/cli/refit_resume.h %D%/cli/refit_resume.c \
-  %D%/cli/cmd_color.c \
+  %D%/cli/cmd_color.c %D%/cli/cmd_compare.c %D%/cli/cmd_top.c \
   %D%/cli/cmd_terminal.c %D%/cli/bench_dense.h %D%/cli/bench_dense.c \
   %D%/cli/bench_update.h %D%/cli/bench_update.c \
   %D%/cli/cmd_assemble.c \

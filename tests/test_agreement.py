@@ -28,6 +28,8 @@ COMMANDS = {
     "refit --dry-run": (FIT, ("rows.h5",)),
     "encode --dry-run": (["--rows", "rows.h5", "--dictionary", "dictionary.h5"], ("rows.h5",)),
     "solve": (["--systems", "systems.h5"], ("systems.h5",)),
+    "top": (["--supports", "supports.h5"], ("supports.h5",)),
+    "compare": (["--dictionary", "dictionary.h5", "--other", "dictionary.h5"], ("dictionary.h5",)),
     "terminal": (FIT, ("dictionary.h5",)),
 }
 

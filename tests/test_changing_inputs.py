@@ -24,6 +24,7 @@ COMMANDS = {
     "refit --reroute": (FIT, ["--sweeps", 2]),
     "solve": ({"--systems": "systems.h5"}, []),
     "terminal": (FIT, []),
+    "top": ({"--supports": "supports.h5"}, []),
 }
 CHANGES = ("cut", "spoil", "forge", "append")
 

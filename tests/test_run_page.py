@@ -31,6 +31,8 @@ class Place:
             "solve": (["solve", "--systems", self.at("assemble/systems.h5")], "solutions"),
             "refit": (["refit", *words, *supports, "--sweeps", 2], "dictionary"),
             "terminal": (["terminal", *words, *supports], "terminal"),
+            "top": (["top", *supports], "top"),
+            "compare": (["compare", *words[2:], "--other", words[3]], "comparison"),
         }
 
     def at(self, *names):

@@ -9,13 +9,41 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/facts.h"
 #include "io/diff.h"
 #include "io/file_names.h"
 #include "io/inputs.h"
 #include "io/inspect.h"
+#include "io/inspect_atom.h"
 #include "io/verify.h"
 
 static const struct option_table tables[] = {{"General", general_rows, GENERAL_ROWS, 0}};
+
+struct inspect_options {
+  struct general_options general;
+  idx atom, top;
+  const char *rows, *vocabulary;
+  int json;
+};
+#define AT(member) offsetof(struct inspect_options, member)
+
+static const struct option_row atom_rows[] = {
+    {"atom", OPTION_INT, AT(atom), "-1", -1, INT32_MAX, NULL, "ATOM",
+     "show this atom of a folder with dictionary.h5 and supports.h5, instead of its files"},
+    {"top", OPTION_INT, AT(top), "8", 1, 1000, NULL, "COUNT",
+     "of an atom: how many of its nearest atoms and strongest rows"},
+    {"rows", OPTION_TEXT, AT(rows), NULL, 0, 0, NULL, "FILE",
+     "of an atom: the rows that were encoded, an HDF5 file that has their tokens as /token, and "
+     "stretches of text as /window; they are shown around each row"},
+    {"vocabulary", OPTION_TEXT, AT(vocabulary), NULL, 0, 0, NULL, "FILE",
+     "of an atom: a text whose line i, counted from 0, is token i; without it tokens are numbers"},
+    JSON_OPTION(AT(json)),
+};
+
+static const struct option_table inspect_tables[] = {
+    {"One atom", atom_rows, LENGTH(atom_rows), 0},
+    {"General", general_rows, GENERAL_ROWS, 0},
+};
 
 static const struct option_set inspect_set = {
     .command = "sagitta inspect",
@@ -27,10 +55,13 @@ static const struct option_set inspect_set = {
         "file the page says its shape and type, what it is as an input, and whether every value is "
         "finite; of a .safetensors file what its tensors are as inputs.  A folder stands for all "
         ".h5 files in it.\n\n"
+        "With --atom the page is about one atom of a run: how many rows have it, its codes, the "
+        "atoms nearest to it, and the rows where it is strongest.\n\n"
         "  sagitta inspect run/supports.h5\n"
-        "  sagitta inspect acts.npy",
-    .tables = tables,
-    .count = LENGTH(tables),
+        "  sagitta inspect acts.npy\n"
+        "  sagitta inspect run/ --atom 17 --rows acts.h5 --vocabulary vocab.txt",
+    .tables = inspect_tables,
+    .count = LENGTH(inspect_tables),
     .min_arguments = 1,
     .max_arguments = 1,
 };
@@ -101,9 +132,28 @@ static int files_visit(const char *name, file_visit *visit, FILE *out)
   return status;
 }
 
+static int atom_show(const struct run *run, const struct inspect_options *o, const char *name)
+{
+  int is_folder = 0;
+  TRY(folder_look(name, &is_folder));
+  CHECK(is_folder, ERR_USAGE,
+        "'--atom' needs a folder with dictionary.h5 and supports.h5, '%s' is a file", name);
+  CHECK(o->rows || !o->vocabulary, ERR_USAGE,
+        "'--vocabulary' names tokens of '--rows', which is missing");
+  const struct atom_request request = {name, o->rows, o->vocabulary, o->atom, o->top};
+  if (!o->json) return atom_inspect(&request, stdout, NULL);
+  struct json j;
+  TRY(facts_begin(run, &j));
+  TRY(atom_inspect(&request, NULL, &j));
+  return facts_end(&j);
+}
+
 static int inspect_command(struct run *run, const void *options, const char **arguments)
 {
-  (void)run, (void)options;
+  const struct inspect_options *o = options;
+  if (o->atom >= 0) return atom_show(run, o, arguments[0]);
+  CHECK(!o->rows && !o->vocabulary && !o->json, ERR_USAGE,
+        "'--rows', '--vocabulary' and '--json' are about an atom: name it by '--atom'");
   return files_visit(arguments[0], file_inspect, stdout);
 }
 
@@ -163,9 +213,12 @@ static int diff_command(struct run *run, const void *options, const char **argum
   return equal ? OK : ERR_ANSWER;
 }
 
-const struct command command_inspect = {
-    "inspect", "show what is in a file", &inspect_set, sizeof(struct general_options),
-    0,         inspect_command};
+const struct command command_inspect = {"inspect",
+                                        "show what is in a file, or what an atom is like",
+                                        &inspect_set,
+                                        sizeof(struct inspect_options),
+                                        0,
+                                        inspect_command};
 const struct command command_verify = {"verify",    "check a file's checksums and invariants",
                                        &verify_set, sizeof(struct general_options),
                                        0,           verify_command};

@@ -8,6 +8,7 @@
 
 #include "base/status.h"
 #include "io/classes.h"
+#include "io/comparison.h"
 #include "io/dictionary.h"
 #include "io/part.h"
 #include "io/rows.h"
@@ -15,10 +16,11 @@
 #include "io/supports.h"
 #include "io/systems.h"
 #include "io/terminal.h"
+#include "io/top.h"
 
 const struct file_kind *const file_kinds[] = {
-    &rows_kind,    &dictionary_kind, &supports_kind, &classes_kind,
-    &systems_kind, &solutions_kind,  &terminal_kind, &part_kind,
+    &rows_kind,      &dictionary_kind, &supports_kind, &classes_kind,    &systems_kind,
+    &solutions_kind, &terminal_kind,   &part_kind,     &comparison_kind, &top_kind,
 };
 const int file_kind_count = LENGTH(file_kinds);
 

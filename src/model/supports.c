@@ -8,6 +8,7 @@
 #include "base/status.h"
 
 enum { PIECE = 1 << 18 }; /* entries read at a time */
+enum { BLOCK_ROWS = 4096, BLOCK_ENTRIES = 1 << 22 };
 
 void supports_free(struct supports *s)
 {
@@ -101,6 +102,17 @@ int supports_load(struct supports *s, const struct support_source *source, gidx 
   TRY(entries_load(s, source, begin, start[n], with_codes));
   for (gidx i = 0; i < n; i++) TRY(row_check(s, source, i));
   return OK;
+}
+
+int supports_block(const struct support_source *s, gidx first, gidx n, gidx *count, gidx *begin)
+{
+  gidx end;
+  *count = n < BLOCK_ROWS ? n : BLOCK_ROWS;
+  TRY(s->starts(s->self, first, 0, begin));
+  for (;; *count = (*count + 1) / 2) {
+    TRY(s->starts(s->self, first + *count, 0, &end));
+    if (*count == 1 || end - *begin <= BLOCK_ENTRIES) return OK;
+  }
 }
 
 int supports_check_length(const struct supports *s, gidx length, const char *name)

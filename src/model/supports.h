@@ -47,6 +47,10 @@ int supports_alloc_entries(struct supports *s, gidx entries, idx d, int with_cod
 int supports_load(struct supports *s, const struct support_source *source, gidx first, gidx n,
                   int with_codes);
 
+/* For walking through a source in blocks: *count <- so many of at most n rows from `first` on that
+ * a few million entries are not exceeded, one at least; *begin <- their first entry. */
+int supports_block(const struct support_source *s, gidx first, gidx n, gidx *count, gidx *begin);
+
 /* ERR_INPUT names the first row that does not have `length` atoms, as the first row of the file
  * has. */
 int supports_check_length(const struct supports *s, gidx length, const char *name);

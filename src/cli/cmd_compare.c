@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * sagitta compare: two dictionaries -> which atoms of one are in the other. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/status.h"
+#include "base/text.h"
+#include "cli/agreement.h"
+#include "cli/command.h"
+#include "cli/facts.h"
+#include "cli/threads.h"
+#include "io/comparison.h"
+#include "io/dictionary.h"
+#include "look/compare.h"
+
+struct compare_options {
+  struct general_options general;
+  struct output_options output;
+  const char *name[2];
+  real above;
+  int normalize, json;
+  idx threads;
+  const char *variant;
+};
+#define AT(member) offsetof(struct compare_options, member)
+
+static const struct option_row input_rows[] = {
+    {"dictionary", OPTION_TEXT, AT(name[0]), NULL, 0, 0, NULL, "FILE[:/PATH]",
+     "A, the first dictionary (K, P), as the first argument is (default path: /atoms)"},
+    {"other", OPTION_TEXT, AT(name[1]), NULL, 0, 0, NULL, "FILE[:/PATH]",
+     "B, the second dictionary (L, P), as the second argument is"},
+    {"normalize", OPTION_FLAG, AT(normalize), "no", 0, 1, NULL, NULL,
+     "scale all atoms to unit norm first"},
+    {"above", OPTION_REAL, AT(above), "0.9", 0, 1, NULL, "COSINE",
+     "atoms are partners if their cosine is above this"},
+};
+
+static const struct option_row print_rows[] = {JSON_OPTION(AT(json))};
+
+static const struct option_row speed_rows[] = {
+    {"threads", OPTION_INT, AT(threads), "0", 0, 4096, NULL, "COUNT", THREADS_HELP},
+    CPU_VARIANT_OPTION(AT(variant), "instruction set of the CPU's loops"),
+};
+
+static const struct option_table tables[] = {
+    {"Input", input_rows, LENGTH(input_rows), 0},
+    {"Result, where --output is given", output_rows, OUTPUT_ROWS, AT(output)},
+    {"Page", print_rows, LENGTH(print_rows), 0},
+    {"Speed, never a bit of the result", speed_rows, LENGTH(speed_rows), 0},
+    {"Job", general_rows, GENERAL_ROWS, AT(general)},
+};
+
+static const struct option_set compare_set = {
+    .command = "sagitta compare",
+    .arguments = "[DECK | A B]",
+    .doc = "Match two dictionaries: for every atom of each the nearest atom of the other."
+           "\v"
+           "It says the mean of the largest cosines both ways, how many atoms have a partner, a "
+           "cosine above --above, and which have none, the loneliest first.  Of two dictionaries "
+           "for nonnegative codes the cosine counts with its sign, else by its size.  With "
+           "--output all of it is in comparison.h5.\n\n"
+           "A single argument that ends in .in is a deck.\n\n"
+           "  sagitta compare one/ other/\n"
+           "  mpirun -n 2 sagitta compare one/dictionary.h5 other.npy --output compared/",
+    .tables = tables,
+    .count = LENGTH(tables),
+    .max_arguments = 2,
+    .takes_files = 1,
+};
+
+/* The state of the job; struct run says why it is on the heap. */
+struct job {
+  struct dictionary_input in[2];
+  struct compare_task task;
+  struct compare_result result;
+  struct output_place place;
+};
+
+/* Arguments are A and B, and go where the options have them, so that used.in has them too. */
+static int names_take(struct compare_options *o, const char *const *arguments)
+{
+  for (int i = 0; i < 2 && arguments[0]; i++) {
+    CHECK(arguments[1], ERR_USAGE, "one dictionary is missing, as in: sagitta compare A B");
+    CHECK(!o->name[i], ERR_USAGE, "'%s' is given beside '--%s'", arguments[i],
+          i ? "other" : "dictionary");
+    o->name[i] = arguments[i];
+  }
+  CHECK(o->name[0] && o->name[1], ERR_USAGE,
+        "two dictionaries are needed, as in: sagitta compare A B");
+  return OK;
+}
+
+static int inputs_open(struct job *j, struct compare_options *o, const char *const *arguments)
+{
+  TRY(names_take(o, arguments));
+  for (int i = 0; i < 2; i++) {
+    TRY(dictionary_input_open(&j->in[i], o->name[i]));
+    j->task.atoms[i] = &j->in[i].source;
+  }
+  return OK;
+}
+
+/* The atoms of one dictionary that have no partner, the loneliest first. */
+static void lonely_print(const struct partners *p, char name, real above)
+{
+  enum { SHOWN = 8 };
+  idx worst[SHOWN], count = partners_lonely(p, above, SHOWN, worst);
+  if (!count) return;
+  printf("%lld of %c have no partner:", (long long)(p->k - p->matched), name);
+  for (idx i = 0; i < count; i++)
+    printf("%s %d (%.3f)", i ? "," : "", worst[i], (double)p->cosine[worst[i]]);
+  printf("%s\n", p->k - p->matched > count ? ", ..." : "");
+}
+
+static void report_print(const struct job *j)
+{
+  const struct compare_result *r = &j->result;
+  real above = j->task.above;
+  for (int i = 0; i < 2; i++)
+    text_print(stdout, "%c  %s: %d atoms of %d columns\n", "AB"[i], j -> in[i].source.name,
+               j->in[i].source.k, j->in[i].source.p);
+  printf("\n%-22s %10s %10s\n", "", "A in B", "B in A");
+  printf("%-22s %10.6f %10.6f\n", "mean_max_cosine", r->of[0].mean, r->of[1].mean);
+  printf("above %-16g %10lld %10lld\n", above, (long long)r->of[0].matched,
+         (long long)r->of[1].matched);
+  printf("%-22s %10.4f %10.4f\n", "  of all atoms", (double)r->of[0].matched / r->of[0].k,
+         (double)r->of[1].matched / r->of[1].k);
+  printf("%-22s %10lld\n\n", "  each other's nearest", (long long)r->mutual);
+  for (int i = 0; i < 2; i++) lonely_print(&r->of[i], "AB"[i], above);
+}
+
+static void side_tell(const struct job *j, int i, struct json *out)
+{
+  const struct partners *p = &j->result.of[i];
+  json_object(out, i ? "second" : "first");
+  json_text(out, "name", j->in[i].source.name);
+  json_long(out, "atoms", p->k);
+  json_real(out, "mean_max_cosine", p->mean);
+  json_long(out, "matched", p->matched);
+  json_array(out, "alone");
+  for (idx a = 0; a < p->k; a++) {
+    if (fabs((real)p->cosine[a]) > j->task.above) continue;
+    json_object(out, NULL);
+    json_long(out, "atom", a);
+    json_long(out, "nearest", p->nearest[a]);
+    json_real(out, "cosine", p->cosine[a]);
+    json_end(out);
+  }
+  json_end(out);
+  json_end(out);
+}
+
+static int report_tell(const struct run *run, const struct job *j)
+{
+  struct json out;
+  TRY(facts_begin(run, &out));
+  json_long(&out, "columns", j->in[0].source.p);
+  json_flag(&out, "nonnegative", j->task.nonnegative);
+  json_real(&out, "above", j->task.above);
+  json_long(&out, "mutual", j->result.mutual);
+  for (int i = 0; i < 2; i++) side_tell(j, i, &out);
+  return facts_end(&out);
+}
+
+static int result_write(const struct run *run, const struct job *j)
+{
+  struct run_fact facts[MAX_FACTS];
+  const struct compare_result *r = &j->result;
+  if (run->comm.rank) return OK;
+  const struct comparison c = {.of = {&r->of[0], &r->of[1]},
+                               .hash = {r->hash[0], r->hash[1]},
+                               .nonnegative = j->task.nonnegative,
+                               .above = j->task.above,
+                               .mutual = r->mutual};
+  return comparison_write(j->place.file, &c, facts, run_facts(run, "cpu", j->task.threads, facts));
+}
+
+static int job_run(struct job *j, struct run *run, struct compare_options *o,
+                   const char *const *arguments)
+{
+  struct comm *c = &run->comm;
+  TRY(inputs_agree(c, inputs_open(j, o, arguments)));
+  const struct run_inputs inputs = {.name = {j->in[0].file, j->in[1].file}};
+  if (o->output.output) TRY(run_begin(run, &o->output, "comparison.h5", &inputs, &j->place));
+  TRY(threads_report(run, o->threads));
+  j->task.nonnegative = j->in[0].nonnegative && j->in[1].nonnegative;
+  j->task.normalize = o->normalize;
+  j->task.above = o->above;
+  j->task.threads = threads_default(run, o->threads);
+  j->task.variant = o->variant;
+  double begun = log_seconds();
+  TRY(compare_dictionaries(c, &j->task, &j->result));
+  log_info("compare atoms=%d,%d columns=%d ranks=%d seconds=%.2f fingerprint=%016llx",
+           j->in[0].source.k, j->in[1].source.k, j->in[0].source.p, c->size, log_seconds() - begun,
+           (unsigned long long)j->result.fingerprint);
+  TRY(inputs_confirm(c));
+  if (o->output.output) {
+    TRY(comm_agree(c, result_write(run, j)));
+    log_info("wrote   %s", j->place.shown);
+  }
+  if (c->rank == 0 && !o->json) report_print(j);
+  TRY(comm_agree(c, c->rank == 0 && o->json ? report_tell(run, j) : OK));
+  return OK;
+}
+
+static int compare_command(struct run *run, const void *options, const char **arguments)
+{
+  static const char *const none[] = {NULL};
+  struct job *j;
+  TRY(comm_agree(&run->comm, struct_alloc(&j, sizeof *j)));
+  TRY(job_run(j, run, (struct compare_options *)options, run->deck ? none : arguments));
+  compare_free(&j->result);
+  for (int i = 0; i < 2; i++) dictionary_input_close(&j->in[i]);
+  free(j);
+  return OK;
+}
+
+const struct command command_compare = {"compare",
+                                        "two dictionaries: which atoms of one are in the other",
+                                        &compare_set,
+                                        sizeof(struct compare_options),
+                                        1,
+                                        compare_command};

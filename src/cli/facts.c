@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The object is put together in memory, and is then one write. */
+#include "cli/facts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/status.h"
+#include "cli/revision.h"
+#include "config.h"
+
+enum { FACTS_VERSION = 1 };
+
+static char *text; /* of the object */
+static size_t bytes;
+
+int facts_begin(const struct run *run, struct json *j)
+{
+  *j = (struct json){.out = open_memstream(&text, &bytes)};
+  CHECK(j->out, ERR_MEMORY, "cannot allocate the object of '--json'");
+  json_object(j, NULL);
+  json_text(j, "format", "sagitta facts");
+  json_long(j, "format_version", FACTS_VERSION);
+  json_text(j, "command", run->command->name);
+  json_text(j, "version", PACKAGE_VERSION);
+  json_text(j, "revision", REVISION);
+  return OK;
+}
+
+int facts_end(struct json *j)
+{
+  json_end(j);
+  int failed = ferror(j->out) != 0;
+  failed = fclose(j->out) || failed;
+  CHECK(!failed, ERR_MEMORY, "cannot allocate the object of '--json'");
+  fwrite(text, 1, bytes, stdout);
+  free(text);
+  return OK;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What a command prints with --json: one object for programs; doc/formats.md has its entries.
+ *
+ * Floor: cli.  Used by rank 0 alone; not collective. */
+#ifndef CLI_FACTS_H
+#define CLI_FACTS_H
+
+#include "base/json.h"
+#include "cli/command.h"
+
+/* The row of --json, whose value is at an offset. */
+#define JSON_OPTION(offset)                                                                        \
+  {                                                                                                \
+    "json", OPTION_FLAG, offset, "no", 0, 1, NULL, NULL,                                           \
+        "print one JSON object instead of a page for people"                                       \
+  }
+
+/* Begin the object, with what all commands say; facts_end() ends it and prints it to stdout.  So a
+ * command that fails between them prints nothing.  ERR_MEMORY. */
+int facts_begin(const struct run *run, struct json *j);
+int facts_end(struct json *j);
+
+#endif

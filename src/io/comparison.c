@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A group for the atoms of each dictionary; checking counts its attributes again. */
+#include "io/comparison.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "io/check.h"
+#include "io/dictionary.h"
+#include "io/identity.h"
+#include "model/results.h"
+
+enum { SLACK_BYTES = 4 << 20 };
+#define COSINE_SLACK 1e-3 /* atoms have norm 1 to UNIT_TOLERANCE */
+
+static const struct object_row object_rows[] = {
+    {"/first/nearest", TYPE_I32, "K", 1, "nearest atom of the second dictionary"},
+    {"/first/cosine", TYPE_F32, "K", 1, "cosine with it"},
+    {"/second/nearest", TYPE_I32, "L", 1, "nearest atom of the first dictionary"},
+    {"/second/cosine", TYPE_F32, "L", 1, "cosine with it"},
+};
+static const struct object_table objects = {object_rows, LENGTH(object_rows)};
+static const char *const sides[] = {"/first", "/second"};
+static const char *const inputs[] = {INPUTS_GROUP "/first", INPUTS_GROUP "/second"};
+
+static int side_write(const struct h5_file *f, int side, const struct partners *p)
+{
+  TRY(h5_attribute_real(f, sides[side], "mean_max_cosine", p->mean));
+  TRY(h5_attribute_long(f, sides[side], "matched", p->matched));
+  TRY(object_write_vector(f, object_rows[2 * side].path, p->k, p->nearest));
+  TRY(object_write_vector(f, object_rows[2 * side + 1].path, p->k, p->cosine));
+  return OK;
+}
+
+int comparison_write(const char *path, const struct comparison *c, const struct run_fact *facts,
+                     int n_facts)
+{
+  static struct result_file r;
+  gidx atoms = (gidx)c->of[0]->k + c->of[1]->k;
+  TRY(result_create(&r, path, &comparison_kind, 8 * atoms + SLACK_BYTES));
+  TRY(nonnegative_write(&r.h5, c->nonnegative));
+  TRY(h5_attribute_real(&r.h5, "/", "above", c->above));
+  TRY(h5_attribute_long(&r.h5, "/", "mutual", c->mutual));
+  for (int i = 0; i < 2; i++) {
+    const struct identity identity = {.dictionary = c->hash[i]};
+    TRY(identity_write(&r.h5, inputs[i], &identity));
+    TRY(side_write(&r.h5, i, c->of[i]));
+  }
+  TRY(result_publish(&r, facts, n_facts));
+  return OK;
+}
+
+/* out[k] <- a whole vector. */
+static int vector_read(const struct h5_file *f, const char *object, gidx k, enum h5_type type,
+                       void *out)
+{
+  struct h5_array a;
+  TRY(h5_array_open(f, object, &a));
+  int status = h5_array_read(&a, 0, k, type, out);
+  h5_array_close(&a);
+  return status;
+}
+
+static int side_read(const struct verify *v, int side, struct arena *arena, struct partners *p)
+{
+  p->k = (idx)dimension_value(&v->dims, side ? "L" : "K");
+  TRY(arena_alloc(arena, &p->nearest, p->k, sizeof *p->nearest));
+  TRY(arena_alloc(arena, &p->cosine, p->k, sizeof *p->cosine));
+  TRY(vector_read(v->file, object_rows[2 * side].path, p->k, TYPE_I32, p->nearest));
+  return vector_read(v->file, object_rows[2 * side + 1].path, p->k, TYPE_F32, p->cosine);
+}
+
+static int side_check(const struct verify *v, int side, struct partners *p, idx others, real above)
+{
+  real mean;
+  gidx matched;
+  for (idx a = 0; a < p->k; a++) {
+    CHECK(p->nearest[a] >= 0 && p->nearest[a] < others, ERR_INPUT,
+          "atom %d of '%s': the nearest, %d, is not in 0 .. %d", a, sides[side], p->nearest[a],
+          others - 1);
+    CHECK(fabsf(p->cosine[a]) <= 1 + COSINE_SLACK, ERR_INPUT, "atom %d of '%s': the cosine is %g",
+          a, sides[side], (double)p->cosine[a]);
+  }
+  partners_count(p, above);
+  TRY(h5_read_real(v->file, sides[side], "mean_max_cosine", &mean));
+  TRY(h5_read_long(v->file, sides[side], "matched", &matched));
+  CHECK(memcmp(&mean, &p->mean, sizeof mean) == 0 && matched == p->matched, ERR_INPUT,
+        "'%s' says mean_max_cosine %.17g, matched %lld; its cosines give %.17g, %lld", sides[side],
+        mean, (long long)matched, p->mean, (long long)p->matched);
+  return OK;
+}
+
+static int sides_check(const struct verify *v, struct arena *arena)
+{
+  struct partners p[2];
+  real above;
+  gidx mutual, found;
+  TRY(h5_read_real(v->file, "/", "above", &above));
+  TRY(h5_read_long(v->file, "/", "mutual", &mutual));
+  for (int i = 0; i < 2; i++) TRY(side_read(v, i, arena, &p[i]));
+  for (int i = 0; i < 2; i++) TRY(side_check(v, i, &p[i], p[1 - i].k, above));
+  found = partners_mutual(&p[0], &p[1], above);
+  CHECK(found == mutual, ERR_INPUT, "'%s' says mutual %lld, its lists give %lld", v->file->path,
+        (long long)mutual, (long long)found);
+  return OK;
+}
+
+static int file_check(struct verify *v)
+{
+  struct arena arena = {0};
+  if (!v->is_ours || strcmp(v->kind, comparison_kind.name) != 0) return OK;
+  int status = sides_check(v, &arena);
+  arena_free(&arena);
+  TRY(status);
+  check_note(v, "partners  in range, means and counts follow from cosines");
+  return OK;
+}
+
+const struct file_kind comparison_kind = {"comparison", {&objects}, file_check, NULL, NULL};

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * One walk through the dictionary, one through the supports; tokens are read around few rows. */
+#include "io/inspect_atom.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/memory.h"
+#include "base/num.h"
+#include "base/status.h"
+#include "base/text.h"
+#include "io/dictionary.h"
+#include "io/supports.h"
+#include "io/tokens.h"
+#include "model/codes.h"
+#include "model/identity.h"
+#include "model/route.h"
+#include "model/top.h"
+
+enum { PIECE = 256, AROUND = 8 }; /* atoms read at a time; tokens on each side */
+
+/* What is found of an atom. */
+struct atom_page {
+  const struct atom_request *request;
+  struct dictionary_input dictionary;
+  struct supports_input supports;
+  struct entry *nearest; /* [count] */
+  struct top_rows top;   /* of this atom alone */
+  float *codes;          /* [n_codes] those that are not 0; owned */
+  gidx n_codes, capacity, density;
+  struct tokens tokens;
+  struct arena arena;
+};
+
+/* The cosine of an atom and another one, as (N.22), of frames the largest norm of a vector's
+ * projection. */
+static struct entry cosine_find(const struct atom_page *w, const float *own, const float *other,
+                                idx atom)
+{
+  const struct atom_source *s = &w->dictionary.source;
+  struct entry best = ENTRY_NONE;
+  for (idx m = 0; m < s->d; m++) {
+    struct entry e = {route_value(own + (gidx)m * s->p, other, s->d, s->p), atom};
+    if (w->dictionary.nonnegative) e.value = route_positive(e.value);
+    if (best.atom < 0 || entry_before(e, best)) best = e;
+  }
+  return best;
+}
+
+/* Put an entry into a list of `count` in the order of (N.2). */
+static void nearest_add(struct entry *list, idx count, struct entry e)
+{
+  for (idx i = 0; i < count; i++) {
+    struct entry old = list[i];
+    if (!entry_before(e, old)) continue;
+    list[i] = e;
+    e = old;
+  }
+}
+
+/* Find the nearest atoms, and the hash of the dictionary. */
+static int dictionary_walk(struct atom_page *w, uint64_t *hash)
+{
+  const struct atom_source *s = &w->dictionary.source;
+  idx count = w->request->count;
+  gidx frame = (gidx)s->d * s->p;
+  float *own, *piece;
+  uint64_t terms = 0;
+  TRY(arena_alloc(&w->arena, &own, frame, sizeof *own));
+  TRY(arena_alloc(&w->arena, &piece, PIECE * frame, sizeof *piece));
+  TRY(arena_alloc(&w->arena, &w->nearest, count, sizeof *w->nearest));
+  for (idx i = 0; i < count; i++) w->nearest[i] = ENTRY_NONE;
+  TRY(s->read(s->self, w->request->atom, 1, own));
+  for (idx first = 0; first < s->k; first += PIECE) {
+    idx n = s->k - first < PIECE ? s->k - first : PIECE;
+    TRY(s->read(s->self, first, n, piece));
+    TRY(atoms_check(piece, n, s->d, s->p, first, s->name));
+    terms += items_terms(piece, n, frame, first);
+    for (idx i = 0; i < n; i++)
+      if (first + i != w->request->atom)
+        nearest_add(w->nearest, count, cosine_find(w, own, piece + i * frame, first + i));
+  }
+  *hash = content_hash(terms, s->k, s->d, s->p);
+  return OK;
+}
+
+static int code_keep(struct atom_page *w, float code)
+{
+  if (w->n_codes == w->capacity) {
+    w->capacity = 2 * w->capacity + 1024;
+    float *more = realloc(w->codes, (size_t)w->capacity * sizeof *more);
+    CHECK(more, ERR_MEMORY, "cannot allocate %lld codes", (long long)w->capacity);
+    w->codes = more;
+  }
+  w->codes[w->n_codes++] = code;
+  return OK;
+}
+
+static int block_walk(struct atom_page *w, const struct supports *s)
+{
+  idx d = w->supports.source.d;
+  for (gidx i = 0; i < s->view.n; i++)
+    for (gidx e = s->view.start[i]; e < s->view.start[i + 1]; e++) {
+      if (s->view.atoms[e] != w->request->atom) continue;
+      float code = code_summary(s->codes + e * d, d);
+      w->density++;
+      if (code == 0) continue;
+      top_add(&w->top, 0, s->first + i, code);
+      TRY(code_keep(w, code));
+    }
+  return OK;
+}
+
+static int supports_walk(struct atom_page *w)
+{
+  const struct support_source *source = &w->supports.source;
+  for (gidx at = 0; at < source->n;) {
+    struct supports s;
+    gidx count, begin;
+    TRY(supports_block(source, at, source->n - at, &count, &begin));
+    int status = supports_load(&s, source, at, count, 1);
+    if (!status) status = block_walk(w, &s);
+    supports_free(&s);
+    TRY(status);
+    at += count;
+  }
+  return OK;
+}
+
+static int code_order(const void *a, const void *b)
+{
+  float x = *(const float *)a, y = *(const float *)b;
+  return (x > y) - (x < y);
+}
+
+/* The smallest code that at least this share of the codes does not exceed. */
+static real quantile(const struct atom_page *w, real share)
+{
+  gidx at = (gidx)ceil(share * (real)w->n_codes) - 1;
+  return w->codes[at < 0 ? 0 : at];
+}
+
+static const struct {
+  const char *name, *key;
+  real share;
+} quantiles[] = {{"least", "least", 0},     {"10 %", "share_10", 0.1},  {"25 %", "share_25", 0.25},
+                 {"median", "median", 0.5}, {"75 %", "share_75", 0.75}, {"90 %", "share_90", 0.9},
+                 {"largest", "largest", 1}};
+
+static void codes_print(const struct atom_page *w, FILE *out)
+{
+  if (!w->n_codes) return;
+  fprintf(out, "%-12s", "codes");
+  for (int i = 0; i < LENGTH(quantiles); i++)
+    fprintf(out, "%s%s %.4g", i ? ", " : "", quantiles[i].name, quantile(w, quantiles[i].share));
+  fputc('\n', out);
+}
+
+static void nearest_print(const struct atom_page *w, FILE *out)
+{
+  const char *separator = "";
+  fprintf(out, "%-12s", "nearest");
+  for (idx i = 0; i < w->request->count && w->nearest[i].atom >= 0; i++, separator = ", ")
+    fprintf(out, "%s%d (%.3f)", separator, w->nearest[i].atom,
+            (double)entry_score(w->nearest[i], w->dictionary.source.d));
+  fputc('\n', out);
+}
+
+static int rows_print(const struct atom_page *w, FILE *out)
+{
+  if (w->top.row[0] < 0) return OK;
+  fprintf(out, "\n%12s %12s%s\n", "row", "code", w->tokens.n ? "  tokens" : "");
+  for (idx i = 0; i < w->top.r && w->top.row[i] >= 0; i++) {
+    fprintf(out, "%12lld %12.6g", (long long)w->top.row[i], (double)w->top.code[i]);
+    if (w->tokens.n) TRY(tokens_print(&w->tokens, w->top.row[i], AROUND, out));
+    fputc('\n', out);
+  }
+  return OK;
+}
+
+static int page_print(struct atom_page *w, FILE *out)
+{
+  const struct support_source *s = &w->supports.source;
+  const struct atom_source *a = &w->dictionary.source;
+  text_print(out, "atom %d of %s: %d atoms of %d columns\n", w->request->atom, a->name, a->k, a->p);
+  fprintf(out, "%-12s%lld of %lld rows, %.4g %%\n", "density", (long long)w->density,
+          (long long)s->n, s->n ? 100.0 * (double)w->density / (double)s->n : 0);
+  codes_print(w, out);
+  nearest_print(w, out);
+  return rows_print(w, out);
+}
+
+static int rows_tell(const struct atom_page *w, struct json *j)
+{
+  int status = OK;
+  json_array(j, "strongest");
+  for (idx i = 0; i < w->top.r && w->top.row[i] >= 0 && !status; i++) {
+    char *text = NULL;
+    size_t bytes = 0;
+    json_object(j, NULL);
+    json_long(j, "row", w->top.row[i]);
+    json_real(j, "code", w->top.code[i]);
+    FILE *memory = w->tokens.n ? open_memstream(&text, &bytes) : NULL;
+    if (memory) status = tokens_print(&w->tokens, w->top.row[i], AROUND, memory);
+    if (memory) fclose(memory);
+    if (text) json_text(j, "tokens", text + strspn(text, " "));
+    free(text);
+    json_end(j);
+  }
+  json_end(j);
+  return status;
+}
+
+static int page_tell(const struct atom_page *w, struct json *j)
+{
+  json_text(j, "dictionary", w->dictionary.source.name);
+  json_long(j, "atoms", w->dictionary.source.k);
+  json_long(j, "rows", w->supports.source.n);
+  json_long(j, "atom", w->request->atom);
+  json_long(j, "density", w->density);
+  json_object(j, "codes");
+  for (int i = 0; i < LENGTH(quantiles) && w->n_codes; i++)
+    json_real(j, quantiles[i].key, quantile(w, quantiles[i].share));
+  json_end(j);
+  json_array(j, "nearest");
+  for (idx i = 0; i < w->request->count && w->nearest[i].atom >= 0; i++) {
+    json_object(j, NULL);
+    json_long(j, "atom", w->nearest[i].atom);
+    json_real(j, "cosine", entry_score(w->nearest[i], w->dictionary.source.d));
+    json_end(j);
+  }
+  json_end(j);
+  return rows_tell(w, j);
+}
+
+static int inputs_open(struct atom_page *w)
+{
+  const struct atom_request *q = w->request;
+  TRY(dictionary_input_open(&w->dictionary, q->folder));
+  TRY(supports_input_open(&w->supports, q->folder));
+  const struct support_source *s = &w->supports.source;
+  idx k = w->dictionary.source.k;
+  CHECK(s->k == k, ERR_INPUT, "'%s' has %d atoms, '%s' is of %d: they do not belong together",
+        w->dictionary.source.name, k, s->name, s->k);
+  CHECK(q->atom < k, ERR_INPUT, "there is no atom %d in '%s': 0 to %d are", q->atom,
+        w->dictionary.source.name, k - 1);
+  CHECK(s->has_codes, ERR_INPUT,
+        "'%s' holds scores of `sagitta route` and no codes: make codes with `sagitta encode`",
+        s->name);
+  if (q->rows) TRY(tokens_open(&w->tokens, q->rows, s->n, s->name));
+  if (q->rows && q->vocabulary) TRY(tokens_name(&w->tokens, q->vocabulary));
+  return top_init(&w->top, &w->arena, 1, q->count);
+}
+
+static int page_make(struct atom_page *w, FILE *out, struct json *json)
+{
+  uint64_t hash = 0, named;
+  TRY(inputs_open(w));
+  TRY(dictionary_walk(w, &hash));
+  named = w->supports.inputs.dictionary;
+  CHECK(!named || named == hash, ERR_INPUT,
+        "the codes of '%s' are for another dictionary than '%s': dictionary_hash %016llx, not "
+        "%016llx",
+        w->supports.source.name, w->dictionary.source.name, (unsigned long long)named,
+        (unsigned long long)hash);
+  TRY(supports_walk(w));
+  if (w->n_codes) qsort(w->codes, (size_t)w->n_codes, sizeof *w->codes, code_order);
+  return json ? page_tell(w, json) : page_print(w, out);
+}
+
+int atom_inspect(const struct atom_request *request, FILE *out, struct json *json)
+{
+  struct atom_page w = {.request = request};
+  int status = page_make(&w, out, json);
+  tokens_close(&w.tokens);
+  supports_input_close(&w.supports);
+  dictionary_input_close(&w.dictionary);
+  free(w.codes);
+  arena_free(&w.arena);
+  return status;
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Few tokens are read at a time, so the hashes of whole datasets are left to `verify`. */
+#include "io/tokens.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/status.h"
+#include "base/text.h"
+#include "io/inputs.h"
+
+enum { MAX_AROUND = 32 };
+
+/* Open a vector of integers, one for each row. */
+static int vector_open(struct tokens *t, const char *object, gidx n, const char *name,
+                       struct h5_array *a)
+{
+  TRY(h5_array_open(&t->file, object, a));
+  CHECK(a->rank == 1 && (a->type == TYPE_I32 || a->type == TYPE_I64), ERR_INPUT,
+        "'%s' of '%s' is not a vector of integers", object, t->path);
+  CHECK(a->shape[0] == n, ERR_INPUT, "'%s' has the tokens of %lld rows, '%s' is of %lld", t->path,
+        (long long)a->shape[0], name, (long long)n);
+  return OK;
+}
+
+int tokens_open(struct tokens *t, const char *rows, gidx n, const char *name)
+{
+  const char *object;
+  int there;
+  TRY(input_split(rows, &(struct input_standard){.object = "/rows", .file = "rows.h5"}, &t->path,
+                  &object));
+  CHECK(input_format_of(t->path) == INPUT_H5, ERR_INPUT,
+        "'%s' has no tokens: they are '/token' of an HDF5 file of rows", t->path);
+  TRY(h5_open(&t->file, t->path));
+  TRY(h5_exists(&t->file, "/token", &there));
+  CHECK(there, ERR_INPUT, "'%s' has no tokens: they are its '/token', an integer for each row",
+        t->path);
+  TRY(vector_open(t, "/token", n, name, &t->token));
+  TRY(h5_exists(&t->file, "/window", &there));
+  if (there) TRY(vector_open(t, "/window", n, name, &t->window));
+  t->n = n;
+  return OK;
+}
+
+static int lines_read(struct tokens *t, FILE *file, const char *path)
+{
+  size_t capacity = 0;
+  gidx room = 0;
+  for (char *line = NULL; getline(&line, &capacity, file) >= 0; line = NULL, capacity = 0) {
+    line[strcspn(line, "\r\n")] = '\0';
+    if (t->n_words == room) {
+      room = 2 * room + 1024;
+      char **more = realloc(t->word, (size_t)room * sizeof *more);
+      CHECK(more, ERR_MEMORY, "cannot allocate %lld words", (long long)room);
+      t->word = more;
+    }
+    t->word[t->n_words++] = line;
+  }
+  CHECK(!ferror(file), ERR_IO, "cannot read '%s': %s", path, strerror(errno));
+  return OK;
+}
+
+int tokens_name(struct tokens *t, const char *vocabulary)
+{
+  FILE *file = fopen(vocabulary, "r");
+  CHECK(file, ERR_IO, "cannot open '%s': %s", vocabulary, strerror(errno));
+  int status = lines_read(t, file, vocabulary);
+  fclose(file);
+  return status;
+}
+
+/* Print a token; a word that continues the one before it, as "##ing", stands close to that. */
+static void token_print(const struct tokens *t, gidx token, int is_row, FILE *out)
+{
+  const char *word = token >= 0 && token < t->n_words ? t->word[token] : NULL;
+  if (word && !*word) word = NULL;
+  int continues = word && strncmp(word, "##", 2) == 0 && word[2];
+  fprintf(out, "%s%s", continues ? "" : " ", is_row ? "[" : "");
+  if (word)
+    text_print(out, "%s", word + 2 * continues);
+  else
+    fprintf(out, "%lld", (long long)token);
+  if (is_row) fputc(']', out);
+}
+
+int tokens_print(const struct tokens *t, gidx row, int around, FILE *out)
+{
+  gidx token[2 * MAX_AROUND + 1], window[2 * MAX_AROUND + 1];
+  int most = around < MAX_AROUND ? around : MAX_AROUND;
+  gidx first = row < most ? 0 : row - most, end = row + most + 1 < t->n ? row + most + 1 : t->n;
+  gidx n = end - first, at = row - first;
+  TRY(h5_array_read(&t->token, first, n, TYPE_I64, token));
+  if (t->window.id) TRY(h5_array_read(&t->window, first, n, TYPE_I64, window));
+  fputc(' ', out);
+  for (gidx i = 0; i < n; i++)
+    if (!t->window.id || window[i] == window[at]) token_print(t, token[i], i == at, out);
+  return OK;
+}
+
+void tokens_close(struct tokens *t)
+{
+  h5_array_close(&t->token);
+  h5_array_close(&t->window);
+  h5_close(&t->file);
+  free(t->path);
+  for (gidx i = 0; i < t->n_words; i++) free(t->word[i]);
+  free(t->word);
+  *t = (struct tokens){0};
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The tokens that rows are of: /token of a file of rows, an integer for each row, and /window, the
+ * stretch of the text that each row is in; and the words of a vocabulary.
+ *
+ * Floor: io.  Not collective. */
+#ifndef IO_TOKENS_H
+#define IO_TOKENS_H
+
+#include <stdio.h>
+
+#include "io/h5/h5.h"
+
+struct tokens {
+  gidx n; /* rows; 0: not open */
+  struct h5_file file;
+  char *path;                    /* owned */
+  struct h5_array token, window; /* window: not open where there is none */
+  char **word;                   /* [n_words] of the vocabulary; owned */
+  gidx n_words;
+};
+
+/* Open the tokens of a file of n rows, of which supports called `name` are.  ERR_INPUT: it has
+ * none, or those of other rows.  tokens_close() follows also when it fails. */
+int tokens_open(struct tokens *t, const char *rows, gidx n, const char *name);
+
+/* Read a vocabulary: line i, counted from 0, is token i. */
+int tokens_name(struct tokens *t, const char *vocabulary);
+
+/* Print the token of a row in brackets, and at most so many before and behind it in its window:
+ * their words, or their numbers without a vocabulary. */
+int tokens_print(const struct tokens *t, gidx row, int around, FILE *out);
+void tokens_close(struct tokens *t);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Partners: the atom of another dictionary that is nearest to each atom, and what follows (N.22).
+ *
+ * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA.
+ *
+ * Who is nearest is what routing says: an atom is routed as a row over the other dictionary, to one
+ * atom (model/route.h). */
+#ifndef MODEL_PARTNERS_H
+#define MODEL_PARTNERS_H
+
+#include "base/types.h"
+
+struct partners {
+  idx k;         /* atoms that have them */
+  idx *nearest;  /* [k] atom of the other dictionary */
+  float *cosine; /* [k] score (N.1), for nonnegative codes its positive part */
+  real mean;     /* of |cosine|, the mean max cosine */
+  gidx matched;  /* atoms with |cosine| above the bound */
+};
+
+/* Fill in mean and matched from the rest. */
+void partners_count(struct partners *p, real above);
+
+/* Pairs of atoms that are nearest to each other, of whom the cosine is above the bound. */
+gidx partners_mutual(const struct partners *a, const struct partners *b, real above);
+
+/* worst[count] <- the atoms whose |cosine| is lowest and not above the bound, in that order, of
+ * equals the lower atom first.  Returns how many there are, `most` at most. */
+idx partners_lonely(const struct partners *p, real above, idx most, idx *worst);
+
+#endif

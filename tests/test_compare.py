@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Claim: compare finds for every atom the nearest one of the other dictionary, ties and signs as
+(N.22) says, with the same bits on any number of ranks and threads; and says what cannot be
+compared."""
+import json
+import os
+import shutil
+import tempfile
+
+import h5py
+import numpy as np
+
+from seal import reseal, wrong_seals
+from tap import claim, done_testing, ok, sagitta
+
+P = 24
+ABOVE = 0.9
+
+
+def unit(rng, k):
+    atoms = rng.standard_normal((k, P))
+    return (atoms / np.linalg.norm(atoms, axis=1)[:, None]).astype("f4")
+
+
+def scores(a, b):
+    """(N.1) of all pairs: every product and every sum is rounded."""
+    acc = np.zeros((len(a), len(b)), "f4")
+    for c in range(P):
+        acc = acc + a[:, None, c] * b[None, :, c]
+    return acc
+
+
+def partners(a, b, nonnegative):
+    """(N.22) by plain NumPy: argmax takes the first of equals."""
+    s = scores(a, b)
+    if nonnegative:
+        s = np.maximum(s, np.float32(0))
+    nearest = np.abs(s).argmax(axis=1).astype("i4")
+    return nearest, s[np.arange(len(a)), nearest]
+
+
+def chain(cosine):
+    total = 0.0
+    for value in np.abs(cosine.astype("f8")):
+        total += value
+    return total / len(cosine)
+
+
+class Place:
+    def __init__(self, folder):
+        rng = np.random.default_rng(7)
+        self.folder = folder
+        self.a, self.b = unit(rng, 1500), unit(rng, 37)
+        self.b[5] = self.a[3]  # a partner, and then a tie that the lower atom wins
+        self.b[9] = self.a[3]
+        self.b[11] = -self.a[1400]  # a partner only where the sign does not count
+        self.b[20] = self.a[1499]
+        self.b[36] = self.b[abs(scores(self.b, self.a)).max(axis=1).argmin()]  # as lonely
+        for name, atoms in ("a", self.a), ("b", self.b):
+            for sign in "signed", "nonnegative":
+                with h5py.File(self.at(f"{name}-{sign}.h5"), "w") as f:
+                    f["atoms"] = atoms
+                    if sign == "nonnegative":
+                        f.attrs["nonnegative"] = np.int64(1)
+
+    def at(self, name):
+        return os.path.join(self.folder, name)
+
+    def run(self, *words, ranks=0, code=0, said=""):
+        done = sagitta("compare", *words, ranks=ranks)
+        ok(done.returncode == code and said in done.stderr,
+           f"{words}: exit {done.returncode} {done.stderr.strip()[-300:]}")
+        return done
+
+
+def side_check(f, name, a, b, nonnegative):
+    nearest, cosine = partners(a, b, nonnegative)
+    group = f[name]
+    ok((group["nearest"][:] == nearest).all(), f"{name}: nearest")
+    ok(group["cosine"][:].tobytes() == cosine.astype("f4").tobytes(), f"{name}: bits of cosines")
+    ok(group.attrs["mean_max_cosine"] == chain(cosine), f"{name}: mean_max_cosine")
+    ok(group.attrs["matched"] == (np.abs(cosine) > ABOVE).sum(), f"{name}: matched")
+    return nearest, cosine
+
+
+@claim("partners, means and counts are those of NumPy's plain loops")
+def check_values(p):
+    for sign in "signed", "nonnegative":
+        nonnegative = sign == "nonnegative"
+        p.run(p.at(f"a-{sign}.h5"), p.at(f"b-{sign}.h5"), "--output", p.at(sign))
+        with h5py.File(p.at(f"{sign}/comparison.h5")) as f:
+            first, cosine = side_check(f, "first", p.a, p.b, nonnegative)
+            second, _ = side_check(f, "second", p.b, p.a, nonnegative)
+            ok(first[3] == 5 and second[9] == 3, "of equal atoms the lower one is nearest")
+            ok((abs(cosine[1400]) > ABOVE) != nonnegative, f"{sign}: the atom turned round")
+            mutual = sum(second[first[i]] == i and abs(cosine[i]) > ABOVE for i in range(len(p.a)))
+            ok(f.attrs["mutual"] == mutual == (2 if nonnegative else 3), f"mutual {mutual}")
+    p.run(p.at("b-signed.h5"), p.at("a-signed.h5"), "--output", p.at("turned"))
+    with h5py.File(p.at("turned/comparison.h5")) as f:
+        ok(f.attrs["mutual"] == 3 < f["first"].attrs["matched"], "mutual partners, the other way")
+    p.run(p.at("a-signed.h5"), p.at("b-nonnegative.h5"), "--output", p.at("mixed"))
+    ok(sagitta("diff", p.at("mixed"), p.at("signed")).returncode == 0,
+       "signs count only where both dictionaries say so")
+
+
+@claim("any ranks, threads and loops give the same bits")
+def check_partition(p):
+    words = p.at("a-signed.h5"), p.at("b-signed.h5"), "--output"
+    for ranks, more in ((1, []), (3, []), (0, ["--threads", 1]), (0, ["--threads", 3]),
+                        (2, ["--threads", 1, "--cpu-variant", "baseline"])):
+        p.run(*words, p.at("again"), "--force", *more, ranks=ranks)
+        done = sagitta("diff", p.at("signed"), p.at("again"))
+        ok(done.returncode == 0, f"ranks {ranks} {more}: {done.stdout}")
+    p.run(p.at("signed/used.in"), "--force")
+    ok(sagitta("diff", p.at("signed"), p.at("again")).returncode == 0, "used.in repeats the run")
+
+
+@claim("the page has the figures, the loneliest atoms first")
+def check_page(p):
+    text = p.run(p.at("b-signed.h5"), p.at("a-signed.h5")).stdout
+    _, cosine = partners(p.b, p.a, False)
+    alone = [a for a in np.argsort(np.abs(cosine), kind="stable") if abs(cosine[a]) <= ABOVE]
+    ok(f"{chain(cosine):.6f}" in text, "mean_max_cosine")
+    ok(f"{len(alone)} of A have no partner: " +
+       ", ".join(f"{a} ({cosine[a]:.3f})" for a in alone[:8]) + ", ..." in text, text)
+    page = json.loads(p.run(p.at("b-signed.h5"), p.at("a-signed.h5"), "--json", ranks=2).stdout)
+    first = page["first"]
+    ok(page["command"] == "compare" and page["mutual"] == 3 and page["above"] == ABOVE and
+       page["nonnegative"] is False and first["mean_max_cosine"] == chain(cosine) and
+       first["atoms"] == len(p.b) and page["second"]["matched"] == 3, f"{str(page)[:300]}")
+    ok([(e["atom"], e["cosine"]) for e in first["alone"]] ==
+       [(a, float(cosine[a])) for a in sorted(alone)], "all that are alone")
+    text = p.run(p.at("a-signed.h5"), p.at("a-signed.h5")).stdout
+    ok("no partner" not in text and "1.0000     1.0000" in text, "a dictionary with itself")
+
+
+@claim("what cannot be compared is refused, with what to do")
+def check_refused(p):
+    np.save(p.at("wide.npy"), unit(np.random.default_rng(1), 4)[:, :8])
+    np.save(p.at("long.npy"), 2 * p.b)
+    np.save(p.at("frames.npy"), np.eye(P, dtype="f4").reshape(P // 2, 2, P))
+    good = p.at("b-signed.h5")
+    p.run(good, code=2, said="sagitta compare A B")
+    p.run(good, good, "--other", good, code=2, said="is given beside '--other'")
+    p.run(good, p.at("wide.npy"), code=65, said="of 24 columns, ")
+    p.run(good, p.at("long.npy"), code=65, said="add --normalize")
+    p.run(good, p.at("frames.npy"), code=65, said="frames of 2 vectors")
+    p.run(good, p.at("none.h5"), code=74, said="cannot open")
+    p.run(good, p.at("long.npy"), "--normalize", ranks=2)
+    p.run(good, p.at("long.npy"), "--output", good, "--force", code=73)
+
+
+@claim("verify counts again what a file says, its hashes being right")
+def check_verify(p):
+    good = p.at("signed/comparison.h5")
+    ok(sagitta("verify", good).returncode == 0 and not wrong_seals(good), "whole")
+    for object_name, name, value, said in (
+            ("second", "nearest", 5000, "is not in 0 .. 1499"), ("first", "cosine", 1.5, "is 1.5"),
+            ("first", "cosine", 0.95, "its cosines give"), ("/", "mutual", 2, "its lists give 3"),
+            ("second", "matched", 3, "its cosines give")):
+        path = shutil.copy(good, p.at("spoilt.h5"))
+        with h5py.File(path, "r+") as f:
+            entry = f[object_name]
+            if name in ("nearest", "cosine"):
+                entry[name][2] = value
+            else:
+                entry.attrs.modify(name, np.int64(value))
+            reseal(f)
+        done = sagitta("verify", path)
+        ok(done.returncode == 65 and said in done.stderr, f"{object_name} {name}: {done.stderr}")
+
+
+with tempfile.TemporaryDirectory() as folder:
+    place = Place(folder)
+    check_values(place)
+    check_partition(place)
+    check_page(place)
+    check_refused(place)
+    check_verify(place)
+done_testing()

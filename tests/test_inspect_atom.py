@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Claim: inspect --atom shows of an atom what NumPy finds: density, quantiles of its codes, nearest
+atoms, and its strongest rows with the tokens around them; and refuses files that do not belong
+together."""
+import json
+import os
+import re
+import shutil
+import tempfile
+
+import h5py
+import numpy as np
+
+from tap import claim, done_testing, ok, sagitta
+
+N, K, P, S = 700, 40, 12, 4
+
+
+def need(done):
+    return ok(done.returncode == 0, done.stderr[-300:])
+
+
+class Place:
+    def __init__(self, folder):
+        self.folder, self.run = folder, f"{folder}/run"
+        need(sagitta("synth", "--n-rows", N, "--atoms", K, "--columns", P, "--top-s", S,
+                     "--output", self.run))
+        rows, words = f"{self.run}/rows.h5", ["--dictionary", f"{self.run}/dictionary.h5"]
+        need(sagitta("encode", "--rows", rows, *words, "--top-s", S, "--output", self.run))
+        self.rows = shutil.copy(rows, f"{folder}/acts.h5")
+        self.token = np.random.default_rng(1).integers(0, 50, N).astype("i4")
+        self.window = (np.arange(N) // 16).astype("i4")
+        with h5py.File(self.rows, "r+") as f:
+            f["token"], f["window"] = self.token, self.window
+        self.words = [f"w{i}" for i in range(30)] + [f"##s{i}" for i in range(10)] + [""]
+        with open(f"{folder}/vocab.txt", "w", encoding="utf-8") as f:
+            f.write("\n".join(self.words) + "\n")
+        with h5py.File(f"{self.run}/supports.h5") as f:
+            g = f["supports"]
+            self.atom, self.code = g["indices"][:], g["data"][:]
+            self.row = np.repeat(np.arange(N), np.diff(g["indptr"][:]))
+        with h5py.File(f"{self.run}/dictionary.h5") as f:
+            self.atoms = f["atoms"][:]
+
+    def show(self, *words, code=0, said=""):
+        done = sagitta("inspect", *words)
+        ok(done.returncode == code and said in done.stderr,
+           f"{words}: exit {done.returncode} {done.stderr.strip()[-300:]}")
+        return done.stdout
+
+    def name(self, token):
+        return token < len(self.words) and self.words[token] or str(token)
+
+    def around(self, row, words):
+        """Tokens of the row's window, eight on each side."""
+        text = ""
+        for i in range(max(0, row - 8), min(N, row + 9)):
+            if self.window[i] != self.window[row]:
+                continue
+            word = self.name(self.token[i]) if words else str(self.token[i])
+            space, word = ("", word[2:]) if word.startswith("##") else (" ", word)
+            text += space + (f"[{word}]" if i == row else word)
+        return text
+
+
+@claim("the figures are NumPy's")
+def check_figures(p):
+    for atom in range(0, K, 3):
+        text = p.show(p.run, "--atom", atom, "--top", 5)
+        mine = p.atom == atom
+        codes = np.sort(p.code[mine & (p.code != 0)])
+        at = [max(0, int(np.ceil(q * len(codes))) - 1) for q in (0, .1, .25, .5, .75, .9, 1)]
+        numbers = re.search(r"^codes +(.*)$", text, re.M)[1]
+        found = [float(part.split()[-1]) for part in numbers.split(", ")]
+        ok(np.allclose(found, codes[at], rtol=1e-3), f"atom {atom}: codes {numbers} {codes[at]}")
+        ok(re.search(rf"^density +{mine.sum()} of {N} rows, ", text, re.M), f"density {text[:200]}")
+        cosine = np.zeros(K, "f4")  # (N.1)
+        for c in range(P):
+            cosine = cosine + p.atoms[:, c] * p.atoms[atom, c]
+        cosine[atom] = 0
+        near = np.argsort(-abs(cosine), kind="stable")[:5]
+        ok("nearest     " + ", ".join(f"{b} ({cosine[b]:.3f})" for b in near) in text,
+           f"atom {atom}: nearest {near} {text}")
+        order = np.flatnonzero(mine)[np.lexsort((p.row[mine], -abs(p.code[mine])))][:5]
+        found = re.findall(r"^ +(\d+) +(-?[\d.e-]+)$", text, re.M)
+        ok([int(row) for row, _ in found] == list(p.row[order]) and
+           np.allclose([float(c) for _, c in found], p.code[order], rtol=1e-5), f"rows {found}")
+
+
+@claim("tokens stand around each row, in its window, as numbers and as words")
+def check_tokens(p):
+    for words, more in (False, []), (True, ["--vocabulary", f"{p.folder}/vocab.txt"]):
+        text = p.show(p.run, "--atom", 7, "--rows", p.rows, *more, "--top", 12)
+        found = re.findall(r"^ +(\d+) +-?[\d.e-]+ ( ?\S.*)$", text, re.M)
+        ok(len(found) == 12, f"{len(found)} rows have tokens")
+        for row, tokens in found:
+            ok(tokens == p.around(int(row), words), f"{row}: '{tokens}'")
+    first = int(p.row[p.atom == p.atom[0]][0])
+    ok(first == 0 and f"[{p.token[0]}]" in p.show(p.run, "--atom", p.atom[0], "--rows", p.rows,
+                                                  "--top", 500), "the first row of all")
+
+
+@claim("--json says what the page says")
+def check_json(p):
+    words = p.run, "--atom", 7, "--rows", p.rows, "--top", 6
+    text, page = p.show(*words), json.loads(p.show(*words, "--json"))
+    ok(page["format"] == "sagitta facts" and page["command"] == "inspect" and
+       page["format_version"] == 1 and page["atoms"] == K and page["rows"] == N, f"{page}")
+    ok(page["atom"] == 7 and page["density"] == (p.atom == 7).sum(), "density")
+    codes = np.sort(p.code[(p.atom == 7) & (p.code != 0)])
+    ok(page["codes"]["least"] == codes[0] and page["codes"]["largest"] == codes[-1] and
+       page["codes"]["median"] == codes[(len(codes) + 1) // 2 - 1], f"codes {page['codes']}")
+    ok(", ".join(f"{e['atom']} ({e['cosine']:.3f})" for e in page["nearest"]) in text, "nearest")
+    ok([(e["row"], e["tokens"]) for e in page["strongest"]] ==
+       [(int(row), tokens.strip()) for row, tokens in
+        re.findall(r"^ +(\d+) +-?[\d.e-]+ ( ?\S.*)$", text, re.M)], f"{page['strongest']}")
+    p.show(p.run, "--json", code=2, said="name it by '--atom'")
+    ok(p.show(p.run, "--atom", K, "--json", code=65) == "", "an error leaves stdout empty")
+
+
+@claim("a folder, rows and atoms that do not fit are refused")
+def check_refused(p):
+    p.show(p.run, "--atom", K, code=65, said=f"0 to {K - 1} are")
+    p.show(f"{p.run}/supports.h5", "--atom", 1, code=2, said="needs a folder")
+    p.show(p.run, "--rows", p.rows, code=2, said="name it by '--atom'")
+    p.show(p.run, "--atom", 1, "--vocabulary", p.rows, code=2, said="'--rows', which is missing")
+    p.show(p.run, "--atom", 1, "--rows", f"{p.run}/rows.h5", code=65, said="has no tokens")
+    np.save(f"{p.folder}/rows.npy", np.zeros((2, 2), "f4"))
+    p.show(p.run, "--atom", 1, "--rows", f"{p.folder}/rows.npy", code=65, said="has no tokens")
+    short = shutil.copy(p.rows, f"{p.folder}/short.h5")
+    with h5py.File(short, "r+") as f:
+        del f["token"]
+        f["token"] = p.token[:-1]
+    p.show(p.run, "--atom", 1, "--rows", short, code=65, said=f"the tokens of {N - 1} rows")
+    other = shutil.copytree(p.run, f"{p.folder}/other")
+    need(sagitta("synth", "--n-rows", N, "--atoms", K, "--columns", P, "--top-s", S, "--seed", 9,
+                 "--output", other, "--force"))
+    p.show(other, "--atom", 1, code=65, said="for another dictionary")
+    os.remove(f"{other}/supports.h5")
+    p.show(other, "--atom", 1, code=74, said="cannot open")
+
+
+with tempfile.TemporaryDirectory() as folder:
+    with claim("a run with a rows file that has tokens"):
+        place = Place(folder)
+    check_figures(place)
+    check_tokens(place)
+    check_json(place)
+    check_refused(place)
+done_testing()

@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Claim: scripts/report makes one page that needs nothing else, whose figures are those of the
+files; in a browser it sorts, searches and opens an atom; what does not belong together is
+refused."""
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import h5py
+import numpy as np
+
+from tap import SOURCE, claim, done_testing, ok, sagitta, skip, skip_all
+
+REPORT = os.path.join(SOURCE, "scripts/report")
+N, P, K = 1500, 16, 48
+BROWSERS = "chromium", "chromium-browser", "google-chrome"
+
+# What a reader does, and what the page then shows.
+READER = """<script>
+const lines = () => [...document.querySelectorAll('#rows .line')].map(l => Number(l.dataset.atom));
+const heads = [...document.querySelectorAll('#head button')], seen = {};
+const type = text => { const box = document.getElementById('search'); box.value = text;
+                       box.dispatchEvent(new Event('input')); return lines(); };
+const click = a => document.querySelector(`#rows .line[data-atom="${a}"]`).click();
+seen.first = lines();
+heads[3].click(); seen.largest = lines();
+heads[3].click(); seen.smallest = lines();
+heads[1].click(); seen.density = lines();
+seen.number = type('17'); seen.word = type('WORD5'); seen.none = type('nothing'); type('');
+heads[0].click(); click(3);
+seen.title = document.querySelector('#atom b').textContent;
+seen.code = [...document.querySelectorAll('#atom .code')].map(e => e.textContent);
+seen.here = [...document.querySelectorAll('#atom mark.here')].map(e => e.textContent);
+seen.words = [...document.querySelectorAll('#atom .words')].map(e => e.textContent);
+seen.chosen = document.querySelectorAll('[aria-selected="true"]').length;
+seen.hash = location.hash;
+document.querySelector('#atom .near button').click();
+seen.near = document.querySelector('#atom b').textContent;
+document.getElementById('rows').dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowDown'}));
+seen.next = document.querySelector('#atom b').textContent;
+const before = getComputedStyle(document.body).backgroundColor;
+document.getElementById('theme').click();
+seen.theme = [before, getComputedStyle(document.body).backgroundColor];
+seen.lines = document.querySelectorAll('#rows .line').length;
+seen.pictures = document.querySelectorAll('figure svg').length;
+document.body.replaceChildren();
+document.title = 'SEEN' + encodeURIComponent(JSON.stringify(seen)) + 'END';
+</script></body>"""
+
+
+def report(*words):
+    return subprocess.run([sys.executable, REPORT, *words], capture_output=True, text=True,
+                          timeout=300)
+
+
+class Place:
+    def __init__(self, folder):
+        self.folder, self.run, self.rows = folder, f"{folder}/run", f"{folder}/acts.h5"
+        done = sagitta("synth", "--n-rows", N, "--atoms", K, "--columns", P, "--top-s", 3,
+                       "--noise", 0.1, "--output", folder)
+        ok(done.returncode == 0, done.stderr[-300:])
+        shutil.move(f"{folder}/rows.h5", self.rows)
+        rng = np.random.default_rng(2)
+        self.token = rng.integers(0, 60, N).astype("i4")
+        with h5py.File(self.rows, "r+") as f:
+            f["token"], f["window"] = self.token, (np.arange(N) // 50).astype("i4")
+        with open(f"{folder}/vocab.txt", "w", encoding="utf-8") as f:
+            f.write("\n".join(f"word{i}</script>" if i % 9 == 0 else f"##word{i}" if i % 7 == 0
+                              else f"word{i}" if i != 40 else "" for i in range(60)))
+        done = sagitta("fit", "--rows", self.rows, "--atoms", K, "--top-s", 3, "--sweeps", 4,
+                       "--output", self.run)
+        ok(done.returncode == 0, done.stderr[-300:])
+        with h5py.File(f"{self.run}/supports.h5") as f:
+            g = f["supports"]
+            self.codes = np.zeros((N, K), "f4")
+            row = np.repeat(np.arange(N), np.diff(g["indptr"][:]))
+            self.codes[row, g["indices"][:]] = g["data"][:]
+            self.density = f["metrics/density"][:]
+
+    def page(self, name="report.html"):
+        with open(f"{self.run}/{name}", encoding="utf-8") as f:
+            return f.read()
+
+
+def data_in(page):
+    return json.loads(re.search(r'id="data">(.*?)</script>', page, re.S)[1])
+
+
+@claim("one file, without network or other files; its figures are those of the results")
+def check_page(p):
+    done = report(p.run, "--vocabulary", f"{p.folder}/vocab.txt")
+    ok(done.returncode == 0 and "wrote" in done.stdout, done.stderr)
+    page = p.page()
+    ok(not re.search(r"https?:|<link|<img|<iframe|@import|url\(|\bsrc=|fetch\(|XMLHttp", page),
+       "nothing is loaded")
+    ok(len(re.findall("</script>", page)) == 2, "no token ends the script")
+    data = data_in(page)
+    ok(data["density"] == p.density.tolist() and data["n"] == N, "densities")
+    for atom in range(K):
+        codes = p.codes[:, atom]
+        alive = np.flatnonzero(codes)
+        order = alive[np.lexsort((alive, -abs(codes[alive])))][:10]
+        ok([entry[0] for entry in data["rows"][atom]] == order.tolist(), f"atom {atom}: rows")
+        ok(np.allclose([entry[1] for entry in data["rows"][atom]], codes[order], rtol=1e-4),
+           f"atom {atom}: codes")
+        for row, _, before, shades, count in data["rows"][atom]:
+            first = row - before
+            ok(first // 50 == row // 50 == (first + count - 1) // 50, "contexts stay in windows")
+            near = {int(i): c for i, c in shades.items()}
+            ok(all(np.isclose(near.get(i, 0), codes[first + i], rtol=1e-4) for i in range(count)),
+               f"atom {atom}: shades at row {row}")
+    with h5py.File(f"{p.run}/dictionary.h5") as f:
+        cosine = f["atoms"][:] @ f["atoms"][:].T - 2 * np.eye(K)  # codes are nonnegative
+        held = f["fit/history"][int(f.attrs["best_sweep"]), 2]
+    ok([n[0][0] for n in data["near"]] == cosine.argmax(axis=1).tolist(), "nearest atoms")
+    ok(f"<b>{held:.3f}</b><span>explained of unseen rows" in page, f"unseen {held}")
+
+
+def browse(path, browser, folder):
+    """What READER has seen of a page."""
+    done = subprocess.run(
+        [browser, "--headless", "--no-sandbox", "--disable-gpu",
+         f"--user-data-dir={folder}/browser", "--window-size=1300,1000",
+         "--virtual-time-budget=5000", "--dump-dom", f"file://{path}"],
+        capture_output=True, text=True, timeout=120, errors="replace")
+    found = re.search("SEEN(.*?)END", done.stdout)
+    if not found:
+        return ok(False, f"the page's program ran to its end: {done.stderr[-300:]}") and {}
+    return json.loads(subprocess.run(
+        [sys.executable, "-c", "import sys, urllib.parse; print(urllib.parse.unquote(sys.argv[1]))",
+         found[1]], capture_output=True, text=True, check=True).stdout)
+
+
+@claim("in a browser it sorts, searches, opens atoms, and has a dark side")
+def check_browser(p):
+    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if not browser:
+        return skip("there is no Chromium (Debian's package chromium)")
+    page, path = p.page(), f"{p.run}/read.html"
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(page.replace("</body>", READER))
+    seen, data = browse(path, browser, p.folder), data_in(page)
+    if not seen:
+        return None
+    part = len(seen["first"])
+    ok(seen["first"] == list(range(part)) and 20 < part <= K, f"lines {seen['first']}")
+    largest = sorted(range(K), key=lambda a: (-data["largest"][a], a))
+    ok(seen["largest"] == largest[:part], "by the largest code, falling")
+    ok(seen["smallest"] == sorted(range(K), key=lambda a: (data["largest"][a], a))[:part],
+       "and rising after a second click")
+    ok(seen["density"] == sorted(range(K), key=lambda a: (-p.density[a], a))[:part], "by density")
+    ok(seen["number"] == [17] and seen["none"] == [], f"17 finds {seen['number']}")
+    named = [a for a in range(K) if any(p.token[row] == 5 for row, *_ in data["rows"][a])]
+    ok(seen["word"] and set(seen["word"]) & set(named), f"word5 finds {seen['word']} of {named}")
+    rows = data["rows"][3]
+    ok(seen["title"] == "Atom 3" and seen["hash"] == "#3" and seen["chosen"] == 1, "atom 3 is open")
+    ok(len(seen["code"]) == len(rows) > 3 and
+       all(text.endswith(f"row {row[0]}") for text, row in zip(seen["code"], rows)),
+       f"its rows {seen['code']}")
+    own = [p.token[row[0]] for row in rows]
+    named = [("40" if t == 40 else f"word{t}") for t in own]
+    ok(all(word in here for here, word in zip(seen["here"], named)),
+       f"their tokens {seen['here']}")
+    ok(all(len(re.findall("word|40", text)) == row[4] for text, row in zip(seen["words"], rows)),
+       "and all around them")
+    near = data["near"][3][0][0]
+    ok(seen["near"] == f"Atom {near}" and seen["next"] == f"Atom {min(near + 1, K - 1)}",
+       f"the nearest atom {seen['near']}, then the line below {seen['next']}")
+    ok(seen["theme"][0] != seen["theme"][1], f"colours {seen['theme']}")
+    ok(seen["pictures"] == 4, f"{seen['pictures']} pictures")
+    return None
+
+
+@claim("ten thousand atoms: the page stays small, and the browser holds a screenful of lines")
+def check_many(p):
+    k, n, s = 10_000, 20_000, 8
+    rng = np.random.default_rng(3)
+    big = f"{p.folder}/big"
+    os.mkdir(big)
+    atoms = rng.standard_normal((k, P)).astype("f4")
+    with h5py.File(f"{big}/dictionary.h5", "w") as f:
+        f["atoms"] = atoms / np.linalg.norm(atoms, axis=1)[:, None]
+    with h5py.File(f"{big}/supports.h5", "w") as f:
+        g = f.create_group("supports")
+        g.attrs["shape"] = [n, k]
+        g["indptr"] = np.arange(n + 1) * s
+        g["indices"] = (rng.integers(0, k - 9, (n, 1)) + np.arange(s)).astype("i4").ravel()
+        g["data"] = rng.standard_normal(n * s).astype("f4")
+    with h5py.File(f"{p.folder}/big.h5", "w") as f:
+        f["token"] = rng.integers(0, 30_000, n).astype("i4")
+    done = report(big, "--rows", f"{p.folder}/big.h5")
+    size = os.path.getsize(f"{big}/report.html")
+    ok(done.returncode == 0 and size < 16e6, f"{size} bytes {done.stderr}")
+    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if browser:
+        with open(f"{big}/report.html", encoding="utf-8") as f:
+            page = f.read().replace("</body>", READER)
+        with open(f"{big}/read.html", "w", encoding="utf-8") as f:
+            f.write(page)
+        seen = browse(f"{big}/read.html", browser, p.folder)
+        ok(seen and seen["lines"] < 100, f"{seen.get('lines')} lines in the document")
+
+
+@claim("what does not belong together is refused, and says what to do")
+def check_refused(p):
+    other = f"{p.folder}/other"
+    os.mkdir(other)
+    shutil.copy(f"{p.run}/supports.h5", other)
+    for words, said in (
+            ([other], "copy its dictionary.h5"),
+            ([p.folder], "no '"),
+            ([p.run, "--rows", f"{p.run}/dictionary.h5"], "has no tokens"),
+            ([p.run, "--rows", f"{p.folder}/vocab.txt"], "has no tokens"),
+            ([p.run, "--vocabulary", f"{p.folder}/none.txt"], "none.txt"),
+            ([], "usage")):
+        done = report(*words)
+        ok(done.returncode and said in done.stderr and "Traceback" not in done.stderr,
+           f"{words}: {done.stderr[-300:]}")
+    with h5py.File(f"{other}/dictionary.h5", "w") as f:
+        f["atoms"] = np.eye(P, dtype="f4")
+    done = report(other)
+    ok(done.returncode and "they do not belong together" in done.stderr, done.stderr)
+    os.rename(p.rows, p.rows + ".gone")
+    ok(report(p.run, "--output", f"{p.run}/plain.html").returncode == 0 and
+       data_in(p.page("plain.html"))["tokens"] == [], "without its rows a page has no tokens")
+    done = report(p.run, "--vocabulary", f"{p.folder}/vocab.txt")
+    ok(done.returncode and "give their file by '--rows'" in done.stderr, done.stderr)
+
+
+if subprocess.run([sys.executable, "-c", "import h5py, numpy"], check=False).returncode:
+    skip_all("h5py and NumPy are not installed")
+with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder_:
+    with claim("a fit of rows that have tokens"):
+        place = Place(folder_)
+    check_page(place)
+    check_browser(place)
+    check_many(place)
+    check_refused(place)
+done_testing()
