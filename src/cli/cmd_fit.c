@@ -66,8 +66,8 @@ static const struct option_row fit_rows[] = {
     {"directions", OPTION_INT, AT(directions), "1", 1, MAX_DIRECTIONS, NULL, "COUNT",
      "directions in which an atom may move in a sweep of --update atoms"},
     {"relaxation", OPTION_REAL, AT(relaxation), "0", 0, 1.99, NULL, "FACTOR",
-     "how far atoms go of the way that a sweep moves them: beyond 1, fewer sweeps reach the same; 0: "
-     "1.5 where --rho is at most 0.1, else 1; it is 1 after a sweep that explained less of the "
+     "how far atoms go of the way that a sweep moves them: beyond 1, fewer sweeps reach the same; "
+     "0: 1.5 where --rho is at most 0.1, else 1; it is 1 after a sweep that explained less of the "
      "fitted rows, and with --minibatch"},
     {"revive-share", OPTION_REAL, AT(revive_share), "0.05", 0, 1, NULL, "SHARE",
      "of the atoms, that a sweep may replace because no row uses them: by the rows that are "
