@@ -40,3 +40,19 @@ idx encoder_select(const struct encoder *e, const float *scores, idx *atoms, flo
     codes[j] = e->norm && !e->rescaled ? scores[atoms[j]] * e->norm[atoms[j]] : scores[atoms[j]];
   return n;
 }
+
+idx pursuit_step(const float *atoms, idx k, idx p, const float *scores, float *residual,
+                 idx *support, float *codes, idx n)
+{
+  idx best = 0, at = 0;
+  for (idx a = 1; a < k; a++)
+    if (scores[a] > scores[best]) best = a;
+  if (!(scores[best] > 0)) return n;
+  const float *atom = atoms + (gidx)best * p;
+  for (idx c = 0; c < p; c++) residual[c] -= scores[best] * atom[c];
+  while (at < n && support[at] != best) at++;
+  if (at == n) codes[n] = 0;
+  support[at] = best;
+  codes[at] += scores[best];
+  return at == n ? n + 1 : n;
+}

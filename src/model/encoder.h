@@ -30,4 +30,10 @@ float encoder_score(const struct encoder *e, const float *row, idx atom);
  * their codes.  Returns how many there are. */
 idx encoder_select(const struct encoder *e, const float *scores, idx *atoms, float *codes);
 
+/* A step of matching pursuit (N.23) on a residual, whose scores[k] with the atoms are given: takes
+ * the atom with the largest positive score from the residual and adds it to the support, which has
+ * n atoms.  Returns how many it has then. */
+idx pursuit_step(const float *atoms, idx k, idx p, const float *scores, float *residual,
+                 idx *support, float *codes, idx n);
+
 #endif
