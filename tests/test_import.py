@@ -10,8 +10,7 @@ import tempfile
 import h5py
 import numpy as np
 
-from exchange_files import FOLDERS, MADE, change, raw, settings_of, straight, tensors, weights_of
-from shard_files import safetensors
+from exchange_files import FOLDERS, MADE, change, settings_of, straight, tensors
 from tap import claim, done_testing, ok, sagitta
 
 
