@@ -5,7 +5,7 @@ libsagitta_a_SOURCES += \
   %D%/base/types.h \
   %D%/base/status.h %D%/base/status.c %D%/base/stop.h %D%/base/stop.c \
   %D%/base/text.h %D%/base/text.c \
-  %D%/base/json.h %D%/base/json.c \
+  %D%/base/json.h %D%/base/json.c %D%/base/json_reader.h %D%/base/json_reader.c \
   %D%/base/log.h %D%/base/log.c \
   %D%/base/watchdog.h %D%/base/watchdog.c \
   %D%/base/memory.h %D%/base/memory.c \
@@ -33,7 +33,7 @@ libsagitta_a_SOURCES += \
   %D%/model/route.h %D%/model/route.c %D%/model/partners.h %D%/model/partners.c \
   %D%/model/top.h %D%/model/top.c \
   %D%/model/screen.h %D%/model/screen.c \
-  %D%/model/codes.h %D%/model/codes.c \
+  %D%/model/codes.h %D%/model/codes.c %D%/model/encoder.h %D%/model/encoder.c \
   %D%/model/dense.h %D%/model/dense.c \
   %D%/model/joint.h %D%/model/joint.c \
   %D%/model/artifact.h %D%/model/artifact.c \
@@ -164,6 +164,10 @@ libsagitta_a_SOURCES += \
   %D%/io/schema.h %D%/io/schema.c \
   %D%/io/input_file.h %D%/io/input_file.c \
   %D%/io/flat_file.h %D%/io/flat_file.c %D%/io/npy.h %D%/io/npy.c \
+  %D%/io/settings.h %D%/io/settings.c \
+  %D%/io/autoencoder.h %D%/io/autoencoder.c \
+  %D%/io/encoder.h %D%/io/encoder.c \
+  %D%/io/tensors_write.h %D%/io/tensors_write.c %D%/io/export.h %D%/io/export.c \
   %D%/io/safetensors.h %D%/io/safetensors.c %D%/io/shards.h %D%/io/shards.c %D%/io/part.h %D%/io/part.c \
   %D%/io/format.h %D%/io/format.c %D%/io/inputs.h %D%/io/inputs.c \
   %D%/io/file_names.h %D%/io/file_names.c \
@@ -193,7 +197,7 @@ libsagitta_a_SOURCES += \
   %D%/encode/layout.h %D%/encode/layout.c \
   %D%/encode/block.h %D%/encode/block.c %D%/encode/steps.h %D%/encode/steps.c \
   %D%/encode/files.h %D%/encode/files.c %D%/encode/background.h %D%/encode/background.c \
-  %D%/encode/shard.h %D%/encode/shard.c %D%/encode/fetch.h %D%/encode/fetch.c \
+  %D%/encode/forward.h %D%/encode/forward.c %D%/encode/judge.h %D%/encode/judge.c %D%/encode/shard.h %D%/encode/shard.c %D%/encode/fetch.h %D%/encode/fetch.c \
   %D%/encode/statistics.h %D%/encode/statistics.c
 
 # seed: atoms drawn from rows
@@ -256,7 +260,7 @@ sagitta_SOURCES = \
   %D%/cli/about.h %D%/cli/about.c %D%/cli/run_page.h %D%/cli/run_page.c \
   %D%/cli/threads.h %D%/cli/threads.c \
   %D%/cli/report.h %D%/cli/report.c %D%/cli/facts.h %D%/cli/facts.c \
-  %D%/cli/cmd_seed.c \
+  %D%/cli/cmd_seed.c %D%/cli/cmd_import.c %D%/cli/cmd_export.c %D%/cli/cmd_evaluate.c \
   %D%/cli/cmd_synth.c %D%/cli/synth_systems.h %D%/cli/synth_systems.c \
   %D%/cli/encode_files.h %D%/cli/encode_files.c %D%/cli/row_range.h %D%/cli/row_range.c %D%/cli/grid.h %D%/cli/grid.c %D%/cli/cmd_encode.c %D%/cli/cmd_merge.c %D%/cli/cmd_fit.c \
   %D%/cli/cmd_solve.c \

@@ -23,6 +23,7 @@ check_PROGRAMS += \
   %D%/test_device_ops \
   %D%/test_device_refit \
   %D%/test_dictionary \
+  %D%/test_half %D%/test_forward \
   %D%/test_encode_reference \
   %D%/test_screen \
   %D%/test_screen_loops \
@@ -84,7 +85,7 @@ SCRIPT_TESTS = \
   %D%/test_memory.py \
   %D%/test_cli.sh \
   %D%/test_fingerprints.sh \
-  %D%/test_seed.py \
+  %D%/test_seed.py %D%/test_import.py %D%/test_export.py %D%/test_evaluate.py \
   %D%/test_synth.py \
   %D%/test_agreement.py \
   %D%/test_changing_inputs.py \
@@ -105,6 +106,7 @@ EMULATED_TESTS = %D%/test_fingerprints.sh %D%/test_device_codes %D%/test_device_
 check-emulated:
 	$(MAKE) check TESTS='$(EMULATED_TESTS)'
 .PHONY: check-emulated
+EXTRA_DIST += %D%/exchange %D%/exchange_files.py
 EXTRA_DIST += %D%/variants.h %D%/device_how.h %D%/device_route.h %D%/device_codes.h \
   %D%/device_coder.h %D%/device_normal.h %D%/device_steps.h %D%/shard_files.py \
   %D%/arrow_data.h %D%/arrow_files.py %D%/fit_made.h %D%/jobs.py

@@ -29,3 +29,19 @@ void bf16_to_f32(const uint16_t *bits, gidx count, float *out)
 {
   for (gidx i = 0; i < count; i++) out[i] = float_of((uint32_t)bits[i] << 16);
 }
+
+uint16_t f16_bits(float value)
+{
+  float scaled = value * 0x1p-112f; /* its exponent is that of binary16 */
+  uint32_t bits, wide;
+  memcpy(&bits, &value, sizeof bits);
+  memcpy(&wide, &scaled, sizeof wide);
+  return (uint16_t)((wide & 0x7fffffff) >> 13 | (bits >> 16 & 0x8000));
+}
+
+uint16_t bf16_bits(float value)
+{
+  uint32_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  return (uint16_t)(bits >> 16);
+}

@@ -96,6 +96,15 @@ void statistics_join(struct statistics *s, const struct row_quality *quality, id
   }
 }
 
+void statistics_alone(struct statistics *s, const float *x, const struct row_quality *quality,
+                      gidx first, idx n, real *work)
+{
+  gidx blocks = statistics_blocks(first, n, s->n);
+  const struct chains chains = {work, 1, 1, &blocks};
+  statistics_rows(s, x, first, n, work);
+  statistics_join(s, quality, n, &chains);
+}
+
 int statistics_finish(struct statistics *s, struct comm *c, struct part_sums *sums)
 {
   *sums = (struct part_sums){.first = s->first_block,

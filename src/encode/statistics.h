@@ -54,6 +54,10 @@ void statistics_rows(struct statistics *s, const float *x, gidx first, idx n, re
 void statistics_join(struct statistics *s, const struct row_quality *quality, idx n,
                      const struct chains *chains);
 
+/* Both, for rows that are a sum block, where one rank has all columns; work[2][p] is overwritten. */
+void statistics_alone(struct statistics *s, const float *x, const struct row_quality *quality,
+                      gidx first, idx n, real *work);
+
 /* *sums <- the nodes of all sums, which live in the arena, on rank 0; s->codes <- those of all
  * ranks.  Collective. */
 int statistics_finish(struct statistics *s, struct comm *c, struct part_sums *sums);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/status.h"
+#include "io/encoder.h"
 #include "io/fit_history.h"
 #include "io/mean.h"
 #include "io/check.h"
@@ -139,8 +140,12 @@ static int file_check(struct verify *v)
                v->is_ours ? ", atoms of unit norm, frames orthonormal" : "");
   }
   if (has_mean) TRY(mean_check(v));
+  if (has_atoms && v->is_ours) TRY(encoder_check(v));
   return OK;
 }
 
-const struct file_kind dictionary_kind = {
-    "dictionary", {&objects, &mean_objects, &fit_objects}, file_check, NULL, NULL};
+const struct file_kind dictionary_kind = {"dictionary",
+                                          {&objects, &mean_objects, &fit_objects, &encoder_objects},
+                                          file_check,
+                                          NULL,
+                                          NULL};

@@ -16,6 +16,7 @@ struct flat_file {
   int rank; /* 0 to 8; shape is known for 1 to 3 */
   gidx shape[3];
   gidx data;                /* byte where the values begin */
+  gidx values;              /* of safetensors: where those of all tensors do */
   const char *path;         /* borrowed */
   struct input_file *input; /* notes that the file is read, and finds changes; owned */
 };

@@ -1,182 +1,75 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A strict reader of the header, JSON of known depth: an object of tensors, each an object of three
- * known keys, and of texts under __metadata__.  Texts are decoded in place. */
+ * known keys, and of texts under __metadata__. */
 #include "io/safetensors.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json_reader.h"
 #include "base/num.h"
 #include "base/status.h"
-#include "base/text.h"
 
 enum { MAX_HEADER = 100 * 1000 * 1000, MAX_RANK = 8, LENGTH_BYTES = 8, MAX_LISTED = 8 };
 
-struct reader {
-  const char *path;
-  char *start, *at;
-};
-
-#define GOOD(r, condition, what)                                                                   \
-  CHECK(condition, ERR_INPUT, "the header of '%s' is damaged at byte %lld: %s", (r)->path,         \
-        (long long)((r)->at - (r)->start) + LENGTH_BYTES, what)
-
-static void blanks_skip(struct reader *r)
-{
-  r->at += strspn(r->at, " \t\r\n");
-}
-
-/* Skip blanks, then a sign if it is there. */
-static int sign_skip(struct reader *r, char sign)
-{
-  blanks_skip(r);
-  int is_there = *r->at == sign;
-  r->at += is_there;
-  return is_there;
-}
-
-/* Four hexadecimal digits; -1: there are none. */
-static int digits_read(struct reader *r)
-{
-  static const char digits[] = "0123456789abcdef0123456789ABCDEF";
-  int code = 0;
-  for (int i = 0; i < 4; i++, r->at++) {
-    const char *digit = *r->at ? strchr(digits, *r->at) : NULL;
-    if (!digit) return -1;
-    code = code << 4 | (int)((digit - digits) & 15);
-  }
-  return code;
-}
-
-/* The character of \uXXXX, which may take two of them, written in UTF-8. */
-static int unicode_read(struct reader *r, char **out)
-{
-  int code = digits_read(r);
-  GOOD(r, code > 0, "an escape is not \\u and four digits");
-  if (code >= 0xd800 && code < 0xdc00) {
-    int second = r->at[0] == '\\' && r->at[1] == 'u' ? (r->at += 2, digits_read(r)) : -1;
-    GOOD(r, second >= 0xdc00 && second < 0xe000, "half of a pair");
-    code = 0x10000 + ((code - 0xd800) << 10) + (second - 0xdc00);
-  }
-  GOOD(r, code < 0xdc00 || code >= 0xe000, "half of a pair");
-  int bytes = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
-  static const int marks[] = {0, 0, 0xc0, 0xe0, 0xf0};
-  for (int i = bytes - 1; i > 0; i--, code >>= 6) (*out)[i] = (char)(0x80 | (code & 0x3f));
-  (*out)[0] = (char)(marks[bytes] | code);
-  *out += bytes;
-  return OK;
-}
-
-static int escape_read(struct reader *r, char **out)
-{
-  static const char letters[] = "\"\\/bfnrt", meanings[] = "\"\\/\b\f\n\r\t";
-  char letter = *r->at++;
-  if (letter == 'u') return unicode_read(r, out);
-  const char *known = letter ? strchr(letters, letter) : NULL;
-  GOOD(r, known, "an unknown escape");
-  *(*out)++ = meanings[known - letters];
-  return OK;
-}
-
-/* *text <- a text, decoded where it stands and ended by a zero. */
-static int text_read(struct reader *r, char **text)
-{
-  GOOD(r, sign_skip(r, '"'), "a text is missing");
-  char *out = *text = r->at;
-  while (*r->at != '"') {
-    unsigned code;
-    int bytes = text_character(r->at, &code);
-    GOOD(r, bytes > 0 && code >= 0x20, "a text that does not end, or is not UTF-8");
-    if (code == '\\') {
-      r->at++;
-      TRY(escape_read(r, &out));
-      continue;
-    }
-    memmove(out, r->at, (size_t)bytes);
-    out += bytes;
-    r->at += bytes;
-  }
-  r->at++;
-  *out = '\0';
-  return OK;
-}
-
-/* A whole number without a sign, and without zeros in front. */
-static int number_read(struct reader *r, gidx *number)
-{
-  blanks_skip(r);
-  size_t digits = strspn(r->at, "0123456789");
-  GOOD(r, digits >= 1 && digits <= 18 && (digits == 1 || *r->at != '0'), "a number is expected");
-  *number = strtoll(r->at, NULL, 10);
-  r->at += digits;
-  return OK;
-}
-
 /* numbers[*count] <- a list of at most `most` numbers; those beyond `capacity` are not kept. */
-static int numbers_read(struct reader *r, int most, int capacity, gidx *numbers, int *count)
+static int numbers_read(struct json_reader *r, int most, int capacity, gidx *numbers, int *count)
 {
-  GOOD(r, sign_skip(r, '['), "a list is missing");
+  JSON_GOOD(r, json_sign(r, '['), "a list is missing");
   *count = 0;
-  if (sign_skip(r, ']')) return OK;
+  if (json_sign(r, ']')) return OK;
   do {
     gidx number = 0;
-    TRY(number_read(r, &number));
-    GOOD(r, *count < most, "a list is too long");
+    TRY(json_number(r, &number));
+    JSON_GOOD(r, *count < most, "a list is too long");
     if (*count < capacity) numbers[*count] = number;
     (*count)++;
-  } while (sign_skip(r, ','));
-  GOOD(r, sign_skip(r, ']'), "a list does not end");
-  return OK;
-}
-
-static int key_read(struct reader *r, char **key)
-{
-  TRY(text_read(r, key));
-  GOOD(r, sign_skip(r, ':'), "there is no colon behind a key");
+  } while (json_sign(r, ','));
+  JSON_GOOD(r, json_sign(r, ']'), "a list does not end");
   return OK;
 }
 
 /* Texts by name, which say nothing that is needed. */
-static int metadata_read(struct reader *r)
+static int metadata_read(struct json_reader *r)
 {
   char *key, *text;
-  GOOD(r, sign_skip(r, '{'), "__metadata__ is no object");
-  if (sign_skip(r, '}')) return OK;
+  JSON_GOOD(r, json_sign(r, '{'), "__metadata__ is no object");
+  if (json_sign(r, '}')) return OK;
   do {
-    TRY(key_read(r, &key));
-    TRY(text_read(r, &text));
-  } while (sign_skip(r, ','));
-  GOOD(r, sign_skip(r, '}'), "__metadata__ does not end");
+    TRY(json_key(r, &key));
+    TRY(json_string(r, &text));
+  } while (json_sign(r, ','));
+  JSON_GOOD(r, json_sign(r, '}'), "__metadata__ does not end");
   return OK;
 }
 
 /* One of the three entries of a tensor. */
-static int entry_read(struct reader *r, struct tensor *t, unsigned *seen)
+static int entry_read(struct json_reader *r, struct tensor *t, unsigned *seen)
 {
   static const char *const keys[] = {"dtype", "shape", "data_offsets"};
   char *key, *text;
   gidx offsets[2] = {0};
   int k = 0, count;
-  TRY(key_read(r, &key));
+  TRY(json_key(r, &key));
   while (k < LENGTH(keys) && strcmp(keys[k], key) != 0) k++;
-  GOOD(r, k < LENGTH(keys) && !(*seen & 1u << k),
-       "a tensor has dtype, shape and data_offsets, each once");
+  JSON_GOOD(r, k < LENGTH(keys) && !(*seen & 1u << k),
+            "a tensor has dtype, shape and data_offsets, each once");
   *seen |= 1u << k;
   if (k == 0) {
-    TRY(text_read(r, &text));
+    TRY(json_string(r, &text));
     t->dtype = text;
     return OK;
   }
   if (k == 1) return numbers_read(r, MAX_RANK, LENGTH(t->shape), t->shape, &t->rank);
   TRY(numbers_read(r, 2, 2, offsets, &count));
-  GOOD(r, count == 2 && offsets[0] <= offsets[1], "data_offsets are not a begin and an end");
+  JSON_GOOD(r, count == 2 && offsets[0] <= offsets[1], "data_offsets are not a begin and an end");
   t->begin = offsets[0];
   t->end = offsets[1];
   return OK;
 }
 
-static int tensor_read(struct reader *r, struct tensor_table *t, const char *name)
+static int tensor_read(struct json_reader *r, struct tensor_table *t, const char *name)
 {
   unsigned seen = 0;
   if (t->count == t->capacity) {
@@ -187,31 +80,32 @@ static int tensor_read(struct reader *r, struct tensor_table *t, const char *nam
   }
   struct tensor *tensor = &t->list[t->count++];
   *tensor = (struct tensor){.name = name};
-  GOOD(r, sign_skip(r, '{'), "a tensor is no object");
+  JSON_GOOD(r, json_sign(r, '{'), "a tensor is no object");
   do TRY(entry_read(r, tensor, &seen));
-  while (sign_skip(r, ','));
-  GOOD(r, sign_skip(r, '}') && seen == 7, "a tensor has dtype, shape and data_offsets, each once");
+  while (json_sign(r, ','));
+  JSON_GOOD(r, json_sign(r, '}') && seen == 7,
+            "a tensor has dtype, shape and data_offsets, each once");
   return OK;
 }
 
-static int header_parse(struct reader *r, struct tensor_table *t)
+static int header_parse(struct json_reader *r, struct tensor_table *t)
 {
   char *name;
   int metadata = 0;
-  GOOD(r, *r->at++ == '{', "it does not begin with a brace");
-  if (sign_skip(r, '}')) return OK;
+  JSON_GOOD(r, *r->at++ == '{', "it does not begin with a brace");
+  if (json_sign(r, '}')) return OK;
   do {
-    TRY(key_read(r, &name));
+    TRY(json_key(r, &name));
     if (strcmp(name, "__metadata__") != 0) {
       TRY(tensor_read(r, t, name));
       continue;
     }
-    GOOD(r, !metadata++, "__metadata__ is there twice");
+    JSON_GOOD(r, !metadata++, "__metadata__ is there twice");
     TRY(metadata_read(r));
-  } while (sign_skip(r, ','));
-  GOOD(r, sign_skip(r, '}'), "it does not end");
-  blanks_skip(r);
-  GOOD(r, !*r->at, "it goes on behind its end");
+  } while (json_sign(r, ','));
+  JSON_GOOD(r, json_sign(r, '}'), "it does not end");
+  json_blanks(r);
+  JSON_GOOD(r, !*r->at, "it goes on behind its end");
   return OK;
 }
 
@@ -306,8 +200,8 @@ int tensors_open(struct flat_file *f, struct tensor_table *t, const char *path)
   t->header[length] = '\0';
   CHECK(strlen(t->header) == length, ERR_INPUT, "the header of '%s' is damaged: it is not text",
         path);
-  f->data = LENGTH_BYTES + (gidx)length;
-  struct reader r = {path, t->header, t->header};
+  f->data = f->values = LENGTH_BYTES + (gidx)length;
+  struct json_reader r = {path, "the header", t->header, t->header, LENGTH_BYTES};
   TRY(header_parse(&r, t));
   TRY(names_check(t, path));
   TRY(places_check(t, path, held - (gidx)length));
@@ -321,7 +215,7 @@ void tensors_free(struct tensor_table *t)
   *t = (struct tensor_table){0};
 }
 
-static const struct tensor *tensor_find(const struct tensor_table *t, const char *name)
+const struct tensor *tensor_find(const struct tensor_table *t, const char *name)
 {
   for (gidx i = 0; i < t->count; i++)
     if (strcmp(t->list[i].name, name) == 0) return &t->list[i];
@@ -342,6 +236,19 @@ static int find_fail(const struct tensor_table *t, const char *path, const char 
   FAIL(ERR_INPUT, "'%s' has several tensors, %s%s: name one as %s:NAME", path, found, more, path);
 }
 
+int tensor_array(struct flat_file *f, const struct tensor *tensor)
+{
+  const unsigned short probe = 1;
+  CHECK(tensor_type(tensor, &f->type), ERR_INPUT,
+        "'%s' of '%s' holds values of type %s: save it as F16, BF16, F32 or F64", tensor->name,
+        f->path, tensor->dtype);
+  f->swap = *(const unsigned char *)&probe == 0; /* stored little-endian */
+  f->rank = tensor->rank;
+  memcpy(f->shape, tensor->shape, sizeof f->shape);
+  f->data = f->values + tensor->begin;
+  return flat_array(f, tensor->name);
+}
+
 int safetensors_open(struct flat_file *f, const char *path, const char *name, const char *standard)
 {
   struct tensor_table t;
@@ -350,18 +257,7 @@ int safetensors_open(struct flat_file *f, const char *path, const char *name, co
   if (!status) found = tensor_find(&t, name ? name : standard);
   if (!status && !found && !name && t.count == 1) found = t.list;
   if (!status && !found) status = find_fail(&t, path, name);
-  if (!status && !tensor_type(found, &f->type))
-    status = status_fail(ERR_INPUT, __FILE__, __LINE__,
-                         "'%s' of '%s' holds values of type %s: save it as F16, BF16, F32 or F64",
-                         found->name, path, found->dtype);
-  if (!status) {
-    const unsigned short probe = 1;
-    f->swap = *(const unsigned char *)&probe == 0; /* stored little-endian */
-    f->rank = found->rank;
-    memcpy(f->shape, found->shape, sizeof f->shape);
-    f->data += found->begin;
-    status = flat_array(f, found->name);
-  }
+  if (!status) status = tensor_array(f, found);
   tensors_free(&t);
   return status;
 }

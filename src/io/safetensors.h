@@ -28,6 +28,12 @@ void tensors_free(struct tensor_table *t);
 /* *type <- that of a tensor's values; 0 when it is not one that is read here. */
 int tensor_type(const struct tensor *t, enum h5_type *type);
 
+/* The tensor of a name; NULL: there is none. */
+const struct tensor *tensor_find(const struct tensor_table *t, const char *name);
+/* Let a file that tensors_open() opened stand for an array of it.  ERR_INPUT: its
+ * values are of a type that is not read. */
+int tensor_array(struct flat_file *f, const struct tensor *tensor);
+
 /* Open a tensor as an array.  With name NULL: the one called `standard`, else the only one.
  * flat_close() follows also when it fails.  ERR_INPUT names those that are there. */
 int safetensors_open(struct flat_file *f, const char *path, const char *name, const char *standard);

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Texts are decoded in place: what is decoded is never longer than what it is read from. */
+#include "base/json_reader.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+
+void json_blanks(struct json_reader *r)
+{
+  r->at += strspn(r->at, " \t\r\n");
+}
+
+int json_sign(struct json_reader *r, char sign)
+{
+  json_blanks(r);
+  int is_there = *r->at == sign;
+  r->at += is_there;
+  return is_there;
+}
+
+/* Four hexadecimal digits; -1: there are none. */
+static int digits_read(struct json_reader *r)
+{
+  static const char digits[] = "0123456789abcdef0123456789ABCDEF";
+  int code = 0;
+  for (int i = 0; i < 4; i++, r->at++) {
+    const char *digit = *r->at ? strchr(digits, *r->at) : NULL;
+    if (!digit) return -1;
+    code = code << 4 | (int)((digit - digits) & 15);
+  }
+  return code;
+}
+
+/* The character of \uXXXX, which may take two of them, written in UTF-8. */
+static int unicode_read(struct json_reader *r, char **out)
+{
+  int code = digits_read(r);
+  JSON_GOOD(r, code > 0, "an escape is not \\u and four digits");
+  if (code >= 0xd800 && code < 0xdc00) {
+    int second = r->at[0] == '\\' && r->at[1] == 'u' ? (r->at += 2, digits_read(r)) : -1;
+    JSON_GOOD(r, second >= 0xdc00 && second < 0xe000, "half of a pair");
+    code = 0x10000 + ((code - 0xd800) << 10) + (second - 0xdc00);
+  }
+  JSON_GOOD(r, code < 0xdc00 || code >= 0xe000, "half of a pair");
+  int bytes = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+  static const int marks[] = {0, 0, 0xc0, 0xe0, 0xf0};
+  for (int i = bytes - 1; i > 0; i--, code >>= 6) (*out)[i] = (char)(0x80 | (code & 0x3f));
+  (*out)[0] = (char)(marks[bytes] | code);
+  *out += bytes;
+  return OK;
+}
+
+static int escape_read(struct json_reader *r, char **out)
+{
+  static const char letters[] = "\"\\/bfnrt", meanings[] = "\"\\/\b\f\n\r\t";
+  char letter = *r->at++;
+  if (letter == 'u') return unicode_read(r, out);
+  const char *known = letter ? strchr(letters, letter) : NULL;
+  JSON_GOOD(r, known, "an unknown escape");
+  *(*out)++ = meanings[known - letters];
+  return OK;
+}
+
+int json_string(struct json_reader *r, char **text)
+{
+  JSON_GOOD(r, json_sign(r, '"'), "a text is missing");
+  char *out = *text = r->at;
+  while (*r->at != '"') {
+    unsigned code;
+    int bytes = text_character(r->at, &code);
+    JSON_GOOD(r, bytes > 0 && code >= 0x20, "a text that does not end, or is not UTF-8");
+    if (code == '\\') {
+      r->at++;
+      TRY(escape_read(r, &out));
+      continue;
+    }
+    memmove(out, r->at, (size_t)bytes);
+    out += bytes;
+    r->at += bytes;
+  }
+  r->at++;
+  *out = '\0';
+  return OK;
+}
+
+int json_number(struct json_reader *r, gidx *number)
+{
+  json_blanks(r);
+  size_t digits = strspn(r->at, "0123456789");
+  JSON_GOOD(r, digits >= 1 && digits <= 18 && (digits == 1 || *r->at != '0'),
+            "a number is expected");
+  *number = strtoll(r->at, NULL, 10);
+  r->at += digits;
+  return OK;
+}
+
+int json_key(struct json_reader *r, char **key)
+{
+  TRY(json_string(r, key));
+  JSON_GOOD(r, json_sign(r, ':'), "there is no colon behind a key");
+  return OK;
+}

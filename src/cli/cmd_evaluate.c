@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * sagitta evaluate: rows, a decoder and the codes of any program -> metrics, side by side. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "base/text.h"
+#include "cli/agreement.h"
+#include "cli/command.h"
+#include "cli/threads.h"
+#include "encode/judge.h"
+#include "io/dictionary.h"
+#include "io/rows.h"
+#include "io/supports.h"
+
+struct evaluate_options {
+  struct general_options general;
+  const char *rows, *codes, *dictionary;
+  idx threads;
+};
+#define AT(member) offsetof(struct evaluate_options, member)
+
+enum { MAX_CODES = 4 };
+
+static const struct option_row input_rows[] = {
+    ROWS_OPTION(AT(rows)),
+    {"codes", OPTION_TEXTS, AT(codes), NULL, 0, 0, NULL, "FILE[:/GROUP]",
+     "codes as a CSR matrix, as encode, SciPy or AnnData write it (default group: /supports); "
+     "given "
+     "again, up to four times, they stand side by side"},
+    {"dictionary", OPTION_TEXT, AT(dictionary), NULL, 0, 0, NULL, "FILE[:/PATH]",
+     "the decoder of these codes, of any norm (default path: /atoms); /mean beside it is what is "
+     "added to each reconstruction"},
+};
+
+static const struct option_row speed_rows[] = {
+    {"threads", OPTION_INT, AT(threads), "0", 0, 4096, NULL, "COUNT", THREADS_HELP},
+};
+
+static const struct option_table tables[] = {
+    {"Input", input_rows, LENGTH(input_rows), 0},
+    {"Speed, never a bit of the result", speed_rows, LENGTH(speed_rows), 0},
+    {"Job", general_rows, GENERAL_ROWS, AT(general)},
+};
+
+static const struct option_set evaluate_set = {
+    .command = "sagitta evaluate",
+    .arguments = "[DECK]",
+    .doc =
+        "Print the metrics of codes that any program has found for rows."
+        "\v"
+        "They are the metrics of `sagitta encode`, of the codes and the decoder as they are "
+        "stored.  Codes that are given several times have one dictionary.  One rank computes.\n\n"
+        "  sagitta evaluate --rows unseen.npy --dictionary sae/ --codes theirs.h5 \\\n"
+        "      --codes run/",
+    .tables = tables,
+    .count = LENGTH(tables),
+    .max_arguments = 1,
+    .has_deck = 1,
+};
+
+/* The state of the job; struct run says why it is on the heap. */
+struct evaluate {
+  struct rows_input rows;
+  struct dictionary_input dictionary;
+  struct supports_input codes[MAX_CODES];
+  struct metrics metrics[MAX_CODES];
+  char *names[MAX_CODES];
+  int count;
+  float *atoms;
+  struct arena arena;
+};
+
+static int codes_open(struct evaluate *e, int i)
+{
+  const struct atom_source *atoms = &e->dictionary.source;
+  TRY(supports_input_open(&e->codes[i], e->names[i]));
+  const struct support_source *s = &e->codes[i].source;
+  CHECK(s->has_codes, ERR_INPUT, "'%s' has scores and no codes: make them with `sagitta encode`",
+        s->name);
+  CHECK(s->n == e->rows.source.n, ERR_INPUT,
+        "'%s' has the codes of %lld rows, '%s' has %lld: give the rows that were encoded", s->name,
+        (long long)s->n, e->rows.source.name, (long long)e->rows.source.n);
+  CHECK(s->k == atoms->k && s->d == atoms->d, ERR_INPUT,
+        "'%s' has codes of %d atoms, '%s' has %d: give the decoder of these codes", s->name, s->k,
+        atoms->name, atoms->k);
+  return OK;
+}
+
+static int inputs_open(const struct run *run, struct evaluate *e, const struct evaluate_options *o)
+{
+  CHECK(run->comm.size == 1, ERR_USAGE, "evaluate works on one rank, and there are %d",
+        run->comm.size);
+  CHECK(o->rows, ERR_USAGE, "'--rows' is missing: the file with the activation rows");
+  CHECK(o->codes, ERR_USAGE, "'--codes' is missing: a CSR matrix of codes");
+  CHECK(o->dictionary, ERR_USAGE, "'--dictionary' is missing: the decoder of the codes");
+  TRY(rows_input_open(&e->rows, o->rows));
+  TRY(dictionary_input_open(&e->dictionary, o->dictionary));
+  const struct atom_source *s = &e->dictionary.source;
+  CHECK(s->p == e->rows.source.p, ERR_INPUT, "'%s' has %d columns, the atoms of '%s' have %d",
+        e->rows.source.name, e->rows.source.p, s->name, s->p);
+  TRY(arena_alloc(&e->arena, &e->atoms, (gidx)s->k * s->d * s->p, sizeof *e->atoms));
+  TRY(s->read(s->self, 0, s->k, e->atoms));
+  TRY(rows_check(e->atoms, (gidx)s->k * s->d, s->p, 0, s->name));
+  char *texts;
+  TRY(arena_alloc(&e->arena, &texts, (gidx)strlen(o->codes) + 1, 1));
+  strcpy(texts, o->codes);
+  for (char *name = strtok(texts, "\n"); name; name = strtok(NULL, "\n")) {
+    CHECK(e->count < MAX_CODES, ERR_USAGE, "'--codes' is given more than %d times", MAX_CODES);
+    e->names[e->count] = name;
+    TRY(codes_open(e, e->count++));
+  }
+  return OK;
+}
+
+static void metrics_print(const struct evaluate *e)
+{
+  for (int i = 0; i < e->count; i++)
+    text_print(stdout, "%-22s %s\n", i ? "" : "codes", e->codes[i].source.name);
+  for (int r = 0; r < metric_count; r++) {
+    const struct metric_row *row = &metric_rows[r];
+    if (row->offset == offsetof(struct metrics, max_decoder_cosine)) continue;
+    printf("%-22s", row->name);
+    for (int i = 0; i < e->count; i++) {
+      const char *value = (const char *)&e->metrics[i] + row->offset;
+      if (row->is_integer)
+        printf(" %14lld", (long long)*(const gidx *)value);
+      else
+        printf(" %14.9g", *(const real *)value);
+    }
+    printf("\n");
+  }
+}
+
+static int evaluate_command(struct run *run, const void *options, const char **arguments)
+{
+  const struct evaluate_options *o = options;
+  struct evaluate *e;
+  (void)arguments;
+  TRY(comm_agree(&run->comm, struct_alloc(&e, sizeof *e)));
+  TRY(inputs_agree(&run->comm, inputs_open(run, e, o)));
+  for (int i = 0; i < e->count; i++) {
+    const struct atom_source *s = &e->dictionary.source;
+    const struct judge_task task = {.rows = &e->rows.source,
+                                    .supports = &e->codes[i].source,
+                                    .mean = e->dictionary.mean,
+                                    .atoms = e->atoms,
+                                    .k = s->k,
+                                    .d = s->d,
+                                    .p = s->p,
+                                    .threads = threads_default(run, o->threads)};
+    TRY(codes_judge(&task, &run->comm, &e->arena, &e->metrics[i]));
+  }
+  TRY(inputs_confirm(&run->comm));
+  metrics_print(e);
+  for (int i = 0; i < e->count; i++) supports_input_close(&e->codes[i]);
+  dictionary_input_close(&e->dictionary);
+  rows_input_close(&e->rows);
+  arena_free(&e->arena);
+  free(e);
+  return OK;
+}
+
+const struct command command_evaluate = {"evaluate",
+                                         "codes of any program -> metrics",
+                                         &evaluate_set,
+                                         sizeof(struct evaluate_options),
+                                         1,
+                                         evaluate_command};

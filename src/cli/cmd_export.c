@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * sagitta export: dictionary.h5 -> files of other programs, judged first. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/num.h"
+#include "base/status.h"
+#include "cli/agreement.h"
+#include "cli/command.h"
+#include "cli/threads.h"
+#include "encode/encode.h"
+#include "encode/forward.h"
+#include "io/companions.h"
+#include "io/dictionary.h"
+#include "io/export.h"
+#include "io/rows.h"
+#include "model/route.h"
+
+struct export_options {
+  struct general_options general;
+  struct output_options output;
+  const char *dictionary, *to, *rows, *cpu_variant;
+  idx top_s, threads;
+};
+#define AT(member) offsetof(struct export_options, member)
+
+static const struct option_row input_rows[] = {
+    {"dictionary", OPTION_TEXT, AT(dictionary), NULL, 0, 0, NULL, "FILE",
+     "the dictionary.h5, or a folder that has one, as the argument is"},
+    ROWS_OPTION(AT(rows)),
+};
+
+static const struct option_row form_rows[] = {
+    {"to", OPTION_CHOICE, AT(to), "safetensors", 0, 0, EXPORT_FORMS, NULL,
+     "what is written: atoms and mean, in one file or two; or the folder of an autoencoder"},
+    {"top-s", OPTION_INT, AT(top_s), "0", 0, MAX_TOP_S, NULL, "ATOMS",
+     "atoms a row that the other program is to take; 0: as the dictionary says"},
+};
+
+static const struct option_row compute_options[] = {
+    {"threads", OPTION_INT, AT(threads), "0", 0, 4096, NULL, "COUNT", THREADS_HELP},
+    CPU_VARIANT_OPTION(AT(cpu_variant), "instruction set of the CPU's loops"),
+};
+
+static const struct option_table tables[] = {
+    {"Input", input_rows, LENGTH(input_rows), 0},
+    {"Form", form_rows, LENGTH(form_rows), 0},
+    {"Result", output_rows, OUTPUT_ROWS, AT(output)},
+    {"Speed, never a bit of the result", compute_options, LENGTH(compute_options), 0},
+    {"Job", general_rows, GENERAL_ROWS, AT(general)},
+};
+
+static const struct option_set export_set = {
+    .command = "sagitta export",
+    .arguments = "[DICTIONARY]",
+    .doc =
+        "Write a dictionary as files that other programs read, into a folder."
+        "\v"
+        "safetensors: dictionary.safetensors with atoms and mean; npy: atoms.npy and mean.npy; "
+        "saelens: cfg.json and sae_weights.safetensors; sparsify: cfg.json and sae.safetensors.\n\n"
+        "An autoencoder that `sagitta import` read goes back with every bit.  Any other dictionary "
+        "has no encoder: SAELens then takes matching pursuit, which suits atoms for nonnegative "
+        "codes, and sparsify a top-k encoder tied to the decoder, which rarely suits any.  With "
+        "--rows the log says how much of these rows the other program would explain from the "
+        "files; where it leaves more than twice as much unexplained as the dictionary does, "
+        "nothing is written without --force.\n\n"
+        "A single argument that ends in .in is a deck.\n\n"
+        "  sagitta export fit/ --to saelens --rows unseen.npy --output sae/",
+    .tables = tables,
+    .count = LENGTH(tables),
+    .max_arguments = 1,
+    .takes_files = 1,
+};
+
+/* The state of the job; struct run says why it is on the heap. */
+struct export_job {
+  struct rows_input rows;
+  struct dictionary_input dictionary;
+  struct stored_encoder stored;
+  struct export_model model;
+  struct output_place place;
+  char rest[4096];
+  struct support_sink sink;
+  struct arena arena;
+};
+
+/* Atoms, and what an import left beside them, into memory. */
+static int dictionary_load(struct export_job *job, const struct export_options *o)
+{
+  struct dictionary_input *d = &job->dictionary;
+  int has_encoder = 0;
+  float *atoms;
+  TRY(dictionary_input_open(d, o->dictionary));
+  const struct atom_source *s = &d->source;
+  TRY(arena_alloc(&job->arena, &atoms, (gidx)s->k * s->d * s->p, sizeof *atoms));
+  TRY(s->read(s->self, 0, s->k, atoms));
+  TRY(atoms_check(atoms, s->k, s->d, s->p, 0, s->name));
+  if (d->input->format == INPUT_H5)
+    TRY(encoder_read(&d->input->h5, &job->arena, &job->stored, &has_encoder));
+  static const char *const names[] = {"safetensors", "npy", "saelens", "sparsify"};
+  int form = 0;
+  while (strcmp(names[form], o->to) != 0) form++;
+  job->model = (struct export_model){.form = (enum export_form)form,
+                                     .k = s->k,
+                                     .d = s->d,
+                                     .p = s->p,
+                                     .top = o->top_s ? o->top_s : d->top_s,
+                                     .atoms = atoms,
+                                     .mean = d->mean,
+                                     .stored = has_encoder ? &job->stored : NULL};
+  job->model.top = (idx)imin(job->model.top, s->k);
+  return export_plan(&job->model, &job->arena);
+}
+
+static int inputs_open(struct run *run, struct export_job *job, struct export_options *o,
+                       const char **arguments)
+{
+  const char *argument = run->deck ? NULL : arguments[0], *output = o->output.output;
+  CHECK(run->comm.size == 1, ERR_USAGE, "export works on one rank, and there are %d",
+        run->comm.size);
+  CHECK(argument || o->dictionary, ERR_USAGE,
+        "the dictionary is missing, as in: sagitta export fit/ --to saelens --output sae/");
+  CHECK(!argument || !o->dictionary, ERR_USAGE, "the dictionary is given twice, as '%s' and '%s'",
+        o->dictionary, argument);
+  if (argument) o->dictionary = argument;
+  CHECK(!output || strlen(output) < 3 || strcmp(output + strlen(output) - 3, ".h5") != 0, ERR_USAGE,
+        "'--output' is '%s', and has to be a folder", output);
+  TRY(dictionary_load(job, o));
+  if (!o->rows) return OK;
+  TRY(rows_input_open(&job->rows, o->rows));
+  CHECK(job->rows.source.p == job->model.p, ERR_INPUT,
+        "'%s' has %d columns, the atoms of '%s' have %d", job->rows.source.name, job->rows.source.p,
+        job->dictionary.source.name, job->model.p);
+  return OK;
+}
+
+static int nothing_write(void *self, const struct support_block *block)
+{
+  (void)self;
+  (void)block;
+  return OK;
+}
+
+/* *m <- how the dictionary itself describes the rows, as `encode` does. */
+static int own_judge(struct run *run, struct export_job *job, const struct export_options *o,
+                     struct metrics *m)
+{
+  const struct dictionary_input *d = &job->dictionary;
+  struct encode_result result;
+  idx top = (idx)imin(job->model.top ? job->model.top : 32, MAX_TOP_S);
+  job->sink = (struct support_sink){NULL, nothing_write};
+  struct encode_task task = {.rows = &job->rows.source,
+                             .atoms = &d->source,
+                             .mean = d->mean,
+                             .sink = &job->sink,
+                             .top_s = (idx)imin(top, d->source.k),
+                             .rounds = (idx)imax(imin(d->rounds, top), 1),
+                             .tile = d->source.k,
+                             .threads = threads_default(run, o->threads),
+                             .device = "cpu",
+                             .variant = o->cpu_variant,
+                             .filter = "auto",
+                             .codes = 1,
+                             .nonnegative = d->nonnegative};
+  task.block = encode_block_rows(&task, 1);
+  TRY(encode_memory_check(&task, &run->comm));
+  TRY(encode_run(&task, &run->comm, &result));
+  *m = result.metrics;
+  m->density = NULL;
+  encode_free(&result);
+  return OK;
+}
+
+/* *m <- how the other program does from the files. */
+static int other_judge(struct run *run, struct export_job *job, const struct export_options *o,
+                       struct metrics *m)
+{
+  const struct export_model *e = &job->model;
+  real *mean;
+  TRY(arena_alloc(&job->arena, &mean, e->p, sizeof *mean));
+  for (idx c = 0; c < e->p; c++) mean[c] = e->mean32[c];
+  struct forward_task task = {.rows = &job->rows.source,
+                              .mean = mean,
+                              .atoms = e->atoms,
+                              .k = e->k,
+                              .p = e->p,
+                              .encoder = e->pursues ? NULL : &e->encoder,
+                              .top = e->top,
+                              .stops = e->stops,
+                              .threads = threads_default(run, o->threads)};
+  return forward_judge(&task, &run->comm, m);
+}
+
+/* Say what the files will compute; ERR_INPUT: too little. */
+static int model_judge(struct run *run, struct export_job *job, const struct export_options *o)
+{
+  const struct export_model *e = &job->model;
+  struct metrics own = {0}, other = {0};
+  if (e->form == EXPORT_SAFETENSORS || e->form == EXPORT_NPY) return OK;
+  const char *what = e->pursues  ? "matching pursuit"
+                     : e->stored ? "its own encoder"
+                                 : "a tied encoder";
+  CHECK(o->rows || e->stored || o->output.force, ERR_INPUT,
+        "%s would compute other codes than Sagitta does, from %s, and nothing says how good they "
+        "are: give rows with '--rows', or '--force'",
+        o->to, what);
+  if (!o->rows) return OK;
+  TRY(own_judge(run, job, o, &own));
+  TRY(other_judge(run, job, o, &other));
+  log_info("judged  rows=%lld sagitta=%.6f %s=%.6f l0=%.2f by=%s", (long long)job->rows.source.n,
+           own.explained_variance, o->to, other.explained_variance, other.l0, what);
+  int is_poor = !e->stored && !(other.fvu <= 2 * own.fvu);
+  CHECK(!is_poor || o->output.force, ERR_INPUT,
+        "%s would explain %.4f of these rows from the files, by %s, and Sagitta explains %.4f: "
+        "'--force' writes them all the same%s",
+        o->to, other.explained_variance, what, own.explained_variance,
+        e->form == EXPORT_SPARSIFY ? "; '--to saelens' has matching pursuit" : "");
+  if (is_poor) log_warn("the files are written though they explain little: --force");
+  return OK;
+}
+
+static int export_command(struct run *run, const void *options, const char **arguments)
+{
+  struct export_options *o = (struct export_options *)options;
+  struct export_job *job;
+  TRY(comm_agree(&run->comm, struct_alloc(&job, sizeof *job)));
+  TRY(inputs_agree(&run->comm, inputs_open(run, job, o, arguments)));
+  const struct export_model *e = &job->model;
+  struct export_files files = export_files_of(e->form);
+  const struct run_inputs inputs = {.name = {job->dictionary.file},
+                                    .rows = o->rows ? &job->rows : NULL};
+  int has_rest = files.rest && (e->form != EXPORT_NPY || e->mean);
+  char rest[4096 + 16], folder[4096];
+  TRY(run_begin(run, &o->output, files.values, &inputs, &job->place));
+  path_folder(job->place.file, folder);
+  snprintf(rest, sizeof rest, "%s/%s", folder, has_rest ? files.rest : "");
+  if (has_rest) TRY(output_claim(rest, o->output.force, job->rest));
+  TRY(outputs_check_inputs(inputs.name, MAX_INPUTS, run->deck));
+  if (e->rounded)
+    log_info("mean    %lld of %d entries are rounded to float32 where it is written so",
+             (long long)e->rounded, e->p);
+  TRY(model_judge(run, job, o));
+  TRY(inputs_confirm(&run->comm));
+  TRY(export_write(e, job->place.file, has_rest ? job->rest : NULL));
+  companions_publish();
+  log_info("export  to=%s atoms=%d columns=%d dtype=%s as_imported=%s", o->to, e->k, e->p, e->dtype,
+           e->as_it_was ? "yes" : "no");
+  log_info("wrote   %s%s%s", job->place.shown, has_rest ? " and " : "", has_rest ? files.rest : "");
+  if (o->rows) rows_input_close(&job->rows);
+  dictionary_input_close(&job->dictionary);
+  arena_free(&job->arena);
+  free(job);
+  return OK;
+}
+
+const struct command command_export = {"export",    "dictionary.h5 -> files of other programs",
+                                       &export_set, sizeof(struct export_options),
+                                       1,           export_command};

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What another program computes of rows from an autoencoder: its codes, and how much they explain.
+ *
+ * Floor: encode.  Knows no files.  Not collective: one rank, all its threads.
+ *
+ * Supports are those of (N.24), or of matching pursuit (N.25); their quality can be compared with
+ * the metrics of encode (doc/numerics.md section 7). */
+#ifndef ENCODE_FORWARD_H
+#define ENCODE_FORWARD_H
+
+#include "comm/comm.h"
+#include "model/encoder.h"
+#include "model/results.h"
+#include "model/rows.h"
+
+struct forward_task {
+  const struct row_source *rows;
+  const real *mean;   /* [p]; NULL: none */
+  const float *atoms; /* [k][p] */
+  idx k, p;
+  const struct encoder *encoder; /* NULL: matching pursuit */
+  idx top;                       /* steps of matching pursuit */
+  int stops;                     /* of which the last is the one that adds no atom */
+  int threads;
+};
+
+/* Fill in the metrics that need codes.  c: of one rank. */
+int forward_judge(const struct forward_task *task, struct comm *c, struct metrics *m);
+
+#endif

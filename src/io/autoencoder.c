@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A table says of each class of a program where its tensors are; encoders that are stored (P, K)
+ * are transposed here. */
+#include "io/autoencoder.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/num.h"
+#include "base/status.h"
+#include "io/inputs.h"
+
+/* Where a class of a program has what; NULL: nowhere. */
+struct form {
+  const char *program, *architecture;
+  const char *decoder, *mean, *weights, *bias, *threshold;
+  int decoder_turned, weights_turned; /* stored (P, K) and (P, K) */
+  int centered;                       /* its encoder takes rows less the mean */
+  int kind;                           /* enum encoder_kind; -1: none that is known here */
+};
+#define LENS(name, threshold, kind)                                                                \
+  {                                                                                                \
+    "saelens", name, "W_dec", "b_dec", "W_enc", "b_enc", threshold, 0, 1, 1, kind                  \
+  }
+#define LINEAR(name, mean, threshold, centered, kind)                                              \
+  {                                                                                                \
+    "dictionary_learning", name, "decoder.weight", mean, "encoder.weight", "encoder.bias",         \
+        threshold, 1, 0, centered, kind                                                            \
+  }
+static const struct form forms[] = {
+    LENS("standard", NULL, ENCODER_RELU),
+    LENS("topk", NULL, ENCODER_TOPK),
+    LENS("jumprelu", "threshold", ENCODER_JUMPRELU),
+    {"saelens", "matching_pursuit", "W_dec", "b_dec", NULL, NULL, NULL, 0, 0, 1, -1},
+    {"sparsify", "topk", "W_dec", "b_dec", "encoder.weight", "encoder.bias", NULL, 0, 0, 1,
+     ENCODER_TOPK},
+    LINEAR("AutoEncoder", "bias", NULL, 1, ENCODER_RELU),
+    LINEAR("AutoEncoderNew", "decoder.bias", NULL, 0, ENCODER_RELU),
+    LINEAR("AutoEncoderTopK", "b_dec", NULL, 1, ENCODER_TOPK),
+    LINEAR("BatchTopKSAE", "b_dec", "threshold", 1, ENCODER_BATCHTOPK),
+    {"dictionary_learning", "MatryoshkaBatchTopKSAE", "W_dec", "b_dec", "W_enc", "b_enc",
+     "threshold", 0, 1, 1, ENCODER_BATCHTOPK},
+    {"dictionary_learning", "JumpReluAutoEncoder", "W_dec", "b_dec", "W_enc", "b_enc", "threshold",
+     0, 1, 0, ENCODER_JUMPRELU},
+};
+
+/* The files of a folder by program. */
+static const struct {
+  const char *program, *settings, *weights, *class_key, *top_key;
+} programs[] = {
+    {"saelens", "cfg.json", "sae_weights.safetensors", "architecture", "k"},
+    {"sparsify", "cfg.json", "sae.safetensors", "activation", "k"},
+    {"dictionary_learning", "config.json", "ae.safetensors", "trainer.dict_class", "trainer.k"},
+};
+
+/* Is there such a file in a folder?  path[4096] <- its name. */
+static int has_file(const char *folder, const char *file, char *path)
+{
+  return snprintf(path, 4096, "%s/%s", folder, file) < 4096 && input_is_there(path);
+}
+
+/* name[256] <- a folder in this one that has the weights of a program; 0: there is none. */
+static int inner_find(const char *folder, char *name)
+{
+  char path[4096], inner[4096];
+  int found = 0;
+  DIR *list = opendir(folder);
+  for (struct dirent *e; list && !found && (e = readdir(list));) {
+    if (e->d_name[0] == '.' || snprintf(inner, sizeof inner, "%s/%s", folder, e->d_name) >= 4096)
+      continue;
+    for (int i = 0; i < LENGTH(programs) && !found; i++)
+      found = has_file(inner, programs[i].weights, path);
+    if (found) snprintf(name, 256, "%s", e->d_name);
+  }
+  if (list) closedir(list);
+  return found;
+}
+
+/* Say what to do with a folder that is none of the known ones. */
+static int folder_fail(const char *folder)
+{
+  char path[4096], inner[256];
+  CHECK(
+      !has_file(folder, "ae.pt", path), ERR_INPUT,
+      "'%s' is a pickle, which is not read here; convert it once: python3 -c \"import torch; from "
+      "safetensors.torch import save_file; save_file({k: v.contiguous() for k, v in "
+      "torch.load('%s', map_location='cpu').items()}, '%s/ae.safetensors')\"",
+      path, path, folder);
+  CHECK(
+      !has_file(folder, "params.npz", path), ERR_INPUT,
+      "'%s' is a NumPy archive, which is not read here; convert it once: python3 -c \"import json, "
+      "numpy; from safetensors.numpy import save_file; save_file(dict(numpy.load('%s')), "
+      "'%s/sae_weights.safetensors'); json.dump({'architecture': 'jumprelu', "
+      "'apply_b_dec_to_input': False}, open('%s/cfg.json', 'w'))\"",
+      path, path, folder, folder);
+  CHECK(!inner_find(folder, inner), ERR_INPUT,
+        "'%s' holds several autoencoders: name the folder of one, such as '%s/%s'", folder, folder,
+        inner);
+  FAIL(ERR_INPUT,
+       "'%s' is no folder of an autoencoder: SAELens has cfg.json and sae_weights.safetensors "
+       "there, "
+       "sparsify cfg.json and sae.safetensors, dictionary_learning config.json and ae.safetensors",
+       folder);
+}
+
+/* Fill in program and both paths; *which <- its row of programs[]. */
+static int files_find(struct autoencoder *a, const char *folder, int *which)
+{
+  int i = 0;
+  while (i < LENGTH(programs) && !has_file(folder, programs[i].weights, a->weights_path)) i++;
+  if (i == LENGTH(programs)) return folder_fail(folder);
+  CHECK(has_file(folder, programs[i].settings, a->settings_path), ERR_INPUT,
+        "'%s' has no '%s' beside it, which says what the tensors mean: copy it there too",
+        a->weights_path, programs[i].settings);
+  a->program = programs[i].program;
+  *which = i;
+  return OK;
+}
+
+/* What is refused, since it is more than atoms, a mean and codes. */
+static int settings_check(const struct autoencoder *a)
+{
+  static const struct {
+    const char *name, *mend;
+  } refused[] = {
+      {"transcode", "it predicts other values than its rows: import an autoencoder"},
+      {"skip_connection", "it adds a linear map of the row: import an autoencoder without one"},
+      {"finetuning_scaling_factor", "multiply W_dec by it, and set it to false"},
+  };
+  const struct settings *s = &a->settings;
+  for (int i = 0; i < LENGTH(refused); i++)
+    CHECK(!settings_true(s, refused[i].name), ERR_INPUT, "'%s' says %s: %s", a->settings_path,
+          refused[i].name, refused[i].mend);
+  const char *scaling = settings_find(s, "normalize_activations");
+  int is_plain =
+      !scaling || !strcmp(scaling, "none") || !strcmp(scaling, "expected_average_only_in");
+  CHECK(is_plain, ERR_INPUT,
+        "'%s' says normalize_activations %s, which the files do not hold: normalise the rows that "
+        "way yourself, write \"none\" there, and encode those rows",
+        a->settings_path, scaling);
+  return OK;
+}
+
+/* The class as the settings say it; older SAELens has no topk, or no class. */
+static const char *architecture_find(const struct settings *s, int which)
+{
+  const char *name = settings_find(s, programs[which].class_key);
+  if (which == 1) return name ? name : "topk"; /* older ones knew no other */
+  if (which != 0) return name;
+  const char *activation = settings_find(s, "activation_fn");
+  if (!activation) activation = settings_find(s, "activation_fn_str");
+  return activation && !strcmp(activation, "topk") ? "topk" : name ? name : "standard";
+}
+
+/* The form of a class.  One that is not known has its decoder where others of its program do. */
+static int form_find(struct autoencoder *a, int which, struct form *form)
+{
+  a->architecture = architecture_find(&a->settings, which);
+  CHECK(a->architecture, ERR_INPUT, "'%s' has no '%s', which says what the tensors mean",
+        a->settings_path, programs[which].class_key);
+  for (int i = 0; i < LENGTH(forms); i++)
+    if (!strcmp(forms[i].program, a->program) && !strcmp(forms[i].architecture, a->architecture)) {
+      *form = forms[i];
+      return OK;
+    }
+  int i = 0;
+  while (strcmp(forms[i].program, a->program) != 0) i++;
+  *form = forms[i];
+  form->weights = form->bias = form->threshold = NULL;
+  form->kind = -1;
+  if (!strcmp(a->architecture, "GatedAutoEncoder")) form->mean = "decoder_bias";
+  log_warn("the encoder of '%s' is '%s', none of those that are known here: its decoder alone is "
+           "imported",
+           a->settings_path, a->architecture);
+  return OK;
+}
+
+/* *found <- the tensor of a name, which has to be of the same type as the others. */
+static int tensor_get(struct autoencoder *a, const char *name, const struct tensor **found)
+{
+  char list[256] = "";
+  size_t used = 0;
+  *found = tensor_find(&a->tensors, name);
+  for (gidx i = 0; !*found && i < a->tensors.count && used < sizeof list; i++)
+    used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "",
+                             a->tensors.list[i].name);
+  CHECK(*found, ERR_INPUT,
+        "'%s' has no '%s', which a '%s' of %s has; it has %s: is '%s' of these weights?",
+        a->weights_path, name, a->architecture, a->program, list, a->settings_path);
+  return OK;
+}
+
+static int type_check(const struct autoencoder *a, const struct tensor *t, const char *dtype)
+{
+  CHECK(strcmp(t->dtype, "F64") != 0, ERR_INPUT,
+        "'%s' of '%s' is of float64, which Sagitta would round: save it as float32", t->name,
+        a->weights_path);
+  CHECK(!*dtype || !strcmp(t->dtype, dtype), ERR_INPUT,
+        "'%s' of '%s' is of type %s, others of %s: save all in one type", t->name, a->weights_path,
+        t->dtype, dtype);
+  return OK;
+}
+
+/* *out <- the values of a tensor of `count` values, from the arena. */
+static int values_read(struct autoencoder *a, const struct tensor *t, gidx count, float **out)
+{
+  struct flat_file view = a->file;
+  TRY(arena_alloc(&a->arena, out, count, sizeof **out));
+  TRY(tensor_array(&view, t));
+  if (!view.rank) view.shape[view.rank++] = 1;
+  return flat_read(&view, 0, view.shape[0], *out);
+}
+
+static int vector_read(struct autoencoder *a, const char *name, gidx count, float **out)
+{
+  const struct tensor *t;
+  TRY(tensor_get(a, name, &t));
+  CHECK(t->rank == 1 && t->shape[0] == count, ERR_INPUT,
+        "'%s' of '%s' has %lld entries, the decoder wants %lld: the tensors are not of one "
+        "autoencoder",
+        name, a->weights_path, t->rank == 1 ? (long long)t->shape[0] : -1, (long long)count);
+  TRY(type_check(a, t, a->dtype));
+  return values_read(a, t, count, out);
+}
+
+/* out[k][p] <- in[p][k]. */
+static void turn(const float *in, idx k, idx p, float *out)
+{
+  for (idx c = 0; c < p; c++)
+    for (idx i = 0; i < k; i++) out[(gidx)i * p + c] = in[(gidx)c * k + i];
+}
+
+/* *out[k][p] <- a matrix, stored (K, P), or turned. */
+static int matrix_read(struct autoencoder *a, const char *name, int turned, float **out)
+{
+  const struct tensor *t;
+  idx k = a->encoder.k, p = a->encoder.p, rows = turned ? p : k, columns = turned ? k : p;
+  TRY(tensor_get(a, name, &t));
+  TRY(type_check(a, t, a->dtype));
+  int is_matrix = t->rank == 2,
+      is_turned = is_matrix && t->shape[0] == columns && t->shape[1] == rows;
+  CHECK(!is_turned || k == p, ERR_INPUT,
+        "'%s' of '%s' is %d x %d and has to be %d x %d: it is transposed; save it as W.T", name,
+        a->weights_path, columns, rows, rows, columns);
+  CHECK(is_matrix && t->shape[0] == rows && t->shape[1] == columns, ERR_INPUT,
+        "'%s' of '%s' is %lld x %lld and has to be %d x %d: the tensors are not of one autoencoder",
+        name, a->weights_path, (long long)t->shape[0], is_matrix ? (long long)t->shape[1] : 0, rows,
+        columns);
+  TRY(values_read(a, t, (gidx)k * p, out));
+  if (!turned) return OK;
+  float *straight;
+  TRY(arena_alloc(&a->arena, &straight, (gidx)k * p, sizeof *straight));
+  turn(*out, k, p, straight);
+  *out = straight;
+  return OK;
+}
+
+/* Atoms and columns: of the decoder, the mean's length deciding which is which. */
+static int shape_find(struct autoencoder *a, const struct form *form)
+{
+  const struct tensor *decoder, *mean;
+  TRY(tensor_get(a, form->decoder, &decoder));
+  TRY(tensor_get(a, form->mean, &mean));
+  CHECK(decoder->rank == 2 && mean->rank == 1, ERR_INPUT,
+        "'%s' and '%s' of '%s' have %d and %d dimensions, not 2 and 1", form->decoder, form->mean,
+        a->weights_path, decoder->rank, mean->rank);
+  gidx k = decoder->shape[form->decoder_turned], p = decoder->shape[!form->decoder_turned];
+  if (p != mean->shape[0] && k == mean->shape[0]) { /* matrix_read() says so */
+    gidx swap = k;
+    k = p;
+    p = swap;
+  }
+  CHECK(p == mean->shape[0], ERR_INPUT,
+        "'%s' of '%s' has %lld columns, '%s' has %lld: the tensors are not of one autoencoder",
+        form->decoder, a->weights_path, (long long)p, form->mean, (long long)mean->shape[0]);
+  CHECK(k >= 1 && p >= 1 && k <= INT32_MAX && p <= INT32_MAX, ERR_INPUT,
+        "'%s' has %lld atoms of %lld columns", a->weights_path, (long long)k, (long long)p);
+  a->encoder.k = (idx)k;
+  a->encoder.p = (idx)p;
+  snprintf(a->dtype, sizeof a->dtype, "%s", decoder->dtype);
+  return OK;
+}
+
+/* Compare with what the settings say, where they do. */
+static int shape_check(const struct autoencoder *a)
+{
+  static const char *const columns[] = {"d_in", "trainer.activation_dim"};
+  static const char *const atoms[] = {"d_sae", "num_latents", "trainer.dict_size"};
+  for (int i = 0; i < LENGTH(columns) + LENGTH(atoms); i++) {
+    const char *name = i < LENGTH(columns) ? columns[i] : atoms[i - LENGTH(columns)];
+    gidx is = i < LENGTH(columns) ? a->encoder.p : a->encoder.k, says = 0;
+    TRY(settings_long(&a->settings, name, &says));
+    CHECK(!says || says == is, ERR_INPUT,
+          "'%s' says %s %lld, the tensors of '%s' have %lld: the files are not of one autoencoder",
+          a->settings_path, name, (long long)says, a->weights_path, (long long)is);
+  }
+  return OK;
+}
+
+/* A threshold for each atom; one for all is repeated. */
+static int threshold_read(struct autoencoder *a, const char *name)
+{
+  const struct tensor *t;
+  TRY(tensor_get(a, name, &t));
+  TRY(type_check(a, t, ""));
+  gidx k = a->encoder.k, count = t->rank ? t->shape[0] : 1;
+  CHECK(t->rank <= 1 && (count == 1 || count == k), ERR_INPUT,
+        "'%s' of '%s' has %lld entries, not 1 or %lld", name, a->weights_path, (long long)count,
+        (long long)k);
+  TRY(values_read(a, t, count, &a->threshold));
+  snprintf(a->threshold_dtype, sizeof a->threshold_dtype, "%s", t->dtype);
+  if (count == k) return OK;
+  float value = a->threshold[0];
+  TRY(arena_alloc(&a->arena, &a->threshold, k, sizeof *a->threshold));
+  for (gidx i = 0; i < k; i++) a->threshold[i] = value;
+  return OK;
+}
+
+static int encoder_read(struct autoencoder *a, const struct form *form, int which)
+{
+  struct encoder *e = &a->encoder;
+  const char *input = settings_find(&a->settings, "apply_b_dec_to_input");
+  gidx top = 0;
+  e->centered = which == 0 && input ? !strcmp(input, "true") : form->centered;
+  TRY(settings_long(&a->settings, programs[which].top_key, &top));
+  if (!top) TRY(settings_long(&a->settings, "activation_fn_kwargs.k", &top));
+  if (!top && a->pursues) TRY(settings_long(&a->settings, "max_iterations", &top));
+  e->top = (idx)imin(top, e->k);
+  if (form->kind < 0) return OK;
+  e->kind = (enum encoder_kind)form->kind;
+  e->rescaled = settings_true(&a->settings, "rescale_acts_by_decoder_norm");
+  CHECK(e->kind != ENCODER_TOPK || e->top > 0, ERR_INPUT,
+        "'%s' has no '%s': how many codes a row has", a->settings_path, programs[which].top_key);
+  TRY(matrix_read(a, form->weights, form->weights_turned, &a->weights));
+  TRY(vector_read(a, form->bias, e->k, &a->bias));
+  if (form->threshold) TRY(threshold_read(a, form->threshold));
+  e->weights = a->weights;
+  e->bias = a->bias;
+  e->threshold = a->threshold;
+  a->has_encoder = 1;
+  return OK;
+}
+
+int autoencoder_open(struct autoencoder *a, const char *folder)
+{
+  struct form form = {0};
+  int which = 0;
+  *a = (struct autoencoder){0};
+  TRY(files_find(a, folder, &which));
+  TRY(settings_open(&a->settings, a->settings_path));
+  TRY(settings_check(a));
+  TRY(tensors_open(&a->file, &a->tensors, a->weights_path));
+  TRY(form_find(a, which, &form));
+  a->pursues = !strcmp(a->architecture, "matching_pursuit");
+  TRY(shape_find(a, &form));
+  TRY(matrix_read(a, form.decoder, form.decoder_turned, &a->decoder));
+  TRY(vector_read(a, form.mean, a->encoder.p, &a->mean));
+  TRY(shape_check(a));
+  return encoder_read(a, &form, which);
+}
+
+int autoencoder_close(struct autoencoder *a)
+{
+  int status = settings_close(&a->settings), closed = flat_close(&a->file);
+  tensors_free(&a->tensors);
+  arena_free(&a->arena);
+  *a = (struct autoencoder){0};
+  return status ? status : closed;
+}

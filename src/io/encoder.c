@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Five datasets and attributes; all is read whole, since it is used whole. */
+#include "io/encoder.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/num.h"
+#include "base/status.h"
+#include "io/check.h"
+#include "model/rows.h"
+
+#define GROUP "/encoder"
+enum { MAX_TEXT = (1 << 20) + 1 };
+
+static const struct object_row object_rows[] = {
+    {GROUP "/weights", TYPE_F32, "K P", 0, "an imported encoder: its matrix, a row for each atom"},
+    {GROUP "/bias", TYPE_F32, "K", 0, "added to its products"},
+    {GROUP "/threshold", TYPE_F32, "K", 0, "above which a score is a code"},
+    {GROUP "/norm", TYPE_F32, "K", 0, "norms of the decoder, of which the atoms are unit"},
+    {GROUP "/decoder", TYPE_F32, "K P", 0, "the decoder before it was scaled"},
+};
+const struct object_table encoder_objects = {object_rows, LENGTH(object_rows)};
+
+static int matrix_write(const struct h5_file *f, const char *path, const struct encoder *e,
+                        const float *values)
+{
+  gidx shape[] = {e->k, e->p};
+  return values ? object_write(f, path, 2, shape, values) : OK;
+}
+
+static int vector_write(const struct h5_file *f, const char *path, idx k, const float *values)
+{
+  return values ? object_write_vector(f, path, k, values) : OK;
+}
+
+int encoder_write(struct matrix_output *f, const struct stored_encoder *s)
+{
+  const struct h5_file *h5 = &f->result.h5;
+  const struct encoder *e = &s->encoder;
+  TRY(h5_attribute_text(h5, GROUP, "program", s->program));
+  TRY(h5_attribute_text(h5, GROUP, "architecture", s->architecture));
+  TRY(h5_attribute_text(h5, GROUP, "settings", s->settings));
+  TRY(h5_attribute_text(h5, GROUP, "dtype", s->dtype));
+  TRY(h5_attribute_long(h5, GROUP, "top", e->top));
+  TRY(matrix_write(h5, GROUP "/decoder", e, s->decoder));
+  TRY(vector_write(h5, GROUP "/norm", e->k, e->norm));
+  if (!s->has_encoder) return OK;
+  TRY(h5_attribute_text(h5, GROUP, "kind", encoder_names[e->kind]));
+  TRY(h5_attribute_long(h5, GROUP, "centered", e->centered));
+  TRY(h5_attribute_long(h5, GROUP, "rescaled", e->rescaled));
+  if (e->threshold) TRY(h5_attribute_text(h5, GROUP, "threshold_dtype", s->threshold_dtype));
+  TRY(matrix_write(h5, GROUP "/weights", e, e->weights));
+  TRY(vector_write(h5, GROUP "/bias", e->k, e->bias));
+  return vector_write(h5, GROUP "/threshold", e->k, e->threshold);
+}
+
+/* *out <- a text, "" where there is none. */
+static int text_read(const struct h5_file *f, const char *name, struct arena *arena,
+                     const char **out)
+{
+  int there;
+  char *text;
+  TRY(arena_alloc(arena, &text, MAX_TEXT, 1));
+  TRY(h5_attribute_exists(f, GROUP, name, &there));
+  if (there) TRY(h5_read_text(f, GROUP, name, text, MAX_TEXT));
+  *out = text;
+  return OK;
+}
+
+/* *out <- a dataset of k entries, of p values each, or NULL where there is none. */
+static int values_read(const struct h5_file *f, const char *path, gidx k, gidx p,
+                       struct arena *arena, const float **out)
+{
+  struct h5_array a;
+  float *values;
+  int there, rank = p ? 2 : 1;
+  *out = NULL;
+  TRY(h5_exists(f, path, &there));
+  if (!there) return OK;
+  TRY(arena_alloc(arena, &values, k * (p ? p : 1), sizeof *values));
+  int status = h5_array_open(f, path, &a);
+  if (!status && (a.rank != rank || a.shape[0] != k || (p && a.shape[1] != p)))
+    status = status_fail(ERR_INPUT, __FILE__, __LINE__, "'%s' of '%s' is not of %lld atoms", path,
+                         f->path, (long long)k);
+  if (!status) status = h5_array_read(&a, 0, k, TYPE_F32, values);
+  h5_array_close(&a);
+  *out = values;
+  return status;
+}
+
+static int kind_read(const struct h5_file *f, struct encoder *e)
+{
+  gidx centered, rescaled;
+  char name[32];
+  int i = 0;
+  TRY(h5_read_text(f, GROUP, "kind", name, sizeof name));
+  while (i < ENCODER_KINDS && strcmp(encoder_names[i], name) != 0) i++;
+  CHECK(i < ENCODER_KINDS, ERR_INPUT, "'%s' has an encoder '%s', which is not known", f->path,
+        name);
+  TRY(h5_read_long(f, GROUP, "centered", &centered));
+  TRY(h5_read_long(f, GROUP, "rescaled", &rescaled));
+  e->kind = (enum encoder_kind)i;
+  e->centered = centered != 0;
+  e->rescaled = rescaled != 0;
+  return OK;
+}
+
+static int encoder_values_read(const struct h5_file *f, struct arena *arena, struct encoder *e)
+{
+  int has_threshold = e->kind == ENCODER_JUMPRELU || e->kind == ENCODER_BATCHTOPK;
+  TRY(values_read(f, GROUP "/weights", e->k, e->p, arena, &e->weights));
+  TRY(values_read(f, GROUP "/bias", e->k, 0, arena, &e->bias));
+  TRY(values_read(f, GROUP "/threshold", e->k, 0, arena, &e->threshold));
+  CHECK(e->weights && e->bias && !has_threshold == !e->threshold, ERR_INPUT,
+        "'%s' has an encoder of kind %s, and not the datasets of one: import it again", f->path,
+        encoder_names[e->kind]);
+  CHECK(e->kind != ENCODER_TOPK || (e->top >= 1 && e->top <= e->k), ERR_INPUT,
+        "'%s' has an encoder of %d codes a row, and %d atoms", f->path, e->top, e->k);
+  return OK;
+}
+
+int encoder_read(const struct h5_file *f, struct arena *arena, struct stored_encoder *s, int *there)
+{
+  struct h5_array atoms;
+  gidx top;
+  *s = (struct stored_encoder){0};
+  TRY(h5_exists(f, GROUP, there));
+  if (!*there) return OK;
+  TRY(h5_array_open(f, "/atoms", &atoms));
+  gidx k = atoms.shape[0], p = atoms.shape[1];
+  int rank = atoms.rank;
+  TRY(h5_array_close(&atoms));
+  CHECK(rank == 2 && k <= INT32_MAX && p <= INT32_MAX, ERR_INPUT,
+        "'%s' has an encoder, and atoms of rank %d", f->path, rank);
+  TRY(text_read(f, "program", arena, &s->program));
+  TRY(text_read(f, "architecture", arena, &s->architecture));
+  TRY(text_read(f, "settings", arena, &s->settings));
+  TRY(text_read(f, "dtype", arena, &s->dtype));
+  TRY(text_read(f, "threshold_dtype", arena, &s->threshold_dtype));
+  TRY(h5_read_long(f, GROUP, "top", &top));
+  s->encoder = (struct encoder){.k = (idx)k, .p = (idx)p, .top = (idx)imin(top, k)};
+  TRY(values_read(f, GROUP "/decoder", k, p, arena, &s->decoder));
+  TRY(values_read(f, GROUP "/norm", k, 0, arena, &s->encoder.norm));
+  CHECK(!s->decoder == !s->encoder.norm, ERR_INPUT,
+        "'%s' has one of '/encoder/decoder' and '/encoder/norm': import it again", f->path);
+  TRY(h5_attribute_exists(f, GROUP, "kind", &s->has_encoder));
+  if (!s->has_encoder) return OK;
+  TRY(kind_read(f, &s->encoder));
+  return encoder_values_read(f, arena, &s->encoder);
+}
+
+static int block_check(const struct verify *v, const struct value_block *b)
+{
+  (void)v;
+  return rows_check(b->values, b->count, (idx)b->width, b->first, b->array->object);
+}
+
+int encoder_check(struct verify *v)
+{
+  struct stored_encoder s;
+  struct arena arena = {0};
+  int there;
+  int status = encoder_read(v->file, &arena, &s, &there);
+  for (int i = 0; i < LENGTH(object_rows) && status == OK && there; i++) {
+    int has;
+    status = h5_exists(v->file, object_rows[i].path, &has);
+    if (status == OK && has) status = check_blocks(v, object_rows[i].path, block_check);
+  }
+  for (idx a = 0; status == OK && there && s.encoder.norm && a < s.encoder.k; a++)
+    if (!(s.encoder.norm[a] > 0))
+      status = status_fail(ERR_INPUT, __FILE__, __LINE__, "atom %d has the norm %g", a,
+                           (double)s.encoder.norm[a]);
+  if (status == OK && there)
+    check_note(v, "encoder   of %s, %s: all values are finite", s.program, s.architecture);
+  arena_free(&arena);
+  return status;
+}

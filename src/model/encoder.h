@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Encoders of autoencoders: the codes of a row by one product with a matrix of their own (N.24).
+ *
+ * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA. */
+#ifndef MODEL_ENCODER_H
+#define MODEL_ENCODER_H
+
+#include "base/types.h"
+
+enum encoder_kind { ENCODER_RELU, ENCODER_TOPK, ENCODER_JUMPRELU, ENCODER_BATCHTOPK };
+enum { ENCODER_KINDS = 4 };
+extern const char *const encoder_names[ENCODER_KINDS]; /* as files have them */
+
+struct encoder {
+  enum encoder_kind kind;
+  idx k, p;
+  idx top;                /* of ENCODER_TOPK: codes a row has at most */
+  int centered;           /* its rows are those less the mean; else as they are */
+  int rescaled;           /* the norm multiplies the scores, else the codes */
+  const float *weights;   /* [k][p] */
+  const float *bias;      /* [k] */
+  const float *threshold; /* [k] of ENCODER_JUMPRELU and ENCODER_BATCHTOPK, else NULL */
+  const float *norm;      /* [k] of the source's decoder, of which the atoms are unit; NULL: 1 */
+};
+
+/* Reference of (N.24): the score of a row and an atom. */
+float encoder_score(const struct encoder *e, const float *row, idx atom);
+
+/* Reference of (N.24), from scores[k]: the support of a row, at most k atoms, in its order, and
+ * their codes.  Returns how many there are. */
+idx encoder_select(const struct encoder *e, const float *scores, idx *atoms, float *codes);
+
+/* A step of matching pursuit (N.25) on a residual, whose scores[k] with the atoms are given: takes
+ * the atom with the largest positive score from the residual and adds it to the support, which has
+ * n atoms.  Returns how many it has then. */
+idx pursuit_step(const float *atoms, idx k, idx p, const float *scores, float *residual,
+                 idx *support, float *codes, idx n);
+
+#endif

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Claim: `sagitta export` gives back every bit of what was imported, and what it says of other
+programs is what they compute; what would explain little is not written."""
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+import h5py
+import numpy as np
+
+from exchange_files import FOLDERS, MADE, raw, tensors
+from tap import SOURCE, claim, done_testing, ok, sagitta, skip
+
+ROWS = os.path.join(SOURCE, "input", "minilm-l3-kjv-8k.h5")
+
+
+def need(done, what):
+    return ok(done.returncode == 0, f"{what}: {done.stderr[-500:]}")
+
+
+def variance(rows, made):
+    rows, made = rows.astype("f8"), made.astype("f8")
+    return 1 - ((rows - made)**2).sum() / ((rows - rows.mean(0))**2).sum()
+
+
+def judged(done):
+    """What the log says: Sagitta's own and the other program's explained variance."""
+    found = re.search(r"judged .* sagitta=(\S+) \w+=(\S+)", done.stderr)
+    return (float(found[1]), float(found[2])) if found else (None, None)
+
+
+@claim("an imported autoencoder goes back with its bytes, and its variance is that of its package")
+def check_back(at):
+    for name in FOLDERS:
+        program = name.split("_")[0]
+        need(sagitta("import", f"{MADE}/{name}", "--output", f"{at}/{name}"), name)
+        if program == "learning":
+            continue
+        made = tensors(f"{MADE}/{name}/expected.safetensors")
+        np.save(f"{at}/{name}.npy", made["rows"])
+        out = f"{at}/{name}/out"
+        done = sagitta("export", f"{at}/{name}", "--to", program, "--rows", f"{at}/{name}.npy",
+                       "--output", out)
+        need(done, f"{name} goes back")
+        for file in os.listdir(f"{MADE}/{name}"):
+            if not file.startswith("expected"):
+                pair = [open(f"{d}/{file}", "rb").read() for d in (out, f"{MADE}/{name}")]
+                ok(pair[0] == pair[1], f"{name}: {file} has its bytes")
+        error = abs(judged(done)[1] - variance(made["rows"], made["recon"]))
+        ok(error < (0.01 if "f16" in name else 2e-6), f"{name}: variance is off by {error}")
+
+
+@claim("autoencoders go from one program to another where it has such encoders")
+def check_across(at):
+    for name in FOLDERS:
+        if not name.startswith("learning"):
+            continue
+        out = f"{at}/{name}/saelens"
+        need(sagitta("export", f"{at}/{name}", "--to", "saelens", "--output", out), name)
+        done = sagitta("import", out, "--output", f"{at}/{name}/again.h5")
+        need(done, f"{name} again")
+        with h5py.File(f"{at}/{name}/dictionary.h5") as a, h5py.File(f"{at}/{name}/again.h5") as b:
+            for key in ("atoms", "mean", "encoder/weights", "encoder/bias", "encoder/threshold"):
+                same = (key in a) == (key in b) and (key not in a or
+                                                     a[key][:].tobytes() == b[key][:].tobytes())
+                ok(same, f"{name}: {key}")
+            same = [f["encoder"].attrs["centered"] for f in (a, b)]
+            ok(same[0] == same[1], f"{name}: centered")
+    done = sagitta("export", f"{at}/learning_topk", "--to", "sparsify", "--output", f"{at}/s")
+    need(done, "topk to sparsify")
+    done = sagitta("export", f"{at}/learning_relu", "--to", "sparsify", "--output", f"{at}/t")
+    ok(done.returncode == 65 and "use '--to saelens'" in done.stderr, f"relu: {done.stderr}")
+
+
+@claim("safetensors and .npy of a dictionary have its bits, and are read as it is")
+def check_plain(at):
+    need(sagitta("seed", "--rows", ROWS, "--atoms", 40, "--center", "--output", f"{at}/seed"),
+         "seed")
+    frames = sagitta("seed", "--rows", ROWS, "--atoms", 9, "--frame", 2, "--output", f"{at}/frames")
+    need(frames, "frames")
+    for name in ("seed", "frames"):
+        need(sagitta("export", f"{at}/{name}", "--output", f"{at}/{name}/st"), "safetensors")
+        need(sagitta("export", f"{at}/{name}/dictionary.h5", "--to", "npy", "--output",
+                     f"{at}/{name}/np"), "npy")
+        with h5py.File(f"{at}/{name}/dictionary.h5") as f:
+            atoms = f["atoms"][:]
+            mean = f["mean"][:] if "mean" in f else None
+        kept = raw(f"{at}/{name}/st/dictionary.safetensors")
+        ok(kept["atoms"][1].tobytes() == atoms.tobytes() and
+           kept["atoms"][1].shape == atoms.shape, f"{name}: safetensors")
+        ok(np.load(f"{at}/{name}/np/atoms.npy").tobytes() == atoms.tobytes(), f"{name}: npy")
+        if mean is None:
+            ok(not os.path.exists(f"{at}/{name}/np/mean.npy") and "mean" not in kept, "no mean")
+        else:
+            ok(np.load(f"{at}/{name}/np/mean.npy").tobytes() == mean.tobytes() ==
+               kept["mean"][1].tobytes(), "the mean in float64")
+        hashes = []
+        for source in ("dictionary.h5", "st/dictionary.safetensors", "np/atoms.npy"):
+            out = f"{at}/{name}.codes.h5"
+            need(sagitta("encode", "--rows", ROWS, "--row-range", "0:4096", "--dictionary",
+                         f"{at}/{name}/{source}", "--top-s", 2, "--output", out, "--force"), source)
+            with h5py.File(out) as f:
+                hashes.append(f["inputs"].attrs["dictionary_hash"])
+        ok(len(set(hashes)) == 1, f"{name}: hashes {hashes}")
+    done = sagitta("export", f"{at}/frames", "--to", "saelens", "--output", f"{at}/x")
+    ok(done.returncode == 65 and "frames of 2 vectors" in done.stderr, f"frames: {done.stderr}")
+
+
+@claim("what would explain little is not written, and errors say what to do")
+def check_refusals(at):
+    fit = sagitta("fit", "--rows", ROWS, "--atoms", 256, "--top-s", 16, "--sweeps", 2, "--output",
+                  f"{at}/fit")
+    need(fit, "fit")
+    rows = ("--rows", ROWS)
+    done = sagitta("export", f"{at}/fit", "--to", "sparsify", *rows, "--output", f"{at}/p")
+    own, other = judged(done)
+    ok(done.returncode == 65 and "--force" in done.stderr and other < own - 0.5,
+       f"tied: {done.stderr}")
+    ok(not os.path.exists(f"{at}/p/sae.safetensors"), "nothing is written")
+    done = sagitta("export", f"{at}/fit", "--to", "sparsify", *rows, "--output", f"{at}/p",
+                   "--force")
+    ok(done.returncode == 0 and "explain little" in done.stderr, f"forced: {done.stderr}")
+    for form in ("saelens", "sparsify"):
+        done = sagitta("export", f"{at}/fit", "--to", form, "--output", f"{at}/q")
+        ok(done.returncode == 65 and "give rows with '--rows'" in done.stderr, f"{form}: no rows")
+    done = sagitta("export", f"{at}/fit", "--to", "saelens", *rows, "--output", f"{at}/mp")
+    own, other = judged(done)
+    ok(done.returncode == 0 and own - 0.1 < other < own, f"pursuit: {own} {other}")
+    config = json.load(open(f"{at}/mp/cfg.json"))
+    ok(config["architecture"] == "matching_pursuit" and config["max_iterations"] == 16, str(config))
+    done = sagitta("export", f"{at}/mp/used.in", "--output", f"{at}/mp2", "--threads", 2)
+    need(done, "used.in")
+    same = [open(f"{at}/{d}/sae_weights.safetensors", "rb").read() for d in ("mp", "mp2")]
+    ok(same[0] == same[1] and judged(done) == (own, other), "used.in repeats it")
+    done = sagitta("export", f"{at}/fit", "--to", "saelens", *rows, "--output", f"{at}/mp")
+    ok(done.returncode == 73 and "--force" in done.stderr, f"it is there: {done.stderr}")
+    need(sagitta("seed", "--rows", ROWS, "--atoms", 8, "--output", f"{at}/bare"), "seed")
+    for words, code, said in (
+            ((f"{at}/bare", "--to", "saelens"), 2, "'--top-s' is missing"),
+            ((f"{at}/fit", "--to", "saelens", "--rows", f"{at}/fit/dictionary.h5:/fit/history"), 65,
+             "has 8 columns, the atoms"),
+            ((), 2, "the dictionary is missing"),
+            ((f"{at}/none.h5",), 74, "cannot open")):
+        done = sagitta("export", *words, "--output", f"{at}/y")
+        ok(done.returncode == code and said in done.stderr, f"{words}: {done.stderr}")
+    done = sagitta("export", f"{at}/fit", "--output", f"{at}/y.h5")
+    ok(done.returncode == 2 and "has to be a folder" in done.stderr, f"a file: {done.stderr}")
+    return own, other
+
+
+@claim("the packages load what is written, and compute what the log says, to 1e-6")
+def check_packages(at):
+    python = os.environ.get("PEER_PYTHON", sys.executable)
+    with h5py.File(ROWS) as f:
+        np.save(f"{at}/rows.npy", f["rows"][:2048].astype("f4"))
+    for form, package in (("saelens", "sae_lens"), ("sparsify", "sparsify")):
+        there = subprocess.run([python, "-c", f"import torch, {package}"], capture_output=True)
+        if there.returncode:
+            skip(f"{python} has no {package}: PEER_PYTHON names one that has it")
+            continue
+        done = sagitta("export", f"{at}/fit", "--to", form, "--rows", f"{at}/rows.npy", "--force",
+                       "--output", f"{at}/{form}_judged")
+        need(done, form)
+        theirs = subprocess.run([python, f"{SOURCE}/tests/exchange/judge.py", form,
+                                 f"{at}/{form}_judged", f"{at}/rows.npy"], capture_output=True,
+                                text=True)
+        if need(theirs, f"{form} loads it"):
+            error = abs(float(theirs.stdout.split()[-1]) - judged(done)[1])
+            ok(error < 1e-6 * max(1, abs(judged(done)[1])), f"{form}: off by {error}")
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as folder:
+        check_back(folder)
+        check_across(folder)
+        check_plain(folder)
+        check_refusals(folder)
+        check_packages(folder)
+    done_testing()
