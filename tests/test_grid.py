@@ -87,6 +87,20 @@ def check_bits(folder):
             check_grids(folder, name, command, words, few)
 
 
+@claim("the largest cosine is found whichever group routes its atoms")
+def check_cosine(folder):
+    atoms = np.load(f"{folder}/atoms.npy")
+    atoms[20:25] = atoms[25:30] * np.linspace(-1, 1, P, dtype="f4")
+    atoms[23] = atoms[8] + 0.01 * atoms[9]  # in tiles 1 and 3
+    np.save(f"{folder}/pair.npy", atoms)
+    words = [*words_of(folder, atoms="pair.npy", rows="rows-4097.npy"), "--tile", 7]
+    need(sagitta("encode", *words, "--output", f"{folder}/pair.h5"), "one rank")
+    for grid in ("2x1", "4x1", "2x2"):
+        need(sagitta("encode", *words, "--grid", grid, "--force", "--output", f"{folder}/pair-2.h5",
+                     ranks=size_of(grid)), grid)
+        same(f"{folder}/pair.h5", f"{folder}/pair-2.h5", grid)
+
+
 @claim("parts of rows that several grids made are merged to the bytes of one rank")
 def check_parts(folder):
     words, parts = words_of(folder, rounds=2), []
@@ -122,7 +136,7 @@ def check_errors(folder):
     rows[2 * BLOCK + 7, 3] = rows[5 * BLOCK, 1] = np.inf
     np.save(f"{folder}/inf.npy", rows)
     rows = np.load(f"{folder}/rows.npy")
-    rows[BLOCK + 9], rows[3 * BLOCK + 1], rows[7 * BLOCK] = 3e38, -3e38, 3e38
+    rows[50], rows[BLOCK + 9], rows[3 * BLOCK + 1] = 3e38, -3e38, 3e38  # the first one stands last
     np.save(f"{folder}/huge.npy", rows)
     atoms[31], atoms[44] = 0, np.nan
     np.save(f"{folder}/bad.npy", atoms)
@@ -218,6 +232,7 @@ def main():
         check_memory(folder)
         check_candidates(folder)
         check_errors(folder)
+        check_cosine(folder)
         check_parts(folder)
         check_resume(folder)
         check_bits(folder)
