@@ -54,7 +54,7 @@ void statistics_rows(struct statistics *s, const float *x, gidx first, idx n, re
 void statistics_join(struct statistics *s, const struct row_quality *quality, idx n,
                      const struct chains *chains);
 
-/* Both, for rows that are a sum block, where one rank has all columns; work[2][p] is overwritten. */
+/* Both, for rows that are a sum block, where one rank has all columns.  work[2][p]: its own. */
 void statistics_alone(struct statistics *s, const float *x, const struct row_quality *quality,
                       gidx first, idx n, real *work);
 
