@@ -72,6 +72,8 @@ struct backend {
   int (*cholesky)(struct dense *d, real *s, idx n, gidx stride, real *pivot, idx *good);
   int (*inverse)(struct dense *d, real *l, idx n, gidx stride);
   int (*product)(struct dense *d, const struct dense_product *p);
+  int (*entries)(struct dense *d, const struct dense_entries *e);
+  gidx (*dense_bytes)(int threads, idx panel, idx max_n);
 
   /* normal.h */
   int (*normal_add)(struct device *dev, const struct normal_job *job);

@@ -165,6 +165,19 @@ int dense_product(struct dense *d, const struct dense_product *p)
   return d->device->backend->product(d, p);
 }
 
+int dense_entries(struct dense *d, const struct dense_entries *e)
+{
+  CHECK_HAS(d->device, entries);
+  TRY(matrix_check(d, e->n, e->stride));
+  return e->count > 0 ? d->device->backend->entries(d, e) : OK;
+}
+
+gidx device_dense_bytes(const struct device *dev, int threads, idx panel, idx max_n)
+{
+  const struct backend *b = dev->backend ? dev->backend : &backend_cpu;
+  return b->dense_bytes ? b->dense_bytes(threads, panel, max_n) : 0;
+}
+
 int device_normal_add(struct device *dev, const struct normal_job *job)
 {
   CHECK_HAS(dev, normal_add);

@@ -8,6 +8,7 @@
 #include "device/backend.h"
 #include "device/cuda/arrow.h"
 #include "device/cuda/codes.h"
+#include "device/cuda/dense.h"
 #include "device/cuda/dictionary.h"
 #include "device/cuda/load.h"
 #include "device/cuda/memory.h"
@@ -124,6 +125,13 @@ const struct backend backend_cuda = {
     .place = cuda_place,
     .codes_state_bytes = cuda_codes_state_bytes,
     .codes = cuda_codes,
+    .dense_open = cuda_dense_open,
+    .dense_close = cuda_dense_close,
+    .cholesky = cuda_cholesky,
+    .inverse = cuda_inverse,
+    .product = cuda_product,
+    .entries = cuda_entries,
+    .dense_bytes = plan_dense_bytes,
     .normal_add = cuda_normal_add,
     .normal_decay = cuda_normal_decay,
     .normal_descend = cuda_normal_descend,

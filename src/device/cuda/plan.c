@@ -285,3 +285,14 @@ gidx plan_arrow_bytes(gidx largest)
   gidx bytes = largest > PLAN_ARROW_LARGEST / 8 ? PLAN_ARROW_LARGEST : 8 * largest;
   return 2 * imax(bytes, PLAN_ARROW_LOT);
 }
+
+gidx plan_dense_work(idx n)
+{
+  return round_up(n, FACTOR_WIDTH) * FACTOR_OUTER * (gidx)sizeof(real);
+}
+
+gidx plan_dense_bytes(int threads, idx panel, idx n)
+{
+  (void)threads, (void)panel;
+  return plan_dense_work(n) + n * (gidx)sizeof(real) + (gidx)sizeof(int);
+}
