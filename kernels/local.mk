@@ -15,6 +15,7 @@ kernel_files = \
   %D%/arrow_types.h %D%/arrow_row.h %D%/arrow_sums.h %D%/arrow_border.h \
   %D%/dense_types.h %D%/dense_rows.h %D%/dense_product.cu %D%/dense_factor.cu %D%/dense_solve.cu \
   %D%/dense_corners.cu %D%/dense_unit.cu %D%/dense_entries.cu \
+  %D%/joint_types.h %D%/joint_add.cu \
   %D%/arrow.cu %D%/arrow_sum.cu %D%/arrow_border.cu %D%/arrow_step.cu
 EXTRA_DIST += $(kernel_files) %D%/README scripts/kernel_texts
 CLEANFILES += src/device/kernel_texts.c

@@ -14,6 +14,7 @@ check_PROGRAMS += \
   %D%/test_cuda_arrow \
   %D%/test_cuda_codes \
   %D%/test_cuda_dense \
+  %D%/test_cuda_joint \
   %D%/test_cuda_normal \
   %D%/test_cuda_plan \
   %D%/test_cuda_screen \
@@ -98,7 +99,7 @@ check-emulated:
 	$(MAKE) check TESTS='$(EMULATED_TESTS)'
 .PHONY: check-emulated
 EXTRA_DIST += %D%/variants.h %D%/device_how.h %D%/device_route.h %D%/device_codes.h \
-  %D%/device_coder.h %D%/device_dense.h %D%/device_normal.h \
+  %D%/device_coder.h %D%/device_dense.h %D%/device_joint.h %D%/device_normal.h \
   %D%/arrow_data.h %D%/arrow_files.py %D%/fit_made.h %D%/jobs.py
 EXTRA_DIST += %D%/tap.h %D%/tap.py %D%/run.sh %D%/expected/fingerprints %D%/expected/refit \
   %D%/expected/terminal $(SCRIPT_TESTS)

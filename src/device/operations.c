@@ -236,6 +236,12 @@ int joint_begin(struct joint_work *w, struct dense *d, real *s, gidx stride)
   return w->device->backend->joint_begin(w, d, s, stride);
 }
 
+gidx device_joint_bytes(const struct device *dev, const struct joint *j, idx longest, gidx capacity)
+{
+  const struct backend *b = dev->backend;
+  return b && b->joint_bytes ? b->joint_bytes(j, longest, capacity) : 0;
+}
+
 int joint_batch(struct joint_work *w, const struct joint_rows *rows, struct joint_sums *sums)
 {
   CHECK_HAS(w->device, joint_batch);

@@ -64,6 +64,7 @@ enum {
   X(DENSE_CORNERS, dense_corners, 0, 0)                                                            \
   X(DENSE_UNIT, dense_unit, 0, 0)                                                                  \
   X(DENSE_ENTRIES, dense_entries, 0, 0)                                                            \
+  X(JOINT_ADD, joint_add, 1, 0)                                                                    \
   X(ARROW, arrow, 1, DEFINES_ARROW | DEFINES_TEAM)                                                 \
   X(ARROW_SUM, arrow_sum, 1, DEFINES_ARROW)                                                        \
   X(ARROW_BORDER, arrow_border, 0, DEFINES_ARROW)                                                  \

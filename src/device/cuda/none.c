@@ -33,6 +33,7 @@ const struct backend backend_cuda = {
     .normal_bytes = none_normal_bytes,
     .arrow_bytes = plan_arrow_bytes,
     .dense_bytes = plan_dense_bytes,
+    .joint_bytes = plan_joint_bytes,
 };
 
 int kernel_compile(const struct kernel_recipe *recipe, int architecture, const char *folder,

@@ -86,6 +86,14 @@ gidx plan_dense_work(idx n);
 /* Row `dense_bytes` of the table. */
 gidx plan_dense_bytes(int threads, idx panel, idx n);
 
+/* What the assembly of S takes beside S: of all batches, of one, and row `joint_bytes` of the
+ * table, their sum.  Their pieces are aligned. */
+struct joint;
+enum { PLAN_JOINT_ALIGNED = 256, PLAN_JOINT_PIECES = 16 };
+gidx plan_joint_held(const struct joint *j);
+gidx plan_joint_batch(const struct joint *j, idx longest, gidx capacity);
+gidx plan_joint_bytes(const struct joint *j, idx longest, gidx capacity);
+
 /* Arrow systems come in lots of so many bytes, or of one system that is larger; two lots are on the
  * device at a time.  A system beyond PLAN_ARROW_LARGEST bytes stays on the host. */
 enum { PLAN_ARROW_LOT = 32 << 20, PLAN_ARROW_LARGEST = 1 << 30 };
