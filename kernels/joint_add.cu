@@ -47,7 +47,7 @@ static __device__ inline void row_add(const struct joint_args *a, const struct v
   }
 }
 
-extern "C" __global__ void __launch_bounds__(JOINT_THREADS)
+extern "C" __global__ void __launch_bounds__(JOINT_THREADS, 8)
     joint_add(const __grid_constant__ struct joint_args a)
 {
   int atom = blockIdx.x, b = blockIdx.y;
