@@ -228,6 +228,7 @@ libsagitta_a_SOURCES += \
 libsagitta_a_SOURCES += \
   %D%/terminal/terminal.h %D%/terminal/terminal_impl.h \
   %D%/terminal/terminal.c %D%/terminal/layout.h %D%/terminal/layout.c \
+  %D%/terminal/device.h %D%/terminal/device.c \
   %D%/terminal/directions.h %D%/terminal/directions.c %D%/terminal/rows.h %D%/terminal/rows.c \
   %D%/terminal/covariance.h %D%/terminal/covariance.c \
   %D%/terminal/spectrum.h %D%/terminal/spectrum.c %D%/terminal/slq.h %D%/terminal/slq.c \

@@ -57,7 +57,7 @@ SCRIPT_TESTS = \
   %D%/test_partition.py \
   %D%/test_faults.py \
   %D%/test_watchdog.py \
-  %D%/test_cuda_faults.py %D%/test_cuda_solve.py \
+  %D%/test_cuda_faults.py %D%/test_cuda_solve.py %D%/test_cuda_terminal.py \
   %D%/test_solve_input.py \
   %D%/test_solve.py \
   %D%/test_solve_values.py \

@@ -27,8 +27,8 @@ struct terminal {
   /* Rank 0 computes all but the directions on this device, and S in this workspace of it. */
   struct device device;
   struct dense dense;
-  real *s; /* [border][border] */
-  struct arena inputs, matrix;
+  struct buffer s; /* [border][border] real, on the device's side */
+  struct arena inputs;
 };
 
 /* Allocate the atoms. */
