@@ -86,19 +86,19 @@ static __device__ inline void stage_order(const struct copier *c, int deep, int 
                                           double *to)
 {
   int passes = rows * PRODUCT_DEPTH / 2 / THREADS;
-  int is_fast =
-      c->is_whole && k >= c->diagonal && k + PRODUCT_DEPTH <= c->depth_end && (!deep || k % 2 == 0);
-  const double *from = c->at + k * c->side.depth;
+  to += c->to;
+  if (c->is_whole && k >= c->diagonal && k + PRODUCT_DEPTH <= c->depth_end &&
+      (!deep || k % 2 == 0)) {
+    const double *from = c->at + k * c->side.depth;
 #pragma unroll
+    for (int i = 0; i < passes; i++) async_copy16(to + i * c->to_hop, from + i * c->hop);
+    return;
+  }
+#pragma unroll 1
   for (int i = 0; i < passes; i++) {
-    double *pair = to + c->to + i * c->to_hop;
-    if (is_fast) {
-      async_copy16(pair, from + i * c->hop);
-    } else {
-      int row = c->row + i * c->row_hop, depth = k + c->depth + i * c->depth_hop;
-      one_order(c, pair, row, depth);
-      one_order(c, pair + 1, deep ? row : row + 1, deep ? depth + 1 : depth);
-    }
+    int row = c->row + i * c->row_hop, depth = k + c->depth + i * c->depth_hop;
+    one_order(c, to + i * c->to_hop, row, depth);
+    one_order(c, to + i * c->to_hop + 1, deep ? row : row + 1, deep ? depth + 1 : depth);
   }
 }
 
@@ -137,24 +137,50 @@ struct sums {
   double at[ROW_BLOCKS][COLUMN_BLOCKS][2][2];
 };
 
-/* Load the entries, or store them. */
+/* Are all entries of the tile there and touched? */
+static __device__ inline int tile_is_whole(const struct product_args *a, const struct tile *t)
+{
+  return t->row + PRODUCT_ROWS <= a->row_end && t->column + COLUMNS <= a->column_end &&
+         t->row - (t->column + COLUMNS - 1) >= a->least &&
+         t->row + PRODUCT_ROWS - 1 - t->column <= a->most;
+}
+
+/* Load the entries, or store them; `whole`, a constant: the tile is. */
 static __device__ inline void sums_copy(const struct product_args *a, const struct tile *t,
-                                        struct sums *s, int back)
+                                        struct sums *s, int whole, int back)
 {
   int row = t->row + threadIdx.y / ACROSS * (PRODUCT_ROWS / DOWN) + threadIdx.x / 4;
   int column = t->column + threadIdx.y % ACROSS * 32 + threadIdx.x % 4 * 2;
+  double *c = a->c + (row - a->row_begin) * a->c_row + (column - a->column_begin) * a->c_column;
 #pragma unroll
-  for (int i = 0; i < ROW_BLOCKS; i++)
+  for (int j = 0; j < 2 * COLUMN_BLOCKS; j++)
 #pragma unroll
-    for (int j = 0; j < COLUMN_BLOCKS; j++)
-#pragma unroll
-      for (int h = 0; h < 4; h++) {
-        int r = row + i * 16 + h / 2 * BLOCK, c = column + j * BLOCK + h % 2;
-        double *entry = a->c + (r - a->row_begin) * a->c_row + (c - a->column_begin) * a->c_column;
-        int has = entry_has(a, r, c);
-        if (back && has) *entry = s->at[i][j][h / 2][h % 2];
-        if (!back) s->at[i][j][h / 2][h % 2] = has ? *entry : 0;
-      }
+    for (int i = 0; i < 2 * ROW_BLOCKS; i++) {
+      int down = i * BLOCK, right = j / 2 * BLOCK + j % 2;
+      int has = whole || entry_has(a, row + down, column + right);
+      double *entry = c + down * a->c_row + right * a->c_column;
+      double *sum = &s->at[i / 2][j / 2][i % 2][j % 2];
+      if (back && has) *entry = *sum;
+      if (!back) *sum = has ? *entry : 0;
+    }
+}
+
+static __device__ inline void sums_load(const struct product_args *a, const struct tile *t,
+                                        struct sums *s)
+{
+  if (tile_is_whole(a, t))
+    sums_copy(a, t, s, 1, 0);
+  else
+    sums_copy(a, t, s, 0, 0);
+}
+
+static __device__ inline void sums_store(const struct product_args *a, const struct tile *t,
+                                         struct sums *s)
+{
+  if (tile_is_whole(a, t))
+    sums_copy(a, t, s, 1, 1);
+  else
+    sums_copy(a, t, s, 0, 1);
 }
 
 static __device__ inline double side_at(const double *stage, int deep, int pitch, int row, int k)
@@ -176,7 +202,8 @@ static __device__ inline void stage_multiply(const struct stage *from, int is_ne
   int sign = is_negative ? 1 << 31 : 0;
 #if MMA
 #pragma unroll
-  for (int k = lane % 4; k < PRODUCT_DEPTH; k += STEP) {
+  for (int step = 0; step < PRODUCT_DEPTH; step += STEP) {
+    int k = step + lane % 4;
     double left[ROW_BLOCKS][2], right[COLUMN_BLOCKS];
 #pragma unroll
     for (int i = 0; i < 2 * ROW_BLOCKS; i++)
@@ -237,7 +264,7 @@ static __device__ inline void tile_multiply(const struct product_args *a, const 
     stage_order(&of_b, DEEP_B, COLUMNS, k + i * PRODUCT_DEPTH, stages[i].b);
     async_commit();
   }
-  sums_copy(a, t, &sums, 0);
+  sums_load(a, t, &sums);
 #pragma unroll 1
   for (; k < a->depth_end; k += PRODUCT_DEPTH) {
     int next = k + (STAGES - 1) * PRODUCT_DEPTH;
@@ -253,7 +280,7 @@ static __device__ inline void tile_multiply(const struct product_args *a, const 
     ahead = ahead + 1 < STAGES ? ahead + 1 : 0;
   }
   ASYNC_WAIT(0);
-  sums_copy(a, t, &sums, 1);
+  sums_store(a, t, &sums);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)

@@ -16,7 +16,7 @@ CALLS = [1, 2, 3, 4, 5, 7, 9, 12, 16, 20]
 
 # name: what synth makes, and the options of the pass.
 MADE = {
-    "plain": (("--n-rows", 900, "--columns", 24, "--atoms", 40, "--top-s", 3, "--noise", 0.05),
+    "plain": (("--n-rows", 900, "--columns", 24, "--atoms", 41, "--top-s", 3, "--noise", 0.05),
               ("--directions", 3, "--cross", 50)),
     "frames": (("--n-rows", 700, "--columns", 20, "--atoms", 13, "--frame", 2, "--top-s", 2,
                 "--noise", 0.05), ("--directions", 2, "--cross", 5)),

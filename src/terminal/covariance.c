@@ -81,7 +81,7 @@ static int panel_run(struct panel *q, idx first, idx columns, idx *next)
   q->begin = border[first];
   q->end = border[last];
   gidx stride = n - q->begin, bytes = stride * (q->end - q->begin) * (gidx)sizeof(real);
-  struct dense_operand z = {w->s.device, n, 1, 0, 1};
+  struct dense_operand z = {w->s.device, schur_stride(w), 1, 0, 1};
   struct dense_product p = {z,        z, q->begin,    n,      q->begin,  q->end,
                             q->begin, n, q->c.device, stride, PART_LOWER};
   TRY(device_clear(&w->device, &q->c, 0, bytes));
@@ -105,7 +105,7 @@ struct entries {
 static int entries_make(struct entries *e)
 {
   struct terminal_result *r = e->w->r;
-  struct dense_entries job = {e->w->s.device, r->n_border, r->n_border,
+  struct dense_entries job = {e->w->s.device, r->n_border, schur_stride(e->w),
                               e->count,       e->pairs[0], e->out};
   TRY(dense_entries(&e->w->dense, &job));
   for (gidx i = 0; i < e->count; i++) r->cross_blocks[e->place[i]] = r->phi * e->out[i];

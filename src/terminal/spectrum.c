@@ -13,14 +13,16 @@
 #include "terminal/device.h"
 #include "terminal/lapack.h"
 
-/* Copy the lower triangle of S; from a GPU all of it. */
+/* to[border][border] <- the lower triangle of S; it has room for all that S takes. */
 static int schur_copy(struct terminal *w, real *to)
 {
-  gidx n = w->r->n_border;
+  gidx n = w->r->n_border, stride = schur_stride(w);
   struct buffer view = {.host = to, .device = w->s.device, .bytes = w->s.bytes};
-  if (device_is_gpu(&w->device)) return device_get(&w->device, &view, 0, n * n * (gidx)sizeof *to);
-  const real *s = w->s.device;
-  for (gidx j = 0; j < n; j++) memcpy(to + j * n + j, s + j * n + j, (size_t)(n - j) * sizeof *to);
+  int is_gpu = device_is_gpu(&w->device);
+  const real *s = is_gpu ? to : w->s.device;
+  if (is_gpu) TRY(device_get(&w->device, &view, 0, view.bytes));
+  for (gidx j = 0; j < n; j++)
+    memmove(to + j * n + j, s + j * stride + j, (size_t)(n - j) * sizeof *to);
   return OK;
 }
 
@@ -50,7 +52,7 @@ static void carriers_find(const struct terminal_result *r, const real *vector,
 /* What is handed to LAPACK for n borders: S to overwrite, and the lowest eigenvectors. */
 struct spectrum_work {
   struct arena arena;
-  real *copy;    /* [n][n] */
+  real *copy;    /* [n][n], and room for S as it is */
   idx max;       /* vectors at most; 0 when only the inertia is asked for */
   real *vectors; /* [max][n] */
 };
@@ -59,7 +61,7 @@ static int work_alloc(struct spectrum_work *work, const struct terminal *w)
 {
   gidx n = w->r->n_border;
   work->max = w->t->spectrum == SPECTRUM_FULL ? (idx)imin(n, MAX_WEAK) : 0;
-  TRY(arena_alloc(&work->arena, &work->copy, n * n, sizeof(real)));
+  TRY(arena_alloc(&work->arena, &work->copy, n * schur_stride(w), sizeof(real)));
   return arena_alloc(&work->arena, &work->vectors, work->max * n, sizeof(real));
 }
 

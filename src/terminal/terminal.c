@@ -103,7 +103,7 @@ static int schur_factor(struct terminal *w)
   real *pivot = NULL;
   idx n = r->n_border, good;
   TRY(arena_alloc(&arena, &pivot, n, sizeof *pivot));
-  TRY(dense_cholesky(&w->dense, w->s.device, n, n, pivot, &good));
+  TRY(dense_cholesky(&w->dense, w->s.device, n, schur_stride(w), pivot, &good));
   r->borders = det_pair_unit;
   for (idx i = 0; i < good; i++) r->borders = det_pair_pivot(r->borders, pivot[i]);
   if (good < n) {
@@ -129,7 +129,7 @@ static int schur_evaluate(struct terminal *w, struct joint_sums *sums)
   phase_close(w, TERMINAL_FACTOR, n * n * n / 6);
   if (!w->r->is_factored) return OK;
   phase_begin(&w->phases[TERMINAL_INVERSE]);
-  TRY(dense_inverse(&w->dense, w->s.device, w->r->n_border, w->r->n_border));
+  TRY(dense_inverse(&w->dense, w->s.device, w->r->n_border, schur_stride(w)));
   phase_close(w, TERMINAL_INVERSE, n * n * n / 6);
   phase_begin(&w->phases[TERMINAL_COVARIANCE]);
   TRY(terminal_covariance(w));
