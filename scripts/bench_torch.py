@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """PyTorch's X @ D.T and topk of the magnitudes beside `sagitta bench route`, on one GPU and in one
-process: scripts/bench_torch.py [BUILD], where `make sagitta sagitta.so` made both.
+process: scripts/bench_torch.py [BUILD], where `make sagitta sagitta.so` made both; with one more
+word, `terminal`, PyTorch's Cholesky factor in f64, its solve of unit vectors and the product of the
+result with itself beside `sagitta bench terminal`.
 
 For each shape: milliseconds (median of 5 after a warm-up; sagitta's as it measures them) and, for
 PyTorch, how many rows have another support than `sagitta route` gives for the same data."""
@@ -129,10 +131,43 @@ def shape_run(program, call, n, k, p, s, file):
     print(line + (" real rows" if file else ""), flush=True)
 
 
+def terminal_run(call, n):
+    """Factor, inverse of the factor, and product: milliseconds of PyTorch and of sagitta."""
+    torch.manual_seed(1)
+    s = torch.rand(n, n, device="cuda", dtype=torch.float64) - 0.5
+    s.diagonal().fill_(n)
+    unit = torch.eye(n, device="cuda", dtype=torch.float64)
+    factor = torch.linalg.cholesky_ex(s).L
+    inverse = torch.linalg.solve_triangular(factor, unit, upper=False)
+    work = (lambda: torch.linalg.cholesky_ex(s).L,
+        lambda: torch.linalg.solve_triangular(factor, unit, upper=False),
+        lambda: inverse.T @ inverse)
+    line = f"{n:7}"
+    peers = [statistics.median(milliseconds(w) for _ in range(5)) for w in work]
+    del s, unit, factor, inverse, work
+    torch.cuda.empty_cache()
+    words = ("bench", "terminal", "--device", "cuda", "--schur", n, "--repeats", 5)
+    done = call(*words) if call else ""
+    for name, peer in zip(("factor", "inverse", "covariance"), peers):
+        own = re.search(rf"^{name} +([0-9.]+)", done, re.M)
+        line += f" {peer:10.2f}"
+        line += f" {float(own[1]):8.2f} {float(own[1]) / peer:8.2f}" if own else ""
+    print(line, flush=True)
+
+
+def terminal(call):
+    print(f"{'n':>7}" + "".join(f" {name:>10}" + (f" {'sagitta':>8} {'of it':>8}" if call else "")
+        for name in ("cholesky", "solve", "product")))
+    for n in (4096, 8192, 16384):
+        terminal_run(call, n)
+
+
 def main():
     program = os.path.join(os.path.abspath(sys.argv[1]), "sagitta") if len(sys.argv) > 1 else None
     call = main_of(program + ".so") if program else None
     print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}")
+    if "terminal" in sys.argv[2:]:
+        return terminal(call)
     print(f"{'N':>7} {'K':>7} {'P':>5} {'s':>3}" + "".join(
         f" {name + ' ms':>8} {'wrong':>6}" for name, _, _ in types()) +
         (f" {'direct':>8} {'certified':>9} {'of bf16':>8}" if program else ""))

@@ -101,6 +101,8 @@ libsagitta_a_SOURCES += \
   %D%/device/cuda/screen.h %D%/device/cuda/screen.c \
   %D%/device/cuda/codes.h %D%/device/cuda/codes.c \
   %D%/device/cuda/normal.h %D%/device/cuda/normal.c %D%/device/cuda/steps.h %D%/device/cuda/steps.c \
+  %D%/device/cuda/dense.h %D%/device/cuda/dense.c \
+  %D%/device/cuda/joint.h %D%/device/cuda/joint.c \
   %D%/device/cuda/arrow_lot.h %D%/device/cuda/arrow_lot.c \
   %D%/device/cuda/arrow.h %D%/device/cuda/arrow.c \
   %D%/device/cuda/route.h %D%/device/cuda/route.c %D%/device/cuda/open.c
@@ -238,6 +240,7 @@ libsagitta_a_SOURCES += \
 libsagitta_a_SOURCES += \
   %D%/terminal/terminal.h %D%/terminal/terminal_impl.h \
   %D%/terminal/terminal.c %D%/terminal/layout.h %D%/terminal/layout.c \
+  %D%/terminal/device.h %D%/terminal/device.c \
   %D%/terminal/directions.h %D%/terminal/directions.c %D%/terminal/rows.h %D%/terminal/rows.c \
   %D%/terminal/covariance.h %D%/terminal/covariance.c \
   %D%/terminal/spectrum.h %D%/terminal/spectrum.c %D%/terminal/slq.h %D%/terminal/slq.c \

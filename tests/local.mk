@@ -13,6 +13,8 @@ check_PROGRAMS += \
   %D%/test_cuda_coder \
   %D%/test_cuda_arrow \
   %D%/test_cuda_codes \
+  %D%/test_cuda_dense \
+  %D%/test_cuda_joint \
   %D%/test_cuda_normal \
   %D%/test_cuda_steps \
   %D%/test_cuda_plan \
@@ -60,7 +62,7 @@ SCRIPT_TESTS = \
   %D%/test_grid.py \
   %D%/test_faults.py \
   %D%/test_watchdog.py \
-  %D%/test_cuda_faults.py %D%/test_cuda_solve.py \
+  %D%/test_cuda_faults.py %D%/test_cuda_solve.py %D%/test_cuda_terminal.py \
   %D%/test_solve_input.py \
   %D%/test_solve.py \
   %D%/test_solve_values.py \
@@ -108,7 +110,8 @@ check-emulated:
 .PHONY: check-emulated
 EXTRA_DIST += %D%/exchange %D%/exchange_files.py
 EXTRA_DIST += %D%/variants.h %D%/device_how.h %D%/device_route.h %D%/device_codes.h \
-  %D%/device_coder.h %D%/device_normal.h %D%/device_steps.h %D%/shard_files.py \
+  %D%/device_coder.h %D%/device_dense.h %D%/device_joint.h %D%/device_normal.h \
+  %D%/device_steps.h %D%/shard_files.py \
   %D%/arrow_data.h %D%/arrow_files.py %D%/fit_made.h %D%/jobs.py
 EXTRA_DIST += %D%/tap.h %D%/tap.py %D%/peer.py %D%/run.sh %D%/expected/fingerprints %D%/expected/refit \
   %D%/expected/terminal $(SCRIPT_TESTS)

@@ -2,20 +2,11 @@
  * The blocked Cholesky factor, its inverse and products have the bits of the plain loops, for every
  * size, panel, thread count and variant; the upper triangle is not touched; a bad pivot is found
  * where the plain loops find it. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/memory.h"
-#include "base/rng.h"
-#include "base/status.h"
 #include "device/backend.h"
-#include "device/dense.h"
-#include "model/dense.h"
-#include "tap.h"
+#include "device_dense.h"
 #include "variants.h"
 
-enum { GUARD = 7, THREADS = 2 }; /* guard: stride - n */
+enum { THREADS = 2 };
 /* devices[v][t]: of a variant, with t + 1 threads; a variant that is absent is not tried. */
 static struct device devices[LOOP_VARIANTS][THREADS];
 
@@ -47,121 +38,31 @@ static void devices_close(void)
     for (int t = 0; t < THREADS; t++) device_close(&devices[v][t]);
 }
 
-struct problem {
-  idx n;
-  gidx stride;
-  real *s, *want, *got, *pivot, *want_pivot;
-  struct arena arena;
-};
-
-/* A positive definite matrix with a condition that is not small, or one with an indefinite part. */
-static void problem_fill(struct problem *q, int is_indefinite)
+/* One matrix with all variants, with one thread or two, and these panels. */
+static int size_check(idx n, enum dense_kind kind, const idx *panels, int n_panels)
 {
-  idx n = q->n;
-  for (gidx i = 0; i < q->stride * n; i++) q->s[i] = (real)i; /* what must stay */
-  for (idx j = 0; j < n; j++)
-    for (idx i = j; i < n; i++) {
-      real near = i - j < 5 ? 0.2 / (1 + i - j) : 0;
-      q->s[i + j * q->stride] = near + 0.3 / sqrt(n) * random_normal(n, 1, (uint64_t)(i * n + j));
-      if (i == j) q->s[i + j * q->stride] = 1.2 + 1e-3 * random_normal(n, 2, (uint64_t)i);
-    }
-  if (is_indefinite && n) q->s[n / 2 + n / 2 * q->stride] = -0.25;
-}
-
-static int problem_open(struct problem *q, idx n)
-{
-  *q = (struct problem){.n = n, .stride = n + GUARD};
-  real **arrays[] = {&q->s, &q->want, &q->got};
-  for (int i = 0; i < LENGTH(arrays); i++)
-    TRY(arena_alloc(&q->arena, arrays[i], q->stride * n, sizeof(real)));
-  TRY(arena_alloc(&q->arena, &q->pivot, n, sizeof(real)));
-  return arena_alloc(&q->arena, &q->want_pivot, n, sizeof(real));
-}
-
-static int same(const struct problem *q)
-{
-  return !memcmp(q->got, q->want, (size_t)(q->stride * q->n) * sizeof(real));
-}
-
-/* Factor and inverse of one way to work, against want (factor) and inverse. */
-static int way_check(struct problem *q, const real *inverse, struct device *dev, idx panel,
-                     idx want)
-{
-  struct dense d;
-  size_t bytes = (size_t)(q->stride * q->n) * sizeof(real);
-  idx found = -1;
-  if (dense_open(&d, dev, panel, q->n)) return 0;
-  memcpy(q->got, q->s, bytes);
-  memset(q->pivot, 0x55, (size_t)q->n * sizeof(real));
-  int status = dense_cholesky(&d, q->got, q->n, q->stride, q->pivot, &found);
-  idx pivots = want < q->n ? want + 1 : want;
-  int good =
-      !status && found == want && !memcmp(q->pivot, q->want_pivot, (size_t)pivots * sizeof(real));
-  if (want == q->n) {
-    good = good && same(q);
-    good = good && !dense_inverse(&d, q->got, q->n, q->stride) && !memcmp(q->got, inverse, bytes);
-  }
-  dense_close(&d);
-  if (!good) printf("# n=%d %s panel=%d differs\n", q->n, dev->variant, panel);
-  return good;
-}
-
-static int size_check(idx n, int is_indefinite, const idx *panels, int n_panels)
-{
-  struct problem q;
-  real *inverse = NULL;
-  int good = problem_open(&q, n) == OK;
-  good = good && arena_alloc(&q.arena, &inverse, q.stride * n, sizeof(real)) == OK;
-  problem_fill(&q, is_indefinite);
-  size_t bytes = (size_t)(q.stride * n) * sizeof(real);
-  memcpy(q.want, q.s, bytes);
-  idx want = cholesky_reference(q.want, n, q.stride, q.want_pivot);
-  good = good && (want == n) == (!is_indefinite || n == 0);
-  memcpy(inverse, q.want, bytes);
-  if (want == n) inverse_reference(inverse, n, q.stride);
+  struct dense_way ways[8 * LOOP_VARIANTS];
+  int count = 0;
   for (int v = 0; v < LOOP_VARIANTS; v++)
     for (int p = 0; p < n_panels; p++) {
       struct device *dev = &devices[v][(n + v + p) % 5 == 0];
-      if (dev->kind) good &= way_check(&q, inverse, dev, panels[p], want);
+      if (dev->kind) ways[count++] = (struct dense_way){dev, panels[p]};
     }
-  arena_free(&q.arena);
-  return good;
+  return dense_check(n, kind, ways, count);
 }
 
 static void sizes_check(void)
 {
   static const idx panels[] = {8, 24, 61, 512}, one[] = {64};
-  int good = 1, indefinite = 1;
+  int good = 1, bad = 1;
   for (idx n = 0; n <= 300; n++) {
     int many = n <= 70 || n % 37 == 0;
-    good &= size_check(n, 0, many ? panels : one, many ? LENGTH(panels) : LENGTH(one));
-    if (many) indefinite &= size_check(n, 1, panels, LENGTH(panels));
+    good &= size_check(n, DENSE_DEFINITE, many ? panels : one, many ? LENGTH(panels) : LENGTH(one));
+    if (many) bad &= size_check(n, DENSE_INDEFINITE, panels, LENGTH(panels));
+    if (many) bad &= size_check(n, DENSE_NAN, panels, LENGTH(panels));
   }
-  ok(good, "factor, pivots and inverse of n = 0 .. 300");
-  ok(indefinite, "the bad pivot of indefinite ones");
-}
-
-static void large_check(idx n)
-{
-  static const idx panels[] = {8, 128, 512};
-  struct problem q;
-  int good = problem_open(&q, n) == OK;
-  problem_fill(&q, 0);
-  memcpy(q.want, q.s, (size_t)(q.stride * n) * sizeof(real));
-  good = good && cholesky_reference(q.want, n, q.stride, q.want_pivot) == n;
-  for (int v = 0; v < LOOP_VARIANTS; v++)
-    for (int p = v; p < LENGTH(panels); p += 2 - v) {
-      struct dense d;
-      idx found = -1;
-      if (!devices[v][p % 2].kind) continue;
-      good = good && dense_open(&d, &devices[v][p % 2], panels[p], n) == OK;
-      memcpy(q.got, q.s, (size_t)(q.stride * n) * sizeof(real));
-      good = good && !dense_cholesky(&d, q.got, n, q.stride, q.pivot, &found) && found == n &&
-             same(&q) && !memcmp(q.pivot, q.want_pivot, (size_t)n * sizeof(real));
-      dense_close(&d);
-    }
-  ok(good, "factor of n = %d", n);
-  arena_free(&q.arena);
+  ok(good, "factor, pivots, inverse and its entries of n = 0 .. 300");
+  ok(bad, "the bad pivot of indefinite ones, and of those that are not numbers");
 }
 
 /* The componentwise backward error |S x - b|_i / (|S| |x| + |b|)_i of Oettli and Prager, in
@@ -170,17 +71,19 @@ static void large_check(idx n)
 
 static void solve_check(idx n)
 {
-  struct problem q;
+  struct dense_problem q;
   struct dense d;
   idx found = -1;
-  real *x = NULL, error = 0, off = 0;
-  int good = problem_open(&q, n) == OK && dense_open(&d, device_any(), 64, n) == OK &&
-             arena_alloc(&q.arena, &x, n, sizeof *x) == OK;
-  problem_fill(&q, 0);
-  memcpy(q.got, q.s, (size_t)(q.stride * n) * sizeof(real));
-  good = good && !dense_cholesky(&d, q.got, n, q.stride, q.pivot, &found) && found == n;
+  real *x = NULL, *got = NULL, *pivots = NULL, error = 0, off = 0;
+  int good = dense_problem_open(&q, n, DENSE_DEFINITE) == OK &&
+             dense_open(&d, device_any(), 64, n) == OK &&
+             arena_alloc(&q.arena, &x, n, sizeof *x) == OK &&
+             arena_alloc(&q.arena, &pivots, n, sizeof *x) == OK &&
+             arena_alloc(&q.arena, &got, q.stride * n, sizeof *x) == OK;
+  memcpy(got, q.s, (size_t)(q.stride * n) * sizeof(real));
+  good = good && !dense_cholesky(&d, got, n, q.stride, pivots, &found) && found == n;
   for (idx i = 0; i < n; i++) x[i] = random_normal(9, 1, (uint64_t)i);
-  cholesky_solve(q.got, n, q.stride, x);
+  cholesky_solve(got, n, q.stride, x);
   for (idx i = 0; i < n; i++) {
     long double left = -random_normal(9, 1, (uint64_t)i), size = fabsl(left), moved = 0;
     for (idx j = 0; j < n; j++) {
@@ -196,26 +99,6 @@ static void solve_check(idx n)
   ok(good && error <= BACKWARD_ERROR && off > 10 * BACKWARD_ERROR,
      "n = %d: componentwise backward error %.2g of a solve, %.2g of one off by 1e-12", n, error,
      off);
-  dense_close(&d);
-  arena_free(&q.arena);
-}
-
-/* C = Z' Z through the triangular operand, upper and lower part; other entries stay. */
-static void product_check(idx n, enum dense_part part)
-{
-  struct problem q;
-  struct dense d;
-  int good = problem_open(&q, n) == OK && dense_open(&d, device_any(), 64, n) == OK;
-  problem_fill(&q, 0);
-  struct dense_operand z = {q.s, q.stride, 1, 0, 1};
-  struct dense_product p = {z, z, 0, n, 0, n, 0, n, q.got, q.stride, part};
-  good = good && dense_product(&d, &p) == OK;
-  for (idx j = 0; j < n; j++)
-    for (idx i = 0; i < n; i++) {
-      int is_there = part == PART_ALL || (part == PART_LOWER ? i >= j : i < j);
-      q.want[i + j * q.stride] = is_there ? inverse_entry(q.s, n, q.stride, i, j) : 0;
-    }
-  ok(good && same(&q), "product of triangles, n = %d, part %d", n, part);
   dense_close(&d);
   arena_free(&q.arena);
 }
@@ -241,19 +124,22 @@ static void lack_check(void)
 
 int main(void)
 {
+  static const idx panels[] = {8, 128, 512};
   claim_begin("a device without dense work says so");
   lack_check();
   claim_end();
   if (!devices_open()) return done_testing();
   sizes_check();
   const char *sanitized = getenv("SANITIZED"); /* the plain loops would take minutes */
-  large_check(sanitized && *sanitized ? 600 : 2000);
+  idx large = sanitized && *sanitized ? 600 : 1600;
+  ok(size_check(large, DENSE_DEFINITE, panels, LENGTH(panels)), "n = %d", large);
   solve_check(700);
-  claim_begin("products of triangles, whole and in part");
-  product_check(301, PART_ALL);
-  product_check(301, PART_LOWER);
-  product_check(301, PART_UPPER);
-  claim_end();
+  for (int v = 0; v < LOOP_VARIANTS; v++) {
+    struct dense_way way = {&devices[v][v % 2], 64};
+    if (!way.dev->kind) continue;
+    ok(products_check(&way, 131) && products_check(&way, 301), "products, %s", way.dev->variant);
+    ok(triangles_check(&way, 301), "products of triangles, %s", way.dev->variant);
+  }
   devices_close();
   return done_testing();
 }

@@ -96,6 +96,21 @@ static void check_arrow(enum kernel_name name)
     }
 }
 
+/* Products differ by how operands lie in memory, by the columns of a tile and by stages. */
+static void check_product(void)
+{
+  for (int a = 0; a < LENGTH(architectures); a++)
+    for (int u = 0; u < 16; u++) {
+      struct kernel_shape shape = {.mma = architectures[a] == 90,
+                                   .deep_a = u & 1,
+                                   .deep_b = u >> 1 & 1,
+                                   .narrow = u >> 2 & 1,
+                                   .large = u >> 3,
+                                   .top_k = 1};
+      check_form(KERNEL_DENSE_PRODUCT, architectures[a], &shape);
+    }
+}
+
 /* Forms differ by the capacity of lists, by frames, by what a pass keeps, by the size of supports,
  * by the values of scores and by the hooks of tests. */
 static void check_kernel(enum kernel_name name)
@@ -225,6 +240,8 @@ int main(void)
   for (int name = 0; name < KERNELS; name++) {
     if (is_arrow((enum kernel_name)name))
       check_arrow((enum kernel_name)name);
+    else if (name == KERNEL_DENSE_PRODUCT)
+      check_product();
     else
       check_kernel((enum kernel_name)name);
   }

@@ -21,7 +21,7 @@ const struct option_row bench_dense_rows[BENCH_DENSE_ROWS] = {
     {"schur", OPTION_INT, AT(schur), "4096", 1, 1 << 16, NULL, "BORDERS",
      "rows of the matrix that is factored"},
     {"panel", OPTION_INT, AT(panel), "256", DENSE_MIN_PANEL, DENSE_MAX_PANEL, NULL, "COLUMNS",
-     "columns factored at a time"},
+     "columns factored at a time, on a CPU"},
 };
 
 enum dense_case { CASE_PEER, CASE_FACTOR, CASE_INVERSE, CASE_PRODUCT, CASES };
@@ -30,56 +30,61 @@ enum { MAX_REPEATS = 1000 };
 
 struct bench {
   const struct bench_dense_options *o;
+  const struct bench_common *common;
   struct device device;
   struct dense dense;
-  real *s, *work, *product, *pivot;
+  struct buffer s, work, product;
+  real *pivot;
   struct arena arena;
-  int threads;
   double seconds[CASES][MAX_REPEATS];
 };
 
 /* Entries of -1/2 .. 1/2 and a diagonal that makes it positive definite. */
-static void matrix_fill(struct bench *b)
+static int matrix_fill(struct bench *b)
 {
   idx n = b->o->schur;
-  for (gidx i = 0; i < (gidx)n * n; i++)
-    b->s[i] = (real)random_below(1, 1, (uint64_t)i, 1 << 20) * 0x1p-20 - 0.5;
-  for (gidx i = 0; i < n; i++) b->s[i + i * n] = n;
+  real *s = b->s.host;
+  for (gidx j = 0; j < n; j++)
+    for (gidx i = j; i < n; i++)
+      s[i + j * n] = (real)random_below(1, 1, (uint64_t)(i + j * n), 1 << 20) * 0x1p-20 - 0.5;
+  for (gidx i = 0; i < n; i++) s[i + i * n] = n;
+  return device_put(&b->device, &b->s, 0, b->s.bytes);
 }
 
-static void copy(struct bench *b)
+static int copy(struct bench *b)
 {
-  memcpy(b->work, b->s, (size_t)b->o->schur * (size_t)b->o->schur * sizeof *b->s);
+  gidx n = b->o->schur;
+  struct gather_job job = {.from = &b->s, .n = n, .unit = n * (gidx)sizeof(real), .to = &b->work};
+  return device_gather(&b->device, &job);
 }
 
 static int turn_run(struct bench *b, int turn)
 {
   idx n = b->o->schur, good;
-  copy(b);
-  b->seconds[CASE_PEER][turn] = peer_potrf(b->work, n, b->threads);
-  copy(b);
+  int is_cpu = strcmp(b->device.kind, "cpu") == 0;
+  if (is_cpu) TRY(copy(b));
+  b->seconds[CASE_PEER][turn] = is_cpu ? peer_potrf(b->work.host, n, b->common->threads) : 0;
+  TRY(copy(b));
   double begun = log_seconds();
-  TRY(dense_cholesky(&b->dense, b->work, n, n, b->pivot, &good));
+  TRY(dense_cholesky(&b->dense, b->work.device, n, n, b->pivot, &good));
   CHECK(good == n, ERR_INTERNAL, "the matrix of the benchmark is not positive definite");
   b->seconds[CASE_FACTOR][turn] = log_seconds() - begun;
   begun = log_seconds();
-  TRY(dense_inverse(&b->dense, b->work, n, n));
+  TRY(dense_inverse(&b->dense, b->work.device, n, n));
   b->seconds[CASE_INVERSE][turn] = log_seconds() - begun;
-  struct dense_operand z = {b->work, n, 1, 0, 1};
+  struct dense_operand z = {b->work.device, n, 1, 0, 1};
+  struct dense_product p = {z, z, 0, n, 0, n, 0, n, b->product.device, n, PART_LOWER};
   begun = log_seconds();
-  for (idx i = 0; i < n; i += DENSE_MAX_PANEL) { /* only rows from i on have columns there */
-    idx end = i + DENSE_MAX_PANEL < n ? i + DENSE_MAX_PANEL : n;
-    struct dense_product p = {z, z, i, end, 0, end, i, n, b->product + i, n, PART_LOWER};
-    TRY(dense_product(&b->dense, &p));
-  }
+  TRY(dense_product(&b->dense, &p));
   b->seconds[CASE_PRODUCT][turn] = log_seconds() - begun;
   return OK;
 }
 
-static void table_print(struct bench *b, int repeats)
+static void table_print(struct bench *b)
 {
   double n = b->o->schur, work = n * n * n / 6, ratio[MAX_REPEATS], total = 0;
   double seconds[CASES], of_peer[CASES];
+  int repeats = b->common->repeats;
   for (int which = 0; which < CASES; which++) {
     for (int r = 0; r < repeats; r++) ratio[r] = b->seconds[CASE_PEER][r] / b->seconds[which][r];
     of_peer[which] = median(ratio, repeats);
@@ -88,32 +93,50 @@ static void table_print(struct bench *b, int repeats)
     if (which != CASE_PEER) total += seconds[which];
   }
   printf("S of %d x %d, panel=%d threads=%d variant=%s, medians of %d runs\n", b->o->schur,
-         b->o->schur, b->o->panel, b->threads, b->device.variant, repeats);
-  printf("%-12s %10s %10s %10s %10s\n", "", "seconds", "GMAC/s", "of dpotrf", "share");
+         b->o->schur, b->o->panel, b->common->threads, b->device.variant, repeats);
+  printf("%-12s %10s %10s %10s %10s %10s\n", "", "ms", "GMAC/s", "TFLOP/s", "of dpotrf", "share");
   for (int which = 0; which < CASES; which++) {
+    double rate = work / seconds[which];
     if (seconds[which] <= 0) continue;
-    printf("%-12s %10.4f %10.2f", case_names[which], seconds[which], 1e-9 * work / seconds[which]);
-    if (seconds[CASE_PEER] > 0) printf(" %9.1f%%", 100 * of_peer[which]);
+    printf("%-12s %10.2f %10.2f %10.3f", case_names[which], 1e3 * seconds[which], 1e-9 * rate,
+           2e-12 * rate);
+    if (seconds[CASE_PEER] > 0)
+      printf(" %9.1f%%", 100 * of_peer[which]);
+    else
+      printf(" %10s", "");
     if (which != CASE_PEER) printf(" %9.1f%%", 100 * seconds[which] / total);
     printf("\n");
   }
 }
 
-int bench_dense(const struct bench_dense_options *o, int repeats, int threads, const char *variant)
+static int bench_open(struct bench *b)
+{
+  gidx bytes = (gidx)b->o->schur * b->o->schur * (gidx)sizeof(real);
+  struct device_options options = {.p = 1,
+                                   .d = 1,
+                                   .threads = b->common->threads,
+                                   .variant = b->common->cpu_variant,
+                                   .kind = b->common->device,
+                                   .kernels = b->common->kernels};
+  TRY(device_open(&b->device, &options));
+  TRY(dense_open(&b->dense, &b->device, b->o->panel, b->o->schur));
+  TRY(buffer_alloc(&b->device, &b->s, bytes));
+  TRY(buffer_alloc_device(&b->device, &b->work, bytes));
+  TRY(buffer_alloc_device(&b->device, &b->product, bytes));
+  TRY(arena_alloc(&b->arena, &b->pivot, b->o->schur, sizeof *b->pivot));
+  return matrix_fill(b);
+}
+
+int bench_dense(const struct bench_dense_options *o, const struct bench_common *common)
 {
   static struct bench b;
-  gidx values = (gidx)o->schur * o->schur;
-  b = (struct bench){.o = o, .threads = threads};
-  struct device_options options = {.p = 1, .d = 1, .threads = threads, .variant = variant};
-  TRY(device_open(&b.device, &options));
-  TRY(dense_open(&b.dense, &b.device, o->panel, o->schur));
-  TRY(arena_alloc(&b.arena, &b.s, values, sizeof *b.s));
-  TRY(arena_alloc(&b.arena, &b.work, values, sizeof *b.work));
-  TRY(arena_alloc(&b.arena, &b.product, values, sizeof *b.product));
-  TRY(arena_alloc(&b.arena, &b.pivot, o->schur, sizeof *b.pivot));
-  matrix_fill(&b);
-  for (int r = 0; r < repeats; r++) TRY(turn_run(&b, r));
-  table_print(&b, repeats);
+  b = (struct bench){.o = o, .common = common};
+  TRY(bench_open(&b));
+  if (strcmp(b.device.kind, "cpu") != 0) TRY(turn_run(&b, 0)); /* a GPU may compile */
+  for (int r = 0; r < common->repeats; r++) TRY(turn_run(&b, r));
+  table_print(&b);
+  struct buffer *const all[] = {&b.s, &b.work, &b.product};
+  for (int i = 0; i < LENGTH(all); i++) buffer_free(&b.device, all[i]);
   dense_close(&b.dense);
   device_close(&b.device);
   arena_free(&b.arena);

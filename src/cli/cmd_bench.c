@@ -57,12 +57,14 @@ static const struct option_set bench_set = {
         "installed, its Cholesky of each bordered system, in Mrows/s.  On a GPU the systems are "
         "there already, and are compared with copies inside its memory.\n\n"
         "`terminal` factors one matrix, inverts the factor and multiplies the inverses, n^3 / 6 "
-        "multiply-adds each; the peer is OpenBLAS's dpotrf on the same matrix.\n\n"
+        "multiply-adds each; a CPU's peer is OpenBLAS's dpotrf on the same matrix, which a GPU has "
+        "in its memory already.\n\n"
         "`update` adds up the normal equations of the rows, in which supports are drawn by a power "
         "law and one atom is in half of the rows, and takes four passes of the descent; in fused "
         "multiply-adds a second.\n\n"
         "  sagitta bench update --n-rows 24576 --atoms 4096 --columns 384 --top-s 32\n"
         "  sagitta bench terminal --schur 4096\n"
+        "  sagitta bench terminal --schur 16384 --device cuda\n"
         "  sagitta bench solve --frame 2\n"
         "  sagitta bench solve --device cuda --systems 4096\n"
         "  sagitta bench route --columns 384 --atoms 32768 --top-s 32\n"
@@ -79,8 +81,7 @@ static int bench_command(struct run *run, const void *options, const char **argu
   const struct bench_options *o = options;
   const struct bench_common *common = &o->common;
   if (strcmp(arguments[0], "solve") == 0) return bench_arrow(&o->arrow, common);
-  if (strcmp(arguments[0], "terminal") == 0)
-    return bench_dense(&o->dense, common->repeats, common->threads, common->cpu_variant);
+  if (strcmp(arguments[0], "terminal") == 0) return bench_dense(&o->dense, common);
   if (strcmp(arguments[0], "update") == 0) return bench_update(&o->route, common);
   CHECK(strcmp(arguments[0], "route") == 0, ERR_USAGE,
         "unknown benchmark '%s': there are 'route', 'solve', 'terminal' and 'update'",

@@ -17,7 +17,7 @@
 #include "io/input_file.h"
 #include "io/terminal.h"
 #include "model/directions.h"
-#include "terminal/layout.h"
+#include "terminal/device.h"
 #include "terminal/terminal.h"
 
 struct terminal_options {
@@ -25,7 +25,7 @@ struct terminal_options {
   struct output_options output;
   struct fit_names names;
   struct fit_compute compute;
-  const char *dump, *evidence, *spectrum;
+  const char *dump, *evidence, *spectrum, *device, *kernels;
   idx directions, cross, panel, workspace, memory;
   real weak, duplicate;
   int strict, dry_run;
@@ -56,9 +56,14 @@ static const struct option_row report_rows[] = {
      "print the memory needed, and do nothing"},
 };
 
+static const struct option_row device_rows[] = {
+    DEVICE_OPTION(AT(device)),
+    KERNELS_OPTION(AT(kernels)),
+};
+
 static const struct option_row memory_rows[] = {
     {"panel", OPTION_INT, AT(panel), "256", DENSE_MIN_PANEL, DENSE_MAX_PANEL, NULL, "COLUMNS",
-     "columns of S factored at a time"},
+     "columns of S factored at a time, on a CPU"},
     {"workspace", OPTION_INT, AT(workspace), "1024", 1, 1 << 24, NULL, "MIB",
      "memory beside S for rows, packed panels, Lanczos vectors"},
     {"memory-limit", OPTION_INT, AT(memory), "0", 0, 1 << 24, NULL, "MIB",
@@ -71,6 +76,7 @@ static const struct option_table tables[] = {
     {"Report", report_rows, LENGTH(report_rows), 0},
     {"Result", output_rows, OUTPUT_ROWS, AT(output)},
     {"Speed, never a bit of the result", fit_compute_rows, FIT_COMPUTE_ROWS, AT(compute)},
+    {"Device, never a bit of the result", device_rows, LENGTH(device_rows), 0},
     {"Memory, never a bit of the result", memory_rows, LENGTH(memory_rows), 0},
     {"Job", general_rows, GENERAL_ROWS, AT(general)},
 };
@@ -83,7 +89,9 @@ static const struct option_set terminal_set = {
            "hash that names the dictionary."
            "\v"
            "Directions are found by all ranks; then rank 0 works alone and the others wait without "
-           "using a core.  The result is terminal.h5; `sagitta inspect` shows it on a page.\n\n"
+           "using a core.  On a GPU S is assembled, factored and inverted there, and stays there; "
+           "the rows' own factors, and all of --evidence slq, are a CPU's.  The result is "
+           "terminal.h5; `sagitta inspect` shows it on a page.\n\n"
            "  mpirun -n 4 sagitta terminal --rows acts.h5 --dictionary fit/dictionary.h5 \\\n"
            "      --supports fit/supports.h5 --output fit/\n"
            "  sagitta inspect fit/terminal.h5",
@@ -97,6 +105,8 @@ static int inputs_open(struct fit_inputs *in, const struct terminal_options *o)
 {
   CHECK(o->output.output || o->dry_run, ERR_USAGE,
         "'--output' is missing: a folder, or a file that ends in .h5");
+  CHECK(strcmp(o->evidence, "slq") != 0 || strcmp(o->device, "cuda") != 0, ERR_USAGE,
+        "'--evidence slq' computes on CPUs alone: leave '--device' away");
   return fit_inputs_open(in, &o->names);
 }
 
@@ -124,14 +134,18 @@ static struct terminal_task task_of(const struct run *run, const struct terminal
                                 .threads = threads_default(run, o->compute.threads),
                                 .workspace = o->workspace * mib,
                                 .present = o->memory ? o->memory * mib : memory_available(),
-                                .variant = o->compute.cpu_variant};
+                                .variant = o->compute.cpu_variant,
+                                .device = o->device,
+                                .kernels = o->kernels};
 }
 
 static int plan_print(const struct run *run, const struct terminal_task *t)
 {
   struct terminal_memory m;
+  struct device dev;
   struct comm c = run->comm;
-  TRY(terminal_memory(t, &c, &m));
+  TRY(terminal_device_dry(&dev, t, &c));
+  TRY(terminal_memory(t, &c, &dev, &m));
   if (c.rank) return OK;
   printf("border      up to %lld: %d atoms, %d directions, frames of %d\n", (long long)m.border,
          t->atoms->k, t->directions, t->atoms->d);
@@ -142,6 +156,10 @@ static int plan_print(const struct run *run, const struct terminal_task *t)
          1e-6 * (double)m.inputs, 1e-6 * (double)m.duplicates, 1e-6 * (double)m.schur,
          1e-6 * (double)m.lapack, 1e-6 * (double)m.workspace, 1e-6 * (double)m.min,
          1e-6 * (double)m.results);
+  if (m.gpu > 0)
+    printf("GPU         %.1f MB of rank 0's: S %.1f, factor %.1f, rows and panels %.1f\n",
+           1e-6 * (double)m.gpu, 1e-6 * (double)m.gpu_schur, 1e-6 * (double)m.gpu_factor,
+           1e-6 * (double)m.gpu_rows);
   printf("memory      %.1f MB at most, %.1f MB are present\n", 1e-6 * (double)m.total,
          1e-6 * (double)t->present);
   return OK;
@@ -177,12 +195,18 @@ static void findings_report(const struct terminal_result *r)
 }
 
 static int result_write(const struct run *run, const char *path, const struct terminal_task *t,
-                        const struct terminal_result *r)
+                        const struct terminal_result *r, const struct terminal_ran *ran)
 {
   struct run_fact facts[MAX_FACTS];
+  char device[300];
   if (run->comm.rank) return OK;
+  snprintf(device, sizeof device, "%s %s", ran->device, ran->variant);
+  int n = run_facts(run, device, t->threads, facts);
+  facts[n++] = (struct run_fact){"kernels", NULL, (double)ran->counts.kernels};
+  facts[n++] = (struct run_fact){"bytes_to_device", NULL, (double)ran->counts.put};
+  facts[n++] = (struct run_fact){"bytes_from_device", NULL, (double)ran->counts.got};
   run_page_inputs(&r->inputs);
-  return terminal_write(path, r, t->rho, facts, run_facts(run, "cpu", t->threads, facts));
+  return terminal_write(path, r, t->rho, facts, n);
 }
 
 /* Read the atoms once more and dump the bytes that were hashed. */
@@ -217,19 +241,21 @@ struct job {
   struct fit_inputs inputs;
   struct terminal_task task;
   struct terminal_result result;
+  struct terminal_ran ran;
   struct phase phases[TERMINAL_PHASES];
   struct output_place place;
   struct artifact_place dump; /* without names: none */
 };
 
-static int result_report(const struct job *j, struct comm *c, double seconds, gidx held)
+static int result_report(struct job *j, struct comm *c, double seconds, gidx held)
 {
   const struct terminal_result *r = &j->result;
-  log_info("terminal rows=%lld atoms=%d border=%d ranks=%d threads=%d seconds=%.2f "
+  log_info("terminal rows=%lld atoms=%d border=%d ranks=%d threads=%d device=%s/%s seconds=%.2f "
            "fingerprint=%016llx",
            (long long)j->task.rows->n, j->task.atoms->k, r->n_border, c->size, j->task.threads,
-           seconds, (unsigned long long)r->fingerprint);
+           j->ran.device, j->ran.variant, seconds, (unsigned long long)r->fingerprint);
   TRY(report_phases(c, j->phases, TERMINAL_PHASES));
+  TRY(report_counts(c, &j->ran.counts));
   log_info("%-22s %.1f MB, %.1f MB of them before the work", "peak_memory",
            1e-6 * (double)memory_peak(), 1e-6 * (double)held);
   if (c->rank) return OK;
@@ -258,10 +284,10 @@ static int job_run(struct job *j, struct run *run, const struct terminal_options
   TRY(threads_report(run, o->compute.threads));
   double begun = log_seconds();
   gidx held = memory_peak();
-  TRY(terminal_run(&j->task, c, &j->result, j->phases));
+  TRY(terminal_run(&j->task, c, &j->result, j->phases, &j->ran));
   TRY(result_report(j, c, log_seconds() - begun, held));
   TRY(inputs_confirm(c));
-  TRY(comm_agree(c, result_write(run, j->place.file, &j->task, &j->result)));
+  TRY(comm_agree(c, result_write(run, j->place.file, &j->task, &j->result, &j->ran)));
   TRY(comm_agree(c, dump_write(run, &j->dump, &j->task, &j->result)));
   log_info("wrote   %s", j->place.shown);
   return comm_agree(c, verdict(run, o, &j->result));

@@ -45,6 +45,7 @@ struct backend {
   void (*free)(struct device *dev, struct buffer *b);
   int (*put)(struct device *dev, const struct buffer *b, gidx at, gidx bytes);
   int (*get)(struct device *dev, const struct buffer *b, gidx at, gidx bytes);
+  int (*clear)(struct device *dev, const struct buffer *b, gidx at, gidx bytes);
   int (*gather)(struct device *dev, const struct gather_job *job);
   int (*bytes_available)(struct device *dev, gidx *bytes); /* NULL: no limit */
 
@@ -82,6 +83,8 @@ struct backend {
   int (*cholesky)(struct dense *d, real *s, idx n, gidx stride, real *pivot, idx *good);
   int (*inverse)(struct dense *d, real *l, idx n, gidx stride);
   int (*product)(struct dense *d, const struct dense_product *p);
+  int (*entries)(struct dense *d, const struct dense_entries *e);
+  gidx (*dense_bytes)(int threads, idx panel, idx max_n);
 
   /* normal.h */
   int (*normal_add)(struct device *dev, const struct normal_job *job);
@@ -96,6 +99,7 @@ struct backend {
   int (*joint_begin)(struct joint_work *w, struct dense *d, real *s, gidx stride);
   int (*joint_batch)(struct joint_work *w, const struct joint_rows *rows, struct joint_sums *sums);
   int (*joint_add)(struct joint_work *w, real *s, gidx stride);
+  gidx (*joint_bytes)(const struct joint *j, idx longest, gidx capacity); /* NULL: 0 */
   int (*joint_row_size)(const struct joint_work *w, idx i, struct joint_size *size);
   int (*parts_append)(struct parts *p, struct joint_work *w, idx first, idx end);
   int (*parts_apply)(struct device *dev, const struct parts *p, idx n, idx groups, const real *x,

@@ -39,6 +39,9 @@ void buffer_free(struct device *dev, struct buffer *b);
 int device_put(struct device *dev, const struct buffer *b, gidx at, gidx bytes);
 int device_get(struct device *dev, const struct buffer *b, gidx at, gidx bytes);
 
+/* Bytes at .. at + bytes - 1 of the device's side become 0. */
+int device_clear(struct device *dev, const struct buffer *b, gidx at, gidx bytes);
+
 /* Items at .. at + n - 1 of `to` <- those of `from` that are named, or its first n (names NULL), on
  * the device side; an item has `unit` bytes, a multiple of 4.  `from` and `to` are two buffers. */
 struct gather_job {

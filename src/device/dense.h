@@ -4,9 +4,11 @@
  *
  * Floor: device.
  *
- * Matrices are the host's and column-major, entry (i, j) at [i + j * stride].  Results have the
- * bits of model/dense.h for any panel width, thread count and variant: work is shared out over
- * entries, and updates are applied in ascending k onto the entry itself.  Not collective. */
+ * Matrices are column-major, entry (i, j) at [i + j * stride], and stand on the device's side of a
+ * buffer (buffer.device): on a CPU device any memory will do.  A GPU is fastest where strides are
+ * even.  Results have the bits of model/dense.h for any device, panel width, thread count and
+ * variant: work is shared out over entries, and updates are applied in ascending k onto the entry
+ * itself.  Not collective. */
 #ifndef DEVICE_DENSE_H
 #define DEVICE_DENSE_H
 
@@ -17,7 +19,7 @@ enum { DENSE_MIN_PANEL = 8, DENSE_MAX_PANEL = 512 };
 /* What the operations below work in: packed operands of a device. */
 struct dense {
   struct device *device;     /* borrowed */
-  idx panel, max_n;          /* columns done at a time; rows of the largest matrix */
+  idx panel, max_n;          /* columns done at a time by a CPU; rows of the largest matrix */
   struct dense_state *state; /* owned; only the backend looks into it */
 };
 
@@ -25,18 +27,21 @@ struct dense {
  * ERR_MEMORY; ERR_DEVICE without fused multiply-add.  dense_close is safe on a zeroed struct. */
 int dense_open(struct dense *d, struct device *dev, idx panel, idx max_n);
 void dense_close(struct dense *d);
-/* Bytes that dense_open() takes on a CPU device of so many threads, known before there is one. */
+/* Bytes that dense_open() takes on a device, which may be dry; and on a CPU device of so many
+ * threads. */
+gidx device_dense_bytes(const struct device *dev, int threads, idx panel, idx max_n);
 gidx cpu_dense_bytes(int threads, idx panel, idx max_n);
 
-/* S = L L' in place, lower triangle alone; pivot[n] are the accumulators before their roots.
- * *good <- n, or the first pivot that is not finite or not > 0. */
+/* S = L L' in place, lower triangle alone; pivot[n], the host's, are the accumulators before their
+ * roots.  *good <- n, or the first pivot that is not finite or not > 0: the pivots up to it are
+ * right, and nothing else. */
 int dense_cholesky(struct dense *d, real *s, idx n, gidx stride, real *pivot, idx *good);
 
 /* Z = L^-1 in place, lower triangle alone. */
 int dense_inverse(struct dense *d, real *l, idx n, gidx stride);
 
-/* A matrix read by rows and depths: at[i * row + k * depth]; of a triangular one only depths
- * k >= i exist, all others are 0. */
+/* A matrix read by rows and depths: at[i * row + k * depth], and row or depth is 1; of a triangular
+ * one only depths k >= i exist, all others are 0. */
 struct dense_operand {
   const real *at;
   gidx row, depth;
@@ -57,5 +62,15 @@ struct dense_product {
   enum dense_part part;
 };
 int dense_product(struct dense *d, const struct dense_product *p);
+
+/* out[i] <- entry (pairs[2 i], pairs[2 i + 1]) of (L L')^-1 by inverse_entry(), from Z = L^-1. */
+struct dense_entries {
+  const real *z;
+  idx n;
+  gidx stride, count;
+  const idx *pairs; /* [count][2] host */
+  real *out;        /* [count] host */
+};
+int dense_entries(struct dense *d, const struct dense_entries *e);
 
 #endif

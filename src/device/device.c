@@ -168,6 +168,12 @@ int device_get(struct device *dev, const struct buffer *b, gidx at, gidx bytes)
   return bytes ? dev->backend->get(dev, b, at, bytes) : OK;
 }
 
+int device_clear(struct device *dev, const struct buffer *b, gidx at, gidx bytes)
+{
+  TRY(range_check(b, at, bytes));
+  return bytes ? dev->backend->clear(dev, b, at, bytes) : OK;
+}
+
 int device_gather(struct device *dev, const struct gather_job *job)
 {
   CHECK(job->unit > 0 && job->unit % 4 == 0, ERR_INTERNAL, "items of %lld bytes",

@@ -7,8 +7,9 @@
  * S and all sums have the bits of model/joint.h for any batch, thread count and variant.  Rows come
  * in batches: joint_batch() makes each row's Y, the threads sharing the rows; joint_add() adds the
  * batch to S, where a thread owns the columns of an atom and walks the rows that have the atom, in
- * ascending order.  Until the last batch the strict upper triangle of S holds E'E.  Arrays are the
- * host's.  Not collective. */
+ * ascending order.  Until the last batch the strict upper triangle of S holds E'E.  S stands on the
+ * device's side of a buffer (device/dense.h); all other arrays are the host's, and a GPU leaves the
+ * rows to the CPU beside it.  Not collective. */
 #ifndef DEVICE_JOINT_H
 #define DEVICE_JOINT_H
 
@@ -35,7 +36,15 @@ void joint_close(struct joint_work *w);
 gidx cpu_joint_bytes(const struct joint *j, int threads, idx longest);
 gidx cpu_joint_row_bytes(const struct joint *j, idx longest);
 
-/* How many of n rows that begin at start[n + 1] fit a batch of a CPU device. */
+/* Bytes that joint_open() takes on a GPU's side, known before there is one; 0 on a CPU, or for a
+ * dry device of one. */
+gidx device_joint_bytes(const struct device *dev, const struct joint *j, idx longest,
+                        gidx capacity);
+
+/* Rows of a batch, at most. */
+enum { JOINT_MAX_BATCH = 8192 };
+
+/* How many of n rows that begin at start[n + 1] fit a batch. */
 idx cpu_joint_fit(const struct joint_work *w, const gidx *start, idx n);
 
 /* Make the batch and add it to the sums.  ERR_INPUT names the first row that is not positive

@@ -186,6 +186,19 @@ int dense_product(struct dense *d, const struct dense_product *p)
   return d->device->backend->product(d, p);
 }
 
+int dense_entries(struct dense *d, const struct dense_entries *e)
+{
+  CHECK_HAS(d->device, entries);
+  TRY(matrix_check(d, e->n, e->stride));
+  return e->count > 0 ? d->device->backend->entries(d, e) : OK;
+}
+
+gidx device_dense_bytes(const struct device *dev, int threads, idx panel, idx max_n)
+{
+  const struct backend *b = dev->backend ? dev->backend : &backend_cpu;
+  return b->dense_bytes ? b->dense_bytes(threads, panel, max_n) : 0;
+}
+
 int device_normal_add(struct device *dev, const struct normal_job *job)
 {
   CHECK_HAS(dev, normal_add);
@@ -242,6 +255,12 @@ int joint_begin(struct joint_work *w, struct dense *d, real *s, gidx stride)
   CHECK_HAS(w->device, joint_begin);
   TRY(matrix_check(d, joint_border(w->joint), stride));
   return w->device->backend->joint_begin(w, d, s, stride);
+}
+
+gidx device_joint_bytes(const struct device *dev, const struct joint *j, idx longest, gidx capacity)
+{
+  const struct backend *b = dev->backend;
+  return b && b->joint_bytes ? b->joint_bytes(j, longest, capacity) : 0;
 }
 
 int joint_batch(struct joint_work *w, const struct joint_rows *rows, struct joint_sums *sums)

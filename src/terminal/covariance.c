@@ -10,13 +10,12 @@
 
 #include "base/num.h"
 #include "base/status.h"
-#include "model/dense.h"
 
 enum { PANEL_COLUMNS = 512 };
 
 struct panel {
   struct terminal *w;
-  real *c;           /* [columns][n - begin] of S^-1 */
+  struct buffer c;   /* [columns][n - begin] of S^-1 */
   idx begin, end;    /* borders */
   struct cross *top; /* [2 cross] candidates, pruned to the strongest when full */
   idx count;
@@ -27,7 +26,8 @@ static real panel_entry(const struct panel *q, idx i, idx j)
 {
   const struct terminal_result *r = q->w->r;
   idx low = i < j ? i : j, high = i < j ? j : i;
-  return r->phi * q->c[high - q->begin + (low - q->begin) * (gidx)(r->n_border - q->begin)];
+  const real *c = q->c.host;
+  return r->phi * c[high - q->begin + (low - q->begin) * (gidx)(r->n_border - q->begin)];
 }
 
 /* The Frobenius norm of a pair's block: a chain of squares, column after column. */
@@ -80,28 +80,66 @@ static int panel_run(struct panel *q, idx first, idx columns, idx *next)
   while (last < w->r->k && border[last + 1] - border[first] <= columns) last++;
   q->begin = border[first];
   q->end = border[last];
-  gidx stride = n - q->begin;
-  memset(q->c, 0, (size_t)(stride * (q->end - q->begin)) * sizeof *q->c);
-  struct dense_operand z = {w->s, n, 1, 0, 1};
-  for (idx i = q->begin; i < n; i += PANEL_COLUMNS) { /* rows before i of Z have no column i */
-    idx end = i + PANEL_COLUMNS < n ? i + PANEL_COLUMNS : n;
-    struct dense_product p = {
-        z, z, i, end, q->begin, q->end, i, n, q->c + (i - q->begin), stride, PART_LOWER};
-    TRY(dense_product(&w->dense, &p));
-  }
+  gidx stride = n - q->begin, bytes = stride * (q->end - q->begin) * (gidx)sizeof(real);
+  struct dense_operand z = {w->s.device, schur_stride(w), 1, 0, 1};
+  struct dense_product p = {z,        z, q->begin,    n,      q->begin,  q->end,
+                            q->begin, n, q->c.device, stride, PART_LOWER};
+  TRY(device_clear(&w->device, &q->c, 0, bytes));
+  TRY(dense_product(&w->dense, &p));
+  TRY(device_get(&w->device, &q->c, 0, bytes));
   for (idx a = first; a < last; a++) atom_read(q, a);
   *next = last;
   return OK;
 }
 
-/* block[max_k][max_k] <- that of a pair: rows are the first atom's borders, columns the others. */
-static void pair_block(const struct terminal *w, const struct cross *pair, real *block)
+/* Entries of the strongest pairs: where they go in cross_blocks, and what they are made of. */
+enum { ENTRIES_AT_ONCE = 1 << 15 };
+struct entries {
+  struct terminal *w;
+  idx pairs[ENTRIES_AT_ONCE][2];
+  gidx place[ENTRIES_AT_ONCE];
+  real out[ENTRIES_AT_ONCE];
+  gidx count;
+};
+
+static int entries_make(struct entries *e)
 {
-  const struct terminal_result *r = w->r;
-  for (idx i = r->border[pair->first]; i < r->border[pair->first + 1]; i++)
-    for (idx j = r->border[pair->second]; j < r->border[pair->second + 1]; j++)
-      block[(gidx)(i - r->border[pair->first]) * r->max_k + j - r->border[pair->second]] =
-          r->phi * inverse_entry(w->s, r->n_border, r->n_border, i, j);
+  struct terminal_result *r = e->w->r;
+  struct dense_entries job = {e->w->s.device, r->n_border, schur_stride(e->w),
+                              e->count,       e->pairs[0], e->out};
+  TRY(dense_entries(&e->w->dense, &job));
+  for (gidx i = 0; i < e->count; i++) r->cross_blocks[e->place[i]] = r->phi * e->out[i];
+  e->count = 0;
+  return OK;
+}
+
+/* The block of pair number c: rows are the first atom's borders, columns the others. */
+static int pair_block(struct entries *e, idx c)
+{
+  const struct terminal_result *r = e->w->r;
+  idx first = r->border[r->cross[c].first], second = r->border[r->cross[c].second];
+  for (idx i = first; i < r->border[r->cross[c].first + 1]; i++)
+    for (idx j = second; j < r->border[r->cross[c].second + 1]; j++) {
+      if (e->count == ENTRIES_AT_ONCE) TRY(entries_make(e));
+      e->pairs[e->count][0] = i;
+      e->pairs[e->count][1] = j;
+      e->place[e->count++] = ((gidx)c * r->max_k + i - first) * r->max_k + j - second;
+    }
+  return OK;
+}
+
+/* The blocks of the strongest pairs. */
+static int pairs_make(struct terminal *w)
+{
+  struct arena arena = {0};
+  struct entries *e = NULL;
+  TRY(arena_alloc(&arena, &e, 1, sizeof *e));
+  e->w = w;
+  e->count = 0;
+  for (idx c = 0; c < w->r->n_cross; c++) TRY(pair_block(e, c));
+  TRY(entries_make(e));
+  arena_free(&arena);
+  return OK;
 }
 
 int terminal_covariance_alloc(struct terminal *w)
@@ -124,23 +162,33 @@ static int results_begin(struct terminal *w)
   return OK;
 }
 
+static idx panel_columns(const struct terminal *w)
+{
+  const struct terminal_result *r = w->r;
+  gidx fit = w->t->workspace / (2 * (gidx)sizeof(real) * (r->n_border + 1));
+  return fit > PANEL_COLUMNS ? PANEL_COLUMNS : fit < r->max_k ? r->max_k : (idx)fit;
+}
+
+gidx terminal_panel_bytes(const struct terminal *w)
+{
+  return (gidx)panel_columns(w) * w->r->n_border * (gidx)sizeof(real);
+}
+
 int terminal_covariance(struct terminal *w)
 {
   struct terminal_result *r = w->r;
   struct arena arena = {0};
   struct panel q = {.w = w};
-  gidx fit = w->t->workspace / (2 * (gidx)sizeof(real) * (r->n_border + 1));
-  idx columns = fit > PANEL_COLUMNS ? PANEL_COLUMNS : fit < r->max_k ? r->max_k : (idx)fit;
+  idx columns = panel_columns(w);
   TRY(results_begin(w));
-  TRY(arena_alloc(&arena, &q.c, (gidx)columns * r->n_border, sizeof *q.c));
+  TRY(buffer_alloc(&w->device, &q.c, terminal_panel_bytes(w)));
   TRY(arena_alloc(&arena, &q.top, 2 * (gidx)w->t->cross, sizeof *q.top));
   for (idx a = 0; a < r->k;) TRY(panel_run(&q, a, columns, &a));
   top_prune(&q);
   r->n_cross = q.count;
-  for (idx i = 0; i < q.count; i++) {
-    r->cross[i] = q.top[i];
-    pair_block(w, &q.top[i], r->cross_blocks + (gidx)i * r->max_k * r->max_k);
-  }
+  for (idx i = 0; i < q.count; i++) r->cross[i] = q.top[i];
+  buffer_free(&w->device, &q.c);
   arena_free(&arena);
+  TRY(pairs_make(w));
   return OK;
 }

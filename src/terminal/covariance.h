@@ -10,6 +10,9 @@
 /* Make the blocks of phi S^-1 in the result; S holds Z = L^-1 by now. */
 int terminal_covariance(struct terminal *w);
 
+/* Bytes of a panel of S^-1 on the side of a device. */
+gidx terminal_panel_bytes(const struct terminal *w);
+
 /* Allocate them, in the result's arena; terminal_covariance() does, a dry arena counts. */
 int terminal_covariance_alloc(struct terminal *w);
 

@@ -8,6 +8,7 @@
 #include "refit/directions.h"
 #include "refit/layout.h"
 #include "terminal/covariance.h"
+#include "terminal/device.h"
 #include "terminal/directions.h"
 #include "terminal/slq.h"
 #include "terminal/spectrum.h"
@@ -40,7 +41,7 @@ static int bound_open(struct terminal *w, struct terminal_result *r, idx q)
   *r = (struct terminal_result){.k = a->k, .d = a->d, .p = a->p, .arena.is_dry = 1};
   r->artifact.arena.is_dry = 1;
   w->r = r;
-  w->inputs.is_dry = w->matrix.is_dry = 1;
+  w->inputs.is_dry = 1;
   r->directions = a->k * q;
   r->n_border = r->directions * a->d;
   r->max_k = q * a->d;
@@ -58,8 +59,9 @@ static int pass_bytes(struct terminal *w, struct terminal_memory *m)
   TRY(artifact_alloc(&r->artifact, r->k, r->d, r->p, &atom));
   m->inputs = (gidx)(w->inputs.bytes + r->artifact.arena.bytes);
   TRY(terminal_duplicates_bytes(w, &m->duplicates));
-  if (forms) TRY(terminal_schur_alloc(w));
-  m->schur = (gidx)w->matrix.bytes;
+  /* A dry `auto` may yet be a CPU. */
+  int on_host = !device_is_gpu(&w->device) || (w->device.is_dry && strcmp(t->device, "auto") == 0);
+  if (forms && on_host) m->schur = terminal_schur_bytes(w);
   if (asks) TRY(terminal_spectrum_bytes(w, &m->lapack));
   if (forms) TRY(terminal_covariance_alloc(w));
   m->results = (gidx)r->arena.bytes;
@@ -73,6 +75,27 @@ static int max_joint(const struct terminal *w, idx q, struct arena *arena, struc
   TRY(arena_alloc(arena, &direction, (gidx)k + 1, sizeof *direction));
   for (idx a = 0; a < k; a++) direction[a + 1] = direction[a] + q;
   *j = (struct joint){.k = k, .d = w->r->d, .p = w->r->p, .direction = direction};
+  return OK;
+}
+
+/* What a GPU has: S, what it is factored in, and the rows that are added to it, or panels of the
+ * covariance. */
+static int gpu_bytes(const struct terminal *w, idx q, struct terminal_memory *m)
+{
+  const struct terminal_task *t = w->t;
+  const struct terminal_result *r = w->r;
+  struct arena arena = {0};
+  struct joint j;
+  gidx before;
+  if (!device_is_gpu(&w->device)) return OK;
+  TRY(max_joint(w, q, &arena, &j));
+  m->gpu_schur = terminal_schur_bytes(w);
+  m->gpu_factor = device_dense_bytes(&w->device, t->threads, t->panel, r->n_border);
+  m->gpu_rows =
+      imax(device_joint_bytes(&w->device, &j, w->longest, t->workspace), terminal_panel_bytes(w));
+  TRY(terminal_duplicates_device(w, &before));
+  m->gpu = imax(m->gpu_schur + m->gpu_factor + m->gpu_rows, before);
+  arena_free(&arena);
   return OK;
 }
 
@@ -95,7 +118,8 @@ static int workspace_bytes(const struct terminal *w, idx q, gidx *min)
   return OK;
 }
 
-int terminal_memory(const struct terminal_task *t, struct comm *c, struct terminal_memory *m)
+int terminal_memory(const struct terminal_task *t, struct comm *c, const struct device *dev,
+                    struct terminal_memory *m)
 {
   const struct atom_source *a = t->atoms;
   idx q = (idx)imin(t->directions, imax(a->p - a->d, 0));
@@ -107,11 +131,13 @@ int terminal_memory(const struct terminal_task *t, struct comm *c, struct termin
         "a border of %.0f is beyond one rank: fewer --directions are needed",
         (double)a->k * (double)q * (double)a->d);
   struct terminal w = {.t = t, .c = c, .longest = f.s};
+  if (c->rank == 0) w.device = *dev;
   TRY(bound_open(&w, &r, q));
   *m = (struct terminal_memory){
       .border = r.n_border, .ranks = c->local_size, .workspace = t->workspace};
   TRY(directions_bytes(&f, t->directions, &m->fit));
   TRY(pass_bytes(&w, m));
+  TRY(gpu_bytes(&w, q, m));
   gidx pass =
       LIBRARIES + m->inputs + imax(m->duplicates, m->schur + m->lapack + m->workspace + m->results);
   m->total = m->ranks * m->fit + (c->rank ? 0 : m->inputs);
@@ -119,10 +145,10 @@ int terminal_memory(const struct terminal_task *t, struct comm *c, struct termin
   return workspace_bytes(&w, q, &m->min);
 }
 
-int terminal_fits(const struct terminal_task *t, struct comm *c)
+int terminal_fits(const struct terminal_task *t, struct comm *c, const struct device *dev)
 {
   struct terminal_memory m;
-  TRY(terminal_memory(t, c, &m));
+  TRY(terminal_memory(t, c, dev, &m));
   CHECK(t->workspace >= m.min, ERR_USAGE,
         "--workspace of %lld bytes is too little: a border of %lld needs %lld",
         (long long)t->workspace, (long long)m.border, (long long)m.min);

@@ -18,13 +18,18 @@ struct terminal_memory {
   gidx schur, lapack, workspace, results;
   gidx min;   /* the least workspace */
   gidx total; /* on this rank's machine */
+  /* Of rank 0's GPU, which then holds S; 0: there is none.  `gpu` is all of it, or more for the
+   * near duplicates, which come before. */
+  gidx gpu_schur, gpu_factor, gpu_rows, gpu;
 };
 
-/* ERR_INPUT when the inputs do not fit together. */
-int terminal_memory(const struct terminal_task *t, struct comm *c, struct terminal_memory *m);
+/* For the device of rank 0, which may be dry, and is not looked at on other ranks.  ERR_INPUT when
+ * the inputs do not fit together. */
+int terminal_memory(const struct terminal_task *t, struct comm *c, const struct device *dev,
+                    struct terminal_memory *m);
 
 /* ERR_MEMORY with the numbers when the total is more than task->present, ERR_USAGE when the
  * workspace is too little. */
-int terminal_fits(const struct terminal_task *t, struct comm *c);
+int terminal_fits(const struct terminal_task *t, struct comm *c, const struct device *dev);
 
 #endif

@@ -101,29 +101,29 @@ static int batches_add(struct terminal_rows *r, struct joint_sums *sums)
 {
   struct terminal *w = (struct terminal *)r->w;
   struct phase *phase = &w->phases[TERMINAL_ASSEMBLE];
-  gidx n = w->r->n_border;
+  gidx stride = schur_stride(w);
   phase_begin(phase);
-  TRY(joint_begin(&r->work, &w->dense, w->s, n));
+  TRY(joint_begin(&r->work, &w->dense, w->s.device, stride));
   phase_end(phase, 0.5 * (double)w->r->directions * w->r->directions * w->r->p);
   for (;;) {
     TRY(terminal_rows_next(r, sums));
     if (r->batch.n == 0) return OK;
     phase_begin(phase);
     double work;
-    TRY(joint_add(&r->work, w->s, n));
+    TRY(joint_add(&r->work, w->s.device, stride));
     TRY(batch_work(r, &work));
     phase_end(phase, work);
   }
 }
 
-int terminal_schur_alloc(struct terminal *w)
+gidx terminal_schur_bytes(const struct terminal *w)
 {
-  return arena_alloc(&w->matrix, &w->s, (gidx)w->r->n_border * w->r->n_border, sizeof *w->s);
+  return w->r->n_border * schur_stride(w) * (gidx)sizeof(real);
 }
 
 int terminal_assemble(struct terminal *w, struct joint_sums *sums)
 {
-  TRY(terminal_schur_alloc(w));
+  TRY(buffer_alloc_device(&w->device, &w->s, terminal_schur_bytes(w)));
   TRY(terminal_rows_open(&w->rows, w, w->t->workspace));
   TRY(batches_add(&w->rows, sums));
   terminal_rows_close(&w->rows);

@@ -35,7 +35,7 @@ int terminal_rows_next(struct terminal_rows *rows, struct joint_sums *sums);
 
 /* Form S, and the sums over rows. */
 int terminal_assemble(struct terminal *w, struct joint_sums *sums);
-/* Allocate S, [border][border]; terminal_assemble() does, a dry arena counts. */
-int terminal_schur_alloc(struct terminal *w);
+/* Bytes of S. */
+gidx terminal_schur_bytes(const struct terminal *w);
 
 #endif

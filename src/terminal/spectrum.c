@@ -10,14 +10,20 @@
 #include "base/log.h"
 #include "base/num.h"
 #include "base/status.h"
+#include "terminal/device.h"
 #include "terminal/lapack.h"
 
-/* Copy the lower triangle of S. */
-static void schur_copy(const struct terminal *w, real *to)
+/* to[border][border] <- the lower triangle of S; it has room for all that S takes. */
+static int schur_copy(struct terminal *w, real *to)
 {
-  gidx n = w->r->n_border;
+  gidx n = w->r->n_border, stride = schur_stride(w);
+  struct buffer view = {.host = to, .device = w->s.device, .bytes = w->s.bytes};
+  int is_gpu = device_is_gpu(&w->device);
+  const real *s = is_gpu ? to : w->s.device;
+  if (is_gpu) TRY(device_get(&w->device, &view, 0, view.bytes));
   for (gidx j = 0; j < n; j++)
-    memcpy(to + j * n + j, w->s + j * n + j, (size_t)(n - j) * sizeof *to);
+    memmove(to + j * n + j, s + j * stride + j, (size_t)(n - j) * sizeof *to);
+  return OK;
 }
 
 /* Find the atoms that have the largest shares of a unit vector's squared norm. */
@@ -46,7 +52,7 @@ static void carriers_find(const struct terminal_result *r, const real *vector,
 /* What is handed to LAPACK for n borders: S to overwrite, and the lowest eigenvectors. */
 struct spectrum_work {
   struct arena arena;
-  real *copy;    /* [n][n] */
+  real *copy;    /* [n][n], and room for S as it is */
   idx max;       /* vectors at most; 0 when only the inertia is asked for */
   real *vectors; /* [max][n] */
 };
@@ -55,7 +61,7 @@ static int work_alloc(struct spectrum_work *work, const struct terminal *w)
 {
   gidx n = w->r->n_border;
   work->max = w->t->spectrum == SPECTRUM_FULL ? (idx)imin(n, MAX_WEAK) : 0;
-  TRY(arena_alloc(&work->arena, &work->copy, n * n, sizeof(real)));
+  TRY(arena_alloc(&work->arena, &work->copy, n * schur_stride(w), sizeof(real)));
   return arena_alloc(&work->arena, &work->vectors, work->max * n, sizeof(real));
 }
 
@@ -138,13 +144,13 @@ int terminal_spectrum(struct terminal *w)
   }
   snprintf(out->why, sizeof out->why, "%s", library);
   TRY(work_alloc(&work, w));
-  schur_copy(w, work.copy);
+  TRY(schur_copy(w, work.copy));
   struct lapack_failure failure = {0};
   TRY(lapack_inertia(work.copy, n, out->inertia, &failure));
   failure_note(out, &failure);
   out->has_inertia = !failure.routine;
   if (w->t->spectrum == SPECTRUM_FULL) {
-    schur_copy(w, work.copy);
+    TRY(schur_copy(w, work.copy));
     TRY(eigenvalues_find(w, &work));
   }
   arena_free(&work.arena);
@@ -183,19 +189,18 @@ static void pair_list(struct terminal_result *r, idx first, idx second, real cos
 }
 
 struct duplicates_work {
-  struct arena arena;
-  real *wide;   /* [vectors][p] the atoms in f64 */
-  real *cosine; /* [width d][vectors] */
-  idx width;    /* atoms at once */
+  struct buffer wide;   /* [vectors][p] real: the atoms */
+  struct buffer cosine; /* [width d][vectors] real */
+  idx width;            /* atoms at once */
 };
 
-static int duplicates_alloc(struct duplicates_work *d, const struct terminal *w)
+static int duplicates_alloc(struct duplicates_work *d, const struct terminal *w, struct device *dev)
 {
   const struct atom_source *a = w->t->atoms;
-  gidx vectors = (gidx)a->k * a->d;
+  gidx vectors = (gidx)a->k * a->d, real_bytes = (gidx)sizeof(real);
   d->width = VECTORS_AT_ONCE / a->d;
-  TRY(arena_alloc(&d->arena, &d->wide, vectors * a->p, sizeof *d->wide));
-  return arena_alloc(&d->arena, &d->cosine, (gidx)d->width * a->d * vectors, sizeof *d->cosine);
+  TRY(buffer_alloc(dev, &d->wide, vectors * a->p * real_bytes));
+  return buffer_alloc(dev, &d->cosine, (gidx)d->width * a->d * vectors * real_bytes);
 }
 
 static int list_alloc(struct terminal_result *r)
@@ -203,49 +208,76 @@ static int list_alloc(struct terminal_result *r)
   return arena_alloc(&r->arena, &r->duplicate, 2 * MAX_LISTED, sizeof *r->duplicate);
 }
 
-int terminal_duplicates_bytes(const struct terminal *w, gidx *bytes)
+/* What the buffers take of a host, or of a device, and the dense work on it. */
+static int duplicates_count(const struct terminal *w, gidx *host, gidx *device)
 {
   const struct terminal_task *t = w->t;
-  struct duplicates_work d = {.arena.is_dry = 1};
-  struct terminal_result r = {.arena.is_dry = 1};
-  TRY(duplicates_alloc(&d, w));
-  TRY(list_alloc(&r));
-  *bytes = (gidx)(d.arena.bytes + r.arena.bytes) +
-           cpu_dense_bytes(t->threads, t->panel, (idx)((gidx)t->atoms->k * t->atoms->d));
+  struct duplicates_work d;
+  struct device dry = {.is_dry = 1};
+  gidx dense =
+      device_dense_bytes(&w->device, t->threads, t->panel, (idx)((gidx)t->atoms->k * t->atoms->d));
+  TRY(duplicates_alloc(&d, w, &dry));
+  *host = dry.planned_host + (device_is_gpu(&w->device) ? 0 : dense);
+  *device = dry.planned_device + dense;
   return OK;
+}
+
+int terminal_duplicates_bytes(const struct terminal *w, gidx *bytes)
+{
+  struct terminal_result r = {.arena.is_dry = 1};
+  gidx unused;
+  TRY(duplicates_count(w, bytes, &unused));
+  TRY(list_alloc(&r));
+  *bytes += (gidx)r.arena.bytes;
+  return OK;
+}
+
+int terminal_duplicates_device(const struct terminal *w, gidx *bytes)
+{
+  gidx unused;
+  return duplicates_count(w, &unused, bytes);
+}
+
+/* Read the cosines of atoms first .. first + count - 1 with all that come after them. */
+static void cosines_read(struct terminal *w, const real *cosine, gidx stride, idx first, idx count)
+{
+  struct terminal_result *r = w->r;
+  for (idx i = 0; i < count; i++)
+    for (idx b = first + i + 1; b < r->k; b++) {
+      const real *block = cosine + (gidx)(b - first) * r->d + (gidx)i * r->d * stride;
+      real c = frames_cosine(block, stride, r->d);
+      if (c >= w->t->duplicate) pair_list(r, first + i, b, c);
+    }
 }
 
 /* In f64, the cosines of VECTORS_AT_ONCE vectors at a time with all that come after them. */
 int terminal_duplicates(struct terminal *w)
 {
   struct terminal_result *r = w->r;
+  struct device *dev = &w->device;
   struct duplicates_work d = {0};
-  gidx vectors = (gidx)r->k * r->d, values = vectors * r->p;
+  idx vectors = r->k * r->d;
   struct dense dense;
   TRY(list_alloc(r));
-  TRY(dense_open(&dense, &w->device, w->t->panel, (idx)vectors));
-  TRY(duplicates_alloc(&d, w));
-  real *wide = d.wide, *cosine = d.cosine;
-  idx width = d.width;
-  for (gidx i = 0; i < values; i++) wide[i] = w->atoms[i];
-  struct dense_operand o = {wide, r->p, 1, 0, 0};
-  for (idx a = 0; a < r->k; a += width) {
-    idx count = r->k - a < width ? r->k - a : width, first = a * r->d;
-    gidx stride = vectors - first;
-    memset(cosine, 0, (size_t)(stride * count * r->d) * sizeof *cosine);
-    struct dense_product p = {o, o,    first,  (idx)vectors, first,   (a + count) * r->d,
-                              0, r->p, cosine, stride,       PART_ALL};
+  TRY(dense_open(&dense, dev, w->t->panel, vectors));
+  TRY(duplicates_alloc(&d, w, dev));
+  for (gidx i = 0; i < (gidx)vectors * r->p; i++) ((real *)d.wide.host)[i] = w->atoms[i];
+  TRY(device_put(dev, &d.wide, 0, d.wide.bytes));
+  struct dense_operand o = {d.wide.device, r->p, 1, 0, 0};
+  for (idx a = 0; a < r->k; a += d.width) {
+    idx count = r->k - a < d.width ? r->k - a : d.width, first = a * r->d;
+    gidx stride = vectors - first, bytes = stride * count * r->d * (gidx)sizeof(real);
+    struct dense_product p = {o, o,    first,           vectors, first,   (a + count) * r->d,
+                              0, r->p, d.cosine.device, stride,  PART_ALL};
+    TRY(device_clear(dev, &d.cosine, 0, bytes));
     TRY(dense_product(&dense, &p));
-    for (idx i = 0; i < count; i++)
-      for (idx b = a + i + 1; b < r->k; b++) {
-        real c =
-            frames_cosine(cosine + (gidx)(b - a) * r->d + (gidx)i * r->d * stride, stride, r->d);
-        if (c >= w->t->duplicate) pair_list(r, a + i, b, c);
-      }
+    TRY(device_get(dev, &d.cosine, 0, bytes));
+    cosines_read(w, d.cosine.host, stride, a, count);
   }
   qsort(r->duplicate, (size_t)r->n_duplicates, sizeof *r->duplicate, duplicate_compare);
   if (r->n_duplicates > MAX_LISTED) r->n_duplicates = MAX_LISTED;
+  buffer_free(dev, &d.wide);
+  buffer_free(dev, &d.cosine);
   dense_close(&dense);
-  arena_free(&d.arena);
   return OK;
 }

@@ -14,7 +14,8 @@ int terminal_spectrum_bytes(const struct terminal *w, gidx *bytes);
 
 /* List the near duplicates among the atoms. */
 int terminal_duplicates(struct terminal *w);
-/* *bytes <- the most that this takes. */
+/* *bytes <- the most that this takes; and on the side of a GPU. */
 int terminal_duplicates_bytes(const struct terminal *w, gidx *bytes);
+int terminal_duplicates_device(const struct terminal *w, gidx *bytes);
 
 #endif

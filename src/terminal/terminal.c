@@ -3,6 +3,7 @@
  * and inverts it. */
 #include "terminal/terminal.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@
 #include "base/status.h"
 #include "model/access.h"
 #include "terminal/covariance.h"
+#include "terminal/device.h"
 #include "terminal/directions.h"
 #include "terminal/layout.h"
 #include "terminal/slq.h"
@@ -54,13 +56,14 @@ static int atoms_load(struct terminal *w)
   return atoms_check(w->atoms, a->k, a->d, a->p, 0, a->name);
 }
 
-/* One CPU device, for all that rank 0 computes. */
+/* Open the device for all that rank 0 computes, and name it where a GPU would take part. */
 static int device_begin(struct terminal *w)
 {
-  const struct terminal_task *t = w->t;
-  struct device_options options = {
-      .p = t->atoms->p, .d = t->atoms->d, .threads = t->threads, .variant = t->variant};
-  return device_open(&w->device, &options);
+  static const enum terminal_phase phases[] = {TERMINAL_ASSEMBLE, TERMINAL_FACTOR, TERMINAL_INVERSE,
+                                               TERMINAL_COVARIANCE, TERMINAL_ATOMS};
+  if (w->c->rank == 0) TRY(terminal_device_open(&w->device, w->t, w->c));
+  for (int i = 0; i < LENGTH(phases); i++) w->phases[phases[i]].device = w->device.kind;
+  return terminal_fits(w->t, w->c, &w->device);
 }
 
 /* Sizes and borders of the result, now that the directions are known. */
@@ -100,7 +103,7 @@ static int schur_factor(struct terminal *w)
   real *pivot = NULL;
   idx n = r->n_border, good;
   TRY(arena_alloc(&arena, &pivot, n, sizeof *pivot));
-  TRY(dense_cholesky(&w->dense, w->s, n, n, pivot, &good));
+  TRY(dense_cholesky(&w->dense, w->s.device, n, schur_stride(w), pivot, &good));
   r->borders = det_pair_unit;
   for (idx i = 0; i < good; i++) r->borders = det_pair_pivot(r->borders, pivot[i]);
   if (good < n) {
@@ -126,7 +129,7 @@ static int schur_evaluate(struct terminal *w, struct joint_sums *sums)
   phase_close(w, TERMINAL_FACTOR, n * n * n / 6);
   if (!w->r->is_factored) return OK;
   phase_begin(&w->phases[TERMINAL_INVERSE]);
-  TRY(dense_inverse(&w->dense, w->s, w->r->n_border, w->r->n_border));
+  TRY(dense_inverse(&w->dense, w->s.device, w->r->n_border, schur_stride(w)));
   phase_close(w, TERMINAL_INVERSE, n * n * n / 6);
   phase_begin(&w->phases[TERMINAL_COVARIANCE]);
   TRY(terminal_covariance(w));
@@ -165,7 +168,6 @@ static int evaluate(struct terminal *w)
   struct terminal_result *r = w->r;
   double vectors = (double)w->t->atoms->k * w->t->atoms->d;
   joint_sums_init(&sums);
-  TRY(device_begin(w));
   TRY(atoms_load(w));
   TRY(artifact_make(&r->artifact, w->atoms, w->t->atoms->k, w->t->atoms->d, w->t->atoms->p));
   TRY(result_begin(w));
@@ -184,24 +186,36 @@ static int evaluate(struct terminal *w)
   return OK;
 }
 
+static int pass_begin(struct terminal *w)
+{
+  CHECK(w, ERR_MEMORY, "cannot allocate the state of the pass");
+  return device_begin(w);
+}
+
+static void ran_note(const struct terminal *w, struct terminal_ran *ran)
+{
+  *ran = (struct terminal_ran){.device = "", .counts = w->device.counts};
+  if (w->c->rank) return;
+  ran->device = w->device.kind;
+  snprintf(ran->variant, sizeof ran->variant, "%s", w->device.variant);
+}
+
 int terminal_run(const struct terminal_task *t, struct comm *c, struct terminal_result *r,
-                 struct phase *phases)
+                 struct phase *phases, struct terminal_ran *ran)
 {
   struct terminal *w = calloc(1, sizeof *w); /* kept after a failure: a thread may use it */
-  int status =
-      w ? terminal_fits(t, c)
-        : status_fail(ERR_MEMORY, __FILE__, __LINE__, "cannot allocate %zu bytes", sizeof *w);
   memcpy(phases, phase_names, sizeof phase_names);
   *r = (struct terminal_result){0};
-  TRY(comm_agree(c, status));
-  *w = (struct terminal){.t = t, .c = c, .r = r, .phases = phases};
+  if (w) *w = (struct terminal){.t = t, .c = c, .r = r, .phases = phases};
+  TRY(comm_agree(c, pass_begin(w)));
   phase_begin(&phases[TERMINAL_DIRECTIONS]);
   TRY(terminal_directions(w));
   phase_end(&phases[TERMINAL_DIRECTIONS], 0);
   TRY(comm_agree(c, c->rank ? OK : evaluate(w)));
+  ran_note(w, ran);
+  buffer_free(&w->device, &w->s);
   dense_close(&w->dense);
   device_close(&w->device);
-  arena_free(&w->matrix);
   arena_free(&w->inputs);
   free(w);
   return OK;

@@ -6,10 +6,11 @@
  * Floor: terminal.  Knows no files: rows, atoms and supports come from sources.
  *
  * Read terminal.c first, then directions.c, rows.c (the pass over the rows), spectrum.c,
- * covariance.c or, when S is too large to form, slq.c; layout.c tells the memory, lapack.h serves
- * the report.  model/joint.h has the system: that of one atom is the arrow of refit/refit.h, here
- * all atoms' borders stand beside the codes of all rows, which are eliminated row by row.  The
- * determinant of the whole, by way of S, is the Laplace approximation of the evidence. */
+ * covariance.c or, when S is too large to form, slq.c; layout.c tells the memory, device.c opens
+ * what rank 0 computes on, lapack.h serves the report.  model/joint.h has the system: that of one
+ * atom is the arrow of refit/refit.h, here all atoms' borders stand beside the codes of all rows,
+ * which are eliminated row by row.  The determinant of the whole, by way of S, is the Laplace
+ * approximation of the evidence. */
 #ifndef TERMINAL_TERMINAL_H
 #define TERMINAL_TERMINAL_H
 
@@ -45,6 +46,7 @@ struct terminal_task {
   gidx workspace; /* bytes beside S */
   gidx present;   /* bytes of memory that the ranks of a machine may use */
   const char *variant;
+  const char *device, *kernels; /* as struct device_options; without exact evidence a CPU */
 };
 
 enum terminal_phase {
@@ -61,9 +63,16 @@ enum terminal_phase {
   TERMINAL_PHASES
 };
 
-/* Run the pass; the result is set on rank 0.  ERR_COMM may come while rank 0 still works: task, r
- * and phases must outlive the job.  Collective; the same status on every rank. */
+/* What rank 0 computed on, and what that did; on other ranks zeros, and "". */
+struct terminal_ran {
+  const char *device; /* "cpu" or "cuda" */
+  char variant[256];  /* its instruction set, or the GPU's name */
+  struct device_counts counts;
+};
+
+/* Run the pass; the result is set on rank 0.  ERR_COMM may come while rank 0 still works: all
+ * arguments must outlive the job.  Collective; the same status on every rank. */
 int terminal_run(const struct terminal_task *t, struct comm *c, struct terminal_result *r,
-                 struct phase *phases);
+                 struct phase *phases, struct terminal_ran *ran);
 
 #endif

@@ -27,9 +27,15 @@ struct terminal {
   /* Rank 0 computes all but the directions on this device, and S in this workspace of it. */
   struct device device;
   struct dense dense;
-  real *s; /* [border][border] */
-  struct arena inputs, matrix;
+  struct buffer s; /* [border][schur_stride()] real, on the device's side */
+  struct arena inputs;
 };
+
+/* Even, as a GPU likes it. */
+static inline gidx schur_stride(const struct terminal *w)
+{
+  return w->r->n_border + w->r->n_border % 2;
+}
 
 /* Allocate the atoms. */
 int terminal_atoms_alloc(struct terminal *w);

@@ -105,6 +105,13 @@ static int cpu_buffer_copy(struct device *dev, const struct buffer *b, gidx at, 
   return OK;
 }
 
+static int cpu_buffer_clear(struct device *dev, const struct buffer *b, gidx at, gidx bytes)
+{
+  (void)dev;
+  memset((char *)b->device + at, 0, (size_t)bytes);
+  return OK;
+}
+
 static int cpu_gather(struct device *dev, const struct gather_job *job)
 {
   const struct cpu_state *s = cpu_of(dev);
@@ -186,6 +193,7 @@ const struct backend backend_cpu = {
     .free = cpu_buffer_free,
     .put = cpu_buffer_copy,
     .get = cpu_buffer_copy,
+    .clear = cpu_buffer_clear,
     .gather = cpu_gather,
     .put_tile = cpu_put_tile,
     .forget = cpu_forget,
@@ -205,6 +213,8 @@ const struct backend backend_cpu = {
     .cholesky = cpu_cholesky,
     .inverse = cpu_inverse,
     .product = cpu_product,
+    .entries = cpu_entries,
+    .dense_bytes = cpu_dense_bytes,
     .normal_add = cpu_normal_add,
     .normal_decay = cpu_normal_decay,
     .normal_descend = cpu_normal_descend,

@@ -71,6 +71,7 @@ void cpu_dense_close(struct dense *d);
 int cpu_cholesky(struct dense *d, real *s, idx n, gidx stride, real *pivot, idx *good);
 int cpu_inverse(struct dense *d, real *l, idx n, gidx stride);
 int cpu_product(struct dense *d, const struct dense_product *p);
+int cpu_entries(struct dense *d, const struct dense_entries *e);
 int cpu_normal_add(struct device *dev, const struct normal_job *job);
 int cpu_normal_decay(struct device *dev, struct buffer *values, gidx at, gidx count, real beta);
 int cpu_normal_descend(struct device *dev, const struct descend_job *job);

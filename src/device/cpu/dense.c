@@ -12,6 +12,7 @@
 #include "device/cpu/cpu.h"
 #include "device/cpu/dense_impl.h"
 #include "device/cpu/dense_product.h"
+#include "model/dense.h"
 
 enum { SOLVE_ROWS = 192 }; /* a multiple of every tile's rows */
 
@@ -184,13 +185,9 @@ static void rows_invert(struct dense *d, const real *l, idx i, idx width, gidx s
   idx end = i + width;
   memset(turned, 0, (size_t)width * (size_t)end * sizeof(real));
   for (idx c = 0; c < width; c++) turned[i + c + (gidx)c * end] = 1;
-  for (idx k = 0; k < i;
-       k += DENSE_MAX_DEPTH) { /* rows of Z before `to` have no columns after it */
-    idx to = k + DENSE_MAX_DEPTH < i ? k + DENSE_MAX_DEPTH : i;
-    struct dense_operand z = {l, stride, 1, 0, 1}, row = {l, 1, stride, 1, 0};
-    struct dense_product p = {z, row, 0, to, i, end, k, to, turned, end, PART_ALL};
-    cpu_product(d, &p);
-  }
+  struct dense_operand z = {l, stride, 1, 0, 1}, row = {l, 1, stride, 1, 0};
+  struct dense_product p = {z, row, 0, i, i, end, 0, i, turned, end, PART_ALL};
+  cpu_product(d, &p);
   panel_solve(d->state, turned, end, end, width, l + i + i * stride, stride);
 }
 
@@ -204,5 +201,13 @@ int cpu_inverse(struct dense *d, real *l, idx n, gidx stride)
       for (idx c = j > i ? j - i : 0; c < width; c++)
         l[i + c + j * stride] = turned[j + (gidx)c * end];
   }
+  return OK;
+}
+
+int cpu_entries(struct dense *d, const struct dense_entries *e)
+{
+#pragma omp parallel for num_threads(d->state->threads) schedule(static)
+  for (gidx i = 0; i < e->count; i++)
+    e->out[i] = inverse_entry(e->z, e->n, e->stride, e->pairs[2 * i], e->pairs[2 * i + 1]);
   return OK;
 }

@@ -143,8 +143,13 @@ static void piece_multiply(const struct dense_state *d, const struct dense_produ
 
 int cpu_product(struct dense *d, const struct dense_product *p)
 {
-  for (idx from = p->depth_begin; from < p->depth_end; from += DENSE_MAX_DEPTH)
-    piece_multiply(d->state, p, from,
-                   from + DENSE_MAX_DEPTH < p->depth_end ? from + DENSE_MAX_DEPTH : p->depth_end);
+  for (idx from = p->depth_begin; from < p->depth_end; from += DENSE_MAX_DEPTH) {
+    struct dense_product piece = *p;
+    idx to = from + DENSE_MAX_DEPTH < p->depth_end ? from + DENSE_MAX_DEPTH : p->depth_end;
+    if (p->a.is_triangular && to < p->row_end) piece.row_end = to; /* others are zeros */
+    if (p->b.is_triangular && to < p->column_end) piece.column_end = to;
+    if (piece.row_end > p->row_begin && piece.column_end > p->column_begin)
+      piece_multiply(d->state, &piece, from, to);
+  }
   return OK;
 }

@@ -7,7 +7,7 @@
 #include "base/status.h"
 #include "device/cpu/joint_impl.h"
 
-enum { MAX_BATCH = 8192, MAX_TILE_ROWS = 24 }; /* of the dense loops of any instruction set */
+enum { MAX_TILE_ROWS = 24 }; /* of the dense loops of any instruction set */
 
 /* Directions of the atom that has most. */
 static idx max_q(const struct joint *j)
@@ -135,11 +135,11 @@ void cpu_joint_close(struct joint_work *w)
 idx cpu_joint_fit(const struct joint_work *w, const gidx *start, idx n)
 {
   gidx left = w->capacity;
-  for (idx i = 0; i < n && i < MAX_BATCH; i++) {
+  for (idx i = 0; i < n && i < JOINT_MAX_BATCH; i++) {
     left -= cpu_joint_row_bytes(w->joint, (idx)(start[i + 1] - start[i]));
     if (left < 0) return i;
   }
-  return n < MAX_BATCH ? n : MAX_BATCH;
+  return n < JOINT_MAX_BATCH ? n : JOINT_MAX_BATCH;
 }
 
 /* Lay out the rows of a batch, and reserve space for them. */
@@ -156,6 +156,7 @@ static int batch_reserve(struct joint_state *s, const struct joint_rows *rows)
     at.border += width;
     at.vector += length * s->j->d + 1; /* the rank test looks at one pivot more */
   }
+  s->end = at;
   TRY(array_reserve(&s->atom, &s->atom_capacity, at.entry, sizeof(idx)));
   TRY(array_reserve(&s->at, &s->at_capacity, at.entry + rows->n, sizeof(idx)));
   TRY(array_reserve(&s->list_row, &s->list_capacity, at.entry, sizeof(idx)));

@@ -17,9 +17,7 @@ int cpu_joint_begin(struct joint_work *w, struct dense *d, real *s, gidx stride)
   return cpu_product(d, &p);
 }
 
-/* list_row, list_at [list_start[a] ..]: rows of the batch that have atom a, ascending, and the
- * atom's position there. */
-static void lists_make(struct joint_state *s)
+void joint_lists_make(struct joint_state *s)
 {
   gidx *start = s->list_start;
   memset(start, 0, ((size_t)s->j->k + 2) * sizeof *start);
@@ -86,7 +84,7 @@ int cpu_joint_add(struct joint_work *w, real *matrix, gidx stride)
 {
   struct joint_state *s = w->state;
   idx next = 0;
-  lists_make(s);
+  joint_lists_make(s);
 #pragma omp parallel for num_threads(s->threads) schedule(static, 1)
   for (int t = 0; t < s->threads; t++)
     for (idx a = 0;;) {

@@ -2,7 +2,7 @@
  * The joint system on the CPU: the state of a batch, which joint_row.c fills row by row and
  * joint_add.c adds to S.
  *
- * Floor: device; included by joint*.c and lanczos.c only. */
+ * Floor: device; included by joint*.c of both backends and lanczos.c only. */
 #ifndef DEVICE_CPU_JOINT_IMPL_H
 #define DEVICE_CPU_JOINT_IMPL_H
 
@@ -23,6 +23,7 @@ struct joint_state {
   /* the batch; arrays grow */
   idx n;
   struct row_place *rows;
+  struct row_place end; /* where the next row would begin */
   gidx rows_capacity, border_capacity, vector_capacity, y_capacity;
   idx *atom, *at;      /* [entries], [entries + rows] */
   real *t, *pivot, *y; /* borders, vectors, Y */
@@ -32,5 +33,9 @@ struct joint_state {
   idx *list_row, *list_at;
   gidx list_capacity, list_at_capacity;
 };
+
+/* list_row, list_at [list_start[a] ..]: rows of the batch that have atom a, ascending, and the
+ * atom's position there. */
+void joint_lists_make(struct joint_state *s);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * One row of the joint system: how it is made, and what is seen of it in a batch.
  *
- * Floor: device; included by joint*.c and lanczos.c only. */
+ * Floor: device; included by joint*.c of both backends and lanczos.c only. */
 #ifndef DEVICE_CPU_JOINT_ROW_H
 #define DEVICE_CPU_JOINT_ROW_H
 

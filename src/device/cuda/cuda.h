@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The CUDA device from inside: the state that its files share.
  *
- * Floor: device.  One stream computes, another copies for a second thread.  Every operation has
- * ended when it returns, but for place: what comes after it on the stream waits for it.
+ * Floor: device.  One stream computes, another copies for a second thread; dense work has one more
+ * for its panels, which the first one waits for.  Every operation has ended when it returns, but
+ * for place: what comes after it on the stream waits for it.
  *
  * Each file calls those below it alone, and each header includes only what is below it:
  *
@@ -10,6 +11,8 @@
  *     route                 a job: windows of the dictionary, launches of rows
  *     screen    codes       a launch by the certified filter; codes of rows
  *     normal                the normal equations of all atoms, and their descent
+ *     joint                 the matrix S of all rows
+ *     dense                 large dense matrices
  *     arrow                 arrow systems, and those that the CPU solves
  *     arrow_lot             a lot of systems, from host to host
  *     steps                 the steps of all atoms

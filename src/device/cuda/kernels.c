@@ -29,6 +29,17 @@ static void define_screen(struct kernel_recipe *r, const struct kernel_shape *sh
   define(r, "STAGES", form.stages);
 }
 
+static void define_product(struct kernel_recipe *r, const struct kernel_shape *shape)
+{
+  struct product_form form =
+      product_form_of(shape->deep_a, shape->deep_b, shape->narrow, shape->large);
+  define(r, "MMA", shape->mma);
+  define(r, "DEEP_A", form.deep_a);
+  define(r, "DEEP_B", form.deep_b);
+  define(r, "COLUMNS", form.columns);
+  define(r, "STAGES", form.stages);
+}
+
 struct kernel_shape codes_shape(int architecture, idx vectors)
 {
   return (struct kernel_shape){.mma = architecture == 90, .one = codes_chunks(vectors) == 1};
@@ -51,6 +62,7 @@ void kernel_recipe(enum kernel_name name, const struct kernel_shape *shape, stru
   if (defines & DEFINES_CODES) define(r, "ONE", shape->one);
   if (defines & DEFINES_DESCEND) define(r, "MMA", shape->mma);
   if (defines & DEFINES_DESCEND) define(r, "STAGES", descend_stages(shape->large));
+  if (defines & DEFINES_PRODUCT) define_product(r, shape);
   if (defines & DEFINES_SCREEN) define_screen(r, shape);
   if (defines & DEFINES_VALUE) define(r, "POSITIVE", shape->positive);
   if (defines & DEFINES_TEST) define(r, "TEST_HOOKS", shape->test_hooks);

@@ -7,6 +7,7 @@
 
 #include "base/types.h"
 #include "arrow_types.h"
+#include "dense_types.h"
 #include "screen_types.h"
 #include "step_types.h"
 
@@ -28,7 +29,8 @@ enum {
   DEFINES_DESCEND = 1 << 6, /* MMA, STAGES */
   DEFINES_ARROW = 1 << 7,   /* ARROW_D, ARROW_K */
   DEFINES_TEAM = 1 << 8,    /* ARROW_TEAM */
-  DEFINES_STEP = 1 << 9     /* STEP_D */
+  DEFINES_STEP = 1 << 9,    /* STEP_D */
+  DEFINES_PRODUCT = 1 << 10 /* MMA, struct product_form */
 };
 
 /* Every kernel, one line each: KERNEL_<the first>, the second's file and entry, whether it is hot
@@ -58,6 +60,13 @@ enum {
   X(NORMAL_DECAY, normal_decay, 0, 0)                                                              \
   X(NORMAL_FORGET, normal_forget, 0, 0)                                                            \
   X(NORMAL_DESCEND, normal_descend, 1, DEFINES_DESCEND)                                            \
+  X(DENSE_PRODUCT, dense_product, 1, DEFINES_PRODUCT)                                              \
+  X(DENSE_FACTOR, dense_factor, 1, 0)                                                              \
+  X(DENSE_SOLVE, dense_solve, 1, 0)                                                                \
+  X(DENSE_CORNERS, dense_corners, 0, 0)                                                            \
+  X(DENSE_UNIT, dense_unit, 0, 0)                                                                  \
+  X(DENSE_ENTRIES, dense_entries, 0, 0)                                                            \
+  X(JOINT_ADD, joint_add, 1, 0)                                                                    \
   X(ARROW, arrow, 1, DEFINES_ARROW | DEFINES_TEAM)                                                 \
   X(ARROW_SUM, arrow_sum, 1, DEFINES_ARROW)                                                        \
   X(ARROW_BORDER, arrow_border, 0, DEFINES_ARROW)                                                  \
@@ -71,13 +80,14 @@ enum kernel_name { KERNEL_TABLE(KERNEL_ENUM) KERNELS };
 
 /* What a kernel is specialised for. */
 struct kernel_shape {
-  int bulk;          /* of route_form_of() */
-  int mma;           /* of codes, descents: tensor instructions for f64 that are chains of fma */
-  int one;           /* of codes: a row has at most WARP vectors */
-  int large;         /* of descend_stages() */
-  int wgmma, sample; /* of screen_form_of() */
-  int test_hooks;    /* of the certified filter: for tests against its proof */
-  int positive;      /* of route and screen: the values of scores are their positive parts (N.2) */
+  int bulk;  /* of route_form_of() */
+  int mma;   /* of codes, descents, products: tensor instructions for f64 that are chains of fma */
+  int one;   /* of codes: a row has at most WARP vectors */
+  int large; /* of descend_stages(), product_form_of() */
+  int deep_a, deep_b, narrow; /* of product_form_of() */
+  int wgmma, sample;          /* of screen_form_of() */
+  int test_hooks;             /* of the certified filter: for tests against its proof */
+  int positive; /* of route and screen: the values of scores are their positive parts (N.2) */
   idx d, top_k;
   idx k, team; /* of arrow systems: their border, and threads of one in arrow.cu */
 };

@@ -215,6 +215,13 @@ int cuda_get(struct device *dev, const struct buffer *b, gidx at, gidx bytes)
   return cuda_finish(s);
 }
 
+int cuda_clear(struct device *dev, const struct buffer *b, gidx at, gidx bytes)
+{
+  struct cuda_state *s = dev->state;
+  TRY_CU(cudaMemsetAsync((char *)b->device + at, 0, (size_t)bytes, s->stream));
+  return cuda_finish(s);
+}
+
 int cuda_gather(struct device *dev, const struct gather_job *job)
 {
   struct cuda_state *s = dev->state;

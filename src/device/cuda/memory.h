@@ -36,6 +36,7 @@ void cuda_buffer_free(struct device *dev, struct buffer *b);
 int cuda_bytes_available(struct device *dev, gidx *bytes);
 int cuda_put(struct device *dev, const struct buffer *b, gidx at, gidx bytes);
 int cuda_get(struct device *dev, const struct buffer *b, gidx at, gidx bytes);
+int cuda_clear(struct device *dev, const struct buffer *b, gidx at, gidx bytes);
 int cuda_gather(struct device *dev, const struct gather_job *job);
 int cuda_copy_rate(struct device *dev, double *rate);
 

@@ -40,6 +40,8 @@ const struct backend backend_cuda = {
     .codes_state_bytes = none_codes_state_bytes,
     .normal_bytes = none_normal_bytes,
     .arrow_bytes = plan_arrow_bytes,
+    .dense_bytes = plan_dense_bytes,
+    .joint_bytes = plan_joint_bytes,
 };
 
 int kernel_compile(const struct kernel_recipe *recipe, int architecture, const char *folder,

@@ -8,7 +8,9 @@
 #include "device/backend.h"
 #include "device/cuda/arrow.h"
 #include "device/cuda/codes.h"
+#include "device/cuda/dense.h"
 #include "device/cuda/dictionary.h"
+#include "device/cuda/joint.h"
 #include "device/cuda/load.h"
 #include "device/cuda/memory.h"
 #include "device/cuda/normal.h"
@@ -137,6 +139,7 @@ const struct backend backend_cuda = {
     .free = cuda_buffer_free,
     .put = cuda_put,
     .get = cuda_get,
+    .clear = cuda_clear,
     .gather = cuda_gather,
     .bytes_available = cuda_bytes_available,
     .idle = cuda_idle,
@@ -147,6 +150,20 @@ const struct backend backend_cuda = {
     .place = cuda_place,
     .codes_state_bytes = cuda_codes_state_bytes,
     .codes = cuda_codes,
+    .dense_open = cuda_dense_open,
+    .dense_close = cuda_dense_close,
+    .cholesky = cuda_cholesky,
+    .inverse = cuda_inverse,
+    .product = cuda_product,
+    .entries = cuda_entries,
+    .dense_bytes = plan_dense_bytes,
+    .joint_open = cuda_joint_open,
+    .joint_close = cuda_joint_close,
+    .joint_begin = cuda_joint_begin,
+    .joint_batch = cuda_joint_batch,
+    .joint_add = cuda_joint_add,
+    .joint_row_size = cuda_joint_row_size,
+    .joint_bytes = plan_joint_bytes,
     .normal_add = cuda_normal_add,
     .normal_decay = cuda_normal_decay,
     .normal_descend = cuda_normal_descend,

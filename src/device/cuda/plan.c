@@ -8,6 +8,7 @@
 #include "base/num.h"
 #include "base/status.h"
 #include "device/device.h"
+#include "device/joint.h"
 #include "model/route.h"
 
 enum { ROWS_UNKNOWN = 1 << 14 };          /* planned for where the rows of a job are not known */
@@ -284,4 +285,36 @@ gidx plan_arrow_bytes(gidx largest)
 {
   gidx bytes = largest > PLAN_ARROW_LARGEST / 8 ? PLAN_ARROW_LARGEST : 8 * largest;
   return 2 * imax(bytes, PLAN_ARROW_LOT);
+}
+
+gidx plan_dense_work(idx n)
+{
+  return round_up(n, FACTOR_WIDTH) * FACTOR_OUTER * (gidx)sizeof(real);
+}
+
+gidx plan_dense_bytes(int threads, idx panel, idx n)
+{
+  (void)threads, (void)panel;
+  return plan_dense_work(n) + n * (gidx)sizeof(real) + (gidx)sizeof(int);
+}
+
+/* E, or E'E inside each atom, and the directions. */
+gidx plan_joint_held(const struct joint *j)
+{
+  gidx directions = j->direction[j->k], max_q = 0;
+  for (idx a = 0; a < j->k; a++) max_q = imax(max_q, j->direction[a + 1] - j->direction[a]);
+  return directions * (j->p + max_q) * (gidx)sizeof(real) + (j->k + 1) * (gidx)sizeof(idx) +
+         PLAN_JOINT_PIECES * PLAN_JOINT_ALIGNED;
+}
+
+/* A row takes here at most a quarter more than on the CPU: the numbers of its borders. */
+gidx plan_joint_batch(const struct joint *j, idx longest, gidx capacity)
+{
+  gidx rows = imin(capacity, JOINT_MAX_BATCH * cpu_joint_row_bytes(j, longest));
+  return rows + rows / 4 + (j->k + 2) * (gidx)sizeof(gidx) + PLAN_JOINT_PIECES * PLAN_JOINT_ALIGNED;
+}
+
+gidx plan_joint_bytes(const struct joint *j, idx longest, gidx capacity)
+{
+  return plan_joint_held(j) + plan_joint_batch(j, longest, capacity);
 }

@@ -9,6 +9,7 @@
 #define DEVICE_CUDA_PLAN_H
 
 #include "base/types.h"
+#include "dense_types.h"
 #include "screen_types.h"
 
 struct device_options;
@@ -79,6 +80,19 @@ gidx plan_state_bytes(idx vectors, real rho, int nonnegative);
 /* How many rows of codes may have states of so many bytes at a time, at least one; spare: bytes
  * that are free beside the plan. */
 idx plan_codes_rows(const struct cuda_plan *plan, gidx state_bytes, idx n, gidx spare);
+
+/* What dense work on matrices of n rows takes: columns of a factor, put aside. */
+gidx plan_dense_work(idx n);
+/* Row `dense_bytes` of the table. */
+gidx plan_dense_bytes(int threads, idx panel, idx n);
+
+/* What the assembly of S takes beside S: of all batches, of one, and row `joint_bytes` of the
+ * table, their sum.  Their pieces are aligned. */
+struct joint;
+enum { PLAN_JOINT_ALIGNED = 256, PLAN_JOINT_PIECES = 16 };
+gidx plan_joint_held(const struct joint *j);
+gidx plan_joint_batch(const struct joint *j, idx longest, gidx capacity);
+gidx plan_joint_bytes(const struct joint *j, idx longest, gidx capacity);
 
 /* Arrow systems come in lots of so many bytes, or of one system that is larger; two lots are on the
  * device at a time.  A system beyond PLAN_ARROW_LARGEST bytes stays on the host. */

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What launchers and kernels of dense matrices agree on (N.19).  C11 that is also CUDA C++.
+ *
+ * Floor: kernels.  Includes forms.h alone.
+ *
+ * Matrices are column-major.  The factor is made in panels of FACTOR_WIDTH columns; FACTOR_OUTER
+ * of them are applied at once to what is right of them.  The square on the diagonal of a panel
+ * stands apart in `corners` until the end, because every block that solves rows below it reads it
+ * and factors it for itself. */
+#ifndef DENSE_TYPES_H
+#define DENSE_TYPES_H
+
+#include "forms.h"
+
+enum {
+  PRODUCT_ROWS = 128, /* of a tile of dense_product */
+  PRODUCT_DEPTH = 16, /* of a stage */
+  PRODUCT_WARPS = 8,
+  PRODUCT_GROUP = 8, /* tiles one below the other that blocks take in turn */
+  FACTOR_WIDTH = 64,
+  FACTOR_OUTER = 512,
+  FACTOR_LEAF = 16, /* columns in registers at a time */
+  FACTOR_THREADS = 128,
+  FACTOR_ROWS = FACTOR_THREADS - FACTOR_WIDTH, /* of a block of dense_factor, below the square */
+  ENTRIES_THREADS = 64
+};
+
+/* As struct dense_operand of device/dense.h; `row` or `depth` is 1. */
+struct product_side {
+  const double *at;
+  long long row, depth;
+  int is_triangular;
+};
+
+/* C_ij <- chain over k of fma(A_ik, B_jk, C_ij), as struct dense_product.  Entries with
+ * least <= i - j <= most are touched. */
+struct product_args {
+  struct product_side a, b;
+  double *c; /* entry (row_begin, column_begin) */
+  long long c_row, c_column;
+  int row_begin, row_end, column_begin, column_end, depth_begin, depth_end;
+  int is_negative; /* the products are */
+  int least, most;
+};
+
+/* One compiled form of dense_product.cu; its members are the -D options of the same names. */
+struct product_form {
+  int deep_a, deep_b; /* DEEP_A, DEEP_B: depths are next to each other */
+  int columns;        /* COLUMNS: of a tile */
+  int stages;         /* STAGES */
+};
+
+/* narrow: for products of at most FACTOR_WIDTH columns.  large: a block may have the shared memory
+ * of more stages. */
+HOST_DEVICE struct product_form product_form_of(int deep_a, int deep_b, int narrow, int large)
+{
+  struct product_form f = {deep_a, deep_b, narrow ? FACTOR_WIDTH : PRODUCT_ROWS, large ? 4 : 2};
+  return f;
+}
+
+/* Reals from one row of a stage to the next: no two lanes of half a warp meet in a bank. */
+HOST_DEVICE int product_pitch(int deep, int rows)
+{
+  return (deep ? PRODUCT_DEPTH : rows) + 4;
+}
+
+HOST_DEVICE int product_side_values(int deep, int rows)
+{
+  return (deep ? rows : PRODUCT_DEPTH) * product_pitch(deep, rows);
+}
+
+HOST_DEVICE int product_shared_bytes(struct product_form f)
+{
+  return f.stages * 8 *
+         (product_side_values(f.deep_a, PRODUCT_ROWS) + product_side_values(f.deep_b, f.columns));
+}
+
+/* Of any form with many stages. */
+enum { PRODUCT_LARGE = 4 * 8 * 2 * PRODUCT_ROWS * (PRODUCT_DEPTH + 4) };
+
+/* A panel's columns, first .. first + FACTOR_WIDTH - 1 where they are there, are updated by all
+ * columns before them. */
+struct factor_args {
+  double *s;
+  long long stride;
+  int n, first;
+  double *corners; /* [panels][FACTOR_WIDTH][FACTOR_WIDTH], column-major */
+  double *pivots;  /* [n] */
+  int *good;       /* n, or the first bad pivot */
+};
+
+/* Shared memory of a block of dense_solve (dense_rows.h), and of dense_factor. */
+enum {
+  SOLVE_SHARED =
+      8 * (FACTOR_WIDTH * (FACTOR_WIDTH + 1) + (FACTOR_WIDTH - FACTOR_LEAF) * FACTOR_THREADS),
+  FACTOR_SHARED = SOLVE_SHARED + 16
+};
+
+/* Rows first .. first + width - 1 of Z, width <= FACTOR_WIDTH, in columns 0 .. first + width - 1:
+ * the chains over the rows before are there. */
+struct solve_args {
+  double *z; /* entry (0, 0) */
+  long long stride;
+  int first, width;
+  const double *l; /* entry (first, first) of L */
+  long long l_stride;
+};
+
+/* L of columns first .. first + width - 1 goes to `work`, entry (first, first) first, and unit
+ * vectors take its place. */
+struct unit_args {
+  double *s;
+  long long stride;
+  int n, first, width;
+  double *work;
+  long long work_stride;
+};
+
+struct entries_args {
+  const double *z;
+  long long stride;
+  int n, count;
+  const int *pairs; /* [count][2] */
+  double *out;      /* [count] */
+};
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What the launcher and the kernel of the assembly of S agree on (N.18).  C11 that is also CUDA
+ * C++.
+ *
+ * Floor: kernels.  Includes forms.h alone. */
+#ifndef JOINT_TYPES_H
+#define JOINT_TYPES_H
+
+#include "forms.h"
+
+enum { JOINT_THREADS = 64 };
+
+/* As struct row_place of device/cpu/joint_row.h. */
+struct joint_place {
+  int m, width, padded, count;
+  long long y, entry, border, vector;
+};
+
+/* A batch of rows, as struct joint_state of device/cpu/joint_impl.h has it; row i has its first
+ * borders in at[entry + i ..]. */
+struct joint_args {
+  const struct joint_place *places; /* [n] */
+  const int *at;                    /* [entries + n] */
+  const int *border;                /* [borders] of S */
+  const double *t, *y;
+  const long long *list_start; /* [k + 1] */
+  const int *list_row, *list_at;
+  const int *direction; /* [k + 1] */
+  const double *own;    /* [directions][max_q] */
+  double *s;
+  long long stride;
+  int d, max_q;
+};
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The device that rank 0 computes on.
+ *
+ * Floor: terminal; included by src/terminal and by the command.  Not collective. */
+#ifndef TERMINAL_DEVICE_H
+#define TERMINAL_DEVICE_H
+
+#include <string.h>
+
+#include "terminal/layout.h"
+
+/* Open the device that the task asks for: `auto` takes a GPU that is there, has enough memory, and
+ * is worth its start.  ERR_MEMORY with the numbers where `cuda` does not fit. */
+int terminal_device_open(struct device *dev, const struct terminal_task *t, struct comm *c);
+
+/* A dry one of the kind that this opens if a GPU is there. */
+int terminal_device_dry(struct device *dev, const struct terminal_task *t, struct comm *c);
+
+static inline int device_is_gpu(const struct device *dev)
+{
+  return dev->kind && strcmp(dev->kind, "cuda") == 0;
+}
+
+#endif

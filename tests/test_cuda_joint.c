@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * S and the sums of all rows have the bits of the plain loops where a GPU assembles S: every
+ * problem of the CPU's test. */
+#include "device_joint.h"
+
+int main(void)
+{
+  if (!gpu_present()) return done_testing();
+  check_joint(&how_cuda, 1);
+  return done_testing();
+}

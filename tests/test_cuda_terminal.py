@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Claim: terminal --device cuda writes the bytes of --device cpu, for frames, several ranks, small
+workspaces and an S that is not positive definite; what --dry-run says of a GPU is enough, and with
+less the job ends with 71 and the numbers before any work; without a GPU cuda ends with 69 and auto
+is the CPU; a fault of CUDA ends the job with 69 and publishes nothing."""
+import os
+import re
+import subprocess
+import tempfile
+
+from tap import SAGITTA, claim, done_testing, gpu_present, ok, sagitta, skip_all
+
+SHIM = os.path.join(os.environ.get("builddir", "."), "tests", "fault_cuda.so")
+BEHIND = os.environ.get("FAULT_BEHIND", "")  # further libraries to preload
+CALLS = [1, 2, 3, 4, 5, 7, 9, 12, 16, 20]
+
+# name: what synth makes, and the options of the pass.
+MADE = {
+    "plain": (("--n-rows", 900, "--columns", 24, "--atoms", 41, "--top-s", 3, "--noise", 0.05),
+              ("--directions", 3, "--cross", 50)),
+    "frames": (("--n-rows", 700, "--columns", 20, "--atoms", 13, "--frame", 2, "--top-s", 2,
+                "--noise", 0.05), ("--directions", 2, "--cross", 5)),
+    "indefinite": (("--n-rows", 200, "--columns", 16, "--atoms", 30, "--top-s", 3, "--noise", 0.5,
+                    "--start-cosine", 0.4), ("--directions", 4,)),
+}
+
+
+def run(folder, out, name, *words, ranks=1, **environment):
+    """A run with the CUDA shim, and where its result is."""
+    place, at = os.path.join(folder, out), os.path.join(folder, name)
+    preload = " ".join(filter(None, [SHIM, BEHIND]))
+    dictionary = "start.h5" if name == "indefinite" else "dictionary.h5"
+    command = [SAGITTA, "terminal", "--rows", f"{at}/rows.h5", "--dictionary",
+               f"{at}/{dictionary}", "--supports", f"{at}/supports.h5", "--spectrum", "inertia",
+               "--output", place, "--force", *map(str, MADE[name][1]), *map(str, words)]
+    environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1",
+                       OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", **environment)
+    if ranks > 1:
+        command = ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", str(ranks), "-x",
+                   f"LD_PRELOAD={preload}", *command]
+    else:
+        environment["LD_PRELOAD"] = preload
+    if os.path.exists(place):
+        os.remove(place)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment)
+    return done, place
+
+
+def equal(folder, name, out):
+    return sagitta("diff", os.path.join(folder, f"{name}-cpu.h5"), out).returncode == 0
+
+
+def told(good, done):
+    if not good:
+        print("#", (done.stdout + done.stderr).replace("\n", "\n# "))
+    return good
+
+
+def data(folder):
+    for name, (words, _) in MADE.items():
+        at = os.path.join(folder, name)
+        sagitta("synth", *words, "--output", at)
+        dictionary = "start.h5" if name == "indefinite" else "dictionary.h5"
+        sagitta("encode", "--rows", f"{at}/rows.h5", "--dictionary", f"{at}/{dictionary}",
+                "--top-s", words[words.index("--top-s") + 1], "--output", f"{at}/supports.h5")
+        done, _ = run(folder, f"{name}-cpu.h5", name, "--device", "cpu")
+        bad = "not positive definite" in done.stderr
+        told(ok(done.returncode == 0 and "device=cpu/" in done.stderr and
+                bad == (name == "indefinite"), f"{name}: the CPU's"), done)
+
+
+@claim("terminal --device cuda writes the bytes of --device cpu")
+def check_equal(folder):
+    for name in MADE:
+        for ranks, words in ((1, ()), (1, ("--workspace", 5, "--threads", 1)), (2, ())):
+            done, out = run(folder, "gpu.h5", name, "--device", "cuda", *words, ranks=ranks)
+            good = done.returncode == 0 and "device=cuda/" in done.stderr and \
+                re.search(r"factor +\d.* cuda", done.stderr) and equal(folder, name, out)
+            told(ok(good, f"{name}: {ranks} ranks, {words}"), done)
+    done, _ = run(folder, "gpu.h5", "plain", "--device", "auto")
+    ok(done.returncode == 0 and "device=cpu" in done.stderr, "auto is the CPU for little work")
+
+
+def planned(folder, name, *words):
+    """Bytes of a GPU that --dry-run says, in words that are a limit with its 32nd kept free."""
+    done, _ = run(folder, "plan.h5", name, "--device", "cuda", "--dry-run", *words)
+    said = re.search(r"GPU +([0-9.]+) MB", done.stdout)
+    told(ok(done.returncode == 0 and said, f"{name}: --dry-run says a GPU's part"), done)
+    return 1e6 * float(said[1]) * 32 / 31
+
+
+@claim("the ledger of the GPU's memory is enough, and less ends with 71 before the work")
+def check_memory(folder):
+    for name in MADE:
+        said = planned(folder, name, "--workspace", 5)
+        for part in (1.01, 0.97, 0.3):
+            done, out = run(folder, "gpu.h5", name, "--device", "cuda", "--workspace", 5,
+                            CUDA_MEMORY=str(int(part * said + 2e5 * (part > 1))))
+            if part > 1:
+                good = done.returncode == 0 and equal(folder, name, out)
+            else:
+                good = done.returncode == 71 and not os.path.exists(out) and \
+                    re.search(r"needs \d+ bytes on the GPU of rank 0 .* \d+ are free", done.stderr)
+            told(ok(good, f"{name} with {part} of it: exit {done.returncode}"), done)
+
+
+@claim("a CUDA call that fails ends the job with 69, nothing published")
+def check_calls(folder):
+    for n in CALLS:
+        done, out = run(folder, "fault.h5", "plain", "--device", "cuda", FAULT_CUDA=f"call:{n}")
+        lines = [line for line in done.stderr.splitlines() if line.startswith("sagitta terminal:")]
+        if done.returncode == 0:
+            ok(equal(folder, "plain", out), f"call {n} is not reached")
+        else:
+            memory = done.returncode == 71 and "page-locked" in done.stderr
+            ok((done.returncode == 69 or memory) and len(lines) == 1 and not os.path.exists(out),
+               f"call {n} fails: exit {done.returncode}, {lines}")
+
+
+@claim("without a GPU cuda is refused, auto is the CPU")
+def check_absent(folder):
+    done, out = run(folder, "absent.h5", "plain", "--device", "cuda", CUDA_VISIBLE_DEVICES="-1")
+    ok(done.returncode == 69 and not os.path.exists(out),
+       f"--device cuda without a GPU: exit {done.returncode}, {done.stderr.strip()}")
+    done, out = run(folder, "auto.h5", "plain", "--device", "auto", CUDA_VISIBLE_DEVICES="-1")
+    ok(done.returncode == 0 and equal(folder, "plain", out), "--device auto without a GPU")
+    planned(folder, "plain")
+    done, _ = run(folder, "plan.h5", "plain", "--device", "cpu", "--dry-run")
+    ok(done.returncode == 0 and "GPU" not in done.stdout, "--dry-run without")
+    done, _ = run(folder, "slq.h5", "plain", "--device", "cuda", "--evidence", "slq")
+    ok(done.returncode == 2 and "CPUs alone" in done.stderr, "an estimate on a GPU is refused")
+
+
+def main():
+    if os.environ.get("SANITIZED"):
+        return skip_all("the sanitizers come first among what is preloaded")
+    with tempfile.TemporaryDirectory() as folder:
+        with claim("the CPU's answers"):
+            data(folder)
+        check_absent(folder)
+        if gpu_present():
+            check_equal(folder)
+            check_memory(folder)
+            check_calls(folder)
+    return done_testing()
+
+
+main()
