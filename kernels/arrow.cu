@@ -1,18 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * arrow: solves arrow systems (N.7 to N.13) whose rows fit in shared memory, reading each once.
  *
- * grid    enough for all systems, arrow_threads(team) / team a block
+ * grid    enough for all systems: arrow_threads(team) / team a block, or one a cluster
  * block   arrow_threads(team)
- * shared  arrow_shared_bytes(d, k, team, rows): rows, then the border, for each system
+ * cluster 1, or with a block a team 2, 4, 8 (9.0): each block has every so manieth lane
+ * shared  arrow_shared_bytes(d, k, team, mma, blocks, rows): rows, their pivots, sums, the border
  * sums    lanes, tree and chains of (N.12); all else as the formulas say
  *
- * -D ARROW_D, ARROW_K, and ARROW_TEAM, threads of a system: a warp, or the block
+ * -D ARROW_D, ARROW_K, MMA, and ARROW_TEAM, threads of a system: a warp, or the block
  *
- * A system that is not ok has steps 0: the launcher's caller solves it again elsewhere. */
+ * The blocks of a cluster exchange sums once, and each of them solves the border.  Steps of a
+ * system that is not ok are worth nothing: the launcher's caller solves it again elsewhere. */
 #define ARROW_TILE arrow_tile(ARROW_D, ARROW_K, ARROW_TEAM)
 #define SUM_LANES ARROW_LANES
 #include "arrow_border.h"
+#include "cluster.h"
+#if MMA && ARROW_TEAM > 32
+#define BY_PRODUCTS 1
+#include "arrow_products.h"
+#else
+#define BY_PRODUCTS 0
 #include "arrow_sums.h"
+#endif
 
 enum {
   TEAM = ARROW_TEAM,
@@ -20,10 +29,20 @@ enum {
   TEAMS = THREADS / TEAM,
   WARPS = TEAM / WARP,
   /* Registers for large frames, else blocks that hide each other's waiting. */
-  BLOCKS = FRAME > 4 || BORDER > 16   ? 1
-           : FRAME > 2 || TEAM == 256 ? 2
-           : BORDER > 4               ? 4
-                                      : 5
+  BLOCKS = FRAME > 4 || BORDER > (BY_PRODUCTS ? 32 : 16) ? 1
+           : FRAME > 2 || TEAM == 256 || BORDER > 16     ? 2
+           : BORDER > 4                                  ? 4
+           : BY_PRODUCTS                                 ? 6
+                                                         : 5
+};
+
+/* A system as a block sees it. */
+struct view {
+  struct arrow_atom atom;
+  struct rows rows;
+  struct border border;
+  double *sums;           /* [warps][ENTRIES] */
+  int parts, part, count; /* blocks of the system, this one, its rows */
 };
 
 static __device__ inline void team_sync(void)
@@ -42,48 +61,125 @@ static __device__ inline int team_any(int x)
   return __any_sync(FULL_WARP, x);
 }
 
-/* T, w and the pair of the rows; the latter by the last warp, which has the fewest tiles. */
-static __device__ inline void rows_sum(const struct border *b, const double *rows, int n)
+static __device__ inline struct view view_of(const struct arrow_args *a, int index, double *area)
 {
-  int warp = threadIdx.x % TEAM / WARP, lane = threadIdx.x % WARP;
-  if (warp == WARPS - 1) {
-    struct pair pair = pair_unit();
-    pair_rows(&pair, rows, lane, n, WARP);
-    pair_fold(&pair, WARP);
-    if (lane == 0) b->pair[0] = pair.m;
-    if (lane == 0) b->pair[1] = __longlong_as_double(pair.e);
+  struct view v = {a->atoms[index]};
+  int lanes;
+  v.parts = BY_PRODUCTS ? cluster_blocks() : 1;
+  v.part = BY_PRODUCTS ? cluster_rank() : 0;
+  lanes = ARROW_LANES / v.parts;
+  v.count = arrow_rows_of(v.atom.n, v.part, v.parts);
+  v.rows.at = area;
+  v.rows.shift = __ffs(lanes) - 1;
+#if BY_PRODUCTS
+  v.rows.pad = arrow_pad(FRAME, BORDER, lanes);
+  v.rows.pivots = area + arrow_padded_reals(FRAME, BORDER, v.parts, a->rows);
+  v.sums = v.rows.pivots + arrow_rows_of(a->rows, 0, v.parts) * FRAME;
+  v.border = border_at(v.sums + LANE_WARPS * ENTRIES);
+#else
+  v.rows.pad = 0;
+  v.rows.pivots = area + a->rows * ROW + TILE * FRAME;
+  v.border = border_at(v.rows.pivots + a->rows * FRAME);
+#endif
+  return v;
+}
+
+#if BY_PRODUCTS
+
+/* S and the right side from the rows; barriers within. */
+static __device__ inline void schur_make(const struct view *v)
+{
+  int warps = products_add(v->sums, &v->rows, v->atom.n, v->part);
+  team_sync();
+  if (v->parts > 1) {
+#pragma unroll 1
+    for (int e = threadIdx.x; e < ENTRIES; e += TEAM) {
+      double x[8];
+#pragma unroll
+      for (int w = 0; w < 8; w++) x[w] = w < warps ? v->sums[w * ENTRIES + e] : 0;
+      tree_add(x, warps);
+      v->sums[e] = x[0];
+    }
+    cluster_barrier();
   }
 #pragma unroll 1
-  for (int number = warp; number < TILES; number += WARPS) {
-    struct tile t = tile_of(number);
-    double sum[SUMS] = {};
-    tile_add(sum, t, rows, lane, n);
-    int first = tile_fold(sum), i, j;
+  for (int e = threadIdx.x; e < BORDER * (BORDER + 1); e += TEAM) {
+    int j = e / (BORDER + 1), i = e % (BORDER + 1), at = i * (i + 1) / 2 + j;
+    int count = v->parts > 1 ? v->parts : warps;
+    double x[8];
+    if (i < j) continue;
 #pragma unroll
-    for (int v = 0; v < TOTALS; v++)
-      if (first >= 0 && tile_place(t, first + v, &i, &j)) b->s[j * PITCH + i] = sum[v];
+    for (int w = 0; w < 8; w++)
+      x[w] = w >= count     ? 0
+             : v->parts > 1 ? cluster_get(v->sums + at, w)
+                            : v->sums[w * ENTRIES + at];
+    tree_add(x, count);
+    v->border.s[j * PITCH + i] = border_entry(&v->border, i, j, x[0], v->atom.ridge_b);
   }
 }
 
-/* By the first warp; returns whether the border is ok. */
-static __device__ inline int border_finish(const struct arrow_args *a,
-                                           const struct arrow_atom *atom, const struct border *b)
+#else
+
+static __device__ inline void schur_make(const struct view *v)
 {
-  struct pair pair, rows = {b->pair[0], __double_as_longlong(b->pair[1])};
-  int lane = threadIdx.x % WARP, ok = border_solve(b, &pair);
-  double *out = a->out + atom->out + (long long)atom->n * FRAME;
-  for (int j = lane; j < BORDER && ok; j += WARP) out[j] = b->step[j];
-  pair_times(&rows, pair);
-  if (lane == 0) a->found[atom->number].m = rows.m;
-  if (lane == 0) a->found[atom->number].e = rows.e;
-  return ok;
+  int lane = threadIdx.x % WARP;
+#pragma unroll 1
+  for (int number = threadIdx.x % TEAM / WARP; number < TILES; number += WARPS) {
+    struct tile t = tile_of(number);
+    double sum[SUMS] = {};
+    tile_add(sum, t, v->rows.at, lane, v->atom.n);
+    int first = tile_fold(sum), i, j;
+#pragma unroll
+    for (int s = 0; s < TOTALS; s++)
+      if (first >= 0 && tile_place(t, first + s, &i, &j)) v->border.s[j * PITCH + i] = sum[s];
+  }
+  team_sync();
+  border_make(&v->border, v->atom.ridge_b);
 }
 
-static __device__ inline void system_fail(const struct arrow_args *a, const struct arrow_atom *atom)
+#endif
+
+/* By one warp: the pair of the block's rows, to the first block. */
+static __device__ inline void rows_pair(const struct view *v)
 {
-  int thread = threadIdx.x % TEAM;
-  if (thread == 0) a->found[atom->number].not_ok = 1;
-  for (int e = thread; e < atom->n * FRAME + BORDER; e += TEAM) a->out[atom->out + e] = 0;
+  int lane = threadIdx.x % WARP, lanes = 1 << v->rows.shift;
+  struct pair pair = pair_unit();
+  pair_rows(&pair, v->rows.pivots, lane, lane < lanes ? v->count : 0, lanes);
+  pair_fold(&pair, lanes);
+  double *found = v->border.found + 3 * v->part;
+  if (lane > 0) return;
+  if (v->parts > 1) {
+    cluster_put(found, 0, pair.m);
+    cluster_put(found + 1, 0, __longlong_as_double(pair.e));
+  } else {
+    found[0] = pair.m;
+    found[1] = __longlong_as_double(pair.e);
+  }
+}
+
+/* By one thread of the first block: what became of the system. */
+static __device__ inline void found_write(const struct arrow_args *a, const struct view *v,
+                                          struct pair border, int failed)
+{
+  const double *found = v->border.found;
+  struct pair rows[ARROW_BLOCKS];
+#pragma unroll
+  for (int p = 0; p < ARROW_BLOCKS; p++) {
+    rows[p] = pair_unit();
+    if (p >= v->parts) continue;
+    rows[p].m = found[3 * p];
+    rows[p].e = __double_as_longlong(found[3 * p + 1]);
+    failed |= v->parts > 1 && found[3 * p + 2] != 0;
+  }
+#pragma unroll
+  for (int half = ARROW_BLOCKS / 2; half >= 1; half /= 2)
+#pragma unroll
+    for (int p = 0; p < half; p++)
+      if (half < v->parts) pair_times(&rows[p], rows[p + half]);
+  pair_times(&rows[0], border);
+  a->found[v->atom.number].m = rows[0].m;
+  a->found[v->atom.number].e = rows[0].e;
+  a->found[v->atom.number].not_ok = failed;
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
@@ -91,31 +187,40 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 {
   extern __shared__ __align__(16) double shared[];
   int team = threadIdx.x / TEAM, thread = threadIdx.x % TEAM, failed = 0;
-  long long index = (long long)blockIdx.x * TEAMS + team;
+  int parts = BY_PRODUCTS ? cluster_blocks() : 1;
+  int index = (int)blockIdx.x / parts * TEAMS + team;
   if (index >= a.count) return; /* a whole team, and with one team a block none */
-  struct arrow_atom atom = a.atoms[index];
-  double *rows = shared + team * arrow_area_reals(FRAME, BORDER, TEAM, a.rows);
-  struct border b = border_at(rows + arrow_rows_reals(FRAME, BORDER, TILE, a.rows));
-  rows_order(rows, a.in + atom.in, atom.n, 0, 0, atom.n, 0, 1);
-  border_order(&b, a.in + atom.in, atom.n);
+  int reals = arrow_area_reals(FRAME, BORDER, TEAM, MMA, parts, a.rows);
+  struct view v = view_of(&a, index, shared + team * reals);
+  struct pair pair;
+  double *out = a.out + v.atom.out;
+  rows_order(&v.rows, a.in + v.atom.in, v.atom.n, 0, 0, v.count, v.part);
+  border_order(&v.border, a.in + v.atom.in, v.atom.n);
   async_commit();
   ASYNC_WAIT(0);
   team_sync();
 #pragma unroll 1
-  for (int q = thread; q < atom.n; q += TEAM) failed |= row_whiten(rows + q * ROW, atom.ridge_t);
-  failed = team_any(failed);
-  if (failed) {
-    system_fail(&a, &atom);
-    return;
+  for (int q = thread; q < v.count; q += TEAM)
+    failed |= row_whiten(row_at(&v.rows, q), v.rows.pivots + q * FRAME, v.atom.ridge_t);
+  team_sync();
+  schur_make(&v);
+  team_sync();
+  if (thread < WARP) {
+    failed |= !border_solve(&v.border, &pair);
+    for (int j = thread; j < BORDER && v.part == 0; j += WARP)
+      out[(long long)v.atom.n * FRAME + j] = v.border.step[j];
   }
-  rows_sum(&b, rows, atom.n);
+  if (thread / WARP == (WARPS > 1)) rows_pair(&v);
   team_sync();
-  border_make(&b, atom.ridge_b);
-  team_sync();
-  failed = thread < WARP && !border_finish(&a, &atom, &b);
-  failed = team_any(failed);
 #pragma unroll 1
-  for (int q = thread; q < atom.n && !failed; q += TEAM)
-    failed |= !row_step(rows + q * ROW, b.step, a.out + atom.out + (long long)q * FRAME);
-  if (team_any(failed)) system_fail(&a, &atom);
+  for (int q = thread; q < v.count; q += TEAM) {
+    long long row = row_number(q, v.part, v.rows.shift);
+    failed |= !row_step(row_at(&v.rows, q), v.border.step, out + row * FRAME);
+  }
+  failed = team_any(failed);
+  if (v.parts > 1) {
+    if (thread == 0) cluster_put(v.border.found + 3 * v.part + 2, 0, failed);
+    cluster_barrier();
+  }
+  if (thread == 0 && v.part == 0) found_write(&a, &v, pair, failed);
 }

@@ -6,14 +6,21 @@
  *
  * A system of d, k and n stands in one piece of memory: H [n][d d], B [n][d k], g [n][d], C [k][k],
  * g_b [k]; its steps in another: rows [n][d], border [k].  In shared memory a row is
- *     Y [k][d], u [d], L packed by columns, d pivots,
- * the latter two in place of H, and an odd number of reals from the next row, so that rows at a
- * distance of one never meet in a bank.  u is column k of an extended Y, and the sums T and w of
- * (N.9) are one triangle of k + 1 columns, cut into square tiles, a tile in a thread's registers.
+ *     Y [k][d], u [d], L packed by columns
+ * in place of B, g, H, and as far from the next row that rows at a distance of one never meet in a
+ * bank; behind the rows stand their pivots [n][d].  u is column k of an extended Y, and the sums T
+ * and w of (N.9) are one triangle of k + 1 columns.
  *
- * A system whose rows fit in shared memory is solved by arrow.cu, which reads it once.  Others take
- * three kernels: arrow_sum.cu adds lanes of a segment (N.12) a block, arrow_border.cu adds these
- * parts and solves the border, arrow_step.cu reads the rows again. */
+ * A short system of d = 1 is solved in the registers of a warp (arrow_lanes.cu).
+ *
+ * A system whose rows fit in shared memory, of a block or of a cluster of blocks that have every so
+ * manieth lane of (N.12), is solved by arrow.cu, which reads it once.  Others take three kernels:
+ * arrow_sum.cu adds lanes of a segment a block, arrow_border.cu adds these parts and solves the
+ * border, arrow_step.cu reads the rows again.
+ *
+ * Where tensor instructions are chains of fma (MMA) a block's warps have lanes, whose sums are
+ * products of 16 x 8; elsewhere the triangle is cut into square tiles, a tile in a thread's
+ * registers. */
 #ifndef ARROW_TYPES_H
 #define ARROW_TYPES_H
 
@@ -24,7 +31,9 @@ enum {
   ARROW_MAX_COLUMNS = 40,      /* and the largest k */
   ARROW_LANES = 32,            /* of (N.12) */
   ARROW_SEGMENT_ROWS = 65536,  /* of (N.12) */
-  ARROW_BLOCK = 128,           /* threads of arrow.cu where a warp has a system, of arrow_step.cu */
+  ARROW_BLOCK = 128,           /* threads of kernels where a warp has a system, of arrow_step.cu */
+  ARROW_MAX_ROUNDS = 7,        /* of lanes in registers */
+  ARROW_BLOCKS = 8,            /* of a cluster, at most */
   ARROW_STAGE_BYTES = 48 << 10 /* of rows in shared memory at a time, about */
 };
 
@@ -43,7 +52,7 @@ struct arrow_unit {
 };
 
 /* What became of a system: the determinant as a pair (N.13); not_ok: a pivot was bad or a step not
- * finite.  Zeroed before. */
+ * finite.  Of long systems zeroed before. */
 struct arrow_found {
   double m;
   long long e;
@@ -61,10 +70,11 @@ struct arrow_args {
   int rows;  /* arrow.cu: of the longest */
 };
 
+/* Threads read a row each, 8 bytes at a time or, where d is even, 16. */
 HOST_DEVICE int arrow_row_reals(int d, int k)
 {
-  int h = d * d, factor = d * (d + 3) / 2;
-  return (d * k + d + (h > factor ? h : factor)) | 1;
+  int reals = d * k + d + d * d;
+  return d % 2 ? reals | 1 : reals + (reals % 4 ? 0 : 2);
 }
 
 /* Reals from a column of the Schur complement to the next; the right side is its row k. */
@@ -89,23 +99,37 @@ HOST_DEVICE int arrow_tiles(int k, int tile)
   return k == 0 ? 0 : side * (side + 1) / 2 - (k % tile == 0);
 }
 
-/* Shared memory of the border, in reals: S with the right side, C, g_b, the step, a pair. */
-HOST_DEVICE int arrow_border_reals(int k)
+/* Sums of the triangle: T by rows, then w. */
+HOST_DEVICE int arrow_sums(int k)
 {
-  return k * arrow_pitch(k) + k * k + k + k + 2;
+  return k * (k + 1) / 2 + k;
 }
 
-/* ... of so many rows; sums read beyond the last row, by less than a tile. */
+/* Shared memory of the border, in reals: S with the right side, C, g_b, the step, what each block
+ * of a cluster found. */
+HOST_DEVICE int arrow_border_reals(int k)
+{
+  return k * arrow_pitch(k) + k * k + k + k + 3 * ARROW_BLOCKS;
+}
+
+/* ... of so many rows and their pivots; sums read beyond the last row, by less than a tile. */
 HOST_DEVICE int arrow_rows_reals(int d, int k, int tile, int rows)
 {
-  return rows * arrow_row_reals(d, k) + tile * d;
+  return rows * arrow_row_reals(d, k) + tile * d + rows * d;
+}
+
+/* Rows of a lane that arrow_lanes.cu has in registers; 0: the system is not one of its own. */
+HOST_DEVICE int arrow_rounds(int d, int k, int n)
+{
+  if (d > 1 || k > 4 || n > ARROW_MAX_ROUNDS * ARROW_LANES) return 0;
+  return n <= 2 * ARROW_LANES ? 2 : n <= 4 * ARROW_LANES ? 4 : ARROW_MAX_ROUNDS;
 }
 
 /* Threads of a system in arrow.cu, by about how many multiply-adds its rows take. */
 HOST_DEVICE int arrow_team(int d, int k, int n)
 {
   long long work = (long long)n * d * (k + 4);
-  return work <= 2048 ? WARP : k > 10 ? 256 : 128;
+  return work <= 2048 ? WARP : k > 10 || n > 512 ? 256 : 128;
 }
 
 HOST_DEVICE int arrow_threads(int team)
@@ -113,14 +137,50 @@ HOST_DEVICE int arrow_threads(int team)
   return team == WARP ? ARROW_BLOCK : team;
 }
 
-/* Reals of a system in arrow.cu, and bytes of a block. */
-HOST_DEVICE int arrow_area_reals(int d, int k, int team, int rows)
+/* In arrow.cu with products: reals between the rows of one round of lanes and the next, so that
+ * what a product reads of several rounds meets in no bank. */
+HOST_DEVICE int arrow_pad(int d, int k, int lanes)
 {
-  return arrow_rows_reals(d, k, arrow_tile(d, k, team), rows) + arrow_border_reals(k);
+  int apart = d == 1 ? 4 : d == 2 ? 8 : 0;
+  return apart ? ((apart - lanes * arrow_row_reals(d, k)) % 16 + 16) % 16 : 0;
 }
-HOST_DEVICE long long arrow_shared_bytes(int d, int k, int team, int rows)
+
+/* Rows of a system of n that a block has, one of `parts`: as many of each full round of lanes, and
+ * what is left. */
+HOST_DEVICE int arrow_rows_of(int n, int part, int parts)
 {
-  return 8LL * (arrow_threads(team) / team) * arrow_area_reals(d, k, team, rows);
+  int left = n % ARROW_LANES - part;
+  return n / ARROW_LANES * (ARROW_LANES / parts) + (left > 0 ? (left + parts - 1) / parts : 0);
+}
+
+/* Warps of a block that share a lane's products, and warps of different lanes. */
+HOST_DEVICE int arrow_split(int k, int team)
+{
+  return k > 16 && team > 128 ? 2 : 1;
+}
+HOST_DEVICE int arrow_lane_warps(int k, int team)
+{
+  return team / WARP / arrow_split(k, team);
+}
+
+/* Reals of the rows of a system of n in a block of arrow.cu, with pads; then come the pivots, what
+ * the warps have added, and the border. */
+HOST_DEVICE int arrow_padded_reals(int d, int k, int parts, int n)
+{
+  int rounds = (n + ARROW_LANES - 1) / ARROW_LANES, rows = arrow_rows_of(n, 0, parts);
+  return rows * arrow_row_reals(d, k) + rounds * arrow_pad(d, k, ARROW_LANES / parts) + 16;
+}
+HOST_DEVICE int arrow_area_reals(int d, int k, int team, int mma, int parts, int n)
+{
+  int products = mma && team > WARP;
+  int rows = products ? arrow_padded_reals(d, k, parts, n) + arrow_rows_of(n, 0, parts) * d
+                      : arrow_rows_reals(d, k, arrow_tile(d, k, team), n);
+  int sums = products ? arrow_lane_warps(k, team) * arrow_sums(k) : 0;
+  return (rows + sums + arrow_border_reals(k) + 1) / 2 * 2;
+}
+HOST_DEVICE long long arrow_shared_bytes(int d, int k, int team, int mma, int parts, int n)
+{
+  return 8LL * (arrow_threads(team) / team) * arrow_area_reals(d, k, team, mma, parts, n);
 }
 
 /* Lanes of a segment that a block of arrow_sum.cu adds: every arrow_parts()th. */
@@ -135,7 +195,7 @@ HOST_DEVICE int arrow_parts(int k)
 /* The sums of a part by rows of the triangle, and its pair. */
 HOST_DEVICE int arrow_part_reals(int k)
 {
-  return k * (k + 1) / 2 + k + 2;
+  return arrow_sums(k) + 2;
 }
 HOST_DEVICE int arrow_sum_threads(int d, int k)
 {
@@ -164,7 +224,7 @@ HOST_DEVICE int arrow_step_rows(int d, int k)
 }
 HOST_DEVICE int arrow_step_bytes(int d, int k)
 {
-  return 8 * (arrow_rows_reals(d, k, 0, arrow_step_rows(d, k)) + k);
+  return 8 * (arrow_step_rows(d, k) * arrow_row_reals(d, k) + k);
 }
 
 #endif

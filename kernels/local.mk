@@ -12,8 +12,9 @@ kernel_files = \
   %D%/normal_descend.cu %D%/tensor.h \
   %D%/gram.cu %D%/codes.cu %D%/codes_row.h %D%/codes_gram.h %D%/codes_factor.h %D%/codes_quality.h \
   %D%/nonnegative.cu %D%/nonnegative_set.h \
-  %D%/arrow_types.h %D%/arrow_row.h %D%/arrow_sums.h %D%/arrow_border.h \
-  %D%/arrow.cu %D%/arrow_sum.cu %D%/arrow_border.cu %D%/arrow_step.cu
+  %D%/arrow_types.h %D%/root.h %D%/root_estimate.h %D%/cluster.h %D%/arrow_row.h \
+  %D%/arrow_sums.h %D%/arrow_products.h %D%/arrow_border.h \
+  %D%/arrow.cu %D%/arrow_lanes.cu %D%/arrow_sum.cu %D%/arrow_border.cu %D%/arrow_step.cu
 EXTRA_DIST += $(kernel_files) %D%/README scripts/kernel_texts
 CLEANFILES += src/device/kernel_texts.c
 src/device/kernel_texts.c: $(kernel_files) scripts/kernel_texts

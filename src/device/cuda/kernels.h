@@ -26,7 +26,8 @@ enum {
   DEFINES_VALUE = 1 << 5,   /* POSITIVE */
   DEFINES_DESCEND = 1 << 6, /* MMA, STAGES */
   DEFINES_ARROW = 1 << 7,   /* ARROW_D, ARROW_K */
-  DEFINES_TEAM = 1 << 8     /* ARROW_TEAM */
+  DEFINES_TEAM = 1 << 8,    /* ARROW_TEAM, MMA */
+  DEFINES_ROUNDS = 1 << 9   /* ARROW_ROUNDS */
 };
 
 /* Every kernel, one line each: KERNEL_<the first>, the second's file and entry, whether it is hot
@@ -57,6 +58,7 @@ enum {
   X(NORMAL_FORGET, normal_forget, 0, 0)                                                            \
   X(NORMAL_DESCEND, normal_descend, 1, DEFINES_DESCEND)                                            \
   X(ARROW, arrow, 1, DEFINES_ARROW | DEFINES_TEAM)                                                 \
+  X(ARROW_LANES, arrow_lanes, 1, DEFINES_ARROW | DEFINES_ROUNDS)                                   \
   X(ARROW_SUM, arrow_sum, 1, DEFINES_ARROW)                                                        \
   X(ARROW_BORDER, arrow_border, 0, DEFINES_ARROW)                                                  \
   X(ARROW_STEP, arrow_step, 1, DEFINES_ARROW)
@@ -67,15 +69,16 @@ enum kernel_name { KERNEL_TABLE(KERNEL_ENUM) KERNELS };
 
 /* What a kernel is specialised for. */
 struct kernel_shape {
-  int bulk;          /* of route_form_of() */
-  int mma;           /* of codes, descents: tensor instructions for f64 that are chains of fma */
-  int one;           /* of codes: a row has at most WARP vectors */
-  int large;         /* of descend_stages() */
+  int bulk;  /* of route_form_of() */
+  int mma;   /* of codes, descents, arrows: f64 tensor instructions that are chains of fma */
+  int one;   /* of codes: a row has at most WARP vectors */
+  int large; /* of descend_stages() */
   int wgmma, sample; /* of screen_form_of() */
   int test_hooks;    /* of the certified filter: for tests against its proof */
   int positive;      /* of route and screen: the values of scores are their positive parts (N.2) */
   idx d, top_k;
   idx k, team; /* of arrow systems: their border, and threads of one in arrow.cu */
+  int rounds;  /* of arrow_lanes.cu: arrow_rounds() */
 };
 
 /* The shape of the kernels of codes for so many vectors a row. */

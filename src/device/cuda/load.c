@@ -45,20 +45,34 @@ static int kernel_find(struct cuda_state *s, const struct kernel_recipe *recipe,
   return status;
 }
 
+/* Where clusters are wanted the launch needs an attribute, which older GPUs do not know. */
+static cudaError_t kernel_start(const struct cuda_state *s, const struct cuda_kernel *k,
+                                const struct cuda_launch *l)
+{
+  void *arguments[] = {l->arguments};
+  cudaLaunchAttribute cluster = {.id = cudaLaunchAttributeClusterDimension,
+                                 .val.clusterDim = {(unsigned)l->cluster, 1, 1}};
+  cudaLaunchConfig_t how = {.gridDim = l->grid,
+                            .blockDim = l->block,
+                            .dynamicSmemBytes = (size_t)l->shared,
+                            .stream = l->stream ? l->stream : s->stream,
+                            .attrs = &cluster,
+                            .numAttrs = l->cluster > 1};
+  return cudaLaunchKernelExC(&how, (const void *)k->kernel, arguments);
+}
+
 int cuda_launch(struct device *dev, const struct cuda_launch *l)
 {
   struct cuda_state *s = dev->state;
   struct cuda_kernel *k = NULL;
   struct kernel_recipe recipe;
-  void *arguments[] = {l->arguments};
   kernel_recipe(l->name, &l->shape, &recipe);
   TRY(kernel_find(s, &recipe, &k));
   if (l->shared > k->shared)
     TRY_CU(cudaFuncSetAttribute((const void *)k->kernel,
                                 cudaFuncAttributeMaxDynamicSharedMemorySize, l->shared));
   k->shared = l->shared > k->shared ? l->shared : k->shared;
-  TRY_CU(cudaLaunchKernel((const void *)k->kernel, l->grid, l->block, arguments, (size_t)l->shared,
-                          l->stream ? l->stream : s->stream));
+  TRY_CU(kernel_start(s, k, l));
   dev->counts.kernels++;
   return OK;
 }

@@ -13,7 +13,8 @@ struct cuda_launch {
   enum kernel_name name;
   struct kernel_shape shape;
   dim3 grid, block;
-  int shared; /* bytes of dynamic shared memory */
+  int shared;  /* bytes of dynamic shared memory */
+  int cluster; /* blocks of a cluster; 0: there are none */
   void *arguments;
   cudaStream_t stream; /* NULL: the computing one */
 };

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What the compiler's sqrt() and divisions begin with: estimates to some 20 bits.  That of
+ * 1 / sqrt(x) has junk in its lower half, as the compiler's. */
+#ifndef ROOT_ESTIMATE_H
+#define ROOT_ESTIMATE_H
+
+static __device__ inline double root_estimate(double x)
+{
+  double y;
+  asm("rsqrt.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
+  return __hiloint2double(__double2hiint(y), __double2hiint(x) - 0x3500000);
+}
+
+static __device__ inline double inverse_estimate(double x)
+{
+  double y;
+  asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
+  return y;
+}
+
+#endif
