@@ -53,14 +53,6 @@ static __device__ inline void team_sync(void)
     __syncthreads();
 }
 
-/* A barrier too. */
-static __device__ inline int team_any(int x)
-{
-  if (TEAM != WARP) return __syncthreads_or(x);
-  __syncwarp();
-  return __any_sync(FULL_WARP, x);
-}
-
 static __device__ inline struct view view_of(const struct arrow_args *a, int index, double *area)
 {
   struct view v = {a->atoms[index]};
@@ -86,36 +78,32 @@ static __device__ inline struct view view_of(const struct arrow_args *a, int ind
 
 #if BY_PRODUCTS
 
+/* S and the right side from T and w, which are the warps' sums, or those of the blocks. */
+static __device__ inline void border_place(const struct view *v, int by_blocks)
+{
+#pragma unroll 1
+  for (int e = threadIdx.x; e < BORDER * (BORDER + 1); e += TEAM) {
+    int j = e / (BORDER + 1), i = e % (BORDER + 1);
+    const double *sums = v->sums + i * (i + 1) / 2 + j;
+    if (i < j) continue;
+    double sum = by_blocks ? tree_any(sums, v->parts, 1) : tree_of(sums, LANE_WARPS, 0);
+    v->border.s[j * PITCH + i] = border_entry(&v->border, i, j, sum, v->atom.ridge_b);
+  }
+}
+
 /* S and the right side from the rows; barriers within. */
 static __device__ inline void schur_make(const struct view *v)
 {
   int warps = products_add(v->sums, &v->rows, v->atom.n, v->part);
   team_sync();
-  if (v->parts > 1) {
-#pragma unroll 1
-    for (int e = threadIdx.x; e < ENTRIES; e += TEAM) {
-      double x[8];
-#pragma unroll
-      for (int w = 0; w < 8; w++) x[w] = w < warps ? v->sums[w * ENTRIES + e] : 0;
-      tree_add(x, warps);
-      v->sums[e] = x[0];
-    }
-    cluster_barrier();
+  if (v->parts == 1) {
+    border_place(v, 0);
+    return;
   }
 #pragma unroll 1
-  for (int e = threadIdx.x; e < BORDER * (BORDER + 1); e += TEAM) {
-    int j = e / (BORDER + 1), i = e % (BORDER + 1), at = i * (i + 1) / 2 + j;
-    int count = v->parts > 1 ? v->parts : warps;
-    double x[8];
-    if (i < j) continue;
-#pragma unroll
-    for (int w = 0; w < 8; w++)
-      x[w] = w >= count     ? 0
-             : v->parts > 1 ? cluster_get(v->sums + at, w)
-                            : v->sums[w * ENTRIES + at];
-    tree_add(x, count);
-    v->border.s[j * PITCH + i] = border_entry(&v->border, i, j, x[0], v->atom.ridge_b);
-  }
+  for (int e = threadIdx.x; e < ENTRIES; e += TEAM) v->sums[e] = tree_any(v->sums + e, warps, 0);
+  cluster_barrier();
+  border_place(v, 1);
 }
 
 #else
@@ -146,20 +134,20 @@ static __device__ inline void rows_pair(const struct view *v)
   struct pair pair = pair_unit();
   pair_rows(&pair, v->rows.pivots, lane, lane < lanes ? v->count : 0, lanes);
   pair_fold(&pair, lanes);
-  double *found = v->border.found + 3 * v->part;
+  double *found = v->border.found + 2 * v->part, e = __longlong_as_double(pair.e);
   if (lane > 0) return;
   if (v->parts > 1) {
     cluster_put(found, 0, pair.m);
-    cluster_put(found + 1, 0, __longlong_as_double(pair.e));
+    cluster_put(found + 1, 0, e);
   } else {
     found[0] = pair.m;
-    found[1] = __longlong_as_double(pair.e);
+    found[1] = e;
   }
 }
 
-/* By one thread of the first block: what became of the system. */
-static __device__ inline void found_write(const struct arrow_args *a, const struct view *v,
-                                          struct pair border, int failed)
+/* By one thread of the first block: the determinant of the system. */
+static __device__ inline void found_write(struct arrow_found *to, const struct view *v,
+                                          struct pair border)
 {
   const double *found = v->border.found;
   struct pair rows[ARROW_BLOCKS];
@@ -167,9 +155,8 @@ static __device__ inline void found_write(const struct arrow_args *a, const stru
   for (int p = 0; p < ARROW_BLOCKS; p++) {
     rows[p] = pair_unit();
     if (p >= v->parts) continue;
-    rows[p].m = found[3 * p];
-    rows[p].e = __double_as_longlong(found[3 * p + 1]);
-    failed |= v->parts > 1 && found[3 * p + 2] != 0;
+    rows[p].m = found[2 * p];
+    rows[p].e = __double_as_longlong(found[2 * p + 1]);
   }
 #pragma unroll
   for (int half = ARROW_BLOCKS / 2; half >= 1; half /= 2)
@@ -177,9 +164,25 @@ static __device__ inline void found_write(const struct arrow_args *a, const stru
     for (int p = 0; p < half; p++)
       if (half < v->parts) pair_times(&rows[p], rows[p + half]);
   pair_times(&rows[0], border);
-  a->found[v->atom.number].m = rows[0].m;
-  a->found[v->atom.number].e = rows[0].e;
-  a->found[v->atom.number].not_ok = failed;
+  to->m = rows[0].m;
+  to->e = rows[0].e;
+}
+
+/* Two warps, or where there is one, that one: the border, and the pair of the rows.  Between blocks,
+ * that nobody reads this one's sums any more, and that pairs have come.  Returns whether it failed. */
+static __device__ inline int border_finish(const struct view *v, struct pair *pair, double *out)
+{
+  int thread = threadIdx.x % TEAM, failed = 0;
+  if (thread / WARP == (WARPS > 1)) {
+    rows_pair(v);
+    if (v->parts > 1) cluster_arrive_after_writes();
+  } else if (v->parts > 1) {
+    cluster_arrive();
+  }
+  if (thread >= WARP) return 0;
+  failed = !border_solve(&v->border, pair);
+  for (int j = thread; j < BORDER && v->part == 0; j += WARP) out[j] = v->border.step[j];
+  return failed;
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
@@ -192,11 +195,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
   if (index >= a.count) return; /* a whole team, and with one team a block none */
   int reals = arrow_area_reals(FRAME, BORDER, TEAM, MMA, parts, a.rows);
   struct view v = view_of(&a, index, shared + team * reals);
+  struct arrow_found *found = a.found + v.atom.number;
   struct pair pair;
   double *out = a.out + v.atom.out;
   rows_order(&v.rows, a.in + v.atom.in, v.atom.n, 0, 0, v.count, v.part);
   border_order(&v.border, a.in + v.atom.in, v.atom.n);
   async_commit();
+  if (thread == 0 && v.part == 0) found->not_ok = 0; /* before all others, who may set it */
   ASYNC_WAIT(0);
   team_sync();
 #pragma unroll 1
@@ -205,22 +210,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
   team_sync();
   schur_make(&v);
   team_sync();
-  if (thread < WARP) {
-    failed |= !border_solve(&v.border, &pair);
-    for (int j = thread; j < BORDER && v.part == 0; j += WARP)
-      out[(long long)v.atom.n * FRAME + j] = v.border.step[j];
-  }
-  if (thread / WARP == (WARPS > 1)) rows_pair(&v);
+  failed |= border_finish(&v, &pair, out + (long long)v.atom.n * FRAME);
   team_sync();
 #pragma unroll 1
   for (int q = thread; q < v.count; q += TEAM) {
     long long row = row_number(q, v.part, v.rows.shift);
     failed |= !row_step(row_at(&v.rows, q), v.border.step, out + row * FRAME);
   }
-  failed = team_any(failed);
-  if (v.parts > 1) {
-    if (thread == 0) cluster_put(v.border.found + 3 * v.part + 2, 0, failed);
-    cluster_barrier();
-  }
-  if (thread == 0 && v.part == 0) found_write(&a, &v, pair, failed);
+  if (failed) found->not_ok = 1;
+  if (v.parts > 1) cluster_wait();
+  if (thread == 0 && v.part == 0) found_write(found, &v, pair);
 }

@@ -15,7 +15,7 @@ enum { PITCH = arrow_pitch(BORDER), BORDER_INPUTS = BORDER * BORDER + BORDER };
 /* The parts of arrow_border_reals(). */
 struct border {
   double *s, *c, *step; /* c with g_b behind it */
-  double *found;        /* [ARROW_BLOCKS][3]: what each block of a cluster found */
+  double *found;        /* [ARROW_BLOCKS][2]: the pair of each block of a cluster */
 };
 
 static __device__ inline struct border border_at(double *at)
@@ -73,7 +73,7 @@ static __device__ inline void border_column(const struct border *b, struct borde
 #pragma unroll
   for (int q = 0; q < BORDER - 1; q++) r->s[q] = fma(-r->l, before[q], r->s[q + 1]);
   r->s[BORDER - 1] = last; /* the last column's for the first; later it is not used */
-  double l = quotient(r->s[0], &root), y = quotient(r->right, &root);
+  double l = root_quotient(r->s[0], &root), y = root_quotient(r->right, &root);
   int plain = root.is_usual && (lane <= j || lane >= BORDER || is_usual(r->s[0])) &&
               (lane != j || is_usual(r->right));
   if (!__all_sync(FULL_WARP, plain)) {
@@ -120,11 +120,12 @@ static __device__ inline int border_back(const struct border *b, const struct bo
 {
   int lane = threadIdx.x % WARP, row = lane < BORDER ? lane : 0, finite = 1;
   double x = r->right, own = 0;
-  struct root diagonal = root_known(b->s[row * PITCH + row]);
+  struct divisor diagonal = divisor_of(b->s[row * PITCH + row]);
+  int usual = is_usual(diagonal.l);
 #pragma unroll 2
   for (int i = BORDER - 1; i >= 0; i--) {
     double step = quotient(x, &diagonal), l = b->s[row * PITCH + i];
-    int plain = lane != i || (diagonal.is_usual && is_usual(x));
+    int plain = lane != i || (usual && is_usual(x));
     if (!__all_sync(FULL_WARP, plain)) step = x / diagonal.l;
     step = __shfl_sync(FULL_WARP, step, i);
     finite &= is_finite(step);

@@ -98,13 +98,13 @@ static __device__ inline int rows_whiten(struct lane_rows *r, struct pair *pair,
   *pair = pair_unit();
 #pragma unroll
   for (int q = 0; q < ROUNDS; q++) {
-    struct root root = root_of(pivot[q]);
-    int usual = root.is_usual;
-    r->l[q] = root.l;
+    struct divisor l = divisor_of(root_of(pivot[q]).l);
+    int usual = is_usual(pivot[q]);
+    r->l[q] = l.l;
 #pragma unroll
     for (int j = 0; j < COLUMNS; j++) {
       usual &= is_usual(r->y[q][j]);
-      r->y[q][j] = quotient(r->y[q][j], &root);
+      r->y[q][j] = quotient(r->y[q][j], &l);
     }
     bad |= !is_good(pivot[q]);
     pair_pivot(pair, pivot[q]);
@@ -139,10 +139,10 @@ static __device__ inline void rows_add(double sum[ENTRIES + 1], const struct lan
     for (int e = 0; e < ENTRIES; e++) sum[e] += __shfl_xor_sync(FULL_WARP, sum[e], half);
 }
 
-/* a / r, where r is sqrt(pivot) if the caller says that it is careful. */
-static __device__ inline double divided(double a, const struct root *r, int careful)
+/* a / d->l, by a division if the caller says that it is careful. */
+static __device__ inline double divided(double a, const struct divisor *d, int careful)
 {
-  return careful ? a / r->l : quotient(a, r);
+  return careful ? a / d->l : quotient(a, d);
 }
 
 /* S in the places of T, and the right side in those of w; a lane has an entry of C and g_b. */
@@ -165,7 +165,7 @@ static __device__ inline void border_make(double s[ENTRIES + 1], double c, doubl
 static __device__ inline int border_try(double l[ENTRIES + 1], int careful, double *step,
                                         struct pair *pair, int *good)
 {
-  struct root root[BORDER + 1];
+  struct divisor root[BORDER + 1];
   int usual = 1;
   *good = 1;
   *pair = pair_unit();
@@ -180,9 +180,8 @@ static __device__ inline int border_try(double l[ENTRIES + 1], int careful, doub
     double pivot = l[j * (j + 1) / 2 + j];
     *good &= is_good(pivot);
     pair_pivot(pair, pivot);
-    root[j] = root_of(pivot);
-    if (careful) root[j].l = sqrt(pivot);
-    usual &= root[j].is_usual;
+    root[j] = divisor_of(careful ? sqrt(pivot) : root_of(pivot).l);
+    usual &= is_usual(pivot);
 #pragma unroll
     for (int i = j + 1; i <= BORDER; i++) {
       usual &= is_usual(l[i * (i + 1) / 2 + j]);
@@ -211,9 +210,9 @@ static __device__ inline int rows_step(const struct lane_rows *r, const double *
     double v = r->y[q][BORDER];
 #pragma unroll
     for (int j = 0; j < BORDER; j++) v = fma(r->y[q][j], step[j], v);
-    struct root root = root_known(r->l[q]);
-    double t = quotient(v, &root);
-    if (!root.is_usual || !is_usual(v)) t = v / r->l[q];
+    struct divisor l = divisor_of(r->l[q]);
+    double t = quotient(v, &l);
+    if (!is_usual(l.l) || !is_usual(v)) t = v / r->l[q];
     if (q * WARP + lane >= n) continue;
     finite &= is_finite(t);
     out[q * WARP + lane] = -t;

@@ -11,6 +11,7 @@
 #define ARROW_PRODUCTS_H
 
 #include "arrow_row.h"
+#include "cluster.h"
 #include "tensor.h"
 
 HOST_DEVICE int products_wide(int i)
@@ -79,8 +80,10 @@ static __device__ inline void terms_add(double sum[TOGETHER][4], int pass, const
   }
 }
 
-/* sum <- the products of two lanes; terms that both have, then what is left. */
-static __device__ inline void lanes_add(double sum[2][TOGETHER][4], int pass, const struct chain *c)
+/* sum <- the products of two lanes, or where these are one, of it; terms that both have, then what
+ * is left. */
+static __device__ inline void lanes_add(double sum[2][TOGETHER][4], int pass, const struct chain *c,
+                                        int two)
 {
   int least = c[0].count < c[1].count ? c[0].count : c[1].count;
   int most = c[0].count + c[1].count - least, term = 0;
@@ -91,12 +94,12 @@ static __device__ inline void lanes_add(double sum[2][TOGETHER][4], int pass, co
 #pragma unroll 2
   for (; term + 4 <= least * FRAME; term += 4) {
     terms_add(sum[0], pass, &c[0], term, 1);
-    terms_add(sum[1], pass, &c[1], term, 1);
+    if (two) terms_add(sum[1], pass, &c[1], term, 1);
   }
 #pragma unroll 1
   for (; term < most * FRAME; term += 4) {
     terms_add(sum[0], pass, &c[0], term, 0);
-    terms_add(sum[1], pass, &c[1], term, 0);
+    if (two) terms_add(sum[1], pass, &c[1], term, 0);
   }
 }
 
@@ -147,7 +150,7 @@ static __device__ inline void pass_add(double *to, int pass, const struct rows *
       c[s].step = step;
       c[s].count = n / ARROW_LANES + (part + parts * own < n % ARROW_LANES);
     }
-    lanes_add(sum, pass, c);
+    lanes_add(sum, pass, c, each > 1);
     if (each > 1) products_plus(sum[0], sum[1]);
     if (turn % 2) products_plus(sum[0], kept);
     if (turn == 3) products_plus(sum[0], older);
@@ -170,14 +173,25 @@ static __device__ inline int products_add(double *to, const struct rows *r, int 
   return warps;
 }
 
-/* x[0] <- the tree of x[count], count a power of two of at most 8. */
-static __device__ inline void tree_add(double x[8], int count)
+/* The tree of count sums, a power of two of at most 8, from those of the warps or of the blocks. */
+static __device__ inline double tree_of(const double *sums, int count, int by_blocks)
 {
+  double x[8];
 #pragma unroll
-  for (int half = 4; half >= 1; half /= 2)
+  for (int v = 0; v < count; v++) x[v] = by_blocks ? cluster_get(sums, v) : sums[v * ENTRIES];
 #pragma unroll
-    for (int v = 0; v < half; v++)
-      if (half < count) x[v] += x[v + half];
+  for (int half = count / 2; half >= 1; half /= 2)
+#pragma unroll
+    for (int v = 0; v < half; v++) x[v] += x[v + half];
+  return x[0];
+}
+
+/* The same for a count that is not known before, so that all code of it is of known counts. */
+static __device__ inline double tree_any(const double *sums, int count, int by_blocks)
+{
+  if (count == 8) return tree_of(sums, 8, by_blocks);
+  if (count == 4) return tree_of(sums, 4, by_blocks);
+  return count == 2 ? tree_of(sums, 2, by_blocks) : sums[0];
 }
 
 #endif

@@ -59,20 +59,36 @@ static __device__ inline int row_number(int q, int part, int shift)
   return (q >> shift) * ARROW_LANES + lane * parts + part;
 }
 
+/* Begin to copy the piece at `at` of row q. */
+static __device__ inline void piece_order(const struct rows *to, const double *from, int size,
+                                          int place, int first, int part, int q, int at)
+{
+  double *there = row_at(to, q) + place + at;
+  const double *here = from + (row_number(first + q, part, to->shift) * size + at);
+  if (FRAME % 2)
+    async_copy8(there, here);
+  else
+    async_copy16(there, here);
+}
+
 /* Begin to copy `size` numbers of each row, at `from` and what follows, to `place` of the rows. */
 static __device__ inline void part_order(const struct rows *to, const double *from, int size,
                                          int place, int first, int count, int part)
 {
-  const unsigned wide = FRAME % 2 ? 1 : 2, pieces = (unsigned)size / wide, step = ARROW_TEAM;
+  const int wide = FRAME % 2 ? 1 : 2, pieces = size / wide, team = ARROW_TEAM;
+  int thread = threadIdx.x % ARROW_TEAM;
+  if (pieces == 0) return;
+  if (team % (pieces ? pieces : 1) == 0) { /* a thread has the same piece of every row */
+    int at = thread % (pieces ? pieces : 1) * wide, step = team / (pieces ? pieces : 1);
 #pragma unroll 4
-  for (unsigned e = threadIdx.x % ARROW_TEAM; e < (unsigned)count * pieces; e += step) {
-    unsigned q = e / (pieces ? pieces : 1), at = (e - q * pieces) * wide;
-    double *there = row_at(to, (int)q) + place + at;
-    const double *here = from + (row_number(first + (int)q, part, to->shift) * size + (int)at);
-    if (wide == 2)
-      async_copy16(there, here);
-    else
-      async_copy8(there, here);
+    for (int q = thread / (pieces ? pieces : 1); q < count; q += step)
+      piece_order(to, from, size, place, first, part, q, at);
+  } else {
+#pragma unroll 4
+    for (int e = thread; e < count * pieces; e += team) {
+      int q = (int)((unsigned)e / (pieces ? pieces : 1));
+      piece_order(to, from, size, place, first, part, q, (e - q * pieces) * wide);
+    }
   }
 }
 
@@ -90,7 +106,7 @@ static __device__ inline void rows_order(const struct rows *to, const double *in
 /* What a row's factor is for its columns. */
 struct row_factor {
   double l[TRIANGLE];
-  struct root diagonal[FRAME];
+  struct divisor diagonal[FRAME];
   int is_usual; /* its diagonal */
 };
 
@@ -123,17 +139,17 @@ static __device__ inline void reals_write(double *to, const double *from, int co
 static __device__ inline int factor_column(struct row_factor *f, int j)
 {
   double *l = f->l, pivot = l[packed(j, j)];
-  struct root *r = &f->diagonal[j];
-  *r = root_of(pivot);
-  f->is_usual &= r->is_usual;
-  int plain = r->is_usual;
+  struct root r = root_of(pivot);
+  f->is_usual &= is_usual(pivot);
+  int plain = r.is_usual;
 #pragma unroll
   for (int i = j + 1; i < FRAME; i++) plain &= is_usual(l[packed(i, j)]);
-  if (!plain) r->l = sqrt(pivot);
+  if (!plain) r.l = sqrt(pivot);
+  f->diagonal[j] = divisor_of(r.l);
 #pragma unroll
   for (int i = j + 1; i < FRAME; i++)
-    l[packed(i, j)] = plain ? quotient(l[packed(i, j)], r) : l[packed(i, j)] / r->l;
-  l[packed(j, j)] = r->l;
+    l[packed(i, j)] = plain ? root_quotient(l[packed(i, j)], &r) : l[packed(i, j)] / r.l;
+  l[packed(j, j)] = r.l;
   return !is_good(pivot);
 }
 

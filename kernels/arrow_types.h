@@ -105,11 +105,11 @@ HOST_DEVICE int arrow_sums(int k)
   return k * (k + 1) / 2 + k;
 }
 
-/* Shared memory of the border, in reals: S with the right side, C, g_b, the step, what each block
- * of a cluster found. */
+/* Shared memory of the border, in reals: S with the right side, C, g_b, the step, the pair of each
+ * block of a cluster. */
 HOST_DEVICE int arrow_border_reals(int k)
 {
-  return k * arrow_pitch(k) + k * k + k + k + 3 * ARROW_BLOCKS;
+  return k * arrow_pitch(k) + k * k + k + k + 2 * ARROW_BLOCKS;
 }
 
 /* ... of so many rows and their pivots; sums read beyond the last row, by less than a tile. */

@@ -29,6 +29,21 @@ static __device__ inline void cluster_barrier(void)
   asm volatile("barrier.cluster.arrive.release;\n\tbarrier.cluster.wait.acquire;" ::: "memory");
 }
 
+/* A barrier in two parts.  Arriving tells that this thread has read what it wanted to, and with a
+ * fence that what it wrote is there. */
+static __device__ inline void cluster_arrive(void)
+{
+  asm volatile("barrier.cluster.arrive.relaxed;" ::: "memory");
+}
+static __device__ inline void cluster_arrive_after_writes(void)
+{
+  asm volatile("barrier.cluster.arrive.release;" ::: "memory");
+}
+static __device__ inline void cluster_wait(void)
+{
+  asm volatile("barrier.cluster.wait.acquire;" ::: "memory");
+}
+
 /* The address of what stands at `p` in this block, in that of the rank. */
 static __device__ inline unsigned cluster_address(const void *p, int rank)
 {
@@ -61,6 +76,24 @@ static __device__ inline int cluster_rank(void)
   return 0;
 }
 static __device__ inline void cluster_barrier(void)
+{
+}
+static __device__ inline void cluster_arrive(void)
+{
+}
+static __device__ inline void cluster_arrive_after_writes(void)
+{
+}
+static __device__ inline void cluster_wait(void)
+{
+}
+static __device__ inline void cluster_arrive(void)
+{
+}
+static __device__ inline void cluster_arrive_after_writes(void)
+{
+}
+static __device__ inline void cluster_wait(void)
 {
 }
 static __device__ inline double cluster_get(const double *p, int)

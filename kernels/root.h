@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A root and quotients by it with the bits of sqrt() and of a division, without branches, so that
- * several are under way at a time.  The caller takes the plain ones where numbers are not usual. */
+ * Roots and quotients with the bits of sqrt() and of a division, without branches, so that several
+ * are under way at a time.  The caller takes the plain ones where numbers are not usual. */
 #ifndef ROOT_H
 #define ROOT_H
 
@@ -15,52 +15,59 @@ static __device__ inline int is_usual(double x)
   return size - ((1023u - 400) << 20) < (800u << 20);
 }
 
-struct root {
+/* A number to divide by, and its inverse. */
+struct divisor {
   double l, inverse;
-  int is_usual; /* both are right, and quotient() may be used */
 };
 
-/* Is this a significand that quotient() can divide by? */
-static __device__ inline int is_divisor(double l)
+/* The operations of the compiler's division as far as they depend on the divisor, which is usual. */
+static __device__ inline struct divisor divisor_of(double l)
 {
-  return (__double2hiint(l) & 0xfffff) != 0xfffff;
+  struct divisor d = {l, inverse_estimate(l)};
+  double e = fma(d.inverse, -l, 1.0);
+  d.inverse = fma(d.inverse, fma(e, e, e), d.inverse);
+  d.inverse = fma(d.inverse, fma(d.inverse, -l, 1.0), d.inverse);
+  return d;
 }
 
-/* The operations of the compiler's sqrt(), whose estimate of 1 / sqrt(x) gives the inverse too: one
- * more step makes its error half a unit of the last place and 2^-100 of it. */
+/* The rest of them: a / d.l, where a is usual. */
+static __device__ inline double quotient(double a, const struct divisor *d)
+{
+  double q = a * d->inverse;
+  return fma(d->inverse, fma(q, -d->l, a), q);
+}
+
+/* A root, and its inverse, to about a unit of the last place and to half a one and 2^-100 of it. */
+struct root {
+  double l, about, inverse;
+  int is_usual; /* these are right, and root_quotient() may be used */
+};
+
+/* The operations of the compiler's sqrt(), whose estimate of 1 / sqrt(x) gives the inverse too. */
 static __device__ inline struct root root_of(double x)
 {
   struct root r;
   double y = root_estimate(x);
   double e = fma(x, -(y * y), 1.0);
-  y = fma(fma(e, 0.375, 0.5), y * e, y);
-  double g = x * y;
-  double half = __hiloint2double(__double2hiint(y) - 0x100000, __double2loint(y));
+  r.about = fma(fma(e, 0.375, 0.5), y * e, y);
+  double g = x * r.about;
+  double half = __hiloint2double(__double2hiint(r.about) - 0x100000, __double2loint(r.about));
   r.l = fma(fma(g, -g, x), half, g);
-  r.inverse = fma(fma(-r.l, y, 1.0), y, y);
-  r.is_usual = is_usual(x) && is_divisor(r.l);
+  r.inverse = fma(fma(-r.l, r.about, 1.0), r.about, r.about);
+  r.is_usual = is_usual(x) && (__double2hiint(r.l) & 0xfffff) != 0xfffff;
   return r;
 }
 
-/* As root_of(), from the root. */
-static __device__ inline struct root root_known(double l)
+/* a / r.l, where a and r are usual, sooner after the root than by a division.  The first quotient is
+ * within a few units of the last place, the second within half a one and 2^-48 of it, so that its
+ * remainder is exact.  Adding remainder times inverse misses a / r.l by less than b 2^-55 units,
+ * where b in [1, 2) is the significand of r.l.  No quotient is nearer than 2^-53 / b to the middle
+ * of two numbers, so this one is rounded as a / r.l is, unless b is within 2^-45 of 2, which is not
+ * usual (after Markstein 1990). */
+static __device__ inline double root_quotient(double a, const struct root *r)
 {
-  struct root r = {l, inverse_estimate(l), is_usual(l) && is_divisor(l)};
-  double e = fma(-l, r.inverse, 1.0);
-  r.inverse = fma(r.inverse, fma(e, e, e), r.inverse);
-  r.inverse = fma(fma(-l, r.inverse, 1.0), r.inverse, r.inverse);
-  return r;
-}
-
-/* a / r.l, where a and r are usual.  The first quotient is within two units of the last place, the
- * second within half a one and 2^-48 of it, so that its remainder is exact.  Adding remainder times
- * inverse misses a / r.l by less than b 2^-55 units, where b in [1, 2) is the significand of r.l.
- * No quotient is nearer than 2^-53 / b to the middle of two numbers, so this one is rounded as
- * a / r.l is, unless b is within 2^-45 of 2, which is not usual (after Markstein 1990). */
-static __device__ inline double quotient(double a, const struct root *r)
-{
-  double q = a * r->inverse;
-  q = fma(fma(-r->l, q, a), r->inverse, q);
+  double q = a * r->about;
+  q = fma(fma(-r->l, q, a), r->about, q);
   return fma(fma(-r->l, q, a), r->inverse, q);
 }
 
