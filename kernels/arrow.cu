@@ -4,7 +4,7 @@
  * grid    enough for all systems: arrow_threads(team) / team a block, or one a cluster
  * block   arrow_threads(team)
  * cluster 1, or with a block a team 2, 4, 8 (9.0): each block has every so manieth lane
- * shared  arrow_shared_bytes(d, k, team, mma, blocks, rows): rows, their pivots, sums, the border
+ * shared  arrow_shared_bytes(layout, team): rows, their pivots, sums, the border
  * sums    lanes, tree and chains of (N.12); all else as the formulas say
  *
  * -D ARROW_D, ARROW_K, MMA, and ARROW_TEAM, threads of a system: a warp, or the block
@@ -55,24 +55,17 @@ static __device__ inline void team_sync(void)
 
 static __device__ inline struct view view_of(const struct arrow_args *a, int index, double *area)
 {
+  const struct arrow_layout *l = &a->layout;
   struct view v = {a->atoms[index]};
-  int lanes;
-  v.parts = BY_PRODUCTS ? cluster_blocks() : 1;
+  v.parts = BY_PRODUCTS ? ARROW_LANES >> l->shift : 1;
   v.part = BY_PRODUCTS ? cluster_rank() : 0;
-  lanes = ARROW_LANES / v.parts;
-  v.count = arrow_rows_of(v.atom.n, v.part, v.parts);
+  v.count = arrow_rows_of(v.atom.n, v.part, l->shift);
   v.rows.at = area;
-  v.rows.shift = __ffs(lanes) - 1;
-#if BY_PRODUCTS
-  v.rows.pad = arrow_pad(FRAME, BORDER, lanes);
-  v.rows.pivots = area + arrow_padded_reals(FRAME, BORDER, v.parts, a->rows);
-  v.sums = v.rows.pivots + arrow_rows_of(a->rows, 0, v.parts) * FRAME;
-  v.border = border_at(v.sums + LANE_WARPS * ENTRIES);
-#else
-  v.rows.pad = 0;
-  v.rows.pivots = area + a->rows * ROW + TILE * FRAME;
-  v.border = border_at(v.rows.pivots + a->rows * FRAME);
-#endif
+  v.rows.pivots = area + l->pivots;
+  v.rows.shift = BY_PRODUCTS ? l->shift : 5;
+  v.rows.pad = BY_PRODUCTS ? l->pad : 0;
+  v.sums = area + l->sums;
+  v.border = border_at(area + l->border);
   return v;
 }
 
@@ -168,8 +161,9 @@ static __device__ inline void found_write(struct arrow_found *to, const struct v
   to->e = rows[0].e;
 }
 
-/* Two warps, or where there is one, that one: the border, and the pair of the rows.  Between blocks,
- * that nobody reads this one's sums any more, and that pairs have come.  Returns whether it failed. */
+/* The border by the first warp, the pair of the rows by the next, if there is one.  Blocks tell each
+ * other that they have read the sums, and that the pair has been written.  Returns whether the
+ * border failed. */
 static __device__ inline int border_finish(const struct view *v, struct pair *pair, double *out)
 {
   int thread = threadIdx.x % TEAM, failed = 0;
@@ -190,11 +184,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 {
   extern __shared__ __align__(16) double shared[];
   int team = threadIdx.x / TEAM, thread = threadIdx.x % TEAM, failed = 0;
-  int parts = BY_PRODUCTS ? cluster_blocks() : 1;
-  int index = (int)blockIdx.x / parts * TEAMS + team;
+  int index = (int)(blockIdx.x >> (BY_PRODUCTS ? 5 - a.layout.shift : 0)) * TEAMS + team;
   if (index >= a.count) return; /* a whole team, and with one team a block none */
-  int reals = arrow_area_reals(FRAME, BORDER, TEAM, MMA, parts, a.rows);
-  struct view v = view_of(&a, index, shared + team * reals);
+  struct view v = view_of(&a, index, shared + team * a.layout.reals);
   struct arrow_found *found = a.found + v.atom.number;
   struct pair pair;
   double *out = a.out + v.atom.out;

@@ -23,6 +23,7 @@
 enum {
   THREADS = ARROW_TEAM,
   PARTS = arrow_parts(BORDER),
+  SHIFT = SUM_LANES == 4 ? 2 : 3, /* log2 of SUM_LANES */
   LOT = arrow_stage_rows(FRAME, BORDER),
   LOT_REALS = arrow_rows_reals(FRAME, BORDER, TILE, LOT),
   /* Two blocks, lest the compiler saves registers by spilling; three where a tile is many of them,
@@ -36,7 +37,7 @@ enum {
 static __device__ inline struct rows lot_at(double *shared, int lot)
 {
   double *at = shared + lot * LOT_REALS;
-  struct rows r = {at, at + LOT * ROW + TILE * FRAME, SUM_LANES == 4 ? 2 : 3, 0};
+  struct rows r = {at, at + LOT * ROW + TILE * FRAME, SHIFT, 0};
   return r;
 }
 
@@ -76,7 +77,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
   struct arrow_unit unit = a.units[blockIdx.x];
   struct arrow_atom atom = a.atoms[unit.atom];
   int part = blockIdx.y, left = atom.n - unit.first;
-  int rows = arrow_rows_of(left < ARROW_SEGMENT_ROWS ? left : ARROW_SEGMENT_ROWS, part, PARTS);
+  int rows = arrow_rows_of(left < ARROW_SEGMENT_ROWS ? left : ARROW_SEGMENT_ROWS, part, SHIFT);
   int bad = 0;
   const double *in = a.in + atom.in;
   struct share s = {tile_of(threadIdx.x / SUM_LANES), pair_unit(), {}};

@@ -59,17 +59,6 @@ struct arrow_found {
   long long not_ok;
 };
 
-struct arrow_args {
-  const double *in;
-  double *out;
-  const struct arrow_atom *atoms; /* [count] */
-  const struct arrow_unit *units;
-  double *parts; /* of arrow_sum.cu: [units][arrow_parts()][arrow_part_reals()] */
-  struct arrow_found *found;
-  int count; /* systems */
-  int rows;  /* arrow.cu: of the longest */
-};
-
 /* Threads read a row each, 8 bytes at a time or, where d is even, 16. */
 HOST_DEVICE int arrow_row_reals(int d, int k)
 {
@@ -145,12 +134,12 @@ HOST_DEVICE int arrow_pad(int d, int k, int lanes)
   return apart ? ((apart - lanes * arrow_row_reals(d, k)) % 16 + 16) % 16 : 0;
 }
 
-/* Rows of a system of n that a block has, one of `parts`: as many of each full round of lanes, and
- * what is left. */
-HOST_DEVICE int arrow_rows_of(int n, int part, int parts)
+/* Rows of a system of n that a block of (1 << shift) lanes has: as many of each full round of all
+ * lanes, and what is left. */
+HOST_DEVICE int arrow_rows_of(int n, int part, int shift)
 {
-  int left = n % ARROW_LANES - part;
-  return n / ARROW_LANES * (ARROW_LANES / parts) + (left > 0 ? (left + parts - 1) / parts : 0);
+  int parts = ARROW_LANES >> shift, left = n % ARROW_LANES - part;
+  return (n / ARROW_LANES << shift) + (left > 0 ? (left + parts - 1) >> (5 - shift) : 0);
 }
 
 /* Warps of a block that share a lane's products, and warps of different lanes. */
@@ -163,24 +152,32 @@ HOST_DEVICE int arrow_lane_warps(int k, int team)
   return team / WARP / arrow_split(k, team);
 }
 
-/* Reals of the rows of a system of n in a block of arrow.cu, with pads; then come the pivots, what
- * the warps have added, and the border. */
-HOST_DEVICE int arrow_padded_reals(int d, int k, int parts, int n)
+/* Where things stand in a team's part of the shared memory of arrow.cu, in reals from its begin:
+ * rows, their pivots, what the warps have added, the border. */
+struct arrow_layout {
+  int shift, pad; /* log2 of the block's lanes; arrow_pad() */
+  int pivots, sums, border, reals;
+};
+
+/* For systems of at most n rows, by `blocks` blocks each. */
+HOST_DEVICE struct arrow_layout arrow_layout_of(int d, int k, int team, int mma, int blocks, int n)
 {
-  int rounds = (n + ARROW_LANES - 1) / ARROW_LANES, rows = arrow_rows_of(n, 0, parts);
-  return rows * arrow_row_reals(d, k) + rounds * arrow_pad(d, k, ARROW_LANES / parts) + 16;
+  struct arrow_layout l = {5, 0, 0, 0, 0, 0};
+  int products = mma && team > WARP, rounds = (n + ARROW_LANES - 1) / ARROW_LANES;
+  while (blocks >> (5 - l.shift) > 1) l.shift--;
+  l.pad = products ? arrow_pad(d, k, 1 << l.shift) : 0;
+  int rows = arrow_rows_of(n, 0, l.shift);
+  /* Sums read beyond the last row. */
+  int beyond = products ? rounds * l.pad + 16 : arrow_tile(d, k, team) * d;
+  l.pivots = rows * arrow_row_reals(d, k) + beyond;
+  l.sums = l.pivots + rows * d;
+  l.border = l.sums + (products ? arrow_lane_warps(k, team) * arrow_sums(k) : 0);
+  l.reals = (l.border + arrow_border_reals(k) + 1) / 2 * 2;
+  return l;
 }
-HOST_DEVICE int arrow_area_reals(int d, int k, int team, int mma, int parts, int n)
+HOST_DEVICE int arrow_shared_bytes(const struct arrow_layout *layout, int team)
 {
-  int products = mma && team > WARP;
-  int rows = products ? arrow_padded_reals(d, k, parts, n) + arrow_rows_of(n, 0, parts) * d
-                      : arrow_rows_reals(d, k, arrow_tile(d, k, team), n);
-  int sums = products ? arrow_lane_warps(k, team) * arrow_sums(k) : 0;
-  return (rows + sums + arrow_border_reals(k) + 1) / 2 * 2;
-}
-HOST_DEVICE long long arrow_shared_bytes(int d, int k, int team, int mma, int parts, int n)
-{
-  return 8LL * (arrow_threads(team) / team) * arrow_area_reals(d, k, team, mma, parts, n);
+  return 8 * (arrow_threads(team) / team) * layout->reals;
 }
 
 /* Lanes of a segment that a block of arrow_sum.cu adds: every arrow_parts()th. */
@@ -226,5 +223,16 @@ HOST_DEVICE int arrow_step_bytes(int d, int k)
 {
   return 8 * (arrow_step_rows(d, k) * arrow_row_reals(d, k) + k);
 }
+
+struct arrow_args {
+  const double *in;
+  double *out;
+  const struct arrow_atom *atoms; /* [count] */
+  const struct arrow_unit *units;
+  double *parts; /* of arrow_sum.cu: [units][arrow_parts()][arrow_part_reals()] */
+  struct arrow_found *found;
+  int count;                  /* systems */
+  struct arrow_layout layout; /* of arrow.cu */
+};
 
 #endif

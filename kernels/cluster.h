@@ -8,13 +8,6 @@
 
 #if __CUDA_ARCH__ >= 900
 
-static __device__ inline int cluster_blocks(void)
-{
-  int blocks;
-  asm("mov.u32 %0, %%cluster_nctarank;" : "=r"(blocks));
-  return blocks;
-}
-
 static __device__ inline int cluster_rank(void)
 {
   int rank;
@@ -67,10 +60,6 @@ static __device__ inline void cluster_put(double *p, int rank, double x)
 
 #else
 
-static __device__ inline int cluster_blocks(void)
-{
-  return 1;
-}
 static __device__ inline int cluster_rank(void)
 {
   return 0;

@@ -33,6 +33,12 @@ void lot_close(struct cuda_lot *lot)
 
 /* In shared memory where a multiprocessor holds two blocks, so that one computes while another
  * waits; by several warps where those of several systems do not fit; by as few blocks as can be. */
+static int form_bytes(const struct lot_form *f, idx n)
+{
+  struct arrow_layout layout = arrow_layout_of(f->d, f->k, f->team, f->mma, f->blocks, n);
+  return arrow_shared_bytes(&layout, f->team);
+}
+
 struct lot_form lot_form_of(const struct cuda_state *s, const struct arrow_system *a)
 {
   struct lot_form f = {a->d, a->k, LOT_DECLINED, 1, 0, s->architecture == 90};
@@ -43,17 +49,16 @@ struct lot_form lot_form_of(const struct cuda_state *s, const struct arrow_syste
   f.rounds = arrow_rounds(a->d, a->k, n);
   if (f.rounds) f.team = WARP;
   if (f.rounds) return f;
-  int team = arrow_team(a->d, a->k, n);
-  if (team == WARP && arrow_shared_bytes(a->d, a->k, team, f.mma, 1, n) > most)
-    team = arrow_team(a->d, a->k, 1 << 16);
-  while (f.mma && team != WARP && f.blocks < ARROW_BLOCKS &&
-         arrow_shared_bytes(a->d, a->k, team, f.mma, f.blocks, n) > most)
-    f.blocks *= 2;
-  if (arrow_shared_bytes(a->d, a->k, team, f.mma, f.blocks, n) <= most)
-    f.team = team;
-  else if (a->n > 0 && arrow_sum_bytes(a->d, a->k) <= s->shared &&
-           arrow_step_bytes(a->d, a->k) <= s->shared)
-    f.team = LOT_LONG, f.blocks = 1;
+  f.team = arrow_team(a->d, a->k, n);
+  if (f.team == WARP && form_bytes(&f, n) > most) f.team = arrow_team(a->d, a->k, 1 << 16);
+  int most_blocks = f.mma && f.team != WARP ? ARROW_BLOCKS : 1;
+  while (f.blocks < most_blocks && form_bytes(&f, n) > most) f.blocks *= 2;
+  if (form_bytes(&f, n) <= most) return f;
+  f.blocks = 1;
+  f.team = a->n > 0 && arrow_sum_bytes(a->d, a->k) <= s->shared &&
+                   arrow_step_bytes(a->d, a->k) <= s->shared
+               ? LOT_LONG
+               : LOT_DECLINED;
   return f;
 }
 
@@ -283,8 +288,7 @@ static struct arrow_args args_of(const struct cuda_lot *lot, const struct lot_gr
       .units = (const struct arrow_unit *)(void *)(base + at.units) + g->unit,
       .parts = lot->parts.at,
       .found = (struct arrow_found *)(void *)(base + at.found),
-      .count = (int)g->count,
-      .rows = g->rows};
+      .count = (int)g->count};
 }
 
 /* A group of systems whose rows fit in shared memory, or in registers. */
@@ -301,8 +305,10 @@ static int short_launch(struct device *dev, const struct cuda_lot *lot, const st
       .cluster = f->blocks,
       .arguments = &a,
       .stream = lot->stream};
-  if (f->rounds == 0)
-    l.shared = (int)arrow_shared_bytes(f->d, f->k, f->team, f->mma, f->blocks, g->rows);
+  if (f->rounds == 0) {
+    a.layout = arrow_layout_of(f->d, f->k, f->team, f->mma, f->blocks, g->rows);
+    l.shared = arrow_shared_bytes(&a.layout, f->team);
+  }
   return cuda_launch(dev, &l);
 }
 
