@@ -71,14 +71,15 @@ static __device__ inline struct view view_of(const struct arrow_args *a, int ind
 
 #if BY_PRODUCTS
 
-/* S and the right side from T and w, which are the warps' sums, or those of the blocks. */
+/* S and the right side from T and w, which are the warps' sums, or those of the blocks.  Columns of
+ * the triangle are taken by pairs, j and k - 1 - j, which together have k + 3 entries. */
 static __device__ inline void border_place(const struct view *v, int by_blocks)
 {
 #pragma unroll 1
-  for (int e = threadIdx.x; e < BORDER * (BORDER + 1); e += TEAM) {
-    int j = e / (BORDER + 1), i = e % (BORDER + 1);
+  for (int e = threadIdx.x; e < ENTRIES; e += TEAM) {
+    int pair = e / (BORDER + 3), at = e % (BORDER + 3), first = BORDER + 1 - pair;
+    int j = at < first ? pair : BORDER - 1 - pair, i = j + (at < first ? at : at - first);
     const double *sums = v->sums + i * (i + 1) / 2 + j;
-    if (i < j) continue;
     double sum = by_blocks ? tree_any(sums, v->parts, 1) : tree_of(sums, LANE_WARPS, 0);
     v->border.s[j * PITCH + i] = border_entry(&v->border, i, j, sum, v->atom.ridge_b);
   }
@@ -161,8 +162,8 @@ static __device__ inline void found_write(struct arrow_found *to, const struct v
   to->e = rows[0].e;
 }
 
-/* The border by the first warp, the pair of the rows by the next, if there is one.  Blocks tell each
- * other that they have read the sums, and that the pair has been written.  Returns whether the
+/* The border by the first warp, the pair of the rows by the next, if there is one.  Blocks tell
+ * each other that they have read the sums, and that the pair has been written.  Returns whether the
  * border failed. */
 static __device__ inline int border_finish(const struct view *v, struct pair *pair, double *out)
 {

@@ -59,35 +59,37 @@ static __device__ inline int row_number(int q, int part, int shift)
   return (q >> shift) * ARROW_LANES + lane * parts + part;
 }
 
-/* Begin to copy the piece at `at` of row q. */
-static __device__ inline void piece_order(const struct rows *to, const double *from, int size,
-                                          int place, int first, int part, int q, int at)
+/* Begin to copy the piece at `at` of the row at place q, which is row `row` of those at `from`. */
+static __device__ inline void piece_order(const struct rows *to, int place, int q, int at,
+                                          const double *from, int row, int size)
 {
   double *there = row_at(to, q) + place + at;
-  const double *here = from + (row_number(first + q, part, to->shift) * size + at);
+  const double *here = from + (row * size + at);
   if (FRAME % 2)
     async_copy8(there, here);
   else
     async_copy16(there, here);
 }
 
-/* Begin to copy `size` numbers of each row, at `from` and what follows, to `place` of the rows. */
+/* Begin to copy `size` numbers of each row, at `from` and what follows, to `place` of the rows; of
+ * all rows, whose numbers then are their places, or of a part's. */
 static __device__ inline void part_order(const struct rows *to, const double *from, int size,
-                                         int place, int first, int count, int part)
+                                         int place, int first, int count, int part, int all)
 {
   const int wide = FRAME % 2 ? 1 : 2, pieces = size / wide, team = ARROW_TEAM;
+  const int width = pieces ? pieces : 1, step = team / width;
   int thread = threadIdx.x % ARROW_TEAM;
-  if (pieces == 0) return;
-  if (team % (pieces ? pieces : 1) == 0) { /* a thread has the same piece of every row */
-    int at = thread % (pieces ? pieces : 1) * wide, step = team / (pieces ? pieces : 1);
+  if (pieces > 0 && team % width == 0) { /* a thread has the same piece of every row */
 #pragma unroll 4
-    for (int q = thread / (pieces ? pieces : 1); q < count; q += step)
-      piece_order(to, from, size, place, first, part, q, at);
-  } else {
+    for (int q = thread / width; q < count; q += step)
+      piece_order(to, place, q, thread % width * wide, from,
+                  all ? q : row_number(first + q, part, to->shift), size);
+  } else if (pieces > 0) {
 #pragma unroll 4
     for (int e = thread; e < count * pieces; e += team) {
-      int q = (int)((unsigned)e / (pieces ? pieces : 1));
-      piece_order(to, from, size, place, first, part, q, (e - q * pieces) * wide);
+      int q = (int)((unsigned)e / width);
+      piece_order(to, place, q, (e - q * pieces) * wide, from,
+                  all ? q : row_number(first + q, part, to->shift), size);
     }
   }
 }
@@ -97,10 +99,18 @@ static __device__ inline void part_order(const struct rows *to, const double *fr
 static __device__ inline void rows_order(const struct rows *to, const double *in, long long n,
                                          long long base, int first, int count, int part)
 {
-  const double *h = in, *b = h + n * (FRAME * FRAME), *g = b + n * (FRAME * BORDER);
-  part_order(to, b + base * (FRAME * BORDER), FRAME * BORDER, 0, first, count, part);
-  part_order(to, h + base * (FRAME * FRAME), FRAME * FRAME, L_AT, first, count, part);
-  part_order(to, g + base * FRAME, FRAME, U_AT, first, count, part);
+  const double *h = in + base * (FRAME * FRAME), *b = in + n * (FRAME * FRAME);
+  const double *g = b + n * (FRAME * BORDER) + base * FRAME;
+  b += base * (FRAME * BORDER);
+  if (to->shift == 5 && first == 0) {
+    part_order(to, b, FRAME * BORDER, 0, first, count, part, 1);
+    part_order(to, h, FRAME * FRAME, L_AT, first, count, part, 1);
+    part_order(to, g, FRAME, U_AT, first, count, part, 1);
+  } else {
+    part_order(to, b, FRAME * BORDER, 0, first, count, part, 0);
+    part_order(to, h, FRAME * FRAME, L_AT, first, count, part, 0);
+    part_order(to, g, FRAME, U_AT, first, count, part, 0);
+  }
 }
 
 /* What a row's factor is for its columns. */

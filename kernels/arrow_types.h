@@ -118,7 +118,7 @@ HOST_DEVICE int arrow_rounds(int d, int k, int n)
 HOST_DEVICE int arrow_team(int d, int k, int n)
 {
   long long work = (long long)n * d * (k + 4);
-  return work <= 2048 ? WARP : k > 10 || n > 512 ? 256 : 128;
+  return work <= 2048 ? WARP : k > 10 || n > 256 ? 256 : 128;
 }
 
 HOST_DEVICE int arrow_threads(int team)

@@ -60,10 +60,10 @@ static __device__ inline struct root root_of(double x)
 
 /* a / r.l, where a and r are usual, sooner after the root than by a division.  The first quotient
  * is within a few units of the last place, the second within half a one and 2^-48 of it, so that
- * its remainder is exact.  Adding remainder times inverse misses a / r.l by less than b 2^-55 units,
- * where b in [1, 2) is the significand of r.l.  No quotient is nearer than 2^-53 / b to the middle
- * of two numbers, so this one is rounded as a / r.l is, unless b is within 2^-45 of 2, which is not
- * usual (after Markstein 1990). */
+ * its remainder is exact.  Adding remainder times inverse misses a / r.l by less than b 2^-55
+ * units, where b in [1, 2) is the significand of r.l.  No quotient is nearer than 2^-53 / b to the
+ * middle of two numbers, so this one is rounded as a / r.l is, unless b is within 2^-45 of 2, which
+ * is not usual (after Markstein 1990). */
 static __device__ inline double root_quotient(double a, const struct root *r)
 {
   double q = a * r->about;
