@@ -220,7 +220,9 @@ static __device__ inline int rows_step(const struct lane_rows *r, const double *
   return finite;
 }
 
-extern "C" __global__ void __launch_bounds__(ARROW_BLOCK, ROUNDS > 4 ? 3 : 4)
+extern "C" __global__ void __launch_bounds__(ARROW_BLOCK, ROUNDS *COLUMNS > 21    ? 3
+                                                          : ROUNDS * COLUMNS > 14 ? 4
+                                                                                  : 5)
     arrow_lanes(const __grid_constant__ struct arrow_args a)
 {
   int index = (int)(blockIdx.x * (ARROW_BLOCK / WARP) + threadIdx.x / WARP);

@@ -59,16 +59,12 @@ static __device__ inline int row_number(int q, int part, int shift)
   return (q >> shift) * ARROW_LANES + lane * parts + part;
 }
 
-/* Begin to copy the piece at `at` of the row at place q, which is row `row` of those at `from`. */
-static __device__ inline void piece_order(const struct rows *to, int place, int q, int at,
-                                          const double *from, int row, int size)
+static __device__ inline void piece_order(double *to, const double *from)
 {
-  double *there = row_at(to, q) + place + at;
-  const double *here = from + (row * size + at);
   if (FRAME % 2)
-    async_copy8(there, here);
+    async_copy8(to, from);
   else
-    async_copy16(there, here);
+    async_copy16(to, from);
 }
 
 /* Begin to copy `size` numbers of each row, at `from` and what follows, to `place` of the rows; of
@@ -80,16 +76,20 @@ static __device__ inline void part_order(const struct rows *to, const double *fr
   const int width = pieces ? pieces : 1, step = team / width;
   int thread = threadIdx.x % ARROW_TEAM;
   if (pieces > 0 && team % width == 0) { /* a thread has the same piece of every row */
+    int q = thread / width, at = thread % width * wide;
+    const double *here = from + (q * size + at);
+    double *there = to->at + (place + at);
 #pragma unroll 4
-    for (int q = thread / width; q < count; q += step)
-      piece_order(to, place, q, thread % width * wide, from,
-                  all ? q : row_number(first + q, part, to->shift), size);
+    for (; q < count; q += step, here += step * size) {
+      if (!all) here = from + (row_number(first + q, part, to->shift) * size + at);
+      piece_order(there + (row_at(to, q) - to->at), here);
+    }
   } else if (pieces > 0) {
 #pragma unroll 4
     for (int e = thread; e < count * pieces; e += team) {
-      int q = (int)((unsigned)e / width);
-      piece_order(to, place, q, (e - q * pieces) * wide, from,
-                  all ? q : row_number(first + q, part, to->shift), size);
+      int q = (int)((unsigned)e / width), at = (e - q * pieces) * wide;
+      int row = all ? q : row_number(first + q, part, to->shift);
+      piece_order(row_at(to, q) + (place + at), from + (row * size + at));
     }
   }
 }
