@@ -20,9 +20,11 @@ struct border {
 
 static __device__ inline struct border border_at(double *at)
 {
-  struct border b = {at, at + BORDER * PITCH};
-  b.step = b.c + BORDER_INPUTS;
-  b.found = b.step + BORDER;
+  struct border b;
+  b.step = at; /* at a multiple of 16 bytes */
+  b.s = at + arrow_step_reals(BORDER);
+  b.c = b.s + BORDER * PITCH;
+  b.found = b.c + BORDER_INPUTS;
   return b;
 }
 
@@ -62,17 +64,22 @@ struct border_row {
   double s[BORDER ? BORDER : 1], l, right, next;
 };
 
-/* Take column j - 1 off those behind it, of which the first comes to s[0], and divide that one;
- * before: column j - 1 of L from row j on.  The root is under way meanwhile. */
+/* Take column j - 1 off those behind it, fewer than `left`, of which the first comes to s[0], and
+ * divide that one.  Where the steps will be stands column j - 1 of L from row j on, then column j
+ * from the next on.  The root is under way meanwhile. */
 static __device__ inline void border_column(const struct border *b, struct border_row *r, int j,
-                                            const double *before, double pivot)
+                                            int left, double pivot)
 {
   int lane = threadIdx.x % WARP;
   double last = b->s[(BORDER - 1) * PITCH + (lane < BORDER ? lane : BORDER)];
   struct root root = root_of(pivot);
 #pragma unroll
-  for (int q = 0; q < BORDER - 1; q++) r->s[q] = fma(-r->l, before[q], r->s[q + 1]);
-  r->s[BORDER - 1] = last; /* the last column's for the first; later it is not used */
+  for (int q = 0; q < left - 1; q += 2) {
+    double2 before = *(const double2 *)(b->step + q);
+    r->s[q] = fma(-r->l, before.x, r->s[q + 1]);
+    if (q + 2 < left) r->s[q + 1] = fma(-r->l, before.y, r->s[q + 2]);
+  }
+  if (left == BORDER) r->s[left - 1] = last; /* matters to the first column alone */
   double l = root_quotient(r->s[0], &root), y = root_quotient(r->right, &root);
   int plain = root.is_usual && (lane <= j || lane >= BORDER || is_usual(r->s[0])) &&
               (lane != j || is_usual(r->right));
@@ -81,36 +88,48 @@ static __device__ inline void border_column(const struct border *b, struct borde
     l = r->s[0] / root.l;
     y = r->right / root.l;
   }
+  __syncwarp(); /* the column before has been read */
   y = __shfl_sync(FULL_WARP, y, j);
   r->next = fma(-l, l, BORDER > 1 ? r->s[1] : 0);
   if (lane == j) r->right = y;
   if (lane > j) r->right = fma(-l, y, r->right);
   if (lane >= j && lane < BORDER) b->s[j * PITCH + lane] = lane == j ? root.l : l;
+  if (lane > j && lane < BORDER) b->step[lane - j - 1] = l;
   r->l = l;
+}
+
+/* Columns from .. to - 1, of which there are fewer than `left` behind the first; *pair is multiplied
+ * by their pivots.  Returns whether these are good. */
+static __device__ inline int columns_factor(const struct border *b, struct border_row *r, int from,
+                                            int to, int left, struct pair *pair)
+{
+  int good = 1;
+#pragma unroll 1
+  for (int j = from; j < to; j++) {
+    double pivot = __shfl_sync(FULL_WARP, r->next, j);
+    good &= is_good(pivot);
+    pair_pivot(pair, pivot);
+    border_column(b, r, j, left, pivot);
+    __syncwarp();
+  }
+  return good;
 }
 
 /* Returns whether all pivots are good; they become *pair. */
 static __device__ inline int border_factor(const struct border *b, struct border_row *r,
                                            struct pair *pair)
 {
-  int lane = threadIdx.x % WARP, row = lane < BORDER ? lane : BORDER, good = 1;
-  const double *before = b->step; /* zeros for the first column */
-  if (lane < BORDER) b->step[lane] = 0;
+  const int half = BORDER > 12 ? BORDER / 2 : BORDER; /* a loop of its own for what is left there */
+  int lane = threadIdx.x % WARP, row = lane < BORDER ? lane : BORDER;
+  if (lane < arrow_step_reals(BORDER)) b->step[lane] = 0; /* for the first column */
 #pragma unroll
   for (int q = 0; q < BORDER - 1; q++) r->s[q + 1] = b->s[q * PITCH + row];
   r->right = b->s[(lane < BORDER ? lane : 0) * PITCH + BORDER];
   r->next = b->s[row];
   r->l = 0;
   __syncwarp();
-#pragma unroll 1
-  for (int j = 0; j < BORDER; j++) {
-    double pivot = __shfl_sync(FULL_WARP, r->next, j);
-    good &= is_good(pivot);
-    pair_pivot(pair, pivot);
-    border_column(b, r, j, before, pivot);
-    before = b->s + j * PITCH + j + 1;
-    __syncwarp();
-  }
+  int good = columns_factor(b, r, 0, half, BORDER, pair);
+  if (half < BORDER) good &= columns_factor(b, r, half, BORDER, BORDER - half + 1, pair);
   pair_normalise(pair);
   return good;
 }

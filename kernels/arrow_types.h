@@ -94,11 +94,15 @@ HOST_DEVICE int arrow_sums(int k)
   return k * (k + 1) / 2 + k;
 }
 
-/* Shared memory of the border, in reals: S with the right side, C, g_b, the step, the pair of each
+/* Shared memory of the border, in reals: the step, S with the right side, C, g_b, the pair of each
  * block of a cluster. */
+HOST_DEVICE int arrow_step_reals(int k)
+{
+  return (k + 1) / 2 * 2;
+}
 HOST_DEVICE int arrow_border_reals(int k)
 {
-  return k * arrow_pitch(k) + k * k + k + k + 2 * ARROW_BLOCKS;
+  return arrow_step_reals(k) + k * arrow_pitch(k) + k * k + k + 2 * ARROW_BLOCKS;
 }
 
 /* ... of so many rows and their pivots; sums read beyond the last row, by less than a tile. */
@@ -172,6 +176,7 @@ HOST_DEVICE struct arrow_layout arrow_layout_of(int d, int k, int team, int mma,
   l.pivots = rows * arrow_row_reals(d, k) + beyond;
   l.sums = l.pivots + rows * d;
   l.border = l.sums + (products ? arrow_lane_warps(k, team) * arrow_sums(k) : 0);
+  l.border = (l.border + 1) / 2 * 2;
   l.reals = (l.border + arrow_border_reals(k) + 1) / 2 * 2;
   return l;
 }

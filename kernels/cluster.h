@@ -76,15 +76,6 @@ static __device__ inline void cluster_arrive_after_writes(void)
 static __device__ inline void cluster_wait(void)
 {
 }
-static __device__ inline void cluster_arrive(void)
-{
-}
-static __device__ inline void cluster_arrive_after_writes(void)
-{
-}
-static __device__ inline void cluster_wait(void)
-{
-}
 static __device__ inline double cluster_get(const double *p, int)
 {
   return *p;
