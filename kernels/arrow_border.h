@@ -98,8 +98,8 @@ static __device__ inline void border_column(const struct border *b, struct borde
   r->l = l;
 }
 
-/* Columns from .. to - 1, of which there are fewer than `left` behind the first; *pair is multiplied
- * by their pivots.  Returns whether these are good. */
+/* Columns from .. to - 1; behind the first there are fewer than `left`.  *pair is multiplied by
+ * their pivots.  Returns whether these are good. */
 static __device__ inline int columns_factor(const struct border *b, struct border_row *r, int from,
                                             int to, int left, struct pair *pair)
 {

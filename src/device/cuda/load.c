@@ -45,20 +45,24 @@ static int kernel_find(struct cuda_state *s, const struct kernel_recipe *recipe,
   return status;
 }
 
-/* Where clusters are wanted the launch needs an attribute, which older GPUs do not know. */
 static cudaError_t kernel_start(const struct cuda_state *s, const struct cuda_kernel *k,
                                 const struct cuda_launch *l)
 {
+  const void *kernel = k->kernel;
   void *arguments[] = {l->arguments};
+  size_t shared = (size_t)l->shared;
+  cudaStream_t stream = l->stream ? l->stream : s->stream;
+  if (l->cluster <= 1)
+    return cudaLaunchKernel(kernel, l->grid, l->block, arguments, shared, stream);
   cudaLaunchAttribute cluster = {.id = cudaLaunchAttributeClusterDimension,
                                  .val.clusterDim = {(unsigned)l->cluster, 1, 1}};
   cudaLaunchConfig_t how = {.gridDim = l->grid,
                             .blockDim = l->block,
-                            .dynamicSmemBytes = (size_t)l->shared,
-                            .stream = l->stream ? l->stream : s->stream,
+                            .dynamicSmemBytes = shared,
+                            .stream = stream,
                             .attrs = &cluster,
-                            .numAttrs = l->cluster > 1};
-  return cudaLaunchKernelExC(&how, (const void *)k->kernel, arguments);
+                            .numAttrs = 1};
+  return cudaLaunchKernelExC(&how, kernel, arguments);
 }
 
 int cuda_launch(struct device *dev, const struct cuda_launch *l)

@@ -14,7 +14,7 @@ struct cuda_launch {
   struct kernel_shape shape;
   dim3 grid, block;
   int shared;  /* bytes of dynamic shared memory */
-  int cluster; /* blocks of a cluster; 0: there are none */
+  int cluster; /* blocks of a cluster; 0 or 1: there are none */
   void *arguments;
   cudaStream_t stream; /* NULL: the computing one */
 };
