@@ -1,18 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * arrow: solves arrow systems (N.7 to N.13) whose rows fit in shared memory, reading each once.
  *
- * grid    enough for all systems, arrow_threads(team) / team a block
+ * grid    enough for all systems: arrow_threads(team) / team a block, or one a cluster
  * block   arrow_threads(team)
- * shared  arrow_shared_bytes(d, k, team, rows): rows, then the border, for each system
+ * cluster 1, or with a block a team 2, 4, 8 (9.0): each block has every so manieth lane
+ * shared  arrow_shared_bytes(layout, team): rows, their pivots, sums, the border
  * sums    lanes, tree and chains of (N.12); all else as the formulas say
  *
- * -D ARROW_D, ARROW_K, and ARROW_TEAM, threads of a system: a warp, or the block
+ * -D ARROW_D, ARROW_K, MMA, and ARROW_TEAM, threads of a system: a warp, or the block
  *
- * A system that is not ok has steps 0: the launcher's caller solves it again elsewhere. */
+ * The blocks of a cluster exchange sums once, and each of them solves the border.  Steps of a
+ * system that is not ok are worth nothing: the launcher's caller solves it again elsewhere. */
 #define ARROW_TILE arrow_tile(ARROW_D, ARROW_K, ARROW_TEAM)
 #define SUM_LANES ARROW_LANES
 #include "arrow_border.h"
+#include "cluster.h"
+#if MMA && ARROW_TEAM > 32
+#define BY_PRODUCTS 1
+#include "arrow_products.h"
+#else
+#define BY_PRODUCTS 0
 #include "arrow_sums.h"
+#endif
 
 enum {
   TEAM = ARROW_TEAM,
@@ -20,10 +29,20 @@ enum {
   TEAMS = THREADS / TEAM,
   WARPS = TEAM / WARP,
   /* Registers for large frames, else blocks that hide each other's waiting. */
-  BLOCKS = FRAME > 4 || BORDER > 16   ? 1
-           : FRAME > 2 || TEAM == 256 ? 2
-           : BORDER > 4               ? 4
-                                      : 5
+  BLOCKS = FRAME > 4 || BORDER > (BY_PRODUCTS ? 32 : 16) ? 1
+           : FRAME > 2 || TEAM == 256 || BORDER > 16     ? 2
+           : BORDER > 4                                  ? 4
+           : BY_PRODUCTS                                 ? 6
+                                                         : 5
+};
+
+/* A system as a block sees it. */
+struct view {
+  struct arrow_atom atom;
+  struct rows rows;
+  struct border border;
+  double *sums;           /* [warps][ENTRIES] */
+  int parts, part, count; /* blocks of the system, this one, its rows */
 };
 
 static __device__ inline void team_sync(void)
@@ -34,56 +53,131 @@ static __device__ inline void team_sync(void)
     __syncthreads();
 }
 
-/* A barrier too. */
-static __device__ inline int team_any(int x)
+static __device__ inline struct view view_of(const struct arrow_args *a, int index, double *area)
 {
-  if (TEAM != WARP) return __syncthreads_or(x);
-  __syncwarp();
-  return __any_sync(FULL_WARP, x);
+  const struct arrow_layout *l = &a->layout;
+  struct view v = {a->atoms[index]};
+  v.parts = BY_PRODUCTS ? ARROW_LANES >> l->shift : 1;
+  v.part = BY_PRODUCTS ? cluster_rank() : 0;
+  v.count = arrow_rows_of(v.atom.n, v.part, l->shift);
+  v.rows.at = area;
+  v.rows.pivots = area + l->pivots;
+  v.rows.shift = BY_PRODUCTS ? l->shift : 5;
+  v.rows.pad = BY_PRODUCTS ? l->pad : 0;
+  v.sums = area + l->sums;
+  v.border = border_at(area + l->border);
+  return v;
 }
 
-/* T, w and the pair of the rows; the latter by the last warp, which has the fewest tiles. */
-static __device__ inline void rows_sum(const struct border *b, const double *rows, int n)
+#if BY_PRODUCTS
+
+/* S and the right side from T and w, which are the warps' sums, or those of the blocks.  Columns of
+ * the triangle are taken by pairs, j and k - 1 - j, which together have k + 3 entries. */
+static __device__ inline void border_place(const struct view *v, int by_blocks)
 {
-  int warp = threadIdx.x % TEAM / WARP, lane = threadIdx.x % WARP;
-  if (warp == WARPS - 1) {
-    struct pair pair = pair_unit();
-    pair_rows(&pair, rows, lane, n, WARP);
-    pair_fold(&pair, WARP);
-    if (lane == 0) b->pair[0] = pair.m;
-    if (lane == 0) b->pair[1] = __longlong_as_double(pair.e);
+#pragma unroll 1
+  for (int e = threadIdx.x; e < ENTRIES; e += TEAM) {
+    int pair = e / (BORDER + 3), at = e % (BORDER + 3), first = BORDER + 1 - pair;
+    int j = at < first ? pair : BORDER - 1 - pair, i = j + (at < first ? at : at - first);
+    const double *sums = v->sums + i * (i + 1) / 2 + j;
+    double sum = by_blocks ? tree_any(sums, v->parts, 1) : tree_of(sums, LANE_WARPS, 0);
+    v->border.s[j * PITCH + i] = border_entry(&v->border, i, j, sum, v->atom.ridge_b);
+  }
+}
+
+/* S and the right side from the rows; barriers within. */
+static __device__ inline void schur_make(const struct view *v)
+{
+  int warps = products_add(v->sums, &v->rows, v->atom.n, v->part);
+  team_sync();
+  if (v->parts == 1) {
+    border_place(v, 0);
+    return;
   }
 #pragma unroll 1
-  for (int number = warp; number < TILES; number += WARPS) {
+  for (int e = threadIdx.x; e < ENTRIES; e += TEAM) v->sums[e] = tree_any(v->sums + e, warps, 0);
+  cluster_barrier();
+  border_place(v, 1);
+}
+
+#else
+
+static __device__ inline void schur_make(const struct view *v)
+{
+  int lane = threadIdx.x % WARP;
+#pragma unroll 1
+  for (int number = threadIdx.x % TEAM / WARP; number < TILES; number += WARPS) {
     struct tile t = tile_of(number);
     double sum[SUMS] = {};
-    tile_add(sum, t, rows, lane, n);
+    tile_add(sum, t, v->rows.at, lane, v->atom.n);
     int first = tile_fold(sum), i, j;
 #pragma unroll
-    for (int v = 0; v < TOTALS; v++)
-      if (first >= 0 && tile_place(t, first + v, &i, &j)) b->s[j * PITCH + i] = sum[v];
+    for (int s = 0; s < TOTALS; s++)
+      if (first >= 0 && tile_place(t, first + s, &i, &j)) v->border.s[j * PITCH + i] = sum[s];
+  }
+  team_sync();
+  border_make(&v->border, v->atom.ridge_b);
+}
+
+#endif
+
+/* By one warp: the pair of the block's rows, to the first block. */
+static __device__ inline void rows_pair(const struct view *v)
+{
+  int lane = threadIdx.x % WARP, lanes = 1 << v->rows.shift;
+  struct pair pair = pair_unit();
+  pair_rows(&pair, v->rows.pivots, lane, lane < lanes ? v->count : 0, lanes);
+  pair_fold(&pair, lanes);
+  double *found = v->border.found + 2 * v->part, e = __longlong_as_double(pair.e);
+  if (lane > 0) return;
+  if (v->parts > 1) {
+    cluster_put(found, 0, pair.m);
+    cluster_put(found + 1, 0, e);
+  } else {
+    found[0] = pair.m;
+    found[1] = e;
   }
 }
 
-/* By the first warp; returns whether the border is ok. */
-static __device__ inline int border_finish(const struct arrow_args *a,
-                                           const struct arrow_atom *atom, const struct border *b)
+/* By one thread of the first block: the determinant of the system. */
+static __device__ inline void found_write(struct arrow_found *to, const struct view *v,
+                                          struct pair border)
 {
-  struct pair pair, rows = {b->pair[0], __double_as_longlong(b->pair[1])};
-  int lane = threadIdx.x % WARP, ok = border_solve(b, &pair);
-  double *out = a->out + atom->out + (long long)atom->n * FRAME;
-  for (int j = lane; j < BORDER && ok; j += WARP) out[j] = b->step[j];
-  pair_times(&rows, pair);
-  if (lane == 0) a->found[atom->number].m = rows.m;
-  if (lane == 0) a->found[atom->number].e = rows.e;
-  return ok;
+  const double *found = v->border.found;
+  struct pair rows[ARROW_BLOCKS];
+#pragma unroll
+  for (int p = 0; p < ARROW_BLOCKS; p++) {
+    rows[p] = pair_unit();
+    if (p >= v->parts) continue;
+    rows[p].m = found[2 * p];
+    rows[p].e = __double_as_longlong(found[2 * p + 1]);
+  }
+#pragma unroll
+  for (int half = ARROW_BLOCKS / 2; half >= 1; half /= 2)
+#pragma unroll
+    for (int p = 0; p < half; p++)
+      if (half < v->parts) pair_times(&rows[p], rows[p + half]);
+  pair_times(&rows[0], border);
+  to->m = rows[0].m;
+  to->e = rows[0].e;
 }
 
-static __device__ inline void system_fail(const struct arrow_args *a, const struct arrow_atom *atom)
+/* The border by the first warp, the pair of the rows by the next, if there is one.  Blocks tell
+ * each other that they have read the sums, and that the pair has been written.  Returns whether the
+ * border failed. */
+static __device__ inline int border_finish(const struct view *v, struct pair *pair, double *out)
 {
-  int thread = threadIdx.x % TEAM;
-  if (thread == 0) a->found[atom->number].not_ok = 1;
-  for (int e = thread; e < atom->n * FRAME + BORDER; e += TEAM) a->out[atom->out + e] = 0;
+  int thread = threadIdx.x % TEAM, failed = 0;
+  if (thread / WARP == (WARPS > 1)) {
+    rows_pair(v);
+    if (v->parts > 1) cluster_arrive_after_writes();
+  } else if (v->parts > 1) {
+    cluster_arrive();
+  }
+  if (thread >= WARP) return 0;
+  failed = !border_solve(&v->border, pair);
+  for (int j = thread; j < BORDER && v->part == 0; j += WARP) out[j] = v->border.step[j];
+  return failed;
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
@@ -91,31 +185,32 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 {
   extern __shared__ __align__(16) double shared[];
   int team = threadIdx.x / TEAM, thread = threadIdx.x % TEAM, failed = 0;
-  long long index = (long long)blockIdx.x * TEAMS + team;
+  int index = (int)(blockIdx.x >> (BY_PRODUCTS ? 5 - a.layout.shift : 0)) * TEAMS + team;
   if (index >= a.count) return; /* a whole team, and with one team a block none */
-  struct arrow_atom atom = a.atoms[index];
-  double *rows = shared + team * arrow_area_reals(FRAME, BORDER, TEAM, a.rows);
-  struct border b = border_at(rows + arrow_rows_reals(FRAME, BORDER, TILE, a.rows));
-  rows_order(rows, a.in + atom.in, atom.n, 0, 0, atom.n, 0, 1);
-  border_order(&b, a.in + atom.in, atom.n);
+  struct view v = view_of(&a, index, shared + team * a.layout.reals);
+  struct arrow_found *found = a.found + v.atom.number;
+  struct pair pair;
+  double *out = a.out + v.atom.out;
+  rows_order(&v.rows, a.in + v.atom.in, v.atom.n, 0, 0, v.count, v.part);
+  border_order(&v.border, a.in + v.atom.in, v.atom.n);
   async_commit();
+  if (thread == 0 && v.part == 0) found->not_ok = 0; /* before all others, who may set it */
   ASYNC_WAIT(0);
   team_sync();
 #pragma unroll 1
-  for (int q = thread; q < atom.n; q += TEAM) failed |= row_whiten(rows + q * ROW, atom.ridge_t);
-  failed = team_any(failed);
-  if (failed) {
-    system_fail(&a, &atom);
-    return;
-  }
-  rows_sum(&b, rows, atom.n);
+  for (int q = thread; q < v.count; q += TEAM)
+    failed |= row_whiten(row_at(&v.rows, q), v.rows.pivots + q * FRAME, v.atom.ridge_t);
   team_sync();
-  border_make(&b, atom.ridge_b);
+  schur_make(&v);
   team_sync();
-  failed = thread < WARP && !border_finish(&a, &atom, &b);
-  failed = team_any(failed);
+  failed |= border_finish(&v, &pair, out + (long long)v.atom.n * FRAME);
+  team_sync();
 #pragma unroll 1
-  for (int q = thread; q < atom.n && !failed; q += TEAM)
-    failed |= !row_step(rows + q * ROW, b.step, a.out + atom.out + (long long)q * FRAME);
-  if (team_any(failed)) system_fail(&a, &atom);
+  for (int q = thread; q < v.count; q += TEAM) {
+    long long row = row_number(q, v.part, v.rows.shift);
+    failed |= !row_step(row_at(&v.rows, q), v.border.step, out + row * FRAME);
+  }
+  if (failed) found->not_ok = 1;
+  if (v.parts > 1) cluster_wait();
+  if (thread == 0 && v.part == 0) found_write(found, &v, pair);
 }

@@ -22,14 +22,15 @@ extern "C" __global__ void __launch_bounds__(ARROW_BLOCK)
   int left = atom.n - unit.first, count = left < ROWS ? left : ROWS, row = threadIdx.x;
   double *border = shared + ROWS * ROW, *out = a.out + atom.out;
   int not_ok = a.found[atom.number].not_ok != 0;
-  rows_order(shared, a.in + atom.in, atom.n, unit.first, 0, count, 0, 1);
+  struct rows rows = {shared, NULL, 5, 0};
+  rows_order(&rows, a.in + atom.in, atom.n, unit.first, 0, count, 0);
   async_commit();
   for (int j = row; j < BORDER; j += ARROW_BLOCK) border[j] = out[(long long)atom.n * FRAME + j];
   ASYNC_WAIT(0);
   __syncthreads();
   if (row >= count) return;
   double *own = shared + row * ROW, *to = out + (long long)(unit.first + row) * FRAME;
-  row_whiten(own, atom.ridge_t);
+  row_whiten(own, NULL, atom.ridge_t);
   if (!not_ok && row_step(own, border, to)) return;
 #pragma unroll
   for (int m = 0; m < FRAME; m++) to[m] = 0;

@@ -23,6 +23,7 @@
 enum {
   THREADS = ARROW_TEAM,
   PARTS = arrow_parts(BORDER),
+  SHIFT = SUM_LANES == 4 ? 2 : 3, /* log2 of SUM_LANES */
   LOT = arrow_stage_rows(FRAME, BORDER),
   LOT_REALS = arrow_rows_reals(FRAME, BORDER, TILE, LOT),
   /* Two blocks, lest the compiler saves registers by spilling; three where a tile is many of them,
@@ -33,11 +34,11 @@ enum {
                                             : 2
 };
 
-/* Rows of a part of a segment of n rows: as many of each full round, and what is left. */
-static __device__ inline int part_rows(int n, int part)
+static __device__ inline struct rows lot_at(double *shared, int lot)
 {
-  int left = n % ARROW_LANES - part;
-  return n / ARROW_LANES * SUM_LANES + (left > 0 ? (left + PARTS - 1) / PARTS : 0);
+  double *at = shared + lot * LOT_REALS;
+  struct rows r = {at, at + LOT * ROW + TILE * FRAME, SHIFT, 0};
+  return r;
 }
 
 /* A thread's share of a part. */
@@ -48,11 +49,11 @@ struct share {
 };
 
 /* Add a lot of whitened rows; the last lanes of the block have the pairs. */
-static __device__ inline void lot_add(struct share *s, const double *rows, int count)
+static __device__ inline void lot_add(struct share *s, const struct rows *rows, int count)
 {
   int slot = threadIdx.x / SUM_LANES, lane = threadIdx.x % SUM_LANES;
-  if (slot == THREADS / SUM_LANES - 1) pair_rows(&s->pair, rows, lane, count, SUM_LANES);
-  if (slot < TILES) tile_add(s->sum, s->tile, rows, lane, count);
+  if (slot == THREADS / SUM_LANES - 1) pair_rows(&s->pair, rows->pivots, lane, count, SUM_LANES);
+  if (slot < TILES) tile_add(s->sum, s->tile, rows->at, lane, count);
 }
 
 static __device__ inline void part_write(struct share *s, double *to)
@@ -76,25 +77,27 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
   struct arrow_unit unit = a.units[blockIdx.x];
   struct arrow_atom atom = a.atoms[unit.atom];
   int part = blockIdx.y, left = atom.n - unit.first;
-  int rows = part_rows(left < ARROW_SEGMENT_ROWS ? left : ARROW_SEGMENT_ROWS, part), bad = 0;
+  int rows = arrow_rows_of(left < ARROW_SEGMENT_ROWS ? left : ARROW_SEGMENT_ROWS, part, SHIFT);
+  int bad = 0;
   const double *in = a.in + atom.in;
   struct share s = {tile_of(threadIdx.x / SUM_LANES), pair_unit(), {}};
-  rows_order(shared, in, atom.n, unit.first, 0, rows < LOT ? rows : LOT, part, PARTS);
+  struct rows now = lot_at(shared, 0);
+  rows_order(&now, in, atom.n, unit.first, 0, rows < LOT ? rows : LOT, part);
   async_commit();
 #pragma unroll 1
   for (int first = 0, lot = 0; first < rows; first += LOT, lot ^= 1) {
-    double *now = shared + lot * LOT_REALS, *then = shared + (lot ^ 1) * LOT_REALS;
+    struct rows then = lot_at(shared, lot ^ 1);
     int next = first + LOT, more = rows - next, count = rows - first < LOT ? rows - first : LOT;
-    if (more > 0)
-      rows_order(then, in, atom.n, unit.first, next, more < LOT ? more : LOT, part, PARTS);
+    now = lot_at(shared, lot);
+    if (more > 0) rows_order(&then, in, atom.n, unit.first, next, more < LOT ? more : LOT, part);
     async_commit();
     ASYNC_WAIT(1);
     __syncthreads();
 #pragma unroll 1
     for (int q = threadIdx.x; q < count; q += THREADS)
-      bad |= row_whiten(now + q * ROW, atom.ridge_t);
+      bad |= row_whiten(row_at(&now, q), now.pivots + q * FRAME, atom.ridge_t);
     __syncthreads();
-    lot_add(&s, now, count);
+    lot_add(&s, &now, count);
     __syncthreads();
   }
   ASYNC_WAIT(0);

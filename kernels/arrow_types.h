@@ -6,14 +6,21 @@
  *
  * A system of d, k and n stands in one piece of memory: H [n][d d], B [n][d k], g [n][d], C [k][k],
  * g_b [k]; its steps in another: rows [n][d], border [k].  In shared memory a row is
- *     Y [k][d], u [d], L packed by columns, d pivots,
- * the latter two in place of H, and an odd number of reals from the next row, so that rows at a
- * distance of one never meet in a bank.  u is column k of an extended Y, and the sums T and w of
- * (N.9) are one triangle of k + 1 columns, cut into square tiles, a tile in a thread's registers.
+ *     Y [k][d], u [d], L packed by columns
+ * in place of B, g, H, and as far from the next row that rows at a distance of one never meet in a
+ * bank; behind the rows stand their pivots [n][d].  u is column k of an extended Y, and the sums T
+ * and w of (N.9) are one triangle of k + 1 columns.
  *
- * A system whose rows fit in shared memory is solved by arrow.cu, which reads it once.  Others take
- * three kernels: arrow_sum.cu adds lanes of a segment (N.12) a block, arrow_border.cu adds these
- * parts and solves the border, arrow_step.cu reads the rows again. */
+ * A short system of d = 1 is solved in the registers of a warp (arrow_lanes.cu).
+ *
+ * A system whose rows fit in shared memory, of a block or of a cluster of blocks that have every so
+ * manieth lane of (N.12), is solved by arrow.cu, which reads it once.  Others take three kernels:
+ * arrow_sum.cu adds lanes of a segment a block, arrow_border.cu adds these parts and solves the
+ * border, arrow_step.cu reads the rows again.
+ *
+ * Where tensor instructions are chains of fma (MMA) a block's warps have lanes, whose sums are
+ * products of 16 x 8; elsewhere the triangle is cut into square tiles, a tile in a thread's
+ * registers. */
 #ifndef ARROW_TYPES_H
 #define ARROW_TYPES_H
 
@@ -24,7 +31,9 @@ enum {
   ARROW_MAX_COLUMNS = 40,      /* and the largest k */
   ARROW_LANES = 32,            /* of (N.12) */
   ARROW_SEGMENT_ROWS = 65536,  /* of (N.12) */
-  ARROW_BLOCK = 128,           /* threads of arrow.cu where a warp has a system, of arrow_step.cu */
+  ARROW_BLOCK = 128,           /* threads of kernels where a warp has a system, of arrow_step.cu */
+  ARROW_MAX_ROUNDS = 7,        /* of lanes in registers */
+  ARROW_BLOCKS = 8,            /* of a cluster, at most */
   ARROW_STAGE_BYTES = 48 << 10 /* of rows in shared memory at a time, about */
 };
 
@@ -43,28 +52,18 @@ struct arrow_unit {
 };
 
 /* What became of a system: the determinant as a pair (N.13); not_ok: a pivot was bad or a step not
- * finite.  Zeroed before. */
+ * finite.  Of long systems zeroed before. */
 struct arrow_found {
   double m;
   long long e;
   long long not_ok;
 };
 
-struct arrow_args {
-  const double *in;
-  double *out;
-  const struct arrow_atom *atoms; /* [count] */
-  const struct arrow_unit *units;
-  double *parts; /* of arrow_sum.cu: [units][arrow_parts()][arrow_part_reals()] */
-  struct arrow_found *found;
-  int count; /* systems */
-  int rows;  /* arrow.cu: of the longest */
-};
-
+/* Threads read a row each, 8 bytes at a time or, where d is even, 16. */
 HOST_DEVICE int arrow_row_reals(int d, int k)
 {
-  int h = d * d, factor = d * (d + 3) / 2;
-  return (d * k + d + (h > factor ? h : factor)) | 1;
+  int reals = d * k + d + d * d;
+  return d % 2 ? reals | 1 : reals + (reals % 4 ? 0 : 2);
 }
 
 /* Reals from a column of the Schur complement to the next; the right side is its row k. */
@@ -89,23 +88,41 @@ HOST_DEVICE int arrow_tiles(int k, int tile)
   return k == 0 ? 0 : side * (side + 1) / 2 - (k % tile == 0);
 }
 
-/* Shared memory of the border, in reals: S with the right side, C, g_b, the step, a pair. */
-HOST_DEVICE int arrow_border_reals(int k)
+/* Sums of the triangle: T by rows, then w. */
+HOST_DEVICE int arrow_sums(int k)
 {
-  return k * arrow_pitch(k) + k * k + k + k + 2;
+  return k * (k + 1) / 2 + k;
 }
 
-/* ... of so many rows; sums read beyond the last row, by less than a tile. */
+/* Shared memory of the border, in reals: the step, S with the right side, C, g_b, the pair of each
+ * block of a cluster. */
+HOST_DEVICE int arrow_step_reals(int k)
+{
+  return (k + 1) / 2 * 2;
+}
+HOST_DEVICE int arrow_border_reals(int k)
+{
+  return arrow_step_reals(k) + k * arrow_pitch(k) + k * k + k + 2 * ARROW_BLOCKS;
+}
+
+/* ... of so many rows and their pivots; sums read beyond the last row, by less than a tile. */
 HOST_DEVICE int arrow_rows_reals(int d, int k, int tile, int rows)
 {
-  return rows * arrow_row_reals(d, k) + tile * d;
+  return rows * arrow_row_reals(d, k) + tile * d + rows * d;
+}
+
+/* Rows of a lane that arrow_lanes.cu has in registers; 0: the system is not one of its own. */
+HOST_DEVICE int arrow_rounds(int d, int k, int n)
+{
+  if (d > 1 || k > 4 || n > ARROW_MAX_ROUNDS * ARROW_LANES) return 0;
+  return n <= 2 * ARROW_LANES ? 2 : n <= 4 * ARROW_LANES ? 4 : ARROW_MAX_ROUNDS;
 }
 
 /* Threads of a system in arrow.cu, by about how many multiply-adds its rows take. */
 HOST_DEVICE int arrow_team(int d, int k, int n)
 {
   long long work = (long long)n * d * (k + 4);
-  return work <= 2048 ? WARP : k > 10 ? 256 : 128;
+  return work <= 2048 ? WARP : k > 10 || n > 256 ? 256 : 128;
 }
 
 HOST_DEVICE int arrow_threads(int team)
@@ -113,14 +130,59 @@ HOST_DEVICE int arrow_threads(int team)
   return team == WARP ? ARROW_BLOCK : team;
 }
 
-/* Reals of a system in arrow.cu, and bytes of a block. */
-HOST_DEVICE int arrow_area_reals(int d, int k, int team, int rows)
+/* In arrow.cu with products: reals between the rows of one round of lanes and the next, so that
+ * what a product reads of several rounds meets in no bank. */
+HOST_DEVICE int arrow_pad(int d, int k, int lanes)
 {
-  return arrow_rows_reals(d, k, arrow_tile(d, k, team), rows) + arrow_border_reals(k);
+  int apart = d == 1 ? 4 : d == 2 ? 8 : 0;
+  return apart ? ((apart - lanes * arrow_row_reals(d, k)) % 16 + 16) % 16 : 0;
 }
-HOST_DEVICE long long arrow_shared_bytes(int d, int k, int team, int rows)
+
+/* Rows of a system of n that a block of (1 << shift) lanes has: as many of each full round of all
+ * lanes, and what is left. */
+HOST_DEVICE int arrow_rows_of(int n, int part, int shift)
 {
-  return 8LL * (arrow_threads(team) / team) * arrow_area_reals(d, k, team, rows);
+  int parts = ARROW_LANES >> shift, left = n % ARROW_LANES - part;
+  return (n / ARROW_LANES << shift) + (left > 0 ? (left + parts - 1) >> (5 - shift) : 0);
+}
+
+/* Warps of a block that share a lane's products, and warps of different lanes. */
+HOST_DEVICE int arrow_split(int k, int team)
+{
+  return k > 16 && team > 128 ? 2 : 1;
+}
+HOST_DEVICE int arrow_lane_warps(int k, int team)
+{
+  return team / WARP / arrow_split(k, team);
+}
+
+/* Where things stand in a team's part of the shared memory of arrow.cu, in reals from its begin:
+ * rows, their pivots, what the warps have added, the border. */
+struct arrow_layout {
+  int shift, pad; /* log2 of the block's lanes; arrow_pad() */
+  int pivots, sums, border, reals;
+};
+
+/* For systems of at most n rows, by `blocks` blocks each. */
+HOST_DEVICE struct arrow_layout arrow_layout_of(int d, int k, int team, int mma, int blocks, int n)
+{
+  struct arrow_layout l = {5, 0, 0, 0, 0, 0};
+  int products = mma && team > WARP, rounds = (n + ARROW_LANES - 1) / ARROW_LANES;
+  while (blocks >> (5 - l.shift) > 1) l.shift--;
+  l.pad = products ? arrow_pad(d, k, 1 << l.shift) : 0;
+  int rows = arrow_rows_of(n, 0, l.shift);
+  /* Sums read beyond the last row. */
+  int beyond = products ? rounds * l.pad + 16 : arrow_tile(d, k, team) * d;
+  l.pivots = rows * arrow_row_reals(d, k) + beyond;
+  l.sums = l.pivots + rows * d;
+  l.border = l.sums + (products ? arrow_lane_warps(k, team) * arrow_sums(k) : 0);
+  l.border = (l.border + 1) / 2 * 2;
+  l.reals = (l.border + arrow_border_reals(k) + 1) / 2 * 2;
+  return l;
+}
+HOST_DEVICE int arrow_shared_bytes(const struct arrow_layout *layout, int team)
+{
+  return 8 * (arrow_threads(team) / team) * layout->reals;
 }
 
 /* Lanes of a segment that a block of arrow_sum.cu adds: every arrow_parts()th. */
@@ -135,7 +197,7 @@ HOST_DEVICE int arrow_parts(int k)
 /* The sums of a part by rows of the triangle, and its pair. */
 HOST_DEVICE int arrow_part_reals(int k)
 {
-  return k * (k + 1) / 2 + k + 2;
+  return arrow_sums(k) + 2;
 }
 HOST_DEVICE int arrow_sum_threads(int d, int k)
 {
@@ -164,7 +226,18 @@ HOST_DEVICE int arrow_step_rows(int d, int k)
 }
 HOST_DEVICE int arrow_step_bytes(int d, int k)
 {
-  return 8 * (arrow_rows_reals(d, k, 0, arrow_step_rows(d, k)) + k);
+  return 8 * (arrow_step_rows(d, k) * arrow_row_reals(d, k) + k);
 }
+
+struct arrow_args {
+  const double *in;
+  double *out;
+  const struct arrow_atom *atoms; /* [count] */
+  const struct arrow_unit *units;
+  double *parts; /* of arrow_sum.cu: [units][arrow_parts()][arrow_part_reals()] */
+  struct arrow_found *found;
+  int count;                  /* systems */
+  struct arrow_layout layout; /* of arrow.cu */
+};
 
 #endif

@@ -12,11 +12,12 @@ kernel_files = \
   %D%/normal_descend.cu %D%/tensor.h \
   %D%/gram.cu %D%/codes.cu %D%/codes_row.h %D%/codes_gram.h %D%/codes_factor.h %D%/codes_quality.h \
   %D%/nonnegative.cu %D%/nonnegative_set.h \
-  %D%/arrow_types.h %D%/arrow_row.h %D%/arrow_sums.h %D%/arrow_border.h \
+  %D%/arrow_types.h %D%/root.h %D%/root_estimate.h %D%/cluster.h %D%/arrow_row.h \
+  %D%/arrow_sums.h %D%/arrow_products.h %D%/arrow_border.h \
   %D%/dense_types.h %D%/dense_rows.h %D%/dense_product.cu %D%/dense_factor.cu %D%/dense_solve.cu \
   %D%/dense_corners.cu %D%/dense_unit.cu %D%/dense_entries.cu \
-  %D%/joint_types.h %D%/joint_add.cu \
-  %D%/arrow.cu %D%/arrow_sum.cu %D%/arrow_border.cu %D%/arrow_step.cu %D%/pair.h \
+  %D%/joint_types.h %D%/joint_add.cu %D%/pair.h \
+  %D%/arrow.cu %D%/arrow_lanes.cu %D%/arrow_sum.cu %D%/arrow_border.cu %D%/arrow_step.cu \
   %D%/residual.cu %D%/step.cu %D%/step_types.h %D%/step_rows.h %D%/step_columns.h %D%/step_system.h
 EXTRA_DIST += $(kernel_files) %D%/README scripts/kernel_texts
 CLEANFILES += src/device/kernel_texts.c

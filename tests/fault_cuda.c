@@ -148,6 +148,11 @@ int cudaLaunchKernel(const void *kernel, struct grid grid, struct grid block, vo
           kernel, grid, block, arguments, shared, stream);
 }
 
+int cudaLaunchKernelExC(const void *how, const void *kernel, void **arguments)
+{
+  FORWARD("cudaLaunchKernelExC", (const void *, const void *, void **), how, kernel, arguments);
+}
+
 int cudaLibraryLoadData(void **library, const void *image, void *a, void *b, unsigned c, void *d,
                         void *e, unsigned f)
 {

@@ -41,6 +41,7 @@ check_PROGRAMS += \
   %D%/test_det_pair \
   %D%/test_refit_layout \
   %D%/test_refit_reference \
+  %D%/test_roots \
   %D%/test_statistics \
   %D%/test_synth_blocks \
   %D%/test_turns \

@@ -95,10 +95,12 @@ static void sizes_test(void)
   claim_end();
 }
 
-/* Lengths around what fits in shared memory, segments, and lots of rows in parts. */
+/* Lengths that take two, four and eight blocks of a cluster; around what fits in their shared
+ * memory, segments, and lots of rows in parts. */
 static void long_test(void)
 {
-  static const gidx rows[] = {1000, 5000, 4097, 65535, 65536, 65537, 100000, 131072 + 31};
+  static const gidx rows[] = {1000,  5000,  2500,  600,    4097,
+                              65535, 65536, 65537, 100000, 131072 + 31};
   static const idx shapes[][2] = {{2, 8}, {1, 4}, {2, 32}, {1, 0}, {8, 40}};
   const struct arrow_options plain = {0};
   claim_begin("long systems: the bits of the CPU");
@@ -158,17 +160,21 @@ static void extreme_test(void)
                                 0x1p300,   0x1p410,  0x1p500,  0x1p600,  0x1p1000};
   enum { SCALES = LENGTH(scales) };
   const struct arrow_options plain = {0}, escalate = {.escalate = 1};
+  /* By a warp, in shared memory and in registers; a block, a cluster, three kernels. */
+  static const idx shapes[][3] = {{2, 8, 70}, {1, 4, 70}, {2, 8, 300}, {2, 8, 2000}, {2, 8, 6000}};
+  enum { SHAPES = LENGTH(shapes) };
   int differ = 0;
   claim_begin("overflow, underflow and zeros in every part: the reference's bits");
   for (int part = 0; part < 5; part++) {
-    struct arrow_item items[2 * SCALES];
-    for (int i = 0; i < 2 * SCALES; i++) {
-      items[i] = item_make(2, 8, i % 2 ? 70 : 2000, i, 0);
-      item_scale(items + i, part, scales[i / 2]);
+    struct arrow_item items[SHAPES * SCALES];
+    for (int i = 0; i < SHAPES * SCALES; i++) {
+      const idx *shape = shapes[i % SHAPES];
+      items[i] = item_make(shape[0], shape[1], shape[2], i, 0);
+      item_scale(items + i, part, scales[i / SHAPES]);
     }
-    differ += differ_count(items, 2 * SCALES, &plain, 0);
-    differ += differ_count(items, 2 * SCALES, &escalate, 0);
-    items_free(items, 2 * SCALES);
+    differ += differ_count(items, SHAPES * SCALES, &plain, 0);
+    differ += differ_count(items, SHAPES * SCALES, &escalate, 0);
+    items_free(items, SHAPES * SCALES);
   }
   ok(differ == 0, "%d differ", differ);
   claim_end();
@@ -179,14 +185,15 @@ static void extreme_test(void)
 static void unusual_test(void)
 {
   static const real roots[] = {0x1p-530, 0x1p-512, 0x1p-420, 0x1p420, 0x1p500};
+  static const gidx rows[] = {2000, 70, 6000, 300};
   enum { ROOTS = LENGTH(roots) };
   const struct arrow_options plain = {0};
-  struct arrow_item items[4 * ROOTS];
+  struct arrow_item items[8 * ROOTS];
   int solved = 0, count = LENGTH(items);
   claim_begin("small and large factors, subnormal pivots, zeros: the reference's bits");
   for (int i = 0; i < count; i++) {
-    real root = roots[i / 4];
-    items[i] = item_make(i % 4 == 3 ? 1 : 2, i % 4 == 3 ? 4 : 8, i % 2 ? 70 : 2000, i, 0);
+    real root = roots[i / 8];
+    items[i] = item_make(i % 8 > 3 ? 1 : 2, i % 8 > 3 ? 4 : 8, rows[i % 4], i, 0);
     item_scale(items + i, 0, root); /* twice, since the square is beyond the range */
     item_scale(items + i, 0, root);
     item_scale(items + i, 1, root);

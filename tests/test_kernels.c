@@ -74,8 +74,8 @@ static int form_add(struct forms *f, enum kernel_name name, int architecture,
 
 static int is_arrow(enum kernel_name name)
 {
-  return name == KERNEL_ARROW || name == KERNEL_ARROW_SUM || name == KERNEL_ARROW_BORDER ||
-         name == KERNEL_ARROW_STEP;
+  return name == KERNEL_ARROW || name == KERNEL_ARROW_LANES || name == KERNEL_ARROW_SUM ||
+         name == KERNEL_ARROW_BORDER || name == KERNEL_ARROW_STEP;
 }
 
 /* Arrow systems: a form for each d, k and team, of which these are the edges. */
@@ -84,14 +84,19 @@ static void check_arrow(enum kernel_name name)
   static const struct {
     idx d, k;
     int team;
-  } uses[] = {{1, 0, 32},  {1, 1, 32},   {1, 4, 32},  {2, 4, 128},  {2, 8, 128}, {2, 8, 32},
-              {2, 16, 32}, {2, 16, 256}, {2, 32, 32}, {2, 32, 256}, {3, 5, 128}, {4, 10, 128},
-              {8, 0, 128}, {8, 10, 128}, {8, 40, 32}, {8, 40, 256}};
+  } uses[] = {{1, 0, 32},  {1, 1, 32},   {1, 4, 32},   {2, 4, 128},  {2, 8, 128},  {2, 8, 32},
+              {2, 8, 256}, {2, 16, 32},  {2, 16, 256}, {2, 32, 32},  {2, 32, 256}, {2, 40, 256},
+              {3, 5, 128}, {4, 10, 128}, {8, 0, 128},  {8, 10, 128}, {8, 40, 32},  {8, 40, 256}};
   for (int a = 0; a < LENGTH(architectures); a++)
     for (int u = 0; u < LENGTH(uses); u++) {
       if (name != KERNEL_ARROW && uses[u].team != WARP && uses[u].k != 40 && u % 3) continue;
-      struct kernel_shape shape = {
-          .d = uses[u].d, .k = uses[u].k, .team = uses[u].team, .top_k = 1};
+      struct kernel_shape shape = {.d = uses[u].d,
+                                   .k = uses[u].k,
+                                   .team = uses[u].team,
+                                   .top_k = 1,
+                                   .mma = architectures[a] == 90,
+                                   .rounds = arrow_rounds(uses[u].d, uses[u].k, 200)};
+      if (name == KERNEL_ARROW_LANES && shape.rounds == 0) continue;
       check_form(name, architectures[a], &shape);
     }
 }

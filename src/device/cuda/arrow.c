@@ -13,7 +13,10 @@
 #include "device/cuda/load.h"
 
 enum { LOTS = 2, LEAST_BYTES = 1 << 20 };
-enum { TEAMS = 3, MAX_FORMS = (ARROW_MAX_FRAME + 1) * (ARROW_MAX_COLUMNS + 1) * TEAMS };
+enum {
+  TEAMS = 4 + ARROW_MAX_ROUNDS,
+  MAX_FORMS = (ARROW_MAX_FRAME + 1) * (ARROW_MAX_COLUMNS + 1) * TEAMS
+};
 
 struct cuda_arrow {
   struct cuda_lot lots[LOTS];
@@ -55,7 +58,9 @@ static int kernels_load(struct device *dev, const struct arrow_job *job)
   for (gidx i = 0; i < job->count; i++) {
     struct lot_form f = lot_form_of(s, &job->items[i].system);
     if (f.team == LOT_DECLINED) continue;
-    char *loaded = &s->arrow->loaded[f.d][f.k][f.team == LOT_LONG ? 0 : f.team == WARP ? 1 : 2];
+    int team = f.team == LOT_LONG ? 0 : f.team == WARP ? 1 : f.team == ARROW_BLOCK ? 2 : 3;
+    if (f.rounds) team = 3 + f.rounds;
+    char *loaded = &s->arrow->loaded[f.d][f.k][team];
     if (*loaded) continue;
     if (!recipes) TRY(array_reserve(&recipes, &capacity, MAX_FORMS * LOT_KERNELS, sizeof *recipes));
     count += lot_recipes(&f, recipes + count);

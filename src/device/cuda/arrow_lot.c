@@ -32,50 +32,68 @@ void lot_close(struct cuda_lot *lot)
 }
 
 /* In shared memory where a multiprocessor holds two blocks, so that one computes while another
- * waits; by several warps where those of several systems do not fit. */
+ * waits; by several warps where those of several systems do not fit; by as few blocks as can be. */
+static int form_bytes(const struct lot_form *f, idx n)
+{
+  struct arrow_layout layout = arrow_layout_of(f->d, f->k, f->team, f->mma, f->blocks, n);
+  return arrow_shared_bytes(&layout, f->team);
+}
+
 struct lot_form lot_form_of(const struct cuda_state *s, const struct arrow_system *a)
 {
-  struct lot_form f = {a->d, a->k, LOT_DECLINED};
+  struct lot_form f = {a->d, a->k, LOT_DECLINED, 1, 0, s->architecture == 90};
   gidx most = s->shared / 2 - BLOCK_RESERVED;
   if (a->d < 1 || a->d > ARROW_MAX_FRAME || a->k < 0 || a->k > ARROW_MAX_COLUMNS) return f;
   if (a->n < 0 || a->n >= 1 << 30) return f;
   idx n = (idx)imin(a->n, 1 << 16); /* as many do not fit in any case */
-  int team = arrow_team(a->d, a->k, n);
-  if (team == WARP && arrow_shared_bytes(a->d, a->k, team, n) > most)
-    team = arrow_team(a->d, a->k, 1 << 16);
-  if (arrow_shared_bytes(a->d, a->k, team, n) <= most)
-    f.team = team;
-  else if (a->n > 0 && arrow_sum_bytes(a->d, a->k) <= s->shared &&
-           arrow_step_bytes(a->d, a->k) <= s->shared)
-    f.team = LOT_LONG;
+  f.rounds = arrow_rounds(a->d, a->k, n);
+  if (f.rounds) f.team = WARP;
+  if (f.rounds) return f;
+  f.team = arrow_team(a->d, a->k, n);
+  if (f.team == WARP && form_bytes(&f, n) > most) f.team = arrow_team(a->d, a->k, 1 << 16);
+  int most_blocks = f.mma && f.team != WARP ? ARROW_BLOCKS : 1;
+  while (f.blocks < most_blocks && form_bytes(&f, n) > most) f.blocks *= 2;
+  if (form_bytes(&f, n) <= most) return f;
+  f.blocks = 1;
+  f.team = a->n > 0 && arrow_sum_bytes(a->d, a->k) <= s->shared &&
+                   arrow_step_bytes(a->d, a->k) <= s->shared
+               ? LOT_LONG
+               : LOT_DECLINED;
   return f;
 }
 
 static struct kernel_shape shape_of(const struct lot_form *form)
 {
-  return (struct kernel_shape){.d = form->d, .k = form->k, .team = form->team, .top_k = 1};
+  return (struct kernel_shape){.d = form->d,
+                               .k = form->k,
+                               .team = form->team,
+                               .rounds = form->rounds,
+                               .mma = form->mma,
+                               .top_k = 1};
 }
 
 int lot_recipes(const struct lot_form *form, struct kernel_recipe *recipes)
 {
-  static const enum kernel_name whole[] = {KERNEL_ARROW},
+  static const enum kernel_name lanes[] = {KERNEL_ARROW_LANES}, whole[] = {KERNEL_ARROW},
                                 parts[] = {KERNEL_ARROW_SUM, KERNEL_ARROW_STEP,
                                            KERNEL_ARROW_BORDER};
   struct kernel_shape shape = shape_of(form);
-  int is_long = form->team == LOT_LONG, count = is_long ? LENGTH(parts) : LENGTH(whole);
-  for (int i = 0; i < count; i++) kernel_recipe((is_long ? parts : whole)[i], &shape, &recipes[i]);
+  int is_long = form->team == LOT_LONG, count = is_long ? LENGTH(parts) : 1;
+  const enum kernel_name *names = is_long ? parts : form->rounds ? lanes : whole;
+  for (int i = 0; i < count; i++) kernel_recipe(names[i], &shape, &recipes[i]);
   return count;
 }
 
+/* Both even, so that the kernels can copy 16 bytes at a time. */
 static gidx reals_in(const struct arrow_system *a)
 {
   gidx d = a->d, k = a->k;
-  return a->n * (d * d + d * k + d) + k * k + k;
+  return ceil_div(a->n * (d * d + d * k + d) + k * k + k, 2) * 2;
 }
 
 static gidx reals_out(const struct arrow_system *a)
 {
-  return a->n * a->d + a->k;
+  return ceil_div(a->n * a->d + a->k, 2) * 2;
 }
 
 static gidx segments_of(const struct arrow_system *a)
@@ -152,7 +170,7 @@ void lot_add(struct cuda_lot *lot, const struct lot_form *form, gidx item)
   const struct arrow_system *a = &lot->job->items[item].system;
   struct lot_entry *e = &lot->entries[lot->size.systems];
   *e = (struct lot_entry){.form = *form, .item = item};
-  while ((gidx)1 << e->octave < a->n) e->octave++;
+  while (form->blocks == 1 && form->rounds == 0 && (gidx)1 << e->octave < a->n) e->octave++;
   lot->size = lot_with(lot->size, form, a);
 }
 
@@ -163,6 +181,8 @@ static int entry_compare(const void *a, const void *b)
   if (x->form.d != y->form.d) return x->form.d < y->form.d ? -1 : 1;
   if (x->form.k != y->form.k) return x->form.k < y->form.k ? -1 : 1;
   if (x->form.team != y->form.team) return x->form.team < y->form.team ? -1 : 1;
+  if (x->form.blocks != y->form.blocks) return x->form.blocks > y->form.blocks ? -1 : 1;
+  if (x->form.rounds != y->form.rounds) return x->form.rounds > y->form.rounds ? -1 : 1;
   if (x->octave != y->octave) return x->octave > y->octave ? -1 : 1;
   return (x->item > y->item) - (x->item < y->item);
 }
@@ -171,6 +191,7 @@ static int entry_compare(const void *a, const void *b)
 static int is_same_group(const struct lot_entry *x, const struct lot_entry *y)
 {
   return x->form.d == y->form.d && x->form.k == y->form.k && x->form.team == y->form.team &&
+         x->form.blocks == y->form.blocks && x->form.rounds == y->form.rounds &&
          (x->octave == y->octave || x->form.team == LOT_LONG);
 }
 
@@ -267,23 +288,27 @@ static struct arrow_args args_of(const struct cuda_lot *lot, const struct lot_gr
       .units = (const struct arrow_unit *)(void *)(base + at.units) + g->unit,
       .parts = lot->parts.at,
       .found = (struct arrow_found *)(void *)(base + at.found),
-      .count = (int)g->count,
-      .rows = g->rows};
+      .count = (int)g->count};
 }
 
-/* A group of systems whose rows fit in shared memory. */
+/* A group of systems whose rows fit in shared memory, or in registers. */
 static int short_launch(struct device *dev, const struct cuda_lot *lot, const struct lot_group *g)
 {
   const struct lot_form *f = &g->form;
   struct arrow_args a = args_of(lot, g);
-  unsigned threads = (unsigned)arrow_threads(f->team), team = (unsigned)f->team;
-  struct cuda_launch l = {.name = KERNEL_ARROW,
-                          .shape = shape_of(f),
-                          .grid = {((unsigned)g->count * team + threads - 1) / threads, 1, 1},
-                          .block = {threads, 1, 1},
-                          .shared = (int)arrow_shared_bytes(f->d, f->k, f->team, g->rows),
-                          .arguments = &a,
-                          .stream = lot->stream};
+  unsigned threads = (unsigned)arrow_threads(f->team), teams = threads / (unsigned)f->team;
+  struct cuda_launch l = {
+      .name = f->rounds ? KERNEL_ARROW_LANES : KERNEL_ARROW,
+      .shape = shape_of(f),
+      .grid = {((unsigned)g->count + teams - 1) / teams * (unsigned)f->blocks, 1, 1},
+      .block = {threads, 1, 1},
+      .cluster = f->blocks,
+      .arguments = &a,
+      .stream = lot->stream};
+  if (f->rounds == 0) {
+    a.layout = arrow_layout_of(f->d, f->k, f->team, f->mma, f->blocks, g->rows);
+    l.shared = arrow_shared_bytes(&a.layout, f->team);
+  }
   return cuda_launch(dev, &l);
 }
 
@@ -318,18 +343,25 @@ static int long_launch(struct device *dev, const struct cuda_lot *lot, const str
   return cuda_launch(dev, &l);
 }
 
+/* Long systems are marked by several blocks. */
+static int found_clear(const struct cuda_lot *lot, const struct lot_group *g)
+{
+  struct lot_places at = places_of(&lot->size);
+  struct arrow_found *found = (struct arrow_found *)(void *)((char *)lot->device.at + at.found);
+  TRY_CU(cudaMemsetAsync(found + g->first, 0, (size_t)g->count * sizeof *found, lot->stream));
+  return OK;
+}
+
 static int groups_launch(struct device *dev, struct cuda_lot *lot)
 {
   struct cuda_state *s = dev->state;
-  struct lot_places at = places_of(&lot->size);
   gidx bytes = 0;
   if (lot->n_groups == 0) return OK;
   for (gidx i = 0; i < lot->n_groups; i++) bytes = imax(bytes, parts_bytes(&lot->groups[i]));
   TRY(cuda_reserve(s, &lot->parts, bytes));
-  TRY_CU(cudaMemsetAsync((char *)lot->device.at + at.found, 0, (size_t)(at.out - at.found),
-                         lot->stream));
   for (gidx i = 0; i < lot->n_groups; i++) {
     const struct lot_group *g = &lot->groups[i];
+    if (g->form.team == LOT_LONG) TRY(found_clear(lot, g));
     TRY(g->form.team == LOT_LONG ? long_launch(dev, lot, g) : short_launch(dev, lot, g));
   }
   return OK;

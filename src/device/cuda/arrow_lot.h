@@ -12,7 +12,10 @@
 /* How a system is solved. */
 struct lot_form {
   idx d, k;
-  int team; /* threads of arrow.cu; LOT_LONG: in parts; LOT_DECLINED: not here */
+  int team;   /* threads of a system; LOT_LONG: by three kernels; LOT_DECLINED: not here */
+  int blocks; /* of arrow.cu: of a cluster */
+  int rounds; /* of arrow_lanes.cu; 0: that is not the one */
+  int mma;    /* as in struct kernel_shape */
 };
 enum { LOT_LONG = 0, LOT_DECLINED = -1 };
 enum { LOT_KERNELS = 3 }; /* of a form, at most */

@@ -28,9 +28,10 @@ enum {
   DEFINES_VALUE = 1 << 5,   /* POSITIVE */
   DEFINES_DESCEND = 1 << 6, /* MMA, STAGES */
   DEFINES_ARROW = 1 << 7,   /* ARROW_D, ARROW_K */
-  DEFINES_TEAM = 1 << 8,    /* ARROW_TEAM */
-  DEFINES_STEP = 1 << 9,    /* STEP_D */
-  DEFINES_PRODUCT = 1 << 10 /* MMA, struct product_form */
+  DEFINES_TEAM = 1 << 8,     /* ARROW_TEAM, MMA */
+  DEFINES_STEP = 1 << 9,     /* STEP_D */
+  DEFINES_PRODUCT = 1 << 10, /* MMA, struct product_form */
+  DEFINES_ROUNDS = 1 << 11   /* ARROW_ROUNDS */
 };
 
 /* Every kernel, one line each: KERNEL_<the first>, the second's file and entry, whether it is hot
@@ -68,6 +69,7 @@ enum {
   X(DENSE_ENTRIES, dense_entries, 0, 0)                                                            \
   X(JOINT_ADD, joint_add, 1, 0)                                                                    \
   X(ARROW, arrow, 1, DEFINES_ARROW | DEFINES_TEAM)                                                 \
+  X(ARROW_LANES, arrow_lanes, 1, DEFINES_ARROW | DEFINES_ROUNDS)                                   \
   X(ARROW_SUM, arrow_sum, 1, DEFINES_ARROW)                                                        \
   X(ARROW_BORDER, arrow_border, 0, DEFINES_ARROW)                                                  \
   X(ARROW_STEP, arrow_step, 1, DEFINES_ARROW)                                                      \
@@ -81,7 +83,7 @@ enum kernel_name { KERNEL_TABLE(KERNEL_ENUM) KERNELS };
 /* What a kernel is specialised for. */
 struct kernel_shape {
   int bulk;  /* of route_form_of() */
-  int mma;   /* of codes, descents, products: tensor instructions for f64 that are chains of fma */
+  int mma;   /* of codes, descents, products, arrows: f64 tensor instructions, chains of fma */
   int one;   /* of codes: a row has at most WARP vectors */
   int large; /* of descend_stages(), product_form_of() */
   int deep_a, deep_b, narrow; /* of product_form_of() */
@@ -90,6 +92,7 @@ struct kernel_shape {
   int positive; /* of route and screen: the values of scores are their positive parts (N.2) */
   idx d, top_k;
   idx k, team; /* of arrow systems: their border, and threads of one in arrow.cu */
+  int rounds;  /* of arrow_lanes.cu: arrow_rounds() */
 };
 
 /* The shape of the kernels of codes for so many vectors a row. */

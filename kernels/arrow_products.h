@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Sums T and w over rows (N.9, N.12) by tensor instructions that are chains of fma: a warp has some
+ * of the block's lanes, two at a time, and adds them by (N.12)'s tree as it goes.
+ *
+ * The triangle is covered by products of 16 rows x 8 columns.  A product's operands are columns of
+ * the extended Y; u is a row of the triangle, or where k is a multiple of 16 a column, because a
+ * row would take a whole line of products.
+ *
+ * -D MMA */
+#ifndef ARROW_PRODUCTS_H
+#define ARROW_PRODUCTS_H
+
+#include "arrow_row.h"
+#include "cluster.h"
+#include "tensor.h"
+
+HOST_DEVICE int products_wide(int i)
+{
+  int columns = (ARROW_K + 7) / 8, below = 2 * i + 2;
+  return (below < columns ? below : columns) + (ARROW_K % 16 == 0);
+}
+
+HOST_DEVICE int products_count(void)
+{
+  int count = 0, lines = ARROW_K % 16 == 0 ? ARROW_K / 16 : ARROW_K / 16 + 1;
+  for (int i = 0; i < lines; i++) count += products_wide(i);
+  return ARROW_K == 0 ? 0 : count;
+}
+
+enum {
+  PRODUCTS = products_count(),
+  TOGETHER = 2, /* products of a pass over the rows */
+  SPLIT = arrow_split(BORDER, ARROW_TEAM),
+  LANE_WARPS = arrow_lane_warps(BORDER, ARROW_TEAM),
+  ENTRIES = arrow_sums(BORDER)
+};
+
+/* Line of a product, and its column of eight, of all products one line after another. */
+struct product {
+  int i, j;
+};
+static __device__ inline struct product product_of(int number)
+{
+  struct product p = {0, number};
+#pragma unroll
+  for (int i = 0; i < (BORDER + 15) / 16; i++)
+    if (p.i == i && p.j >= products_wide(i)) {
+      p.j -= products_wide(i);
+      p.i++;
+    }
+  /* The last of a line is u's column. */
+  if (BORDER % 16 == 0 && p.j == products_wide(p.i) - 1) p.j = BORDER / 8;
+  return p;
+}
+
+/* Rows of a lane: where its first begins, reals to the next, how many. */
+struct chain {
+  const double *at;
+  int step, count;
+};
+
+/* Add four terms of a chain to the products of a pass; all are there, or it is seen to. */
+static __device__ inline void terms_add(double sum[TOGETHER][4], int pass, const struct chain *c,
+                                        int term, int all)
+{
+  int lane = threadIdx.x % WARP, position = (term + lane % 4) / FRAME;
+  int there = all || position < c->count;
+  const double *at = c->at + (there ? position : 0) * c->step + (term + lane % 4) % FRAME;
+#pragma unroll
+  for (int v = 0; v < TOGETHER; v++) {
+    struct product p = product_of(pass * TOGETHER + v);
+    if (pass * TOGETHER + v >= PRODUCTS) break;
+    double left[2] = {at[16 * p.i * FRAME], 0}, right = at[8 * p.j * FRAME];
+    if (16 * p.i + 8 <= BORDER) left[1] = at[(16 * p.i + 8) * FRAME];
+    if (!there) { /* adding (-0)(+0) changes nothing */
+      left[0] = left[1] = -0.0;
+      right = 0;
+    }
+    pair_add(sum[v], sum[v] + 2, left, right);
+  }
+}
+
+/* sum <- the products of two lanes, or where these are one, of it; terms that both have, then what
+ * is left. */
+static __device__ inline void lanes_add(double sum[2][TOGETHER][4], int pass, const struct chain *c,
+                                        int two)
+{
+  int least = c[0].count < c[1].count ? c[0].count : c[1].count;
+  int most = c[0].count + c[1].count - least, term = 0;
+#pragma unroll
+  for (int s = 0; s < 2; s++)
+#pragma unroll
+    for (int v = 0; v < TOGETHER * 4; v++) sum[s][v / 4][v % 4] = 0;
+#pragma unroll 2
+  for (; term + 4 <= least * FRAME; term += 4) {
+    terms_add(sum[0], pass, &c[0], term, 1);
+    if (two) terms_add(sum[1], pass, &c[1], term, 1);
+  }
+#pragma unroll 1
+  for (; term < most * FRAME; term += 4) {
+    terms_add(sum[0], pass, &c[0], term, 0);
+    if (two) terms_add(sum[1], pass, &c[1], term, 0);
+  }
+}
+
+static __device__ inline void products_plus(double a[TOGETHER][4], const double b[TOGETHER][4])
+{
+#pragma unroll
+  for (int v = 0; v < TOGETHER * 4; v++) a[v / 4][v % 4] += b[v / 4][v % 4];
+}
+
+static __device__ inline void products_copy(double a[TOGETHER][4], const double b[TOGETHER][4])
+{
+#pragma unroll
+  for (int v = 0; v < TOGETHER * 4; v++) a[v / 4][v % 4] = b[v / 4][v % 4];
+}
+
+/* to[ENTRIES] <- what belongs to the triangle. */
+static __device__ inline void products_write(double *to, int pass, const double sum[TOGETHER][4])
+{
+  int lane = threadIdx.x % WARP;
+#pragma unroll
+  for (int v = 0; v < TOGETHER * 4; v++) {
+    struct product p = product_of(pass * TOGETHER + v / 4);
+    int i = 16 * p.i + v % 4 / 2 * 8 + lane / 4, j = 8 * p.j + lane % 4 * 2 + v % 2;
+    if (pass * TOGETHER + v / 4 >= PRODUCTS) break;
+    if (BORDER % 16 == 0 && j == BORDER && i < BORDER)
+      to[BORDER * (BORDER + 1) / 2 + i] = sum[v / 4][v % 4];
+    else if (i <= BORDER && j <= i && j < BORDER)
+      to[i * (i + 1) / 2 + j] = sum[v / 4][v % 4];
+  }
+}
+
+/* A warp's lanes of a pass: number, number + warps, .., by pairs half of all lanes apart, in an
+ * order in which the tree needs to keep two sums. */
+static __device__ inline void pass_add(double *to, int pass, const struct rows *r, int n, int part,
+                                       int number, int warps)
+{
+  int lanes = 1 << r->shift, each = lanes / warps, turns = each > 1 ? each / 2 : 1;
+  int step = lanes * ROW + r->pad, parts = ARROW_LANES >> r->shift, lane = threadIdx.x % WARP;
+  double sum[2][TOGETHER][4], kept[TOGETHER][4], older[TOGETHER][4];
+#pragma unroll 1
+  for (int turn = 0; turn < turns; turn++) {
+    int place = turns == 4 ? (turn & 1) * 2 + turn / 2 : turn;
+    struct chain c[2];
+#pragma unroll
+    for (int s = 0; s < 2; s++) {
+      int own = number + warps * place + (each > 1 ? s * (lanes / 2) : 0);
+      c[s].at = r->at + own * ROW + lane / 4 * FRAME;
+      c[s].step = step;
+      c[s].count = n / ARROW_LANES + (part + parts * own < n % ARROW_LANES);
+    }
+    lanes_add(sum, pass, c, each > 1);
+    if (each > 1) products_plus(sum[0], sum[1]);
+    if (turn % 2) products_plus(sum[0], kept);
+    if (turn == 3) products_plus(sum[0], older);
+    if (turn == 1) products_copy(older, sum[0]);
+    if (turn % 2 == 0) products_copy(kept, sum[0]);
+  }
+  products_write(to, pass, sum[0]);
+}
+
+/* to[warps][ENTRIES] <- the sums of the block's lanes, every parts-th of the system from `part` on;
+ * returns how many warps have some.  The tree's levels from there on are left. */
+static __device__ inline int products_add(double *to, const struct rows *r, int n, int part)
+{
+  int warp = threadIdx.x / WARP, lanes = 1 << r->shift;
+  int warps = lanes < LANE_WARPS ? lanes : LANE_WARPS, number = warp / SPLIT;
+#pragma unroll
+  for (int pass = 0; pass < (PRODUCTS + TOGETHER - 1) / TOGETHER; pass++)
+    if (number < warps && warp % SPLIT == pass % SPLIT)
+      pass_add(to + number * ENTRIES, pass, r, n, part, number, warps);
+  return warps;
+}
+
+/* The tree of count sums, a power of two of at most 8, from those of the warps or of the blocks. */
+static __device__ inline double tree_of(const double *sums, int count, int by_blocks)
+{
+  double x[8];
+#pragma unroll
+  for (int v = 0; v < count; v++) x[v] = by_blocks ? cluster_get(sums, v) : sums[v * ENTRIES];
+#pragma unroll
+  for (int half = count / 2; half >= 1; half /= 2)
+#pragma unroll
+    for (int v = 0; v < half; v++) x[v] += x[v + half];
+  return x[0];
+}
+
+/* The same for a count that is not known before, so that all code of it is of known counts. */
+static __device__ inline double tree_any(const double *sums, int count, int by_blocks)
+{
+  if (count == 8) return tree_of(sums, 8, by_blocks);
+  if (count == 4) return tree_of(sums, 4, by_blocks);
+  return count == 2 ? tree_of(sums, 2, by_blocks) : sums[0];
+}
+
+#endif

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Blocks of a cluster, which read and write each other's shared memory (9.0); elsewhere a block is
+ * alone. */
+#ifndef CLUSTER_H
+#define CLUSTER_H
+
+#include "async_copy.h"
+
+#if __CUDA_ARCH__ >= 900
+
+static __device__ inline int cluster_rank(void)
+{
+  int rank;
+  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  return rank;
+}
+
+/* By all threads of all blocks.  Before the first one no block may touch another's memory, and none
+ * may end before the last one of those who touch its own. */
+static __device__ inline void cluster_barrier(void)
+{
+  asm volatile("barrier.cluster.arrive.release;\n\tbarrier.cluster.wait.acquire;" ::: "memory");
+}
+
+/* A barrier in two parts.  Arriving tells that this thread has read what it wanted to, and with a
+ * fence that what it wrote is there. */
+static __device__ inline void cluster_arrive(void)
+{
+  asm volatile("barrier.cluster.arrive.relaxed;" ::: "memory");
+}
+static __device__ inline void cluster_arrive_after_writes(void)
+{
+  asm volatile("barrier.cluster.arrive.release;" ::: "memory");
+}
+static __device__ inline void cluster_wait(void)
+{
+  asm volatile("barrier.cluster.wait.acquire;" ::: "memory");
+}
+
+/* The address of what stands at `p` in this block, in that of the rank. */
+static __device__ inline unsigned cluster_address(const void *p, int rank)
+{
+  unsigned to;
+  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(to) : "r"(shared_address(p)), "r"(rank));
+  return to;
+}
+
+static __device__ inline double cluster_get(const double *p, int rank)
+{
+  double x;
+  asm volatile("ld.shared::cluster.f64 %0, [%1];" : "=d"(x) : "r"(cluster_address(p, rank)));
+  return x;
+}
+
+static __device__ inline void cluster_put(double *p, int rank, double x)
+{
+  asm volatile("st.shared::cluster.f64 [%0], %1;" ::"r"(cluster_address(p, rank)), "d"(x)
+               : "memory");
+}
+
+#else
+
+static __device__ inline int cluster_rank(void)
+{
+  return 0;
+}
+static __device__ inline void cluster_barrier(void)
+{
+}
+static __device__ inline void cluster_arrive(void)
+{
+}
+static __device__ inline void cluster_arrive_after_writes(void)
+{
+}
+static __device__ inline void cluster_wait(void)
+{
+}
+static __device__ inline double cluster_get(const double *p, int)
+{
+  return *p;
+}
+static __device__ inline void cluster_put(double *p, int, double x)
+{
+  *p = x;
+}
+
+#endif
+#endif
