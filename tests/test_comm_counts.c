@@ -47,7 +47,9 @@ int MPI_Ialltoallv(const void *from, const int *send, const int *send_starts, MP
 int MPI_Ibcast(void *items, int count, MPI_Datatype type, int root, MPI_Comm comm,
                MPI_Request *request)
 {
-  (void)type, (void)root, (void)comm;
+  (void)root, (void)comm;
+  *request = MPI_REQUEST_NULL;
+  if (type == MPI_CHAR) return MPI_SUCCESS; /* the message of a refusal */
   calls++;
   good &= count > 0 && (char *)items == AT + 8 * sum;
   sum += count;

@@ -157,7 +157,8 @@ def check_moments(folder):
             code, text = job_end(job, 60)
             runs += 1
             stopped += code == 75
-        ok(code == 0, f"trial {trial}: {code} {text[-300:]}")
+        # SIGTERM that comes when the result is there ends the program as any other's.
+        ok(code in (0, 143, -signal.SIGTERM), f"trial {trial}: {code} {text[-300:]}")
         same(f"{folder}/moments.h5", f"{out}/supports.h5", f"trial {trial}")
     ok(stopped > 3, f"{stopped} of these runs were stopped")
 

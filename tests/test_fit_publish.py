@@ -101,7 +101,7 @@ def check_ends(place):
 
 @claim("what is published is the state as it was, though the next sweep has moved the atoms")
 def check_copied(place):
-    words = ["--rows", place.at("few.npy"), "--atoms", 50, "--top-s", 6]
+    words = ["--rows", place.at("few.npy"), "--atoms", 50, "--top-s", 6, "--relaxation", 1]
     for _ in range(20):  # the file is there for a moment alone
         job, gate = place.held_up("moved", 0.6, *words, of="state.h5")
         state, kept = place.at("moved", "state.h5"), place.at("kept.h5")

@@ -34,7 +34,7 @@ void stop_listen(void)
 void stop_listen_end(void)
 {
   for (size_t i = 0; listens && i < sizeof numbers / sizeof *numbers; i++)
-    sigaction(numbers[i], &before[i], NULL);
+    if (numbers[i] == SIGTERM || numbers[i] == SIGINT) sigaction(numbers[i], &before[i], NULL);
   listens = 0;
 }
 

@@ -8,7 +8,8 @@
 /* From here on SIGUSR1, SIGUSR2, SIGTERM and SIGINT ask instead of ending the process; the second
  * SIGTERM or SIGINT does what it did before, such as ending it.  Called once. */
 void stop_listen(void);
-/* From here on they do what they did before: nobody will look any more.  Safe without the first. */
+/* Nobody will look any more: from here on SIGTERM and SIGINT do what they did before, the others
+ * nothing.  Safe without the first. */
 void stop_listen_end(void);
 
 /* The last of these signals, 0: none has come. */

@@ -419,7 +419,10 @@ static void report(const struct fit_job *j, double seconds)
            reasons[r->end], (long long)r->best);
   if (r->held_rows) log_info("%-22s %.6g", "unseen rows", j->best.held);
   log_info("%-22s %.6g, with --rho", "fitted rows", j->best.fitted);
-  if (r->held_rows < 10 * SPLIT_WINDOW)
+  if (r->held_rows == 0)
+    log_warn("no rows were held out: what the fit explains of unseen rows is not known; give "
+             "--holdout or --holdout-share, or encode others");
+  else if (r->held_rows < 10 * SPLIT_WINDOW)
     log_warn("%lld rows were held out: what the fit explains of unseen rows is uncertain, and is "
              "best judged by rows of another source (--holdout)",
              (long long)r->held_rows);
