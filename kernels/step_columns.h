@@ -72,11 +72,14 @@ static __device__ inline void groups_find(struct step *s)
   }
 }
 
+/* Rows whose weights are in shared memory at a time, of at most 16 KB. */
+enum { STAGE_ROWS = D == 1 ? 1024 : D == 2 ? 512 : 256 };
+
 /* Rows at positions first .. first + count - 1 and their weights, vectors of them each, come to
  * shared memory: the codes (j < 0), or the products with direction j. */
 struct stage {
-  int *row;       /* [STEP_STAGE_ROWS] */
-  double *weight; /* [STEP_STAGE_ROWS][vectors] */
+  int *row;       /* [STAGE_ROWS] */
+  double *weight; /* [STAGE_ROWS][vectors] */
   int first, count;
 };
 
@@ -84,7 +87,7 @@ static __device__ inline void stage_bring(const struct step *s, struct stage *g,
 {
   int left = s->n - first;
   g->first = first;
-  g->count = left < STEP_STAGE_ROWS ? left : STEP_STAGE_ROWS;
+  g->count = left < STAGE_ROWS ? left : STAGE_ROWS;
   __syncthreads();
 #pragma unroll 1
   for (int i = threadIdx.x; i < g->count; i += THREADS) {
@@ -152,7 +155,7 @@ static __device__ __noinline__ void columns_sum(struct step *shared, int j, doub
   int lo = all / s->size * s->rank + min_of(all % s->size, s->rank);
   int hi = lo + all / s->size + (s->rank < all % s->size);
   int width = THREADS / groups, group = threadIdx.x / width;
-  struct stage g = {(int *)s->added, s->added + STEP_STAGE_ROWS / 2, 0, 0};
+  struct stage g = {(int *)s->added, s->added + STAGE_ROWS / 2, 0, 0};
 #pragma unroll 1
   for (int base = lo; base < hi; base += width) {
     int wide = min_of(hi - base, width), v = base + threadIdx.x % width;
@@ -165,7 +168,7 @@ static __device__ __noinline__ void columns_sum(struct step *shared, int j, doub
     c.end = is_mine ? s->start[group + 1] : 0;
     c.block = -1;
 #pragma unroll 1
-    for (int first = 0; first < s->n; first += STEP_STAGE_ROWS) {
+    for (int first = 0; first < s->n; first += STAGE_ROWS) {
       stage_bring(s, &g, first, j);
       column_add(s, &c, &g);
     }

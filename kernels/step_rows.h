@@ -250,24 +250,25 @@ static __device__ inline void row_multiply(const struct step *s, int i, int j, i
 }
 
 /* Products of vectors: the first time of the frame with itself, then of direction j with the frame
- * and with the directions up to it. */
+ * and with the directions up to it.  Threads of a warp choose first, and then add side by side. */
 static __device__ inline void vectors_multiply(struct step *s, int number, int j, int is_first)
 {
-  int p = s->a.p, pitch = s->pitch, q = s->a.q;
-  if (is_first && number < D * D) {
-    s->uu[number] = chain(s->u_old + number / D * pitch, s->u_old + number % D * pitch, p);
-    return;
-  }
-  number -= is_first ? D * D : 0;
-  const double *e = s->e + j * pitch;
-  if (number < D) {
-    s->ue[j * D + number] = chain(s->u_old + number * pitch, e, p);
+  int pitch = s->pitch, q = s->a.q, rest = number - (is_first ? D * D : 0), i = rest - D;
+  const double *x = s->u_old + number / D * pitch, *y = s->e + j * pitch;
+  double *to = s->uu + number, *mirror = to;
+  if (rest < 0) {
+    y = s->u_old + number % D * pitch;
+  } else if (i < 0) {
+    x = s->u_old + rest * pitch;
+    mirror = to = s->ue + j * D + rest;
   } else {
-    int i = number - D;
-    double product = chain(s->e + i * pitch, e, p);
-    s->ee[j * q + i] = product;
-    s->ee[i * q + j] = product;
+    x = s->e + i * pitch;
+    to = s->ee + j * q + i;
+    mirror = s->ee + i * q + j;
   }
+  double product = chain(x, y, s->a.p);
+  *to = product;
+  *mirror = product;
 }
 
 /* All products with direction j, which there is if j < kept; the first time also those with the

@@ -19,7 +19,6 @@ enum {
   STEP_MAX_BORDER = 16,    /* d times directions */
   STEP_GROUPS = 16,        /* of sum blocks, whose chains are added side by side, at most */
   STEP_LEVELS = 20,        /* of the tree of a group of sum blocks, at most */
-  STEP_STAGE_ROWS = 256,   /* rows whose weights are in shared memory at a time */
   STEP_LANES = 32,         /* of (N.12) */
   STEP_SEGMENT_ROWS = 65536,
   STEP_SUMS_BYTES = 32 << 10, /* of rows that are added, in shared memory at a time, about */
