@@ -435,11 +435,11 @@ static int encode_command(struct run *run, const void *options, const char **arg
     return OK;
   }
   TRY(encode_memory_check(&job->task, &run->comm));
+  stop_listen();
   TRY(files_open(run, o, job));
   TRY(threads_report(run, o->compute.threads));
   TRY(mean_find(run, o, job));
   TRY(encode_files_begin(&job->files, run, &job->task, &job->rows.source));
-  stop_listen();
   double begun = log_seconds();
   TRY(encode_run(&job->task, &run->comm, &job->result));
   TRY(encode_files_join(&job->files, run, &job->task, &job->rows.source, &job->result));
