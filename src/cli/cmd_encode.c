@@ -435,8 +435,8 @@ static int encode_command(struct run *run, const void *options, const char **arg
     return OK;
   }
   TRY(encode_memory_check(&job->task, &run->comm));
-  stop_listen();
   TRY(files_open(run, o, job));
+  stop_listen();
   TRY(threads_report(run, o->compute.threads));
   TRY(mean_find(run, o, job));
   TRY(encode_files_begin(&job->files, run, &job->task, &job->rows.source));
