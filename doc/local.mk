@@ -13,4 +13,4 @@ dist_doc_DATA += \
   %D%/kernel-tutorial.md \
   %D%/certified.md \
   %D%/pictures.md
-EXTRA_DIST += %D%/pictures/light.png %D%/pictures/dark.png
+EXTRA_DIST += %D%/pictures/light.png %D%/pictures/dark.png %D%/pictures/fit-time.png

@@ -17,6 +17,17 @@ static int calls, good;
 static int last_offset;
 static gidx sum;
 
+/* Of statuses: that of each rank is the one that is sent. */
+int MPI_Iallgather(const void *from, int n, MPI_Datatype type, void *to, int to_n,
+                   MPI_Datatype to_type, MPI_Comm comm, MPI_Request *request)
+{
+  (void)type, (void)to_n, (void)to_type, (void)comm;
+  size_t bytes = (size_t)n * sizeof(gidx);
+  for (int r = 0; r < RANKS; r++) memcpy((char *)to + (size_t)r * bytes, from, bytes);
+  *request = MPI_REQUEST_NULL;
+  return MPI_SUCCESS;
+}
+
 int MPI_Iallgatherv(const void *from, int n, MPI_Datatype type, void *to, const int *counts,
                     const int *starts, MPI_Datatype to_type, MPI_Comm comm, MPI_Request *request)
 {

@@ -6,7 +6,8 @@
 #define BASE_STOP_H
 
 /* From here on SIGUSR1, SIGUSR2, SIGTERM and SIGINT ask instead of ending the process; the second
- * SIGTERM or SIGINT does what it did before, such as ending it.  Called once. */
+ * SIGTERM or SIGINT does what it did before, such as ending it.  Called once, when a first file is
+ * begun: removing it is what they did before (io/temporary.c). */
 void stop_listen(void);
 /* Nobody will look any more: from here on SIGTERM and SIGINT do what they did before, the others
  * nothing.  Safe without the first. */

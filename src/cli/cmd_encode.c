@@ -436,10 +436,10 @@ static int encode_command(struct run *run, const void *options, const char **arg
   }
   TRY(encode_memory_check(&job->task, &run->comm));
   TRY(files_open(run, o, job));
+  stop_listen();
   TRY(threads_report(run, o->compute.threads));
   TRY(mean_find(run, o, job));
   TRY(encode_files_begin(&job->files, run, &job->task, &job->rows.source));
-  stop_listen();
   double begun = log_seconds();
   TRY(encode_run(&job->task, &run->comm, &job->result));
   TRY(encode_files_join(&job->files, run, &job->task, &job->rows.source, &job->result));
