@@ -13,7 +13,7 @@
 #define ARROW_TEAM WARP
 #include "arrow_row.h"
 
-enum { ROUNDS = ARROW_ROUNDS, ENTRIES = arrow_sums(BORDER) };
+enum { ROUNDS = ARROW_ROUNDS, ENTRIES = border_sums(BORDER) };
 
 /* A lane's rows; such as are not there have the pivot 1. */
 struct lane_rows {

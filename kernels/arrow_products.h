@@ -32,7 +32,7 @@ enum {
   TOGETHER = 2, /* products of a pass over the rows */
   SPLIT = arrow_split(BORDER, ARROW_TEAM),
   LANE_WARPS = arrow_lane_warps(BORDER, ARROW_TEAM),
-  ENTRIES = arrow_sums(BORDER)
+  ENTRIES = border_sums(BORDER)
 };
 
 /* Line of a product, and its column of eight, of all products one line after another. */

@@ -89,7 +89,7 @@ HOST_DEVICE int arrow_tiles(int k, int tile)
 }
 
 /* Sums of the triangle: T by rows, then w. */
-HOST_DEVICE int arrow_sums(int k)
+HOST_DEVICE int border_sums(int k)
 {
   return k * (k + 1) / 2 + k;
 }
@@ -175,7 +175,7 @@ HOST_DEVICE struct arrow_layout arrow_layout_of(int d, int k, int team, int mma,
   int beyond = products ? rounds * l.pad + 16 : arrow_tile(d, k, team) * d;
   l.pivots = rows * arrow_row_reals(d, k) + beyond;
   l.sums = l.pivots + rows * d;
-  l.border = l.sums + (products ? arrow_lane_warps(k, team) * arrow_sums(k) : 0);
+  l.border = l.sums + (products ? arrow_lane_warps(k, team) * border_sums(k) : 0);
   l.border = (l.border + 1) / 2 * 2;
   l.reals = (l.border + arrow_border_reals(k) + 1) / 2 * 2;
   return l;
@@ -197,7 +197,7 @@ HOST_DEVICE int arrow_parts(int k)
 /* The sums of a part by rows of the triangle, and its pair. */
 HOST_DEVICE int arrow_part_reals(int k)
 {
-  return arrow_sums(k) + 2;
+  return border_sums(k) + 2;
 }
 HOST_DEVICE int arrow_sum_threads(int d, int k)
 {
