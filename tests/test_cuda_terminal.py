@@ -92,9 +92,10 @@ def planned(folder, name, *words):
 @claim("the ledger of the GPU's memory is enough, and less ends with 71 before the work")
 def check_memory(folder):
     for name in MADE:
-        said = planned(folder, name, "--workspace", 5)
+        said = planned(folder, name, "--workspace", 5, "--threads", 1)
         for part in (1.01, 0.97, 0.3):
             done, out = run(folder, "gpu.h5", name, "--device", "cuda", "--workspace", 5,
+                            "--threads", 1,
                             CUDA_MEMORY=str(int(part * said + 2e5 * (part > 1))))
             if part > 1:
                 good = done.returncode == 0 and equal(folder, name, out)

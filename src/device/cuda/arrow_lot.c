@@ -116,7 +116,7 @@ struct lot_size lot_with(struct lot_size size, const struct lot_form *form,
   return size;
 }
 
-/* Where the parts of a lot begin, in bytes. */
+/* Where the parts of a lot begin, in bytes; `out` at a multiple of 16. */
 struct lot_places {
   gidx atoms, units, found, out, end;
 };
@@ -127,7 +127,7 @@ static struct lot_places places_of(const struct lot_size *z)
   at.atoms = z->in * (gidx)sizeof(real);
   at.units = at.atoms + z->systems * (gidx)sizeof(struct arrow_atom);
   at.found = at.units + z->units * (gidx)sizeof(struct arrow_unit);
-  at.out = at.found + z->systems * (gidx)sizeof(struct arrow_found);
+  at.out = ceil_div(at.found + z->systems * (gidx)sizeof(struct arrow_found), 16) * 16;
   at.end = at.out + z->out * (gidx)sizeof(real);
   return at;
 }
@@ -343,15 +343,6 @@ static int long_launch(struct device *dev, const struct cuda_lot *lot, const str
   return cuda_launch(dev, &l);
 }
 
-/* Long systems are marked by several blocks. */
-static int found_clear(const struct cuda_lot *lot, const struct lot_group *g)
-{
-  struct lot_places at = places_of(&lot->size);
-  struct arrow_found *found = (struct arrow_found *)(void *)((char *)lot->device.at + at.found);
-  TRY_CU(cudaMemsetAsync(found + g->first, 0, (size_t)g->count * sizeof *found, lot->stream));
-  return OK;
-}
-
 static int groups_launch(struct device *dev, struct cuda_lot *lot)
 {
   struct cuda_state *s = dev->state;
@@ -361,7 +352,6 @@ static int groups_launch(struct device *dev, struct cuda_lot *lot)
   TRY(cuda_reserve(s, &lot->parts, bytes));
   for (gidx i = 0; i < lot->n_groups; i++) {
     const struct lot_group *g = &lot->groups[i];
-    if (g->form.team == LOT_LONG) TRY(found_clear(lot, g));
     TRY(g->form.team == LOT_LONG ? long_launch(dev, lot, g) : short_launch(dev, lot, g));
   }
   return OK;
@@ -378,9 +368,12 @@ int lot_start(struct device *dev, struct cuda_lot *lot)
   systems_pack(s, lot);
   TRY_CU(cudaMemcpyAsync(lot->device.at, lot->host, (size_t)at.found, cudaMemcpyHostToDevice,
                          lot->stream));
+  /* Long systems are marked by several blocks; between systems are numbers that none writes. */
+  char *results = (char *)lot->device.at + at.found;
+  TRY_CU(cudaMemsetAsync(results, 0, (size_t)(at.end - at.found), lot->stream));
   TRY(groups_launch(dev, lot));
-  TRY_CU(cudaMemcpyAsync(lot->host + at.found, (char *)lot->device.at + at.found,
-                         (size_t)(at.end - at.found), cudaMemcpyDeviceToHost, lot->stream));
+  TRY_CU(cudaMemcpyAsync(lot->host + at.found, results, (size_t)(at.end - at.found),
+                         cudaMemcpyDeviceToHost, lot->stream));
   cuda_count(&dev->counts.put, at.found);
   cuda_count(&dev->counts.got, at.end - at.found);
   return OK;
