@@ -20,14 +20,14 @@ extern const struct kernel_text kernel_texts[];
 /* Groups of -D constants, which kernels.c takes from the forms of kernels/forms.h and
  * screen_types.h. */
 enum {
-  DEFINES_LISTS = 1 << 0,   /* CAPACITY */
-  DEFINES_ROUTE = 1 << 1,   /* struct route_form but for CAPACITY */
-  DEFINES_CODES = 1 << 2,   /* MMA, ONE */
-  DEFINES_SCREEN = 1 << 3,  /* struct screen_form */
-  DEFINES_TEST = 1 << 4,    /* TEST_HOOKS */
-  DEFINES_VALUE = 1 << 5,   /* POSITIVE */
-  DEFINES_DESCEND = 1 << 6, /* MMA, STAGES */
-  DEFINES_ARROW = 1 << 7,   /* ARROW_D, ARROW_K */
+  DEFINES_LISTS = 1 << 0,    /* CAPACITY */
+  DEFINES_ROUTE = 1 << 1,    /* struct route_form but for CAPACITY */
+  DEFINES_CODES = 1 << 2,    /* MMA, ONE */
+  DEFINES_SCREEN = 1 << 3,   /* struct screen_form */
+  DEFINES_TEST = 1 << 4,     /* TEST_HOOKS */
+  DEFINES_VALUE = 1 << 5,    /* POSITIVE */
+  DEFINES_DESCEND = 1 << 6,  /* MMA, STAGES */
+  DEFINES_ARROW = 1 << 7,    /* ARROW_D, ARROW_K */
   DEFINES_TEAM = 1 << 8,     /* ARROW_TEAM, MMA */
   DEFINES_STEP = 1 << 9,     /* STEP_D */
   DEFINES_PRODUCT = 1 << 10, /* MMA, struct product_form */
