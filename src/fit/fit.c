@@ -54,6 +54,7 @@ struct fit {
   struct atom_step *steps;                 /* [k] */
   unsigned char *dead;                     /* [k] */
   idx *idle;                               /* [k] parts since a row used the atom */
+  real *moves;                             /* [k] squared distance of a sweep */
   struct fit_line *lines;                  /* [sweeps + 1] */
   gidx sweep, sweeps, best;                /* sweeps: at most */
   gidx first;                              /* sweep that this run began with */
@@ -174,6 +175,7 @@ static int sources_open(struct fit *f)
   TRY(arena_alloc(&f->arena, &f->steps, t->k, sizeof *f->steps));
   TRY(arena_alloc(&f->arena, &f->dead, t->k, sizeof *f->dead));
   TRY(arena_alloc(&f->arena, &f->idle, t->k, sizeof *f->idle));
+  TRY(arena_alloc(&f->arena, &f->moves, t->k, sizeof *f->moves));
   TRY(arena_alloc(&f->arena, &f->lines, f->sweeps + 1, sizeof *f->lines));
   memset(f->idle, 0, (size_t)t->k * sizeof *f->idle);
   part_choose(f, 0);
@@ -307,31 +309,29 @@ static void atom_relax(void *self, gidx a)
   for (gidx i = 0; i < values; i++) frame[i] = before[i];
 }
 
-/* The largest distance of an atom's frame from what it was in the table. */
-static real move_find(const struct fit *f)
+/* A task: round atom a as files hold it; its move is the squared distance from what the table had
+ * of it. */
+static void atom_round(void *self, gidx a)
 {
+  struct fit *f = self;
   gidx frame = (gidx)f->task->d * f->fitted.p;
-  real most = 0;
-  for (gidx a = 0; a < f->task->k; a++) {
-    real squares = 0;
-    for (gidx i = a * frame; i < (a + 1) * frame; i++) {
-      real step = f->state.frames[i] - f->table[i];
-      squares = fma(step, step, squares);
-    }
-    most = fmax(most, squares);
-  }
-  return sqrt(most);
-}
-
-/* Round the atoms as files hold them. */
-static void atoms_round(struct fit *f, struct fit_line *line)
-{
-  gidx values = (gidx)f->task->k * f->task->d * f->fitted.p;
-  line->move = move_find(f);
-  for (gidx i = 0; i < values; i++) {
+  f->moves[a] = 0;
+  for (gidx i = a * frame; i < (a + 1) * frame; i++) {
+    real step = f->state.frames[i] - f->table[i];
+    f->moves[a] = fma(step, step, f->moves[a]);
     f->table[i] = (float)f->state.frames[i];
     f->state.frames[i] = f->table[i];
   }
+}
+
+/* Atoms go on in their way where they do, and are rounded. */
+static void atoms_round(struct fit *f, struct fit_line *line)
+{
+  real most = 0;
+  if (relaxes(f)) team_run(f->task->threads, f->task->k, atom_relax, f);
+  team_run(f->task->threads, f->task->k, atom_round, f);
+  for (gidx a = 0; a < f->task->k; a++) most = fmax(most, f->moves[a]);
+  line->move = sqrt(most);
 }
 
 /* The codes become the state's. */
@@ -369,7 +369,10 @@ static int rows_encode(struct fit *f, struct fit_line *line)
   struct refit_state *state = &f->state;
   struct metrics m = {.n = state->total, .p = state->p};
   TRY(comm_agree_at(f->c, rows_code(f), state->first));
+  struct phase *index = &f->result->phases[FIT_INDEX];
+  phase_begin(index);
   TRY(f->how == UPDATE_JOINT ? refit_state_count(state) : refit_state_index(state));
+  phase_end(index, 0);
   TRY(coded_metrics(&f->coded, f->c, f->tss, &m));
   line->fitted = m.explained_variance;
   line->dead = 0;
@@ -482,12 +485,20 @@ static void classes_log(const struct fit *f)
   color_log(&report);
 }
 
+static int atoms_color(struct fit *f)
+{
+  struct phase *color = &f->result->phases[FIT_COLOR];
+  phase_begin(color);
+  classes_free(&f->classes);
+  TRY(color_state(&f->state, &f->classes));
+  phase_end(color, 0);
+  if (f->sweep == f->first + 1) classes_log(f);
+  return OK;
+}
+
 /* Every atom takes a step by its own system. */
 static int atoms_step(struct fit *f, struct sweep_counts *counts)
 {
-  classes_free(&f->classes);
-  TRY(color_state(&f->state, &f->classes));
-  if (f->sweep == f->first + 1) classes_log(f);
   if (f->resident.is_on) return resident_sweep(&f->resident, &f->classes, f->steps, counts);
   return refit_sweep(&f->state, &f->classes, f->task->directions, f->steps_phases, f->steps,
                      counts);
@@ -526,6 +537,7 @@ static int sweep_run(struct fit *f)
   struct sweep_counts counts;
   struct fit_line *line = &f->lines[++f->sweep];
   struct phase *phases = f->result->phases;
+  if (f->how != UPDATE_JOINT) TRY(atoms_color(f));
   phase_begin(&phases[FIT_UPDATE]);
   TRY(f->how == UPDATE_JOINT ? atoms_update(f, &counts) : atoms_step(f, &counts));
   phase_end(&phases[FIT_UPDATE], 0);
@@ -535,8 +547,9 @@ static int sweep_run(struct fit *f)
   line->accepted = counts.accepted;
   line->rejected = counts.rejected;
   line->escalated = counts.escalated;
-  if (relaxes(f)) team_run(f->task->threads, f->task->k, atom_relax, f);
+  phase_begin(&phases[FIT_ROUND]);
   atoms_round(f, line);
+  phase_end(&phases[FIT_ROUND], 0);
   if (f->parts > 1) {
     phase_begin(&phases[FIT_PART]);
     TRY(part_load(f, f->sweep % f->parts));
@@ -578,9 +591,15 @@ static void fit_close(struct fit *f)
 }
 
 static const struct phase phase_names[FIT_PHASES] = {
-    [FIT_START] = {.name = "start"},   [FIT_UPDATE] = {.name = "update"},
-    [FIT_REVIVE] = {.name = "revive"}, [FIT_PART] = {.name = "read"},
-    [FIT_SHOW] = {.name = "wait"},     [FIT_WRITE] = {"write", .unit = "GB", .background = 1},
+    [FIT_START] = {.name = "start"},
+    [FIT_COLOR] = {.name = "color"},
+    [FIT_UPDATE] = {.name = "update"},
+    [FIT_REVIVE] = {.name = "revive"},
+    [FIT_ROUND] = {.name = "round"},
+    [FIT_PART] = {.name = "read"},
+    [FIT_INDEX] = {.name = "index"},
+    [FIT_SHOW] = {.name = "wait"},
+    [FIT_WRITE] = {"write", .unit = "GB", .background = 1},
 };
 
 int fit_run(const struct fit_task *task, struct comm *c, const struct fit_sink *sink,

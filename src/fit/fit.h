@@ -95,12 +95,15 @@ struct fit_sink {
 /* Routing, codes and copies are those of the fitted and of the held-out rows together. */
 enum fit_phase {
   FIT_START, /* the start drawn, the first rows and the held-out ones read */
+  FIT_COLOR, /* which atoms may move side by side */
   FIT_UPDATE,
   FIT_REVIVE,
-  FIT_PART, /* the rows of another part read */
+  FIT_ROUND, /* atoms relaxed, and rounded as files hold them */
+  FIT_PART,  /* the rows of another part read */
   FIT_ROUTE,
   FIT_CODES,
   FIT_COPY,
+  FIT_INDEX, /* the rows of each atom */
   FIT_SHOW,  /* "wait": the state handed to the sink */
   FIT_WRITE, /* in the background; filled in by the sink */
   FIT_PHASES

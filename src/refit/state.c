@@ -8,6 +8,7 @@
 #include "base/num.h"
 #include "base/sums.h"
 #include "base/status.h"
+#include "base/team.h"
 #include "device/refit.h"
 #include "model/access.h"
 #include "refit/color.h"
@@ -184,27 +185,54 @@ int refit_state_load_bytes(const struct refit_state *f, gidx *bytes)
   return OK;
 }
 
+/* Entries of own rows, by threads that have some of the atoms each. */
+struct index_job {
+  const struct refit_state *f;
+  idx *counts; /* [k] entries of each atom */
+  gidx *next;  /* [k] where its list goes on */
+};
+
+static void atoms_count(void *self, gidx task)
+{
+  const struct index_job *j = self;
+  const struct refit_state *f = j->f;
+  gidx first, count, entries = (gidx)f->n * f->s;
+  comm_share(f->k, f->task->threads, (int)task, &first, &count);
+  memset(j->counts + first, 0, (size_t)count * sizeof *j->counts);
+  for (gidx e = 0; e < entries; e++)
+    if (f->atoms[e] >= first && f->atoms[e] - first < count) j->counts[f->atoms[e]]++;
+}
+
+static void atoms_list(void *self, gidx task)
+{
+  const struct index_job *j = self;
+  const struct refit_state *f = j->f;
+  gidx first, count, entries = (gidx)f->n * f->s;
+  comm_share(f->k, f->task->threads, (int)task, &first, &count);
+  for (gidx e = 0; e < entries; e++)
+    if (f->atoms[e] >= first && f->atoms[e] - first < count) f->entry[j->next[f->atoms[e]]++] = e;
+}
+
 int refit_state_index(struct refit_state *f)
 {
-  gidx entries = (gidx)f->n * f->s, *next = f->start + 1;
+  struct index_job job = {.f = f, .next = f->start + 1};
   const idx *mine = f->counts + (gidx)f->c->rank * f->k;
   TRY(refit_state_count(f));
-  f->start[0] = next[0] = 0;
-  for (idx a = 0; a < f->k; a++) next[a + 1] = next[a] + mine[a];
-  for (gidx e = 0; e < entries; e++) f->entry[next[f->atoms[e]]++] = e;
+  f->start[0] = job.next[0] = 0;
+  for (idx a = 0; a < f->k; a++) job.next[a + 1] = job.next[a] + mine[a];
+  team_run(f->task->threads, f->task->threads, atoms_list, &job);
   return OK;
 }
 
 int refit_state_count(struct refit_state *f)
 {
-  gidx entries = (gidx)f->n * f->s;
-  idx *mine = f->counts + (gidx)f->c->rank * f->k, *each = NULL;
+  struct index_job job = {.f = f, .counts = f->counts + (gidx)f->c->rank * f->k};
+  idx *each = NULL;
   struct arena arena = {0};
-  memset(mine, 0, (size_t)f->k * sizeof *mine);
-  for (gidx e = 0; e < entries; e++) mine[f->atoms[e]]++;
+  team_run(f->task->threads, f->task->threads, atoms_count, &job);
   TRY(comm_agree(f->c, arena_alloc(&arena, &each, f->c->size, sizeof *each)));
   for (int r = 0; r < f->c->size; r++) each[r] = f->k;
-  TRY(comm_allgather(f->c, mine, each, sizeof *mine, f->counts));
+  TRY(comm_allgather(f->c, job.counts, each, sizeof *job.counts, f->counts));
   arena_free(&arena);
   return OK;
 }

@@ -7,6 +7,7 @@
 
 #include "base/num.h"
 #include "base/sums.h"
+#include "base/team.h"
 #include "base/status.h"
 #include "device/codes.h"
 #include "refit/sums.h"
@@ -21,11 +22,13 @@ struct sweep_end {
   struct identity terms; /* of own supports and codes as files have them; of the table on rank 0 */
 };
 
-/* Round the frames to f32, in place and in the table. */
-static void frames_round(struct sweep_end *w)
+/* A task: round the frame of atom a to f32, in place and in the table. */
+static void frame_round(void *self, gidx a)
 {
+  struct sweep_end *w = self;
   struct refit_state *f = w->f;
-  for (gidx i = 0; i < (gidx)f->k * f->d * f->p; i++) {
+  gidx frame = (gidx)f->d * f->p;
+  for (gidx i = a * frame; i < (a + 1) * frame; i++) {
     w->table[i] = (float)f->frames[i];
     f->frames[i] = w->table[i];
   }
@@ -67,16 +70,34 @@ static int rows_code(struct sweep_end *w)
   return device_codes(&f->device, &job);
 }
 
-/* Codes and supports are on the host: name them, and take them for the state. */
-static void rows_take(struct sweep_end *w)
+/* A task: name the supports and codes of a sum block, and take them for the state.  Whatever order
+ * blocks come in, sums of whole numbers are the same. */
+static void block_take(void *self, gidx block)
 {
+  struct sweep_end *w = self;
   struct refit_state *f = w->f;
-  const float *codes = w->rows->codes.host;
-  gidx entries = (gidx)f->n * f->s;
-  w->terms.supports = support_terms(f->atoms, f->n, f->s, f->first);
-  w->terms.codes = codes_terms(f->score, codes, entries, f->d, f->first * f->s);
-  for (gidx i = 0; i < entries * f->d; i++) f->codes[i] = codes[i];
-  codes_count(&w->counts, codes, entries * f->d);
+  gidx row = block * ROW_BLOCK, n = imin(f->n - row, ROW_BLOCK), at = row * f->s;
+  gidx entries = n * f->s, values = entries * f->d;
+  const float *codes = (const float *)w->rows->codes.host + at * f->d;
+  struct code_counts counts = {0};
+  uint64_t supports = support_terms(f->atoms + at, n, f->s, f->first + row);
+  uint64_t terms = codes_terms(f->score + at, codes, entries, f->d, f->first * f->s + at);
+  for (gidx i = 0; i < values; i++) f->codes[at * f->d + i] = codes[i];
+  codes_count(&counts, codes, values);
+  __atomic_fetch_add(&w->terms.supports, supports, __ATOMIC_RELAXED);
+  __atomic_fetch_add(&w->terms.codes, terms, __ATOMIC_RELAXED);
+  __atomic_fetch_add(&w->counts.all, counts.all, __ATOMIC_RELAXED);
+  __atomic_fetch_add(&w->counts.negative, counts.negative, __ATOMIC_RELAXED);
+  __atomic_fetch_add(&w->counts.zero, counts.zero, __ATOMIC_RELAXED);
+}
+
+/* A task: name atom a of the table. */
+static void atom_name(void *self, gidx a)
+{
+  struct sweep_end *w = self;
+  gidx frame = (gidx)w->f->d * w->f->p;
+  uint64_t terms = items_terms(w->table + a * frame, 1, frame, a);
+  __atomic_fetch_add(&w->terms.dictionary, terms, __ATOMIC_RELAXED);
 }
 
 /* Read the table as a source of atoms, for the decoder cosine. */
@@ -129,7 +150,7 @@ static int metrics_find(struct sweep_end *w, gidx *density, real tss, struct met
 static int contents_name(struct sweep_end *w)
 {
   struct refit_state *f = w->f;
-  if (f->c->rank == 0) w->terms.dictionary = items_terms(w->table, f->k, (gidx)f->d * f->p, 0);
+  if (f->c->rank == 0) team_run(f->task->threads, f->k, atom_name, w);
   TRY(refit_identity(f, &w->terms, &f->contents));
   f->contents.rows = 0; /* of no file that it writes */
   return OK;
@@ -149,7 +170,7 @@ static int state_round(struct sweep_end *w, struct coder *coder)
 {
   const struct sweep_end_options *o = w->options;
   struct refit_state *f = w->f;
-  frames_round(w);
+  team_run(f->task->threads, f->k, frame_round, w);
   if (!o->rows) TRY(coded_open(coder, w->rows, f->n, f->first, f->x, f->atoms, f->score));
   if (o->coder) {
     TRY(coder_put(coder, w->table));
@@ -159,7 +180,7 @@ static int state_round(struct sweep_end *w, struct coder *coder)
   } else {
     TRY(rows_code(w));
   }
-  rows_take(w);
+  team_run(f->task->threads, ceil_div(f->n, ROW_BLOCK), block_take, w);
   return OK;
 }
 
