@@ -146,9 +146,9 @@ static __device__ inline void pass_add(double *to, int pass, const struct rows *
 #pragma unroll
     for (int s = 0; s < 2; s++) {
       int own = number + warps * place + (each > 1 ? s * (lanes / 2) : 0);
-      c[s].at = r->at + own * ROW + lane / 4 * FRAME;
-      c[s].step = step;
       c[s].count = n / ARROW_LANES + (part + parts * own < n % ARROW_LANES);
+      c[s].at = r->at + (c[s].count ? own : 0) * ROW + lane / 4 * FRAME; /* it reads one even so */
+      c[s].step = step;
     }
     lanes_add(sum, pass, c, each > 1);
     if (each > 1) products_plus(sum[0], sum[1]);
