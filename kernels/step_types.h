@@ -60,6 +60,18 @@ struct step_args {
   int group_shift, group_first, groups;
 };
 
+/* What atoms meet in their rows: sets of marks. */
+struct look_args {
+  const int *atoms;       /* [grid] */
+  const unsigned *marks;  /* [k] */
+  const int *slots;       /* [n][s] */
+  const long long *start; /* [k + 1] */
+  const long long *entry;
+  unsigned *sets; /* [grid][words] */
+  int s, words;   /* of 32 marks */
+};
+enum { LOOK_THREADS = 256 };
+
 /* The start of a sweep: residuals, and codes as reals. */
 struct residual_args {
   const float *x;       /* [n][p] */

@@ -265,6 +265,47 @@ static int steps_bring(const struct steps_problem *c, struct device *dev, struct
   return device_put(dev, &on->codes, 0, entries * z.d * (gidx)sizeof(float));
 }
 
+/* What atom a meets, by a plain walk. */
+static void met_answer(const struct steps_problem *c, idx a, const struct steps_look *look,
+                       uint64_t *set)
+{
+  memset(set, 0, (size_t)look->words * sizeof *set);
+  for (gidx e = c->start[a]; e < c->start[a + 1]; e++)
+    for (idx j = 0; j < c->z.s; j++) {
+      uint32_t mark = look->marks[c->slots[c->entry[e] / c->z.s * c->z.s + j]];
+      if (mark < 64 * look->words) set[mark / 64] |= UINT64_C(1) << mark % 64;
+    }
+}
+
+/* Lots of atoms; marks are drawn, some of them beyond the sets. */
+static int looks_compare(const struct steps_problem *c, struct device *dev, struct steps_side *on)
+{
+  enum { LOT = 150, WORDS = 5 };
+  struct steps_job job = steps_job_of(c, on);
+  uint64_t sets[LOT][WORDS], wanted[WORDS];
+  uint32_t *marks;
+  idx atoms[LOT];
+  struct arena arena = {0};
+  int same = 1;
+  TRY(arena_alloc(&arena, &marks, c->z.k, sizeof *marks));
+  for (idx first = 0; first < c->z.k; first += LOT) {
+    struct steps_look look = {first == 0, (idx)imin(LOT, c->z.k - first), atoms, marks, WORDS,
+                              sets[0]};
+    for (idx a = 0; a < c->z.k; a++)
+      marks[a] = a % 7 ? (uint32_t)random_below(8, (uint64_t)first, (uint64_t)a, 64 * WORDS + 9)
+                       : UINT32_MAX;
+    for (idx j = 0; j < look.count; j++) atoms[j] = c->z.k - 1 - first - j;
+    TRY(device_steps_look(dev, &job, &look));
+    for (idx j = 0; j < look.count; j++) {
+      met_answer(c, atoms[j], &look, wanted);
+      same &= !memcmp(wanted, sets[j], sizeof wanted);
+    }
+  }
+  arena_free(&arena);
+  CHECK(same, ERR_INTERNAL, "what atoms meet differs");
+  return OK;
+}
+
 static int steps_compare(const struct steps_problem *c, struct device *dev, struct steps_side *on)
 {
   struct steps_shape z = c->z;
@@ -286,6 +327,7 @@ static void steps_side_check(const struct steps_problem *c, const struct how *ho
   idx accepted = 0, retried = 0, failed = 0;
   int status = device_open(&dev, &options);
   if (!status) status = steps_bring(c, &dev, &on);
+  if (!status) status = looks_compare(c, &dev, &on);
   if (!status) status = steps_compare(c, &dev, &on);
   for (idx a = 0; a < z.k; a++) {
     accepted += c->results[a].accepted;

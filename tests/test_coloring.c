@@ -65,6 +65,50 @@ static int same(const struct classes *a, const struct classes *b)
          !memcmp(a->atoms, b->atoms, (size_t)a->start[a->count] * sizeof *a->atoms);
 }
 
+/* A looker that walks through the rows. */
+static int plain_look(void *self, const struct color_look *look)
+{
+  const struct support_view *own = self;
+  memset(look->sets, 0, (size_t)(look->count * look->words) * sizeof *look->sets);
+  for (idx j = 0; j < look->count; j++)
+    for (gidx i = 0; i < own->n; i++) {
+      int is_there = 0;
+      for (gidx e = own->start[i]; e < own->start[i + 1]; e++)
+        is_there |= own->atoms[e] == look->atoms[j];
+      for (gidx e = own->start[i]; e < own->start[i + 1] && is_there; e++) {
+        uint32_t mark = look->marks[own->atoms[e]];
+        if (mark < 64 * look->words)
+          look->sets[j * look->words + mark / 64] |= UINT64_C(1) << mark % 64;
+      }
+    }
+  return OK;
+}
+
+static int failing_look(void *self, const struct color_look *look)
+{
+  (void)self, (void)look;
+  FAIL(ERR_DEVICE, "a device that fails");
+}
+
+/* A looker gives the same classes; where one fails, all ranks learn of it. */
+static int test_looker(struct comm *c, const struct made *m, struct support_view *own,
+                       const struct classes *wanted)
+{
+  struct color_looker looker = {own, plain_look};
+  struct classes found;
+  TRY(coloring_run(c, own, 2, &looker, &found));
+  ok(same(wanted, &found), "%s: by a looker: %d classes, not %d", m->name, found.count,
+     wanted->count);
+  classes_free(&found);
+  if (c->rank == c->size - 1) looker.look = failing_look;
+  int status = coloring_run(c, own, 2, &looker, &found);
+  ok(status == (wanted->count ? ERR_DEVICE : OK), "%s: a looker that fails: status %d", m->name,
+     status);
+  classes_free(&found);
+  status_clear();
+  return OK;
+}
+
 static int test_made(struct comm *c, const struct made *m)
 {
   struct support_view whole, own;
@@ -76,11 +120,12 @@ static int test_made(struct comm *c, const struct made *m)
   TRY(classes_color(&wanted, &whole));
   TRY(classes_check(&wanted, &whole, 0, m->name));
   for (int threads = 1; threads <= 3; threads += 2) {
-    TRY(coloring_run(c, &own, threads, &found));
+    TRY(coloring_run(c, &own, threads, NULL, &found));
     ok(same(&wanted, &found), "%s: %lld rows, %d atoms, %d threads: %d classes, not %d", m->name,
        (long long)m->n, m->k, threads, found.count, wanted.count);
     classes_free(&found);
   }
+  TRY(test_looker(c, m, &own, &wanted));
   classes_free(&wanted);
   rows_free(&whole);
   rows_free(&own);

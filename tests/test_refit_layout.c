@@ -53,7 +53,7 @@ static int figures_find(struct refit_state *f, const struct refit_task *task, st
   out->state = (gidx)f->arena.bytes;
   out->load = peak - device - out->state;
   gidx before = peak = held;
-  TRY(color_state(f, classes));
+  TRY(color_state(f, NULL, classes));
   out->color = peak - before;
   return OK;
 }

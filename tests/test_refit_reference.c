@@ -217,7 +217,7 @@ static int case_run(struct comm *c, struct made *m, idx q, const char *variant, 
     return OK;
   }
   TRY(status);
-  TRY(color_state(&f, &classes));
+  TRY(color_state(&f, NULL, &classes));
   TRY(refit_state_residuals(&f));
   plain_residuals(&w);
   ok(systems_compare(&f, &w, &classes, q) == OK, "%s: directions and systems", name);

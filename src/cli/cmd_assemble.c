@@ -112,7 +112,7 @@ static int job_run(struct job *j)
   TRY(refit_total_check(&j->task, c, all_systems_batch_bytes, j->o->directions, 0));
   TRY(refit_state_load(&j->state, &j->task, c));
   TRY(comm_agree(c, refit_state_residuals(&j->state)));
-  TRY(fit_inputs_classes(&j->inputs, &j->state, &j->classes));
+  TRY(fit_inputs_classes(&j->inputs, &j->state, NULL, &j->classes));
   TRY(all_systems_open(&j->all, &j->state, &j->classes, j->o->directions));
   TRY(result_write(j, place.file));
   log_info("assemble systems=%lld rows=%lld classes=%d ranks=%d device=cpu/%s seconds=%.2f "

@@ -305,7 +305,7 @@ static int classes_find(struct job *j)
   struct class_report report;
   phase_begin(&j->phases[REFIT_COLOR]);
   classes_free(&j->classes);
-  TRY(fit_inputs_classes(&j->inputs, &j->state, &j->classes));
+  TRY(fit_inputs_classes(&j->inputs, &j->state, resident_looker(&j->resident), &j->classes));
   phase_end(&j->phases[REFIT_COLOR], 0);
   classes_report(&j->classes, j->state.s, &report);
   if (j->phases[REFIT_COLOR].calls == 1) color_log(&report);

@@ -143,9 +143,9 @@ static int own_rows_check(const struct refit_state *f, const struct classes *cla
 }
 
 int fit_inputs_classes(const struct fit_inputs *in, const struct refit_state *f,
-                       struct classes *classes)
+                       const struct color_looker *looker, struct classes *classes)
 {
-  if (!in->classes.id) return color_state(f, classes);
+  if (!in->classes.id) return color_state(f, looker, classes);
   TRY(comm_agree(f->c, classes_read(classes, &in->classes, f->k)));
   return comm_agree_at(f->c, own_rows_check(f, classes, in->classes.path), f->first);
 }

@@ -12,6 +12,7 @@
 #include "io/rows.h"
 #include "io/supports.h"
 #include "model/classes.h"
+#include "refit/coloring.h"
 #include "refit/layout.h"
 
 struct fit_names {
@@ -56,6 +57,6 @@ int fit_plan_print(struct comm *c, const struct refit_task *task, idx directions
 /* The classes of the file that is open, checked against the supports of all ranks, or where none is
  * by (N.6).  Collective. */
 int fit_inputs_classes(const struct fit_inputs *in, const struct refit_state *f,
-                       struct classes *classes);
+                       const struct color_looker *looker, struct classes *classes);
 
 #endif

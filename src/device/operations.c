@@ -128,6 +128,13 @@ int device_steps(struct device *dev, const struct steps_job *job)
   return dev->backend->steps(dev, job);
 }
 
+int device_steps_look(struct device *dev, const struct steps_job *job,
+                      const struct steps_look *look)
+{
+  CHECK_HAS(dev, steps_look);
+  return dev->backend->steps_look(dev, job, look);
+}
+
 int device_steps_residual(struct device *dev, const struct steps_job *job, real *residual)
 {
   CHECK_HAS(dev, steps_residual);

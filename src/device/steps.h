@@ -33,6 +33,7 @@ struct steps_job {
   /* On the host: */
   const gidx *start;             /* [k + 1] where the entries of each atom begin in entry */
   const gidx *entry;             /* [n s] of an atom by ascending row: row s + place */
+  int has_entry;                 /* device_steps_look() of this sweep has brought them */
   const struct classes *classes; /* atoms of a class share no row */
   real *frames;                  /* [k][d][p], read and written */
   struct step_result *results;   /* [k], written; zeros for an atom of no class */
@@ -40,6 +41,20 @@ struct steps_job {
 };
 /* ERR_DEVICE where the device has no such operation. */
 int device_steps(struct device *dev, const struct steps_job *job);
+
+/* Before the classes of a sweep are known: what some atoms meet in their rows.  Each atom has a
+ * mark. */
+enum { STEPS_LOOK_MOST = 512, STEPS_LOOK_ATOMS = 1 << 20 }; /* `count` and k, at most */
+struct steps_look {
+  int begins; /* this is the first of the sweep: `start` and `entry` of the job are new */
+  idx count;
+  const idx *atoms;      /* [count] */
+  const uint32_t *marks; /* [k] */
+  gidx words;            /* at most 16 + k / 64, rounded up */
+  uint64_t *sets;        /* [count][words] <- bits of the marks below 64 words that are met */
+};
+int device_steps_look(struct device *dev, const struct steps_job *job,
+                      const struct steps_look *look);
 
 /* Bytes of `work` for a job, whose sizes alone are read; 0: this device leaves it to others.  A dry
  * device is asked as that which it stands for. */

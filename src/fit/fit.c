@@ -281,6 +281,8 @@ static int state_open(struct fit *f)
   if (!joint)
     TRY(comm_agree(f->c,
                    resident_open(&f->resident, &f->state, &f->coder, &f->coded, t->directions)));
+  /* A core is left to the thread that writes: who waits for the last of a team waits for it. */
+  if (f->resident.is_on && t->threads > 2) f->refit_task.threads = t->threads - 1;
   if (joint && t->start && t->start->gram)
     TRY(comm_agree(f->c, update_put(&f->update, t->start->gram, t->start->target)));
   return OK;
@@ -328,8 +330,8 @@ static void atom_round(void *self, gidx a)
 static void atoms_round(struct fit *f, struct fit_line *line)
 {
   real most = 0;
-  if (relaxes(f)) team_run(f->task->threads, f->task->k, atom_relax, f);
-  team_run(f->task->threads, f->task->k, atom_round, f);
+  if (relaxes(f)) team_run(f->refit_task.threads, f->task->k, atom_relax, f);
+  team_run(f->refit_task.threads, f->task->k, atom_round, f);
   for (gidx a = 0; a < f->task->k; a++) most = fmax(most, f->moves[a]);
   line->move = sqrt(most);
 }
@@ -490,7 +492,7 @@ static int atoms_color(struct fit *f)
   struct phase *color = &f->result->phases[FIT_COLOR];
   phase_begin(color);
   classes_free(&f->classes);
-  TRY(color_state(&f->state, &f->classes));
+  TRY(color_state(&f->state, resident_looker(&f->resident), &f->classes));
   phase_end(color, 0);
   if (f->sweep == f->first + 1) classes_log(f);
   return OK;

@@ -111,7 +111,7 @@ int color_supports(struct comm *c, const struct support_source *source, int thre
   double begun = log_seconds();
   TRY(comm_agree_at(c, supports_open(j, c->local_size), j->first));
   double read = log_seconds();
-  TRY(coloring_run(c, &j->supports.view, threads, &r->classes));
+  TRY(coloring_run(c, &j->supports.view, threads, NULL, &r->classes));
   r->read_seconds = read - begun;
   r->color_seconds = log_seconds() - read;
   TRY(supports_name(c, j, &longest, &r->inputs.supports));
@@ -153,7 +153,8 @@ int color_state_bytes(const struct refit_state *f, gidx *bytes)
   return OK;
 }
 
-int color_state(const struct refit_state *f, struct classes *classes)
+int color_state(const struct refit_state *f, const struct color_looker *looker,
+                struct classes *classes)
 {
   struct arena arena = {0};
   gidx *start;
@@ -161,7 +162,7 @@ int color_state(const struct refit_state *f, struct classes *classes)
   TRY(comm_agree(f->c, starts_alloc(&arena, f, &start)));
   for (gidx i = 0; i <= f->n; i++) start[i] = i * f->s;
   const struct support_view view = {f->n, f->k, start, f->atoms};
-  TRY(coloring_run(f->c, &view, f->task->threads, classes));
+  TRY(coloring_run(f->c, &view, f->task->threads, looker, classes));
   arena_free(&arena);
   return OK;
 }

@@ -11,6 +11,7 @@
 #include "model/classes.h"
 #include "model/identity.h"
 #include "model/supports.h"
+#include "refit/coloring.h"
 #include "refit/state.h"
 
 struct color_result { /* the same on every rank, but for the times */
@@ -27,9 +28,10 @@ int color_supports(struct comm *c, const struct support_source *source, int thre
                    struct color_result *result);
 void color_free(struct color_result *result);
 
-/* Colour the supports that the ranks of a refit hold; the same classes on every rank.
- * Collective. */
-int color_state(const struct refit_state *f, struct classes *classes);
+/* Colour the supports that the ranks of a refit hold, by a looker if there is one (coloring.h); the
+ * same classes on every rank.  Collective. */
+int color_state(const struct refit_state *f, const struct color_looker *looker,
+                struct classes *classes);
 
 /* A line of the log, on how many atoms the classes have; another where most have one alone, so that
  * steps of atoms follow one another: it names the joint update. */

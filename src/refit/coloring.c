@@ -11,7 +11,7 @@
 #include "base/team.h"
 
 enum {
-  LOT = 512,            /* atoms, at most */
+  LOT = COLOR_LOT,
   LOT_LEAST = 64,       /* a lot's sets of bits have one word for each other at least */
   LOT_BYTES = 64 << 20, /* of the sets, unless that would make lots smaller */
   ROWS_A_TASK = 1024,   /* of sorting */
@@ -42,7 +42,10 @@ struct coloring {
   idx lot, alive, count; /* atoms of a lot; those in some row; classes so far */
   idx first, n;          /* places of the lot at work */
   gidx words;            /* of a set of classes */
-  uint64_t *sets;        /* [n][words] classes, then [n][lot / 64] atoms of the lot */
+  uint64_t *sets;        /* [n][lot / 64 of the lot's atoms, words of classes] */
+  const struct color_looker *looker;
+  uint32_t *marks; /* [k] for it: a place in a set, or none of them */
+  idx *atoms;      /* [lot] for it */
 };
 
 static int by_falling_size(const void *a, const void *b)
@@ -70,8 +73,10 @@ static int coloring_alloc(struct coloring *w, idx k, gidx entries)
   TRY(arena_alloc(a, &w->place, k, sizeof *w->place));
   TRY(arena_alloc(a, &w->sizes, k, sizeof *w->sizes));
   TRY(arena_alloc(a, &w->start, (gidx)k + 1, sizeof *w->start));
-  TRY(arena_alloc(a, &w->list, entries, sizeof *w->list));
-  TRY(arena_alloc(a, &w->entries, entries, sizeof *w->entries));
+  TRY(arena_alloc(a, &w->list, w->looker ? 0 : entries, sizeof *w->list));
+  TRY(arena_alloc(a, &w->entries, w->looker ? 0 : entries, sizeof *w->entries));
+  TRY(arena_alloc(a, &w->marks, w->looker ? k : 0, sizeof *w->marks));
+  TRY(arena_alloc(a, &w->atoms, w->looker ? w->lot : 0, sizeof *w->atoms));
   TRY(arena_alloc(a, &w->color, k, sizeof *w->color));
   gidx words = words_of((gidx)k + w->lot) + w->lot / 64;
   return arena_alloc(a, &w->sets, w->lot * words, sizeof *w->sets);
@@ -151,14 +156,20 @@ static void lists_fill(void *self, gidx task)
   }
 }
 
-static uint64_t *classes_of(const struct coloring *w, gidx j)
+/* Words of an atom's sets. */
+static gidx set_words(const struct coloring *w)
 {
-  return w->sets + j * w->words;
+  return w->lot / 64 + w->words;
 }
 
 static uint64_t *met_of(const struct coloring *w, gidx j)
 {
-  return w->sets + w->n * w->words + j * (w->lot / 64);
+  return w->sets + j * set_words(w);
+}
+
+static uint64_t *classes_of(const struct coloring *w, gidx j)
+{
+  return met_of(w, j) + w->lot / 64;
 }
 
 static void bit_set(uint64_t *set, gidx bit)
@@ -221,18 +232,63 @@ static void atom_color(struct coloring *w, idx j)
   w->count = class < w->count ? w->count : class + 1;
 }
 
+/* The same for all atoms of the lot, by the looker. */
+static int lot_look(struct coloring *w)
+{
+  struct color_look look = {.begins = w->first == 0,
+                            .count = w->n,
+                            .atoms = w->atoms,
+                            .marks = w->marks,
+                            .words = set_words(w),
+                            .sets = w->sets};
+  for (idx j = 0; j < w->n; j++) {
+    w->atoms[j] = w->order[w->first + j].atom;
+    w->marks[w->atoms[j]] = (uint32_t)j;
+  }
+  TRY(w->looker->look(w->looker->self, &look));
+  for (idx j = 0; j < w->n; j++) { /* itself and those after it do not matter */
+    uint64_t *met = met_of(w, j);
+    met[j / 64] &= (UINT64_C(1) << j % 64) - 1;
+    for (gidx word = j / 64 + 1; word < w->lot / 64; word++) met[word] = 0;
+  }
+  return OK;
+}
+
+/* The classes of the lot are known. */
+static void lot_enter(struct coloring *w)
+{
+  if (!w->looker) {
+    team_run(w->threads, w->n, atom_enter, w);
+    return;
+  }
+  for (idx j = 0; j < w->n; j++) w->marks[w->atoms[j]] = (uint32_t)(w->lot + w->color[w->atoms[j]]);
+}
+
 /* Colour a lot.  Its atoms take at most so many new classes.  Collective. */
 static int lot_color(struct coloring *w, struct comm *c)
 {
   w->n = (idx)imin(w->lot, w->alive - w->first);
   w->words = words_of((gidx)w->count + w->n);
-  gidx words = w->n * (w->words + w->lot / 64);
-  memset(w->sets, 0, (size_t)words * sizeof *w->sets);
-  team_run(w->threads, w->n, atom_look, w);
+  gidx words = w->n * set_words(w);
+  if (w->looker) {
+    LOCALLY(c, lot_look(w));
+  } else {
+    memset(w->sets, 0, (size_t)words * sizeof *w->sets);
+    team_run(w->threads, w->n, atom_look, w);
+  }
   TRY(comm_or(c, w->sets, words));
   for (idx j = 0; j < w->n; j++) atom_color(w, j);
-  team_run(w->threads, w->n, atom_enter, w);
+  lot_enter(w);
   return OK;
+}
+
+/* What the host looks at. */
+static void rows_list(struct coloring *w)
+{
+  const struct support_view *own = w->own;
+  team_run(w->threads, (own->n + ROWS_A_TASK - 1) / ROWS_A_TASK, rows_sort, w);
+  memcpy(w->sizes, w->start, (size_t)own->k * sizeof *w->sizes);
+  team_run(w->threads, w->threads, lists_fill, w);
 }
 
 /* Collective. */
@@ -240,21 +296,23 @@ static int atoms_color(struct coloring *w, struct comm *c)
 {
   const struct support_view *own = w->own;
   TRY(order_find(w, c));
-  team_run(w->threads, (own->n + ROWS_A_TASK - 1) / ROWS_A_TASK, rows_sort, w);
-  memcpy(w->sizes, w->start, (size_t)own->k * sizeof *w->sizes);
-  team_run(w->threads, w->threads, lists_fill, w);
+  if (w->looker)
+    memset(w->marks, UINT8_MAX, (size_t)own->k * sizeof *w->marks);
+  else
+    rows_list(w);
   for (idx a = 0; a < own->k; a++) w->color[a] = -1;
   for (w->first = 0; w->first < w->alive; w->first += w->lot) TRY(lot_color(w, c));
   return OK;
 }
 
-int coloring_run(struct comm *c, const struct support_view *own, int threads, struct classes *out)
+int coloring_run(struct comm *c, const struct support_view *own, int threads,
+                 const struct color_looker *looker, struct classes *out)
 {
-  struct coloring w = {.own = own, .threads = threads};
+  struct coloring w = {.own = own, .threads = threads, .looker = looker};
   *out = (struct classes){0};
   TRY(comm_agree(c, coloring_alloc(&w, own->k, own->start[own->n])));
-  TRY(atoms_color(&w, c));
-  int status = classes_from_colors(out, w.color, own->k, w.count);
+  int status = atoms_color(&w, c);
+  if (!status) status = comm_agree(c, classes_from_colors(out, w.color, own->k, w.count));
   arena_free(&w.arena);
-  return comm_agree(c, status);
+  return status;
 }

@@ -15,10 +15,28 @@
 #include "comm/comm.h"
 #include "model/classes.h"
 
+enum { COLOR_LOT = 512 }; /* atoms of a lot, at most */
+
+/* What the atoms of a lot meet in own rows.  Every atom has a mark. */
+struct color_look {
+  int begins;            /* this is the first lot */
+  idx count;             /* atoms of the lot */
+  const idx *atoms;      /* [count] */
+  const uint32_t *marks; /* [k] */
+  gidx words;            /* of a set; a mark at or beyond 64 words is in none */
+  uint64_t *sets;        /* [count][words], written: bits of the marks of the atoms of the rows */
+};
+/* Who finds that instead of the host, as a GPU that has the rows. */
+struct color_looker {
+  void *self;
+  int (*look)(void *self, const struct color_look *look);
+};
+
 /* *out <- the classes of all ranks' rows, of which `own` are this one's; on every rank.
- * ERR_MEMORY; ERR_INPUT beyond 2^30 atoms, or 2^32 entries on a rank.  Collective; the same status
+ * Without a looker (NULL) the host looks at them.  ERR_MEMORY; ERR_INPUT beyond 2^30 atoms, or 2^32 entries on a rank.  Collective; the same status
  * on every rank. */
-int coloring_run(struct comm *c, const struct support_view *own, int threads, struct classes *out);
+int coloring_run(struct comm *c, const struct support_view *own, int threads,
+                 const struct color_looker *looker, struct classes *out);
 
 /* *bytes <- what that takes on a rank with so many entries in its rows, the result included: its
  * own allocation, run dry.  Fails as it would.  Not collective. */

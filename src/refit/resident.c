@@ -23,10 +23,28 @@ static struct steps_job job_of(struct resident *r, const struct classes *classes
                             .codes = &r->rows->codes,
                             .start = f->start,
                             .entry = f->entry,
+                            .has_entry = r->has_entry,
                             .classes = classes,
                             .frames = f->frames,
                             .results = r->results,
                             .work = &r->work};
+}
+
+/* A color_looker: the device has the rows. */
+static int rows_look(void *self, const struct color_look *look)
+{
+  struct resident *r = self;
+  struct steps_job job = job_of(r, NULL);
+  const struct steps_look steps = {look->begins, look->count, look->atoms,
+                                   look->marks,  look->words, look->sets};
+  TRY(device_steps_look(&r->coder->device, &job, &steps));
+  r->has_entry = 1;
+  return OK;
+}
+
+const struct color_looker *resident_looker(const struct resident *r)
+{
+  return r->is_on && r->f->k <= STEPS_LOOK_ATOMS ? &r->looker : NULL;
 }
 
 int resident_open(struct resident *r, struct refit_state *f, struct coder *coder,
@@ -37,6 +55,7 @@ int resident_open(struct resident *r, struct refit_state *f, struct coder *coder
   gidx bytes = f->c->size == 1 ? device_steps_bytes(&coder->device, &job) : 0;
   if (bytes == 0) return OK;
   TRY(arena_alloc(&r->arena, &r->results, f->k, sizeof *r->results));
+  r->looker = (struct color_looker){r, rows_look};
   r->is_on = buffer_wrap_spare(&coder->device, &r->work, NULL, bytes) == OK;
   if (r->is_on) return OK;
   log_info("the steps of atoms stay with the CPU: %s", status_message());
@@ -68,6 +87,7 @@ int resident_sweep(struct resident *r, const struct classes *classes, struct ato
                    struct sweep_counts *counts)
 {
   struct steps_job job = job_of(r, classes);
+  r->has_entry = 0;
   TRY(device_steps(&r->coder->device, &job));
   *counts = (struct sweep_counts){0};
   for (idx a = 0; a < r->f->k; a++) {

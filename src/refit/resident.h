@@ -8,6 +8,7 @@
 
 #include "device/steps.h"
 #include "refit/coder.h"
+#include "refit/coloring.h"
 #include "refit/refit.h"
 
 struct resident {
@@ -17,6 +18,8 @@ struct resident {
   const struct coded *rows;
   idx q;
   struct buffer work;
+  struct color_looker looker;
+  int has_entry;               /* the device has the entries of the next sweep */
   struct step_result *results; /* [k] */
   struct arena arena;
 };
@@ -28,6 +31,9 @@ struct resident {
 int resident_open(struct resident *r, struct refit_state *f, struct coder *coder,
                   const struct coded *rows, idx q);
 void resident_close(struct resident *r);
+
+/* Who looks at the rows when atoms are coloured: the device, or NULL, the host. */
+const struct color_looker *resident_looker(const struct resident *r);
 
 /* refit_sweep(), but that the state's codes and residuals stay as they were. */
 int resident_sweep(struct resident *r, const struct classes *classes, struct atom_step *steps,

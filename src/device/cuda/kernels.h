@@ -73,6 +73,7 @@ enum {
   X(ARROW_SUM, arrow_sum, 1, DEFINES_ARROW)                                                        \
   X(ARROW_BORDER, arrow_border, 0, DEFINES_ARROW)                                                  \
   X(ARROW_STEP, arrow_step, 1, DEFINES_ARROW)                                                      \
+  X(LOOK, look, 0, 0)                                                                              \
   X(RESIDUAL, residual, 0, 0)                                                                      \
   X(STEP, step, 0, DEFINES_STEP)
 

@@ -170,6 +170,7 @@ const struct backend backend_cuda = {
     .normal_forget = cuda_normal_forget,
     .normal_bytes = cuda_normal_bytes,
     .steps = cuda_steps,
+    .steps_look = cuda_steps_look,
     .steps_residual = cuda_steps_residual,
     .steps_bytes = cuda_steps_bytes,
     .arrow = cuda_arrow,

@@ -24,8 +24,11 @@ struct places {
   real *residual, *frames, *codes, *values, *tries, *sums;
   struct step_item *items;
   struct step_found *found;
-  gidx *entry;
-  idx room; /* items of a launch */
+  gidx *entry, *start;
+  uint32_t *marks;
+  idx *looking;   /* atoms */
+  uint64_t *sets; /* of them */
+  idx room;       /* items of a launch */
   gidx bytes;
 };
 
@@ -35,6 +38,12 @@ static void *lay(struct places *l, char *at, gidx count, size_t unit)
   void *here = at + l->bytes;
   l->bytes += ceil_div(count * (gidx)unit, 256) * 256;
   return here;
+}
+
+/* Of the set of an atom, at most. */
+static gidx look_words(const struct steps_job *job)
+{
+  return 2 * STEPS_LOOK_MOST / 64 + ceil_div(job->k, 64);
 }
 
 static struct places places_of(const struct steps_job *job, void *at)
@@ -51,6 +60,11 @@ static struct places places_of(const struct steps_job *job, void *at)
   l.items = lay(&l, at, job->k, sizeof *l.items);
   l.found = lay(&l, at, job->k, sizeof *l.found);
   l.entry = lay(&l, at, entries, sizeof *l.entry);
+  if (job->k > STEPS_LOOK_ATOMS) return l;
+  l.start = lay(&l, at, (gidx)job->k + 1, sizeof *l.start);
+  l.marks = lay(&l, at, job->k, sizeof *l.marks);
+  l.looking = lay(&l, at, STEPS_LOOK_MOST, sizeof *l.looking);
+  l.sets = lay(&l, at, STEPS_LOOK_MOST * look_words(job), sizeof *l.sets);
   return l;
 }
 
@@ -189,7 +203,8 @@ static int sweep_begin(const struct sweep *w)
   const struct cuda_state *s = w->dev->state;
   TRY(copy_in(w, at->frames, job->frames, (gidx)job->k * job->d * job->p, sizeof(real)));
   TRY(cuda_launch(w->dev, &l));
-  TRY(copy_in(w, at->entry, job->entry, (gidx)job->n * job->s, sizeof *at->entry));
+  if (!job->has_entry)
+    TRY(copy_in(w, at->entry, job->entry, (gidx)job->n * job->s, sizeof *at->entry));
   TRY(copy_in(w, at->items, w->items, w->n_items, sizeof *w->items));
   TRY_CU(cudaMemsetAsync(at->found, 0, (size_t)job->k * sizeof *at->found, s->stream));
   return OK;
@@ -255,6 +270,43 @@ int cuda_steps(struct device *dev, const struct steps_job *job)
   int status = sweep_run(&w), end = cuda_finish(s);
   arena_free(&w.arena);
   return status ? status : end;
+}
+
+/* Entries and where they begin go to the device. */
+static int look_begin(const struct sweep *w)
+{
+  const struct steps_job *job = w->job;
+  TRY(copy_in(w, w->at.start, job->start, (gidx)job->k + 1, sizeof *job->start));
+  return copy_in(w, w->at.entry, job->entry, (gidx)job->n * job->s, sizeof *job->entry);
+}
+
+int cuda_steps_look(struct device *dev, const struct steps_job *job, const struct steps_look *look)
+{
+  struct sweep w = {.job = job, .dev = dev, .at = places_of(job, job->work->device)};
+  const struct places *at = &w.at;
+  const struct cuda_state *s = dev->state;
+  CHECK(job->k <= STEPS_LOOK_ATOMS && look->count <= STEPS_LOOK_MOST &&
+            look->words <= look_words(job),
+        ERR_INTERNAL, "%d atoms with sets of %lld words", look->count, (long long)look->words);
+  struct look_args a = {.atoms = at->looking,
+                        .marks = at->marks,
+                        .slots = job->slots->device,
+                        .start = (const long long *)at->start,
+                        .entry = (const long long *)at->entry,
+                        .sets = (unsigned *)at->sets,
+                        .s = job->s,
+                        .words = (int)(2 * look->words)};
+  struct cuda_launch l = {.name = KERNEL_LOOK,
+                          .grid = {(unsigned)look->count, 1, 1},
+                          .block = {LOOK_THREADS, 1, 1},
+                          .shared = (int)(look->words * (gidx)sizeof *look->sets),
+                          .arguments = &a};
+  if (look->begins) TRY(look_begin(&w));
+  TRY(copy_in(&w, at->marks, look->marks, job->k, sizeof *look->marks));
+  TRY(copy_in(&w, at->looking, look->atoms, look->count, sizeof *look->atoms));
+  TRY(cuda_launch(dev, &l));
+  TRY(copy_out(&w, look->sets, at->sets, look->count * look->words, sizeof *look->sets));
+  return cuda_finish((struct cuda_state *)s);
 }
 
 int cuda_steps_residual(struct device *dev, const struct steps_job *job, real *residual)
