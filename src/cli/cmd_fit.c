@@ -32,7 +32,7 @@ struct fit_options {
   const char *rows, *holdout, *codes, *update, *device, *cpu_variant, *filter;
   idx atoms, top_s, rounds, directions, passes, threads, cosine_limit;
   int uncentered, resume;
-  real holdout_share, rho, tolerance, max_seconds, relaxation, revive_share;
+  real holdout_share, rho, tolerance, max_seconds, relaxation, revive_share, twin_cosine;
   gidx sweeps, seed, minibatch;
 };
 #define AT(member) offsetof(struct fit_options, member)
@@ -70,8 +70,11 @@ static const struct option_row fit_rows[] = {
      "0: 1.5 where --rho is at most 0.1, else 1; it is 1 after a sweep that explained less of the "
      "fitted rows, and with --minibatch"},
     {"revive-share", OPTION_REAL, AT(revive_share), "0.05", 0, 1, NULL, "SHARE",
-     "of the atoms, that a sweep may replace because no row uses them: by the rows that are "
-     "described worst"},
+     "of the atoms, that a sweep may replace because no row uses them, or another atom is almost "
+     "the same: by the rows that are described worst"},
+    {"twin-cosine", OPTION_REAL, AT(twin_cosine), "0.95", 0.5, 1, NULL, "COSINE",
+     "atoms are almost the same if their cosine is above this; then the one with fewer rows is "
+     "replaced; 1: none is"},
     {"minibatch", OPTION_LONG, AT(minibatch), "0", 0, 0x1p53, NULL, "ROWS",
      "hold so many of the fitted rows in memory at a time: a sweep is an update by one such part, "
      "and earlier parts count less and less; 0: all of them"},
@@ -211,6 +214,7 @@ static void task_fill(struct fit_job *j)
                               .max_seconds = o->max_seconds,
                               .relaxation = relaxation_of(o),
                               .revive_share = o->revive_share,
+                              .twin_cosine = o->twin_cosine,
                               .update = update_of(o->update),
                               .directions = o->directions,
                               .passes = o->passes,
@@ -230,10 +234,11 @@ static void options_tell(const struct fit_job *j, char *out, size_t capacity)
   int joint = t->update == UPDATE_JOINT;
   snprintf(out, capacity,
            "atoms=%d top-s=%d rounds=%d codes=%s rho=%.17g uncentered=%d holdout-share=%.17g "
-           "seed=%lld revive-share=%.17g relaxation=%.17g update=%s %s=%d minibatch=%lld",
+           "seed=%lld revive-share=%.17g twin-cosine=%.17g relaxation=%.17g update=%s %s=%d "
+           "minibatch=%lld",
            t->k, o->top_s, t->rounds, o->codes, o->rho, o->uncentered,
-           o->holdout ? 0 : o->holdout_share, (long long)o->seed, o->revive_share, t->relaxation,
-           joint ? "joint" : "atoms", joint ? "passes" : "directions",
+           o->holdout ? 0 : o->holdout_share, (long long)o->seed, o->revive_share, o->twin_cosine,
+           t->relaxation, joint ? "joint" : "atoms", joint ? "passes" : "directions",
            joint ? t->passes : t->directions, (long long)o->minibatch);
 }
 

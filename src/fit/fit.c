@@ -54,6 +54,10 @@ struct fit {
   struct atom_step *steps;                 /* [k] */
   unsigned char *dead;                     /* [k] */
   idx *idle;                               /* [k] parts since a row used the atom */
+  idx *near;                               /* [k] the atom most like each, */
+  float *likeness;                         /* [k] and their score; where twins are replaced */
+  idx *shares;                             /* [ranks] */
+  int relaxes;                             /* atoms go on, in this sweep */
   real *moves;                             /* [k] squared distance of a sweep */
   struct fit_line *lines;                  /* [sweeps + 1] */
   gidx sweep, sweeps, best;                /* sweeps: at most */
@@ -146,6 +150,13 @@ int fit_task_check(const struct fit_task *t)
   return OK;
 }
 
+/* Are atoms replaced that are almost like others? */
+static int replaces_twins(const struct fit *f)
+{
+  const struct fit_task *t = f->task;
+  return t->d == 1 && t->twin_cosine < 1 && t->revive_share > 0;
+}
+
 static int sources_open(struct fit *f)
 {
   const struct fit_task *t = f->task;
@@ -176,6 +187,9 @@ static int sources_open(struct fit *f)
   TRY(arena_alloc(&f->arena, &f->dead, t->k, sizeof *f->dead));
   TRY(arena_alloc(&f->arena, &f->idle, t->k, sizeof *f->idle));
   TRY(arena_alloc(&f->arena, &f->moves, t->k, sizeof *f->moves));
+  TRY(arena_alloc(&f->arena, &f->near, replaces_twins(f) ? t->k : 0, sizeof *f->near));
+  TRY(arena_alloc(&f->arena, &f->likeness, replaces_twins(f) ? t->k : 0, sizeof *f->likeness));
+  TRY(arena_alloc(&f->arena, &f->shares, f->c->size, sizeof *f->shares));
   TRY(arena_alloc(&f->arena, &f->lines, f->sweeps + 1, sizeof *f->lines));
   memset(f->idle, 0, (size_t)t->k * sizeof *f->idle);
   part_choose(f, 0);
@@ -297,10 +311,9 @@ static int relaxes(const struct fit *f)
   return 1;
 }
 
-/* A task: let atom a go on the way that it moved (N.21); one that was replaced stays. */
-static void atom_relax(void *self, gidx a)
+/* Let atom a go on the way that it moved (N.21); one that was replaced stays. */
+static void atom_relax(const struct fit *f, gidx a)
 {
-  const struct fit *f = self;
   idx d = f->task->d, p = f->fitted.p;
   gidx values = (gidx)d * p;
   real *frame = f->state.frames + a * values, further = f->task->relaxation - 1;
@@ -311,26 +324,29 @@ static void atom_relax(void *self, gidx a)
   for (gidx i = 0; i < values; i++) frame[i] = before[i];
 }
 
-/* A task: round atom a as files hold it; its move is the squared distance from what the table had
- * of it. */
+/* A task: atom a goes on if atoms do, and is rounded as files hold it; its move is the squared
+ * distance from what the table had of it. */
 static void atom_round(void *self, gidx a)
 {
   struct fit *f = self;
-  gidx frame = (gidx)f->task->d * f->fitted.p;
-  f->moves[a] = 0;
-  for (gidx i = a * frame; i < (a + 1) * frame; i++) {
-    real step = f->state.frames[i] - f->table[i];
-    f->moves[a] = fma(step, step, f->moves[a]);
-    f->table[i] = (float)f->state.frames[i];
-    f->state.frames[i] = f->table[i];
+  gidx values = (gidx)f->task->d * f->fitted.p;
+  real *frame = f->state.frames + a * values, move = 0;
+  float *table = f->table + a * values;
+  if (f->relaxes) atom_relax(f, a);
+  for (gidx i = 0; i < values; i++) {
+    real step = frame[i] - table[i];
+    move = fma(step, step, move);
+    table[i] = (float)frame[i];
+    frame[i] = table[i];
   }
+  f->moves[a] = move;
 }
 
 /* Atoms go on in their way where they do, and are rounded. */
 static void atoms_round(struct fit *f, struct fit_line *line)
 {
   real most = 0;
-  if (relaxes(f)) team_run(f->refit_task.threads, f->task->k, atom_relax, f);
+  f->relaxes = relaxes(f);
   team_run(f->refit_task.threads, f->task->k, atom_round, f);
   for (gidx a = 0; a < f->task->k; a++) most = fmax(most, f->moves[a]);
   line->move = sqrt(most);
@@ -515,14 +531,39 @@ static int atoms_update(struct fit *f, struct sweep_counts *counts)
   return update_apply(&f->update, f->task->passes, &counts->accepted);
 }
 
+/* The atoms as they were when rows were coded, each with the one most like it. */
+static int twins_find(struct fit *f)
+{
+  gidx first, count;
+  for (int r = 0; r < f->c->size; r++) {
+    comm_share(f->task->k, f->c->size, r, &first, &count);
+    f->shares[r] = (idx)count;
+  }
+  comm_share(f->task->k, f->c->size, f->c->rank, &first, &count);
+  TRY(comm_agree(f->c, coder_nearest(&f->coder, (idx)first, (idx)count, f->near + first,
+                                     f->likeness + first)));
+  TRY(comm_allgather(f->c, f->near + first, f->shares, sizeof *f->near, f->near));
+  return comm_allgather(f->c, f->likeness + first, f->shares, sizeof *f->likeness, f->likeness);
+}
+
+/* Is there an atom almost like atom a that has more rows, or as many and comes first? */
+static int is_twin(const struct fit *f, idx a)
+{
+  idx b = f->near[a];
+  if (b < 0 || !(fabsf(f->likeness[a]) > f->task->twin_cosine)) return 0;
+  gidx own = refit_atom_rows(&f->state, a), other = refit_atom_rows(&f->state, b);
+  return other > own || (other == own && b < a);
+}
+
 /* Replace atoms that no row used in a whole pass, or in the last parts. */
 static int atoms_revive(struct fit *f, struct fit_line *line)
 {
   const struct fit_task *t = f->task;
   idx patience = (idx)imin(f->parts, FIT_PATIENCE);
   int any = 0;
+  if (replaces_twins(f)) TRY(twins_find(f));
   for (idx a = 0; a < t->k; a++) {
-    f->dead[a] = t->d == 1 && f->idle[a] >= patience;
+    f->dead[a] = t->d == 1 && (f->idle[a] >= patience || (replaces_twins(f) && is_twin(f, a)));
     any |= f->dead[a];
   }
   if (any && f->how == UPDATE_JOINT) TRY(comm_agree(f->c, residuals_make(f)));

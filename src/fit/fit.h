@@ -45,6 +45,7 @@ struct fit_task {
   real tolerance;    /* end when FIT_PATIENCE sweeps gain less */
   real max_seconds;  /* end before a sweep that would exceed this; 0: no limit */
   real revive_share; /* of the atoms, that a sweep replaces at most */
+  real twin_cosine;  /* of atoms above it the one with fewer rows is replaced; 1: none; d = 1 */
   real relaxation;   /* in [1, 2): how far atoms go, of the way that a sweep moves them, until one
                       * loses (N.21); not with a minibatch */
   enum fit_update update;

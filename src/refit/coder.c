@@ -44,6 +44,8 @@ static int pieces_alloc(struct coder *w)
   gidx piece = gpu ? imax(PIECE_BYTES / (row + state), 1) : CPU_PIECE;
   w->piece = (idx)imax(imin(piece, imin(c->rows, INT32_MAX)), 1);
   TRY(buffer_alloc_device(&w->device, &w->lists, w->piece * ceil_div(c->s, c->rounds) * list));
+  TRY(buffer_alloc(&w->device, &w->near, imin(w->piece, c->k) * (gidx)sizeof(idx)));
+  TRY(buffer_alloc(&w->device, &w->score, imin(w->piece, c->k) * (gidx)sizeof(float)));
   if (c->rounds == 1) return OK;
   TRY(buffer_alloc_device(&w->device, &w->residual, w->piece * row));
   return buffer_alloc_device(&w->device, &w->state, w->piece * state);
@@ -62,7 +64,8 @@ int coder_open(struct coder *w, const struct coder_shape *shape)
 
 void coder_close(struct coder *w)
 {
-  struct buffer *const buffers[] = {&w->atoms, &w->lists, &w->residual, &w->state};
+  struct buffer *const buffers[] = {&w->atoms, &w->lists, &w->residual,
+                                    &w->state, &w->near,  &w->score};
   for (int i = 0; i < LENGTH(buffers); i++) buffer_free(&w->device, buffers[i]);
   device_close(&w->device);
   *w = (struct coder){0};
@@ -199,6 +202,38 @@ static int round_route(struct coder *w, const struct coded *rows, struct piece *
         job.bad.atom);
   TRY(device_place(&w->device, &place));
   phase_end(&w->route, (double)t->n * c->k * c->d * c->p);
+  return OK;
+}
+
+/* The same as coder_nearest(), for as many atoms as a piece has rows. */
+static int piece_nearest(struct coder *w, const struct buffer *table, idx first, idx count,
+                         idx *own, float *score)
+{
+  struct buffer rows = buffer_from(table, first, (size_t)w->shape.p * sizeof(float));
+  struct route_job job = {
+      .rows = &rows, .n = count, .top_k = 1, .excluded = {own, 1, 1}, .lists = &w->lists};
+  struct place_job place = {&w->lists, count, 1, 0, 1, &w->near, &w->score};
+  for (idx i = 0; i < count; i++) own[i] = first + i;
+  TRY(device_route(&w->device, &job));
+  TRY(device_place(&w->device, &place));
+  TRY(device_get(&w->device, &w->near, 0, count * (gidx)sizeof *own));
+  TRY(device_get(&w->device, &w->score, 0, count * (gidx)sizeof *score));
+  memcpy(own, w->near.host, (size_t)count * sizeof *own);
+  memcpy(score, w->score.host, (size_t)count * sizeof *score);
+  return OK;
+}
+
+int coder_nearest(struct coder *w, idx first, idx count, idx *near, float *score)
+{
+  struct buffer table;
+  if (w->shape.k < 2) {
+    for (idx i = 0; i < count; i++) near[i] = -1;
+    return OK;
+  }
+  TRY(table_view(w, &table));
+  for (idx at = 0; at < count; at += w->piece)
+    TRY(piece_nearest(w, &table, first + at, (idx)imin(w->piece, count - at), near + at,
+                      score + at));
   return OK;
 }
 

@@ -29,6 +29,7 @@ struct coder {
   idx piece;            /* rows at a time */
   struct buffer atoms;  /* the table on a device that does not keep it as it was put */
   struct buffer lists, residual, state;
+  struct buffer near, score;       /* of a piece of the atoms */
   struct phase route, codes, copy; /* so far; copies are of tables to the device and results back */
 };
 
@@ -56,6 +57,10 @@ int coder_put(struct coder *w, float *table);
 int coded_open(struct coder *w, struct coded *rows, idx n, gidx first, float *x, idx *atoms,
                float *score);
 void coded_close(struct coder *w, struct coded *rows);
+
+/* near[count] <- the atom other than itself with which each of the atoms first .. first + count - 1
+ * has the largest score (N.2), or -1, and score[count] <- that score.  d = 1. */
+int coder_nearest(struct coder *w, idx first, idx count, idx *near, float *score);
 
 /* The rows' supports, and codes [n][s][d] that are float32 numbers, go to the device. */
 int coded_put(struct coder *w, struct coded *rows, const real *codes);

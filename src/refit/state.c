@@ -196,21 +196,25 @@ static void atoms_count(void *self, gidx task)
 {
   const struct index_job *j = self;
   const struct refit_state *f = j->f;
+  const idx *atoms = f->atoms;
+  idx *counts = j->counts;
   gidx first, count, entries = (gidx)f->n * f->s;
   comm_share(f->k, f->task->threads, (int)task, &first, &count);
-  memset(j->counts + first, 0, (size_t)count * sizeof *j->counts);
+  memset(counts + first, 0, (size_t)count * sizeof *counts);
   for (gidx e = 0; e < entries; e++)
-    if (f->atoms[e] >= first && f->atoms[e] - first < count) j->counts[f->atoms[e]]++;
+    if ((uint64_t)(atoms[e] - first) < (uint64_t)count) counts[atoms[e]]++;
 }
 
 static void atoms_list(void *self, gidx task)
 {
   const struct index_job *j = self;
   const struct refit_state *f = j->f;
+  const idx *atoms = f->atoms;
+  gidx *next = j->next, *entry = f->entry;
   gidx first, count, entries = (gidx)f->n * f->s;
   comm_share(f->k, f->task->threads, (int)task, &first, &count);
   for (gidx e = 0; e < entries; e++)
-    if (f->atoms[e] >= first && f->atoms[e] - first < count) f->entry[j->next[f->atoms[e]]++] = e;
+    if ((uint64_t)(atoms[e] - first) < (uint64_t)count) entry[next[atoms[e]]++] = e;
 }
 
 int refit_state_index(struct refit_state *f)
