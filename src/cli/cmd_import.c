@@ -48,8 +48,9 @@ static const struct option_set import_set = {
            "back the autoencoder.\n\n"
            "A single argument that ends in .in is a deck.\n\n"
            "  sagitta import sae/ --output dict/\n"
-           "  sagitta encode --rows acts.h5 --dictionary dict/dictionary.h5 --rounds 8 \\\n"
-           "      --output run/",
+           "  sagitta encode --rows acts.h5 --encoder dict/ --output own/\n"
+           "  sagitta encode --rows acts.h5 --dictionary dict/ --rounds 8 --output run/\n"
+           "  sagitta evaluate --rows acts.h5 --dictionary dict/ --codes own/ --codes run/",
     .tables = tables,
     .count = LENGTH(tables),
     .max_arguments = 1,
