@@ -11,6 +11,7 @@ import h5py
 import numpy as np
 
 from exchange_files import FOLDERS, MADE, change, settings_of, tensors
+from seal import reseal, wrong_seals
 from tap import claim, done_testing, ok, sagitta
 
 BLOCK = 4096
@@ -193,6 +194,42 @@ def check_readers(at):
                  f"{at}/full.h5", "--sweeps", 1, "--output", f"{at}/refit"), "their refit")
 
 
+@claim("verify refuses what no encoder gives")
+def check_promises(at):
+    def swap(f, name):
+        row = int(np.nonzero(np.diff(f["supports/indptr"][:]) > 1)[0][-1])
+        first = f["supports/indptr"][row]
+        values = f[f"supports/{name}"]
+        values[first], values[first + 1] = values[first + 1], values[first]
+
+    def swap_all(f):
+        for name in ("indices", "data", "score"):
+            swap(f, name)
+
+    def larger(f):
+        f["supports/score"][f["supports/indptr"][BLOCK] + 1] = 99
+
+    def attribute(name, value):
+        return lambda f: f.attrs.__setitem__(name, value)
+
+    def end(f):
+        f["supports/indptr"][N] -= 1
+
+    for kind, change, said in (
+            ("relu", swap_all, "is behind atom"), ("topk", swap_all, "not in selection order"),
+            ("topk", larger, "not in selection order"), ("relu", end, "'/supports/indptr' ends"),
+            ("topk", attribute("top_s", 3), "entries, top-s is 3"),
+            ("relu", attribute("encoder", "gated"), "encoder 'gated', which is not known")):
+        ok(not wrong_seals(f"{at}/{kind}.h5"), f"{kind}: the hashes are right")
+        copy = f"{at}/changed.h5"
+        shutil.copy(f"{at}/{kind}.h5", copy)
+        with h5py.File(copy, "r+", libver=("v110", "v110")) as f:
+            change(f)
+            reseal(f)
+        done = sagitta("verify", copy)
+        fails(done, 65, [said], f"{kind}, {said}")
+
+
 @claim("options that make no sense with an encoder, and files without one, are refused")
 def check_errors(at):
     for words, said in ((("--dictionary", f"{at}/relu"), "--dictionary"), (("--top-s", 3), "--top"),
@@ -243,5 +280,6 @@ if __name__ == "__main__":
         check_ranks(folder)
         check_parts(folder)
         check_readers(folder)
+        check_promises(folder)
         check_errors(folder)
     done_testing()

@@ -24,8 +24,7 @@ static int share_alloc(struct arena *a, const struct score_matrix *m, struct imp
 {
   TRY(arena_alloc(a, &s->scores, SCORE_ROWS * scores_width(m), sizeof *s->scores));
   TRY(arena_alloc(a, &s->support, m->k, sizeof *s->support));
-  TRY(arena_alloc(a, &s->codes, m->k, sizeof *s->codes));
-  return arena_alloc(a, &s->vectors, m->k, sizeof *s->vectors);
+  return arena_alloc(a, &s->codes, m->k, sizeof *s->codes);
 }
 
 static int results_alloc(struct encode *e)
@@ -207,18 +206,15 @@ static void bad_look(struct imported_share *s, gidx row, const float *values, co
     }
 }
 
-/* Find the support and codes of row i of the block from its products, and how good they are. */
+/* Find the support and codes of row i of the block from its products. */
 static void row_describe(struct encode *e, struct imported_share *s, gidx i, float *scores)
 {
   const struct encoder *encoder = e->task->encoder;
   struct imported *m = &e->imported;
-  const float *atoms = e->shard.atoms;
   scores_finish(encoder, scores);
   bad_look(s, i, scores, NULL, encoder->k);
   idx n = m->lengths[i] = encoder_select(encoder, scores, s->support, s->codes);
   bad_look(s, i, s->codes, s->support, n);
-  for (idx j = 0; j < n; j++) s->vectors[j] = atoms + (gidx)s->support[j] * e->p;
-  m->quality[i] = quality_reference(m->x + i * e->p, s->vectors, n, 1, e->p, s->codes);
   if (!row_append(s, scores, n)) s->no_memory = 1;
 }
 
@@ -299,6 +295,23 @@ static void entries_count(struct encode *e)
   codes_count(&e->statistics.codes, l->codes, l->n);
 }
 
+/* How good the codes of this rank's rows are. */
+static int rows_judge(struct encode *e)
+{
+  struct imported *m = &e->imported;
+  struct phase *phase = &e->result->phases[PHASE_CODES];
+  phase_begin(phase);
+  TRY(device_quality(&e->device, &(struct quality_job){.n = m->n,
+                                                       .rows = m->x,
+                                                       .atoms = e->shard.atoms,
+                                                       .start = m->start,
+                                                       .support = m->mine.atoms,
+                                                       .codes = m->mine.codes,
+                                                       .quality = m->quality}));
+  phase_end(phase, (double)m->mine.n * 2 * e->p);
+  return OK;
+}
+
 /* Read and describe this rank's rows of a turn. */
 static int rows_describe(struct encode *e, gidx *key)
 {
@@ -312,6 +325,7 @@ static int rows_describe(struct encode *e, gidx *key)
   int status = shares_join(e, key);
   phase_end(phase, (double)m->n * t->atoms->k * e->p);
   TRY(status);
+  TRY(rows_judge(e));
   phase_begin(&e->result->phases[PHASE_METRICS]);
   entries_count(e);
   phase_end(&e->result->phases[PHASE_METRICS], 0);

@@ -24,10 +24,9 @@ struct entry_list {
 
 /* What a thread works in, and what it found of its share of a block. */
 struct imported_share {
-  float *scores;         /* [SCORE_ROWS][scores_width()] */
-  idx *support;          /* [k] */
-  float *codes;          /* [k] */
-  const float **vectors; /* [k] */
+  float *scores; /* [SCORE_ROWS][scores_width()] */
+  idx *support;  /* [k] */
+  float *codes;  /* [k] */
   struct entry_list found;
   gidx bad_row; /* of the block: the first with a score or code that is not finite; -1: none */
   idx bad_atom; /* the first of its atoms */

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Two rows pass a panel together: each has four registers of accumulators, which hide the latency
- * of an addition. */
+ * The rows of a pair pass a panel together: each has four registers of sums, whose additions wait
+ * for each other less. */
 #include "encode/scores.h"
 
 #include <string.h>
 
 #include "base/num.h"
 #include "base/status.h"
+
+enum { PAIR = 2, QUADS = SCORE_LANES / 4 };
+
+typedef float quad __attribute__((vector_size(16)));
 
 int scores_alloc(struct score_matrix *m, struct arena *arena, idx k, idx p)
 {
@@ -28,25 +32,17 @@ gidx scores_width(const struct score_matrix *m)
   return (gidx)m->panels * SCORE_LANES;
 }
 
-static void panel_pair(const float *panel, const float *x, const float *y, idx p, float *of_x,
-                       float *of_y)
+/* out[SCORE_LANES] of `rows` rows <- their products with a panel; the sums stay in registers. */
+static inline void panel_products(const float *panel, const float *const *x, idx p, int rows,
+                                  float *const *out)
 {
-  float a[SCORE_LANES] = {0}, b[SCORE_LANES] = {0};
+  quad sum[PAIR][QUADS] = {0};
   for (idx c = 0; c < p; c++, panel += SCORE_LANES)
-    for (int l = 0; l < SCORE_LANES; l++) {
-      a[l] += x[c] * panel[l];
-      b[l] += y[c] * panel[l];
-    }
-  memcpy(of_x, a, sizeof a);
-  memcpy(of_y, b, sizeof b);
-}
-
-static void panel_single(const float *panel, const float *x, idx p, float *of_x)
-{
-  float a[SCORE_LANES] = {0};
-  for (idx c = 0; c < p; c++, panel += SCORE_LANES)
-    for (int l = 0; l < SCORE_LANES; l++) a[l] += x[c] * panel[l];
-  memcpy(of_x, a, sizeof a);
+#pragma GCC unroll 2
+    for (int r = 0; r < rows; r++)
+#pragma GCC unroll 4
+      for (int q = 0; q < QUADS; q++) sum[r][q] += x[r][c] * ((const quad *)panel)[q];
+  for (int r = 0; r < rows; r++) memcpy(out[r], sum[r], sizeof sum[r]);
 }
 
 void scores_products(const struct score_matrix *m, const float *rows, idx n, float *scores)
@@ -54,12 +50,15 @@ void scores_products(const struct score_matrix *m, const float *rows, idx n, flo
   gidx width = scores_width(m);
   for (idx i = 0; i < m->panels; i++) {
     const float *panel = m->values + (gidx)i * m->p * SCORE_LANES;
-    float *out = scores + (gidx)i * SCORE_LANES;
-    idx r = 0;
-    for (; r + 1 < n; r += 2)
-      panel_pair(panel, rows + (gidx)r * m->p, rows + (gidx)(r + 1) * m->p, m->p, out + r * width,
-                 out + (r + 1) * width);
-    if (r < n) panel_single(panel, rows + (gidx)r * m->p, m->p, out + r * width);
+    float *to = scores + (gidx)i * SCORE_LANES;
+    for (idx r = 0; r < n; r += PAIR) {
+      const float *x = rows + (gidx)r * m->p;
+      if (r + 1 < n)
+        panel_products(panel, (const float *[]){x, x + m->p}, m->p, PAIR,
+                       (float *[]){to + r * width, to + (r + 1) * width});
+      else
+        panel_products(panel, &x, m->p, 1, (float *[]){to + r * width});
+    }
   }
 }
 
