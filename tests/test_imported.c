@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Claim: encode_run with an imported encoder gives what the reference of (N.24) gives row by row,
  * bit for bit, for every kind of encoder: ties, rows of zeros and rows without a code, one row, no
- * row, blocks, threads, uneven and empty shares; a score that is not finite is named.
+ * row, blocks, threads, uneven and empty shares; a score that is not finite is named, a sink that
+ * fails is known to all, and the forecast of memory is what is taken.
  * RUN: np=1 2 3 5 */
 #include <math.h>
 #include <stdlib.h>
@@ -18,7 +19,7 @@ enum { MOST = 5 * ROW_BLOCK + 203, K = 37, P = 19, TOP = 5 };
 static float rows[MOST * P], atoms[K * P], weights[K * P], bias[K], threshold[K], norm[K];
 static real mean[P];
 static struct { /* what the sink got */
-  gidx start[MOST + 1], next;
+  gidx start[MOST + 1], next, fails_at;
   idx atoms[MOST * K];
   float score[MOST * K], codes[MOST * K];
 } got;
@@ -40,6 +41,8 @@ static int block_keep(void *self, const struct support_block *b)
 {
   (void)self;
   if (b->first != got.next || !b->start || b->start[0] != 0) return ERR_INTERNAL;
+  if (got.fails_at && b->first >= got.fails_at)
+    return status_fail(ERR_IO, __FILE__, __LINE__, "the sink is full");
   gidx at = got.start[b->first];
   size_t bytes = (size_t)b->start[b->n] * 4;
   memcpy(got.atoms + at, b->atoms, bytes);
@@ -136,7 +139,15 @@ static int run(struct comm *c, const struct encoder *e, const struct cut *cut,
                              .max_cosine = 100};
   got.next = got.start[0] = 0;
   encode_cut_choose(&task, c->size);
-  return encode_run(&task, c, result);
+  struct encode_memory m;
+  int status = encode_memory(&task, c->size, c->rank, &m);
+  if (!status) status = encode_run(&task, c, result);
+  const struct encode_memory *taken = &result->memory;
+  ok(status || (m.atoms == taken->atoms && m.matrix == taken->matrix && m.rows == taken->rows &&
+                m.lists == taken->lists && m.codes == taken->codes && m.matrix > 0),
+     "memory: %lld %lld %lld %lld", (long long)m.matrix, (long long)m.rows, (long long)m.lists,
+     (long long)m.codes);
+  return status;
 }
 
 static void check(struct comm *c, const char *what, const struct encoder *e)
@@ -177,6 +188,22 @@ static void check_overflow(struct comm *c, const struct encoder *e)
   rows[(ROW_BLOCK + 9) * P] = rows[(ROW_BLOCK + 12) * P] = before;
 }
 
+/* Wherever it is that rank 0 cannot write, all ranks end with that. */
+static void check_sink(struct comm *c, const struct encoder *e)
+{
+  static const gidx at[] = {1, ROW_BLOCK, MOST - 203};
+  for (int i = 0; i < 3; i++) {
+    struct encode_result result;
+    got.fails_at = at[i];
+    int status = run(c, e, &(struct cut){MOST, ROW_BLOCK, 1}, &result);
+    ok(status == ERR_IO && strstr(status_message(), "the sink is full"), "sink at %lld: %d",
+       (long long)at[i], status);
+    status_clear();
+    c->agreed = 0;
+  }
+  got.fails_at = 0;
+}
+
 int main(void)
 {
   struct encoder e = {.k = K, .p = P, .top = TOP, .centered = 1, .bias = bias};
@@ -203,6 +230,7 @@ int main(void)
   e.kind = ENCODER_JUMPRELU;
   e.centered = e.rescaled = 0;
   check(&c, "jumprelu of rows as they are", &e);
+  check_sink(&c, &e);
   check_overflow(&c, &e);
   claim_end();
   comm_close(&c);
