@@ -165,7 +165,7 @@ libsagitta_a_SOURCES += \
 libsagitta_a_SOURCES += \
   %D%/io/schema.h %D%/io/schema.c \
   %D%/io/input_file.h %D%/io/input_file.c \
-  %D%/io/flat_file.h %D%/io/flat_file.c %D%/io/npy.h %D%/io/npy.c \
+  %D%/io/flat_file.h %D%/io/flat_file.c %D%/io/npy.h %D%/io/npy.c %D%/io/npz.h %D%/io/npz.c \
   %D%/io/settings.h %D%/io/settings.c \
   %D%/io/autoencoder.h %D%/io/autoencoder.c \
   %D%/io/encoder.h %D%/io/encoder.c \
@@ -199,6 +199,7 @@ libsagitta_a_SOURCES += \
   %D%/encode/layout.h %D%/encode/layout.c \
   %D%/encode/block.h %D%/encode/block.c %D%/encode/steps.h %D%/encode/steps.c \
   %D%/encode/files.h %D%/encode/files.c %D%/encode/background.h %D%/encode/background.c \
+  %D%/encode/imported.h %D%/encode/imported.c %D%/encode/scores.h %D%/encode/scores.c \
   %D%/encode/forward.h %D%/encode/forward.c %D%/encode/judge.h %D%/encode/judge.c %D%/encode/shard.h %D%/encode/shard.c %D%/encode/fetch.h %D%/encode/fetch.c \
   %D%/encode/statistics.h %D%/encode/statistics.c
 

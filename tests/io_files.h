@@ -101,7 +101,8 @@ static inline int supports_write(const struct made_supports *m, const char *path
                               shape->d,
                               m->atoms + skip,
                               m->score + skip,
-                              shape->has_codes ? m->codes + skip * shape->d : NULL};
+                              shape->has_codes ? m->codes + skip * shape->d : NULL,
+                              NULL};
     status = f.sink.write(f.sink.self, &b);
   }
   if (status == OK) status = supports_output_finish(&f, &ending, run_facts, LENGTH(run_facts));

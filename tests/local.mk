@@ -25,7 +25,7 @@ check_PROGRAMS += \
   %D%/test_device_ops \
   %D%/test_device_refit \
   %D%/test_dictionary \
-  %D%/test_half %D%/test_forward \
+  %D%/test_half %D%/test_forward %D%/test_imported \
   %D%/test_encode_reference \
   %D%/test_screen \
   %D%/test_screen_loops \
@@ -88,7 +88,7 @@ SCRIPT_TESTS = \
   %D%/test_memory.py \
   %D%/test_cli.sh \
   %D%/test_fingerprints.sh \
-  %D%/test_seed.py %D%/test_import.py %D%/test_export.py %D%/test_evaluate.py \
+  %D%/test_seed.py %D%/test_import.py %D%/test_export.py %D%/test_evaluate.py %D%/test_encoder.py %D%/test_encoder_peer.py \
   %D%/test_synth.py \
   %D%/test_agreement.py \
   %D%/test_changing_inputs.py \

@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: `sagitta import` reads the folders that SAELens, sparsify and dictionary_learning save,
-with every bit, and what it stores computes what they do; what is wrong with a folder is said with
-its mend."""
+and archives of NumPy, with every bit, and what it stores computes what they do; what is wrong with
+a folder is said with its mend."""
+import io
 import json
 import os
 import shutil
+import struct
 import tempfile
+import zlib
 
 import h5py
 import numpy as np
 
-from exchange_files import FOLDERS, MADE, change, settings_of, straight, tensors
+from exchange_files import (FOLDERS, MADE, change, raw, settings_of, straight, tensors,
+                            weights_of)
 from tap import claim, done_testing, ok, sagitta
 
 
@@ -86,6 +90,140 @@ def check_repeats(at):
         ok(f.attrs["nonnegative"] == 1, "its codes are nonnegative")
 
 
+def archive(folder, values, write=np.savez):
+    os.makedirs(folder, exist_ok=True)
+    write(f"{folder}/params.npz", **values)
+    return f"{folder}/params.npz"
+
+
+@claim("archives of NumPy give what safetensors give, and Gemma Scope's need no settings")
+def check_archives(at):
+    for name in FOLDERS:
+        t = raw(weights_of(f"{MADE}/{name}"))
+        if not name.startswith("learning"):
+            continue
+        folder = f"{at}/{name}-npz"
+        os.makedirs(folder)
+        shutil.copy(f"{MADE}/{name}/config.json", folder)
+        np.savez(f"{folder}/ae.npz", steps=np.int64(7), **{n: v for n, (_, v) in t.items()})
+        done = sagitta("import", folder, "--output", f"{folder}.h5")
+        ok(done.returncode == 0, f"{name}: {done.stderr}")
+        done = sagitta("diff", f"{folder}.h5", f"{at}/{name}.h5")
+        ok(done.returncode == 0 and not done.stdout, f"{name}: {done.stdout}")
+    random = np.random.default_rng(1)
+    values = {n: random.standard_normal(shape).astype("f4") for n, shape in (
+        ("W_enc", (16, 40)), ("W_dec", (40, 16)), ("b_enc", 40), ("b_dec", 16))}
+    values["threshold"] = np.abs(random.standard_normal(40)).astype("f4")
+    path = archive(f"{at}/gemma", values)
+    done = sagitta("import", f"{at}/gemma", "--output", f"{at}/gemma.h5")
+    ok(done.returncode == 0 and "program=gemma_scope" in done.stderr, done.stderr)
+    ok(sagitta("verify", f"{at}/gemma.h5").returncode == 0, "it verifies")
+    with h5py.File(f"{at}/gemma.h5") as f:
+        e = f["encoder"]
+        ok(bits(e["decoder"][:], values["W_dec"]) and bits(e["weights"][:], values["W_enc"].T) and
+           bits(e["threshold"][:], values["threshold"]), "the bits of the archive")
+        ok(e.attrs["kind"] == "jumprelu" and not e.attrs["centered"] and
+           e.attrs["settings"] == "", "its encoder takes rows as they are")
+        x = random.standard_normal((300, 16)).astype("f4")
+        np.save(f"{at}/x.npy", x)
+        made = encode(f, x)
+        pre = x @ values["W_enc"] + values["b_enc"]
+        acts = np.where(pre > values["threshold"], np.maximum(pre, 0), 0)
+        ok(np.abs(made / e["norm"][:] - acts).max() < 1e-5, "its forward pass")
+    done = sagitta("encode", "--rows", f"{at}/x.npy", "--encoder", f"{at}/gemma.h5", "--output",
+                   f"{at}/gemma-codes.h5")
+    ok(done.returncode == 0, done.stderr)
+    with h5py.File(f"{at}/gemma-codes.h5") as f:
+        counts = np.diff(f["supports/indptr"][:])
+    ok(np.array_equal(counts, (acts > 0).sum(1)), "the numbers of its codes")
+    done = sagitta("export", f"{at}/gemma.h5", "--to", "saelens", "--output", f"{at}/gemma-lens")
+    ok(done.returncode == 0, done.stderr)
+    large = f"{at}/wide"
+    os.makedirs(large)
+    with open(f"{large}/params.npz", "wb") as f:
+        f.write(wide(values))
+    with np.load(f"{large}/params.npz") as f:
+        ok(all(bits(f[n], v) for n, v in values.items()), "NumPy reads the wide archive")
+    done = sagitta("import", large, "--output", f"{at}/wide.h5")
+    ok(done.returncode == 0, done.stderr)
+    ok(not sagitta("diff", f"{at}/wide.h5", f"{at}/gemma.h5").stdout, "numbers of 64 bits")
+    check_bad_archives(at, values, path)
+    check_flips(at, wide(values))
+
+
+def wide(values):
+    """The archive as it is where numbers do not fit in 32 bits: all of them are given in 64."""
+    body = directory = b""
+    for name, value in values.items():
+        file, text = f"{name}.npy".encode(), io.BytesIO()
+        np.save(text, value)
+        data = text.getvalue()
+        extra = struct.pack("<HHQQQ", 1, 24, len(data), len(data), len(body))
+        head = struct.pack("<5H3I", 45, 0, 0, 0, 0, zlib.crc32(data), 2**32 - 1, 2**32 - 1)
+        directory += (b"PK\1\2\x2d\0" + head + struct.pack("<5HII", len(file), len(extra), 0, 0, 0,
+                                                             0, 2**32 - 1) + file + extra)
+        body += b"PK\3\4" + head + struct.pack("<HH", len(file), 0) + file + data
+    end = struct.pack("<IQHHIIQQQQ", 0x06064b50, 44, 45, 45, 0, 0, len(values), len(values),
+                      len(directory), len(body))
+    locator = struct.pack("<IIQI", 0x07064b50, 0, len(body) + len(directory), 1)
+    last = struct.pack("<I4HIIH", 0x06054b50, 0, 0, 2**16 - 1, 2**16 - 1, 2**32 - 1, 2**32 - 1, 0)
+    return body + directory + end + locator + last
+
+
+def check_bad_archives(at, values, path):
+    def edited(what, words, **changes):
+        folder = tempfile.mkdtemp(dir=at)
+        archive(folder, {n: v for n, v in {**values, **changes}.items() if v is not None})
+        refused(folder, words, what)
+
+    def written(what, words, text):
+        folder = tempfile.mkdtemp(dir=at)
+        with open(f"{folder}/params.npz", "wb") as f:
+            f.write(text)
+        refused(folder, words, what)
+
+    with open(path, "rb") as f:
+        whole = f.read()
+    folder = tempfile.mkdtemp(dir=at)
+    archive(folder, values, np.savez_compressed)
+    refused(folder, ["is compressed", "numpy.savez("], "a compressed archive")
+    edited("no threshold", ["has no 'threshold'", "W_enc"], threshold=None)
+    edited("whole numbers", ["no float", "F32"], W_enc=np.ones((16, 40), "i4"))
+    edited("the other byte order", ["big-endian"], b_enc=values["b_enc"].astype(">f4"))
+    edited("float64", ["float64", "float32"], W_dec=values["W_dec"].astype("f8"))
+    edited("Fortran order", ["Fortran order"], W_dec=np.asfortranarray(values["W_dec"]))
+    edited("a transposed encoder", ["transposed"], W_enc=values["W_enc"].T.copy())
+    written("nothing", ["too short"], b"")
+    written("zeros", ["no directory"], bytes(5000))
+    written("bytes behind the end", ["no directory"], whole + b"x")
+    for cut in range(1, len(whole), len(whole) // 40):
+        written(f"the first {cut} bytes", ["damaged"], whole[:cut])
+    twice = whole.replace(b"b_enc.npy", b"b_dec.npy")
+    written("a name that is there twice", ["'b_dec' twice"], twice)
+    at_data = whole.index(values["W_dec"].tobytes())
+    written("a flipped bit", ["W_dec.npy", "its checksum is"],
+            whole[:at_data] + bytes([whole[at_data] ^ 1]) + whole[at_data + 1:])
+    check_flips(at, whole)
+
+
+def check_flips(at, whole):
+    """A flipped bit is refused, or is none that says anything."""
+    random = np.random.default_rng(2)
+    heads = [i for i in range(len(whole) - 4) if whole[i:i + 2] == b"PK"]
+    for i in range(150):
+        place = heads[i % len(heads)] + int(random.integers(60)) if i % 2 else int(
+            random.integers(len(whole)))
+        text = bytearray(whole)
+        text[min(place, len(text) - 1)] ^= 1 << int(random.integers(8))
+        folder = tempfile.mkdtemp(dir=at)
+        with open(f"{folder}/params.npz", "wb") as f:
+            f.write(text)
+        done = sagitta("import", folder, "--output", f"{folder}.h5")
+        same = done.returncode == 0 and not sagitta("diff", f"{folder}.h5",
+                                                    f"{at}/gemma.h5").stdout
+        ok(same or done.returncode == 65, f"bit {i} at {place}: {done.returncode} {done.stderr}")
+
+
 def refused(folder, words, what):
     out = f"{folder}.h5"
     done = sagitta("import", folder, "--output", out)
@@ -111,11 +249,9 @@ def check_errors(at):
     refused(f"{at}/none", ["no folder of an autoencoder"], "no folder")
     shutil.copytree(f"{MADE}/sparsify_topk", f"{empty}/layers.6")
     refused(empty, ["several autoencoders", "name the folder of one", "layers.6"], "a folder above")
-    for name, words in (("ae.pt", ["pickle", "torch.load", "ae.safetensors"]),
-                        ("params.npz", ["NumPy archive", "numpy.load", "sae_weights.safetensors"])):
-        folder = tempfile.mkdtemp(dir=at)
-        open(f"{folder}/{name}", "w").close()
-        refused(folder, words, name)
+    folder = tempfile.mkdtemp(dir=at)
+    open(f"{folder}/ae.pt", "w").close()
+    refused(folder, ["pickle", "torch.load", "ae.safetensors"], "a pickle")
     folder = fresh("saelens_topk")
     os.remove(f"{folder}/cfg.json")
     refused(folder, ["no 'cfg.json' beside it", "copy it there"], "no settings")
@@ -190,5 +326,6 @@ if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as at:
         check_made(at)
         check_repeats(at)
+        check_archives(at)
         check_errors(at)
     done_testing()

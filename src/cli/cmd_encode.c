@@ -20,6 +20,7 @@
 #include "cli/threads.h"
 #include "encode/encode.h"
 #include "io/dictionary.h"
+#include "io/encoder.h"
 #include "io/rows.h"
 #include "io/supports.h"
 #include "model/route.h"
@@ -30,7 +31,7 @@ struct encode_options {
   struct general_options general;
   struct output_options output;
   struct compute_options compute;
-  const char *rows, *row_range, *dictionary, *codes;
+  const char *rows, *row_range, *dictionary, *encoder, *codes;
   idx top_s, rounds, cosine_limit;
   int center, normalize, resume, dry_run;
   real rho, max_seconds;
@@ -77,6 +78,10 @@ static const struct option_row route_rows[] = {
 };
 
 static const struct option_row codes_rows[] = {
+    {"encoder", OPTION_TEXT, AT(encoder), NULL, 0, 0, NULL, "FILE",
+     "take the codes that the encoder of an imported autoencoder gives, and solve none: FILE, in "
+     "the place of --dictionary, is what `sagitta import` made; rows have as many atoms as that "
+     "encoder gives them"},
     {"rho", OPTION_REAL, AT(rho), "0", 0, 1e30, NULL, "PENALTY",
      "ridge penalty on the codes: 1/2 |x - sum c d|^2 + 1/2 rho |c|^2"},
 };
@@ -107,6 +112,9 @@ static const struct option_set encode_set = {
         "The result, supports.h5, holds the supports in selection order as a CSR matrix that scipy "
         "and AnnData open, the scores, the codes and the metrics.  Its bytes do not depend on the "
         "number of ranks, tiles, blocks or threads.\n\n"
+        "With --encoder the codes are those of an autoencoder's own encoder (topk, relu, jumprelu "
+        "or batchtopk), for `sagitta evaluate` to set beside others; each rank holds the whole of "
+        "it and takes rows, on CPUs.\n\n"
         "With --row-range a job encodes some of the rows, so that an array of jobs can encode all; "
         "`sagitta merge` then makes the same bytes of their parts.\n\n"
         "SIGUSR1, SIGUSR2, SIGTERM, the first SIGINT, --max-seconds and a file STOP beside the "
@@ -117,7 +125,8 @@ static const struct option_set encode_set = {
         "A deck is a text file of `top-s = 32` lines; options win over it.\n\n"
         "  mpirun -n 4 sagitta encode --rows acts.h5 --dictionary d.h5 \\\n"
         "      --top-s 32 --output run/\n"
-        "  sagitta inspect run/supports.h5",
+        "  sagitta inspect run/supports.h5\n"
+        "  sagitta encode --rows acts.h5 --encoder dict/ --output own/",
     .tables = encode_tables,
     .count = LENGTH(encode_tables),
     .max_arguments = 1,
@@ -141,6 +150,7 @@ static const struct option_set route_set = {
 struct encode_state {
   struct rows_input rows;
   struct dictionary_input dictionary;
+  struct encoder_input encoder; /* with --encoder */
   struct encode_task task;
   struct row_part part; /* with --row-range: those rows, as a source */
   struct row_source source;
@@ -152,14 +162,55 @@ struct encode_state {
   struct arena arena; /* of the mean */
 };
 
+/* An encoder says itself how rows are described: refuse what would say it too. */
+static int encoder_options_check(const struct encode_options *o)
+{
+  const struct {
+    int given;
+    const char *option, *mend;
+  } all[] = {
+      {o->dictionary != NULL, "dictionary", "the encoder's file has its atoms"},
+      {o->top_s > 0, "top-s", "the encoder says how many atoms a row has"},
+      {o->rounds > 0, "rounds", "an encoder has none"},
+      {strcmp(o->codes, "auto") != 0, "codes", "an encoder's are nonnegative"},
+      {o->rho > 0, "rho", "nothing is solved"},
+      {o->normalize, "normalize", "the atoms of an import have unit norm"},
+      {o->center, "center", "the mean of an import is subtracted where its encoder wants it"},
+      {strcmp(o->compute.grid, "auto") != 0, "grid", "each rank holds the encoder and takes rows"},
+  };
+  for (int i = 0; i < LENGTH(all); i++)
+    CHECK(!all[i].given, ERR_USAGE, "'--%s' does not go with '--encoder': %s; leave it out",
+          all[i].option, all[i].mend);
+  CHECK(strcmp(o->compute.device, "cuda") != 0, ERR_USAGE,
+        "'--device' is cuda, but imported encoders run on CPUs alone: leave it out");
+  return OK;
+}
+
+/* Open the dictionary, with --encoder one that has an encoder. */
+static int dictionary_open(struct encode_state *job, const struct encode_options *o)
+{
+  char path[MAX_NAME];
+  if (!o->encoder) {
+    CHECK(o->dictionary, ERR_USAGE, "'--dictionary' is missing: make one with `sagitta seed`");
+    return dictionary_input_open(&job->dictionary, o->dictionary);
+  }
+  TRY(encoder_options_check(o));
+  TRY(input_in_folder(o->encoder, "dictionary.h5", path));
+  CHECK(strcmp(path, o->encoder) == 0 || input_is_there(path), ERR_INPUT,
+        "'%s' has no dictionary.h5: of an autoencoder's folder `sagitta import %s --output dict/` "
+        "makes it, and 'dict/' is what '--encoder' takes",
+        o->encoder, o->encoder);
+  TRY(dictionary_input_open(&job->dictionary, o->encoder));
+  return encoder_input_open(&job->encoder, &job->dictionary);
+}
+
 static int inputs_open(struct encode_state *job, const struct encode_options *o)
 {
   CHECK(o->rows, ERR_USAGE, "'--rows' is missing: the file with the activation rows");
-  CHECK(o->dictionary, ERR_USAGE, "'--dictionary' is missing: make one with `sagitta seed`");
   CHECK(o->output.output || o->dry_run, ERR_USAGE,
         "'--output' is missing: a folder, or a file that ends in .h5");
   TRY(rows_input_open(&job->rows, o->rows));
-  TRY(dictionary_input_open(&job->dictionary, o->dictionary));
+  TRY(dictionary_open(job, o));
   const struct row_source *rows = &job->rows.source;
   const struct atom_source *atoms = &job->dictionary.source;
   CHECK(rows->p == atoms->p, ERR_INPUT, "'%s' has %d columns, the atoms of '%s' have %d",
@@ -205,6 +256,10 @@ static int grid_fill(struct run *run, const struct compute_options *o, struct en
   char reason[128] = "as asked";
   struct comm *c = &run->comm;
   TRY(comm_agree(c, grid_parse(o->grid, c->size, &task->groups)));
+  if (task->encoder) {
+    task->groups = c->size;
+    snprintf(reason, sizeof reason, "each rank holds the encoder");
+  }
   if (task->groups)
     encode_cut_choose(task, c->size);
   else
@@ -216,11 +271,32 @@ static int grid_fill(struct run *run, const struct compute_options *o, struct en
   return OK;
 }
 
+/* Let the codes be those of the encoder; the log says which it is. */
+static void encoder_fill(const struct run *run, struct encode_state *job)
+{
+  const struct stored_encoder *s = &job->encoder.stored;
+  const struct encoder *e = &s->encoder;
+  struct encode_task *t = &job->task;
+  t->encoder = e;
+  t->weights = &job->encoder.weights;
+  t->top_s = e->kind == ENCODER_TOPK ? e->top : e->k;
+  t->rounds = t->nonnegative = 1;
+  t->device = "cpu";
+  if (run->comm.rank) return;
+  if (e->kind == ENCODER_TOPK)
+    log_info("encoder %s of %s %s: up to %d atoms a row", encoder_names[e->kind], s->program,
+             s->architecture, e->top);
+  else
+    log_info("encoder %s of %s %s: rows have any number of atoms", encoder_names[e->kind],
+             s->program, s->architecture);
+  log_info("device  cpu: an encoder has no form for GPUs");
+}
+
 /* Fill the task from options and inputs; warn where the dictionary was made for other options. */
 static int task_fill(struct run *run, const struct encode_options *o, struct encode_state *job)
 {
   idx k = job->dictionary.source.k;
-  numbers_fill(run, o, job);
+  if (!o->encoder) numbers_fill(run, o, job);
   struct encode_task *task = &job->task;
   *task = (struct encode_task){.rows = o->row_range ? &job->source : &job->rows.source,
                                .whole = o->row_range ? &job->rows.source : NULL,
@@ -245,6 +321,10 @@ static int task_fill(struct run *run, const struct encode_options *o, struct enc
                                .rho = o->rho,
                                .max_cosine = o->cosine_limit,
                                .no_cosine = job->part.first > 0};
+  if (o->encoder) {
+    encoder_fill(run, job);
+    return grid_fill(run, &o->compute, task);
+  }
   if (task->top_s < job->top_s)
     log_warn("top-s is %d, the dictionary has %d atoms: each row gets %d", job->top_s, k, k);
   if (task->rounds > task->top_s) {
@@ -268,7 +348,9 @@ static int plan_print(const struct run *run, const struct encode_task *t)
                                        .s = t->top_s,
                                        .d = t->atoms->d,
                                        .p = t->rows->p,
-                                       .has_codes = t->codes};
+                                       .has_codes = t->codes,
+                                       .encoder =
+                                           t->encoder ? encoder_names[t->encoder->kind] : NULL};
   struct encode_memory m;
   int ranks = run->comm.size;
   if (run->comm.rank) return OK;
@@ -284,13 +366,14 @@ static int plan_print(const struct run *run, const struct encode_task *t)
          t->atoms->k, t->atoms->d, t->atoms->p, (long long)tiles, t->tile,
          (long long)ceil_div(tiles, group));
   printf("work        %.3g multiply-adds, %.3g a rank\n", work, work / ranks);
-  gidx dictionary = m.atoms + m.forms, fetched = m.places + m.fetched;
+  gidx dictionary = m.atoms + m.forms + m.matrix, fetched = m.places + m.fetched;
   gidx total = dictionary + m.rows + m.lists + m.codes + fetched;
   printf("memory      %.1f MB a rank: dictionary %.1f, rows %.1f, lists %.1f, codes %.1f, fetched "
          "atoms %.1f\n",
          1e-6 * (double)total, 1e-6 * (double)dictionary, 1e-6 * (double)m.rows,
          1e-6 * (double)m.lists, 1e-6 * (double)m.codes, 1e-6 * (double)fetched);
-  printf("disk        %.1f MB\n", 1e-6 * (double)supports_bytes(&shape));
+  printf("disk        %.1f MB%s\n", 1e-6 * (double)supports_bytes(&shape),
+         t->encoder && t->top_s == t->atoms->k ? ", and 12 bytes for each code" : "");
   return OK;
 }
 
@@ -356,12 +439,15 @@ static int result_report(struct run *run, struct encode_state *job, double secon
 {
   const struct encode_task *t = &job->task;
   struct encode_result *r = &job->result;
+  char how[64];
   int gpu = strcmp(r->device, "cpu") != 0; /* its name is in the table of ranks */
-  log_info("%-7s rows=%lld atoms=%d top_s=%d rounds=%d ranks=%d device=%s%s%s seconds=%.2f "
-           "fingerprint=%016llx",
-           run->command->name, (long long)r->rows, t->atoms->k, t->top_s, t->rounds, run->comm.size,
-           r->device, gpu ? "" : "/", gpu ? "" : r->variant, seconds,
-           (unsigned long long)r->fingerprint);
+  if (t->encoder)
+    snprintf(how, sizeof how, "encoder=%s l0=%.4g", encoder_names[t->encoder->kind], r->metrics.l0);
+  else
+    snprintf(how, sizeof how, "top_s=%d rounds=%d", t->top_s, t->rounds);
+  log_info("%-7s rows=%lld atoms=%d %s ranks=%d device=%s%s%s seconds=%.2f fingerprint=%016llx",
+           run->command->name, (long long)r->rows, t->atoms->k, how, run->comm.size, r->device,
+           gpu ? "" : "/", gpu ? "" : r->variant, seconds, (unsigned long long)r->fingerprint);
   hash_phase_fill(&r->phases[PHASE_HASH], &job->files.file.hashing);
   TRY(report_phases(&run->comm, r->phases, ENCODE_PHASES));
   TRY(report_counts(&run->comm, &r->counts));
@@ -375,6 +461,7 @@ static void job_free(struct encode_state *job)
   encode_free(&job->result);
   encode_files_free(&job->files);
   rows_input_close(&job->rows);
+  encoder_input_close(&job->encoder);
   dictionary_input_close(&job->dictionary);
   arena_free(&job->arena);
   free(job);
@@ -418,6 +505,7 @@ static int files_open(struct run *run, const struct encode_options *o, struct en
   task->first = f->first + f->begun;
   task->sink_first = f->begun;
   task->dictionary = f->dictionary;
+  task->encoder_hash = f->encoder;
   return OK;
 }
 

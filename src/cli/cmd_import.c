@@ -40,16 +40,18 @@ static const struct option_set import_set = {
     .doc = "Make a dictionary of an autoencoder that another program has saved."
            "\v"
            "A folder of SAELens has cfg.json and sae_weights.safetensors, of sparsify cfg.json and "
-           "sae.safetensors, of dictionary_learning config.json and ae.safetensors; of its ae.pt, "
-           "which is a pickle, an error says how to convert it.\n\n"
+           "sae.safetensors, of dictionary_learning config.json and ae.safetensors or ae.npz, of "
+           "Gemma Scope params.npz; of ae.pt, which is a pickle, an error says how to convert "
+           "it.\n\n"
            "The decoder becomes the atoms, its bias the mean, and its encoder /encoder of the "
            "dictionary, all with the bits that they have.  Where the decoder's norms are not 1, "
            "the atoms are divided by them, and the decoder is kept too: `sagitta export` gives "
            "back the autoencoder.\n\n"
            "A single argument that ends in .in is a deck.\n\n"
            "  sagitta import sae/ --output dict/\n"
-           "  sagitta encode --rows acts.h5 --dictionary dict/dictionary.h5 --rounds 8 \\\n"
-           "      --output run/",
+           "  sagitta encode --rows acts.h5 --encoder dict/ --output own/\n"
+           "  sagitta encode --rows acts.h5 --dictionary dict/ --rounds 8 --output run/\n"
+           "  sagitta evaluate --rows acts.h5 --dictionary dict/ --codes own/ --codes run/",
     .tables = tables,
     .count = LENGTH(tables),
     .max_arguments = 1,
@@ -131,7 +133,7 @@ static int atoms_fill(struct import *m)
   for (idx c = 0; c < p; c++) m->mean[c] = a->mean[c];
   m->stored = (struct stored_encoder){.program = a->program,
                                       .architecture = a->architecture,
-                                      .settings = a->settings.whole,
+                                      .settings = a->settings.whole ? a->settings.whole : "",
                                       .dtype = a->dtype,
                                       .threshold_dtype = a->threshold_dtype,
                                       .has_encoder = a->has_encoder,
@@ -189,7 +191,8 @@ static int import_command(struct run *run, const void *options, const char **arg
   TRY(struct_alloc(&m, sizeof *m));
   TRY(folder_choose(o, run, arguments, &o->from));
   TRY(inputs_agree(&run->comm, source_open(m, o->from)));
-  const struct run_inputs inputs = {.name = {m->source.settings_path, m->source.weights_path}};
+  const char *settings = m->source.settings_path;
+  const struct run_inputs inputs = {.name = {m->source.weights_path, *settings ? settings : NULL}};
   TRY(run_begin(run, &o->output, "dictionary.h5", &inputs, &m->place));
   import_report(m);
   TRY(inputs_confirm(&run->comm));

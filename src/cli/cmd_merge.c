@@ -158,6 +158,7 @@ static int metrics_join(struct merge *m)
   metrics_density(&m->metrics, m->density, m->whole.n, shape->k);
   m->metrics.max_decoder_cosine = first->max_decoder_cosine;
   m->inputs.dictionary = first->supports.inputs.dictionary;
+  m->inputs.encoder = first->supports.inputs.encoder;
   m->inputs.rows = content_hash(m->whole.rows_terms, m->whole.n, shape->p, 1);
   return OK;
 }

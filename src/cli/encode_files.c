@@ -29,6 +29,7 @@ static int earlier_open(struct encode_files *f)
         f->place.shown, (long long)part->first, (long long)(part->first + part->n - 1));
   f->begun = part->n;
   f->dictionary = f->before.supports.inputs.dictionary;
+  f->encoder = f->before.supports.inputs.encoder;
   return OK;
 }
 
@@ -53,10 +54,11 @@ int encode_files_open(struct encode_files *f, struct run *run, const struct outp
 {
   struct comm *c = &run->comm;
   TRY(comm_agree(c, c->rank ? OK : place_take(f, output, resume)));
-  gidx told[] = {f->begun, (gidx)f->dictionary};
+  gidx told[] = {f->begun, (gidx)f->dictionary, (gidx)f->encoder};
   TRY(comm_broadcast(c, told, LENGTH(told), sizeof *told));
   f->begun = told[0];
   f->dictionary = (uint64_t)told[1];
+  f->encoder = (uint64_t)told[2];
   TRY(run_begin_at(run, &f->place, inputs, f->begun > 0));
   if (c->rank == 0 && f->begun)
     log_info("resume  after %lld of %lld rows of '%s'", (long long)f->begun, (long long)f->n,
@@ -72,10 +74,12 @@ static struct supports_shape shape_of(const struct encode_task *t, gidx n)
                                  .d = t->atoms->d,
                                  .p = t->rows->p,
                                  .has_codes = t->codes,
-                                 .nonnegative = t->nonnegative};
+                                 .nonnegative = t->nonnegative,
+                                 .encoder = t->encoder ? encoder_names[t->encoder->kind] : NULL};
 }
 
-/* Was the earlier run for the same job?  Its dictionary is compared when it is there (encode.h). */
+/* Was the earlier run for the same job?  Its dictionary and its encoder are compared when they are
+ * there (encode.h). */
 static int earlier_check(const struct encode_files *f, const struct encode_task *t,
                          const struct row_source *all)
 {
@@ -88,6 +92,7 @@ static int earlier_check(const struct encode_files *f, const struct encode_task 
                                     .max_cosine = t->max_cosine,
                                     .shift = before->part.shift}};
   now.supports.inputs.dictionary = before->supports.inputs.dictionary;
+  now.supports.inputs.encoder = before->supports.inputs.encoder;
   now.supports.source.has_codes = t->codes;
   now.supports.rounds = t->rounds;
   now.supports.nonnegative = t->nonnegative;

@@ -16,6 +16,7 @@ struct encode_files {
   int is_part;         /* set by the caller: it is a part also when it is done */
   gidx begun;          /* how many of them an earlier run has done; on every rank, as is the next */
   uint64_t dictionary; /* the hash of that run's dictionary; 0: there was none */
+  uint64_t encoder;    /* and of its encoder */
   struct output_place place; /* on rank 0, as are the next */
   struct supports_output file;
   struct part_input before; /* of the earlier run */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/sums.h"
+#include "base/num.h"
 #include "base/status.h"
 #include "cli/threads.h"
 #include "io/classes.h"
@@ -51,6 +52,18 @@ static int mean_find(struct fit_inputs *in)
   return OK;
 }
 
+/* An imported encoder may give rows different numbers of atoms. */
+static int lengths_check(const struct supports_input *s)
+{
+  const struct support_source *source = &s->source;
+  CHECK(
+      !s->encoder || source->entries == source->n * s->top_s, ERR_INPUT,
+      "'%s' has codes of an imported encoder, %s, with %.4g atoms a row on average, and every row "
+      "needs as many: encode again with '--dictionary' in the place of '--encoder'",
+      source->name, s->encoder, (real)source->entries / (real)imax(source->n, 1));
+  return OK;
+}
+
 int fit_inputs_open(struct fit_inputs *in, const struct fit_names *names)
 {
   *in = (struct fit_inputs){0};
@@ -60,6 +73,7 @@ int fit_inputs_open(struct fit_inputs *in, const struct fit_names *names)
   TRY(rows_input_open(&in->rows, names->rows));
   TRY(dictionary_input_open(&in->dictionary, names->dictionary));
   TRY(supports_input_open(&in->supports, names->supports));
+  TRY(lengths_check(&in->supports));
   if (names->classes) {
     TRY(input_in_folder(names->classes, "classes.h5", in->classes_file));
     TRY(h5_open(&in->classes, in->classes_file));

@@ -143,10 +143,10 @@ static void phases_tell(struct json *j)
 /* Entries of a command that has none of its own. */
 static void own_tell(const void *self, struct json *j)
 {
-  static const char *const names[] = {"rows_hash", "dictionary_hash", "supports_hash", "codes_hash",
-                                      "classes_hash"};
-  const uint64_t hashes[] = {noted.inputs.rows, noted.inputs.dictionary, noted.inputs.supports,
-                             noted.inputs.codes, noted.inputs.classes};
+  static const char *const names[] = {"rows_hash",  "dictionary_hash", "supports_hash",
+                                      "codes_hash", "classes_hash",    "encoder_hash"};
+  const uint64_t hashes[] = {noted.inputs.rows,  noted.inputs.dictionary, noted.inputs.supports,
+                             noted.inputs.codes, noted.inputs.classes,    noted.inputs.encoder};
   const struct run *run = self;
   json_text(j, "device", *noted.device ? noted.device : NULL);
   json_object(j, "inputs");

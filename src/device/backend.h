@@ -56,6 +56,7 @@ struct backend {
   int (*route)(struct device *dev, struct route_job *job);
   int (*place)(struct device *dev, const struct place_job *job);
   int (*codes)(struct device *dev, const struct codes_job *job);
+  int (*quality)(struct device *dev, const struct quality_job *job);
   /* Bytes of one row's state; NULL: 0. */
   gidx (*codes_state_bytes)(idx vectors, real rho, int nonnegative);
   int (*arrow)(struct device *dev, struct arrow_job *job);

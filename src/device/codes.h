@@ -29,6 +29,18 @@ struct codes_job {
 };
 int device_codes(struct device *dev, const struct codes_job *job);
 
+/* The quality of n rows by codes that are given, whoever found them: row i has entries start[i] ..
+ * start[i + 1] - 1 of support and codes.  All arrays are the host's; d = 1.  A CPU has it alone. */
+struct quality_job {
+  idx n;
+  const float *rows, *atoms;   /* [n][p], [..][p] */
+  const gidx *start;           /* [n + 1] */
+  const idx *support;          /* which of the atoms */
+  const float *codes;          /* as they are stored */
+  struct row_quality *quality; /* [n], written */
+};
+int device_quality(struct device *dev, const struct quality_job *job);
+
 /* Bytes of a row's state between rounds; 0 where the device has no codes. */
 gidx device_codes_state_bytes(const struct device *dev, idx max_m, real rho);
 

@@ -67,6 +67,13 @@ int device_codes(struct device *dev, const struct codes_job *job)
   return job->n ? dev->backend->codes(dev, job) : OK;
 }
 
+int device_quality(struct device *dev, const struct quality_job *job)
+{
+  CHECK_HAS(dev, quality);
+  CHECK(dev->d == 1, ERR_INTERNAL, "the quality of frames of %d", dev->d);
+  return job->n ? dev->backend->quality(dev, job) : OK;
+}
+
 int device_arrow(struct device *dev, struct arrow_job *job)
 {
   CHECK_HAS(dev, arrow);

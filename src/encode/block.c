@@ -102,8 +102,7 @@ static int block_advance(struct encode *e, struct block_in_flight *b)
   return OK;
 }
 
-/* Where a turn would begin with a sum block: what asks this rank to end the job before it? */
-static uint64_t stop_asked(const struct encode *e)
+uint64_t encode_stop_asked(const struct encode *e)
 {
   const struct encode_task *t = e->task;
   if (!t->stop_asked || e->next == 0 || e->next >= e->end || e->next % ROW_BLOCK) return 0;
@@ -115,7 +114,7 @@ int block_prepare(struct encode *e, struct block_in_flight *b)
   int ends = b->turn_n > 0 && is_last(e, b), begins = b->turn_n == 0 || ends;
   if (b->turn_n > 0 && !e->held) failure_hold(e, block_advance(e, b), LATE);
   if (begins && !e->held) failure_hold(e, files_wait(e), LATE);
-  uint64_t asked = begins ? stop_asked(e) : 0;
+  uint64_t asked = begins ? encode_stop_asked(e) : 0;
   TRY(comm_agree_flags(e->c, e->held, e->held_key, &asked));
   e->group.met = 1;
   if (ends) TRY(block_finish(e, b));

@@ -48,6 +48,10 @@ struct block_in_flight {
  * one group becomes known to all here.  Collective. */
 int block_prepare(struct encode *e, struct block_in_flight *b);
 
+/* Where a turn would begin with a sum block: what asks this rank to end the job before it, as bits?
+ * Not collective. */
+uint64_t encode_stop_asked(const struct encode *e);
+
 /* Hold a failure that the ranks of a group share, for the next block_prepare().  Of those of one
  * pass the one with the smallest key is told: routing has rows, and all others come LATE. */
 #define LATE ((gidx)1 << 62)

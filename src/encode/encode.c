@@ -238,22 +238,22 @@ void encode_rank_share(const struct encode *e, gidx n, int rank, gidx *first, gi
 struct device_options encode_device_options(const struct encode *e)
 {
   const struct encode_task *t = e->task;
-  return (struct device_options){.p = e->p,
-                                 .d = e->d,
-                                 .max_atoms = e->shard.held,
-                                 .nonnegative = t->nonnegative,
-                                 .threads = t->threads,
-                                 .variant = t->variant,
-                                 .kind = t->device,
-                                 .work = encode_work(t),
-                                 .top_k = (idx)ceil_div(t->top_s, t->rounds),
-                                 .route_rows = e->block,
-                                 .support = t->codes || t->rounds > 1 ? t->top_s : 0,
-                                 .codes_rows =
-                                     t->rounds > 1 ? 0 : (idx)ceil_div(e->block, e->group.size),
-                                 .local_rank = e->c->local_rank,
-                                 .kernels = t->kernels,
-                                 .filter = t->filter};
+  return (struct device_options){
+      .p = e->p,
+      .d = e->d,
+      .max_atoms = e->shard.held,
+      .nonnegative = t->nonnegative,
+      .threads = t->threads,
+      .variant = t->variant,
+      .kind = t->device,
+      .work = encode_work(t),
+      .top_k = t->encoder ? 1 : (idx)ceil_div(t->top_s, t->rounds),
+      .route_rows = e->block,
+      .support = (t->codes || t->rounds > 1) && !t->encoder ? t->top_s : 0,
+      .codes_rows = t->rounds > 1 ? 0 : (idx)ceil_div(e->block, e->group.size),
+      .local_rank = e->c->local_rank,
+      .kernels = t->kernels,
+      .filter = t->filter};
 }
 
 /* Open the device and allocate everything on it but the dictionary. */
@@ -299,6 +299,16 @@ static int ranks_divide(struct encode *e)
   return OK;
 }
 
+static int matrix_read(void *argument)
+{
+  struct encode *e = argument;
+  struct phase *phase = &e->result->phases[PHASE_LOAD];
+  phase_begin(phase);
+  TRY(imported_read(e));
+  phase_end(phase, (double)e->shard.tiling.k * e->p * (double)sizeof(float) / e->c->size);
+  return OK;
+}
+
 /* Open the device with the dictionary on it, which is read while the device is being opened. */
 static int encode_open(struct encode *e)
 {
@@ -311,6 +321,7 @@ static int encode_open(struct encode *e)
   int status = worker_wait(&e->files); /* however long a dictionary takes */
   TRY(shard_put(&e->shard, e->c, &e->like, status, &e->device));
   e->result->memory.atoms = (gidx)e->shard.arena.bytes;
+  if (e->task->encoder) TRY(imported_share_out(e, worker_run(&e->files, matrix_read, e)));
   phase_end(phase, 0);
   return OK;
 }
@@ -331,6 +342,7 @@ static int encode_close(struct encode *e)
   TRY(comm_unite(e->c, &e->group));
   TRY(comm_unite(e->c, &e->like));
   buffers_free(e);
+  imported_free(e);
   shard_free(&e->shard, &e->device);
   device_close(&e->device);
   arena_free(&e->arena);
@@ -348,7 +360,7 @@ int encode_run(const struct encode_task *task, struct comm *c, struct encode_res
   TRY(encode_open(e));
   TRY(dictionary_name(e));
   TRY(shift_find(e));
-  TRY(blocks_run(e));
+  TRY(task->encoder ? imported_run(e) : blocks_run(e));
   worker_close(&e->files);
   worker_close(&e->background);
   TRY(result_finish(e));

@@ -15,7 +15,8 @@
  * block.c (a block from its rows to its results), steps.c (what a block asks of the device and of
  * other ranks), fetch.c (atoms from other ranks), background.c and files.c (the two worker
  * threads), layout.c (all memory), then shard.c (the dictionary dealt to ranks) and statistics.c
- * (sums for the metrics). */
+ * (sums for the metrics).  Codes of an imported encoder take the place of blocks: imported.c, with
+ * scores.c. */
 #ifndef ENCODE_ENCODE_H
 #define ENCODE_ENCODE_H
 
@@ -24,6 +25,7 @@
 #include "comm/comm.h"
 #include "device/device.h"
 #include "model/dictionary.h"
+#include "model/encoder.h"
 #include "model/identity.h"
 #include "model/part.h"
 #include "model/results.h"
@@ -36,10 +38,16 @@ struct encode_task {
   const struct atom_source *atoms;
   const real *mean;                /* [p] subtracted from rows; NULL: none */
   const struct support_sink *sink; /* used on rank 0 */
-  idx top_s;                       /* 1 .. min(MAX_TOP_S, K) */
-  idx rounds;                      /* >= 1 */
-  int groups;                      /* of ranks, whose number it divides; 0: one */
-  idx tile, block; /* of several groups, blocks are whole sum blocks: encode_block_whole() */
+  /* Codes are those of an imported encoder (N.24); NULL: rows are routed, and codes solved.  Its
+   * matrix comes from a source, its weights are NULL.  Then groups are as many as ranks, rounds is
+   * 1, codes is 1, the device is the CPU, and rows have up to top_s atoms, K at most. */
+  const struct encoder *encoder;
+  const struct atom_source *weights;
+  uint64_t encoder_hash; /* that it has to have; 0: any */
+  idx top_s;             /* 1 .. min(MAX_TOP_S, K) */
+  idx rounds;            /* >= 1 */
+  int groups;            /* of ranks, whose number it divides; 0: one */
+  idx tile, block;       /* of several groups, blocks are whole sum blocks: encode_block_whole() */
   idx threads;
   const char *device, *variant; /* as struct device_options */
   const char *kernels, *filter;
@@ -84,6 +92,7 @@ enum encode_phase {
 struct encode_memory {
   gidx atoms;   /* this rank's tiles as they were read */
   gidx forms;   /* what the device keeps of them beside that; of a forecast alone */
+  gidx matrix;  /* that of an imported encoder */
   gidx rows;    /* rows and residuals */
   gidx lists;   /* lists, supports and scores */
   gidx codes;   /* codes, their states, quality and column sums */

@@ -18,6 +18,7 @@
 #include "encode/encode.h"
 #include "encode/fetch.h"
 #include "encode/files.h"
+#include "encode/imported.h"
 #include "encode/statistics.h"
 
 struct encode {
@@ -46,6 +47,7 @@ struct encode {
   gidx *ended_blocks;              /* [groups] of the turn whose results were gathered */
   idx *counts, *recv_counts;       /* [size] */
   struct block_in_flight in_flight[BLOCKS_IN_FLIGHT];
+  struct imported imported;      /* with an encoder, in the place of blocks in flight */
   gidx end;                      /* behind the last row: all, or less where it is asked to stop */
   gidx next, read;               /* first row of the next turn, and of the next reading */
   gidx begun, readings;          /* blocks so far */

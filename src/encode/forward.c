@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Each thread has a share of a block's rows, and goes through the matrix with a few of them at a
- * time, 16 atoms abreast: every score is the chain of (N.24), whatever stands beside it. */
+ * time. */
 #include "encode/forward.h"
 
 #include <stdlib.h>
@@ -11,24 +11,22 @@
 #include "base/status.h"
 #include "base/sums.h"
 #include "base/team.h"
+#include "encode/scores.h"
 #include "encode/statistics.h"
 #include "model/codes.h"
 #include "model/part.h"
 
-enum { LANES = 16, TOGETHER = 8 };
-
 struct workspace {       /* of a thread */
-  float *scores;         /* [TOGETHER][padded k] */
-  float *residual;       /* [TOGETHER][p] */
-  idx *support;          /* [TOGETHER][k] */
-  float *codes;          /* [TOGETHER][k] */
+  float *scores;         /* [SCORE_ROWS][scores_width()] */
+  float *residual;       /* [SCORE_ROWS][p] */
+  idx *support;          /* [SCORE_ROWS][k] */
+  float *codes;          /* [SCORE_ROWS][k] */
   const float **vectors; /* [k] */
 };
 
 struct forward {
   const struct forward_task *task;
-  idx panels;
-  float *weights;              /* [panels][p][LANES] */
+  struct score_matrix matrix;
   float *raw, *x;              /* [ROW_BLOCK][p] rows, and less the mean */
   gidx n;                      /* rows of the block */
   struct row_quality *quality; /* [ROW_BLOCK] */
@@ -41,56 +39,20 @@ static int forward_alloc(struct forward *f)
 {
   const struct forward_task *t = f->task;
   struct arena *a = &f->arena;
-  f->panels = (idx)ceil_div(t->k, LANES);
-  TRY(arena_alloc(a, &f->weights, (gidx)f->panels * t->p * LANES, sizeof(float)));
+  TRY(scores_alloc(&f->matrix, a, t->k, t->p));
   TRY(arena_alloc(a, &f->raw, (gidx)ROW_BLOCK * t->p, sizeof(float)));
   TRY(arena_alloc(a, &f->x, (gidx)ROW_BLOCK * t->p, sizeof(float)));
   TRY(arena_alloc(a, &f->quality, ROW_BLOCK, sizeof *f->quality));
   TRY(arena_alloc(a, &f->work, t->threads, sizeof *f->work));
   for (int i = 0; i < t->threads; i++) {
     struct workspace *w = &f->work[i];
-    TRY(arena_alloc(a, &w->scores, (gidx)TOGETHER * f->panels * LANES, sizeof(float)));
-    TRY(arena_alloc(a, &w->residual, (gidx)TOGETHER * t->p, sizeof(float)));
-    TRY(arena_alloc(a, &w->support, (gidx)TOGETHER * t->k, sizeof(idx)));
-    TRY(arena_alloc(a, &w->codes, (gidx)TOGETHER * t->k, sizeof(float)));
+    TRY(arena_alloc(a, &w->scores, SCORE_ROWS * scores_width(&f->matrix), sizeof(float)));
+    TRY(arena_alloc(a, &w->residual, (gidx)SCORE_ROWS * t->p, sizeof(float)));
+    TRY(arena_alloc(a, &w->support, (gidx)SCORE_ROWS * t->k, sizeof(idx)));
+    TRY(arena_alloc(a, &w->codes, (gidx)SCORE_ROWS * t->k, sizeof(float)));
     TRY(arena_alloc(a, &w->vectors, t->k, sizeof *w->vectors));
   }
   return OK;
-}
-
-static void panels_fill(struct forward *f)
-{
-  const struct forward_task *t = f->task;
-  const float *matrix = t->encoder ? t->encoder->weights : t->atoms;
-  for (idx a = 0; a < t->k; a++) {
-    float *panel = f->weights + (gidx)(a / LANES) * t->p * LANES + a % LANES;
-    for (idx c = 0; c < t->p; c++) panel[(gidx)c * LANES] = matrix[(gidx)a * t->p + c];
-  }
-}
-
-/* scores[n][panels * LANES] <- the products of rows[n][p]. */
-static void products(const struct forward *f, const float *rows, idx n, float *scores)
-{
-  idx p = f->task->p;
-  for (idx i = 0; i < f->panels; i++) {
-    const float *panel = f->weights + (gidx)i * p * LANES;
-    for (idx r = 0; r < n; r++) {
-      const float *x = rows + (gidx)r * p, *w = panel;
-      float acc[LANES] = {0};
-      for (idx c = 0; c < p; c++, w += LANES)
-        for (int l = 0; l < LANES; l++) acc[l] += x[c] * w[l];
-      memcpy(scores + ((gidx)r * f->panels + i) * LANES, acc, sizeof acc);
-    }
-  }
-}
-
-/* The rest of (N.24): bias and norm. */
-static void scores_finish(const struct encoder *e, float *scores)
-{
-  for (idx a = 0; a < e->k; a++) {
-    scores[a] += e->bias[a];
-    if (e->rescaled && e->norm) scores[a] *= e->norm[a];
-  }
 }
 
 /* Matching pursuit of a few rows[n][p]. */
@@ -98,14 +60,14 @@ static void rows_pursue(const struct forward *f, struct workspace *w, const floa
                         idx *found)
 {
   const struct forward_task *t = f->task;
-  int is_done[TOGETHER] = {0};
+  int is_done[SCORE_ROWS] = {0};
   memcpy(w->residual, rows, (size_t)n * (size_t)t->p * sizeof *rows);
   for (idx step = 0; step < t->top; step++) {
-    products(f, w->residual, n, w->scores);
+    scores_products(&f->matrix, w->residual, n, w->scores);
     for (idx r = 0; r < n; r++) {
       if (is_done[r]) continue;
       idx had = found[r];
-      found[r] = pursuit_step(t->atoms, t->k, t->p, w->scores + (gidx)r * f->panels * LANES,
+      found[r] = pursuit_step(t->atoms, t->k, t->p, w->scores + r * scores_width(&f->matrix),
                               w->residual + (gidx)r * t->p, w->support + (gidx)r * t->k,
                               w->codes + (gidx)r * t->k, had);
       is_done[r] = t->stops && found[r] == had;
@@ -120,8 +82,8 @@ static void rows_describe(const struct forward *f, struct workspace *w, gidx fir
   const struct forward_task *t = f->task;
   const struct encoder *e = t->encoder;
   const float *rows = (e && !e->centered ? f->raw : f->x) + first * t->p;
-  gidx wide = (gidx)f->panels * LANES;
-  if (e) products(f, rows, n, w->scores);
+  gidx wide = scores_width(&f->matrix);
+  if (e) scores_products(&f->matrix, rows, n, w->scores);
   for (idx r = 0; r < n && e; r++) {
     scores_finish(e, w->scores + r * wide);
     found[r] = encoder_select(e, w->scores + r * wide, w->support + (gidx)r * t->k,
@@ -138,8 +100,8 @@ static void share_judge(void *self, gidx thread)
   const struct forward_task *t = f->task;
   struct workspace *w = &f->work[thread];
   gidx end = (thread + 1) * f->n / t->threads;
-  for (gidx first = thread * f->n / t->threads; first < end; first += TOGETHER) {
-    idx n = (idx)imin(end - first, TOGETHER), found[TOGETHER] = {0};
+  for (gidx first = thread * f->n / t->threads; first < end; first += SCORE_ROWS) {
+    idx n = (idx)imin(end - first, SCORE_ROWS), found[SCORE_ROWS] = {0};
     rows_describe(f, w, first, n, found);
     for (idx r = 0; r < n; r++) {
       const idx *support = w->support + (gidx)r * t->k;
@@ -188,7 +150,8 @@ int forward_judge(const struct forward_task *task, struct comm *c, struct metric
   TRY(struct_alloc(&f, sizeof *f));
   f->task = task;
   int status = forward_alloc(f);
-  if (!status) panels_fill(f);
+  if (!status)
+    scores_put(&f->matrix, task->encoder ? task->encoder->weights : task->atoms, 0, task->k);
   if (!status) status = blocks_judge(f, c, m);
   arena_free(&f->arena);
   free(f);

@@ -130,6 +130,7 @@ static int tables_alloc(struct encode *e, gidx held)
 
 int encode_alloc(struct encode *e, struct encode_memory *m)
 {
+  if (e->task->encoder) return imported_alloc(e, m);
   gidx start = bytes_held(e);
   TRY(rows_alloc(e));
   m->rows = bytes_held(e) - start;
@@ -193,11 +194,14 @@ static int share_check(const struct encode_task *task, const struct comm *c)
   gidx present = memory_share(c->local_size);
   TRY(encode_memory(task, c->size, c->rank, &m));
   CHECK(m.host <= present, ERR_MEMORY,
-        "%lld bytes are needed (dictionary %lld, rows %lld, lists %lld, codes %lld, fetched atoms "
-        "%lld), %lld are present for each rank: more machines hold fewer atoms each, and a smaller "
-        "--block has fewer rows, lists and codes",
-        (long long)m.host, (long long)m.atoms, (long long)m.rows, (long long)m.lists,
-        (long long)m.codes, (long long)(m.places + m.fetched), (long long)present);
+        "%lld bytes are needed (dictionary %lld, encoder %lld, rows %lld, lists %lld, codes %lld, "
+        "fetched atoms %lld), %lld are present for each rank: %s, and a smaller --block has fewer "
+        "rows, lists and codes",
+        (long long)m.host, (long long)m.atoms, (long long)m.matrix, (long long)m.rows,
+        (long long)m.lists, (long long)m.codes, (long long)(m.places + m.fetched),
+        (long long)present,
+        task->encoder ? "each has the whole encoder, so take fewer of them, with more threads"
+                      : "more machines hold fewer atoms each");
   return OK;
 }
 

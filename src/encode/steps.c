@@ -120,14 +120,13 @@ int step_codes(struct encode *e, struct block_in_flight *b, int last)
   return last ? status : comm_agree(&e->group, status); /* of the last round all agree next */
 }
 
-/* e->counts <- chains of this turn's ended sum blocks that each rank has. */
-static int ended_count(struct encode *e, const struct block_in_flight *b)
+int step_ended_count(struct encode *e, gidx turn_first, idx turn_n)
 {
   gidx n = e->task->rows->n, first, count;
   for (int r = 0; r < e->c->size; r++) {
     int g = r / e->group.size;
-    encode_group_share(e, b->turn_n, g, &first, &count);
-    e->ended_blocks[g] = statistics_blocks(b->turn_first + first, count, n);
+    encode_group_share(e, turn_n, g, &first, &count);
+    e->ended_blocks[g] = statistics_blocks(turn_first + first, count, n);
     comm_share(e->p, e->group.size, r % e->group.size, &first, &count);
     TRY(comm_count(2 * e->ended_blocks[g] * count, &e->counts[r]));
   }
@@ -148,7 +147,7 @@ int step_gather(struct encode *e, struct block_in_flight *b)
       {e->quality.host, e->qualities, rows, sizeof *e->qualities},
       {b->ended, e->out_ended, e->counts, sizeof *b->ended},
   };
-  TRY(ended_count(e, b));
+  TRY(step_ended_count(e, b->turn_first, b->turn_n));
   TRY(comm_gather_parts(e->c, parts, e->task->codes ? LENGTH(parts) : 2));
   phase_end(phase, e->c->bytes - before);
   return OK;

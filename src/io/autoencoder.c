@@ -12,6 +12,7 @@
 #include "base/num.h"
 #include "base/status.h"
 #include "io/inputs.h"
+#include "io/npz.h"
 
 /* Where a class of a program has what; NULL: nowhere. */
 struct form {
@@ -45,15 +46,19 @@ static const struct form forms[] = {
      "threshold", 0, 1, 1, ENCODER_BATCHTOPK},
     {"dictionary_learning", "JumpReluAutoEncoder", "W_dec", "b_dec", "W_enc", "b_enc", "threshold",
      0, 1, 0, ENCODER_JUMPRELU},
+    {"gemma_scope", "jumprelu", "W_dec", "b_dec", "W_enc", "b_enc", "threshold", 0, 1, 0,
+     ENCODER_JUMPRELU},
 };
 
-/* The files of a folder by program. */
+/* The files of a folder by program.  One without settings has a single class. */
 static const struct {
   const char *program, *settings, *weights, *class_key, *top_key;
 } programs[] = {
     {"saelens", "cfg.json", "sae_weights.safetensors", "architecture", "k"},
     {"sparsify", "cfg.json", "sae.safetensors", "activation", "k"},
     {"dictionary_learning", "config.json", "ae.safetensors", "trainer.dict_class", "trainer.k"},
+    {"dictionary_learning", "config.json", "ae.npz", "trainer.dict_class", "trainer.k"},
+    {"gemma_scope", NULL, "params.npz", NULL, NULL},
 };
 
 /* Is there such a file in a folder?  path[4096] <- its name. */
@@ -89,20 +94,14 @@ static int folder_fail(const char *folder)
       "safetensors.torch import save_file; save_file({k: v.contiguous() for k, v in "
       "torch.load('%s', map_location='cpu').items()}, '%s/ae.safetensors')\"",
       path, path, folder);
-  CHECK(
-      !has_file(folder, "params.npz", path), ERR_INPUT,
-      "'%s' is a NumPy archive, which is not read here; convert it once: python3 -c \"import json, "
-      "numpy; from safetensors.numpy import save_file; save_file(dict(numpy.load('%s')), "
-      "'%s/sae_weights.safetensors'); json.dump({'architecture': 'jumprelu', "
-      "'apply_b_dec_to_input': False}, open('%s/cfg.json', 'w'))\"",
-      path, path, folder, folder);
   CHECK(!inner_find(folder, inner), ERR_INPUT,
         "'%s' holds several autoencoders: name the folder of one, such as '%s/%s'", folder, folder,
         inner);
   FAIL(ERR_INPUT,
        "'%s' is no folder of an autoencoder: SAELens has cfg.json and sae_weights.safetensors "
        "there, "
-       "sparsify cfg.json and sae.safetensors, dictionary_learning config.json and ae.safetensors",
+       "sparsify cfg.json and sae.safetensors, dictionary_learning config.json and ae.safetensors "
+       "or ae.npz, Gemma Scope params.npz",
        folder);
 }
 
@@ -112,11 +111,12 @@ static int files_find(struct autoencoder *a, const char *folder, int *which)
   int i = 0;
   while (i < LENGTH(programs) && !has_file(folder, programs[i].weights, a->weights_path)) i++;
   if (i == LENGTH(programs)) return folder_fail(folder);
+  a->program = programs[i].program;
+  *which = i;
+  if (!programs[i].settings) return OK;
   CHECK(has_file(folder, programs[i].settings, a->settings_path), ERR_INPUT,
         "'%s' has no '%s' beside it, which says what the tensors mean: copy it there too",
         a->weights_path, programs[i].settings);
-  a->program = programs[i].program;
-  *which = i;
   return OK;
 }
 
@@ -147,6 +147,7 @@ static int settings_check(const struct autoencoder *a)
 /* The class as the settings say it; older SAELens has no topk, or no class. */
 static const char *architecture_find(const struct settings *s, int which)
 {
+  if (!programs[which].settings) return "jumprelu";
   const char *name = settings_find(s, programs[which].class_key);
   if (which == 1) return name ? name : "topk"; /* older ones knew no other */
   if (which != 0) return name;
@@ -325,7 +326,7 @@ static int encoder_read(struct autoencoder *a, const struct form *form, int whic
   const char *input = settings_find(&a->settings, "apply_b_dec_to_input");
   gidx top = 0;
   e->centered = which == 0 && input ? !strcmp(input, "true") : form->centered;
-  TRY(settings_long(&a->settings, programs[which].top_key, &top));
+  if (programs[which].top_key) TRY(settings_long(&a->settings, programs[which].top_key, &top));
   if (!top) TRY(settings_long(&a->settings, "activation_fn_kwargs.k", &top));
   if (!top && a->pursues) TRY(settings_long(&a->settings, "max_iterations", &top));
   e->top = (idx)imin(top, e->k);
@@ -350,9 +351,11 @@ int autoencoder_open(struct autoencoder *a, const char *folder)
   int which = 0;
   *a = (struct autoencoder){0};
   TRY(files_find(a, folder, &which));
-  TRY(settings_open(&a->settings, a->settings_path));
+  if (programs[which].settings) TRY(settings_open(&a->settings, a->settings_path));
   TRY(settings_check(a));
-  TRY(tensors_open(&a->file, &a->tensors, a->weights_path));
+  const char *end = strrchr(a->weights_path, '.');
+  int is_npz = end && !strcmp(end, ".npz");
+  TRY((is_npz ? npz_open : tensors_open)(&a->file, &a->tensors, a->weights_path));
   TRY(form_find(a, which, &form));
   a->pursues = !strcmp(a->architecture, "matching_pursuit");
   TRY(shape_find(a, &form));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Autoencoders in the folders of other programs: SAELens, sparsify, dictionary_learning.
+ * Autoencoders in folders of other programs: SAELens, sparsify, dictionary_learning, Gemma Scope.
  *
  * Floor: io.  Not collective.  Which tensors a folder has, how they lie and what they mean follows
  * from its settings, as the table of formats in doc/formats.md says. */
@@ -12,9 +12,9 @@
 #include "model/encoder.h"
 
 struct autoencoder {
-  const char *program;      /* "saelens", "sparsify", "dictionary_learning" */
+  const char *program;      /* "saelens", "sparsify", "dictionary_learning", "gemma_scope" */
   const char *architecture; /* as its settings have it */
-  char settings_path[4096], weights_path[4096];
+  char settings_path[4096], weights_path[4096]; /* the first "" where there is no such file */
   struct settings settings;
   struct flat_file file; /* of the weights */
   struct tensor_table tensors;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Five datasets and attributes; all is read whole, since it is used whole. */
+ * Five datasets and attributes.  Matrices are read whole where they are written again, and not at
+ * all by who encodes, who takes the one of the encoder in pieces. */
 #include "io/encoder.h"
 
 #include <math.h>
@@ -89,15 +90,20 @@ static int values_read(const struct h5_file *f, const char *path, gidx k, gidx p
   return status;
 }
 
+int encoder_kind_find(const char *name)
+{
+  int i = ENCODER_KINDS - 1;
+  while (i >= 0 && strcmp(encoder_names[i], name) != 0) i--;
+  return i;
+}
+
 static int kind_read(const struct h5_file *f, struct encoder *e)
 {
   gidx centered, rescaled;
   char name[32];
-  int i = 0;
   TRY(h5_read_text(f, GROUP, "kind", name, sizeof name));
-  while (i < ENCODER_KINDS && strcmp(encoder_names[i], name) != 0) i++;
-  CHECK(i < ENCODER_KINDS, ERR_INPUT, "'%s' has an encoder '%s', which is not known", f->path,
-        name);
+  int i = encoder_kind_find(name);
+  CHECK(i >= 0, ERR_INPUT, "'%s' has an encoder '%s', which is not known", f->path, name);
   TRY(h5_read_long(f, GROUP, "centered", &centered));
   TRY(h5_read_long(f, GROUP, "rescaled", &rescaled));
   e->kind = (enum encoder_kind)i;
@@ -106,13 +112,13 @@ static int kind_read(const struct h5_file *f, struct encoder *e)
   return OK;
 }
 
-static int encoder_values_read(const struct h5_file *f, struct arena *arena, struct encoder *e)
+static int vectors_read(const struct h5_file *f, struct arena *arena, struct encoder *e)
 {
-  int has_threshold = e->kind == ENCODER_JUMPRELU || e->kind == ENCODER_BATCHTOPK;
-  TRY(values_read(f, GROUP "/weights", e->k, e->p, arena, &e->weights));
+  int has_threshold = e->kind == ENCODER_JUMPRELU || e->kind == ENCODER_BATCHTOPK, has_weights;
+  TRY(h5_exists(f, GROUP "/weights", &has_weights));
   TRY(values_read(f, GROUP "/bias", e->k, 0, arena, &e->bias));
   TRY(values_read(f, GROUP "/threshold", e->k, 0, arena, &e->threshold));
-  CHECK(e->weights && e->bias && !has_threshold == !e->threshold, ERR_INPUT,
+  CHECK(has_weights && e->bias && !has_threshold == !e->threshold, ERR_INPUT,
         "'%s' has an encoder of kind %s, and not the datasets of one: import it again", f->path,
         encoder_names[e->kind]);
   CHECK(e->kind != ENCODER_TOPK || (e->top >= 1 && e->top <= e->k), ERR_INPUT,
@@ -120,7 +126,9 @@ static int encoder_values_read(const struct h5_file *f, struct arena *arena, str
   return OK;
 }
 
-int encoder_read(const struct h5_file *f, struct arena *arena, struct stored_encoder *s, int *there)
+/* All but the matrices. */
+static int facts_read(const struct h5_file *f, struct arena *arena, struct stored_encoder *s,
+                      int *there)
 {
   struct h5_array atoms;
   gidx top;
@@ -140,14 +148,83 @@ int encoder_read(const struct h5_file *f, struct arena *arena, struct stored_enc
   TRY(text_read(f, "threshold_dtype", arena, &s->threshold_dtype));
   TRY(h5_read_long(f, GROUP, "top", &top));
   s->encoder = (struct encoder){.k = (idx)k, .p = (idx)p, .top = (idx)imin(top, k)};
-  TRY(values_read(f, GROUP "/decoder", k, p, arena, &s->decoder));
   TRY(values_read(f, GROUP "/norm", k, 0, arena, &s->encoder.norm));
-  CHECK(!s->decoder == !s->encoder.norm, ERR_INPUT,
-        "'%s' has one of '/encoder/decoder' and '/encoder/norm': import it again", f->path);
   TRY(h5_attribute_exists(f, GROUP, "kind", &s->has_encoder));
   if (!s->has_encoder) return OK;
   TRY(kind_read(f, &s->encoder));
-  return encoder_values_read(f, arena, &s->encoder);
+  return vectors_read(f, arena, &s->encoder);
+}
+
+int encoder_read(const struct h5_file *f, struct arena *arena, struct stored_encoder *s, int *there)
+{
+  struct encoder *e = &s->encoder;
+  TRY(facts_read(f, arena, s, there));
+  if (!*there) return OK;
+  TRY(values_read(f, GROUP "/decoder", e->k, e->p, arena, &s->decoder));
+  CHECK(!s->decoder == !e->norm, ERR_INPUT,
+        "'%s' has one of '/encoder/decoder' and '/encoder/norm': import it again", f->path);
+  return s->has_encoder ? values_read(f, GROUP "/weights", e->k, e->p, arena, &e->weights) : OK;
+}
+
+/* What can be checked without the matrix.  A threshold may be infinite: its atom is silent. */
+static int values_check(const struct encoder *e, const char *path)
+{
+  TRY(rows_check(e->bias, 1, e->k, 0, GROUP "/bias"));
+  if (e->norm) TRY(rows_check(e->norm, 1, e->k, 0, GROUP "/norm"));
+  for (idx a = 0; a < e->k; a++) {
+    CHECK(!e->norm || e->norm[a] > 0, ERR_INPUT, "atom %d of '%s' has the norm %g", a, path,
+          (double)e->norm[a]);
+    CHECK(!e->threshold || !isnan(e->threshold[a]), ERR_INPUT,
+          "the threshold of atom %d of '%s' is not a number", a, path);
+  }
+  return OK;
+}
+
+static int weights_read(void *self, idx first, idx count, float *out)
+{
+  TRY(h5_array_read(self, first, count, TYPE_F32, out));
+  return OK;
+}
+
+/* Say what a dictionary lacks, and what to do. */
+static int encoder_missing(const struct dictionary_input *d, const struct stored_encoder *s,
+                           int there)
+{
+  CHECK(there, ERR_INPUT,
+        "'%s' has no encoder: `sagitta import` makes a dictionary that has one, of an "
+        "autoencoder's folder; with '--dictionary' codes are solved, which needs none",
+        d->file);
+  FAIL(ERR_INPUT,
+       "'%s' was imported from %s, %s, which has no encoder of one product: give it as "
+       "'--dictionary', and codes are solved",
+       d->file, s->program, s->architecture);
+}
+
+int encoder_input_open(struct encoder_input *e, const struct dictionary_input *dictionary)
+{
+  const struct h5_file *f = &dictionary->input->h5;
+  const struct atom_source *atoms = &dictionary->source;
+  int there = 0;
+  *e = (struct encoder_input){0};
+  if (dictionary->input->format == INPUT_H5) TRY(facts_read(f, &e->arena, &e->stored, &there));
+  if (!there || !e->stored.has_encoder) return encoder_missing(dictionary, &e->stored, there);
+  const struct encoder *of = &e->stored.encoder;
+  CHECK(atoms->d == 1 && atoms->k == of->k && atoms->p == of->p, ERR_INPUT,
+        "'%s' is not what the encoder of its file decodes with: leave out the path", atoms->name);
+  TRY(values_check(of, f->path));
+  TRY(h5_array_open(f, GROUP "/weights", &e->array));
+  const struct h5_array *a = &e->array;
+  CHECK(a->rank == 2 && a->shape[0] == of->k && a->shape[1] == of->p, ERR_INPUT,
+        "'%s' of '%s' is not of %d atoms", GROUP "/weights", f->path, of->k);
+  e->weights = (struct atom_source){of->k, 1, of->p, GROUP "/weights", &e->array, weights_read};
+  return OK;
+}
+
+void encoder_input_close(struct encoder_input *e)
+{
+  h5_array_close(&e->array);
+  arena_free(&e->arena);
+  *e = (struct encoder_input){0};
 }
 
 static int block_check(const struct verify *v, const struct value_block *b)

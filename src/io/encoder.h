@@ -7,6 +7,7 @@
 #define IO_ENCODER_H
 
 #include "base/memory.h"
+#include "io/dictionary.h"
 #include "io/matrix.h"
 #include "io/schema.h"
 #include "model/encoder.h"
@@ -31,5 +32,20 @@ int encoder_read(const struct h5_file *f, struct arena *arena, struct stored_enc
 
 /* Check the values, where there are any. */
 int encoder_check(struct verify *v);
+
+/* The encoder of a dictionary, to encode with: its matrix is read piece by piece. */
+struct encoder_input {
+  struct stored_encoder stored; /* its weights and decoder are NULL */
+  struct atom_source weights;   /* [k][p] */
+  struct h5_array array;        /* owned, as is the next */
+  struct arena arena;
+};
+/* Open that of a dictionary, which stays open for longer.  ERR_INPUT: it has none, with what to do;
+ * its numbers are damaged.  encoder_input_close() follows also when it fails. */
+int encoder_input_open(struct encoder_input *e, const struct dictionary_input *dictionary);
+void encoder_input_close(struct encoder_input *e);
+
+/* The encoder's kind of which this is the name, -1 where there is none (model/encoder.h). */
+int encoder_kind_find(const char *name);
 
 #endif

@@ -17,6 +17,7 @@ static const struct {
     {"supports_hash", offsetof(struct identity, supports)},
     {"codes_hash", offsetof(struct identity, codes)},
     {"classes_hash", offsetof(struct identity, classes)},
+    {"encoder_hash", offsetof(struct identity, encoder)},
 };
 
 int identity_write(const struct h5_file *f, const char *group, const struct identity *identity)

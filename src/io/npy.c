@@ -4,6 +4,7 @@
 #include "io/npy.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,21 +37,25 @@ static int order_read(struct flat_file *f, const char **at)
   return OK;
 }
 
+/* A type that is a single word; one of several fields is refused at once. */
 static int type_read(struct flat_file *f, const char **at)
 {
   const char *descr = *at, *letters = descr + 1;
   int length = descr[0] == '\'' ? (int)strcspn(letters, "'") : 0;
-  int known = length == 3 && letters[3] && strchr("<>=|", letters[0]) && letters[1] == 'f' &&
-              strchr("248", letters[2]);
-  CHECK(known, ERR_INPUT,
-        "'%s' holds values of type %.*s: save it as float16, float32 or float64, for instance "
+  CHECK(length && letters[length], ERR_INPUT,
+        "'%s' holds values of type %.12s: save it as float16, float32 or float64, for instance "
         "with x.astype('f4')",
-        f->path, length ? length : 12, length ? letters : descr);
+        f->path, descr);
+  int known =
+      length == 3 && strchr("<>=|", letters[0]) && letters[1] == 'f' && strchr("248", letters[2]);
   const unsigned short probe = 1;
   int is_little = *(const unsigned char *)&probe;
-  f->swap = letters[0] == (is_little ? '>' : '<');
-  f->type = letters[2] == '2' ? TYPE_F16 : letters[2] == '4' ? TYPE_F32 : TYPE_F64;
-  *at = letters + 4;
+  f->swap = known && letters[0] == (is_little ? '>' : '<');
+  f->type = !known              ? TYPE_OTHER
+            : letters[2] == '2' ? TYPE_F16
+            : letters[2] == '4' ? TYPE_F32
+                                : TYPE_F64;
+  *at = letters + length + 1;
   return OK;
 }
 
@@ -126,18 +131,18 @@ static int header_parse(struct flat_file *f, const char *header)
 
 /* header <- the text of the header.  Before it are the magic, the version, and the length of the
  * header in 2 bytes (version 1) or 4. */
-static int header_read(struct flat_file *f, char *header)
+static int header_read(struct flat_file *f, gidx at, char *header)
 {
   unsigned char head[12] = {0};
-  TRY(flat_bytes(f, 0, 10, head));
+  TRY(flat_bytes(f, at, 10, head));
   CHECK(memcmp(head, "\x93NUMPY", 6) == 0, ERR_INPUT, "'%s' is not a NumPy file", f->path);
   CHECK(head[6] >= 1 && head[6] <= 3, ERR_INPUT,
         "'%s' has version %d of the NumPy format, 1 to 3 are read", f->path, head[6]);
-  if (head[6] > 1) TRY(flat_bytes(f, 10, 2, head + 10));
+  if (head[6] > 1) TRY(flat_bytes(f, at + 10, 2, head + 10));
   size_t length = head[8] | (size_t)head[9] << 8 | (size_t)head[10] << 16 | (size_t)head[11] << 24;
   CHECK(length < MAX_HEADER, ERR_INPUT, "'%s' is damaged: its header has %zu bytes", f->path,
         length);
-  f->data = (head[6] > 1 ? 12 : 10) + (gidx)length;
+  f->data = at + (head[6] > 1 ? 12 : 10) + (gidx)length;
   TRY(flat_bytes(f, f->data - (gidx)length, length, header));
   header[length] = '\0';
   CHECK(header[0] == '{' && strchr(header, '}') && strlen(header) == length, ERR_INPUT,
@@ -145,12 +150,25 @@ static int header_read(struct flat_file *f, char *header)
   return OK;
 }
 
-int npy_open(struct flat_file *f, const char *path)
+int npy_header(struct flat_file *f, gidx at, char *dtype)
 {
   char header[MAX_HEADER];
-  TRY(flat_open(f, path));
-  TRY(header_read(f, header));
+  TRY(header_read(f, at, header));
   TRY(header_parse(f, header));
+  const char *word = strchr(strstr(header, "'descr'") + 7, '\'') + 1;
+  snprintf(dtype, 16, "%.*s", (int)strcspn(word, "'"), word);
+  return OK;
+}
+
+int npy_open(struct flat_file *f, const char *path)
+{
+  char dtype[16];
+  TRY(flat_open(f, path));
+  TRY(npy_header(f, 0, dtype));
+  CHECK(f->type != TYPE_OTHER, ERR_INPUT,
+        "'%s' holds values of type %s: save it as float16, float32 or float64, for instance with "
+        "x.astype('f4')",
+        f->path, dtype);
   TRY(flat_array(f, ""));
   return OK;
 }

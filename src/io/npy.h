@@ -12,4 +12,9 @@
  * truncated, or of a kind that is not read here. */
 int npy_open(struct flat_file *f, const char *path);
 
+/* Read the header at a byte of a file that is open, such as an archive: type, byte order, shape,
+ * and where the values begin.  dtype[16] <- the type as it is written; of one that is not read,
+ * type is TYPE_OTHER. */
+int npy_header(struct flat_file *f, gidx at, char *dtype);
+
 #endif

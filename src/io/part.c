@@ -198,7 +198,8 @@ int part_input_open(struct part_input *p, const char *path)
                                      .d = s->source.d,
                                      .p = p->part.p,
                                      .has_codes = s->source.has_codes,
-                                     .nonnegative = s->nonnegative};
+                                     .nonnegative = s->nonnegative,
+                                     .encoder = s->encoder};
   TRY(h5_attribute_exists(f, "/", "normalized", &p->normalized));
   TRY(h5_read_real(f, "/metrics", "max_decoder_cosine", &p->max_decoder_cosine));
   TRY(identity_read(f, INPUTS_GROUP, &s->inputs)); /* of a scaled dictionary too */
@@ -230,6 +231,8 @@ const char *part_difference(const struct part_input *a, const struct part_input 
       {a->shape.k != b->shape.k, "another number of atoms"},
       {a->shape.d != b->shape.d, "frames of another size"},
       {s->inputs.dictionary != t->inputs.dictionary, "another dictionary"},
+      {a->shape.encoder != b->shape.encoder || s->inputs.encoder != t->inputs.encoder,
+       "codes of another encoder, or of none, unlike it"},
       {x->rows_sample != y->rows_sample, "other rows"},
       {s->source.has_codes != t->source.has_codes, "codes, or none, unlike it"},
       {a->shape.s != b->shape.s, "another --top-s"},
@@ -244,6 +247,29 @@ const char *part_difference(const struct part_input *a, const struct part_input 
   for (int i = 0; i < LENGTH(all); i++)
     if (all[i].differ) return all[i].what;
   return NULL;
+}
+
+/* The same of rows of any length: as many at a time as have few entries. */
+static int ragged_copy(const struct part_input *p, const struct support_sink *sink, gidx first)
+{
+  const struct support_source *source = &p->supports.source;
+  struct supports rows = {0};
+  int status = OK;
+  for (gidx row = 0, n, begin; row < p->shape.n && !status; row += n) {
+    TRY(supports_block(source, row, p->shape.n - row, &n, &begin));
+    status = supports_load(&rows, source, row, n, 1);
+    struct support_block block = {.first = first + row,
+                                  .n = (idx)n,
+                                  .s = p->shape.s,
+                                  .d = p->shape.d,
+                                  .atoms = rows.view.atoms,
+                                  .score = rows.score,
+                                  .codes = rows.codes,
+                                  .start = rows.view.start};
+    if (!status) status = sink->write(sink->self, &block);
+    supports_free(&rows);
+  }
+  return status;
 }
 
 static int blocks_copy(const struct part_input *p, const struct support_sink *sink, gidx first,
@@ -275,6 +301,7 @@ static int blocks_copy(const struct part_input *p, const struct support_sink *si
 int part_copy(const struct part_input *p, const struct support_sink *sink, gidx first)
 {
   struct arena arena = {0};
+  if (p->shape.encoder) return ragged_copy(p, sink, first);
   int status = blocks_copy(p, sink, first, &arena);
   arena_free(&arena);
   return status;

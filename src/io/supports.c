@@ -12,6 +12,7 @@
 #include "base/num.h"
 #include "base/status.h"
 #include "io/dictionary.h"
+#include "io/encoder.h"
 #include "io/format.h"
 #include "io/h5/values.h"
 #include "io/inputs.h"
@@ -57,7 +58,8 @@ static int stores_codes(const struct supports_shape *shape)
 
 gidx supports_bytes(const struct supports_shape *shape)
 {
-  double nnz = (double)shape->n * shape->s;
+  int is_known = !shape->encoder || shape->s < shape->k; /* else rows may be of any length */
+  double nnz = is_known ? (double)shape->n * shape->s : 0;
   gidx bytes = SLACK_BYTES + array_bytes((double)shape->n + 1, 8) + array_bytes(shape->k, 8) +
                array_bytes(shape->p, 8) + 3 * array_bytes(nnz, 4);
   return bytes + (stores_codes(shape) ? array_bytes(nnz * shape->d, 4) : 0);
@@ -88,16 +90,36 @@ static int rows_write(struct supports_output *f, const struct support_block *blo
   return OK;
 }
 
+/* Write rows of any length.  What a chunk ends with is written before more, so that chunks of the
+ * arrays alternate here too. */
+static int ragged_write(struct supports_output *f, const struct support_block *block)
+{
+  const gidx *start = block->start, chunk = f->indices.chunk_rows;
+  for (idx i = 0; i < block->n; i++) {
+    for (gidx e = start[i]; e < start[i + 1];) {
+      gidx next = f->indices.next, n = imin(start[i + 1] - e, chunk - next % chunk);
+      TRY(h5_array_write(&f->indices, next, n, block->atoms + e));
+      TRY(h5_array_write(&f->score, next, n, block->score + e));
+      TRY(h5_array_write(&f->data, next, n, block->codes + e));
+      e += n;
+    }
+    TRY(h5_array_write(&f->indptr, block->first + i + 1, 1, &f->indices.next));
+  }
+  return OK;
+}
+
 /* Write a block of rows, one chunk's rows at a time. */
 static int sink_write(void *self, const struct support_block *block)
 {
   struct supports_output *f = self;
   const struct supports_shape *shape = &f->shape;
-  CHECK(block->s == shape->s && block->d == shape->d && !block->codes == !shape->has_codes,
+  CHECK(block->s == shape->s && block->d == shape->d && !block->codes == !shape->has_codes &&
+            !block->start == !shape->encoder,
         ERR_INTERNAL, "a block of supports has another shape than its file");
   CHECK(block->n >= 0 && block->n <= shape->n - block->first, ERR_INTERNAL,
         "rows %lld + %d of %lld are written", (long long)block->first, block->n,
         (long long)shape->n);
+  if (block->start) return ragged_write(f, block);
   gidx chunk = chunk_rows(shape);
   for (gidx row = block->first, end = row + block->n; row < end;) {
     gidx next = (row / chunk + 1) * chunk, skip = (row - block->first) * shape->s;
@@ -121,10 +143,27 @@ static int attributes_write(const struct h5_file *h5, const struct supports_shap
   TRY(h5_attribute_long(h5, "/", "frame", shape->d));
   TRY(h5_attribute_long(h5, "/", "codes", shape->has_codes != 0));
   TRY(nonnegative_write(h5, shape->nonnegative));
+  if (shape->encoder) TRY(h5_attribute_text(h5, "/", "encoder", shape->encoder));
   TRY(h5_attribute_text(h5, "/supports", "encoding-type", "csr_matrix"));
   TRY(h5_attribute_text(h5, "/supports", "encoding-version", "0.1.0"));
   TRY(h5_attribute_longs(h5, "/supports", "shape", 2, size));
   return OK;
+}
+
+/* Begin the offsets of rows of any length, which are known as they are written. */
+static int indptr_begin(struct supports_output *f)
+{
+  gidx count = f->shape.n + 1, zero = 0;
+  TRY(object_create(&f->result.h5, "/supports/indptr", 1, &count, 0, &f->indptr));
+  return h5_array_write(&f->indptr, 0, 1, &zero);
+}
+
+/* Entries of a chunk, and in *nnz those of all rows, or that it is not known. */
+static gidx chunk_entries(const struct supports_shape *shape, gidx *nnz)
+{
+  *nnz = shape->encoder ? H5_GROWS : shape->n * shape->s;
+  return shape->encoder ? imax(1, imin(CHUNK_VALUES, imin(shape->n, CHUNK_VALUES) * shape->s))
+                        : chunk_rows(shape) * shape->s;
 }
 
 static int output_create(struct supports_output *f, const char *path,
@@ -133,11 +172,12 @@ static int output_create(struct supports_output *f, const char *path,
   memset(f, 0, sizeof *f);
   f->shape = *shape;
   f->sink = (struct support_sink){f, sink_write};
-  CHECK(shape->n >= 0 && shape->k >= 1 && shape->s >= 1 && shape->d >= 1, ERR_INTERNAL,
-        "supports of %lld rows, %d of %d atoms, frames of %d", (long long)shape->n, shape->s,
-        shape->k, shape->d);
+  CHECK(shape->n >= 0 && shape->k >= 1 && shape->s >= 1 && shape->d >= 1 &&
+            (!shape->encoder || (shape->d == 1 && shape->has_codes)),
+        ERR_INTERNAL, "supports of %lld rows, %d of %d atoms, frames of %d", (long long)shape->n,
+        shape->s, shape->k, shape->d);
   const struct h5_file *h5 = &f->result.h5;
-  gidx nnz = shape->n * shape->s, chunk = chunk_rows(shape) * shape->s, codes[2] = {nnz, shape->d};
+  gidx nnz, chunk = chunk_entries(shape, &nnz), codes[2] = {nnz, shape->d};
   if (stores_codes(shape)) {
     f->summary = malloc((size_t)chunk * sizeof(float));
     CHECK(f->summary, ERR_MEMORY, "cannot allocate %lld bytes", (long long)chunk * 4);
@@ -148,6 +188,7 @@ static int output_create(struct supports_output *f, const char *path,
   TRY(object_create(h5, "/supports/score", 1, &nnz, chunk, &f->score));
   TRY(object_create(h5, "/supports/data", 1, &nnz, chunk, &f->data));
   if (stores_codes(shape)) TRY(object_create(h5, "/supports/codes", 2, codes, chunk, &f->codes));
+  if (shape->encoder) TRY(indptr_begin(f));
   f->indices.hashing = f->score.hashing = f->data.hashing = f->codes.hashing = &f->hashing;
   return OK;
 }
@@ -166,7 +207,7 @@ int supports_part_create(struct supports_output *f, const char *path,
 
 int supports_output_cut(struct supports_output *f, gidx rows)
 {
-  struct h5_array *arrays[] = {&f->indices, &f->score, &f->data, &f->codes};
+  struct h5_array *arrays[] = {&f->indices, &f->score, &f->data, &f->codes, &f->indptr};
   const struct h5_file *h5 = &f->result.h5;
   gidx size[2] = {rows, f->shape.k};
   for (int i = 0; i < LENGTH(arrays); i++)
@@ -196,7 +237,7 @@ static int indptr_write(const struct h5_file *h5, const struct supports_shape *s
 static int outputs_close(struct supports_output *f)
 {
   int status = OK;
-  struct h5_array *arrays[] = {&f->indices, &f->score, &f->data, &f->codes};
+  struct h5_array *arrays[] = {&f->indices, &f->score, &f->data, &f->codes, &f->indptr};
   for (int i = 0; i < LENGTH(arrays); i++) {
     int closed = h5_array_close(arrays[i]);
     if (status == OK) status = closed;
@@ -219,7 +260,7 @@ int supports_output_finish(struct supports_output *f, const struct supports_endi
   TRY(identity_write(h5, INPUTS_GROUP, &ending->inputs));
   TRY(identity_write(h5, CONTENTS_GROUP, &ending->contents));
   if (ending->part) TRY(part_write(h5, ending->part));
-  TRY(indptr_write(h5, shape));
+  if (!shape->encoder) TRY(indptr_write(h5, shape));
   TRY(metrics_write(h5, ending->metrics, shape->has_codes));
   if (ending->mean) TRY(object_write_vector(h5, "/mean", shape->p, ending->mean));
   TRY(result_publish(&f->result, facts, n_facts));
@@ -357,6 +398,21 @@ static int shapes_check(struct supports_input *f, const gidx *shape)
   return OK;
 }
 
+int supports_encoder_read(const struct h5_file *f, const char **encoder)
+{
+  char name[32];
+  int there;
+  *encoder = NULL;
+  TRY(h5_attribute_exists(f, "/", "encoder", &there));
+  if (!there) return OK;
+  TRY(h5_read_text(f, "/", "encoder", name, sizeof name));
+  int kind = encoder_kind_find(name);
+  CHECK(kind >= 0, ERR_INPUT, "'%s' has codes of an encoder '%s', which is not known", f->path,
+        name);
+  *encoder = encoder_names[kind];
+  return OK;
+}
+
 /* Read the attributes that a file of ours has beside its arrays; a foreign one has none. */
 static int facts_read(struct supports_input *f)
 {
@@ -378,6 +434,7 @@ static int facts_read(struct supports_input *f)
   if (codes && has_fit)
     TRY(h5_read_real(h5, "/metrics", "explained_variance", &f->explained_variance));
   TRY(nonnegative_read(h5, &f->nonnegative));
+  TRY(supports_encoder_read(h5, &f->encoder));
   CHECK(!f->nonnegative || frame == 1, ERR_INPUT,
         "'%s' says that codes are nonnegative, and that atoms are frames of %lld", f->state->file,
         (long long)frame);

@@ -29,6 +29,8 @@ struct supports_shape {
   idx k, s, d, p;
   int has_codes; /* codes are solved, not only scores known */
   int nonnegative;
+  const char *encoder; /* kind of the imported encoder whose codes they are, of encoder_names[]:
+                        * rows have up to s atoms; NULL: none, they have s */
 };
 
 /* supports.h5 being written. */
@@ -36,6 +38,7 @@ struct supports_output {
   struct result_file result;
   struct supports_shape shape;
   struct h5_array indices, score, data, codes; /* codes: d > 1 only */
+  struct h5_array indptr;                      /* where rows may have fewer than s atoms */
   struct support_sink sink;                    /* blocks of rows are written here, in order */
   float *summary;                              /* `data` of a chunk of frames; owned */
   struct phase hashing;                        /* what the hashes took, as part of writing */
@@ -69,11 +72,12 @@ void supports_output_close(struct supports_output *f);
 /* Supports named on the command line. */
 struct supports_input {
   struct support_source source;
-  const char *file;  /* borrowed: the name without /group */
-  idx top_s, rounds; /* as the file says; of a foreign file -1 and 1 */
-  int nonnegative;   /* as the file says: codes are at least 0; 0 when it does not say */
-  real rho;          /* penalty with which the codes were solved; 0 when the file does not say */
-  real *mean;        /* [mean_length] subtracted from the rows; NULL: nothing was; owned */
+  const char *file;    /* borrowed: the name without /group */
+  idx top_s, rounds;   /* as the file says; of a foreign file -1 and 1 */
+  const char *encoder; /* as in supports_shape */
+  int nonnegative;     /* as the file says: codes are at least 0; 0 when it does not say */
+  real rho;            /* penalty with which the codes were solved; 0 when the file does not say */
+  real *mean;          /* [mean_length] subtracted from the rows; NULL: nothing was; owned */
   gidx mean_length;
   gidx sweeps;                        /* of refit so far */
   struct identity inputs;             /* that the codes were solved for, where the file says it;
@@ -87,6 +91,8 @@ struct supports_input {
 int supports_input_open(struct supports_input *f, const char *name);
 /* The same for a file that may be a part, which the other refuses; for part.c. */
 int supports_part_open(struct supports_input *f, const char *name);
+/* *encoder <- the kind of the encoder whose codes a file has, as in supports_shape. */
+int supports_encoder_read(const struct h5_file *f, const char **encoder);
 const struct h5_file *supports_input_file(const struct supports_input *f);
 void supports_input_close(struct supports_input *f);
 

@@ -15,6 +15,7 @@
 #include "io/dictionary.h"
 #include "model/codes.h"
 #include "model/dictionary.h"
+#include "model/encoder.h"
 #include "model/route.h"
 
 enum { ROWS = 4096, PIECE = 1 << 15 };
@@ -28,6 +29,8 @@ struct support_pass {
   int is_solved;                   /* codes were solved, as the file says */
   int is_nonnegative;              /* codes, or else scores, are at least 0, as the file says */
   gidx k, top_s, rounds, d;        /* top_s -1: rows may have any length */
+  const char *encoder;             /* whose rows may have fewer than top_s; NULL: none */
+  int ascends;                     /* a row's atoms ascend, as of encoders but topk */
   gidx *offsets;                   /* [ROWS + 1] */
   idx *atoms;                      /* [PIECE] */
   float *values, *scores, *blocks; /* [PIECE], blocks [PIECE][d] */
@@ -45,9 +48,9 @@ static int round_begins(const struct support_pass *s, gidx j)
   return 0;
 }
 
-/* Inside a round entries are in the order of (N.2): larger score first, and of equal scores the
- * smaller atom first.  The scores of frames are rounded after the selection, so their ties tell
- * nothing. */
+/* Of an encoder that takes no largest scores, atoms ascend (N.24).  Else inside a round entries are
+ * in the order of (N.2): larger score first, and of equal scores the smaller atom first.  The
+ * scores of frames are rounded after the selection, so their ties tell nothing. */
 static int order_check(struct support_pass *s, gidx row, gidx j, idx atom, float score)
 {
   idx atom_before = s->atom_before;
@@ -55,6 +58,9 @@ static int order_check(struct support_pass *s, gidx row, gidx j, idx atom, float
   s->atom_before = atom;
   s->score_before = score;
   if (!s->v->is_ours || !s->has_score || j == 0) return OK;
+  CHECK(!s->ascends || atom_before < atom, ERR_INPUT, "row %lld: atom %d is behind atom %d",
+        (long long)row, atom, atom_before);
+  if (s->ascends) return OK;
   if (a > b || (a == b && (s->d > 1 || atom_before < atom))) return OK;
   CHECK(round_begins(s, j), ERR_INPUT,
         "row %lld: atoms %d and %d, scores %.9g and %.9g, are not in selection order",
@@ -125,8 +131,9 @@ static int offsets_check(struct support_pass *s, gidx row, gidx n)
     CHECK(s->offsets[i] >= 0 && s->offsets[i + 1] >= s->offsets[i], ERR_INPUT,
           "row %lld: offsets fall from %lld to %lld", (long long)(row + i),
           (long long)s->offsets[i], (long long)s->offsets[i + 1]);
-    CHECK(s->top_s < 0 || length == s->top_s, ERR_INPUT, "row %lld has %lld entries, top-s is %lld",
-          (long long)(row + i), (long long)length, (long long)s->top_s);
+    int fits = s->top_s < 0 || (s->encoder ? length <= s->top_s : length == s->top_s);
+    CHECK(fits, ERR_INPUT, "row %lld has %lld entries, top-s is %lld", (long long)(row + i),
+          (long long)length, (long long)s->top_s);
   }
   CHECK(s->offsets[n] <= s->counts.nnz, ERR_INPUT, "row %lld ends at entry %lld of %lld",
         (long long)(row + n - 1), (long long)s->offsets[n], (long long)s->counts.nnz);
@@ -189,6 +196,8 @@ static int attributes_check(struct support_pass *s, struct dimensions *dims)
   }
   s->is_solved = solved != 0;
   if (s->v->is_ours) TRY(nonnegative_read(f, &s->is_nonnegative));
+  if (s->v->is_ours) TRY(supports_encoder_read(f, &s->encoder));
+  s->ascends = s->encoder && s->encoder != encoder_names[ENCODER_TOPK];
   TRY(h5_exists(f, "/supports/codes", &s->has_codes));
   CHECK(!s->v->is_ours || s->has_codes == (s->is_solved && s->d > 1), ERR_INPUT,
         "'/supports/codes' is %s, frames are of %lld and codes were %ssolved",

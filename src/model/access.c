@@ -17,11 +17,16 @@ static int rows_job_run(void *argument)
   return j->rows.read(j->rows.self, j->first, (idx)j->count, j->x);
 }
 
-int rows_access(struct worker *w, struct rows_access access)
+int rows_fetch(struct worker *w, struct rows_access access)
 {
   struct rows_job job = {*access.rows, access.first, access.count, access.x};
-  TRY(worker_run(w, rows_job_run, &job));
-  return rows_source_check(&job.rows, access.x, access.first, access.count);
+  return worker_run(w, rows_job_run, &job);
+}
+
+int rows_access(struct worker *w, struct rows_access access)
+{
+  TRY(rows_fetch(w, access));
+  return rows_source_check(access.rows, access.x, access.first, access.count);
 }
 
 int shift_access(struct worker *w, const struct row_source *rows, const real *mean, float *x,

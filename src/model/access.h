@@ -19,6 +19,8 @@ struct rows_access {
   float *x;
 };
 int rows_access(struct worker *w, struct rows_access access);
+/* The same without that check, for rows that are a part of others. */
+int rows_fetch(struct worker *w, struct rows_access access);
 
 /* shift[p] <- the column means of the first n = min(N, SHIFT_ROWS) rows, less `mean` where it is
  * not NULL: the shift of doc/numerics.md section 7.  x: room for [n][p].  ERR_INPUT when a value is

@@ -5,6 +5,8 @@
 
 #include <stddef.h>
 
+#include "model/identity.h"
+
 const char *const encoder_names[ENCODER_KINDS] = {"relu", "topk", "jumprelu", "batchtopk"};
 
 float encoder_score(const struct encoder *e, const float *row, idx atom)
@@ -14,6 +16,17 @@ float encoder_score(const struct encoder *e, const float *row, idx atom)
   for (idx c = 0; c < e->p; c++) acc += row[c] * w[c];
   acc += e->bias[atom];
   return e->rescaled && e->norm ? acc * e->norm[atom] : acc;
+}
+
+uint64_t encoder_hash(const struct encoder *e, uint64_t weights_terms)
+{
+  const float *vectors[] = {e->bias, e->threshold, e->norm};
+  uint64_t sum = weights_terms;
+  for (idx i = 0; i < 3; i++)
+    if (vectors[i]) sum += (uint64_t)(2 * i + 3) * items_terms(vectors[i], 1, e->k, 0);
+  gidx top = e->kind == ENCODER_TOPK ? e->top : 0;
+  return content_hash(sum, e->k, e->p,
+                      (top << 4) + (e->rescaled << 3) + (e->centered << 2) + (int)e->kind);
 }
 
 /* Put an atom into a list of the largest, which has n of at most `top`; returns how many it has. */

@@ -30,6 +30,9 @@ float encoder_score(const struct encoder *e, const float *row, idx atom);
  * their codes.  Returns how many there are. */
 idx encoder_select(const struct encoder *e, const float *scores, idx *atoms, float *codes);
 
+/* The hash of an encoder (model/identity.h), from the terms of its weights, atom by atom. */
+uint64_t encoder_hash(const struct encoder *e, uint64_t weights_terms);
+
 /* A step of matching pursuit (N.25) on a residual, whose scores[k] with the atoms are given: takes
  * the atom with the largest positive score from the residual and adds it to the support, which has
  * n atoms.  Returns how many it has then. */

@@ -20,8 +20,9 @@ struct identity { /* 0: not known */
   uint64_t supports; /* which atoms each row has, in order */
   uint64_t codes;    /* their scores and codes */
   uint64_t classes;  /* class of each atom */
+  uint64_t encoder;  /* an imported encoder, where codes are its own (model/encoder.h) */
 };
-enum { IDENTITY_HASHES = 5 };
+enum { IDENTITY_HASHES = 6 };
 
 /* The terms of items first .. first + n - 1 of width values each: rows of p, atoms of d times p.
  * Values go by fours where four divide the width, which takes a quarter of the time. */

@@ -7,13 +7,15 @@
 
 #include "base/types.h"
 
-/* Supports of n consecutive rows, s atoms each in selection order. */
+/* Supports of n consecutive rows in selection order: s atoms each, or with `start` up to s, row i
+ * having entries start[i] .. start[i + 1] - 1 of the arrays. */
 struct support_block {
   gidx first; /* global row */
   idx n, s, d;
   const idx *atoms;   /* [n][s] */
   const float *score; /* [n][s] */
   const float *codes; /* [n][s][d]; NULL when codes were not solved */
+  const gidx *start;  /* [n + 1], from 0 on; NULL: each row has s */
 };
 
 /* Where blocks go, in ascending order of rows.  The io floor fills this struct for files. */

@@ -42,7 +42,8 @@ static int blocks_write(const struct refit_state *f, const struct support_sink *
 {
   for (gidx first = 0; first < f->total; first += ROW_BLOCK) {
     idx n = f->total - first < ROW_BLOCK ? (idx)(f->total - first) : ROW_BLOCK;
-    struct support_block block = {first, n, f->s, f->d, o->all_atoms, o->all_score, o->all_codes};
+    struct support_block block = {first,        n,   f->s, f->d, o->all_atoms, o->all_score,
+                                  o->all_codes, NULL};
     TRY(block_gather(f, o, first / ROW_BLOCK, n));
     TRY(comm_agree(f->c, f->c->rank ? OK : support_access(worker, sink, &block)));
   }

@@ -278,3 +278,63 @@ int cpu_codes(struct device *dev, const struct codes_job *job)
   arena_free(&arena);
   return status;
 }
+
+/* Work arrays of one thread that judges given codes. */
+struct quality_work {
+  const float **vector;
+  real *codes; /* both of the longest row */
+  real *sums;  /* [2 p] */
+};
+
+static int judges_alloc(struct arena *arena, const struct cpu_state *s,
+                        const struct quality_job *job, struct quality_work **works)
+{
+  gidx longest = 0;
+  for (idx i = 0; i < job->n; i++) longest = imax(longest, job->start[i + 1] - job->start[i]);
+  TRY(arena_alloc(arena, works, s->options.threads, sizeof **works));
+  for (int t = 0; t < s->options.threads; t++) {
+    struct quality_work *w = *works + t;
+    TRY(arena_alloc(arena, &w->vector, longest, sizeof *w->vector));
+    TRY(arena_alloc(arena, &w->codes, longest, sizeof *w->codes));
+    TRY(arena_alloc(arena, &w->sums, 2 * (gidx)s->options.p, sizeof *w->sums));
+  }
+  return OK;
+}
+
+static void row_judge(const struct cpu_state *s, const struct quality_job *job,
+                      struct quality_work *w, idx i)
+{
+  idx p = s->options.p, m = (idx)(job->start[i + 1] - job->start[i]);
+  const idx *support = job->support + job->start[i];
+  const float *codes = job->codes + job->start[i];
+  struct row_quality *q = &job->quality[i];
+  q->nonzero = 0;
+  for (idx j = 0; j < m; j++) {
+    w->vector[j] = job->atoms + (gidx)support[j] * p;
+    w->codes[j] = codes[j];
+    q->nonzero += codes[j] != 0;
+  }
+  s->codes->quality(job->rows + (gidx)i * p, w->vector, m, p, w->codes, w->sums, q);
+}
+
+int cpu_quality(struct device *dev, const struct quality_job *job)
+{
+  const struct cpu_state *s = cpu_of(dev);
+  struct arena arena = {0};
+  struct quality_work *works = NULL;
+  int threads = s->options.threads;
+  if (!s->codes) TRY(device_check_fma());
+  int status = judges_alloc(&arena, s, job, &works);
+  idx runs = (idx)ceil_div(job->n, ROWS_AT_ONCE), next = 0;
+#pragma omp parallel for num_threads(threads) schedule(static, 1)
+  for (int t = 0; t < threads; t++)
+    for (idx run; !status;) {
+#pragma omp atomic capture
+      run = next++;
+      if (run >= runs) break;
+      idx end = (idx)imin(job->n, (run + 1) * (gidx)ROWS_AT_ONCE);
+      for (idx i = run * ROWS_AT_ONCE; i < end; i++) row_judge(s, job, works + t, i);
+    }
+  arena_free(&arena);
+  return status;
+}

@@ -201,6 +201,7 @@ const struct backend backend_cpu = {
     .place = cpu_place,
     .codes_state_bytes = cpu_codes_state_bytes,
     .codes = cpu_codes,
+    .quality = cpu_quality,
     .arrow = cpu_arrow,
     .residuals = cpu_residuals,
     .row_products = cpu_row_products,

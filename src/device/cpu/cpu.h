@@ -56,6 +56,7 @@ int cpu_place(struct device *dev, const struct place_job *job);
 int cpu_route_exact(struct device *dev, struct route_job *job); /* every score by its chain */
 gidx cpu_codes_state_bytes(idx vectors, real rho, int nonnegative);
 int cpu_codes(struct device *dev, const struct codes_job *job);
+int cpu_quality(struct device *dev, const struct quality_job *job);
 int cpu_arrow(struct device *dev, struct arrow_job *job);
 int cpu_residuals(struct device *dev, const struct residual_job *job);
 int cpu_row_products(struct device *dev, const real *residual, idx p, const struct rows_item *items,

@@ -110,9 +110,10 @@ static int creation_lists(const struct h5_array *a, hid_t *creation, hid_t *acce
 
 static int dataset_create(const struct h5_file *f, struct h5_array *a)
 {
-  hsize_t dims[3];
-  for (int i = 0; i < a->rank; i++) dims[i] = (hsize_t)a->shape[i];
-  hid_t creation = -1, access = -1, space = H5Screate_simple(a->rank, dims, NULL), dataset = -1;
+  hsize_t dims[3], most[3];
+  for (int i = 0; i < a->rank; i++) dims[i] = most[i] = (hsize_t)a->shape[i];
+  if (a->grows) most[0] = H5S_UNLIMITED;
+  hid_t creation = -1, access = -1, space = H5Screate_simple(a->rank, dims, most), dataset = -1;
   int status = creation_lists(a, &creation, &access);
   if (status == OK)
     dataset =
@@ -144,9 +145,13 @@ int h5_array_create_chunked(const struct h5_file *f, const char *object, enum h5
         ERR_INTERNAL, "cannot create '%s' of rank %d", object, rank);
   strcpy(a->object, object);
   memcpy(a->shape, shape, (size_t)rank * sizeof shape[0]);
+  a->grows = shape[0] == H5_GROWS;
+  if (a->grows) a->shape[0] = 0;
   double row = (double)h5_type_bytes(type);
   for (int i = 1; i < rank; i++) row *= (double)shape[i];
-  gidx rows = rows_per_chunk > 0 ? imin(rows_per_chunk, shape[0]) : chunk_rows_even(shape[0], row);
+  gidx rows = a->grows             ? rows_per_chunk
+              : rows_per_chunk > 0 ? imin(rows_per_chunk, shape[0])
+                                   : chunk_rows_even(shape[0], row);
   a->chunk_rows = imax(rows, 1);
   CHECK(row * (double)a->chunk_rows < 0xffffffffu, ERR_INTERNAL, "a row of '%s' has %.3g bytes",
         object, row);
@@ -272,6 +277,17 @@ static int chunk_hash(struct h5_array *a, size_t bytes, const unsigned char *sum
   return OK;
 }
 
+/* Give the dataset as many entries as were written. */
+static int extent_set(struct h5_array *a)
+{
+  hsize_t dims[3];
+  a->shape[0] = a->next;
+  for (int i = 0; i < a->rank; i++) dims[i] = (hsize_t)a->shape[i];
+  TRY_H5(H5Dset_extent(a->id, dims), ERR_IO, "cannot give '%s' of '%s' its length", a->object,
+         a->path);
+  return OK;
+}
+
 /* Write the pending chunk; the last one of an array is filled up with zeros. */
 static int flush(struct h5_array *a)
 {
@@ -283,6 +299,7 @@ static int flush(struct h5_array *a)
   memset(a->pending + (size_t)(count * values) * value, 0, rest);
   size_t bytes = (size_t)(a->chunk_rows * values) * value;
   TRY(h5_begin());
+  if (a->grows) TRY(extent_set(a));
   TRY_H5(h5_chunk_write(a->id, a->next - count, a->pending, bytes), ERR_IO,
          "cannot write '%s' of '%s'", a->object, a->path);
   TRY(chunk_hash(a, bytes - rest, a->pending + bytes));
@@ -291,7 +308,8 @@ static int flush(struct h5_array *a)
 
 int h5_array_write(struct h5_array *a, gidx first, gidx count, const void *in)
 {
-  CHECK(a->pending && first == a->next && count >= 0 && count <= a->shape[0] - first, ERR_INTERNAL,
+  int fits = a->grows || count <= a->shape[0] - first;
+  CHECK(a->pending && first == a->next && count >= 0 && fits, ERR_INTERNAL,
         "entries %lld + %lld of '%s' are written, but %lld is next of %lld", (long long)first,
         (long long)count, a->object, (long long)a->next, (long long)a->shape[0]);
   size_t row = (size_t)row_values(a) * h5_type_bytes(a->type);
@@ -313,14 +331,10 @@ int h5_array_write(struct h5_array *a, gidx first, gidx count, const void *in)
 
 int h5_array_truncate(struct h5_array *a)
 {
-  hsize_t dims[3];
-  if (a->next == a->shape[0]) return OK;
+  if (a->grows || a->next == a->shape[0]) return OK;
   TRY(h5_begin());
   TRY(flush(a));
-  a->shape[0] = a->next;
-  for (int i = 0; i < a->rank; i++) dims[i] = (hsize_t)a->shape[i];
-  TRY_H5(H5Dset_extent(a->id, dims), ERR_IO, "cannot cut '%s' of '%s'", a->object, a->path);
-  return OK;
+  return extent_set(a);
 }
 
 int h5_array_close(struct h5_array *a)

@@ -64,6 +64,7 @@ struct h5_array {
   struct input_file *input; /* reading: borrowed of the file, which stays open */
   char object[256];
   gidx chunk_rows;          /* writing: entries of the first dimension in a chunk */
+  int grows;                /* writing: it has as many entries as are written */
   gidx next, n_pending;     /* writing: entries given so far, and how many of them are in pending */
   unsigned char *pending;   /* writing: the chunk being filled; owned */
   struct h5_chunks *chunks; /* reading: NULL when everything is read by HDF5; owned */
@@ -75,7 +76,9 @@ struct h5_array {
 int h5_array_open(const struct h5_file *f, const char *object, struct h5_array *a);
 /* Create a dataset of rank 1 to 3 for writing; type is I32, I64, F32 or F64.  Missing groups are
  * created.  A chunk has rows_per_chunk entries of the first dimension, or with 0 as many as give
- * chunks of one size and at most a megabyte. */
+ * chunks of one size and at most a megabyte.  Where shape[0] is H5_GROWS, the array will have as
+ * many entries as are written, in chunks of rows_per_chunk. */
+enum { H5_GROWS = -1 };
 int h5_array_create(const struct h5_file *f, const char *object, enum h5_type type, int rank,
                     const gidx *shape, struct h5_array *a);
 int h5_array_create_chunked(const struct h5_file *f, const char *object, enum h5_type type,

@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A turn: ranks read and describe their rows, agree, and send what they found to rank 0, which
+ * writes the entries of one rank after another, so that it holds those of two at most. */
+#include "encode/imported.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fingerprint.h"
+#include "base/log.h"
+#include "base/num.h"
+#include "base/status.h"
+#include "base/sums.h"
+#include "base/team.h"
+#include "encode/encode_impl.h"
+#include "encode/steps.h"
+#include "model/access.h"
+#include "model/identity.h"
+
+enum { READ_ATOMS = 1024 }; /* of the matrix at a time */
+
+static int share_alloc(struct arena *a, const struct score_matrix *m, struct imported_share *s)
+{
+  TRY(arena_alloc(a, &s->scores, SCORE_ROWS * scores_width(m), sizeof *s->scores));
+  TRY(arena_alloc(a, &s->support, m->k, sizeof *s->support));
+  return arena_alloc(a, &s->codes, m->k, sizeof *s->codes);
+}
+
+static int results_alloc(struct encode *e)
+{
+  const struct encode_task *t = e->task;
+  struct imported *m = &e->imported;
+  struct arena *a = &e->arena;
+  int is_root = e->c->rank == 0;
+  gidx turn = is_root ? (gidx)e->groups * e->block : 0, ended = 2 * (e->block / ROW_BLOCK + 1);
+  TRY(arena_alloc(a, &m->lengths, e->block, sizeof *m->lengths));
+  TRY(arena_alloc(a, &m->all_lengths, turn, sizeof *m->all_lengths));
+  TRY(arena_alloc(a, &m->quality, e->block, sizeof *m->quality));
+  TRY(arena_alloc(a, &e->qualities, turn, sizeof *e->qualities));
+  TRY(arena_alloc(a, &m->ended, ended * e->p, sizeof *m->ended));
+  TRY(arena_alloc(a, &e->out_ended, is_root ? e->groups * ended * e->p : 0, sizeof(real)));
+  TRY(arena_alloc(a, &e->ended_blocks, e->groups, sizeof *e->ended_blocks));
+  TRY(arena_alloc(a, &e->counts, 2 * (gidx)e->c->size, sizeof *e->counts));
+  TRY(arena_alloc(a, &m->counts, e->c->size, sizeof *m->counts));
+  TRY(arena_alloc(a, &m->start, (gidx)e->block + 1, sizeof *m->start));
+  TRY(arena_alloc(a, &e->shift, e->p, sizeof *e->shift));
+  e->recv_counts = e->counts ? e->counts + e->c->size : NULL;
+  struct arena *kept = &e->result->arena;
+  TRY(arena_alloc(kept, &e->result->density, t->atoms->k, sizeof *e->result->density));
+  return statistics_init(&e->statistics, kept, &e->group, is_root, e->p, e->shift,
+                         t->first / ROW_BLOCK, t->rows->n);
+}
+
+int imported_alloc(struct encode *e, struct encode_memory *memory)
+{
+  const struct encode_task *t = e->task;
+  struct imported *m = &e->imported;
+  struct arena *a = &e->arena;
+  size_t start = a->bytes + e->result->arena.bytes;
+  TRY(scores_alloc(&m->matrix, a, t->atoms->k, e->p));
+  memory->matrix = (gidx)(a->bytes + e->result->arena.bytes - start);
+  start += (size_t)memory->matrix;
+  TRY(arena_alloc(a, &m->raw, (gidx)e->block * e->p, sizeof *m->raw));
+  TRY(arena_alloc(a, &m->x, (gidx)e->block * e->p, sizeof *m->x));
+  memory->rows = (gidx)(a->bytes + e->result->arena.bytes - start);
+  start += (size_t)memory->rows;
+  struct imported_share one = {0};
+  TRY(arena_alloc(a, &m->shares, t->threads, sizeof *m->shares));
+  for (idx i = 0; i < t->threads; i++)
+    TRY(share_alloc(a, &m->matrix, a->is_dry ? &one : &m->shares[i]));
+  memory->lists = (gidx)(a->bytes + e->result->arena.bytes - start);
+  start += (size_t)memory->lists;
+  TRY(results_alloc(e));
+  memory->codes = (gidx)(a->bytes + e->result->arena.bytes - start);
+  return OK;
+}
+
+/* The panels of the matrix that a rank reads. */
+static void panels_share(const struct encode *e, int rank, gidx *first, gidx *count)
+{
+  comm_share(e->imported.matrix.panels, e->c->size, rank, first, count);
+}
+
+int imported_read(struct encode *e)
+{
+  const struct atom_source *weights = e->task->weights;
+  struct imported *m = &e->imported;
+  struct arena arena = {0};
+  gidx first, end;
+  float *rows;
+  panels_share(e, e->c->rank, &first, &end);
+  end = imin((first + end) * SCORE_LANES, weights->k);
+  first *= SCORE_LANES;
+  int status = arena_alloc(&arena, &rows, (gidx)READ_ATOMS * e->p, sizeof *rows);
+  for (idx count; first < end && !status; first += count) {
+    count = (idx)imin(end - first, READ_ATOMS);
+    status = weights->read(weights->self, (idx)first, count, rows);
+    if (!status) status = rows_check(rows, count, e->p, first, weights->name);
+    if (status) break;
+    m->terms += items_terms(rows, count, e->p, first);
+    scores_put(&m->matrix, rows, (idx)first, count);
+  }
+  arena_free(&arena);
+  return status;
+}
+
+/* Make the terms that the ranks added up the hash of the encoder. */
+static int encoder_name(struct encode *e)
+{
+  const struct encode_task *t = e->task;
+  gidx sum = (gidx)e->imported.terms;
+  TRY(comm_sum(e->c, &sum, 1));
+  uint64_t hash = e->result->inputs.encoder = encoder_hash(t->encoder, (uint64_t)sum);
+  int status = OK;
+  if (t->encoder_hash && t->encoder_hash != hash)
+    status =
+        status_fail(ERR_INPUT, __FILE__, __LINE__,
+                    "the encoder of '%s' is not the one that the run was begun with: its hash "
+                    "is %016llx, not %016llx",
+                    t->atoms->name, (unsigned long long)hash, (unsigned long long)t->encoder_hash);
+  return comm_agree(e->c, status);
+}
+
+int imported_share_out(struct encode *e, int status)
+{
+  struct imported *m = &e->imported;
+  gidx first, count, panel = (gidx)e->p * SCORE_LANES;
+  TRY(comm_agree(e->c, status));
+  for (int r = 0; r < e->c->size; r++) {
+    panels_share(e, r, &first, &count);
+    e->counts[r] = (idx)count;
+  }
+  panels_share(e, e->c->rank, &first, &count);
+  TRY(comm_allgather(e->c, m->matrix.values + first * panel, e->counts,
+                     (size_t)panel * sizeof *m->matrix.values, m->matrix.values));
+  return encoder_name(e);
+}
+
+/* Make room for n more entries. */
+static int list_reserve(struct entry_list *l, gidx n)
+{
+  gidx capacity = imax(l->n + n, 2 * l->capacity);
+  if (l->n + n <= l->capacity) return 1;
+  void *arrays[] = {l->atoms, l->score, l->codes};
+  int has_all = 1;
+  for (int i = 0; i < 3; i++) {
+    void *more = realloc(arrays[i], (size_t)capacity * 4);
+    has_all = has_all && more;
+    if (more) arrays[i] = more;
+  }
+  l->atoms = arrays[0];
+  l->score = arrays[1];
+  l->codes = arrays[2];
+  if (has_all) l->capacity = capacity;
+  return has_all;
+}
+
+/* Append the entries of another list; 0: there is no memory. */
+static int list_append(struct entry_list *l, const struct entry_list *more)
+{
+  if (!list_reserve(l, more->n)) return 0;
+  memcpy(l->atoms + l->n, more->atoms, (size_t)more->n * sizeof *l->atoms);
+  memcpy(l->score + l->n, more->score, (size_t)more->n * sizeof *l->score);
+  memcpy(l->codes + l->n, more->codes, (size_t)more->n * sizeof *l->codes);
+  l->n += more->n;
+  return 1;
+}
+
+/* Append the n atoms of a row, whose support and codes the share has; 0: there is no memory. */
+static int row_append(struct imported_share *s, const float *scores, idx n)
+{
+  struct entry_list *l = &s->found;
+  if (!list_reserve(l, n)) return 0;
+  for (idx j = 0; j < n; j++, l->n++) {
+    l->atoms[l->n] = s->support[j];
+    l->score[l->n] = scores[s->support[j]];
+    l->codes[l->n] = s->codes[j];
+  }
+  return 1;
+}
+
+static void list_free(struct entry_list *l)
+{
+  free(l->atoms);
+  free(l->score);
+  free(l->codes);
+}
+
+void imported_free(struct encode *e)
+{
+  struct imported *m = &e->imported;
+  list_free(&m->mine);
+  list_free(&m->theirs);
+  for (idx i = 0; m->shares && i < e->task->threads; i++) list_free(&m->shares[i].found);
+}
+
+/* Note the first value of a row that is not finite. */
+static void bad_look(struct imported_share *s, gidx row, const float *values, const idx *atoms,
+                     idx n)
+{
+  for (idx j = 0; j < n && s->bad_row < 0; j++)
+    if (!isfinite(values[j])) {
+      s->bad_row = row;
+      s->bad_atom = atoms ? atoms[j] : j;
+    }
+}
+
+/* Find the support and codes of row i of the block from its products. */
+static void row_describe(struct encode *e, struct imported_share *s, gidx i, float *scores)
+{
+  const struct encoder *encoder = e->task->encoder;
+  struct imported *m = &e->imported;
+  scores_finish(encoder, scores);
+  bad_look(s, i, scores, NULL, encoder->k);
+  idx n = m->lengths[i] = encoder_select(encoder, scores, s->support, s->codes);
+  bad_look(s, i, s->codes, s->support, n);
+  if (!row_append(s, scores, n)) s->no_memory = 1;
+}
+
+/* A thread's share of the rows. */
+static void share_describe(void *self, gidx thread)
+{
+  struct encode *e = self;
+  struct imported *m = &e->imported;
+  struct imported_share *s = &m->shares[thread];
+  idx threads = e->task->threads;
+  const float *rows = e->task->encoder->centered ? m->x : m->raw;
+  gidx end = (thread + 1) * m->n / threads, width = scores_width(&m->matrix);
+  s->found.n = 0;
+  s->bad_row = -1;
+  for (gidx i = thread * m->n / threads; i < end; i += SCORE_ROWS) {
+    idx n = (idx)imin(end - i, SCORE_ROWS);
+    scores_products(&m->matrix, rows + i * e->p, n, s->scores);
+    for (idx r = 0; r < n; r++) row_describe(e, s, i + r, s->scores + r * width);
+  }
+}
+
+/* Put the shares together; *key <- by which the failure of the lowest row is told. */
+static int shares_join(struct encode *e, gidx *key)
+{
+  struct imported *m = &e->imported;
+  m->mine.n = 0;
+  for (idx i = 0; i < e->task->threads; i++) {
+    struct imported_share *s = &m->shares[i];
+    gidx row = e->task->first + m->first + s->bad_row;
+    if (s->bad_row >= 0) *key = (row << 31) + s->bad_atom;
+    CHECK(s->bad_row < 0, ERR_INPUT,
+          "the score of row %lld and atom %d is not a finite float32 number", (long long)row,
+          s->bad_atom);
+    CHECK(!s->no_memory && list_append(&m->mine, &s->found), ERR_MEMORY,
+          "cannot allocate the codes of %d rows: a smaller --block has fewer", m->n);
+  }
+  m->start[0] = 0;
+  for (idx i = 0; i < m->n; i++) m->start[i + 1] = m->start[i] + m->lengths[i];
+  return OK;
+}
+
+/* Read this rank's rows, with their hash and column sums. */
+static int rows_take(struct encode *e)
+{
+  const struct encode_task *t = e->task;
+  struct phase *read = &e->result->phases[PHASE_READ], *sums = &e->result->phases[PHASE_SUMS];
+  struct imported *m = &e->imported;
+  gidx global = t->first + m->first;
+  size_t bytes = (size_t)m->n * (size_t)e->p * sizeof *m->x;
+  phase_begin(read);
+  TRY(rows_fetch(&e->files, (struct rows_access){t->rows, m->first, m->n, m->raw}));
+  TRY(rows_source_check(encode_whole(t), m->raw, global, m->n));
+  e->result->inputs.rows += items_terms(m->raw, m->n, e->p, global);
+  memcpy(m->x, m->raw, bytes);
+  rows_center(m->x, m->n, e->p, t->mean);
+  phase_end(read, m->n * t->rows->row_bytes);
+  phase_begin(sums);
+  statistics_rows(&e->statistics, m->x, m->first, m->n, m->ended);
+  phase_end(sums, (double)bytes);
+  return OK;
+}
+
+/* Add this rank's entries to density, fingerprint and counts of codes.  The place of an entry is
+ * that of its row and its place in it, so that ranks and parts know it. */
+static void entries_count(struct encode *e)
+{
+  const struct encode_task *t = e->task;
+  const struct imported *m = &e->imported;
+  const struct entry_list *l = &m->mine;
+  uint64_t sum = 0;
+  for (gidx i = 0; i < l->n; i++) e->result->density[l->atoms[i]]++;
+  for (idx i = 0; i < m->n; i++) {
+    gidx at = (t->first + m->first + i) * e->s, from = m->start[i], n = m->lengths[i];
+    sum += fingerprint(l->atoms + from, n, 4, at) + 3 * fingerprint(l->score + from, n, 4, at) +
+           5 * fingerprint(l->codes + from, n, 4, at);
+  }
+  e->result->fingerprint += sum;
+  codes_count(&e->statistics.codes, l->codes, l->n);
+}
+
+/* How good the codes of this rank's rows are. */
+static int rows_judge(struct encode *e)
+{
+  struct imported *m = &e->imported;
+  struct phase *phase = &e->result->phases[PHASE_CODES];
+  phase_begin(phase);
+  TRY(device_quality(&e->device, &(struct quality_job){.n = m->n,
+                                                       .rows = m->x,
+                                                       .atoms = e->shard.atoms,
+                                                       .start = m->start,
+                                                       .support = m->mine.atoms,
+                                                       .codes = m->mine.codes,
+                                                       .quality = m->quality}));
+  phase_end(phase, (double)m->mine.n * 2 * e->p);
+  return OK;
+}
+
+/* Read and describe this rank's rows of a turn. */
+static int rows_describe(struct encode *e, gidx *key)
+{
+  const struct encode_task *t = e->task;
+  struct imported *m = &e->imported;
+  struct phase *phase = &e->result->phases[PHASE_ROUTE];
+  if (!m->n) return OK;
+  TRY(rows_take(e));
+  phase_begin(phase);
+  team_run(t->threads, t->threads, share_describe, e);
+  int status = shares_join(e, key);
+  phase_end(phase, (double)m->n * t->atoms->k * e->p);
+  TRY(status);
+  TRY(rows_judge(e));
+  phase_begin(&e->result->phases[PHASE_METRICS]);
+  entries_count(e);
+  phase_end(&e->result->phases[PHASE_METRICS], 0);
+  return OK;
+}
+
+/* Write the rows of a rank, whose lengths[n] are given, on rank 0. */
+static int entries_write(struct encode *e, const struct entry_list *l, gidx first, idx n,
+                         const idx *lengths)
+{
+  struct phase *phase = &e->result->phases[PHASE_WRITE];
+  struct imported *m = &e->imported;
+  phase_begin(phase);
+  m->start[0] = 0;
+  for (idx i = 0; i < n; i++) m->start[i + 1] = m->start[i] + lengths[i];
+  const struct support_block block = {.first = e->task->sink_first + first,
+                                      .n = n,
+                                      .s = e->s,
+                                      .d = 1,
+                                      .atoms = l->atoms,
+                                      .score = l->score,
+                                      .codes = l->codes,
+                                      .start = m->start};
+  TRY(support_access(&e->files, e->task->sink, &block));
+  phase_end(phase, (double)l->n * 12);
+  return OK;
+}
+
+/* Entries of rank r to rank 0, into m->theirs. */
+static int entries_gather(struct encode *e, int r)
+{
+  struct imported *m = &e->imported;
+  struct entry_list *to = &m->theirs;
+  const struct entry_list *from = &m->mine;
+  gidx n = m->counts[r];
+  for (int i = 0; i < e->c->size; i++) e->recv_counts[i] = 0;
+  TRY(comm_count(n, &e->recv_counts[r]));
+  to->n = 0;
+  int fits = e->c->rank || list_reserve(to, n);
+  TRY(comm_agree(e->c, fits ? OK
+                            : status_fail(ERR_MEMORY, __FILE__, __LINE__,
+                                          "cannot allocate %lld codes: a smaller --block has fewer",
+                                          (long long)n)));
+  to->n = n;
+  const struct comm_part parts[] = {
+      {from->atoms, to->atoms, e->recv_counts, sizeof *from->atoms},
+      {from->score, to->score, e->recv_counts, sizeof *from->score},
+      {from->codes, to->codes, e->recv_counts, sizeof *from->codes},
+  };
+  return comm_gather_parts(e->c, parts, LENGTH(parts));
+}
+
+/* What is known of each row of the turn, to rank 0; what every rank found is then known to all. */
+static int rows_gather(struct encode *e, gidx turn_first, idx turn_n)
+{
+  struct imported *m = &e->imported;
+  TRY(step_ended_count(e, turn_first, turn_n));
+  for (int r = 0; r < e->c->size; r++) {
+    gidx first, count;
+    encode_rank_share(e, turn_n, r, &first, &count);
+    e->recv_counts[r] = (idx)count;
+  }
+  const struct comm_part parts[] = {
+      {m->lengths, m->all_lengths, e->recv_counts, sizeof *m->lengths},
+      {m->quality, e->qualities, e->recv_counts, sizeof *m->quality},
+      {m->ended, e->out_ended, e->counts, sizeof *m->ended},
+  };
+  TRY(comm_gather_parts(e->c, parts, LENGTH(parts)));
+  return comm_allgather_long(e->c, m->mine.n, m->counts);
+}
+
+/* The results of a turn to rank 0, and from there to the sink. */
+static int turn_finish(struct encode *e, gidx turn_first, idx turn_n)
+{
+  struct phase *phase = &e->result->phases[PHASE_GATHER];
+  struct imported *m = &e->imported;
+  const idx *lengths = m->all_lengths;
+  int is_root = e->c->rank == 0, status = OK;
+  double before = e->c->bytes;
+  phase_begin(phase);
+  TRY(rows_gather(e, turn_first, turn_n));
+  phase_end(phase, e->c->bytes - before);
+  for (int r = 0; r < e->c->size; r++) {
+    gidx first, n;
+    encode_rank_share(e, turn_n, r, &first, &n);
+    if (!n) continue;
+    if (r > 0) TRY(entries_gather(e, r));
+    if (!is_root) continue;
+    if (!status)
+      status = entries_write(e, r ? &m->theirs : &m->mine, turn_first + first, (idx)n, lengths);
+    lengths += n;
+  }
+  if (!is_root) return OK;
+  const struct chains chains = {e->out_ended, e->groups, 1, e->ended_blocks};
+  statistics_join(&e->statistics, e->qualities, turn_n, &chains);
+  return status;
+}
+
+/* Do the turn that begins at a row; the status is this rank's. */
+static int turn_run(struct encode *e, gidx turn_first, idx turn_n)
+{
+  struct imported *m = &e->imported;
+  gidx share_first, share, key = LATE;
+  encode_rank_share(e, turn_n, e->c->rank, &share_first, &share);
+  m->first = turn_first + share_first;
+  m->n = (idx)share;
+  m->mine.n = 0;
+  int status = rows_describe(e, &key);
+  TRY(comm_agree_at(e->c, status, key));
+  return turn_finish(e, turn_first, turn_n);
+}
+
+int imported_run(struct encode *e)
+{
+  struct progress progress;
+  int status = OK;
+  progress_start(&progress, "encode", "rows", e->end);
+  while (e->next < e->end) {
+    uint64_t asked = encode_stop_asked(e);
+    TRY(comm_agree_flags(e->c, status, LATE, &asked));
+    if (asked) {
+      e->end = e->next;
+      e->task->stopped(e->task->stops_self, asked);
+      break;
+    }
+    idx n = encode_turn_at(e, e->next);
+    status = turn_run(e, e->next, n);
+    e->next += n;
+    progress_show(&progress, e->next);
+  }
+  return comm_agree(e->c, status);
+}
