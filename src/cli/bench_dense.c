@@ -7,8 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/num.h"
 #include "base/rng.h"
 #include "base/status.h"
 #include "cli/bench_median.h"
@@ -76,7 +78,34 @@ static int turn_run(struct bench *b, int turn)
   return OK;
 }
 
-static void table_print(struct bench *b, int repeats)
+/* A line; of_peer: how many times the peer's rate, 0 where there is none; total: of our cases. */
+static void line_tell(const struct bench *b, int which, double seconds, double of_peer,
+                      double total, struct json *j)
+{
+  double n = b->o->schur;
+  json_object(j, NULL);
+  json_text(j, "name", case_names[which]);
+  json_real(j, "seconds", seconds);
+  json_real(j, "gmacs", 1e-9 * n * n * n / 6 / seconds);
+  json_real(j, "of_dpotrf", of_peer > 0 ? of_peer : nan_canonical());
+  json_real(j, "share", which != CASE_PEER ? seconds / total : nan_canonical());
+  json_end(j);
+}
+
+static void table_tell(const struct bench *b, const double *seconds, const double *of_peer,
+                       double total, struct json *j)
+{
+  json_long(j, "size", b->o->schur);
+  json_long(j, "panel", b->o->panel);
+  json_text(j, "variant", b->device.variant);
+  json_array(j, "lines");
+  for (int which = 0; which < CASES; which++)
+    if (seconds[which] > 0)
+      line_tell(b, which, seconds[which], seconds[CASE_PEER] > 0 ? of_peer[which] : 0, total, j);
+  json_end(j);
+}
+
+static void table_print(struct bench *b, int repeats, struct json *json)
 {
   double n = b->o->schur, work = n * n * n / 6, ratio[MAX_REPEATS], total = 0;
   double seconds[CASES], of_peer[CASES];
@@ -86,6 +115,10 @@ static void table_print(struct bench *b, int repeats)
     memcpy(ratio, b->seconds[which], (size_t)repeats * sizeof *ratio);
     seconds[which] = median(ratio, repeats);
     if (which != CASE_PEER) total += seconds[which];
+  }
+  if (json) {
+    table_tell(b, seconds, of_peer, total, json);
+    return;
   }
   printf("S of %d x %d, panel=%d threads=%d variant=%s, medians of %d runs\n", b->o->schur,
          b->o->schur, b->o->panel, b->threads, b->device.variant, repeats);
@@ -99,12 +132,14 @@ static void table_print(struct bench *b, int repeats)
   }
 }
 
-int bench_dense(const struct bench_dense_options *o, int repeats, int threads, const char *variant)
+int bench_dense(const struct bench_dense_options *o, const struct bench_common *common)
 {
   static struct bench b;
+  int threads = common->threads;
   gidx values = (gidx)o->schur * o->schur;
   b = (struct bench){.o = o, .threads = threads};
-  struct device_options options = {.p = 1, .d = 1, .threads = threads, .variant = variant};
+  struct device_options options = {
+      .p = 1, .d = 1, .threads = threads, .variant = common->cpu_variant};
   TRY(device_open(&b.device, &options));
   TRY(dense_open(&b.dense, &b.device, o->panel, o->schur));
   TRY(arena_alloc(&b.arena, &b.s, values, sizeof *b.s));
@@ -112,8 +147,8 @@ int bench_dense(const struct bench_dense_options *o, int repeats, int threads, c
   TRY(arena_alloc(&b.arena, &b.product, values, sizeof *b.product));
   TRY(arena_alloc(&b.arena, &b.pivot, o->schur, sizeof *b.pivot));
   matrix_fill(&b);
-  for (int r = 0; r < repeats; r++) TRY(turn_run(&b, r));
-  table_print(&b, repeats);
+  for (int r = 0; r < common->repeats; r++) TRY(turn_run(&b, r));
+  table_print(&b, common->repeats, common->json);
   dense_close(&b.dense);
   device_close(&b.device);
   arena_free(&b.arena);

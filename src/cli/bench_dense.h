@@ -7,6 +7,7 @@
 
 #include "base/options.h"
 #include "base/types.h"
+#include "cli/bench_route.h"
 
 struct bench_dense_options {
   idx schur, panel;
@@ -14,7 +15,7 @@ struct bench_dense_options {
 enum { BENCH_DENSE_ROWS = 2 };
 extern const struct option_row bench_dense_rows[BENCH_DENSE_ROWS];
 
-/* Measure and print; repeats 1 .. 1000. */
-int bench_dense(const struct bench_dense_options *o, int repeats, int threads, const char *variant);
+/* Measure and print. */
+int bench_dense(const struct bench_dense_options *o, const struct bench_common *common);
 
 #endif

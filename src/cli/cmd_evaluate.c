@@ -9,6 +9,8 @@
 #include "base/text.h"
 #include "cli/agreement.h"
 #include "cli/command.h"
+#include "cli/facts.h"
+#include "cli/run_page.h"
 #include "cli/threads.h"
 #include "encode/judge.h"
 #include "io/dictionary.h"
@@ -134,6 +136,25 @@ static void metrics_print(const struct evaluate *e)
   }
 }
 
+static int metrics_tell(const struct run *run, const struct evaluate *e)
+{
+  struct json j;
+  TRY(facts_begin(run, &j));
+  json_text(&j, "dictionary", e->dictionary.source.name);
+  json_long(&j, "rows", e->rows.source.n);
+  json_long(&j, "columns", e->rows.source.p);
+  json_long(&j, "atoms", e->dictionary.source.k);
+  json_array(&j, "evaluated");
+  for (int i = 0; i < e->count; i++) {
+    json_object(&j, NULL);
+    json_text(&j, "codes", e->codes[i].source.name);
+    page_metrics_tell(&e->metrics[i], 1, &j);
+    json_end(&j);
+  }
+  json_end(&j);
+  return facts_end(&j);
+}
+
 static int evaluate_command(struct run *run, const void *options, const char **arguments)
 {
   const struct evaluate_options *o = options;
@@ -154,7 +175,8 @@ static int evaluate_command(struct run *run, const void *options, const char **a
     TRY(codes_judge(&task, &run->comm, &e->arena, &e->metrics[i]));
   }
   TRY(inputs_confirm(&run->comm));
-  metrics_print(e);
+  if (!facts_wanted(run)) metrics_print(e);
+  if (facts_wanted(run)) TRY(metrics_tell(run, e));
   for (int i = 0; i < e->count; i++) supports_input_close(&e->codes[i]);
   dictionary_input_close(&e->dictionary);
   rows_input_close(&e->rows);

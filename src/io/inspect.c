@@ -86,8 +86,7 @@ static void lines_print(char *text, FILE *out)
 /* A hash of contents is an integer: text <- what logs and messages say. */
 static void hash_print(const char *name, char *text, size_t capacity)
 {
-  size_t length = strlen(name), end = strlen("_hash");
-  if (length > end && strcmp(name + length - end, "_hash") == 0)
+  if (name_is_hash(name))
     snprintf(text, capacity, "%016llx", (unsigned long long)strtoll(text, NULL, 10));
 }
 

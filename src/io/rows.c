@@ -296,4 +296,4 @@ static int file_check(struct verify *v)
   return OK;
 }
 
-const struct file_kind rows_kind = {"rows", {&objects}, file_check, NULL, NULL};
+const struct file_kind rows_kind = {"rows", {&objects}, file_check, NULL, NULL, NULL};

@@ -30,11 +30,10 @@ static const struct object_row object_rows[] = {
 };
 const struct object_table supports_objects = {object_rows, LENGTH(object_rows)};
 
-const struct file_kind supports_kind = {"supports",
-                                        {&supports_objects, &metrics_objects, &mean_objects},
-                                        supports_check,
-                                        NULL,
-                                        metrics_show};
+const struct file_kind supports_kind = {
+    "supports",     {&supports_objects, &metrics_objects, &mean_objects},
+    supports_check, NULL,
+    metrics_show,   NULL};
 
 enum { CHUNK_VALUES = 1 << 18, SLACK_BYTES = 1 << 20 };
 
