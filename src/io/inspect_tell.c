@@ -10,7 +10,7 @@
 #include "base/json.h"
 #include "base/status.h"
 #include "io/attributes.h"
-#include "io/format.h"
+#include "io/inspect.h"
 #include "io/h5/listing.h"
 #include "io/h5/values.h"
 #include "io/inputs.h"
@@ -27,6 +27,7 @@ static int head_tell(const struct h5_file *f, struct json *j)
   TRY(h5_read_text(f, "/", "kind", kind, sizeof kind));
   json_text(j, "kind", kind);
   json_long(j, "format_version", f->version);
+  json_flag(j, "newer", f->version > FORMAT_VERSION);
   return OK;
 }
 
@@ -142,7 +143,7 @@ static int page_tell(const struct h5_file *f, const struct h5_listing *list, str
   for (gidx i = 0; i < list->count; i++)
     if (list->entries[i].kind <= ENTRY_TYPE) TRY(attributes_tell(f, list->entries[i].path, j));
   json_end(j);
-  for (int k = 0; k < file_kind_count; k++)
+  for (int k = 0; k < file_kind_count && f->version <= FORMAT_VERSION; k++)
     if (file_kinds[k]->tell) TRY(file_kinds[k]->tell(f, j));
   return OK;
 }
@@ -151,10 +152,8 @@ static int h5_tell(const char *path, struct json *j)
 {
   struct h5_file f;
   struct h5_listing list = {0};
-  int status = h5_open(&f, path);
-  if (status == ERR_INPUT) return format_tell(path);
-  TRY(status);
-  status = h5_list(&f, &list);
+  TRY(inspect_open(&f, path));
+  int status = h5_list(&f, &list);
   if (status == OK) status = page_tell(&f, &list, j);
   h5_listing_free(&list);
   return h5_close_after(&f, status);

@@ -13,6 +13,7 @@ import h5py
 import numpy as np
 
 VERSIONS = (1, 2)  # format_version that is understood
+PAGE_VERSION = 1  # that of run.json
 HOLDERS = {  # which file of a folder has what, in the order in which they are looked at
     "supports": ("supports.h5",),
     "metrics": ("supports.h5",),
@@ -215,9 +216,14 @@ class Run:
         folder = self.path if os.path.isdir(self.path) else os.path.dirname(self.path)
         try:
             with open(os.path.join(folder, "run.json"), encoding="utf-8") as f:
-                return json.load(f)
+                page = json.load(f)
         except (OSError, ValueError) as error:
             raise Error(f"there is no run.json to read in '{folder}': {error}") from error
+        version = page.get("format_version", 1)
+        if version > PAGE_VERSION:
+            raise Error(f"run.json in '{folder}' has format version {version}, this package knows "
+                        f"{PAGE_VERSION}: install the one that belongs to the program")
+        return page
 
     @functools.cached_property
     def _by_atom(self):
