@@ -163,8 +163,7 @@ static int inputs_open(struct encode_state *job, const struct encode_options *o)
   TRY(dictionary_input_open(&job->dictionary, o->dictionary));
   const struct row_source *rows = &job->rows.source;
   const struct atom_source *atoms = &job->dictionary.source;
-  CHECK(rows->p == atoms->p, ERR_INPUT, "'%s' has %d columns, the atoms of '%s' have %d",
-        rows->name, rows->p, atoms->name, atoms->p);
+  TRY(columns_check(rows, atoms));
   CHECK(atoms->k > 0, ERR_INPUT, "'%s' has no atoms", atoms->name);
   CHECK(atoms->d == 1 || strcmp(o->codes, "nonnegative") != 0, ERR_USAGE,
         "'--codes' is nonnegative, but the atoms of '%s' are frames of %d vectors, whose codes "

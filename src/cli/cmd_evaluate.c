@@ -82,6 +82,11 @@ static int codes_open(struct evaluate *e, int i)
   const struct support_source *s = &e->codes[i].source;
   CHECK(s->has_codes, ERR_INPUT, "'%s' has scores and no codes: make them with `sagitta encode`",
         s->name);
+  int is_turned = s->n == atoms->k && s->k == e->rows.source.n && s->n != s->k;
+  CHECK(!is_turned, ERR_INPUT,
+        "'%s' has the codes of %lld rows and %d atoms, there are %d rows and %d atoms: it is "
+        "transposed, save codes.T.tocsr()",
+        s->name, (long long)s->n, s->k, s->k, atoms->k);
   CHECK(s->n == e->rows.source.n, ERR_INPUT,
         "'%s' has the codes of %lld rows, '%s' has %lld: give the rows that were encoded", s->name,
         (long long)s->n, e->rows.source.name, (long long)e->rows.source.n);
@@ -101,8 +106,7 @@ static int inputs_open(const struct run *run, struct evaluate *e, const struct e
   TRY(rows_input_open(&e->rows, o->rows));
   TRY(dictionary_input_open(&e->dictionary, o->dictionary));
   const struct atom_source *s = &e->dictionary.source;
-  CHECK(s->p == e->rows.source.p, ERR_INPUT, "'%s' has %d columns, the atoms of '%s' have %d",
-        e->rows.source.name, e->rows.source.p, s->name, s->p);
+  TRY(columns_check(&e->rows.source, s));
   TRY(arena_alloc(&e->arena, &e->atoms, (gidx)s->k * s->d * s->p, sizeof *e->atoms));
   TRY(s->read(s->self, 0, s->k, e->atoms));
   TRY(rows_check(e->atoms, (gidx)s->k * s->d, s->p, 0, s->name));

@@ -130,15 +130,13 @@ static int inputs_open(struct run *run, struct export_job *job, struct export_op
   CHECK(!argument || !o->dictionary, ERR_USAGE, "the dictionary is given twice, as '%s' and '%s'",
         o->dictionary, argument);
   if (argument) o->dictionary = argument;
-  CHECK(!output || strlen(output) < 3 || strcmp(output + strlen(output) - 3, ".h5") != 0, ERR_USAGE,
+  CHECK(output, ERR_USAGE, "'--output' is missing: a folder, as in: --output sae/");
+  CHECK(strlen(output) < 3 || strcmp(output + strlen(output) - 3, ".h5") != 0, ERR_USAGE,
         "'--output' is '%s', and has to be a folder", output);
   TRY(dictionary_load(job, o));
   if (!o->rows) return OK;
   TRY(rows_input_open(&job->rows, o->rows));
-  CHECK(job->rows.source.p == job->model.p, ERR_INPUT,
-        "'%s' has %d columns, the atoms of '%s' have %d", job->rows.source.name, job->rows.source.p,
-        job->dictionary.source.name, job->model.p);
-  return OK;
+  return columns_check(&job->rows.source, &job->dictionary.source);
 }
 
 static int nothing_write(void *self, const struct support_block *block)

@@ -96,7 +96,7 @@ static int systems_ready(struct solve_state *job, const struct solve_options *o)
   CHECK(o->systems, ERR_USAGE, "'--systems' is missing: the file with the arrow systems");
   CHECK(o->output.output || o->dry_run, ERR_USAGE,
         "'--output' is missing: a folder, or a file that ends in .h5");
-  TRY(input_in_folder(o->systems, "systems.h5", job->path));
+  TRY(input_of_folder(o->systems, "systems.h5", job->path));
   return systems_input_open(&job->systems, job->path);
 }
 

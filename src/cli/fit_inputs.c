@@ -62,7 +62,7 @@ int fit_inputs_open(struct fit_inputs *in, const struct fit_names *names)
   TRY(dictionary_input_open(&in->dictionary, names->dictionary));
   TRY(supports_input_open(&in->supports, names->supports));
   if (names->classes) {
-    TRY(input_in_folder(names->classes, "classes.h5", in->classes_file));
+    TRY(input_of_folder(names->classes, "classes.h5", in->classes_file));
     TRY(h5_open(&in->classes, in->classes_file));
   }
   return mean_find(in);
