@@ -5,6 +5,7 @@ dist_doc_DATA += \
   %D%/numerics.md \
   %D%/determinism.md \
   %D%/formats.md \
+  %D%/json.md \
   %D%/reliability.md \
   %D%/bench.md \
   %D%/environment.md \

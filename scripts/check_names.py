@@ -103,6 +103,21 @@ def there(name):
                for where in (SOURCE, BUILD) for end in ("", ".c", ".cu"))
 
 
+@claim("scripts read the versions of files that the program writes")
+def check_versions():
+    written = re.search(r"FORMAT_VERSION = (\d+)", text_of("src/io/h5/h5.h"))[1]
+    page = re.search(r"PAGE_VERSION = (\d+)", text_of("src/cli/run_page.c"))[1]
+    for path, pattern, version in (
+            ("scripts/python/sagitta/results.py", r"^VERSIONS = \(.*?(\d+)\)", written),
+            ("scripts/report", r"^VERSION = (\d+)", written),
+            ("scripts/plot", r"^VERSION = (\d+)", written),
+            ("scripts/python/sagitta/results.py", r"^PAGE_VERSION = (\d+)", page),
+            ("scripts/plot_time", r"^VERSION = (\d+)", page),
+            ("doc/formats.md", r"`format_version` = (\d+),", written)):
+        found = re.search(pattern, text_of(path), re.M)
+        ok(found and found[1] == version, f"{path}: {found and found[1]} is not {version}")
+
+
 @claim("files that are named are there")
 def check_files():
     folders = "doc|src|kernels|scripts|tests|m4|input"
@@ -170,6 +185,7 @@ def main():
     check_files()
     check_commands()
     check_version()
+    check_versions()
     done_testing()
 
 

@@ -178,7 +178,7 @@ libsagitta_a_SOURCES += \
   %D%/io/outputs.h %D%/io/outputs.c %D%/io/matrix.h %D%/io/matrix.c \
   %D%/io/attributes.h %D%/io/attributes.c \
   %D%/io/check.h %D%/io/check.c %D%/io/verify.h %D%/io/verify.c \
-  %D%/io/inspect.h %D%/io/inspect.c \
+  %D%/io/inspect.h %D%/io/inspect.c %D%/io/inspect_tell.h %D%/io/inspect_tell.c \
   %D%/io/tokens.h %D%/io/tokens.c %D%/io/inspect_atom.h %D%/io/inspect_atom.c \
   %D%/io/inspect_npy.h %D%/io/inspect_npy.c %D%/io/diff.h %D%/io/diff.c \
   %D%/io/identity.h %D%/io/identity.c %D%/io/rows.h %D%/io/rows.c \

@@ -88,7 +88,7 @@ static int supports_dump(char **words)
 static int diff(char **words)
 {
   int equal;
-  TRY(file_diff(words[0], words[1], stdout, &equal));
+  TRY(file_diff(words[0], words[1], stdout, NULL, &equal));
   return equal ? OK : ERR_ANSWER;
 }
 

@@ -77,6 +77,7 @@ SCRIPT_TESTS = \
   %D%/test_bad_input.py \
   %D%/test_crafted.py \
   %D%/test_terminal.py \
+  %D%/test_json.py %D%/test_newer.py %D%/test_mends.py \
   %D%/test_compare.py %D%/test_top.py %D%/test_inspect_atom.py %D%/test_report.py \
   %D%/test_places.py \
   %D%/test_terminal_faults.py \
@@ -97,7 +98,7 @@ SCRIPT_TESTS = \
   %D%/test_shards.py %D%/test_shards_input.py %D%/test_merge.py %D%/test_encode_resume.py \
   %D%/test_io_files.py \
   %D%/test_io_hashes.py \
-  %D%/test_slurm.sh %D%/test_install.sh
+  %D%/test_slurm.sh %D%/test_install.sh %D%/test_recipes.py
 TESTS += $(SCRIPT_TESTS) $(check_PROGRAMS)
 # What is worth running under an emulator: arithmetic, and that files are what they are elsewhere.
 EMULATED_TESTS = %D%/test_fingerprints.sh %D%/test_device_codes %D%/test_device_ops \

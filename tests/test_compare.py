@@ -143,7 +143,7 @@ def check_refused(p):
     p.run(good, code=2, said="sagitta compare A B")
     p.run(good, good, "--other", good, code=2, said="is given beside '--other'")
     p.run(good, p.at("wide.npy"), code=65, said="of 24 columns, ")
-    p.run(good, p.at("long.npy"), code=65, said="add --normalize")
+    p.run(good, p.at("long.npy"), code=65, said="as --normalize of")
     p.run(good, p.at("frames.npy"), code=65, said="frames of 2 vectors")
     p.run(good, p.at("none.h5"), code=74, said="cannot open")
     p.run(good, p.at("long.npy"), "--normalize", ranks=2)

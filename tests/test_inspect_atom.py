@@ -114,7 +114,6 @@ def check_json(p):
     ok([(e["row"], e["tokens"]) for e in page["strongest"]] ==
        [(int(row), tokens.strip()) for row, tokens in
         re.findall(r"^ +(\d+) +-?[\d.e-]+ ( ?\S.*)$", text, re.M)], f"{page['strongest']}")
-    p.show(p.run, "--json", code=2, said="name it by '--atom'")
     ok(p.show(p.run, "--atom", K, "--json", code=65) == "", "an error leaves stdout empty")
 
 

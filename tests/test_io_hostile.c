@@ -6,8 +6,10 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
+#include "base/json.h"
 #include "base/num.h"
 #include "io/classes.h"
+#include "io/inspect_tell.h"
 #include "io/systems.h"
 #include "io/terminal.h"
 #include "io_files.h"
@@ -119,12 +121,15 @@ static int trial_judge(const struct subject *s, const char *path)
            (count != s->count || memcmp(values, s->values, (size_t)count * sizeof *values) != 0))
     return -1;
   status_clear();
+  struct json page = {.out = nowhere};
   int shown = file_inspect(path, nowhere);
+  status_clear();
+  int listed = file_tell(path, &page);
   status_clear();
   if (file_verify(path, NULL) != OK) return status_message()[0] ? 1 : -1;
   status_clear();
-  int told = file_diff(s->path, path, NULL, &equal);
-  return refused || shown || told || !equal ? -1 : 0;
+  int told = file_diff(s->path, path, NULL, NULL, &equal);
+  return refused || shown || listed || told || !equal ? -1 : 0;
 }
 
 static void file_put(const char *path, const unsigned char *bytes, long size)

@@ -144,6 +144,18 @@ def check_errors(folder):
     refused(["5 columns", "fitted"], lambda: d.encode(torch.ones(2, 5)))
     refused(["not finite"], lambda: d.encode(torch.full((2, d.W_dec.shape[1]), torch.nan)))
     refused(["norm 2"], lambda: Dictionary(2 * torch.eye(3)))
+    refused(["transposed", "atoms.T"], lambda: Dictionary(d.W_dec.detach().T))
+    refused(["int64", "floats"], lambda: Dictionary(torch.eye(3, dtype=torch.int64)))
+    refused(["atoms are no numbers", "a tensor"], lambda: Dictionary(None))
+    for value in 2.5, "3":
+        refused(["top_s", "whole number"], lambda v=value: Dictionary(torch.eye(3), top_s=v))
+    columns = d.W_dec.shape[1]
+    refused(["x.T"], lambda: d.encode(torch.ones(columns, 2)))
+    refused(["(..., P)"], lambda: d.encode(torch.tensor(1.)))
+    refused(["real"], lambda: d.encode(torch.ones(2, columns, dtype=torch.complex64)))
+    refused(["codes have shape (2, 5)", "encode()"], lambda: d.decode(torch.ones(2, 5)))
+    x = torch.ones(2, columns)
+    ok(torch.equal(d.encode(x.numpy()), d.encode(x)), "an array will do")
     refused(["norm nan"], lambda: Dictionary(torch.full((2, 3), torch.nan)))
     refused(["no atoms"], lambda: Dictionary(torch.ones(0, 3)))
     refused(["frames", "sagitta encode"], lambda: Dictionary(torch.ones(2, 2, 3)))

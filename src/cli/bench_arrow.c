@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/num.h"
@@ -160,6 +161,12 @@ static int solve_time(struct bench_systems *b, double *seconds, double *kernels,
   return OK;
 }
 
+/* A peer's rate, null where there is none. */
+static void peer_tell(struct json *j, const char *name, double theirs)
+{
+  json_real(j, name, theirs > 0 ? 1e-6 / theirs : nan_canonical());
+}
+
 /* Print a peer's rate and how much slower it is, from its and our seconds a row. */
 static void peer_print(double theirs, double ours)
 {
@@ -185,6 +192,18 @@ static double bytes_of(const struct systems_shape *s)
   return 8. * ((double)(s->h[s->count] + s->b[s->count]) + 2. * (double)s->g[s->count]);
 }
 
+/* What every line says: seconds are of all systems of the border, once. */
+static void line_begin(struct json *j, idx k, const struct systems_shape *s, double seconds)
+{
+  json_object(j, NULL);
+  json_long(j, "border", k);
+  json_long(j, "systems", s->count);
+  json_long(j, "rows", s->row[s->count]);
+  json_real(j, "seconds", seconds);
+  json_real(j, "mrows", 1e-6 * (double)s->row[s->count] / seconds);
+  json_real(j, "gbs", 1e-9 * bytes_of(s) / seconds);
+}
+
 static int gpu_measure(const struct bench_arrow_options *o, idx k,
                        const struct bench_common *common)
 {
@@ -200,10 +219,18 @@ static int gpu_measure(const struct bench_arrow_options *o, idx k,
   for (int r = 0; r < common->repeats; r++) TRY(solve_time(&b, &whole[r], NULL, 0));
   const struct systems_shape *s = &b.shape;
   double seconds = median(kernels, common->repeats), bytes = bytes_of(s);
-  printf("%6d %9lld %11.1f %10.4f %9.1f %10.1f %9.1f%% %10.2f %9lld\n", k, (long long)s->count,
-         1e-6 * (double)s->row[s->count] / seconds, 1e3 * seconds, 1e-9 * bytes / seconds,
-         1e-9 * copies, 100 * bytes / seconds / copies, 1e3 * median(whole, common->repeats),
-         (long long)b.device.counts.declined);
+  struct json *j = common->json;
+  if (j) {
+    line_begin(j, k, s, seconds);
+    json_real(j, "copies_gbs", 1e-9 * copies);
+    json_real(j, "with_copies", median(whole, common->repeats));
+    json_long(j, "declined", b.device.counts.declined);
+    json_end(j);
+  } else
+    printf("%6d %9lld %11.1f %10.4f %9.1f %10.1f %9.1f%% %10.2f %9lld\n", k, (long long)s->count,
+           1e-6 * (double)s->row[s->count] / seconds, 1e3 * seconds, 1e-9 * bytes / seconds,
+           1e-9 * copies, 100 * bytes / seconds / copies, 1e3 * median(whole, common->repeats),
+           (long long)b.device.counts.declined);
   device_close(&b.device);
   arena_free(&b.arena);
   return OK;
@@ -228,15 +255,32 @@ static int border_measure(const struct bench_arrow_options *o, idx k,
   const struct systems_shape *s = &b.shape;
   double rows = (double)s->row[s->count];
   double bytes = bytes_of(s), seconds = median(solve, repeats), floor = median(memory, repeats);
-  double peer_seconds = median(peer, repeats);
-  printf("%6d %9lld %11.1f %9.2f %10.2f %9.1f%%", k, (long long)s->count, 1e-6 * rows / seconds,
-         1e-9 * bytes / seconds, 1e-9 * bytes / floor, 100 * floor / seconds);
-  peer_print(peer_seconds / rows, seconds / rows);
-  peer_print(median(petsc, repeats), seconds / rows);
-  printf("\n");
+  double lapack = median(peer, repeats) / rows, other = median(petsc, repeats);
+  struct json *j = common->json;
+  if (j) {
+    line_begin(j, k, s, seconds);
+    json_real(j, "memory_gbs", 1e-9 * bytes / floor);
+    peer_tell(j, "lapacke_mrows", lapack);
+    peer_tell(j, "petsc_mrows", other);
+    json_end(j);
+  } else {
+    printf("%6d %9lld %11.1f %9.2f %10.2f %9.1f%%", k, (long long)s->count, 1e-6 * rows / seconds,
+           1e-9 * bytes / seconds, 1e-9 * bytes / floor, 100 * floor / seconds);
+    peer_print(lapack, seconds / rows);
+    peer_print(other, seconds / rows);
+    printf("\n");
+  }
   device_close(&b.device);
   arena_free(&b.arena);
   return OK;
+}
+
+static void title_tell(const struct bench_arrow_options *o, struct json *j)
+{
+  json_long(j, "frame", o->frame);
+  json_long(j, "system_rows", o->system_rows);
+  json_text(j, "lengths", o->lengths);
+  json_array(j, "lines");
 }
 
 static void title_print(const struct bench_arrow_options *o, const struct bench_common *common)
@@ -259,11 +303,15 @@ int bench_arrow(const struct bench_arrow_options *o, const struct bench_common *
   static const idx borders[] = {4, 8, 16, 32};
   int gpu = strcmp(common->device, "cuda") == 0;
   TRY(device_check_fma());
-  title_print(o, common);
+  if (common->json)
+    title_tell(o, common->json);
+  else
+    title_print(o, common);
   for (int i = 0; i < (o->border ? 1 : LENGTH(borders)); i++) {
     idx k = o->border ? o->border : borders[i];
     TRY(gpu ? gpu_measure(o, k, common) : border_measure(o, k, common));
   }
+  if (common->json) json_end(common->json);
   peer_petsc_close();
   return OK;
 }

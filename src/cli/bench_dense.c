@@ -7,8 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/num.h"
 #include "base/rng.h"
 #include "base/status.h"
 #include "cli/bench_median.h"
@@ -80,6 +82,33 @@ static int turn_run(struct bench *b, int turn)
   return OK;
 }
 
+/* A line; of_peer: how many times the peer's rate, 0 where there is none; total: of our cases. */
+static void line_tell(const struct bench *b, int which, double seconds, double of_peer,
+                      double total, struct json *j)
+{
+  double n = b->o->schur;
+  json_object(j, NULL);
+  json_text(j, "name", case_names[which]);
+  json_real(j, "seconds", seconds);
+  json_real(j, "gmacs", 1e-9 * n * n * n / 6 / seconds);
+  json_real(j, "of_dpotrf", of_peer > 0 ? of_peer : nan_canonical());
+  json_real(j, "share", which != CASE_PEER ? seconds / total : nan_canonical());
+  json_end(j);
+}
+
+static void table_tell(const struct bench *b, const double *seconds, const double *of_peer,
+                       double total, struct json *j)
+{
+  json_long(j, "size", b->o->schur);
+  json_long(j, "panel", b->o->panel);
+  json_text(j, "variant", b->device.variant);
+  json_array(j, "lines");
+  for (int which = 0; which < CASES; which++)
+    if (seconds[which] > 0)
+      line_tell(b, which, seconds[which], seconds[CASE_PEER] > 0 ? of_peer[which] : 0, total, j);
+  json_end(j);
+}
+
 static void table_print(struct bench *b)
 {
   double n = b->o->schur, work = n * n * n / 6, ratio[MAX_REPEATS], total = 0;
@@ -91,6 +120,10 @@ static void table_print(struct bench *b)
     memcpy(ratio, b->seconds[which], (size_t)repeats * sizeof *ratio);
     seconds[which] = median(ratio, repeats);
     if (which != CASE_PEER) total += seconds[which];
+  }
+  if (b->common->json) {
+    table_tell(b, seconds, of_peer, total, b->common->json);
+    return;
   }
   printf("S of %d x %d, panel=%d threads=%d variant=%s, medians of %d runs\n", b->o->schur,
          b->o->schur, b->o->panel, b->common->threads, b->device.variant, repeats);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/rng.h"
@@ -255,14 +256,74 @@ static void filter_print(const struct problem *q, int runs)
     if (c->seconds[i] > 0) printf(" %s %.2f", screen_stage_names[i], 1e3 * c->seconds[i] / runs);
 }
 
+/* What the filter did in all runs, beside the line. */
+static void filter_tell(const struct problem *q, int runs, struct json *j)
+{
+  const struct screen_counts *c = &q->filtered.filter;
+  gidx rows = 0;
+  for (int i = 0; i < SCREEN_PATHS; i++) rows += c->rows[i];
+  json_object(j, "filter");
+  json_long(j, "rows", rows);
+  json_long(j, "certified", c->rows[SCREEN_CERTIFIED]);
+  json_long(j, "candidates", c->candidates);
+  json_object(j, "seconds");
+  for (int i = 0; i < SCREEN_STAGES; i++)
+    if (c->seconds[i] > 0) json_real(j, screen_stage_names[i], c->seconds[i] / runs);
+  json_end(j);
+  json_end(j);
+}
+
+static void line_tell(const struct bench *b, enum bench_case which, double seconds, double of_peak)
+{
+  struct json *j = b->common->json;
+  json_object(j, NULL);
+  json_text(j, "name", case_names[which]);
+  json_real(j, "seconds", seconds);
+  json_real(j, "gmacs", 1e-9 * b->work[which] / seconds);
+  json_real(j, "of_peak", of_peak);
+  if (which >= CASE_SCREEN)
+    filter_tell(&b->problems[CASE_RANDOM + which - CASE_SCREEN], b->common->repeats, j);
+  json_end(j);
+}
+
+static void line_print(const struct bench *b, enum bench_case which, double seconds, double of_peak,
+                       double route)
+{
+  printf("%-16s %10.5f %10.2f %9.1f%%", case_names[which], seconds, 1e-9 * b->work[which] / seconds,
+         100 * of_peak);
+  if (which == CASE_CODES) printf(" %11.1f%%", 100 * seconds / route);
+  if (which >= CASE_SCREEN)
+    filter_print(&b->problems[CASE_RANDOM + which - CASE_SCREEN], b->common->repeats);
+  printf("\n");
+}
+
+static void head_tell(const struct bench *b, struct json *j)
+{
+  json_long(j, "rows", b->o->n_rows);
+  json_long(j, "atoms", b->o->atoms);
+  json_long(j, "columns", b->p);
+  json_long(j, "top_s", b->o->top_s);
+  json_text(j, "variant", b->problems[CASE_RANDOM].device.variant);
+  json_array(j, "lines");
+}
+
+static void head_print(const struct bench *b)
+{
+  printf("N=%d K=%d P=%d s=%d threads=%d variant=%s, medians of %d runs\n", b->o->n_rows,
+         b->o->atoms, b->p, b->o->top_s, b->common->threads,
+         b->problems[CASE_RANDOM].device.variant, b->common->repeats);
+  printf("%-16s %10s %10s %10s %12s\n", "", "seconds", "GMAC/s", "of peak", "of routing");
+}
+
 static void table_print(struct bench *b)
 {
   int repeats = b->common->repeats;
   double ratio[MAX_REPEATS], route = 0;
-  printf("N=%d K=%d P=%d s=%d threads=%d variant=%s, medians of %d runs\n", b->o->n_rows,
-         b->o->atoms, b->p, b->o->top_s, b->common->threads,
-         b->problems[CASE_RANDOM].device.variant, repeats);
-  printf("%-16s %10s %10s %10s %12s\n", "", "seconds", "GMAC/s", "of peak", "of routing");
+  struct json *j = b->common->json;
+  if (j)
+    head_tell(b, j);
+  else
+    head_print(b);
   for (int which = 0; which < CASES; which++) {
     if (b->seconds[which][0] <= 0) continue;
     for (int r = 0; r < repeats; r++)
@@ -272,22 +333,24 @@ static void table_print(struct bench *b)
     for (int r = 0; r < repeats; r++) ratio[r] = b->seconds[which][r];
     double seconds = median(ratio, repeats);
     if (which == CASE_RANDOM) route = seconds;
-    printf("%-16s %10.5f %10.2f %9.1f%%", case_names[which], seconds,
-           1e-9 * b->work[which] / seconds, 100 * of_peak);
-    if (which == CASE_CODES) printf(" %11.1f%%", 100 * seconds / route);
-    if (which >= CASE_SCREEN)
-      filter_print(&b->problems[CASE_RANDOM + which - CASE_SCREEN], repeats);
-    printf("\n");
+    if (j)
+      line_tell(b, which, seconds, of_peak);
+    else
+      line_print(b, which, seconds, of_peak, route);
   }
+  if (j) json_end(j);
 }
 
 /* Runs without a pause: a GPU that grows hot lowers its clock. */
 static int sustained_print(struct bench *b, enum bench_case which)
 {
   const double min = 1; /* seconds */
+  struct json *j = b->common->json;
   double begun = log_seconds(), one, all = 0;
   int runs = 0;
   for (; all < min; runs++, all = log_seconds() - begun) TRY(route_time(b, which, 0, &one));
+  if (j) json_real(j, "sustained_seconds", all / runs);
+  if (j) return OK;
   printf("%s, sustained: %.5f s a run, %d runs in %.2f s\n", case_names[which], all / runs, runs,
          all);
   return OK;
@@ -297,12 +360,22 @@ static int sustained_print(struct bench *b, enum bench_case which)
 static int gpu_print(struct bench *b)
 {
   struct device *dev = &b->problems[CASE_RANDOM].device;
+  struct json *j = b->common->json;
   double copies, *of = b->seconds[CASE_RANDOM], *alone = b->seconds[CASE_ALONE];
   TRY(device_copy_rate(dev, &copies));
   double route = median(of, b->common->repeats), scores = median(alone, b->common->repeats);
   if (is_screened(b)) {
     TRY(sustained_print(b, CASE_SCREEN));
-    printf("conversion of the dictionary, once, not in these times: %.5f s\n", b->dictionary);
+    if (j)
+      json_real(j, "conversion_seconds", b->dictionary);
+    else
+      printf("conversion of the dictionary, once, not in these times: %.5f s\n", b->dictionary);
+  }
+  if (j) {
+    json_real(j, "peak_terms", device_peak(dev, 0));
+    json_real(j, "copies_gbs", 1e-9 * copies);
+    json_long(j, "kernels", dev->counts.kernels);
+    return OK;
   }
   printf("peak is two instructions a term at the highest clock: %.2f T terms/s\n",
          1e-12 * device_peak(dev, 0));

@@ -16,9 +16,11 @@ enum { BENCH_ROUTE_ROWS = 6 };
 extern const struct option_row bench_route_rows[BENCH_ROUTE_ROWS];
 
 /* What all benchmarks share. */
+struct json;
 struct bench_common {
   const char *cpu_variant, *device, *kernels;
   idx repeats, threads; /* repeats 1 .. 1000 */
+  struct json *json;    /* NULL: a table is printed; else an object, to which entries are added */
 };
 
 /* Measure and print. */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/num.h"
@@ -108,24 +109,56 @@ static int turn_run(struct bench *b, int turn)
   return OK;
 }
 
-static void line_print(const char *name, double *seconds, int repeats, double work)
+static void line_print(const struct bench_common *common, const char *name, double *seconds,
+                       double work)
 {
-  double middle = median(seconds, repeats);
+  struct json *j = common->json;
+  double middle = median(seconds, common->repeats);
+  if (j) {
+    json_object(j, NULL);
+    json_text(j, "name", name);
+    json_real(j, "seconds", middle);
+    json_real(j, "gfmas", 1e-9 * work / middle);
+    json_end(j);
+    return;
+  }
   printf("%-10s %10.3f %10.1f\n", name, 1e3 * middle, 1e-9 * work / middle);
 }
 
-static void table_print(struct bench *b)
+static void head_tell(const struct bench *b, struct json *j)
+{
+  json_long(j, "rows", b->o->n_rows);
+  json_long(j, "columns", b->o->columns);
+  json_long(j, "atoms", b->o->atoms);
+  json_long(j, "top_s", b->o->top_s);
+  json_long(j, "passes", PASSES);
+  json_text(j, "variant", b->device.variant);
+  json_array(j, "lines");
+}
+
+static void head_print(const struct bench *b)
 {
   const struct bench_route_options *o = b->o;
-  double k = o->atoms, s = o->top_s, p = o->columns;
   printf(
       "%d rows of %d columns, %d of %d atoms a row, %d passes, threads=%d variant=%s, medians of "
       "%d runs\n",
       o->n_rows, o->columns, o->top_s, o->atoms, PASSES, b->common->threads, b->device.variant,
       b->common->repeats);
   printf("%-10s %10s %10s\n", "", "ms", "Gfma/s");
-  line_print("sums", b->add, b->common->repeats, o->n_rows * s * (s + p));
-  line_print("descent", b->descend, b->common->repeats, PASSES * k * k * p);
+}
+
+static void table_print(struct bench *b)
+{
+  const struct bench_route_options *o = b->o;
+  struct json *j = b->common->json;
+  double k = o->atoms, s = o->top_s, p = o->columns;
+  if (j)
+    head_tell(b, j);
+  else
+    head_print(b);
+  line_print(b->common, "sums", b->add, o->n_rows * s * (s + p));
+  line_print(b->common, "descent", b->descend, PASSES * k * k * p);
+  if (j) json_end(j);
 }
 
 int bench_update(const struct bench_route_options *o, const struct bench_common *common)

@@ -71,13 +71,14 @@ struct job {
 static int plan_print(struct job *j)
 {
   const struct refit_task *t = &j->task;
-  idx directions = j->o->directions;
-  TRY(fit_plan_print(j->c, t, directions, all_systems_batch_bytes));
-  if (j->c->rank == 0)
-    printf("disk        %.1f MB\n",
-           1e-6 * (double)systems_max_bytes(t->supports->entries, t->atoms->k, t->atoms->d,
-                                            t->atoms->d * directions));
-  return OK;
+  idx directions = j->o->directions, d = t->atoms->d;
+  const struct fit_plan plan = {
+      .task = t,
+      .directions = directions,
+      .bytes_of = all_systems_batch_bytes,
+      .disk = systems_max_bytes(t->supports->entries, t->atoms->k, d, d * directions),
+      .how_disk = ""};
+  return fit_plan_print(j->run, &plan);
 }
 
 static int result_write(struct job *j, const char *path)
@@ -95,6 +96,18 @@ static int result_write(struct job *j, const char *path)
   run_page_inputs(&j->state.inputs);
   TRY(inputs_confirm(c));
   return comm_agree(c, c->rank ? OK : systems_output_finish(&j->file, &j->state.inputs, facts, n));
+}
+
+static int entries_tell(const struct job *j)
+{
+  const struct systems_shape *s = &j->all.shape;
+  struct json *own;
+  TRY(run_page_own(&own));
+  json_long(own, "systems", s->count);
+  json_long(own, "rows", s->row[s->count]);
+  json_long(own, "classes", j->classes.count);
+  page_hash_tell(own, "fingerprint", j->fingerprint);
+  return OK;
 }
 
 static int job_run(struct job *j)
@@ -115,6 +128,7 @@ static int job_run(struct job *j)
   TRY(fit_inputs_classes(&j->inputs, &j->state, NULL, &j->classes));
   TRY(all_systems_open(&j->all, &j->state, &j->classes, j->o->directions));
   TRY(result_write(j, place.file));
+  TRY(comm_agree(c, c->rank ? OK : entries_tell(j)));
   log_info("assemble systems=%lld rows=%lld classes=%d ranks=%d device=cpu/%s seconds=%.2f "
            "fingerprint=%016llx",
            (long long)j->all.shape.count, (long long)j->all.shape.row[j->all.shape.count],

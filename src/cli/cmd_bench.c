@@ -9,6 +9,7 @@
 #include "cli/bench_route.h"
 #include "cli/bench_update.h"
 #include "cli/command.h"
+#include "cli/facts.h"
 
 struct bench_options {
   struct general_options general;
@@ -75,18 +76,31 @@ static const struct option_set bench_set = {
     .max_arguments = 1,
 };
 
+static int measure(const struct bench_options *o, const char *what,
+                   const struct bench_common *common)
+{
+  if (strcmp(what, "solve") == 0) return bench_arrow(&o->arrow, common);
+  if (strcmp(what, "terminal") == 0) return bench_dense(&o->dense, common);
+  if (strcmp(what, "update") == 0) return bench_update(&o->route, common);
+  CHECK(strcmp(what, "route") == 0, ERR_USAGE,
+        "unknown benchmark '%s': there are 'route', 'solve', 'terminal' and 'update'", what);
+  return bench_route(&o->route, common);
+}
+
 static int bench_command(struct run *run, const void *options, const char **arguments)
 {
-  (void)run;
   const struct bench_options *o = options;
-  const struct bench_common *common = &o->common;
-  if (strcmp(arguments[0], "solve") == 0) return bench_arrow(&o->arrow, common);
-  if (strcmp(arguments[0], "terminal") == 0) return bench_dense(&o->dense, common);
-  if (strcmp(arguments[0], "update") == 0) return bench_update(&o->route, common);
-  CHECK(strcmp(arguments[0], "route") == 0, ERR_USAGE,
-        "unknown benchmark '%s': there are 'route', 'solve', 'terminal' and 'update'",
-        arguments[0]);
-  return bench_route(&o->route, common);
+  struct bench_common common = o->common;
+  struct json j;
+  if (!facts_wanted(run)) return measure(o, arguments[0], &common);
+  TRY(facts_begin(run, &j));
+  common.json = &j;
+  json_text(&j, "benchmark", arguments[0]);
+  json_long(&j, "repeats", common.repeats);
+  json_long(&j, "threads", common.threads);
+  json_text(&j, "device", common.device);
+  TRY(measure(o, arguments[0], &common));
+  return facts_end(&j);
 }
 
 const struct command command_bench = {"bench",    "measure routing, codes, solves beside limits",

@@ -53,6 +53,12 @@ static const struct option_set color_set = {
     .has_deck = 1,
 };
 
+/* One job, from command line to report. */
+struct job {
+  struct supports_input in;
+  struct color_result result;
+};
+
 static void report_print(const struct class_report *r)
 {
   log_info("%-22s %lld", "classes", (long long)r->classes);
@@ -70,11 +76,38 @@ static void report_print(const struct class_report *r)
   }
 }
 
-static int result_write(const struct run *run, const char *path, const struct color_result *result,
-                        int threads)
+static int entries_tell(const struct support_source *s, const struct color_result *result)
 {
+  const struct class_report *r = &result->report;
+  struct json *own;
+  TRY(run_page_own(&own));
+  json_long(own, "rows", s->n);
+  json_long(own, "atoms", s->k);
+  json_long(own, "entries", s->entries);
+  json_long(own, "classes", r->classes);
+  json_long(own, "longest_row", r->longest_row);
+  json_long(own, "dead_atoms", r->dead);
+  json_array(own, "sizes");
+  for (int bin = 0; bin < LENGTH(r->histogram); bin++) {
+    if (r->histogram[bin] == 0) continue;
+    json_object(own, NULL);
+    json_long(own, "least", (gidx)1 << bin);
+    json_long(own, "largest", ((gidx)2 << bin) - 1);
+    json_long(own, "classes", r->histogram[bin]);
+    json_long(own, "atoms", r->atoms[bin]);
+    json_end(own);
+  }
+  json_end(own);
+  page_hash_tell(own, "fingerprint", result->fingerprint);
+  return OK;
+}
+
+static int result_write(const struct run *run, const char *path, const struct job *j, int threads)
+{
+  const struct color_result *result = &j->result;
   struct run_fact facts[MAX_FACTS];
   if (run->comm.rank) return OK;
+  TRY(entries_tell(&j->in.source, result));
   run_page_inputs(&result->inputs);
   return classes_write(path, &result->classes, result->report.longest_row, &result->inputs, facts,
                        run_facts(run, "cpu", threads, facts));
@@ -85,12 +118,6 @@ static int input_open(struct supports_input *in, const struct color_options *o)
   CHECK(o->supports, ERR_USAGE, "'--supports' is missing: make them with `sagitta encode`");
   return supports_input_open(in, o->supports);
 }
-
-/* One job, from command line to report. */
-struct job {
-  struct supports_input in;
-  struct color_result result;
-};
 
 static int job_run(struct job *j, struct run *run, const struct color_options *o)
 {
@@ -110,7 +137,7 @@ static int job_run(struct job *j, struct run *run, const struct color_options *o
            (unsigned long long)j->result.fingerprint);
   if (c->rank == 0) report_print(&j->result.report);
   TRY(inputs_confirm(c));
-  TRY(comm_agree(c, result_write(run, place.file, &j->result, threads)));
+  TRY(comm_agree(c, result_write(run, place.file, j, threads)));
   log_info("wrote   %s", place.shown);
   return OK;
 }

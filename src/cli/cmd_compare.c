@@ -21,7 +21,7 @@ struct compare_options {
   struct output_options output;
   const char *name[2];
   real above;
-  int normalize, json;
+  int normalize;
   idx threads;
   const char *variant;
 };
@@ -38,8 +38,6 @@ static const struct option_row input_rows[] = {
      "atoms are partners if their cosine is above this"},
 };
 
-static const struct option_row print_rows[] = {JSON_OPTION(AT(json))};
-
 static const struct option_row speed_rows[] = {
     {"threads", OPTION_INT, AT(threads), "0", 0, 4096, NULL, "COUNT", THREADS_HELP},
     CPU_VARIANT_OPTION(AT(variant), "instruction set of the CPU's loops"),
@@ -48,7 +46,6 @@ static const struct option_row speed_rows[] = {
 static const struct option_table tables[] = {
     {"Input", input_rows, LENGTH(input_rows), 0},
     {"Result, where --output is given", output_rows, OUTPUT_ROWS, AT(output)},
-    {"Page", print_rows, LENGTH(print_rows), 0},
     {"Speed, never a bit of the result", speed_rows, LENGTH(speed_rows), 0},
     {"Job", general_rows, GENERAL_ROWS, AT(general)},
 };
@@ -201,8 +198,8 @@ static int job_run(struct job *j, struct run *run, struct compare_options *o,
     TRY(comm_agree(c, result_write(run, j)));
     log_info("wrote   %s", j->place.shown);
   }
-  if (c->rank == 0 && !o->json) report_print(j);
-  TRY(comm_agree(c, c->rank == 0 && o->json ? report_tell(run, j) : OK));
+  if (c->rank == 0 && !facts_wanted(run)) report_print(j);
+  TRY(comm_agree(c, c->rank == 0 && facts_wanted(run) ? report_tell(run, j) : OK));
   return OK;
 }
 

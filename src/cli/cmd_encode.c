@@ -12,6 +12,7 @@
 #include "base/sums.h"
 #include "cli/agreement.h"
 #include "cli/command.h"
+#include "cli/facts.h"
 #include "cli/encode_files.h"
 #include "cli/grid.h"
 #include "cli/report.h"
@@ -213,8 +214,7 @@ static int inputs_open(struct encode_state *job, const struct encode_options *o)
   TRY(dictionary_open(job, o));
   const struct row_source *rows = &job->rows.source;
   const struct atom_source *atoms = &job->dictionary.source;
-  CHECK(rows->p == atoms->p, ERR_INPUT, "'%s' has %d columns, the atoms of '%s' have %d",
-        rows->name, rows->p, atoms->name, atoms->p);
+  TRY(columns_check(rows, atoms));
   CHECK(atoms->k > 0, ERR_INPUT, "'%s' has no atoms", atoms->name);
   CHECK(atoms->d == 1 || strcmp(o->codes, "nonnegative") != 0, ERR_USAGE,
         "'--codes' is nonnegative, but the atoms of '%s' are frames of %d vectors, whose codes "
@@ -340,6 +340,34 @@ static int task_fill(struct run *run, const struct encode_options *o, struct enc
   return grid_fill(run, &o->compute, task);
 }
 
+static int plan_tell(const struct run *run, const struct encode_task *t,
+                     const struct encode_memory *m, gidx disk)
+{
+  struct json j;
+  int group = run->comm.size / t->groups;
+  TRY(facts_begin(run, &j));
+  json_long(&j, "groups", t->groups);
+  json_long(&j, "group_ranks", group);
+  json_long(&j, "rows", t->rows->n);
+  json_long(&j, "columns", t->rows->p);
+  json_long(&j, "block", t->block);
+  json_long(&j, "blocks", ceil_div(t->rows->n, t->block));
+  json_long(&j, "atoms", t->atoms->k);
+  json_long(&j, "frame", t->atoms->d);
+  json_long(&j, "tile", t->tile);
+  json_long(&j, "tiles", ceil_div(t->atoms->k, t->tile));
+  json_real(&j, "multiply_adds", encode_work(t));
+  json_object(&j, "rank_bytes");
+  json_long(&j, "dictionary", m->atoms + m->forms);
+  json_long(&j, "rows", m->rows);
+  json_long(&j, "lists", m->lists);
+  json_long(&j, "codes", m->codes);
+  json_long(&j, "fetched", m->places + m->fetched);
+  json_end(&j);
+  json_long(&j, "disk_bytes", disk);
+  return facts_end(&j);
+}
+
 /* The lines of --dry-run. */
 static int plan_print(const struct run *run, const struct encode_task *t)
 {
@@ -355,6 +383,7 @@ static int plan_print(const struct run *run, const struct encode_task *t)
   int ranks = run->comm.size;
   if (run->comm.rank) return OK;
   TRY(encode_memory(t, ranks, 0, &m));
+  if (facts_wanted(run)) return plan_tell(run, t, &m, supports_bytes(&shape));
   int group = ranks / t->groups;
   gidx tiles = ceil_div(t->atoms->k, t->tile), blocks = ceil_div(t->rows->n, t->block);
   double work = encode_work(t);
@@ -401,9 +430,24 @@ static void phases_join(const struct encode_result *result, char *text, size_t c
   }
 }
 
+static int entries_tell(const struct encode_task *t, const struct encode_result *r)
+{
+  struct json *own;
+  TRY(run_page_own(&own));
+  json_long(own, "rows", r->rows);
+  json_long(own, "columns", t->rows->p);
+  json_long(own, "atoms", t->atoms->k);
+  json_long(own, "frame", t->atoms->d);
+  json_long(own, "top_s", t->top_s);
+  json_long(own, "rounds", t->rounds);
+  page_hash_tell(own, "fingerprint", r->fingerprint);
+  return OK;
+}
+
 static int result_close(const struct run *run, struct encode_state *job)
 {
   if (run->comm.rank) return OK;
+  TRY(entries_tell(&job->task, &job->result));
   const struct encode_task *t = &job->task;
   const struct encode_result *result = &job->result;
   const gidx *rows = result->filter.rows;

@@ -9,6 +9,8 @@
 #include "base/text.h"
 #include "cli/agreement.h"
 #include "cli/command.h"
+#include "cli/facts.h"
+#include "cli/run_page.h"
 #include "cli/threads.h"
 #include "encode/judge.h"
 #include "io/dictionary.h"
@@ -80,6 +82,11 @@ static int codes_open(struct evaluate *e, int i)
   const struct support_source *s = &e->codes[i].source;
   CHECK(s->has_codes, ERR_INPUT, "'%s' has scores and no codes: make them with `sagitta encode`",
         s->name);
+  int is_turned = s->n == atoms->k && s->k == e->rows.source.n && s->n != s->k;
+  CHECK(!is_turned, ERR_INPUT,
+        "'%s' has the codes of %lld rows and %d atoms, there are %d rows and %d atoms: it is "
+        "transposed, save codes.T.tocsr()",
+        s->name, (long long)s->n, s->k, s->k, atoms->k);
   CHECK(s->n == e->rows.source.n, ERR_INPUT,
         "'%s' has the codes of %lld rows, '%s' has %lld: give the rows that were encoded", s->name,
         (long long)s->n, e->rows.source.name, (long long)e->rows.source.n);
@@ -99,8 +106,7 @@ static int inputs_open(const struct run *run, struct evaluate *e, const struct e
   TRY(rows_input_open(&e->rows, o->rows));
   TRY(dictionary_input_open(&e->dictionary, o->dictionary));
   const struct atom_source *s = &e->dictionary.source;
-  CHECK(s->p == e->rows.source.p, ERR_INPUT, "'%s' has %d columns, the atoms of '%s' have %d",
-        e->rows.source.name, e->rows.source.p, s->name, s->p);
+  TRY(columns_check(&e->rows.source, s));
   TRY(arena_alloc(&e->arena, &e->atoms, (gidx)s->k * s->d * s->p, sizeof *e->atoms));
   TRY(s->read(s->self, 0, s->k, e->atoms));
   TRY(rows_check(e->atoms, (gidx)s->k * s->d, s->p, 0, s->name));
@@ -134,6 +140,25 @@ static void metrics_print(const struct evaluate *e)
   }
 }
 
+static int metrics_tell(const struct run *run, const struct evaluate *e)
+{
+  struct json j;
+  TRY(facts_begin(run, &j));
+  json_text(&j, "dictionary", e->dictionary.source.name);
+  json_long(&j, "rows", e->rows.source.n);
+  json_long(&j, "columns", e->rows.source.p);
+  json_long(&j, "atoms", e->dictionary.source.k);
+  json_array(&j, "evaluated");
+  for (int i = 0; i < e->count; i++) {
+    json_object(&j, NULL);
+    json_text(&j, "codes", e->codes[i].source.name);
+    page_metrics_tell(&e->metrics[i], 1, &j);
+    json_end(&j);
+  }
+  json_end(&j);
+  return facts_end(&j);
+}
+
 static int evaluate_command(struct run *run, const void *options, const char **arguments)
 {
   const struct evaluate_options *o = options;
@@ -154,7 +179,8 @@ static int evaluate_command(struct run *run, const void *options, const char **a
     TRY(codes_judge(&task, &run->comm, &e->arena, &e->metrics[i]));
   }
   TRY(inputs_confirm(&run->comm));
-  metrics_print(e);
+  if (!facts_wanted(run)) metrics_print(e);
+  if (facts_wanted(run)) TRY(metrics_tell(run, e));
   for (int i = 0; i < e->count; i++) supports_input_close(&e->codes[i]);
   dictionary_input_close(&e->dictionary);
   rows_input_close(&e->rows);

@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "cli/agreement.h"
 #include "cli/command.h"
+#include "cli/run_page.h"
 #include "cli/threads.h"
 #include "encode/encode.h"
 #include "encode/forward.h"
@@ -84,6 +85,8 @@ struct export_job {
   struct export_model model;
   struct output_place place;
   char rest[4096];
+  struct metrics own, other; /* of the rows: ours, and of the other program from the files */
+  int is_judged;
   struct support_sink sink;
   struct arena arena;
 };
@@ -127,15 +130,13 @@ static int inputs_open(struct run *run, struct export_job *job, struct export_op
   CHECK(!argument || !o->dictionary, ERR_USAGE, "the dictionary is given twice, as '%s' and '%s'",
         o->dictionary, argument);
   if (argument) o->dictionary = argument;
-  CHECK(!output || strlen(output) < 3 || strcmp(output + strlen(output) - 3, ".h5") != 0, ERR_USAGE,
+  CHECK(output, ERR_USAGE, "'--output' is missing: a folder, as in: --output sae/");
+  CHECK(strlen(output) < 3 || strcmp(output + strlen(output) - 3, ".h5") != 0, ERR_USAGE,
         "'--output' is '%s', and has to be a folder", output);
   TRY(dictionary_load(job, o));
   if (!o->rows) return OK;
   TRY(rows_input_open(&job->rows, o->rows));
-  CHECK(job->rows.source.p == job->model.p, ERR_INPUT,
-        "'%s' has %d columns, the atoms of '%s' have %d", job->rows.source.name, job->rows.source.p,
-        job->dictionary.source.name, job->model.p);
-  return OK;
+  return columns_check(&job->rows.source, &job->dictionary.source);
 }
 
 static int nothing_write(void *self, const struct support_block *block)
@@ -195,15 +196,19 @@ static int other_judge(struct run *run, struct export_job *job, const struct exp
   return forward_judge(&task, &run->comm, m);
 }
 
+/* What the other program will find codes by. */
+static const char *encoder_of(const struct export_model *e)
+{
+  return e->pursues ? "matching pursuit" : e->stored ? "its own encoder" : "a tied encoder";
+}
+
 /* Say what the files will compute; ERR_INPUT: too little. */
 static int model_judge(struct run *run, struct export_job *job, const struct export_options *o)
 {
   const struct export_model *e = &job->model;
   struct metrics own = {0}, other = {0};
   if (e->form == EXPORT_SAFETENSORS || e->form == EXPORT_NPY) return OK;
-  const char *what = e->pursues  ? "matching pursuit"
-                     : e->stored ? "its own encoder"
-                                 : "a tied encoder";
+  const char *what = encoder_of(e);
   CHECK(o->rows || e->stored || o->output.force, ERR_INPUT,
         "%s would compute other codes than Sagitta does, from %s, and nothing says how good they "
         "are: give rows with '--rows', or '--force'",
@@ -211,6 +216,9 @@ static int model_judge(struct run *run, struct export_job *job, const struct exp
   if (!o->rows) return OK;
   TRY(own_judge(run, job, o, &own));
   TRY(other_judge(run, job, o, &other));
+  job->own = own;
+  job->other = other;
+  job->is_judged = 1;
   log_info("judged  rows=%lld sagitta=%.6f %s=%.6f l0=%.2f by=%s", (long long)job->rows.source.n,
            own.explained_variance, o->to, other.explained_variance, other.l0, what);
   int is_poor = !e->stored && !(other.fvu <= 2 * own.fvu);
@@ -220,6 +228,35 @@ static int model_judge(struct run *run, struct export_job *job, const struct exp
         o->to, other.explained_variance, what, own.explained_variance,
         e->form == EXPORT_SPARSIFY ? "; '--to saelens' has matching pursuit" : "");
   if (is_poor) log_warn("the files are written though they explain little: --force");
+  return OK;
+}
+
+static void judged_tell(const struct export_job *job, struct json *own)
+{
+  json_object(own, "judged");
+  json_long(own, "rows", job->rows.source.n);
+  json_real(own, "sagitta", job->own.explained_variance);
+  json_real(own, "explained_variance", job->other.explained_variance);
+  json_real(own, "fvu", job->other.fvu);
+  json_real(own, "mean_squared_error", job->other.mean_squared_error);
+  json_real(own, "l0", job->other.l0);
+  json_text(own, "by", encoder_of(&job->model));
+  json_end(own);
+}
+
+static int entries_tell(const struct export_job *job, const char *to, const char *rest)
+{
+  const struct export_model *e = &job->model;
+  struct json *own;
+  TRY(run_page_own(&own));
+  json_text(own, "to", to);
+  json_text(own, "beside", rest);
+  json_long(own, "atoms", e->k);
+  json_long(own, "columns", e->p);
+  json_text(own, "dtype", e->dtype);
+  json_flag(own, "as_imported", e->as_it_was);
+  json_long(own, "rounded", e->rounded);
+  if (job->is_judged) judged_tell(job, own);
   return OK;
 }
 
@@ -249,6 +286,7 @@ static int export_command(struct run *run, const void *options, const char **arg
   companions_publish();
   log_info("export  to=%s atoms=%d columns=%d dtype=%s as_imported=%s", o->to, e->k, e->p, e->dtype,
            e->as_it_was ? "yes" : "no");
+  TRY(entries_tell(job, o->to, has_rest ? files.rest : NULL));
   log_info("wrote   %s%s%s", job->place.shown, has_rest ? " and " : "", has_rest ? files.rest : "");
   if (o->rows) rows_input_close(&job->rows);
   dictionary_input_close(&job->dictionary);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * sagitta inspect, verify and diff: what is in a file, is it whole, are two the same. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -15,6 +16,7 @@
 #include "io/inputs.h"
 #include "io/inspect.h"
 #include "io/inspect_atom.h"
+#include "io/inspect_tell.h"
 #include "io/verify.h"
 
 static const struct option_table tables[] = {{"General", general_rows, GENERAL_ROWS, 0}};
@@ -23,7 +25,6 @@ struct inspect_options {
   struct general_options general;
   idx atom, top;
   const char *rows, *vocabulary;
-  int json;
 };
 #define AT(member) offsetof(struct inspect_options, member)
 
@@ -37,7 +38,6 @@ static const struct option_row atom_rows[] = {
      "stretches of text as /window; they are shown around each row"},
     {"vocabulary", OPTION_TEXT, AT(vocabulary), NULL, 0, 0, NULL, "FILE",
      "of an atom: a text whose line i, counted from 0, is token i; without it tokens are numbers"},
-    JSON_OPTION(AT(json)),
 };
 
 static const struct option_table inspect_tables[] = {
@@ -104,31 +104,56 @@ static int folder_look(const char *name, int *is_folder)
   return OK;
 }
 
-typedef int file_visit(const char *path, FILE *out);
+/* What to do with each file: print a page about it, or add to the object that is open. */
+struct visit {
+  int (*print)(const char *path, FILE *out);
+  int (*tell)(const char *path, struct json *json);
+  int answers;       /* ERR_INPUT about a file is an answer: what was told of it is printed */
+  FILE *out;         /* NULL: nowhere */
+  struct json *json; /* NULL: print */
+};
 
-static int folder_visit(const char *folder, const struct file_names *names, file_visit *visit,
-                        FILE *out)
+static int file_visit(const struct visit *v, const char *path)
+{
+  return v->json ? v->tell(path, v->json) : v->print(path, v->out);
+}
+
+static int folder_visit(const char *folder, const struct file_names *names, const struct visit *v)
 {
   char path[MAX_NAME];
   CHECK(names->count, ERR_INPUT, "folder '%s' has no result, such as supports.h5", folder);
   for (int i = 0; i < names->count; i++) {
-    if (i && out) fputc('\n', out);
+    if (i && v->out && !v->json) fputc('\n', v->out);
     TRY(input_in_folder(folder, names->entries[i]->d_name, path));
-    TRY(visit(path, out));
+    TRY(file_visit(v, path));
   }
   return OK;
 }
 
-/* Call visit() for a file, or for each in a folder. */
-static int files_visit(const char *name, file_visit *visit, FILE *out)
+/* Visit a file, or each in a folder. */
+static int files_visit(const char *name, const struct visit *v)
 {
   struct file_names names;
   int is_folder = 0;
   TRY(folder_look(name, &is_folder));
-  if (!is_folder) return visit(name, out);
+  if (!is_folder) return file_visit(v, name);
   int status = file_names_list(&names, name);
-  if (status == OK) status = folder_visit(name, &names, visit, out);
+  if (status == OK) status = folder_visit(name, &names, v);
   file_names_free(&names);
+  return status;
+}
+
+/* The same for programs, as the list `files`. */
+static int files_tell(const struct run *run, const char *name, struct visit v)
+{
+  struct json j;
+  TRY(facts_begin(run, &j));
+  v.json = &j;
+  json_array(&j, "files");
+  int status = files_visit(name, &v);
+  if (status && !(v.answers && status == ERR_INPUT && j.count)) return status;
+  json_end(&j);
+  TRY(facts_end(&j));
   return status;
 }
 
@@ -141,7 +166,7 @@ static int atom_show(const struct run *run, const struct inspect_options *o, con
   CHECK(o->rows || !o->vocabulary, ERR_USAGE,
         "'--vocabulary' names tokens of '--rows', which is missing");
   const struct atom_request request = {name, o->rows, o->vocabulary, o->atom, o->top};
-  if (!o->json) return atom_inspect(&request, stdout, NULL);
+  if (!facts_wanted(run)) return atom_inspect(&request, stdout, NULL);
   struct json j;
   TRY(facts_begin(run, &j));
   TRY(atom_inspect(&request, NULL, &j));
@@ -152,20 +177,64 @@ static int inspect_command(struct run *run, const void *options, const char **ar
 {
   const struct inspect_options *o = options;
   if (o->atom >= 0) return atom_show(run, o, arguments[0]);
-  CHECK(!o->rows && !o->vocabulary && !o->json, ERR_USAGE,
-        "'--rows', '--vocabulary' and '--json' are about an atom: name it by '--atom'");
-  return files_visit(arguments[0], file_inspect, stdout);
+  const struct visit v = {.print = file_inspect, .tell = file_tell, .out = stdout};
+  CHECK(!o->rows && !o->vocabulary, ERR_USAGE,
+        "'--rows' and '--vocabulary' are about an atom: name it by '--atom'");
+  return facts_wanted(run) ? files_tell(run, arguments[0], v) : files_visit(arguments[0], &v);
+}
+
+/* Add what was found about a file, with the lines of its page as `checks`. */
+static int check_tell(const char *path, char *lines, int status, struct json *j)
+{
+  json_object(j, NULL);
+  json_text(j, "file", path);
+  json_flag(j, "whole", !status);
+  json_text(j, "fault", status ? status_message() : NULL);
+  json_array(j, "checks");
+  for (char *line = strtok(lines, "\n"); line; line = strtok(NULL, "\n")) json_text(j, NULL, line);
+  json_end(j);
+  json_end(j);
+  return status;
+}
+
+static int verify_tell(const char *path, struct json *j)
+{
+  char *lines = NULL;
+  size_t bytes = 0;
+  FILE *memory = open_memstream(&lines, &bytes);
+  CHECK(memory, ERR_MEMORY, "cannot allocate the lines about '%s'", path);
+  int status = file_verify(path, memory);
+  int failed = ferror(memory) != 0;
+  failed = fclose(memory) || failed;
+  if (!failed) status = check_tell(path, lines, status, j);
+  free(lines);
+  CHECK(!failed, ERR_MEMORY, "cannot allocate the lines about '%s'", path);
+  return status;
 }
 
 static int verify_command(struct run *run, const void *options, const char **arguments)
 {
-  (void)run;
   const struct general_options *o = options;
-  return files_visit(arguments[0], file_verify, o->quiet ? NULL : stdout);
+  const struct visit v = {
+      .print = file_verify, .tell = verify_tell, .answers = 1, .out = o->quiet ? NULL : stdout};
+  return o->json ? files_tell(run, arguments[0], v) : files_visit(arguments[0], &v);
+}
+
+/* A file that one folder lacks is the difference. */
+static void only_differs(const char *name, const char *folder, struct json *j)
+{
+  if (!j) text_print(stdout, "'%s' is only in '%s'\n", name, folder);
+  if (!j) return;
+  json_object(j, "difference");
+  json_text(j, "what", "only");
+  json_text(j, "object", name);
+  json_text(j, "in", folder);
+  json_end(j);
 }
 
 /* Merge the sorted names of two folders; the first difference ends it. */
-static int names_merge(const char *const folder[2], const struct file_names names[2], int *equal)
+static int names_merge(const char *const folder[2], const struct file_names names[2],
+                       struct json *json, int *equal)
 {
   char path[2][MAX_NAME];
   int i = 0, j = 0;
@@ -175,19 +244,19 @@ static int names_merge(const char *const folder[2], const struct file_names name
     const char *b = j < names[1].count ? names[1].entries[j]->d_name : NULL;
     int order = !a ? 1 : !b ? -1 : strcmp(a, b);
     if (order) {
-      text_print(stdout, "'%s' is only in '%s'\n", order < 0 ? a : b, folder[order > 0]);
+      only_differs(order < 0 ? a : b, folder[order > 0], json);
       *equal = 0;
       return OK;
     }
     TRY(input_in_folder(folder[0], a, path[0]));
     TRY(input_in_folder(folder[1], b, path[1]));
-    TRY(file_diff(path[0], path[1], stdout, equal));
+    TRY(file_diff(path[0], path[1], json ? NULL : stdout, json, equal));
     i++, j++;
   }
   return OK;
 }
 
-static int folders_diff(const char *const folder[2], int *equal)
+static int folders_diff(const char *const folder[2], struct json *json, int *equal)
 {
   struct file_names names[2] = {{0}, {0}};
   int status = file_names_list(&names[0], folder[0]);
@@ -196,20 +265,37 @@ static int folders_diff(const char *const folder[2], int *equal)
     status = status_fail(ERR_INPUT, __FILE__, __LINE__,
                          "folders '%s' and '%s' have no results, such as supports.h5", folder[0],
                          folder[1]);
-  if (status == OK) status = names_merge(folder, names, equal);
+  if (status == OK) status = names_merge(folder, names, json, equal);
   for (int i = 0; i < 2; i++) file_names_free(&names[i]);
   return status;
 }
 
+static int pair_diff(const char *const name[2], struct json *json, int *equal)
+{
+  int is_folder[2] = {0};
+  for (int i = 0; i < 2; i++) TRY(folder_look(name[i], &is_folder[i]));
+  CHECK(is_folder[0] == is_folder[1], ERR_USAGE, "'%s' is a folder, '%s' is none",
+        name[is_folder[1]], name[is_folder[0]]);
+  return is_folder[0] ? folders_diff(name, json, equal)
+                      : file_diff(name[0], name[1], json ? NULL : stdout, json, equal);
+}
+
 static int diff_command(struct run *run, const void *options, const char **arguments)
 {
-  (void)run, (void)options;
-  int equal = 0, is_folder[2] = {0};
-  for (int i = 0; i < 2; i++) TRY(folder_look(arguments[i], &is_folder[i]));
-  CHECK(is_folder[0] == is_folder[1], ERR_USAGE, "'%s' is a folder, '%s' is none",
-        arguments[is_folder[1]], arguments[is_folder[0]]);
-  TRY(is_folder[0] ? folders_diff(arguments, &equal)
-                   : file_diff(arguments[0], arguments[1], stdout, &equal));
+  (void)options;
+  int equal = 0;
+  struct json j;
+  if (facts_wanted(run)) {
+    TRY(facts_begin(run, &j));
+    json_text(&j, "first", arguments[0]);
+    json_text(&j, "second", arguments[1]);
+  }
+  TRY(pair_diff(arguments, facts_wanted(run) ? &j : NULL, &equal));
+  if (facts_wanted(run)) {
+    if (equal) json_text(&j, "difference", NULL);
+    json_flag(&j, "equal", equal);
+    TRY(facts_end(&j));
+  }
   return equal ? OK : ERR_ANSWER;
 }
 

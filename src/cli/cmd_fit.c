@@ -438,12 +438,13 @@ static void report(const struct fit_job *j, double seconds)
 }
 
 /* The fit has ended, and all is written. */
-static void end_report(struct fit_job *j)
+static int end_report(struct fit_job *j)
 {
   j->page.encoded = &j->encoded;
   j->page.seconds = log_seconds() - j->begun;
   fit_page_write(&j->page);
   report(j, j->page.seconds);
+  return fit_page_print(&j->page);
 }
 
 static void job_free(struct fit_job *j)
@@ -477,13 +478,14 @@ static int fit_command(struct run *run, const void *options, const char **argume
   if (run->stopped) {
     TRY(report_phases(&run->comm, j->result.phases, FIT_PHASES));
     if (run->comm.rank == 0) fit_page_write(&j->page);
+    TRY(comm_agree(&run->comm, run->comm.rank ? OK : fit_page_print(&j->page)));
     job_free(j);
     return OK;
   }
   TRY(fit_files_end(&j->files, run, j->task.center ? j->mean : NULL, j->task.threads));
   TRY(rows_encode(j));
   TRY(report_phases(&run->comm, j->result.phases, FIT_PHASES));
-  if (run->comm.rank == 0) end_report(j);
+  TRY(comm_agree(&run->comm, run->comm.rank ? OK : end_report(j)));
   job_free(j);
   return OK;
 }

@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "cli/agreement.h"
 #include "cli/command.h"
+#include "cli/run_page.h"
 #include "io/autoencoder.h"
 #include "io/dictionary.h"
 #include "io/encoder.h"
@@ -143,10 +144,30 @@ static int atoms_fill(struct import *m)
   return OK;
 }
 
+static int entries_tell(const struct import *m)
+{
+  const struct autoencoder *a = &m->source;
+  const struct encoder *e = &a->encoder;
+  struct json *own;
+  TRY(run_page_own(&own));
+  json_text(own, "program", a->program);
+  json_text(own, "architecture", a->architecture);
+  json_long(own, "atoms", e->k);
+  json_long(own, "columns", e->p);
+  json_text(own, "dtype", a->dtype);
+  json_text(own, "encoder", a->has_encoder ? encoder_names[e->kind] : NULL);
+  json_long(own, "top", e->top);
+  json_real(own, "least_norm", m->least);
+  json_real(own, "largest_norm", m->most);
+  json_flag(own, "scaled", m->is_scaled);
+  return OK;
+}
+
 static int result_write(struct run *run, struct import *m)
 {
   const struct encoder *e = &m->stored.encoder;
   struct run_fact facts[MAX_FACTS];
+  TRY(entries_tell(m));
   TRY(dictionary_output_create(&m->file, m->place.file, e->k, 1, e->p));
   TRY(matrix_output_write(&m->file, 0, e->k, m->atoms));
   const struct h5_file *h5 = &m->file.result.h5;

@@ -178,6 +178,19 @@ static int parts_copy(struct merge *m)
   return metrics_join(m);
 }
 
+static int entries_tell(const struct merge *m)
+{
+  const struct part_input *first = &m->parts[0];
+  struct json *own;
+  TRY(run_page_own(&own));
+  json_long(own, "parts", m->count);
+  json_long(own, "rows", first->part.total);
+  json_long(own, "atoms", first->shape.k);
+  json_long(own, "top_s", first->shape.s);
+  page_hash_tell(own, "fingerprint", m->whole.fingerprint);
+  return OK;
+}
+
 /* Rank 0. */
 static int whole_publish(struct run *run, struct merge *m)
 {
@@ -190,6 +203,7 @@ static int whole_publish(struct run *run, struct merge *m)
                                    .normalized = first->normalized,
                                    .inputs = m->inputs};
   run_page_inputs(&m->inputs);
+  TRY(entries_tell(m));
   TRY(supports_output_finish(&m->file, &ending, facts, run_facts(run, "cpu", 1, facts)));
   log_info("merge   parts=%d rows=%lld atoms=%d top_s=%d fingerprint=%016llx", m->count,
            (long long)first->part.total, first->shape.k, first->shape.s,

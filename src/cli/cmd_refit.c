@@ -129,7 +129,6 @@ static int plan_print(struct job *j)
   TRY(inputs_agree(j->c, fit_inputs_open(&j->inputs, &j->o->names)));
   j->task = fit_inputs_task(&j->inputs, j->run, &j->o->compute);
   j->task.colors = !j->o->names.classes;
-  TRY(fit_plan_print(j->c, &j->task, j->o->directions, refit_batch_bytes));
   struct supports_shape shape = {.n = s->n,
                                  .k = s->k,
                                  .s = refit_task_support(&j->task),
@@ -137,10 +136,13 @@ static int plan_print(struct job *j)
                                  .p = j->task.rows->p,
                                  .has_codes = 1};
   gidx frames = (gidx)s->k * s->d * shape.p * (gidx)sizeof(float);
-  if (j->c->rank == 0)
-    printf("disk        %.1f MB, twice that while a sweep's files take the place of the last\n",
-           1e-6 * (double)(supports_bytes(&shape) + frames));
-  return OK;
+  const struct fit_plan plan = {
+      .task = &j->task,
+      .directions = j->o->directions,
+      .bytes_of = refit_batch_bytes,
+      .disk = supports_bytes(&shape) + frames,
+      .how_disk = ", twice that while a sweep's files take the place of the last"};
+  return fit_plan_print(j->run, &plan);
 }
 
 /* The coder's rows: the state's, or those to judge by. */
@@ -396,12 +398,33 @@ static int fingerprint_find(const struct job *j, uint64_t *out)
   return OK;
 }
 
+static int entries_tell(const struct job *j, gidx sweeps, uint64_t mark)
+{
+  const struct history_line *lines = j->files.lines;
+  struct json *own;
+  TRY(run_page_own(&own));
+  json_long(own, "rows", j->state.total);
+  json_long(own, "atoms", j->state.k);
+  json_long(own, "top_s", j->state.s);
+  json_long(own, "classes", j->classes.count);
+  json_long(own, "sweeps", sweeps);
+  json_real(own, "before", lines[0].explained_variance);
+  if (j->o->holdout) json_real(own, "unseen_before", lines[0].held_out);
+  if (j->o->holdout) json_real(own, "unseen", j->held);
+  json_long(own, "accepted", j->all.accepted);
+  json_long(own, "rejected", j->all.rejected);
+  json_long(own, "escalated", j->all.escalated);
+  page_hash_tell(own, "fingerprint", mark);
+  return OK;
+}
+
 static int report(struct job *j, gidx resumed, double seconds)
 {
   uint64_t mark = 0;
   const struct history_line *lines = j->files.lines;
   gidx sweeps = j->files.facts.sweeps;
   TRY(fingerprint_find(j, &mark));
+  TRY(comm_agree(j->c, j->c->rank ? OK : entries_tell(j, sweeps - resumed, mark)));
   const struct device *device = j->resident.is_on ? &j->coder.device : &j->state.device;
   log_info("refit   rows=%lld atoms=%d top_s=%d classes=%d sweeps=%lld ranks=%d device='%s/%s' "
            "seconds=%.2f fingerprint=%016llx",

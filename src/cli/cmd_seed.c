@@ -7,6 +7,7 @@
 #include "base/status.h"
 #include "cli/agreement.h"
 #include "cli/command.h"
+#include "cli/run_page.h"
 #include "io/dictionary.h"
 #include "io/rows.h"
 #include "model/dictionary.h"
@@ -117,12 +118,29 @@ static int result_open(const struct run *run, struct seed_run *job)
   return dictionary_output_create(&job->file, job->place.file, t->k, t->d, t->rows->p);
 }
 
+static int entries_tell(const struct seed_run *job)
+{
+  const struct seed_result *r = &job->result;
+  struct json *own;
+  TRY(run_page_own(&own));
+  json_long(own, "rows", job->rows.source.n);
+  json_long(own, "atoms", job->task.k);
+  json_long(own, "frame", job->task.d);
+  json_long(own, "taken", r->accepted);
+  json_long(own, "zero", r->zero);
+  json_long(own, "repeated", r->repeated);
+  json_long(own, "dependent", r->dependent);
+  page_hash_tell(own, "fingerprint", r->fingerprint);
+  return OK;
+}
+
 static int result_close(const struct run *run, struct seed_run *job)
 {
   struct run_fact facts[MAX_FACTS];
   const real *mean = job->task.mean;
   gidx p = job->task.rows->p;
   if (run->comm.rank) return OK;
+  TRY(entries_tell(job));
   if (mean) TRY(object_write_vector(&job->file.result.h5, "/mean", p, mean));
   return matrix_output_finish(&job->file, facts, run_facts(run, "cpu", 1, facts));
 }

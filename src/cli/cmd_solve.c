@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "cli/agreement.h"
 #include "cli/command.h"
+#include "cli/facts.h"
 #include "cli/report.h"
 #include "cli/run_page.h"
 #include "cli/threads.h"
@@ -95,7 +96,7 @@ static int systems_ready(struct solve_state *job, const struct solve_options *o)
   CHECK(o->systems, ERR_USAGE, "'--systems' is missing: the file with the arrow systems");
   CHECK(o->output.output || o->dry_run, ERR_USAGE,
         "'--output' is missing: a folder, or a file that ends in .h5");
-  TRY(input_in_folder(o->systems, "systems.h5", job->path));
+  TRY(input_of_folder(o->systems, "systems.h5", job->path));
   return systems_input_open(&job->systems, job->path);
 }
 
@@ -112,6 +113,22 @@ static void task_fill(const struct run *run, const struct solve_options *o, stru
                                   .kernels = o->kernels};
 }
 
+static int plan_tell(const struct run *run, const struct systems_shape *s,
+                     const struct solve_result *plan)
+{
+  struct json j;
+  TRY(facts_begin(run, &j));
+  json_long(&j, "systems", s->count);
+  json_long(&j, "rows", s->row[s->count]);
+  json_long(&j, "numbers", systems_reals(s, 0, s->count));
+  json_long(&j, "batches", plan->batches);
+  json_real(&j, "multiply_adds", solve_work(s));
+  json_long(&j, "memory_bytes", plan->memory);
+  json_long(&j, "gpu_bytes", plan->gpu);
+  json_long(&j, "disk_bytes", solutions_bytes(s));
+  return facts_end(&j);
+}
+
 /* The lines of --dry-run. */
 static int plan_print(const struct run *run, const struct solve_task *t)
 {
@@ -119,6 +136,7 @@ static int plan_print(const struct run *run, const struct solve_task *t)
   struct solve_result plan;
   if (run->comm.rank) return OK;
   TRY(solve_plan(t, run->comm.size, &plan));
+  if (facts_wanted(run)) return plan_tell(run, s, &plan);
   printf("systems  %lld of %lld rows, %.3g numbers in %lld batches\n", (long long)s->count,
          (long long)s->row[s->count], (double)systems_reals(s, 0, s->count),
          (long long)plan.batches);
@@ -162,6 +180,32 @@ static int finite_check(const struct solve_options *o, const struct solve_result
   return OK;
 }
 
+static int entries_tell(const struct solve_state *job)
+{
+  const struct systems_shape *s = &job->systems.shape;
+  const struct solve_result *r = &job->result;
+  struct json *own;
+  TRY(run_page_own(&own));
+  json_long(own, "systems", s->count);
+  json_long(own, "rows", s->row[s->count]);
+  json_long(own, "failed", failed(r));
+  json_array(own, "outcomes");
+  for (int status = 0; status < ARROW_STATUSES; status++) {
+    if (status != ARROW_OK && r->counts[status] == 0) continue;
+    json_object(own, NULL);
+    json_text(own, "outcome", arrow_status_name(status));
+    json_long(own, "systems", r->counts[status]);
+    if (status != ARROW_OK) json_long(own, "first", r->first[status]);
+    if (status != ARROW_OK) json_long(own, "place", r->first_place[status]);
+    json_end(own);
+  }
+  json_end(own);
+  json_long(own, "retries", r->retries);
+  json_long(own, "mended", r->mended);
+  page_hash_tell(own, "fingerprint", r->fingerprint);
+  return OK;
+}
+
 static int result_close(const struct run *run, struct solve_state *job)
 {
   struct run_fact facts[MAX_FACTS];
@@ -176,6 +220,7 @@ static int result_close(const struct run *run, struct solve_state *job)
   facts[n++] = (struct run_fact){"systems_declined", NULL, (double)counts->declined};
   facts[n++] = (struct run_fact){"systems_retried", NULL, (double)counts->retried};
   run_page_inputs(&job->systems.inputs);
+  TRY(entries_tell(job));
   return solutions_output_finish(&job->file, &job->systems.inputs, facts, n);
 }
 

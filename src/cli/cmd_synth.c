@@ -9,6 +9,8 @@
 #include "base/num.h"
 #include "base/status.h"
 #include "cli/command.h"
+#include "cli/facts.h"
+#include "cli/run_page.h"
 #include "cli/synth_systems.h"
 #include "io/dictionary.h"
 #include "io/rows.h"
@@ -173,6 +175,24 @@ static int options_check(const struct synth_options *o, const struct synth_task 
   return OK;
 }
 
+static int plan_tell(const struct run *run, const struct synth_task *t, double rows, double atoms,
+                     gidx memory)
+{
+  const struct planted *g = &t->planted;
+  struct json j;
+  TRY(facts_begin(run, &j));
+  json_long(&j, "rows", t->n);
+  json_long(&j, "columns", g->p);
+  json_long(&j, "atoms", g->k);
+  json_long(&j, "frame", g->d);
+  json_long(&j, "block", t->block);
+  json_real(&j, "rows_bytes", rows);
+  json_real(&j, "dictionary_bytes", atoms);
+  json_real(&j, "start_bytes", t->cosine > 0 ? atoms : 0);
+  json_long(&j, "memory_bytes", memory);
+  return facts_end(&j);
+}
+
 /* The lines of --dry-run. */
 static int plan_print(const struct run *run, const struct synth_task *t)
 {
@@ -182,8 +202,9 @@ static int plan_print(const struct run *run, const struct synth_task *t)
   TRY(synth_memory(t, run->comm.size, &memory));
   int planted = t->kind == SYNTH_PLANTED;
   double truth = planted ? 4.0 * g->s * (1 + g->d) : 0, atoms = 4.0 * g->k * g->d * g->p;
-  printf("rows.h5        %.1f MB: %lld rows of %d columns%s\n",
-         1e-6 * (double)t->n * (4.0 * g->p + truth), (long long)t->n, g->p,
+  double rows = (double)t->n * (4.0 * g->p + truth);
+  if (facts_wanted(run)) return plan_tell(run, t, rows, atoms, memory);
+  printf("rows.h5        %.1f MB: %lld rows of %d columns%s\n", 1e-6 * rows, (long long)t->n, g->p,
          planted ? " and what they are made of" : "");
   printf("dictionary.h5  %.1f MB: %d atoms of %d x %d\n", 1e-6 * atoms, g->k, g->d, g->p);
   if (t->cosine > 0) printf("start.h5       %.1f MB\n", 1e-6 * atoms);
@@ -254,6 +275,27 @@ static int rows_result_close(const struct run *run, struct rows_result *r, enum 
   return file_finish(run, &r->file);
 }
 
+/* A file that was made, and what is in it; rank 0. */
+static int entries_tell(const char *name, const struct output_place *place, gidx rows,
+                        const struct synth *s)
+{
+  const struct planted *g = &s->task->planted;
+  struct json *own;
+  TRY(run_page_own(&own));
+  json_object(own, name);
+  json_text(own, "file", place->shown);
+  if (rows)
+    json_long(own, "rows", rows);
+  else {
+    json_long(own, "atoms", g->k);
+    json_long(own, "frame", g->d);
+  }
+  json_long(own, "columns", g->p);
+  page_hash_tell(own, "fingerprint", s->fingerprint);
+  json_end(own);
+  return OK;
+}
+
 /* Make the dictionary, or its start, in a file.  Collective. */
 static int dictionary_make(struct run *run, struct synth *s, int start, struct matrix_output *file,
                            const struct output_place *place)
@@ -264,6 +306,8 @@ static int dictionary_make(struct run *run, struct synth *s, int start, struct m
   TRY(comm_agree(c, c->rank ? OK : dictionary_output_create(file, place->file, g->k, g->d, g->p)));
   TRY(synth_atoms(s, start, &(const struct matrix_sink){file, values_write}));
   TRY(comm_agree(c, c->rank ? OK : file_finish(run, file)));
+  const char *name = start ? "start_file" : "dictionary_file";
+  TRY(comm_agree(c, c->rank ? OK : entries_tell(name, place, 0, s)));
   log_info("%-7s atoms=%d frame=%d columns=%d seconds=%.2f fingerprint=%016llx",
            start ? "start" : "atoms", g->k, g->d, g->p, log_seconds() - begun,
            (unsigned long long)s->fingerprint);
@@ -283,6 +327,7 @@ static int rows_make(struct run *run, struct synth_run *job)
   TRY(synth_rows(&job->synth, &(const struct matrix_sink){&result->file, values_write},
                  t->kind == SYNTH_PLANTED ? &truth : NULL));
   TRY(comm_agree(c, c->rank ? OK : rows_result_close(run, result, t->kind)));
+  TRY(comm_agree(c, c->rank ? OK : entries_tell("rows_file", &job->rows, t->n, &job->synth)));
   log_info("rows    rows=%lld columns=%d seconds=%.2f fingerprint=%016llx", (long long)t->n,
            t->planted.p, log_seconds() - begun, (unsigned long long)job->synth.fingerprint);
   log_info("wrote   %s", job->rows.shown);

@@ -5,10 +5,12 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/num.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "cli/agreement.h"
 #include "cli/command.h"
+#include "cli/facts.h"
 #include "cli/fit_inputs.h"
 #include "cli/report.h"
 #include "cli/run_page.h"
@@ -139,6 +141,37 @@ static struct terminal_task task_of(const struct run *run, const struct terminal
                                 .kernels = o->kernels};
 }
 
+static int plan_tell(const struct run *run, const struct terminal_task *t,
+                     const struct terminal_memory *m)
+{
+  struct json j;
+  TRY(facts_begin(run, &j));
+  json_long(&j, "border", m->border);
+  json_long(&j, "atoms", t->atoms->k);
+  json_long(&j, "directions", t->directions);
+  json_long(&j, "frame", t->atoms->d);
+  json_long(&j, "ranks_here", m->ranks);
+  json_long(&j, "directions_bytes", m->fit);
+  json_object(&j, "root_bytes");
+  json_long(&j, "inputs", m->inputs);
+  json_long(&j, "duplicates", m->duplicates);
+  json_long(&j, "schur", m->schur);
+  json_long(&j, "lapack", m->lapack);
+  json_long(&j, "workspace", m->workspace);
+  json_long(&j, "workspace_least", m->min);
+  json_long(&j, "results", m->results);
+  json_end(&j);
+  json_object(&j, "gpu_bytes"); /* of rank 0's, 0 where it takes none */
+  json_long(&j, "schur", m->gpu_schur);
+  json_long(&j, "factor", m->gpu_factor);
+  json_long(&j, "rows", m->gpu_rows);
+  json_long(&j, "all", m->gpu);
+  json_end(&j);
+  json_long(&j, "memory_bytes", m->total);
+  json_long(&j, "present_bytes", t->present);
+  return facts_end(&j);
+}
+
 static int plan_print(const struct run *run, const struct terminal_task *t)
 {
   struct terminal_memory m;
@@ -147,6 +180,7 @@ static int plan_print(const struct run *run, const struct terminal_task *t)
   TRY(terminal_device_dry(&dev, t, &c));
   TRY(terminal_memory(t, &c, &dev, &m));
   if (c.rank) return OK;
+  if (facts_wanted(run)) return plan_tell(run, t, &m);
   printf("border      up to %lld: %d atoms, %d directions, frames of %d\n", (long long)m.border,
          t->atoms->k, t->directions, t->atoms->d);
   printf("directions  %.1f MB on each of %d ranks of this machine\n", 1e-6 * (double)m.fit,
@@ -194,12 +228,47 @@ static void findings_report(const struct terminal_result *r)
              r->duplicate[0].cosine);
 }
 
+static void spectrum_tell(const struct spectrum *s, struct json *own)
+{
+  json_array(own, "inertia"); /* positive, negative, zero */
+  for (int i = 0; i < 3 && s->has_inertia; i++) json_long(own, NULL, s->inertia[i]);
+  json_end(own);
+  if (s->has_values)
+    json_long(own, "undetermined", s->weak);
+  else
+    json_text(own, "undetermined", NULL);
+  json_real(own, "condition", s->has_values ? s->condition : nan_canonical());
+}
+
+static int entries_tell(const struct terminal_task *t, const struct terminal_result *r)
+{
+  int is_estimate = t->evidence == EVIDENCE_SLQ;
+  struct json *own;
+  TRY(run_page_own(&own));
+  json_long(own, "rows", t->rows->n);
+  json_long(own, "atoms", t->atoms->k);
+  json_long(own, "codes", r->codes);
+  json_long(own, "border", r->n_border);
+  json_real(own, "half_log_det", r->half_log_det);
+  json_real(own, "log_det_rows", r->log_det_rows);
+  json_real(own, "log_det_border", is_estimate ? r->slq.estimate : r->log_det_border);
+  if (is_estimate) json_real(own, "standard_error", r->slq.error);
+  json_real(own, "phi", r->phi);
+  json_text(own, "artifact_sha256", r->artifact.sha256);
+  spectrum_tell(&r->spectrum, own);
+  json_long(own, "bad_pivot", r->bad_pivot);
+  json_long(own, "near_duplicates", r->duplicates);
+  page_hash_tell(own, "fingerprint", r->fingerprint);
+  return OK;
+}
+
 static int result_write(const struct run *run, const char *path, const struct terminal_task *t,
                         const struct terminal_result *r, const struct terminal_ran *ran)
 {
   struct run_fact facts[MAX_FACTS];
   char device[300];
   if (run->comm.rank) return OK;
+  TRY(entries_tell(t, r));
   snprintf(device, sizeof device, "%s %s", ran->device, ran->variant);
   int n = run_facts(run, device, t->threads, facts);
   facts[n++] = (struct run_fact){"kernels", NULL, (double)ran->counts.kernels};

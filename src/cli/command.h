@@ -45,12 +45,13 @@ struct run {
   int unread;          /* nobody reads what was written to stdout */
   int stopped;         /* the job was asked to stop, and did at a safe point */
   char page[4096];     /* rank 0, after run_begin_at(): where run.json is to be (run_page.h) */
+  char result[4096];   /* and the result, as it was asked for */
   int has_page;        /* the command writes it itself */
 };
 
 /* Options that several commands share: a struct and its table each. */
 struct general_options { /* all commands; at the begin of their options structs */
-  int quiet, verbose;
+  int quiet, verbose, json;
   real deadline;
 };
 struct output_options {
@@ -62,7 +63,7 @@ struct compute_options {
   const char *cpu_variant, *filter, *device, *kernels, *grid;
 };
 extern const struct option_row general_rows[], output_rows[], compute_rows[];
-enum { GENERAL_ROWS = 3, OUTPUT_ROWS = 2, COMPUTE_ROWS = 8 };
+enum { GENERAL_ROWS = 4, OUTPUT_ROWS = 2, COMPUTE_ROWS = 8 };
 
 /* The row of --rows, whose value is at an offset. */
 #define ROWS_OPTION(offset)                                                                        \

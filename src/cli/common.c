@@ -22,6 +22,8 @@ const struct option_row general_rows[GENERAL_ROWS] = {
      "warnings and errors only"},
     {"verbose", OPTION_FLAG, offsetof(struct general_options, verbose), "no", 0, 1, NULL, NULL,
      "details too, and where an error came from"},
+    {"json", OPTION_FLAG, offsetof(struct general_options, json), "no", 0, 1, NULL, NULL,
+     "print what the command finds as one JSON object, and nothing else, to standard output"},
     {"deadline", OPTION_REAL, offsetof(struct general_options, deadline), "300", 0.1, 1e6, NULL,
      "SECONDS",
      "give up (exit 74) when opening, reading or writing a block takes longer, or (exit 76) when a "
@@ -78,6 +80,7 @@ static int place_begin(struct run *run, const struct output_place *place,
 {
   if (run->comm.rank != 0) return OK;
   memcpy(run->page, place->page, sizeof run->page);
+  memcpy(run->result, place->shown, sizeof run->result);
   TRY(outputs_check_inputs(inputs->name, MAX_INPUTS, run->deck));
   TRY(rows_files_check(inputs->rows));
   TRY(rows_files_check(inputs->holdout));

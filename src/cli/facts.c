@@ -13,6 +13,13 @@ enum { FACTS_VERSION = 1 };
 
 static char *text; /* of the object */
 static size_t bytes;
+static int are_printed;
+
+int facts_wanted(const struct run *run)
+{
+  const struct general_options *general = run->options;
+  return general->json;
+}
 
 int facts_begin(const struct run *run, struct json *j)
 {
@@ -35,5 +42,11 @@ int facts_end(struct json *j)
   CHECK(!failed, ERR_MEMORY, "cannot allocate the object of '--json'");
   fwrite(text, 1, bytes, stdout);
   free(text);
+  are_printed = 1;
   return OK;
+}
+
+int facts_are_printed(void)
+{
+  return are_printed;
 }

@@ -8,16 +8,15 @@
 #include "base/json.h"
 #include "cli/command.h"
 
-/* The row of --json, whose value is at an offset. */
-#define JSON_OPTION(offset)                                                                        \
-  {                                                                                                \
-    "json", OPTION_FLAG, offset, "no", 0, 1, NULL, NULL,                                           \
-        "print one JSON object instead of a page for people"                                       \
-  }
+/* Is the object asked for? */
+int facts_wanted(const struct run *run);
 
 /* Begin the object, with what all commands say; facts_end() ends it and prints it to stdout.  So a
  * command that fails between them prints nothing.  ERR_MEMORY. */
 int facts_begin(const struct run *run, struct json *j);
 int facts_end(struct json *j);
+
+/* Has the command printed its object? */
+int facts_are_printed(void);
 
 #endif

@@ -9,6 +9,7 @@
 #include "base/sums.h"
 #include "base/num.h"
 #include "base/status.h"
+#include "cli/facts.h"
 #include "cli/threads.h"
 #include "io/classes.h"
 #include "io/inputs.h"
@@ -75,7 +76,7 @@ int fit_inputs_open(struct fit_inputs *in, const struct fit_names *names)
   TRY(supports_input_open(&in->supports, names->supports));
   TRY(lengths_check(&in->supports));
   if (names->classes) {
-    TRY(input_in_folder(names->classes, "classes.h5", in->classes_file));
+    TRY(input_of_folder(names->classes, "classes.h5", in->classes_file));
     TRY(h5_open(&in->classes, in->classes_file));
   }
   return mean_find(in);
@@ -113,33 +114,72 @@ struct refit_task fit_inputs_task(const struct fit_inputs *in, const struct run 
                              .variant = compute->cpu_variant};
 }
 
-static int plan_print(const struct comm *c, const struct refit_task *t, idx directions,
-                      batch_bytes_of *bytes_of)
+static int plan_tell(const struct run *run, const struct fit_plan *plan,
+                     const struct refit_memory *m, gidx share)
 {
-  struct refit_memory m;
-  gidx first, share = refit_rows_share(t->rows->n, c->size, 0, &first);
-  TRY(refit_task_check(t));
-  if (c->rank) return OK;
-  TRY(refit_memory(t, c, bytes_of, directions, &m));
+  const struct refit_task *t = plan->task;
+  struct json j;
+  TRY(facts_begin(run, &j));
+  json_long(&j, "rows", t->rows->n);
+  json_long(&j, "columns", t->rows->p);
+  json_long(&j, "rank_rows", share);
+  json_long(&j, "atoms", t->atoms->k);
+  json_long(&j, "frame", t->atoms->d);
+  json_long(&j, "directions", plan->directions);
+  json_long(&j, "entries", t->supports->entries);
+  json_long(&j, "top_s", refit_task_support(t));
+  json_object(&j, "rank_bytes");
+  json_long(&j, "most", m->total);
+  json_long(&j, "rows", m->held.rows);
+  json_long(&j, "supports", m->held.supports);
+  json_long(&j, "atoms", m->held.frames);
+  json_long(&j, "reading", m->load);
+  json_long(&j, "classes", m->classes);
+  json_long(&j, "batch", m->batch);
+  json_long(&j, "sweep_end", m->sweep_end);
+  json_end(&j);
+  json_long(&j, "present_bytes", memory_share(run->comm.local_size));
+  json_long(&j, "disk_bytes", plan->disk);
+  return facts_end(&j);
+}
+
+static void plan_lines(const struct comm *c, const struct fit_plan *plan,
+                       const struct refit_memory *m, gidx share)
+{
+  const struct refit_task *t = plan->task;
+  idx d = t->atoms->d;
   printf("rows        %lld x %d, up to %lld a rank: whole blocks of %d\n", (long long)t->rows->n,
          t->rows->p, (long long)share, ROW_BLOCK);
-  printf("atoms       %d of %d x %d, %d directions each: borders up to %d\n", t->atoms->k,
-         t->atoms->d, t->rows->p, directions, t->atoms->d * directions);
+  printf("atoms       %d of %d x %d, %d directions each: borders up to %d\n", t->atoms->k, d,
+         t->rows->p, plan->directions, d * plan->directions);
   printf("supports    %lld atoms in all rows, %d a row\n", (long long)t->supports->entries,
          refit_task_support(t));
   printf("memory      up to %.1f MB a rank: rows %.1f, supports %.1f, atoms %.1f; then one of "
          "reading %.1f, classes %.1f, a batch %.1f, a sweep's end %.1f\n",
-         1e-6 * (double)m.total, 1e-6 * (double)m.held.rows, 1e-6 * (double)m.held.supports,
-         1e-6 * (double)m.held.frames, 1e-6 * (double)m.load, 1e-6 * (double)m.classes,
-         1e-6 * (double)m.batch, 1e-6 * (double)m.sweep_end);
+         1e-6 * (double)m->total, 1e-6 * (double)m->held.rows, 1e-6 * (double)m->held.supports,
+         1e-6 * (double)m->held.frames, 1e-6 * (double)m->load, 1e-6 * (double)m->classes,
+         1e-6 * (double)m->batch, 1e-6 * (double)m->sweep_end);
   printf("present     %.1f MB a rank\n", 1e-6 * (double)memory_share(c->local_size));
+  printf("disk        %.1f MB%s\n", 1e-6 * (double)plan->disk, plan->how_disk);
+}
+
+static int plan_print(const struct run *run, const struct fit_plan *plan)
+{
+  const struct refit_task *t = plan->task;
+  const struct comm *c = &run->comm;
+  struct refit_memory m;
+  gidx first, share = refit_rows_share(t->rows->n, c->size, 0, &first);
+  TRY(refit_task_check(t));
+  if (c->rank) return OK;
+  TRY(refit_memory(t, c, plan->bytes_of, plan->directions, &m));
+  if (facts_wanted(run)) return plan_tell(run, plan, &m, share);
+  plan_lines(c, plan, &m, share);
   return OK;
 }
 
-int fit_plan_print(struct comm *c, const struct refit_task *task, idx directions,
-                   batch_bytes_of *bytes_of)
+int fit_plan_print(struct run *run, const struct fit_plan *plan)
 {
-  return comm_agree(c, plan_print(c, task, directions, bytes_of));
+  return comm_agree(&run->comm, plan_print(run, plan));
 }
 
 /* Check the supports of own rows against classes of any origin. */

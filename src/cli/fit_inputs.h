@@ -49,10 +49,17 @@ struct run;
 struct refit_task fit_inputs_task(const struct fit_inputs *in, const struct run *run,
                                   const struct fit_compute *compute);
 
-/* Print the lines of --dry-run about rows, atoms, supports and memory; bytes_of() tells what the
- * command does with a batch of atoms.  Rank 0 prints; the same status on every rank. */
-int fit_plan_print(struct comm *c, const struct refit_task *task, idx directions,
-                   batch_bytes_of *bytes_of);
+/* Print the lines of --dry-run about rows, atoms, supports, memory and disk, or its object;
+ * bytes_of() tells what the command does with a batch of atoms, disk the bytes of its files, and
+ * how_disk what is said about them.  Rank 0 prints; the same status on every rank. */
+struct fit_plan {
+  const struct refit_task *task;
+  idx directions;
+  batch_bytes_of *bytes_of;
+  gidx disk;
+  const char *how_disk;
+};
+int fit_plan_print(struct run *run, const struct fit_plan *plan);
 
 /* The classes of the file that is open, checked against the supports of all ranks, or where none is
  * by (N.6).  Collective. */

@@ -121,3 +121,8 @@ void fit_page_write(const struct fit_page *p)
 {
   run_page_write(p->run, "sagitta fit", page_tell, p);
 }
+
+int fit_page_print(const struct fit_page *p)
+{
+  return run_page_print_own(p->run, page_tell, p);
+}

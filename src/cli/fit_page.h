@@ -29,7 +29,8 @@ void fit_page_free(struct fit_page *page);
 /* Take the lines of what is there now, of an earlier run or of a sweep.  ERR_MEMORY. */
 int fit_page_take(struct fit_page *page, const struct fit_point *point, gidx best);
 
-/* Write it. */
+/* Write it; print it where --json asks for it. */
 void fit_page_write(const struct fit_page *page);
+int fit_page_print(const struct fit_page *page);
 
 #endif

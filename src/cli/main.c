@@ -200,6 +200,8 @@ int main(int argc, char **argv)
   if (!status) status = run.command->run(&run, options, arguments);
   stop_listen_end();
   if (!status || status == ERR_ANSWER) run_page_end(&run);
+  int told = !status || status == ERR_ANSWER ? run_page_print(&run) : OK;
+  if (!status) status = told;
   if (!status) status = run_close(&run);
   if (status) return job_fail(&run, status);
   log_close();

@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "base/watchdog.h"
 #include "cli/about.h"
+#include "cli/facts.h"
 #include "io/companions.h"
 #include "io/temporary.h"
 
@@ -23,6 +24,9 @@ static struct {
   struct metrics metrics;
   struct identity inputs;
   char device[280];
+  struct json own; /* entries, as they stand in an object */
+  char *own_text;
+  size_t own_bytes;
 } noted;
 
 void run_page_phase(const struct page_phase *phase)
@@ -45,6 +49,15 @@ void run_page_device(const char *device)
 void run_page_inputs(const struct identity *inputs)
 {
   noted.inputs = *inputs;
+}
+
+int run_page_own(struct json **j)
+{
+  FILE *memory = noted.own.out ? noted.own.out : open_memstream(&noted.own_text, &noted.own_bytes);
+  CHECK(memory, ERR_MEMORY, "cannot allocate the entries of run.json");
+  if (!noted.own.out) noted.own = (struct json){.out = memory, .depth = 1, .count = 1};
+  *j = &noted.own;
+  return OK;
 }
 
 void page_hash_tell(struct json *j, const char *key, uint64_t hash)
@@ -148,6 +161,7 @@ static void own_tell(const void *self, struct json *j)
   const uint64_t hashes[] = {noted.inputs.rows,  noted.inputs.dictionary, noted.inputs.supports,
                              noted.inputs.codes, noted.inputs.classes,    noted.inputs.encoder};
   const struct run *run = self;
+  if (noted.own.out && !fflush(noted.own.out)) fputs(noted.own_text, j->out);
   json_text(j, "device", *noted.device ? noted.device : NULL);
   json_object(j, "inputs");
   for (int i = 0; i < LENGTH(names); i++)
@@ -224,4 +238,21 @@ void run_page_end(const struct run *run)
 {
   if (run->comm.rank || !*run->page || run->has_page || !companions_are_published()) return;
   run_page_write(run, "sagitta run", own_tell, run);
+}
+
+int run_page_print_own(const struct run *run, void (*tell)(const void *, struct json *),
+                       const void *self)
+{
+  struct json j;
+  if (run->comm.rank || !facts_wanted(run) || facts_are_printed()) return OK;
+  TRY(facts_begin(run, &j));
+  json_text(&j, "result", *run->result ? run->result : NULL);
+  tell(self, &j);
+  phases_tell(&j);
+  return facts_end(&j);
+}
+
+int run_page_print(const struct run *run)
+{
+  return run_page_print_own(run, own_tell, run);
 }

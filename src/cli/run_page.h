@@ -26,6 +26,8 @@ void run_page_phase(const struct page_phase *phase);
 void run_page_metrics(const struct metrics *metrics, int has_codes);
 void run_page_device(const char *device);
 void run_page_inputs(const struct identity *inputs);
+/* *j <- where a command adds entries of its own, which stand before the others.  ERR_MEMORY. */
+int run_page_own(struct json **j);
 
 /* An entry "metrics", and one that is a hash of 64 bits. */
 void page_metrics_tell(const struct metrics *metrics, int has_codes, struct json *j);
@@ -38,5 +40,12 @@ void run_page_write(const struct run *run, const char *format,
 /* The run has ended: write the page of a command that has none of its own, if the run published a
  * result. */
 void run_page_end(const struct run *run);
+
+/* With --json, print the page's entries but for options, libraries and seats, unless the command
+ * printed an object of its own (facts.h); the second is for one that has a page of its own.
+ * ERR_MEMORY. */
+int run_page_print(const struct run *run);
+int run_page_print_own(const struct run *run, void (*tell)(const void *self, struct json *j),
+                       const void *self);
 
 #endif

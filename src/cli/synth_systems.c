@@ -9,6 +9,8 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "cli/facts.h"
+#include "cli/run_page.h"
 #include "io/systems.h"
 #include "synth/systems.h"
 
@@ -89,6 +91,17 @@ static int result_close(const struct run *run, struct systems_output *file)
   return systems_output_finish(file, &(struct identity){0}, facts, run_facts(run, "cpu", 1, facts));
 }
 
+static int plan_tell(const struct run *run, const struct systems_shape *s, gidx memory)
+{
+  struct json j;
+  TRY(facts_begin(run, &j));
+  json_long(&j, "systems", s->count);
+  json_long(&j, "rows", s->row[s->count]);
+  json_long(&j, "systems_bytes", systems_bytes(s, 0));
+  json_long(&j, "memory_bytes", memory);
+  return facts_end(&j);
+}
+
 /* The lines of --dry-run. */
 static int plan_print(const struct run *run, const struct systems_run *job)
 {
@@ -97,9 +110,22 @@ static int plan_print(const struct run *run, const struct systems_run *job)
   if (run->comm.rank) return OK;
   TRY(synth_systems_memory(s, run->comm.size, &memory));
   memory += (gidx)job->arena.bytes;
+  if (facts_wanted(run)) return plan_tell(run, s, memory);
   printf("systems.h5     %.1f MB: %lld systems of %lld rows\n", 1e-6 * (double)systems_bytes(s, 0),
          (long long)s->count, (long long)s->row[s->count]);
   printf("memory         %.1f MB a rank\n", 1e-6 * (double)memory);
+  return OK;
+}
+
+static int entries_tell(const struct systems_shape *s, const struct synth_systems_result *r)
+{
+  struct json *own;
+  TRY(run_page_own(&own));
+  json_long(own, "systems", s->count);
+  json_long(own, "rows", s->row[s->count]);
+  json_long(own, "indefinite", r->kinds[SYNTHETIC_BAD_ROW] + r->kinds[SYNTHETIC_BAD_BORDER]);
+  json_long(own, "ill", r->kinds[SYNTHETIC_ILL]);
+  page_hash_tell(own, "fingerprint", r->fingerprint);
   return OK;
 }
 
@@ -114,6 +140,7 @@ static int file_make(struct run *run, const struct output_options *output, struc
   TRY(comm_agree(c, result_open(run, job)));
   TRY(synth_systems_run(&job->made, shape, c, &job->file.sink, &result));
   TRY(comm_agree(c, result_close(run, &job->file)));
+  TRY(comm_agree(c, c->rank ? OK : entries_tell(shape, &result)));
   log_info("systems systems=%lld rows=%lld indefinite=%lld ill=%lld seconds=%.2f "
            "fingerprint=%016llx",
            (long long)shape->count, (long long)shape->row[shape->count],

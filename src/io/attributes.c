@@ -17,6 +17,12 @@ int hash_names(const char *attribute)
   return strcmp(attribute, hash_name) == 0 || h5_hash_names(attribute);
 }
 
+int name_is_hash(const char *attribute)
+{
+  size_t length = strlen(attribute), end = strlen("_hash");
+  return length > end && strcmp(attribute + length - end, "_hash") == 0;
+}
+
 int path_is_run(const char *path)
 {
   return strcmp(path, "/run") == 0 || strncmp(path, "/run/", 5) == 0;

@@ -20,6 +20,9 @@ int attributes_check(const struct h5_file *f);
 
 /* Is this attribute a hash of attributes, or of a dataset? */
 int hash_names(const char *attribute);
+/* Is this attribute a hash of contents (model/identity.h), an integer that is shown in hexadecimal
+ * digits: does its name end in _hash? */
+int name_is_hash(const char *attribute);
 /* Is this path /run or below it: the part of a file that may differ between equal runs? */
 int path_is_run(const char *path);
 

@@ -97,6 +97,11 @@ static int folder_fail(const char *folder)
   CHECK(!inner_find(folder, inner), ERR_INPUT,
         "'%s' holds several autoencoders: name the folder of one, such as '%s/%s'", folder, folder,
         inner);
+  CHECK(input_is_there(folder), ERR_INPUT,
+        "'%s' is no folder of an autoencoder: there is nothing of that name", folder);
+  TRY(input_in_folder(folder, ".", path));
+  CHECK(strcmp(path, folder) != 0, ERR_INPUT,
+        "'%s' is no folder of an autoencoder, but a file: give the folder that it is in", folder);
   FAIL(ERR_INPUT,
        "'%s' is no folder of an autoencoder: SAELens has cfg.json and sae_weights.safetensors "
        "there, "

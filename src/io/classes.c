@@ -161,4 +161,4 @@ static int file_check(struct verify *v)
   return OK;
 }
 
-const struct file_kind classes_kind = {"classes", {&objects}, file_check, NULL, NULL};
+const struct file_kind classes_kind = {"classes", {&objects}, file_check, NULL, NULL, NULL};

@@ -119,4 +119,4 @@ static int file_check(struct verify *v)
   return OK;
 }
 
-const struct file_kind comparison_kind = {"comparison", {&objects}, file_check, NULL, NULL};
+const struct file_kind comparison_kind = {"comparison", {&objects}, file_check, NULL, NULL, NULL};

@@ -144,8 +144,6 @@ static int file_check(struct verify *v)
   return OK;
 }
 
-const struct file_kind dictionary_kind = {"dictionary",
-                                          {&objects, &mean_objects, &fit_objects, &encoder_objects},
-                                          file_check,
-                                          NULL,
-                                          NULL};
+const struct file_kind dictionary_kind = {
+    "dictionary", {&objects, &mean_objects, &fit_objects, &encoder_objects}, file_check, NULL, NULL,
+    NULL};

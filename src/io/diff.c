@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "base/json.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "io/h5/listing.h"
@@ -13,16 +14,49 @@
 
 struct diff {
   const struct h5_file *a, *b;
-  FILE *out;
+  FILE *out;         /* NULL: nothing is printed */
+  struct json *json; /* NULL: nothing is told */
   int differs;
 };
 
-/* Record a difference, and print it when it is the first. */
+/* A difference ends the walk: print it. */
 #define DIFFER(d, ...)                                                                             \
   do {                                                                                             \
-    if (!(d)->differs && (d)->out) text_print((d)->out, __VA_ARGS__);                              \
+    if ((d)->out) text_print((d)->out, __VA_ARGS__);                                               \
     (d)->differs = 1;                                                                              \
   } while (0)
+
+/* Begin what programs are told of it: in which files, what differs, and where. */
+static void tell_begin(const struct diff *d, const char *what, const char *object)
+{
+  json_object(d->json, "difference");
+  json_array(d->json, "files");
+  json_text(d->json, NULL, d->a->path);
+  json_text(d->json, NULL, d->b->path);
+  json_end(d->json);
+  json_text(d->json, "what", what);
+  json_text(d->json, "object", object);
+}
+
+/* The same for what is a text in both files. */
+static void texts_tell(const struct diff *d, const char *what, const char *object, const char *a,
+                       const char *b)
+{
+  if (!d->json) return;
+  tell_begin(d, what, object);
+  json_text(d->json, "first", a);
+  json_text(d->json, "second", b);
+  json_end(d->json);
+}
+
+/* index[v->rank] <- where item i of an array is. */
+static void index_of(const struct h5_values *v, gidx i, gidx *index)
+{
+  for (int k = v->rank - 1; k >= 0; k--) {
+    index[k] = i % v->shape[k];
+    i /= v->shape[k];
+  }
+}
 
 /* out <- " [3, 17]", where item i of an array is; nothing for a scalar. */
 static void index_print(const struct h5_values *v, gidx i, char *out, int capacity)
@@ -30,15 +64,28 @@ static void index_print(const struct h5_values *v, gidx i, char *out, int capaci
   char text[512];
   gidx index[LENGTH(v->shape)];
   int used = 0;
-  for (int k = v->rank - 1; k >= 0; k--) {
-    index[k] = i % v->shape[k];
-    i /= v->shape[k];
-  }
+  index_of(v, i, index);
   text[0] = '\0';
   for (int k = 0; k < v->rank && used < (int)sizeof text; k++)
     used += snprintf(text + used, sizeof text - (size_t)used, "%s%lld", k ? ", " : "",
                      (long long)index[k]);
   snprintf(out, (size_t)capacity, v->rank ? " [%s]" : "%s", text);
+}
+
+static int item_tell(const struct diff *d, const struct h5_values *a, const struct h5_values *b,
+                     gidx i)
+{
+  gidx index[LENGTH(a->shape)];
+  if (!d->json) return OK;
+  tell_begin(d, "value", a->name);
+  json_array(d->json, "index");
+  index_of(a, a->first + i, index);
+  for (int k = 0; k < a->rank; k++) json_long(d->json, NULL, index[k]);
+  json_end(d->json);
+  TRY(h5_values_tell(a, i, "first", d->json));
+  TRY(h5_values_tell(b, i, "second", d->json));
+  json_end(d->json);
+  return OK;
 }
 
 static int item_differs(struct diff *d, const struct h5_values *a, const struct h5_values *b,
@@ -50,7 +97,7 @@ static int item_differs(struct diff *d, const struct h5_values *a, const struct 
   TRY(h5_values_print(b, i, in_b, sizeof in_b));
   DIFFER(d, "'%s'%s is %s in '%s' and %s in '%s'\n", a->name, index, in_a, d->a->path, in_b,
          d->b->path);
-  return OK;
+  return item_tell(d, a, b, i);
 }
 
 static int blocks_compare(struct diff *d, struct h5_values *a, struct h5_values *b)
@@ -78,6 +125,7 @@ static int values_compare(struct diff *d, struct h5_values *a, struct h5_values 
     h5_values_type(b, in_b, sizeof in_b);
     DIFFER(d, "'%s' is of type %s in '%s' and %s in '%s'\n", a->name, in_a, d->a->path, in_b,
            d->b->path);
+    texts_tell(d, "type", a->name, in_a, in_b);
     return OK;
   }
   int same = a->rank == b->rank && a->total == b->total;
@@ -86,6 +134,7 @@ static int values_compare(struct diff *d, struct h5_values *a, struct h5_values 
     h5_values_shape(b, in_b, sizeof in_b);
     DIFFER(d, "'%s' has shape %s in '%s' and %s in '%s'\n", a->name, in_a, d->a->path, in_b,
            d->b->path);
+    texts_tell(d, "shape", a->name, in_a, in_b);
     return OK;
   }
   return blocks_compare(d, a, b);
@@ -100,6 +149,18 @@ static int pair_compare(struct diff *d, const char *object, const char *attribut
   h5_values_close(&a);
   h5_values_close(&b);
   return status;
+}
+
+/* An object, or with `object` not NULL an attribute of it, that one file lacks. */
+static void only_differs(struct diff *d, const char *object, const char *name, int in_first)
+{
+  char path[512];
+  snprintf(path, sizeof path, "%s%s%s", object ? object : "", object ? " @" : "", name);
+  DIFFER(d, "'%s' is only in '%s'\n", path, in_first ? d->a->path : d->b->path);
+  if (!d->json) return;
+  tell_begin(d, "only", path);
+  json_text(d->json, "in", in_first ? d->a->path : d->b->path);
+  json_end(d->json);
 }
 
 typedef int visit_pair(struct diff *d, const char *object, const struct h5_entry *a,
@@ -120,8 +181,7 @@ static int lists_merge_by_path(struct diff *d, const char *object, const struct 
     const struct h5_entry *one = order <= 0 ? &a->entries[i] : &b->entries[j];
     int skipped = object ? hashes && hash_names(one->path) : path_is_run(one->path);
     if (order && !skipped)
-      DIFFER(d, "'%s%s%s' is only in '%s'\n", object ? object : "", object ? " @" : "", one->path,
-             order < 0 ? d->a->path : d->b->path);
+      only_differs(d, object, one->path, order < 0);
     else if (!skipped)
       TRY(visit(d, object, one, &b->entries[j]));
     i += order <= 0;
@@ -148,16 +208,23 @@ static int attributes_compare(struct diff *d, const char *object)
   return status;
 }
 
+static const char *const kind_names[] = {
+    [ENTRY_GROUP] = "group",    [ENTRY_DATASET] = "dataset",        [ENTRY_TYPE] = "type",
+    [ENTRY_SOFT] = "soft link", [ENTRY_EXTERNAL] = "external link", [ENTRY_OTHER] = "other"};
+
 static int object_visit(struct diff *d, const char *none, const struct h5_entry *a,
                         const struct h5_entry *b)
 {
   (void)none;
   const char *to_a = a->target ? a->target : "", *to_b = b->target ? b->target : "";
-  if (a->kind != b->kind)
+  if (a->kind != b->kind) {
     DIFFER(d, "'%s' is of another kind in '%s'\n", a->path, d->b->path);
-  else if (strcmp(to_a, to_b) != 0)
+    texts_tell(d, "kind", a->path, kind_names[a->kind], kind_names[b->kind]);
+  } else if (strcmp(to_a, to_b) != 0) {
     DIFFER(d, "'%s' links to '%s' in '%s' and to '%s' in '%s'\n", a->path, to_a, d->a->path, to_b,
            d->b->path);
+    texts_tell(d, "link", a->path, to_a, to_b);
+  }
   if (d->differs || a->kind > ENTRY_TYPE) return OK;
   TRY(attributes_compare(d, a->path));
   if (!d->differs && a->kind == ENTRY_DATASET) TRY(pair_compare(d, a->path, NULL));
@@ -175,10 +242,10 @@ static int files_compare(struct diff *d)
   return status;
 }
 
-int file_diff(const char *a, const char *b, FILE *out, int *equal)
+int file_diff(const char *a, const char *b, FILE *out, struct json *json, int *equal)
 {
   struct h5_file fa = {0}, fb = {0};
-  struct diff d = {&fa, &fb, out, 0};
+  struct diff d = {&fa, &fb, out, json, 0};
   *equal = 0;
   int status = h5_open(&fa, a);
   if (status == OK) status = h5_open(&fb, b);

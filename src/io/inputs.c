@@ -2,6 +2,7 @@
  * The name is split at its path; one struct serves all file formats. */
 #include "io/inputs.h"
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,8 @@
 #include "io/h5/values.h"
 #include "io/npy.h"
 #include "io/safetensors.h"
+
+enum { NAMES_SHOWN = 8 }; /* of a folder that lacks a file */
 
 static int ends_in(const char *text, const char *end)
 {
@@ -43,6 +46,36 @@ int input_in_folder(const char *name, const char *file, char *path)
   return OK;
 }
 
+/* list <- "used.in, supports.h5, ...": the first names of a folder. */
+static void folder_list(const char *folder, char *list, size_t capacity)
+{
+  struct dirent **names = NULL;
+  size_t used = 0;
+  int step = watchdog_begin(ERR_IO, "looking at", folder);
+  int shown = 0, count = scandir(folder, &names, NULL, alphasort);
+  watchdog_end(step);
+  list[0] = '\0';
+  for (int i = 0; i < count; i++) {
+    const char *name = names[i]->d_name;
+    if (*name != '.' && shown < NAMES_SHOWN && used < capacity)
+      used += (size_t)snprintf(list + used, capacity - used, "%s%s", shown ? ", " : "", name);
+    shown += *name != '.';
+    free(names[i]);
+  }
+  if (shown > NAMES_SHOWN && used < capacity) snprintf(list + used, capacity - used, ", ...");
+  free(names);
+}
+
+int input_of_folder(const char *name, const char *file, char *path)
+{
+  char list[1024];
+  TRY(input_in_folder(name, file, path));
+  if (!*file || strcmp(name, path) == 0 || input_is_there(path)) return OK;
+  folder_list(name, list, sizeof list);
+  FAIL(ERR_IO, "cannot open '%s': the folder has %s%s; name the file, or the folder that has it",
+       path, *list ? list : "nothing in it", *list ? " alone" : "");
+}
+
 /* Where the path begins in FILE:/PATH, or in FILE:PATH if there is such a file; NULL: nowhere. */
 static char *split_find(char *name)
 {
@@ -66,7 +99,7 @@ int input_split(const char *name, const struct input_standard *standard, char **
   strcpy(copy, name);
   char *split = split_find(copy);
   if (split) *split++ = '\0';
-  TRY(input_in_folder(copy, standard->file, path));
+  TRY(input_of_folder(copy, standard->file, path));
   size_t length = strlen(path), more = split ? strlen(split) : 0;
   *file = malloc(length + more + 3);
   CHECK(*file, ERR_MEMORY, "cannot allocate %zu bytes", length + more + 3);

@@ -25,6 +25,9 @@ int input_is_there(const char *path);
  * as a run's, that folder's file of this name.  ERR_INPUT: too long. */
 int input_in_folder(const char *name, const char *file, char *path);
 
+/* The same.  ERR_IO: the folder has no such file; what it has is named. */
+int input_of_folder(const char *name, const char *file, char *path);
+
 /* Where an input is when its name does not say so: the object, and a folder's file. */
 struct input_standard {
   const char *object, *file;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "io/h5/listing.h"
@@ -86,8 +87,7 @@ static void lines_print(char *text, FILE *out)
 /* A hash of contents is an integer: text <- what logs and messages say. */
 static void hash_print(const char *name, char *text, size_t capacity)
 {
-  size_t length = strlen(name), end = strlen("_hash");
-  if (length > end && strcmp(name + length - end, "_hash") == 0)
+  if (name_is_hash(name))
     snprintf(text, capacity, "%016llx", (unsigned long long)strtoll(text, NULL, 10));
 }
 
@@ -146,11 +146,13 @@ static void hint_print(const struct h5_file *f, const struct h5_listing *list, F
 static int page_print(const struct h5_file *f, const struct h5_listing *list, FILE *out)
 {
   const char *group = NULL;
+  int knows =
+      f->version <= FORMAT_VERSION; /* what the kinds show may mean something else in others */
   TRY(head_print(f, out));
-  for (int k = 0; k < file_kind_count; k++)
+  for (int k = 0; k < file_kind_count && knows; k++)
     if (file_kinds[k]->show_above) TRY(file_kinds[k]->show_above(f, out));
   TRY(objects_print(f, list, out));
-  for (int k = 0; k < file_kind_count; k++)
+  for (int k = 0; k < file_kind_count && knows; k++)
     if (file_kinds[k]->show_below) TRY(file_kinds[k]->show_below(f, out, &group));
   for (gidx i = 0; i < list->count; i++) {
     const struct h5_entry *e = &list->entries[i];
@@ -162,6 +164,17 @@ static int page_print(const struct h5_file *f, const struct h5_listing *list, FI
   return OK;
 }
 
+int inspect_open(struct h5_file *f, const char *path)
+{
+  char why[2048];
+  int newer;
+  int status = h5_open_newer(f, path, &newer, why, sizeof why);
+  if (status == ERR_INPUT) return format_tell(path);
+  TRY(status);
+  if (newer) log_warn("%s: what is shown here may mean something else", why);
+  return OK;
+}
+
 int file_inspect(const char *path, FILE *out)
 {
   struct h5_file f;
@@ -169,10 +182,8 @@ int file_inspect(const char *path, FILE *out)
   enum input_format format = input_format_of(path);
   if (format == INPUT_NPY) return npy_inspect(path, out);
   if (format == INPUT_SAFETENSORS) return tensors_inspect(path, out);
-  int status = h5_open(&f, path);
-  if (status == ERR_INPUT) return format_tell(path);
-  TRY(status);
-  status = h5_list(&f, &list);
+  TRY(inspect_open(&f, path));
+  int status = h5_list(&f, &list);
   if (status == OK) status = page_print(&f, &list, out);
   h5_listing_free(&list);
   return h5_close_after(&f, status);

@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "base/json.h"
 #include "base/memory.h"
 #include "base/num.h"
 #include "base/status.h"
@@ -96,11 +97,22 @@ static void shape_tell(int rank, const gidx *n, char *text, size_t capacity)
         (size_t)snprintf(text + used, capacity - used, "%s%lld", i ? " x " : "", (long long)n[i]);
 }
 
+/* *s <- what the values are like.  *is_surveyed: not of an array without any, or of a shape that is
+ * not known. */
+static int array_survey(const struct flat_file *f, struct survey *s, int *is_surveyed)
+{
+  int is_known = f->rank >= 1 && f->rank <= LENGTH(f->shape);
+  *s = (struct survey){.rows = f->rank ? f->shape[0] : 0, .width = 1};
+  for (int i = 1; i < f->rank && is_known; i++) s->width *= f->shape[i];
+  *is_surveyed = is_known && s->rows && s->width;
+  return *is_surveyed ? values_survey(f, s) : OK;
+}
+
 static int page_print(const struct flat_file *f, FILE *out)
 {
   char text[256], size[32];
-  struct survey s = {.rows = f->rank ? f->shape[0] : 0, .width = 1};
-  int is_shown = f->rank >= 1 && f->rank <= LENGTH(f->shape);
+  struct survey s;
+  int is_surveyed;
   size_print((double)f->input->facts.size, size, sizeof size);
   text_print(out, "%s: NumPy file, %s\n\n", f->path, size);
   shape_tell(f->rank, f->shape, text, sizeof text);
@@ -108,11 +120,67 @@ static int page_print(const struct flat_file *f, FILE *out)
   row_print("type", type_name(f->type), out);
   meaning_tell(f->rank, f->shape, text, sizeof text);
   row_print("meaning", text, out);
-  for (int i = 1; i < f->rank && is_shown; i++) s.width *= f->shape[i];
-  if (!is_shown || !s.rows || !s.width) return OK;
-  TRY(values_survey(f, &s));
-  survey_print(&s, out);
+  TRY(array_survey(f, &s, &is_surveyed));
+  if (is_surveyed) survey_print(&s, out);
   return OK;
+}
+
+/* The shape of an array, null where it is not known, and what it is to a job. */
+static void array_tell(int rank, const gidx *n, struct json *j)
+{
+  char text[256];
+  if (rank > 3)
+    json_text(j, "shape", NULL);
+  else {
+    json_array(j, "shape");
+    for (int i = 0; i < rank; i++) json_long(j, NULL, n[i]);
+    json_end(j);
+  }
+  json_long(j, "dimensions", rank);
+  meaning_tell(rank, n, text, sizeof text);
+  json_text(j, "meaning", text);
+}
+
+static void head_tell(const struct flat_file *f, const char *type, struct json *j)
+{
+  json_text(j, "file", f->path);
+  json_text(j, "type", type);
+  json_long(j, "bytes", f->input->facts.size);
+}
+
+static void survey_tell(const struct survey *s, struct json *j)
+{
+  json_long(j, "not_finite", s->bad);
+  json_array(j, "first_not_finite");
+  if (s->bad) json_long(j, NULL, s->bad_at / s->width);
+  if (s->bad) json_long(j, NULL, s->bad_at % s->width);
+  json_end(j);
+  json_real(j, "least_norm", s->least);
+  json_real(j, "largest_norm", s->most);
+  json_array(j, "row_0");
+  for (gidx i = 0; i < s->width && i < VALUES_SHOWN; i++) json_real(j, NULL, s->first[i]);
+  json_end(j);
+}
+
+static int page_tell(const struct flat_file *f, struct json *j)
+{
+  struct survey s;
+  int is_surveyed;
+  head_tell(f, "npy", j);
+  json_text(j, "values", type_name(f->type));
+  array_tell(f->rank, f->shape, j);
+  TRY(array_survey(f, &s, &is_surveyed));
+  if (is_surveyed) survey_tell(&s, j);
+  return OK;
+}
+
+int npy_tell(const char *path, struct json *j)
+{
+  struct flat_file f;
+  int status = npy_open(&f, path);
+  if (!status) status = page_tell(&f, j);
+  int ended = flat_close(&f);
+  return status ? status : ended;
 }
 
 int npy_inspect(const char *path, FILE *out)
@@ -153,4 +221,26 @@ int tensors_inspect(const char *path, FILE *out)
   if (!status) status = ended;
   CHECK(status || !ferror(out), ERR_IO, "cannot write the page about '%s'", path);
   return status;
+}
+
+int tensors_tell(const char *path, struct json *j)
+{
+  struct flat_file f;
+  struct tensor_table t;
+  enum h5_type type;
+  int status = tensors_open(&f, &t, path);
+  if (!status) head_tell(&f, "safetensors", j);
+  json_array(j, "tensors");
+  for (gidx i = 0; i < t.count && !status; i++) {
+    json_object(j, NULL);
+    json_text(j, "name", t.list[i].name);
+    json_text(j, "values", t.list[i].dtype);
+    array_tell(t.list[i].rank, t.list[i].shape, j);
+    json_flag(j, "readable", tensor_type(&t.list[i], &type));
+    json_end(j);
+  }
+  json_end(j);
+  tensors_free(&t);
+  int ended = flat_close(&f);
+  return status ? status : ended;
 }

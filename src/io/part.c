@@ -159,11 +159,10 @@ static int part_show(const struct h5_file *f, FILE *out)
   return OK;
 }
 
-const struct file_kind part_kind = {"part",
-                                    {&objects, &supports_objects, &metrics_objects, &mean_objects},
-                                    part_check,
-                                    part_show,
-                                    NULL};
+const struct file_kind part_kind = {
+    "part",     {&objects, &supports_objects, &metrics_objects, &mean_objects},
+    part_check, part_show,
+    NULL,       NULL};
 
 static int density_read(struct part_input *p, const struct h5_file *f)
 {

@@ -75,8 +75,9 @@ static int shard_add(struct rows_input *f, struct input_array *input, gidx from,
 
 static int shape_check(struct rows_input *f, const struct input_array *s)
 {
-  CHECK(s->rank == 2, ERR_INPUT, "'%s' has %d dimensions, rows have 2: samples, columns", s->name,
-        s->rank);
+  CHECK(s->rank == 2, ERR_INPUT,
+        "'%s' has %d dimensions, rows have 2: samples, columns; save it as x.reshape(-1, COLUMNS)",
+        s->name, s->rank);
   CHECK(s->shape[1] >= 1 && s->shape[1] <= INT32_MAX, ERR_INPUT, "'%s' has %lld columns", s->name,
         (long long)s->shape[1]);
   if (!f->count) f->source.p = (idx)s->shape[1];
@@ -296,4 +297,4 @@ static int file_check(struct verify *v)
   return OK;
 }
 
-const struct file_kind rows_kind = {"rows", {&objects}, file_check, NULL, NULL};
+const struct file_kind rows_kind = {"rows", {&objects}, file_check, NULL, NULL, NULL};

@@ -31,6 +31,7 @@ enum { NAME_WIDTH = 28 }; /* of the first column of what `inspect` prints */
 /* One kind of file.  Its functions are called for any file, a foreign one too, and look for
  * themselves whether their objects are there. */
 struct verify;
+struct json;
 struct file_kind {
   const char *name;                      /* the root attribute `kind` */
   const struct object_table *objects[4]; /* up to the first NULL */
@@ -40,6 +41,8 @@ struct file_kind {
    * *group <- the group whose attributes the second one has printed. */
   int (*show_above)(const struct h5_file *f, FILE *out);
   int (*show_below)(const struct h5_file *f, FILE *out, const char **group);
+  /* Add what it shows beyond attributes as entries; NULL: nothing. */
+  int (*tell)(const struct h5_file *f, struct json *j);
 };
 extern const struct file_kind *const file_kinds[];
 extern const int file_kind_count;

@@ -176,4 +176,4 @@ static int file_check(struct verify *v)
   return OK;
 }
 
-const struct file_kind solutions_kind = {"solutions", {&objects}, file_check, NULL, NULL};
+const struct file_kind solutions_kind = {"solutions", {&objects}, file_check, NULL, NULL, NULL};

@@ -14,6 +14,7 @@
 #include "io/dictionary.h"
 #include "io/encoder.h"
 #include "io/format.h"
+#include "io/h5/listing.h"
 #include "io/h5/values.h"
 #include "io/inputs.h"
 #include "io/mean.h"
@@ -31,11 +32,10 @@ static const struct object_row object_rows[] = {
 };
 const struct object_table supports_objects = {object_rows, LENGTH(object_rows)};
 
-const struct file_kind supports_kind = {"supports",
-                                        {&supports_objects, &metrics_objects, &mean_objects},
-                                        supports_check,
-                                        NULL,
-                                        metrics_show};
+const struct file_kind supports_kind = {
+    "supports",     {&supports_objects, &metrics_objects, &mean_objects},
+    supports_check, NULL,
+    metrics_show,   NULL};
 
 enum { CHUNK_VALUES = 1 << 18, SLACK_BYTES = 1 << 20 };
 
@@ -301,6 +301,13 @@ static int entries_read(void *self, gidx first, gidx count, idx *atoms, float *s
   return OK;
 }
 
+/* How codes of another program become a CSR matrix that is read: m is one of SciPy, or dense. */
+#define CSR_MEND                                                                                   \
+  "save them as a CSR matrix: python3 -c 'import h5py, numpy, scipy.sparse as s; m = "             \
+  "s.csr_matrix(CODES); g = h5py.File(\"NEW.h5\", \"w\").create_group(\"supports\"); "             \
+  "g.attrs[\"shape\"] = m.shape; [g.create_dataset(k, data=getattr(m, k)) for k in (\"data\", "    \
+  "\"indices\", \"indptr\")]', where CODES reads yours"
+
 /* Open an array of the group; *a stays closed when the array is neither there nor needed. */
 static int array_open(struct supports_input_state *s, const char *name, int needed,
                       struct h5_array *a)
@@ -308,9 +315,47 @@ static int array_open(struct supports_input_state *s, const char *name, int need
   char object[256];
   CHECK(strlen(s->group) < 200, ERR_INPUT, "the name '%s' is too long", s->group);
   snprintf(object, sizeof object, "%.200s/%.20s", s->group, name);
-  int there = 1;
-  if (!needed) TRY(h5_exists(&s->h5, object, &there));
+  int there;
+  TRY(h5_exists(&s->h5, object, &there));
+  CHECK(there || !needed, ERR_INPUT, "no '%s' in '%s', which a CSR matrix has: " CSR_MEND, object,
+        s->file);
   if (there) TRY(h5_array_open(&s->h5, object, a));
+  return OK;
+}
+
+/* found <- "'/a', '/b'": the groups of a file that look like a CSR matrix. */
+static void groups_list(const struct h5_file *f, char *found, size_t capacity)
+{
+  struct h5_listing list = {0};
+  size_t used = 0;
+  found[0] = '\0';
+  if (h5_list(f, &list) != OK) status_clear();
+  for (gidx i = 0; i < list.count && used < capacity; i++) {
+    const char *path = list.entries[i].path, *end = strstr(path, "/indptr");
+    if (list.entries[i].kind == ENTRY_DATASET && end && !end[strlen("/indptr")])
+      used += (size_t)snprintf(found + used, capacity - used, "%s'%.*s'", used ? ", " : "",
+                               end > path ? (int)(end - path) : 1, path);
+  }
+  h5_listing_free(&list);
+}
+
+/* Is the group one, with a shape?  Other programs may have a dense array there. */
+static int group_check(const struct supports_input_state *s)
+{
+  struct h5_array dense = {0};
+  int there, status = h5_array_open(&s->h5, s->group, &dense);
+  h5_array_close(&dense);
+  if (status) status_clear();
+  CHECK(status, ERR_INPUT, "'%s' of '%s' is an array, and codes are sparse: " CSR_MEND, s->group,
+        s->file);
+  TRY(h5_attribute_is(&s->h5, s->group, "encoding-type", "csc_matrix", &there));
+  CHECK(!there, ERR_INPUT, "'%s' of '%s' is a CSC matrix, rows have to be together: save m.tocsr()",
+        s->group, s->file);
+  TRY(h5_attribute_exists(&s->h5, s->group, "shape", &there));
+  CHECK(there, ERR_INPUT,
+        "'%s' of '%s' has no attribute 'shape', rows and atoms: in Python h5py.File(\"%s\", "
+        "\"r+\")[\"%s\"].attrs[\"shape\"] = (ROWS, ATOMS)",
+        s->group, s->file, s->file, s->group);
   return OK;
 }
 
@@ -318,8 +363,17 @@ static int arrays_open(struct supports_input_state *s)
 {
   int there;
   TRY(h5_exists(&s->h5, s->group, &there));
-  CHECK(there, ERR_INPUT, "no group '%s' in '%s': name the CSR matrix as %s:/PATH", s->group,
-        s->file, s->file);
+  char found[512];
+  if (!there) groups_list(&s->h5, found, sizeof found);
+  CHECK(there || !*found, ERR_INPUT,
+        "no group '%s' in '%s', which has codes in %s: name it as %s:/PATH", s->group, s->file,
+        found, s->file);
+  CHECK(
+      there, ERR_INPUT,
+      "no group '%s' in '%s', nor codes elsewhere: give the supports.h5 of `sagitta encode`, or a "
+      "CSR matrix of another program as FILE.h5:/PATH",
+      s->group, s->file);
+  TRY(group_check(s));
   TRY(array_open(s, "indptr", 1, &s->indptr));
   TRY(array_open(s, "indices", 1, &s->indices));
   TRY(array_open(s, "data", 1, &s->data));
@@ -379,8 +433,8 @@ static int shapes_check(struct supports_input *f, const gidx *shape)
   TRY(length_check(s, &s->data, 1, entries));
   TRY(length_check(s, &s->score, 1, entries));
   TRY(length_check(s, &s->codes, 2, entries));
-  CHECK(s->indices.type == TYPE_I32, ERR_INPUT, "'%s' of '%s' is not int32", s->indices.object,
-        s->file);
+  CHECK(s->indices.type == TYPE_I32, ERR_INPUT,
+        "'%s' of '%s' is not int32: save it as indices.astype(\"i4\")", s->indices.object, s->file);
   gidx d = s->codes.id ? s->codes.shape[1] : 1;
   CHECK(d >= 1 && d <= MAX_FRAME, ERR_INPUT,
         "'%s' of '%s' has blocks of %lld codes, 1 to %d are "
@@ -456,6 +510,19 @@ static int facts_read(struct supports_input *f)
   return OK;
 }
 
+/* A file that is no HDF5 has a mend that suits codes. */
+static int file_check(const char *path)
+{
+  size_t length = strlen(path);
+  int is_array =
+      input_format_of(path) != INPUT_H5 || (length > 4 && strcmp(path + length - 4, ".npz") == 0);
+  CHECK(!is_array || !input_is_there(path), ERR_INPUT,
+        "'%s' is no HDF5 file, which codes are in: " CSR_MEND
+        ", as s.load_npz(\"%s\") or numpy.load(\"%s\") does",
+        path, path, path);
+  return format_check(path);
+}
+
 int supports_part_open(struct supports_input *f, const char *name)
 {
   gidx shape[2];
@@ -464,7 +531,7 @@ int supports_part_open(struct supports_input *f, const char *name)
   CHECK(s, ERR_MEMORY, "cannot allocate %zu bytes", sizeof *s);
   TRY(input_split(name, &(struct input_standard){.object = "/supports", .file = "supports.h5"},
                   &s->file, &s->group));
-  TRY(format_check(s->file));
+  TRY(file_check(s->file));
   f->file = s->file;
   snprintf(s->name, sizeof s->name, "%s:%s", s->file, s->group);
   TRY(h5_open(&s->h5, s->file));

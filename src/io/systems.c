@@ -270,4 +270,4 @@ static int file_check(struct verify *v)
   return status;
 }
 
-const struct file_kind systems_kind = {"systems", {&objects}, file_check, NULL, NULL};
+const struct file_kind systems_kind = {"systems", {&objects}, file_check, NULL, NULL, NULL};

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/text.h"
@@ -118,26 +119,60 @@ static int directions_read(const struct h5_file *f, const char *name, enum h5_ty
   return status;
 }
 
+/* The weakest directions: eigenvalue of S, the atoms that carry most of it, and how much. */
+struct directions {
+  gidx count;
+  real value[SHOWN], share[SHOWN][CARRIERS];
+  idx atom[SHOWN][CARRIERS];
+};
+
+static int directions_load(const struct h5_file *f, struct directions *d)
+{
+  int there;
+  *d = (struct directions){0};
+  TRY(h5_exists(f, "/run/terminal/identifiability/eigenvalue", &there));
+  if (!there) return OK;
+  d->count = -1;
+  TRY(directions_read(f, "eigenvalue", TYPE_F64, 1, &d->count, d->value));
+  TRY(directions_read(f, "atoms", TYPE_I32, CARRIERS, &d->count, d->atom));
+  return directions_read(f, "share", TYPE_F64, CARRIERS, &d->count, d->share);
+}
+
 static int directions_print(const struct h5_file *f, FILE *out)
 {
   enum { NAMED = 3 };
-  real value[SHOWN], share[SHOWN][CARRIERS];
-  idx atom[SHOWN][CARRIERS];
-  gidx count = -1;
-  int there;
-  TRY(h5_exists(f, "/run/terminal/identifiability/eigenvalue", &there));
-  if (!there) return OK;
-  TRY(directions_read(f, "eigenvalue", TYPE_F64, 1, &count, value));
-  TRY(directions_read(f, "atoms", TYPE_I32, CARRIERS, &count, atom));
-  TRY(directions_read(f, "share", TYPE_F64, CARRIERS, &count, share));
-  if (count == 0) return OK;
+  struct directions d;
+  TRY(directions_load(f, &d));
+  if (d.count == 0) return OK;
   fprintf(out, "\nundetermined directions      eigenvalue of S; atoms and their shares\n");
-  for (gidx i = 0; i < count; i++) {
-    fprintf(out, "  %-*lld %18.6g ", NAME_WIDTH, (long long)i, value[i]);
-    for (int j = 0; j < NAMED && atom[i][j] >= 0; j++)
-      fprintf(out, "  %d %.0f%%", atom[i][j], 100 * share[i][j]);
+  for (gidx i = 0; i < d.count; i++) {
+    fprintf(out, "  %-*lld %18.6g ", NAME_WIDTH, (long long)i, d.value[i]);
+    for (int j = 0; j < NAMED && d.atom[i][j] >= 0; j++)
+      fprintf(out, "  %d %.0f%%", d.atom[i][j], 100 * d.share[i][j]);
     fprintf(out, "\n");
   }
+  return OK;
+}
+
+static int directions_tell(const struct h5_file *f, struct json *j)
+{
+  struct directions d;
+  TRY(directions_load(f, &d));
+  json_array(j, "undetermined");
+  for (gidx i = 0; i < d.count; i++) {
+    json_object(j, NULL);
+    json_real(j, "eigenvalue", d.value[i]);
+    json_array(j, "carriers");
+    for (int c = 0; c < CARRIERS && d.atom[i][c] >= 0; c++) {
+      json_object(j, NULL);
+      json_long(j, "atom", d.atom[i][c]);
+      json_real(j, "share", d.share[i][c]);
+      json_end(j);
+    }
+    json_end(j);
+    json_end(j);
+  }
+  json_end(j);
   return OK;
 }
 
@@ -178,9 +213,9 @@ static int atoms_rank(const struct h5_file *f, struct h5_array *a, struct arena 
   return OK;
 }
 
-static int atoms_print(const struct h5_file *f, FILE *out)
+/* top[SHOWN] <- the least determined atoms, and -1 behind them. */
+static int atoms_load(const struct h5_file *f, struct ranked *top)
 {
-  struct ranked top[SHOWN];
   struct h5_array a;
   struct arena arena = {0};
   for (int i = 0; i < SHOWN; i++) top[i] = (struct ranked){0, -1};
@@ -191,48 +226,120 @@ static int atoms_print(const struct h5_file *f, FILE *out)
   if (status == OK) status = atoms_rank(f, &a, &arena, top);
   h5_array_close(&a);
   arena_free(&arena);
-  TRY(status);
+  return status;
+}
+
+static int atoms_print(const struct h5_file *f, FILE *out)
+{
+  struct ranked top[SHOWN];
+  TRY(atoms_load(f, top));
+  if (top[0].atom < 0) return OK;
   fprintf(out, "\nleast determined atoms       standard deviation, all borders together\n");
   for (int i = 0; i < SHOWN && top[i].atom >= 0; i++)
     fprintf(out, "  %-*lld %18.6g\n", NAME_WIDTH, (long long)top[i].atom, top[i].value);
   return OK;
 }
 
-static int couplings_print(const struct h5_file *f, FILE *out)
+static int atoms_tell(const struct h5_file *f, struct json *j)
+{
+  struct ranked top[SHOWN];
+  TRY(atoms_load(f, top));
+  json_array(j, "least_determined");
+  for (int i = 0; i < SHOWN && top[i].atom >= 0; i++) {
+    json_object(j, NULL);
+    json_long(j, "atom", top[i].atom);
+    json_real(j, "deviation", top[i].value);
+    json_end(j);
+  }
+  json_end(j);
+  return OK;
+}
+
+struct couplings {
+  gidx count;
+  idx atoms[SHOWN][2];
+  real strength[SHOWN];
+};
+
+static int couplings_load(const struct h5_file *f, struct couplings *c)
 {
   struct h5_array pair = {0}, strength = {0};
-  idx atoms[2 * SHOWN];
-  real values[SHOWN];
   int there;
+  *c = (struct couplings){0};
   TRY(h5_exists(f, "/terminal/cross_pair", &there));
   if (!there) return OK;
   int status = h5_array_open(f, "/terminal/cross_pair", &pair);
   if (status == OK) status = h5_array_open(f, "/terminal/cross_strength", &strength);
-  gidx count = pair.shape[0] < SHOWN ? pair.shape[0] : SHOWN;
+  c->count = pair.shape[0] < SHOWN ? pair.shape[0] : SHOWN;
   if (status == OK && (pair.rank != 2 || pair.shape[1] != 2 || strength.shape[0] != pair.shape[0]))
     status = status_fail(ERR_INPUT, __FILE__, __LINE__, "cross pairs of '%s' have other shapes",
                          f->path);
-  if (status == OK) status = h5_array_read(&pair, 0, count, TYPE_I32, atoms);
-  if (status == OK) status = h5_array_read(&strength, 0, count, TYPE_F64, values);
+  if (status == OK) status = h5_array_read(&pair, 0, c->count, TYPE_I32, c->atoms);
+  if (status == OK) status = h5_array_read(&strength, 0, c->count, TYPE_F64, c->strength);
   h5_array_close(&pair);
   h5_array_close(&strength);
-  TRY(status);
+  return status;
+}
+
+static int couplings_print(const struct h5_file *f, FILE *out)
+{
+  struct couplings c;
+  int there;
+  TRY(h5_exists(f, "/terminal/cross_pair", &there));
+  if (!there) return OK;
+  TRY(couplings_load(f, &c));
   fprintf(out, "\nstrongest couplings          Frobenius norm of the pair's covariance\n");
-  for (gidx i = 0; i < count; i++) {
+  for (gidx i = 0; i < c.count; i++) {
     char name[64];
-    snprintf(name, sizeof name, "%d and %d", atoms[2 * i], atoms[2 * i + 1]);
-    fprintf(out, "  %-*s %18.6g\n", NAME_WIDTH, name, values[i]);
+    snprintf(name, sizeof name, "%d and %d", c.atoms[i][0], c.atoms[i][1]);
+    fprintf(out, "  %-*s %18.6g\n", NAME_WIDTH, name, c.strength[i]);
   }
   return OK;
+}
+
+static int couplings_tell(const struct h5_file *f, struct json *j)
+{
+  struct couplings c;
+  TRY(couplings_load(f, &c));
+  json_array(j, "couplings");
+  for (gidx i = 0; i < c.count; i++) {
+    json_object(j, NULL);
+    json_array(j, "atoms");
+    for (int k = 0; k < 2; k++) json_long(j, NULL, c.atoms[i][k]);
+    json_end(j);
+    json_real(j, "strength", c.strength[i]);
+    json_end(j);
+  }
+  json_end(j);
+  return OK;
+}
+
+/* Is this a finished pass?  Others have nothing to show. */
+static int pass_exists(const struct h5_file *f, int *there)
+{
+  int has_borders, has_run;
+  TRY(h5_exists(f, "/terminal/border", &has_borders));
+  TRY(h5_exists(f, "/run/terminal", &has_run));
+  *there = has_borders && has_run;
+  return OK;
+}
+
+int terminal_tell(const struct h5_file *f, struct json *j)
+{
+  int there;
+  TRY(pass_exists(f, &there));
+  if (!there) return OK;
+  TRY(directions_tell(f, j));
+  TRY(atoms_tell(f, j));
+  return couplings_tell(f, j);
 }
 
 int terminal_show(const struct h5_file *f, FILE *out)
 {
   char sha[128];
-  int has_borders, has_run;
-  TRY(h5_exists(f, "/terminal/border", &has_borders));
-  TRY(h5_exists(f, "/run/terminal", &has_run));
-  if (!has_borders || !has_run) return OK;
+  int there;
+  TRY(pass_exists(f, &there));
+  if (!there) return OK;
   TRY(evidence_print(f, out));
   TRY(slq_print(f, out));
   TRY(weak_print(f, out));

@@ -82,4 +82,4 @@ static int file_check(struct verify *v)
   return OK;
 }
 
-const struct file_kind top_kind = {"top", {&objects}, file_check, NULL, NULL};
+const struct file_kind top_kind = {"top", {&objects}, file_check, NULL, NULL, NULL};

@@ -15,9 +15,6 @@
 static int kind_check(struct verify *v)
 {
   const struct h5_file *f = v->file;
-  CHECK(f->version <= FORMAT_VERSION, ERR_INPUT,
-        "'%s' has format version %lld, this program reads 1 to %d", f->path, (long long)f->version,
-        FORMAT_VERSION);
   TRY(h5_read_text(f, "/", "kind", v->kind, sizeof v->kind));
   CHECK(file_kind_find(v->kind), ERR_INPUT, "'%s' is of the unknown kind '%s'", f->path, v->kind);
   return OK;

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "base/status.h"
+#include "model/rows.h"
 
 enum { ABREAST = 4 }; /* frames that are checked together */
 
@@ -58,9 +59,11 @@ static int atom_check(const float *frame, idx d, idx p, long long atom, const ch
             c, name, (double)frame[(gidx)m * p + c]);
   for (idx m = 0; m < d; m++) {
     real norm = sqrt(dot(frame + (gidx)m * p, frame + (gidx)m * p, p));
-    CHECK(fabs(norm - 1) <= UNIT_TOLERANCE, ERR_INPUT,
-          "atom %lld of '%s' has norm %.6g, not 1: add --normalize to scale atoms", atom, name,
-          norm);
+    CHECK(
+        fabs(norm - 1) <= UNIT_TOLERANCE, ERR_INPUT,
+        "atom %lld of '%s' has norm %.6g, not 1: scale atoms, which have a row each, to norm 1, as "
+        "--normalize of encode, route and compare does",
+        atom, name, norm);
   }
   for (idx m = 0; m < d; m++)
     for (idx l = 0; l < m; l++) {
@@ -69,6 +72,19 @@ static int atom_check(const float *frame, idx d, idx p, long long atom, const ch
             "vectors %d and %d of frame %lld of '%s' have cosine %.6g: a frame must be orthonormal",
             l, m, atom, name, cosine);
     }
+  return OK;
+}
+
+int columns_check(const struct row_source *rows, const struct atom_source *atoms)
+{
+  const char *mend = atoms->d == 1 && atoms->k == rows->p
+                         ? "is the dictionary transposed?  An atom is a row: save it as atoms.T"
+                     : rows->n == atoms->p
+                         ? "are the rows transposed?  A sample is a row: save them as rows.T"
+                         : "give activations of the place that the dictionary was made for, or "
+                           "their dictionary";
+  CHECK(rows->p == atoms->p, ERR_INPUT, "'%s' has %d columns, the atoms of '%s' have %d: %s",
+        rows->name, rows->p, atoms->name, atoms->p, mend);
   return OK;
 }
 

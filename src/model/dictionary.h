@@ -43,6 +43,11 @@ void atoms_normalize(float *atoms, idx count, idx d, idx p);
 #define UNIT_TOLERANCE 1e-4
 int atoms_check(const float *atoms, idx count, idx d, idx p, idx first, const char *name);
 
+/* ERR_INPUT unless rows and atoms have as many columns; says so where one of them seems to be
+ * transposed. */
+struct row_source;
+int columns_check(const struct row_source *rows, const struct atom_source *atoms);
+
 /* Orthonormalise frame[d][p] in place by modified Gram-Schmidt, each vector twice.  Returns d, or
  * the index of the first vector whose norm fell to 2^-20 of what it was, which depends on those
  * before. */

@@ -38,8 +38,8 @@ static gidx finite_values(const float *x, gidx n, idx p)
 int rows_check(const float *x, gidx n, idx p, gidx first, const char *name)
 {
   gidx at = finite_values(x, n, p);
-  CHECK(at == n * p, ERR_INPUT, "row %lld, column %d of '%s' is %g", (long long)(first + at / p),
-        (int)(at % p), name, (double)x[at]);
+  CHECK(at == n * p, ERR_INPUT, "row %lld, column %d of '%s' is %g: leave such rows out",
+        (long long)(first + at / p), (int)(at % p), name, (double)x[at]);
   return OK;
 }
 
@@ -48,8 +48,8 @@ int rows_source_check(const struct row_source *rows, const float *x, gidx first,
   gidx at = finite_values(x, n, rows->p), row = first + at / rows->p, local = row;
   if (at == n * rows->p || !rows->place) return rows_check(x, n, rows->p, first, rows->name);
   const char *part = rows->place(rows->self, &local);
-  FAIL(ERR_INPUT, "row %lld, column %d is %g: it is row %lld of '%s'", (long long)row,
-       (int)(at % rows->p), (double)x[at], (long long)local, part);
+  FAIL(ERR_INPUT, "row %lld, column %d is %g: it is row %lld of '%s', leave such rows out",
+       (long long)row, (int)(at % rows->p), (double)x[at], (long long)local, part);
 }
 
 void rows_shift(const float *x, idx n, idx p, real *shift)

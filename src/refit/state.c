@@ -40,8 +40,7 @@ gidx refit_atom_rows(const struct refit_state *f, idx atom)
 int refit_task_check(const struct refit_task *t)
 {
   const struct support_source *s = t->supports;
-  CHECK(t->rows->p == t->atoms->p, ERR_INPUT, "'%s' has %d columns, the atoms of '%s' have %d",
-        t->rows->name, t->rows->p, t->atoms->name, t->atoms->p);
+  TRY(columns_check(t->rows, t->atoms));
   CHECK(s->n == t->rows->n, ERR_INPUT, "'%s' has supports of %lld rows, '%s' has %lld rows",
         s->name, (long long)s->n, t->rows->name, (long long)t->rows->n);
   CHECK(s->k == t->atoms->k, ERR_INPUT, "'%s' is about %d atoms, '%s' has %d", s->name, s->k,

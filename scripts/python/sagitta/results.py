@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import hashlib
 import json
+import numbers
 import os
 import typing
 
@@ -13,6 +14,7 @@ import h5py
 import numpy as np
 
 VERSIONS = (1, 2)  # format_version that is understood
+PAGE_VERSION = 1  # that of run.json
 HOLDERS = {  # which file of a folder has what, in the order in which they are looked at
     "supports": ("supports.h5",),
     "metrics": ("supports.h5",),
@@ -70,6 +72,8 @@ def checked(f, path):
     if plain(f.attrs.get("format", "")) != "sagitta":
         raise Error(f"'{path}' was not written by Sagitta: give the folder of a run, or one of its "
                     "files such as supports.h5 or dictionary.h5")
+    if "format_version" not in f.attrs:
+        raise Error(f"'{path}' has no format version: it is damaged, copy or make it again")
     version = plain(f.attrs["format_version"])
     if version not in VERSIONS:
         raise Error(f"'{path}' has format version {version}, this package knows {VERSIONS[-1]}: "
@@ -105,7 +109,7 @@ class Run:
         elif not any(os.path.exists(self._name(file)) for files in HOLDERS.values()
                      for file in files):
             raise Error(f"'{self.path}' has no supports.h5, dictionary.h5 or state.h5: give the "
-                        "folder that --output named")
+                        f"folder that --output named{self._inner()}")
 
     def __repr__(self):
         return f"sagitta.open({self.path!r})"
@@ -113,11 +117,20 @@ class Run:
     def _name(self, file):
         return os.path.join(self.path, file)
 
+    def _inner(self):
+        """A folder in this one that has a result."""
+        for name in sorted(os.listdir(self.path)):
+            if any(os.path.exists(self._name(os.path.join(name, file)))
+                   for files in HOLDERS.values() for file in files):
+                return f", such as '{self._name(name)}'"
+        return ""
+
     def _file(self, path):
         try:
             f = h5py.File(path, "r")
         except OSError as error:
-            raise Error(f"'{path}' cannot be read as HDF5: {error}") from error
+            raise Error(f"'{path}' cannot be read as HDF5: {error}: give a result of Sagitta's, "
+                        "and if it is one, copy or make it again") from error
         try:
             return checked(f, path)
         except Exception:
@@ -215,9 +228,14 @@ class Run:
         folder = self.path if os.path.isdir(self.path) else os.path.dirname(self.path)
         try:
             with open(os.path.join(folder, "run.json"), encoding="utf-8") as f:
-                return json.load(f)
+                page = json.load(f)
         except (OSError, ValueError) as error:
             raise Error(f"there is no run.json to read in '{folder}': {error}") from error
+        version = page.get("format_version", 1)
+        if version > PAGE_VERSION:
+            raise Error(f"run.json in '{folder}' has format version {version}, this package knows "
+                        f"{PAGE_VERSION}: install the one that belongs to the program")
+        return page
 
     @functools.cached_property
     def _by_atom(self):
@@ -231,6 +249,8 @@ class Run:
         """(rows, codes): where the atom's code is largest in magnitude, of equals the lower row.
         A code of 0 does not count."""
         k = self.codes.shape[1]
+        if not isinstance(atom, numbers.Integral):
+            raise Error(f"atom is {atom!r}: give its number, 0 to {k - 1}")
         if not 0 <= atom < k:
             raise Error(f"there is no atom {atom}: they are 0 to {k - 1}")
         order, starts, row_of = self._by_atom

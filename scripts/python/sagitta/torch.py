@@ -4,6 +4,7 @@
 Rounds (N.3r) of routing (N.1, N.2), then least squares (N.5) or nonnegative least squares (N.5n);
 doc/numerics.md has the formulas.  Scores are products of matrices in the dtype of W_dec; codes and
 residuals are float64 until they are stored."""
+import numbers
 import types
 
 import torch
@@ -34,12 +35,17 @@ class Dictionary(torch.nn.Module):
         and d_sae where it lacks them; block: rows at a time, which may change how products are
         rounded, and nothing else."""
         super().__init__()
-        atoms = torch.as_tensor(atoms)
+        atoms = self._numbers("atoms", atoms)
+        if not atoms.is_floating_point():
+            raise Error(f"atoms are of {atoms.dtype}: give them as floats")
         if atoms.ndim != 2:
             raise Error(f"atoms have shape {tuple(atoms.shape)}: this module takes (K, P); encode "
                         "with frames by `sagitta encode`")
         if codes not in KINDS[1:]:
             raise Error(f"codes are '{codes}': say signed or nonnegative")
+        for name, value in (("top_s", top_s), ("rounds", rounds), ("block", block)):
+            if not isinstance(value, numbers.Integral):
+                raise Error(f"{name} is {value!r}: give a whole number")
         if top_s < 1 or rounds < 1 or rho < 0 or block < 1:
             raise Error(f"top_s is {top_s}, rounds {rounds}, rho {rho}, block {block}: rho has to "
                         "be at least 0, the others at least 1")
@@ -70,6 +76,14 @@ class Dictionary(torch.nn.Module):
         return cls(d.atoms, d.mean, top_s or d.top_s or 32, rounds or d.rounds or 1, codes,
                    **others)
 
+    @staticmethod
+    def _numbers(name, values):
+        """A tensor of them, as an array or a list may be given."""
+        try:
+            return torch.as_tensor(values)
+        except (RuntimeError, TypeError, ValueError) as error:
+            raise Error(f"{name} are no numbers: {error}: give a tensor or an array") from error
+
     def _check_norms(self):
         if not len(self.W_dec):
             raise Error("there are no atoms: give (K, P), K at least 1")
@@ -77,6 +91,10 @@ class Dictionary(torch.nn.Module):
         far = (norm - 1).abs().nan_to_num(torch.inf)
         if not far.max() <= max(UNIT, torch.finfo(self.dtype).eps):
             worst = int(far.argmax())
+            turned = (self.W_dec.double().norm(dim=0) - 1).abs().nan_to_num(torch.inf)
+            if turned.max() <= UNIT:
+                raise Error(f"columns of the atoms {tuple(self.W_dec.shape)} have norm 1, and rows "
+                            "have not: they are transposed, give atoms.T")
             raise Error(f"atom {worst} of {len(far)} has norm {float(norm[worst]):.6g}: scale "
                         "atoms to norm 1, and codes that you have by their norms")
 
@@ -100,9 +118,14 @@ class Dictionary(torch.nn.Module):
 
     def _centred(self, x):
         """float64 less the mean, rounded once to float32, as rows are (numerics.md, section 1)."""
-        if x.shape[-1] != self.W_dec.shape[1]:
-            raise Error(f"x has {x.shape[-1]} columns, atoms have {self.W_dec.shape[1]}: give "
-                        "activations of the place that the dictionary was fitted to")
+        if not x.ndim or x.is_complex():
+            raise Error(f"x is {x.dtype} of shape {tuple(x.shape)}: give rows of activations, real "
+                        "numbers (..., P)")
+        columns = self.W_dec.shape[1]
+        if x.shape[-1] != columns:
+            mend = "give x.T" if x.ndim == 2 and len(x) == columns else \
+                "give activations of the place that the dictionary was fitted to"
+            raise Error(f"x has {x.shape[-1]} columns, atoms have {columns}: {mend}")
         x = (x.to(self.device, torch.float64) - self.mean).to(torch.float32)
         if not torch.isfinite(x).all():
             raise Error("x has values that are not finite: leave out these rows, or mask them")
@@ -135,6 +158,7 @@ class Dictionary(torch.nn.Module):
     @torch.no_grad()
     def support(self, x):
         """(atoms, codes), each (..., s), in the order in which atoms were chosen."""
+        x = self._numbers("x", x)
         rows = self._centred(x).reshape(-1, x.shape[-1])
         parts = [self._support(part) for part in rows.split(self.block)] if len(rows) else [
             (rows.new_empty(0, self.top_s, dtype=torch.int64), rows.new_empty(0, self.top_s))]
@@ -152,6 +176,10 @@ class Dictionary(torch.nn.Module):
     @torch.no_grad()
     def decode(self, codes):
         """(..., P): what codes describe, mean included."""
+        codes = self._numbers("codes", codes)
+        if not codes.ndim or codes.shape[-1] != len(self.W_dec):
+            raise Error(f"codes have shape {tuple(codes.shape)}, there are {len(self.W_dec)} "
+                        "atoms: give what encode() returns, (..., K)")
         return codes.to(self.device, self.dtype) @ self.W_dec + self.b_dec
 
     def forward(self, x):

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/watchdog.h"
+#include "config.h"
 #include "io/h5/driver.h"
 
 void h5_library(char *text, size_t capacity)
@@ -72,6 +73,21 @@ static int version_read(struct h5_file *f)
   return OK;
 }
 
+/* why[capacity] <- that a file is newer than this program, and who can read it. */
+static void newer_tell(const struct h5_file *f, char *why, int capacity)
+{
+  char writer[64] = "";
+  int there;
+  int status = h5_attribute_exists(f, "/run", "version", &there);
+  if (!status && there) status = h5_read_text(f, "/run", "version", writer, sizeof writer);
+  if (status) status_clear();
+  snprintf(why, (size_t)capacity,
+           "'%s' has format version %lld, and this program, Sagitta %s, reads 1 to %d: use the "
+           "Sagitta that wrote it%s%s, or a newer one",
+           f->path, (long long)f->version, PACKAGE_VERSION, FORMAT_VERSION, *writer ? ", " : "",
+           writer);
+}
+
 /* HDF5 does not open the file: did it change since its facts were taken? */
 static int unchanged_check(const char *path, const struct file_facts *before)
 {
@@ -84,7 +100,8 @@ static int unchanged_check(const char *path, const struct file_facts *before)
   return status;
 }
 
-int h5_open(struct h5_file *f, const char *path)
+/* Open a file of any version. */
+static int any_open(struct h5_file *f, const char *path)
 {
   struct file_facts before;
   *f = (struct h5_file){.path = path};
@@ -109,6 +126,23 @@ int h5_open(struct h5_file *f, const char *path)
   int status = version_read(f);
   if (!status) return OK;
   return h5_close_after(f, status_pass(status, __FILE__, __LINE__));
+}
+
+int h5_open_newer(struct h5_file *f, const char *path, int *newer, char *why, int capacity)
+{
+  TRY(any_open(f, path));
+  *newer = f->version > FORMAT_VERSION;
+  if (*newer) newer_tell(f, why, capacity);
+  return OK;
+}
+
+int h5_open(struct h5_file *f, const char *path)
+{
+  char why[2048];
+  int newer;
+  TRY(h5_open_newer(f, path, &newer, why, sizeof why));
+  if (!newer) return OK;
+  return h5_close_after(f, status_set(ERR_INPUT, why));
 }
 
 /* The root group keeps no times, so that equal runs give files of equal bytes. */

@@ -34,6 +34,9 @@ void h5_library(char *text, size_t capacity);
  * when it is not HDF5 or is damaged.  From then on a read that fails because the file changed, and
  * closing after a read of a file that changed, fail with ERR_IO. */
 int h5_open(struct h5_file *f, const char *path);
+/* The same of a file of ours whose format version is newer than this program's, which h5_open()
+ * refuses with ERR_INPUT: *newer <- whether it is, and the warning is in why[capacity]. */
+int h5_open_newer(struct h5_file *f, const char *path, int *newer, char *why, int capacity);
 /* Create a file, or replace the one that is there.  ERR_CREATE when that fails. */
 int h5_create(struct h5_file *f, const char *path);
 /* Bring what HDF5 still holds back into the file. */

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
+#include "base/status.h"
 #include "io/h5/chunks.h"
 #include "io/h5/dataset.h"
 #include "io/h5/seal.h"
@@ -247,28 +249,43 @@ static void hex_print(const unsigned char *bytes, size_t count, char *out, int c
     used += snprintf(out + used, (size_t)(capacity - used), "%02x", bytes[i]);
 }
 
+enum number { NUMBER_OTHER, NUMBER_WHOLE, NUMBER_REAL };
+
+/* *whole or *value <- an item, as *which says; a type that has no number here is another. */
+static int number_read(const struct h5_values *v, const unsigned char *item, enum number *which,
+                       int64_t *whole, double *value)
+{
+  int swap;
+  double wide[4] = {0};
+  enum h5_type type = h5_type_of(v->type, &swap);
+  int is_float = H5Tget_class(v->type) == H5T_FLOAT;
+  *which = NUMBER_OTHER;
+  if (type == TYPE_OTHER || v->bytes > sizeof wide) return OK;
+  memcpy(wide, item, v->bytes);
+  TRY_H5(H5Tconvert(v->type, is_float ? H5T_NATIVE_DOUBLE : H5T_NATIVE_INT64, 1, wide, NULL,
+                    H5P_DEFAULT),
+         ERR_INPUT, "cannot read '%s'", v->name);
+  memcpy(whole, wide, sizeof *whole);
+  memcpy(value, wide, sizeof *value);
+  *which = is_float ? NUMBER_REAL : NUMBER_WHOLE;
+  return OK;
+}
+
 /* A NaN is printed with its bits, since two of them may differ. */
 static int number_print(const struct h5_values *v, const unsigned char *item, char *out,
                         int capacity)
 {
   int swap;
-  double value[4] = {0};
-  int64_t whole[4] = {0};
-  enum h5_type type = h5_type_of(v->type, &swap);
-  int is_float = H5Tget_class(v->type) == H5T_FLOAT;
-  if (type == TYPE_OTHER || v->bytes > sizeof value) {
+  enum number which;
+  int64_t whole;
+  double value;
+  TRY(number_read(v, item, &which, &whole, &value));
+  if (which == NUMBER_OTHER)
     hex_print(item, v->bytes, out, capacity);
-    return OK;
-  }
-  void *buffer = is_float ? (void *)value : (void *)whole;
-  memcpy(buffer, item, v->bytes);
-  TRY_H5(H5Tconvert(v->type, is_float ? H5T_NATIVE_DOUBLE : H5T_NATIVE_INT64, 1, buffer, NULL,
-                    H5P_DEFAULT),
-         ERR_INPUT, "cannot read '%s'", v->name);
-  if (!is_float)
-    snprintf(out, (size_t)capacity, "%lld", (long long)whole[0]);
-  else if (!isnan(value[0]))
-    snprintf(out, (size_t)capacity, "%.*g", type == TYPE_F64 ? 17 : 9, value[0]);
+  else if (which == NUMBER_WHOLE)
+    snprintf(out, (size_t)capacity, "%lld", (long long)whole);
+  else if (!isnan(value))
+    snprintf(out, (size_t)capacity, "%.*g", h5_type_of(v->type, &swap) == TYPE_F64 ? 17 : 9, value);
   else {
     int used = snprintf(out, (size_t)capacity, "nan ");
     hex_print(item, v->bytes, out + used, capacity - used);
@@ -293,5 +310,36 @@ int h5_values_print(const struct h5_values *v, gidx i, char *out, int capacity)
     TRY(number_print(v, item, out, capacity));
   } else
     hex_print(item, v->bytes, out, capacity);
+  return OK;
+}
+
+static int text_tell(const struct h5_values *v, gidx i, const char *key, struct json *j)
+{
+  char *text = NULL;
+  size_t length = 0;
+  int status = h5_values_text(v, i, &text, &length);
+  if (status == OK) json_text(j, key, text);
+  free(text);
+  return status;
+}
+
+int h5_values_tell(const struct h5_values *v, gidx i, const char *key, struct json *j)
+{
+  const unsigned char *item = v->block + (size_t)i * v->bytes;
+  H5T_class_t class = H5Tget_class(v->type);
+  enum number which = NUMBER_OTHER;
+  char text[600];
+  int64_t whole;
+  double value;
+  if (v->is_text) return text_tell(v, i, key, j);
+  if (class == H5T_FLOAT || class == H5T_INTEGER) TRY(number_read(v, item, &which, &whole, &value));
+  if (which == NUMBER_WHOLE)
+    json_long(j, key, whole);
+  else if (which == NUMBER_REAL)
+    json_real(j, key, value);
+  else {
+    TRY(h5_values_print(v, i, text, sizeof text));
+    json_text(j, key, text);
+  }
   return OK;
 }

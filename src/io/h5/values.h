@@ -46,5 +46,8 @@ int h5_values_compare(const struct h5_values *a, const struct h5_values *b, gidx
 void h5_values_type(const struct h5_values *v, char *out, int capacity);
 void h5_values_shape(const struct h5_values *v, char *out, int capacity);
 int h5_values_print(const struct h5_values *v, gidx i, char *out, int capacity);
+/* Add item i of the block as an entry: a number as one, anything else as the text above. */
+struct json;
+int h5_values_tell(const struct h5_values *v, gidx i, const char *key, struct json *j);
 
 #endif

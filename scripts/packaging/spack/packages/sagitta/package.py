@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Spack's recipe for Sagitta, built from this tree; doc/install.md says how."""
+
 import os
 
 from spack_repo.builtin.build_systems.autotools import AutotoolsPackage
