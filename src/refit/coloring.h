@@ -33,8 +33,8 @@ struct color_looker {
 };
 
 /* *out <- the classes of all ranks' rows, of which `own` are this one's; on every rank.  Without a
- * looker (NULL) the host looks at them.  ERR_MEMORY; ERR_INPUT beyond 2^30 atoms, or 2^32 entries on
- * a rank.  Collective; the same status on every rank. */
+ * looker (NULL) the host looks at them.  ERR_MEMORY; ERR_INPUT beyond 2^30 atoms, or 2^32 entries
+ * on a rank.  Collective; the same status on every rank. */
 int coloring_run(struct comm *c, const struct support_view *own, int threads,
                  const struct color_looker *looker, struct classes *out);
 
