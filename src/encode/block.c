@@ -106,8 +106,8 @@ static int block_advance(struct encode *e, struct block_in_flight *b)
 static uint64_t stop_asked(const struct encode *e)
 {
   const struct encode_task *t = e->task;
-  if (!t->stop_asked || e->next == 0 || e->next >= e->end || e->next % ROW_BLOCK) return 0;
-  return t->stop_asked(t->stops_self);
+  if (!t->stops.asked || e->next == 0 || e->next >= e->end || e->next % ROW_BLOCK) return 0;
+  return t->stops.asked(t->stops.self);
 }
 
 int block_prepare(struct encode *e, struct block_in_flight *b)
@@ -122,7 +122,7 @@ int block_prepare(struct encode *e, struct block_in_flight *b)
   if (!begins) return OK;
   if (asked) {
     e->end = e->next;
-    e->task->stopped(e->task->stops_self, asked);
+    e->task->stops.stopped(e->task->stops.self, asked);
   }
   TRY(files_start(e)); /* it fails only where the program is wrong */
   if (e->next < e->end) failure_hold(e, block_begin(e, b), LATE);

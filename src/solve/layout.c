@@ -37,7 +37,7 @@ static void sizes_find(struct solve *s)
   const struct systems_shape *shape = s->shape;
   struct system_batch *b = &s->batch;
   struct batch_sizes m = {0};
-  for (gidx first = 0; first < shape->count; first = b->end) {
+  for (gidx first = s->task->first; first < shape->count; first = b->end) {
     gidx own = 0, steps = 0, begin, end;
     solve_deal(s, first);
     batch_part(b, s->c->rank, &begin, &end);
