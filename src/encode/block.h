@@ -48,9 +48,12 @@ struct block_in_flight {
  * one group becomes known to all here.  Collective. */
 int block_prepare(struct encode *e, struct block_in_flight *b);
 
-/* Hold a failure that the ranks of a group share, for the next block_prepare().  Of those of one
- * pass the one with the smallest key is told: routing has rows, and all others come LATE. */
+/* Hold a failure for the next block_prepare().  Of those of one pass the one with the smallest key
+ * is told: routing has rows, and all others come LATE. */
 #define LATE ((gidx)1 << 62)
 void failure_hold(struct encode *e, int status, gidx key);
+/* The same of a step; but one that the others of the group do not know, who may wait for this rank,
+ * is returned and ends the job. */
+int step_hold(struct encode *e, int status);
 
 #endif

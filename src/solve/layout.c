@@ -148,9 +148,10 @@ static int sizes_ready(struct solve *s)
   TRY(device_check_subnormals(s->task->threads));
   TRY(order_alloc(s, &s->arena));
   sizes_find(s);
-  CHECK(s->c->size == 1 || m->all_t + m->read + m->solve < INT32_MAX, ERR_MEMORY,
-        "a batch has %lld numbers, more than ranks can exchange: solve this file on one rank",
-        (long long)(m->all_t + m->read + m->solve));
+  CHECK(s->c->size == 1 || imax(m->read, m->solve) < INT32_MAX, ERR_MEMORY,
+        "a rank has %lld numbers of a batch, more than one exchange carries: solve this file on "
+        "one rank",
+        (long long)imax(m->read, m->solve));
   return share_check(s);
 }
 
