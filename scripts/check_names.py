@@ -20,7 +20,7 @@ OTHERS = {
     "mpirun": "--bind-to --map-by --mca --oversubscribe",
     "Slurm": "--account --array --cpus-per-task --dependency --gpu-bind --gres --job-name --mpi "
              "--nodes --ntasks --ntasks-per-node --open-mode --parsable --partition "
-             "--requeue --signal --time",
+             "--requeue --signal --time --mem --kill-on-invalid-dep",
     "Chromium": "--headless --no-sandbox --disable-gpu --hide-scrollbars --user-data-dir "
                 "--window-size --virtual-time-budget --blink-settings --screenshot",
     "compilers and linkers": "--fmad --disable-new-dtags --wrap --sysroot",

@@ -5,9 +5,8 @@ EXTRA_DIST += .clang-format %D%/bootstrap %D%/check %D%/plot %D%/plot_time %D%/r
   %D%/revision %D%/setup input/README.md input/minilm-l3-kjv-8k.h5 \
   input/minilm-l3-kjv-words.txt output/README.md
 dist_doc_DATA += README.md LICENSE CONTRIBUTING.md CHANGELOG.md CITATION.cff
-dist_pkgdata_DATA = %D%/slurm/encode.sbatch %D%/slurm/encode_gpu.sbatch \
-  %D%/slurm/encode_array.sbatch %D%/slurm/merge.sbatch \
-  %D%/slurm/fit.sbatch \
+dist_pkgdata_DATA = %D%/slurm/job.sbatch %D%/slurm/encode_gpu.sbatch \
+  %D%/slurm/encode_array.sbatch %D%/slurm/merge.sbatch %D%/slurm/chain \
   input/minilm.in input/minilm-refit.in
 # The Python package, as a folder that pip installs and that PYTHONPATH may name.
 pythonpackagedir = $(pkgdatadir)/python

@@ -187,6 +187,7 @@ libsagitta_a_SOURCES += \
   %D%/io/supports.h %D%/io/supports.c %D%/io/supports_check.c \
   %D%/io/metrics.h %D%/io/metrics.c \
   %D%/io/classes.h %D%/io/classes.c \
+  %D%/io/systems_part.h %D%/io/systems_part.c \
   %D%/io/systems.h %D%/io/systems.c %D%/io/solutions.h %D%/io/solutions.c \
   %D%/io/terminal.h %D%/io/terminal.c %D%/io/terminal_check.c %D%/io/terminal_show.c \
   %D%/io/comparison.h %D%/io/comparison.c %D%/io/top.h %D%/io/top.c \
@@ -266,6 +267,7 @@ sagitta_SOURCES = \
   %D%/cli/report.h %D%/cli/report.c %D%/cli/facts.h %D%/cli/facts.c \
   %D%/cli/cmd_seed.c %D%/cli/cmd_import.c %D%/cli/cmd_export.c %D%/cli/cmd_evaluate.c \
   %D%/cli/cmd_synth.c %D%/cli/synth_systems.h %D%/cli/synth_systems.c \
+  %D%/cli/resume.h %D%/cli/resume.c %D%/cli/solve_output.h %D%/cli/solve_output.c \
   %D%/cli/encode_files.h %D%/cli/encode_files.c %D%/cli/row_range.h %D%/cli/row_range.c %D%/cli/grid.h %D%/cli/grid.c %D%/cli/cmd_encode.c %D%/cli/cmd_merge.c %D%/cli/cmd_fit.c \
   %D%/cli/cmd_solve.c \
   %D%/cli/fit_inputs.h %D%/cli/fit_inputs.c \
@@ -275,7 +277,7 @@ sagitta_SOURCES = \
   %D%/cli/cmd_color.c %D%/cli/cmd_compare.c %D%/cli/cmd_top.c \
   %D%/cli/cmd_terminal.c %D%/cli/bench_dense.h %D%/cli/bench_dense.c \
   %D%/cli/bench_update.h %D%/cli/bench_update.c \
-  %D%/cli/cmd_assemble.c \
+  %D%/cli/assemble_output.h %D%/cli/assemble_output.c %D%/cli/cmd_assemble.c \
   %D%/cli/cmd_refit.c \
   %D%/cli/cmd_files.c \
   %D%/cli/cmd_bench.c %D%/cli/bench_route.h %D%/cli/bench_route.c \

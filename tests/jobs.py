@@ -15,11 +15,12 @@ def environment(**more):
     return dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", **more)
 
 
-def job_start(*words, ranks=0):
-    """A job in the background: mpirun's process, with ranks = 0 the program's own."""
+def job_start(*words, ranks=0, **more):
+    """A job in the background: mpirun's process, with ranks = 0 the program's own; more: for its
+    environment."""
     launch = [*os.environ.get("MPIEXEC", "mpirun").split(), "--oversubscribe", "--bind-to", "none",
               "-n", str(ranks)] if ranks else []
-    return subprocess.Popen([*launch, SAGITTA, *later_wins(*words)], env=environment(),
+    return subprocess.Popen([*launch, SAGITTA, *later_wins(*words)], env=environment(**more),
                             stderr=subprocess.PIPE, text=True)
 
 

@@ -1,21 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: counts and offsets beyond MPI's int are an error, or go in parts; none is cut.  The calls
- * of MPI are ours, and move nothing: a test in counts alone.
+ * Claim: counts and offsets beyond MPI's int go in parts, or as types with places of their own;
+ * none is cut.  The calls of MPI are ours, and move nothing: a test in counts alone.
  * RUN: np=1 */
 #include <limits.h>
 #include <mpi.h>
 #include <string.h>
 
 #include "base/status.h"
-#include "comm/comm.h"
+#include "comm/mpi_impl.h"
 #include "tap.h"
 
 enum { RANKS = 3, HALF = 1 << 30 };
 #define AT ((char *)4096) /* never looked at */
 
 static int calls, good;
-static int last_offset;
-static gidx sum;
+static gidx sum, moved[RANKS]; /* items so far, and of each rank */
+static const idx *wanted;      /* [RANKS] */
+
+/* Where the items of a rank begin. */
+static gidx start_of(int rank)
+{
+  gidx start = 0;
+  for (int r = 0; r < rank; r++) start += wanted[r];
+  return start;
+}
 
 /* Of statuses: that of each rank is the one that is sent. */
 int MPI_Iallgather(const void *from, int n, MPI_Datatype type, void *to, int to_n,
@@ -28,30 +36,61 @@ int MPI_Iallgather(const void *from, int n, MPI_Datatype type, void *to, int to_
   return MPI_SUCCESS;
 }
 
+/* Parts of all, in which the items of a rank follow those that it has moved. */
 int MPI_Iallgatherv(const void *from, int n, MPI_Datatype type, void *to, const int *counts,
                     const int *starts, MPI_Datatype to_type, MPI_Comm comm, MPI_Request *request)
 {
-  (void)from, (void)n, (void)type, (void)to, (void)counts, (void)to_type, (void)comm;
+  (void)from, (void)n, (void)type, (void)to_type, (void)comm;
   calls++;
-  last_offset = starts[RANKS - 1];
+  for (int r = 0; r < RANKS; moved[r] += counts[r], r++) {
+    if (counts[r] == 0) continue;
+    good &= counts[r] > 0 && starts[r] >= 0 && (gidx)starts[r] + counts[r] <= comm_most;
+    good &= (char *)to + 8 * (gidx)starts[r] == AT + 8 * (start_of(r) + moved[r]);
+  }
   *request = MPI_REQUEST_NULL;
   return MPI_SUCCESS;
 }
 
-int MPI_Igatherv(const void *from, int n, MPI_Datatype type, void *to, const int *counts,
-                 const int *starts, MPI_Datatype to_type, int root, MPI_Comm comm,
-                 MPI_Request *request)
+/* Does a type have `count` items of 8 bytes at this place? */
+static int is_at(MPI_Datatype type, gidx count, MPI_Aint place)
 {
-  (void)root;
-  return MPI_Iallgatherv(from, n, type, to, counts, starts, to_type, comm, request);
+  MPI_Aint at, bytes;
+  MPI_Type_get_true_extent(type, &at, &bytes);
+  return count == 0 ? bytes == 0 : at == place && bytes == 8 * count;
 }
 
-int MPI_Ialltoallv(const void *from, const int *send, const int *send_starts, MPI_Datatype type,
-                   void *to, const int *counts, const int *starts, MPI_Datatype to_type,
-                   MPI_Comm comm, MPI_Request *request)
+/* Messages of the other ranks: their items stand behind each other. */
+int MPI_Irecv(void *to, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
+              MPI_Request *request)
 {
-  (void)send, (void)send_starts;
-  return MPI_Iallgatherv(from, 0, type, to, counts, starts, to_type, comm, request);
+  (void)tag, (void)comm;
+  calls++;
+  MPI_Aint place;
+  MPI_Get_address(AT + 8 * start_of(from), &place);
+  good &= to == MPI_BOTTOM && count == 1 && is_at(type, wanted[from], place);
+  moved[from] = wanted[from];
+  moved[0] = wanted[0]; /* its own are there */
+  *request = MPI_REQUEST_NULL;
+  return MPI_SUCCESS;
+}
+
+/* The side that is looked at has wanted[]. */
+static int is_sent;
+
+int MPI_Ialltoallw(const void *from, const int *send, const int *send_starts,
+                   const MPI_Datatype *send_types, void *to, const int *counts, const int *starts,
+                   const MPI_Datatype *types, MPI_Comm comm, MPI_Request *request)
+{
+  (void)comm;
+  calls++;
+  good &= from == AT && to == AT;
+  for (int r = 0; r < RANKS; r++) {
+    good &= send[r] == 1 && counts[r] == 1 && send_starts[r] == 0 && starts[r] == 0;
+    good &= is_at(is_sent ? send_types[r] : types[r], wanted[r], 8 * start_of(r));
+    moved[r] = wanted[r];
+  }
+  *request = MPI_REQUEST_NULL;
+  return MPI_SUCCESS;
 }
 
 /* Parts of 8 bytes an item have to follow each other. */
@@ -77,12 +116,23 @@ static void refused(int status, const char *what)
   calls = 0;
 }
 
-static void taken(int status, const char *what)
+/* Let this be what moves. */
+static const idx *want(const idx *counts)
 {
-  ok(status == OK && calls == 1 && last_offset == INT_MAX, "%s: status %d, offset %d, '%s'", what,
-     status, last_offset, status_message());
+  wanted = counts;
+  good = 1;
+  memset(moved, 0, sizeof moved);
+  return counts;
+}
+
+/* Was it moved, all of it and to its place, in so many calls? */
+static void taken(int status, int most, const char *what)
+{
+  int all = memcmp(moved, (gidx[]){wanted[0], wanted[1], wanted[2]}, sizeof moved) == 0;
+  ok(status == OK && good && calls == most && all, "%s: status %d, %d calls, good=%d all=%d, '%s'",
+     what, status, calls, good, all, status_message());
   status_clear();
-  calls = last_offset = 0;
+  calls = 0;
 }
 
 static void test_broadcast(struct comm *c, gidx count)
@@ -100,20 +150,28 @@ int main(void)
   struct comm c;
   if (comm_open(&c) || c.size != 1) return 1;
   c.size = RANKS;
+  comm_scratch_free(&c.state->scratch);
+  if (comm_scratch_alloc(&c.state->scratch, RANKS)) return 1;
   const idx many[RANKS] = {HALF, HALF, HALF}, fit[RANKS] = {HALF, HALF - 1, 0};
-  const idx few[RANKS] = {1, 1, 1};
-  claim_begin("more than 2^31 - 1 items are refused, and so are longer items");
-  refused(comm_allgather(&c, AT, many, 8, AT), "allgather");
-  refused(comm_gather(&c, AT, many, 8, AT), "gather");
-  refused(comm_alltoallv(&c, AT, many, AT, few, 8), "sent by alltoallv");
-  refused(comm_alltoallv(&c, AT, few, AT, many, 8), "received by alltoallv");
-  refused(comm_allgather(&c, AT, few, (size_t)INT_MAX + 1, AT), "an item of 2^31 bytes");
+  const idx few[RANKS] = {1, 1, 1}, most[RANKS] = {INT_MAX, 0, INT_MAX};
+  claim_begin("an item of 2^31 bytes is refused");
+  want(few);
+  refused(comm_allgather(&c, AT, few, (size_t)INT_MAX + 1, AT), "allgather");
+  refused(comm_gather(&c, AT, few, (size_t)INT_MAX + 1, AT), "gather");
+  refused(comm_alltoallv(&c, AT, few, AT, few, (size_t)INT_MAX + 1), "alltoallv");
   refused(comm_broadcast(&c, AT, 2, (size_t)1 << 32), "a broadcast of 2^32 bytes an item");
   claim_end();
-  claim_begin("2^31 - 1 items are taken, with the right offsets");
-  taken(comm_allgather(&c, AT, fit, 8, AT), "allgather");
-  taken(comm_gather(&c, AT, fit, 8, AT), "gather");
-  taken(comm_alltoallv(&c, AT, few, AT, fit, 8), "alltoallv");
+  claim_begin("more than 2^31 - 1 items of all ranks go to their places, in parts or in one");
+  taken(comm_allgather(&c, AT, want(fit), 8, AT), 1, "allgather of as many as MPI counts");
+  taken(comm_allgather(&c, AT, want(many), 8, AT), 2, "allgather");
+  taken(comm_allgather(&c, AT, want(most), 8, AT), 2, "allgather, the most");
+  taken(comm_gather(&c, AT, want(many), 8, AT), 2, "gather");
+  taken(comm_gather(&c, AT, want(most), 8, AT), 1, "gather, the most");
+  is_sent = 1;
+  taken(comm_alltoallv(&c, AT, want(many), AT, few, 8), 1, "sent by alltoallv");
+  taken(comm_alltoallv(&c, AT, want(most), AT, few, 8), 1, "sent by alltoallv, the most");
+  is_sent = 0;
+  taken(comm_alltoallv(&c, AT, few, AT, want(many), 8), 1, "received by alltoallv");
   claim_end();
   claim_begin("a broadcast of any length goes in parts");
   test_broadcast(&c, 1);

@@ -55,9 +55,9 @@ static void check_exchange(struct comm *c, struct device *dev, int turn, int bot
   for (int r = 0; !status && r < c->size; r++)
     for (idx i = 0; i < out[r]; i++) from[all++] = 10000 * c->rank + 100 * r + i;
   if (!status) status = device_put(dev, &mine, 0, ITEMS * 8);
+  if (!status) status = comm_buffer_ready(c, dev, &mine, all * 8);
   if (!status)
-    status =
-        comm_alltoallv_buffer(c, dev, &mine, out, c->size > 1 ? &theirs : &mine, in, 8, both, OK);
+    status = comm_alltoallv_buffer(c, dev, &mine, out, c->size > 1 ? &theirs : &mine, in, 8, both);
   if (!status && !both) status = device_get(dev, c->size > 1 ? &theirs : &mine, 0, ITEMS * 8);
   if (c->size == 1) to = from;
   int good = !status;

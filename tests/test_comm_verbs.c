@@ -174,6 +174,27 @@ static void test_many(struct comm *c)
   free(all);
 }
 
+/* The same with few items a call of MPI, as if there were more than it counts. */
+static void test_parts(struct comm *c)
+{
+  gidx most = comm_most, *mine = malloc(MANY * sizeof *mine),
+       *all = malloc((MANY + 16) * sizeof *all);
+  claim_begin("what is more than a call carries goes in parts");
+  for (comm_most = 1; comm_most < 6; comm_most++) {
+    test_gather(c, 0);
+    test_gather(c, 1);
+    test_gather(c, N);
+    test_exchange(c);
+  }
+  comm_most = MANY / 7;
+  for (int verb = 0; verb < VERBS; verb++)
+    ok(many_move(c, verb, mine, all), "verb %d in parts of %lld", verb, (long long)comm_most);
+  claim_end();
+  comm_most = most;
+  free(mine);
+  free(all);
+}
+
 static void test_sums(struct comm *c)
 {
   gidx values[3] = {c->rank, 1, (gidx)1 << 62}, all[16];
@@ -292,6 +313,7 @@ int main(void)
   test_gather(&c, N);
   claim_end();
   test_exchange(&c);
+  test_parts(&c);
   test_sums(&c);
   test_agree(&c);
   claim_begin("a failure of one rank travels with whatever operation comes next");

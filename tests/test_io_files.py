@@ -169,7 +169,6 @@ SUPPORTS = [
     ("K = ", lambda f: f["supports"].attrs.__setitem__("shape", [N, K + 1])),
     ("csr_matrix", attribute("supports", "encoding-type", "csc_matrix")),
     ("0.1.0", attribute("supports", "encoding-version", "0.1.1")),
-    ("format version 3", attribute("/", "format_version", 3)),
     ("is 'sagittb', not 'sagitta'", attribute("/", "format", "sagittb")),
     ("kind", attribute("/", "kind", "support")),
     ("out of range", attribute("/", "rounds", S + 1)),

@@ -280,7 +280,7 @@ static int systems_make(const char *path)
   struct systems_block b = {0, SYSTEMS_MADE, values, values, values, values, values, rows};
   if (status == OK) status = f.sink.write(f.sink.self, &b);
   if (status == OK)
-    status = systems_output_finish(&f, &(struct identity){0}, run_facts, LENGTH(run_facts));
+    status = systems_output_finish(&f, &(struct identity){0}, NULL, run_facts, LENGTH(run_facts));
   arena_free(&arena);
   return status;
 }

@@ -73,7 +73,7 @@ static void test_fetch(struct shard *t, struct comm *c, struct device *dev, gidx
 {
   struct atom_table table = {0};
   struct arena arena = {0};
-  int good = table_init(&table, t, &arena, max) == OK;
+  int good = table_init(&table, t, &arena, max, REQUESTED) == OK;
   double few = 0, before = c->bytes;
   idx largest = 0, forgotten = 0;
   for (int pass = 0; pass < fetches; pass++) {
@@ -90,7 +90,7 @@ static void test_fetch(struct shard *t, struct comm *c, struct device *dev, gidx
   ok(largest <= limit && table.capacity <= limit, "no more are kept");
   if (max >= K) ok(!forgotten, "none is forgotten where all may be kept");
   gidx once = 20 * D * p * (gidx)sizeof(float), names = 20 * (gidx)sizeof(idx) * c->size;
-  gidx counts = fetches * (gidx)sizeof(idx) * c->size;
+  gidx counts = 2 * fetches * (gidx)sizeof(idx) * c->size; /* how many, and how it is */
   if (max >= 20 + REQUESTED)
     ok(few <= (double)(once + names + counts), "20 atoms travel once: %.0f bytes", few);
   table_free(&table, dev);

@@ -129,7 +129,7 @@ check $? "two nodes are idle"
 # The shared-memory transport does not know that two "nodes" are one machine.
 export OMPI_MCA_btl=self,tcp OMPI_MCA_rmaps_base_oversubscribe=1 SAGITTA="$sagitta"
 sbatch --parsable --ntasks-per-node=2 --cpus-per-task=1 --time=2 --output=job.log \
-  "$source/scripts/slurm/encode.sbatch" job.in --block 1000 > sbatch.log 2>&1
+  "$source/scripts/slurm/job.sbatch" encode job.in --block 1000 > sbatch.log 2>&1
 check $? "sbatch takes the template"
 wait_for 100 queue_empty
 check $? "the job left the queue"
@@ -167,35 +167,82 @@ output = fit
 END
 "$sagitta" fit fit.in --output fit-plain > fit-plain.log 2>&1
 check $? "a plain fit ended well"
-at_work() { grep -q 'sweep   3' life.log 2> /dev/null; }
-restarted() { scontrol show job "$job" | grep -q 'Restarts=1'; }
+# At the same time a chain of three jobs, of which the second is told, too; the third waits for it.
+cat > encode.in << END
+rows = made/rows.h5
+dictionary = made/dictionary.h5
+top-s = 4
+output = chain/encode
+END
+cat > refit.in << END
+rows = made/rows.h5
+dictionary = made/dictionary.h5
+supports = chain/encode/supports.h5
+sweeps = 12
+output = chain/refit
+END
+cat > terminal.in << END
+rows = made/rows.h5
+dictionary = chain/refit/dictionary.h5
+supports = chain/refit/supports.h5
+output = chain/terminal
+END
+"$sagitta" encode encode.in --output plain-chain/encode > chain-plain.log 2>&1 &&
+  "$sagitta" refit refit.in --supports plain-chain/encode --output plain-chain/refit \
+    >> chain-plain.log 2>&1 &&
+  "$sagitta" terminal terminal.in --dictionary plain-chain/refit --supports plain-chain/refit \
+    --output plain-chain/terminal >> chain-plain.log 2>&1
+check $? "encode, refit and terminal ended well, one after another"
+at_work() # LOG SWEEP
+{
+  grep -q "sweep *$2" "$1" 2> /dev/null
+}
+restarted()
+{
+  for number in "$job" "$refit"; do
+    scontrol show job "$number" | grep -q 'Restarts=1' || return 1
+  done
+}
 queued()
 {
-  [ "$(squeue -h -j "$job,$encode" -o %T 2> squeue.log | sort -u)" = PENDING ] && nodes_idle
+  [ "$(squeue -h -j "$job,$encode,$refit,$terminal" -o %T 2> squeue.log | sort | uniq -c |
+    tr -s ' ')" = " 4 PENDING" ] && nodes_idle
 }
 mkdir stopped && touch stopped/STOP
 encode=$(sbatch --parsable --nodes=1 --ntasks-per-node=1 --cpus-per-task=1 --time=5 \
-  --output=encode.log "$source/scripts/slurm/encode.sbatch" job.in --output stopped)
+  --output=encode.log "$source/scripts/slurm/job.sbatch" encode job.in --output stopped)
 job=$(sbatch --parsable --ntasks-per-node=1 --cpus-per-task=1 --time=5 --output=life.log \
-  "$source/scripts/slurm/fit.sbatch" fit.in)
-wait_for 60 at_work
+  "$source/scripts/slurm/job.sbatch" fit fit.in)
+one="--nodes=1 --ntasks-per-node=1 --cpus-per-task=1 --time=5"
+ENCODE="$one --output=chain-encode.log" REFIT="$one --output=chain-refit.log" \
+  TERMINAL="$one --output=chain-terminal.log" \
+  sh "$source/scripts/slurm/chain" encode.in refit.in terminal.in > chain.log 2>&1
+check $? "sbatch takes the chain"
+# shellcheck disable=SC2046 # three numbers
+set -- $(cat chain.log)
+refit=$2 terminal=$3
+wait_for 60 at_work life.log 3
 check $? "a fit runs on two nodes"
 scancel --batch --signal=USR1 "$job"
+wait_for 60 at_work chain-refit.log 2
+check $? "the chain's refit runs"
+scancel --batch --signal=USR1 "$refit"
 wait_for 60 restarted
 again=$?
-check $again "told that time is up, its ranks stop after a sweep and it waits to run again"
+check $again "told that time is up, their ranks stop after a sweep and they wait to run again"
 [ "$(grep -c 'stopped by a signal' life.log)" = 1 ] && [ ! -e fit/supports.h5 ]
 check $? "it stopped before its end"
 # Slurm lets a job rest for two minutes, since a node takes nothing of a job that it is ending: here
 # until the nodes have ended it, and its credential is older than the next one by whole seconds.
 wait_for 60 queued
-check $? "it is in the queue, and the nodes have let it go"
+check $? "they are in the queue, with who waits for them, and the nodes have let them go"
 sleep 3
 rm stopped/STOP
 scontrol update JobId="$job" StartTime=now
 scontrol update JobId="$encode" StartTime=now
+scontrol update JobId="$refit" StartTime=now
 wait_for 200 queue_empty
-check $? "it ran again"
+check $? "they ran again"
 [ "$(grep -c 'resume  after sweep' life.log)" = 1 ]
 check $? "it went on from where it had stopped"
 "$sagitta" diff fit-plain fit > fit-diff.log 2>&1
@@ -208,4 +255,13 @@ check $? "an encode that was stopped by a file was run again, and went on"
 same=$?
 check $same "its result equals the plain one, bit for bit"
 [ $same -eq 0 ] || explain encode.log encode-diff.log
+[ "$(grep -c 'resumed after sweep' chain-refit.log)" = 1 ]
+check $? "the chain's refit went on from where it had stopped"
+for what in encode refit terminal; do
+  "$sagitta" diff plain-chain/$what chain/$what || break
+done > chain-diff.log 2>&1
+[ -e chain/terminal/terminal.h5 ] && [ ! -s chain-diff.log ]
+same=$?
+check $same "the results of all three equal those of plain runs, bit for bit"
+[ $same -eq 0 ] || explain chain*.log
 echo "1..$count"

@@ -5,6 +5,8 @@
 #ifndef BASE_STOP_H
 #define BASE_STOP_H
 
+#include "base/types.h"
+
 /* From here on SIGUSR1, SIGUSR2, SIGTERM and SIGINT ask instead of ending the process; the second
  * SIGTERM or SIGINT does what it did before, such as ending it.  Called once, when a first file is
  * begun: removing it is what they did before (io/temporary.c). */
@@ -20,5 +22,12 @@ int stop_signal(void);
 void stop_ask(const char *why);
 /* That phrase, "a signal" where nothing was asked so. */
 const char *stop_why(void);
+
+/* What a job asks at its safe points.  Neither function is collective. */
+struct stops {
+  uint64_t (*asked)(void *self); /* what asks this rank to end there, as bits; NULL: nothing ever */
+  void (*stopped)(void *self, uint64_t asked); /* what asks some rank, on every rank: it ends */
+  void *self;                                  /* borrowed */
+};
 
 #endif

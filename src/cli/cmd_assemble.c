@@ -5,12 +5,13 @@
 
 #include "base/log.h"
 #include "base/status.h"
+#include "base/stop.h"
 #include "cli/agreement.h"
+#include "cli/assemble_output.h"
 #include "cli/command.h"
 #include "cli/fit_inputs.h"
 #include "cli/run_page.h"
 #include "cli/threads.h"
-#include "io/systems.h"
 #include "model/directions.h"
 #include "refit/all_systems.h"
 
@@ -20,13 +21,16 @@ struct assemble_options {
   struct fit_names names;
   struct fit_compute compute;
   idx directions;
-  int dry_run;
+  int resume, dry_run;
+  real max_seconds;
 };
 #define AT(member) offsetof(struct assemble_options, member)
 
 static const struct option_row assemble_rows[] = {
     {"directions", OPTION_INT, AT(directions), "4", 0, MAX_DIRECTIONS, NULL, "COUNT",
      "directions in which a frame may move: the border has so many times the frame's vectors"},
+    RESUME_OPTION(AT(resume)),
+    MAX_SECONDS_OPTION(AT(max_seconds), "a batch of systems"),
     {"dry-run", OPTION_FLAG, AT(dry_run), "no", 0, 1, NULL, NULL,
      "print the memory and disk needed and how the rows are split, and do nothing"},
 };
@@ -47,7 +51,10 @@ static const struct option_set assemble_set = {
            "The result is systems.h5, classes in order and atoms ascending in them; `sagitta "
            "solve` solves it.\n\n"
            "  mpirun -n 4 sagitta assemble --rows acts.h5 --dictionary dict/dictionary.h5 \\\n"
-           "      --supports run/supports.h5 --classes run/classes.h5 --output run/",
+           "      --supports run/supports.h5 --classes run/classes.h5 --output run/\n\n"
+           "SIGUSR1, SIGUSR2, SIGTERM, the first SIGINT, --max-seconds and a file STOP beside the "
+           "result stop the job at the end of a batch: its result then has the first systems, its "
+           "exit code is 75, and --resume goes on with the others.",
     .tables = tables,
     .count = LENGTH(tables),
     .max_arguments = 1,
@@ -64,7 +71,8 @@ struct job {
   struct refit_state state;
   struct classes classes;
   struct all_systems all;
-  struct systems_output file;
+  struct assemble_output out;
+  struct run_stops stops;
   uint64_t fingerprint;
 };
 
@@ -81,21 +89,20 @@ static int plan_print(struct job *j)
   return fit_plan_print(j->run, &plan);
 }
 
-static int result_write(struct job *j, const char *path)
+static int result_write(struct job *j)
 {
   struct comm *c = j->c;
   struct all_systems *all = &j->all;
   struct run_fact facts[MAX_FACTS];
   char device[64];
-  TRY(comm_agree(
-      c,
-      c->rank ? OK : systems_output_create(&j->file, path, &all->shape, all->atom, all->color, 1)));
-  TRY(all_systems_write(all, &j->file.sink, &j->fingerprint));
+  all->stops = run_stops(&j->stops, j->run, j->out.place.shown, j->o->max_seconds);
+  TRY(assemble_output_begin(&j->out, j->run, all));
+  TRY(all_systems_write(all, &j->out.file.sink, &j->fingerprint));
   snprintf(device, sizeof device, "cpu %s", j->state.device.variant);
   int n = run_facts(j->run, device, j->task.threads, facts);
   run_page_inputs(&j->state.inputs);
   TRY(inputs_confirm(c));
-  return comm_agree(c, c->rank ? OK : systems_output_finish(&j->file, &j->state.inputs, facts, n));
+  return comm_agree(c, c->rank ? OK : assemble_output_end(&j->out, all, &j->fingerprint, facts, n));
 }
 
 static int entries_tell(const struct job *j)
@@ -113,28 +120,28 @@ static int entries_tell(const struct job *j)
 static int job_run(struct job *j)
 {
   struct comm *c = j->c;
-  struct output_place place;
   double begun = log_seconds();
   TRY(inputs_agree(c, fit_inputs_open(&j->inputs, &j->o->names)));
   j->task = fit_inputs_task(&j->inputs, j->run, &j->o->compute);
   j->task.colors = !j->o->names.classes;
   if (j->o->dry_run) return plan_print(j);
   const struct run_inputs inputs = fit_inputs_files(&j->inputs);
-  TRY(run_begin(j->run, &j->o->output, "systems.h5", &inputs, &place));
+  TRY(assemble_output_open(&j->out, j->run, &j->o->output, j->o->resume, &inputs));
+  stop_listen();
   TRY(threads_report(j->run, j->o->compute.threads));
   TRY(refit_total_check(&j->task, c, all_systems_batch_bytes, j->o->directions, 0));
   TRY(refit_state_load(&j->state, &j->task, c));
   TRY(comm_agree(c, refit_state_residuals(&j->state)));
   TRY(fit_inputs_classes(&j->inputs, &j->state, NULL, &j->classes));
   TRY(all_systems_open(&j->all, &j->state, &j->classes, j->o->directions));
-  TRY(result_write(j, place.file));
+  TRY(result_write(j));
   TRY(comm_agree(c, c->rank ? OK : entries_tell(j)));
   log_info("assemble systems=%lld rows=%lld classes=%d ranks=%d device=cpu/%s seconds=%.2f "
            "fingerprint=%016llx",
-           (long long)j->all.shape.count, (long long)j->all.shape.row[j->all.shape.count],
-           j->classes.count, c->size, j->state.device.variant, log_seconds() - begun,
+           (long long)j->all.end, (long long)j->all.shape.row[j->all.end], j->classes.count,
+           c->size, j->state.device.variant, log_seconds() - begun,
            (unsigned long long)j->fingerprint);
-  log_info("wrote   %s", place.shown);
+  log_info("wrote   %s", j->out.place.shown);
   return OK;
 }
 

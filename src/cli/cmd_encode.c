@@ -67,13 +67,8 @@ static const struct option_row route_rows[] = {
      "dictionary says, signed where it says nothing"},
     {"cosine-limit", OPTION_INT, AT(cosine_limit), "65536", 0, 1 << 30, NULL, "ATOMS",
      "compute the largest decoder cosine of dictionaries up to this size"},
-    {"resume", OPTION_FLAG, AT(resume), "no", 0, 1, NULL, NULL,
-     "go on from what a run with the same inputs and options left at --output that was stopped: "
-     "the "
-     "bytes are those of one run; without one, begin anew"},
-    {"max-seconds", OPTION_REAL, AT(max_seconds), "0", 0, 1e9, NULL, "SECONDS",
-     "stop at the end of a block when so many have passed since the start, as when a signal asks "
-     "for it: --resume goes on; 0: no limit"},
+    RESUME_OPTION(AT(resume)),
+    MAX_SECONDS_OPTION(AT(max_seconds), "a block"),
     {"dry-run", OPTION_FLAG, AT(dry_run), "no", 0, 1, NULL, NULL,
      "print the memory and disk needed and how the work is split, and do nothing"},
 };
@@ -157,8 +152,7 @@ struct encode_state {
   struct row_source source;
   idx top_s, rounds; /* that are wanted */
   struct encode_files files;
-  struct run *run; /* borrowed */
-  real max_seconds;
+  struct run_stops stops;
   struct encode_result result;
   struct arena arena; /* of the mean */
 };
@@ -511,20 +505,6 @@ static void job_free(struct encode_state *job)
   free(job);
 }
 
-/* What is asked where a turn would begin. */
-static uint64_t stop_asked(void *self)
-{
-  const struct encode_state *job = self;
-  if (job->max_seconds > 0 && log_seconds() >= job->max_seconds) stop_ask("--max-seconds");
-  return run_stop_asked(job->run, job->files.place.shown);
-}
-
-static void job_stopped(void *self, uint64_t asked)
-{
-  struct encode_state *job = self;
-  run_stopped(job->run, job->files.place.shown, asked);
-}
-
 /* Claim the place of the result; where an earlier run has done some of the rows, the task is to do
  * the others. */
 static int files_open(struct run *run, const struct encode_options *o, struct encode_state *job)
@@ -537,11 +517,7 @@ static int files_open(struct run *run, const struct encode_options *o, struct en
   f->n = job->source.n;
   f->is_part = o->row_range != NULL;
   TRY(encode_files_open(f, run, &o->output, o->resume, &inputs));
-  job->run = run;
-  job->max_seconds = o->max_seconds;
-  task->stop_asked = stop_asked;
-  task->stopped = job_stopped;
-  task->stops_self = job;
+  task->stops = run_stops(&job->stops, run, f->place.shown, o->max_seconds);
   if (!f->begun) return OK;
   part_source(&job->part, all, f->first + f->begun, f->n - f->begun, &job->source);
   task->rows = &job->source;

@@ -7,13 +7,14 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "base/stop.h"
 #include "cli/agreement.h"
 #include "cli/command.h"
 #include "cli/facts.h"
 #include "cli/report.h"
 #include "cli/run_page.h"
+#include "cli/solve_output.h"
 #include "cli/threads.h"
-#include "io/solutions.h"
 #include "io/inputs.h"
 #include "io/systems.h"
 #include "solve/solve.h"
@@ -22,10 +23,10 @@ struct solve_options {
   struct general_options general;
   struct output_options output;
   const char *systems, *cpu_variant, *device, *kernels;
-  real ridge_t, ridge_b;
+  real ridge_t, ridge_b, max_seconds;
   gidx batch;
   idx threads;
-  int escalate, strict, dry_run;
+  int escalate, strict, resume, dry_run;
 };
 #define AT(member) offsetof(struct solve_options, member)
 
@@ -45,6 +46,11 @@ static const struct option_row input_rows[] = {
      "exit 1 when a system failed; exit 65, without a result, when one is not finite"},
 };
 
+static const struct option_row end_rows[] = {
+    RESUME_OPTION(AT(resume)),
+    MAX_SECONDS_OPTION(AT(max_seconds), "a batch"),
+};
+
 static const struct option_row speed_rows[] = {
     {"batch", OPTION_LONG, AT(batch), "0", 0, 0x1p40, NULL, "ROWS",
      "rows held at a time, at least one system; 0: as many as pay"},
@@ -59,6 +65,7 @@ static const struct option_row speed_rows[] = {
 static const struct option_table tables[] = {
     {"Systems", input_rows, LENGTH(input_rows), 0},
     {"Result", output_rows, OUTPUT_ROWS, AT(output)},
+    {"When it ends", end_rows, LENGTH(end_rows), 0},
     {"Speed and memory, never a bit of the result", speed_rows, LENGTH(speed_rows), 0},
     {"Job", general_rows, GENERAL_ROWS, AT(general)},
 };
@@ -74,6 +81,9 @@ static const struct option_set solve_set = {
         "the bump that would mend it, and never touches another.  The bytes do not depend on the "
         "number of ranks, batches or threads, on the device, nor on the other systems of the "
         "file.\n\n"
+        "SIGUSR1, SIGUSR2, SIGTERM, the first SIGINT, --max-seconds and a file STOP beside the "
+        "result stop the job at the end of a batch: its result then has the first systems, its "
+        "exit code is 75, and --resume goes on with the others.\n\n"
         "  mpirun -n 4 sagitta solve --systems run/systems.h5 --escalate --output run/",
     .tables = tables,
     .count = LENGTH(tables),
@@ -86,8 +96,8 @@ struct solve_state {
   char path[MAX_NAME]; /* of the systems */
   struct systems_input systems;
   struct solve_task task;
-  struct output_place place;
-  struct solutions_output file; /* rank 0 */
+  struct solve_output out;
+  struct run_stops stops;
   struct solve_result result;
 };
 
@@ -104,7 +114,7 @@ static void task_fill(const struct run *run, const struct solve_options *o, stru
 {
   const struct systems_input *f = &job->systems;
   job->task = (struct solve_task){.systems = &f->source,
-                                  .sink = &job->file.sink,
+                                  .sink = &job->out.file.sink,
                                   .options = {o->ridge_t, o->ridge_b, o->escalate},
                                   .batch = o->batch ? o->batch : solve_batch_rows(&f->shape),
                                   .threads = threads_default(run, o->threads),
@@ -221,14 +231,21 @@ static int result_close(const struct run *run, struct solve_state *job)
   facts[n++] = (struct run_fact){"systems_retried", NULL, (double)counts->retried};
   run_page_inputs(&job->systems.inputs);
   TRY(entries_tell(job));
-  return solutions_output_finish(&job->file, &job->systems.inputs, facts, n);
+  return solve_output_end(&job->out, &job->systems, &job->result, facts, n);
 }
 
-static int result_open(const struct run *run, struct solve_state *job)
+/* Claim the place of the result, and begin it with what an earlier run has solved. */
+static int result_open(struct run *run, const struct solve_options *o, struct solve_state *job)
 {
-  const struct solve_task *t = &job->task;
-  if (run->comm.rank) return OK;
-  return solutions_output_create(&job->file, job->place.file, t->systems->shape, &t->options);
+  struct solve_output *f = &job->out;
+  struct solve_task *t = &job->task;
+  TRY(solve_output_open(f, run, &o->output, o->resume, job->path, t->systems->shape->count));
+  stop_listen();
+  TRY(threads_report(run, o->threads));
+  TRY(solve_output_begin(f, run, &job->systems, &t->options));
+  t->first = f->begun;
+  t->stops = run_stops(&job->stops, run, f->place.shown, o->max_seconds);
+  return OK;
 }
 
 static int strict_check(const struct solve_options *o, const struct solve_state *job)
@@ -259,19 +276,17 @@ static int solve_command(struct run *run, const void *options, const char **argu
     job_free(job);
     return OK;
   }
-  TRY(run_begin(run, &o->output, "solutions.h5", &(const struct run_inputs){.name = {job->path}},
-                &job->place));
-  TRY(threads_report(run, o->threads));
-  TRY(comm_agree(c, result_open(run, job)));
+  TRY(result_open(run, o, job));
   double begun = log_seconds();
   TRY(solve_run(&job->task, c, &job->result));
   const struct systems_shape *shape = &job->systems.shape;
   struct solve_result *r = &job->result;
+  solve_output_join(&job->out, r);
   int gpu = strcmp(r->device, "cpu") != 0; /* its name is in the table of ranks */
   log_info("solve   systems=%lld rows=%lld failed=%lld ranks=%d device=%s%s%s seconds=%.2f "
            "fingerprint=%016llx",
-           (long long)shape->count, (long long)shape->row[shape->count], (long long)failed(r),
-           c->size, r->device, gpu ? "" : "/", gpu ? "" : r->variant, log_seconds() - begun,
+           (long long)r->end, (long long)shape->row[r->end], (long long)failed(r), c->size,
+           r->device, gpu ? "" : "/", gpu ? "" : r->variant, log_seconds() - begun,
            (unsigned long long)r->fingerprint);
   TRY(report_phases(c, r->phases, SOLVE_PHASES));
   TRY(report_counts(c, &r->device_counts));
@@ -279,8 +294,8 @@ static int solve_command(struct run *run, const void *options, const char **argu
   TRY(comm_agree(c, finite_check(o, r)));
   TRY(inputs_confirm(c));
   TRY(comm_agree(c, result_close(run, job)));
-  log_info("wrote   %s", job->place.shown);
-  TRY(comm_agree(c, strict_check(o, job)));
+  log_info("wrote   %s", job->out.place.shown);
+  if (!run->stopped) TRY(comm_agree(c, strict_check(o, job)));
   job_free(job);
   return OK;
 }

@@ -7,6 +7,7 @@
 
 #include "base/cores.h"
 #include "base/options.h"
+#include "base/stop.h"
 #include "base/types.h"
 #include "comm/comm.h"
 #include "device/device.h"
@@ -100,6 +101,21 @@ enum { GENERAL_ROWS = 4, OUTPUT_ROWS = 2, COMPUTE_ROWS = 8 };
         "take GPU kernels from here instead of those built in, for work on them"                   \
   }
 
+/* The rows of --resume and --max-seconds, whose values are at offsets, of a job whose safe points
+ * are the ends of `what`. */
+#define RESUME_OPTION(offset)                                                                      \
+  {                                                                                                \
+    "resume", OPTION_FLAG, offset, "no", 0, 1, NULL, NULL,                                         \
+        "go on from what a run with the same inputs and options left at --output that was "        \
+        "stopped: the bytes are those of one run; without one, begin anew"                         \
+  }
+#define MAX_SECONDS_OPTION(offset, what)                                                           \
+  {                                                                                                \
+    "max-seconds", OPTION_REAL, offset, "0", 0, 1e9, NULL, "SECONDS",                              \
+        "stop at the end of " what " when so many have passed since the start, as when a signal "  \
+        "asks for it: --resume goes on; 0: no limit"                                               \
+  }
+
 /* The row of --cpu-variant, whose value is at an offset. */
 #define CPU_VARIANT_OPTION(offset, help)                                                           \
   {                                                                                                \
@@ -131,6 +147,15 @@ int run_safe_point(struct run *run, const char *shown, int *stop);
  * bits of all, if there are any.  Not collective. */
 uint64_t run_stop_asked(const struct run *run, const char *shown);
 void run_stopped(struct run *run, const char *shown, uint64_t asked);
+/* The same for a job to call, and asked too when so many seconds have passed, unless 0, since the
+ * program began.  What stops points to is borrowed. */
+struct run_stops {
+  struct run *run;
+  const char *shown;
+  real max_seconds;
+};
+struct stops run_stops(struct run_stops *stops, struct run *run, const char *shown,
+                       real max_seconds);
 
 /* Fill the facts of /run: version, revision, command, options, host, ranks, threads, device, start
  * and end.  Returns how many there are; their texts are valid until the next call. */

@@ -157,6 +157,26 @@ void run_stopped(struct run *run, const char *shown, uint64_t asked)
     log_info("stopped by %s: with --resume the job goes on", stop_why());
 }
 
+static uint64_t stops_asked(void *self)
+{
+  const struct run_stops *s = self;
+  if (s->max_seconds > 0 && log_seconds() >= s->max_seconds) stop_ask("--max-seconds");
+  return run_stop_asked(s->run, s->shown);
+}
+
+static void stops_stopped(void *self, uint64_t asked)
+{
+  const struct run_stops *s = self;
+  run_stopped(s->run, s->shown, asked);
+}
+
+struct stops run_stops(struct run_stops *stops, struct run *run, const char *shown,
+                       real max_seconds)
+{
+  *stops = (struct run_stops){run, shown, max_seconds};
+  return (struct stops){stops_asked, stops_stopped, stops};
+}
+
 int run_safe_point(struct run *run, const char *shown, int *stop)
 {
   uint64_t asked = run_stop_asked(run, shown);

@@ -5,23 +5,19 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/log.h"
 #include "base/num.h"
 #include "base/status.h"
+#include "cli/resume.h"
 #include "io/inputs.h"
 
-/* Is there what a run for these rows left that was stopped? */
-static int earlier_open(struct encode_files *f)
+static int before_open(void *self, const char *path)
 {
-  char reason[2048];
-  const char *path = f->place.file;
-  if (!input_is_there(path)) return OK;
-  int status = part_input_open(&f->before, path);
-  snprintf(reason, sizeof reason, "%s", status_message());
-  if (status) status_clear();
-  CHECK(!status, status == ERR_INPUT ? ERR_CREATE : status,
-        "cannot go on with '%s': %s; with --force, and not --resume, it is replaced",
-        f->place.shown, reason);
+  return part_input_open(self, path);
+}
+
+/* Is it what a run for these rows left that was stopped? */
+static int before_check(struct encode_files *f)
+{
   const struct encode_part *part = &f->before.part;
   CHECK(part->first == f->first && part->n < f->n, ERR_CREATE,
         "'%s' has rows %lld to %lld, and these are all that were to be encoded, or others: with "
@@ -38,6 +34,7 @@ static int earlier_open(struct encode_files *f)
 static int place_take(struct encode_files *f, const struct output_options *output, int resume)
 {
   static char name[MAX_NAME];
+  int there;
   const char *place = output->output;
   size_t length = strlen(place);
   int is_file = length > 3 && strcmp(place + length - 3, ".h5") == 0;
@@ -45,8 +42,9 @@ static int place_take(struct encode_files *f, const struct output_options *outpu
     snprintf(name, sizeof name, "%s/part-%015lld.h5", place, (long long)f->first);
     place = name;
   }
-  TRY(output_place(&f->place, place, "supports.h5", output->force || resume));
-  return resume ? earlier_open(f) : OK;
+  const struct resume how = {resume, output->force, before_open, &f->before};
+  TRY(resume_place(&how, place, "supports.h5", &f->place, &there));
+  return there ? before_check(f) : OK;
 }
 
 int encode_files_open(struct encode_files *f, struct run *run, const struct output_options *output,
@@ -59,11 +57,7 @@ int encode_files_open(struct encode_files *f, struct run *run, const struct outp
   f->begun = told[0];
   f->dictionary = (uint64_t)told[1];
   f->encoder = (uint64_t)told[2];
-  TRY(run_begin_at(run, &f->place, inputs, f->begun > 0));
-  if (c->rank == 0 && f->begun)
-    log_info("resume  after %lld of %lld rows of '%s'", (long long)f->begun, (long long)f->n,
-             f->place.shown);
-  return OK;
+  return resume_begin(run, &f->place, inputs, f->begun, f->n, "rows");
 }
 
 static struct supports_shape shape_of(const struct encode_task *t, gidx n)

@@ -88,7 +88,8 @@ static int result_close(const struct run *run, struct systems_output *file)
 {
   struct run_fact facts[MAX_FACTS];
   if (run->comm.rank) return OK;
-  return systems_output_finish(file, &(struct identity){0}, facts, run_facts(run, "cpu", 1, facts));
+  return systems_output_finish(file, &(struct identity){0}, NULL, facts,
+                               run_facts(run, "cpu", 1, facts));
 }
 
 static int plan_tell(const struct run *run, const struct systems_shape *s, gidx memory)

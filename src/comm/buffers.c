@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "base/status.h"
+#include "comm/comm_impl.h"
 #include "comm/nccl.h"
 #include "device/device.h"
 
@@ -148,21 +149,19 @@ int comm_allgather_buffer(struct comm *c, struct device *dev, struct buffer *b, 
 {
   gidx first = 0;
   if (c->size == 1) return OK;
-  gidx *bytes = malloc((size_t)c->size * sizeof *bytes);
-  CHECK(bytes, ERR_MEMORY, "cannot allocate %d counts", c->size);
+  gidx *bytes = comm_work(c);
   gidx all = counts_to_bytes(c, counts, unit, bytes, &first), count = bytes[c->rank];
   if (c->gpus) {
-    int status = gpus_allgather(c, dev, b, bytes);
-    free(bytes);
-    TRY(status); /* not agreed: the others may be waiting inside NCCL, and the job has to end */
+    /* Not agreed: the others may be waiting inside NCCL, and the job has to end. */
+    TRY(gpus_allgather(c, dev, b, bytes));
     c->bytes += (double)(all - count);
-    if (with_host) status = others_copy(dev, b, first, count, all, device_get);
-    return comm_agree(c, status);
+    if (with_host) LOCALLY(c, others_copy(dev, b, first, count, all, device_get));
+    return OK;
   }
-  free(bytes);
-  if (!with_host) TRY(comm_agree_met(c, device_get(dev, b, first, count)));
+  if (!with_host) LOCALLY(c, device_get(dev, b, first, count));
   TRY(comm_allgather(c, (char *)b->host + first, counts, unit, b->host));
-  return comm_agree(c, others_copy(dev, b, first, count, all, device_put));
+  LOCALLY(c, others_copy(dev, b, first, count, all, device_put));
+  return OK;
 }
 
 /* *in <- the bytes that this rank receives; bytes[2 size] is work. */
@@ -179,27 +178,26 @@ static int gpus_move(struct comm *c, struct device *dev, struct buffer *mine,
   return OK;
 }
 
+int comm_buffer_ready(const struct comm *c, struct device *dev, const struct buffer *b, gidx bytes)
+{
+  return c->gpus ? OK : device_get(dev, b, 0, bytes);
+}
+
 int comm_alltoallv_buffer(struct comm *c, struct device *dev, struct buffer *mine,
                           const idx *send_counts, struct buffer *theirs, const idx *recv_counts,
-                          size_t unit, int with_host, int status)
+                          size_t unit, int with_host)
 {
-  gidx first, *bytes = malloc(2 * (size_t)c->size * sizeof *bytes);
-  CHECK(bytes, ERR_MEMORY, "cannot allocate %d counts", c->size);
+  gidx first, all = 0;
+  if (c->size == 1) return OK;
+  gidx *bytes = comm_work(c);
   if (c->gpus) {
-    gidx all = 0;
-    status = comm_agree(c, status);
-    if (!status)
-      status = gpus_move(c, dev, mine, send_counts, theirs, recv_counts, unit, bytes, &all);
-    free(bytes);
-    TRY(status); /* not agreed, as above */
-    return comm_agree(c, with_host ? device_get(dev, theirs, 0, all) : OK);
+    TRY(gpus_move(c, dev, mine, send_counts, theirs, recv_counts, unit, bytes,
+                  &all)); /* as above */
+    if (with_host) LOCALLY(c, device_get(dev, theirs, 0, all));
+    return OK;
   }
-  gidx out = counts_to_bytes(c, send_counts, unit, bytes, &first);
-  gidx in = counts_to_bytes(c, recv_counts, unit, bytes, &first);
-  free(bytes);
-  if (!status) status = device_get(dev, mine, 0, out);
-  if (c->size == 1) return status;
-  TRY(comm_agree_met(c, status));
+  all = counts_to_bytes(c, recv_counts, unit, bytes, &first);
   TRY(comm_alltoallv(c, mine->host, send_counts, theirs->host, recv_counts, unit));
-  return comm_agree(c, device_put(dev, theirs, 0, in));
+  LOCALLY(c, device_put(dev, theirs, 0, all));
+  return OK;
 }

@@ -22,16 +22,20 @@ void comm_devices_close(struct comm *c);
 
 /* As comm_allgather(), on the device side of a buffer.  Each rank's own items must already be at
  * their place in the buffer.  With `with_host` the same holds of the host side: own items must be
- * there before, and all items are there afterwards.  Collective. */
+ * there before, and all items are there afterwards.  What fails here on one rank alone, the others
+ * learn as of LOCALLY, whether ranks wait for each other or not; so too below.  Collective. */
 int comm_allgather_buffer(struct comm *c, struct device *dev, struct buffer *b, const idx *counts,
                           size_t unit, int with_host);
 
-/* status: of this rank so far, which becomes common before anything is sent.
- * As comm_alltoallv(), from the device side of mine to that of theirs, and with `with_host` to its
+/* Bring what is to be sent, the first `bytes` of a buffer, to where comm_alltoallv_buffer() takes
+ * it: the host, where GPUs are not joined.  Not collective. */
+int comm_buffer_ready(const struct comm *c, struct device *dev, const struct buffer *b, gidx bytes);
+
+/* As comm_alltoallv(), from the device side of mine to that of theirs, and with `with_host` to its
  * host side too; theirs may be mine where there is one rank.  Buffers without a host side
  * (buffer_alloc_device()) are for joined GPUs alone.  Collective. */
 int comm_alltoallv_buffer(struct comm *c, struct device *dev, struct buffer *mine,
                           const idx *send_counts, struct buffer *theirs, const idx *recv_counts,
-                          size_t unit, int with_host, int status);
+                          size_t unit, int with_host);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Collective operations, by the non-blocking ones of MPI-3.  Long ones begin with a barrier: it may
- * take long until all ranks are there, and that is no time for polling.  Not so after an agreement
- * that says that all are. */
+ * take long until all ranks are there, and that is no time for polling.  Not so where the caller
+ * knows that they come together. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,9 +10,10 @@
 #include "comm/mpi_impl.h"
 
 enum { MAX_SUM = 1 << 24 };            /* values that are joined at a time */
-enum { MAX_BROADCAST = 1 << 30 };      /* items that are sent at a time */
 enum { MESSAGE_LENGTH = 2048 };        /* of a failure that is made common */
 enum { PARTS_TAG = 1, MAX_PARTS = 8 }; /* of gathered parts */
+
+gidx comm_most = INT_MAX;
 
 int comm_count(gidx n, idx *out)
 {
@@ -23,11 +24,13 @@ int comm_count(gidx n, idx *out)
   return OK;
 }
 
-/* Wait for all ranks, and learn whether one has failed. */
-static int ranks_meet(struct comm *c)
+/* Wait for all ranks, and learn whether one has failed.  status: of what an operation needs; where
+ * ranks do not wait, nobody else looks, and it ends the job. */
+static int ranks_meet(struct comm *c, int status)
 {
+  if (c->met && c->size > 1) return status;
+  LOCALLY(c, status);
   int failed = c->failed != OK;
-  if (c->met && c->size > 1) return c->failed; /* nobody else looks: it ends the job */
   if (c->size > 1)
     POST(MPI_Iallreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, c->state->world, &request_));
   return failed ? comm_agree(c, OK) : OK;
@@ -52,17 +55,13 @@ static void unit_free(struct comm *c, MPI_Datatype *type)
   pthread_mutex_unlock(c->state->mpi);
 }
 
-/* starts[size] <- where each rank's items begin, in items; *total <- the sum of the counts. */
-static int starts_of(const idx *counts, int size, int *starts, gidx *total)
+/* *total <- the sum of the counts, which a rank that has failed may not have. */
+static int counts_add(const struct comm *c, const idx *counts, gidx *total)
 {
-  int end = 0;
-  CHECK(starts, ERR_MEMORY, "cannot allocate %d offsets", size);
   *total = 0;
-  for (int r = 0; r < size; r++) {
-    starts[r] = end;
-    *total += counts[r];
+  for (int r = 0; r < c->size && !c->failed; r++) {
     CHECK(counts[r] >= 0, ERR_INTERNAL, "rank %d has %d items", r, counts[r]);
-    TRY(comm_count(*total, &end));
+    *total += counts[r];
   }
   return OK;
 }
@@ -74,45 +73,44 @@ void comm_share(gidx n, int size, int rank, gidx *first, gidx *count)
   *count = each + (rank < more);
 }
 
-int comm_allgather(struct comm *c, const void *mine, const idx *counts, size_t unit, void *all)
+/* Items first .. first + n - 1 of all: of each rank how many of its own, and where they begin. */
+static void part_cut(const idx *counts, int size, gidx first, gidx n, int *of, int *starts)
 {
-  int *starts = calloc((size_t)c->size, sizeof *starts);
-  gidx total = 0;
-  LOCALLY(c, starts_of(counts, c->size, starts, &total));
-  TRY(ranks_meet(c));
-  char *place = (char *)all + (size_t)starts[c->rank] * unit;
-  if (mine != place) memcpy(place, mine, (size_t)counts[c->rank] * unit);
-  if (c->size > 1) {
-    MPI_Datatype type;
-    TRY(unit_type(c, unit, &type));
-    POST_BYTES((double)unit * (double)total,
-               MPI_Iallgatherv(MPI_IN_PLACE, 0, type, all, counts, starts, type, c->state->world,
-                               &request_));
-    unit_free(c, &type);
+  gidx begin = 0;
+  for (int r = 0; r < size; begin += counts[r++]) {
+    gidx low = imax(begin, first), high = imin(begin + counts[r], first + n);
+    of[r] = (int)imax(high - low, 0);
+    starts[r] = (int)(imin(low, first + n) - first);
   }
-  c->bytes += (double)unit * (double)(total - counts[c->rank]);
-  free(starts);
+}
+
+/* Gather items where each rank has its own at their place: at most comm_most consecutive ones a
+ * call, so that offsets into them are MPI's int. */
+static int parts_allgather(struct comm *c, const idx *counts, gidx total, size_t unit, char *all)
+{
+  MPI_Datatype type;
+  int *of = c->state->scratch.ints, *starts = of + c->size;
+  TRY(unit_type(c, unit, &type));
+  for (gidx first = 0, n; first < total; first += n) {
+    n = imin(total - first, comm_most);
+    part_cut(counts, c->size, first, n, of, starts);
+    POST_BYTES((double)unit * (double)n,
+               MPI_Iallgatherv(MPI_IN_PLACE, 0, type, all + (size_t)first * unit, of, starts, type,
+                               c->state->world, &request_));
+  }
+  unit_free(c, &type);
   return OK;
 }
 
-int comm_gather(struct comm *c, const void *mine, const idx *counts, size_t unit, void *all)
+int comm_allgather(struct comm *c, const void *mine, const idx *counts, size_t unit, void *all)
 {
-  int *starts = malloc((size_t)c->size * sizeof *starts);
-  gidx total = 0;
-  LOCALLY(c, starts_of(counts, c->size, starts, &total));
-  TRY(ranks_meet(c));
-  if (c->rank == 0 && mine != all) memcpy(all, mine, (size_t)counts[0] * unit);
-  if (c->size > 1) {
-    MPI_Datatype type;
-    TRY(unit_type(c, unit, &type));
-    const void *from = c->rank == 0 ? MPI_IN_PLACE : mine;
-    POST_BYTES((double)unit * (double)total,
-               MPI_Igatherv(from, counts[c->rank], type, all, counts, starts, type, 0,
-                            c->state->world, &request_));
-    unit_free(c, &type);
-  }
-  if (c->rank == 0) c->bytes += (double)unit * (double)(total - counts[0]);
-  free(starts);
+  gidx total = 0, first = 0;
+  TRY(ranks_meet(c, counts_add(c, counts, &total)));
+  for (int r = 0; r < c->rank; r++) first += counts[r];
+  char *place = (char *)all + (size_t)first * unit;
+  if (mine != place) memcpy(place, mine, (size_t)counts[c->rank] * unit);
+  if (c->size > 1) TRY(parts_allgather(c, counts, total, unit, all));
+  c->bytes += (double)unit * (double)(total - counts[c->rank]);
   return OK;
 }
 
@@ -165,9 +163,9 @@ static int parts_post(struct comm *c, const struct comm_part *parts, int count, 
 static int parts_receive(struct comm *c, const struct comm_part *parts, int count)
 {
   double begun = log_seconds(), total = 0;
-  MPI_Request *requests = malloc((size_t)c->size * sizeof *requests);
-  double *bytes = malloc((size_t)c->size * sizeof *bytes);
-  CHECK(requests && bytes, ERR_MEMORY, "cannot allocate %d requests", c->size);
+  if (c->size == 1) return OK;
+  MPI_Request *requests = c->state->scratch.requests;
+  double *bytes = c->state->scratch.bytes;
   for (int r = 1; r < c->size; r++) {
     TRY(parts_post(c, parts, count, r, &requests[r], &bytes[r]));
     total += bytes[r];
@@ -175,8 +173,6 @@ static int parts_receive(struct comm *c, const struct comm_part *parts, int coun
   for (int r = 1; r < c->size; r++)
     if (bytes[r] > 0) TRY(mpi_wait(c, &requests[r], begun, total));
   c->bytes += total;
-  free(requests);
-  free(bytes);
   return OK;
 }
 
@@ -197,38 +193,90 @@ int comm_gather_parts(struct comm *c, const struct comm_part *parts, int count)
   return bytes > 0 ? mpi_wait(c, &request, begun, bytes) : OK;
 }
 
+int comm_gather(struct comm *c, const void *mine, const idx *counts, size_t unit, void *all)
+{
+  const struct comm_part part = {mine, all, counts, unit};
+  gidx total = 0;
+  TRY(ranks_meet(c, counts_add(c, counts, &total)));
+  return comm_gather_parts(c, &part, 1);
+}
+
+/* What a rank sends to all, or receives from them: types[r] is its items of rank r at their places,
+ * which may be further than MPI's int counts; ones[r] of it, from offset 0 on.  The types are
+ * freed. */
+struct scattered {
+  MPI_Datatype *types;
+  int *ones, *zeros;
+};
+
+static int scattered_make(struct comm *c, const idx *counts, MPI_Datatype unit_type, size_t unit,
+                          struct scattered *s)
+{
+  MPI_Aint at = 0;
+  int error = 0;
+  pthread_mutex_lock(c->state->mpi);
+  for (int r = 0; r < c->size && !error; at += (MPI_Aint)unit * counts[r++]) {
+    s->ones[r] = 1;
+    s->zeros[r] = 0;
+    error = MPI_Type_create_hindexed_block(1, counts[r], &at, unit_type, &s->types[r]);
+    if (!error) error = MPI_Type_commit(&s->types[r]);
+  }
+  pthread_mutex_unlock(c->state->mpi);
+  TRY_MPI(error);
+  return OK;
+}
+
+static void scattered_free(struct comm *c, struct scattered *s)
+{
+  pthread_mutex_lock(c->state->mpi);
+  for (int r = 0; r < c->size; r++) MPI_Type_free(&s->types[r]);
+  pthread_mutex_unlock(c->state->mpi);
+}
+
+/* A message for each pair of ranks. */
+static int pairs_exchange(struct comm *c, const void *mine, const idx *send_counts, void *theirs,
+                          const idx *recv_counts, size_t unit, double bytes)
+{
+  int size = c->size, *ints = c->state->scratch.ints;
+  MPI_Datatype *types = c->state->scratch.types;
+  struct scattered out = {types, ints, ints + size};
+  struct scattered in = {types + size, ints + 2 * size, ints + 3 * size};
+  MPI_Datatype type;
+  TRY(unit_type(c, unit, &type));
+  TRY(scattered_make(c, send_counts, type, unit, &out));
+  TRY(scattered_make(c, recv_counts, type, unit, &in));
+  POST_BYTES(bytes, MPI_Ialltoallw(mine, out.ones, out.zeros, out.types, theirs, in.ones, in.zeros,
+                                   in.types, c->state->world, &request_));
+  scattered_free(c, &out);
+  scattered_free(c, &in);
+  unit_free(c, &type);
+  return OK;
+}
+
 int comm_alltoallv(struct comm *c, const void *mine, const idx *send_counts, void *theirs,
                    const idx *recv_counts, size_t unit)
 {
-  int *starts = malloc(2 * (size_t)c->size * sizeof *starts); /* of what is sent, then received */
   gidx sent = 0, total = 0;
-  LOCALLY(c, starts_of(send_counts, c->size, starts, &sent));
-  LOCALLY(c, starts_of(recv_counts, c->size, starts + c->size, &total));
-  TRY(ranks_meet(c));
-  if (c->size == 1) {
+  int status = counts_add(c, send_counts, &sent);
+  if (!status) status = counts_add(c, recv_counts, &total);
+  TRY(ranks_meet(c, status));
+  double bytes = (double)unit * (double)(sent + total);
+  if (c->size == 1)
     memcpy(theirs, mine, (size_t)send_counts[0] * unit);
-  } else {
-    MPI_Datatype type;
-    TRY(unit_type(c, unit, &type));
-    POST_BYTES((double)unit * (double)(sent + total),
-               MPI_Ialltoallv(mine, send_counts, starts, type, theirs, recv_counts,
-                              starts + c->size, type, c->state->world, &request_));
-    unit_free(c, &type);
-  }
+  else
+    TRY(pairs_exchange(c, mine, send_counts, theirs, recv_counts, unit, bytes));
   c->bytes += (double)unit * (double)(total - recv_counts[c->rank]);
-  free(starts);
   return OK;
 }
 
 int comm_broadcast(struct comm *c, void *items, gidx count, size_t unit)
 {
-  TRY(ranks_meet(c));
+  TRY(ranks_meet(c, OK));
   if (c->size == 1 || count == 0) return OK;
   MPI_Datatype type;
   TRY(unit_type(c, unit, &type));
-  for (gidx first = 0; first < count; first += MAX_BROADCAST) {
-    int part = 0;
-    TRY(comm_count(imin(count - first, MAX_BROADCAST), &part));
+  for (gidx first = 0; first < count; first += comm_most) {
+    int part = (int)imin(count - first, comm_most);
     POST_BYTES((double)unit * (double)part, MPI_Ibcast((char *)items + (size_t)first * unit, part,
                                                        type, 0, c->state->world, &request_));
   }
@@ -240,11 +288,11 @@ int comm_broadcast(struct comm *c, void *items, gidx count, size_t unit)
 /* Values of 64 bits become what they are together. */
 static int values_join(struct comm *c, void *values, gidx count, MPI_Datatype type, MPI_Op op)
 {
-  TRY(ranks_meet(c));
+  TRY(ranks_meet(c, OK));
   if (c->size == 1) return OK;
-  for (gidx first = 0; first < count; first += MAX_SUM) {
-    int part = 0;
-    TRY(comm_count(imin(count - first, MAX_SUM), &part));
+  gidx most = imin(MAX_SUM, comm_most);
+  for (gidx first = 0; first < count; first += most) {
+    int part = (int)imin(count - first, most);
     /* It moves the values twice, and joins them. */
     POST_BYTES(4.0 * (double)part * sizeof(gidx),
                MPI_Iallreduce(MPI_IN_PLACE, (gidx *)values + first, part, type, op, c->state->world,
@@ -275,7 +323,7 @@ int comm_allgather_real(struct comm *c, double value, double *values)
   return OK;
 }
 
-/* A status, the key by which the ranks choose among failures, and flags. */
+/* A status, the key by which the ranks choose among failures, and flags: three numbers. */
 struct keyed_status {
   gidx code, key, flags;
 };
@@ -298,12 +346,10 @@ int comm_agree_flags(struct comm *c, int status, gidx key, uint64_t *flags)
     return status;
   }
   struct keyed_status mine = {status, key, (gidx)*flags},
-                      *all = malloc((size_t)c->size * sizeof *all);
-  CHECK(all, ERR_MEMORY, "cannot allocate %d statuses", c->size);
+                      *all = (struct keyed_status *)comm_work(c);
   POST(MPI_Iallgather(&mine, 3, MPI_INT64_T, all, 3, MPI_INT64_T, c->state->world, &request_));
   for (int r = 0; r < c->size; r++) *flags |= (uint64_t)all[r].flags;
   int worst = failed_rank(all, c->size), code = worst < 0 ? OK : (int)all[worst].code;
-  free(all);
   if (worst < 0) return OK;
   char message[MESSAGE_LENGTH];
   strncpy(message, status_message(), sizeof message - 1);
@@ -322,11 +368,4 @@ int comm_agree_at(struct comm *c, int status, gidx key)
 int comm_agree(struct comm *c, int status)
 {
   return comm_agree_at(c, status, 0);
-}
-
-int comm_agree_met(struct comm *c, int status)
-{
-  TRY(comm_agree(c, status));
-  c->met = 1;
-  return OK;
 }

@@ -86,6 +86,31 @@ static int mpi_start(void)
   return OK;
 }
 
+int comm_scratch_alloc(struct comm_scratch *s, int ranks)
+{
+  size_t n = (size_t)ranks;
+  *s = (struct comm_scratch){malloc(3 * n * sizeof *s->numbers), malloc(4 * n * sizeof *s->ints),
+                             malloc(2 * n * sizeof *s->types), malloc(n * sizeof *s->requests),
+                             malloc(n * sizeof *s->bytes)};
+  CHECK(s->numbers && s->ints && s->types && s->requests && s->bytes, ERR_MEMORY,
+        "cannot allocate a communicator of %d ranks", ranks);
+  return OK;
+}
+
+void comm_scratch_free(struct comm_scratch *s)
+{
+  free(s->numbers);
+  free(s->ints);
+  free(s->types);
+  free(s->requests);
+  free(s->bytes);
+}
+
+gidx *comm_work(const struct comm *c)
+{
+  return c->state->scratch.numbers;
+}
+
 static int ranks_connect(struct comm *c)
 {
   struct comm_state *s = c->state;
@@ -93,6 +118,7 @@ static int ranks_connect(struct comm *c)
   TRY_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &s->ring));
   TRY_MPI(MPI_Comm_rank(s->world, &c->rank));
   TRY_MPI(MPI_Comm_size(s->world, &c->size));
+  TRY(comm_scratch_alloc(&s->scratch, c->size));
   return node_count(c);
 }
 
@@ -172,6 +198,7 @@ int comm_close(struct comm *c)
   watchdog_end(step);
   TRY(status);
   pthread_mutex_destroy(s->mpi);
+  comm_scratch_free(&s->scratch);
   free(s);
   c->state = NULL;
   return OK;
@@ -190,13 +217,18 @@ static int ranks_split(struct comm *c, int number, struct comm *part)
   return OK;
 }
 
+/* The state of a part of so many ranks. */
+static int part_alloc(struct comm *part, int ranks)
+{
+  part->state = calloc(1, sizeof *part->state);
+  CHECK(part->state, ERR_MEMORY, "cannot allocate a communicator");
+  return comm_scratch_alloc(&part->state->scratch, ranks);
+}
+
 int comm_split(struct comm *c, int number, struct comm *part)
 {
   *part = (struct comm){.size = 1, .local_rank = c->local_rank, .local_size = c->local_size};
-  part->state = calloc(1, sizeof *part->state);
-  TRY(comm_agree(c, part->state ? OK
-                                : status_fail(ERR_MEMORY, __FILE__, __LINE__,
-                                              "cannot allocate a communicator")));
+  TRY(comm_agree(c, part_alloc(part, c->size)));
   part->state->mpi = c->state->mpi;
   POST(MPI_Ibarrier(c->state->world, &request_));
   int step = watchdog_begin(ERR_COMM, "dividing the ranks", NULL);
@@ -216,6 +248,7 @@ int comm_unite(struct comm *c, struct comm *part)
   c->seconds += part->seconds;
   c->bytes += part->bytes;
   c->calls += part->calls;
+  comm_scratch_free(&part->state->scratch);
   free(part->state);
   *part = (struct comm){0};
   return OK;

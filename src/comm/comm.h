@@ -9,8 +9,8 @@
  * others need: a helper thread gives this rank's signs of life, and the watchdog
  * (base/watchdog.h) ends the job when a peer gave none for the deadline.
  *
- * Arrays travel as items of `unit` < 2^31 bytes, of which the ranks together have fewer than 2^31
- * in a call (a broadcast or a sum may have more); more are ERR_COMM before anything is sent.
+ * Arrays travel as items of `unit` < 2^31 bytes, of which a rank sends fewer than 2^31 to another
+ * in a call, and a broadcast or a sum any number: what is more than MPI counts goes in parts.
  * No floating-point sum is ever made here (doc/determinism.md). */
 #ifndef COMM_COMM_H
 #define COMM_COMM_H
@@ -22,7 +22,7 @@ struct comm {
   int local_rank, local_size; /* among the ranks of this node */
   int agreed;                 /* the present failure is known to every rank */
   int failed;                 /* a failure of this rank that the others will learn; OK: none */
-  int met;                    /* all ranks are here: the next operation need not wait for them */
+  int met;                    /* set by the caller, see LOCALLY */
   double seconds;             /* spent waiting for other ranks */
   double bytes;               /* received from other ranks */
   gidx calls;                 /* of MPI's and NCCL's collective operations, and gathers below */
@@ -63,7 +63,11 @@ int comm_count(gidx n, idx *out);
 
 /* Do something of this rank alone, unless an earlier such step failed.  The others learn of a
  * failure at the next operation below, which returns it on every rank and moves nothing: agreeing
- * on a status costs no exchange of its own.  Not collective. */
+ * on a status costs no exchange of its own.  Not collective.
+ *
+ * An operation first waits for all ranks, which is an exchange, too.  Where c->met is set they come
+ * at about the same time: the operations then move at once what there is, from a rank that failed
+ * as well, and the next agreement returns the failure.  So all counts must be right in any case. */
 #define LOCALLY(c, call)                                                                           \
   do {                                                                                             \
     if (!(c)->failed) (c)->failed = (call);                                                        \
@@ -76,8 +80,7 @@ int comm_allgather(struct comm *c, const void *mine, const idx *counts, size_t u
 /* The same on rank 0 alone; all may be NULL elsewhere.  Collective. */
 int comm_gather(struct comm *c, const void *mine, const idx *counts, size_t unit, void *all);
 
-/* Several such arrays in one message a rank.  Ranks have to be together: the call before it was an
- * agreement.  Collective. */
+/* Several such arrays in one message a rank, as if c->met were set.  Collective. */
 struct comm_part {
   const void *mine; /* [counts[rank]] */
   void *all;        /* [sum of counts] on rank 0 */
@@ -115,7 +118,5 @@ int comm_agree_at(struct comm *c, int status, gidx key);
 int comm_agree_flags(struct comm *c, int status, gidx key, uint64_t *flags);
 /* With equal keys: the failure of the lowest rank. */
 int comm_agree(struct comm *c, int status);
-/* The same, for an operation that follows at once: it does not wait for all ranks again. */
-int comm_agree_met(struct comm *c, int status);
 
 #endif

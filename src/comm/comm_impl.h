@@ -7,6 +7,10 @@
 
 #include "comm/comm.h"
 
+/* [3 size] numbers that no other operation uses while this one runs: so that none can fail for want
+ * of memory, which would leave the others waiting.  Not collective. */
+gidx *comm_work(const struct comm *c);
+
 /* Wait a little, longer with each turn from 0 on.  Not collective. */
 void comm_pause(int turn);
 

@@ -17,13 +17,28 @@
 #include "comm/comm_impl.h"
 #include "comm/watch.h"
 
+/* What operations need for `ranks` ranks, from when the communicator is opened. */
+struct comm_scratch {
+  gidx *numbers;         /* [3 ranks] */
+  int *ints;             /* [4 ranks] */
+  MPI_Datatype *types;   /* [2 ranks] */
+  MPI_Request *requests; /* [ranks] */
+  double *bytes;         /* [ranks] */
+};
+int comm_scratch_alloc(struct comm_scratch *s, int ranks);
+void comm_scratch_free(struct comm_scratch *s);
+
 struct comm_state {
   MPI_Comm world;       /* of these ranks, for collectives: a duplicate of MPI_COMM_WORLD or less */
   MPI_Comm ring;        /* another one, for signs of life; of all ranks alone */
   pthread_mutex_t *mpi; /* held around every MPI call; that of all ranks */
   pthread_mutex_t own;  /* which is this, in the state of all ranks */
   struct watch watch;
+  struct comm_scratch scratch; /* of no use to one rank, which may have no state */
 };
+
+/* Items that one call of MPI carries at most, INT_MAX; tests make it small. */
+extern gidx comm_most;
 
 /* Record MPI's text for an error as the failure's message; returns ERR_COMM. */
 int mpi_fail(int error, const char *file, int line);
@@ -46,7 +61,6 @@ int mpi_wait(struct comm *c, MPI_Request *request, double begun, double bytes);
     double begun_ = log_seconds();                                                                 \
     MPI_Request request_;                                                                          \
     c->calls++;                                                                                    \
-    c->met = 0;                                                                                    \
     pthread_mutex_lock(c->state->mpi);                                                             \
     int error_ = (call);                                                                           \
     pthread_mutex_unlock(c->state->mpi);                                                           \

@@ -122,7 +122,6 @@ int gpus_allgather(struct comm *c, struct device *dev, const struct buffer *b, c
 {
   char *at = b->device;
   c->calls++;
-  c->met = 0;
   TRY_NCCL(ncclGroupStart());
   for (int r = 0; r < c->size; at += counts[r++])
     if (counts[r] > 0)
@@ -139,7 +138,6 @@ int gpus_alltoallv(struct comm *c, struct device *dev, const struct buffer *mine
   char *to = theirs->device;
   ncclComm_t nccl = c->gpus->nccl;
   c->calls++;
-  c->met = 0;
   TRY_NCCL(ncclGroupStart());
   for (int r = 0; r < c->size; from += send_counts[r], to += recv_counts[r], r++) {
     if (send_counts[r] > 0)

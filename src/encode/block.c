@@ -21,6 +21,13 @@ void failure_hold(struct encode *e, int status, gidx key)
   e->held_key = key;
 }
 
+int step_hold(struct encode *e, int status)
+{
+  if (status && !e->group.agreed) return status;
+  failure_hold(e, status, LATE);
+  return OK;
+}
+
 /* This rank's part of the next turn. */
 static void block_place(struct encode *e, struct block_in_flight *b)
 {
@@ -94,7 +101,7 @@ static int block_advance(struct encode *e, struct block_in_flight *b)
   int last = is_last(e, b);
   if (b->n && (!last || e->task->codes)) {
     TRY(step_fetch(e, b));
-    TRY(step_codes(e, b, last));
+    step_codes(e, b, last);
   }
   if (last) return OK;
   if (b->n) TRY(step_allgather(e, b, &b->residual, 1));
@@ -105,25 +112,26 @@ static int block_advance(struct encode *e, struct block_in_flight *b)
 uint64_t encode_stop_asked(const struct encode *e)
 {
   const struct encode_task *t = e->task;
-  if (!t->stop_asked || e->next == 0 || e->next >= e->end || e->next % ROW_BLOCK) return 0;
-  return t->stop_asked(t->stops_self);
+  if (!t->stops.asked || e->next == 0 || e->next >= e->end || e->next % ROW_BLOCK) return 0;
+  return t->stops.asked(t->stops.self);
 }
 
 int block_prepare(struct encode *e, struct block_in_flight *b)
 {
   int ends = b->turn_n > 0 && is_last(e, b), begins = b->turn_n == 0 || ends;
-  if (b->turn_n > 0 && !e->held) failure_hold(e, block_advance(e, b), LATE);
+  if (b->turn_n > 0 && !e->held) TRY(step_hold(e, block_advance(e, b)));
+  failure_hold(e, e->group.failed, LATE);
+  e->group.failed = OK;
   if (begins && !e->held) failure_hold(e, files_wait(e), LATE);
   uint64_t asked = begins ? encode_stop_asked(e) : 0;
   TRY(comm_agree_flags(e->c, e->held, e->held_key, &asked));
-  e->group.met = 1;
   if (ends) TRY(block_finish(e, b));
   if (!begins) return OK;
   if (asked) {
     e->end = e->next;
-    e->task->stopped(e->task->stops_self, asked);
+    e->task->stops.stopped(e->task->stops.self, asked);
   }
   TRY(files_start(e)); /* it fails only where the program is wrong */
-  if (e->next < e->end) failure_hold(e, block_begin(e, b), LATE);
+  if (e->next < e->end) TRY(step_hold(e, block_begin(e, b)));
   return OK;
 }

@@ -43,17 +43,19 @@ static int blocks_run(struct encode *e)
   struct progress progress;
   progress_start(&progress, e->task->codes ? "encode" : "route", "rows", e->end);
   TRY(comm_agree(e->c, files_start(e)));
+  e->group.met = 1; /* with an agreement in each pass, and steps of one length between them */
   while (e->next < e->end || b->turn_n > 0 || other->turn_n > 0) {
     TRY(block_prepare(e, b));
     TRY(background_start(e, other));
     int is_routed = b->n > 0 && !e->held && !step_route(e, b);
     TRY(background_wait(e));
-    if (is_routed) failure_hold(e, step_alltoallv(e, b), LATE);
+    if (is_routed) TRY(step_hold(e, step_alltoallv(e, b)));
     progress_show(&progress, e->finished_rows);
     struct block_in_flight *swap = b;
     b = other;
     other = swap;
   }
+  e->group.met = 0;
   if (!e->held) failure_hold(e, files_wait(e), LATE);
   return comm_agree_at(e->c, e->held, e->held_key);
 }

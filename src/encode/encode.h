@@ -22,6 +22,7 @@
 
 #include "base/memory.h"
 #include "base/phase.h"
+#include "base/stop.h"
 #include "comm/comm.h"
 #include "device/device.h"
 #include "model/dictionary.h"
@@ -59,11 +60,7 @@ struct encode_task {
   gidx sink_first;     /* row of the sink where the rows begin */
   int no_cosine;       /* it is not: the part that has row 0 has it */
   uint64_t dictionary; /* the hash that the dictionary has to have; 0: any */
-  /* Where whole sum blocks are done: what asks this rank to end there, as bits; NULL: nothing ever.
-   * Then, on every rank, what asks some rank, and the job ends there.  Neither is collective. */
-  uint64_t (*stop_asked)(void *self);
-  void (*stopped)(void *self, uint64_t asked);
-  void *stops_self; /* borrowed */
+  struct stops stops;  /* asked where whole sum blocks are done */
 };
 
 enum encode_phase {

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Each atom that is not yet in the table is asked of its owner once: requests and replies are one
- * alltoallv each.  Replies go from the owner's device to the table, and between GPUs that are
- * joined they touch no host. */
+ * Each atom that is not yet in the table is asked of its owner once: how many, which, and the atoms
+ * are one alltoallv each.  Atoms go from the owner's device to the table, and between GPUs that are
+ * joined they touch no host.
+ *
+ * A rank that has failed asks for nothing, but answers.  One that has no memory for the atoms that
+ * come or go says so with the names, after which no atoms are sent. */
 #include "encode/fetch.h"
 
 #include <stdlib.h>
@@ -21,13 +24,30 @@ static gidx atom_bytes(const struct shard *t)
   return (gidx)t->d * t->p * (gidx)sizeof *t->atoms;
 }
 
-int table_init(struct atom_table *table, const struct shard *t, struct arena *arena, gidx max)
+/* What ranks exchange before the atoms: of its names each rank sends one message to each. */
+static int exchange_init(struct atom_table *table, const struct shard *t, struct arena *arena,
+                         gidx request)
+{
+  int size = t->tiling.workers;
+  gidx most = size > 1 ? size : 0;
+  TRY(arena_alloc(arena, &table->counts, size, sizeof *table->counts));
+  TRY(arena_alloc(arena, &table->asked, size, sizeof *table->asked));
+  TRY(arena_alloc(arena, &table->ones, size, sizeof *table->ones));
+  TRY(arena_alloc(arena, &table->names, most ? request + size : 0, sizeof *table->names));
+  return arena_alloc(arena, &table->theirs, most * (imin(request, t->held) + 1),
+                     sizeof *table->theirs);
+}
+
+int table_init(struct atom_table *table, const struct shard *t, struct arena *arena, gidx max,
+               gidx request)
 {
   idx k = t->tiling.k;
   *table = (struct atom_table){.max = max};
   TRY(arena_alloc(arena, &table->place, k, sizeof *table->place));
   TRY(arena_alloc(arena, &table->fetched, k, sizeof *table->fetched));
   for (idx a = 0; table->place && a < k; a++) table->place[a] = NOT_THERE;
+  TRY(exchange_init(table, t, arena, request));
+  for (int r = 0; table->ones && r < t->tiling.workers; r++) table->ones[r] = 1;
   return OK;
 }
 
@@ -62,33 +82,32 @@ static int table_grow(struct atom_table *table, const struct comm *c, struct dev
   return OK;
 }
 
-/* counts[size] <- atoms that are requested and not in the table, by owner; they are marked.
+/* table->counts <- atoms that are requested and not in the table, by owner; they are marked.
  * Returns how many. */
 static gidx request_count(const struct shard *t, struct atom_table *table,
-                          const struct atom_request *w, idx *counts)
+                          const struct atom_request *w)
 {
   gidx fresh = 0;
-  for (int r = 0; r < t->tiling.workers; r++) counts[r] = 0;
+  for (int r = 0; r < t->tiling.workers; r++) table->counts[r] = 0;
   for (gidx i = 0; i < w->n; i++)
     for (idx j = w->from; j < w->to; j++) {
       idx atom = w->atoms[i * w->stride + j];
       if (table->place[atom] != NOT_THERE) continue;
       table->place[atom] = REQUESTED;
-      counts[tiling_owner(&t->tiling, atom)]++;
+      table->counts[tiling_owner(&t->tiling, atom)]++;
       fresh++;
     }
   return fresh;
 }
 
 /* Give each atom that is missing its place in the table, by owner, and each entry its slot. */
-static int request_place(const struct shard *t, struct atom_table *table,
-                         const struct atom_request *w, const idx *counts)
+static void request_place(const struct shard *t, struct atom_table *table,
+                          const struct atom_request *w)
 {
   int size = t->tiling.workers;
-  idx *next = malloc((size_t)size * sizeof *next);
-  CHECK(next, ERR_MEMORY, "cannot allocate %d offsets", size);
+  idx *next = table->asked; /* which is not known yet */
   next[0] = table->used;
-  for (int r = 1; r < size; r++) next[r] = next[r - 1] + counts[r - 1];
+  for (int r = 1; r < size; r++) next[r] = next[r - 1] + table->counts[r - 1];
   for (gidx i = 0; i < w->n; i++)
     for (idx j = w->from; j < w->to; j++) {
       idx atom = w->atoms[i * w->stride + j], *place = &table->place[atom];
@@ -98,8 +117,6 @@ static int request_place(const struct shard *t, struct atom_table *table,
       }
       w->slot[i * w->stride + j] = *place;
     }
-  free(next);
-  return OK;
 }
 
 /* Copy this rank's tiles to the device, if nothing else has to do with less for it. */
@@ -162,18 +179,23 @@ int fetch_dry(struct shard *t, struct atom_table *tables, int count, const struc
   return outgoing_alloc(t, c, device, asked * unit);
 }
 
+/* Memory for so many atoms that others ask of this rank, and *held <- where they are. */
+static int outgoing_ready(struct shard *t, const struct comm *c, struct device *device, gidx count,
+                          struct buffer *held)
+{
+  gidx bytes = count * atom_bytes(t);
+  if (bytes > t->outgoing.bytes) TRY(outgoing_alloc(t, c, device, bytes));
+  TRY(held_view(t, device, held));
+  return t->from_host && !t->outgoing.host ? outgoing_alloc(t, c, device, bytes) : OK;
+}
+
 /* Gather the atoms that others ask of this rank, ready to be sent. */
-static int asked_gather(struct shard *t, const struct comm *c, struct device *device,
+static int asked_gather(struct shard *t, struct device *device, const struct buffer *held,
                         const idx *names, gidx count)
 {
-  gidx unit = atom_bytes(t), bytes = count * unit;
-  struct buffer held, *out = &t->outgoing;
-  struct gather_job job = {&held, names, count, unit, out, 0};
-  if (bytes > out->bytes) TRY(outgoing_alloc(t, c, device, bytes));
-  TRY(held_view(t, device, &held));
-  if (!t->from_host) return device_gather(device, &job);
-  if (!out->host) TRY(outgoing_alloc(t, c, device, bytes));
-  return host_gather(t, device, names, count, out, 0);
+  struct gather_job job = {held, names, count, atom_bytes(t), &t->outgoing, 0};
+  return t->from_host ? host_gather(t, device, names, count, &t->outgoing, 0)
+                      : device_gather(device, &job);
 }
 
 /* The part of a buffer from byte `at` on. */
@@ -185,24 +207,51 @@ static struct buffer buffer_from(const struct buffer *b, gidx at)
   return view;
 }
 
+/* Of each rank a message to each: whether it has failed, then the names of the atoms that it asks
+ * for.  *failed <- 1 if one has; of theirs are then the names left. */
+static int names_exchange(struct atom_table *table, struct comm *c, int *failed)
+{
+  const idx *from = table->fetched + table->used;
+  idx *to = table->names;
+  for (int r = 0; r < c->size; r++) {
+    *to++ = c->failed != OK;
+    memcpy(to, from, (size_t)table->counts[r] * sizeof *to);
+    to += table->counts[r];
+    from += table->counts[r]++;
+    table->asked[r]++;
+  }
+  TRY(comm_alltoallv(c, table->names, table->counts, table->theirs, table->asked,
+                     sizeof *table->names));
+  from = to = table->theirs; /* the names alone, without gaps */
+  for (int r = 0; r < c->size; r++) {
+    *failed |= *from++;
+    table->counts[r]--;
+    memmove(to, from, (size_t)--table->asked[r] * sizeof *to);
+    to += table->asked[r];
+    from += table->asked[r];
+  }
+  return OK;
+}
+
 /* Ask the owners, reply to others, and receive at the end of the table.  Collective. */
 static int request_exchange(struct shard *t, struct atom_table *table, struct comm *c,
-                            struct device *device, const idx *counts, idx *asked, idx *ones)
+                            struct device *device)
 {
-  for (int r = 0; r < c->size; r++) ones[r] = 1;
-  TRY(comm_alltoallv(c, counts, ones, asked, ones, sizeof *counts));
-  gidx asked_all = 0, at = table->used * atom_bytes(t);
-  for (int r = 0; r < c->size; r++) asked_all += asked[r];
-  struct arena arena = {0};
-  idx *names = NULL;
-  TRY(comm_agree_met(c, arena_alloc(&arena, &names, asked_all, sizeof *names)));
-  TRY(comm_alltoallv(c, table->fetched + table->used, counts, names, asked, sizeof *names));
-  for (gidx i = 0; i < asked_all; i++) names[i] = tiling_slot(&t->tiling, names[i]);
-  int status = asked_gather(t, c, device, names, asked_all);
-  arena_free(&arena);
+  int failed = 0;
+  struct buffer held;
+  gidx asked = 0, unit = atom_bytes(t), at = table->used * unit;
+  idx *counts = table->counts;
+  TRY(comm_alltoallv(c, counts, table->ones, table->asked, table->ones, sizeof *counts));
+  for (int r = 0; r < c->size; r++) asked += table->asked[r];
+  LOCALLY(c, outgoing_ready(t, c, device, asked, &held));
+  TRY(names_exchange(table, c, &failed));
+  if (failed) return comm_agree(c, OK);
+  for (gidx i = 0; i < asked; i++) table->theirs[i] = tiling_slot(&t->tiling, table->theirs[i]);
+  LOCALLY(c, asked_gather(t, device, &held, table->theirs, asked));
+  LOCALLY(c, comm_buffer_ready(c, device, &t->outgoing, asked * unit));
   struct buffer end = buffer_from(&table->atoms, at);
-  return comm_alltoallv_buffer(c, device, &t->outgoing, asked, &end, counts, (size_t)atom_bytes(t),
-                               0, status);
+  return comm_alltoallv_buffer(c, device, &t->outgoing, table->asked, &end, counts, (size_t)unit,
+                               0);
 }
 
 int table_atoms(const struct shard *t, const struct atom_table *table, struct device *device,
@@ -224,25 +273,21 @@ static void slots_number(const struct atom_request *w)
            (size_t)(w->to - w->from) * sizeof *w->slot);
 }
 
-/* Bring what is requested into the table.  status: of this rank so far.  Collective. */
+/* Bring what is requested into the table, from other ranks or from the host.  Collective. */
 static int missing_fetch(struct shard *t, struct atom_table *table, struct comm *c,
-                         struct device *device, const struct atom_request *w, int status)
+                         struct device *device, const struct atom_request *w)
 {
-  struct arena arena = {0};
-  idx *counts = NULL, *asked = NULL, *ones = NULL;
-  gidx fresh = 0;
-  if (!status) status = arena_alloc(&arena, &counts, c->size, sizeof *counts);
-  if (!status) status = arena_alloc(&arena, &asked, c->size, sizeof *asked);
-  if (!status) status = arena_alloc(&arena, &ones, c->size, sizeof *ones);
-  if (!status) fresh = request_count(t, table, w, counts);
-  if (!status) status = table_grow(table, c, device, table->used + fresh, atom_bytes(t));
-  if (!status) status = request_place(t, table, w, counts);
-  TRY(comm_agree_met(c, status));
-  TRY(c->size > 1 ? request_exchange(t, table, c, device, counts, asked, ones)
-                  : host_gather(t, device, table->fetched + table->used, fresh, &table->atoms,
-                                table->used));
+  static const struct atom_request nothing = {0};
+  if (c->failed) w = &nothing; /* whose atoms may be anything */
+  gidx fresh = request_count(t, table, w);
+  LOCALLY(c, table_grow(table, c, device, table->used + fresh, atom_bytes(t)));
+  request_place(t, table, w);
+  if (c->size > 1)
+    TRY(request_exchange(t, table, c, device));
+  else
+    LOCALLY(
+        c, host_gather(t, device, table->fetched + table->used, fresh, &table->atoms, table->used));
   table->used += (idx)fresh;
-  arena_free(&arena);
   return OK;
 }
 
@@ -250,13 +295,13 @@ int table_fetch(struct shard *t, struct atom_table *table, struct comm *c, struc
                 const struct atom_request *w)
 {
   struct buffer held;
-  int status = held_view(t, device, &held);
-  if (c->size > 1) return missing_fetch(t, table, c, device, w, status);
+  LOCALLY(c, held_view(t, device, &held));
+  if (c->size > 1) return missing_fetch(t, table, c, device, w);
   struct atom_request all = *w; /* earlier slots too: they are wrong once from_host is set */
   all.from = 0;
-  if (t->from_host) return missing_fetch(t, table, c, device, &all, status);
+  if (t->from_host) return missing_fetch(t, table, c, device, &all);
   slots_number(&all);
-  return status;
+  return OK;
 }
 
 void table_release(struct atom_table *table, const struct shard *t, gidx coming)

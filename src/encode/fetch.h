@@ -14,9 +14,12 @@
 struct atom_table {
   struct buffer atoms; /* float [used][d][p], on the device side */
   idx used;
-  gidx capacity, max; /* max: atoms that it may keep, though one fetch may ask for more */
-  idx *place;         /* [k] of an atom in the table, negative: not there */
-  idx *fetched;       /* [used] atoms in the table, in its order */
+  gidx capacity, max;  /* max: atoms that it may keep, though one fetch may ask for more */
+  idx *place;          /* [k] of an atom in the table, negative: not there */
+  idx *fetched;        /* [used] atoms in the table, in its order */
+  idx *counts;         /* [workers] atoms asked of each rank, as are the next */
+  idx *asked, *ones;   /* by each rank; 1 */
+  idx *names, *theirs; /* names of atoms that are asked for, by this rank and by all */
 };
 
 /* Entries from .. to - 1 of n rows of `stride` name the atoms that are requested.  Entries before
@@ -27,9 +30,11 @@ struct atom_request {
   idx n, stride, from, to;
 };
 
-/* An empty table that may keep max atoms.  The arena, which may be dry, holds the places of all
- * atoms; the atoms themselves take memory as they come.  Not collective. */
-int table_init(struct atom_table *table, const struct shard *t, struct arena *arena, gidx max);
+/* An empty table that may keep max atoms, where a fetch asks for `request` at most.  The arena,
+ * which may be dry, holds the places of all atoms; the atoms themselves take memory as they come.
+ * Not collective. */
+int table_init(struct atom_table *table, const struct shard *t, struct arena *arena, gidx max,
+               gidx request);
 void table_free(struct atom_table *table, struct device *device); /* while the device is open */
 
 /* On a dry device: let `count` tables grow to all that they may keep, and the atoms that others ask
@@ -37,7 +42,9 @@ void table_free(struct atom_table *table, struct device *device); /* while the d
 int fetch_dry(struct shard *t, struct atom_table *tables, int count, const struct comm *c,
               struct device *device, gidx asked);
 
-/* Bring the atoms that are requested and not in the table.  Collective. */
+/* Bring the atoms that are requested and not in the table.  It takes three exchanges among several
+ * ranks, which come to it together (c->met of comm/comm.h), also those that failed LOCALLY; what
+ * fails here on one alone is left to the next agreement.  Collective. */
 int table_fetch(struct shard *t, struct atom_table *table, struct comm *c, struct device *device,
                 const struct atom_request *w);
 

@@ -448,7 +448,7 @@ int imported_run(struct encode *e)
     TRY(comm_agree_flags(e->c, status, LATE, &asked));
     if (asked) {
       e->end = e->next;
-      e->task->stopped(e->task->stops_self, asked);
+      e->task->stops.stopped(e->task->stops.self, asked);
       break;
     }
     idx n = encode_turn_at(e, e->next);

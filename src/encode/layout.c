@@ -123,7 +123,8 @@ static int tables_alloc(struct encode *e, gidx held)
   int several = e->task->rounds > 1, tables = several ? BLOCKS_IN_FLIGHT : 1;
   e->max_request = (idx)imin(max_share(e) * e->s, e->task->atoms->k);
   gidx kept = e->task->codes || several ? max_kept(e, tables, held) : e->max_request;
-  for (int i = 0; i < tables; i++) TRY(table_init(&e->tables[i], &e->shard, &e->arena, kept));
+  for (int i = 0; i < tables; i++)
+    TRY(table_init(&e->tables[i], &e->shard, &e->arena, kept, e->max_request));
   for (int i = 0; i < BLOCKS_IN_FLIGHT; i++) e->in_flight[i].table = &e->tables[i % tables];
   return OK;
 }

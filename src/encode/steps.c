@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Each step measures itself and makes its status common.  All run on the main thread, in the same
- * order on every rank. */
+ * Each step measures itself.  All run on the main thread, in the same order on every rank, and what
+ * fails on one rank alone is LOCALLY of its group: the others go on with what it has until the
+ * agreement behind the routing, or that of all ranks in block_prepare(). */
 #include "encode/steps.h"
 
 #include "base/status.h"
@@ -38,9 +39,12 @@ int step_route(struct encode *e, struct block_in_flight *b)
                           .top_k = b->entries_end - b->entries_begin,
                           .excluded = {b->chosen, b->entries_begin, e->s},
                           .lists = &b->lists};
-  int status = device_route(&e->device, &job);
+  int status = OK;
   gidx key = -1;
-  if (!status && job.bad.row >= 0) {
+  LOCALLY(&e->group, device_route(&e->device, &job));
+  gidx bytes = (gidx)b->n * job.top_k * (gidx)sizeof(struct entry);
+  LOCALLY(&e->group, comm_buffer_ready(&e->group, &e->device, &b->lists, bytes));
+  if (!e->group.failed && job.bad.row >= 0) {
     key = ((b->first - b->turn_first + job.bad.row) << 31) + job.bad.atom;
     status = status_fail(ERR_INPUT, __FILE__, __LINE__,
                          "the %s of row %lld and atom %d is not a finite float32 number",
@@ -63,7 +67,7 @@ int step_alltoallv(struct encode *e, struct block_in_flight *b)
   for (int r = 0; r < size; r++) e->recv_counts[r] = b->mine * top_k;
   TRY(comm_alltoallv_buffer(&e->group, &e->device, &b->lists, share_counts(e, b, top_k),
                             size > 1 ? &b->received : &b->lists, e->recv_counts,
-                            sizeof(struct entry), 1, OK));
+                            sizeof(struct entry), 1));
   b->routed = 1;
   phase_end(phase, e->group.bytes - before);
   return OK;
@@ -89,13 +93,12 @@ static int codes_get(struct encode *e, const struct block_in_flight *b)
   return device_get(&e->device, &e->quality, 0, b->mine * (gidx)sizeof(struct row_quality));
 }
 
-int step_codes(struct encode *e, struct block_in_flight *b, int last)
+/* Codes and quality, or the residuals, of this rank's rows. */
+static int codes_solve(struct encode *e, struct block_in_flight *b, int last)
 {
-  struct phase *phase = &e->result->phases[PHASE_CODES];
-  phase_begin(phase);
   struct buffer atoms;
-  int status = device_put(&e->device, &b->slot, 0, b->mine * (gidx)e->s * (gidx)sizeof(idx));
-  if (!status) status = table_atoms(&e->shard, b->table, &e->device, &atoms);
+  TRY(device_put(&e->device, &b->slot, 0, b->mine * (gidx)e->s * (gidx)sizeof(idx)));
+  TRY(table_atoms(&e->shard, b->table, &e->device, &atoms));
   struct codes_job job = {.n = b->mine,
                           .m_old = b->solved,
                           .m_new = b->entries_end,
@@ -112,12 +115,18 @@ int step_codes(struct encode *e, struct block_in_flight *b, int last)
   } else {
     job.residual = &b->residual;
   }
-  if (!status) status = device_codes(&e->device, &job);
-  if (!status && last) status = codes_get(e, b);
+  TRY(device_codes(&e->device, &job));
+  return last ? codes_get(e, b) : OK;
+}
+
+void step_codes(struct encode *e, struct block_in_flight *b, int last)
+{
+  struct phase *phase = &e->result->phases[PHASE_CODES];
+  phase_begin(phase);
+  LOCALLY(&e->group, codes_solve(e, b, last));
   double old = (double)b->solved * e->d, new = (double)b->entries_end * e->d;
   b->solved = b->entries_end;
   phase_end(phase, (double)b->mine * e->p * ((new *new - old *old) / 2 + 3 * new));
-  return last ? status : comm_agree(&e->group, status); /* of the last round all agree next */
 }
 
 int step_ended_count(struct encode *e, gidx turn_first, idx turn_n)

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The steps of a block: what it asks of the device and of other ranks.
  *
- * Floor: encode.  All but one are collective, and count in the phases of the result. */
+ * Floor: encode.  All but one are collective, and count in the phases of the result.  What they
+ * return is common to the group, or ends the job; what failed on one rank alone waits in
+ * e->group.failed. */
 #ifndef ENCODE_STEPS_H
 #define ENCODE_STEPS_H
 
@@ -24,7 +26,7 @@ int step_fetch(struct encode *e, struct block_in_flight *b);
 
 /* Solve the codes of this rank's rows on their first entries_end atoms.  The last round leaves
  * codes and quality on the host, the others the residual on the device. */
-int step_codes(struct encode *e, struct block_in_flight *b, int last);
+void step_codes(struct encode *e, struct block_in_flight *b, int last);
 
 /* e->counts <- the chains that each rank has of the sum blocks that end in a turn of n rows, and
  * e->ended_blocks <- how many do in each group.  Not collective. */

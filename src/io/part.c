@@ -151,8 +151,9 @@ static int part_show(const struct h5_file *f, FILE *out)
 {
   struct encode_part part = {0};
   int is_part;
-  TRY(h5_exists(f, "/part", &is_part));
-  if (!is_part || !f->version) return OK;
+  if (!f->version) return OK;
+  TRY(h5_attribute_is(f, "/", "kind", part_kind.name, &is_part));
+  if (!is_part) return OK;
   TRY(numbers_read(f, &part));
   fprintf(out, "\na part: rows %lld to %lld of %lld; `sagitta merge` joins all of them\n",
           (long long)part.first, (long long)(part.first + part.n - 1), (long long)part.total);

@@ -8,6 +8,7 @@
 #include "base/num.h"
 #include "base/status.h"
 #include "io/check.h"
+#include "io/verify.h"
 
 enum { SLACK_BYTES = 16 << 20, PIECE = 1 << 14 };
 
@@ -100,11 +101,16 @@ int solutions_output_create(struct solutions_output *r, const char *path,
 }
 
 int solutions_output_finish(struct solutions_output *r, const struct identity *inputs,
-                            const struct run_fact *facts, int n_facts)
+                            const struct systems_part *part, const struct run_fact *facts,
+                            int n_facts)
 {
-  TRY(h5_array_close(&r->step_t));
-  TRY(h5_array_close(&r->step_b));
-  for (int i = 0; i < OUTCOME_ARRAYS; i++) TRY(h5_array_close(&r->outcomes[i]));
+  struct h5_array *arrays[OUTCOME_ARRAYS + 2] = {&r->step_t, &r->step_b};
+  for (int i = 0; i < OUTCOME_ARRAYS; i++) arrays[i + 2] = &r->outcomes[i];
+  for (int i = 0; i < LENGTH(arrays); i++) {
+    if (part) TRY(h5_array_truncate(arrays[i]));
+    TRY(h5_array_close(arrays[i]));
+  }
+  if (part) TRY(systems_part_write(&r->result.h5, &solutions_part_kind, part));
   TRY(identity_write(&r->result.h5, INPUTS_GROUP, inputs));
   TRY(result_publish(&r->result, facts, n_facts));
   return OK;
@@ -177,3 +183,107 @@ static int file_check(struct verify *v)
 }
 
 const struct file_kind solutions_kind = {"solutions", {&objects}, file_check, NULL, NULL, NULL};
+
+static int part_check(struct verify *v)
+{
+  return systems_part_check(v, &solutions_part_kind);
+}
+
+static int part_show(const struct h5_file *f, FILE *out)
+{
+  return systems_part_show(f, &solutions_part_kind, out);
+}
+
+const struct file_kind solutions_part_kind = {"solutions_part", {&objects}, part_check,
+                                              part_show,        NULL,       NULL};
+
+int solutions_input_open(struct solutions_input *f, const char *path)
+{
+  gidx escalate;
+  *f = (struct solutions_input){0};
+  TRY(h5_open(&f->h5, path));
+  TRY(systems_part_read(&f->h5, &solutions_part_kind, &f->part));
+  TRY(file_verify(path, NULL));
+  TRY(h5_read_real(&f->h5, "/", "ridge_t", &f->options.ridge_t));
+  TRY(h5_read_real(&f->h5, "/", "ridge_b", &f->options.ridge_b));
+  TRY(h5_read_long(&f->h5, "/", "escalate", &escalate));
+  f->options.escalate = escalate != 0;
+  return OK;
+}
+
+void solutions_input_close(struct solutions_input *f)
+{
+  h5_close(&f->h5);
+}
+
+/* The arrays of such a file, and room for some solutions. */
+struct copying {
+  struct h5_array step_t, step_b, outcomes[OUTCOME_ARRAYS];
+  struct arrow_outcome *all; /* [SYSTEMS_PIECE] */
+  char *column;              /* one member of each */
+  real *t, *b;
+  struct arena arena;
+};
+
+static int copying_open(struct copying *c, const struct solutions_input *f,
+                        const struct systems_shape *shape)
+{
+  gidx count = f->part.systems;
+  TRY(h5_array_open(&f->h5, "/solutions/delta_t", &c->step_t));
+  TRY(h5_array_open(&f->h5, "/solutions/delta_beta", &c->step_b));
+  for (int i = 0; i < OUTCOME_ARRAYS; i++)
+    TRY(h5_array_open(&f->h5, outcome_rows[i].path, &c->outcomes[i]));
+  CHECK(c->step_t.shape[0] == shape->g[count] && c->step_b.shape[0] == shape->border[count],
+        ERR_INPUT, "'%s' has %lld and %lld steps, its systems have %lld and %lld", f->h5.path,
+        (long long)c->step_t.shape[0], (long long)c->step_b.shape[0], (long long)shape->g[count],
+        (long long)shape->border[count]);
+  gidx most_t = 0, most_b = 0;
+  for (gidx first = 0, end; first < count; first = end) {
+    end = systems_piece(shape, first, count);
+    most_t = imax(most_t, shape->g[end] - shape->g[first]);
+    most_b = imax(most_b, shape->border[end] - shape->border[first]);
+  }
+  TRY(arena_alloc(&c->arena, &c->t, most_t, sizeof *c->t));
+  TRY(arena_alloc(&c->arena, &c->b, most_b, sizeof *c->b));
+  TRY(arena_alloc(&c->arena, &c->all, SYSTEMS_PIECE, sizeof *c->all));
+  return arena_alloc(&c->arena, &c->column, SYSTEMS_PIECE * (gidx)sizeof(real), 1);
+}
+
+static int outcomes_read(const struct copying *c, gidx first, gidx count)
+{
+  for (int i = 0; i < OUTCOME_ARRAYS; i++) {
+    const struct outcome_row *row = &outcome_rows[i];
+    TRY(h5_array_read(&c->outcomes[i], first, count, c->outcomes[i].type, c->column));
+    for (gidx a = 0; a < count; a++)
+      memcpy((char *)(c->all + a) + row->offset, c->column + (size_t)a * row->bytes, row->bytes);
+  }
+  return OK;
+}
+
+static int pieces_copy(const struct copying *c, const struct systems_shape *shape, gidx count,
+                       const struct solution_sink *sink)
+{
+  const gidx *g = shape->g, *border = shape->border;
+  for (gidx first = 0, end; first < count; first = end) {
+    end = systems_piece(shape, first, count);
+    TRY(h5_array_read(&c->step_t, g[first], g[end] - g[first], TYPE_F64, c->t));
+    TRY(h5_array_read(&c->step_b, border[first], border[end] - border[first], TYPE_F64, c->b));
+    TRY(outcomes_read(c, first, end - first));
+    struct solution_block block = {first, end - first, c->t, c->b, c->all};
+    TRY(sink->write(sink->self, &block));
+  }
+  return OK;
+}
+
+int solutions_copy(const struct solutions_input *f, const struct systems_shape *shape,
+                   const struct solution_sink *sink)
+{
+  struct copying c = {0};
+  int status = copying_open(&c, f, shape);
+  if (!status) status = pieces_copy(&c, shape, f->part.systems, sink);
+  h5_array_close(&c.step_t);
+  h5_array_close(&c.step_b);
+  for (int i = 0; i < OUTCOME_ARRAYS; i++) h5_array_close(&c.outcomes[i]);
+  arena_free(&c.arena);
+  return status;
+}

@@ -8,9 +8,10 @@
 #include "io/identity.h"
 #include "io/outputs.h"
 #include "io/schema.h"
+#include "io/systems_part.h"
 #include "model/systems.h"
 
-extern const struct file_kind solutions_kind;
+extern const struct file_kind solutions_kind, solutions_part_kind;
 
 enum { OUTCOME_ARRAYS = 9 };
 
@@ -24,8 +25,24 @@ struct solutions_output {
 gidx solutions_bytes(const struct systems_shape *shape); /* size on disk, estimated from above */
 int solutions_output_create(struct solutions_output *r, const char *path,
                             const struct systems_shape *shape, const struct arrow_options *options);
-/* Publish; inputs: what the systems were made from.  ERR_INTERNAL when solutions are missing. */
+/* Publish; inputs: what the systems were made from.  part: of a run that is stopped, NULL: all are
+ * there, or ERR_INTERNAL. */
 int solutions_output_finish(struct solutions_output *r, const struct identity *inputs,
-                            const struct run_fact *facts, int n_facts);
+                            const struct systems_part *part, const struct run_fact *facts,
+                            int n_facts);
+
+/* What a run that was stopped left. */
+struct solutions_input {
+  struct h5_file h5;
+  struct systems_part part;
+  struct arrow_options options;
+};
+/* Verify and open it.  solutions_input_close() follows also when it fails.  ERR_IO: cannot open;
+ * ERR_INPUT: damaged, or nothing that such a run left. */
+int solutions_input_open(struct solutions_input *f, const char *path);
+void solutions_input_close(struct solutions_input *f);
+/* Write its solutions to a sink; shape: that of all systems.  ERR_INPUT: the steps have another. */
+int solutions_copy(const struct solutions_input *f, const struct systems_shape *shape,
+                   const struct solution_sink *sink);
 
 #endif

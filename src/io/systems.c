@@ -6,9 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fingerprint.h"
 #include "base/num.h"
 #include "base/status.h"
 #include "io/check.h"
+#include "io/verify.h"
 
 enum { SLACK_BYTES = 8 << 20, PIECE = 1 << 14 };
 
@@ -133,15 +135,114 @@ static int block_read(void *self, const struct systems_block *to)
   return OK;
 }
 
-int systems_input_open(struct systems_input *f, const char *path)
+static int systems_open(struct systems_input *f, const char *path)
 {
-  *f = (struct systems_input){0};
-  TRY(h5_open(&f->h5, path));
   TRY(shape_read(f));
   TRY(arrays_open(f));
   TRY(identity_read(&f->h5, INPUTS_GROUP, &f->inputs));
   f->source = (struct system_source){&f->shape, path, f, block_read};
   return OK;
+}
+
+int systems_input_open(struct systems_input *f, const char *path)
+{
+  int is_part;
+  *f = (struct systems_input){0};
+  TRY(h5_open(&f->h5, path));
+  TRY(systems_part_is(&f->h5, &systems_part_kind, &is_part));
+  CHECK(!is_part, ERR_INPUT,
+        "'%s' has some of the systems: `sagitta assemble --resume` makes the others", path);
+  return systems_open(f, path);
+}
+
+int systems_part_open(struct systems_input *f, const char *path)
+{
+  *f = (struct systems_input){0};
+  TRY(h5_open(&f->h5, path));
+  TRY(systems_part_read(&f->h5, &systems_part_kind, &f->part));
+  TRY(file_verify(path, NULL));
+  TRY(systems_open(f, path));
+  gidx count = f->shape.count;
+  TRY(arena_alloc(&f->arena, &f->atom, count, sizeof *f->atom));
+  TRY(arena_alloc(&f->arena, &f->color, count, sizeof *f->color));
+  TRY(vector_read(&f->h5, "/systems/atom", TYPE_I32, count, f->atom));
+  return vector_read(&f->h5, "/systems/color", TYPE_I32, count, f->color);
+}
+
+/* The terms of some runs of an array's entries, spread over all. */
+static int sample_terms(const struct h5_array *a, uint64_t *sum)
+{
+  enum { RUNS = 64, VALUES = 512 };
+  real values[VALUES];
+  gidx n = a->shape[0], runs = imin(RUNS, ceil_div(n, VALUES));
+  for (gidx i = 0; i < runs; i++) {
+    gidx first = i * (n / runs), count = imin(VALUES, n - first);
+    TRY(h5_array_read(a, first, count, TYPE_F64, values));
+    *sum += fingerprint(values, count, sizeof *values, first);
+  }
+  return OK;
+}
+
+int systems_input_mark(const struct systems_input *f, uint64_t *mark)
+{
+  const struct systems_shape *s = &f->shape;
+  uint64_t sum = fingerprint(s->d, s->count, sizeof *s->d, 0) +
+                 3 * fingerprint(s->k, s->count, sizeof *s->k, 0) +
+                 5 * fingerprint(s->row, s->count + 1, sizeof *s->row, 0);
+  for (int i = 0; i < SYSTEM_ARRAYS; i++) {
+    char digits[128] = "";
+    uint64_t terms = 0;
+    int there;
+    TRY(h5_attribute_exists(&f->h5, array_names[i], "sha256", &there));
+    if (there) TRY(h5_read_text(&f->h5, array_names[i], "sha256", digits, sizeof digits));
+    TRY(sample_terms(&f->arrays[i], &terms));
+    sum += (uint64_t)(2 * i + 7) * (terms + hash64(digits, strlen(digits)));
+  }
+  *mark = content_hash(sum, s->count, 1, 1);
+  return OK;
+}
+
+/* Room for the most of a copied piece. */
+static int piece_alloc(const struct systems_shape *s, struct arena *arena, real **values,
+                       gidx **rows)
+{
+  gidx reals = 0, most = 0;
+  for (gidx first = 0, end; first < s->count; first = end) {
+    end = systems_piece(s, first, s->count);
+    reals = imax(reals, systems_reals(s, first, end));
+    most = imax(most, s->row[end] - s->row[first]);
+  }
+  TRY(arena_alloc(arena, values, reals, sizeof **values));
+  return arena_alloc(arena, rows, most, sizeof **rows);
+}
+
+static int pieces_copy(const struct systems_input *f, const struct h5_array *rows,
+                       const struct system_sink *sink, struct arena *arena)
+{
+  const struct systems_shape *s = &f->shape;
+  real *values;
+  gidx *row;
+  TRY(piece_alloc(s, arena, &values, &row));
+  for (gidx first = 0, end; first < s->count; first = end) {
+    end = systems_piece(s, first, s->count);
+    struct systems_block block = systems_block_at(s, first, end, values);
+    block.rows = row;
+    TRY(f->source.read(f->source.self, &block));
+    TRY(h5_array_read(rows, s->row[first], s->row[end] - s->row[first], TYPE_I64, row));
+    TRY(sink->write(sink->self, &block));
+  }
+  return OK;
+}
+
+int systems_copy(const struct systems_input *f, const struct system_sink *sink)
+{
+  struct arena arena = {0};
+  struct h5_array rows = {0};
+  int status = vector_open(&f->h5, "/systems/row", f->shape.row[f->shape.count], &rows);
+  if (!status) status = pieces_copy(f, &rows, sink, &arena);
+  h5_array_close(&rows);
+  arena_free(&arena);
+  return status;
 }
 
 void systems_input_close(struct systems_input *f)
@@ -185,33 +286,47 @@ int systems_output_create(struct systems_output *r, const char *path,
 {
   memset(r, 0, sizeof *r);
   r->shape = shape;
+  r->atom = atom;
+  r->color = color;
   r->has_rows = has_rows;
   r->sink = (struct system_sink){r, block_write};
   const struct h5_file *h5 = &r->result.h5;
   gidx count = shape->count;
   TRY(result_create(&r->result, path, &systems_kind, systems_bytes(shape, has_rows)));
-  TRY(object_write_vector(h5, "/systems/atom", count, atom));
-  TRY(object_write_vector(h5, "/systems/color", count, color));
-  TRY(object_write_vector(h5, "/systems/atom_offsets", count + 1, shape->row));
-  TRY(object_write_vector(h5, "/systems/row_dims", count, shape->d));
   for (int i = 0; i < SYSTEM_ARRAYS; i++)
     TRY(object_create(h5, array_names[i], 1, &sums_of(shape, i)[count], 0, &r->arrays[i]));
   if (has_rows) TRY(object_create(h5, "/systems/row", 1, &shape->row[count], 0, &r->rows));
   return OK;
 }
 
-int systems_output_finish(struct systems_output *r, const struct identity *inputs,
-                          const struct run_fact *facts, int n_facts)
+/* What is known of each system, of the first of them. */
+static int vectors_write(const struct systems_output *r, gidx count)
 {
   const struct systems_shape *s = r->shape;
-  TRY(object_write_vector(&r->result.h5, "/systems/border_dims", s->count, s->k));
+  const struct h5_file *h5 = &r->result.h5;
+  TRY(object_write_vector(h5, "/systems/atom", count, r->atom));
+  TRY(object_write_vector(h5, "/systems/color", count, r->color));
+  TRY(object_write_vector(h5, "/systems/atom_offsets", count + 1, s->row));
+  TRY(object_write_vector(h5, "/systems/row_dims", count, s->d));
+  return object_write_vector(h5, "/systems/border_dims", count, s->k);
+}
+
+int systems_output_finish(struct systems_output *r, const struct identity *inputs,
+                          const struct systems_part *part, const struct run_fact *facts,
+                          int n_facts)
+{
+  const struct systems_shape *s = r->shape;
+  gidx count = part ? part->systems : s->count;
+  TRY(vectors_write(r, count));
   for (int i = 0; i < SYSTEM_ARRAYS; i++) {
     TRY(h5_array_truncate(&r->arrays[i]));
-    CHECK(r->arrays[i].next == sums_of(s, i)[s->count], ERR_INTERNAL, "'%s' of '%s' lacks systems",
+    CHECK(r->arrays[i].next == sums_of(s, i)[count], ERR_INTERNAL, "'%s' of '%s' lacks systems",
           array_names[i], r->result.h5.path);
     TRY(h5_array_close(&r->arrays[i]));
   }
+  if (r->has_rows && part) TRY(h5_array_truncate(&r->rows));
   if (r->has_rows) TRY(h5_array_close(&r->rows));
+  if (part) TRY(systems_part_write(&r->result.h5, &systems_part_kind, part));
   TRY(identity_write(&r->result.h5, INPUTS_GROUP, inputs));
   TRY(result_publish(&r->result, facts, n_facts));
   return OK;
@@ -260,7 +375,9 @@ static int file_check(struct verify *v)
   TRY(h5_exists(v->file, "/systems/atom_offsets", &there));
   TRY(h5_exists(v->file, "/systems/row", &has_rows));
   if (!there) return OK;
-  int status = systems_input_open(&f, v->file->path);
+  f = (struct systems_input){0};
+  int status = h5_open(&f.h5, v->file->path);
+  if (status == OK) status = systems_open(&f, v->file->path);
   for (int i = 0; i < SYSTEM_ARRAYS && status == OK; i++) status = finite_check(&f.arrays[i]);
   if (status == OK && has_rows) status = rows_check(v, &f.shape);
   if (status == OK)
@@ -271,3 +388,16 @@ static int file_check(struct verify *v)
 }
 
 const struct file_kind systems_kind = {"systems", {&objects}, file_check, NULL, NULL, NULL};
+
+static int part_check(struct verify *v)
+{
+  return systems_part_check(v, &systems_part_kind);
+}
+
+static int part_show(const struct h5_file *f, FILE *out)
+{
+  return systems_part_show(f, &systems_part_kind, out);
+}
+
+const struct file_kind systems_part_kind = {"systems_part", {&objects}, part_check,
+                                            part_show,      NULL,       NULL};

@@ -8,9 +8,10 @@
 #include "io/identity.h"
 #include "io/outputs.h"
 #include "io/schema.h"
+#include "io/systems_part.h"
 #include "model/systems.h"
 
-extern const struct file_kind systems_kind;
+extern const struct file_kind systems_kind, systems_part_kind;
 
 enum { SYSTEM_ARRAYS = 5 };
 
@@ -20,18 +21,30 @@ struct systems_input {
   struct systems_shape shape;
   struct h5_array arrays[SYSTEM_ARRAYS]; /* D_blocks, B_blocks, g_t, hbb, g_b */
   struct system_source source;
-  struct identity inputs; /* that the systems were made from, where the file says it */
+  struct identity inputs;   /* that the systems were made from, where the file says it */
+  struct systems_part part; /* of what a run that was stopped left */
+  idx *atom, *color;        /* [shape.count], the same */
 };
 /* Open the systems of any file that has them, ours or not.  ERR_IO: cannot open; ERR_INPUT: an
  * object is missing or has another type or shape, offsets fall or do not end at the data, d or k is
- * out of range, an atom is listed twice. */
+ * out of range, an atom is listed twice; they are what a run that was stopped left. */
 int systems_input_open(struct systems_input *f, const char *path);
 void systems_input_close(struct systems_input *f);
+/* *mark <- a hash by which these systems are told from others: of all sizes, of some of their
+ * numbers, and of the hashes that a file of ours has. */
+int systems_input_mark(const struct systems_input *f, uint64_t *mark);
+
+/* Verify and open what a run that was stopped left.  systems_input_close() follows also when it
+ * fails.  ERR_IO: cannot open; ERR_INPUT: damaged, or something else. */
+int systems_part_open(struct systems_input *f, const char *path);
+/* Write its systems, with their rows, to a sink. */
+int systems_copy(const struct systems_input *f, const struct system_sink *sink);
 
 /* systems.h5 being written. */
 struct systems_output {
   struct result_file result;
-  const struct systems_shape *shape; /* borrowed */
+  const struct systems_shape *shape; /* borrowed, as are the next */
+  const idx *atom, *color;
   struct h5_array arrays[SYSTEM_ARRAYS], rows;
   int has_rows;
   struct system_sink sink; /* blocks are written here, in order */
@@ -44,8 +57,10 @@ gidx systems_max_bytes(gidx n, gidx count, gidx d, gidx k);
 int systems_output_create(struct systems_output *r, const char *path,
                           const struct systems_shape *shape, const idx *atom, const idx *color,
                           int has_rows);
-/* Publish; inputs: what the systems were made from.  ERR_INTERNAL when systems are missing. */
+/* Publish; inputs: what the systems were made from.  part: of a run that is stopped, NULL: all are
+ * there, or ERR_INTERNAL. */
 int systems_output_finish(struct systems_output *r, const struct identity *inputs,
-                          const struct run_fact *facts, int n_facts);
+                          const struct systems_part *part, const struct run_fact *facts,
+                          int n_facts);
 
 #endif

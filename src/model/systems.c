@@ -55,3 +55,21 @@ gidx systems_reals(const struct systems_shape *s, gidx first, gidx end)
   return s->h[end] - s->h[first] + (s->b[end] - s->b[first]) + (s->g[end] - s->g[first]) +
          (s->c[end] - s->c[first]) + (s->border[end] - s->border[first]);
 }
+
+gidx systems_piece(const struct systems_shape *s, gidx first, gidx end)
+{
+  enum { REALS = 1 << 20 };
+  gidx at = first + 1;
+  while (at < end && at - first < SYSTEMS_PIECE && systems_reals(s, first, at + 1) <= REALS) at++;
+  return at;
+}
+
+struct systems_block systems_block_at(const struct systems_shape *s, gidx first, gidx end, real *at)
+{
+  struct systems_block b = {.first = first, .count = end - first, .h = at};
+  b.b = b.h + (s->h[end] - s->h[first]);
+  b.g = b.b + (s->b[end] - s->b[first]);
+  b.c = b.g + (s->g[end] - s->g[first]);
+  b.g_b = b.c + (s->c[end] - s->c[first]);
+  return b;
+}

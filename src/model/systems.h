@@ -32,12 +32,20 @@ int systems_measure_one(struct systems_shape *s, gidx a, const char *name);
 /* Number of reals of systems first .. end - 1. */
 gidx systems_reals(const struct systems_shape *s, gidx first, gidx end);
 
+/* Where the run of systems ends that begins at `first` and is copied in one piece: at most
+ * SYSTEMS_PIECE of them, of about a million numbers unless it is one, and none behind `end`. */
+enum { SYSTEMS_PIECE = 1 << 14 };
+gidx systems_piece(const struct systems_shape *s, gidx first, gidx end);
+
 /* The arrays of consecutive systems, one system after another. */
 struct systems_block {
   gidx first, count;
   real *h, *b, *g, *c, *g_b;
   gidx *rows; /* global rows, or NULL */
 };
+/* The arrays of systems first .. end - 1, one after another from `at` on. */
+struct systems_block systems_block_at(const struct systems_shape *s, gidx first, gidx end,
+                                      real *at);
 
 /* Where systems come from: any consecutive ones can be read, all but `rows`.  The io floor fills
  * these structs for files. */

@@ -85,7 +85,8 @@ int all_systems_open(struct all_systems *a, struct refit_state *f, const struct 
                      idx q)
 {
   *a = (struct all_systems){.fit = f, .q = q};
-  int status = all_systems_alloc(a, classes->start[classes->count]);
+  a->end = classes->start[classes->count];
+  int status = all_systems_alloc(a, a->end);
   return comm_agree(f->c, status ? status : shape_fill(a, classes));
 }
 
@@ -147,11 +148,7 @@ static int record_write(struct all_systems *a, gidx at, real *record, struct wor
 {
   const struct systems_shape *s = &a->shape;
   gidx n = s->row[at + 1] - s->row[at], count = systems_reals(s, at, at + 1);
-  struct systems_block b = {.first = at, .count = 1, .h = record};
-  b.b = b.h + (s->h[at + 1] - s->h[at]);
-  b.g = b.b + (s->b[at + 1] - s->b[at]);
-  b.c = b.g + (s->g[at + 1] - s->g[at]);
-  b.g_b = b.c + (s->c[at + 1] - s->c[at]);
+  struct systems_block b = systems_block_at(s, at, at + 1, record);
   gidx *rows = malloc((size_t)(n + 1) * sizeof *rows);
   CHECK(rows, ERR_MEMORY, "cannot allocate %lld rows", (long long)n);
   for (gidx i = 0; i < n; i++) rows[i] = (gidx)record[count + i];
@@ -229,9 +226,10 @@ int all_systems_batch_bytes(const struct refit_state *f, const struct atom_batch
   return OK;
 }
 
-/* Send the records of a batch to rank 0, which writes them in the file's order. */
+/* Send the records of a batch to rank 0, which writes them in the file's order.  *asked: what asks
+ * this rank to stop there; then, what asks any. */
 static int part_write(struct all_systems *a, const struct part *part, struct worker *worker,
-                      const struct system_sink *sink, uint64_t *sum)
+                      const struct system_sink *sink, uint64_t *sum, uint64_t *asked)
 {
   struct comm *c = a->fit->c;
   struct records r = {0};
@@ -241,7 +239,7 @@ static int part_write(struct all_systems *a, const struct part *part, struct wor
   int status = OK;
   for (idx i = 0; i < part->batch.count && c->rank == 0 && !status; i++)
     status = record_write(a, part->first + i, r.all + r.start[part->member[i]], worker, sink, sum);
-  TRY(comm_agree(c, status));
+  TRY(comm_agree_flags(c, status, 0, asked));
   arena_free(&r.arena);
   return OK;
 }
@@ -255,6 +253,12 @@ static int borders_fill(struct all_systems *a, const struct part *part)
     TRY(systems_measure_one(&a->shape, s, "systems.h5"));
   }
   return OK;
+}
+
+/* Behind a batch that is not the last: what asks this rank to end the job there? */
+static uint64_t stop_asked(const struct all_systems *a, gidx next)
+{
+  return a->stops.asked && next < a->shape.count ? a->stops.asked(a->stops.self) : 0;
 }
 
 /* Assemble and write systems first .. first + count - 1, which are of one class. */
@@ -271,7 +275,12 @@ static int part_make(struct all_systems *a, gidx first, idx count, struct worker
   TRY(rows_find(&part, f));
   members_find(&part, atoms);
   TRY(comm_agree(f->c, borders_fill(a, &part)));
-  TRY(part_write(a, &part, worker, sink, sum));
+  uint64_t asked = stop_asked(a, first + count);
+  TRY(part_write(a, &part, worker, sink, sum, &asked));
+  if (asked) {
+    a->end = first + count;
+    a->stops.stopped(a->stops.self, asked);
+  }
   batch_systems_free(&part.systems);
   atom_batch_free(&part.batch);
   arena_free(&part.arena);
@@ -289,6 +298,18 @@ static idx part_count(const struct all_systems *a, gidx first, idx max)
   return (idx)(end - first);
 }
 
+int all_systems_skip(struct all_systems *a, const idx *k, gidx count)
+{
+  struct comm *c = a->fit->c;
+  struct systems_shape *s = &a->shape;
+  int status = OK;
+  if (c->rank == 0) memcpy(s->k, k, (size_t)count * sizeof *k);
+  TRY(comm_broadcast(c, s->k, count, sizeof *s->k));
+  for (gidx i = 0; i < count && !status; i++) status = systems_measure_one(s, i, "systems.h5");
+  a->first = count;
+  return comm_agree(c, status);
+}
+
 int all_systems_write(struct all_systems *a, const struct system_sink *sink, uint64_t *fingerprint)
 {
   struct refit_state *f = a->fit;
@@ -300,7 +321,7 @@ int all_systems_write(struct all_systems *a, const struct system_sink *sink, uin
   if (!status) status = worker_open(&worker);
   TRY(comm_agree(f->c, status));
   progress_start(&progress, "assemble", "atoms", a->shape.count);
-  for (gidx first = 0; first < a->shape.count;) {
+  for (gidx first = a->first; first < a->end;) {
     idx count = part_count(a, first, max);
     TRY(part_make(a, first, count, &worker, sink, fingerprint));
     first += count;

@@ -8,6 +8,7 @@
 #ifndef REFIT_ALL_SYSTEMS_H
 #define REFIT_ALL_SYSTEMS_H
 
+#include "base/stop.h"
 #include "model/classes.h"
 #include "model/systems.h"
 #include "refit/batch_systems.h"
@@ -17,6 +18,8 @@ struct all_systems {
   idx q;
   struct systems_shape shape; /* of the file: classes in order, atoms ascending */
   idx *atom, *color;          /* [shape.count] */
+  gidx first, end;            /* systems to be made: all, but for those of an earlier run */
+  struct stops stops;         /* asked where batches end; set by the caller */
   struct arena arena;
   struct system_access { /* what the worker writes */
     const struct system_sink *sink;
@@ -35,8 +38,11 @@ int all_systems_open(struct all_systems *a, struct refit_state *f, const struct 
                      idx q);
 void all_systems_free(struct all_systems *a);
 
+/* The first `count` systems are there already, with the borders k[count] on rank 0. */
+int all_systems_skip(struct all_systems *a, const idx *k, gidx count);
+
 /* Assemble and hand the systems to the sink (used on rank 0) in the file's order; *fingerprint of
- * all. */
+ * these, on rank 0.  Where it is asked to stop, a->end is behind the last of them. */
 int all_systems_write(struct all_systems *a, const struct system_sink *sink, uint64_t *fingerprint);
 
 #endif

@@ -6,16 +6,6 @@
 #include "base/status.h"
 #include "solve/layout.h"
 
-struct systems_block block_view(const struct systems_shape *s, gidx first, gidx end, real *at)
-{
-  struct systems_block b = {.first = first, .count = end - first, .h = at};
-  b.b = b.h + (s->h[end] - s->h[first]);
-  b.g = b.b + (s->b[end] - s->b[first]);
-  b.c = b.g + (s->g[end] - s->g[first]);
-  b.g_b = b.c + (s->c[end] - s->c[first]);
-  return b;
-}
-
 struct arrow_system system_view(const struct systems_shape *s, const struct systems_block *b,
                                 gidx a)
 {
@@ -58,22 +48,22 @@ int solve_files_start(struct solve *s, gidx first, int slot)
   const struct systems_shape *shape = s->shape;
   s->files = (struct files_job){.s = s};
   if (s->c->rank == 0) s->files.write[0] = &s->results[slot];
-  if (first < shape->count) {
+  if (first < s->end) {
     gidx begin, end;
     solve_deal(s, first);
     batch_part(&s->batch, s->c->rank, &begin, &end);
-    s->block[slot] = block_view(shape, begin, end, s->read[slot]);
+    s->block[slot] = systems_block_at(shape, begin, end, s->read[slot]);
     s->files.read = &s->block[slot];
   }
   return worker_start(&s->worker, files_run, &s->files);
 }
 
-int solve_files_wait(struct solve *s)
+int solve_files_wait(struct solve *s, uint64_t *asked)
 {
   phase_begin(&s->out->phases[SOLVE_WAIT]);
   int status = worker_wait(&s->worker);
   phase_end(&s->out->phases[SOLVE_WAIT], 0);
-  return comm_agree(s->c, status);
+  return comm_agree_flags(s->c, status, 0, asked);
 }
 
 int solve_files_finish(struct solve *s, int slot)

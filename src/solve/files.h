@@ -28,16 +28,15 @@ struct files_job {
   struct systems_block *read;         /* or NULL */
 };
 
-/* The arrays of consecutive systems, one after another in one piece of memory; system a of them. */
-struct systems_block block_view(const struct systems_shape *s, gidx first, gidx end, real *at);
+/* System a of a block. */
 struct arrow_system system_view(const struct systems_shape *s, const struct systems_block *b,
                                 gidx a);
 
 /* Let the files worker write the results in a slot and read this rank's part of the batch at
  * `first`, where there is one, into the slot; or write the results in both slots, that one first.
- * Then wait for it, which is collective. */
+ * Then wait for it, which is collective, and *asked <- the bits that some rank has. */
 int solve_files_start(struct solve *s, gidx first, int slot);
 int solve_files_finish(struct solve *s, int slot);
-int solve_files_wait(struct solve *s);
+int solve_files_wait(struct solve *s, uint64_t *asked);
 
 #endif

@@ -37,7 +37,7 @@ static void sizes_find(struct solve *s)
   const struct systems_shape *shape = s->shape;
   struct system_batch *b = &s->batch;
   struct batch_sizes m = {0};
-  for (gidx first = 0; first < shape->count; first = b->end) {
+  for (gidx first = s->task->first; first < shape->count; first = b->end) {
     gidx own = 0, steps = 0, begin, end;
     solve_deal(s, first);
     batch_part(b, s->c->rank, &begin, &end);
@@ -148,9 +148,10 @@ static int sizes_ready(struct solve *s)
   TRY(device_check_subnormals(s->task->threads));
   TRY(order_alloc(s, &s->arena));
   sizes_find(s);
-  CHECK(s->c->size == 1 || m->all_t + m->read + m->solve < INT32_MAX, ERR_MEMORY,
-        "a batch has %lld numbers, more than ranks can exchange: solve this file on one rank",
-        (long long)(m->all_t + m->read + m->solve));
+  CHECK(s->c->size == 1 || imax(m->read, m->solve) < INT32_MAX, ERR_MEMORY,
+        "a rank has %lld numbers of a batch, more than one exchange carries: solve this file on "
+        "one rank",
+        (long long)imax(m->read, m->solve));
   return share_check(s);
 }
 

@@ -26,7 +26,7 @@ static gidx items_fill(struct solve *s, const struct systems_block *block,
   for (gidx a = b->first; a < b->end; a++) {
     if (b->owner[a - b->first] != s->c->rank) continue;
     struct arrow_item *item = &s->items[count];
-    struct systems_block alone = block_view(shape, a, a + 1, from);
+    struct systems_block alone = systems_block_at(shape, a, a + 1, from);
     *item = (struct arrow_item){0};
     s->mine[count++] = a;
     if (s->c->size == 1) {
@@ -44,27 +44,49 @@ static gidx items_fill(struct solve *s, const struct systems_block *block,
   return count;
 }
 
-/* Count outcomes, and add to the fingerprint: steps at their places, then log-determinants. */
+/* The fingerprint has steps at their places, then log-determinants. */
+void solve_count(struct solve_result *result, const struct systems_shape *shape,
+                 const struct solution_block *block)
+{
+  const gidx *g = shape->g, *border = shape->border;
+  gidx beta = g[shape->count], log_dets = beta + border[shape->count], first = block->first;
+  for (gidx a = first; a < first + block->count; a++) {
+    const struct arrow_outcome *o = &block->outcomes[a - first];
+    if (result->counts[o->status]++ == 0 || a < result->first[o->status]) {
+      result->first[o->status] = a;
+      result->first_place[o->status] = o->failed_at;
+    }
+    result->mended += o->status == ARROW_OK && o->retries > 0;
+    result->retries += o->retries;
+    result->fingerprint += fingerprint(&o->log_det, 1, sizeof(real), log_dets + a);
+  }
+  gidx end = first + block->count;
+  result->fingerprint +=
+      fingerprint(block->step_t, g[end] - g[first], sizeof(real), g[first]) +
+      fingerprint(block->step_b, border[end] - border[first], sizeof(real), beta + border[first]);
+}
+
+/* Systems that are solved earlier have lower numbers. */
+void solve_join(struct solve_result *result, const struct solve_result *before)
+{
+  for (int status = 0; status < ARROW_STATUSES; status++) {
+    result->counts[status] += before->counts[status];
+    if (before->counts[status] == 0) continue;
+    result->first[status] = before->first[status];
+    result->first_place[status] = before->first_place[status];
+  }
+  result->mended += before->mended;
+  result->retries += before->retries;
+  result->fingerprint += before->fingerprint;
+}
+
 static void outcomes_count(struct solve *s, gidx count)
 {
-  const struct systems_shape *shape = s->shape;
-  struct solve_result *out = s->out;
-  gidx beta = shape->g[shape->count], log_dets = beta + shape->border[shape->count];
   for (gidx i = 0; i < count; i++) {
     const struct arrow_item *item = &s->items[i];
-    const struct arrow_outcome *o = &item->outcome;
-    gidx a = s->mine[i];
-    s->outcomes[i] = *o;
-    if (out->counts[o->status]++ == 0 || a < out->first[o->status]) {
-      out->first[o->status] = a;
-      out->first_place[o->status] = o->failed_at;
-    }
-    out->mended += o->status == ARROW_OK && o->retries > 0;
-    out->retries += o->retries;
-    out->fingerprint +=
-        fingerprint(item->step_t, item->system.n * item->system.d, sizeof(real), shape->g[a]) +
-        fingerprint(item->step_b, item->system.k, sizeof(real), beta + shape->border[a]) +
-        fingerprint(&o->log_det, 1, sizeof(real), log_dets + a);
+    struct solution_block alone = {s->mine[i], 1, item->step_t, item->step_b, &item->outcome};
+    s->outcomes[i] = item->outcome;
+    solve_count(s->out, s->shape, &alone);
   }
 }
 
@@ -101,26 +123,40 @@ static int batch_solve(struct solve *s, const struct systems_block *block,
   return OK;
 }
 
+/* Behind a batch that is not the last: what asks this rank to end the job there? */
+static uint64_t stop_asked(const struct solve *s, gidx next)
+{
+  const struct stops *stops = &s->task->stops;
+  return stops->asked && next < s->shape->count ? stops->asked(stops->self) : 0;
+}
+
 /* Solve one batch after another; slot is where the present one stands.  solve_files_start() deals
  * the batch after this one, so this one is dealt again before it is solved. */
 static int batches_run(struct solve *s)
 {
+  const struct stops *stops = &s->task->stops;
   struct progress progress;
-  gidx count = s->shape->count, next;
+  gidx next;
   int slot = 0;
-  progress_start(&progress, "solve", "systems", count);
-  TRY(comm_agree(s->c, solve_files_start(s, 0, 0)));
-  for (gidx first = 0; first < count; first = next, slot = !slot) {
-    TRY(solve_files_wait(s));
+  uint64_t none = 0;
+  progress_start(&progress, "solve", "systems", s->end);
+  TRY(comm_agree(s->c, solve_files_start(s, s->task->first, 0)));
+  for (gidx first = s->task->first; first < s->end; first = next, slot = !slot) {
     next = batch_end(s->shape, first, s->task->batch, MAX_SYSTEMS);
+    uint64_t asked = stop_asked(s, next);
+    TRY(solve_files_wait(s, &asked));
+    if (asked) {
+      s->end = next;
+      stops->stopped(stops->self, asked);
+    }
     TRY(comm_agree(s->c, solve_files_start(s, next, !slot)));
     solve_deal(s, first);
     TRY(batch_solve(s, &s->block[slot], &s->results[slot]));
     progress_show(&progress, next);
   }
-  TRY(solve_files_wait(s));
+  TRY(solve_files_wait(s, &none));
   TRY(comm_agree(s->c, solve_files_finish(s, slot)));
-  return solve_files_wait(s);
+  return solve_files_wait(s, &none);
 }
 
 /* Make the totals of this rank those of all ranks.  Collective. */
@@ -170,11 +206,13 @@ int solve_run(const struct solve_task *task, struct comm *c, struct solve_result
   result_start(result);
   TRY(comm_agree(c, struct_alloc(&s, sizeof *s)));
   *s = (struct solve){.task = task, .shape = task->systems->shape, .c = c, .out = result};
+  s->end = s->shape->count;
   TRY(solve_open(s));
   TRY(comm_devices_report(c, &s->device));
   result->device = result->phases[SOLVE_SOLVE].device = s->device.kind;
   snprintf(result->variant, sizeof result->variant, "%s", s->device.variant);
   TRY(batches_run(s));
+  result->end = s->end;
   result->device_counts = s->device.counts;
   TRY(result_sum(s));
   worker_close(&s->worker);

@@ -15,6 +15,7 @@
 #define SOLVE_SOLVE_H
 
 #include "base/phase.h"
+#include "base/stop.h"
 #include "comm/comm.h"
 #include "device/device.h"
 #include "model/systems.h"
@@ -27,6 +28,8 @@ struct solve_task {
   int threads;
   const char *variant;
   const char *device, *kernels; /* as struct device_options */
+  gidx first;                   /* system: those before it were solved by an earlier run */
+  struct stops stops;           /* asked where batches end */
 };
 
 enum solve_phase {
@@ -42,6 +45,7 @@ enum solve_phase {
 enum { ARROW_STATUSES = ARROW_NOT_FINITE + 1 };
 
 struct solve_result {
+  gidx end; /* behind the last system that is solved: all, unless it was asked to stop */
   gidx counts[ARROW_STATUSES];      /* systems by status */
   gidx first[ARROW_STATUSES];       /* the lowest system of each status, -1: none */
   gidx first_place[ARROW_STATUSES]; /* its failed_at */
@@ -64,6 +68,12 @@ gidx solve_batch_rows(const struct systems_shape *shape);
 /* Forecast batches and memory, the latter of the rank that holds most, without doing anything; as
  * if a GPU were there, unless the task's device is "cpu". */
 int solve_plan(const struct solve_task *task, int ranks, struct solve_result *result);
+
+/* Count a solution: where it is and what became of it, and the fingerprint.  Not collective. */
+void solve_count(struct solve_result *result, const struct systems_shape *shape,
+                 const struct solution_block *block);
+/* Add to a result, on rank 0, what an earlier run has solved. */
+void solve_join(struct solve_result *result, const struct solve_result *before);
 
 /* Collective; the same status on every rank. */
 int solve_run(const struct solve_task *task, struct comm *c, struct solve_result *result);

@@ -31,6 +31,7 @@ struct solve {
   struct files_job files;
   struct arena arena;
   struct batch_sizes sizes;
+  gidx end;                  /* as in the result */
   struct system_batch batch; /* being solved */
   struct work_order *order;
   real *read[SLOTS]; /* a part of a batch as it was read */

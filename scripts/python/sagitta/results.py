@@ -78,9 +78,9 @@ def checked(f, path):
     if version not in VERSIONS:
         raise Error(f"'{path}' has format version {version}, this package knows {VERSIONS[-1]}: "
                     "install the one that belongs to the program")
-    if plain(f.attrs.get("kind", "")) == "part":
+    if plain(f.attrs.get("kind", "")).split("_")[-1] == "part":
         raise Error(f"'{path}' is a part of a result: finish the run with --resume, or join all "
-                    "parts with `sagitta merge`")
+                    "parts of an encoding with `sagitta merge`")
     return f
 
 

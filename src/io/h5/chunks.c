@@ -4,6 +4,7 @@
  * expected is left to HDF5, which reads it or says what is wrong. */
 #include "io/h5/chunks.h"
 
+#include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -102,12 +103,13 @@ int h5_chunks_open(hid_t dataset, struct h5_chunks **chunks)
 }
 
 /* out[c->bytes + H5_SUM_BYTES] <- the chunk that begins at entry first, and its checksum.  Returns
- * 0 when it is not stored as expected or its checksum is wrong. */
+ * 0 when it is not stored as expected or its checksum is wrong, NONE when the disk failed. */
 static int chunk_read(const struct h5_chunks *c, hid_t dataset, gidx first, unsigned char *out)
 {
   hsize_t start[H5S_MAX_RANK] = {(hsize_t)first}, stored = 0;
   uint32_t mask = 1, sum;
   herr_t done;
+  errno = 0;
   H5E_BEGIN_TRY
   {
     done = H5Dget_chunk_storage_size(dataset, start, &stored);
@@ -115,6 +117,7 @@ static int chunk_read(const struct h5_chunks *c, hid_t dataset, gidx first, unsi
       done = H5Dread_chunk(dataset, H5P_DEFAULT, start, &mask, out);
   }
   H5E_END_TRY
+  if (done < 0 && (errno == EIO || errno == ESTALE)) return NONE;
   if (done < 0 || mask) return 0;
   memcpy(&sum, out + c->bytes, sizeof sum);
   return sum == h5_fletcher32(out, c->bytes);
@@ -143,7 +146,9 @@ static gidx chunk_entries(struct h5_chunks *c, hid_t dataset, gidx first, gidx c
   if (is_direct || c->buffered != begin) {
     if (begin == c->refused) return 0;
     if (!is_direct) c->buffered = NONE;
-    if (!chunk_read(c, dataset, begin, to)) {
+    int read = chunk_read(c, dataset, begin, to);
+    if (read == NONE) return NONE;
+    if (!read) {
       c->refused = begin;
       return 0;
     }

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What an earlier run left is copied into the new file before its first batch, and closed.  The
+ * borders of its systems are known to that file alone. */
+#include "cli/assemble_output.h"
+
+#include <string.h>
+
+#include "base/fingerprint.h"
+#include "base/log.h"
+#include "base/status.h"
+#include "cli/resume.h"
+
+static int before_open(void *self, const char *path)
+{
+  return systems_part_open(self, path);
+}
+
+static int place_take(struct assemble_output *o, const struct output_options *output, int resume)
+{
+  const struct resume how = {resume, output->force, before_open, &o->before};
+  int there;
+  TRY(resume_place(&how, output->output, "systems.h5", &o->place, &there));
+  o->begun = there ? o->before.part.systems : 0;
+  return OK;
+}
+
+int assemble_output_open(struct assemble_output *o, struct run *run,
+                         const struct output_options *output, int resume,
+                         const struct run_inputs *inputs)
+{
+  struct comm *c = &run->comm;
+  TRY(comm_agree(c, c->rank ? OK : place_take(o, output, resume)));
+  gidx told[] = {o->begun, o->begun ? o->before.part.total : 0};
+  TRY(comm_broadcast(c, told, LENGTH(told), sizeof *told));
+  o->begun = told[0];
+  return resume_begin(run, &o->place, inputs, o->begun, told[1], "systems");
+}
+
+/* Beside the contents of rows, dictionary and supports: what the systems depend on. */
+static uint64_t mark_of(const struct all_systems *all)
+{
+  const struct refit_state *f = all->fit;
+  const struct systems_shape *s = &all->shape;
+  uint64_t sum = fingerprint(all->atom, s->count, sizeof *all->atom, 0) +
+                 3 * fingerprint(all->color, s->count, sizeof *all->color, 0) +
+                 5 * fingerprint(s->row, s->count + 1, sizeof *s->row, 0) +
+                 7 * fingerprint(&f->rho, 1, sizeof f->rho, 0);
+  if (f->task->mean) sum += 9 * fingerprint(f->task->mean, f->p, sizeof *f->task->mean, 0);
+  return content_hash(sum, s->count, all->q, f->task->mean != NULL);
+}
+
+/* Was the earlier run for the same job? */
+static int before_check(const struct assemble_output *o, const struct all_systems *all)
+{
+  const struct identity *was = &o->before.inputs, *is = &all->fit->inputs;
+  size_t bytes = (size_t)o->begun * sizeof *all->atom;
+  int same_classes = o->before.part.total == all->shape.count &&
+                     !memcmp(o->before.atom, all->atom, bytes) &&
+                     !memcmp(o->before.color, all->color, bytes);
+  const char *what = was->rows != is->rows               ? "other rows"
+                     : was->dictionary != is->dictionary ? "another dictionary"
+                     : was->supports != is->supports     ? "other supports"
+                     : was->codes != is->codes           ? "other codes"
+                     : !same_classes                     ? "other classes"
+                     : o->before.part.mark != o->mark    ? "another --directions, or other classes"
+                                                         : NULL;
+  CHECK(!what, ERR_INPUT, "'%s' was begun otherwise than it is to be gone on with: it has %s",
+        o->place.shown, what);
+  return OK;
+}
+
+static int output_create(struct assemble_output *o, const struct all_systems *all)
+{
+  o->mark = mark_of(all);
+  if (o->begun) TRY(before_check(o, all));
+  return systems_output_create(&o->file, o->place.file, &all->shape, all->atom, all->color, 1);
+}
+
+/* The shape has the borders of the earlier systems by now. */
+static int before_copy(struct assemble_output *o)
+{
+  TRY(systems_copy(&o->before, &o->file.sink));
+  systems_input_close(&o->before);
+  return OK;
+}
+
+int assemble_output_begin(struct assemble_output *o, struct run *run, struct all_systems *all)
+{
+  struct comm *c = &run->comm;
+  TRY(comm_agree(c, c->rank ? OK : output_create(o, all)));
+  if (!o->begun) return OK;
+  TRY(all_systems_skip(all, o->before.shape.k, o->begun));
+  return comm_agree(c, c->rank ? OK : before_copy(o));
+}
+
+int assemble_output_end(struct assemble_output *o, const struct all_systems *all,
+                        uint64_t *fingerprint, const struct run_fact *facts, int n_facts)
+{
+  *fingerprint += o->before.part.fingerprint;
+  const struct systems_part part = {
+      .systems = all->end, .total = all->shape.count, .mark = o->mark, .fingerprint = *fingerprint};
+  return systems_output_finish(&o->file, &all->fit->inputs,
+                               part.systems < part.total ? &part : NULL, facts, n_facts);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The place of a result where an earlier run may have left a part, from which --resume goes on.
+ *
+ * Floor: cli. */
+#ifndef CLI_RESUME_H
+#define CLI_RESUME_H
+
+#include "cli/command.h"
+
+/* Find and claim the place of a result; with resume, and where something is there, call
+ * open(self, path), which answers ERR_INPUT where that is no part, and *there <- 1.  ERR_CREATE:
+ * it is not gone on with.  Rank 0 alone. */
+struct resume {
+  int resume, force; /* as asked for */
+  int (*open)(void *self, const char *path);
+  void *self; /* borrowed */
+};
+int resume_place(const struct resume *r, const char *output, const char *name,
+                 struct output_place *place, int *there);
+
+/* Begin used.in and run.log; with done > 0 the log says how far the earlier run came, of all so
+ * many rows or so, and is appended to.  Collective. */
+int resume_begin(struct run *run, const struct output_place *place, const struct run_inputs *inputs,
+                 gidx done, gidx all, const char *unit);
+
+#endif

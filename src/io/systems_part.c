@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Four attributes. */
+#include "io/systems_part.h"
+
+#include <string.h>
+
+#include "base/status.h"
+#include "io/check.h"
+
+int systems_part_write(const struct h5_file *f, const struct file_kind *kind,
+                       const struct systems_part *part)
+{
+  gidx mark, fingerprint;
+  memcpy(&mark, &part->mark, sizeof mark);
+  memcpy(&fingerprint, &part->fingerprint, sizeof fingerprint);
+  TRY(h5_attribute_text(f, "/", "kind", kind->name));
+  TRY(h5_attribute_long(f, "/part", "systems", part->systems));
+  TRY(h5_attribute_long(f, "/part", "systems_total", part->total));
+  TRY(h5_attribute_long(f, "/part", "mark", mark));
+  return h5_attribute_long(f, "/part", "fingerprint", fingerprint);
+}
+
+int systems_part_is(const struct h5_file *f, const struct file_kind *kind, int *is_part)
+{
+  *is_part = 0;
+  return f->version ? h5_attribute_is(f, "/", "kind", kind->name, is_part) : OK;
+}
+
+int systems_part_read(const struct h5_file *f, const struct file_kind *kind,
+                      struct systems_part *part)
+{
+  int is_part;
+  gidx mark, fingerprint;
+  TRY(systems_part_is(f, kind, &is_part));
+  CHECK(is_part, ERR_INPUT, "'%s' is not what a run that was stopped left", f->path);
+  TRY(h5_read_long(f, "/part", "systems", &part->systems));
+  TRY(h5_read_long(f, "/part", "systems_total", &part->total));
+  TRY(h5_read_long(f, "/part", "mark", &mark));
+  TRY(h5_read_long(f, "/part", "fingerprint", &fingerprint));
+  CHECK(part->systems >= 1 && part->systems < part->total, ERR_INPUT,
+        "'%s' says that it has %lld of %lld systems", f->path, (long long)part->systems,
+        (long long)part->total);
+  memcpy(&part->mark, &mark, sizeof mark);
+  memcpy(&part->fingerprint, &fingerprint, sizeof fingerprint);
+  return OK;
+}
+
+int systems_part_check(const struct verify *v, const struct file_kind *kind)
+{
+  struct systems_part part;
+  if (strcmp(v->kind, kind->name) != 0) return OK;
+  TRY(systems_part_read(v->file, kind, &part));
+  CHECK(part.systems == dimension_value(&v->dims, "B"), ERR_INPUT,
+        "'/part' says that there are %lld systems, there are %lld", (long long)part.systems,
+        (long long)dimension_value(&v->dims, "B"));
+  check_note(v, "part      the first %lld of %lld systems", (long long)part.systems,
+             (long long)part.total);
+  return OK;
+}
+
+int systems_part_show(const struct h5_file *f, const struct file_kind *kind, FILE *out)
+{
+  struct systems_part part;
+  int is_part;
+  TRY(systems_part_is(f, kind, &is_part));
+  if (!is_part) return OK;
+  TRY(systems_part_read(f, kind, &part));
+  fprintf(out, "\na part: the first %lld of %lld systems; --resume goes on with it\n",
+          (long long)part.systems, (long long)part.total);
+  return OK;
+}

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Claim: ranks that share the atoms exchange as if one that lacks memory had it, and then all end
+with its message and 71: whichever allocation fails, on whichever rank, nothing hangs, crashes or is
+published."""
+import os
+import random
+import re
+import tempfile
+
+import numpy as np
+
+from jobs import FAULTS, job_end, job_start, temporaries
+from tap import claim, done_testing, ok, skip_all
+
+N, P, K, RANKS = 9000, 24, 90, 3
+NEVER = 100000000
+
+
+def encode(folder, *words, rank, n=NEVER, **more):
+    job = job_start("encode", "--rows", f"{folder}/rows.npy", "--dictionary", f"{folder}/atoms.npy",
+                    "--normalize", "--top-s", 6, "--threads", 1, "--device", "cpu", "--block", 700,
+                    "--deadline", 20, "--force", "--output", f"{folder}/run", *words, ranks=RANKS,
+                    LD_PRELOAD=FAULTS, FAULT=f"own-memory:{n}", FAULT_RANK=str(rank), **more)
+    return job_end(job, 60)
+
+
+def calls(folder, *words, rank):
+    code, text = encode(folder, *words, rank=rank, FAULT_COUNT="1")
+    ok(code == 0, f"without a fault: {code} {text[-300:]}")
+    os.remove(f"{folder}/run/supports.h5")
+    return max(int(n) for n in re.findall(r"fault calls=(\d+)", text))
+
+
+def check_rounds(folder, rounds, tries):
+    words, seen = ("--grid", f"1x{RANKS}", "--rounds", rounds), set()
+    with claim(f"{rounds} rounds: memory that fails on one rank ends all with its message"):
+        most = {rank: calls(folder, *words, rank=rank) for rank in range(RANKS)}
+        for turn in range(tries):
+            rank = turn % RANKS
+            n = random.randint(1, most[rank])
+            code, text = encode(folder, *words, rank=rank, n=n)
+            said = re.findall(r"^(?:rank \d: )?sagitta encode: .*", text, re.M)
+            left = temporaries(f"{folder}/run", "supports.h5")
+            for path in temporaries(f"{folder}/run"):
+                os.remove(path)
+            there = os.path.exists(f"{folder}/run/supports.h5")
+            if code == 0 and there:  # what does without, as a copy of some atoms on the device
+                os.remove(f"{folder}/run/supports.h5")
+                continue
+            ok(code == 71 and len(said) == 1 and not there and not left,
+               f"rank {rank}, call {n} of {most[rank]}: exit {code}, {said}, {left} {text[-300:]}")
+            seen.update(said)
+        ok(len(seen) > 2, f"{len(seen)} messages of {tries} faults: {sorted(seen)[:5]}")
+
+
+def main():
+    if os.environ.get("SANITIZED"):
+        skip_all("a library that is preloaded, and sanitizers, do not go together")
+    random.seed(int(os.environ.get("SEED", "19")))
+    with tempfile.TemporaryDirectory() as folder:
+        values = np.random.default_rng(3)
+        np.save(f"{folder}/rows.npy", values.standard_normal((N, P)).astype("f4"))
+        np.save(f"{folder}/atoms.npy", values.standard_normal((K, P)).astype("f4"))
+        for rounds, tries in ((1, 21), (3, 21)):
+            check_rounds(folder, rounds, tries)
+    done_testing()
+
+
+main()
