@@ -30,6 +30,7 @@ OTHERS = {
     "autoreconf and apt": "--install --force --no-install-recommends",
     "EasyBuild, containers": "--sourcepath --robot --inject-checksums --rm",
     "faithfulness.py": "--first --model --run",
+    "scale_model.py": "--gpus",
     "git": "--always --dirty --abbrev --git-path --no-verify --show-toplevel",
     "tests/soak_faults": "--fault --jobs --keep --only --patience --sagitta --tries --try",
     "help2man": "--no-info --section --manual --source --version-string --name --include --output",

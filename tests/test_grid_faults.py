@@ -9,7 +9,7 @@ import tempfile
 
 import numpy as np
 
-from jobs import FAULTS, job_end, job_start, temporaries
+from jobs import FAULTS, job_end, job_ranks, job_start, kill_all, temporaries, wait_until
 from tap import claim, done_testing, ok, skip_all
 
 N, P, K, RANKS = 9000, 24, 90, 3
@@ -21,7 +21,12 @@ def encode(folder, *words, rank, n=NEVER, **more):
                     "--normalize", "--top-s", 6, "--threads", 1, "--device", "cpu", "--block", 700,
                     "--deadline", 20, "--force", "--output", f"{folder}/run", *words, ranks=RANKS,
                     LD_PRELOAD=FAULTS, FAULT=f"own-memory:{n}", FAULT_RANK=str(rank), **more)
-    return job_end(job, 60)
+    wait_until(lambda: job.poll() is not None or len(job_ranks(job)) == RANKS)
+    pids = job_ranks(job)
+    code, text = job_end(job, 60)
+    if code is None:  # it hangs
+        kill_all(pids)
+    return code, text
 
 
 def calls(folder, *words, rank):

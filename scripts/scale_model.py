@@ -1,0 +1,123 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""usage: scripts/scale_model.py [--rows N] [--columns P] [--atoms K] [--top-s S] [--gpus COUNT]
+
+Prints what a large certified encode takes on grids of GPUs, from rates that are stated below, and
+what grids of CPU ranks take beside what was measured: two tables of doc/bench.md.  Seconds; a
+model, which counts each part as if nothing else went on, but for files, which are read and written
+beside the thread that computes."""
+import argparse
+
+# Rates of a cluster of H200, eight a host; each as it was measured, or as it is sold.
+PRODUCT = 280e12  # multiply-adds of a GPU in fp16, at its power limit
+EXACT = 1.05e12  # multiply-adds of a GPU in exact scores, which gather 4 bytes each from its memory
+HOST = 50e9  # bytes that come to a host from others; and to a GPU from its host
+PAIR = 10e9  # bytes between GPUs of a group, as doc/bench.md has them for two H200
+ASKED = 25e9  # the same of atoms between hosts, half of what a host's network carries
+ROOT = 10e9  # bytes that come to rank 0
+LATENCY = 80e-6  # of a collective operation over hosts
+READ, WRITE = 2.75e9, 1.3e9  # bytes a second of one thread, the latter with hashes, on rank 0
+START = 2.2  # MPI, CUDA and NCCL, as four GPUs take
+BLOCK, GPUS_A_HOST = 16384, 8
+QUALITY = 24  # bytes of struct row_quality
+
+# Candidates a row by the ranks that share the atoms, K = 65,536, P = 768, s = 32; then 1.8 times as
+# many with each doubling.
+CANDIDATES = {1: 289, 2: 549, 4: 1012, 8: 1836, 16: 3308}
+
+# A CPU of doc/bench.md, machine G, one thread a rank: 32,768 real rows, P = 384, K = 8,192.  Three
+# rates are from the rows 1x1, 8x1 and 1x8 themselves, the others of the table are predicted.
+CPU_SHAPE = {"n": 32768, "p": 384, "k": 8192}
+CPU_START, CPU_DICTIONARY = 0.10, 0.06  # seconds: a process, and laying out the dictionary
+CPU_PRODUCT, CPU_EXACT = 1.24e11, 2.06e9  # multiply-adds, all that grows with N alone included
+CPU_MEASURED = {"1x1": (63.3, 1.38), "2x1": (63.3, 1.61), "4x1": (63.3, 1.82), "8x1": (63.3, 2.50),
+                "1x2": (118.6, 1.93), "1x4": (237.6, 2.85), "1x8": (496, 4.72)}
+
+
+def candidates(ranks):
+    return CANDIDATES[ranks] if ranks in CANDIDATES else 1.8 * candidates(ranks // 2)
+
+
+def parts(shape, groups, atoms, calls):
+    """Seconds of each part on groups x atoms GPUs, with so many collective operations a turn."""
+    n, p, k, s = shape["n"], shape["p"], shape["k"], shape["s"]
+    ranks, row, several = groups * atoms, 4 * p, atoms > 1
+    far = atoms > GPUS_A_HOST  # a group is several hosts
+    others = (atoms - 1) / atoms
+    rows = n / groups * row * others / (HOST if far else PAIR) if several else 0
+    fetched = n / ranks * s * row * others / (ASKED if far else PAIR)
+    return {
+        "product": n * k * p / ranks / PRODUCT,
+        "exact scores": n * candidates(atoms) * p / ranks / EXACT,
+        "rows to all of a group": rows,
+        "collective operations": n / groups / BLOCK * calls * LATENCY,
+        "atoms fetched": fetched,
+        "results to rank 0": n * (12 * s + QUALITY) / ROOT,
+    }
+
+
+def files(shape, ranks):
+    """Seconds of reading, on each rank, and of writing, on rank 0."""
+    n, p, s = shape["n"], shape["p"], shape["s"]
+    return {"rows read": 4 * n * p / ranks / READ, "results written": 12 * n * s / WRITE}
+
+
+def start(shape, ranks):
+    """Of everything; the dictionary is read once and goes to every rank of every host."""
+    held = 4 * shape["k"] * shape["p"]
+    return START + held / ranks / READ + held * min(ranks, GPUS_A_HOST) / HOST
+
+
+def column(shape, groups, atoms, calls):
+    work, disk = parts(shape, groups, atoms, calls), files(shape, groups * atoms)
+    ends = {"start": start(shape, groups * atoms)}
+    total = ends["start"] + max(sum(work.values()), *disk.values())
+    return {**ends, **work, "together": ends["start"] + sum(work.values()),
+            **{f"beside it: {name}": seconds for name, seconds in disk.items()}, "whole job": total}
+
+
+def number(value):
+    return f"{value:,.0f}" if value >= 10 else f"{value:.1f}" if value >= 0.05 else "0"
+
+
+def gpu_table(shape, gpus):
+    part = {**shape, "n": shape["n"] / (gpus / GPUS_A_HOST)}
+    columns = {f"1x{gpus}, 31 operations": column(shape, 1, gpus, 31),
+               f"1x{gpus}, 8 operations": column(shape, 1, gpus, 8)}
+    for atoms in (8, 4, 2, 1):
+        columns[f"{gpus // atoms}x{atoms}"] = column(shape, gpus // atoms, atoms,
+                                                     8 if atoms > 1 else 2)
+    columns[f"{gpus // GPUS_A_HOST} jobs of {GPUS_A_HOST}x1"] = column(part, GPUS_A_HOST, 1, 2)
+    print("| part | " + " | ".join(columns) + " |")
+    print("|---" * (len(columns) + 1) + "|")
+    for name in next(iter(columns.values())):
+        print(f"| {name} | " + " | ".join(number(c[name]) for c in columns.values()) + " |")
+
+
+def cpu_predicted(groups, atoms, count):
+    n, p, k = (CPU_SHAPE[name] for name in "npk")
+    ranks = groups * atoms
+    return (CPU_START * ranks + CPU_DICTIONARY * groups + n * k * p / CPU_PRODUCT +
+            n * count * p / CPU_EXACT)
+
+
+def cpu_table():
+    print("| grid | candidates a row | predicted | measured |\n|---|---|---|---|")
+    for grid, (count, seconds) in CPU_MEASURED.items():
+        groups, atoms = map(int, grid.split("x"))
+        print(f"| {grid} | {count:g} | {cpu_predicted(groups, atoms, count):.2f} | {seconds:.2f} |")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[1])
+    for name, value in (("rows", 10**9), ("columns", 4096), ("atoms", 10**6), ("top-s", 64),
+                        ("gpus", 512)):
+        parser.add_argument(f"--{name}", type=float, default=value)
+    o = parser.parse_args()
+    gpu_table({"n": o.rows, "p": o.columns, "k": o.atoms, "s": o.top_s}, int(o.gpus))
+    print()
+    cpu_table()
+
+
+if __name__ == "__main__":
+    main()
