@@ -108,6 +108,16 @@ EMULATED_TESTS = %D%/test_fingerprints.sh %D%/test_device_codes %D%/test_device_
   %D%/test_base_order %D%/test_device_joint %D%/test_device_refit %D%/test_dictionary \
   %D%/test_encode_reference %D%/test_io_blocks %D%/test_io_layouts %D%/test_joint_dense \
   %D%/test_det_pair %D%/test_refit_reference %D%/test_shard %D%/test_synth_blocks
+# What is the same whatever compiled the program: kernels are NVRTC's, scripts are no one's.
+COMPILED_BY_NONE = \
+  scripts/check_floors.sh scripts/check_format.sh scripts/check_tree.sh scripts/check_names.py \
+  %D%/test_kernels %D%/test_plot.py %D%/test_python.py %D%/test_python_torch.py \
+  %D%/test_recipes.py %D%/test_report.py %D%/test_scale_model.py %D%/test_slurm.sh
+check-compiled:
+	@all=; for test in $(TESTS); do \
+	  case ' $(COMPILED_BY_NONE) ' in *" $$test "*) ;; *) all="$$all $$test" ;; esac; \
+	done; $(MAKE) $(AM_MAKEFLAGS) check TESTS="$$all"
+.PHONY: check-compiled
 check-emulated:
 	$(MAKE) check TESTS='$(EMULATED_TESTS)'
 .PHONY: check-emulated
