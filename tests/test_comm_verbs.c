@@ -268,6 +268,28 @@ static void test_local_failure(struct comm *c)
   ok(works, "and the next operation works");
 }
 
+/* Where ranks keep together a rank that failed goes on: what moves is right, and the next agreement
+ * says what failed. */
+static void test_met(struct comm *c)
+{
+  int failing = c->size / 2, moved = 1, known = 1, parts = c->size > 1;
+  for (int verb = 0; verb < 3; verb++) { /* allgather, gather, alltoallv */
+    gidx out[32];
+    for (int i = 0; i < 32; i++) out[i] = 1000 * c->rank + i;
+    c->met = 1;
+    if (c->rank == failing)
+      LOCALLY(c, status_fail(ERR_MEMORY, __FILE__, __LINE__, "rank %d fails", failing));
+    if (parts) moved &= verb_call(c, verb, out) == OK;
+    for (int r = 0; r < c->size && parts && (verb != 1 || c->rank == 0); r++)
+      moved &= out[verb == 2 ? 16 + r : r] == 1000 * r + (verb == 2 ? c->rank : r);
+    known &= comm_agree(c, OK) == ERR_MEMORY && !c->failed;
+    status_clear();
+    c->met = 0;
+  }
+  ok(moved, "all moves as if none had failed");
+  ok(known, "and the next agreement tells");
+}
+
 /* Every second rank is with its like: the verbs go among these alone, and what one part does the
  * other need not. */
 static void test_split(struct comm *c)
@@ -318,6 +340,9 @@ int main(void)
   test_agree(&c);
   claim_begin("a failure of one rank travels with whatever operation comes next");
   test_local_failure(&c);
+  claim_end();
+  claim_begin("ranks that keep together go on with one that failed until they agree");
+  test_met(&c);
   claim_end();
   test_split(&c);
   ok(comm_close(&c) == OK, "close");

@@ -2,6 +2,7 @@
 """Claim: assemble and solve that are stopped, by a signal, a file or a limit of time, end with 75
 and leave the first systems; resumed on any number of ranks, also after a kill, they give the bytes
 of a run that was never stopped; what was begun otherwise is not gone on with."""
+import json
 import os
 import random
 import re
@@ -121,6 +122,8 @@ def check_steps(folder):
             fails(done, 75, ["stopped by", "STOP", "--resume"], f"{command}, step {step}")
             seen.append(systems_done(f"{out}/{name}"))
             need(sagitta("verify", f"{out}/{name}"), f"{command}: what is left is whole")
+            with open(f"{out}/run.json", encoding="utf-8") as f:
+                ok(json.load(f)["systems"] == seen[-1], f"{command}: run.json counts what is there")
             page = sagitta("inspect", f"{out}/{name}").stdout
             ok(f"a part: the first {seen[-1]} of {K} systems" in page, f"{command}: inspect")
         ok(done.returncode == 0 and len(seen) > 2 and 0 < seen[0] < seen[1] < seen[2],

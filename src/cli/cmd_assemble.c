@@ -110,8 +110,8 @@ static int entries_tell(const struct job *j)
   const struct systems_shape *s = &j->all.shape;
   struct json *own;
   TRY(run_page_own(&own));
-  json_long(own, "systems", s->count);
-  json_long(own, "rows", s->row[s->count]);
+  json_long(own, "systems", j->all.end);
+  json_long(own, "rows", s->row[j->all.end]);
   json_long(own, "classes", j->classes.count);
   page_hash_tell(own, "fingerprint", j->fingerprint);
   return OK;

@@ -196,8 +196,8 @@ static int entries_tell(const struct solve_state *job)
   const struct solve_result *r = &job->result;
   struct json *own;
   TRY(run_page_own(&own));
-  json_long(own, "systems", s->count);
-  json_long(own, "rows", s->row[s->count]);
+  json_long(own, "systems", r->end);
+  json_long(own, "rows", s->row[r->end]);
   json_long(own, "failed", failed(r));
   json_array(own, "outcomes");
   for (int status = 0; status < ARROW_STATUSES; status++) {

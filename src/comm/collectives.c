@@ -55,11 +55,12 @@ static void unit_free(struct comm *c, MPI_Datatype *type)
   pthread_mutex_unlock(c->state->mpi);
 }
 
-/* *total <- the sum of the counts, which a rank that has failed may not have. */
+/* *total <- the sum of the counts, which a rank that has failed may not have, unless it goes on. */
 static int counts_add(const struct comm *c, const idx *counts, gidx *total)
 {
+  int goes_on = !c->failed || (c->met && c->size > 1);
   *total = 0;
-  for (int r = 0; r < c->size && !c->failed; r++) {
+  for (int r = 0; r < c->size && goes_on; r++) {
     CHECK(counts[r] >= 0, ERR_INTERNAL, "rank %d has %d items", r, counts[r]);
     *total += counts[r];
   }
