@@ -159,6 +159,7 @@ static int list_reserve(struct entry_list *l, gidx n)
 /* Append the entries of another list; 0: there is no memory. */
 static int list_append(struct entry_list *l, const struct entry_list *more)
 {
+  if (more->n == 0) return 1;
   if (!list_reserve(l, more->n)) return 0;
   memcpy(l->atoms + l->n, more->atoms, (size_t)more->n * sizeof *l->atoms);
   memcpy(l->score + l->n, more->score, (size_t)more->n * sizeof *l->score);
