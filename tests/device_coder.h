@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What a coder on any device is checked with: dictionaries one after another, two sets of rows, in
- * rounds, against the references of routing, codes, residuals and quality. */
+ * rounds, against the references of routing, codes, residuals and quality; and the nearest atoms of
+ * the dictionaries themselves. */
 #ifndef TESTS_DEVICE_CODER_H
 #define TESTS_DEVICE_CODER_H
 
@@ -131,6 +132,40 @@ static int set_equal(const struct coder_case *t, const struct coded_case *s)
          !memcmp(s->coded.quality.host, s->want_quality, (size_t)s->n * sizeof *s->want_quality);
 }
 
+/* The nearest other atom of each atom from `first` on, d = 1, by the references. */
+static int nearest_check(struct coder_case *t, struct coder *w, const float *table, idx first,
+                         int *wrong)
+{
+  const struct coder_shape *c = &t->shape;
+  struct arena arena = {0};
+  struct bad_score bad = {-1, -1};
+  idx *near, count = c->k - first;
+  float *score;
+  TRY(arena_alloc(&arena, &near, count, sizeof *near));
+  TRY(arena_alloc(&arena, &score, count, sizeof *score));
+  TRY(coder_nearest(w, first, count, near, score));
+  for (idx i = 0; i < count; i++) {
+    idx own = first + i;
+    struct route_reference r = {.n = 1,
+                                .p = c->p,
+                                .d = 1,
+                                .top_k = 1,
+                                .count = c->k,
+                                .nonnegative = c->nonnegative,
+                                .rows = table + (gidx)own * c->p,
+                                .atoms = table,
+                                .atom_of = t->atom_of,
+                                .excluded = {&own, 1, 1}};
+    if (c->k > 1) route_reference(&r, t->list, &bad);
+    float wanted = c->k > 1 ? entry_score(t->list[0], 1) : 0;
+    if (near[i] != (c->k > 1 ? t->list[0].atom : -1) ||
+        (c->k > 1 && memcmp(&score[i], &wanted, sizeof wanted)))
+      ++*wrong;
+  }
+  arena_free(&arena);
+  return OK;
+}
+
 /* Both dictionaries in turn, the first once more; the second set is coded without penalty. */
 static int case_run(struct coder_case *t, struct coder *w, int *wrong)
 {
@@ -150,6 +185,7 @@ static int case_run(struct coder_case *t, struct coder *w, int *wrong)
       set_answer(t, s, table, rho);
       *wrong += !set_equal(t, s);
     }
+    if (t->shape.d == 1) TRY(nearest_check(t, w, table, turn == 2 ? t->shape.k / 3 : 0, wrong));
   }
   return OK;
 }
@@ -166,7 +202,7 @@ static void check_coder(const struct how *how, struct coder_shape shape, idx n, 
   t.shape.rows = n > more ? n : more;
   int status = case_alloc(&t);
   if (!status) status = case_run(&t, &w, &wrong);
-  ok(!status && !wrong, "%s %s filter %s, k=%d d=%d p=%d s=%d, %d rounds, %s: %d of 6 differ, %s",
+  ok(!status && !wrong, "%s %s filter %s, k=%d d=%d p=%d s=%d, %d rounds, %s: %d differ, %s",
      how->kind, how->variant, how->filter, shape.k, shape.d, shape.p, shape.s, shape.rounds,
      shape.nonnegative ? "nonnegative" : "signed", wrong, status_message());
   for (int i = 0; i < 2; i++) coded_close(&w, &t.sets[i].coded);
@@ -186,6 +222,7 @@ static void check_coders(const struct how *how)
         {.k = 70, .d = 1, .p = 17, .s = 40, .rounds = 5, .nonnegative = nonnegative},
         {.k = 2100, .d = 1, .p = 130, .s = 4, .rounds = 4, .nonnegative = nonnegative},
         {.k = 5, .d = 1, .p = 3, .s = 1, .rounds = 1, .nonnegative = nonnegative},
+        {.k = 1, .d = 1, .p = 3, .s = 1, .rounds = 1, .nonnegative = nonnegative},
     };
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
       check_coder(how, shapes[i], i ? 61 : many, i == 3 ? 0 : 33);

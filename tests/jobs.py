@@ -8,7 +8,9 @@ import time
 
 from tap import SAGITTA, later_wins
 
-FAULTS = os.path.abspath(os.path.join(os.environ.get("builddir", "."), "tests", "fault.so"))
+TESTS = os.path.abspath(os.path.join(os.environ.get("builddir", "."), "tests"))
+FAULTS = os.path.join(TESTS, "fault.so")
+CUDA_FAULTS = os.path.join(TESTS, "fault_cuda.so")
 
 
 def environment(**more):
@@ -94,3 +96,26 @@ def faulty(fault, *words, count=False, of=None):
         return done.returncode, done.stderr
     # MPI may start other programs, which tell their calls too.
     return max(int(text.split()[0]) for text in done.stderr.split("fault calls=")[1:])
+
+
+def cuda_run(place, *words, ranks=1, **more):
+    """A run with the faults of tests/fault_cuda.c, which `more` names, after `place` is removed;
+    FAULT_BEHIND names further libraries to preload."""
+    preload = " ".join(filter(None, [CUDA_FAULTS, os.environ.get("FAULT_BEHIND", "")]))
+    command, launch = [SAGITTA, *later_wins(*words)], []
+    if ranks > 1:  # mpirun itself is not to be preloaded
+        launch = ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", str(ranks), "-x",
+                  f"LD_PRELOAD={preload}"]
+    else:
+        more["LD_PRELOAD"] = preload
+    if os.path.exists(place):
+        os.remove(place)
+    return subprocess.run([*launch, *command], capture_output=True, text=True, timeout=300,
+                          env=environment(**more))
+
+
+def told(good, done):
+    """Show what a run said if it was not good."""
+    if not good:
+        print("#", (done.stdout + done.stderr).replace("\n", "\n# "))
+    return good

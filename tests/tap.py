@@ -118,3 +118,20 @@ def sagitta(*words, ranks=0, timeout=300, program=(SAGITTA,)):
         launcher = os.environ.get("MPIEXEC", "mpirun").split()
         command = [*launcher, "--oversubscribe", "--bind-to", "none", "-n", str(ranks), *command]
     return subprocess.run(command, capture_output=True, text=True, timeout=timeout, env=environment)
+
+
+def need(done, what, code=0):
+    """A run that has to end so."""
+    return ok(done.returncode == code, f"{what}: {done.returncode} {done.stderr[-400:]}")
+
+
+def fails(done, code, words, what):
+    """A run that fails and says all these words."""
+    ok(done.returncode == code and all(w in done.stderr for w in words),
+       f"{what}: {done.returncode} {done.stderr.strip()[-400:]}")
+
+
+def same(a, b, what):
+    """Two results that do not differ."""
+    done = sagitta("diff", a, b)
+    ok(done.returncode == 0 and not done.stdout, f"{what}: {done.stdout}{done.stderr}")

@@ -3,35 +3,21 @@
 message, publishes nothing, and is never followed by a try on the CPU; where memory is short smaller
 pieces give the same bits, and where even those do not fit the job ends with 71 and the numbers."""
 import os
-import subprocess
 import tempfile
 
 import h5py
 
-from tap import (SAGITTA, claim, done_testing, gpu_present, later_wins, ok, sagitta,
-                 skip_all)
+from jobs import cuda_run
+from tap import claim, done_testing, gpu_present, ok, sagitta, skip_all
 
-BUILD = os.environ.get("builddir", ".")
-SHIM = os.path.join(BUILD, "tests", "fault_cuda.so")
-BEHIND = os.environ.get("FAULT_BEHIND", "")  # further libraries to preload
 CALLS = [1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 110, 120, 130, 140, 150]
 
 
 def run(folder, out, *options, ranks=1, **environment):
-    words = later_wins("encode", "--rows", f"{folder}/rows.h5", "--dictionary",
-        f"{folder}/dictionary.h5", "--top-s", "8", "--rounds", "2", "--cosine-limit", "0",
-        "--output", f"{folder}/{out}", "--force", *options)
-    if os.path.exists(f"{folder}/{out}"):
-        os.remove(f"{folder}/{out}")
-    preload = " ".join(filter(None, [SHIM, BEHIND]))
-    environment = dict(os.environ, **environment)
-    if ranks == 1:
-        return subprocess.run([SAGITTA, *words], capture_output=True, text=True, timeout=300,
-            env=dict(environment, LD_PRELOAD=preload))
-    environment.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
-    launcher = ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", str(ranks)]
-    return subprocess.run([*launcher, "-x", f"LD_PRELOAD={preload}", SAGITTA, *words],
-        capture_output=True, text=True, timeout=300, env=environment)
+    return cuda_run(f"{folder}/{out}", "encode", "--rows", f"{folder}/rows.h5", "--dictionary",
+                    f"{folder}/dictionary.h5", "--top-s", 8, "--rounds", 2, "--cosine-limit", 0,
+                    "--output", f"{folder}/{out}", "--force", *options, ranks=ranks,
+                    **environment)
 
 
 def equal(folder, out):

@@ -4,16 +4,14 @@ the GPU, with systems that fail and such as are beyond its kernels; without a GP
 and auto is the CPU; a fault of CUDA ends the job with 69 and publishes nothing."""
 import os
 import re
-import subprocess
 import tempfile
 
 import numpy as np
 
 from arrow_files import random_system, write
-from tap import SAGITTA, claim, done_testing, gpu_present, ok, sagitta, skip_all
+from jobs import cuda_run, told
+from tap import claim, done_testing, gpu_present, ok, sagitta, skip_all
 
-SHIM = os.path.join(os.environ.get("builddir", "."), "tests", "fault_cuda.so")
-BEHIND = os.environ.get("FAULT_BEHIND", "")  # further libraries to preload
 CALLS = [1, 2, 3, 4, 5, 6, 8, 10, 13]
 
 # name: what synth makes.  Few shapes in each, since a GPU compiles a kernel or three for each.
@@ -31,32 +29,14 @@ OPTIONS = {"power": ("--escalate",), "wide": ("--ridge-t", 0.5, "--ridge-b", 2)}
 
 
 def run(folder, out, systems, *words, ranks=1, **environment):
-    """The log of a run with the CUDA shim, its exit code, and where its result is."""
+    """A run with the CUDA shim, and where its result is."""
     place = os.path.join(folder, out)
-    preload = " ".join(filter(None, [SHIM, BEHIND]))
-    command = [SAGITTA, "solve", "--systems", systems, "--output", place, "--force",
-               *map(str, words)]
-    environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1",
-                       OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", **environment)
-    if ranks > 1:
-        command = ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", str(ranks), "-x",
-                   f"LD_PRELOAD={preload}", *command]
-    else:
-        environment["LD_PRELOAD"] = preload
-    if os.path.exists(place):
-        os.remove(place)
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment)
-    return done, place
+    return cuda_run(place, "solve", "--systems", systems, "--output", place, "--force", *words,
+                    ranks=ranks, **environment), place
 
 
 def equal(folder, name, out):
     return sagitta("diff", os.path.join(folder, f"{name}-cpu.h5"), out).returncode == 0
-
-
-def told(good, done):
-    if not good:
-        print("#", done.stderr.replace("\n", "\n# "))
-    return good
 
 
 def data(folder):

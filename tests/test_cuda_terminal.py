@@ -5,13 +5,11 @@ less the job ends with 71 and the numbers before any work; without a GPU cuda en
 is the CPU; a fault of CUDA ends the job with 69 and publishes nothing."""
 import os
 import re
-import subprocess
 import tempfile
 
-from tap import SAGITTA, claim, done_testing, gpu_present, ok, sagitta, skip_all
+from jobs import cuda_run, told
+from tap import claim, done_testing, gpu_present, ok, sagitta, skip_all
 
-SHIM = os.path.join(os.environ.get("builddir", "."), "tests", "fault_cuda.so")
-BEHIND = os.environ.get("FAULT_BEHIND", "")  # further libraries to preload
 CALLS = [1, 2, 3, 4, 5, 7, 9, 12, 16, 20]
 
 # name: what synth makes, and the options of the pass.
@@ -28,32 +26,15 @@ MADE = {
 def run(folder, out, name, *words, ranks=1, **environment):
     """A run with the CUDA shim, and where its result is."""
     place, at = os.path.join(folder, out), os.path.join(folder, name)
-    preload = " ".join(filter(None, [SHIM, BEHIND]))
     dictionary = "start.h5" if name == "indefinite" else "dictionary.h5"
-    command = [SAGITTA, "terminal", "--rows", f"{at}/rows.h5", "--dictionary",
-               f"{at}/{dictionary}", "--supports", f"{at}/supports.h5", "--spectrum", "inertia",
-               "--output", place, "--force", *map(str, MADE[name][1]), *map(str, words)]
-    environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1",
-                       OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", **environment)
-    if ranks > 1:
-        command = ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", str(ranks), "-x",
-                   f"LD_PRELOAD={preload}", *command]
-    else:
-        environment["LD_PRELOAD"] = preload
-    if os.path.exists(place):
-        os.remove(place)
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment)
-    return done, place
+    return cuda_run(place, "terminal", "--rows", f"{at}/rows.h5", "--dictionary",
+                    f"{at}/{dictionary}", "--supports", f"{at}/supports.h5", "--spectrum",
+                    "inertia", "--output", place, "--force", *MADE[name][1], *words, ranks=ranks,
+                    **environment), place
 
 
 def equal(folder, name, out):
     return sagitta("diff", os.path.join(folder, f"{name}-cpu.h5"), out).returncode == 0
-
-
-def told(good, done):
-    if not good:
-        print("#", (done.stdout + done.stderr).replace("\n", "\n# "))
-    return good
 
 
 def data(folder):

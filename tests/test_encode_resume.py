@@ -13,24 +13,10 @@ import h5py
 import numpy as np
 
 from jobs import job_end, job_ranks, job_start, wait_for_temporary
-from tap import claim, done_testing, ok, sagitta
+from tap import claim, done_testing, fails, need, ok, sagitta, same
 
 BLOCK = 4096
 N, P = 6 * BLOCK + 321, 16
-
-
-def need(done, what, code=0):
-    return ok(done.returncode == code, f"{what}: {done.returncode} {done.stderr[-400:]}")
-
-
-def fails(done, code, words, what):
-    ok(done.returncode == code and all(w in done.stderr for w in words),
-       f"{what}: {done.returncode} {done.stderr.strip()[-300:]}")
-
-
-def same(a, b, what):
-    done = sagitta("diff", a, b)
-    ok(done.returncode == 0 and not done.stdout, f"{what}: {done.stdout}{done.stderr}")
 
 
 def rows_done(path):

@@ -12,27 +12,13 @@ import numpy as np
 
 from exchange_files import FOLDERS, MADE, change, settings_of, tensors
 from seal import reseal, wrong_seals
-from tap import claim, done_testing, ok, sagitta
+from tap import claim, done_testing, fails, need, ok, sagitta, same
 
 BLOCK = 4096
 N = 3 * BLOCK + 77
 OWN = [f for f in FOLDERS if "pursuit" not in f]
 KINDS = {"relu": "learning_relu", "topk": "saelens_topk_rescaled", "jumprelu": "learning_jumprelu",
          "batchtopk": "learning_batchtopk", "tie": "sparsify_topk"}
-
-
-def need(done, what, code=0):
-    return ok(done.returncode == code, f"{what}: {done.returncode} {done.stderr[-400:]}")
-
-
-def fails(done, code, words, what):
-    ok(done.returncode == code and all(w in done.stderr for w in words),
-       f"{what}: {done.returncode} {done.stderr.strip()[-400:]}")
-
-
-def same(a, b, what):
-    done = sagitta("diff", a, b)
-    ok(done.returncode == 0 and not done.stdout, f"{what}: {done.stdout}{done.stderr}")
 
 
 def fingerprint(done):

@@ -9,7 +9,7 @@ import tempfile
 
 import numpy as np
 
-from tap import SAGITTA, claim, done_testing, ok, sagitta, skip
+from tap import SAGITTA, claim, done_testing, need, ok, sagitta, same, skip
 
 BLOCK = 4096
 N, P, K = 9 * BLOCK + 321, 12, 50
@@ -20,15 +20,6 @@ GRIDS = [f"{ranks // atoms}x{atoms}" for ranks in (2, 3, 4, 6, 8)
 def size_of(grid):
     rows, atoms = map(int, grid.split("x"))
     return rows * atoms
-
-
-def need(done, what, code=0):
-    return ok(done.returncode == code, f"{what}: {done.returncode} {done.stderr[-400:]}")
-
-
-def same(a, b, what):
-    done = sagitta("diff", a, b)
-    ok(done.returncode == 0 and not done.stdout, f"{what}: {done.stdout}{done.stderr}")
 
 
 def inputs_make(folder):

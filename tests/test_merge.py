@@ -8,21 +8,12 @@ import tempfile
 import h5py
 import numpy as np
 
-from tap import claim, done_testing, ok, sagitta
+from tap import claim, done_testing, fails, need, ok, sagitta
 
 BLOCK = 4096
 N, P = 5 * BLOCK + 1234, 16
 CUTS = ([0, N], [0, BLOCK, N], [0, 3 * BLOCK, 5 * BLOCK, N], [*range(0, N, BLOCK), N],
         [0, 2 * BLOCK, 3 * BLOCK, N])
-
-
-def need(done, what):
-    return ok(done.returncode == 0, f"{what}: {done.stderr[-400:]}")
-
-
-def fails(done, code, words, what):
-    ok(done.returncode == code and all(w in done.stderr for w in words),
-       f"{what}: {done.returncode} {done.stderr.strip()[-300:]}")
 
 
 def dump(path):

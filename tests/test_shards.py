@@ -9,16 +9,7 @@ import numpy as np
 
 from jobs import environment
 from shard_files import N, shards_write, values_made
-from tap import SAGITTA, claim, done_testing, ok, sagitta
-
-
-def need(done, what):
-    ok(done.returncode == 0, f"{what}: {done.stderr[-300:]}")
-
-
-def same(a, b, what):
-    done = sagitta("diff", a, b)
-    ok(done.returncode == 0 and not done.stdout, f"{what}: {done.stdout}{done.stderr}")
+from tap import SAGITTA, claim, done_testing, need, ok, sagitta, same
 
 
 def rows_of(names):

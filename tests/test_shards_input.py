@@ -10,16 +10,7 @@ import numpy as np
 
 from io_tool import tool
 from shard_files import P, safetensors, values_made
-from tap import claim, done_testing, ok, sagitta, skip
-
-
-def need(done, what):
-    ok(done.returncode == 0, f"{what}: {done.stderr[-300:]}")
-
-
-def same(a, b, what):
-    done = sagitta("diff", a, b)
-    ok(done.returncode == 0 and not done.stdout, f"{what}: {done.stdout}{done.stderr}")
+from tap import claim, done_testing, need, ok, sagitta, same, skip
 
 
 def is_read(name, expected, what):

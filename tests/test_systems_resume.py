@@ -14,26 +14,12 @@ import h5py
 import numpy as np
 
 from jobs import FAULTS, faulty, job_end, job_start
-from tap import claim, done_testing, ok, sagitta, skip
+from tap import claim, done_testing, fails, need, ok, sagitta, same, skip
 
 N, P, K, D = 6000, 16, 120, 2
 LARGE_N, LARGE_K = 40000, 400  # of jobs that last long enough to be stopped at any moment
 COMMANDS = {"assemble": "systems.h5", "solve": "solutions.h5"}
 BATCH = {"assemble": (), "solve": ("--batch", 40)}
-
-
-def need(done, what, code=0):
-    return ok(done.returncode == code, f"{what}: {done.returncode} {done.stderr[-400:]}")
-
-
-def fails(done, code, words, what):
-    ok(done.returncode == code and all(w in done.stderr for w in words),
-       f"{what}: {done.returncode} {done.stderr.strip()[-300:]}")
-
-
-def same(a, b, what):
-    done = sagitta("diff", a, b)
-    ok(done.returncode == 0 and not done.stdout, f"{what}: {done.stdout}{done.stderr}")
 
 
 def systems_done(path):

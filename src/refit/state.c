@@ -191,6 +191,7 @@ struct index_job {
   gidx *next;  /* [k] where its list goes on */
 };
 
+/* A task: count. */
 static void atoms_count(void *self, gidx task)
 {
   const struct index_job *j = self;
@@ -204,6 +205,7 @@ static void atoms_count(void *self, gidx task)
     if ((uint64_t)(atoms[e] - first) < (uint64_t)count) counts[atoms[e]]++;
 }
 
+/* A task: list. */
 static void atoms_list(void *self, gidx task)
 {
   const struct index_job *j = self;
