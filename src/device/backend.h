@@ -32,6 +32,8 @@ struct backend {
   /* Of a GPU: its memory, in equal parts for the ranks of this node that get it; INT64_MAX where
    * there is none.  NULL: no limit. */
   int (*memory)(const struct device_options *options, int local_size, gidx *bytes);
+  /* Ahead of open, from any thread; NULL: nothing takes long. */
+  void (*warm)(const struct device_options *options);
   void (*close)(struct device *dev);
   int (*idle)(struct device *dev, int *idle);         /* NULL: it always is */
   int (*copy_rate)(struct device *dev, double *rate); /* NULL: 0 */

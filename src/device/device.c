@@ -66,6 +66,11 @@ static int wants_gpu(const struct device_options *o)
   return !strcmp(kind, "cuda") || (!strcmp(kind, "auto") && o->work >= DEVICE_BREAK_EVEN);
 }
 
+void device_warm(const struct device_options *o)
+{
+  if (wants_gpu(o) && backend_cuda.warm) backend_cuda.warm(o);
+}
+
 void device_open_dry(struct device *dev, const struct device_options *o, gidx *forms)
 {
   *dev = device_of(wants_gpu(o) ? &backend_cuda : &backend_cpu, o);

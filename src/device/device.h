@@ -87,6 +87,9 @@ void device_cuda_library(char *text, size_t capacity);
 /* ERR_USAGE for an unknown variant, ERR_DEVICE for one that this processor lacks and for `cuda`
  * where there is no GPU.  `auto` without a GPU is the CPU; the log says why. */
 int device_open(struct device *dev, const struct device_options *options);
+/* Make what takes device_open() of these options long, the context of a GPU, ahead of it and from
+ * any thread.  Failures are left for it to tell. */
+void device_warm(const struct device_options *options);
 /* A dry device of the kind that device_open() would choose if a GPU were present.  *forms <- bytes
  * that the real one keeps of max_atoms atoms, beside the atoms themselves: exact on the CPU; an
  * estimate on a GPU, and for a variant that this processor lacks. */

@@ -12,6 +12,7 @@
 #include "base/num.h"
 #include "base/status.h"
 #include "base/team.h"
+#include "base/worker.h"
 #include "comm/buffers.h"
 #include "fit/judge.h"
 #include "fit/revive.h"
@@ -43,6 +44,8 @@ struct fit {
   struct refit_task refit_task;
   struct refit_state state;
   struct coder coder;
+  struct coder_shape shape; /* of the coder */
+  struct worker warmer;     /* makes the GPU's context while rows are read */
   struct coded coded; /* the rows in memory */
   struct judge judge;
   struct classes classes;                  /* of update atoms */
@@ -249,8 +252,8 @@ static int part_load(struct fit *f, gidx part)
   TRY(refit_state_load(state, &f->refit_task, f->c));
   TRY(refit_tss(f->c, state->total, state->x, state->p, &f->tss));
   if (!f->coder.device.backend) {
-    struct coder_shape shape = coder_shape_of(f);
-    TRY(comm_agree(f->c, coder_open(&f->coder, &shape)));
+    worker_close(&f->warmer);
+    TRY(comm_agree(f->c, coder_open(&f->coder, &f->shape)));
     TRY(comm_devices_report(f->c, &f->coder.device));
     snprintf(f->result->device, sizeof f->result->device, "%s %s", f->coder.device.kind,
              f->coder.device.variant);
@@ -264,14 +267,27 @@ static int beside_find(struct fit *f)
 {
   int size = f->c->size;
   TRY(refit_state_shape(&f->state, &f->refit_task, f->c));
-  struct coder_shape shape = coder_shape_of(f);
-  TRY(judge_bytes(&shape, f->held.n, size, &f->refit_task.beside));
+  f->shape = coder_shape_of(f);
+  TRY(judge_bytes(&f->shape, f->held.n, size, &f->refit_task.beside));
   f->refit_task.beside += f->task->beside;
   f->state = (struct refit_state){0};
   return OK;
 }
 
-static int state_open(struct fit *f)
+static int coder_warm_run(void *shape)
+{
+  coder_warm(shape);
+  return OK;
+}
+
+static int warmer_start(struct fit *f)
+{
+  TRY(worker_open(&f->warmer));
+  return worker_start(&f->warmer, coder_warm_run, &f->shape);
+}
+
+/* Does the job fit into memory?  Nothing is read before this is known. */
+static int state_plan(struct fit *f)
 {
   const struct fit_task *t = f->task;
   int joint = f->how == UPDATE_JOINT;
@@ -289,6 +305,13 @@ static int state_open(struct fit *f)
   TRY(comm_agree(f->c, beside_find(f)));
   TRY(refit_total_check(&f->refit_task, f->c, joint ? update_bytes : refit_batch_bytes,
                         t->directions, 1));
+  return comm_agree(f->c, warmer_start(f));
+}
+
+static int state_open(struct fit *f)
+{
+  const struct fit_task *t = f->task;
+  int joint = f->how == UPDATE_JOINT;
   TRY(part_load(f, f->sweep % f->parts));
   TRY(judge_open(&f->judge, &f->held, f->mean, &f->coder, f->c));
   if (joint) TRY(comm_agree(f->c, update_open(&f->update, &f->state, &f->coder.device)));
@@ -626,6 +649,7 @@ static void fit_close(struct fit *f)
   update_free(&f->update);
   judge_close(&f->judge);
   coded_close(&f->coder, &f->coded);
+  worker_close(&f->warmer);
   coder_close(&f->coder);
   refit_state_free(&f->state);
   split_free(&f->split);
@@ -660,6 +684,7 @@ int fit_run(const struct fit_task *task, struct comm *c, const struct fit_sink *
   memcpy(result->phases, phase_names, sizeof phase_names);
   phase_begin(&result->phases[FIT_START]);
   TRY(comm_agree(c, sources_open(f)));
+  TRY(state_plan(f));
   if (f->mean) TRY(mean_compute(c, &f->fitted, f->mean));
   TRY(task->start ? comm_agree(c, start_take(f)) : start_draw(f));
   f->first = f->sweep;

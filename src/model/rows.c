@@ -35,6 +35,11 @@ static gidx finite_values(const float *x, gidx n, idx p)
   return at;
 }
 
+int rows_are_finite(const float *x, gidx n, idx p)
+{
+  return finite_values(x, n, p) == n * p;
+}
+
 int rows_check(const float *x, gidx n, idx p, gidx first, const char *name)
 {
   gidx at = finite_values(x, n, p);

@@ -24,6 +24,9 @@ struct row_source {
 /* x[n][p] <- x - mean[p], computed in f64 and rounded once.  With mean NULL nothing happens. */
 void rows_center(float *x, gidx n, idx p, const real *mean);
 
+/* Is every value of x[n][p] a number, and finite? */
+int rows_are_finite(const float *x, gidx n, idx p);
+
 /* ERR_INPUT names the first value that is not finite; first is the global number of row 0. */
 int rows_check(const float *x, gidx n, idx p, gidx first, const char *name);
 

@@ -34,6 +34,12 @@ static struct device_options options_of(const struct coder_shape *c)
                                  .filter = c->filter};
 }
 
+void coder_warm(const struct coder_shape *shape)
+{
+  struct device_options options = options_of(shape);
+  device_warm(&options);
+}
+
 /* The work arrays of a piece. */
 static int pieces_alloc(struct coder *w)
 {

@@ -45,6 +45,9 @@ struct coded {
   struct buffer quality; /* struct row_quality [n] */
 };
 
+/* device_warm() for a coder of this shape. */
+void coder_warm(const struct coder_shape *shape);
+
 /* ERR_DEVICE, ERR_MEMORY as device_open().  coder_close() is safe on a zeroed struct. */
 int coder_open(struct coder *w, const struct coder_shape *shape);
 void coder_close(struct coder *w);

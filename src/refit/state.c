@@ -14,7 +14,7 @@
 #include "refit/color.h"
 #include "refit/layout.h"
 
-enum { PIECE_BYTES = 16 << 20 }; /* of rows and atoms that are read at a time */
+enum { PIECE_BYTES = 16 << 20, TASK_ROWS = 64 }; /* read at a time; of a thread */
 
 void refit_blocks_share(gidx n, int size, int rank, gidx *block_first, gidx *blocks)
 {
@@ -94,23 +94,62 @@ static int device_prepare(struct refit_state *f)
   return device_open(&f->device, &options);
 }
 
-int refit_rows_load(const struct row_source *rows, const real *mean, gidx first, gidx n, float *x,
-                    uint64_t *terms)
+/* Rows that were read: threads check, hash and centre some of them each, while the next are read. */
+struct piece {
+  const struct row_source *rows;
+  const real *mean;
+  gidx first, count; /* global number of the first */
+  float *x;          /* [count][p] */
+  uint64_t terms;
+  int is_bad;
+};
+
+static int piece_read(void *argument)
 {
-  struct worker worker;
-  idx p = rows->p;
-  gidx piece = 1 + PIECE_BYTES / (p * (gidx)sizeof *x);
-  TRY(worker_open(&worker));
-  for (gidx i = 0; i < n; i += piece) {
-    gidx count = imin(n - i, piece);
-    float *to = x + i * p;
-    TRY(rows_access(&worker, (struct rows_access){rows, first + i, count, to}));
-    *terms += items_terms(to, count, p, first + i);
-    rows_center(to, count, p, mean);
-    TRY(rows_source_check(rows, to, first + i, count));
+  const struct piece *j = argument;
+  return j->rows->read(j->rows->self, j->first, (idx)j->count, j->x);
+}
+
+/* A task: rows that are not finite are left for piece_take() to name. */
+static void rows_take(void *self, gidx task)
+{
+  struct piece *j = self;
+  idx p = j->rows->p;
+  gidx at = task * TASK_ROWS, n = imin(j->count - at, TASK_ROWS);
+  float *x = j->x + at * p;
+  if (rows_are_finite(x, n, p)) {
+    __atomic_fetch_add(&j->terms, items_terms(x, n, p, j->first + at), __ATOMIC_RELAXED);
+    rows_center(x, n, p, j->mean);
   }
-  worker_close(&worker);
-  return OK;
+  if (!rows_are_finite(x, n, p)) __atomic_store_n(&j->is_bad, 1, __ATOMIC_RELAXED);
+}
+
+static int piece_take(struct piece *j, int threads, uint64_t *terms)
+{
+  team_run(threads, ceil_div(j->count, TASK_ROWS), rows_take, j);
+  *terms += j->terms;
+  return j->is_bad ? rows_source_check(j->rows, j->x, j->first, j->count) : OK;
+}
+
+int refit_rows_load(const struct row_source *rows, const real *mean, gidx first, gidx n,
+                    int threads, float *x, uint64_t *terms)
+{
+  gidx p = rows->p, most = 1 + PIECE_BYTES / (p * (gidx)sizeof *x);
+  struct piece next = {rows, mean, first, imin(n, most), x, 0, 0};
+  struct worker worker;
+  TRY(worker_open(&worker));
+  int status = n > 0 ? worker_start(&worker, piece_read, &next) : OK;
+  while (!status && next.count > 0) {
+    TRY(worker_wait(&worker));
+    struct piece now = next;
+    next.first += now.count;
+    next.x += now.count * p;
+    next.count = imin(first + n - next.first, most);
+    if (next.count > 0) TRY(worker_start(&worker, piece_read, &next));
+    status = piece_take(&now, threads, terms);
+  }
+  worker_close(&worker); /* a read in progress ends first */
+  return status;
 }
 
 /* What reading works with; a thread that is left behind may still use it. */
@@ -304,8 +343,10 @@ int refit_state_load(struct refit_state *f, const struct refit_task *task, struc
   status = struct_alloc(&l, sizeof *l); /* on the heap: kept after a failure */
   if (!status) status = refit_state_alloc(f, &held);
   TRY(comm_agree(c, status));
-  TRY(comm_agree_at(
-      c, refit_rows_load(task->rows, task->mean, f->first, f->n, f->x, &l->terms.rows), f->first));
+  TRY(comm_agree_at(c,
+                   refit_rows_load(task->rows, task->mean, f->first, f->n, task->threads, f->x,
+                                   &l->terms.rows),
+                   f->first));
   TRY(comm_agree(c, frames_read(f, task->atoms, l)));
   TRY(comm_agree_at(c, supports_read(f, task->supports, l), f->first));
   TRY(refit_identity(f, &l->terms, &f->inputs));

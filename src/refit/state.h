@@ -64,9 +64,10 @@ gidx refit_rows_share(gidx n, int size, int rank, gidx *first);
 gidx refit_atom_rows(const struct refit_state *f, idx atom);
 
 /* Read rows first .. first + n - 1 into x[n][p]; *terms <- it and their hash's terms
- * (model/identity.h); then the mean is subtracted.  ERR_INPUT.  Not collective. */
-int refit_rows_load(const struct row_source *rows, const real *mean, gidx first, gidx n, float *x,
-                    uint64_t *terms);
+ * (model/identity.h); then the mean is subtracted, by so many threads.  ERR_INPUT.  Not
+ * collective. */
+int refit_rows_load(const struct row_source *rows, const real *mean, gidx first, gidx n,
+                    int threads, float *x, uint64_t *terms);
 
 /* ERR_INPUT when the sources' shapes do not fit together.  Not collective. */
 int refit_task_check(const struct refit_task *task);

@@ -39,6 +39,13 @@ static int gpu_of_rank(struct cuda_state *s)
   return OK;
 }
 
+/* Choosing a GPU makes its context. */
+static void cuda_warm(const struct device_options *options)
+{
+  int count = 0;
+  if (!cudaGetDeviceCount(&count) && count > 0) cudaSetDevice(options->local_rank % count);
+}
+
 /* No context is made for it. */
 static int cuda_memory(const struct device_options *options, int local_size, gidx *bytes)
 {
@@ -131,6 +138,7 @@ const struct backend backend_cuda = {
     .prepare = cuda_prepare,
     .forms_bytes = plan_forms_bytes,
     .memory = cuda_memory,
+    .warm = cuda_warm,
     .close = cuda_close,
     .alloc = cuda_buffer_alloc,
     .alloc_device = cuda_buffer_wrap,
