@@ -46,17 +46,18 @@ static __device__ inline double *take(double **from, int count)
 static __device__ inline void step_lay(struct step *s, const struct step_args *a, double *shared)
 {
   int q = a->q, k = q * D, pitch = step_pitch(a->p), size = cluster_size();
-  struct step_item item = a->items[blockIdx.x / size];
+  const struct step_item *item = a->items + blockIdx.x / size;
   s->a = *a;
   s->size = size;
   s->index = blockIdx.x / size;
   s->rank = blockIdx.x % size;
-  s->first_entry = item.first;
-  s->atom = item.atom;
-  s->at = item.at;
-  s->n = item.n;
-  s->lo = (int)((long long)item.n * s->rank / size);
-  s->hi = (int)((long long)item.n * (s->rank + 1) / size);
+  s->first_entry = __ldcg(&item->first);
+  s->atom = __ldcg(&item->atom);
+  s->at = __ldcg(&item->at);
+  s->n = __ldcg(&item->n);
+  s->lo = (int)((long long)s->n * s->rank / size);
+  s->hi = (int)((long long)s->n * (s->rank + 1) / size);
+  s->count = 0;
   s->pitch = pitch;
   s->kept = 0;
   s->first = -1;
@@ -87,17 +88,38 @@ static __device__ inline void step_lay(struct step *s, const struct step_args *a
   s->row = (int *)take(&shared, a->capacity);
 }
 
+/* Let the launch that follows begin; it waits for this one where it must. */
+static __device__ inline void launch_next(void)
+{
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;");
+#endif
+}
+
+/* The launches before this one have ended, and what they wrote is seen. */
+static __device__ inline void launches_wait(void)
+{
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+/* What the atoms of other launches leave alone is brought before these have ended. */
 static __device__ inline void step_open(struct step *s, const struct step_args *a, double *shared)
 {
+  launch_next();
   if (threadIdx.x == 0) step_lay(s, a, shared);
   __syncthreads();
   const double *frame = a->frames + (long long)s->atom * D * a->p;
 #pragma unroll 1
   for (int v = threadIdx.x; v < D * a->p; v += THREADS)
-    s->u_old[v / a->p * s->pitch + v % a->p] = frame[v];
+    s->u_old[v / a->p * s->pitch + v % a->p] = __ldcg(frame + v);
   groups_find(s);
-  if (s->lo < s->hi) rows_order(s, s->lo);
-  __syncthreads();
+  if (s->lo < s->hi) rows_name(s, s->lo);
+  struct stage first = stage_of(s);
+  stage_bring(s, &first, 0, -1);
+  launches_wait();
+  rows_order(s);
 }
 
 /* v[p] loses its part along a unit vector.  The first time its norm is found beside. */
@@ -154,7 +176,7 @@ static __device__ __noinline__ void candidate_offer(struct step *shared, int tur
 static __device__ inline void directions_find(struct step *s)
 {
   int q = s->a.q, turn = 0;
-  columns_sum(s, -1, sums_of(s, turn));
+  columns_sum(s, -1, sums_of(s, turn), 1);
   rows_wait();
   cluster_wait();
 #pragma unroll 1
@@ -164,7 +186,7 @@ static __device__ inline void directions_find(struct step *s)
     products_find(s, j, j == 0);
     cluster_wait();
     if (j >= s->kept || s->kept == q) continue;
-    columns_sum(s, j, sums_of(s, ++turn));
+    columns_sum(s, j, sums_of(s, ++turn), 0);
     cluster_wait();
     candidate_offer(s, turn, 0);
   }

@@ -57,7 +57,7 @@ static __device__ inline int group_of(const struct step *s, int row)
 
 static __device__ inline int row_at(const struct step *s, int position)
 {
-  return (int)(s->a.entry[s->first_entry + position] / s->a.s);
+  return (int)(entry_at(s, position) / s->a.s);
 }
 
 /* start[g] <- the position of the first row that is not before group g. */
@@ -83,6 +83,11 @@ struct stage {
   int first, count;
 };
 
+static __device__ inline struct stage stage_of(const struct step *s)
+{
+  return {(int *)s->added, s->added + STAGE_ROWS / 2, 0, 0};
+}
+
 static __device__ inline void stage_bring(const struct step *s, struct stage *g, int first, int j)
 {
   int left = s->n - first;
@@ -91,11 +96,11 @@ static __device__ inline void stage_bring(const struct step *s, struct stage *g,
   __syncthreads();
 #pragma unroll 1
   for (int i = threadIdx.x; i < g->count; i += THREADS) {
-    long long entry = s->a.entry[s->first_entry + first + i];
+    long long entry = entry_at(s, first + i);
     g->row[i] = (int)(entry / s->a.s);
     if (j >= 0) g->weight[i] = __ldcg(values_of(s, first + i) + 2 * D + j);
 #pragma unroll
-    for (int m = 0; m < D && j < 0; m++) g->weight[i * D + m] = s->a.codes[entry * D + m];
+    for (int m = 0; m < D && j < 0; m++) g->weight[i * D + m] = __ldcg(s->a.codes + entry * D + m);
   }
   __syncthreads();
 }
@@ -121,7 +126,7 @@ static __device__ inline void column_add(const struct step *s, struct column *c,
     double x[AHEAD];
 #pragma unroll
     for (int i = 0; i < AHEAD; i++)
-      if (r + i < end) x[i] = c->residual[(long long)g->row[r + i] * s->a.p];
+      if (r + i < end) x[i] = __ldcg(c->residual + (long long)g->row[r + i] * s->a.p);
 #pragma unroll
     for (int i = 0; i < AHEAD; i++) {
       if (r + i >= end) break;
@@ -147,15 +152,17 @@ static __device__ inline double groups_join(const struct step *s, const double *
 }
 
 /* The sums over all rows, weighted by their codes (j < 0: D of them) or by their products with
- * direction j: the columns of this block go to out[D p]. */
-static __device__ __noinline__ void columns_sum(struct step *shared, int j, double *out)
+ * direction j: the columns of this block go to out[D p].  is_there: the first rows and weights are
+ * in shared memory. */
+static __device__ __noinline__ void columns_sum(struct step *shared, int j, double *out,
+                                                int is_there)
 {
   struct step *s = step_shared(shared);
   int p = s->a.p, vectors = j < 0 ? D : 1, all = vectors * p, groups = s->a.groups;
   int lo = all / s->size * s->rank + min_of(all % s->size, s->rank);
   int hi = lo + all / s->size + (s->rank < all % s->size);
   int width = THREADS / groups, group = threadIdx.x / width;
-  struct stage g = {(int *)s->added, s->added + STAGE_ROWS / 2, 0, 0};
+  struct stage g = stage_of(s);
 #pragma unroll 1
   for (int base = lo; base < hi; base += width) {
     int wide = min_of(hi - base, width), v = base + threadIdx.x % width;
@@ -169,7 +176,11 @@ static __device__ __noinline__ void columns_sum(struct step *shared, int j, doub
     c.block = -1;
 #pragma unroll 1
     for (int first = 0; first < s->n; first += STAGE_ROWS) {
-      stage_bring(s, &g, first, j);
+      if (is_there)
+        g.count = min_of(s->n, STAGE_ROWS);
+      else
+        stage_bring(s, &g, first, j);
+      is_there = 0;
       column_add(s, &c, &g);
     }
     if (c.block >= 0) stack_push(&c.stack, c.block, c.chain);

@@ -105,23 +105,37 @@ static __device__ __noinline__ double chain(const double *x, const double *y, in
   return acc;
 }
 
-/* Begin to bring own rows from position `first` on, as many as fit. */
-static __device__ inline void rows_order(struct step *s, int first)
+/* The entry at a position.  What a launch finds before others have ended is read past the first
+ * cache: it may hold what the launches before them found there. */
+static __device__ inline long long entry_at(const struct step *s, int position)
 {
-  int count = min_of(s->hi - first, s->a.capacity), p = s->a.p;
+  return __ldcg(s->a.entry + s->first_entry + position);
+}
+
+/* Which own rows stand at position `first` and after it, as many as fit, and their codes.  Nobody
+ * else changes these during a sweep. */
+static __device__ inline void rows_name(struct step *s, int first)
+{
+  int count = min_of(s->hi - first, s->a.capacity);
 #pragma unroll 1
   for (int i = threadIdx.x; i < count; i += THREADS) {
-    long long entry = s->a.entry[s->first_entry + first + i];
+    long long entry = entry_at(s, first + i);
     s->entry[i] = entry;
     s->row[i] = (int)(entry / s->a.s);
 #pragma unroll
-    for (int m = 0; m < D; m++) s->t[i * D + m] = s->a.codes[entry * D + m];
+    for (int m = 0; m < D; m++) s->t[i * D + m] = __ldcg(s->a.codes + entry * D + m);
   }
   if (threadIdx.x == 0) s->first = first;
   if (threadIdx.x == 0) s->count = count;
   __syncthreads();
+}
+
+/* Begin to bring the rows that are named. */
+static __device__ inline void rows_order(struct step *s)
+{
+  int p = s->a.p;
 #pragma unroll 1
-  for (int i = threadIdx.x / WARP; i < count; i += WARPS) {
+  for (int i = threadIdx.x / WARP; i < s->count; i += WARPS) {
     const double *from = s->a.residual + (long long)s->row[i] * p;
     double *to = s->rows + i * s->pitch;
     int lane = threadIdx.x % WARP;
@@ -145,7 +159,8 @@ static __device__ __noinline__ void rows_bring(struct step *shared, int first)
   struct step *s = step_shared(shared);
   if (s->first == first) return;
   __syncthreads();
-  rows_order(s, first);
+  rows_name(s, first);
+  rows_order(s);
   rows_wait();
 }
 

@@ -48,7 +48,7 @@ static int kernel_find(struct cuda_state *s, const struct kernel_recipe *recipe,
 /* A launch as CUDA wants it. */
 struct ready {
   struct cuda_kernel *kernel;
-  cudaLaunchAttribute cluster;
+  cudaLaunchAttribute attributes[2];
   cudaLaunchConfig_t config;
 };
 
@@ -68,14 +68,18 @@ static int launch_prepare(struct device *dev, const struct cuda_launch *l, struc
   k->shared = l->shared > k->shared ? l->shared : k->shared;
   if (l->cluster > CLUSTER_PORTABLE)
     TRY_CU(cudaFuncSetAttribute(function, cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
-  r->cluster = (cudaLaunchAttribute){.id = cudaLaunchAttributeClusterDimension,
-                                     .val.clusterDim = {(unsigned)l->cluster, 1, 1}};
   r->config = (cudaLaunchConfig_t){.gridDim = l->grid,
                                    .blockDim = l->block,
                                    .dynamicSmemBytes = (size_t)l->shared,
                                    .stream = l->stream ? l->stream : s->stream,
-                                   .attrs = &r->cluster,
-                                   .numAttrs = l->cluster > 1};
+                                   .attrs = r->attributes};
+  if (l->cluster > 1)
+    r->attributes[r->config.numAttrs++] = (cudaLaunchAttribute){
+        .id = cudaLaunchAttributeClusterDimension, .val.clusterDim = {(unsigned)l->cluster, 1, 1}};
+  if (l->is_early)
+    r->attributes[r->config.numAttrs++] =
+        (cudaLaunchAttribute){.id = cudaLaunchAttributeProgrammaticStreamSerialization,
+                              .val.programmaticStreamSerializationAllowed = 1};
   return OK;
 }
 

@@ -13,8 +13,9 @@ struct cuda_launch {
   enum kernel_name name;
   struct kernel_shape shape;
   dim3 grid, block;
-  int cluster; /* blocks of a cluster, from 9.0 on; 0: there are none */
-  int shared;  /* bytes of dynamic shared memory */
+  int cluster;  /* blocks of a cluster, from 9.0 on; 0: there are none */
+  int shared;   /* bytes of dynamic shared memory */
+  int is_early; /* it may begin when all blocks of the launch before let it, from 9.0 on */
   void *arguments;
   cudaStream_t stream; /* NULL: the computing one */
 };

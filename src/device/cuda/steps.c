@@ -102,11 +102,13 @@ static gidx rows_of(const struct steps_job *job, idx atom)
 static struct cuda_launch launch_of(const struct sweep *w, idx items, idx cluster)
 {
   const struct steps_job *job = w->job;
+  const struct cuda_state *s = w->dev->state;
   return (struct cuda_launch){.name = KERNEL_STEP,
                               .shape = {.d = job->d},
                               .grid = {(unsigned)(items * cluster), 1, 1},
                               .block = {STEP_THREADS, 1, 1},
                               .cluster = cluster,
+                              .is_early = s->architecture >= 90,
                               .shared =
                                   step_shared_bytes(job->d, job->directions, job->p, w->capacity)};
 }
