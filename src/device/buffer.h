@@ -53,6 +53,11 @@ struct gather_job {
 };
 int device_gather(struct device *dev, const struct gather_job *job);
 
+/* Page-lock host memory of the caller, which a GPU then reads and writes faster, until
+ * host_unpin(); nothing where that cannot be. */
+void host_pin(struct device *dev, void *host, gidx bytes);
+void host_unpin(struct device *dev, void *host);
+
 /* *bytes <- what buffer_wrap_spare() would give now; 0 or less: nothing.  On the CPU there is no
  * limit. */
 int buffer_bytes_available(struct device *dev, gidx *bytes);

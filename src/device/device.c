@@ -188,6 +188,16 @@ int device_gather(struct device *dev, const struct gather_job *job)
   return job->n ? dev->backend->gather(dev, job) : OK;
 }
 
+void host_pin(struct device *dev, void *host, gidx bytes)
+{
+  if (dev->backend->pin && !dev->is_dry) dev->backend->pin(host, bytes);
+}
+
+void host_unpin(struct device *dev, void *host)
+{
+  if (dev->backend->unpin && !dev->is_dry) dev->backend->unpin(host);
+}
+
 int buffer_bytes_available(struct device *dev, gidx *bytes)
 {
   *bytes = INT64_MAX;

@@ -30,6 +30,11 @@ static struct steps_job job_of(struct resident *r, const struct classes *classes
                             .work = &r->work};
 }
 
+static gidx frames_bytes(const struct refit_state *f)
+{
+  return (gidx)f->k * f->d * f->p * (gidx)sizeof *f->frames;
+}
+
 /* A color_looker: the device has the rows. */
 static int rows_look(void *self, const struct color_look *look)
 {
@@ -57,6 +62,8 @@ int resident_open(struct resident *r, struct refit_state *f, struct coder *coder
   TRY(arena_alloc(&r->arena, &r->results, f->k, sizeof *r->results));
   r->looker = (struct color_looker){r, rows_look};
   r->is_on = buffer_wrap_spare(&coder->device, &r->work, NULL, bytes) == OK;
+  if (r->is_on) host_pin(&coder->device, f->frames, frames_bytes(f));
+  if (r->is_on) host_pin(&coder->device, f->entry, (gidx)f->n * f->s * (gidx)sizeof *f->entry);
   if (r->is_on) return OK;
   log_info("the steps of atoms stay with the CPU: %s", status_message());
   status_clear();
@@ -66,6 +73,8 @@ int resident_open(struct resident *r, struct refit_state *f, struct coder *coder
 
 void resident_close(struct resident *r)
 {
+  if (r->is_on) host_unpin(&r->coder->device, r->f->frames);
+  if (r->is_on) host_unpin(&r->coder->device, r->f->entry);
   if (r->coder) buffer_free(&r->coder->device, &r->work);
   arena_free(&r->arena);
   *r = (struct resident){0};

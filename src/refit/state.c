@@ -15,6 +15,7 @@
 #include "refit/layout.h"
 
 enum { PIECE_BYTES = 16 << 20, TASK_ROWS = 64 }; /* read at a time; of a thread */
+enum { TALLY_ENTRIES = 4 }; /* of each atom in a part of the entries, so that tallies are small */
 
 void refit_blocks_share(gidx n, int size, int rank, gidx *block_first, gidx *blocks)
 {
@@ -73,9 +74,11 @@ int refit_state_alloc(struct refit_state *f, struct refit_held *held)
   TRY(arena_alloc(a, &f->atoms, entries, sizeof *f->atoms));
   TRY(arena_alloc(a, &f->score, entries, sizeof *f->score));
   TRY(arena_alloc(a, &f->codes, entries * f->d, sizeof *f->codes));
-  TRY(arena_alloc(a, &f->start, (gidx)f->k + 2, sizeof *f->start));
+  TRY(arena_alloc(a, &f->start, (gidx)f->k + 1, sizeof *f->start));
   TRY(arena_alloc(a, &f->entry, entries, sizeof *f->entry));
   TRY(arena_alloc(a, &f->counts, (gidx)f->c->size * f->k, sizeof *f->counts));
+  f->n_tallies = (int)imax(imin(f->task->threads, entries / (TALLY_ENTRIES * (gidx)f->k)), 1);
+  TRY(arena_alloc(a, &f->tallies, (gidx)f->n_tallies * f->k, sizeof *f->tallies));
   held->supports = bytes_since(a, &before);
   TRY(arena_alloc(a, &f->frames, (gidx)f->k * f->d * f->p, sizeof *f->frames));
   held->frames = bytes_since(a, &before);
@@ -223,60 +226,64 @@ int refit_state_load_bytes(const struct refit_state *f, gidx *bytes)
   return OK;
 }
 
-/* Entries of own rows, by threads that have some of the atoms each. */
-struct index_job {
-  const struct refit_state *f;
-  idx *counts; /* [k] entries of each atom */
-  gidx *next;  /* [k] where its list goes on */
-};
-
-/* A task: count. */
-static void atoms_count(void *self, gidx task)
+/* Tasks: part `task` of the own entries. */
+static void part_count(void *self, gidx task)
 {
-  const struct index_job *j = self;
-  const struct refit_state *f = j->f;
-  const idx *atoms = f->atoms;
-  idx *counts = j->counts;
-  gidx first, count, entries = (gidx)f->n * f->s;
-  comm_share(f->k, f->task->threads, (int)task, &first, &count);
-  memset(counts + first, 0, (size_t)count * sizeof *counts);
-  for (gidx e = 0; e < entries; e++)
-    if ((uint64_t)(atoms[e] - first) < (uint64_t)count) counts[atoms[e]]++;
+  const struct refit_state *f = self;
+  idx *tally = f->tallies + task * f->k;
+  gidx first, count;
+  comm_share((gidx)f->n * f->s, f->n_tallies, (int)task, &first, &count);
+  memset(tally, 0, (size_t)f->k * sizeof *tally);
+  for (gidx e = first; e < first + count; e++) tally[f->atoms[e]]++;
 }
 
-/* A task: list. */
-static void atoms_list(void *self, gidx task)
+static void part_list(void *self, gidx task)
 {
-  const struct index_job *j = self;
-  const struct refit_state *f = j->f;
-  const idx *atoms = f->atoms;
-  gidx *next = j->next, *entry = f->entry;
-  gidx first, count, entries = (gidx)f->n * f->s;
-  comm_share(f->k, f->task->threads, (int)task, &first, &count);
-  for (gidx e = 0; e < entries; e++)
-    if ((uint64_t)(atoms[e] - first) < (uint64_t)count) entry[next[atoms[e]]++] = e;
+  const struct refit_state *f = self;
+  idx *before = f->tallies + task * f->k;
+  gidx first, count;
+  comm_share((gidx)f->n * f->s, f->n_tallies, (int)task, &first, &count);
+  for (gidx e = first; e < first + count; e++) {
+    idx a = f->atoms[e];
+    f->entry[f->start[a] + before[a]++] = e;
+  }
+}
+
+/* A task: of some atoms, how many entries each has in all parts, and before each part. */
+static void tallies_sum(void *self, gidx task)
+{
+  const struct refit_state *f = self;
+  idx *counts = f->counts + (gidx)f->c->rank * f->k;
+  gidx first, count;
+  comm_share(f->k, f->n_tallies, (int)task, &first, &count);
+  for (gidx a = first; a < first + count; a++) counts[a] = 0;
+  for (int t = 0; t < f->n_tallies; t++)
+    for (gidx a = first; a < first + count; a++) {
+      idx *tally = f->tallies + (gidx)t * f->k + a, here = *tally;
+      *tally = counts[a];
+      counts[a] += here;
+    }
 }
 
 int refit_state_index(struct refit_state *f)
 {
-  struct index_job job = {.f = f, .next = f->start + 1};
   const idx *mine = f->counts + (gidx)f->c->rank * f->k;
   TRY(refit_state_count(f));
-  f->start[0] = job.next[0] = 0;
-  for (idx a = 0; a < f->k; a++) job.next[a + 1] = job.next[a] + mine[a];
-  team_run(f->task->threads, f->task->threads, atoms_list, &job);
+  f->start[0] = 0;
+  for (idx a = 0; a < f->k; a++) f->start[a + 1] = f->start[a] + mine[a];
+  team_run(f->task->threads, f->n_tallies, part_list, f);
   return OK;
 }
 
 int refit_state_count(struct refit_state *f)
 {
-  struct index_job job = {.f = f, .counts = f->counts + (gidx)f->c->rank * f->k};
   idx *each = NULL;
   struct arena arena = {0};
-  team_run(f->task->threads, f->task->threads, atoms_count, &job);
+  team_run(f->task->threads, f->n_tallies, part_count, f);
+  team_run(f->task->threads, f->n_tallies, tallies_sum, f);
   TRY(comm_agree(f->c, arena_alloc(&arena, &each, f->c->size, sizeof *each)));
   for (int r = 0; r < f->c->size; r++) each[r] = f->k;
-  TRY(comm_allgather(f->c, job.counts, each, sizeof *job.counts, f->counts));
+  TRY(comm_allgather(f->c, f->counts + (gidx)f->c->rank * f->k, each, sizeof *each, f->counts));
   arena_free(&arena);
   return OK;
 }

@@ -51,6 +51,8 @@ struct refit_state {
   gidx *start;              /* [k + 1] where the entries of each atom begin in entry */
   gidx *entry;              /* [n s] of an atom by ascending own row: row s + place in the row */
   idx *counts;              /* [size][k] rows of each atom on each rank */
+  idx *tallies;             /* [n_tallies][k] work: the same of equal parts of the own entries */
+  int n_tallies;
   struct identity inputs;   /* of the state as it was loaded */
   struct identity contents; /* dictionary, supports and codes as files have them: refit_sweep_end */
   struct arena arena;

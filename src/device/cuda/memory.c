@@ -195,6 +195,16 @@ void cuda_buffer_free(struct device *dev, struct buffer *b)
   if (b->owned && b->host) cudaFreeHost(b->host);
 }
 
+void cuda_pin(void *host, gidx bytes)
+{
+  if (cudaHostRegister(host, (size_t)bytes, cudaHostRegisterDefault)) cudaGetLastError();
+}
+
+void cuda_unpin(void *host)
+{
+  if (cudaHostUnregister(host)) cudaGetLastError(); /* it was not pinned */
+}
+
 int cuda_put(struct device *dev, const struct buffer *b, gidx at, gidx bytes)
 {
   struct cuda_state *s = dev->state;

@@ -38,6 +38,8 @@ int cuda_put(struct device *dev, const struct buffer *b, gidx at, gidx bytes);
 int cuda_get(struct device *dev, const struct buffer *b, gidx at, gidx bytes);
 int cuda_clear(struct device *dev, const struct buffer *b, gidx at, gidx bytes);
 int cuda_gather(struct device *dev, const struct gather_job *job);
+void cuda_pin(void *host, gidx bytes);
+void cuda_unpin(void *host);
 int cuda_copy_rate(struct device *dev, double *rate);
 
 #endif
