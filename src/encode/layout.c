@@ -50,8 +50,11 @@ static int rows_alloc(struct encode *e)
 {
   gidx bytes = (gidx)e->block * e->p * (gidx)sizeof(float);
   for (int i = 0; i < ROW_BUFFERS; i++) TRY(buffer_alloc(&e->device, &e->rows[i], bytes));
-  for (int i = 0; i < BLOCKS_IN_FLIGHT && e->task->rounds > 1; i++)
-    TRY(buffer_alloc(&e->device, &e->in_flight[i].residual, bytes));
+  for (int i = 0; i < BLOCKS_IN_FLIGHT && e->task->rounds > 1; i++) {
+    struct buffer *residual = &e->in_flight[i].residual; /* whoever is alone sends none */
+    TRY(e->group.size > 1 ? buffer_alloc(&e->device, residual, bytes)
+                          : buffer_alloc_device(&e->device, residual, bytes));
+  }
   return OK;
 }
 

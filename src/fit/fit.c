@@ -46,7 +46,7 @@ struct fit {
   struct coder coder;
   struct coder_shape shape; /* of the coder */
   struct worker warmer;     /* makes the GPU's context while rows are read */
-  struct coded coded; /* the rows in memory */
+  struct coded coded;       /* the rows in memory */
   struct judge judge;
   struct classes classes;                  /* of update atoms */
   struct resident resident;                /* of update atoms, on a GPU */

@@ -49,9 +49,8 @@ int judge_open(struct judge *j, const struct row_source *rows, const real *mean,
   uint64_t terms = 0;
   TRY(comm_agree(c, arrays_make(j)));
   TRY(comm_agree_at(c,
-                   refit_rows_load(rows, mean, j->first, j->n, coder->shape.threads,
-                                      j->x, &terms),
-                   j->first));
+                    refit_rows_load(rows, mean, j->first, j->n, coder->shape.threads, j->x, &terms),
+                    j->first));
   gidx sum = (gidx)terms;
   TRY(comm_sum(c, &sum, 1));
   j->hash = content_hash((uint64_t)sum, rows->n, rows->p, 1);

@@ -97,7 +97,8 @@ static int device_prepare(struct refit_state *f)
   return device_open(&f->device, &options);
 }
 
-/* Rows that were read: threads check, hash and centre some of them each, while the next are read. */
+/* Rows that were read: threads check, hash and centre some of them each; the next are read
+ * meanwhile. */
 struct piece {
   const struct row_source *rows;
   const real *mean;
@@ -350,10 +351,10 @@ int refit_state_load(struct refit_state *f, const struct refit_task *task, struc
   status = struct_alloc(&l, sizeof *l); /* on the heap: kept after a failure */
   if (!status) status = refit_state_alloc(f, &held);
   TRY(comm_agree(c, status));
-  TRY(comm_agree_at(c,
-                   refit_rows_load(task->rows, task->mean, f->first, f->n, task->threads, f->x,
-                                   &l->terms.rows),
-                   f->first));
+  TRY(comm_agree_at(
+      c,
+      refit_rows_load(task->rows, task->mean, f->first, f->n, task->threads, f->x, &l->terms.rows),
+      f->first));
   TRY(comm_agree(c, frames_read(f, task->atoms, l)));
   TRY(comm_agree_at(c, supports_read(f, task->supports, l), f->first));
   TRY(refit_identity(f, &l->terms, &f->inputs));
