@@ -109,8 +109,8 @@ static const struct option_set encode_set = {
         "and AnnData open, the scores, the codes and the metrics.  Its bytes do not depend on the "
         "number of ranks, tiles, blocks or threads.\n\n"
         "With --encoder the codes are those of an autoencoder's own encoder (topk, relu, jumprelu "
-        "or batchtopk), for `sagitta evaluate` to set beside others; each rank holds the whole of "
-        "it and takes rows, on CPUs.\n\n"
+        "or batchtopk), for `sagitta evaluate` to set beside others; each rank, or its GPU, holds "
+        "the whole of it and takes rows.\n\n"
         "With --row-range a job encodes some of the rows, so that an array of jobs can encode all; "
         "`sagitta merge` then makes the same bytes of their parts.\n\n"
         "SIGUSR1, SIGUSR2, SIGTERM, the first SIGINT, --max-seconds and a file STOP beside the "
@@ -176,8 +176,6 @@ static int encoder_options_check(const struct encode_options *o)
   for (int i = 0; i < LENGTH(all); i++)
     CHECK(!all[i].given, ERR_USAGE, "'--%s' does not go with '--encoder': %s; leave it out",
           all[i].option, all[i].mend);
-  CHECK(strcmp(o->compute.device, "cuda") != 0, ERR_USAGE,
-        "'--device' is cuda, but imported encoders run on CPUs alone: leave it out");
   return OK;
 }
 
@@ -275,7 +273,6 @@ static void encoder_fill(const struct run *run, struct encode_state *job)
   t->weights = &job->encoder.weights;
   t->top_s = e->kind == ENCODER_TOPK ? e->top : e->k;
   t->rounds = t->nonnegative = 1;
-  t->device = "cpu";
   if (run->comm.rank) return;
   if (e->kind == ENCODER_TOPK)
     log_info("encoder %s of %s %s: up to %d atoms a row", encoder_names[e->kind], s->program,
@@ -283,7 +280,27 @@ static void encoder_fill(const struct run *run, struct encode_state *job)
   else
     log_info("encoder %s of %s %s: rows have any number of atoms", encoder_names[e->kind],
              s->program, s->architecture);
-  log_info("device  cpu: an encoder has no form for GPUs");
+}
+
+/* Where a GPU has no memory for the encoder, `auto` computes on CPUs. */
+static int encoder_device_choose(struct run *run, const struct compute_options *o,
+                                 struct encode_task *task)
+{
+  struct encode_memory m;
+  gidx present;
+  TRY(encode_device_memory(task, &run->comm, &m, &present));
+  if (m.device <= present) return OK;
+  CHECK(strcmp(task->device, "cuda") != 0, ERR_MEMORY,
+        "%lld bytes are needed on a GPU, and %lld are present for each rank: '--device cpu' needs "
+        "none there",
+        (long long)m.device, (long long)present);
+  task->device = "cpu";
+  if (run->comm.rank == 0)
+    log_info("device  cpu: the encoder would need %lld of a GPU's %lld bytes", (long long)m.device,
+             (long long)present);
+  task->block = o->block;
+  encode_cut_choose(task, run->comm.size);
+  return OK;
 }
 
 /* Fill the task from options and inputs; warn where the dictionary was made for other options. */
@@ -317,7 +334,8 @@ static int task_fill(struct run *run, const struct encode_options *o, struct enc
                                .no_cosine = job->part.first > 0};
   if (o->encoder) {
     encoder_fill(run, job);
-    return grid_fill(run, &o->compute, task);
+    TRY(grid_fill(run, &o->compute, task));
+    return encoder_device_choose(run, &o->compute, task);
   }
   if (task->top_s < job->top_s)
     log_warn("top-s is %d, the dictionary has %d atoms: each row gets %d", job->top_s, k, k);

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Claim: imported encoders on the CPU have the bits of the reference: every kind, shapes, data that
+ * show faults, threads and variants. */
+#include "device_encoder.h"
+
+int main(void)
+{
+  static const char *const variants[] = {"baseline", "avx2", "avx512"};
+  struct how hows[LENGTH(variants)];
+  int count = 0;
+  for (int v = 0; v < LENGTH(variants); v++) {
+    struct how how = {.kind = "cpu", .variant = variants[v], .threads = 3};
+    if (how_present(&how)) hows[count++] = how;
+  }
+  claim_begin("shapes: the reference's bits");
+  check_encoder_shapes(hows, count);
+  claim_end();
+  claim_begin("kinds of data: the reference's bits");
+  check_encoder_data(hows, count);
+  claim_end();
+  return done_testing();
+}
