@@ -22,7 +22,7 @@ enum encoder_data {
   DATA_NONE,      /* none is, but in every 50th row one */
   DATA_CANCEL,    /* the bias takes the product away, or leaves its last bit */
   DATA_SUBNORMAL, /* scores */
-  DATA_BAD_SCORE, /* some are not finite, of the lowest row two */
+  DATA_BAD_SCORE, /* of some rows that of the last atom is not finite */
   DATA_BAD_CODE,  /* the norm makes codes overflow, in a lower row than a score does */
   DATA_KINDS
 };
@@ -58,9 +58,9 @@ static float encoder_row_value(const struct encoder_problem *c, gidx i)
   case DATA_SUBNORMAL:
     return normal * 0x1p-140F;
   case DATA_BAD_SCORE:
-    return row % 31 == 30 ? normal * 0x1p127F : normal;
+    return row % 11 == 10 && i % c->p == 0 ? 3e38F : normal;
   case DATA_BAD_CODE: /* scores overflow where codes of the row before do */
-    return row % 31 == 30 ? normal * 0x1p127F : row % 31 == 29 ? normal * 0x1p100F : normal;
+    return row % 11 == 10 ? normal * 0x1p127F : row % 11 == 9 ? normal * 0x1p100F : normal;
   default:
     return normal;
   }
@@ -77,6 +77,8 @@ static float encoder_weight(const struct encoder_problem *c, gidx i)
     return fabsf(normal);
   case DATA_NONE:
     return atom == c->k / 2 ? 1 : fabsf(normal);
+  case DATA_BAD_SCORE:
+    return i % c->p ? normal : atom == c->k - 1 ? -2 : 0;
   default:
     return normal;
   }
@@ -226,7 +228,7 @@ static void encoder_run(struct encoder_problem c, const struct how *hows, int co
 
 static void check_encoder_shapes(const struct how *hows, int count)
 {
-  static const idx ns[] = {0, 1, 7, 128, 129, 300}, ps[] = {1, 3, 17, 64, 100};
+  static const idx ns[] = {0, 1, 7, 128, 129, 150}, ps[] = {1, 3, 17, 64, 100};
   static const idx ks[] = {1, 2, 31, 127, 128, 257, 1000}, tops[] = {1, 3, 64, 256, 1000};
   for (int i = 0; i < LENGTH(ns); i++)
     for (int j = 0; j < LENGTH(ks); j++) {
@@ -247,14 +249,14 @@ static void check_encoder_shapes(const struct how *hows, int count)
 /* Every kind of encoder with every kind of data. */
 static void check_encoder_data(const struct how *hows, int count)
 {
-  static const idx tops[] = {1, 16, 256, 1500};
+  static const idx tops[] = {1, 16, 256, 1100};
   for (int data = 0; data < DATA_KINDS; data++)
     for (int u = 0; u < 7; u++)
-      encoder_run((struct encoder_problem){.n = 61,
+      encoder_run((struct encoder_problem){.n = 43,
                                            .p = 48,
-                                           .k = 1500,
+                                           .k = 1100,
                                            .top = tops[u % 4],
-                                           .tile = 700,
+                                           .tile = 500,
                                            .kind = u < 4 ? ENCODER_TOPK
                                                          : (enum encoder_kind)(u - 4 + u / 5),
                                            .scaled = u % 2 || data == DATA_BAD_CODE,

@@ -9,7 +9,7 @@ int main(void)
   struct how hows[LENGTH(variants)];
   int count = 0;
   for (int v = 0; v < LENGTH(variants); v++) {
-    struct how how = {.kind = "cpu", .variant = variants[v], .threads = 3};
+    struct how how = {.kind = "cpu", .variant = variants[v], .threads = 2};
     if (how_present(&how)) hows[count++] = how;
   }
   claim_begin("shapes: the reference's bits");

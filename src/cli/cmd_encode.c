@@ -370,7 +370,7 @@ static int plan_tell(const struct run *run, const struct encode_task *t,
   json_long(&j, "tiles", ceil_div(t->atoms->k, t->tile));
   json_real(&j, "multiply_adds", encode_work(t));
   json_object(&j, "rank_bytes");
-  json_long(&j, "dictionary", m->atoms + m->forms);
+  json_long(&j, "dictionary", m->atoms + m->forms + m->matrix);
   json_long(&j, "rows", m->rows);
   json_long(&j, "lists", m->lists);
   json_long(&j, "codes", m->codes);
