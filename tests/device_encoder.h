@@ -226,6 +226,36 @@ static void encoder_run(struct encoder_problem c, const struct how *hows, int co
   arena_free(&c.arena);
 }
 
+/* Rows of some atoms and rows of the others, merged, are those of all. */
+__attribute__((unused)) static void check_encoder_merge(enum encoder_kind kind, idx top, idx cut)
+{
+  struct encoder_problem c = {
+      .n = 60, .p = 5, .k = 90, .top = top, .tile = 1, .kind = kind, .data = DATA_TIES};
+  struct entry_list parts[2] = {{0}};
+  idx lengths[2][60], support[90];
+  float scores[90], codes[90];
+  int good = encoder_problem_make(&c) == OK;
+  struct encoder e = encoder_of(&c);
+  encoder_answer(&c);
+  for (int part = 0; part < 2; part++)
+    for (idx i = 0; i < c.n; i++) {
+      for (idx a = 0; a < c.k; a++)
+        scores[a] = (a < cut) == (part == 0) ? encoder_score(&e, c.rows + i * c.p, a) : 0;
+      lengths[part][i] = encoder_select(&e, scores, support, codes);
+      good &= entries_add(&parts[part], support, scores, codes, lengths[part][i]);
+    }
+  good &= entries_merge(&parts[0], lengths[0], &parts[1], lengths[1], c.n,
+                        kind == ENCODER_TOPK ? top : 0);
+  entries_free(&parts[1]);
+  c.found = parts[0];
+  memcpy(c.found_lengths, lengths[0], sizeof lengths[0]);
+  ok(good && c.wanted.n > 0 && encoder_equal(&c), "%s of %d, cut at %d: %lld entries",
+     encoder_names[kind], top, cut, (long long)c.wanted.n);
+  entries_free(&c.wanted);
+  entries_free(&c.found);
+  arena_free(&c.arena);
+}
+
 static void check_encoder_shapes(const struct how *hows, int count)
 {
   static const idx ns[] = {0, 1, 7, 128, 129, 150}, ps[] = {1, 3, 17, 64, 100};

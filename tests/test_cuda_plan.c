@@ -147,8 +147,8 @@ static void check_encoders(void)
     }
     struct route_form form = route_form_of(z.bulk, 1, z.top_k);
     struct encoder_args a = {.stride =
-                                 (int)round_up(z.max_atoms, route_tile_atoms(form.atoms_thread))};
-    idx rows = plan_encoder_rows(&z, plan.rows);
+                                 (int)round_up(plan.window, route_tile_atoms(form.atoms_thread))};
+    idx rows = plan_encoder_rows(&plan);
     a.route.n = 1 + (idx)random_below(SEED, 15, i, (uint64_t)rows);
     gidx entries = plan_encoder_entries(a.stride, a.route.n);
     gidx values = (gidx)a.route.n * a.stride * (gidx)sizeof(float);

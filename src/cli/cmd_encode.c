@@ -282,27 +282,6 @@ static void encoder_fill(const struct run *run, struct encode_state *job)
              s->program, s->architecture);
 }
 
-/* Where a GPU has no memory for the encoder, `auto` computes on CPUs. */
-static int encoder_device_choose(struct run *run, const struct compute_options *o,
-                                 struct encode_task *task)
-{
-  struct encode_memory m;
-  gidx present;
-  TRY(encode_device_memory(task, &run->comm, &m, &present));
-  if (m.device <= present) return OK;
-  CHECK(strcmp(task->device, "cuda") != 0, ERR_MEMORY,
-        "%lld bytes are needed on a GPU, and %lld are present for each rank: '--device cpu' needs "
-        "none there",
-        (long long)m.device, (long long)present);
-  task->device = "cpu";
-  if (run->comm.rank == 0)
-    log_info("device  cpu: the encoder would need %lld of a GPU's %lld bytes", (long long)m.device,
-             (long long)present);
-  task->block = o->block;
-  encode_cut_choose(task, run->comm.size);
-  return OK;
-}
-
 /* Fill the task from options and inputs; warn where the dictionary was made for other options. */
 static int task_fill(struct run *run, const struct encode_options *o, struct encode_state *job)
 {
@@ -334,8 +313,7 @@ static int task_fill(struct run *run, const struct encode_options *o, struct enc
                                .no_cosine = job->part.first > 0};
   if (o->encoder) {
     encoder_fill(run, job);
-    TRY(grid_fill(run, &o->compute, task));
-    return encoder_device_choose(run, &o->compute, task);
+    return grid_fill(run, &o->compute, task);
   }
   if (task->top_s < job->top_s)
     log_warn("top-s is %d, the dictionary has %d atoms: each row gets %d", job->top_s, k, k);

@@ -124,11 +124,6 @@ int encode_memory(const struct encode_task *task, int ranks, int rank, struct en
  * every rank. */
 int encode_memory_check(const struct encode_task *task, struct comm *c);
 
-/* *m <- the forecast of rank 0, *present <- the least memory that a rank has of its GPU, INT64_MAX
- * where none would be used.  Collective; the same on every rank. */
-int encode_device_memory(const struct encode_task *task, struct comm *c, struct encode_memory *m,
-                         gidx *present);
-
 /* Multiply-adds of the routing, ranks together. */
 double encode_work(const struct encode_task *task);
 

@@ -270,15 +270,6 @@ static int limits_find(const struct encode_task *task, struct comm *c, struct li
   return OK;
 }
 
-int encode_device_memory(const struct encode_task *task, struct comm *c, struct encode_memory *m,
-                         gidx *present)
-{
-  struct limits most = {0};
-  TRY(limits_find(task, c, &most));
-  *present = most.device;
-  return encode_memory(task, c->size, 0, m);
-}
-
 /* Does the dictionary fit in as many ranks as this many groups leave to each? */
 static int groups_fit(const struct encode_task *task, int ranks, int groups,
                       const struct limits *most, struct encode_memory *m)

@@ -109,6 +109,41 @@ int entries_append(struct entry_list *l, const struct entry_list *more)
   return 1;
 }
 
+/* Merge a row's entries from `at` on, n of them, with those of another list; returns how many there
+ * are then. */
+static idx row_merge(struct entry_list *to, const struct entry_list *a, gidx at, idx n,
+                     const struct entry_list *b, gidx b_at, idx b_n, idx top)
+{
+  idx count = n + b_n, i = 0, j = 0;
+  if (top && count > top) count = top;
+  for (; i + j < count; to->n++) {
+    int first = i < n && (j == b_n || !top || a->score[at + i] >= b->score[b_at + j]);
+    const struct entry_list *from = first ? a : b;
+    gidx entry = first ? at + i++ : b_at + j++;
+    to->atoms[to->n] = from->atoms[entry];
+    to->score[to->n] = from->score[entry];
+    to->codes[to->n] = from->codes[entry];
+  }
+  return count;
+}
+
+int entries_merge(struct entry_list *l, idx *lengths, const struct entry_list *more,
+                  const idx *more_lengths, idx n, idx top)
+{
+  struct entry_list all = {0};
+  gidx at = 0, more_at = 0;
+  int has_all = entries_reserve(&all, l->n + more->n);
+  for (idx i = 0; has_all && i < n; i++) {
+    idx length = lengths[i];
+    lengths[i] = row_merge(&all, l, at, length, more, more_at, more_lengths[i], top);
+    at += length;
+    more_at += more_lengths[i];
+  }
+  entries_free(has_all ? l : &all);
+  if (has_all) *l = all;
+  return has_all;
+}
+
 void entries_free(struct entry_list *l)
 {
   free(l->atoms);

@@ -50,6 +50,12 @@ int entries_add(struct entry_list *l, const idx *atoms, const float *scores, con
 int entries_append(struct entry_list *l, const struct entry_list *more);
 void entries_free(struct entry_list *l);
 
+/* Lists of the same n rows over two parts of the atoms, of which the second are the larger ones,
+ * become one in *l: all entries of a row, or the first `top` by score where that is not 0.
+ * lengths[n] of each row become those.  0: there is no memory. */
+int entries_merge(struct entry_list *l, idx *lengths, const struct entry_list *more,
+                  const idx *more_lengths, idx n, idx top);
+
 /* The hash of an encoder (model/identity.h), from the terms of its weights, atom by atom. */
 uint64_t encoder_hash(const struct encoder *e, uint64_t weights_terms);
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Values of some rows and all atoms stay on the GPU; of the entries among them as many as there is
- * room for are placed at a time, and come to the host, which makes their codes. */
+ * A job goes through the windows of the matrix, mostly one, and through each in launches of some
+ * rows.  Their values stay on the GPU; of the entries among them as many as there is room for are
+ * placed at a time, and come to the host, which makes their codes and merges windows. */
 #include "device/cuda/encoder.h"
 
 #include <math.h>
-#include <stdlib.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "base/num.h"
@@ -21,20 +22,24 @@ struct encoder_launch {
   struct encoder_args args;
   gidx entries; /* that are placed at a time */
   idx first;    /* row of the job */
+  idx slot;     /* atom where the window begins */
   int *start;   /* [rows + 1] of the host, as args.start */
-  unsigned long long bad;
-  int no_memory; /* of the host */
+  idx *lengths; /* [n] of the window, as the next */
+  struct entry_list found;
+  struct bad_score bad; /* lowest score of all windows that is not finite */
+  int no_memory;        /* of the host */
 };
 
-/* bias, scale and floor of all atoms, and of padding, which is never an entry. */
-static void vectors_fill(const struct encoder *e, idx stride, float *bias, float *scale,
-                         float *floor)
+/* bias, scale and floor of the window's atoms, and of padding, which is never an entry. */
+static void vectors_fill(const struct encoder *e, idx slot, idx slots, idx stride, float *all)
 {
-  for (idx a = 0; a < stride; a++) {
-    int there = a < e->k;
-    bias[a] = there ? e->bias[a] : 0;
-    scale[a] = there && e->rescaled && e->norm ? e->norm[a] : 1;
-    floor[a] = !there ? INFINITY : e->threshold && e->threshold[a] > 0 ? e->threshold[a] : 0;
+  float *bias = all, *scale = bias + stride, *floor = scale + stride;
+  for (idx i = 0; i < stride; i++) {
+    int there = i < slots;
+    idx a = slot + i;
+    bias[i] = there ? e->bias[a] : 0;
+    scale[i] = there && e->rescaled && e->norm ? e->norm[a] : 1;
+    floor[i] = !there ? INFINITY : e->threshold && e->threshold[a] > 0 ? e->threshold[a] : 0;
   }
 }
 
@@ -50,7 +55,7 @@ static int vectors_put(struct encoder_launch *t)
     t->no_memory = 1;
     return OK;
   }
-  vectors_fill(t->job->encoder, stride, all, all + stride, all + 2 * (gidx)stride);
+  vectors_fill(t->job->encoder, t->slot, t->args.route.slots, stride, all);
   cudaError_t error =
       cudaMemcpyAsync((void *)t->args.bias, all, (size_t)bytes, cudaMemcpyHostToDevice, s->stream);
   status = error ? cuda_fail(error, __FILE__, __LINE__) : cuda_finish(s);
@@ -59,14 +64,14 @@ static int vectors_put(struct encoder_launch *t)
   return status;
 }
 
-/* The geometry of n rows, and the work arrays that plan.encoder counts. */
-static int args_make(struct encoder_launch *t, idx n)
+/* The geometry of n rows and the window, and the work arrays that plan.encoder counts. */
+static int args_make(struct encoder_launch *t, idx n, idx slots)
 {
   struct cuda_state *s = t->dev->state;
-  idx tile = route_tile_atoms(t->form.atoms_thread), k = t->job->encoder->k;
+  idx tile = route_tile_atoms(t->form.atoms_thread);
   struct encoder_args *a = &t->args;
   struct route_args *r = &a->route;
-  *a = (struct encoder_args){.stride = (int)round_up(k, tile), .top = t->job->encoder->top};
+  *a = (struct encoder_args){.stride = (int)round_up(slots, tile), .top = t->job->encoder->top};
   if (t->job->encoder->kind != ENCODER_TOPK) a->top = 0;
   r->n = n;
   t->entries = plan_encoder_entries(a->stride, n);
@@ -80,7 +85,7 @@ static int args_make(struct encoder_launch *t, idx n)
   r->rows = s->work.rows.at;
   r->atoms = s->work.packed.at;
   r->bad = s->work.bad.at;
-  r->slots = k;
+  r->slots = slots;
   r->d = 1;
   r->columns = packed_columns(s->options.p);
   r->atom_tiles = a->stride / tile;
@@ -128,7 +133,7 @@ static int rows_score(struct encoder_launch *t)
   return cuda_launch(t->dev, &scores);
 }
 
-/* Where the entries of each row begin, on both sides. */
+/* Where the entries of each row begin, on both sides; and the lowest bad score. */
 static int rows_count(struct encoder_launch *t)
 {
   struct cuda_state *s = t->dev->state;
@@ -137,12 +142,16 @@ static int rows_count(struct encoder_launch *t)
   struct cuda_launch l = {
       .name = KERNEL_NORMAL_STARTS, .grid = {1, 1, 1}, .block = {1024, 1, 1}, .arguments = &starts};
   gidx bytes = ((gidx)a->route.n + 1) * (gidx)sizeof *a->start;
+  unsigned long long bad;
   TRY(launch(t, KERNEL_ENCODER_COUNT, a->route.n, a));
   TRY(cuda_launch(t->dev, &l));
   TRY_CU(cudaMemcpyAsync(t->start, a->start, (size_t)bytes, cudaMemcpyDeviceToHost, s->stream));
-  TRY_CU(cudaMemcpyAsync(&t->bad, a->route.bad, sizeof t->bad, cudaMemcpyDeviceToHost, s->stream));
-  cuda_count(&t->dev->counts.got, bytes + (gidx)sizeof t->bad);
-  return cuda_finish(s);
+  TRY_CU(cudaMemcpyAsync(&bad, a->route.bad, sizeof bad, cudaMemcpyDeviceToHost, s->stream));
+  cuda_count(&t->dev->counts.got, bytes + (gidx)sizeof bad);
+  TRY(cuda_finish(s));
+  idx row = t->first + (idx)(bad >> 32), atom = t->slot + (idx)(bad & 0xffffffffu);
+  if (bad != ~0ull && (t->bad.row < 0 || row < t->bad.row)) t->bad = (struct bad_score){row, atom};
+  return OK;
 }
 
 /* Place the entries of rows args.first .. args.end - 1, and append them to those of the host. */
@@ -150,7 +159,7 @@ static int piece_take(struct encoder_launch *t)
 {
   struct cuda_state *s = t->dev->state;
   struct encoder_args a = t->args;
-  struct entry_list *to = t->job->found;
+  struct entry_list *to = &t->found;
   idx n = t->start[a.end] - t->start[a.first];
   size_t bytes = (size_t)n * sizeof *to->atoms;
   t->no_memory = !entries_reserve(to, n);
@@ -165,32 +174,17 @@ static int piece_take(struct encoder_launch *t)
   TRY_CU(cudaMemcpyAsync(to->score + to->n, a.score, bytes, cudaMemcpyDeviceToHost, s->stream));
   cuda_count(&t->dev->counts.got, 2 * (gidx)bytes);
   TRY(cuda_finish(s));
+  for (gidx j = to->n; j < to->n + n; j++) to->atoms[j] += t->slot;
   for (gidx j = to->n; j < to->n + n; j++)
     to->codes[j] = encoder_code(t->job->encoder, to->score[j], to->atoms[j]);
   to->n += n;
   return OK;
 }
 
-/* The lowest row of the launch of which a score, or else a code, is not finite. */
-static void bad_find(struct encoder_launch *t, gidx before)
-{
-  const struct entry_list *found = t->job->found;
-  struct bad_score *bad = &t->job->bad;
-  gidx j = values_bad(found->codes + before, found->n - before);
-  if (t->bad != ~0ull)
-    *bad = (struct bad_score){t->first + (idx)(t->bad >> 32), (idx)(t->bad & 0xffffffffu)};
-  if (j < 0) return;
-  idx row = 0;
-  while (t->start[row + 1] <= j) row++;
-  if (bad->row < 0 || t->first + row < bad->row)
-    *bad = (struct bad_score){t->first + row, found->atoms[before + j]};
-}
-
 /* One launch, from rows to entries. */
 static int launch_run(struct encoder_launch *t)
 {
   struct encoder_args *a = &t->args;
-  gidx before = t->job->found->n;
   TRY(rows_score(t));
   TRY(rows_count(t));
   for (a->first = 0; a->first < a->route.n && !t->no_memory; a->first = a->end) {
@@ -198,34 +192,68 @@ static int launch_run(struct encoder_launch *t)
       if ((gidx)t->start[a->end + 1] - t->start[a->first] > t->entries) break;
     TRY(piece_take(t));
   }
-  for (idx i = 0; i < a->route.n; i++)
-    t->job->lengths[t->first + i] = t->start[i + 1] - t->start[i];
-  if (!t->no_memory) bad_find(t, before);
+  for (idx i = 0; i < a->route.n; i++) t->lengths[t->first + i] = t->start[i + 1] - t->start[i];
   return OK;
+}
+
+/* All rows over the window from t->slot on, *slots atoms, up to a launch with a bad score. */
+static int window_run(struct encoder_launch *t, idx *slots)
+{
+  struct cuda_state *s = t->dev->state;
+  idx n = t->job->n, rows = (idx)imin(plan_encoder_rows(&s->plan), n);
+  TRY(cuda_window(t->dev, t->slot, route_tile_atoms(t->form.atoms_thread), slots));
+  TRY(args_make(t, rows, *slots));
+  TRY(vectors_put(t));
+  t->found.n = 0;
+  memset(t->lengths, 0, (size_t)n * sizeof *t->lengths);
+  for (t->first = 0; t->first < n && !t->no_memory; t->first += rows) {
+    if (t->bad.row >= 0 && t->bad.row < t->first) break;
+    t->args.route.n = (idx)imin(rows, n - t->first);
+    TRY(launch_run(t));
+  }
+  return OK;
+}
+
+/* The entries of the first window become those of the job. */
+static void window_take(struct encoder_launch *t)
+{
+  struct entry_list other = *t->job->found;
+  *t->job->found = t->found;
+  t->found = other;
+  memcpy(t->job->lengths, t->lengths, (size_t)t->job->n * sizeof *t->lengths);
 }
 
 /* The whole job from the start. */
 static int job_run(struct device *dev, void *argument)
 {
-  struct cuda_state *s = dev->state;
   struct encoder_launch *t = argument;
-  idx slots, rows = plan_encoder_rows(&s->sizes, s->plan.rows);
-  t->job->found->n = 0;
-  t->job->bad = (struct bad_score){-1, -1};
+  struct encoder_job *job = t->job;
+  idx slots, top = job->encoder->kind == ENCODER_TOPK ? job->encoder->top : 0;
+  job->found->n = 0;
+  memset(job->lengths, 0, (size_t)job->n * sizeof *job->lengths);
+  t->bad = (struct bad_score){-1, -1};
   t->no_memory = 0;
-  CHECK(s->plan.window >= dev->atoms, ERR_MEMORY,
-        "GPU %d has memory for %d of the encoder's %d atoms: '--device cpu' needs none", s->number,
-        s->plan.window, dev->atoms);
-  TRY(cuda_window(dev, 0, route_tile_atoms(t->form.atoms_thread), &slots));
-  rows = (idx)imin(rows, t->job->n);
-  TRY(args_make(t, rows));
-  TRY(vectors_put(t));
-  for (t->first = 0; t->first < t->job->n && !t->no_memory && t->job->bad.row < 0;
-       t->first += rows) {
-    t->args.route.n = (idx)imin(rows, t->job->n - t->first);
-    TRY(launch_run(t));
+  for (t->slot = 0; t->slot < dev->atoms && !t->no_memory; t->slot += slots) {
+    TRY(window_run(t, &slots));
+    if (t->slot == 0)
+      window_take(t);
+    else if (!t->no_memory)
+      t->no_memory = !entries_merge(job->found, job->lengths, &t->found, t->lengths, job->n, top);
   }
   return OK;
+}
+
+/* The lowest row of which a score, or else a code, is not finite: rows up to that of the score have
+ * all their entries. */
+static void bad_find(const struct encoder_launch *t)
+{
+  struct encoder_job *job = t->job;
+  gidx j = values_bad(job->found->codes, job->found->n), end = 0;
+  job->bad = t->bad;
+  if (j < 0) return;
+  idx row = -1;
+  while (end <= j) end += job->lengths[++row];
+  if (t->bad.row < 0 || row < t->bad.row) job->bad = (struct bad_score){row, job->found->atoms[j]};
 }
 
 int cuda_encoder(struct device *dev, struct encoder_job *job)
@@ -233,8 +261,11 @@ int cuda_encoder(struct device *dev, struct encoder_job *job)
   const struct cuda_state *s = dev->state;
   struct encoder_launch t = {.dev = dev, .job = job, .form = route_form_of(s->sizes.bulk, 1, 1)};
   struct arena arena = {0};
-  TRY(arena_alloc(&arena, &t.start, (gidx)job->n + 1, sizeof *t.start));
-  int status = cuda_with_memory(dev, 0, job_run, &t);
+  int status = arena_alloc(&arena, &t.start, (gidx)job->n + 1, sizeof *t.start);
+  if (!status) status = arena_alloc(&arena, &t.lengths, job->n, sizeof *t.lengths);
+  if (!status) status = cuda_with_memory(dev, 0, job_run, &t);
+  if (!status && !t.no_memory) bad_find(&t);
+  entries_free(&t.found);
   arena_free(&arena);
   if (!status && t.no_memory)
     FAIL(ERR_MEMORY, "cannot allocate the codes of %d rows: a smaller --block has fewer", job->n);

@@ -16,7 +16,7 @@ enum { MIN_LIST = 256, MAX_LIST = 2048 }; /* of the filter, a row's */
 enum { PAIRS_BESIDE = 96, MAX_PAIRS = 1 << 30 };
 enum { STAGING_ATOMS = 1 << 20 }; /* a grid of pack.cu has 65,535 x 32 at most */
 static const gidx STAGING_BYTES = 64 << 20;
-enum { ENCODER_ENTRIES = 1 << 22 };
+enum { ENCODER_ENTRIES = 1 << 20 };
 static const gidx VALUES_BYTES = 1ll << 30; /* of an encoder's launch, unless one row has more */
 static const gidx STATES_BYTES = 1ll << 30; /* of codes at a time, unless one row needs more */
 /* So many times the root of all frames are the sample: there, what a larger one costs and what
@@ -124,16 +124,10 @@ gidx plan_screen_bytes(const struct plan_sizes *z, const struct plan_route *r, i
   return f16 + plan_screen_layout(&a, NULL);
 }
 
-/* Atoms of whole tiles. */
-static gidx encoder_stride(const struct plan_sizes *z)
+idx plan_encoder_rows(const struct cuda_plan *plan)
 {
-  return round_up(imax(z->max_atoms, 1), route_tile_atoms(form_of(z, z->top_k).atoms_thread));
-}
-
-idx plan_encoder_rows(const struct plan_sizes *z, idx rows)
-{
-  gidx most = VALUES_BYTES / (encoder_stride(z) * (gidx)sizeof(float));
-  return (idx)imin(imax(most, 1), rows);
+  gidx most = VALUES_BYTES / (round_up(imax(plan->window, 1), plan->tile) * (gidx)sizeof(float));
+  return (idx)imin(imax(most, 1), plan->rows);
 }
 
 gidx plan_encoder_entries(idx stride, idx rows)
@@ -156,11 +150,11 @@ gidx plan_encoder_layout(struct encoder_args *a, gidx entries, char *base)
   return bytes;
 }
 
-/* What a launch of an encoder takes beside its rows, where there are launches of so many rows. */
-static gidx encoder_bytes(const struct plan_sizes *z, idx rows)
+/* What a launch of an encoder takes beside its rows. */
+static gidx encoder_bytes(const struct cuda_plan *plan)
 {
-  struct encoder_args a = {.stride = (int)encoder_stride(z)};
-  idx n = a.route.n = plan_encoder_rows(z, rows);
+  struct encoder_args a = {.stride = (int)round_up(plan->window, plan->tile)};
+  idx n = a.route.n = plan_encoder_rows(plan);
   return (gidx)n * a.stride * (gidx)sizeof(float) +
          plan_encoder_layout(&a, plan_encoder_entries(a.stride, n), NULL);
 }
@@ -254,8 +248,8 @@ int plan_forms_bytes(const struct device_options *o, gidx *bytes)
   window_count(&z, &plan);
   int is_copied = o->support > 0 && !(plan.screen && o->p % 4 == 0);
   gidx copy = is_copied ? (gidx)o->max_atoms * o->d * vector_bytes(o->p) : 0;
-  idx rows = o->route_rows ? o->route_rows : ROWS_UNKNOWN;
-  gidx encoder = o->encoder ? encoder_bytes(&z, rows) : 0;
+  plan.rows = o->route_rows ? o->route_rows : ROWS_UNKNOWN;
+  gidx encoder = o->encoder ? encoder_bytes(&plan) : 0;
   *bytes = plan.packed + plan.atom_of + plan.frames + plan.f16 + copy + encoder;
   return OK;
 }
@@ -268,7 +262,7 @@ static void plan_count(const struct plan_sizes *z, struct cuda_plan *plan)
   plan->exact = plan_exact_bytes(z, &r, plan->rows);
   plan->screen_work = plan->screen ? plan_screen_bytes(z, &r, plan->rows) : 0;
   plan->states = plan->codes_rows * state_bytes(z);
-  plan->encoder = z->encoder ? encoder_bytes(z, plan->rows) : 0;
+  plan->encoder = z->encoder ? encoder_bytes(plan) : 0;
   gidx launch = plan->exact + plan->screen_work;
   if (plan->screen) launch = imax(launch, PLAN_TRIAL_BYTES);
   plan->total = plan->packed + plan->atom_of + plan->staging + plan->frames + plan->f16 +

@@ -77,9 +77,8 @@ gidx plan_screen_bytes(const struct plan_sizes *z, const struct plan_route *r, i
 idx plan_route_rows(const struct plan_sizes *z, const struct cuda_plan *plan,
                     const struct plan_route *r);
 
-/* How many rows of an encoder_job a launch may have, of a plan with launches of so many rows; one
- * at least. */
-idx plan_encoder_rows(const struct plan_sizes *z, idx rows);
+/* How many rows of an encoder_job a launch may have within the plan; one at least. */
+idx plan_encoder_rows(const struct cuda_plan *plan);
 /* Place the work arrays of such a launch, but for its values, from `base` on; returns their bytes.
  * base NULL: only count.  a has stride and route.n; entries: see plan_encoder_entries(). */
 gidx plan_encoder_layout(struct encoder_args *a, gidx entries, char *base);
