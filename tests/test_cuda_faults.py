@@ -120,8 +120,8 @@ def check_states(folder):
 @claim("an imported encoder: any amount of memory gives the CPU's bits, or 71 and the numbers")
 def check_encoder(folder):
     """Two kinds of encoder of the dictionary's atoms, window after window where memory is short."""
-    sagitta("export", f"{folder}/dictionary.h5", "--to", "sparsify", "--top-s", 8, "--output",
-        f"{folder}/sae")
+    sagitta("export", f"{folder}/dictionary.h5", "--to", "sparsify", "--top-s", 8, "--force",
+        "--output", f"{folder}/sae")
     sagitta("import", f"{folder}/sae", "--output", f"{folder}/topk")
     with h5py.File(f"{folder}/topk/dictionary.h5") as file, \
             h5py.File(f"{folder}/relu.h5", "w", libver=("v110", "v110")) as out:
