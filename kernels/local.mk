@@ -2,8 +2,9 @@
 kernel_files = \
   %D%/types.h %D%/forms.h %D%/async_copy.h %D%/warp.h %D%/barriers.h %D%/lists.h \
   %D%/gather.cu %D%/place.cu %D%/pack.cu \
-  %D%/route.cu %D%/select.h %D%/positive.h %D%/stages.h %D%/stages_bulk.h %D%/stages_copy.h \
+  %D%/route.cu %D%/products.h %D%/select.h %D%/positive.h %D%/stages.h %D%/stages_bulk.h %D%/stages_copy.h \
   %D%/merge.cu \
+  %D%/encoder_scores.cu %D%/encoder_count.cu %D%/encoder_place.cu %D%/encoder_order.cu \
   %D%/screen_types.h %D%/screen_bound.h %D%/test_hooks.h %D%/to_f16.h %D%/to_f16_atoms.cu %D%/to_f16_rows.cu \
   %D%/screen.cu %D%/screen.h %D%/screen_wgmma.h %D%/screen_mma.h \
   %D%/threshold.cu %D%/prune.cu %D%/rescore.cu %D%/select_topk.cu \

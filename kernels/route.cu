@@ -20,76 +20,11 @@
  * Multiplications and additions are 93 in 100 of all instructions, so what is left to win is small.
  * Vectors of four are loaded but never stored: a vector store would tie accumulators to aligned
  * registers.  The inner loop has to fit the instruction cache. */
+#include "products.h"
 #include "select.h"
 
 static_assert(sizeof(struct shared) == route_shared_bytes(ATOMS_THREAD, COLUMNS, STAGES),
               "forms.h");
-
-static __device__ inline void column_load(float *x, float *y, const float *rows, const float *atoms)
-{
-#pragma unroll
-  for (int i = 0; i < 8; i += 4) *(float4 *)(x + i) = *(const float4 *)(rows + i);
-#pragma unroll
-  for (int i = 0; i < ATOMS_THREAD; i += 4) *(float4 *)(y + i) = *(const float4 *)(atoms + 16 * i);
-}
-
-/* z <- z + products of the columns of the stage in work, which has come. */
-static __device__ inline void stage_add(const struct shared *s, const struct walk *w,
-                                        float z[8][ATOMS_THREAD], int columns)
-{
-  int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
-  const float *rows = s->stage[w->serial % STAGES] + warp * 16 + lane / 16 * 8;
-  const float *atoms = s->stage[w->serial % STAGES] + COLUMNS * ROUTE_ROWS + lane % 16 * 4;
-#pragma unroll 1
-  for (int c = 0; c < columns; c += ROUTE_COLUMN_STEP) {
-#pragma unroll
-    for (int u = 0; u < ROUTE_COLUMN_STEP; u++, rows += ROUTE_ROWS, atoms += ATOMS) {
-      float x[8], y[ATOMS_THREAD];
-      column_load(x, y, rows, atoms);
-#pragma unroll
-      for (int i = 0; i < 8; i++)
-#pragma unroll
-        for (int j = 0; j < ATOMS_THREAD; j++) z[i][j] = __fadd_rn(z[i][j], __fmul_rn(x[i], y[j]));
-    }
-  }
-}
-
-/* z <- gates so far: the scratch keeps them between vectors. */
-static __device__ inline void gates_add(float z[8][ATOMS_THREAD], float *scratch, int vector,
-                                        int last)
-{
-  scratch += threadIdx.x % WARP;
-#pragma unroll
-  for (int i = 0; i < 8; i++)
-#pragma unroll
-    for (int j = 0; j < ATOMS_THREAD; j++) {
-      float *gate = scratch + (i * ATOMS_THREAD + j) * WARP;
-      z[i][j] = __fmul_rn(z[i][j], z[i][j]);
-      if (vector > 0) z[i][j] = __fadd_rn(*gate, z[i][j]);
-      if (!last) *gate = z[i][j];
-    }
-}
-
-/* Scores (frames: gates) of the next tile. */
-static __device__ inline void tile_scores(const struct route_args *a, struct shared *s,
-                                          struct walk *w, float z[8][ATOMS_THREAD])
-{
-  int vectors = FRAMES ? a->d : 1;
-  for (int vector = 0; vector < vectors; vector++) {
-#pragma unroll
-    for (int i = 0; i < 8; i++)
-#pragma unroll
-      for (int j = 0; j < ATOMS_THREAD; j++) z[i][j] = 0;
-#pragma unroll 1
-    for (int column = 0; column < a->columns; column += COLUMNS) {
-      int left = a->columns - column;
-      stage_wait(s, w);
-      stage_add(s, w, z, left < COLUMNS ? left : COLUMNS);
-      stage_done(a, s, w);
-    }
-    if (FRAMES) gates_add(z, s->scratch[threadIdx.x / WARP], vector, vector == vectors - 1);
-  }
-}
 
 /* Lists of a row tile begin empty: anything is wanted, nothing for rows beyond the last. */
 static __device__ inline void target_begin(const struct route_args *a, int row_tile,

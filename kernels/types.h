@@ -15,6 +15,7 @@ enum {
   ROUTE_ROWS = 128,      /* rows a tile: 16 a warp */
   ROUTE_COLUMN_STEP = 4, /* packed columns are a multiple of this */
   MERGE_WARPS = 4,       /* rows a block of merge */
+  ENCODER_WARPS = 8,     /* rows a block of the kernels of encoders */
   GATHER_THREADS = 128,
   GATHER_BLOCKS = 1 << 14,
   PLACE_THREADS = 256,
@@ -76,6 +77,25 @@ struct route_args {
   unsigned long long
       *bad;              /* lowest row 2^32 + atom of a score that is not finite; all ones before */
   struct candidate *out; /* [..][top_k] of the merge, in order (N.2), (0, -1) where atoms ran out */
+};
+
+/* Which values of a row are entries: keys above `key`, and the first `ties` of those equal. */
+struct encoder_cut {
+  int key, ties;
+};
+
+/* As struct encoder_job of device/encoder.h.  A slot is an atom. */
+struct encoder_args {
+  struct route_args route;           /* rows and atoms, their geometry, and bad */
+  const float *bias, *scale, *floor; /* [stride], of padding 0, 1, infinity */
+  float *values;                     /* [n][stride] h where an atom may have a code, else 0 */
+  int stride;                        /* atoms of all tiles */
+  int top;                           /* entries a row has at most; 0: any number */
+  struct encoder_cut *cut;           /* [n] */
+  int *start;                        /* [n + 1] of a row in entries; before: how many */
+  int first, end;                    /* rows to place: entries begin with those of `first` */
+  int *atoms, *placed_atoms;         /* in order; as they were placed, of topk alone */
+  float *score, *placed_score;
 };
 
 /* As struct row_quality of model/codes.h. */

@@ -56,7 +56,7 @@ libsagitta_a_SOURCES += \
 # device: what a rank computes with, one set of hot loops per instruction set
 libsagitta_a_SOURCES += \
   %D%/device/device.h %D%/device/buffer.h %D%/device/counts.h %D%/device/device.c \
-  %D%/device/route.h %D%/device/codes.h %D%/device/arrow.h %D%/device/refit.h \
+  %D%/device/route.h %D%/device/encoder.h %D%/device/codes.h %D%/device/arrow.h %D%/device/refit.h \
   %D%/device/dense.h %D%/device/joint.h %D%/device/lanczos.h %D%/device/lanczos.c \
   %D%/device/normal.h %D%/device/steps.h %D%/device/cpu/normal_loops.h %D%/device/cpu/normal_body.h \
   %D%/device/cpu/normal.c \
@@ -66,7 +66,7 @@ libsagitta_a_SOURCES += \
   %D%/device/cpu/refit_loops.h %D%/device/cpu/refit_body.h \
   %D%/device/cpu/refit.c \
   %D%/device/cpu/cpu.h %D%/device/cpu/route_loops.h %D%/device/cpu/codes_loops.h \
-  %D%/device/cpu/cpu.c %D%/device/cpu/route.c %D%/device/cpu/codes.c \
+  %D%/device/cpu/cpu.c %D%/device/cpu/route.c %D%/device/cpu/encoder.c %D%/device/cpu/codes.c \
   %D%/device/cpu/arrow_loops.h %D%/device/cpu/arrow_impl.h %D%/device/cpu/arrow.c \
   %D%/device/cpu/arrow_try.h %D%/device/cpu/arrow_try.c \
   %D%/device/cpu/arrow_failure.h %D%/device/cpu/arrow_failure.c \
@@ -100,6 +100,7 @@ libsagitta_a_SOURCES += \
   %D%/device/cuda/screen_window.h %D%/device/cuda/screen_window.c \
   %D%/device/cuda/screen.h %D%/device/cuda/screen.c \
   %D%/device/cuda/codes.h %D%/device/cuda/codes.c \
+  %D%/device/cuda/encoder.h %D%/device/cuda/encoder.c \
   %D%/device/cuda/normal.h %D%/device/cuda/normal.c %D%/device/cuda/steps.h %D%/device/cuda/steps.c \
   %D%/device/cuda/dense.h %D%/device/cuda/dense.c \
   %D%/device/cuda/joint.h %D%/device/cuda/joint.c \

@@ -14,6 +14,7 @@ check_PROGRAMS += \
   %D%/test_cuda_arrow \
   %D%/test_cuda_codes \
   %D%/test_cuda_dense \
+  %D%/test_cuda_encoder \
   %D%/test_cuda_joint \
   %D%/test_cuda_normal \
   %D%/test_cuda_steps \
@@ -21,6 +22,7 @@ check_PROGRAMS += \
   %D%/test_cuda_screen \
   %D%/test_cuda_route \
   %D%/test_device_codes \
+  %D%/test_device_encoder \
   %D%/test_device_normal \
   %D%/test_device_ops \
   %D%/test_device_refit \
@@ -102,7 +104,7 @@ SCRIPT_TESTS = \
   %D%/test_slurm.sh %D%/test_install.sh %D%/test_recipes.py
 TESTS += $(SCRIPT_TESTS) $(check_PROGRAMS)
 # What is worth running under an emulator: arithmetic, and that files are what they are elsewhere.
-EMULATED_TESTS = %D%/test_fingerprints.sh %D%/test_device_codes %D%/test_device_ops \
+EMULATED_TESTS = %D%/test_fingerprints.sh %D%/test_device_codes %D%/test_device_encoder %D%/test_device_ops \
   %D%/test_device_dense %D%/test_io_outputs %D%/test_screen %D%/test_statistics \
   %D%/test_arrow_reference %D%/test_artifact %D%/test_base_block_tree %D%/test_base_memory \
   %D%/test_base_order %D%/test_device_joint %D%/test_device_refit %D%/test_dictionary \
@@ -123,7 +125,7 @@ check-emulated:
 .PHONY: check-emulated
 EXTRA_DIST += %D%/exchange %D%/exchange_files.py
 EXTRA_DIST += %D%/variants.h %D%/device_how.h %D%/device_route.h %D%/device_codes.h \
-  %D%/device_coder.h %D%/device_dense.h %D%/device_joint.h %D%/device_normal.h \
+  %D%/device_coder.h %D%/device_encoder.h %D%/device_dense.h %D%/device_joint.h %D%/device_normal.h \
   %D%/device_steps.h %D%/shard_files.py \
   %D%/arrow_data.h %D%/arrow_files.py %D%/fit_made.h %D%/jobs.py
 EXTRA_DIST += %D%/tap.h %D%/tap.py %D%/peer.py %D%/run.sh %D%/expected/fingerprints %D%/expected/refit \

@@ -117,6 +117,41 @@ def check_states(folder):
     ok(seen, "codes were made of some rows at a time")
 
 
+@claim("an imported encoder: any amount of memory gives the CPU's bits, or 71 and the numbers")
+def check_encoder(folder):
+    """Two kinds of encoder of the dictionary's atoms, window after window where memory is short."""
+    sagitta("export", f"{folder}/dictionary.h5", "--to", "sparsify", "--top-s", 8, "--force",
+        "--output", f"{folder}/sae")
+    sagitta("import", f"{folder}/sae", "--output", f"{folder}/topk")
+    with h5py.File(f"{folder}/topk/dictionary.h5") as file, \
+            h5py.File(f"{folder}/relu.h5", "w", libver=("v110", "v110")) as out:
+        for name in ("atoms", "mean"):
+            if name in file:
+                out[name] = file[name][:]
+        file.copy("encoder", out)
+        out["encoder"].attrs["kind"] = "relu"
+    for encoder in ("topk", "relu.h5"):
+        ends = set()
+        def encode(*words, **environment):
+            return cuda_run(f"{folder}/own.h5", "encode", "--rows", f"{folder}/rows.h5",
+                "--encoder", f"{folder}/{encoder}", "--cosine-limit", 0, "--output",
+                f"{folder}/own.h5", *words, **environment)
+        first = encode("--device", "cpu")
+        ok(first.returncode == 0, f"{encoder}: the CPU's answer: {first.stderr[-300:]}")
+        os.replace(f"{folder}/own.h5", f"{folder}/cpu-own.h5")
+        for megabytes in (1, 4, 8, 12, 16, 20, 24, 32, 40, 60, 80, 120, 200):
+            done = encode("--device", "cuda", "--filter", "off",
+                CUDA_MEMORY=str(1000000 * megabytes))
+            if done.returncode == 0:
+                ends.add("pieces" if "atoms at a time" in done.stderr else "whole")
+                same = sagitta("diff", f"{folder}/cpu-own.h5", f"{folder}/own.h5")
+                ok(same.returncode == 0, f"{encoder}: {megabytes} MB give the bits of the CPU")
+            else:
+                ends.add(done.returncode)
+                ok(done.returncode == 71 and "MB" in done.stderr, f"{megabytes} MB: exit 71")
+        ok(ends == {"pieces", "whole", 71}, f"{encoder}: too little, little and enough: {ends}")
+
+
 @claim("without a GPU cuda is refused, auto is the CPU")
 def check_absent(folder):
     """As on a machine without a GPU: cuda is refused, auto is the CPU."""
@@ -142,6 +177,7 @@ def main():
             for how in ("off", "on", "auto"):
                 check_memory(folder, how)
             check_shares(folder)
+            check_encoder(folder)
             with tempfile.TemporaryDirectory() as other:
                 check_states(other)
             with tempfile.TemporaryDirectory() as other:

@@ -28,6 +28,7 @@ static struct plan_sizes sizes_of(uint64_t i)
                          .support = DRAW(supports, 6)};
 #undef DRAW
   z.codes_rows = z.support ? z.route_rows : 0;
+  z.encoder = z.d == 1 && i % 2;
   z.bulk = z.wgmma = i % 3 != 0;
   z.multiprocessors = i % 3 ? 132 : 46;
   z.filter = (enum plan_filter)random_below(SEED, 7, i, 3);
@@ -40,7 +41,8 @@ static gidx ledger(const struct plan_sizes *z, const struct cuda_plan *p)
   if (p->screen) launch = imax(launch, PLAN_TRIAL_BYTES);
   gidx window = z->d * round_up(p->window, p->tile) * packed_columns(z->p) * (gidx)sizeof(float);
   if (p->packed != window || (p->screen && p->frames < window)) return -1;
-  return p->packed + p->atom_of + p->staging + p->frames + p->f16 + p->lists + p->states + launch;
+  return p->packed + p->atom_of + p->staging + p->frames + p->f16 + p->lists + p->states +
+         p->encoder + launch;
 }
 
 /* How far down the order of what is cut a plan is. */
@@ -130,6 +132,36 @@ static void check_launches(void)
   ok(all, "the job that was planned for has the rows of the plan");
 }
 
+/* Launches of encoders, of up to the rows that the plan says, take no more than it counts. */
+static void check_encoders(void)
+{
+  int counted = 1, most = 0, one = 0;
+  for (uint64_t i = 1; i < 600; i += 2) {
+    struct plan_sizes z = sizes_of(i);
+    struct cuda_plan plan;
+    z.d = z.encoder = 1;
+    if (i % 50 == 1) z.max_atoms = 400000000;
+    if (plan_make(&z, ((gidx)random_below(SEED, 14, i, 4000) << 30) + 100 * MB, &plan)) {
+      status_clear();
+      continue;
+    }
+    struct route_form form = route_form_of(z.bulk, 1, z.top_k);
+    struct encoder_args a = {.stride =
+                                 (int)round_up(plan.window, route_tile_atoms(form.atoms_thread))};
+    idx rows = plan_encoder_rows(&plan);
+    a.route.n = 1 + (idx)random_below(SEED, 15, i, (uint64_t)rows);
+    gidx entries = plan_encoder_entries(a.stride, a.route.n);
+    gidx values = (gidx)a.route.n * a.stride * (gidx)sizeof(float);
+    counted &=
+        entries >= a.stride && values + plan_encoder_layout(&a, entries, NULL) <= plan.encoder;
+    counted &= a.route.n == 1 || (gidx)a.route.n * a.stride < 1ll << 29;
+    most += rows == plan.rows;
+    one += rows == 1;
+  }
+  ok(counted && most && one, "an encoder's launch is counted: %d of all rows, %d of one", most,
+     one);
+}
+
 /* Where the work arrays of the filter's kernels stand. */
 static void check_layout(void)
 {
@@ -189,6 +221,7 @@ int main(void)
 {
   check_order();
   check_launches();
+  check_encoders();
   check_layout();
   check_faults();
   return done_testing();

@@ -12,7 +12,7 @@ import numpy as np
 
 from exchange_files import FOLDERS, MADE, change, settings_of, tensors
 from seal import reseal, wrong_seals
-from tap import claim, done_testing, fails, need, ok, sagitta, same
+from tap import claim, done_testing, fails, gpu_present, need, ok, sagitta, same
 
 BLOCK = 4096
 N = 3 * BLOCK + 77
@@ -102,6 +102,29 @@ def check_ranks(at):
     codes, scores = dense(f"{at}/tie.h5")
     ok(not (np.isnan(codes[:, ::2]) & ~np.isnan(codes[:, 1::2])).any(), "of a tie the smaller atom")
     ok((~np.isnan(scores)).sum(1).max() == 4 and np.nanmin(scores) > 0, "four atoms, none at 0")
+
+
+@claim("the same bytes on a GPU, and without one a sentence that says so")
+def check_gpu(at):
+    done = encode(at, "relu", "auto.h5", "--device", "auto")
+    need(done, "auto")
+    ok("device=cpu/" in done.stderr, "auto: a small job is one for the CPU")
+    if not gpu_present():
+        fails(encode(at, "relu", "none.h5", "--device", "cuda"), 69, ["CUDA"], "there is none")
+        return
+    for kind in KINDS:
+        for more in ((), ("--block", 1000), ("--block", 5000, "--threads", 3)):
+            done = encode(at, kind, f"{kind}-g.h5", "--force", "--device", "cuda", *more)
+            need(done, f"{kind}, cuda, {more}")
+            same(f"{at}/{kind}.h5", f"{at}/{kind}-g.h5", f"{kind}, cuda, {more}")
+            ok("device=cuda" in done.stderr, f"{kind}: it was a GPU")
+        need(encode(at, kind, f"{kind}-g2.h5", "--device", "cuda", ranks=2), f"{kind}, 2 ranks")
+        same(f"{at}/{kind}.h5", f"{at}/{kind}-g2.h5", f"{kind}, cuda, 2 ranks")
+    x = np.load(f"{at}/x.npy")
+    x[2 * BLOCK + 9] = 3e38
+    np.save(f"{at}/bad.npy", x)
+    fails(sagitta("encode", "--rows", f"{at}/bad.npy", "--encoder", f"{at}/relu", "--output",
+                  f"{at}/none.h5", "--device", "cuda"), 65, [f"row {2 * BLOCK + 9}"], "a bad row")
 
 
 @claim("parts merge to the bytes of one run, and a run that was stopped goes on to them")
@@ -224,7 +247,6 @@ def check_errors(at):
                         (("--center",), "--center"), (("--grid", "1x1"), "--grid")):
         fails(encode(at, "relu", "e.h5", *words), 2, [f"'{said}", "'--encoder'", "leave it out"],
               f"{words}")
-    fails(encode(at, "relu", "e.h5", "--device", "cuda"), 2, ["cuda", "CPUs alone"], "cuda")
     need(sagitta("seed", "--rows", f"{at}/x.npy", "--atoms", 24, "--output", f"{at}/seed"), "seed")
     fails(encode(at, "seed", "e.h5"), 65, ["no encoder", "sagitta import", "--dictionary"], "seed")
     np.save(f"{at}/atoms.npy", np.eye(16, dtype="f4"))
@@ -264,6 +286,7 @@ if __name__ == "__main__":
         check_packages(folder)
         kinds_make(folder)
         check_ranks(folder)
+        check_gpu(folder)
         check_parts(folder)
         check_readers(folder)
         check_promises(folder)

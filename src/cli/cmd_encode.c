@@ -109,8 +109,8 @@ static const struct option_set encode_set = {
         "and AnnData open, the scores, the codes and the metrics.  Its bytes do not depend on the "
         "number of ranks, tiles, blocks or threads.\n\n"
         "With --encoder the codes are those of an autoencoder's own encoder (topk, relu, jumprelu "
-        "or batchtopk), for `sagitta evaluate` to set beside others; each rank holds the whole of "
-        "it and takes rows, on CPUs.\n\n"
+        "or batchtopk), for `sagitta evaluate` to set beside others; each rank, or its GPU, holds "
+        "the whole of it and takes rows.\n\n"
         "With --row-range a job encodes some of the rows, so that an array of jobs can encode all; "
         "`sagitta merge` then makes the same bytes of their parts.\n\n"
         "SIGUSR1, SIGUSR2, SIGTERM, the first SIGINT, --max-seconds and a file STOP beside the "
@@ -176,8 +176,6 @@ static int encoder_options_check(const struct encode_options *o)
   for (int i = 0; i < LENGTH(all); i++)
     CHECK(!all[i].given, ERR_USAGE, "'--%s' does not go with '--encoder': %s; leave it out",
           all[i].option, all[i].mend);
-  CHECK(strcmp(o->compute.device, "cuda") != 0, ERR_USAGE,
-        "'--device' is cuda, but imported encoders run on CPUs alone: leave it out");
   return OK;
 }
 
@@ -275,7 +273,6 @@ static void encoder_fill(const struct run *run, struct encode_state *job)
   t->weights = &job->encoder.weights;
   t->top_s = e->kind == ENCODER_TOPK ? e->top : e->k;
   t->rounds = t->nonnegative = 1;
-  t->device = "cpu";
   if (run->comm.rank) return;
   if (e->kind == ENCODER_TOPK)
     log_info("encoder %s of %s %s: up to %d atoms a row", encoder_names[e->kind], s->program,
@@ -283,7 +280,6 @@ static void encoder_fill(const struct run *run, struct encode_state *job)
   else
     log_info("encoder %s of %s %s: rows have any number of atoms", encoder_names[e->kind],
              s->program, s->architecture);
-  log_info("device  cpu: an encoder has no form for GPUs");
 }
 
 /* Fill the task from options and inputs; warn where the dictionary was made for other options. */
@@ -352,7 +348,7 @@ static int plan_tell(const struct run *run, const struct encode_task *t,
   json_long(&j, "tiles", ceil_div(t->atoms->k, t->tile));
   json_real(&j, "multiply_adds", encode_work(t));
   json_object(&j, "rank_bytes");
-  json_long(&j, "dictionary", m->atoms + m->forms);
+  json_long(&j, "dictionary", m->atoms + m->forms + m->matrix);
   json_long(&j, "rows", m->rows);
   json_long(&j, "lists", m->lists);
   json_long(&j, "codes", m->codes);

@@ -12,6 +12,7 @@
 #include "device/codes.h"
 #include "device/dense.h"
 #include "device/device.h"
+#include "device/encoder.h"
 #include "device/joint.h"
 #include "device/lanczos.h"
 #include "device/normal.h"
@@ -53,12 +54,13 @@ struct backend {
   void (*unpin)(void *host);
   int (*bytes_available)(struct device *dev, gidx *bytes); /* NULL: no limit */
 
-  /* route.h, codes.h, arrow.h */
+  /* route.h, encoder.h, codes.h, arrow.h */
   int (*put_tile)(struct device *dev, const float *atoms, idx count, idx first);
   void (*forget)(struct device *dev);
   int (*atoms)(struct device *dev, struct buffer *view); /* NULL: they are not kept so */
   int (*route)(struct device *dev, struct route_job *job);
   int (*place)(struct device *dev, const struct place_job *job);
+  int (*encoder)(struct device *dev, struct encoder_job *job);
   int (*codes)(struct device *dev, const struct codes_job *job);
   int (*quality)(struct device *dev, const struct quality_job *job);
   /* Bytes of one row's state; NULL: 0. */

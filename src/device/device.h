@@ -5,6 +5,7 @@
  *
  * What a device computes is declared beside this header, one header for each family of operations:
  *     route.h  routing rows over a dictionary      dense.h    large dense matrices
+ *     encoder.h codes of rows by imported encoders
  *     codes.h  codes of rows on their supports     joint.h    the Schur complement of all rows
  *     arrow.h  arrow systems                       lanczos.h  Lanczos steps with its parts
  *     refit.h  the rows of atoms and their moves
@@ -40,6 +41,7 @@ struct device_options {
   idx route_rows;      /* rows of a route_job, at most */
   idx support;         /* max_m of codes_job; 0: none */
   idx codes_rows;      /* rows of a codes_job without state, at most */
+  int encoder;         /* 1: there will be an encoder_job, of route_rows rows at most */
   int local_rank;      /* on this node: GPU local_rank modulo those there */
   const char *kernels; /* folder to read kernels from instead of those built in; NULL: none */
   const char *filter;  /* certified filter: "auto", "on" or "off"; NULL: off */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What devices compute: each operation has its arguments checked here and is then passed to its row
- * of the backend's table.  The operations are declared in route.h, codes.h, arrow.h, refit.h,
- * dense.h, normal.h, steps.h, joint.h and lanczos.h. */
+ * of the backend's table.  The operations are declared in route.h, encoder.h, codes.h, arrow.h,
+ * refit.h, dense.h, normal.h, steps.h, joint.h and lanczos.h. */
 #include "base/status.h"
 #include "device/backend.h"
 
@@ -51,6 +51,17 @@ int device_place(struct device *dev, const struct place_job *job)
   CHECK(job->at >= 0 && job->top_k >= 0 && job->top_k <= job->s - job->at, ERR_INTERNAL,
         "%d entries at %d of supports of %d", job->top_k, job->at, job->s);
   return job->n ? dev->backend->place(dev, job) : OK;
+}
+
+int device_encoder(struct device *dev, struct encoder_job *job)
+{
+  CHECK_HAS(dev, encoder);
+  job->bad = (struct bad_score){-1, -1};
+  job->found->n = 0;
+  CHECK(dev->d == 1 && dev->atoms == job->encoder->k, ERR_INTERNAL,
+        "an encoder of %d atoms, of which the device has %d of %d vectors", job->encoder->k,
+        dev->atoms, dev->d);
+  return job->n ? dev->backend->encoder(dev, job) : OK;
 }
 
 gidx device_codes_state_bytes(const struct device *dev, idx max_m, real rho)

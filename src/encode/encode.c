@@ -60,6 +60,13 @@ static int blocks_run(struct encode *e)
   return comm_agree_at(e->c, e->held, e->held_key);
 }
 
+/* The atoms take the place of the encoder's matrix on the device. */
+static int atoms_place(struct encode *e)
+{
+  TRY(device_forget(&e->device));
+  return shard_place(&e->shard, &e->device);
+}
+
 /* The largest decoder cosine, where K is small enough. */
 static int cosine_compute(struct encode *e)
 {
@@ -69,6 +76,7 @@ static int cosine_compute(struct encode *e)
   int is_stopped = e->end < e->task->rows->n; /* who goes on with it computes it */
   if (k > e->task->max_cosine || e->task->no_cosine || is_stopped) return OK;
   phase_begin(phase);
+  if (e->task->encoder) TRY(comm_agree(e->c, atoms_place(e)));
   TRY(shard_cosine(&e->shard, e->c, &e->group, &e->device, e->block,
                    &e->result->metrics.max_decoder_cosine));
   phase_end(phase, (double)k * e->d * e->shard.held * e->d * e->p);
@@ -255,7 +263,8 @@ struct device_options encode_device_options(const struct encode *e)
       .codes_rows = t->rounds > 1 ? 0 : (idx)ceil_div(e->block, e->group.size),
       .local_rank = e->c->local_rank,
       .kernels = t->kernels,
-      .filter = t->filter};
+      .filter = t->filter,
+      .encoder = t->encoder != NULL};
 }
 
 /* Open the device and allocate everything on it but the dictionary. */
@@ -266,7 +275,8 @@ static int device_prepare(struct encode *e)
   struct phase *phases = e->result->phases;
   TRY(device_check_subnormals(t->threads));
   TRY(device_open(&e->device, &options));
-  if (!strcmp(e->device.kind, "cpu") && (t->codes || t->rounds > 1)) TRY(device_check_fma());
+  int cpu = t->encoder || !strcmp(e->device.kind, "cpu");
+  if (cpu && (t->codes || t->rounds > 1)) TRY(device_check_fma());
   phases[PHASE_ROUTE].device = phases[PHASE_COSINE].device = e->device.kind;
   phases[PHASE_CODES].device = e->device.kind;
   return encode_alloc(e, &e->result->memory);
@@ -321,7 +331,7 @@ static int encode_open(struct encode *e)
   TRY(comm_agree(e->c, device_prepare(e)));
   TRY(comm_devices_open(e->c, &e->group, &e->device));
   int status = worker_wait(&e->files); /* however long a dictionary takes */
-  TRY(shard_put(&e->shard, e->c, &e->like, status, &e->device));
+  TRY(shard_put(&e->shard, e->c, &e->like, status, e->task->encoder ? NULL : &e->device));
   e->result->memory.atoms = (gidx)e->shard.arena.bytes;
   if (e->task->encoder) TRY(imported_share_out(e, worker_run(&e->files, matrix_read, e)));
   phase_end(phase, 0);

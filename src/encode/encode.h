@@ -15,8 +15,7 @@
  * block.c (a block from its rows to its results), steps.c (what a block asks of the device and of
  * other ranks), fetch.c (atoms from other ranks), background.c and files.c (the two worker
  * threads), layout.c (all memory), then shard.c (the dictionary dealt to ranks) and statistics.c
- * (sums for the metrics).  Codes of an imported encoder take the place of blocks: imported.c, with
- * scores.c. */
+ * (sums for the metrics).  Codes of an imported encoder take the place of blocks: imported.c. */
 #ifndef ENCODE_ENCODE_H
 #define ENCODE_ENCODE_H
 
@@ -41,7 +40,7 @@ struct encode_task {
   const struct support_sink *sink; /* used on rank 0 */
   /* Codes are those of an imported encoder (N.24); NULL: rows are routed, and codes solved.  Its
    * matrix comes from a source, its weights are NULL.  Then groups are as many as ranks, rounds is
-   * 1, codes is 1, the device is the CPU, and rows have up to top_s atoms, K at most. */
+   * 1, codes is 1, and rows have up to top_s atoms, K at most. */
   const struct encoder *encoder;
   const struct atom_source *weights;
   uint64_t encoder_hash; /* that it has to have; 0: any */

@@ -85,7 +85,7 @@ static void rows_describe(const struct forward *f, struct workspace *w, gidx fir
   gidx wide = scores_width(&f->matrix);
   if (e) scores_products(&f->matrix, rows, n, w->scores);
   for (idx r = 0; r < n && e; r++) {
-    scores_finish(e, w->scores + r * wide);
+    encoder_finish(e, w->scores + r * wide);
     found[r] = encoder_select(e, w->scores + r * wide, w->support + (gidx)r * t->k,
                               w->codes + (gidx)r * t->k);
   }

@@ -3,8 +3,6 @@
  * writes the entries of one rank after another, so that it holds those of two at most. */
 #include "encode/imported.h"
 
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/fingerprint.h"
@@ -12,20 +10,13 @@
 #include "base/num.h"
 #include "base/status.h"
 #include "base/sums.h"
-#include "base/team.h"
 #include "encode/encode_impl.h"
+#include "encode/layout.h"
 #include "encode/steps.h"
 #include "model/access.h"
 #include "model/identity.h"
 
 enum { READ_ATOMS = 1024 }; /* of the matrix at a time */
-
-static int share_alloc(struct arena *a, const struct score_matrix *m, struct imported_share *s)
-{
-  TRY(arena_alloc(a, &s->scores, SCORE_ROWS * scores_width(m), sizeof *s->scores));
-  TRY(arena_alloc(a, &s->support, m->k, sizeof *s->support));
-  return arena_alloc(a, &s->codes, m->k, sizeof *s->codes);
-}
 
 static int results_alloc(struct encode *e)
 {
@@ -52,57 +43,55 @@ static int results_alloc(struct encode *e)
                          t->first / ROW_BLOCK, t->rows->n);
 }
 
+/* The rows as they are and less the mean, of which the device gets those that the encoder takes. */
+static int rows_alloc(struct encode *e)
+{
+  struct imported *m = &e->imported;
+  gidx count = (gidx)e->block * e->p;
+  int centered = e->task->encoder->centered;
+  TRY(buffer_alloc(&e->device, &m->rows, count * (gidx)sizeof(float)));
+  TRY(arena_alloc(&e->arena, centered ? &m->raw : &m->x, count, sizeof(float)));
+  *(centered ? &m->x : &m->raw) = m->rows.host;
+  return OK;
+}
+
 int imported_alloc(struct encode *e, struct encode_memory *memory)
 {
   const struct encode_task *t = e->task;
   struct imported *m = &e->imported;
-  struct arena *a = &e->arena;
-  size_t start = a->bytes + e->result->arena.bytes;
-  TRY(scores_alloc(&m->matrix, a, t->atoms->k, e->p));
-  memory->matrix = (gidx)(a->bytes + e->result->arena.bytes - start);
-  start += (size_t)memory->matrix;
-  TRY(arena_alloc(a, &m->raw, (gidx)e->block * e->p, sizeof *m->raw));
-  TRY(arena_alloc(a, &m->x, (gidx)e->block * e->p, sizeof *m->x));
-  memory->rows = (gidx)(a->bytes + e->result->arena.bytes - start);
-  start += (size_t)memory->rows;
-  struct imported_share one = {0};
-  TRY(arena_alloc(a, &m->shares, t->threads, sizeof *m->shares));
-  for (idx i = 0; i < t->threads; i++)
-    TRY(share_alloc(a, &m->matrix, a->is_dry ? &one : &m->shares[i]));
-  memory->lists = (gidx)(a->bytes + e->result->arena.bytes - start);
-  start += (size_t)memory->lists;
+  gidx start = encode_bytes_held(e);
+  TRY(arena_alloc(&e->arena, &m->weights, (gidx)t->atoms->k * e->p, sizeof *m->weights));
+  memory->matrix = encode_bytes_held(e) - start;
+  start += memory->matrix;
+  TRY(rows_alloc(e));
+  memory->rows = encode_bytes_held(e) - start;
+  start += memory->rows;
   TRY(results_alloc(e));
-  memory->codes = (gidx)(a->bytes + e->result->arena.bytes - start);
+  memory->codes = encode_bytes_held(e) - start;
   return OK;
 }
 
-/* The panels of the matrix that a rank reads. */
-static void panels_share(const struct encode *e, int rank, gidx *first, gidx *count)
+/* The rows of the matrix that a rank reads. */
+static void weights_share(const struct encode *e, int rank, gidx *first, gidx *count)
 {
-  comm_share(e->imported.matrix.panels, e->c->size, rank, first, count);
+  comm_share(e->task->atoms->k, e->c->size, rank, first, count);
 }
 
 int imported_read(struct encode *e)
 {
   const struct atom_source *weights = e->task->weights;
   struct imported *m = &e->imported;
-  struct arena arena = {0};
   gidx first, end;
-  float *rows;
-  panels_share(e, e->c->rank, &first, &end);
-  end = imin((first + end) * SCORE_LANES, weights->k);
-  first *= SCORE_LANES;
-  int status = arena_alloc(&arena, &rows, (gidx)READ_ATOMS * e->p, sizeof *rows);
-  for (idx count; first < end && !status; first += count) {
+  weights_share(e, e->c->rank, &first, &end);
+  end += first;
+  for (idx count; first < end; first += count) {
+    float *rows = m->weights + first * e->p;
     count = (idx)imin(end - first, READ_ATOMS);
-    status = weights->read(weights->self, (idx)first, count, rows);
-    if (!status) status = rows_check(rows, count, e->p, first, weights->name);
-    if (status) break;
+    TRY(weights->read(weights->self, (idx)first, count, rows));
+    TRY(rows_check(rows, count, e->p, first, weights->name));
     m->terms += items_terms(rows, count, e->p, first);
-    scores_put(&m->matrix, rows, (idx)first, count);
   }
-  arena_free(&arena);
-  return status;
+  return OK;
 }
 
 /* Make the terms that the ranks added up the hash of the encoder. */
@@ -122,136 +111,61 @@ static int encoder_name(struct encode *e)
   return comm_agree(e->c, status);
 }
 
+/* A CPU for the qualities, where the device is none. */
+static int host_open(struct encode *e)
+{
+  const struct encode_task *t = e->task;
+  const struct device_options options = {
+      .p = e->p, .d = 1, .threads = t->threads, .variant = t->variant, .kind = "cpu"};
+  int is_cpu = strcmp(e->device.kind, "cpu") == 0;
+  e->result->phases[PHASE_CODES].device = "cpu";
+  return is_cpu ? OK : device_open(&e->imported.host, &options);
+}
+
 int imported_share_out(struct encode *e, int status)
 {
   struct imported *m = &e->imported;
-  gidx first, count, panel = (gidx)e->p * SCORE_LANES;
+  gidx first, count;
   TRY(comm_agree(e->c, status));
   for (int r = 0; r < e->c->size; r++) {
-    panels_share(e, r, &first, &count);
+    weights_share(e, r, &first, &count);
     e->counts[r] = (idx)count;
   }
-  panels_share(e, e->c->rank, &first, &count);
-  TRY(comm_allgather(e->c, m->matrix.values + first * panel, e->counts,
-                     (size_t)panel * sizeof *m->matrix.values, m->matrix.values));
+  weights_share(e, e->c->rank, &first, &count);
+  TRY(comm_allgather(e->c, m->weights + first * e->p, e->counts, (size_t)e->p * sizeof *m->weights,
+                     m->weights));
+  status = device_put_tile(&e->device, m->weights, e->task->atoms->k, 0);
+  if (!status) status = host_open(e);
+  TRY(comm_agree(e->c, status));
   return encoder_name(e);
-}
-
-/* Make room for n more entries. */
-static int list_reserve(struct entry_list *l, gidx n)
-{
-  gidx capacity = imax(l->n + n, 2 * l->capacity);
-  if (l->n + n <= l->capacity) return 1;
-  void *arrays[] = {l->atoms, l->score, l->codes};
-  int has_all = 1;
-  for (int i = 0; i < 3; i++) {
-    void *more = realloc(arrays[i], (size_t)capacity * 4);
-    has_all = has_all && more;
-    if (more) arrays[i] = more;
-  }
-  l->atoms = arrays[0];
-  l->score = arrays[1];
-  l->codes = arrays[2];
-  if (has_all) l->capacity = capacity;
-  return has_all;
-}
-
-/* Append the entries of another list; 0: there is no memory. */
-static int list_append(struct entry_list *l, const struct entry_list *more)
-{
-  if (more->n == 0) return 1;
-  if (!list_reserve(l, more->n)) return 0;
-  memcpy(l->atoms + l->n, more->atoms, (size_t)more->n * sizeof *l->atoms);
-  memcpy(l->score + l->n, more->score, (size_t)more->n * sizeof *l->score);
-  memcpy(l->codes + l->n, more->codes, (size_t)more->n * sizeof *l->codes);
-  l->n += more->n;
-  return 1;
-}
-
-/* Append the n atoms of a row, whose support and codes the share has; 0: there is no memory. */
-static int row_append(struct imported_share *s, const float *scores, idx n)
-{
-  struct entry_list *l = &s->found;
-  if (!list_reserve(l, n)) return 0;
-  for (idx j = 0; j < n; j++, l->n++) {
-    l->atoms[l->n] = s->support[j];
-    l->score[l->n] = scores[s->support[j]];
-    l->codes[l->n] = s->codes[j];
-  }
-  return 1;
-}
-
-static void list_free(struct entry_list *l)
-{
-  free(l->atoms);
-  free(l->score);
-  free(l->codes);
 }
 
 void imported_free(struct encode *e)
 {
   struct imported *m = &e->imported;
-  list_free(&m->mine);
-  list_free(&m->theirs);
-  for (idx i = 0; m->shares && i < e->task->threads; i++) list_free(&m->shares[i].found);
+  entries_free(&m->mine);
+  entries_free(&m->theirs);
+  buffer_free(&e->device, &m->rows);
+  device_close(&m->host);
 }
 
-/* Note the first value of a row that is not finite. */
-static void bad_look(struct imported_share *s, gidx row, const float *values, const idx *atoms,
-                     idx n)
-{
-  for (idx j = 0; j < n && s->bad_row < 0; j++)
-    if (!isfinite(values[j])) {
-      s->bad_row = row;
-      s->bad_atom = atoms ? atoms[j] : j;
-    }
-}
-
-/* Find the support and codes of row i of the block from its products. */
-static void row_describe(struct encode *e, struct imported_share *s, gidx i, float *scores)
-{
-  const struct encoder *encoder = e->task->encoder;
-  struct imported *m = &e->imported;
-  scores_finish(encoder, scores);
-  bad_look(s, i, scores, NULL, encoder->k);
-  idx n = m->lengths[i] = encoder_select(encoder, scores, s->support, s->codes);
-  bad_look(s, i, s->codes, s->support, n);
-  if (!row_append(s, scores, n)) s->no_memory = 1;
-}
-
-/* A thread's share of the rows. */
-static void share_describe(void *self, gidx thread)
-{
-  struct encode *e = self;
-  struct imported *m = &e->imported;
-  struct imported_share *s = &m->shares[thread];
-  idx threads = e->task->threads;
-  const float *rows = e->task->encoder->centered ? m->x : m->raw;
-  gidx end = (thread + 1) * m->n / threads, width = scores_width(&m->matrix);
-  s->found.n = 0;
-  s->bad_row = -1;
-  for (gidx i = thread * m->n / threads; i < end; i += SCORE_ROWS) {
-    idx n = (idx)imin(end - i, SCORE_ROWS);
-    scores_products(&m->matrix, rows + i * e->p, n, s->scores);
-    for (idx r = 0; r < n; r++) row_describe(e, s, i + r, s->scores + r * width);
-  }
-}
-
-/* Put the shares together; *key <- by which the failure of the lowest row is told. */
-static int shares_join(struct encode *e, gidx *key)
+/* Find supports and codes of this rank's rows; *key <- by which the failure of the lowest row is
+ * told. */
+static int supports_find(struct encode *e, gidx *key)
 {
   struct imported *m = &e->imported;
-  m->mine.n = 0;
-  for (idx i = 0; i < e->task->threads; i++) {
-    struct imported_share *s = &m->shares[i];
-    gidx row = e->task->first + m->first + s->bad_row;
-    if (s->bad_row >= 0) *key = (row << 31) + s->bad_atom;
-    CHECK(s->bad_row < 0, ERR_INPUT,
-          "the score of row %lld and atom %d is not a finite float32 number", (long long)row,
-          s->bad_atom);
-    CHECK(!s->no_memory && list_append(&m->mine, &s->found), ERR_MEMORY,
-          "cannot allocate the codes of %d rows: a smaller --block has fewer", m->n);
-  }
+  struct encoder_job job = {.encoder = e->task->encoder,
+                            .rows = &m->rows,
+                            .n = m->n,
+                            .lengths = m->lengths,
+                            .found = &m->mine};
+  TRY(device_put(&e->device, &m->rows, 0, (gidx)m->n * e->p * (gidx)sizeof(float)));
+  TRY(device_encoder(&e->device, &job));
+  gidx row = e->task->first + m->first + job.bad.row;
+  if (job.bad.row >= 0) *key = (row << 31) + job.bad.atom;
+  CHECK(job.bad.row < 0, ERR_INPUT,
+        "the score of row %lld and atom %d is not a finite float32 number", (long long)row,
+        job.bad.atom);
   m->start[0] = 0;
   for (idx i = 0; i < m->n; i++) m->start[i + 1] = m->start[i] + m->lengths[i];
   return OK;
@@ -302,13 +216,14 @@ static int rows_judge(struct encode *e)
   struct imported *m = &e->imported;
   struct phase *phase = &e->result->phases[PHASE_CODES];
   phase_begin(phase);
-  TRY(device_quality(&e->device, &(struct quality_job){.n = m->n,
-                                                       .rows = m->x,
-                                                       .atoms = e->shard.atoms,
-                                                       .start = m->start,
-                                                       .support = m->mine.atoms,
-                                                       .codes = m->mine.codes,
-                                                       .quality = m->quality}));
+  struct device *host = m->host.backend ? &m->host : &e->device;
+  TRY(device_quality(host, &(struct quality_job){.n = m->n,
+                                                 .rows = m->x,
+                                                 .atoms = e->shard.atoms,
+                                                 .start = m->start,
+                                                 .support = m->mine.atoms,
+                                                 .codes = m->mine.codes,
+                                                 .quality = m->quality}));
   phase_end(phase, (double)m->mine.n * 2 * e->p);
   return OK;
 }
@@ -322,8 +237,7 @@ static int rows_describe(struct encode *e, gidx *key)
   if (!m->n) return OK;
   TRY(rows_take(e));
   phase_begin(phase);
-  team_run(t->threads, t->threads, share_describe, e);
-  int status = shares_join(e, key);
+  int status = supports_find(e, key);
   phase_end(phase, (double)m->n * t->atoms->k * e->p);
   TRY(status);
   TRY(rows_judge(e));
@@ -365,7 +279,7 @@ static int entries_gather(struct encode *e, int r)
   for (int i = 0; i < e->c->size; i++) e->recv_counts[i] = 0;
   TRY(comm_count(n, &e->recv_counts[r]));
   to->n = 0;
-  int fits = e->c->rank || list_reserve(to, n);
+  int fits = e->c->rank || entries_reserve(to, n);
   TRY(comm_agree(e->c, fits ? OK
                             : status_fail(ERR_MEMORY, __FILE__, __LINE__,
                                           "cannot allocate %lld codes: a smaller --block has fewer",

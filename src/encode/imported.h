@@ -5,45 +5,29 @@
  * Floor: encode; included by src/encode only.
  *
  * Each rank has the whole matrix and all atoms, and takes whole sum blocks: the grid is one of as
- * many groups as ranks.  Rows are described by the host's threads, whatever the device is. */
+ * many groups as ranks.  The device has the matrix in the place of the dictionary, and describes
+ * the rows; their quality is computed by the host's threads, whatever the device is. */
 #ifndef ENCODE_IMPORTED_H
 #define ENCODE_IMPORTED_H
 
 #include "encode/encode.h"
-#include "encode/scores.h"
+#include "device/encoder.h"
 #include "model/codes.h"
 
 struct encode;
 
-/* Supports that follow each other, which grow as they are found. */
-struct entry_list {
-  idx *atoms; /* [n], as the next two; owned */
-  float *score, *codes;
-  gidx n, capacity;
-};
-
-/* What a thread works in, and what it found of its share of a block. */
-struct imported_share {
-  float *scores; /* [SCORE_ROWS][scores_width()] */
-  idx *support;  /* [k] */
-  float *codes;  /* [k] */
-  struct entry_list found;
-  gidx bad_row; /* of the block: the first with a score or code that is not finite; -1: none */
-  idx bad_atom; /* the first of its atoms */
-  int no_memory;
-};
-
 struct imported {
-  struct score_matrix matrix;
-  float *raw, *x;                /* [block][p] this rank's rows, and less the mean */
-  gidx *start;                   /* [block + 1] where their entries begin in `mine` */
-  idx *lengths, *all_lengths;    /* [block]; [groups * block] on rank 0 */
-  struct row_quality *quality;   /* [block] */
-  real *ended;                   /* [sum blocks that may end in it][2][p] */
-  gidx *counts;                  /* [size] entries of each rank */
-  struct imported_share *shares; /* [threads] */
-  idx n;                         /* rows of this rank's block */
-  gidx first;                    /* of the task's rows */
+  float *weights;              /* [k][p], which the device has too */
+  struct buffer rows;          /* float [block][p] those of the encoder: raw or x */
+  float *raw, *x;              /* [block][p] this rank's rows, and less the mean */
+  struct device host;          /* a CPU, for qualities; none where e->device is one */
+  gidx *start;                 /* [block + 1] where their entries begin in `mine` */
+  idx *lengths, *all_lengths;  /* [block]; [groups * block] on rank 0 */
+  struct row_quality *quality; /* [block] */
+  real *ended;                 /* [sum blocks that may end in it][2][p] */
+  gidx *counts;                /* [size] entries of each rank */
+  idx n;                       /* rows of this rank's block */
+  gidx first;                  /* of the task's rows */
   struct entry_list mine, theirs;
   uint64_t terms; /* of the weights that this rank read (model/identity.h) */
 };

@@ -31,8 +31,7 @@ static gidx max_ended(const struct encode *e)
   return e->block / ROW_BLOCK + 1;
 }
 
-/* Bytes held so far in arenas and buffers.  The two sides of a GPU's buffers are counted once. */
-static gidx bytes_held(const struct encode *e)
+gidx encode_bytes_held(const struct encode *e)
 {
   return (gidx)(e->arena.bytes + e->result->arena.bytes) +
          imax(e->device.planned_host, e->device.planned_device);
@@ -43,7 +42,7 @@ static gidx host_bytes_held(const struct encode *e)
 {
   int gpu = strcmp(e->device.kind, "cpu") != 0;
   return gpu ? (gidx)(e->arena.bytes + e->result->arena.bytes) + e->device.planned_host
-             : bytes_held(e);
+             : encode_bytes_held(e);
 }
 
 static int rows_alloc(struct encode *e)
@@ -135,16 +134,16 @@ static int tables_alloc(struct encode *e, gidx held)
 int encode_alloc(struct encode *e, struct encode_memory *m)
 {
   if (e->task->encoder) return imported_alloc(e, m);
-  gidx start = bytes_held(e);
+  gidx start = encode_bytes_held(e);
   TRY(rows_alloc(e));
-  m->rows = bytes_held(e) - start;
+  m->rows = encode_bytes_held(e) - start;
   TRY(lists_alloc(e));
-  m->lists = bytes_held(e) - start - m->rows;
+  m->lists = encode_bytes_held(e) - start - m->rows;
   TRY(codes_alloc(e));
-  gidx held = bytes_held(e) - start;
+  gidx held = encode_bytes_held(e) - start;
   m->codes = held - m->rows - m->lists;
   TRY(tables_alloc(e, held));
-  m->places = bytes_held(e) - start - held;
+  m->places = encode_bytes_held(e) - start - held;
   return OK;
 }
 
@@ -183,9 +182,9 @@ int encode_memory(const struct encode_task *task, int ranks, int rank, struct en
   TRY(shard_alloc(&e.shard));
   m->atoms = (gidx)e.shard.arena.bytes;
   TRY(encode_alloc(&e, m));
-  gidx held = bytes_held(&e);
+  gidx held = encode_bytes_held(&e);
   TRY(fetched_alloc(&e));
-  m->fetched = bytes_held(&e) - held;
+  m->fetched = encode_bytes_held(&e) - held;
   int gpu = strcmp(e.device.kind, "cpu") != 0;
   m->host = m->atoms + host_bytes_held(&e) + (gpu ? 0 : m->forms);
   m->device = gpu ? m->forms + e.device.planned_device : 0;

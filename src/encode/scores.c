@@ -61,11 +61,3 @@ void scores_products(const struct score_matrix *m, const float *rows, idx n, flo
     }
   }
 }
-
-void scores_finish(const struct encoder *e, float *scores)
-{
-  for (idx a = 0; a < e->k; a++) {
-    scores[a] += e->bias[a];
-    if (e->rescaled && e->norm) scores[a] *= e->norm[a];
-  }
-}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Products of a few rows with a matrix, and what an imported encoder makes of them (N.24).
+ * Products of a few rows with a matrix.
  *
  * Floor: encode.  Knows no files.  Not collective.
  *
@@ -9,7 +9,6 @@
 #define ENCODE_SCORES_H
 
 #include "base/memory.h"
-#include "model/encoder.h"
 
 enum { SCORE_LANES = 16, SCORE_ROWS = 8 }; /* atoms of a panel, rows at a time */
 
@@ -27,7 +26,5 @@ gidx scores_width(const struct score_matrix *m);
 
 /* scores[n][scores_width()] <- the products of rows[n][p], n at most SCORE_ROWS. */
 void scores_products(const struct score_matrix *m, const float *rows, idx n, float *scores);
-/* The rest of (N.24), of one row: bias and norm. */
-void scores_finish(const struct encoder *e, float *scores);
 
 #endif

@@ -93,10 +93,16 @@ int shard_put(struct shard *t, struct comm *c, struct comm *like, int status, st
 {
   TRY(comm_agree_at(c, status, t->key));
   if (like) status = slots_tell(t, like);
-  for (idx slot = 0; slot < t->held && !status; slot += t->tiling.width)
-    status = device_put_tile(device, atom_at(t, slot), tile_atoms(t, slot),
-                             tiling_atom(&t->tiling, t->rank, slot));
+  if (!status && device) status = shard_place(t, device);
   return comm_agree(c, status);
+}
+
+int shard_place(const struct shard *t, struct device *device)
+{
+  for (idx slot = 0; slot < t->held; slot += t->tiling.width)
+    TRY(device_put_tile(device, atom_at(t, slot), tile_atoms(t, slot),
+                        tiling_atom(&t->tiling, t->rank, slot)));
+  return OK;
 }
 
 int shard_load(struct shard *t, struct comm *c, const struct atom_source *source, idx width,

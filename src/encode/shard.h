@@ -40,13 +40,16 @@ int shard_load(struct shard *t, struct comm *c, const struct atom_source *source
  * and by how many ranks; memory for it, where a dry t->arena only counts; the reading; then its
  * status is made common to the ranks of c, those that hold the same tiles (t->like, set in between)
  * tell each other what they read, and the tiles are put.  Of the ranks that hold the same, each
- * reads a run of the slots, so that every atom is read once.  The last one is collective. */
+ * reads a run of the slots, so that every atom is read once.  The last one is collective; device
+ * NULL: they are not put yet. */
 void shard_init(struct shard *t, const struct comm *c, const struct atom_source *source, idx width,
                 int normalize);
 int shard_alloc(struct shard *t);
 int shard_read(struct shard *t);
 int shard_put(struct shard *t, struct comm *c, struct comm *like, int status,
               struct device *device);
+/* Put these tiles on the device. */
+int shard_place(const struct shard *t, struct device *device);
 void shard_free(struct shard *t, struct device *device); /* while the device is open */
 
 /* The largest |cosine| of two different atoms: every atom is routed over all others (for frames,

@@ -3,8 +3,10 @@
  * in their order. */
 #include "model/encoder.h"
 
-#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "base/num.h"
 #include "model/identity.h"
 
 const char *const encoder_names[ENCODER_KINDS] = {"relu", "topk", "jumprelu", "batchtopk"};
@@ -16,6 +18,19 @@ float encoder_score(const struct encoder *e, const float *row, idx atom)
   for (idx c = 0; c < e->p; c++) acc += row[c] * w[c];
   acc += e->bias[atom];
   return e->rescaled && e->norm ? acc * e->norm[atom] : acc;
+}
+
+void encoder_finish(const struct encoder *e, float *scores)
+{
+  for (idx a = 0; a < e->k; a++) {
+    scores[a] += e->bias[a];
+    if (e->rescaled && e->norm) scores[a] *= e->norm[a];
+  }
+}
+
+float encoder_code(const struct encoder *e, float score, idx atom)
+{
+  return e->norm && !e->rescaled ? score * e->norm[atom] : score;
 }
 
 uint64_t encoder_hash(const struct encoder *e, uint64_t weights_terms)
@@ -49,9 +64,91 @@ idx encoder_select(const struct encoder *e, const float *scores, idx *atoms, flo
     else
       atoms[n++] = a;
   }
-  for (idx j = 0; j < n; j++)
-    codes[j] = e->norm && !e->rescaled ? scores[atoms[j]] * e->norm[atoms[j]] : scores[atoms[j]];
+  for (idx j = 0; j < n; j++) codes[j] = encoder_code(e, scores[atoms[j]], atoms[j]);
   return n;
+}
+
+int entries_reserve(struct entry_list *l, gidx n)
+{
+  gidx capacity = imax(l->n + n, 2 * l->capacity);
+  if (l->n + n <= l->capacity) return 1;
+  void *arrays[] = {l->atoms, l->score, l->codes};
+  int has_all = 1;
+  for (int i = 0; i < 3; i++) {
+    void *more = realloc(arrays[i], (size_t)capacity * 4);
+    has_all = has_all && more;
+    if (more) arrays[i] = more;
+  }
+  l->atoms = arrays[0];
+  l->score = arrays[1];
+  l->codes = arrays[2];
+  if (has_all) l->capacity = capacity;
+  return has_all;
+}
+
+int entries_add(struct entry_list *l, const idx *atoms, const float *scores, const float *codes,
+                idx n)
+{
+  if (!entries_reserve(l, n)) return 0;
+  for (idx j = 0; j < n; j++, l->n++) {
+    l->atoms[l->n] = atoms[j];
+    l->score[l->n] = scores[atoms[j]];
+    l->codes[l->n] = codes[j];
+  }
+  return 1;
+}
+
+int entries_append(struct entry_list *l, const struct entry_list *more)
+{
+  if (more->n == 0) return 1;
+  if (!entries_reserve(l, more->n)) return 0;
+  memcpy(l->atoms + l->n, more->atoms, (size_t)more->n * sizeof *l->atoms);
+  memcpy(l->score + l->n, more->score, (size_t)more->n * sizeof *l->score);
+  memcpy(l->codes + l->n, more->codes, (size_t)more->n * sizeof *l->codes);
+  l->n += more->n;
+  return 1;
+}
+
+/* Merge a row's entries from `at` on, n of them, with those of another list; returns how many there
+ * are then. */
+static idx row_merge(struct entry_list *to, const struct entry_list *a, gidx at, idx n,
+                     const struct entry_list *b, gidx b_at, idx b_n, idx top)
+{
+  idx count = n + b_n, i = 0, j = 0;
+  if (top && count > top) count = top;
+  for (; i + j < count; to->n++) {
+    int first = i < n && (j == b_n || !top || a->score[at + i] >= b->score[b_at + j]);
+    const struct entry_list *from = first ? a : b;
+    gidx entry = first ? at + i++ : b_at + j++;
+    to->atoms[to->n] = from->atoms[entry];
+    to->score[to->n] = from->score[entry];
+    to->codes[to->n] = from->codes[entry];
+  }
+  return count;
+}
+
+int entries_merge(struct entry_list *l, idx *lengths, const struct entry_list *more,
+                  const idx *more_lengths, idx n, idx top)
+{
+  struct entry_list all = {0};
+  gidx at = 0, more_at = 0;
+  int has_all = entries_reserve(&all, l->n + more->n);
+  for (idx i = 0; has_all && i < n; i++) {
+    idx length = lengths[i];
+    lengths[i] = row_merge(&all, l, at, length, more, more_at, more_lengths[i], top);
+    at += length;
+    more_at += more_lengths[i];
+  }
+  entries_free(has_all ? l : &all);
+  if (has_all) *l = all;
+  return has_all;
+}
+
+void entries_free(struct entry_list *l)
+{
+  free(l->atoms);
+  free(l->score);
+  free(l->codes);
 }
 
 idx pursuit_step(const float *atoms, idx k, idx p, const float *scores, float *residual,

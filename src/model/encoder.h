@@ -26,9 +26,35 @@ struct encoder {
 /* Reference of (N.24): the score of a row and an atom. */
 float encoder_score(const struct encoder *e, const float *row, idx atom);
 
+/* The rest of (N.24) from the products[k] of a row: they become its scores. */
+void encoder_finish(const struct encoder *e, float *scores);
+
+/* The code of an atom by its score. */
+float encoder_code(const struct encoder *e, float score, idx atom);
+
 /* Reference of (N.24), from scores[k]: the support of a row, at most k atoms, in its order, and
  * their codes.  Returns how many there are. */
 idx encoder_select(const struct encoder *e, const float *scores, idx *atoms, float *codes);
+
+/* Supports of rows that follow each other, which grow as they are found; zeros are an empty one. */
+struct entry_list {
+  idx *atoms; /* [n], as the next two; owned */
+  float *score, *codes;
+  gidx n, capacity;
+};
+/* Make room for n more entries; add the n atoms of a row with scores[k]; append those of another
+ * list.  0: there is no memory. */
+int entries_reserve(struct entry_list *l, gidx n);
+int entries_add(struct entry_list *l, const idx *atoms, const float *scores, const float *codes,
+                idx n);
+int entries_append(struct entry_list *l, const struct entry_list *more);
+void entries_free(struct entry_list *l);
+
+/* Lists of the same n rows over two parts of the atoms, of which the second are the larger ones,
+ * become one in *l: all entries of a row, or the first `top` by score where that is not 0.
+ * lengths[n] of each row become those.  0: there is no memory. */
+int entries_merge(struct entry_list *l, idx *lengths, const struct entry_list *more,
+                  const idx *more_lengths, idx n, idx top);
 
 /* The hash of an encoder (model/identity.h), from the terms of its weights, atom by atom. */
 uint64_t encoder_hash(const struct encoder *e, uint64_t weights_terms);

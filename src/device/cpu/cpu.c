@@ -199,6 +199,7 @@ const struct backend backend_cpu = {
     .forget = cpu_forget,
     .route = cpu_route,
     .place = cpu_place,
+    .encoder = cpu_encoder,
     .codes_state_bytes = cpu_codes_state_bytes,
     .codes = cpu_codes,
     .quality = cpu_quality,

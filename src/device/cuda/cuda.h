@@ -10,6 +10,7 @@
  *     open                  life cycle, table of operations
  *     route                 a job: windows of the dictionary, launches of rows
  *     screen    codes       a launch by the certified filter; codes of rows
+ *     encoder               supports of rows by an imported encoder
  *     normal                the normal equations of all atoms, and their descent
  *     joint                 the matrix S of all rows
  *     dense                 large dense matrices
@@ -62,6 +63,7 @@ struct cuda_works {
   struct cuda_work rows, lists, counts, bad; /* a launch of the direct kernels */
   struct cuda_work excluded;                 /* of a launch, in either way */
   struct cuda_work screen_rows, screen;      /* a launch of the filter's kernels */
+  struct cuda_work values, encoder;          /* a launch of an encoder's kernels, beside `rows` */
   struct cuda_work out;                      /* lists of all rows, of one window */
   struct cuda_work states;                   /* of codes */
   struct cuda_work names;                    /* of what is gathered */

@@ -42,6 +42,10 @@ enum {
   X(PACK, pack, 0, 0)                                                                              \
   X(ROUTE, route, 1, DEFINES_LISTS | DEFINES_ROUTE | DEFINES_VALUE)                                \
   X(MERGE, merge, 0, DEFINES_LISTS)                                                                \
+  X(ENCODER_SCORES, encoder_scores, 1, DEFINES_ROUTE)                                              \
+  X(ENCODER_COUNT, encoder_count, 0, 0)                                                            \
+  X(ENCODER_PLACE, encoder_place, 0, 0)                                                            \
+  X(ENCODER_ORDER, encoder_order, 0, 0)                                                            \
   X(GRAM, gram, 1, DEFINES_CODES)                                                                  \
   X(CODES, codes, 1, DEFINES_CODES)                                                                \
   X(NONNEGATIVE, nonnegative, 1, DEFINES_CODES)                                                    \

@@ -121,6 +121,9 @@ static void likely_list(const struct cuda_state *s, struct likely *list)
   static const enum kernel_name screen[] = {KERNEL_PRUNE,        KERNEL_RESCORE,
                                             KERNEL_TO_F16_ROWS,  KERNEL_SELECT_TOPK,
                                             KERNEL_TO_F16_ATOMS, KERNEL_THRESHOLD};
+  static const enum kernel_name encoder[] = {KERNEL_ENCODER_SCORES, KERNEL_ENCODER_COUNT,
+                                             KERNEL_ENCODER_PLACE, KERNEL_ENCODER_ORDER,
+                                             KERNEL_NORMAL_STARTS};
   const struct device_options *o = &s->options;
   struct kernel_shape shape = codes_shape(s->architecture, o->support * o->d);
   shape.bulk = s->sizes.bulk;
@@ -131,6 +134,7 @@ static void likely_list(const struct cuda_state *s, struct likely *list)
   shape.top_k = o->top_k;
   if (o->support) likely_add(list, o->nonnegative ? KERNEL_NONNEGATIVE : KERNEL_CODES, &shape);
   if (o->support && !shape.one) likely_add(list, KERNEL_GRAM, &shape);
+  for (int i = 0; o->encoder && i < LENGTH(encoder); i++) likely_add(list, encoder[i], &shape);
   likely_add(list, KERNEL_ROUTE, &shape);
   for (shape.sample = 0; s->screen.is_on && shape.sample < 2; shape.sample++)
     likely_add(list, KERNEL_SCREEN, &shape);

@@ -10,6 +10,7 @@
 #include "device/cuda/codes.h"
 #include "device/cuda/dense.h"
 #include "device/cuda/dictionary.h"
+#include "device/cuda/encoder.h"
 #include "device/cuda/joint.h"
 #include "device/cuda/load.h"
 #include "device/cuda/memory.h"
@@ -158,6 +159,7 @@ const struct backend backend_cuda = {
     .atoms = cuda_atoms,
     .route = cuda_route,
     .place = cuda_place,
+    .encoder = cuda_encoder,
     .codes_state_bytes = cuda_codes_state_bytes,
     .codes = cuda_codes,
     .dense_open = cuda_dense_open,

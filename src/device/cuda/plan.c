@@ -16,6 +16,8 @@ enum { MIN_LIST = 256, MAX_LIST = 2048 }; /* of the filter, a row's */
 enum { PAIRS_BESIDE = 96, MAX_PAIRS = 1 << 30 };
 enum { STAGING_ATOMS = 1 << 20 }; /* a grid of pack.cu has 65,535 x 32 at most */
 static const gidx STAGING_BYTES = 64 << 20;
+enum { ENCODER_ENTRIES = 1 << 20 };
+static const gidx VALUES_BYTES = 1ll << 30; /* of an encoder's launch, unless one row has more */
 static const gidx STATES_BYTES = 1ll << 30; /* of codes at a time, unless one row needs more */
 /* So many times the root of all frames are the sample: there, what a larger one costs and what
  * shorter lists save are about equal. */
@@ -122,6 +124,41 @@ gidx plan_screen_bytes(const struct plan_sizes *z, const struct plan_route *r, i
   return f16 + plan_screen_layout(&a, NULL);
 }
 
+idx plan_encoder_rows(const struct cuda_plan *plan)
+{
+  gidx most = VALUES_BYTES / (round_up(imax(plan->window, 1), plan->tile) * (gidx)sizeof(float));
+  return (idx)imin(imax(most, 1), plan->rows);
+}
+
+gidx plan_encoder_entries(idx stride, idx rows)
+{
+  return imin((gidx)stride * rows, imax(stride, ENCODER_ENTRIES));
+}
+
+gidx plan_encoder_layout(struct encoder_args *a, gidx entries, char *base)
+{
+  gidx bytes = 0, rows = a->route.n, stride = a->stride;
+  a->bias = layout_next(&bytes, base, 3 * stride, sizeof *a->bias);
+  a->scale = base ? a->bias + stride : NULL;
+  a->floor = base ? a->scale + stride : NULL;
+  a->cut = layout_next(&bytes, base, rows, sizeof *a->cut);
+  a->start = layout_next(&bytes, base, rows + 1, sizeof *a->start);
+  a->atoms = layout_next(&bytes, base, entries, sizeof *a->atoms);
+  a->score = layout_next(&bytes, base, entries, sizeof *a->score);
+  a->placed_atoms = layout_next(&bytes, base, entries, sizeof *a->placed_atoms);
+  a->placed_score = layout_next(&bytes, base, entries, sizeof *a->placed_score);
+  return bytes;
+}
+
+/* What a launch of an encoder takes beside its rows. */
+static gidx encoder_bytes(const struct cuda_plan *plan)
+{
+  struct encoder_args a = {.stride = (int)round_up(plan->window, plan->tile)};
+  idx n = a.route.n = plan_encoder_rows(plan);
+  return (gidx)n * a.stride * (gidx)sizeof(float) +
+         plan_encoder_layout(&a, plan_encoder_entries(a.stride, n), NULL);
+}
+
 static int rows_fit(const struct plan_sizes *z, const struct cuda_plan *plan,
                     const struct plan_route *r, idx rows)
 {
@@ -198,7 +235,8 @@ struct plan_sizes plan_sizes_of(const struct device_options *o)
                              .route_rows = o->route_rows,
                              .support = o->support,
                              .nonnegative = o->nonnegative,
-                             .codes_rows = o->codes_rows};
+                             .codes_rows = o->codes_rows,
+                             .encoder = o->encoder};
 }
 
 int plan_forms_bytes(const struct device_options *o, gidx *bytes)
@@ -210,7 +248,9 @@ int plan_forms_bytes(const struct device_options *o, gidx *bytes)
   window_count(&z, &plan);
   int is_copied = o->support > 0 && !(plan.screen && o->p % 4 == 0);
   gidx copy = is_copied ? (gidx)o->max_atoms * o->d * vector_bytes(o->p) : 0;
-  *bytes = plan.packed + plan.atom_of + plan.frames + plan.f16 + copy;
+  plan.rows = o->route_rows ? o->route_rows : ROWS_UNKNOWN;
+  gidx encoder = o->encoder ? encoder_bytes(&plan) : 0;
+  *bytes = plan.packed + plan.atom_of + plan.frames + plan.f16 + copy + encoder;
   return OK;
 }
 
@@ -222,10 +262,11 @@ static void plan_count(const struct plan_sizes *z, struct cuda_plan *plan)
   plan->exact = plan_exact_bytes(z, &r, plan->rows);
   plan->screen_work = plan->screen ? plan_screen_bytes(z, &r, plan->rows) : 0;
   plan->states = plan->codes_rows * state_bytes(z);
+  plan->encoder = z->encoder ? encoder_bytes(plan) : 0;
   gidx launch = plan->exact + plan->screen_work;
   if (plan->screen) launch = imax(launch, PLAN_TRIAL_BYTES);
   plan->total = plan->packed + plan->atom_of + plan->staging + plan->frames + plan->f16 +
-                plan->lists + plan->states + launch;
+                plan->lists + plan->states + plan->encoder + launch;
 }
 
 /* As many rows as the jobs have. */

@@ -28,6 +28,7 @@ struct plan_sizes {
   idx support;           /* atoms that a row of it may exclude, and of a row of codes */
   int nonnegative;       /* these are (N.5n) */
   idx codes_rows;        /* rows of a codes job without states of its caller */
+  int encoder;           /* there will be an encoder_job; d = 1 */
 };
 
 /* A ledger in bytes; `total` is their sum, or more for the trial of the matrix unit, which takes
@@ -44,6 +45,7 @@ struct cuda_plan {
   gidx lists;                    /* of all rows, where windows are merged */
   gidx exact, screen_work;       /* of a launch: direct kernels, the filter's kernels */
   gidx states;                   /* of codes */
+  gidx encoder;                  /* of a launch of an encoder's kernels, beside its rows */
   gidx total;
 };
 
@@ -51,7 +53,8 @@ struct cuda_plan {
 struct plan_sizes plan_sizes_of(const struct device_options *o);
 
 /* Row `forms_bytes` of the table: where no memory is short, the window for both ways of routing,
- * and a copy of the atoms for codes unless the filter has their frames as they were put.  The GPU
+ * a copy of the atoms for codes unless the filter has their frames as they were put, and what a
+ * launch of an encoder takes.  The GPU
  * is taken to have bulk copies and wgmma, and the filter to be used unless it is off. */
 int plan_forms_bytes(const struct device_options *o, gidx *bytes);
 
@@ -73,6 +76,14 @@ gidx plan_screen_bytes(const struct plan_sizes *z, const struct plan_route *r, i
 /* How many rows of a job a launch may have within the plan; at least ROUTE_ROWS. */
 idx plan_route_rows(const struct plan_sizes *z, const struct cuda_plan *plan,
                     const struct plan_route *r);
+
+/* How many rows of an encoder_job a launch may have within the plan; one at least. */
+idx plan_encoder_rows(const struct cuda_plan *plan);
+/* Place the work arrays of such a launch, but for its values, from `base` on; returns their bytes.
+ * base NULL: only count.  a has stride and route.n; entries: see plan_encoder_entries(). */
+gidx plan_encoder_layout(struct encoder_args *a, gidx entries, char *base);
+/* Entries that are placed at a time: those of one row at least. */
+gidx plan_encoder_entries(idx stride, idx rows);
 
 /* Bytes of a row's state of codes. */
 gidx plan_state_bytes(idx vectors, real rho, int nonnegative);
