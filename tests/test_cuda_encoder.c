@@ -25,8 +25,9 @@ int main(void)
   claim_begin("kinds of data: the reference's bits");
   check_encoder_data(&how_cuda, 1);
   claim_end();
+  if (getenv("SMALL")) return done_testing();
   claim_begin("what comes in several launches and pieces: the reference's bits");
-  if (!getenv("SMALL")) check_large();
+  check_large();
   claim_end();
   return done_testing();
 }
