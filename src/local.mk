@@ -48,6 +48,7 @@ libsagitta_a_SOURCES += \
   %D%/model/supports.h %D%/model/supports.c \
   %D%/model/sink.h %D%/model/identity.h %D%/model/identity.c \
   %D%/model/split.h %D%/model/split.c %D%/model/normal.h %D%/model/normal.c \
+  %D%/model/triad.h %D%/model/triad.c %D%/model/adam.h %D%/model/adam.c \
   %D%/model/access.h %D%/model/access.c \
   %D%/model/terminal.h %D%/model/terminal.c %D%/model/quadrature.h %D%/model/quadrature.c \
   %D%/model/synth_systems.h %D%/model/synth_systems.c \
@@ -60,6 +61,8 @@ libsagitta_a_SOURCES += \
   %D%/device/dense.h %D%/device/joint.h %D%/device/lanczos.h %D%/device/lanczos.c \
   %D%/device/normal.h %D%/device/steps.h %D%/device/cpu/normal_loops.h %D%/device/cpu/normal_body.h \
   %D%/device/cpu/normal.c \
+  %D%/device/triad.h %D%/device/triad.c %D%/device/cpu/triad_loops.h %D%/device/cpu/triad_body.h \
+  %D%/device/cpu/triad.c \
   %D%/device/backend.h %D%/device/operations.c \
   %D%/device/cpu/isa.h %D%/device/cpu/variants.c %D%/device/cpu/isa_portable.c \
   %D%/device/cpu/vectors.h %D%/device/cpu/vectors_256.h %D%/device/cpu/vectors_512.h \

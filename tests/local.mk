@@ -24,6 +24,7 @@ check_PROGRAMS += \
   %D%/test_device_normal \
   %D%/test_device_ops \
   %D%/test_device_refit \
+  %D%/test_device_triad \
   %D%/test_dictionary \
   %D%/test_half %D%/test_forward %D%/test_imported \
   %D%/test_encode_reference \
@@ -123,7 +124,7 @@ check-emulated:
 .PHONY: check-emulated
 EXTRA_DIST += %D%/exchange %D%/exchange_files.py
 EXTRA_DIST += %D%/variants.h %D%/device_how.h %D%/device_route.h %D%/device_codes.h \
-  %D%/device_coder.h %D%/device_dense.h %D%/device_joint.h %D%/device_normal.h \
+  %D%/device_coder.h %D%/device_dense.h %D%/device_joint.h %D%/device_normal.h %D%/device_triad.h \
   %D%/device_steps.h %D%/shard_files.py \
   %D%/arrow_data.h %D%/arrow_files.py %D%/fit_made.h %D%/jobs.py
 EXTRA_DIST += %D%/tap.h %D%/tap.py %D%/peer.py %D%/run.sh %D%/expected/fingerprints %D%/expected/refit \
