@@ -24,7 +24,7 @@ check_PROGRAMS += \
   %D%/test_device_normal \
   %D%/test_device_ops \
   %D%/test_device_refit \
-  %D%/test_device_triad \
+  %D%/test_device_triad %D%/test_train \
   %D%/test_dictionary \
   %D%/test_half %D%/test_forward %D%/test_imported \
   %D%/test_encode_reference \
@@ -70,7 +70,7 @@ SCRIPT_TESTS = \
   %D%/test_solve_values.py \
   %D%/test_refit_partition.py \
   %D%/test_refit_faults.py \
-  %D%/test_fit.py %D%/test_fit_resume.py %D%/test_fit_page.py %D%/test_fit_full.py \
+  %D%/test_train_run.py %D%/test_fit.py %D%/test_fit_resume.py %D%/test_fit_page.py %D%/test_fit_full.py \
   %D%/test_fit_publish.py %D%/test_run_page.py \
   %D%/test_fit_use.py %D%/test_refit_planted.py \
   %D%/test_identity.py %D%/test_refit_input.py \
