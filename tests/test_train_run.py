@@ -21,7 +21,8 @@ def rows_make(random, n):
     """Rows with some planted atoms, and a mean."""
     atoms = np.random.default_rng(1).standard_normal((ATOMS, COLUMNS))
     codes = random.random((n, ATOMS)) * (random.random((n, ATOMS)) < 0.1)
-    return (codes @ atoms + 3 + 0.05 * random.standard_normal((n, COLUMNS))).astype("f4")
+    noise = random.standard_normal((n, COLUMNS))
+    return (40 * (codes @ atoms + 3 + 0.05 * noise)).astype("f4")  # far from a mean square of 1
 
 
 class Place:

@@ -133,7 +133,8 @@ struct train_job {
   struct train_sink sink;
   struct train_result result;
   struct train_files files;
-  struct train_line *lines; /* [lines_max] rank 0 */
+  struct identity inputs;
+  struct train_line *lines; /* [lines_max] */
   gidx count, lines_max;
   gidx shown; /* lines that were */
   double begun;
@@ -275,6 +276,7 @@ static void line_show(struct train_job *j, const struct train_point *p)
 /* The lines for run.json. */
 static int lines_take(struct train_job *j, const struct train_point *p)
 {
+  j->inputs.rows = p->rows_hash;
   j->count = p->count;
   if (p->count > j->lines_max) {
     j->lines_max = 2 * p->count;
@@ -348,6 +350,7 @@ static int end_report(struct train_job *j)
 {
   const struct train_result *r = &j->result;
   run_page_device(r->device);
+  run_page_inputs(&j->inputs);
   TRY(entries_tell(j));
   if (r->stopped) return OK;
   log_info("train   rows=%lld held_out=%lld atoms=%d top_s=%d batch=%d steps=%lld ranks=%d "
@@ -394,6 +397,7 @@ static int train_command(struct run *run, const void *options, const char **argu
     job_free(j);
     return OK;
   }
+  j->task.beside = (gidx)(j->arena.bytes + j->files.arena.bytes);
   j->begun = log_seconds();
   j->sink = (struct train_sink){j, point_take, stop_look};
   stop_listen();

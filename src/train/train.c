@@ -121,7 +121,7 @@ static int memory_check(struct train *j)
   const struct train_task *t = j->task;
   j->arena = (struct arena){.is_dry = 1};
   TRY(arrays_alloc(j));
-  gidx bytes = (gidx)j->arena.bytes + cpu_triad_bytes(t->threads, j->sizes.p);
+  gidx bytes = (gidx)j->arena.bytes + cpu_triad_bytes(t->threads, j->sizes.p) + t->beside;
   gidx present = memory_share(j->c->local_size);
   j->arena = (struct arena){0};
   CHECK(bytes <= present, ERR_MEMORY,

@@ -34,6 +34,7 @@ struct train_task {
   gidx every;  /* steps between two lines; 0: an epoch */
   idx batch;   /* rows of a step */
   real rate, warm_up, decay;
+  gidx beside; /* bytes that the caller holds, for the memory check */
   idx threads;
   const char *variant;
   const struct train_point *start; /* go on from here; NULL: begin anew */
