@@ -51,7 +51,8 @@ dist-hook:
 
 # Man pages come from --help.  An archive carries them for machines without help2man; a checkout on
 # such a machine does without.
-man_pages = doc/man/sagitta.1 doc/man/sagitta-fit.1 doc/man/sagitta-encode.1 doc/man/sagitta-route.1 \
+man_pages = doc/man/sagitta.1 doc/man/sagitta-fit.1 doc/man/sagitta-train.1 \
+  doc/man/sagitta-encode.1 doc/man/sagitta-route.1 \
   doc/man/sagitta-merge.1 \
   doc/man/sagitta-seed.1 doc/man/sagitta-import.1 doc/man/sagitta-export.1 \
   doc/man/sagitta-evaluate.1 doc/man/sagitta-synth.1 doc/man/sagitta-compare.1 \

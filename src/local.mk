@@ -48,6 +48,8 @@ libsagitta_a_SOURCES += \
   %D%/model/supports.h %D%/model/supports.c \
   %D%/model/sink.h %D%/model/identity.h %D%/model/identity.c \
   %D%/model/split.h %D%/model/split.c %D%/model/normal.h %D%/model/normal.c \
+  %D%/model/triad.h %D%/model/triad.c %D%/model/adam.h %D%/model/adam.c \
+  %D%/model/shuffle.h %D%/model/shuffle.c %D%/model/train.h %D%/model/train.c \
   %D%/model/access.h %D%/model/access.c \
   %D%/model/terminal.h %D%/model/terminal.c %D%/model/quadrature.h %D%/model/quadrature.c \
   %D%/model/synth_systems.h %D%/model/synth_systems.c \
@@ -60,6 +62,8 @@ libsagitta_a_SOURCES += \
   %D%/device/dense.h %D%/device/joint.h %D%/device/lanczos.h %D%/device/lanczos.c \
   %D%/device/normal.h %D%/device/steps.h %D%/device/cpu/normal_loops.h %D%/device/cpu/normal_body.h \
   %D%/device/cpu/normal.c \
+  %D%/device/triad.h %D%/device/triad.c %D%/device/cpu/triad_loops.h %D%/device/cpu/triad_body.h \
+  %D%/device/cpu/triad.c \
   %D%/device/backend.h %D%/device/operations.c \
   %D%/device/cpu/isa.h %D%/device/cpu/variants.c %D%/device/cpu/isa_portable.c \
   %D%/device/cpu/vectors.h %D%/device/cpu/vectors_256.h %D%/device/cpu/vectors_512.h \
@@ -184,7 +188,7 @@ libsagitta_a_SOURCES += \
   %D%/io/inspect_npy.h %D%/io/inspect_npy.c %D%/io/diff.h %D%/io/diff.c \
   %D%/io/identity.h %D%/io/identity.c %D%/io/rows.h %D%/io/rows.c \
   %D%/io/dictionary.h %D%/io/dictionary.c %D%/io/mean.h %D%/io/mean.c \
-  %D%/io/fit_history.h %D%/io/fit_history.c \
+  %D%/io/fit_history.h %D%/io/fit_history.c %D%/io/training.h %D%/io/training.c \
   %D%/io/supports.h %D%/io/supports.c %D%/io/supports_check.c \
   %D%/io/metrics.h %D%/io/metrics.c \
   %D%/io/classes.h %D%/io/classes.c \
@@ -239,6 +243,11 @@ libsagitta_a_SOURCES += \
   %D%/fit/revive.h %D%/fit/revive.c %D%/fit/update.h %D%/fit/update.c \
   %D%/fit/fit.h %D%/fit/fit.c
 
+# train: an autoencoder by stochastic gradient descent
+libsagitta_a_SOURCES += \
+  %D%/train/batches.h %D%/train/batches.c %D%/train/step.h %D%/train/step.c \
+  %D%/train/judge.h %D%/train/judge.c %D%/train/train.h %D%/train/train.c
+
 # terminal: the joint system on one rank
 libsagitta_a_SOURCES += \
   %D%/terminal/terminal.h %D%/terminal/terminal_impl.h \
@@ -274,6 +283,7 @@ sagitta_SOURCES = \
   %D%/cli/fit_inputs.h %D%/cli/fit_inputs.c \
   %D%/cli/refit_files.h %D%/cli/refit_files.c %D%/cli/fit_files.h %D%/cli/fit_files.c \
   %D%/cli/fit_page.h %D%/cli/fit_page.c %D%/cli/fit_publisher.h %D%/cli/fit_publisher.c \
+  %D%/cli/train_files.h %D%/cli/train_files.c %D%/cli/cmd_train.c \
   %D%/cli/refit_resume.h %D%/cli/refit_resume.c \
   %D%/cli/cmd_color.c %D%/cli/cmd_compare.c %D%/cli/cmd_top.c \
   %D%/cli/cmd_terminal.c %D%/cli/bench_dense.h %D%/cli/bench_dense.c \

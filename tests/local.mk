@@ -26,6 +26,7 @@ check_PROGRAMS += \
   %D%/test_device_normal \
   %D%/test_device_ops \
   %D%/test_device_refit \
+  %D%/test_device_triad %D%/test_train \
   %D%/test_dictionary \
   %D%/test_half %D%/test_forward %D%/test_imported \
   %D%/test_encode_reference \
@@ -71,7 +72,7 @@ SCRIPT_TESTS = \
   %D%/test_solve_values.py \
   %D%/test_refit_partition.py \
   %D%/test_refit_faults.py \
-  %D%/test_fit.py %D%/test_fit_resume.py %D%/test_fit_page.py %D%/test_fit_full.py \
+  %D%/test_train_run.py %D%/test_fit.py %D%/test_fit_resume.py %D%/test_fit_page.py %D%/test_fit_full.py \
   %D%/test_fit_publish.py %D%/test_run_page.py \
   %D%/test_fit_use.py %D%/test_refit_planted.py \
   %D%/test_identity.py %D%/test_refit_input.py \
@@ -126,6 +127,7 @@ check-emulated:
 EXTRA_DIST += %D%/exchange %D%/exchange_files.py
 EXTRA_DIST += %D%/variants.h %D%/device_how.h %D%/device_route.h %D%/device_codes.h \
   %D%/device_coder.h %D%/device_encoder.h %D%/device_dense.h %D%/device_joint.h %D%/device_normal.h \
+  %D%/device_triad.h \
   %D%/device_steps.h %D%/shard_files.py \
   %D%/arrow_data.h %D%/arrow_files.py %D%/fit_made.h %D%/jobs.py
 EXTRA_DIST += %D%/tap.h %D%/tap.py %D%/peer.py %D%/run.sh %D%/expected/fingerprints %D%/expected/refit \

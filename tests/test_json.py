@@ -257,7 +257,8 @@ def check_jobs(p):
             "seed": [*words[:2], "--atoms", 5], "color": supports[4:], "top": supports[4:],
             "assemble": supports, "solve": systems, "terminal": supports,
             "refit": [*supports, "--sweeps", 1], "merge": [p.at("p.h5")],
-            "fit": [*words[:2], "--atoms", 9, "--top-s", 2, "--sweeps", 2]}
+            "fit": [*words[:2], "--atoms", 9, "--top-s", 2, "--sweeps", 2],
+            "train": [*words[:2], "--atoms", 9, "--top-s", 2, "--epochs", 2]}
     differ = {"held_out": "held_rows"}
     left = {"ranks", "device", "seconds", "threads", "sweeps", "read"}
     for name, options in jobs.items():

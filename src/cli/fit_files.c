@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/num.h"
 #include "base/status.h"
+#include "base/text.h"
 #include "base/watchdog.h"
 
 /* What one of the two files says. */
@@ -26,21 +27,12 @@ static int former_look(struct fit_files *f, const char *path, struct former *for
   return former->there ? fit_record_read(path, &f->arena, &former->record, &former->lines) : OK;
 }
 
-/* The first word of a that differs in b, both "NAME=VALUE ..."; its length. */
-static int word_differs(const char *a, const char *b, const char **at)
-{
-  gidx same = 0, word = 0;
-  for (; a[same] && a[same] == b[same]; same++)
-    if (a[same] == ' ') word = same + 1;
-  *at = a + word;
-  return (int)strcspn(a + word, " ");
-}
-
 static int options_check(const struct fit_files *f, const struct former *former)
 {
   const char *was = former->record.options, *is = f->options, *then, *now;
   if (strcmp(was, is) == 0) return OK;
-  int then_length = word_differs(was, is, &then), now_length = word_differs(is, was, &now);
+  int then_length = text_word_differs(was, is, &then),
+      now_length = text_word_differs(is, was, &now);
   FAIL(ERR_INPUT, "'%s' was begun with %.*s, not with %.*s: resume with the same options",
        former->path, then_length, then, now_length, now);
 }

@@ -19,6 +19,7 @@
 #include "device/refit.h"
 #include "device/route.h"
 #include "device/steps.h"
+#include "device/triad.h"
 
 struct backend {
   const char *kind;
@@ -100,6 +101,13 @@ struct backend {
   int (*normal_descend)(struct device *dev, const struct descend_job *job);
   int (*normal_forget)(struct device *dev, const struct forget_job *job);
   gidx (*normal_bytes)(idx n, idx s, idx k, idx columns); /* NULL: 0 */
+
+  /* triad.h */
+  int (*triad_product)(struct device *dev, const struct triad_product *p);
+  int (*triad_gradient)(struct device *dev, const struct triad_gradient *g);
+  int (*triad_sparse)(struct device *dev, const struct triad_lists *l, int is_gradient, float *out);
+  int (*triad_dots)(struct device *dev, const struct triad_lists *l, const float *rows, float *out);
+  int (*adam)(struct device *dev, const struct adam_state *s, const struct adam_rates *rates);
 
   /* joint.h, lanczos.h */
   int (*joint_open)(struct joint_work *w);

@@ -10,6 +10,7 @@
  *     arrow.h  arrow systems                       lanczos.h  Lanczos steps with its parts
  *     refit.h  the rows of atoms and their moves
  *     normal.h the normal equations of all atoms   steps.h    the steps of all atoms, on a GPU
+ *     triad.h  products and gradients in training
  * operations.c checks the arguments and calls the row of the backend's table (backend.h); a backend
  * without that row gives ERR_DEVICE.  Every operation has the bits of its reference in src/model,
  * on any backend, for any thread count and variant.

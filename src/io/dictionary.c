@@ -10,6 +10,7 @@
 #include "io/encoder.h"
 #include "io/fit_history.h"
 #include "io/mean.h"
+#include "io/training.h"
 #include "io/check.h"
 #include "model/rows.h"
 
@@ -145,5 +146,6 @@ static int file_check(struct verify *v)
 }
 
 const struct file_kind dictionary_kind = {
-    "dictionary", {&objects, &mean_objects, &fit_objects, &encoder_objects}, file_check, NULL, NULL,
-    NULL};
+    "dictionary", {&objects, &mean_objects, &fit_objects, &encoder_objects, &train_objects},
+    file_check,   NULL,
+    NULL,         NULL};

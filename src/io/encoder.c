@@ -15,7 +15,7 @@
 enum { MAX_TEXT = (1 << 20) + 1 };
 
 static const struct object_row object_rows[] = {
-    {GROUP "/weights", TYPE_F32, "K P", 0, "an imported encoder: its matrix, a row for each atom"},
+    {GROUP "/weights", TYPE_F32, "K P", 0, "an encoder: its matrix, a row for each atom"},
     {GROUP "/bias", TYPE_F32, "K", 0, "added to its products"},
     {GROUP "/threshold", TYPE_F32, "K", 0, "above which a score is a code"},
     {GROUP "/norm", TYPE_F32, "K", 0, "norms of the decoder, of which the atoms are unit"},

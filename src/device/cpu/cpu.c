@@ -42,6 +42,7 @@ static int state_alloc(struct cpu_state *s)
   s->arrow = loops.arrow;
   s->dense = loops.dense;
   s->normal = loops.normal;
+  s->triad = loops.triad;
   gidx panels = ((gidx)s->options.max_atoms + s->route->lanes - 1) / s->route->lanes;
   TRY(arena_alloc(&s->arena, &s->panels, panels * panel_floats(s), sizeof(float)));
   TRY(arena_alloc(&s->arena, &s->atom_of, s->options.max_atoms, sizeof(idx)));
@@ -222,6 +223,11 @@ const struct backend backend_cpu = {
     .normal_descend = cpu_normal_descend,
     .normal_forget = cpu_normal_forget,
     .normal_bytes = cpu_normal_bytes,
+    .triad_product = cpu_triad_product,
+    .triad_gradient = cpu_triad_gradient,
+    .triad_sparse = cpu_triad_sparse,
+    .triad_dots = cpu_triad_dots,
+    .adam = cpu_adam,
     .joint_open = cpu_joint_open,
     .joint_close = cpu_joint_close,
     .joint_batch = cpu_joint_batch,

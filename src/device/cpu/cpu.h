@@ -15,6 +15,7 @@
 #include "device/cpu/normal_loops.h"
 #include "device/cpu/route_loops.h"
 #include "device/cpu/screen_atoms.h"
+#include "device/cpu/triad_loops.h"
 
 enum { CACHE_LINE = 64 };
 
@@ -36,6 +37,7 @@ struct cpu_state {
   const struct refit_loops *refit;
   const struct dense_loops *dense;
   const struct normal_loops *normal;
+  const struct triad_loops *triad;
   struct arrow_scratch arrow_scratch;
   float *panels; /* [ceil(max_atoms / lanes)][d][p][lanes] */
   idx *atom_of;  /* [max_atoms] global number of each slot */
@@ -79,6 +81,11 @@ int cpu_normal_decay(struct device *dev, struct buffer *values, gidx at, gidx co
 int cpu_normal_descend(struct device *dev, const struct descend_job *job);
 int cpu_normal_forget(struct device *dev, const struct forget_job *job);
 gidx cpu_normal_bytes(idx n, idx s, idx k, idx columns);
+int cpu_triad_product(struct device *dev, const struct triad_product *p);
+int cpu_triad_gradient(struct device *dev, const struct triad_gradient *g);
+int cpu_triad_sparse(struct device *dev, const struct triad_lists *l, int is_gradient, float *out);
+int cpu_triad_dots(struct device *dev, const struct triad_lists *l, const float *rows, float *out);
+int cpu_adam(struct device *dev, const struct adam_state *s, const struct adam_rates *rates);
 int cpu_joint_open(struct joint_work *w);
 void cpu_joint_close(struct joint_work *w);
 int cpu_joint_begin(struct joint_work *w, struct dense *d, real *s, gidx stride);

@@ -16,6 +16,7 @@ struct refit_loops;
 struct arrow_loops;
 struct dense_loops;
 struct normal_loops;
+struct triad_loops;
 struct screen_loops;
 
 /* Functions in units are inlined, which makes the loops fast; NOINLINE is for those that would
@@ -35,12 +36,14 @@ struct isa {
   const struct arrow_loops *arrow;
   const struct dense_loops *dense;
   const struct normal_loops *normal;
+  const struct triad_loops *triad;
   const struct screen_loops *screen;
 };
 
 /* The loops of the variant `name` (or "auto") on this processor, each from the best unit that has
- * it.  codes, refit, arrow, dense and normal are NULL without hardware FMA, screen is NULL where
- * there is no certified filter.  ERR_DEVICE when the processor lacks the variant's instructions. */
+ * it.  codes, refit, arrow, dense, normal and triad are NULL without hardware FMA, screen is NULL
+ * where there is no certified filter.  ERR_DEVICE when the processor lacks the variant's
+ * instructions. */
 int variant_find(const char *name, struct isa *loops);
 
 /* Unit i of those that run on this processor; NULL: there are no more.  For tests. */

@@ -25,6 +25,7 @@ static inline i32v screen_dot4(i32v sum, i32v atoms, i32v row)
 #include "device/cpu/route_body.h"
 #include "device/cpu/screen_body.h"
 #include "device/cpu/screen_dot4.h"
+#include "device/cpu/triad_body.h"
 
 const struct isa isa_avx2 = {
     .needs = CPU_AVX2,
@@ -34,5 +35,6 @@ const struct isa isa_avx2 = {
     .arrow = &arrow_table,
     .dense = &dense_table,
     .normal = &normal_table,
+    .triad = &triad_table,
     .screen = &screen_table,
 };

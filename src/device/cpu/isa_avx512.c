@@ -15,6 +15,7 @@ enum { ROUTE_GROUP = 12, ARROW_TILE = 4, DENSE_COLUMNS = 8 };
 #include "device/cpu/normal_body.h"
 #include "device/cpu/refit_body.h"
 #include "device/cpu/route_body.h"
+#include "device/cpu/triad_body.h"
 
 const struct isa isa_avx512 = {
     .needs = CPU_AVX512,
@@ -24,4 +25,5 @@ const struct isa isa_avx512 = {
     .arrow = &arrow_table,
     .dense = &dense_table,
     .normal = &normal_table,
+    .triad = &triad_table,
 };

@@ -37,6 +37,18 @@ ALWAYS_INLINE uint32_t mask_bits(i32v mask)
 #endif
 }
 
+ALWAYS_INLINE f32v f32_fma(f32v a, f32v b, f32v c)
+{
+  f32v to;
+  for (int i = 0; i < F32_LANES; i++) to[i] = fmaf(a[i], b[i], c[i]);
+  return to;
+}
+
+ALWAYS_INLINE f32v f32_sqrt(f32v x)
+{
+  return (f32v){sqrtf(x[0]), sqrtf(x[1]), sqrtf(x[2]), sqrtf(x[3])};
+}
+
 ALWAYS_INLINE f64v f64_fma(f64v a, f64v b, f64v c)
 {
   return (f64v){fma(a[0], b[0], c[0]), fma(a[1], b[1], c[1])};
@@ -71,6 +83,7 @@ ALWAYS_INLINE double f64_sum(f64v x)
 #include "device/cpu/normal_body.h"
 #include "device/cpu/refit_body.h"
 #include "device/cpu/route_body.h"
+#include "device/cpu/triad_body.h"
 
 #if defined __x86_64__ && !defined __FMA__
 enum { HAS_FMA = 0 };
@@ -85,4 +98,5 @@ const struct isa isa_portable = {
     .arrow = HAS_FMA ? &arrow_table : NULL,
     .dense = HAS_FMA ? &dense_table : NULL,
     .normal = HAS_FMA ? &normal_table : NULL,
+    .triad = HAS_FMA ? &triad_table : NULL,
 };

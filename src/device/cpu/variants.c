@@ -128,6 +128,7 @@ static void loops_complete(struct isa *loops, const struct isa *unit)
   if (!loops->arrow) loops->arrow = unit->arrow;
   if (!loops->dense) loops->dense = unit->dense;
   if (!loops->normal) loops->normal = unit->normal;
+  if (!loops->triad) loops->triad = unit->triad;
   if (!loops->screen) loops->screen = unit->screen;
 }
 

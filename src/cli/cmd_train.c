@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * sagitta train: rows -> a dictionary with an encoder, judged on rows that it never saw. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/num.h"
+#include "base/status.h"
+#include "base/stop.h"
+#include "cli/agreement.h"
+#include "cli/command.h"
+#include "cli/report.h"
+#include "cli/run_page.h"
+#include "cli/threads.h"
+#include "cli/train_files.h"
+#include "io/dictionary.h"
+#include "io/rows.h"
+#include "model/identity.h"
+#include "model/route.h"
+#include "model/split.h"
+#include "train/train.h"
+
+struct train_options {
+  struct general_options general;
+  struct output_options output;
+  const char *rows, *holdout, *start, *fixed, *cpu_variant;
+  idx atoms, top_s, aux_atoms, threads, batch;
+  int uncentered, resume;
+  real holdout_share, aux_weight, lr, warm_up, decay;
+  gidx dead_rows, seed, epochs, steps, every;
+};
+#define AT(member) offsetof(struct train_options, member)
+
+static const struct option_row input_rows[] = {
+    ROWS_OPTION(AT(rows)),
+    {"holdout", OPTION_TEXTS, AT(holdout), NULL, 0, 0, NULL, "FILE[:/PATH]",
+     "rows to judge by, instead of some of --rows; of several files as --rows"},
+    {"holdout-share", OPTION_REAL, AT(holdout_share), "0.1", 0, 0.9, NULL, "SHARE",
+     "hold out this share of --rows, in windows of 128 rows, about 65,536 rows at most: the "
+     "training never sees them, and is judged by them; 0: none"},
+    {"uncentered", OPTION_FLAG, AT(uncentered), "no", 0, 1, NULL, NULL,
+     "do not subtract the rows' column means first"},
+};
+
+static const struct option_row model_rows[] = {
+    {"atoms", OPTION_INT, AT(atoms), "0", 0, 1 << 30, NULL, "COUNT",
+     "atoms of the dictionary: features to learn; 0: as many as --start or --fixed-dictionary has"},
+    {"top-s", OPTION_INT, AT(top_s), "32", 1, MAX_TOP_S, NULL, "ATOMS", "codes a row has at most"},
+    {"start", OPTION_TEXT, AT(start), NULL, 0, 0, NULL, "FILE[:/PATH]",
+     "begin with the atoms of this dictionary, as from `sagitta fit`, and its mean; the encoder "
+     "begins tied to them"},
+    {"fixed-dictionary", OPTION_TEXT, AT(fixed), NULL, 0, 0, NULL, "FILE[:/PATH]",
+     "the same, and the atoms stay: the result is an encoder for them"},
+    {"aux-atoms", OPTION_INT, AT(aux_atoms), "256", 0, 1 << 20, NULL, "COUNT",
+     "dead atoms that are taught what a row's codes leave over, at most; 0: none"},
+    {"aux-weight", OPTION_REAL, AT(aux_weight), "0.03125", 0, 1e6, NULL, "WEIGHT", "of that loss"},
+    {"dead-rows", OPTION_LONG, AT(dead_rows), "0", 0, 0x1p53, NULL, "ROWS",
+     "an atom is dead when none of so many rows used it; 0: an epoch of them"},
+    {"seed", OPTION_LONG, AT(seed), "0", 0, 0x1p53, NULL, "NUMBER",
+     "another number draws another start, another order of the rows, and others to hold out"},
+};
+
+static const struct option_row descent_rows[] = {
+    {"batch", OPTION_INT, AT(batch), "256", 1, 1 << 24, NULL, "ROWS",
+     "rows of a step: a part of the result, and what ranks share out"},
+    {"epochs", OPTION_LONG, AT(epochs), "10", 0, 1 << 20, NULL, "COUNT",
+     "times that every row is seen"},
+    {"steps", OPTION_LONG, AT(steps), "0", 0, 1ll << 40, NULL, "COUNT",
+     "so many steps instead; 0: as --epochs says"},
+    {"lr", OPTION_REAL, AT(lr), "0", 0, 1e38, NULL, "RATE",
+     "learning rate of Adam; 0: 0.128 over the root of --atoms"},
+    {"warm-up", OPTION_REAL, AT(warm_up), "0.05", 0, 1, NULL, "SHARE",
+     "of the steps, the first ones, in which the rate rises"},
+    {"decay", OPTION_REAL, AT(decay), "0.5", 0, 1, NULL, "SHARE",
+     "of the steps, the last ones, in which the rate falls to 0"},
+    {"every", OPTION_LONG, AT(every), "0", 0, 1ll << 40, NULL, "STEPS",
+     "steps between two looks at the held-out rows, after which the state is written; 0: an epoch"},
+};
+
+static const struct option_row speed_rows[] = {
+    {"threads", OPTION_INT, AT(threads), "0", 0, 4096, NULL, "COUNT", THREADS_HELP},
+    CPU_VARIANT_OPTION(AT(cpu_variant), "instruction set of the CPU's loops"),
+    RESUME_OPTION(AT(resume)),
+};
+
+static const struct option_table tables[] = {
+    {"Input", input_rows, LENGTH(input_rows), 0},
+    {"Autoencoder", model_rows, LENGTH(model_rows), 0},
+    {"Descent", descent_rows, LENGTH(descent_rows), 0},
+    {"Result", output_rows, OUTPUT_ROWS, AT(output)},
+    {"Speed", speed_rows, LENGTH(speed_rows), 0},
+    {"Job", general_rows, GENERAL_ROWS, AT(general)},
+};
+
+static const struct option_set train_set = {
+    .command = "sagitta train",
+    .arguments = "[DECK]",
+    .doc =
+        "Train a TopK autoencoder on rows: a dictionary, and an encoder that finds codes by one "
+        "product."
+        "\v"
+        "The codes of a row are its --top-s most positive scores (Gao and others 2024); decoder "
+        "and encoder descend by Adam, in f32, and every sum has an order of its own, so the "
+        "weights are the same bits on any number of ranks and threads.  `sagitta fit` learns "
+        "atoms that explain more with as many codes; the encoder is what other programs want, and "
+        "costs one product a row.\n\n"
+        "The folder of --output gets dictionary.h5 at the end, which `encode --encoder` and "
+        "`export` take, and until then state.h5, for --resume.  SIGUSR1, SIGUSR2, SIGTERM, SIGINT "
+        "once, or a file called STOP in that folder end the job within 16 steps, with exit code "
+        "75.\n\n"
+        "  mpirun -n 4 sagitta train --rows acts.h5 --atoms 4096 --top-s 32 --output sae/\n"
+        "  sagitta train --rows acts.h5 --fixed-dictionary fit/ --output sae/\n"
+        "  sagitta encode --rows more.h5 --encoder sae/ --output more/",
+    .tables = tables,
+    .count = LENGTH(tables),
+    .max_arguments = 1,
+    .has_deck = 1,
+};
+
+/* The state of the job; struct run says why it is on the heap. */
+struct train_job {
+  struct run *run;
+  const struct train_options *o;
+  struct rows_input rows, holdout;
+  struct dictionary_input dictionary;
+  struct atom_source given; /* atoms[k][p] of it */
+  float *atoms;
+  uint64_t atoms_hash;
+  struct train_task task;
+  struct train_sink sink;
+  struct train_result result;
+  struct train_files files;
+  struct identity inputs;
+  struct train_line *lines; /* [lines_max] */
+  gidx count, lines_max;
+  gidx shown; /* lines that were */
+  double begun;
+  struct arena arena;
+};
+
+static int given_read(void *self, idx first, idx count, float *out)
+{
+  const struct train_job *j = self;
+  gidx p = j->given.p;
+  memcpy(out, j->atoms + first * p, (size_t)(count * p) * sizeof *out);
+  return OK;
+}
+
+/* The dictionary that training begins with, if one is given. */
+static int given_open(struct train_job *j)
+{
+  const struct train_options *o = j->o;
+  const char *name = o->start ? o->start : o->fixed;
+  struct atom_source *s = &j->dictionary.source;
+  CHECK(!o->start || !o->fixed, ERR_USAGE, "give '--start' or '--fixed-dictionary', not both");
+  CHECK(name || o->atoms, ERR_USAGE, "'--atoms' is missing: how many to learn");
+  if (!name) return OK;
+  TRY(dictionary_input_open(&j->dictionary, name));
+  CHECK(s->d == 1, ERR_INPUT, "'%s' has frames of %d vectors: an autoencoder has single atoms",
+        s->name, s->d);
+  CHECK(!o->atoms || o->atoms == s->k, ERR_USAGE, "'--atoms' is %d, and '%s' has %d: leave it out",
+        o->atoms, s->name, s->k);
+  CHECK(!o->uncentered || !j->dictionary.mean, ERR_USAGE,
+        "'--uncentered' does not go with '%s', which brings a mean", s->name);
+  TRY(columns_check(&j->rows.source, s));
+  TRY(arena_alloc(&j->arena, &j->atoms, (gidx)s->k * s->p, sizeof *j->atoms));
+  TRY(s->read(s->self, 0, s->k, j->atoms));
+  TRY(atoms_check(j->atoms, s->k, 1, s->p, 0, s->name));
+  j->atoms_hash = content_hash(items_terms(j->atoms, s->k, s->p, 0), s->k, 1, s->p);
+  j->given = (struct atom_source){s->k, 1, s->p, s->name, j, given_read};
+  return OK;
+}
+
+static int inputs_open(struct train_job *j)
+{
+  const struct train_options *o = j->o;
+  const char *output = o->output.output;
+  size_t length = output ? strlen(output) : 0;
+  CHECK(o->rows, ERR_USAGE, "'--rows' is missing: the file with the activation rows");
+  CHECK(length, ERR_USAGE, "'--output' is missing: a folder");
+  CHECK(length < 3 || strcmp(output + length - 3, ".h5") != 0, ERR_USAGE,
+        "'--output' is '%s', but two files are made: give a folder", output);
+  TRY(rows_input_open(&j->rows, o->rows));
+  if (o->holdout) TRY(rows_input_open(&j->holdout, o->holdout));
+  if (o->holdout) TRY(rows_inputs_disjoint(&j->holdout, "--holdout", &j->rows, "--rows"));
+  return given_open(j);
+}
+
+static void task_fill(struct train_job *j)
+{
+  const struct train_options *o = j->o;
+  int has_atoms = j->atoms != NULL;
+  idx k = has_atoms ? j->given.k : o->atoms;
+  j->task = (struct train_task){.rows = &j->rows.source,
+                                .held = o->holdout ? &j->holdout.source : NULL,
+                                .held_share = o->holdout_share,
+                                .atoms = has_atoms ? &j->given : NULL,
+                                .mean = j->dictionary.mean,
+                                .center = !o->uncentered,
+                                .sizes = {.k = k,
+                                          .s = o->top_s,
+                                          .aux = o->aux_weight > 0 ? o->aux_atoms : 0,
+                                          .aux_weight = o->aux_weight,
+                                          .dead_rows = o->dead_rows,
+                                          .is_fixed = o->fixed != NULL},
+                                .seed = (uint64_t)o->seed,
+                                .steps = o->steps,
+                                .epochs = o->epochs,
+                                .every = o->every,
+                                .batch = o->batch,
+                                .rate = o->lr > 0 ? o->lr : 0.128 / sqrt(k),
+                                .warm_up = o->warm_up,
+                                .decay = o->decay,
+                                .threads = threads_default(j->run, o->threads),
+                                .variant = o->cpu_variant};
+}
+
+/* All that the weights depend on, beside the rows; as the files and --resume have it. */
+static void options_tell(const struct train_job *j, char *out, size_t capacity)
+{
+  const struct train_options *o = j->o;
+  const struct train_task *t = &j->task;
+  snprintf(out, capacity,
+           "atoms=%d top-s=%d %s=%016llx aux-atoms=%d aux-weight=%.17g dead-rows=%lld "
+           "uncentered=%d holdout-share=%.17g seed=%lld batch=%d %s=%lld lr=%.17g warm-up=%.17g "
+           "decay=%.17g every=%lld",
+           t->sizes.k, o->top_s, o->fixed ? "fixed-dictionary" : "start",
+           (unsigned long long)j->atoms_hash, o->aux_atoms, o->aux_weight, (long long)o->dead_rows,
+           o->uncentered, o->holdout ? 0 : o->holdout_share, (long long)o->seed, o->batch,
+           o->steps ? "steps" : "epochs", (long long)(o->steps ? o->steps : o->epochs), t->rate,
+           o->warm_up, o->decay, (long long)o->every);
+}
+
+static int places_open(struct train_job *j)
+{
+  struct run *run = j->run;
+  struct train_files *f = &j->files;
+  const struct run_inputs inputs = {.name = {j->atoms ? j->dictionary.file : NULL},
+                                    .rows = &j->rows,
+                                    .holdout = j->o->holdout ? &j->holdout : NULL};
+  f->k = j->task.sizes.k;
+  f->p = j->rows.source.p;
+  f->top_s = (idx)imin(j->o->top_s, f->k);
+  f->device = j->result.device;
+  f->threads = j->task.threads;
+  options_tell(j, f->options, sizeof f->options);
+  TRY(train_files_open(f, run, &j->o->output, j->o->resume));
+  if (f->is_complete) return OK;
+  if (f->has_start) {
+    j->task.start = &f->start;
+    j->shown = f->start.count;
+  }
+  TRY(run_begin_at(run, &f->dictionary, &inputs, f->has_start));
+  if (run->comm.rank == 0 && f->has_start)
+    log_info("resume  after step %lld of '%s'", (long long)f->start.step, f->state.shown);
+  return threads_report(run, j->o->threads);
+}
+
+static void line_show(struct train_job *j, const struct train_point *p)
+{
+  const struct train_line *l = &p->lines[j->shown++];
+  gidx all = j->task.steps ? j->task.steps : j->task.epochs * j->result.steps_each;
+  const struct train_line *before = l > p->lines ? l - 1 : l;
+  char pace[96] = "";
+  real spent = l->seconds - before->seconds, steps = (real)(l->step - before->step);
+  if (spent > 0 && steps > 0 && before->seconds > 0)
+    snprintf(pace, sizeof pace, ", %.0f rows/s, %.0f s left", steps * j->task.batch / spent,
+             spent / steps * (real)(all - l->step));
+  log_info("step %6lld of %lld: unseen %.6f, batches %.6f, dead %lld%s", (long long)l->step,
+           (long long)all, l->held, l->fitted, (long long)l->dead, pace);
+}
+
+/* The lines for run.json. */
+static int lines_take(struct train_job *j, const struct train_point *p)
+{
+  j->inputs.rows = p->rows_hash;
+  j->count = p->count;
+  if (p->count > j->lines_max) {
+    j->lines_max = 2 * p->count;
+    TRY(arena_alloc(&j->arena, &j->lines, j->lines_max, sizeof *j->lines));
+  }
+  memcpy(j->lines, p->lines, (size_t)p->count * sizeof *p->lines);
+  return OK;
+}
+
+/* What train_run() calls with each line, and where it is stopped. */
+static int point_take(void *self, const struct train_point *p, int is_end)
+{
+  struct train_job *j = self;
+  struct comm *c = &j->run->comm;
+  while (j->shown < p->count)
+    if (c->rank == 0)
+      line_show(j, p);
+    else
+      j->shown++;
+  TRY(comm_agree(c, lines_take(j, p)));
+  TRY(inputs_confirm(c));
+  return comm_agree(c, c->rank ? OK : train_files_write(&j->files, j->run, p, is_end));
+}
+
+static int stop_look(void *self, int *stop)
+{
+  struct train_job *j = self;
+  return run_safe_point(j->run, j->files.dictionary.shown, stop);
+}
+
+/* Of lines of an earlier run the files know no times. */
+static void lines_tell(const struct train_job *j, struct json *own)
+{
+  json_array(own, "lines");
+  for (gidx i = 0; i < j->count; i++) {
+    const struct train_line *l = &j->lines[i];
+    json_object(own, NULL);
+    json_long(own, "step", l->step);
+    json_real(own, "unseen", l->held);
+    json_real(own, "batches", l->fitted);
+    json_long(own, "dead", l->dead);
+    json_real(own, "seconds", i < j->files.start.count ? nan_canonical() : l->seconds);
+    json_end(own);
+  }
+  json_end(own);
+}
+
+static int entries_tell(const struct train_job *j)
+{
+  const struct train_result *r = &j->result;
+  const struct train_line *last = &j->lines[j->count - 1];
+  struct json *own;
+  TRY(run_page_own(&own));
+  json_long(own, "rows", r->fitted_rows);
+  json_long(own, "held_rows", r->held_rows);
+  json_long(own, "columns", j->rows.source.p);
+  json_long(own, "atoms", j->task.sizes.k);
+  json_long(own, "top_s", r->top_s);
+  json_long(own, "batch", j->task.batch);
+  json_long(own, "steps", r->steps);
+  lines_tell(j, own);
+  json_real(own, "unseen", last->held);
+  json_real(own, "batches", last->fitted);
+  json_long(own, "dead", last->dead);
+  page_hash_tell(own, "fingerprint", r->fingerprint);
+  json_text(own, "end", r->stopped ? NULL : "steps");
+  return OK;
+}
+
+static int end_report(struct train_job *j)
+{
+  const struct train_result *r = &j->result;
+  run_page_device(r->device);
+  run_page_inputs(&j->inputs);
+  TRY(entries_tell(j));
+  if (r->stopped) return OK;
+  log_info("train   rows=%lld held_out=%lld atoms=%d top_s=%d batch=%d steps=%lld ranks=%d "
+           "device='%s' seconds=%.2f fingerprint=%016llx",
+           (long long)r->fitted_rows, (long long)r->held_rows, j->task.sizes.k, r->top_s,
+           j->task.batch, (long long)r->steps, j->run->comm.size, r->device,
+           log_seconds() - j->begun, (unsigned long long)r->fingerprint);
+  if (r->held_rows) log_info("%-22s %.6g", "unseen rows", j->lines[j->count - 1].held);
+  if (r->held_rows == 0)
+    log_warn("no rows were held out: what is explained of unseen rows is not known; give --holdout "
+             "or --holdout-share, or encode others");
+  else if (r->held_rows < 10 * SPLIT_WINDOW)
+    log_warn("%lld rows were held out: what is explained of unseen rows is uncertain, and is best "
+             "judged by rows of another source (--holdout)",
+             (long long)r->held_rows);
+  log_info("wrote   %s", j->files.dictionary.shown);
+  return OK;
+}
+
+static void job_free(struct train_job *j)
+{
+  rows_input_close(&j->rows);
+  if (j->o->holdout) rows_input_close(&j->holdout);
+  if (j->atoms) dictionary_input_close(&j->dictionary);
+  train_files_free(&j->files);
+  arena_free(&j->arena);
+  free(j);
+}
+
+static int train_command(struct run *run, const void *options, const char **arguments)
+{
+  struct train_job *j;
+  (void)arguments;
+  TRY(comm_agree(&run->comm, struct_alloc(&j, sizeof *j)));
+  j->run = run;
+  j->o = options;
+  TRY(inputs_agree(&run->comm, inputs_open(j)));
+  task_fill(j);
+  TRY(comm_agree(&run->comm, train_task_check(&j->task)));
+  TRY(places_open(j));
+  if (j->files.is_complete) {
+    if (run->comm.rank == 0)
+      log_info("resume  '%s' is complete: nothing is left to do", j->files.dictionary.shown);
+    job_free(j);
+    return OK;
+  }
+  j->task.beside = (gidx)(j->arena.bytes + j->files.arena.bytes);
+  j->begun = log_seconds();
+  j->sink = (struct train_sink){j, point_take, stop_look};
+  stop_listen();
+  TRY(train_run(&j->task, &run->comm, &j->sink, &j->result));
+  TRY(report_phases(&run->comm, j->result.phases, TRAIN_PHASES));
+  TRY(comm_agree(&run->comm, run->comm.rank ? OK : end_report(j)));
+  job_free(j);
+  return OK;
+}
+
+const struct command command_train = {
+    "train",    "rows -> a dictionary with an encoder, by gradient descent",
+    &train_set, sizeof(struct train_options),
+    1,          train_command};

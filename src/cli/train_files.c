@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Rank 0 reads and writes; what a resumed run goes on from is sent to all ranks. */
+#include "cli/train_files.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/num.h"
+#include "base/status.h"
+#include "base/text.h"
+#include "base/watchdog.h"
+#include "io/encoder.h"
+#include "io/inputs.h"
+
+static int options_check(const struct train_files *f, const char *path, const char *was)
+{
+  const char *then, *now;
+  if (strcmp(was, f->options) == 0) return OK;
+  int then_length = text_word_differs(was, f->options, &then);
+  int now_length = text_word_differs(f->options, was, &now);
+  FAIL(ERR_INPUT, "'%s' was begun with %.*s, not with %.*s: resume with the same options", path,
+       then_length, then, now_length, now);
+}
+
+/* What is read on rank 0; arrays follow. */
+struct found {
+  int is_complete, there, has_mean;
+  struct training_record record;
+  real sums[2];
+};
+
+static int arrays_alloc(struct train_files *f, gidx count, struct train_line **lines, real **mean)
+{
+  TRY(train_state_alloc(&f->state_read, &f->arena, f->k, f->p));
+  TRY(arena_alloc(&f->arena, mean, f->p, sizeof **mean));
+  return arena_alloc(&f->arena, lines, count, sizeof **lines);
+}
+
+/* Rank 0: find what the earlier run left. */
+static int resume_look(struct train_files *f, struct found *out, struct training_line **lines)
+{
+  if (input_is_there(f->dictionary.file)) {
+    TRY(training_record_read(f->dictionary.file, &f->arena, &out->record, lines));
+    TRY(options_check(f, f->dictionary.shown, out->record.options));
+    out->is_complete = 1;
+    return OK;
+  }
+  if (!input_is_there(f->state.file)) return OK;
+  TRY(training_record_read(f->state.file, &f->arena, &out->record, lines));
+  TRY(options_check(f, f->state.shown, out->record.options));
+  out->there = 1;
+  return OK;
+}
+
+static int places_find(struct train_files *f, const struct output_options *output, int resume,
+                       struct found *found, struct training_line **lines)
+{
+  TRY(output_place(&f->dictionary, output->output, "dictionary.h5", 1));
+  TRY(output_place(&f->state, output->output, "state.h5", 1));
+  if (resume) TRY(resume_look(f, found, lines));
+  if (found->there || found->is_complete) return OK;
+  TRY(output_check_free(f->dictionary.file, output->force));
+  return output_check_free(f->state.file, output->force);
+}
+
+static int state_send(struct train_files *f, struct comm *c, struct train_line *lines, real *mean)
+{
+  const struct train_state *s = &f->state_read;
+  for (int i = 0; i < TRAIN_ARRAYS; i++) {
+    float *const arrays[] = {s->w[i], s->m[i], s->v[i]};
+    size_t row = (size_t)(i == TRAIN_BIAS ? 1 : f->p) * sizeof(float);
+    for (int j = 0; j < LENGTH(arrays); j++) TRY(comm_broadcast(c, arrays[j], f->k, row));
+  }
+  TRY(comm_broadcast(c, s->idle, f->k, sizeof *s->idle));
+  TRY(comm_broadcast(c, mean, f->p, sizeof *mean));
+  return comm_broadcast(c, lines, f->start.count, sizeof *lines);
+}
+
+/* Read the state on rank 0, and send it. */
+static int start_read(struct train_files *f, struct comm *c, struct found *found,
+                      const struct training_line *from)
+{
+  struct train_line *lines = NULL;
+  real *mean = NULL;
+  gidx count = found->record.count;
+  TRY(comm_agree(c, arrays_alloc(f, count, &lines, &mean)));
+  int status = c->rank ? OK
+                       : training_state_read(f->state.file, &f->state_read, f->k, f->p, found->sums,
+                                             mean, &found->has_mean);
+  TRY(comm_agree(c, status));
+  for (gidx i = 0; i < count && c->rank == 0; i++)
+    lines[i] = (struct train_line){.step = (gidx)from[i].step,
+                                   .fitted = from[i].fitted,
+                                   .held = from[i].held,
+                                   .dead = (gidx)from[i].dead};
+  TRY(comm_broadcast(c, found, 1, sizeof *found));
+  f->start = (struct train_point){.step = found->record.step,
+                                  .count = count,
+                                  .lines = lines,
+                                  .state = &f->state_read,
+                                  .mean = found->has_mean ? mean : NULL,
+                                  .scale = (int)found->record.scale,
+                                  .rows_hash = found->record.rows.rows,
+                                  .held_hash = found->record.held.rows};
+  TRY(state_send(f, c, lines, mean));
+  f->state_read.error = found->sums[0];
+  f->state_read.size = found->sums[1];
+  return OK;
+}
+
+int train_files_open(struct train_files *f, struct run *run, const struct output_options *output,
+                     int resume)
+{
+  struct comm *c = &run->comm;
+  struct found found = {0};
+  struct training_line *lines = NULL;
+  int status = arena_alloc(&f->arena, &f->bias, f->k, sizeof *f->bias);
+  if (!status && c->rank == 0) status = places_find(f, output, resume, &found, &lines);
+  TRY(comm_agree(c, status));
+  TRY(comm_broadcast(c, &found, 1, sizeof found));
+  f->is_complete = found.is_complete;
+  f->has_start = found.there;
+  return found.there ? start_read(f, c, &found, lines) : OK;
+}
+
+void train_files_free(struct train_files *f)
+{
+  arena_free(&f->arena);
+  *f = (struct train_files){0};
+}
+
+static int lines_take(struct train_files *f, const struct train_point *p)
+{
+  if (p->count > f->lines_max) {
+    f->lines_max = 2 * p->count;
+    TRY(arena_alloc(&f->arena, &f->lines, f->lines_max, sizeof *f->lines));
+  }
+  for (gidx i = 0; i < p->count; i++) {
+    const struct train_line *l = &p->lines[i];
+    f->lines[i] = (struct training_line){(real)l->step, l->fitted, l->held, (real)l->dead};
+  }
+  return OK;
+}
+
+/* The encoder, of rows as they are. */
+static struct stored_encoder encoder_of(struct train_files *f, const struct train_point *p)
+{
+  for (idx a = 0; a < f->k; a++) f->bias[a] = ldexpf(p->state->w[TRAIN_BIAS][a], -p->scale);
+  return (struct stored_encoder){.program = "sagitta",
+                                 .architecture = "topk",
+                                 .settings = "",
+                                 .dtype = "F32",
+                                 .threshold_dtype = "",
+                                 .has_encoder = 1,
+                                 .encoder = {.kind = ENCODER_TOPK,
+                                             .k = f->k,
+                                             .p = f->p,
+                                             .top = f->top_s,
+                                             .centered = 1,
+                                             .weights = p->state->w[TRAIN_ENCODER],
+                                             .bias = f->bias}};
+}
+
+static int file_write(struct train_files *f, const struct run *run, const struct train_point *p,
+                      const char *path, int is_end)
+{
+  struct run_fact facts[MAX_FACTS];
+  struct training_record record = {.step = p->step,
+                                   .count = p->count,
+                                   .scale = p->scale,
+                                   .rows.rows = p->rows_hash,
+                                   .held.rows = p->held_hash};
+  struct stored_encoder encoder = encoder_of(f, p);
+  memcpy(record.options, f->options, sizeof f->options);
+  TRY(lines_take(f, p));
+  TRY(dictionary_output_create(&f->file, path, f->k, 1, f->p));
+  const struct h5_file *h5 = &f->file.result.h5;
+  TRY(nonnegative_write(h5, 1));
+  TRY(h5_attribute_long(h5, "/", "top_s", f->top_s));
+  TRY(matrix_output_write(&f->file, 0, f->k, p->state->w[TRAIN_DECODER]));
+  if (p->mean) TRY(object_write_vector(h5, "/mean", f->p, p->mean));
+  TRY(encoder_write(&f->file, &encoder));
+  TRY(training_record_write(&f->file, &record, f->lines));
+  if (!is_end) TRY(training_state_write(&f->file, p->state, f->k, f->p));
+  return matrix_output_finish(&f->file, facts, run_facts(run, f->device, f->threads, facts));
+}
+
+int train_files_write(struct train_files *f, const struct run *run, const struct train_point *p,
+                      int is_end)
+{
+  if (!is_end) return file_write(f, run, p, f->state.file, 0);
+  TRY(file_write(f, run, p, f->dictionary.file, 1));
+  int step = watchdog_begin(ERR_IO, "removing", f->state.file);
+  unlink(f->state.file); /* that it is not there is no failure */
+  watchdog_end(step);
+  return OK;
+}

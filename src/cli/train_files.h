@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The files of a training: where they are, what a resumed one finds, and writing them.
+ *
+ * Floor: cli.
+ *
+ * state.h5 is a dictionary with its encoder, and holds all that training goes on from;
+ * dictionary.h5 is written at the end, and state.h5 is then removed. */
+#ifndef CLI_TRAIN_FILES_H
+#define CLI_TRAIN_FILES_H
+
+#include "cli/command.h"
+#include "io/dictionary.h"
+#include "io/training.h"
+#include "train/train.h"
+
+struct train_files {
+  struct output_place dictionary, state; /* rank 0 */
+  char options[512];                     /* struct training_record */
+  idx k, p, top_s;
+  const char *device; /* borrowed: what computes, once it is known */
+  int threads;
+  int is_complete;          /* resumed: nothing is left to do */
+  int has_start;            /* resumed: there is something to go on from */
+  struct train_point start; /* on every rank */
+  struct train_state state_read;
+  struct training_line *lines; /* [lines_max] */
+  gidx lines_max;
+  float *bias;               /* [k] for rows as they are */
+  struct matrix_output file; /* being written, on rank 0 */
+  struct arena arena;
+};
+
+/* Claim the places; files has options, k, p, top_s.  With resume read what is there: ERR_INPUT when
+ * it is of other options.  Collective. */
+int train_files_open(struct train_files *files, struct run *run,
+                     const struct output_options *output, int resume);
+void train_files_free(struct train_files *files);
+
+/* Write what was reached: state.h5, or at the end dictionary.h5.  Rank 0 alone. */
+int train_files_write(struct train_files *files, const struct run *run,
+                      const struct train_point *point, int is_end);
+
+#endif

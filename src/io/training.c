@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Weights, moments and counts are datasets; what is one number is an attribute. */
+#include "io/training.h"
+
+#include <string.h>
+
+#include "base/status.h"
+
+#define HELD_GROUP "/held_out"
+#define HISTORY "/train/history"
+
+static const struct object_row object_rows[] = {
+    {HISTORY, TYPE_F64, "L T", 0, "the start and what was reached after so many steps"},
+    {"/train/bias", TYPE_F32, "K", 0, "the encoder's bias for scaled rows"},
+    {"/train/decoder_m", TYPE_F32, "K P", 0, "first moments of the decoder"},
+    {"/train/decoder_v", TYPE_F32, "K P", 0, "second moments of the decoder"},
+    {"/train/encoder_m", TYPE_F32, "K P", 0, "first moments of the encoder"},
+    {"/train/encoder_v", TYPE_F32, "K P", 0, "second moments of the encoder"},
+    {"/train/bias_m", TYPE_F32, "K", 0, "first moments of the bias"},
+    {"/train/bias_v", TYPE_F32, "K", 0, "second moments of the bias"},
+    {"/train/idle", TYPE_I64, "K", 0, "rows since a row used the atom"},
+    {"/train/sums", TYPE_F64, "2", 0, "squares of errors and of rows since the last line"},
+};
+const struct object_table train_objects = {object_rows, LENGTH(object_rows)};
+
+static const char columns[] = "step,explained_variance,explained_variance_held_out,dead";
+
+_Static_assert(sizeof(struct training_line) == TRAINING_COLUMNS * sizeof(real), "a line of reals");
+
+int training_record_write(struct matrix_output *f, const struct training_record *record,
+                          const struct training_line *lines)
+{
+  const struct h5_file *h5 = &f->result.h5;
+  gidx table[] = {record->count, TRAINING_COLUMNS};
+  TRY(object_write(h5, HISTORY, 2, table, lines));
+  TRY(h5_attribute_text(h5, HISTORY, "columns", columns));
+  TRY(h5_attribute_text(h5, HISTORY, "options", record->options));
+  TRY(h5_attribute_long(h5, HISTORY, "steps", record->step));
+  TRY(h5_attribute_long(h5, HISTORY, "scale", record->scale));
+  TRY(identity_write(h5, INPUTS_GROUP, &record->rows));
+  return identity_write(h5, HELD_GROUP, &record->held);
+}
+
+/* values <- all of an array of this shape; width 0: a vector. */
+static int array_read(const struct h5_file *f, const char *object, gidx rows, gidx width,
+                      enum h5_type type, void *values)
+{
+  struct h5_array a;
+  TRY(h5_array_open(f, object, &a));
+  int fits = a.rank == 1 + (width > 0) && a.type == type && a.shape[0] == rows &&
+             (!width || a.shape[1] == width);
+  int status = fits ? h5_array_read(&a, 0, rows, type, values) : OK;
+  h5_array_close(&a);
+  CHECK(fits, ERR_INPUT, "'%s' of '%s' has another type or shape than its atoms need", object,
+        f->path);
+  return status;
+}
+
+static int lines_read(const struct h5_file *f, struct arena *arena, struct training_record *record,
+                      struct training_line **lines)
+{
+  struct h5_array a;
+  TRY(h5_array_open(f, HISTORY, &a));
+  record->count = a.shape[0];
+  TRY(h5_array_close(&a));
+  CHECK(record->count >= 1 && record->count < INT32_MAX, ERR_INPUT, "'%s' of '%s' has %lld lines",
+        HISTORY, f->path, (long long)record->count);
+  TRY(arena_alloc(arena, lines, record->count, sizeof **lines));
+  return array_read(f, HISTORY, record->count, TRAINING_COLUMNS, TYPE_F64, *lines);
+}
+
+static int record_read(const struct h5_file *f, struct arena *arena, struct training_record *record,
+                       struct training_line **lines)
+{
+  int there;
+  TRY(h5_exists(f, HISTORY, &there));
+  CHECK(there, ERR_INPUT, "'%s' was not written by train, so it cannot be resumed", f->path);
+  TRY(h5_read_text(f, HISTORY, "options", record->options, sizeof record->options));
+  TRY(h5_read_long(f, HISTORY, "steps", &record->step));
+  TRY(h5_read_long(f, HISTORY, "scale", &record->scale));
+  CHECK(record->step >= 0 && record->scale > -1000 && record->scale < 1000, ERR_INPUT,
+        "'%s' says %lld steps, of rows times 2^%lld", f->path, (long long)record->step,
+        (long long)record->scale);
+  TRY(identity_read(f, INPUTS_GROUP, &record->rows));
+  TRY(identity_read(f, HELD_GROUP, &record->held));
+  return lines_read(f, arena, record, lines);
+}
+
+int training_record_read(const char *path, struct arena *arena, struct training_record *record,
+                         struct training_line **lines)
+{
+  struct h5_file f;
+  TRY(h5_open(&f, path));
+  return h5_close_after(&f, record_read(&f, arena, record, lines));
+}
+
+static const char *const moments[TRAIN_ARRAYS][2] = {
+    {"/train/decoder_m", "/train/decoder_v"},
+    {"/train/encoder_m", "/train/encoder_v"},
+    {"/train/bias_m", "/train/bias_v"},
+};
+
+int training_state_write(struct matrix_output *f, const struct train_state *s, idx k, idx p)
+{
+  const struct h5_file *h5 = &f->result.h5;
+  const real sums[] = {s->error, s->size};
+  gidx shape[] = {k, p};
+  for (int i = 0; i < TRAIN_ARRAYS; i++) {
+    int rank = i == TRAIN_BIAS ? 1 : 2;
+    TRY(object_write(h5, moments[i][0], rank, shape, s->m[i]));
+    TRY(object_write(h5, moments[i][1], rank, shape, s->v[i]));
+  }
+  TRY(object_write_vector(h5, "/train/bias", k, s->w[TRAIN_BIAS]));
+  TRY(object_write_vector(h5, "/train/idle", k, s->idle));
+  return object_write_vector(h5, "/train/sums", LENGTH(sums), sums);
+}
+
+static int state_read(const struct h5_file *f, const struct train_state *s, idx k, idx p,
+                      real *sums, real *mean, int *has_mean)
+{
+  TRY(array_read(f, "/atoms", k, p, TYPE_F32, s->w[TRAIN_DECODER]));
+  TRY(array_read(f, "/encoder/weights", k, p, TYPE_F32, s->w[TRAIN_ENCODER]));
+  TRY(array_read(f, "/train/bias", k, 0, TYPE_F32, s->w[TRAIN_BIAS]));
+  for (int i = 0; i < TRAIN_ARRAYS; i++) {
+    gidx width = i == TRAIN_BIAS ? 0 : p;
+    TRY(array_read(f, moments[i][0], k, width, TYPE_F32, s->m[i]));
+    TRY(array_read(f, moments[i][1], k, width, TYPE_F32, s->v[i]));
+  }
+  TRY(array_read(f, "/train/idle", k, 0, TYPE_I64, s->idle));
+  TRY(array_read(f, "/train/sums", 2, 0, TYPE_F64, sums));
+  TRY(h5_exists(f, "/mean", has_mean));
+  return *has_mean ? array_read(f, "/mean", p, 0, TYPE_F64, mean) : OK;
+}
+
+int training_state_read(const char *path, const struct train_state *s, idx k, idx p, real *sums,
+                        real *mean, int *has_mean)
+{
+  struct h5_file f;
+  TRY(h5_open(&f, path));
+  return h5_close_after(&f, state_read(&f, s, k, p, sums, mean, has_mean));
+}

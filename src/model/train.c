@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The reference is dense: what a row does not use is 0. */
+#include "model/train.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/num.h"
+#include "base/rng.h"
+#include "base/status.h"
+#include "model/dictionary.h"
+#include "model/encoder.h"
+#include "model/triad.h"
+
+enum { STREAM = 0x7453 }; /* of the atoms at the start */
+
+gidx train_numbers(idx k, idx p, int array)
+{
+  return array == TRAIN_BIAS ? k : (gidx)k * p;
+}
+
+int train_state_alloc(struct train_state *s, struct arena *arena, idx k, idx p)
+{
+  *s = (struct train_state){0};
+  for (int i = 0; i < TRAIN_ARRAYS; i++) {
+    gidx n = train_numbers(k, p, i);
+    TRY(arena_alloc(arena, &s->w[i], n, sizeof(float)));
+    TRY(arena_alloc(arena, &s->m[i], n, sizeof(float)));
+    TRY(arena_alloc(arena, &s->v[i], n, sizeof(float)));
+  }
+  return arena_alloc(arena, &s->idle, k, sizeof *s->idle);
+}
+
+void train_atoms_draw(float *atoms, idx k, idx p, uint64_t seed)
+{
+  for (gidx i = 0; i < (gidx)k * p; i++) atoms[i] = (float)random_normal(seed, STREAM, (uint64_t)i);
+  atoms_normalize(atoms, k, 1, p);
+}
+
+void train_start(struct train_state *s, idx k, idx p, const float *atoms)
+{
+  size_t bytes = (size_t)k * (size_t)p * sizeof *atoms;
+  memmove(s->w[TRAIN_DECODER], atoms, bytes);
+  memcpy(s->w[TRAIN_ENCODER], s->w[TRAIN_DECODER], bytes);
+}
+
+real train_square(const float *row, idx p)
+{
+  real sum = 0;
+  for (idx c = 0; c < p; c++) sum = fma((real)row[c], (real)row[c], sum);
+  return sum;
+}
+
+int train_scale(const float *x, idx n, idx p)
+{
+  real sum = 0;
+  int e;
+  for (idx i = 0; i < n; i++) sum += train_square(x + (gidx)i * p, p);
+  if (!(sum > 0)) return 0;
+  frexp(sum / ((real)n * p), &e);
+  return -((e - (e & 1)) / 2);
+}
+
+idx train_select(const float *scores, idx k, idx most, idx *atoms, float *codes)
+{
+  const struct encoder e = {.kind = ENCODER_TOPK, .k = k, .top = most};
+  idx n = encoder_select(&e, scores, atoms, codes);
+  for (idx i = 1; i < n; i++) {
+    idx atom = atoms[i], at = i;
+    for (; at > 0 && atoms[at - 1] > atom; at--) atoms[at] = atoms[at - 1];
+    atoms[at] = atom;
+  }
+  for (idx i = 0; i < n; i++) codes[i] = scores[atoms[i]];
+  return n;
+}
+
+float train_error_factor(idx n, idx p)
+{
+  return (float)(2 / ((real)n * p));
+}
+
+float train_aux_factor(real weight, real error)
+{
+  return (float)(2 * weight / error);
+}
+
+/* Arrays of a step with dense matrices. */
+struct dense_step {
+  const struct train_sizes *z;
+  struct train_state *s;
+  const float *x, *ones;
+  idx n;
+  float *h, *code, *dh;          /* [n][k] */
+  float *e, *g;                  /* [n][p] */
+  float *gradient[TRAIN_ARRAYS]; /* as the arrays are */
+  unsigned char *used;           /* [k] */
+  idx *atoms;                    /* [k] */
+  float *codes;                  /* [k] */
+};
+
+static int step_alloc(struct dense_step *d, struct arena *a)
+{
+  idx k = d->z->k, p = d->z->p, n = d->n;
+  float *ones;
+  TRY(arena_alloc(a, &d->h, (gidx)n * k, sizeof(float)));
+  TRY(arena_alloc(a, &d->code, (gidx)n * k, sizeof(float)));
+  TRY(arena_alloc(a, &d->dh, (gidx)n * k, sizeof(float)));
+  TRY(arena_alloc(a, &d->e, (gidx)n * p, sizeof(float)));
+  TRY(arena_alloc(a, &d->g, (gidx)n * p, sizeof(float)));
+  for (int i = 0; i < TRAIN_ARRAYS; i++)
+    TRY(arena_alloc(a, &d->gradient[i], train_numbers(k, p, i), sizeof(float)));
+  TRY(arena_alloc(a, &d->used, k, 1));
+  TRY(arena_alloc(a, &d->atoms, k, sizeof(idx)));
+  TRY(arena_alloc(a, &d->codes, k, sizeof(float)));
+  TRY(arena_alloc(a, &ones, n, sizeof(float)));
+  for (idx i = 0; i < n; i++) ones[i] = 1;
+  d->ones = ones;
+  return OK;
+}
+
+/* code[n][k] <- of each row the most positive scores of all, or of the dead. */
+static void codes_choose(struct dense_step *d, int of_dead)
+{
+  idx k = d->z->k;
+  memset(d->code, 0, (size_t)d->n * (size_t)k * sizeof *d->code);
+  for (idx i = 0; i < d->n; i++) {
+    float *h = d->h + (gidx)i * k;
+    for (idx a = 0; a < k && of_dead; a++)
+      if (d->s->idle[a] < d->z->dead_rows) h[a] = 0;
+    idx m = train_select(h, k, of_dead ? d->z->aux : d->z->s, d->atoms, d->codes);
+    for (idx j = 0; j < m; j++) d->code[(gidx)i * k + d->atoms[j]] = d->codes[j];
+  }
+}
+
+/* y[n][p] <- the codes times the decoder. */
+static void codes_decode(struct dense_step *d, float *y)
+{
+  idx k = d->z->k, p = d->z->p;
+  struct triad_product product = {d->code, {d->s->w[TRAIN_DECODER], p, 1}, NULL, y, k, p, d->n, k,
+                                  p};
+  triad_product(&product);
+}
+
+/* Add what g says of the codes to the gradients. */
+static void gradients_add(struct dense_step *d)
+{
+  idx k = d->z->k, p = d->z->p, n = d->n;
+  struct triad_product back = {d->g, {d->s->w[TRAIN_DECODER], 1, p}, NULL, d->dh, p, k, n, p, k};
+  triad_product(&back);
+  for (gidx i = 0; i < (gidx)n * k; i++)
+    if (d->code[i] == 0) d->dh[i] = 0;
+  const struct triad_gradient all[] = {
+      {d->code, d->g, d->gradient[TRAIN_DECODER], k, p, p, n, k, p},
+      {d->dh, d->x, d->gradient[TRAIN_ENCODER], k, p, p, n, k, p},
+      {d->dh, d->ones, d->gradient[TRAIN_BIAS], k, 1, 1, n, k, 1}};
+  for (int i = 0; i < TRAIN_ARRAYS; i++) triad_gradient(&all[i]);
+}
+
+/* Move all, or all but the decoder. */
+static void weights_move(struct dense_step *d, real rate, gidx t)
+{
+  const struct train_sizes *z = d->z;
+  struct train_state *s = d->s;
+  const struct adam_rates rates = adam_rates(rate, t);
+  for (gidx a = 0; a < z->k; a++)
+    atom_gradient(s->w[TRAIN_DECODER] + a * z->p, z->p, d->gradient[TRAIN_DECODER] + a * z->p);
+  for (int i = z->is_fixed ? TRAIN_ENCODER : TRAIN_DECODER; i < TRAIN_ARRAYS; i++) {
+    struct adam_state a = {s->w[i], s->m[i], s->v[i], d->gradient[i], train_numbers(z->k, z->p, i)};
+    adam_step(&a, &rates);
+  }
+  if (!z->is_fixed) atoms_normalize(s->w[TRAIN_DECODER], z->k, 1, z->p);
+}
+
+static int is_any_dead(const struct train_sizes *z, const struct train_state *s)
+{
+  int any = 0;
+  for (idx a = 0; a < z->k && z->aux; a++) any |= s->idle[a] >= z->dead_rows;
+  return any;
+}
+
+/* The dead describe what is left over: g <- factor (y + e). */
+static void dead_add(struct dense_step *d, real error)
+{
+  float factor = train_aux_factor(d->z->aux_weight, error);
+  codes_choose(d, 1);
+  codes_decode(d, d->g);
+  for (gidx i = 0; i < (gidx)d->n * d->z->p; i++) d->g[i] = factor * (d->g[i] + d->e[i]);
+  gradients_add(d);
+}
+
+/* used[k] <- has a row a code of the atom? */
+static void used_find(const struct dense_step *d, unsigned char *used)
+{
+  for (gidx i = 0; i < (gidx)d->n * d->z->k; i++)
+    if (d->code[i] != 0) used[i % d->z->k] = 1;
+}
+
+static void step_make(struct dense_step *d, real rate, gidx t)
+{
+  const struct train_sizes *z = d->z;
+  struct train_state *s = d->s;
+  idx k = z->k, p = z->p, n = d->n;
+  real error = 0, size = 0;
+  struct triad_product forward = {
+      d->x, {s->w[TRAIN_ENCODER], 1, p}, s->w[TRAIN_BIAS], d->h, p, k, n, p, k};
+  triad_product(&forward);
+  codes_choose(d, 0);
+  used_find(d, d->used);
+  codes_decode(d, d->e);
+  for (gidx i = 0; i < (gidx)n * p; i++) {
+    d->e[i] -= d->x[i];
+    d->g[i] = train_error_factor(n, p) * d->e[i];
+  }
+  for (idx i = 0; i < n; i++) {
+    error += train_square(d->e + (gidx)i * p, p);
+    size += train_square(d->x + (gidx)i * p, p);
+  }
+  gradients_add(d);
+  if (is_any_dead(z, s) && error > 0) dead_add(d, error);
+  for (idx a = 0; a < k; a++) s->idle[a] = d->used[a] ? 0 : s->idle[a] + n;
+  s->error += error;
+  s->size += size;
+  weights_move(d, rate, t);
+}
+
+int train_step_reference(const struct train_sizes *z, struct train_state *s, const float *x, idx n,
+                         real rate, gidx t)
+{
+  struct arena arena = {0};
+  struct dense_step d = {.z = z, .s = s, .x = x, .n = n};
+  int status = step_alloc(&d, &arena);
+  if (!status) step_make(&d, rate, t);
+  arena_free(&arena);
+  return status;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A TopK autoencoder and a step of its training (N.43, N.44), after Gao and others 2024.
+ *
+ * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA. */
+#ifndef MODEL_TRAIN_H
+#define MODEL_TRAIN_H
+
+#include "base/memory.h"
+#include "model/adam.h"
+
+struct train_sizes {
+  idx k, p, s;
+  idx aux;         /* dead latents that describe what is left over, at most; 0: none */
+  real aux_weight; /* of that loss */
+  gidx dead_rows;  /* a latent is dead that none of so many rows used */
+  int is_fixed;    /* the decoder stays as it is */
+};
+
+/* Decoder, encoder and bias, each with two moments; arrays are the arena's. */
+enum { TRAIN_DECODER, TRAIN_ENCODER, TRAIN_BIAS, TRAIN_ARRAYS };
+struct train_state {
+  float *w[TRAIN_ARRAYS]; /* [k][p], [k][p], [k] */
+  float *m[TRAIN_ARRAYS], *v[TRAIN_ARRAYS];
+  gidx *idle;       /* [k] rows since a row used the latent */
+  real error, size; /* sums of |e|^2 and of |x|^2 over the batches since they were set to 0 */
+};
+int train_state_alloc(struct train_state *s, struct arena *arena, idx k, idx p);
+/* Numbers of an array: k p, k p, k. */
+gidx train_numbers(idx k, idx p, int array);
+
+/* Unit atoms from random numbers, where none are given, and the encoder that is tied to them. */
+void train_atoms_draw(float *atoms, idx k, idx p, uint64_t seed);
+void train_start(struct train_state *s, idx k, idx p, const float *atoms);
+
+/* q, where 2^q times the rows have a mean square of about 1: from the first rows x[n][p]. */
+int train_scale(const float *x, idx n, idx p);
+
+/* The most positive scores, at most `most`, by (N.24): atoms and codes, atoms ascending.  Returns
+ * how many there are. */
+idx train_select(const float *scores, idx k, idx most, idx *atoms, float *codes);
+
+/* Factors of a step: of the error, and of what dead latents leave over of it. */
+float train_error_factor(idx n, idx p);
+float train_aux_factor(real weight, real error);
+
+/* The chain of squares of a row. */
+real train_square(const float *row, idx p);
+
+/* Step t - 1 on rows x[n][p], scaled, with this learning rate, straight from the formulas with
+ * dense matrices.  ERR_MEMORY. */
+int train_step_reference(const struct train_sizes *z, struct train_state *s, const float *x, idx n,
+                         real rate, gidx t);
+
+#endif

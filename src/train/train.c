@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Batches and steps, with a look at the held-out rows now and then. */
+#include "train/train.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fingerprint.h"
+#include "base/log.h"
+#include "base/num.h"
+#include "base/status.h"
+#include "device/triad.h"
+#include "model/split.h"
+#include "seed/mean.h"
+#include "train/batches.h"
+#include "train/judge.h"
+#include "train/step.h"
+
+enum { LOOK_STEPS = 16 }; /* between two looks at what asks to stop */
+
+struct train {
+  const struct train_task *task;
+  struct comm *c;
+  const struct train_sink *sink;
+  struct train_result *result;
+  struct row_split split;
+  struct row_source fitted, held;
+  struct train_sizes sizes;
+  gidx steps, steps_each, every, step;
+  real *mean; /* [p]; NULL: rows are not centred */
+  struct batches batches;
+  struct stepper stepper;
+  struct train_judge judge;
+  struct train_state state;
+  struct device device;
+  struct train_line *lines; /* [steps / every + 3] */
+  gidx count;               /* of lines */
+  uint64_t rows_hash;
+  double begun;
+  struct arena arena;
+};
+
+static int rows_split(const struct train_task *t, struct row_split *split,
+                      struct row_source *fitted, struct row_source *held)
+{
+  const char *name = t->rows->name;
+  CHECK(t->rows->n > 0, ERR_INPUT, "'%s' has no rows", name);
+  CHECK(!t->held || t->held->n > 0, ERR_INPUT, "'%s' has no rows", t->held->name);
+  CHECK(!t->held || t->held->p == t->rows->p, ERR_INPUT, "'%s' has %d columns, '%s' has %d",
+        t->held->name, t->held->p, name, t->rows->p);
+  real most = (real)TRAIN_HELD_MOST / (real)t->rows->n;
+  TRY(split_draw(split, t->rows, t->held ? 0 : fmin(t->held_share, most), t->seed));
+  split_sources(split, fitted, held);
+  CHECK(fitted->n >= t->batch, ERR_INPUT,
+        "'%s' has %lld rows, of which %lld are held out: too few for batches of %d; lower --batch",
+        name, (long long)t->rows->n, (long long)held->n, t->batch);
+  if (t->held) *held = *t->held;
+  return OK;
+}
+
+int train_task_check(const struct train_task *t)
+{
+  struct row_split split = {0};
+  struct row_source fitted, held;
+  if (t->atoms) TRY(columns_check(t->rows, t->atoms));
+  TRY(rows_split(t, &split, &fitted, &held));
+  split_free(&split);
+  return OK;
+}
+
+/* Numbers that follow from the task. */
+static int sizes_find(struct train *j)
+{
+  const struct train_task *t = j->task;
+  TRY(rows_split(t, &j->split, &j->fitted, &j->held));
+  j->steps_each = ceil_div(j->fitted.n, t->batch);
+  j->steps = t->steps ? t->steps : t->epochs * j->steps_each;
+  j->every = t->every ? t->every : j->steps_each;
+  j->sizes = t->sizes;
+  j->sizes.p = t->rows->p;
+  j->sizes.s = (idx)imin(t->sizes.s, t->sizes.k);
+  if (!j->sizes.dead_rows) j->sizes.dead_rows = j->fitted.n;
+  j->result->steps_each = j->steps_each;
+  j->result->fitted_rows = j->fitted.n;
+  j->result->held_rows = j->held.n;
+  j->result->top_s = j->sizes.s;
+  CHECK(!t->start || t->start->step <= j->steps, ERR_INPUT, "%lld steps are done, of %lld",
+        (long long)t->start->step, (long long)j->steps);
+  return OK;
+}
+
+/* All arrays; with a dry arena they are counted. */
+static int arrays_alloc(struct train *j)
+{
+  const struct train_task *t = j->task;
+  struct arena *a = &j->arena;
+  idx k = j->sizes.k, p = j->sizes.p;
+  TRY(train_state_alloc(&j->state, a, k, p));
+  TRY(arena_alloc(a, &j->mean, p, sizeof *j->mean));
+  TRY(arena_alloc(a, &j->lines, j->steps / j->every + 3, sizeof *j->lines));
+  j->batches.c = j->c;
+  j->batches.rows = &j->fitted;
+  TRY(batches_alloc(&j->batches, a, t->seed));
+  j->judge = (struct train_judge){
+      .c = j->c, .rows = &j->held, .k = k, .p = p, .s = j->sizes.s, .threads = t->threads};
+  TRY(train_judge_alloc(&j->judge, a));
+  j->stepper = (struct stepper){.sizes = &j->sizes,
+                                .c = j->c,
+                                .device = &j->device,
+                                .state = &j->state,
+                                .phases = j->result->phases,
+                                .batch = t->batch,
+                                .threads = t->threads};
+  return stepper_alloc(&j->stepper, a);
+}
+
+static int memory_check(struct train *j)
+{
+  const struct train_task *t = j->task;
+  j->arena = (struct arena){.is_dry = 1};
+  TRY(arrays_alloc(j));
+  gidx bytes = (gidx)j->arena.bytes + cpu_triad_bytes(t->threads, j->sizes.p) + t->beside;
+  gidx present = memory_share(j->c->local_size);
+  j->arena = (struct arena){0};
+  CHECK(bytes <= present, ERR_MEMORY,
+        "training takes %.1f MB a rank, and %.1f MB are left: lower --atoms or --batch, or use "
+        "fewer ranks a machine",
+        1e-6 * (double)bytes, 1e-6 * (double)present);
+  return OK;
+}
+
+static int device_start(struct train *j)
+{
+  const struct train_task *t = j->task;
+  struct device_options options = {
+      .p = j->sizes.p, .d = 1, .threads = t->threads, .variant = t->variant, .kind = "cpu"};
+  TRY(device_open(&j->device, &options));
+  snprintf(j->result->device, sizeof j->result->device, "%s %s", j->device.kind, j->device.variant);
+  return OK;
+}
+
+static int arrays_open(struct train *j)
+{
+  TRY(sizes_find(j));
+  TRY(memory_check(j));
+  TRY(arrays_alloc(j));
+  TRY(batches_open(&j->batches));
+  return device_start(j);
+}
+
+/* The mean: of the atoms that are given, or of the rows. */
+static int mean_find(struct train *j)
+{
+  const struct train_task *t = j->task;
+  const real *given = t->start ? t->start->mean : t->mean;
+  size_t bytes = (size_t)j->sizes.p * sizeof *j->mean;
+  if (given)
+    memcpy(j->mean, given, bytes);
+  else if (!t->atoms && !t->start && t->center)
+    TRY(mean_compute(j->c, &j->fitted, j->mean));
+  else
+    j->mean = NULL;
+  j->batches.mean = j->mean;
+  return OK;
+}
+
+/* Atoms that are given or drawn, and the encoder tied to them. */
+static int atoms_start(struct train *j)
+{
+  const struct train_task *t = j->task;
+  float *atoms = j->state.w[TRAIN_DECODER];
+  idx k = j->sizes.k, p = j->sizes.p;
+  if (t->atoms) {
+    TRY(t->atoms->read(t->atoms->self, 0, k, atoms));
+    TRY(atoms_check(atoms, k, 1, p, 0, t->atoms->name));
+  } else {
+    train_atoms_draw(atoms, k, p, t->seed);
+  }
+  train_start(&j->state, k, p, atoms);
+  return OK;
+}
+
+/* Go on from what an earlier run left. */
+static int start_take(struct train *j)
+{
+  const struct train_point *s = j->task->start;
+  CHECK(s->rows_hash == j->rows_hash, ERR_INPUT,
+        "the earlier run was begun with other rows than those of '%s': rows_hash %016llx, not "
+        "%016llx; resume with the same",
+        j->task->rows->name, (unsigned long long)s->rows_hash, (unsigned long long)j->rows_hash);
+  CHECK(s->held_hash == j->judge.hash, ERR_INPUT,
+        "the earlier run was judged by other rows than this one: rows_hash %016llx, not %016llx; "
+        "resume with the same",
+        (unsigned long long)s->held_hash, (unsigned long long)j->judge.hash);
+  for (int i = 0; i < TRAIN_ARRAYS; i++) {
+    size_t bytes = (size_t)train_numbers(j->sizes.k, j->sizes.p, i) * sizeof(float);
+    memcpy(j->state.w[i], s->state->w[i], bytes);
+    memcpy(j->state.m[i], s->state->m[i], bytes);
+    memcpy(j->state.v[i], s->state->v[i], bytes);
+  }
+  memcpy(j->state.idle, s->state->idle, (size_t)j->sizes.k * sizeof *j->state.idle);
+  j->state.error = s->state->error;
+  j->state.size = s->state->size;
+  CHECK(s->count <= j->steps / j->every + 2, ERR_INPUT, "the earlier run has %lld lines",
+        (long long)s->count);
+  memcpy(j->lines, s->lines, (size_t)s->count * sizeof *j->lines);
+  j->count = s->count;
+  j->step = s->step;
+  j->batches.scale = s->scale;
+  return OK;
+}
+
+/* Are all weights finite?  A score that is not would be no code, and go unseen. */
+static int weights_check(const struct train *j)
+{
+  for (int i = 0; i < TRAIN_ARRAYS; i++) {
+    gidx n = train_numbers(j->sizes.k, j->sizes.p, i);
+    const float *w = j->state.w[i];
+    for (gidx at = 0; at < n; at++)
+      CHECK(isfinite(w[at]), ERR_INPUT,
+            "weights are not finite after step %lld: a smaller '--lr' may help",
+            (long long)j->step);
+  }
+  return OK;
+}
+
+/* Hand over what is reached. */
+static int point_show(struct train *j, int is_end)
+{
+  const struct train_point point = {.step = j->step,
+                                    .count = j->count,
+                                    .lines = j->lines,
+                                    .state = &j->state,
+                                    .mean = j->mean,
+                                    .scale = j->batches.scale,
+                                    .rows_hash = j->rows_hash,
+                                    .held_hash = j->judge.hash};
+  struct phase *write = &j->result->phases[TRAIN_WRITE];
+  TRY(comm_agree(j->c, weights_check(j)));
+  if (!is_end) TRY(stepper_gather(&j->stepper));
+  phase_begin(write);
+  TRY(j->sink->line(j->sink->self, &point, is_end));
+  phase_end(write, 0);
+  return OK;
+}
+
+/* A line about the step that was just done. */
+static int line_add(struct train *j)
+{
+  struct train_line *line = &j->lines[j->count++];
+  struct train_state *s = &j->state;
+  struct phase *judge = &j->result->phases[TRAIN_JUDGE];
+  *line = (struct train_line){.step = j->step,
+                              .fitted = s->size > 0 ? 1 - s->error / s->size : nan_canonical()};
+  s->error = s->size = 0;
+  for (idx a = 0; a < j->sizes.k; a++) line->dead += s->idle[a] >= j->sizes.dead_rows;
+  phase_begin(judge);
+  TRY(train_judge_run(&j->judge, s, j->batches.scale, &line->held));
+  phase_end(judge, 0);
+  line->seconds = log_seconds() - j->begun;
+  return comm_broadcast(j->c, &line->seconds, 1, sizeof line->seconds);
+}
+
+static int step_run(struct train *j)
+{
+  const struct train_task *t = j->task;
+  gidx epoch = j->step / j->steps_each, first = j->step % j->steps_each * t->batch;
+  idx n = (idx)imin(t->batch, j->fitted.n - first);
+  real rate = t->rate * rate_share(j->step, j->steps, t->warm_up, t->decay);
+  struct phase *read = &j->result->phases[TRAIN_READ];
+  phase_begin(read);
+  TRY(batches_take(&j->batches, epoch, first, n, j->stepper.x));
+  phase_end(read, 0);
+  TRY(stepper_run(&j->stepper, n, rate, j->step + 1));
+  j->step++;
+  return OK;
+}
+
+static int steps_run(struct train *j)
+{
+  while (j->step < j->steps) {
+    int stop = 0;
+    if (j->step % LOOK_STEPS == 0) TRY(j->sink->stops(j->sink->self, &stop));
+    if (stop) {
+      j->result->stopped = 1;
+      return point_show(j, 0);
+    }
+    TRY(step_run(j));
+    if (j->step % j->every && j->step < j->steps) continue;
+    TRY(line_add(j));
+    TRY(point_show(j, j->step == j->steps));
+  }
+  return OK;
+}
+
+/* Rows are looked at; then the state is that of the start, or of an earlier run. */
+static int state_open(struct train *j)
+{
+  const struct train_task *t = j->task;
+  TRY(batches_hash(&j->batches, &j->rows_hash));
+  TRY(mean_find(j));
+  TRY(train_judge_read(&j->judge, j->mean));
+  if (t->start) return comm_agree(j->c, start_take(j));
+  TRY(batches_scale(&j->batches, &j->batches.scale));
+  TRY(comm_agree(j->c, atoms_start(j)));
+  TRY(line_add(j));
+  return j->steps ? OK : point_show(j, 1);
+}
+
+static const struct phase phase_names[TRAIN_PHASES] = {
+    [TRAIN_START] = {.name = "start"},
+    [TRAIN_READ] = {.name = "read"},
+    [TRAIN_SCORES] = {"scores", .unit = "GMAC"},
+    [TRAIN_CODES] = {.name = "codes"},
+    [TRAIN_SHARE] = {.name = "share"},
+    [TRAIN_GRADIENT] = {.name = "gradient"},
+    [TRAIN_MOVE] = {.name = "move"},
+    [TRAIN_JUDGE] = {.name = "judge"},
+    [TRAIN_WRITE] = {.name = "write"},
+};
+
+int train_run(const struct train_task *task, struct comm *c, const struct train_sink *sink,
+              struct train_result *result)
+{
+  struct train *j; /* on the heap: struct run of cli/command.h says why */
+  *result = (struct train_result){0};
+  TRY(comm_agree(c, struct_alloc(&j, sizeof *j)));
+  j->task = task;
+  j->c = c;
+  j->sink = sink;
+  j->result = result;
+  j->begun = log_seconds();
+  memcpy(result->phases, phase_names, sizeof phase_names);
+  phase_begin(&result->phases[TRAIN_START]);
+  TRY(comm_agree(c, arrays_open(j)));
+  TRY(state_open(j));
+  phase_end(&result->phases[TRAIN_START], 0);
+  TRY(steps_run(j));
+  result->steps = j->step;
+  for (int i = 0; i < TRAIN_ARRAYS; i++)
+    result->fingerprint +=
+        (uint64_t)(2 * i + 1) *
+        fingerprint(j->state.w[i], train_numbers(j->sizes.k, j->sizes.p, i), sizeof(float), 0);
+  batches_close(&j->batches);
+  device_close(&j->device);
+  split_free(&j->split);
+  arena_free(&j->arena);
+  free(j);
+  return OK;
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Training an autoencoder: from rows to an encoder and a dictionary that describe rows which the
+ * training never saw (N.43, N.44).
+ *
+ * Floor: train.  Knows no files: rows come from a source, and what is reached goes to a sink.
+ *
+ * In a step ranks share out the rows of the batch: scores, codes, errors.  Then each has some of
+ * the atoms: their gradients over all rows of the batch, their moments, their step.  So no sum is
+ * ever divided, and the weights are the same bits on any number of ranks. */
+#ifndef TRAIN_TRAIN_H
+#define TRAIN_TRAIN_H
+
+#include "base/phase.h"
+#include "comm/comm.h"
+#include "model/dictionary.h"
+#include "model/rows.h"
+#include "model/train.h"
+
+enum { TRAIN_HELD_MOST = 65536 }; /* rows, about, that are held out at most */
+
+struct train_point;
+
+struct train_task {
+  const struct row_source *rows;
+  const struct row_source *held;   /* rows to judge by; NULL: windows of `rows` are held out */
+  real held_share;                 /* of the windows, for that; 0: nothing is held out */
+  const struct atom_source *atoms; /* to start with, d = 1; NULL: random ones */
+  const real *mean;                /* [p] of these atoms; NULL: none */
+  int center;                      /* without atoms: subtract the column means of the fitted rows */
+  struct train_sizes sizes;        /* p: that of the rows; dead_rows 0: one epoch */
+  uint64_t seed;
+  gidx steps;  /* 0: so many epochs */
+  gidx epochs; /* in place of steps */
+  gidx every;  /* steps between two lines; 0: an epoch */
+  idx batch;   /* rows of a step */
+  real rate, warm_up, decay;
+  gidx beside; /* bytes that the caller holds, for the memory check */
+  idx threads;
+  const char *variant;
+  const struct train_point *start; /* go on from here; NULL: begin anew */
+};
+
+/* What was reached after a step; line 0 is the start.  NaN where there are no such rows. */
+struct train_line {
+  gidx step;
+  real fitted; /* what the batches since the last line explain, each before its step */
+  real held;   /* explained variance of the held-out rows, by the encoder (N.24) */
+  gidx dead;
+  real seconds; /* since the training began */
+};
+
+/* All that a training needs to go on after a step, beside its rows and options. */
+struct train_point {
+  gidx step;
+  gidx count;                     /* lines so far */
+  const struct train_line *lines; /* [count] */
+  const struct train_state *state;
+  const real *mean;              /* [p]; NULL: rows are not centred */
+  int scale;                     /* rows are multiplied by 2^scale */
+  uint64_t rows_hash, held_hash; /* of the fitted rows and the held-out ones; 0: there are none */
+};
+
+/* What is handed over, valid during the call, on every rank. */
+struct train_sink {
+  void *self;
+  int (*line)(void *self, const struct train_point *point, int is_end); /* collective */
+  int (*stops)(void *self, int *stop); /* is there to be no further step?  Collective */
+};
+
+enum train_phase {
+  TRAIN_START,  /* rows looked at, mean, held-out rows read */
+  TRAIN_READ,   /* pools of rows */
+  TRAIN_SCORES, /* products with the encoder */
+  TRAIN_CODES,  /* the largest, and what they leave over */
+  TRAIN_SHARE,  /* what ranks tell each other */
+  TRAIN_GRADIENT,
+  TRAIN_MOVE,
+  TRAIN_JUDGE,
+  TRAIN_WRITE, /* the sink */
+  TRAIN_PHASES
+};
+
+struct train_result {
+  gidx steps, steps_each; /* done, of an epoch */
+  gidx fitted_rows, held_rows;
+  int stopped;
+  uint64_t fingerprint; /* of the weights that were reached */
+  idx top_s;
+  char device[280];
+  struct phase phases[TRAIN_PHASES];
+};
+
+/* What the shapes say before anything of their size is allocated.  Not collective.  ERR_INPUT. */
+int train_task_check(const struct train_task *task);
+
+/* Collective; the same status on every rank.  ERR_INPUT: what train_task_check() refuses, values
+ * that are not finite, also where the rate is too high, or a start that does not fit the rows;
+ * ERR_MEMORY before any work. */
+int train_run(const struct train_task *task, struct comm *c, const struct train_sink *sink,
+              struct train_result *result);
+
+#endif

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What products, gradients and steps of training are checked with on any device, against the plain
+ * loops: shapes around every tile, rows whose number must not matter, numbers that are tiny,
+ * infinite or none, sparse rows beside dense ones. */
+#ifndef TESTS_DEVICE_TRIAD_H
+#define TESTS_DEVICE_TRIAD_H
+
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/num.h"
+#include "base/rng.h"
+#include "device/triad.h"
+#include "device_how.h"
+
+struct triad_shape {
+  idx m, k, n;
+};
+
+/* What a shape is checked with: x[m][k], w[k][n], dy[m][n], bias[n] and room for results. */
+struct triad_case {
+  struct triad_shape z;
+  float *x, *w, *dy, *bias, *start; /* start[k][n]: of a gradient */
+  float *wanted, *got;              /* [most of the three] */
+  struct arena arena;
+};
+
+enum triad_values { VALUES_NORMAL, VALUES_WILD };
+
+static float triad_value(uint64_t stream, gidx i, enum triad_values kind)
+{
+  float value = (float)random_normal(7, stream, (uint64_t)i);
+  if (kind == VALUES_NORMAL) return value;
+  switch (random_below(8, stream, (uint64_t)i, 41)) {
+  case 0:
+    return INFINITY;
+  case 1:
+    return -NAN;
+  case 2:
+    return value * 0x1p-140f;
+  case 3:
+    return -0.0f;
+  case 4:
+    return value * 0x1p80f;
+  default:
+    return value * 0x1p-70f;
+  }
+}
+
+static float *triad_array(struct triad_case *c, gidx n, uint64_t stream, enum triad_values kind)
+{
+  float *values;
+  if (arena_alloc(&c->arena, &values, n, sizeof *values)) return NULL;
+  for (gidx i = 0; i < n && stream; i++) values[i] = triad_value(stream, i, kind);
+  return values;
+}
+
+static void triad_case_make(struct triad_case *c, struct triad_shape z, enum triad_values kind)
+{
+  gidx m = z.m, k = z.k, n = z.n, most = imax(imax(m * k, m * n), k * n);
+  *c = (struct triad_case){.z = z};
+  c->x = triad_array(c, m * k, 1, kind);
+  c->w = triad_array(c, k * n, 2, kind);
+  c->dy = triad_array(c, m * n, 3, kind);
+  c->bias = triad_array(c, n, 4, kind);
+  c->start = triad_array(c, k * n, 5, kind);
+  c->wanted = triad_array(c, most, 0, kind);
+  c->got = triad_array(c, most, 0, kind);
+}
+
+/* Forward, with the matrix as it is or transposed in memory; back. */
+static struct triad_product triad_forward_of(const struct triad_case *c, const float *bias,
+                                             float *y)
+{
+  idx k = c->z.k, n = c->z.n;
+  return (struct triad_product){c->x, {c->w, n, 1}, bias, y, k, n, c->z.m, k, n};
+}
+
+static struct triad_product triad_back_of(const struct triad_case *c, float *dx)
+{
+  idx k = c->z.k, n = c->z.n;
+  return (struct triad_product){c->dy, {c->w, 1, n}, NULL, dx, n, k, c->z.m, n, k};
+}
+
+static struct triad_gradient triad_gradient_of(const struct triad_case *c, float *dw)
+{
+  idx k = c->z.k, n = c->z.n;
+  memcpy(dw, c->start, (size_t)k * (size_t)n * sizeof *dw);
+  return (struct triad_gradient){c->x, c->dy, dw, k, n, n, c->z.m, k, n};
+}
+
+static int triad_same(const struct triad_case *c, int status, gidx n, const char *what,
+                      const struct how *how)
+{
+  int good = !status && memcmp(c->wanted, c->got, (size_t)n * sizeof *c->got) == 0;
+  ok(good, "%s, %s: %d rows, %d inputs, %d outputs: %s", how->variant, what, c->z.m, c->z.k, c->z.n,
+     status_message());
+  status_clear();
+  return good;
+}
+
+static void triad_case_check(struct triad_case *c, struct device *dev, const struct how *how)
+{
+  gidx m = c->z.m, k = c->z.k, n = c->z.n;
+  struct triad_product p = triad_forward_of(c, c->bias, c->wanted);
+  triad_product(&p);
+  p.y = c->got;
+  triad_same(c, device_triad_product(dev, &p), m * n, "forward", how);
+  p = triad_back_of(c, c->wanted);
+  triad_product(&p);
+  p.y = c->got;
+  triad_same(c, device_triad_product(dev, &p), m * k, "back", how);
+  struct triad_gradient g = triad_gradient_of(c, c->wanted);
+  triad_gradient(&g);
+  g = triad_gradient_of(c, c->got);
+  triad_same(c, device_triad_gradient(dev, &g), k * n, "gradient", how);
+}
+
+static void check_shapes(struct device *dev, const struct how *how)
+{
+  static const idx sizes[] = {1, 2, 31, 32, 33, 129};
+  static const struct triad_shape more[] = {{3, 1000, 250}, {2730, 33, 65}, {1024, 3, 1},
+                                            {1025, 1, 33},  {4097, 5, 7},   {7, 127, 128}};
+  struct triad_case c;
+  claim_begin("%s, %s: products and gradients have the reference's bits", how->kind, how->variant);
+  for (int i = 0; i < LENGTH(sizes) * LENGTH(sizes) * LENGTH(sizes); i++) {
+    struct triad_shape z = {sizes[i % 6], sizes[i / 6 % 6], sizes[i / 36]};
+    triad_case_make(&c, z, VALUES_NORMAL);
+    triad_case_check(&c, dev, how);
+    arena_free(&c.arena);
+  }
+  for (int i = 0; i < 2 * LENGTH(more); i++) {
+    triad_case_make(&c, more[i / 2], i % 2 ? VALUES_WILD : VALUES_NORMAL);
+    triad_case_check(&c, dev, how);
+    arena_free(&c.arena);
+  }
+  claim_end();
+}
+
+/* The first rows are the same whatever follows them. */
+static void check_rows(struct device *dev, const struct how *how)
+{
+  enum { FIRST = 64, K = 96, N = 130 };
+  static const idx counts[] = {1, 16, 31, 32, 64, 256, 1024, 1025, 2048, 2730, 2731, 4096};
+  struct triad_case c;
+  triad_case_make(&c, (struct triad_shape){4096, K, N}, VALUES_NORMAL);
+  claim_begin("%s, %s: a row's bits do not depend on the rows beside it", how->kind, how->variant);
+  struct triad_product p = triad_forward_of(&c, c.bias, c.wanted);
+  p.m = FIRST;
+  triad_product(&p);
+  p.y = c.got;
+  for (int i = 0; i < LENGTH(counts); i++) {
+    p.m = counts[i];
+    memset(c.got, 0, 4096 * N * sizeof *c.got);
+    int status = device_triad_product(dev, &p);
+    triad_same(&c, status, imin(p.m, FIRST) * N, "rows 0..63", how);
+  }
+  claim_end();
+  arena_free(&c.arena);
+}
+
+/* The matrix as it lies in memory, and its transpose. */
+static void check_layouts(struct device *dev, const struct how *how)
+{
+  enum { M = 9, K = 37, N = 70 };
+  struct triad_case c;
+  float turned[N * K];
+  triad_case_make(&c, (struct triad_shape){M, K, N}, VALUES_NORMAL);
+  for (idx i = 0; i < K; i++)
+    for (idx j = 0; j < N; j++) turned[j * K + i] = c.w[i * N + j];
+  struct triad_product p = triad_forward_of(&c, NULL, c.wanted);
+  triad_product(&p);
+  p.y = c.got;
+  p.w = (struct triad_weights){turned, 1, K};
+  claim_begin("%s, %s: a transposed matrix is the same matrix", how->kind, how->variant);
+  triad_same(&c, device_triad_product(dev, &p), (gidx)M * N, "transposed", how);
+  claim_end();
+  arena_free(&c.arena);
+}
+
+/* Every third entry of x is not 0: lists of rows, and of columns, beside the dense operations. */
+struct sparse_case {
+  gidx *row_start, *column_start;
+  idx *row_index, *column_index;
+  float *row_value, *column_value;
+};
+
+static void sparse_make(struct triad_case *c, struct sparse_case *s)
+{
+  idx m = c->z.m, k = c->z.k;
+  gidx at = 0;
+  arena_alloc(&c->arena, &s->row_start, m + 1, sizeof(gidx));
+  arena_alloc(&c->arena, &s->column_start, k + 1, sizeof(gidx));
+  arena_alloc(&c->arena, &s->row_index, (gidx)m * k, sizeof(idx));
+  arena_alloc(&c->arena, &s->column_index, (gidx)m * k, sizeof(idx));
+  arena_alloc(&c->arena, &s->row_value, (gidx)m * k, sizeof(float));
+  arena_alloc(&c->arena, &s->column_value, (gidx)m * k, sizeof(float));
+  for (gidx i = 0; i < (gidx)m * k; i++)
+    if (random_below(9, 1, (uint64_t)i, 3)) c->x[i] = 0;
+  for (idx r = 0; r < m; r++, s->row_start[r] = at)
+    for (idx i = 0; i < k; i++)
+      if (c->x[(gidx)r * k + i] != 0) {
+        s->row_index[at] = i;
+        s->row_value[at++] = c->x[(gidx)r * k + i];
+      }
+  at = 0;
+  for (idx i = 0; i < k; i++, s->column_start[i] = at)
+    for (idx r = 0; r < m; r++)
+      if (c->x[(gidx)r * k + i] != 0) {
+        s->column_index[at] = r;
+        s->column_value[at++] = c->x[(gidx)r * k + i];
+      }
+}
+
+/* The products of entries are those of the dense way back. */
+static void dots_check(struct triad_case *c, const struct sparse_case *s, struct device *dev,
+                       const struct how *how)
+{
+  idx m = c->z.m, k = c->z.k;
+  struct triad_lists rows = {m, s->row_start, s->row_index, NULL, c->w, c->z.n};
+  struct triad_product back = triad_back_of(c, c->wanted);
+  int status = device_triad_product(dev, &back), same = 1;
+  if (!status) status = device_triad_dots(dev, &rows, c->dy, c->got);
+  for (idx r = 0; r < m; r++)
+    for (gidx e = s->row_start[r]; e < s->row_start[r + 1]; e++)
+      same &= memcmp(&c->wanted[(gidx)r * k + s->row_index[e]], &c->got[e], sizeof(float)) == 0;
+  ok(!status && same, "%s, sparse back: %d rows: %s", how->variant, m, status_message());
+}
+
+static void sparse_check(struct triad_case *c, struct device *dev, const struct how *how)
+{
+  idx m = c->z.m, k = c->z.k, n = c->z.n;
+  struct sparse_case s;
+  sparse_make(c, &s);
+  struct triad_lists rows = {m, s.row_start, s.row_index, s.row_value, c->w, n};
+  struct triad_product p = triad_forward_of(c, NULL, c->wanted);
+  int status = device_triad_product(dev, &p);
+  if (!status) status = device_triad_sparse(dev, &rows, c->got);
+  triad_same(c, status, (gidx)m * n, "sparse forward", how);
+  triad_sparse(&rows, c->got);
+  triad_same(c, OK, (gidx)m * n, "reference of sparse forward", how);
+  dots_check(c, &s, dev, how);
+  struct triad_lists columns = {k, s.column_start, s.column_index, s.column_value, c->dy, n};
+  struct triad_gradient g = triad_gradient_of(c, c->wanted);
+  status = device_triad_gradient(dev, &g);
+  triad_gradient_of(c, c->got);
+  if (!status) status = device_triad_sparse_gradient(dev, &columns, c->got);
+  triad_same(c, status, (gidx)k * n, "sparse gradient", how);
+  triad_gradient_of(c, c->got);
+  triad_sparse_gradient(&columns, c->got);
+  triad_same(c, OK, (gidx)k * n, "reference of the sparse gradient", how);
+}
+
+static void check_sparse(struct device *dev, const struct how *how)
+{
+  static const struct triad_shape shapes[] = {{1, 1, 1}, {5, 33, 1}, {40, 20, 77}, {2500, 12, 35}};
+  struct triad_case c;
+  claim_begin("%s, %s: leaving out what is 0 changes no bit", how->kind, how->variant);
+  for (int i = 0; i < LENGTH(shapes); i++) {
+    triad_case_make(&c, shapes[i], VALUES_NORMAL);
+    sparse_check(&c, dev, how);
+    arena_free(&c.arena);
+  }
+  claim_end();
+}
+
+static void check_adam(struct device *dev, const struct how *how)
+{
+  enum { MOST = 40000 };
+  static const gidx counts[] = {1, 15, 16, 33, MOST};
+  struct triad_case c = {0};
+  claim_begin("%s, %s: steps of Adam have the reference's bits", how->kind, how->variant);
+  for (int i = 0; i < LENGTH(counts); i++) {
+    gidx n = counts[i];
+    float *all[2][3], *g = triad_array(&c, n, 6, VALUES_NORMAL);
+    for (int j = 0; j < 6; j++)
+      all[j / 3][j % 3] = triad_array(&c, n, j % 3 ? 0 : 7, VALUES_NORMAL);
+    for (gidx t = 1; t < 4; t++) {
+      struct adam_rates rates = adam_rates(0.01 / (real)t, t);
+      struct adam_state s = {all[0][0], all[0][1], all[0][2], g, n};
+      adam_step(&s, &rates);
+      s = (struct adam_state){all[1][0], all[1][1], all[1][2], g, n};
+      int status = device_adam(dev, &s, &rates);
+      for (gidx j = 0; j < n; j++) g[j] *= j % 3 ? 0x1p-30f : -2;
+      for (int j = 0; j < 3; j++)
+        ok(!status && !memcmp(all[0][j], all[1][j], (size_t)n * sizeof *g), "%lld, step %lld",
+           (long long)n, (long long)t);
+    }
+  }
+  claim_end();
+  arena_free(&c.arena);
+}
+
+/* Every wrong shape is named. */
+static void check_refused(struct device *dev, const struct how *how)
+{
+  float x[4] = {0};
+  const struct triad_product good = {x, {x, 1, 1}, NULL, x, 1, 1, 1, 1, 1};
+  struct triad_product p;
+  claim_begin("%s, %s: shapes without rows, inputs or outputs are refused", how->kind,
+              how->variant);
+  for (int i = 0; i < 12; i++) {
+    p = good;
+    int bad = i % 2 ? -1 : 0;
+    if (i / 2 == 0) p.m = bad;
+    if (i / 2 == 1) p.k = bad;
+    if (i / 2 == 2) p.n = bad;
+    if (i / 2 == 3) p.x_stride = bad;
+    if (i / 2 == 4) p.y_stride = bad;
+    if (i / 2 == 5) p.w.in = p.w.out = bad;
+    ok(device_triad_product(dev, &p) == ERR_INTERNAL, "%d: %s", i, status_message());
+    status_clear();
+    if (i / 2 > 2) continue;
+    struct triad_gradient g = {x, x, x, 1, 1, 1, p.m, p.k, p.n};
+    ok(device_triad_gradient(dev, &g) == ERR_INTERNAL, "gradient, %d", i);
+    status_clear();
+  }
+  claim_end();
+}
+
+static void check_triad(const struct how *how)
+{
+  for (int threads = 1; threads <= how->threads; threads += 2) {
+    struct device dev = {0};
+    struct device_options options = how_options(how, 1, 1, 0);
+    options.threads = threads;
+    if (!ok(device_open(&dev, &options) == OK, "%s opens: %s", how->kind, status_message())) return;
+    check_shapes(&dev, how);
+    check_rows(&dev, how);
+    check_layouts(&dev, how);
+    check_sparse(&dev, how);
+    check_adam(&dev, how);
+    check_refused(&dev, how);
+    device_close(&dev);
+  }
+}
+
+#endif

@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Claim: `sagitta train` writes the same bytes on any number of ranks and threads, stopped, killed
+and resumed or not; encode, evaluate and export take what it writes; and it refuses what it
+should."""
+import json
+import os
+import shutil
+import signal
+import tempfile
+
+import h5py
+import numpy as np
+
+from jobs import faulty
+from tap import claim, done_testing, fails, later_wins, need, ok, sagitta, same, skip
+
+COLUMNS, ATOMS = 12, 30
+
+
+def rows_make(random, n):
+    """Rows with some planted atoms, and a mean."""
+    atoms = np.random.default_rng(1).standard_normal((ATOMS, COLUMNS))
+    codes = random.random((n, ATOMS)) * (random.random((n, ATOMS)) < 0.1)
+    noise = random.standard_normal((n, COLUMNS))
+    return (40 * (codes @ atoms + 3 + 0.05 * noise)).astype("f4")  # far from a mean square of 1
+
+
+class Place:
+    def __init__(self, folder):
+        random = np.random.default_rng(5)
+        self.folder = folder
+        np.save(self.at("rows.npy"), rows_make(random, 3000))
+        np.save(self.at("held.npy"), rows_make(random, 700))
+
+    def at(self, *names):
+        return os.path.join(self.folder, *names)
+
+    def words(self, out, *words):
+        common = ["train", "--rows", self.at("rows.npy"), "--holdout", self.at("held.npy"),
+                  "--atoms", ATOMS, "--top-s", 3, "--batch", 200, "--epochs", 4, "--dead-rows", 400,
+                  "--lr", 0.01, "--threads", 1, "--output", self.at(out)]
+        return later_wins(*common, *words)
+
+    def train(self, out, *words, ranks=0):
+        return sagitta(*self.words(out, *words), ranks=ranks)
+
+    def result(self, out):
+        return self.at(out, "dictionary.h5")
+
+    def history(self, out):
+        with h5py.File(self.result(out)) as f:
+            return f["train/history"][...]
+
+
+@claim("ranks and threads change no byte")
+def check_ranks(p):
+    need(p.train("one"), "one rank")
+    need(sagitta("verify", p.result("one")), "verify")
+    for ranks, threads in (2, 1), (3, 1), (5, 1), (0, 3), (0, 2):
+        out = f"r{ranks}t{threads}"
+        need(p.train(out, "--threads", threads, ranks=ranks), out)
+        same(p.result("one"), p.result(out), out)
+    lines = p.history("one")
+    ok(len(lines) == 5 and lines[-1, 0] == 60 and lines[-1, 2] > 0.5 > lines[0, 2], f"{lines}")
+    ok(np.isnan(lines[0, 1]) and lines[-1, 1] > 0.5, f"{lines[:, 1]}")
+    ok(not os.path.exists(p.at("one", "state.h5")), "the state is gone")
+    done = p.train("other", "--seed", 1)
+    ok(done.returncode == 0 and sagitta("diff", p.result("one"), p.result("other")).returncode == 1,
+       "another seed is another start")
+
+
+@claim("a run that was asked to stop ends with 75, and goes on on other ranks")
+def check_stopped(p):
+    os.mkdir(p.at("stop"))
+    open(p.at("stop", "STOP"), "w").close()
+    done = p.train("stop", ranks=2)
+    fails(done, 75, ["stopped", "--resume"], "STOP")
+    need(sagitta("verify", p.at("stop", "state.h5")), "verify a state")
+    os.remove(p.at("stop", "STOP"))
+    fails(p.train("stop", "--resume", "--top-s", 4), 65, ["top-s=3", "top-s=4"], "other options")
+    fails(p.train("stop", "--resume", "--rows", p.at("held.npy"), "--holdout", p.at("rows.npy")),
+          65, ["other rows"], "other rows")
+    fails(p.train("stop"), 73, ["state.h5"], "without --resume")
+    done = p.train("stop", "--resume", ranks=3)
+    need(done, "resumed")
+    ok("after step 0 " in done.stderr, done.stderr[-300:])
+    same(p.result("one"), p.result("stop"), "resumed")
+    done = p.train("stop", "--resume")
+    need(done, "nothing is left to do")
+    ok("is complete" in done.stderr, done.stderr[-300:])
+    need(p.train("anew", "--resume"), "nothing to go on from")
+    same(p.result("one"), p.result("anew"), "begun anew")
+
+
+@claim("a run that is stopped or killed at any call for a file goes on from its last state")
+def check_killed(p):
+    if os.environ.get("SANITIZED"):
+        return skip("the sanitizers come first among what is preloaded")
+    words = p.words("killed", "--every", 7)
+    need(sagitta(*p.words("seven", "--every", 7)), "a line every seven steps")
+    calls = faulty("signal:1000000000", *words, count=True, of=".tmp")
+    for part, number in (2, signal.SIGKILL), (5, signal.SIGKILL), (7, signal.SIGKILL), (
+            3, signal.SIGTERM):
+        os.environ["FAULT_SIGNAL"] = str(int(number))
+        shutil.rmtree(p.at("killed"), ignore_errors=True)
+        code, text = faulty(f"signal:{calls * part // 8}", *words, of=".tmp")
+        ok(code == (75 if number == signal.SIGTERM else -number), f"{part}: {code} {text[-300:]}")
+        done = sagitta(*later_wins(*words, "--resume"), ranks=2 if part == 5 else 0)
+        need(done, f"killed at {part} of 8")
+        ok("resume  after step" in done.stderr or part == 0, f"{part}: {done.stderr[-400:]}")
+        same(p.result("seven"), p.result("killed"), f"killed at {part} of 8")
+    return None
+
+
+@claim("encode, evaluate and export take the result, and say of unseen rows what train said")
+def check_used(p):
+    need(sagitta("encode", "--rows", p.at("held.npy"), "--encoder", p.at("one"), "--output",
+                 p.at("codes")), "encode")
+    with h5py.File(p.at("codes", "supports.h5")) as f:
+        said = f["metrics"].attrs["explained_variance"]
+        ok(f["supports/data"][...].min() > 0, "codes are positive")
+    ok(said == p.history("one")[-1, 2], f"{said} {p.history('one')[-1]}")
+    done = sagitta("evaluate", "--rows", p.at("held.npy"), "--dictionary", p.at("one"), "--codes",
+                   p.at("codes"), "--json")
+    need(done, "evaluate")
+    metrics = json.loads(done.stdout)["evaluated"][0]["metrics"]
+    ok(metrics["explained_variance"] == said, done.stdout)
+    for to in "saelens", "sparsify", "safetensors":
+        need(sagitta("export", p.at("one"), "--to", to, "--rows", p.at("held.npy"), "--output",
+                     p.at(to)), to)
+    need(sagitta("import", p.at("saelens"), "--output", p.at("back")), "import")
+    with h5py.File(p.result("one")) as f, h5py.File(p.result("back")) as g:
+        for name in "atoms", "encoder/weights", "encoder/bias":
+            ok((f[name][...] == g[name][...]).all(), name)
+
+
+@claim("an encoder for atoms that stay, and a start with atoms that move")
+def check_start(p):
+    need(sagitta("fit", "--rows", p.at("rows.npy"), "--holdout", p.at("held.npy"), "--atoms", ATOMS,
+                 "--top-s", 3, "--sweeps", 5, "--output", p.at("fit")), "fit")
+    with h5py.File(p.result("fit")) as f:
+        atoms, mean = f["atoms"][...], f["mean"][...]
+    for option in "--fixed-dictionary", "--start":
+        out = option.strip("-")
+        words = [w for w in p.words(out, option, p.at("fit"))]
+        at = words.index("--atoms")
+        del words[at:at + 2]
+        need(sagitta(*words), option)
+        need(sagitta(*later_wins(*words, "--output", p.at(out + "3")), ranks=3), option)
+        same(p.result(out), p.result(out + "3"), f"{option}, 3 ranks")
+        lines = p.history(out)
+        with h5py.File(p.result(out)) as f:
+            stayed = (f["atoms"][...] == atoms).all()
+            ok(stayed == (option == "--fixed-dictionary"), f"{option}: {stayed}")
+            ok((f["mean"][...] == mean).all(), f"{option}: the mean")
+        ok(lines[-1, 2] > lines[0, 2] + 0.02, f"{option}: {lines[:, 2]}")
+
+
+@claim("what cannot be trained is refused, with what to do")
+def check_refused(p):
+    few, bad, flat = np.load(p.at("rows.npy"))[:100], np.load(p.at("rows.npy")), np.zeros((900, 12))
+    bad[1234, 5] = np.nan
+    for name, rows in ("few", few), ("bad", bad), ("flat", flat.astype("f4")):
+        np.save(p.at(name + ".npy"), rows)
+    np.save(p.at("wide.npy"), np.eye(13, dtype="f4"))
+    np.save(p.at("long.npy"), 2 * np.eye(12, dtype="f4"))
+    rows = {name: ["--rows", p.at(name + ".npy")] for name in ("few", "bad", "wide")}
+    atoms = {name: ["--start", p.at(name + ".npy"), "--atoms", 0] for name in ("wide", "long")}
+    for code, said, words in (
+            (65, ["100 rows", "--batch"], rows["few"]), (65, ["row 1234", "column 5"], rows["bad"]),
+            (65, ["12 columns"], rows["wide"]), (65, ["columns"], atoms["wide"]),
+            (65, ["norm"], atoms["long"]), (2, ["'--atoms' is missing"], ["--atoms", 0]),
+            (2, ["not both"], ["--start", "a", "--fixed-dictionary", "b"]),
+            (2, ["leave it out"], ["--start", p.at("one"), "--atoms", 7]),
+            (2, ["brings a mean"], ["--start", p.at("one"), "--atoms", 0, "--uncentered"]),
+            (65, ["do not vary"], ["--holdout", p.at("flat.npy")]),
+            (65, ["smaller '--lr'"], ["--lr", 1e38, "--batch", 20]),
+            (71, ["lower --atoms"], ["--atoms", 1 << 28]),
+            (2, ["give a folder"], ["--output", p.at("x.h5")]),
+            (73, ["dictionary.h5"], ["--output", p.at("one")])):
+        fails(p.train("refused", *words), code, said, f"{words}")
+    fails(p.train("refused", *rows["bad"], ranks=2), 65, ["row 1234", "column 5"], "two ranks")
+
+
+@claim("run.json and --json have the figures, and rows need not be held out")
+def check_told(p):
+    done = p.train("told", "--json", "--uncentered")
+    need(done, "--json")
+    page, line = json.loads(done.stdout), p.history("told")[-1]
+    with open(p.at("told", "run.json")) as f:
+        written = json.load(f)
+    for j in page, written:
+        ok(j["unseen"] == line[2] and j["batches"] == line[1] and j["steps"] == 60 and
+           j["atoms"] == ATOMS and j["end"] == "steps" and j["rows"] == 3000, f"{j}")
+    with h5py.File(p.result("told")) as f:
+        ok("mean" not in f, "no mean")
+    words = p.words("alone", "--holdout-share", 0)
+    at = words.index("--holdout")
+    del words[at:at + 2]
+    done = sagitta(*words)
+    need(done, "nothing is held out")
+    ok("no rows were held out" in done.stderr and np.isnan(p.history("alone")[-1, 2]),
+       done.stderr[-300:])
+
+
+with tempfile.TemporaryDirectory() as folder:
+    place = Place(folder)
+    check_ranks(place)
+    check_stopped(place)
+    check_killed(place)
+    check_used(place)
+    check_start(place)
+    check_refused(place)
+    check_told(place)
+done_testing()
