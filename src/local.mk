@@ -50,6 +50,7 @@ libsagitta_a_SOURCES += \
   %D%/model/split.h %D%/model/split.c %D%/model/normal.h %D%/model/normal.c \
   %D%/model/access.h %D%/model/access.c \
   %D%/model/terminal.h %D%/model/terminal.c %D%/model/quadrature.h %D%/model/quadrature.c \
+  %D%/model/functions.h %D%/model/functions.c %D%/model/attention.h %D%/model/attention.c \
   %D%/model/synth_systems.h %D%/model/synth_systems.c \
   %D%/model/synth.h %D%/model/synth.c
 
