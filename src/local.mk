@@ -59,6 +59,8 @@ libsagitta_a_SOURCES += \
   %D%/device/device.h %D%/device/buffer.h %D%/device/counts.h %D%/device/device.c \
   %D%/device/route.h %D%/device/codes.h %D%/device/arrow.h %D%/device/refit.h \
   %D%/device/dense.h %D%/device/joint.h %D%/device/lanczos.h %D%/device/lanczos.c \
+  %D%/device/attention.h %D%/device/cpu/attention_loops.h %D%/device/cpu/attention_body.h \
+  %D%/device/cpu/attention.c \
   %D%/device/normal.h %D%/device/steps.h %D%/device/cpu/normal_loops.h %D%/device/cpu/normal_body.h \
   %D%/device/cpu/normal.c \
   %D%/device/backend.h %D%/device/operations.c \

@@ -2,7 +2,7 @@
 check_PROGRAMS += \
   %D%/ref_petsc_arrow \
   %D%/test_arrow_reference \
-  %D%/test_attention %D%/test_functions \
+  %D%/test_attention %D%/test_device_attention %D%/test_functions \
   %D%/test_base_block_tree \
   %D%/test_base_memory \
   %D%/test_base_order \

@@ -17,6 +17,7 @@ struct arrow_loops;
 struct dense_loops;
 struct normal_loops;
 struct screen_loops;
+struct attention_loops;
 
 /* Functions in units are inlined, which makes the loops fast; NOINLINE is for those that would
  * spill registers if they were inlined. */
@@ -36,10 +37,11 @@ struct isa {
   const struct dense_loops *dense;
   const struct normal_loops *normal;
   const struct screen_loops *screen;
+  const struct attention_loops *attention;
 };
 
 /* The loops of the variant `name` (or "auto") on this processor, each from the best unit that has
- * it.  codes, refit, arrow, dense and normal are NULL without hardware FMA, screen is NULL where
+ * it.  codes, refit, arrow, dense, normal and attention are NULL without hardware FMA, screen is NULL where
  * there is no certified filter.  ERR_DEVICE when the processor lacks the variant's instructions. */
 int variant_find(const char *name, struct isa *loops);
 

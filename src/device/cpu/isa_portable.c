@@ -42,6 +42,13 @@ ALWAYS_INLINE f64v f64_fma(f64v a, f64v b, f64v c)
   return (f64v){fma(a[0], b[0], c[0]), fma(a[1], b[1], c[1])};
 }
 
+ALWAYS_INLINE f32v f32_fma(f32v a, f32v b, f32v c)
+{
+  f32v out;
+  for (int i = 0; i < F32_LANES; i++) out[i] = fmaf(a[i], b[i], c[i]);
+  return out;
+}
+
 ALWAYS_INLINE f64v f64_sqrt(f64v x)
 {
   return (f64v){sqrt(x[0]), sqrt(x[1])};
@@ -65,6 +72,7 @@ ALWAYS_INLINE double f64_sum(f64v x)
 #include "device/cpu/vectors.h"
 
 #include "device/cpu/arrow_body.h"
+#include "device/cpu/attention_body.h"
 #include "device/cpu/codes_body.h"
 #include "device/cpu/dense_body.h"
 #include "device/cpu/nonnegative_body.h"
@@ -85,4 +93,5 @@ const struct isa isa_portable = {
     .arrow = HAS_FMA ? &arrow_table : NULL,
     .dense = HAS_FMA ? &dense_table : NULL,
     .normal = HAS_FMA ? &normal_table : NULL,
+    .attention = HAS_FMA ? &attention_table : NULL,
 };

@@ -6,7 +6,7 @@
  *   f32v, i32v            vectors of F32_LANES floats and 32-bit integers, which may alias,
  *   f64v, i64v, f32h      vectors of F64_LANES doubles, 64-bit integers and floats,
  *   mask_bits(m)          one bit a lane of an i32v that is the result of a comparison,
- *   f64_fma(a, b, c)      a b + c, rounded once,
+ *   f32_fma(a, b, c), f64_fma(a, b, c)  a b + c, rounded once,
  *   f64_sqrt(x), f64_from_f32(x)
  *   f64_transpose(from, stride, out)  out[4] <- the columns of F64_LANES rows of four doubles,
  *   f64_sum(x)            lane 0 of the tree x_i + x_(i + n / 2), halved until one is left,

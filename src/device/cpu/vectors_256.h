@@ -27,6 +27,11 @@ ALWAYS_INLINE f32v f32_sqrt(f32v x)
   return (f32v)_mm256_sqrt_ps((__m256)x);
 }
 
+ALWAYS_INLINE f32v f32_fma(f32v a, f32v b, f32v c)
+{
+  return (f32v)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+}
+
 ALWAYS_INLINE f64v f64_fma(f64v a, f64v b, f64v c)
 {
   return _mm256_fmadd_pd(a, b, c);
