@@ -41,8 +41,8 @@ struct isa {
 };
 
 /* The loops of the variant `name` (or "auto") on this processor, each from the best unit that has
- * it.  codes, refit, arrow, dense, normal and attention are NULL without hardware FMA, screen is NULL where
- * there is no certified filter.  ERR_DEVICE when the processor lacks the variant's instructions. */
+ * it.  route is never NULL, screen where there is a certified filter, all others with hardware FMA.
+ * ERR_DEVICE when the processor lacks the variant's instructions. */
 int variant_find(const char *name, struct isa *loops);
 
 /* Unit i of those that run on this processor; NULL: there are no more.  For tests. */
