@@ -17,7 +17,7 @@ enum { SHARE_BYTES = 32 << 20, BLOCK_BYTES = 1 << 30, MIN_SHARE = 64 };
 
 struct harvest {
   const struct harvest_task *task;
-  struct comm *c;
+  struct comm *c; /* NULL: this rank alone reads rows */
   struct arena arena;
   idx block, share;     /* queries of all ranks, and of one, at a time */
   float *q;             /* [share][heads][d] */
@@ -48,10 +48,11 @@ static idx block_default(const struct harvest_task *task, int ranks)
   return (idx)imin(imin(share * ranks, most), task->capture->n);
 }
 
-static int arrays_alloc(struct harvest *h)
+/* What a rank needs for its share. */
+static int share_alloc(struct harvest *h)
 {
   const struct attention *a = &h->task->capture->attention;
-  gidx n = h->share, all = h->c->rank ? 0 : h->block, heads = a->heads;
+  gidx n = h->share, heads = a->heads;
   TRY(arena_alloc(&h->arena, &h->q, n * heads * a->d, sizeof *h->q));
   TRY(arena_alloc(&h->arena, &h->from, n, sizeof *h->from));
   TRY(arena_alloc(&h->arena, &h->end, n, sizeof *h->end));
@@ -61,7 +62,15 @@ static int arrays_alloc(struct harvest *h)
   TRY(arena_alloc(&h->arena, &h->l, n * heads, sizeof *h->l));
   TRY(arena_alloc(&h->arena, &h->acc, n * heads * attention_stride(a->dv), sizeof *h->acc));
   TRY(arena_alloc(&h->arena, &h->rows, n * heads * a->dv, sizeof *h->rows));
-  TRY(arena_alloc(&h->arena, &h->lse, n * heads, sizeof *h->lse));
+  return arena_alloc(&h->arena, &h->lse, n * heads, sizeof *h->lse);
+}
+
+/* And what a block of all ranks takes. */
+static int block_alloc(struct harvest *h)
+{
+  const struct attention *a = &h->task->capture->attention;
+  gidx all = h->c->rank ? 0 : h->block, heads = a->heads;
+  TRY(share_alloc(h));
   TRY(arena_alloc(&h->arena, &h->all, all * heads * a->dv, sizeof *h->all));
   TRY(arena_alloc(&h->arena, &h->all_lse, all * heads, sizeof *h->all_lse));
   return arena_alloc(&h->arena, &h->counts, h->c->size, sizeof *h->counts);
@@ -225,10 +234,53 @@ int harvest_run(struct comm *c, const struct harvest_task *task, struct harvest_
   gidx block = task->block ? task->block : block_default(task, c->size);
   h->block = (idx)imin(block, task->capture->n);
   h->share = (idx)ceil_div(h->block, c->size);
-  TRY(comm_agree(c, arrays_alloc(h)));
+  TRY(comm_agree(c, block_alloc(h)));
   TRY(blocks_run(h));
   TRY(result_sum(h, result));
   arena_free(&h->arena);
   free(h);
   return OK;
+}
+
+struct harvest_reader {
+  struct harvest harvest;
+  struct harvest_task task;
+};
+
+static int rows_read(void *self, gidx first, idx count, float *out)
+{
+  struct harvest *h = &((struct harvest_reader *)self)->harvest;
+  const struct attention *a = &h->task->capture->attention;
+  gidx width = (gidx)a->heads * a->dv, key;
+  for (idx done = 0, n; done < count; done += n) {
+    n = (idx)imin(count - done, h->share);
+    TRY(share_run(h, first + done, n, &key));
+    memcpy(out + done * width, h->rows, (size_t)(n * width) * sizeof *out);
+  }
+  return OK;
+}
+
+int harvest_rows_open(struct row_source *rows, struct harvest_reader **reader,
+                      const struct capture_source *capture, struct device *device)
+{
+  const struct attention *a = &capture->attention;
+  TRY(struct_alloc(reader, sizeof **reader));
+  struct harvest_reader *r = *reader;
+  r->task = (struct harvest_task){.capture = capture, .device = device};
+  r->harvest.task = &r->task;
+  r->harvest.share = block_default(&r->task, 1);
+  TRY(share_alloc(&r->harvest));
+  *rows = (struct row_source){.n = capture->n,
+                              .p = a->heads * a->dv,
+                              .name = capture->name,
+                              .row_bytes = 4.0 * a->heads * a->dv,
+                              .self = r,
+                              .read = rows_read};
+  return OK;
+}
+
+void harvest_rows_close(struct harvest_reader *reader)
+{
+  if (reader) arena_free(&reader->harvest.arena);
+  free(reader);
 }

@@ -10,6 +10,7 @@
 #include "comm/comm.h"
 #include "device/device.h"
 #include "model/capture.h"
+#include "model/rows.h"
 
 /* Where rows and their logarithms go; blocks come in ascending order. */
 struct harvest_sink {
@@ -34,5 +35,13 @@ struct harvest_result {
 /* Compute all rows by (N.27).  The bits do not depend on block, device or ranks.  ERR_INPUT names
  * the lowest row that is not finite.  Collective; the same status on every rank. */
 int harvest_run(struct comm *c, const struct harvest_task *task, struct harvest_result *result);
+
+/* Rows of a capture as a source that computes what is read of it, in the thread that reads.  The
+ * capture and the device are borrowed, and nothing else uses the device.  Not collective.
+ * harvest_rows_close() follows also when this fails; it is safe on NULL. */
+struct harvest_reader;
+int harvest_rows_open(struct row_source *rows, struct harvest_reader **reader,
+                      const struct capture_source *capture, struct device *device);
+void harvest_rows_close(struct harvest_reader *reader);
 
 #endif
