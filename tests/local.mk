@@ -2,7 +2,7 @@
 check_PROGRAMS += \
   %D%/ref_petsc_arrow \
   %D%/test_arrow_reference \
-  %D%/test_attention %D%/test_device_attention %D%/test_functions \
+  %D%/test_attention %D%/test_device_attention %D%/test_functions %D%/test_pool \
   %D%/test_base_block_tree \
   %D%/test_base_memory \
   %D%/test_base_order \
@@ -98,7 +98,7 @@ SCRIPT_TESTS = \
   %D%/test_io_inputs.py \
   %D%/test_shards.py %D%/test_shards_input.py %D%/test_merge.py %D%/test_encode_resume.py \
   %D%/test_systems_resume.py %D%/test_grid_faults.py %D%/test_scale_model.py \
-  %D%/test_io_files.py %D%/test_harvest.py \
+  %D%/test_io_files.py %D%/test_harvest.py %D%/test_pack.py \
   %D%/test_io_hashes.py \
   %D%/test_slurm.sh %D%/test_install.sh %D%/test_recipes.py
 TESTS += $(SCRIPT_TESTS) $(check_PROGRAMS)

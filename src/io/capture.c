@@ -4,6 +4,7 @@
 #include "io/capture.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/num.h"
@@ -255,6 +256,27 @@ static int plain_read(void *self, gidx sequence, gidx first, idx count, float *k
   return h5_array_read(&c->v, at, count, TYPE_F32, v);
 }
 
+static int tokens_read(void *self, gidx sequence, gidx first, idx count, idx *token)
+{
+  struct capture_input *c = self;
+  return h5_array_read(&c->token, c->kv_start[sequence] + first, count, TYPE_I32, token);
+}
+
+/* The tokens of contiguous positions, where the file has them. */
+static int tokens_open(struct capture_input *c)
+{
+  int there;
+  TRY(has(c, "/token", &there));
+  if (!there) return OK;
+  TRY(h5_array_open(&c->h5, "/token", &c->token));
+  h5_array_stream(&c->token);
+  CHECK(c->token.rank == 1 && c->token.type == TYPE_I32 && c->token.shape[0] == c->k.shape[0],
+        ERR_INPUT, "'/token' of '%s' is no array of %lld int32, one for each position", c->path,
+        (long long)c->k.shape[0]);
+  c->source.tokens = tokens_read;
+  return OK;
+}
+
 /* out <- cells of one block: all of it where it is right there, else by way of a block's room. */
 static int cells_read(const struct h5_array *a, idx block, idx from, idx count, float *room,
                       float *out)
@@ -295,6 +317,7 @@ static int objects_open(struct capture_input *c)
   TRY(shapes_check(c));
   TRY(queries_find(c));
   TRY(is_pool ? table_read(c) : positions_find(c));
+  if (!is_pool) TRY(tokens_open(c));
   TRY(attributes_read(c));
   c->source.positions = is_pool ? pool_read : plain_read;
   return OK;
@@ -315,11 +338,26 @@ int capture_input_open(struct capture_input *c, const char *name)
   return OK;
 }
 
-void capture_input_close(struct capture_input *c)
+static void objects_close(struct capture_input *c)
 {
   h5_array_close(&c->q);
   h5_array_close(&c->k);
   h5_array_close(&c->v);
-  h5_close(&c->h5);
+  h5_array_close(&c->token);
   arena_free(&c->arena);
+}
+
+void capture_input_close(struct capture_input *c)
+{
+  objects_close(c);
+  h5_close(&c->h5);
+}
+
+int capture_file_check(const struct h5_file *f)
+{
+  struct capture_input c = {.h5 = *f};
+  snprintf(c.path, sizeof c.path, "%s", f->path);
+  int status = objects_open(&c);
+  objects_close(&c);
+  return status;
 }

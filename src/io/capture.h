@@ -14,7 +14,7 @@ struct capture_input {
   struct capture_source source;
   char path[4096];
   struct h5_file h5;
-  struct h5_array q, k, v;
+  struct h5_array q, k, v, token;
   struct arena arena;
   gidx *start, *kv_start; /* [sequences + 1]; without a pool */
   gidx *length;           /* [sequences] */
@@ -28,5 +28,7 @@ struct capture_input {
  * type or shape, sizes do not agree, a table leads out of its pool: the message names the place. */
 int capture_input_open(struct capture_input *c, const char *name);
 void capture_input_close(struct capture_input *c);
+/* Do the sequences of an open file fit its queries, keys and values?  As capture_input_open(). */
+int capture_file_check(const struct h5_file *f);
 
 #endif

@@ -21,6 +21,8 @@ struct capture_source {
   /* k[count][kv_heads][d], v[count][kv_heads][dv] <- positions first .. first + count - 1 of a
    * sequence, wherever they lie.  Not collective. */
   int (*positions)(void *self, gidx sequence, gidx first, idx count, float *k, float *v);
+  /* token[count] <- the tokens of these positions.  NULL: the capture does not say. */
+  int (*tokens)(void *self, gidx sequence, gidx first, idx count, idx *token);
 };
 
 #endif
