@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Everything but the values is read and checked when a capture is opened; a pool is read where it
- * is, a run of blocks that follow each other at a time. */
+ * is, block by block. */
 #include "io/capture.h"
 
 #include <math.h>

@@ -111,7 +111,7 @@ ALWAYS_INLINE void attention_chains(int rows, const float *a, gidx a_stride, idx
     attention_chains_part(rows, 1, a, a_stride, terms, b + x, b_stride, out + x, out_stride);
 }
 
-/* Four rows at once, or one. */
+/* The rows of a tile at once, or one. */
 static NOINLINE void attention_rows(const float *a, gidx a_stride, idx terms, const float *b,
                                     gidx b_stride, idx columns, float *out, gidx out_stride)
 {
@@ -192,7 +192,7 @@ ALWAYS_INLINE void attention_values_one(struct attention_tile *t, idx r, const f
                   t->acc + (gidx)r * t->stride);
 }
 
-/* The values of a block: what all rows see goes four rows at a time. */
+/* The values of a block: what all rows see goes for all rows at once. */
 ALWAYS_INLINE void attention_values(struct attention_tile *t, const struct attention_range *g,
                                     float (*p)[ATTENTION_BLOCK], const float *v)
 {

@@ -10,7 +10,7 @@
 
 #include "model/attention.h"
 
-enum { ATTENTION_ROWS = 4, ATTENTION_PAD = 16 };
+enum { ATTENTION_ROWS = 6, ATTENTION_PAD = 16 };
 
 struct attention_tile {
   struct attention_factors factors;
