@@ -21,13 +21,18 @@ static int capture_open(struct rows_input *rows, struct captured *c, const char 
   return OK;
 }
 
-int rows_or_capture_open(struct rows_input *rows, struct captured *c, const char *name,
-                         const char *capture, const struct device_options *device)
+int rows_or_capture_check(const char *name, const char *capture)
 {
   CHECK(name || capture, ERR_USAGE,
         "'--rows' is missing: the file with the activation rows, or '--capture' to compute them");
   CHECK(!name || !capture, ERR_USAGE,
         "both '--rows' and '--capture' are given: rows come from one of them");
+  return OK;
+}
+
+int rows_or_capture_open(struct rows_input *rows, struct captured *c, const char *name,
+                         const char *capture, const struct device_options *device)
+{
   return capture ? capture_open(rows, c, capture, device) : rows_input_open(rows, name);
 }
 

@@ -23,9 +23,10 @@ struct captured {
   struct device device;
   struct harvest_reader *reader;
 };
-/* Open the rows of one of two options; the other is NULL.  captured_close() follows
- * rows_input_close(), also when this fails.  ERR_USAGE: both, or none; else as the two that it
- * calls.  Not collective. */
+/* ERR_USAGE unless one of the two options is given, and the other NULL. */
+int rows_or_capture_check(const char *name, const char *capture);
+/* Open the rows of the one that is given.  captured_close() follows rows_input_close(), also when
+ * this fails.  Not collective. */
 int rows_or_capture_open(struct rows_input *rows, struct captured *c, const char *name,
                          const char *capture, const struct device_options *device);
 void captured_close(struct captured *c);

@@ -209,6 +209,7 @@ static int inputs_open(const struct run *run, struct encode_state *job,
                                      .d = 1,
                                      .threads = threads_default(run, o->compute.threads),
                                      .variant = o->compute.cpu_variant};
+  TRY(rows_or_capture_check(o->rows, o->capture));
   CHECK(o->output.output || o->dry_run, ERR_USAGE,
         "'--output' is missing: a folder, or a file that ends in .h5");
   TRY(rows_or_capture_open(&job->rows, &job->captured, o->rows, o->capture, &cpu));

@@ -168,6 +168,7 @@ static int inputs_open(struct fit_job *j)
   const struct fit_options *o = j->o;
   const char *output = o->output.output;
   size_t length = output ? strlen(output) : 0;
+  TRY(rows_or_capture_check(o->rows, o->capture));
   CHECK(o->atoms, ERR_USAGE, "'--atoms' is missing: how many to learn");
   CHECK(length, ERR_USAGE, "'--output' is missing: a folder");
   CHECK(length < 3 || strcmp(output + length - 3, ".h5") != 0, ERR_USAGE,
