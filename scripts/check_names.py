@@ -29,7 +29,7 @@ OTHERS = {
     "h5dump and h5diff": "--contents --dataset --group --count",
     "autoreconf and apt": "--install --force --no-install-recommends",
     "EasyBuild, containers": "--sourcepath --robot --inject-checksums --rm",
-    "faithfulness.py": "--first --model --run",
+    "faithfulness.py, capture_attention.py": "--first --model --run",
     "scale_model.py": "--gpus",
     "git": "--always --dirty --abbrev --git-path --no-verify --show-toplevel",
     "tests/soak_faults": "--fault --jobs --keep --only --patience --sagitta --tries --try",

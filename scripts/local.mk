@@ -15,7 +15,8 @@ pythonmodulesdir = $(pythonpackagedir)/sagitta
 dist_pythonmodules_DATA = %D%/python/sagitta/__init__.py %D%/python/sagitta/results.py \
   %D%/python/sagitta/torch.py %D%/python/sagitta/least_squares.py
 pythonexamplesdir = $(pythonpackagedir)/examples
-dist_pythonexamples_SCRIPTS = %D%/python/examples/faithfulness.py
+dist_pythonexamples_SCRIPTS = %D%/python/examples/faithfulness.py \
+  %D%/python/examples/capture_attention.py
 dist_bashcomp_DATA = %D%/completion/sagitta
 
 # Recipes of others, and a modulefile with the places of this installation.
@@ -54,7 +55,7 @@ dist-hook:
 man_pages = doc/man/sagitta.1 doc/man/sagitta-fit.1 doc/man/sagitta-train.1 \
   doc/man/sagitta-encode.1 doc/man/sagitta-route.1 \
   doc/man/sagitta-merge.1 \
-  doc/man/sagitta-seed.1 doc/man/sagitta-import.1 doc/man/sagitta-export.1 \
+  doc/man/sagitta-harvest.1 doc/man/sagitta-pack.1 doc/man/sagitta-seed.1 doc/man/sagitta-import.1 doc/man/sagitta-export.1 \
   doc/man/sagitta-evaluate.1 doc/man/sagitta-synth.1 doc/man/sagitta-compare.1 \
   doc/man/sagitta-top.1 doc/man/sagitta-inspect.1 \
   doc/man/sagitta-color.1 doc/man/sagitta-assemble.1 doc/man/sagitta-solve.1 \

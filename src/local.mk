@@ -52,6 +52,7 @@ libsagitta_a_SOURCES += \
   %D%/model/shuffle.h %D%/model/shuffle.c %D%/model/train.h %D%/model/train.c \
   %D%/model/access.h %D%/model/access.c \
   %D%/model/terminal.h %D%/model/terminal.c %D%/model/quadrature.h %D%/model/quadrature.c \
+  %D%/model/functions.h %D%/model/functions.c %D%/model/attention.h %D%/model/attention.c %D%/model/capture.h %D%/model/pool.h %D%/model/pool.c \
   %D%/model/synth_systems.h %D%/model/synth_systems.c \
   %D%/model/synth.h %D%/model/synth.c
 
@@ -60,6 +61,8 @@ libsagitta_a_SOURCES += \
   %D%/device/device.h %D%/device/buffer.h %D%/device/counts.h %D%/device/device.c \
   %D%/device/route.h %D%/device/encoder.h %D%/device/codes.h %D%/device/arrow.h %D%/device/refit.h \
   %D%/device/dense.h %D%/device/joint.h %D%/device/lanczos.h %D%/device/lanczos.c \
+  %D%/device/attention.h %D%/device/cpu/attention_loops.h %D%/device/cpu/attention_body.h \
+  %D%/device/cpu/attention.c \
   %D%/device/normal.h %D%/device/steps.h %D%/device/cpu/normal_loops.h %D%/device/cpu/normal_body.h \
   %D%/device/cpu/normal.c \
   %D%/device/triad.h %D%/device/triad.c %D%/device/cpu/triad_loops.h %D%/device/cpu/triad_body.h \
@@ -196,7 +199,8 @@ libsagitta_a_SOURCES += \
   %D%/io/systems.h %D%/io/systems.c %D%/io/solutions.h %D%/io/solutions.c \
   %D%/io/terminal.h %D%/io/terminal.c %D%/io/terminal_check.c %D%/io/terminal_show.c \
   %D%/io/comparison.h %D%/io/comparison.c %D%/io/top.h %D%/io/top.c \
-  %D%/io/artifact_dump.h %D%/io/artifact_dump.c
+  %D%/io/capture.h %D%/io/capture.c %D%/io/capture_output.h \
+  %D%/io/capture_output.c %D%/io/artifact_dump.h %D%/io/artifact_dump.c
 
 # encode: rows and a dictionary in, supports and codes out; also what others need of it: the shard of
 # the dictionary that a rank holds
@@ -214,6 +218,10 @@ libsagitta_a_SOURCES += \
   %D%/seed/seed.h %D%/seed/seed.c \
   %D%/seed/draw.h %D%/seed/draw.c \
   %D%/seed/mean.h %D%/seed/mean.c
+
+# harvest: rows from attention
+libsagitta_a_SOURCES += %D%/harvest/harvest.h %D%/harvest/harvest.c \
+  %D%/harvest/pack.h %D%/harvest/pack.c
 
 # solve: the arrow systems of a file
 libsagitta_a_SOURCES += \
@@ -275,7 +283,7 @@ sagitta_SOURCES = \
   %D%/cli/about.h %D%/cli/about.c %D%/cli/run_page.h %D%/cli/run_page.c \
   %D%/cli/threads.h %D%/cli/threads.c \
   %D%/cli/report.h %D%/cli/report.c %D%/cli/facts.h %D%/cli/facts.c \
-  %D%/cli/cmd_seed.c %D%/cli/cmd_import.c %D%/cli/cmd_export.c %D%/cli/cmd_evaluate.c \
+  %D%/cli/captured.h %D%/cli/captured.c %D%/cli/cmd_harvest.c %D%/cli/cmd_pack.c %D%/cli/cmd_seed.c %D%/cli/cmd_import.c %D%/cli/cmd_export.c %D%/cli/cmd_evaluate.c \
   %D%/cli/cmd_synth.c %D%/cli/synth_systems.h %D%/cli/synth_systems.c \
   %D%/cli/resume.h %D%/cli/resume.c %D%/cli/solve_output.h %D%/cli/solve_output.c \
   %D%/cli/encode_files.h %D%/cli/encode_files.c %D%/cli/row_range.h %D%/cli/row_range.c %D%/cli/grid.h %D%/cli/grid.c %D%/cli/cmd_encode.c %D%/cli/cmd_merge.c %D%/cli/cmd_fit.c \

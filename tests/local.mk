@@ -2,6 +2,7 @@
 check_PROGRAMS += \
   %D%/ref_petsc_arrow \
   %D%/test_arrow_reference \
+  %D%/test_attention %D%/test_device_attention %D%/test_functions %D%/test_pool \
   %D%/test_base_block_tree \
   %D%/test_base_memory \
   %D%/test_base_order \
@@ -100,14 +101,14 @@ SCRIPT_TESTS = \
   %D%/test_io_inputs.py \
   %D%/test_shards.py %D%/test_shards_input.py %D%/test_merge.py %D%/test_encode_resume.py \
   %D%/test_systems_resume.py %D%/test_grid_faults.py %D%/test_scale_model.py \
-  %D%/test_io_files.py \
+  %D%/test_io_files.py %D%/test_harvest.py %D%/test_pack.py \
   %D%/test_io_hashes.py \
   %D%/test_slurm.sh %D%/test_install.sh %D%/test_recipes.py
 TESTS += $(SCRIPT_TESTS) $(check_PROGRAMS)
 # What is worth running under an emulator: arithmetic, and that files are what they are elsewhere.
 EMULATED_TESTS = %D%/test_fingerprints.sh %D%/test_device_codes %D%/test_device_encoder %D%/test_device_ops \
   %D%/test_device_dense %D%/test_io_outputs %D%/test_screen %D%/test_statistics \
-  %D%/test_arrow_reference %D%/test_artifact %D%/test_base_block_tree %D%/test_base_memory \
+  %D%/test_arrow_reference %D%/test_artifact %D%/test_functions %D%/test_base_block_tree %D%/test_base_memory \
   %D%/test_base_order %D%/test_device_joint %D%/test_device_refit %D%/test_dictionary \
   %D%/test_encode_reference %D%/test_io_blocks %D%/test_io_layouts %D%/test_joint_dense \
   %D%/test_det_pair %D%/test_refit_reference %D%/test_shard %D%/test_synth_blocks
@@ -140,7 +141,7 @@ check-emulated:
 	$(MAKE) check TESTS='$(EMULATED_TESTS)'
 .PHONY: check-emulated
 EXTRA_DIST += %D%/exchange %D%/exchange_files.py
-EXTRA_DIST += %D%/variants.h %D%/device_how.h %D%/device_route.h %D%/device_codes.h \
+EXTRA_DIST += %D%/attention_data.h %D%/variants.h %D%/device_how.h %D%/device_route.h %D%/device_codes.h \
   %D%/device_coder.h %D%/device_encoder.h %D%/device_dense.h %D%/device_joint.h %D%/device_normal.h \
   %D%/device_triad.h \
   %D%/device_steps.h %D%/shard_files.py \

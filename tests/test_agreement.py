@@ -8,6 +8,9 @@ import subprocess
 import sys
 import tempfile
 
+import h5py
+import numpy as np
+
 from jobs import FAULTS, environment, faulty
 from tap import SAGITTA, claim, done_testing, ok, sagitta, skip
 
@@ -22,6 +25,7 @@ COMMANDS = {
                ("rows.h5", "dictionary.h5")),
     "route": (["--rows", "rows.h5", "--dictionary", "dictionary.h5"], ("dictionary.h5",)),
     "seed": (["--rows", "rows.h5", "--atoms", 8], ("rows.h5",)),
+    "harvest": (["--capture", "capture.h5"], ("capture.h5",)),
     "color": (["--supports", "supports.h5"], ("supports.h5",)),
     "assemble": ([*FIT, "--classes", "classes.h5"], ("supports.h5",)),
     "refit": ([*FIT, "--classes", "classes.h5"], ("rows.h5", "classes.h5")),
@@ -64,6 +68,9 @@ def make(folder):
     need(sagitta("encode", *fit[:4], "--top-s", 4, "--output", f"{d}/supports.h5"))
     need(sagitta("color", "--supports", f"{d}/supports.h5", "--output", f"{d}/classes.h5"))
     need(sagitta("assemble", *fit, "--output", f"{d}/systems.h5"))
+    with h5py.File(f"{d}/capture.h5", "w") as f:
+        f["q"] = f["k"] = f["v"] = np.ones((30, 2, 4), np.float32)
+        f.attrs["causal"] = 1
     for rank in range(2):
         shutil.copytree(d, f"{folder}/x{rank}")  # with their times
 

@@ -17,6 +17,7 @@ FIT = {"--rows": "rows.h5", "--dictionary": "dictionary.h5", "--supports": "supp
 # Command: its inputs, and other options.
 COMMANDS = {
     "seed": ({"--rows": "rows.h5"}, ["--atoms", 8]),
+    "harvest": ({"--capture": "capture.h5"}, ["--block", 500]),
     "color": ({"--supports": "supports.h5"}, []),
     "encode": ({"--rows": "rows.h5", "--dictionary": "dictionary.h5"}, ["--top-s", 4]),
     "assemble": ({**FIT, "--classes": "classes.h5"}, []),
@@ -73,6 +74,9 @@ def foreign(place):
     with h5py.File(f"{place.kept}/plain.h5", "w") as file:
         file.create_dataset("rows", data=rows, chunks=(500, P))
     np.save(f"{place.kept}/rows.npy", rows)
+    with h5py.File(f"{place.kept}/capture.h5", "w") as file:
+        file["q"] = file["k"] = file["v"] = rows.reshape(N, 4, P // 4)
+        file.attrs["causal"] = 1
 
 
 @claim("rows of every format that change while they are read")

@@ -253,9 +253,19 @@ def check_jobs(p):
     systems = ["--systems", p.run + "/systems.h5"]
     part = ["encode", *words, "--top-s", 3, "--row-range"]
     p.need(*part, "0:", "--output", p.at("p.h5"))
+    with h5py.File(p.at("capture.h5"), "w") as f:
+        f["q"] = f["k"] = f["v"] = np.ones((30, 2, 4), np.float32)
+        f.attrs["causal"] = 0
+    with h5py.File(p.at("prompts.h5"), "w") as f:
+        f["q"] = f["k"] = f["v"] = np.ones((60, 2, 4), np.float32)
+        f["token"], f["q_start"] = np.ones(60, np.int32), np.array([0, 30, 60])
+        f.attrs["causal"] = 1
+    done, _ = p.tell("pack", "--capture", p.at("prompts.h5"), "--output", p.at("packed"))
+    ok(done["shared"] == 1 and done["blocks"] == 3 and done["saved_bytes"] == 1024, f"{done}")
     jobs = {"encode": [*words, "--top-s", 3], "route": [*words, "--top-s", 3],
             "seed": [*words[:2], "--atoms", 5], "color": supports[4:], "top": supports[4:],
             "assemble": supports, "solve": systems, "terminal": supports,
+            "harvest": ["--capture", p.at("capture.h5")],
             "refit": [*supports, "--sweeps", 1], "merge": [p.at("p.h5")],
             "fit": [*words[:2], "--atoms", 9, "--top-s", 2, "--sweeps", 2],
             "train": [*words[:2], "--atoms", 9, "--top-s", 2, "--epochs", 2]}

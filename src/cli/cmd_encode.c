@@ -11,6 +11,7 @@
 #include "base/stop.h"
 #include "base/sums.h"
 #include "cli/agreement.h"
+#include "cli/captured.h"
 #include "cli/command.h"
 #include "cli/facts.h"
 #include "cli/encode_files.h"
@@ -32,7 +33,7 @@ struct encode_options {
   struct general_options general;
   struct output_options output;
   struct compute_options compute;
-  const char *rows, *row_range, *dictionary, *encoder, *codes;
+  const char *rows, *capture, *row_range, *dictionary, *encoder, *codes;
   idx top_s, rounds, cosine_limit;
   int center, normalize, resume, dry_run;
   real rho, max_seconds;
@@ -41,6 +42,7 @@ struct encode_options {
 
 static const struct option_row input_rows[] = {
     ROWS_OPTION(AT(rows)),
+    CAPTURE_OPTION(AT(capture)),
     {"row-range", OPTION_TEXT, AT(row_range), NULL, 0, 0, NULL, "FIRST:END",
      "encode rows FIRST to END - 1 alone, multiples of 4096 or the end of the rows: the result is "
      "a "
@@ -145,6 +147,7 @@ static const struct option_set route_set = {
 /* The state of the job; struct run says why it is on the heap. */
 struct encode_state {
   struct rows_input rows;
+  struct captured captured; /* with --capture */
   struct dictionary_input dictionary;
   struct encoder_input encoder; /* with --encoder */
   struct encode_task task;
@@ -197,12 +200,17 @@ static int dictionary_open(struct encode_state *job, const struct encode_options
   return encoder_input_open(&job->encoder, &job->dictionary);
 }
 
-static int inputs_open(struct encode_state *job, const struct encode_options *o)
+static int inputs_open(const struct run *run, struct encode_state *job,
+                       const struct encode_options *o)
 {
-  CHECK(o->rows, ERR_USAGE, "'--rows' is missing: the file with the activation rows");
+  const struct device_options cpu = {.p = 1,
+                                     .d = 1,
+                                     .threads = threads_default(run, o->compute.threads),
+                                     .variant = o->compute.cpu_variant};
+  TRY(rows_or_capture_check(o->rows, o->capture));
   CHECK(o->output.output || o->dry_run, ERR_USAGE,
         "'--output' is missing: a folder, or a file that ends in .h5");
-  TRY(rows_input_open(&job->rows, o->rows));
+  TRY(rows_or_capture_open(&job->rows, &job->captured, o->rows, o->capture, &cpu));
   TRY(dictionary_open(job, o));
   const struct row_source *rows = &job->rows.source;
   const struct atom_source *atoms = &job->dictionary.source;
@@ -495,6 +503,7 @@ static void job_free(struct encode_state *job)
   encode_free(&job->result);
   encode_files_free(&job->files);
   rows_input_close(&job->rows);
+  captured_close(&job->captured);
   encoder_input_close(&job->encoder);
   dictionary_input_close(&job->dictionary);
   arena_free(&job->arena);
@@ -531,7 +540,7 @@ static int encode_command(struct run *run, const void *options, const char **arg
   struct encode_state *job;
   (void)arguments;
   TRY(comm_agree(&run->comm, struct_alloc(&job, sizeof *job)));
-  TRY(inputs_agree(&run->comm, inputs_open(job, o)));
+  TRY(inputs_agree(&run->comm, inputs_open(run, job, o)));
   TRY(task_fill(run, o, job));
   if (o->dry_run) {
     TRY(comm_agree(&run->comm, plan_print(run, &job->task)));

@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "base/stop.h"
 #include "cli/agreement.h"
+#include "cli/captured.h"
 #include "cli/command.h"
 #include "cli/fit_files.h"
 #include "cli/fit_page.h"
@@ -29,7 +30,7 @@
 struct fit_options {
   struct general_options general;
   struct output_options output;
-  const char *rows, *holdout, *codes, *update, *device, *cpu_variant, *filter;
+  const char *rows, *capture, *holdout, *codes, *update, *device, *cpu_variant, *filter;
   idx atoms, top_s, rounds, directions, passes, threads, cosine_limit;
   int uncentered, resume;
   real holdout_share, rho, tolerance, max_seconds, relaxation, revive_share, twin_cosine;
@@ -39,6 +40,7 @@ struct fit_options {
 
 static const struct option_row input_rows[] = {
     ROWS_OPTION(AT(rows)),
+    CAPTURE_OPTION(AT(capture)),
     {"holdout", OPTION_TEXTS, AT(holdout), NULL, 0, 0, NULL, "FILE[:/PATH]",
      "rows to judge by, instead of some of --rows; of several files as --rows"},
     {"holdout-share", OPTION_REAL, AT(holdout_share), "0.1", 0, 0.9, NULL, "SHARE",
@@ -144,6 +146,7 @@ struct fit_job {
   struct run *run;
   const struct fit_options *o;
   struct rows_input rows, holdout;
+  struct captured captured; /* with --capture */
   struct fit_task task;
   struct fit_sink sink;
   struct fit_result result;
@@ -165,12 +168,14 @@ static int inputs_open(struct fit_job *j)
   const struct fit_options *o = j->o;
   const char *output = o->output.output;
   size_t length = output ? strlen(output) : 0;
-  CHECK(o->rows, ERR_USAGE, "'--rows' is missing: the file with the activation rows");
+  TRY(rows_or_capture_check(o->rows, o->capture));
   CHECK(o->atoms, ERR_USAGE, "'--atoms' is missing: how many to learn");
   CHECK(length, ERR_USAGE, "'--output' is missing: a folder");
   CHECK(length < 3 || strcmp(output + length - 3, ".h5") != 0, ERR_USAGE,
         "'--output' is '%s', but two files are made: give a folder", output);
-  TRY(rows_input_open(&j->rows, o->rows));
+  const struct device_options cpu = {
+      .p = 1, .d = 1, .threads = threads_default(j->run, o->threads), .variant = o->cpu_variant};
+  TRY(rows_or_capture_open(&j->rows, &j->captured, o->rows, o->capture, &cpu));
   if (o->holdout) TRY(rows_input_open(&j->holdout, o->holdout));
   if (o->holdout) TRY(rows_inputs_disjoint(&j->holdout, "--holdout", &j->rows, "--rows"));
   CHECK(!o->relaxation || o->relaxation >= 1, ERR_USAGE,
@@ -249,7 +254,7 @@ static int page_open(struct fit_job *j)
   *p = (struct fit_page){.run = j->run,
                          .task = &j->task,
                          .result = &j->result,
-                         .rows = j->o->rows,
+                         .rows = j->o->rows ? j->o->rows : j->o->capture,
                          .holdout = j->o->holdout,
                          .first = -1};
   j->run->has_page = 1;
@@ -451,6 +456,7 @@ static void job_free(struct fit_job *j)
 {
   encode_free(&j->encoded);
   rows_input_close(&j->rows);
+  captured_close(&j->captured);
   if (j->o->holdout) rows_input_close(&j->holdout);
   fit_files_free(&j->files);
   fit_page_free(&j->page);

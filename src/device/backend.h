@@ -9,6 +9,7 @@
 #define DEVICE_BACKEND_H
 
 #include "device/arrow.h"
+#include "device/attention.h"
 #include "device/codes.h"
 #include "device/dense.h"
 #include "device/device.h"
@@ -68,6 +69,9 @@ struct backend {
   gidx (*codes_state_bytes)(idx vectors, real rho, int nonnegative);
   int (*arrow)(struct device *dev, struct arrow_job *job);
   gidx (*arrow_bytes)(gidx largest); /* NULL: 0 */
+
+  /* attention.h */
+  int (*attention)(struct device *dev, const struct attention_job *job);
 
   /* refit.h */
   int (*residuals)(struct device *dev, const struct residual_job *job);

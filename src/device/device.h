@@ -11,6 +11,7 @@
  *     refit.h  the rows of atoms and their moves
  *     normal.h the normal equations of all atoms   steps.h    the steps of all atoms, on a GPU
  *     triad.h  products and gradients in training
+ *     attention.h  attention of queries over keys and values
  * operations.c checks the arguments and calls the row of the backend's table (backend.h); a backend
  * without that row gives ERR_DEVICE.  Every operation has the bits of its reference in src/model,
  * on any backend, for any thread count and variant.

@@ -111,6 +111,12 @@ int device_row_products(struct device *dev, const real *residual, idx p,
   return dev->backend->row_products(dev, residual, p, items, count);
 }
 
+int device_attention(struct device *dev, const struct attention_job *job)
+{
+  CHECK_HAS(dev, attention);
+  return dev->backend->attention(dev, job);
+}
+
 int device_row_sums(struct device *dev, const real *residual, idx p, const struct rows_item *items,
                     gidx count)
 {

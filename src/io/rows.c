@@ -16,6 +16,7 @@
 
 static const struct object_row object_rows[] = {
     {"/rows", TYPE_F32, "N P", 1, "activations, a row per token or sample"},
+    {"/lse", TYPE_F32, "N H", 0, "attention: logarithm of the sum of weights, of each head"},
     {"/planted/atoms", TYPE_I32, "N s", 0, "planted data: the atoms behind each row"},
     {"/planted/codes", TYPE_F32, "N s|N s d", 0, "planted data: their codes"},
 };

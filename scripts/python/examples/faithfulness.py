@@ -89,12 +89,16 @@ class Encoder:
         x = x + parts["embeddings.token_type_embeddings.weight"][0]
         return self.norm("embeddings.LayerNorm", x)
 
+    def heads(self, i, x):
+        """Queries, keys and values of a layer (windows, tokens, heads, columns)."""
+        count = self.config["num_attention_heads"]
+        split = (*x.shape[:2], count, x.shape[2] // count)
+        return [self.linear(f"encoder.layer.{i}.attention.self.{part}", x).reshape(split)
+                for part in ("query", "key", "value")]
+
     def layer(self, i, x):
         name = f"encoder.layer.{i}."
-        heads = self.config["num_attention_heads"]
-        split = (*x.shape[:2], heads, x.shape[2] // heads)
-        q, k, v = (self.linear(f"{name}attention.self.{part}", x).reshape(split).transpose(1, 2)
-                   for part in ("query", "key", "value"))
+        q, k, v = (part.transpose(1, 2) for part in self.heads(i, x))
         mixed = torch.nn.functional.scaled_dot_product_attention(q, k, v)
         mixed = mixed.transpose(1, 2).reshape(x.shape)
         x = self.norm(name + "attention.output.LayerNorm",
@@ -177,4 +181,5 @@ def main():
         compare(name, *arrays)
 
 
-main()
+if __name__ == "__main__":
+    main()

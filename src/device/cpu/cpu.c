@@ -43,6 +43,7 @@ static int state_alloc(struct cpu_state *s)
   s->dense = loops.dense;
   s->normal = loops.normal;
   s->triad = loops.triad;
+  s->attention = loops.attention;
   gidx panels = ((gidx)s->options.max_atoms + s->route->lanes - 1) / s->route->lanes;
   TRY(arena_alloc(&s->arena, &s->panels, panels * panel_floats(s), sizeof(float)));
   TRY(arena_alloc(&s->arena, &s->atom_of, s->options.max_atoms, sizeof(idx)));
@@ -74,6 +75,7 @@ static void cpu_close(struct device *dev)
   struct cpu_state *s = cpu_of(dev);
   struct arena arena = s->arena; /* it holds the state too */
   arena_free(&s->arrow_scratch.arena);
+  free(s->shard);
   arena_free(&arena);
 }
 
@@ -205,6 +207,7 @@ const struct backend backend_cpu = {
     .codes = cpu_codes,
     .quality = cpu_quality,
     .arrow = cpu_arrow,
+    .attention = cpu_attention,
     .residuals = cpu_residuals,
     .row_products = cpu_row_products,
     .row_sums = cpu_row_sums,

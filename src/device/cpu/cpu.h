@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "device/backend.h"
 #include "device/cpu/arrow_loops.h"
+#include "device/cpu/attention_loops.h"
 #include "device/cpu/codes_loops.h"
 #include "device/cpu/normal_loops.h"
 #include "device/cpu/route_loops.h"
@@ -38,6 +39,9 @@ struct cpu_state {
   const struct dense_loops *dense;
   const struct normal_loops *normal;
   const struct triad_loops *triad;
+  const struct attention_loops *attention;
+  float *shard; /* [shard_values] keys and values as the loops of attention want them; owned */
+  gidx shard_values;
   struct arrow_scratch arrow_scratch;
   float *panels; /* [ceil(max_atoms / lanes)][d][p][lanes] */
   idx *atom_of;  /* [max_atoms] global number of each slot */
@@ -61,6 +65,7 @@ gidx cpu_codes_state_bytes(idx vectors, real rho, int nonnegative);
 int cpu_codes(struct device *dev, const struct codes_job *job);
 int cpu_quality(struct device *dev, const struct quality_job *job);
 int cpu_arrow(struct device *dev, struct arrow_job *job);
+int cpu_attention(struct device *dev, const struct attention_job *job);
 int cpu_residuals(struct device *dev, const struct residual_job *job);
 int cpu_row_products(struct device *dev, const real *residual, idx p, const struct rows_item *items,
                      gidx count);

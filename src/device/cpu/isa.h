@@ -18,6 +18,7 @@ struct dense_loops;
 struct normal_loops;
 struct triad_loops;
 struct screen_loops;
+struct attention_loops;
 
 /* Functions in units are inlined, which makes the loops fast; NOINLINE is for those that would
  * spill registers if they were inlined. */
@@ -38,12 +39,12 @@ struct isa {
   const struct normal_loops *normal;
   const struct triad_loops *triad;
   const struct screen_loops *screen;
+  const struct attention_loops *attention;
 };
 
 /* The loops of the variant `name` (or "auto") on this processor, each from the best unit that has
- * it.  codes, refit, arrow, dense, normal and triad are NULL without hardware FMA, screen is NULL
- * where there is no certified filter.  ERR_DEVICE when the processor lacks the variant's
- * instructions. */
+ * it.  route is never NULL, screen where there is a certified filter, all others with hardware FMA.
+ * ERR_DEVICE when the processor lacks the variant's instructions. */
 int variant_find(const char *name, struct isa *loops);
 
 /* Unit i of those that run on this processor; NULL: there are no more.  For tests. */

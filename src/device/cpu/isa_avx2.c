@@ -17,6 +17,7 @@ static inline i32v screen_dot4(i32v sum, i32v atoms, i32v row)
 }
 
 #include "device/cpu/arrow_body.h"
+#include "device/cpu/attention_body.h"
 #include "device/cpu/codes_body.h"
 #include "device/cpu/dense_body.h"
 #include "device/cpu/nonnegative_body.h"
@@ -36,5 +37,6 @@ const struct isa isa_avx2 = {
     .dense = &dense_table,
     .normal = &normal_table,
     .triad = &triad_table,
+    .attention = &attention_table,
     .screen = &screen_table,
 };

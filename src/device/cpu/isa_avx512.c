@@ -9,6 +9,7 @@ enum { ROUTE_GROUP = 12, ARROW_TILE = 4, DENSE_COLUMNS = 8 };
 #define DENSE_NAME "avx512"
 
 #include "device/cpu/arrow_body.h"
+#include "device/cpu/attention_body.h"
 #include "device/cpu/codes_body.h"
 #include "device/cpu/dense_body.h"
 #include "device/cpu/nonnegative_body.h"
@@ -26,4 +27,5 @@ const struct isa isa_avx512 = {
     .dense = &dense_table,
     .normal = &normal_table,
     .triad = &triad_table,
+    .attention = &attention_table,
 };

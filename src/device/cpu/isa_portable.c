@@ -77,6 +77,7 @@ ALWAYS_INLINE double f64_sum(f64v x)
 #include "device/cpu/vectors.h"
 
 #include "device/cpu/arrow_body.h"
+#include "device/cpu/attention_body.h"
 #include "device/cpu/codes_body.h"
 #include "device/cpu/dense_body.h"
 #include "device/cpu/nonnegative_body.h"
@@ -99,4 +100,5 @@ const struct isa isa_portable = {
     .dense = HAS_FMA ? &dense_table : NULL,
     .normal = HAS_FMA ? &normal_table : NULL,
     .triad = HAS_FMA ? &triad_table : NULL,
+    .attention = HAS_FMA ? &attention_table : NULL,
 };

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Hot loops of training for any vector width.
  *
- * Floor: device.  Included by units, behind vectors.h, with f32_fma() and f32_sqrt(). */
+ * Floor: device.  Included by units, behind vectors.h. */
 #include <math.h>
-#include <string.h>
 
 #include "device/cpu/triad_loops.h"
 
@@ -15,18 +14,6 @@ enum {
   TRIAD_SUMS = 4, /* vectors of a row that a sparse sum has in registers */
   TRIAD_DOTS = 8  /* chains beside each other */
 };
-
-ALWAYS_INLINE f32v f32_load(const float *from)
-{
-  f32v v;
-  memcpy(&v, from, sizeof v);
-  return v;
-}
-
-ALWAYS_INLINE void f32_store(float *to, f32v v)
-{
-  memcpy(to, &v, sizeof v);
-}
 
 ALWAYS_INLINE void triad_tile_rows(const float *x, gidx row, gidx depth_stride, const int rows,
                                    const float *panel, idx depth, const float *start, float *y,

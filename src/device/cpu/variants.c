@@ -130,6 +130,7 @@ static void loops_complete(struct isa *loops, const struct isa *unit)
   if (!loops->normal) loops->normal = unit->normal;
   if (!loops->triad) loops->triad = unit->triad;
   if (!loops->screen) loops->screen = unit->screen;
+  if (!loops->attention) loops->attention = unit->attention;
 }
 
 static void loops_find(const struct variant *v, struct isa *loops)

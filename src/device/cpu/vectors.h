@@ -6,8 +6,8 @@
  *   f32v, i32v            vectors of F32_LANES floats and 32-bit integers, which may alias,
  *   f64v, i64v, f32h      vectors of F64_LANES doubles, 64-bit integers and floats,
  *   mask_bits(m)          one bit a lane of an i32v that is the result of a comparison,
- *   f64_fma(a, b, c)      a b + c, rounded once,
- *   f32_fma(a, b, c), f32_sqrt(x), f64_sqrt(x), f64_from_f32(x)
+ *   f32_fma(a, b, c), f64_fma(a, b, c)  a b + c, rounded once,
+ *   f32_sqrt(x), f64_sqrt(x), f64_from_f32(x),
  *   f64_transpose(from, stride, out)  out[4] <- the columns of F64_LANES rows of four doubles,
  *   f64_sum(x)            lane 0 of the tree x_i + x_(i + n / 2), halved until one is left. */
 #ifndef DEVICE_CPU_VECTORS_H
@@ -32,6 +32,18 @@
 ALWAYS_INLINE f32v f32_splat(float x)
 {
   return x - (f32v){0};
+}
+
+ALWAYS_INLINE f32v f32_load(const float *from)
+{
+  f32v v;
+  memcpy(&v, from, sizeof v);
+  return v;
+}
+
+ALWAYS_INLINE void f32_store(float *to, f32v v)
+{
+  memcpy(to, &v, sizeof v);
 }
 
 ALWAYS_INLINE idx i32_sum(i32v v)

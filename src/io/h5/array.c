@@ -96,7 +96,7 @@ static hid_t stored_type(enum h5_type type)
  * cache holds nothing, since only whole chunks are written. */
 static int creation_lists(const struct h5_array *a, hid_t *creation, hid_t *access)
 {
-  hsize_t chunk[3];
+  hsize_t chunk[H5_RANK];
   for (int i = 0; i < a->rank; i++) chunk[i] = a->shape[i] > 0 ? (hsize_t)a->shape[i] : 1;
   chunk[0] = (hsize_t)a->chunk_rows;
   TRY_H5(*creation = H5Pcreate(H5P_DATASET_CREATE), ERR_INTERNAL, "cannot set up HDF5");
@@ -110,7 +110,7 @@ static int creation_lists(const struct h5_array *a, hid_t *creation, hid_t *acce
 
 static int dataset_create(const struct h5_file *f, struct h5_array *a)
 {
-  hsize_t dims[3], most[3];
+  hsize_t dims[H5_RANK], most[H5_RANK];
   for (int i = 0; i < a->rank; i++) dims[i] = most[i] = (hsize_t)a->shape[i];
   if (a->grows) most[0] = H5S_UNLIMITED;
   hid_t creation = -1, access = -1, space = H5Screate_simple(a->rank, dims, most), dataset = -1;
@@ -175,7 +175,7 @@ static void block_shape(const struct h5_array *a, gidx first, gidx count, hsize_
 /* Read without rounding: 16-bit floats as raw bits, any other type as itself or wider. */
 static int read_plain(const struct h5_array *a, gidx first, gidx count, enum h5_type as, void *out)
 {
-  hsize_t start[3], size[3];
+  hsize_t start[H5_RANK], size[H5_RANK];
   block_shape(a, first, count, start, size);
   TRY(h5_begin());
   hid_t stored;
@@ -280,7 +280,7 @@ static int chunk_hash(struct h5_array *a, size_t bytes, const unsigned char *sum
 /* Give the dataset as many entries as were written. */
 static int extent_set(struct h5_array *a)
 {
-  hsize_t dims[3];
+  hsize_t dims[H5_RANK];
   a->shape[0] = a->next;
   for (int i = 0; i < a->rank; i++) dims[i] = (hsize_t)a->shape[i];
   TRY_H5(H5Dset_extent(a->id, dims), ERR_IO, "cannot give '%s' of '%s' its length", a->object,

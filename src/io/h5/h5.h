@@ -56,12 +56,13 @@ int h5_exists(const struct h5_file *f, const char *object, int *there);
 /* Create a group and those above it, as far as they are missing. */
 int h5_group_create(const struct h5_file *f, const char *object);
 
+enum { H5_RANK = 4 };
 /* A dataset opened for reading or writing in blocks of its first dimension. */
 struct h5_array {
   int64_t id;
   enum h5_type type;
-  int rank; /* as in the file; shape is known for 1 to 3 */
-  gidx shape[3];
+  int rank; /* as in the file; shape is known for 1 to H5_RANK */
+  gidx shape[H5_RANK];
   int swap;                 /* 16-bit floats stored in the other byte order */
   const char *path;         /* borrowed: file */
   struct input_file *input; /* reading: borrowed of the file, which stays open */
@@ -77,10 +78,10 @@ struct h5_array {
 /* Open for reading.  ERR_INPUT: there is no such dataset, it is damaged, it keeps its data in other
  * files, or it claims far more data than it stores. */
 int h5_array_open(const struct h5_file *f, const char *object, struct h5_array *a);
-/* Create a dataset of rank 1 to 3 for writing; type is I32, I64, F32 or F64.  Missing groups are
- * created.  A chunk has rows_per_chunk entries of the first dimension, or with 0 as many as give
- * chunks of one size and at most a megabyte.  Where shape[0] is H5_GROWS, the array will have as
- * many entries as are written, in chunks of rows_per_chunk. */
+/* Create a dataset of rank 1 to H5_RANK for writing; type is I32, I64, F32 or F64.  Missing groups
+ * are created.  A chunk has rows_per_chunk entries of the first dimension, or with 0 as many as
+ * give chunks of one size and at most a megabyte.  Where shape[0] is H5_GROWS, the array will have
+ * as many entries as are written, in chunks of rows_per_chunk. */
 enum { H5_GROWS = -1 };
 int h5_array_create(const struct h5_file *f, const char *object, enum h5_type type, int rank,
                     const gidx *shape, struct h5_array *a);

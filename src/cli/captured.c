@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A capture stands for an input of rows that has one file and no shards. */
+#include "cli/captured.h"
+
+#include <stdlib.h>
+
+#include "base/status.h"
+
+static int capture_open(struct rows_input *rows, struct captured *c, const char *name,
+                        const struct device_options *options)
+{
+  *rows = (struct rows_input){0};
+  TRY(device_check_fma());
+  TRY(device_check_subnormals(options->threads));
+  TRY(capture_input_open(&c->in, name));
+  TRY(device_open(&c->device, options));
+  TRY(harvest_rows_open(&rows->source, &c->reader, &c->in.source, &c->device));
+  rows->files = malloc(sizeof *rows->files);
+  CHECK(rows->files, ERR_MEMORY, "cannot allocate a name");
+  rows->files[rows->n_files++] = c->in.path;
+  return OK;
+}
+
+int rows_or_capture_check(const char *name, const char *capture)
+{
+  CHECK(name || capture, ERR_USAGE,
+        "'--rows' is missing: the file with the activation rows, or '--capture' to compute them");
+  CHECK(!name || !capture, ERR_USAGE,
+        "both '--rows' and '--capture' are given: rows come from one of them");
+  return OK;
+}
+
+int rows_or_capture_open(struct rows_input *rows, struct captured *c, const char *name,
+                         const char *capture, const struct device_options *device)
+{
+  return capture ? capture_open(rows, c, capture, device) : rows_input_open(rows, name);
+}
+
+void captured_close(struct captured *c)
+{
+  harvest_rows_close(c->reader);
+  device_close(&c->device);
+  capture_input_close(&c->in);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Rows of --rows, or those that --capture gives by attention.
+ *
+ * Floor: cli. */
+#ifndef CLI_CAPTURED_H
+#define CLI_CAPTURED_H
+
+#include "cli/command.h"
+#include "harvest/harvest.h"
+#include "io/capture.h"
+#include "io/rows.h"
+
+/* The row of --capture of a command that takes --rows too, whose value is at an offset. */
+#define CAPTURE_OPTION(offset)                                                                     \
+  {                                                                                                \
+    "capture", OPTION_TEXT, offset, NULL, 0, 0, NULL, "FILE",                                      \
+        "in place of --rows: queries, keys and values of attention, of which rows are computed "   \
+        "as `sagitta harvest` does, each time that they are read"                                  \
+  }
+
+struct captured {
+  struct capture_input in;
+  struct device device;
+  struct harvest_reader *reader;
+};
+/* ERR_USAGE unless one of the two options is given, and the other NULL. */
+int rows_or_capture_check(const char *name, const char *capture);
+/* Open the rows of the one that is given.  captured_close() follows rows_input_close(), also when
+ * this fails.  Not collective. */
+int rows_or_capture_open(struct rows_input *rows, struct captured *c, const char *name,
+                         const char *capture, const struct device_options *device);
+void captured_close(struct captured *c);
+
+#endif

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * sagitta pack: captures with tokens -> one capture with a paged pool. */
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/status.h"
+#include "cli/agreement.h"
+#include "cli/command.h"
+#include "cli/run_page.h"
+#include "harvest/pack.h"
+#include "io/capture.h"
+#include "io/capture_output.h"
+#include "io/rows.h"
+
+struct pack_options {
+  struct general_options general;
+  struct output_options output;
+  const char *capture;
+  idx size;
+};
+#define AT(member) offsetof(struct pack_options, member)
+
+static const struct option_row input_rows[] = {
+    {"capture", OPTION_TEXTS, AT(capture), NULL, 0, 0, NULL, "FILE",
+     "captures with /token, the token of each position; of several "
+     "files: " ROWS_SHARDS},
+};
+
+static const struct option_row pool_rows[] = {
+    {"size", OPTION_INT, AT(size), "16", 1, 65536, NULL, "POSITIONS", "positions of a block"},
+};
+
+static const struct option_table tables[] = {
+    {"Input", input_rows, LENGTH(input_rows), 0},
+    {"Pool", pool_rows, LENGTH(pool_rows), 0},
+    {"Result", output_rows, OUTPUT_ROWS, AT(output)},
+    {"Job", general_rows, GENERAL_ROWS, AT(general)},
+};
+
+static const struct option_set pack_set = {
+    .command = "sagitta pack",
+    .arguments = "[DECK]",
+    .doc = "Put the sequences of captures into one paged pool, in which equal prefixes are there "
+           "once."
+           "\v"
+           "Whole blocks are shared, from the first on, where tokens, keys and values are equal, "
+           "to the bit.  So `sagitta harvest` gives the same rows of the pool as of the captures.  "
+           "The result is capture.h5, in float32.\n\n"
+           "  sagitta pack --capture 'prompts/*.h5' --output packed/\n"
+           "  mpirun -n 4 sagitta harvest --capture packed/ --output rows.h5",
+    .tables = tables,
+    .count = LENGTH(tables),
+    .max_arguments = 1,
+    .has_deck = 1,
+};
+
+/* The state of the job; struct run says why it is on the heap. */
+struct job {
+  struct shard_names names;
+  struct capture_input *in;               /* [names.count] */
+  const struct capture_source **captures; /* [names.count] */
+  struct rows_input files;                /* their names alone */
+  struct output_place place;
+  struct capture_output file;
+  struct pack_result result;
+};
+
+static int inputs_open(struct job *j, const struct pack_options *o)
+{
+  CHECK(o->capture, ERR_USAGE, "'--capture' is missing: the files to pack");
+  TRY(shards_open(&j->names, o->capture));
+  size_t n = (size_t)j->names.count;
+  j->in = calloc(n, sizeof *j->in);
+  j->captures = calloc(n, sizeof *j->captures);
+  j->files.files = calloc(n, sizeof *j->files.files);
+  CHECK(j->in && j->captures && j->files.files, ERR_MEMORY, "cannot allocate %zu captures", n);
+  for (int i = 0; i < j->names.count; i++) {
+    TRY(capture_input_open(&j->in[i], j->names.list[i].name));
+    j->captures[i] = &j->in[i].source;
+    j->files.files[j->files.n_files++] = j->in[i].path;
+  }
+  return OK;
+}
+
+static int block_write(void *self, idx block, const float *k, const float *v)
+{
+  struct job *j = self;
+  TRY(h5_array_write(&j->file.k, block, 1, k));
+  return h5_array_write(&j->file.v, block, 1, v);
+}
+
+static int queries_write(void *self, gidx first, idx count, const float *q)
+{
+  struct job *j = self;
+  return h5_array_write(&j->file.q, first, count, q);
+}
+
+/* Bytes of all keys and values of one position. */
+static double position_bytes(const struct job *j)
+{
+  const struct attention *a = &j->captures[0]->attention;
+  return (double)sizeof(float) * a->kv_heads * (a->d + a->dv);
+}
+
+static int captures_pack(struct job *j, const struct pack_options *o)
+{
+  const struct pack_sink sink = {j, block_write, queries_write};
+  const struct pack_task task = {j->captures, j->names.count, o->size, &sink};
+  gidx queries = 0;
+  for (int i = 0; i < j->names.count; i++) queries += j->captures[i]->n;
+  TRY(capture_output_create(&j->file, j->place.file, &j->captures[0]->attention, queries, o->size,
+                            0));
+  return pack_run(&task, &j->result);
+}
+
+static int entries_tell(const struct job *j, idx size)
+{
+  const struct pack_result *r = &j->result;
+  struct json *own;
+  TRY(run_page_own(&own));
+  json_long(own, "captures", j->names.count);
+  json_long(own, "sequences", r->sequences);
+  json_long(own, "queries", r->queries);
+  json_long(own, "positions", r->positions);
+  json_long(own, "size", size);
+  json_long(own, "blocks", r->blocks);
+  json_long(own, "shared", r->shared);
+  json_long(own, "unlike", r->unlike);
+  json_real(own, "pool_bytes", (double)r->blocks * size * position_bytes(j));
+  json_real(own, "saved_bytes", (double)r->shared * size * position_bytes(j));
+  return OK;
+}
+
+static int result_finish(const struct run *run, struct job *j, idx size)
+{
+  const struct pack_result *r = &j->result;
+  const struct capture_sequences s = {r->sequences, r->width, r->table, r->length, r->start};
+  struct run_fact facts[MAX_FACTS];
+  TRY(entries_tell(j, size));
+  return capture_output_finish(&j->file, &s, facts, run_facts(run, "cpu", 1, facts));
+}
+
+static void result_log(const struct job *j, idx size)
+{
+  const struct pack_result *r = &j->result;
+  log_info("pack    captures=%d sequences=%lld queries=%lld positions=%lld size=%d blocks=%lld "
+           "shared=%lld unlike=%lld",
+           j->names.count, (long long)r->sequences, (long long)r->queries, (long long)r->positions,
+           size, (long long)r->blocks, (long long)r->shared, (long long)r->unlike);
+  log_info("saved   %.1f of %.1f MB of keys and values",
+           1e-6 * (double)r->shared * size * position_bytes(j),
+           1e-6 * (double)(r->shared + r->blocks) * size * position_bytes(j));
+  if (r->unlike)
+    log_warn("%lld prefixes have equal tokens and other keys or values, and are not shared: were "
+             "they computed in another batch?",
+             (long long)r->unlike);
+}
+
+static void job_free(struct job *j)
+{
+  pack_free(&j->result);
+  for (int i = 0; i < j->names.count; i++) capture_input_close(&j->in[i]);
+  shards_close(&j->names);
+  free(j->files.files);
+  free(j->captures);
+  free(j->in);
+  free(j);
+}
+
+static int pack_command(struct run *run, const void *options, const char **arguments)
+{
+  const struct pack_options *o = options;
+  struct job *j;
+  (void)arguments;
+  TRY(struct_alloc(&j, sizeof *j));
+  TRY(inputs_agree(&run->comm, inputs_open(j, o)));
+  TRY(run_begin(run, &o->output, "capture.h5", &(const struct run_inputs){.rows = &j->files},
+                &j->place));
+  TRY(captures_pack(j, o));
+  result_log(j, o->size);
+  TRY(inputs_confirm(&run->comm));
+  TRY(result_finish(run, j, o->size));
+  log_info("wrote   %s", j->place.shown);
+  job_free(j);
+  return OK;
+}
+
+const struct command command_pack = {"pack",    "captures -> one with a paged pool",
+                                     &pack_set, sizeof(struct pack_options),
+                                     0,         pack_command};

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A rank reads the shards that its queries see, one at a time, so memory does not grow with the
+ * length of a sequence. */
+#include "harvest/harvest.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fingerprint.h"
+#include "base/log.h"
+#include "base/num.h"
+#include "base/status.h"
+#include "device/attention.h"
+
+enum { SHARE_BYTES = 32 << 20, BLOCK_BYTES = 1 << 30, MIN_SHARE = 64 };
+
+struct harvest {
+  const struct harvest_task *task;
+  struct comm *c; /* NULL: this rank alone reads rows */
+  struct arena arena;
+  idx block, share;     /* queries of all ranks, and of one, at a time */
+  float *q;             /* [share][heads][d] */
+  gidx *from, *end;     /* [share] */
+  float *k, *v;         /* of a shard */
+  float *m, *l, *acc;   /* [share] sums (device/attention.h) */
+  float *rows, *lse;    /* [share] results */
+  float *all, *all_lse; /* [block], on rank 0 */
+  idx *counts;          /* [size] */
+  double pairs;
+  gidx blind;
+  uint64_t fingerprint;
+};
+
+/* Floats of a query and of its result. */
+static gidx query_floats(const struct attention *a)
+{
+  return (gidx)a->heads * (a->d + attention_stride(a->dv) + a->dv + 3);
+}
+
+/* The queries of a block: enough for each rank, if so many are there. */
+static idx block_default(const struct harvest_task *task, int ranks)
+{
+  const struct attention *a = &task->capture->attention;
+  gidx bytes = query_floats(a) * (gidx)sizeof(float);
+  gidx share = imax(SHARE_BYTES / bytes, MIN_SHARE);
+  gidx most = imax(BLOCK_BYTES / bytes, MIN_SHARE);
+  return (idx)imin(imin(share * ranks, most), task->capture->n);
+}
+
+/* What a rank needs for its share. */
+static int share_alloc(struct harvest *h)
+{
+  const struct attention *a = &h->task->capture->attention;
+  gidx n = h->share, heads = a->heads;
+  TRY(arena_alloc(&h->arena, &h->q, n * heads * a->d, sizeof *h->q));
+  TRY(arena_alloc(&h->arena, &h->from, n, sizeof *h->from));
+  TRY(arena_alloc(&h->arena, &h->end, n, sizeof *h->end));
+  TRY(arena_alloc(&h->arena, &h->k, (gidx)ATTENTION_SHARD * a->kv_heads * a->d, sizeof *h->k));
+  TRY(arena_alloc(&h->arena, &h->v, (gidx)ATTENTION_SHARD * a->kv_heads * a->dv, sizeof *h->v));
+  TRY(arena_alloc(&h->arena, &h->m, n * heads, sizeof *h->m));
+  TRY(arena_alloc(&h->arena, &h->l, n * heads, sizeof *h->l));
+  TRY(arena_alloc(&h->arena, &h->acc, n * heads * attention_stride(a->dv), sizeof *h->acc));
+  TRY(arena_alloc(&h->arena, &h->rows, n * heads * a->dv, sizeof *h->rows));
+  return arena_alloc(&h->arena, &h->lse, n * heads, sizeof *h->lse);
+}
+
+/* And what a block of all ranks takes. */
+static int block_alloc(struct harvest *h)
+{
+  const struct attention *a = &h->task->capture->attention;
+  gidx all = h->c->rank ? 0 : h->block, heads = a->heads;
+  TRY(share_alloc(h));
+  TRY(arena_alloc(&h->arena, &h->all, all * heads * a->dv, sizeof *h->all));
+  TRY(arena_alloc(&h->arena, &h->all_lse, all * heads, sizeof *h->all_lse));
+  return arena_alloc(&h->arena, &h->counts, h->c->size, sizeof *h->counts);
+}
+
+/* The sequence that has a query. */
+static gidx sequence_find(const struct capture_source *s, gidx query)
+{
+  gidx low = 0, high = s->sequences; /* low begins at the query or before it */
+  while (high - low > 1) {
+    gidx middle = low + (high - low) / 2;
+    if (s->start[middle] <= query)
+      low = middle;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+/* from, end <- what queries at .. at + n - 1 of the share see; the first is query `first` of all.
+ * *least, *most <- bounds of all of them. */
+static void seen_find(struct harvest *h, gidx sequence, gidx first, idx at, idx n, gidx *least,
+                      gidx *most)
+{
+  const struct capture_source *s = h->task->capture;
+  gidx n_kv = s->length[sequence], n_q = s->start[sequence + 1] - s->start[sequence];
+  *least = n_kv, *most = 0;
+  for (idx i = at; i < at + n; i++) {
+    gidx p = first + (i - at) - s->start[sequence] + n_kv - n_q;
+    attention_seen(&s->attention, p, n_kv, h->from + i, h->end + i);
+    h->pairs += (double)(h->end[i] - h->from[i]) * s->attention.heads;
+    h->blind += h->from[i] == h->end[i];
+    if (h->from[i] == h->end[i]) continue;
+    *least = imin(*least, h->from[i]);
+    *most = imax(*most, h->end[i]);
+  }
+}
+
+/* The sums of queries at .. at + n - 1 of the share, which are of one sequence. */
+static int sequence_sum(struct harvest *h, gidx sequence, gidx first, idx at, idx n)
+{
+  const struct capture_source *s = h->task->capture;
+  const struct attention *a = &s->attention;
+  gidx least, most, row = (gidx)at * a->heads;
+  seen_find(h, sequence, first, at, n, &least, &most);
+  for (gidx j = least / ATTENTION_SHARD * ATTENTION_SHARD; j < most; j += ATTENTION_SHARD) {
+    struct attention_job job = {.attention = a,
+                                .n = n,
+                                .q = h->q + row * a->d,
+                                .from = h->from + at,
+                                .end = h->end + at,
+                                .first = j,
+                                .count = (idx)imin(ATTENTION_SHARD, most - j),
+                                .k = h->k,
+                                .v = h->v,
+                                .m = h->m + row,
+                                .l = h->l + row,
+                                .acc = h->acc + row * attention_stride(a->dv)};
+    TRY(s->positions(s->self, sequence, j, job.count, h->k, h->v));
+    TRY(device_attention(h->task->device, &job));
+  }
+  return OK;
+}
+
+/* rows, lse <- results of the share's queries; *bad <- the first that is not finite, or -1. */
+static void share_finish(struct harvest *h, idx count, gidx *bad)
+{
+  const struct attention *a = &h->task->capture->attention;
+  *bad = -1;
+  for (gidx i = 0; i < (gidx)count * a->heads; i++) {
+    gidx query = i / a->heads;
+    int sees = h->from[query] < h->end[query];
+    float *out = h->rows + i * a->dv;
+    const struct attention_sum sum = {h->m[i], h->l[i], h->acc + i * attention_stride(a->dv)};
+    attention_finish(a, &sum, sees, out, h->lse + i);
+    for (idx c = 0; c < a->dv && *bad < 0; c++)
+      if (!isfinite(out[c])) *bad = i;
+  }
+}
+
+/* Compute queries first .. first + count - 1; *key <- the row of a failure. */
+static int share_run(struct harvest *h, gidx first, idx count, gidx *key)
+{
+  const struct capture_source *s = h->task->capture;
+  gidx bad;
+  *key = first;
+  if (!count) return OK;
+  TRY(s->queries(s->self, first, count, h->q));
+  gidx sequence = sequence_find(s, first);
+  for (idx at = 0; at < count; sequence++) {
+    idx n = (idx)(imin(s->start[sequence + 1], first + count) - first) - at;
+    TRY(sequence_sum(h, sequence, first + at, at, n));
+    at += n;
+  }
+  share_finish(h, count, &bad);
+  if (bad < 0) return OK;
+  *key = first + bad / s->attention.heads;
+  sequence = sequence_find(s, *key);
+  FAIL(ERR_INPUT,
+       "row %lld of '%s', query %lld of sequence %lld, is not finite in head %lld: its scores "
+       "overflow, or what it sees of q, k or v is not finite",
+       (long long)*key, s->name, (long long)(*key - s->start[sequence]), (long long)sequence,
+       (long long)(bad % s->attention.heads));
+}
+
+static int block_write(struct harvest *h, gidx first, gidx n)
+{
+  const struct harvest_sink *sink = h->task->sink;
+  return h->c->rank ? OK : sink->write(sink->self, first, n, h->all, h->all_lse);
+}
+
+/* One block of queries.  Collective. */
+static int block_run(struct harvest *h, gidx first, gidx n)
+{
+  const struct attention *a = &h->task->capture->attention;
+  gidx at = 0, mine = 0, count, key, width = (gidx)a->heads * a->dv;
+  for (int r = 0; r < h->c->size; r++) {
+    comm_share(n, h->c->size, r, &at, &count);
+    h->counts[r] = (idx)count;
+    if (r == h->c->rank) mine = first + at;
+  }
+  idx own = h->counts[h->c->rank];
+  int status = share_run(h, mine, own, &key);
+  TRY(comm_agree_at(h->c, status, key));
+  h->fingerprint += fingerprint(h->rows, own * width, sizeof *h->rows, mine * width);
+  TRY(comm_gather(h->c, h->rows, h->counts, (size_t)width * sizeof *h->rows, h->all));
+  TRY(comm_gather(h->c, h->lse, h->counts, (size_t)a->heads * sizeof *h->lse, h->all_lse));
+  return comm_agree(h->c, block_write(h, first, n));
+}
+
+/* *result <- the sums over all ranks.  Collective. */
+static int result_sum(struct harvest *h, struct harvest_result *result)
+{
+  gidx sums[3] = {(gidx)h->pairs, h->blind};
+  memcpy(sums + 2, &h->fingerprint, sizeof h->fingerprint);
+  TRY(comm_sum(h->c, sums, 3));
+  result->pairs = (double)sums[0];
+  result->blind = sums[1];
+  memcpy(&result->fingerprint, sums + 2, sizeof result->fingerprint);
+  return OK;
+}
+
+static int blocks_run(struct harvest *h)
+{
+  gidx total = h->task->capture->n;
+  struct progress progress;
+  progress_start(&progress, "harvest", "rows", total);
+  for (gidx first = 0, n; first < total; first += n) {
+    n = imin(total - first, h->block);
+    TRY(block_run(h, first, n));
+    progress_show(&progress, first + n);
+  }
+  return OK;
+}
+
+int harvest_run(struct comm *c, const struct harvest_task *task, struct harvest_result *result)
+{
+  struct harvest *h;
+  TRY(comm_agree(c, struct_alloc(&h, sizeof *h)));
+  h->task = task, h->c = c;
+  gidx block = task->block ? task->block : block_default(task, c->size);
+  h->block = (idx)imin(block, task->capture->n);
+  h->share = (idx)ceil_div(h->block, c->size);
+  TRY(comm_agree(c, block_alloc(h)));
+  TRY(blocks_run(h));
+  TRY(result_sum(h, result));
+  arena_free(&h->arena);
+  free(h);
+  return OK;
+}
+
+struct harvest_reader {
+  struct harvest harvest;
+  struct harvest_task task;
+};
+
+static int rows_read(void *self, gidx first, idx count, float *out)
+{
+  struct harvest *h = &((struct harvest_reader *)self)->harvest;
+  const struct attention *a = &h->task->capture->attention;
+  gidx width = (gidx)a->heads * a->dv, key;
+  for (idx done = 0, n; done < count; done += n) {
+    n = (idx)imin(count - done, h->share);
+    TRY(share_run(h, first + done, n, &key));
+    memcpy(out + done * width, h->rows, (size_t)(n * width) * sizeof *out);
+  }
+  return OK;
+}
+
+int harvest_rows_open(struct row_source *rows, struct harvest_reader **reader,
+                      const struct capture_source *capture, struct device *device)
+{
+  const struct attention *a = &capture->attention;
+  TRY(struct_alloc(reader, sizeof **reader));
+  struct harvest_reader *r = *reader;
+  r->task = (struct harvest_task){.capture = capture, .device = device};
+  r->harvest.task = &r->task;
+  r->harvest.share = block_default(&r->task, 1);
+  TRY(share_alloc(&r->harvest));
+  *rows = (struct row_source){.n = capture->n,
+                              .p = a->heads * a->dv,
+                              .name = capture->name,
+                              .row_bytes = 4.0 * a->heads * a->dv,
+                              .self = r,
+                              .read = rows_read};
+  return OK;
+}
+
+void harvest_rows_close(struct harvest_reader *reader)
+{
+  if (reader) arena_free(&reader->harvest.arena);
+  free(reader);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Rows from attention: each rank computes its share of a block of queries, rank 0 writes the block.
+ *
+ * Floor: harvest.  Knows no files: captures come from a source, rows go to a sink. */
+#ifndef HARVEST_HARVEST_H
+#define HARVEST_HARVEST_H
+
+#include "base/memory.h"
+#include "base/types.h"
+#include "comm/comm.h"
+#include "device/device.h"
+#include "model/capture.h"
+#include "model/rows.h"
+
+/* Where rows and their logarithms go; blocks come in ascending order. */
+struct harvest_sink {
+  void *self; /* borrowed */
+  /* rows[count][heads dv], lse[count][heads] */
+  int (*write)(void *self, gidx first, gidx count, const float *rows, const float *lse);
+};
+
+struct harvest_task {
+  const struct capture_source *capture; /* borrowed, as are the next two */
+  struct device *device;
+  const struct harvest_sink *sink; /* of rank 0 */
+  idx block;                       /* queries of all ranks at a time; 0: as many as pay */
+};
+
+struct harvest_result {
+  double pairs;         /* of a query, a head and a position that it sees */
+  gidx blind;           /* queries that see nothing */
+  uint64_t fingerprint; /* of the rows */
+};
+
+/* Compute all rows by (N.27).  The bits do not depend on block, device or ranks.  ERR_INPUT names
+ * the lowest row that is not finite.  Collective; the same status on every rank. */
+int harvest_run(struct comm *c, const struct harvest_task *task, struct harvest_result *result);
+
+/* Rows of a capture as a source that computes what is read of it, in the thread that reads.  The
+ * capture and the device are borrowed, and nothing else uses the device.  Not collective.
+ * harvest_rows_close() follows also when this fails; it is safe on NULL. */
+struct harvest_reader;
+int harvest_rows_open(struct row_source *rows, struct harvest_reader **reader,
+                      const struct capture_source *capture, struct device *device);
+void harvest_rows_close(struct harvest_reader *reader);
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Sequences of captures -> one paged pool, in which equal prefixes are there once.
+ *
+ * Floor: harvest.  Knows no files.  Not collective. */
+#ifndef HARVEST_PACK_H
+#define HARVEST_PACK_H
+
+#include "model/capture.h"
+#include "model/pool.h"
+
+/* Where the pool goes, in order. */
+struct pack_sink {
+  void *self; /* borrowed */
+  /* The next block of the pool: k[size][kv_heads][d], v[size][kv_heads][dv]. */
+  int (*block)(void *self, idx block, const float *k, const float *v);
+  /* The next queries, q[count][heads][d]. */
+  int (*queries)(void *self, gidx first, idx count, const float *q);
+};
+
+struct pack_task {
+  const struct capture_source *const *captures; /* [count], with the attention of the first */
+  int count;
+  idx size; /* positions of a block */
+  const struct pack_sink *sink;
+};
+
+struct pack_result {
+  gidx sequences, positions, queries;
+  gidx blocks; /* in use, without the reserved one */
+  gidx shared; /* of sequences, that others have too */
+  gidx unlike; /* that have the tokens of another prefix, but other keys or values */
+  gidx width;
+  idx *table;           /* [sequences][width] */
+  gidx *length, *start; /* [sequences], [sequences + 1] */
+  struct arena arena;
+};
+/* Blocks are shared where tokens, keys and values are equal, to the bit.  ERR_INPUT: a capture has
+ * no tokens, or another attention than the first.  pack_free() follows also when this fails. */
+int pack_run(const struct pack_task *task, struct pack_result *result);
+void pack_free(struct pack_result *r);
+
+#endif

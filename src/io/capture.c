@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Everything but the values is read and checked when a capture is opened; a pool is read where it
+ * is, block by block. */
+#include "io/capture.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/num.h"
+#include "base/status.h"
+#include "io/inputs.h"
+#include "io/schema.h"
+
+enum { MAX_POOL_BLOCK = 1 << 16 };
+#define MAX_SEQUENCES (INT64_C(1) << 40)
+
+static int has(const struct capture_input *c, const char *object, int *there)
+{
+  return h5_exists(&c->h5, object, there);
+}
+
+/* Open an array of floats. */
+static int floats_open(struct capture_input *c, const char *object, int rank, const char *shape,
+                       struct h5_array *a)
+{
+  int there;
+  TRY(has(c, object, &there));
+  CHECK(there, ERR_INPUT, "'%s' has no '%s' %s: it is no capture (doc/formats.md, Captures)",
+        c->path, object, shape);
+  TRY(h5_array_open(&c->h5, object, a));
+  h5_array_stream(a);
+  CHECK(a->type == TYPE_F16 || a->type == TYPE_BF16 || a->type == TYPE_F32, ERR_INPUT,
+        "'%s' of '%s' is %s: store float16, bfloat16 or float32", object, c->path,
+        type_name(a->type));
+  CHECK(a->rank == rank, ERR_INPUT, "'%s' of '%s' has %d dimensions, not those of %s", object,
+        c->path, a->rank, shape);
+  for (int i = 1; i < rank; i++)
+    CHECK(a->shape[i] >= 1 && a->shape[i] <= INT32_MAX, ERR_INPUT,
+          "dimension %d of '%s' of '%s' is %lld", i, object, c->path, (long long)a->shape[i]);
+  return OK;
+}
+
+/* *values <- a whole array of integers, in the arena. */
+static int integers_read(struct capture_input *c, const char *object, int rank, enum h5_type as,
+                         struct h5_array *a, void *values)
+{
+  TRY(h5_array_open(&c->h5, object, a));
+  int is_right = a->rank == rank && (a->type == TYPE_I32 || (a->type == TYPE_I64 && as == a->type));
+  CHECK(is_right, ERR_INPUT, "'%s' of '%s' is no array of %s with %d dimensions", object, c->path,
+        type_name(as), rank);
+  gidx count = a->shape[0] * (rank > 1 ? a->shape[1] : 1);
+  void **out = values;
+  TRY(arena_alloc(&c->arena, out, count, as == TYPE_I32 ? sizeof(idx) : sizeof(gidx)));
+  return h5_array_read(a, 0, a->shape[0], as, *out);
+}
+
+/* *start <- [*sequences + 1] of an object, rising from 0 to n. */
+static int starts_read(struct capture_input *c, const char *object, gidx n, gidx *sequences,
+                       gidx **start)
+{
+  struct h5_array a = {0};
+  int status = integers_read(c, object, 1, TYPE_I64, &a, start);
+  gidx count = a.shape[0];
+  h5_array_close(&a);
+  TRY(status);
+  CHECK(count >= 2 && count <= MAX_SEQUENCES, ERR_INPUT,
+        "'%s' of '%s' has %lld entries: one more than there are sequences is needed", object,
+        c->path, (long long)count);
+  gidx *s = *start;
+  CHECK(s[0] == 0 && s[count - 1] == n, ERR_INPUT,
+        "'%s' of '%s' goes from %lld to %lld, not from 0 to %lld", object, c->path, (long long)s[0],
+        (long long)s[count - 1], (long long)n);
+  for (gidx i = 1; i < count; i++)
+    CHECK(s[i] >= s[i - 1], ERR_INPUT, "'%s' of '%s' falls at entry %lld, from %lld to %lld",
+          object, c->path, (long long)i, (long long)s[i - 1], (long long)s[i]);
+  *sequences = count - 1;
+  return OK;
+}
+
+/* The sequences of the queries: all are one where nothing is said. */
+static int queries_find(struct capture_input *c)
+{
+  struct capture_source *s = &c->source;
+  int there;
+  s->n = c->q.shape[0];
+  CHECK(s->n >= 1, ERR_INPUT, "'/q' of '%s' has no queries", c->path);
+  TRY(has(c, "/q_start", &there));
+  if (there) return starts_read(c, "/q_start", s->n, &s->sequences, &c->start);
+  s->sequences = 1;
+  TRY(arena_alloc(&c->arena, &c->start, 2, sizeof *c->start));
+  c->start[1] = s->n;
+  return OK;
+}
+
+/* Where the positions of each sequence begin: where its queries do, if nothing is said. */
+static int positions_find(struct capture_input *c)
+{
+  gidx n = c->k.shape[0], sequences = c->source.sequences;
+  int there;
+  TRY(has(c, "/kv_start", &there));
+  if (there)
+    TRY(starts_read(c, "/kv_start", n, &sequences, &c->kv_start));
+  else if (sequences == 1) {
+    TRY(arena_alloc(&c->arena, &c->kv_start, 2, sizeof *c->kv_start));
+    c->kv_start[1] = n;
+  } else
+    c->kv_start = c->start;
+  CHECK(there || sequences == 1 || n == c->source.n, ERR_INPUT,
+        "'/q' of '%s' has %lld queries, '/k' %lld positions: add '/kv_start', where the positions "
+        "of each sequence begin",
+        c->path, (long long)c->source.n, (long long)n);
+  CHECK(sequences == c->source.sequences, ERR_INPUT,
+        "'/kv_start' of '%s' has %lld sequences, '/q_start' %lld", c->path, (long long)sequences,
+        (long long)c->source.sequences);
+  TRY(arena_alloc(&c->arena, &c->length, sequences, sizeof *c->length));
+  for (gidx i = 0; i < sequences; i++) c->length[i] = c->kv_start[i + 1] - c->kv_start[i];
+  return OK;
+}
+
+/* The blocks of a sequence are in the pool, and cover its length. */
+static int table_check(const struct capture_input *c, gidx sequence, gidx blocks)
+{
+  gidx length = c->length[sequence], needed = ceil_div(imax(length, 0), c->block);
+  long long s = sequence;
+  CHECK(length >= 0 && needed <= c->width, ERR_INPUT,
+        "'/kv/length' of '%s' is %lld for sequence %lld, and '/kv/table' has %lld blocks of %d for "
+        "it",
+        c->path, (long long)length, s, (long long)c->width, c->block);
+  for (gidx i = 0; i < c->width; i++) {
+    idx entry = c->table[sequence * c->width + i];
+    if (i < needed)
+      CHECK(entry >= 0 && entry < blocks, ERR_INPUT,
+            "entry (%lld, %lld) of '/kv/table' of '%s' is %d, and the pool has blocks 0 .. %lld", s,
+            (long long)i, c->path, entry, (long long)blocks - 1);
+    else
+      CHECK(entry == -1, ERR_INPUT,
+            "entry (%lld, %lld) of '/kv/table' of '%s' is %d, but the sequence ends before it: "
+            "write -1 there",
+            s, (long long)i, c->path, entry);
+  }
+  return OK;
+}
+
+static int table_read(struct capture_input *c)
+{
+  struct h5_array a = {0}, lengths = {0};
+  int status = integers_read(c, "/kv/table", 2, TYPE_I32, &a, &c->table);
+  if (!status) status = integers_read(c, "/kv/length", 1, TYPE_I64, &lengths, &c->length);
+  h5_array_close(&a);
+  h5_array_close(&lengths);
+  TRY(status);
+  c->width = a.shape[1];
+  gidx n = c->source.sequences;
+  CHECK(a.shape[0] == n && lengths.shape[0] == n, ERR_INPUT,
+        "'/kv/table' of '%s' has %lld sequences, '/kv/length' %lld, '/q_start' %lld", c->path,
+        (long long)a.shape[0], (long long)lengths.shape[0], (long long)n);
+  for (gidx i = 0; i < n; i++) TRY(table_check(c, i, c->k.shape[0]));
+  return OK;
+}
+
+static int pool_open(struct capture_input *c)
+{
+  static const char *const shapes[] = {"(blocks, size, heads, D)", "(blocks, size, heads, Dv)"};
+  TRY(floats_open(c, "/kv/k", 4, shapes[0], &c->k));
+  TRY(floats_open(c, "/kv/v", 4, shapes[1], &c->v));
+  CHECK(c->k.shape[1] <= MAX_POOL_BLOCK, ERR_INPUT,
+        "the blocks of '/kv/k' of '%s' have %lld positions, more than %d", c->path,
+        (long long)c->k.shape[1], MAX_POOL_BLOCK);
+  c->block = (idx)c->k.shape[1];
+  gidx k = c->block * c->k.shape[2] * c->k.shape[3], v = c->block * c->v.shape[2] * c->v.shape[3];
+  TRY(arena_alloc(&c->arena, &c->block_k, k, sizeof *c->block_k));
+  return arena_alloc(&c->arena, &c->block_v, v, sizeof *c->block_v);
+}
+
+static int plain_open(struct capture_input *c)
+{
+  TRY(floats_open(c, "/k", 3, "(positions, heads, D)", &c->k));
+  return floats_open(c, "/v", 3, "(positions, heads, Dv)", &c->v);
+}
+
+static int shapes_check(struct capture_input *c)
+{
+  struct attention *a = &c->source.attention;
+  const struct h5_array *q = &c->q, *k = &c->k, *v = &c->v;
+  int at = k->rank - 2; /* the dimension of heads */
+  for (int i = 0; i <= at; i++)
+    CHECK(k->shape[i] == v->shape[i], ERR_INPUT,
+          "'%s' and '%s' of '%s' differ in dimension %d: %lld and %lld", k->object, v->object,
+          c->path, i, (long long)k->shape[i], (long long)v->shape[i]);
+  CHECK(q->shape[2] == k->shape[at + 1], ERR_INPUT, "'/q' of '%s' has %lld columns, '%s' %lld",
+        c->path, (long long)q->shape[2], k->object, (long long)k->shape[at + 1]);
+  CHECK(q->shape[1] % k->shape[at] == 0, ERR_INPUT,
+        "'/q' of '%s' has %lld heads, '%s' %lld, which does not divide it", c->path,
+        (long long)q->shape[1], k->object, (long long)k->shape[at]);
+  CHECK(imax(q->shape[2], v->shape[at + 1]) <= MAX_HEAD_COLUMNS, ERR_INPUT,
+        "heads of '%s' have %lld and %lld columns, more than %d: is the order (N, heads, D)?",
+        c->path, (long long)q->shape[2], (long long)v->shape[at + 1], MAX_HEAD_COLUMNS);
+  CHECK(q->shape[1] * v->shape[at + 1] <= INT32_MAX, ERR_INPUT, "rows of '%s' have %lld columns",
+        c->path, (long long)(q->shape[1] * v->shape[at + 1]));
+  a->heads = (idx)q->shape[1];
+  a->kv_heads = (idx)k->shape[at];
+  a->d = (idx)q->shape[2];
+  a->dv = (idx)v->shape[at + 1];
+  return OK;
+}
+
+/* *value <- a number that is an attribute of the file, as it is where the file says nothing. */
+static int number_read(const struct capture_input *c, const char *name, real *value)
+{
+  int there;
+  TRY(h5_attribute_exists(&c->h5, "/", name, &there));
+  return there ? h5_read_real(&c->h5, "/", name, value) : OK;
+}
+
+static int attributes_read(struct capture_input *c)
+{
+  struct attention *a = &c->source.attention;
+  int there;
+  gidx causal = 0;
+  a->scale = 1 / sqrt(a->d);
+  TRY(h5_attribute_exists(&c->h5, "/", "causal", &there));
+  CHECK(there, ERR_INPUT,
+        "'%s' does not say whether attention is causal: add the attribute, as in "
+        "f.attrs[\"causal\"] = 1, or 0",
+        c->path);
+  TRY(h5_read_long(&c->h5, "/", "causal", &causal));
+  TRY(h5_attribute_exists(&c->h5, "/", "window", &there));
+  if (there) TRY(h5_read_long(&c->h5, "/", "window", &a->window));
+  TRY(number_read(c, "scale", &a->scale));
+  TRY(number_read(c, "softcap", &a->softcap));
+  CHECK(causal == 0 || causal == 1, ERR_INPUT, "'causal' of '%s' is %lld, not 0 or 1", c->path,
+        (long long)causal);
+  CHECK(a->window >= 0, ERR_INPUT, "'window' of '%s' is %lld; without a window it is 0", c->path,
+        (long long)a->window);
+  CHECK(a->scale > 0 && isfinite(a->scale), ERR_INPUT, "'scale' of '%s' is %g, not positive",
+        c->path, a->scale);
+  CHECK(a->softcap >= 0 && isfinite(a->softcap), ERR_INPUT,
+        "'softcap' of '%s' is %g; without one it is 0", c->path, a->softcap);
+  a->causal = (int)causal;
+  a->window = imin(a->window, INT64_C(1) << 60);
+  return OK;
+}
+
+static int queries_read(void *self, gidx first, idx count, float *q)
+{
+  struct capture_input *c = self;
+  return h5_array_read(&c->q, first, count, TYPE_F32, q);
+}
+
+static int plain_read(void *self, gidx sequence, gidx first, idx count, float *k, float *v)
+{
+  struct capture_input *c = self;
+  gidx at = c->kv_start[sequence] + first;
+  TRY(h5_array_read(&c->k, at, count, TYPE_F32, k));
+  return h5_array_read(&c->v, at, count, TYPE_F32, v);
+}
+
+static int tokens_read(void *self, gidx sequence, gidx first, idx count, idx *token)
+{
+  struct capture_input *c = self;
+  return h5_array_read(&c->token, c->kv_start[sequence] + first, count, TYPE_I32, token);
+}
+
+/* The tokens of contiguous positions, where the file has them. */
+static int tokens_open(struct capture_input *c)
+{
+  int there;
+  TRY(has(c, "/token", &there));
+  if (!there) return OK;
+  TRY(h5_array_open(&c->h5, "/token", &c->token));
+  h5_array_stream(&c->token);
+  CHECK(c->token.rank == 1 && c->token.type == TYPE_I32 && c->token.shape[0] == c->k.shape[0],
+        ERR_INPUT, "'/token' of '%s' is no array of %lld int32, one for each position", c->path,
+        (long long)c->k.shape[0]);
+  c->source.tokens = tokens_read;
+  return OK;
+}
+
+/* out <- cells of one block: all of it where it is right there, else by way of a block's room. */
+static int cells_read(const struct h5_array *a, idx block, idx from, idx count, float *room,
+                      float *out)
+{
+  gidx width = a->shape[2] * a->shape[3];
+  if (count == a->shape[1]) return h5_array_read(a, block, 1, TYPE_F32, out);
+  TRY(h5_array_read(a, block, 1, TYPE_F32, room));
+  memcpy(out, room + from * width, (size_t)(count * width) * sizeof *out);
+  return OK;
+}
+
+static int pool_read(void *self, gidx sequence, gidx first, idx count, float *k, float *v)
+{
+  struct capture_input *c = self;
+  const idx *table = c->table + sequence * c->width;
+  gidx wide_k = c->k.shape[2] * c->k.shape[3], wide_v = c->v.shape[2] * c->v.shape[3];
+  for (gidx p = first, end = first + count; p < end;) {
+    idx block = table[p / c->block], from = (idx)(p % c->block);
+    idx n = (idx)imin(c->block - from, end - p);
+    TRY(cells_read(&c->k, block, from, n, c->block_k, k));
+    TRY(cells_read(&c->v, block, from, n, c->block_v, v));
+    k += n * wide_k;
+    v += n * wide_v;
+    p += n;
+  }
+  return OK;
+}
+
+static int objects_open(struct capture_input *c)
+{
+  int is_plain, is_pool;
+  TRY(has(c, "/k", &is_plain));
+  TRY(has(c, "/kv", &is_pool));
+  CHECK(!is_plain || !is_pool, ERR_INPUT,
+        "'%s' has both '/k' and a pool '/kv': remove what queries are not to see", c->path);
+  TRY(floats_open(c, "/q", 3, "(queries, heads, D)", &c->q));
+  TRY(is_pool ? pool_open(c) : plain_open(c));
+  TRY(shapes_check(c));
+  TRY(queries_find(c));
+  TRY(is_pool ? table_read(c) : positions_find(c));
+  if (!is_pool) TRY(tokens_open(c));
+  TRY(attributes_read(c));
+  c->source.positions = is_pool ? pool_read : plain_read;
+  return OK;
+}
+
+int capture_input_open(struct capture_input *c, const char *name)
+{
+  *c = (struct capture_input){0};
+  TRY(input_of_folder(name, "capture.h5", c->path));
+  TRY(h5_open(&c->h5, c->path));
+  TRY(objects_open(c));
+  struct capture_source *s = &c->source;
+  s->start = c->start;
+  s->length = c->length;
+  s->name = c->path;
+  s->self = c;
+  s->queries = queries_read;
+  return OK;
+}
+
+static void objects_close(struct capture_input *c)
+{
+  h5_array_close(&c->q);
+  h5_array_close(&c->k);
+  h5_array_close(&c->v);
+  h5_array_close(&c->token);
+  arena_free(&c->arena);
+}
+
+void capture_input_close(struct capture_input *c)
+{
+  objects_close(c);
+  h5_close(&c->h5);
+}
+
+int capture_file_check(const struct h5_file *f)
+{
+  struct capture_input c = {.h5 = *f};
+  snprintf(c.path, sizeof c.path, "%s", f->path);
+  int status = objects_open(&c);
+  objects_close(&c);
+  return status;
+}

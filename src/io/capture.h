@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Captures of attention: queries, keys and values of sequences, contiguous or in a paged pool.
+ *
+ * Floor: io.  Reading is not collective: every rank opens the file itself and reads its own part.
+ * doc/formats.md has what a capture holds. */
+#ifndef IO_CAPTURE_H
+#define IO_CAPTURE_H
+
+#include "base/memory.h"
+#include "io/h5/h5.h"
+#include "model/capture.h"
+
+struct capture_input {
+  struct capture_source source;
+  char path[4096];
+  struct h5_file h5;
+  struct h5_array q, k, v, token;
+  struct arena arena;
+  gidx *start, *kv_start; /* [sequences + 1]; without a pool */
+  gidx *length;           /* [sequences] */
+  idx *table;             /* [sequences][width], NULL without a pool */
+  gidx width;
+  idx block;                /* positions in a block of the pool */
+  float *block_k, *block_v; /* one block */
+};
+/* Open a capture by name; a folder stands for its capture.h5.  capture_input_close() follows also
+ * when it fails.  ERR_IO: cannot open; ERR_INPUT: an object or attribute is missing or has another
+ * type or shape, sizes do not agree, a table leads out of its pool: the message names the place. */
+int capture_input_open(struct capture_input *c, const char *name);
+void capture_input_close(struct capture_input *c);
+/* Do the sequences of an open file fit its queries, keys and values?  As capture_input_open(). */
+int capture_file_check(const struct h5_file *f);
+
+#endif

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The plain loops: position by position inside a block, block by block, shard by shard. */
+#include "model/attention.h"
+
+#include <math.h>
+
+#include "base/num.h"
+#include "model/functions.h"
+
+static const real LOG2_E = 0x1.71547652b82fep+0;
+static const float LN2 = 0x1.62e430p-1f;
+
+void attention_seen(const struct attention *a, gidx p, gidx n_kv, gidx *from, gidx *end)
+{
+  *from = a->window ? imax(p - a->window + 1, 0) : 0;
+  gidx last = a->causal ? p : a->window ? p + a->window - 1 : n_kv - 1;
+  *end = imax(imin(last + 1, n_kv), *from);
+  if (*end == *from) *from = *end = 0;
+}
+
+struct attention_factors attention_factors(const struct attention *a)
+{
+  int caps = a->softcap > 0;
+  return (struct attention_factors){.inner = caps ? (float)(a->scale / a->softcap) : 0,
+                                    .exponent = (float)((caps ? a->softcap : a->scale) * LOG2_E)};
+}
+
+void attention_sum_begin(const struct attention *a, struct attention_sum *s)
+{
+  s->m = -INFINITY;
+  s->l = 0;
+  for (idx c = 0; c < a->dv; c++) s->acc[c] = 0;
+}
+
+/* The larger one, NaN if one is. */
+static float larger(float a, float b)
+{
+  return a != a || a > b ? a : b;
+}
+
+void attention_sum_join(const struct attention *a, struct attention_sum *s,
+                        const struct attention_sum *more)
+{
+  float m = larger(s->m, more->m), own = exp2_f32(s->m - m), other = exp2_f32(more->m - m);
+  s->m = m;
+  s->l = fmaf(more->l, other, s->l * own);
+  for (idx c = 0; c < a->dv; c++) s->acc[c] = fmaf(more->acc[c], other, s->acc[c] * own);
+}
+
+void attention_finish(const struct attention *a, const struct attention_sum *s, int sees,
+                      float *out, float *lse)
+{
+  int valid = isfinite(s->m);
+  *lse = !sees ? -INFINITY : valid ? fmaf(s->m, LN2, log_f32(s->l)) : NAN;
+  for (idx c = 0; c < a->dv; c++) {
+    out[c] = !sees ? 0 : valid ? s->acc[c] / s->l : NAN;
+    if (isnan(out[c])) out[c] = NAN; /* the one that C has, whatever came in */
+  }
+}
+
+static gidx cell_of(const struct attention_cells *c, gidx j)
+{
+  return c->table ? (gidx)c->table[j / c->size] * c->size + j % c->size : j;
+}
+
+struct walk {
+  const struct attention *a;
+  const struct attention_cells *cells;
+  struct attention_factors factors;
+  const float *q;
+  idx kv_head;
+};
+
+static float score(const struct walk *w, gidx j)
+{
+  const float *k = w->cells->k + (cell_of(w->cells, j) * w->a->kv_heads + w->kv_head) * w->a->d;
+  float u = 0;
+  for (idx c = 0; c < w->a->d; c++) u = fmaf(w->q[c], k[c], u);
+  return w->factors.inner != 0 ? tanh_f32(u * w->factors.inner) : u;
+}
+
+/* s <- s and positions from .. end - 1, which are of one block. */
+static void block_walk(const struct walk *w, gidx from, gidx end, struct attention_sum *s)
+{
+  const struct attention *a = w->a;
+  float u[ATTENTION_BLOCK], largest = -INFINITY;
+  for (gidx j = from; j < end; j++) {
+    u[j - from] = score(w, j);
+    largest = larger(largest, u[j - from]);
+  }
+  float m = larger(s->m, largest * w->factors.exponent), shrink = exp2_f32(s->m - m);
+  s->m = m;
+  s->l *= shrink;
+  for (idx c = 0; c < a->dv; c++) s->acc[c] *= shrink;
+  for (gidx j = from; j < end; j++) {
+    float p = exp2_f32(fmaf(u[j - from], w->factors.exponent, -m));
+    const float *v = w->cells->v + (cell_of(w->cells, j) * a->kv_heads + w->kv_head) * a->dv;
+    s->l += p;
+    for (idx c = 0; c < a->dv; c++) s->acc[c] = fmaf(p, v[c], s->acc[c]);
+  }
+}
+
+/* s <- positions from .. end - 1, which are of one shard. */
+static void shard_walk(const struct walk *w, gidx from, gidx end, struct attention_sum *s)
+{
+  attention_sum_begin(w->a, s);
+  for (gidx next; from < end; from = next) {
+    next = imin((from / ATTENTION_BLOCK + 1) * ATTENTION_BLOCK, end);
+    block_walk(w, from, next, s);
+  }
+}
+
+void attention_row(const struct attention *a, const struct attention_cells *cells, const float *q,
+                   idx head, gidx from, gidx end, float *out, float *lse)
+{
+  float acc[2][MAX_HEAD_COLUMNS];
+  struct attention_sum sum = {.acc = acc[0]}, shard = {.acc = acc[1]};
+  struct walk w = {a, cells, attention_factors(a), q, head / (a->heads / a->kv_heads)};
+  attention_sum_begin(a, &sum);
+  int sees = 0;
+  for (gidx next; from < end; from = next, sees = 1) {
+    next = imin((from / ATTENTION_SHARD + 1) * ATTENTION_SHARD, end);
+    shard_walk(&w, from, next, sees ? &shard : &sum);
+    if (sees) attention_sum_join(a, &sum, &shard);
+  }
+  attention_finish(a, &sum, sees, out, lse);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Captured queries, keys and values of many sequences, read piece by piece.
+ *
+ * Floor: model.  Knows arrays only: no MPI, no HDF5, no CUDA. */
+#ifndef MODEL_CAPTURE_H
+#define MODEL_CAPTURE_H
+
+#include "model/attention.h"
+
+/* The io floor fills this struct for files.  16-bit floats come widened exactly. */
+struct capture_source {
+  struct attention attention;
+  gidx n;             /* queries of all sequences */
+  gidx sequences;     /* at least 1 */
+  const gidx *start;  /* [sequences + 1] where the queries of each begin; borrowed */
+  const gidx *length; /* [sequences] positions of each; borrowed */
+  const char *name;   /* borrowed: for messages */
+  void *self;         /* borrowed */
+  /* q[count][heads][d] <- queries first .. first + count - 1 of all.  Not collective. */
+  int (*queries)(void *self, gidx first, idx count, float *q);
+  /* k[count][kv_heads][d], v[count][kv_heads][dv] <- positions first .. first + count - 1 of a
+   * sequence, wherever they lie.  Not collective. */
+  int (*positions)(void *self, gidx sequence, gidx first, idx count, float *k, float *v);
+  /* token[count] <- the tokens of these positions.  NULL: the capture does not say. */
+  int (*tokens)(void *self, gidx sequence, gidx first, idx count, idx *token);
+};
+
+#endif

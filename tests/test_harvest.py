@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Claim: `sagitta harvest` gives the rows of softmax attention, and the same bytes for any number
+of ranks, block, thread and variant, from contiguous keys and values and from any paged pool of
+them; what is wrong with a capture is named before any work."""
+import os
+import tempfile
+
+import h5py
+import numpy as np
+
+from tap import claim, done_testing, fails, need, ok, sagitta, same, skip
+
+SEQUENCES = [(5, 5), (130, 130), (1, 1), (0, 7), (64, 200), (40, 1200), (3, 2)]
+H, H_KV, D, DV = 6, 2, 24, 20
+RANDOM = np.random.default_rng(5)
+
+
+def starts(lengths):
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+
+
+Q_START, KV_START = (starts([s[i] for s in SEQUENCES]) for i in (0, 1))
+Q = RANDOM.standard_normal((Q_START[-1], H, D)).astype(np.float32)
+K = RANDOM.standard_normal((KV_START[-1], H_KV, D)).astype(np.float32)
+V = RANDOM.standard_normal((KV_START[-1], H_KV, DV)).astype(np.float32)
+
+
+def bfloat16(x):
+    """The bits of x cut to bfloat16."""
+    return (x.view(np.uint32) >> 16).astype(np.uint16)
+
+
+def capture(path, q=Q, k=K, v=V, q_start=Q_START, kv_start=KV_START, pool=None, more=(), **facts):
+    with h5py.File(path, "w") as f:
+        for name, values in dict(q=q, k=k, v=v, q_start=q_start, kv_start=kv_start).items():
+            if values is None or (pool and name in ("k", "v", "kv_start")):
+                continue
+            f[name] = values
+            if values.dtype == np.uint16:
+                f[name].attrs["dtype"] = "bfloat16"
+        for name, values in (pool or {}).items():
+            f[f"kv/{name}"] = values
+        for name, value in {"causal": 1, **facts}.items():
+            if value is not None:
+                f.attrs[name] = value
+        for name, values in dict(more).items():
+            f[name] = values
+    return path
+
+
+def pool_make(size, spare=3):
+    """K and V in blocks of a pool in a random order, NaN in every cell without a position."""
+    needed = [-(-n // size) for _, n in SEQUENCES]
+    blocks = sum(needed) + spare
+    order = iter(RANDOM.permutation(blocks))
+    k = np.full((blocks, size, H_KV, D), np.nan, np.float32)
+    v = np.full((blocks, size, H_KV, DV), np.nan, np.float32)
+    table = np.full((len(SEQUENCES), max(needed) + 1), -1, np.int32)
+    for s, (_, n) in enumerate(SEQUENCES):
+        for b in range(needed[s]):
+            block = table[s, b] = next(order)
+            part = slice(KV_START[s] + b * size, KV_START[s] + min((b + 1) * size, n))
+            k[block, :part.stop - part.start] = K[part]
+            v[block, :part.stop - part.start] = V[part]
+    return dict(k=k, v=v, table=table, length=np.array([n for _, n in SEQUENCES], np.int64))
+
+
+def attention(q, k, v, causal=1, window=0, scale=None, softcap=0):
+    """One sequence in float64."""
+    n_q, n_kv = len(q), len(k)
+    q, k, v = (x.astype(np.float64) for x in (q, k, v))
+    k, v = (np.repeat(x, H // H_KV, axis=1) for x in (k, v))
+    s = np.einsum("ihd,jhd->ihj", q, k) * (scale or D ** -0.5)
+    if softcap:
+        s = softcap * np.tanh(s / softcap)
+    at = np.arange(n_q)[:, None] + n_kv - n_q - np.arange(n_kv)[None]
+    seen = np.ones((n_q, n_kv), bool)
+    if causal:
+        seen &= at >= 0
+    if window:
+        seen &= np.abs(at) < window
+    s[~np.broadcast_to(seen[:, None], s.shape)] = -np.inf
+    most = np.max(s, axis=2, initial=-1e300)[..., None]
+    p = np.exp(s - most)
+    total = p.sum(axis=2)
+    with np.errstate(all="ignore"):
+        out = np.einsum("ihj,jhd->ihd", p, v) / total[..., None]
+        return np.nan_to_num(out), np.where(total > 0, np.log(total) + most[..., 0], -np.inf)
+
+
+def harvest(path, out, *words, **more):
+    return sagitta("harvest", "--capture", path, "--output", out, *words, "--force", **more)
+
+
+def results(path):
+    with h5py.File(path) as f:
+        return f["rows"][:], f["lse"][:]
+
+
+@claim("rows and lse are those of float64")
+def values_check(at):
+    for facts in ({}, {"causal": 0}, {"window": 70}, {"causal": 0, "window": 9, "scale": 0.4},
+                  {"softcap": 2.0}):
+        capture(f"{at}/c.h5", **facts)
+        need(harvest(f"{at}/c.h5", f"{at}/v.h5"), f"{facts}")
+        rows, lse = results(f"{at}/v.h5")
+        for s, (n_q, n_kv) in enumerate(SEQUENCES):
+            mine, its = (slice(x[s], x[s + 1]) for x in (Q_START, KV_START))
+            z, l = attention(Q[mine], K[its], V[its], **facts)
+            ok(np.abs(rows[mine].reshape(z.shape) - z).max(initial=0) < 4e-6 and
+               np.array_equal(np.isinf(lse[mine]), np.isinf(l)) and
+               np.abs(lse[mine][np.isfinite(l)] - l[np.isfinite(l)]).max(initial=0) < 4e-6,
+               f"{facts}, {n_q} queries of {n_kv}")
+
+
+@claim("PyTorch's attention is near")
+def torch_check(at):
+    try:
+        import torch
+    except ImportError:
+        return skip("there is no PyTorch")
+    q, k, v = (RANDOM.standard_normal((300, H, D)).astype(np.float32) for _ in range(3))
+    capture(f"{at}/t.h5", q, k, v, None, None)
+    need(harvest(f"{at}/t.h5", f"{at}/t-rows.h5"), "harvest")
+    turned = (torch.from_numpy(x).transpose(0, 1) for x in (q, k, v))
+    z = torch.nn.functional.scaled_dot_product_attention(*turned, is_causal=True).transpose(0, 1)
+    ok(np.abs(results(f"{at}/t-rows.h5")[0] - z.reshape(300, -1).numpy()).max() < 4e-6, "rows")
+
+
+@claim("any ranks, blocks, threads and variants give the same bytes")
+def partition_check(at):
+    capture(f"{at}/c.h5")
+    need(harvest(f"{at}/c.h5", f"{at}/one.h5", "--threads", 1), "one rank")
+    for i, (ranks, words) in enumerate([(3, ()), (2, ("--block", 37)), (0, ("--block", 1)),
+                                        (0, ("--threads", 3)), (0, ("--cpu-variant", "avx2"))]):
+        done = harvest(f"{at}/c.h5", f"{at}/{i}.h5", *words, ranks=ranks)
+        if "lacks the instructions" in done.stderr:
+            continue
+        need(done, f"{ranks} ranks {words}")
+        same(f"{at}/one.h5", f"{at}/{i}.h5", f"{ranks} ranks {words}")
+    need(sagitta("verify", f"{at}/one.h5"), "verify")
+
+
+@claim("a paged pool, its blocks in any order, gives the bits of contiguous keys and values")
+def pools_check(at):
+    need(harvest(capture(f"{at}/c.h5", window=300), f"{at}/plain.h5"), "plain")
+    for size in (1, 16, 24, 64, 300):
+        capture(f"{at}/p.h5", pool=pool_make(size), window=300)
+        need(harvest(f"{at}/p.h5", f"{at}/paged.h5", ranks=2 if size == 24 else 0), f"{size}")
+        same(f"{at}/plain.h5", f"{at}/paged.h5", f"blocks of {size}")
+
+
+@claim("float16 and bfloat16 are widened exactly")
+def types_check(at):
+    half = [x.astype(np.float16) for x in (Q, K, V)]
+    brain = [bfloat16(x) for x in (Q, K, V)]
+    for name, short, wide in (
+            ("float16", half, [x.astype(np.float32) for x in half]),
+            ("bfloat16", brain, [(x.astype(np.uint32) << 16).view(np.float32) for x in brain])):
+        need(harvest(capture(f"{at}/s.h5", *short), f"{at}/short.h5"), name)
+        need(harvest(capture(f"{at}/w.h5", *wide), f"{at}/wide.h5"), name)
+        same(f"{at}/short.h5", f"{at}/wide.h5", name)
+
+
+@claim("fit and encode take the rows, and with --capture the same ones")
+def rows_check(at):
+    need(harvest(capture(f"{at}/c.h5"), f"{at}/rows.h5"), "harvest")
+    rows, own = ("--rows", f"{at}/rows.h5"), ("--capture", f"{at}/c.h5")
+    fit = ("--atoms", 16, "--top-s", 3, "--sweeps", 2, "--output")
+    need(sagitta("fit", *rows, *fit, f"{at}/fit"), "fit --rows")
+    need(sagitta("fit", *own, *fit, f"{at}/own"), "fit --capture")
+    encode = ("--dictionary", f"{at}/fit/dictionary.h5", "--output")
+    need(sagitta("encode", *rows, *encode, f"{at}/run"), "encode --rows")
+    for ranks in (0, 2):
+        need(sagitta("encode", *own, *encode, f"{at}/run{ranks}", ranks=ranks), "encode --capture")
+        same(f"{at}/run/supports.h5", f"{at}/run{ranks}/supports.h5", f"encode, {ranks} ranks")
+    for name in ("dictionary.h5", "supports.h5"):
+        same(f"{at}/fit/{name}", f"{at}/own/{name}", f"fit, {name}")
+    fails(sagitta("encode", *rows, *own, *encode, f"{at}/no"), 2, ["--rows", "--capture"], "both")
+    fails(sagitta("encode", *encode, f"{at}/no"), 2, ["--rows", "--capture"], "none")
+
+
+@claim("what is wrong with a capture is named before any work")
+def refused_check(at):
+    pool = pool_make(16)
+    far, short, junk = (pool["table"].copy() for _ in range(3))
+    far[5, 2], short[5, 3], junk[0, 1] = 999, -1, 0
+    lengths = pool["length"].copy()
+    lengths[1] = 100000
+    fallen = Q_START.copy()
+    fallen[2] = 0
+    bad = {
+        "no q": (dict(q=None), ["no '/q'"]),
+        "no causal": (dict(causal=None), ["causal", "f.attrs"]),
+        "causal": (dict(causal=3), ["'causal'", "3"]),
+        "window": (dict(window=-4), ["'window'", "-4"]),
+        "scale": (dict(scale=0.0), ["'scale'"]),
+        "softcap": (dict(softcap=-1.0), ["'softcap'"]),
+        "type": (dict(q=Q.astype(np.float64)), ["'/q'", "float64", "store float16"]),
+        "rank": (dict(q=Q.reshape(len(Q), -1)), ["'/q'", "2 dimensions"]),
+        "D": (dict(k=K[:, :, :-1]), ["'/q'", "24", "23"]),
+        "heads": (dict(q=Q[:, :5]), ["5 heads", "does not divide"]),
+        "k and v": (dict(v=V[:-1]), ["'/k' and '/v'", "dimension 0"]),
+        "q_start": (dict(q_start=Q_START[:-1]), ["'/q_start'", "from 0 to"]),
+        "falls": (dict(q_start=fallen), ["falls at entry 2"]),
+        "sequences": (dict(q_start=None), ["'/kv_start'", "sequences"]),
+        "kv_start": (dict(kv_start=None), ["add '/kv_start'"]),
+        "both": (dict(more={"kv/k": K}), ["both '/k'"]),
+        "far": (dict(pool={**pool, "table": far}), ["entry (5, 2)", "999"]),
+        "short": (dict(pool={**pool, "table": short}), ["entry (5, 3)", "-1"]),
+        "junk": (dict(pool={**pool, "table": junk}), ["entry (0, 1)", "write -1"]),
+        "length": (dict(pool={**pool, "length": lengths}), ["100000", "sequence 1"]),
+    }
+    for what, (change, words) in bad.items():
+        done = harvest(capture(f"{at}/b.h5", **change), f"{at}/bad.h5")
+        fails(done, 65, words, what)
+    ok(not os.path.exists(f"{at}/bad.h5"), "no result is left")
+    fails(sagitta("harvest", "--output", f"{at}/bad.h5"), 2, ["--capture"], "no capture")
+    fails(harvest(f"{at}/none.h5", f"{at}/bad.h5"), 74, ["none.h5"], "no file")
+
+
+@claim("a row that is not finite ends the job, and is named")
+def finite_check(at):
+    k = K.copy()
+    k[KV_START[1] + 100, 1, 3] = np.nan
+    for ranks in (0, 2):
+        done = harvest(capture(f"{at}/n.h5", k=k), f"{at}/n-rows.h5", ranks=ranks)
+        fails(done, 65, ["row 105 ", "query 100 of sequence 1", "head 3"], f"{ranks} ranks")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as at:
+        values_check(at)
+        torch_check(at)
+        partition_check(at)
+        pools_check(at)
+        types_check(at)
+        rows_check(at)
+        refused_check(at)
+        finite_check(at)
+    done_testing()
+
+
+main()

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Claim: `sagitta pack` shares equal prefixes, harvest gives of the pool what it gives of the
+captures, and prefixes whose tokens alone are equal are not shared."""
+import os
+import tempfile
+
+import h5py
+import numpy as np
+
+from tap import claim, done_testing, fails, need, ok, sagitta, same
+
+H, H_KV, D = 4, 2, 8
+RANDOM = np.random.default_rng(3)
+PROMPT = RANDOM.integers(0, 50, 70)
+LENGTHS = [(100, 70), (100, 70), (64, 64), (90, 40), (7, 0), (0, 0), (130, 33)]  # (all, of PROMPT)
+
+
+def sequences():
+    """Tokens, and keys and values that depend on all tokens up to a position, as a model's do."""
+    for n, alike in LENGTHS:
+        tokens = np.concatenate([PROMPT[:alike], RANDOM.integers(50, 99, n - alike)])
+        state = np.cumsum(np.sin((tokens + 1) * np.arange(1, n + 1)))
+        wave = np.sin(state[:, None] * np.arange(1, 2 * H_KV * D + 1)).astype(np.float32)
+        yield tokens.astype(np.int32), *(x.reshape(n, H_KV, D) for x in np.split(wave, 2, axis=1))
+
+
+TOKEN, K, V = (np.concatenate(x) for x in zip(*sequences()))
+START = np.concatenate([[0], np.cumsum([n for n, _ in LENGTHS])])
+Q = RANDOM.standard_normal((len(K), H, D)).astype(np.float32)
+
+
+def capture(path, first=0, end=len(LENGTHS), k=K, causal=1, **left_out):
+    part = slice(START[first], START[end])
+    with h5py.File(path, "w") as f:
+        for name, x in dict(q=Q, k=k, v=V, token=TOKEN).items():
+            if name not in left_out:
+                f[name] = x[part]
+        f["q_start"] = START[first:end + 1] - START[first]
+        f.attrs["causal"] = causal
+    return path
+
+
+def pack(captures, out, *words):
+    options = [word for path in captures for word in ("--capture", path)]
+    return sagitta("pack", *options, "--output", out, "--force", *words)
+
+
+def blocks_used(path):
+    with h5py.File(path) as f:
+        table = f["kv/table"][:]
+        return table, len(f["kv/k"])
+
+
+@claim("what is shared, and the rows of the pool")
+def check_shared(at):
+    capture(f"{at}/all.h5")
+    halves = [capture(f"{at}/a.h5", 0, 3), capture(f"{at}/b.h5", 3)]
+    need(sagitta("harvest", "--capture", f"{at}/all.h5", "--output", f"{at}/rows.h5"), "plain")
+    for size in (1, 16, 48, 1000):
+        need(pack(halves, f"{at}/packed", "--size", size), f"size {size}")
+        table, blocks = blocks_used(f"{at}/packed/capture.h5")
+        shared = [alike // size for _, alike in LENGTHS]
+        needed = [-(-n // size) for n, _ in LENGTHS]
+        # The first sequence brings the prompt; the third one has no more than it.
+        ok(blocks == 1 + sum(needed) - sum(shared[1:]), f"size {size}: {blocks} blocks")
+        for s in range(1, len(LENGTHS)):
+            ok(np.array_equal(table[0, :shared[s]], table[s, :shared[s]]) and
+               np.all((table[s] >= 0) == (np.arange(table.shape[1]) < needed[s])) and
+               len(set(table[0]) & set(table[s]) - {-1}) == shared[s], f"size {size}, {s}: {table}")
+        need(sagitta("harvest", "--capture", f"{at}/packed", "--output", f"{at}/p.h5", "--force"),
+             "harvest")
+        same(f"{at}/rows.h5", f"{at}/p.h5", f"size {size}")
+    need(sagitta("verify", f"{at}/packed/capture.h5"), "verify")
+    need(sagitta("inspect", f"{at}/packed/capture.h5"), "inspect")
+
+
+@claim("equal tokens with other keys are not shared")
+def check_unlike(at):
+    k = K.copy()
+    k[START[1] + 20, 1, 3] *= 1 + 2.0 ** -23
+    done = pack([capture(f"{at}/k.h5", k=k)], f"{at}/k")
+    need(done, "pack")
+    table, _ = blocks_used(f"{at}/k/capture.h5")
+    ok(table[0, 0] == table[1, 0] and table[0, 1] != table[1, 1] and "1 prefixes" in done.stderr,
+       f"{table[:2]} {done.stderr[-300:]}")
+    need(sagitta("harvest", "--capture", f"{at}/k.h5", "--output", f"{at}/k1.h5"), "plain")
+    need(sagitta("harvest", "--capture", f"{at}/k", "--output", f"{at}/k2.h5"), "pool")
+    same(f"{at}/k1.h5", f"{at}/k2.h5", "rows")
+
+
+@claim("captures that cannot be packed are refused")
+def check_refused(at):
+    capture(f"{at}/all.h5")
+    fails(pack([capture(f"{at}/x.h5", token=0)], f"{at}/no"), 65, ["no '/token'", "int32"], "token")
+    fails(pack([f"{at}/all.h5", capture(f"{at}/x.h5", causal=0)], f"{at}/no"), 65,
+          ["differ in causal", "pack them apart"], "causal")
+    fails(pack([f"{at}/packed"], f"{at}/no"), 65, ["no '/token'"], "a pool")
+    with h5py.File(capture(f"{at}/x.h5"), "r+") as f:
+        del f["token"]
+        f["token"] = TOKEN[:-1]
+    fails(pack([f"{at}/x.h5"], f"{at}/no"), 65, ["'/token'", "one for each position"], "short")
+    fails(sagitta("pack", "--output", f"{at}/no"), 2, ["--capture"], "none")
+    ok(not os.path.exists(f"{at}/no/capture.h5"), "nothing is left")
+
+
+@claim("a pool whose table leads out of it is found")
+def check_verify(at):
+    need(pack([capture(f"{at}/all.h5")], f"{at}/packed"), "pack")
+    with h5py.File(f"{at}/packed/capture.h5", "r+") as f:
+        blocks = len(f["kv/k"])
+        f["kv/table"][2, 1] = blocks
+    fails(sagitta("harvest", "--capture", f"{at}/packed", "--output", f"{at}/p2.h5"), 65,
+          ["'/kv/table'"], "harvest")
+    fails(sagitta("verify", f"{at}/packed/capture.h5"), 65, ["/kv/table"], "verify")
+
+
+with tempfile.TemporaryDirectory() as main:
+    check_shared(main)
+    check_unlike(main)
+    check_refused(main)
+    check_verify(main)
+done_testing()

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Claim: the blocks of a paged pool are counted, shared, copied on write and given back as
+ * sequences come and go; what a sequence wrote stays its own, whatever the hashes. */
+#include "model/pool.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/num.h"
+#include "base/rng.h"
+#include "base/status.h"
+#include "tap.h"
+
+enum { SEQUENCES = 12, LONGEST = 90, STEPS = 20000, SMALL = 4, FEW = 60 };
+
+static uint64_t same_hash(const idx *tokens, idx size, uint64_t before)
+{
+  (void)tokens, (void)size, (void)before;
+  return 7;
+}
+
+static void counts_check(void)
+{
+  struct pool p;
+  struct pool_sequence s = {0};
+  claim_begin("blocks are taken and given back");
+  ok(!pool_init(&p, 64, 16) && p.free == 63, "63 of 64 blocks are free");
+  ok(!pool_allocate(&p, &s, 512) && p.free == 31, "512 tokens leave 31");
+  ok(!pool_allocate(&p, &s, 100) && s.count == 32, "it only grows");
+  pool_truncate(&p, &s, 256);
+  ok(p.free == 47, "256 tokens leave 47");
+  pool_truncate(&p, &s, 16);
+  ok(p.free == 62, "16 tokens leave 62");
+  ok(pool_allocate(&p, &s, 64 * 16) == ERR_MEMORY && p.free == 62 && s.count == 1 &&
+         !pool_check(&p),
+     "too many change nothing");
+  status_clear();
+  pool_truncate(&p, &s, 0);
+  ok(p.free == 63 && !pool_check(&p), "all are free");
+  claim_end();
+  pool_sequence_free(&s);
+  pool_free(&p);
+}
+
+static void order_check(void)
+{
+  struct pool p;
+  struct pool_sequence s[8] = {{0}}, t = {0};
+  static const int scrambled[] = {3, 7, 0, 5, 1, 6, 2, 4};
+  claim_begin("an idle pool is brought into order");
+  ok(!pool_init(&p, 9, 16), "init");
+  for (int i = 0; i < 8; i++) ok(!pool_allocate(&p, &s[i], 16), "one block");
+  for (int i = 0; i < 8; i++) pool_truncate(&p, &s[scrambled[i]], 0);
+  ok(p.next[0] == s[4].block[0], "the last one that was freed comes first");
+  pool_defragment(&p);
+  ok(!pool_allocate(&p, &t, 48) && t.block[0] == 1 && t.block[1] == 2 && t.block[2] == 3,
+     "three ascending blocks");
+  claim_end();
+  for (int i = 0; i < 8; i++) pool_sequence_free(&s[i]);
+  pool_sequence_free(&t);
+  pool_free(&p);
+}
+
+/* A sequence of these tokens: what it can share, then blocks of its own, all full ones sealed. */
+static int begin(struct pool *p, struct pool_sequence *s, const idx *tokens, gidx n)
+{
+  int status = pool_share(p, s, tokens, n, NULL);
+  if (!status) status = pool_allocate(p, s, n);
+  if (status) pool_truncate(p, s, 0);
+  for (gidx i = 0; !status && i < n / p->size; i++) pool_seal(p, s, i, tokens + i * p->size);
+  return status;
+}
+
+static int refuse(void *self, gidx i, idx block)
+{
+  (void)block;
+  return i != *(const gidx *)self;
+}
+
+static void prefixes_check(void)
+{
+  struct pool p;
+  struct pool_sequence a = {0}, b = {0}, c = {0};
+  idx one[112], two[112], from;
+  for (idx i = 0; i < 112; i++) one[i] = i, two[i] = i < 32 ? i : 1000 + i;
+  claim_begin("equal prefixes are shared");
+  ok(!pool_init(&p, 8, 16) && !begin(&p, &a, one, 48) && !begin(&p, &b, two, 48), "two sequences");
+  ok(a.block[0] == b.block[0] && a.block[1] == b.block[1] && a.block[2] != b.block[2] &&
+         p.count[a.block[1]] == 2 && p.free == 3,
+     "two blocks are");
+  ok(begin(&p, &c, two, 48 + 48 + 16) == ERR_MEMORY && p.free == 3 && p.count[a.block[1]] == 2,
+     "a sequence that does not fit leaves no trace");
+  status_clear();
+  ok(!pool_own(&p, &b, 1, &from) && from == a.block[1] && b.block[1] != from &&
+         p.count[from] == 1 && p.free == 2,
+     "a shared block is copied before it is written");
+  ok(!pool_own(&p, &b, 1, &from) && !from && p.free == 2, "its own is not");
+  pool_truncate(&p, &a, 0);
+  ok(p.count[b.block[0]] == 1 && p.free == 4, "freeing one leaves the other's");
+  pool_truncate(&p, &b, 0);
+  ok(p.free == 7 && !pool_check(&p), "all are free");
+  ok(!pool_share(&p, &c, one, 48, NULL) && c.count == 3 && p.free == 4, "and still warm");
+  pool_truncate(&p, &c, 0);
+  gidx refused = 1;
+  ok(!pool_share(&p, &c, one, 48, &(struct pool_judge){&refused, refuse}) && c.count == 1,
+     "a judge ends the run");
+  claim_end();
+  pool_sequence_free(&a);
+  pool_sequence_free(&b);
+  pool_sequence_free(&c);
+  pool_free(&p);
+}
+
+/* Sequences beside a plain model: what each has written, and what every block holds. */
+struct fuzz {
+  struct pool pool;
+  struct pool_sequence s[SEQUENCES];
+  idx tokens[SEQUENCES][LONGEST];
+  gidx n[SEQUENCES];
+  idx content[FEW][SMALL];
+  uint64_t draws;
+};
+
+static gidx draw(struct fuzz *f, uint64_t bound)
+{
+  return (gidx)random_below(11, 1, f->draws++, bound);
+}
+
+/* What a position holds depends on all tokens up to it, as keys and values do. */
+static idx value_of(const struct fuzz *f, int q, gidx at)
+{
+  uint64_t value = 0;
+  for (gidx i = 0; i <= at; i++) value = mix64(value + (uint64_t)f->tokens[q][i] + 1);
+  return (idx)(value >> 33);
+}
+
+static void write_token(struct fuzz *f, int q, gidx at)
+{
+  f->content[f->s[q].block[at / SMALL]][at % SMALL] = value_of(f, q, at);
+}
+
+static void seal_all(struct fuzz *f, int q)
+{
+  for (gidx i = 0; i < f->n[q] / SMALL; i++)
+    pool_seal(&f->pool, &f->s[q], i, f->tokens[q] + i * SMALL);
+}
+
+static void fuzz_begin(struct fuzz *f, int q)
+{
+  gidx n = draw(f, LONGEST);
+  for (gidx i = 0; i < n; i++) f->tokens[q][i] = (idx)draw(f, i < 20 ? 2 : 3) % 2;
+  gidx alike = draw(f, 2) ? (gidx)draw(f, SEQUENCES) : q, same = imin(n, f->n[alike]);
+  memmove(f->tokens[q], f->tokens[alike], (size_t)same * sizeof(idx));
+  if (pool_share(&f->pool, &f->s[q], f->tokens[q], n, NULL)) return;
+  gidx shared = f->s[q].count * SMALL;
+  if (pool_allocate(&f->pool, &f->s[q], n)) {
+    status_clear();
+    pool_truncate(&f->pool, &f->s[q], 0);
+    return;
+  }
+  f->n[q] = n;
+  for (gidx i = shared; i < n; i++) write_token(f, q, i);
+  seal_all(f, q);
+}
+
+static void fuzz_grow(struct fuzz *f, int q)
+{
+  gidx n = imin(f->n[q] + draw(f, 9), LONGEST);
+  idx from = 0;
+  if (f->n[q] % SMALL && pool_own(&f->pool, &f->s[q], f->n[q] / SMALL, &from)) {
+    status_clear();
+    return;
+  }
+  if (from)
+    memcpy(f->content[f->s[q].block[f->n[q] / SMALL]], f->content[from], sizeof *f->content);
+  if (pool_allocate(&f->pool, &f->s[q], n)) {
+    status_clear();
+    return;
+  }
+  for (; f->n[q] < n; f->n[q]++) {
+    f->tokens[q][f->n[q]] = (idx)draw(f, 2);
+    write_token(f, q, f->n[q]);
+  }
+  seal_all(f, q);
+}
+
+/* Go back to an earlier position, and on from there with other tokens. */
+static void fuzz_turn(struct fuzz *f, int q)
+{
+  f->n[q] = draw(f, (uint64_t)f->n[q] + 1);
+  pool_truncate(&f->pool, &f->s[q], f->n[q]);
+  fuzz_grow(f, q);
+}
+
+static void fuzz_step(struct fuzz *f)
+{
+  int q = (int)draw(f, SEQUENCES);
+  gidx what = draw(f, 8);
+  if (!f->n[q])
+    fuzz_begin(f, q);
+  else if (what < 3)
+    fuzz_turn(f, q);
+  else if (what < 5)
+    fuzz_grow(f, q);
+  else {
+    f->n[q] = what < 7 ? draw(f, (uint64_t)f->n[q] + 1) : 0;
+    pool_truncate(&f->pool, &f->s[q], f->n[q]);
+  }
+  if (!draw(f, 50)) pool_defragment(&f->pool);
+}
+
+/* Counts are those of the sequences, and every sequence reads what it wrote. */
+static int fuzz_holds(const struct fuzz *f)
+{
+  idx count[FEW] = {0};
+  int good = pool_check(&f->pool) == OK;
+  for (int q = 0; q < SEQUENCES; q++) {
+    good &= f->s[q].count == ceil_div(f->n[q], SMALL);
+    for (gidx i = 0; i < f->s[q].count; i++) count[f->s[q].block[i]]++;
+    for (gidx i = 0; i < f->n[q]; i++)
+      good &= f->content[f->s[q].block[i / SMALL]][i % SMALL] == value_of(f, q, i);
+  }
+  return good && !count[0] && !memcmp(count + 1, f->pool.count + 1, (FEW - 1) * sizeof *count);
+}
+
+static void fuzz_check(pool_hash *hashes, const char *how)
+{
+  struct fuzz *f = calloc(1, sizeof *f);
+  gidx shared = 0;
+  int good = !pool_init(&f->pool, FEW, SMALL);
+  if (hashes) f->pool.hashes = hashes;
+  claim_begin("%d steps of %d sequences, %s", STEPS, SEQUENCES, how);
+  for (int i = 0; i < STEPS && good; i++) {
+    fuzz_step(f);
+    good = fuzz_holds(f);
+    for (idx b = 1; b < FEW; b++) shared += f->pool.count[b] > 1;
+    if (!good) ok(0, "step %d: %s", i, status_message());
+  }
+  ok(good, "sequences have what they wrote");
+  ok(shared > STEPS, "blocks were shared, %lld in all steps", (long long)shared);
+  for (int q = 0; q < SEQUENCES; q++) pool_truncate(&f->pool, &f->s[q], 0);
+  ok(f->pool.free == FEW - 1 && !pool_check(&f->pool), "all are free in the end");
+  claim_end();
+  for (int q = 0; q < SEQUENCES; q++) pool_sequence_free(&f->s[q]);
+  pool_free(&f->pool);
+  free(f);
+}
+
+int main(void)
+{
+  counts_check();
+  order_check();
+  prefixes_check();
+  fuzz_check(NULL, "each content with a hash of its own");
+  fuzz_check(same_hash, "all with one hash");
+  return done_testing();
+}
