@@ -37,7 +37,8 @@ int watchdog_begin(int code, const char *what, const char *subject);
 void watchdog_end(int step);
 
 /* The caller says why the process ends and ends it; where it cannot within a second, because that
- * blocks too, the watchdog does.  Does not return when the watchdog has already begun to. */
+ * blocks too, the watchdog does.  Called again, another second begins.  Does not return when the
+ * watchdog has already begun to. */
 void watchdog_leave(int code);
 
 #endif

@@ -62,7 +62,7 @@ static const struct option_row fit_rows[] = {
      "ridge penalty on the codes while fitting; the final codes have none"},
     {"update", OPTION_CHOICE, AT(update), "auto", 0, 0, "auto|atoms|joint", NULL,
      "how a sweep moves the atoms: each by its own system, or all at once by the normal equations; "
-     "auto: the faster one"},
+     "auto: all at once where --atoms squared is at most 16 times the codes of all rows"},
     {"passes", OPTION_INT, AT(passes), "4", 1, 1000, NULL, "COUNT",
      "passes over the atoms in a joint update"},
     {"directions", OPTION_INT, AT(directions), "1", 1, MAX_DIRECTIONS, NULL, "COUNT",

@@ -108,12 +108,14 @@ static int job_fail(struct run *run, int status)
   int speaks = !run->comm.agreed || run->comm.rank == 0;
   if (!speaks) speaker_wait();
   watchdog_leave(status);
-  result_discard();
-  if (speaks) {
+  if (speaks) { /* first: what comes later may take longer than a process that leaves is given */
     if (run->comm.size > 1 && !run->comm.agreed) fprintf(stderr, "rank %d: ", run->comm.rank);
     fprintf(stderr, "sagitta %s: %s\n", run->command->name, status_message());
     if (log_verbose()) fputs(status_trace(), stderr);
+    fflush(stderr);
   }
+  watchdog_leave(status);
+  result_discard();
   log_failure(status_message());
   fflush(NULL);
   if (run->comm.size == 1) _exit(status);
