@@ -131,7 +131,8 @@ COMPUTED_TESTS = $(check_PROGRAMS) \
   %D%/test_terminal_slq.py %D%/test_terminal_files.py %D%/test_fingerprints.sh %D%/test_identity.py \
   %D%/test_seed.py %D%/test_encoder.py %D%/test_evaluate.py %D%/test_import.py %D%/test_export.py \
   %D%/test_synth.py %D%/test_independent.py %D%/test_io_inputs.py %D%/test_io_files.py \
-  %D%/test_io_hashes.py %D%/test_shards.py %D%/test_merge.py %D%/test_cli.sh %D%/test_watchdog.py
+  %D%/test_io_hashes.py %D%/test_shards.py %D%/test_merge.py %D%/test_harvest.py %D%/test_pack.py \
+  %D%/test_cli.sh %D%/test_watchdog.py
 check-computed:
 	@all=; for test in $(COMPUTED_TESTS); do \
 	  case ' $(COMPILED_BY_NONE) ' in *" $$test "*) ;; *) all="$$all $$test" ;; esac; \
