@@ -90,6 +90,100 @@ static struct triad_gradient triad_gradient_of(const struct triad_case *c, float
   return (struct triad_gradient){c->x, c->dy, dw, k, n, n, c->z.m, k, n};
 }
 
+/* The same operations with arrays of the host, whichever side the device computes on. */
+enum { MAX_SIDES = 8 };
+struct triad_side {
+  struct device *dev;
+  struct buffer all[MAX_SIDES];
+  int count, status;
+};
+
+/* Where `bytes` of the host are for the device; NULL stays NULL. */
+static void *side_put(struct triad_side *s, const void *host, gidx bytes)
+{
+  struct buffer *b = &s->all[s->count];
+  if (!host || s->status) return NULL;
+  s->count++;
+  s->status = buffer_wrap(s->dev, b, (void *)host, bytes);
+  if (!s->status) s->status = device_put(s->dev, b, 0, bytes);
+  return b->device;
+}
+
+/* The last array that was put comes back; then all are given back. */
+static int side_end(struct triad_side *s, int results)
+{
+  for (int i = s->count - results; i < s->count && !s->status; i++)
+    s->status = device_get(s->dev, &s->all[i], 0, s->all[i].bytes);
+  for (int i = 0; i < s->count; i++) buffer_free(s->dev, &s->all[i]);
+  return s->status;
+}
+
+static gidx floats(gidx lines, gidx stride, gidx last)
+{
+  return ((lines - 1) * stride + last) * (gidx)sizeof(float);
+}
+
+static int side_product(struct device *dev, const struct triad_product *p)
+{
+  struct triad_side s = {.dev = dev};
+  struct triad_product on = *p;
+  int turned = p->w.in == 1 && p->k > 1;
+  on.x = side_put(&s, p->x, floats(p->m, p->x_stride, p->k));
+  on.w.at = side_put(&s, p->w.at,
+                     turned || p->w.out != 1 ? floats(p->n, p->w.out, p->k)
+                                             : floats(p->k, p->w.in, p->n));
+  on.bias = side_put(&s, p->bias, p->n * (gidx)sizeof(float));
+  on.y = side_put(&s, p->y, floats(p->m, p->y_stride, p->n));
+  if (!s.status) s.status = device_triad_product(dev, &on);
+  return side_end(&s, 1);
+}
+
+static int side_gradient(struct device *dev, const struct triad_gradient *g)
+{
+  struct triad_side s = {.dev = dev};
+  struct triad_gradient on = *g;
+  on.x = side_put(&s, g->x, floats(g->m, g->x_stride, g->k));
+  on.dy = side_put(&s, g->dy, floats(g->m, g->dy_stride, g->n));
+  on.dw = side_put(&s, g->dw, floats(g->k, g->dw_stride, g->n));
+  if (!s.status) s.status = device_triad_gradient(dev, &on);
+  return side_end(&s, 1);
+}
+
+enum list_operation { LIST_SPARSE, LIST_GRADIENT, LIST_DOTS };
+
+/* lines: rows of the matrix; rows: of dots. */
+static int side_lists(struct device *dev, enum list_operation what, const struct triad_lists *l,
+                      gidx lines, const float *rows, float *out)
+{
+  struct triad_side s = {.dev = dev};
+  struct triad_lists on = *l;
+  gidx entries = l->start[l->count], width = l->width, item = (gidx)sizeof(float);
+  on.start = side_put(&s, l->start, (l->count + 1) * (gidx)sizeof(gidx));
+  on.index = side_put(&s, l->index, (entries + 1) * item);
+  on.value = side_put(&s, l->value, (entries + 1) * item);
+  on.matrix = side_put(&s, l->matrix, lines * width * item);
+  rows = side_put(&s, rows, l->count * width * item);
+  out = side_put(&s, out, (what == LIST_DOTS ? imax(entries, 1) : l->count * width) * item);
+  if (!s.status)
+    s.status = what == LIST_SPARSE     ? device_triad_sparse(dev, &on, out)
+               : what == LIST_GRADIENT ? device_triad_sparse_gradient(dev, &on, out)
+                                       : device_triad_dots(dev, &on, rows, out);
+  return side_end(&s, 1);
+}
+
+static int side_adam(struct device *dev, const struct adam_state *a, const struct adam_rates *rates)
+{
+  struct triad_side s = {.dev = dev};
+  gidx bytes = a->count * (gidx)sizeof(float);
+  struct adam_state on = {.count = a->count};
+  on.g = side_put(&s, a->g, bytes);
+  on.w = side_put(&s, a->w, bytes);
+  on.m = side_put(&s, a->m, bytes);
+  on.v = side_put(&s, a->v, bytes);
+  if (!s.status) s.status = device_adam(dev, &on, rates);
+  return side_end(&s, 3);
+}
+
 static int triad_same(const struct triad_case *c, int status, gidx n, const char *what,
                       const struct how *how)
 {
@@ -106,15 +200,15 @@ static void triad_case_check(struct triad_case *c, struct device *dev, const str
   struct triad_product p = triad_forward_of(c, c->bias, c->wanted);
   triad_product(&p);
   p.y = c->got;
-  triad_same(c, device_triad_product(dev, &p), m * n, "forward", how);
+  triad_same(c, side_product(dev, &p), m * n, "forward", how);
   p = triad_back_of(c, c->wanted);
   triad_product(&p);
   p.y = c->got;
-  triad_same(c, device_triad_product(dev, &p), m * k, "back", how);
+  triad_same(c, side_product(dev, &p), m * k, "back", how);
   struct triad_gradient g = triad_gradient_of(c, c->wanted);
   triad_gradient(&g);
   g = triad_gradient_of(c, c->got);
-  triad_same(c, device_triad_gradient(dev, &g), k * n, "gradient", how);
+  triad_same(c, side_gradient(dev, &g), k * n, "gradient", how);
 }
 
 static void check_shapes(struct device *dev, const struct how *how)
@@ -153,7 +247,7 @@ static void check_rows(struct device *dev, const struct how *how)
   for (int i = 0; i < LENGTH(counts); i++) {
     p.m = counts[i];
     memset(c.got, 0, 4096 * N * sizeof *c.got);
-    int status = device_triad_product(dev, &p);
+    int status = side_product(dev, &p);
     triad_same(&c, status, imin(p.m, FIRST) * N, "rows 0..63", how);
   }
   claim_end();
@@ -174,7 +268,7 @@ static void check_layouts(struct device *dev, const struct how *how)
   p.y = c.got;
   p.w = (struct triad_weights){turned, 1, K};
   claim_begin("%s, %s: a transposed matrix is the same matrix", how->kind, how->variant);
-  triad_same(&c, device_triad_product(dev, &p), (gidx)M * N, "transposed", how);
+  triad_same(&c, side_product(dev, &p), (gidx)M * N, "transposed", how);
   claim_end();
   arena_free(&c.arena);
 }
@@ -192,10 +286,10 @@ static void sparse_make(struct triad_case *c, struct sparse_case *s)
   gidx at = 0;
   arena_alloc(&c->arena, &s->row_start, m + 1, sizeof(gidx));
   arena_alloc(&c->arena, &s->column_start, k + 1, sizeof(gidx));
-  arena_alloc(&c->arena, &s->row_index, (gidx)m * k, sizeof(idx));
-  arena_alloc(&c->arena, &s->column_index, (gidx)m * k, sizeof(idx));
-  arena_alloc(&c->arena, &s->row_value, (gidx)m * k, sizeof(float));
-  arena_alloc(&c->arena, &s->column_value, (gidx)m * k, sizeof(float));
+  arena_alloc(&c->arena, &s->row_index, (gidx)m * k + 1, sizeof(idx));
+  arena_alloc(&c->arena, &s->column_index, (gidx)m * k + 1, sizeof(idx));
+  arena_alloc(&c->arena, &s->row_value, (gidx)m * k + 1, sizeof(float));
+  arena_alloc(&c->arena, &s->column_value, (gidx)m * k + 1, sizeof(float));
   for (gidx i = 0; i < (gidx)m * k; i++)
     if (random_below(9, 1, (uint64_t)i, 3)) c->x[i] = 0;
   for (idx r = 0; r < m; r++, s->row_start[r] = at)
@@ -220,8 +314,8 @@ static void dots_check(struct triad_case *c, const struct sparse_case *s, struct
   idx m = c->z.m, k = c->z.k;
   struct triad_lists rows = {m, s->row_start, s->row_index, NULL, c->w, c->z.n};
   struct triad_product back = triad_back_of(c, c->wanted);
-  int status = device_triad_product(dev, &back), same = 1;
-  if (!status) status = device_triad_dots(dev, &rows, c->dy, c->got);
+  int status = side_product(dev, &back), same = 1;
+  if (!status) status = side_lists(dev, LIST_DOTS, &rows, c->z.k, c->dy, c->got);
   for (idx r = 0; r < m; r++)
     for (gidx e = s->row_start[r]; e < s->row_start[r + 1]; e++)
       same &= memcmp(&c->wanted[(gidx)r * k + s->row_index[e]], &c->got[e], sizeof(float)) == 0;
@@ -235,17 +329,17 @@ static void sparse_check(struct triad_case *c, struct device *dev, const struct 
   sparse_make(c, &s);
   struct triad_lists rows = {m, s.row_start, s.row_index, s.row_value, c->w, n};
   struct triad_product p = triad_forward_of(c, NULL, c->wanted);
-  int status = device_triad_product(dev, &p);
-  if (!status) status = device_triad_sparse(dev, &rows, c->got);
+  int status = side_product(dev, &p);
+  if (!status) status = side_lists(dev, LIST_SPARSE, &rows, k, NULL, c->got);
   triad_same(c, status, (gidx)m * n, "sparse forward", how);
   triad_sparse(&rows, c->got);
   triad_same(c, OK, (gidx)m * n, "reference of sparse forward", how);
   dots_check(c, &s, dev, how);
   struct triad_lists columns = {k, s.column_start, s.column_index, s.column_value, c->dy, n};
   struct triad_gradient g = triad_gradient_of(c, c->wanted);
-  status = device_triad_gradient(dev, &g);
+  status = side_gradient(dev, &g);
   triad_gradient_of(c, c->got);
-  if (!status) status = device_triad_sparse_gradient(dev, &columns, c->got);
+  if (!status) status = side_lists(dev, LIST_GRADIENT, &columns, m, NULL, c->got);
   triad_same(c, status, (gidx)k * n, "sparse gradient", how);
   triad_gradient_of(c, c->got);
   triad_sparse_gradient(&columns, c->got);
@@ -281,7 +375,7 @@ static void check_adam(struct device *dev, const struct how *how)
       struct adam_state s = {all[0][0], all[0][1], all[0][2], g, n};
       adam_step(&s, &rates);
       s = (struct adam_state){all[1][0], all[1][1], all[1][2], g, n};
-      int status = device_adam(dev, &s, &rates);
+      int status = side_adam(dev, &s, &rates);
       for (gidx j = 0; j < n; j++) g[j] *= j % 3 ? 0x1p-30f : -2;
       for (int j = 0; j < 3; j++)
         ok(!status && !memcmp(all[0][j], all[1][j], (size_t)n * sizeof *g), "%lld, step %lld",

@@ -16,6 +16,7 @@ check_PROGRAMS += \
   %D%/test_cuda_codes \
   %D%/test_cuda_dense \
   %D%/test_cuda_encoder \
+  %D%/test_cuda_dense_triad \
   %D%/test_cuda_joint \
   %D%/test_cuda_normal \
   %D%/test_cuda_steps \

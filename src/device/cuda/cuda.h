@@ -14,6 +14,7 @@
  *     normal                the normal equations of all atoms, and their descent
  *     joint                 the matrix S of all rows
  *     dense                 large dense matrices
+ *     triad                 products, gradients and steps of training
  *     arrow                 arrow systems, and those that the CPU solves
  *     arrow_lot             a lot of systems, from host to host
  *     steps                 the steps of all atoms

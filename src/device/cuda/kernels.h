@@ -71,6 +71,11 @@ enum {
   X(DENSE_CORNERS, dense_corners, 0, 0)                                                            \
   X(DENSE_UNIT, dense_unit, 0, 0)                                                                  \
   X(DENSE_ENTRIES, dense_entries, 0, 0)                                                            \
+  X(TRIAD_PRODUCT, triad_product, 1, 0)                                                            \
+  X(TRIAD_GRADIENT, triad_gradient, 1, 0)                                                          \
+  X(TRIAD_SPARSE, triad_sparse, 1, 0)                                                              \
+  X(TRIAD_DOTS, triad_dots, 0, 0)                                                                  \
+  X(TRIAD_ADAM, triad_adam, 0, 0)                                                                  \
   X(JOINT_ADD, joint_add, 1, 0)                                                                    \
   X(ARROW, arrow, 1, DEFINES_ARROW | DEFINES_TEAM)                                                 \
   X(ARROW_LANES, arrow_lanes, 1, DEFINES_ARROW | DEFINES_ROUNDS)                                   \

@@ -18,6 +18,7 @@
 #include "device/cuda/route.h"
 #include "device/cuda/screen_window.h"
 #include "device/cuda/steps.h"
+#include "device/cuda/triad.h"
 
 enum { MIN_ARCHITECTURE = 80 };
 
@@ -181,6 +182,11 @@ const struct backend backend_cuda = {
     .normal_descend = cuda_normal_descend,
     .normal_forget = cuda_normal_forget,
     .normal_bytes = cuda_normal_bytes,
+    .triad_product = cuda_triad_product,
+    .triad_gradient = cuda_triad_gradient,
+    .triad_sparse = cuda_triad_sparse,
+    .triad_dots = cuda_triad_dots,
+    .adam = cuda_adam,
     .steps = cuda_steps,
     .steps_look = cuda_steps_look,
     .steps_residual = cuda_steps_residual,

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Forward, back and gradient are one product of two matrices, read along either side. */
+#include "device/cuda/triad.h"
+
+#include "base/num.h"
+#include "base/status.h"
+#include "device/cuda/load.h"
+#include "triad_types.h"
+
+_Static_assert((int)TRIAD_CHUNK_ROWS == (int)TRIAD_CHUNK, "a chunk is a part of the result");
+
+enum { MAX_ADAM_BLOCKS = 1 << 14 };
+
+static int tiles_launch(struct device *dev, enum kernel_name name, int tile, struct triad_args *a)
+{
+  struct cuda_launch l = {
+      .name = name,
+      .grid = {(unsigned)ceil_div(a->columns, tile), (unsigned)ceil_div(a->rows, tile), 1},
+      .block = {TRIAD_SIDE, TRIAD_SIDE, 1},
+      .arguments = a};
+  TRY(cuda_launch(dev, &l));
+  return cuda_finish(dev->state);
+}
+
+int cuda_triad_product(struct device *dev, const struct triad_product *p)
+{
+  struct triad_args a = {.a = p->x,
+                         .b = p->w.at,
+                         .start = p->bias,
+                         .c = p->y,
+                         .a_row = p->x_stride,
+                         .a_depth = 1,
+                         .b_depth = p->w.in,
+                         .b_column = p->w.out,
+                         .c_row = p->y_stride,
+                         .rows = p->m,
+                         .columns = p->n,
+                         .depth = p->k};
+  return tiles_launch(dev, KERNEL_TRIAD_PRODUCT, TRIAD_PRODUCT_TILE, &a);
+}
+
+int cuda_triad_gradient(struct device *dev, const struct triad_gradient *g)
+{
+  struct triad_args a = {.a = g->x,
+                         .b = g->dy,
+                         .c = g->dw,
+                         .a_row = 1,
+                         .a_depth = g->x_stride,
+                         .b_depth = g->dy_stride,
+                         .b_column = 1,
+                         .c_row = g->dw_stride,
+                         .rows = g->k,
+                         .columns = g->n,
+                         .depth = g->m};
+  return tiles_launch(dev, KERNEL_TRIAD_GRADIENT, TRIAD_GRADIENT_TILE, &a);
+}
+
+static int lists_launch(struct device *dev, enum kernel_name name, const struct triad_lists *l,
+                        struct triad_list_args *a, int across)
+{
+  a->count = l->count;
+  a->start = (const long long *)l->start;
+  a->index = l->index;
+  a->value = l->value;
+  a->matrix = l->matrix;
+  a->width = l->width;
+  struct cuda_launch launch = {
+      .name = name,
+      .grid = {(unsigned)imin(l->count, TRIAD_MAX_LISTS), (unsigned)across, 1},
+      .block = {TRIAD_THREADS, 1, 1},
+      .arguments = a};
+  TRY(cuda_launch(dev, &launch));
+  return cuda_finish(dev->state);
+}
+
+int cuda_triad_sparse(struct device *dev, const struct triad_lists *l, int is_gradient, float *out)
+{
+  struct triad_list_args a = {.out = out, .is_gradient = is_gradient};
+  return lists_launch(dev, KERNEL_TRIAD_SPARSE, l, &a, (int)ceil_div(l->width, TRIAD_THREADS));
+}
+
+int cuda_triad_dots(struct device *dev, const struct triad_lists *l, const float *rows, float *out)
+{
+  struct triad_list_args a = {.out = out, .rows = rows};
+  return lists_launch(dev, KERNEL_TRIAD_DOTS, l, &a, 1);
+}
+
+int cuda_adam(struct device *dev, const struct adam_state *s, const struct adam_rates *rates)
+{
+  struct triad_adam_args a = {s->w, s->m, s->v, s->g, s->count, rates->rate, rates->correction};
+  struct cuda_launch l = {
+      .name = KERNEL_TRIAD_ADAM,
+      .grid = {(unsigned)imin(ceil_div(s->count, TRIAD_THREADS), MAX_ADAM_BLOCKS), 1, 1},
+      .block = {TRIAD_THREADS, 1, 1},
+      .arguments = &a};
+  TRY(cuda_launch(dev, &l));
+  return cuda_finish(dev->state);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Training on a GPU, rows of the table of backend.h.
+ *
+ * Floor: device. */
+#ifndef DEVICE_CUDA_TRIAD_H
+#define DEVICE_CUDA_TRIAD_H
+
+#include "device/triad.h"
+
+int cuda_triad_product(struct device *dev, const struct triad_product *p);
+int cuda_triad_gradient(struct device *dev, const struct triad_gradient *g);
+int cuda_triad_sparse(struct device *dev, const struct triad_lists *l, int is_gradient, float *out);
+int cuda_triad_dots(struct device *dev, const struct triad_lists *l, const float *rows, float *out);
+int cuda_adam(struct device *dev, const struct adam_state *s, const struct adam_rates *rates);
+
+#endif

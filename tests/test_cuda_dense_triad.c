@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The dense triad, its sparse side and Adam on a GPU have the bits of their references: every
+ * problem of the CPU's test. */
+#include "device_triad.h"
+
+int main(void)
+{
+  if (!gpu_present()) return done_testing();
+  check_triad(&how_cuda);
+  return done_testing();
+}
