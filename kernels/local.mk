@@ -19,6 +19,9 @@ kernel_files = \
   %D%/dense_corners.cu %D%/dense_unit.cu %D%/dense_entries.cu \
   %D%/triad_types.h %D%/triad_tile.h %D%/triad_product.cu %D%/triad_gradient.cu \
   %D%/triad_sparse.cu %D%/triad_dots.cu %D%/triad_adam.cu \
+  %D%/train_types.h %D%/train_vectors.h %D%/train_mask.cu %D%/train_widen.cu %D%/train_errors.cu \
+  %D%/train_scale.cu %D%/train_count.cu %D%/train_place.cu %D%/train_used.cu %D%/train_idle.cu \
+  %D%/train_tangent.cu %D%/train_normalize.cu \
   %D%/joint_types.h %D%/joint_add.cu %D%/pair.h \
   %D%/arrow.cu %D%/arrow_lanes.cu %D%/arrow_sum.cu %D%/arrow_border.cu %D%/arrow_step.cu \
   %D%/look.cu %D%/residual.cu %D%/step.cu %D%/step_types.h %D%/step_rows.h %D%/step_columns.h %D%/step_system.h

@@ -34,6 +34,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BESIDE)
 #pragma unroll
     for (int j = 0; j < 4 * QUADS; j++) {
       int r = row + place_of(threadIdx.y, i), c = column + place_of(threadIdx.x, j);
-      if (r < t.rows && c < t.columns) t.c[r * t.c_row + c] = settled(acc[i][j]);
+      if (r >= t.rows || c >= t.columns) continue;
+      t.c[r * t.c_row + c] = !t.only_positive ? settled(acc[i][j]) : acc[i][j] > 0 ? acc[i][j] : 0;
     }
 }

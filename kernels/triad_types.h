@@ -24,6 +24,7 @@ struct triad_args {
   float *c;
   long long a_row, a_depth, b_depth, b_column, c_row;
   int rows, columns, depth;
+  int only_positive; /* of a product: what is not becomes 0 */
 };
 
 /* struct triad_lists of model/triad.h; out as its functions have it. */

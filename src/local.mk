@@ -66,7 +66,7 @@ libsagitta_a_SOURCES += \
   %D%/device/normal.h %D%/device/steps.h %D%/device/cpu/normal_loops.h %D%/device/cpu/normal_body.h \
   %D%/device/cpu/normal.c \
   %D%/device/triad.h %D%/device/triad.c %D%/device/cpu/triad_loops.h %D%/device/cpu/triad_body.h \
-  %D%/device/cpu/triad.c \
+  %D%/device/cpu/triad.c %D%/device/cpu/train.c %D%/device/train.h %D%/device/train.c \
   %D%/device/backend.h %D%/device/operations.c \
   %D%/device/cpu/isa.h %D%/device/cpu/variants.c %D%/device/cpu/isa_portable.c \
   %D%/device/cpu/vectors.h %D%/device/cpu/vectors_256.h %D%/device/cpu/vectors_512.h \
@@ -110,7 +110,7 @@ libsagitta_a_SOURCES += \
   %D%/device/cuda/encoder.h %D%/device/cuda/encoder.c \
   %D%/device/cuda/normal.h %D%/device/cuda/normal.c %D%/device/cuda/steps.h %D%/device/cuda/steps.c \
   %D%/device/cuda/dense.h %D%/device/cuda/dense.c \
-  %D%/device/cuda/triad.h %D%/device/cuda/triad.c \
+  %D%/device/cuda/triad.h %D%/device/cuda/triad.c %D%/device/cuda/train.h %D%/device/cuda/train.c \
   %D%/device/cuda/joint.h %D%/device/cuda/joint.c \
   %D%/device/cuda/arrow_lot.h %D%/device/cuda/arrow_lot.c \
   %D%/device/cuda/arrow.h %D%/device/cuda/arrow.c \

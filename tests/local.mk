@@ -17,6 +17,7 @@ check_PROGRAMS += \
   %D%/test_cuda_dense \
   %D%/test_cuda_encoder \
   %D%/test_cuda_dense_triad \
+  %D%/test_cuda_train \
   %D%/test_cuda_joint \
   %D%/test_cuda_normal \
   %D%/test_cuda_steps \
@@ -145,7 +146,7 @@ check-emulated:
 EXTRA_DIST += %D%/exchange %D%/exchange_files.py
 EXTRA_DIST += %D%/attention_data.h %D%/variants.h %D%/device_how.h %D%/device_route.h %D%/device_codes.h \
   %D%/device_coder.h %D%/device_encoder.h %D%/device_dense.h %D%/device_joint.h %D%/device_normal.h \
-  %D%/device_triad.h \
+  %D%/device_triad.h %D%/train_cases.h \
   %D%/device_steps.h %D%/shard_files.py \
   %D%/arrow_data.h %D%/arrow_files.py %D%/fit_made.h %D%/jobs.py
 EXTRA_DIST += %D%/tap.h %D%/tap.py %D%/peer.py %D%/run.sh %D%/expected/fingerprints %D%/expected/refit \

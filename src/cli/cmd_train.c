@@ -26,7 +26,7 @@
 struct train_options {
   struct general_options general;
   struct output_options output;
-  const char *rows, *holdout, *start, *fixed, *cpu_variant;
+  const char *rows, *holdout, *start, *fixed, *cpu_variant, *device, *kernels;
   idx atoms, top_s, aux_atoms, threads, batch;
   int uncentered, resume;
   real holdout_share, aux_weight, lr, warm_up, decay;
@@ -82,7 +82,9 @@ static const struct option_row descent_rows[] = {
 
 static const struct option_row speed_rows[] = {
     {"threads", OPTION_INT, AT(threads), "0", 0, 4096, NULL, "COUNT", THREADS_HELP},
+    DEVICE_OPTION(AT(device)),
     CPU_VARIANT_OPTION(AT(cpu_variant), "instruction set of the CPU's loops"),
+    KERNELS_OPTION(AT(kernels)),
     RESUME_OPTION(AT(resume)),
 };
 
@@ -215,7 +217,9 @@ static void task_fill(struct train_job *j)
                                 .warm_up = o->warm_up,
                                 .decay = o->decay,
                                 .threads = threads_default(j->run, o->threads),
-                                .variant = o->cpu_variant};
+                                .variant = o->cpu_variant,
+                                .device = o->device,
+                                .kernels = o->kernels};
 }
 
 /* All that the weights depend on, beside the rows; as the files and --resume have it. */

@@ -20,6 +20,7 @@
 #include "device/refit.h"
 #include "device/route.h"
 #include "device/steps.h"
+#include "device/train.h"
 #include "device/triad.h"
 
 struct backend {
@@ -112,6 +113,17 @@ struct backend {
   int (*triad_sparse)(struct device *dev, const struct triad_lists *l, int is_gradient, float *out);
   int (*triad_dots)(struct device *dev, const struct triad_lists *l, const float *rows, float *out);
   int (*adam)(struct device *dev, const struct adam_state *s, const struct adam_rates *rates);
+
+  /* train.h */
+  int (*train_codes)(struct device *dev, const struct train_codes_job *job);
+  gidx (*train_codes_bytes)(idx n, idx k);
+  int (*train_errors)(struct device *dev, const struct train_errors_job *job);
+  int (*train_scale)(struct device *dev, float *values, gidx count, float factor);
+  int (*train_turn)(struct device *dev, const struct train_turn_job *job);
+  gidx (*train_turn_bytes)(idx n, idx k); /* NULL: 0 */
+  int (*train_idle)(struct device *dev, const struct train_idle_job *job);
+  int (*train_tangent)(struct device *dev, const float *atoms, gidx count, idx p, float *gradient);
+  int (*train_normalize)(struct device *dev, float *atoms, gidx count, idx p);
 
   /* joint.h, lanczos.h */
   int (*joint_open)(struct joint_work *w);

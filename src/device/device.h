@@ -19,6 +19,8 @@
 #ifndef DEVICE_DEVICE_H
 #define DEVICE_DEVICE_H
 
+#include <string.h>
+
 #include "base/types.h"
 #include "device/buffer.h"
 #include "device/counts.h"
@@ -102,6 +104,11 @@ void device_close(struct device *dev);
 /* *bytes <- the memory of the GPU that device_open() would choose, in equal parts for the ranks of
  * this node that get it; INT64_MAX where it would choose none. */
 int device_memory(const struct device_options *options, int local_size, gidx *bytes);
+
+static inline int device_is_gpu(const struct device *dev)
+{
+  return dev->kind && strcmp(dev->kind, "cuda") == 0;
+}
 
 /* ERR_DEVICE unless this processor has a hardware fused multiply-add, which codes and residuals on
  * the CPU need; ERR_INTERNAL unless every thread keeps subnormal products. */

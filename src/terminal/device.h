@@ -16,9 +16,4 @@ int terminal_device_open(struct device *dev, const struct terminal_task *t, stru
 /* A dry one of the kind that this opens if a GPU is there. */
 int terminal_device_dry(struct device *dev, const struct terminal_task *t, struct comm *c);
 
-static inline int device_is_gpu(const struct device *dev)
-{
-  return dev->kind && strcmp(dev->kind, "cuda") == 0;
-}
-
 #endif

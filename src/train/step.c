@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Rows are shared out until each has its codes and its error, then atoms are.  What a rank knows of
- * its rows goes to all, so that an atom's gradient is made in one place, in the order of rows. */
+ * its rows goes to all, so that an atom's gradient is made in one place, in the order of rows.
+ *
+ * All arrays are the device's; a rank among others brings to the host what it tells them. */
 #include "train/step.h"
 
 #include <math.h>
@@ -8,155 +10,227 @@
 
 #include "base/num.h"
 #include "base/status.h"
-#include "base/team.h"
+#include "device/train.h"
 #include "device/triad.h"
-#include "model/dictionary.h"
 #include "train/train.h"
 
-enum { PIECE = 512 }; /* rows whose scores are held at a time */
+static const gidx ITEM = (gidx)sizeof(float);
 
-static int entries_alloc(struct entry_rows *e, struct arena *a, gidx own, gidx batch, gidx p)
+static int lists_open(struct device *dev, struct entry_lists *l, gidx rows, gidx entries)
 {
-  gidx mine = own * e->most, all = batch * e->most;
-  TRY(arena_alloc(a, &e->atoms, mine, sizeof *e->atoms));
-  TRY(arena_alloc(a, &e->codes, mine, sizeof *e->codes));
-  TRY(arena_alloc(a, &e->lengths, batch, sizeof *e->lengths));
-  TRY(arena_alloc(a, &e->start, own + 1, sizeof *e->start));
-  TRY(arena_alloc(a, &e->index, mine, sizeof *e->index));
-  TRY(arena_alloc(a, &e->value, mine, sizeof *e->value));
-  TRY(arena_alloc(a, &e->slope, mine, sizeof *e->slope));
-  TRY(arena_alloc(a, &e->mine, mine, sizeof *e->mine));
-  TRY(arena_alloc(a, &e->all, all, sizeof *e->all));
-  return arena_alloc(a, &e->error, e->most ? batch * p : 0, sizeof *e->error);
+  TRY(buffer_alloc(dev, &l->start, (rows + 1) * (gidx)sizeof(gidx)));
+  TRY(buffer_alloc(dev, &l->index, entries * (gidx)sizeof(idx)));
+  TRY(buffer_alloc(dev, &l->value, entries * ITEM));
+  return buffer_alloc(dev, &l->slope, entries * ITEM);
 }
 
-int stepper_alloc(struct stepper *s, struct arena *a)
+static int entries_open(struct stepper *s, struct entry_rows *e, gidx own)
+{
+  if (!e->most) return OK;
+  TRY(lists_open(s->device, &e->own, own, own * e->most));
+  if (s->c->size > 1) TRY(lists_open(s->device, &e->all, s->batch, (gidx)s->batch * e->most));
+  return buffer_alloc(s->device, &e->error, (gidx)s->batch * s->sizes->p * ITEM);
+}
+
+/* The batch and its entries. */
+static int rows_open(struct stepper *s, gidx own)
+{
+  struct device *dev = s->device;
+  gidx batch = s->batch;
+  TRY(buffer_alloc(dev, &s->x, batch * s->sizes->p * ITEM));
+  TRY(buffer_alloc(dev, &s->ones, batch * ITEM));
+  TRY(entries_open(s, &s->live, own));
+  TRY(entries_open(s, &s->dead, own));
+  return buffer_alloc(dev, &s->squares, 2 * batch * (gidx)sizeof(real));
+}
+
+/* What is known of all atoms, and where the entries of own ones are sorted. */
+static int atoms_open(struct stepper *s, gidx own)
+{
+  struct device *dev = s->device;
+  idx k = s->sizes->k;
+  gidx most = s->batch * imax(s->live.most, s->dead.most);
+  gidx codes = device_train_codes_bytes(dev, (idx)own, k);
+  gidx turn = device_train_turn_bytes(dev, s->batch, k);
+  TRY(buffer_wrap(dev, &s->idle, s->state->idle, k * (gidx)sizeof(gidx)));
+  TRY(buffer_alloc_device(dev, &s->is_dead, k));
+  TRY(buffer_alloc_device(dev, &s->used, k + 2 * (gidx)sizeof(int)));
+  TRY(buffer_alloc_device(dev, &s->begin, (s->atoms + 2) * (gidx)sizeof(gidx)));
+  TRY(buffer_alloc_device(dev, &s->row, most * (gidx)sizeof(idx)));
+  TRY(buffer_alloc_device(dev, &s->code, most * ITEM));
+  TRY(buffer_alloc_device(dev, &s->slope, most * ITEM));
+  return buffer_alloc_device(dev, &s->work, imax(codes, turn));
+}
+
+static int weights_open(struct stepper *s)
 {
   const struct train_sizes *z = s->sizes;
-  gidx batch = s->batch, own = ceil_div(batch, s->c->size), p = z->p, k = z->k;
-  comm_share(k, s->c->size, s->c->rank, &s->atom_first, &s->atoms);
-  s->live.most = z->s;
-  s->dead.most = (idx)imin(z->aux, k);
-  gidx most = batch * imax(s->live.most, s->dead.most);
-  TRY(arena_alloc(a, &s->x, batch * p, sizeof *s->x));
-  TRY(arena_alloc(a, &s->h, imin(own, PIECE) * k, sizeof *s->h));
-  TRY(arena_alloc(a, &s->ones, batch, sizeof *s->ones));
-  TRY(entries_alloc(&s->live, a, own, batch, p));
-  TRY(entries_alloc(&s->dead, a, own, batch, p));
-  TRY(arena_alloc(a, &s->squares, 2 * batch, sizeof *s->squares));
-  TRY(arena_alloc(a, &s->is_dead, k, 1));
-  TRY(arena_alloc(a, &s->start, s->atoms + 2, sizeof *s->start));
-  TRY(arena_alloc(a, &s->row, most, sizeof *s->row));
-  TRY(arena_alloc(a, &s->code, most, sizeof *s->code));
-  TRY(arena_alloc(a, &s->slope, most, sizeof *s->slope));
-  for (int i = 0; i < TRAIN_ARRAYS; i++)
-    TRY(arena_alloc(a, &s->gradient[i], train_numbers((idx)s->atoms, z->p, i), sizeof(float)));
-  TRY(arena_alloc(a, &s->many, s->c->size, sizeof *s->many));
-  TRY(arena_alloc(a, &s->counts, s->c->size, sizeof *s->counts));
-  for (gidx i = 0; i < batch && s->ones; i++) s->ones[i] = 1;
+  for (int i = 0; i < TRAIN_ARRAYS; i++) {
+    gidx bytes = train_numbers(z->k, z->p, i) * ITEM;
+    TRY(buffer_wrap(s->device, &s->w[i], s->state->w[i], bytes));
+    TRY(buffer_wrap(s->device, &s->m[i], s->state->m[i], bytes));
+    TRY(buffer_wrap(s->device, &s->v[i], s->state->v[i], bytes));
+    TRY(buffer_alloc_device(s->device, &s->gradient[i],
+                            train_numbers((idx)s->atoms, z->p, i) * ITEM));
+  }
   return OK;
 }
 
-/* is_dead[k] before the step; are any? */
-static int dead_find(struct stepper *s)
+int stepper_open(struct stepper *s)
 {
   const struct train_sizes *z = s->sizes;
-  int any = 0;
-  for (idx a = 0; a < z->k && s->dead.most; a++)
-    any |= s->is_dead[a] = s->state->idle[a] >= z->dead_rows;
-  return any;
+  gidx own = ceil_div(s->batch, s->c->size);
+  s->arena.is_dry = s->device->is_dry;
+  comm_share(z->k, s->c->size, s->c->rank, &s->atom_first, &s->atoms);
+  s->live.most = z->s;
+  s->dead.most = (idx)imin(z->aux, z->k);
+  TRY(arena_alloc(&s->arena, &s->many, s->c->size, sizeof *s->many));
+  TRY(arena_alloc(&s->arena, &s->counts, s->c->size, sizeof *s->counts));
+  TRY(arena_alloc(&s->arena, &s->lengths, s->batch, sizeof *s->lengths));
+  TRY(rows_open(s, own));
+  TRY(atoms_open(s, own));
+  return weights_open(s);
 }
 
-/* What the team works on: own rows from `first` on, whose scores are in h. */
-struct rows_work {
-  struct stepper *s;
-  gidx first;
-  int any_dead;
-};
-
-/* The codes of one row, and those of dead latents. */
-static void row_choose(void *self, gidx i)
+void stepper_bytes(const struct stepper *s, gidx *host, gidx *gpu)
 {
-  const struct rows_work *w = self;
-  struct stepper *s = w->s;
-  idx k = s->sizes->k;
-  gidx row = w->first + i;
-  float *h = s->h + i * k;
-  struct entry_rows *live = &s->live, *dead = &s->dead;
-  live->lengths[s->first + row] = train_select(h, k, live->most, live->atoms + row * live->most,
-                                               live->codes + row * live->most);
-  dead->lengths[s->first + row] = 0;
-  if (!w->any_dead) return;
-  for (idx a = 0; a < k; a++)
-    if (!s->is_dead[a]) h[a] = 0;
-  dead->lengths[s->first + row] = train_select(h, k, dead->most, dead->atoms + row * dead->most,
-                                               dead->codes + row * dead->most);
+  const struct train_sizes *z = s->sizes;
+  const struct device *dev = s->device;
+  gidx wrapped = z->k * (gidx)sizeof(gidx);
+  for (int i = 0; i < TRAIN_ARRAYS; i++) wrapped += 3 * train_numbers(z->k, z->p, i) * ITEM;
+  int is_gpu = device_is_gpu(dev);
+  *host = (gidx)s->arena.bytes + (is_gpu ? dev->planned_host : dev->planned_device - wrapped);
+  *gpu = is_gpu ? dev->planned_device : 0;
 }
 
-/* Put the entries of own rows one after another. */
-static void entries_pack(const struct stepper *s, struct entry_rows *e)
+static void lists_close(struct device *dev, struct entry_lists *l)
 {
-  e->start[0] = 0;
-  for (gidx i = 0; i < s->own; i++) {
-    gidx n = e->lengths[s->first + i], at = e->start[i];
-    memcpy(e->index + at, e->atoms + i * e->most, (size_t)n * sizeof *e->index);
-    memcpy(e->value + at, e->codes + i * e->most, (size_t)n * sizeof *e->value);
-    e->start[i + 1] = at + n;
+  buffer_free(dev, &l->start);
+  buffer_free(dev, &l->index);
+  buffer_free(dev, &l->value);
+  buffer_free(dev, &l->slope);
+}
+
+void stepper_close(struct stepper *s)
+{
+  struct buffer *const all[] = {&s->x,    &s->ones,    &s->live.error, &s->dead.error, &s->squares,
+                                &s->idle, &s->is_dead, &s->used,       &s->begin,      &s->row,
+                                &s->code, &s->slope,   &s->work};
+  struct entry_lists *const lists[] = {&s->live.own, &s->live.all, &s->dead.own, &s->dead.all};
+  for (int i = 0; i < LENGTH(all); i++) buffer_free(s->device, all[i]);
+  for (int i = 0; i < LENGTH(lists); i++) lists_close(s->device, lists[i]);
+  for (int i = 0; i < TRAIN_ARRAYS; i++) {
+    buffer_free(s->device, &s->w[i]);
+    buffer_free(s->device, &s->m[i]);
+    buffer_free(s->device, &s->v[i]);
+    buffer_free(s->device, &s->gradient[i]);
   }
+  arena_free(&s->arena);
+}
+
+static int whole_put(struct device *dev, const struct buffer *b)
+{
+  return device_put(dev, b, 0, b->bytes);
+}
+
+static int whole_get(struct device *dev, const struct buffer *b)
+{
+  return device_get(dev, b, 0, b->bytes);
+}
+
+/* The entries of these rows, as operations of the device take them. */
+static struct train_entries entries_of(const struct entry_lists *l, idx most)
+{
+  return (struct train_entries){most, l->start.device, l->index.device, l->value.device};
+}
+
+/* The entries of all rows: with one rank, the own ones. */
+static const struct entry_lists *lists_all(const struct stepper *s, const struct entry_rows *e)
+{
+  return s->c->size > 1 ? &e->all : &e->own;
+}
+
+/* How long no row of the n rows at hand used each atom, and which are dead. */
+static int idle_count(struct stepper *s, const struct train_entries *entries, idx n)
+{
+  struct train_idle_job job = {.entries = entries,
+                               .n = n,
+                               .k = s->sizes->k,
+                               .idle = s->idle.device,
+                               .dead_rows = s->sizes->dead_rows,
+                               .is_dead = s->is_dead.device,
+                               .used = s->used.device,
+                               .any = &s->any_dead};
+  return device_train_idle(s->device, &job);
+}
+
+int stepper_begin(struct stepper *s)
+{
+  float *ones = s->ones.host;
+  for (idx i = 0; i < s->batch; i++) ones[i] = 1;
+  TRY(whole_put(s->device, &s->ones));
+  TRY(whole_put(s->device, &s->idle));
+  for (int i = 0; i < TRAIN_ARRAYS; i++) {
+    TRY(whole_put(s->device, &s->w[i]));
+    TRY(whole_put(s->device, &s->m[i]));
+    TRY(whole_put(s->device, &s->v[i]));
+  }
+  return idle_count(s, NULL, 0);
 }
 
 static int rows_choose(struct stepper *s, int any_dead)
 {
   const struct train_sizes *z = s->sizes;
-  const struct train_state *w = s->state;
-  struct phase *scores = &s->phases[TRAIN_SCORES], *codes = &s->phases[TRAIN_CODES];
-  for (gidx first = 0, n; first < s->own; first += n) {
-    n = imin(s->own - first, PIECE);
-    struct triad_product p = {s->x + (s->first + first) * z->p,
-                              {w->w[TRAIN_ENCODER], 1, z->p},
-                              w->w[TRAIN_BIAS],
-                              s->h,
-                              z->p,
-                              z->k,
-                              (idx)n,
-                              z->p,
-                              z->k};
-    struct rows_work work = {s, first, any_dead};
-    phase_begin(scores);
-    TRY(device_triad_product(s->device, &p));
-    phase_end(scores, (double)n * z->k * z->p);
-    phase_begin(codes);
-    team_run(s->threads, n, row_choose, &work);
-    phase_end(codes, 0);
-  }
-  entries_pack(s, &s->live);
-  entries_pack(s, &s->dead);
+  struct phase *codes = &s->phases[TRAIN_SCORES];
+  struct train_codes_job job = {.x = (const float *)s->x.device + s->first * z->p,
+                                .encoder = s->w[TRAIN_ENCODER].device,
+                                .bias = s->w[TRAIN_BIAS].device,
+                                .is_dead = any_dead ? s->is_dead.device : NULL,
+                                .n = (idx)s->own,
+                                .p = z->p,
+                                .k = z->k,
+                                .live = entries_of(&s->live.own, s->live.most),
+                                .dead = entries_of(&s->dead.own, s->dead.most),
+                                .work = s->work.device,
+                                .work_bytes = s->work.bytes};
+  phase_begin(codes);
+  TRY(device_put(s->device, &s->x, 0, (gidx)s->n * z->p * ITEM));
+  TRY(device_train_codes(s->device, &job));
+  phase_end(codes, (double)s->own * z->k * z->p);
   return OK;
 }
 
 static struct triad_lists lists_of(const struct stepper *s, const struct entry_rows *e)
 {
-  return (struct triad_lists){s->own,     e->start, e->index, e->value, s->state->w[TRAIN_DECODER],
+  return (struct triad_lists){s->own,
+                              e->own.start.device,
+                              e->own.index.device,
+                              e->own.value.device,
+                              s->w[TRAIN_DECODER].device,
                               s->sizes->p};
+}
+
+/* Where own rows begin in the errors. */
+static float *own_error(const struct stepper *s, const struct entry_rows *e)
+{
+  return (float *)e->error.device + s->first * s->sizes->p;
 }
 
 /* What codes leave over of own rows, and what the dead would leave over of that. */
 static int rows_decode(struct stepper *s, int any_dead)
 {
-  gidx p = s->sizes->p, numbers = s->own * p;
   struct triad_lists live = lists_of(s, &s->live), dead = lists_of(s, &s->dead);
-  const float *x = s->x + s->first * p;
-  float *e = s->live.error + s->first * p, *left = s->dead.error + s->first * p;
-  TRY(device_triad_sparse(s->device, &live, e));
-  for (gidx i = 0; i < numbers; i++) e[i] -= x[i];
-  for (gidx i = 0; i < s->own; i++) {
-    s->squares[2 * (s->first + i)] = train_square(e + i * p, (idx)p);
-    s->squares[2 * (s->first + i) + 1] = train_square(x + i * p, (idx)p);
-  }
-  if (!any_dead) return OK;
-  TRY(device_triad_sparse(s->device, &dead, left));
-  for (gidx i = 0; i < numbers; i++) left[i] += e[i];
-  return OK;
+  struct train_errors_job job = {.error = own_error(s, &s->live),
+                                 .x = (const float *)s->x.device + s->first * s->sizes->p,
+                                 .left = any_dead ? own_error(s, &s->dead) : NULL,
+                                 .squares = (real *)s->squares.device + 2 * s->first,
+                                 .n = (idx)s->own,
+                                 .p = s->sizes->p};
+  gidx pair = 2 * (gidx)sizeof(real);
+  TRY(device_triad_sparse(s->device, &live, job.error));
+  if (any_dead) TRY(device_triad_sparse(s->device, &dead, job.left));
+  TRY(device_train_errors(s->device, &job));
+  return device_get(s->device, &s->squares, s->first * pair, s->own * pair);
 }
 
 static void rows_counts(struct stepper *s)
@@ -171,14 +245,13 @@ static void rows_counts(struct stepper *s)
 /* *error <- the batch's; the state's sums go on. */
 static int errors_sum(struct stepper *s, gidx t, real *error)
 {
-  real size = 0;
+  real size = 0, *squares = s->squares.host;
   rows_counts(s);
-  TRY(comm_allgather(s->c, s->squares + 2 * s->first, s->counts, 2 * sizeof *s->squares,
-                     s->squares));
+  TRY(comm_allgather(s->c, squares + 2 * s->first, s->counts, 2 * sizeof *squares, squares));
   *error = 0;
-  for (idx i = 0; i < s->n; i++) {
-    *error += s->squares[2 * i];
-    size += s->squares[2 * i + 1];
+  for (gidx i = 0; i < s->n; i++) {
+    *error += squares[2 * i];
+    size += squares[2 * i + 1];
   }
   s->state->error += *error;
   s->state->size += size;
@@ -187,16 +260,35 @@ static int errors_sum(struct stepper *s, gidx t, real *error)
   return OK;
 }
 
-/* Scale the errors of own rows, and find what they say of the codes. */
+/* Scale the errors of own rows, find what they say of the codes, and bring to the host what is to
+ * be told to others. */
 static int slopes_find(struct stepper *s, struct entry_rows *e, float factor)
 {
-  gidx p = s->sizes->p;
-  float *error = e->error + s->first * p;
+  struct device *dev = s->device;
+  gidx row = s->sizes->p * ITEM, numbers = s->own * s->sizes->p;
   struct triad_lists lists = lists_of(s, e);
-  for (gidx i = 0; i < s->own * p; i++) error[i] *= factor;
-  TRY(device_triad_dots(s->device, &lists, error, e->slope));
-  for (gidx i = 0; i < e->start[s->own]; i++)
-    e->mine[i] = (struct train_entry){e->index[i], e->value[i], e->slope[i]};
+  float *error = own_error(s, e);
+  TRY(device_train_scale(dev, error, numbers, factor));
+  TRY(device_triad_dots(dev, &lists, error, e->own.slope.device));
+  if (s->c->size == 1) return OK;
+  TRY(device_get(dev, &e->own.start, 0, (s->own + 1) * (gidx)sizeof(gidx)));
+  gidx many = ((const gidx *)e->own.start.host)[s->own];
+  TRY(device_get(dev, &e->own.index, 0, many * (gidx)sizeof(idx)));
+  TRY(device_get(dev, &e->own.value, 0, many * ITEM));
+  TRY(device_get(dev, &e->own.slope, 0, many * ITEM));
+  return device_get(dev, &e->error, s->first * row, s->own * row);
+}
+
+/* Where the entries of each row begin among all. */
+static int starts_share(struct stepper *s, struct entry_rows *e)
+{
+  const gidx *own = e->own.start.host;
+  gidx *all = e->all.start.host;
+  for (gidx i = 0; i < s->own; i++) s->lengths[s->first + i] = (idx)(own[i + 1] - own[i]);
+  rows_counts(s);
+  TRY(comm_allgather(s->c, s->lengths + s->first, s->counts, sizeof *s->lengths, s->lengths));
+  all[0] = 0;
+  for (idx i = 0; i < s->n; i++) all[i + 1] = all[i] + s->lengths[i];
   return OK;
 }
 
@@ -204,75 +296,63 @@ static int slopes_find(struct stepper *s, struct entry_rows *e, float factor)
 static int entries_share(struct stepper *s, struct entry_rows *e)
 {
   gidx p = s->sizes->p;
-  rows_counts(s);
-  TRY(comm_allgather(s->c, e->lengths + s->first, s->counts, sizeof *e->lengths, e->lengths));
-  TRY(comm_allgather(s->c, e->error + s->first * p, s->counts, (size_t)p * sizeof *e->error,
-                     e->error));
-  TRY(comm_allgather_long(s->c, e->start[s->own], s->many));
+  float *error = e->error.host;
+  if (s->c->size == 1) return OK;
+  TRY(starts_share(s, e));
+  TRY(comm_allgather(s->c, error + s->first * p, s->counts, (size_t)(p * ITEM), error));
+  TRY(comm_allgather_long(s->c, ((const gidx *)e->own.start.host)[s->own], s->many));
   for (int r = 0; r < s->c->size; r++) s->counts[r] = (idx)s->many[r];
-  return comm_allgather(s->c, e->mine, s->counts, sizeof *e->mine, e->all);
+  TRY(comm_allgather(s->c, e->own.index.host, s->counts, sizeof(idx), e->all.index.host));
+  TRY(comm_allgather(s->c, e->own.value.host, s->counts, sizeof(float), e->all.value.host));
+  return comm_allgather(s->c, e->own.slope.host, s->counts, sizeof(float), e->all.slope.host);
 }
 
-/* The entries of own atoms, atom by atom, by ascending row. */
-static void entries_turn(struct stepper *s, const struct entry_rows *e)
+/* What all ranks know of the batch, to the device. */
+static int entries_put(struct stepper *s, struct entry_rows *e)
 {
-  gidx *start = s->start + 1, at = 0, first = s->atom_first;
-  memset(s->start, 0, (size_t)(s->atoms + 2) * sizeof *s->start);
-  for (idx i = 0; i < s->n; i++) at += e->lengths[i];
-  for (gidx i = 0; i < at; i++)
-    if (e->all[i].atom >= first && e->all[i].atom < first + s->atoms)
-      start[e->all[i].atom - first + 1]++;
-  for (gidx a = 0; a < s->atoms; a++) start[a + 1] += start[a];
-  at = 0;
-  for (idx i = 0; i < s->n; i++)
-    for (gidx end = at + e->lengths[i]; at < end; at++) {
-      gidx a = e->all[at].atom - first;
-      if (a < 0 || a >= s->atoms) continue;
-      gidx to = start[a]++;
-      s->row[to] = i;
-      s->code[to] = e->all[at].code;
-      s->slope[to] = e->all[at].slope;
-    }
+  struct device *dev = s->device;
+  if (s->c->size == 1) return OK;
+  gidx many = ((const gidx *)e->all.start.host)[s->n];
+  TRY(device_put(dev, &e->all.start, 0, ((gidx)s->n + 1) * (gidx)sizeof(gidx)));
+  TRY(device_put(dev, &e->all.index, 0, many * (gidx)sizeof(idx)));
+  TRY(device_put(dev, &e->all.value, 0, many * ITEM));
+  TRY(device_put(dev, &e->all.slope, 0, many * ITEM));
+  return device_put(dev, &e->error, 0, (gidx)s->n * s->sizes->p * ITEM);
 }
 
-/* Add what the entries say to the gradients of own atoms.  After entries_turn() list a of own atoms
- * begins at start[a]. */
+/* Sort the entries of own atoms, atom by atom, by ascending row. */
+static int entries_turn(struct stepper *s, const struct entry_rows *e)
+{
+  const struct entry_lists *all = lists_all(s, e);
+  struct train_entries entries = entries_of(all, e->most);
+  struct train_turn_job job = {.entries = &entries,
+                               .slopes = all->slope.device,
+                               .n = s->n,
+                               .k = s->sizes->k,
+                               .first = s->atom_first,
+                               .atoms = s->atoms,
+                               .start = s->begin.device,
+                               .row = s->row.device,
+                               .code = s->code.device,
+                               .slope = s->slope.device,
+                               .work = s->work.device};
+  return device_train_turn(s->device, &job);
+}
+
+/* Add what the entries say to the gradients of own atoms. */
 static int gradients_add(struct stepper *s, const struct entry_rows *e)
 {
   idx p = s->sizes->p;
-  entries_turn(s, e);
-  const float *values[] = {s->code, s->slope, s->slope};
-  const float *matrices[] = {e->error, s->x, s->ones};
+  const float *values[] = {s->code.device, s->slope.device, s->slope.device};
+  const float *matrices[] = {e->error.device, s->x.device, s->ones.device};
+  TRY(entries_turn(s, e));
   for (int i = 0; i < TRAIN_ARRAYS; i++) {
     if (i == TRAIN_DECODER && s->sizes->is_fixed) continue;
-    struct triad_lists lists = {s->atoms,  s->start,    s->row,
-                                values[i], matrices[i], i == TRAIN_BIAS ? 1 : p};
-    TRY(device_triad_sparse_gradient(s->device, &lists, s->gradient[i]));
+    struct triad_lists lists = {s->atoms,  s->begin.device, s->row.device,
+                                values[i], matrices[i],     i == TRAIN_BIAS ? 1 : p};
+    TRY(device_triad_sparse_gradient(s->device, &lists, s->gradient[i].device));
   }
   return OK;
-}
-
-static void idle_count(struct stepper *s)
-{
-  gidx *idle = s->state->idle, entries = 0;
-  for (idx a = 0; a < s->sizes->k; a++) idle[a] += s->n;
-  for (idx i = 0; i < s->n; i++) entries += s->live.lengths[i];
-  for (gidx i = 0; i < entries; i++) idle[s->live.all[i].atom] = 0;
-}
-
-static void atom_finish(void *self, gidx a)
-{
-  struct stepper *s = self;
-  idx p = s->sizes->p;
-  atom_gradient(s->state->w[TRAIN_DECODER] + (s->atom_first + a) * p, p,
-                s->gradient[TRAIN_DECODER] + a * p);
-}
-
-static void atom_normalize(void *self, gidx a)
-{
-  struct stepper *s = self;
-  idx p = s->sizes->p;
-  atoms_normalize(s->state->w[TRAIN_DECODER] + (s->atom_first + a) * p, 1, 1, p);
 }
 
 /* Own atoms take their step. */
@@ -280,20 +360,33 @@ static int atoms_move(struct stepper *s, real rate, gidx t)
 {
   const struct train_sizes *z = s->sizes;
   const struct adam_rates rates = adam_rates(rate, t);
-  struct train_state *w = s->state;
-  if (!z->is_fixed) team_run(s->threads, s->atoms, atom_finish, s);
+  gidx own = s->atom_first * z->p;
+  float *atoms = (float *)s->w[TRAIN_DECODER].device + own;
+  if (!z->is_fixed)
+    TRY(device_train_tangent(s->device, atoms, s->atoms, z->p, s->gradient[TRAIN_DECODER].device));
   for (int i = z->is_fixed ? TRAIN_ENCODER : TRAIN_DECODER; i < TRAIN_ARRAYS; i++) {
-    gidx at = s->atom_first * (i == TRAIN_BIAS ? 1 : z->p);
-    struct adam_state a = {w->w[i] + at, w->m[i] + at, w->v[i] + at, s->gradient[i],
+    gidx at = i == TRAIN_BIAS ? s->atom_first : own;
+    struct adam_state a = {(float *)s->w[i].device + at, (float *)s->m[i].device + at,
+                           (float *)s->v[i].device + at, s->gradient[i].device,
                            train_numbers((idx)s->atoms, z->p, i)};
     TRY(device_adam(s->device, &a, &rates));
   }
-  if (!z->is_fixed) team_run(s->threads, s->atoms, atom_normalize, s);
+  return z->is_fixed ? OK : device_train_normalize(s->device, atoms, s->atoms, z->p);
+}
+
+/* Bring own atoms' part of arrays to the host. */
+static int atoms_get(struct stepper *s, const struct buffer *arrays)
+{
+  const struct train_sizes *z = s->sizes;
+  for (int i = z->is_fixed ? TRAIN_ENCODER : TRAIN_DECODER; i < TRAIN_ARRAYS; i++) {
+    gidx atom = (i == TRAIN_BIAS ? 1 : z->p) * ITEM;
+    TRY(device_get(s->device, &arrays[i], s->atom_first * atom, s->atoms * atom));
+  }
   return OK;
 }
 
-/* arrays[k] <- what their owners have, on every rank. */
-static int atoms_share(struct stepper *s, float *const *arrays)
+/* The host's arrays[k] <- what their owners have, on every rank. */
+static int atoms_share(struct stepper *s, const struct buffer *arrays)
 {
   const struct train_sizes *z = s->sizes;
   gidx first, count;
@@ -303,16 +396,26 @@ static int atoms_share(struct stepper *s, float *const *arrays)
   }
   for (int i = z->is_fixed ? TRAIN_ENCODER : TRAIN_DECODER; i < TRAIN_ARRAYS; i++) {
     gidx width = i == TRAIN_BIAS ? 1 : z->p;
-    TRY(comm_allgather(s->c, arrays[i] + s->atom_first * width, s->counts,
-                       (size_t)width * sizeof(float), arrays[i]));
+    float *array = arrays[i].host;
+    TRY(comm_allgather(s->c, array + s->atom_first * width, s->counts, (size_t)(width * ITEM),
+                       array));
   }
   return OK;
 }
 
+int stepper_fetch(struct stepper *s)
+{
+  for (int i = 0; i < TRAIN_ARRAYS; i++) TRY(whole_get(s->device, &s->w[i]));
+  return whole_get(s->device, &s->idle);
+}
+
 int stepper_gather(struct stepper *s)
 {
-  TRY(atoms_share(s, s->state->m));
-  return atoms_share(s, s->state->v);
+  int status = atoms_get(s, s->m);
+  if (!status) status = atoms_get(s, s->v);
+  TRY(comm_agree(s->c, status));
+  TRY(atoms_share(s, s->m));
+  return atoms_share(s, s->v);
 }
 
 /* Own rows' codes and errors; any_dead is the same on every rank. */
@@ -325,28 +428,50 @@ static int rows_describe(struct stepper *s, int any_dead)
   return OK;
 }
 
-static int atoms_step(struct stepper *s, int any_dead, real rate, gidx t)
+/* Gradients of own atoms, from the entries of all rows. */
+static int gradients_find(struct stepper *s, int any_dead)
 {
   phase_begin(&s->phases[TRAIN_GRADIENT]);
+  TRY(entries_put(s, &s->live));
+  if (any_dead) TRY(entries_put(s, &s->dead));
   for (int i = 0; i < TRAIN_ARRAYS; i++)
-    memset(s->gradient[i], 0, (size_t)train_numbers((idx)s->atoms, s->sizes->p, i) * sizeof(float));
+    TRY(device_clear(s->device, &s->gradient[i], 0, s->gradient[i].bytes));
   TRY(gradients_add(s, &s->live));
   if (any_dead) TRY(gradients_add(s, &s->dead));
   phase_end(&s->phases[TRAIN_GRADIENT], 0);
+  return OK;
+}
+
+static int atoms_step(struct stepper *s, int any_dead, real rate, gidx t)
+{
+  struct train_entries live = entries_of(lists_all(s, &s->live), s->live.most);
+  TRY(gradients_find(s, any_dead));
   phase_begin(&s->phases[TRAIN_MOVE]);
+  TRY(idle_count(s, &live, s->n));
   TRY(atoms_move(s, rate, t));
+  if (s->c->size > 1) TRY(atoms_get(s, s->w));
   phase_end(&s->phases[TRAIN_MOVE], 0);
   return OK;
+}
+
+/* Weights of all atoms on every rank. */
+static int weights_share(struct stepper *s)
+{
+  int status = OK;
+  if (s->c->size == 1) return OK;
+  TRY(atoms_share(s, s->w));
+  for (int i = 0; i < TRAIN_ARRAYS && !status; i++) status = whole_put(s->device, &s->w[i]);
+  return comm_agree(s->c, status);
 }
 
 int stepper_run(struct stepper *s, idx n, real rate, gidx t)
 {
   struct comm *c = s->c;
   struct phase *share = &s->phases[TRAIN_SHARE];
+  int any_dead = s->any_dead && s->dead.most > 0;
   real error = 0;
   s->n = n;
   comm_share(n, c->size, c->rank, &s->first, &s->own);
-  int any_dead = dead_find(s);
   TRY(comm_agree(c, rows_describe(s, any_dead)));
   phase_begin(share);
   TRY(errors_sum(s, t, &error));
@@ -360,10 +485,9 @@ int stepper_run(struct stepper *s, idx n, real rate, gidx t)
   TRY(entries_share(s, &s->live));
   if (any_dead) TRY(entries_share(s, &s->dead));
   phase_end(share, 0);
-  idle_count(s);
   TRY(comm_agree(c, atoms_step(s, any_dead, rate, t)));
   phase_begin(share);
-  TRY(atoms_share(s, s->state->w));
+  TRY(weights_share(s));
   phase_end(share, 0);
   return OK;
 }

@@ -10,57 +10,60 @@
 #include "device/device.h"
 #include "model/train.h"
 
-/* Entries of some rows: which latents, their codes, and what the error says of them. */
-struct train_entry {
-  idx atom;
-  float code, slope;
+/* Codes of rows, or of the dead in them, and what the error says of each. */
+struct entry_lists {
+  struct buffer start, index, value, slope; /* struct train_entries; [entries] */
 };
 struct entry_rows {
-  idx most;                 /* in a row */
-  idx *atoms;               /* [own rows][most] */
-  float *codes;             /* [own rows][most] */
-  idx *lengths;             /* [batch] those of all rows; own ones at their place */
-  gidx *start;              /* [own rows + 1] */
-  idx *index;               /* [own rows most] one after another, as are the next two */
-  float *value, *slope;     /* the latter: of the dots */
-  struct train_entry *mine; /* the same, as they travel */
-  struct train_entry *all;  /* [batch most] of all rows */
-  float *error;             /* [batch][p] what their decoder entries are multiplied by */
+  idx most;               /* in a row; 0: there are none */
+  struct entry_lists own; /* of own rows */
+  struct entry_lists all; /* of all rows of the batch; with one rank there are none */
+  struct buffer error;    /* [batch][p] what their decoder entries are multiplied by */
 };
 
 struct stepper {
   const struct train_sizes *sizes; /* borrowed, as are the next four */
   struct comm *c;
   struct device *device;
-  struct train_state *state;
-  struct phase *phases; /* [TRAIN_PHASES] */
-  idx batch, threads;
-  idx n;                         /* rows of the batch at hand */
-  gidx first, own;               /* own rows of it */
-  gidx atom_first, atoms;        /* own atoms */
-  float *x;                      /* [batch][p] the batch: the caller fills it */
-  float *h;                      /* [rows of a piece][k] scores */
-  float *ones;                   /* [batch] */
-  struct entry_rows live, dead;  /* of the codes, and of the auxiliary loss */
-  real *squares;                 /* [batch][2] of errors and of rows */
-  unsigned char *is_dead;        /* [k] before the step */
-  gidx *start;                   /* [own atoms + 1] where an atom's entries begin in the next */
-  idx *row;                      /* [batch most] */
-  float *code, *slope;           /* [batch most] */
-  float *gradient[TRAIN_ARRAYS]; /* of own atoms */
-  idx *counts;                   /* [size] */
-  gidx *many;                    /* [size] */
+  struct train_state *state; /* the host's; stepper_fetch() and stepper_gather() say when */
+  struct phase *phases;      /* [TRAIN_PHASES] */
+  idx batch;
+  idx n;                             /* rows of the batch at hand */
+  gidx first, own;                   /* own rows of it */
+  gidx atom_first, atoms;            /* own atoms */
+  struct buffer x;                   /* [batch][p] the batch: the caller fills the host's side */
+  struct buffer ones;                /* [batch] */
+  struct entry_rows live, dead;      /* of the codes, and of the auxiliary loss */
+  struct buffer squares;             /* [batch][2] of errors and of rows */
+  struct buffer idle, is_dead, used; /* [k] */
+  int any_dead;                      /* before the step */
+  struct buffer begin;               /* [own atoms + 2] where an atom's entries begin in the next */
+  struct buffer row, code, slope;    /* [batch most] */
+  struct buffer work;
+  struct buffer w[TRAIN_ARRAYS], m[TRAIN_ARRAYS], v[TRAIN_ARRAYS]; /* around the state's */
+  struct buffer gradient[TRAIN_ARRAYS];                            /* of own atoms */
+  idx *counts, *lengths;                                           /* [size], [batch] */
+  gidx *many;                                                      /* [size] */
+  struct arena arena;
 };
 
-/* Set sizes, c, device, state, phases, batch and threads first.  Arrays are the arena's; a dry one
- * counts them. */
-int stepper_alloc(struct stepper *s, struct arena *arena);
+/* Set sizes, c, device, state, phases and batch first.  With a dry device memory is counted alone,
+ * and then stepper_bytes() says what it takes beside the state's own arrays.  ERR_MEMORY. */
+int stepper_open(struct stepper *s);
+void stepper_bytes(const struct stepper *s, gidx *host, gidx *gpu);
+void stepper_close(struct stepper *s);
 
-/* Step t - 1 on the rows s->x[n][p] with this rate.  ERR_INPUT where the error is not finite.
+/* The state on the host is where the steps begin. */
+int stepper_begin(struct stepper *s);
+
+/* Step t - 1 on the rows x[n][p] with this rate.  ERR_INPUT where the error is not finite.
  * Collective; the same status on every rank. */
 int stepper_run(struct stepper *s, idx n, real rate, gidx t);
 
-/* The moments of all atoms to rank 0.  Collective. */
+/* Weights and idle of the state <- where the steps are.  Not collective. */
+int stepper_fetch(struct stepper *s);
+
+/* The moments of all atoms to rank 0.  Collective; the same status on every rank. */
 int stepper_gather(struct stepper *s);
 
 #endif

@@ -106,23 +106,54 @@ static int arrays_alloc(struct train *j)
   j->judge = (struct train_judge){
       .c = j->c, .rows = &j->held, .k = k, .p = p, .s = j->sizes.s, .threads = t->threads};
   TRY(train_judge_alloc(&j->judge, a));
-  j->stepper = (struct stepper){.sizes = &j->sizes,
-                                .c = j->c,
-                                .device = &j->device,
-                                .state = &j->state,
-                                .phases = j->result->phases,
-                                .batch = t->batch,
-                                .threads = t->threads};
-  return stepper_alloc(&j->stepper, a);
+  return OK;
+}
+
+static struct stepper stepper_of(struct train *j, struct device *device)
+{
+  return (struct stepper){.sizes = &j->sizes,
+                          .c = j->c,
+                          .device = device,
+                          .state = &j->state,
+                          .phases = j->result->phases,
+                          .batch = j->task->batch};
+}
+
+static struct device_options device_options_of(const struct train *j, const char *kind)
+{
+  const struct train_task *t = j->task;
+  double rows = (double)j->steps * t->batch;
+  return (struct device_options){.p = j->sizes.p,
+                                 .d = 1,
+                                 .threads = t->threads,
+                                 .variant = t->variant,
+                                 .kind = kind,
+                                 .work = rows * j->sizes.k * j->sizes.p,
+                                 .local_rank = j->c->local_rank,
+                                 .kernels = t->kernels};
+}
+
+/* What the steps would take on a device of this kind. */
+static int stepper_count(struct train *j, const char *kind, gidx *host, gidx *gpu)
+{
+  struct device dry;
+  struct device_options options = device_options_of(j, kind);
+  struct stepper s = stepper_of(j, &dry);
+  device_open_dry(&dry, &options, host);
+  int status = stepper_open(&s);
+  stepper_bytes(&s, host, gpu);
+  arena_free(&s.arena);
+  return status;
 }
 
 static int memory_check(struct train *j)
 {
   const struct train_task *t = j->task;
+  gidx steps, gpu, present = memory_share(j->c->local_size);
   j->arena = (struct arena){.is_dry = 1};
   TRY(arrays_alloc(j));
-  gidx bytes = (gidx)j->arena.bytes + cpu_triad_bytes(t->threads, j->sizes.p) + t->beside;
-  gidx present = memory_share(j->c->local_size);
+  TRY(stepper_count(j, j->device.kind, &steps, &gpu));
+  gidx bytes = (gidx)j->arena.bytes + steps + cpu_triad_bytes(t->threads, j->sizes.p) + t->beside;
   j->arena = (struct arena){0};
   CHECK(bytes <= present, ERR_MEMORY,
         "training takes %.1f MB a rank, and %.1f MB are left: lower --atoms or --batch, or use "
@@ -131,23 +162,38 @@ static int memory_check(struct train *j)
   return OK;
 }
 
+/* Open the device, if the steps fit there. */
 static int device_start(struct train *j)
 {
   const struct train_task *t = j->task;
-  struct device_options options = {
-      .p = j->sizes.p, .d = 1, .threads = t->threads, .variant = t->variant, .kind = "cpu"};
+  struct device_options options = device_options_of(j, t->device);
+  gidx host, gpu, free;
   TRY(device_open(&j->device, &options));
-  snprintf(j->result->device, sizeof j->result->device, "%s %s", j->device.kind, j->device.variant);
-  return OK;
+  if (!device_is_gpu(&j->device)) return OK;
+  TRY(stepper_count(j, "cuda", &host, &gpu));
+  TRY(buffer_bytes_available(&j->device, &free));
+  if (gpu <= free) return OK;
+  CHECK(strcmp(t->device, "auto") == 0, ERR_MEMORY,
+        "the steps need %.1f MB of a GPU, and %.1f are free: lower --atoms or --batch, or use more "
+        "ranks with a GPU each, or --device cpu",
+        1e-6 * (double)gpu, 1e-6 * (double)free);
+  log_info("no GPU is used: the steps need %.1f MB of one, and %.1f are free", 1e-6 * (double)gpu,
+           1e-6 * (double)free);
+  device_close(&j->device);
+  options.kind = "cpu";
+  return device_open(&j->device, &options);
 }
 
 static int arrays_open(struct train *j)
 {
   TRY(sizes_find(j));
+  TRY(device_start(j));
   TRY(memory_check(j));
   TRY(arrays_alloc(j));
   TRY(batches_open(&j->batches));
-  return device_start(j);
+  j->stepper = stepper_of(j, &j->device);
+  snprintf(j->result->device, sizeof j->result->device, "%s %s", j->device.kind, j->device.variant);
+  return stepper_open(&j->stepper);
 }
 
 /* The mean: of the atoms that are given, or of the rows. */
@@ -252,6 +298,7 @@ static int line_add(struct train *j)
   struct train_line *line = &j->lines[j->count++];
   struct train_state *s = &j->state;
   struct phase *judge = &j->result->phases[TRAIN_JUDGE];
+  TRY(comm_agree(j->c, stepper_fetch(&j->stepper)));
   *line = (struct train_line){.step = j->step,
                               .fitted = s->size > 0 ? 1 - s->error / s->size : nan_canonical()};
   s->error = s->size = 0;
@@ -271,7 +318,7 @@ static int step_run(struct train *j)
   real rate = t->rate * rate_share(j->step, j->steps, t->warm_up, t->decay);
   struct phase *read = &j->result->phases[TRAIN_READ];
   phase_begin(read);
-  TRY(batches_take(&j->batches, epoch, first, n, j->stepper.x));
+  TRY(batches_take(&j->batches, epoch, first, n, j->stepper.x.host));
   phase_end(read, 0);
   TRY(stepper_run(&j->stepper, n, rate, j->step + 1));
   j->step++;
@@ -285,6 +332,7 @@ static int steps_run(struct train *j)
     if (j->step % LOOK_STEPS == 0) TRY(j->sink->stops(j->sink->self, &stop));
     if (stop) {
       j->result->stopped = 1;
+      TRY(comm_agree(j->c, stepper_fetch(&j->stepper)));
       return point_show(j, 0);
     }
     TRY(step_run(j));
@@ -302,9 +350,11 @@ static int state_open(struct train *j)
   TRY(batches_hash(&j->batches, &j->rows_hash));
   TRY(mean_find(j));
   TRY(train_judge_read(&j->judge, j->mean));
-  if (t->start) return comm_agree(j->c, start_take(j));
-  TRY(batches_scale(&j->batches, &j->batches.scale));
-  TRY(comm_agree(j->c, atoms_start(j)));
+  if (!t->start) TRY(batches_scale(&j->batches, &j->batches.scale));
+  int status = t->start ? start_take(j) : atoms_start(j);
+  if (!status) status = stepper_begin(&j->stepper);
+  TRY(comm_agree(j->c, status));
+  if (t->start) return OK;
   TRY(line_add(j));
   return j->steps ? OK : point_show(j, 1);
 }
@@ -344,6 +394,7 @@ int train_run(const struct train_task *task, struct comm *c, const struct train_
         (uint64_t)(2 * i + 1) *
         fingerprint(j->state.w[i], train_numbers(j->sizes.k, j->sizes.p, i), sizeof(float), 0);
   batches_close(&j->batches);
+  stepper_close(&j->stepper);
   device_close(&j->device);
   split_free(&j->split);
   arena_free(&j->arena);

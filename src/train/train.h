@@ -36,8 +36,8 @@ struct train_task {
   real rate, warm_up, decay;
   gidx beside; /* bytes that the caller holds, for the memory check */
   idx threads;
-  const char *variant;
-  const struct train_point *start; /* go on from here; NULL: begin anew */
+  const char *variant, *device, *kernels; /* struct device_options */
+  const struct train_point *start;        /* go on from here; NULL: begin anew */
 };
 
 /* What was reached after a step; line 0 is the start.  NaN where there are no such rows. */

@@ -76,6 +76,16 @@ enum {
   X(TRIAD_SPARSE, triad_sparse, 1, 0)                                                              \
   X(TRIAD_DOTS, triad_dots, 0, 0)                                                                  \
   X(TRIAD_ADAM, triad_adam, 0, 0)                                                                  \
+  X(TRAIN_MASK, train_mask, 0, 0)                                                                  \
+  X(TRAIN_WIDEN, train_widen, 0, 0)                                                                \
+  X(TRAIN_ERRORS, train_errors, 0, 0)                                                              \
+  X(TRAIN_SCALE, train_scale, 0, 0)                                                                \
+  X(TRAIN_COUNT, train_count, 0, 0)                                                                \
+  X(TRAIN_PLACE, train_place, 0, 0)                                                                \
+  X(TRAIN_USED, train_used, 0, 0)                                                                  \
+  X(TRAIN_IDLE, train_idle, 0, 0)                                                                  \
+  X(TRAIN_TANGENT, train_tangent, 0, 0)                                                            \
+  X(TRAIN_NORMALIZE, train_normalize, 0, 0)                                                        \
   X(JOINT_ADD, joint_add, 1, 0)                                                                    \
   X(ARROW, arrow, 1, DEFINES_ARROW | DEFINES_TEAM)                                                 \
   X(ARROW_LANES, arrow_lanes, 1, DEFINES_ARROW | DEFINES_ROUNDS)                                   \

@@ -18,6 +18,7 @@
 #include "device/cuda/route.h"
 #include "device/cuda/screen_window.h"
 #include "device/cuda/steps.h"
+#include "device/cuda/train.h"
 #include "device/cuda/triad.h"
 
 enum { MIN_ARCHITECTURE = 80 };
@@ -187,6 +188,15 @@ const struct backend backend_cuda = {
     .triad_sparse = cuda_triad_sparse,
     .triad_dots = cuda_triad_dots,
     .adam = cuda_adam,
+    .train_codes = cuda_train_codes,
+    .train_codes_bytes = cuda_train_codes_bytes,
+    .train_errors = cuda_train_errors,
+    .train_scale = cuda_train_scale,
+    .train_turn_bytes = cuda_train_turn_bytes,
+    .train_turn = cuda_train_turn,
+    .train_idle = cuda_train_idle,
+    .train_tangent = cuda_train_tangent,
+    .train_normalize = cuda_train_normalize,
     .steps = cuda_steps,
     .steps_look = cuda_steps_look,
     .steps_residual = cuda_steps_residual,

@@ -18,8 +18,12 @@ static int tiles_launch(struct device *dev, enum kernel_name name, int tile, str
       .grid = {(unsigned)ceil_div(a->columns, tile), (unsigned)ceil_div(a->rows, tile), 1},
       .block = {TRIAD_SIDE, TRIAD_SIDE, 1},
       .arguments = a};
-  TRY(cuda_launch(dev, &l));
-  return cuda_finish(dev->state);
+  return cuda_launch(dev, &l);
+}
+
+int cuda_triad_tiles(struct device *dev, struct triad_args *a)
+{
+  return tiles_launch(dev, KERNEL_TRIAD_PRODUCT, TRIAD_PRODUCT_TILE, a);
 }
 
 int cuda_triad_product(struct device *dev, const struct triad_product *p)
@@ -36,7 +40,8 @@ int cuda_triad_product(struct device *dev, const struct triad_product *p)
                          .rows = p->m,
                          .columns = p->n,
                          .depth = p->k};
-  return tiles_launch(dev, KERNEL_TRIAD_PRODUCT, TRIAD_PRODUCT_TILE, &a);
+  TRY(cuda_triad_tiles(dev, &a));
+  return cuda_finish(dev->state);
 }
 
 int cuda_triad_gradient(struct device *dev, const struct triad_gradient *g)
@@ -52,7 +57,8 @@ int cuda_triad_gradient(struct device *dev, const struct triad_gradient *g)
                          .rows = g->k,
                          .columns = g->n,
                          .depth = g->m};
-  return tiles_launch(dev, KERNEL_TRIAD_GRADIENT, TRIAD_GRADIENT_TILE, &a);
+  TRY(tiles_launch(dev, KERNEL_TRIAD_GRADIENT, TRIAD_GRADIENT_TILE, &a));
+  return cuda_finish(dev->state);
 }
 
 static int lists_launch(struct device *dev, enum kernel_name name, const struct triad_lists *l,

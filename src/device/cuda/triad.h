@@ -7,6 +7,10 @@
 
 #include "device/triad.h"
 
+/* A product, on the stream: whoever needs it waits. */
+struct triad_args;
+int cuda_triad_tiles(struct device *dev, struct triad_args *a);
+
 int cuda_triad_product(struct device *dev, const struct triad_product *p);
 int cuda_triad_gradient(struct device *dev, const struct triad_gradient *g);
 int cuda_triad_sparse(struct device *dev, const struct triad_lists *l, int is_gradient, float *out);

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * train_errors: what codes leave over of rows, and its squares.
+ *
+ * grid    ceil(n / TRAIN_VECTORS)
+ * block   a warp: a row a lane
+ * shared  static: tiles of errors and rows
+ * sums    a chain of fma in f64 for each row, ascending columns */
+#include "train_vectors.h"
+
+/* Errors of these columns, in memory and in the tile. */
+static __device__ inline void tile_subtract(const struct train_errors_args *t,
+                                            struct vector_tile *error, const struct vector_tile *x,
+                                            long long first, int column)
+{
+#pragma unroll 8
+  for (int v = 0; v < TRAIN_VECTORS; v++) {
+    long long at = place_of(first + v, t->n, column, t->p);
+    float e = __fsub_rn(error->at[v][threadIdx.x], x->at[v][threadIdx.x]);
+    error->at[v][threadIdx.x] = e;
+    if (at < 0) continue;
+    t->error[at] = e;
+    if (t->left) t->left[at] = __fadd_rn(t->left[at], e);
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(WARP)
+    train_errors(const __grid_constant__ struct train_errors_args t)
+{
+  __shared__ struct vector_tile error, x;
+  long long first = (long long)blockIdx.x * TRAIN_VECTORS, row = first + threadIdx.x;
+  double of_error = 0, of_row = 0;
+  for (int column = 0; column < t.p; column += WARP) {
+    tile_read(&error, t.error, first, t.n, column, t.p);
+    tile_read(&x, t.x, first, t.n, column, t.p);
+    tile_subtract(&t, &error, &x, first, column);
+    __syncwarp();
+    of_error = tile_dot(&error, &error, of_error);
+    of_row = tile_dot(&x, &x, of_row);
+    __syncwarp();
+  }
+  if (row >= t.n) return;
+  t.squares[2 * row] = of_error;
+  t.squares[2 * row + 1] = of_row;
+}

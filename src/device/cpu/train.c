@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A step of training on the CPU: threads take rows, then atoms. */
+#include "device/train.h"
+
+#include <string.h>
+
+#include "base/num.h"
+#include "base/status.h"
+#include "device/cpu/cpu.h"
+#include "model/adam.h"
+#include "model/dictionary.h"
+#include "model/train.h"
+#include "model/triad.h"
+
+enum { PIECE = 512 }; /* rows whose scores are held at a time */
+
+gidx cpu_train_codes_bytes(idx n, idx k)
+{
+  return imin(n, PIECE) * k * (gidx)sizeof(float);
+}
+
+/* The row's entries at their place if all rows had the most; start[row + 1] <- how many. */
+static void row_select(struct train_entries *e, const float *scores, idx k, gidx row)
+{
+  gidx at = row * e->most;
+  e->start[row + 1] = train_select(scores, k, e->most, e->index + at, e->value + at);
+}
+
+/* The codes of row `row`, whose scores are given, and those of dead latents. */
+static void row_choose(const struct train_codes_job *job, float *scores, gidx row)
+{
+  struct train_entries live = job->live, dead = job->dead;
+  row_select(&live, scores, job->k, row);
+  if (!job->is_dead) return;
+  for (idx a = 0; a < job->k; a++)
+    if (!job->is_dead[a]) scores[a] = 0;
+  row_select(&dead, scores, job->k, row);
+}
+
+/* Put the entries of rows one after another. */
+static void entries_pack(const struct train_entries *e, idx n)
+{
+  e->start[0] = 0;
+  for (gidx i = 0; i < n; i++) {
+    gidx count = e->start[i + 1], at = e->start[i];
+    memmove(e->index + at, e->index + i * e->most, (size_t)count * sizeof *e->index);
+    memmove(e->value + at, e->value + i * e->most, (size_t)count * sizeof *e->value);
+    e->start[i + 1] = at + count;
+  }
+}
+
+int cpu_train_codes(struct device *dev, const struct train_codes_job *job)
+{
+  int threads = cpu_of(dev)->options.threads;
+  float *scores = job->work;
+  for (idx first = 0, n; first < job->n; first += n) {
+    n = (idx)imin(job->n - first, PIECE);
+    struct triad_product p = {job->x + (gidx)first * job->p,
+                              {job->encoder, 1, job->p},
+                              job->bias,
+                              scores,
+                              job->p,
+                              job->k,
+                              n,
+                              job->p,
+                              job->k};
+    TRY(cpu_triad_product(dev, &p));
+#pragma omp parallel for num_threads(threads)
+    for (idx i = 0; i < n; i++) row_choose(job, scores + (gidx)i * job->k, first + i);
+  }
+  entries_pack(&job->live, job->n);
+  if (job->is_dead) entries_pack(&job->dead, job->n);
+  return OK;
+}
+
+int cpu_train_errors(struct device *dev, const struct train_errors_job *job)
+{
+#pragma omp parallel for num_threads(cpu_of(dev)->options.threads)
+  for (idx i = 0; i < job->n; i++) {
+    gidx at = (gidx)i * job->p;
+    float *e = job->error + at;
+    for (idx c = 0; c < job->p; c++) e[c] -= job->x[at + c];
+    for (idx c = 0; c < job->p && job->left; c++) job->left[at + c] += e[c];
+    job->squares[2 * (gidx)i] = train_square(e, job->p);
+    job->squares[2 * (gidx)i + 1] = train_square(job->x + at, job->p);
+  }
+  return OK;
+}
+
+int cpu_train_scale(struct device *dev, float *values, gidx count, float factor)
+{
+#pragma omp parallel for num_threads(cpu_of(dev)->options.threads)
+  for (gidx i = 0; i < count; i++) values[i] *= factor;
+  return OK;
+}
+
+int cpu_train_turn(struct device *dev, const struct train_turn_job *job)
+{
+  const struct train_entries *e = job->entries;
+  gidx *start = job->start + 1, end = e->start[job->n];
+  (void)dev;
+  memset(job->start, 0, (size_t)(job->atoms + 2) * sizeof *job->start);
+  for (gidx i = 0; i < end; i++)
+    if (e->index[i] >= job->first && e->index[i] < job->first + job->atoms)
+      start[e->index[i] - job->first + 1]++;
+  for (gidx a = 0; a < job->atoms; a++) start[a + 1] += start[a];
+  for (idx row = 0; row < job->n; row++)
+    for (gidx i = e->start[row]; i < e->start[row + 1]; i++) {
+      gidx a = e->index[i] - job->first;
+      if (a < 0 || a >= job->atoms) continue;
+      gidx to = start[a]++;
+      job->row[to] = row;
+      job->code[to] = e->value[i];
+      job->slope[to] = job->slopes[i];
+    }
+  return OK;
+}
+
+int cpu_train_idle(struct device *dev, const struct train_idle_job *job)
+{
+  const struct train_entries *e = job->entries;
+  (void)dev;
+  for (idx a = 0; a < job->k; a++) job->idle[a] += job->n;
+  for (gidx i = 0; e && i < e->start[job->n]; i++) job->idle[e->index[i]] = 0;
+  *job->any = 0;
+  for (idx a = 0; a < job->k; a++) *job->any |= job->is_dead[a] = job->idle[a] >= job->dead_rows;
+  return OK;
+}
+
+int cpu_train_tangent(struct device *dev, const float *atoms, gidx count, idx p, float *gradient)
+{
+#pragma omp parallel for num_threads(cpu_of(dev)->options.threads)
+  for (gidx a = 0; a < count; a++) atom_gradient(atoms + a * p, p, gradient + a * p);
+  return OK;
+}
+
+int cpu_train_normalize(struct device *dev, float *atoms, gidx count, idx p)
+{
+#pragma omp parallel for num_threads(cpu_of(dev)->options.threads)
+  for (gidx a = 0; a < count; a++) atoms_normalize(atoms + a * p, 1, 1, p);
+  return OK;
+}

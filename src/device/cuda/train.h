@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A step of training on a GPU, rows of the table of backend.h.
+ *
+ * Floor: device. */
+#ifndef DEVICE_CUDA_TRAIN_H
+#define DEVICE_CUDA_TRAIN_H
+
+#include "device/train.h"
+
+int cuda_train_codes(struct device *dev, const struct train_codes_job *job);
+gidx cuda_train_codes_bytes(idx n, idx k);
+int cuda_train_errors(struct device *dev, const struct train_errors_job *job);
+int cuda_train_scale(struct device *dev, float *values, gidx count, float factor);
+int cuda_train_turn(struct device *dev, const struct train_turn_job *job);
+gidx cuda_train_turn_bytes(idx n, idx k);
+int cuda_train_idle(struct device *dev, const struct train_idle_job *job);
+int cuda_train_tangent(struct device *dev, const float *atoms, gidx count, idx p, float *gradient);
+int cuda_train_normalize(struct device *dev, float *atoms, gidx count, idx p);
+
+#endif

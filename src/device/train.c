@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Arguments are checked here, once for all backends. */
+#include "device/train.h"
+
+#include "base/status.h"
+#include "device/backend.h"
+
+/* ERR_DEVICE unless the device's table has the operations. */
+static int device_has(const struct device *dev)
+{
+  CHECK(dev->backend && dev->backend->train_codes, ERR_DEVICE,
+        "a device of kind '%s' has no operations for training",
+        dev->backend ? dev->backend->kind : "dry");
+  return OK;
+}
+
+static int sizes_check(gidx n, gidx p, gidx k)
+{
+  CHECK(n >= 0 && p > 0 && k > 0, ERR_INTERNAL, "%lld rows of %lld columns and %lld atoms",
+        (long long)n, (long long)p, (long long)k);
+  return OK;
+}
+
+int device_train_codes(struct device *dev, const struct train_codes_job *job)
+{
+  TRY(device_has(dev));
+  TRY(sizes_check(job->n, job->p, job->k));
+  CHECK(job->live.most > 0 && (!job->is_dead || job->dead.most > 0), ERR_INTERNAL,
+        "%d codes a row, %d of the dead", job->live.most, job->dead.most);
+  return dev->backend->train_codes(dev, job);
+}
+
+gidx device_train_codes_bytes(const struct device *dev, idx n, idx k)
+{
+  return dev->backend->train_codes_bytes(n, k);
+}
+
+int device_train_errors(struct device *dev, const struct train_errors_job *job)
+{
+  TRY(device_has(dev));
+  TRY(sizes_check(job->n, job->p, 1));
+  return job->n ? dev->backend->train_errors(dev, job) : OK;
+}
+
+int device_train_scale(struct device *dev, float *values, gidx count, float factor)
+{
+  TRY(device_has(dev));
+  return count > 0 ? dev->backend->train_scale(dev, values, count, factor) : OK;
+}
+
+int device_train_turn(struct device *dev, const struct train_turn_job *job)
+{
+  TRY(device_has(dev));
+  TRY(sizes_check(job->n, 1, job->k));
+  CHECK(job->first >= 0 && job->atoms >= 0 && job->first + job->atoms <= job->k, ERR_INTERNAL,
+        "%lld of %d atoms from %lld on", (long long)job->atoms, job->k, (long long)job->first);
+  return dev->backend->train_turn(dev, job);
+}
+
+gidx device_train_turn_bytes(const struct device *dev, idx n, idx k)
+{
+  return dev->backend->train_turn_bytes ? dev->backend->train_turn_bytes(n, k) : 0;
+}
+
+int device_train_idle(struct device *dev, const struct train_idle_job *job)
+{
+  TRY(device_has(dev));
+  TRY(sizes_check(job->n, 1, job->k));
+  return dev->backend->train_idle(dev, job);
+}
+
+int device_train_tangent(struct device *dev, const float *atoms, gidx count, idx p, float *gradient)
+{
+  TRY(device_has(dev));
+  TRY(sizes_check(count, p, 1));
+  return count ? dev->backend->train_tangent(dev, atoms, count, p, gradient) : OK;
+}
+
+int device_train_normalize(struct device *dev, float *atoms, gidx count, idx p)
+{
+  TRY(device_has(dev));
+  TRY(sizes_check(count, p, 1));
+  return count ? dev->backend->train_normalize(dev, atoms, count, p) : OK;
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Operations of a device for a step of training an autoencoder (N.43), beside the products, the
+ * sparse side and Adam of triad.h.
+ *
+ * Floor: device.  They have the bits of model/train.c for any backend, number of threads and
+ * variant.
+ *
+ * Pointers are to the device's side, but for those that are said to be the host's.  Not collective.
+ * ERR_DEVICE where the backend lacks them; ERR_INTERNAL: a dimension that is not positive. */
+#ifndef DEVICE_TRAIN_H
+#define DEVICE_TRAIN_H
+
+#include "device/device.h"
+
+/* Codes of some rows, one row after another, by ascending atoms. */
+struct train_entries {
+  idx most;     /* in a row; 0: there are none, and no arrays */
+  gidx *start;  /* [n + 1] */
+  idx *index;   /* [n most] an atom */
+  float *value; /* [n most] */
+};
+
+/* live, dead <- the most positive scores of each row x[n][p], of all atoms and of the dead. */
+struct train_codes_job {
+  const float *x;               /* [n][p] */
+  const float *encoder, *bias;  /* [k][p], [k] */
+  const unsigned char *is_dead; /* [k]; NULL: none is */
+  idx n, p, k;
+  struct train_entries live, dead;
+  void *work; /* device_train_codes_bytes() for these sizes or larger ones */
+  gidx work_bytes;
+};
+int device_train_codes(struct device *dev, const struct train_codes_job *job);
+gidx device_train_codes_bytes(const struct device *dev, idx n, idx k);
+
+/* error <- error - x; squares <- of both, chains in f64; left <- left + error. */
+struct train_errors_job {
+  float *error;   /* [n][p] what the codes give, on entry */
+  const float *x; /* [n][p] */
+  float *left;    /* [n][p] what the codes of the dead give; NULL: there are none */
+  real *squares;  /* [n][2] of error and of x */
+  idx n, p;
+};
+int device_train_errors(struct device *dev, const struct train_errors_job *job);
+
+/* values[count] <- factor values, rounded once. */
+int device_train_scale(struct device *dev, float *values, gidx count, float factor);
+
+/* start, row, code and slope <- the entries of atoms first .. first + atoms - 1, atom by atom, by
+ * ascending row.  `start` has room for one more, which is undefined afterwards. */
+struct train_turn_job {
+  const struct train_entries *entries; /* of rows 0 .. n - 1 */
+  const float *slopes;                 /* of the entries */
+  idx n, k;
+  gidx first, atoms;
+  gidx *start;         /* [atoms + 2] */
+  idx *row;            /* [n most] */
+  float *code, *slope; /* [n most] */
+  void *work;          /* device_train_turn_bytes() */
+};
+int device_train_turn(struct device *dev, const struct train_turn_job *job);
+gidx device_train_turn_bytes(const struct device *dev, idx n, idx k);
+
+/* idle <- 0 where an atom is among the entries of n rows, else idle + n; is_dead <- are these
+ * dead_rows or more? */
+struct train_idle_job {
+  const struct train_entries *entries; /* NULL: of no rows */
+  idx n, k;
+  gidx *idle; /* [k] */
+  gidx dead_rows;
+  unsigned char *is_dead; /* [k] */
+  unsigned char *used;    /* [k] work */
+  int *any;               /* the host's: is one dead?  Written */
+};
+int device_train_idle(struct device *dev, const struct train_idle_job *job);
+
+/* gradient[count][p] <- what is left of it beside the unit atoms[count][p]: atom_gradient() of
+ * each; atoms <- atoms of length 1: atoms_normalize(). */
+int device_train_tangent(struct device *dev, const float *atoms, gidx count, idx p,
+                         float *gradient);
+int device_train_normalize(struct device *dev, float *atoms, gidx count, idx p);
+
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Claim: training on a GPU has the bits of the plain loops with dense matrices: every problem of
+ * the CPU's test, on several ranks too.
+ * RUN: np=1 2 */
+#include "device_how.h"
+#include "train_cases.h"
+
+int main(void)
+{
+  struct comm c;
+  if (comm_open(&c)) return 1;
+  tap_rank = c.rank;
+  train_device = "cuda";
+  if (gpu_present()) {
+    check_reference(&c);
+    check_resumed(&c);
+  }
+  comm_close(&c);
+  return done_testing();
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What training is checked with on any device: the same by plain loops with dense matrices, dead
+ * latents and batches of several chunks too; stopped and gone on with. */
+#ifndef TESTS_TRAIN_CASES_H
+#define TESTS_TRAIN_CASES_H
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/num.h"
+#include "base/rng.h"
+#include "base/status.h"
+#include "model/shuffle.h"
+#include "tap.h"
+#include "train/train.h"
+
+struct made {
+  gidx n;
+  idx p;
+};
+
+static float value_of(gidx row, idx column, idx p)
+{
+  return 30 * (float)random_normal(3, 1, (uint64_t)(row * p + column)) * (column % 3 ? 0.2f : 1);
+}
+
+static int rows_make(void *self, gidx first, idx count, float *out)
+{
+  const struct made *m = self;
+  for (gidx i = 0; i < count; i++)
+    for (idx c = 0; c < m->p; c++) out[i * m->p + c] = value_of(first + i, c, m->p);
+  return OK;
+}
+
+/* What the job has handed over at its end. */
+struct kept {
+  struct train_state state;
+  struct train_point point;
+  struct train_line lines[64];
+  real mean[32];
+  struct arena arena;
+  gidx stop_at; /* step at which it is asked to stop; -1: none */
+  gidx k, p;
+};
+
+static int line_keep(void *self, const struct train_point *point, int is_end)
+{
+  struct kept *k = self;
+  (void)is_end;
+  if (!k->state.idle) TRY(train_state_alloc(&k->state, &k->arena, (idx)k->k, (idx)k->p));
+  for (int i = 0; i < TRAIN_ARRAYS; i++) {
+    size_t bytes = (size_t)train_numbers((idx)k->k, (idx)k->p, i) * sizeof(float);
+    memcpy(k->state.w[i], point->state->w[i], bytes);
+    memcpy(k->state.m[i], point->state->m[i], bytes);
+    memcpy(k->state.v[i], point->state->v[i], bytes);
+  }
+  memcpy(k->state.idle, point->state->idle, (size_t)k->k * sizeof(gidx));
+  k->state.error = point->state->error;
+  k->state.size = point->state->size;
+  memcpy(k->lines, point->lines, (size_t)point->count * sizeof *point->lines);
+  k->point = *point;
+  if (point->mean) memcpy(k->mean, point->mean, (size_t)k->p * sizeof *k->mean);
+  k->point.mean = point->mean ? k->mean : NULL;
+  k->point.lines = k->lines;
+  k->point.state = &k->state;
+  return OK;
+}
+
+static gidx looks;
+static int stop_look(void *self, int *stop)
+{
+  const struct kept *k = self;
+  *stop = k->stop_at >= 0 && looks++ * 16 >= k->stop_at;
+  return OK;
+}
+
+static const char *train_device; /* "cpu" or "cuda" */
+
+static struct train_task task_of(const struct row_source *rows, idx k, idx s, idx batch, gidx steps)
+{
+  return (struct train_task){
+      .rows = rows,
+      .sizes = {.k = k, .s = s, .aux = 7, .aux_weight = 0.03125, .dead_rows = 2 * batch},
+      .seed = 5,
+      .steps = steps,
+      .every = 7,
+      .batch = batch,
+      .rate = 0.01,
+      .warm_up = 0.1,
+      .decay = 0.5,
+      .threads = 1,
+      .variant = "auto",
+      .device = train_device};
+}
+
+/* rows[count][p] at positions of an epoch, scaled. */
+static void batch_make(struct shuffle *s, const struct made *m, gidx epoch, gidx first, idx count,
+                       int scale, float *x)
+{
+  for (idx i = 0; i < count; i++) {
+    idx skip, in = 0, n = 0;
+    gidx row = 0;
+    shuffle_take(s, epoch, first + i, &skip);
+    for (idx left = s->at[skip]; in < shuffle_windows(s); in++, left -= n) {
+      shuffle_window(s, in, &row, &n);
+      if (left >= n) continue;
+      row += left;
+      break;
+    }
+    for (idx c = 0; c < m->p; c++) x[i * m->p + c] = ldexpf(value_of(row, c, m->p), scale);
+  }
+}
+
+/* The same training by plain loops, from the start that the task has. */
+static void reference_run(const struct train_task *t, struct made *m, struct train_state *s,
+                          struct arena *arena, gidx *dead)
+{
+  struct train_sizes z = t->sizes;
+  struct shuffle order;
+  float *x;
+  gidx each = ceil_div(m->n, t->batch);
+  z.p = m->p;
+  arena_alloc(arena, &x, imax(t->batch, 1024) * m->p, sizeof *x);
+  rows_make(m, 0, (idx)imin(m->n, 1024), x);
+  int scale = train_scale(x, (idx)imin(m->n, 1024), m->p);
+  train_state_alloc(s, arena, z.k, z.p);
+  train_atoms_draw(s->w[TRAIN_DECODER], z.k, z.p, t->seed);
+  train_start(s, z.k, z.p, s->w[TRAIN_DECODER]);
+  shuffle_init(&order, arena, m->n, t->seed);
+  for (gidx step = 0; step < t->steps; step++) {
+    gidx first = step % each * t->batch;
+    idx n = (idx)imin(t->batch, m->n - first);
+    for (idx a = 0; a < z.k; a++) *dead += s->idle[a] >= z.dead_rows;
+    batch_make(&order, m, step / each, first, n, scale, x);
+    train_step_reference(&z, s, x, n, t->rate * rate_share(step, t->steps, t->warm_up, t->decay),
+                         step + 1);
+  }
+}
+
+static int same_state(const struct train_state *a, const struct train_state *b, idx k, idx p)
+{
+  int same = memcmp(a->idle, b->idle, (size_t)k * sizeof *a->idle) == 0;
+  for (int i = 0; i < TRAIN_ARRAYS; i++)
+    same &= memcmp(a->w[i], b->w[i], (size_t)train_numbers(k, p, i) * sizeof(float)) == 0;
+  return same;
+}
+
+struct problem {
+  gidx n;
+  idx p, k, s, batch;
+  gidx steps;
+  int is_fixed, has_dead;
+};
+
+static void problem_check(struct comm *c, const struct problem *q)
+{
+  struct made made = {q->n, q->p};
+  struct row_source rows = {.n = q->n, .p = q->p, .name = "rows", .self = &made, .read = rows_make};
+  struct train_task task = task_of(&rows, q->k, q->s, q->batch, q->steps);
+  struct train_result result;
+  struct train_state wanted;
+  struct arena arena = {0};
+  gidx dead = 0;
+  task.sizes.is_fixed = q->is_fixed;
+  reference_run(&task, &made, &wanted, &arena, &dead);
+  for (task.threads = 1; task.threads <= 3; task.threads += 2) {
+    struct kept kept = {.stop_at = -1, .k = q->k, .p = q->p};
+    const struct train_sink sink = {&kept, line_keep, stop_look};
+    int status = train_run(&task, c, &sink, &result);
+    ok(!status && same_state(&kept.state, &wanted, q->k, q->p),
+       "%lld rows of %d, %d atoms, batches of %d, %d threads, %lld dead: %s", (long long)q->n, q->p,
+       q->k, q->batch, task.threads, (long long)dead, status_message());
+    status_clear();
+    arena_free(&kept.arena);
+  }
+  ok(dead > 0 || !q->has_dead, "%d atoms: none died", q->k);
+  arena_free(&arena);
+}
+
+static void check_reference(struct comm *c)
+{
+  static const struct problem problems[] = {
+      {700, 24, 40, 4, 96, 20, 0, 1},  {700, 24, 40, 4, 96, 12, 1, 1},
+      {5000, 5, 33, 1, 2600, 9, 0, 0}, {130, 7, 2, 1, 1, 40, 0, 1},
+      {200, 3, 20, 20, 200, 5, 0, 0},  {3000, 70, 300, 32, 1500, 6, 0, 0},
+  };
+  claim_begin("training has the bits of the plain loops");
+  for (int i = 0; i < LENGTH(problems); i++) problem_check(c, &problems[i]);
+  claim_end();
+}
+
+/* Stopped in the middle of an epoch and of a line, and gone on with. */
+static void check_resumed(struct comm *c)
+{
+  struct made made = {900, 12};
+  struct row_source rows = {.n = 900, .p = 12, .name = "rows", .self = &made, .read = rows_make};
+  struct train_task task = task_of(&rows, 30, 3, 64, 40);
+  struct train_result result;
+  struct kept all = {.stop_at = -1, .k = 30, .p = 12}, part = {.stop_at = 17, .k = 30, .p = 12};
+  const struct train_sink sink = {&all, line_keep, stop_look};
+  const struct train_sink other = {&part, line_keep, stop_look};
+  task.held_share = 0.2;
+  task.center = 1;
+  looks = 0;
+  int status = train_run(&task, c, &sink, &result);
+  if (!status) status = train_run(&task, c, &other, &result);
+  ok(!status && result.stopped && part.point.step == 32, "stopped after %lld steps: %s",
+     (long long)part.point.step, status_message());
+  struct kept rest = {.stop_at = -1, .k = 30, .p = 12};
+  const struct train_sink last = {&rest, line_keep, stop_look};
+  task.start = &part.point;
+  if (!status) status = train_run(&task, c, &last, &result);
+  int same =
+      !status && same_state(&rest.state, &all.state, 30, 12) && rest.point.count == all.point.count;
+  for (gidx i = 0; same && i < rest.point.count; i++)
+    same = memcmp(&rest.lines[i], &all.lines[i], offsetof(struct train_line, seconds)) == 0;
+  ok(same, "stopped and gone on with is the same: %s", status_message());
+  ok(same && all.lines[all.point.count - 1].held > all.lines[0].held, "unseen rows gain");
+  arena_free(&all.arena);
+  arena_free(&part.arena);
+  arena_free(&rest.arena);
+}
+
+#endif
