@@ -393,6 +393,7 @@ def check_bench(p):
     shape = ["--n-rows", 64, "--atoms", 256, "--columns", 16]
     for words, names in ((["route", *shape], "random data"),
                          (["update", *shape, "--top-s", 4], "descent"),
+                         (["dense", *shape], "gradient"), (["train", *shape, "--top-s", 4], "step"),
                          (["terminal", "--schur", 64], "factor"),
                          (["solve", "--systems", 20, "--system-rows", 8], None)):
         page, _ = p.tell("bench", *words, *small)

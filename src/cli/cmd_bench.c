@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * sagitta bench: routing (bench_route.c), arrow systems (bench_arrow.c), the joint update
- * (bench_update.c), dense work of the terminal pass (bench_dense.c). */
+ * (bench_update.c), dense work of the terminal pass (bench_dense.c), products of matrices
+ * (bench_triad.c) and steps of training (bench_train.c). */
 #include <string.h>
 
 #include "base/status.h"
 #include "cli/bench_arrow.h"
 #include "cli/bench_dense.h"
 #include "cli/bench_route.h"
+#include "cli/bench_triad.h"
 #include "cli/bench_update.h"
 #include "cli/command.h"
 #include "cli/facts.h"
@@ -32,7 +34,7 @@ static const struct option_row common_rows[] = {
 
 static const struct option_table tables[] = {
     {"All", common_rows, LENGTH(common_rows), 0},
-    {"route, update", bench_route_rows, BENCH_ROUTE_ROWS, AT(route)},
+    {"route, update, dense, train", bench_route_rows, BENCH_ROUTE_ROWS, AT(route)},
     {"solve", bench_arrow_rows, BENCH_ARROW_ROWS, AT(arrow)},
     {"terminal", bench_dense_rows, BENCH_DENSE_ROWS, AT(dense)},
     {"General", general_rows, GENERAL_ROWS, AT(general)},
@@ -40,10 +42,11 @@ static const struct option_table tables[] = {
 
 static const struct option_set bench_set = {
     .command = "sagitta bench",
-    .arguments = "route|solve|terminal|update",
+    .arguments = "route|solve|terminal|update|dense|train",
     .doc =
         "Measure routing and codes, the solving of arrow systems, the dense work of the terminal "
-        "pass, or the joint update of fit, beside limit and peer where there are some."
+        "pass, the joint update of fit, products of matrices or steps of training, beside limit "
+        "and peer where there are some."
         "\v"
         "GMAC/s counts one multiply and one add of every row, atom and column.  `peak` is a loop "
         "of multiplies and adds on registers: an exact score cannot be faster.  `sgemm` is the "
@@ -63,6 +66,13 @@ static const struct option_set bench_set = {
         "`update` adds up the normal equations of the rows, in which supports are drawn by a power "
         "law and one atom is in half of the rows, and takes four passes of the descent; in fused "
         "multiply-adds a second.\n\n"
+        "`dense` takes the product of --n-rows rows with a matrix of --columns inputs and --atoms "
+        "outputs, the way back, and the gradient, each sum in its order; `peak` is what the fused "
+        "multiply-adds of the device allow.  `train` takes steps of `sagitta train` on one batch "
+        "of "
+        "--n-rows rows, on all ranks of mpirun.\n\n"
+        "  sagitta bench dense --n-rows 16384 --columns 768 --atoms 32768 --device cuda\n"
+        "  sagitta bench train --n-rows 8192 --columns 768 --atoms 32768 --top-s 32 --device cuda\n"
         "  sagitta bench update --n-rows 24576 --atoms 4096 --columns 384 --top-s 32\n"
         "  sagitta bench terminal --schur 4096\n"
         "  sagitta bench terminal --schur 16384 --device cuda\n"
@@ -77,13 +87,17 @@ static const struct option_set bench_set = {
 };
 
 static int measure(const struct bench_options *o, const char *what,
-                   const struct bench_common *common)
+                   const struct bench_common *common, struct comm *c)
 {
   if (strcmp(what, "solve") == 0) return bench_arrow(&o->arrow, common);
   if (strcmp(what, "terminal") == 0) return bench_dense(&o->dense, common);
   if (strcmp(what, "update") == 0) return bench_update(&o->route, common);
+  if (strcmp(what, "dense") == 0) return bench_triad(&o->route, common);
+  if (strcmp(what, "train") == 0) return bench_train(&o->route, common, c);
   CHECK(strcmp(what, "route") == 0, ERR_USAGE,
-        "unknown benchmark '%s': there are 'route', 'solve', 'terminal' and 'update'", what);
+        "unknown benchmark '%s': there are 'route', 'solve', 'terminal', 'update', 'dense' and "
+        "'train'",
+        what);
   return bench_route(&o->route, common);
 }
 
@@ -91,18 +105,20 @@ static int bench_command(struct run *run, const void *options, const char **argu
 {
   const struct bench_options *o = options;
   struct bench_common common = o->common;
+  CHECK(run->comm.size == 1 || strcmp(arguments[0], "train") == 0, ERR_USAGE,
+        "'bench %s' measures one rank: leave mpirun away", arguments[0]);
   struct json j;
-  if (!facts_wanted(run)) return measure(o, arguments[0], &common);
+  if (!facts_wanted(run)) return measure(o, arguments[0], &common, &run->comm);
   TRY(facts_begin(run, &j));
   common.json = &j;
   json_text(&j, "benchmark", arguments[0]);
   json_long(&j, "repeats", common.repeats);
   json_long(&j, "threads", common.threads);
   json_text(&j, "device", common.device);
-  TRY(measure(o, arguments[0], &common));
+  TRY(measure(o, arguments[0], &common, &run->comm));
   return facts_end(&j);
 }
 
 const struct command command_bench = {"bench",    "measure routing, codes, solves beside limits",
                                       &bench_set, sizeof(struct bench_options),
-                                      0,          bench_command};
+                                      1,          bench_command};

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Steps on one batch of random rows, which is there already; medians of their parts. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/num.h"
+#include "base/rng.h"
+#include "base/status.h"
+#include "cli/bench_median.h"
+#include "cli/bench_triad.h"
+#include "train/step.h"
+#include "train/train.h"
+
+enum { MAX_REPEATS = 1000, WARM = 2 };
+
+static const struct {
+  enum train_phase phase;
+  const char *name;
+} parts[] = {{TRAIN_SCORES, "scores"},
+             {TRAIN_CODES, "codes"},
+             {TRAIN_GRADIENT, "gradient"},
+             {TRAIN_MOVE, "move"},
+             {TRAIN_SHARE, "share"}};
+enum { PARTS = LENGTH(parts) };
+
+struct bench {
+  const struct bench_route_options *o;
+  const struct bench_common *common;
+  struct train_sizes sizes;
+  struct device device;
+  struct train_state state;
+  struct stepper stepper;
+  struct phase phases[TRAIN_PHASES];
+  double seconds[PARTS + 1][MAX_REPEATS]; /* the last: of the step */
+  struct arena arena;
+};
+
+static int problem_open(struct bench *b, struct comm *c)
+{
+  const struct bench_route_options *o = b->o;
+  b->sizes = (struct train_sizes){
+      .k = o->atoms, .p = o->columns, .s = o->top_s, .aux = 256, .aux_weight = 0.03125};
+  b->sizes.dead_rows = (gidx)1 << 40;
+  b->stepper = (struct stepper){.sizes = &b->sizes,
+                                .c = c,
+                                .device = &b->device,
+                                .state = &b->state,
+                                .phases = b->phases,
+                                .batch = o->n_rows};
+  TRY(train_state_alloc(&b->state, &b->arena, o->atoms, o->columns));
+  train_atoms_draw(b->state.w[TRAIN_DECODER], o->atoms, o->columns, 1);
+  train_start(&b->state, o->atoms, o->columns, b->state.w[TRAIN_DECODER]);
+  TRY(stepper_open(&b->stepper));
+  float *x = b->stepper.x.host;
+  for (gidx i = 0; i < (gidx)o->n_rows * o->columns; i++)
+    x[i] = (float)random_normal(1, 3, (uint64_t)i);
+  return stepper_begin(&b->stepper);
+}
+
+static int turn_run(struct bench *b, struct comm *c, int turn, gidx t)
+{
+  double before[PARTS], begun;
+  for (int i = 0; i < PARTS; i++) before[i] = b->phases[parts[i].phase].seconds;
+  TRY(comm_agree(c, OK)); /* all begin together */
+  begun = log_seconds();
+  TRY(stepper_run(&b->stepper, b->o->n_rows, 1e-4, t));
+  b->seconds[PARTS][turn] = log_seconds() - begun;
+  for (int i = 0; i < PARTS; i++)
+    b->seconds[i][turn] = b->phases[parts[i].phase].seconds - before[i];
+  return OK;
+}
+
+static void line_print(struct bench *b, int which)
+{
+  struct json *j = b->common->json;
+  const char *name = which < PARTS ? parts[which].name : "step";
+  double middle = median(b->seconds[which], b->common->repeats);
+  if (j) {
+    json_object(j, NULL);
+    json_text(j, "name", name);
+    json_real(j, "seconds", middle);
+    json_real(j, "rows_per_second", b->o->n_rows / middle);
+    json_end(j);
+    return;
+  }
+  printf("%-10s %10.3f %12.0f\n", name, 1e3 * middle, b->o->n_rows / middle);
+}
+
+static void table_print(struct bench *b, int ranks)
+{
+  const struct bench_route_options *o = b->o;
+  struct json *j = b->common->json;
+  if (j) {
+    json_long(j, "rows", o->n_rows);
+    json_long(j, "columns", o->columns);
+    json_long(j, "atoms", o->atoms);
+    json_long(j, "top_s", o->top_s);
+    json_long(j, "ranks", ranks);
+    json_text(j, "variant", b->device.variant);
+    json_array(j, "lines");
+  } else {
+    printf("%d rows of %d columns, %d of %d atoms a row, ranks=%d threads=%d variant=%s, medians "
+           "of %d steps\n",
+           o->n_rows, o->columns, o->top_s, o->atoms, ranks, b->common->threads, b->device.variant,
+           b->common->repeats);
+    printf("%-10s %10s %12s\n", "", "ms", "rows/s");
+  }
+  for (int which = 0; which <= PARTS; which++) line_print(b, which);
+  if (j) json_end(j);
+}
+
+int bench_train(const struct bench_route_options *o, const struct bench_common *common,
+                struct comm *c)
+{
+  static struct bench b;
+  b = (struct bench){.o = o, .common = common};
+  struct device_options options = {.p = o->columns,
+                                   .d = 1,
+                                   .threads = common->threads,
+                                   .variant = common->cpu_variant,
+                                   .kind = common->device,
+                                   .local_rank = c->local_rank,
+                                   .kernels = common->kernels};
+  int status = device_open(&b.device, &options);
+  if (!status) status = problem_open(&b, c);
+  TRY(comm_agree(c, status));
+  gidx t = 0;
+  while (t < WARM) TRY(turn_run(&b, c, 0, ++t)); /* a GPU may compile */
+  for (int r = 0; r < common->repeats; r++) TRY(turn_run(&b, c, r, ++t));
+  if (c->rank == 0) table_print(&b, c->size);
+  stepper_close(&b.stepper);
+  device_close(&b.device);
+  arena_free(&b.arena);
+  return OK;
+}

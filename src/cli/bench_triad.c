@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Forward, back and gradient of one matrix in turn, medians of each. */
+#include "cli/bench_triad.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/log.h"
+#include "base/num.h"
+#include "base/rng.h"
+#include "base/status.h"
+#include "cli/bench_median.h"
+#include "cli/bench_peer.h"
+#include "device/triad.h"
+
+enum triad_case { CASE_PEER, CASE_FORWARD, CASE_BACK, CASE_GRADIENT, CASES };
+static const char *const case_names[CASES] = {"sgemm", "forward", "back", "gradient"};
+enum { MAX_REPEATS = 1000 };
+
+struct bench {
+  const struct bench_route_options *o;
+  const struct bench_common *common;
+  struct device device;
+  struct buffer x, w, y, product; /* [m][k], [n][k], [m][n]; of the peer, on a CPU */
+  struct buffer dx, dw;           /* as x and w */
+  double seconds[CASES][MAX_REPEATS];
+};
+
+static int buffer_fill(struct device *dev, struct buffer *b, gidx count, uint64_t stream)
+{
+  TRY(buffer_alloc(dev, b, count * (gidx)sizeof(float)));
+  for (gidx i = 0; i < count; i++)
+    ((float *)b->host)[i] = (float)random_normal(1, stream, (uint64_t)i & 0xfffff);
+  return device_put(dev, b, 0, b->bytes);
+}
+
+static int buffers_open(struct bench *b)
+{
+  struct device *dev = &b->device;
+  gidx m = b->o->n_rows, k = b->o->columns, n = b->o->atoms, item = sizeof(float);
+  TRY(buffer_fill(dev, &b->x, m * k, 1));
+  TRY(buffer_fill(dev, &b->w, n * k, 2));
+  TRY(buffer_fill(dev, &b->y, m * n, 3));
+  TRY(buffer_alloc_device(dev, &b->dx, m * k * item));
+  TRY(buffer_alloc_device(dev, &b->dw, n * k * item));
+  return device_is_gpu(dev) ? OK : buffer_alloc(dev, &b->product, PEER_ROWS * n * item);
+}
+
+/* The matrix has a row for each output, as an encoder has; its gradient is dy'x. */
+static int turn_run(struct bench *b, int turn)
+{
+  struct device *dev = &b->device;
+  idx m = b->o->n_rows, k = b->o->columns, n = b->o->atoms;
+  struct triad_product back = {b->y.device, {b->w.device, k, 1}, NULL, b->dx.device, n, k, m, n, k};
+  struct triad_product forward = {
+      b->x.device, {b->w.device, 1, k}, NULL, b->y.device, k, n, m, k, n};
+  struct triad_gradient gradient = {b->y.device, b->x.device, b->dw.device, n, k, k, m, n, k};
+  double *at[CASES], begun;
+  for (int i = 0; i < CASES; i++) at[i] = &b->seconds[i][turn];
+  *at[CASE_PEER] = device_is_gpu(dev) ? 0
+                                      : peer_sgemm(b->x.host, b->w.host, m, n, k, b->product.host,
+                                                   b->common->threads);
+  begun = log_seconds();
+  TRY(device_triad_product(dev, &back));
+  *at[CASE_BACK] = log_seconds() - begun;
+  begun = log_seconds();
+  TRY(device_triad_gradient(dev, &gradient));
+  *at[CASE_GRADIENT] = log_seconds() - begun;
+  begun = log_seconds();
+  TRY(device_triad_product(dev, &forward));
+  *at[CASE_FORWARD] = log_seconds() - begun;
+  return OK;
+}
+
+/* peak: fused multiply-adds a second that the device cannot exceed. */
+static void line_print(struct bench *b, int which, double peak)
+{
+  const struct bench_route_options *o = b->o;
+  struct json *j = b->common->json;
+  double middle = median(b->seconds[which], b->common->repeats);
+  double rate = (double)o->n_rows * o->columns * o->atoms / middle;
+  if (j) {
+    json_object(j, NULL);
+    json_text(j, "name", case_names[which]);
+    json_real(j, "seconds", middle);
+    json_real(j, "gfmas", 1e-9 * rate);
+    json_real(j, "of_peak", rate / peak);
+    json_end(j);
+    return;
+  }
+  printf("%-10s %10.3f %10.1f %9.1f%%\n", case_names[which], 1e3 * middle, 1e-9 * rate,
+         100 * rate / peak);
+}
+
+static void table_print(struct bench *b)
+{
+  const struct bench_route_options *o = b->o;
+  struct json *j = b->common->json;
+  /* device_peak() counts a multiply and an add as two instructions */
+  double peak = 2 * device_peak(&b->device, 0.05);
+  if (!device_is_gpu(&b->device)) peak *= b->common->threads;
+  if (j) {
+    json_long(j, "rows", o->n_rows);
+    json_long(j, "columns", o->columns);
+    json_long(j, "atoms", o->atoms);
+    json_text(j, "variant", b->device.variant);
+    json_real(j, "peak_gfmas", 1e-9 * peak);
+    json_array(j, "lines");
+  } else {
+    printf("%d rows, %d inputs, %d outputs, threads=%d variant=%s, peak %.1f Gfma/s, medians of "
+           "%d runs\n",
+           o->n_rows, o->columns, o->atoms, b->common->threads, b->device.variant, 1e-9 * peak,
+           b->common->repeats);
+    printf("%-10s %10s %10s %10s\n", "", "ms", "Gfma/s", "of peak");
+  }
+  for (int which = 0; which < CASES; which++)
+    if (b->seconds[which][0] > 0) line_print(b, which, peak);
+  if (j) json_end(j);
+}
+
+int bench_triad(const struct bench_route_options *o, const struct bench_common *common)
+{
+  static struct bench b;
+  b = (struct bench){.o = o, .common = common};
+  struct device_options options = {.p = o->columns,
+                                   .d = 1,
+                                   .threads = common->threads,
+                                   .variant = common->cpu_variant,
+                                   .kind = common->device,
+                                   .kernels = common->kernels};
+  TRY(device_open(&b.device, &options));
+  TRY(buffers_open(&b));
+  TRY(turn_run(&b, 0)); /* a GPU may compile */
+  for (int r = 0; r < common->repeats; r++) TRY(turn_run(&b, r));
+  table_print(&b);
+  struct buffer *const all[] = {&b.x, &b.w, &b.y, &b.product, &b.dx, &b.dw};
+  for (int i = 0; i < LENGTH(all); i++) buffer_free(&b.device, all[i]);
+  device_close(&b.device);
+  return OK;
+}
