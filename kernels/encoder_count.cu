@@ -5,65 +5,7 @@
  * grid    ceil(n / ENCODER_WARPS)
  * block   ENCODER_WARPS warps: a warp a row
  * shared  static: how often each digit is met, a warp */
-#include "warp.h"
-
-enum { DIGIT = 8, DIGITS = 1 << DIGIT, OWN = DIGITS / WARP, UNROLLED = 4 };
-
-/* How many values are entries: none is negative. */
-static __device__ inline int values_count(const float *values, int stride)
-{
-  int n = 0;
-#pragma unroll UNROLLED
-  for (int i = threadIdx.x % WARP; i < stride; i += WARP) n += values[i] > 0;
-  return __reduce_add_sync(FULL_WARP, n);
-}
-
-/* bins[DIGITS] <- how many keys that begin as `prefix` does have each digit behind that. */
-static __device__ inline void digits_count(const float *values, int stride, int prefix, int shift,
-                                           int *bins)
-{
-  int lane = threadIdx.x % WARP;
-  for (int i = lane; i < DIGITS; i += WARP) bins[i] = 0;
-  __syncwarp();
-#pragma unroll UNROLLED
-  for (int i = lane; i < stride; i += WARP) {
-    int key = __float_as_int(values[i]);
-    if (key > 0 && (long long)(key ^ prefix) >> (shift + DIGIT) == 0)
-      atomicAdd(&bins[key >> shift & (DIGITS - 1)], 1);
-  }
-  __syncwarp();
-}
-
-/* The digit of the key of rank *want from above; *want <- its rank among those of that digit. */
-static __device__ inline int digit_find(const int *bins, int *want)
-{
-  int lane = threadIdx.x % WARP, top = DIGITS - 1 - lane * OWN, own = 0;
-  for (int i = 0; i < OWN; i++) own += bins[top - i];
-  int above = own;
-#pragma unroll
-  for (int step = 1; step < WARP; step *= 2) {
-    int other = __shfl_up_sync(FULL_WARP, above, step);
-    if (lane >= step) above += other;
-  }
-  above -= own;
-  int has = above < *want && *want <= above + own, digit = top, rank = *want - above;
-  for (; has && rank > bins[digit]; digit--) rank -= bins[digit];
-  int who = __ffs(__ballot_sync(FULL_WARP, has)) - 1;
-  *want = __shfl_sync(FULL_WARP, rank, who);
-  return __shfl_sync(FULL_WARP, digit, who);
-}
-
-static __device__ inline struct encoder_cut cut_find(const float *values, int stride, int top,
-                                                     int *bins)
-{
-  struct encoder_cut cut = {0, top};
-  for (int shift = 32 - DIGIT; shift >= 0; shift -= DIGIT) {
-    digits_count(values, stride, cut.key, shift, bins);
-    cut.key |= digit_find(bins, &cut.ties) << shift;
-    __syncwarp();
-  }
-  return cut;
-}
+#include "cut.h"
 
 extern "C" __global__ void __launch_bounds__(ENCODER_WARPS *WARP)
     encoder_count(const __grid_constant__ struct encoder_args a)

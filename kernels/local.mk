@@ -4,7 +4,7 @@ kernel_files = \
   %D%/gather.cu %D%/place.cu %D%/pack.cu \
   %D%/route.cu %D%/products.h %D%/select.h %D%/positive.h %D%/stages.h %D%/stages_bulk.h %D%/stages_copy.h \
   %D%/merge.cu \
-  %D%/encoder_scores.cu %D%/encoder_count.cu %D%/encoder_place.cu %D%/encoder_order.cu \
+  %D%/cut.h %D%/encoder_scores.cu %D%/encoder_count.cu %D%/encoder_place.cu %D%/encoder_order.cu \
   %D%/screen_types.h %D%/screen_bound.h %D%/test_hooks.h %D%/to_f16.h %D%/to_f16_atoms.cu %D%/to_f16_rows.cu \
   %D%/screen.cu %D%/screen.h %D%/screen_wgmma.h %D%/screen_mma.h \
   %D%/threshold.cu %D%/prune.cu %D%/rescore.cu %D%/select_topk.cu \
@@ -19,7 +19,7 @@ kernel_files = \
   %D%/dense_corners.cu %D%/dense_unit.cu %D%/dense_entries.cu \
   %D%/triad_types.h %D%/triad_tile.h %D%/triad_product.cu %D%/triad_gradient.cu \
   %D%/triad_sparse.cu %D%/triad_dots.cu %D%/triad_adam.cu \
-  %D%/train_types.h %D%/train_vectors.h %D%/train_mask.cu %D%/train_widen.cu %D%/train_errors.cu \
+  %D%/train_types.h %D%/train_vectors.h %D%/train_select.cu %D%/train_pack.cu %D%/train_mask.cu %D%/train_widen.cu %D%/train_errors.cu \
   %D%/train_scale.cu %D%/train_count.cu %D%/train_place.cu %D%/train_used.cu %D%/train_idle.cu \
   %D%/train_tangent.cu %D%/train_normalize.cu \
   %D%/joint_types.h %D%/joint_add.cu %D%/pair.h \

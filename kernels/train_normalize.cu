@@ -20,11 +20,11 @@ extern "C" __global__ void __launch_bounds__(WARP)
     __syncwarp();
   }
   double norm = __dsqrt_rn(square);
-  for (int v = 0; v < TRAIN_VECTORS; v++) {
-    double its = __shfl_sync(0xffffffffu, norm, v);
-    if (its == 0 || its - its != 0) continue;
-#pragma unroll 4
-    for (int column = 0; column < t.p; column += WARP) {
+  if (norm == 0 || norm - norm != 0) norm = 1;
+  for (int column = 0; column < t.p; column += WARP) {
+#pragma unroll 8
+    for (int v = 0; v < TRAIN_VECTORS; v++) {
+      double its = __shfl_sync(0xffffffffu, norm, v);
       long long at = place_of(first + v, t.count, column, t.p);
       if (at >= 0) t.vectors[at] = (float)__ddiv_rn((double)t.vectors[at], its);
     }

@@ -20,10 +20,10 @@ extern "C" __global__ void __launch_bounds__(WARP)
     along = tile_dot(&gradient, &atom, along);
     __syncwarp();
   }
-  for (int v = 0; v < TRAIN_VECTORS; v++) {
-    double its = -__shfl_sync(0xffffffffu, along, v);
-#pragma unroll 4
-    for (int column = 0; column < t.p; column += WARP) {
+  for (int column = 0; column < t.p; column += WARP) {
+#pragma unroll 8
+    for (int v = 0; v < TRAIN_VECTORS; v++) {
+      double its = -__shfl_sync(0xffffffffu, along, v);
       long long at = place_of(first + v, t.count, column, t.p);
       if (at >= 0) t.vectors[at] = (float)fma(its, (double)t.atoms[at], (double)t.vectors[at]);
     }

@@ -9,7 +9,31 @@
 enum {
   TRAIN_THREADS = 256, /* of kernels that walk along arrays */
   TRAIN_BLOCKS = 1 << 12,
-  TRAIN_VECTORS = 32 /* a block of the kernels that walk along vectors: a lane each */
+  TRAIN_VECTORS = 32,     /* a block of the kernels that walk along vectors: a lane each */
+  TRAIN_SELECT_WARPS = 8, /* rows a block of train_select */
+  TRAIN_CANDIDATES = 512  /* of a row, at most, in shared memory */
+};
+
+/* The `most` largest positive scores of each row, its own at [row][most], by ascending atoms. */
+struct train_select_args {
+  const float *values; /* [n][stride], none of them negative */
+  const float *maxima; /* [n][groups] of each group of columns; 0: not known */
+  long long n;
+  int stride, groups, group, most;
+  int *count;   /* [n] */
+  int *index;   /* [n][most] */
+  float *value; /* [n][most] */
+};
+
+/* Those lists one after another: row i's begin at start[i]; wide[i] <- base + start[i]. */
+struct train_pack_args {
+  const int *start, *index; /* [n + 1], [n][most] */
+  const float *value;
+  long long n, base;
+  int most;
+  long long *wide;   /* [n + 1] */
+  int *packed_index; /* from the first row's on */
+  float *packed_value;
 };
 
 /* Scores of atoms that are not dead become 0. */

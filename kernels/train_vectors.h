@@ -26,7 +26,7 @@ static __device__ inline long long place_of(long long v, long long count, int co
 static __device__ inline void tile_read(struct vector_tile *t, const float *from, long long first,
                                         long long count, int column, int p)
 {
-#pragma unroll 8
+#pragma unroll 16
   for (int v = 0; v < TRAIN_VECTORS; v++) {
     long long at = place_of(first + v, count, column, p);
     t->at[v][threadIdx.x] = at >= 0 ? from[at] : 0;

@@ -1,40 +1,80 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * triad_product: products forward and back (N.40).
  *
- * grid    (ceil(columns / TRIAD_PRODUCT_TILE), ceil(rows / TRIAD_PRODUCT_TILE))
- * block   (TRIAD_SIDE, TRIAD_SIDE)
- * shared  two stages, static
+ * grid    (ceil(columns / TILE_COLUMNS), ceil(rows / TILE_ROWS))
+ * block   triad_threads()
+ * shared  triad_shared_bytes(): two stages
  * sums    a chain of fma for each output, ascending depths, from start */
-enum { QUADS = 2 };
 #include "triad_tile.h"
 
-/* Two on a multiprocessor hide each other's loads; elsewhere that would spill registers. */
-#if __CUDA_ARCH__ == 900
-enum { BESIDE = 2 };
-#else
-enum { BESIDE = 1 };
-#endif
+/* Small tiles are many on a multiprocessor; of large ones a thread has all registers. */
+enum { BESIDE = THREADS < 128 ? 6 : 1 };
+
+/* The largest sum of each of the warp's rows, which is not below 0. */
+static __device__ inline void maxima_store(const struct triad_args *t, struct place at, int row,
+                                           int column, const float (*acc)[COLUMNS_OWN])
+{
+  int group = column / (TRIAD_LANES_ACROSS * COLUMNS_OWN) + at.across / TRIAD_LANES_ACROSS;
+#pragma unroll
+  for (int i = 0; i < ROWS_OWN; i++) {
+    int r = row + row_at(at, i);
+    float most = 0;
+#pragma unroll
+    for (int j = 0; j < COLUMNS_OWN; j++) {
+      int c = column + column_at(at, j);
+      most = c < t->columns && acc[i][j] > most ? acc[i][j] : most;
+    }
+#pragma unroll
+    for (int step = 1; step < TRIAD_LANES_ACROSS; step *= 2)
+      most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, step));
+    if (at.across % TRIAD_LANES_ACROSS == 0 && r < t->rows && group < t->groups)
+      t->maxima[(long long)r * t->groups + group] = most;
+  }
+}
+
+static __device__ inline float value_of(const struct triad_args *t, float sum)
+{
+  return !t->maxima ? settled(sum) : sum > 0 ? sum : 0;
+}
+
+static __device__ inline void quad_write(const struct triad_args *t, const float *sums, int row,
+                                         int column, int is_aligned)
+{
+  float *to = t->c + row * t->c_row + column;
+  float4 four = {value_of(t, sums[0]), value_of(t, sums[1]), value_of(t, sums[2]),
+                 value_of(t, sums[3])};
+  if (row >= t->rows) return;
+  if (is_aligned && column + 4 <= t->columns) {
+    *(float4 *)to = four;
+    return;
+  }
+  if (column < t->columns) to[0] = four.x;
+  if (column + 1 < t->columns) to[1] = four.y;
+  if (column + 2 < t->columns) to[2] = four.z;
+  if (column + 3 < t->columns) to[3] = four.w;
+}
 
 extern "C" __global__ void __launch_bounds__(THREADS, BESIDE)
     triad_product(const __grid_constant__ struct triad_args t)
 {
-  __shared__ __align__(16) struct stage stages[2];
-  int row = blockIdx.y * TILE, column = blockIdx.x * TILE;
-  float acc[4 * QUADS][4 * QUADS];
+  extern __shared__ __align__(16) char memory[];
+  int row = blockIdx.y * TILE_ROWS, column = blockIdx.x * TILE_COLUMNS;
+  struct place at = place_own();
+  float acc[ROWS_OWN][COLUMNS_OWN];
 #pragma unroll
-  for (int j = 0; j < 4 * QUADS; j++) {
-    int c = column + place_of(threadIdx.x, j);
+  for (int j = 0; j < COLUMNS_OWN; j++) {
+    int c = column + column_at(at, j);
     float start = t.start && c < t.columns ? t.start[c] : 0;
 #pragma unroll
-    for (int i = 0; i < 4 * QUADS; i++) acc[i][j] = start;
+    for (int i = 0; i < ROWS_OWN; i++) acc[i][j] = start;
   }
-  tile_add(&t, stages, row, column, 0, t.depth, acc);
+  tile_add(&t, (struct stage *)memory, at, row, column, 0, t.depth, acc);
+  if (t.maxima) maxima_store(&t, at, row, column, acc);
+  int is_aligned = t.c_row % 4 == 0 && (unsigned long long)t.c % 16 == 0;
 #pragma unroll
-  for (int i = 0; i < 4 * QUADS; i++)
+  for (int i = 0; i < ROWS_OWN; i++)
 #pragma unroll
-    for (int j = 0; j < 4 * QUADS; j++) {
-      int r = row + place_of(threadIdx.y, i), c = column + place_of(threadIdx.x, j);
-      if (r >= t.rows || c >= t.columns) continue;
-      t.c[r * t.c_row + c] = !t.only_positive ? settled(acc[i][j]) : acc[i][j] > 0 ? acc[i][j] : 0;
-    }
+    for (int q = 0; q < COLUMN_QUADS; q++)
+      quad_write(&t, acc[i] + 4 * q, row + row_at(at, i), column + column_at(at, 4 * q),
+                 is_aligned);
 }

@@ -1,126 +1,193 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A tile of a product of f32 matrices: chains of fma over ascending depths, stage by stage.
  *
- * Floor: kernels.  Included by kernels that define QUADS, the groups of four rows and of four
- * columns that a thread has; a tile has 4 QUADS TRIAD_SIDE of either.
+ * Floor: kernels.  Included by kernels that are compiled for a struct triad_form:
  *
- * Beyond the last depth a product is (-0) (+0), which leaves every sum as it is; rows and columns
- * that are not there give sums that are not stored. */
+ * -D TILE_ROWS, TILE_COLUMNS, ROW_QUADS, COLUMN_QUADS
+ *
+ * A stage has its depths one after another, all lines of one beside each other.  Beyond the last
+ * depth a product is (-0) (+0), which leaves every sum as it is; rows and columns that are not
+ * there give sums that are not stored. */
 #include "triad_types.h"
 
 enum {
-  TILE = 4 * QUADS * TRIAD_SIDE,
-  PITCH = TILE + 4, /* neighbours in depth are in other banks */
-  THREADS = TRIAD_SIDE * TRIAD_SIDE,
-  LOADS = TILE * TRIAD_STAGE / THREADS /* of an operand, a thread and stage */
+  DOWN = TILE_ROWS / (4 * ROW_QUADS), /* threads */
+  ACROSS = TILE_COLUMNS / (4 * COLUMN_QUADS),
+  THREADS = DOWN * ACROSS,
+  WARPS_ACROSS = ACROSS / TRIAD_LANES_ACROSS,
+  ROWS_OWN = 4 * ROW_QUADS,
+  COLUMNS_OWN = 4 * COLUMN_QUADS,
+  ROWS_PITCH = TILE_ROWS + 4, /* neighbours in depth are in other banks */
+  COLUMNS_PITCH = TILE_COLUMNS + 4,
+  ROWS_LOADS = TILE_ROWS * TRIAD_STAGE / (4 * THREADS), /* quads a thread and stage */
+  COLUMNS_LOADS = TILE_COLUMNS * TRIAD_STAGE / (4 * THREADS)
 };
 
 struct stage {
-  float a[TRIAD_STAGE][PITCH], b[TRIAD_STAGE][PITCH];
+  float a[TRIAD_STAGE][ROWS_PITCH], b[TRIAD_STAGE][COLUMNS_PITCH];
 };
 
-/* What a thread copies of an operand in a stage: `at` is element (line, depth), and a next one is
- * line_hop lines and depth_hop depths further. */
-struct copier {
+/* Where a thread is: its quads begin with row 4 down and column 4 across. */
+struct place {
+  int down, across;
+};
+
+static __device__ inline struct place place_own(void)
+{
+  int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  struct place at = {warp / WARPS_ACROSS * TRIAD_LANES_DOWN + lane / TRIAD_LANES_ACROSS,
+                     warp % WARPS_ACROSS * TRIAD_LANES_ACROSS + lane % TRIAD_LANES_ACROSS};
+  return at;
+}
+
+/* The tile's row, or column, of number i of a thread's own: those of the lanes of a warp are beside
+ * each other. */
+static __device__ inline int own_at(int thread, int lanes, int quads, int i)
+{
+  return thread / lanes * 4 * lanes * quads + i / 4 * 4 * lanes + thread % lanes * 4 + i % 4;
+}
+
+static __device__ inline int row_at(struct place at, int i)
+{
+  return own_at(at.down, TRIAD_LANES_DOWN, ROW_QUADS, i);
+}
+
+static __device__ inline int column_at(struct place at, int j)
+{
+  return own_at(at.across, TRIAD_LANES_ACROSS, COLUMN_QUADS, j);
+}
+
+/* An operand: its lines, from the tile's first one on, which are rows or columns of the result. */
+struct operand {
   const float *at;
   long long line_stride, depth_stride;
-  int line, depth, line_hop, depth_hop, lines;
+  int left;  /* lines from the first on that there are */
+  int whole; /* all lines of the tile are there, and quads are aligned */
   float beyond;
 };
 
-/* Threads beside each other read what is beside each other in memory. */
-static __device__ inline struct copier copier_of(const float *at, long long line_stride,
-                                                 long long depth_stride, int first, int lines,
-                                                 float beyond)
+static __device__ inline struct operand operand_of(const float *at, long long line_stride,
+                                                   long long depth_stride, int first, int lines,
+                                                   int tile, float beyond)
 {
-  int thread = threadIdx.y * TRIAD_SIDE + threadIdx.x;
-  struct copier c = {at, line_stride, depth_stride, 0, 0, 0, 0, lines, beyond};
-  if (depth_stride == 1) {
-    c.depth = thread % TRIAD_STAGE;
-    c.line = first + thread / TRIAD_STAGE;
-    c.line_hop = THREADS / TRIAD_STAGE;
-  } else {
-    c.line = first + thread % TILE;
-    c.depth = thread / TILE;
-    c.depth_hop = THREADS / TILE;
+  long long across = depth_stride == 1 ? line_stride : depth_stride;
+  struct operand o = {
+      at + first * line_stride, line_stride, depth_stride, lines - first, 0, beyond};
+  o.whole = o.left >= tile && across % 4 == 0 && (unsigned long long)at % 16 == 0;
+  return o;
+}
+
+/* Where quad i of a thread is: its first line and depth in a stage of `lines` lines.  Quads are
+ * along what is beside each other in memory. */
+static __device__ inline int quad_line(const struct operand *o, int i, int lines)
+{
+  int quad = threadIdx.x + i * THREADS;
+  return o->depth_stride == 1 ? quad / (TRIAD_STAGE / 4) : quad % (lines / 4) * 4;
+}
+
+static __device__ inline int quad_depth(const struct operand *o, int i, int lines)
+{
+  int quad = threadIdx.x + i * THREADS;
+  return o->depth_stride == 1 ? quad % (TRIAD_STAGE / 4) * 4 : quad / (lines / 4);
+}
+
+static __device__ inline float item_read(const struct operand *o, int line, int depth, int end)
+{
+  return line < o->left && depth < end ? o->at[line * o->line_stride + depth * o->depth_stride]
+                                       : o->beyond;
+}
+
+/* A quad of the stage that begins at depth `begin`. */
+static __device__ inline float4 quad_read(const struct operand *o, int i, int lines, int begin,
+                                          int end)
+{
+  int line = quad_line(o, i, lines), depth = begin + quad_depth(o, i, lines);
+  if (o->whole && begin + TRIAD_STAGE <= end)
+    return *(const float4 *)(o->at + line * o->line_stride + depth * o->depth_stride);
+  int down = o->depth_stride == 1 ? 0 : 1, deep = 1 - down;
+  float4 four = {item_read(o, line, depth, end), item_read(o, line + down, depth + deep, end),
+                 item_read(o, line + 2 * down, depth + 2 * deep, end),
+                 item_read(o, line + 3 * down, depth + 3 * deep, end)};
+  return four;
+}
+
+static __device__ inline void quad_store(const struct operand *o, int i, int lines, float4 four,
+                                         float *stage, int pitch)
+{
+  float *to = stage + quad_depth(o, i, lines) * pitch + quad_line(o, i, lines);
+  if (o->depth_stride != 1) {
+    *(float4 *)to = four;
+    return;
   }
-  return c;
+  to[0] = four.x;
+  to[pitch] = four.y;
+  to[2 * pitch] = four.z;
+  to[3 * pitch] = four.w;
 }
 
-/* values[LOADS] <- what the stage that begins at this depth has. */
-static __device__ inline void stage_load(const struct copier *c, int begin, int end, float *values)
+static __device__ inline void quad_take(const float *from, float *own)
 {
-#pragma unroll
-  for (int i = 0; i < LOADS; i++) {
-    int line = c->line + i * c->line_hop, depth = begin + c->depth + i * c->depth_hop;
-    values[i] = c->beyond;
-    if (depth < end && line < c->lines)
-      values[i] = c->at[line * c->line_stride + depth * c->depth_stride];
-  }
+  float4 four = *(const float4 *)from;
+  own[0] = four.x;
+  own[1] = four.y;
+  own[2] = four.z;
+  own[3] = four.w;
 }
 
-static __device__ inline void stage_store(const struct copier *c, int first, const float *values,
-                                          float (*to)[PITCH])
-{
-#pragma unroll
-  for (int i = 0; i < LOADS; i++)
-    to[c->depth + i * c->depth_hop][c->line - first + i * c->line_hop] = values[i];
-}
-
-/* Where a thread's number i of its rows or columns is in the tile. */
-static __device__ inline int place_of(int thread, int i)
-{
-  return i / 4 * 4 * TRIAD_SIDE + 4 * thread + i % 4;
-}
-
-static __device__ inline void quads_read(const float *line, int thread, float *out)
-{
-#pragma unroll
-  for (int q = 0; q < QUADS; q++) {
-    float4 four = *(const float4 *)(line + place_of(thread, 4 * q));
-    out[4 * q] = four.x;
-    out[4 * q + 1] = four.y;
-    out[4 * q + 2] = four.z;
-    out[4 * q + 3] = four.w;
-  }
-}
-
-static __device__ inline void stage_add(const struct stage *s, float (*acc)[4 * QUADS])
+static __device__ inline void stage_add(const struct stage *s, struct place at,
+                                        float (*acc)[COLUMNS_OWN])
 {
 #pragma unroll
   for (int k = 0; k < TRIAD_STAGE; k++) {
-    float a[4 * QUADS], b[4 * QUADS];
-    quads_read(s->a[k], threadIdx.y, a);
-    quads_read(s->b[k], threadIdx.x, b);
+    float a[ROWS_OWN], b[COLUMNS_OWN];
 #pragma unroll
-    for (int i = 0; i < 4 * QUADS; i++)
+    for (int i = 0; i < ROWS_OWN; i += 4) quad_take(s->a[k] + row_at(at, i), a + i);
 #pragma unroll
-      for (int j = 0; j < 4 * QUADS; j++) acc[i][j] = fmaf(a[i], b[j], acc[i][j]);
+    for (int j = 0; j < COLUMNS_OWN; j += 4) quad_take(s->b[k] + column_at(at, j), b + j);
+#pragma unroll
+    for (int i = 0; i < ROWS_OWN; i++)
+#pragma unroll
+      for (int j = 0; j < COLUMNS_OWN; j++) acc[i][j] = fmaf(a[i], b[j], acc[i][j]);
   }
 }
 
 /* acc <- the chains go on over depths begin .. end - 1; stages[2]. */
-static __device__ inline void tile_add(const struct triad_args *t, struct stage *stages, int row,
-                                       int column, int begin, int end, float (*acc)[4 * QUADS])
+static __device__ inline void tile_add(const struct triad_args *t, struct stage *stages,
+                                       struct place at, int row, int column, int begin, int end,
+                                       float (*acc)[COLUMNS_OWN])
 {
-  struct copier a = copier_of(t->a, t->a_row, t->a_depth, row, t->rows, -0.0f);
-  struct copier b = copier_of(t->b, t->b_column, t->b_depth, column, t->columns, 0.0f);
-  float next_a[LOADS], next_b[LOADS];
-  int now = 0;
-  stage_load(&a, begin, end, next_a);
-  stage_load(&b, begin, end, next_b);
-#pragma unroll 1
-  for (int k = begin; k < end; k += TRIAD_STAGE, now ^= 1) {
-    stage_store(&a, row, next_a, stages[now].a);
-    stage_store(&b, column, next_b, stages[now].b);
-    __syncthreads();
-    if (k + TRIAD_STAGE < end) {
-      stage_load(&a, k + TRIAD_STAGE, end, next_a);
-      stage_load(&b, k + TRIAD_STAGE, end, next_b);
-    }
-    stage_add(&stages[now], acc);
-  }
+  struct operand a = operand_of(t->a, t->a_row, t->a_depth, row, t->rows, TILE_ROWS, -0.0f);
+  struct operand b =
+      operand_of(t->b, t->b_column, t->b_depth, column, t->columns, TILE_COLUMNS, 0.0f);
+  float4 next_a[ROWS_LOADS], next_b[COLUMNS_LOADS];
+  struct stage *now = stages;
+  for (int i = 0; i < ROWS_LOADS; i++)
+    quad_store(&a, i, TILE_ROWS, quad_read(&a, i, TILE_ROWS, begin, end), now->a[0], ROWS_PITCH);
+  for (int i = 0; i < COLUMNS_LOADS; i++)
+    quad_store(&b, i, TILE_COLUMNS, quad_read(&b, i, TILE_COLUMNS, begin, end), now->b[0],
+               COLUMNS_PITCH);
   __syncthreads();
+#pragma unroll 1
+  for (int k = begin + TRIAD_STAGE; k < end + TRIAD_STAGE; k += TRIAD_STAGE) {
+    struct stage *other = now == stages ? stages + 1 : stages;
+    if (k < end) {
+#pragma unroll
+      for (int i = 0; i < ROWS_LOADS; i++) next_a[i] = quad_read(&a, i, TILE_ROWS, k, end);
+#pragma unroll
+      for (int i = 0; i < COLUMNS_LOADS; i++) next_b[i] = quad_read(&b, i, TILE_COLUMNS, k, end);
+    }
+    stage_add(now, at, acc);
+    if (k < end) {
+#pragma unroll
+      for (int i = 0; i < ROWS_LOADS; i++)
+        quad_store(&a, i, TILE_ROWS, next_a[i], other->a[0], ROWS_PITCH);
+#pragma unroll
+      for (int i = 0; i < COLUMNS_LOADS; i++)
+        quad_store(&b, i, TILE_COLUMNS, next_b[i], other->b[0], COLUMNS_PITCH);
+    }
+    __syncthreads();
+    now = other;
+  }
 }
 
 /* 0x7FC00000 for every NaN. */

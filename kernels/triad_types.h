@@ -8,14 +8,50 @@
 #include "forms.h"
 
 enum {
-  TRIAD_SIDE = 16,          /* threads along each side of a tile */
-  TRIAD_STAGE = 8,          /* depths that are in shared memory at a time, twice */
-  TRIAD_PRODUCT_TILE = 128, /* rows and columns of a tile of triad_product */
-  TRIAD_GRADIENT_TILE = 64, /* of triad_gradient */
-  TRIAD_CHUNK_ROWS = 1024,  /* of a chain of triad_gradient (N.41) */
-  TRIAD_THREADS = 128,      /* of the sparse kernels, and of Adam */
-  TRIAD_MAX_LISTS = 1 << 20
+  TRIAD_STAGE = 8,         /* depths that are in shared memory at a time, twice */
+  TRIAD_CHUNK_ROWS = 1024, /* of a chain of triad_gradient (N.41) */
+  TRIAD_THREADS = 128,     /* of the sparse kernels, and of Adam */
+  TRIAD_MAX_LISTS = 1 << 20,
+  TRIAD_LANES_DOWN = 4, /* of a warp, along the rows of a tile; 8 are along its columns */
+  TRIAD_LANES_ACROSS = 8
 };
+
+/* A block's tile: a thread has as many groups of four rows, and of four columns. */
+struct triad_form {
+  int rows, columns, row_quads, column_quads;
+};
+
+/* Of products large tiles, where there are enough of them for the GPU, and small ones; of gradients
+ * one whose sums in f64 fit in shared memory. */
+HOST_DEVICE struct triad_form triad_product_form(int small)
+{
+  struct triad_form large_form = {128, 256, 2, 4}, small_form = {64, 64, 2, 2};
+  return small ? small_form : large_form;
+}
+
+HOST_DEVICE struct triad_form triad_gradient_form(void)
+{
+  struct triad_form form = {128, 128, 2, 2};
+  return form;
+}
+
+HOST_DEVICE int triad_threads(struct triad_form f)
+{
+  return f.rows / (4 * f.row_quads) * (f.columns / (4 * f.column_quads));
+}
+
+/* Two stages; of a gradient its sums too. */
+HOST_DEVICE int triad_shared_bytes(struct triad_form f, int is_gradient)
+{
+  int stage = TRIAD_STAGE * (f.rows + 4 + f.columns + 4) * 4;
+  return 2 * stage + (is_gradient ? 8 * f.rows * f.columns : 0);
+}
+
+/* Columns that a number of triad_args.maxima stands for. */
+HOST_DEVICE int triad_group(struct triad_form f)
+{
+  return TRIAD_LANES_ACROSS * 4 * f.column_quads;
+}
 
 /* c[rows][columns], rows at c_row <- sums over depths of a(row, depth) b(depth, column); of each
  * operand one stride is 1.  start[columns]: where chains begin; NULL: at +0. */
@@ -24,7 +60,10 @@ struct triad_args {
   float *c;
   long long a_row, a_depth, b_depth, b_column, c_row;
   int rows, columns, depth;
-  int only_positive; /* of a product: what is not becomes 0 */
+  /* Of a product: [rows][groups] the largest of each group of columns, or 0; and what is not
+   * positive becomes 0.  NULL: as it is. */
+  float *maxima;
+  int groups;
 };
 
 /* struct triad_lists of model/triad.h; out as its functions have it. */

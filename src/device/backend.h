@@ -116,7 +116,7 @@ struct backend {
 
   /* train.h */
   int (*train_codes)(struct device *dev, const struct train_codes_job *job);
-  gidx (*train_codes_bytes)(idx n, idx k);
+  gidx (*train_codes_bytes)(idx n, idx k, idx most);
   int (*train_errors)(struct device *dev, const struct train_errors_job *job);
   int (*train_scale)(struct device *dev, float *values, gidx count, float factor);
   int (*train_turn)(struct device *dev, const struct train_turn_job *job);

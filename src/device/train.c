@@ -30,9 +30,9 @@ int device_train_codes(struct device *dev, const struct train_codes_job *job)
   return dev->backend->train_codes(dev, job);
 }
 
-gidx device_train_codes_bytes(const struct device *dev, idx n, idx k)
+gidx device_train_codes_bytes(const struct device *dev, idx n, idx k, idx most)
 {
-  return dev->backend->train_codes_bytes(n, k);
+  return dev->backend->train_codes_bytes(n, k, most);
 }
 
 int device_train_errors(struct device *dev, const struct train_errors_job *job)

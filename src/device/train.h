@@ -27,11 +27,11 @@ struct train_codes_job {
   const unsigned char *is_dead; /* [k]; NULL: none is */
   idx n, p, k;
   struct train_entries live, dead;
-  void *work; /* device_train_codes_bytes() for these sizes or larger ones */
+  void *work; /* device_train_codes_bytes(), `most` being the larger of both */
   gidx work_bytes;
 };
 int device_train_codes(struct device *dev, const struct train_codes_job *job);
-gidx device_train_codes_bytes(const struct device *dev, idx n, idx k);
+gidx device_train_codes_bytes(const struct device *dev, idx n, idx k, idx most);
 
 /* error <- error - x; squares <- of both, chains in f64; left <- left + error. */
 struct train_errors_job {

@@ -49,8 +49,9 @@ static int atoms_open(struct stepper *s, gidx own)
 {
   struct device *dev = s->device;
   idx k = s->sizes->k;
-  gidx most = s->batch * imax(s->live.most, s->dead.most);
-  gidx codes = device_train_codes_bytes(dev, (idx)own, k);
+  idx of_row = (idx)imax(s->live.most, s->dead.most);
+  gidx most = (gidx)s->batch * of_row;
+  gidx codes = device_train_codes_bytes(dev, (idx)own, k, of_row);
   gidx turn = device_train_turn_bytes(dev, s->batch, k);
   TRY(buffer_wrap(dev, &s->idle, s->state->idle, k * (gidx)sizeof(gidx)));
   TRY(buffer_alloc_device(dev, &s->is_dead, k));

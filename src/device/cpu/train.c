@@ -14,8 +14,9 @@
 
 enum { PIECE = 512 }; /* rows whose scores are held at a time */
 
-gidx cpu_train_codes_bytes(idx n, idx k)
+gidx cpu_train_codes_bytes(idx n, idx k, idx most)
 {
+  (void)most;
   return imin(n, PIECE) * k * (gidx)sizeof(float);
 }
 

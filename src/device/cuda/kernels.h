@@ -10,6 +10,7 @@
 #include "dense_types.h"
 #include "screen_types.h"
 #include "step_types.h"
+#include "triad_types.h"
 
 /* Files of the folder kernels, built in; the last has no name. */
 struct kernel_text {
@@ -31,7 +32,9 @@ enum {
   DEFINES_TEAM = 1 << 8,     /* ARROW_TEAM, MMA */
   DEFINES_STEP = 1 << 9,     /* STEP_D */
   DEFINES_PRODUCT = 1 << 10, /* MMA, struct product_form */
-  DEFINES_ROUNDS = 1 << 11   /* ARROW_ROUNDS */
+  DEFINES_ROUNDS = 1 << 11,  /* ARROW_ROUNDS */
+  DEFINES_TRIAD = 1 << 12,   /* struct triad_form of products */
+  DEFINES_GRADIENT = 1 << 13 /* and of gradients */
 };
 
 /* Every kernel, one line each: KERNEL_<the first>, the second's file and entry, whether it is hot
@@ -71,11 +74,13 @@ enum {
   X(DENSE_CORNERS, dense_corners, 0, 0)                                                            \
   X(DENSE_UNIT, dense_unit, 0, 0)                                                                  \
   X(DENSE_ENTRIES, dense_entries, 0, 0)                                                            \
-  X(TRIAD_PRODUCT, triad_product, 1, 0)                                                            \
-  X(TRIAD_GRADIENT, triad_gradient, 1, 0)                                                          \
+  X(TRIAD_PRODUCT, triad_product, 1, DEFINES_TRIAD)                                                \
+  X(TRIAD_GRADIENT, triad_gradient, 1, DEFINES_GRADIENT)                                           \
   X(TRIAD_SPARSE, triad_sparse, 1, 0)                                                              \
   X(TRIAD_DOTS, triad_dots, 0, 0)                                                                  \
   X(TRIAD_ADAM, triad_adam, 0, 0)                                                                  \
+  X(TRAIN_SELECT, train_select, 0, 0)                                                              \
+  X(TRAIN_PACK, train_pack, 0, 0)                                                                  \
   X(TRAIN_MASK, train_mask, 0, 0)                                                                  \
   X(TRAIN_WIDEN, train_widen, 0, 0)                                                                \
   X(TRAIN_ERRORS, train_errors, 0, 0)                                                              \
@@ -105,6 +110,7 @@ struct kernel_shape {
   int bulk;  /* of route_form_of() */
   int mma;   /* of codes, descents, products, arrows: f64 tensor instructions, chains of fma */
   int one;   /* of codes: a row has at most WARP vectors */
+  int small; /* of triad_product_form() */
   int large; /* of descend_stages(), product_form_of() */
   int deep_a, deep_b, narrow; /* of product_form_of() */
   int wgmma, sample;          /* of screen_form_of() */

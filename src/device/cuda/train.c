@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Scores of as many rows as fit are held at a time, and their largest are found by the kernels that
- * imported encoders use; entries are sorted by atom as those of normal equations are. */
+ * Scores of as many rows as fit are held at a time, with the maxima of groups of them; entries are
+ * sorted by atom as those of normal equations are. */
 #include "device/cuda/train.h"
 
 #include "base/num.h"
@@ -11,7 +11,7 @@
 #include "train_types.h"
 #include "triad_types.h"
 
-enum { SCORES = 1 << 28, LEAST_ROWS = 128, LANES = 4 * WARP /* of encoder_place */ };
+enum { SCORES = 1 << 28, LEAST_ROWS = 128, LANES = 4 * WARP, LEAST_GROUP = 64 };
 
 /* Rows whose scores are held at a time, and floats from one to the next. */
 static idx piece_of(idx n, idx k)
@@ -24,11 +24,30 @@ static int stride_of(idx k)
   return (int)round_up(k, LANES);
 }
 
-gidx cuda_train_codes_bytes(idx n, idx k)
+/* Where a piece of rows has its arrays; bytes at the end. */
+struct piece_work {
+  float *scores, *maxima, *value;
+  int *index, *count;
+};
+
+static gidx work_lay(idx n, idx k, idx most, char *work, struct piece_work *w)
 {
-  gidx rows = piece_of(n, k);
-  return rows * (gidx)stride_of(k) * (gidx)sizeof(float) +
-         round_up(rows * (gidx)sizeof(struct encoder_cut) + (rows + 1) * (gidx)sizeof(int), 256);
+  gidx rows = piece_of(n, k), at = 0;
+  gidx sizes[] = {rows * stride_of(k), rows * ceil_div(k, LEAST_GROUP), rows * most, rows * most,
+                  rows + 1};
+  void *all[LENGTH(sizes)];
+  for (int i = 0; i < LENGTH(sizes); i++) {
+    all[i] = work + at;
+    at += round_up(sizes[i] * (gidx)sizeof(float), 256);
+  }
+  *w = (struct piece_work){all[0], all[1], all[2], all[3], all[4]};
+  return at;
+}
+
+gidx cuda_train_codes_bytes(idx n, idx k, idx most)
+{
+  struct piece_work w;
+  return work_lay(n, k, most, NULL, &w);
 }
 
 /* One launch along `items`, a thread each up to a number. */
@@ -42,15 +61,6 @@ static int launch_along(struct device *dev, enum kernel_name name, gidx items, v
   return items > 0 ? cuda_launch(dev, &l) : OK;
 }
 
-static int launch_rows(struct device *dev, enum kernel_name name, gidx rows, void *arguments)
-{
-  struct cuda_launch l = {.name = name,
-                          .grid = {(unsigned)ceil_div(rows, ENCODER_WARPS), 1, 1},
-                          .block = {ENCODER_WARPS * WARP, 1, 1},
-                          .arguments = arguments};
-  return cuda_launch(dev, &l);
-}
-
 /* counts become where lists begin; counts[k] is there too. */
 static int starts_scan(struct device *dev, int *counts, idx k)
 {
@@ -60,89 +70,114 @@ static int starts_scan(struct device *dev, int *counts, idx k)
   return cuda_launch(dev, &l);
 }
 
-/* The largest of the scores, behind the first `*taken` entries; *taken goes on. */
-static int entries_take(struct device *dev, struct encoder_args *a, const struct train_entries *to,
-                        idx row, gidx *taken)
+/* The largest scores of the piece's rows, behind the first `*taken` entries; *taken goes on. */
+static int entries_take(struct device *dev, struct train_select_args *a,
+                        const struct train_entries *to, idx row, gidx *taken)
 {
   struct cuda_state *s = dev->state;
-  struct train_widen_args widen = {a->start, (long long *)to->start + row, *taken, a->end + 1};
+  struct cuda_launch select = {.name = KERNEL_TRAIN_SELECT,
+                               .grid = {(unsigned)ceil_div(a->n, TRAIN_SELECT_WARPS), 1, 1},
+                               .block = {TRAIN_SELECT_WARPS * WARP, 1, 1},
+                               .arguments = a};
+  struct train_pack_args pack = {.start = a->count,
+                                 .index = a->index,
+                                 .value = a->value,
+                                 .n = a->n,
+                                 .base = *taken,
+                                 .most = to->most,
+                                 .wide = (long long *)to->start + row,
+                                 .packed_index = to->index + *taken,
+                                 .packed_value = to->value + *taken};
   int many;
-  a->top = to->most;
-  a->placed_atoms = to->index + *taken;
-  a->placed_score = to->value + *taken;
-  TRY(launch_rows(dev, KERNEL_ENCODER_COUNT, a->end, a));
-  TRY(starts_scan(dev, a->start, a->end));
-  TRY(launch_rows(dev, KERNEL_ENCODER_PLACE, a->end, a));
-  TRY(launch_along(dev, KERNEL_TRAIN_WIDEN, widen.count, &widen));
-  TRY_CU(cudaMemcpyAsync(&many, a->start + a->end, sizeof many, cudaMemcpyDeviceToHost, s->stream));
+  a->most = to->most;
+  TRY(cuda_launch(dev, &select));
+  TRY(starts_scan(dev, a->count, (idx)a->n));
+  TRY(launch_along(dev, KERNEL_TRAIN_PACK, (a->n + 1) * WARP, &pack));
+  TRY_CU(cudaMemcpyAsync(&many, a->count + a->n, sizeof many, cudaMemcpyDeviceToHost, s->stream));
   TRY(cuda_finish(s));
   *taken += many;
   return OK;
 }
 
-/* Scores of rows first .. first + n - 1, those that are no code 0. */
+/* Scores of n rows from `first` on, those that are no code 0, and the maxima of their groups. */
 static int rows_score(struct device *dev, const struct train_codes_job *job, idx first, idx n,
-                      float *scores, int stride)
+                      const struct piece_work *w, struct train_select_args *a)
 {
   struct cuda_state *s = dev->state;
   gidx item = (gidx)sizeof(float);
-  struct triad_args a = {.a = job->x + (gidx)first * job->p,
-                         .b = job->encoder,
-                         .start = job->bias,
-                         .c = scores,
-                         .a_row = job->p,
-                         .a_depth = 1,
-                         .b_depth = 1,
-                         .b_column = job->p,
-                         .c_row = stride,
-                         .rows = n,
-                         .columns = job->k,
-                         .depth = job->p,
-                         .only_positive = 1};
-  if (stride > job->k)
-    TRY_CU(cudaMemset2DAsync(scores + job->k, (size_t)(stride * item), 0,
-                             (size_t)((stride - job->k) * item), (size_t)n, s->stream));
-  return cuda_triad_tiles(dev, &a);
+  int small = cuda_triad_small(s, n, job->k);
+  a->n = n;
+  a->group = triad_group(triad_product_form(small));
+  a->groups = (int)ceil_div(job->k, a->group);
+  a->maxima = w->maxima;
+  struct triad_args product = {.a = job->x + (gidx)first * job->p,
+                               .b = job->encoder,
+                               .start = job->bias,
+                               .c = w->scores,
+                               .a_row = job->p,
+                               .a_depth = 1,
+                               .b_depth = 1,
+                               .b_column = job->p,
+                               .c_row = a->stride,
+                               .rows = n,
+                               .columns = job->k,
+                               .depth = job->p,
+                               .maxima = w->maxima,
+                               .groups = a->groups};
+  if (a->stride > job->k)
+    TRY_CU(cudaMemset2DAsync(w->scores + job->k, (size_t)(a->stride * item), 0,
+                             (size_t)((a->stride - job->k) * item), (size_t)n, s->stream));
+  return cuda_triad_tiles(dev, &product);
 }
 
+/* The scores of the dead alone are left, and what was known of groups is not true any more. */
 static int scores_mask(struct device *dev, const struct train_codes_job *job, float *scores,
-                       int stride, idx n)
+                       struct train_select_args *a)
 {
-  struct train_mask_args m = {scores, job->is_dead, n, job->k, stride};
+  struct train_mask_args m = {scores, job->is_dead, a->n, job->k, a->stride};
   struct cuda_launch l = {
       .name = KERNEL_TRAIN_MASK,
-      .grid = {(unsigned)ceil_div(job->k, TRAIN_THREADS), (unsigned)imin(n, TRAIN_BLOCKS), 1},
+      .grid = {(unsigned)ceil_div(job->k, TRAIN_THREADS), (unsigned)imin(a->n, TRAIN_BLOCKS), 1},
       .block = {TRAIN_THREADS, 1, 1},
       .arguments = &m};
+  a->maxima = NULL;
   return cuda_launch(dev, &l);
+}
+
+static int job_check(const struct train_codes_job *job, idx most)
+{
+  CHECK(cuda_train_codes_bytes(job->n, job->k, most) <= job->work_bytes, ERR_INTERNAL,
+        "%lld bytes for the scores of %d rows and %d atoms", (long long)job->work_bytes, job->n,
+        job->k);
+  CHECK((gidx)job->n * most <= INT32_MAX, ERR_INPUT,
+        "%d rows of up to %d codes are too many for a step on a GPU: lower '--batch'", job->n,
+        most);
+  return OK;
 }
 
 int cuda_train_codes(struct device *dev, const struct train_codes_job *job)
 {
   struct cuda_state *s = dev->state;
-  idx piece = piece_of(job->n, job->k);
-  int stride = stride_of(job->k);
+  idx most = (idx)imax(job->live.most, job->dead.most);
   gidx live = 0, dead = 0;
-  float *scores = job->work;
-  struct encoder_args a = {.values = scores, .stride = stride};
-  CHECK(cuda_train_codes_bytes(job->n, job->k) <= job->work_bytes, ERR_INTERNAL,
-        "%lld bytes for the scores of %d rows and %d atoms", (long long)job->work_bytes, job->n,
-        job->k);
-  CHECK((gidx)job->n * imax(job->live.most, job->dead.most) <= INT32_MAX, ERR_INPUT,
-        "%d rows of up to %lld codes are too many for a step on a GPU: lower '--batch'", job->n,
-        (long long)imax(job->live.most, job->dead.most));
-  a.cut = (struct encoder_cut *)(scores + (gidx)piece * stride);
-  a.start = (int *)(a.cut + piece);
+  struct piece_work w;
+  TRY(job_check(job, most));
+  work_lay(job->n, job->k, most, job->work, &w);
+  struct train_select_args a = {.values = w.scores,
+                                .stride = stride_of(job->k),
+                                .count = w.count,
+                                .index = w.index,
+                                .value = w.value};
   if (job->n == 0) {
     TRY_CU(cudaMemsetAsync(job->live.start, 0, sizeof(gidx), s->stream));
     if (job->is_dead) TRY_CU(cudaMemsetAsync(job->dead.start, 0, sizeof(gidx), s->stream));
   }
-  for (idx first = 0; first < job->n; first += a.end) {
-    a.end = a.route.n = (int)imin(job->n - first, piece);
-    TRY(rows_score(dev, job, first, a.end, scores, stride));
+  for (idx first = 0; first < job->n; first += (idx)a.n) {
+    idx n = (idx)imin(job->n - first, piece_of(job->n, job->k));
+    TRY(rows_score(dev, job, first, n, &w, &a));
     TRY(entries_take(dev, &a, &job->live, first, &live));
     if (!job->is_dead) continue;
-    TRY(scores_mask(dev, job, scores, stride, a.end));
+    TRY(scores_mask(dev, job, w.scores, &a));
     TRY(entries_take(dev, &a, &job->dead, first, &dead));
   }
   return cuda_finish(s);

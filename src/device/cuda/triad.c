@@ -11,19 +11,30 @@ _Static_assert((int)TRIAD_CHUNK_ROWS == (int)TRIAD_CHUNK, "a chunk is a part of 
 
 enum { MAX_ADAM_BLOCKS = 1 << 14 };
 
-static int tiles_launch(struct device *dev, enum kernel_name name, int tile, struct triad_args *a)
+static int tiles_launch(struct device *dev, enum kernel_name name, struct triad_form form,
+                        struct kernel_shape shape, struct triad_args *a)
 {
-  struct cuda_launch l = {
-      .name = name,
-      .grid = {(unsigned)ceil_div(a->columns, tile), (unsigned)ceil_div(a->rows, tile), 1},
-      .block = {TRIAD_SIDE, TRIAD_SIDE, 1},
-      .arguments = a};
+  struct cuda_launch l = {.name = name,
+                          .shape = shape,
+                          .grid = {(unsigned)ceil_div(a->columns, form.columns),
+                                   (unsigned)ceil_div(a->rows, form.rows), 1},
+                          .block = {(unsigned)triad_threads(form), 1, 1},
+                          .shared = triad_shared_bytes(form, name == KERNEL_TRIAD_GRADIENT),
+                          .arguments = a};
   return cuda_launch(dev, &l);
+}
+
+int cuda_triad_small(const struct cuda_state *s, gidx rows, gidx columns)
+{
+  struct triad_form large = triad_product_form(0);
+  return ceil_div(rows, large.rows) * ceil_div(columns, large.columns) < s->sizes.multiprocessors;
 }
 
 int cuda_triad_tiles(struct device *dev, struct triad_args *a)
 {
-  return tiles_launch(dev, KERNEL_TRIAD_PRODUCT, TRIAD_PRODUCT_TILE, a);
+  int small = cuda_triad_small(dev->state, a->rows, a->columns);
+  return tiles_launch(dev, KERNEL_TRIAD_PRODUCT, triad_product_form(small),
+                      (struct kernel_shape){.small = small}, a);
 }
 
 int cuda_triad_product(struct device *dev, const struct triad_product *p)
@@ -57,12 +68,13 @@ int cuda_triad_gradient(struct device *dev, const struct triad_gradient *g)
                          .rows = g->k,
                          .columns = g->n,
                          .depth = g->m};
-  TRY(tiles_launch(dev, KERNEL_TRIAD_GRADIENT, TRIAD_GRADIENT_TILE, &a));
+  TRY(tiles_launch(dev, KERNEL_TRIAD_GRADIENT, triad_gradient_form(), (struct kernel_shape){0},
+                   &a));
   return cuda_finish(dev->state);
 }
 
 static int lists_launch(struct device *dev, enum kernel_name name, const struct triad_lists *l,
-                        struct triad_list_args *a, int across)
+                        struct triad_list_args *a, gidx blocks, int across)
 {
   a->count = l->count;
   a->start = (const long long *)l->start;
@@ -72,7 +84,7 @@ static int lists_launch(struct device *dev, enum kernel_name name, const struct 
   a->width = l->width;
   struct cuda_launch launch = {
       .name = name,
-      .grid = {(unsigned)imin(l->count, TRIAD_MAX_LISTS), (unsigned)across, 1},
+      .grid = {(unsigned)imin(blocks, TRIAD_MAX_LISTS), (unsigned)across, 1},
       .block = {TRIAD_THREADS, 1, 1},
       .arguments = a};
   TRY(cuda_launch(dev, &launch));
@@ -82,13 +94,14 @@ static int lists_launch(struct device *dev, enum kernel_name name, const struct 
 int cuda_triad_sparse(struct device *dev, const struct triad_lists *l, int is_gradient, float *out)
 {
   struct triad_list_args a = {.out = out, .is_gradient = is_gradient};
-  return lists_launch(dev, KERNEL_TRIAD_SPARSE, l, &a, (int)ceil_div(l->width, TRIAD_THREADS));
+  return lists_launch(dev, KERNEL_TRIAD_SPARSE, l, &a, l->count,
+                      (int)ceil_div(l->width, TRIAD_THREADS));
 }
 
 int cuda_triad_dots(struct device *dev, const struct triad_lists *l, const float *rows, float *out)
 {
   struct triad_list_args a = {.out = out, .rows = rows};
-  return lists_launch(dev, KERNEL_TRIAD_DOTS, l, &a, 1);
+  return lists_launch(dev, KERNEL_TRIAD_DOTS, l, &a, ceil_div(l->count, TRIAD_THREADS / WARP), 1);
 }
 
 int cuda_adam(struct device *dev, const struct adam_state *s, const struct adam_rates *rates)

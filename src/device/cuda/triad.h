@@ -7,8 +7,11 @@
 
 #include "device/triad.h"
 
-/* A product, on the stream: whoever needs it waits. */
+/* A product, on the stream: whoever needs it waits.  It has small tiles where
+ * cuda_triad_small(). */
 struct triad_args;
+struct cuda_state;
+int cuda_triad_small(const struct cuda_state *s, gidx rows, gidx columns);
 int cuda_triad_tiles(struct device *dev, struct triad_args *a);
 
 int cuda_triad_product(struct device *dev, const struct triad_product *p);
