@@ -22,11 +22,12 @@ extern "C" __global__ void __launch_bounds__(WARP)
   double norm = __dsqrt_rn(square);
   if (norm == 0 || norm - norm != 0) norm = 1;
   for (int column = 0; column < t.p; column += WARP) {
+    tile_read(&atom, t.vectors, first, t.count, column, t.p);
 #pragma unroll 8
     for (int v = 0; v < TRAIN_VECTORS; v++) {
       double its = __shfl_sync(0xffffffffu, norm, v);
       long long at = place_of(first + v, t.count, column, t.p);
-      if (at >= 0) t.vectors[at] = (float)__ddiv_rn((double)t.vectors[at], its);
+      if (at >= 0) t.vectors[at] = (float)__ddiv_rn((double)atom.at[v][threadIdx.x], its);
     }
   }
 }

@@ -21,11 +21,14 @@ extern "C" __global__ void __launch_bounds__(WARP)
     __syncwarp();
   }
   for (int column = 0; column < t.p; column += WARP) {
+    tile_read(&gradient, t.vectors, first, t.count, column, t.p);
+    tile_read(&atom, t.atoms, first, t.count, column, t.p);
 #pragma unroll 8
     for (int v = 0; v < TRAIN_VECTORS; v++) {
       double its = -__shfl_sync(0xffffffffu, along, v);
       long long at = place_of(first + v, t.count, column, t.p);
-      if (at >= 0) t.vectors[at] = (float)fma(its, (double)t.atoms[at], (double)t.vectors[at]);
+      double g = gradient.at[v][threadIdx.x], u = atom.at[v][threadIdx.x];
+      if (at >= 0) t.vectors[at] = (float)fma(its, u, g);
     }
   }
 }

@@ -59,7 +59,7 @@ static __device__ inline int column_at(struct place at, int j)
 
 /* An operand: its lines, from the tile's first one on, which are rows or columns of the result. */
 struct operand {
-  const float *at;
+  const float *at; /* the first line at depth 0 */
   long long line_stride, depth_stride;
   int left;  /* lines from the first on that there are */
   int whole; /* all lines of the tile are there, and quads are aligned */
@@ -97,18 +97,36 @@ static __device__ inline float item_read(const struct operand *o, int line, int 
                                        : o->beyond;
 }
 
-/* A quad of the stage that begins at depth `begin`. */
-static __device__ inline float4 quad_read(const struct operand *o, int i, int lines, int begin,
-                                          int end)
+/* A quad that may be beyond the matrix. */
+static __device__ inline float4 quad_gather(const struct operand *o, int line, int depth, int end)
 {
-  int line = quad_line(o, i, lines), depth = begin + quad_depth(o, i, lines);
-  if (o->whole && begin + TRIAD_STAGE <= end)
-    return *(const float4 *)(o->at + line * o->line_stride + depth * o->depth_stride);
   int down = o->depth_stride == 1 ? 0 : 1, deep = 1 - down;
   float4 four = {item_read(o, line, depth, end), item_read(o, line + down, depth + deep, end),
                  item_read(o, line + 2 * down, depth + 2 * deep, end),
                  item_read(o, line + 3 * down, depth + 3 * deep, end)};
   return four;
+}
+
+/* A thread's `loads` quads of the stage that begins at depth `begin`; from: where the first of them
+ * is, hop: the way to the next. */
+static __device__ inline void quads_load(const struct operand *o, const float *from, long long hop,
+                                         int loads, int lines, int begin, int end, float4 *four)
+{
+  if (o->whole && begin + TRIAD_STAGE <= end) {
+#pragma unroll
+    for (int i = 0; i < loads; i++) four[i] = *(const float4 *)(from + i * hop);
+    return;
+  }
+#pragma unroll
+  for (int i = 0; i < loads; i++)
+    four[i] = quad_gather(o, quad_line(o, i, lines), begin + quad_depth(o, i, lines), end);
+}
+
+/* Where a thread's quad i of the stage at depth `begin` is. */
+static __device__ inline const float *quad_at(const struct operand *o, int i, int lines, int begin)
+{
+  return o->at + quad_line(o, i, lines) * o->line_stride +
+         (begin + quad_depth(o, i, lines)) * o->depth_stride;
 }
 
 static __device__ inline void quad_store(const struct operand *o, int i, int lines, float4 four,
@@ -151,6 +169,13 @@ static __device__ inline void stage_add(const struct stage *s, struct place at,
   }
 }
 
+static __device__ inline void quads_store(const struct operand *o, const float4 *four, int loads,
+                                          int lines, float *stage, int pitch)
+{
+#pragma unroll
+  for (int i = 0; i < loads; i++) quad_store(o, i, lines, four[i], stage, pitch);
+}
+
 /* acc <- the chains go on over depths begin .. end - 1; stages[2]. */
 static __device__ inline void tile_add(const struct triad_args *t, struct stage *stages,
                                        struct place at, int row, int column, int begin, int end,
@@ -159,31 +184,30 @@ static __device__ inline void tile_add(const struct triad_args *t, struct stage 
   struct operand a = operand_of(t->a, t->a_row, t->a_depth, row, t->rows, TILE_ROWS, -0.0f);
   struct operand b =
       operand_of(t->b, t->b_column, t->b_depth, column, t->columns, TILE_COLUMNS, 0.0f);
+  const float *from_a = quad_at(&a, 0, TILE_ROWS, begin);
+  const float *from_b = quad_at(&b, 0, TILE_COLUMNS, begin);
+  long long hop_a = quad_at(&a, 1, TILE_ROWS, begin) - from_a;
+  long long hop_b = quad_at(&b, 1, TILE_COLUMNS, begin) - from_b;
   float4 next_a[ROWS_LOADS], next_b[COLUMNS_LOADS];
   struct stage *now = stages;
-  for (int i = 0; i < ROWS_LOADS; i++)
-    quad_store(&a, i, TILE_ROWS, quad_read(&a, i, TILE_ROWS, begin, end), now->a[0], ROWS_PITCH);
-  for (int i = 0; i < COLUMNS_LOADS; i++)
-    quad_store(&b, i, TILE_COLUMNS, quad_read(&b, i, TILE_COLUMNS, begin, end), now->b[0],
-               COLUMNS_PITCH);
+  quads_load(&a, from_a, hop_a, ROWS_LOADS, TILE_ROWS, begin, end, next_a);
+  quads_load(&b, from_b, hop_b, COLUMNS_LOADS, TILE_COLUMNS, begin, end, next_b);
+  quads_store(&a, next_a, ROWS_LOADS, TILE_ROWS, now->a[0], ROWS_PITCH);
+  quads_store(&b, next_b, COLUMNS_LOADS, TILE_COLUMNS, now->b[0], COLUMNS_PITCH);
   __syncthreads();
 #pragma unroll 1
   for (int k = begin + TRIAD_STAGE; k < end + TRIAD_STAGE; k += TRIAD_STAGE) {
     struct stage *other = now == stages ? stages + 1 : stages;
+    from_a += TRIAD_STAGE * a.depth_stride;
+    from_b += TRIAD_STAGE * b.depth_stride;
     if (k < end) {
-#pragma unroll
-      for (int i = 0; i < ROWS_LOADS; i++) next_a[i] = quad_read(&a, i, TILE_ROWS, k, end);
-#pragma unroll
-      for (int i = 0; i < COLUMNS_LOADS; i++) next_b[i] = quad_read(&b, i, TILE_COLUMNS, k, end);
+      quads_load(&a, from_a, hop_a, ROWS_LOADS, TILE_ROWS, k, end, next_a);
+      quads_load(&b, from_b, hop_b, COLUMNS_LOADS, TILE_COLUMNS, k, end, next_b);
     }
     stage_add(now, at, acc);
     if (k < end) {
-#pragma unroll
-      for (int i = 0; i < ROWS_LOADS; i++)
-        quad_store(&a, i, TILE_ROWS, next_a[i], other->a[0], ROWS_PITCH);
-#pragma unroll
-      for (int i = 0; i < COLUMNS_LOADS; i++)
-        quad_store(&b, i, TILE_COLUMNS, next_b[i], other->b[0], COLUMNS_PITCH);
+      quads_store(&a, next_a, ROWS_LOADS, TILE_ROWS, other->a[0], ROWS_PITCH);
+      quads_store(&b, next_b, COLUMNS_LOADS, TILE_COLUMNS, other->b[0], COLUMNS_PITCH);
     }
     __syncthreads();
     now = other;

@@ -11,6 +11,7 @@ enum {
   TRIAD_STAGE = 8,         /* depths that are in shared memory at a time, twice */
   TRIAD_CHUNK_ROWS = 1024, /* of a chain of triad_gradient (N.41) */
   TRIAD_THREADS = 128,     /* of the sparse kernels, and of Adam */
+  TRIAD_SPARSE_THREADS = 64,
   TRIAD_MAX_LISTS = 1 << 20,
   TRIAD_LANES_DOWN = 4, /* of a warp, along the rows of a tile; 8 are along its columns */
   TRIAD_LANES_ACROSS = 8

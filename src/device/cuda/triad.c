@@ -74,7 +74,7 @@ int cuda_triad_gradient(struct device *dev, const struct triad_gradient *g)
 }
 
 static int lists_launch(struct device *dev, enum kernel_name name, const struct triad_lists *l,
-                        struct triad_list_args *a, gidx blocks, int across)
+                        struct triad_list_args *a, gidx blocks, int across, int threads)
 {
   a->count = l->count;
   a->start = (const long long *)l->start;
@@ -85,7 +85,7 @@ static int lists_launch(struct device *dev, enum kernel_name name, const struct 
   struct cuda_launch launch = {
       .name = name,
       .grid = {(unsigned)imin(blocks, TRIAD_MAX_LISTS), (unsigned)across, 1},
-      .block = {TRIAD_THREADS, 1, 1},
+      .block = {(unsigned)threads, 1, 1},
       .arguments = a};
   TRY(cuda_launch(dev, &launch));
   return cuda_finish(dev->state);
@@ -95,13 +95,14 @@ int cuda_triad_sparse(struct device *dev, const struct triad_lists *l, int is_gr
 {
   struct triad_list_args a = {.out = out, .is_gradient = is_gradient};
   return lists_launch(dev, KERNEL_TRIAD_SPARSE, l, &a, l->count,
-                      (int)ceil_div(l->width, TRIAD_THREADS));
+                      (int)ceil_div(l->width, 4 * TRIAD_SPARSE_THREADS), TRIAD_SPARSE_THREADS);
 }
 
 int cuda_triad_dots(struct device *dev, const struct triad_lists *l, const float *rows, float *out)
 {
   struct triad_list_args a = {.out = out, .rows = rows};
-  return lists_launch(dev, KERNEL_TRIAD_DOTS, l, &a, ceil_div(l->count, TRIAD_THREADS / WARP), 1);
+  return lists_launch(dev, KERNEL_TRIAD_DOTS, l, &a, ceil_div(l->count, TRIAD_THREADS / WARP), 1,
+                      TRIAD_THREADS);
 }
 
 int cuda_adam(struct device *dev, const struct adam_state *s, const struct adam_rates *rates)
