@@ -7,7 +7,7 @@
  * sums    chunks of TRIAD_CHUNK_ROWS depths, a chain of fma each, are added in f64, ascending */
 #include "triad_tile.h"
 
-extern "C" __global__ void __launch_bounds__(THREADS, 1)
+extern "C" __global__ void __launch_bounds__(THREADS, BESIDE)
     triad_gradient(const __grid_constant__ struct triad_args t)
 {
   extern __shared__ __align__(16) char memory[];

@@ -7,9 +7,6 @@
  * sums    a chain of fma for each output, ascending depths, from start */
 #include "triad_tile.h"
 
-/* Small tiles are many on a multiprocessor; of large ones a thread has all registers. */
-enum { BESIDE = THREADS < 128 ? 6 : 1 };
-
 /* The largest sum of each of the warp's rows, which is not below 0. */
 static __device__ inline void maxima_store(const struct triad_args *t, struct place at, int row,
                                            int column, const float (*acc)[COLUMNS_OWN])
@@ -22,7 +19,7 @@ static __device__ inline void maxima_store(const struct triad_args *t, struct pl
 #pragma unroll
     for (int j = 0; j < COLUMNS_OWN; j++) {
       int c = column + column_at(at, j);
-      most = c < t->columns && acc[i][j] > most ? acc[i][j] : most;
+      most = (WHOLE || c < t->columns) && acc[i][j] > most ? acc[i][j] : most;
     }
 #pragma unroll
     for (int step = 1; step < TRIAD_LANES_ACROSS; step *= 2)
@@ -43,8 +40,8 @@ static __device__ inline void quad_write(const struct triad_args *t, const float
   float *to = t->c + row * t->c_row + column;
   float4 four = {value_of(t, sums[0]), value_of(t, sums[1]), value_of(t, sums[2]),
                  value_of(t, sums[3])};
-  if (row >= t->rows) return;
-  if (is_aligned && column + 4 <= t->columns) {
+  if (!WHOLE && row >= t->rows) return;
+  if (WHOLE || (is_aligned && column + 4 <= t->columns)) {
     *(float4 *)to = four;
     return;
   }

@@ -4,6 +4,9 @@
  * Floor: kernels.  Included by kernels that are compiled for a struct triad_form:
  *
  * -D TILE_ROWS, TILE_COLUMNS, ROW_QUADS, COLUMN_QUADS
+ * -D BESIDE           blocks of a multiprocessor
+ * -D DEEP_A, DEEP_B   depths of the operand are beside each other in memory; else its lines are
+ * -D WHOLE            the matrices have whole tiles and stages, and quads are aligned
  *
  * A stage has its depths one after another, all lines of one beside each other.  Beyond the last
  * depth a product is (-0) (+0), which leaves every sum as it is; rows and columns that are not
@@ -57,90 +60,74 @@ static __device__ inline int column_at(struct place at, int j)
   return own_at(at.across, TRIAD_LANES_ACROSS, COLUMN_QUADS, j);
 }
 
-/* An operand: its lines, from the tile's first one on, which are rows or columns of the result. */
+/* An operand: its lines, from the tile's first one on, which are rows or columns of the result.
+ * `deep` is a constant: depths are beside each other in memory, or lines are. */
 struct operand {
-  const float *at; /* the first line at depth 0 */
-  long long line_stride, depth_stride;
-  int left;  /* lines from the first on that there are */
-  int whole; /* all lines of the tile are there, and quads are aligned */
+  const float *at;  /* the first line at depth 0 */
+  long long stride; /* between lines where it is deep, else between depths */
+  int left;         /* lines from the first on that there are */
+  int deep, lines;  /* of the tile */
   float beyond;
 };
 
-static __device__ inline struct operand operand_of(const float *at, long long line_stride,
-                                                   long long depth_stride, int first, int lines,
-                                                   int tile, float beyond)
-{
-  long long across = depth_stride == 1 ? line_stride : depth_stride;
-  struct operand o = {
-      at + first * line_stride, line_stride, depth_stride, lines - first, 0, beyond};
-  o.whole = o.left >= tile && across % 4 == 0 && (unsigned long long)at % 16 == 0;
-  return o;
-}
-
-/* Where quad i of a thread is: its first line and depth in a stage of `lines` lines.  Quads are
- * along what is beside each other in memory. */
-static __device__ inline int quad_line(const struct operand *o, int i, int lines)
+/* A quad of a stage: its first line and depth.  Quads are along what is beside each other. */
+static __device__ inline int quad_line(const struct operand *o, int i)
 {
   int quad = threadIdx.x + i * THREADS;
-  return o->depth_stride == 1 ? quad / (TRIAD_STAGE / 4) : quad % (lines / 4) * 4;
+  return o->deep ? quad / (TRIAD_STAGE / 4) : quad % (o->lines / 4) * 4;
 }
 
-static __device__ inline int quad_depth(const struct operand *o, int i, int lines)
+static __device__ inline int quad_depth(const struct operand *o, int i)
 {
   int quad = threadIdx.x + i * THREADS;
-  return o->depth_stride == 1 ? quad % (TRIAD_STAGE / 4) * 4 : quad / (lines / 4);
+  return o->deep ? quad % (TRIAD_STAGE / 4) * 4 : quad / (o->lines / 4);
 }
 
-static __device__ inline float item_read(const struct operand *o, int line, int depth, int end)
+static __device__ inline const float *item_at(const struct operand *o, int line, int depth)
 {
-  return line < o->left && depth < end ? o->at[line * o->line_stride + depth * o->depth_stride]
-                                       : o->beyond;
+  return o->at + (o->deep ? line * o->stride + depth : depth * o->stride + line);
 }
 
-/* A quad that may be beyond the matrix. */
+/* A quad of which some may be beyond the matrix. */
 static __device__ inline float4 quad_gather(const struct operand *o, int line, int depth, int end)
 {
-  int down = o->depth_stride == 1 ? 0 : 1, deep = 1 - down;
-  float4 four = {item_read(o, line, depth, end), item_read(o, line + down, depth + deep, end),
-                 item_read(o, line + 2 * down, depth + 2 * deep, end),
-                 item_read(o, line + 3 * down, depth + 3 * deep, end)};
-  return four;
+  float four[4];
+#pragma unroll
+  for (int v = 0; v < 4; v++) {
+    int its_line = line + (o->deep ? 0 : v), its_depth = depth + (o->deep ? v : 0);
+    four[v] = its_line < o->left && its_depth < end ? *item_at(o, its_line, its_depth) : o->beyond;
+  }
+  float4 all = {four[0], four[1], four[2], four[3]};
+  return all;
 }
 
-/* A thread's `loads` quads of the stage that begins at depth `begin`; from: where the first of them
- * is, hop: the way to the next. */
-static __device__ inline void quads_load(const struct operand *o, const float *from, long long hop,
-                                         int loads, int lines, int begin, int end, float4 *four)
+/* A thread's quads of the stage that begins at depth `begin`; from: where the first of them is. */
+static __device__ inline void quads_load(const struct operand *o, const float *from, int loads,
+                                         int begin, int end, float4 *four)
 {
-  if (o->whole && begin + TRIAD_STAGE <= end) {
-#pragma unroll
-    for (int i = 0; i < loads; i++) four[i] = *(const float4 *)(from + i * hop);
-    return;
-  }
+  long long hop =
+      item_at(o, quad_line(o, 1), quad_depth(o, 1)) - item_at(o, quad_line(o, 0), quad_depth(o, 0));
 #pragma unroll
   for (int i = 0; i < loads; i++)
-    four[i] = quad_gather(o, quad_line(o, i, lines), begin + quad_depth(o, i, lines), end);
+    four[i] = WHOLE ? *(const float4 *)(from + i * hop)
+                    : quad_gather(o, quad_line(o, i), begin + quad_depth(o, i), end);
 }
 
-/* Where a thread's quad i of the stage at depth `begin` is. */
-static __device__ inline const float *quad_at(const struct operand *o, int i, int lines, int begin)
+static __device__ inline void quads_store(const struct operand *o, const float4 *four, int loads,
+                                          float *stage, int pitch)
 {
-  return o->at + quad_line(o, i, lines) * o->line_stride +
-         (begin + quad_depth(o, i, lines)) * o->depth_stride;
-}
-
-static __device__ inline void quad_store(const struct operand *o, int i, int lines, float4 four,
-                                         float *stage, int pitch)
-{
-  float *to = stage + quad_depth(o, i, lines) * pitch + quad_line(o, i, lines);
-  if (o->depth_stride != 1) {
-    *(float4 *)to = four;
-    return;
+#pragma unroll
+  for (int i = 0; i < loads; i++) {
+    float *to = stage + quad_depth(o, i) * pitch + quad_line(o, i);
+    if (!o->deep) {
+      *(float4 *)to = four[i];
+      continue;
+    }
+    to[0] = four[i].x;
+    to[pitch] = four[i].y;
+    to[2 * pitch] = four[i].z;
+    to[3 * pitch] = four[i].w;
   }
-  to[0] = four.x;
-  to[pitch] = four.y;
-  to[2 * pitch] = four.z;
-  to[3 * pitch] = four.w;
 }
 
 static __device__ inline void quad_take(const float *from, float *own)
@@ -152,28 +139,33 @@ static __device__ inline void quad_take(const float *from, float *own)
   own[3] = four.w;
 }
 
+/* a, b <- a thread's part of the lines of depth k. */
+static __device__ inline void depth_take(const struct stage *s, struct place at, int k, float *a,
+                                         float *b)
+{
+#pragma unroll
+  for (int i = 0; i < ROWS_OWN; i += 4) quad_take(s->a[k] + row_at(at, i), a + i);
+#pragma unroll
+  for (int j = 0; j < COLUMNS_OWN; j += 4) quad_take(s->b[k] + column_at(at, j), b + j);
+}
+
+/* While a depth is added the next one is on its way. */
 static __device__ inline void stage_add(const struct stage *s, struct place at,
                                         float (*acc)[COLUMNS_OWN])
 {
+  float a[2][ROWS_OWN], b[2][COLUMNS_OWN];
+  depth_take(s, at, 0, a[0], b[0]);
 #pragma unroll
   for (int k = 0; k < TRIAD_STAGE; k++) {
-    float a[ROWS_OWN], b[COLUMNS_OWN];
-#pragma unroll
-    for (int i = 0; i < ROWS_OWN; i += 4) quad_take(s->a[k] + row_at(at, i), a + i);
-#pragma unroll
-    for (int j = 0; j < COLUMNS_OWN; j += 4) quad_take(s->b[k] + column_at(at, j), b + j);
+    if (k + 1 < TRIAD_STAGE) depth_take(s, at, k + 1, a[(k + 1) % 2], b[(k + 1) % 2]);
 #pragma unroll
     for (int i = 0; i < ROWS_OWN; i++)
 #pragma unroll
-      for (int j = 0; j < COLUMNS_OWN; j++) acc[i][j] = fmaf(a[i], b[j], acc[i][j]);
+      for (int v = 0; v < COLUMNS_OWN; v++) {
+        int j = i % 2 ? COLUMNS_OWN - 1 - v : v; /* to and fro: operands stay in the pipe */
+        acc[i][j] = fmaf(a[k % 2][i], b[k % 2][j], acc[i][j]);
+      }
   }
-}
-
-static __device__ inline void quads_store(const struct operand *o, const float4 *four, int loads,
-                                          int lines, float *stage, int pitch)
-{
-#pragma unroll
-  for (int i = 0; i < loads; i++) quad_store(o, i, lines, four[i], stage, pitch);
 }
 
 /* acc <- the chains go on over depths begin .. end - 1; stages[2]. */
@@ -181,36 +173,34 @@ static __device__ inline void tile_add(const struct triad_args *t, struct stage 
                                        struct place at, int row, int column, int begin, int end,
                                        float (*acc)[COLUMNS_OWN])
 {
-  struct operand a = operand_of(t->a, t->a_row, t->a_depth, row, t->rows, TILE_ROWS, -0.0f);
-  struct operand b =
-      operand_of(t->b, t->b_column, t->b_depth, column, t->columns, TILE_COLUMNS, 0.0f);
-  const float *from_a = quad_at(&a, 0, TILE_ROWS, begin);
-  const float *from_b = quad_at(&b, 0, TILE_COLUMNS, begin);
-  long long hop_a = quad_at(&a, 1, TILE_ROWS, begin) - from_a;
-  long long hop_b = quad_at(&b, 1, TILE_COLUMNS, begin) - from_b;
+  struct operand a = {t->a, DEEP_A ? t->a_row : t->a_depth, t->rows - row, DEEP_A, TILE_ROWS,
+                      -0.0f};
+  struct operand b = {
+      t->b, DEEP_B ? t->b_column : t->b_depth, t->columns - column, DEEP_B, TILE_COLUMNS, 0.0f};
+  a.at = item_at(&a, row, 0);
+  b.at = item_at(&b, column, 0);
+  const float *from_a = item_at(&a, quad_line(&a, 0), begin + quad_depth(&a, 0));
+  const float *from_b = item_at(&b, quad_line(&b, 0), begin + quad_depth(&b, 0));
   float4 next_a[ROWS_LOADS], next_b[COLUMNS_LOADS];
-  struct stage *now = stages;
-  quads_load(&a, from_a, hop_a, ROWS_LOADS, TILE_ROWS, begin, end, next_a);
-  quads_load(&b, from_b, hop_b, COLUMNS_LOADS, TILE_COLUMNS, begin, end, next_b);
-  quads_store(&a, next_a, ROWS_LOADS, TILE_ROWS, now->a[0], ROWS_PITCH);
-  quads_store(&b, next_b, COLUMNS_LOADS, TILE_COLUMNS, now->b[0], COLUMNS_PITCH);
+  quads_load(&a, from_a, ROWS_LOADS, begin, end, next_a);
+  quads_load(&b, from_b, COLUMNS_LOADS, begin, end, next_b);
+  quads_store(&a, next_a, ROWS_LOADS, stages->a[0], ROWS_PITCH);
+  quads_store(&b, next_b, COLUMNS_LOADS, stages->b[0], COLUMNS_PITCH);
   __syncthreads();
 #pragma unroll 1
-  for (int k = begin + TRIAD_STAGE; k < end + TRIAD_STAGE; k += TRIAD_STAGE) {
-    struct stage *other = now == stages ? stages + 1 : stages;
-    from_a += TRIAD_STAGE * a.depth_stride;
-    from_b += TRIAD_STAGE * b.depth_stride;
+  for (int k = begin + TRIAD_STAGE, now = 0; k < end + TRIAD_STAGE; k += TRIAD_STAGE, now ^= 1) {
+    from_a += DEEP_A ? TRIAD_STAGE : TRIAD_STAGE * a.stride;
+    from_b += DEEP_B ? TRIAD_STAGE : TRIAD_STAGE * b.stride;
     if (k < end) {
-      quads_load(&a, from_a, hop_a, ROWS_LOADS, TILE_ROWS, k, end, next_a);
-      quads_load(&b, from_b, hop_b, COLUMNS_LOADS, TILE_COLUMNS, k, end, next_b);
+      quads_load(&a, from_a, ROWS_LOADS, k, end, next_a);
+      quads_load(&b, from_b, COLUMNS_LOADS, k, end, next_b);
     }
-    stage_add(now, at, acc);
+    stage_add(stages + now, at, acc);
     if (k < end) {
-      quads_store(&a, next_a, ROWS_LOADS, TILE_ROWS, other->a[0], ROWS_PITCH);
-      quads_store(&b, next_b, COLUMNS_LOADS, TILE_COLUMNS, other->b[0], COLUMNS_PITCH);
+      quads_store(&a, next_a, ROWS_LOADS, stages[now ^ 1].a[0], ROWS_PITCH);
+      quads_store(&b, next_b, COLUMNS_LOADS, stages[now ^ 1].b[0], COLUMNS_PITCH);
     }
     __syncthreads();
-    now = other;
   }
 }
 

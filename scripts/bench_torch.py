@@ -3,7 +3,8 @@
 """PyTorch's X @ D.T and topk of the magnitudes beside `sagitta bench route`, on one GPU and in one
 process: scripts/bench_torch.py [BUILD], where `make sagitta sagitta.so` made both; with one more
 word, `terminal`, PyTorch's Cholesky factor in f64, its solve of unit vectors and the product of the
-result with itself beside `sagitta bench terminal`.
+result with itself beside `sagitta bench terminal`; with `train`, its products in fp32 beside
+`sagitta bench dense`, and its step of a TopK autoencoder beside `sagitta bench train`.
 
 For each shape: milliseconds (median of 5 after a warm-up; sagitta's as it measures them) and, for
 PyTorch, how many rows have another support than `sagitta route` gives for the same data."""
@@ -162,12 +163,90 @@ def terminal(call):
         terminal_run(call, n)
 
 
+def own_milliseconds(done, name):
+    return float(re.search(rf"^{name} +([0-9.]+)", done, re.M)[1])
+
+
+def dense_run(call, m, k, n):
+    """x[m][k] with W[n][k]: forward, back and gradient."""
+    x, w = torch.randn(m, k, device="cuda"), torch.randn(n, k, device="cuda")
+    y = torch.randn(m, n, device="cuda")
+    work = {"forward": lambda: x @ w.T, "back": lambda: y @ w, "gradient": lambda: y.T @ x}
+    done = call("bench", "dense", "--device", "cuda", "--n-rows", m, "--columns", k, "--atoms", n)
+    for name, what in work.items():
+        milliseconds(what)
+        peer = statistics.median(milliseconds(what) for _ in range(5))
+        own = own_milliseconds(done, name)
+        print(f"{name:9} {m:6} {k:5} {n:6} {peer:9.3f} {own:9.3f} {own / peer:6.2f}", flush=True)
+
+
+class Step:
+    """A step of Adam on a TopK autoencoder with unit atoms, as scripts/bench_sae.py takes it; the
+    decoder's product is dense, or the sum of the atoms that a row names (embedding_bag)."""
+
+    def __init__(self, m, p, k, s, is_sparse):
+        self.x, self.s, self.is_sparse = torch.randn(m, p, device="cuda"), s, is_sparse
+        self.encoder = torch.nn.functional.normalize(torch.randn(k, p, device="cuda"), dim=1)
+        self.decoder, self.bias = self.encoder.clone(), torch.zeros(k, device="cuda")
+        weights = [self.encoder, self.decoder, self.bias]
+        for w in weights:
+            w.requires_grad_(True)
+        self.adam = torch.optim.Adam(weights, lr=1e-4, fused=True)
+
+    def describe(self):
+        scores = torch.nn.functional.linear(self.x, self.encoder, self.bias)
+        codes, atoms = torch.topk(scores, self.s, dim=1)
+        codes = torch.relu(codes)
+        if self.is_sparse:
+            return torch.nn.functional.embedding_bag(atoms, self.decoder, per_sample_weights=codes,
+                mode="sum")
+        return torch.zeros_like(scores).scatter(1, atoms, codes) @ self.decoder
+
+    def run(self):
+        loss = (self.describe() - self.x).pow(2).mean()
+        self.adam.zero_grad(set_to_none=True)
+        loss.backward()
+        with torch.no_grad():
+            g, d = self.decoder.grad, self.decoder
+            g.sub_((g * d).sum(1, keepdim=True) * d)
+            self.adam.step()
+            d.div_(d.norm(dim=1, keepdim=True))
+
+
+def step_run(call, m, p, k, s):
+    done = call("bench", "train", "--device", "cuda", "--n-rows", m, "--columns", p, "--atoms", k,
+        "--top-s", s, "--repeats", 9)
+    own = own_milliseconds(done, "step")
+    for name, is_sparse, rounded in (("dense", 0, False), ("sparse", 1, False), ("tf32", 0, True)):
+        torch.backends.cuda.matmul.allow_tf32 = rounded
+        step = Step(m, p, k, s, is_sparse)
+        for _ in range(3):
+            step.run()
+        peer = statistics.median(milliseconds(step.run) for _ in range(9))
+        print(f"{name:9} {m:6} {p:5} {k:6} {s:3} {peer:9.3f} {own:9.3f} {own / peer:6.2f}",
+            flush=True)
+        del step
+        torch.cuda.empty_cache()
+
+
+def train(call):
+    torch.backends.cuda.matmul.allow_tf32 = False
+    print("product   rows, inputs, outputs: PyTorch's ms in fp32, sagitta's, of it")
+    for shape in ((16384, 768, 32768), (2048, 768, 3072)):
+        dense_run(call, *shape)
+    print("step      rows, columns, atoms, atoms a row: PyTorch's ms, sagitta's, of it")
+    for shape in ((8192, 768, 32768, 32), (256, 384, 4096, 32)):
+        step_run(call, *shape)
+
+
 def main():
     program = os.path.join(os.path.abspath(sys.argv[1]), "sagitta") if len(sys.argv) > 1 else None
     call = main_of(program + ".so") if program else None
     print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}")
     if "terminal" in sys.argv[2:]:
         return terminal(call)
+    if "train" in sys.argv[2:]:
+        return train(call)
     print(f"{'N':>7} {'K':>7} {'P':>5} {'s':>3}" + "".join(
         f" {name + ' ms':>8} {'wrong':>6}" for name, _, _ in types()) +
         (f" {'direct':>8} {'certified':>9} {'of bf16':>8}" if program else ""))

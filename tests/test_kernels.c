@@ -116,6 +116,23 @@ static void check_product(void)
     }
 }
 
+/* Products and gradients of training differ by how operands lie in memory, by whether all tiles are
+ * whole, and products by the size of tiles; depths of a gradient are beside each other in columns
+ * alone, which have no whole tile. */
+static void check_triad(enum kernel_name name)
+{
+  int is_product = name == KERNEL_TRIAD_PRODUCT;
+  for (int a = 0; a < LENGTH(architectures); a++)
+    for (int u = 0; u < (is_product ? 8 : 3); u++) {
+      struct kernel_shape shape = {.deep_a = is_product || u == 2,
+                                   .deep_b = is_product ? u & 1 : u == 2,
+                                   .whole = is_product ? u >> 1 & 1 : u == 1,
+                                   .small = is_product && u >> 2,
+                                   .top_k = 1};
+      check_form(name, architectures[a], &shape);
+    }
+}
+
 /* Forms differ by the capacity of lists, by frames, by what a pass keeps, by the size of supports,
  * by the values of scores and by the hooks of tests. */
 static void check_kernel(enum kernel_name name)
@@ -247,6 +264,8 @@ int main(void)
       check_arrow((enum kernel_name)name);
     else if (name == KERNEL_DENSE_PRODUCT)
       check_product();
+    else if (name == KERNEL_TRIAD_PRODUCT || name == KERNEL_TRIAD_GRADIENT)
+      check_triad((enum kernel_name)name);
     else
       check_kernel((enum kernel_name)name);
   }

@@ -40,12 +40,17 @@ static void define_product(struct kernel_recipe *r, const struct kernel_shape *s
   define(r, "STAGES", form.stages);
 }
 
-static void define_triad(struct kernel_recipe *r, struct triad_form form)
+static void define_triad(struct kernel_recipe *r, const struct kernel_shape *shape,
+                         struct triad_form form)
 {
   define(r, "TILE_ROWS", form.rows);
   define(r, "TILE_COLUMNS", form.columns);
   define(r, "ROW_QUADS", form.row_quads);
   define(r, "COLUMN_QUADS", form.column_quads);
+  define(r, "BESIDE", form.beside);
+  define(r, "DEEP_A", shape->deep_a);
+  define(r, "DEEP_B", shape->deep_b);
+  define(r, "WHOLE", shape->whole);
 }
 
 struct kernel_shape codes_shape(int architecture, idx vectors)
@@ -71,8 +76,8 @@ void kernel_recipe(enum kernel_name name, const struct kernel_shape *shape, stru
   if (defines & DEFINES_DESCEND) define(r, "MMA", shape->mma);
   if (defines & DEFINES_DESCEND) define(r, "STAGES", descend_stages(shape->large));
   if (defines & DEFINES_PRODUCT) define_product(r, shape);
-  if (defines & DEFINES_TRIAD) define_triad(r, triad_product_form(shape->small));
-  if (defines & DEFINES_GRADIENT) define_triad(r, triad_gradient_form());
+  if (defines & DEFINES_TRIAD) define_triad(r, shape, triad_product_form(shape->small));
+  if (defines & DEFINES_GRADIENT) define_triad(r, shape, triad_gradient_form());
   if (defines & DEFINES_SCREEN) define_screen(r, shape);
   if (defines & DEFINES_VALUE) define(r, "POSITIVE", shape->positive);
   if (defines & DEFINES_TEST) define(r, "TEST_HOOKS", shape->test_hooks);

@@ -107,12 +107,12 @@ enum kernel_name { KERNEL_TABLE(KERNEL_ENUM) KERNELS };
 
 /* What a kernel is specialised for. */
 struct kernel_shape {
-  int bulk;  /* of route_form_of() */
-  int mma;   /* of codes, descents, products, arrows: f64 tensor instructions, chains of fma */
-  int one;   /* of codes: a row has at most WARP vectors */
-  int small; /* of triad_product_form() */
-  int large; /* of descend_stages(), product_form_of() */
-  int deep_a, deep_b, narrow; /* of product_form_of() */
+  int bulk; /* of route_form_of() */
+  int mma;  /* of codes, descents, products, arrows: f64 tensor instructions, chains of fma */
+  int one;  /* of codes: a row has at most WARP vectors */
+  int small, whole;           /* of triad_product_form(); whole tiles of training */
+  int large;                  /* of descend_stages(), product_form_of() */
+  int deep_a, deep_b, narrow; /* of product_form_of(); the first two of training too */
   int wgmma, sample;          /* of screen_form_of() */
   int test_hooks;             /* of the certified filter: for tests against its proof */
   int positive; /* of route and screen: the values of scores are their positive parts (N.2) */

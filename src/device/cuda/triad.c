@@ -11,11 +11,28 @@ _Static_assert((int)TRIAD_CHUNK_ROWS == (int)TRIAD_CHUNK, "a chunk is a part of 
 
 enum { MAX_ADAM_BLOCKS = 1 << 14 };
 
+/* May quads of an operand be read, whose lines, tile by tile, and depths are so many? */
+static int operand_whole(const float *at, gidx line, gidx depth)
+{
+  gidx stride = depth == 1 ? line : depth;
+  return stride % 4 == 0 && (uintptr_t)at % 16 == 0;
+}
+
+static int tiles_whole(const struct triad_args *a, struct triad_form form)
+{
+  return a->rows % form.rows == 0 && a->columns % form.columns == 0 &&
+         a->depth % TRIAD_STAGE == 0 && operand_whole(a->a, a->a_row, a->a_depth) &&
+         operand_whole(a->b, a->b_column, a->b_depth) && operand_whole(a->c, a->c_row, 1);
+}
+
 static int tiles_launch(struct device *dev, enum kernel_name name, struct triad_form form,
-                        struct kernel_shape shape, struct triad_args *a)
+                        int small, struct triad_args *a)
 {
   struct cuda_launch l = {.name = name,
-                          .shape = shape,
+                          .shape = {.small = small,
+                                    .deep_a = a->a_depth == 1,
+                                    .deep_b = a->b_depth == 1,
+                                    .whole = tiles_whole(a, form)},
                           .grid = {(unsigned)ceil_div(a->columns, form.columns),
                                    (unsigned)ceil_div(a->rows, form.rows), 1},
                           .block = {(unsigned)triad_threads(form), 1, 1},
@@ -33,8 +50,7 @@ int cuda_triad_small(const struct cuda_state *s, gidx rows, gidx columns)
 int cuda_triad_tiles(struct device *dev, struct triad_args *a)
 {
   int small = cuda_triad_small(dev->state, a->rows, a->columns);
-  return tiles_launch(dev, KERNEL_TRIAD_PRODUCT, triad_product_form(small),
-                      (struct kernel_shape){.small = small}, a);
+  return tiles_launch(dev, KERNEL_TRIAD_PRODUCT, triad_product_form(small), small, a);
 }
 
 int cuda_triad_product(struct device *dev, const struct triad_product *p)
@@ -68,8 +84,7 @@ int cuda_triad_gradient(struct device *dev, const struct triad_gradient *g)
                          .rows = g->k,
                          .columns = g->n,
                          .depth = g->m};
-  TRY(tiles_launch(dev, KERNEL_TRIAD_GRADIENT, triad_gradient_form(), (struct kernel_shape){0},
-                   &a));
+  TRY(tiles_launch(dev, KERNEL_TRIAD_GRADIENT, triad_gradient_form(), 0, &a));
   return cuda_finish(dev->state);
 }
 
