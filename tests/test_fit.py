@@ -215,6 +215,26 @@ def check_judge(folder):
            f"{words_}: exit {done.returncode} {done.stderr[-400:]}")
 
 
+@claim("of parts whole passes over the rows are counted before a fit ends")
+def check_passes(folder):
+    path, _ = planted(folder, "passes", 1000, 40, 20, 3, False)
+    out = os.path.join(folder, "passes")
+    ends = set()
+    for rows, parts, gain in (1000, 1, 1), (400, 3, 1), (400, 3, 0.05), (150, 7, 0.05):
+        done = fit(out, path, "--atoms", 40, "--top-s", 3, "--holdout-share", 0, "--update",
+                   "joint", "--minibatch", rows, "--tolerance", gain, "--sweeps", 20, "--force")
+        if not ok(done.returncode == 0, f"exit {done.returncode} {done.stderr[-300:]}"):
+            continue
+        worth = np.maximum.accumulate(atoms_of(out)[1][:, 1])
+        ended = len(worth) - 1
+        gains = {n: worth[n] - worth[n - 5 * parts] for n in range(5 * parts, ended + 1, parts)}
+        ok(ended % parts == 0 and ended >= 5 * parts and "passes over the rows" in done.stderr and
+           [n for n in gains if gains[n] < gain] == [ended],
+           f"{parts} parts, tolerance {gain}: {ended} sweeps, {gains}")
+        ends.add(ended // parts)
+    ok(len(ends) > 1 and 20 not in ends, f"passes {ends}")
+
+
 @claim("refit --holdout says what encode says, and resumes with the same rows alone")
 def check_refit(folder):
     at = lambda name: os.path.join(folder, "refit", name)
@@ -372,6 +392,7 @@ def main():
         check_relaxation(folder)
         check_unseen(folder)
         check_judge(folder)
+        check_passes(folder)
         check_refit(folder)
         check_refused(folder)
         check_device(folder)

@@ -86,7 +86,8 @@ static const struct option_row fit_rows[] = {
 
 static const struct option_row end_rows[] = {
     {"tolerance", OPTION_REAL, AT(tolerance), "0.0001", 0, 1, NULL, "GAIN",
-     "end when the explained variance of the held-out rows gains less in five sweeps"},
+     "end when the explained variance of the held-out rows gains less in five sweeps; with "
+     "--minibatch, in five passes over the rows"},
     {"sweeps", OPTION_LONG, AT(sweeps), "100", 0, 1 << 20, NULL, "COUNT",
      "sweeps at most; with --minibatch, passes over the rows"},
     {"max-seconds", OPTION_REAL, AT(max_seconds), "0", 0, 1e9, NULL, "SECONDS",
@@ -415,7 +416,7 @@ static int rows_encode(struct fit_job *j)
 static void report(const struct fit_job *j, double seconds)
 {
   static const char *const reasons[] = {
-      [FIT_SETTLED] = "the gain of five sweeps is below --tolerance",
+      [FIT_SETTLED] = "the gain of five passes over the rows is below --tolerance",
       [FIT_SWEEPS] = "that is --sweeps",
       [FIT_SECONDS] = "another sweep would exceed --max-seconds",
   };

@@ -628,12 +628,13 @@ static int sweep_run(struct fit *f)
 static int goes_on(const struct fit *f, enum fit_end *end)
 {
   const struct fit_task *t = f->task;
-  gidx sweep = f->sweep, before = sweep - FIT_PATIENCE;
+  gidx sweep = f->sweep, before = sweep - FIT_PATIENCE * f->parts;
   const struct fit_line *lines = f->lines;
   real seconds = lines[sweep].seconds;
   real last = sweep > f->first ? seconds - lines[sweep - 1].seconds : 0;
   real best = fit_worth(&lines[fit_best(lines, sweep)]);
-  if (before >= 0 && isfinite(best) &&
+  /* At the end of a pass alone: then every row has had its say equally often. */
+  if (before >= 0 && sweep % f->parts == 0 && isfinite(best) &&
       best - fit_worth(&lines[fit_best(lines, before)]) < t->tolerance) {
     *end = FIT_SETTLED;
     return 0;
