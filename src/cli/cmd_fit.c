@@ -79,7 +79,8 @@ static const struct option_row fit_rows[] = {
      "replaced; 1: none is"},
     {"minibatch", OPTION_LONG, AT(minibatch), "0", 0, 0x1p53, NULL, "ROWS",
      "hold so many of the fitted rows in memory at a time: a sweep is an update by one such part, "
-     "and earlier parts count less and less; 0: all of them"},
+     "and earlier parts count less and less; 0: all of them, and where they do not fit the message "
+     "names a number that does"},
     {"seed", OPTION_LONG, AT(seed), "0", 0, 0x1p53, NULL, "NUMBER",
      "another number draws another start, and other rows to hold out"},
 };
