@@ -177,7 +177,7 @@ EXTRA_DIST += %D%/screen_checks.h %D%/io_blocks.h %D%/io_files.h %D%/io_tool.py 
 # Threads that wait must not spin: there are more of them than cores.
 AM_TESTS_ENVIRONMENT = MPIEXEC='$(MPIEXEC)' srcdir='$(srcdir)' builddir='$(abs_builddir)' \
   SANITIZED='$(SANITIZE)$(EMULATOR)' EMULATOR='$(EMULATOR)'; \
-  export MPIEXEC srcdir builddir SANITIZED EMULATOR; \
+  PYTHON='$(PYTHON)'; export MPIEXEC srcdir builddir SANITIZED EMULATOR PYTHON; \
   OMP_WAIT_POLICY=passive; export OMP_WAIT_POLICY;
 TEST_EXTENSIONS = .sh .py
 # A test that hangs is ended, and so named.

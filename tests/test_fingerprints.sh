@@ -1,5 +1,5 @@
 #!/bin/sh
-# What synth and encode compute has the fingerprints of tests/expected, on any processor: with
+# What synth, encode and fit compute has the fingerprints of tests/expected, on any processor: with
 # EMULATOR the program runs under it.
 sagitta=${builddir:-.}/sagitta
 source=$(cd "${srcdir:-.}" && pwd)
@@ -13,23 +13,44 @@ run()
 {
   $EMULATOR "$sagitta" "$@" 2>> log || { sed 's/^/# /' log; echo "Bail out! sagitta $1"; exit 1; }
 }
-check() # NAME OPTIONS OF ENCODE: the fingerprint of expected/fingerprints
+judge() # NAME GOT: the fingerprint of expected/fingerprints
+{
+  want=$(sed -n "s/^$1 //p" "$source/tests/expected/fingerprints")
+  count=$((count + 1))
+  [ -n "$want" ] && [ "$2" = "$want" ] || printf 'not '
+  echo "ok $count - $1: fingerprint $2 is $want"
+}
+check() # NAME COMMAND OPTIONS: the fingerprint of what it computes
 {
   name=$1
   shift
   : > log
-  run encode "$@" --output "$name-out.h5"
-  want=$(sed -n "s/^$name //p" "$source/tests/expected/fingerprints")
-  got=$(sed -n 's/.*fingerprint=\([0-9a-f]*\).*/\1/p' log | tail -n 1)
-  count=$((count + 1))
-  [ -n "$want" ] && [ "$got" = "$want" ] || printf 'not '
-  echo "ok $count - $name: fingerprint $got is $want"
+  run "$@" --output "$name-out"
+  judge "$name" "$(sed -n 's/.*fingerprint=\([0-9a-f]*\).*/\1/p' log | tail -n 1)"
+}
+fitted() # NAME OPTIONS: codes and atoms of a fit of real rows
+{
+  check fit-"$1" fit --rows real.npy --holdout-share 0.3 --atoms 64 --top-s 3 --rounds 2 \
+    --tolerance 0 --twin-cosine 0.6 $2
+  judge fit-"$1"-dictionary \
+    "$(run inspect "fit-$1-out/supports.h5" | sed -n 's/.*dictionary_hash  *//p')"
 }
 
 run synth --kind trig --output trig
-check trig --rows trig/rows.h5 --dictionary trig/dictionary.h5 --top-s 4
-check trig-four-rounds --rows trig/rows.h5 --dictionary trig/dictionary.h5 --top-s 4 --rounds 4
+check trig encode --rows trig/rows.h5 --dictionary trig/dictionary.h5 --top-s 4
+check trig-four-rounds encode --rows trig/rows.h5 --dictionary trig/dictionary.h5 --top-s 4 \
+  --rounds 4
 run synth --n-rows 333 --atoms 500 --columns 32 --frame 3 --output frames
-check frames --rows frames/rows.h5 --dictionary frames/dictionary.h5 --top-s 5
-check frames-rounds --rows frames/rows.h5 --dictionary frames/dictionary.h5 --top-s 5 --rounds 4
+check frames encode --rows frames/rows.h5 --dictionary frames/dictionary.h5 --top-s 5
+check frames-rounds encode --rows frames/rows.h5 --dictionary frames/dictionary.h5 --top-s 5 \
+  --rounds 4
+"${PYTHON:-/usr/bin/python3}" -c "import sys, h5py, numpy
+numpy.save('real.npy', h5py.File(sys.argv[1])['rows'][:1024])" \
+  "$source/input/minilm-l3-kjv-8k.h5" || { echo 'Bail out! no rows'; exit 1; }
+for codes in signed nonnegative; do
+  for update in atoms joint; do
+    fitted "$codes-$update" "--codes $codes --update $update --sweeps 5"
+  done
+done
+fitted parts '--minibatch 150 --sweeps 1'
 echo "1..$count"

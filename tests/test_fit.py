@@ -215,6 +215,48 @@ def check_judge(folder):
            f"{words_}: exit {done.returncode} {done.stderr[-400:]}")
 
 
+@claim("of parts whole passes over the rows are counted before a fit ends")
+def check_passes(folder):
+    path, _ = planted(folder, "passes", 1000, 40, 20, 3, False)
+    out = os.path.join(folder, "passes")
+    ends = set()
+    for rows, parts, gain in (1000, 1, 1), (400, 3, 1), (400, 3, 0.05), (150, 7, 0.05):
+        done = fit(out, path, "--atoms", 40, "--top-s", 3, "--holdout-share", 0, "--update",
+                   "joint", "--minibatch", rows, "--tolerance", gain, "--sweeps", 20, "--force")
+        if not ok(done.returncode == 0, f"exit {done.returncode} {done.stderr[-300:]}"):
+            continue
+        worth = np.maximum.accumulate(atoms_of(out)[1][:, 1])
+        ended = len(worth) - 1
+        gains = {n: worth[n] - worth[n - 5 * parts] for n in range(5 * parts, ended + 1, parts)}
+        ok(ended % parts == 0 and ended >= 5 * parts and "passes over the rows" in done.stderr and
+           [n for n in gains if gains[n] < gain] == [ended],
+           f"{parts} parts, tolerance {gain}: {ended} sweeps, {gains}")
+        ends.add(ended // parts)
+    ok(len(ends) > 1 and 20 not in ends, f"passes {ends}")
+
+
+@claim("the time that a line says is left is that of the sweeps to come, and of all rows' codes")
+def check_left(folder):
+    path, _ = planted(folder, "left", 1500, 40, 20, 3, False)
+    held = os.path.join(folder, "left-held.npy")
+    np.save(held, np.load(path)[:300])
+    rows = os.path.join(folder, "left-rows.npy")
+    np.save(rows, np.tile(np.load(path)[300:], (40, 1)) * np.linspace(1, 2, 48000)[:, None])
+    for words, passes, parts in (([], 3, 1), (["--minibatch", 17000], 2, 3)):
+        done = fit(os.path.join(folder, "left"), rows, "--holdout", held, "--atoms", 40, "--top-s",
+                   3, "--sweeps", passes, "--tolerance", 0, "--force", *words)
+        lines = re.findall(r"sweep +(\d+): .* (\d+) rows/s, at most (\d+\.\d) s left", done.stderr)
+        if not ok(len(lines) == passes * parts, f"exit {done.returncode} {done.stderr[-300:]}"):
+            continue
+        for sweep, pace, left in lines:
+            coded = (passes - int(sweep) / parts) * 48000 + 48000  # rows
+            ok(float(left) + 0.05 >= coded / (int(pace) + 1),
+               f"{words}, sweep {sweep}: {left} s at {pace} rows/s for {coded:.0f} rows")
+        end = re.findall(r"\[ *([0-9.]+)\] (?:sweep|wrote)", done.stderr)
+        took = float(end[-1]) - float(end[len(lines)])
+        print(f"# {words}: {lines[-1][2]} s were said to be left, it took {took:.2f}")
+
+
 @claim("refit --holdout says what encode says, and resumes with the same rows alone")
 def check_refit(folder):
     at = lambda name: os.path.join(folder, "refit", name)
@@ -372,6 +414,8 @@ def main():
         check_relaxation(folder)
         check_unseen(folder)
         check_judge(folder)
+        check_passes(folder)
+        check_left(folder)
         check_refit(folder)
         check_refused(folder)
         check_device(folder)

@@ -152,6 +152,29 @@ def check_past(place):
        f"without the last state: exit {done.returncode} {done.stderr[-300:]}")
 
 
+@claim("there are two states while the last sweep is not the best, else one; by parts always two")
+def check_states(place):
+    np.save(place.at("wavy.npy"), np.random.default_rng(3).standard_normal((300, 12)).astype("f4"))
+    words = ["--rows", place.at("wavy.npy"), "--holdout", place.at("held.npy"), "--atoms", 50,
+             "--top-s", 4, "--tolerance", 0, "--update", "joint", "--rho", 4, "--relaxation", 1.9,
+             "--output", place.at("wavy"), "--force"]
+    for parts, more, most in (1, [], 5), (2, ["--minibatch", 150], 2):
+        found = set()
+        for passes in range(most + 1):
+            done = sagitta("fit", *words, *more, "--sweeps", passes)
+            ok(done.returncode == 0, f"{parts} parts, {passes}: {done.stderr[-300:]}")
+            last, there = passes * parts, os.path.exists(place.at("wavy", "state.h5"))
+            with h5py.File(place.at("wavy", "dictionary.h5")) as f:
+                best = np.argmax(f["fit/history"][:, 2])
+                ok(f.attrs["best_sweep"] == best and f.attrs["sweeps"] == last, f"{dict(f.attrs)}")
+            ok(there == (best < last or parts > 1), f"{parts} parts, {last}, best {best}: {there}")
+            if there:
+                with h5py.File(place.at("wavy", "state.h5")) as f:
+                    ok(f.attrs["sweeps"] == last, f"state.h5 has {f.attrs['sweeps']}, not {last}")
+            found.add((passes, bool(best < last)))
+        ok(parts > 1 or {(1, True), (2, False), (4, True), (5, False)} <= found, f"{found}")
+
+
 @claim("a fit that replaces another and is killed leaves no supports of the other's atoms")
 def check_replaced(place):
     if os.environ.get("SANITIZED"):
@@ -218,6 +241,7 @@ with tempfile.TemporaryDirectory() as main:
         check_killed(made, name)
         check_asked(made, name)
     check_past(made)
+    check_states(made)
     check_replaced(made)
     check_refused(made)
 done_testing()

@@ -79,14 +79,16 @@ static const struct option_row fit_rows[] = {
      "replaced; 1: none is"},
     {"minibatch", OPTION_LONG, AT(minibatch), "0", 0, 0x1p53, NULL, "ROWS",
      "hold so many of the fitted rows in memory at a time: a sweep is an update by one such part, "
-     "and earlier parts count less and less; 0: all of them"},
+     "and earlier parts count less and less; 0: all of them, and where they do not fit the message "
+     "names a number that does"},
     {"seed", OPTION_LONG, AT(seed), "0", 0, 0x1p53, NULL, "NUMBER",
      "another number draws another start, and other rows to hold out"},
 };
 
 static const struct option_row end_rows[] = {
     {"tolerance", OPTION_REAL, AT(tolerance), "0.0001", 0, 1, NULL, "GAIN",
-     "end when the explained variance of the held-out rows gains less in five sweeps"},
+     "end when the explained variance of the held-out rows gains less in five sweeps; with "
+     "--minibatch, in five passes over the rows"},
     {"sweeps", OPTION_LONG, AT(sweeps), "100", 0, 1 << 20, NULL, "COUNT",
      "sweeps at most; with --minibatch, passes over the rows"},
     {"max-seconds", OPTION_REAL, AT(max_seconds), "0", 0, 1e9, NULL, "SECONDS",
@@ -153,6 +155,7 @@ struct fit_job {
   struct fit_files files;
   struct fit_page page; /* rank 0 */
   struct fit_publisher publisher;
+  struct phase written; /* FIT_WRITE, as it was when the publisher was last waited for */
   double begun;
   struct supports_output supports_file; /* rank 0 */
   struct arena arena;
@@ -303,6 +306,20 @@ static void sweep_note(struct fit_job *j, const struct fit_point *at, gidx best)
   if (at->mean) memcpy(j->mean, at->mean, (size_t)j->rows.source.p * sizeof *j->mean);
 }
 
+/* Seconds of what follows the last sweep, where one takes so long: all rows are coded, in the time
+ * of a pass over them at most; their file and dictionary.h5 are published as sweeps were.  How fast
+ * a file of many bytes is written, those of small dictionaries do not tell. */
+static real end_seconds(const struct fit_job *j, const struct fit_sweep *s, real spent)
+{
+  static const real LEAST_PACE = 1e8; /* bytes a second: hashed, written, read back and synced */
+  const struct phase *write = &j->written;
+  real rows = (real)j->rows.source.n, entry = sizeof(idx) + sizeof(float);
+  real pass = spent * (real)s->parts * rows / (real)s->fitted_rows;
+  if (write->calls == 0) return pass;
+  real pace = fmin(write->seconds / write->work, 1 / LEAST_PACE);
+  return pass + 2 * write->seconds / (real)write->calls + rows * j->files.top_s * entry * pace;
+}
+
 static void line_show(const struct fit_job *j, const struct fit_sweep *s)
 {
   const struct fit_point *at = &s->point;
@@ -311,20 +328,23 @@ static void line_show(const struct fit_job *j, const struct fit_sweep *s)
   real most = (real)(j->task.sweeps * s->parts);
   char pace[96] = "";
   if (spent > 0)
-    snprintf(pace, sizeof pace, ", %.0f rows/s, at most %.0f s left",
-             (real)s->fitted_rows / (real)s->parts / spent, spent * (most - (real)at->sweep));
+    snprintf(pace, sizeof pace, ", %.0f rows/s, at most %.1f s left",
+             (real)s->fitted_rows / (real)s->parts / spent,
+             spent * (most - (real)at->sweep) + end_seconds(j, s, spent));
   log_info("sweep %3lld: unseen %.6f, fitted %.6f, dead %lld, revived %lld, largest move %.2g%s",
            (long long)at->sweep, l->held, l->fitted, (long long)l->dead, (long long)l->revived,
            l->move, pace);
 }
 
-/* What fit_run() calls after each sweep.  The list of inputs is the worker's while it publishes. */
+/* What fit_run() calls after each sweep.  The list of inputs, and how long writing took, are the
+ * worker's while it publishes. */
 static int sweep_take(void *self, const struct fit_sweep *s)
 {
   struct fit_job *j = self;
   struct comm *c = &j->run->comm;
   if (c->rank == 0) line_show(j, s);
   TRY(fit_publisher_wait(&j->publisher));
+  j->written = j->result.phases[FIT_WRITE];
   TRY(inputs_confirm(c));
   sweep_note(j, &s->point, s->best);
   j->page.seconds = log_seconds() - j->begun;
@@ -415,7 +435,7 @@ static int rows_encode(struct fit_job *j)
 static void report(const struct fit_job *j, double seconds)
 {
   static const char *const reasons[] = {
-      [FIT_SETTLED] = "the gain of five sweeps is below --tolerance",
+      [FIT_SETTLED] = "the gain of five passes over the rows is below --tolerance",
       [FIT_SWEEPS] = "that is --sweeps",
       [FIT_SECONDS] = "another sweep would exceed --max-seconds",
   };

@@ -29,6 +29,8 @@
 #include "seed/mean.h"
 #include "seed/seed.h"
 
+enum { LEAST_PART = 256 }; /* rows of a --minibatch that a message names */
+
 struct fit {
   const struct fit_task *task;
   struct comm *c;
@@ -274,6 +276,45 @@ static int beside_find(struct fit *f)
   return OK;
 }
 
+/* *rows <- of a part, a power of two and fewer than now, with which the joint update takes three
+ * quarters of this rank's memory at most, since others use it too; 0: none does. */
+static int parts_find(struct fit *f, gidx *rows)
+{
+  gidx present = memory_share(f->c->local_size), most = f->part_rows;
+  struct refit_memory m;
+  f->refit_task.colors = 0;
+  for (*rows = (gidx)1 << 40; *rows >= LEAST_PART; *rows /= 2) {
+    if (*rows >= most) continue;
+    f->part_rows = *rows;
+    part_choose(f, 0);
+    int status = beside_find(f);
+    if (!status) status = refit_memory(&f->refit_task, f->c, update_bytes, 1, &m);
+    if (!status && m.total <= present - present / 4) return OK;
+    if (status && status != ERR_MEMORY) return status;
+    status_clear();
+  }
+  *rows = 0;
+  return OK;
+}
+
+/* The job does not fit into memory; which parts would, on every rank?  Nothing is read by itself in
+ * parts, since the atoms depend on them (N.21).  Collective; ERR_MEMORY. */
+static int memory_fail(struct fit *f)
+{
+  char why[1024];
+  gidx rows = 0, *all;
+  snprintf(why, sizeof why, "%s", status_message());
+  status_clear();
+  int status = arena_alloc(&f->arena, &all, f->c->size, sizeof *all);
+  if (!status) status = parts_find(f, &rows);
+  TRY(comm_agree(f->c, status));
+  TRY(comm_allgather_long(f->c, rows, all));
+  for (int r = 0; r < f->c->size; r++) rows = imin(rows, all[r]);
+  CHECK(rows == 0, ERR_MEMORY, "%s; '--update joint --minibatch %lld' holds so many at a time", why,
+        (long long)rows);
+  FAIL(ERR_MEMORY, "%s; no '--minibatch' fits either: lower --atoms, or hold out fewer rows", why);
+}
+
 static int coder_warm_run(void *shape)
 {
   coder_warm(shape);
@@ -303,8 +344,10 @@ static int state_plan(struct fit *f)
                                       .colors = !joint};
   f->refit_task.filter = t->filter;
   TRY(comm_agree(f->c, beside_find(f)));
-  TRY(refit_total_check(&f->refit_task, f->c, joint ? update_bytes : refit_batch_bytes,
-                        t->directions, 1));
+  int status = refit_total_check(&f->refit_task, f->c, joint ? update_bytes : refit_batch_bytes,
+                                 t->directions, 1);
+  if (status == ERR_MEMORY) return memory_fail(f);
+  TRY(status);
   return comm_agree(f->c, warmer_start(f));
 }
 
@@ -628,12 +671,13 @@ static int sweep_run(struct fit *f)
 static int goes_on(const struct fit *f, enum fit_end *end)
 {
   const struct fit_task *t = f->task;
-  gidx sweep = f->sweep, before = sweep - FIT_PATIENCE;
+  gidx sweep = f->sweep, before = sweep - FIT_PATIENCE * f->parts;
   const struct fit_line *lines = f->lines;
   real seconds = lines[sweep].seconds;
   real last = sweep > f->first ? seconds - lines[sweep - 1].seconds : 0;
   real best = fit_worth(&lines[fit_best(lines, sweep)]);
-  if (before >= 0 && isfinite(best) &&
+  /* At the end of a pass alone: then every row has had its say equally often. */
+  if (before >= 0 && sweep % f->parts == 0 && isfinite(best) &&
       best - fit_worth(&lines[fit_best(lines, before)]) < t->tolerance) {
     *end = FIT_SETTLED;
     return 0;

@@ -24,7 +24,8 @@
 enum fit_update { UPDATE_AUTO, UPDATE_ATOMS, UPDATE_JOINT };
 
 enum {
-  FIT_PATIENCE = 5,            /* sweeps that a fit is given to gain by the tolerance */
+  FIT_PATIENCE = 5,            /* passes over the rows that a fit is given to gain by the tolerance,
+                                * and parts that an atom is given to be used */
   FIT_HELD_MOST = 65536,       /* rows, about, that are held out at most */
   FIT_JOINT_ATOMS_MOST = 16384 /* for UPDATE_AUTO, whose Gram matrix has 2 GB then */
 };
@@ -42,7 +43,7 @@ struct fit_task {
   real rho;        /* penalty on the codes while fitting; the held-out rows are coded without */
   uint64_t seed;
   gidx sweeps;       /* at most; with a minibatch passes over the rows */
-  real tolerance;    /* end when FIT_PATIENCE sweeps gain less */
+  real tolerance;    /* end when FIT_PATIENCE passes over the rows gain less */
   real max_seconds;  /* end before a sweep that would exceed this; 0: no limit */
   real revive_share; /* of the atoms, that a sweep replaces at most */
   real twin_cosine;  /* of atoms above it the one with fewer rows is replaced; 1: none; d = 1 */
