@@ -35,7 +35,8 @@ static const struct option_row atom_rows[] = {
      "of an atom: how many of its nearest atoms and strongest rows"},
     {"rows", OPTION_TEXT, AT(rows), NULL, 0, 0, NULL, "FILE",
      "of an atom: the rows that were encoded, an HDF5 file that has their tokens as /token, and "
-     "stretches of text as /window; they are shown around each row"},
+     "stretches of text as /window; they are shown around each row; default: the file of rows that "
+     "the run was given, if it is there and has tokens"},
     {"vocabulary", OPTION_TEXT, AT(vocabulary), NULL, 0, 0, NULL, "FILE",
      "of an atom: a text whose line i, counted from 0, is token i; without it tokens are numbers"},
 };
@@ -59,7 +60,7 @@ static const struct option_set inspect_set = {
         "atoms nearest to it, and the rows where it is strongest.\n\n"
         "  sagitta inspect run/supports.h5\n"
         "  sagitta inspect acts.npy\n"
-        "  sagitta inspect run/ --atom 17 --rows acts.h5 --vocabulary vocab.txt",
+        "  sagitta inspect run/ --atom 17 --vocabulary vocab.txt",
     .tables = inspect_tables,
     .count = LENGTH(inspect_tables),
     .min_arguments = 1,
@@ -163,8 +164,6 @@ static int atom_show(const struct run *run, const struct inspect_options *o, con
   TRY(folder_look(name, &is_folder));
   CHECK(is_folder, ERR_USAGE,
         "'--atom' needs a folder with dictionary.h5 and supports.h5, '%s' is a file", name);
-  CHECK(o->rows || !o->vocabulary, ERR_USAGE,
-        "'--vocabulary' names tokens of '--rows', which is missing");
   const struct atom_request request = {name, o->rows, o->vocabulary, o->atom, o->top};
   if (!facts_wanted(run)) return atom_inspect(&request, stdout, NULL);
   struct json j;

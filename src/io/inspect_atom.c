@@ -249,8 +249,12 @@ static int inputs_open(struct atom_page *w)
   CHECK(s->has_codes, ERR_INPUT,
         "'%s' holds scores of `sagitta route` and no codes: make codes with `sagitta encode`",
         s->name);
-  if (q->rows) TRY(tokens_open(&w->tokens, q->rows, s->n, s->name));
-  if (q->rows && q->vocabulary) TRY(tokens_name(&w->tokens, q->vocabulary));
+  TRY(q->rows ? tokens_open(&w->tokens, q->rows, s->n, s->name)
+              : tokens_find(&w->tokens, supports_input_file(&w->supports), s->n, s->name));
+  CHECK(w->tokens.n || !q->vocabulary || !s->n, ERR_INPUT,
+        "'--vocabulary' names tokens, and the run's own rows have none: name an HDF5 file that has "
+        "them, as /token, by '--rows'");
+  if (w->tokens.n && q->vocabulary) TRY(tokens_name(&w->tokens, q->vocabulary));
   return top_init(&w->top, &w->arena, 1, q->count);
 }
 
