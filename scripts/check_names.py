@@ -175,9 +175,39 @@ def check_version():
             ("scripts/python/sagitta/__init__.py", r'^__version__ = "(.*)"$'),
             ("scripts/packaging/spack/packages/sagitta/package.py", r'^    version\("(.*?)"'),
             (f"scripts/packaging/Sagitta-{version}-foss-2024a.eb", r"^version = '(.*)'$"),
-            ("doc/install.md", r"sagitta@(\S+)"), ("doc/install.md", r"Sagitta-([\d.]+)-foss")):
+            ("doc/install.md", r"sagitta@(\S+)"), ("doc/install.md", r"Sagitta-([\d.]+)-foss"),
+            ("doc/versions.md", r"tag is `v(.*?)`"), ("doc/versions.md", r"`release: (.*?)`")):
         found = re.search(pattern, text_of(path), re.M) if there(path) else None
         ok(found and found[1] == version, f"{path} does not say {version}")
+
+
+@claim("licence, date and home page are told alike")
+def check_told():
+    recipe = "scripts/packaging/" + next(
+        p for p in os.listdir(os.path.join(SOURCE, "scripts/packaging")) if p.endswith(".eb"))
+    package = "scripts/packaging/spack/packages/sagitta/package.py"
+    for path, pattern in (
+            ("CITATION.cff", r"^license: (.*)$"), (package, r'license\("(.*?)"'),
+            ("scripts/python/pyproject.toml", r'^license = \{text = "(.*)"\}$'),
+            ("README.md", r"^(\S+); see `LICENSE`")):
+        found = re.search(pattern, text_of(path), re.M)
+        ok(found and found[1] == "BSD-3-Clause", f"{path}: licence {found and found[1]}")
+    ok(text_of("LICENSE").startswith("BSD 3-Clause License\n"), "LICENSE is another one")
+    date = re.search(r"^## [\d.]+, (.*)$", text_of("CHANGELOG.md"), re.M)[1]
+    cited = re.search(r"^date-released: (.*)$", text_of("CITATION.cff"), re.M)
+    ok(cited[1] == date if cited else date == "not yet released",
+       f"CHANGELOG.md says '{date}', CITATION.cff {cited and cited[1]}")
+    homes = {}
+    for path, pattern in (
+            ("configure.ac", r"^AC_INIT\(.*\[(\w+://.*?)\]\)"),
+            ("CITATION.cff", r"^(?:url|repository-code): \"?(.*?)\"?$"),
+            (package, r'^    homepage = "(.*)"$'), (recipe, r"^homepage = '(.*)'$"),
+            ("scripts/python/pyproject.toml", r'^[Hh]omepage = "(.*)"$')):
+        for m in re.finditer(pattern, text_of(path), re.M):
+            homes.setdefault(m[1], []).append(path)
+    ok(len(homes) == 1, f"home pages: {homes}")
+    ok(all("://" in home for home in homes) or list(homes.values()) == [[recipe]],
+       f"EasyBuild alone needs one where there is none: {homes}")
 
 
 def main():
@@ -186,6 +216,7 @@ def main():
     check_files()
     check_commands()
     check_version()
+    check_told()
     check_versions()
     done_testing()
 

@@ -52,7 +52,8 @@ libsagitta_a_SOURCES += \
   %D%/model/shuffle.h %D%/model/shuffle.c %D%/model/train.h %D%/model/train.c \
   %D%/model/access.h %D%/model/access.c \
   %D%/model/terminal.h %D%/model/terminal.c %D%/model/quadrature.h %D%/model/quadrature.c \
-  %D%/model/functions.h %D%/model/functions.c %D%/model/attention.h %D%/model/attention.c %D%/model/capture.h %D%/model/pool.h %D%/model/pool.c \
+  %D%/model/functions.h %D%/model/functions.c %D%/model/attention.h %D%/model/attention.c \
+  %D%/model/attribution.h %D%/model/attribution.c %D%/model/capture.h %D%/model/pool.h %D%/model/pool.c \
   %D%/model/synth_systems.h %D%/model/synth_systems.c \
   %D%/model/synth.h %D%/model/synth.c
 
@@ -200,6 +201,7 @@ libsagitta_a_SOURCES += \
   %D%/io/systems.h %D%/io/systems.c %D%/io/solutions.h %D%/io/solutions.c \
   %D%/io/terminal.h %D%/io/terminal.c %D%/io/terminal_check.c %D%/io/terminal_show.c \
   %D%/io/comparison.h %D%/io/comparison.c %D%/io/top.h %D%/io/top.c \
+  %D%/io/attribution.h %D%/io/attribution.c \
   %D%/io/capture.h %D%/io/capture.c %D%/io/capture_output.h \
   %D%/io/capture_output.c %D%/io/artifact_dump.h %D%/io/artifact_dump.c
 
@@ -221,7 +223,9 @@ libsagitta_a_SOURCES += \
   %D%/seed/mean.h %D%/seed/mean.c
 
 # harvest: rows from attention
-libsagitta_a_SOURCES += %D%/harvest/harvest.h %D%/harvest/harvest.c \
+libsagitta_a_SOURCES += %D%/harvest/harvest.h %D%/harvest/harvest_impl.h %D%/harvest/harvest.c \
+  %D%/harvest/attribute.h %D%/harvest/attribute.c \
+  %D%/harvest/attribute_share.h %D%/harvest/attribute_share.c \
   %D%/harvest/pack.h %D%/harvest/pack.c
 
 # solve: the arrow systems of a file
@@ -284,7 +288,7 @@ sagitta_SOURCES = \
   %D%/cli/about.h %D%/cli/about.c %D%/cli/run_page.h %D%/cli/run_page.c \
   %D%/cli/threads.h %D%/cli/threads.c \
   %D%/cli/report.h %D%/cli/report.c %D%/cli/facts.h %D%/cli/facts.c \
-  %D%/cli/captured.h %D%/cli/captured.c %D%/cli/cmd_harvest.c %D%/cli/cmd_pack.c %D%/cli/cmd_seed.c %D%/cli/cmd_import.c %D%/cli/cmd_export.c %D%/cli/cmd_evaluate.c \
+  %D%/cli/captured.h %D%/cli/captured.c %D%/cli/cmd_harvest.c %D%/cli/cmd_pack.c %D%/cli/cmd_attribute.c %D%/cli/cmd_seed.c %D%/cli/cmd_import.c %D%/cli/cmd_export.c %D%/cli/cmd_evaluate.c \
   %D%/cli/cmd_synth.c %D%/cli/synth_systems.h %D%/cli/synth_systems.c \
   %D%/cli/resume.h %D%/cli/resume.c %D%/cli/solve_output.h %D%/cli/solve_output.c \
   %D%/cli/encode_files.h %D%/cli/encode_files.c %D%/cli/row_range.h %D%/cli/row_range.c %D%/cli/grid.h %D%/cli/grid.c %D%/cli/cmd_encode.c %D%/cli/cmd_merge.c %D%/cli/cmd_fit.c \

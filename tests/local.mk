@@ -2,7 +2,7 @@
 check_PROGRAMS += \
   %D%/ref_petsc_arrow \
   %D%/test_arrow_reference \
-  %D%/test_attention %D%/test_device_attention %D%/test_functions %D%/test_pool \
+  %D%/test_attention %D%/test_attribution %D%/test_device_attention %D%/test_functions %D%/test_pool \
   %D%/test_base_block_tree \
   %D%/test_base_memory \
   %D%/test_base_order \
@@ -90,7 +90,7 @@ SCRIPT_TESTS = \
   %D%/test_terminal_slq.py \
   %D%/test_terminal_files.py \
   %D%/test_plot.py \
-  %D%/test_python.py %D%/test_python_torch.py %D%/test_anndata.py \
+  %D%/test_python.py %D%/test_python_torch.py %D%/test_python_bench.py %D%/test_anndata.py \
   %D%/test_faithfulness.py \
   %D%/test_memory.py \
   %D%/test_cli.sh \
@@ -103,7 +103,7 @@ SCRIPT_TESTS = \
   %D%/test_io_inputs.py \
   %D%/test_shards.py %D%/test_shards_input.py %D%/test_merge.py %D%/test_encode_resume.py \
   %D%/test_systems_resume.py %D%/test_grid_faults.py %D%/test_scale_model.py \
-  %D%/test_io_files.py %D%/test_harvest.py %D%/test_pack.py \
+  %D%/test_io_files.py %D%/test_harvest.py %D%/test_attribute.py %D%/test_pack.py \
   %D%/test_io_hashes.py \
   %D%/test_slurm.sh %D%/test_install.sh %D%/test_recipes.py
 TESTS += $(SCRIPT_TESTS) $(check_PROGRAMS)
@@ -118,6 +118,7 @@ EMULATED_TESTS = %D%/test_fingerprints.sh %D%/test_device_codes %D%/test_device_
 COMPILED_BY_NONE = \
   scripts/check_floors.sh scripts/check_format.sh scripts/check_tree.sh scripts/check_names.py \
   %D%/test_kernels %D%/test_plot.py %D%/test_python.py %D%/test_python_torch.py \
+  %D%/test_python_bench.py \
   %D%/test_recipes.py %D%/test_report.py %D%/test_scale_model.py %D%/test_slurm.sh
 check-compiled:
 	@all=; for test in $(TESTS); do \
@@ -133,7 +134,7 @@ COMPUTED_TESTS = $(check_PROGRAMS) \
   %D%/test_terminal_slq.py %D%/test_terminal_files.py %D%/test_fingerprints.sh %D%/test_identity.py \
   %D%/test_seed.py %D%/test_encoder.py %D%/test_evaluate.py %D%/test_import.py %D%/test_export.py \
   %D%/test_synth.py %D%/test_independent.py %D%/test_io_inputs.py %D%/test_io_files.py \
-  %D%/test_io_hashes.py %D%/test_shards.py %D%/test_merge.py %D%/test_harvest.py %D%/test_pack.py \
+  %D%/test_io_hashes.py %D%/test_shards.py %D%/test_merge.py %D%/test_harvest.py %D%/test_attribute.py %D%/test_pack.py \
   %D%/test_cli.sh %D%/test_watchdog.py
 check-computed:
 	@all=; for test in $(COMPUTED_TESTS); do \

@@ -26,6 +26,8 @@ COMMANDS = {
     "route": (["--rows", "rows.h5", "--dictionary", "dictionary.h5"], ("dictionary.h5",)),
     "seed": (["--rows", "rows.h5", "--atoms", 8], ("rows.h5",)),
     "harvest": (["--capture", "capture.h5"], ("capture.h5",)),
+    "attribute": (["--supports", "supports.h5", "--dictionary", "dictionary.h5", "--capture",
+                   "capture.h5"], ("supports.h5", "dictionary.h5", "capture.h5")),
     "color": (["--supports", "supports.h5"], ("supports.h5",)),
     "assemble": ([*FIT, "--classes", "classes.h5"], ("supports.h5",)),
     "refit": ([*FIT, "--classes", "classes.h5"], ("rows.h5", "classes.h5")),

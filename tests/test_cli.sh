@@ -75,7 +75,7 @@ fails 2 'bad.in:1: a quote is not closed' encode bad.in
 deck 'force = 1'
 fails 2 "bad.in:1: '1' of 'force' is neither yes nor no" encode bad.in
 fails 74 "cannot open deck 'none.in'" encode none.in
-fails 74 "cannot read deck '.': Is a directory" encode .
+fails 74 "cannot read deck '.': it is a folder, and folders are named by an option" encode .
 fails 2 'minilm-l3-kjv-8k.h5:1: this is not text' encode "$source/input/minilm-l3-kjv-8k.h5"
 printf 'top-s = 8\0\n' > bad.in
 fails 2 'bad.in:1: this is not text' encode bad.in

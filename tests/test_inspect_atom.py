@@ -11,7 +11,7 @@ import tempfile
 import h5py
 import numpy as np
 
-from tap import claim, done_testing, ok, sagitta
+from tap import SAGITTA, claim, done_testing, ok, sagitta
 
 N, K, P, S = 700, 40, 12, 4
 
@@ -100,6 +100,47 @@ def check_tokens(p):
                                                   "--top", 500), "the first row of all")
 
 
+@claim("tokens are those of the file that the run read, where it is there")
+def check_found(p):
+    run, words = f"{p.folder}/found", ["--atom", 7, "--top", 5]
+    os.makedirs(run)
+    shutil.copy(f"{p.run}/dictionary.h5", run)
+
+    def encode(rows, where="."):
+        rows = os.path.relpath(rows, where)
+        need(sagitta("encode", "--rows", rows, "--dictionary", os.path.abspath(run), "--top-s", S,
+                     "--output", os.path.abspath(run), "--force",
+                     program=("env", "-C", where, os.path.abspath(SAGITTA))))
+    own = p.show(p.run, *words)
+    ok("tokens" not in own, f"rows without tokens: {own}")
+    encode(p.rows)
+    for more in [], ["--vocabulary", f"{p.folder}/vocab.txt"]:
+        want = p.show(p.run, *words, "--rows", p.rows, *more).splitlines()[1:]
+        ok(p.show(run, *words, *more).splitlines()[1:] == want, f"{more}: as with --rows")
+    page = json.loads(p.show(run, *words, "--json"))
+    ok(len([row["tokens"] for row in page["strongest"]]) == 5, "--json has them")
+    odd = shutil.copy(p.rows, f'{p.folder}/a "#1" b.h5')
+    encode(f"{odd}:/rows")
+    ok("tokens" in p.show(run, *words), "a name that needs quotes, with its dataset")
+    encode(p.rows, p.folder)
+    text = p.show(run, *words, said="no tokens are shown: cannot open 'acts.h5'")
+    ok(text.splitlines()[4:] == own.splitlines()[4:], "without them the page is as before")
+    p.show(run, *words, said="name the file of rows that the run read by --rows")
+    encode(odd)
+    with h5py.File(odd, "r+") as f:
+        del f["token"]
+        f["token"] = p.token[:-1]
+    p.show(run, *words, said=f"has the tokens of {N - 1} rows")
+    p.show(run, *words, "--vocabulary", f"{p.folder}/vocab.txt", code=65, said="by '--rows'")
+    np.save(f"{p.folder}/plain.npy", h5py.File(p.rows)["rows"][:])
+    encode(f"{p.folder}/plain.npy")
+    done = sagitta("inspect", run, *words)
+    ok(done.returncode == 0 and not done.stderr, f"no HDF5 file, no word: {done.stderr}")
+    with h5py.File(f"{run}/supports.h5", "r+") as f:
+        f["run"].attrs["options"] = "rows"
+    ok("tokens" not in p.show(run, *words), "options that are no deck")
+
+
 @claim("--json says what the page says")
 def check_json(p):
     words = p.run, "--atom", 7, "--rows", p.rows, "--top", 6
@@ -122,7 +163,7 @@ def check_refused(p):
     p.show(p.run, "--atom", K, code=65, said=f"0 to {K - 1} are")
     p.show(f"{p.run}/supports.h5", "--atom", 1, code=2, said="needs a folder")
     p.show(p.run, "--rows", p.rows, code=2, said="name it by '--atom'")
-    p.show(p.run, "--atom", 1, "--vocabulary", p.rows, code=2, said="'--rows', which is missing")
+    p.show(p.run, "--atom", 1, "--vocabulary", p.rows, code=65, said="by '--rows'")
     p.show(p.run, "--atom", 1, "--rows", f"{p.run}/rows.h5", code=65, said="has no tokens")
     np.save(f"{p.folder}/rows.npy", np.zeros((2, 2), "f4"))
     p.show(p.run, "--atom", 1, "--rows", f"{p.folder}/rows.npy", code=65, said="has no tokens")
@@ -144,6 +185,7 @@ with tempfile.TemporaryDirectory() as folder:
         place = Place(folder)
     check_figures(place)
     check_tokens(place)
+    check_found(place)
     check_json(place)
     check_refused(place)
 done_testing()

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: the usual mistakes with import, export, evaluate and encode - a wrong folder, a missing
-key, a transposed matrix, another P, norms that are not 1 - are refused with their mend, and the
-lines of Python that a message gives do what they say."""
+"""Claim: the usual mistakes with import, export, evaluate, encode, inspect, compare, top, the page
+of a run and the Python package - a wrong folder, a missing key, a transposed matrix, another P,
+norms that are not 1 - are refused with their mend, and the lines of Python that a message gives do
+what they say."""
 import os
 import re
 import shutil
@@ -13,7 +14,11 @@ import h5py
 import numpy as np
 
 from exchange_files import MADE
-from tap import claim, done_testing, ok, sagitta, skip
+from tap import SOURCE, claim, done_testing, ok, sagitta, skip
+
+sys.path.insert(0, os.path.join(SOURCE, "scripts", "python"))
+sys.dont_write_bytecode = True
+import sagitta as package  # noqa: E402, after the path to it
 
 N, K, P = 60, 12, 8
 
@@ -45,8 +50,16 @@ class Place:
         return done
 
     def array(self, name, values):
+        os.makedirs(os.path.dirname(self.at(name)), exist_ok=True)
         np.save(self.at(name), values)
         return self.at(name)
+
+    def whole(self):
+        """A folder with codes and their dictionary."""
+        if not os.path.isdir(self.at("whole")):
+            shutil.copytree(self.at("codes"), self.at("whole"))
+            shutil.copy(self.dictionary, self.at("whole"))
+        return self.at("whole")
 
     def csr(self, name, dense, leave=(), shape=True, group="supports", kind="i4"):
         rows = [np.nonzero(r)[0] for r in dense]
@@ -64,7 +77,8 @@ class Place:
 
     def refused(self, said, *words, code=65):
         out = self.at("out")
-        done = sagitta(*words, *([] if words[0] == "evaluate" else ["--output", out]))
+        has_output = words[0] not in ("evaluate", "inspect", "compare")
+        done = sagitta(*words, *(["--output", out] if has_output else []))
         message = done.stderr.splitlines()[-1] if done.stderr else ""
         ok(done.returncode == code and all(part in message for part in said),
            f"{words}: exit {done.returncode}, {said}: {message}")
@@ -102,6 +116,26 @@ def check_folders(p):
     p.refused(["no folder of an autoencoder", "nothing of that name"], "import", p.at("none"))
     p.refused(["no folder of an autoencoder", "SAELens has cfg.json"], "import", codes)
     p.refused(["but a file", "give the folder"], "import", f"{MADE}/saelens_topk/cfg.json")
+    p.refused(["an atom's page needs a folder", "fit", "copy the dictionary.h5"], "inspect", codes,
+              "--atom", 1, code=74)
+    p.refused(["an atom's page needs a folder", "copy the supports.h5"], "inspect", p.at("data"),
+              "--atom", 1, code=74)
+    p.refused(["is a file: give its folder"], "inspect", f"{codes}/supports.h5", "--atom", 1,
+              code=2)
+    p.refused(["leave ':/rows' off"], "inspect", f"{p.rows}:/rows", code=2)
+    p.array("no/in.npy", p.x)
+    p.refused(["the one that --output named"], "inspect", p.at("no"))
+    p.refused([f"cannot open '{codes}/dictionary.h5'", "the folder that has it"], "compare", codes,
+              p.dictionary, code=74)
+    p.refused([f"'{p.at('data')}/supports.h5'", "the folder that has it"], "top", "--supports",
+              p.at("data"), code=74)
+    p.refused(["a folder, and folders are named by an option", f"--rows {codes}"], "top", codes,
+              code=74)
+    p.refused(["data are named by an option"], "encode", p.rows, code=2)
+    p.refused(["has no dictionary.h5", f"`sagitta import {MADE}/saelens_topk"], "encode", "--rows",
+              p.rows, "--encoder", f"{MADE}/saelens_topk")
+    p.refused(["weights alone", "`sagitta import FOLDER"], "encode", "--rows", p.rows, "--encoder",
+              f"{MADE}/saelens_topk/sae_weights.safetensors")
     done = sagitta("export", p.at("data"), "--to", "npy")
     ok(done.returncode == 2 and "'--output' is missing: a folder, as in" in done.stderr,
        f"export without a place: {done.stderr}")
@@ -113,6 +147,17 @@ def check_keys(p):
              rows=p.rows + ":/activations")
     p.encode(["no dataset '/atoms'", "'/rows' (60 x 8 float32)"], dictionary=p.rows)
     p.refused(["no dataset '/atoms'", ":/PATH"], "export", p.rows, "--to", "npy")
+    for words in (["encode", "--rows", p.rows, "--dictionary", p.at("codes/supports.h5")],
+                  ["encode", "--rows", p.rows, "--encoder", p.at("codes/supports.h5")],
+                  ["compare", p.at("codes/supports.h5"), p.dictionary]):
+        p.refused(["no dataset '/atoms'", "the file that has it, such as dictionary.h5"], *words)
+    p.refused(["no dataset '/atoms'", "'/rows' (60 x 8 float32)"], "compare", p.rows, p.dictionary)
+    p.refused(["has no encoder", "`sagitta import`", "--dictionary"], "encode", "--rows", p.rows,
+              "--encoder", p.dictionary)
+    p.refused(["no group '/supports'", "the supports.h5 of `sagitta encode`"], "top", "--supports",
+              p.dictionary)
+    p.refused(["no HDF5 file", "save them as a CSR matrix"], "top", "--supports",
+              p.array("x.npy", p.x))
     p.evaluate(["no group '/supports'", "give the supports.h5 of `sagitta encode`"],
                codes=p.dictionary)
     p.evaluate(["no group '/other'", "codes in '/supports'", "name it as"],
@@ -132,6 +177,8 @@ def check_transposed(p):
     said = ["has 8 columns, the atoms of", "have 12", "transposed", "atoms.T"]
     p.encode(said, dictionary=turned)
     p.evaluate(said, dictionary=turned)
+    for words in (turned, p.dictionary), (p.dictionary, turned):
+        p.refused(["is one transposed?", "that one as atoms.T"], "compare", *words)
     rows = p.array("rows.T.npy", np.ascontiguousarray(p.x.T[:, :P + 1]))  # P rows
     p.encode(["rows transposed", "rows.T"], rows=rows)
     p.evaluate(["rows transposed", "rows.T"], rows=rows)
@@ -151,6 +198,12 @@ def check_shapes(p):
     p.encode(said, rows=wide)
     p.evaluate(said, rows=wide)
     p.refused(said, "export", p.dictionary, "--to", "saelens", "--top-s", 3, "--rows", wide)
+    p.refused(["8 columns", "of 9", "dictionaries of the same activations"], "compare",
+              p.dictionary, p.array("9.npy", np.eye(9, dtype="f4")[:5]))
+    p.need("import", f"{MADE}/saelens_topk", "--output", p.at("imported"))
+    p.refused(["has 8 columns, the atoms of", "have 16", "give activations"], "encode", "--rows",
+              p.rows, "--encoder", p.at("imported"))
+    p.refused([f"no atom {K}", f"0 to {K - 1}"], "inspect", p.whole(), "--atom", K)
     p.evaluate(["give the rows that were encoded"], rows=p.array("few.npy", p.x[:9]))
     p.evaluate(["give the decoder of these codes"], dictionary=p.array("9.npy", p.atoms[:9]))
     p.encode(["1 dimensions", "x.reshape(-1, COLUMNS)"], rows=p.array("one.npy", p.x[0]))
@@ -166,6 +219,7 @@ def check_values(p):
     said = ["atom 0", "has norm 3, not 1", "a row each", "--normalize of encode, route and compare"]
     p.encode(said, dictionary=scaled)
     p.refused(said, "export", scaled, "--to", "npy")
+    p.refused(said, "compare", scaled, p.dictionary)
     p.need("encode", "--rows", p.rows, "--dictionary", scaled, "--top-s", 3, "--normalize",
            "--output", p.at("mended"))
     bad = p.x.copy()
@@ -173,6 +227,56 @@ def check_values(p):
     bad = p.array("nan.npy", bad)
     p.encode(["row 7, column 2", "is nan", "leave such rows out"], rows=bad)
     p.evaluate(["row 7", "leave such rows out"], rows=bad)
+
+
+def raised(said, call):
+    try:
+        call()
+    except package.Error as error:
+        ok(all(part in str(error) for part in said), f"{said}: {error}")
+    else:
+        ok(False, f"{said}: nothing was said")
+
+
+@claim("the Python package says which file to open")
+def check_package(p):
+    raised(["there is no", "--output named"], lambda: package.open(p.at("none")))
+    raised(["give the folder"], lambda: package.open(p.at("empty")))
+    codes, data = package.open(p.at("codes")), package.open(p.at("data"))
+    raised(["no /atoms", "dictionary.h5", "--dictionary of"], lambda: codes.dictionary)
+    raised(["no /supports", "supports.h5", "`sagitta encode`"], lambda: data.codes)
+    raised(["no /fit/history", "of a `sagitta fit`"], lambda: data.history)
+    raised([f"0 to {K - 1}"], lambda: codes.top_rows(K))
+    for count in -1, "3":
+        raised(["how many rows"], lambda c=count: codes.top_rows(1, c))
+    raised(["for the same rows"], lambda: package.explained_variance(p.x, p.x.T))
+
+
+@claim("so does the script that makes a page of a run")
+def check_report(p):
+    whole = p.whole()
+    for said, *words in (("there is none: give the one that --output named", p.at("none")),
+                         ("it is a file: give its folder", p.at("codes/supports.h5")),
+                         ("copy its dictionary.h5 beside", p.at("codes")),
+                         ("give the file of the rows that were encoded", whole, "--rows", "none"),
+                         ("has no tokens: they are its '/token'", whole, "--rows", p.rows),
+                         ("give their file by '--rows'", whole, "--vocabulary", p.rows)):
+        done = subprocess.run([sys.executable, os.path.join(SOURCE, "scripts", "report"), *words],
+                              capture_output=True, text=True)
+        ok(done.returncode == 1 and said in done.stderr and
+           not os.path.exists(f"{whole}/report.html"), f"{words}: {done.stderr}")
+
+
+@claim("weights that are no numbers are named, with their file")
+def check_import(p):
+    folder = shutil.copytree(f"{MADE}/saelens_topk", p.at("broken"))
+    path = f"{folder}/sae_weights.safetensors"
+    with open(path, "rb") as f:
+        data = bytearray(f.read())
+    data[-4:] = np.float32(np.nan).tobytes()
+    with open(path, "wb") as f:
+        f.write(data)
+    p.refused(["of '" + path + "' has nan at row", "earlier checkpoint"], "import", folder)
 
 
 @claim("the lines of Python that messages give do what they say")
@@ -216,5 +320,8 @@ if __name__ == "__main__":
         check_transposed(place)
         check_shapes(place)
         check_values(place)
+        check_import(place)
+        check_package(place)
+        check_report(place)
         check_lines(place)
     done_testing()

@@ -95,7 +95,9 @@ int deck_is_text(const char *bytes, size_t length)
 static int text_check(const struct deck *deck, const char *line, size_t length)
 {
   CHECK(deck_is_text(line, length), ERR_USAGE,
-        "%s:%d: this is not text: a deck has lines like `rows = acts.h5`", deck->path, deck->line);
+        "%s:%d: this is not text: a deck has lines like `rows = acts.h5`, and data are named by "
+        "an option, as in `--rows acts.h5`",
+        deck->path, deck->line);
   return OK;
 }
 
@@ -140,6 +142,10 @@ static int file_read(int file, const char *path, char *text, size_t *length)
     do got = read(file, text + *length, MAX_DECK - *length);
     while (got < 0 && errno == EINTR);
     watchdog_end(step);
+    CHECK(got >= 0 || errno != EISDIR, ERR_IO,
+          "cannot read deck '%s': it is a folder, and folders are named by an option, as in "
+          "`--rows %s`",
+          path, path);
     CHECK(got >= 0, ERR_IO, "cannot read deck '%s': %s", path, strerror(errno));
   }
   return S_ISREG(facts.mode) ? file_facts_check(file, path, &facts) : OK;

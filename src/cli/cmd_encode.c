@@ -196,6 +196,10 @@ static int dictionary_open(struct encode_state *job, const struct encode_options
         "'%s' has no dictionary.h5: of an autoencoder's folder `sagitta import %s --output dict/` "
         "makes it, and 'dict/' is what '--encoder' takes",
         o->encoder, o->encoder);
+  CHECK(input_format_of(path) != INPUT_SAFETENSORS, ERR_INPUT,
+        "'%s' has an autoencoder's weights alone: `sagitta import FOLDER --output dict/` reads the "
+        "folder that it is in, and 'dict/' is what '--encoder' takes",
+        path);
   TRY(dictionary_input_open(&job->dictionary, o->encoder));
   return encoder_input_open(&job->encoder, &job->dictionary);
 }

@@ -35,7 +35,8 @@ static const struct option_row atom_rows[] = {
      "of an atom: how many of its nearest atoms and strongest rows"},
     {"rows", OPTION_TEXT, AT(rows), NULL, 0, 0, NULL, "FILE",
      "of an atom: the rows that were encoded, an HDF5 file that has their tokens as /token, and "
-     "stretches of text as /window; they are shown around each row"},
+     "stretches of text as /window; they are shown around each row; default: the file of rows that "
+     "the run was given, if it is there and has tokens"},
     {"vocabulary", OPTION_TEXT, AT(vocabulary), NULL, 0, 0, NULL, "FILE",
      "of an atom: a text whose line i, counted from 0, is token i; without it tokens are numbers"},
 };
@@ -59,7 +60,7 @@ static const struct option_set inspect_set = {
         "atoms nearest to it, and the rows where it is strongest.\n\n"
         "  sagitta inspect run/supports.h5\n"
         "  sagitta inspect acts.npy\n"
-        "  sagitta inspect run/ --atom 17 --rows acts.h5 --vocabulary vocab.txt",
+        "  sagitta inspect run/ --atom 17 --vocabulary vocab.txt",
     .tables = inspect_tables,
     .count = LENGTH(inspect_tables),
     .min_arguments = 1,
@@ -99,6 +100,9 @@ static const struct option_set diff_set = {
 static int folder_look(const char *name, int *is_folder)
 {
   struct file_facts facts;
+  const char *path = strstr(name, ":/");
+  CHECK(!path || input_is_there(name), ERR_USAGE,
+        "there is no file '%s': this command looks at whole files, leave '%s' off", name, path);
   TRY(file_facts_of(name, &facts));
   *is_folder = S_ISDIR(facts.mode);
   return OK;
@@ -121,7 +125,8 @@ static int file_visit(const struct visit *v, const char *path)
 static int folder_visit(const char *folder, const struct file_names *names, const struct visit *v)
 {
   char path[MAX_NAME];
-  CHECK(names->count, ERR_INPUT, "folder '%s' has no result, such as supports.h5", folder);
+  CHECK(names->count, ERR_INPUT,
+        "folder '%s' has no result, such as supports.h5: give the one that --output named", folder);
   for (int i = 0; i < names->count; i++) {
     if (i && v->out && !v->json) fputc('\n', v->out);
     TRY(input_in_folder(folder, names->entries[i]->d_name, path));
@@ -162,9 +167,9 @@ static int atom_show(const struct run *run, const struct inspect_options *o, con
   int is_folder = 0;
   TRY(folder_look(name, &is_folder));
   CHECK(is_folder, ERR_USAGE,
-        "'--atom' needs a folder with dictionary.h5 and supports.h5, '%s' is a file", name);
-  CHECK(o->rows || !o->vocabulary, ERR_USAGE,
-        "'--vocabulary' names tokens of '--rows', which is missing");
+        "'--atom' needs a folder with dictionary.h5 and supports.h5, and '%s' is a file: give its "
+        "folder",
+        name);
   const struct atom_request request = {name, o->rows, o->vocabulary, o->atom, o->top};
   if (!facts_wanted(run)) return atom_inspect(&request, stdout, NULL);
   struct json j;

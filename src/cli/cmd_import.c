@@ -89,12 +89,23 @@ static int folder_choose(const struct import_options *o, const struct run *run,
 static int values_check(const struct autoencoder *a)
 {
   idx k = a->encoder.k, p = a->encoder.p;
-  TRY(rows_check(a->decoder, k, p, 0, "the decoder"));
-  TRY(rows_check(a->mean, 1, p, 0, "the decoder's bias"));
-  if (!a->has_encoder) return OK;
-  TRY(rows_check(a->weights, k, p, 0, "the encoder"));
-  TRY(rows_check(a->bias, 1, k, 0, "the encoder's bias"));
-  return a->threshold ? rows_check(a->threshold, 1, k, 0, "the thresholds") : OK;
+  const struct {
+    const char *name;
+    const float *values;
+    idx n, p;
+  } all[] = {{"decoder", a->decoder, k, p},
+             {"decoder's bias", a->mean, 1, p},
+             {"encoder", a->weights, k, p},
+             {"encoder's bias", a->bias, 1, k},
+             {"thresholds", a->threshold, 1, k}};
+  for (int i = 0; i < (a->has_encoder ? LENGTH(all) : 2); i++)
+    for (gidx at = 0; all[i].values && at < (gidx)all[i].n * all[i].p; at++)
+      CHECK(isfinite(all[i].values[at]), ERR_INPUT,
+            "the %s of '%s' has %g at row %lld, column %d: such weights describe nothing, give "
+            "those of an earlier checkpoint",
+            all[i].name, a->weights_path, (double)all[i].values[at], (long long)(at / all[i].p),
+            (int)(at % all[i].p));
+  return OK;
 }
 
 /* The norms of the decoder's rows, and whether they have to be divided by. */

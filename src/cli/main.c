@@ -23,11 +23,11 @@
 enum { MAX_SILENCE = 20 }; /* seconds that a rank waits for the one that speaks */
 
 static const struct command *const commands[] = {
-    &command_fit,      &command_train,   &command_encode,   &command_route,   &command_merge,
-    &command_seed,     &command_harvest, &command_pack,     &command_import,  &command_export,
-    &command_evaluate, &command_synth,   &command_color,    &command_compare, &command_assemble,
-    &command_refit,    &command_solve,   &command_terminal, &command_top,     &command_inspect,
-    &command_verify,   &command_diff,    &command_bench,
+    &command_fit,      &command_train,    &command_encode, &command_route,     &command_merge,
+    &command_seed,     &command_harvest,  &command_pack,   &command_attribute, &command_import,
+    &command_export,   &command_evaluate, &command_synth,  &command_color,     &command_compare,
+    &command_assemble, &command_refit,    &command_solve,  &command_terminal,  &command_top,
+    &command_inspect,  &command_verify,   &command_diff,   &command_bench,
 };
 
 static void usage_print(FILE *out)
@@ -38,7 +38,7 @@ static void usage_print(FILE *out)
           "Describe activation rows as sparse sums of dictionary atoms: exactly, on any number\n"
           "of ranks, with the same bits.\n\nCommands:\n");
   for (int i = 0; i < LENGTH(commands); i++)
-    fprintf(out, "  %-8s  %s\n", commands[i]->name, commands[i]->summary);
+    fprintf(out, "  %-9s  %s\n", commands[i]->name, commands[i]->summary);
   fprintf(out, "\n`sagitta COMMAND --help` explains a command.  A first session:\n\n"
                "  mpirun -n 2 sagitta seed --rows acts.h5 --atoms 1024 --center --output dict/\n"
                "  mpirun -n 2 sagitta encode --rows acts.h5 --dictionary dict/dictionary.h5 \\\n"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A rank reads the shards that its queries see, one at a time, so memory does not grow with the
  * length of a sequence. */
-#include "harvest/harvest.h"
+#include "harvest/harvest_impl.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -15,23 +15,6 @@
 
 enum { SHARE_BYTES = 32 << 20, BLOCK_BYTES = 1 << 30, MIN_SHARE = 64 };
 
-struct harvest {
-  const struct harvest_task *task;
-  struct comm *c; /* NULL: this rank alone reads rows */
-  struct arena arena;
-  idx block, share;     /* queries of all ranks, and of one, at a time */
-  float *q;             /* [share][heads][d] */
-  gidx *from, *end;     /* [share] */
-  float *k, *v;         /* of a shard */
-  float *m, *l, *acc;   /* [share] sums (device/attention.h) */
-  float *rows, *lse;    /* [share] results */
-  float *all, *all_lse; /* [block], on rank 0 */
-  idx *counts;          /* [size] */
-  double pairs;
-  gidx blind;
-  uint64_t fingerprint;
-};
-
 /* Floats of a query and of its result. */
 static gidx query_floats(const struct attention *a)
 {
@@ -39,7 +22,7 @@ static gidx query_floats(const struct attention *a)
 }
 
 /* The queries of a block: enough for each rank, if so many are there. */
-static idx block_default(const struct harvest_task *task, int ranks)
+idx harvest_block(const struct harvest_task *task, int ranks)
 {
   const struct attention *a = &task->capture->attention;
   gidx bytes = query_floats(a) * (gidx)sizeof(float);
@@ -49,7 +32,7 @@ static idx block_default(const struct harvest_task *task, int ranks)
 }
 
 /* What a rank needs for its share. */
-static int share_alloc(struct harvest *h)
+int harvest_share_alloc(struct harvest *h)
 {
   const struct attention *a = &h->task->capture->attention;
   gidx n = h->share, heads = a->heads;
@@ -70,14 +53,14 @@ static int block_alloc(struct harvest *h)
 {
   const struct attention *a = &h->task->capture->attention;
   gidx all = h->c->rank ? 0 : h->block, heads = a->heads;
-  TRY(share_alloc(h));
+  TRY(harvest_share_alloc(h));
   TRY(arena_alloc(&h->arena, &h->all, all * heads * a->dv, sizeof *h->all));
   TRY(arena_alloc(&h->arena, &h->all_lse, all * heads, sizeof *h->all_lse));
   return arena_alloc(&h->arena, &h->counts, h->c->size, sizeof *h->counts);
 }
 
 /* The sequence that has a query. */
-static gidx sequence_find(const struct capture_source *s, gidx query)
+gidx harvest_sequence(const struct capture_source *s, gidx query)
 {
   gidx low = 0, high = s->sequences; /* low begins at the query or before it */
   while (high - low > 1) {
@@ -152,14 +135,14 @@ static void share_finish(struct harvest *h, idx count, gidx *bad)
 }
 
 /* Compute queries first .. first + count - 1; *key <- the row of a failure. */
-static int share_run(struct harvest *h, gidx first, idx count, gidx *key)
+int harvest_share_run(struct harvest *h, gidx first, idx count, gidx *key)
 {
   const struct capture_source *s = h->task->capture;
   gidx bad;
   *key = first;
   if (!count) return OK;
   TRY(s->queries(s->self, first, count, h->q));
-  gidx sequence = sequence_find(s, first);
+  gidx sequence = harvest_sequence(s, first);
   for (idx at = 0; at < count; sequence++) {
     idx n = (idx)(imin(s->start[sequence + 1], first + count) - first) - at;
     TRY(sequence_sum(h, sequence, first + at, at, n));
@@ -168,7 +151,7 @@ static int share_run(struct harvest *h, gidx first, idx count, gidx *key)
   share_finish(h, count, &bad);
   if (bad < 0) return OK;
   *key = first + bad / s->attention.heads;
-  sequence = sequence_find(s, *key);
+  sequence = harvest_sequence(s, *key);
   FAIL(ERR_INPUT,
        "row %lld of '%s', query %lld of sequence %lld, is not finite in head %lld: its scores "
        "overflow, or what it sees of q, k or v is not finite",
@@ -193,7 +176,7 @@ static int block_run(struct harvest *h, gidx first, gidx n)
     if (r == h->c->rank) mine = first + at;
   }
   idx own = h->counts[h->c->rank];
-  int status = share_run(h, mine, own, &key);
+  int status = harvest_share_run(h, mine, own, &key);
   TRY(comm_agree_at(h->c, status, key));
   h->fingerprint += fingerprint(h->rows, own * width, sizeof *h->rows, mine * width);
   TRY(comm_gather(h->c, h->rows, h->counts, (size_t)width * sizeof *h->rows, h->all));
@@ -231,7 +214,7 @@ int harvest_run(struct comm *c, const struct harvest_task *task, struct harvest_
   struct harvest *h;
   TRY(comm_agree(c, struct_alloc(&h, sizeof *h)));
   h->task = task, h->c = c;
-  gidx block = task->block ? task->block : block_default(task, c->size);
+  gidx block = task->block ? task->block : harvest_block(task, c->size);
   h->block = (idx)imin(block, task->capture->n);
   h->share = (idx)ceil_div(h->block, c->size);
   TRY(comm_agree(c, block_alloc(h)));
@@ -254,7 +237,7 @@ static int rows_read(void *self, gidx first, idx count, float *out)
   gidx width = (gidx)a->heads * a->dv, key;
   for (idx done = 0, n; done < count; done += n) {
     n = (idx)imin(count - done, h->share);
-    TRY(share_run(h, first + done, n, &key));
+    TRY(harvest_share_run(h, first + done, n, &key));
     memcpy(out + done * width, h->rows, (size_t)(n * width) * sizeof *out);
   }
   return OK;
@@ -268,8 +251,8 @@ int harvest_rows_open(struct row_source *rows, struct harvest_reader **reader,
   struct harvest_reader *r = *reader;
   r->task = (struct harvest_task){.capture = capture, .device = device};
   r->harvest.task = &r->task;
-  r->harvest.share = block_default(&r->task, 1);
-  TRY(share_alloc(&r->harvest));
+  r->harvest.share = harvest_block(&r->task, 1);
+  TRY(harvest_share_alloc(&r->harvest));
   *rows = (struct row_source){.n = capture->n,
                               .p = a->heads * a->dv,
                               .name = capture->name,

@@ -183,8 +183,11 @@ static int h5_input_open(struct input_array *s, const struct input_standard *sta
   if (!there) {
     char found[1024];
     matrices_list(&s->h5, found, sizeof found);
-    FAIL(ERR_INPUT, "no dataset '%s' in '%s'; %s%s: name one as %s:/PATH", s->object, s->file,
-         found[0] ? "its 2-D datasets are " : "it has no 2-D dataset", found, s->file);
+    CHECK(found[0], ERR_INPUT,
+          "no dataset '%s' in '%s', nor any of two dimensions: give the file that has it%s%s",
+          s->object, s->file, *standard->file ? ", such as " : "", standard->file);
+    FAIL(ERR_INPUT, "no dataset '%s' in '%s'; its 2-D datasets are %s: name one as %s:/PATH",
+         s->object, s->file, found, s->file);
   }
   TRY(array_open(s, standard));
   int is_float =

@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "io/dictionary.h"
+#include "io/inputs.h"
 #include "io/supports.h"
 #include "io/tokens.h"
 #include "model/codes.h"
@@ -235,9 +236,31 @@ static int page_tell(const struct atom_page *w, struct json *j)
   return rows_tell(w, j);
 }
 
+/* A folder that lacks one of the files is that of another command. */
+static int folder_check(const char *folder)
+{
+  static const struct {
+    const char *file, *mend;
+  } needed[] = {
+      {"dictionary.h5", "copy the dictionary.h5 there that the codes are of"},
+      {"supports.h5", "copy the supports.h5 there that `sagitta encode` makes with the dictionary"},
+  };
+  char path[MAX_NAME];
+  for (int i = 0; i < LENGTH(needed); i++) {
+    TRY(input_in_folder(folder, needed[i].file, path));
+    CHECK(
+        input_is_there(path), ERR_IO,
+        "cannot open '%s': an atom's page needs a folder with dictionary.h5 and supports.h5: give "
+        "that of a `sagitta fit`, or %s",
+        path, needed[i].mend);
+  }
+  return OK;
+}
+
 static int inputs_open(struct atom_page *w)
 {
   const struct atom_request *q = w->request;
+  TRY(folder_check(q->folder));
   TRY(dictionary_input_open(&w->dictionary, q->folder));
   TRY(supports_input_open(&w->supports, q->folder));
   const struct support_source *s = &w->supports.source;
@@ -249,8 +272,12 @@ static int inputs_open(struct atom_page *w)
   CHECK(s->has_codes, ERR_INPUT,
         "'%s' holds scores of `sagitta route` and no codes: make codes with `sagitta encode`",
         s->name);
-  if (q->rows) TRY(tokens_open(&w->tokens, q->rows, s->n, s->name));
-  if (q->rows && q->vocabulary) TRY(tokens_name(&w->tokens, q->vocabulary));
+  TRY(q->rows ? tokens_open(&w->tokens, q->rows, s->n, s->name)
+              : tokens_find(&w->tokens, supports_input_file(&w->supports), s->n, s->name));
+  CHECK(w->tokens.n || !q->vocabulary || !s->n, ERR_INPUT,
+        "'--vocabulary' names tokens, and the run's own rows have none: name an HDF5 file that has "
+        "them, as /token, by '--rows'");
+  if (w->tokens.n && q->vocabulary) TRY(tokens_name(&w->tokens, q->vocabulary));
   return top_init(&w->top, &w->arena, 1, q->count);
 }
 

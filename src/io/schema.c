@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "io/attribution.h"
 #include "io/capture_output.h"
 #include "io/classes.h"
 #include "io/comparison.h"
@@ -20,9 +21,9 @@
 #include "io/top.h"
 
 const struct file_kind *const file_kinds[] = {
-    &rows_kind,         &dictionary_kind,     &supports_kind, &classes_kind,    &systems_kind,
-    &solutions_kind,    &terminal_kind,       &part_kind,     &comparison_kind, &top_kind,
-    &systems_part_kind, &solutions_part_kind, &capture_kind,
+    &rows_kind,         &dictionary_kind,     &supports_kind, &classes_kind,     &systems_kind,
+    &solutions_kind,    &terminal_kind,       &part_kind,     &comparison_kind,  &top_kind,
+    &systems_part_kind, &solutions_part_kind, &capture_kind,  &attribution_kind,
 };
 const int file_kind_count = LENGTH(file_kinds);
 

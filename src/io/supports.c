@@ -545,6 +545,11 @@ int supports_part_open(struct supports_input *f, const char *name)
   return OK;
 }
 
+int supports_have_scores(const struct supports_input *f)
+{
+  return f->state->has_score;
+}
+
 const struct h5_file *supports_input_file(const struct supports_input *f)
 {
   return &f->state->h5;

@@ -93,6 +93,8 @@ int supports_input_open(struct supports_input *f, const char *name);
 int supports_part_open(struct supports_input *f, const char *name);
 /* *encoder <- the kind of the encoder whose codes a file has, as in supports_shape. */
 int supports_encoder_read(const struct h5_file *f, const char **encoder);
+/* Has the file a score beside each code? */
+int supports_have_scores(const struct supports_input *f);
 const struct h5_file *supports_input_file(const struct supports_input *f);
 void supports_input_close(struct supports_input *f);
 

@@ -6,11 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
+#include "base/options_deck.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "io/inputs.h"
 
-enum { MAX_AROUND = 32 };
+enum { MAX_AROUND = 32, MAX_OPTIONS = 1 << 16 };
+
+static const struct input_standard rows_standard = {.object = "/rows", .file = "rows.h5"};
 
 /* Open a vector of integers, one for each row. */
 static int vector_open(struct tokens *t, const char *object, gidx n, const char *name,
@@ -28,8 +32,7 @@ int tokens_open(struct tokens *t, const char *rows, gidx n, const char *name)
 {
   const char *object;
   int there;
-  TRY(input_split(rows, &(struct input_standard){.object = "/rows", .file = "rows.h5"}, &t->path,
-                  &object));
+  TRY(input_split(rows, &rows_standard, &t->path, &object));
   CHECK(input_format_of(t->path) == INPUT_H5, ERR_INPUT,
         "'%s' has no tokens: they are '/token' of an HDF5 file of rows", t->path);
   TRY(h5_open(&t->file, t->path));
@@ -40,6 +43,56 @@ int tokens_open(struct tokens *t, const char *rows, gidx n, const char *name)
   TRY(h5_exists(&t->file, "/window", &there));
   if (there) TRY(vector_open(t, "/window", n, name, &t->window));
   t->n = n;
+  return OK;
+}
+
+/* deck_parse() calls it: *self <- the value of `rows`, which is kept for the program's life. */
+static int rows_note(void *self, const struct deck_entry *e)
+{
+  if (strcmp(e->key, "rows") == 0) *(const char **)self = e->value;
+  return OK;
+}
+
+/* *rows <- what `--rows` was told in the run that wrote a file; NULL: nothing, or it says not. */
+static int rows_named(const struct h5_file *result, const char **rows)
+{
+  char *options = malloc(MAX_OPTIONS);
+  CHECK(options, ERR_MEMORY, "cannot allocate %d bytes", MAX_OPTIONS);
+  int status = h5_read_text(result, "/run", "options", options, MAX_OPTIONS);
+  if (!status) status = deck_parse(result->path, options, strlen(options), rows_note, rows);
+  free(options);
+  if (status != OK && status != ERR_MEMORY) status_clear();
+  return status == ERR_MEMORY ? status : OK;
+}
+
+/* *there <- is this one HDF5 file with /token?  Its name goes on in *path, which is owned. */
+static int token_look(const char *rows, char **path, int *there)
+{
+  struct h5_file file = {0};
+  const char *object;
+  TRY(input_split(rows, &rows_standard, path, &object));
+  if (input_format_of(*path) != INPUT_H5) return OK;
+  int status = h5_open(&file, *path);
+  if (!status) status = h5_exists(&file, "/token", there);
+  h5_close(&file);
+  return status;
+}
+
+int tokens_find(struct tokens *t, const struct h5_file *result, gidx n, const char *name)
+{
+  const char *rows = NULL;
+  char *path = NULL;
+  int there = 0;
+  TRY(rows_named(result, &rows));
+  if (!rows || *rows == '@' || strpbrk(rows, "*?[\n")) return OK; /* many files */
+  int status = token_look(rows, &path, &there);
+  free(path);
+  if (!status && there) status = tokens_open(t, rows, n, name);
+  if (!status || status == ERR_MEMORY) return status;
+  tokens_close(t);
+  log_warn("no tokens are shown: %s; name the file of rows that the run read by --rows",
+           status_message());
+  status_clear();
   return OK;
 }
 

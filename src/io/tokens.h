@@ -23,6 +23,11 @@ struct tokens {
  * none, or those of other rows.  tokens_close() follows also when it fails. */
 int tokens_open(struct tokens *t, const char *rows, gidx n, const char *name);
 
+/* The same for the file of rows that the run names which wrote `result`, an open file with n rows.
+ * Where it names none, or one without tokens, *t stays closed; where the file is not there, or is
+ * of other rows, a warning says so.  ERR_MEMORY. */
+int tokens_find(struct tokens *t, const struct h5_file *result, gidx n, const char *name);
+
 /* Read a vocabulary: line i, counted from 0, is token i. */
 int tokens_name(struct tokens *t, const char *vocabulary);
 

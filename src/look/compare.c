@@ -34,10 +34,11 @@ static int inputs_check(const struct compare_task *t)
     CHECK(t->atoms[i]->d == 1, ERR_INPUT,
           "'%s' has frames of %d vectors: compare takes atoms that are one vector each",
           t->atoms[i]->name, t->atoms[i]->d);
-  CHECK(a->p == b->p, ERR_INPUT,
-        "'%s' has atoms of %d columns, '%s' of %d: they are not of the same activations, or one is "
-        "transposed",
-        a->name, a->p, b->name, b->p);
+  const char *mend = a->k == b->p || b->k == a->p
+                         ? "is one transposed?  An atom is a row: save that one as atoms.T"
+                         : "give two dictionaries of the same activations";
+  CHECK(a->p == b->p, ERR_INPUT, "'%s' has atoms of %d columns, '%s' of %d: %s", a->name, a->p,
+        b->name, b->p, mend);
   return OK;
 }
 

@@ -58,7 +58,7 @@ void attention_finish(const struct attention *a, const struct attention_sum *s, 
   }
 }
 
-static gidx cell_of(const struct attention_cells *c, gidx j)
+gidx attention_cell(const struct attention_cells *c, gidx j)
 {
   return c->table ? (gidx)c->table[j / c->size] * c->size + j % c->size : j;
 }
@@ -71,12 +71,17 @@ struct walk {
   idx kv_head;
 };
 
-static float score(const struct walk *w, gidx j)
+float attention_cap(const struct attention_factors *factors, float u)
 {
-  const float *k = w->cells->k + (cell_of(w->cells, j) * w->a->kv_heads + w->kv_head) * w->a->d;
+  return factors->inner != 0 ? tanh_f32(u * factors->inner) : u;
+}
+
+float attention_score(const struct attention *a, const struct attention_factors *factors,
+                      const float *q, const float *k)
+{
   float u = 0;
-  for (idx c = 0; c < w->a->d; c++) u = fmaf(w->q[c], k[c], u);
-  return w->factors.inner != 0 ? tanh_f32(u * w->factors.inner) : u;
+  for (idx c = 0; c < a->d; c++) u = fmaf(q[c], k[c], u);
+  return attention_cap(factors, u);
 }
 
 /* s <- s and positions from .. end - 1, which are of one block. */
@@ -85,7 +90,8 @@ static void block_walk(const struct walk *w, gidx from, gidx end, struct attenti
   const struct attention *a = w->a;
   float u[ATTENTION_BLOCK], largest = -INFINITY;
   for (gidx j = from; j < end; j++) {
-    u[j - from] = score(w, j);
+    const float *k = w->cells->k + (attention_cell(w->cells, j) * a->kv_heads + w->kv_head) * a->d;
+    u[j - from] = attention_score(a, &w->factors, w->q, k);
     largest = larger(largest, u[j - from]);
   }
   float m = larger(s->m, largest * w->factors.exponent), shrink = exp2_f32(s->m - m);
@@ -94,7 +100,7 @@ static void block_walk(const struct walk *w, gidx from, gidx end, struct attenti
   for (idx c = 0; c < a->dv; c++) s->acc[c] *= shrink;
   for (gidx j = from; j < end; j++) {
     float p = exp2_f32(fmaf(u[j - from], w->factors.exponent, -m));
-    const float *v = w->cells->v + (cell_of(w->cells, j) * a->kv_heads + w->kv_head) * a->dv;
+    const float *v = w->cells->v + (attention_cell(w->cells, j) * a->kv_heads + w->kv_head) * a->dv;
     s->l += p;
     for (idx c = 0; c < a->dv; c++) s->acc[c] = fmaf(p, v[c], s->acc[c]);
   }
@@ -110,18 +116,26 @@ static void shard_walk(const struct walk *w, gidx from, gidx end, struct attenti
   }
 }
 
-void attention_row(const struct attention *a, const struct attention_cells *cells, const float *q,
-                   idx head, gidx from, gidx end, float *out, float *lse)
+void attention_row_sum(const struct attention *a, const struct attention_cells *cells,
+                       const float *q, idx head, gidx from, gidx end, struct attention_sum *s)
 {
-  float acc[2][MAX_HEAD_COLUMNS];
-  struct attention_sum sum = {.acc = acc[0]}, shard = {.acc = acc[1]};
+  float acc[MAX_HEAD_COLUMNS];
+  struct attention_sum shard = {.acc = acc};
   struct walk w = {a, cells, attention_factors(a), q, head / (a->heads / a->kv_heads)};
-  attention_sum_begin(a, &sum);
+  attention_sum_begin(a, s);
   int sees = 0;
   for (gidx next; from < end; from = next, sees = 1) {
     next = imin((from / ATTENTION_SHARD + 1) * ATTENTION_SHARD, end);
-    shard_walk(&w, from, next, sees ? &shard : &sum);
-    if (sees) attention_sum_join(a, &sum, &shard);
+    shard_walk(&w, from, next, sees ? &shard : s);
+    if (sees) attention_sum_join(a, s, &shard);
   }
-  attention_finish(a, &sum, sees, out, lse);
+}
+
+void attention_row(const struct attention *a, const struct attention_cells *cells, const float *q,
+                   idx head, gidx from, gidx end, float *out, float *lse)
+{
+  float acc[MAX_HEAD_COLUMNS];
+  struct attention_sum sum = {.acc = acc};
+  attention_row_sum(a, cells, q, head, from, end, &sum);
+  attention_finish(a, &sum, from < end, out, lse);
 }

@@ -43,6 +43,9 @@ struct attention_cells {
   idx size;         /* cells of a block */
 };
 
+/* The cell that has a position. */
+gidx attention_cell(const struct attention_cells *c, gidx position);
+
 /* A sum over some positions: acc[dv] = sum of 2^(x_j - m) v_j and l = sum of 2^(x_j - m). */
 struct attention_sum {
   float m, l;
@@ -57,6 +60,15 @@ void attention_sum_join(const struct attention *a, struct attention_sum *s,
 void attention_finish(const struct attention *a, const struct attention_sum *s, int sees,
                       float *out, float *lse);
 
+/* An inner product, or its tanh. */
+float attention_cap(const struct attention_factors *factors, float u);
+/* A position's u of (N.27), of q[d] and k[d]. */
+float attention_score(const struct attention *a, const struct attention_factors *factors,
+                      const float *q, const float *k);
+
+/* Reference: s <- query q[d] of a head over positions from .. end - 1. */
+void attention_row_sum(const struct attention *a, const struct attention_cells *cells,
+                       const float *q, idx head, gidx from, gidx end, struct attention_sum *s);
 /* Reference: out[dv], *lse <- query q[d] of a head over positions from .. end - 1. */
 void attention_row(const struct attention *a, const struct attention_cells *cells, const float *q,
                    idx head, gidx from, gidx end, float *out, float *lse);

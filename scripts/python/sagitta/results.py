@@ -22,6 +22,13 @@ HOLDERS = {  # which file of a folder has what, in the order in which they are l
     "fit/history": ("dictionary.h5", "state.h5"),
 }
 
+MAKERS = {  # whose folder has it
+    "supports": "a `sagitta fit` or `sagitta encode`",
+    "metrics": "a `sagitta fit` or `sagitta encode`",
+    "atoms": "a `sagitta fit`, or what --dictionary of `sagitta encode` named",
+    "fit/history": "a `sagitta fit`",
+}
+
 
 class Error(Exception):
     """A file is missing or not what it should be; the message says what to do."""
@@ -147,8 +154,8 @@ class Run:
                 if what in f:
                     found.append((len(f[what]) if what == "fit/history" else 0, path))
         if not found:
-            raise Error(f"'{self.path}' has no /{what}: it is in " + " or ".join(HOLDERS[what]) +
-                        " of a run's folder")
+            raise Error(f"'{self.path}' has no /{what}: it is in {' or '.join(HOLDERS[what])} of "
+                        f"{MAKERS[what]}; open that")
         return self._file(max(found, key=lambda pair: pair[0])[1])
 
     def _csr(self, name):
@@ -253,6 +260,8 @@ class Run:
             raise Error(f"atom is {atom!r}: give its number, 0 to {k - 1}")
         if not 0 <= atom < k:
             raise Error(f"there is no atom {atom}: they are 0 to {k - 1}")
+        if not isinstance(count, numbers.Integral) or count < 0:
+            raise Error(f"count is {count!r}: give how many rows")
         order, starts, row_of = self._by_atom
         places = order[starts[atom]:starts[atom + 1]]
         rows, codes = row_of[places], self.codes.data[places]

@@ -25,15 +25,22 @@ def scores_key(scores, nonnegative):
     return torch.where(key > 0, key, -place.to(key.dtype))
 
 
+class Config(types.SimpleNamespace):
+    """What is said of a module, for programs that ask for a cfg."""
+
+    def to_dict(self):
+        return dict(vars(self))
+
+
 class Dictionary(torch.nn.Module):
     """K atoms of P numbers.  W_dec (K, P), mean (P) in float64 and always so; x of encode() is
     (..., P), codes are (..., K)."""
 
     def __init__(self, atoms, mean=None, top_s=32, rounds=1, codes="signed", rho=0.0, cfg=None,
                  block=1024):
-        """top_s, rounds, codes, rho: as options of `sagitta encode`; cfg: an object that gets d_in
-        and d_sae where it lacks them; block: rows at a time, which may change how products are
-        rounded, and nothing else."""
+        """top_s, rounds, codes, rho: as options of `sagitta encode`; cfg: an object that gets d_in,
+        d_sae, dtype and device where it lacks them; block: rows at a time, which may change how
+        products are rounded, and nothing else."""
         super().__init__()
         atoms = self._numbers("atoms", atoms)
         if not atoms.is_floating_point():
@@ -59,10 +66,12 @@ class Dictionary(torch.nn.Module):
         self.top_s = min(top_s, len(atoms))
         self.rounds = min(rounds, self.top_s)
         self.codes, self.rho, self.block = codes, float(rho), block
-        self.cfg = types.SimpleNamespace() if cfg is None else cfg
+        self.cfg = Config() if cfg is None else cfg
         for name, value in (("d_in", atoms.shape[1]), ("d_sae", len(atoms))):
             if getattr(self.cfg, name, None) is None:
                 setattr(self.cfg, name, value)
+        self._told = [name for name in ("dtype", "device") if not getattr(self.cfg, name, None)]
+        self._tell()
 
     @classmethod
     def open(cls, run, top_s=None, rounds=None, codes="auto", **others):
@@ -98,10 +107,17 @@ class Dictionary(torch.nn.Module):
             raise Error(f"atom {worst} of {len(far)} has norm {float(norm[worst]):.6g}: scale "
                         "atoms to norm 1, and codes that you have by their norms")
 
+    def _tell(self):
+        """cfg's dtype and device, as texts, follow the module where nobody else said them."""
+        said = {"dtype": str(self.dtype).split(".")[-1], "device": str(self.device)}
+        for name in self._told:
+            setattr(self.cfg, name, said[name])
+
     def _apply(self, fn, *rest):
         mean = self.mean
         super()._apply(fn, *rest)
         self.mean = mean.to(self.W_dec.device)  # exact, whatever the dtype of the atoms
+        self._tell()
         return self
 
     @property
@@ -115,6 +131,16 @@ class Dictionary(torch.nn.Module):
     @property
     def b_dec(self):
         return self.mean.to(self.dtype)
+
+    @property
+    def W_enc(self):
+        """(P, K): x @ W_enc + b_enc are the scores of the first round, which choose atoms; codes
+        are solved for them, so a program that makes codes of this makes others."""
+        return self.W_dec.T
+
+    @property
+    def b_enc(self):
+        return -(self.W_dec.double() @ self.mean).to(self.dtype)
 
     def _centred(self, x):
         """float64 less the mean, rounded once to float32, as rows are (numerics.md, section 1)."""

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * sagitta attribute: supports, their dictionary and a capture -> where each score comes from. */
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/num.h"
+#include "base/status.h"
+#include "cli/agreement.h"
+#include "cli/command.h"
+#include "cli/run_page.h"
+#include "cli/threads.h"
+#include "harvest/attribute.h"
+#include "io/attribution.h"
+#include "io/capture.h"
+#include "io/dictionary.h"
+#include "io/supports.h"
+
+struct attribute_options {
+  struct general_options general;
+  struct output_options output;
+  const char *supports, *dictionary, *capture, *cpu_variant;
+  int normalize;
+  idx top, block, threads;
+};
+#define AT(member) offsetof(struct attribute_options, member)
+
+static const struct option_row input_rows[] = {
+    {"supports", OPTION_TEXT, AT(supports), NULL, 0, 0, NULL, "FILE[:/PATH]",
+     "supports of `sagitta encode` or `route` (default path: /supports)"},
+    {"dictionary", OPTION_TEXT, AT(dictionary), NULL, 0, 0, NULL, "FILE[:/PATH]",
+     "the dictionary (K, P) that the rows were encoded with (default path: /atoms)"},
+    {"capture", OPTION_TEXT, AT(capture), NULL, 0, 0, NULL, "FILE",
+     "the capture whose rows were encoded: queries, keys and values of attention"},
+    {"normalize", OPTION_FLAG, AT(normalize), "no", 0, 1, NULL, NULL,
+     "scale the atoms to unit norm first, where encode did"},
+};
+
+static const struct option_row list_rows[] = {
+    {"top", OPTION_INT, AT(top), "10", 1, MAX_TOP_ROWS, NULL, "COUNT",
+     "contributions of each row and atom that are kept"},
+};
+
+static const struct option_row speed_rows[] = {
+    {"block", OPTION_INT, AT(block), "0", 0, 1 << 20, NULL, "ROWS",
+     "rows that the ranks handle at a time; 0: as many as pay"},
+    {"threads", OPTION_INT, AT(threads), "0", 0, 4096, NULL, "COUNT", THREADS_HELP},
+    CPU_VARIANT_OPTION(AT(cpu_variant), "instruction set of the CPU's loops"),
+};
+
+static const struct option_table tables[] = {
+    {"Input", input_rows, LENGTH(input_rows), 0},
+    {"Lists", list_rows, LENGTH(list_rows), 0},
+    {"Result", output_rows, OUTPUT_ROWS, AT(output)},
+    {"Speed, never a bit of the result", speed_rows, LENGTH(speed_rows), 0},
+    {"Job", general_rows, GENERAL_ROWS, AT(general)},
+};
+
+static const struct option_set attribute_set = {
+    .command = "sagitta attribute",
+    .arguments = "[DECK]",
+    .doc =
+        "Say where the score of each routed atom comes from: the positions and heads of attention "
+        "that contribute most to it."
+        "\v"
+        "A row is the result of a query, all heads side by side.  Its score on an atom is a sum: "
+        "each head at each position that the query sees contributes its weight times the inner "
+        "product of its value and the atom's columns of that head.  For every row and atom of the "
+        "supports the contributions of the largest size are written, and the sum of all of "
+        "them.\n\n"
+        "What is explained is the score of the row as it is.  The score that routed an atom in the "
+        "first round is that of the row less the mean: the sum, less the inner product of mean and "
+        "atom, which is written too.  In later rounds atoms were chosen for what those before them "
+        "left, and their sum still explains the row's own score.  Every sum is compared, with the "
+        "routed score where it is of the first round, else with the row itself.\n\n"
+        "  mpirun -n 4 sagitta attribute --supports run/ --dictionary run/ \\\n"
+        "      --capture capture.h5 --top 10 --output run/",
+    .tables = tables,
+    .count = LENGTH(tables),
+    .max_arguments = 1,
+    .has_deck = 1,
+};
+
+/* The state of the job; struct run says why it is on the heap. */
+struct job {
+  struct supports_input supports;
+  struct dictionary_input dictionary;
+  struct capture_input capture;
+  struct device device;
+  struct output_place place;
+  struct attribution_output file; /* rank 0 */
+  struct attribute_sink sink;
+  struct attribute_task task;
+  struct attribute_result result;
+  double seconds;
+};
+
+static int options_check(const struct attribute_options *o)
+{
+  CHECK(o->supports, ERR_USAGE, "'--supports' is missing: make them with `sagitta encode`");
+  CHECK(o->dictionary, ERR_USAGE,
+        "'--dictionary' is missing: the one that the rows were encoded with");
+  CHECK(o->capture, ERR_USAGE,
+        "'--capture' is missing: the file with queries, keys and values whose rows were encoded");
+  return OK;
+}
+
+/* Scores that no later step has made stale, and that are of atoms as they are. */
+static int scores_check(const struct job *j)
+{
+  const struct supports_input *s = &j->supports;
+  CHECK(!s->encoder, ERR_INPUT,
+        "'%s' has codes of an imported %s encoder, whose scores are of its own weights: encode the "
+        "rows with `sagitta encode --dictionary`, and explain those supports",
+        s->file, s->encoder);
+  CHECK(!s->mean || s->mean_length == j->dictionary.source.p, ERR_INPUT,
+        "the mean of '%s' has %lld numbers, the atoms of '%s' have %d: give the dictionary that "
+        "the rows were encoded with",
+        s->file, (long long)s->mean_length, j->dictionary.source.name, j->dictionary.source.p);
+  return OK;
+}
+
+static int inputs_open(struct job *j, const struct attribute_options *o)
+{
+  TRY(options_check(o));
+  TRY(supports_input_open(&j->supports, o->supports));
+  TRY(dictionary_input_open(&j->dictionary, o->dictionary));
+  TRY(capture_input_open(&j->capture, o->capture));
+  return scores_check(j);
+}
+
+/* How many atoms of a row have a score of the first round that is still theirs. */
+static idx compared_count(const struct supports_input *s)
+{
+  if (s->top_s < 0 || s->sweeps > 0 || !supports_have_scores(s)) return 0;
+  return (idx)imax(s->top_s / s->rounds, 1);
+}
+
+static int device_start(struct job *j, const struct attribute_options *o, int threads)
+{
+  const struct device_options options = {
+      .p = 1, .d = 1, .threads = threads, .variant = o->cpu_variant};
+  TRY(device_check_fma());
+  TRY(device_check_subnormals(threads));
+  return device_open(&j->device, &options);
+}
+
+static int block_write(void *self, const struct attributed_block *b)
+{
+  struct job *j = self;
+  return attribution_output_write(&j->file, b->rows, b->sequence, b->sum, b->top);
+}
+
+static int result_open(const struct run *run, struct job *j, idx top)
+{
+  const struct capture_source *c = &j->capture.source;
+  struct attribution_shape shape = {.n = c->n,
+                                    .pairs = j->supports.source.entries,
+                                    .heads = c->attention.heads,
+                                    .k = j->supports.source.k,
+                                    .top = top};
+  if (run->comm.rank) return OK;
+  for (gidx i = 0; i < c->sequences; i++) shape.longest = imax(shape.longest, c->length[i]);
+  return attribution_output_create(&j->file, j->place.file, &shape);
+}
+
+static int entries_tell(const struct job *j)
+{
+  const struct attribute_result *r = &j->result;
+  struct json *own;
+  TRY(run_page_own(&own));
+  json_long(own, "rows", j->capture.source.n);
+  json_long(own, "atoms", j->supports.source.k);
+  json_long(own, "heads", j->capture.source.attention.heads);
+  json_long(own, "pairs", r->pairs);
+  json_long(own, "kept", r->kept);
+  json_long(own, "compared", r->compared);
+  json_long(own, "beyond", r->beyond);
+  json_real(own, "error", r->error);
+  page_hash_tell(own, "fingerprint", r->fingerprint);
+  return OK;
+}
+
+static int result_finish(const struct run *run, struct job *j)
+{
+  struct run_fact facts[MAX_FACTS];
+  const struct attribute_result *r = &j->result;
+  if (run->comm.rank) return OK;
+  const struct attribution_ending ending = {.mean = r->mean,
+                                            .error = r->error,
+                                            .compared = r->compared,
+                                            .beyond = r->beyond,
+                                            .inputs = r->inputs};
+  TRY(entries_tell(j));
+  run_page_inputs(&r->inputs);
+  return attribution_output_finish(&j->file, &ending, facts,
+                                   run_facts(run, "cpu", j->task.threads, facts));
+}
+
+static void result_log(const struct run *run, const struct job *j)
+{
+  const struct attribute_result *r = &j->result;
+  log_info("attribute rows=%lld pairs=%lld kept=%lld compared=%lld beyond=%lld error=%.2g ranks=%d "
+           "seconds=%.2f fingerprint=%016llx",
+           (long long)j->capture.source.n, (long long)r->pairs, (long long)r->kept,
+           (long long)r->compared, (long long)r->beyond, r->error, run->comm.size, j->seconds,
+           (unsigned long long)r->fingerprint);
+  if (!r->compared && r->pairs)
+    log_warn("no sum was compared with a routed score: '%s' has none of the first round%s",
+             j->supports.file, j->supports.sweeps > 0 ? ", for its atoms were refitted since" : "");
+}
+
+static int lists_compute(struct run *run, struct job *j, const struct attribute_options *o)
+{
+  double begun = log_seconds();
+  j->sink = (struct attribute_sink){j, block_write};
+  j->task = (struct attribute_task){.capture = &j->capture.source,
+                                    .supports = &j->supports.source,
+                                    .atoms = &j->dictionary.source,
+                                    .mean = j->supports.mean,
+                                    .inputs = j->supports.inputs,
+                                    .compared = compared_count(&j->supports),
+                                    .nonnegative = j->supports.nonnegative,
+                                    .normalize = o->normalize,
+                                    .top = o->top,
+                                    .threads = threads_default(run, o->threads),
+                                    .device = &j->device,
+                                    .sink = &j->sink,
+                                    .block = o->block};
+  TRY(attribute_run(&run->comm, &j->task, &j->result));
+  j->seconds = log_seconds() - begun;
+  result_log(run, j);
+  return OK;
+}
+
+static int job_run(struct job *j, struct run *run, const struct attribute_options *o)
+{
+  struct comm *c = &run->comm;
+  TRY(inputs_agree(c, inputs_open(j, o)));
+  const struct run_inputs inputs = {
+      .name = {j->supports.file, j->dictionary.file, j->capture.path}};
+  TRY(run_begin(run, &o->output, "attribution.h5", &inputs, &j->place));
+  TRY(threads_report(run, o->threads));
+  TRY(comm_agree(c, device_start(j, o, threads_default(run, o->threads))));
+  TRY(comm_agree(c, result_open(run, j, o->top)));
+  TRY(lists_compute(run, j, o));
+  TRY(inputs_confirm(c));
+  TRY(comm_agree(c, result_finish(run, j)));
+  log_info("wrote   %s", j->place.shown);
+  return OK;
+}
+
+static int attribute_command(struct run *run, const void *options, const char **arguments)
+{
+  struct job *j;
+  (void)arguments;
+  TRY(comm_agree(&run->comm, struct_alloc(&j, sizeof *j)));
+  TRY(job_run(j, run, options));
+  attribution_output_close(&j->file);
+  attribute_free(&j->result);
+  device_close(&j->device);
+  capture_input_close(&j->capture);
+  dictionary_input_close(&j->dictionary);
+  supports_input_close(&j->supports);
+  free(j);
+  return OK;
+}
+
+const struct command command_attribute = {"attribute",
+                                          "routed scores -> the positions and heads they come from",
+                                          &attribute_set,
+                                          sizeof(struct attribute_options),
+                                          1,
+                                          attribute_command};

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What a rank finds of its share of the queries.
+ *
+ * Floor: harvest; used by attribute.c alone. */
+#ifndef HARVEST_ATTRIBUTE_SHARE_H
+#define HARVEST_ATTRIBUTE_SHARE_H
+
+#include "harvest/attribute.h"
+#include "harvest/harvest_impl.h"
+
+/* Where an atom's products are, of the queries that were taken last. */
+struct atom_slot {
+  gidx stamp; /* of those queries */
+  idx slot;
+  idx from, end; /* what is seen of the shard by those that have the atom */
+};
+
+struct attributed_share {
+  const struct attribute_task *task;
+  const float *atoms; /* [k][p] of unit norm */
+  const real *mean;   /* [k] inner products of the mean with them */
+  struct harvest harvest;
+  struct harvest_task rows;
+  float *k, *v; /* of a shard: [kv_heads][blocks][d][64], [kv_heads][blocks][dv][64] */
+  struct supports supports;
+  struct atom_slot *slot_of; /* [k] */
+  idx *atom_of;              /* [k] by slot */
+  gidx stamp;
+  real *product;       /* [slots][blocks][64] of one head */
+  struct top_rows top; /* of the pairs; top.k counts them */
+  real *part;          /* [pairs][heads] contributions of each head */
+  real *sum;           /* [pairs] */
+  gidx list_room, code_room, part_room, sum_room, product_room;
+  gidx compared, beyond; /* of all shares so far, as is all below */
+  gidx longest;
+  real error;
+  uint64_t row_terms, support_terms;
+};
+
+/* So many queries at a time.  attributed_share_free() follows also when it fails. */
+int attributed_share_alloc(struct attributed_share *s, idx queries);
+void attributed_share_free(struct attributed_share *s);
+
+/* top, sum <- of the pairs of queries first .. first + count - 1; *key <- the row of a failure.
+ * Not collective. */
+int attributed_share_run(struct attributed_share *s, gidx first, idx count, gidx *key);
+
+#endif

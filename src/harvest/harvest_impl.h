@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The rows of a rank's share of the queries, which harvest writes and attribute takes apart.
+ *
+ * Floor: harvest, which alone includes it. */
+#ifndef HARVEST_HARVEST_IMPL_H
+#define HARVEST_HARVEST_IMPL_H
+
+#include "harvest/harvest.h"
+
+struct harvest {
+  const struct harvest_task *task;
+  struct comm *c; /* NULL: this rank alone reads rows */
+  struct arena arena;
+  idx block, share;     /* queries of all ranks, and of one, at a time */
+  float *q;             /* [share][heads][d] */
+  gidx *from, *end;     /* [share] */
+  float *k, *v;         /* of a shard */
+  float *m, *l, *acc;   /* [share] sums (device/attention.h) */
+  float *rows, *lse;    /* [share] results */
+  float *all, *all_lse; /* [block], on rank 0 */
+  idx *counts;          /* [size] */
+  double pairs;
+  gidx blind;
+  uint64_t fingerprint;
+};
+
+/* The queries of a block of all ranks: enough for each, if so many are there. */
+idx harvest_block(const struct harvest_task *task, int ranks);
+/* Allocate what a rank needs for h->share queries. */
+int harvest_share_alloc(struct harvest *h);
+/* The sequence that has a query. */
+gidx harvest_sequence(const struct capture_source *s, gidx query);
+/* Compute queries first .. first + count - 1: all of q, from, end, m, l, rows and lse; *key <- the
+ * row of a failure.  Not collective. */
+int harvest_share_run(struct harvest *h, gidx first, idx count, gidx *key);
+
+#endif

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Places of lists that are empty are left out; checking looks at the order of each list. */
+#include "io/attribution.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/num.h"
+#include "base/status.h"
+#include "io/check.h"
+#include "io/identity.h"
+
+#define GROUP "/attribution"
+
+enum { CHUNK_VALUES = 1 << 17, SLACK_BYTES = 8 << 20, PIECE = 1 << 12 };
+
+static const struct object_row object_rows[] = {
+    {GROUP "/indptr", TYPE_I64, "E+1", 1, "where each pair's list begins"},
+    {GROUP "/indices", TYPE_I64, "M", 1, "source: position heads + head"},
+    {GROUP "/data", TYPE_F32, "M", 1, "its contribution to the score, largest first"},
+    {GROUP "/sum", TYPE_F64, "E", 1, "all contributions of a pair"},
+    {GROUP "/mean", TYPE_F64, "K", 1, "inner product of mean and atom"},
+    {GROUP "/sequence", TYPE_I64, "N", 1, "sequence of each row"},
+};
+static const struct object_table objects = {object_rows, LENGTH(object_rows)};
+
+static int attributes_write(const struct h5_file *h5, const struct attribution_shape *s)
+{
+  const gidx shape[] = {s->pairs, s->longest * s->heads};
+  TRY(h5_attribute_text(h5, GROUP, "encoding-type", "csr_matrix"));
+  TRY(h5_attribute_text(h5, GROUP, "encoding-version", "0.1.0"));
+  TRY(h5_attribute_longs(h5, GROUP, "shape", 2, shape));
+  TRY(h5_attribute_long(h5, GROUP, "heads", s->heads));
+  return h5_attribute_long(h5, GROUP, "top", s->top);
+}
+
+int attribution_output_create(struct attribution_output *f, const char *path,
+                              const struct attribution_shape *shape)
+{
+  const gidx grows = H5_GROWS, zero = 0, starts = shape->pairs + 1;
+  *f = (struct attribution_output){.shape = *shape};
+  double bytes = 12.0 * (double)shape->pairs * shape->top + 16.0 * (double)shape->pairs +
+                 8.0 * ((double)shape->n + shape->k);
+  CHECK(bytes < 0x1p60, ERR_CREATE, "'%s' would have %.3g bytes: lower --top", path, bytes);
+  TRY(result_create(&f->result, path, &attribution_kind, (gidx)(bytes * 1.001) + SLACK_BYTES));
+  const struct h5_file *h5 = &f->result.h5;
+  TRY(object_create(h5, GROUP "/indptr", 1, &starts, 0, &f->indptr));
+  TRY(object_create(h5, GROUP "/indices", 1, &grows, CHUNK_VALUES, &f->indices));
+  TRY(object_create(h5, GROUP "/data", 1, &grows, CHUNK_VALUES, &f->data));
+  TRY(object_create(h5, GROUP "/sum", 1, &grows, CHUNK_VALUES, &f->sum));
+  TRY(object_create(h5, GROUP "/sequence", 1, &shape->n, 0, &f->sequence));
+  TRY(attributes_write(h5, shape));
+  return h5_array_write(&f->indptr, 0, 1, &zero);
+}
+
+int attribution_output_write(struct attribution_output *f, gidx rows, const gidx *sequence,
+                             const real *sum, const struct top_rows *top)
+{
+  gidx places = (gidx)top->k * top->r, count = 0, begun = f->indices.next;
+  TRY(array_reserve(&f->start, &f->start_room, top->k, sizeof *f->start));
+  TRY(array_reserve(&f->column, &f->column_room, places, sizeof *f->column));
+  TRY(array_reserve(&f->value, &f->value_room, places, sizeof *f->value));
+  for (gidx i = 0; i < places; i++) {
+    if (top->row[i] >= 0) {
+      f->column[count] = top->row[i];
+      f->value[count++] = top->code[i];
+    }
+    if ((i + 1) % top->r == 0) f->start[i / top->r] = begun + count;
+  }
+  TRY(h5_array_write(&f->sequence, f->sequence.next, rows, sequence));
+  TRY(h5_array_write(&f->indptr, f->indptr.next, top->k, f->start));
+  TRY(h5_array_write(&f->sum, f->sum.next, top->k, sum));
+  TRY(h5_array_write(&f->indices, begun, count, f->column));
+  return h5_array_write(&f->data, begun, count, f->value);
+}
+
+static struct h5_array *array_of(struct attribution_output *f, int i)
+{
+  struct h5_array *const all[] = {&f->indptr, &f->indices, &f->data, &f->sum, &f->sequence};
+  return i < LENGTH(all) ? all[i] : NULL;
+}
+
+int attribution_output_finish(struct attribution_output *f, const struct attribution_ending *e,
+                              const struct run_fact *facts, int n_facts)
+{
+  const struct h5_file *h5 = &f->result.h5;
+  for (int i = 0; array_of(f, i); i++) TRY(h5_array_close(array_of(f, i)));
+  TRY(h5_attribute_long(h5, GROUP, "compared", e->compared));
+  TRY(h5_attribute_long(h5, GROUP, "beyond", e->beyond));
+  TRY(h5_attribute_real(h5, GROUP, "error", e->error));
+  TRY(object_write_vector(h5, GROUP "/mean", f->shape.k, e->mean));
+  TRY(identity_write(h5, INPUTS_GROUP, &e->inputs));
+  return result_publish(&f->result, facts, n_facts);
+}
+
+void attribution_output_close(struct attribution_output *f)
+{
+  for (int i = 0; array_of(f, i); i++) h5_array_close(array_of(f, i));
+  free(f->start);
+  free(f->column);
+  free(f->value);
+}
+
+/* What is looked at of a file. */
+struct look {
+  struct h5_array indptr, indices, data;
+  gidx columns, top;
+  gidx start[PIECE + 1];
+  gidx *column;
+  float *value;
+  gidx column_room, value_room;
+};
+
+static int list_check(const struct look *l, gidx pair, gidx from, gidx end)
+{
+  for (gidx i = from; i < end; i++) {
+    CHECK(l->column[i] >= 0 && l->column[i] < l->columns, ERR_INPUT,
+          "pair %lld: source %lld is not in 0 .. %lld", (long long)pair, (long long)l->column[i],
+          (long long)l->columns - 1);
+    CHECK(isfinite(l->value[i]) && l->value[i] != 0, ERR_INPUT,
+          "pair %lld: the contribution of source %lld is %g", (long long)pair,
+          (long long)l->column[i], (double)l->value[i]);
+    CHECK(i == from || top_before(l->value[i - 1], l->column[i - 1], l->value[i], l->column[i]),
+          ERR_INPUT, "pair %lld: source %lld stands behind a weaker one", (long long)pair,
+          (long long)l->column[i]);
+  }
+  return OK;
+}
+
+static int piece_check(struct look *l, gidx first, gidx n)
+{
+  TRY(h5_array_read(&l->indptr, first, n + 1, TYPE_I64, l->start));
+  for (gidx i = 0; i < n; i++) {
+    gidx length = l->start[i + 1] - l->start[i];
+    CHECK(l->start[0] >= 0 && length >= 0 && length <= l->top, ERR_INPUT,
+          "pair %lld has %lld sources, the file says 0 to %lld", (long long)(first + i),
+          (long long)length, (long long)l->top);
+  }
+  gidx begin = l->start[0], count = l->start[n] - begin;
+  CHECK(l->start[n] <= l->indices.shape[0], ERR_INPUT, "pair %lld ends at %lld of %lld",
+        (long long)(first + n - 1), (long long)l->start[n], (long long)l->indices.shape[0]);
+  TRY(array_reserve(&l->column, &l->column_room, count, sizeof *l->column));
+  TRY(array_reserve(&l->value, &l->value_room, count, sizeof *l->value));
+  if (count) TRY(h5_array_read(&l->indices, begin, count, TYPE_I64, l->column));
+  if (count) TRY(h5_array_read(&l->data, begin, count, TYPE_F32, l->value));
+  for (gidx i = 0; i < n; i++)
+    TRY(list_check(l, first + i, l->start[i] - begin, l->start[i + 1] - begin));
+  return OK;
+}
+
+static int lists_check(const struct verify *v, struct look *l)
+{
+  gidx shape[2], heads;
+  TRY(h5_read_longs(v->file, GROUP, "shape", 2, shape));
+  TRY(h5_read_long(v->file, GROUP, "heads", &heads));
+  TRY(h5_read_long(v->file, GROUP, "top", &l->top));
+  TRY(h5_array_open(v->file, GROUP "/indptr", &l->indptr));
+  TRY(h5_array_open(v->file, GROUP "/indices", &l->indices));
+  TRY(h5_array_open(v->file, GROUP "/data", &l->data));
+  gidx pairs = l->indptr.shape[0] - 1;
+  l->columns = shape[1];
+  CHECK(shape[0] == pairs && heads >= 1 && shape[1] % heads == 0 && l->top >= 1 &&
+            l->top <= MAX_TOP_ROWS,
+        ERR_INPUT, "'%s' says shape %lld x %lld, heads %lld, top %lld, and has %lld pairs", GROUP,
+        (long long)shape[0], (long long)shape[1], (long long)heads, (long long)l->top,
+        (long long)pairs);
+  for (gidx first = 0; first < pairs; first += PIECE)
+    TRY(piece_check(l, first, imin(PIECE, pairs - first)));
+  TRY(h5_array_read(&l->indptr, pairs, 1, TYPE_I64, l->start));
+  CHECK(l->start[0] == l->indices.shape[0], ERR_INPUT, "the lists end at %lld of %lld",
+        (long long)l->start[0], (long long)l->indices.shape[0]);
+  return OK;
+}
+
+static int file_check(struct verify *v)
+{
+  struct look *l;
+  if (!v->is_ours || strcmp(v->kind, attribution_kind.name) != 0) return OK;
+  TRY(struct_alloc(&l, sizeof *l));
+  int status = lists_check(v, l);
+  h5_array_close(&l->indptr);
+  h5_array_close(&l->indices);
+  h5_array_close(&l->data);
+  free(l->column);
+  free(l->value);
+  free(l);
+  TRY(status);
+  check_note(v, "sources   in range, each list in order");
+  return OK;
+}
+
+const struct file_kind attribution_kind = {"attribution", {&objects}, file_check, NULL, NULL, NULL};

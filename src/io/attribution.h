@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Where scores come from: attribution.h5, a CSR matrix with a row for each entry of supports.
+ *
+ * Floor: io.  Not collective; rank 0 alone writes. */
+#ifndef IO_ATTRIBUTION_H
+#define IO_ATTRIBUTION_H
+
+#include "io/outputs.h"
+#include "io/schema.h"
+#include "model/identity.h"
+#include "model/top.h"
+
+extern const struct file_kind attribution_kind;
+
+struct attribution_shape {
+  gidx n, pairs; /* rows, and entries of the supports */
+  gidx longest;  /* positions of the longest sequence */
+  idx heads, k, top;
+};
+
+struct attribution_output {
+  struct result_file result;
+  struct attribution_shape shape;
+  struct h5_array indptr, indices, data, sum, sequence;
+  gidx *start, *column; /* of a block; owned, as is value */
+  float *value;
+  gidx start_room, column_room, value_room;
+};
+int attribution_output_create(struct attribution_output *f, const char *path,
+                              const struct attribution_shape *shape);
+/* The next rows, whose sequences these are, and the next top->k pairs. */
+int attribution_output_write(struct attribution_output *f, gidx rows, const gidx *sequence,
+                             const real *sum, const struct top_rows *top);
+/* What is known after the last row. */
+struct attribution_ending {
+  const real *mean; /* [k] */
+  real error;
+  gidx compared, beyond;
+  struct identity inputs;
+};
+/* Write what remains, and publish. */
+int attribution_output_finish(struct attribution_output *f, const struct attribution_ending *ending,
+                              const struct run_fact *facts, int n_facts);
+/* Give back what an unfinished file holds; safe on a zeroed struct. */
+void attribution_output_close(struct attribution_output *f);
+
+#endif

@@ -1,0 +1,394 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Claim: `sagitta attribute` finds for every row and atom of supports the positions and heads that
+NumPy finds, for every kind of attention and capture, and the same bytes on any number of ranks;
+the sum of all contributions is the routed score and the mean's share; and inputs that do not
+belong together are refused, with what to give instead."""
+import os
+import shutil
+import tempfile
+
+import h5py
+import numpy as np
+
+from seal import reseal, wrong_seals
+from tap import claim, done_testing, fails, need, ok, sagitta, same
+
+SEQUENCES = [(5, 5), (130, 130), (1, 1), (0, 7), (64, 200), (40, 1200), (3, 2)]
+H, H_KV, D, DV, K, S = 6, 2, 24, 20, 40, 4
+RANDOM = np.random.default_rng(11)
+CLOSE = 1e-5  # of a contribution, relative to the largest of its pair: weights are of float32
+
+
+def starts(lengths):
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+
+
+Q_START, KV_START = (starts([s[i] for s in SEQUENCES]) for i in (0, 1))
+Q = RANDOM.standard_normal((Q_START[-1], H, D)).astype(np.float32)
+KEYS = RANDOM.standard_normal((KV_START[-1], H_KV, D)).astype(np.float32)
+V = (0.3 + RANDOM.standard_normal((KV_START[-1], H_KV, DV))).astype(np.float32)
+ATOMS = RANDOM.standard_normal((K, H * DV))
+ATOMS = (ATOMS / np.linalg.norm(ATOMS, axis=1)[:, None]).astype(np.float32)
+
+
+def capture(path, q=Q, k=KEYS, v=V, q_start=Q_START, kv_start=KV_START, **facts):
+    with h5py.File(path, "w") as f:
+        for name, values in dict(q=q, k=k, v=v, q_start=q_start, kv_start=kv_start).items():
+            if values is not None:
+                f[name] = values
+        for name, value in {"causal": 1, **facts}.items():
+            f.attrs[name] = value
+    return path
+
+
+def pool(path, size, **facts):
+    """The same keys and values in blocks in a random order, NaN where no position is."""
+    needed = [-(-n // size) for _, n in SEQUENCES]
+    order = iter(RANDOM.permutation(sum(needed) + 2))
+    k, v = (np.full((sum(needed) + 2, size, H_KV, w), np.nan, np.float32) for w in (D, DV))
+    table = np.full((len(SEQUENCES), max(needed)), -1, np.int32)
+    for s, (_, n) in enumerate(SEQUENCES):
+        for b in range(needed[s]):
+            block = table[s, b] = next(order)
+            part = slice(KV_START[s] + b * size, KV_START[s] + min((b + 1) * size, n))
+            k[block, :part.stop - part.start] = KEYS[part]
+            v[block, :part.stop - part.start] = V[part]
+    with h5py.File(path, "w") as f:
+        f["q"], f["q_start"], f["kv/k"], f["kv/v"], f["kv/table"] = Q, Q_START, k, v, table
+        f["kv/length"] = np.array([n for _, n in SEQUENCES], np.int64)
+        f.attrs["causal"] = 1
+        for name, value in facts.items():
+            f.attrs[name] = value
+    return path
+
+
+def weights(q, k, causal=1, window=0, scale=None, softcap=0):
+    """softmax of one sequence in float64: (queries, heads, positions); 0 where nothing is seen."""
+    n_q, n_kv = len(q), len(k)
+    k = np.repeat(k.astype("f8"), H // H_KV, axis=1)
+    s = np.einsum("ihd,jhd->ihj", q.astype("f8"), k) * (scale or D ** -0.5)
+    if softcap:
+        s = softcap * np.tanh(s / softcap)
+    at = np.arange(n_q)[:, None] + n_kv - n_q - np.arange(n_kv)[None]
+    seen = np.ones((n_q, n_kv), bool)
+    if causal:
+        seen &= at >= 0
+    if window:
+        seen &= np.abs(at) < window
+    s[~np.broadcast_to(seen[:, None], s.shape)] = -np.inf
+    p = np.exp(s - np.max(s, axis=2, initial=-1e300)[..., None])
+    total = p.sum(axis=2, keepdims=True)
+    return np.divide(p, total, out=np.zeros_like(p), where=total > 0)
+
+
+def oracle(atoms, facts):
+    """(sequence, contributions[position, head] of each of these atoms) for every row."""
+    for s in range(len(SEQUENCES)):
+        mine, its = (slice(x[s], x[s + 1]) for x in (Q_START, KV_START))
+        v = np.repeat(V[its].astype("f8"), H // H_KV, axis=1)
+        for i, p in zip(range(mine.start, mine.stop), weights(Q[mine], KEYS[its], **facts)):
+            d = ATOMS[atoms[i]].reshape(-1, H, DV).astype("f8")
+            yield s, np.einsum("hj,jhc,ahc->ajh", p, v, d)
+
+
+class Result:
+    def __init__(self, path):
+        with h5py.File(path) as f:
+            g = f["attribution"]
+            self.indptr, self.indices, self.data = (g[n][:] for n in ("indptr", "indices", "data"))
+            self.sum, self.mean, self.sequence = (g[n][:] for n in ("sum", "mean", "sequence"))
+            self.facts, self.inputs = dict(g.attrs), dict(f["inputs"].attrs)
+
+
+class Place:
+    def __init__(self, folder):
+        self.folder = folder
+        with h5py.File(self.at("dictionary.h5"), "w") as f:
+            f["atoms"] = ATOMS
+
+    def at(self, name):
+        return os.path.join(self.folder, name)
+
+    def encode(self, path, out, *words, s=S):
+        need(sagitta("encode", "--capture", path, "--dictionary", self.at("dictionary.h5"),
+                     "--top-s", s, "--output", self.at(out), "--force", *words), f"encode {words}")
+        return self.at(out)
+
+    def run(self, path, supports, out, *words, ranks=0, dictionary="dictionary.h5"):
+        return sagitta("attribute", "--supports", supports, "--dictionary", self.at(dictionary),
+                       "--capture", path, "--output", self.at(out), "--force", *words, ranks=ranks)
+
+    def attribute(self, path, supports, out, *words, **more):
+        need(self.run(path, supports, out, *words, **more), f"{out} {words} {more}")
+        return self.at(out)
+
+
+def codes_of(supports):
+    with h5py.File(f"{supports}/supports.h5") as f:
+        g = f["supports"]
+        return g["indices"][:].reshape(len(Q), -1), g["score"][:].reshape(len(Q), -1)
+
+
+def lists_check(p, facts, top, atoms, found, what):
+    """Contributions in their order, up to rounding; each in its place."""
+    bad, pair = 0, 0
+    for i, (s, all_of) in enumerate(oracle(atoms, facts)):
+        bad += found.sequence[i] != s
+        for a in range(atoms.shape[1]):
+            part = slice(found.indptr[pair], found.indptr[pair + 1])
+            column, value = found.indices[part], found.data[part]
+            want = all_of[a].ravel()
+            order = np.sort(np.abs(want[want != 0]))[::-1][:top]
+            bound = CLOSE * max(np.abs(want).max(initial=0), 1e-3)
+            bad += len(value) != len(order) or len(set(column)) != len(column) or (
+                np.abs(np.abs(value) - order).max(initial=0) > bound) or (
+                np.abs(value - want[column]).max(initial=0) > bound)
+            bad += abs(found.sum[pair] - want.sum()) > 1e-5
+            key = list(zip(-np.abs(value), column))
+            bad += key != sorted(key)
+            pair += 1
+    ok(bad == 0 and pair == len(found.sum), f"{what}: {bad} of {pair} pairs are not NumPy's")
+
+
+@claim("lists and sums are those of NumPy, for every kind of attention")
+def check_values(p):
+    for facts in ({}, {"causal": 0}, {"window": 70}, {"causal": 0, "window": 9, "scale": 0.4},
+                  {"softcap": 2.0}):
+        path = capture(p.at("c.h5"), **facts)
+        codes = p.encode(path, "codes")
+        atoms, _ = codes_of(codes)
+        for top in (7, 1) if not facts else (7,):
+            out = p.attribute(path, codes, "a.h5", "--top", top)
+            found = Result(out)
+            lists_check(p, facts, top, atoms, found, f"{facts}, top {top}")
+            ok(list(found.facts["shape"]) == [found.sum.size, 1200 * H] and
+               found.facts["heads"] == H and found.facts["top"] == top, f"{found.facts}")
+        need(sagitta("verify", out), "verify")
+        ok(not wrong_seals(out), "seals")
+    found = Result(p.attribute(capture(p.at("c.h5")), p.encode(p.at("c.h5"), "codes"), "all.h5",
+                               "--top", 1024))
+    sums = np.array([found.data[a:b].astype("f8").sum()
+                     for a, b in zip(found.indptr, found.indptr[1:]) if b - a < 1024])
+    whole = found.sum[np.diff(found.indptr) < 1024]
+    ok(len(whole) > 500 and np.abs(sums - whole).max() < 1e-6, "short lists have everything")
+
+
+@claim("sums are the routed scores and the mean's share; later rounds explain the row itself")
+def check_scores(p):
+    path = capture(p.at("c.h5"))
+    need(sagitta("harvest", "--capture", path, "--output", p.at("rows.h5"), "--force"), "harvest")
+    with h5py.File(p.at("rows.h5")) as f:
+        rows = f["rows"][:].astype("f8")
+    for words, first, centred in (((), S, 0), (("--center",), S, 1), (("--rounds", 2), S // 2, 0),
+                                  (("--rounds", S, "--center"), 1, 1),
+                                  (("--codes", "nonnegative", "--center"), S, 1)):
+        codes = p.encode(path, "codes", *words)
+        atoms, score = codes_of(codes)
+        done = p.run(path, codes, "a.h5")
+        need(done, f"{words}")
+        found = Result(p.at("a.h5"))
+        sums = found.sum.reshape(atoms.shape)
+        exact = np.einsum("ip,iap->ia", rows, ATOMS[atoms].astype("f8"))
+        ok(np.abs(sums - exact).max() < 2e-6, f"{words}: the row's own score")
+        want = sums - found.mean[atoms]
+        if "nonnegative" in words:
+            want = np.maximum(want, 0)
+        ok(np.abs(want - score)[:, :first].max() < 2e-6, f"{words}: scores of the first round")
+        ok(first == S or np.abs(want - score)[:, first:].max() > 0.01, f"{words}: residuals differ")
+        ok((found.mean != 0).any() == bool(centred), f"{words}: the mean's share")
+        ok(found.facts["compared"] == len(Q) * first and 0 < found.facts["error"] < 1e-6 and
+           f"compared={len(Q) * first} beyond={found.facts['beyond']} " in done.stderr,
+           f"{words}: {found.facts} {done.stderr[-300:]}")
+        with h5py.File(f"{codes}/supports.h5") as f:
+            ok(all(found.inputs[n] == f["inputs"].attrs[n] for n in
+                   ("rows_hash", "dictionary_hash")), f"{words}: hashes")
+    need(sagitta("route", "--rows", p.at("rows.h5"), "--dictionary", p.at("dictionary.h5"),
+                 "--top-s", S, "--output", p.at("routed.h5"), "--force"), "route")
+    scores = Result(p.attribute(path, p.at("routed.h5"), "r.h5"))
+    ok(scores.facts["compared"] == len(Q) * S, "scores of route")
+    codes = p.encode(path, "codes", "--codes", "nonnegative", s=30)
+    _, score = codes_of(codes)
+    facts = Result(p.attribute(path, codes, "a.h5", "--top", 1)).facts
+    ok((score == 0).any() and facts["error"] < 1e-6, f"positive parts: {facts}")
+
+
+@claim("equal contributions stand by position, then by head")
+def check_ties(p):
+    n = 9
+    k, v = np.zeros((n, H_KV, D), "f4"), np.ones((n, H_KV, DV), "f4")
+    v[4:6] = -1
+    atom = np.zeros((2, H * DV), "f4")
+    atom[0, ::DV] = np.float32(1 / np.sqrt(H))  # the same for every head
+    atom[1, :DV] = np.float32(1 / np.sqrt(DV))  # of head 0 alone
+    atom[0, 0] = np.sqrt(1 - (H - 1) * float(atom[0, DV]) ** 2)
+    atom[0] = atom[0, DV]
+    atom[0, np.arange(H * DV) % DV != 0] = 0
+    with h5py.File(p.at("two.h5"), "w") as f:
+        f["atoms"] = atom
+    path = capture(p.at("t.h5"), Q[:2], k, v, None, None, causal=0)
+    need(sagitta("encode", "--capture", path, "--dictionary", p.at("two.h5"), "--top-s", 2,
+                 "--output", p.at("ties"), "--force"), "encode")
+    for top in 10, 1000:
+        found = Result(p.attribute(path, p.at("ties"), "a.h5", "--top", top, dictionary="two.h5"))
+        with h5py.File(p.at("ties/supports.h5")) as f:
+            atoms = f["supports/indices"][:]
+        for e, a in enumerate(atoms):
+            part = slice(found.indptr[e], found.indptr[e + 1])
+            heads = range(H) if a == 0 else [0]
+            want = [j * H + h for j in range(n) for h in heads][:top]
+            ok(list(found.indices[part]) == want, f"atom {a}: {found.indices[part]}")
+            sign = np.where((np.array(want) // H >= 4) & (np.array(want) // H < 6), -1, 1)
+            ok((np.sign(found.data[part]) == sign).all(), f"atom {a}: signs")
+
+
+@claim("any ranks, blocks and threads give the same bytes, from plain and paged captures")
+def check_partition(p):
+    for facts in {}, {"window": 300}:
+        path = capture(p.at("c.h5"), **facts)
+        codes = p.encode(path, "codes", "--rounds", 2, "--center")
+        one = p.attribute(path, codes, "one.h5", "--threads", 1)
+        for ranks, words in ((1, ()), (2, ()), (3, ("--block", 37)), (5, ()), (0, ("--block", 1)),
+                             (0, ("--threads", 3, "--cpu-variant", "baseline")),
+                             (5, ("--block", 2))):
+            done = p.run(path, codes, "more.h5", *words, ranks=ranks)
+            if "lacks the instructions" in done.stderr:
+                continue
+            need(done, f"{ranks} ranks {words}")
+            same(one, p.at("more.h5"), f"{ranks} ranks {words}")
+        for size in (1, 16, 24):
+            paged = p.attribute(pool(p.at("p.h5"), size, **facts), codes, "paged.h5",
+                                ranks=2 if size == 24 else 0)
+            same(one, paged, f"blocks of {size}")
+
+
+def csr_write(path, lengths, k=K, seed=2):
+    """Supports of another program: rows of any length, no scores."""
+    rng = np.random.default_rng(seed)
+    with h5py.File(path, "w") as f:
+        g = f.create_group("supports")
+        g.attrs["shape"] = np.array([len(lengths), k], "i8")
+        g["indptr"] = starts(lengths)
+        g["indices"] = np.concatenate([rng.permutation(k)[:n] for n in lengths]).astype("i4")
+        g["data"] = np.ones(sum(lengths), "f4")
+    return path
+
+
+@claim("rows of any length, one row, rows that see nothing, and no entry at all")
+def check_shapes(p):
+    path = capture(p.at("c.h5"))
+    lengths = RANDOM.integers(0, 6, len(Q))
+    codes = csr_write(p.at("ragged.h5"), lengths)
+    with h5py.File(codes) as f:
+        atoms = np.split(f["supports/indices"][:], np.cumsum(lengths)[:-1])
+    done = p.run(path, codes, "a.h5", "--top", 3)
+    need(done, "ragged")
+    ok("no sum was compared" in done.stderr, done.stderr[-300:])
+    found, pair, bad = Result(p.at("a.h5")), 0, 0
+    for i, (_, all_of) in enumerate(oracle(atoms, {})):
+        for a in range(len(atoms[i])):
+            bad += abs(found.sum[pair] - all_of[a].sum()) > 1e-5
+            pair += 1
+    ok(bad == 0 and pair == lengths.sum() == len(found.sum), f"{bad} of {pair} sums")
+    for ranks in 2, 5:
+        same(p.at("a.h5"), p.attribute(path, codes, "b.h5", "--top", 3, ranks=ranks), f"{ranks}")
+    blind = Q_START[-2]  # the first query of the last sequence has no position
+    first = int(starts(lengths)[blind])
+    ok((np.diff(found.indptr)[first:first + lengths[blind]] == 0).all() and
+       (found.sum[first:first + lengths[blind]] == 0).all(), "a query that sees nothing")
+    none = csr_write(p.at("none.h5"), [0] * len(Q))
+    for ranks in 0, 3:
+        found = Result(p.attribute(path, none, "a.h5", ranks=ranks))
+        ok(len(found.sum) == len(found.data) == 0 and list(found.indptr) == [0], "no entry")
+        need(sagitta("verify", p.at("a.h5")), "verify")
+    single = capture(p.at("s.h5"), Q[:1], KEYS[:1], V[:1], None, None)
+    codes = p.encode(single, "single")
+    one = p.attribute(single, codes, "one.h5", "--top", 100)
+    for ranks in 3, 5:
+        same(one, p.attribute(single, codes, "b.h5", "--top", 100, ranks=ranks), f"{ranks}: a row")
+    found = Result(one)
+    ok(len(found.sum) == S and (np.diff(found.indptr) == H).all(), "all heads of one position")
+    scaled = 3 * ATOMS
+    np.save(p.at("scaled.npy"), scaled)
+    need(sagitta("encode", "--capture", path, "--dictionary", p.at("scaled.npy"), "--normalize",
+                 "--top-s", S, "--output", p.at("norm"), "--force"), "encode --normalize")
+    p.attribute(path, p.at("norm"), "n.h5", "--normalize", dictionary="scaled.npy")
+    fails(p.run(path, p.at("norm"), "n.h5", dictionary="scaled.npy"), 65, ["norm 3"], "norms")
+
+
+@claim("a fit's supports are explained too")
+def check_fit(p):
+    path = capture(p.at("c.h5"))
+    need(sagitta("fit", "--capture", path, "--atoms", 12, "--top-s", 3, "--sweeps", 1,
+                 "--holdout-share", 0, "--output", p.at("run"), "--force"), "fit")
+    found = Result(p.attribute(path, p.at("run"), "a.h5", ranks=2, dictionary="run"))
+    ok(found.facts["compared"] == len(Q) and (found.mean != 0).any(), f"{found.facts}")
+
+
+@claim("what does not belong together is refused, with what to give")
+def check_refused(p):
+    path = capture(p.at("c.h5"))
+    codes = p.encode(path, "codes")
+    np.save(p.at("wide.npy"), np.eye(H * DV + 1, dtype="f4")[:K])
+    np.save(p.at("less.npy"), ATOMS[:-1])
+    np.save(p.at("other.npy"), ATOMS[::-1])
+    np.save(p.at("frames.npy"), np.stack([np.eye(H * DV, dtype="f4")[:2]] * K))
+    for name, words in (("wide.npy", ["6 heads of 20 columns, 120 in all", "have 121", "capture"]),
+                        ("less.npy", ["39 atoms", "is of 40", "give the dictionary"]),
+                        ("other.npy", ["dictionary_hash", "give the dictionary"]),
+                        ("frames.npy", ["frames of 2", "one vector each"])):
+        for ranks in 0, 2:
+            fails(p.run(path, codes, "no.h5", dictionary=name, ranks=ranks), 65, words, name)
+    few = capture(p.at("few.h5"), Q[:5], KEYS[:5], V[:5], None, None)
+    fails(p.run(few, codes, "no.h5"), 65, ["5 queries", "rows", "whose rows were encoded"], "few")
+    other = capture(p.at("o.h5"), v=V[::-1].copy())
+    for ranks in 0, 3:
+        fails(p.run(other, codes, "no.h5", ranks=ranks), 65,
+              ["row 0 of", "has the score", "give the capture whose rows"], "other rows")
+    last = V.copy()
+    last[-1, -1, -1] += 1e-4  # seen by no score, but by the hash
+    for ranks in 0, 3:
+        fails(p.run(capture(p.at(f"last{ranks}.h5"), v=last), codes, "no.h5", ranks=ranks), 65,
+              ["of other rows than", "rows_hash", "give the capture"], "the last row")
+    shutil.copytree(codes, p.at("named"))
+    with h5py.File(p.at("named/supports.h5"), "r+") as f:
+        f.attrs["encoder"] = "relu"
+    fails(p.run(path, p.at("named"), "no.h5"), 65, ["relu encoder", "--dictionary"], "an encoder")
+    for left, said in (("--supports", "make them with"), ("--dictionary", "encoded with"),
+                       ("--capture", "whose rows were encoded")):
+        words = {"--supports": codes, "--dictionary": p.at("dictionary.h5"), "--capture": path}
+        del words[left]
+        done = sagitta("attribute", *sum(map(list, words.items()), []), "--output", p.at("no.h5"))
+        fails(done, 2, [f"'{left}' is missing", said], left)
+    fails(p.run(path, p.at("empty.h5"), "no.h5"), 74, ["cannot open"], "no supports")
+    fails(p.run(path, codes, "no.h5", "--top", 0), 2, ["top"], "no list")
+    ok(not os.path.exists(p.at("no.h5")), "nothing is published")
+
+
+@claim("verify looks at ranges and order, the hashes being right")
+def check_verify(p):
+    path = capture(p.at("c.h5"))
+    good = p.attribute(path, p.encode(path, "codes"), "good.h5")
+    for name, at, value, said in (("indices", 3, 1200 * H, "is not in"), ("data", 3, 0, "is 0"),
+                                  ("data", 9, 5, "weaker"), ("indptr", 2, 9999999, "sources")):
+        spoilt = shutil.copy(good, p.at("spoilt.h5"))
+        with h5py.File(spoilt, "r+") as f:
+            f[f"attribution/{name}"][at] = value
+            reseal(f)
+        fails(sagitta("verify", spoilt), 65, [said], f"{name} {at}")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        p = Place(folder)
+        check_values(p)
+        check_scores(p)
+        check_ties(p)
+        check_partition(p)
+        check_shapes(p)
+        check_fit(p)
+        check_refused(p)
+        check_verify(p)
+    done_testing()
+
+
+main()
