@@ -17,6 +17,7 @@ kernel_files = \
   %D%/arrow_sums.h %D%/arrow_products.h %D%/arrow_border.h \
   %D%/dense_types.h %D%/dense_rows.h %D%/dense_product.cu %D%/dense_factor.cu %D%/dense_solve.cu \
   %D%/dense_corners.cu %D%/dense_unit.cu %D%/dense_entries.cu \
+  %D%/attention_types.h %D%/functions.h %D%/walk.h %D%/attention_tile.cu %D%/attention_few.cu \
   %D%/joint_types.h %D%/joint_add.cu %D%/pair.h \
   %D%/arrow.cu %D%/arrow_lanes.cu %D%/arrow_sum.cu %D%/arrow_border.cu %D%/arrow_step.cu \
   %D%/look.cu %D%/residual.cu %D%/step.cu %D%/step_types.h %D%/step_rows.h %D%/step_columns.h %D%/step_system.h

@@ -109,6 +109,7 @@ libsagitta_a_SOURCES += \
   %D%/device/cuda/codes.h %D%/device/cuda/codes.c \
   %D%/device/cuda/encoder.h %D%/device/cuda/encoder.c \
   %D%/device/cuda/normal.h %D%/device/cuda/normal.c %D%/device/cuda/steps.h %D%/device/cuda/steps.c \
+  %D%/device/cuda/attention.h %D%/device/cuda/attention.c \
   %D%/device/cuda/dense.h %D%/device/cuda/dense.c \
   %D%/device/cuda/joint.h %D%/device/cuda/joint.c \
   %D%/device/cuda/arrow_lot.h %D%/device/cuda/arrow_lot.c \
@@ -295,6 +296,7 @@ sagitta_SOURCES = \
   %D%/cli/refit_resume.h %D%/cli/refit_resume.c \
   %D%/cli/cmd_color.c %D%/cli/cmd_compare.c %D%/cli/cmd_top.c \
   %D%/cli/cmd_terminal.c %D%/cli/bench_dense.h %D%/cli/bench_dense.c \
+  %D%/cli/bench_harvest.h %D%/cli/bench_harvest.c \
   %D%/cli/bench_update.h %D%/cli/bench_update.c \
   %D%/cli/assemble_output.h %D%/cli/assemble_output.c %D%/cli/cmd_assemble.c \
   %D%/cli/cmd_refit.c \

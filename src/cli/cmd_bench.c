@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * sagitta bench: routing (bench_route.c), arrow systems (bench_arrow.c), the joint update
- * (bench_update.c), dense work of the terminal pass (bench_dense.c). */
+ * (bench_update.c), dense work of the terminal pass (bench_dense.c), attention
+ * (bench_harvest.c). */
 #include <string.h>
 
 #include "base/status.h"
 #include "cli/bench_arrow.h"
 #include "cli/bench_dense.h"
+#include "cli/bench_harvest.h"
 #include "cli/bench_route.h"
 #include "cli/bench_update.h"
 #include "cli/command.h"
@@ -17,6 +19,7 @@ struct bench_options {
   struct bench_route_options route;
   struct bench_arrow_options arrow;
   struct bench_dense_options dense;
+  struct bench_harvest_options harvest;
 };
 #define AT(member) offsetof(struct bench_options, member)
 
@@ -35,15 +38,16 @@ static const struct option_table tables[] = {
     {"route, update", bench_route_rows, BENCH_ROUTE_ROWS, AT(route)},
     {"solve", bench_arrow_rows, BENCH_ARROW_ROWS, AT(arrow)},
     {"terminal", bench_dense_rows, BENCH_DENSE_ROWS, AT(dense)},
+    {"harvest", bench_harvest_rows, BENCH_HARVEST_ROWS, AT(harvest)},
     {"General", general_rows, GENERAL_ROWS, AT(general)},
 };
 
 static const struct option_set bench_set = {
     .command = "sagitta bench",
-    .arguments = "route|solve|terminal|update",
+    .arguments = "harvest|route|solve|terminal|update",
     .doc =
         "Measure routing and codes, the solving of arrow systems, the dense work of the terminal "
-        "pass, or the joint update of fit, beside limit and peer where there are some."
+        "pass, the joint update of fit, or attention, beside limit and peer where there are some."
         "\v"
         "GMAC/s counts one multiply and one add of every row, atom and column.  `peak` is a loop "
         "of multiplies and adds on registers: an exact score cannot be faster.  `sgemm` is the "
@@ -63,6 +67,13 @@ static const struct option_set bench_set = {
         "`update` adds up the normal equations of the rows, in which supports are drawn by a power "
         "law and one atom is in half of the rows, and takes four passes of the descent; in fused "
         "multiply-adds a second.\n\n"
+        "`harvest` takes causal attention of random streams whose queries, keys and values are "
+        "there already; a multiply-add counts as two operations, and each number is moved once.  "
+        "`peak` is what fused multiply-adds alone take, `copy`, on a GPU, a copy of as many bytes "
+        "inside its memory; `paged` has blocks in a random order.\n\n"
+        "  sagitta bench harvest --device cuda --heads 12 --positions 4096 --head-columns 64\n"
+        "  sagitta bench harvest --device cuda --streams 32 --queries 1 --heads 32 --kv-heads 8 "
+        "--head-columns 128 --cells f16\n"
         "  sagitta bench update --n-rows 24576 --atoms 4096 --columns 384 --top-s 32\n"
         "  sagitta bench terminal --schur 4096\n"
         "  sagitta bench terminal --schur 16384 --device cuda\n"
@@ -82,8 +93,10 @@ static int measure(const struct bench_options *o, const char *what,
   if (strcmp(what, "solve") == 0) return bench_arrow(&o->arrow, common);
   if (strcmp(what, "terminal") == 0) return bench_dense(&o->dense, common);
   if (strcmp(what, "update") == 0) return bench_update(&o->route, common);
+  if (strcmp(what, "harvest") == 0) return bench_harvest(&o->harvest, common);
   CHECK(strcmp(what, "route") == 0, ERR_USAGE,
-        "unknown benchmark '%s': there are 'route', 'solve', 'terminal' and 'update'", what);
+        "unknown benchmark '%s': there are 'harvest', 'route', 'solve', 'terminal' and 'update'",
+        what);
   return bench_route(&o->route, common);
 }
 
