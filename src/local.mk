@@ -221,7 +221,7 @@ libsagitta_a_SOURCES += \
   %D%/seed/mean.h %D%/seed/mean.c
 
 # harvest: rows from attention
-libsagitta_a_SOURCES += %D%/harvest/harvest.h %D%/harvest/harvest.c \
+libsagitta_a_SOURCES += %D%/harvest/harvest.h %D%/harvest/harvest.c %D%/harvest/held.h %D%/harvest/held.c \
   %D%/harvest/pack.h %D%/harvest/pack.c
 
 # solve: the arrow systems of a file

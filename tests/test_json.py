@@ -394,6 +394,7 @@ def check_bench(p):
     for words, names in ((["route", *shape], "random data"),
                          (["update", *shape, "--top-s", 4], "descent"),
                          (["terminal", "--schur", 64], "factor"),
+                         (["harvest", "--positions", 100, "--heads", 2], "contiguous"),
                          (["solve", "--systems", 20, "--system-rows", 8], None)):
         page, _ = p.tell("bench", *words, *small)
         ok(page["benchmark"] == words[0] and page["repeats"] == 2, f"{page}")
