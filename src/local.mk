@@ -110,6 +110,7 @@ libsagitta_a_SOURCES += \
   %D%/device/cuda/codes.h %D%/device/cuda/codes.c \
   %D%/device/cuda/encoder.h %D%/device/cuda/encoder.c \
   %D%/device/cuda/normal.h %D%/device/cuda/normal.c %D%/device/cuda/steps.h %D%/device/cuda/steps.c \
+  %D%/device/cuda/attention.h %D%/device/cuda/attention.c \
   %D%/device/cuda/dense.h %D%/device/cuda/dense.c \
   %D%/device/cuda/triad.h %D%/device/cuda/triad.c %D%/device/cuda/train.h %D%/device/cuda/train.c \
   %D%/device/cuda/joint.h %D%/device/cuda/joint.c \
@@ -223,7 +224,7 @@ libsagitta_a_SOURCES += \
   %D%/seed/mean.h %D%/seed/mean.c
 
 # harvest: rows from attention
-libsagitta_a_SOURCES += %D%/harvest/harvest.h %D%/harvest/harvest_impl.h %D%/harvest/harvest.c \
+libsagitta_a_SOURCES += %D%/harvest/harvest.h %D%/harvest/harvest_impl.h %D%/harvest/harvest.c %D%/harvest/held.h %D%/harvest/held.c \
   %D%/harvest/attribute.h %D%/harvest/attribute.c \
   %D%/harvest/attribute_share.h %D%/harvest/attribute_share.c \
   %D%/harvest/pack.h %D%/harvest/pack.c
@@ -300,8 +301,9 @@ sagitta_SOURCES = \
   %D%/cli/refit_resume.h %D%/cli/refit_resume.c \
   %D%/cli/cmd_color.c %D%/cli/cmd_compare.c %D%/cli/cmd_top.c \
   %D%/cli/cmd_terminal.c %D%/cli/bench_dense.h %D%/cli/bench_dense.c \
+  %D%/cli/bench_harvest.h %D%/cli/bench_harvest.c \
   %D%/cli/bench_update.h %D%/cli/bench_update.c \
-  %D%/cli/bench_triad.h %D%/cli/bench_triad.c %D%/cli/bench_train.c \
+  %D%/cli/bench_triad.h %D%/cli/bench_triad.c %D%/cli/bench_train.h %D%/cli/bench_train.c \
   %D%/cli/assemble_output.h %D%/cli/assemble_output.c %D%/cli/cmd_assemble.c \
   %D%/cli/cmd_refit.c \
   %D%/cli/cmd_files.c \

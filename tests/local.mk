@@ -11,6 +11,7 @@ check_PROGRAMS += \
   %D%/test_comm_gpu \
   %D%/test_comm_verbs \
   %D%/test_cores \
+  %D%/test_cuda_attention \
   %D%/test_cuda_coder \
   %D%/test_cuda_arrow \
   %D%/test_cuda_codes \

@@ -8,7 +8,7 @@ import tempfile
 import h5py
 import numpy as np
 
-from tap import claim, done_testing, fails, need, ok, sagitta, same, skip
+from tap import claim, done_testing, fails, gpu_present, need, ok, sagitta, same, skip
 
 SEQUENCES = [(5, 5), (130, 130), (1, 1), (0, 7), (64, 200), (40, 1200), (3, 2)]
 H, H_KV, D, DV = 6, 2, 24, 20
@@ -180,6 +180,49 @@ def rows_check(at):
     fails(sagitta("encode", *encode, f"{at}/no"), 2, ["--rows", "--capture"], "none")
 
 
+@claim("a GPU gives the same bytes, and without one a sentence says so")
+def gpu_check(at):
+    path = capture(f"{at}/c.h5")
+    if not gpu_present():
+        fails(harvest(path, f"{at}/none.h5", "--device", "cuda"), 69, ["CUDA"], "there is none")
+        return
+    gpu_captures_check(at)
+    wide = [RANDOM.standard_normal((40, H, 300)).astype(np.float32) for _ in range(3)]
+    capture(f"{at}/x.h5", *wide, None, None)
+    fails(harvest(f"{at}/x.h5", f"{at}/x-rows.h5", "--device", "cuda"), 69, ["300", "256"], "wide")
+    dictionary = ("--dictionary", f"{at}/fit/dictionary.h5")
+    for device in ("cpu", "cuda"):
+        need(sagitta("encode", "--capture", path, *dictionary, "--device", device, "--output",
+                     f"{at}/encoded-{device}"), f"encode, {device}")
+    same(f"{at}/encoded-cpu/supports.h5", f"{at}/encoded-cuda/supports.h5", "encode --capture")
+
+
+def gpu_captures_check(at):
+    """Plain captures and pools of every type, with odd cells, on one rank and two."""
+    odd = [x[:, :, :23 if x is not V else 17] for x in (Q, K, V)]
+    one = [odd[0], odd[1][:, :1], odd[2][:, :1]]
+    cases = {
+        "plain": {}, "window": dict(window=70), "full": dict(causal=0), "cap": dict(softcap=2.0),
+        "pool": dict(pool=pool_make(16), window=300), "pool of 24": dict(pool=pool_make(24)),
+        "float16": dict(zip("qkv", (x.astype(np.float16) for x in (Q, K, V)))),
+        "bfloat16": dict(zip("qkv", map(bfloat16, (Q, K, V)))),
+        "odd": dict(zip("qkv", (x.astype(np.float16) for x in one))),
+        "mixed": dict(v=V.astype(np.float16)),
+    }
+    for what, change in cases.items():
+        path = capture(f"{at}/g.h5", **change)
+        need(harvest(path, f"{at}/g-cpu.h5", "--device", "cpu"), f"{what}, cpu")
+        for ranks, words in ((0, ()), (2, ("--block", 50))):
+            done = harvest(path, f"{at}/g-cuda.h5", "--device", "cuda", *words, ranks=ranks)
+            need(done, f"{what}, cuda")
+            ok("device=cuda" in done.stderr, f"{what}: it was a GPU")
+            same(f"{at}/g-cpu.h5", f"{at}/g-cuda.h5", f"{what}, {ranks} ranks")
+    k = K.copy()
+    k[KV_START[1] + 100, 1, 3] = np.nan
+    fails(harvest(capture(f"{at}/n.h5", k=k), f"{at}/n-rows.h5", "--device", "cuda"), 65,
+          ["row 105 ", "query 100 of sequence 1", "head 3"], "a row that is not finite")
+
+
 @claim("what is wrong with a capture is named before any work")
 def refused_check(at):
     pool = pool_make(16)
@@ -236,6 +279,7 @@ def main():
         pools_check(at)
         types_check(at)
         rows_check(at)
+        gpu_check(at)
         refused_check(at)
         finite_check(at)
     done_testing()

@@ -413,6 +413,7 @@ def check_bench(p):
                          (["update", *shape, "--top-s", 4], "descent"),
                          (["dense", *shape], "gradient"), (["train", *shape, "--top-s", 4], "step"),
                          (["terminal", "--schur", 64], "factor"),
+                         (["harvest", "--positions", 100, "--heads", 2], "contiguous"),
                          (["solve", "--systems", 20, "--system-rows", 8], None)):
         page, _ = p.tell("bench", *words, *small)
         ok(page["benchmark"] == words[0] and page["repeats"] == 2, f"{page}")

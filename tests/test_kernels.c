@@ -133,6 +133,29 @@ static void check_triad(enum kernel_name name)
     }
 }
 
+/* Attention: a form for heads, type, soft cap and, of few rows, their number. */
+static void check_attention(enum kernel_name name)
+{
+  static const struct {
+    idx d, dv;
+    int cells, capped, few;
+  } uses[] = {
+      {16, 16, CELLS_F32, 0, 1},   {64, 64, CELLS_F32, 0, 8},   {64, 64, CELLS_F16, 1, 4},
+      {80, 80, CELLS_BF16, 0, 2},  {96, 40, CELLS_F32, 0, 4},   {128, 128, CELLS_F32, 0, 4},
+      {128, 128, CELLS_F16, 0, 4}, {128, 128, CELLS_F32, 1, 8}, {17, 5, CELLS_BF16, 1, 2},
+      {256, 256, CELLS_F32, 0, 8}, {256, 256, CELLS_F16, 1, 8}, {160, 200, CELLS_F16, 0, 4}};
+  for (int a = 0; a < LENGTH(architectures); a++)
+    for (int u = 0; u < LENGTH(uses); u++) {
+      struct kernel_shape shape = {.top_k = 1,
+                                   .head_d = uses[u].d,
+                                   .head_dv = uses[u].dv,
+                                   .cells = uses[u].cells,
+                                   .capped = uses[u].capped,
+                                   .few = uses[u].few};
+      check_form(name, architectures[a], &shape);
+    }
+}
+
 /* Forms differ by the capacity of lists, by frames, by what a pass keeps, by the size of supports,
  * by the values of scores and by the hooks of tests. */
 static void check_kernel(enum kernel_name name)
@@ -266,6 +289,8 @@ int main(void)
       check_product();
     else if (name == KERNEL_TRIAD_PRODUCT || name == KERNEL_TRIAD_GRADIENT)
       check_triad((enum kernel_name)name);
+    else if (name == KERNEL_ATTENTION_TILE || name == KERNEL_ATTENTION_FEW)
+      check_attention((enum kernel_name)name);
     else
       check_kernel((enum kernel_name)name);
   }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Steps on one batch of random rows, which is there already; medians of their parts. */
+#include "cli/bench_train.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -10,7 +12,6 @@
 #include "base/rng.h"
 #include "base/status.h"
 #include "cli/bench_median.h"
-#include "cli/bench_triad.h"
 #include "train/step.h"
 #include "train/train.h"
 

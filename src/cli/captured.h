@@ -23,6 +23,10 @@ struct captured {
   struct device device;
   struct harvest_reader *reader;
 };
+/* Open the device that harvests a capture.  `auto` takes a CPU for a capture that the GPU cannot
+ * take; the log says why.  Not collective. */
+int captured_device_open(struct device *device, const struct capture_source *capture,
+                         const struct device_options *options);
 /* ERR_USAGE unless one of the two options is given, and the other NULL. */
 int rows_or_capture_check(const char *name, const char *capture);
 /* Open the rows of the one that is given.  captured_close() follows rows_input_close(), also when

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * sagitta bench: routing (bench_route.c), arrow systems (bench_arrow.c), the joint update
  * (bench_update.c), dense work of the terminal pass (bench_dense.c), products of matrices
- * (bench_triad.c) and steps of training (bench_train.c). */
+ * (bench_triad.c), steps of training (bench_train.c), attention (bench_harvest.c). */
 #include <string.h>
 
 #include "base/status.h"
 #include "cli/bench_arrow.h"
 #include "cli/bench_dense.h"
+#include "cli/bench_harvest.h"
 #include "cli/bench_route.h"
+#include "cli/bench_train.h"
 #include "cli/bench_triad.h"
 #include "cli/bench_update.h"
 #include "cli/command.h"
@@ -19,6 +21,7 @@ struct bench_options {
   struct bench_route_options route;
   struct bench_arrow_options arrow;
   struct bench_dense_options dense;
+  struct bench_harvest_options harvest;
 };
 #define AT(member) offsetof(struct bench_options, member)
 
@@ -37,16 +40,17 @@ static const struct option_table tables[] = {
     {"route, update, dense, train", bench_route_rows, BENCH_ROUTE_ROWS, AT(route)},
     {"solve", bench_arrow_rows, BENCH_ARROW_ROWS, AT(arrow)},
     {"terminal", bench_dense_rows, BENCH_DENSE_ROWS, AT(dense)},
+    {"harvest", bench_harvest_rows, BENCH_HARVEST_ROWS, AT(harvest)},
     {"General", general_rows, GENERAL_ROWS, AT(general)},
 };
 
 static const struct option_set bench_set = {
     .command = "sagitta bench",
-    .arguments = "route|solve|terminal|update|dense|train",
+    .arguments = "route|solve|terminal|update|dense|train|harvest",
     .doc =
         "Measure routing and codes, the solving of arrow systems, the dense work of the terminal "
-        "pass, the joint update of fit, products of matrices or steps of training, beside limit "
-        "and peer where there are some."
+        "pass, the joint update of fit, products of matrices, steps of training or attention, "
+        "beside limit and peer where there are some."
         "\v"
         "GMAC/s counts one multiply and one add of every row, atom and column.  `peak` is a loop "
         "of multiplies and adds on registers: an exact score cannot be faster.  `sgemm` is the "
@@ -68,11 +72,17 @@ static const struct option_set bench_set = {
         "multiply-adds a second.\n\n"
         "`dense` takes the product of --n-rows rows with a matrix of --columns inputs and --atoms "
         "outputs, the way back, and the gradient, each sum in its order; `peak` is what the fused "
-        "multiply-adds of the device allow.  `train` takes steps of `sagitta train` on one batch "
-        "of "
-        "--n-rows rows, on all ranks of mpirun.\n\n"
+        "multiply-adds of the device allow.  `train` takes steps of `sagitta train` on one "
+        "batch of --n-rows rows, on all ranks of mpirun.\n\n"
+        "`harvest` takes causal attention of random streams whose queries, keys and values are "
+        "there already; a multiply-add counts as two operations, and each number is moved once.  "
+        "`peak` is what fused multiply-adds alone take, `copy`, on a GPU, a copy of as many bytes "
+        "inside its memory; `paged` has blocks in a random order.\n\n"
         "  sagitta bench dense --n-rows 16384 --columns 768 --atoms 32768 --device cuda\n"
         "  sagitta bench train --n-rows 8192 --columns 768 --atoms 32768 --top-s 32 --device cuda\n"
+        "  sagitta bench harvest --device cuda --heads 12 --positions 4096 --head-columns 64\n"
+        "  sagitta bench harvest --device cuda --streams 32 --queries 1 --heads 32 --kv-heads 8 "
+        "--head-columns 128 --cells f16\n"
         "  sagitta bench update --n-rows 24576 --atoms 4096 --columns 384 --top-s 32\n"
         "  sagitta bench terminal --schur 4096\n"
         "  sagitta bench terminal --schur 16384 --device cuda\n"
@@ -94,10 +104,12 @@ static int measure(const struct bench_options *o, const char *what,
   if (strcmp(what, "update") == 0) return bench_update(&o->route, common);
   if (strcmp(what, "dense") == 0) return bench_triad(&o->route, common);
   if (strcmp(what, "train") == 0) return bench_train(&o->route, common, c);
-  CHECK(strcmp(what, "route") == 0, ERR_USAGE,
-        "unknown benchmark '%s': there are 'route', 'solve', 'terminal', 'update', 'dense' and "
-        "'train'",
-        what);
+  if (strcmp(what, "harvest") == 0) return bench_harvest(&o->harvest, common);
+  CHECK(
+      strcmp(what, "route") == 0, ERR_USAGE,
+      "unknown benchmark '%s': there are 'route', 'solve', 'terminal', 'update', 'dense', 'train' "
+      "and 'harvest'",
+      what);
   return bench_route(&o->route, common);
 }
 

@@ -207,14 +207,17 @@ static int dictionary_open(struct encode_state *job, const struct encode_options
 static int inputs_open(const struct run *run, struct encode_state *job,
                        const struct encode_options *o)
 {
-  const struct device_options cpu = {.p = 1,
-                                     .d = 1,
-                                     .threads = threads_default(run, o->compute.threads),
-                                     .variant = o->compute.cpu_variant};
+  const struct device_options harvests = {.p = 1,
+                                          .d = 1,
+                                          .threads = threads_default(run, o->compute.threads),
+                                          .variant = o->compute.cpu_variant,
+                                          .kind = o->compute.device,
+                                          .kernels = o->compute.kernels,
+                                          .local_rank = run->comm.local_rank};
   TRY(rows_or_capture_check(o->rows, o->capture));
   CHECK(o->output.output || o->dry_run, ERR_USAGE,
         "'--output' is missing: a folder, or a file that ends in .h5");
-  TRY(rows_or_capture_open(&job->rows, &job->captured, o->rows, o->capture, &cpu));
+  TRY(rows_or_capture_open(&job->rows, &job->captured, o->rows, o->capture, &harvests));
   TRY(dictionary_open(job, o));
   const struct row_source *rows = &job->rows.source;
   const struct atom_source *atoms = &job->dictionary.source;

@@ -176,9 +176,13 @@ static int inputs_open(struct fit_job *j)
   CHECK(length, ERR_USAGE, "'--output' is missing: a folder");
   CHECK(length < 3 || strcmp(output + length - 3, ".h5") != 0, ERR_USAGE,
         "'--output' is '%s', but two files are made: give a folder", output);
-  const struct device_options cpu = {
-      .p = 1, .d = 1, .threads = threads_default(j->run, o->threads), .variant = o->cpu_variant};
-  TRY(rows_or_capture_open(&j->rows, &j->captured, o->rows, o->capture, &cpu));
+  const struct device_options harvests = {.p = 1,
+                                          .d = 1,
+                                          .threads = threads_default(j->run, o->threads),
+                                          .variant = o->cpu_variant,
+                                          .kind = o->device,
+                                          .local_rank = j->run->comm.local_rank};
+  TRY(rows_or_capture_open(&j->rows, &j->captured, o->rows, o->capture, &harvests));
   if (o->holdout) TRY(rows_input_open(&j->holdout, o->holdout));
   if (o->holdout) TRY(rows_inputs_disjoint(&j->holdout, "--holdout", &j->rows, "--rows"));
   CHECK(!o->relaxation || o->relaxation >= 1, ERR_USAGE,

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * sagitta harvest: captured queries, keys and values -> rows.h5. */
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "cli/agreement.h"
+#include "cli/captured.h"
 #include "cli/command.h"
 #include "cli/run_page.h"
 #include "cli/threads.h"
@@ -16,7 +19,7 @@
 struct harvest_options {
   struct general_options general;
   struct output_options output;
-  const char *capture, *cpu_variant;
+  const char *capture, *cpu_variant, *device, *kernels;
   idx block, threads;
 };
 #define AT(member) offsetof(struct harvest_options, member)
@@ -31,6 +34,8 @@ static const struct option_row speed_rows[] = {
     {"block", OPTION_INT, AT(block), "0", 0, 1 << 20, NULL, "ROWS",
      "rows that the ranks handle at a time; 0: as many as pay"},
     {"threads", OPTION_INT, AT(threads), "0", 0, 4096, NULL, "COUNT", THREADS_HELP},
+    DEVICE_OPTION(AT(device)),
+    KERNELS_OPTION(AT(kernels)),
     CPU_VARIANT_OPTION(AT(cpu_variant), "instruction set of the CPU's loops"),
 };
 
@@ -51,9 +56,12 @@ static const struct option_set harvest_set = {
            "sequences begin, and heads of k and v that several heads of q share (doc/formats.md, "
            "Captures).  A paged pool is read in place, position by position, and gives the bits of "
            "the same keys and values in one piece.\n\n"
+           "A GPU takes heads of up to 256 columns, and holds all keys and values of the capture "
+           "as they are stored.\n\n"
            "The result is rows.h5 with /rows (N, H D), for `sagitta seed`, `fit` and `encode`, and "
            "/lse (N, H), the natural logarithm of each sum of weights.\n\n"
            "  mpirun -n 4 sagitta harvest --capture capture.h5 --output rows.h5\n"
+           "  sagitta harvest --capture capture.h5 --device cuda --output rows.h5\n"
            "  mpirun -n 4 sagitta fit --rows rows.h5 --atoms 4096 --top-s 16 --output run/",
     .tables = tables,
     .count = LENGTH(tables),
@@ -82,13 +90,19 @@ static int input_open(struct job *j, const struct harvest_options *o)
   return capture_input_open(&j->in, o->capture);
 }
 
-static int device_start(struct job *j, const struct harvest_options *o, int threads)
+static int device_start(struct job *j, const struct run *run, const struct harvest_options *o,
+                        int threads)
 {
-  const struct device_options options = {
-      .p = 1, .d = 1, .threads = threads, .variant = o->cpu_variant};
+  const struct device_options options = {.p = 1,
+                                         .d = 1,
+                                         .threads = threads,
+                                         .variant = o->cpu_variant,
+                                         .kind = o->device,
+                                         .kernels = o->kernels,
+                                         .local_rank = run->comm.local_rank};
   TRY(device_check_fma());
   TRY(device_check_subnormals(threads));
-  return device_open(&j->device, &options);
+  return captured_device_open(&j->device, &j->in.source, &options);
 }
 
 static int block_write(void *self, gidx first, gidx count, const float *rows, const float *lse)
@@ -132,10 +146,14 @@ static int entries_tell(const struct job *j)
 static int result_finish(const struct run *run, struct job *j, int threads)
 {
   struct run_fact facts[MAX_FACTS];
+  char device[160];
+  int is_cpu = strcmp(j->device.kind, "cpu") == 0;
   if (run->comm.rank) return OK;
+  snprintf(device, sizeof device, "%s%s%s", j->device.kind, is_cpu ? "" : " ",
+           is_cpu ? "" : j->device.variant);
   TRY(entries_tell(j));
   TRY(h5_array_close(&j->lse));
-  return matrix_output_finish(&j->file, facts, run_facts(run, "cpu", threads, facts));
+  return matrix_output_finish(&j->file, facts, run_facts(run, device, threads, facts));
 }
 
 static void result_log(const struct run *run, const struct job *j)
@@ -143,9 +161,9 @@ static void result_log(const struct run *run, const struct job *j)
   const struct capture_source *s = &j->in.source;
   const struct attention *a = &s->attention;
   log_info("harvest rows=%lld columns=%d sequences=%lld heads=%d kv_heads=%d blind=%lld ranks=%d "
-           "seconds=%.2f fingerprint=%016llx",
+           "device=%s seconds=%.2f fingerprint=%016llx",
            (long long)s->n, a->heads * a->dv, (long long)s->sequences, a->heads, a->kv_heads,
-           (long long)j->result.blind, run->comm.size, j->seconds,
+           (long long)j->result.blind, run->comm.size, j->device.kind, j->seconds,
            (unsigned long long)j->result.fingerprint);
   if (j->result.blind)
     log_warn("%lld queries see no position, since their sequences have fewer positions than "
@@ -172,7 +190,7 @@ static int job_run(struct job *j, struct run *run, const struct harvest_options 
                 &j->place));
   TRY(threads_report(run, o->threads));
   int threads = threads_default(run, o->threads);
-  TRY(comm_agree(c, device_start(j, o, threads)));
+  TRY(comm_agree(c, device_start(j, run, o, threads)));
   TRY(comm_agree(c, result_open(run, j)));
   TRY(rows_compute(run, j, o));
   TRY(inputs_confirm(c));

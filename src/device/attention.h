@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Operation of a device: queries of one sequence over one shard of its positions (N.27).
+ * Operations of a device: queries over keys and values (N.27).
  *
  * Floor: device.
  *
- * Sums have the bits of model/attention.h for any number of queries in a job, thread count and
- * variant.  Nothing here is collective. */
+ * Results have the bits of model/attention.h for any number of queries in a job, thread count and
+ * variant.  A CPU takes one sequence and one shard of its positions at a time, device_attention();
+ * a GPU takes many sequences whose keys and values it has, attend_run().  Nothing here is
+ * collective. */
 #ifndef DEVICE_ATTENTION_H
 #define DEVICE_ATTENTION_H
 
@@ -33,5 +35,52 @@ static inline idx attention_stride(idx dv)
  * before.  A query that sees nothing here keeps what it has.  ERR_MEMORY; ERR_DEVICE without fused
  * multiply-add, or on a backend that lacks it. */
 int device_attention(struct device *dev, const struct attention_job *job);
+
+/* How keys and values are stored. */
+enum attend_type { ATTEND_F32, ATTEND_F16, ATTEND_BF16 };
+
+/* What a GPU takes: columns of a head, and positions of a sequence, at most. */
+enum { ATTEND_COLUMNS = 256, ATTEND_POSITIONS = (1 << 30) - 1 };
+
+/* Sequences, and where their positions are.  Queries of all sequences stand one after another. */
+struct attend_plan {
+  const struct attention *attention; /* borrowed while attend_open() runs, as all here */
+  idx sequences;
+  const gidx *start;  /* [sequences + 1] where the queries of each begin, rising from 0 */
+  const gidx *at;     /* [sequences] the position of its first query, which may be negative */
+  const gidx *length; /* [sequences] its positions */
+  /* Without a table, position j of a sequence is in cell `cell` + j. */
+  const gidx *cell; /* [sequences] */
+  /* With one, in cell j mod size of block table[j div size] of the sequence's row. */
+  const idx *table; /* [sequences][width]; NULL: there is none */
+  gidx width;       /* entries beyond the length of a sequence may be anything */
+  idx size;
+  gidx cells; /* of k and v */
+  enum attend_type type;
+};
+
+/* All on the device's side. */
+struct attend_job {
+  const struct buffer *q;     /* f32 [queries][heads][d] */
+  const struct buffer *k, *v; /* [cells][kv_heads][d], [cells][kv_heads][dv]; any but the named
+                                 cells may hold anything */
+  const struct buffer *rows;  /* f32 [queries][heads][dv] */
+  const struct buffer *lse;   /* f32 [queries][heads] */
+};
+
+/* The plan as the device has it. */
+struct attend {
+  struct device *device;   /* borrowed */
+  gidx q, k, v, rows, lse; /* bytes that the buffers of a job have, at least */
+  void *state;             /* owned; only the backend looks into it */
+};
+
+/* Check and take a plan, for any number of jobs.  ERR_INPUT names the entry of the table, or the
+ * sequence, that is not right; ERR_DEVICE for heads or sequences beyond what a GPU takes, and on a
+ * CPU; ERR_MEMORY.  attend_close() is safe on a zeroed struct. */
+int attend_open(struct attend *w, struct device *dev, const struct attend_plan *plan);
+void attend_close(struct attend *w);
+/* rows, lse <- (N.27).  Not waited for: what comes after it on the device's stream is. */
+int attend_run(struct attend *w, const struct attend_job *job);
 
 #endif

@@ -73,6 +73,9 @@ struct backend {
 
   /* attention.h */
   int (*attention)(struct device *dev, const struct attention_job *job);
+  int (*attend_open)(struct attend *w, const struct attend_plan *plan);
+  void (*attend_close)(struct attend *w);
+  int (*attend_run)(struct attend *w, const struct attend_job *job);
 
   /* refit.h */
   int (*residuals)(struct device *dev, const struct residual_job *job);

@@ -2,6 +2,7 @@
  * What devices compute: each operation has its arguments checked here and is then passed to its row
  * of the backend's table.  The operations are declared in route.h, encoder.h, codes.h, arrow.h,
  * refit.h, dense.h, normal.h, steps.h, joint.h and lanczos.h. */
+#include "base/num.h"
 #include "base/status.h"
 #include "device/backend.h"
 
@@ -115,6 +116,91 @@ int device_attention(struct device *dev, const struct attention_job *job)
 {
   CHECK_HAS(dev, attention);
   return dev->backend->attention(dev, job);
+}
+
+/* Every position of a sequence is in a cell. */
+static int attend_check_sequence(const struct attend_plan *p, gidx s)
+{
+  long long length = p->length[s], queries = p->start[s + 1] - p->start[s];
+  CHECK(queries >= 0, ERR_INPUT, "sequence %lld has %lld queries", (long long)s, queries);
+  CHECK(length >= 0 && length + queries <= ATTEND_POSITIONS, ERR_DEVICE,
+        "sequence %lld has %lld positions: a GPU takes at most %d", (long long)s, length,
+        ATTEND_POSITIONS);
+  CHECK(p->at[s] <= length - queries && p->at[s] >= -queries, ERR_INPUT,
+        "the first of %lld queries of sequence %lld is at position %lld of %lld", queries,
+        (long long)s, (long long)p->at[s], length);
+  if (!p->table) {
+    CHECK(length == 0 || (p->cell[s] >= 0 && p->cell[s] <= p->cells - length), ERR_INPUT,
+          "sequence %lld has cells %lld .. %lld, and there are %lld", (long long)s,
+          (long long)p->cell[s], (long long)p->cell[s] + length - 1, (long long)p->cells);
+    return OK;
+  }
+  gidx blocks = p->cells / p->size, needed = ceil_div(length, p->size);
+  CHECK(needed <= p->width, ERR_INPUT,
+        "sequence %lld has %lld positions, and its table %lld blocks of %d", (long long)s, length,
+        (long long)p->width, p->size);
+  for (gidx i = 0; i < needed; i++) {
+    idx entry = p->table[s * p->width + i];
+    CHECK(entry >= 0 && entry < blocks, ERR_INPUT,
+          "entry (%lld, %lld) of a table is %d, and there are blocks 0 .. %lld", (long long)s,
+          (long long)i, entry, (long long)blocks - 1);
+  }
+  return OK;
+}
+
+static int attend_check(const struct attend_plan *p)
+{
+  const struct attention *a = p->attention;
+  CHECK(a->kv_heads >= 1 && a->heads >= a->kv_heads && a->heads % a->kv_heads == 0, ERR_INPUT,
+        "%d heads of q and %d of k", a->heads, a->kv_heads);
+  CHECK(a->d >= 1 && a->dv >= 1, ERR_INPUT, "heads of %d and %d columns", a->d, a->dv);
+  CHECK(imax(a->d, a->dv) <= ATTEND_COLUMNS, ERR_DEVICE,
+        "heads have %d and %d columns: a GPU takes at most %d", a->d, a->dv, ATTEND_COLUMNS);
+  CHECK(p->cells >= 0 && p->cells <= INT32_MAX, ERR_DEVICE, "%lld cells: a GPU takes at most %d",
+        (long long)p->cells, INT32_MAX);
+  CHECK(!p->table || p->size >= 1, ERR_INPUT, "blocks of %d cells", p->size);
+  for (gidx s = 0; s < p->sequences; s++) TRY(attend_check_sequence(p, s));
+  return OK;
+}
+
+int attend_open(struct attend *w, struct device *dev, const struct attend_plan *plan)
+{
+  const struct attention *a = plan->attention;
+  gidx size = plan->type == ATTEND_F32 ? 4 : 2, n = plan->start[plan->sequences];
+  *w = (struct attend){.device = dev,
+                       .q = n * a->heads * a->d * 4,
+                       .k = plan->cells * a->kv_heads * a->d * size,
+                       .v = plan->cells * a->kv_heads * a->dv * size,
+                       .rows = n * a->heads * a->dv * 4,
+                       .lse = n * a->heads * 4};
+  CHECK_HAS(dev, attend_open);
+  TRY(attend_check(plan));
+  return dev->backend->attend_open(w, plan);
+}
+
+void attend_close(struct attend *w)
+{
+  if (w->state) w->device->backend->attend_close(w);
+  *w = (struct attend){0};
+}
+
+int attend_run(struct attend *w, const struct attend_job *job)
+{
+  const struct {
+    const char *name;
+    const struct buffer *b;
+    gidx bytes;
+  } sides[] = {{"q", job->q, w->q},
+               {"k", job->k, w->k},
+               {"v", job->v, w->v},
+               {"rows", job->rows, w->rows},
+               {"lse", job->lse, w->lse}};
+  CHECK_HAS(w->device, attend_run);
+  for (int i = 0; i < LENGTH(sides); i++)
+    CHECK(sides[i].b->bytes >= sides[i].bytes, ERR_INTERNAL,
+          "the buffer of %s has %lld bytes, %lld are needed", sides[i].name,
+          (long long)sides[i].b->bytes, (long long)sides[i].bytes);
+  return w->device->backend->attend_run(w, job);
 }
 
 int device_row_sums(struct device *dev, const real *residual, idx p, const struct rows_item *items,

@@ -12,6 +12,7 @@
 #include "base/num.h"
 #include "base/status.h"
 #include "device/attention.h"
+#include "harvest/held.h"
 
 enum { SHARE_BYTES = 32 << 20, BLOCK_BYTES = 1 << 30, MIN_SHARE = 64 };
 
@@ -31,6 +32,21 @@ idx harvest_block(const struct harvest_task *task, int ranks)
   return (idx)imin(imin(share * ranks, most), task->capture->n);
 }
 
+/* What a CPU works in, or a GPU with the keys and values. */
+static int work_alloc(struct harvest *h)
+{
+  const struct attention *a = &h->task->capture->attention;
+  gidx n = h->share, heads = a->heads;
+  const struct held_share arrays = {h->share, h->q, h->rows, h->lse};
+  if (held_wanted(h->task->device))
+    return held_open(&h->held, h->task->capture, h->task->device, &arrays);
+  TRY(arena_alloc(&h->arena, &h->k, (gidx)ATTENTION_SHARD * a->kv_heads * a->d, sizeof *h->k));
+  TRY(arena_alloc(&h->arena, &h->v, (gidx)ATTENTION_SHARD * a->kv_heads * a->dv, sizeof *h->v));
+  TRY(arena_alloc(&h->arena, &h->m, n * heads, sizeof *h->m));
+  TRY(arena_alloc(&h->arena, &h->l, n * heads, sizeof *h->l));
+  return arena_alloc(&h->arena, &h->acc, n * heads * attention_stride(a->dv), sizeof *h->acc);
+}
+
 /* What a rank needs for its share. */
 int harvest_share_alloc(struct harvest *h)
 {
@@ -39,13 +55,9 @@ int harvest_share_alloc(struct harvest *h)
   TRY(arena_alloc(&h->arena, &h->q, n * heads * a->d, sizeof *h->q));
   TRY(arena_alloc(&h->arena, &h->from, n, sizeof *h->from));
   TRY(arena_alloc(&h->arena, &h->end, n, sizeof *h->end));
-  TRY(arena_alloc(&h->arena, &h->k, (gidx)ATTENTION_SHARD * a->kv_heads * a->d, sizeof *h->k));
-  TRY(arena_alloc(&h->arena, &h->v, (gidx)ATTENTION_SHARD * a->kv_heads * a->dv, sizeof *h->v));
-  TRY(arena_alloc(&h->arena, &h->m, n * heads, sizeof *h->m));
-  TRY(arena_alloc(&h->arena, &h->l, n * heads, sizeof *h->l));
-  TRY(arena_alloc(&h->arena, &h->acc, n * heads * attention_stride(a->dv), sizeof *h->acc));
   TRY(arena_alloc(&h->arena, &h->rows, n * heads * a->dv, sizeof *h->rows));
-  return arena_alloc(&h->arena, &h->lse, n * heads, sizeof *h->lse);
+  TRY(arena_alloc(&h->arena, &h->lse, n * heads, sizeof *h->lse));
+  return work_alloc(h);
 }
 
 /* And what a block of all ranks takes. */
@@ -99,6 +111,7 @@ static int sequence_sum(struct harvest *h, gidx sequence, gidx first, idx at, id
   const struct attention *a = &s->attention;
   gidx least, most, row = (gidx)at * a->heads;
   seen_find(h, sequence, first, at, n, &least, &most);
+  if (h->held) return OK; /* takes all sequences of a share at once */
   for (gidx j = least / ATTENTION_SHARD * ATTENTION_SHARD; j < most; j += ATTENTION_SHARD) {
     struct attention_job job = {.attention = a,
                                 .n = n,
@@ -118,37 +131,45 @@ static int sequence_sum(struct harvest *h, gidx sequence, gidx first, idx at, id
   return OK;
 }
 
-/* rows, lse <- results of the share's queries; *bad <- the first that is not finite, or -1. */
-static void share_finish(struct harvest *h, idx count, gidx *bad)
+/* rows, lse <- results of the share's queries. */
+static void share_finish(struct harvest *h, idx count)
 {
   const struct attention *a = &h->task->capture->attention;
-  *bad = -1;
   for (gidx i = 0; i < (gidx)count * a->heads; i++) {
     gidx query = i / a->heads;
     int sees = h->from[query] < h->end[query];
-    float *out = h->rows + i * a->dv;
     const struct attention_sum sum = {h->m[i], h->l[i], h->acc + i * attention_stride(a->dv)};
-    attention_finish(a, &sum, sees, out, h->lse + i);
-    for (idx c = 0; c < a->dv && *bad < 0; c++)
-      if (!isfinite(out[c])) *bad = i;
+    attention_finish(a, &sum, sees, h->rows + i * a->dv, h->lse + i);
   }
+}
+
+/* The first row and head of the share that is not finite, or -1. */
+static gidx share_bad(const struct harvest *h, idx count)
+{
+  const struct attention *a = &h->task->capture->attention;
+  for (gidx i = 0; i < (gidx)count * a->heads * a->dv; i++)
+    if (!isfinite(h->rows[i])) return i / a->dv;
+  return -1;
 }
 
 /* Compute queries first .. first + count - 1; *key <- the row of a failure. */
 int harvest_share_run(struct harvest *h, gidx first, idx count, gidx *key)
 {
   const struct capture_source *s = h->task->capture;
-  gidx bad;
   *key = first;
   if (!count) return OK;
   TRY(s->queries(s->self, first, count, h->q));
-  gidx sequence = harvest_sequence(s, first);
+  gidx sequence = harvest_sequence(s, first), begun = sequence;
   for (idx at = 0; at < count; sequence++) {
     idx n = (idx)(imin(s->start[sequence + 1], first + count) - first) - at;
     TRY(sequence_sum(h, sequence, first + at, at, n));
     at += n;
   }
-  share_finish(h, count, &bad);
+  if (h->held)
+    TRY(held_run(h->held, begun, first, count));
+  else
+    share_finish(h, count);
+  gidx bad = share_bad(h, count);
   if (bad < 0) return OK;
   *key = first + bad / s->attention.heads;
   sequence = harvest_sequence(s, *key);
@@ -209,6 +230,24 @@ static int blocks_run(struct harvest *h)
   return OK;
 }
 
+double harvest_work(const struct capture_source *s)
+{
+  const struct attention *a = &s->attention;
+  double pairs = 0;
+  for (gidx i = 0; i < s->sequences; i++) {
+    double queries = (double)(s->start[i + 1] - s->start[i]), seen = (double)s->length[i];
+    if (a->causal) seen = fmax(seen - queries / 2, seen / 2);
+    if (a->window) seen = fmin(seen, (double)a->window * (a->causal ? 1 : 2));
+    pairs += queries * seen;
+  }
+  return pairs * a->heads * (a->d + a->dv);
+}
+
+int harvest_device_check(const struct capture_source *capture, struct device *device)
+{
+  return held_wanted(device) ? held_check(capture, device) : OK;
+}
+
 int harvest_run(struct comm *c, const struct harvest_task *task, struct harvest_result *result)
 {
   struct harvest *h;
@@ -220,6 +259,7 @@ int harvest_run(struct comm *c, const struct harvest_task *task, struct harvest_
   TRY(comm_agree(c, block_alloc(h)));
   TRY(blocks_run(h));
   TRY(result_sum(h, result));
+  held_close(h->held);
   arena_free(&h->arena);
   free(h);
   return OK;
@@ -264,6 +304,7 @@ int harvest_rows_open(struct row_source *rows, struct harvest_reader **reader,
 
 void harvest_rows_close(struct harvest_reader *reader)
 {
+  if (reader) held_close(reader->harvest.held);
   if (reader) arena_free(&reader->harvest.arena);
   free(reader);
 }

@@ -32,6 +32,12 @@ struct harvest_result {
   uint64_t fingerprint; /* of the rows */
 };
 
+/* Multiply-adds of all rows, about. */
+double harvest_work(const struct capture_source *capture);
+/* ERR_DEVICE or ERR_MEMORY where a GPU cannot take the capture; a CPU takes all.  Not
+ * collective. */
+int harvest_device_check(const struct capture_source *capture, struct device *device);
+
 /* Compute all rows by (N.27).  The bits do not depend on block, device or ranks.  ERR_INPUT names
  * the lowest row that is not finite.  Collective; the same status on every rank. */
 int harvest_run(struct comm *c, const struct harvest_task *task, struct harvest_result *result);

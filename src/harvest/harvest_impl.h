@@ -19,6 +19,7 @@ struct harvest {
   float *rows, *lse;    /* [share] results */
   float *all, *all_lse; /* [block], on rank 0 */
   idx *counts;          /* [size] */
+  struct held *held;    /* of a GPU, which has no sums */
   double pairs;
   gidx blind;
   uint64_t fingerprint;

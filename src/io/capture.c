@@ -305,6 +305,31 @@ static int pool_read(void *self, gidx sequence, gidx first, idx count, float *k,
   return OK;
 }
 
+static int cells_all_read(void *self, gidx first, gidx count, void *k, void *v)
+{
+  static const enum h5_type types[] = {
+      [CAPTURE_F32] = TYPE_F32, [CAPTURE_F16] = TYPE_F16, [CAPTURE_BF16] = TYPE_BF16};
+  struct capture_input *c = self;
+  enum h5_type as = types[c->source.cells.type];
+  TRY(h5_array_read(&c->k, first, count, as, k));
+  return h5_array_read(&c->v, first, count, as, v);
+}
+
+/* Keys and values of two types are read as f32. */
+static void cells_describe(struct capture_input *c, int is_pool)
+{
+  enum h5_type type = c->k.type == c->v.type ? c->k.type : TYPE_F32;
+  c->source.cells = (struct capture_cells){.units = c->k.shape[0],
+                                           .size = is_pool ? c->block : 1,
+                                           .type = type == TYPE_F16    ? CAPTURE_F16
+                                                   : type == TYPE_BF16 ? CAPTURE_BF16
+                                                                       : CAPTURE_F32,
+                                           .first = is_pool ? NULL : c->kv_start,
+                                           .table = c->table,
+                                           .width = c->width,
+                                           .read = cells_all_read};
+}
+
 static int objects_open(struct capture_input *c)
 {
   int is_plain, is_pool;
@@ -320,6 +345,7 @@ static int objects_open(struct capture_input *c)
   if (!is_pool) TRY(tokens_open(c));
   TRY(attributes_read(c));
   c->source.positions = is_pool ? pool_read : plain_read;
+  cells_describe(c, is_pool);
   return OK;
 }
 

@@ -7,6 +7,20 @@
 
 #include "model/attention.h"
 
+/* Keys and values as they are stored, for those who take all of them: in units, which are cells, or
+ * blocks of cells of a pool. */
+enum capture_type { CAPTURE_F32, CAPTURE_F16, CAPTURE_BF16 };
+struct capture_cells {
+  gidx units;
+  idx size;               /* cells of a unit; 1 without a pool */
+  enum capture_type type; /* of k and v as read() gives them */
+  const gidx *first;      /* [sequences] the cell of position 0 of each; NULL with a pool */
+  const idx *table;       /* [sequences][width] blocks; NULL without one */
+  gidx width;
+  /* k, v <- these units.  NULL: there is no such access.  Not collective. */
+  int (*read)(void *self, gidx first, gidx count, void *k, void *v);
+};
+
 /* The io floor fills this struct for files.  16-bit floats come widened exactly. */
 struct capture_source {
   struct attention attention;
@@ -21,6 +35,7 @@ struct capture_source {
   /* k[count][kv_heads][d], v[count][kv_heads][dv] <- positions first .. first + count - 1 of a
    * sequence, wherever they lie.  Not collective. */
   int (*positions)(void *self, gidx sequence, gidx first, idx count, float *k, float *v);
+  struct capture_cells cells; /* its read() takes self too */
   /* token[count] <- the tokens of these positions.  NULL: the capture does not say. */
   int (*tokens)(void *self, gidx sequence, gidx first, idx count, idx *token);
 };

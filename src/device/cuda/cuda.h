@@ -11,6 +11,7 @@
  *     route                 a job: windows of the dictionary, launches of rows
  *     screen    codes       a launch by the certified filter; codes of rows
  *     encoder               supports of rows by an imported encoder
+ *     attention             attention of many sequences
  *     normal                the normal equations of all atoms, and their descent
  *     joint                 the matrix S of all rows
  *     dense                 large dense matrices

@@ -53,6 +53,14 @@ static void define_triad(struct kernel_recipe *r, const struct kernel_shape *sha
   define(r, "WHOLE", shape->whole);
 }
 
+static void define_walk(struct kernel_recipe *r, const struct kernel_shape *shape)
+{
+  define(r, "HEAD_D", shape->head_d);
+  define(r, "HEAD_DV", shape->head_dv);
+  define(r, "CELLS", shape->cells);
+  define(r, "CAPPED", shape->capped);
+}
+
 struct kernel_shape codes_shape(int architecture, idx vectors)
 {
   return (struct kernel_shape){.mma = architecture == 90, .one = codes_chunks(vectors) == 1};
@@ -87,4 +95,6 @@ void kernel_recipe(enum kernel_name name, const struct kernel_shape *shape, stru
   if (defines & DEFINES_STEP) define(r, "STEP_D", shape->d);
   if (defines & DEFINES_ROUNDS) define(r, "ARROW_ROUNDS", shape->rounds);
   if (defines & DEFINES_TEAM) define(r, "MMA", shape->mma);
+  if (defines & DEFINES_WALK) define_walk(r, shape);
+  if (defines & DEFINES_FEW) define(r, "FEW", shape->few);
 }

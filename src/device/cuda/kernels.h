@@ -7,6 +7,7 @@
 
 #include "base/types.h"
 #include "arrow_types.h"
+#include "attention_types.h"
 #include "dense_types.h"
 #include "screen_types.h"
 #include "step_types.h"
@@ -21,20 +22,22 @@ extern const struct kernel_text kernel_texts[];
 /* Groups of -D constants, which kernels.c takes from the forms of kernels/forms.h and
  * screen_types.h. */
 enum {
-  DEFINES_LISTS = 1 << 0,    /* CAPACITY */
-  DEFINES_ROUTE = 1 << 1,    /* struct route_form but for CAPACITY */
-  DEFINES_CODES = 1 << 2,    /* MMA, ONE */
-  DEFINES_SCREEN = 1 << 3,   /* struct screen_form */
-  DEFINES_TEST = 1 << 4,     /* TEST_HOOKS */
-  DEFINES_VALUE = 1 << 5,    /* POSITIVE */
-  DEFINES_DESCEND = 1 << 6,  /* MMA, STAGES */
-  DEFINES_ARROW = 1 << 7,    /* ARROW_D, ARROW_K */
-  DEFINES_TEAM = 1 << 8,     /* ARROW_TEAM, MMA */
-  DEFINES_STEP = 1 << 9,     /* STEP_D */
-  DEFINES_PRODUCT = 1 << 10, /* MMA, struct product_form */
-  DEFINES_ROUNDS = 1 << 11,  /* ARROW_ROUNDS */
-  DEFINES_TRIAD = 1 << 12,   /* struct triad_form of products */
-  DEFINES_GRADIENT = 1 << 13 /* and of gradients */
+  DEFINES_LISTS = 1 << 0,     /* CAPACITY */
+  DEFINES_ROUTE = 1 << 1,     /* struct route_form but for CAPACITY */
+  DEFINES_CODES = 1 << 2,     /* MMA, ONE */
+  DEFINES_SCREEN = 1 << 3,    /* struct screen_form */
+  DEFINES_TEST = 1 << 4,      /* TEST_HOOKS */
+  DEFINES_VALUE = 1 << 5,     /* POSITIVE */
+  DEFINES_DESCEND = 1 << 6,   /* MMA, STAGES */
+  DEFINES_ARROW = 1 << 7,     /* ARROW_D, ARROW_K */
+  DEFINES_TEAM = 1 << 8,      /* ARROW_TEAM, MMA */
+  DEFINES_STEP = 1 << 9,      /* STEP_D */
+  DEFINES_PRODUCT = 1 << 10,  /* MMA, struct product_form */
+  DEFINES_ROUNDS = 1 << 11,   /* ARROW_ROUNDS */
+  DEFINES_TRIAD = 1 << 12,    /* struct triad_form of products */
+  DEFINES_GRADIENT = 1 << 13, /* and of gradients */
+  DEFINES_WALK = 1 << 14,     /* HEAD_D, HEAD_DV, CELLS, CAPPED */
+  DEFINES_FEW = 1 << 15       /* FEW */
 };
 
 /* Every kernel, one line each: KERNEL_<the first>, the second's file and entry, whether it is hot
@@ -97,6 +100,8 @@ enum {
   X(ARROW_SUM, arrow_sum, 1, DEFINES_ARROW)                                                        \
   X(ARROW_BORDER, arrow_border, 0, DEFINES_ARROW)                                                  \
   X(ARROW_STEP, arrow_step, 1, DEFINES_ARROW)                                                      \
+  X(ATTENTION_TILE, attention_tile, 1, DEFINES_WALK)                                               \
+  X(ATTENTION_FEW, attention_few, 1, DEFINES_WALK | DEFINES_FEW)                                   \
   X(LOOK, look, 0, 0)                                                                              \
   X(RESIDUAL, residual, 0, 0)                                                                      \
   X(STEP, step, 0, DEFINES_STEP)
@@ -117,8 +122,10 @@ struct kernel_shape {
   int test_hooks;             /* of the certified filter: for tests against its proof */
   int positive; /* of route and screen: the values of scores are their positive parts (N.2) */
   idx d, top_k;
-  idx k, team; /* of arrow systems: their border, and threads of one in arrow.cu */
-  int rounds;  /* of arrow_lanes.cu: arrow_rounds() */
+  idx k, team;            /* of arrow systems: their border, and threads of one in arrow.cu */
+  int rounds;             /* of arrow_lanes.cu: arrow_rounds() */
+  idx head_d, head_dv;    /* of attention: columns of q and k, and of v */
+  int cells, capped, few; /* CELLS_F32 and so on, whether there is a soft cap, few_rows() */
 };
 
 /* The shape of the kernels of codes for so many vectors a row. */

@@ -7,6 +7,7 @@
 #include "base/status.h"
 #include "device/backend.h"
 #include "device/cuda/arrow.h"
+#include "device/cuda/attention.h"
 #include "device/cuda/codes.h"
 #include "device/cuda/dense.h"
 #include "device/cuda/dictionary.h"
@@ -201,6 +202,9 @@ const struct backend backend_cuda = {
     .steps_look = cuda_steps_look,
     .steps_residual = cuda_steps_residual,
     .steps_bytes = cuda_steps_bytes,
+    .attend_open = cuda_attend_open,
+    .attend_close = cuda_attend_close,
+    .attend_run = cuda_attend_run,
     .arrow = cuda_arrow,
     .arrow_bytes = plan_arrow_bytes,
     .copy_rate = cuda_copy_rate,

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What both kernels of attention have: what a row sees, where a cell is, parts and their join.
+ *
+ * -D HEAD_D, HEAD_DV: columns of q and k, and of v; CELLS: CELLS_F32, CELLS_F16 or CELLS_BF16;
+ *    CAPPED: scores go through tanh */
+#ifndef WALK_H
+#define WALK_H
+
+#include "async_copy.h"
+#include "attention_types.h"
+#include "functions.h"
+#include "warp.h"
+
+enum {
+  CELL_BYTES = cells_bytes(CELLS),
+  PART_COLUMNS = part_columns(HEAD_DV),
+  UNSEEN = -1 /* the weight of a position that a row does not see: no weight is negative */
+};
+#define MINUS_INFINITY __int_as_float(0xff800000)
+#define NOT_A_NUMBER __int_as_float(0x7fc00000)
+
+/* Row r of a head of k. */
+struct walk_row {
+  long long at;   /* its query and head, in q and out */
+  int from, end;  /* positions that it sees; nothing where they are equal */
+  long long part; /* its first part */
+};
+
+static __device__ inline struct walk_row row_find(const struct attention_args *a,
+                                                  const struct walk_sequence *s, int kv_head, int r)
+{
+  int query = r / a->group, head = kv_head * a->group + r % a->group;
+  int p = s->at + query, end = s->n_kv;
+  struct walk_row row = {(s->q + query) * a->heads + head, 0, 0,
+                         s->part + ((long long)query * a->heads + head) * s->shards};
+  if (a->window) row.from = max(p - a->window + 1, 0);
+  if (a->causal)
+    end = p + 1;
+  else if (a->window)
+    end = p + a->window;
+  row.end = max(min(end, s->n_kv), row.from);
+  if (row.end == row.from) row.from = row.end = 0;
+  return row;
+}
+
+/* The cell of a position, counted from `cells` of the sequence where there is no table. */
+static __device__ inline int cell_find(const struct attention_args *a, const int *table,
+                                       int position)
+{
+  if (!a->table) return position;
+  int entry = __umulhi(2u * position, a->magic) >> a->shift;
+  return __ldg(table + entry) * a->size + (position - entry * a->size);
+}
+
+static __device__ inline float widen(unsigned bits)
+{
+  float out;
+  if (CELLS == CELLS_BF16) return __int_as_float(bits << 16);
+  asm("cvt.f32.f16 %0, %1;" : "=f"(out) : "h"((unsigned short)bits));
+  return out;
+}
+
+/* The chain over l and the columns of a lane, in ascending order of shards. */
+static __device__ inline void parts_join(const struct attention_args *a, const struct walk_row *row,
+                                         const struct walk_sequence *s)
+{
+  enum { COLUMNS = PART_COLUMNS / WARP };
+  int lane = threadIdx.x % WARP;
+  float sum[COLUMNS] = {0}, l = 0, m = MINUS_INFINITY;
+  int first = row->from / WALK_SHARD, end = (row->end + WALK_SHARD - 1) / WALK_SHARD;
+  long long part = row->part - s->first_shard;
+#pragma unroll 1
+  for (int base = first; base < end; base += WARP) {
+    int count = min(end - base, (int)WARP), there = lane < count;
+    long long mine = part + base + lane;
+    float m_part = there ? __ldcg(a->part_m + mine) : MINUS_INFINITY;
+    float l_part = there ? __ldcg(a->part_l + mine) : 0, most = m_part;
+#pragma unroll
+    for (int step = 1; step < WARP; step *= 2) {
+      float other = __shfl_up_sync(FULL_WARP, most, step);
+      if (lane >= step) most = larger(other, most);
+    }
+    if (base > first) most = larger(m, most);
+    float before = __shfl_up_sync(FULL_WARP, most, 1);
+    if (lane == 0) before = m;
+    float own = exp2_any(__fsub_rn(before, most)), other = exp2_any(__fsub_rn(m_part, most));
+    m = __shfl_sync(FULL_WARP, most, count - 1);
+#pragma unroll 4
+    for (int i = 0; i < count; i++) {
+      float keep = __shfl_sync(FULL_WARP, own, i), take = __shfl_sync(FULL_WARP, other, i);
+      float more = __shfl_sync(FULL_WARP, l_part, i);
+      int begins = base + i == first;
+      l = begins ? more : __fmaf_rn(more, take, __fmul_rn(l, keep));
+#pragma unroll
+      for (int c = 0; c < COLUMNS; c++) {
+        float value = __ldcg(a->part + (part + base + i) * PART_COLUMNS + c * WARP + lane);
+        sum[c] = begins ? value : __fmaf_rn(value, take, __fmul_rn(sum[c], keep));
+      }
+    }
+  }
+  int sees = row->from < row->end, valid = fabsf(m) < __int_as_float(KEY_INFINITE);
+#pragma unroll
+  for (int c = 0; c < COLUMNS; c++) {
+    float out = !sees ? 0 : valid ? __fdiv_rn(sum[c], l) : NOT_A_NUMBER;
+    if (out != out) out = NOT_A_NUMBER;
+    if (c * WARP + lane < HEAD_DV) a->out[row->at * HEAD_DV + c * WARP + lane] = out;
+  }
+  float lse = __fmaf_rn(m, 0x1.62e430p-1f, log_any(l));
+  if (!valid || lse != lse) lse = NOT_A_NUMBER;
+  if (lane == 0) a->lse[row->at] = sees ? lse : MINUS_INFINITY;
+}
+
+/* After all threads of a block have stored the parts of a task: the last block of a tile joins its
+ * rows.  *is_last is shared, and nothing else. */
+static __device__ inline void tile_end(const struct attention_args *a, const struct walk_task *t,
+                                       const struct walk_sequence *s, int rows, int *is_last)
+{
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0) *is_last = atomicAdd(a->done + t->tile, 1) == t->tasks - 1;
+  __syncthreads();
+  if (!*is_last) return;
+  __threadfence();
+  if (threadIdx.x == 0) a->done[t->tile] = 0;
+  int count = min(rows, s->n_q * a->group - t->row);
+#pragma unroll 1
+  for (int r = threadIdx.x / WARP; r < count; r += WALK_WARPS) {
+    struct walk_row row = row_find(a, s, t->kv_head, t->row + r);
+    parts_join(a, &row, s);
+  }
+}
+
+#endif

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * sagitta bench train: steps of training (N.43) without anything around them.
+ *
+ * Floor: cli. */
+#ifndef CLI_BENCH_TRAIN_H
+#define CLI_BENCH_TRAIN_H
+
+#include "cli/bench_route.h"
+#include "comm/comm.h"
+
+/* Measure and print, for the rows, columns, atoms and atoms a row of bench route; collective. */
+int bench_train(const struct bench_route_options *o, const struct bench_common *common,
+                struct comm *c);
+
+#endif

@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A plan is cut into launches whose parts have room.  The tasks of a launch, tiles of rows times
+ * shards, are sorted by work, the longest first; sequences with few rows a head have a kernel of
+ * their own. */
+#include "device/cuda/attention.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/num.h"
+#include "base/status.h"
+#include "device/cuda/load.h"
+#include "device/cuda/memory.h"
+
+_Static_assert((int)WALK_BLOCK == (int)ATTENTION_BLOCK && (int)WALK_SHARD == (int)ATTENTION_SHARD,
+               "blocks and shards are a part of the result");
+_Static_assert((int)CELLS_F32 == (int)ATTEND_F32 && (int)CELLS_F16 == (int)ATTEND_F16 &&
+                   (int)CELLS_BF16 == (int)ATTEND_BF16,
+               "types of cells");
+
+enum { MAX_FEW_FORMS = 4 };
+/* Bytes of the parts of a launch, unless one query has more. */
+#define PARTS_BYTES (INT64_C(1) << 29)
+
+/* Tasks of one kernel in a launch, and the rows that it is compiled for; 0: attention_tile. */
+struct range {
+  int few;
+  gidx first, count;
+};
+
+struct launch {
+  gidx sequence, sequences; /* in the list of the plan */
+  gidx parts;
+  struct range ranges[MAX_FEW_FORMS + 1];
+  int n_ranges;
+};
+
+struct attend_state {
+  struct attention attention;
+  enum attend_type type;
+  struct attention_args args; /* but for the buffers of a job and the launch */
+  struct launch *launches;
+  gidx n_launches, n_sequences, n_tasks, n_tiles, parts; /* tiles, parts: of a launch, at most */
+  struct walk_sequence *sequences;                       /* of all launches, as are tasks */
+  struct walk_task *tasks;
+  struct cuda_work table, sequence, task, done, part_m, part_l, part;
+  struct arena arena;
+};
+
+/* Positions that query i of a sequence's part sees. */
+static void seen(const struct attend_state *s, const struct walk_sequence *q, gidx i, gidx *from,
+                 gidx *end)
+{
+  attention_seen(&s->attention, q->at + i, q->n_kv, from, end);
+}
+
+/* What any of queries first .. last sees: what they see moves one way. */
+static void seen_all(const struct attend_state *s, const struct walk_sequence *q, gidx first,
+                     gidx last, gidx *from, gidx *end)
+{
+  gidx upper, lower;
+  seen(s, q, first, from, &upper);
+  if (*from == upper) *from = 0;
+  seen(s, q, last, &lower, end);
+  *end = imax(*end, upper);
+}
+
+static idx group_of(const struct attend_state *s)
+{
+  return s->attention.heads / s->attention.kv_heads;
+}
+
+/* The rows that the kernel of few is compiled for, or 0 where the sequence has too many. */
+static int few_of(const struct attend_state *s, const struct walk_sequence *q)
+{
+  gidx rows = (gidx)q->n_q * group_of(s);
+  return rows <= FEW_ROWS ? few_rows((int)rows) : 0;
+}
+
+static gidx tiles_of(const struct attend_state *s, const struct walk_sequence *q)
+{
+  return few_of(s, q) ? 1 : ceil_div((gidx)q->n_q * group_of(s), TILE_ROWS);
+}
+
+/* *first, *count <- shards that rows of a tile see; one where they see nothing. */
+static void tile_shards(const struct attend_state *s, const struct walk_sequence *q, gidx tile,
+                        gidx *from, gidx *end, gidx *first, gidx *count)
+{
+  gidx group = group_of(s), rows = (gidx)q->n_q * group, row = tile * TILE_ROWS;
+  gidx last = few_of(s, q) ? rows - 1 : imin(row + TILE_ROWS, rows) - 1;
+  seen_all(s, q, row / group, last / group, from, end);
+  *first = *from < *end ? *from / WALK_SHARD : q->first_shard;
+  *count = *from < *end ? ceil_div(*end, WALK_SHARD) - *first : 1;
+}
+
+/* A task and how long it is. */
+struct ranked {
+  struct walk_task task;
+  int few;
+  int blocks;
+};
+
+/* By kernels, then the longest first. */
+static int ranked_order(const void *a, const void *b)
+{
+  const struct ranked *x = a, *y = b;
+  if (x->few != y->few) return x->few < y->few ? -1 : 1;
+  return x->blocks != y->blocks ? (x->blocks > y->blocks ? -1 : 1)
+         : x->task.tile != y->task.tile
+             ? (x->task.tile < y->task.tile ? -1 : 1)
+             : (x->task.shard > y->task.shard) - (x->task.shard < y->task.shard);
+}
+
+/* Count the tasks of a sequence, or list them; *tile <- with its tiles. */
+static gidx tasks_list(const struct attend_state *s, gidx number, gidx *tile, struct ranked *out)
+{
+  const struct walk_sequence *q = &s->sequences[number];
+  gidx n = 0, from, end, first, count;
+  for (gidx t = 0; t < tiles_of(s, q); t++) {
+    tile_shards(s, q, t, &from, &end, &first, &count);
+    for (idx h = 0; h < s->attention.kv_heads; h++, ++*tile)
+      for (gidx i = first; i < first + count; i++, n++) {
+        if (!out) continue;
+        gidx begin = imax(from, i * WALK_SHARD), stop = imin(end, (i + 1) * WALK_SHARD);
+        out[n] = (struct ranked){.task = {.kv_head = h,
+                                          .row = (int)(t * TILE_ROWS),
+                                          .shard = (int)i,
+                                          .tile = (int)*tile,
+                                          .tasks = (int)count},
+                                 .few = few_of(s, q),
+                                 .blocks = (int)ceil_div(imax(stop - begin, 0), WALK_BLOCK)};
+      }
+  }
+  return n;
+}
+
+/* Queries first .. first + n - 1 of sequence i of a plan; *parts <- with theirs. */
+static struct walk_sequence sequence_make(const struct attend_state *s, const struct attend_plan *p,
+                                          gidx i, gidx first, gidx n, gidx *parts)
+{
+  gidx from, end;
+  struct walk_sequence q = {.q = p->start[i] + first,
+                            .cells = p->table ? i * p->width : p->cell[i],
+                            .part = *parts,
+                            .n_q = (int)n,
+                            .n_kv = (int)p->length[i],
+                            .at = (int)(p->at[i] + first)};
+  seen_all(s, &q, 0, n - 1, &from, &end);
+  q.first_shard = (int)(from / WALK_SHARD);
+  q.shards = (int)imax(ceil_div(end, WALK_SHARD) - q.first_shard, 1);
+  *parts += n * s->attention.heads * q.shards;
+  return q;
+}
+
+/* Bytes of a part. */
+static gidx part_bytes(const struct attend_state *s)
+{
+  return 4 * (gidx)(part_columns(s->attention.dv) + 2);
+}
+
+/* The queries of a sequence that a launch has room for beside `parts`; 0: none. */
+static gidx queries_fit(const struct attend_state *s, const struct attend_plan *p, gidx i,
+                        gidx first, gidx parts)
+{
+  gidx left = p->start[i + 1] - p->start[i] - first, room = PARTS_BYTES / part_bytes(s) - parts;
+  gidx query = s->attention.heads * imax(ceil_div(p->length[i], WALK_SHARD), 1);
+  gidx n = imin(imin(left, imax(room, 0) / query), INT32_MAX / s->attention.heads);
+  if (n == left) return n;
+  gidx tile = imax(TILE_ROWS / group_of(s), 1); /* no tile is cut for nothing */
+  return n >= tile ? n / tile * tile : parts ? 0 : imax(n, 1);
+}
+
+/* Sequences cut into launches; counts alone where there are no arrays yet. */
+static void launches_make(struct attend_state *s, const struct attend_plan *p)
+{
+  struct launch now = {0};
+  gidx sequences = 0, launches = 0;
+  s->parts = 0;
+  for (gidx i = 0; i < p->sequences; i++)
+    for (gidx first = 0, n; first < p->start[i + 1] - p->start[i]; first += n) {
+      n = queries_fit(s, p, i, first, now.parts);
+      if (n == 0) {
+        if (s->launches) s->launches[launches] = now;
+        launches++;
+        now = (struct launch){.sequence = sequences};
+        n = queries_fit(s, p, i, first, 0);
+      }
+      struct walk_sequence q = sequence_make(s, p, i, first, n, &now.parts);
+      if (s->sequences) s->sequences[sequences] = q;
+      sequences++;
+      now.sequences++;
+      s->parts = imax(s->parts, now.parts);
+    }
+  if (now.sequences && s->launches) s->launches[launches] = now;
+  s->n_launches = launches + (now.sequences > 0);
+  s->n_sequences = sequences;
+}
+
+/* The tasks of a launch, sorted, from `at` on; *tiles <- its tiles. */
+static void launch_rank(struct attend_state *s, struct launch *l, gidx at, gidx *tiles,
+                        struct ranked *ranked)
+{
+  gidx n = 0;
+  *tiles = 0;
+  for (gidx i = 0; i < l->sequences; i++) {
+    gidx before = n;
+    n += tasks_list(s, l->sequence + i, tiles, ranked + n);
+    for (; before < n; before++) ranked[before].task.sequence = (int)i;
+  }
+  qsort(ranked, (size_t)n, sizeof *ranked, ranked_order);
+  for (gidx i = 0; i < n; i++) {
+    if (i == 0 || ranked[i].few != ranked[i - 1].few)
+      l->ranges[l->n_ranges++] = (struct range){ranked[i].few, at + i, 0};
+    l->ranges[l->n_ranges - 1].count++;
+    s->tasks[at + i] = ranked[i].task;
+  }
+}
+
+static int tasks_make(struct attend_state *s)
+{
+  gidx most = 0, at = 0;
+  for (gidx l = 0; l < s->n_launches; l++) {
+    gidx n = 0, tiles = 0;
+    for (gidx i = 0; i < s->launches[l].sequences; i++)
+      n += tasks_list(s, s->launches[l].sequence + i, &tiles, NULL);
+    most = imax(most, n);
+    s->n_tasks += n;
+    s->n_tiles = imax(s->n_tiles, tiles);
+  }
+  CHECK(most <= INT32_MAX, ERR_MEMORY, "%lld tasks in a launch", (long long)most);
+  struct ranked *ranked = malloc((size_t)(most + 1) * sizeof *ranked);
+  int status = ranked ? arena_alloc(&s->arena, &s->tasks, s->n_tasks, sizeof *s->tasks)
+                      : status_fail(ERR_MEMORY, __FILE__, __LINE__, "cannot allocate %lld tasks",
+                                    (long long)most);
+  for (gidx l = 0; l < s->n_launches && !status; l++) {
+    gidx tiles;
+    launch_rank(s, &s->launches[l], at, &tiles, ranked);
+    for (int r = 0; r < s->launches[l].n_ranges; r++) at += s->launches[l].ranges[r].count;
+  }
+  free(ranked);
+  return status;
+}
+
+static int put(struct cuda_state *c, struct cuda_work *to, const void *from, gidx bytes)
+{
+  TRY(cuda_reserve(c, to, imax(bytes, 1)));
+  if (bytes)
+    TRY_CU(cudaMemcpyAsync(to->at, from, (size_t)bytes, cudaMemcpyHostToDevice, c->stream));
+  return OK;
+}
+
+static int tables_put(struct attend_state *s, struct cuda_state *c, const struct attend_plan *p)
+{
+  gidx entries = p->table ? (gidx)p->sequences * p->width : 0;
+  gidx done = imax(s->n_tiles, 1) * (gidx)sizeof(int), parts = imax(s->parts, 1);
+  TRY(put(c, &s->table, p->table, entries * (gidx)sizeof *p->table));
+  TRY(put(c, &s->sequence, s->sequences, s->n_sequences * (gidx)sizeof *s->sequences));
+  TRY(put(c, &s->task, s->tasks, s->n_tasks * (gidx)sizeof *s->tasks));
+  TRY(cuda_reserve(c, &s->done, done));
+  TRY_CU(cudaMemsetAsync(s->done.at, 0, (size_t)done, c->stream));
+  TRY(cuda_reserve(c, &s->part_m, parts * (gidx)sizeof(float)));
+  TRY(cuda_reserve(c, &s->part_l, parts * (gidx)sizeof(float)));
+  TRY(cuda_reserve(c, &s->part, parts * part_columns(p->attention->dv) * (gidx)sizeof(float)));
+  return cuda_finish(c);
+}
+
+/* A window that cuts nothing off is none; the others fit an int. */
+static int window_of(const struct attend_plan *p)
+{
+  gidx most = 0;
+  for (gidx i = 0; i < p->sequences; i++)
+    most = imax(most, p->length[i] + p->start[i + 1] - p->start[i]);
+  return p->attention->window > most ? 0 : (int)p->attention->window;
+}
+
+/* *magic, and the shift that is returned, divide positions up to ATTEND_POSITIONS by a size. */
+static int table_divisor(int size, unsigned *magic)
+{
+  int shift = 0;
+  while (size >> (shift + 1)) shift++;
+  *magic = (unsigned)(((UINT64_C(1) << (31 + shift)) + (uint64_t)size - 1) / (uint64_t)size);
+  return shift;
+}
+
+static struct attention_args args_make(const struct attend_state *s, const struct attend_plan *p)
+{
+  const struct attention *a = &s->attention;
+  struct attention_factors factors = attention_factors(a);
+  struct attention_args args = {.table = p->table ? s->table.at : NULL,
+                                .done = s->done.at,
+                                .part_m = s->part_m.at,
+                                .part_l = s->part_l.at,
+                                .part = s->part.at,
+                                .heads = a->heads,
+                                .kv_heads = a->kv_heads,
+                                .group = group_of(s),
+                                .size = p->table ? p->size : 1,
+                                .causal = a->causal,
+                                .window = window_of(p),
+                                .inner = factors.inner,
+                                .exponent = factors.exponent};
+  args.shift = table_divisor(args.size, &args.magic);
+  return args;
+}
+
+/* What the larger of the kernels takes. */
+static int shared_check(const struct cuda_state *c, const struct attend_plan *p)
+{
+  const struct attention *a = p->attention;
+  gidx tile = tile_shared_bytes(a->d);
+  gidx bytes = imax(tile, few_shared_bytes(a->d, a->dv, (int)p->type, FEW_ROWS));
+  CHECK(bytes <= c->shared, ERR_DEVICE,
+        "heads of %d and %d columns take %lld bytes of shared memory, of which %s has %d", a->d,
+        a->dv, (long long)bytes, c->name, c->shared);
+  return OK;
+}
+
+int cuda_attend_open(struct attend *w, const struct attend_plan *p)
+{
+  struct cuda_state *c = w->device->state;
+  struct attend_state *s;
+  TRY_CU(cudaSetDevice(c->number)); /* of this thread: rows may be read in one of their own */
+  TRY(shared_check(c, p));
+  TRY(struct_alloc(&s, sizeof *s));
+  w->state = s;
+  s->attention = *p->attention;
+  s->type = p->type;
+  launches_make(s, p);
+  TRY(arena_alloc(&s->arena, &s->sequences, s->n_sequences, sizeof *s->sequences));
+  TRY(arena_alloc(&s->arena, &s->launches, s->n_launches, sizeof *s->launches));
+  launches_make(s, p);
+  TRY(tasks_make(s));
+  TRY(tables_put(s, c, p));
+  s->args = args_make(s, p);
+  return OK;
+}
+
+void cuda_attend_close(struct attend *w)
+{
+  struct attend_state *s = w->state;
+  struct cuda_work *const works[] = {&s->table,  &s->sequence, &s->task, &s->done,
+                                     &s->part_m, &s->part_l,   &s->part};
+  for (int i = 0; i < LENGTH(works); i++) cuda_release(works[i]);
+  arena_free(&s->arena);
+  free(s);
+}
+
+static int range_run(struct device *dev, const struct attend_state *s, const struct range *r,
+                     struct attention_args *args)
+{
+  const struct attention *a = &s->attention;
+  struct cuda_launch launch = {.name = r->few ? KERNEL_ATTENTION_FEW : KERNEL_ATTENTION_TILE,
+                               .shape = {.top_k = 1,
+                                         .head_d = a->d,
+                                         .head_dv = a->dv,
+                                         .cells = (int)s->type,
+                                         .capped = a->softcap > 0,
+                                         .few = r->few},
+                               .grid = {(unsigned)r->count, 1, 1},
+                               .block = {WALK_THREADS, 1, 1},
+                               .shared = r->few
+                                             ? few_shared_bytes(a->d, a->dv, (int)s->type, r->few)
+                                             : tile_shared_bytes(a->d),
+                               .arguments = args};
+  args->tasks = (const struct walk_task *)s->task.at + r->first;
+  return cuda_launch(dev, &launch);
+}
+
+int cuda_attend_run(struct attend *w, const struct attend_job *job)
+{
+  const struct attend_state *s = w->state;
+  const struct cuda_state *c = w->device->state;
+  struct attention_args args = s->args;
+  TRY_CU(cudaSetDevice(c->number));
+  args.q = job->q->device;
+  args.k = job->k->device;
+  args.v = job->v->device;
+  args.out = job->rows->device;
+  args.lse = job->lse->device;
+  for (gidx l = 0; l < s->n_launches; l++) {
+    const struct launch *launch = &s->launches[l];
+    args.sequences = (const struct walk_sequence *)s->sequence.at + launch->sequence;
+    for (int r = 0; r < launch->n_ranges; r++)
+      TRY(range_run(w->device, s, &launch->ranges[r], &args));
+  }
+  return OK;
+}

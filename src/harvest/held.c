@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Cells go to the device piece by piece, in place: no copy of them is ever put in order. */
+#include "harvest/held.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/num.h"
+#include "base/status.h"
+#include "device/attention.h"
+
+_Static_assert((int)CAPTURE_F32 == (int)ATTEND_F32 && (int)CAPTURE_F16 == (int)ATTEND_F16 &&
+                   (int)CAPTURE_BF16 == (int)ATTEND_BF16,
+               "types of cells");
+
+enum { PIECE_BYTES = 64 << 20, OTHERS = 4 /* a part of free memory is left to others */ };
+
+struct held {
+  const struct capture_source *capture;
+  struct device *device;
+  struct buffer k, v, q, rows, lse;
+  gidx *start, *at; /* [sequences + 1] of a share */
+  struct arena arena;
+};
+
+int held_wanted(const struct device *device)
+{
+  return strcmp(device->kind, "cuda") == 0;
+}
+
+/* Bytes of a unit of keys, and of values. */
+static gidx unit_bytes(const struct capture_source *s, idx columns)
+{
+  return (gidx)s->cells.size * s->attention.kv_heads * columns *
+         (s->cells.type == CAPTURE_F32 ? 4 : 2);
+}
+
+/* The device copies words of 4 bytes: units go together where one is no multiple. */
+static gidx units_together(gidx k, gidx v)
+{
+  return k % 4 || v % 4 ? 2 : 1;
+}
+
+/* Read units first .. first + n - 1 and put them where they belong. */
+static int piece_put(struct held *r, struct buffer *const pieces[2], gidx first, gidx n,
+                     const gidx unit[2])
+{
+  const struct capture_source *s = r->capture;
+  struct buffer *const to[] = {&r->k, &r->v};
+  gidx together = units_together(unit[0], unit[1]);
+  TRY(s->cells.read(s->self, first, n, pieces[0]->host, pieces[1]->host));
+  for (int i = 0; i < 2; i++) {
+    struct gather_job job = {.from = pieces[i],
+                             .n = ceil_div(n, together),
+                             .unit = unit[i] * together,
+                             .to = to[i],
+                             .at = first / together};
+    TRY(device_put(r->device, pieces[i], 0, n * unit[i]));
+    TRY(device_gather(r->device, &job));
+  }
+  return OK;
+}
+
+static int pieces_put(struct held *r, struct buffer *const pieces[2])
+{
+  const struct capture_source *s = r->capture;
+  const gidx unit[] = {unit_bytes(s, s->attention.d), unit_bytes(s, s->attention.dv)};
+  gidx most = imax(PIECE_BYTES / imax(unit[0], unit[1]), 1);
+  most = imin((most + 1) / 2 * 2, s->cells.units + s->cells.units % 2); /* an even number */
+  gidx room = ceil_div(s->cells.units, 2) * 2;
+  TRY(buffer_alloc_device(r->device, &r->k, room * unit[0]));
+  TRY(buffer_alloc_device(r->device, &r->v, room * unit[1]));
+  for (int i = 0; i < 2; i++) TRY(buffer_alloc(r->device, pieces[i], most * unit[i]));
+  for (gidx first = 0; first < s->cells.units; first += most)
+    TRY(piece_put(r, pieces, first, imin(most, s->cells.units - first), unit));
+  return OK;
+}
+
+static int cells_put(struct held *r)
+{
+  struct buffer k = {0}, v = {0};
+  struct buffer *const pieces[] = {&k, &v};
+  int status = pieces_put(r, pieces);
+  buffer_free(r->device, &k);
+  buffer_free(r->device, &v);
+  return status;
+}
+
+/* The sequences of queries first .. first + count - 1 of all, from one on. */
+static struct attend_plan plan_make(struct held *r, gidx from, gidx first, idx count)
+{
+  const struct capture_source *s = r->capture;
+  const struct capture_cells *c = &s->cells;
+  gidx n = 0;
+  r->start[0] = 0;
+  for (gidx i = from; i < s->sequences && s->start[i] < first + count; i++, n++) {
+    gidx begin = imax(s->start[i], first), end = imin(s->start[i + 1], first + count);
+    gidx queries = s->start[i + 1] - s->start[i];
+    r->start[n + 1] = end - first;
+    r->at[n] = begin - s->start[i] + s->length[i] - queries;
+  }
+  return (struct attend_plan){.attention = &s->attention,
+                              .sequences = (idx)n,
+                              .start = r->start,
+                              .at = r->at,
+                              .length = s->length + from,
+                              .cell = c->first ? c->first + from : NULL,
+                              .table = c->table ? c->table + from * c->width : NULL,
+                              .width = c->width,
+                              .size = c->size,
+                              .cells = c->units * c->size,
+                              .type = (enum attend_type)c->type};
+}
+
+/* May its heads be too much for the device? */
+static int heads_check(const struct capture_source *s, struct device *device)
+{
+  const gidx none[2] = {0}, length = 0;
+  const struct attend_plan plan = {.attention = &s->attention,
+                                   .start = none,
+                                   .at = none,
+                                   .length = &length,
+                                   .cell = none,
+                                   .cells = s->cells.units * s->cells.size,
+                                   .type = (enum attend_type)s->cells.type};
+  struct attend w;
+  int status = attend_open(&w, device, &plan);
+  attend_close(&w);
+  return status;
+}
+
+int held_check(const struct capture_source *s, struct device *device)
+{
+  gidx available, unit = unit_bytes(s, s->attention.d) + unit_bytes(s, s->attention.dv);
+  TRY(heads_check(s, device));
+  TRY(buffer_bytes_available(device, &available));
+  available = imax(available - available / OTHERS, 0);
+  CHECK(s->cells.units <= available / unit, ERR_MEMORY,
+        "keys and values of '%s' take %.1f MB, and %.1f MB are free on the GPU for them: use "
+        "'--device cpu', or captures of fewer sequences",
+        s->name, 1e-6 * (double)(s->cells.units * unit), 1e-6 * (double)available);
+  return OK;
+}
+
+int held_open(struct held **out, const struct capture_source *capture, struct device *device,
+              const struct held_share *arrays)
+{
+  const struct attention *a = &capture->attention;
+  gidx row = (gidx)arrays->share * a->heads * (gidx)sizeof(float);
+  TRY(struct_alloc(out, sizeof **out));
+  struct held *r = *out;
+  r->capture = capture;
+  r->device = device;
+  CHECK(capture->cells.read, ERR_INTERNAL, "a capture whose cells cannot be read");
+  TRY(arena_alloc(&r->arena, &r->start, capture->sequences + 1, sizeof *r->start));
+  TRY(arena_alloc(&r->arena, &r->at, capture->sequences + 1, sizeof *r->at));
+  TRY(held_check(capture, device));
+  TRY(cells_put(r));
+  TRY(buffer_wrap(device, &r->q, arrays->q, row * a->d));
+  TRY(buffer_wrap(device, &r->rows, arrays->rows, row * a->dv));
+  return buffer_wrap(device, &r->lse, arrays->lse, row);
+}
+
+void held_close(struct held *r)
+{
+  if (!r) return;
+  struct buffer *const all[] = {&r->k, &r->v, &r->q, &r->rows, &r->lse};
+  for (int i = 0; i < LENGTH(all); i++) buffer_free(r->device, all[i]);
+  arena_free(&r->arena);
+  free(r);
+}
+
+int held_run(struct held *r, gidx sequence, gidx first, idx count)
+{
+  const struct attention *a = &r->capture->attention;
+  struct attend_plan plan = plan_make(r, sequence, first, count);
+  struct attend_job job = {&r->q, &r->k, &r->v, &r->rows, &r->lse};
+  gidx row = (gidx)count * a->heads * (gidx)sizeof(float);
+  struct attend w;
+  int status = device_put(r->device, &r->q, 0, row * a->d);
+  if (status) return status;
+  status = attend_open(&w, r->device, &plan);
+  if (!status) status = attend_run(&w, &job);
+  if (!status) status = device_get(r->device, &r->rows, 0, row * a->dv);
+  if (!status) status = device_get(r->device, &r->lse, 0, row);
+  attend_close(&w);
+  return status;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A capture on a GPU: all keys and values are there as they are stored, queries come in shares.
+ *
+ * Floor: harvest. */
+#ifndef HARVEST_HELD_H
+#define HARVEST_HELD_H
+
+#include "device/device.h"
+#include "model/capture.h"
+
+struct held;
+
+/* Is attention to be computed so on this device? */
+int held_wanted(const struct device *device);
+/* ERR_MEMORY with the numbers where the device has no room for keys and values; ERR_DEVICE for
+ * heads beyond what it takes. */
+int held_check(const struct capture_source *capture, struct device *device);
+/* Take the keys and values of a capture, which is borrowed, as are the device and the arrays of
+ * `share` queries: q[share][heads][d], rows[share][heads][dv], lse[share][heads].  Fails as
+ * held_check() does.  held_close() follows also when this fails; it is safe on NULL.  Not
+ * collective. */
+struct held_share {
+  idx share;
+  float *q, *rows, *lse;
+};
+int held_open(struct held **r, const struct capture_source *capture, struct device *device,
+              const struct held_share *arrays);
+void held_close(struct held *r);
+/* rows, lse <- those of queries first .. first + count - 1 of all, which are in q; the first one is
+ * of this sequence. */
+int held_run(struct held *r, gidx sequence, gidx first, idx count);
+
+#endif

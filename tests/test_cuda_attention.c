@@ -1,0 +1,559 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Claim: attention on a GPU has the bits of its reference, for all shapes, masks and types, for
+ * cells in one piece and in any paged pool, whatever lies in cells that no position names; a table
+ * that leads astray is refused. */
+#include <math.h>
+#include <unistd.h>
+
+#include "base/half.h"
+#include "base/num.h"
+#include "device/attention.h"
+#include "device_how.h"
+#include "model/attention.h"
+
+enum layout { PLAIN, IDENTITY, PERMUTED, SHARED, SWAPPED };
+static const char *const layout_names[] = {"plain", "identity", "permuted", "shared", "swapped"};
+static const char *const type_names[] = {"f32", "f16", "bf16"};
+
+enum { MAX_STREAMS = 64, WITH_NAN = 1, WITH_HUGE = 2 };
+
+struct shape {
+  struct attention a;
+  int streams;
+  gidx n_q[MAX_STREAMS], n_kv[MAX_STREAMS];
+  enum attend_type type;
+  enum layout layout;
+  idx size;  /* cells of a block */
+  int bad;   /* some of k and v are not finite, or as large as can be */
+  float big; /* values of q are so much larger; 0: 1 */
+};
+
+struct problem {
+  struct shape z;
+  gidx start[MAX_STREAMS + 1], first[MAX_STREAMS + 1]; /* of queries, of positions */
+  gidx at[MAX_STREAMS], cell[MAX_STREAMS];
+  float *q, *k, *v; /* k, v: by positions, as the type has them */
+  void *store[2];   /* k, v: by cells */
+  idx *table;
+  gidx width, cells;
+  struct buffer sides[5]; /* q, k, v, rows, lse */
+};
+
+static _Thread_local uint64_t draws;
+
+/* Uniform in +-1. */
+static float draw(void)
+{
+  draws = draws * 6364136223846793005u + 1442695040888963407u;
+  return (float)((double)(int64_t)draws * 0x1p-63);
+}
+
+static idx draw_below(idx n)
+{
+  draw();
+  return (idx)((draws >> 33) % (uint64_t)n);
+}
+
+/* The value that a type has for one. */
+static float value_of(enum attend_type type, float x)
+{
+  uint16_t bits;
+  float out = x;
+  memcpy(&bits, (const char *)&x + 2, sizeof bits);
+  if (type == ATTEND_BF16) bf16_to_f32(&bits, 1, &out);
+  if (type == ATTEND_F16) bits = f16_bits(x), f16_to_f32(&bits, 1, &out);
+  return out;
+}
+
+static void value_store(enum attend_type type, float x, void *to, gidx at)
+{
+  uint16_t bits;
+  memcpy(&bits, (const char *)&x + 2, sizeof bits);
+  if (type == ATTEND_F32)
+    ((float *)to)[at] = x;
+  else
+    ((uint16_t *)to)[at] = type == ATTEND_BF16 ? bits : f16_bits(x);
+}
+
+static float *floats_make(gidx count, enum attend_type type, float size)
+{
+  float *out = malloc((size_t)(count + 1) * sizeof *out);
+  for (gidx i = 0; i < count; i++) out[i] = value_of(type, 1.7f * size * draw());
+  return out;
+}
+
+/* Some values become what arithmetic has to carry on or to be stopped by. */
+static void floats_spoil(float *x, gidx count, int bad)
+{
+  static const float values[] = {NAN, INFINITY, -INFINITY, 3e38f};
+  for (int i = 0; i < 12 && bad; i++)
+    x[draw_below((idx)imin(count, 1 << 20))] = bad & WITH_NAN ? values[i % 4] : values[3];
+}
+
+/* Positions of each stream; with SHARED streams begin with the same values. */
+static void values_make(struct problem *p)
+{
+  const struct shape *z = &p->z;
+  const struct attention *a = &z->a;
+  gidx n = p->first[z->streams], wide[2] = {a->kv_heads * a->d, a->kv_heads * a->dv};
+  float **const all[] = {&p->k, &p->v};
+  p->q = floats_make(p->start[z->streams] * a->heads * a->d, ATTEND_F32, z->big ? z->big : 1);
+  for (int i = 0; i < 2; i++) {
+    *all[i] = floats_make(n * wide[i], z->type, 1);
+    if (z->type == ATTEND_F32) floats_spoil(*all[i], n * wide[i], z->bad);
+    for (int s = 1; s < z->streams && z->layout == SHARED; s++)
+      memcpy(*all[i] + p->first[s] * wide[i], *all[i],
+             (size_t)(imin(z->n_kv[s], z->n_kv[0]) * wide[i]) * sizeof **all[i]);
+  }
+}
+
+/* Blocks in a random order, or as they come; some are spare. */
+static void table_make(struct problem *p)
+{
+  const struct shape *z = &p->z;
+  gidx blocks = 0, next = 0;
+  for (int s = 0; s < z->streams; s++) {
+    p->width = imax(p->width, ceil_div(z->n_kv[s], z->size) + 1);
+    blocks += ceil_div(z->n_kv[s], z->size);
+  }
+  idx spare = z->layout == IDENTITY ? 0 : 5, *order = malloc((size_t)(blocks + 6) * sizeof *order);
+  blocks += spare;
+  for (idx i = 0; i < blocks; i++) order[i] = i;
+  for (idx i = (idx)blocks - 1; i > 0 && z->layout != IDENTITY; i--) {
+    idx j = draw_below(i + 1), swapped = order[i];
+    order[i] = order[j];
+    order[j] = swapped;
+  }
+  p->table = malloc((size_t)(z->streams * p->width) * sizeof *p->table);
+  for (int s = 0; s < z->streams; s++)
+    for (gidx b = 0; b < p->width; b++) {
+      idx *entry = p->table + s * p->width + b;
+      gidx end = (b + 1) * z->size;
+      if (b * z->size >= z->n_kv[s])
+        *entry = -1;
+      else if (z->layout == SHARED && s && end <= imin(z->n_kv[0], z->n_kv[s]))
+        *entry = p->table[b];
+      else
+        *entry = order[next++];
+    }
+  free(order);
+  p->cells = blocks * z->size;
+}
+
+static gidx cell_of(const struct problem *p, int s, gidx j)
+{
+  if (p->z.layout == PLAIN) return p->cell[s] + j;
+  return (gidx)p->table[s * p->width + j / p->z.size] * p->z.size + j % p->z.size;
+}
+
+/* Cells as a pool has them: every bit is 1, a NaN, where there is no position. */
+static void cells_make(struct problem *p)
+{
+  const struct shape *z = &p->z;
+  gidx wide[2] = {z->a.kv_heads * z->a.d, z->a.kv_heads * z->a.dv};
+  const float *const from[] = {p->k, p->v};
+  if (z->layout != PLAIN) table_make(p);
+  for (int s = 0; s < z->streams && z->layout == PLAIN; s++) {
+    p->cell[s] = p->cells + 3;
+    p->cells += z->n_kv[s] + 3;
+  }
+  for (int i = 0; i < 2; i++) {
+    gidx bytes = p->cells * wide[i] * (z->type == ATTEND_F32 ? 4 : 2);
+    p->store[i] = malloc((size_t)bytes + 1);
+    memset(p->store[i], 0xff, (size_t)bytes);
+    for (int s = 0; s < z->streams; s++)
+      for (gidx j = 0; j < z->n_kv[s]; j++)
+        for (gidx c = 0; c < wide[i]; c++)
+          value_store(z->type, from[i][(p->first[s] + j) * wide[i] + c], p->store[i],
+                      cell_of(p, s, j) * wide[i] + c);
+  }
+  if (z->layout == SWAPPED) {
+    idx swapped = p->table[0];
+    p->table[0] = p->table[1];
+    p->table[1] = swapped;
+  }
+}
+
+static void problem_make(struct problem *p, const struct shape *z)
+{
+  *p = (struct problem){.z = *z};
+  draws = 1;
+  if (p->z.a.scale == 0) p->z.a.scale = 1 / sqrt(z->a.d);
+  for (int s = 0; s < z->streams; s++) {
+    p->start[s + 1] = p->start[s] + z->n_q[s];
+    p->first[s + 1] = p->first[s] + z->n_kv[s];
+    p->at[s] = z->n_kv[s] - z->n_q[s];
+  }
+  values_make(p);
+  cells_make(p);
+}
+
+static void problem_free(struct device *dev, struct problem *p)
+{
+  for (int i = 0; i < LENGTH(p->sides); i++) buffer_free(dev, &p->sides[i]);
+  free(p->q);
+  free(p->k);
+  free(p->v);
+  free(p->store[0]);
+  free(p->store[1]);
+  free(p->table);
+}
+
+static struct attend_plan plan_of(const struct problem *p)
+{
+  return (struct attend_plan){.attention = &p->z.a,
+                              .sequences = p->z.streams,
+                              .start = p->start,
+                              .at = p->at,
+                              .length = p->z.n_kv,
+                              .cell = p->cell,
+                              .table = p->table,
+                              .width = p->width,
+                              .size = p->z.size,
+                              .cells = p->cells,
+                              .type = p->z.type};
+}
+
+static int sides_make(struct device *dev, struct problem *p, const struct attend *w)
+{
+  const gidx bytes[] = {w->q, w->k, w->v, w->rows, w->lse};
+  const void *const from[] = {p->q, p->store[0], p->store[1]};
+  for (int i = 0; i < 5; i++) {
+    TRY(buffer_alloc(dev, &p->sides[i], bytes[i]));
+    if (i < 3) memcpy(p->sides[i].host, from[i], (size_t)bytes[i]);
+    if (i >= 3) memset(p->sides[i].host, 0xff, (size_t)bytes[i]);
+    TRY(device_put(dev, &p->sides[i], 0, p->sides[i].bytes));
+  }
+  return OK;
+}
+
+/* rows, lse <- what the GPU makes of a problem, twice: counters are left as they were. */
+static int problem_run(struct device *dev, struct problem *p)
+{
+  struct attend_plan plan = plan_of(p);
+  struct attend w;
+  struct attend_job job = {&p->sides[0], &p->sides[1], &p->sides[2], &p->sides[3], &p->sides[4]};
+  int status = attend_open(&w, dev, &plan);
+  if (!status) status = sides_make(dev, p, &w);
+  if (!status) status = attend_run(&w, &job);
+  if (!status) status = attend_run(&w, &job);
+  if (!status) status = device_get(dev, &p->sides[3], 0, p->sides[3].bytes);
+  if (!status) status = device_get(dev, &p->sides[4], 0, p->sides[4].bytes);
+  attend_close(&w);
+  if (status) printf("# %s\n", status_message());
+  return status;
+}
+
+/* Does a query of a stream have the reference's bits, in a head? */
+static int row_same(const struct problem *p, int s, gidx i, idx head)
+{
+  const struct attention *a = &p->z.a;
+  const struct attention_cells cells = {.k = p->k + p->first[s] * a->kv_heads * a->d,
+                                        .v = p->v + p->first[s] * a->kv_heads * a->dv};
+  gidx from, end, at = (p->start[s] + i) * a->heads + head;
+  float want[MAX_HEAD_COLUMNS], lse;
+  attention_seen(a, p->at[s] + i, p->z.n_kv[s], &from, &end);
+  attention_row(a, &cells, p->q + at * a->d, head, from, end, want, &lse);
+  const float *rows = (const float *)p->sides[3].host + at * a->dv;
+  const float *got = (const float *)p->sides[4].host + at;
+  int good = !memcmp(want, rows, (size_t)a->dv * sizeof *rows);
+  return good && (!memcmp(&lse, got, sizeof lse) || (isnan(lse) && isnan(*got)));
+}
+
+/* How many of so many rows of each stream, the first and the last among them, differ. */
+static int rows_differ(const struct problem *p, int most)
+{
+  int bad = 0;
+  for (int s = 0; s < p->z.streams; s++) {
+    gidx rows = p->z.n_q[s] * p->z.a.heads, step = imax(rows / most, 1);
+    for (gidx r = 0; r < rows; r = r + step < rows || r == rows - 1 ? r + step : rows - 1)
+      bad += !row_same(p, s, r / p->z.a.heads, (idx)(r % p->z.a.heads));
+  }
+  return bad;
+}
+
+static void shape_say(const struct shape *z, int good, int bad)
+{
+  const struct attention *a = &z->a;
+  ok(good,
+     "%s %s %d: %d heads of %d, D %d and %d, causal %d, window %lld, cap %g, %d streams, %lld "
+     "queries of %lld first: %d differ",
+     type_names[z->type], layout_names[z->layout], z->size, a->heads, a->kv_heads, a->d, a->dv,
+     a->causal, (long long)a->window, a->softcap, z->streams, (long long)z->n_q[0],
+     (long long)z->n_kv[0], bad);
+}
+
+/* Shapes are collected first.  Then threads take them, with a device each: most of the time goes to
+ * compilers and to the reference. */
+struct check {
+  struct shape z;
+  int most, good, bad;
+};
+static struct check *checks;
+static int n_checks;
+
+static void shape_check(const struct shape *z, int most)
+{
+  checks = realloc(checks, (size_t)(n_checks + 1) * sizeof *checks);
+  checks[n_checks++] = (struct check){*z, most, 0, 0};
+}
+
+static void check_run(struct device *dev, struct check *c)
+{
+  struct problem p;
+  problem_make(&p, &c->z);
+  int ran = !problem_run(dev, &p);
+  c->bad = ran ? rows_differ(&p, c->most) : 0;
+  c->good = ran && (c->z.layout == SWAPPED) == (c->bad > 0);
+  problem_free(dev, &p);
+}
+
+/* The last ones are the largest. */
+static void checks_run(int threads)
+{
+#pragma omp parallel num_threads(threads)
+  {
+    struct device dev;
+    struct device_options options = how_options(&how_cuda, 1, 1, 0);
+    int opened = !device_open(&dev, &options);
+#pragma omp for schedule(dynamic, 1)
+    for (int i = n_checks - 1; i >= 0; i--)
+      if (opened) check_run(&dev, &checks[i]);
+    device_close(&dev);
+  }
+}
+
+static int is_small;
+
+/* Plain, and pools of every kind. */
+static void layouts_check(struct shape z, int most)
+{
+  static const struct {
+    enum layout layout;
+    idx size;
+  } uses[] = {{PLAIN, 0},     {IDENTITY, 16}, {PERMUTED, 16},
+              {PERMUTED, 32}, {PERMUTED, 24}, {SHARED, 16}};
+  for (int i = 0; i < LENGTH(uses); i++) {
+    if (is_small && i % 2) continue;
+    z.layout = uses[i].layout;
+    z.size = uses[i].size;
+    shape_check(&z, most);
+  }
+}
+
+static const gidx lengths[] = {1, 15, 16, 17, 255, 256, 257, 1000, 4096};
+
+/* Streams of these lengths in turn; so many queries of each, or one a position. */
+static void streams_fill(struct shape *z, int streams, int first, gidx queries, gidx longest)
+{
+  z->streams = streams;
+  for (int s = 0; s < streams; s++) {
+    z->n_kv[s] = imin(lengths[(first + s) % LENGTH(lengths)], longest);
+    z->n_q[s] = imin(queries, z->n_kv[s]);
+  }
+}
+
+static void lengths_check(void)
+{
+  struct shape z = {.a = {.heads = 4, .kv_heads = 2, .d = 64, .dv = 64, .causal = 1}};
+  gidx longest = is_small ? 257 : 4096;
+  for (int queries = 1; queries <= 70; queries += 69) {
+    for (int l = 0; l < LENGTH(lengths) && !is_small; l++) {
+      streams_fill(&z, 1, l, queries, longest);
+      layouts_check(z, 9);
+    }
+    streams_fill(&z, 4, 5, queries, longest);
+    layouts_check(z, 9);
+    streams_fill(&z, is_small ? 9 : 32, 0, queries, longest);
+    layouts_check(z, 5);
+  }
+}
+
+static void widths_check(void)
+{
+  static const idx widths[] = {16, 32, 64, 80, 96, 128, 256};
+  for (int w = 0; w < LENGTH(widths); w++)
+    for (int type = 0; type < 3; type++)
+      for (int queries = 1; queries <= 130; queries += 129) {
+        if (is_small && (w + type + queries) % 4) continue;
+        struct shape z = {.a = {.heads = 8, .kv_heads = 2, .d = widths[w], .dv = widths[w]},
+                          .type = (enum attend_type)type};
+        z.a.causal = 1;
+        z.layout = w % 2 ? PERMUTED : PLAIN;
+        z.size = w % 2 ? 16 : 0;
+        streams_fill(&z, 4, 5, queries, is_small ? 257 : 1300);
+        shape_check(&z, 9);
+      }
+}
+
+/* Groups of heads, few queries and many, masks that begin anywhere, columns that fill nothing. */
+static void kinds_check(void)
+{
+  const struct attention kinds[] = {
+      {.heads = 8, .kv_heads = 2, .d = 24, .dv = 40, .causal = 1},
+      {.heads = 6, .kv_heads = 2, .d = 17, .dv = 5, .window = 70},
+      {.heads = 5, .kv_heads = 1, .d = 64, .dv = 64, .causal = 1, .window = 1100},
+      {.heads = 1, .kv_heads = 1, .d = 1, .dv = 1, .causal = 1},
+      {.heads = 2, .kv_heads = 2, .d = 32, .dv = 32, .softcap = 1, .causal = 1},
+      {.heads = 2, .kv_heads = 2, .d = 32, .dv = 32, .scale = 30},
+      {.heads = 8, .kv_heads = 1, .d = 96, .dv = 48, .causal = 1, .window = 130, .softcap = 3},
+      {.heads = 3, .kv_heads = 3, .d = 160, .dv = 200, .window = 200},
+      {.heads = 16, .kv_heads = 1, .d = 33, .dv = 250, .causal = 1}};
+  static const gidx queries[] = {1, 2, 7, 61, 2500};
+  for (int i = 0; i < LENGTH(kinds); i++)
+    for (int q = 0; q < LENGTH(queries); q++) {
+      if (is_small && (i + q) % 3) continue;
+      struct shape z = {.a = kinds[i], .streams = 2, .type = (enum attend_type)((i + q) % 3)};
+      gidx n = is_small ? imin(queries[q], 61) : queries[q];
+      z.n_q[0] = z.n_q[1] = n;
+      z.n_kv[0] = n == 2500 ? 2100 : is_small ? 301 : 3001;
+      z.n_kv[1] = 129;
+      z.layout = q % 2 ? PERMUTED : PLAIN;
+      z.size = q % 2 ? 7 : 0;
+      shape_check(&z, 31);
+    }
+}
+
+/* Weights far from 1, and what is not finite. */
+static void values_check(void)
+{
+  struct shape z = {.a = {.heads = 2, .kv_heads = 1, .d = 16, .dv = 16, .causal = 1}};
+  static const float big[] = {1, 30, 1e4f, 1e18f, 1e38f};
+  z.streams = 1;
+  z.n_kv[0] = is_small ? 200 : 1100;
+  for (int i = 0; i < LENGTH(big); i++)
+    for (int bad = 0; bad < 3; bad++)
+      for (int few = 0; few < 2; few++) {
+        z.big = big[i];
+        z.bad = bad;
+        z.n_q[0] = few ? 3 : z.n_kv[0];
+        z.a.window = bad == WITH_NAN ? 90 : 0;
+        shape_check(&z, 200);
+      }
+}
+
+/* Queries at once, and one by one as sequences of their own. */
+static void decode_check(struct device *dev)
+{
+  struct shape z = {.a = {.heads = 4, .kv_heads = 2, .d = 64, .dv = 64, .causal = 1}, .streams = 1};
+  struct problem p;
+  gidx n = is_small ? 70 : 1500, wide = z.a.heads * z.a.dv;
+  z.n_q[0] = z.n_kv[0] = n;
+  problem_make(&p, &z);
+  int good = !problem_run(dev, &p);
+  float *rows = malloc((size_t)(n * wide) * sizeof *rows);
+  memcpy(rows, p.sides[3].host, (size_t)(n * wide) * sizeof *rows);
+  gidx *start = malloc((size_t)(n + 1) * sizeof *start), *cell = calloc((size_t)n, sizeof *cell);
+  gidx *length = malloc((size_t)n * sizeof *length);
+  for (gidx i = 0; i <= n; i++) start[i] = i;
+  for (gidx i = 0; i < n; i++) length[i] = n, cell[i] = p.cell[0];
+  struct attend_plan plan = {&p.z.a, (idx)n, start, start,   length,    cell,
+                             NULL,   0,      0,     p.cells, ATTEND_F32};
+  struct attend w;
+  struct attend_job job = {&p.sides[0], &p.sides[1], &p.sides[2], &p.sides[3], &p.sides[4]};
+  good = good && !device_clear(dev, &p.sides[3], 0, p.sides[3].bytes) &&
+         !attend_open(&w, dev, &plan) && !attend_run(&w, &job) &&
+         !device_get(dev, &p.sides[3], 0, p.sides[3].bytes);
+  if (good) attend_close(&w);
+  ok(good && !memcmp(rows, p.sides[3].host, (size_t)(n * wide) * sizeof *rows),
+     "%lld queries at once and one by one", (long long)n);
+  free(rows);
+  free(start);
+  free(cell);
+  free(length);
+  problem_free(dev, &p);
+}
+
+/* Parts of more than one launch. */
+static void launches_check(void)
+{
+  struct shape z = {.a = {.heads = 32, .kv_heads = 8, .d = 16, .dv = 256, .causal = 1}};
+  if (is_small) return;
+  z.streams = 2;
+  z.n_q[0] = z.n_kv[0] = 4300;
+  z.n_q[1] = z.n_kv[1] = 900;
+  shape_check(&z, 40);
+}
+
+static void refusals_check(struct device *dev)
+{
+  static const struct {
+    const char *said;
+    int status;
+  } cases[] = {{"entry (1, 2) of a table is 99", ERR_INPUT},
+               {"entry (1, 2) of a table is -1", ERR_INPUT},
+               {"sequence 1 has 200 positions, and its table 5 blocks of 16", ERR_INPUT},
+               {"3 heads of q and 2 of k", ERR_INPUT},
+               {"heads have 300 and 16 columns", ERR_DEVICE},
+               {"sequence 0 has cells 60 .. 99, and there are 80", ERR_INPUT}};
+  for (int i = 0; i < LENGTH(cases); i++) {
+    struct shape z = {.a = {.heads = 4, .kv_heads = 2, .d = 16, .dv = 16},
+                      .streams = 2,
+                      .layout = PERMUTED,
+                      .size = 16};
+    struct problem p;
+    struct attend w;
+    z.n_q[0] = z.n_q[1] = 1;
+    z.n_kv[0] = 40, z.n_kv[1] = 64;
+    problem_make(&p, &z);
+    struct attend_plan plan = plan_of(&p);
+    if (i < 2) p.table[p.width + 2] = i ? -1 : 99;
+    if (i == 2) p.z.n_kv[1] = 200;
+    if (i == 3) p.z.a.heads = 3;
+    if (i == 4) p.z.a.d = 300;
+    if (i == 5) plan.table = NULL, plan.cells = 80, p.cell[0] = 60;
+    int status = attend_open(&w, dev, &plan);
+    ok(status == cases[i].status && strstr(status_message(), cases[i].said), "refused: %s",
+       status ? status_message() : "not at all");
+    status_clear();
+    attend_close(&w);
+    problem_free(dev, &p);
+  }
+}
+
+/* The order of positions is a part of the result. */
+static void order_check(void)
+{
+  struct shape z = {.a = {.heads = 2, .kv_heads = 2, .d = 64, .dv = 64, .causal = 1},
+                    .streams = 1,
+                    .layout = SWAPPED,
+                    .size = 16};
+  z.n_q[0] = 40, z.n_kv[0] = 100;
+  shape_check(&z, 100);
+}
+
+static const struct {
+  const char *text;
+  void (*collect)(void);
+} claims[] = {{"lengths, streams, paged pools", lengths_check},
+              {"widths and types", widths_check},
+              {"masks, groups, soft caps, widths that fill nothing", kinds_check},
+              {"weights far from 1, and what is not finite", values_check},
+              {"parts of more than one launch", launches_check},
+              {"positions out of order change the result", order_check}};
+
+int main(void)
+{
+  if (!gpu_present()) return done_testing();
+  struct device dev;
+  struct device_options options = how_options(&how_cuda, 1, 1, 0);
+  if (!ok(!device_open(&dev, &options), "a GPU is opened")) return done_testing();
+  int ends[LENGTH(claims)], at = 0;
+  is_small = getenv("SMALL") != NULL;
+  for (int i = 0; i < LENGTH(claims); i++) {
+    claims[i].collect();
+    ends[i] = n_checks;
+  }
+  checks_run(is_small ? 1 : (int)sysconf(_SC_NPROCESSORS_ONLN));
+  for (int i = 0; i < LENGTH(claims); i++) {
+    if (at == ends[i]) continue;
+    claim_begin("%s", claims[i].text);
+    for (; at < ends[i]; at++) shape_say(&checks[at].z, checks[at].good, checks[at].bad);
+    claim_end();
+  }
+  free(checks);
+  decode_check(&dev);
+  refusals_check(&dev);
+  device_close(&dev);
+  return done_testing();
+}
