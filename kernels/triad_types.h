@@ -23,17 +23,17 @@ struct triad_form {
   int rows, columns, row_quads, column_quads, beside;
 };
 
-/* Of products large tiles, where there are enough of them for the GPU, and small ones; of gradients
- * one whose sums in f64 fit in shared memory. */
+/* Of products large tiles, where these fill the GPU evenly, and small ones; of gradients one whose
+ * sums in f64 fit in shared memory. */
 HOST_DEVICE struct triad_form triad_product_form(int small)
 {
-  struct triad_form large_form = {128, 128, 2, 4, 2}, small_form = {64, 64, 2, 2, 6};
+  struct triad_form large_form = {128, 128, 2, 4, 2}, small_form = {128, 64, 2, 2, 4};
   return small ? small_form : large_form;
 }
 
 HOST_DEVICE struct triad_form triad_gradient_form(void)
 {
-  struct triad_form form = {128, 128, 2, 2, 1};
+  struct triad_form form = {64, 128, 2, 2, 2};
   return form;
 }
 

@@ -2,8 +2,8 @@
 EXTRA_DIST += %D%/gpu_check %D%/bench_torch.py %D%/bench_sae.py %D%/scale_model.py
 EXTRA_DIST += .clang-format %D%/bootstrap %D%/check %D%/plot %D%/plot_time %D%/report \
   %D%/report_page.html %D%/gallery %D%/quickstart \
-  %D%/revision %D%/setup input/README.md input/minilm-l3-kjv-8k.h5 \
-  input/minilm-l3-kjv-words.txt output/README.md
+  %D%/revision %D%/setup input/README.md input/minilm-l3-kjv-8k.h5 input/minilm-l3-kjv-next.h5 \
+  input/minilm-l3-kjv-tokens.npy input/minilm-l3-kjv-words.txt output/README.md
 dist_doc_DATA += README.md LICENSE CONTRIBUTING.md CHANGELOG.md CITATION.cff
 dist_pkgdata_DATA = %D%/slurm/job.sbatch %D%/slurm/encode_gpu.sbatch \
   %D%/slurm/encode_array.sbatch %D%/slurm/merge.sbatch %D%/slurm/chain \
@@ -16,7 +16,7 @@ dist_pythonmodules_DATA = %D%/python/sagitta/__init__.py %D%/python/sagitta/resu
   %D%/python/sagitta/torch.py %D%/python/sagitta/least_squares.py
 pythonexamplesdir = $(pythonpackagedir)/examples
 dist_pythonexamples_SCRIPTS = %D%/python/examples/faithfulness.py \
-  %D%/python/examples/capture_attention.py
+  %D%/python/examples/capture_attention.py %D%/python/examples/write_rows.py
 dist_bashcomp_DATA = %D%/completion/sagitta
 
 # Recipes of others, and a modulefile with the places of this installation.

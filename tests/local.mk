@@ -92,7 +92,7 @@ SCRIPT_TESTS = \
   %D%/test_terminal_files.py \
   %D%/test_plot.py \
   %D%/test_python.py %D%/test_python_torch.py %D%/test_python_bench.py %D%/test_anndata.py \
-  %D%/test_faithfulness.py \
+  %D%/test_faithfulness.py %D%/test_write_rows.py \
   %D%/test_memory.py \
   %D%/test_cli.sh \
   %D%/test_fingerprints.sh \
@@ -119,7 +119,7 @@ EMULATED_TESTS = %D%/test_fingerprints.sh %D%/test_device_codes %D%/test_device_
 COMPILED_BY_NONE = \
   scripts/check_floors.sh scripts/check_format.sh scripts/check_tree.sh scripts/check_names.py \
   %D%/test_kernels %D%/test_plot.py %D%/test_python.py %D%/test_python_torch.py \
-  %D%/test_python_bench.py \
+  %D%/test_python_bench.py %D%/test_write_rows.py \
   %D%/test_recipes.py %D%/test_report.py %D%/test_scale_model.py %D%/test_slurm.sh
 check-compiled:
 	@all=; for test in $(TESTS); do \

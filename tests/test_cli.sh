@@ -146,6 +146,23 @@ completes() # EXPECTED WORDS...: the last word is completed to EXPECTED
   [ "$(tr '\n' ' ' < out)" = "$expected " ]
   check $? "'$*' completes to $expected" out
 }
+claim_begin 'the first session of --help runs as it stands: fit, encode unseen rows, inspect'
+mkdir session && cd session || exit 99
+ln -s "$source/input/minilm-l3-kjv-8k.h5" acts.h5
+ln -s "$source/input/minilm-l3-kjv-next.h5" unseen.h5
+sed -n '/first session/,/^Exit/s/^  //p' ../help.all > lines
+[ "$(sed 's/.*sagitta \([a-z]*\) .*/\1/' lines | tr '\n' ' ')" = 'fit encode inspect inspect ' ]
+check $? 'it is fit, encode, inspect' lines
+sed 's/mpirun -n 2 //; s/--atoms 1024 --top-s 16/--atoms 40 --top-s 3 --sweeps 1/' lines > few
+while read -r _ words; do
+  # shellcheck disable=SC2086
+  "$sagitta" $words > page 2> err < /dev/null
+  check $? "sagitta $words" err
+done < few
+grep -q '^atom 17 of run/' page && grep -q '\[.*\]' page
+check $? 'the page of an atom has tokens' page
+cd ..
+
 claim_begin 'words are completed'
 touch a.h5 a.txt
 completes 'encode' sagitta en

@@ -40,10 +40,10 @@ static void usage_print(FILE *out)
   for (int i = 0; i < LENGTH(commands); i++)
     fprintf(out, "  %-9s  %s\n", commands[i]->name, commands[i]->summary);
   fprintf(out, "\n`sagitta COMMAND --help` explains a command.  A first session:\n\n"
-               "  mpirun -n 2 sagitta seed --rows acts.h5 --atoms 1024 --center --output dict/\n"
-               "  mpirun -n 2 sagitta encode --rows acts.h5 --dictionary dict/dictionary.h5 \\\n"
-               "      --top-s 16 --rounds 4 --output run/\n"
-               "  sagitta inspect run/supports.h5\n\n");
+               "  mpirun -n 2 sagitta fit --rows acts.h5 --atoms 1024 --top-s 16 --output run/\n"
+               "  mpirun -n 2 sagitta encode --rows unseen.h5 --dictionary run/ --output codes/\n"
+               "  sagitta inspect codes/supports.h5\n"
+               "  sagitta inspect run/ --atom 17 --rows acts.h5\n\n");
   fputs(status_codes_text, out);
 }
 

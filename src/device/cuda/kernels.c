@@ -47,7 +47,7 @@ static void define_triad(struct kernel_recipe *r, const struct kernel_shape *sha
   define(r, "TILE_COLUMNS", form.columns);
   define(r, "ROW_QUADS", form.row_quads);
   define(r, "COLUMN_QUADS", form.column_quads);
-  define(r, "BESIDE", form.beside);
+  define(r, "BESIDE", shape->whole || form.beside == 1 ? form.beside : form.beside - 1);
   define(r, "DEEP_A", shape->deep_a);
   define(r, "DEEP_B", shape->deep_b);
   define(r, "WHOLE", shape->whole);

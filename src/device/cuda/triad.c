@@ -43,8 +43,10 @@ static int tiles_launch(struct device *dev, enum kernel_name name, struct triad_
 
 int cuda_triad_small(const struct cuda_state *s, gidx rows, gidx columns)
 {
-  struct triad_form large = triad_product_form(0);
-  return ceil_div(rows, large.rows) * ceil_div(columns, large.columns) < s->sizes.multiprocessors;
+  struct triad_form f = triad_product_form(0);
+  gidx tiles = ceil_div(rows, f.rows) * ceil_div(columns, f.columns);
+  gidx at_once = (gidx)f.beside * s->sizes.multiprocessors;
+  return 10 * tiles < 9 * round_up(tiles, at_once); /* the last ones would leave much of it idle */
 }
 
 int cuda_triad_tiles(struct device *dev, struct triad_args *a)

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Claim: scripts/python/examples/write_rows.py makes the states of a BERT encoder, as its formulas
+give them in float64, token by token; and its tokens are those of the rows of input/."""
+import json
+import math
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+
+from peer import PACKAGE, peer_needed
+from tap import SOURCE, claim, done_testing, ok
+
+peer_needed("numpy", "h5py", "scipy")
+
+import h5py  # noqa: E402, after a Python that has them was found
+import numpy as np  # noqa: E402
+
+P, HEADS, INNER, WORDS, WINDOW, WINDOWS, LAYERS = 12, 3, 20, 40, 8, 20, 2
+NEAR = 2e-3  # of states of size 1 that are rounded to float16
+
+
+def model_made(folder):
+    """Random weights, as a file of them; returns the weights."""
+    random = np.random.default_rng(0)
+    sizes = {"query": (P, P), "key": (P, P), "value": (P, P)}
+    shapes = {"embeddings.word_embeddings.weight": (WORDS, P),
+              "embeddings.position_embeddings.weight": (WINDOW + 2, P),
+              "embeddings.token_type_embeddings.weight": (2, P)}
+    for i in range(LAYERS):
+        at = f"encoder.layer.{i}."
+        parts = {at + f"attention.self.{n}": s for n, s in sizes.items()}
+        parts |= {at + "attention.output.dense": (P, P), at + "intermediate.dense": (INNER, P),
+                  at + "output.dense": (P, INNER)}
+        for name, shape in parts.items():
+            shapes |= {name + ".weight": shape, name + ".bias": shape[:1]}
+        for name in "attention.output.LayerNorm", "output.LayerNorm":
+            shapes |= {at + name + ".weight": (P,), at + name + ".bias": (P,)}
+    shapes |= {f"embeddings.LayerNorm.{n}": (P,) for n in ("weight", "bias")}
+    weights = {n: random.standard_normal(s).astype("<f4") * 0.5 for n, s in shapes.items()}
+    header, begin = {}, 0
+    for name, w in weights.items():
+        header["bert." + name] = dict(dtype="F32", shape=w.shape,
+                                      data_offsets=[begin, begin + w.nbytes])
+        begin += w.nbytes
+    text = json.dumps(header).encode()
+    with open(f"{folder}/model.safetensors", "wb") as f:
+        f.write(struct.pack("<Q", len(text)) + text + b"".join(w.tobytes() for w in
+                                                               weights.values()))
+    with open(f"{folder}/config.json", "w", encoding="utf-8") as f:
+        json.dump(dict(num_hidden_layers=LAYERS, num_attention_heads=HEADS, hidden_act="gelu"), f)
+    return {n: w.astype("f8") for n, w in weights.items()}
+
+
+def norm(w, name, x):
+    return [(v - v.mean()) / v.std() * w[name + ".weight"] + w[name + ".bias"] for v in x]
+
+
+def linear(w, name, v):
+    return w[name + ".weight"] @ v + w[name + ".bias"]
+
+
+def layer(w, at, x):
+    """The states after a layer, of a list of those before: one token and one head at a time."""
+    q, k, v = ([linear(w, f"{at}attention.self.{n}", t) for t in x]
+               for n in ("query", "key", "value"))
+    size, mixed = P // HEADS, []
+    for own in q:
+        heads = []
+        for h in range(0, P, size):
+            part = slice(h, h + size)
+            scores = np.exp([own[part] @ other[part] / math.sqrt(size) for other in k])
+            heads.append(sum(s * t[part] for s, t in zip(scores / scores.sum(), v)))
+        mixed.append(np.concatenate(heads))
+    x = norm(w, at + "attention.output.LayerNorm",
+             [t + linear(w, at + "attention.output.dense", m) for t, m in zip(x, mixed)])
+    inner = [[0.5 * u * (1 + math.erf(u / math.sqrt(2))) for u in
+              linear(w, at + "intermediate.dense", t)] for t in x]
+    return norm(w, at + "output.LayerNorm",
+                [t + linear(w, at + "output.dense", np.array(i)) for t, i in zip(x, inner)])
+
+
+def states(w, window, layers):
+    x = norm(w, "embeddings.LayerNorm",
+             [w["embeddings.word_embeddings.weight"][t] +
+              w["embeddings.position_embeddings.weight"][i] +
+              w["embeddings.token_type_embeddings.weight"][0]
+              for i, t in enumerate([1, *window, 2])])
+    for i in range(layers):
+        x = layer(w, f"encoder.layer.{i}.", x)
+    return x[1:-1]
+
+
+def write(folder, name, *words):
+    return subprocess.run([sys.executable, "-B", f"{PACKAGE}/examples/write_rows.py", "--model",
+                           folder, "--tokens", f"{folder}/tokens.npy", "--window", str(WINDOW),
+                           "--begin", "1", "--end", "2", "--output", f"{folder}/{name}", *words],
+                          capture_output=True, text=True)
+
+
+@claim("the rows are the states after a layer")
+def check_rows(folder):
+    weights = model_made(folder)
+    tokens = np.random.default_rng(1).integers(3, WORDS, (WINDOWS, WINDOW))
+    np.save(f"{folder}/tokens.npy", tokens.reshape(-1).astype("<u2"))
+    for name, layers, first, count in ("all", 2, 0, WINDOWS), ("some", 1, 3, 5), ("rest", 2, 17, 3):
+        words = ["--layer", layers, "--first", first * WINDOW]
+        words += ["--count", count * WINDOW] if name != "rest" else []
+        done = write(folder, name, *map(str, words))
+        if not ok(done.returncode == 0, f"{name}: {done.stderr[-300:]}"):
+            continue
+        part = tokens[first:first + count]
+        want = np.concatenate([states(weights, window, layers) for window in part])
+        with h5py.File(f"{folder}/{name}") as f:
+            far = np.abs(f["rows"][:] - want).max()
+            ok(f["rows"].dtype == "f2" and far < NEAR * np.abs(want).max(), f"{name}: {far} away")
+            ok(np.array_equal(f["token"][:], part.reshape(-1)) and
+               f["window"][0] == first and f["window"][-1] == first + count - 1, f"{name}: tokens")
+    for words in ["--first", "5"], ["--count", "999999"], ["--layer", "3"]:
+        done = write(folder, "bad", *words)
+        ok(done.returncode == 1 and "write_rows: " in done.stderr and
+           not os.path.exists(f"{folder}/bad"), f"{words}: {done.stderr[-300:]}")
+    ok(write(folder, "all").returncode != 0, "a file that is there is left")
+
+
+@claim("the tokens are those of the rows of input/")
+def check_tokens():
+    tokens = np.load(os.path.join(SOURCE, "input", "minilm-l3-kjv-tokens.npy"))
+    at = 0
+    for name in "8k", "next":
+        with h5py.File(os.path.join(SOURCE, "input", f"minilm-l3-kjv-{name}.h5")) as f:
+            part = f["token"][:]
+            ok(np.array_equal(tokens[at:at + len(part)], part) and len(f["rows"]) == len(part),
+               name)
+            at += len(part)
+    ok(at == 10240 and len(tokens) == 32768, f"{at} of {len(tokens)}")
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as main:
+        check_rows(main)
+    check_tokens()
+    done_testing()
