@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Which values of a row are the largest: the key of the last one of them, digit by digit from above.
- * A warp has a row; a value that is not positive is no entry.
+ * Which values of a row are the largest: the key of the last one of them, digit by digit from
+ * above.  A warp has a row; a value that is not positive is no entry.
  *
  * Floor: kernels. */
 #ifndef CUT_H

@@ -53,8 +53,8 @@ static __device__ inline int row_scan(const struct row *r, int *bins)
   return row_place(r, cut);
 }
 
-/* Candidates of the groups whose maximum is at least `key`, by ascending atoms; returns how many, or
- * -1 where they are too many. */
+/* Candidates of the groups whose maximum is at least `key`, by ascending atoms; returns how many,
+ * or -1 where they are too many. */
 static __device__ inline int groups_collect(const struct row *r, int key,
                                             unsigned long long *candidates)
 {

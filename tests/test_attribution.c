@@ -156,8 +156,15 @@ static void problem_check(struct comm *c, struct problem *t, idx block, int thre
   gidx n = t->start[SEQUENCES];
   struct device device = {0};
   const struct device_options options = {.p = 1, .d = 1, .threads = threads, .variant = "auto"};
-  const struct capture_source capture = {t->a,         n, SEQUENCES,    t->start,       n_kv,
-                                         "capture.h5", t, queries_give, positions_give, NULL};
+  const struct capture_source capture = {.attention = t->a,
+                                         .n = n,
+                                         .sequences = SEQUENCES,
+                                         .start = t->start,
+                                         .length = n_kv,
+                                         .name = "capture.h5",
+                                         .self = t,
+                                         .queries = queries_give,
+                                         .positions = positions_give};
   const struct support_source supports = {n, t->row_start[n], ATOMS,       1, 1, "supports",
                                           t, starts_give,     entries_give};
   const struct atom_source atoms = {ATOMS, 1, t->p, "atoms", t, atoms_give};
