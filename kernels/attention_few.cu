@@ -2,41 +2,39 @@
  * attention_few: parts (N.27) of few rows of a head, all of them over one shard a block.
  *
  * grid    tasks, the longest first
- * block   WALK_THREADS: a thread has a position and all rows in inner products, then one or two
- *         columns and some rows in sums of values
+ * block   WALK_THREADS: the first half makes weights of a block of positions, a thread a position
+ *         with all rows, then a warp a row; the other half adds values of the block before, a
+ *         thread one to four columns with all rows
  * shared  few_shared_bytes(): keys and values as they are stored, cells, queries, weights
- * sums    as in attention_tile; the first warp has the sums of weights
+ * sums    as in attention_tile; the last warp has the sums of weights
  *
  * -D HEAD_D, HEAD_DV, CELLS, CAPPED: walk.h; FEW: rows, few_rows()
  *
- * Keys of the next positions come while values of these are read, and the other way round.  Where
- * the cells of a shard are is looked up once, ahead of all copies. */
+ * Each half copies what it reads next as soon as it has read what is there: several blocks share a
+ * multiprocessor, and some of them compute while others wait.  Where the cells of a shard are is
+ * looked up once, ahead of all copies. */
 #include "walk.h"
 
 enum {
-  POSITIONS = few_positions(HEAD_D, HEAD_DV, CELLS), /* at a time */
-  BLOCKS = POSITIONS / WALK_BLOCK,
+  HALF = WALK_THREADS / 2, /* threads; WALK_BLOCK positions */
   KEY_PITCH = few_pitch(HEAD_D, CELLS),
   VALUE_PITCH = few_pitch(HEAD_DV, CELLS),
   QUERY_COLUMNS = KEY_PITCH / CELL_BYTES,   /* zeros behind */
   PIECES = (HEAD_D * CELL_BYTES + 15) / 16, /* of 16 bytes, of a key */
   NUMBERS = 16 / CELL_BYTES,                /* of a piece */
-  /* Threads along columns, and the rows that a thread has of them. */
-  WIDE = HEAD_DV <= 32   ? 32
-         : HEAD_DV <= 64 ? 64
-                         : 128,
-  COLUMNS = (HEAD_DV + WIDE - 1) / WIDE,
-  TEAMS = WALK_THREADS / WIDE < FEW ? WALK_THREADS / WIDE : FEW,
-  ROWS = FEW / TEAMS
+  COLUMNS = HEAD_DV <= HALF       ? 1
+            : HEAD_DV <= 2 * HALF ? 2
+                                  : 4, /* of values, a thread */
+  TURNS = (FEW + 1) / 2                /* rows a warp that makes weights */
 };
 
 struct shared {
-  char k[POSITIONS][KEY_PITCH], v[POSITIONS][VALUE_PITCH];
-  int cell[WALK_SHARD + WALK_BLOCK];
+  char k[WALK_BLOCK][KEY_PITCH], v[WALK_BLOCK][VALUE_PITCH];
+  int cell[WALK_SHARD];
   float q[FEW][QUERY_COLUMNS];
-  float u[FEW][POSITIONS];
-  float weight[POSITIONS][FEW];
-  float shrink[2][FEW]; /* of each block */
+  float u[FEW][WALK_BLOCK];
+  float weight[2][WALK_BLOCK][FEW]; /* of a block, and of the one before */
+  float shrink[2][FEW];
   int from[FEW], end[FEW];
 };
 
@@ -66,20 +64,21 @@ static __device__ inline void piece_order(char *to, const char *from, int column
   }
 }
 
-/* Begin to copy positions first .. first + POSITIONS - 1, if there are any; a thread has the same
- * piece of every few.  The last one that is there stands in for those behind it, so that no copy
- * has a condition.  columns and pitch are constants. */
+/* Begin to copy a block of positions from `first` on, if there are any; a thread of a half has the
+ * same piece of every few.  The last one that is there stands in for those behind it, so that no
+ * copy has a condition.  columns and pitch are constants. */
 static __device__ inline void cells_order(const struct walk *w, const struct shared *s, char *to,
                                           int pitch, const void *cells, int columns, int first)
 {
   const int bytes = columns * CELL_BYTES, pieces = (bytes + 15) / 16;
   const int wide = pieces <= 4 ? 4 : pieces <= 8 ? 8 : pieces <= 16 ? 16 : pieces <= 32 ? 32 : 64;
-  int j = threadIdx.x / wide, piece = threadIdx.x % wide, stride = w->a->kv_heads * bytes;
+  int thread = threadIdx.x % HALF, j = thread / wide, piece = thread % wide;
+  int stride = w->a->kv_heads * bytes;
   const char *head = (const char *)cells + (long long)w->task->kv_head * bytes + piece * 16;
   const int *cell = s->cell + (first - w->first) + j;
   if (first < w->end && (pieces == wide || piece < pieces))
-#pragma unroll
-    for (int i = 0; i < POSITIONS; i += WALK_THREADS / wide)
+#pragma unroll 8
+    for (int i = 0; i < WALK_BLOCK; i += HALF / wide)
       piece_order(to + (j + i) * pitch + piece * 16, head + (long long)cell[i] * stride, columns,
                   piece);
   async_commit();
@@ -111,27 +110,25 @@ static __device__ inline void walk_begin(struct walk *w, const struct attention_
   int plain = a->table ? 0 : (int)w->sequence->cells;
   w->first = w->begin / WALK_BLOCK * WALK_BLOCK;
 #pragma unroll 4
-  for (int j = threadIdx.x; w->first + j / POSITIONS * POSITIONS < w->end; j += WALK_THREADS)
+  for (int j = threadIdx.x; w->first + j / WALK_BLOCK * WALK_BLOCK < w->end; j += WALK_THREADS)
     s->cell[j] = plain + cell_find(a, table, max(min(w->first + j, w->end - 1), w->begin));
 }
 
 static __device__ inline void queries_load(const struct walk *w, struct shared *s)
 {
   const struct attention_args *a = w->a;
-  for (int i = threadIdx.x; i < FEW * QUERY_COLUMNS; i += WALK_THREADS) {
-    int r = i / QUERY_COLUMNS, c = i % QUERY_COLUMNS;
-    float q = 0;
-    if (r < w->rows && c < HEAD_D) {
-      struct walk_row row = row_find(a, w->sequence, w->task->kv_head, w->task->row + r);
-      q = a->q[row.at * HEAD_D + c];
-    }
-    s->q[r][c] = q;
-  }
-  for (int r = threadIdx.x; r < FEW; r += WALK_THREADS) {
+#pragma unroll
+  for (int r = 0; r < FEW; r++) {
     struct walk_row row = {0, 0, 0, 0};
-    if (r < w->rows) row = row_find(a, w->sequence, w->task->kv_head, w->task->row + r);
-    s->from[r] = max(row.from, w->begin);
-    s->end[r] = max(min(row.end, w->end), s->from[r]);
+    int there = r < w->rows;
+    if (there) row = row_find(a, w->sequence, w->task->kv_head, w->task->row + r);
+    const float *q = a->q + row.at * HEAD_D;
+    for (int c = threadIdx.x; c < QUERY_COLUMNS; c += WALK_THREADS)
+      s->q[r][c] = there && c < HEAD_D ? q[c] : 0;
+    if (threadIdx.x == 0) {
+      s->from[r] = max(row.from, w->begin);
+      s->end[r] = max(min(row.end, w->end), s->from[r]);
+    }
   }
 }
 
@@ -185,146 +182,160 @@ static __device__ inline float warp_largest(float value)
   return value;
 }
 
-/* A warp's row, block by block: weights of the positions from `first` on, UNSEEN where it does not
- * see them, and what the sums before each block are multiplied by.  *m: so far. */
+/* A warp's row: weights of a block of positions from `first` on, UNSEEN where it does not see them,
+ * and what the sums before are multiplied by.  *m: so far. */
 static __device__ inline void weights_make(const struct walk *w, struct shared *s, int r, int first,
-                                           float *m)
+                                           int turn, float *m)
 {
   int lane = threadIdx.x % WARP, from = s->from[r] - first, end = s->end[r] - first;
+  int sees = from < WALK_BLOCK && end > max(from, 0), seen[2];
+  float u[2], exponent = w->a->exponent, shrink = 1;
 #pragma unroll
-  for (int b = 0; b < BLOCKS; b++) {
-    float u[2], exponent = w->a->exponent, shrink = 1;
-    int seen[2], sees = from < (b + 1) * WALK_BLOCK && end > max(from, b * WALK_BLOCK);
+  for (int i = 0; i < 2; i++) {
+    int j = i * WARP + lane;
+    seen[i] = j >= from && j < end;
+    u[i] = seen[i] ? s->u[r][j] : MINUS_INFINITY;
+  }
+  float largest = warp_largest(larger(u[0], u[1]));
+  if (sees) {
+    float next = larger(*m, __fmul_rn(largest, exponent));
+    shrink = exp2_any(__fsub_rn(*m, next));
+    *m = next;
+  }
 #pragma unroll
-    for (int i = 0; i < 2; i++) {
-      int j = b * WALK_BLOCK + i * WARP + lane;
-      seen[i] = j >= from && j < end;
-      u[i] = seen[i] ? s->u[r][j] : MINUS_INFINITY;
-    }
-    float largest = warp_largest(larger(u[0], u[1]));
-    if (sees) {
-      float next = larger(*m, __fmul_rn(largest, exponent));
-      shrink = exp2_any(__fsub_rn(*m, next));
-      *m = next;
-    }
+  for (int i = 0; i < 2; i++) {
+    float p = exp2_any(__fmaf_rn(u[i], exponent, -*m));
+    s->weight[turn][i * WARP + lane][r] = seen[i] ? p : UNSEEN;
+  }
+  if (lane == 0) s->shrink[turn][r] = shrink;
+}
+
+/* The columns of a thread, as numbers; those behind the last one are anything. */
+static __device__ inline void values_read(const char *from, float out[COLUMNS])
+{
 #pragma unroll
-    for (int i = 0; i < 2; i++) {
-      float p = exp2_any(__fmaf_rn(u[i], exponent, -*m));
-      s->weight[b * WALK_BLOCK + i * WARP + lane][r] = seen[i] ? p : UNSEEN;
-    }
-    if (lane == 0) s->shrink[b][r] = shrink;
+  for (int c = 0; c < COLUMNS; c++) {
+    if (CELLS == CELLS_F32)
+      out[c] = ((const float *)from)[c];
+    else if (COLUMNS == 1)
+      out[c] = widen(*(const unsigned short *)from);
+    else
+      out[c] = widen(((const unsigned *)from)[c / 2] >> c % 2 * 16 & 0xffff);
   }
 }
 
-static __device__ inline float value_read(const struct shared *s, int j, int c)
+/* acc and l <- with the first `count` positions of a block.  all: all rows see them. */
+static __device__ inline void values_add(const struct shared *s, int turn, int count, int all,
+                                         float acc[FEW][COLUMNS], float *l)
 {
-  if (c >= HEAD_DV) return 0;
-  if (CELLS == CELLS_F32) return ((const float *)s->v[j])[c];
-  return widen(((const unsigned short *)s->v[j])[c]);
-}
-
-/* acc and l <- with positions j .. end - 1 of those that are here.  all: all rows see them. */
-static __device__ inline void values_add(const struct shared *s, int j, int end, int all,
-                                         float acc[ROWS][COLUMNS], float *l)
-{
-  int team = threadIdx.x / WIDE, column = threadIdx.x % WIDE, lane = threadIdx.x;
-  if (team >= TEAMS) return;
-#pragma unroll 4
-  for (; j < end; j++) {
-    float p[ROWS], value[COLUMNS];
+  const char *v = s->v[0] + threadIdx.x % HALF * COLUMNS * CELL_BYTES;
+  const float *weight = s->weight[turn][0], *own = weight + threadIdx.x % FEW;
+  int sums = threadIdx.x >= WALK_THREADS - WARP;
+#pragma unroll 8
+  for (int j = 0; j < count; j++) {
+    float p[FEW], value[COLUMNS];
 #pragma unroll
-    for (int r = 0; r < ROWS; r++) p[r] = s->weight[j][team * ROWS + r];
+    for (int r = 0; r < FEW; r++) p[r] = weight[j * FEW + r];
+    values_read(v + j * VALUE_PITCH, value);
 #pragma unroll
-    for (int c = 0; c < COLUMNS; c++) value[c] = value_read(s, j, column + c * WIDE);
-#pragma unroll
-    for (int r = 0; r < ROWS; r++)
+    for (int r = 0; r < FEW; r++)
 #pragma unroll
       for (int c = 0; c < COLUMNS; c++)
         if (all || !(p[r] < 0)) acc[r][c] = __fmaf_rn(p[r], value[c], acc[r][c]);
-    if (lane < WARP) {
-      float mine = s->weight[j][lane % FEW];
+    if (sums) {
+      float mine = own[j * FEW];
       if (all || !(mine < 0)) *l = __fadd_rn(*l, mine);
     }
   }
 }
 
-/* The values of the positions from `first` on. */
+/* The values of the block of positions from `first` on. */
 static __device__ inline void values_walk(const struct walk *w, const struct shared *s, int first,
-                                          float acc[ROWS][COLUMNS], float *l)
+                                          int turn, float acc[FEW][COLUMNS], float *l)
 {
-  int team = threadIdx.x / WIDE, count = min(w->end - first, (int)POSITIONS), all = 1;
+  int count = min(w->end - first, (int)WALK_BLOCK), all = 1;
 #pragma unroll
-  for (int r = 0; r < FEW; r++)
+  for (int r = 0; r < FEW; r++) {
     all &= r >= w->rows || (s->from[r] <= first && s->end[r] >= first + count);
 #pragma unroll
-  for (int b = 0; b < BLOCKS; b++) {
-#pragma unroll
-    for (int r = 0; r < ROWS; r++)
-#pragma unroll
-      for (int c = 0; c < COLUMNS; c++)
-        acc[r][c] = __fmul_rn(acc[r][c], s->shrink[b][team % TEAMS * ROWS + r]);
-    if (threadIdx.x < WARP) *l = __fmul_rn(*l, s->shrink[b][threadIdx.x % FEW]);
-    int end = min(count, (b + 1) * WALK_BLOCK);
-    if (all)
-      values_add(s, b * WALK_BLOCK, end, 1, acc, l);
-    else
-      values_add(s, b * WALK_BLOCK, end, 0, acc, l);
+    for (int c = 0; c < COLUMNS; c++) acc[r][c] = __fmul_rn(acc[r][c], s->shrink[turn][r]);
   }
+  *l = __fmul_rn(*l, s->shrink[turn][threadIdx.x % FEW]);
+  if (all && count == WALK_BLOCK)
+    values_add(s, turn, WALK_BLOCK, 1, acc, l);
+  else
+    values_add(s, turn, count, 0, acc, l);
 }
 
+/* What each half has of the parts. */
 static __device__ inline void parts_store(const struct walk *w, const struct shared *s,
-                                          const float acc[ROWS][COLUMNS], float l,
-                                          const float m[(FEW + WALK_WARPS - 1) / WALK_WARPS])
+                                          const float acc[FEW][COLUMNS], float l,
+                                          const float m[TURNS])
 {
   const struct attention_args *a = w->a;
-  int team = threadIdx.x / WIDE, column = threadIdx.x % WIDE;
-  int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
+  int thread = (int)threadIdx.x - HALF, column = thread * COLUMNS, lane = threadIdx.x % WARP;
   int shard = w->task->shard - w->sequence->first_shard;
 #pragma unroll
   for (int r = 0; r < FEW; r++) {
     if (r >= w->rows || s->from[r] >= s->end[r]) continue;
     struct walk_row row = row_find(a, w->sequence, w->task->kv_head, w->task->row + r);
     long long part = row.part + shard;
-    if (team == r / ROWS)
 #pragma unroll
-      for (int c = 0; c < COLUMNS; c++)
-        if (column + c * WIDE < PART_COLUMNS)
-          a->part[part * PART_COLUMNS + column + c * WIDE] = acc[r % ROWS][c];
-    if (warp == r % WALK_WARPS && lane == 0) a->part_m[part] = m[r / WALK_WARPS];
-    if (threadIdx.x == r) a->part_l[part] = l;
+    for (int c = 0; c < COLUMNS; c++)
+      if (thread >= 0 && column + c < PART_COLUMNS)
+        a->part[part * PART_COLUMNS + column + c] = acc[r][c];
+    if ((int)threadIdx.x == r % 2 * WARP) a->part_m[part] = m[r / 2];
+    if (threadIdx.x >= WALK_THREADS - WARP && lane == r) a->part_l[part] = l;
   }
 }
 
-extern "C" __global__ void __launch_bounds__(WALK_THREADS, 4)
+/* One half of the threads waits for itself. */
+static __device__ inline void half_sync(int half)
+{
+  asm volatile("bar.sync %0, %1;" ::"r"(half + 1), "n"(WALK_THREADS / 2) : "memory");
+}
+
+extern "C" __global__ void __launch_bounds__(WALK_THREADS, FEW <= 4 && HEAD_DV <= 128 ? 5 : 4)
     attention_few(const __grid_constant__ struct attention_args a)
 {
   extern __shared__ __align__(16) char memory[];
-  enum { TURNS = (FEW + WALK_WARPS - 1) / WALK_WARPS };
   struct shared *s = (struct shared *)memory;
-  float acc[ROWS][COLUMNS] = {{0}}, l = 0, m[TURNS];
+  float acc[FEW][COLUMNS] = {{0}}, l = 0, m[TURNS];
   struct walk w;
-  int warp = threadIdx.x / WARP;
+  int warp = threadIdx.x / WARP, half = threadIdx.x / HALF;
+#pragma unroll
   for (int i = 0; i < TURNS; i++) m[i] = MINUS_INFINITY;
   walk_begin(&w, &a, s);
   __syncthreads();
-  keys_order(&w, s, w.first);
-  values_order(&w, s, w.first);
+  if (half == 0)
+    keys_order(&w, s, w.first);
+  else
+    values_order(&w, s, w.first);
   queries_load(&w, s);
+  __syncthreads();
+  int blocks = (w.end - w.first + WALK_BLOCK - 1) / WALK_BLOCK;
+  if (w.end <= w.begin) blocks = 0;
 #pragma unroll 1
-  for (int first = w.first; first < w.end; first += POSITIONS) {
-    ASYNC_WAIT(1);
-    __syncthreads();
-    if ((int)threadIdx.x < POSITIONS) products_make(&w, s, threadIdx.x);
-    __syncthreads();
-    keys_order(&w, s, first + POSITIONS);
+  for (int b = 0; b <= blocks; b++) {
+    int first = w.first + b * WALK_BLOCK;
+    if (half == 0 && b < blocks) {
+      ASYNC_WAIT(0);
+      half_sync(half);
+      products_make(&w, s, threadIdx.x);
+      half_sync(half);
+      keys_order(&w, s, first + WALK_BLOCK);
 #pragma unroll
-    for (int i = 0; i < TURNS; i++)
-      if (warp + i * WALK_WARPS < FEW) weights_make(&w, s, warp + i * WALK_WARPS, first, &m[i]);
-    ASYNC_WAIT(1);
+      for (int i = 0; i < TURNS; i++)
+        if (warp + 2 * i < FEW) weights_make(&w, s, warp + 2 * i, first, b % 2, &m[i]);
+    }
+    if (half == 1 && b > 0) {
+      ASYNC_WAIT(0);
+      half_sync(half);
+      values_walk(&w, s, first - WALK_BLOCK, (b - 1) % 2, acc, &l);
+      half_sync(half);
+      values_order(&w, s, first);
+    }
     __syncthreads();
-    values_walk(&w, s, first, acc, &l);
-    __syncthreads();
-    values_order(&w, s, first + POSITIONS);
   }
   ASYNC_WAIT(0);
   parts_store(&w, s, acc, l, m);

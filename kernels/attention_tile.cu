@@ -71,22 +71,31 @@ static __device__ inline float4 cells_read(const void *cells, long long at, int 
   return make_float4(out[0], out[1], out[2], out[3]);
 }
 
-/* Four columns of a cell begin to come, or come. */
-static __device__ inline void piece_order(float *to, const char *head, long long cell_bytes,
-                                          int cell, int column, int columns, int whole)
+/* Begin to copy four columns of `count` positions, every `step` one from `first` on, to every
+ * `pitch` floats; count, step, pitch, columns and whole are constants.  Positions outside of the
+ * shard are taken from its ends, and never used: so no copy has a condition. */
+static __device__ inline void pieces_order(const struct walk *w, float *to, int pitch,
+                                           const char *head, int first, int count, int step,
+                                           int column, int columns, int whole)
 {
-  const char *from = head + cell * cell_bytes;
-  if (whole)
-    async_copy16(to, (const float *)from + column);
-  else
-    *(float4 *)to = cells_read(from, column, columns - column);
-}
-
-/* A thread has the same columns of every few positions.  Positions outside of the shard are taken
- * from its ends, and never used: so no copy has a condition. */
-static __device__ inline int position_near(const struct walk *w, int position)
-{
-  return max(min(position, w->end - 1), w->begin);
+  const struct attention_args *a = w->a;
+  long long stride = (long long)a->kv_heads * columns * CELL_BYTES;
+  if (!a->table && whole && first >= w->begin && first + (count - 1) * step < w->end) {
+    const char *from = head + first * stride + column * 4;
+#pragma unroll
+    for (int i = 0; i < count; i++, from += step * stride) async_copy16(to + i * pitch, from);
+    return;
+  }
+  const int *table = a->table ? a->table + w->sequence->cells : 0;
+#pragma unroll 4
+  for (int i = 0; i < count; i++) {
+    int position = max(min(first + i * step, w->end - 1), w->begin);
+    const char *from = head + cell_find(a, table, position) * stride;
+    if (whole)
+      async_copy16(to + i * pitch, from + column * 4);
+    else
+      *(float4 *)(to + i * pitch) = cells_read(from, column, columns - column);
+  }
 }
 
 /* Keys of a block: position j has piece c of its columns in piece c ^ (j mod 8), so that the eight
@@ -94,35 +103,21 @@ static __device__ inline int position_near(const struct walk *w, int position)
 static __device__ inline void keys_order(const struct walk *w, float *to, int block, int stage)
 {
   enum { STEP = WALK_THREADS / KEY_PIECES };
-  const struct attention_args *a = w->a;
-  const int *table = a->table ? a->table + w->sequence->cells : 0;
   int j = threadIdx.x / KEY_PIECES, piece = threadIdx.x % KEY_PIECES;
   int column = stage * TILE_CHUNK + piece * 4;
-  float *out = to + j * TILE_CHUNK + (piece ^ (j % 8)) * 4;
   if (COLUMNS % (4 * KEY_PIECES) && column >= COLUMNS) return;
-#pragma unroll
-  for (int i = 0; i < WALK_BLOCK; i += STEP) {
-    int cell = cell_find(a, table, position_near(w, block * WALK_BLOCK + j + i));
-    piece_order(out + i * TILE_CHUNK, w->k, (long long)a->kv_heads * HEAD_D * CELL_BYTES, cell,
-                column, HEAD_D, KEYS_WHOLE);
-  }
+  pieces_order(w, to + j * TILE_CHUNK + (piece ^ (j % 8)) * 4, STEP * TILE_CHUNK, w->k,
+               block * WALK_BLOCK + j, WALK_BLOCK / STEP, STEP, column, HEAD_D, KEYS_WHOLE);
 }
 
 static __device__ inline void values_order(const struct walk *w, float *to, int block, int stage)
 {
   enum { STEP = WALK_THREADS / VALUE_PIECES };
-  const struct attention_args *a = w->a;
-  const int *table = a->table ? a->table + w->sequence->cells : 0;
   int j = threadIdx.x / VALUE_PIECES, column = threadIdx.x % VALUE_PIECES * 4;
-  int first = block * WALK_BLOCK + stage * POSITIONS + j;
-  float *out = to + j * PART_COLUMNS + column;
   if (4 * VALUE_PIECES > HEAD_DV && column >= HEAD_DV) return;
-#pragma unroll
-  for (int i = 0; i < POSITIONS; i += STEP) {
-    int cell = cell_find(a, table, position_near(w, first + i));
-    piece_order(out + i * PART_COLUMNS, w->v, (long long)a->kv_heads * HEAD_DV * CELL_BYTES, cell,
-                column, HEAD_DV, VALUES_WHOLE);
-  }
+  pieces_order(w, to + j * PART_COLUMNS + column, STEP * PART_COLUMNS, w->v,
+               block * WALK_BLOCK + stage * POSITIONS + j, POSITIONS / STEP, STEP, column, HEAD_DV,
+               VALUES_WHOLE);
 }
 
 /* Begin to fill the next stage, which may be none. */
@@ -199,18 +194,19 @@ static __device__ inline int owner(const struct walk *w, int r)
 }
 
 /* u <- inner products of this lane's rows and positions, over the columns of a stage. */
-static __device__ inline void products_add(const struct walk *w, const struct shared *s,
-                                           const float *stage, int first, float u[ROWS][SPOTS])
+static __device__ inline void products_add(const struct walk *w, const struct shared *s, int slot,
+                                           int first, float u[ROWS][SPOTS])
 {
   int pieces = min(TILE_CHUNK, COLUMNS - first) / 4;
   const float *q = &s->q[first][threadIdx.x / WARP * 16 + 4 * w->group];
-  const float *k = stage + w->spot * TILE_CHUNK;
+  const char *stages = (const char *)s->stage; /* a piece changes bits 4 to 7 of the place alone */
+  int at = ((slot * TILE_STAGE + w->spot * TILE_CHUNK) | w->spot * 4) * 4;
 #pragma unroll 2
   for (int piece = 0; piece < pieces; piece++) {
     float4 key[SPOTS];
 #pragma unroll
     for (int i = 0; i < SPOTS; i++)
-      key[i] = *(const float4 *)(k + i * 8 * TILE_CHUNK + (piece ^ w->spot) * 4);
+      key[i] = *(const float4 *)(stages + (at ^ piece << 4) + i * 8 * TILE_CHUNK * 4);
 #pragma unroll
     for (int c = 0; c < 4; c++) {
       float4 rows = *(const float4 *)(q + (piece * 4 + c) * TILE_ROWS);
@@ -393,33 +389,30 @@ static __device__ inline void values_add(struct walk *w, const float weight[][16
 static __device__ inline void block_walk(struct walk *w, struct shared *s, int block, int *slot,
                                          float acc[ROWS][4 * GROUPS])
 {
+  enum { UNIT = POSITIONS < HALF ? POSITIONS : HALF };
   int first = block * WALK_BLOCK, warp = threadIdx.x / WARP;
   int sees = w->any_from < first + WALK_BLOCK && w->any_end > max(w->any_from, first);
   int masked = w->all_from > first || w->all_end < first + WALK_BLOCK;
   float u[ROWS][SPOTS] = {{0}};
 #pragma unroll 1
-  for (int stage = 0; stage < KEY_STAGES; stage++) {
+  for (int stage = 0; stage < STAGES; stage++) {
+    int begin = (stage - KEY_STAGES) * POSITIONS;
     stage_wait();
-    if (sees) products_add(w, s, s->stage[*slot], stage * TILE_CHUNK, u);
+    if (sees && stage < KEY_STAGES) products_add(w, s, *slot, stage * TILE_CHUNK, u);
+    if (sees && stage >= KEY_STAGES)
+#pragma unroll 1
+      for (int at = begin; at < begin + POSITIONS; at += UNIT) {
+        if (at % HALF == 0) weights_store(w, s->weight[warp], at / HALF, u);
+        values_add(w, s->weight[warp] + at % HALF, s->stage[*slot] + at % POSITIONS * PART_COLUMNS,
+                   UNIT, masked, acc);
+      }
     stage_done(w, s);
     *slot ^= 1;
-  }
-  if (sees && masked)
-    weights_make(w, block, seen_find(w, block), 1, u, acc);
-  else if (sees)
-    weights_make(w, block, 0, 0, u, acc);
-  enum { UNIT = POSITIONS < HALF ? POSITIONS : HALF };
-#pragma unroll 1
-  for (int at = 0; at < WALK_BLOCK; at += UNIT) {
-    if (at % POSITIONS == 0) stage_wait();
-    if (sees && at % HALF == 0) weights_store(w, s->weight[warp], at / HALF, u);
-    if (sees)
-      values_add(w, s->weight[warp] + at % HALF, s->stage[*slot] + at % POSITIONS * PART_COLUMNS,
-                 UNIT, masked, acc);
-    if ((at + UNIT) % POSITIONS == 0) {
-      stage_done(w, s);
-      *slot ^= 1;
-    }
+    if (!sees || stage != KEY_STAGES - 1) continue;
+    if (masked)
+      weights_make(w, block, seen_find(w, block), 1, u, acc);
+    else
+      weights_make(w, block, 0, 0, u, acc);
   }
 }
 
@@ -473,8 +466,8 @@ extern "C" __global__ void __launch_bounds__(WALK_THREADS, HEAD_DV <= 64    ? 4
   struct walk w;
   int slot = 0;
   walk_begin(&w, &a);
-  stage_order(&w, s);
-  stage_order(&w, s);
+#pragma unroll 1
+  for (int i = 0; i < 2; i++) stage_order(&w, s);
   queries_load(&w, s);
   rows_look(&w);
 #pragma unroll 1

@@ -90,15 +90,10 @@ HOST_DEVICE int tile_shared_bytes(int d)
 }
 
 /* attention_few: bytes from a position to the next, an odd number of 16 so that eight lanes meet in
- * no bank, and positions at a time. */
+ * no bank. */
 HOST_DEVICE int few_pitch(int columns, int type)
 {
   return ((columns * cells_bytes(type) + 15) / 16 | 1) * 16;
-}
-
-HOST_DEVICE int few_positions(int d, int dv, int type)
-{
-  return 128 * (few_pitch(d, type) + few_pitch(dv, type)) <= 40 << 10 ? 128 : 64;
 }
 
 /* The rows that it is compiled for. */
@@ -107,12 +102,12 @@ HOST_DEVICE int few_rows(int rows)
   return rows <= 1 ? 1 : rows <= 2 ? 2 : rows <= 4 ? 4 : FEW_ROWS;
 }
 
-/* Keys, values, cells, queries, inner products, weights, factors. */
+/* Keys, values, cells, queries, inner products, weights of two blocks, what rows see. */
 HOST_DEVICE int few_shared_bytes(int d, int dv, int type, int rows)
 {
-  int positions = few_positions(d, dv, type), pitch = few_pitch(d, type);
-  return positions * (pitch + few_pitch(dv, type)) + 4 * (WALK_SHARD + WALK_BLOCK) +
-         4 * rows * (pitch / cells_bytes(type) + 2 * positions + 4);
+  int pitch = few_pitch(d, type);
+  return WALK_BLOCK * (pitch + few_pitch(dv, type)) + 4 * WALK_SHARD +
+         4 * rows * (pitch / cells_bytes(type) + 3 * WALK_BLOCK + 4);
 }
 
 #endif

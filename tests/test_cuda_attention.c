@@ -3,9 +3,11 @@
  * cells in one piece and in any paged pool, whatever lies in cells that no position names; a table
  * that leads astray is refused. */
 #include <math.h>
+#include <unistd.h>
 
 #include "base/half.h"
 #include "base/num.h"
+#include "base/team.h"
 #include "device/attention.h"
 #include "device_how.h"
 #include "model/attention.h"
@@ -38,7 +40,7 @@ struct problem {
   struct buffer sides[5]; /* q, k, v, rows, lse */
 };
 
-static uint64_t draws;
+static _Thread_local uint64_t draws;
 
 /* Uniform in +-1. */
 static float draw(void)
@@ -198,7 +200,7 @@ static void problem_free(struct device *dev, struct problem *p)
   free(p->table);
 }
 
-static struct attend_plan plan_make(const struct problem *p)
+static struct attend_plan plan_of(const struct problem *p)
 {
   return (struct attend_plan){.attention = &p->z.a,
                               .sequences = p->z.streams,
@@ -229,7 +231,7 @@ static int sides_make(struct device *dev, struct problem *p, const struct attend
 /* rows, lse <- what the GPU makes of a problem, twice: counters are left as they were. */
 static int problem_run(struct device *dev, struct problem *p)
 {
-  struct attend_plan plan = plan_make(p);
+  struct attend_plan plan = plan_of(p);
   struct attend w;
   struct attend_job job = {&p->sides[0], &p->sides[1], &p->sides[2], &p->sides[3], &p->sides[4]};
   int status = attend_open(&w, dev, &plan);
@@ -282,19 +284,53 @@ static void shape_say(const struct shape *z, int good, int bad)
      (long long)z->n_kv[0], bad);
 }
 
-static void shape_check(struct device *dev, const struct shape *z, int most)
+/* Shapes are collected first.  Then threads take them, with a device each: most of the time goes to
+ * compilers and to the reference. */
+struct check {
+  struct shape z;
+  int most, good, bad;
+};
+static struct check *checks;
+static int n_checks;
+
+static void shape_check(const struct shape *z, int most)
+{
+  checks = realloc(checks, (size_t)(n_checks + 1) * sizeof *checks);
+  checks[n_checks++] = (struct check){*z, most, 0, 0};
+}
+
+static void check_run(struct device *dev, struct check *c)
 {
   struct problem p;
-  problem_make(&p, z);
-  int good = !problem_run(dev, &p), bad = good ? rows_differ(&p, most) : 0;
-  shape_say(z, good && (z->layout == SWAPPED ? bad > 0 : bad == 0), bad);
+  problem_make(&p, &c->z);
+  int ran = !problem_run(dev, &p);
+  c->bad = ran ? rows_differ(&p, c->most) : 0;
+  c->good = ran && (c->z.layout == SWAPPED) == (c->bad > 0);
   problem_free(dev, &p);
+}
+
+/* A thread's part: shapes that no other has taken.  The last ones are the largest. */
+static void checks_take(void *left, gidx thread)
+{
+  struct device dev;
+  struct device_options options = how_options(&how_cuda, 1, 1, 0);
+  int opened = !device_open(&dev, &options);
+  (void)thread;
+  for (int i; opened && (i = __atomic_sub_fetch((int *)left, 1, __ATOMIC_RELAXED)) >= 0;)
+    check_run(&dev, &checks[i]);
+  device_close(&dev);
+}
+
+static void checks_run(int threads)
+{
+  int left = n_checks;
+  team_run(threads, threads, checks_take, &left);
 }
 
 static int is_small;
 
 /* Plain, and pools of every kind. */
-static void layouts_check(struct device *dev, struct shape z, int most)
+static void layouts_check(struct shape z, int most)
 {
   static const struct {
     enum layout layout;
@@ -305,7 +341,7 @@ static void layouts_check(struct device *dev, struct shape z, int most)
     if (is_small && i % 2) continue;
     z.layout = uses[i].layout;
     z.size = uses[i].size;
-    shape_check(dev, &z, most);
+    shape_check(&z, most);
   }
 }
 
@@ -321,23 +357,23 @@ static void streams_fill(struct shape *z, int streams, int first, gidx queries, 
   }
 }
 
-static void lengths_check(struct device *dev)
+static void lengths_check(void)
 {
   struct shape z = {.a = {.heads = 4, .kv_heads = 2, .d = 64, .dv = 64, .causal = 1}};
   gidx longest = is_small ? 257 : 4096;
   for (int queries = 1; queries <= 70; queries += 69) {
     for (int l = 0; l < LENGTH(lengths) && !is_small; l++) {
       streams_fill(&z, 1, l, queries, longest);
-      layouts_check(dev, z, 9);
+      layouts_check(z, 9);
     }
     streams_fill(&z, 4, 5, queries, longest);
-    layouts_check(dev, z, 9);
+    layouts_check(z, 9);
     streams_fill(&z, is_small ? 9 : 32, 0, queries, longest);
-    layouts_check(dev, z, 5);
+    layouts_check(z, 5);
   }
 }
 
-static void widths_check(struct device *dev)
+static void widths_check(void)
 {
   static const idx widths[] = {16, 32, 64, 80, 96, 128, 256};
   for (int w = 0; w < LENGTH(widths); w++)
@@ -350,12 +386,12 @@ static void widths_check(struct device *dev)
         z.layout = w % 2 ? PERMUTED : PLAIN;
         z.size = w % 2 ? 16 : 0;
         streams_fill(&z, 4, 5, queries, is_small ? 257 : 1300);
-        shape_check(dev, &z, 9);
+        shape_check(&z, 9);
       }
 }
 
 /* Groups of heads, few queries and many, masks that begin anywhere, columns that fill nothing. */
-static void kinds_check(struct device *dev)
+static void kinds_check(void)
 {
   const struct attention kinds[] = {
       {.heads = 8, .kv_heads = 2, .d = 24, .dv = 40, .causal = 1},
@@ -378,12 +414,12 @@ static void kinds_check(struct device *dev)
       z.n_kv[1] = 129;
       z.layout = q % 2 ? PERMUTED : PLAIN;
       z.size = q % 2 ? 7 : 0;
-      shape_check(dev, &z, 31);
+      shape_check(&z, 31);
     }
 }
 
 /* Weights far from 1, and what is not finite. */
-static void values_check(struct device *dev)
+static void values_check(void)
 {
   struct shape z = {.a = {.heads = 2, .kv_heads = 1, .d = 16, .dv = 16, .causal = 1}};
   static const float big[] = {1, 30, 1e4f, 1e18f, 1e38f};
@@ -396,7 +432,7 @@ static void values_check(struct device *dev)
         z.bad = bad;
         z.n_q[0] = few ? 3 : z.n_kv[0];
         z.a.window = bad == WITH_NAN ? 90 : 0;
-        shape_check(dev, &z, 200);
+        shape_check(&z, 200);
       }
 }
 
@@ -433,13 +469,14 @@ static void decode_check(struct device *dev)
 }
 
 /* Parts of more than one launch. */
-static void launches_check(struct device *dev)
+static void launches_check(void)
 {
   struct shape z = {.a = {.heads = 32, .kv_heads = 8, .d = 16, .dv = 256, .causal = 1}};
+  if (is_small) return;
   z.streams = 2;
   z.n_q[0] = z.n_kv[0] = 4300;
   z.n_q[1] = z.n_kv[1] = 900;
-  shape_check(dev, &z, 40);
+  shape_check(&z, 40);
 }
 
 static void refusals_check(struct device *dev)
@@ -463,7 +500,7 @@ static void refusals_check(struct device *dev)
     z.n_q[0] = z.n_q[1] = 1;
     z.n_kv[0] = 40, z.n_kv[1] = 64;
     problem_make(&p, &z);
-    struct attend_plan plan = plan_make(&p);
+    struct attend_plan plan = plan_of(&p);
     if (i < 2) p.table[p.width + 2] = i ? -1 : 99;
     if (i == 2) p.z.n_kv[1] = 200;
     if (i == 3) p.z.a.heads = 3;
@@ -478,34 +515,49 @@ static void refusals_check(struct device *dev)
   }
 }
 
+/* The order of positions is a part of the result. */
+static void order_check(void)
+{
+  struct shape z = {.a = {.heads = 2, .kv_heads = 2, .d = 64, .dv = 64, .causal = 1},
+                    .streams = 1,
+                    .layout = SWAPPED,
+                    .size = 16};
+  z.n_q[0] = 40, z.n_kv[0] = 100;
+  shape_check(&z, 100);
+}
+
+static const struct {
+  const char *text;
+  void (*collect)(void);
+} claims[] = {{"lengths, streams, paged pools", lengths_check},
+              {"widths and types", widths_check},
+              {"masks, groups, soft caps, widths that fill nothing", kinds_check},
+              {"weights far from 1, and what is not finite", values_check},
+              {"parts of more than one launch", launches_check},
+              {"positions out of order change the result", order_check}};
+
 int main(void)
 {
   if (!gpu_present()) return done_testing();
   struct device dev;
   struct device_options options = how_options(&how_cuda, 1, 1, 0);
   if (!ok(!device_open(&dev, &options), "a GPU is opened")) return done_testing();
+  int ends[LENGTH(claims)], at = 0;
   is_small = getenv("SMALL") != NULL;
-  claim_begin("lengths, streams, paged pools");
-  lengths_check(&dev);
-  claim_end();
-  claim_begin("widths and types");
-  widths_check(&dev);
-  claim_end();
-  claim_begin("masks, groups, soft caps, widths that fill nothing");
-  kinds_check(&dev);
-  claim_end();
-  claim_begin("weights far from 1, and what is not finite");
-  values_check(&dev);
-  claim_end();
+  for (int i = 0; i < LENGTH(claims); i++) {
+    claims[i].collect();
+    ends[i] = n_checks;
+  }
+  checks_run(is_small ? 1 : (int)sysconf(_SC_NPROCESSORS_ONLN));
+  for (int i = 0; i < LENGTH(claims); i++) {
+    if (at == ends[i]) continue;
+    claim_begin("%s", claims[i].text);
+    for (; at < ends[i]; at++) shape_say(&checks[at].z, checks[at].good, checks[at].bad);
+    claim_end();
+  }
+  free(checks);
   decode_check(&dev);
-  if (!is_small) launches_check(&dev);
   refusals_check(&dev);
-  struct shape z = {.a = {.heads = 2, .kv_heads = 2, .d = 64, .dv = 64, .causal = 1},
-                    .streams = 1,
-                    .layout = SWAPPED,
-                    .size = 16};
-  z.n_q[0] = 40, z.n_kv[0] = 100;
-  shape_check(&dev, &z, 100); /* the order of positions is a part of the result */
   device_close(&dev);
   return done_testing();
 }

@@ -320,6 +320,7 @@ int cuda_attend_open(struct attend *w, const struct attend_plan *p)
 {
   struct cuda_state *c = w->device->state;
   struct attend_state *s;
+  TRY_CU(cudaSetDevice(c->number)); /* of this thread: rows may be read in one of their own */
   TRY(shared_check(c, p));
   TRY(struct_alloc(&s, sizeof *s));
   w->state = s;
@@ -369,7 +370,9 @@ static int range_run(struct device *dev, const struct attend_state *s, const str
 int cuda_attend_run(struct attend *w, const struct attend_job *job)
 {
   const struct attend_state *s = w->state;
+  const struct cuda_state *c = w->device->state;
   struct attention_args args = s->args;
+  TRY_CU(cudaSetDevice(c->number));
   args.q = job->q->device;
   args.k = job->k->device;
   args.v = job->v->device;
