@@ -64,9 +64,9 @@ static __device__ inline void piece_order(char *to, const char *from, int column
   }
 }
 
-/* Begin to copy a block of positions from `first` on, if there are any; a thread of half of them has
- * the same piece of every few.  The last one that is there stands in for those behind it, so that
- * no copy has a condition.  columns and pitch are constants. */
+/* Begin to copy a block of positions from `first` on, if there are any; a thread of a half has the
+ * same piece of every few.  The last one that is there stands in for those behind it, so that no
+ * copy has a condition.  columns and pitch are constants. */
 static __device__ inline void cells_order(const struct walk *w, const struct shared *s, char *to,
                                           int pitch, const void *cells, int columns, int first)
 {
