@@ -87,7 +87,7 @@ static __device__ inline void pieces_order(const struct walk *w, float *to, int 
     return;
   }
   const int *table = a->table ? a->table + w->sequence->cells : 0;
-#pragma unroll
+#pragma unroll 4
   for (int i = 0; i < count; i++) {
     int position = max(min(first + i * step, w->end - 1), w->begin);
     const char *from = head + cell_find(a, table, position) * stride;
