@@ -25,7 +25,10 @@ enum {
   COLUMNS = HEAD_DV <= HALF       ? 1
             : HEAD_DV <= 2 * HALF ? 2
                                   : 4, /* of values, a thread */
-  TURNS = (FEW + 1) / 2                /* rows a warp that makes weights */
+  BLOCKS = HEAD_DV > 128 ? 2
+           : FEW <= 4    ? 5
+                         : 4, /* a multiprocessor */
+  TURNS = (FEW + 1) / 2    /* rows a warp that makes weights */
 };
 
 struct shared {
@@ -295,7 +298,7 @@ static __device__ inline void half_sync(int half)
   asm volatile("bar.sync %0, %1;" ::"r"(half + 1), "n"(WALK_THREADS / 2) : "memory");
 }
 
-extern "C" __global__ void __launch_bounds__(WALK_THREADS, FEW <= 4 && HEAD_DV <= 128 ? 5 : 4)
+extern "C" __global__ void __launch_bounds__(WALK_THREADS, BLOCKS)
     attention_few(const __grid_constant__ struct attention_args a)
 {
   extern __shared__ __align__(16) char memory[];

@@ -20,11 +20,16 @@ enum {
   KEY_STAGES = (COLUMNS + TILE_CHUNK - 1) / TILE_CHUNK,
   POSITIONS = tile_positions(HEAD_DV), /* of a stage of values */
   VALUE_STAGES = WALK_BLOCK / POSITIONS,
-  STAGES = KEY_STAGES + VALUE_STAGES, /* of a block of positions */
-  GROUPS = PART_COLUMNS / 32,         /* of 4 columns that a lane has */
-  HALF = 32,                          /* positions whose weights are written at a time */
-  ROWS = 4,                           /* of a lane */
-  SPOTS = 8,                          /* positions of a lane: spot, spot + 8 .. */
+  STAGES = KEY_STAGES + VALUE_STAGES,   /* of a block of positions */
+  GROUPS = PART_COLUMNS / 32,           /* of 4 columns that a lane has */
+  LOOKUPS = CELLS == CELLS_F32 ? 8 : 2, /* in tables at a time */
+  UNROLLED = GROUPS > 4 ? 2 : 4,        /* positions of values: registers are dear */
+  BLOCKS = HEAD_D <= 64 && HEAD_DV <= 64 ? 4
+           : HEAD_DV <= 128              ? 3
+                                         : 2, /* a multiprocessor */
+  HALF = 32,                     /* positions whose weights are written at a time */
+  ROWS = 4,                      /* of a lane */
+  SPOTS = 8,                     /* positions of a lane: spot, spot + 8 .. */
   /* Threads along the columns of a position. */
   KEY_PIECES = COLUMNS <= 16   ? 4
                : COLUMNS <= 32 ? 8
@@ -87,7 +92,7 @@ static __device__ inline void pieces_order(const struct walk *w, float *to, int 
     return;
   }
   const int *table = a->table ? a->table + w->sequence->cells : 0;
-#pragma unroll 4
+#pragma unroll LOOKUPS
   for (int i = 0; i < count; i++) {
     int position = max(min(first + i * step, w->end - 1), w->begin);
     const char *from = head + cell_find(a, table, position) * stride;
@@ -364,7 +369,7 @@ static __device__ inline void values_add(struct walk *w, const float weight[][16
       }
     }
   } else {
-#pragma unroll 4
+#pragma unroll UNROLLED
     for (int j = 0; j < count; j++) {
       float4 four = *(const float4 *)(p + j * 16);
       float rows[ROWS] = {four.x, four.y, four.z, four.w};
@@ -455,9 +460,7 @@ static __device__ inline void walk_begin(struct walk *w, const struct attention_
   w->block = w->begin / WALK_BLOCK, w->which = w->slot = 0;
 }
 
-extern "C" __global__ void __launch_bounds__(WALK_THREADS, HEAD_DV <= 64    ? 4
-                                                           : HEAD_DV <= 128 ? 3
-                                                                            : 2)
+extern "C" __global__ void __launch_bounds__(WALK_THREADS, BLOCKS)
     attention_tile(const __grid_constant__ struct attention_args a)
 {
   extern __shared__ __align__(16) char memory[];
