@@ -6,7 +6,7 @@ kernel_files = \
   %D%/merge.cu \
   %D%/cut.h %D%/encoder_scores.cu %D%/encoder_count.cu %D%/encoder_place.cu %D%/encoder_order.cu \
   %D%/screen_types.h %D%/screen_bound.h %D%/test_hooks.h %D%/to_f16.h %D%/to_f16_atoms.cu %D%/to_f16_rows.cu \
-  %D%/screen.cu %D%/screen.h %D%/screen_wgmma.h %D%/screen_mma.h \
+  %D%/wgmma.h %D%/mma.h %D%/screen.cu %D%/screen.h %D%/screen_wgmma.h %D%/screen_mma.h \
   %D%/threshold.cu %D%/prune.cu %D%/rescore.cu %D%/select_topk.cu \
   %D%/normal_count.cu %D%/normal_scan.cu %D%/normal_starts.cu %D%/normal_place.cu \
   %D%/normal_gram.cu %D%/normal_target.cu %D%/normal_decay.cu %D%/normal_forget.cu \
@@ -18,7 +18,8 @@ kernel_files = \
   %D%/dense_types.h %D%/dense_rows.h %D%/dense_product.cu %D%/dense_factor.cu %D%/dense_solve.cu \
   %D%/dense_corners.cu %D%/dense_unit.cu %D%/dense_entries.cu \
   %D%/triad_types.h %D%/triad_tile.h %D%/triad_product.cu %D%/triad_gradient.cu \
-  %D%/triad_sparse.cu %D%/triad_dots.cu %D%/triad_adam.cu \
+  %D%/tensor_types.h %D%/tensor_tile.h %D%/tensor_narrow.cu %D%/tensor_product.cu \
+  %D%/tensor_gradient.cu %D%/triad_sparse.cu %D%/triad_dots.cu %D%/triad_adam.cu \
   %D%/train_types.h %D%/train_vectors.h %D%/train_select.cu %D%/train_pack.cu %D%/train_mask.cu %D%/train_widen.cu %D%/train_errors.cu \
   %D%/train_scale.cu %D%/train_count.cu %D%/train_place.cu %D%/train_used.cu %D%/train_idle.cu \
   %D%/train_tangent.cu %D%/train_normalize.cu \

@@ -1,56 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Scores of a tile by wgmma (9.0): a warpgroup multiplies 64 rows by 256 items, both from shared
  * memory; one more warpgroup copies. */
+#define PRECISION 2 /* TENSOR_F16 */
+#include "wgmma.h"
+
 static_assert(VECTORS == 256 && SCREEN_WARPS == 8, "two warpgroups of m64n256k16");
-
-/* A stage as wgmma reads it: rows of 128 bytes, permuted, eight of them 1024 bytes apart. */
-static __device__ inline unsigned long long operand_of(const char *stage)
-{
-  return (shared_address(stage) & 0x3ffff) >> 4 | 1ull << 16 | 1024ull >> 4 << 32 | 1ull << 62;
-}
-
-#define FOUR(j) "+f"(z[j][0]), "+f"(z[j][1]), "+f"(z[j][2]), "+f"(z[j][3])
-#define SIXTEEN(j) FOUR(j), FOUR(j + 1), FOUR(j + 2), FOUR(j + 3)
-#define ALL                                                                                        \
-  SIXTEEN(0), SIXTEEN(4), SIXTEEN(8), SIXTEEN(12), SIXTEEN(16), SIXTEEN(20), SIXTEEN(24),          \
-      SIXTEEN(28)
-
-/* z <- products of 16 columns, plus z if `add`. */
-static __device__ inline void columns_multiply(float z[EIGHTS][4], unsigned long long rows,
-                                               unsigned long long atoms, int add)
-{
-  asm volatile(
-      "{ .reg .pred p; setp.ne.b32 p, %130, 0;\n"
-      "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16 {"
-      "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-      "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "
-      "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, "
-      "%127"
-      "}, %128, %129, p, 1, 1, 0, 0; }"
-      : ALL
-      : "l"(rows), "l"(atoms), "r"(add));
-}
-
-/* Multiplications before are done with z, and those after have not begun. */
-static __device__ inline void products_wait(float z[EIGHTS][4])
-{
-  asm volatile("wgmma.wait_group.sync.aligned 0;" : ALL : : "memory");
-}
 
 static __device__ inline void stage_multiply(float z[EIGHTS][4], const char *stage, int add)
 {
   unsigned long long rows = operand_of(stage + threadIdx.x / 128 * 64 * SCREEN_ITEM);
   unsigned long long atoms = operand_of(stage + ROWS_BYTES);
-  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+  products_begin();
 #pragma unroll
   for (int k = 0; k < SCREEN_DEPTH / 16; k++)
-    columns_multiply(z, rows + 2 * k, atoms + 2 * k, add || k > 0);
-  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+    pieces_multiply(z, rows + 2 * k, atoms + 2 * k, add || k > 0);
+  products_commit();
 }
 
 /* The producer: a stage is ordered again as soon as both warpgroups are done with it. */
@@ -110,7 +74,7 @@ static __device__ inline void tile_multiply(const struct screen_args *a, struct 
       pair_next(a, pair);
     }
     if (stage == 0) continue;
-    asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
+    products_wait_one();
     barrier_arrive(&s->empty[(*serial - 1) % STAGES]);
   }
   products_wait(z);

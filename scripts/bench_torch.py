@@ -3,7 +3,7 @@
 """PyTorch's X @ D.T and topk of the magnitudes beside `sagitta bench route`, on one GPU and in one
 process: scripts/bench_torch.py [BUILD], where `make sagitta sagitta.so` made both; with one more
 word, `terminal`, PyTorch's Cholesky factor in f64, its solve of unit vectors and the product of the
-result with itself beside `sagitta bench terminal`; with `train`, its products in fp32 beside
+result with itself beside `sagitta bench terminal`; with `train`, its products beside
 `sagitta bench dense`, and its step of a TopK autoencoder beside `sagitta bench train`.
 
 For each shape: milliseconds (median of 5 after a warm-up; sagitta's as it measures them) and, for
@@ -167,17 +167,21 @@ def own_milliseconds(done, name):
     return float(re.search(rf"^{name} +([0-9.]+)", done, re.M)[1])
 
 
-def dense_run(call, m, k, n):
-    """x[m][k] with W[n][k]: forward, back and gradient."""
-    x, w = torch.randn(m, k, device="cuda"), torch.randn(n, k, device="cuda")
-    y = torch.randn(m, n, device="cuda")
+def dense_run(call, precision, m, k, n):
+    """x[m][k] with W[n][k]: forward, back and gradient.  Operands and results of bf16 and f16 are
+    that short in PyTorch's memory; sagitta's are f32 there, and are rounded on the way."""
+    short = {"bf16": torch.bfloat16, "f16": torch.float16}.get(precision, torch.float32)
+    x, w, y = (torch.randn(*shape, device="cuda").to(short) for shape in ((m, k), (n, k), (m, n)))
     work = {"forward": lambda: x @ w.T, "back": lambda: y @ w, "gradient": lambda: y.T @ x}
-    done = call("bench", "dense", "--device", "cuda", "--n-rows", m, "--columns", k, "--atoms", n)
+    done = call("bench", "dense", "--device", "cuda", "--n-rows", m, "--columns", k, "--atoms", n,
+        "--precision", precision)
+    torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
     for name, what in work.items():
         milliseconds(what)
         peer = statistics.median(milliseconds(what) for _ in range(5))
         own = own_milliseconds(done, name)
-        print(f"{name:9} {m:6} {k:5} {n:6} {peer:9.3f} {own:9.3f} {own / peer:6.2f}", flush=True)
+        print(f"{precision:5} {name:9} {m:6} {k:5} {n:6} {peer:9.3f} {own:9.3f} {own / peer:6.2f}",
+            flush=True)
 
 
 class Step:
@@ -214,27 +218,31 @@ class Step:
 
 
 def step_run(call, m, p, k, s):
-    done = call("bench", "train", "--device", "cuda", "--n-rows", m, "--columns", p, "--atoms", k,
-        "--top-s", s, "--repeats", 9)
-    own = own_milliseconds(done, "step")
-    for name, is_sparse, rounded in (("dense", 0, False), ("sparse", 1, False), ("tf32", 0, True)):
-        torch.backends.cuda.matmul.allow_tf32 = rounded
+    """Steps of a dense decoder in each precision (autocast to the short ones), of a sparse one."""
+    for precision, is_sparse in (("f32", 0), ("f32", 1), ("tf32", 0), ("bf16", 0), ("f16", 0)):
+        done = call("bench", "train", "--device", "cuda", "--n-rows", m, "--columns", p, "--atoms",
+            k, "--top-s", s, "--repeats", 9, "--precision", precision)
+        own = own_milliseconds(done, "step")
+        torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
+        short = {"bf16": torch.bfloat16, "f16": torch.float16}.get(precision)
         step = Step(m, p, k, s, is_sparse)
-        for _ in range(3):
-            step.run()
-        peer = statistics.median(milliseconds(step.run) for _ in range(9))
-        print(f"{name:9} {m:6} {p:5} {k:6} {s:3} {peer:9.3f} {own:9.3f} {own / peer:6.2f}",
-            flush=True)
+        with torch.autocast("cuda", dtype=short or torch.bfloat16, enabled=short is not None):
+            for _ in range(3):
+                step.run()
+            peer = statistics.median(milliseconds(step.run) for _ in range(9))
+        name = "sparse" if is_sparse else "dense"
+        print(f"{precision:5} {name:9} {m:6} {p:5} {k:6} {s:3} {peer:9.3f} {own:9.3f} "
+            f"{own / peer:6.2f}", flush=True)
         del step
         torch.cuda.empty_cache()
 
 
 def train(call):
-    torch.backends.cuda.matmul.allow_tf32 = False
-    print("product   rows, inputs, outputs: PyTorch's ms in fp32, sagitta's, of it")
-    for shape in ((16384, 768, 32768), (2048, 768, 3072)):
-        dense_run(call, *shape)
-    print("step      rows, columns, atoms, atoms a row: PyTorch's ms, sagitta's, of it")
+    print("product         rows, inputs, outputs: PyTorch's ms, sagitta's, of it")
+    for precision in "f32", "tf32", "bf16", "f16":
+        for shape in ((16384, 768, 32768), (2048, 768, 3072)):
+            dense_run(call, precision, *shape)
+    print("step            rows, columns, atoms, atoms a row: PyTorch's ms, sagitta's, of it")
     for shape in ((8192, 768, 32768, 32), (256, 384, 4096, 32)):
         step_run(call, *shape)
 

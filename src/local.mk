@@ -48,7 +48,7 @@ libsagitta_a_SOURCES += \
   %D%/model/supports.h %D%/model/supports.c \
   %D%/model/sink.h %D%/model/identity.h %D%/model/identity.c \
   %D%/model/split.h %D%/model/split.c %D%/model/normal.h %D%/model/normal.c \
-  %D%/model/triad.h %D%/model/triad.c %D%/model/adam.h %D%/model/adam.c \
+  %D%/model/triad.h %D%/model/triad.c %D%/model/precision.h %D%/model/precision.c %D%/model/adam.h %D%/model/adam.c \
   %D%/model/shuffle.h %D%/model/shuffle.c %D%/model/train.h %D%/model/train.c \
   %D%/model/access.h %D%/model/access.c \
   %D%/model/terminal.h %D%/model/terminal.c %D%/model/quadrature.h %D%/model/quadrature.c \
@@ -66,7 +66,7 @@ libsagitta_a_SOURCES += \
   %D%/device/cpu/attention.c \
   %D%/device/normal.h %D%/device/steps.h %D%/device/cpu/normal_loops.h %D%/device/cpu/normal_body.h \
   %D%/device/cpu/normal.c \
-  %D%/device/triad.h %D%/device/triad.c %D%/device/cpu/triad_loops.h %D%/device/cpu/triad_body.h \
+  %D%/device/triad.h %D%/device/triad.c %D%/device/tensor.h %D%/device/tensor.c %D%/device/cpu/triad_loops.h %D%/device/cpu/triad_body.h \
   %D%/device/cpu/triad.c %D%/device/cpu/train.c %D%/device/train.h %D%/device/train.c \
   %D%/device/backend.h %D%/device/operations.c \
   %D%/device/cpu/isa.h %D%/device/cpu/variants.c %D%/device/cpu/isa_portable.c \
@@ -112,7 +112,7 @@ libsagitta_a_SOURCES += \
   %D%/device/cuda/normal.h %D%/device/cuda/normal.c %D%/device/cuda/steps.h %D%/device/cuda/steps.c \
   %D%/device/cuda/attention.h %D%/device/cuda/attention.c \
   %D%/device/cuda/dense.h %D%/device/cuda/dense.c \
-  %D%/device/cuda/triad.h %D%/device/cuda/triad.c %D%/device/cuda/train.h %D%/device/cuda/train.c \
+  %D%/device/cuda/triad.h %D%/device/cuda/triad.c %D%/device/cuda/tensor.h %D%/device/cuda/tensor.c %D%/device/cuda/train.h %D%/device/cuda/train.c \
   %D%/device/cuda/joint.h %D%/device/cuda/joint.c \
   %D%/device/cuda/arrow_lot.h %D%/device/cuda/arrow_lot.c \
   %D%/device/cuda/arrow.h %D%/device/cuda/arrow.c \

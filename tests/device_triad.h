@@ -5,149 +5,7 @@
 #ifndef TESTS_DEVICE_TRIAD_H
 #define TESTS_DEVICE_TRIAD_H
 
-#include <math.h>
-#include <string.h>
-
-#include "base/memory.h"
-#include "base/num.h"
-#include "base/rng.h"
-#include "device/triad.h"
-#include "device_how.h"
-
-struct triad_shape {
-  idx m, k, n;
-};
-
-/* What a shape is checked with: x[m][k], w[k][n], dy[m][n], bias[n] and room for results. */
-struct triad_case {
-  struct triad_shape z;
-  float *x, *w, *dy, *bias, *start; /* start[k][n]: of a gradient */
-  float *wanted, *got;              /* [most of the three] */
-  struct arena arena;
-};
-
-enum triad_values { VALUES_NORMAL, VALUES_WILD };
-
-static float triad_value(uint64_t stream, gidx i, enum triad_values kind)
-{
-  float value = (float)random_normal(7, stream, (uint64_t)i);
-  if (kind == VALUES_NORMAL) return value;
-  switch (random_below(8, stream, (uint64_t)i, 41)) {
-  case 0:
-    return INFINITY;
-  case 1:
-    return -NAN;
-  case 2:
-    return value * 0x1p-140f;
-  case 3:
-    return -0.0f;
-  case 4:
-    return value * 0x1p80f;
-  default:
-    return value * 0x1p-70f;
-  }
-}
-
-static float *triad_array(struct triad_case *c, gidx n, uint64_t stream, enum triad_values kind)
-{
-  float *values;
-  if (arena_alloc(&c->arena, &values, n, sizeof *values)) return NULL;
-  for (gidx i = 0; i < n && stream; i++) values[i] = triad_value(stream, i, kind);
-  return values;
-}
-
-static void triad_case_make(struct triad_case *c, struct triad_shape z, enum triad_values kind)
-{
-  gidx m = z.m, k = z.k, n = z.n, most = imax(imax(m * k, m * n), k * n);
-  *c = (struct triad_case){.z = z};
-  c->x = triad_array(c, m * k, 1, kind);
-  c->w = triad_array(c, k * n, 2, kind);
-  c->dy = triad_array(c, m * n, 3, kind);
-  c->bias = triad_array(c, n, 4, kind);
-  c->start = triad_array(c, k * n, 5, kind);
-  c->wanted = triad_array(c, most, 0, kind);
-  c->got = triad_array(c, most, 0, kind);
-}
-
-/* Forward, with the matrix as it is or transposed in memory; back. */
-static struct triad_product triad_forward_of(const struct triad_case *c, const float *bias,
-                                             float *y)
-{
-  idx k = c->z.k, n = c->z.n;
-  return (struct triad_product){c->x, {c->w, n, 1}, bias, y, k, n, c->z.m, k, n};
-}
-
-static struct triad_product triad_back_of(const struct triad_case *c, float *dx)
-{
-  idx k = c->z.k, n = c->z.n;
-  return (struct triad_product){c->dy, {c->w, 1, n}, NULL, dx, n, k, c->z.m, n, k};
-}
-
-static struct triad_gradient triad_gradient_of(const struct triad_case *c, float *dw)
-{
-  idx k = c->z.k, n = c->z.n;
-  memcpy(dw, c->start, (size_t)k * (size_t)n * sizeof *dw);
-  return (struct triad_gradient){c->x, c->dy, dw, k, n, n, c->z.m, k, n};
-}
-
-/* The same operations with arrays of the host, whichever side the device computes on. */
-enum { MAX_SIDES = 8 };
-struct triad_side {
-  struct device *dev;
-  struct buffer all[MAX_SIDES];
-  int count, status;
-};
-
-/* Where `bytes` of the host are for the device; NULL stays NULL. */
-static void *side_put(struct triad_side *s, const void *host, gidx bytes)
-{
-  struct buffer *b = &s->all[s->count];
-  if (!host || s->status) return NULL;
-  s->count++;
-  s->status = buffer_wrap(s->dev, b, (void *)host, bytes);
-  if (!s->status) s->status = device_put(s->dev, b, 0, bytes);
-  return b->device;
-}
-
-/* The last array that was put comes back; then all are given back. */
-static int side_end(struct triad_side *s, int results)
-{
-  for (int i = s->count - results; i < s->count && !s->status; i++)
-    s->status = device_get(s->dev, &s->all[i], 0, s->all[i].bytes);
-  for (int i = 0; i < s->count; i++) buffer_free(s->dev, &s->all[i]);
-  return s->status;
-}
-
-static gidx floats(gidx lines, gidx stride, gidx last)
-{
-  return ((lines - 1) * stride + last) * (gidx)sizeof(float);
-}
-
-static int side_product(struct device *dev, const struct triad_product *p)
-{
-  struct triad_side s = {.dev = dev};
-  struct triad_product on = *p;
-  int turned = p->w.in == 1 && p->k > 1;
-  on.x = side_put(&s, p->x, floats(p->m, p->x_stride, p->k));
-  on.w.at = side_put(&s, p->w.at,
-                     turned || p->w.out != 1 ? floats(p->n, p->w.out, p->k)
-                                             : floats(p->k, p->w.in, p->n));
-  on.bias = side_put(&s, p->bias, p->n * (gidx)sizeof(float));
-  on.y = side_put(&s, p->y, floats(p->m, p->y_stride, p->n));
-  if (!s.status) s.status = device_triad_product(dev, &on);
-  return side_end(&s, 1);
-}
-
-static int side_gradient(struct device *dev, const struct triad_gradient *g)
-{
-  struct triad_side s = {.dev = dev};
-  struct triad_gradient on = *g;
-  on.x = side_put(&s, g->x, floats(g->m, g->x_stride, g->k));
-  on.dy = side_put(&s, g->dy, floats(g->m, g->dy_stride, g->n));
-  on.dw = side_put(&s, g->dw, floats(g->k, g->dw_stride, g->n));
-  if (!s.status) s.status = device_triad_gradient(dev, &on);
-  return side_end(&s, 1);
-}
+#include "triad_case.h"
 
 enum list_operation { LIST_SPARSE, LIST_GRADIENT, LIST_DOTS };
 
@@ -200,15 +58,15 @@ static void triad_case_check(struct triad_case *c, struct device *dev, const str
   struct triad_product p = triad_forward_of(c, c->bias, c->wanted);
   triad_product(&p);
   p.y = c->got;
-  triad_same(c, side_product(dev, &p), m * n, "forward", how);
+  triad_same(c, side_product(dev, PRECISION_F32, &p), m * n, "forward", how);
   p = triad_back_of(c, c->wanted);
   triad_product(&p);
   p.y = c->got;
-  triad_same(c, side_product(dev, &p), m * k, "back", how);
+  triad_same(c, side_product(dev, PRECISION_F32, &p), m * k, "back", how);
   struct triad_gradient g = triad_gradient_of(c, c->wanted);
   triad_gradient(&g);
   g = triad_gradient_of(c, c->got);
-  triad_same(c, side_gradient(dev, &g), k * n, "gradient", how);
+  triad_same(c, side_gradient(dev, PRECISION_F32, &g), k * n, "gradient", how);
 }
 
 static void check_shapes(struct device *dev, const struct how *how)
@@ -247,7 +105,7 @@ static void check_rows(struct device *dev, const struct how *how)
   for (int i = 0; i < LENGTH(counts); i++) {
     p.m = counts[i];
     memset(c.got, 0, 4096 * N * sizeof *c.got);
-    int status = side_product(dev, &p);
+    int status = side_product(dev, PRECISION_F32, &p);
     triad_same(&c, status, imin(p.m, FIRST) * N, "rows 0..63", how);
   }
   claim_end();
@@ -268,7 +126,7 @@ static void check_layouts(struct device *dev, const struct how *how)
   p.y = c.got;
   p.w = (struct triad_weights){turned, 1, K};
   claim_begin("%s, %s: a transposed matrix is the same matrix", how->kind, how->variant);
-  triad_same(&c, side_product(dev, &p), (gidx)M * N, "transposed", how);
+  triad_same(&c, side_product(dev, PRECISION_F32, &p), (gidx)M * N, "transposed", how);
   claim_end();
   arena_free(&c.arena);
 }
@@ -314,7 +172,7 @@ static void dots_check(struct triad_case *c, const struct sparse_case *s, struct
   idx m = c->z.m, k = c->z.k;
   struct triad_lists rows = {m, s->row_start, s->row_index, NULL, c->w, c->z.n};
   struct triad_product back = triad_back_of(c, c->wanted);
-  int status = side_product(dev, &back), same = 1;
+  int status = side_product(dev, PRECISION_F32, &back), same = 1;
   if (!status) status = side_lists(dev, LIST_DOTS, &rows, c->z.k, c->dy, c->got);
   for (idx r = 0; r < m; r++)
     for (gidx e = s->row_start[r]; e < s->row_start[r + 1]; e++)
@@ -329,7 +187,7 @@ static void sparse_check(struct triad_case *c, struct device *dev, const struct 
   sparse_make(c, &s);
   struct triad_lists rows = {m, s.row_start, s.row_index, s.row_value, c->w, n};
   struct triad_product p = triad_forward_of(c, NULL, c->wanted);
-  int status = side_product(dev, &p);
+  int status = side_product(dev, PRECISION_F32, &p);
   if (!status) status = side_lists(dev, LIST_SPARSE, &rows, k, NULL, c->got);
   triad_same(c, status, (gidx)m * n, "sparse forward", how);
   triad_sparse(&rows, c->got);
@@ -337,7 +195,7 @@ static void sparse_check(struct triad_case *c, struct device *dev, const struct 
   dots_check(c, &s, dev, how);
   struct triad_lists columns = {k, s.column_start, s.column_index, s.column_value, c->dy, n};
   struct triad_gradient g = triad_gradient_of(c, c->wanted);
-  status = side_gradient(dev, &g);
+  status = side_gradient(dev, PRECISION_F32, &g);
   triad_gradient_of(c, c->got);
   if (!status) status = side_lists(dev, LIST_GRADIENT, &columns, m, NULL, c->got);
   triad_same(c, status, (gidx)k * n, "sparse gradient", how);

@@ -18,6 +18,7 @@ check_PROGRAMS += \
   %D%/test_cuda_dense \
   %D%/test_cuda_encoder \
   %D%/test_cuda_dense_triad \
+  %D%/test_cuda_tensor \
   %D%/test_cuda_train \
   %D%/test_cuda_joint \
   %D%/test_cuda_normal \
@@ -30,7 +31,7 @@ check_PROGRAMS += \
   %D%/test_device_normal \
   %D%/test_device_ops \
   %D%/test_device_refit \
-  %D%/test_device_triad %D%/test_train \
+  %D%/test_device_triad %D%/test_train %D%/test_precision \
   %D%/test_dictionary \
   %D%/test_half %D%/test_forward %D%/test_imported \
   %D%/test_encode_reference \
@@ -148,7 +149,7 @@ check-emulated:
 EXTRA_DIST += %D%/exchange %D%/exchange_files.py
 EXTRA_DIST += %D%/attention_data.h %D%/variants.h %D%/device_how.h %D%/device_route.h %D%/device_codes.h \
   %D%/device_coder.h %D%/device_encoder.h %D%/device_dense.h %D%/device_joint.h %D%/device_normal.h \
-  %D%/device_triad.h %D%/train_cases.h \
+  %D%/device_triad.h %D%/triad_case.h %D%/train_cases.h \
   %D%/device_steps.h %D%/shard_files.py \
   %D%/arrow_data.h %D%/arrow_files.py %D%/fit_made.h %D%/jobs.py
 EXTRA_DIST += %D%/tap.h %D%/tap.py %D%/peer.py %D%/run.sh %D%/expected/fingerprints %D%/expected/refit \

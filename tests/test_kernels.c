@@ -133,6 +133,17 @@ static void check_triad(enum kernel_name name)
     }
 }
 
+/* The matrix unit's tier: a form for each precision, and for wgmma and mma.sync. */
+static void check_tensor(enum kernel_name name)
+{
+  for (int a = 0; a < LENGTH(architectures); a++)
+    for (int precision = TENSOR_BF16; precision <= TENSOR_TF32; precision++) {
+      struct kernel_shape shape = {
+          .wgmma = architectures[a] == 90, .precision = precision, .top_k = 1};
+      check_form(name, architectures[a], &shape);
+    }
+}
+
 /* Attention: a form for heads, type, soft cap and, of few rows, their number. */
 static void check_attention(enum kernel_name name)
 {
@@ -289,6 +300,9 @@ int main(void)
       check_product();
     else if (name == KERNEL_TRIAD_PRODUCT || name == KERNEL_TRIAD_GRADIENT)
       check_triad((enum kernel_name)name);
+    else if (name == KERNEL_TENSOR_NARROW || name == KERNEL_TENSOR_PRODUCT ||
+             name == KERNEL_TENSOR_GRADIENT)
+      check_tensor((enum kernel_name)name);
     else if (name == KERNEL_ATTENTION_TILE || name == KERNEL_ATTENTION_FEW)
       check_attention((enum kernel_name)name);
     else

@@ -12,7 +12,7 @@ import h5py
 import numpy as np
 
 from jobs import faulty
-from tap import claim, done_testing, fails, later_wins, need, ok, sagitta, same, skip
+from tap import claim, done_testing, fails, gpu_present, later_wins, need, ok, sagitta, same, skip
 
 COLUMNS, ATOMS = 12, 30
 
@@ -176,10 +176,39 @@ def check_refused(p):
             (65, ["do not vary"], ["--holdout", p.at("flat.npy")]),
             (65, ["smaller '--lr'"], ["--lr", 1e38, "--batch", 20]),
             (71, ["lower --atoms"], ["--atoms", 1 << 28]),
+            (69, ["bf16", "'--precision f32'"], ["--precision", "bf16", "--device", "cpu"]),
+            (2, ["f32|bf16|f16|tf32"], ["--precision", "fp8"]),
             (2, ["give a folder"], ["--output", p.at("x.h5")]),
             (73, ["dictionary.h5"], ["--output", p.at("one")])):
         fails(p.train("refused", *words), code, said, f"{words}")
     fails(p.train("refused", *rows["bad"], ranks=2), 65, ["row 1234", "column 5"], "two ranks")
+
+
+@claim("scores of a matrix unit give the same bytes on any number of ranks, resumed too")
+def check_units(p):
+    if not gpu_present():
+        return skip("there is no GPU")
+    for precision in "bf16", "f16", "tf32":
+        words = ["--precision", precision, "--batch", 512]
+        need(p.train(precision, *words), precision)
+        need(p.train(precision + "2", *words, ranks=2), f"{precision}, two ranks")
+        same(p.result(precision), p.result(precision + "2"), precision)
+        ok(p.history(precision)[-1, 2] > 0.5, f"{precision}: {p.history(precision)[-1]}")
+    os.mkdir(p.at("half"))
+    open(p.at("half", "STOP"), "w").close()
+    fails(p.train("half", *words), 75, ["--resume"], "stopped")
+    os.remove(p.at("half", "STOP"))
+    fails(p.train("half", *words, "--resume", "--precision", "f32"), 65, ["precision=f32"], "f32")
+    with h5py.File(p.at("half", "state.h5"), "r+") as f:
+        history = f["train/history"].attrs
+        unit = history["matrix_unit"]
+        history["matrix_unit"] = unit ^ 2
+    fails(p.train("half", *words, "--resume"), 69, ["the same kind"], "another unit")
+    with h5py.File(p.at("half", "state.h5"), "r+") as f:
+        f["train/history"].attrs["matrix_unit"] = unit
+    need(p.train("half", *words, "--resume", ranks=2), "resumed")
+    same(p.result(precision), p.result("half"), "resumed")
+    return None
 
 
 @claim("run.json and --json have the figures, and rows need not be held out")
@@ -212,4 +241,5 @@ with tempfile.TemporaryDirectory() as folder:
     check_start(place)
     check_refused(place)
     check_told(place)
+    check_units(place)
 done_testing()

@@ -31,6 +31,8 @@ const struct option_row bench_route_rows[BENCH_ROUTE_ROWS] = {
      "route these rows too, over atoms made from them; gives the columns"},
     {"filter", OPTION_CHOICE, AT(filter), "auto", 0, 0, "auto|on|off", NULL,
      "route by way of the certified filter too"},
+    {"precision", OPTION_CHOICE, AT(precision), "f32", 0, 0, "f32|bf16|f16|tf32", NULL,
+     "of dense, and of the scores of train: but for f32 by the matrix unit of a GPU"},
 };
 
 enum bench_case {

@@ -9,10 +9,10 @@
 #include "base/types.h"
 
 struct bench_route_options {
-  const char *rows, *filter;
+  const char *rows, *filter, *precision;
   idx n_rows, atoms, columns, top_s;
 };
-enum { BENCH_ROUTE_ROWS = 6 };
+enum { BENCH_ROUTE_ROWS = 7 };
 extern const struct option_row bench_route_rows[BENCH_ROUTE_ROWS];
 
 /* What all benchmarks share. */

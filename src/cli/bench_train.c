@@ -50,7 +50,8 @@ static int problem_open(struct bench *b, struct comm *c)
                                 .device = &b->device,
                                 .state = &b->state,
                                 .phases = b->phases,
-                                .batch = o->n_rows};
+                                .batch = o->n_rows,
+                                .precision = precision_of(o->precision)};
   TRY(train_state_alloc(&b->state, &b->arena, o->atoms, o->columns));
   train_atoms_draw(b->state.w[TRAIN_DECODER], o->atoms, o->columns, 1);
   train_start(&b->state, o->atoms, o->columns, b->state.w[TRAIN_DECODER]);
@@ -100,13 +101,14 @@ static void table_print(struct bench *b, int ranks)
     json_long(j, "atoms", o->atoms);
     json_long(j, "top_s", o->top_s);
     json_long(j, "ranks", ranks);
+    json_text(j, "precision", o->precision);
     json_text(j, "variant", b->device.variant);
     json_array(j, "lines");
   } else {
-    printf("%d rows of %d columns, %d of %d atoms a row, ranks=%d threads=%d variant=%s, medians "
-           "of %d steps\n",
-           o->n_rows, o->columns, o->top_s, o->atoms, ranks, b->common->threads, b->device.variant,
-           b->common->repeats);
+    printf("%d rows of %d columns, %d of %d atoms a row, precision=%s ranks=%d threads=%d "
+           "variant=%s, medians of %d steps\n",
+           o->n_rows, o->columns, o->top_s, o->atoms, o->precision, ranks, b->common->threads,
+           b->device.variant, b->common->repeats);
     printf("%-10s %10s %12s\n", "", "ms", "rows/s");
   }
   for (int which = 0; which <= PARTS; which++) line_print(b, which);

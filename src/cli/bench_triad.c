@@ -12,7 +12,7 @@
 #include "base/status.h"
 #include "cli/bench_median.h"
 #include "cli/bench_peer.h"
-#include "device/triad.h"
+#include "device/tensor.h"
 
 enum triad_case { CASE_PEER, CASE_FORWARD, CASE_BACK, CASE_GRADIENT, CASES };
 static const char *const case_names[CASES] = {"sgemm", "forward", "back", "gradient"};
@@ -24,6 +24,8 @@ struct bench {
   struct device device;
   struct buffer x, w, y, product; /* [m][k], [n][k], [m][n]; of the peer, on a CPU */
   struct buffer dx, dw;           /* as x and w */
+  struct buffer work;             /* of the matrix unit */
+  enum precision precision;
   double seconds[CASES][MAX_REPEATS];
 };
 
@@ -35,6 +37,33 @@ static int buffer_fill(struct device *dev, struct buffer *b, gidx count, uint64_
   return device_put(dev, b, 0, b->bytes);
 }
 
+/* What the largest of the three needs. */
+static int work_open(struct bench *b)
+{
+  idx m = b->o->n_rows, k = b->o->columns, n = b->o->atoms;
+  const struct device *dev = &b->device;
+  gidx forward = device_tensor_bytes(dev, b->precision, m, n, k);
+  gidx back = device_tensor_bytes(dev, b->precision, m, k, n);
+  gidx gradient = device_tensor_bytes(dev, b->precision, n, k, m);
+  gidx most = imax(forward, imax(back, gradient));
+  if (b->precision != PRECISION_F32) TRY(device_tensor_has(dev, b->precision));
+  return most ? buffer_alloc_device(&b->device, &b->work, most) : OK;
+}
+
+static int product_run(struct bench *b, const struct triad_product *p)
+{
+  return b->precision == PRECISION_F32
+             ? device_triad_product(&b->device, p)
+             : device_tensor_product(&b->device, b->precision, p, b->work.device);
+}
+
+static int gradient_run(struct bench *b, const struct triad_gradient *g)
+{
+  return b->precision == PRECISION_F32
+             ? device_triad_gradient(&b->device, g)
+             : device_tensor_gradient(&b->device, b->precision, g, b->work.device);
+}
+
 static int buffers_open(struct bench *b)
 {
   struct device *dev = &b->device;
@@ -44,6 +73,7 @@ static int buffers_open(struct bench *b)
   TRY(buffer_fill(dev, &b->y, m * n, 3));
   TRY(buffer_alloc_device(dev, &b->dx, m * k * item));
   TRY(buffer_alloc_device(dev, &b->dw, n * k * item));
+  TRY(work_open(b));
   return device_is_gpu(dev) ? OK : buffer_alloc(dev, &b->product, PEER_ROWS * n * item);
 }
 
@@ -62,13 +92,13 @@ static int turn_run(struct bench *b, int turn)
                                       : peer_sgemm(b->x.host, b->w.host, m, n, k, b->product.host,
                                                    b->common->threads);
   begun = log_seconds();
-  TRY(device_triad_product(dev, &back));
+  TRY(product_run(b, &back));
   *at[CASE_BACK] = log_seconds() - begun;
   begun = log_seconds();
-  TRY(device_triad_gradient(dev, &gradient));
+  TRY(gradient_run(b, &gradient));
   *at[CASE_GRADIENT] = log_seconds() - begun;
   begun = log_seconds();
-  TRY(device_triad_product(dev, &forward));
+  TRY(product_run(b, &forward));
   *at[CASE_FORWARD] = log_seconds() - begun;
   return OK;
 }
@@ -98,20 +128,22 @@ static void table_print(struct bench *b)
   const struct bench_route_options *o = b->o;
   struct json *j = b->common->json;
   /* device_peak() counts a multiply and an add as two instructions */
-  double peak = 2 * device_peak(&b->device, 0.05);
+  double peak = b->precision == PRECISION_F32 ? 2 * device_peak(&b->device, 0.05)
+                                              : device_tensor_peak(&b->device, b->precision);
   if (!device_is_gpu(&b->device)) peak *= b->common->threads;
   if (j) {
     json_long(j, "rows", o->n_rows);
     json_long(j, "columns", o->columns);
     json_long(j, "atoms", o->atoms);
+    json_text(j, "precision", o->precision);
     json_text(j, "variant", b->device.variant);
     json_real(j, "peak_gfmas", 1e-9 * peak);
     json_array(j, "lines");
   } else {
-    printf("%d rows, %d inputs, %d outputs, threads=%d variant=%s, peak %.1f Gfma/s, medians of "
-           "%d runs\n",
-           o->n_rows, o->columns, o->atoms, b->common->threads, b->device.variant, 1e-9 * peak,
-           b->common->repeats);
+    printf("%d rows, %d inputs, %d outputs, precision=%s threads=%d variant=%s, peak %.1f Gfma/s, "
+           "medians of %d runs\n",
+           o->n_rows, o->columns, o->atoms, o->precision, b->common->threads, b->device.variant,
+           1e-9 * peak, b->common->repeats);
     printf("%-10s %10s %10s %10s\n", "", "ms", "Gfma/s", "of peak");
   }
   for (int which = 0; which < CASES; which++)
@@ -122,7 +154,7 @@ static void table_print(struct bench *b)
 int bench_triad(const struct bench_route_options *o, const struct bench_common *common)
 {
   static struct bench b;
-  b = (struct bench){.o = o, .common = common};
+  b = (struct bench){.o = o, .common = common, .precision = precision_of(o->precision)};
   struct device_options options = {.p = o->columns,
                                    .d = 1,
                                    .threads = common->threads,
@@ -134,7 +166,7 @@ int bench_triad(const struct bench_route_options *o, const struct bench_common *
   TRY(turn_run(&b, 0)); /* a GPU may compile */
   for (int r = 0; r < common->repeats; r++) TRY(turn_run(&b, r));
   table_print(&b);
-  struct buffer *const all[] = {&b.x, &b.w, &b.y, &b.product, &b.dx, &b.dw};
+  struct buffer *const all[] = {&b.x, &b.w, &b.y, &b.product, &b.dx, &b.dw, &b.work};
   for (int i = 0; i < LENGTH(all); i++) buffer_free(&b.device, all[i]);
   device_close(&b.device);
   return OK;

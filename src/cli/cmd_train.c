@@ -26,7 +26,7 @@
 struct train_options {
   struct general_options general;
   struct output_options output;
-  const char *rows, *holdout, *start, *fixed, *cpu_variant, *device, *kernels;
+  const char *rows, *holdout, *start, *fixed, *precision, *cpu_variant, *device, *kernels;
   idx atoms, top_s, aux_atoms, threads, batch;
   int uncentered, resume;
   real holdout_share, aux_weight, lr, warm_up, decay;
@@ -76,6 +76,9 @@ static const struct option_row descent_rows[] = {
      "of the steps, the first ones, in which the rate rises"},
     {"decay", OPTION_REAL, AT(decay), "0.5", 0, 1, NULL, "SHARE",
      "of the steps, the last ones, in which the rate falls to 0"},
+    {"precision", OPTION_CHOICE, AT(precision), "f32", 0, 0, "f32|bf16|f16|tf32", NULL,
+     "of the scores in a step: f32 in an order of its own, the same everywhere, or rounded "
+     "operands and sums of a GPU's matrix unit, the same on GPUs of one kind"},
     {"every", OPTION_LONG, AT(every), "0", 0, 1ll << 40, NULL, "STEPS",
      "steps between two looks at the held-out rows, after which the state is written; 0: an epoch"},
 };
@@ -106,7 +109,10 @@ static const struct option_set train_set = {
         "\v"
         "The codes of a row are its --top-s most positive scores (Gao and others 2024); decoder "
         "and encoder descend by Adam, in f32, and every sum has an order of its own, so the "
-        "weights are the same bits on any number of ranks and threads.  `sagitta fit` learns "
+        "weights are the same bits on any number of ranks and threads, on a CPU or a GPU.  With "
+        "--precision bf16 a GPU's matrix unit makes the scores of the steps, some times as fast; "
+        "the weights are then the same bits on any number of GPUs of one kind.  Held-out rows are "
+        "judged in f32 always.  `sagitta fit` learns "
         "atoms that explain more with as many codes; the encoder is what other programs want, and "
         "costs one product a row.\n\n"
         "The folder of --output gets dictionary.h5 at the end, which `encode --encoder` and "
@@ -213,6 +219,7 @@ static void task_fill(struct train_job *j)
                                 .epochs = o->epochs,
                                 .every = o->every,
                                 .batch = o->batch,
+                                .precision = precision_of(o->precision),
                                 .rate = o->lr > 0 ? o->lr : 0.128 / sqrt(k),
                                 .warm_up = o->warm_up,
                                 .decay = o->decay,
@@ -229,13 +236,15 @@ static void options_tell(const struct train_job *j, char *out, size_t capacity)
   const struct train_task *t = &j->task;
   snprintf(out, capacity,
            "atoms=%d top-s=%d %s=%016llx aux-atoms=%d aux-weight=%.17g dead-rows=%lld "
-           "uncentered=%d holdout-share=%.17g seed=%lld batch=%d %s=%lld lr=%.17g warm-up=%.17g "
+           "uncentered=%d holdout-share=%.17g seed=%lld batch=%d precision=%s %s=%lld lr=%.17g "
+           "warm-up=%.17g "
            "decay=%.17g every=%lld",
            t->sizes.k, o->top_s, o->fixed ? "fixed-dictionary" : "start",
            (unsigned long long)j->atoms_hash, o->aux_atoms, o->aux_weight, (long long)o->dead_rows,
            o->uncentered, o->holdout ? 0 : o->holdout_share, (long long)o->seed, o->batch,
-           o->steps ? "steps" : "epochs", (long long)(o->steps ? o->steps : o->epochs), t->rate,
-           o->warm_up, o->decay, (long long)o->every);
+           o->precision, o->steps ? "steps" : "epochs",
+           (long long)(o->steps ? o->steps : o->epochs), t->rate, o->warm_up, o->decay,
+           (long long)o->every);
 }
 
 static int places_open(struct train_job *j)
@@ -340,6 +349,7 @@ static int entries_tell(const struct train_job *j)
   json_long(own, "atoms", j->task.sizes.k);
   json_long(own, "top_s", r->top_s);
   json_long(own, "batch", j->task.batch);
+  json_text(own, "precision", j->o->precision);
   json_long(own, "steps", r->steps);
   lines_tell(j, own);
   json_real(own, "unseen", last->held);

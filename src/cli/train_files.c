@@ -103,7 +103,8 @@ static int start_read(struct train_files *f, struct comm *c, struct found *found
                                   .mean = found->has_mean ? mean : NULL,
                                   .scale = (int)found->record.scale,
                                   .rows_hash = found->record.rows.rows,
-                                  .held_hash = found->record.held.rows};
+                                  .held_hash = found->record.held.rows,
+                                  .unit = found->record.unit};
   TRY(state_send(f, c, lines, mean));
   f->state_read.error = found->sums[0];
   f->state_read.size = found->sums[1];
@@ -170,6 +171,7 @@ static int file_write(struct train_files *f, const struct run *run, const struct
   struct training_record record = {.step = p->step,
                                    .count = p->count,
                                    .scale = p->scale,
+                                   .unit = p->unit,
                                    .rows.rows = p->rows_hash,
                                    .held.rows = p->held_hash};
   struct stored_encoder encoder = encoder_of(f, p);

@@ -21,6 +21,7 @@
 #include "device/route.h"
 #include "device/steps.h"
 #include "device/train.h"
+#include "device/tensor.h"
 #include "device/triad.h"
 
 struct backend {
@@ -117,9 +118,17 @@ struct backend {
   int (*triad_dots)(struct device *dev, const struct triad_lists *l, const float *rows, float *out);
   int (*adam)(struct device *dev, const struct adam_state *s, const struct adam_rates *rates);
 
+  /* tensor.h; all NULL: there is no matrix unit */
+  int (*tensor_product)(struct device *dev, enum precision precision, const struct triad_product *p,
+                        void *work);
+  int (*tensor_gradient)(struct device *dev, enum precision precision,
+                         const struct triad_gradient *g, void *work);
+  gidx (*tensor_bytes)(enum precision precision, idx rows, idx columns, idx depth);
+  double (*tensor_peak)(const struct device *dev, enum precision precision);
+
   /* train.h */
   int (*train_codes)(struct device *dev, const struct train_codes_job *job);
-  gidx (*train_codes_bytes)(idx n, idx k, idx most);
+  gidx (*train_codes_bytes)(const struct train_codes_job *job);
   int (*train_errors)(struct device *dev, const struct train_errors_job *job);
   int (*train_scale)(struct device *dev, float *values, gidx count, float factor);
   int (*train_turn)(struct device *dev, const struct train_turn_job *job);

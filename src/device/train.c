@@ -4,6 +4,7 @@
 
 #include "base/status.h"
 #include "device/backend.h"
+#include "device/tensor.h"
 
 /* ERR_DEVICE unless the device's table has the operations. */
 static int device_has(const struct device *dev)
@@ -27,12 +28,13 @@ int device_train_codes(struct device *dev, const struct train_codes_job *job)
   TRY(sizes_check(job->n, job->p, job->k));
   CHECK(job->live.most > 0 && (!job->is_dead || job->dead.most > 0), ERR_INTERNAL,
         "%d codes a row, %d of the dead", job->live.most, job->dead.most);
+  if (job->precision != PRECISION_F32) TRY(device_tensor_has(dev, job->precision));
   return dev->backend->train_codes(dev, job);
 }
 
-gidx device_train_codes_bytes(const struct device *dev, idx n, idx k, idx most)
+gidx device_train_codes_bytes(const struct device *dev, const struct train_codes_job *job)
 {
-  return dev->backend->train_codes_bytes(n, k, most);
+  return dev->backend->train_codes_bytes(job);
 }
 
 int device_train_errors(struct device *dev, const struct train_errors_job *job)

@@ -11,6 +11,7 @@
 #define DEVICE_TRAIN_H
 
 #include "device/device.h"
+#include "model/precision.h"
 
 /* Codes of some rows, one row after another, by ascending atoms. */
 struct train_entries {
@@ -26,12 +27,15 @@ struct train_codes_job {
   const float *encoder, *bias;  /* [k][p], [k] */
   const unsigned char *is_dead; /* [k]; NULL: none is */
   idx n, p, k;
+  enum precision precision; /* of the scores: but for f32 those of tensor.h, on a GPU alone */
   struct train_entries live, dead;
-  void *work; /* device_train_codes_bytes(), `most` being the larger of both */
+  void *work; /* device_train_codes_bytes() */
   gidx work_bytes;
 };
 int device_train_codes(struct device *dev, const struct train_codes_job *job);
-gidx device_train_codes_bytes(const struct device *dev, idx n, idx k, idx most);
+
+/* Bytes of work for a job of such sizes, precision and numbers of entries, or a smaller one. */
+gidx device_train_codes_bytes(const struct device *dev, const struct train_codes_job *job);
 
 /* error <- error - x; squares <- of both, chains in f64; left <- left + error. */
 struct train_errors_job {

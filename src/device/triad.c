@@ -20,26 +20,38 @@ static int shape_check(const char *what, idx m, idx k, idx n)
   return OK;
 }
 
-int device_triad_product(struct device *dev, const struct triad_product *p)
+int triad_product_check(const struct triad_product *p)
 {
   const struct triad_weights *w = &p->w;
-  TRY(device_has(dev, dev->backend && dev->backend->triad_product));
   TRY(shape_check("product", p->m, p->k, p->n));
   CHECK(p->x_stride >= p->k && p->y_stride >= p->n, ERR_INTERNAL,
         "rows at strides of %lld and %lld, with %d inputs and %d outputs", (long long)p->x_stride,
         (long long)p->y_stride, p->k, p->n);
   CHECK((w->out == 1 && w->in >= p->n) || (w->in == 1 && w->out >= p->k), ERR_INTERNAL,
         "weights at strides of %lld and %lld", (long long)w->in, (long long)w->out);
+  return OK;
+}
+
+int device_triad_product(struct device *dev, const struct triad_product *p)
+{
+  TRY(device_has(dev, dev->backend && dev->backend->triad_product));
+  TRY(triad_product_check(p));
   return dev->backend->triad_product(dev, p);
+}
+
+int triad_gradient_check(const struct triad_gradient *g)
+{
+  TRY(shape_check("gradient", g->m, g->k, g->n));
+  CHECK(g->x_stride >= g->k && g->dy_stride >= g->n && g->dw_stride >= g->n, ERR_INTERNAL,
+        "rows at strides of %lld, %lld and %lld, with %d inputs and %d outputs",
+        (long long)g->x_stride, (long long)g->dy_stride, (long long)g->dw_stride, g->k, g->n);
+  return OK;
 }
 
 int device_triad_gradient(struct device *dev, const struct triad_gradient *g)
 {
   TRY(device_has(dev, dev->backend && dev->backend->triad_gradient));
-  TRY(shape_check("gradient", g->m, g->k, g->n));
-  CHECK(g->x_stride >= g->k && g->dy_stride >= g->n && g->dw_stride >= g->n, ERR_INTERNAL,
-        "rows at strides of %lld, %lld and %lld, with %d inputs and %d outputs",
-        (long long)g->x_stride, (long long)g->dy_stride, (long long)g->dw_stride, g->k, g->n);
+  TRY(triad_gradient_check(g));
   return dev->backend->triad_gradient(dev, g);
 }
 

@@ -15,6 +15,10 @@
 #include "model/adam.h"
 #include "model/triad.h"
 
+/* What is said of arguments above. */
+int triad_product_check(const struct triad_product *p);
+int triad_gradient_check(const struct triad_gradient *g);
+
 int device_triad_product(struct device *dev, const struct triad_product *p);
 int device_triad_gradient(struct device *dev, const struct triad_gradient *g);
 

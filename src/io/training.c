@@ -37,6 +37,7 @@ int training_record_write(struct matrix_output *f, const struct training_record 
   TRY(h5_attribute_text(h5, HISTORY, "options", record->options));
   TRY(h5_attribute_long(h5, HISTORY, "steps", record->step));
   TRY(h5_attribute_long(h5, HISTORY, "scale", record->scale));
+  if (record->unit) TRY(h5_attribute_long(h5, HISTORY, "matrix_unit", (gidx)record->unit));
   TRY(identity_write(h5, INPUTS_GROUP, &record->rows));
   return identity_write(h5, HELD_GROUP, &record->held);
 }
@@ -73,6 +74,7 @@ static int record_read(const struct h5_file *f, struct arena *arena, struct trai
                        struct training_line **lines)
 {
   int there;
+  gidx unit = 0;
   TRY(h5_exists(f, HISTORY, &there));
   CHECK(there, ERR_INPUT, "'%s' was not written by train, so it cannot be resumed", f->path);
   TRY(h5_read_text(f, HISTORY, "options", record->options, sizeof record->options));
@@ -81,6 +83,9 @@ static int record_read(const struct h5_file *f, struct arena *arena, struct trai
   CHECK(record->step >= 0 && record->scale > -1000 && record->scale < 1000, ERR_INPUT,
         "'%s' says %lld steps, of rows times 2^%lld", f->path, (long long)record->step,
         (long long)record->scale);
+  TRY(h5_attribute_exists(f, HISTORY, "matrix_unit", &there));
+  if (there) TRY(h5_read_long(f, HISTORY, "matrix_unit", &unit));
+  record->unit = (uint64_t)unit;
   TRY(identity_read(f, INPUTS_GROUP, &record->rows));
   TRY(identity_read(f, HELD_GROUP, &record->held));
   return lines_read(f, arena, record, lines);

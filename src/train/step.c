@@ -51,7 +51,13 @@ static int atoms_open(struct stepper *s, gidx own)
   idx k = s->sizes->k;
   idx of_row = (idx)imax(s->live.most, s->dead.most);
   gidx most = (gidx)s->batch * of_row;
-  gidx codes = device_train_codes_bytes(dev, (idx)own, k, of_row);
+  const struct train_codes_job job = {.n = (idx)own,
+                                      .p = s->sizes->p,
+                                      .k = k,
+                                      .precision = s->precision,
+                                      .live = {.most = s->live.most},
+                                      .dead = {.most = s->dead.most}};
+  gidx codes = device_train_codes_bytes(dev, &job);
   gidx turn = device_train_turn_bytes(dev, s->batch, k);
   TRY(buffer_wrap(dev, &s->idle, s->state->idle, k * (gidx)sizeof(gidx)));
   TRY(buffer_alloc_device(dev, &s->is_dead, k));
@@ -190,6 +196,7 @@ static int rows_choose(struct stepper *s, int any_dead)
                                 .n = (idx)s->own,
                                 .p = z->p,
                                 .k = z->k,
+                                .precision = s->precision,
                                 .live = entries_of(&s->live.own, s->live.most),
                                 .dead = entries_of(&s->dead.own, s->dead.most),
                                 .work = s->work.device,

@@ -8,6 +8,7 @@
 #include "base/phase.h"
 #include "comm/comm.h"
 #include "device/device.h"
+#include "model/precision.h"
 #include "model/train.h"
 
 /* Codes of rows, or of the dead in them, and what the error says of each. */
@@ -28,6 +29,7 @@ struct stepper {
   struct train_state *state; /* the host's; stepper_fetch() and stepper_gather() say when */
   struct phase *phases;      /* [TRAIN_PHASES] */
   idx batch;
+  enum precision precision;          /* of scores */
   idx n;                             /* rows of the batch at hand */
   gidx first, own;                   /* own rows of it */
   gidx atom_first, atoms;            /* own atoms */
@@ -47,8 +49,9 @@ struct stepper {
   struct arena arena;
 };
 
-/* Set sizes, c, device, state, phases and batch first.  With a dry device memory is counted alone,
- * and then stepper_bytes() says what it takes beside the state's own arrays.  ERR_MEMORY. */
+/* Set sizes, c, device, state, phases, batch and precision first.  With a dry device memory is
+ * counted alone, and then stepper_bytes() says what it takes beside the state's own arrays.
+ * ERR_MEMORY. */
 int stepper_open(struct stepper *s);
 void stepper_bytes(const struct stepper *s, gidx *host, gidx *gpu);
 void stepper_close(struct stepper *s);

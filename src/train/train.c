@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/num.h"
 #include "base/status.h"
+#include "device/tensor.h"
 #include "device/triad.h"
 #include "model/split.h"
 #include "seed/mean.h"
@@ -37,7 +38,7 @@ struct train {
   struct device device;
   struct train_line *lines; /* [steps / every + 3] */
   gidx count;               /* of lines */
-  uint64_t rows_hash;
+  uint64_t rows_hash, unit; /* struct train_point */
   double begun;
   struct arena arena;
 };
@@ -116,7 +117,8 @@ static struct stepper stepper_of(struct train *j, struct device *device)
                           .device = device,
                           .state = &j->state,
                           .phases = j->result->phases,
-                          .batch = j->task->batch};
+                          .batch = j->task->batch,
+                          .precision = j->task->precision};
 }
 
 static struct device_options device_options_of(const struct train *j, const char *kind)
@@ -166,14 +168,17 @@ static int memory_check(struct train *j)
 static int device_start(struct train *j)
 {
   const struct train_task *t = j->task;
-  struct device_options options = device_options_of(j, t->device);
+  int is_auto = strcmp(t->device, "auto") == 0 && t->precision == PRECISION_F32;
+  struct device_options options =
+      device_options_of(j, strcmp(t->device, "auto") == 0 && !is_auto ? "cuda" : t->device);
   gidx host, gpu, free;
   TRY(device_open(&j->device, &options));
+  if (t->precision != PRECISION_F32) TRY(device_tensor_has(&j->device, t->precision));
   if (!device_is_gpu(&j->device)) return OK;
   TRY(stepper_count(j, "cuda", &host, &gpu));
   TRY(buffer_bytes_available(&j->device, &free));
   if (gpu <= free) return OK;
-  CHECK(strcmp(t->device, "auto") == 0, ERR_MEMORY,
+  CHECK(is_auto, ERR_MEMORY,
         "the steps need %.1f MB of a GPU, and %.1f are free: lower --atoms or --batch, or use more "
         "ranks with a GPU each, or --device cpu",
         1e-6 * (double)gpu, 1e-6 * (double)free);
@@ -228,6 +233,23 @@ static int atoms_start(struct train *j)
   return OK;
 }
 
+/* How the matrix units of the ranks add, if the scores are theirs: all have to add alike. */
+static int unit_find(struct train *j)
+{
+  enum precision precision = j->task->precision;
+  if (precision == PRECISION_F32) return OK;
+  TRY(comm_agree(j->c, device_tensor_probe(&j->device, precision, &j->unit)));
+  uint64_t first = j->unit;
+  TRY(comm_broadcast(j->c, &first, 1, sizeof first));
+  int alike = first == j->unit;
+  return comm_agree(j->c, alike ? OK
+                                : status_fail(ERR_DEVICE, __FILE__, __LINE__,
+                                              "this rank's GPU adds products in %s otherwise than "
+                                              "that of rank 0: use GPUs of one kind, or "
+                                              "'--precision f32'",
+                                              precision_name(precision)));
+}
+
 /* Go on from what an earlier run left. */
 static int start_take(struct train *j)
 {
@@ -240,6 +262,11 @@ static int start_take(struct train *j)
         "the earlier run was judged by other rows than this one: rows_hash %016llx, not %016llx; "
         "resume with the same",
         (unsigned long long)s->held_hash, (unsigned long long)j->judge.hash);
+  CHECK(s->unit == j->unit, ERR_DEVICE,
+        "the earlier run was made by a GPU that adds products in %s otherwise: unit %016llx, not "
+        "%016llx; resume on the same kind",
+        precision_name(j->task->precision), (unsigned long long)s->unit,
+        (unsigned long long)j->unit);
   for (int i = 0; i < TRAIN_ARRAYS; i++) {
     size_t bytes = (size_t)train_numbers(j->sizes.k, j->sizes.p, i) * sizeof(float);
     memcpy(j->state.w[i], s->state->w[i], bytes);
@@ -282,7 +309,8 @@ static int point_show(struct train *j, int is_end)
                                     .mean = j->mean,
                                     .scale = j->batches.scale,
                                     .rows_hash = j->rows_hash,
-                                    .held_hash = j->judge.hash};
+                                    .held_hash = j->judge.hash,
+                                    .unit = j->unit};
   struct phase *write = &j->result->phases[TRAIN_WRITE];
   TRY(comm_agree(j->c, weights_check(j)));
   if (!is_end) TRY(stepper_gather(&j->stepper));
@@ -347,6 +375,7 @@ static int steps_run(struct train *j)
 static int state_open(struct train *j)
 {
   const struct train_task *t = j->task;
+  TRY(unit_find(j));
   TRY(batches_hash(&j->batches, &j->rows_hash));
   TRY(mean_find(j));
   TRY(train_judge_read(&j->judge, j->mean));

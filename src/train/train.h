@@ -6,13 +6,15 @@
  *
  * In a step ranks share out the rows of the batch: scores, codes, errors.  Then each has some of
  * the atoms: their gradients over all rows of the batch, their moments, their step.  So no sum is
- * ever divided, and the weights are the same bits on any number of ranks. */
+ * ever divided, and the weights are the same bits on any number of ranks: of any kind, or, where
+ * scores are made by matrix units (N.45), of such as add alike. */
 #ifndef TRAIN_TRAIN_H
 #define TRAIN_TRAIN_H
 
 #include "base/phase.h"
 #include "comm/comm.h"
 #include "model/dictionary.h"
+#include "model/precision.h"
 #include "model/rows.h"
 #include "model/train.h"
 
@@ -29,10 +31,11 @@ struct train_task {
   int center;                      /* without atoms: subtract the column means of the fitted rows */
   struct train_sizes sizes;        /* p: that of the rows; dead_rows 0: one epoch */
   uint64_t seed;
-  gidx steps;  /* 0: so many epochs */
-  gidx epochs; /* in place of steps */
-  gidx every;  /* steps between two lines; 0: an epoch */
-  idx batch;   /* rows of a step */
+  gidx steps;               /* 0: so many epochs */
+  gidx epochs;              /* in place of steps */
+  gidx every;               /* steps between two lines; 0: an epoch */
+  idx batch;                /* rows of a step */
+  enum precision precision; /* of scores in a step; but for f32 a GPU has to be there */
   real rate, warm_up, decay;
   gidx beside; /* bytes that the caller holds, for the memory check */
   idx threads;
@@ -58,6 +61,7 @@ struct train_point {
   const real *mean;              /* [p]; NULL: rows are not centred */
   int scale;                     /* rows are multiplied by 2^scale */
   uint64_t rows_hash, held_hash; /* of the fitted rows and the held-out ones; 0: there are none */
+  uint64_t unit;                 /* device_tensor_probe(); 0: scores are f32 */
 };
 
 /* What is handed over, valid during the call, on every rank. */
@@ -94,8 +98,8 @@ struct train_result {
 int train_task_check(const struct train_task *task);
 
 /* Collective; the same status on every rank.  ERR_INPUT: what train_task_check() refuses, values
- * that are not finite, also where the rate is too high, or a start that does not fit the rows;
- * ERR_MEMORY before any work. */
+ * that are not finite, also where the rate is too high, or a start that does not fit the rows
+ * or comes of a matrix unit that adds otherwise; ERR_DEVICE; ERR_MEMORY before any work. */
 int train_run(const struct train_task *task, struct comm *c, const struct train_sink *sink,
               struct train_result *result);
 

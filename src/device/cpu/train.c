@@ -14,10 +14,9 @@
 
 enum { PIECE = 512 }; /* rows whose scores are held at a time */
 
-gidx cpu_train_codes_bytes(idx n, idx k, idx most)
+gidx cpu_train_codes_bytes(const struct train_codes_job *job)
 {
-  (void)most;
-  return imin(n, PIECE) * k * (gidx)sizeof(float);
+  return imin(job->n, PIECE) * job->k * (gidx)sizeof(float);
 }
 
 /* The row's entries at their place if all rows had the most; start[row + 1] <- how many. */

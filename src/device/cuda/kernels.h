@@ -11,6 +11,7 @@
 #include "dense_types.h"
 #include "screen_types.h"
 #include "step_types.h"
+#include "tensor_types.h"
 #include "triad_types.h"
 
 /* Files of the folder kernels, built in; the last has no name. */
@@ -22,22 +23,25 @@ extern const struct kernel_text kernel_texts[];
 /* Groups of -D constants, which kernels.c takes from the forms of kernels/forms.h and
  * screen_types.h. */
 enum {
-  DEFINES_LISTS = 1 << 0,     /* CAPACITY */
-  DEFINES_ROUTE = 1 << 1,     /* struct route_form but for CAPACITY */
-  DEFINES_CODES = 1 << 2,     /* MMA, ONE */
-  DEFINES_SCREEN = 1 << 3,    /* struct screen_form */
-  DEFINES_TEST = 1 << 4,      /* TEST_HOOKS */
-  DEFINES_VALUE = 1 << 5,     /* POSITIVE */
-  DEFINES_DESCEND = 1 << 6,   /* MMA, STAGES */
-  DEFINES_ARROW = 1 << 7,     /* ARROW_D, ARROW_K */
-  DEFINES_TEAM = 1 << 8,      /* ARROW_TEAM, MMA */
-  DEFINES_STEP = 1 << 9,      /* STEP_D */
-  DEFINES_PRODUCT = 1 << 10,  /* MMA, struct product_form */
-  DEFINES_ROUNDS = 1 << 11,   /* ARROW_ROUNDS */
-  DEFINES_TRIAD = 1 << 12,    /* struct triad_form of products */
-  DEFINES_GRADIENT = 1 << 13, /* and of gradients */
-  DEFINES_WALK = 1 << 14,     /* HEAD_D, HEAD_DV, CELLS, CAPPED */
-  DEFINES_FEW = 1 << 15       /* FEW */
+  DEFINES_LISTS = 1 << 0,      /* CAPACITY */
+  DEFINES_ROUTE = 1 << 1,      /* struct route_form but for CAPACITY */
+  DEFINES_CODES = 1 << 2,      /* MMA, ONE */
+  DEFINES_SCREEN = 1 << 3,     /* struct screen_form */
+  DEFINES_TEST = 1 << 4,       /* TEST_HOOKS */
+  DEFINES_VALUE = 1 << 5,      /* POSITIVE */
+  DEFINES_DESCEND = 1 << 6,    /* MMA, STAGES */
+  DEFINES_ARROW = 1 << 7,      /* ARROW_D, ARROW_K */
+  DEFINES_TEAM = 1 << 8,       /* ARROW_TEAM, MMA */
+  DEFINES_STEP = 1 << 9,       /* STEP_D */
+  DEFINES_PRODUCT = 1 << 10,   /* MMA, struct product_form */
+  DEFINES_ROUNDS = 1 << 11,    /* ARROW_ROUNDS */
+  DEFINES_TRIAD = 1 << 12,     /* struct triad_form of products */
+  DEFINES_GRADIENT = 1 << 13,  /* and of gradients */
+  DEFINES_WALK = 1 << 14,      /* HEAD_D, HEAD_DV, CELLS, CAPPED */
+  DEFINES_FEW = 1 << 15,       /* FEW */
+  DEFINES_PRECISION = 1 << 16, /* PRECISION */
+  DEFINES_TENSOR = 1 << 17,    /* struct tensor_form of products */
+  DEFINES_TURNED = 1 << 18     /* and of gradients */
 };
 
 /* Every kernel, one line each: KERNEL_<the first>, the second's file and entry, whether it is hot
@@ -82,6 +86,9 @@ enum {
   X(TRIAD_SPARSE, triad_sparse, 1, 0)                                                              \
   X(TRIAD_DOTS, triad_dots, 0, 0)                                                                  \
   X(TRIAD_ADAM, triad_adam, 0, 0)                                                                  \
+  X(TENSOR_NARROW, tensor_narrow, 0, DEFINES_PRECISION)                                            \
+  X(TENSOR_PRODUCT, tensor_product, 1, DEFINES_PRECISION | DEFINES_TENSOR)                         \
+  X(TENSOR_GRADIENT, tensor_gradient, 1, DEFINES_PRECISION | DEFINES_TURNED)                       \
   X(TRAIN_SELECT, train_select, 0, 0)                                                              \
   X(TRAIN_PACK, train_pack, 0, 0)                                                                  \
   X(TRAIN_MASK, train_mask, 0, 0)                                                                  \
@@ -118,7 +125,8 @@ struct kernel_shape {
   int small, whole;           /* of triad_product_form(); whole tiles of training */
   int large;                  /* of descend_stages(), product_form_of() */
   int deep_a, deep_b, narrow; /* of product_form_of(); the first two of training too */
-  int wgmma, sample;          /* of screen_form_of() */
+  int wgmma, sample;          /* of screen_form_of(); the first of tensor_form_of() too */
+  int precision;              /* of the matrix unit's tier: TENSOR_BF16 and so on */
   int test_hooks;             /* of the certified filter: for tests against its proof */
   int positive; /* of route and screen: the values of scores are their positive parts (N.2) */
   idx d, top_k;

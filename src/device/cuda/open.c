@@ -19,6 +19,7 @@
 #include "device/cuda/route.h"
 #include "device/cuda/screen_window.h"
 #include "device/cuda/steps.h"
+#include "device/cuda/tensor.h"
 #include "device/cuda/train.h"
 #include "device/cuda/triad.h"
 
@@ -189,6 +190,10 @@ const struct backend backend_cuda = {
     .triad_sparse = cuda_triad_sparse,
     .triad_dots = cuda_triad_dots,
     .adam = cuda_adam,
+    .tensor_product = cuda_tensor_product,
+    .tensor_gradient = cuda_tensor_gradient,
+    .tensor_bytes = cuda_tensor_bytes,
+    .tensor_peak = cuda_tensor_peak,
     .train_codes = cuda_train_codes,
     .train_codes_bytes = cuda_train_codes_bytes,
     .train_errors = cuda_train_errors,

@@ -6,8 +6,10 @@
 #include "base/num.h"
 #include "base/status.h"
 #include "device/cuda/load.h"
+#include "device/cuda/tensor.h"
 #include "device/cuda/triad.h"
 #include "forms.h"
+#include "tensor_types.h"
 #include "train_types.h"
 #include "triad_types.h"
 
@@ -24,30 +26,43 @@ static int stride_of(idx k)
   return (int)round_up(k, LANES);
 }
 
-/* Where a piece of rows has its arrays; bytes at the end. */
+/* Where a piece of rows has its arrays; the last two are operands of the matrix unit. */
 struct piece_work {
   float *scores, *maxima, *value;
   int *index, *count;
+  void *rows, *encoder;
 };
 
-static gidx work_lay(idx n, idx k, idx most, char *work, struct piece_work *w)
+static idx most_of(const struct train_codes_job *job)
 {
-  gidx rows = piece_of(n, k), at = 0;
-  gidx sizes[] = {rows * stride_of(k), rows * ceil_div(k, LEAST_GROUP), rows * most, rows * most,
-                  rows + 1};
+  return (idx)imax(job->live.most, job->dead.most);
+}
+
+/* Returns the bytes at the end. */
+static gidx work_lay(const struct train_codes_job *job, char *work, struct piece_work *w)
+{
+  gidx rows = piece_of(job->n, job->k), at = 0, item = (gidx)sizeof(float), most = most_of(job);
+  int is_f32 = job->precision == PRECISION_F32;
+  gidx sizes[] = {rows * stride_of(job->k) * item,
+                  rows * ceil_div(job->k, LEAST_GROUP) * item,
+                  rows * most * item,
+                  rows * most * item,
+                  (rows + 1) * item,
+                  is_f32 ? 0 : cuda_tensor_rows_bytes(job->precision, rows, job->p),
+                  is_f32 ? 0 : cuda_tensor_columns_bytes(job->precision, job->k, job->p)};
   void *all[LENGTH(sizes)];
   for (int i = 0; i < LENGTH(sizes); i++) {
     all[i] = work + at;
-    at += round_up(sizes[i] * (gidx)sizeof(float), 256);
+    at += round_up(sizes[i], 256);
   }
-  *w = (struct piece_work){all[0], all[1], all[2], all[3], all[4]};
+  *w = (struct piece_work){all[0], all[1], all[2], all[3], all[4], all[5], all[6]};
   return at;
 }
 
-gidx cuda_train_codes_bytes(idx n, idx k, idx most)
+gidx cuda_train_codes_bytes(const struct train_codes_job *job)
 {
   struct piece_work w;
-  return work_lay(n, k, most, NULL, &w);
+  return work_lay(job, NULL, &w);
 }
 
 /* One launch along `items`, a thread each up to a number. */
@@ -99,15 +114,24 @@ static int entries_take(struct device *dev, struct train_select_args *a,
   return OK;
 }
 
+/* Products of rows with the encoder, which is narrowed once for all. */
+static int tensor_tiles(struct device *dev, enum precision precision, idx first,
+                        const struct triad_args *product, const struct piece_work *w)
+{
+  if (first == 0) TRY(cuda_tensor_columns(dev, precision, product, w->encoder));
+  TRY(cuda_tensor_rows(dev, precision, product, w->rows));
+  return cuda_tensor_tiles(dev, precision, product, w->rows, w->encoder);
+}
+
 /* Scores of n rows from `first` on, those that are no code 0, and the maxima of their groups. */
 static int rows_score(struct device *dev, const struct train_codes_job *job, idx first, idx n,
                       const struct piece_work *w, struct train_select_args *a)
 {
   struct cuda_state *s = dev->state;
   gidx item = (gidx)sizeof(float);
-  int small = cuda_triad_small(s, n, job->k);
+  int small = cuda_triad_small(s, n, job->k), is_f32 = job->precision == PRECISION_F32;
   a->n = n;
-  a->group = triad_group(triad_product_form(small));
+  a->group = is_f32 ? triad_group(triad_product_form(small)) : TENSOR_GROUP;
   a->groups = (int)ceil_div(job->k, a->group);
   a->maxima = w->maxima;
   struct triad_args product = {.a = job->x + (gidx)first * job->p,
@@ -127,7 +151,8 @@ static int rows_score(struct device *dev, const struct train_codes_job *job, idx
   if (a->stride > job->k)
     TRY_CU(cudaMemset2DAsync(w->scores + job->k, (size_t)(a->stride * item), 0,
                              (size_t)((a->stride - job->k) * item), (size_t)n, s->stream));
-  return cuda_triad_tiles(dev, &product);
+  return is_f32 ? cuda_triad_tiles(dev, &product)
+                : tensor_tiles(dev, job->precision, first, &product, w);
 }
 
 /* The scores of the dead alone are left, and what was known of groups is not true any more. */
@@ -146,7 +171,7 @@ static int scores_mask(struct device *dev, const struct train_codes_job *job, fl
 
 static int job_check(const struct train_codes_job *job, idx most)
 {
-  CHECK(cuda_train_codes_bytes(job->n, job->k, most) <= job->work_bytes, ERR_INTERNAL,
+  CHECK(cuda_train_codes_bytes(job) <= job->work_bytes, ERR_INTERNAL,
         "%lld bytes for the scores of %d rows and %d atoms", (long long)job->work_bytes, job->n,
         job->k);
   CHECK((gidx)job->n * most <= INT32_MAX, ERR_INPUT,
@@ -158,11 +183,11 @@ static int job_check(const struct train_codes_job *job, idx most)
 int cuda_train_codes(struct device *dev, const struct train_codes_job *job)
 {
   struct cuda_state *s = dev->state;
-  idx most = (idx)imax(job->live.most, job->dead.most);
+  idx most = most_of(job);
   gidx live = 0, dead = 0;
   struct piece_work w;
   TRY(job_check(job, most));
-  work_lay(job->n, job->k, most, job->work, &w);
+  work_lay(job, job->work, &w);
   struct train_select_args a = {.values = w.scores,
                                 .stride = stride_of(job->k),
                                 .count = w.count,

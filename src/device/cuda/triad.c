@@ -55,37 +55,47 @@ int cuda_triad_tiles(struct device *dev, struct triad_args *a)
   return tiles_launch(dev, KERNEL_TRIAD_PRODUCT, triad_product_form(small), small, a);
 }
 
+struct triad_args triad_product_args(const struct triad_product *p)
+{
+  return (struct triad_args){.a = p->x,
+                             .b = p->w.at,
+                             .start = p->bias,
+                             .c = p->y,
+                             .a_row = p->x_stride,
+                             .a_depth = 1,
+                             .b_depth = p->w.in,
+                             .b_column = p->w.out,
+                             .c_row = p->y_stride,
+                             .rows = p->m,
+                             .columns = p->n,
+                             .depth = p->k};
+}
+
 int cuda_triad_product(struct device *dev, const struct triad_product *p)
 {
-  struct triad_args a = {.a = p->x,
-                         .b = p->w.at,
-                         .start = p->bias,
-                         .c = p->y,
-                         .a_row = p->x_stride,
-                         .a_depth = 1,
-                         .b_depth = p->w.in,
-                         .b_column = p->w.out,
-                         .c_row = p->y_stride,
-                         .rows = p->m,
-                         .columns = p->n,
-                         .depth = p->k};
+  struct triad_args a = triad_product_args(p);
   TRY(cuda_triad_tiles(dev, &a));
   return cuda_finish(dev->state);
 }
 
+struct triad_args triad_gradient_args(const struct triad_gradient *g)
+{
+  return (struct triad_args){.a = g->x,
+                             .b = g->dy,
+                             .c = g->dw,
+                             .a_row = 1,
+                             .a_depth = g->x_stride,
+                             .b_depth = g->dy_stride,
+                             .b_column = 1,
+                             .c_row = g->dw_stride,
+                             .rows = g->k,
+                             .columns = g->n,
+                             .depth = g->m};
+}
+
 int cuda_triad_gradient(struct device *dev, const struct triad_gradient *g)
 {
-  struct triad_args a = {.a = g->x,
-                         .b = g->dy,
-                         .c = g->dw,
-                         .a_row = 1,
-                         .a_depth = g->x_stride,
-                         .b_depth = g->dy_stride,
-                         .b_column = 1,
-                         .c_row = g->dw_stride,
-                         .rows = g->k,
-                         .columns = g->n,
-                         .depth = g->m};
+  struct triad_args a = triad_gradient_args(g);
   TRY(tiles_launch(dev, KERNEL_TRIAD_GRADIENT, triad_gradient_form(), 0, &a));
   return cuda_finish(dev->state);
 }

@@ -7,10 +7,13 @@
 
 #include "device/triad.h"
 
-/* A product, on the stream: whoever needs it waits.  It has small tiles where
- * cuda_triad_small(). */
 struct triad_args;
 struct cuda_state;
+
+/* As kernels take them; and a product on the stream: whoever needs it waits.  It has small tiles
+ * where cuda_triad_small(). */
+struct triad_args triad_product_args(const struct triad_product *p);
+struct triad_args triad_gradient_args(const struct triad_gradient *g);
 int cuda_triad_small(const struct cuda_state *s, gidx rows, gidx columns);
 int cuda_triad_tiles(struct device *dev, struct triad_args *a);
 

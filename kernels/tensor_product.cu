@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * tensor_product: products forward and back by the matrix unit (N.45).
+ *
+ * grid    blocks, at most one a multiprocessor: block b has tiles b, b + blocks, ..
+ * block   tensor_threads(WGMMA)
+ * shared  dynamic, tensor_shared_bytes(VECTORS, STAGES): struct shared, aligned to 1024 bytes
+ * sums    from start, depths ascending, 16 or 8 at a time as the matrix unit adds them */
+#include "tensor_tile.h"
+
+static __device__ inline void sums_start(const struct triad_args *t, struct place at,
+                                         float z[EIGHTS][4])
+{
+#pragma unroll
+  for (int j = 0; j < EIGHTS; j++)
+#pragma unroll
+    for (int v = 0; v < 2; v++) {
+      int c = at.column + 8 * j + v;
+      z[j][v] = z[j][2 + v] = t->start && c < t->columns ? t->start[c] : 0;
+    }
+}
+
+/* The largest sum of each group of columns of a row, which is not below 0. */
+static __device__ inline void maxima_store(const struct triad_args *t, struct place at, int i,
+                                           const float z[EIGHTS][4])
+{
+  enum { EACH = TENSOR_GROUP / 8 };
+  int row = at.row + 8 * i;
+#pragma unroll
+  for (int g = 0; g < EIGHTS / EACH; g++) {
+    float most = 0;
+#pragma unroll
+    for (int j = g * EACH; j < (g + 1) * EACH; j++)
+#pragma unroll
+      for (int v = 0; v < 2; v++) {
+        float sum = z[j][2 * i + v];
+        most = at.column + 8 * j + v < t->columns && sum > most ? sum : most;
+      }
+    most = fmaxf(most, __shfl_xor_sync(FULL_WARP, most, 1));
+    most = fmaxf(most, __shfl_xor_sync(FULL_WARP, most, 2));
+    int group = at.column / TENSOR_GROUP + g;
+    if (threadIdx.x % 4 == 0 && row < t->rows && group < t->groups)
+      t->maxima[(long long)row * t->groups + group] = most;
+  }
+}
+
+static __device__ inline float value_of(const struct triad_args *t, float sum)
+{
+  return !t->maxima ? settled(sum) : sum > 0 ? sum : 0;
+}
+
+static __device__ inline void row_store(const struct tensor_args *a, struct place at, int i,
+                                        const float z[EIGHTS][4])
+{
+  const struct triad_args *t = &a->t;
+  int row = at.row + 8 * i;
+  if (row >= t->rows) return;
+  float *to = t->c + row * t->c_row;
+#pragma unroll
+  for (int j = 0; j < EIGHTS; j++) {
+    int c = at.column + 8 * j;
+    float2 two = {value_of(t, z[j][2 * i]), value_of(t, z[j][2 * i + 1])};
+    if (a->is_aligned && c + 2 <= t->columns) {
+      *(float2 *)(to + c) = two;
+      continue;
+    }
+    if (c < t->columns) to[c] = two.x;
+    if (c + 1 < t->columns) to[c + 1] = two.y;
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(tensor_threads(WGMMA), 1)
+    tensor_product(const __grid_constant__ struct tensor_args a)
+{
+  extern __shared__ char memory[];
+  struct shared *s = shared_own(memory);
+  if (!stages_enter(&a, s)) return;
+  int serial = 0;
+  for (int number = blockIdx.x; number < tiles_of(&a); number += gridDim.x) {
+    struct tile tile = tile_of(&a, number);
+    struct place at = place_of(tile);
+    float z[EIGHTS][4];
+    sums_start(&a.t, at, z);
+    chain_add(&a, s, z, tile, 0, a.stages, &serial);
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+      if (a.t.maxima) maxima_store(&a.t, at, i, z);
+      row_store(&a, at, i, z);
+    }
+  }
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Products by the matrix unit, rows of the table of backend.h.
+ *
+ * Floor: device. */
+#ifndef DEVICE_CUDA_TENSOR_H
+#define DEVICE_CUDA_TENSOR_H
+
+#include "device/tensor.h"
+
+struct cuda_state;
+struct triad_args;
+
+/* Where an operand of so many lines stands once it is narrowed, and its bytes. */
+gidx cuda_tensor_rows_bytes(enum precision precision, gidx rows, gidx depth);
+gidx cuda_tensor_columns_bytes(enum precision precision, gidx columns, gidx depth);
+
+/* On the stream: whoever needs them waits.  Narrow the operands of a product, then make it. */
+int cuda_tensor_rows(struct device *dev, enum precision precision, const struct triad_args *t,
+                     void *rows);
+int cuda_tensor_columns(struct device *dev, enum precision precision, const struct triad_args *t,
+                        void *columns);
+int cuda_tensor_tiles(struct device *dev, enum precision precision, const struct triad_args *t,
+                      const void *rows, const void *columns);
+
+int cuda_tensor_product(struct device *dev, enum precision precision, const struct triad_product *p,
+                        void *work);
+int cuda_tensor_gradient(struct device *dev, enum precision precision,
+                         const struct triad_gradient *g, void *work);
+gidx cuda_tensor_bytes(enum precision precision, idx rows, idx columns, idx depth);
+double cuda_tensor_peak(const struct device *dev, enum precision precision);
+
+#endif

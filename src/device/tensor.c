@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Arguments are checked here, once for all backends, and so is the matrix unit itself: sums of
+ * fixed numbers, of which each stands in many places. */
+#include "device/tensor.h"
+
+#include <math.h>
+
+#include "base/fingerprint.h"
+#include "base/memory.h"
+#include "base/num.h"
+#include "base/rng.h"
+#include "base/status.h"
+#include "device/backend.h"
+
+int device_tensor_has(const struct device *dev, enum precision precision)
+{
+  const char *name = precision_name(precision);
+  CHECK(precision > PRECISION_F32 && precision < PRECISIONS, ERR_INTERNAL,
+        "products in %s are not those of a matrix unit", name);
+  CHECK(dev->backend && dev->backend->tensor_product, ERR_DEVICE,
+        "products in %s are made by the matrix unit of a GPU, and the device is '%s': give "
+        "'--device cuda' on a host with one, or '--precision f32'",
+        name, dev->backend ? dev->backend->kind : "dry");
+  return OK;
+}
+
+int device_tensor_product(struct device *dev, enum precision precision,
+                          const struct triad_product *p, void *work)
+{
+  TRY(device_tensor_has(dev, precision));
+  TRY(triad_product_check(p));
+  return dev->backend->tensor_product(dev, precision, p, work);
+}
+
+int device_tensor_gradient(struct device *dev, enum precision precision,
+                           const struct triad_gradient *g, void *work)
+{
+  TRY(device_tensor_has(dev, precision));
+  TRY(triad_gradient_check(g));
+  return dev->backend->tensor_gradient(dev, precision, g, work);
+}
+
+gidx device_tensor_bytes(const struct device *dev, enum precision precision, idx rows, idx columns,
+                         idx depth)
+{
+  int has = precision != PRECISION_F32 && dev->backend && dev->backend->tensor_bytes;
+  return has ? dev->backend->tensor_bytes(precision, rows, columns, depth) : 0;
+}
+
+double device_tensor_peak(const struct device *dev, enum precision precision)
+{
+  return dev->backend->tensor_peak ? dev->backend->tensor_peak(dev, precision) : nan_canonical();
+}
+
+/* The trial: rows and columns of a few kinds, again and again, in more than one tile. */
+enum {
+  TRIAL_ROWS = 300,
+  TRIAL_COLUMNS = 600,
+  TRIAL_DEPTH = 333,
+  ROW_KINDS = 37,
+  COLUMN_KINDS = 41
+};
+
+struct trial {
+  float *x, *w, *y; /* [ROWS][DEPTH], [COLUMNS][DEPTH], [ROWS][COLUMNS] */
+  struct buffer on_x, on_w, on_y, work;
+  struct arena arena;
+};
+
+/* Number c of vector i: what a unit that cuts its sums short would get wrong in its own way. */
+static float trial_number(uint64_t stream, idx i, idx c)
+{
+  uint64_t at = (uint64_t)i * TRIAL_DEPTH + (uint64_t)c;
+  float x = (float)random_normal(45, stream, at);
+  switch (i % 6) {
+  case 0: /* like data */
+    return x;
+  case 1: /* every size */
+    return ldexpf(x, (int)random_below(45, stream + 2, at, 24) - 12);
+  case 2: /* one large term first: all others are cut against it */
+    return c == 0 ? 512 : fabsf(x);
+  case 3: /* and last */
+    return c == TRIAL_DEPTH - 1 ? 512 : fabsf(x);
+  case 4: /* all of one sign and nearly alike: cuts add up */
+    return 2 - 0x1p-10f * (float)(c % 3);
+  default: /* one in every sixteen */
+    return c % 16 == 0 ? x : 0x1p-9f * x;
+  }
+}
+
+static void trial_fill(struct trial *t)
+{
+  for (idx i = 0; i < TRIAL_ROWS; i++)
+    for (idx c = 0; c < TRIAL_DEPTH; c++)
+      t->x[i * TRIAL_DEPTH + c] = trial_number(1, i % ROW_KINDS, c);
+  for (idx j = 0; j < TRIAL_COLUMNS; j++)
+    for (idx c = 0; c < TRIAL_DEPTH; c++)
+      t->w[j * TRIAL_DEPTH + c] = trial_number(2, j % COLUMN_KINDS, c);
+}
+
+static int trial_open(struct trial *t, struct device *dev, enum precision precision)
+{
+  gidx item = (gidx)sizeof(float);
+  TRY(arena_alloc(&t->arena, &t->x, TRIAL_ROWS * TRIAL_DEPTH, sizeof *t->x));
+  TRY(arena_alloc(&t->arena, &t->w, TRIAL_COLUMNS * TRIAL_DEPTH, sizeof *t->w));
+  TRY(arena_alloc(&t->arena, &t->y, TRIAL_ROWS * TRIAL_COLUMNS, sizeof *t->y));
+  trial_fill(t);
+  TRY(buffer_wrap(dev, &t->on_x, t->x, TRIAL_ROWS * TRIAL_DEPTH * item));
+  TRY(buffer_wrap(dev, &t->on_w, t->w, TRIAL_COLUMNS * TRIAL_DEPTH * item));
+  TRY(buffer_wrap(dev, &t->on_y, t->y, TRIAL_ROWS * TRIAL_COLUMNS * item));
+  return buffer_alloc_device(
+      dev, &t->work, device_tensor_bytes(dev, precision, TRIAL_ROWS, TRIAL_COLUMNS, TRIAL_DEPTH));
+}
+
+static int trial_run(struct trial *t, struct device *dev, enum precision precision)
+{
+  struct triad_product p = {t->on_x.device, {t->on_w.device, 1, TRIAL_DEPTH},
+                            NULL,           t->on_y.device,
+                            TRIAL_DEPTH,    TRIAL_COLUMNS,
+                            TRIAL_ROWS,     TRIAL_DEPTH,
+                            TRIAL_COLUMNS};
+  TRY(device_put(dev, &t->on_x, 0, t->on_x.bytes));
+  TRY(device_put(dev, &t->on_w, 0, t->on_w.bytes));
+  TRY(device_tensor_product(dev, precision, &p, t->work.device));
+  return device_get(dev, &t->on_y, 0, t->on_y.bytes);
+}
+
+/* Is the sum of row i and column j as near as (N.45) says? */
+static int sum_near(const struct trial *t, enum precision precision, idx i, idx j)
+{
+  double sum = 0, sizes = 0;
+  for (idx c = 0; c < TRIAL_DEPTH; c++) {
+    double product = (double)precision_round(t->x[i * TRIAL_DEPTH + c], precision) *
+                     (double)precision_round(t->w[j * TRIAL_DEPTH + c], precision);
+    sum += product;
+    sizes += fabs(product);
+  }
+  return fabs((double)t->y[i * TRIAL_COLUMNS + j] - sum) <= TRIAL_DEPTH * 0x1p-23 * sizes;
+}
+
+static int trial_judge(const struct trial *t, enum precision precision)
+{
+  for (idx i = 0; i < ROW_KINDS; i++)
+    for (idx j = 0; j < COLUMN_KINDS; j++)
+      CHECK(sum_near(t, precision, i, j), ERR_DEVICE,
+            "the GPU's matrix unit adds %s otherwise than this build knows: use '--precision f32'",
+            precision_name(precision));
+  for (idx i = 0; i < TRIAL_ROWS; i++)
+    for (idx j = 0; j < TRIAL_COLUMNS; j++) {
+      float first = t->y[i % ROW_KINDS * TRIAL_COLUMNS + j % COLUMN_KINDS];
+      CHECK(t->y[i * TRIAL_COLUMNS + j] == first, ERR_DEVICE,
+            "the GPU's matrix unit gives other sums in %s at other places of a tile: use "
+            "'--precision f32'",
+            precision_name(precision));
+    }
+  return OK;
+}
+
+int device_tensor_probe(struct device *dev, enum precision precision, uint64_t *unit)
+{
+  struct trial t = {0};
+  TRY(device_tensor_has(dev, precision));
+  int status = trial_open(&t, dev, precision);
+  if (!status) status = trial_run(&t, dev, precision);
+  if (!status) status = trial_judge(&t, precision);
+  if (!status) *unit = fingerprint(t.y, TRIAL_ROWS * TRIAL_COLUMNS, sizeof *t.y, 0) | 1;
+  buffer_free(dev, &t.on_x);
+  buffer_free(dev, &t.on_w);
+  buffer_free(dev, &t.on_y);
+  buffer_free(dev, &t.work);
+  arena_free(&t.arena);
+  return status;
+}
