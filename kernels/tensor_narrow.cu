@@ -3,11 +3,15 @@
  *
  * grid    any number of blocks
  * block   TENSOR_NARROW_THREADS: a thread a piece of 16 bytes
+ * shared  static: pieces that change places
  *
  * -D PRECISION  TENSOR_BF16, TENSOR_F16: to the nearest, ties to even; TENSOR_TF32: ties away */
 #include "tensor_types.h"
 
-enum { NUMBERS = PRECISION == TENSOR_TF32 ? 4 : 8 /* of a piece */ };
+enum {
+  NUMBERS = PRECISION == TENSOR_TF32 ? 4 : 8, /* of a piece */
+  LINES = TENSOR_NARROW_THREADS / TENSOR_PIECES
+};
 
 /* Two numbers in 32 bits, or one. */
 static __device__ inline unsigned narrowed(const float *x)
@@ -38,26 +42,39 @@ static __device__ inline void piece_read(const struct tensor_narrow_args *a, lon
     x[i] = line < a->lines && depth + i < a->depths ? from[i * a->depth] : 0;
 }
 
-/* Neighbours among threads are neighbours in memory. */
+static __device__ inline uint4 piece_narrowed(const struct tensor_narrow_args *a, long long line,
+                                              int depth)
+{
+  __align__(16) float x[NUMBERS];
+  piece_read(a, line, depth, x);
+  uint4 all = {narrowed(x), narrowed(x + NUMBERS / 4), narrowed(x + NUMBERS / 2),
+               narrowed(x + 3 * (NUMBERS / 4))};
+  return all;
+}
+
+/* A block takes 32 lines of a stage at a time.  Neighbours among threads read neighbours in memory:
+ * pieces of a line, or a piece of many lines, which then change places. */
 extern "C" __global__ void __launch_bounds__(TENSOR_NARROW_THREADS)
     tensor_narrow(const __grid_constant__ struct tensor_narrow_args a)
 {
-  long long pieces = (long long)a.tiles * a.stages * a.items * TENSOR_PIECES;
-  long long hop = (long long)gridDim.x * TENSOR_NARROW_THREADS;
-  for (long long i = (long long)blockIdx.x * TENSOR_NARROW_THREADS + threadIdx.x; i < pieces;
-       i += hop) {
-    int within = (int)(i % (a.items * TENSOR_PIECES));
-    int piece = a.depth == 1 ? within % TENSOR_PIECES : within / a.items;
-    int item = a.depth == 1 ? within / TENSOR_PIECES : within % a.items;
-    long long part = i / (a.items * TENSOR_PIECES); /* stages of tiles */
-    long long tile = part / a.stages;
+  __shared__ uint4 turned[LINES][TENSOR_PIECES];
+  int is_deep = a.depth == 1, own_line = threadIdx.x / TENSOR_PIECES;
+  int own_piece = threadIdx.x % TENSOR_PIECES;
+  int line = is_deep ? own_line : threadIdx.x % LINES;
+  int piece = is_deep ? own_piece : threadIdx.x / LINES;
+  long long groups = (long long)a.tiles * a.stages * (a.items / LINES);
+  for (long long i = blockIdx.x; i < groups; i += gridDim.x) {
+    long long part = i / (a.items / LINES); /* stages of tiles */
+    int first = (int)(i % (a.items / LINES)) * LINES;
     int depth = ((int)(part % a.stages) * TENSOR_PIECES + piece) * NUMBERS;
-    __align__(16) float x[NUMBERS];
-    unsigned four[4];
-    piece_read(&a, tile * a.items + item, depth, x);
-#pragma unroll
-    for (int v = 0; v < 4; v++) four[v] = narrowed(x + v * (NUMBERS / 4));
-    uint4 all = {four[0], four[1], four[2], four[3]};
-    *(uint4 *)(a.out + (part * a.items + item) * TENSOR_ITEM + (piece ^ item % 8) * 16) = all;
+    uint4 all = piece_narrowed(&a, part / a.stages * a.items + first + line, depth);
+    if (!is_deep) {
+      __syncthreads(); /* what the turn before put there is read */
+      turned[line][piece ^ line % 8] = all;
+      __syncthreads();
+      all = turned[own_line][own_piece ^ own_line % 8];
+    }
+    char *item = a.out + (part * a.items + first + own_line) * TENSOR_ITEM;
+    *(uint4 *)(item + (own_piece ^ own_line % 8) * 16) = all;
   }
 }

@@ -9,6 +9,7 @@ result with itself beside `sagitta bench terminal`; with `train`, its products b
 For each shape: milliseconds (median of 5 after a warm-up; sagitta's as it measures them) and, for
 PyTorch, how many rows have another support than `sagitta route` gives for the same data."""
 import ctypes
+import multiprocessing
 import os
 import re
 import statistics
@@ -65,34 +66,39 @@ def sagitta_support(program, rows, atoms, top_s):
     return support.sort(dim=1).values.cuda()
 
 
-def main_of(library):
-    """What the program's main prints, called in this process with some words."""
+def call(library, *words):
+    """What the program's main prints, called in this process with some words: once."""
     loaded, libc = ctypes.CDLL(library), ctypes.CDLL(None)
-
-    def call(*words):
-        words = [b"sagitta", *(str(word).encode() for word in words)]
-        kept = os.dup(1)
-        with tempfile.TemporaryFile() as out:
-            sys.stdout.flush()
-            os.dup2(out.fileno(), 1)
-            try:
-                status = loaded.main(len(words), (ctypes.c_char_p * (len(words) + 1))(*words))
-                libc.fflush(None)
-            finally:
-                os.dup2(kept, 1)
-                os.close(kept)
-            if status:
-                raise SystemExit(f"{b' '.join(words).decode()} ended with {status}")
-            out.seek(0)
-            return out.read().decode()
-
-    return call
+    words = [b"sagitta", *(str(word).encode() for word in words)]
+    kept = os.dup(1)
+    with tempfile.TemporaryFile() as out:
+        sys.stdout.flush()
+        os.dup2(out.fileno(), 1)
+        try:
+            status = loaded.main(len(words), (ctypes.c_char_p * (len(words) + 1))(*words))
+            libc.fflush(None)
+        finally:
+            os.dup2(kept, 1)
+            os.close(kept)
+        if status:
+            raise SystemExit(f"{b' '.join(words).decode()} ended with {status}")
+        out.seek(0)
+        return out.read().decode()
 
 
-def sagitta_milliseconds(call, n, k, p, s, file):
+def apart(function, *arguments):
+    """Call it in a process of its own: a process can begin MPI once."""
+    process = multiprocessing.get_context("spawn").Process(target=function, args=arguments)
+    process.start()
+    process.join()
+    if process.exitcode:
+        raise SystemExit(f"{function.__name__}{arguments} ended with {process.exitcode}")
+
+
+def sagitta_milliseconds(library, n, k, p, s, file):
     """Direct and certified."""
-    done = call("bench", "route", "--device", "cuda", "--n-rows", n, "--atoms", k, "--columns", p,
-        "--top-s", s, "--repeats", 5, *(["--rows", file] if file else []))
+    done = call(library, "bench", "route", "--device", "cuda", "--n-rows", n, "--atoms", k,
+        "--columns", p, "--top-s", s, "--repeats", 5, *(["--rows", file] if file else []))
     return [1e3 * float(re.search(rf"^{name} +([0-9.]+)", done, re.M).group(1))
         for name in (("given rows", "given certified") if file else
             ("random data", "random certified"))]
@@ -112,7 +118,7 @@ def data_make(n, k, p, file):
         torch.arange(k, device="cuda")[:, None] >= n)
 
 
-def shape_run(program, call, n, k, p, s, file):
+def shape_run(program, n, k, p, s, file):
     rows, atoms = data_make(n, k, p, file)
     atoms = torch.nn.functional.normalize(atoms, dim=1)
     exact = sagitta_support(program, rows, atoms, s) if program else None
@@ -127,12 +133,12 @@ def shape_run(program, call, n, k, p, s, file):
     del rows, atoms, x, d
     torch.cuda.empty_cache()
     if program:
-        direct, certified = sagitta_milliseconds(call, n, k, p, s, file)
+        direct, certified = sagitta_milliseconds(program + ".so", n, k, p, s, file)
         line += f" {direct:8.2f} {certified:9.2f} {certified / ms:8.2f}"
     print(line + (" real rows" if file else ""), flush=True)
 
 
-def terminal_run(call, n):
+def terminal_run(library, n):
     """Factor, inverse of the factor, and product: milliseconds of PyTorch and of sagitta."""
     torch.manual_seed(1)
     s = torch.rand(n, n, device="cuda", dtype=torch.float64) - 0.5
@@ -148,7 +154,7 @@ def terminal_run(call, n):
     del s, unit, factor, inverse, work
     torch.cuda.empty_cache()
     words = ("bench", "terminal", "--device", "cuda", "--schur", n, "--repeats", 5)
-    done = call(*words) if call else ""
+    done = call(library, *words) if library else ""
     for name, peer in zip(("factor", "inverse", "covariance"), peers):
         own = re.search(rf"^{name} +([0-9.]+)", done, re.M)
         line += f" {peer:10.2f}"
@@ -156,25 +162,26 @@ def terminal_run(call, n):
     print(line, flush=True)
 
 
-def terminal(call):
-    print(f"{'n':>7}" + "".join(f" {name:>10}" + (f" {'sagitta':>8} {'of it':>8}" if call else "")
-        for name in ("cholesky", "solve", "product")))
+def terminal(library):
+    own = f" {'sagitta':>8} {'of it':>8}" if library else ""
+    print(f"{'n':>7}" + "".join(f" {name:>10}{own}" for name in ("cholesky", "solve", "product")),
+        flush=True)
     for n in (4096, 8192, 16384):
-        terminal_run(call, n)
+        apart(terminal_run, library, n)
 
 
 def own_milliseconds(done, name):
     return float(re.search(rf"^{name} +([0-9.]+)", done, re.M)[1])
 
 
-def dense_run(call, precision, m, k, n):
+def dense_run(library, precision, m, k, n):
     """x[m][k] with W[n][k]: forward, back and gradient.  Operands and results of bf16 and f16 are
     that short in PyTorch's memory; sagitta's are f32 there, and are rounded on the way."""
     short = {"bf16": torch.bfloat16, "f16": torch.float16}.get(precision, torch.float32)
     x, w, y = (torch.randn(*shape, device="cuda").to(short) for shape in ((m, k), (n, k), (m, n)))
     work = {"forward": lambda: x @ w.T, "back": lambda: y @ w, "gradient": lambda: y.T @ x}
-    done = call("bench", "dense", "--device", "cuda", "--n-rows", m, "--columns", k, "--atoms", n,
-        "--precision", precision)
+    done = call(library, "bench", "dense", "--device", "cuda", "--n-rows", m, "--columns", k,
+        "--atoms", n, "--precision", precision)
     torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
     for name, what in work.items():
         milliseconds(what)
@@ -217,49 +224,50 @@ class Step:
             d.div_(d.norm(dim=1, keepdim=True))
 
 
-def step_run(call, m, p, k, s):
-    """Steps of a dense decoder in each precision (autocast to the short ones), of a sparse one."""
-    for precision, is_sparse in (("f32", 0), ("f32", 1), ("tf32", 0), ("bf16", 0), ("f16", 0)):
-        done = call("bench", "train", "--device", "cuda", "--n-rows", m, "--columns", p, "--atoms",
-            k, "--top-s", s, "--repeats", 9, "--precision", precision)
-        own = own_milliseconds(done, "step")
-        torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
-        short = {"bf16": torch.bfloat16, "f16": torch.float16}.get(precision)
-        step = Step(m, p, k, s, is_sparse)
-        with torch.autocast("cuda", dtype=short or torch.bfloat16, enabled=short is not None):
-            for _ in range(3):
-                step.run()
-            peer = statistics.median(milliseconds(step.run) for _ in range(9))
-        name = "sparse" if is_sparse else "dense"
-        print(f"{precision:5} {name:9} {m:6} {p:5} {k:6} {s:3} {peer:9.3f} {own:9.3f} "
-            f"{own / peer:6.2f}", flush=True)
-        del step
-        torch.cuda.empty_cache()
+def step_run(library, precision, is_sparse, m, p, k, s):
+    """Of bf16 and f16 PyTorch's is that of autocast."""
+    done = call(library, "bench", "train", "--device", "cuda", "--n-rows", m, "--columns", p,
+        "--atoms", k, "--top-s", s, "--repeats", 9, "--precision", precision)
+    own = own_milliseconds(done, "step")
+    torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
+    short = {"bf16": torch.bfloat16, "f16": torch.float16}.get(precision)
+    step = Step(m, p, k, s, is_sparse)
+    with torch.autocast("cuda", dtype=short or torch.bfloat16, enabled=short is not None):
+        for _ in range(3):
+            step.run()
+        peer = statistics.median(milliseconds(step.run) for _ in range(9))
+    name = "sparse" if is_sparse else "dense"
+    print(f"{precision:5} {name:9} {m:6} {p:5} {k:6} {s:3} {peer:9.3f} {own:9.3f} "
+        f"{own / peer:6.2f}", flush=True)
 
 
-def train(call):
-    print("product         rows, inputs, outputs: PyTorch's ms, sagitta's, of it")
+def train(library):
+    print("product         rows, inputs, outputs: PyTorch's ms, sagitta's, of it", flush=True)
     for precision in "f32", "tf32", "bf16", "f16":
         for shape in ((16384, 768, 32768), (2048, 768, 3072)):
-            dense_run(call, precision, *shape)
-    print("step            rows, columns, atoms, atoms a row: PyTorch's ms, sagitta's, of it")
-    for shape in ((8192, 768, 32768, 32), (256, 384, 4096, 32)):
-        step_run(call, *shape)
+            apart(dense_run, library, precision, *shape)
+    print("step            rows, columns, atoms, atoms a row: PyTorch's ms, sagitta's, of it",
+        flush=True)
+    for precision, is_sparse in (("f32", 0), ("f32", 1), ("tf32", 0), ("bf16", 0), ("f16", 0)):
+        apart(step_run, library, precision, is_sparse, 8192, 768, 32768, 32)
+    for is_sparse in 0, 1:
+        apart(step_run, library, "f32", is_sparse, 256, 384, 4096, 32)
 
 
 def main():
     program = os.path.join(os.path.abspath(sys.argv[1]), "sagitta") if len(sys.argv) > 1 else None
-    call = main_of(program + ".so") if program else None
-    print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}")
+    library = program + ".so" if program else None
+    print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}", flush=True)
     if "terminal" in sys.argv[2:]:
-        return terminal(call)
+        return terminal(library)
     if "train" in sys.argv[2:]:
-        return train(call)
+        return train(library)
     print(f"{'N':>7} {'K':>7} {'P':>5} {'s':>3}" + "".join(
         f" {name + ' ms':>8} {'wrong':>6}" for name, _, _ in types()) +
-        (f" {'direct':>8} {'certified':>9} {'of bf16':>8}" if program else ""))
+        (f" {'direct':>8} {'certified':>9} {'of bf16':>8}" if program else ""), flush=True)
     for shape in SHAPES:
-        shape_run(program, call, *shape)
+        apart(shape_run, program, *shape)
 
 
-main()
+if __name__ == "__main__":
+    main()

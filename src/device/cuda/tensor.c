@@ -52,7 +52,7 @@ static int operand_narrow(struct device *dev, enum precision precision,
   a->tiles = (int)ceil_div(a->lines, a->items);
   a->stages = stages_of(precision, a->depths);
   a->is_aligned = a->depth == 1 && a->line % 4 == 0 && (uintptr_t)a->in % 16 == 0;
-  gidx pieces = (gidx)a->tiles * a->stages * a->items * TENSOR_PIECES;
+  gidx pieces = (gidx)a->tiles * a->items * a->stages * TENSOR_PIECES;
   struct cuda_launch l = {
       .name = KERNEL_TENSOR_NARROW,
       .shape = {.precision = (int)precision},
