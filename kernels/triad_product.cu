@@ -55,7 +55,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BESIDE)
     triad_product(const __grid_constant__ struct triad_args t)
 {
   extern __shared__ __align__(16) char memory[];
-  int row = blockIdx.y * TILE_ROWS, column = blockIdx.x * TILE_COLUMNS;
+  struct corner corner = {(int)blockIdx.y * TILE_ROWS, (int)blockIdx.x * TILE_COLUMNS};
+  int row = corner.row, column = corner.column;
   struct place at = place_own();
   float acc[ROWS_OWN][COLUMNS_OWN];
 #pragma unroll
@@ -65,7 +66,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BESIDE)
 #pragma unroll
     for (int i = 0; i < ROWS_OWN; i++) acc[i][j] = start;
   }
-  tile_add(&t, (struct stage *)memory, at, row, column, 0, t.depth, acc);
+  tile_add(&t, (struct stage *)memory, at, corner, 0, t.depth, acc);
   if (t.maxima) maxima_store(&t, at, row, column, acc);
   int is_aligned = t.c_row % 4 == 0 && (unsigned long long)t.c % 16 == 0;
 #pragma unroll

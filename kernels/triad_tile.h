@@ -8,9 +8,12 @@
  * -D DEEP_A, DEEP_B   depths of the operand are beside each other in memory; else its lines are
  * -D WHOLE            the matrices have whole tiles and stages, and quads are aligned
  *
+ * What has its lines beside each other in memory is copied as it lies.
+ *
  * A stage has its depths one after another, all lines of one beside each other.  Beyond the last
  * depth a product is (-0) (+0), which leaves every sum as it is; rows and columns that are not
  * there give sums that are not stored. */
+#include "async_copy.h"
 #include "triad_types.h"
 
 enum {
@@ -23,11 +26,19 @@ enum {
   ROWS_PITCH = TILE_ROWS + 4, /* neighbours in depth are in other banks */
   COLUMNS_PITCH = TILE_COLUMNS + 4,
   ROWS_LOADS = TILE_ROWS * TRIAD_STAGE / (4 * THREADS), /* quads a thread and stage */
-  COLUMNS_LOADS = TILE_COLUMNS * TRIAD_STAGE / (4 * THREADS)
+  COLUMNS_LOADS = TILE_COLUMNS * TRIAD_STAGE / (4 * THREADS),
+  /* Is an operand copied as it lies? */
+  DIRECT_A = WHOLE && !DEEP_A,
+  DIRECT_B = WHOLE && !DEEP_B
 };
 
 struct stage {
   float a[TRIAD_STAGE][ROWS_PITCH], b[TRIAD_STAGE][COLUMNS_PITCH];
+};
+
+/* The first row and column of a tile. */
+struct corner {
+  int row, column;
 };
 
 /* Where a thread is: its quads begin with row 4 down and column 4 across. */
@@ -101,12 +112,18 @@ static __device__ inline float4 quad_gather(const struct operand *o, int line, i
   return all;
 }
 
+/* From one of a thread's quads to the next. */
+static __device__ inline long long quads_hop(const struct operand *o)
+{
+  return item_at(o, quad_line(o, 1), quad_depth(o, 1)) -
+         item_at(o, quad_line(o, 0), quad_depth(o, 0));
+}
+
 /* A thread's quads of the stage that begins at depth `begin`; from: where the first of them is. */
 static __device__ inline void quads_load(const struct operand *o, const float *from, int loads,
                                          int begin, int end, float4 *four)
 {
-  long long hop =
-      item_at(o, quad_line(o, 1), quad_depth(o, 1)) - item_at(o, quad_line(o, 0), quad_depth(o, 0));
+  long long hop = quads_hop(o);
 #pragma unroll
   for (int i = 0; i < loads; i++)
     four[i] = WHOLE ? *(const float4 *)(from + i * hop)
@@ -128,6 +145,16 @@ static __device__ inline void quads_store(const struct operand *o, const float4 
     to[2 * pitch] = four[i].z;
     to[3 * pitch] = four[i].w;
   }
+}
+
+/* The same for what is copied as it lies: to its stage, by cp.async. */
+static __device__ inline void quads_order(const struct operand *o, const float *from, int loads,
+                                          float *stage, int pitch)
+{
+  long long hop = quads_hop(o);
+#pragma unroll
+  for (int i = 0; i < loads; i++)
+    async_copy16(stage + quad_depth(o, i) * pitch + quad_line(o, i), from + i * hop);
 }
 
 static __device__ inline void quad_take(const float *from, float *own)
@@ -168,39 +195,63 @@ static __device__ inline void stage_add(const struct stage *s, struct place at,
   }
 }
 
+/* What a thread brings of the next stage. */
+struct quads {
+  float4 a[ROWS_LOADS], b[COLUMNS_LOADS];
+};
+
+/* A stage that begins at depth `begin` is on its way: to its place, or to a thread's own. */
+static __device__ inline void stage_order(const struct operand *a, const struct operand *b,
+                                          const float *from_a, const float *from_b, int begin,
+                                          int end, struct stage *stage, struct quads *own)
+{
+  if (DIRECT_A)
+    quads_order(a, from_a, ROWS_LOADS, stage->a[0], ROWS_PITCH);
+  else
+    quads_load(a, from_a, ROWS_LOADS, begin, end, own->a);
+  if (DIRECT_B)
+    quads_order(b, from_b, COLUMNS_LOADS, stage->b[0], COLUMNS_PITCH);
+  else
+    quads_load(b, from_b, COLUMNS_LOADS, begin, end, own->b);
+}
+
+/* It comes to its place; the stage in work is done with. */
+static __device__ inline void stage_arrive(const struct operand *a, const struct operand *b,
+                                           const struct quads *own, struct stage *stage, int is_one)
+{
+  if (is_one && !DIRECT_A) quads_store(a, own->a, ROWS_LOADS, stage->a[0], ROWS_PITCH);
+  if (is_one && !DIRECT_B) quads_store(b, own->b, COLUMNS_LOADS, stage->b[0], COLUMNS_PITCH);
+  if (DIRECT_A || DIRECT_B) {
+    async_commit();
+    ASYNC_WAIT(0);
+  }
+  __syncthreads();
+}
+
 /* acc <- the chains go on over depths begin .. end - 1; stages[2]. */
 static __device__ inline void tile_add(const struct triad_args *t, struct stage *stages,
-                                       struct place at, int row, int column, int begin, int end,
+                                       struct place at, struct corner corner, int begin, int end,
                                        float (*acc)[COLUMNS_OWN])
 {
-  struct operand a = {t->a, DEEP_A ? t->a_row : t->a_depth, t->rows - row, DEEP_A, TILE_ROWS,
+  struct operand a = {t->a, DEEP_A ? t->a_row : t->a_depth, t->rows - corner.row, DEEP_A, TILE_ROWS,
                       -0.0f};
   struct operand b = {
-      t->b, DEEP_B ? t->b_column : t->b_depth, t->columns - column, DEEP_B, TILE_COLUMNS, 0.0f};
-  a.at = item_at(&a, row, 0);
-  b.at = item_at(&b, column, 0);
+      t->b, DEEP_B ? t->b_column : t->b_depth, t->columns - corner.column, DEEP_B, TILE_COLUMNS,
+      0.0f};
+  a.at = item_at(&a, corner.row, 0);
+  b.at = item_at(&b, corner.column, 0);
   const float *from_a = item_at(&a, quad_line(&a, 0), begin + quad_depth(&a, 0));
   const float *from_b = item_at(&b, quad_line(&b, 0), begin + quad_depth(&b, 0));
-  float4 next_a[ROWS_LOADS], next_b[COLUMNS_LOADS];
-  quads_load(&a, from_a, ROWS_LOADS, begin, end, next_a);
-  quads_load(&b, from_b, COLUMNS_LOADS, begin, end, next_b);
-  quads_store(&a, next_a, ROWS_LOADS, stages->a[0], ROWS_PITCH);
-  quads_store(&b, next_b, COLUMNS_LOADS, stages->b[0], COLUMNS_PITCH);
-  __syncthreads();
+  struct quads own;
+  stage_order(&a, &b, from_a, from_b, begin, end, stages, &own);
+  stage_arrive(&a, &b, &own, stages, 1);
 #pragma unroll 1
   for (int k = begin + TRIAD_STAGE, now = 0; k < end + TRIAD_STAGE; k += TRIAD_STAGE, now ^= 1) {
     from_a += DEEP_A ? TRIAD_STAGE : TRIAD_STAGE * a.stride;
     from_b += DEEP_B ? TRIAD_STAGE : TRIAD_STAGE * b.stride;
-    if (k < end) {
-      quads_load(&a, from_a, ROWS_LOADS, k, end, next_a);
-      quads_load(&b, from_b, COLUMNS_LOADS, k, end, next_b);
-    }
+    if (k < end) stage_order(&a, &b, from_a, from_b, k, end, stages + (now ^ 1), &own);
     stage_add(stages + now, at, acc);
-    if (k < end) {
-      quads_store(&a, next_a, ROWS_LOADS, stages[now ^ 1].a[0], ROWS_PITCH);
-      quads_store(&b, next_b, COLUMNS_LOADS, stages[now ^ 1].b[0], COLUMNS_PITCH);
-    }
-    __syncthreads();
+    stage_arrive(&a, &b, &own, stages + (now ^ 1), k < end);
   }
 }
 

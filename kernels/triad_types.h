@@ -12,6 +12,7 @@ enum {
   TRIAD_CHUNK_ROWS = 1024, /* of a chain of triad_gradient (N.41) */
   TRIAD_THREADS = 128,     /* of the sparse kernels, and of Adam */
   TRIAD_SPARSE_THREADS = 64,
+  TRIAD_TURN_THREADS = 256,
   TRIAD_MAX_LISTS = 1 << 20,
   TRIAD_LANES_DOWN = 4, /* of a warp, along the rows of a tile; 8 are along its columns */
   TRIAD_LANES_ACROSS = 8
@@ -23,18 +24,18 @@ struct triad_form {
   int rows, columns, row_quads, column_quads, beside;
 };
 
-/* Of products large tiles, where these fill the GPU evenly, and small ones; of gradients one whose
- * sums in f64 fit in shared memory. */
+/* Of products large tiles, where these fill the GPU evenly, and small ones; of gradients
+ * large ones where all are whole. */
 HOST_DEVICE struct triad_form triad_product_form(int small)
 {
   struct triad_form large_form = {128, 128, 2, 4, 2}, small_form = {128, 64, 2, 2, 4};
   return small ? small_form : large_form;
 }
 
-HOST_DEVICE struct triad_form triad_gradient_form(void)
+HOST_DEVICE struct triad_form triad_gradient_form(int whole)
 {
-  struct triad_form form = {64, 128, 2, 2, 2};
-  return form;
+  struct triad_form whole_form = {128, 128, 4, 2, 2}, form = {64, 128, 2, 2, 2};
+  return whole ? whole_form : form;
 }
 
 HOST_DEVICE int triad_threads(struct triad_form f)
@@ -42,11 +43,10 @@ HOST_DEVICE int triad_threads(struct triad_form f)
   return f.rows / (4 * f.row_quads) * (f.columns / (4 * f.column_quads));
 }
 
-/* Two stages; of a gradient its sums too. */
-HOST_DEVICE int triad_shared_bytes(struct triad_form f, int is_gradient)
+/* Two stages. */
+HOST_DEVICE int triad_shared_bytes(struct triad_form f)
 {
-  int stage = TRIAD_STAGE * (f.rows + 4 + f.columns + 4) * 4;
-  return 2 * stage + (is_gradient ? 8 * f.rows * f.columns : 0);
+  return 2 * TRIAD_STAGE * (f.rows + 4 + f.columns + 4) * 4;
 }
 
 /* Columns that a number of triad_args.maxima stands for. */
@@ -66,6 +66,17 @@ struct triad_args {
    * positive becomes 0.  NULL: as it is. */
   float *maxima;
   int groups;
+  /* Of a gradient: its tiles, so many beside each other, and sums of a tile for each block. */
+  int tiles, across;
+  double *sums;
+};
+
+/* out[depths][lines] <- in[lines][depths], whose lines are at a stride. */
+struct triad_turn_args {
+  const float *in;
+  float *out;
+  long long stride;
+  int lines, depths;
 };
 
 /* struct triad_lists of model/triad.h; out as its functions have it. */

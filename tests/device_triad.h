@@ -72,8 +72,9 @@ static void triad_case_check(struct triad_case *c, struct device *dev, const str
 static void check_shapes(struct device *dev, const struct how *how)
 {
   static const idx sizes[] = {1, 2, 31, 32, 33, 129};
-  static const struct triad_shape more[] = {{3, 1000, 250}, {2730, 33, 65}, {1024, 3, 1},
-                                            {1025, 1, 33},  {4097, 5, 7},   {7, 127, 128}};
+  static const struct triad_shape more[] = {{3, 1000, 250},  {2730, 33, 65}, {1024, 3, 1},
+                                            {1025, 1, 33},   {4097, 5, 7},   {7, 127, 128},
+                                            {4096, 16, 128}, {128, 8, 4096}, {2048, 256, 384}};
   struct triad_case c;
   claim_begin("%s, %s: products and gradients have the reference's bits", how->kind, how->variant);
   for (int i = 0; i < LENGTH(sizes) * LENGTH(sizes) * LENGTH(sizes); i++) {
@@ -261,11 +262,12 @@ static void check_refused(struct device *dev, const struct how *how)
     if (i / 2 == 3) p.x_stride = bad;
     if (i / 2 == 4) p.y_stride = bad;
     if (i / 2 == 5) p.w.in = p.w.out = bad;
-    ok(device_triad_product(dev, &p) == ERR_INTERNAL, "%d: %s", i, status_message());
+    ok(device_triad_product(dev, PRECISION_F32, &p, NULL) == ERR_INTERNAL, "%d: %s", i,
+       status_message());
     status_clear();
     if (i / 2 > 2) continue;
     struct triad_gradient g = {x, x, x, 1, 1, 1, p.m, p.k, p.n};
-    ok(device_triad_gradient(dev, &g) == ERR_INTERNAL, "gradient, %d", i);
+    ok(device_triad_gradient(dev, PRECISION_F32, &g, NULL) == ERR_INTERNAL, "gradient, %d", i);
     status_clear();
   }
   claim_end();

@@ -122,11 +122,9 @@ static gidx floats(gidx lines, gidx stride, gidx last)
   return ((lines - 1) * stride + last) * (gidx)sizeof(float);
 }
 
-/* Work of the matrix unit; NULL where it does not work. */
-static void *side_work(struct triad_side *s, enum precision precision, idx rows, idx columns,
-                       idx depth)
+/* Bytes of work on the device's side; NULL: none. */
+static void *side_work(struct triad_side *s, gidx bytes)
 {
-  gidx bytes = device_tensor_bytes(s->dev, precision, rows, columns, depth);
   struct buffer *b = &s->all[s->count];
   if (!bytes || s->status) return NULL;
   s->count++;
@@ -137,7 +135,7 @@ static void *side_work(struct triad_side *s, enum precision precision, idx rows,
 static int side_product(struct device *dev, enum precision precision, const struct triad_product *p)
 {
   struct triad_side s = {.dev = dev};
-  void *work = side_work(&s, precision, p->m, p->n, p->k);
+  void *work = side_work(&s, device_triad_product_bytes(dev, precision, p));
   struct triad_product on = *p;
   int turned = p->w.in == 1 && p->k > 1;
   on.x = side_put(&s, p->x, floats(p->m, p->x_stride, p->k));
@@ -146,9 +144,7 @@ static int side_product(struct device *dev, enum precision precision, const stru
                                              : floats(p->k, p->w.in, p->n));
   on.bias = side_put(&s, p->bias, p->n * (gidx)sizeof(float));
   on.y = side_put(&s, p->y, floats(p->m, p->y_stride, p->n));
-  if (!s.status)
-    s.status = precision == PRECISION_F32 ? device_triad_product(dev, &on)
-                                          : device_tensor_product(dev, precision, &on, work);
+  if (!s.status) s.status = device_triad_product(dev, precision, &on, work);
   return side_end(&s, 1);
 }
 
@@ -156,14 +152,12 @@ static int side_gradient(struct device *dev, enum precision precision,
                          const struct triad_gradient *g)
 {
   struct triad_side s = {.dev = dev};
-  void *work = side_work(&s, precision, g->k, g->n, g->m);
+  void *work = side_work(&s, device_triad_gradient_bytes(dev, precision, g));
   struct triad_gradient on = *g;
   on.x = side_put(&s, g->x, floats(g->m, g->x_stride, g->k));
   on.dy = side_put(&s, g->dy, floats(g->m, g->dy_stride, g->n));
   on.dw = side_put(&s, g->dw, floats(g->k, g->dw_stride, g->n));
-  if (!s.status)
-    s.status = precision == PRECISION_F32 ? device_triad_gradient(dev, &on)
-                                          : device_tensor_gradient(dev, precision, &on, work);
+  if (!s.status) s.status = device_triad_gradient(dev, precision, &on, work);
   return side_end(&s, 1);
 }
 

@@ -37,33 +37,6 @@ static int buffer_fill(struct device *dev, struct buffer *b, gidx count, uint64_
   return device_put(dev, b, 0, b->bytes);
 }
 
-/* What the largest of the three needs. */
-static int work_open(struct bench *b)
-{
-  idx m = b->o->n_rows, k = b->o->columns, n = b->o->atoms;
-  const struct device *dev = &b->device;
-  gidx forward = device_tensor_bytes(dev, b->precision, m, n, k);
-  gidx back = device_tensor_bytes(dev, b->precision, m, k, n);
-  gidx gradient = device_tensor_bytes(dev, b->precision, n, k, m);
-  gidx most = imax(forward, imax(back, gradient));
-  if (b->precision != PRECISION_F32) TRY(device_tensor_has(dev, b->precision));
-  return most ? buffer_alloc_device(&b->device, &b->work, most) : OK;
-}
-
-static int product_run(struct bench *b, const struct triad_product *p)
-{
-  return b->precision == PRECISION_F32
-             ? device_triad_product(&b->device, p)
-             : device_tensor_product(&b->device, b->precision, p, b->work.device);
-}
-
-static int gradient_run(struct bench *b, const struct triad_gradient *g)
-{
-  return b->precision == PRECISION_F32
-             ? device_triad_gradient(&b->device, g)
-             : device_tensor_gradient(&b->device, b->precision, g, b->work.device);
-}
-
 static int buffers_open(struct bench *b)
 {
   struct device *dev = &b->device;
@@ -73,32 +46,60 @@ static int buffers_open(struct bench *b)
   TRY(buffer_fill(dev, &b->y, m * n, 3));
   TRY(buffer_alloc_device(dev, &b->dx, m * k * item));
   TRY(buffer_alloc_device(dev, &b->dw, n * k * item));
-  TRY(work_open(b));
   return device_is_gpu(dev) ? OK : buffer_alloc(dev, &b->product, PEER_ROWS * n * item);
 }
 
 /* The matrix has a row for each output, as an encoder has; its gradient is dy'x. */
+static struct triad_product forward_of(const struct bench *b)
+{
+  idx m = b->o->n_rows, k = b->o->columns, n = b->o->atoms;
+  return (struct triad_product){b->x.device, {b->w.device, 1, k}, NULL, b->y.device, k, n, m, k, n};
+}
+
+static struct triad_product back_of(const struct bench *b)
+{
+  idx m = b->o->n_rows, k = b->o->columns, n = b->o->atoms;
+  return (struct triad_product){
+      b->y.device, {b->w.device, k, 1}, NULL, b->dx.device, n, k, m, n, k};
+}
+
+static struct triad_gradient gradient_of(const struct bench *b)
+{
+  idx m = b->o->n_rows, k = b->o->columns, n = b->o->atoms;
+  return (struct triad_gradient){b->y.device, b->x.device, b->dw.device, n, k, k, m, n, k};
+}
+
+/* What the largest of the three needs. */
+static int work_open(struct bench *b)
+{
+  struct device *dev = &b->device;
+  struct triad_product forward = forward_of(b), back = back_of(b);
+  struct triad_gradient gradient = gradient_of(b);
+  gidx most = device_triad_gradient_bytes(dev, b->precision, &gradient);
+  most = imax(most, device_triad_product_bytes(dev, b->precision, &forward));
+  most = imax(most, device_triad_product_bytes(dev, b->precision, &back));
+  return most ? buffer_alloc_device(dev, &b->work, most) : OK;
+}
+
 static int turn_run(struct bench *b, int turn)
 {
   struct device *dev = &b->device;
   idx m = b->o->n_rows, k = b->o->columns, n = b->o->atoms;
-  struct triad_product back = {b->y.device, {b->w.device, k, 1}, NULL, b->dx.device, n, k, m, n, k};
-  struct triad_product forward = {
-      b->x.device, {b->w.device, 1, k}, NULL, b->y.device, k, n, m, k, n};
-  struct triad_gradient gradient = {b->y.device, b->x.device, b->dw.device, n, k, k, m, n, k};
+  struct triad_product forward = forward_of(b), back = back_of(b);
+  struct triad_gradient gradient = gradient_of(b);
   double *at[CASES], begun;
   for (int i = 0; i < CASES; i++) at[i] = &b->seconds[i][turn];
   *at[CASE_PEER] = device_is_gpu(dev) ? 0
                                       : peer_sgemm(b->x.host, b->w.host, m, n, k, b->product.host,
                                                    b->common->threads);
   begun = log_seconds();
-  TRY(product_run(b, &back));
+  TRY(device_triad_product(dev, b->precision, &back, b->work.device));
   *at[CASE_BACK] = log_seconds() - begun;
   begun = log_seconds();
-  TRY(gradient_run(b, &gradient));
+  TRY(device_triad_gradient(dev, b->precision, &gradient, b->work.device));
   *at[CASE_GRADIENT] = log_seconds() - begun;
   begun = log_seconds();
-  TRY(product_run(b, &forward));
+  TRY(device_triad_product(dev, b->precision, &forward, b->work.device));
   *at[CASE_FORWARD] = log_seconds() - begun;
   return OK;
 }
@@ -162,7 +163,9 @@ int bench_triad(const struct bench_route_options *o, const struct bench_common *
                                    .kind = common->device,
                                    .kernels = common->kernels};
   TRY(device_open(&b.device, &options));
+  if (b.precision != PRECISION_F32) TRY(device_tensor_has(&b.device, b.precision));
   TRY(buffers_open(&b));
+  TRY(work_open(&b));
   TRY(turn_run(&b, 0)); /* a GPU may compile */
   for (int r = 0; r < common->repeats; r++) TRY(turn_run(&b, r));
   table_print(&b);

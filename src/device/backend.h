@@ -112,18 +112,19 @@ struct backend {
   gidx (*normal_bytes)(idx n, idx s, idx k, idx columns); /* NULL: 0 */
 
   /* triad.h */
-  int (*triad_product)(struct device *dev, const struct triad_product *p);
-  int (*triad_gradient)(struct device *dev, const struct triad_gradient *g);
+  int (*triad_product)(struct device *dev, enum precision precision, const struct triad_product *p,
+                       void *work);
+  int (*triad_gradient)(struct device *dev, enum precision precision,
+                        const struct triad_gradient *g, void *work);
+  gidx (*triad_product_bytes)(const struct device *dev, enum precision precision,
+                              const struct triad_product *p); /* NULL: 0, as the next */
+  gidx (*triad_gradient_bytes)(const struct device *dev, enum precision precision,
+                               const struct triad_gradient *g);
   int (*triad_sparse)(struct device *dev, const struct triad_lists *l, int is_gradient, float *out);
   int (*triad_dots)(struct device *dev, const struct triad_lists *l, const float *rows, float *out);
   int (*adam)(struct device *dev, const struct adam_state *s, const struct adam_rates *rates);
 
-  /* tensor.h; all NULL: there is no matrix unit */
-  int (*tensor_product)(struct device *dev, enum precision precision, const struct triad_product *p,
-                        void *work);
-  int (*tensor_gradient)(struct device *dev, enum precision precision,
-                         const struct triad_gradient *g, void *work);
-  gidx (*tensor_bytes)(enum precision precision, idx rows, idx columns, idx depth);
+  /* tensor.h; NULL: there is no matrix unit */
   double (*tensor_peak)(const struct device *dev, enum precision precision);
 
   /* train.h */

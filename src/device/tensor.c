@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Arguments are checked here, once for all backends, and so is the matrix unit itself: sums of
- * fixed numbers, of which each stands in many places. */
+ * The matrix unit on trial: sums of fixed numbers, of which each stands in many places. */
 #include "device/tensor.h"
 
 #include <math.h>
@@ -17,39 +16,16 @@ int device_tensor_has(const struct device *dev, enum precision precision)
   const char *name = precision_name(precision);
   CHECK(precision > PRECISION_F32 && precision < PRECISIONS, ERR_INTERNAL,
         "products in %s are not those of a matrix unit", name);
-  CHECK(dev->backend && dev->backend->tensor_product, ERR_DEVICE,
+  CHECK(dev->backend && dev->backend->tensor_peak, ERR_DEVICE,
         "products in %s are made by the matrix unit of a GPU, and the device is '%s': give "
         "'--device cuda' on a host with one, or '--precision f32'",
         name, dev->backend ? dev->backend->kind : "dry");
   return OK;
 }
 
-int device_tensor_product(struct device *dev, enum precision precision,
-                          const struct triad_product *p, void *work)
-{
-  TRY(device_tensor_has(dev, precision));
-  TRY(triad_product_check(p));
-  return dev->backend->tensor_product(dev, precision, p, work);
-}
-
-int device_tensor_gradient(struct device *dev, enum precision precision,
-                           const struct triad_gradient *g, void *work)
-{
-  TRY(device_tensor_has(dev, precision));
-  TRY(triad_gradient_check(g));
-  return dev->backend->tensor_gradient(dev, precision, g, work);
-}
-
-gidx device_tensor_bytes(const struct device *dev, enum precision precision, idx rows, idx columns,
-                         idx depth)
-{
-  int has = precision != PRECISION_F32 && dev->backend && dev->backend->tensor_bytes;
-  return has ? dev->backend->tensor_bytes(precision, rows, columns, depth) : 0;
-}
-
 double device_tensor_peak(const struct device *dev, enum precision precision)
 {
-  return dev->backend->tensor_peak ? dev->backend->tensor_peak(dev, precision) : nan_canonical();
+  return dev->backend->tensor_peak(dev, precision);
 }
 
 /* The trial: rows and columns of a few kinds, again and again, in more than one tile. */
@@ -98,6 +74,15 @@ static void trial_fill(struct trial *t)
       t->w[j * TRIAL_DEPTH + c] = trial_number(2, j % COLUMN_KINDS, c);
 }
 
+static struct triad_product trial_product(const struct trial *t)
+{
+  return (struct triad_product){t->on_x.device, {t->on_w.device, 1, TRIAL_DEPTH},
+                                NULL,           t->on_y.device,
+                                TRIAL_DEPTH,    TRIAL_COLUMNS,
+                                TRIAL_ROWS,     TRIAL_DEPTH,
+                                TRIAL_COLUMNS};
+}
+
 static int trial_open(struct trial *t, struct device *dev, enum precision precision)
 {
   gidx item = (gidx)sizeof(float);
@@ -108,20 +93,16 @@ static int trial_open(struct trial *t, struct device *dev, enum precision precis
   TRY(buffer_wrap(dev, &t->on_x, t->x, TRIAL_ROWS * TRIAL_DEPTH * item));
   TRY(buffer_wrap(dev, &t->on_w, t->w, TRIAL_COLUMNS * TRIAL_DEPTH * item));
   TRY(buffer_wrap(dev, &t->on_y, t->y, TRIAL_ROWS * TRIAL_COLUMNS * item));
-  return buffer_alloc_device(
-      dev, &t->work, device_tensor_bytes(dev, precision, TRIAL_ROWS, TRIAL_COLUMNS, TRIAL_DEPTH));
+  struct triad_product p = trial_product(t);
+  return buffer_alloc_device(dev, &t->work, device_triad_product_bytes(dev, precision, &p));
 }
 
 static int trial_run(struct trial *t, struct device *dev, enum precision precision)
 {
-  struct triad_product p = {t->on_x.device, {t->on_w.device, 1, TRIAL_DEPTH},
-                            NULL,           t->on_y.device,
-                            TRIAL_DEPTH,    TRIAL_COLUMNS,
-                            TRIAL_ROWS,     TRIAL_DEPTH,
-                            TRIAL_COLUMNS};
+  struct triad_product p = trial_product(t);
   TRY(device_put(dev, &t->on_x, 0, t->on_x.bytes));
   TRY(device_put(dev, &t->on_w, 0, t->on_w.bytes));
-  TRY(device_tensor_product(dev, precision, &p, t->work.device));
+  TRY(device_triad_product(dev, precision, &p, t->work.device));
   return device_get(dev, &t->on_y, 0, t->on_y.bytes);
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/status.h"
 #include "device/backend.h"
+#include "device/tensor.h"
 
 /* ERR_DEVICE unless the device's table has the operations. */
 static int device_has(const struct device *dev, int has)
@@ -20,7 +21,7 @@ static int shape_check(const char *what, idx m, idx k, idx n)
   return OK;
 }
 
-int triad_product_check(const struct triad_product *p)
+static int product_check(const struct triad_product *p)
 {
   const struct triad_weights *w = &p->w;
   TRY(shape_check("product", p->m, p->k, p->n));
@@ -32,14 +33,29 @@ int triad_product_check(const struct triad_product *p)
   return OK;
 }
 
-int device_triad_product(struct device *dev, const struct triad_product *p)
+/* Can the device make products in this precision? */
+static int precision_check(const struct device *dev, enum precision precision)
 {
   TRY(device_has(dev, dev->backend && dev->backend->triad_product));
-  TRY(triad_product_check(p));
-  return dev->backend->triad_product(dev, p);
+  return precision == PRECISION_F32 ? OK : device_tensor_has(dev, precision);
 }
 
-int triad_gradient_check(const struct triad_gradient *g)
+int device_triad_product(struct device *dev, enum precision precision,
+                         const struct triad_product *p, void *work)
+{
+  TRY(precision_check(dev, precision));
+  TRY(product_check(p));
+  return dev->backend->triad_product(dev, precision, p, work);
+}
+
+gidx device_triad_product_bytes(const struct device *dev, enum precision precision,
+                                const struct triad_product *p)
+{
+  int has = dev->backend && dev->backend->triad_product_bytes;
+  return has ? dev->backend->triad_product_bytes(dev, precision, p) : 0;
+}
+
+static int gradient_check(const struct triad_gradient *g)
 {
   TRY(shape_check("gradient", g->m, g->k, g->n));
   CHECK(g->x_stride >= g->k && g->dy_stride >= g->n && g->dw_stride >= g->n, ERR_INTERNAL,
@@ -48,11 +64,19 @@ int triad_gradient_check(const struct triad_gradient *g)
   return OK;
 }
 
-int device_triad_gradient(struct device *dev, const struct triad_gradient *g)
+int device_triad_gradient(struct device *dev, enum precision precision,
+                          const struct triad_gradient *g, void *work)
 {
-  TRY(device_has(dev, dev->backend && dev->backend->triad_gradient));
-  TRY(triad_gradient_check(g));
-  return dev->backend->triad_gradient(dev, g);
+  TRY(precision_check(dev, precision));
+  TRY(gradient_check(g));
+  return dev->backend->triad_gradient(dev, precision, g, work);
+}
+
+gidx device_triad_gradient_bytes(const struct device *dev, enum precision precision,
+                                 const struct triad_gradient *g)
+{
+  int has = dev->backend && dev->backend->triad_gradient_bytes;
+  return has ? dev->backend->triad_gradient_bytes(dev, precision, g) : 0;
 }
 
 static int lists_check(const struct device *dev, const struct triad_lists *l)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Operations of a device for training in f32: the dense triad, its sparse side, and Adam, with the
+ * Operations of a device for training: the dense triad, its sparse side, and Adam, in f32 with the
  * bits of model/triad.h and model/adam.h for any number of threads and variant.
  *
  * Floor: device.
@@ -13,14 +13,19 @@
 
 #include "device/device.h"
 #include "model/adam.h"
+#include "model/precision.h"
 #include "model/triad.h"
 
-/* What is said of arguments above. */
-int triad_product_check(const struct triad_product *p);
-int triad_gradient_check(const struct triad_gradient *g);
-
-int device_triad_product(struct device *dev, const struct triad_product *p);
-int device_triad_gradient(struct device *dev, const struct triad_gradient *g);
+/* Products and gradients; but for f32 by the matrix unit of a GPU (tensor.h).  `work` is on the
+ * device's side, of so many bytes, which may be 0. */
+int device_triad_product(struct device *dev, enum precision precision,
+                         const struct triad_product *p, void *work);
+int device_triad_gradient(struct device *dev, enum precision precision,
+                          const struct triad_gradient *g, void *work);
+gidx device_triad_product_bytes(const struct device *dev, enum precision precision,
+                                const struct triad_product *p);
+gidx device_triad_gradient_bytes(const struct device *dev, enum precision precision,
+                                 const struct triad_gradient *g);
 
 /* Lists may be empty, and there may be none. */
 int device_triad_sparse(struct device *dev, const struct triad_lists *l, float *out);

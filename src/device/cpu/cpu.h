@@ -86,8 +86,10 @@ int cpu_normal_decay(struct device *dev, struct buffer *values, gidx at, gidx co
 int cpu_normal_descend(struct device *dev, const struct descend_job *job);
 int cpu_normal_forget(struct device *dev, const struct forget_job *job);
 gidx cpu_normal_bytes(idx n, idx s, idx k, idx columns);
-int cpu_triad_product(struct device *dev, const struct triad_product *p);
-int cpu_triad_gradient(struct device *dev, const struct triad_gradient *g);
+int cpu_triad_product(struct device *dev, enum precision precision, const struct triad_product *p,
+                      void *spare);
+int cpu_triad_gradient(struct device *dev, enum precision precision, const struct triad_gradient *g,
+                       void *spare);
 int cpu_triad_sparse(struct device *dev, const struct triad_lists *l, int is_gradient, float *out);
 int cpu_triad_dots(struct device *dev, const struct triad_lists *l, const float *rows, float *out);
 int cpu_adam(struct device *dev, const struct adam_state *s, const struct adam_rates *rates);

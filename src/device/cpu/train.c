@@ -64,7 +64,7 @@ int cpu_train_codes(struct device *dev, const struct train_codes_job *job)
                               n,
                               job->p,
                               job->k};
-    TRY(cpu_triad_product(dev, &p));
+    TRY(cpu_triad_product(dev, PRECISION_F32, &p, NULL));
 #pragma omp parallel for num_threads(threads)
     for (idx i = 0; i < n; i++) row_choose(job, scores + (gidx)i * job->k, first + i);
   }

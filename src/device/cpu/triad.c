@@ -73,8 +73,10 @@ static void product_panel(const struct triad_loops *loops, const struct triad_pr
   }
 }
 
-int cpu_triad_product(struct device *dev, const struct triad_product *p)
+int cpu_triad_product(struct device *dev, enum precision precision, const struct triad_product *p,
+                      void *spare)
 {
+  (void)precision, (void)spare;
   const struct cpu_state *cpu = cpu_of(dev);
   const struct triad_loops *loops = cpu->triad;
   gidx bytes = round_up(panel_floats_of(p->k) * (gidx)sizeof(float), CACHE_LINE);
@@ -129,8 +131,10 @@ static void gradient_panel(const struct triad_loops *loops, const struct triad_g
   }
 }
 
-int cpu_triad_gradient(struct device *dev, const struct triad_gradient *g)
+int cpu_triad_gradient(struct device *dev, enum precision precision, const struct triad_gradient *g,
+                       void *spare)
 {
+  (void)precision, (void)spare;
   const struct cpu_state *cpu = cpu_of(dev);
   const struct triad_loops *loops = cpu->triad;
   gidx panel = panel_floats_of(TRIAD_CHUNK) * (gidx)sizeof(float);

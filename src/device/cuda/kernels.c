@@ -92,7 +92,7 @@ void kernel_recipe(enum kernel_name name, const struct kernel_shape *shape, stru
   if (defines & DEFINES_DESCEND) define(r, "STAGES", descend_stages(shape->large));
   if (defines & DEFINES_PRODUCT) define_product(r, shape);
   if (defines & DEFINES_TRIAD) define_triad(r, shape, triad_product_form(shape->small));
-  if (defines & DEFINES_GRADIENT) define_triad(r, shape, triad_gradient_form());
+  if (defines & DEFINES_GRADIENT) define_triad(r, shape, triad_gradient_form(shape->whole));
   if (defines & DEFINES_SCREEN) define_screen(r, shape);
   if (defines & DEFINES_VALUE) define(r, "POSITIVE", shape->positive);
   if (defines & DEFINES_TEST) define(r, "TEST_HOOKS", shape->test_hooks);

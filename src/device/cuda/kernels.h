@@ -83,6 +83,7 @@ enum {
   X(DENSE_ENTRIES, dense_entries, 0, 0)                                                            \
   X(TRIAD_PRODUCT, triad_product, 1, DEFINES_TRIAD)                                                \
   X(TRIAD_GRADIENT, triad_gradient, 1, DEFINES_GRADIENT)                                           \
+  X(TRIAD_TURN, triad_turn, 0, 0)                                                                  \
   X(TRIAD_SPARSE, triad_sparse, 1, 0)                                                              \
   X(TRIAD_DOTS, triad_dots, 0, 0)                                                                  \
   X(TRIAD_ADAM, triad_adam, 0, 0)                                                                  \

@@ -126,26 +126,24 @@ int cuda_tensor_tiles(struct device *dev, enum precision precision, const struct
   return tiles_launch(dev, precision, t, rows, columns, 0);
 }
 
-int cuda_tensor_product(struct device *dev, enum precision precision, const struct triad_product *p,
+int cuda_tensor_product(struct device *dev, enum precision precision, const struct triad_args *t,
                         void *work)
 {
-  struct triad_args t = triad_product_args(p);
-  char *columns = (char *)work + cuda_tensor_rows_bytes(precision, t.rows, t.depth);
-  TRY(cuda_tensor_rows(dev, precision, &t, work));
-  TRY(cuda_tensor_columns(dev, precision, &t, columns));
-  TRY(tiles_launch(dev, precision, &t, work, columns, 0));
+  char *columns = (char *)work + cuda_tensor_rows_bytes(precision, t->rows, t->depth);
+  TRY(cuda_tensor_rows(dev, precision, t, work));
+  TRY(cuda_tensor_columns(dev, precision, t, columns));
+  TRY(tiles_launch(dev, precision, t, work, columns, 0));
   return cuda_finish(dev->state);
 }
 
-int cuda_tensor_gradient(struct device *dev, enum precision precision,
-                         const struct triad_gradient *g, void *work)
+int cuda_tensor_gradient(struct device *dev, enum precision precision, const struct triad_args *t,
+                         void *work)
 {
   const struct cuda_state *s = dev->state;
-  struct triad_args t = triad_gradient_args(g);
-  char *columns = (char *)work + cuda_tensor_rows_bytes(precision, t.rows, t.depth);
-  TRY(cuda_tensor_rows(dev, precision, &t, work));
-  TRY(columns_narrow(dev, precision, &t, tensor_form_of(s->sizes.wgmma, 1).vectors, columns));
-  TRY(tiles_launch(dev, precision, &t, work, columns, 1));
+  char *columns = (char *)work + cuda_tensor_rows_bytes(precision, t->rows, t->depth);
+  TRY(cuda_tensor_rows(dev, precision, t, work));
+  TRY(columns_narrow(dev, precision, t, tensor_form_of(s->sizes.wgmma, 1).vectors, columns));
+  TRY(tiles_launch(dev, precision, t, work, columns, 1));
   return cuda_finish(dev->state);
 }
 

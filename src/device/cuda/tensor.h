@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Products by the matrix unit, rows of the table of backend.h.
+ * Products by the matrix unit.
  *
  * Floor: device. */
 #ifndef DEVICE_CUDA_TENSOR_H
@@ -22,10 +22,11 @@ int cuda_tensor_columns(struct device *dev, enum precision precision, const stru
 int cuda_tensor_tiles(struct device *dev, enum precision precision, const struct triad_args *t,
                       const void *rows, const void *columns);
 
-int cuda_tensor_product(struct device *dev, enum precision precision, const struct triad_product *p,
+/* Whole, of `work` of cuda_tensor_bytes(); they have ended. */
+int cuda_tensor_product(struct device *dev, enum precision precision, const struct triad_args *t,
                         void *work);
-int cuda_tensor_gradient(struct device *dev, enum precision precision,
-                         const struct triad_gradient *g, void *work);
+int cuda_tensor_gradient(struct device *dev, enum precision precision, const struct triad_args *t,
+                         void *work);
 gidx cuda_tensor_bytes(enum precision precision, idx rows, idx columns, idx depth);
 double cuda_tensor_peak(const struct device *dev, enum precision precision);
 

@@ -26,7 +26,7 @@ static int stride_of(idx k)
   return (int)round_up(k, LANES);
 }
 
-/* Where a piece of rows has its arrays; the last two are operands of the matrix unit. */
+/* Where a piece of rows has its arrays; the last two are operands, turned or narrowed. */
 struct piece_work {
   float *scores, *maxima, *value;
   int *index, *count;
@@ -38,18 +38,36 @@ static idx most_of(const struct train_codes_job *job)
   return (idx)imax(job->live.most, job->dead.most);
 }
 
+/* The product of the encoder with so many rows, the first ones. */
+static struct triad_args product_of(const struct train_codes_job *job, idx rows)
+{
+  return (struct triad_args){.a = job->x,
+                             .b = job->encoder,
+                             .start = job->bias,
+                             .a_row = job->p,
+                             .a_depth = 1,
+                             .b_depth = 1,
+                             .b_column = job->p,
+                             .rows = rows,
+                             .columns = job->k,
+                             .depth = job->p};
+}
+
 /* Returns the bytes at the end. */
 static gidx work_lay(const struct train_codes_job *job, char *work, struct piece_work *w)
 {
   gidx rows = piece_of(job->n, job->k), at = 0, item = (gidx)sizeof(float), most = most_of(job);
   int is_f32 = job->precision == PRECISION_F32;
+  struct triad_args f32 = product_of(job, (idx)rows);
   gidx sizes[] = {rows * stride_of(job->k) * item,
                   rows * ceil_div(job->k, LEAST_GROUP) * item,
                   rows * most * item,
                   rows * most * item,
                   (rows + 1) * item,
-                  is_f32 ? 0 : cuda_tensor_rows_bytes(job->precision, rows, job->p),
-                  is_f32 ? 0 : cuda_tensor_columns_bytes(job->precision, job->k, job->p)};
+                  is_f32 ? cuda_triad_rows_bytes(&f32)
+                         : cuda_tensor_rows_bytes(job->precision, rows, job->p),
+                  is_f32 ? cuda_triad_columns_bytes(&f32)
+                         : cuda_tensor_columns_bytes(job->precision, job->k, job->p)};
   void *all[LENGTH(sizes)];
   for (int i = 0; i < LENGTH(sizes); i++) {
     all[i] = work + at;
@@ -114,13 +132,25 @@ static int entries_take(struct device *dev, struct train_select_args *a,
   return OK;
 }
 
-/* Products of rows with the encoder, which is narrowed once for all. */
+/* Products of a piece of rows with the encoder, which is narrowed once for all. */
 static int tensor_tiles(struct device *dev, enum precision precision, idx first,
                         const struct triad_args *product, const struct piece_work *w)
 {
   if (first == 0) TRY(cuda_tensor_columns(dev, precision, product, w->encoder));
   TRY(cuda_tensor_rows(dev, precision, product, w->rows));
   return cuda_tensor_tiles(dev, precision, product, w->rows, w->encoder);
+}
+
+/* The same in f32: it is turned once for all pieces that are as large as the first. */
+static int triad_tiles(struct device *dev, idx first, struct triad_args *product,
+                       const struct piece_work *w)
+{
+  if (first == 0 || !cuda_triad_columns_bytes(product))
+    TRY(cuda_triad_columns(dev, product, w->encoder));
+  else
+    product->b = w->encoder, product->b_column = 1, product->b_depth = product->columns;
+  TRY(cuda_triad_rows(dev, product, w->rows));
+  return cuda_triad_tiles(dev, product);
 }
 
 /* Scores of n rows from `first` on, those that are no code 0, and the maxima of their groups. */
@@ -134,24 +164,16 @@ static int rows_score(struct device *dev, const struct train_codes_job *job, idx
   a->group = is_f32 ? triad_group(triad_product_form(small)) : TENSOR_GROUP;
   a->groups = (int)ceil_div(job->k, a->group);
   a->maxima = w->maxima;
-  struct triad_args product = {.a = job->x + (gidx)first * job->p,
-                               .b = job->encoder,
-                               .start = job->bias,
-                               .c = w->scores,
-                               .a_row = job->p,
-                               .a_depth = 1,
-                               .b_depth = 1,
-                               .b_column = job->p,
-                               .c_row = a->stride,
-                               .rows = n,
-                               .columns = job->k,
-                               .depth = job->p,
-                               .maxima = w->maxima,
-                               .groups = a->groups};
+  struct triad_args product = product_of(job, n);
+  product.a += (gidx)first * job->p;
+  product.c = w->scores;
+  product.c_row = a->stride;
+  product.maxima = w->maxima;
+  product.groups = a->groups;
   if (a->stride > job->k)
     TRY_CU(cudaMemset2DAsync(w->scores + job->k, (size_t)(a->stride * item), 0,
                              (size_t)((a->stride - job->k) * item), (size_t)n, s->stream));
-  return is_f32 ? cuda_triad_tiles(dev, &product)
+  return is_f32 ? triad_tiles(dev, first, &product, w)
                 : tensor_tiles(dev, job->precision, first, &product, w);
 }
 

@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Forward, back and gradient are one product of two matrices, read along either side. */
+ * Forward, back and gradient are one product of two matrices, read along either side.  What has its
+ * lines beside each other is copied as it lies, so that a large operand whose depths are is turned
+ * first. */
 #include "device/cuda/triad.h"
 
 #include "base/num.h"
 #include "base/status.h"
 #include "device/cuda/load.h"
+#include "device/cuda/tensor.h"
 #include "triad_types.h"
 
 _Static_assert((int)TRIAD_CHUNK_ROWS == (int)TRIAD_CHUNK, "a chunk is a part of the result");
 
-enum { MAX_ADAM_BLOCKS = 1 << 14 };
+enum {
+  MAX_ADAM_BLOCKS = 1 << 14,
+  TURN_OTHERS = 4096 /* lines of the other operand from which on turning pays */
+};
 
 /* May quads of an operand be read, whose lines, tile by tile, and depths are so many? */
 static int operand_whole(const float *at, gidx line, gidx depth)
@@ -25,20 +31,19 @@ static int tiles_whole(const struct triad_args *a, struct triad_form form)
          operand_whole(a->b, a->b_column, a->b_depth) && operand_whole(a->c, a->c_row, 1);
 }
 
-static int tiles_launch(struct device *dev, enum kernel_name name, struct triad_form form,
-                        int small, struct triad_args *a)
+static struct cuda_launch tiles_of(enum kernel_name name, struct triad_form form, int small,
+                                   struct triad_args *a)
 {
-  struct cuda_launch l = {.name = name,
-                          .shape = {.small = small,
-                                    .deep_a = a->a_depth == 1,
-                                    .deep_b = a->b_depth == 1,
-                                    .whole = tiles_whole(a, form)},
-                          .grid = {(unsigned)ceil_div(a->columns, form.columns),
-                                   (unsigned)ceil_div(a->rows, form.rows), 1},
-                          .block = {(unsigned)triad_threads(form), 1, 1},
-                          .shared = triad_shared_bytes(form, name == KERNEL_TRIAD_GRADIENT),
-                          .arguments = a};
-  return cuda_launch(dev, &l);
+  return (struct cuda_launch){.name = name,
+                              .shape = {.small = small,
+                                        .deep_a = a->a_depth == 1,
+                                        .deep_b = a->b_depth == 1,
+                                        .whole = tiles_whole(a, form)},
+                              .grid = {(unsigned)ceil_div(a->columns, form.columns),
+                                       (unsigned)ceil_div(a->rows, form.rows), 1},
+                              .block = {(unsigned)triad_threads(form), 1, 1},
+                              .shared = triad_shared_bytes(form),
+                              .arguments = a};
 }
 
 int cuda_triad_small(const struct cuda_state *s, gidx rows, gidx columns)
@@ -52,7 +57,57 @@ int cuda_triad_small(const struct cuda_state *s, gidx rows, gidx columns)
 int cuda_triad_tiles(struct device *dev, struct triad_args *a)
 {
   int small = cuda_triad_small(dev->state, a->rows, a->columns);
-  return tiles_launch(dev, KERNEL_TRIAD_PRODUCT, triad_product_form(small), small, a);
+  struct cuda_launch l = tiles_of(KERNEL_TRIAD_PRODUCT, triad_product_form(small), small, a);
+  return cuda_launch(dev, &l);
+}
+
+/* Lines of one operand, all tiles being whole, beside so many of the other. */
+static gidx turned_bytes(const struct triad_args *a, gidx depth, gidx lines, gidx others)
+{
+  struct triad_form f = triad_product_form(0);
+  int is_whole =
+      a->rows % f.rows == 0 && a->columns % f.columns == 0 && a->depth % TRIAD_STAGE == 0;
+  return depth == 1 && is_whole && others >= TURN_OTHERS
+             ? round_up(lines * a->depth * (gidx)sizeof(float), 256)
+             : 0;
+}
+
+gidx cuda_triad_rows_bytes(const struct triad_args *a)
+{
+  return turned_bytes(a, a->a_depth, a->rows, a->columns);
+}
+
+gidx cuda_triad_columns_bytes(const struct triad_args *a)
+{
+  return turned_bytes(a, a->b_depth, a->columns, a->rows);
+}
+
+static int operand_turn(struct device *dev, const float *in, gidx stride, gidx lines, gidx depths,
+                        float *out)
+{
+  struct triad_turn_args t = {in, out, stride, (int)lines, (int)depths};
+  struct cuda_launch l = {
+      .name = KERNEL_TRIAD_TURN,
+      .grid = {(unsigned)ceil_div(depths, WARP), (unsigned)ceil_div(lines, WARP), 1},
+      .block = {TRIAD_TURN_THREADS, 1, 1},
+      .arguments = &t};
+  return cuda_launch(dev, &l);
+}
+
+int cuda_triad_rows(struct device *dev, struct triad_args *a, void *to)
+{
+  if (!cuda_triad_rows_bytes(a)) return OK;
+  TRY(operand_turn(dev, a->a, a->a_row, a->rows, a->depth, to));
+  a->a = to, a->a_row = 1, a->a_depth = a->rows;
+  return OK;
+}
+
+int cuda_triad_columns(struct device *dev, struct triad_args *a, void *to)
+{
+  if (!cuda_triad_columns_bytes(a)) return OK;
+  TRY(operand_turn(dev, a->b, a->b_column, a->columns, a->depth, to));
+  a->b = to, a->b_column = 1, a->b_depth = a->columns;
+  return OK;
 }
 
 struct triad_args triad_product_args(const struct triad_product *p)
@@ -71,9 +126,23 @@ struct triad_args triad_product_args(const struct triad_product *p)
                              .depth = p->k};
 }
 
-int cuda_triad_product(struct device *dev, const struct triad_product *p)
+gidx cuda_triad_product_bytes(const struct device *dev, enum precision precision,
+                              const struct triad_product *p)
 {
   struct triad_args a = triad_product_args(p);
+  (void)dev;
+  return precision == PRECISION_F32 ? cuda_triad_rows_bytes(&a) + cuda_triad_columns_bytes(&a)
+                                    : cuda_tensor_bytes(precision, p->m, p->n, p->k);
+}
+
+int cuda_triad_product(struct device *dev, enum precision precision, const struct triad_product *p,
+                       void *work)
+{
+  struct triad_args a = triad_product_args(p);
+  if (precision != PRECISION_F32) return cuda_tensor_product(dev, precision, &a, work);
+  char *columns = (char *)work + cuda_triad_rows_bytes(&a);
+  TRY(cuda_triad_columns(dev, &a, columns));
+  TRY(cuda_triad_rows(dev, &a, work));
   TRY(cuda_triad_tiles(dev, &a));
   return cuda_finish(dev->state);
 }
@@ -93,10 +162,50 @@ struct triad_args triad_gradient_args(const struct triad_gradient *g)
                              .depth = g->m};
 }
 
-int cuda_triad_gradient(struct device *dev, const struct triad_gradient *g)
+/* A gradient's tiles. */
+static struct triad_form gradient_form(const struct triad_args *a)
+{
+  return triad_gradient_form(tiles_whole(a, triad_gradient_form(1)));
+}
+
+/* Blocks of a gradient, each of which holds the sums of a tile. */
+static gidx gradient_blocks(const struct device *dev, const struct triad_args *a,
+                            struct triad_form f)
+{
+  const struct cuda_state *s = dev->state;
+  gidx tiles = ceil_div(a->rows, f.rows) * ceil_div(a->columns, f.columns);
+  return imin(tiles, (gidx)f.beside * s->sizes.multiprocessors);
+}
+
+/* For either form: arrays may stand elsewhere when it is run. */
+gidx cuda_triad_gradient_bytes(const struct device *dev, enum precision precision,
+                               const struct triad_gradient *g)
 {
   struct triad_args a = triad_gradient_args(g);
-  TRY(tiles_launch(dev, KERNEL_TRIAD_GRADIENT, triad_gradient_form(), 0, &a));
+  gidx numbers = 0;
+  for (int whole = 0; whole < 2; whole++) {
+    struct triad_form f = triad_gradient_form(whole);
+    numbers = imax(numbers, gradient_blocks(dev, &a, f) * f.rows * f.columns);
+  }
+  return precision == PRECISION_F32 ? numbers * (gidx)sizeof(double)
+                                    : cuda_tensor_bytes(precision, g->k, g->n, g->m);
+}
+
+int cuda_triad_gradient(struct device *dev, enum precision precision,
+                        const struct triad_gradient *g, void *work)
+{
+  struct triad_args a = triad_gradient_args(g);
+  if (precision != PRECISION_F32) return cuda_tensor_gradient(dev, precision, &a, work);
+  struct triad_form f = gradient_form(&a);
+  struct cuda_launch l = tiles_of(KERNEL_TRIAD_GRADIENT, f, 0, &a);
+  gidx tiles = (gidx)l.grid.x * l.grid.y;
+  CHECK(tiles <= INT32_MAX, ERR_INPUT, "a gradient of %d rows and %d columns is too large", g->k,
+        g->n);
+  a.tiles = (int)tiles;
+  a.across = (int)l.grid.x;
+  a.sums = work;
+  l.grid = (dim3){(unsigned)gradient_blocks(dev, &a, f), 1, 1};
+  TRY(cuda_launch(dev, &l));
   return cuda_finish(dev->state);
 }
 

@@ -10,15 +10,29 @@
 struct triad_args;
 struct cuda_state;
 
-/* As kernels take them; and a product on the stream: whoever needs it waits.  It has small tiles
- * where cuda_triad_small(). */
+/* As kernels take them. */
 struct triad_args triad_product_args(const struct triad_product *p);
 struct triad_args triad_gradient_args(const struct triad_gradient *g);
+
+/* Bytes for rows or columns that are turned first, since that is faster; 0: they stay. */
+gidx cuda_triad_rows_bytes(const struct triad_args *a);
+gidx cuda_triad_columns_bytes(const struct triad_args *a);
+
+/* On the stream: whoever needs them waits.  Turn an operand, where that takes bytes; the product
+ * finds it there.  A product has small tiles where cuda_triad_small(). */
+int cuda_triad_rows(struct device *dev, struct triad_args *a, void *to);
+int cuda_triad_columns(struct device *dev, struct triad_args *a, void *to);
 int cuda_triad_small(const struct cuda_state *s, gidx rows, gidx columns);
 int cuda_triad_tiles(struct device *dev, struct triad_args *a);
 
-int cuda_triad_product(struct device *dev, const struct triad_product *p);
-int cuda_triad_gradient(struct device *dev, const struct triad_gradient *g);
+int cuda_triad_product(struct device *dev, enum precision precision, const struct triad_product *p,
+                       void *work);
+int cuda_triad_gradient(struct device *dev, enum precision precision,
+                        const struct triad_gradient *g, void *work);
+gidx cuda_triad_product_bytes(const struct device *dev, enum precision precision,
+                              const struct triad_product *p);
+gidx cuda_triad_gradient_bytes(const struct device *dev, enum precision precision,
+                               const struct triad_gradient *g);
 int cuda_triad_sparse(struct device *dev, const struct triad_lists *l, int is_gradient, float *out);
 int cuda_triad_dots(struct device *dev, const struct triad_lists *l, const float *rows, float *out);
 int cuda_adam(struct device *dev, const struct adam_state *s, const struct adam_rates *rates);
