@@ -296,7 +296,8 @@ sagitta_SOURCES = \
   %D%/cli/cmd_solve.c \
   %D%/cli/fit_inputs.h %D%/cli/fit_inputs.c \
   %D%/cli/refit_files.h %D%/cli/refit_files.c %D%/cli/fit_files.h %D%/cli/fit_files.c \
-  %D%/cli/fit_page.h %D%/cli/fit_page.c %D%/cli/fit_publisher.h %D%/cli/fit_publisher.c \
+  %D%/cli/fit_page.h %D%/cli/fit_page.c %D%/cli/fit_parts.h %D%/cli/fit_parts.c \
+  %D%/cli/fit_publisher.h %D%/cli/fit_publisher.c \
   %D%/cli/train_files.h %D%/cli/train_files.c %D%/cli/cmd_train.c \
   %D%/cli/refit_resume.h %D%/cli/refit_resume.c \
   %D%/cli/cmd_color.c %D%/cli/cmd_compare.c %D%/cli/cmd_top.c \
