@@ -296,14 +296,15 @@ sagitta_SOURCES = \
   %D%/cli/cmd_solve.c \
   %D%/cli/fit_inputs.h %D%/cli/fit_inputs.c \
   %D%/cli/refit_files.h %D%/cli/refit_files.c %D%/cli/fit_files.h %D%/cli/fit_files.c \
-  %D%/cli/fit_page.h %D%/cli/fit_page.c %D%/cli/fit_publisher.h %D%/cli/fit_publisher.c \
+  %D%/cli/fit_page.h %D%/cli/fit_page.c %D%/cli/fit_parts.h %D%/cli/fit_parts.c \
+  %D%/cli/fit_publisher.h %D%/cli/fit_publisher.c \
   %D%/cli/train_files.h %D%/cli/train_files.c %D%/cli/cmd_train.c \
   %D%/cli/refit_resume.h %D%/cli/refit_resume.c \
   %D%/cli/cmd_color.c %D%/cli/cmd_compare.c %D%/cli/cmd_top.c \
   %D%/cli/cmd_terminal.c %D%/cli/bench_dense.h %D%/cli/bench_dense.c \
   %D%/cli/bench_harvest.h %D%/cli/bench_harvest.c \
   %D%/cli/bench_update.h %D%/cli/bench_update.c \
-  %D%/cli/bench_triad.h %D%/cli/bench_triad.c %D%/cli/bench_train.h %D%/cli/bench_train.c \
+  %D%/cli/verify_dense.h %D%/cli/verify_dense.c %D%/cli/bench_triad.h %D%/cli/bench_triad.c %D%/cli/bench_train.h %D%/cli/bench_train.c \
   %D%/cli/assemble_output.h %D%/cli/assemble_output.c %D%/cli/cmd_assemble.c \
   %D%/cli/cmd_refit.c \
   %D%/cli/cmd_files.c \

@@ -166,6 +166,17 @@ static int nearest_check(struct coder_case *t, struct coder *w, const float *tab
   return OK;
 }
 
+/* Is what was allocated for both sets what a dry device counts, beside the dictionary? */
+static int plan_check(const struct coder_case *t, const struct coder *w, int *wrong)
+{
+  const struct coder_shape *c = &t->shape;
+  gidx table = (gidx)c->k * c->d * c->p * (gidx)sizeof(float);
+  struct device dry;
+  TRY(coder_device_dry(c, t->sets[0].n, t->sets[1].n, &dry));
+  *wrong += dry.planned_device != w->device.planned_device + table;
+  return OK;
+}
+
 /* Both dictionaries in turn, the first once more; the second set is coded without penalty. */
 static int case_run(struct coder_case *t, struct coder *w, int *wrong)
 {
@@ -174,6 +185,7 @@ static int case_run(struct coder_case *t, struct coder *w, int *wrong)
     struct coded_case *s = &t->sets[i];
     TRY(coded_open(w, &s->coded, s->n, 100, s->x, s->atoms, s->score));
   }
+  TRY(plan_check(t, w, wrong));
   for (int turn = 0; turn < 3; turn++) {
     float *table = turn == 1 ? t->other : t->table;
     TRY(coder_put(w, table));

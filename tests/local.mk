@@ -77,7 +77,7 @@ SCRIPT_TESTS = \
   %D%/test_solve_values.py \
   %D%/test_refit_partition.py \
   %D%/test_refit_faults.py \
-  %D%/test_train_run.py %D%/test_fit.py %D%/test_fit_resume.py %D%/test_fit_page.py %D%/test_fit_full.py \
+  %D%/test_train_run.py %D%/test_verify_dense.py %D%/test_fit.py %D%/test_fit_resume.py %D%/test_fit_page.py %D%/test_fit_full.py \
   %D%/test_fit_publish.py %D%/test_run_page.py \
   %D%/test_fit_use.py %D%/test_refit_planted.py \
   %D%/test_identity.py %D%/test_refit_input.py \
@@ -132,7 +132,7 @@ check-compiled:
 COMPUTED_TESTS = $(check_PROGRAMS) \
   %D%/test_partition.py %D%/test_grid.py %D%/test_solve.py %D%/test_solve_values.py \
   %D%/test_refit_partition.py %D%/test_refit_independent.py %D%/test_refit_planted.py \
-  %D%/test_train_run.py %D%/test_fit.py %D%/test_fit_resume.py %D%/test_terminal.py \
+  %D%/test_train_run.py %D%/test_verify_dense.py %D%/test_fit.py %D%/test_fit_resume.py %D%/test_terminal.py \
   %D%/test_terminal_slq.py %D%/test_terminal_files.py %D%/test_fingerprints.sh %D%/test_identity.py \
   %D%/test_seed.py %D%/test_encoder.py %D%/test_evaluate.py %D%/test_import.py %D%/test_export.py \
   %D%/test_synth.py %D%/test_independent.py %D%/test_io_inputs.py %D%/test_io_files.py \

@@ -14,6 +14,7 @@ int main(void)
   if (gpu_present()) {
     check_reference(&c);
     check_resumed(&c);
+    check_judge(&c);
   }
   comm_close(&c);
   return done_testing();

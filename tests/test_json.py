@@ -178,6 +178,8 @@ def check_foreign(p):
 def check_verify(p):
     files = p.tell("verify", p.run)[0]["files"]
     ok(len(files) == 10 and all(f["whole"] and f["fault"] is None for f in files), f"{files}")
+    dense = p.tell("verify", "--dense", p.run)[0]
+    ok(dense["equal"] and dense["dense"][0]["of"] == p.run, f"{dense}")
     text = p.need("verify", p.run).stdout
     ok("\n\n".join("\n".join(f["checks"]) for f in files) + "\n" == text, "checks are the lines")
     broken = p.at("broken")

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: a rows file four times as large as the memory that a rank may have encodes within it; and
-a fit whose rows do not fit names a --minibatch that does."""
+a fit whose rows do not fit takes parts that do, with the bytes of the same --minibatch given, and
+where it is not to take any names them."""
+import json
 import os
 import re
 import resource
@@ -49,17 +51,23 @@ def fit(folder, room, *words, ranks=0):
         del os.environ["MALLOC_ARENA_MAX"]
 
 
-@claim("a fit whose rows do not fit in memory names a --minibatch that does, before it reads any")
-def check_fit(folder):
-    rows = np.random.default_rng(2).standard_normal((2048, 256)).astype(np.float16)
-    np.save(f"{folder}/fit.npy", np.tile(rows, (96, 1)))
-    for ranks, update in (0, "auto"), (0, "atoms"), (2, "auto"):
-        probe = fit(folder, LIMIT, ranks=ranks)
-        present = re.search(r"(\d+) are present", probe.stderr)
-        if not ok(probe.returncode == 71 and present, f"a limit of {LIMIT}: {probe.stderr[-900:]}"):
+def room_find(folder, ranks):
+    """Address space in which some of the rows fit beside what an empty rank takes, or None."""
+    limit, left = (LIMIT, 230 << 20) if ranks < 3 else (500 << 20, 200 << 20)
+    probe = fit(folder, limit, "--minibatch", "none", ranks=ranks)
+    present = re.search(r"(\d+) are present", probe.stderr)
+    ok(probe.returncode == 71 and present, f"a limit of {limit}: {probe.stderr[-900:]}")
+    return present and limit - int(present[1]) + left
+
+
+@claim("a fit that is to take no parts, and whose rows do not fit in memory, names parts that do, "
+       "before it reads any")
+def check_refused(folder):
+    for ranks, update, parts in (0, "auto", "none"), (0, "atoms", "auto"), (2, "auto", "0"):
+        room = room_find(folder, ranks)
+        if not room:
             return
-        room = LIMIT - int(present[1]) + (230 << 20)  # beside what an empty rank takes
-        done = fit(folder, room, "--update", update, ranks=ranks)
+        done = fit(folder, room, "--update", update, "--minibatch", parts, ranks=ranks)
         named = re.search(r"'--update joint --minibatch (\d+)' holds so many", done.stderr)
         if not ok(done.returncode == 71 and named and "mean    rows" not in done.stderr,
                   f"{update}, {ranks} ranks: exit {done.returncode} {done.stderr[-900:]}"):
@@ -74,6 +82,67 @@ def check_fit(folder):
     done = fit(folder, room, "--atoms", 5000)
     ok(done.returncode == 71 and "no '--minibatch' fits either" in done.stderr,
        f"exit {done.returncode} {done.stderr[-900:]}")
+
+
+def run_facts(folder):
+    with open(f"{folder}/run.json", encoding="utf-8") as f:
+        page = json.load(f)
+    with open(f"{folder}/used.in", encoding="utf-8") as f:
+        deck = dict(line.rstrip("\n").split(" = ", 1) for line in f if " = " in line)
+    return page["minibatch"], page["minibatch_from"], deck["minibatch"]
+
+
+def same(folder, one, two, text):
+    for name in "dictionary.h5", "state.h5", "supports.h5":
+        done = sagitta("diff", f"{folder}/{one}/{name}", f"{folder}/{two}/{name}")
+        ok(done.returncode == 0, f"{text}, {name}: {done.stdout[-300:]} {done.stderr[-300:]}")
+
+
+@claim("a fit whose rows do not fit takes parts by itself: the bytes are those of the same "
+       "--minibatch given, on any number of ranks, and a resumed run keeps to them")
+def check_taken(folder):
+    for ranks in 0, 2, 3:
+        room, own = room_find(folder, ranks), f"own-{ranks}"
+        if not room:
+            return
+        done = fit(folder, room, "--output", f"{folder}/{own}", ranks=ranks)
+        said = re.search(r"parts   --minibatch (\d+), by the memory at hand", done.stderr)
+        if not ok(done.returncode == 0 and said and "which memory chose" in done.stderr and
+                  "are present" in done.stderr, f"{ranks} ranks: {done.stderr[-900:]}"):
+            continue
+        part = int(said[1])
+        ok(run_facts(f"{folder}/{own}") == (part, "memory", str(part)) and
+           bin(part).count("1") == 1 and bin(part).count("0") % 2 == 1,
+           f"{ranks} ranks: {run_facts(f'{folder}/{own}')}, a power of 4")
+        given = [*("--minibatch", part, "--output", f"{folder}/given")]
+        done = fit(folder, resource.RLIM_INFINITY, *given)
+        ok(done.returncode == 0 and "by the memory" not in done.stderr and
+           run_facts(f"{folder}/given") == (part, "option", str(part)),
+           f"--minibatch {part}: {done.stderr[-900:]}")
+        same(folder, own, "given", f"{ranks} ranks, parts of {part}")
+        if ranks != 2:
+            continue
+        # With all memory: a run anew has one part, a resumed one those that it began with.
+        done = fit(folder, resource.RLIM_INFINITY, "--output", f"{folder}/{own}", "--resume",
+                   "--sweeps", 2)
+        ok(done.returncode == 0 and f"parts   --minibatch {part}, by the earlier run" in done.stderr
+           and run_facts(f"{folder}/{own}") == (part, "earlier run", str(part)),
+           f"resumed: {done.stderr[-900:]}")
+        done = fit(folder, resource.RLIM_INFINITY, *given, "--sweeps", 2, "--resume")
+        ok(done.returncode == 0, f"resumed, --minibatch {part}: {done.stderr[-900:]}")
+        same(folder, own, "given", f"{ranks} ranks, resumed")
+    done = fit(folder, resource.RLIM_INFINITY, "--sweeps", 0)
+    ok(done.returncode == 0 and "parts  " not in done.stderr and
+       run_facts(f"{folder}/fit") == (0, "memory", "0"), f"all rows fit: {done.stderr[-900:]}")
+    done = fit(folder, resource.RLIM_INFINITY, "--minibatch", "some")
+    ok(done.returncode == 2 and "'--minibatch' is 'some'" in done.stderr, done.stderr[-300:])
+
+
+def check_fit(folder):
+    rows = np.random.default_rng(2).standard_normal((2048, 256)).astype(np.float16)
+    np.save(f"{folder}/fit.npy", np.tile(rows, (96, 1)))
+    check_refused(folder)
+    check_taken(folder)
 
 
 def main():

@@ -50,6 +50,7 @@ int main(void)
   if (c.size == 1) check_shuffle();
   check_reference(&c);
   check_resumed(&c);
+  check_judge(&c);
   comm_close(&c);
   return done_testing();
 }

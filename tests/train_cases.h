@@ -11,8 +11,11 @@
 #include "base/num.h"
 #include "base/rng.h"
 #include "base/status.h"
+#include "base/sums.h"
+#include "model/codes.h"
 #include "model/shuffle.h"
 #include "tap.h"
+#include "train/judge.h"
 #include "train/train.h"
 
 struct made {
@@ -220,6 +223,96 @@ static void check_resumed(struct comm *c)
   arena_free(&all.arena);
   arena_free(&part.arena);
   arena_free(&rest.arena);
+}
+
+/* What the encoder and the atoms of a state explain of a row, by the references. */
+static struct row_quality row_quality_of(const struct train_judge *j, const struct train_state *s,
+                                         int scale, idx row, float *work)
+{
+  const float *x = j->x + (gidx)row * j->p;
+  const float *vectors[64];
+  idx support[64];
+  float codes[64];
+  for (idx a = 0; a < j->k; a++) work[a] = ldexpf(s->w[TRAIN_BIAS][a], -scale);
+  const struct encoder e = {.kind = ENCODER_TOPK,
+                            .k = j->k,
+                            .p = j->p,
+                            .top = j->s,
+                            .centered = 1,
+                            .weights = s->w[TRAIN_ENCODER],
+                            .bias = work};
+  float *scores = work + j->k;
+  for (idx a = 0; a < j->k; a++) scores[a] = encoder_score(&e, x, a);
+  idx n = encoder_select(&e, scores, support, codes);
+  for (idx i = 0; i < n; i++) vectors[i] = s->w[TRAIN_DECODER] + (gidx)support[i] * j->p;
+  return quality_reference(x, vectors, n, 1, j->p, codes);
+}
+
+/* Are the qualities of all rows those of the references, and is *explained their sum? */
+static int qualities_equal(struct train_judge *j, const struct train_state *s, int scale,
+                           real explained)
+{
+  float *work = malloc(2 * (size_t)j->k * sizeof *work);
+  int equal = work != NULL;
+  real chains[2] = {0};
+  for (idx i = 0; i < j->n && work; i++) {
+    struct row_quality q = row_quality_of(j, s, scale, i, work);
+    equal &= memcmp(&q.error, &j->quality[i].error, sizeof q.error) == 0;
+    equal &= q.nonzero == j->quality[i].nonzero;
+    chains[i / ROW_BLOCK] += q.error;
+  }
+  real wanted = 1 - (chains[0] + chains[1]) / j->tss;
+  free(work);
+  return equal && (j->c->size > 1 || memcmp(&wanted, &explained, sizeof wanted) == 0);
+}
+
+static void judge_check(struct comm *c, gidx n, idx p, idx k, idx s, int threads, int is_wild)
+{
+  struct made made = {n, p};
+  struct row_source rows = {.n = n, .p = p, .name = "rows", .self = &made, .read = rows_make};
+  struct train_judge j = {
+      .c = c, .rows = &rows, .k = k, .p = p, .s = s, .threads = threads, .variant = "auto"};
+  struct train_state state = {0};
+  struct arena arena = {0};
+  real explained = 0;
+  int status = train_state_alloc(&state, &arena, k, p), equal = 1;
+  train_atoms_draw(state.w[TRAIN_DECODER], k, p, 5);
+  train_start(&state, k, p, state.w[TRAIN_DECODER]);
+  if (!status) status = train_judge_alloc(&j, &arena);
+  if (!status) status = train_judge_open(&j, train_device);
+  status = comm_agree(c, status);
+  if (!status) status = train_judge_read(&j, NULL);
+  for (int turn = 0; turn < 3 && !status; turn++) { /* weights change in between */
+    for (idx a = 0; a < k; a++) {
+      state.w[TRAIN_BIAS][a] = (float)random_normal(6, 2, (uint64_t)(turn * k + a));
+      state.w[TRAIN_ENCODER][(gidx)a * p + turn % p] += 0.1f;
+    }
+    if (is_wild && turn == 1) state.w[TRAIN_ENCODER][0] = 3e38f;
+    status = train_judge_run(&j, &state, -3, &explained);
+    if (is_wild && turn > 0)
+      equal &= isnan(explained);
+    else
+      equal &= !status && qualities_equal(&j, &state, -3, explained);
+  }
+  ok(!status && equal, "%lld rows of %d, %d of %d atoms, %d threads%s: %s", (long long)n, p, s, k,
+     threads, is_wild ? ", a score that is not finite" : "", status_message());
+  train_judge_close(&j);
+  status_clear();
+  arena_free(&arena);
+}
+
+static void check_judge(struct comm *c)
+{
+  static const struct {
+    gidx n;
+    idx p, k, s;
+  } shapes[] = {{3, 2, 1, 1}, {700, 24, 300, 5}, {4200, 9, 40, 40}, {130, 130, 1000, 64}};
+  claim_begin("held-out rows are judged with the bits of the references");
+  for (int i = 0; i < LENGTH(shapes); i++)
+    for (int threads = 1; threads <= 3; threads += 2)
+      judge_check(c, shapes[i].n, shapes[i].p, shapes[i].k, shapes[i].s, threads, 0);
+  judge_check(c, 300, 24, 50, 5, 1, 1);
+  claim_end();
 }
 
 #endif

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/facts.h"
+#include "cli/verify_dense.h"
 #include "io/diff.h"
 #include "io/file_names.h"
 #include "io/inputs.h"
@@ -67,6 +68,17 @@ static const struct option_set inspect_set = {
     .max_arguments = 1,
 };
 
+struct verify_options {
+  struct general_options general;
+  struct verify_dense_options dense;
+};
+
+static const struct option_table verify_tables[] = {
+    {"Sparse beside dense", verify_dense_rows, VERIFY_DENSE_ROWS,
+     offsetof(struct verify_options, dense)},
+    {"General", general_rows, GENERAL_ROWS, 0},
+};
+
 static const struct option_set verify_set = {
     .command = "sagitta verify",
     .arguments = "FILE",
@@ -75,10 +87,17 @@ static const struct option_set verify_set = {
         "\v"
         "Exit code 0: whole; 65: broken, the first fault is named; 74: cannot be read.  A folder "
         "stands for all .h5 files in it.\n\n"
-        "  sagitta verify run/supports.h5",
-    .tables = tables,
-    .count = LENGTH(tables),
-    .min_arguments = 1,
+        "With --dense no file is checked, but arithmetic.  The decoder side of `train` multiplies "
+        "by few codes a row, in the order in which a dense product takes all atoms; so its bits "
+        "are those of dense matrices with zeros (only a 0 may have another sign).  Sums of atoms, "
+        "slopes of codes and gradients of atoms are computed both ways: of the first rows of a "
+        "folder with supports.h5 and dictionary.h5, or of shapes that are built in.  Exit code 1: "
+        "a number differs, and the first is shown.\n\n"
+        "  sagitta verify run/supports.h5\n"
+        "  sagitta verify --dense\n"
+        "  sagitta verify --dense run/ --rows acts.h5 --device cuda",
+    .tables = verify_tables,
+    .count = LENGTH(verify_tables),
     .max_arguments = 1,
 };
 
@@ -217,9 +236,30 @@ static int verify_tell(const char *path, struct json *j)
   return status;
 }
 
+static int dense_check(const struct run *run, const struct verify_options *o, const char *folder)
+{
+  struct json j;
+  int is_folder = 1, equal = 0, is_json = facts_wanted(run);
+  if (folder) TRY(folder_look(folder, &is_folder));
+  CHECK(is_folder, ERR_USAGE,
+        "'--dense' needs a folder with dictionary.h5 and supports.h5, and '%s' is a file: give its "
+        "folder, or none",
+        folder);
+  CHECK(folder || !o->dense.rows, ERR_USAGE, "'--rows' are those of a folder's codes: name it");
+  if (is_json) TRY(facts_begin(run, &j));
+  TRY(verify_dense(&o->dense, folder, o->general.quiet ? NULL : stdout, is_json ? &j : NULL,
+                   &equal));
+  if (is_json) TRY(facts_end(&j));
+  return equal ? OK : ERR_ANSWER;
+}
+
 static int verify_command(struct run *run, const void *options, const char **arguments)
 {
-  const struct general_options *o = options;
+  const struct verify_options *all = options;
+  const struct general_options *o = &all->general;
+  if (all->dense.dense) return dense_check(run, all, arguments[0]);
+  CHECK(arguments[0], ERR_USAGE, "give a FILE, or '--dense'");
+  CHECK(!all->dense.rows, ERR_USAGE, "'--rows' goes with '--dense'");
   const struct visit v = {
       .print = file_verify, .tell = verify_tell, .answers = 1, .out = o->quiet ? NULL : stdout};
   return o->json ? files_tell(run, arguments[0], v) : files_visit(arguments[0], &v);
@@ -311,7 +351,7 @@ const struct command command_inspect = {"inspect",
                                         0,
                                         inspect_command};
 const struct command command_verify = {"verify",    "check a file's checksums and invariants",
-                                       &verify_set, sizeof(struct general_options),
+                                       &verify_set, sizeof(struct verify_options),
                                        0,           verify_command};
 const struct command command_diff = {"diff",    "compare two files bit for bit",
                                      &diff_set, sizeof(struct general_options),

@@ -15,6 +15,7 @@
 #include "cli/command.h"
 #include "cli/fit_files.h"
 #include "cli/fit_page.h"
+#include "cli/fit_parts.h"
 #include "cli/fit_publisher.h"
 #include "cli/report.h"
 #include "cli/threads.h"
@@ -30,11 +31,11 @@
 struct fit_options {
   struct general_options general;
   struct output_options output;
-  const char *rows, *capture, *holdout, *codes, *update, *device, *cpu_variant, *filter;
+  const char *rows, *capture, *holdout, *codes, *update, *minibatch, *device, *cpu_variant, *filter;
   idx atoms, top_s, rounds, directions, passes, threads, cosine_limit;
   int uncentered, resume;
   real holdout_share, rho, tolerance, max_seconds, relaxation, revive_share, twin_cosine;
-  gidx sweeps, seed, minibatch;
+  gidx sweeps, seed;
 };
 #define AT(member) offsetof(struct fit_options, member)
 
@@ -77,10 +78,11 @@ static const struct option_row fit_rows[] = {
     {"twin-cosine", OPTION_REAL, AT(twin_cosine), "0.95", 0.5, 1, NULL, "COSINE",
      "atoms are almost the same if their cosine is above this; then the one with fewer rows is "
      "replaced; 1: none is"},
-    {"minibatch", OPTION_LONG, AT(minibatch), "0", 0, 0x1p53, NULL, "ROWS",
+    {"minibatch", OPTION_TEXT, AT(minibatch), "auto", 0, 0, NULL, "ROWS",
      "hold so many of the fitted rows in memory at a time: a sweep is an update by one such part, "
-     "and earlier parts count less and less; 0: all of them, and where they do not fit the message "
-     "names a number that does"},
+     "and earlier parts count less and less; none or 0: all of them, and where they do not fit the "
+     "message names a number that does; auto: all where they fit, else that number, which the log "
+     "then says, and on which the atoms depend; with --update atoms none"},
     {"seed", OPTION_LONG, AT(seed), "0", 0, 0x1p53, NULL, "NUMBER",
      "another number draws another start, and other rows to hold out"},
 };
@@ -150,6 +152,8 @@ struct fit_job {
   struct rows_input rows, holdout;
   struct captured captured; /* with --capture */
   struct fit_task task;
+  struct fit_parts parts;
+  struct fit_options settled; /* the options, with what was left open */
   struct fit_sink sink;
   struct fit_result result;
   struct fit_files files;
@@ -187,7 +191,8 @@ static int inputs_open(struct fit_job *j)
   if (o->holdout) TRY(rows_inputs_disjoint(&j->holdout, "--holdout", &j->rows, "--rows"));
   CHECK(!o->relaxation || o->relaxation >= 1, ERR_USAGE,
         "'--relaxation' is %g: give 0, to leave it to fit, or 1 to 1.99", o->relaxation);
-  CHECK(!o->minibatch || strcmp(o->update, "atoms"), ERR_USAGE,
+  TRY(fit_parts_parse(&j->parts, o->minibatch));
+  CHECK(j->parts.rows <= 0 || strcmp(o->update, "atoms"), ERR_USAGE,
         "'--minibatch' has no '--update atoms'");
   return arena_alloc(&j->arena, &j->mean, j->rows.source.p, sizeof *j->mean);
 }
@@ -230,7 +235,6 @@ static void task_fill(struct fit_job *j)
                               .update = update_of(o->update),
                               .directions = o->directions,
                               .passes = o->passes,
-                              .minibatch = o->minibatch,
                               .beside = fit_publisher_bytes(o->atoms, j->rows.source.p),
                               .threads = threads_default(j->run, o->threads),
                               .device = o->device,
@@ -251,7 +255,7 @@ static void options_tell(const struct fit_job *j, char *out, size_t capacity)
            t->k, o->top_s, t->rounds, o->codes, o->rho, o->uncentered,
            o->holdout ? 0 : o->holdout_share, (long long)o->seed, o->revive_share, o->twin_cosine,
            t->relaxation, joint ? "joint" : "atoms", joint ? "passes" : "directions",
-           joint ? t->passes : t->directions, (long long)o->minibatch);
+           joint ? t->passes : t->directions, (long long)t->minibatch);
 }
 
 /* Begin run.json: of a run that goes on with another it has that one's lines.  Rank 0. */
@@ -261,6 +265,7 @@ static int page_open(struct fit_job *j)
   *p = (struct fit_page){.run = j->run,
                          .task = &j->task,
                          .result = &j->result,
+                         .parts = &j->parts,
                          .rows = j->o->rows ? j->o->rows : j->o->capture,
                          .holdout = j->o->holdout,
                          .first = -1};
@@ -270,12 +275,25 @@ static int page_open(struct fit_job *j)
   return fit_page_take(p, j->task.start, fit_best(j->task.start->lines, p->first));
 }
 
+/* What was settled is what used.in repeats. */
+static int parts_settle(struct fit_job *j, gidx earlier)
+{
+  TRY(fit_parts_settle(&j->parts, &j->task, &j->run->comm, earlier));
+  j->settled = *j->o;
+  j->settled.minibatch = j->parts.text;
+  j->run->options = &j->settled;
+  return OK;
+}
+
 static int places_open(struct fit_job *j)
 {
   const struct run_inputs inputs = {.rows = &j->rows,
                                     .holdout = j->o->holdout ? &j->holdout : NULL};
   struct fit_files *files = &j->files;
   struct fit_task *t = &j->task;
+  gidx earlier;
+  TRY(fit_files_claim(files, j->run, &j->o->output, j->o->resume, &earlier));
+  TRY(parts_settle(j, earlier));
   t->update = fit_update_choose(t, (idx)imin(t->top_s, t->k));
   files->k = t->k;
   files->p = j->rows.source.p;
@@ -291,6 +309,7 @@ static int places_open(struct fit_job *j)
   if (j->run->comm.rank == 0 && files->has_start)
     log_info("resume  after sweep %lld of '%s'", (long long)files->start.sweep,
              files->dictionary.shown);
+  if (j->run->comm.rank == 0) fit_parts_log(&j->parts);
   if (j->run->comm.rank == 0)
     log_info("update  %s", t->update == UPDATE_JOINT
                                ? "joint: all atoms at once, by the normal equations"
@@ -484,6 +503,7 @@ static void job_free(struct fit_job *j)
   if (j->o->holdout) rows_input_close(&j->holdout);
   fit_files_free(&j->files);
   fit_page_free(&j->page);
+  j->run->options = j->o;
   arena_free(&j->arena);
   free(j);
 }

@@ -2,6 +2,7 @@
  * Rank 0 reads and writes; what a resumed run goes on from is sent to all ranks. */
 #include "cli/fit_files.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -143,13 +144,36 @@ static int resume_look(struct fit_files *f, struct found *out)
   return found_read(f, &d, &d, out);
 }
 
-static int places_find(struct fit_files *f, const struct output_options *output, int resume,
-                       struct found *found)
+/* The number after a name in what a record says; -1: it does not say. */
+static gidx option_of(const char *options, const char *name)
 {
-  const char *place = output->output;
+  const char *at = strstr(options, name);
+  return at ? strtoll(at + strlen(name), NULL, 10) : -1;
+}
+
+static int places_claim(struct fit_files *f, const char *place, int resume, gidx *minibatch)
+{
+  struct former former = {0};
   TRY(output_place(&f->dictionary, place, "dictionary.h5", 1));
   TRY(output_place(&f->supports, place, "supports.h5", 1));
   TRY(output_place(&f->state, place, "state.h5", 1));
+  if (resume) TRY(former_look(f, f->dictionary.file, &former));
+  if (former.there) *minibatch = option_of(former.record.options, " minibatch=");
+  return OK;
+}
+
+int fit_files_claim(struct fit_files *f, struct run *run, const struct output_options *output,
+                    int resume, gidx *minibatch)
+{
+  struct comm *c = &run->comm;
+  *minibatch = -1;
+  TRY(comm_agree(c, c->rank ? OK : places_claim(f, output->output, resume, minibatch)));
+  return comm_broadcast(c, minibatch, 1, sizeof *minibatch);
+}
+
+static int places_find(struct fit_files *f, const struct output_options *output, int resume,
+                       struct found *found)
+{
   if (resume) TRY(resume_look(f, found));
   if (found->there) return OK;
   TRY(output_check_free(f->dictionary.file, output->force));

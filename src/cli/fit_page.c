@@ -66,6 +66,8 @@ static void task_tell(const struct fit_page *p, struct json *j)
   json_long(j, "rounds", t->rounds);
   json_text(j, "codes", t->nonnegative ? "nonnegative" : "signed");
   json_text(j, "update", t->update == UPDATE_JOINT ? "joint" : "atoms");
+  json_long(j, "minibatch", t->minibatch);
+  json_text(j, "minibatch_from", p->parts->from);
 }
 
 /* Of sweeps of an earlier run the files know neither moves nor times. */

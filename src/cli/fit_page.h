@@ -8,12 +8,14 @@
 #include "base/memory.h"
 #include "cli/command.h"
 #include "encode/encode.h"
+#include "cli/fit_parts.h"
 #include "fit/fit.h"
 
 struct fit_page {
   const struct run *run; /* borrowed, as are the next; filled in by the caller */
   const struct fit_task *task;
-  const struct fit_result *result;     /* as far as it is known */
+  const struct fit_result *result; /* as far as it is known */
+  const struct fit_parts *parts;
   const char *rows, *holdout;          /* names of the inputs; holdout may be NULL */
   double seconds;                      /* since the fit began */
   const struct encode_result *encoded; /* of all rows; NULL until the fit has ended */

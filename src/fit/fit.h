@@ -137,6 +137,13 @@ gidx fit_best(const struct fit_line *lines, gidx sweep);
  * few rows for the atoms or for what is to be held out, or rows of different columns. */
 int fit_task_check(const struct fit_task *task);
 
+/* For a task without a minibatch: *rows <- 0 where the memory of every rank and GPU holds all rows,
+ * and else of a part that it does hold, of a ladder that makes machines agree often (N.21);
+ * why[capacity] <- what was short.  0 also where no part fits, or the update has none: then
+ * fit_run() says so.  The atoms depend on the choice.  Collective. */
+int fit_parts_choose(const struct fit_task *task, struct comm *c, gidx *rows, char *why,
+                     size_t capacity);
+
 /* Collective; the same status on every rank.  ERR_INPUT: what fit_task_check(), seed_run() and
  * refit_state_load() refuse, rows to judge by that do not vary, or a start that does not fit the
  * rows. */

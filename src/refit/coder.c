@@ -159,6 +159,37 @@ int coder_bytes(const struct coder_shape *shape, gidx n, gidx *bytes)
   return OK;
 }
 
+/* Count the arrays of n rows. */
+static int rows_count(struct coder *w, gidx n)
+{
+  struct coded rows = {.n = (idx)imin(n, INT32_MAX)};
+  gidx list = (gidx)w->shape.s * (gidx)sizeof(idx);
+  TRY(buffer_wrap(&w->device, &rows.x, NULL, n * w->shape.p * (gidx)sizeof(float)));
+  TRY(buffer_wrap(&w->device, &rows.atoms, NULL, n * list));
+  TRY(buffer_wrap(&w->device, &rows.score, NULL, n * list));
+  return coded_alloc(w, &rows);
+}
+
+int coder_device_dry(const struct coder_shape *shape, gidx n, gidx held, struct device *dev)
+{
+  struct coder w = {.shape = *shape};
+  struct device_options options = options_of(shape);
+  gidx forms;
+  device_open_dry(&w.device, &options, &forms);
+  TRY(pieces_alloc(&w));
+  TRY(rows_count(&w, n));
+  TRY(rows_count(&w, held));
+  TRY(buffer_wrap(&w.device, &w.atoms, NULL, table_bytes(shape)));
+  *dev = w.device;
+  return OK;
+}
+
+int coder_device_memory(const struct coder_shape *shape, int local_size, gidx *bytes)
+{
+  struct device_options options = options_of(shape);
+  return device_memory(&options, local_size, bytes);
+}
+
 /* Some of the rows in work. */
 struct piece {
   idx first, n;

@@ -87,4 +87,11 @@ int coded_metrics(const struct coded *rows, struct comm *c, real tss, struct met
 /* *bytes <- what a coder and n rows take of the host's memory, run dry. */
 int coder_bytes(const struct coder_shape *shape, gidx n, gidx *bytes);
 
+/* *dev <- a dry device (device.h) that has counted what a coder takes with rows in two structs of n
+ * and held rows, and at least with its dictionary. */
+int coder_device_dry(const struct coder_shape *shape, gidx n, gidx held, struct device *dev);
+
+/* device_memory() for a coder of this shape. */
+int coder_device_memory(const struct coder_shape *shape, int local_size, gidx *bytes);
+
 #endif

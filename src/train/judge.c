@@ -1,33 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Rows are read once; a few of them at a time pass the encoder's matrix. */
+ * Rows are read once and stay with the device, to which the encoder's matrix goes each time; what
+ * it finds comes back, and a CPU says how good that is. */
 #include "train/judge.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/num.h"
 #include "base/status.h"
-#include "base/sums.h"
-#include "base/team.h"
-#include "model/codes.h"
-#include "model/encoder.h"
+#include "device/codes.h"
+#include "device/encoder.h"
+#include "device/route.h"
 #include "model/identity.h"
 #include "refit/state.h"
 #include "refit/sums.h"
-
-struct judge_work {      /* of a thread */
-  float *scores;         /* [SCORE_ROWS][scores_width()] */
-  idx *support;          /* [s] */
-  float *codes;          /* [s] */
-  const float **vectors; /* [s] */
-};
-
-/* What threads share. */
-struct judging {
-  struct train_judge *j;
-  struct encoder encoder;
-  const float *atoms; /* [k][p] */
-};
 
 int train_judge_alloc(struct train_judge *j, struct arena *a)
 {
@@ -37,17 +25,69 @@ int train_judge_alloc(struct train_judge *j, struct arena *a)
   j->n = (idx)n;
   TRY(arena_alloc(a, &j->x, n * j->p, sizeof *j->x));
   TRY(arena_alloc(a, &j->quality, n, sizeof *j->quality));
-  TRY(arena_alloc(a, &j->bias, j->k, sizeof *j->bias));
-  TRY(scores_alloc(&j->matrix, a, j->k, j->p));
-  TRY(arena_alloc(a, &j->work, j->threads, sizeof *j->work));
-  for (int t = 0; t < j->threads; t++) {
-    struct judge_work none = {0}, *w = j->work ? &j->work[t] : &none; /* a dry arena has none */
-    TRY(arena_alloc(a, &w->scores, SCORE_ROWS * scores_width(&j->matrix), sizeof *w->scores));
-    TRY(arena_alloc(a, &w->support, j->s, sizeof *w->support));
-    TRY(arena_alloc(a, &w->codes, j->s, sizeof *w->codes));
-    TRY(arena_alloc(a, &w->vectors, j->s, sizeof *w->vectors));
+  TRY(arena_alloc(a, &j->start, n + 1, sizeof *j->start));
+  TRY(arena_alloc(a, &j->lengths, n, sizeof *j->lengths));
+  return arena_alloc(a, &j->bias, j->k, sizeof *j->bias);
+}
+
+static struct device_options options_of(const struct train_judge *j, const char *kind)
+{
+  return (struct device_options){.p = j->p,
+                                 .d = 1,
+                                 .max_atoms = j->k,
+                                 .threads = j->threads,
+                                 .variant = j->variant,
+                                 .kind = kind,
+                                 .top_k = 1,
+                                 .route_rows = j->n,
+                                 .encoder = 1,
+                                 .local_rank = j->c->local_rank,
+                                 .kernels = j->kernels};
+}
+
+gidx train_judge_beside(const struct train_judge *j, const char *kind)
+{
+  struct device_options options = options_of(j, kind);
+  struct device dry;
+  gidx forms, entries = (gidx)j->n * j->s * 12;
+  if (j->n == 0) return 0;
+  device_open_dry(&dry, &options, &forms);
+  return entries + (device_is_gpu(&dry) ? 0 : entries + forms);
+}
+
+static int device_begin(struct train_judge *j, const char *kind)
+{
+  struct device_options options = options_of(j, kind);
+  gidx bytes = (gidx)j->n * j->p * (gidx)sizeof *j->x;
+  TRY(device_open(&j->device, &options));
+  return buffer_wrap(&j->device, &j->all, j->x, bytes);
+}
+
+int train_judge_open(struct train_judge *j, const char *kind)
+{
+  struct device_options host = options_of(j, "cpu");
+  int is_gpu = strcmp(kind, "cuda") == 0;
+  if (j->n == 0) return OK;
+  int status = device_begin(j, kind);
+  if (status == ERR_MEMORY && is_gpu) {
+    log_rank("held-out rows are judged by the CPU: %s", status_message());
+    status_clear();
+    j->all = (struct buffer){0};
+    device_close(&j->device);
+    status = device_begin(j, "cpu");
+    is_gpu = 0;
   }
-  return OK;
+  TRY(status);
+  host.encoder = host.max_atoms = 0;
+  return is_gpu ? device_open(&j->host, &host) : OK;
+}
+
+void train_judge_close(struct train_judge *j)
+{
+  buffer_free(&j->device, &j->all);
+  device_close(&j->device);
+  device_close(&j->host);
+  entries_free(&j->found);
 }
 
 int train_judge_read(struct train_judge *j, const real *mean)
@@ -62,35 +102,46 @@ int train_judge_read(struct train_judge *j, const real *mean)
   j->hash = content_hash((uint64_t)sum, j->rows->n, j->p, 1);
   TRY(refit_tss(c, j->rows->n, j->x, j->p, &j->tss));
   int varies = c->rank || j->tss > 0;
-  return comm_agree(c, varies
-                           ? OK
+  TRY(comm_agree(c, varies ? OK
                            : status_fail(ERR_INPUT, __FILE__, __LINE__,
                                          "the held-out rows of '%s' do not vary: their explained "
                                          "variance is not defined",
-                                         j->rows->name));
+                                         j->rows->name)));
+  gidx bytes = (gidx)j->n * j->p * (gidx)sizeof *j->x;
+  return comm_agree(c, j->n ? device_put(&j->device, &j->all, 0, bytes) : OK);
 }
 
-static void row_judge(const struct judging *g, struct judge_work *w, float *scores, idx row)
+/* The codes of own rows. */
+static int codes_find(struct train_judge *j, const float *weights, int *finite)
 {
-  struct train_judge *j = g->j;
-  encoder_finish(&g->encoder, scores);
-  idx n = encoder_select(&g->encoder, scores, w->support, w->codes);
-  for (idx i = 0; i < n; i++) w->vectors[i] = g->atoms + (gidx)w->support[i] * j->p;
-  j->quality[row] = quality_reference(j->x + (gidx)row * j->p, w->vectors, n, 1, j->p, w->codes);
+  const struct encoder encoder = {
+      .kind = ENCODER_TOPK, .k = j->k, .p = j->p, .top = j->s, .centered = 1, .bias = j->bias};
+  struct encoder_job job = {
+      .encoder = &encoder, .rows = &j->all, .n = j->n, .lengths = j->lengths, .found = &j->found};
+  TRY(device_forget(&j->device));
+  TRY(device_put_tile(&j->device, weights, j->k, 0));
+  TRY(device_encoder(&j->device, &job));
+  *finite = job.bad.row < 0;
+  for (idx i = 0; i < j->n && *finite; i++) j->start[i + 1] = j->start[i] + j->lengths[i];
+  return OK;
 }
 
-static void share_judge(void *self, gidx thread)
+/* How good the codes of own rows are: nothing is known where a score is no number. */
+static int rows_judge(struct train_judge *j, const struct train_state *state)
 {
-  const struct judging *g = self;
-  struct train_judge *j = g->j;
-  struct judge_work *w = &j->work[thread];
-  gidx end = (thread + 1) * j->n / j->threads;
-  for (gidx first = thread * j->n / j->threads; first < end; first += SCORE_ROWS) {
-    idx n = (idx)imin(end - first, SCORE_ROWS);
-    scores_products(&j->matrix, j->x + first * j->p, n, w->scores);
-    for (idx r = 0; r < n; r++)
-      row_judge(g, w, w->scores + r * scores_width(&j->matrix), (idx)(first + r));
-  }
+  int finite = 0;
+  if (j->n == 0) return OK;
+  TRY(codes_find(j, state->w[TRAIN_ENCODER], &finite));
+  for (idx i = 0; i < j->n && !finite; i++) j->quality[i].error = nan_canonical();
+  if (!finite) return OK;
+  struct quality_job job = {.n = j->n,
+                            .rows = j->x,
+                            .atoms = state->w[TRAIN_DECODER],
+                            .start = j->start,
+                            .support = j->found.atoms,
+                            .codes = j->found.codes,
+                            .quality = j->quality};
+  return device_quality(j->host.backend ? &j->host : &j->device, &job);
 }
 
 int train_judge_run(struct train_judge *j, const struct train_state *state, int scale,
@@ -99,16 +150,10 @@ int train_judge_run(struct train_judge *j, const struct train_state *state, int 
   *explained = nan_canonical();
   if (j->rows->n == 0) return OK;
   for (idx a = 0; a < j->k; a++) j->bias[a] = ldexpf(state->w[TRAIN_BIAS][a], -scale);
-  struct judging g = {
-      .j = j,
-      .encoder =
-          {.kind = ENCODER_TOPK, .k = j->k, .p = j->p, .top = j->s, .centered = 1, .bias = j->bias},
-      .atoms = state->w[TRAIN_DECODER]};
-  scores_put(&j->matrix, state->w[TRAIN_ENCODER], 0, j->k);
-  team_run(j->threads, j->threads, share_judge, &g);
+  TRY(comm_agree_at(j->c, rows_judge(j, state), j->first));
   struct coded coded = {.n = j->n, .first = j->first, .quality = {.host = j->quality}};
   struct metrics m = {.n = j->rows->n, .p = j->p};
   TRY(coded_metrics(&coded, j->c, j->tss, &m));
-  if (j->c->rank == 0) *explained = m.explained_variance;
+  if (j->c->rank == 0) *explained = isnan(m.explained_variance) ? *explained : m.explained_variance;
   return comm_broadcast(j->c, explained, 1, sizeof *explained);
 }

@@ -104,8 +104,14 @@ static int arrays_alloc(struct train *j)
   j->batches.c = j->c;
   j->batches.rows = &j->fitted;
   TRY(batches_alloc(&j->batches, a, t->seed));
-  j->judge = (struct train_judge){
-      .c = j->c, .rows = &j->held, .k = k, .p = p, .s = j->sizes.s, .threads = t->threads};
+  j->judge = (struct train_judge){.c = j->c,
+                                  .rows = &j->held,
+                                  .k = k,
+                                  .p = p,
+                                  .s = j->sizes.s,
+                                  .threads = t->threads,
+                                  .variant = t->variant,
+                                  .kernels = t->kernels};
   TRY(train_judge_alloc(&j->judge, a));
   return OK;
 }
@@ -155,7 +161,9 @@ static int memory_check(struct train *j)
   j->arena = (struct arena){.is_dry = 1};
   TRY(arrays_alloc(j));
   TRY(stepper_count(j, j->device.kind, &steps, &gpu));
-  gidx bytes = (gidx)j->arena.bytes + steps + cpu_triad_bytes(t->threads, j->sizes.p) + t->beside;
+  gidx judge = train_judge_beside(&j->judge, j->device.kind);
+  gidx bytes =
+      (gidx)j->arena.bytes + steps + judge + cpu_triad_bytes(t->threads, j->sizes.p) + t->beside;
   j->arena = (struct arena){0};
   CHECK(bytes <= present, ERR_MEMORY,
         "training takes %.1f MB a rank, and %.1f MB are left: lower --atoms or --batch, or use "
@@ -376,6 +384,9 @@ static int state_open(struct train *j)
 {
   const struct train_task *t = j->task;
   TRY(unit_find(j));
+  /* On a GPU it takes what all ranks' steps left. */
+  TRY(comm_agree(j->c, train_judge_open(&j->judge, j->device.kind)));
+  j->result->phases[TRAIN_JUDGE].device = j->judge.device.kind;
   TRY(batches_hash(&j->batches, &j->rows_hash));
   TRY(mean_find(j));
   TRY(train_judge_read(&j->judge, j->mean));
@@ -423,6 +434,7 @@ int train_run(const struct train_task *task, struct comm *c, const struct train_
         (uint64_t)(2 * i + 1) *
         fingerprint(j->state.w[i], train_numbers(j->sizes.k, j->sizes.p, i), sizeof(float), 0);
   batches_close(&j->batches);
+  train_judge_close(&j->judge);
   stepper_close(&j->stepper);
   device_close(&j->device);
   split_free(&j->split);

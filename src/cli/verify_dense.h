@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * sagitta verify --dense: the sparse side of training has the bits of dense products with zeros in
+ * the other places (N.42).
+ *
+ * Floor: cli.  Not collective. */
+#ifndef CLI_VERIFY_DENSE_H
+#define CLI_VERIFY_DENSE_H
+
+#include <stdio.h>
+
+#include "base/options.h"
+#include "base/types.h"
+
+struct json;
+
+struct verify_dense_options {
+  int dense;
+  const char *rows, *device, *cpu_variant, *kernels;
+  idx threads;
+};
+enum { VERIFY_DENSE_ROWS = 6 };
+extern const struct option_row verify_dense_rows[VERIFY_DENSE_ROWS];
+
+/* Compare on the codes and atoms of a folder with supports.h5 and dictionary.h5, or on built-in
+ * ones where it is NULL; lines go to out unless that is NULL, entries to the object that is open
+ * unless json is NULL.  *equal <- no number differs.  ERR_INPUT: codes that are none, or frames. */
+int verify_dense(const struct verify_dense_options *o, const char *folder, FILE *out,
+                 struct json *json, int *equal);
+
+#endif

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Claim: verify --dense compares the sparse side of training with dense products, bit for bit, on
+shapes of its own and on the codes of a fit and of an encoder, with any threads and instructions;
+what has no such side is refused."""
+import json
+import os
+import tempfile
+
+import h5py
+import numpy as np
+
+from tap import claim, done_testing, fails, gpu_present, need, ok, sagitta
+
+VARIANTS = ("baseline", "avx2", "avx512vl", "avx512")
+N, P, K, S = 1400, 24, 60, 5
+
+
+def page_of(*words, code=0):
+    done = sagitta("verify", "--dense", "--json", *words)
+    need(done, f"verify --dense {words}", code)
+    return json.loads(done.stdout)
+
+
+def outputs_of(case):
+    return {o["operation"]: o["outputs"] for o in case["operations"]}
+
+
+def entries_of(folder):
+    with h5py.File(f"{folder}/supports.h5") as f:
+        return len(f["supports/indices"])
+
+
+@claim("built-in shapes, by any threads and instructions")
+def check_built_in():
+    plain = sagitta("verify", "--dense")
+    need(plain, "built-in shapes")
+    lines = plain.stdout.splitlines()
+    told = [line.split(None, 1)[0] for line in lines[1:5]]
+    ok(told == ["dense", "forward", "back", "gradient"] and
+       all(" 0 of " in l for l in lines if l.split()[0] in told[1:]), plain.stdout[:400])
+    for words in [("--threads", 1), ("--threads", 5)] + [("--cpu-variant", v) for v in VARIANTS]:
+        probe = sagitta("verify", "--dense", "--json", *words)
+        if probe.returncode == 69:
+            continue
+        page = page_of(*words)
+        ok(page["equal"] and len(page["dense"]) >= 8 and page["device"] == "cpu" and
+           all(o["differ"] == 0 < o["outputs"] for c in page["dense"] for o in c["operations"]),
+           f"{words}: {page}")
+        rows = {c["rows"] for c in page["dense"]}
+        ok({1024, 1025} <= rows and max(rows) > 2048, f"rows around chunks of gradients {rows}")
+    quiet = sagitta("verify", "--dense", "--quiet")
+    ok(quiet.returncode == 0 and not quiet.stdout, f"--quiet: {quiet.stdout[:200]}")
+
+
+@claim("the codes of a fit, signed and not, and of an encoder, with the rows and without")
+def check_folders(at):
+    rows = np.random.default_rng(3).standard_normal((N, P)).astype("f4")
+    np.save(at("rows.npy"), rows)
+    common = ["--rows", at("rows.npy"), "--top-s", S]
+    for kind in "signed", "nonnegative":
+        need(sagitta("fit", *common, "--atoms", K, "--codes", kind, "--sweeps", 2, "--output",
+                     at(kind)), kind)
+    need(sagitta("train", *common, "--atoms", K, "--batch", 256, "--steps", 3, "--output",
+                 at("sae")), "train")
+    need(sagitta("encode", "--rows", at("rows.npy"), "--encoder", at("sae"), "--output",
+                 at("coded")), "encode --encoder")
+    # A folder of an encoder's codes has its dictionary elsewhere.
+    os.link(at("sae", "dictionary.h5"), at("coded", "dictionary.h5"))
+    for name in "signed", "nonnegative", "coded":
+        for words in [], ["--rows", at("rows.npy")]:
+            page = page_of(at(name), *words)
+            case, entries = page["dense"][0], entries_of(at(name))
+            ok(page["equal"] and len(page["dense"]) == 1 and case["rows"] == N and
+               case["codes"] == entries and outputs_of(case) ==
+               {"forward": N * P, "back": entries, "gradient": K * P}, f"{name} {words}: {page}")
+
+
+@claim("what has no sparse side, or other shapes, is refused")
+def check_refused(at):
+    fails(sagitta("verify"), 2, ["give a FILE, or '--dense'"], "nothing")
+    fails(sagitta("verify", at("signed"), "--rows", at("rows.npy")), 2, ["--dense"], "rows alone")
+    fails(sagitta("verify", "--dense", "--rows", at("rows.npy")), 2, ["name it"], "no folder")
+    fails(sagitta("verify", "--dense", at("signed", "supports.h5")), 2, ["is a file"], "a file")
+    np.save(at("few.npy"), np.ones((7, P), "f4"))
+    fails(sagitta("verify", "--dense", at("signed"), "--rows", at("few.npy")), 65,
+          ["7 rows", f"{N} rows"], "other rows")
+    need(sagitta("route", "--rows", at("rows.npy"), "--dictionary", at("signed"), "--top-s", 3,
+                 "--output", at("routed")), "route")
+    os.link(at("signed", "dictionary.h5"), at("routed", "dictionary.h5"))
+    fails(sagitta("verify", "--dense", at("routed")), 65, ["scores, not codes"], "scores")
+
+
+@claim("a GPU has the same")
+def check_gpu(at):
+    if not gpu_present():
+        return
+    for words in [], [at("signed"), "--rows", at("rows.npy")]:
+        page = page_of("--device", "cuda", *words)
+        ok(page["equal"] and page["device"] == "cuda", f"{words}: {page}")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        def at(*names):
+            return os.path.join(folder, *names)
+
+        check_built_in()
+        check_folders(at)
+        check_refused(at)
+        check_gpu(at)
+    done_testing()
+
+
+main()
