@@ -11,7 +11,7 @@ import h5py
 import numpy as np
 
 from seal import reseal, wrong_seals
-from tap import claim, done_testing, fails, need, ok, sagitta, same
+from tap import claim, done_testing, fails, gpu_present, need, ok, sagitta, same
 
 SEQUENCES = [(5, 5), (130, 130), (1, 1), (0, 7), (64, 200), (40, 1200), (3, 2)]
 H, H_KV, D, DV, K, S = 6, 2, 24, 20, 40, 4
@@ -261,6 +261,32 @@ def check_partition(p):
             same(one, paged, f"blocks of {size}")
 
 
+@claim("a GPU gives the same bytes, and without one a sentence says so")
+def check_gpu(p):
+    path = capture(p.at("c.h5"))
+    codes = p.encode(path, "codes")
+    if not gpu_present():
+        fails(p.run(path, codes, "g.h5", "--device", "cuda"), 69, ["CUDA"], "there is none")
+        one = p.attribute(path, codes, "one.h5", "--device", "cpu")
+        same(one, p.attribute(path, codes, "more.h5", "--device", "auto"), "auto")
+        return
+    for facts in ({}, {"causal": 0}, {"window": 70}, {"softcap": 2.0, "scale": 0.4}):
+        for paged in 0, 16, 24:
+            path = pool(p.at("p.h5"), paged, **facts) if paged else capture(p.at("c.h5"), **facts)
+            codes = p.encode(path, "codes", "--center", "--device", "cpu")
+            one = p.attribute(path, codes, "one.h5", "--device", "cpu")
+            for ranks, words in ((0, ()), (2, ("--block", 50))):
+                done = p.run(path, codes, "more.h5", "--device", "cuda", *words, ranks=ranks)
+                need(done, f"{facts} {paged}")
+                ok("device=cuda" in done.stderr, f"{facts} {paged}: it was a GPU")
+                same(one, p.at("more.h5"), f"{facts} {paged} {ranks}")
+    ragged = csr_write(p.at("ragged.h5"), RANDOM.integers(0, 30, len(Q)))
+    for top in 1, 3, 200:
+        one = p.attribute(path, ragged, "one.h5", "--device", "cpu", "--top", top)
+        two = p.attribute(path, ragged, "two.h5", "--device", "cuda", "--top", top)
+        same(one, two, f"rows of any length, top {top}")
+
+
 def csr_write(path, lengths, k=K, seed=2):
     """Supports of another program: rows of any length, no scores."""
     rng = np.random.default_rng(seed)
@@ -384,6 +410,7 @@ def main():
         check_scores(p)
         check_ties(p)
         check_partition(p)
+        check_gpu(p)
         check_shapes(p)
         check_fit(p)
         check_refused(p)

@@ -133,7 +133,8 @@ static void check_triad(enum kernel_name name)
     }
 }
 
-/* Attention: a form for heads, type, soft cap and, of few rows, their number. */
+/* Attention: a form for heads, type, soft cap and, of few rows, their number; and one that keeps
+ * its sums for attribution, which has a form too. */
 static void check_attention(enum kernel_name name)
 {
   static const struct {
@@ -153,6 +154,8 @@ static void check_attention(enum kernel_name name)
                                    .capped = uses[u].capped,
                                    .few = uses[u].few};
       check_form(name, architectures[a], &shape);
+      shape.sums = 1;
+      if (name != KERNEL_ATTRIBUTION && u % 3 == 0) check_form(name, architectures[a], &shape);
     }
 }
 
@@ -289,7 +292,8 @@ int main(void)
       check_product();
     else if (name == KERNEL_TRIAD_PRODUCT || name == KERNEL_TRIAD_GRADIENT)
       check_triad((enum kernel_name)name);
-    else if (name == KERNEL_ATTENTION_TILE || name == KERNEL_ATTENTION_FEW)
+    else if (name == KERNEL_ATTENTION_TILE || name == KERNEL_ATTENTION_FEW ||
+             name == KERNEL_ATTRIBUTION)
       check_attention((enum kernel_name)name);
     else
       check_kernel((enum kernel_name)name);
