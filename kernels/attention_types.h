@@ -58,6 +58,7 @@ struct attention_args {
   int *done;                     /* [tiles] tasks that have ended; zeros before and after */
   float *part_m, *part_l, *part; /* [parts], [parts][part_columns(dv)]; row by row, by shards */
   float *out, *lse;              /* [..][heads][dv], [..][heads] */
+  float *sum_m, *sum_l;          /* [..][heads], of forms with SUMS */
   int heads, kv_heads, group;
   int size, shift; /* cells of a block; position p is in entry (p magic / 2^31) >> shift */
   unsigned magic;

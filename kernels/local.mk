@@ -24,6 +24,7 @@ kernel_files = \
   %D%/train_scale.cu %D%/train_count.cu %D%/train_place.cu %D%/train_used.cu %D%/train_idle.cu \
   %D%/train_tangent.cu %D%/train_normalize.cu \
   %D%/attention_types.h %D%/functions.h %D%/walk.h %D%/attention_tile.cu %D%/attention_few.cu \
+  %D%/attribution_types.h %D%/attribution.cu \
   %D%/joint_types.h %D%/joint_add.cu %D%/pair.h \
   %D%/arrow.cu %D%/arrow_lanes.cu %D%/arrow_sum.cu %D%/arrow_border.cu %D%/arrow_step.cu \
   %D%/look.cu %D%/residual.cu %D%/step.cu %D%/step_types.h %D%/step_rows.h %D%/step_columns.h %D%/step_system.h

@@ -2,7 +2,7 @@
  * What both kernels of attention have: what a row sees, where a cell is, parts and their join.
  *
  * -D HEAD_D, HEAD_DV: columns of q and k, and of v; CELLS: CELLS_F32, CELLS_F16 or CELLS_BF16;
- *    CAPPED: scores go through tanh */
+ *    CAPPED: scores go through tanh; SUMS: the maximum and the sum of weights are kept */
 #ifndef WALK_H
 #define WALK_H
 
@@ -108,6 +108,9 @@ static __device__ inline void parts_join(const struct attention_args *a, const s
   float lse = __fmaf_rn(m, 0x1.62e430p-1f, log_any(l));
   if (!valid || lse != lse) lse = NOT_A_NUMBER;
   if (lane == 0) a->lse[row->at] = sees ? lse : MINUS_INFINITY;
+#if SUMS
+  if (lane == 0) a->sum_m[row->at] = m, a->sum_l[row->at] = l;
+#endif
 }
 
 /* After all threads of a block have stored the parts of a task: the last block of a tile joins its

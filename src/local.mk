@@ -63,7 +63,7 @@ libsagitta_a_SOURCES += \
   %D%/device/route.h %D%/device/encoder.h %D%/device/codes.h %D%/device/arrow.h %D%/device/refit.h \
   %D%/device/dense.h %D%/device/joint.h %D%/device/lanczos.h %D%/device/lanczos.c \
   %D%/device/attention.h %D%/device/cpu/attention_loops.h %D%/device/cpu/attention_body.h \
-  %D%/device/cpu/attention.c \
+  %D%/device/cpu/attention.c %D%/device/attribution.h %D%/device/cpu/attribution.c \
   %D%/device/normal.h %D%/device/steps.h %D%/device/cpu/normal_loops.h %D%/device/cpu/normal_body.h \
   %D%/device/cpu/normal.c \
   %D%/device/triad.h %D%/device/triad.c %D%/device/tensor.h %D%/device/tensor.c %D%/device/cpu/triad_loops.h %D%/device/cpu/triad_body.h \
@@ -190,7 +190,7 @@ libsagitta_a_SOURCES += \
   %D%/io/attributes.h %D%/io/attributes.c \
   %D%/io/check.h %D%/io/check.c %D%/io/verify.h %D%/io/verify.c \
   %D%/io/inspect.h %D%/io/inspect.c %D%/io/inspect_tell.h %D%/io/inspect_tell.c \
-  %D%/io/tokens.h %D%/io/tokens.c %D%/io/inspect_atom.h %D%/io/inspect_atom.c \
+  %D%/io/run_option.h %D%/io/run_option.c %D%/io/tokens.h %D%/io/tokens.c %D%/io/sources.h %D%/io/sources.c %D%/io/inspect_atom.h %D%/io/inspect_atom.c \
   %D%/io/inspect_npy.h %D%/io/inspect_npy.c %D%/io/diff.h %D%/io/diff.c \
   %D%/io/identity.h %D%/io/identity.c %D%/io/rows.h %D%/io/rows.c \
   %D%/io/dictionary.h %D%/io/dictionary.c %D%/io/mean.h %D%/io/mean.c \

@@ -12,6 +12,7 @@ check_PROGRAMS += \
   %D%/test_comm_verbs \
   %D%/test_cores \
   %D%/test_cuda_attention \
+  %D%/test_cuda_attribution \
   %D%/test_cuda_coder \
   %D%/test_cuda_arrow \
   %D%/test_cuda_codes \
@@ -147,7 +148,7 @@ check-emulated:
 	$(MAKE) check TESTS='$(EMULATED_TESTS)'
 .PHONY: check-emulated
 EXTRA_DIST += %D%/exchange %D%/exchange_files.py
-EXTRA_DIST += %D%/attention_data.h %D%/variants.h %D%/device_how.h %D%/device_route.h %D%/device_codes.h \
+EXTRA_DIST += %D%/attention_data.h %D%/attend_problem.h %D%/variants.h %D%/device_how.h %D%/device_route.h %D%/device_codes.h \
   %D%/device_coder.h %D%/device_encoder.h %D%/device_dense.h %D%/device_joint.h %D%/device_normal.h \
   %D%/device_triad.h %D%/triad_case.h %D%/train_cases.h \
   %D%/device_steps.h %D%/shard_files.py \

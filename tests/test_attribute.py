@@ -3,15 +3,19 @@
 NumPy finds, for every kind of attention and capture, and the same bytes on any number of ranks;
 the sum of all contributions is the routed score and the mean's share; and inputs that do not
 belong together are refused, with what to give instead."""
+import json
 import os
+import re
 import shutil
+import subprocess
+import sys
 import tempfile
 
 import h5py
 import numpy as np
 
 from seal import reseal, wrong_seals
-from tap import claim, done_testing, fails, need, ok, sagitta, same
+from tap import (SOURCE, claim, done_testing, fails, gpu_present, need, ok, sagitta, same)
 
 SEQUENCES = [(5, 5), (130, 130), (1, 1), (0, 7), (64, 200), (40, 1200), (3, 2)]
 H, H_KV, D, DV, K, S = 6, 2, 24, 20, 40, 4
@@ -261,6 +265,32 @@ def check_partition(p):
             same(one, paged, f"blocks of {size}")
 
 
+@claim("a GPU gives the same bytes, and without one a sentence says so")
+def check_gpu(p):
+    path = capture(p.at("c.h5"))
+    codes = p.encode(path, "codes")
+    if not gpu_present():
+        fails(p.run(path, codes, "g.h5", "--device", "cuda"), 69, ["CUDA"], "there is none")
+        one = p.attribute(path, codes, "one.h5", "--device", "cpu")
+        same(one, p.attribute(path, codes, "more.h5", "--device", "auto"), "auto")
+        return
+    for facts in ({}, {"causal": 0}, {"window": 70}, {"softcap": 2.0, "scale": 0.4}):
+        for paged in 0, 16, 24:
+            path = pool(p.at("p.h5"), paged, **facts) if paged else capture(p.at("c.h5"), **facts)
+            codes = p.encode(path, "codes", "--center", "--device", "cpu")
+            one = p.attribute(path, codes, "one.h5", "--device", "cpu")
+            for ranks, words in ((0, ()), (2, ("--block", 50))):
+                done = p.run(path, codes, "more.h5", "--device", "cuda", *words, ranks=ranks)
+                need(done, f"{facts} {paged}")
+                ok("device=cuda" in done.stderr, f"{facts} {paged}: it was a GPU")
+                same(one, p.at("more.h5"), f"{facts} {paged} {ranks}")
+    ragged = csr_write(p.at("ragged.h5"), RANDOM.integers(0, 30, len(Q)))
+    for top in 1, 3, 200:
+        one = p.attribute(path, ragged, "one.h5", "--device", "cpu", "--top", top)
+        two = p.attribute(path, ragged, "two.h5", "--device", "cuda", "--top", top)
+        same(one, two, f"rows of any length, top {top}")
+
+
 def csr_write(path, lengths, k=K, seed=2):
     """Supports of another program: rows of any length, no scores."""
     rng = np.random.default_rng(seed)
@@ -313,6 +343,161 @@ def check_shapes(p):
                  "--top-s", S, "--output", p.at("norm"), "--force"), "encode --normalize")
     p.attribute(path, p.at("norm"), "n.h5", "--normalize", dictionary="scaled.npy")
     fails(p.run(path, p.at("norm"), "n.h5", dictionary="scaled.npy"), 65, ["norm 3"], "norms")
+
+
+def tokened(path):
+    """A capture with a token for each position; (path, tokens)."""
+    token = np.random.default_rng(4).integers(0, 40, KV_START[-1]).astype("i4")
+    with h5py.File(capture(path), "r+") as f:
+        f["token"] = token
+    return path, token
+
+
+def told_differ(p, found, token, atom, strongest, count=4):
+    """What is said of an atom's strongest rows that attribution.h5 and the capture do not say."""
+    with h5py.File(p.at("codes/supports.h5")) as f:
+        g = f["supports"]
+        atoms, indptr = np.split(g["indices"][:], g["indptr"][1:-1]), g["indptr"][:]
+    bad = []
+    for entry in strongest:
+        row = entry["row"]
+        pair = indptr[row] + int(np.flatnonzero(atoms[row] == atom)[0])
+        s = int(found.sequence[row])
+        part = slice(found.indptr[pair], min(found.indptr[pair + 1], found.indptr[pair] + count))
+        want = [(int(i) // H, int(i) % H) for i in found.indices[part]]
+        at = row - Q_START[s] + SEQUENCES[s][1] - SEQUENCES[s][0]
+        good = (entry["sequence"] == s and np.isclose(entry["sum"], found.sum[pair], rtol=1e-4) and
+                [(e["position"], e["head"]) for e in entry["sources"]] == want and
+                np.allclose([e["contribution"] for e in entry["sources"]], found.data[part],
+                            rtol=1e-4))
+        if token is None:
+            good &= not any("token" in e for e in entry["sources"])
+        else:
+            own = token[KV_START[s]:KV_START[s + 1]]
+            good &= [e["token"] for e in entry["sources"]] == [str(own[j]) for j, _ in want]
+            good &= at < 0 or f"[{own[at]}]" in entry["tokens"]
+        if not good:
+            bad.append(entry)
+    return bad
+
+
+def sources_told(p, found, token, atom, count, page):
+    """The same of a page of inspect, which has eight tokens on each side of a row."""
+    bad = told_differ(p, found, token, atom, page["strongest"], count)
+    for entry in page["strongest"] if token is not None else []:
+        s = int(found.sequence[entry["row"]])
+        at = entry["row"] - Q_START[s] + SEQUENCES[s][1] - SEQUENCES[s][0]
+        near = token[KV_START[s] + max(at - 8, 0):min(KV_START[s] + at + 9, KV_START[s + 1])]
+        said = entry.get("tokens", "").replace("[", "").replace("]", "").split()
+        if at >= 0 and said != [str(t) for t in near]:
+            bad.append(entry)
+    ok(page["strongest"] and not bad, f"atom {atom}: {str(bad)[:600]}")
+
+
+@claim("inspect --atom shows where the scores of an atom's strongest rows come from")
+def check_inspect(p):
+    path, token = tokened(p.at("told.h5"))
+    codes = p.encode(path, "codes", "--center")
+    shutil.copy(p.at("dictionary.h5"), codes)
+
+    def page(atom, *words):
+        done = sagitta("inspect", codes, "--atom", atom, *words, "--json")
+        need(done, f"inspect {atom} {words}")
+        return json.loads(done.stdout), done.stderr
+
+    ok("sources" not in page(3)[0]["strongest"][0], "without attribution.h5 there are none")
+    found = Result(p.attribute(path, codes, "codes/attribution.h5", "--top", 7))
+    for atom, words, count in ((3, (), 4), (11, ("--sources", 7, "--top", 30), 7), (39, (), 4)):
+        sources_told(p, found, token, atom, count, page(atom, *words)[0])
+    with open(p.at("words.txt"), "w", encoding="utf-8") as f:
+        f.write("".join(f"w{i}\n" for i in range(40)))
+    words = ("--atom", 3, "--top", 3, "--vocabulary", p.at("words.txt"))
+    text = sagitta("inspect", codes, *words)
+    need(text, "a page")
+    first = page(3, "--top", 3)[0]["strongest"][0]
+    lines = text.stdout.splitlines()
+    at = next(i for i, line in enumerate(lines) if line.split()[:1] == [str(first["row"])])
+    source = first["sources"][0]
+    ok(f"sequence {first['sequence']}" in lines[at + 1] and "all contributions" in lines[at + 1] and
+       f"position {source['position']}, head {source['head']}: w{source['token']}" in lines[at + 2]
+       and f"{source['contribution']:.6g}" in lines[at + 2], f"{lines[at:at + 3]}")
+    os.rename(path, p.at("moved.h5"))
+    plain, said = page(3)
+    ok("no tokens of sources are shown" in said and "--capture" in said, said)
+    sources_told(p, found, None, 3, 4, plain)
+    sources_told(p, found, token, 3, 4, page(3, "--capture", p.at("moved.h5"))[0])
+    shutil.copytree(codes, p.at("other"))
+    p.encode(p.at("moved.h5"), "codes", "--center", "--rounds", 2)
+    stale, said = page(3)
+    ok("no sources are shown" in said and "other supports" in said and
+       "sources" not in stale["strongest"][0], said)
+    for words, said in ((("--attribution", p.at("other")), "is of other supports"),
+                        (("--attribution", f"{codes}/supports.h5"), "has no '/attribution'"),
+                        (("--attribution", p.at("none.h5.not")), "cannot open")):
+        done = sagitta("inspect", codes, "--atom", 3, *words)
+        fails(done, 74 if "cannot" in said else 65, [said], f"{words}")
+    os.remove(f"{codes}/attribution.h5")
+    fails(sagitta("inspect", codes, "--atom", 3, "--capture", path), 65, ["no attribution.h5"],
+          "a capture alone")
+    fails(sagitta("inspect", codes, "--attribution", p.at("other")), 2, ["--atom"], "no atom")
+
+
+def report(*words):
+    return subprocess.run([sys.executable, os.path.join(SOURCE, "scripts/report"), *words],
+                          capture_output=True, text=True, timeout=300, check=False)
+
+
+def data_in(folder):
+    with open(f"{folder}/report.html", encoding="utf-8") as f:
+        return json.loads(re.search(r'id="data">(.*?)</script>', f.read(), re.S)[1])
+
+
+@claim("the page of a run shows the same")
+def check_report(p):
+    path, token = tokened(p.at("told.h5"))
+    codes = p.encode(path, "codes", "--center")
+    shutil.copy(p.at("dictionary.h5"), codes)
+    need(report(codes), "without attribution")
+    ok(all(len(e) == 5 for rows in data_in(codes)["rows"] for e in rows), "no sources")
+    fails_report(report(codes, "--capture", path), "no '")
+    found = Result(p.attribute(path, codes, "codes/attribution.h5", "--top", 7))
+    for words, has in (((), 1), (("--attribution", codes, "--capture", path), 1),
+                       (("--capture", capture(p.at("mute.h5"))), 0)):
+        need(report(codes, *words), f"report {words}")
+        data = data_in(codes)
+        for atom in range(K):
+            told = [{"row": e[0], "sequence": e[5][1], "sum": e[5][0],
+                     "tokens": words_of(data, e) if has else "",
+                     "sources": [{"position": j, "head": h, "contribution": v, **(
+                         {} if t is None else {"token": str(t)})} for j, h, v, t in e[5][2]]}
+                    for e in data["rows"][atom]]
+            bad = told and told_differ(p, found, token if has else None, atom, told)
+            ok(not bad, f"atom {atom} {words}: {bad}")
+    with open(p.at("words.txt"), "w", encoding="utf-8") as f:
+        f.write("".join(f"w{i}\n" for i in range(40)))
+    need(report(codes, "--vocabulary", p.at("words.txt")), "words")
+    data = data_in(codes)
+    ok(data["words"] and all(str(s[3]) in data["words"] for rows in data["rows"] for e in rows
+                             for s in e[5][2]), "each source has its word")
+    p.encode(path, "codes", s=S + 1)
+    fails_report(report(codes), "made of these supports")
+    fails_report(report(codes, "--attribution", f"{codes}/supports.h5"), "sagitta attribute")
+
+
+def fails_report(done, said):
+    ok(done.returncode and said in done.stderr and "Traceback" not in done.stderr, done.stderr)
+
+
+def words_of(data, entry):
+    """The tokens around a row of the page, eight on each side, its own in brackets."""
+    firsts = [first for first, _ in data["runs"]]
+    said = []
+    for i in range(entry[4]):
+        row = entry[0] - entry[2] + i
+        run = np.searchsorted(firsts, row, side="right") - 1
+        word = str(data["tokens"][data["runs"][run][1] + row - firsts[run]])
+        said.append(f"[{word}]" if row == entry[0] else word)
+    return " ".join(said)
 
 
 @claim("a fit's supports are explained too")
@@ -384,7 +569,10 @@ def main():
         check_scores(p)
         check_ties(p)
         check_partition(p)
+        check_gpu(p)
         check_shapes(p)
+        check_inspect(p)
+        check_report(p)
         check_fit(p)
         check_refused(p)
         check_verify(p)

@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "harvest/attribute.h"
 #include "tap.h"
+#include "variants.h"
 
 enum { SEQUENCES = 4, ATOMS = 11, MOST = 5 };
 
@@ -151,11 +152,12 @@ static int block_compare(void *self, const struct attributed_block *b)
   return OK;
 }
 
-static void problem_check(struct comm *c, struct problem *t, idx block, int threads)
+static void problem_check(struct comm *c, struct problem *t, idx block, int threads,
+                          const char *variant)
 {
   gidx n = t->start[SEQUENCES];
   struct device device = {0};
-  const struct device_options options = {.p = 1, .d = 1, .threads = threads, .variant = "auto"};
+  const struct device_options options = {.p = 1, .d = 1, .threads = threads, .variant = variant};
   const struct capture_source capture = {.attention = t->a,
                                          .n = n,
                                          .sequences = SEQUENCES,
@@ -182,12 +184,23 @@ static void problem_check(struct comm *c, struct problem *t, idx block, int thre
   int status = device_open(&device, &options);
   if (!status) status = attribute_run(c, &task, &result);
   ok(!status && t->bad == 0 && (c->rank || t->seen == t->row_start[n]) && result.error < 1e-6,
-     "%d heads of %d, D %d and %d, causal %d, window %lld, cap %g, top %d, block %d, %d threads: "
-     "%lld differ, error %.2g %s",
+     "%d heads of %d, D %d and %d, causal %d, window %lld, cap %g, top %d, block %d, %d threads, "
+     "%s: %lld differ, error %.2g %s",
      t->a.heads, t->a.kv_heads, t->a.d, t->a.dv, t->a.causal, (long long)t->a.window, t->a.softcap,
-     t->top, block, threads, (long long)t->bad, result.error, status ? status_message() : "");
+     t->top, block, threads, variant, (long long)t->bad, result.error,
+     status ? status_message() : "");
   attribute_free(&result);
   device_close(&device);
+}
+
+static int variant_runs(const char *variant)
+{
+  struct device device = {0};
+  const struct device_options options = {.p = 1, .d = 1, .threads = 1, .variant = variant};
+  int status = device_open(&device, &options);
+  if (status) status_clear();
+  device_close(&device);
+  return !status;
 }
 
 static void job_check(struct comm *c)
@@ -203,7 +216,9 @@ static void job_check(struct comm *c)
   claim_begin("the job's lists and sums have the bits of the reference");
   for (int k = 0; k < LENGTH(kinds); k++) {
     problem_make(&t, kinds[k], tops[k]);
-    for (int b = 0; b < LENGTH(blocks); b++) problem_check(c, &t, blocks[b], 1 + b % 3);
+    for (int b = 0; b < LENGTH(blocks); b++) problem_check(c, &t, blocks[b], 1 + b % 3, "auto");
+    for (int v = 0; v < LOOP_VARIANTS; v++)
+      if (variant_runs(loop_variants[v])) problem_check(c, &t, 40, 2, loop_variants[v]);
     problem_free(&t);
   }
   claim_end();

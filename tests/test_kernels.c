@@ -144,7 +144,8 @@ static void check_tensor(enum kernel_name name)
     }
 }
 
-/* Attention: a form for heads, type, soft cap and, of few rows, their number. */
+/* Attention: a form for heads, type, soft cap and, of few rows, their number; and one that keeps
+ * its sums for attribution, which has a form too. */
 static void check_attention(enum kernel_name name)
 {
   static const struct {
@@ -164,6 +165,8 @@ static void check_attention(enum kernel_name name)
                                    .capped = uses[u].capped,
                                    .few = uses[u].few};
       check_form(name, architectures[a], &shape);
+      shape.sums = 1;
+      if (name != KERNEL_ATTRIBUTION && u % 3 == 0) check_form(name, architectures[a], &shape);
     }
 }
 
@@ -303,7 +306,8 @@ int main(void)
     else if (name == KERNEL_TENSOR_NARROW || name == KERNEL_TENSOR_PRODUCT ||
              name == KERNEL_TENSOR_GRADIENT)
       check_tensor((enum kernel_name)name);
-    else if (name == KERNEL_ATTENTION_TILE || name == KERNEL_ATTENTION_FEW)
+    else if (name == KERNEL_ATTENTION_TILE || name == KERNEL_ATTENTION_FEW ||
+             name == KERNEL_ATTRIBUTION)
       check_attention((enum kernel_name)name);
     else
       check_kernel((enum kernel_name)name);

@@ -196,7 +196,7 @@ static int cpu_run(struct bench *b)
 
 static int gpu_run(struct bench *b, struct attend *w, int runs)
 {
-  struct attend_job job = {&b->q, &b->k, &b->v, &b->rows, &b->lse};
+  struct attend_job job = {.q = &b->q, .k = &b->k, .v = &b->v, .rows = &b->rows, .lse = &b->lse};
   for (int i = 0; i < runs; i++) TRY(attend_run(w, &job));
   return device_get(&b->device, &b->lse, 0, sizeof(float)); /* which waits */
 }

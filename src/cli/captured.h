@@ -23,10 +23,12 @@ struct captured {
   struct device device;
   struct harvest_reader *reader;
 };
-/* Open the device that harvests a capture.  `auto` takes a CPU for a capture that the GPU cannot
- * take; the log says why.  Not collective. */
-int captured_device_open(struct device *device, const struct capture_source *capture,
+/* Open the device that harvests a capture, and has so many bytes and the work of the options
+ * beside.  `auto` takes a CPU for what the GPU cannot take; the log says why.  Not collective. */
+int captured_device_open(struct device *device, const struct capture_source *capture, gidx beside,
                          const struct device_options *options);
+/* text[capacity] <- what a result says of the device: its kind, and a GPU's name. */
+void captured_device_name(const struct device *device, char *text, size_t capacity);
 /* ERR_USAGE unless one of the two options is given, and the other NULL. */
 int rows_or_capture_check(const char *name, const char *capture);
 /* Open the rows of the one that is given.  captured_close() follows rows_input_close(), also when

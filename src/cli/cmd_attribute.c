@@ -7,6 +7,7 @@
 #include "base/num.h"
 #include "base/status.h"
 #include "cli/agreement.h"
+#include "cli/captured.h"
 #include "cli/command.h"
 #include "cli/run_page.h"
 #include "cli/threads.h"
@@ -19,7 +20,7 @@
 struct attribute_options {
   struct general_options general;
   struct output_options output;
-  const char *supports, *dictionary, *capture, *cpu_variant;
+  const char *supports, *dictionary, *capture, *cpu_variant, *device, *kernels;
   int normalize;
   idx top, block, threads;
 };
@@ -45,6 +46,8 @@ static const struct option_row speed_rows[] = {
     {"block", OPTION_INT, AT(block), "0", 0, 1 << 20, NULL, "ROWS",
      "rows that the ranks handle at a time; 0: as many as pay"},
     {"threads", OPTION_INT, AT(threads), "0", 0, 4096, NULL, "COUNT", THREADS_HELP},
+    DEVICE_OPTION(AT(device)),
+    KERNELS_OPTION(AT(kernels)),
     CPU_VARIANT_OPTION(AT(cpu_variant), "instruction set of the CPU's loops"),
 };
 
@@ -73,6 +76,8 @@ static const struct option_set attribute_set = {
         "atom, which is written too.  In later rounds atoms were chosen for what those before them "
         "left, and their sum still explains the row's own score.  Every sum is compared, with the "
         "routed score where it is of the first round, else with the row itself.\n\n"
+        "A GPU takes heads of up to 256 columns, and holds all keys and values of the capture, and "
+        "the atoms.\n\n"
         "  mpirun -n 4 sagitta attribute --supports run/ --dictionary run/ \\\n"
         "      --capture capture.h5 --top 10 --output run/",
     .tables = tables,
@@ -136,19 +141,44 @@ static idx compared_count(const struct supports_input *s)
   return (idx)imax(s->top_s / s->rounds, 1);
 }
 
-static int device_start(struct job *j, const struct attribute_options *o, int threads)
-{
-  const struct device_options options = {
-      .p = 1, .d = 1, .threads = threads, .variant = o->cpu_variant};
-  TRY(device_check_fma());
-  TRY(device_check_subnormals(threads));
-  return device_open(&j->device, &options);
-}
-
 static int block_write(void *self, const struct attributed_block *b)
 {
   struct job *j = self;
   return attribution_output_write(&j->file, b->rows, b->sequence, b->sum, b->top);
+}
+
+static struct attribute_task task_make(const struct run *run, struct job *j,
+                                       const struct attribute_options *o)
+{
+  j->sink = (struct attribute_sink){j, block_write};
+  return (struct attribute_task){.capture = &j->capture.source,
+                                 .supports = &j->supports.source,
+                                 .atoms = &j->dictionary.source,
+                                 .mean = j->supports.mean,
+                                 .inputs = j->supports.inputs,
+                                 .compared = compared_count(&j->supports),
+                                 .nonnegative = j->supports.nonnegative,
+                                 .normalize = o->normalize,
+                                 .top = o->top,
+                                 .threads = threads_default(run, o->threads),
+                                 .device = &j->device,
+                                 .sink = &j->sink,
+                                 .block = o->block};
+}
+
+static int device_start(const struct run *run, struct job *j, const struct attribute_options *o)
+{
+  const struct device_options options = {.p = 1,
+                                         .d = 1,
+                                         .threads = j->task.threads,
+                                         .variant = o->cpu_variant,
+                                         .kind = o->device,
+                                         .kernels = o->kernels,
+                                         .work = attribute_work(&j->task),
+                                         .local_rank = run->comm.local_rank};
+  TRY(device_check_fma());
+  TRY(device_check_subnormals(j->task.threads));
+  return captured_device_open(&j->device, &j->capture.source, attribute_bytes(&j->task), &options);
 }
 
 static int result_open(const struct run *run, struct job *j, idx top)
@@ -184,8 +214,10 @@ static int entries_tell(const struct job *j)
 static int result_finish(const struct run *run, struct job *j)
 {
   struct run_fact facts[MAX_FACTS];
+  char device[160];
   const struct attribute_result *r = &j->result;
   if (run->comm.rank) return OK;
+  captured_device_name(&j->device, device, sizeof device);
   const struct attribution_ending ending = {.mean = r->mean,
                                             .error = r->error,
                                             .compared = r->compared,
@@ -194,39 +226,25 @@ static int result_finish(const struct run *run, struct job *j)
   TRY(entries_tell(j));
   run_page_inputs(&r->inputs);
   return attribution_output_finish(&j->file, &ending, facts,
-                                   run_facts(run, "cpu", j->task.threads, facts));
+                                   run_facts(run, device, j->task.threads, facts));
 }
 
 static void result_log(const struct run *run, const struct job *j)
 {
   const struct attribute_result *r = &j->result;
   log_info("attribute rows=%lld pairs=%lld kept=%lld compared=%lld beyond=%lld error=%.2g ranks=%d "
-           "seconds=%.2f fingerprint=%016llx",
+           "device=%s seconds=%.2f fingerprint=%016llx",
            (long long)j->capture.source.n, (long long)r->pairs, (long long)r->kept,
-           (long long)r->compared, (long long)r->beyond, r->error, run->comm.size, j->seconds,
-           (unsigned long long)r->fingerprint);
+           (long long)r->compared, (long long)r->beyond, r->error, run->comm.size, j->device.kind,
+           j->seconds, (unsigned long long)r->fingerprint);
   if (!r->compared && r->pairs)
     log_warn("no sum was compared with a routed score: '%s' has none of the first round%s",
              j->supports.file, j->supports.sweeps > 0 ? ", for its atoms were refitted since" : "");
 }
 
-static int lists_compute(struct run *run, struct job *j, const struct attribute_options *o)
+static int lists_compute(struct run *run, struct job *j)
 {
   double begun = log_seconds();
-  j->sink = (struct attribute_sink){j, block_write};
-  j->task = (struct attribute_task){.capture = &j->capture.source,
-                                    .supports = &j->supports.source,
-                                    .atoms = &j->dictionary.source,
-                                    .mean = j->supports.mean,
-                                    .inputs = j->supports.inputs,
-                                    .compared = compared_count(&j->supports),
-                                    .nonnegative = j->supports.nonnegative,
-                                    .normalize = o->normalize,
-                                    .top = o->top,
-                                    .threads = threads_default(run, o->threads),
-                                    .device = &j->device,
-                                    .sink = &j->sink,
-                                    .block = o->block};
   TRY(attribute_run(&run->comm, &j->task, &j->result));
   j->seconds = log_seconds() - begun;
   result_log(run, j);
@@ -241,9 +259,10 @@ static int job_run(struct job *j, struct run *run, const struct attribute_option
       .name = {j->supports.file, j->dictionary.file, j->capture.path}};
   TRY(run_begin(run, &o->output, "attribution.h5", &inputs, &j->place));
   TRY(threads_report(run, o->threads));
-  TRY(comm_agree(c, device_start(j, o, threads_default(run, o->threads))));
+  j->task = task_make(run, j, o);
+  TRY(comm_agree(c, device_start(run, j, o)));
   TRY(comm_agree(c, result_open(run, j, o->top)));
-  TRY(lists_compute(run, j, o));
+  TRY(lists_compute(run, j));
   TRY(inputs_confirm(c));
   TRY(comm_agree(c, result_finish(run, j)));
   log_info("wrote   %s", j->place.shown);

@@ -24,8 +24,8 @@ static const struct option_table tables[] = {{"General", general_rows, GENERAL_R
 
 struct inspect_options {
   struct general_options general;
-  idx atom, top;
-  const char *rows, *vocabulary;
+  idx atom, top, sources;
+  const char *rows, *vocabulary, *attribution, *capture;
 };
 #define AT(member) offsetof(struct inspect_options, member)
 
@@ -40,6 +40,15 @@ static const struct option_row atom_rows[] = {
      "the run was given, if it is there and has tokens"},
     {"vocabulary", OPTION_TEXT, AT(vocabulary), NULL, 0, 0, NULL, "FILE",
      "of an atom: a text whose line i, counted from 0, is token i; without it tokens are numbers"},
+    {"attribution", OPTION_TEXT, AT(attribution), NULL, 0, 0, NULL, "FILE",
+     "of an atom: the attribution.h5 that `sagitta attribute` made of these supports; each of the "
+     "strongest rows is shown with the positions and heads that contribute most; default: that in "
+     "the folder, if it is there"},
+    {"capture", OPTION_TEXT, AT(capture), NULL, 0, 0, NULL, "FILE",
+     "of an atom: the capture that was explained, whose tokens are shown; default: the one that "
+     "`sagitta attribute` was given, if it is there"},
+    {"sources", OPTION_INT, AT(sources), "4", 1, 1024, NULL, "COUNT",
+     "of an atom: contributions that are shown of each row"},
 };
 
 static const struct option_table inspect_tables[] = {
@@ -58,7 +67,9 @@ static const struct option_set inspect_set = {
         "finite; of a .safetensors file what its tensors are as inputs.  A folder stands for all "
         ".h5 files in it.\n\n"
         "With --atom the page is about one atom of a run: how many rows have it, its codes, the "
-        "atoms nearest to it, and the rows where it is strongest.\n\n"
+        "atoms nearest to it, and the rows where it is strongest; after `sagitta attribute` also "
+        "where "
+        "in the text their scores come from.\n\n"
         "  sagitta inspect run/supports.h5\n"
         "  sagitta inspect acts.npy\n"
         "  sagitta inspect run/ --atom 17 --vocabulary vocab.txt",
@@ -189,7 +200,14 @@ static int atom_show(const struct run *run, const struct inspect_options *o, con
         "'--atom' needs a folder with dictionary.h5 and supports.h5, and '%s' is a file: give its "
         "folder",
         name);
-  const struct atom_request request = {name, o->rows, o->vocabulary, o->atom, o->top};
+  const struct atom_request request = {.folder = name,
+                                       .rows = o->rows,
+                                       .vocabulary = o->vocabulary,
+                                       .attribution = o->attribution,
+                                       .capture = o->capture,
+                                       .atom = o->atom,
+                                       .count = o->top,
+                                       .sources = o->sources};
   if (!facts_wanted(run)) return atom_inspect(&request, stdout, NULL);
   struct json j;
   TRY(facts_begin(run, &j));
@@ -202,8 +220,9 @@ static int inspect_command(struct run *run, const void *options, const char **ar
   const struct inspect_options *o = options;
   if (o->atom >= 0) return atom_show(run, o, arguments[0]);
   const struct visit v = {.print = file_inspect, .tell = file_tell, .out = stdout};
-  CHECK(!o->rows && !o->vocabulary, ERR_USAGE,
-        "'--rows' and '--vocabulary' are about an atom: name it by '--atom'");
+  CHECK(!o->rows && !o->vocabulary && !o->attribution && !o->capture, ERR_USAGE,
+        "'--rows', '--vocabulary', '--attribution' and '--capture' are about an atom: name it by "
+        "'--atom'");
   return facts_wanted(run) ? files_tell(run, arguments[0], v) : files_visit(arguments[0], &v);
 }
 

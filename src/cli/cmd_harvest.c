@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * sagitta harvest: captured queries, keys and values -> rows.h5. */
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/log.h"
 #include "base/memory.h"
@@ -102,7 +100,7 @@ static int device_start(struct job *j, const struct run *run, const struct harve
                                          .local_rank = run->comm.local_rank};
   TRY(device_check_fma());
   TRY(device_check_subnormals(threads));
-  return captured_device_open(&j->device, &j->in.source, &options);
+  return captured_device_open(&j->device, &j->in.source, 0, &options);
 }
 
 static int block_write(void *self, gidx first, gidx count, const float *rows, const float *lse)
@@ -147,10 +145,8 @@ static int result_finish(const struct run *run, struct job *j, int threads)
 {
   struct run_fact facts[MAX_FACTS];
   char device[160];
-  int is_cpu = strcmp(j->device.kind, "cpu") == 0;
   if (run->comm.rank) return OK;
-  snprintf(device, sizeof device, "%s%s%s", j->device.kind, is_cpu ? "" : " ",
-           is_cpu ? "" : j->device.variant);
+  captured_device_name(&j->device, device, sizeof device);
   TRY(entries_tell(j));
   TRY(h5_array_close(&j->lse));
   return matrix_output_finish(&j->file, facts, run_facts(run, device, threads, facts));

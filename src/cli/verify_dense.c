@@ -122,7 +122,7 @@ static void codes_turn(struct dense_case *c)
 }
 
 /* Arrays of the host on the device while an operation runs. */
-enum { MAX_SIDES = 5 };
+enum { MAX_SIDES = 6 };
 struct sides {
   struct device *dev;
   struct buffer all[MAX_SIDES];

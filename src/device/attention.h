@@ -66,11 +66,13 @@ struct attend_job {
                                  cells may hold anything */
   const struct buffer *rows;  /* f32 [queries][heads][dv] */
   const struct buffer *lse;   /* f32 [queries][heads] */
+  const struct buffer *m, *l; /* f32 [queries][heads] what the walk ended with; NULL: not wanted */
 };
 
 /* The plan as the device has it. */
 struct attend {
-  struct device *device;   /* borrowed */
+  struct device *device; /* borrowed */
+  gidx queries;
   gidx q, k, v, rows, lse; /* bytes that the buffers of a job have, at least */
   void *state;             /* owned; only the backend looks into it */
 };

@@ -10,6 +10,7 @@
 
 #include "device/arrow.h"
 #include "device/attention.h"
+#include "device/attribution.h"
 #include "device/codes.h"
 #include "device/dense.h"
 #include "device/device.h"
@@ -77,6 +78,10 @@ struct backend {
   int (*attend_open)(struct attend *w, const struct attend_plan *plan);
   void (*attend_close)(struct attend *w);
   int (*attend_run)(struct attend *w, const struct attend_job *job);
+
+  /* attribution.h */
+  int (*attribution)(struct device *dev, const struct attribution_job *job);
+  int (*attend_attribute)(struct attend *w, const struct attribute_job *job);
 
   /* refit.h */
   int (*residuals)(struct device *dev, const struct residual_job *job);

@@ -12,6 +12,7 @@
  *     normal.h the normal equations of all atoms   steps.h    the steps of all atoms, on a GPU
  *     triad.h  products and gradients in training
  *     attention.h  attention of queries over keys and values
+ *     attribution.h what these contribute to scores
  * operations.c checks the arguments and calls the row of the backend's table (backend.h); a backend
  * without that row gives ERR_DEVICE.  Every operation has the bits of its reference in src/model,
  * on any backend, for any thread count and variant.

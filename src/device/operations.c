@@ -168,6 +168,7 @@ int attend_open(struct attend *w, struct device *dev, const struct attend_plan *
   const struct attention *a = plan->attention;
   gidx size = plan->type == ATTEND_F32 ? 4 : 2, n = plan->start[plan->sequences];
   *w = (struct attend){.device = dev,
+                       .queries = n,
                        .q = n * a->heads * a->d * 4,
                        .k = plan->cells * a->kv_heads * a->d * size,
                        .v = plan->cells * a->kv_heads * a->dv * size,
@@ -184,23 +185,56 @@ void attend_close(struct attend *w)
   *w = (struct attend){0};
 }
 
-int attend_run(struct attend *w, const struct attend_job *job)
+/* A buffer, and what it has to have. */
+struct side {
+  const char *name;
+  const struct buffer *b;
+  gidx bytes;
+};
+
+static int sides_check(const struct side *sides, int count)
 {
-  const struct {
-    const char *name;
-    const struct buffer *b;
-    gidx bytes;
-  } sides[] = {{"q", job->q, w->q},
-               {"k", job->k, w->k},
-               {"v", job->v, w->v},
-               {"rows", job->rows, w->rows},
-               {"lse", job->lse, w->lse}};
-  CHECK_HAS(w->device, attend_run);
-  for (int i = 0; i < LENGTH(sides); i++)
+  for (int i = 0; i < count; i++)
     CHECK(sides[i].b->bytes >= sides[i].bytes, ERR_INTERNAL,
           "the buffer of %s has %lld bytes, %lld are needed", sides[i].name,
           (long long)sides[i].b->bytes, (long long)sides[i].bytes);
+  return OK;
+}
+
+int attend_run(struct attend *w, const struct attend_job *job)
+{
+  const struct side sides[] = {{"q", job->q, w->q},       {"k", job->k, w->k},
+                               {"v", job->v, w->v},       {"rows", job->rows, w->rows},
+                               {"lse", job->lse, w->lse}, {"m", job->m, w->lse},
+                               {"l", job->l, w->lse}};
+  CHECK_HAS(w->device, attend_run);
+  CHECK(!job->m == !job->l, ERR_INTERNAL, "one of m and l alone");
+  TRY(sides_check(sides, LENGTH(sides) - (job->m ? 0 : 2)));
   return w->device->backend->attend_run(w, job);
+}
+
+int device_attribution(struct device *dev, const struct attribution_job *job)
+{
+  CHECK_HAS(dev, attribution);
+  return dev->backend->attribution(dev, job);
+}
+
+int attend_attribute(struct attend *w, const struct attribute_job *job)
+{
+  gidx pairs = job->start[w->queries];
+  const struct side sides[] = {{"q", job->q, w->q},
+                               {"k", job->k, w->k},
+                               {"v", job->v, w->v},
+                               {"m", job->m, w->lse},
+                               {"l", job->l, w->lse},
+                               {"atom_of", job->atom_of, pairs * (gidx)sizeof(idx)},
+                               {"row", job->row, pairs * job->top * (gidx)sizeof(gidx)},
+                               {"code", job->code, pairs * job->top * (gidx)sizeof(float)},
+                               {"sum", job->sum, pairs * (gidx)sizeof(real)}};
+  CHECK_HAS(w->device, attend_attribute);
+  CHECK(job->top >= 1 && job->top <= MAX_TOP_ROWS, ERR_INTERNAL, "lists of %d", job->top);
+  TRY(sides_check(sides, LENGTH(sides)));
+  return w->device->backend->attend_attribute(w, job);
 }
 
 int device_row_sums(struct device *dev, const real *residual, idx p, const struct rows_item *items,

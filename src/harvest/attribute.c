@@ -247,6 +247,20 @@ static int blocks_run(struct attribute *w)
   return rows_check_all(w);
 }
 
+/* Weights, and for each pair a product of f64 with every value. */
+double attribute_work(const struct attribute_task *task)
+{
+  const struct attention *a = &task->capture->attention;
+  double values = harvest_work(task->capture) / (a->d + a->dv);
+  double pairs = (double)task->supports->entries / fmax((double)task->supports->n, 1);
+  return values * (a->d + 2 * pairs * a->dv);
+}
+
+gidx attribute_bytes(const struct attribute_task *task)
+{
+  return (gidx)task->atoms->k * task->atoms->p * (gidx)sizeof(float);
+}
+
 int attribute_run(struct comm *c, const struct attribute_task *task, struct attribute_result *r)
 {
   struct attribute *w;

@@ -62,6 +62,11 @@ struct attribute_result {
 };
 #define ATTRIBUTION_CLOSE 1e-5
 
+/* Multiply-adds of attribution about, and bytes that a GPU holds for it, beside those of the
+ * walk. */
+double attribute_work(const struct attribute_task *task);
+gidx attribute_bytes(const struct attribute_task *task);
+
 /* The bits of the lists do not depend on block, threads, device or ranks.  ERR_INPUT: rows, atoms
  * and supports do not belong together, which may be seen at the first row or the last; what
  * harvest_run() refuses.  ERR_MEMORY with the numbers, before any work.  Collective; the same

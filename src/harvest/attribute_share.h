@@ -8,11 +8,12 @@
 #include "harvest/attribute.h"
 #include "harvest/harvest_impl.h"
 
-/* Where an atom's products are, of the queries that were taken last. */
-struct atom_slot {
-  gidx stamp; /* of those queries */
-  idx slot;
-  idx from, end; /* what is seen of the shard by those that have the atom */
+/* What the contributions of a pair have to sum to. */
+struct wanted_sum {
+  real value;
+  real size; /* of its terms: what rounding is relative to */
+  int is_compared;
+  int is_zero; /* at most: the routed score is a positive part */
 };
 
 struct attributed_share {
@@ -21,16 +22,12 @@ struct attributed_share {
   const real *mean;   /* [k] inner products of the mean with them */
   struct harvest harvest;
   struct harvest_task rows;
-  float *k, *v; /* of a shard: [kv_heads][blocks][d][64], [kv_heads][blocks][dv][64] */
   struct supports supports;
-  struct atom_slot *slot_of; /* [k] */
-  idx *atom_of;              /* [k] by slot */
-  gidx stamp;
-  real *product;       /* [slots][blocks][64] of one head */
-  struct top_rows top; /* of the pairs; top.k counts them */
-  real *part;          /* [pairs][heads] contributions of each head */
-  real *sum;           /* [pairs] */
-  gidx list_room, code_room, part_room, sum_room, product_room;
+  struct top_rows top;       /* of the pairs; top.k counts them */
+  real *part;                /* [pairs][heads] contributions of each head, on a CPU */
+  real *sum;                 /* [pairs] */
+  struct wanted_sum *wanted; /* [pairs] */
+  gidx list_room, code_room, part_room, sum_room, wanted_room;
   gidx compared, beyond; /* of all shares so far, as is all below */
   gidx longest;
   real error;

@@ -37,7 +37,7 @@ static int work_alloc(struct harvest *h)
 {
   const struct attention *a = &h->task->capture->attention;
   gidx n = h->share, heads = a->heads;
-  const struct held_share arrays = {h->share, h->q, h->rows, h->lse};
+  const struct held_share arrays = {h->share, h->q, h->rows, h->lse, h->atoms};
   if (held_wanted(h->task->device))
     return held_open(&h->held, h->task->capture, h->task->device, &arrays);
   TRY(arena_alloc(&h->arena, &h->k, (gidx)ATTENTION_SHARD * a->kv_heads * a->d, sizeof *h->k));
@@ -243,9 +243,9 @@ double harvest_work(const struct capture_source *s)
   return pairs * a->heads * (a->d + a->dv);
 }
 
-int harvest_device_check(const struct capture_source *capture, struct device *device)
+int harvest_device_check(const struct capture_source *capture, struct device *device, gidx beside)
 {
-  return held_wanted(device) ? held_check(capture, device) : OK;
+  return held_wanted(device) ? held_check(capture, device, beside) : OK;
 }
 
 int harvest_run(struct comm *c, const struct harvest_task *task, struct harvest_result *result)

@@ -34,9 +34,9 @@ struct harvest_result {
 
 /* Multiply-adds of all rows, about. */
 double harvest_work(const struct capture_source *capture);
-/* ERR_DEVICE or ERR_MEMORY where a GPU cannot take the capture; a CPU takes all.  Not
- * collective. */
-int harvest_device_check(const struct capture_source *capture, struct device *device);
+/* ERR_DEVICE or ERR_MEMORY where a GPU cannot take the capture and so many bytes beside its keys
+ * and values; a CPU takes all.  Not collective. */
+int harvest_device_check(const struct capture_source *capture, struct device *device, gidx beside);
 
 /* Compute all rows by (N.27).  The bits do not depend on block, device or ranks.  ERR_INPUT names
  * the lowest row that is not finite.  Collective; the same status on every rank. */

@@ -6,20 +6,22 @@
 #define HARVEST_HARVEST_IMPL_H
 
 #include "harvest/harvest.h"
+#include "harvest/held.h"
 
 struct harvest {
   const struct harvest_task *task;
   struct comm *c; /* NULL: this rank alone reads rows */
   struct arena arena;
-  idx block, share;     /* queries of all ranks, and of one, at a time */
-  float *q;             /* [share][heads][d] */
-  gidx *from, *end;     /* [share] */
-  float *k, *v;         /* of a shard */
-  float *m, *l, *acc;   /* [share] sums (device/attention.h) */
-  float *rows, *lse;    /* [share] results */
-  float *all, *all_lse; /* [block], on rank 0 */
-  idx *counts;          /* [size] */
-  struct held *held;    /* of a GPU, which has no sums */
+  idx block, share;        /* queries of all ranks, and of one, at a time */
+  float *q;                /* [share][heads][d] */
+  gidx *from, *end;        /* [share] */
+  float *k, *v;            /* of a shard */
+  float *m, *l, *acc;      /* [share] sums (device/attention.h) */
+  float *rows, *lse;       /* [share] results */
+  float *all, *all_lse;    /* [block], on rank 0 */
+  idx *counts;             /* [size] */
+  struct held *held;       /* of a GPU, which keeps the sums to itself */
+  struct held_atoms atoms; /* of attribute, else none */
   double pairs;
   gidx blind;
   uint64_t fingerprint;

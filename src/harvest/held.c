@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "base/num.h"
 #include "base/status.h"
-#include "device/attention.h"
+#include "device/attribution.h"
 
 _Static_assert((int)CAPTURE_F32 == (int)ATTEND_F32 && (int)CAPTURE_F16 == (int)ATTEND_F16 &&
                    (int)CAPTURE_BF16 == (int)ATTEND_BF16,
@@ -20,7 +20,10 @@ struct held {
   const struct capture_source *capture;
   struct device *device;
   struct buffer k, v, q, rows, lse;
-  gidx *start, *at; /* [sequences + 1] of a share */
+  struct buffer m, l, atoms;             /* of attribution */
+  struct buffer atom_of, row, code, sum; /* of pairs; they grow */
+  struct attend walk;                    /* of the queries that came last */
+  gidx *start, *at;                      /* [sequences + 1] of a share */
   struct arena arena;
 };
 
@@ -130,17 +133,34 @@ static int heads_check(const struct capture_source *s, struct device *device)
   return status;
 }
 
-int held_check(const struct capture_source *s, struct device *device)
+int held_check(const struct capture_source *s, struct device *device, gidx beside)
 {
   gidx available, unit = unit_bytes(s, s->attention.d) + unit_bytes(s, s->attention.dv);
   TRY(heads_check(s, device));
   TRY(buffer_bytes_available(device, &available));
-  available = imax(available - available / OTHERS, 0);
+  available = imax(available - available / OTHERS - beside, 0);
   CHECK(s->cells.units <= available / unit, ERR_MEMORY,
         "keys and values of '%s' take %.1f MB, and %.1f MB are free on the GPU for them: use "
         "'--device cpu', or captures of fewer sequences",
         s->name, 1e-6 * (double)(s->cells.units * unit), 1e-6 * (double)available);
   return OK;
+}
+
+static gidx atoms_bytes(const struct attention *a, idx k)
+{
+  return (gidx)k * a->heads * a->dv * (gidx)sizeof(float);
+}
+
+/* The atoms, and room for the sums of so many queries. */
+static int atoms_put(struct held *r, const struct held_share *arrays)
+{
+  const struct attention *a = &r->capture->attention;
+  gidx sums = (gidx)arrays->share * a->heads * (gidx)sizeof(float);
+  gidx bytes = atoms_bytes(a, arrays->atoms.k);
+  TRY(buffer_alloc_device(r->device, &r->m, sums));
+  TRY(buffer_alloc_device(r->device, &r->l, sums));
+  TRY(buffer_wrap(r->device, &r->atoms, (void *)(uintptr_t)arrays->atoms.atoms, bytes));
+  return device_put(r->device, &r->atoms, 0, bytes);
 }
 
 int held_open(struct held **out, const struct capture_source *capture, struct device *device,
@@ -155,8 +175,9 @@ int held_open(struct held **out, const struct capture_source *capture, struct de
   CHECK(capture->cells.read, ERR_INTERNAL, "a capture whose cells cannot be read");
   TRY(arena_alloc(&r->arena, &r->start, capture->sequences + 1, sizeof *r->start));
   TRY(arena_alloc(&r->arena, &r->at, capture->sequences + 1, sizeof *r->at));
-  TRY(held_check(capture, device));
+  TRY(held_check(capture, device, atoms_bytes(a, arrays->atoms.k)));
   TRY(cells_put(r));
+  if (arrays->atoms.k) TRY(atoms_put(r, arrays));
   TRY(buffer_wrap(device, &r->q, arrays->q, row * a->d));
   TRY(buffer_wrap(device, &r->rows, arrays->rows, row * a->dv));
   return buffer_wrap(device, &r->lse, arrays->lse, row);
@@ -165,7 +186,9 @@ int held_open(struct held **out, const struct capture_source *capture, struct de
 void held_close(struct held *r)
 {
   if (!r) return;
-  struct buffer *const all[] = {&r->k, &r->v, &r->q, &r->rows, &r->lse};
+  struct buffer *const all[] = {&r->k, &r->v,     &r->q,       &r->rows, &r->lse,  &r->m,
+                                &r->l, &r->atoms, &r->atom_of, &r->row,  &r->code, &r->sum};
+  attend_close(&r->walk);
   for (int i = 0; i < LENGTH(all); i++) buffer_free(r->device, all[i]);
   arena_free(&r->arena);
   free(r);
@@ -175,15 +198,66 @@ int held_run(struct held *r, gidx sequence, gidx first, idx count)
 {
   const struct attention *a = &r->capture->attention;
   struct attend_plan plan = plan_make(r, sequence, first, count);
-  struct attend_job job = {&r->q, &r->k, &r->v, &r->rows, &r->lse};
+  const struct attend_job job = {.q = &r->q,
+                                 .k = &r->k,
+                                 .v = &r->v,
+                                 .rows = &r->rows,
+                                 .lse = &r->lse,
+                                 .m = r->m.bytes ? &r->m : NULL,
+                                 .l = r->l.bytes ? &r->l : NULL};
   gidx row = (gidx)count * a->heads * (gidx)sizeof(float);
-  struct attend w;
-  int status = device_put(r->device, &r->q, 0, row * a->d);
-  if (status) return status;
-  status = attend_open(&w, r->device, &plan);
-  if (!status) status = attend_run(&w, &job);
-  if (!status) status = device_get(r->device, &r->rows, 0, row * a->dv);
-  if (!status) status = device_get(r->device, &r->lse, 0, row);
-  attend_close(&w);
-  return status;
+  TRY(device_put(r->device, &r->q, 0, row * a->d));
+  attend_close(&r->walk);
+  TRY(attend_open(&r->walk, r->device, &plan));
+  TRY(attend_run(&r->walk, &job));
+  TRY(device_get(r->device, &r->rows, 0, row * a->dv));
+  return device_get(r->device, &r->lse, 0, row);
+}
+
+/* A buffer of at least so many bytes, whose content is lost where it grows. */
+static int grow(struct held *r, struct buffer *b, gidx bytes)
+{
+  if (b->bytes >= bytes && b->bytes) return OK;
+  buffer_free(r->device, b);
+  return buffer_alloc_device(r->device, b, bytes);
+}
+
+/* Copy between the device's side of a buffer and some host memory. */
+static int side_put(struct held *r, const struct buffer *b, const void *from, gidx bytes)
+{
+  struct buffer view = *b;
+  view.host = (void *)(uintptr_t)from;
+  return device_put(r->device, &view, 0, bytes);
+}
+static int side_get(struct held *r, const struct buffer *b, void *to, gidx bytes)
+{
+  struct buffer view = *b;
+  view.host = to;
+  return device_get(r->device, &view, 0, bytes);
+}
+
+int held_attribute(struct held *r, const struct held_pairs *pairs)
+{
+  gidx n = pairs->count, values = n * pairs->top->r;
+  const struct attribute_job job = {.q = &r->q,
+                                    .k = &r->k,
+                                    .v = &r->v,
+                                    .m = &r->m,
+                                    .l = &r->l,
+                                    .atoms = &r->atoms,
+                                    .start = pairs->start,
+                                    .atom_of = &r->atom_of,
+                                    .top = pairs->top->r,
+                                    .row = &r->row,
+                                    .code = &r->code,
+                                    .sum = &r->sum};
+  TRY(grow(r, &r->atom_of, n * (gidx)sizeof *pairs->atom_of));
+  TRY(grow(r, &r->row, values * (gidx)sizeof *pairs->top->row));
+  TRY(grow(r, &r->code, values * (gidx)sizeof *pairs->top->code));
+  TRY(grow(r, &r->sum, n * (gidx)sizeof *pairs->sum));
+  TRY(side_put(r, &r->atom_of, pairs->atom_of, n * (gidx)sizeof *pairs->atom_of));
+  TRY(attend_attribute(&r->walk, &job));
+  TRY(side_get(r, &r->row, pairs->top->row, values * (gidx)sizeof *pairs->top->row));
+  TRY(side_get(r, &r->code, pairs->top->code, values * (gidx)sizeof *pairs->top->code));
+  return side_get(r, &r->sum, pairs->sum, n * (gidx)sizeof *pairs->sum);
 }

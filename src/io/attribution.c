@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "io/check.h"
 #include "io/identity.h"
+#include "io/inputs.h"
 
 #define GROUP "/attribution"
 
@@ -101,6 +102,100 @@ void attribution_output_close(struct attribution_output *f)
   free(f->start);
   free(f->column);
   free(f->value);
+}
+
+/* Open an array of one dimension, and note how long it is. */
+static int vector_open(struct attribution_input *f, const char *object, enum h5_type type,
+                       struct h5_array *a)
+{
+  TRY(h5_array_open(&f->h5, object, a));
+  CHECK(a->rank == 1 && a->type == type, ERR_INPUT,
+        "'%s' of '%s' is not what `sagitta attribute` writes", object, f->name);
+  return OK;
+}
+
+static int arrays_open(struct attribution_input *f)
+{
+  struct h5_array mean = {0};
+  TRY(vector_open(f, GROUP "/indptr", TYPE_I64, &f->indptr));
+  TRY(vector_open(f, GROUP "/indices", TYPE_I64, &f->indices));
+  TRY(vector_open(f, GROUP "/data", TYPE_F32, &f->data));
+  TRY(vector_open(f, GROUP "/sum", TYPE_F64, &f->sum));
+  TRY(vector_open(f, GROUP "/sequence", TYPE_I64, &f->sequence));
+  int status = vector_open(f, GROUP "/mean", TYPE_F64, &mean);
+  gidx k = status ? 0 : mean.shape[0];
+  h5_array_close(&mean);
+  TRY(status);
+  f->n = f->sequence.shape[0];
+  f->pairs = f->sum.shape[0];
+  f->k = (idx)k;
+  CHECK(f->indptr.shape[0] == f->pairs + 1 && f->indices.shape[0] == f->data.shape[0], ERR_INPUT,
+        "'%s' has lists of %lld pairs and sums of %lld", f->name, (long long)f->indptr.shape[0] - 1,
+        (long long)f->pairs);
+  return OK;
+}
+
+int attribution_input_open(struct attribution_input *f, const char *name)
+{
+  static const struct input_standard standard = {.object = GROUP, .file = "attribution.h5"};
+  const char *object;
+  gidx heads, top;
+  int there;
+  *f = (struct attribution_input){0};
+  TRY(input_split(name, &standard, &f->name, &object));
+  TRY(h5_open(&f->h5, f->name));
+  f->is_open = 1;
+  TRY(h5_exists(&f->h5, GROUP, &there));
+  CHECK(there, ERR_INPUT, "'%s' has no '%s': give what `sagitta attribute` wrote", f->name, GROUP);
+  TRY(h5_read_long(&f->h5, GROUP, "heads", &heads));
+  TRY(h5_read_long(&f->h5, GROUP, "top", &top));
+  CHECK(heads >= 1 && heads <= INT32_MAX && top >= 1 && top <= MAX_TOP_ROWS, ERR_INPUT,
+        "'%s' says %lld heads and lists of %lld", f->name, (long long)heads, (long long)top);
+  f->heads = (idx)heads, f->top = (idx)top;
+  TRY(arrays_open(f));
+  f->source = malloc((size_t)top * sizeof *f->source);
+  f->value = malloc((size_t)top * sizeof *f->value);
+  CHECK(f->source && f->value, ERR_MEMORY, "cannot allocate a list of %lld", (long long)top);
+  return identity_read(&f->h5, INPUTS_GROUP, &f->inputs);
+}
+
+void attribution_input_close(struct attribution_input *f)
+{
+  struct h5_array *const all[] = {&f->indptr, &f->indices, &f->data, &f->sum, &f->sequence};
+  for (int i = 0; i < LENGTH(all); i++) h5_array_close(all[i]);
+  h5_close(&f->h5);
+  free(f->name);
+  free(f->source);
+  free(f->value);
+  *f = (struct attribution_input){0};
+}
+
+int attribution_input_sequence(const struct attribution_input *f, gidx row, gidx *sequence)
+{
+  TRY(h5_array_read(&f->sequence, row, 1, TYPE_I64, sequence));
+  CHECK(*sequence >= 0, ERR_INPUT, "row %lld of '%s' is of sequence %lld", (long long)row, f->name,
+        (long long)*sequence);
+  return OK;
+}
+
+int attribution_input_list(const struct attribution_input *f, gidx pair, idx most, gidx **source,
+                           float **value, idx *n, real *sum)
+{
+  gidx start[2];
+  TRY(h5_array_read(&f->indptr, pair, 2, TYPE_I64, start));
+  TRY(h5_array_read(&f->sum, pair, 1, TYPE_F64, sum));
+  gidx length = start[1] - start[0];
+  CHECK(start[0] >= 0 && length >= 0 && length <= f->top && start[1] <= f->indices.shape[0],
+        ERR_INPUT, "pair %lld of '%s' has sources %lld .. %lld", (long long)pair, f->name,
+        (long long)start[0], (long long)start[1] - 1);
+  *n = (idx)imin(length, most);
+  *source = f->source, *value = f->value;
+  if (!*n) return OK;
+  TRY(h5_array_read(&f->indices, start[0], *n, TYPE_I64, f->source));
+  for (idx i = 0; i < *n; i++)
+    CHECK(f->source[i] >= 0, ERR_INPUT, "pair %lld of '%s' has source %lld", (long long)pair,
+          f->name, (long long)f->source[i]);
+  return h5_array_read(&f->data, start[0], *n, TYPE_F32, f->value);
 }
 
 /* What is looked at of a file. */

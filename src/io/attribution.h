@@ -44,4 +44,27 @@ int attribution_output_finish(struct attribution_output *f, const struct attribu
 /* Give back what an unfinished file holds; safe on a zeroed struct. */
 void attribution_output_close(struct attribution_output *f);
 
+/* Such a file, for those who look at some lists. */
+struct attribution_input {
+  char *name; /* owned */
+  struct h5_file h5;
+  int is_open;
+  struct h5_array indptr, indices, data, sum, sequence;
+  gidx n, pairs;
+  idx heads, k, top;
+  struct identity inputs;
+  gidx *source; /* [top]; owned, as is value */
+  float *value;
+};
+/* A folder stands for its attribution.h5.  attribution_input_close() follows also when this fails.
+ * ERR_IO: cannot open; ERR_INPUT: an object is missing or has another type or shape. */
+int attribution_input_open(struct attribution_input *f, const char *name);
+void attribution_input_close(struct attribution_input *f);
+/* *sequence <- of a row. */
+int attribution_input_sequence(const struct attribution_input *f, gidx row, gidx *sequence);
+/* source, value[*n] <- at most so many of a pair, the largest first, until the next call; *sum <-
+ * of all. */
+int attribution_input_list(const struct attribution_input *f, gidx pair, idx most, gidx **source,
+                           float **value, idx *n, real *sum);
+
 #endif

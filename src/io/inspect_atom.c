@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "io/dictionary.h"
 #include "io/inputs.h"
+#include "io/sources.h"
 #include "io/supports.h"
 #include "io/tokens.h"
 #include "model/codes.h"
@@ -31,7 +32,9 @@ struct atom_page {
   struct top_rows top;   /* of this atom alone */
   float *codes;          /* [n_codes] those that are not 0; owned */
   gidx n_codes, capacity, density;
-  struct tokens tokens;
+  struct tokens tokens; /* its file may be closed: then it has words alone */
+  struct sources_names names;
+  struct sources sources;
   struct arena arena;
 };
 
@@ -114,20 +117,35 @@ static int block_walk(struct atom_page *w, const struct supports *s)
   return OK;
 }
 
+/* The terms of rows' atoms for their hash. */
+static uint64_t rows_terms(const struct supports *s)
+{
+  uint64_t terms = 0;
+  for (gidx i = 0; i < s->view.n; i++) {
+    gidx from = s->view.start[i], length = s->view.start[i + 1] - from;
+    terms += support_terms(s->view.atoms + from, 1, (idx)length, s->first + i);
+  }
+  return terms;
+}
+
 static int supports_walk(struct atom_page *w)
 {
   const struct support_source *source = &w->supports.source;
+  int has_sources = sources_there(&w->sources);
+  uint64_t terms = 0;
+  gidx longest = 0;
   for (gidx at = 0; at < source->n;) {
     struct supports s;
     gidx count, begin;
     TRY(supports_block(source, at, source->n - at, &count, &begin));
     int status = supports_load(&s, source, at, count, 1);
     if (!status) status = block_walk(w, &s);
+    if (!status && has_sources) terms += rows_terms(&s), longest = imax(longest, s.longest);
     supports_free(&s);
     TRY(status);
     at += count;
   }
-  return OK;
+  return sources_check(&w->sources, &w->names, content_hash(terms, source->n, longest, 1));
 }
 
 static int code_order(const void *a, const void *b)
@@ -169,14 +187,46 @@ static void nearest_print(const struct atom_page *w, FILE *out)
   fputc('\n', out);
 }
 
-static int rows_print(const struct atom_page *w, FILE *out)
+static int has_words(const struct atom_page *w)
+{
+  return w->tokens.n || w->sources.has_tokens;
+}
+
+/* The tokens around a row: those of the rows, else of the capture. */
+static int words_print(struct atom_page *w, gidx row, FILE *out)
+{
+  if (w->tokens.n) return tokens_print(&w->tokens, row, AROUND, out);
+  return w->sources.has_tokens ? sources_context(&w->sources, &w->tokens, row, AROUND, out) : OK;
+}
+
+/* *list <- the sources of the atom in a row, whose pair is found in its supports. */
+static int list_find(const struct atom_page *w, gidx row, struct source_list *list)
+{
+  const struct support_source *s = &w->supports.source;
+  gidx start[2];
+  *list = (struct source_list){row, -1, w->request->sources, &w->tokens};
+  TRY(s->starts(s->self, row, 1, start));
+  for (gidx e = start[0]; e < start[1]; e++) {
+    idx atom;
+    TRY(s->read(s->self, e, 1, &atom, NULL, NULL));
+    if (atom == w->request->atom) list->pair = e;
+  }
+  CHECK(list->pair >= 0, ERR_INTERNAL, "row %lld lost atom %d", (long long)row, w->request->atom);
+  return OK;
+}
+
+static int rows_print(struct atom_page *w, FILE *out)
 {
   if (w->top.row[0] < 0) return OK;
-  fprintf(out, "\n%12s %12s%s\n", "row", "code", w->tokens.n ? "  tokens" : "");
+  fprintf(out, "\n%12s %12s%s\n", "row", "code", has_words(w) ? "  tokens" : "");
   for (idx i = 0; i < w->top.r && w->top.row[i] >= 0; i++) {
+    struct source_list list;
     fprintf(out, "%12lld %12.6g", (long long)w->top.row[i], (double)w->top.code[i]);
-    if (w->tokens.n) TRY(tokens_print(&w->tokens, w->top.row[i], AROUND, out));
+    TRY(words_print(w, w->top.row[i], out));
     fputc('\n', out);
+    if (!sources_there(&w->sources)) continue;
+    TRY(list_find(w, w->top.row[i], &list));
+    TRY(sources_print(&w->sources, &list, out));
   }
   return OK;
 }
@@ -193,28 +243,37 @@ static int page_print(struct atom_page *w, FILE *out)
   return rows_print(w, out);
 }
 
-static int rows_tell(const struct atom_page *w, struct json *j)
+static int row_tell(struct atom_page *w, gidx row, struct json *j)
 {
-  int status = OK;
+  char *text = NULL;
+  size_t bytes = 0;
+  struct source_list list;
+  FILE *memory = has_words(w) ? open_memstream(&text, &bytes) : NULL;
+  int status = memory ? words_print(w, row, memory) : OK;
+  if (memory) fclose(memory);
+  if (text) json_text(j, "tokens", text + strspn(text, " "));
+  free(text);
+  TRY(status);
+  if (!sources_there(&w->sources)) return OK;
+  TRY(list_find(w, row, &list));
+  return sources_tell(&w->sources, &list, j);
+}
+
+static int rows_tell(struct atom_page *w, struct json *j)
+{
   json_array(j, "strongest");
-  for (idx i = 0; i < w->top.r && w->top.row[i] >= 0 && !status; i++) {
-    char *text = NULL;
-    size_t bytes = 0;
+  for (idx i = 0; i < w->top.r && w->top.row[i] >= 0; i++) {
     json_object(j, NULL);
     json_long(j, "row", w->top.row[i]);
     json_real(j, "code", w->top.code[i]);
-    FILE *memory = w->tokens.n ? open_memstream(&text, &bytes) : NULL;
-    if (memory) status = tokens_print(&w->tokens, w->top.row[i], AROUND, memory);
-    if (memory) fclose(memory);
-    if (text) json_text(j, "tokens", text + strspn(text, " "));
-    free(text);
+    TRY(row_tell(w, w->top.row[i], j));
     json_end(j);
   }
   json_end(j);
-  return status;
+  return OK;
 }
 
-static int page_tell(const struct atom_page *w, struct json *j)
+static int page_tell(struct atom_page *w, struct json *j)
 {
   json_text(j, "dictionary", w->dictionary.source.name);
   json_long(j, "atoms", w->dictionary.source.k);
@@ -274,10 +333,12 @@ static int inputs_open(struct atom_page *w)
         s->name);
   TRY(q->rows ? tokens_open(&w->tokens, q->rows, s->n, s->name)
               : tokens_find(&w->tokens, supports_input_file(&w->supports), s->n, s->name));
-  CHECK(w->tokens.n || !q->vocabulary || !s->n, ERR_INPUT,
+  w->names = (struct sources_names){q->folder, q->attribution, q->capture};
+  TRY(sources_open(&w->sources, &w->names, s));
+  CHECK(has_words(w) || !q->vocabulary || !s->n, ERR_INPUT,
         "'--vocabulary' names tokens, and the run's own rows have none: name an HDF5 file that has "
         "them, as /token, by '--rows'");
-  if (w->tokens.n && q->vocabulary) TRY(tokens_name(&w->tokens, q->vocabulary));
+  if (has_words(w) && q->vocabulary) TRY(tokens_name(&w->tokens, q->vocabulary));
   return top_init(&w->top, &w->arena, 1, q->count);
 }
 
@@ -301,6 +362,7 @@ int atom_inspect(const struct atom_request *request, FILE *out, struct json *jso
 {
   struct atom_page w = {.request = request};
   int status = page_make(&w, out, json);
+  sources_close(&w.sources);
   tokens_close(&w.tokens);
   supports_input_close(&w.supports);
   dictionary_input_close(&w.dictionary);

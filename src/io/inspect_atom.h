@@ -16,7 +16,9 @@ struct atom_request {
   const char *folder;     /* with dictionary.h5 and supports.h5 */
   const char *rows;       /* a file of the rows that has /token; NULL: that of the run, if any */
   const char *vocabulary; /* a text with a line for each token, or NULL */
-  idx atom, count;        /* how many rows and nearest atoms */
+  const char *attribution, *capture; /* as in struct sources_names */
+  idx atom, count;                   /* how many rows and nearest atoms */
+  idx sources;                       /* how many of a row */
 };
 
 struct json;

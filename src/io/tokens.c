@@ -7,12 +7,12 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "base/options_deck.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "io/inputs.h"
+#include "io/run_option.h"
 
-enum { MAX_AROUND = 32, MAX_OPTIONS = 1 << 16 };
+enum { MAX_AROUND = 32 };
 
 static const struct input_standard rows_standard = {.object = "/rows", .file = "rows.h5"};
 
@@ -46,25 +46,6 @@ int tokens_open(struct tokens *t, const char *rows, gidx n, const char *name)
   return OK;
 }
 
-/* deck_parse() calls it: *self <- the value of `rows`, which is kept for the program's life. */
-static int rows_note(void *self, const struct deck_entry *e)
-{
-  if (strcmp(e->key, "rows") == 0) *(const char **)self = e->value;
-  return OK;
-}
-
-/* *rows <- what `--rows` was told in the run that wrote a file; NULL: nothing, or it says not. */
-static int rows_named(const struct h5_file *result, const char **rows)
-{
-  char *options = malloc(MAX_OPTIONS);
-  CHECK(options, ERR_MEMORY, "cannot allocate %d bytes", MAX_OPTIONS);
-  int status = h5_read_text(result, "/run", "options", options, MAX_OPTIONS);
-  if (!status) status = deck_parse(result->path, options, strlen(options), rows_note, rows);
-  free(options);
-  if (status != OK && status != ERR_MEMORY) status_clear();
-  return status == ERR_MEMORY ? status : OK;
-}
-
 /* *there <- is this one HDF5 file with /token?  Its name goes on in *path, which is owned. */
 static int token_look(const char *rows, char **path, int *there)
 {
@@ -83,7 +64,7 @@ int tokens_find(struct tokens *t, const struct h5_file *result, gidx n, const ch
   const char *rows = NULL;
   char *path = NULL;
   int there = 0;
-  TRY(rows_named(result, &rows));
+  TRY(run_option_find(result, "rows", &rows));
   if (!rows || *rows == '@' || strpbrk(rows, "*?[\n")) return OK; /* many files */
   int status = token_look(rows, &path, &there);
   free(path);
@@ -123,8 +104,7 @@ int tokens_name(struct tokens *t, const char *vocabulary)
   return status;
 }
 
-/* Print a token; a word that continues the one before it, as "##ing", stands close to that. */
-static void token_print(const struct tokens *t, gidx token, int is_row, FILE *out)
+void tokens_word(const struct tokens *t, gidx token, int is_row, FILE *out)
 {
   const char *word = token >= 0 && token < t->n_words ? t->word[token] : NULL;
   if (word && !*word) word = NULL;
@@ -147,7 +127,7 @@ int tokens_print(const struct tokens *t, gidx row, int around, FILE *out)
   if (t->window.id) TRY(h5_array_read(&t->window, first, n, TYPE_I64, window));
   fputc(' ', out);
   for (gidx i = 0; i < n; i++)
-    if (!t->window.id || window[i] == window[at]) token_print(t, token[i], i == at, out);
+    if (!t->window.id || window[i] == window[at]) tokens_word(t, token[i], i == at, out);
   return OK;
 }
 

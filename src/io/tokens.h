@@ -31,6 +31,9 @@ int tokens_find(struct tokens *t, const struct h5_file *result, gidx n, const ch
 /* Read a vocabulary: line i, counted from 0, is token i. */
 int tokens_name(struct tokens *t, const char *vocabulary);
 
+/* Print a token, in brackets where it is a row's own: its word, or its number without a vocabulary;
+ * a word that continues the one before it, as "##ing", stands close to that. */
+void tokens_word(const struct tokens *t, gidx token, int is_row, FILE *out);
 /* Print the token of a row in brackets, and at most so many before and behind it in its window:
  * their words, or their numbers without a vocabulary. */
 int tokens_print(const struct tokens *t, gidx row, int around, FILE *out);

@@ -48,12 +48,13 @@ def heads_find(model, tokens, layer):
     return torch.cat(kept, dim=1)
 
 
-def capture_write(path, heads):
+def capture_write(path, heads, tokens):
     windows, length = heads.shape[1:3]
     with h5py.File(path, "w") as f:
         for name, part in zip("qkv", heads):
             f[name] = part.flatten(0, 1).numpy()
         f["q_start"] = np.arange(windows + 1) * length
+        f["token"] = tokens.flatten().numpy().astype("i4")
         f.attrs["causal"] = 0
 
 
@@ -73,11 +74,12 @@ def main():
     model.device = o.device
     if not 0 <= o.layer < model.layers:
         sys.exit(f"capture_attention: --layer is {o.layer}, the model has {model.layers}")
-    heads = heads_find(model, windows_read(o)[0], o.layer)
+    tokens = windows_read(o)[0]
+    heads = heads_find(model, tokens, o.layer)
     if o.check:
         check(o.check, heads)
     else:
-        capture_write(o.output, heads)
+        capture_write(o.output, heads, tokens)
 
 
 main()

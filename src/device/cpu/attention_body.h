@@ -243,4 +243,41 @@ static void attention_join(idx stride, struct attention_sum *s, const struct att
               f32_fma(f32_load(more->acc + c), f32_splat(other), f32_load(s->acc + c) * own));
 }
 
-static const struct attention_loops attention_table = {attention_tile_run, attention_join};
+static void attention_powers(const struct attention_factors *factors, idx d, const float *q,
+                             const float *k, float m, float *w)
+{
+  _Alignas(64) float u[ATTENTION_BLOCK] = {0};
+  attention_one(q, d, k, ATTENTION_BLOCK, ATTENTION_BLOCK, u);
+  for (idx j = 0; j < ATTENTION_BLOCK; j += F32_LANES) {
+    f32v x = f32_load(u + j);
+    if (factors->inner != 0) x = f32_tanh(x * f32_splat(factors->inner));
+    f32_store(w + j, f32_exp2(f32_fma(x, f32_splat(factors->exponent), f32_splat(-m))));
+  }
+}
+
+/* Products of two f32 are exact in f64, so an fma rounds as a sum does. */
+static void attention_products(idx dv, const float *atom, const float *v, real *out)
+{
+  enum { VECTORS = 32 / F64_LANES };
+  for (idx j = 0; j < ATTENTION_BLOCK; j += 32) {
+    f64v sum[VECTORS];
+#pragma GCC unroll 16
+    for (int x = 0; x < VECTORS; x++) sum[x] = f64_splat(0);
+    for (idx c = 0; c < dv; c++) {
+      f64v factor = f64_splat(atom[c]);
+#pragma GCC unroll 16
+      for (int x = 0; x < VECTORS; x++)
+        sum[x] =
+            f64_fma(f64_widen(v + (gidx)c * ATTENTION_BLOCK + j + x * F64_LANES), factor, sum[x]);
+    }
+#pragma GCC unroll 16
+    for (int x = 0; x < VECTORS; x++) f64_store(out + j + x * F64_LANES, sum[x]);
+  }
+}
+
+static const struct attention_loops attention_table = {
+    .tile = attention_tile_run,
+    .join = attention_join,
+    .weights = attention_powers,
+    .products = attention_products,
+};

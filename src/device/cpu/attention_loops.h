@@ -29,6 +29,12 @@ struct attention_loops {
   void (*tile)(struct attention_tile *t);
   /* s <- s joined with more (attention_sum_join), of acc[stride]. */
   void (*join)(idx stride, struct attention_sum *s, const struct attention_sum *more);
+  /* w[ATTENTION_BLOCK] <- 2^(exponent - m) of q[d] and a block of keys k[d][ATTENTION_BLOCK]. */
+  void (*weights)(const struct attention_factors *factors, idx d, const float *q, const float *k,
+                  float m, float *w);
+  /* out[ATTENTION_BLOCK] <- inner products of an atom's dv columns and a block of values
+   * v[dv][ATTENTION_BLOCK], chains in f64. */
+  void (*products)(idx dv, const float *atom, const float *v, real *out);
 };
 
 #endif

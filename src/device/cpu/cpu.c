@@ -76,6 +76,7 @@ static void cpu_close(struct device *dev)
   struct arena arena = s->arena; /* it holds the state too */
   arena_free(&s->arrow_scratch.arena);
   free(s->shard);
+  attribution_work_free(s->attribution);
   arena_free(&arena);
 }
 
@@ -208,6 +209,7 @@ const struct backend backend_cpu = {
     .quality = cpu_quality,
     .arrow = cpu_arrow,
     .attention = cpu_attention,
+    .attribution = cpu_attribution,
     .residuals = cpu_residuals,
     .row_products = cpu_row_products,
     .row_sums = cpu_row_sums,

@@ -20,6 +20,10 @@
 
 enum { CACHE_LINE = 64 };
 
+/* Work arrays of attribution, kept from job to job. */
+struct attribution_work;
+void attribution_work_free(struct attribution_work *w);
+
 /* Work arrays of the arrow systems, one set a thread, kept from job to job. */
 struct arrow_worker;
 struct arrow_scratch {
@@ -42,6 +46,7 @@ struct cpu_state {
   const struct attention_loops *attention;
   float *shard; /* [shard_values] keys and values as the loops of attention want them; owned */
   gidx shard_values;
+  struct attribution_work *attribution; /* owned; NULL: not there yet */
   struct arrow_scratch arrow_scratch;
   float *panels; /* [ceil(max_atoms / lanes)][d][p][lanes] */
   idx *atom_of;  /* [max_atoms] global number of each slot */
@@ -66,6 +71,7 @@ int cpu_codes(struct device *dev, const struct codes_job *job);
 int cpu_quality(struct device *dev, const struct quality_job *job);
 int cpu_arrow(struct device *dev, struct arrow_job *job);
 int cpu_attention(struct device *dev, const struct attention_job *job);
+int cpu_attribution(struct device *dev, const struct attribution_job *job);
 int cpu_residuals(struct device *dev, const struct residual_job *job);
 int cpu_row_products(struct device *dev, const real *residual, idx p, const struct rows_item *items,
                      gidx count);

@@ -45,6 +45,7 @@ struct attend_state {
   struct walk_sequence *sequences;                       /* of all launches, as are tasks */
   struct walk_task *tasks;
   struct cuda_work table, sequence, task, done, part_m, part_l, part;
+  struct cuda_work pairs; /* tasks of attribution */
   struct arena arena;
 };
 
@@ -340,7 +341,7 @@ void cuda_attend_close(struct attend *w)
 {
   struct attend_state *s = w->state;
   struct cuda_work *const works[] = {&s->table,  &s->sequence, &s->task, &s->done,
-                                     &s->part_m, &s->part_l,   &s->part};
+                                     &s->part_m, &s->part_l,   &s->part, &s->pairs};
   for (int i = 0; i < LENGTH(works); i++) cuda_release(works[i]);
   arena_free(&s->arena);
   free(s);
@@ -356,7 +357,8 @@ static int range_run(struct device *dev, const struct attend_state *s, const str
                                          .head_dv = a->dv,
                                          .cells = (int)s->type,
                                          .capped = a->softcap > 0,
-                                         .few = r->few},
+                                         .few = r->few,
+                                         .sums = args->sum_m != NULL},
                                .grid = {(unsigned)r->count, 1, 1},
                                .block = {WALK_THREADS, 1, 1},
                                .shared = r->few
@@ -378,6 +380,8 @@ int cuda_attend_run(struct attend *w, const struct attend_job *job)
   args.v = job->v->device;
   args.out = job->rows->device;
   args.lse = job->lse->device;
+  args.sum_m = job->m ? job->m->device : NULL;
+  args.sum_l = job->l ? job->l->device : NULL;
   for (gidx l = 0; l < s->n_launches; l++) {
     const struct launch *launch = &s->launches[l];
     args.sequences = (const struct walk_sequence *)s->sequence.at + launch->sequence;
@@ -385,4 +389,75 @@ int cuda_attend_run(struct attend *w, const struct attend_job *job)
       TRY(range_run(w->device, s, &launch->ranges[r], &args));
   }
   return OK;
+}
+
+/* A task for each run of pairs of a query, those of a sequence's last query first: it sees most. */
+static gidx pairs_list(const struct attend_state *s, const gidx *start,
+                       struct attribution_task *out)
+{
+  gidx n = 0;
+  for (gidx i = s->n_sequences - 1; i >= 0; i--)
+    for (int query = s->sequences[i].n_q - 1; query >= 0; query--) {
+      gidx first = start[s->sequences[i].q + query], end = start[s->sequences[i].q + query + 1];
+      for (; first < end; first += ATTRIBUTION_PAIRS, n++)
+        if (out)
+          out[n] = (struct attribution_task){.first = first,
+                                             .sequence = (int)i,
+                                             .query = query,
+                                             .pairs = (int)imin(end - first, ATTRIBUTION_PAIRS)};
+    }
+  return n;
+}
+
+static int pairs_put(struct attend_state *s, struct cuda_state *c, const gidx *start, gidx n)
+{
+  struct attribution_task *tasks = malloc((size_t)n * sizeof *tasks);
+  CHECK(tasks, ERR_MEMORY, "cannot allocate %lld tasks", (long long)n);
+  pairs_list(s, start, tasks);
+  int status = put(c, &s->pairs, tasks, n * (gidx)sizeof *tasks);
+  if (!status) status = cuda_finish(c);
+  free(tasks);
+  return status;
+}
+
+int cuda_attend_attribute(struct attend *w, const struct attribute_job *job)
+{
+  struct attend_state *s = w->state;
+  struct cuda_state *c = w->device->state;
+  const struct attention *a = &s->attention;
+  gidx n = pairs_list(s, job->start, NULL);
+  int shared = attribution_shared_bytes(a->d, a->dv);
+  CHECK(shared <= c->shared, ERR_DEVICE,
+        "attribution with heads of %d and %d columns takes %d bytes of shared memory, of which %s "
+        "has %d",
+        a->d, a->dv, shared, c->name, c->shared);
+  CHECK(n <= INT32_MAX, ERR_MEMORY, "%lld tasks in a launch", (long long)n);
+  if (!n) return OK;
+  TRY_CU(cudaSetDevice(c->number));
+  TRY(pairs_put(s, c, job->start, n));
+  struct attribution_args args = {.walk = s->args,
+                                  .m = job->m->device,
+                                  .l = job->l->device,
+                                  .atoms = job->atoms->device,
+                                  .tasks = s->pairs.at,
+                                  .atom_of = job->atom_of->device,
+                                  .top = job->top,
+                                  .row = job->row->device,
+                                  .code = job->code->device,
+                                  .sum = job->sum->device};
+  args.walk.q = job->q->device;
+  args.walk.k = job->k->device;
+  args.walk.v = job->v->device;
+  args.walk.sequences = s->sequence.at;
+  struct cuda_launch launch = {.name = KERNEL_ATTRIBUTION,
+                               .shape = {.top_k = 1,
+                                         .head_d = a->d,
+                                         .head_dv = a->dv,
+                                         .cells = (int)s->type,
+                                         .capped = a->softcap > 0},
+                               .grid = {(unsigned)n, 1, 1},
+                               .block = {ATTRIBUTION_THREADS, 1, 1},
+                               .shared = shared,
+                               .arguments = &args};
+  return cuda_launch(w->device, &launch);
 }

@@ -10,5 +10,6 @@
 int cuda_attend_open(struct attend *w, const struct attend_plan *plan);
 void cuda_attend_close(struct attend *w);
 int cuda_attend_run(struct attend *w, const struct attend_job *job);
+int cuda_attend_attribute(struct attend *w, const struct attribute_job *job);
 
 #endif

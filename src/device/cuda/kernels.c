@@ -66,6 +66,7 @@ static void define_walk(struct kernel_recipe *r, const struct kernel_shape *shap
   define(r, "HEAD_DV", shape->head_dv);
   define(r, "CELLS", shape->cells);
   define(r, "CAPPED", shape->capped);
+  define(r, "SUMS", shape->sums);
 }
 
 struct kernel_shape codes_shape(int architecture, idx vectors)

@@ -8,6 +8,7 @@
 #include "base/types.h"
 #include "arrow_types.h"
 #include "attention_types.h"
+#include "attribution_types.h"
 #include "dense_types.h"
 #include "screen_types.h"
 #include "step_types.h"
@@ -37,7 +38,7 @@ enum {
   DEFINES_ROUNDS = 1 << 11,    /* ARROW_ROUNDS */
   DEFINES_TRIAD = 1 << 12,     /* struct triad_form of products */
   DEFINES_GRADIENT = 1 << 13,  /* and of gradients */
-  DEFINES_WALK = 1 << 14,      /* HEAD_D, HEAD_DV, CELLS, CAPPED */
+  DEFINES_WALK = 1 << 14,      /* HEAD_D, HEAD_DV, CELLS, CAPPED, SUMS */
   DEFINES_FEW = 1 << 15,       /* FEW */
   DEFINES_PRECISION = 1 << 16, /* PRECISION */
   DEFINES_TENSOR = 1 << 17,    /* struct tensor_form of products */
@@ -110,6 +111,7 @@ enum {
   X(ARROW_STEP, arrow_step, 1, DEFINES_ARROW)                                                      \
   X(ATTENTION_TILE, attention_tile, 1, DEFINES_WALK)                                               \
   X(ATTENTION_FEW, attention_few, 1, DEFINES_WALK | DEFINES_FEW)                                   \
+  X(ATTRIBUTION, attribution, 0, DEFINES_WALK)                                                     \
   X(LOOK, look, 0, 0)                                                                              \
   X(RESIDUAL, residual, 0, 0)                                                                      \
   X(STEP, step, 0, DEFINES_STEP)
@@ -135,6 +137,7 @@ struct kernel_shape {
   int rounds;             /* of arrow_lanes.cu: arrow_rounds() */
   idx head_d, head_dv;    /* of attention: columns of q and k, and of v */
   int cells, capped, few; /* CELLS_F32 and so on, whether there is a soft cap, few_rows() */
+  int sums;               /* whether m and l are kept for attribution */
 };
 
 /* The shape of the kernels of codes for so many vectors a row. */

@@ -209,6 +209,7 @@ const struct backend backend_cuda = {
     .attend_open = cuda_attend_open,
     .attend_close = cuda_attend_close,
     .attend_run = cuda_attend_run,
+    .attend_attribute = cuda_attend_attribute,
     .arrow = cuda_arrow,
     .arrow_bytes = plan_arrow_bytes,
     .copy_rate = cuda_copy_rate,

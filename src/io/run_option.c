@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The options in /run are a deck; a text that is none says nothing. */
+#include "io/run_option.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/options_deck.h"
+#include "base/status.h"
+
+enum { MAX_OPTIONS = 1 << 16 };
+
+struct wanted {
+  const char *key, *value;
+};
+
+static int entry_note(void *self, const struct deck_entry *e)
+{
+  struct wanted *w = self;
+  if (strcmp(e->key, w->key) == 0) w->value = e->value;
+  return OK;
+}
+
+int run_option_find(const struct h5_file *result, const char *key, const char **value)
+{
+  struct wanted w = {key, NULL};
+  char *options = malloc(MAX_OPTIONS);
+  CHECK(options, ERR_MEMORY, "cannot allocate %d bytes", MAX_OPTIONS);
+  int status = h5_read_text(result, "/run", "options", options, MAX_OPTIONS);
+  if (!status) status = deck_parse(result->path, options, strlen(options), entry_note, &w);
+  free(options);
+  if (status != OK && status != ERR_MEMORY) status_clear();
+  *value = w.value;
+  return status == ERR_MEMORY ? status : OK;
+}
