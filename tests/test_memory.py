@@ -53,7 +53,7 @@ def fit(folder, room, *words, ranks=0):
 def check_fit(folder):
     rows = np.random.default_rng(2).standard_normal((2048, 256)).astype(np.float16)
     np.save(f"{folder}/fit.npy", np.tile(rows, (96, 1)))
-    for ranks, update in (0, "auto"), (0, "atoms"), (2, "auto"):
+    for ranks, update in (0, "atoms"), (2, "auto"):
         probe = fit(folder, LIMIT, ranks=ranks)
         present = re.search(r"(\d+) are present", probe.stderr)
         if not ok(probe.returncode == 71 and present, f"a limit of {LIMIT}: {probe.stderr[-900:]}"):
