@@ -1,5 +1,7 @@
 # One file per behaviour.  To add a test, add its name.
-check_PROGRAMS += \
+# The longest first, because tests run side by side: these programs, scripts, all other programs.
+LONG_TESTS = %D%/test_kernels %D%/test_io_hostile %D%/test_device_codes %D%/test_train
+OTHER_TESTS = \
   %D%/ref_petsc_arrow \
   %D%/test_arrow_reference \
   %D%/test_attention %D%/test_attribution %D%/test_device_attention %D%/test_functions %D%/test_pool \
@@ -27,12 +29,11 @@ check_PROGRAMS += \
   %D%/test_cuda_plan \
   %D%/test_cuda_screen \
   %D%/test_cuda_route \
-  %D%/test_device_codes \
   %D%/test_device_encoder \
   %D%/test_device_normal \
   %D%/test_device_ops \
   %D%/test_device_refit \
-  %D%/test_device_triad %D%/test_train %D%/test_precision \
+  %D%/test_device_triad %D%/test_precision \
   %D%/test_dictionary \
   %D%/test_half %D%/test_forward %D%/test_imported \
   %D%/test_encode_reference \
@@ -40,10 +41,8 @@ check_PROGRAMS += \
   %D%/test_screen_loops \
   %D%/test_io_blocks \
   %D%/test_io_faults \
-  %D%/test_io_hostile \
   %D%/test_io_layouts \
   %D%/test_io_outputs \
-  %D%/test_kernels \
   %D%/test_layout \
   %D%/test_proc \
   %D%/test_coloring \
@@ -57,7 +56,7 @@ check_PROGRAMS += \
   %D%/test_shard
 %C%_test_refit_layout_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=arena_alloc -Wl,--wrap=arena_free
 # Of the terminal pass.
-check_PROGRAMS += \
+OTHER_TESTS += \
   %D%/test_artifact \
   %D%/test_device_dense \
   %D%/test_device_joint \
@@ -66,10 +65,9 @@ check_PROGRAMS += \
 %C%_ref_petsc_schur_CPPFLAGS = $(AM_CPPFLAGS) $(PETSC_CFLAGS)
 %C%_ref_petsc_schur_LDADD = $(LDADD) $(PETSC_LIBS)
 EXTRA_DIST += %D%/joint_problem.h %D%/terminal_data.py
-# The longest first, because tests run side by side.
 SCRIPT_TESTS = \
-  %D%/test_partition.py \
   %D%/test_grid.py \
+  %D%/test_partition.py \
   %D%/test_faults.py \
   %D%/test_watchdog.py \
   %D%/test_cuda_faults.py %D%/test_cuda_solve.py %D%/test_cuda_terminal.py \
@@ -109,7 +107,8 @@ SCRIPT_TESTS = \
   %D%/test_io_files.py %D%/test_harvest.py %D%/test_attribute.py %D%/test_pack.py \
   %D%/test_io_hashes.py \
   %D%/test_slurm.sh %D%/test_install.sh %D%/test_recipes.py
-TESTS += $(SCRIPT_TESTS) $(check_PROGRAMS)
+check_PROGRAMS += $(LONG_TESTS) $(OTHER_TESTS)
+TESTS += $(LONG_TESTS) $(SCRIPT_TESTS) $(OTHER_TESTS)
 # What is worth running under an emulator: arithmetic, and that files are what they are elsewhere.
 EMULATED_TESTS = %D%/test_fingerprints.sh %D%/test_device_codes %D%/test_device_encoder %D%/test_device_ops \
   %D%/test_device_dense %D%/test_io_outputs %D%/test_screen %D%/test_statistics \
@@ -123,26 +122,32 @@ COMPILED_BY_NONE = \
   %D%/test_kernels %D%/test_plot.py %D%/test_python.py %D%/test_python_torch.py \
   %D%/test_python_bench.py %D%/test_write_rows.py \
   %D%/test_recipes.py %D%/test_report.py %D%/test_scale_model.py %D%/test_slurm.sh
+# What runs through the C code, and through what it does when something fails, for the sanitizers:
+# what is left out goes the same ways with other numbers, or skips itself there.
+COMPILED_TESTS = $(LONG_TESTS) \
+  %D%/test_faults.py %D%/test_partition.py %D%/test_refit_faults.py %D%/test_grid_faults.py \
+  %D%/test_terminal_faults.py %D%/test_encoder.py %D%/test_fit.py %D%/test_fit_resume.py \
+  %D%/test_terminal.py %D%/test_import.py %D%/test_bad_input.py %D%/test_train_run.py \
+  %D%/test_json.py %D%/test_export.py %D%/test_mends.py %D%/test_cli.sh %D%/test_io_inputs.py \
+  %D%/test_io_files.py %D%/test_shards_input.py %D%/test_refit_input.py %D%/test_solve_input.py \
+  %D%/test_harvest.py %D%/test_evaluate.py %D%/test_crafted.py %D%/test_pack.py $(OTHER_TESTS)
 check-compiled:
-	@all=; for test in $(TESTS); do \
+	@all=; for test in $(COMPILED_TESTS); do \
 	  case ' $(COMPILED_BY_NONE) ' in *" $$test "*) ;; *) all="$$all $$test" ;; esac; \
 	done; $(MAKE) $(AM_MAKEFLAGS) check TESTS="$$all"
 .PHONY: check-compiled
 # What another compiler or HDF5 may compute or write otherwise; that jobs stop, go on and refuse is
-# the same C.
-COMPUTED_TESTS = $(check_PROGRAMS) \
-  %D%/test_partition.py %D%/test_grid.py %D%/test_solve.py %D%/test_solve_values.py \
-  %D%/test_refit_partition.py %D%/test_refit_independent.py %D%/test_refit_planted.py \
-  %D%/test_train_run.py %D%/test_verify_dense.py %D%/test_fit.py %D%/test_fit_resume.py %D%/test_terminal.py \
-  %D%/test_terminal_slq.py %D%/test_terminal_files.py %D%/test_fingerprints.sh %D%/test_identity.py \
-  %D%/test_seed.py %D%/test_encoder.py %D%/test_evaluate.py %D%/test_import.py %D%/test_export.py \
-  %D%/test_synth.py %D%/test_independent.py %D%/test_io_inputs.py %D%/test_io_files.py \
-  %D%/test_io_hashes.py %D%/test_shards.py %D%/test_merge.py %D%/test_harvest.py %D%/test_attribute.py %D%/test_pack.py \
-  %D%/test_cli.sh %D%/test_watchdog.py
+# the same C, and so is how ranks share out work: where bits have been recorded, few cuts show it.
+COMPUTED_TESTS = $(LONG_TESTS) \
+  %D%/test_partition.py %D%/test_refit_partition.py %D%/test_refit_independent.py \
+  %D%/test_terminal.py %D%/test_terminal_files.py %D%/test_fingerprints.sh \
+  %D%/test_solve.py %D%/test_synth.py %D%/test_io_inputs.py %D%/test_io_files.py \
+  $(OTHER_TESTS)
+SAME_C = %D%/test_io_hostile %D%/test_io_faults
 check-computed:
 	@all=; for test in $(COMPUTED_TESTS); do \
-	  case ' $(COMPILED_BY_NONE) ' in *" $$test "*) ;; *) all="$$all $$test" ;; esac; \
-	done; $(MAKE) $(AM_MAKEFLAGS) check TESTS="$$all"
+	  case ' $(COMPILED_BY_NONE) $(SAME_C) ' in *" $$test "*) ;; *) all="$$all $$test" ;; esac; \
+	done; CUTS=few $(MAKE) $(AM_MAKEFLAGS) check TESTS="$$all"
 .PHONY: check-computed
 check-emulated:
 	$(MAKE) check TESTS='$(EMULATED_TESTS)'

@@ -1,21 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Every kernel compiles for sm_80, sm_90 and sm_100 in every form that launchers ask for, and no
- * hot one spills registers; a cache entry is kept, found, and made again when damaged.  Needs no
- * GPU. */
+ * Every kernel compiles for sm_90 in every form that launchers ask for, and for sm_80 and sm_100 in
+ * its last and largest form, and no hot one spills registers; a cache entry is kept, found, and
+ * made again when damaged.  FORMS=all: every form for each of them.  Needs no GPU. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/status.h"
+#include "base/team.h"
 #include "device/cuda/jit.h"
 #include "tap.h"
 
-#if defined __SANITIZE_ADDRESS__ || defined __clang__ /* once is enough, and these are slow */
-static const int architectures[] = {90};
-#else
-static const int architectures[] = {80, 90, 100};
-#endif
+static const int architectures[] = {90, 80, 100}; /* the first in all forms */
 
 /* Bytes that a form's compiler log says are spilled, over all of its functions. */
 static long spills(const char *log)
@@ -29,47 +26,65 @@ static long spills(const char *log)
   return sum;
 }
 
-static void check_form(enum kernel_name name, int architecture, const struct kernel_shape *shape)
-{
+/* One compilation, and what became of it. */
+enum { MAX_FORMS = 1024, MAX_TEXT = 400 };
+struct form {
+  int architecture, registers;
+  long spilled; /* -1: it did not compile */
   struct kernel_recipe recipe;
+  char error[MAX_TEXT];
+};
+static struct form forms[MAX_FORMS];
+static int n_forms;
+
+static int form_same(const struct form *a, const struct form *b)
+{
+  if (a->architecture != b->architecture || strcmp(a->recipe.entry, b->recipe.entry) ||
+      a->recipe.n_defines != b->recipe.n_defines)
+    return 0;
+  for (int i = 0; i < a->recipe.n_defines; i++)
+    if (strcmp(a->recipe.defines[i], b->recipe.defines[i])) return 0;
+  return 1;
+}
+
+/* A form that is there already is not added. */
+static void form_add(enum kernel_name name, int architecture, const struct kernel_shape *shape)
+{
+  if (n_forms == MAX_FORMS) {
+    ok(0, "there are more than %d forms", MAX_FORMS);
+    return;
+  }
+  struct form *form = &forms[n_forms];
+  *form = (struct form){.architecture = architecture};
+  kernel_recipe(name, shape, &form->recipe);
+  for (int i = 0; i < n_forms; i++)
+    if (form_same(form, &forms[i])) return;
+  n_forms++;
+}
+
+static void form_compile(void *self, gidx i)
+{
+  struct form *form = (struct form *)self + i;
   struct kernel_image image = {0};
-  char *log = NULL, options[MAX_DEFINES * MAX_DEFINE] = "";
-  kernel_recipe(name, shape, &recipe);
-  for (int i = 0; i < recipe.n_defines; i++)
-    strcat(strcat(options, " "), recipe.defines[i] + strlen("-D"));
-  int status = kernel_compile(&recipe, architecture, NULL, &image, &log);
-  if (status) printf("# %s\n", status_message());
+  char *log = NULL;
+  int status = kernel_compile(&form->recipe, form->architecture, NULL, &image, &log);
+  if (status) snprintf(form->error, sizeof form->error, "%s", status_message());
   status_clear();
   const char *registers = log ? strstr(log, "Used ") : NULL;
-  int count = registers ? atoi(registers + strlen("Used ")) : 0;
-  long spilled = log ? spills(log) : -1;
-  ok(!status && image.size > 0 && count > 0 && (!recipe.hot || spilled == 0),
-     "%s for sm_%d%s: %d registers, %ld bytes spilled", recipe.entry, architecture, options, count,
-     spilled);
+  form->registers = registers ? atoi(registers + strlen("Used ")) : 0;
+  form->spilled = log && image.size > 0 ? spills(log) : -1;
   free(image.bytes);
   free(log);
 }
 
-enum { MAX_FORMS = 64, MAX_NAME = MAX_DEFINES * MAX_DEFINE + 16 };
-struct forms {
-  char name[MAX_FORMS][MAX_NAME];
-  int count;
-};
-
-/* 1 if a form was not there yet. */
-static int form_add(struct forms *f, enum kernel_name name, int architecture,
-                    const struct kernel_shape *shape)
+static void form_check(const struct form *form)
 {
-  struct kernel_recipe recipe;
-  char *text = f->name[f->count];
-  kernel_recipe(name, shape, &recipe);
-  int used = snprintf(text, MAX_NAME, "%d", architecture);
-  for (int i = 0; i < recipe.n_defines; i++)
-    used += snprintf(text + used, MAX_NAME - (size_t)used, " %s", recipe.defines[i]);
-  for (int i = 0; i < f->count; i++)
-    if (!strcmp(text, f->name[i])) return 0;
-  f->count++;
-  return 1;
+  char options[MAX_DEFINES * MAX_DEFINE] = "";
+  for (int i = 0; i < form->recipe.n_defines; i++)
+    strcat(strcat(options, " "), form->recipe.defines[i] + strlen("-D"));
+  ok(form->spilled >= 0 && form->registers > 0 && (!form->recipe.hot || form->spilled == 0),
+     "%s for sm_%d%s: %d registers, %ld bytes spilled %s", form->recipe.entry, form->architecture,
+     options, form->registers, form->spilled, form->error);
 }
 
 static int is_arrow(enum kernel_name name)
@@ -79,7 +94,7 @@ static int is_arrow(enum kernel_name name)
 }
 
 /* Arrow systems: a form for each d, k and team, of which these are the edges. */
-static void check_arrow(enum kernel_name name)
+static void add_arrow(enum kernel_name name, int architecture)
 {
   static const struct {
     idx d, k;
@@ -87,66 +102,61 @@ static void check_arrow(enum kernel_name name)
   } uses[] = {{1, 0, 32},  {1, 1, 32},   {1, 4, 32},   {2, 4, 128},  {2, 8, 128},  {2, 8, 32},
               {2, 8, 256}, {2, 16, 32},  {2, 16, 256}, {2, 32, 32},  {2, 32, 256}, {2, 40, 256},
               {3, 5, 128}, {4, 10, 128}, {8, 0, 128},  {8, 10, 128}, {8, 40, 32},  {8, 40, 256}};
-  for (int a = 0; a < LENGTH(architectures); a++)
-    for (int u = 0; u < LENGTH(uses); u++) {
-      if (name != KERNEL_ARROW && uses[u].team != WARP && uses[u].k != 40 && u % 3) continue;
-      struct kernel_shape shape = {.d = uses[u].d,
-                                   .k = uses[u].k,
-                                   .team = uses[u].team,
-                                   .top_k = 1,
-                                   .mma = architectures[a] == 90,
-                                   .rounds = arrow_rounds(uses[u].d, uses[u].k, 200)};
-      if (name == KERNEL_ARROW_LANES && shape.rounds == 0) continue;
-      check_form(name, architectures[a], &shape);
-    }
+  for (int u = 0; u < LENGTH(uses); u++) {
+    if (name != KERNEL_ARROW && uses[u].team != WARP && uses[u].k != 40 && u % 3) continue;
+    struct kernel_shape shape = {.d = uses[u].d,
+                                 .k = uses[u].k,
+                                 .team = uses[u].team,
+                                 .top_k = 1,
+                                 .mma = architecture == 90,
+                                 .rounds = arrow_rounds(uses[u].d, uses[u].k, 200)};
+    if (name == KERNEL_ARROW_LANES && shape.rounds == 0) continue;
+    form_add(name, architecture, &shape);
+  }
 }
 
 /* Products differ by how operands lie in memory, by the columns of a tile and by stages. */
-static void check_product(void)
+static void add_product(int architecture)
 {
-  for (int a = 0; a < LENGTH(architectures); a++)
-    for (int u = 0; u < 16; u++) {
-      struct kernel_shape shape = {.mma = architectures[a] == 90,
-                                   .deep_a = u & 1,
-                                   .deep_b = u >> 1 & 1,
-                                   .narrow = u >> 2 & 1,
-                                   .large = u >> 3,
-                                   .top_k = 1};
-      check_form(KERNEL_DENSE_PRODUCT, architectures[a], &shape);
-    }
+  for (int u = 0; u < 16; u++) {
+    struct kernel_shape shape = {.mma = architecture == 90,
+                                 .deep_a = u & 1,
+                                 .deep_b = u >> 1 & 1,
+                                 .narrow = u >> 2 & 1,
+                                 .large = u >> 3,
+                                 .top_k = 1};
+    form_add(KERNEL_DENSE_PRODUCT, architecture, &shape);
+  }
 }
 
 /* Products and gradients of training differ by how operands lie in memory, by whether all tiles are
  * whole, and products by the size of tiles; depths of a gradient are beside each other in columns
  * alone, which have no whole tile. */
-static void check_triad(enum kernel_name name)
+static void add_triad(enum kernel_name name, int architecture)
 {
   int is_product = name == KERNEL_TRIAD_PRODUCT;
-  for (int a = 0; a < LENGTH(architectures); a++)
-    for (int u = 0; u < (is_product ? 8 : 3); u++) {
-      struct kernel_shape shape = {.deep_a = is_product || u == 2,
-                                   .deep_b = is_product ? u & 1 : u == 2,
-                                   .whole = is_product ? u >> 1 & 1 : u == 1,
-                                   .small = is_product && u >> 2,
-                                   .top_k = 1};
-      check_form(name, architectures[a], &shape);
-    }
+  for (int u = 0; u < (is_product ? 8 : 3); u++) {
+    struct kernel_shape shape = {.deep_a = is_product || u == 2,
+                                 .deep_b = is_product ? u & 1 : u == 2,
+                                 .whole = is_product ? u >> 1 & 1 : u == 1,
+                                 .small = is_product && u >> 2,
+                                 .top_k = 1};
+    form_add(name, architecture, &shape);
+  }
 }
 
 /* The matrix unit's tier: a form for each precision, and for wgmma and mma.sync. */
-static void check_tensor(enum kernel_name name)
+static void add_tensor(enum kernel_name name, int architecture)
 {
-  for (int a = 0; a < LENGTH(architectures); a++)
-    for (int precision = TENSOR_BF16; precision <= TENSOR_TF32; precision++) {
-      struct kernel_shape shape = {
-          .wgmma = architectures[a] == 90, .precision = precision, .top_k = 1};
-      check_form(name, architectures[a], &shape);
-    }
+  for (int precision = TENSOR_BF16; precision <= TENSOR_TF32; precision++) {
+    struct kernel_shape shape = {.wgmma = architecture == 90, .precision = precision, .top_k = 1};
+    form_add(name, architecture, &shape);
+  }
 }
 
 /* Attention: a form for heads, type, soft cap and, of few rows, their number; and one that keeps
  * its sums for attribution, which has a form too. */
-static void check_attention(enum kernel_name name)
+static void add_attention(enum kernel_name name, int architecture)
 {
   static const struct {
     idx d, dv;
@@ -155,24 +165,23 @@ static void check_attention(enum kernel_name name)
       {16, 16, CELLS_F32, 0, 1},   {64, 64, CELLS_F32, 0, 8},   {64, 64, CELLS_F16, 1, 4},
       {80, 80, CELLS_BF16, 0, 2},  {96, 40, CELLS_F32, 0, 4},   {128, 128, CELLS_F32, 0, 4},
       {128, 128, CELLS_F16, 0, 4}, {128, 128, CELLS_F32, 1, 8}, {17, 5, CELLS_BF16, 1, 2},
-      {256, 256, CELLS_F32, 0, 8}, {256, 256, CELLS_F16, 1, 8}, {160, 200, CELLS_F16, 0, 4}};
-  for (int a = 0; a < LENGTH(architectures); a++)
-    for (int u = 0; u < LENGTH(uses); u++) {
-      struct kernel_shape shape = {.top_k = 1,
-                                   .head_d = uses[u].d,
-                                   .head_dv = uses[u].dv,
-                                   .cells = uses[u].cells,
-                                   .capped = uses[u].capped,
-                                   .few = uses[u].few};
-      check_form(name, architectures[a], &shape);
-      shape.sums = 1;
-      if (name != KERNEL_ATTRIBUTION && u % 3 == 0) check_form(name, architectures[a], &shape);
-    }
+      {160, 200, CELLS_F16, 0, 4}, {256, 256, CELLS_F32, 0, 8}, {256, 256, CELLS_F16, 1, 8}};
+  for (int u = 0; u < LENGTH(uses); u++) {
+    struct kernel_shape shape = {.top_k = 1,
+                                 .head_d = uses[u].d,
+                                 .head_dv = uses[u].dv,
+                                 .cells = uses[u].cells,
+                                 .capped = uses[u].capped,
+                                 .few = uses[u].few};
+    form_add(name, architecture, &shape);
+    shape.sums = 1;
+    if (name != KERNEL_ATTRIBUTION && u % 3 == 0) form_add(name, architecture, &shape);
+  }
 }
 
 /* Forms differ by the capacity of lists, by frames, by what a pass keeps, by the size of supports,
  * by the values of scores and by the hooks of tests. */
-static void check_kernel(enum kernel_name name)
+static void add_kernel(enum kernel_name name, int architecture)
 {
   static const struct {
     idx d, top_k;
@@ -180,24 +189,55 @@ static void check_kernel(enum kernel_name name)
   } uses[] = {{1, 1, 0, 0},   {2, 1, 1, 0},  {1, 33, 1, 0}, {2, 33, 0, 0}, {1, 65, 0, 0},
               {4, 65, 0, 0},  {8, 65, 1, 0}, {8, 65, 0, 0}, {4, 1, 1, 0},  {1, 256, 0, 0},
               {2, 256, 0, 0}, {1, 1, 1, 1},  {1, 33, 0, 1}, {1, 65, 0, 1}, {1, 256, 0, 1}};
-  static struct forms forms;
-  forms.count = 0;
+  for (int u = 0; u < LENGTH(uses); u++) {
+    struct kernel_shape shape = {.bulk = architecture >= 90,
+                                 .mma = architecture == 90,
+                                 .wgmma = architecture == 90,
+                                 .sample = uses[u].sample,
+                                 .large = uses[u].sample,
+                                 .test_hooks = uses[u].sample,
+                                 .positive = uses[u].positive,
+                                 .d = uses[u].d,
+                                 .top_k = uses[u].top_k,
+                                 .one = (name == KERNEL_CODES || name == KERNEL_NONNEGATIVE) &&
+                                        uses[u].top_k < 33};
+    form_add(name, architecture, &shape);
+  }
+}
+
+/* The forms of a kernel; without `all` the last one, of those that take most registers. */
+static void add_forms(enum kernel_name name, int architecture, int all)
+{
+  int first = n_forms;
+  if (is_arrow(name))
+    add_arrow(name, architecture);
+  else if (name == KERNEL_DENSE_PRODUCT)
+    add_product(architecture);
+  else if (name == KERNEL_TRIAD_PRODUCT || name == KERNEL_TRIAD_GRADIENT)
+    add_triad(name, architecture);
+  else if (name == KERNEL_TENSOR_NARROW || name == KERNEL_TENSOR_PRODUCT ||
+           name == KERNEL_TENSOR_GRADIENT)
+    add_tensor(name, architecture);
+  else if (name == KERNEL_ATTENTION_TILE || name == KERNEL_ATTENTION_FEW ||
+           name == KERNEL_ATTRIBUTION)
+    add_attention(name, architecture);
+  else
+    add_kernel(name, architecture);
+  if (all || n_forms - first <= 1) return;
+  forms[first] = forms[n_forms - 1];
+  n_forms = first + 1;
+}
+
+/* Side by side, since each takes a second or so. */
+static void check_forms(void)
+{
+  const char *wanted = getenv("FORMS");
+  int all = wanted && !strcmp(wanted, "all");
   for (int a = 0; a < LENGTH(architectures); a++)
-    for (int u = 0; u < LENGTH(uses); u++) {
-      struct kernel_shape shape = {.bulk = architectures[a] >= 90,
-                                   .mma = architectures[a] == 90,
-                                   .wgmma = architectures[a] == 90,
-                                   .sample = uses[u].sample,
-                                   .large = uses[u].sample,
-                                   .test_hooks = uses[u].sample,
-                                   .positive = uses[u].positive,
-                                   .d = uses[u].d,
-                                   .top_k = uses[u].top_k,
-                                   .one = (name == KERNEL_CODES || name == KERNEL_NONNEGATIVE) &&
-                                          uses[u].top_k < 33};
-      if (form_add(&forms, name, architectures[a], &shape))
-        check_form(name, architectures[a], &shape);
-    }
+    for (int name = 0; name < KERNELS; name++)
+      add_forms((enum kernel_name)name, architectures[a], all || a == 0);
+  team_run((int)sysconf(_SC_NPROCESSORS_ONLN), n_forms, form_compile, forms);
+  for (int i = 0; i < n_forms; i++) form_check(&forms[i]);
 }
 
 /* The only entry of a fresh cache: damage one byte of it at a fraction of its length. */
@@ -295,23 +335,8 @@ int main(void)
   }
   free(image.bytes);
   status_clear();
-  claim_begin("every kernel compiles in every form, hot ones without spilling");
-  for (int name = 0; name < KERNELS; name++) {
-    if (is_arrow((enum kernel_name)name))
-      check_arrow((enum kernel_name)name);
-    else if (name == KERNEL_DENSE_PRODUCT)
-      check_product();
-    else if (name == KERNEL_TRIAD_PRODUCT || name == KERNEL_TRIAD_GRADIENT)
-      check_triad((enum kernel_name)name);
-    else if (name == KERNEL_TENSOR_NARROW || name == KERNEL_TENSOR_PRODUCT ||
-             name == KERNEL_TENSOR_GRADIENT)
-      check_tensor((enum kernel_name)name);
-    else if (name == KERNEL_ATTENTION_TILE || name == KERNEL_ATTENTION_FEW ||
-             name == KERNEL_ATTRIBUTION)
-      check_attention((enum kernel_name)name);
-    else
-      check_kernel((enum kernel_name)name);
-  }
+  claim_begin("kernels compile in their forms, hot ones without spilling");
+  check_forms();
   claim_end();
   claim_begin("the cache gives the kernel back, and makes it again where a bit of it changed");
   check_cache();
