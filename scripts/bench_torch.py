@@ -4,7 +4,8 @@
 process: scripts/bench_torch.py [BUILD], where `make sagitta sagitta.so` made both; with one more
 word, `terminal`, PyTorch's Cholesky factor in f64, its solve of unit vectors and the product of the
 result with itself beside `sagitta bench terminal`; with `train`, its products beside
-`sagitta bench dense`, and its step of a TopK autoencoder beside `sagitta bench train`.
+`sagitta bench dense`, and its step of a TopK autoencoder beside `sagitta bench train`; with
+`attention`, scaled_dot_product_attention beside `sagitta bench harvest`.
 
 For each shape: milliseconds (median of 5 after a warm-up; sagitta's as it measures them) and, for
 PyTorch, how many rows have another support than `sagitta route` gives for the same data."""
@@ -254,6 +255,35 @@ def train(library):
         apart(step_run, library, "f32", is_sparse, 256, 384, 4096, 32)
 
 
+def attention_run(library, cells, heads, kv_heads, columns, positions, queries, streams):
+    """Causal attention of all positions, or of the last query alone; a peer in short numbers has
+    its queries and results in them too."""
+    done = call(library, "bench", "harvest", "--device", "cuda", "--repeats", 9, "--heads", heads,
+        "--kv-heads", kv_heads, "--head-columns", columns, "--positions", positions, "--queries",
+        queries, "--streams", streams, "--cells", cells)
+    own = own_milliseconds(done, "contiguous")
+    line = f"{cells:5} {streams:3} {queries:6} {positions:6} {heads:3} {kv_heads:3} {columns:4}"
+    for dtype in (torch.float32, torch.bfloat16) if cells == "f32" else (torch.float16,):
+        q, k, v = (torch.randn(streams, h, n, columns, device="cuda").to(dtype)
+            for h, n in ((heads, queries), (kv_heads, positions), (kv_heads, positions)))
+        work = lambda: torch.nn.functional.scaled_dot_product_attention(q, k, v,
+            is_causal=queries > 1, enable_gqa=kv_heads < heads)
+        for _ in range(3):
+            work()
+        peer = statistics.median(milliseconds(work) for _ in range(9))
+        name = str(dtype).split(".")[1]
+        print(f"{line} {name:8} {peer:9.3f} {own:9.3f} {own / peer:6.2f}", flush=True)
+
+
+def attention(library):
+    print("cells, streams, queries, positions, heads, their keys', columns, PyTorch's type and ms, "
+        "sagitta's, of it", flush=True)
+    for positions, columns in ((4096, 64), (8192, 64), (4096, 128), (8192, 128)):
+        apart(attention_run, library, "f32", 12, 12, columns, positions, positions, 1)
+    for positions, streams in ((4096, 32), (4096, 4), (65536, 1)):
+        apart(attention_run, library, "f16", 32, 8, 128, positions, 1, streams)
+
+
 def main():
     program = os.path.join(os.path.abspath(sys.argv[1]), "sagitta") if len(sys.argv) > 1 else None
     library = program + ".so" if program else None
@@ -262,6 +292,8 @@ def main():
         return terminal(library)
     if "train" in sys.argv[2:]:
         return train(library)
+    if "attention" in sys.argv[2:]:
+        return attention(library)
     print(f"{'N':>7} {'K':>7} {'P':>5} {'s':>3}" + "".join(
         f" {name + ' ms':>8} {'wrong':>6}" for name, _, _ in types()) +
         (f" {'direct':>8} {'certified':>9} {'of bf16':>8}" if program else ""), flush=True)
