@@ -3,6 +3,7 @@
 of ranks, block, thread and variant, from contiguous keys and values and from any paged pool of
 them; what is wrong with a capture is named before any work."""
 import os
+import re
 import tempfile
 
 import h5py
@@ -141,6 +142,47 @@ def partition_check(at):
     need(sagitta("verify", f"{at}/one.h5"), "verify")
 
 
+LONG = [(2, 3000), (1, 5000), (0, 5), (4, 1024), (3, 2049), (2, 1), (1, 64)]
+
+
+def told(done):
+    return re.findall(r" (?:blind|fingerprint)=(\w+)", done.stderr)
+
+
+@claim("positions shared out over ranks give the bytes of queries shared out")
+def cut_check(at):
+    random = np.random.default_rng(8)
+    q_start, kv_start = (starts([s[i] for s in LONG]) for i in (0, 1))
+    q = 2 * random.standard_normal((q_start[-1], H, D)).astype(np.float32)
+    k = 2 * random.standard_normal((kv_start[-1], H_KV, D)).astype(np.float32)
+    v = random.standard_normal((kv_start[-1], H_KV, DV)).astype(np.float32)
+    for facts in ({}, {"causal": 0}, {"window": 1500}, {"causal": 0, "window": 7, "softcap": 3.0}):
+        path = capture(f"{at}/l.h5", q, k, v, q_start, kv_start, **facts)
+        done = harvest(path, f"{at}/l-one.h5", "--cut", "queries", ranks=3)
+        need(done, f"{facts}")
+        ok(" cut=queries " in done.stderr, done.stderr[-300:])
+        said = told(done)
+        for ranks, words in ((0, ()), (1, ("--block", 3)), (2, ()), (3, ("--block", 1)), (5, ())):
+            done = harvest(path, f"{at}/l-cut.h5", "--cut", "positions", *words, ranks=ranks)
+            need(done, f"{facts} {ranks} {words}")
+            same(f"{at}/l-one.h5", f"{at}/l-cut.h5", f"{facts} {ranks} ranks {words}")
+            ok(told(done) == said, f"{said} {done.stderr[-300:]}")
+    done = harvest(capture(path, q, k, v, q_start, kv_start), f"{at}/l-auto.h5", ranks=2)
+    ok(" cut=positions " in done.stderr, f"few queries: {done.stderr[-300:]}")
+    done = harvest(capture(f"{at}/c.h5"), f"{at}/c-auto.h5", ranks=2)
+    ok(" cut=queries " in done.stderr, f"many queries: {done.stderr[-300:]}")
+    for ranks in 1, 3:
+        need(harvest(f"{at}/c.h5", f"{at}/c-cut.h5", "--cut", "positions", ranks=ranks), "many")
+        same(f"{at}/c-auto.h5", f"{at}/c-cut.h5", f"many queries, {ranks} ranks")
+    k[kv_start[1] + 4000, 1, 3] = np.nan
+    capture(f"{at}/n.h5", q, k, v, q_start, kv_start)
+    for ranks in 0, 3:
+        fails(harvest(f"{at}/n.h5", f"{at}/no.h5", "--cut", "positions", ranks=ranks), 65,
+              ["row 2 ", "query 0 of sequence 1", "head 3"], "a row that is not finite")
+    fails(harvest(path, f"{at}/no.h5", "--cut", "positions", "--device", "cuda"), 2,
+          ["--cut positions", "CPUs"], "a GPU")
+
+
 @claim("a paged pool, its blocks in any order, gives the bits of contiguous keys and values")
 def pools_check(at):
     need(harvest(capture(f"{at}/c.h5", window=300), f"{at}/plain.h5"), "plain")
@@ -276,6 +318,7 @@ def main():
         values_check(at)
         torch_check(at)
         partition_check(at)
+        cut_check(at)
         pools_check(at)
         types_check(at)
         rows_check(at)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * sagitta harvest: captured queries, keys and values -> rows.h5. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "base/memory.h"
@@ -17,7 +18,7 @@
 struct harvest_options {
   struct general_options general;
   struct output_options output;
-  const char *capture, *cpu_variant, *device, *kernels;
+  const char *capture, *cpu_variant, *device, *kernels, *cut;
   idx block, threads;
 };
 #define AT(member) offsetof(struct harvest_options, member)
@@ -31,6 +32,10 @@ static const struct option_row input_rows[] = {
 static const struct option_row speed_rows[] = {
     {"block", OPTION_INT, AT(block), "0", 0, 1 << 20, NULL, "ROWS",
      "rows that the ranks handle at a time; 0: as many as pay"},
+    {"cut", OPTION_CHOICE, AT(cut), "auto", 0, 0, "auto|queries|positions", NULL,
+     "what the ranks share out; positions, in shards of 1,024, is for few queries over long "
+     "sequences, and on CPUs; auto takes it where a rank would have fewer than 64 queries and can "
+     "have two shards"},
     {"threads", OPTION_INT, AT(threads), "0", 0, 4096, NULL, "COUNT", THREADS_HELP},
     DEVICE_OPTION(AT(device)),
     KERNELS_OPTION(AT(kernels)),
@@ -54,6 +59,8 @@ static const struct option_set harvest_set = {
            "sequences begin, and heads of k and v that several heads of q share (doc/formats.md, "
            "Captures).  A paged pool is read in place, position by position, and gives the bits of "
            "the same keys and values in one piece.\n\n"
+           "Ranks share out the queries, or, where these are few and their sequences long, the "
+           "positions (--cut).\n\n"
            "A GPU takes heads of up to 256 columns, and holds all keys and values of the capture "
            "as they are stored.\n\n"
            "The result is rows.h5 with /rows (N, H D), for `sagitta seed`, `fit` and `encode`, and "
@@ -85,6 +92,8 @@ static int input_open(struct job *j, const struct harvest_options *o)
   CHECK(o->capture, ERR_USAGE,
         "'--capture' is missing: the file with queries, keys and values, as in --capture "
         "capture.h5");
+  CHECK(strcmp(o->cut, "positions") || strcmp(o->device, "cuda"), ERR_USAGE,
+        "'--cut positions' is for CPUs, and '--device' is cuda: a GPU holds all positions");
   return capture_input_open(&j->in, o->capture);
 }
 
@@ -95,7 +104,7 @@ static int device_start(struct job *j, const struct run *run, const struct harve
                                          .d = 1,
                                          .threads = threads,
                                          .variant = o->cpu_variant,
-                                         .kind = o->device,
+                                         .kind = strcmp(o->cut, "positions") ? o->device : "cpu",
                                          .kernels = o->kernels,
                                          .local_rank = run->comm.local_rank};
   TRY(device_check_fma());
@@ -119,6 +128,11 @@ static int result_open(const struct run *run, struct job *j)
   return object_create(&j->file.result.h5, "/lse", 2, shape, 0, &j->lse);
 }
 
+static const char *cut_name(const struct job *j)
+{
+  return j->task.cut == HARVEST_POSITIONS ? "positions" : "queries";
+}
+
 static int entries_tell(const struct job *j)
 {
   const struct capture_source *s = &j->in.source;
@@ -137,6 +151,7 @@ static int entries_tell(const struct job *j)
   json_flag(own, "paged", j->in.table != NULL);
   json_real(own, "pairs", j->result.pairs);
   json_long(own, "blind", j->result.blind);
+  json_text(own, "cut", cut_name(j));
   page_hash_tell(own, "fingerprint", j->result.fingerprint);
   return OK;
 }
@@ -157,9 +172,9 @@ static void result_log(const struct run *run, const struct job *j)
   const struct capture_source *s = &j->in.source;
   const struct attention *a = &s->attention;
   log_info("harvest rows=%lld columns=%d sequences=%lld heads=%d kv_heads=%d blind=%lld ranks=%d "
-           "device=%s seconds=%.2f fingerprint=%016llx",
+           "cut=%s device=%s seconds=%.2f fingerprint=%016llx",
            (long long)s->n, a->heads * a->dv, (long long)s->sequences, a->heads, a->kv_heads,
-           (long long)j->result.blind, run->comm.size, j->device.kind, j->seconds,
+           (long long)j->result.blind, run->comm.size, cut_name(j), j->device.kind, j->seconds,
            (unsigned long long)j->result.fingerprint);
   if (j->result.blind)
     log_warn("%lld queries see no position, since their sequences have fewer positions than "
@@ -167,11 +182,20 @@ static void result_log(const struct run *run, const struct job *j)
              (long long)j->result.blind);
 }
 
+/* On a GPU queries are shared out: it holds all keys and values. */
+static enum harvest_cut cut_choose(const struct job *j, const struct harvest_options *o, int ranks)
+{
+  if (device_is_gpu(&j->device) || !strcmp(o->cut, "queries")) return HARVEST_QUERIES;
+  return !strcmp(o->cut, "positions") ? HARVEST_POSITIONS
+                                      : harvest_cut_choose(&j->in.source, ranks);
+}
+
 static int rows_compute(struct run *run, struct job *j, const struct harvest_options *o)
 {
   double begun = log_seconds();
   j->sink = (struct harvest_sink){j, block_write};
-  j->task = (struct harvest_task){&j->in.source, &j->device, &j->sink, o->block};
+  j->task = (struct harvest_task){&j->in.source, &j->device, &j->sink, o->block,
+                                  cut_choose(j, o, run->comm.size)};
   TRY(harvest_run(&run->comm, &j->task, &j->result));
   j->seconds = log_seconds() - begun;
   result_log(run, j);

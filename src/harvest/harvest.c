@@ -13,6 +13,7 @@
 #include "base/status.h"
 #include "device/attention.h"
 #include "harvest/held.h"
+#include "harvest/positions.h"
 
 enum { SHARE_BYTES = 32 << 20, BLOCK_BYTES = 1 << 30, MIN_SHARE = 64 };
 
@@ -85,22 +86,34 @@ gidx harvest_sequence(const struct capture_source *s, gidx query)
   return low;
 }
 
-/* from, end <- what queries at .. at + n - 1 of the share see; the first is query `first` of all.
- * *least, *most <- bounds of all of them. */
-static void seen_find(struct harvest *h, gidx sequence, gidx first, idx at, idx n, gidx *least,
-                      gidx *most)
+static void seen(const struct capture_source *s, gidx sequence, gidx query, gidx *from, gidx *end)
+{
+  gidx n_kv = s->length[sequence], n_q = s->start[sequence + 1] - s->start[sequence];
+  attention_seen(&s->attention, query - s->start[sequence] + n_kv - n_q, n_kv, from, end);
+}
+
+void harvest_seen(const struct capture_source *s, gidx sequence, gidx first, gidx n, gidx *least,
+                  gidx *most)
+{
+  *least = s->length[sequence], *most = 0;
+  for (gidx i = first; i < first + n; i++) {
+    gidx from, end;
+    seen(s, sequence, i, &from, &end);
+    if (from == end) continue;
+    *least = imin(*least, from);
+    *most = imax(*most, end);
+  }
+}
+
+void harvest_seen_all(struct harvest *h, gidx first, gidx n)
 {
   const struct capture_source *s = h->task->capture;
-  gidx n_kv = s->length[sequence], n_q = s->start[sequence + 1] - s->start[sequence];
-  *least = n_kv, *most = 0;
-  for (idx i = at; i < at + n; i++) {
-    gidx p = first + (i - at) - s->start[sequence] + n_kv - n_q;
-    attention_seen(&s->attention, p, n_kv, h->from + i, h->end + i);
+  gidx sequence = harvest_sequence(s, first);
+  for (gidx i = 0; i < n; i++) {
+    while (s->start[sequence + 1] <= first + i) sequence++;
+    seen(s, sequence, first + i, h->from + i, h->end + i);
     h->pairs += (double)(h->end[i] - h->from[i]) * s->attention.heads;
     h->blind += h->from[i] == h->end[i];
-    if (h->from[i] == h->end[i]) continue;
-    *least = imin(*least, h->from[i]);
-    *most = imax(*most, h->end[i]);
   }
 }
 
@@ -110,8 +123,7 @@ static int sequence_sum(struct harvest *h, gidx sequence, gidx first, idx at, id
   const struct capture_source *s = h->task->capture;
   const struct attention *a = &s->attention;
   gidx least, most, row = (gidx)at * a->heads;
-  seen_find(h, sequence, first, at, n, &least, &most);
-  if (h->held) return OK; /* takes all sequences of a share at once */
+  harvest_seen(s, sequence, first, n, &least, &most);
   for (gidx j = least / ATTENTION_SHARD * ATTENTION_SHARD; j < most; j += ATTENTION_SHARD) {
     struct attention_job job = {.attention = a,
                                 .n = n,
@@ -152,27 +164,14 @@ static gidx share_bad(const struct harvest *h, idx count)
   return -1;
 }
 
-/* Compute queries first .. first + count - 1; *key <- the row of a failure. */
-int harvest_share_run(struct harvest *h, gidx first, idx count, gidx *key)
+/* A row that is not finite, by its name. */
+static int share_check(const struct harvest *h, gidx first, idx count, gidx *key)
 {
   const struct capture_source *s = h->task->capture;
-  *key = first;
-  if (!count) return OK;
-  TRY(s->queries(s->self, first, count, h->q));
-  gidx sequence = harvest_sequence(s, first), begun = sequence;
-  for (idx at = 0; at < count; sequence++) {
-    idx n = (idx)(imin(s->start[sequence + 1], first + count) - first) - at;
-    TRY(sequence_sum(h, sequence, first + at, at, n));
-    at += n;
-  }
-  if (h->held)
-    TRY(held_run(h->held, begun, first, count));
-  else
-    share_finish(h, count);
   gidx bad = share_bad(h, count);
   if (bad < 0) return OK;
   *key = first + bad / s->attention.heads;
-  sequence = harvest_sequence(s, *key);
+  gidx sequence = harvest_sequence(s, *key);
   FAIL(ERR_INPUT,
        "row %lld of '%s', query %lld of sequence %lld, is not finite in head %lld: its scores "
        "overflow, or what it sees of q, k or v is not finite",
@@ -180,10 +179,53 @@ int harvest_share_run(struct harvest *h, gidx first, idx count, gidx *key)
        (long long)(bad % s->attention.heads));
 }
 
+int harvest_share_finish(struct harvest *h, gidx first, idx count, gidx *key)
+{
+  share_finish(h, count);
+  return share_check(h, first, count, key);
+}
+
+/* Compute queries first .. first + count - 1; *key <- the row of a failure. */
+int harvest_share_run(struct harvest *h, gidx first, idx count, gidx *key)
+{
+  const struct capture_source *s = h->task->capture;
+  *key = first;
+  if (!count) return OK;
+  TRY(s->queries(s->self, first, count, h->q));
+  harvest_seen_all(h, first, count);
+  gidx sequence = harvest_sequence(s, first);
+  if (h->held) { /* takes all sequences of a share at once */
+    TRY(held_run(h->held, sequence, first, count));
+    return share_check(h, first, count, key);
+  }
+  for (idx at = 0; at < count; sequence++) {
+    idx n = (idx)(imin(s->start[sequence + 1], first + count) - first) - at;
+    TRY(sequence_sum(h, sequence, first + at, at, n));
+    at += n;
+  }
+  return harvest_share_finish(h, first, count, key);
+}
+
 static int block_write(struct harvest *h, gidx first, gidx n)
 {
   const struct harvest_sink *sink = h->task->sink;
   return h->c->rank ? OK : sink->write(sink->self, first, n, h->all, h->all_lse);
+}
+
+/* A block of queries whose positions are shared out.  Collective. */
+static int cut_run(struct harvest *h, gidx first, gidx n)
+{
+  const struct attention *a = &h->task->capture->attention;
+  gidx key, width = (gidx)a->heads * a->dv;
+  int status = positions_run(h, first, n, &key);
+  TRY(comm_agree_at(h->c, status, key));
+  if (h->c->rank == 0) {
+    h->fingerprint += fingerprint(h->rows, n * width, sizeof *h->rows, first * width);
+    memcpy(h->all, h->rows, (size_t)(n * width) * sizeof *h->rows);
+    memcpy(h->all_lse, h->lse, (size_t)(n * a->heads) * sizeof *h->lse);
+  } else
+    h->pairs = 0, h->blind = 0; /* which rank 0 counts */
+  return comm_agree(h->c, block_write(h, first, n));
 }
 
 /* One block of queries.  Collective. */
@@ -224,7 +266,8 @@ static int blocks_run(struct harvest *h)
   progress_start(&progress, "harvest", "rows", total);
   for (gidx first = 0, n; first < total; first += n) {
     n = imin(total - first, h->block);
-    TRY(block_run(h, first, n));
+    if (h->positions) TRY(comm_agree(h->c, positions_count(h, first, &n)));
+    TRY(h->positions ? cut_run(h, first, n) : block_run(h, first, n));
     progress_show(&progress, first + n);
   }
   return OK;
@@ -253,16 +296,24 @@ int harvest_run(struct comm *c, const struct harvest_task *task, struct harvest_
   struct harvest *h;
   TRY(comm_agree(c, struct_alloc(&h, sizeof *h)));
   h->task = task, h->c = c;
-  gidx block = task->block ? task->block : harvest_block(task, c->size);
+  int is_cut = task->cut == HARVEST_POSITIONS;
+  gidx block = task->block ? task->block : harvest_block(task, is_cut ? 1 : c->size);
   h->block = (idx)imin(block, task->capture->n);
-  h->share = (idx)ceil_div(h->block, c->size);
+  h->share = is_cut ? h->block : (idx)ceil_div(h->block, c->size);
   TRY(comm_agree(c, block_alloc(h)));
+  if (is_cut) TRY(comm_agree(c, positions_alloc(h)));
   TRY(blocks_run(h));
   TRY(result_sum(h, result));
   held_close(h->held);
+  positions_free(h);
   arena_free(&h->arena);
   free(h);
   return OK;
+}
+
+enum harvest_cut harvest_cut_choose(const struct capture_source *capture, int ranks)
+{
+  return positions_pay(capture, ranks) ? HARVEST_POSITIONS : HARVEST_QUERIES;
 }
 
 struct harvest_reader {

@@ -19,11 +19,16 @@ struct harvest_sink {
   int (*write)(void *self, gidx first, gidx count, const float *rows, const float *lse);
 };
 
+/* What ranks share out: queries, each with all that it sees, or the shards of positions, each with
+ * all queries, on CPUs.  No bit depends on it. */
+enum harvest_cut { HARVEST_QUERIES, HARVEST_POSITIONS };
+
 struct harvest_task {
   const struct capture_source *capture; /* borrowed, as are the next two */
   struct device *device;
   const struct harvest_sink *sink; /* of rank 0 */
   idx block;                       /* queries of all ranks at a time; 0: as many as pay */
+  enum harvest_cut cut;
 };
 
 struct harvest_result {
@@ -37,6 +42,9 @@ double harvest_work(const struct capture_source *capture);
 /* ERR_DEVICE or ERR_MEMORY where a GPU cannot take the capture and so many bytes beside its keys
  * and values; a CPU takes all.  Not collective. */
 int harvest_device_check(const struct capture_source *capture, struct device *device, gidx beside);
+
+/* Positions where queries are too few for the ranks, and positions are not. */
+enum harvest_cut harvest_cut_choose(const struct capture_source *capture, int ranks);
 
 /* Compute all rows by (N.27).  The bits do not depend on block, device or ranks.  ERR_INPUT names
  * the lowest row that is not finite.  Collective; the same status on every rank. */

@@ -12,16 +12,17 @@ struct harvest {
   const struct harvest_task *task;
   struct comm *c; /* NULL: this rank alone reads rows */
   struct arena arena;
-  idx block, share;        /* queries of all ranks, and of one, at a time */
-  float *q;                /* [share][heads][d] */
-  gidx *from, *end;        /* [share] */
-  float *k, *v;            /* of a shard */
-  float *m, *l, *acc;      /* [share] sums (device/attention.h) */
-  float *rows, *lse;       /* [share] results */
-  float *all, *all_lse;    /* [block], on rank 0 */
-  idx *counts;             /* [size] */
-  struct held *held;       /* of a GPU, which keeps the sums to itself */
-  struct held_atoms atoms; /* of attribute, else none */
+  idx block, share;            /* queries of all ranks, and of one, at a time */
+  float *q;                    /* [share][heads][d] */
+  gidx *from, *end;            /* [share] */
+  float *k, *v;                /* of a shard */
+  float *m, *l, *acc;          /* [share] sums (device/attention.h) */
+  float *rows, *lse;           /* [share] results */
+  float *all, *all_lse;        /* [block], on rank 0 */
+  idx *counts;                 /* [size] */
+  struct held *held;           /* of a GPU, which keeps the sums to itself */
+  struct held_atoms atoms;     /* of attribute, else none */
+  struct positions *positions; /* where ranks share out positions (positions.h) */
   double pairs;
   gidx blind;
   uint64_t fingerprint;
@@ -33,6 +34,14 @@ idx harvest_block(const struct harvest_task *task, int ranks);
 int harvest_share_alloc(struct harvest *h);
 /* The sequence that has a query. */
 gidx harvest_sequence(const struct capture_source *s, gidx query);
+/* What queries first .. first + n - 1 of all, which are of one sequence, see together: *least ..
+ * *most - 1, nothing where least >= most. */
+void harvest_seen(const struct capture_source *s, gidx sequence, gidx first, gidx n, gidx *least,
+                  gidx *most);
+/* from, end <- what each of queries first .. first + n - 1 sees. */
+void harvest_seen_all(struct harvest *h, gidx first, gidx n);
+/* rows, lse <- results of m, l and acc; ERR_INPUT names a row that is not finite. */
+int harvest_share_finish(struct harvest *h, gidx first, idx count, gidx *key);
 /* Compute queries first .. first + count - 1: all of q, from, end, m, l, rows and lse; *key <- the
  * row of a failure.  Not collective. */
 int harvest_share_run(struct harvest *h, gidx first, idx count, gidx *key);

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A shard's sum begins anew, so ranks make them side by side; rank 0 joins them, for each query by
+ * ascending shards, as one rank does.  Nothing is joined before: joining has an order. */
+#include "harvest/positions.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/num.h"
+#include "base/status.h"
+#include "device/attention.h"
+
+/* Bytes of the parts of a block on rank 0, and queries of a rank and shards of one that pay. */
+enum { PART_BYTES = 256 << 20, FEW_QUERIES = 64, SHARDS_EACH = 2 };
+
+/* A shard, and the queries of its sequence: a part for each. */
+struct part {
+  gidx sequence;
+  gidx first;  /* position where the shard begins */
+  gidx end;    /* that any of the queries sees, at most */
+  idx at, n;   /* queries of the block */
+  gidx places; /* parts of those before */
+};
+
+struct positions {
+  struct part *list; /* [n] of a block; owned */
+  gidx room;
+  gidx n;
+  gidx *from;                     /* [block] what queries see of a shard */
+  float *m, *l, *acc;             /* [places of this rank][heads], .. [stride] */
+  float *all_m, *all_l, *all_acc; /* [places] on rank 0 */
+  gidx m_room, l_room, acc_room, all_m_room, all_l_room, all_acc_room;
+  idx *counts; /* [size] places of each rank */
+};
+
+static gidx place_floats(const struct attention *a)
+{
+  return (gidx)a->heads * (attention_stride(a->dv) + 2);
+}
+
+int positions_pay(const struct capture_source *s, int ranks)
+{
+  gidx shards = 0;
+  for (gidx i = 0; i < s->sequences; i++)
+    if (s->start[i + 1] > s->start[i]) {
+      gidx seen = s->attention.window ? imin(s->attention.window, s->length[i]) : s->length[i];
+      shards += ceil_div(seen, ATTENTION_SHARD);
+    }
+  return s->n < (gidx)FEW_QUERIES * ranks && shards >= (gidx)SHARDS_EACH * ranks;
+}
+
+int positions_alloc(struct harvest *h)
+{
+  TRY(struct_alloc(&h->positions, sizeof *h->positions));
+  TRY(arena_alloc(&h->arena, &h->positions->counts, h->c->size, sizeof *h->positions->counts));
+  return arena_alloc(&h->arena, &h->positions->from, h->block, sizeof *h->positions->from);
+}
+
+void positions_free(struct harvest *h)
+{
+  struct positions *p = h->positions;
+  if (!p) return;
+  free(p->list), free(p->m), free(p->l), free(p->acc);
+  free(p->all_m), free(p->all_l), free(p->all_acc);
+  free(p);
+}
+
+/* List the parts of some queries, or count their places where there is no list. */
+static gidx parts_list(const struct harvest *h, gidx first, gidx n, struct part *list, gidx *places)
+{
+  const struct capture_source *s = h->task->capture;
+  gidx sequence = harvest_sequence(s, first), count = 0;
+  *places = 0;
+  for (gidx at = 0; at < n; sequence++) {
+    gidx mine = imin(s->start[sequence + 1], first + n) - first - at, least, most;
+    harvest_seen(s, sequence, first + at, mine, &least, &most);
+    for (gidx j = least / ATTENTION_SHARD * ATTENTION_SHARD; j < most; j += ATTENTION_SHARD) {
+      if (list)
+        list[count] = (struct part){.sequence = sequence,
+                                    .first = j,
+                                    .end = imin(j + ATTENTION_SHARD, most),
+                                    .at = (idx)at,
+                                    .n = (idx)mine,
+                                    .places = *places};
+      count++;
+      *places += mine;
+    }
+    at += mine;
+  }
+  return count;
+}
+
+int positions_count(struct harvest *h, gidx first, gidx *n)
+{
+  struct positions *p = h->positions;
+  const struct attention *a = &h->task->capture->attention;
+  gidx most = PART_BYTES / (place_floats(a) * (gidx)sizeof(float)), places;
+  *n = imin(h->task->capture->n - first, h->block);
+  while (p->n = parts_list(h, first, *n, NULL, &places), places > most && *n > 1) *n /= 2;
+  CHECK(places <= INT32_MAX, ERR_MEMORY, "a query has %lld parts", (long long)places);
+  TRY(array_reserve(&p->list, &p->room, p->n, sizeof *p->list));
+  parts_list(h, first, *n, p->list, &places);
+  return OK;
+}
+
+/* Parts first .. first + count - 1 of the list, from the place of the first on. */
+static int parts_run(struct harvest *h, gidx first, gidx count)
+{
+  const struct capture_source *s = h->task->capture;
+  const struct attention *a = &s->attention;
+  struct positions *p = h->positions;
+  for (gidx i = first; i < first + count; i++) {
+    const struct part *t = &p->list[i];
+    gidx row = (gidx)t->at * a->heads, place = (t->places - p->list[first].places) * a->heads;
+    for (idx q = 0; q < t->n; q++) p->from[q] = imax(h->from[t->at + q], t->first);
+    const struct attention_job job = {.attention = a,
+                                      .n = t->n,
+                                      .q = h->q + row * a->d,
+                                      .from = p->from,
+                                      .end = h->end + t->at,
+                                      .first = t->first,
+                                      .count = (idx)(t->end - t->first),
+                                      .k = h->k,
+                                      .v = h->v,
+                                      .m = p->m + place,
+                                      .l = p->l + place,
+                                      .acc = p->acc + place * attention_stride(a->dv)};
+    TRY(s->positions(s->self, t->sequence, t->first, job.count, h->k, h->v));
+    TRY(device_attention(h->task->device, &job));
+  }
+  return OK;
+}
+
+/* m, l, acc of each query <- its parts, joined. */
+static void parts_join(struct harvest *h)
+{
+  const struct attention *a = &h->task->capture->attention;
+  struct positions *p = h->positions;
+  gidx stride = attention_stride(a->dv);
+  for (gidx i = 0; i < p->n; i++)
+    for (gidx r = 0; r < (gidx)p->list[i].n * a->heads; r++) {
+      const struct part *t = &p->list[i];
+      gidx query = t->at + r / a->heads, to = (gidx)t->at * a->heads + r;
+      gidx from = t->places * a->heads + r;
+      if (h->from[query] >= t->end || h->end[query] <= t->first) continue;
+      struct attention_sum sum = {h->m[to], h->l[to], h->acc + to * stride};
+      const struct attention_sum more = {p->all_m[from], p->all_l[from],
+                                         p->all_acc + from * stride};
+      if (h->from[query] >= t->first) {
+        memcpy(sum.acc, more.acc, (size_t)a->dv * sizeof *sum.acc);
+        sum.m = more.m, sum.l = more.l;
+      } else
+        attention_sum_join(a, &sum, &more);
+      h->m[to] = sum.m, h->l[to] = sum.l;
+    }
+}
+
+static int parts_reserve(struct harvest *h, gidx mine, gidx all)
+{
+  const struct attention *a = &h->task->capture->attention;
+  struct positions *p = h->positions;
+  gidx stride = attention_stride(a->dv);
+  mine *= a->heads;
+  all *= h->c->rank ? 0 : a->heads;
+  TRY(array_reserve(&p->m, &p->m_room, mine, sizeof *p->m));
+  TRY(array_reserve(&p->l, &p->l_room, mine, sizeof *p->l));
+  TRY(array_reserve(&p->acc, &p->acc_room, mine * stride, sizeof *p->acc));
+  TRY(array_reserve(&p->all_m, &p->all_m_room, all, sizeof *p->all_m));
+  TRY(array_reserve(&p->all_l, &p->all_l_room, all, sizeof *p->all_l));
+  return array_reserve(&p->all_acc, &p->all_acc_room, all * stride, sizeof *p->all_acc);
+}
+
+/* Where parts from a number on have their places. */
+static gidx place_of(const struct positions *p, gidx part)
+{
+  return part < p->n ? p->list[part].places
+         : p->n      ? p->list[p->n - 1].places + p->list[p->n - 1].n
+                     : 0;
+}
+
+/* This rank's parts of queries first .. first + n - 1. */
+static int own_run(struct harvest *h, gidx first, gidx n, gidx begin, gidx count)
+{
+  const struct capture_source *s = h->task->capture;
+  struct positions *p = h->positions;
+  gidx mine = place_of(p, begin + count) - place_of(p, begin);
+  TRY(parts_reserve(h, mine, place_of(p, p->n)));
+  TRY(s->queries(s->self, first, (idx)n, h->q));
+  return parts_run(h, begin, count);
+}
+
+int positions_run(struct harvest *h, gidx first, gidx n, gidx *key)
+{
+  const struct attention *a = &h->task->capture->attention;
+  struct positions *p = h->positions;
+  gidx begin = 0, count = 0, from, some, stride = attention_stride(a->dv);
+  *key = first;
+  harvest_seen_all(h, first, n);
+  for (int r = 0; r < h->c->size; r++) {
+    comm_share(p->n, h->c->size, r, &from, &some);
+    p->counts[r] = (idx)(place_of(p, from + some) - place_of(p, from));
+    if (r == h->c->rank) begin = from, count = some;
+  }
+  TRY(comm_agree(h->c, own_run(h, first, n, begin, count)));
+  size_t row = (size_t)a->heads * sizeof *p->m;
+  TRY(comm_gather(h->c, p->m, p->counts, row, p->all_m));
+  TRY(comm_gather(h->c, p->l, p->counts, row, p->all_l));
+  TRY(comm_gather(h->c, p->acc, p->counts, row * (size_t)stride, p->all_acc));
+  if (h->c->rank) return OK;
+  parts_join(h);
+  return harvest_share_finish(h, first, (idx)n, key);
+}
