@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Claim: training over ranks and threads has the bits of the plain loops with dense matrices, dead
- * latents and batches of several chunks too; every epoch has every row once, in windows.
+ * latents and batches of several chunks too; every epoch has every row once, in windows, which are
+ * read ahead, and none in vain; held-out rows are judged by the bits of the references.
  * RUN: np=1 2 3 */
+#include "train/batches.h"
 #include "train_cases.h"
 
 enum { MOST = 40000 };
@@ -41,6 +43,60 @@ static void check_shuffle(void)
   claim_end();
 }
 
+/* A source of which one window cannot be read. */
+static int rows_break(void *self, gidx first, idx count, float *out)
+{
+  CHECK(first != 128 * 77, ERR_IO, "the disk is gone at row %lld", (long long)first);
+  return rows_make(self, first, count, out);
+}
+
+/* Batches of `broken` rows are those that follow each other until the pool with that window. */
+static void batches_check(struct comm *c, gidx n, idx batch, int broken, int rests)
+{
+  enum { P = 3, SCALE = -2 };
+  struct made made = {.n = n, .p = P};
+  struct row_source rows = {
+      .n = n, .p = P, .name = "rows", .self = &made, .read = broken ? rows_break : rows_make};
+  struct batches b = {.c = c, .rows = &rows, .scale = SCALE, .last_epoch = 1, .last_row = n - 1};
+  struct shuffle order;
+  struct arena arena = {0};
+  float *x, *wanted;
+  int status = batches_alloc(&b, &arena, 5), same = 1;
+  if (!status) status = batches_open(&b);
+  arena_alloc(&arena, &x, (gidx)batch * P, sizeof *x);
+  arena_alloc(&arena, &wanted, (gidx)batch * P, sizeof *wanted);
+  shuffle_init(&order, &arena, n, 5);
+  for (gidx epoch = 0; epoch < 2 && !status; epoch++)
+    for (gidx first = 0; first < n && !status; first += batch) {
+      idx count = (idx)imin(batch, n - first);
+      status = batches_take(&b, epoch, first, count, x);
+      if (status) break;
+      if (rests) batches_rest(&b);
+      batch_make(&order, &made, epoch, first, count, SCALE, wanted);
+      same &= memcmp(x, wanted, (size_t)count * P * sizeof *x) == 0;
+    }
+  const char *text = status_message();
+  int told = broken ? status == ERR_IO && strstr(text, "the disk is gone at row 9856") != NULL
+                    : status == OK;
+  ok(same && told, "%lld rows, batches of %d%s%s: %s", (long long)n, batch,
+     broken ? ", one window cannot be read" : "", rests ? ", with rests" : "", text);
+  status_clear();
+  batches_close(&b);
+  arena_free(&arena);
+}
+
+static void check_batches(struct comm *c)
+{
+  claim_begin("batches have the rows of their order, read ahead, and what cannot be read is told");
+  for (int rests = 0; rests < 2; rests++) {
+    batches_check(c, 40000, 7000, 0, rests);
+    batches_check(c, 40000, 40000, 0, rests);
+    batches_check(c, 100, 64, 0, rests);
+    batches_check(c, 40000, 7000, 1, rests);
+  }
+  claim_end();
+}
+
 int main(void)
 {
   struct comm c;
@@ -48,6 +104,7 @@ int main(void)
   tap_rank = c.rank;
   train_device = "cpu";
   if (c.size == 1) check_shuffle();
+  check_batches(&c);
   check_reference(&c);
   check_resumed(&c);
   check_judge(&c);

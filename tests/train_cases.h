@@ -21,6 +21,7 @@
 struct made {
   gidx n;
   idx p;
+  gidx read; /* rows that were asked for */
 };
 
 static float value_of(gidx row, idx column, idx p)
@@ -30,7 +31,8 @@ static float value_of(gidx row, idx column, idx p)
 
 static int rows_make(void *self, gidx first, idx count, float *out)
 {
-  const struct made *m = self;
+  struct made *m = self;
+  m->read += count;
   for (gidx i = 0; i < count; i++)
     for (idx c = 0; c < m->p; c++) out[i * m->p + c] = value_of(first + i, c, m->p);
   return OK;
@@ -149,6 +151,24 @@ static int same_state(const struct train_state *a, const struct train_state *b, 
   return same;
 }
 
+/* Rows of all pools that the steps take from, those of an epoch by and by. */
+static gidx pools_rows(const struct train_task *t, gidx n, struct arena *arena)
+{
+  struct shuffle s;
+  gidx rows = 0, each = ceil_div(n, t->batch);
+  shuffle_init(&s, arena, n, t->seed);
+  for (gidx step = 0; step < t->steps; step++) {
+    gidx first = step % each * t->batch, end = imin(first + t->batch, n);
+    for (gidx row = first; row < end; row++) {
+      gidx had_epoch = s.epoch, had_pool = s.pool;
+      idx skip;
+      shuffle_take(&s, step / each, row, &skip);
+      if (s.epoch != had_epoch || s.pool != had_pool) rows += s.rows;
+    }
+  }
+  return rows;
+}
+
 struct problem {
   gidx n;
   idx p, k, s, batch;
@@ -158,7 +178,7 @@ struct problem {
 
 static void problem_check(struct comm *c, const struct problem *q)
 {
-  struct made made = {q->n, q->p};
+  struct made made = {.n = q->n, .p = q->p};
   struct row_source rows = {.n = q->n, .p = q->p, .name = "rows", .self = &made, .read = rows_make};
   struct train_task task = task_of(&rows, q->k, q->s, q->batch, q->steps);
   struct train_result result;
@@ -169,11 +189,15 @@ static void problem_check(struct comm *c, const struct problem *q)
   reference_run(&task, &made, &wanted, &arena, &dead);
   for (task.threads = 1; task.threads <= 3; task.threads += 2) {
     struct kept kept = {.stop_at = -1, .k = q->k, .p = q->p};
+    made.read = 0;
     const struct train_sink sink = {&kept, line_keep, stop_look};
     int status = train_run(&task, c, &sink, &result);
     ok(!status && same_state(&kept.state, &wanted, q->k, q->p),
        "%lld rows of %d, %d atoms, batches of %d, %d threads, %lld dead: %s", (long long)q->n, q->p,
        q->k, q->batch, task.threads, (long long)dead, status_message());
+    gidx all = q->n + imin(q->n, SHIFT_ROWS) + pools_rows(&task, q->n, &arena);
+    ok(status || c->size > 1 || made.read == all, "%lld rows were read, not %lld",
+       (long long)made.read, (long long)all);
     status_clear();
     arena_free(&kept.arena);
   }
@@ -184,9 +208,10 @@ static void problem_check(struct comm *c, const struct problem *q)
 static void check_reference(struct comm *c)
 {
   static const struct problem problems[] = {
-      {700, 24, 40, 4, 96, 20, 0, 1},  {700, 24, 40, 4, 96, 12, 1, 1},
-      {5000, 5, 33, 1, 2600, 9, 0, 0}, {130, 7, 2, 1, 1, 40, 0, 1},
-      {200, 3, 20, 20, 200, 5, 0, 0},  {3000, 70, 300, 32, 1500, 6, 0, 0},
+      {700, 24, 40, 4, 96, 20, 0, 1},   {700, 24, 40, 4, 96, 12, 1, 1},
+      {5000, 5, 33, 1, 2600, 9, 0, 0},  {130, 7, 2, 1, 1, 40, 0, 1},
+      {200, 3, 20, 20, 200, 5, 0, 0},   {3000, 70, 300, 32, 1500, 6, 0, 0},
+      {40000, 3, 5, 1, 7000, 14, 0, 0},
   };
   claim_begin("training has the bits of the plain loops");
   for (int i = 0; i < LENGTH(problems); i++) problem_check(c, &problems[i]);
@@ -196,7 +221,7 @@ static void check_reference(struct comm *c)
 /* Stopped in the middle of an epoch and of a line, and gone on with. */
 static void check_resumed(struct comm *c)
 {
-  struct made made = {900, 12};
+  struct made made = {.n = 900, .p = 12};
   struct row_source rows = {.n = 900, .p = 12, .name = "rows", .self = &made, .read = rows_make};
   struct train_task task = task_of(&rows, 30, 3, 64, 40);
   struct train_result result;
@@ -268,7 +293,7 @@ static int qualities_equal(struct train_judge *j, const struct train_state *s, i
 
 static void judge_check(struct comm *c, gidx n, idx p, idx k, idx s, int threads, int is_wild)
 {
-  struct made made = {n, p};
+  struct made made = {.n = n, .p = p};
   struct row_source rows = {.n = n, .p = p, .name = "rows", .self = &made, .read = rows_make};
   struct train_judge j = {
       .c = c, .rows = &rows, .k = k, .p = p, .s = s, .threads = threads, .variant = "auto"};

@@ -2,7 +2,10 @@
  * The rows of training, batch after batch: read in windows, a pool at a time, in the order of
  * (N.43).
  *
- * Floor: train.  Every rank reads its share of a pool, and has all of it. */
+ * Floor: train.  Every rank reads its share of a pool, and has all of it.
+ *
+ * The share of the next pool is read by a thread while steps are done with the one at hand; who
+ * uses files meanwhile calls batches_rest() first. */
 #ifndef TRAIN_BATCHES_H
 #define TRAIN_BATCHES_H
 
@@ -16,10 +19,18 @@ struct batches {
   const struct row_source *rows; /* the fitted ones */
   const real *mean;              /* [p]; NULL: none */
   int scale;                     /* rows are multiplied by 2^scale */
+  gidx last_epoch, last_row;     /* the last position that is taken: nothing is read behind it */
   struct shuffle shuffle;
+  struct shuffle ahead; /* its pool is that of `share` */
   struct worker worker;
-  float *pool; /* [SHUFFLE_ROWS][p] */
-  idx *counts; /* [size] rows of the pool that each rank reads */
+  float *pool;            /* [SHUFFLE_ROWS][p] */
+  float *share;           /* [own rows][p] of the next pool, on one rank [SHUFFLE_ROWS][p] */
+  idx *counts;            /* [size] rows of a pool that each rank reads */
+  idx window, window_end; /* own windows of it */
+  gidx key;               /* first row of the window at which reading is, or ended */
+  int is_ahead, is_busy;  /* the share of `ahead` was begun; the thread is at it */
+  int status;             /* of reading it, once it is not */
+  char why[1024];
 };
 
 /* Arrays are the arena's; a dry one counts them. */
@@ -27,6 +38,9 @@ int batches_alloc(struct batches *b, struct arena *arena, uint64_t seed);
 /* Start the thread that reads; batches_close() is safe on a zeroed struct. */
 int batches_open(struct batches *b);
 void batches_close(struct batches *b);
+
+/* Wait until nothing is being read. */
+void batches_rest(struct batches *b);
 
 /* x[count][p] <- the rows at positions first .. first + count - 1 of an epoch, centred and scaled,
  * on every rank.  ERR_INPUT names the lowest row that is not finite.  Collective. */

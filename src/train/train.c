@@ -103,6 +103,9 @@ static int arrays_alloc(struct train *j)
   TRY(arena_alloc(a, &j->lines, j->steps / j->every + 3, sizeof *j->lines));
   j->batches.c = j->c;
   j->batches.rows = &j->fitted;
+  j->batches.last_epoch = imax(j->steps - 1, 0) / j->steps_each;
+  j->batches.last_row =
+      imin((imax(j->steps - 1, 0) % j->steps_each + 1) * t->batch, j->fitted.n) - 1;
   TRY(batches_alloc(&j->batches, a, t->seed));
   j->judge = (struct train_judge){.c = j->c,
                                   .rows = &j->held,
@@ -322,6 +325,7 @@ static int point_show(struct train *j, int is_end)
   struct phase *write = &j->result->phases[TRAIN_WRITE];
   TRY(comm_agree(j->c, weights_check(j)));
   if (!is_end) TRY(stepper_gather(&j->stepper));
+  batches_rest(&j->batches); /* files have one user at a time */
   phase_begin(write);
   TRY(j->sink->line(j->sink->self, &point, is_end));
   phase_end(write, 0);
