@@ -288,6 +288,8 @@ def check_refit(folder):
         done = sagitta(*words, "--holdout", at(name + ".npy"), "--sweeps", 3, "--output", at("one"),
                        "--resume")
         ok(done.returncode == 65 and text in done.stderr, f"{name}: {done.stderr[-300:]}")
+    done = sagitta(*words, "--holdout", at("rows.h5"), "--output", at("fitted"))
+    ok(done.returncode == 2 and "are not unseen" in done.stderr, f"fitted: {done.stderr[-300:]}")
     done = sagitta(*words, "--holdout", at("equal.npy"), "--output", at("equal"))
     ok(done.returncode == 65 and "do not vary" in done.stderr, f"equal: {done.stderr[-300:]}")
 
