@@ -15,7 +15,10 @@ The first --fit-rows rows are fitted, all that follow are unseen.  A line of JSO
 --every epochs: name, epoch, seconds, training, since_start, unseen, fitted, dead.  Explained
 variance is 1 - RSS / TSS, TSS about the column means of the same rows (doc/numerics.md, section 7).
 `seconds` begin when the rows are on the device and have all that follows in them; `training` is the
-same without the time that these lines take; `since_start` begins with the process."""
+same without the time that these lines take; `since_start` begins with the process.
+
+--save FOLDER leaves the trained TopK autoencoder as sparsify does (cfg.json, sae.safetensors), for
+`sagitta import`; its rows are not scaled."""
 import time
 
 START = time.perf_counter()  # before PyTorch, whose import takes seconds
@@ -23,6 +26,7 @@ START = time.perf_counter()  # before PyTorch, whose import takes seconds
 import argparse  # noqa: E402
 import json  # noqa: E402
 import math  # noqa: E402
+import os  # noqa: E402
 import sys  # noqa: E402
 
 BLOCK = 8192  # rows that are judged at a time
@@ -52,6 +56,7 @@ def options_read():
     add("--seed", type=int, default=0)
     add("--device", default="cuda")
     add("--precision", choices=("fp32", "tf32"), default="tf32", help="of products on a GPU")
+    add("--save", metavar="FOLDER", help="for the trained TopK autoencoder")
     return flags.parse_args()
 
 
@@ -237,6 +242,31 @@ def train(torch, kind, name, fitted, unseen, o):
             rate.step()
         if epoch % o.every == 0 or epoch == o.epochs:
             line_print(name, epoch, clock, peer, fitted, unseen)
+    if o.save and kind is TopK:
+        save(peer, scale.item(), o.save)
+
+
+def save(peer, scale, folder):
+    """The autoencoder of rows that are not scaled, as sparsify saves its own."""
+    values = {"W_dec": peer.atoms, "b_dec": scale * peer.bias, "encoder.bias": scale * peer.shift,
+              "encoder.weight": peer.encoder}
+    values = {name: value.detach().cpu().numpy().astype("<f4") for name, value in values.items()}
+    header, end = {}, 0
+    for name, value in values.items():
+        header[name] = dict(dtype="F32", shape=value.shape, data_offsets=[end, end + value.nbytes])
+        end += value.nbytes
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, "sae.safetensors"), "wb") as f:
+        f.write(len(text).to_bytes(8, "little") + text)
+        for value in values.values():
+            f.write(value.tobytes())
+    k, p = peer.atoms.shape
+    with open(os.path.join(folder, "cfg.json"), "w") as f:
+        json.dump(dict(activation="topk", expansion_factor=-(-k // p), normalize_decoder=True,
+                       num_latents=k, k=peer.o.top_s, multi_topk=False, skip_connection=False,
+                       transcode=False, d_in=p), f)
 
 
 PEERS = {"topk": (TopK, "TopK autoencoder"), "mp": (Pursuit, "matching-pursuit autoencoder")}
@@ -250,6 +280,8 @@ def main():
     o.dead_rows = o.dead_rows or o.fit_rows
     if o.top_s > o.atoms:
         sys.exit("bench_sae: --top-s is larger than --atoms")
+    if o.save and o.peer == "mp":
+        sys.exit("bench_sae: --save is for --peer topk or both")
     torch.backends.cuda.matmul.allow_tf32 = o.precision == "tf32"
     rows = rows.to(o.device)
     name = torch.cuda.get_device_name() if o.device.startswith("cuda") else "CPU"

@@ -77,6 +77,24 @@ def check_across(at):
     ok(done.returncode == 65 and "use '--to saelens'" in done.stderr, f"relu: {done.stderr}")
 
 
+def mean_of(at):
+    with h5py.File(f"{at}/seed/dictionary.h5") as f:
+        return f["mean"][:]
+
+
+def check_means(at, mean):
+    """One of another type, and one that is not finite."""
+    with open(f"{at}/seed/st/dictionary.safetensors", "rb") as f:
+        text = f.read()
+    for old, new, words in ((b'mean":{"dtype":"F64"', b'mean":{"dtype":"I64"', "vector of 384 F64"),
+                            (mean[5].tobytes(), b"\xff" * 8, "column 5 of the mean")):
+        with open(f"{at}/bad.safetensors", "wb") as f:
+            f.write(text.replace(old, new))
+        done = sagitta("encode", "--rows", ROWS, "--dictionary", f"{at}/bad.safetensors",
+                       "--output", f"{at}/bad.h5")
+        ok(done.returncode == 65 and words in done.stderr, f"{words}: {done.stderr[-300:]}")
+
+
 @claim("safetensors and .npy of a dictionary have its bits, and are read as it is")
 def check_plain(at):
     need(sagitta("seed", "--rows", ROWS, "--atoms", 40, "--center", "--output", f"{at}/seed"),
@@ -106,7 +124,13 @@ def check_plain(at):
                          f"{at}/{name}/{source}", "--top-s", 2, "--output", out, "--force"), source)
             with h5py.File(out) as f:
                 hashes.append(f["inputs"].attrs["dictionary_hash"])
+            if source == "dictionary.h5":
+                os.rename(out, f"{at}/{name}.own.h5")
+            elif mean is None or not source.endswith(".npy"):  # which have no place for a mean
+                done = sagitta("diff", f"{at}/{name}.own.h5", out)
+                ok(done.returncode == 0, f"{name}: codes by {source}: {done.stdout[-300:]}")
         ok(len(set(hashes)) == 1, f"{name}: hashes {hashes}")
+    check_means(at, mean_of(at))
     done = sagitta("export", f"{at}/frames", "--to", "saelens", "--output", f"{at}/x")
     ok(done.returncode == 65 and "frames of 2 vectors" in done.stderr, f"frames: {done.stderr}")
 

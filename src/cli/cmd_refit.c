@@ -173,6 +173,7 @@ static int inputs_open(struct job *j)
   j->held = nan_canonical();
   if (!j->o->holdout) return OK;
   TRY(rows_input_open(&j->holdout, j->o->holdout));
+  TRY(rows_inputs_disjoint(&j->holdout, "--holdout", &j->inputs.rows, "--rows"));
   const struct row_source *held = &j->holdout.source, *rows = &j->inputs.rows.source;
   CHECK(held->p == rows->p, ERR_INPUT, "'%s' has %d columns, '%s' has %d", held->name, held->p,
         rows->name, rows->p);

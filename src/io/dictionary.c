@@ -5,11 +5,13 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/status.h"
 #include "io/encoder.h"
 #include "io/fit_history.h"
 #include "io/mean.h"
+#include "io/safetensors.h"
 #include "io/training.h"
 #include "io/check.h"
 #include "model/rows.h"
@@ -25,14 +27,40 @@ static int atoms_read(void *self, idx first, idx count, float *out)
   return OK;
 }
 
-static int mean_open(struct dictionary_input *f)
+static int mean_finite(const struct dictionary_input *f)
 {
-  gidx length;
-  TRY(mean_read(&f->input->h5, f->source.p, &f->mean, &length));
-  for (gidx c = 0; c < length; c++)
-    CHECK(isfinite(f->mean[c]), ERR_INPUT, "column %lld of '/mean' of '%s' is %g", (long long)c,
+  for (gidx c = 0; f->mean && c < f->source.p; c++)
+    CHECK(isfinite(f->mean[c]), ERR_INPUT, "column %lld of the mean of '%s' is %g", (long long)c,
           f->file, f->mean[c]);
   return OK;
+}
+
+/* As export writes it: in float64. */
+static int tensor_read(struct dictionary_input *f, const struct flat_file *file,
+                       const struct tensor *t)
+{
+  idx p = f->source.p;
+  CHECK(t->rank == 1 && t->shape[0] == p && !strcmp(t->dtype, "F64"), ERR_INPUT,
+        "'mean' of '%s' is not a vector of %d F64, and is subtracted from rows: store it so, or "
+        "name a file that has the atoms alone",
+        f->file, p);
+  f->mean = malloc((size_t)p * sizeof *f->mean);
+  CHECK(f->mean, ERR_MEMORY, "cannot allocate %lld bytes", (long long)p * 8);
+  return flat_bytes(file, file->values + t->begin, (size_t)p * sizeof *f->mean, f->mean);
+}
+
+/* The mean beside the atoms of a file of safetensors. */
+static int tensor_open(struct dictionary_input *f)
+{
+  struct flat_file file;
+  struct tensor_table t;
+  int status = tensors_open(&file, &t, f->file);
+  const struct tensor *mean = status ? NULL : tensor_find(&t, "mean");
+  if (mean) status = tensor_read(f, &file, mean);
+  tensors_free(&t);
+  int closed = flat_close(&file);
+  TRY(status);
+  return closed;
 }
 
 int nonnegative_write(const struct h5_file *f, int nonnegative)
@@ -89,10 +117,14 @@ int dictionary_input_open(struct dictionary_input *f, const char *name)
                                    .self = s,
                                    .read = atoms_read};
   f->file = s->file;
-  if (s->format != INPUT_H5) return OK;
+  int is_ours = !s->object || !strcmp(s->object, "atoms"); /* of tensors */
+  if (s->format == INPUT_SAFETENSORS && is_ours) TRY(tensor_open(f));
+  if (s->format != INPUT_H5) return mean_finite(f);
   int has_mean;
+  gidx length;
   TRY(h5_exists(&s->h5, "/mean", &has_mean));
-  if (has_mean) TRY(mean_open(f));
+  if (has_mean) TRY(mean_read(&s->h5, p, &f->mean, &length));
+  TRY(mean_finite(f));
   TRY(nonnegative_read(&s->h5, &f->nonnegative));
   CHECK(!f->nonnegative || d == 1, ERR_INPUT,
         "'%s' says that codes are nonnegative, and has frames of %lld vectors", s->file,

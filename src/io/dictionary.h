@@ -23,8 +23,9 @@ struct dictionary_input {
   struct input_array *input; /* owned */
 };
 /* Open a dictionary of shape (K, P) or (K, d, P), d = 1..MAX_FRAME, by name; the default path is
- * /atoms.  /mean of the same HDF5 file is read when it is there, and has to be finite and of length
- * P.  ERR_IO: cannot open; ERR_INPUT: as of rows_input_open(). */
+ * /atoms.  /mean of the same HDF5 file, or the tensor `mean` beside `atoms`, is read when it is
+ * there, and has to be finite and of length P.  ERR_IO: cannot open; ERR_INPUT: as of
+ * rows_input_open(). */
 int dictionary_input_open(struct dictionary_input *f, const char *name);
 void dictionary_input_close(struct dictionary_input *f);
 
