@@ -2,8 +2,8 @@
  * attention_few: parts (N.27) of few rows of a head, all of them over one shard a block.
  *
  * grid    tasks, the longest first
- * block   WALK_THREADS: the first half makes weights of a block of positions, a thread a position
- *         with all rows, then a warp a row; the other half adds values of the block before, a
+ * block   WALK_THREADS: the first half makes weights of a block of positions, a thread two positions
+ *         with half of the rows, then a warp a row; the other half adds values of the block before, a
  *         thread one to four columns with all rows
  * shared  few_shared_bytes(): keys and values as they are stored, cells, queries, weights
  * sums    as in attention_tile; the last warp has the sums of weights
@@ -149,32 +149,41 @@ static __device__ inline void piece_widen(const char *from, float out[NUMBERS])
   }
 }
 
-/* u <- the inner products of a position. */
-static __device__ inline void products_make(const struct walk *w, struct shared *s, int position)
+/* u <- the inner products of a thread's positions: of two with half of the rows, so that what is
+ * read of a query serves both; of one with a single row. */
+static __device__ inline void products_make(const struct walk *w, struct shared *s)
 {
-  float u[FEW] = {0};
+  enum { TWO = FEW > 1, ROWS = TWO ? FEW / 2 : 1, SPOTS = TWO ? 2 : 1 };
+  int position = TWO ? threadIdx.x % WARP : threadIdx.x, row = TWO ? threadIdx.x / WARP * ROWS : 0;
+  float u[SPOTS][ROWS] = {{0}};
 #pragma unroll 2
   for (int piece = 0; piece < PIECES; piece++) {
-    float k[NUMBERS];
-    piece_widen(s->k[position] + piece * 16, k);
+    float k[SPOTS][NUMBERS];
+#pragma unroll
+    for (int i = 0; i < SPOTS; i++) piece_widen(s->k[position + i * WARP] + piece * 16, k[i]);
 #pragma unroll
     for (int c = 0; c < NUMBERS; c += 4)
 #pragma unroll
-      for (int r = 0; r < FEW; r++) {
-        float4 q = *(const float4 *)&s->q[r][piece * NUMBERS + c];
-        u[r] = __fmaf_rn(q.x, k[c], u[r]);
-        u[r] = __fmaf_rn(q.y, k[c + 1], u[r]);
-        u[r] = __fmaf_rn(q.z, k[c + 2], u[r]);
-        u[r] = __fmaf_rn(q.w, k[c + 3], u[r]);
+      for (int r = 0; r < ROWS; r++) {
+        float4 q = *(const float4 *)&s->q[row + r][piece * NUMBERS + c];
+#pragma unroll
+        for (int i = 0; i < SPOTS; i++) {
+          u[i][r] = __fmaf_rn(q.x, k[i][c], u[i][r]);
+          u[i][r] = __fmaf_rn(q.y, k[i][c + 1], u[i][r]);
+          u[i][r] = __fmaf_rn(q.z, k[i][c + 2], u[i][r]);
+          u[i][r] = __fmaf_rn(q.w, k[i][c + 3], u[i][r]);
+        }
       }
   }
 #pragma unroll
-  for (int r = 0; r < FEW; r++) {
+  for (int i = 0; i < SPOTS; i++)
+#pragma unroll
+    for (int r = 0; r < ROWS; r++) {
 #if CAPPED
-    u[r] = tanh_any(__fmul_rn(u[r], w->a->inner));
+      u[i][r] = tanh_any(__fmul_rn(u[i][r], w->a->inner));
 #endif
-    s->u[r][position] = u[r];
-  }
+      s->u[row + r][position + i * WARP] = u[i][r];
+    }
 }
 
 static __device__ inline float warp_largest(float value)
@@ -324,7 +333,7 @@ extern "C" __global__ void __launch_bounds__(WALK_THREADS, BLOCKS)
     if (half == 0 && b < blocks) {
       ASYNC_WAIT(0);
       half_sync(half);
-      products_make(&w, s, threadIdx.x);
+      products_make(&w, s);
       half_sync(half);
       keys_order(&w, s, first + WALK_BLOCK);
 #pragma unroll

@@ -26,16 +26,21 @@ static __device__ inline void tile_subtract(const struct train_errors_args *t,
 extern "C" __global__ void __launch_bounds__(WARP)
     train_errors(const __grid_constant__ struct train_errors_args t)
 {
-  __shared__ struct vector_tile error, x;
+  __shared__ struct vector_tile error[2], x[2];
   long long first = (long long)blockIdx.x * TRAIN_VECTORS, row = first + threadIdx.x;
   double of_error = 0, of_row = 0;
-  for (int column = 0; column < t.p; column += WARP) {
-    tile_read(&error, t.error, first, t.n, column, t.p);
-    tile_read(&x, t.x, first, t.n, column, t.p);
-    tile_subtract(&t, &error, &x, first, column);
+  for (int column = -WARP, now = 1; column < t.p; column += WARP, now ^= 1) {
+    if (column + WARP < t.p) {
+      tile_order(&error[now ^ 1], t.error, first, t.n, column + WARP, t.p);
+      tile_order(&x[now ^ 1], t.x, first, t.n, column + WARP, t.p);
+      async_commit();
+    }
+    if (column < 0) continue;
+    tiles_wait(column + WARP >= t.p);
+    tile_subtract(&t, &error[now], &x[now], first, column);
     __syncwarp();
-    of_error = tile_dot(&error, &error, of_error);
-    of_row = tile_dot(&x, &x, of_row);
+    of_error = tile_dot(&error[now], &error[now], of_error);
+    of_row = tile_dot(&x[now], &x[now], of_row);
     __syncwarp();
   }
   if (row >= t.n) return;

@@ -10,24 +10,30 @@
 extern "C" __global__ void __launch_bounds__(WARP)
     train_normalize(const __grid_constant__ struct train_atoms_args t)
 {
-  __shared__ struct vector_tile atom;
+  __shared__ struct vector_tile atom[2];
   long long first = (long long)blockIdx.x * TRAIN_VECTORS;
   double square = 0;
-  for (int column = 0; column < t.p; column += WARP) {
-    tile_read(&atom, t.vectors, first, t.count, column, t.p);
-    __syncwarp();
-    square = tile_dot(&atom, &atom, square);
+  for (int column = -WARP, now = 1; column < t.p; column += WARP, now ^= 1) {
+    if (column + WARP < t.p) {
+      tile_order(&atom[now ^ 1], t.vectors, first, t.count, column + WARP, t.p);
+      async_commit();
+    }
+    if (column < 0) continue;
+    tiles_wait(column + WARP >= t.p);
+    square = tile_dot(&atom[now], &atom[now], square);
     __syncwarp();
   }
   double norm = __dsqrt_rn(square);
   if (norm == 0 || norm - norm != 0) norm = 1;
-  for (int column = 0; column < t.p; column += WARP) {
-    tile_read(&atom, t.vectors, first, t.count, column, t.p);
-#pragma unroll 8
-    for (int v = 0; v < TRAIN_VECTORS; v++) {
-      double its = __shfl_sync(0xffffffffu, norm, v);
-      long long at = place_of(first + v, t.count, column, t.p);
-      if (at >= 0) t.vectors[at] = (float)__ddiv_rn((double)atom.at[v][threadIdx.x], its);
+  for (int column = 0; column < t.p; column += WARP)
+    for (int v = 0; v < TRAIN_VECTORS; v += HELD) {
+      float x[HELD];
+      column_read(t.vectors, first + v, t.count, column, t.p, x);
+#pragma unroll
+      for (int i = 0; i < HELD; i++) {
+        double its = __shfl_sync(0xffffffffu, norm, v + i);
+        long long at = place_of(first + v + i, t.count, column, t.p);
+        if (at >= 0) t.vectors[at] = (float)__ddiv_rn((double)x[i], its);
+      }
     }
-  }
 }

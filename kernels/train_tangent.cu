@@ -10,25 +10,30 @@
 extern "C" __global__ void __launch_bounds__(WARP)
     train_tangent(const __grid_constant__ struct train_atoms_args t)
 {
-  __shared__ struct vector_tile gradient, atom;
+  __shared__ struct vector_tile gradient[2], atom[2];
   long long first = (long long)blockIdx.x * TRAIN_VECTORS;
   double along = 0;
-  for (int column = 0; column < t.p; column += WARP) {
-    tile_read(&gradient, t.vectors, first, t.count, column, t.p);
-    tile_read(&atom, t.atoms, first, t.count, column, t.p);
-    __syncwarp();
-    along = tile_dot(&gradient, &atom, along);
-    __syncwarp();
-  }
-  for (int column = 0; column < t.p; column += WARP) {
-    tile_read(&gradient, t.vectors, first, t.count, column, t.p);
-    tile_read(&atom, t.atoms, first, t.count, column, t.p);
-#pragma unroll 8
-    for (int v = 0; v < TRAIN_VECTORS; v++) {
-      double its = -__shfl_sync(0xffffffffu, along, v);
-      long long at = place_of(first + v, t.count, column, t.p);
-      double g = gradient.at[v][threadIdx.x], u = atom.at[v][threadIdx.x];
-      if (at >= 0) t.vectors[at] = (float)fma(its, u, g);
+  for (int column = -WARP, now = 1; column < t.p; column += WARP, now ^= 1) {
+    if (column + WARP < t.p) {
+      tile_order(&gradient[now ^ 1], t.vectors, first, t.count, column + WARP, t.p);
+      tile_order(&atom[now ^ 1], t.atoms, first, t.count, column + WARP, t.p);
+      async_commit();
     }
+    if (column < 0) continue;
+    tiles_wait(column + WARP >= t.p);
+    along = tile_dot(&gradient[now], &atom[now], along);
+    __syncwarp();
   }
+  for (int column = 0; column < t.p; column += WARP)
+    for (int v = 0; v < TRAIN_VECTORS; v += HELD) {
+      float g[HELD], u[HELD];
+      column_read(t.vectors, first + v, t.count, column, t.p, g);
+      column_read(t.atoms, first + v, t.count, column, t.p, u);
+#pragma unroll
+      for (int i = 0; i < HELD; i++) {
+        double its = -__shfl_sync(0xffffffffu, along, v + i);
+        long long at = place_of(first + v + i, t.count, column, t.p);
+        if (at >= 0) t.vectors[at] = (float)fma(its, (double)u[i], (double)g[i]);
+      }
+    }
 }

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A warp walks along TRAIN_VECTORS vectors, a lane each: a tile of their columns is in shared
- * memory at a time, so that memory is read along vectors.
+ * memory at a time, and the next on its way, so that memory is read along vectors.
  *
  * Floor: kernels. */
 #ifndef TRAIN_VECTORS_H
 #define TRAIN_VECTORS_H
 
+#include "async_copy.h"
 #include "train_types.h"
 #include "types.h"
 
-enum { PITCH = WARP + 1 }; /* lanes are in other banks */
+enum {
+  PITCH = WARP + 1, /* lanes are in other banks */
+  HELD = 16         /* numbers of a lane on their way */
+};
 
 struct vector_tile {
   float at[TRAIN_VECTORS][PITCH];
@@ -22,14 +26,35 @@ static __device__ inline long long place_of(long long v, long long count, int co
   return v < count && column < p ? v * p + column : -1;
 }
 
-/* Columns `column` .. of vectors `first` .., zeros beyond. */
-static __device__ inline void tile_read(struct vector_tile *t, const float *from, long long first,
-                                        long long count, int column, int p)
+/* Columns `column` .. of vectors `first` .. are on their way, zeros beyond. */
+static __device__ inline void tile_order(struct vector_tile *t, const float *from, long long first,
+                                         long long count, int column, int p)
 {
 #pragma unroll 16
   for (int v = 0; v < TRAIN_VECTORS; v++) {
     long long at = place_of(first + v, count, column, p);
-    t->at[v][threadIdx.x] = at >= 0 ? from[at] : 0;
+    async_copy4_or_zeros(&t->at[v][threadIdx.x], from + (at >= 0 ? at : 0), at >= 0);
+  }
+}
+
+/* They have come, but for those of the group that was ordered last, if there is one. */
+static __device__ inline void tiles_wait(int is_last)
+{
+  if (is_last)
+    ASYNC_WAIT(0);
+  else
+    ASYNC_WAIT(1);
+  __syncwarp();
+}
+
+/* This lane's numbers of the column in vectors v .. v + HELD - 1, from memory at once. */
+static __device__ inline void column_read(const float *from, long long v, long long count,
+                                          int column, int p, float out[HELD])
+{
+#pragma unroll
+  for (int i = 0; i < HELD; i++) {
+    long long at = place_of(v + i, count, column, p);
+    out[i] = at >= 0 ? from[at] : 0;
   }
 }
 
