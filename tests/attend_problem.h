@@ -23,9 +23,10 @@ struct shape {
   gidx n_q[MAX_STREAMS], n_kv[MAX_STREAMS];
   enum attend_type type;
   enum layout layout;
-  idx size;  /* cells of a block */
-  int bad;   /* some of k and v are not finite, or as large as can be */
-  float big; /* values of q are so much larger; 0: 1 */
+  idx size;   /* cells of a block */
+  int bad;    /* some of k and v are not finite, or as large as can be */
+  float big;  /* values of q are so much larger; 0: 1 */
+  int coarse; /* k and v are 1 and -1 */
 };
 
 struct problem {
@@ -100,6 +101,7 @@ static void values_make(struct problem *p)
   p->q = floats_make(p->start[z->streams] * a->heads * a->d, ATTEND_F32, z->big ? z->big : 1);
   for (int i = 0; i < 2; i++) {
     *all[i] = floats_make(n * wide[i], z->type, 1);
+    for (gidx j = 0; j < n * wide[i] && z->coarse; j++) (*all[i])[j] = (*all[i])[j] < 0 ? -1 : 1;
     if (z->type == ATTEND_F32) floats_spoil(*all[i], n * wide[i], z->bad);
     for (int s = 1; s < z->streams && z->layout == SHARED; s++)
       memcpy(*all[i] + p->first[s] * wide[i], *all[i],

@@ -52,7 +52,10 @@ static int attributed_make(struct device *dev, struct attributed *t)
     TRY(buffer_alloc(dev, &t->sides[i], bytes[i]));
     memset(t->sides[i].host, 0xff, (size_t)t->sides[i].bytes);
   }
-  for (gidx i = 0; i < ATOMS * p; i++) atoms_of(t)[i] = (float)random_normal(5, 1, (uint64_t)i);
+  for (gidx i = 0; i < ATOMS * p; i++) {
+    float x = (float)random_normal(5, 1, (uint64_t)i);
+    atoms_of(t)[i] = !t->p.z.coarse ? x : x < 0 ? -1 : 1;
+  }
   for (gidx i = 0; i < n; i++)
     for (gidx e = 0; e < pairs_of(i); e++)
       ((idx *)t->sides[SIDE_ATOM_OF].host)[t->start[i] + e] = atom_of(i, e);
@@ -263,20 +266,46 @@ static void kinds_check(void)
     }
 }
 
+/* Weights that are all the same, and values of few kinds: contributions are equal, or 0. */
+static void ties_check(void)
+{
+  static const idx tops[] = {1, 7, 33, 200};
+  for (int i = 0; i < LENGTH(tops); i++) {
+    struct shape z = {.a = {.heads = 4, .kv_heads = 2, .d = 16, .dv = 4, .causal = 1},
+                      .streams = 2,
+                      .type = (enum attend_type)(i % 3),
+                      .layout = i % 2 ? PERMUTED : PLAIN,
+                      .size = i % 2 ? 16 : 0,
+                      .big = 1e-30f,
+                      .coarse = 1};
+    z.n_q[0] = z.n_q[1] = 9;
+    z.n_kv[0] = 300, z.n_kv[1] = 40;
+    shape_check(&z, tops[i], 9);
+  }
+}
+
+static const struct {
+  const char *text;
+  void (*collect)(void);
+} claims[] = {{"types, streams and paged pools", layouts_check},
+              {"masks, groups, soft caps, widths, lists of any length", kinds_check},
+              {"equal contributions stand in their order, and those of 0 nowhere", ties_check}};
+
 int main(void)
 {
   if (!gpu_present()) return done_testing();
   is_small = getenv("SMALL") != NULL;
-  layouts_check();
-  int layouts = n_checks;
-  kinds_check();
+  int ends[LENGTH(claims)], at = 0;
+  for (int i = 0; i < LENGTH(claims); i++) {
+    claims[i].collect();
+    ends[i] = n_checks;
+  }
   int left = n_checks, threads = is_small ? 1 : (int)sysconf(_SC_NPROCESSORS_ONLN);
   team_run(threads, threads, checks_take, &left);
-  for (int i = 0; i < n_checks; i++) {
-    if (i == 0) claim_begin("types, streams and paged pools");
-    if (i == layouts) claim_begin("masks, groups, soft caps, widths, lists of any length");
-    shape_say(&checks[i].z, checks[i].good, checks[i].bad);
-    if (i == layouts - 1 || i == n_checks - 1) claim_end();
+  for (int i = 0; i < LENGTH(claims); i++) {
+    claim_begin("%s", claims[i].text);
+    for (; at < ends[i]; at++) shape_say(&checks[at].z, checks[at].good, checks[at].bad);
+    claim_end();
   }
   free(checks);
   return done_testing();

@@ -211,7 +211,9 @@ int held_run(struct held *r, gidx sequence, gidx first, idx count)
   TRY(attend_open(&r->walk, r->device, &plan));
   TRY(attend_run(&r->walk, &job));
   TRY(device_get(r->device, &r->rows, 0, row * a->dv));
-  return device_get(r->device, &r->lse, 0, row);
+  TRY(device_get(r->device, &r->lse, 0, row));
+  if (!r->atoms.bytes) attend_close(&r->walk); /* others may want its memory */
+  return OK;
 }
 
 /* A buffer of at least so many bytes, whose content is lost where it grows. */
