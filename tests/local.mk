@@ -128,7 +128,7 @@ COMPILED_TESTS = $(LONG_TESTS) \
   %D%/test_faults.py %D%/test_partition.py %D%/test_refit_faults.py %D%/test_grid_faults.py \
   %D%/test_terminal_faults.py %D%/test_encoder.py %D%/test_fit.py %D%/test_fit_resume.py \
   %D%/test_terminal.py %D%/test_import.py %D%/test_bad_input.py %D%/test_train_run.py \
-  %D%/test_json.py %D%/test_export.py %D%/test_mends.py %D%/test_cli.sh %D%/test_io_inputs.py \
+  %D%/test_json.py %D%/test_export.py %D%/test_mends.py %D%/test_io_inputs.py \
   %D%/test_io_files.py %D%/test_shards_input.py %D%/test_refit_input.py %D%/test_solve_input.py \
   %D%/test_harvest.py %D%/test_evaluate.py %D%/test_crafted.py %D%/test_pack.py $(OTHER_TESTS)
 check-compiled:

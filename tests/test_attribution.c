@@ -125,6 +125,12 @@ static void lists_clear(struct top_rows *t)
   for (gidx i = 0; i < (gidx)t->k * t->r; i++) t->row[i] = -1, t->code[i] = 0;
 }
 
+/* Of a block without pairs there is nothing to point to. */
+static int differ(const void *a, const void *b, size_t bytes)
+{
+  return bytes && memcmp(a, b, bytes) != 0;
+}
+
 /* The sink: every row against its reference. */
 static int block_compare(void *self, const struct attributed_block *b)
 {
@@ -140,10 +146,9 @@ static int block_compare(void *self, const struct attributed_block *b)
     lists_clear(&want);
     row_reference(t, row, &cells, (idx)s, &want, sum);
     t->bad += row < t->start[s] || row >= t->start[s + 1];
-    t->bad += memcmp(b->top->row + pair * t->top, want.row, (size_t)values * sizeof *want.row) != 0;
-    t->bad +=
-        memcmp(b->top->code + pair * t->top, want.code, (size_t)values * sizeof *want.code) != 0;
-    t->bad += memcmp(b->sum + pair, sum, (size_t)pairs * sizeof *sum) != 0;
+    t->bad += differ(b->top->row + pair * t->top, want.row, (size_t)values * sizeof *want.row);
+    t->bad += differ(b->top->code + pair * t->top, want.code, (size_t)values * sizeof *want.code);
+    t->bad += differ(b->sum + pair, sum, (size_t)pairs * sizeof *sum);
     pair += pairs;
   }
   t->bad += pair != b->pairs;

@@ -146,9 +146,10 @@ def encoded(at, rows):
 
 @claim("what would explain little is not written, and errors say what to do")
 def check_refusals(at):
+    cut, end = (1024, 1536) if os.environ.get("SANITIZED") else (6144, 8192)
     with h5py.File(ROWS) as f:
-        np.save(f"{at}/fitted.npy", f["rows"][:6144])
-        np.save(f"{at}/unseen.npy", f["rows"][6144:])
+        np.save(f"{at}/fitted.npy", f["rows"][:cut])
+        np.save(f"{at}/unseen.npy", f["rows"][cut:end])
     fit = sagitta("fit", "--rows", f"{at}/fitted.npy", "--atoms", 256, "--top-s", 16, "--sweeps", 2,
                   "--output", f"{at}/fit")
     need(fit, "fit")
