@@ -2,9 +2,9 @@
  * attention_few: parts (N.27) of few rows of a head, all of them over one shard a block.
  *
  * grid    tasks, the longest first
- * block   WALK_THREADS: the first half makes weights of a block of positions, a thread two positions
- *         with half of the rows, then a warp a row; the other half adds values of the block before, a
- *         thread one to four columns with all rows
+ * block   WALK_THREADS: the first half makes weights of a block of positions, a thread two of them
+ *         with half of the rows, then a warp a row; the other half adds values of the block
+ *         before, a thread one to four columns with all rows
  * shared  few_shared_bytes(): keys and values as they are stored, cells, queries, weights
  * sums    as in attention_tile; the last warp has the sums of weights
  *
