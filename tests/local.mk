@@ -147,8 +147,9 @@ check-computed:
 	  case ' $(COMPILED_BY_NONE) $(SAME_C) ' in *" $$test "*) ;; *) all="$$all $$test" ;; esac; \
 	done; CUTS=few $(MAKE) $(AM_MAKEFLAGS) check TESTS="$$all"
 .PHONY: check-computed
+# Programs of other tests are not built: a test asks for its own.
 check-emulated:
-	$(MAKE) check TESTS='$(EMULATED_TESTS)'
+	$(MAKE) $(AM_MAKEFLAGS) check check_PROGRAMS= TESTS='$(EMULATED_TESTS)'
 .PHONY: check-emulated
 EXTRA_DIST += %D%/exchange %D%/exchange_files.py
 EXTRA_DIST += %D%/attention_data.h %D%/variants.h %D%/device_how.h %D%/device_route.h %D%/device_codes.h \
