@@ -188,6 +188,8 @@ AM_TESTS_ENVIRONMENT = MPIEXEC='$(MPIEXEC)' srcdir='$(srcdir)' builddir='$(abs_b
   PYTHON='$(PYTHON)'; export MPIEXEC srcdir builddir SANITIZED EMULATOR PYTHON; \
   OMP_WAIT_POLICY=passive; export OMP_WAIT_POLICY;
 TEST_EXTENSIONS = .sh .py
+# As programs do, or make would begin every script before the first program.
+$(TEST_LOGS): sagitta$(EXEEXT)
 # A test that hangs is ended, and so named.
 TIMEOUT = timeout -k 10 900
 LOG_COMPILER = $(TIMEOUT) $(SHELL) $(srcdir)/%D%/run.sh
