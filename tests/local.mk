@@ -149,8 +149,9 @@ check-computed:
 	  case ' $(COMPILED_BY_NONE) $(SAME_C) ' in *" $$test "*) ;; *) all="$$all $$test" ;; esac; \
 	done; CUTS=few $(MAKE) $(AM_MAKEFLAGS) check TESTS="$$all"
 .PHONY: check-computed
+# Programs of other tests are not built: a test asks for its own.
 check-emulated:
-	$(MAKE) check TESTS='$(EMULATED_TESTS)'
+	$(MAKE) $(AM_MAKEFLAGS) check check_PROGRAMS= TESTS='$(EMULATED_TESTS)'
 .PHONY: check-emulated
 EXTRA_DIST += %D%/exchange %D%/exchange_files.py
 EXTRA_DIST += %D%/attention_data.h %D%/attend_problem.h %D%/variants.h %D%/device_how.h %D%/device_route.h %D%/device_codes.h \
@@ -189,6 +190,8 @@ AM_TESTS_ENVIRONMENT = MPIEXEC='$(MPIEXEC)' srcdir='$(srcdir)' builddir='$(abs_b
   PYTHON='$(PYTHON)'; export MPIEXEC srcdir builddir SANITIZED EMULATOR PYTHON; \
   OMP_WAIT_POLICY=passive; export OMP_WAIT_POLICY;
 TEST_EXTENSIONS = .sh .py
+# As programs do, or make would begin every script before the first program.
+$(TEST_LOGS): sagitta$(EXEEXT)
 # A test that hangs is ended, and so named.
 TIMEOUT = timeout -k 10 900
 LOG_COMPILER = $(TIMEOUT) $(SHELL) $(srcdir)/%D%/run.sh
