@@ -32,11 +32,9 @@ struct tensor_form {
 
 HOST_DEVICE struct tensor_form tensor_form_of(int wgmma, int is_gradient)
 {
-  struct tensor_form f = {wgmma, wgmma && !is_gradient ? 256 : 128,
-                          !wgmma        ? 2
-                          : is_gradient ? 6
-                                        : 4};
-  return f;
+  struct tensor_form product = {wgmma, wgmma ? 256 : 128, wgmma ? 4 : 2};
+  struct tensor_form gradient = {wgmma, wgmma ? 128 : 64, wgmma ? 6 : 2}; /* with sums in f64 */
+  return is_gradient ? gradient : product;
 }
 
 HOST_DEVICE int tensor_threads(int wgmma)

@@ -93,6 +93,8 @@ void kernel_recipe(enum kernel_name name, const struct kernel_shape *shape, stru
   if (defines & DEFINES_DESCEND) define(r, "STAGES", descend_stages(shape->large));
   if (defines & DEFINES_PRODUCT) define_product(r, shape);
   if (defines & DEFINES_TRIAD) define_triad(r, shape, triad_product_form(shape->small));
+  /* At the edges of matrices what is not there takes registers, too. */
+  if (defines & DEFINES_GRADIENT && !shape->whole) r->hot = 0;
   if (defines & DEFINES_GRADIENT) define_triad(r, shape, triad_gradient_form(shape->whole));
   if (defines & DEFINES_SCREEN) define_screen(r, shape);
   if (defines & DEFINES_VALUE) define(r, "POSITIVE", shape->positive);
