@@ -226,8 +226,7 @@ static void check_coder(const struct how *how, struct coder_shape shape, idx n, 
 /* Shapes with one piece and several, rounds that begin with nothing, no rows. */
 static void check_coders(const struct how *how)
 {
-  const char *small = getenv("SMALL");
-  idx many = small && *small ? 40 : 1500;
+  idx many = is_small() ? 40 : 1500;
   for (int nonnegative = 0; nonnegative < 2; nonnegative++) {
     const struct coder_shape shapes[] = {
         {.k = 300, .d = 1, .p = 20, .s = 8, .rounds = 3, .nonnegative = nonnegative},

@@ -288,9 +288,8 @@ static void check_codes(const struct how *hows, int count)
   };
 
   static const real rhos[] = {0.1, 0, 1e-12}; /* the last shows where it is added */
-  const char *less = getenv("SMALL");         /* for tools that slow everything */
   const char *sanitized = getenv("SANITIZED");
-  int is_less = (less && *less) || (sanitized && *sanitized);
+  int is_less = is_small() || (sanitized && *sanitized);
 
   claim_begin("codes, residuals and quality: the references' bits, in one go and in rounds");
   for (int i = 0; i < LENGTH(problems); i++)

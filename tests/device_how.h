@@ -32,6 +32,13 @@ static struct device_options how_options(const struct how *how, idx p, idx d, id
                                  .test = how->test};
 }
 
+/* SMALL=1, for a sanitizer: less of each kind. */
+__attribute__((unused)) static int is_small(void)
+{
+  const char *small = getenv("SMALL");
+  return small && *small && *small != '0';
+}
+
 static int how_present(const struct how *how)
 {
   struct device dev = {0};

@@ -393,13 +393,11 @@ static void check_steps(const struct how *how)
       {20000, 8, 400, 1, 64, 1, 0, 0, 0.1, 0},
   };
   enum { SMALL_SHAPES = 12 };
-  const char *small = getenv("SMALL"); /* for tools that slow everything */
-  int is_small = small && *small;
   claim_begin("%s: a sweep of steps has the reference's bits", how->kind);
   const char *one = getenv("SHAPE"); /* its number: for tools that are slower still */
-  for (int i = 0; i < (is_small ? SMALL_SHAPES : LENGTH(shapes)); i++)
+  for (int i = 0; i < (is_small() ? SMALL_SHAPES : LENGTH(shapes)); i++)
     if (!one || !*one || atoi(one) == i)
-      steps_run(is_small ? steps_smaller(shapes[i]) : shapes[i], how);
+      steps_run(is_small() ? steps_smaller(shapes[i]) : shapes[i], how);
   claim_end();
 }
 

@@ -12,12 +12,6 @@
 
 static struct device gpu, cpu; /* long systems are compared with the CPU's, which is tested */
 
-static int is_small(void)
-{
-  const char *small = getenv("SMALL"); /* for compute-sanitizer */
-  return small && *small && *small != '0';
-}
-
 static int devices_open(void)
 {
   struct device_options on_gpu = how_options(&how_cuda, 1, 1, 0), on_cpu = on_gpu;

@@ -97,8 +97,6 @@ static void checks_run(int threads)
   team_run(threads, threads, checks_take, &left);
 }
 
-static int is_small;
-
 /* Plain, and pools of every kind. */
 static void layouts_check(struct shape z, int most)
 {
@@ -108,7 +106,7 @@ static void layouts_check(struct shape z, int most)
   } uses[] = {{PLAIN, 0},     {IDENTITY, 16}, {PERMUTED, 16},
               {PERMUTED, 32}, {PERMUTED, 24}, {SHARED, 16}};
   for (int i = 0; i < LENGTH(uses); i++) {
-    if (is_small && i % 2) continue;
+    if (is_small() && i % 2) continue;
     z.layout = uses[i].layout;
     z.size = uses[i].size;
     shape_check(&z, most);
@@ -130,15 +128,15 @@ static void streams_fill(struct shape *z, int streams, int first, gidx queries, 
 static void lengths_check(void)
 {
   struct shape z = {.a = {.heads = 4, .kv_heads = 2, .d = 64, .dv = 64, .causal = 1}};
-  gidx longest = is_small ? 257 : 4096;
+  gidx longest = is_small() ? 257 : 4096;
   for (int queries = 1; queries <= 70; queries += 69) {
-    for (int l = 0; l < LENGTH(lengths) && !is_small; l++) {
+    for (int l = 0; l < LENGTH(lengths) && !is_small(); l++) {
       streams_fill(&z, 1, l, queries, longest);
       layouts_check(z, 9);
     }
     streams_fill(&z, 4, 5, queries, longest);
     layouts_check(z, 9);
-    streams_fill(&z, is_small ? 9 : 32, 0, queries, longest);
+    streams_fill(&z, is_small() ? 9 : 32, 0, queries, longest);
     layouts_check(z, 5);
   }
 }
@@ -149,13 +147,13 @@ static void widths_check(void)
   for (int w = 0; w < LENGTH(widths); w++)
     for (int type = 0; type < 3; type++)
       for (int queries = 1; queries <= 130; queries += 129) {
-        if (is_small && (w + type + queries) % 4) continue;
+        if (is_small() && (w + type + queries) % 4) continue;
         struct shape z = {.a = {.heads = 8, .kv_heads = 2, .d = widths[w], .dv = widths[w]},
                           .type = (enum attend_type)type};
         z.a.causal = 1;
         z.layout = w % 2 ? PERMUTED : PLAIN;
         z.size = w % 2 ? 16 : 0;
-        streams_fill(&z, 4, 5, queries, is_small ? 257 : 1300);
+        streams_fill(&z, 4, 5, queries, is_small() ? 257 : 1300);
         shape_check(&z, 9);
       }
 }
@@ -176,11 +174,11 @@ static void kinds_check(void)
   static const gidx queries[] = {1, 2, 7, 61, 2500};
   for (int i = 0; i < LENGTH(kinds); i++)
     for (int q = 0; q < LENGTH(queries); q++) {
-      if (is_small && (i + q) % 3) continue;
+      if (is_small() && (i + q) % 3) continue;
       struct shape z = {.a = kinds[i], .streams = 2, .type = (enum attend_type)((i + q) % 3)};
-      gidx n = is_small ? imin(queries[q], 61) : queries[q];
+      gidx n = is_small() ? imin(queries[q], 61) : queries[q];
       z.n_q[0] = z.n_q[1] = n;
-      z.n_kv[0] = n == 2500 ? 2100 : !is_small ? 3001 : i % 2 ? 301 : 1090; /* shards */
+      z.n_kv[0] = n == 2500 ? 2100 : !is_small() ? 3001 : i % 2 ? 301 : 1090; /* shards */
       z.n_kv[1] = 129;
       z.layout = q % 2 ? PERMUTED : PLAIN;
       z.size = q % 2 ? 7 : 0;
@@ -194,7 +192,7 @@ static void values_check(void)
   struct shape z = {.a = {.heads = 2, .kv_heads = 1, .d = 16, .dv = 16, .causal = 1}};
   static const float big[] = {1, 30, 1e4f, 1e18f, 1e38f};
   z.streams = 1;
-  z.n_kv[0] = is_small ? 200 : 1100;
+  z.n_kv[0] = is_small() ? 200 : 1100;
   for (int i = 0; i < LENGTH(big); i++)
     for (int bad = 0; bad < 3; bad++)
       for (int few = 0; few < 2; few++) {
@@ -211,7 +209,7 @@ static void decode_check(struct device *dev)
 {
   struct shape z = {.a = {.heads = 4, .kv_heads = 2, .d = 64, .dv = 64, .causal = 1}, .streams = 1};
   struct problem p;
-  gidx n = is_small ? 70 : 1500, wide = z.a.heads * z.a.dv;
+  gidx n = is_small() ? 70 : 1500, wide = z.a.heads * z.a.dv;
   z.n_q[0] = z.n_kv[0] = n;
   problem_make(&p, &z);
   int good = !problem_run(dev, &p);
@@ -242,7 +240,7 @@ static void decode_check(struct device *dev)
 static void launches_check(void)
 {
   struct shape z = {.a = {.heads = 32, .kv_heads = 8, .d = 16, .dv = 256, .causal = 1}};
-  if (is_small) return;
+  if (is_small()) return;
   z.streams = 2;
   z.n_q[0] = z.n_kv[0] = 4300;
   z.n_q[1] = z.n_kv[1] = 900;
@@ -313,12 +311,11 @@ int main(void)
   struct device_options options = how_options(&how_cuda, 1, 1, 0);
   if (!ok(!device_open(&dev, &options), "a GPU is opened")) return done_testing();
   int ends[LENGTH(claims)], at = 0;
-  is_small = getenv("SMALL") != NULL;
   for (int i = 0; i < LENGTH(claims); i++) {
     claims[i].collect();
     ends[i] = n_checks;
   }
-  checks_run(is_small ? 1 : (int)sysconf(_SC_NPROCESSORS_ONLN));
+  checks_run(is_small() ? 1 : (int)sysconf(_SC_NPROCESSORS_ONLN));
   for (int i = 0; i < LENGTH(claims); i++) {
     if (at == ends[i]) continue;
     claim_begin("%s", claims[i].text);

@@ -173,7 +173,7 @@ struct check {
   int most, good, bad;
 };
 static struct check *checks;
-static int n_checks, is_small;
+static int n_checks;
 
 static void shape_check(const struct shape *z, idx top, int most)
 {
@@ -224,11 +224,11 @@ static void layouts_check(void)
   struct shape z = {.a = {.heads = 4, .kv_heads = 2, .d = 64, .dv = 64, .causal = 1}};
   for (int i = 0; i < LENGTH(uses); i++)
     for (int type = 0; type < 3; type++) {
-      if (is_small && (i + type) % 3) continue;
+      if (is_small() && (i + type) % 3) continue;
       z.layout = uses[i].layout;
       z.size = uses[i].size;
       z.type = (enum attend_type)type;
-      streams_fill(&z, i % 2 ? 70 : 1, is_small ? 257 : 1300);
+      streams_fill(&z, i % 2 ? 70 : 1, is_small() ? 257 : 1300);
       shape_check(&z, 10, 9);
     }
   z = (struct shape){.a = z.a, .streams = 1, .layout = SWAPPED, .size = 16};
@@ -254,12 +254,12 @@ static void kinds_check(void)
   static const gidx queries[] = {1, 7, 61, 1200};
   for (int i = 0; i < LENGTH(kinds); i++)
     for (int q = 0; q < LENGTH(queries); q++) {
-      if (is_small && (i + q) % 4) continue;
+      if (is_small() && (i + q) % 4) continue;
       struct shape z = {.a = kinds[i], .streams = 2, .type = (enum attend_type)((i + q) % 3)};
-      gidx n = is_small ? imin(queries[q], 20) : queries[q];
+      gidx n = is_small() ? imin(queries[q], 20) : queries[q];
       z.n_q[0] = z.n_q[1] = n;
-      z.n_kv[0] = is_small ? 301 : 2100; /* shards */
-      z.n_kv[1] = 29;                    /* queries that see nothing */
+      z.n_kv[0] = is_small() ? 301 : 2100; /* shards */
+      z.n_kv[1] = 29;                      /* queries that see nothing */
       z.layout = q % 2 ? PERMUTED : PLAIN;
       z.size = q % 2 ? 7 : 0;
       shape_check(&z, tops[(i + 3 * q) % LENGTH(tops)], 11);
@@ -294,13 +294,12 @@ static const struct {
 int main(void)
 {
   if (!gpu_present()) return done_testing();
-  is_small = getenv("SMALL") != NULL;
   int ends[LENGTH(claims)], at = 0;
   for (int i = 0; i < LENGTH(claims); i++) {
     claims[i].collect();
     ends[i] = n_checks;
   }
-  int left = n_checks, threads = is_small ? 1 : (int)sysconf(_SC_NPROCESSORS_ONLN);
+  int left = n_checks, threads = is_small() ? 1 : (int)sysconf(_SC_NPROCESSORS_ONLN);
   team_run(threads, threads, checks_take, &left);
   for (int i = 0; i < LENGTH(claims); i++) {
     claim_begin("%s", claims[i].text);

@@ -11,8 +11,7 @@ int main(void)
                               /* large ones */
                               256, 257, 383, 512, 575, 576, 577, 640, 1000, 1024, 1025, 1537, 2100};
   enum { SMALL_SIZES = 20 };
-  const char *less = getenv("SMALL"); /* for tools that slow everything */
-  int count = less && *less ? SMALL_SIZES : LENGTH(sizes);
+  int count = is_small() ? SMALL_SIZES : LENGTH(sizes);
   struct device dev = {0};
   struct device_options options = how_options(&how_cuda, 1, 1, 0);
   struct dense_way way = {&dev, DENSE_MAX_PANEL};

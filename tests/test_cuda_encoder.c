@@ -25,7 +25,7 @@ int main(void)
   claim_begin("kinds of data: the reference's bits");
   check_encoder_data(&how_cuda, 1);
   claim_end();
-  if (getenv("SMALL")) return done_testing();
+  if (is_small()) return done_testing();
   claim_begin("what comes in several launches and pieces: the reference's bits");
   check_large();
   claim_end();

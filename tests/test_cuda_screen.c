@@ -190,8 +190,7 @@ static void check_distrust(void)
 /* Every kernel and form once, for tools that slow everything: SMALL=1. */
 static int check_small(void)
 {
-  const char *small = getenv("SMALL");
-  if (!small || !*small) return 0;
+  if (!is_small()) return 0;
   claim_begin("every kernel and form: the exact route's bits");
   for (idx d = 1; d <= 8; d++)
     problem_run((struct problem){.n = 131,

@@ -9,12 +9,6 @@ static const struct how hows[] = {{.kind = "cuda", .variant = "auto", .threads =
                                   {.kind = "cuda", .variant = "auto", .threads = 1, .test = &mma}};
 static const enum precision precisions[] = {PRECISION_BF16, PRECISION_F16, PRECISION_TF32};
 
-static int is_small(void)
-{
-  const char *small = getenv("SMALL"); /* for compute-sanitizer */
-  return small && *small;
-}
-
 /* Of chains of so many terms, of which the sizes are these (N.45). */
 static int is_near(double got, double wanted, double sizes, idx terms)
 {

@@ -174,11 +174,10 @@ static void test_kept(struct comm *c)
 int main(void)
 {
   static const struct how cpu = {.kind = "cpu", .variant = "auto", .threads = 1};
-  const char *small = getenv("SMALL"); /* for tools that slow everything */
   struct comm c;
   if (comm_open(&c)) return 1;
   tap_rank = c.rank;
-  if (small && *small) fetches = 20;
+  if (is_small()) fetches = 20;
   test_how(&c, &cpu);
   if (gpu_present()) {
     test_how(&c, &how_cuda);
