@@ -2,42 +2,41 @@
  * attention_few: parts (N.27) of few rows of a head, all of them over one shard a block.
  *
  * grid    tasks, the longest first
- * block   WALK_THREADS: the first half makes weights of a block of positions, a thread two of them
- *         with half of the rows, then a warp a row; the other half adds values of the block
- *         before, a thread one to four columns with all rows
- * shared  few_shared_bytes(): keys and values as they are stored, cells, queries, weights
+ * block   WALK_THREADS: of a block of positions the first half makes products of all rows, a thread
+ *         one position, and largest ones, a warp a row; the other half adds the block before to the
+ *         sums: it makes weights, a thread one position, and adds values, a thread one to four
+ *         columns of all rows
+ * shared  few_shared_bytes(): keys and values as they are stored, cells, queries, products, weights
  * sums    as in attention_tile; the last warp has the sums of weights
  *
  * -D HEAD_D, HEAD_DV, CELLS, CAPPED: walk.h; FEW: rows, few_rows()
  *
- * Each half copies what it reads next as soon as it has read what is there: several blocks share a
- * multiprocessor, and some of them compute while others wait.  Where the cells of a shard are is
- * looked up once, ahead of all copies. */
+ * What is bound by memory has its next bytes on the way: each half copies again what it has read, a
+ * warp its own keys.  Where the cells of a shard are is looked up once, ahead of all copies, and a
+ * thread has the places of many copies before it begins the first. */
 #include "walk.h"
 
 enum {
   HALF = WALK_THREADS / 2, /* threads; WALK_BLOCK positions */
-  KEY_PITCH = few_pitch(HEAD_D, CELLS),
-  VALUE_PITCH = few_pitch(HEAD_DV, CELLS),
-  QUERY_COLUMNS = KEY_PITCH / CELL_BYTES,   /* zeros behind */
+  KEY_PITCH = few_key_pitch(HEAD_D, CELLS),
+  VALUE_PITCH = few_value_pitch(HEAD_DV, CELLS),
   PIECES = (HEAD_D * CELL_BYTES + 15) / 16, /* of 16 bytes, of a key */
   NUMBERS = 16 / CELL_BYTES,                /* of a piece */
+  QUERY_COLUMNS = PIECES * NUMBERS,         /* zeros behind */
   COLUMNS = HEAD_DV <= HALF       ? 1
             : HEAD_DV <= 2 * HALF ? 2
                                   : 4, /* of values, a thread */
-  BLOCKS = HEAD_DV > 128 ? 2
-           : FEW <= 4    ? 5
-                         : 4, /* a multiprocessor */
-  TURNS = (FEW + 1) / 2    /* rows a warp that makes weights */
+  TOGETHER = 16,        /* copies whose cells are looked up before the first of them begins */
+  TURNS = (FEW + 1) / 2 /* rows a warp that finds the largest products */
 };
 
 struct shared {
   char k[WALK_BLOCK][KEY_PITCH], v[WALK_BLOCK][VALUE_PITCH];
   int cell[WALK_SHARD];
   float q[FEW][QUERY_COLUMNS];
-  float u[FEW][WALK_BLOCK];
-  float weight[2][WALK_BLOCK][FEW]; /* of a block, and of the one before */
-  float shrink[2][FEW];
+  float u[2][FEW][WALK_BLOCK]; /* of a block, and of the one before; so is m */
+  float weight[WALK_BLOCK][FEW];
+  float m[2][FEW], shrink[FEW]; /* shrink: what the sums before are multiplied by */
   int from[FEW], end[FEW];
 };
 
@@ -67,34 +66,58 @@ static __device__ inline void piece_order(char *to, const char *from, int column
   }
 }
 
-/* Begin to copy a block of positions from `first` on, if there are any; a thread of a half has the
- * same piece of every few.  The last one that is there stands in for those behind it, so that no
- * copy has a condition.  columns and pitch are constants. */
-static __device__ inline void cells_order(const struct walk *w, const struct shared *s, char *to,
-                                          int pitch, const void *cells, int columns, int first)
+/* Who copies cells, and to what; all but `to`, `cells` and `thread` are constants. */
+struct copier {
+  char *to;
+  const void *cells;
+  int pitch, columns, threads, thread;
+};
+
+/* Begin to copy positions `from` .. `from` + count - 1 of the block at `first`, if that is there; a
+ * thread has the same pieces of every few.  The last position that is there stands in for those behind it, so
+ * that no copy has a condition.  count is a constant. */
+static __device__ inline void cells_order(const struct walk *w, const struct shared *s,
+                                          const struct copier *c, int first, int from, int count)
 {
-  const int bytes = columns * CELL_BYTES, pieces = (bytes + 15) / 16;
-  const int wide = pieces <= 4 ? 4 : pieces <= 8 ? 8 : pieces <= 16 ? 16 : pieces <= 32 ? 32 : 64;
-  int thread = threadIdx.x % HALF, j = thread / wide, piece = thread % wide;
-  int stride = w->a->kv_heads * bytes;
-  const char *head = (const char *)cells + (long long)w->task->kv_head * bytes + piece * 16;
+  const int bytes = c->columns * CELL_BYTES, pieces = (bytes + 15) / 16;
+  const int all = pieces <= 4 ? 4 : pieces <= 8 ? 8 : pieces <= 16 ? 16 : pieces <= 32 ? 32 : 64;
+  const int wide = all < c->threads ? all : c->threads, step = c->threads / wide;
+  int j = from + c->thread / wide;
+  unsigned stride = w->a->kv_heads * bytes;
   const int *cell = s->cell + (first - w->first) + j;
-  if (first < w->end && (pieces == wide || piece < pieces))
-#pragma unroll 8
-    for (int i = 0; i < WALK_BLOCK; i += HALF / wide)
-      piece_order(to + (j + i) * pitch + piece * 16, head + (long long)cell[i] * stride, columns,
-                  piece);
+  if (first < w->end)
+#pragma unroll
+    for (int piece = c->thread % wide, round = 0; round < all / wide; piece += wide, round++) {
+      const char *head = (const char *)c->cells + (long long)w->task->kv_head * bytes + piece * 16;
+      if (pieces < all && piece >= pieces) break;
+#pragma unroll
+      for (int i = 0; i < count; i += step * TOGETHER) {
+        const char *at[TOGETHER];
+#pragma unroll
+        for (int t = 0; t < TOGETHER; t++)
+          if (i + t * step < count)
+            at[t] = head + (unsigned long long)(unsigned)cell[i + t * step] * stride;
+#pragma unroll
+        for (int t = 0; t < TOGETHER; t++)
+          if (i + t * step < count)
+            piece_order(c->to + (j + i + t * step) * c->pitch + piece * 16, at[t], c->columns,
+                        piece);
+      }
+    }
   async_commit();
 }
 
+/* A warp's half of the keys of the block at `first`: it alone reads them. */
 static __device__ inline void keys_order(const struct walk *w, struct shared *s, int first)
 {
-  cells_order(w, s, s->k[0], KEY_PITCH, w->a->k, HEAD_D, first);
+  const struct copier c = {s->k[0], w->a->k, KEY_PITCH, HEAD_D, WARP, (int)threadIdx.x % WARP};
+  cells_order(w, s, &c, first, threadIdx.x / WARP * WARP, WARP);
 }
 
 static __device__ inline void values_order(const struct walk *w, struct shared *s, int first)
 {
-  cells_order(w, s, s->v[0], VALUE_PITCH, w->a->v, HEAD_DV, first);
+  const struct copier c = {s->v[0], w->a->v, VALUE_PITCH, HEAD_DV, HALF, (int)threadIdx.x % HALF};
+  cells_order(w, s, &c, first, 0, WALK_BLOCK);
 }
 
 static __device__ inline void walk_begin(struct walk *w, const struct attention_args *a,
@@ -112,7 +135,7 @@ static __device__ inline void walk_begin(struct walk *w, const struct attention_
   const int *table = a->table ? a->table + w->sequence->cells : 0;
   int plain = a->table ? 0 : (int)w->sequence->cells;
   w->first = w->begin / WALK_BLOCK * WALK_BLOCK;
-#pragma unroll 4
+#pragma unroll 8
   for (int j = threadIdx.x; w->first + j / WALK_BLOCK * WALK_BLOCK < w->end; j += WALK_THREADS)
     s->cell[j] = plain + cell_find(a, table, max(min(w->first + j, w->end - 1), w->begin));
 }
@@ -120,19 +143,20 @@ static __device__ inline void walk_begin(struct walk *w, const struct attention_
 static __device__ inline void queries_load(const struct walk *w, struct shared *s)
 {
   const struct attention_args *a = w->a;
+  enum { FOURS = QUERY_COLUMNS / 4 };
+#pragma unroll 2
+  for (int i = threadIdx.x; i < FEW * FOURS; i += WALK_THREADS) {
+    int r = i / FOURS, c = i % FOURS * 4, there = r < w->rows ? HEAD_D - c : 0;
+    struct walk_row row = row_find(a, w->sequence, w->task->kv_head, w->task->row + r);
+    const float *q = a->q + row.at * HEAD_D + c;
 #pragma unroll
-  for (int r = 0; r < FEW; r++) {
-    struct walk_row row = {0, 0, 0, 0};
-    int there = r < w->rows;
-    if (there) row = row_find(a, w->sequence, w->task->kv_head, w->task->row + r);
-    const float *q = a->q + row.at * HEAD_D;
-    for (int c = threadIdx.x; c < QUERY_COLUMNS; c += WALK_THREADS)
-      s->q[r][c] = there && c < HEAD_D ? q[c] : 0;
-    if (threadIdx.x == 0) {
-      s->from[r] = max(row.from, w->begin);
-      s->end[r] = max(min(row.end, w->end), s->from[r]);
-    }
+    for (int k = 0; k < 4; k++) s->q[r][c + k] = k < there ? q[k] : 0;
   }
+  int r = threadIdx.x;
+  if (r >= FEW) return;
+  struct walk_row row = row_find(a, w->sequence, w->task->kv_head, w->task->row + r);
+  s->from[r] = r < w->rows ? max(row.from, w->begin) : 0;
+  s->end[r] = r < w->rows ? max(min(row.end, w->end), s->from[r]) : 0;
 }
 
 /* A piece of 16 bytes as numbers. */
@@ -149,41 +173,33 @@ static __device__ inline void piece_widen(const char *from, float out[NUMBERS])
   }
 }
 
-/* u <- the inner products of a thread's positions: of two with half of the rows, so that what is
- * read of a query serves both; of one with a single row. */
-static __device__ inline void products_make(const struct walk *w, struct shared *s)
+/* u <- the inner products of a thread's position with all rows. */
+static __device__ inline void products_make(const struct walk *w, struct shared *s, int turn)
 {
-  enum { TWO = FEW > 1, ROWS = TWO ? FEW / 2 : 1, SPOTS = TWO ? 2 : 1 };
-  int position = TWO ? threadIdx.x % WARP : threadIdx.x, row = TWO ? threadIdx.x / WARP * ROWS : 0;
-  float u[SPOTS][ROWS] = {{0}};
+  int position = threadIdx.x;
+  float u[FEW] = {0};
 #pragma unroll 2
   for (int piece = 0; piece < PIECES; piece++) {
-    float k[SPOTS][NUMBERS];
-#pragma unroll
-    for (int i = 0; i < SPOTS; i++) piece_widen(s->k[position + i * WARP] + piece * 16, k[i]);
+    float k[NUMBERS];
+    piece_widen(s->k[position] + piece * 16, k);
 #pragma unroll
     for (int c = 0; c < NUMBERS; c += 4)
 #pragma unroll
-      for (int r = 0; r < ROWS; r++) {
-        float4 q = *(const float4 *)&s->q[row + r][piece * NUMBERS + c];
-#pragma unroll
-        for (int i = 0; i < SPOTS; i++) {
-          u[i][r] = __fmaf_rn(q.x, k[i][c], u[i][r]);
-          u[i][r] = __fmaf_rn(q.y, k[i][c + 1], u[i][r]);
-          u[i][r] = __fmaf_rn(q.z, k[i][c + 2], u[i][r]);
-          u[i][r] = __fmaf_rn(q.w, k[i][c + 3], u[i][r]);
-        }
+      for (int r = 0; r < FEW; r++) {
+        float4 q = *(const float4 *)&s->q[r][piece * NUMBERS + c];
+        u[r] = __fmaf_rn(q.x, k[c], u[r]);
+        u[r] = __fmaf_rn(q.y, k[c + 1], u[r]);
+        u[r] = __fmaf_rn(q.z, k[c + 2], u[r]);
+        u[r] = __fmaf_rn(q.w, k[c + 3], u[r]);
       }
   }
 #pragma unroll
-  for (int i = 0; i < SPOTS; i++)
-#pragma unroll
-    for (int r = 0; r < ROWS; r++) {
+  for (int r = 0; r < FEW; r++) {
 #if CAPPED
-      u[i][r] = tanh_any(__fmul_rn(u[i][r], w->a->inner));
+    u[r] = tanh_any(__fmul_rn(u[r], w->a->inner));
 #endif
-      s->u[row + r][position + i * WARP] = u[i][r];
-    }
+    s->u[turn][r][position] = u[r];
+  }
 }
 
 static __device__ inline float warp_largest(float value)
@@ -194,32 +210,39 @@ static __device__ inline float warp_largest(float value)
   return value;
 }
 
-/* A warp's row: weights of a block of positions from `first` on, UNSEEN where it does not see them,
- * and what the sums before are multiplied by.  *m: so far. */
-static __device__ inline void weights_make(const struct walk *w, struct shared *s, int r, int first,
+/* A warp's row: *m <- with the block of positions from `first` on. */
+static __device__ inline void largest_find(const struct walk *w, struct shared *s, int r, int first,
                                            int turn, float *m)
 {
   int lane = threadIdx.x % WARP, from = s->from[r] - first, end = s->end[r] - first;
-  int sees = from < WALK_BLOCK && end > max(from, 0), seen[2];
-  float u[2], exponent = w->a->exponent, shrink = 1;
+  float u[2];
 #pragma unroll
   for (int i = 0; i < 2; i++) {
     int j = i * WARP + lane;
-    seen[i] = j >= from && j < end;
-    u[i] = seen[i] ? s->u[r][j] : MINUS_INFINITY;
+    u[i] = j >= from && j < end ? s->u[turn][r][j] : MINUS_INFINITY;
   }
   float largest = warp_largest(larger(u[0], u[1]));
-  if (sees) {
-    float next = larger(*m, __fmul_rn(largest, exponent));
-    shrink = exp2_any(__fsub_rn(*m, next));
-    *m = next;
-  }
+  if (from < WALK_BLOCK && end > max(from, 0)) *m = larger(*m, __fmul_rn(largest, w->a->exponent));
+  if (lane == 0) s->m[turn][r] = *m;
+}
+
+/* A thread's position, and a row: weights of the block from `first` on, UNSEEN where a row does not
+ * see it, and what the sums before are multiplied by.  *before: m of the block before, of thread
+ * number `row` the row's. */
+static __device__ inline void weights_make(const struct walk *w, struct shared *s, int first,
+                                           int turn, float *before)
+{
+  int j = threadIdx.x - HALF;
 #pragma unroll
-  for (int i = 0; i < 2; i++) {
-    float p = exp2_any(__fmaf_rn(u[i], exponent, -*m));
-    s->weight[turn][i * WARP + lane][r] = seen[i] ? p : UNSEEN;
+  for (int r = 0; r < FEW; r++) {
+    int seen = first + j >= s->from[r] && first + j < s->end[r];
+    float p = exp2_any(__fmaf_rn(s->u[turn][r][j], w->a->exponent, -s->m[turn][r]));
+    s->weight[j][r] = seen ? p : UNSEEN;
   }
-  if (lane == 0) s->shrink[turn][r] = shrink;
+  if (j >= FEW) return;
+  float m = s->m[turn][j];
+  s->shrink[j] = m == *before ? 1 : exp2_any(__fsub_rn(*before, m));
+  *before = m;
 }
 
 /* The columns of a thread, as numbers; those behind the last one are anything. */
@@ -236,14 +259,15 @@ static __device__ inline void values_read(const char *from, float out[COLUMNS])
   }
 }
 
-/* acc and l <- with the first `count` positions of a block.  all: all rows see them. */
-static __device__ inline void values_add(const struct shared *s, int turn, int count, int all,
+/* acc and l <- with the first `count` positions of a block, a constant where all rows see them all.
+ * sums: this warp has l. */
+static __device__ inline void values_add(const struct shared *s, int count, int all, int sums,
                                          float acc[FEW][COLUMNS], float *l)
 {
-  const char *v = s->v[0] + threadIdx.x % HALF * COLUMNS * CELL_BYTES;
-  const float *weight = s->weight[turn][0], *own = weight + threadIdx.x % FEW;
-  int sums = threadIdx.x >= WALK_THREADS - WARP;
-#pragma unroll 8
+  int column = threadIdx.x % HALF * COLUMNS;
+  const char *v = s->v[0] + (column < HEAD_DV ? column : 0) * CELL_BYTES;
+  const float *weight = s->weight[0], *own = weight + threadIdx.x % FEW;
+#pragma unroll 16
   for (int j = 0; j < count; j++) {
     float p[FEW], value[COLUMNS];
 #pragma unroll
@@ -261,22 +285,37 @@ static __device__ inline void values_add(const struct shared *s, int turn, int c
   }
 }
 
-/* The values of the block of positions from `first` on. */
-static __device__ inline void values_walk(const struct walk *w, const struct shared *s, int first,
-                                          int turn, float acc[FEW][COLUMNS], float *l)
+/* One half of the threads waits for itself. */
+static __device__ inline void half_sync(int half)
 {
-  int count = min(w->end - first, (int)WALK_BLOCK), all = 1;
+  asm volatile("bar.sync %0, %1;" ::"r"(half + 1), "n"(WALK_THREADS / 2) : "memory");
+}
+
+/* The values of the block of positions from `first` on; those of the next block are ordered. */
+static __device__ inline void values_walk(const struct walk *w, struct shared *s, int first,
+                                          int turn, float acc[FEW][COLUMNS], float *l,
+                                          float *before)
+{
+  int count = min(w->end - first, (int)WALK_BLOCK), all = count == WALK_BLOCK;
+  int sums = threadIdx.x >= WALK_THREADS - WARP;
+  weights_make(w, s, first, turn, before);
+  ASYNC_WAIT(0);
+  half_sync(1);
 #pragma unroll
   for (int r = 0; r < FEW; r++) {
     all &= r >= w->rows || (s->from[r] <= first && s->end[r] >= first + count);
 #pragma unroll
-    for (int c = 0; c < COLUMNS; c++) acc[r][c] = __fmul_rn(acc[r][c], s->shrink[turn][r]);
+    for (int c = 0; c < COLUMNS; c++) acc[r][c] = __fmul_rn(acc[r][c], s->shrink[r]);
   }
-  *l = __fmul_rn(*l, s->shrink[turn][threadIdx.x % FEW]);
-  if (all && count == WALK_BLOCK)
-    values_add(s, turn, WALK_BLOCK, 1, acc, l);
+  *l = __fmul_rn(*l, s->shrink[threadIdx.x % FEW]);
+  if (!all)
+    values_add(s, count, 0, sums, acc, l);
+  else if (sums)
+    values_add(s, WALK_BLOCK, 1, 1, acc, l);
   else
-    values_add(s, turn, count, 0, acc, l);
+    values_add(s, WALK_BLOCK, 1, 0, acc, l);
+  half_sync(1);
+  values_order(w, s, first + WALK_BLOCK);
 }
 
 /* What each half has of the parts. */
@@ -301,18 +340,12 @@ static __device__ inline void parts_store(const struct walk *w, const struct sha
   }
 }
 
-/* One half of the threads waits for itself. */
-static __device__ inline void half_sync(int half)
-{
-  asm volatile("bar.sync %0, %1;" ::"r"(half + 1), "n"(WALK_THREADS / 2) : "memory");
-}
-
-extern "C" __global__ void __launch_bounds__(WALK_THREADS, BLOCKS)
+extern "C" __global__ void __launch_bounds__(WALK_THREADS, few_blocks(HEAD_DV, FEW))
     attention_few(const __grid_constant__ struct attention_args a)
 {
   extern __shared__ __align__(16) char memory[];
   struct shared *s = (struct shared *)memory;
-  float acc[FEW][COLUMNS] = {{0}}, l = 0, m[TURNS];
+  float acc[FEW][COLUMNS] = {{0}}, l = 0, m[TURNS], before = MINUS_INFINITY;
   struct walk w;
   int warp = threadIdx.x / WARP, half = threadIdx.x / HALF;
 #pragma unroll
@@ -332,24 +365,20 @@ extern "C" __global__ void __launch_bounds__(WALK_THREADS, BLOCKS)
     int first = w.first + b * WALK_BLOCK;
     if (half == 0 && b < blocks) {
       ASYNC_WAIT(0);
-      half_sync(half);
-      products_make(&w, s);
-      half_sync(half);
+      __syncwarp();
+      products_make(&w, s, b % 2);
+      __syncwarp();
       keys_order(&w, s, first + WALK_BLOCK);
+      half_sync(half);
 #pragma unroll
       for (int i = 0; i < TURNS; i++)
-        if (warp + 2 * i < FEW) weights_make(&w, s, warp + 2 * i, first, b % 2, &m[i]);
+        if (warp + 2 * i < FEW) largest_find(&w, s, warp + 2 * i, first, b % 2, &m[i]);
+      half_sync(half); /* what follows would do, but a race checker would not see that it does */
     }
-    if (half == 1 && b > 0) {
-      ASYNC_WAIT(0);
-      half_sync(half);
-      values_walk(&w, s, first - WALK_BLOCK, (b - 1) % 2, acc, &l);
-      half_sync(half);
-      values_order(&w, s, first);
-    }
+    if (half == 1 && b > 0) values_walk(&w, s, first - WALK_BLOCK, (b - 1) % 2, acc, &l, &before);
     __syncthreads();
   }
   ASYNC_WAIT(0);
   parts_store(&w, s, acc, l, m);
-  tile_end(&a, w.task, w.sequence, FEW, s->cell);
+  tile_end(&a, w.task, w.sequence, FEW);
 }

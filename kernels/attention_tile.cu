@@ -477,5 +477,5 @@ extern "C" __global__ void __launch_bounds__(WALK_THREADS, BLOCKS)
   for (int b = w.begin / WALK_BLOCK; b * WALK_BLOCK < w.end; b++) block_walk(&w, s, b, &slot, acc);
   ASYNC_WAIT(0);
   parts_store(&w, acc);
-  tile_end(&a, w.task, w.sequence, TILE_ROWS, (int *)s->stage);
+  tile_end(&a, w.task, w.sequence, TILE_ROWS);
 }

@@ -90,11 +90,17 @@ HOST_DEVICE int tile_shared_bytes(int d)
   return 4 * (padded_head(d) * TILE_ROWS + 2 * TILE_STAGE + TILE_ROWS * 32);
 }
 
-/* attention_few: bytes from a position to the next, an odd number of 16 so that eight lanes meet in
- * no bank. */
-HOST_DEVICE int few_pitch(int columns, int type)
+/* attention_few: bytes from a position to the next.  A copy that begins within a sector of 32 bytes
+ * reads two, so both are multiples of it; of keys an odd one, so that few of eight lanes, each with
+ * a position of its own, meet in a bank. */
+HOST_DEVICE int few_value_pitch(int columns, int type)
 {
-  return ((columns * cells_bytes(type) + 15) / 16 | 1) * 16;
+  return (columns * cells_bytes(type) + 31) / 32 * 32;
+}
+
+HOST_DEVICE int few_key_pitch(int columns, int type)
+{
+  return (few_value_pitch(columns, type) / 32 | 1) * 32;
 }
 
 /* The rows that it is compiled for. */
@@ -103,12 +109,19 @@ HOST_DEVICE int few_rows(int rows)
   return rows <= 1 ? 1 : rows <= 2 ? 2 : rows <= 4 ? 4 : FEW_ROWS;
 }
 
-/* Keys, values, cells, queries, inner products, weights of two blocks, what rows see. */
+/* Blocks a multiprocessor, at most. */
+HOST_DEVICE int few_blocks(int dv, int rows)
+{
+  return dv > 128 ? 2 : rows <= 4 ? 5 : 4;
+}
+
+/* Keys, values, cells, queries, products of two blocks, weights, what rows have and see. */
 HOST_DEVICE int few_shared_bytes(int d, int dv, int type, int rows)
 {
-  int pitch = few_pitch(d, type);
-  return WALK_BLOCK * (pitch + few_pitch(dv, type)) + 4 * WALK_SHARD +
-         4 * rows * (pitch / cells_bytes(type) + 3 * WALK_BLOCK + 4);
+  int pitches = few_key_pitch(d, type) + few_value_pitch(dv, type),
+      numbers = 16 / cells_bytes(type);
+  return WALK_BLOCK * pitches + 4 * WALK_SHARD +
+         4 * rows * ((d + numbers - 1) / numbers * numbers + 3 * WALK_BLOCK + 5);
 }
 
 #endif

@@ -14,7 +14,12 @@
 enum {
   CELL_BYTES = cells_bytes(CELLS),
   PART_COLUMNS = part_columns(HEAD_DV),
-  UNSEEN = -1 /* the weight of a position that a row does not see: no weight is negative */
+  UNSEEN = -1, /* the weight of a position that a row does not see: no weight is negative */
+#ifdef FEW
+  JOINED = 8 /* parts that are read at a time */
+#else
+  JOINED = 4
+#endif
 };
 #define MINUS_INFINITY __int_as_float(0xff800000)
 #define NOT_A_NUMBER __int_as_float(0x7fc00000)
@@ -85,7 +90,7 @@ static __device__ inline void parts_join(const struct attention_args *a, const s
     if (lane == 0) before = m;
     float own = exp2_any(__fsub_rn(before, most)), other = exp2_any(__fsub_rn(m_part, most));
     m = __shfl_sync(FULL_WARP, most, count - 1);
-#pragma unroll 4
+#pragma unroll JOINED
     for (int i = 0; i < count; i++) {
       float keep = __shfl_sync(FULL_WARP, own, i), take = __shfl_sync(FULL_WARP, other, i);
       float more = __shfl_sync(FULL_WARP, l_part, i);
@@ -114,16 +119,18 @@ static __device__ inline void parts_join(const struct attention_args *a, const s
 }
 
 /* After all threads of a block have stored the parts of a task: the last block of a tile joins its
- * rows.  *is_last is shared, and nothing else. */
+ * rows. */
 static __device__ inline void tile_end(const struct attention_args *a, const struct walk_task *t,
-                                       const struct walk_sequence *s, int rows, int *is_last)
+                                       const struct walk_sequence *s, int rows)
 {
-  __threadfence();
+  int is_last = 0;
   __syncthreads();
-  if (threadIdx.x == 0) *is_last = atomicAdd(a->done + t->tile, 1) == t->tasks - 1;
-  __syncthreads();
-  if (!*is_last) return;
-  __threadfence();
+  if (threadIdx.x == 0) {
+    __threadfence();
+    is_last = atomicAdd(a->done + t->tile, 1) == t->tasks - 1;
+    if (is_last) __threadfence();
+  }
+  if (!__syncthreads_or(is_last)) return;
   if (threadIdx.x == 0) a->done[t->tile] = 0;
   int count = min(rows, s->n_q * a->group - t->row);
 #pragma unroll 1

@@ -38,8 +38,10 @@ const struct option_row bench_harvest_rows[BENCH_HARVEST_ROWS] = {
 
 enum harvest_case { CASE_PEAK, CASE_COPY, CASE_PLAIN, CASE_PAGED, CASES };
 static const char *const case_names[CASES] = {"peak", "copy", "contiguous", "paged"};
-/* Runs that are timed together on a GPU: starting one takes as long as a short one. */
-enum { MAX_REPEATS = 1000, TOGETHER = 10 };
+/* Runs that are timed together on a GPU, and for how long: to start and wait takes as long as a
+ * short one. */
+enum { MAX_REPEATS = 1000, MIN_TOGETHER = 5, MAX_TOGETHER = 200 };
+#define SECONDS_TOGETHER 0.02
 
 struct bench {
   const struct bench_harvest_options *o;
@@ -57,6 +59,7 @@ struct bench {
   float *m, *l, *acc; /* on a CPU, as are from and end */
   gidx *from, *end;
   double flops, bytes; /* of a run */
+  int together;
   double seconds[CASES][MAX_REPEATS];
 };
 
@@ -209,12 +212,12 @@ static int turn_run(struct bench *b, int turn)
   TRY(device_copy_rate(&b->device, &rate));
   b->seconds[CASE_COPY][turn] = rate > 0 ? b->bytes / rate : 0;
   begun = log_seconds();
-  TRY(is_gpu(b) ? gpu_run(b, &b->plain, TOGETHER) : cpu_run(b));
-  b->seconds[CASE_PLAIN][turn] = (log_seconds() - begun) / (is_gpu(b) ? TOGETHER : 1);
+  TRY(is_gpu(b) ? gpu_run(b, &b->plain, b->together) : cpu_run(b));
+  b->seconds[CASE_PLAIN][turn] = (log_seconds() - begun) / (is_gpu(b) ? b->together : 1);
   if (!is_gpu(b)) return OK;
   begun = log_seconds();
-  TRY(gpu_run(b, &b->paged, TOGETHER));
-  b->seconds[CASE_PAGED][turn] = (log_seconds() - begun) / TOGETHER;
+  TRY(gpu_run(b, &b->paged, b->together));
+  b->seconds[CASE_PAGED][turn] = (log_seconds() - begun) / b->together;
   return OK;
 }
 
@@ -314,12 +317,20 @@ static int bench_open(struct bench *b)
   return OK;
 }
 
+static int together_of(double seconds)
+{
+  double runs = fmin(SECONDS_TOGETHER / seconds, MAX_TOGETHER);
+  return (int)fmax(runs, MIN_TOGETHER);
+}
+
 int bench_harvest(const struct bench_harvest_options *o, const struct bench_common *common)
 {
   static struct bench b;
-  b = (struct bench){.o = o, .common = common};
+  b = (struct bench){.o = o, .common = common, .together = MIN_TOGETHER};
   TRY(bench_open(&b));
   TRY(turn_run(&b, 0)); /* a GPU may compile */
+  if (is_gpu(&b)) TRY(turn_run(&b, 0));
+  b.together = together_of(b.seconds[CASE_PLAIN][0]);
   for (int r = 0; r < common->repeats; r++) TRY(turn_run(&b, r));
   table_tell(&b);
   attend_close(&b.plain);

@@ -347,6 +347,26 @@ void cuda_attend_close(struct attend *w)
   free(s);
 }
 
+/* Rounds of so many blocks a multiprocessor, times these: about how long `count` of them take. */
+static gidx rounds_length(const struct cuda_state *c, gidx count, gidx blocks)
+{
+  return ceil_div(count, blocks * c->sizes.multiprocessors) * blocks;
+}
+
+/* Shared memory of a block of attention_few: where the last round would be nearly empty, so much
+ * that a multiprocessor has one block less and the rounds are full. */
+static int few_shared(const struct cuda_state *c, const struct attend_state *s,
+                      const struct range *r)
+{
+  const struct attention *a = &s->attention;
+  enum { OWN = 1024 /* bytes that the GPU adds to a block */, UNIT = 128 };
+  int bytes = few_shared_bytes(a->d, a->dv, (int)s->type, r->few);
+  int most = (int)imin(c->shared_all / (bytes + OWN), few_blocks(a->dv, r->few));
+  if (most < 3 || rounds_length(c, r->count, most) <= rounds_length(c, r->count, most - 1))
+    return bytes;
+  return imax(bytes, c->shared_all / most / UNIT * UNIT);
+}
+
 static int range_run(struct device *dev, const struct attend_state *s, const struct range *r,
                      struct attention_args *args)
 {
@@ -361,9 +381,8 @@ static int range_run(struct device *dev, const struct attend_state *s, const str
                                          .sums = args->sum_m != NULL},
                                .grid = {(unsigned)r->count, 1, 1},
                                .block = {WALK_THREADS, 1, 1},
-                               .shared = r->few
-                                             ? few_shared_bytes(a->d, a->dv, (int)s->type, r->few)
-                                             : tile_shared_bytes(a->d),
+                               .shared =
+                                   r->few ? few_shared(dev->state, s, r) : tile_shared_bytes(a->d),
                                .arguments = args};
   args->tasks = (const struct walk_task *)s->task.at + r->first;
   return cuda_launch(dev, &launch);

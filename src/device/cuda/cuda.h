@@ -87,8 +87,8 @@ struct cuda_arrow; /* arrow.c */
 struct cuda_state {
   struct device_options options;
   int number, architecture;
-  int shared;   /* bytes that a block may have */
-  double clock; /* Hz */
+  int shared, shared_all; /* bytes that a block may have, and all blocks of a multiprocessor */
+  double clock;           /* Hz */
   char name[256];
   cudaStream_t stream, copies;
   struct cuda_kernel kernels[MAX_CUDA_KERNELS];

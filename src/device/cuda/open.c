@@ -76,6 +76,7 @@ static int gpu_describe(struct cuda_state *s, struct device_gpu *gpu)
   gpu->number = s->number;
   memcpy(gpu->id, &facts.uuid, sizeof gpu->id);
   s->shared = (int)facts.sharedMemPerBlockOptin;
+  s->shared_all = (int)facts.sharedMemPerMultiprocessor;
   s->sizes.bulk = facts.major >= 9 && s->shared >= MAX_ROUTE_SHARED;
   CHECK(s->architecture >= MIN_ARCHITECTURE, ERR_DEVICE,
         "GPU %d, %s, has compute capability %d.%d, at least 8.0 is needed", s->number, s->name,
