@@ -383,6 +383,7 @@ static int range_run(struct device *dev, const struct attend_state *s, const str
                                .block = {WALK_THREADS, 1, 1},
                                .shared =
                                    r->few ? few_shared(dev->state, s, r) : tile_shared_bytes(a->d),
+                               .is_dense = 1,
                                .arguments = args};
   args->tasks = (const struct walk_task *)s->task.at + r->first;
   return cuda_launch(dev, &launch);

@@ -65,6 +65,9 @@ static int launch_prepare(struct device *dev, const struct cuda_launch *l, struc
   const void *function = (const void *)k->kernel;
   if (l->shared > k->shared)
     TRY_CU(cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, l->shared));
+  if (l->is_dense && !k->shared)
+    TRY_CU(cudaFuncSetAttribute(function, cudaFuncAttributePreferredSharedMemoryCarveout,
+                                cudaSharedmemCarveoutMaxShared));
   k->shared = l->shared > k->shared ? l->shared : k->shared;
   if (l->cluster > CLUSTER_PORTABLE)
     TRY_CU(cudaFuncSetAttribute(function, cudaFuncAttributeNonPortableClusterSizeAllowed, 1));

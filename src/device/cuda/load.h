@@ -15,6 +15,7 @@ struct cuda_launch {
   dim3 grid, block;
   int cluster;  /* blocks of a cluster, from 9.0 on; 0: there are none */
   int shared;   /* bytes of dynamic shared memory */
+  int is_dense; /* as many blocks as its shared memory allows, at the first-level cache's cost */
   int is_early; /* it may begin when all blocks of the launch before let it, from 9.0 on */
   void *arguments;
   cudaStream_t stream; /* NULL: the computing one */
