@@ -226,9 +226,8 @@ static __device__ inline void largest_find(const struct walk *w, struct shared *
   if (lane == 0) s->m[turn][r] = *m;
 }
 
-/* A thread's position, and a row: weights of the block from `first` on, UNSEEN where a row does not
- * see it, and what the sums before are multiplied by.  *before: m of the block before, of thread
- * number `row` the row's. */
+/* Weights of a thread's position of the block from `first` on, UNSEEN where a row does not see it;
+ * and of thread r of the half, what row r's sums before are multiplied by.  *before: its m so far. */
 static __device__ inline void weights_make(const struct walk *w, struct shared *s, int first,
                                            int turn, float *before)
 {
