@@ -26,7 +26,8 @@ enum {
   COLUMNS = HEAD_DV <= HALF       ? 1
             : HEAD_DV <= 2 * HALF ? 2
                                   : 4, /* of values, a thread */
-  TOGETHER = 16,        /* copies whose cells are looked up before the first of them begins */
+  TOGETHER = 16, /* copies whose cells are looked up before the first of them begins */
+  PIECES_TOGETHER = CELL_BYTES == 4 && FEW >= 4 ? 1 : 2, /* of a key: two of f32 would spill */
   TURNS = (FEW + 1) / 2 /* rows a warp that finds the largest products */
 };
 
@@ -74,8 +75,8 @@ struct copier {
 };
 
 /* Begin to copy positions `from` .. `from` + count - 1 of the block at `first`, if that is there; a
- * thread has the same pieces of every few.  The last position that is there stands in for those behind it, so
- * that no copy has a condition.  count is a constant. */
+ * thread has the same pieces of every few.  The last position that is there stands in for those
+ * behind it, so that no copy has a condition.  count is a constant. */
 static __device__ inline void cells_order(const struct walk *w, const struct shared *s,
                                           const struct copier *c, int first, int from, int count)
 {
@@ -92,16 +93,15 @@ static __device__ inline void cells_order(const struct walk *w, const struct sha
       if (pieces < all && piece >= pieces) break;
 #pragma unroll
       for (int i = 0; i < count; i += step * TOGETHER) {
-        const char *at[TOGETHER];
+        unsigned at[TOGETHER];
+#pragma unroll
+        for (int t = 0; t < TOGETHER; t++)
+          if (i + t * step < count) at[t] = cell[i + t * step];
 #pragma unroll
         for (int t = 0; t < TOGETHER; t++)
           if (i + t * step < count)
-            at[t] = head + (unsigned long long)(unsigned)cell[i + t * step] * stride;
-#pragma unroll
-        for (int t = 0; t < TOGETHER; t++)
-          if (i + t * step < count)
-            piece_order(c->to + (j + i + t * step) * c->pitch + piece * 16, at[t], c->columns,
-                        piece);
+            piece_order(c->to + (j + i + t * step) * c->pitch + piece * 16,
+                        head + (unsigned long long)at[t] * stride, c->columns, piece);
       }
     }
   async_commit();
@@ -178,7 +178,7 @@ static __device__ inline void products_make(const struct walk *w, struct shared 
 {
   int position = threadIdx.x;
   float u[FEW] = {0};
-#pragma unroll 2
+#pragma unroll(PIECES_TOGETHER)
   for (int piece = 0; piece < PIECES; piece++) {
     float k[NUMBERS];
     piece_widen(s->k[position] + piece * 16, k);
@@ -222,12 +222,14 @@ static __device__ inline void largest_find(const struct walk *w, struct shared *
     u[i] = j >= from && j < end ? s->u[turn][r][j] : MINUS_INFINITY;
   }
   float largest = warp_largest(larger(u[0], u[1]));
-  if (from < WALK_BLOCK && end > max(from, 0)) *m = larger(*m, __fmul_rn(largest, w->a->exponent));
+  int seen = from < WALK_BLOCK && end > max(from, 0);
+  if (seen) *m = larger(*m, __fmul_rn(largest, w->a->exponent));
   if (lane == 0) s->m[turn][r] = *m;
 }
 
 /* Weights of a thread's position of the block from `first` on, UNSEEN where a row does not see it;
- * and of thread r of the half, what row r's sums before are multiplied by.  *before: its m so far. */
+ * and of thread r of the half, what row r's sums before are multiplied by.
+ * *before: its m so far. */
 static __device__ inline void weights_make(const struct walk *w, struct shared *s, int first,
                                            int turn, float *before)
 {
