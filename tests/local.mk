@@ -184,11 +184,14 @@ EXTRA_DIST += %D%/screen_checks.h %D%/io_blocks.h %D%/io_files.h %D%/io_tool.py 
 	@$(MKDIR_P) %D%
 	$(AM_V_CCLD)$(CC) -std=c11 -D_GNU_SOURCE -O1 -fPIC -shared -o $@ $<
 
-# Threads that wait must not spin: there are more of them than cores.
+# Threads that wait must not spin: there are more of them than cores.  A launcher that ends removes
+# the folder above its own while another one makes its own there, so each test has one to itself.
 AM_TESTS_ENVIRONMENT = MPIEXEC='$(MPIEXEC)' srcdir='$(srcdir)' builddir='$(abs_builddir)' \
   SANITIZED='$(SANITIZE)$(EMULATOR)' EMULATOR='$(EMULATOR)'; \
   PYTHON='$(PYTHON)'; export MPIEXEC srcdir builddir SANITIZED EMULATOR PYTHON; \
-  OMP_WAIT_POLICY=passive; export OMP_WAIT_POLICY;
+  OMP_WAIT_POLICY=passive; export OMP_WAIT_POLICY; \
+  OMPI_MCA_orte_tmpdir_base=`mktemp -d`; export OMPI_MCA_orte_tmpdir_base; \
+  trap 'rm -rf "$$OMPI_MCA_orte_tmpdir_base"' 0;
 TEST_EXTENSIONS = .sh .py
 # As programs do, or make would begin every script before the first program.
 $(TEST_LOGS): sagitta$(EXEEXT)
