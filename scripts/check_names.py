@@ -29,7 +29,7 @@ OTHERS = {
     "h5dump and h5diff": "--contents --dataset --group --count",
     "autoreconf and apt": "--install --force --no-install-recommends",
     "EasyBuild, containers": "--sourcepath --robot --inject-checksums --rm",
-    "faithfulness.py, capture_attention.py, write_rows.py": "--first --count --model --run",
+    "faithfulness.py, capture_attention.py, write_rows.py": "--check --first --count --model --run",
     "pip": "--no-deps",
     "scale_model.py": "--gpus",
     "git": "--always --dirty --abbrev --git-path --no-verify --show-toplevel",

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: scripts/python/examples/write_rows.py makes the states of a BERT encoder, as its formulas
-give them in float64, token by token; and its tokens are those of the rows of input/."""
+give them in float64, token by token; its tokens are those of the rows of input/; and `harvest` of
+what capture_attention.py keeps, also of the capture in input/, is the model's own attention."""
 import json
 import math
 import os
@@ -10,7 +11,7 @@ import sys
 import tempfile
 
 from peer import PACKAGE, peer_needed
-from tap import SOURCE, claim, done_testing, ok
+from tap import SAGITTA, SOURCE, claim, done_testing, ok
 
 peer_needed("numpy", "h5py", "scipy")
 
@@ -19,6 +20,7 @@ import numpy as np  # noqa: E402
 
 P, HEADS, INNER, WORDS, WINDOW, WINDOWS, LAYERS = 12, 3, 20, 40, 8, 20, 2
 NEAR = 2e-3  # of states of size 1 that are rounded to float16
+CLOSE = 2e-6  # of the largest value: two ways to add up a row of float32
 
 
 def model_made(folder):
@@ -92,11 +94,31 @@ def states(w, window, layers):
     return x[1:-1]
 
 
-def write(folder, name, *words):
-    return subprocess.run([sys.executable, "-B", f"{PACKAGE}/examples/write_rows.py", "--model",
-                           folder, "--tokens", f"{folder}/tokens.npy", "--window", str(WINDOW),
-                           "--begin", "1", "--end", "2", "--output", f"{folder}/{name}", *words],
+def example(name, *words):
+    return subprocess.run([sys.executable, "-B", f"{PACKAGE}/examples/{name}", *words],
                           capture_output=True, text=True)
+
+
+def write(folder, name, *words, program="write_rows.py"):
+    return example(program, "--model", folder, "--tokens", f"{folder}/tokens.npy", "--window",
+                   str(WINDOW), "--begin", "1", "--end", "2", "--output", f"{folder}/{name}",
+                   *words)
+
+
+def harvest_check(name, capture, folder):
+    """`harvest` gives what the model's own attention made, and --check says how near that is."""
+    rows = f"{folder}/{name}/rows.h5"
+    done = subprocess.run([SAGITTA, "harvest", "--capture", capture, "--output",
+                           os.path.dirname(rows)], capture_output=True, text=True)
+    if not ok(done.returncode == 0, f"{name}: {done.stderr[-300:]}"):
+        return
+    with h5py.File(capture) as f, h5py.File(rows) as g:
+        want = f["context"][:].reshape(len(f["context"]), -1)
+        far = np.abs(g["rows"][:] - want).max() / np.abs(want).max()
+    ok(far < CLOSE, f"{name}: {far} away")
+    done = example("capture_attention.py", "--check", rows, "--output", capture)
+    ok(done.returncode == 0 and f"{len(want)} rows, at most {far:.2g} of" in done.stdout,
+       f"{name}: {done.stdout}{done.stderr[-300:]}")
 
 
 @claim("the rows are the states after a layer")
@@ -124,6 +146,24 @@ def check_rows(folder):
     ok(write(folder, "all").returncode != 0, "a file that is there is left")
 
 
+@claim("harvest of a capture is the model's own attention")
+def check_capture(folder):
+    tokens = np.load(f"{folder}/tokens.npy")[:3 * WINDOW].reshape(3, WINDOW)
+    done = write(folder, "capture", "--layer", "1", "--count", str(tokens.size),
+                 program="capture_attention.py")
+    if ok(done.returncode == 0, done.stderr[-300:]):
+        with h5py.File(f"{folder}/capture") as f:
+            ok(np.array_equal(f["token"][:].reshape(3, -1)[:, 1:-1], tokens), "tokens")
+        harvest_check("made", f"{folder}/capture", folder)
+    done = write(folder, "bad", "--layer", "2", program="capture_attention.py")
+    ok(done.returncode == 1 and "capture_attention: " in done.stderr and
+       not os.path.exists(f"{folder}/bad"), f"--layer 2: {done.stderr[-300:]}")
+    capture = os.path.join(SOURCE, "input", "minilm-l3-kjv-attention.h5")
+    harvest_check("ours", capture, folder)
+    done = example("capture_attention.py", "--check", f"{folder}/made/rows.h5", "--output", capture)
+    ok(done.returncode == 1 and "has rows" in done.stderr, f"other rows: {done.stderr[-300:]}")
+
+
 @claim("the tokens are those of the rows of input/")
 def check_tokens():
     tokens = np.load(os.path.join(SOURCE, "input", "minilm-l3-kjv-tokens.npy"))
@@ -135,10 +175,14 @@ def check_tokens():
                name)
             at += len(part)
     ok(at == 10240 and len(tokens) == 32768, f"{at} of {len(tokens)}")
+    with h5py.File(os.path.join(SOURCE, "input", "minilm-l3-kjv-attention.h5")) as f:
+        ok(np.array_equal(f["token"][:].reshape(2, 130)[:, 1:-1].reshape(-1), tokens[:256]),
+           "tokens of the capture")
 
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as main:
         check_rows(main)
+        check_capture(main)
     check_tokens()
     done_testing()

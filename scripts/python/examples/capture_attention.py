@@ -2,84 +2,89 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Keep the queries, keys and values of a layer of a model, for `sagitta harvest`.
 
-usage: capture_attention.py --model DIR --rows FILE --output CAPTURE [options]
+usage: capture_attention.py --model DIR --output CAPTURE [options]
+       capture_attention.py --check ROWS --output CAPTURE
 
-DIR has config.json and model.safetensors of a BERT encoder, such as all-MiniLM-L6-v2.  FILE has
-tokens in /token, windows of --window of them that follow each other, as input/README.md says of
-ours.  Each window, between its two special tokens, is a sequence of the capture, and attention in
-it is not causal.  --check compares rows of `sagitta harvest` with what PyTorch makes of it."""
+DIR has config.json and model.safetensors of a BERT encoder, and the tokens are those of our rows,
+as in write_rows.py.  Each window, between its two special tokens, is a sequence of the capture, and
+attention in it is not causal.  The capture, a new HDF5 file, also has what the model's own
+attention made of them, /context; --check says how far ROWS, of `sagitta harvest`, are from that,
+and needs no model.  Needs NumPy, SciPy and h5py."""
 import argparse
 import os
 import sys
 
 import h5py
 import numpy as np
-import torch
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from faithfulness import BATCH, Encoder, windows_read  # noqa: E402, after the path to it
+from write_rows import BATCH, TOKENS, Encoder, tokens_read  # noqa: E402, after the path to it
 
 
 def options_read():
     flags = argparse.ArgumentParser(description=__doc__,
                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     add = flags.add_argument
-    add("--model", required=True, help="folder with config.json and model.safetensors")
-    add("--rows", required=True, help="HDF5 file with /rows and /token")
-    add("--output", required=True, help="the capture, a new HDF5 file")
-    add("--check", help="rows.h5 of `sagitta harvest`: say how far they are from PyTorch's")
+    add("--model", help="folder with config.json and model.safetensors")
+    add("--output", required=True, help="the capture")
+    add("--check", help="rows.h5 of `sagitta harvest`: say how far they are from the model's")
     add("--layer", type=int, default=3, help="of the model, counted from 0")
+    add("--tokens", default=TOKENS, help="a .npy file with an integer for each token")
     add("--first", type=int, default=0, help="the first token, the beginning of a window")
+    add("--count", type=int, help="so many tokens, whole windows; else all that follow")
     add("--window", type=int, default=128)
     add("--begin", type=int, default=101, help="the token before a window")
     add("--end", type=int, default=102, help="the token after it")
-    add("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    return flags.parse_args()
+    o = flags.parse_args()
+    if not o.model and not o.check:
+        flags.error("--model or --check is needed")
+    return o
 
 
-def heads_find(model, tokens, layer):
-    """Queries, keys and values (windows, tokens, heads, columns)."""
-    kept = []
-    for some in tokens.split(BATCH):
-        x = model.embed(some.to(model.device))
+def parts_find(model, tokens, layer):
+    """Queries, keys, values and contexts of the windows, each (positions, heads, columns)."""
+    parts = []
+    for at in range(0, len(tokens), BATCH):
+        x = model.embed(tokens[at:at + BATCH])
         for i in range(layer):
             x = model.layer(i, x)
-        kept.append(torch.stack(model.heads(layer, x)).cpu())
-    return torch.cat(kept, dim=1)
+        heads = model.heads(f"encoder.layer.{layer}.", x)
+        parts.append([p.transpose(0, 2, 1, 3).reshape(-1, p.shape[1], p.shape[3])
+                      for p in (*heads, model.mix(*heads))])
+    return [np.concatenate(p) for p in zip(*parts)]
 
 
-def capture_write(path, heads, tokens):
-    windows, length = heads.shape[1:3]
-    with h5py.File(path, "w") as f:
-        for name, part in zip("qkv", heads):
-            f[name] = part.flatten(0, 1).numpy()
-        f["q_start"] = np.arange(windows + 1) * length
-        f["token"] = tokens.flatten().numpy().astype("i4")
+def capture_write(path, tokens, parts):
+    arrays = dict(zip(["q", "k", "v", "context"], parts))
+    arrays |= {"q_start": np.arange(len(tokens) + 1) * tokens.shape[1],
+               "token": tokens.reshape(-1).astype("i4")}
+    with h5py.File(path, "x") as f:
+        for name, part in arrays.items():
+            chunk = (min(tokens.shape[1], len(part)),) + part.shape[1:]
+            f.create_dataset(name, data=part, chunks=chunk, fletcher32=True, track_times=False)
         f.attrs["causal"] = 0
 
 
-def check(path, heads):
-    q, k, v = (part.transpose(1, 2) for part in heads)
-    z = torch.nn.functional.scaled_dot_product_attention(q, k, v).transpose(1, 2)
-    with h5py.File(path) as f:
-        rows = torch.from_numpy(f["rows"][:])
-    far = (rows - z.reshape(rows.shape)).abs().max() / z.abs().max()
-    print(f"{len(rows)} rows, at most {float(far):.2g} of the largest value from PyTorch's")
+def check(rows_path, path):
+    with h5py.File(path) as f, h5py.File(rows_path) as g:
+        rows, want = g["rows"][:], f["context"][:]
+    if rows.shape != (len(want), want[0].size):
+        sys.exit(f"capture_attention: '{rows_path}' has rows {rows.shape}, '{path}' contexts "
+                 f"{want.shape}")
+    far = np.abs(rows - want.reshape(rows.shape)).max() / np.abs(want).max()
+    print(f"{len(rows)} rows, at most {far:.2g} of the largest value from the model's own")
 
 
-@torch.no_grad()
 def main():
     o = options_read()
-    model = Encoder(o.model, o.device)
-    model.device = o.device
-    if not 0 <= o.layer < model.layers:
-        sys.exit(f"capture_attention: --layer is {o.layer}, the model has {model.layers}")
-    tokens = windows_read(o)[0]
-    heads = heads_find(model, tokens, o.layer)
     if o.check:
-        check(o.check, heads)
-    else:
-        capture_write(o.output, heads, tokens)
+        check(o.check, o.output)
+        return
+    model, tokens = Encoder(o.model), tokens_read(o)
+    if not 0 <= o.layer < model.config["num_hidden_layers"]:
+        sys.exit(f"capture_attention: --layer is {o.layer}, the model has "
+                 f"{model.config['num_hidden_layers']}")
+    capture_write(o.output, tokens, parts_find(model, tokens, o.layer))
 
 
 main()

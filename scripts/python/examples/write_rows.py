@@ -79,15 +79,23 @@ class Encoder:
         x = x + self.weights["embeddings.token_type_embeddings.weight"][0]
         return self.norm("embeddings.LayerNorm", x)
 
-    def attend(self, name, x):
+    def heads(self, name, x):
+        """Queries, keys and values, each (windows, heads, tokens, columns)."""
         count = self.config["num_attention_heads"]
-        q, k, v = (self.linear(f"{name}attention.self.{part}", x)
-                   .reshape(*x.shape[:2], count, -1).transpose(0, 2, 1, 3)
-                   for part in ("query", "key", "value"))
+        return [self.linear(f"{name}attention.self.{part}", x)
+                .reshape(*x.shape[:2], count, -1).transpose(0, 2, 1, 3)
+                for part in ("query", "key", "value")]
+
+    @staticmethod
+    def mix(q, k, v):
+        """Values by the softmax of scores."""
         scores = q @ k.transpose(0, 1, 3, 2) / np.float32(np.sqrt(q.shape[-1]))
         scores = np.exp(scores - scores.max(-1, keepdims=True))
         scores /= scores.sum(-1, keepdims=True)
-        return (scores @ v).transpose(0, 2, 1, 3).reshape(x.shape)
+        return scores @ v
+
+    def attend(self, name, x):
+        return self.mix(*self.heads(name, x)).transpose(0, 2, 1, 3).reshape(x.shape)
 
     def layer(self, i, x):
         name = f"encoder.layer.{i}."
