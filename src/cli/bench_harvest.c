@@ -33,7 +33,7 @@ const struct option_row bench_harvest_rows[BENCH_HARVEST_ROWS] = {
     {"cells", OPTION_CHOICE, AT(cells), "f32", 0, 0, "f32|f16|bf16", NULL,
      "type of keys and values"},
     {"page", OPTION_INT, AT(page), "16", 1, 1 << 16, NULL, "POSITIONS",
-     "positions of a block of the pool"},
+     "positions of a block of the pool that a GPU reads"},
 };
 
 enum harvest_case { CASE_PEAK, CASE_COPY, CASE_PLAIN, CASE_PAGED, CASES };
@@ -249,11 +249,14 @@ static void head_tell(const struct bench *b)
   struct json *j = b->common->json;
   gidx queries = b->queries / b->o->streams;
   if (!j) {
-    printf("%d streams, %lld queries of %d positions, %d heads of %d, %d columns, %s, blocks of "
-           "%d, threads=%d variant=%s, medians of %d runs\n",
+    printf("%d streams, %lld queries of %d positions, %d heads of %d, %d columns, %s, ",
            b->o->streams, (long long)queries, b->o->positions, a->heads, a->kv_heads, a->d,
-           b->o->cells, b->o->page, b->common->threads, b->device.variant, b->common->repeats);
-    printf("%-12s %10s %10s %10s %10s %10s\n", "", "ms", "TFLOP/s", "of peak", "GB/s", "of copy");
+           b->o->cells);
+    if (is_gpu(b)) printf("blocks of %d, ", b->o->page);
+    printf("threads=%d variant=%s, medians of %d runs\n", b->common->threads, b->device.variant,
+           b->common->repeats);
+    printf("%-12s %10s %10s %10s %10s%s\n", "", "ms", "TFLOP/s", "of peak", "GB/s",
+           is_gpu(b) ? "    of copy" : "");
     return;
   }
   json_long(j, "streams", b->o->streams);
