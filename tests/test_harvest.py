@@ -204,6 +204,16 @@ def types_check(at):
         same(f"{at}/short.h5", f"{at}/wide.h5", name)
 
 
+@claim("numbers of a capture may be integers, truth values and whole floats")
+def numbers_check(at):
+    facts = dict(window=70, scale=1.0, softcap=30.0)
+    need(harvest(capture(f"{at}/n.h5", **facts), f"{at}/n-rows.h5"), "as they are")
+    for how in (dict(causal=True, scale=1, softcap=30), dict(window=70.0, causal=1.0),
+                dict(window=np.uint8(70), scale=np.float32(1), softcap=np.int16(30))):
+        need(harvest(capture(f"{at}/m.h5", **{**facts, **how}), f"{at}/m-rows.h5"), f"{how}")
+        same(f"{at}/n-rows.h5", f"{at}/m-rows.h5", f"{how}")
+
+
 @claim("fit and encode take the rows, and with --capture the same ones")
 def rows_check(at):
     need(harvest(capture(f"{at}/c.h5"), f"{at}/rows.h5"), "harvest")
@@ -272,6 +282,8 @@ def refused_check(at):
     far[5, 2], short[5, 3], junk[0, 1] = 999, -1, 0
     lengths = pool["length"].copy()
     lengths[1] = 100000
+    twice = pool["table"].copy()
+    twice[5, 2] = twice[5, 0]
     fallen = Q_START.copy()
     fallen[2] = 0
     bad = {
@@ -293,6 +305,17 @@ def refused_check(at):
         "both": (dict(more={"kv/k": K}), ["both '/k'"]),
         "far": (dict(pool={**pool, "table": far}), ["entry (5, 2)", "999"]),
         "short": (dict(pool={**pool, "table": short}), ["entry (5, 3)", "-1"]),
+        "fraction": (dict(causal=0.5), ["'causal'", "0.5"]),
+        "half a window": (dict(window=4.5), ["'window'", "4.5"]),
+        "text": (dict(scale="small"), ["'scale'", "not one number"]),
+        "NaN": (dict(softcap=np.nan), ["'softcap'", "nan"]),
+        "vanishing cap": (dict(scale=1e-42, softcap=1e5), ["'softcap'", "in float32"]),
+        "huge cap": (dict(softcap=1e300), ["'softcap'", "1e+300"]),
+        "small scale": (dict(scale=1e-60), ["'scale'", "in float32"]),
+        "no mark": (dict(k=K.astype(np.int32)), ["'/k'", "dtype = "]),
+        "twice": (dict(pool={**pool, "table": twice}),
+                  ["entries (5, 0) and (5, 2)", "has a block once"]),
+        "no block": (dict(pool={**pool, "k": pool["k"][:0], "v": pool["v"][:0]}), ["no blocks"]),
         "junk": (dict(pool={**pool, "table": junk}), ["entry (0, 1)", "write -1"]),
         "length": (dict(pool={**pool, "length": lengths}), ["100000", "sequence 1"]),
     }
@@ -321,6 +344,7 @@ def main():
         cut_check(at)
         pools_check(at)
         types_check(at)
+        numbers_check(at)
         rows_check(at)
         gpu_check(at)
         refused_check(at)

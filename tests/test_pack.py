@@ -70,8 +70,12 @@ def check_shared(at):
         need(sagitta("harvest", "--capture", f"{at}/packed", "--output", f"{at}/p.h5", "--force"),
              "harvest")
         same(f"{at}/rows.h5", f"{at}/p.h5", f"size {size}")
+        with h5py.File(f"{at}/packed/capture.h5") as f:
+            ok(np.array_equal(f["token"][:], TOKEN), f"size {size}: tokens")
     need(sagitta("verify", f"{at}/packed/capture.h5"), "verify")
     need(sagitta("inspect", f"{at}/packed/capture.h5"), "inspect")
+    need(pack([f"{at}/packed"], f"{at}/again", "--size", 1000), "a pool is packed again")
+    same(f"{at}/packed/capture.h5", f"{at}/again/capture.h5", "and is what it was")
 
 
 @claim("equal tokens with other keys are not shared")
@@ -94,6 +98,8 @@ def check_refused(at):
     fails(pack([capture(f"{at}/x.h5", token=0)], f"{at}/no"), 65, ["no '/token'", "int32"], "token")
     fails(pack([f"{at}/all.h5", capture(f"{at}/x.h5", causal=0)], f"{at}/no"), 65,
           ["differ in causal", "pack them apart"], "causal")
+    with h5py.File(f"{at}/packed/capture.h5", "r+") as f:
+        del f["token"]
     fails(pack([f"{at}/packed"], f"{at}/no"), 65, ["no '/token'"], "a pool")
     with h5py.File(capture(f"{at}/x.h5"), "r+") as f:
         del f["token"]

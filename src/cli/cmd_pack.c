@@ -96,6 +96,12 @@ static int queries_write(void *self, gidx first, idx count, const float *q)
   return h5_array_write(&j->file.q, first, count, q);
 }
 
+static int tokens_write(void *self, gidx first, gidx count, const idx *token)
+{
+  struct job *j = self;
+  return h5_array_write(&j->file.token, first, count, token);
+}
+
 /* Bytes of all keys and values of one position. */
 static double position_bytes(const struct job *j)
 {
@@ -105,7 +111,7 @@ static double position_bytes(const struct job *j)
 
 static int captures_pack(struct job *j, const struct pack_options *o)
 {
-  const struct pack_sink sink = {j, block_write, queries_write};
+  const struct pack_sink sink = {j, block_write, queries_write, tokens_write};
   const struct pack_task task = {j->captures, j->names.count, o->size, &sink};
   gidx queries = 0;
   for (int i = 0; i < j->names.count; i++) queries += j->captures[i]->n;

@@ -23,6 +23,7 @@ struct pack {
   idx *tokens;
   gidx wide_k, wide_v; /* floats of a block */
   idx next;            /* block to write */
+  gidx positions;      /* of the sequences that are done */
 };
 
 static int attention_same(const struct pack_task *t, const struct capture_source *s)
@@ -150,6 +151,8 @@ static int sequence_pack(struct pack *p, const struct capture_source *s, gidx se
   struct pool_sequence blocks = {0};
   gidx n = s->length[sequence];
   TRY(sequence_read(p, s, sequence));
+  TRY(p->task->sink->tokens(p->task->sink->self, p->positions, n, p->tokens));
+  p->positions += n;
   int status = blocks_place(p, &blocks, n);
   for (gidx i = 0; i < r->width; i++)
     r->table[row * r->width + i] = i < blocks.count ? blocks.block[i] : -1;

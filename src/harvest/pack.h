@@ -15,6 +15,8 @@ struct pack_sink {
   int (*block)(void *self, idx block, const float *k, const float *v);
   /* The next queries, q[count][heads][d]. */
   int (*queries)(void *self, gidx first, idx count, const float *q);
+  /* Tokens first .. first + count - 1 of all sequences, one after another. */
+  int (*tokens)(void *self, gidx first, gidx count, const idx *token);
 };
 
 struct pack_task {

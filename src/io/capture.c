@@ -31,8 +31,9 @@ static int floats_open(struct capture_input *c, const char *object, int rank, co
   TRY(h5_array_open(&c->h5, object, a));
   h5_array_stream(a);
   CHECK(a->type == TYPE_F16 || a->type == TYPE_BF16 || a->type == TYPE_F32, ERR_INPUT,
-        "'%s' of '%s' is %s: store float16, bfloat16 or float32", object, c->path,
-        type_name(a->type));
+        "'%s' of '%s' is %s: store float16, float32, or bfloat16 as uint16 with the attribute "
+        "dtype = \"bfloat16\"",
+        object, c->path, type_name(a->type));
   CHECK(a->rank == rank, ERR_INPUT, "'%s' of '%s' has %d dimensions, not those of %s", object,
         c->path, a->rank, shape);
   for (int i = 1; i < rank; i++)
@@ -118,8 +119,9 @@ static int positions_find(struct capture_input *c)
   return OK;
 }
 
-/* The blocks of a sequence are in the pool, and cover its length. */
-static int table_check(const struct capture_input *c, gidx sequence, gidx blocks)
+/* The blocks of a sequence are in the pool, and cover its length; none of them is there twice.
+ * owner[blocks]: one more than the entry of the whole table that had the block last. */
+static int table_check(const struct capture_input *c, gidx sequence, gidx blocks, gidx *owner)
 {
   gidx length = c->length[sequence], needed = ceil_div(imax(length, 0), c->block);
   long long s = sequence;
@@ -128,12 +130,19 @@ static int table_check(const struct capture_input *c, gidx sequence, gidx blocks
         "it",
         c->path, (long long)length, s, (long long)c->width, c->block);
   for (gidx i = 0; i < c->width; i++) {
-    idx entry = c->table[sequence * c->width + i];
-    if (i < needed)
+    gidx at = sequence * c->width + i;
+    idx entry = c->table[at];
+    if (i < needed) {
       CHECK(entry >= 0 && entry < blocks, ERR_INPUT,
             "entry (%lld, %lld) of '/kv/table' of '%s' is %d, and the pool has blocks 0 .. %lld", s,
             (long long)i, c->path, entry, (long long)blocks - 1);
-    else
+      CHECK(owner[entry] <= sequence * c->width, ERR_INPUT,
+            "entries (%lld, %lld) and (%lld, %lld) of '/kv/table' of '%s' are both %d: a sequence "
+            "has a block once",
+            s, (long long)(owner[entry] - 1 - sequence * c->width), s, (long long)i, c->path,
+            entry);
+      owner[entry] = at + 1;
+    } else
       CHECK(entry == -1, ERR_INPUT,
             "entry (%lld, %lld) of '/kv/table' of '%s' is %d, but the sequence ends before it: "
             "write -1 there",
@@ -153,9 +162,16 @@ static int table_read(struct capture_input *c)
   c->width = a.shape[1];
   gidx n = c->source.sequences;
   CHECK(a.shape[0] == n && lengths.shape[0] == n, ERR_INPUT,
-        "'/kv/table' of '%s' has %lld sequences, '/kv/length' %lld, '/q_start' %lld", c->path,
-        (long long)a.shape[0], (long long)lengths.shape[0], (long long)n);
-  for (gidx i = 0; i < n; i++) TRY(table_check(c, i, c->k.shape[0]));
+        "'/kv/table' of '%s' has %lld sequences, '/kv/length' %lld, and queries %lld (/q_start)",
+        c->path, (long long)a.shape[0], (long long)lengths.shape[0], (long long)n);
+  gidx *owner;
+  CHECK(c->k.shape[0] >= 1, ERR_INPUT, "the pool of '%s' has no blocks", c->path);
+  TRY(arena_alloc(&c->arena, &owner, c->k.shape[0], sizeof *owner));
+  TRY(arena_alloc(&c->arena, &c->kv_start, n + 1, sizeof *c->kv_start));
+  for (gidx i = 0; i < n; i++) {
+    TRY(table_check(c, i, c->k.shape[0], owner));
+    c->kv_start[i + 1] = c->kv_start[i] + c->length[i];
+  }
   return OK;
 }
 
@@ -210,36 +226,50 @@ static int number_read(const struct capture_input *c, const char *name, real *va
 {
   int there;
   TRY(h5_attribute_exists(&c->h5, "/", name, &there));
-  return there ? h5_read_real(&c->h5, "/", name, value) : OK;
+  if (there) TRY(h5_read_number(&c->h5, "/", name, value));
+  CHECK(isfinite(*value), ERR_INPUT, "'%s' of '%s' is %g", name, c->path, *value);
+  return OK;
+}
+
+/* What scores are multiplied by in a walk (N.27) are floats: none of them may vanish. */
+static int factors_check(const struct capture_input *c)
+{
+  const struct attention *a = &c->source.attention;
+  CHECK(a->scale > 0, ERR_INPUT, "'scale' of '%s' is %g, not positive", c->path, a->scale);
+  CHECK(a->softcap >= 0, ERR_INPUT, "'softcap' of '%s' is %g; without one it is 0", c->path,
+        a->softcap);
+  struct attention_factors f = attention_factors(a);
+  int is_good = f.exponent > 0 && isfinite(f.exponent) &&
+                (a->softcap == 0 || (f.inner > 0 && isfinite(f.inner)));
+  CHECK(is_good, ERR_INPUT,
+        "'scale' of '%s' is %g and 'softcap' %g: factors of scores are %g and %g in float32",
+        c->path, a->scale, a->softcap, f.inner, f.exponent);
+  return OK;
 }
 
 static int attributes_read(struct capture_input *c)
 {
   struct attention *a = &c->source.attention;
   int there;
-  gidx causal = 0;
+  real causal = 0, window = 0;
   a->scale = 1 / sqrt(a->d);
   TRY(h5_attribute_exists(&c->h5, "/", "causal", &there));
   CHECK(there, ERR_INPUT,
         "'%s' does not say whether attention is causal: add the attribute, as in "
         "f.attrs[\"causal\"] = 1, or 0",
         c->path);
-  TRY(h5_read_long(&c->h5, "/", "causal", &causal));
-  TRY(h5_attribute_exists(&c->h5, "/", "window", &there));
-  if (there) TRY(h5_read_long(&c->h5, "/", "window", &a->window));
+  TRY(number_read(c, "causal", &causal));
+  TRY(number_read(c, "window", &window));
   TRY(number_read(c, "scale", &a->scale));
   TRY(number_read(c, "softcap", &a->softcap));
-  CHECK(causal == 0 || causal == 1, ERR_INPUT, "'causal' of '%s' is %lld, not 0 or 1", c->path,
-        (long long)causal);
-  CHECK(a->window >= 0, ERR_INPUT, "'window' of '%s' is %lld; without a window it is 0", c->path,
-        (long long)a->window);
-  CHECK(a->scale > 0 && isfinite(a->scale), ERR_INPUT, "'scale' of '%s' is %g, not positive",
-        c->path, a->scale);
-  CHECK(a->softcap >= 0 && isfinite(a->softcap), ERR_INPUT,
-        "'softcap' of '%s' is %g; without one it is 0", c->path, a->softcap);
-  a->causal = (int)causal;
-  a->window = imin(a->window, INT64_C(1) << 60);
-  return OK;
+  CHECK(causal == 0 || causal == 1, ERR_INPUT, "'causal' of '%s' is %g, not 0 or 1", c->path,
+        causal);
+  CHECK(window >= 0 && window == floor(window), ERR_INPUT,
+        "'window' of '%s' is %g, no number of positions; without a window it is 0", c->path,
+        window);
+  a->causal = causal == 1;
+  a->window = (gidx)fmin(window, 0x1p60);
+  return factors_check(c);
 }
 
 static int queries_read(void *self, gidx first, idx count, float *q)
@@ -262,17 +292,18 @@ static int tokens_read(void *self, gidx sequence, gidx first, idx count, idx *to
   return h5_array_read(&c->token, c->kv_start[sequence] + first, count, TYPE_I32, token);
 }
 
-/* The tokens of contiguous positions, where the file has them. */
+/* The tokens of all positions, one sequence after another, where the file has them. */
 static int tokens_open(struct capture_input *c)
 {
+  gidx positions = c->kv_start[c->source.sequences];
   int there;
   TRY(has(c, "/token", &there));
   if (!there) return OK;
   TRY(h5_array_open(&c->h5, "/token", &c->token));
   h5_array_stream(&c->token);
-  CHECK(c->token.rank == 1 && c->token.type == TYPE_I32 && c->token.shape[0] == c->k.shape[0],
+  CHECK(c->token.rank == 1 && c->token.type == TYPE_I32 && c->token.shape[0] == positions,
         ERR_INPUT, "'/token' of '%s' is no array of %lld int32, one for each position", c->path,
-        (long long)c->k.shape[0]);
+        (long long)positions);
   c->source.tokens = tokens_read;
   return OK;
 }
@@ -342,7 +373,7 @@ static int objects_open(struct capture_input *c)
   TRY(shapes_check(c));
   TRY(queries_find(c));
   TRY(is_pool ? table_read(c) : positions_find(c));
-  if (!is_pool) TRY(tokens_open(c));
+  TRY(tokens_open(c));
   TRY(attributes_read(c));
   c->source.positions = is_pool ? pool_read : plain_read;
   cells_describe(c, is_pool);

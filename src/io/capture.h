@@ -16,7 +16,7 @@ struct capture_input {
   struct h5_file h5;
   struct h5_array q, k, v, token;
   struct arena arena;
-  gidx *start, *kv_start; /* [sequences + 1]; without a pool */
+  gidx *start, *kv_start; /* [sequences + 1]; of positions, also of those of a pool */
   gidx *length;           /* [sequences] */
   idx *table;             /* [sequences][width], NULL without a pool */
   gidx width;

@@ -9,11 +9,12 @@
 #include "io/capture.h"
 #include "io/check.h"
 
-enum { CHUNK_BYTES = 1 << 20, SLACK_BYTES = 4 << 20 };
+enum { CHUNK_BYTES = 1 << 20, TOKEN_CHUNK = 4096, SLACK_BYTES = 4 << 20 };
 
 static const struct object_row object_rows[] = {
     {"/q", TYPE_F32, "N H D", 1, "queries of all sequences"},
     {"/q_start", TYPE_I64, "S+1", 1, "where the queries of each sequence begin"},
+    {"/token", TYPE_I32, "M", 0, "tokens of all positions, one sequence after another"},
     {"/kv/k", TYPE_F32, "blocks size G D", 1, "pool: keys"},
     {"/kv/v", TYPE_F32, "blocks size G Dv", 1, "pool: values"},
     {"/kv/table", TYPE_I32, "S width", 1, "pool: blocks of each sequence, -1 beyond its end"},
@@ -41,12 +42,13 @@ static int pool_create(struct capture_output *f, const char *object, idx size, i
 int capture_output_create(struct capture_output *f, const char *path, const struct attention *a,
                           gidx n, idx size, gidx bytes)
 {
-  const gidx shape[] = {n, a->heads, a->d};
+  const gidx shape[] = {n, a->heads, a->d}, tokens[] = {H5_GROWS};
   *f = (struct capture_output){0};
   gidx own = n * a->heads * a->d * (gidx)sizeof(float);
   TRY(result_create(&f->result, path, &capture_kind, own + bytes + SLACK_BYTES));
   TRY(attention_write(&f->result.h5, a));
   TRY(object_create(&f->result.h5, "/q", 3, shape, 0, &f->q));
+  TRY(object_create(&f->result.h5, "/token", 1, tokens, TOKEN_CHUNK, &f->token));
   TRY(pool_create(f, "/kv/k", size, a->kv_heads, a->d, &f->k));
   return pool_create(f, "/kv/v", size, a->kv_heads, a->dv, &f->v);
 }
@@ -59,6 +61,7 @@ int capture_output_finish(struct capture_output *f, const struct capture_sequenc
   TRY(h5_array_close(&f->q));
   TRY(h5_array_close(&f->k));
   TRY(h5_array_close(&f->v));
+  TRY(h5_array_close(&f->token));
   TRY(object_write_vector(h5, "/q_start", s->sequences + 1, s->start));
   TRY(object_write(h5, "/kv/table", 2, shape, s->table));
   TRY(object_write_vector(h5, "/kv/length", s->sequences, s->length));

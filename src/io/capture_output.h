@@ -12,7 +12,7 @@ extern const struct file_kind capture_kind;
 
 struct capture_output {
   struct result_file result;
-  struct h5_array q, k, v; /* grow, q excepted, by what is written to them in order */
+  struct h5_array q, k, v, token; /* grow, q excepted, by what is written to them in order */
 };
 /* Create a capture of n queries, with a pool of blocks of so many positions, at least `bytes`. */
 int capture_output_create(struct capture_output *f, const char *path, const struct attention *a,

@@ -182,6 +182,33 @@ int h5_read_real(const struct h5_file *f, const char *object, const char *name, 
   return numbers_read(f, object, name, 1, 1, out);
 }
 
+/* h5py stores a truth value as an enumeration of one byte. */
+static herr_t number_of(const struct attribute *a, real *out)
+{
+  H5T_class_t class = H5Tget_class(a->type);
+  signed char small = 0;
+  if (class != H5T_ENUM) return H5Aread(a->id, H5T_NATIVE_DOUBLE, out);
+  herr_t got = H5Aread(a->id, a->type, &small);
+  *out = small;
+  return got;
+}
+
+int h5_read_number(const struct h5_file *f, const char *object, const char *name, real *out)
+{
+  struct attribute a;
+  TRY(attribute_open(f, object, name, &a));
+  H5T_class_t class = H5Tget_class(a.type);
+  int suits =
+      class == H5T_INTEGER || class == H5T_FLOAT || (class == H5T_ENUM && H5Tget_size(a.type) == 1);
+  gidx values = a.values;
+  herr_t got = suits && values == 1 ? number_of(&a, out) : 0;
+  attribute_close(&a);
+  CHECK(suits && values == 1, ERR_INPUT, "attribute '%s' of '%s' of '%s' is not one number", name,
+        object, f->path);
+  TRY_H5(got, ERR_INPUT, "cannot read attribute '%s' of '%s' of '%s'", name, object, f->path);
+  return OK;
+}
+
 /* *text <- the text of an attribute, which the caller frees, however it is stored. */
 static int text_read(const struct h5_file *f, const struct attribute *a, char **text)
 {

@@ -134,5 +134,7 @@ int h5_read_text(const struct h5_file *f, const char *object, const char *name, 
 int h5_read_long(const struct h5_file *f, const char *object, const char *name, gidx *out);
 int h5_read_longs(const struct h5_file *f, const char *object, const char *name, int n, gidx *out);
 int h5_read_real(const struct h5_file *f, const char *object, const char *name, real *out);
+/* The same of any number, also an integer or h5py's truth value, as other programs store it. */
+int h5_read_number(const struct h5_file *f, const char *object, const char *name, real *out);
 
 #endif
