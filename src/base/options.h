@@ -55,7 +55,7 @@ struct option_set {
 /* Fill *values, the command's options struct, from the defaults, then the command line, whose
  * argv[0] is skipped.  Text values point into argv or are kept for the program's life.
  * positional[argc + 1], of NULLs, receives the other arguments.  --help and
- * --usage print and exit 0.  ERR_USAGE names the option and the nearest known key. */
+ * --usage print and exit 0, or ERR_IO.  ERR_USAGE names the option and the nearest known key. */
 int options_parse(const struct option_set *set, int argc, char **argv, void *values,
                   const char **positional);
 
