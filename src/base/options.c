@@ -463,3 +463,12 @@ void options_list(const struct option_set *set, FILE *out)
   const struct option_row *row;
   for (int i = 0; (row = row_at(set, i, &offset)); i++) fprintf(out, "--%s\n", row->key);
 }
+
+int options_has(const struct option_set *set, const char *key)
+{
+  size_t offset;
+  const struct option_row *row;
+  for (int i = 0; (row = row_at(set, i, &offset)); i++)
+    if (strcmp(row->key, key) == 0) return 1;
+  return 0;
+}

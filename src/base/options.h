@@ -74,6 +74,9 @@ struct json;
 /* The same values as entries of an object that is being written (json.h), in their types. */
 void options_json(const struct option_set *set, const void *values, struct json *out);
 
+/* Is it one of the keys? */
+int options_has(const struct option_set *set, const char *key);
+
 /* Print every key, one a line, preceded by "--": for shell completion. */
 void options_list(const struct option_set *set, FILE *out);
 

@@ -172,9 +172,11 @@ static int run_close(struct run *run)
 int main(int argc, char **argv)
 {
   struct run run = {.argc = argc - 1, .argv = argv + 1, .comm = {.size = 1, .local_size = 1}};
+  const char *name = argc > 1 ? argv[1] : "";
+  run.command = command_find(name);
+  if (run.command && options_has(run.command->options, "resume")) stop_heed();
   time_t now = time(NULL);
   strftime(run.started, sizeof run.started, "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
-  const char *name = argc > 1 ? argv[1] : "";
   log_setup(LOG_NORMAL, 0);
   snprintf(run.title, sizeof run.title, "sagitta %.32s", name);
   watchdog_name(run.title, comm_rank_told());
@@ -194,7 +196,6 @@ int main(int argc, char **argv)
     list_print(argc, argv);
     return told_end(&run);
   }
-  run.command = command_find(name);
   if (!run.command) {
     if (*name == '-')
       text_print(stderr, "sagitta: '%s' is in the place of the command, which comes first\n", name);
