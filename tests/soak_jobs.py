@@ -10,7 +10,8 @@ import time
 from soak_data import contents_of, results_of
 from soak_try import HARMLESS, HUNG, REFUSED, WRONG, changed, members, send
 
-STOPPING = "fit", "refit", "encode", "route"  # asked to stop, they end with 75
+PARTS = "encode", "route", "assemble", "solve"  # asked to stop, they leave a part
+STOPPING = "fit", "refit", *PARTS  # they end with 75
 ENDING = signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGUSR1
 STEADY = 2.0  # seconds beyond the deadline that are promised
 
@@ -54,13 +55,15 @@ def kill(t):
         if job.poll() is None:
             job.send_signal(number)
         done = t.end(job)
+    if done.code == 75 and command.name.startswith(PARTS):
+        return t.judge_part(command, done, words)
     t.judge(command, done, t.data.states("a", command.name), before, killed=True)
     if not killed:
         t.check_litter(command.results)
     may_stop = not killed and command.name.startswith(STOPPING)
     if done.code not in (0, None, -number) + ((75,) * may_stop):
         t.find(WRONG, f"signal {number}: {done.told()}")
-    t.judge_again(command, words)
+    return t.judge_again(command, words)
 
 
 def choose_ranks(t, pids):

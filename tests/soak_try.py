@@ -256,6 +256,14 @@ class Try:
             return self.find(WRONG, f"the later run: {done.told()}")
         return self.check_results(command, [self.data.expected["a", command.name]])
 
+    def judge_part(self, command, done, words):
+        """A job that stopped left a part, which verify passes, and goes on from it to the whole."""
+        told = self.run(["verify", f"out/{command.results[-1]}"])
+        if told.code:
+            self.find(WRONG, f"verify of a part: {told.told()}")
+        self.find(REFUSED, done.told())
+        return self.judge_again(command, [*words, "--resume"])
+
     def show(self, words):
         """verify, inspect or diff: an exit code that is documented, no crash, no hang."""
         done = self.run(words)

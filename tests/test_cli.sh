@@ -33,6 +33,7 @@ claim_begin 'usage errors exit with 2 and name the nearest option'
 fails 2 'Usage: sagitta COMMAND'
 fails 2 "unknown command 'encod', the nearest is 'encode'" encod
 fails 2 "unknown command 'verfy', the nearest is 'verify'" verfy
+fails 2 "'--rows' is in the place of the command, which comes first" --rows a.h5
 fails 2 "unknown option '--topk', the nearest is '--top-s'" encode --topk 3
 fails 2 "unknown option '--dictionray=x', the nearest is '--dictionary'" encode --dictionray=x
 fails 2 "'top-s' is 0, not in 1 .. 256" encode --top-s 0
@@ -311,7 +312,8 @@ fails 73 "/input.h5' would replace an input of this run, 'input.h5'" \
   seed --rows input.h5:/atoms --atoms 4 --output input.h5 --force
 same dictionary/dictionary.h5 input.h5 'the input is as it was'
 claim_begin 'what standard output cannot take is told'
-for command in 'inspect input.h5' 'verify input.h5' 'encode job.in --dry-run'; do
+for command in 'inspect input.h5' 'verify input.h5' 'encode job.in --dry-run' --help --version \
+  --list-options '--list-options encode' 'encode --help' 'encode --usage' 'inspect --help'; do
   # shellcheck disable=SC2086
   "$sagitta" $command > /dev/full 2> err
   [ $? -eq 74 ] && grep -q 'cannot write to standard output: No space left' err

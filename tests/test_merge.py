@@ -158,6 +158,8 @@ def check_refused(folder):
                      f"--row-range {3 * BLOCK}:{5 * BLOCK}"], "a gap")
     refused([b, c], [f"rows 0 to {3 * BLOCK - 1}"], "no beginning")
     refused([a, b], [f"to {N - 1} of"], "no end")
+    folder_of_a = os.path.dirname(a)
+    refused([folder_of_a + "/"], [f"'{folder_of_a}/part-*.h5'"], "a folder of parts", 74)
     refused([a, b, b, c], ["overlap", f"both have row {3 * BLOCK}"], "one twice")
     need(job.part(2 * BLOCK, 5 * BLOCK, output=f"{job.folder}/wide.h5"), "an overlapping part")
     refused([a, f"{job.folder}/wide.h5", c], ["wide.h5' overlap"], "an overlap")

@@ -141,11 +141,15 @@ def check_asked(data):
     code, text = faulty(f"signal:{calls // 2}", *words, "--output", out, of=".tmp")
     ok(code == 75 and "stopped by a signal: with --resume" in text and
        whole(*(os.path.join(out, f) for f in FILES)), f"exit {code} {text[-300:]}")
-    open(os.path.join(out, "STOP"), "w").close()
-    done = sagitta(*words, "--resume", "--output", out)
-    ok(done.returncode in (0, 75) and (done.returncode == 0 or "/STOP'" in done.stderr),
-       f"a file STOP: exit {done.returncode} {done.stderr[-300:]}")
-    os.remove(os.path.join(out, "STOP"))
+    stopped = [("resumed", [out, "--resume"], 0), ("fresh", [data.at("asked-fresh")], 1)]
+    for name, (folder, *more), sweeps in stopped:
+        os.makedirs(folder, exist_ok=True)
+        open(os.path.join(folder, "STOP"), "w").close()
+        done = sagitta(*words, *more, "--output", folder)
+        lines = [l for l in done.stderr.splitlines() if "] sweep   " in l]
+        ok(done.returncode == 75 and "/STOP'" in done.stderr and len(lines) == sweeps,
+           f"a file STOP, {name}: exit {done.returncode} {done.stderr[-300:]}")
+        os.remove(os.path.join(folder, "STOP"))
     done = sagitta(*words, "--resume", "--output", out)
     ok(done.returncode == 0, f"resumed: exit {done.returncode} {done.stderr[-300:]}")
     ok(all(same(os.path.join(out, f), os.path.join(straight, f)) for f in FILES), "other bits")

@@ -114,6 +114,15 @@ void log_debug(const char *format, ...)
   va_end(args);
 }
 
+void log_notice(const char *format, ...)
+{
+  if (rank != 0) return;
+  va_list args;
+  va_start(args, format);
+  line_format(1, "", format, args);
+  va_end(args);
+}
+
 void log_warn(const char *format, ...)
 {
   if (rank != 0) return;

@@ -25,9 +25,11 @@ int log_verbose(void);
 /* Write the message of a failed run to the file alone; the caller prints it. */
 void log_failure(const char *message);
 
-/* A line of the log; log_debug() prints with --verbose alone, log_warn() with --quiet too. */
+/* A line of the log; log_debug() prints with --verbose alone, log_notice() and log_warn(), which
+ * says "warning: " first, with --quiet too. */
 void log_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_debug(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void log_notice(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_rank(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

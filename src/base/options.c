@@ -299,15 +299,18 @@ static int defaults_set(const struct option_set *set, char *values)
 
 /* Print --help or --usage and exit.  argp gives no help when it may not report errors, and it may
  * not, because errors are reported in our way. */
-static void help_give(const struct argp *argp, const struct option_set *set, int argc, char **argv)
+static int help_give(const struct argp *argp, const struct option_set *set, int argc, char **argv)
 {
   for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
     int help = !strcmp(argv[i], "--help") || !strcmp(argv[i], "-?");
     if (!help && strcmp(argv[i], "--usage") != 0) continue;
     argp_help(argp, stdout, help ? ARGP_HELP_STD_HELP : ARGP_HELP_USAGE, (char *)set->command);
     if (help) printf("\n%s", status_codes_text);
+    CHECK(fflush(stdout) == 0 && !ferror(stdout), ERR_IO, "cannot write to standard output: %s",
+          strerror(errno));
     exit(OK);
   }
+  return OK;
 }
 
 /* The command line that was read last. */
@@ -347,7 +350,7 @@ int options_parse(const struct option_set *set, int argc, char **argv, void *val
   argp_rows(set, rows);
   struct argp argp = {
       .options = rows, .parser = argument_seen, .args_doc = set->arguments, .doc = set->doc};
-  help_give(&argp, set, argc, argv);
+  TRY(help_give(&argp, set, argc, argv));
   char **words = malloc(((size_t)argc + 1) * sizeof *words); /* argp reorders them */
   CHECK(words, ERR_MEMORY, "cannot allocate %d words", argc);
   memcpy(words, argv, ((size_t)argc + 1) * sizeof *words);
@@ -459,4 +462,13 @@ void options_list(const struct option_set *set, FILE *out)
   size_t offset;
   const struct option_row *row;
   for (int i = 0; (row = row_at(set, i, &offset)); i++) fprintf(out, "--%s\n", row->key);
+}
+
+int options_has(const struct option_set *set, const char *key)
+{
+  size_t offset;
+  const struct option_row *row;
+  for (int i = 0; (row = row_at(set, i, &offset)); i++)
+    if (strcmp(row->key, key) == 0) return 1;
+  return 0;
 }

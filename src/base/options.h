@@ -55,7 +55,7 @@ struct option_set {
 /* Fill *values, the command's options struct, from the defaults, then the command line, whose
  * argv[0] is skipped.  Text values point into argv or are kept for the program's life.
  * positional[argc + 1], of NULLs, receives the other arguments.  --help and
- * --usage print and exit 0.  ERR_USAGE names the option and the nearest known key. */
+ * --usage print and exit 0, or ERR_IO.  ERR_USAGE names the option and the nearest known key. */
 int options_parse(const struct option_set *set, int argc, char **argv, void *values,
                   const char **positional);
 
@@ -73,6 +73,9 @@ void options_write(const struct option_set *set, const void *values, FILE *out);
 struct json;
 /* The same values as entries of an object that is being written (json.h), in their types. */
 void options_json(const struct option_set *set, const void *values, struct json *out);
+
+/* Is it one of the keys? */
+int options_has(const struct option_set *set, const char *key);
 
 /* Print every key, one a line, preceded by "--": for shell completion. */
 void options_list(const struct option_set *set, FILE *out);

@@ -9,32 +9,40 @@
 static volatile sig_atomic_t asked;
 static const char *reason = "a signal";
 
-static const int numbers[] = {SIGUSR1, SIGUSR2, SIGTERM, SIGINT};
-static struct sigaction before[sizeof numbers / sizeof *numbers];
+static const int ending[] = {SIGTERM, SIGINT};
+static struct sigaction before[sizeof ending / sizeof *ending];
 static int listens;
 
 static void note(int number)
 {
   asked = number;
-  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-    if (numbers[i] == number && (number == SIGTERM || number == SIGINT))
-      sigaction(number, &before[i], NULL);
+  for (size_t i = 0; i < sizeof ending / sizeof *ending; i++)
+    if (ending[i] == number) sigaction(number, &before[i], NULL);
+}
+
+static void take(int number, struct sigaction *earlier)
+{
+  struct sigaction action = {.sa_handler = note, .sa_flags = SA_RESTART};
+  sigemptyset(&action.sa_mask);
+  sigaction(number, &action, earlier);
+}
+
+void stop_heed(void)
+{
+  take(SIGUSR1, NULL);
+  take(SIGUSR2, NULL);
 }
 
 void stop_listen(void)
 {
-  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-    struct sigaction action = {.sa_handler = note, .sa_flags = SA_RESTART};
-    sigemptyset(&action.sa_mask);
-    sigaction(numbers[i], &action, &before[i]);
-  }
+  for (size_t i = 0; i < sizeof ending / sizeof *ending; i++) take(ending[i], &before[i]);
   listens = 1;
 }
 
 void stop_listen_end(void)
 {
-  for (size_t i = 0; listens && i < sizeof numbers / sizeof *numbers; i++)
-    if (numbers[i] == SIGTERM || numbers[i] == SIGINT) sigaction(numbers[i], &before[i], NULL);
+  for (size_t i = 0; listens && i < sizeof ending / sizeof *ending; i++)
+    sigaction(ending[i], &before[i], NULL);
   listens = 0;
 }
 

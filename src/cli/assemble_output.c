@@ -17,7 +17,8 @@ static int before_open(void *self, const char *path)
 
 static int place_take(struct assemble_output *o, const struct output_options *output, int resume)
 {
-  const struct resume how = {resume, output->force, before_open, &o->before};
+  const struct resume how = {resume, output->force, systems_part_kind.name,
+                             0,      before_open,   &o->before};
   int there;
   TRY(resume_place(&how, output->output, "systems.h5", &o->place, &there));
   o->begun = there ? o->before.part.systems : 0;

@@ -46,15 +46,16 @@ static const struct option_table tables[] = {
 static const struct option_set assemble_set = {
     .command = "sagitta assemble",
     .arguments = "[DECK]",
-    .doc = "Assemble the K = 1 arrow system of every atom from the residuals of its rows."
-           "\v"
-           "The result is systems.h5, classes in order and atoms ascending in them; `sagitta "
-           "solve` solves it.\n\n"
-           "  mpirun -n 4 sagitta assemble --rows acts.h5 --dictionary dict/dictionary.h5 \\\n"
-           "      --supports run/supports.h5 --classes run/classes.h5 --output run/\n\n"
-           "SIGUSR1, SIGUSR2, SIGTERM, the first SIGINT, --max-seconds and a file STOP beside the "
-           "result stop the job at the end of a batch: its result then has the first systems, its "
-           "exit code is 75, and --resume goes on with the others.",
+    .doc =
+        "Assemble the K = 1 arrow system of every atom from the residuals of its rows."
+        "\v"
+        "The result is systems.h5, classes in order and atoms ascending in them; `sagitta "
+        "solve` solves it.\n\n"
+        "  mpirun -n 4 sagitta assemble --rows acts.h5 --dictionary dict/dictionary.h5 \\\n"
+        "      --supports run/supports.h5 --classes run/classes.h5 --output run/\n\n" STOP_SIGNALS
+        ", --max-seconds and a file STOP beside the result stop the job at the end of a "
+        "batch: its result then has the first systems, its exit code is 75, and --resume goes "
+        "on with the others.",
     .tables = tables,
     .count = LENGTH(tables),
     .max_arguments = 1,

@@ -122,23 +122,23 @@ static const struct option_table tables[] = {
 static const struct option_set fit_set = {
     .command = "sagitta fit",
     .arguments = "[DECK]",
-    .doc =
-        "Learn a dictionary from rows, and say how much it explains of rows that it never saw."
-        "\v"
-        "The start is drawn from the rows.  A sweep moves every atom, replaces atoms that no "
-        "row uses, and routes and codes all rows again; then the held-out rows are encoded.  "
-        "The fit ends when they gain no more, and the sweep that was best for them is the "
-        "result.  There is no learning rate, and the bytes of the result depend on the rows and "
-        "the options alone, not on ranks or threads; --max-seconds, of course, ends where the "
-        "machine got to.\n\n"
-        "The folder of --output gets dictionary.h5, after every sweep that is the best so far, "
-        "state.h5 after the others, for --resume, and at the end supports.h5, with the codes of "
-        "all rows.  SIGUSR1, SIGUSR2, SIGTERM, SIGINT once, or a file called STOP in that folder "
-        "end the job after the sweep in work, with exit code 75.\n\n"
-        "  mpirun -n 4 sagitta fit --rows acts.h5 --atoms 4096 --top-s 32 --output run/\n"
-        "  sagitta inspect run/dictionary.h5\n"
-        "  sagitta encode --rows more.h5 --dictionary run/dictionary.h5 --top-s 32 \\\n"
-        "      --rounds 8 --output more/",
+    .doc = "Learn a dictionary from rows, and say how much it explains of rows that it never saw."
+           "\v"
+           "The start is drawn from the rows.  A sweep moves every atom, replaces atoms that no "
+           "row uses, and routes and codes all rows again; then the held-out rows are encoded.  "
+           "The fit ends when they gain no more, and the sweep that was best for them is the "
+           "result.  There is no learning rate, and the bytes of the result depend on the rows and "
+           "the options alone, not on ranks or threads; --max-seconds, of course, ends where the "
+           "machine got to.\n\n"
+           "The folder of --output gets dictionary.h5, after every sweep that is the best so far, "
+           "state.h5 after the others, for --resume, and at the end supports.h5, with the codes of "
+           "all rows.  " STOP_SIGNALS
+           ", or a file called STOP in that folder, end the job after the sweep in work, with exit "
+           "code 75.\n\n"
+           "  mpirun -n 4 sagitta fit --rows acts.h5 --atoms 4096 --top-s 32 --output run/\n"
+           "  sagitta inspect run/dictionary.h5\n"
+           "  sagitta encode --rows more.h5 --dictionary run/dictionary.h5 --top-s 32 \\\n"
+           "      --rounds 8 --output more/",
     .tables = tables,
     .count = LENGTH(tables),
     .max_arguments = 1,

@@ -13,6 +13,7 @@
 #include "cli/command.h"
 #include "cli/report.h"
 #include "cli/run_page.h"
+#include "io/inputs.h"
 #include "io/part.h"
 #include "io/shards.h"
 #include "io/supports.h"
@@ -92,6 +93,18 @@ static int row_order(const void *a, const void *b)
   return x < y ? -1 : x > y;
 }
 
+/* A folder stands for its supports.h5, and parts have other names. */
+static int name_check(const char *name)
+{
+  char file[MAX_NAME];
+  TRY(input_in_folder(name, "supports.h5", file));
+  int is_folder = strcmp(name, file) != 0;
+  CHECK(!is_folder || input_is_there(file), ERR_IO,
+        "'%s' is a folder: name the parts in it, as in '%.*s/part-*.h5'", name,
+        (int)(strlen(file) - strlen("/supports.h5")), file);
+  return OK;
+}
+
 static int parts_open(struct merge *m, const char *names)
 {
   TRY(shards_open(&m->names, names));
@@ -100,6 +113,7 @@ static int parts_open(struct merge *m, const char *names)
   for (int i = 0; i < m->names.count; i++) {
     log_info("part    %s", m->names.list[i].name);
     m->count++;
+    TRY(name_check(m->names.list[i].name));
     TRY(part_input_open(&m->parts[i], m->names.list[i].name));
   }
   qsort(m->parts, (size_t)m->count, sizeof *m->parts, row_order);

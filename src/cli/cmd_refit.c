@@ -79,8 +79,9 @@ static const struct option_set refit_set = {
            "A step is kept only if it does not make the atom's rows worse.  Atoms that share no "
            "row go side by side; a sweep is all classes once.  The folder of --output gets "
            "dictionary.h5, with /fit/history, and supports.h5, after every sweep.  rho is that of "
-           "the supports.  SIGUSR1, SIGUSR2, SIGTERM, SIGINT once, or a file called STOP in that "
-           "folder end the job after the sweep in work, with exit code 75.\n\n"
+           "the supports.  " STOP_SIGNALS
+           ", or a file called STOP in that folder, end the job after the sweep in "
+           "work, with exit code 75.\n\n"
            "  mpirun -n 4 sagitta refit --rows acts.h5 --dictionary dict/dictionary.h5 \\\n"
            "      --supports run/supports.h5 --sweeps 5 --output refit/",
     .tables = tables,
@@ -475,11 +476,10 @@ static int job_run(struct job *j)
   TRY(comm_agree(j->c, rows_settle(j)));
   stop_listen();
   while (j->files.facts.sweeps < j->o->sweeps) {
-    TRY(sweep_run(j));
     int stop = 0;
-    if (j->files.facts.sweeps < j->o->sweeps)
-      TRY(run_safe_point(j->run, j->files.dictionary.shown, &stop));
+    if (j->files.facts.sweeps > 0) TRY(run_safe_point(j->run, j->files.dictionary.shown, &stop));
     if (stop) return report_phases(j->c, j->phases, REFIT_PHASES);
+    TRY(sweep_run(j));
   }
   return report(j, resumed, log_seconds() - begun);
 }

@@ -80,10 +80,10 @@ static const struct option_set solve_set = {
         "became of it: a system that is not positive definite fails by itself, with the place and "
         "the bump that would mend it, and never touches another.  The bytes do not depend on the "
         "number of ranks, batches or threads, on the device, nor on the other systems of the "
-        "file.\n\n"
-        "SIGUSR1, SIGUSR2, SIGTERM, the first SIGINT, --max-seconds and a file STOP beside the "
-        "result stop the job at the end of a batch: its result then has the first systems, its "
-        "exit code is 75, and --resume goes on with the others.\n\n"
+        "file.\n\n" STOP_SIGNALS
+        ", --max-seconds and a file STOP beside the result stop the job at the end of "
+        "a batch: its result then has the first systems, its exit code is 75, and --resume goes on "
+        "with the others.\n\n"
         "  mpirun -n 4 sagitta solve --systems run/systems.h5 --escalate --output run/",
     .tables = tables,
     .count = LENGTH(tables),

@@ -116,9 +116,9 @@ static const struct option_set train_set = {
         "atoms that explain more with as many codes; the encoder is what other programs want, and "
         "costs one product a row.\n\n"
         "The folder of --output gets dictionary.h5 at the end, which `encode --encoder` and "
-        "`export` take, and until then state.h5, for --resume.  SIGUSR1, SIGUSR2, SIGTERM, SIGINT "
-        "once, or a file called STOP in that folder end the job within 16 steps, with exit code "
-        "75.\n\n"
+        "`export` take, and until then state.h5, for --resume.  " STOP_SIGNALS
+        ", or a file called STOP in that folder, end the job within 16 steps, with "
+        "exit code 75.\n\n"
         "  mpirun -n 4 sagitta train --rows acts.h5 --atoms 4096 --top-s 32 --output sae/\n"
         "  sagitta train --rows acts.h5 --fixed-dictionary fit/ --output sae/\n"
         "  sagitta encode --rows more.h5 --encoder sae/ --output more/",

@@ -47,6 +47,7 @@ struct run {
   int stopped;         /* the job was asked to stop, and did at a safe point */
   char page[4096];     /* rank 0, after run_begin_at(): where run.json is to be (run_page.h) */
   char result[4096];   /* and the result, as it was asked for */
+  char used[4096];     /* and used.in, as it is typed */
   int has_page;        /* the command writes it itself */
 };
 
@@ -115,6 +116,11 @@ enum { GENERAL_ROWS = 4, OUTPUT_ROWS = 2, COMPUTE_ROWS = 8 };
         "stop at the end of " what " when so many have passed since the start, as when a signal "  \
         "asks for it: --resume goes on; 0: no limit"                                               \
   }
+
+/* What a command that can stop says of signals in its --help. */
+#define STOP_SIGNALS                                                                               \
+  "SIGUSR1 or SIGUSR2 at any time, to mpirun or to the program, SIGTERM or the first SIGINT to "   \
+  "the program (mpirun itself kills the job at these, and so at Ctrl-C)"
 
 /* The row of --cpu-variant, whose value is at an offset. */
 #define CPU_VARIANT_OPTION(offset, help)                                                           \

@@ -75,12 +75,22 @@ static int rows_files_check(const struct rows_input *rows)
   return rows ? outputs_check_inputs(rows->files, rows->n_files, NULL) : OK;
 }
 
+/* text[capacity] <- used.in, in the folder as it was asked for; nothing where that is too long. */
+static void used_name(const struct output_place *place, char *text, size_t capacity)
+{
+  char folder[4096];
+  path_folder(place->shown, folder);
+  int length = snprintf(text, capacity, "%s%s", folder, strrchr(place->used, '/'));
+  if (length >= (int)capacity) text[0] = '\0';
+}
+
 static int place_begin(struct run *run, const struct output_place *place,
                        const struct run_inputs *inputs, int appends)
 {
   if (run->comm.rank != 0) return OK;
   memcpy(run->page, place->page, sizeof run->page);
   memcpy(run->result, place->shown, sizeof run->result);
+  used_name(place, run->used, sizeof run->used);
   TRY(outputs_check_inputs(inputs->name, MAX_INPUTS, run->deck));
   TRY(rows_files_check(inputs->rows));
   TRY(rows_files_check(inputs->holdout));
@@ -145,16 +155,32 @@ uint64_t run_stop_asked(const struct run *run, const char *shown)
   return asked | (access(file, F_OK) ? 0 : BY_FILE);
 }
 
+enum { MAX_TYPED = 400 }; /* bytes of a name */
+
+/* text[capacity] <- what goes on from here when it is typed; nothing where the name is too long for
+ * a line, or has characters that a shell may not leave alone. */
+static void command_again(const struct run *run, char *text, size_t capacity)
+{
+  static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                              "/._-+=,:@%";
+  size_t length = strspn(run->used, plain);
+  text[0] = '\0';
+  if (!length || run->used[length] || length > MAX_TYPED) return;
+  snprintf(text, capacity, ", as by: sagitta %s %.*s --resume", run->command->name, MAX_TYPED,
+           run->used);
+}
+
 void run_stopped(struct run *run, const char *shown, uint64_t asked)
 {
-  char file[4096 + 8];
+  char file[4096 + 8], again[512];
   run->stopped = 1;
   if (run->comm.rank) return;
   stop_file(shown, file, sizeof file);
+  command_again(run, again, sizeof again);
   if (asked & BY_FILE)
-    log_info("stopped by '%s': with --resume the job goes on", file);
+    log_notice("stopped by '%s': with --resume the job goes on%s", file, again);
   else
-    log_info("stopped by %s: with --resume the job goes on", stop_why());
+    log_notice("stopped by %s: with --resume the job goes on%s", stop_why(), again);
 }
 
 static uint64_t stops_asked(void *self)

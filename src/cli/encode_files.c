@@ -42,7 +42,7 @@ static int place_take(struct encode_files *f, const struct output_options *outpu
     snprintf(name, sizeof name, "%s/part-%015lld.h5", place, (long long)f->first);
     place = name;
   }
-  const struct resume how = {resume, output->force, before_open, &f->before};
+  const struct resume how = {resume, output->force, part_kind.name, f->n, before_open, &f->before};
   TRY(resume_place(&how, place, "supports.h5", &f->place, &there));
   return there ? before_check(f) : OK;
 }

@@ -11,6 +11,8 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "base/watchdog.h"
+#include "cli/resume.h"
+#include "io/inputs.h"
 
 /* What one of the two files says. */
 struct former {
@@ -171,11 +173,22 @@ int fit_files_claim(struct fit_files *f, struct run *run, const struct output_op
   return comm_broadcast(c, minibatch, 1, sizeof *minibatch);
 }
 
+/* Refuse to begin where a fit was stopped: it has no supports.h5, which is made at its end. */
+static int stopped_look(struct fit_files *f)
+{
+  struct former former;
+  if (input_is_there(f->supports.file)) return OK;
+  int status = former_look(f, f->dictionary.file, &former);
+  status_clear();
+  return !status && former.there ? resume_refuse(former.path) : OK;
+}
+
 static int places_find(struct fit_files *f, const struct output_options *output, int resume,
                        struct found *found)
 {
   if (resume) TRY(resume_look(f, found));
   if (found->there) return OK;
+  if (!resume && !output->force) TRY(stopped_look(f));
   TRY(output_check_free(f->dictionary.file, output->force));
   TRY(output_check_free(f->state.file, output->force));
   return output_check_free(f->supports.file, output->force);

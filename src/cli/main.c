@@ -48,7 +48,7 @@ static void usage_print(FILE *out)
 }
 
 /* sagitta --list-options [COMMAND]: its keys, or all commands, for shell completion. */
-static int list_print(int argc, char **argv)
+static void list_print(int argc, char **argv)
 {
   for (int i = 0; i < LENGTH(commands); i++) {
     if (argc < 3)
@@ -56,7 +56,6 @@ static int list_print(int argc, char **argv)
     else if (strcmp(commands[i]->name, argv[2]) == 0)
       options_list(commands[i]->options, stdout);
   }
-  return OK;
 }
 
 static const struct command *command_find(const char *name)
@@ -64,6 +63,14 @@ static const struct command *command_find(const char *name)
   for (int i = 0; i < LENGTH(commands); i++)
     if (strcmp(commands[i]->name, name) == 0) return commands[i];
   return NULL;
+}
+
+/* The end of a program that only told something on stdout. */
+static int told_end(struct run *run)
+{
+  int status = stdout_flush(&run->unread);
+  if (status) fprintf(stderr, "sagitta: %s\n", status_message());
+  return status ? status : process_end(run->unread);
 }
 
 /* Give the rank that speaks the time to do so, since it ends this one too. */
@@ -165,9 +172,11 @@ static int run_close(struct run *run)
 int main(int argc, char **argv)
 {
   struct run run = {.argc = argc - 1, .argv = argv + 1, .comm = {.size = 1, .local_size = 1}};
+  const char *name = argc > 1 ? argv[1] : "";
+  run.command = command_find(name);
+  if (run.command && options_has(run.command->options, "resume")) stop_heed();
   time_t now = time(NULL);
   strftime(run.started, sizeof run.started, "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
-  const char *name = argc > 1 ? argv[1] : "";
   log_setup(LOG_NORMAL, 0);
   snprintf(run.title, sizeof run.title, "sagitta %.32s", name);
   watchdog_name(run.title, comm_rank_told());
@@ -177,16 +186,20 @@ int main(int argc, char **argv)
   }
   if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help")) {
     usage_print(stdout);
-    return OK;
+    return told_end(&run);
   }
   if (!strcmp(name, "--version")) {
     about_print(stdout);
-    return OK;
+    return told_end(&run);
   }
-  if (!strcmp(name, "--list-options")) return list_print(argc, argv);
-  run.command = command_find(name);
+  if (!strcmp(name, "--list-options")) {
+    list_print(argc, argv);
+    return told_end(&run);
+  }
   if (!run.command) {
-    if (*name)
+    if (*name == '-')
+      text_print(stderr, "sagitta: '%s' is in the place of the command, which comes first\n", name);
+    else if (*name)
       text_print(stderr, "sagitta: unknown command '%s', the nearest is '%s'\n", name,
                  command_nearest(name));
     usage_print(stderr);

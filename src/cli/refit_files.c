@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "base/watchdog.h"
+#include "cli/resume.h"
 #include "refit/state_write.h"
 
 static int is_file(const char *path)
@@ -37,8 +38,19 @@ static int resume_look(struct refit_files *f, const struct fit_start *wanted)
   return OK;
 }
 
+/* Refuse to begin where a refit was stopped before the sweeps that are wanted. */
+static int stopped_look(struct refit_files *f, gidx sweeps)
+{
+  struct fit_facts was;
+  struct history_line *lines;
+  if (!is_file(f->dictionary.file)) return OK;
+  int status = fit_read(f->dictionary.file, &f->arena, &was, &lines);
+  status_clear();
+  return !status && was.sweeps < sweeps ? resume_refuse(f->dictionary.file) : OK;
+}
+
 static int places_look(struct refit_files *f, const struct output_options *output, int resume,
-                       const struct fit_start *wanted)
+                       gidx sweeps, const struct fit_start *wanted)
 {
   const char *place = output->output;
   size_t length = place ? strlen(place) : 0;
@@ -49,6 +61,7 @@ static int places_look(struct refit_files *f, const struct output_options *outpu
   TRY(output_place(&f->supports, place, "supports.h5", 1));
   if (resume) TRY(resume_look(f, wanted));
   if (f->has_dictionary) return OK;
+  if (!resume && !output->force) TRY(stopped_look(f, sweeps));
   TRY(output_check_free(f->dictionary.file, output->force));
   return output_check_free(f->supports.file, output->force);
 }
@@ -69,7 +82,7 @@ int refit_files_open(struct refit_files *f, struct run *run, const struct output
   struct comm *c = &run->comm;
   memset(f, 0, sizeof *f);
   f->facts.start = *wanted;
-  int status = c->rank ? OK : places_look(f, output, resume, wanted);
+  int status = c->rank ? OK : places_look(f, output, resume, sweeps, wanted);
   if (!status) status = lines_alloc(f, sweeps);
   TRY(comm_agree(c, status));
   memcpy(f->dictionary_path, f->dictionary.shown, sizeof f->dictionary_path);

@@ -6,14 +6,47 @@
 
 #include "base/log.h"
 #include "base/status.h"
+#include "io/h5/h5.h"
 #include "io/inputs.h"
+
+int resume_refuse(const char *path)
+{
+  FAIL(ERR_CREATE,
+       "'%s' is there already, of a job that stopped: add --resume to go on with it, or --force to "
+       "begin again",
+       path);
+}
+
+static int part_look(const struct resume *r, const struct h5_file *f, int *is_left)
+{
+  gidx rows = 0;
+  TRY(h5_attribute_is(f, "/", "kind", r->kind, is_left));
+  if (*is_left && r->whole) TRY(h5_read_long(f, "/part", "rows", &rows));
+  *is_left = *is_left && (!r->whole || rows < r->whole);
+  return OK;
+}
+
+/* Is it what a job left that stopped?  Of a file that cannot be read that is not known. */
+static int is_left(const struct resume *r, const char *path)
+{
+  struct h5_file f = {0};
+  int is = 0, status = input_is_there(path) ? h5_open(&f, path) : ERR_IO;
+  if (!status) status = part_look(r, &f, &is);
+  h5_close(&f);
+  status_clear();
+  return !status && is;
+}
 
 int resume_place(const struct resume *r, const char *output, const char *name,
                  struct output_place *place, int *there)
 {
   char reason[2048];
   CHECK(output, ERR_USAGE, "'--output' is missing: a folder, or a file that ends in .h5");
-  TRY(output_place(place, output, name, r->force || r->resume));
+  TRY(output_place(place, output, name, 1));
+  if (!r->force && !r->resume) {
+    if (is_left(r, place->file)) return resume_refuse(place->file);
+    TRY(output_check_free(place->file, 0));
+  }
   *there = r->resume && input_is_there(place->file);
   if (!*there) return OK;
   int status = r->open(r->self, place->file);

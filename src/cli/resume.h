@@ -9,14 +9,19 @@
 
 /* Find and claim the place of a result; with resume, and where something is there, call
  * open(self, path), which answers ERR_INPUT where that is no part, and *there <- 1.  ERR_CREATE:
- * it is not gone on with.  Rank 0 alone. */
+ * it is not gone on with, or something is there without resume and force.  Rank 0 alone. */
 struct resume {
   int resume, force; /* as asked for */
+  const char *kind;  /* of a part, as its file says */
+  gidx whole;        /* one of so many rows is all that is wanted; 0: a part is never all */
   int (*open)(void *self, const char *path);
   void *self; /* borrowed */
 };
 int resume_place(const struct resume *r, const char *output, const char *name,
                  struct output_place *place, int *there);
+
+/* ERR_CREATE: a job that stopped left this file, and neither --resume nor --force is given. */
+int resume_refuse(const char *path);
 
 /* Begin used.in and run.log; with done > 0 the log says how far the earlier run came, of all so
  * many rows or so, and is appended to.  Collective. */

@@ -13,7 +13,8 @@ static int before_open(void *self, const char *path)
 
 static int place_take(struct solve_output *f, const struct output_options *output, int resume)
 {
-  const struct resume how = {resume, output->force, before_open, &f->before};
+  const struct resume how = {resume, output->force, solutions_part_kind.name,
+                             0,      before_open,   &f->before};
   int there;
   TRY(resume_place(&how, output->output, "solutions.h5", &f->place, &there));
   f->begun = there ? f->before.part.systems : 0;

@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "base/watchdog.h"
+#include "cli/resume.h"
 #include "io/encoder.h"
 #include "io/inputs.h"
 
@@ -61,6 +62,8 @@ static int places_find(struct train_files *f, const struct output_options *outpu
   TRY(output_place(&f->state, output->output, "state.h5", 1));
   if (resume) TRY(resume_look(f, found, lines));
   if (found->there || found->is_complete) return OK;
+  int is_left = input_is_there(f->state.file) && !input_is_there(f->dictionary.file);
+  if (is_left && !resume && !output->force) return resume_refuse(f->state.file);
   TRY(output_check_free(f->dictionary.file, output->force));
   return output_check_free(f->state.file, output->force);
 }

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Claim: SIGUSR1 stops every command that can stop, whenever it comes, with 75 and a line that says
+what goes on from there; the same command without --resume is refused, and told of it.  SIGTERM that
+comes before there is anything to save ends the job."""
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import tempfile
+
+import numpy as np
+
+from jobs import faulty, job_end, job_ranks, job_start, wait_until
+from tap import SAGITTA, claim, done_testing, fails, need, ok, sagitta, same, skip
+
+N, P = 3 * 4096, 16
+
+
+class Jobs:
+    """A job for each command: its words, the input that it opens first, its results."""
+
+    def __init__(self, folder):
+        self.folder, a = folder, f"{folder}/a"
+        np.save(f"{folder}/rows.npy", np.random.default_rng(2).standard_normal((N, P)).astype("f4"))
+        rows = ["--rows", f"{folder}/rows.npy"]
+        need(sagitta("seed", *rows, "--atoms", 64, "--output", a), "seed")
+        need(sagitta("encode", *rows, "--dictionary", a, "--top-s", 3, "--output", a), "encode")
+        need(sagitta("color", "--supports", a, "--output", a), "color")
+        of_a = [*rows, "--dictionary", a, "--supports", a]
+        need(sagitta("assemble", *of_a, "--classes", a, "--output", a), "assemble")
+        encode = [*rows, "--dictionary", a, "--top-s", 3, "--block", 4096]
+        supports, trained = ["supports.h5"], ["dictionary.h5"]
+        learned = trained + supports
+        self.all = {
+            "encode": (encode, "rows.npy", supports),
+            "route": (encode, "rows.npy", supports),
+            "fit": ([*rows, "--atoms", 40, "--top-s", 3, "--sweeps", 3], "rows.npy", learned),
+            "train": ([*rows, "--atoms", 40, "--top-s", 3, "--batch", 200], "rows.npy", trained),
+            "refit": ([*of_a, "--sweeps", 2], "rows.npy", learned),
+            "assemble": ([*of_a, "--classes", a], "rows.npy", ["systems.h5"]),
+            "solve": (["--systems", a, "--batch", 20], "systems.h5", ["solutions.h5"]),
+        }
+        for command, (words, _, _) in self.all.items():
+            need(sagitta(command, *words, "--output", self.at(command)), command)
+
+    def at(self, name):
+        return f"{self.folder}/{name}"
+
+    def same(self, command, out, what):
+        for name in self.all[command][2]:
+            same(f"{self.at(command)}/{name}", f"{out}/{name}", what)
+
+
+def signalled(number, command, *words, of):
+    """The job gets the signal at its first call for this file."""
+    os.environ["FAULT_SIGNAL"] = str(int(number))
+    return faulty("signal:1", command, *words, of=of)
+
+
+@claim("asked while inputs are opened: 75, a line to type, and the bytes of one run")
+def check_first(jobs):
+    if os.environ.get("SANITIZED"):
+        return skip("a library that is preloaded, and sanitizers, do not go together")
+    for command, (words, first, _) in jobs.all.items():
+        for number in signal.SIGUSR1, signal.SIGUSR2:
+            out = jobs.at(f"first-{command}")
+            shutil.rmtree(out, ignore_errors=True)
+            code, text = signalled(number, command, *words, "--quiet", "--output", out, of=first)
+            typed = re.findall(r", as by: (sagitta .*)", text)
+            ok(code == 75 and len(text.splitlines()) == 1 and
+               typed == [f"sagitta {command} {out}/used.in --resume"], f"{command}: {code} {text}")
+        fails(sagitta(command, *words, "--output", out), 73,
+              ["of a job that stopped: add --resume", "or --force"], f"{command}, not resumed")
+        for line in typed:
+            done = subprocess.run([SAGITTA, *shlex.split(line)[1:]], capture_output=True, text=True)
+            need(done, line)
+        jobs.same(command, out, f"{command}, asked at once")
+        done = sagitta(command, *words, "--output", out)
+        fails(done, 73, ["add --force to replace it"], f"{command}: there already")
+        ok("--resume" not in done.stderr, f"{command}, which is done: {done.stderr}")
+    return None
+
+
+@claim("asked by way of mpirun, at its start and at work")
+def check_mpirun(jobs):
+    words, _, _ = jobs.all["encode"]
+    for moment in "start", "work":
+        out = jobs.at(f"mpirun-{moment}")
+        more = ["--rounds", 3, "--top-s", 3, "--output", out]
+        job = job_start("encode", *words, *more, ranks=2)
+        ok(wait_until(lambda: len(pids := job_ranks(job)) == 2 and all(map(heeds, pids))),
+           "both ranks have begun")
+        if moment == "work":
+            wait_until(lambda: os.path.exists(f"{out}/run.log"))
+        job.send_signal(signal.SIGUSR1)
+        code, text = job_end(job, 60)
+        ok(code == 75 and "as by: sagitta encode" in text, f"{moment}: {code} {text[-300:]}")
+
+
+def heeds(pid):
+    """Is SIGUSR1 caught?"""
+    try:
+        with open(f"/proc/{pid}/status") as f:
+            caught = re.search(r"SigCgt:\s*(\w+)", f.read())
+    except FileNotFoundError:
+        return False
+    return caught and int(caught[1], 16) >> (signal.SIGUSR1 - 1) & 1
+
+
+@claim("SIGTERM and SIGINT before there is anything to save end the job, SIGUSR1 what cannot stop")
+def check_ends(jobs):
+    if os.environ.get("SANITIZED"):
+        return skip("a library that is preloaded, and sanitizers, do not go together")
+    for command, (words, first, results) in jobs.all.items():
+        for number in signal.SIGTERM, signal.SIGINT:
+            out = jobs.at(f"ends-{command}")
+            code, text = signalled(number, command, *words, "--output", out, of=first)
+            left = [name for name in results if os.path.exists(f"{out}/{name}")]
+            ok(code == -number and not left, f"{command}: {code} {left} {text[-300:]}")
+    code, text = signalled(signal.SIGUSR1, "seed", "--rows", jobs.at("rows.npy"), "--atoms", 4,
+                           "--output", jobs.at("ends-seed"), of="rows.npy")
+    ok(code == -signal.SIGUSR1, f"seed: {code} {text[-300:]}")
+    return None
+
+
+@claim("a part of some rows that is whole is not gone on with, and a damaged file is none")
+def check_whole(jobs):
+    words, _, _ = jobs.all["encode"]
+    words = ["encode", *words, "--row-range", "0:4096", "--output", jobs.at("range")]
+    need(sagitta(*words), "a part")
+    done = sagitta(*words)
+    fails(done, 73, ["add --force to replace it"], "a part that is whole")
+    ok("--resume" not in done.stderr, done.stderr)
+    for name in "supports.h5", "dictionary.h5", "systems.h5", "solutions.h5":
+        os.makedirs(jobs.at("damaged"), exist_ok=True)
+        with open(f"{jobs.at('damaged')}/{name}", "w") as f:
+            f.write("no result")
+    for command, (words, _, _) in jobs.all.items():
+        done = sagitta(command, *words, "--output", jobs.at("damaged"))
+        fails(done, 73, ["is there already: add --force"], f"{command}, a damaged file")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        with claim("inputs are made, and jobs that are not stopped"):
+            jobs = Jobs(folder)
+        for check in check_first, check_mpirun, check_ends, check_whole:
+            check(jobs)
+    done_testing()
+
+
+main()
