@@ -223,7 +223,7 @@ static int case_run(struct comm *c, struct made *m, idx q, const char *variant, 
   ok(systems_compare(&f, &w, &classes, q) == OK, "%s: directions and systems", name);
   for (int sweep = 1; sweep <= SWEEPS; sweep++) {
     gidx accepted = 0;
-    TRY(refit_sweep(&f, &classes, q, phases, steps, &counts));
+    TRY(refit_sweep(&f, &classes, q, "refit", phases, steps, &counts));
     plain_residuals(&w);
     ok(sweep_reference(&w, &classes, q, steps, &accepted),
        "%s: sweep %d, outcomes and log determinants", name, sweep);

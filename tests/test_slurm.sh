@@ -167,6 +167,15 @@ output = fit
 END
 "$sagitta" fit fit.in --output fit-plain > fit-plain.log 2>&1
 check $? "a plain fit ended well"
+cat > train.in << END
+rows = made/rows.h5
+atoms = 96
+top-s = 4
+epochs = 2
+output = train
+END
+"$sagitta" train train.in --output train-plain > train-plain.log 2>&1
+check $? "a plain train ended well"
 # At the same time a chain of three jobs, of which the second is told, too; the third waits for it.
 cat > encode.in << END
 rows = made/rows.h5
@@ -205,10 +214,12 @@ restarted()
 }
 queued()
 {
-  [ "$(squeue -h -j "$job,$encode,$refit,$terminal" -o %T 2> squeue.log | sort | uniq -c |
-    tr -s ' ')" = " 4 PENDING" ] && nodes_idle
+  [ "$(squeue -h -j "$job,$encode,$train,$refit,$terminal" -o %T 2> squeue.log | sort | uniq -c |
+    tr -s ' ')" = " 5 PENDING" ] && nodes_idle
 }
-mkdir stopped && touch stopped/STOP
+mkdir stopped trained && touch stopped/STOP trained/STOP
+train=$(sbatch --parsable --nodes=1 --ntasks-per-node=1 --cpus-per-task=1 --time=5 \
+  --output=train.log "$source/scripts/slurm/job.sbatch" train train.in --output trained)
 encode=$(sbatch --parsable --nodes=1 --ntasks-per-node=1 --cpus-per-task=1 --time=5 \
   --output=encode.log "$source/scripts/slurm/job.sbatch" encode job.in --output stopped)
 job=$(sbatch --parsable --ntasks-per-node=1 --cpus-per-task=1 --time=5 --output=life.log \
@@ -237,8 +248,9 @@ check $? "it stopped before its end"
 wait_for 60 queued
 check $? "they are in the queue, with who waits for them, and the nodes have let them go"
 sleep 3
-rm stopped/STOP
+rm stopped/STOP trained/STOP
 scontrol update JobId="$job" StartTime=now
+scontrol update JobId="$train" StartTime=now
 scontrol update JobId="$encode" StartTime=now
 scontrol update JobId="$refit" StartTime=now
 wait_for 200 queue_empty
@@ -255,6 +267,11 @@ check $? "an encode that was stopped by a file was run again, and went on"
 same=$?
 check $same "its result equals the plain one, bit for bit"
 [ $same -eq 0 ] || explain encode.log encode-diff.log
+[ "$(grep -c 'stopped by .*STOP' train.log)" = 1 ] && grep -q 'resume  after step' train.log &&
+  "$sagitta" diff train-plain trained > train-diff.log 2>&1
+same=$?
+check $same "so was a train, and its result equals the plain one, bit for bit"
+[ $same -eq 0 ] || explain train.log train-diff.log
 [ "$(grep -c 'resumed after sweep' chain-refit.log)" = 1 ]
 check $? "the chain's refit went on from where it had stopped"
 for what in encode refit terminal; do

@@ -88,7 +88,8 @@ def check_mpirun(jobs):
     words, _, _ = jobs.all["encode"]
     for moment in "start", "work":
         out = jobs.at(f"mpirun-{moment}")
-        more = ["--rounds", 3, "--top-s", 3, "--output", out]
+        size = 3 if moment == "start" else 40  # at work for seconds
+        more = ["--rounds", size, "--top-s", size, "--output", out]
         job = job_start("encode", *words, *more, ranks=2)
         ok(wait_until(lambda: len(pids := job_ranks(job)) == 2 and all(map(heeds, pids))),
            "both ranks have begun")

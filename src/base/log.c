@@ -156,7 +156,7 @@ void progress_show(struct progress *p, long long done)
   int last = done >= p->total;
   if (now - p->shown < (terminal ? 0.5 : 10.0) && !(last && drawn)) return;
   p->shown = now;
-  double rate = spent > 0 ? (double)done / spent : 0;
+  double rate = spent > 0 ? (double)(done - p->before) / spent : 0;
   double left = rate > 0 ? (double)(p->total - done) / rate : 0;
   char text[160];
   snprintf(text, sizeof text, "%s   %lld of %lld %s (%.0f %%), %.0f %s/s, %.0f s left", p->what,

@@ -42,6 +42,7 @@ struct progress {
   const char *what; /* borrowed: the phase */
   const char *unit; /* borrowed: rows, atoms */
   long long total;
+  long long before;    /* done by an earlier run: in no rate.  Set behind progress_start() */
   double start, shown; /* seconds */
 };
 void progress_start(struct progress *p, const char *what, const char *unit, long long total);

@@ -96,7 +96,8 @@ static int result_write(struct job *j)
   struct all_systems *all = &j->all;
   struct run_fact facts[MAX_FACTS];
   char device[64];
-  all->stops = run_stops(&j->stops, j->run, j->out.place.shown, j->o->max_seconds);
+  j->run->max_seconds = j->o->max_seconds;
+  all->stops = run_stops(&j->stops, j->run, j->out.place.shown);
   TRY(assemble_output_begin(&j->out, j->run, all));
   TRY(all_systems_write(all, &j->out.file.sink, &j->fingerprint));
   snprintf(device, sizeof device, "cpu %s", j->state.device.variant);

@@ -527,7 +527,8 @@ static int files_open(struct run *run, const struct encode_options *o, struct en
   f->n = job->source.n;
   f->is_part = o->row_range != NULL;
   TRY(encode_files_open(f, run, &o->output, o->resume, &inputs));
-  task->stops = run_stops(&job->stops, run, f->place.shown, o->max_seconds);
+  run->max_seconds = o->max_seconds;
+  task->stops = run_stops(&job->stops, run, f->place.shown);
   if (!f->begun) return OK;
   part_source(&job->part, all, f->first + f->begun, f->n - f->begun, &job->source);
   task->rows = &job->source;

@@ -36,6 +36,7 @@ struct refit_options {
   struct fit_compute compute;
   idx sweeps, directions, cosine_limit;
   int reroute, resume, dry_run;
+  real max_seconds;
   const char *filter, *holdout, *device;
 };
 #define AT(member) offsetof(struct refit_options, member)
@@ -56,6 +57,7 @@ static const struct option_row refit_rows[] = {
      "go on after the last sweep that is in --output, with the inputs and options of its start; "
      "any "
      "number of ranks gives the same bits"},
+    MAX_SECONDS_OPTION(AT(max_seconds), "a sweep"),
     {"cosine-limit", OPTION_INT, AT(cosine_limit), "65536", 0, 1 << 30, NULL, "ATOMS",
      "compute the largest decoder cosine of dictionaries up to this size"},
     {"dry-run", OPTION_FLAG, AT(dry_run), "no", 0, 1, NULL, NULL,
@@ -80,7 +82,7 @@ static const struct option_set refit_set = {
            "row go side by side; a sweep is all classes once.  The folder of --output gets "
            "dictionary.h5, with /fit/history, and supports.h5, after every sweep.  rho is that of "
            "the supports.  " STOP_SIGNALS
-           ", or a file called STOP in that folder, end the job after the sweep in "
+           ", --max-seconds or a file called STOP in that folder, end the job after the sweep in "
            "work, with exit code 75.\n\n"
            "  mpirun -n 4 sagitta refit --rows acts.h5 --dictionary dict/dictionary.h5 \\\n"
            "      --supports run/supports.h5 --sweeps 5 --output refit/",
@@ -342,8 +344,11 @@ static void line_add(struct job *j, const struct sweep_counts *counts)
 static int steps_take(struct job *j, struct sweep_counts *counts)
 {
   struct phase *phase = &j->phases[REFIT_STEPS];
+  char what[64];
+  snprintf(what, sizeof what, "sweep   %lld of %lld:", (long long)j->files.facts.sweeps + 1,
+           (long long)j->o->sweeps);
   if (!j->resident.is_on)
-    return refit_sweep(&j->state, &j->classes, j->o->directions, j->phases, j->steps, counts);
+    return refit_sweep(&j->state, &j->classes, j->o->directions, what, j->phases, j->steps, counts);
   phase->device = j->coder.device.kind;
   phase_begin(phase);
   TRY(resident_sweep(&j->resident, &j->classes, j->steps, counts));
@@ -480,6 +485,7 @@ static int job_run(struct job *j)
     if (j->files.facts.sweeps > 0) TRY(run_safe_point(j->run, j->files.dictionary.shown, &stop));
     if (stop) return report_phases(j->c, j->phases, REFIT_PHASES);
     TRY(sweep_run(j));
+    j->run->max_seconds = j->o->max_seconds; /* a run makes a sweep, however long all else took */
   }
   return report(j, resumed, log_seconds() - begun);
 }

@@ -244,7 +244,8 @@ static int result_open(struct run *run, const struct solve_options *o, struct so
   TRY(threads_report(run, o->threads));
   TRY(solve_output_begin(f, run, &job->systems, &t->options));
   t->first = f->begun;
-  t->stops = run_stops(&job->stops, run, f->place.shown, o->max_seconds);
+  run->max_seconds = o->max_seconds;
+  t->stops = run_stops(&job->stops, run, f->place.shown);
   return OK;
 }
 

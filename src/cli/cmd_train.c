@@ -29,7 +29,7 @@ struct train_options {
   const char *rows, *holdout, *start, *fixed, *precision, *cpu_variant, *device, *kernels;
   idx atoms, top_s, aux_atoms, threads, batch;
   int uncentered, resume;
-  real holdout_share, aux_weight, lr, warm_up, decay;
+  real holdout_share, aux_weight, lr, warm_up, decay, max_seconds;
   gidx dead_rows, seed, epochs, steps, every;
 };
 #define AT(member) offsetof(struct train_options, member)
@@ -89,6 +89,7 @@ static const struct option_row speed_rows[] = {
     CPU_VARIANT_OPTION(AT(cpu_variant), "instruction set of the CPU's loops"),
     KERNELS_OPTION(AT(kernels)),
     RESUME_OPTION(AT(resume)),
+    MAX_SECONDS_OPTION(AT(max_seconds), "a step"),
 };
 
 static const struct option_table tables[] = {
@@ -117,7 +118,7 @@ static const struct option_set train_set = {
         "costs one product a row.\n\n"
         "The folder of --output gets dictionary.h5 at the end, which `encode --encoder` and "
         "`export` take, and until then state.h5, for --resume.  " STOP_SIGNALS
-        ", or a file called STOP in that folder, end the job within 16 steps, with "
+        ", --max-seconds or a file called STOP in that folder, end the job within 16 steps, with "
         "exit code 75.\n\n"
         "  mpirun -n 4 sagitta train --rows acts.h5 --atoms 4096 --top-s 32 --output sae/\n"
         "  sagitta train --rows acts.h5 --fixed-dictionary fit/ --output sae/\n"
@@ -317,7 +318,9 @@ static int point_take(void *self, const struct train_point *p, int is_end)
 static int stop_look(void *self, int *stop)
 {
   struct train_job *j = self;
-  return run_safe_point(j->run, j->files.dictionary.shown, stop);
+  TRY(run_safe_point(j->run, j->files.dictionary.shown, stop));
+  j->run->max_seconds = j->o->max_seconds; /* a run makes some steps, however long all else took */
+  return OK;
 }
 
 /* Of lines of an earlier run the files know no times. */

@@ -45,6 +45,7 @@ struct run {
   char title[48];      /* "sagitta encode" */
   int unread;          /* nobody reads what was written to stdout */
   int stopped;         /* the job was asked to stop, and did at a safe point */
+  real max_seconds;    /* after so many since the start safe points stop it; 0: no limit */
   char page[4096];     /* rank 0, after run_begin_at(): where run.json is to be (run_page.h) */
   char result[4096];   /* and the result, as it was asked for */
   char used[4096];     /* and used.in, as it is typed */
@@ -146,22 +147,19 @@ int run_begin_at(struct run *run, const struct output_place *place, const struct
                  int appends);
 
 /* A safe point of a job whose results so far are published: is it asked to stop, by a signal to any
- * rank (base/stop.h) or by a file called STOP beside `shown`, which rank 0 has?  Then the log says
- * so, run->stopped is set, and main ends with ERR_STOPPED.  Collective. */
+ * rank (base/stop.h), by the time, or by a file called STOP beside `shown`, which rank 0 has?  Then
+ * the log says so, run->stopped is set, and main ends with ERR_STOPPED.  Collective. */
 int run_safe_point(struct run *run, const char *shown, int *stop);
 /* The same in two steps, between which ranks tell each other: what asks this rank, as bits; and the
  * bits of all, if there are any.  Not collective. */
 uint64_t run_stop_asked(const struct run *run, const char *shown);
 void run_stopped(struct run *run, const char *shown, uint64_t asked);
-/* The same for a job to call, and asked too when so many seconds have passed, unless 0, since the
- * program began.  What stops points to is borrowed. */
+/* The same for a job to call.  What stops points to is borrowed. */
 struct run_stops {
   struct run *run;
   const char *shown;
-  real max_seconds;
 };
-struct stops run_stops(struct run_stops *stops, struct run *run, const char *shown,
-                       real max_seconds);
+struct stops run_stops(struct run_stops *stops, struct run *run, const char *shown);
 
 /* Fill the facts of /run: version, revision, command, options, host, ranks, threads, device, start
  * and end.  Returns how many there are; their texts are valid until the next call. */

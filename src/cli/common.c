@@ -149,6 +149,7 @@ enum { BY_SIGNAL = 1, BY_FILE = 2 };
 uint64_t run_stop_asked(const struct run *run, const char *shown)
 {
   char file[4096 + 8];
+  if (run->max_seconds > 0 && log_seconds() >= run->max_seconds) stop_ask("--max-seconds");
   uint64_t asked = stop_signal() ? BY_SIGNAL : 0;
   if (run->comm.rank) return asked;
   stop_file(shown, file, sizeof file);
@@ -186,7 +187,6 @@ void run_stopped(struct run *run, const char *shown, uint64_t asked)
 static uint64_t stops_asked(void *self)
 {
   const struct run_stops *s = self;
-  if (s->max_seconds > 0 && log_seconds() >= s->max_seconds) stop_ask("--max-seconds");
   return run_stop_asked(s->run, s->shown);
 }
 
@@ -196,10 +196,9 @@ static void stops_stopped(void *self, uint64_t asked)
   run_stopped(s->run, s->shown, asked);
 }
 
-struct stops run_stops(struct run_stops *stops, struct run *run, const char *shown,
-                       real max_seconds)
+struct stops run_stops(struct run_stops *stops, struct run *run, const char *shown)
 {
-  *stops = (struct run_stops){run, shown, max_seconds};
+  *stops = (struct run_stops){run, shown};
   return (struct stops){stops_asked, stops_stopped, stops};
 }
 

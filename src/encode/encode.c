@@ -41,7 +41,9 @@ static int blocks_run(struct encode *e)
 {
   struct block_in_flight *b = &e->in_flight[0], *other = &e->in_flight[1];
   struct progress progress;
-  progress_start(&progress, e->task->codes ? "encode" : "route", "rows", e->end);
+  gidx before = e->task->sink_first;
+  progress_start(&progress, e->task->codes ? "encode" : "route", "rows", before + e->end);
+  progress.before = before;
   TRY(comm_agree(e->c, files_start(e)));
   e->group.met = 1; /* with an agreement in each pass, and steps of one length between them */
   while (e->next < e->end || b->turn_n > 0 || other->turn_n > 0) {
@@ -50,7 +52,7 @@ static int blocks_run(struct encode *e)
     int is_routed = b->n > 0 && !e->held && !step_route(e, b);
     TRY(background_wait(e));
     if (is_routed) TRY(step_hold(e, step_alltoallv(e, b)));
-    progress_show(&progress, e->finished_rows);
+    progress_show(&progress, before + e->finished_rows);
     struct block_in_flight *swap = b;
     b = other;
     other = swap;

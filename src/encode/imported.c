@@ -357,7 +357,9 @@ int imported_run(struct encode *e)
 {
   struct progress progress;
   int status = OK;
-  progress_start(&progress, "encode", "rows", e->end);
+  gidx before = e->task->sink_first;
+  progress_start(&progress, "encode", "rows", before + e->end);
+  progress.before = before;
   while (e->next < e->end) {
     uint64_t asked = encode_stop_asked(e);
     TRY(comm_agree_flags(e->c, status, LATE, &asked));
@@ -369,7 +371,7 @@ int imported_run(struct encode *e)
     idx n = encode_turn_at(e, e->next);
     status = turn_run(e, e->next, n);
     e->next += n;
-    progress_show(&progress, e->next);
+    progress_show(&progress, before + e->next);
   }
   return comm_agree(e->c, status);
 }

@@ -659,7 +659,9 @@ static int atoms_color(struct fit *f)
 static int atoms_step(struct fit *f, struct sweep_counts *counts)
 {
   if (f->resident.is_on) return resident_sweep(&f->resident, &f->classes, f->steps, counts);
-  return refit_sweep(&f->state, &f->classes, f->task->directions, f->steps_phases, f->steps,
+  char what[64];
+  snprintf(what, sizeof what, "sweep   %lld of %lld:", (long long)f->sweep, (long long)f->sweeps);
+  return refit_sweep(&f->state, &f->classes, f->task->directions, what, f->steps_phases, f->steps,
                      counts);
 }
 

@@ -321,6 +321,7 @@ int all_systems_write(struct all_systems *a, const struct system_sink *sink, uin
   if (!status) status = worker_open(&worker);
   TRY(comm_agree(f->c, status));
   progress_start(&progress, "assemble", "atoms", a->shape.count);
+  progress.before = a->first;
   for (gidx first = a->first; first < a->end;) {
     idx count = part_count(a, first, max);
     TRY(part_make(a, first, count, &worker, sink, fingerprint));

@@ -61,8 +61,8 @@ static int batch_refit(struct refit_state *f, const idx *atoms, idx count, idx q
   return OK;
 }
 
-int refit_sweep(struct refit_state *f, const struct classes *classes, idx q, struct phase *phases,
-                struct atom_step *steps, struct sweep_counts *counts)
+int refit_sweep(struct refit_state *f, const struct classes *classes, idx q, const char *what,
+                struct phase *phases, struct atom_step *steps, struct sweep_counts *counts)
 {
   idx max = 1;
   gidx done = 0, total = classes->start[classes->count];
@@ -74,7 +74,7 @@ int refit_sweep(struct refit_state *f, const struct classes *classes, idx q, str
   phase_begin(&phases[REFIT_RESIDUALS]);
   TRY(comm_agree(f->c, refit_state_residuals(f)));
   phase_end(&phases[REFIT_RESIDUALS], 0);
-  progress_start(&progress, "refit", "atoms", total);
+  progress_start(&progress, what, "atoms", total);
   for (idx color = 0; color < classes->count; color++)
     for (gidx at = classes->start[color]; at < classes->start[color + 1]; at += max) {
       gidx left = classes->start[color + 1] - at;

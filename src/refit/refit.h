@@ -55,9 +55,10 @@ void refit_phases(struct phase phases[REFIT_PHASES]);
 
 /* One sweep over the classes with q directions an atom: residuals are computed, then every atom
  * takes its step.  steps[k] is written on every rank.  Frames and codes are f64 afterwards; what
- * ends a sweep is in refit/sweep_end.h.  Collective. */
-int refit_sweep(struct refit_state *f, const struct classes *classes, idx q, struct phase *phases,
-                struct atom_step *steps, struct sweep_counts *counts);
+ * ends a sweep is in refit/sweep_end.h.  what names the sweep where progress is shown.  Collective.
+ */
+int refit_sweep(struct refit_state *f, const struct classes *classes, idx q, const char *what,
+                struct phase *phases, struct atom_step *steps, struct sweep_counts *counts);
 
 /* A batch_bytes_of: the most that a batch of a sweep takes beside the state. */
 int refit_batch_bytes(const struct refit_state *f, const struct atom_batch *b, idx q, gidx *bytes);

@@ -140,6 +140,7 @@ static int batches_run(struct solve *s)
   int slot = 0;
   uint64_t none = 0;
   progress_start(&progress, "solve", "systems", s->end);
+  progress.before = s->task->first;
   TRY(comm_agree(s->c, solve_files_start(s, s->task->first, 0)));
   for (gidx first = s->task->first; first < s->end; first = next, slot = !slot) {
     next = batch_end(s->shape, first, s->task->batch, MAX_SYSTEMS);

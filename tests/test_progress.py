@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Claim: on a terminal progress is that of the whole job, also where it goes on from an earlier
+run, and a refit's names the sweep; --max-seconds ends refit and train where --resume goes on."""
+import os
+import pty
+import re
+import subprocess
+import tempfile
+
+import numpy as np
+
+from jobs import environment
+from tap import SAGITTA, claim, done_testing, need, ok, sagitta, same
+
+BLOCK, N, P = 4096, 20480, 256
+
+
+def watched(*words):
+    """The progress lines of a job whose stderr is a terminal: (what, done, total, percent)."""
+    own, its = pty.openpty()
+    job = subprocess.Popen([SAGITTA, *map(str, words)], stderr=its, env=environment())
+    os.close(its)
+    text = b""
+    try:
+        while part := os.read(own, 65536):
+            text += part
+    except OSError:  # the other side was closed
+        pass
+    os.close(own)
+    ok(job.wait() == 0, f"{words[0]}: {text[-300:]}")
+    return [(what.split(), int(done), int(total), int(percent)) for what, done, total, percent in
+            re.findall(r"\r([a-z][a-z0-9 :]*?) +(\d+) of (\d+) \w+ \((\d+) %\)", text.decode())]
+
+
+@claim("a resumed encode counts all rows")
+def check_encode(at):
+    slow = ["--rows", f"{at}/rows.npy", "--dictionary", f"{at}/d", "--top-s", 32, "--rounds", 8,
+            "--filter", "off", "--threads", 1, "--block", 256, "--output", f"{at}/codes"]
+    done = sagitta("encode", *slow, "--max-seconds", 1e-4)
+    ok(done.returncode == 75, done.stderr[-300:])
+    lines = watched("encode", *slow, "--resume")
+    ok(lines, "there is progress")
+    before = BLOCK
+    for what, rows, total, percent in lines:
+        ok(what == ["encode"] and before <= rows <= total == N and percent == round(100 * rows / N),
+           f"{what} {rows} of {total}, {percent} %")
+        before = rows
+
+
+@claim("a refit's progress names the sweep")
+def check_refit(at):
+    lines = watched("refit", "--rows", f"{at}/rows.npy", "--dictionary", f"{at}/d", "--supports",
+                    f"{at}/codes", "--sweeps", 2, "--threads", 1, "--device", "cpu", "--output",
+                    f"{at}/refit")
+    of = {what[1] for what, *_ in lines if what[0] == "sweep" and what[2:] == ["of", "2:"]}
+    ok(of and of <= {"1", "2"}, f"{lines[:4]}")
+
+
+@claim("--max-seconds ends refit after a sweep and train after some steps, and --resume goes on")
+def check_limit(at):
+    jobs = {"refit": ["--rows", f"{at}/rows.npy", "--dictionary", f"{at}/d", "--supports",
+                      f"{at}/codes", "--sweeps", 2],
+            "train": ["--rows", f"{at}/rows.npy", "--atoms", 32, "--top-s", 4, "--steps", 60]}
+    for name, words in jobs.items():
+        out = f"{at}/{name}-parts"
+        need(sagitta(name, *words, "--output", f"{at}/{name}-whole"), name)
+        codes = []
+        while len(codes) < 9 and (not codes or codes[-1] == 75):
+            done = sagitta(name, *words, "--output", out, "--resume", "--max-seconds", 1e-4,
+                           ranks=len(codes) % 2 + 1)
+            codes.append(done.returncode)
+            ok(codes[-1] == 0 or "stopped by --max-seconds" in done.stderr, done.stderr[-300:])
+        ok(codes == [75] * (len(codes) - 1) + [0] and len(codes) > 1, f"{name}: {codes}")
+        same(f"{at}/{name}-whole/dictionary.h5", f"{out}/dictionary.h5", name)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as at:
+        rows = np.random.default_rng(5).standard_normal((N, P)).astype("f4")
+        np.save(f"{at}/rows.npy", rows)
+        need(sagitta("seed", "--rows", f"{at}/rows.npy", "--atoms", 2048, "--output", f"{at}/d"),
+             "seed")
+        check_encode(at)
+        check_refit(at)
+        check_limit(at)
+    done_testing()
+
+
+main()
