@@ -105,6 +105,7 @@ SCRIPT_TESTS = \
   %D%/test_shards.py %D%/test_shards_input.py %D%/test_merge.py %D%/test_encode_resume.py \
   %D%/test_systems_resume.py %D%/test_grid_faults.py %D%/test_scale_model.py \
   %D%/test_io_files.py %D%/test_harvest.py %D%/test_attribute.py %D%/test_pack.py \
+  %D%/test_harvest_accuracy.py \
   %D%/test_io_hashes.py \
   %D%/test_slurm.sh %D%/test_install.sh %D%/test_recipes.py
 check_PROGRAMS += $(LONG_TESTS) $(OTHER_TESTS)
@@ -158,7 +159,7 @@ EXTRA_DIST += %D%/attention_data.h %D%/attend_problem.h %D%/variants.h %D%/devic
   %D%/device_coder.h %D%/device_encoder.h %D%/device_dense.h %D%/device_joint.h %D%/device_normal.h \
   %D%/device_triad.h %D%/triad_case.h %D%/train_cases.h \
   %D%/device_steps.h %D%/shard_files.py \
-  %D%/arrow_data.h %D%/arrow_files.py %D%/fit_made.h %D%/jobs.py
+  %D%/arrow_data.h %D%/arrow_files.py %D%/fit_made.h %D%/jobs.py %D%/capture_files.py
 EXTRA_DIST += %D%/tap.h %D%/tap.py %D%/peer.py %D%/run.sh %D%/expected/fingerprints %D%/expected/refit \
   %D%/expected/terminal $(SCRIPT_TESTS)
 %C%_ref_petsc_arrow_CPPFLAGS = $(AM_CPPFLAGS) $(PETSC_CFLAGS)
