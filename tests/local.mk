@@ -105,7 +105,7 @@ SCRIPT_TESTS = \
   %D%/test_shards.py %D%/test_shards_input.py %D%/test_merge.py %D%/test_encode_resume.py \
   %D%/test_systems_resume.py %D%/test_grid_faults.py %D%/test_scale_model.py \
   %D%/test_io_files.py %D%/test_harvest.py %D%/test_attribute.py %D%/test_pack.py \
-  %D%/test_harvest_accuracy.py %D%/test_harvest_bits.py \
+  %D%/test_harvest_accuracy.py %D%/test_harvest_bits.py %D%/test_harvest_pipeline.py \
   %D%/test_io_hashes.py \
   %D%/test_slurm.sh %D%/test_install.sh %D%/test_recipes.py
 check_PROGRAMS += $(LONG_TESTS) $(OTHER_TESTS)
