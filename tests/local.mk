@@ -106,6 +106,8 @@ SCRIPT_TESTS = \
   %D%/test_stop.py %D%/test_progress.py \
   %D%/test_systems_resume.py %D%/test_grid_faults.py %D%/test_scale_model.py \
   %D%/test_io_files.py %D%/test_harvest.py %D%/test_attribute.py %D%/test_pack.py \
+  %D%/test_harvest_accuracy.py %D%/test_harvest_bits.py %D%/test_harvest_pipeline.py \
+  %D%/test_harvest_faults.py \
   %D%/test_io_hashes.py \
   %D%/test_slurm.sh %D%/test_install.sh %D%/test_recipes.py
 check_PROGRAMS += $(LONG_TESTS) $(OTHER_TESTS)
@@ -131,7 +133,7 @@ COMPILED_TESTS = $(LONG_TESTS) \
   %D%/test_terminal.py %D%/test_import.py %D%/test_bad_input.py %D%/test_train_run.py \
   %D%/test_json.py %D%/test_export.py %D%/test_mends.py %D%/test_io_inputs.py \
   %D%/test_io_files.py %D%/test_shards_input.py %D%/test_refit_input.py %D%/test_solve_input.py \
-  %D%/test_harvest.py %D%/test_evaluate.py %D%/test_crafted.py %D%/test_pack.py $(OTHER_TESTS)
+  %D%/test_harvest.py %D%/test_harvest_faults.py %D%/test_evaluate.py %D%/test_crafted.py %D%/test_pack.py $(OTHER_TESTS)
 check-compiled:
 	@all=; for test in $(COMPILED_TESTS); do \
 	  case ' $(COMPILED_BY_NONE) ' in *" $$test "*) ;; *) all="$$all $$test" ;; esac; \
@@ -159,7 +161,7 @@ EXTRA_DIST += %D%/attention_data.h %D%/attend_problem.h %D%/variants.h %D%/devic
   %D%/device_coder.h %D%/device_encoder.h %D%/device_dense.h %D%/device_joint.h %D%/device_normal.h \
   %D%/device_triad.h %D%/triad_case.h %D%/train_cases.h \
   %D%/device_steps.h %D%/shard_files.py \
-  %D%/arrow_data.h %D%/arrow_files.py %D%/fit_made.h %D%/jobs.py
+  %D%/arrow_data.h %D%/arrow_files.py %D%/fit_made.h %D%/jobs.py %D%/capture_files.py
 EXTRA_DIST += %D%/tap.h %D%/tap.py %D%/peer.py %D%/run.sh %D%/expected/fingerprints %D%/expected/refit \
   %D%/expected/terminal $(SCRIPT_TESTS)
 %C%_ref_petsc_arrow_CPPFLAGS = $(AM_CPPFLAGS) $(PETSC_CFLAGS)

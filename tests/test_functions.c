@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: exp2, log and tanh of (N.26) are off by less than 2 units in the last place, on a sample
- * of all float32, or with SWEEP=full on all of them. */
+ * Claim: exp2, log and tanh of (N.26) are off by less than 1, 1 and 2 units in the last place, on a
+ * sample of all float32.  `SWEEP=full build/tests/test_functions` looks at all of them. */
 #include "model/functions.h"
 
 #include <math.h>
@@ -24,7 +24,8 @@ static double units_off(float y, double exact)
   return fabs(y - exact) / unit;
 }
 
-static void sweep(const char *name, float (*fast)(float), double (*exact)(double), uint32_t step)
+static void sweep(const char *name, float (*fast)(float), double (*exact)(double), double bound,
+                  uint32_t step)
 {
   double worst = 0;
   float where = 0;
@@ -35,7 +36,7 @@ static void sweep(const char *name, float (*fast)(float), double (*exact)(double
     double off = units_off(fast(x), exact(x));
     if (off > worst) worst = off, where = x;
   }
-  ok(worst < 2, "%s: at most %.4f units, at %a", name, worst, (double)where);
+  ok(worst < bound, "%s: at most %.4f units, at %a", name, worst, (double)where);
 }
 
 static void special_values(void)
@@ -54,9 +55,9 @@ int main(void)
 {
   const char *wanted = getenv("SWEEP");
   uint32_t step = wanted && strcmp(wanted, "full") == 0 ? 1 : SAMPLE_STEP;
-  sweep("exp2", exp2_f32, exp2, step);
-  sweep("log", log_f32, log, step);
-  sweep("tanh", tanh_f32, tanh, step);
+  sweep("exp2", exp2_f32, exp2, 1, step);
+  sweep("log", log_f32, log, 1, step);
+  sweep("tanh", tanh_f32, tanh, 2, step);
   special_values();
   return done_testing();
 }

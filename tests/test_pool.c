@@ -71,6 +71,56 @@ static int begin(struct pool *p, struct pool_sequence *s, const idx *tokens, gid
   return status;
 }
 
+/* Does a pool that nobody uses give its blocks as a new one does? */
+static void as_new_check(struct pool *p)
+{
+  struct pool fresh;
+  struct pool_sequence all = {0};
+  size_t bytes = (size_t)p->blocks * sizeof *p->next;
+  ok(!pool_init(&fresh, p->blocks, p->size), "a new pool");
+  ok(p->free == fresh.free && !pool_check(p) && !memcmp(p->count, fresh.count, bytes),
+     "%d blocks of %d are free, and nobody is counted", p->free, fresh.free);
+  pool_defragment(p);
+  ok(!memcmp(p->next, fresh.next, bytes) && !memcmp(p->previous, fresh.previous, bytes),
+     "in the order of a new pool");
+  ok(!pool_allocate(p, &all, (gidx)(p->blocks - 1) * p->size), "one sequence takes all of it");
+  for (gidx i = 0; i < all.count; i++) ok(all.block[i] == i + 1, "block %lld", (long long)i);
+  pool_truncate(p, &all, 0);
+  pool_sequence_free(&all);
+  pool_free(&fresh);
+}
+
+/* Some share a prefix; they grow, are cut, write to what they share, and leave in another order. */
+static void crowd_check(int shares)
+{
+  enum { CROWD = 64, MOST = 112 };
+  struct pool p;
+  struct pool_sequence s[CROWD] = {{0}};
+  idx tokens[MOST], from;
+  claim_begin("64 sequences in and out leave the pool as new, %s",
+              shares ? "with prefixes that they share" : "each on its own");
+  ok(!pool_init(&p, CROWD * MOST / 16 + 1, 16), "init");
+  for (int round = 0; round < 3; round++) {
+    for (int i = 0; i < CROWD; i++) {
+      gidx n = (37 * i + 11 * round) % (MOST - 15);
+      for (idx j = 0; j < MOST; j++)
+        tokens[j] = shares && j < 16 * (i % 5) ? j : 1000 * (i + 1) + j;
+      ok(!begin(&p, &s[i], tokens, n), "sequence %d of %lld tokens", i, (long long)n);
+      if (s[i].count && i % 3 == 0) ok(!pool_own(&p, &s[i], 0, &from), "a block of its own");
+      ok(!pool_allocate(&p, &s[i], n + 15), "it grows");
+      if (i % 4 == 0) pool_truncate(&p, &s[i], n / 2);
+    }
+    idx shared = 0;
+    for (idx b = 1; b < p.blocks; b++) shared += p.count[b] > 1;
+    ok(!pool_check(&p) && (shares ? shared > 2 : !shared), "%d blocks are shared", shared);
+    for (int i = 0; i < CROWD; i++) pool_truncate(&p, &s[(29 * i + 5) % CROWD], 0);
+    as_new_check(&p);
+  }
+  claim_end();
+  for (int i = 0; i < CROWD; i++) pool_sequence_free(&s[i]);
+  pool_free(&p);
+}
+
 static int refuse(void *self, gidx i, idx block)
 {
   (void)block;
@@ -251,6 +301,7 @@ int main(void)
   counts_check();
   order_check();
   prefixes_check();
+  for (int shares = 0; shares < 2; shares++) crowd_check(shares);
   fuzz_check(NULL, "each content with a hash of its own");
   fuzz_check(same_hash, "all with one hash");
   return done_testing();

@@ -206,13 +206,12 @@ static int result_count(struct attribute *w)
   gidx *longest = w->first; /* which has room for a number of each rank */
   TRY(comm_sum(w->c, sums, LENGTH(sums)));
   TRY(comm_allgather_long(w->c, s->longest, longest));
-  real errors[2] = {s->error, 0}, *all = calloc((size_t)w->c->size, sizeof *all);
-  TRY(comm_agree(w->c, all ? OK : status_fail(ERR_MEMORY, __FILE__, __LINE__, "cannot allocate")));
-  TRY(comm_allgather_real(w->c, errors[0], all));
+  real *all;
+  TRY(comm_agree(w->c, arena_alloc(&w->arena, &all, w->c->size, sizeof *all)));
+  TRY(comm_allgather_real(w->c, s->error, all));
   gidx most = 0;
   for (int q = 0; q < w->c->size; q++)
     most = imax(most, longest[q]), r->error = fmax(r->error, all[q]);
-  free(all);
   r->pairs = w->task->supports->entries;
   r->compared = sums[0], r->beyond = sums[1];
   r->inputs.rows = content_hash((uint64_t)sums[2], w->task->capture->n, w->task->atoms->p, 1);

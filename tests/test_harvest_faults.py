@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Claim: in harvest and attribute a rank that stops ends the job with 76 within the deadline, a
+killed one ends it too; memory that is not there ends it with 71 and the bytes; and no part of a
+result is left."""
+import os
+import re
+import resource
+import signal
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import h5py
+import numpy as np
+
+from capture_files import capture_write, starts
+from jobs import (faulty, job_end, job_ranks, job_start, kill_all, temporaries,
+                  wait_for_temporary)
+from tap import claim, done_testing, later_wins, ok, sagitta, same, skip
+
+N, FEW, H, D, ATOMS, S = 14000, 90, 4, 32, 64, 32
+LARGE = 1 << 20  # queries of a block, or atoms
+COMMANDS, DEADLINE, RANKS, TRIES = ("harvest", "attribute"), 4, 3, 10
+LIMIT = 700 << 20  # of address space, of which an empty rank takes 224 MB
+RANDOM = np.random.default_rng(41)
+
+
+def supports_write(path, n, k=ATOMS):
+    """Codes of another program, without scores: S atoms of each row."""
+    with h5py.File(path, "w") as f:
+        g = f.create_group("supports")
+        g.attrs["shape"] = np.array([n, k], "i8")
+        g["indptr"] = starts([S] * n)
+        g["indices"] = np.argsort(RANDOM.random((n, ATOMS)))[:, :S].astype("i4").ravel()
+        g["data"] = np.ones(n * S, "f4")
+
+
+class Place:
+    """Captures and codes of many rows, which take long, and of few."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        atoms = RANDOM.standard_normal((ATOMS, H * D))
+        with h5py.File(self.at("dictionary.h5"), "w") as f:
+            f["atoms"] = (atoms / np.linalg.norm(atoms, axis=1)[:, None]).astype("f4")
+        for n in (N, FEW):
+            arrays = (RANDOM.standard_normal((n, H, D), "f4").astype("f2") for _ in "qkv")
+            capture_write(self.at(f"capture-{n}.h5"), dict(zip("qkv", arrays)))
+            supports_write(self.at(f"codes-{n}.h5"), n)
+        arrays = (np.ones((N, heads, D), "f2") for heads in (8 * H, 1, 1))
+        capture_write(self.at("capture-long.h5"), dict(zip("qkv", arrays)), causal=0)
+
+    def at(self, name):
+        return os.path.join(self.folder, name)
+
+    def words(self, command, n, *more):
+        codes = ("--supports", self.at(f"codes-{n}.h5"), "--dictionary", self.at("dictionary.h5"))
+        return [command, "--capture", self.at(f"capture-{n}.h5"), "--output", self.out(command),
+                "--threads", 1, "--device", "cpu", "--quiet",
+                *(codes if command == "attribute" else ()), *more]
+
+    def out(self, command):
+        return self.at(f"{command}.h5")
+
+    def left(self, command):
+        """What a job leaves of its result; it is removed."""
+        names = [f for f in os.listdir(self.folder) if f.startswith(f"{command}.h5")]
+        for name in names:
+            os.remove(self.at(name))
+        return names
+
+
+def ended(p, command, number, which):
+    """Three ranks at work, one of which gets a signal: whether they were, code, message, seconds,
+    what is left."""
+    words = p.words(command, N, "--deadline", DEADLINE, "--block", 300)
+    if command == "harvest":  # alone it ends too soon
+        words += ["--capture", p.at("capture-long.h5")]
+    sessions = p.at(f"sessions-{command}")  # two of mpirun at once spoil each other's
+    os.makedirs(sessions, exist_ok=True)
+    job = job_start(*words, ranks=RANKS, OMPI_MCA_orte_tmpdir_base=sessions)
+    at_work = wait_for_temporary(p.folder, f"{command}.h5")
+    time.sleep(0.5)
+    pids, begun = job_ranks(job), time.time()
+    at_work = at_work and len(pids) == RANKS and bool(temporaries(p.folder, f"{command}.h5"))
+    if at_work:
+        os.kill(pids[which], number)
+    code, text = job_end(job, 40)
+    kill_all(pids)
+    return at_work, code, text, time.time() - begun, p.left(command)
+
+
+def all_ended(p, number):
+    """Both commands at once, of which ranks 0 and 1 get a signal in turn."""
+    with ThreadPoolExecutor(len(COMMANDS)) as pool:
+        for which in (0, 1):
+            done = pool.map(lambda command: ended(p, command, number, which), COMMANDS)
+            for command, (at_work, code, text, spent, left) in zip(COMMANDS, done):
+                what = f"{command}, rank {which}: exit {code} after {spent:.1f} s {text[-300:]}"
+                ok(at_work and spent < DEADLINE + 5, what)
+                ok(is_unfinished(left), f"{what} {left}")
+                yield code, text, what
+
+
+def is_unfinished(left):
+    """A temporary file may stay, where rank 0, which writes it, stops or is killed, and where
+    mpirun kills it as soon as another rank has ended (doc/reliability.md)."""
+    return len(left) <= 1 and all(name.endswith(".tmp") for name in left)
+
+
+@claim("a rank that stops ends the job with 76 within the deadline, and is named")
+def stopped_check(p):
+    for code, text, what in all_ended(p, signal.SIGSTOP):
+        ok(code == 76 and "a sign of life of rank" in text, what)
+
+
+@claim("a rank that is killed ends the job, and nothing is published")
+def killed_check(p):
+    for code, _, what in all_ended(p, signal.SIGKILL):
+        ok(code not in (0, None), what)
+
+
+@claim("an allocation that fails ends the job with 71, most with its size, and leaves nothing")
+def allocations_check(p):
+    for command in COMMANDS:
+        words = p.words(command, FEW)
+        calls = faulty("own-memory:1000000000", *words, count=True)
+        os.rename(p.out(command), p.at("whole.h5"))
+        sizes = 0
+        for i in range(TRIES):
+            n = 1 + i * (calls - 1) // (TRIES - 1)
+            code, text = faulty(f"own-memory:{n}", *words)
+            if code == 0:  # what does without
+                same(p.at("whole.h5"), p.out(command), f"{command}, call {n} of {calls}")
+                p.left(command)
+                continue
+            left, sizes = p.left(command), sizes + bool(re.search(r"cannot allocate \d+ ", text))
+            ok(code == 71 and "alloca" in text and not left,
+               f"{command}, call {n} of {calls}: exit {code} {text[-300:]} {left}")
+        ok(sizes > TRIES // 2, f"{command}: {sizes} sizes are named, of {calls} calls")
+
+
+def limited(*words, ranks):
+    """A run with little address space for each process, of which arenas of threads take none."""
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    os.environ["MALLOC_ARENA_MAX"] = "1"
+    resource.setrlimit(resource.RLIMIT_AS, (LIMIT, before[1]))
+    try:
+        return sagitta(*words, ranks=ranks)
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
+        del os.environ["MALLOC_ARENA_MAX"]
+
+
+@claim("what does not fit in memory ends the job with 71 and the bytes, on every rank")
+def memory_check(p):
+    """Arrays that are holes: queries of a block, atoms."""
+    with h5py.File(p.at(f"capture-{LARGE}.h5"), "w") as f:
+        for name in "qkv":
+            f.create_dataset(name, (LARGE, H, D), "f2", chunks=(1024, H, D))
+        f.attrs["causal"] = 1
+    with h5py.File(p.at("large.h5"), "w") as f:
+        f.create_dataset("atoms", (LARGE, H * D), "f4", chunks=(64, H * D))
+    supports_write(p.at("codes-large.h5"), FEW, LARGE)
+    for ranks in (0, 2):
+        done = limited(*p.words("harvest", LARGE, "--block", LARGE), ranks=ranks)
+        left = p.left("harvest")
+        ok(done.returncode == 71 and re.search(r"cannot allocate \d{9,} bytes", done.stderr) and
+           not left, f"harvest, {ranks} ranks: {done.returncode} {done.stderr[-300:]} {left}")
+        words = later_wins(*p.words("attribute", FEW), "--dictionary", p.at("large.h5"),
+                           "--supports", p.at("codes-large.h5"))
+        done = limited(*words, ranks=ranks)
+        left = p.left("attribute")
+        needed = f"{LARGE * H * D * 4} bytes are needed for the {LARGE} atoms"
+        ok(done.returncode == 71 and needed in done.stderr and "are present" in done.stderr and
+           not left, f"attribute, {ranks} ranks: {done.returncode} {done.stderr[-300:]} {left}")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        p = Place(folder)
+        stopped_check(p)
+        killed_check(p)
+        if os.environ.get("SANITIZED"):
+            skip("the sanitizers come first among what is preloaded, and reserve address space")
+        else:
+            allocations_check(p)
+            memory_check(p)
+    done_testing()
+
+
+main()
