@@ -204,6 +204,22 @@ def types_check(at):
         same(f"{at}/short.h5", f"{at}/wide.h5", name)
 
 
+@claim("before what queries see, a sequence may have one block again and again")
+def window_check(at):
+    first = np.array([max(n - 1, 0) for _, n in SEQUENCES])
+    starts = np.arange(len(SEQUENCES) + 1)
+    last = dict(q=Q[:len(SEQUENCES)], q_start=starts, window=40)  # a query at each last position
+    pool = pool_make(16)
+    need(harvest(capture(f"{at}/p.h5", **last, pool=pool), f"{at}/p-rows.h5"), "its own blocks")
+    table = pool["table"].copy()
+    for s, position in enumerate(first):
+        table[s, :max(position - 39, 0) // 16] = table[s, 0]
+    ok(np.any(table != pool["table"]), "blocks are there again")
+    path = capture(f"{at}/s.h5", **last, pool={**pool, "table": table})
+    need(harvest(path, f"{at}/s-rows.h5"), "one block for what no query sees")
+    same(f"{at}/p-rows.h5", f"{at}/s-rows.h5", "rows")
+
+
 @claim("numbers of a capture may be integers, truth values and whole floats")
 def numbers_check(at):
     facts = dict(window=70, scale=1.0, softcap=30.0)
@@ -345,6 +361,7 @@ def main():
         pools_check(at)
         types_check(at)
         numbers_check(at)
+        window_check(at)
         rows_check(at)
         gpu_check(at)
         refused_check(at)

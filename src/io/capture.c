@@ -119,16 +119,27 @@ static int positions_find(struct capture_input *c)
   return OK;
 }
 
-/* The blocks of a sequence are in the pool, and cover its length; none of them is there twice.
- * owner[blocks]: one more than the entry of the whole table that had the block last. */
+/* The first position of a sequence that any of its queries sees. */
+static gidx seen_from(const struct capture_input *c, gidx sequence)
+{
+  gidx queries = c->start[sequence + 1] - c->start[sequence], from, end;
+  attention_seen(&c->source.attention, c->length[sequence] - queries, c->length[sequence], &from,
+                 &end);
+  return from;
+}
+
+/* The blocks of a sequence are in the pool, and cover its length; none that its queries see is there
+ * twice, but before these servers may have one block for all.  owner[blocks]: one more than the
+ * entry of the whole table that had the block last. */
 static int table_check(const struct capture_input *c, gidx sequence, gidx blocks, gidx *owner)
 {
-  gidx length = c->length[sequence], needed = ceil_div(imax(length, 0), c->block);
+  gidx length = c->length[sequence], needed = ceil_div(imax(length, 0), c->block), seen;
   long long s = sequence;
   CHECK(length >= 0 && needed <= c->width, ERR_INPUT,
         "'/kv/length' of '%s' is %lld for sequence %lld, and '/kv/table' has %lld blocks of %d for "
         "it",
         c->path, (long long)length, s, (long long)c->width, c->block);
+  seen = seen_from(c, sequence) / c->block;
   for (gidx i = 0; i < c->width; i++) {
     gidx at = sequence * c->width + i;
     idx entry = c->table[at];
@@ -136,12 +147,12 @@ static int table_check(const struct capture_input *c, gidx sequence, gidx blocks
       CHECK(entry >= 0 && entry < blocks, ERR_INPUT,
             "entry (%lld, %lld) of '/kv/table' of '%s' is %d, and the pool has blocks 0 .. %lld", s,
             (long long)i, c->path, entry, (long long)blocks - 1);
-      CHECK(owner[entry] <= sequence * c->width, ERR_INPUT,
+      CHECK(i < seen || owner[entry] <= sequence * c->width, ERR_INPUT,
             "entries (%lld, %lld) and (%lld, %lld) of '/kv/table' of '%s' are both %d: a sequence "
             "has a block once",
             s, (long long)(owner[entry] - 1 - sequence * c->width), s, (long long)i, c->path,
             entry);
-      owner[entry] = at + 1;
+      if (i >= seen) owner[entry] = at + 1;
     } else
       CHECK(entry == -1, ERR_INPUT,
             "entry (%lld, %lld) of '/kv/table' of '%s' is %d, but the sequence ends before it: "
@@ -371,10 +382,10 @@ static int objects_open(struct capture_input *c)
   TRY(floats_open(c, "/q", 3, "(queries, heads, D)", &c->q));
   TRY(is_pool ? pool_open(c) : plain_open(c));
   TRY(shapes_check(c));
+  TRY(attributes_read(c));
   TRY(queries_find(c));
   TRY(is_pool ? table_read(c) : positions_find(c));
   TRY(tokens_open(c));
-  TRY(attributes_read(c));
   c->source.positions = is_pool ? pool_read : plain_read;
   cells_describe(c, is_pool);
   return OK;
