@@ -128,9 +128,9 @@ static gidx seen_from(const struct capture_input *c, gidx sequence)
   return from;
 }
 
-/* The blocks of a sequence are in the pool, and cover its length; none that its queries see is there
- * twice, but before these servers may have one block for all.  owner[blocks]: one more than the
- * entry of the whole table that had the block last. */
+/* The blocks of a sequence are in the pool, and cover its length; none that its queries see is
+ * there twice, but before these servers may have one block for all.  owner[blocks]: one more than
+ * the entry of the whole table that had the block last. */
 static int table_check(const struct capture_input *c, gidx sequence, gidx blocks, gidx *owner)
 {
   gidx length = c->length[sequence], needed = ceil_div(imax(length, 0), c->block), seen;
