@@ -461,7 +461,9 @@ def check_report(p):
     ok(all(len(e) == 5 for rows in data_in(codes)["rows"] for e in rows), "no sources")
     fails_report(report(codes, "--capture", path), "no '")
     found = Result(p.attribute(path, codes, "codes/attribution.h5", "--top", 7))
+    need(sagitta("pack", "--capture", path, "--output", p.at("packed")), "pack")
     for words, has in (((), 1), (("--attribution", codes, "--capture", path), 1),
+                       (("--capture", p.at("packed")), 1),
                        (("--capture", capture(p.at("mute.h5"))), 0)):
         need(report(codes, *words), f"report {words}")
         data = data_in(codes)

@@ -88,6 +88,20 @@ def check_stopped(p):
     done = p.train("stop", "--resume")
     need(done, "nothing is left to do")
     ok("is complete" in done.stderr, done.stderr[-300:])
+    rows = np.load(p.at("rows.npy"))
+    rows[2000, 5] += 1
+    np.save(p.at("other.npy"), rows)
+    for ranks in 0, 2:
+        fails(p.train("stop", "--resume", "--rows", p.at("other.npy"), ranks=ranks), 65,
+              ["is complete", "made of other rows"], "complete, of other rows")
+    fails(p.train("stop", "--resume", "--holdout", p.at("other.npy")), 65, ["judged by other rows"],
+          "complete, judged by others")
+    fails(p.train("stop", "--resume", "--seed", 3), 65, ["seed=0", "seed=3"], "another seed")
+    words = p.words("share", "--holdout-share", 0.2)
+    at = words.index("--holdout")
+    del words[at:at + 2]
+    need(sagitta(*words), "with --holdout-share")
+    need(sagitta(*words, "--resume", ranks=2), "with --holdout-share, complete")
     need(p.train("anew", "--resume"), "nothing to go on from")
     same(p.result("one"), p.result("anew"), "begun anew")
 

@@ -12,6 +12,7 @@
 #include "base/stop.h"
 #include "cli/agreement.h"
 #include "cli/command.h"
+#include "cli/content.h"
 #include "cli/report.h"
 #include "cli/run_page.h"
 #include "cli/threads.h"
@@ -89,7 +90,7 @@ static const struct option_row speed_rows[] = {
     CPU_VARIANT_OPTION(AT(cpu_variant), "instruction set of the CPU's loops"),
     KERNELS_OPTION(AT(kernels)),
     RESUME_OPTION(AT(resume)),
-    MAX_SECONDS_OPTION(AT(max_seconds), "a step"),
+    MAX_SECONDS_OPTION(AT(max_seconds), "16 steps"),
 };
 
 static const struct option_table tables[] = {
@@ -397,6 +398,42 @@ static void job_free(struct train_job *j)
   free(j);
 }
 
+/* Was it made of the same rows?  Its options were compared when it was found. */
+static int complete_rows_check(const struct train_files *f, const struct row_source *fitted,
+                               const struct row_source *held, const uint64_t terms[2])
+{
+  uint64_t rows = content_hash(terms[0], fitted->n, fitted->p, 1);
+  uint64_t unseen = held->n ? content_hash(terms[1], held->n, held->p, 1) : 0;
+  CHECK(f->start.rows_hash == rows, ERR_INPUT,
+        "'%s' is complete, and was made of other rows than those of '%s': rows_hash %016llx, not "
+        "%016llx",
+        f->dictionary.shown, fitted->name, (unsigned long long)f->start.rows_hash,
+        (unsigned long long)rows);
+  CHECK(f->start.held_hash == unseen, ERR_INPUT,
+        "'%s' is complete, and was judged by other rows than these: rows_hash %016llx, not "
+        "%016llx",
+        f->dictionary.shown, (unsigned long long)f->start.held_hash, (unsigned long long)unseen);
+  return OK;
+}
+
+/* What is there is complete: nothing is left to do, if it is of this job. */
+static int complete_end(struct train_job *j)
+{
+  struct comm *c = &j->run->comm;
+  struct row_split split = {0};
+  struct row_source fitted, held;
+  uint64_t terms[2] = {0};
+  TRY(comm_agree(c, train_rows_split(&j->task, &split, &fitted, &held)));
+  TRY(rows_content(c, &fitted, &terms[0]));
+  if (held.n) TRY(rows_content(c, &held, &terms[1]));
+  TRY(comm_agree(c, c->rank ? OK : complete_rows_check(&j->files, &fitted, &held, terms)));
+  split_free(&split);
+  TRY(inputs_confirm(c));
+  if (c->rank == 0)
+    log_info("resume  '%s' is complete: nothing is left to do", j->files.dictionary.shown);
+  return OK;
+}
+
 static int train_command(struct run *run, const void *options, const char **arguments)
 {
   struct train_job *j;
@@ -409,8 +446,7 @@ static int train_command(struct run *run, const void *options, const char **argu
   TRY(comm_agree(&run->comm, train_task_check(&j->task)));
   TRY(places_open(j));
   if (j->files.is_complete) {
-    if (run->comm.rank == 0)
-      log_info("resume  '%s' is complete: nothing is left to do", j->files.dictionary.shown);
+    TRY(complete_end(j));
     job_free(j);
     return OK;
   }

@@ -120,7 +120,7 @@ enum { GENERAL_ROWS = 4, OUTPUT_ROWS = 2, COMPUTE_ROWS = 8 };
 
 /* What a command that can stop says of signals in its --help. */
 #define STOP_SIGNALS                                                                               \
-  "SIGUSR1 or SIGUSR2 at any time, to mpirun or to the program, SIGTERM or the first SIGINT to "   \
+  "SIGUSR1 or SIGUSR2 once it runs, to mpirun or to the program, SIGTERM or the first SIGINT to "  \
   "the program (mpirun itself kills the job at these, and so at Ctrl-C)"
 
 /* The row of --cpu-variant, whose value is at an offset. */

@@ -126,6 +126,8 @@ int train_files_open(struct train_files *f, struct run *run, const struct output
   TRY(comm_broadcast(c, &found, 1, sizeof found));
   f->is_complete = found.is_complete;
   f->has_start = found.there;
+  f->start.rows_hash = found.record.rows.rows;
+  f->start.held_hash = found.record.held.rows;
   return found.there ? start_read(f, c, &found, lines) : OK;
 }
 

@@ -43,8 +43,8 @@ struct train {
   struct arena arena;
 };
 
-static int rows_split(const struct train_task *t, struct row_split *split,
-                      struct row_source *fitted, struct row_source *held)
+int train_rows_split(const struct train_task *t, struct row_split *split, struct row_source *fitted,
+                     struct row_source *held)
 {
   const char *name = t->rows->name;
   CHECK(t->rows->n > 0, ERR_INPUT, "'%s' has no rows", name);
@@ -66,7 +66,7 @@ int train_task_check(const struct train_task *t)
   struct row_split split = {0};
   struct row_source fitted, held;
   if (t->atoms) TRY(columns_check(t->rows, t->atoms));
-  TRY(rows_split(t, &split, &fitted, &held));
+  TRY(train_rows_split(t, &split, &fitted, &held));
   split_free(&split);
   return OK;
 }
@@ -75,7 +75,7 @@ int train_task_check(const struct train_task *t)
 static int sizes_find(struct train *j)
 {
   const struct train_task *t = j->task;
-  TRY(rows_split(t, &j->split, &j->fitted, &j->held));
+  TRY(train_rows_split(t, &j->split, &j->fitted, &j->held));
   j->steps_each = ceil_div(j->fitted.n, t->batch);
   j->steps = t->steps ? t->steps : t->epochs * j->steps_each;
   j->every = t->every ? t->every : j->steps_each;

@@ -16,6 +16,7 @@
 #include "model/dictionary.h"
 #include "model/precision.h"
 #include "model/rows.h"
+#include "model/split.h"
 #include "model/train.h"
 
 enum { TRAIN_HELD_MOST = 65536 }; /* rows, about, that are held out at most */
@@ -93,6 +94,11 @@ struct train_result {
   char device[280];
   struct phase phases[TRAIN_PHASES];
 };
+
+/* *fitted, *held <- the rows that are learned from, and those that judge; they read from the split.
+ * ERR_INPUT: there are too few. */
+int train_rows_split(const struct train_task *task, struct row_split *split,
+                     struct row_source *fitted, struct row_source *held);
 
 /* What the shapes say before anything of their size is allocated.  Not collective.  ERR_INPUT. */
 int train_task_check(const struct train_task *task);
