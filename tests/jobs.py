@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import subprocess
+import tempfile
 import time
 
 from tap import SAGITTA, later_wins
@@ -19,7 +20,11 @@ def environment(**more):
 
 def job_start(*words, ranks=0, **more):
     """A job in the background: mpirun's process, with ranks = 0 the program's own; more: for its
-    environment."""
+    environment.  Its sessions of Open MPI are in a folder of their own, where no other job that
+    begins or ends meanwhile is in its way."""
+    base = os.environ.get("OMPI_MCA_orte_tmpdir_base")
+    if ranks and base:
+        more["OMPI_MCA_orte_tmpdir_base"] = tempfile.mkdtemp(dir=base)
     launch = [*os.environ.get("MPIEXEC", "mpirun").split(), "--oversubscribe", "--bind-to", "none",
               "-n", str(ranks)] if ranks else []
     return subprocess.Popen([*launch, SAGITTA, *later_wins(*words)], env=environment(**more),

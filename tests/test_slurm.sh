@@ -48,6 +48,12 @@ configure()
   mkdir "$home/state" "$home/s1" "$home/s2"
   (umask 077 && head -c 1024 /dev/urandom > "$home/munge.key")
   echo 'CgroupPlugin=cgroup/v1' > "$home/cgroup.conf" # else slurmd wants a cgroup file system
+  # Jobs that begin and end together are in each other's way in one folder of Open MPI's sessions.
+  cat > "$home/prolog" << END
+#!/bin/sh
+echo "export OMPI_MCA_orte_tmpdir_base=$home/mpi-\$SLURM_JOB_ID"
+END
+  chmod +x "$home/prolog"
   cat > "$home/slurm.conf" << END
 ClusterName=test
 SlurmctldHost=$host(127.0.0.1)
@@ -62,6 +68,7 @@ SlurmctldPidFile=$home/slurmctld.pid
 SlurmdPidFile=$home/slurmd-%n.pid
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
+TaskProlog=$home/prolog
 JobAcctGatherType=jobacct_gather/none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
