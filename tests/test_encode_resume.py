@@ -139,6 +139,12 @@ def check_complete(folder):
     left_alone("another encoder", f"{folder}/complete-own/supports.h5",
                ["encode", *later_wins(*own, "--encoder", f"{folder}/own4"), "--output",
                 f"{folder}/complete-own"], 65, ["codes of another encoder"])
+    refit = f"{folder}/refit"
+    need(sagitta("refit", "--rows", f"{folder}/rows.npy", "--dictionary", f"{folder}/d0",
+                 "--supports", to[1], "--sweeps", 1, "--output", refit), "refit")
+    left_alone("refit", f"{refit}/supports.h5",
+               ["encode", *later_wins(*words_of(folder, rounds=2), "--dictionary", refit),
+                "--output", refit], 73, ["is no part", "--force"])
     left_alone("range", path, ["encode", *jobs["range"][1], "--output", path], 73, ["or others"])
     need(sagitta("encode", *words_of(folder, rounds=2), "--resume", "--json", *to), "--json")
     need(sagitta("encode", *words_of(folder), "--resume", "--force", *to), "with --force too", 65)
@@ -197,7 +203,7 @@ def check_moments(folder):
             job = job_start("encode", *words, "--resume", "--block", 512, "--output", out,
                             "--grid", grid, ranks=ranks)
             wait_for_temporary(out, "supports.h5")
-            time.sleep(random.random() * 0.2)
+            time.sleep(random.random() * 0.1)
             if job.poll() is None and runs < 6:
                 for pid in (job_ranks(job) if ranks else [job.pid])[:1]:
                     try:
