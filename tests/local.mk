@@ -8,6 +8,7 @@ OTHER_TESTS = \
   %D%/test_base_block_tree \
   %D%/test_base_memory \
   %D%/test_base_order \
+  %D%/test_base_progress \
   %D%/test_coder \
   %D%/test_comm_counts \
   %D%/test_comm_gpu \
@@ -211,7 +212,8 @@ PY_LOG_DRIVER = $(LOG_DRIVER)
 FAST_TESTS = \
   scripts/check_floors.sh scripts/check_format.sh scripts/check_tree.sh scripts/check_names.py \
   %D%/test_arrow_reference %D%/test_artifact %D%/test_base_block_tree %D%/test_base_memory \
-  %D%/test_base_order %D%/test_device_codes %D%/test_device_joint %D%/test_device_ops \
+  %D%/test_base_order %D%/test_base_progress %D%/test_device_codes %D%/test_device_joint \
+  %D%/test_device_ops \
   %D%/test_device_refit %D%/test_dictionary %D%/test_encode_reference %D%/test_io_blocks \
   %D%/test_io_layouts %D%/test_io_outputs %D%/test_joint_dense %D%/test_det_pair \
   %D%/test_refit_reference %D%/test_screen %D%/test_screen_loops %D%/test_shard \

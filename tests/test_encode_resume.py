@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: encode and route that are stopped, by a signal, a file or a limit of time, end with 75 and
 leave a part; resumed on any number of ranks they give the bytes of a run that was never stopped;
-what was begun otherwise is not gone on with."""
+what was begun otherwise is not gone on with, and what is complete is left as it is."""
 import os
 import random
 import shutil
@@ -13,7 +13,7 @@ import h5py
 import numpy as np
 
 from jobs import job_end, job_ranks, job_start, wait_for_temporary
-from tap import claim, done_testing, fails, need, ok, sagitta, same
+from tap import claim, done_testing, fails, later_wins, need, ok, sagitta, same
 
 BLOCK = 4096
 N, P = 6 * BLOCK + 321, 16
@@ -29,6 +29,9 @@ def inputs_make(folder):
     np.save(f"{folder}/rows.npy", values)
     values[N // 64 * 9, 1] += 1
     np.save(f"{folder}/changed.npy", values)
+    values[N // 64 * 9, 1] -= 1
+    values[2 * BLOCK + 7, 1] += 1
+    np.save(f"{folder}/other.npy", values)
     for seed in (0, 1):
         need(sagitta("seed", "--rows", f"{folder}/rows.npy", "--atoms", 64, "--seed", seed,
                      "--output", f"{folder}/d{seed}"), "seed")
@@ -80,9 +83,76 @@ def check_limit(folder):
     need(sagitta("encode", *words, "--max-seconds", 1000, "--resume", "--output", out), "resumed")
     need(sagitta("encode", *words, "--output", f"{folder}/plain.h5"), "plain")
     same(f"{folder}/plain.h5", out, "resumed")
-    fails(sagitta("encode", *words, "--resume", "--output", out), 73, ["is no part", "--force"],
-          "a whole is not gone on with")
+    fails(sagitta("encode", *words, "--output", out), 73, ["--force"], "a whole is not replaced")
     need(sagitta("encode", *words, "--force", "--output", out), "it is replaced with --force alone")
+
+
+def left_alone(name, path, words, code, said, ranks=0):
+    """A run with --resume where a result is complete: it says this, and changes nothing there."""
+    folder = os.path.dirname(path)
+    before = {f: (os.stat(f"{folder}/{f}").st_mtime_ns, os.stat(f"{folder}/{f}").st_size)
+              for f in os.listdir(folder) if not f.endswith(".lock")}
+    fails(sagitta(*words, "--resume", ranks=ranks), code, said, name)
+    after = {f: (os.stat(f"{folder}/{f}").st_mtime_ns, os.stat(f"{folder}/{f}").st_size)
+             for f in os.listdir(folder) if not f.endswith(".lock")}
+    ok(before == after, f"{name}: {before} {after}")
+
+
+@claim("a complete result of the same job is left as it is, with 0; of another job it is refused")
+def check_complete(folder):
+    for steps in (3, 4):
+        need(sagitta("train", "--rows", f"{folder}/rows.npy", "--fixed-dictionary", f"{folder}/d0",
+                     "--uncentered", "--top-s", 3, "--steps", steps, "--output",
+                     f"{folder}/own{steps}"), "train")
+    own = ["--rows", f"{folder}/rows.npy", "--encoder", f"{folder}/own3"]
+    jobs = {"encode": ("encode", words_of(folder, rounds=2)), "route": ("route", words_of(folder)),
+            "center": ("encode", [*words_of(folder), "--center"]), "own": ("encode", own),
+            "first": ("encode", [*words_of(folder), "--row-range", f"0:{2 * BLOCK}"]),
+            "range": ("encode", [*words_of(folder), "--row-range", f"{BLOCK}:{5 * BLOCK}"])}
+    changes = {"other rows": {"rows": f"{folder}/changed.npy"}, "--top-s": {"top-s": 3},
+               "another dictionary": {"dictionary": f"{folder}/d1"}, "--codes": {
+                   "codes": "nonnegative"}, "--rounds": {"rounds": 3},
+               "--cosine-limit": {"cosine-limit": 5}}
+    for name, (command, words) in jobs.items():
+        out = f"{folder}/complete-{name}"
+        need(sagitta(command, *words, "--output", out), name)
+        path = next(f"{out}/{f}" for f in os.listdir(out) if f.endswith(".h5"))
+        to = ["--output", out]
+        for ranks in 0, 3:
+            left_alone(name, path, [command, *words, "--block", 900, *to], 0,
+                       ["is complete: nothing is left to do"], ranks)
+        if name == "range":  # a row that no sample has
+            changes["other rows"] = {"rows": f"{folder}/other.npy"}
+        for said, change in changes.items() if name in ("encode", "route", "range") else ():
+            if name == "range" and said == "--cosine-limit":  # an option that parts record
+                continue
+            given = [w for key, value in change.items() for w in (f"--{key}", value)]
+            if command == "encode" or said != "--rounds":
+                left_alone(f"{name}: {said}", path, [command, *later_wins(*words, *given), *to],
+                           65, ["is complete, and of another job", said, "--force"])
+    to = ["--output", f"{folder}/complete-encode"]
+    path = f"{to[1]}/supports.h5"
+    for said, words in (("--rho", ["encode", *words_of(folder, rounds=2, rho=1)]),
+                        ("another mean", ["encode", *words_of(folder, rounds=2), "--center"]),
+                        ("codes, or none", ["route", *words_of(folder)])):
+        left_alone(said, path, [*words, *to], 65, ["of another job", said])
+    left_alone("another encoder", f"{folder}/complete-own/supports.h5",
+               ["encode", *later_wins(*own, "--encoder", f"{folder}/own4"), "--output",
+                f"{folder}/complete-own"], 65, ["codes of another encoder"])
+    refit = f"{folder}/refit"
+    need(sagitta("refit", "--rows", f"{folder}/rows.npy", "--dictionary", f"{folder}/d0",
+                 "--supports", to[1], "--sweeps", 1, "--output", refit), "refit")
+    left_alone("refit", f"{refit}/supports.h5",
+               ["encode", *later_wins(*words_of(folder, rounds=2), "--dictionary", refit),
+                "--output", refit], 73, ["is no part", "--force"])
+    left_alone("range", path, ["encode", *jobs["range"][1], "--output", path], 73, ["or others"])
+    need(sagitta("encode", *words_of(folder, rounds=2), "--resume", "--json", *to), "--json")
+    need(sagitta("encode", *words_of(folder), "--resume", "--force", *to), "with --force too", 65)
+    with open(path, "r+b") as f:
+        f.seek(os.path.getsize(path) // 2)
+        f.write(b"damaged")
+    left_alone("damaged", path, ["encode", *words_of(folder, rounds=2), *to], 73,
+               ["cannot go on with"])
 
 
 @claim("what was begun otherwise is not gone on with")
@@ -133,7 +203,7 @@ def check_moments(folder):
             job = job_start("encode", *words, "--resume", "--block", 512, "--output", out,
                             "--grid", grid, ranks=ranks)
             wait_for_temporary(out, "supports.h5")
-            time.sleep(random.random() * 0.2)
+            time.sleep(random.random() * 0.1)
             if job.poll() is None and runs < 6:
                 for pid in (job_ranks(job) if ranks else [job.pid])[:1]:
                     try:
@@ -153,7 +223,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         with claim("inputs are made"):
             inputs_make(folder)
-        for check in (check_steps, check_limit, check_refused, check_moments):
+        for check in (check_steps, check_limit, check_complete, check_refused, check_moments):
             check(folder)
     done_testing()
 

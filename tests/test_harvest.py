@@ -242,6 +242,8 @@ def rows_check(at):
     for ranks in (0, 2):
         need(sagitta("encode", *own, *encode, f"{at}/run{ranks}", ranks=ranks), "encode --capture")
         same(f"{at}/run/supports.h5", f"{at}/run{ranks}/supports.h5", f"encode, {ranks} ranks")
+        fails(sagitta("encode", *own, *encode, f"{at}/run", "--resume", ranks=ranks), 0,
+              ["is complete: nothing is left to do"], "encode --capture, complete")
     for name in ("dictionary.h5", "supports.h5"):
         same(f"{at}/fit/{name}", f"{at}/own/{name}", f"fit, {name}")
     fails(sagitta("encode", *rows, *own, *encode, f"{at}/no"), 2, ["--rows", "--capture"], "both")

@@ -62,7 +62,8 @@ class Data:
 
 def hashes(path, group="inputs"):
     with h5py.File(path) as f:
-        return {name[:-5]: int(v) for name, v in f[group].attrs.items()} if group in f else {}
+        found = f[group].attrs.items() if group in f else ()
+        return {name.removesuffix("_hash"): int(v) for name, v in found}
 
 
 def same(a, b):
@@ -110,7 +111,9 @@ def check_results(d):
     ok(sorted(begun) == ["classes", "codes", "dictionary", "rows", "supports"], f"refit: {begun}")
     inputs = {name: begun[name] for name in ("codes", "dictionary", "rows", "supports")}
     for name in ("systems", "terminal", "solutions"):
-        ok(hashes(d.at(name + ".h5")) == inputs, name)
+        found = hashes(d.at(name + ".h5"))
+        has_mark = found.pop("mark", None) is not None  # by which --resume knows a whole
+        ok(found == inputs and has_mark == (name != "terminal"), f"{name}: {found} {has_mark}")
     ok(hashes(d.at("classes.h5")) == {"supports": begun["supports"]}, "classes")
     pair = [hashes(os.path.join(out, name), "contents") for name in FILES]
     of = hashes(os.path.join(out, "supports.h5"))

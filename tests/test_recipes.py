@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: the recipes for Spack, EasyBuild, Docker and Apptainer are sound, by the linter of each
-where it is installed, and name what is there."""
+"""Claim: job.sbatch resumes what can be resumed; the recipes for Spack, EasyBuild, Docker and
+Apptainer are sound, by the linter of each where it is installed, and name what is there."""
 import ast
 import glob
 import os
@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 
-from tap import SOURCE, claim, done_testing, ok, skip
+from tap import SOURCE, claim, done_testing, ok, sagitta, skip
 
 HERE = os.path.join(SOURCE, "scripts", "packaging")
 VERSION = re.search(r"AC_INIT\(\[[^]]*\], *\[([^]]*)\]",
@@ -43,6 +43,17 @@ def shell_check(name, lines):
     """Is it a script that a shell reads?"""
     done = subprocess.run(["sh", "-n"], input=lines, capture_output=True, text=True)
     ok(done.returncode == 0, f"{name}: {done.stderr}")
+
+
+@claim("job.sbatch gives --resume to the commands that take it")
+def check_slurm():
+    with open(os.path.join(SOURCE, "scripts", "slurm", "job.sbatch"), encoding="utf-8") as f:
+        text = f.read()
+    known = re.findall(r"^  (\w+) +\S", sagitta("--help").stdout, re.M)
+    takes = {name for name in known if
+             re.search(r"^ +--resume ", sagitta(name, "--help").stdout, re.M)}
+    given = set(re.search(r"^  ([a-z| ]+)\) options=\(--resume", text, re.M)[1].split(" | "))
+    ok(given == takes and "fit" in takes, f"{sorted(given)}, not {sorted(takes)} of {known}")
 
 
 @claim("Spack's package")
@@ -100,6 +111,7 @@ def check_apptainer():
 
 
 if __name__ == "__main__":
+    check_slurm()
     check_spack()
     check_easybuild()
     check_docker()

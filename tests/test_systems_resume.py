@@ -119,7 +119,7 @@ def check_steps(folder):
            f"{command}: the log counts all: {counted(done)}, not {counted(plain)}")
 
 
-@claim("--max-seconds stops; --resume without an earlier run begins; a whole is not gone on with")
+@claim("--max-seconds stops; --resume without an earlier run begins; a whole is left as it is")
 def check_limit(folder):
     for command, name in COMMANDS.items():
         words, out = words_of(folder, command), f"{folder}/limit-{command}"
@@ -130,8 +130,11 @@ def check_limit(folder):
         need(sagitta(command, *words, "--max-seconds", 1000, "--resume", "--output", out),
              "resumed")
         same(f"{folder}/{command}.h5", f"{out}/{name}", "resumed")
-        fails(sagitta(command, *words, "--resume", "--output", out), 73,
-              ["not what a run that was stopped left", "--force"], "a whole is not gone on with")
+        made = os.stat(f"{out}/{name}")
+        for ranks in 0, 2:
+            fails(sagitta(command, *words, "--resume", "--output", out, ranks=ranks), 0,
+                  ["is complete: nothing is left to do"], "a whole is left as it is")
+        ok(os.stat(f"{out}/{name}") == made, "it is not written again")
         fails(sagitta(command, *words, "--output", out), 73, ["--force"], "nor replaced")
         need(sagitta(command, *words, "--force", "--output", out), "it is, with --force alone")
 
@@ -144,12 +147,22 @@ def check_changes(folder, command, changes):
     need(sagitta(command, *words_of(folder, command), *BATCH[command], "--output", out), "stopped",
          75)
     shutil.copy(result, kept)
+    whole = f"{folder}/{command}.h5"  # that check_steps made
     for change, words in changes:
         for ranks in (0, 2):
             done = sagitta(command, *words_of(folder, command, **change), "--resume", "--output",
                            out, ranks=ranks)
             fails(done, 65, [*words, "begun otherwise"], f"{command}: {change}")
+        done = sagitta(command, *words_of(folder, command, **change), "--resume", "--output", whole)
+        fails(done, 65, [*words, "is complete, and of another job"], f"{command}: {change}")
     same(kept, result, "nothing of it has changed")
+    shutil.copy(whole, f"{folder}/unmarked.h5")
+    with h5py.File(f"{folder}/unmarked.h5", "r+") as f:
+        del f["inputs"].attrs["mark"]
+    done = sagitta(command, *words_of(folder, command), "--resume", "--output",
+                   f"{folder}/unmarked.h5")
+    fails(done, 73, ["does not say what it was made from"], "without a mark")
+    os.remove(f"{folder}/unmarked.h5")
     with open(result, "r+b") as f:
         f.truncate(5000)
     fails(sagitta(command, *words_of(folder, command), "--resume", "--output", out), 73,
@@ -180,6 +193,23 @@ def check_refused(folder):
     need(sagitta("solve", *words, *BATCH["solve"], "--output", out), "stopped", 75)
     fails(sagitta("solve", *words, "--escalate", "--resume", "--output", out), 65, ["--escalate"],
           "solve: --escalate")
+    whole = ["--resume", "--output", at("solve.h5")]
+    fails(sagitta("solve", *words, *whole), 65, ["of another job", "--escalate"], "complete")
+
+
+@claim("a complete result with systems that failed is one for --strict, too")
+def check_strict(folder):
+    need(sagitta("synth", "--systems", 20, "--output", f"{folder}/bad"), "synth")
+    with h5py.File(f"{folder}/bad/systems.h5") as f, h5py.File(f"{folder}/poor.h5", "w") as g:
+        for name in f["systems"]:
+            g[f"systems/{name}"] = f[f"systems/{name}"][...]
+        g["systems/D_blocks"][:] = -g["systems/D_blocks"][:]
+    words = ["solve", "--systems", f"{folder}/poor.h5", "--output", f"{folder}/strict.h5"]
+    need(sagitta(*words), "without --strict")
+    need(sagitta(*words, "--resume"), "complete")
+    for ranks in 0, 2:
+        fails(sagitta(*words, "--resume", "--strict", ranks=ranks), 1,
+              ["is complete", "20 of 20 systems failed"], "--strict")
 
 
 # The files whose calls are counted: those that the longest part of a run is about.
@@ -231,7 +261,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         with claim("inputs are made"):
             inputs_make(folder)
-        for check in (check_steps, check_limit, check_refused, check_moments):
+        for check in (check_steps, check_limit, check_refused, check_strict, check_moments):
             check(folder)
     done_testing()
 

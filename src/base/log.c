@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A line is `[ seconds] text`; the file gets the same lines, but not the progress. */
+ * A line is `[ seconds] text`; the file gets the same lines, but not what a terminal redraws. */
 #include "base/log.h"
 
 #include <pthread.h>

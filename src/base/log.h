@@ -37,7 +37,8 @@ void log_rank(const char *format, ...) __attribute__((format(printf, 1, 2)));
 double log_seconds(void);
 
 /* Progress of a loop over `total` items: on a terminal a line that is redrawn twice a second,
- * elsewhere a plain line every ten seconds, nothing with --quiet.  done == total ends it. */
+ * elsewhere a plain line every ten seconds, in the file too, nothing with --quiet.  done == total
+ * ends it. */
 struct progress {
   const char *what; /* borrowed: the phase */
   const char *unit; /* borrowed: rows, atoms */

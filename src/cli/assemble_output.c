@@ -8,6 +8,7 @@
 #include "base/fingerprint.h"
 #include "base/log.h"
 #include "base/status.h"
+#include "cli/content.h"
 #include "cli/resume.h"
 
 static int before_open(void *self, const char *path)
@@ -22,6 +23,7 @@ static int place_take(struct assemble_output *o, const struct output_options *ou
   int there;
   TRY(resume_place(&how, output->output, "systems.h5", &o->place, &there));
   o->begun = there ? o->before.part.systems : 0;
+  o->is_complete = there && o->begun == 0;
   return OK;
 }
 
@@ -31,9 +33,11 @@ int assemble_output_open(struct assemble_output *o, struct run *run,
 {
   struct comm *c = &run->comm;
   TRY(comm_agree(c, c->rank ? OK : place_take(o, output, resume)));
-  gidx told[] = {o->begun, o->begun ? o->before.part.total : 0};
+  gidx told[] = {o->begun, o->begun ? o->before.part.total : 0, o->is_complete};
   TRY(comm_broadcast(c, told, LENGTH(told), sizeof *told));
   o->begun = told[0];
+  o->is_complete = told[2] != 0;
+  if (o->is_complete) return OK;
   return resume_begin(run, &o->place, inputs, o->begun, told[1], "systems");
 }
 
@@ -50,24 +54,47 @@ static uint64_t mark_of(const struct all_systems *all)
   return content_hash(sum, s->count, all->q, f->task->mean != NULL);
 }
 
+/* In what the earlier run's job differs; NULL: in nothing.  It has so many of all systems. */
+static const char *before_differs(const struct assemble_output *o, const struct all_systems *all,
+                                  gidx systems, gidx total)
+{
+  const struct identity *was = &o->before.inputs, *is = &all->fit->inputs;
+  size_t bytes = (size_t)systems * sizeof *all->atom;
+  int same_classes = total == all->shape.count && !memcmp(o->before.atom, all->atom, bytes) &&
+                     !memcmp(o->before.color, all->color, bytes);
+  return was->rows != is->rows               ? "other rows"
+         : was->dictionary != is->dictionary ? "another dictionary"
+         : was->supports != is->supports     ? "other supports"
+         : was->codes != is->codes           ? "other codes"
+         : !same_classes                     ? "other classes"
+         : o->before.part.mark != o->mark    ? "another --directions, or other classes"
+                                             : NULL;
+}
+
 /* Was the earlier run for the same job? */
 static int before_check(const struct assemble_output *o, const struct all_systems *all)
 {
-  const struct identity *was = &o->before.inputs, *is = &all->fit->inputs;
-  size_t bytes = (size_t)o->begun * sizeof *all->atom;
-  int same_classes = o->before.part.total == all->shape.count &&
-                     !memcmp(o->before.atom, all->atom, bytes) &&
-                     !memcmp(o->before.color, all->color, bytes);
-  const char *what = was->rows != is->rows               ? "other rows"
-                     : was->dictionary != is->dictionary ? "another dictionary"
-                     : was->supports != is->supports     ? "other supports"
-                     : was->codes != is->codes           ? "other codes"
-                     : !same_classes                     ? "other classes"
-                     : o->before.part.mark != o->mark    ? "another --directions, or other classes"
-                                                         : NULL;
+  const char *what = before_differs(o, all, o->begun, o->before.part.total);
   CHECK(!what, ERR_INPUT, "'%s' was begun otherwise than it is to be gone on with: it has %s",
         o->place.shown, what);
   return OK;
+}
+
+static int complete_look(struct assemble_output *o, const struct all_systems *all)
+{
+  gidx count = o->before.shape.count;
+  o->mark = mark_of(all);
+  TRY(complete_check(o->place.shown, before_differs(o, all, count, count)));
+  systems_input_close(&o->before);
+  return OK;
+}
+
+int assemble_output_complete(struct assemble_output *o, struct run *run,
+                             const struct all_systems *all)
+{
+  struct comm *c = &run->comm;
+  TRY(comm_agree(c, c->rank ? OK : complete_look(o, all)));
+  return complete_tell(c, o->place.shown);
 }
 
 static int output_create(struct assemble_output *o, const struct all_systems *all)
@@ -100,6 +127,5 @@ int assemble_output_end(struct assemble_output *o, const struct all_systems *all
   *fingerprint += o->before.part.fingerprint;
   const struct systems_part part = {
       .systems = all->end, .total = all->shape.count, .mark = o->mark, .fingerprint = *fingerprint};
-  return systems_output_finish(&o->file, &all->fit->inputs,
-                               part.systems < part.total ? &part : NULL, facts, n_facts);
+  return systems_output_finish(&o->file, &all->fit->inputs, &part, facts, n_facts);
 }

@@ -12,6 +12,7 @@
 
 struct assemble_output {
   gidx begun;                  /* systems that an earlier run has made; on every rank */
+  int is_complete;             /* that run has made all; then nothing is begun */
   struct output_place place;   /* on rank 0, as are the next */
   struct systems_output file;  /* its sink takes the systems behind those */
   struct systems_input before; /* of the earlier run */
@@ -23,6 +24,10 @@ struct assemble_output {
 int assemble_output_open(struct assemble_output *o, struct run *run,
                          const struct output_options *output, int resume,
                          const struct run_inputs *inputs);
+
+/* Is what is complete of the same job?  ERR_INPUT says in what it differs.  Collective. */
+int assemble_output_complete(struct assemble_output *o, struct run *run,
+                             const struct all_systems *all);
 
 /* Begin the result with what the earlier run left, if it is of the same job: ERR_INPUT; the systems
  * that are still to be made are then those behind.  Collective. */

@@ -136,6 +136,7 @@ static int job_run(struct job *j)
   TRY(comm_agree(c, refit_state_residuals(&j->state)));
   TRY(fit_inputs_classes(&j->inputs, &j->state, NULL, &j->classes));
   TRY(all_systems_open(&j->all, &j->state, &j->classes, j->o->directions));
+  if (j->out.is_complete) return assemble_output_complete(&j->out, j->run, &j->all);
   TRY(result_write(j));
   TRY(comm_agree(c, c->rank ? OK : entries_tell(j)));
   log_info("assemble systems=%lld rows=%lld classes=%d ranks=%d device=cpu/%s seconds=%.2f "

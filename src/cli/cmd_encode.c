@@ -558,6 +558,11 @@ static int encode_command(struct run *run, const void *options, const char **arg
   stop_listen();
   TRY(threads_report(run, o->compute.threads));
   TRY(mean_find(run, o, job));
+  if (job->files.is_complete) {
+    TRY(encode_files_complete(&job->files, run, &job->task, &job->rows.source));
+    job_free(job);
+    return OK;
+  }
   TRY(encode_files_begin(&job->files, run, &job->task, &job->rows.source));
   double begun = log_seconds();
   TRY(encode_run(&job->task, &run->comm, &job->result));

@@ -240,6 +240,7 @@ static int result_open(struct run *run, const struct solve_options *o, struct so
   struct solve_output *f = &job->out;
   struct solve_task *t = &job->task;
   TRY(solve_output_open(f, run, &o->output, o->resume, job->path, t->systems->shape->count));
+  if (f->is_complete) return OK;
   stop_listen();
   TRY(threads_report(run, o->threads));
   TRY(solve_output_begin(f, run, &job->systems, &t->options));
@@ -249,12 +250,23 @@ static int result_open(struct run *run, const struct solve_options *o, struct so
   return OK;
 }
 
-static int strict_check(const struct solve_options *o, const struct solve_state *job)
+static int strict_check(const struct solve_options *o, const struct solve_state *job,
+                        const struct solve_result *r)
 {
-  gidx bad = failed(&job->result);
+  gidx bad = failed(r);
   CHECK(!o->strict || bad == 0, ERR_ANSWER, "%lld of %lld systems failed", (long long)bad,
         (long long)job->systems.shape.count);
   return OK;
+}
+
+/* What is there is complete: with --strict it is judged as if it had been made now. */
+static int complete_end(struct run *run, const struct solve_options *o, struct solve_state *job)
+{
+  struct comm *c = &run->comm;
+  const struct solve_result *counted = &job->out.counted; /* on rank 0 */
+  TRY(solve_output_complete(&job->out, run, &job->systems, &job->task.options));
+  TRY(comm_agree(c, c->rank ? OK : finite_check(o, counted)));
+  return comm_agree(c, c->rank ? OK : strict_check(o, job, counted));
 }
 
 static void job_free(struct solve_state *job)
@@ -278,6 +290,11 @@ static int solve_command(struct run *run, const void *options, const char **argu
     return OK;
   }
   TRY(result_open(run, o, job));
+  if (job->out.is_complete) {
+    TRY(complete_end(run, o, job));
+    job_free(job);
+    return OK;
+  }
   double begun = log_seconds();
   TRY(solve_run(&job->task, c, &job->result));
   const struct systems_shape *shape = &job->systems.shape;
@@ -296,7 +313,7 @@ static int solve_command(struct run *run, const void *options, const char **argu
   TRY(inputs_confirm(c));
   TRY(comm_agree(c, result_close(run, job)));
   log_info("wrote   %s", job->out.place.shown);
-  if (!run->stopped) TRY(comm_agree(c, strict_check(o, job)));
+  if (!run->stopped) TRY(comm_agree(c, strict_check(o, job, r)));
   job_free(job);
   return OK;
 }

@@ -424,14 +424,11 @@ static int complete_end(struct train_job *j)
   struct row_source fitted, held;
   uint64_t terms[2] = {0};
   TRY(comm_agree(c, train_rows_split(&j->task, &split, &fitted, &held)));
-  TRY(rows_content(c, &fitted, &terms[0]));
-  if (held.n) TRY(rows_content(c, &held, &terms[1]));
+  TRY(rows_content(c, &fitted, 0, &terms[0]));
+  if (held.n) TRY(rows_content(c, &held, 0, &terms[1]));
   TRY(comm_agree(c, c->rank ? OK : complete_rows_check(&j->files, &fitted, &held, terms)));
   split_free(&split);
-  TRY(inputs_confirm(c));
-  if (c->rank == 0)
-    log_info("resume  '%s' is complete: nothing is left to do", j->files.dictionary.shown);
-  return OK;
+  return complete_tell(c, j->files.dictionary.shown);
 }
 
 static int train_command(struct run *run, const void *options, const char **arguments)

@@ -109,7 +109,8 @@ enum { GENERAL_ROWS = 4, OUTPUT_ROWS = 2, COMPUTE_ROWS = 8 };
   {                                                                                                \
     "resume", OPTION_FLAG, offset, "no", 0, 1, NULL, NULL,                                         \
         "go on from what a run with the same inputs and options left at --output that was "        \
-        "stopped: the bytes are those of one run; without one, begin anew"                         \
+        "stopped: the bytes are those of one run; without one, begin anew; where it is complete, " \
+        "leave it and end with 0"                                                                  \
   }
 #define MAX_SECONDS_OPTION(offset, what)                                                           \
   {                                                                                                \

@@ -2,50 +2,102 @@
  * Each rank reads its share piece by piece; terms are added, so that no order matters. */
 #include "cli/content.h"
 
+#include "base/log.h"
 #include "base/memory.h"
 #include "base/num.h"
 #include "base/status.h"
 #include "base/sums.h"
+#include "cli/agreement.h"
 #include "model/access.h"
 #include "model/identity.h"
 
 enum { PIECE_BYTES = 16 << 20 }; /* read at a time */
 
-static idx piece_rows(const struct row_source *rows)
+/* How many items of a width are read at a time. */
+static idx piece_of(gidx width)
 {
-  gidx fit = 1 + PIECE_BYTES / ((gidx)rows->p * (gidx)sizeof(float));
-  return (idx)imin(imin(ROW_BLOCK, rows->n), fit);
+  return (idx)imin(ROW_BLOCK, 1 + PIECE_BYTES / (width * (gidx)sizeof(float)));
 }
 
-/* The terms of this rank's share; x has room for a piece. */
-static int share_read(const struct comm *c, const struct row_source *rows, float *x,
+static int terms_sum(struct comm *c, uint64_t own, uint64_t *terms)
+{
+  gidx sum = (gidx)own;
+  TRY(comm_sum(c, &sum, 1));
+  *terms = (uint64_t)sum;
+  return OK;
+}
+
+/* The terms of this rank's share of the rows. */
+static int rows_share(const struct comm *c, const struct row_source *rows, gidx place, float *x,
                       uint64_t *terms)
 {
   struct worker worker;
   gidx first, count;
-  int status = OK;
+  idx piece = piece_of(rows->p);
   comm_share(rows->n, c->size, c->rank, &first, &count);
   TRY(worker_open(&worker));
+  int status = OK;
   for (gidx end = first + count, n; first < end && !status; first += n) {
-    n = imin(piece_rows(rows), end - first);
+    n = imin(piece, end - first);
     status = rows_access(&worker, (struct rows_access){rows, first, n, x});
-    if (!status) *terms += items_terms(x, n, rows->p, first);
+    if (!status) *terms += items_terms(x, n, rows->p, place + first);
   }
   worker_close(&worker);
   return status;
 }
 
-int rows_content(struct comm *c, const struct row_source *rows, uint64_t *terms)
+/* The same of the atoms. */
+static int atoms_share(const struct comm *c, const struct atom_source *atoms, float *x,
+                       uint64_t *terms)
+{
+  gidx first, count, frame = (gidx)atoms->d * atoms->p;
+  idx piece = piece_of(frame);
+  comm_share(atoms->k, c->size, c->rank, &first, &count);
+  for (gidx end = first + count, n; first < end; first += n) {
+    n = imin(piece, end - first);
+    TRY(atoms->read(atoms->self, (idx)first, (idx)n, x));
+    *terms += items_terms(x, n, frame, first);
+  }
+  return OK;
+}
+
+int rows_content(struct comm *c, const struct row_source *rows, gidx first, uint64_t *terms)
 {
   struct arena arena = {0};
   uint64_t own = 0;
   float *x;
-  int status = arena_alloc(&arena, &x, (gidx)piece_rows(rows) * rows->p, sizeof *x);
-  if (!status) status = share_read(c, rows, x, &own);
+  int status = arena_alloc(&arena, &x, imin(piece_of(rows->p), rows->n) * rows->p, sizeof *x);
+  if (!status) status = rows_share(c, rows, first, x, &own);
   arena_free(&arena);
   TRY(comm_agree(c, status)); /* ranks ascend with their rows */
-  gidx sum = (gidx)own;
-  TRY(comm_sum(c, &sum, 1));
-  *terms = (uint64_t)sum;
+  return terms_sum(c, own, terms);
+}
+
+int atoms_content(struct comm *c, const struct atom_source *atoms, uint64_t *terms)
+{
+  struct arena arena = {0};
+  gidx frame = (gidx)atoms->d * atoms->p;
+  uint64_t own = 0;
+  float *x;
+  int status = arena_alloc(&arena, &x, imin(piece_of(frame), atoms->k) * frame, sizeof *x);
+  if (!status) status = atoms_share(c, atoms, x, &own);
+  arena_free(&arena);
+  TRY(comm_agree(c, status));
+  return terms_sum(c, own, terms);
+}
+
+int complete_check(const char *shown, const char *what)
+{
+  CHECK(!what, ERR_INPUT,
+        "'%s' is complete, and of another job: it has %s; with --force, and not --resume, it is "
+        "replaced",
+        shown, what);
+  return OK;
+}
+
+int complete_tell(struct comm *c, const char *shown)
+{
+  TRY(inputs_confirm(c));
+  if (c->rank == 0) log_info("resume  '%s' is complete: nothing is left to do", shown);
   return OK;
 }

@@ -1,15 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Hashes of rows that are read for nothing else: is a result that is there of these?
+ * Hashes of inputs that are read for nothing else: is a result that is there of these?
  *
  * Floor: cli. */
 #ifndef CLI_CONTENT_H
 #define CLI_CONTENT_H
 
 #include "comm/comm.h"
+#include "model/dictionary.h"
 #include "model/rows.h"
 
-/* *terms, on every rank <- those of all rows of a source (model/identity.h); ranks read a share
- * each.  ERR_INPUT: a value is not finite.  Collective; the same status on every rank. */
-int rows_content(struct comm *c, const struct row_source *rows, uint64_t *terms);
+/* *terms, on every rank <- those of all rows of a source (model/identity.h), the first of which is
+ * row `first` of the whole; ranks read a share each.  ERR_INPUT when a value is not finite.
+ * Collective. */
+int rows_content(struct comm *c, const struct row_source *rows, gidx first, uint64_t *terms);
+
+/* The same of atoms. */
+int atoms_content(struct comm *c, const struct atom_source *atoms, uint64_t *terms);
+
+/* ERR_INPUT: the result that is there, whose name is shown, has `what` unlike this job; OK: what is
+ * NULL.  Rank 0 alone. */
+int complete_check(const char *shown, const char *what);
+
+/* The log says that nothing is left to do, and inputs are looked at for the last time
+ * (agreement.h).  shown: on rank 0.  Collective. */
+int complete_tell(struct comm *c, const char *shown);
 
 #endif

@@ -2,24 +2,29 @@
  * What an earlier run left is copied into the new file before its first row, and closed. */
 #include "cli/encode_files.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/num.h"
 #include "base/status.h"
+#include "cli/content.h"
 #include "cli/resume.h"
 #include "io/inputs.h"
 
 static int before_open(void *self, const char *path)
 {
-  return part_input_open(self, path);
+  return part_or_whole_open(self, path);
 }
 
-/* Is it what a run for these rows left that was stopped? */
+/* Is it what a run for these rows left that was stopped, or made? */
 static int before_check(struct encode_files *f)
 {
   const struct encode_part *part = &f->before.part;
-  CHECK(part->first == f->first && part->n < f->n, ERR_CREATE,
+  int is_whole = f->before.is_whole;
+  f->is_complete = part->first == f->first && part->n == f->n && is_whole == !f->is_part;
+  if (f->is_complete) return OK;
+  CHECK(part->first == f->first && part->n < f->n && !is_whole, ERR_CREATE,
         "'%s' has rows %lld to %lld, and these are all that were to be encoded, or others: with "
         "--force, and not --resume, it is replaced",
         f->place.shown, (long long)part->first, (long long)(part->first + part->n - 1));
@@ -52,11 +57,13 @@ int encode_files_open(struct encode_files *f, struct run *run, const struct outp
 {
   struct comm *c = &run->comm;
   TRY(comm_agree(c, c->rank ? OK : place_take(f, output, resume)));
-  gidx told[] = {f->begun, (gidx)f->dictionary, (gidx)f->encoder};
+  gidx told[] = {f->begun, (gidx)f->dictionary, (gidx)f->encoder, f->is_complete};
   TRY(comm_broadcast(c, told, LENGTH(told), sizeof *told));
   f->begun = told[0];
   f->dictionary = (uint64_t)told[1];
   f->encoder = (uint64_t)told[2];
+  f->is_complete = told[3] != 0;
+  if (f->is_complete) return OK;
   return resume_begin(run, &f->place, inputs, f->begun, f->n, "rows");
 }
 
@@ -72,10 +79,10 @@ static struct supports_shape shape_of(const struct encode_task *t, gidx n)
                                  .encoder = t->encoder ? encoder_names[t->encoder->kind] : NULL};
 }
 
-/* Was the earlier run for the same job?  Its dictionary and its encoder are compared when they are
- * there (encode.h). */
-static int earlier_check(const struct encode_files *f, const struct encode_task *t,
-                         const struct row_source *all)
+/* In what the earlier run's job differs; NULL: in nothing.  Its dictionary and its encoder are
+ * compared when they are there (encode.h). */
+static const char *earlier_differs(const struct encode_files *f, const struct encode_task *t,
+                                   const struct row_source *all)
 {
   const struct part_input *before = &f->before;
   struct part_input now = {.shape = shape_of(t, f->n),
@@ -93,10 +100,79 @@ static int earlier_check(const struct encode_files *f, const struct encode_task 
   now.supports.rho = t->rho;
   now.supports.mean = (real *)t->mean;
   now.supports.mean_length = t->mean ? all->p : 0;
-  const char *what = part_difference(&now, before);
+  return part_difference(&now, before);
+}
+
+/* Was the earlier run for the same job? */
+static int earlier_check(const struct encode_files *f, const struct encode_task *t,
+                         const struct row_source *all)
+{
+  const char *what = earlier_differs(f, t, all);
   CHECK(!what, ERR_INPUT, "'%s' was begun otherwise than it is to be gone on with: it has %s",
         f->place.shown, what);
   return OK;
+}
+
+/* A whole does not say what --cosine-limit was: only whether there was a cosine to find.  That it
+ * has as many columns, the hash of its rows says. */
+static void whole_fill(struct encode_files *f, const struct encode_task *t,
+                       const struct row_source *all)
+{
+  f->before.part.p = all->p;
+  f->before.part.max_cosine = t->max_cosine;
+}
+
+/* What complete_check() is told before inputs are read: are the options the same? */
+static const char *complete_differs(struct encode_files *f, const struct encode_task *t,
+                                    const struct row_source *all)
+{
+  idx k = t->atoms->k;
+  int has_cosine = !t->no_cosine && k > 1 && k <= t->max_cosine;
+  if (f->before.is_whole) whole_fill(f, t, all);
+  const char *what = earlier_differs(f, t, all);
+  if (what) return what;
+  return has_cosine == !isnan(f->before.max_decoder_cosine) ? NULL : "another --cosine-limit";
+}
+
+static int options_check(struct encode_files *f, const struct encode_task *t,
+                         const struct row_source *all)
+{
+  if (f->is_part) TRY(encode_sample(all, &f->rows_sample));
+  return complete_check(f->place.shown, complete_differs(f, t, all));
+}
+
+/* The terms of what is there now. */
+struct contents {
+  uint64_t rows, atoms, weights;
+};
+
+static int contents_check(const struct encode_files *f, const struct encode_task *t,
+                          const struct row_source *all, const struct contents *is)
+{
+  const struct identity *was = &f->before.supports.inputs;
+  const struct atom_source *a = t->atoms;
+  int same_rows = f->is_part ? f->before.part.rows_terms == is->rows
+                             : was->rows == content_hash(is->rows, all->n, all->p, 1);
+  uint64_t encoder = t->encoder ? encoder_hash(t->encoder, is->weights) : 0;
+  const char *what = !same_rows ? "other rows"
+                     : was->dictionary != content_hash(is->atoms, a->k, a->d, a->p)
+                         ? "another dictionary"
+                     : was->encoder != encoder ? "codes of another encoder"
+                                               : NULL;
+  return complete_check(f->place.shown, what);
+}
+
+int encode_files_complete(struct encode_files *f, struct run *run, const struct encode_task *task,
+                          const struct row_source *all)
+{
+  struct comm *c = &run->comm;
+  struct contents is = {0};
+  TRY(comm_agree(c, c->rank ? OK : options_check(f, task, all)));
+  TRY(rows_content(c, task->rows, task->first, &is.rows));
+  TRY(atoms_content(c, task->atoms, &is.atoms));
+  if (task->encoder) TRY(atoms_content(c, task->weights, &is.weights));
+  TRY(comm_agree(c, c->rank ? OK : contents_check(f, task, all, &is)));
+  return complete_tell(c, f->place.shown);
 }
 
 static int output_begin(struct encode_files *f, const struct encode_task *t,

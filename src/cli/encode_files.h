@@ -17,6 +17,7 @@ struct encode_files {
   gidx begun;          /* how many of them an earlier run has done; on every rank, as is the next */
   uint64_t dictionary; /* the hash of that run's dictionary; 0: there was none */
   uint64_t encoder;    /* and of its encoder */
+  int is_complete;     /* that run has done all of them; then nothing is begun */
   struct output_place place; /* on rank 0, as are the next */
   struct supports_output file;
   struct part_input before; /* of the earlier run */
@@ -27,6 +28,11 @@ struct encode_files {
  * ERR_CREATE: there is something else.  Collective. */
 int encode_files_open(struct encode_files *f, struct run *run, const struct output_options *output,
                       int resume, const struct run_inputs *inputs);
+
+/* Is what is complete of the same job?  ERR_INPUT says in what it differs.  task has its mean by
+ * now, its rows and atoms are read.  Collective. */
+int encode_files_complete(struct encode_files *f, struct run *run, const struct encode_task *task,
+                          const struct row_source *all);
 
 /* Begin the result with what the earlier run left, if it is of the same job: ERR_INPUT.  task has
  * its mean by now.  Collective. */

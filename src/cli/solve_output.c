@@ -3,7 +3,9 @@
  * closed. */
 #include "cli/solve_output.h"
 
+#include "base/num.h"
 #include "base/status.h"
+#include "cli/content.h"
 #include "cli/resume.h"
 
 static int before_open(void *self, const char *path)
@@ -18,6 +20,7 @@ static int place_take(struct solve_output *f, const struct output_options *outpu
   int there;
   TRY(resume_place(&how, output->output, "solutions.h5", &f->place, &there));
   f->begun = there ? f->before.part.systems : 0;
+  f->is_complete = there && f->begun == 0;
   return OK;
 }
 
@@ -27,22 +30,31 @@ int solve_output_open(struct solve_output *f, struct run *run, const struct outp
   struct comm *c = &run->comm;
   const struct run_inputs inputs = {.name = {systems}};
   TRY(comm_agree(c, c->rank ? OK : place_take(f, output, resume)));
-  TRY(comm_broadcast(c, &f->begun, 1, sizeof f->begun));
+  gidx told[] = {f->begun, f->is_complete};
+  TRY(comm_broadcast(c, told, LENGTH(told), sizeof *told));
+  f->begun = told[0];
+  f->is_complete = told[1] != 0;
+  if (f->is_complete) return OK;
   return resume_begin(run, &f->place, &inputs, f->begun, total, "systems");
+}
+
+/* In what the earlier run's job differs; NULL: in nothing. */
+static const char *before_differs(const struct solve_output *f, const struct arrow_options *options)
+{
+  const struct arrow_options *was = &f->before.options;
+  return f->before.part.mark != f->mark         ? "other systems"
+         : was->ridge_t != options->ridge_t     ? "another --ridge-t"
+         : was->ridge_b != options->ridge_b     ? "another --ridge-b"
+         : !was->escalate != !options->escalate ? "another --escalate"
+                                                : NULL;
 }
 
 /* Was the earlier run for the same job? */
 static int before_check(const struct solve_output *f, const struct systems_shape *shape,
                         const struct arrow_options *options)
 {
-  const struct systems_part *part = &f->before.part;
-  const struct arrow_options *was = &f->before.options;
-  const char *what = part->total != shape->count            ? "another number of systems"
-                     : part->mark != f->mark                ? "other systems"
-                     : was->ridge_t != options->ridge_t     ? "another --ridge-t"
-                     : was->ridge_b != options->ridge_b     ? "another --ridge-b"
-                     : !was->escalate != !options->escalate ? "another --escalate"
-                                                            : NULL;
+  const char *what = f->before.part.total != shape->count ? "another number of systems"
+                                                          : before_differs(f, options);
   CHECK(!what, ERR_INPUT, "'%s' was begun otherwise than it is to be gone on with: it has %s",
         f->place.shown, what);
   return OK;
@@ -59,6 +71,34 @@ static int counted_write(void *self, const struct solution_block *block)
   const struct counting *c = self;
   solve_count(&c->f->counted, c->shape, block);
   return c->f->file.sink.write(c->f->file.sink.self, block);
+}
+
+static int count_alone(void *self, const struct solution_block *block)
+{
+  const struct counting *c = self;
+  solve_count(&c->f->counted, c->shape, block);
+  return OK;
+}
+
+static int complete_look(struct solve_output *f, const struct systems_input *systems,
+                         const struct arrow_options *options)
+{
+  struct counting counting = {f, &systems->shape};
+  const struct solution_sink sink = {&counting, count_alone};
+  TRY(systems_input_mark(systems, &f->mark));
+  TRY(complete_check(f->place.shown, before_differs(f, options)));
+  f->before.part.systems = systems->shape.count;
+  TRY(solutions_copy(&f->before, &systems->shape, &sink));
+  solutions_input_close(&f->before);
+  return OK;
+}
+
+int solve_output_complete(struct solve_output *f, struct run *run,
+                          const struct systems_input *systems, const struct arrow_options *options)
+{
+  struct comm *c = &run->comm;
+  TRY(comm_agree(c, c->rank ? OK : complete_look(f, systems, options)));
+  return complete_tell(c, f->place.shown);
 }
 
 static int output_begin(struct solve_output *f, const struct systems_input *systems,
@@ -96,6 +136,5 @@ int solve_output_end(struct solve_output *f, const struct systems_input *systems
                                     .total = systems->shape.count,
                                     .mark = f->mark,
                                     .fingerprint = result->fingerprint};
-  return solutions_output_finish(&f->file, &systems->inputs,
-                                 part.systems < part.total ? &part : NULL, facts, n_facts);
+  return solutions_output_finish(&f->file, &systems->inputs, &part, facts, n_facts);
 }

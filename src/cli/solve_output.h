@@ -13,6 +13,7 @@
 
 struct solve_output {
   gidx begun;                    /* systems that an earlier run has solved; on every rank */
+  int is_complete;               /* that run has solved all; then nothing is begun */
   struct output_place place;     /* on rank 0, as are the next */
   struct solutions_output file;  /* its sink takes the systems behind those */
   struct solutions_input before; /* of the earlier run */
@@ -24,6 +25,11 @@ struct solve_output {
  * ERR_CREATE: there is something else.  Collective. */
 int solve_output_open(struct solve_output *f, struct run *run, const struct output_options *output,
                       int resume, const char *systems, gidx total);
+
+/* Is what is complete of the same job?  ERR_INPUT says in what it differs.  f->counted, on rank 0
+ * <- its outcomes.  Collective. */
+int solve_output_complete(struct solve_output *f, struct run *run,
+                          const struct systems_input *systems, const struct arrow_options *options);
 
 /* Begin the result with what the earlier run left, if it is of the same job: ERR_INPUT.
  * Collective. */

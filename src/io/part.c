@@ -176,22 +176,35 @@ static int density_read(struct part_input *p, const struct h5_file *f)
   return status;
 }
 
-int part_input_open(struct part_input *p, const char *path)
+/* What a part alone has. */
+static int own_read(struct part_input *p, const struct h5_file *f)
+{
+  const struct supports_input *s = &p->supports;
+  TRY(numbers_read(f, &p->part));
+  if (s->source.has_codes) TRY(sums_read(f, &p->part, &p->arena));
+  CHECK(!s->mean || s->mean_length == p->part.p, ERR_INPUT,
+        "'/mean' of '%s' has %lld columns, its rows have %d", f->path, (long long)s->mean_length,
+        p->part.p);
+  return OK;
+}
+
+static int part_open(struct part_input *p, const char *path, int may_be_whole)
 {
   *p = (struct part_input){0};
   struct supports_input *s = &p->supports;
   TRY(supports_part_open(s, path));
   const struct h5_file *f = supports_input_file(s);
-  int is_part;
+  int is_part, is_whole;
   TRY(h5_attribute_is(f, "/", "kind", part_kind.name, &is_part));
-  CHECK(f->version && is_part, ERR_INPUT,
+  TRY(h5_attribute_is(f, "/", "kind", supports_kind.name, &is_whole));
+  p->is_whole = may_be_whole && is_whole && s->sweeps == 0;
+  CHECK(f->version && (is_part || p->is_whole), ERR_INPUT,
         "'%s' is no part: `sagitta encode --row-range` and `route --row-range` make them", path);
   TRY(file_verify(path, NULL));
-  TRY(numbers_read(f, &p->part));
-  if (s->source.has_codes) TRY(sums_read(f, &p->part, &p->arena));
-  CHECK(!s->mean || s->mean_length == p->part.p, ERR_INPUT,
-        "'/mean' of '%s' has %lld columns, its rows have %d", path, (long long)s->mean_length,
-        p->part.p);
+  if (p->is_whole)
+    p->part.n = p->part.total = s->source.n;
+  else
+    TRY(own_read(p, f));
   p->shape = (struct supports_shape){.n = p->part.n,
                                      .k = s->source.k,
                                      .s = s->top_s,
@@ -203,7 +216,17 @@ int part_input_open(struct part_input *p, const char *path)
   TRY(h5_attribute_exists(f, "/", "normalized", &p->normalized));
   TRY(h5_read_real(f, "/metrics", "max_decoder_cosine", &p->max_decoder_cosine));
   TRY(identity_read(f, INPUTS_GROUP, &s->inputs)); /* of a scaled dictionary too */
-  return density_read(p, f);
+  return p->is_whole ? OK : density_read(p, f);
+}
+
+int part_input_open(struct part_input *p, const char *path)
+{
+  return part_open(p, path, 0);
+}
+
+int part_or_whole_open(struct part_input *p, const char *path)
+{
+  return part_open(p, path, 1);
 }
 
 void part_input_close(struct part_input *p)

@@ -20,13 +20,16 @@ struct part_input {
   struct supports_shape shape; /* of the part */
   struct encode_part part;     /* shift and sums are owned by the arena */
   int normalized;
-  gidx *density; /* [k] */
+  int is_whole;  /* it is no part: of the numbers of its part only n and total are there */
+  gidx *density; /* [k]; NULL of a whole */
   real max_decoder_cosine;
   struct arena arena;
 };
 /* Verify a part, open it and read all but its supports.  part_input_close() follows also when it
  * fails.  ERR_IO: cannot open; ERR_INPUT: damaged, or no part. */
 int part_input_open(struct part_input *p, const char *path);
+/* The same, and of a whole too, unless refit made it. */
+int part_or_whole_open(struct part_input *p, const char *path);
 void part_input_close(struct part_input *p);
 
 /* In what the job that made a part differs from another; NULL: both are of one encoding. */

@@ -107,10 +107,10 @@ int solutions_output_finish(struct solutions_output *r, const struct identity *i
   struct h5_array *arrays[OUTCOME_ARRAYS + 2] = {&r->step_t, &r->step_b};
   for (int i = 0; i < OUTCOME_ARRAYS; i++) arrays[i + 2] = &r->outcomes[i];
   for (int i = 0; i < LENGTH(arrays); i++) {
-    if (part) TRY(h5_array_truncate(arrays[i]));
+    if (!systems_part_is_whole(part)) TRY(h5_array_truncate(arrays[i]));
     TRY(h5_array_close(arrays[i]));
   }
-  if (part) TRY(systems_part_write(&r->result.h5, &solutions_part_kind, part));
+  TRY(systems_part_write(&r->result.h5, &solutions_part_kind, part));
   TRY(identity_write(&r->result.h5, INPUTS_GROUP, inputs));
   TRY(result_publish(&r->result, facts, n_facts));
   return OK;
@@ -202,7 +202,7 @@ int solutions_input_open(struct solutions_input *f, const char *path)
   gidx escalate;
   *f = (struct solutions_input){0};
   TRY(h5_open(&f->h5, path));
-  TRY(systems_part_read(&f->h5, &solutions_part_kind, &f->part));
+  TRY(systems_part_read(&f->h5, &solutions_part_kind, &solutions_kind, &f->part));
   TRY(file_verify(path, NULL));
   TRY(h5_read_real(&f->h5, "/", "ridge_t", &f->options.ridge_t));
   TRY(h5_read_real(&f->h5, "/", "ridge_b", &f->options.ridge_b));

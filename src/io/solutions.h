@@ -25,13 +25,12 @@ struct solutions_output {
 gidx solutions_bytes(const struct systems_shape *shape); /* size on disk, estimated from above */
 int solutions_output_create(struct solutions_output *r, const char *path,
                             const struct systems_shape *shape, const struct arrow_options *options);
-/* Publish; inputs: what the systems were made from.  part: of a run that is stopped, NULL: all are
- * there, or ERR_INTERNAL. */
+/* Publish; inputs: what the systems were made from; part: how many are there. */
 int solutions_output_finish(struct solutions_output *r, const struct identity *inputs,
                             const struct systems_part *part, const struct run_fact *facts,
                             int n_facts);
 
-/* What a run that was stopped left. */
+/* What a run that was stopped left, or a whole, whose part has 0 systems. */
 struct solutions_input {
   struct h5_file h5;
   struct systems_part part;
@@ -41,7 +40,8 @@ struct solutions_input {
  * ERR_INPUT: damaged, or nothing that such a run left. */
 int solutions_input_open(struct solutions_input *f, const char *path);
 void solutions_input_close(struct solutions_input *f);
-/* Write its solutions to a sink; shape: that of all systems.  ERR_INPUT: the steps have another. */
+/* Write the solutions that its part says to a sink; shape: that of all systems.  ERR_INPUT: the
+ * steps have another. */
 int solutions_copy(const struct solutions_input *f, const struct systems_shape *shape,
                    const struct solution_sink *sink);
 

@@ -159,7 +159,7 @@ int systems_part_open(struct systems_input *f, const char *path)
 {
   *f = (struct systems_input){0};
   TRY(h5_open(&f->h5, path));
-  TRY(systems_part_read(&f->h5, &systems_part_kind, &f->part));
+  TRY(systems_part_read(&f->h5, &systems_part_kind, &systems_kind, &f->part));
   TRY(file_verify(path, NULL));
   TRY(systems_open(f, path));
   gidx count = f->shape.count;
@@ -317,6 +317,7 @@ int systems_output_finish(struct systems_output *r, const struct identity *input
 {
   const struct systems_shape *s = r->shape;
   gidx count = part ? part->systems : s->count;
+  int is_stopped = part && !systems_part_is_whole(part);
   TRY(vectors_write(r, count));
   for (int i = 0; i < SYSTEM_ARRAYS; i++) {
     TRY(h5_array_truncate(&r->arrays[i]));
@@ -324,7 +325,7 @@ int systems_output_finish(struct systems_output *r, const struct identity *input
           array_names[i], r->result.h5.path);
     TRY(h5_array_close(&r->arrays[i]));
   }
-  if (r->has_rows && part) TRY(h5_array_truncate(&r->rows));
+  if (r->has_rows && is_stopped) TRY(h5_array_truncate(&r->rows));
   if (r->has_rows) TRY(h5_array_close(&r->rows));
   if (part) TRY(systems_part_write(&r->result.h5, &systems_part_kind, part));
   TRY(identity_write(&r->result.h5, INPUTS_GROUP, inputs));

@@ -34,8 +34,9 @@ void systems_input_close(struct systems_input *f);
  * numbers, and of the hashes that a file of ours has. */
 int systems_input_mark(const struct systems_input *f, uint64_t *mark);
 
-/* Verify and open what a run that was stopped left.  systems_input_close() follows also when it
- * fails.  ERR_IO: cannot open; ERR_INPUT: damaged, or something else. */
+/* Verify and open what a run that was stopped left, or a whole, whose part has 0 systems.
+ * systems_input_close() follows also when it fails.  ERR_IO: cannot open; ERR_INPUT: damaged, or
+ * something else. */
 int systems_part_open(struct systems_input *f, const char *path);
 /* Write its systems, with their rows, to a sink. */
 int systems_copy(const struct systems_input *f, const struct system_sink *sink);
@@ -57,8 +58,8 @@ gidx systems_max_bytes(gidx n, gidx count, gidx d, gidx k);
 int systems_output_create(struct systems_output *r, const char *path,
                           const struct systems_shape *shape, const idx *atom, const idx *color,
                           int has_rows);
-/* Publish; inputs: what the systems were made from.  part: of a run that is stopped, NULL: all are
- * there, or ERR_INTERNAL. */
+/* Publish; inputs: what the systems were made from.  part: how many are there, with a mark; NULL:
+ * all are, or ERR_INTERNAL, and they have none. */
 int systems_output_finish(struct systems_output *r, const struct identity *inputs,
                           const struct systems_part *part, const struct run_fact *facts,
                           int n_facts);

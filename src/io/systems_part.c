@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Four attributes. */
+ * Four attributes, or one. */
 #include "io/systems_part.h"
 
 #include <string.h>
 
 #include "base/status.h"
 #include "io/check.h"
+#include "io/identity.h"
+
+int systems_part_is_whole(const struct systems_part *part)
+{
+  return part->systems == part->total;
+}
 
 int systems_part_write(const struct h5_file *f, const struct file_kind *kind,
                        const struct systems_part *part)
@@ -13,6 +19,7 @@ int systems_part_write(const struct h5_file *f, const struct file_kind *kind,
   gidx mark, fingerprint;
   memcpy(&mark, &part->mark, sizeof mark);
   memcpy(&fingerprint, &part->fingerprint, sizeof fingerprint);
+  if (systems_part_is_whole(part)) return h5_attribute_long(f, INPUTS_GROUP, "mark", mark);
   TRY(h5_attribute_text(f, "/", "kind", kind->name));
   TRY(h5_attribute_long(f, "/part", "systems", part->systems));
   TRY(h5_attribute_long(f, "/part", "systems_total", part->total));
@@ -26,12 +33,28 @@ int systems_part_is(const struct h5_file *f, const struct file_kind *kind, int *
   return f->version ? h5_attribute_is(f, "/", "kind", kind->name, is_part) : OK;
 }
 
-int systems_part_read(const struct h5_file *f, const struct file_kind *kind,
-                      struct systems_part *part)
+/* *part <- what a whole says. */
+static int whole_read(const struct h5_file *f, struct systems_part *part)
 {
-  int is_part;
+  int there;
+  gidx mark;
+  *part = (struct systems_part){0};
+  TRY(h5_exists(f, INPUTS_GROUP, &there));
+  if (there) TRY(h5_attribute_exists(f, INPUTS_GROUP, "mark", &there));
+  CHECK(there, ERR_INPUT, "'%s' is complete, and does not say what it was made from", f->path);
+  TRY(h5_read_long(f, INPUTS_GROUP, "mark", &mark));
+  memcpy(&part->mark, &mark, sizeof mark);
+  return OK;
+}
+
+int systems_part_read(const struct h5_file *f, const struct file_kind *kind,
+                      const struct file_kind *whole, struct systems_part *part)
+{
+  int is_part, is_whole = 0;
   gidx mark, fingerprint;
   TRY(systems_part_is(f, kind, &is_part));
+  if (whole) TRY(systems_part_is(f, whole, &is_whole));
+  if (is_whole) return whole_read(f, part);
   CHECK(is_part, ERR_INPUT, "'%s' is not what a run that was stopped left", f->path);
   TRY(h5_read_long(f, "/part", "systems", &part->systems));
   TRY(h5_read_long(f, "/part", "systems_total", &part->total));
@@ -49,7 +72,7 @@ int systems_part_check(const struct verify *v, const struct file_kind *kind)
 {
   struct systems_part part;
   if (strcmp(v->kind, kind->name) != 0) return OK;
-  TRY(systems_part_read(v->file, kind, &part));
+  TRY(systems_part_read(v->file, kind, NULL, &part));
   CHECK(part.systems == dimension_value(&v->dims, "B"), ERR_INPUT,
         "'/part' says that there are %lld systems, there are %lld", (long long)part.systems,
         (long long)dimension_value(&v->dims, "B"));
@@ -64,7 +87,7 @@ int systems_part_show(const struct h5_file *f, const struct file_kind *kind, FIL
   int is_part;
   TRY(systems_part_is(f, kind, &is_part));
   if (!is_part) return OK;
-  TRY(systems_part_read(f, kind, &part));
+  TRY(systems_part_read(f, kind, NULL, &part));
   fprintf(out, "\na part: the first %lld of %lld systems; --resume goes on with it\n",
           (long long)part.systems, (long long)part.total);
   return OK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What `assemble` or `solve` leaves when it is stopped, the first systems or their solutions in the
- * place of the result: its group /part.
+ * place of the result: its group /part.  A result that is whole has the mark alone, in /inputs.
  *
  * Floor: io.  Not collective. */
 #ifndef IO_SYSTEMS_PART_H
@@ -15,13 +15,15 @@ struct systems_part {
   uint64_t fingerprint; /* of what is there */
 };
 
-/* The file becomes one of this kind, and has /part. */
+/* Are these all?  Then there is no /part. */
+int systems_part_is_whole(const struct systems_part *part);
+/* The file becomes one of this kind, and has /part; of a whole it has the mark. */
 int systems_part_write(const struct h5_file *f, const struct file_kind *kind,
                        const struct systems_part *part);
-/* Read /part of a file of this kind.  ERR_INPUT: it is of another, or the numbers are out of
- * range. */
+/* Read /part of a file of this kind; of a whole, a file of the other kind with a mark, *part has
+ * the mark alone, and 0 systems.  ERR_INPUT: it is neither, or the numbers are out of range. */
 int systems_part_read(const struct h5_file *f, const struct file_kind *kind,
-                      struct systems_part *part);
+                      const struct file_kind *whole, struct systems_part *part);
 /* *is_part <- whether the file is ours and of this kind. */
 int systems_part_is(const struct h5_file *f, const struct file_kind *kind, int *is_part);
 
