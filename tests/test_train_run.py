@@ -7,11 +7,12 @@ import os
 import shutil
 import signal
 import tempfile
+import time
 
 import h5py
 import numpy as np
 
-from jobs import faulty
+from jobs import faulty, job_end, job_start
 from tap import claim, done_testing, fails, gpu_present, later_wins, need, ok, sagitta, same, skip
 
 COLUMNS, ATOMS = 12, 30
@@ -106,6 +107,58 @@ def check_stopped(p):
     same(p.result("one"), p.result("anew"), "begun anew")
 
 
+@claim("an unfinished run goes on with the rows to judge by that it was begun with alone")
+def check_held(p):
+    none, share, held = ["--holdout-share", 0], ["--holdout-share", 0.1], ["--holdout",
+                                                                          p.at("held.npy")]
+    np.save(p.at("held2.npy"), 2 * np.load(p.at("held.npy")))
+    kinds = {"none": none, "share": share, "held": held, "held2": ["--holdout", p.at("held2.npy")],
+             "both": held + share}
+    words = p.words("judged")
+    at = words.index("--holdout")
+    del words[at:at + 2]
+    for begun in "none", "share", "held":
+        shutil.rmtree(p.at("judged"), ignore_errors=True)
+        os.mkdir(p.at("judged"))
+        open(p.at("judged", "STOP"), "w").close()
+        fails(sagitta(*words, *kinds[begun]), 75, ["stopped"], begun)
+        os.remove(p.at("judged", "STOP"))
+        for other in kinds:
+            if other != begun and {other, begun} != {"held", "both"}:
+                done = sagitta(*words, *kinds[other], "--resume", ranks=2 * (other == "none"))
+                said = ("judged by other rows" if other == "held2" and begun == "held" else
+                        "holdout=file" if "held" in (begun, other[:4]) or other == "both" else
+                        "holdout-share=0")
+                ok(done.returncode == 65 and said in done.stderr,
+                   f"{begun}, then {other}: {done.returncode} {done.stderr[-300:]}")
+        need(sagitta(*words, *kinds["both" if begun == "held" else begun], "--resume"), begun)
+
+
+@claim("a stop waits for one step, not for many, where steps are long")
+def check_long_steps(p):
+    rows = np.random.default_rng(7).standard_normal((4096, 128)).astype("f4")
+    np.save(p.at("long-rows.npy"), rows)
+    words = ["train", "--rows", p.at("long-rows.npy"), "--atoms", 4096, "--top-s", 16, "--batch",
+             2048, "--steps", 400, "--holdout-share", 0, "--threads", 1, "--device", "cpu",
+             "--output", p.at("slow")]
+    done = sagitta(*words, "--max-seconds", 0.01)
+    fails(done, 75, ["stopped by --max-seconds"], "--max-seconds")
+    with h5py.File(p.at("slow", "state.h5")) as f:
+        steps = f["train/history"].attrs["steps"]
+    ok(1 <= steps < 16, f"stopped after {steps} steps")
+    job = job_start(*words, "--resume", ranks=2)
+    for line in job.stderr:
+        if "resume  after" in line:
+            break
+    time.sleep(0.5)
+    job.send_signal(signal.SIGUSR1)
+    code, text = job_end(job, 60)
+    ok(code == 75 and "stopped by a signal" in text, f"{code} {text[-300:]}")
+    with h5py.File(p.at("slow", "state.h5")) as f:
+        more = f["train/history"].attrs["steps"] - steps
+    ok(0 <= more < 16, f"{more} steps after the first {steps}")
+
+
 @claim("a run that is stopped or killed at any call for a file goes on from its last state")
 def check_killed(p):
     if os.environ.get("SANITIZED"):
@@ -119,6 +172,11 @@ def check_killed(p):
         shutil.rmtree(p.at("killed"), ignore_errors=True)
         code, text = faulty(f"signal:{calls * part // 8}", *words, of=".tmp")
         ok(code == (75 if number == signal.SIGTERM else -number), f"{part}: {code} {text[-300:]}")
+        with h5py.File(p.at("killed", "state.h5")) as f, open(p.at("killed", "run.json")) as g:
+            page, steps = json.load(g), f["train/history"][-1, 0]
+            last = page["lines"][-1]
+            ok(page["end"] is None and last["step"] <= min(page["steps"], steps) and
+               page["atoms"] == ATOMS and last["unseen"] == page["unseen"], f"{part}: {page}")
         done = sagitta(*later_wins(*words, "--resume"), ranks=2 if part == 5 else 0)
         need(done, f"killed at {part} of 8")
         ok("resume  after step" in done.stderr or part == 0, f"{part}: {done.stderr[-400:]}")
@@ -250,6 +308,8 @@ with tempfile.TemporaryDirectory() as folder:
     place = Place(folder)
     check_ranks(place)
     check_stopped(place)
+    check_held(place)
+    check_long_steps(place)
     check_killed(place)
     check_used(place)
     check_start(place)

@@ -90,7 +90,11 @@ static const struct option_row speed_rows[] = {
     CPU_VARIANT_OPTION(AT(cpu_variant), "instruction set of the CPU's loops"),
     KERNELS_OPTION(AT(kernels)),
     RESUME_OPTION(AT(resume)),
-    MAX_SECONDS_OPTION(AT(max_seconds), "16 steps"),
+    {"max-seconds", OPTION_REAL, AT(max_seconds), "0", 0, 1e9, NULL, "SECONDS",
+     "stop at the end of a step when so many have passed since the start, as when a signal asks "
+     "for "
+     "it, but not before a run has done 16 steps, or a second of them where they are long: "
+     "--resume goes on; 0: no limit"},
 };
 
 static const struct option_table tables[] = {
@@ -119,8 +123,9 @@ static const struct option_set train_set = {
         "costs one product a row.\n\n"
         "The folder of --output gets dictionary.h5 at the end, which `encode --encoder` and "
         "`export` take, and until then state.h5, for --resume.  " STOP_SIGNALS
-        ", --max-seconds or a file called STOP in that folder, end the job within 16 steps, with "
-        "exit code 75.\n\n"
+        ", --max-seconds or a file called STOP in that folder, end the job after the step in work, "
+        "or "
+        "the one that follows a look at the held-out rows, with exit code 75.\n\n"
         "  mpirun -n 4 sagitta train --rows acts.h5 --atoms 4096 --top-s 32 --output sae/\n"
         "  sagitta train --rows acts.h5 --fixed-dictionary fit/ --output sae/\n"
         "  sagitta encode --rows more.h5 --encoder sae/ --output more/",
@@ -129,6 +134,11 @@ static const struct option_set train_set = {
     .max_arguments = 1,
     .has_deck = 1,
 };
+
+/* Between two looks for a file called STOP, at least; and how long a run goes on however late it
+ * is, so that it gets somewhere: for so many steps, or seconds of them where they are long. */
+static const real LOOK_SECONDS = 0.25, LEAST_SECONDS = 1;
+enum { LEAST_STEPS = 16 };
 
 /* The state of the job; struct run says why it is on the heap. */
 struct train_job {
@@ -146,7 +156,9 @@ struct train_job {
   struct identity inputs;
   struct train_line *lines; /* [lines_max] */
   gidx count, lines_max;
-  gidx shown; /* lines that were */
+  gidx shown;           /* lines that were */
+  gidx looks;           /* at what asks to stop: before the first step, and in each */
+  real stepped, looked; /* seconds: the first one; when a file called STOP was looked for */
   double begun;
   struct arena arena;
 };
@@ -236,17 +248,18 @@ static void options_tell(const struct train_job *j, char *out, size_t capacity)
 {
   const struct train_options *o = j->o;
   const struct train_task *t = &j->task;
+  char held[48] = "holdout=file"; /* rows_hash says which */
+  if (!o->holdout) snprintf(held, sizeof held, "holdout-share=%.17g", o->holdout_share);
   snprintf(out, capacity,
            "atoms=%d top-s=%d %s=%016llx aux-atoms=%d aux-weight=%.17g dead-rows=%lld "
-           "uncentered=%d holdout-share=%.17g seed=%lld batch=%d precision=%s %s=%lld lr=%.17g "
+           "uncentered=%d %s seed=%lld batch=%d precision=%s %s=%lld lr=%.17g "
            "warm-up=%.17g "
            "decay=%.17g every=%lld",
            t->sizes.k, o->top_s, o->fixed ? "fixed-dictionary" : "start",
            (unsigned long long)j->atoms_hash, o->aux_atoms, o->aux_weight, (long long)o->dead_rows,
-           o->uncentered, o->holdout ? 0 : o->holdout_share, (long long)o->seed, o->batch,
-           o->precision, o->steps ? "steps" : "epochs",
-           (long long)(o->steps ? o->steps : o->epochs), t->rate, o->warm_up, o->decay,
-           (long long)o->every);
+           o->uncentered, held, (long long)o->seed, o->batch, o->precision,
+           o->steps ? "steps" : "epochs", (long long)(o->steps ? o->steps : o->epochs), t->rate,
+           o->warm_up, o->decay, (long long)o->every);
 }
 
 static int places_open(struct train_job *j)
@@ -301,29 +314,6 @@ static int lines_take(struct train_job *j, const struct train_point *p)
   return OK;
 }
 
-/* What train_run() calls with each line, and where it is stopped. */
-static int point_take(void *self, const struct train_point *p, int is_end)
-{
-  struct train_job *j = self;
-  struct comm *c = &j->run->comm;
-  while (j->shown < p->count)
-    if (c->rank == 0)
-      line_show(j, p);
-    else
-      j->shown++;
-  TRY(comm_agree(c, lines_take(j, p)));
-  TRY(inputs_confirm(c));
-  return comm_agree(c, c->rank ? OK : train_files_write(&j->files, j->run, p, is_end));
-}
-
-static int stop_look(void *self, int *stop)
-{
-  struct train_job *j = self;
-  TRY(run_safe_point(j->run, j->files.dictionary.shown, stop));
-  j->run->max_seconds = j->o->max_seconds; /* a run makes some steps, however long all else took */
-  return OK;
-}
-
 /* Of lines of an earlier run the files know no times. */
 static void lines_tell(const struct train_job *j, struct json *own)
 {
@@ -341,11 +331,14 @@ static void lines_tell(const struct train_job *j, struct json *own)
   json_end(own);
 }
 
-static int entries_tell(const struct train_job *j)
+/* For run.json, after so many steps: at the end, or while the run goes on. */
+static int entries_tell(const struct train_job *j, gidx steps, int is_end)
 {
   const struct train_result *r = &j->result;
   const struct train_line *last = &j->lines[j->count - 1];
   struct json *own;
+  run_page_device(r->device);
+  run_page_inputs(&j->inputs);
   TRY(run_page_own(&own));
   json_long(own, "rows", r->fitted_rows);
   json_long(own, "held_rows", r->held_rows);
@@ -354,22 +347,68 @@ static int entries_tell(const struct train_job *j)
   json_long(own, "top_s", r->top_s);
   json_long(own, "batch", j->task.batch);
   json_text(own, "precision", j->o->precision);
-  json_long(own, "steps", r->steps);
+  json_long(own, "steps", steps);
   lines_tell(j, own);
   json_real(own, "unseen", last->held);
   json_real(own, "batches", last->fitted);
   json_long(own, "dead", last->dead);
-  page_hash_tell(own, "fingerprint", r->fingerprint);
-  json_text(own, "end", r->stopped ? NULL : "steps");
+  if (is_end) page_hash_tell(own, "fingerprint", r->fingerprint);
+  json_text(own, "end", is_end && !r->stopped ? "steps" : NULL);
   return OK;
+}
+
+/* Rank 0: the files, and the page of a run that goes on; at the end it is written when phases are
+ * known. */
+static int point_write(struct train_job *j, const struct train_point *p, int is_end)
+{
+  TRY(train_files_write(&j->files, j->run, p, is_end));
+  if (is_end || j->result.stopped) return OK;
+  TRY(entries_tell(j, p->step, 0));
+  run_page_now(j->run);
+  return OK;
+}
+
+/* What train_run() calls with each line, and where it is stopped. */
+static int point_take(void *self, const struct train_point *p, int is_end)
+{
+  struct train_job *j = self;
+  struct comm *c = &j->run->comm;
+  while (j->shown < p->count)
+    if (c->rank == 0)
+      line_show(j, p);
+    else
+      j->shown++;
+  TRY(comm_agree(c, lines_take(j, p)));
+  TRY(inputs_confirm(c));
+  return comm_agree(c, c->rank ? OK : point_write(j, p, is_end));
+}
+
+/* Steps may be short, and a file system far away. */
+static uint64_t stop_asked(void *self)
+{
+  struct train_job *j = self;
+  struct run *run = j->run;
+  real now = log_seconds();
+  gidx steps = j->looks++;
+  if (steps == 0) j->stepped = now;
+  if (steps >= LEAST_STEPS || (steps > 0 && now - j->stepped >= LEAST_SECONDS))
+    run->max_seconds = j->o->max_seconds;
+  int is_over = run->max_seconds > 0 && now >= run->max_seconds;
+  if (steps > 0 && now - j->looked < LOOK_SECONDS && !is_over && !stop_signal()) return 0;
+  j->looked = now;
+  return run_stop_asked(run, j->files.dictionary.shown);
+}
+
+static void stop_show(void *self, uint64_t asked)
+{
+  struct train_job *j = self;
+  run_stopped(j->run, j->files.dictionary.shown, asked);
 }
 
 static int end_report(struct train_job *j)
 {
   const struct train_result *r = &j->result;
-  run_page_device(r->device);
-  run_page_inputs(&j->inputs);
-  TRY(entries_tell(j));
+  TRY(entries_tell(j, r->steps, 1));
   if (r->stopped) return OK;
   log_info("train   rows=%lld held_out=%lld atoms=%d top_s=%d batch=%d steps=%lld ranks=%d "
            "device='%s' seconds=%.2f fingerprint=%016llx",
@@ -452,7 +491,7 @@ static int train_command(struct run *run, const void *options, const char **argu
   }
   j->task.beside = (gidx)(j->arena.bytes + j->files.arena.bytes);
   j->begun = log_seconds();
-  j->sink = (struct train_sink){j, point_take, stop_look};
+  j->sink = (struct train_sink){j, point_take, {stop_asked, stop_show, j}};
   stop_listen();
   TRY(train_run(&j->task, &run->comm, &j->sink, &j->result));
   TRY(report_phases(&run->comm, j->result.phases, TRAIN_PHASES));

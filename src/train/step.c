@@ -493,7 +493,9 @@ int stepper_run(struct stepper *s, idx n, real rate, gidx t)
   TRY(entries_share(s, &s->live));
   if (any_dead) TRY(entries_share(s, &s->dead));
   phase_end(share, 0);
-  TRY(comm_agree(c, atoms_step(s, any_dead, rate, t)));
+  status = atoms_step(s, any_dead, rate, t);
+  s->asked = stops_asked(s->stops);
+  TRY(comm_agree_flags(c, status, 0, &s->asked));
   phase_begin(share);
   TRY(weights_share(s));
   phase_end(share, 0);

@@ -12,6 +12,7 @@
 #define TRAIN_TRAIN_H
 
 #include "base/phase.h"
+#include "base/stop.h"
 #include "comm/comm.h"
 #include "model/dictionary.h"
 #include "model/precision.h"
@@ -69,7 +70,7 @@ struct train_point {
 struct train_sink {
   void *self;
   int (*line)(void *self, const struct train_point *point, int is_end); /* collective */
-  int (*stops)(void *self, int *stop); /* is there to be no further step?  Collective */
+  struct stops stops; /* looked at before the first step and in each */
 };
 
 enum train_phase {
