@@ -228,6 +228,46 @@ def check_start(p):
         ok(lines[-1, 2] > lines[0, 2] + 0.02, f"{option}: {lines[:, 2]}")
 
 
+@claim("a start from what was trained has its encoder, and what is not taken is said")
+def check_start_trained(p):
+    words = p.words("again", "--start", p.at("one"), "--lr", 0.002)
+    at = words.index("--atoms")
+    del words[at:at + 2]
+    for option, out in ("--start", "again"), ("--fixed-dictionary", "still"):
+        words[words.index("--start") if "--start" in words else words.index(option)] = option
+        done = sagitta(*later_wins(*words, "--output", p.at(out)))
+        need(done, option)
+        ok("mean and encoder of" in done.stderr and "tied" not in done.stderr, done.stderr[:600])
+        lines, before = p.history(out), p.history("one")
+        ok(lines[0, 2] == before[-1, 2] and lines[-1, 2] > 0.5, f"{option}: {lines[:, 2]}")
+        need(sagitta(*later_wins(*words, "--output", p.at(out + "2")), ranks=2), option)
+        same(p.result(out), p.result(out + "2"), f"{option}, 2 ranks")
+    with h5py.File(p.result("one")) as f:
+        atoms, mean = f["atoms"][...], f["mean"][...]
+    with h5py.File(p.at("bare.h5"), "w") as f:
+        f["atoms"], f["mean"] = atoms, mean
+    np.save(p.at("bare.npy"), atoms)
+    shutil.copy(p.result("one"), p.at("uncentred.h5"))
+    with h5py.File(p.at("uncentred.h5"), "r+") as f:
+        f["encoder"].attrs.modify("centered", 0)
+    for name, said, unsaid, more in (
+            ("bare.h5", ["start   atoms and mean of", "begins tied"], "brings no mean", []),
+            ("bare.npy", ["begins tied", "brings no mean: rows are not centred"], "not taken", []),
+            ("bare.npy", ["begins tied"], "brings no mean", ["--uncentered"]),
+            ("back", ["atoms, mean and encoder of"], "is not taken", []),
+            ("uncentred.h5", ["begins tied", "the encoder of", "is not taken"], "no mean", [])):
+        done = p.train("from", "--start", p.at(name), "--atoms", 0, "--force", *more)
+        need(done, name)
+        ok(all(s in done.stderr for s in said) and unsaid not in done.stderr,
+           f"{name}: {done.stderr[:700]}")
+    os.mkdir(p.at("kept"))
+    open(p.at("kept", "STOP"), "w").close()
+    fails(p.train("kept", "--start", p.at("one"), "--atoms", 0), 75, ["stopped"], "stopped")
+    os.remove(p.at("kept", "STOP"))
+    fails(p.train("kept", "--start", p.at("bare.h5"), "--atoms", 0, "--resume"), 65, ["start="],
+          "resumed with the atoms alone")
+
+
 @claim("what cannot be trained is refused, with what to do")
 def check_refused(p):
     few, bad, flat = np.load(p.at("rows.npy"))[:100], np.load(p.at("rows.npy")), np.zeros((900, 12))
@@ -313,6 +353,7 @@ with tempfile.TemporaryDirectory() as folder:
     check_killed(place)
     check_used(place)
     check_start(place)
+    check_start_trained(place)
     check_refused(place)
     check_told(place)
     check_units(place)

@@ -17,6 +17,7 @@
 #include "cli/run_page.h"
 #include "cli/threads.h"
 #include "cli/train_files.h"
+#include "io/encoder.h"
 #include "io/dictionary.h"
 #include "io/rows.h"
 #include "model/identity.h"
@@ -51,8 +52,10 @@ static const struct option_row model_rows[] = {
      "atoms of the dictionary: features to learn; 0: as many as --start or --fixed-dictionary has"},
     {"top-s", OPTION_INT, AT(top_s), "32", 1, MAX_TOP_S, NULL, "ATOMS", "codes a row has at most"},
     {"start", OPTION_TEXT, AT(start), NULL, 0, 0, NULL, "FILE[:/PATH]",
-     "begin with the atoms of this dictionary, as from `sagitta fit`, and its mean; the encoder "
-     "begins tied to them"},
+     "begin with the atoms of this dictionary, as from `sagitta fit`, its mean, or without one "
+     "with "
+     "rows as they are, and its encoder if it is of the kind that is trained here, topk of rows "
+     "less the mean with unit atoms; else the encoder begins tied to the atoms"},
     {"fixed-dictionary", OPTION_TEXT, AT(fixed), NULL, 0, 0, NULL, "FILE[:/PATH]",
      "the same, and the atoms stay: the result is an encoder for them"},
     {"aux-atoms", OPTION_INT, AT(aux_atoms), "256", 0, 1 << 20, NULL, "COUNT",
@@ -148,7 +151,9 @@ struct train_job {
   struct dictionary_input dictionary;
   struct atom_source given; /* atoms[k][p] of it */
   float *atoms;
-  uint64_t atoms_hash;
+  struct stored_encoder encoder; /* of it, where takes_encoder */
+  int has_encoder, takes_encoder;
+  uint64_t atoms_hash; /* with the encoder, where it is taken */
   struct train_task task;
   struct train_sink sink;
   struct train_result result;
@@ -169,6 +174,41 @@ static int given_read(void *self, idx first, idx count, float *out)
   gidx p = j->given.p;
   memcpy(out, j->atoms + first * p, (size_t)(count * p) * sizeof *out);
   return OK;
+}
+
+/* Its encoder, if it is of the kind that is trained here: another one would give other codes. */
+static int encoder_take(struct train_job *j)
+{
+  const struct input_array *in = j->dictionary.input;
+  const struct encoder *e = &j->encoder.encoder;
+  gidx k = j->given.k, p = j->given.p;
+  if (in->format != INPUT_H5 || strcmp(in->object, "/atoms") != 0) return OK;
+  TRY(encoder_read(&in->h5, &j->arena, &j->encoder, &j->has_encoder));
+  j->has_encoder &= j->encoder.has_encoder;
+  j->takes_encoder = j->has_encoder && e->kind == ENCODER_TOPK && e->centered && !e->norm;
+  if (!j->takes_encoder) return OK;
+  TRY(rows_check(e->weights, k, (idx)p, 0, "/encoder/weights"));
+  TRY(rows_check(e->bias, 1, (idx)k, 0, "/encoder/bias"));
+  j->atoms_hash += 3 * encoder_hash(e, items_terms(e->weights, k, p, 0));
+  return OK;
+}
+
+/* What a dictionary that is given brings. */
+static void given_show(const struct train_job *j)
+{
+  const char *name = j->given.name;
+  if (!j->atoms) return;
+  const char *mean = !j->dictionary.mean ? "" : j->takes_encoder ? ", mean" : " and mean";
+  log_info("start   atoms%s%s of '%s'%s", mean, j->takes_encoder ? " and encoder" : "", name,
+           j->takes_encoder ? "" : "; the encoder begins tied to the atoms");
+  if (j->has_encoder && !j->takes_encoder)
+    log_warn(
+        "the encoder of '%s' is not taken: it is none of the kind that is trained here, topk of "
+        "rows less the mean with unit atoms",
+        name);
+  if (!j->dictionary.mean && !j->o->uncentered)
+    log_warn("'%s' brings no mean: rows are not centred, and with '--uncentered' this is not said",
+             name);
 }
 
 /* The dictionary that training begins with, if one is given. */
@@ -193,7 +233,7 @@ static int given_open(struct train_job *j)
   TRY(atoms_check(j->atoms, s->k, 1, s->p, 0, s->name));
   j->atoms_hash = content_hash(items_terms(j->atoms, s->k, s->p, 0), s->k, 1, s->p);
   j->given = (struct atom_source){s->k, 1, s->p, s->name, j, given_read};
-  return OK;
+  return encoder_take(j);
 }
 
 static int inputs_open(struct train_job *j)
@@ -221,6 +261,8 @@ static void task_fill(struct train_job *j)
                                 .held_share = o->holdout_share,
                                 .atoms = has_atoms ? &j->given : NULL,
                                 .mean = j->dictionary.mean,
+                                .encoder = j->takes_encoder ? j->encoder.encoder.weights : NULL,
+                                .bias = j->encoder.encoder.bias,
                                 .center = !o->uncentered,
                                 .sizes = {.k = k,
                                           .s = o->top_s,
@@ -284,6 +326,7 @@ static int places_open(struct train_job *j)
   TRY(run_begin_at(run, &f->dictionary, &inputs, f->has_start));
   if (run->comm.rank == 0 && f->has_start)
     log_info("resume  after step %lld of '%s'", (long long)f->start.step, f->state.shown);
+  if (run->comm.rank == 0 && !f->has_start) given_show(j);
   return threads_report(run, j->o->threads);
 }
 

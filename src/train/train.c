@@ -227,7 +227,7 @@ static int mean_find(struct train *j)
   return OK;
 }
 
-/* Atoms that are given or drawn, and the encoder tied to them. */
+/* Atoms that are given or drawn, and their encoder, or that which is tied to them. */
 static int atoms_start(struct train *j)
 {
   const struct train_task *t = j->task;
@@ -240,6 +240,9 @@ static int atoms_start(struct train *j)
     train_atoms_draw(atoms, k, p, t->seed);
   }
   train_start(&j->state, k, p, atoms);
+  if (!t->encoder) return OK;
+  memcpy(j->state.w[TRAIN_ENCODER], t->encoder, (size_t)k * (size_t)p * sizeof *atoms);
+  for (idx a = 0; a < k; a++) j->state.w[TRAIN_BIAS][a] = ldexpf(t->bias[a], j->batches.scale);
   return OK;
 }
 

@@ -30,6 +30,7 @@ struct train_task {
   real held_share;                 /* of the windows, for that; 0: nothing is held out */
   const struct atom_source *atoms; /* to start with, d = 1; NULL: random ones */
   const real *mean;                /* [p] of these atoms; NULL: none */
+  const float *encoder, *bias;     /* [k][p], [k] of them, for rows as they are; NULL: tied */
   int center;                      /* without atoms: subtract the column means of the fitted rows */
   struct train_sizes sizes;        /* p: that of the rows; dead_rows 0: one epoch */
   uint64_t seed;
