@@ -121,7 +121,7 @@ def check_refused(at):
 def check_gpu(at):
     if not gpu_present():
         return
-    for words in [], [at("signed"), "--rows", at("rows.npy")], [at("sae"), "--rows", at("rows.npy")]:
+    for words in [], *([at(name), "--rows", at("rows.npy")] for name in ("signed", "sae")):
         page = page_of("--device", "cuda", *words)
         ok(page["equal"] and page["device"] == "cuda", f"{words}: {page}")
 

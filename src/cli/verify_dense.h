@@ -22,8 +22,9 @@ enum { VERIFY_DENSE_ROWS = 7 };
 extern const struct option_row verify_dense_rows[VERIFY_DENSE_ROWS];
 
 /* Compare on the codes of a folder's supports.h5, or those that its encoder finds of rows, and the
- * atoms of its dictionary.h5, or of another one, or on built-in ones where it is NULL; lines go to out unless that is NULL, entries to the object that is open
- * unless json is NULL.  *equal <- no number differs.  ERR_INPUT: codes that are none, or frames. */
+ * atoms of its dictionary.h5, or of another one; where it is NULL, on built-in ones.  Lines go to
+ * out unless that is NULL, entries to the object that is open unless json is NULL.  *equal <- no
+ * number differs.  ERR_INPUT: codes that are none, or frames. */
 int verify_dense(const struct verify_dense_options *o, const char *folder, FILE *out,
                  struct json *json, int *equal);
 
