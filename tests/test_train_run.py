@@ -77,6 +77,10 @@ def check_stopped(p):
     done = p.train("stop", ranks=2)
     fails(done, 75, ["stopped", "--resume"], "STOP")
     need(sagitta("verify", p.at("stop", "state.h5")), "verify a state")
+    done = sagitta("export", p.at("stop", "state.h5"), "--output", p.at("early"))
+    need(done, "export a state")
+    ok("warning: " in done.stderr and "has not ended" in done.stderr and
+       "--resume" in done.stderr, done.stderr[-400:])
     os.remove(p.at("stop", "STOP"))
     fails(p.train("stop", "--resume", "--top-s", 4), 65, ["top-s=3", "top-s=4"], "other options")
     fails(p.train("stop", "--resume", "--rows", p.at("held.npy"), "--holdout", p.at("rows.npy")),
@@ -198,8 +202,10 @@ def check_used(p):
     metrics = json.loads(done.stdout)["evaluated"][0]["metrics"]
     ok(metrics["explained_variance"] == said, done.stdout)
     for to in "saelens", "sparsify", "safetensors":
-        need(sagitta("export", p.at("one"), "--to", to, "--rows", p.at("held.npy"), "--output",
-                     p.at(to)), to)
+        done = sagitta("export", p.at("one"), "--to", to, "--rows", p.at("held.npy"), "--output",
+                       p.at(to))
+        need(done, to)
+        ok("has not ended" not in done.stderr, done.stderr[-300:])
     need(sagitta("import", p.at("saelens"), "--output", p.at("back")), "import")
     with h5py.File(p.result("one")) as f, h5py.File(p.result("back")) as g:
         for name in "atoms", "encoder/weights", "encoder/bias":
@@ -274,6 +280,7 @@ def check_refused(p):
     bad[1234, 5] = np.nan
     for name, rows in ("few", few), ("bad", bad), ("flat", flat.astype("f4")):
         np.save(p.at(name + ".npy"), rows)
+    np.save(p.at("ones.npy"), np.ones((900, 12), "f4"))
     np.save(p.at("wide.npy"), np.eye(13, dtype="f4"))
     np.save(p.at("long.npy"), 2 * np.eye(12, dtype="f4"))
     rows = {name: ["--rows", p.at(name + ".npy")] for name in ("few", "bad", "wide")}
@@ -285,7 +292,9 @@ def check_refused(p):
             (2, ["not both"], ["--start", "a", "--fixed-dictionary", "b"]),
             (2, ["leave it out"], ["--start", p.at("one"), "--atoms", 7]),
             (2, ["brings a mean"], ["--start", p.at("one"), "--atoms", 0, "--uncentered"]),
-            (65, ["do not vary"], ["--holdout", p.at("flat.npy")]),
+            (65, ["held-out rows of", "do not vary"], ["--holdout", p.at("flat.npy")]),
+            (65, ["flat.npy", "nothing to learn"], ["--rows", p.at("flat.npy")]),
+            (65, ["ones.npy", "nothing to learn"], ["--rows", p.at("ones.npy"), "--uncentered"]),
             (65, ["smaller '--lr'"], ["--lr", 1e38, "--batch", 20]),
             (71, ["lower --atoms"], ["--atoms", 1 << 28]),
             (69, ["bf16", "'--precision f32'"], ["--precision", "bf16", "--device", "cpu"]),
@@ -294,6 +303,10 @@ def check_refused(p):
             (73, ["dictionary.h5"], ["--output", p.at("one")])):
         fails(p.train("refused", *words), code, said, f"{words}")
     fails(p.train("refused", *rows["bad"], ranks=2), 65, ["row 1234", "column 5"], "two ranks")
+    fails(p.train("refused", "--rows", p.at("ones.npy"), ranks=2), 65, ["nothing to learn"], "ones")
+    halves = np.repeat(np.float32([1, 2]), 450)[:, None] * np.ones(12, "f4")  # each rank has one
+    np.save(p.at("halves.npy"), halves)
+    need(p.train("halves", "--rows", p.at("halves.npy"), ranks=2), "two rows that differ")
 
 
 @claim("scores of a matrix unit give the same bytes on any number of ranks, resumed too")

@@ -54,7 +54,7 @@ struct stepper {
 
 /* Set sizes, c, device, state, phases, batch and precision first.  With a dry device memory is
  * counted alone, and then stepper_bytes() says what it takes beside the state's own arrays.
- * ERR_MEMORY. */
+ * ERR_MEMORY; ERR_INPUT: more codes than ranks can tell each other. */
 int stepper_open(struct stepper *s);
 void stepper_bytes(const struct stepper *s, gidx *host, gidx *gpu);
 void stepper_close(struct stepper *s);
