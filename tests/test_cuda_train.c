@@ -2,7 +2,6 @@
  * Claim: training on a GPU has the bits of the plain loops with dense matrices: every problem of
  * the CPU's test, on several ranks too.
  * RUN: np=1 2 */
-#include "device_how.h"
 #include "train_cases.h"
 
 int main(void)

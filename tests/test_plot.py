@@ -79,6 +79,24 @@ def check_fit(folder, inputs):
     ok(done.returncode == 1 and "Traceback" not in done.stderr, "what is no run is said")
 
 
+def check_train(folder, inputs):
+    """A training has two curves over its steps, of state.h5 too, and one over its seconds."""
+    run = f"{folder}/sae"
+    sagitta("train", *inputs[:2], "--atoms", 16, "--top-s", 2, "--batch", 64, "--epochs", 6,
+            "--output", run)
+    for turn in "dictionary.h5", "state.h5":
+        os.rename(f"{run}/dictionary.h5", f"{run}/{turn}")
+        done = plot(run, f"{folder}/{turn}-png")
+        picture = f"{folder}/{turn}-png/explained_variance.png"
+        reach = [spread(picture, color) if os.path.exists(picture) else -1
+                 for color in (BLUE, ORANGE)]
+        ok(done.returncode == 0 and min(reach) > SPREAD, f"{turn} of train, {reach} wide")
+    done = subprocess.run([sys.executable, f"{SOURCE}/scripts/plot_time", f"{folder}/train.png",
+                           f"{run}/run.json"], capture_output=True, text=True)
+    reach = spread(f"{folder}/train.png", BLUE) if not done.returncode else -1
+    ok(reach > SPREAD / 4, f"train over seconds, {reach} {done.stderr[-300:]}")
+
+
 def main():
     try:
         import matplotlib  # noqa: F401
@@ -116,6 +134,7 @@ def main():
                done.stderr.count("damaged or not a result") == 2 and
                "spectrum.png" not in os.listdir(f"{folder}/bad"), "a bad terminal.h5 is said")
         check_fit(folder, inputs)
+        check_train(folder, inputs)
         done = plot(f"{folder}/in", f"{folder}/less")
         ok(done.returncode == 1 and "no spectrum.png" in done.stdout, "what is missing is said")
         ok(plot().returncode == 2, "without a folder: exit 2")

@@ -47,6 +47,21 @@ def check_encode(at):
         before = rows
 
 
+@claim("training shows progress between two looks at the held-out rows, also resumed")
+def check_train(at):
+    words = ["--rows", f"{at}/rows.npy", "--atoms", 1024, "--top-s", 9, "--batch", 300, "--steps",
+             269, "--holdout-share", 0, "--threads", 1, "--device", "cpu", "--output",
+             f"{at}/train"]
+    done = sagitta("train", *words, "--max-seconds", 1e-4)
+    ok(done.returncode == 75, done.stderr[-300:])
+    lines, before = watched("train", *words, "--resume"), 16 * 300
+    ok(lines, "there is progress")
+    for what, rows, total, percent in lines:
+        ok(what == ["train"] and before <= rows <= total == 3 * N + 62 * 300 and
+           percent == round(100 * rows / total), f"{what} {rows} of {total}, {percent} %")
+        before = rows
+
+
 @claim("a refit's progress names the sweep")
 def check_refit(at):
     lines = watched("refit", "--rows", f"{at}/rows.npy", "--dictionary", f"{at}/d", "--supports",
@@ -81,6 +96,7 @@ def main():
         need(sagitta("seed", "--rows", f"{at}/rows.npy", "--atoms", 2048, "--output", f"{at}/d"),
              "seed")
         check_encode(at)
+        check_train(at)
         check_refit(at)
         check_limit(at)
     done_testing()

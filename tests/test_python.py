@@ -75,6 +75,23 @@ def check_files(run):
     ok(len(sagitta.open(f"{run}-longer").history["sweep"]) == 6, "state.h5 has more sweeps")
 
 
+@claim("of train the history is that of its steps, of an unfinished one too")
+def check_train(folder):
+    run = f"{folder}/sae"
+    done = program("train", "--rows", f"{folder}/rows.npy", "--atoms", K, "--top-s", S, "--epochs",
+                   2, "--output", run)
+    ok(done.returncode == 0, done.stderr[-300:])
+    with h5py.File(f"{run}/dictionary.h5") as f:
+        table = f["train/history"][:]
+    os.mkdir(f"{folder}/begun")
+    shutil.copy(f"{run}/dictionary.h5", f"{folder}/begun/state.h5")
+    for path in run, f"{run}/dictionary.h5", f"{folder}/begun":
+        got = sagitta.open(path, check=True).history
+        ok(list(got) == ["step", "explained_variance", "explained_variance_held_out", "dead"] and
+           np.array_equal(np.array(list(got.values())).T, table, equal_nan=True), f"{path}: {got}")
+    ok(sagitta.open(run).page["lines"][-1]["step"] == table[-1, 0], "run.json")
+
+
 @claim("the top rows of every atom are those of a plain loop")
 def check_top_rows(folder, run):
     for kind in "signed", "nonnegative":
@@ -182,6 +199,7 @@ def main():
         run = run_made(folder)
         check_values(run)
         check_files(run)
+        check_train(folder)
         check_top_rows(folder, run)
         check_without_scipy(run)
         check_errors(folder, run)

@@ -120,6 +120,31 @@ def check_page(p):
     ok(f"<b>{held:.3f}</b><span>explained of unseen rows" in page, f"unseen {held}")
 
 
+@claim("a page of what train left, with the codes that its encoder finds")
+def check_train(p):
+    sae, codes = f"{p.folder}/sae", f"{p.folder}/sae-codes"
+    sagitta("train", "--rows", p.rows, "--atoms", K, "--top-s", 3, "--batch", 100, "--epochs", 3,
+            "--output", sae)
+    sagitta("encode", "--rows", p.rows, "--encoder", sae, "--output", codes)
+    done = report(sae)
+    ok(done.returncode and "--encoder" in done.stderr and "--codes" in done.stderr, done.stderr)
+    done = report(sae, "--codes", codes, "--vocabulary", f"{p.folder}/vocab.txt")
+    ok(done.returncode == 0, done.stderr)
+    with open(f"{sae}/report.html", encoding="utf-8") as f:
+        page = f.read()
+    with h5py.File(f"{sae}/dictionary.h5") as f:
+        line = f["train/history"][-1]
+    with h5py.File(f"{codes}/supports.h5") as f:
+        density = f["metrics/density"][:]
+    ok(f"<b>{line[2]:.3f}</b><span>explained of unseen rows" in page and
+       f"<b>{line[1]:.3f}</b><span>of the last batches" in page and
+       "after so many steps" in page and "encoder that was trained" in page and
+       data_in(page)["density"] == density.tolist(), f"{line}")
+    os.rename(f"{sae}/dictionary.h5", f"{sae}/state.h5")
+    done = report(sae, "--codes", codes)
+    ok(done.returncode and "finish the run" in done.stderr, done.stderr)
+
+
 def browse(path, browser, folder):
     """What READER has seen of a page."""
     done = subprocess.run(
@@ -237,6 +262,7 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder_:
     with claim("a fit of rows that have tokens"):
         place = Place(folder_)
     check_page(place)
+    check_train(place)
     check_browser(place)
     check_many(place)
     check_refused(place)

@@ -4,6 +4,7 @@
  * read ahead, and none in vain; held-out rows are judged by the bits of the references.
  * RUN: np=1 2 3 */
 #include "train/batches.h"
+#include "train/step.h"
 #include "train_cases.h"
 
 enum { MOST = 40000 };
@@ -97,6 +98,38 @@ static void check_batches(struct comm *c)
   claim_end();
 }
 
+/* A step whose codes no exchange carries is refused before anything is allocated. */
+static void check_counts(void)
+{
+  static const struct {
+    idx batch, s, aux;
+    int size, code;
+  } cases[] = {{1 << 24, 127, 255, 2, OK},
+               {1 << 24, 256, 0, 2, ERR_INPUT},
+               {1 << 24, 1, 256, 2, ERR_INPUT},
+               {1 << 24, 256, 0, 3, OK},
+               {1 << 24, 256, 0, 1, OK}};
+  claim_begin("more codes than ranks can tell each other are refused");
+  for (int i = 0; i < LENGTH(cases); i++) {
+    struct comm c = {.size = cases[i].size};
+    const struct train_sizes sizes = {.k = 300, .p = 2, .s = cases[i].s, .aux = cases[i].aux};
+    struct device dry = {.is_dry = 1};
+    struct train_state state = {0};
+    struct stepper s = {
+        .sizes = &sizes, .c = &c, .device = &dry, .state = &state, .batch = cases[i].batch};
+    struct device_options options = {.p = 2, .d = 1, .threads = 1, .variant = "auto"};
+    gidx forms;
+    device_open_dry(&dry, &options, &forms);
+    int code = stepper_open(&s);
+    ok(code == cases[i].code, "%d rows, %d and %d codes, %d ranks: %s", cases[i].batch, cases[i].s,
+       cases[i].aux, cases[i].size, status_message());
+    ok(code == OK || strstr(status_message(), "lower --batch"), "%s", status_message());
+    status_clear();
+    arena_free(&s.arena);
+  }
+  claim_end();
+}
+
 int main(void)
 {
   struct comm c;
@@ -104,6 +137,7 @@ int main(void)
   tap_rank = c.rank;
   train_device = "cpu";
   if (c.size == 1) check_shuffle();
+  if (c.size == 1) check_counts();
   check_batches(&c);
   check_reference(&c);
   check_resumed(&c);

@@ -7,11 +7,12 @@ import os
 import shutil
 import signal
 import tempfile
+import time
 
 import h5py
 import numpy as np
 
-from jobs import faulty
+from jobs import faulty, job_end, job_start
 from tap import claim, done_testing, fails, gpu_present, later_wins, need, ok, sagitta, same, skip
 
 COLUMNS, ATOMS = 12, 30
@@ -76,6 +77,10 @@ def check_stopped(p):
     done = p.train("stop", ranks=2)
     fails(done, 75, ["stopped", "--resume"], "STOP")
     need(sagitta("verify", p.at("stop", "state.h5")), "verify a state")
+    done = sagitta("export", p.at("stop", "state.h5"), "--output", p.at("early"))
+    need(done, "export a state")
+    ok("warning: " in done.stderr and "has not ended" in done.stderr and
+       "--resume" in done.stderr, done.stderr[-400:])
     os.remove(p.at("stop", "STOP"))
     fails(p.train("stop", "--resume", "--top-s", 4), 65, ["top-s=3", "top-s=4"], "other options")
     fails(p.train("stop", "--resume", "--rows", p.at("held.npy"), "--holdout", p.at("rows.npy")),
@@ -106,6 +111,58 @@ def check_stopped(p):
     same(p.result("one"), p.result("anew"), "begun anew")
 
 
+@claim("an unfinished run goes on with the rows to judge by that it was begun with alone")
+def check_held(p):
+    none, share, held = ["--holdout-share", 0], ["--holdout-share", 0.1], ["--holdout",
+                                                                          p.at("held.npy")]
+    np.save(p.at("held2.npy"), 2 * np.load(p.at("held.npy")))
+    kinds = {"none": none, "share": share, "held": held, "held2": ["--holdout", p.at("held2.npy")],
+             "both": held + share}
+    words = p.words("judged")
+    at = words.index("--holdout")
+    del words[at:at + 2]
+    for begun in "none", "share", "held":
+        shutil.rmtree(p.at("judged"), ignore_errors=True)
+        os.mkdir(p.at("judged"))
+        open(p.at("judged", "STOP"), "w").close()
+        fails(sagitta(*words, *kinds[begun]), 75, ["stopped"], begun)
+        os.remove(p.at("judged", "STOP"))
+        for other in kinds:
+            if other != begun and {other, begun} != {"held", "both"}:
+                done = sagitta(*words, *kinds[other], "--resume", ranks=2 * (other == "none"))
+                said = ("judged by other rows" if other == "held2" and begun == "held" else
+                        "holdout=file" if "held" in (begun, other[:4]) or other == "both" else
+                        "holdout-share=0")
+                ok(done.returncode == 65 and said in done.stderr,
+                   f"{begun}, then {other}: {done.returncode} {done.stderr[-300:]}")
+        need(sagitta(*words, *kinds["both" if begun == "held" else begun], "--resume"), begun)
+
+
+@claim("a stop waits for one step, not for many, where steps are long")
+def check_long_steps(p):
+    rows = np.random.default_rng(7).standard_normal((4096, 128)).astype("f4")
+    np.save(p.at("long-rows.npy"), rows)
+    words = ["train", "--rows", p.at("long-rows.npy"), "--atoms", 4096, "--top-s", 16, "--batch",
+             2048, "--steps", 400, "--holdout-share", 0, "--threads", 1, "--device", "cpu",
+             "--output", p.at("slow")]
+    done = sagitta(*words, "--max-seconds", 0.01)
+    fails(done, 75, ["stopped by --max-seconds"], "--max-seconds")
+    with h5py.File(p.at("slow", "state.h5")) as f:
+        steps = f["train/history"].attrs["steps"]
+    ok(1 <= steps < 16, f"stopped after {steps} steps")
+    job = job_start(*words, "--resume", ranks=2)
+    for line in job.stderr:
+        if "resume  after" in line:
+            break
+    time.sleep(0.5)
+    job.send_signal(signal.SIGUSR1)
+    code, text = job_end(job, 60)
+    ok(code == 75 and "stopped by a signal" in text, f"{code} {text[-300:]}")
+    with h5py.File(p.at("slow", "state.h5")) as f:
+        more = f["train/history"].attrs["steps"] - steps
+    ok(0 <= more < 16, f"{more} steps after the first {steps}")
+
+
 @claim("a run that is stopped or killed at any call for a file goes on from its last state")
 def check_killed(p):
     if os.environ.get("SANITIZED"):
@@ -119,6 +176,11 @@ def check_killed(p):
         shutil.rmtree(p.at("killed"), ignore_errors=True)
         code, text = faulty(f"signal:{calls * part // 8}", *words, of=".tmp")
         ok(code == (75 if number == signal.SIGTERM else -number), f"{part}: {code} {text[-300:]}")
+        with h5py.File(p.at("killed", "state.h5")) as f, open(p.at("killed", "run.json")) as g:
+            page, steps = json.load(g), f["train/history"][-1, 0]
+            last = page["lines"][-1]
+            ok(page["end"] is None and last["step"] <= min(page["steps"], steps) and
+               page["atoms"] == ATOMS and last["unseen"] == page["unseen"], f"{part}: {page}")
         done = sagitta(*later_wins(*words, "--resume"), ranks=2 if part == 5 else 0)
         need(done, f"killed at {part} of 8")
         ok("resume  after step" in done.stderr or part == 0, f"{part}: {done.stderr[-400:]}")
@@ -140,8 +202,10 @@ def check_used(p):
     metrics = json.loads(done.stdout)["evaluated"][0]["metrics"]
     ok(metrics["explained_variance"] == said, done.stdout)
     for to in "saelens", "sparsify", "safetensors":
-        need(sagitta("export", p.at("one"), "--to", to, "--rows", p.at("held.npy"), "--output",
-                     p.at(to)), to)
+        done = sagitta("export", p.at("one"), "--to", to, "--rows", p.at("held.npy"), "--output",
+                       p.at(to))
+        need(done, to)
+        ok("has not ended" not in done.stderr, done.stderr[-300:])
     need(sagitta("import", p.at("saelens"), "--output", p.at("back")), "import")
     with h5py.File(p.result("one")) as f, h5py.File(p.result("back")) as g:
         for name in "atoms", "encoder/weights", "encoder/bias":
@@ -170,12 +234,53 @@ def check_start(p):
         ok(lines[-1, 2] > lines[0, 2] + 0.02, f"{option}: {lines[:, 2]}")
 
 
+@claim("a start from what was trained has its encoder, and what is not taken is said")
+def check_start_trained(p):
+    words = p.words("again", "--start", p.at("one"), "--lr", 0.002)
+    at = words.index("--atoms")
+    del words[at:at + 2]
+    for option, out in ("--start", "again"), ("--fixed-dictionary", "still"):
+        words[words.index("--start") if "--start" in words else words.index(option)] = option
+        done = sagitta(*later_wins(*words, "--output", p.at(out)))
+        need(done, option)
+        ok("mean and encoder of" in done.stderr and "tied" not in done.stderr, done.stderr[:600])
+        lines, before = p.history(out), p.history("one")
+        ok(lines[0, 2] == before[-1, 2] and lines[-1, 2] > 0.5, f"{option}: {lines[:, 2]}")
+        need(sagitta(*later_wins(*words, "--output", p.at(out + "2")), ranks=2), option)
+        same(p.result(out), p.result(out + "2"), f"{option}, 2 ranks")
+    with h5py.File(p.result("one")) as f:
+        atoms, mean = f["atoms"][...], f["mean"][...]
+    with h5py.File(p.at("bare.h5"), "w") as f:
+        f["atoms"], f["mean"] = atoms, mean
+    np.save(p.at("bare.npy"), atoms)
+    shutil.copy(p.result("one"), p.at("uncentred.h5"))
+    with h5py.File(p.at("uncentred.h5"), "r+") as f:
+        f["encoder"].attrs.modify("centered", 0)
+    for name, said, unsaid, more in (
+            ("bare.h5", ["start   atoms and mean of", "begins tied"], "brings no mean", []),
+            ("bare.npy", ["begins tied", "brings no mean: rows are not centred"], "not taken", []),
+            ("bare.npy", ["begins tied"], "brings no mean", ["--uncentered"]),
+            ("back", ["atoms, mean and encoder of"], "is not taken", []),
+            ("uncentred.h5", ["begins tied", "the encoder of", "is not taken"], "no mean", [])):
+        done = p.train("from", "--start", p.at(name), "--atoms", 0, "--force", *more)
+        need(done, name)
+        ok(all(s in done.stderr for s in said) and unsaid not in done.stderr,
+           f"{name}: {done.stderr[:700]}")
+    os.mkdir(p.at("kept"))
+    open(p.at("kept", "STOP"), "w").close()
+    fails(p.train("kept", "--start", p.at("one"), "--atoms", 0), 75, ["stopped"], "stopped")
+    os.remove(p.at("kept", "STOP"))
+    fails(p.train("kept", "--start", p.at("bare.h5"), "--atoms", 0, "--resume"), 65, ["start="],
+          "resumed with the atoms alone")
+
+
 @claim("what cannot be trained is refused, with what to do")
 def check_refused(p):
     few, bad, flat = np.load(p.at("rows.npy"))[:100], np.load(p.at("rows.npy")), np.zeros((900, 12))
     bad[1234, 5] = np.nan
     for name, rows in ("few", few), ("bad", bad), ("flat", flat.astype("f4")):
         np.save(p.at(name + ".npy"), rows)
+    np.save(p.at("ones.npy"), np.ones((900, 12), "f4"))
     np.save(p.at("wide.npy"), np.eye(13, dtype="f4"))
     np.save(p.at("long.npy"), 2 * np.eye(12, dtype="f4"))
     rows = {name: ["--rows", p.at(name + ".npy")] for name in ("few", "bad", "wide")}
@@ -187,7 +292,9 @@ def check_refused(p):
             (2, ["not both"], ["--start", "a", "--fixed-dictionary", "b"]),
             (2, ["leave it out"], ["--start", p.at("one"), "--atoms", 7]),
             (2, ["brings a mean"], ["--start", p.at("one"), "--atoms", 0, "--uncentered"]),
-            (65, ["do not vary"], ["--holdout", p.at("flat.npy")]),
+            (65, ["held-out rows of", "do not vary"], ["--holdout", p.at("flat.npy")]),
+            (65, ["flat.npy", "nothing to learn"], ["--rows", p.at("flat.npy")]),
+            (65, ["ones.npy", "nothing to learn"], ["--rows", p.at("ones.npy"), "--uncentered"]),
             (65, ["smaller '--lr'"], ["--lr", 1e38, "--batch", 20]),
             (71, ["lower --atoms"], ["--atoms", 1 << 28]),
             (69, ["bf16", "'--precision f32'"], ["--precision", "bf16", "--device", "cpu"]),
@@ -196,6 +303,10 @@ def check_refused(p):
             (73, ["dictionary.h5"], ["--output", p.at("one")])):
         fails(p.train("refused", *words), code, said, f"{words}")
     fails(p.train("refused", *rows["bad"], ranks=2), 65, ["row 1234", "column 5"], "two ranks")
+    fails(p.train("refused", "--rows", p.at("ones.npy"), ranks=2), 65, ["nothing to learn"], "ones")
+    halves = np.repeat(np.float32([1, 2]), 450)[:, None] * np.ones(12, "f4")  # each rank has one
+    np.save(p.at("halves.npy"), halves)
+    need(p.train("halves", "--rows", p.at("halves.npy"), ranks=2), "two rows that differ")
 
 
 @claim("scores of a matrix unit give the same bytes on any number of ranks, resumed too")
@@ -250,9 +361,12 @@ with tempfile.TemporaryDirectory() as folder:
     place = Place(folder)
     check_ranks(place)
     check_stopped(place)
+    check_held(place)
+    check_long_steps(place)
     check_killed(place)
     check_used(place)
     check_start(place)
+    check_start_trained(place)
     check_refused(place)
     check_told(place)
     check_units(place)

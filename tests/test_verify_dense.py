@@ -64,15 +64,33 @@ def check_folders(at):
                  at("sae")), "train")
     need(sagitta("encode", "--rows", at("rows.npy"), "--encoder", at("sae"), "--output",
                  at("coded")), "encode --encoder")
-    # A folder of an encoder's codes has its dictionary elsewhere.
-    os.link(at("sae", "dictionary.h5"), at("coded", "dictionary.h5"))
     for name in "signed", "nonnegative", "coded":
         for words in [], ["--rows", at("rows.npy")]:
+            if name == "coded":  # a folder of an encoder's codes has its dictionary elsewhere
+                words = [*words, "--dictionary", at("sae")]
             page = page_of(at(name), *words)
             case, entries = page["dense"][0], entries_of(at(name))
             ok(page["equal"] and len(page["dense"]) == 1 and case["rows"] == N and
                case["codes"] == entries and outputs_of(case) ==
                {"forward": N * P, "back": entries, "gradient": K * P}, f"{name} {words}: {page}")
+
+
+@claim("what train leaves, and import, by the codes that its encoder finds of rows")
+def check_encoders(at):
+    need(sagitta("train", "--rows", at("rows.npy"), "--atoms", K, "--top-s", S, "--uncentered",
+                 "--batch", 256, "--steps", 2, "--output", at("plain")), "train --uncentered")
+    need(sagitta("export", at("sae"), "--to", "saelens", "--rows", at("rows.npy"), "--output",
+                 at("lens")), "export")
+    need(sagitta("import", at("lens"), "--output", at("back")), "import")
+    for name in "sae", "plain", "back":
+        out = at(name + "-codes")
+        need(sagitta("encode", "--rows", at("rows.npy"), "--encoder", at(name), "--output", out),
+             f"encode --encoder {name}")
+        for words in [], ["--threads", 3], ["--cpu-variant", "baseline"]:
+            case = page_of(at(name), "--rows", at("rows.npy"), *words)["dense"][0]
+            coded = page_of(out, "--rows", at("rows.npy"), "--dictionary", at(name))["dense"][0]
+            ok({**case, "of": 0} == {**coded, "of": 0} and case["codes"] == entries_of(out) and
+               case["rows"] == N, f"{name} {words}: {case} {coded}")
 
 
 @claim("what has no sparse side, or other shapes, is refused")
@@ -81,6 +99,15 @@ def check_refused(at):
     fails(sagitta("verify", at("signed"), "--rows", at("rows.npy")), 2, ["--dense"], "rows alone")
     fails(sagitta("verify", "--dense", "--rows", at("rows.npy")), 2, ["name it"], "no folder")
     fails(sagitta("verify", "--dense", at("signed", "supports.h5")), 2, ["is a file"], "a file")
+    fails(sagitta("verify", at("signed"), "--dictionary", at("sae")), 2, ["--dense"], "atoms alone")
+    fails(sagitta("verify", "--dense", "--dictionary", at("sae")), 2, ["name it"], "no folder")
+    fails(sagitta("verify", "--dense", at("sae")), 2, ["give '--rows'"], "no codes and no rows")
+    fails(sagitta("verify", "--dense", at("coded")), 2, ["give '--dictionary'"], "no atoms")
+    fails(sagitta("verify", "--dense", at("coded"), "--dictionary", at("signed")), 65,
+          ["another dictionary"], "other atoms")
+    need(sagitta("seed", "--rows", at("rows.npy"), "--atoms", K, "--output", at("seeded")), "seed")
+    fails(sagitta("verify", "--dense", at("seeded"), "--rows", at("rows.npy")), 65, ["encoder"],
+          "no encoder")
     np.save(at("few.npy"), np.ones((7, P), "f4"))
     fails(sagitta("verify", "--dense", at("signed"), "--rows", at("few.npy")), 65,
           ["7 rows", f"{N} rows"], "other rows")
@@ -94,7 +121,7 @@ def check_refused(at):
 def check_gpu(at):
     if not gpu_present():
         return
-    for words in [], [at("signed"), "--rows", at("rows.npy")]:
+    for words in [], *([at(name), "--rows", at("rows.npy")] for name in ("signed", "sae")):
         page = page_of("--device", "cuda", *words)
         ok(page["equal"] and page["device"] == "cuda", f"{words}: {page}")
 
@@ -106,6 +133,7 @@ def main():
 
         check_built_in()
         check_folders(at)
+        check_encoders(at)
         check_refused(at)
         check_gpu(at)
     done_testing()

@@ -61,3 +61,8 @@ const char *stop_why(void)
 {
   return reason;
 }
+
+uint64_t stops_asked(const struct stops *s)
+{
+  return s && s->asked ? s->asked(s->self) : 0;
+}

@@ -26,11 +26,13 @@ void stop_ask(const char *why);
 /* That phrase, "a signal" where nothing was asked so. */
 const char *stop_why(void);
 
-/* What a job asks at its safe points.  Neither function is collective. */
+/* What a job asks at its safe points.  No function is collective. */
 struct stops {
   uint64_t (*asked)(void *self); /* what asks this rank to end there, as bits; NULL: nothing ever */
   void (*stopped)(void *self, uint64_t asked); /* what asks some rank, on every rank: it ends */
   void *self;                                  /* borrowed */
 };
+/* What asks this rank; stops may be NULL. */
+uint64_t stops_asked(const struct stops *stops);
 
 #endif

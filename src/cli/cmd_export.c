@@ -19,6 +19,7 @@
 #include "io/dictionary.h"
 #include "io/export.h"
 #include "io/rows.h"
+#include "io/training.h"
 #include "model/route.h"
 
 struct export_options {
@@ -91,6 +92,18 @@ struct export_job {
   struct arena arena;
 };
 
+/* Say so, if it is not what a training will have made when it ends. */
+static int state_warn(const struct dictionary_input *d)
+{
+  int is_state = 0;
+  if (d->input->format == INPUT_H5) TRY(training_is_state(&d->input->h5, &is_state));
+  if (is_state)
+    log_warn("'%s' is the state of a training that has not ended: `sagitta train --resume` with "
+             "its options goes on, and leaves dictionary.h5",
+             d->file);
+  return OK;
+}
+
 /* Atoms, and what an import left beside them, into memory. */
 static int dictionary_load(struct export_job *job, const struct export_options *o)
 {
@@ -98,6 +111,7 @@ static int dictionary_load(struct export_job *job, const struct export_options *
   int has_encoder = 0;
   float *atoms;
   TRY(dictionary_input_open(d, o->dictionary));
+  TRY(state_warn(d));
   const struct atom_source *s = &d->source;
   TRY(arena_alloc(&job->arena, &atoms, (gidx)s->k * s->d * s->p, sizeof *atoms));
   TRY(s->read(s->self, 0, s->k, atoms));

@@ -102,11 +102,13 @@ static const struct option_set verify_set = {
         "by few codes a row, in the order in which a dense product takes all atoms; so its bits "
         "are those of dense matrices with zeros (only a 0 may have another sign).  Sums of atoms, "
         "slopes of codes and gradients of atoms are computed both ways: of the first rows of a "
-        "folder with supports.h5 and dictionary.h5, or of shapes that are built in.  Exit code 1: "
-        "a number differs, and the first is shown.\n\n"
+        "folder with supports.h5 and dictionary.h5, of a folder of `encode` with --dictionary, of "
+        "the codes that the encoder of a folder of `train` or `import` finds of --rows, or of "
+        "shapes that are built in.  Exit code 1: a number differs, and the first is shown.\n\n"
         "  sagitta verify run/supports.h5\n"
         "  sagitta verify --dense\n"
-        "  sagitta verify --dense run/ --rows acts.h5 --device cuda",
+        "  sagitta verify --dense run/ --rows acts.h5 --device cuda\n"
+        "  sagitta verify --dense sae/ --rows acts.h5",
     .tables = verify_tables,
     .count = LENGTH(verify_tables),
     .max_arguments = 1,
@@ -261,10 +263,12 @@ static int dense_check(const struct run *run, const struct verify_options *o, co
   int is_folder = 1, equal = 0, is_json = facts_wanted(run);
   if (folder) TRY(folder_look(folder, &is_folder));
   CHECK(is_folder, ERR_USAGE,
-        "'--dense' needs a folder with dictionary.h5 and supports.h5, and '%s' is a file: give its "
+        "'--dense' needs a folder with dictionary.h5 or supports.h5, and '%s' is a file: give its "
         "folder, or none",
         folder);
   CHECK(folder || !o->dense.rows, ERR_USAGE, "'--rows' are those of a folder's codes: name it");
+  CHECK(folder || !o->dense.dictionary, ERR_USAGE,
+        "'--dictionary' is that of a folder's codes: name it");
   if (is_json) TRY(facts_begin(run, &j));
   TRY(verify_dense(&o->dense, folder, o->general.quiet ? NULL : stdout, is_json ? &j : NULL,
                    &equal));
@@ -279,6 +283,7 @@ static int verify_command(struct run *run, const void *options, const char **arg
   if (all->dense.dense) return dense_check(run, all, arguments[0]);
   CHECK(arguments[0], ERR_USAGE, "give a FILE, or '--dense'");
   CHECK(!all->dense.rows, ERR_USAGE, "'--rows' goes with '--dense'");
+  CHECK(!all->dense.dictionary, ERR_USAGE, "'--dictionary' goes with '--dense'");
   const struct visit v = {
       .print = file_verify, .tell = verify_tell, .answers = 1, .out = o->quiet ? NULL : stdout};
   return o->json ? files_tell(run, arguments[0], v) : files_visit(arguments[0], &v);

@@ -17,6 +17,7 @@
 #include "cli/run_page.h"
 #include "cli/threads.h"
 #include "cli/train_files.h"
+#include "io/encoder.h"
 #include "io/dictionary.h"
 #include "io/rows.h"
 #include "model/identity.h"
@@ -51,8 +52,10 @@ static const struct option_row model_rows[] = {
      "atoms of the dictionary: features to learn; 0: as many as --start or --fixed-dictionary has"},
     {"top-s", OPTION_INT, AT(top_s), "32", 1, MAX_TOP_S, NULL, "ATOMS", "codes a row has at most"},
     {"start", OPTION_TEXT, AT(start), NULL, 0, 0, NULL, "FILE[:/PATH]",
-     "begin with the atoms of this dictionary, as from `sagitta fit`, and its mean; the encoder "
-     "begins tied to them"},
+     "begin with the atoms of this dictionary, as from `sagitta fit`, its mean, or without one "
+     "with "
+     "rows as they are, and its encoder if it is of the kind that is trained here, topk of rows "
+     "less the mean with unit atoms; else the encoder begins tied to the atoms"},
     {"fixed-dictionary", OPTION_TEXT, AT(fixed), NULL, 0, 0, NULL, "FILE[:/PATH]",
      "the same, and the atoms stay: the result is an encoder for them"},
     {"aux-atoms", OPTION_INT, AT(aux_atoms), "256", 0, 1 << 20, NULL, "COUNT",
@@ -90,7 +93,11 @@ static const struct option_row speed_rows[] = {
     CPU_VARIANT_OPTION(AT(cpu_variant), "instruction set of the CPU's loops"),
     KERNELS_OPTION(AT(kernels)),
     RESUME_OPTION(AT(resume)),
-    MAX_SECONDS_OPTION(AT(max_seconds), "16 steps"),
+    {"max-seconds", OPTION_REAL, AT(max_seconds), "0", 0, 1e9, NULL, "SECONDS",
+     "stop at the end of a step when so many have passed since the start, as when a signal asks "
+     "for "
+     "it, but not before a run has done 16 steps, or a second of them where they are long: "
+     "--resume goes on; 0: no limit"},
 };
 
 static const struct option_table tables[] = {
@@ -119,8 +126,9 @@ static const struct option_set train_set = {
         "costs one product a row.\n\n"
         "The folder of --output gets dictionary.h5 at the end, which `encode --encoder` and "
         "`export` take, and until then state.h5, for --resume.  " STOP_SIGNALS
-        ", --max-seconds or a file called STOP in that folder, end the job within 16 steps, with "
-        "exit code 75.\n\n"
+        ", --max-seconds or a file called STOP in that folder, end the job after the step in work, "
+        "or "
+        "the one that follows a look at the held-out rows, with exit code 75.\n\n"
         "  mpirun -n 4 sagitta train --rows acts.h5 --atoms 4096 --top-s 32 --output sae/\n"
         "  sagitta train --rows acts.h5 --fixed-dictionary fit/ --output sae/\n"
         "  sagitta encode --rows more.h5 --encoder sae/ --output more/",
@@ -130,6 +138,11 @@ static const struct option_set train_set = {
     .has_deck = 1,
 };
 
+/* Between two looks for a file called STOP, at least; and how long a run goes on however late it
+ * is, so that it gets somewhere: for so many steps, or seconds of them where they are long. */
+static const real LOOK_SECONDS = 0.25, LEAST_SECONDS = 1;
+enum { LEAST_STEPS = 16 };
+
 /* The state of the job; struct run says why it is on the heap. */
 struct train_job {
   struct run *run;
@@ -138,7 +151,9 @@ struct train_job {
   struct dictionary_input dictionary;
   struct atom_source given; /* atoms[k][p] of it */
   float *atoms;
-  uint64_t atoms_hash;
+  struct stored_encoder encoder; /* of it, where takes_encoder */
+  int has_encoder, takes_encoder;
+  uint64_t atoms_hash; /* with the encoder, where it is taken */
   struct train_task task;
   struct train_sink sink;
   struct train_result result;
@@ -146,7 +161,9 @@ struct train_job {
   struct identity inputs;
   struct train_line *lines; /* [lines_max] */
   gidx count, lines_max;
-  gidx shown; /* lines that were */
+  gidx shown;           /* lines that were */
+  gidx looks;           /* at what asks to stop: before the first step, and in each */
+  real stepped, looked; /* seconds: the first one; when a file called STOP was looked for */
   double begun;
   struct arena arena;
 };
@@ -157,6 +174,41 @@ static int given_read(void *self, idx first, idx count, float *out)
   gidx p = j->given.p;
   memcpy(out, j->atoms + first * p, (size_t)(count * p) * sizeof *out);
   return OK;
+}
+
+/* Its encoder, if it is of the kind that is trained here: another one would give other codes. */
+static int encoder_take(struct train_job *j)
+{
+  const struct input_array *in = j->dictionary.input;
+  const struct encoder *e = &j->encoder.encoder;
+  gidx k = j->given.k, p = j->given.p;
+  if (in->format != INPUT_H5 || strcmp(in->object, "/atoms") != 0) return OK;
+  TRY(encoder_read(&in->h5, &j->arena, &j->encoder, &j->has_encoder));
+  j->has_encoder &= j->encoder.has_encoder;
+  j->takes_encoder = j->has_encoder && e->kind == ENCODER_TOPK && e->centered && !e->norm;
+  if (!j->takes_encoder) return OK;
+  TRY(rows_check(e->weights, k, (idx)p, 0, "/encoder/weights"));
+  TRY(rows_check(e->bias, 1, (idx)k, 0, "/encoder/bias"));
+  j->atoms_hash += 3 * encoder_hash(e, items_terms(e->weights, k, p, 0));
+  return OK;
+}
+
+/* What a dictionary that is given brings. */
+static void given_show(const struct train_job *j)
+{
+  const char *name = j->given.name;
+  if (!j->atoms) return;
+  const char *mean = !j->dictionary.mean ? "" : j->takes_encoder ? ", mean" : " and mean";
+  log_info("start   atoms%s%s of '%s'%s", mean, j->takes_encoder ? " and encoder" : "", name,
+           j->takes_encoder ? "" : "; the encoder begins tied to the atoms");
+  if (j->has_encoder && !j->takes_encoder)
+    log_warn(
+        "the encoder of '%s' is not taken: it is none of the kind that is trained here, topk of "
+        "rows less the mean with unit atoms",
+        name);
+  if (!j->dictionary.mean && !j->o->uncentered)
+    log_warn("'%s' brings no mean: rows are not centred, and with '--uncentered' this is not said",
+             name);
 }
 
 /* The dictionary that training begins with, if one is given. */
@@ -181,7 +233,7 @@ static int given_open(struct train_job *j)
   TRY(atoms_check(j->atoms, s->k, 1, s->p, 0, s->name));
   j->atoms_hash = content_hash(items_terms(j->atoms, s->k, s->p, 0), s->k, 1, s->p);
   j->given = (struct atom_source){s->k, 1, s->p, s->name, j, given_read};
-  return OK;
+  return encoder_take(j);
 }
 
 static int inputs_open(struct train_job *j)
@@ -209,6 +261,8 @@ static void task_fill(struct train_job *j)
                                 .held_share = o->holdout_share,
                                 .atoms = has_atoms ? &j->given : NULL,
                                 .mean = j->dictionary.mean,
+                                .encoder = j->takes_encoder ? j->encoder.encoder.weights : NULL,
+                                .bias = j->encoder.encoder.bias,
                                 .center = !o->uncentered,
                                 .sizes = {.k = k,
                                           .s = o->top_s,
@@ -236,17 +290,18 @@ static void options_tell(const struct train_job *j, char *out, size_t capacity)
 {
   const struct train_options *o = j->o;
   const struct train_task *t = &j->task;
+  char held[48] = "holdout=file"; /* rows_hash says which */
+  if (!o->holdout) snprintf(held, sizeof held, "holdout-share=%.17g", o->holdout_share);
   snprintf(out, capacity,
            "atoms=%d top-s=%d %s=%016llx aux-atoms=%d aux-weight=%.17g dead-rows=%lld "
-           "uncentered=%d holdout-share=%.17g seed=%lld batch=%d precision=%s %s=%lld lr=%.17g "
+           "uncentered=%d %s seed=%lld batch=%d precision=%s %s=%lld lr=%.17g "
            "warm-up=%.17g "
            "decay=%.17g every=%lld",
            t->sizes.k, o->top_s, o->fixed ? "fixed-dictionary" : "start",
            (unsigned long long)j->atoms_hash, o->aux_atoms, o->aux_weight, (long long)o->dead_rows,
-           o->uncentered, o->holdout ? 0 : o->holdout_share, (long long)o->seed, o->batch,
-           o->precision, o->steps ? "steps" : "epochs",
-           (long long)(o->steps ? o->steps : o->epochs), t->rate, o->warm_up, o->decay,
-           (long long)o->every);
+           o->uncentered, held, (long long)o->seed, o->batch, o->precision,
+           o->steps ? "steps" : "epochs", (long long)(o->steps ? o->steps : o->epochs), t->rate,
+           o->warm_up, o->decay, (long long)o->every);
 }
 
 static int places_open(struct train_job *j)
@@ -271,6 +326,7 @@ static int places_open(struct train_job *j)
   TRY(run_begin_at(run, &f->dictionary, &inputs, f->has_start));
   if (run->comm.rank == 0 && f->has_start)
     log_info("resume  after step %lld of '%s'", (long long)f->start.step, f->state.shown);
+  if (run->comm.rank == 0 && !f->has_start) given_show(j);
   return threads_report(run, j->o->threads);
 }
 
@@ -301,29 +357,6 @@ static int lines_take(struct train_job *j, const struct train_point *p)
   return OK;
 }
 
-/* What train_run() calls with each line, and where it is stopped. */
-static int point_take(void *self, const struct train_point *p, int is_end)
-{
-  struct train_job *j = self;
-  struct comm *c = &j->run->comm;
-  while (j->shown < p->count)
-    if (c->rank == 0)
-      line_show(j, p);
-    else
-      j->shown++;
-  TRY(comm_agree(c, lines_take(j, p)));
-  TRY(inputs_confirm(c));
-  return comm_agree(c, c->rank ? OK : train_files_write(&j->files, j->run, p, is_end));
-}
-
-static int stop_look(void *self, int *stop)
-{
-  struct train_job *j = self;
-  TRY(run_safe_point(j->run, j->files.dictionary.shown, stop));
-  j->run->max_seconds = j->o->max_seconds; /* a run makes some steps, however long all else took */
-  return OK;
-}
-
 /* Of lines of an earlier run the files know no times. */
 static void lines_tell(const struct train_job *j, struct json *own)
 {
@@ -341,11 +374,14 @@ static void lines_tell(const struct train_job *j, struct json *own)
   json_end(own);
 }
 
-static int entries_tell(const struct train_job *j)
+/* For run.json, after so many steps: at the end, or while the run goes on. */
+static int entries_tell(const struct train_job *j, gidx steps, int is_end)
 {
   const struct train_result *r = &j->result;
   const struct train_line *last = &j->lines[j->count - 1];
   struct json *own;
+  run_page_device(r->device);
+  run_page_inputs(&j->inputs);
   TRY(run_page_own(&own));
   json_long(own, "rows", r->fitted_rows);
   json_long(own, "held_rows", r->held_rows);
@@ -354,22 +390,68 @@ static int entries_tell(const struct train_job *j)
   json_long(own, "top_s", r->top_s);
   json_long(own, "batch", j->task.batch);
   json_text(own, "precision", j->o->precision);
-  json_long(own, "steps", r->steps);
+  json_long(own, "steps", steps);
   lines_tell(j, own);
   json_real(own, "unseen", last->held);
   json_real(own, "batches", last->fitted);
   json_long(own, "dead", last->dead);
-  page_hash_tell(own, "fingerprint", r->fingerprint);
-  json_text(own, "end", r->stopped ? NULL : "steps");
+  if (is_end) page_hash_tell(own, "fingerprint", r->fingerprint);
+  json_text(own, "end", is_end && !r->stopped ? "steps" : NULL);
   return OK;
+}
+
+/* Rank 0: the files, and the page of a run that goes on; at the end it is written when phases are
+ * known. */
+static int point_write(struct train_job *j, const struct train_point *p, int is_end)
+{
+  TRY(train_files_write(&j->files, j->run, p, is_end));
+  if (is_end || j->result.stopped) return OK;
+  TRY(entries_tell(j, p->step, 0));
+  run_page_now(j->run);
+  return OK;
+}
+
+/* What train_run() calls with each line, and where it is stopped. */
+static int point_take(void *self, const struct train_point *p, int is_end)
+{
+  struct train_job *j = self;
+  struct comm *c = &j->run->comm;
+  while (j->shown < p->count)
+    if (c->rank == 0)
+      line_show(j, p);
+    else
+      j->shown++;
+  TRY(comm_agree(c, lines_take(j, p)));
+  TRY(inputs_confirm(c));
+  return comm_agree(c, c->rank ? OK : point_write(j, p, is_end));
+}
+
+/* Steps may be short, and a file system far away. */
+static uint64_t stop_asked(void *self)
+{
+  struct train_job *j = self;
+  struct run *run = j->run;
+  real now = log_seconds();
+  gidx steps = j->looks++;
+  if (steps == 0) j->stepped = now;
+  if (steps >= LEAST_STEPS || (steps > 0 && now - j->stepped >= LEAST_SECONDS))
+    run->max_seconds = j->o->max_seconds;
+  int is_over = run->max_seconds > 0 && now >= run->max_seconds;
+  if (steps > 0 && now - j->looked < LOOK_SECONDS && !is_over && !stop_signal()) return 0;
+  j->looked = now;
+  return run_stop_asked(run, j->files.dictionary.shown);
+}
+
+static void stop_show(void *self, uint64_t asked)
+{
+  struct train_job *j = self;
+  run_stopped(j->run, j->files.dictionary.shown, asked);
 }
 
 static int end_report(struct train_job *j)
 {
   const struct train_result *r = &j->result;
-  run_page_device(r->device);
-  run_page_inputs(&j->inputs);
-  TRY(entries_tell(j));
+  TRY(entries_tell(j, r->steps, 1));
   if (r->stopped) return OK;
   log_info("train   rows=%lld held_out=%lld atoms=%d top_s=%d batch=%d steps=%lld ranks=%d "
            "device='%s' seconds=%.2f fingerprint=%016llx",
@@ -449,7 +531,7 @@ static int train_command(struct run *run, const void *options, const char **argu
   }
   j->task.beside = (gidx)(j->arena.bytes + j->files.arena.bytes);
   j->begun = log_seconds();
-  j->sink = (struct train_sink){j, point_take, stop_look};
+  j->sink = (struct train_sink){j, point_take, {stop_asked, stop_show, j}};
   stop_listen();
   TRY(train_run(&j->task, &run->comm, &j->sink, &j->result));
   TRY(report_phases(&run->comm, j->result.phases, TRAIN_PHASES));

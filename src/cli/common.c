@@ -184,13 +184,13 @@ void run_stopped(struct run *run, const char *shown, uint64_t asked)
     log_notice("stopped by %s: with --resume the job goes on%s", stop_why(), again);
 }
 
-static uint64_t stops_asked(void *self)
+static uint64_t run_asked(void *self)
 {
   const struct run_stops *s = self;
   return run_stop_asked(s->run, s->shown);
 }
 
-static void stops_stopped(void *self, uint64_t asked)
+static void run_ends(void *self, uint64_t asked)
 {
   const struct run_stops *s = self;
   run_stopped(s->run, s->shown, asked);
@@ -199,7 +199,7 @@ static void stops_stopped(void *self, uint64_t asked)
 struct stops run_stops(struct run_stops *stops, struct run *run, const char *shown)
 {
   *stops = (struct run_stops){run, shown};
-  return (struct stops){stops_asked, stops_stopped, stops};
+  return (struct stops){run_asked, run_ends, stops};
 }
 
 int run_safe_point(struct run *run, const char *shown, int *stop)

@@ -234,6 +234,16 @@ void run_page_write(const struct run *run, const char *format,
   status_clear();
 }
 
+void run_page_now(const struct run *run)
+{
+  if (run->comm.rank || !*run->page) return;
+  run_page_write(run, "sagitta run", own_tell, run);
+  if (noted.own.out) fclose(noted.own.out);
+  free(noted.own_text);
+  noted.own = (struct json){0};
+  noted.own_text = NULL;
+}
+
 void run_page_end(const struct run *run)
 {
   if (run->comm.rank || !*run->page || run->has_page || !companions_are_published()) return;

@@ -37,6 +37,10 @@ void page_hash_tell(struct json *j, const char *key, uint64_t hash);
 void run_page_write(const struct run *run, const char *format,
                     void (*tell)(const void *self, struct json *j), const void *self);
 
+/* Write the page of what is noted so far, of a run that goes on, and forget the command's own
+ * entries, which it adds anew each time. */
+void run_page_now(const struct run *run);
+
 /* The run has ended: write the page of a command that has none of its own, if the run published a
  * result. */
 void run_page_end(const struct run *run);

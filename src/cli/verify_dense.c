@@ -12,10 +12,13 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/own_codes.h"
 #include "device/triad.h"
 #include "io/dictionary.h"
+#include "io/inputs.h"
 #include "io/rows.h"
 #include "io/supports.h"
+#include "model/identity.h"
 
 #define AT(member) offsetof(struct verify_dense_options, member)
 const struct option_row verify_dense_rows[VERIFY_DENSE_ROWS] = {
@@ -25,7 +28,10 @@ const struct option_row verify_dense_rows[VERIFY_DENSE_ROWS] = {
      "of a folder, or without FILE of shapes that are built in"},
     {"rows", OPTION_TEXT, AT(rows), NULL, 0, 0, NULL, "FILE[:/PATH]",
      "with --dense: the rows of these codes, whose errors are what gradients are made of; default: "
-     "the sums of atoms take their place"},
+     "the sums of atoms take their place; of a folder without codes, as of `train`, rows of which "
+     "its encoder finds them"},
+    {"dictionary", OPTION_TEXT, AT(dictionary), NULL, 0, 0, NULL, "FILE[:/PATH]",
+     "with --dense: the atoms of these codes, where the folder has none, as of `encode`"},
     {"threads", OPTION_INT, AT(threads), "0", 0, 4096, NULL, "COUNT",
      "with --dense: threads; 0: one for each core"},
     CPU_VARIANT_OPTION(AT(cpu_variant), "with --dense: instruction set of the CPU's loops"),
@@ -356,6 +362,18 @@ static int rows_take(const struct verify_dense_options *o, const struct supports
   return status;
 }
 
+/* Is a dictionary that lies elsewhere that of the codes? */
+static int atoms_check_identity(const struct supports_input *in, const struct dense_case *c,
+                                const char *name)
+{
+  uint64_t hash = content_hash(items_terms(c->atoms, c->k, c->p, 0), c->k, 1, c->p);
+  CHECK(!in->inputs.dictionary || in->inputs.dictionary == hash, ERR_INPUT,
+        "the codes of '%s' are for another dictionary than '%s': dictionary_hash %016llx, not "
+        "%016llx",
+        in->source.name, name, (unsigned long long)in->inputs.dictionary, (unsigned long long)hash);
+  return OK;
+}
+
 /* The first codes of a folder. */
 static int codes_take(const struct verify_dense_options *o, const struct supports_input *in,
                       const struct atom_source *atoms, struct supports *codes, struct dense_case *c)
@@ -379,7 +397,60 @@ static int codes_take(const struct verify_dense_options *o, const struct support
   memcpy(c->code, codes->codes, (size_t)c->entries * sizeof *c->code);
   TRY(atoms->read(atoms->self, 0, c->k, c->atoms));
   TRY(atoms_check(c->atoms, c->k, 1, c->p, 0, atoms->name));
+  if (o->dictionary) TRY(atoms_check_identity(in, c, atoms->name));
   return rows_take(o, in, c);
+}
+
+static struct device_options device_options_of(const struct verify_dense_options *o)
+{
+  const char *asked;
+  struct cores own;
+  idx threads = o->threads ? o->threads : cores_asked(&asked);
+  cores_find(&own);
+  if (!threads) threads = cores_share(&own, 1, 0).threads;
+  return (struct device_options){.p = 1,
+                                 .d = 1,
+                                 .threads = threads,
+                                 .variant = o->cpu_variant,
+                                 .kind = o->device,
+                                 .kernels = o->kernels};
+}
+
+/* The codes that the encoder of a folder finds of the first rows. */
+static int codes_find(const struct verify_dense_options *o, const struct dictionary_input *in,
+                      struct own_codes *own, struct dense_case *c)
+{
+  const struct atom_source *atoms = &in->source;
+  struct device_options options = device_options_of(o);
+  CHECK(atoms->d == 1, ERR_INPUT, "'%s' has frames: training has single atoms", atoms->name);
+  TRY(own_codes_find(own, in, o->rows, rows_choose(MOST_ROWS, atoms->k, atoms->p), &options));
+  c->n = own->n;
+  c->k = own->k;
+  c->p = own->p;
+  TRY(codes_alloc(c, own->found.n));
+  memcpy(c->start, own->start, ((size_t)c->n + 1) * sizeof *c->start);
+  memcpy(c->atom, own->found.atoms, (size_t)c->entries * sizeof *c->atom);
+  memcpy(c->code, own->found.codes, (size_t)c->entries * sizeof *c->code);
+  memcpy(c->error, own->rows, (size_t)c->n * (size_t)c->p * sizeof *c->error);
+  TRY(atoms->read(atoms->self, 0, c->k, c->atoms));
+  return atoms_check(c->atoms, c->k, 1, c->p, 0, atoms->name);
+}
+
+/* A folder without codes, such as `train` leaves. */
+static int encoder_check_folder(struct verifier *v, const char *folder)
+{
+  struct dictionary_input dictionary = {0};
+  struct own_codes own = {0};
+  struct dense_case c = {.name = folder};
+  CHECK(v->o->rows, ERR_USAGE,
+        "'%s' has no supports.h5: give '--rows', of which its encoder finds the codes", folder);
+  int status = dictionary_input_open(&dictionary, folder);
+  if (!status) status = codes_find(v->o, &dictionary, &own, &c);
+  if (!status) status = case_check(v, &c);
+  arena_free(&c.arena);
+  own_codes_free(&own);
+  dictionary_input_close(&dictionary);
+  return status;
 }
 
 static int folder_check(struct verifier *v, const char *folder)
@@ -388,8 +459,17 @@ static int folder_check(struct verifier *v, const char *folder)
   struct dictionary_input dictionary = {0};
   struct supports codes = {0};
   struct dense_case c = {.name = folder};
+  char path[MAX_NAME];
+  const char *atoms = v->o->dictionary ? v->o->dictionary : folder;
+  TRY(input_in_folder(folder, "supports.h5", path));
+  if (!input_is_there(path) && !v->o->dictionary) return encoder_check_folder(v, folder);
+  TRY(input_in_folder(folder, "dictionary.h5", path));
+  CHECK(v->o->dictionary || input_is_there(path), ERR_USAGE,
+        "'%s' has codes and no dictionary.h5: give '--dictionary', of which they are, such as what "
+        "`encode --encoder` was given",
+        folder);
   int status = supports_input_open(&in, folder);
-  if (!status) status = dictionary_input_open(&dictionary, folder);
+  if (!status) status = dictionary_input_open(&dictionary, atoms);
   if (!status) status = codes_take(v->o, &in, &dictionary.source, &codes, &c);
   if (!status) status = case_check(v, &c);
   arena_free(&c.arena);
@@ -401,18 +481,7 @@ static int folder_check(struct verifier *v, const char *folder)
 
 static int device_begin(struct verifier *v)
 {
-  const char *asked;
-  struct cores own;
-  const struct verify_dense_options *o = v->o;
-  idx threads = o->threads ? o->threads : cores_asked(&asked);
-  cores_find(&own);
-  if (!threads) threads = cores_share(&own, 1, 0).threads;
-  struct device_options options = {.p = 1,
-                                   .d = 1,
-                                   .threads = threads,
-                                   .variant = o->cpu_variant,
-                                   .kind = o->device,
-                                   .kernels = o->kernels};
+  struct device_options options = device_options_of(v->o);
   TRY(device_open(&v->device, &options));
   if (v->out) text_print(v->out, "computed  by %s %s\n", v->device.kind, v->device.variant);
   if (!v->json) return OK;

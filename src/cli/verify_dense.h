@@ -15,15 +15,16 @@ struct json;
 
 struct verify_dense_options {
   int dense;
-  const char *rows, *device, *cpu_variant, *kernels;
+  const char *rows, *dictionary, *device, *cpu_variant, *kernels;
   idx threads;
 };
-enum { VERIFY_DENSE_ROWS = 6 };
+enum { VERIFY_DENSE_ROWS = 7 };
 extern const struct option_row verify_dense_rows[VERIFY_DENSE_ROWS];
 
-/* Compare on the codes and atoms of a folder with supports.h5 and dictionary.h5, or on built-in
- * ones where it is NULL; lines go to out unless that is NULL, entries to the object that is open
- * unless json is NULL.  *equal <- no number differs.  ERR_INPUT: codes that are none, or frames. */
+/* Compare on the codes of a folder's supports.h5, or those that its encoder finds of rows, and the
+ * atoms of its dictionary.h5, or of another one; where it is NULL, on built-in ones.  Lines go to
+ * out unless that is NULL, entries to the object that is open unless json is NULL.  *equal <- no
+ * number differs.  ERR_INPUT: codes that are none, or frames. */
 int verify_dense(const struct verify_dense_options *o, const char *folder, FILE *out,
                  struct json *json, int *equal);
 

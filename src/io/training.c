@@ -105,6 +105,11 @@ static const char *const moments[TRAIN_ARRAYS][2] = {
     {"/train/bias_m", "/train/bias_v"},
 };
 
+int training_is_state(const struct h5_file *f, int *is)
+{
+  return h5_exists(f, "/train/sums", is);
+}
+
 int training_state_write(struct matrix_output *f, const struct train_state *s, idx k, idx p)
 {
   const struct h5_file *h5 = &f->result.h5;

@@ -37,6 +37,9 @@ int training_record_write(struct matrix_output *f, const struct training_record 
 int training_record_read(const char *path, struct arena *arena, struct training_record *record,
                          struct training_line **lines);
 
+/* *is <- whether an open dictionary is the state of a training that has not ended. */
+int training_is_state(const struct h5_file *f, int *is);
+
 /* What else a state has: all but the decoder and the encoder's matrix, which are datasets of any
  * dictionary. */
 int training_state_write(struct matrix_output *f, const struct train_state *s, idx k, idx p);

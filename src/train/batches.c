@@ -144,21 +144,47 @@ int batches_take(struct batches *b, gidx epoch, gidx first, idx count, float *x)
   return OK;
 }
 
+/* Is some row of x[n][p] another than this one? */
+static int rows_differ(const float *x, gidx n, idx p, const float *row)
+{
+  gidx i = 0;
+  while (i < n && memcmp(x + i * p, row, (size_t)p * sizeof *row) == 0) i++;
+  return i < n;
+}
+
+/* *sum <- the terms of all ranks.  Each has its first row in b->share, and whether others differ
+ * from it. */
+static int ranks_join(struct batches *b, gidx count, int varies, gidx *sum)
+{
+  idx p = b->rows->p;
+  memcpy(b->pool, b->share, (size_t)p * sizeof *b->pool);
+  TRY(comm_broadcast(b->c, b->pool, p, sizeof *b->pool));
+  gidx all[] = {*sum, varies || rows_differ(b->share, imin(count, 1), p, b->pool)};
+  TRY(comm_sum(b->c, all, LENGTH(all)));
+  *sum = all[0];
+  CHECK(all[1], ERR_INPUT, "the rows of '%s' do not vary: there is nothing to learn",
+        b->rows->name);
+  return OK;
+}
+
 int batches_hash(struct batches *b, uint64_t *hash)
 {
   gidx first, count, rows = imin(b->rows->n, SHUFFLE_ROWS);
   idx p = b->rows->p;
   uint64_t terms = 0;
-  int status = OK;
+  int status = OK, varies = 0;
   comm_share(b->rows->n, b->c->size, b->c->rank, &first, &count);
   for (gidx end = first + count, n; first < end && !status; first += n) {
     n = imin(rows, end - first);
     status = rows_access(&b->worker, (struct rows_access){b->rows, first, n, b->pool});
-    if (!status) terms += items_terms(b->pool, n, p, first);
+    if (status) break;
+    terms += items_terms(b->pool, n, p, first);
+    if (first + count == end) memcpy(b->share, b->pool, (size_t)p * sizeof *b->pool);
+    varies = varies || rows_differ(b->pool, n, p, b->share);
   }
   TRY(comm_agree(b->c, status)); /* ranks ascend with their rows */
   gidx sum = (gidx)terms;
-  TRY(comm_sum(b->c, &sum, 1));
+  TRY(ranks_join(b, count, varies, &sum));
   *hash = content_hash((uint64_t)sum, b->rows->n, p, 1);
   return OK;
 }

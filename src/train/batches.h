@@ -46,7 +46,8 @@ void batches_rest(struct batches *b);
  * on every rank.  ERR_INPUT names the lowest row that is not finite.  Collective. */
 int batches_take(struct batches *b, gidx epoch, gidx first, idx count, float *x);
 
-/* Read all rows once and check them; *hash <- theirs (model/identity.h).  Collective. */
+/* Read all rows once and check them; *hash <- theirs (model/identity.h).  ERR_INPUT, also where all
+ * rows are the same: there is nothing to learn.  Collective. */
 int batches_hash(struct batches *b, uint64_t *hash);
 /* *scale <- that of the rows (N.43).  Collective. */
 int batches_scale(struct batches *b, int *scale);

@@ -91,6 +91,11 @@ int stepper_open(struct stepper *s)
   comm_share(z->k, s->c->size, s->c->rank, &s->atom_first, &s->atoms);
   s->live.most = z->s;
   s->dead.most = (idx)imin(z->aux, z->k);
+  gidx most = own * imax(s->live.most, s->dead.most);
+  CHECK(s->c->size == 1 || most <= INT32_MAX, ERR_INPUT,
+        "a rank tells the others up to %lld codes of a batch, more than one exchange carries: "
+        "lower --batch, or use more ranks",
+        (long long)most);
   TRY(arena_alloc(&s->arena, &s->many, s->c->size, sizeof *s->many));
   TRY(arena_alloc(&s->arena, &s->counts, s->c->size, sizeof *s->counts));
   TRY(arena_alloc(&s->arena, &s->lengths, s->batch, sizeof *s->lengths));
@@ -309,7 +314,7 @@ static int entries_share(struct stepper *s, struct entry_rows *e)
   TRY(starts_share(s, e));
   TRY(comm_allgather(s->c, error + s->first * p, s->counts, (size_t)(p * ITEM), error));
   TRY(comm_allgather_long(s->c, ((const gidx *)e->own.start.host)[s->own], s->many));
-  for (int r = 0; r < s->c->size; r++) s->counts[r] = (idx)s->many[r];
+  for (int r = 0; r < s->c->size; r++) TRY(comm_count(s->many[r], &s->counts[r]));
   TRY(comm_allgather(s->c, e->own.index.host, s->counts, sizeof(idx), e->all.index.host));
   TRY(comm_allgather(s->c, e->own.value.host, s->counts, sizeof(float), e->all.value.host));
   return comm_allgather(s->c, e->own.slope.host, s->counts, sizeof(float), e->all.slope.host);
@@ -493,7 +498,9 @@ int stepper_run(struct stepper *s, idx n, real rate, gidx t)
   TRY(entries_share(s, &s->live));
   if (any_dead) TRY(entries_share(s, &s->dead));
   phase_end(share, 0);
-  TRY(comm_agree(c, atoms_step(s, any_dead, rate, t)));
+  status = atoms_step(s, any_dead, rate, t);
+  s->asked = stops_asked(s->stops);
+  TRY(comm_agree_flags(c, status, 0, &s->asked));
   phase_begin(share);
   TRY(weights_share(s));
   phase_end(share, 0);

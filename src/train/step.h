@@ -6,6 +6,7 @@
 #define TRAIN_STEP_H
 
 #include "base/phase.h"
+#include "base/stop.h"
 #include "comm/comm.h"
 #include "device/device.h"
 #include "model/precision.h"
@@ -28,6 +29,8 @@ struct stepper {
   struct device *device;
   struct train_state *state; /* the host's; stepper_fetch() and stepper_gather() say when */
   struct phase *phases;      /* [TRAIN_PHASES] */
+  const struct stops *stops; /* borrowed; NULL: none */
+  uint64_t asked;            /* what asked some rank in the last step to stop, the same on all */
   idx batch;
   enum precision precision;          /* of scores */
   idx n;                             /* rows of the batch at hand */
@@ -51,7 +54,7 @@ struct stepper {
 
 /* Set sizes, c, device, state, phases, batch and precision first.  With a dry device memory is
  * counted alone, and then stepper_bytes() says what it takes beside the state's own arrays.
- * ERR_MEMORY. */
+ * ERR_MEMORY; ERR_INPUT: more codes than ranks can tell each other. */
 int stepper_open(struct stepper *s);
 void stepper_bytes(const struct stepper *s, gidx *host, gidx *gpu);
 void stepper_close(struct stepper *s);

@@ -19,8 +19,6 @@
 #include "train/judge.h"
 #include "train/step.h"
 
-enum { LOOK_STEPS = 16 }; /* between two looks at what asks to stop */
-
 struct train {
   const struct train_task *task;
   struct comm *c;
@@ -126,6 +124,7 @@ static struct stepper stepper_of(struct train *j, struct device *device)
                           .device = device,
                           .state = &j->state,
                           .phases = j->result->phases,
+                          .stops = &j->sink->stops,
                           .batch = j->task->batch,
                           .precision = j->task->precision};
 }
@@ -228,7 +227,7 @@ static int mean_find(struct train *j)
   return OK;
 }
 
-/* Atoms that are given or drawn, and the encoder tied to them. */
+/* Atoms that are given or drawn, and their encoder, or that which is tied to them. */
 static int atoms_start(struct train *j)
 {
   const struct train_task *t = j->task;
@@ -241,6 +240,9 @@ static int atoms_start(struct train *j)
     train_atoms_draw(atoms, k, p, t->seed);
   }
   train_start(&j->state, k, p, atoms);
+  if (!t->encoder) return OK;
+  memcpy(j->state.w[TRAIN_ENCODER], t->encoder, (size_t)k * (size_t)p * sizeof *atoms);
+  for (idx a = 0; a < k; a++) j->state.w[TRAIN_BIAS][a] = ldexpf(t->bias[a], j->batches.scale);
   return OK;
 }
 
@@ -287,8 +289,8 @@ static int start_take(struct train *j)
   memcpy(j->state.idle, s->state->idle, (size_t)j->sizes.k * sizeof *j->state.idle);
   j->state.error = s->state->error;
   j->state.size = s->state->size;
-  CHECK(s->count <= j->steps / j->every + 2, ERR_INPUT, "the earlier run has %lld lines",
-        (long long)s->count);
+  CHECK(s->count > 0 && s->count <= s->step / j->every + 1, ERR_INPUT,
+        "the earlier run has %lld lines for %lld steps", (long long)s->count, (long long)s->step);
   memcpy(j->lines, s->lines, (size_t)s->count * sizeof *j->lines);
   j->count = s->count;
   j->step = s->step;
@@ -365,22 +367,49 @@ static int step_run(struct train *j)
   return OK;
 }
 
+/* Rows that so many steps have taken, those of an epoch once each. */
+static gidx rows_taken(const struct train *j, gidx steps)
+{
+  gidx of_epoch = imin(steps % j->steps_each * j->task->batch, j->fitted.n);
+  return steps / j->steps_each * j->fitted.n + of_epoch;
+}
+
+/* Where a run stops a line is left to the next one: looking at held-out rows may take long. */
+static int line_is_due(const struct train *j)
+{
+  int is_there = j->lines[j->count - 1].step == j->step;
+  return !is_there && (j->step % j->every == 0 || j->step == j->steps);
+}
+
+static int steps_stop(struct train *j, uint64_t asked)
+{
+  const struct stops *stops = &j->sink->stops;
+  j->result->stopped = 1;
+  stops->stopped(stops->self, asked);
+  TRY(comm_agree(j->c, stepper_fetch(&j->stepper)));
+  return point_show(j, 0);
+}
+
 static int steps_run(struct train *j)
 {
+  struct progress progress;
+  uint64_t asked = j->step < j->steps ? stops_asked(&j->sink->stops) : 0;
+  TRY(comm_agree_flags(j->c, OK, 0, &asked));
+  progress_start(&progress, "train", "rows", rows_taken(j, j->steps));
+  progress.before = rows_taken(j, j->step);
   while (j->step < j->steps) {
-    int stop = 0;
-    if (j->step % LOOK_STEPS == 0) TRY(j->sink->stops(j->sink->self, &stop));
-    if (stop) {
-      j->result->stopped = 1;
-      TRY(comm_agree(j->c, stepper_fetch(&j->stepper)));
-      return point_show(j, 0);
+    if (asked) return steps_stop(j, asked);
+    if (line_is_due(j)) {
+      TRY(line_add(j));
+      TRY(point_show(j, 0));
     }
     TRY(step_run(j));
-    if (j->step % j->every && j->step < j->steps) continue;
-    TRY(line_add(j));
-    TRY(point_show(j, j->step == j->steps));
+    asked = j->stepper.asked;
+    progress_show(&progress, rows_taken(j, j->step));
   }
-  return OK;
+  if (!line_is_due(j)) return OK;
+  TRY(line_add(j));
+  return point_show(j, 1);
 }
 
 /* Rows are looked at; then the state is that of the start, or of an earlier run. */

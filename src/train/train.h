@@ -12,6 +12,7 @@
 #define TRAIN_TRAIN_H
 
 #include "base/phase.h"
+#include "base/stop.h"
 #include "comm/comm.h"
 #include "model/dictionary.h"
 #include "model/precision.h"
@@ -29,6 +30,7 @@ struct train_task {
   real held_share;                 /* of the windows, for that; 0: nothing is held out */
   const struct atom_source *atoms; /* to start with, d = 1; NULL: random ones */
   const real *mean;                /* [p] of these atoms; NULL: none */
+  const float *encoder, *bias;     /* [k][p], [k] of them, for rows as they are; NULL: tied */
   int center;                      /* without atoms: subtract the column means of the fitted rows */
   struct train_sizes sizes;        /* p: that of the rows; dead_rows 0: one epoch */
   uint64_t seed;
@@ -69,7 +71,7 @@ struct train_point {
 struct train_sink {
   void *self;
   int (*line)(void *self, const struct train_point *point, int is_end); /* collective */
-  int (*stops)(void *self, int *stop); /* is there to be no further step?  Collective */
+  struct stops stops; /* looked at before the first step and in each */
 };
 
 enum train_phase {

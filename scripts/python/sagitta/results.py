@@ -20,13 +20,15 @@ HOLDERS = {  # which file of a folder has what, in the order in which they are l
     "metrics": ("supports.h5",),
     "atoms": ("dictionary.h5",),
     "fit/history": ("dictionary.h5", "state.h5"),
+    "train/history": ("dictionary.h5", "state.h5"),
 }
 
 MAKERS = {  # whose folder has it
     "supports": "a `sagitta fit` or `sagitta encode`",
     "metrics": "a `sagitta fit` or `sagitta encode`",
     "atoms": "a `sagitta fit`, or what --dictionary of `sagitta encode` named",
-    "fit/history": "a `sagitta fit`",
+    "fit/history": "a `sagitta fit`, or /train/history of a `sagitta train`",
+    "train/history": "a `sagitta train`",
 }
 
 
@@ -144,15 +146,20 @@ class Run:
             f.close()
             raise
 
-    def _holder(self, what):
-        """The open file that has the object; of several the one with more sweeps."""
+    def _found(self, what):
+        """(lines of a history, file) of the files that have the object."""
         whole = os.path.isdir(self.path)
         files = [self._name(file) for file in HOLDERS[what]] if whole else [self.path]
         found = []
         for path in filter(os.path.exists, files):
             with self._file(path) as f:
                 if what in f:
-                    found.append((len(f[what]) if what == "fit/history" else 0, path))
+                    found.append((len(f[what]) if what.endswith("history") else 0, path))
+        return found
+
+    def _holder(self, what):
+        """The open file that has the object; of several the one with more sweeps."""
+        found = self._found(what)
         if not found:
             raise Error(f"'{self.path}' has no /{what}: it is in {' or '.join(HOLDERS[what])} of "
                         f"{MAKERS[what]}; open that")
@@ -224,10 +231,12 @@ class Run:
 
     @functools.cached_property
     def history(self):
-        """Columns of /fit/history by name, an entry for the start and for each sweep."""
-        with self._holder("fit/history") as f:
-            names = plain(f["fit/history"].attrs["columns"]).split(",")
-            return dict(zip(names, array_of(f, "fit/history", self.check).T))
+        """Columns of /fit/history by name, an entry for the start and for each sweep; of `train`,
+        of /train/history, for the start and for each look at the held-out rows."""
+        what = "train/history" if self._found("train/history") else "fit/history"
+        with self._holder(what) as f:
+            names = plain(f[what].attrs["columns"]).split(",")
+            return dict(zip(names, array_of(f, what, self.check).T))
 
     @functools.cached_property
     def page(self):

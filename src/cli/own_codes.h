@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The codes that a dictionary's own encoder finds of the first rows of a file, in memory.
+ *
+ * Floor: cli.  Not collective. */
+#ifndef CLI_OWN_CODES_H
+#define CLI_OWN_CODES_H
+
+#include "device/device.h"
+#include "io/dictionary.h"
+#include "io/encoder.h"
+#include "io/rows.h"
+
+struct own_codes {
+  idx n, k, p;
+  float *rows;    /* [n][p] less the dictionary's mean */
+  gidx *start;    /* [n + 1] where the entries of a row begin in `found` */
+  idx *lengths;   /* [n] */
+  float *weights; /* [k][p] */
+  struct entry_list found;
+  struct rows_input input;
+  struct encoder_input encoder;
+  struct device device;
+  struct buffer all; /* of rows, as the encoder takes them */
+  struct arena arena;
+};
+
+/* The codes of the first rows, `most` of them at most, on a device of these options, of which kind,
+ * threads, variant and kernels are taken.  ERR_INPUT: there is no encoder, other columns, no rows,
+ * a value that is not finite.  own_codes_free() follows also when it fails. */
+int own_codes_find(struct own_codes *o, const struct dictionary_input *dictionary, const char *rows,
+                   idx most, const struct device_options *options);
+void own_codes_free(struct own_codes *o);
+
+#endif
