@@ -111,6 +111,31 @@ def check_refused(at):
     ok(not os.path.exists(f"{at}/no/capture.h5"), "nothing is left")
 
 
+@claim("started twice at once, a serial command says that it is one")
+def check_serial(at):
+    done = sagitta("pack", "--capture", capture(f"{at}/all.h5"), "--output", f"{at}/two", ranks=2)
+    ok(done.returncode and "sagitta pack: this command is serial, and was started 2 times" in
+       done.stderr, f"{done.returncode} {done.stderr[-600:]}")
+    done = sagitta("pack", "--capture", f"{at}/all.h5", "--output", f"{at}/two")
+    ok(done.returncode == 73 and "serial" not in done.stderr, f"{done.stderr[-300:]}")
+
+
+@claim("a capture in the place of rows names harvest")
+def check_rows(at):
+    capture(f"{at}/all.h5")
+    need(pack([f"{at}/all.h5"], f"{at}/packed"), "pack")
+    for path in f"{at}/all.h5", f"{at}/packed/capture.h5":
+        for words in (("fit", "--capture", f"{at}/all.h5", "--atoms", 9, "--holdout", path),
+                      ("fit", "--rows", path, "--atoms", 9), ("seed", "--rows", path, "--atoms", 9),
+                      ("encode", "--dictionary", f"{at}/none.h5", "--rows", path)):
+            fails(sagitta(*words, "--output", f"{at}/no"), 65,
+                  ["no dataset '/rows'", "is a capture", f"`sagitta harvest --capture {path}`",
+                   "'--capture'"], f"{words}")
+    done = sagitta("encode", "--dictionary", path, "--capture", path, "--output", f"{at}/no")
+    fails(done, 65, ["no dataset '/atoms'"], "a capture in the place of atoms")
+    ok("harvest" not in done.stderr, f"{done.stderr[-300:]}")
+
+
 def typed(path, kinds, first=0, end=len(LENGTHS), k=K):
     capture(path, first, end, k=k)
     with h5py.File(path, "r+") as f:
@@ -165,11 +190,11 @@ def check_types(at):
     ok(stored(f"{at}/p/capture.h5", "kv/k") == "float32", "a mixture is float32")
 
 
-@claim("every float16 and bfloat16 comes back with its bits, of NaN its being one")
+@claim("every float16 and bfloat16 comes back with its bits, and NaN as one NaN")
 def check_bits(at):
     bits = np.arange(1 << 16, dtype=np.uint16).reshape(-1, H_KV, D)
     n = len(bits)
-    for kind, nan in ("float16", 0x7c00), ("bfloat16", 0x7f80):
+    for kind, infinity, one in ("float16", 0x7c00, 0x7e00), ("bfloat16", 0x7f80, 0x7fc0):
         with h5py.File(f"{at}/b.h5", "w") as f:
             for name in "kv":
                 f[name] = bits.view(np.float16) if kind == "float16" else bits
@@ -181,9 +206,9 @@ def check_bits(at):
         need(pack([f"{at}/b.h5"], f"{at}/b"), kind)
         with h5py.File(f"{at}/b/capture.h5") as f:
             found = f["kv/k"][1:].reshape(-1, H_KV, D)[:n].view(np.uint16)
-        is_nan = (bits & 0x7fff) > nan
+        is_nan = (bits & 0x7fff) > infinity
         ok(np.array_equal(found[~is_nan], bits[~is_nan]), f"{kind}: numbers")
-        ok(np.all((found[is_nan] & 0x7fff) > nan), f"{kind}: NaN")
+        ok(set(found[is_nan]) == {one}, f"{kind}: NaN is {set(found[is_nan])}")
 
 
 def huge(path, positions):
@@ -231,6 +256,8 @@ with tempfile.TemporaryDirectory() as main:
     check_unlike(main)
     check_refused(main)
     check_verify(main)
+    check_serial(main)
+    check_rows(main)
     check_types(main)
     check_bits(main)
     check_space(main)
