@@ -107,6 +107,7 @@ SCRIPT_TESTS = \
   %D%/test_stop.py %D%/test_progress.py \
   %D%/test_systems_resume.py %D%/test_grid_faults.py %D%/test_scale_model.py \
   %D%/test_io_files.py %D%/test_harvest.py %D%/test_attribute.py %D%/test_pack.py \
+  %D%/test_capture_numbers.py \
   %D%/test_harvest_accuracy.py %D%/test_harvest_bits.py %D%/test_harvest_pipeline.py \
   %D%/test_harvest_faults.py \
   %D%/test_io_hashes.py \
@@ -134,7 +135,8 @@ COMPILED_TESTS = $(LONG_TESTS) \
   %D%/test_terminal.py %D%/test_import.py %D%/test_bad_input.py %D%/test_train_run.py \
   %D%/test_json.py %D%/test_export.py %D%/test_mends.py %D%/test_io_inputs.py \
   %D%/test_io_files.py %D%/test_shards_input.py %D%/test_refit_input.py %D%/test_solve_input.py \
-  %D%/test_harvest.py %D%/test_harvest_faults.py %D%/test_evaluate.py %D%/test_crafted.py %D%/test_pack.py $(OTHER_TESTS)
+  %D%/test_harvest.py %D%/test_harvest_faults.py %D%/test_evaluate.py %D%/test_crafted.py %D%/test_pack.py \
+  %D%/test_capture_numbers.py $(OTHER_TESTS)
 check-compiled:
 	@all=; for test in $(COMPILED_TESTS); do \
 	  case ' $(COMPILED_BY_NONE) ' in *" $$test "*) ;; *) all="$$all $$test" ;; esac; \

@@ -140,6 +140,23 @@ def allocations_check(p):
         ok(sizes > TRIES // 2, f"{command}: {sizes} sizes are named, of {calls} calls")
 
 
+@claim("HDF5 that has no memory for a capture says so, with 71, and calls no file damaged")
+def library_check(p):
+    """The last third of what a short command allocates is HDF5's, for the file; it may crash."""
+    words = ["inspect", p.at(f"capture-{FEW}.h5")]
+    calls = faulty("memory:1000000000", *words, count=True)
+    faults = [f"memory:{n}{more}" for n in range(calls * 2 // 3, calls, 9) for more in ("", "+")]
+    with ThreadPoolExecutor(2) as pool:
+        ends = list(pool.map(lambda fault: faulty(fault, *words), faults))
+    told = [(code, text) for code, text in ends if code in (65, 71)]
+    wrong = [text for code, text in told if "damaged" in text or "alloc" not in text.lower()]
+    opening = [code for code, text in told if f"cannot open '{words[1]}': " in text]
+    ok(len(opening) > 2 and set(opening) == {71}, f"opening the file: {opening}")
+    ok(not [text for _, text in ends if "damaged" in text], f"{wrong[:3]}")
+    right = sum(code == 71 for code, _ in told)
+    ok(right > 0.95 * len(told) > 50, f"71: {right} of {len(told)}: {wrong[:3]}")
+
+
 def limited(*words, ranks):
     """A run with little address space for each process, of which arenas of threads take none."""
     before = resource.getrlimit(resource.RLIMIT_AS)
@@ -185,6 +202,7 @@ def main():
             skip("the sanitizers come first among what is preloaded, and reserve address space")
         else:
             allocations_check(p)
+            library_check(p)
             memory_check(p)
     done_testing()
 

@@ -36,7 +36,11 @@ uint16_t f16_bits(float value)
   uint32_t bits, wide;
   memcpy(&bits, &value, sizeof bits);
   memcpy(&wide, &scaled, sizeof wide);
-  return (uint16_t)((wide & 0x7fffffff) >> 13 | (bits >> 16 & 0x8000));
+  uint32_t rest = bits & 0x7fffffff;
+  uint32_t half = rest > 0x7f800000    ? 0x7e00
+                  : rest == 0x7f800000 ? 0x7c00
+                                       : (wide & 0x7fffffff) >> 13;
+  return (uint16_t)(half | (bits >> 16 & 0x8000));
 }
 
 uint16_t bf16_bits(float value)

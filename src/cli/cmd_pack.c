@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * sagitta pack: captures with tokens -> one capture with a paged pool. */
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/log.h"
@@ -46,7 +47,8 @@ static const struct option_set pack_set = {
            "\v"
            "Whole blocks are shared, from the first on, where tokens, keys and values are equal, "
            "to the bit.  So `sagitta harvest` gives the same rows of the pool as of the captures.  "
-           "The result is capture.h5, in float32.\n\n"
+           "The result is capture.h5, in the captures' own type, or float32 where they differ."
+           "\n\n"
            "  sagitta pack --capture 'prompts/*.h5' --output packed/\n"
            "  mpirun -n 4 sagitta harvest --capture packed/ --output rows.h5",
     .tables = tables,
@@ -86,14 +88,13 @@ static int inputs_open(struct job *j, const struct pack_options *o)
 static int block_write(void *self, idx block, const float *k, const float *v)
 {
   struct job *j = self;
-  TRY(h5_array_write(&j->file.k, block, 1, k));
-  return h5_array_write(&j->file.v, block, 1, v);
+  return capture_output_block(&j->file, block, k, v);
 }
 
 static int queries_write(void *self, gidx first, idx count, const float *q)
 {
   struct job *j = self;
-  return h5_array_write(&j->file.q, first, count, q);
+  return capture_output_queries(&j->file, first, count, q);
 }
 
 static int tokens_write(void *self, gidx first, gidx count, const idx *token)
@@ -102,21 +103,61 @@ static int tokens_write(void *self, gidx first, gidx count, const idx *token)
   return h5_array_write(&j->file.token, first, count, token);
 }
 
-/* Bytes of all keys and values of one position. */
-static double position_bytes(const struct job *j)
+static double float_bytes(enum h5_type type)
+{
+  return type == TYPE_F32 ? 4 : 2;
+}
+
+/* Bytes of keys and values of so many positions. */
+static double positions_bytes(const struct job *j, gidx positions, enum h5_type k, enum h5_type v)
 {
   const struct attention *a = &j->captures[0]->attention;
-  return (double)sizeof(float) * a->kv_heads * (a->d + a->dv);
+  return (double)positions * a->kv_heads * (a->d * float_bytes(k) + a->dv * float_bytes(v));
+}
+
+/* The same in the captures, each sequence by itself. */
+static double captures_bytes(const struct job *j)
+{
+  double bytes = 0;
+  for (int i = 0; i < j->names.count; i++)
+    for (gidx s = 0; s < j->captures[i]->sequences; s++)
+      bytes += positions_bytes(j, j->captures[i]->length[s], j->in[i].k.type, j->in[i].v.type);
+  return bytes;
+}
+
+/* The same in the pool's blocks. */
+static double pool_bytes(const struct job *j, idx size)
+{
+  return positions_bytes(j, j->result.blocks * size, j->file.k.type, j->file.v.type);
+}
+
+/* What all captures have stays as it is; a mixture becomes float32, which holds all. */
+static struct capture_shape shape_find(const struct job *j, idx size)
+{
+  const struct capture_input *first = &j->in[0];
+  struct capture_shape s = {.attention = first->source.attention,
+                            .q = first->q.type,
+                            .k = first->k.type,
+                            .v = first->v.type,
+                            .size = size};
+  for (int i = 0; i < j->names.count; i++) {
+    const struct capture_input *in = &j->in[i];
+    s.n += in->source.n;
+    s.positions += in->kv_start[in->source.sequences];
+    if (in->q.type != s.q) s.q = TYPE_F32;
+    if (in->k.type != s.k) s.k = TYPE_F32;
+    if (in->v.type != s.v) s.v = TYPE_F32;
+  }
+  return s;
 }
 
 static int captures_pack(struct job *j, const struct pack_options *o)
 {
   const struct pack_sink sink = {j, block_write, queries_write, tokens_write};
   const struct pack_task task = {j->captures, j->names.count, o->size, &sink};
-  gidx queries = 0;
-  for (int i = 0; i < j->names.count; i++) queries += j->captures[i]->n;
-  TRY(capture_output_create(&j->file, j->place.file, &j->captures[0]->attention, queries, o->size,
-                            0));
+  struct capture_shape shape = shape_find(j, o->size);
+  pack_bounds(&task, &shape.least, &shape.most);
+  TRY(capture_output_create(&j->file, j->place.file, &shape));
   return pack_run(&task, &j->result);
 }
 
@@ -133,8 +174,8 @@ static int entries_tell(const struct job *j, idx size)
   json_long(own, "blocks", r->blocks);
   json_long(own, "shared", r->shared);
   json_long(own, "unlike", r->unlike);
-  json_real(own, "pool_bytes", (double)r->blocks * size * position_bytes(j));
-  json_real(own, "saved_bytes", (double)r->shared * size * position_bytes(j));
+  json_real(own, "pool_bytes", pool_bytes(j, size));
+  json_real(own, "saved_bytes", captures_bytes(j) - pool_bytes(j, size));
   return OK;
 }
 
@@ -154,9 +195,8 @@ static void result_log(const struct job *j, idx size)
            "shared=%lld unlike=%lld",
            j->names.count, (long long)r->sequences, (long long)r->queries, (long long)r->positions,
            size, (long long)r->blocks, (long long)r->shared, (long long)r->unlike);
-  log_info("saved   %.1f of %.1f MB of keys and values",
-           1e-6 * (double)r->shared * size * position_bytes(j),
-           1e-6 * (double)(r->shared + r->blocks) * size * position_bytes(j));
+  double all = 1e-6 * captures_bytes(j), saved = all - 1e-6 * pool_bytes(j, size);
+  log_info("saved   %.1f of %.1f MB of keys and values", fabs(saved) < 0.05 ? 0 : saved, all);
   if (r->unlike)
     log_warn("%lld prefixes have equal tokens and other keys or values, and are not shared: were "
              "they computed in another batch?",

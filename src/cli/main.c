@@ -105,6 +105,17 @@ static void library_exit(int status, void *unused)
   _exit(ERR_MEMORY);
 }
 
+/* A command without MPI that was started several times at once stands in its own way. */
+static void serial_tell(const struct run *run, int status)
+{
+  int size = comm_size_told();
+  if (status == ERR_CREATE && !run->command->parallel && size > 1)
+    fprintf(stderr,
+            "sagitta %s: this command is serial, and was started %d times: start it once, "
+            "without mpirun\n",
+            run->command->name, size);
+}
+
 /* End a failed job.  A failure that every rank knows is reported by rank 0, any other by its own
  * rank.  It ends with _exit, because HDF5 may not survive its exit handler after a failed write. */
 static int job_fail(struct run *run, int status)
@@ -119,6 +130,7 @@ static int job_fail(struct run *run, int status)
     if (run->comm.size > 1 && !run->comm.agreed) fprintf(stderr, "rank %d: ", run->comm.rank);
     fprintf(stderr, "sagitta %s: %s\n", run->command->name, status_message());
     if (log_verbose()) fputs(status_trace(), stderr);
+    serial_tell(run, status);
     fflush(stderr);
   }
   watchdog_leave(status);

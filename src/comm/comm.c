@@ -61,6 +61,14 @@ int comm_rank_told(void)
   return -1;
 }
 
+int comm_size_told(void)
+{
+  static const char *const names[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"};
+  for (int i = 0; i < LENGTH(names); i++)
+    if (getenv(names[i])) return atoi(getenv(names[i]));
+  return -1;
+}
+
 /* Open MPI's text is "Open MPI v4.1.4, package: ...", MPICH's "MPICH Version:\t4.1\n...". */
 void comm_library(char *text, size_t capacity)
 {

@@ -32,6 +32,8 @@ struct comm {
 
 /* The rank that the launcher told this process, -1 where none did.  Not collective. */
 int comm_rank_told(void);
+/* The same of how many processes it started. */
+int comm_size_told(void);
 
 /* text[capacity] <- which MPI this is, as "Open MPI 4.1.4"; also before comm_open().  Not
  * collective. */

@@ -44,11 +44,24 @@ static int attention_same(const struct pack_task *t, const struct capture_source
   return OK;
 }
 
+void pack_bounds(const struct pack_task *t, gidx *least, gidx *most)
+{
+  *least = *most = 1;
+  for (int i = 0; i < t->count; i++)
+    for (gidx j = 0; j < t->captures[i]->sequences; j++) {
+      gidx blocks = ceil_div(t->captures[i]->length[j], t->size);
+      *least = imax(*least, 1 + blocks);
+      *most += blocks;
+    }
+}
+
 /* Sizes of everything, from the lengths of all sequences; *blocks <- so many are enough. */
 static int sizes_find(struct pack *p, gidx *longest, gidx *blocks)
 {
   const struct pack_task *t = p->task;
-  *longest = 0, *blocks = 1;
+  gidx least;
+  *longest = 0;
+  pack_bounds(t, &least, blocks);
   for (int i = 0; i < t->count; i++) {
     const struct capture_source *s = t->captures[i];
     TRY(attention_same(t, s));
@@ -56,7 +69,6 @@ static int sizes_find(struct pack *p, gidx *longest, gidx *blocks)
     p->r->queries += s->n;
     for (gidx j = 0; j < s->sequences; j++) {
       *longest = imax(*longest, s->length[j]);
-      *blocks += ceil_div(s->length[j], t->size);
       p->r->positions += s->length[j];
     }
   }

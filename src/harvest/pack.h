@@ -26,6 +26,10 @@ struct pack_task {
   const struct pack_sink *sink;
 };
 
+/* Blocks that the pool will have, block 0 too: those of the longest sequence at least, and those of
+ * all at most. */
+void pack_bounds(const struct pack_task *task, gidx *least, gidx *most);
+
 struct pack_result {
   gidx sequences, positions, queries;
   gidx blocks; /* in use, without the reserved one */

@@ -30,10 +30,11 @@ static int floats_open(struct capture_input *c, const char *object, int rank, co
         c->path, object, shape);
   TRY(h5_array_open(&c->h5, object, a));
   h5_array_stream(a);
+  const char *type = a->type == TYPE_I32 || a->type == TYPE_I64 ? "integers" : type_name(a->type);
   CHECK(a->type == TYPE_F16 || a->type == TYPE_BF16 || a->type == TYPE_F32, ERR_INPUT,
-        "'%s' of '%s' is %s: store float16, float32, or bfloat16 as uint16 with the attribute "
+        "'%s' of '%s' holds %s: store float16, float32, or bfloat16 as uint16 with the attribute "
         "dtype = \"bfloat16\"",
-        object, c->path, type_name(a->type));
+        object, c->path, type);
   CHECK(a->rank == rank, ERR_INPUT, "'%s' of '%s' has %d dimensions, not those of %s", object,
         c->path, a->rank, shape);
   for (int i = 1; i < rank; i++)

@@ -10,13 +10,29 @@
 
 extern const struct file_kind capture_kind;
 
+/* What a capture is going to hold. */
+struct capture_shape {
+  struct attention attention;
+  enum h5_type q, k, v; /* F32, F16 or BF16 */
+  gidx n, positions;    /* queries; positions of all sequences */
+  idx size;             /* positions of a block */
+  gidx least, most;     /* blocks of the pool */
+};
+
 struct capture_output {
   struct result_file result;
-  struct h5_array q, k, v, token; /* grow, q excepted, by what is written to them in order */
+  struct h5_array q, token, k, v; /* of the last two as many blocks as are written */
+  uint16_t *half;                 /* [room] what is written, as 16-bit floats; owned */
+  gidx room;
 };
-/* Create a capture of n queries, with a pool of blocks of so many positions, at least `bytes`. */
-int capture_output_create(struct capture_output *f, const char *path, const struct attention *a,
-                          gidx n, idx size, gidx bytes);
+/* Create a capture.  ERR_CREATE also where there is no space for its queries, its tokens and as few
+ * blocks as it may have. */
+int capture_output_create(struct capture_output *f, const char *path,
+                          const struct capture_shape *shape);
+/* Write the next queries, and the next block.  Floats are not rounded: they have to be values of
+ * the array's type. */
+int capture_output_queries(struct capture_output *f, gidx first, idx count, const float *q);
+int capture_output_block(struct capture_output *f, idx block, const float *k, const float *v);
 /* The sequences: table[sequences][width], length[sequences], start[sequences + 1]; then publish. */
 struct capture_sequences {
   gidx sequences, width;

@@ -174,6 +174,22 @@ static int array_open(struct input_array *s, const struct input_standard *standa
   return OK;
 }
 
+/* A capture has no rows, but they can be computed; other matrices it has none of. */
+static int no_capture(const struct input_array *s, const struct input_standard *standard)
+{
+  int has_q, has_k, has_pool, wants_rows = s->object == standard->object;
+  if (!wants_rows || strcmp(standard->object, "/rows") != 0) return OK;
+  TRY(h5_exists(&s->h5, "/q", &has_q));
+  TRY(h5_exists(&s->h5, "/k", &has_k));
+  TRY(h5_exists(&s->h5, "/kv/k", &has_pool));
+  CHECK(!has_q || !(has_k || has_pool), ERR_INPUT,
+        "no dataset '%s' in '%s', which is a capture: give the rows that `sagitta harvest "
+        "--capture %s` computes (in the place of '--rows', `encode` and `fit` take it as "
+        "'--capture')",
+        s->object, s->file, s->file);
+  return OK;
+}
+
 static int h5_input_open(struct input_array *s, const struct input_standard *standard)
 {
   TRY(format_check(s->file));
@@ -182,6 +198,7 @@ static int h5_input_open(struct input_array *s, const struct input_standard *sta
   TRY(h5_exists(&s->h5, s->object, &there));
   if (!there) {
     char found[1024];
+    TRY(no_capture(s, standard));
     matrices_list(&s->h5, found, sizeof found);
     CHECK(found[0], ERR_INPUT,
           "no dataset '%s' in '%s', nor any of two dimensions: give the file that has it%s%s",

@@ -12,8 +12,9 @@
 
 #include "io/h5/h5.h"
 
-/* One dataset.  shape: a letter or word for each dimension, and '|' between alternatives of another
- * rank.  A letter has the same value everywhere in a file, and "N+1" is one more than "N". */
+/* One dataset.  type: TYPE_OTHER where the check of its kind says which it may have.  shape: a
+ * letter or word for each dimension, and '|' between alternatives of another rank.  A letter has
+ * the same value everywhere in a file, and "N+1" is one more than "N". */
 struct object_row {
   const char *path;
   enum h5_type type;

@@ -75,18 +75,33 @@ int h5_array_create(const struct h5_file *f, const char *object, enum h5_type ty
   return h5_array_create_chunked(f, object, type, rank, shape, 0, a);
 }
 
-/* HDF5's type in the file; negative for the types that we do not write. */
+/* HDF5 1.10 has no name for binary16; this is the one that h5py makes. */
+static hid_t half_type(void)
+{
+  hid_t type = H5Tcopy(H5T_IEEE_F32LE);
+  if (type >= 0 && H5Tset_fields(type, 15, 10, 5, 0, 10) >= 0 && H5Tset_size(type, 2) >= 0 &&
+      H5Tset_ebias(type, 15) >= 0)
+    return type;
+  if (type >= 0) H5Tclose(type);
+  return -1;
+}
+
+/* HDF5's type in the file, a copy to close. */
 static hid_t stored_type(enum h5_type type)
 {
   switch (type) {
   case TYPE_I32:
-    return H5T_STD_I32LE;
+    return H5Tcopy(H5T_STD_I32LE);
   case TYPE_I64:
-    return H5T_STD_I64LE;
+    return H5Tcopy(H5T_STD_I64LE);
   case TYPE_F32:
-    return H5T_IEEE_F32LE;
+    return H5Tcopy(H5T_IEEE_F32LE);
   case TYPE_F64:
-    return H5T_IEEE_F64LE;
+    return H5Tcopy(H5T_IEEE_F64LE);
+  case TYPE_F16:
+    return half_type();
+  case TYPE_BF16:
+    return H5Tcopy(H5T_STD_U16LE);
   default:
     return -1;
   }
@@ -114,17 +129,18 @@ static int dataset_create(const struct h5_file *f, struct h5_array *a)
   for (int i = 0; i < a->rank; i++) dims[i] = most[i] = (hsize_t)a->shape[i];
   if (a->grows) most[0] = H5S_UNLIMITED;
   hid_t creation = -1, access = -1, space = H5Screate_simple(a->rank, dims, most), dataset = -1;
+  hid_t type = stored_type(a->type);
   int status = creation_lists(a, &creation, &access);
   if (status == OK)
-    dataset =
-        H5Dcreate2(f->id, a->object, stored_type(a->type), space, H5P_DEFAULT, creation, access);
+    dataset = H5Dcreate2(f->id, a->object, type, space, H5P_DEFAULT, creation, access);
+  if (type >= 0) H5Tclose(type);
   if (creation >= 0) H5Pclose(creation);
   if (access >= 0) H5Pclose(access);
   if (space >= 0) H5Sclose(space);
   TRY(status);
   TRY_H5(dataset, ERR_IO, "cannot create '%s' of '%s'", a->object, f->path);
   a->id = dataset;
-  return OK;
+  return a->type == TYPE_BF16 ? h5_attribute_text(f, a->object, "dtype", "bfloat16") : OK;
 }
 
 /* Entries of a chunk of at most a megabyte; there are as many chunks as of full ones, all of
@@ -141,7 +157,7 @@ int h5_array_create_chunked(const struct h5_file *f, const char *object, enum h5
 {
   *a = (struct h5_array){.path = f->path, .type = type, .rank = rank};
   CHECK(strlen(object) < sizeof a->object && rank >= 1 && rank <= LENGTH(a->shape) &&
-            stored_type(type) >= 0,
+            type != TYPE_OTHER,
         ERR_INTERNAL, "cannot create '%s' of rank %d", object, rank);
   strcpy(a->object, object);
   memcpy(a->shape, shape, (size_t)rank * sizeof shape[0]);
@@ -262,10 +278,13 @@ static void nan_unify(enum h5_type type, void *values, gidx count)
   static const uint64_t wide = 0x7ff8000000000000u;
   float *f = values;
   double *d = values;
+  uint16_t *h = values, infinite = type == TYPE_F16 ? 0x7c00 : 0x7f80;
   for (gidx i = 0; type == TYPE_F32 && i < count; i++)
     if (isnan(f[i])) memcpy(f + i, &narrow, sizeof narrow);
   for (gidx i = 0; type == TYPE_F64 && i < count; i++)
     if (isnan(d[i])) memcpy(d + i, &wide, sizeof wide);
+  for (gidx i = 0; (type == TYPE_F16 || type == TYPE_BF16) && i < count; i++)
+    if ((h[i] & 0x7fff) > infinite) h[i] = type == TYPE_F16 ? 0x7e00 : 0x7fc0;
 }
 
 /* Add the chunk that was written to the hash, without what it was filled up with. */

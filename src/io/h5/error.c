@@ -15,6 +15,7 @@
 static _Thread_local struct cause {
   char text[256];
   int is_system, is_memory;
+  hid_t kind; /* of error, as HDF5 numbers them; where there is a text */
 } last_cause;
 
 /* HDF5 calls this for each entry of the stack, the innermost first; an entry without a description
@@ -28,6 +29,7 @@ static herr_t cause_visit(unsigned n, const H5E_error2_t *error, void *self)
   const char *end = begin ? strchr(begin + 17, '\'') : NULL;
   cause->is_system = begin != NULL;
   cause->is_memory = strstr(error->desc, "memory allocation failed") != NULL;
+  cause->kind = error->min_num;
   if (end)
     snprintf(cause->text, sizeof cause->text, "%.*s", (int)(end - begin - 17), begin + 17);
   else
@@ -39,28 +41,48 @@ static herr_t cause_visit(unsigned n, const H5E_error2_t *error, void *self)
 static herr_t cause_keep(hid_t stack, void *data)
 {
   (void)data;
-  last_cause = (struct cause){"", 0, 0};
+  last_cause = (struct cause){0};
   return H5Ewalk2(stack, H5E_WALK_UPWARD, cause_visit, &last_cause);
 }
 
-/* The cause of the last failure, which is forgotten here.  HDF5 loses the system error of some
- * failed reads, so errno is looked at too; of some failures it says nothing at all. */
-static struct cause cause_fetch(int error)
+/* Was there no memory?  HDF5 has many words for it, and where it cannot even make a stack of errors
+ * none.  errno alone is not enough, since it may be of an earlier call. */
+static int memory_lacks(const struct cause *cause, int error)
+{
+  if (cause->is_memory || cause->is_system || error != ENOMEM) return cause->is_memory;
+  return !cause->text[0] || cause->kind == H5E_NOSPACE || cause->kind == H5E_CANTALLOC;
+}
+
+/* The cause of the last failure.  HDF5 loses the system error of some failed reads, so errno is
+ * looked at too; of some failures it says nothing at all. */
+static struct cause cause_find(int error)
 {
   struct cause cause = last_cause;
-  last_cause = (struct cause){"", 0, 0};
-  if (!cause.is_system && (error == EIO || error == ESTALE)) {
-    cause.is_system = 1;
+  cause.is_memory = memory_lacks(&cause, error);
+  int is_lost = !cause.is_system && (error == EIO || error == ESTALE);
+  if (is_lost) cause.is_system = 1;
+  if (is_lost || (cause.is_memory && !cause.text[0]))
     snprintf(cause.text, sizeof cause.text, "%s", strerror(error));
-  }
   if (!cause.text[0]) strcpy(cause.text, "unknown cause");
   return cause;
+}
+
+static int code_of(const struct cause *cause, int code)
+{
+  if (cause->is_memory) return ERR_MEMORY;
+  return cause->is_system && code == ERR_INPUT ? ERR_IO : code;
+}
+
+int h5_fail_code(int code)
+{
+  struct cause cause = cause_find(errno);
+  return code_of(&cause, code);
 }
 
 void h5_cause(const char *format, ...)
 {
   va_list args;
-  last_cause = (struct cause){"", 0, 0};
+  last_cause = (struct cause){0};
   va_start(args, format);
   vsnprintf(last_cause.text, sizeof last_cause.text, format, args);
   va_end(args);
@@ -69,15 +91,14 @@ void h5_cause(const char *format, ...)
 
 int h5_fail(int code, const char *file, int line, const char *format, ...)
 {
-  struct cause cause = cause_fetch(errno);
+  struct cause cause = cause_find(errno);
+  last_cause = (struct cause){0};
   char subject[1024];
   va_list args;
   va_start(args, format);
   vsnprintf(subject, sizeof subject, format, args);
   va_end(args);
-  if (cause.is_system && code == ERR_INPUT) code = ERR_IO;
-  if (cause.is_memory) code = ERR_MEMORY;
-  return status_fail(code, file, line, "%s: %s", subject, cause.text);
+  return status_fail(code_of(&cause, code), file, line, "%s: %s", subject, cause.text);
 }
 
 /* A thread-safe build of HDF5 has one error stack, and one way to print it, for each thread. */

@@ -15,6 +15,8 @@
   } while (0)
 int h5_fail(int code, const char *file, int line, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+/* The code that h5_fail() would give now. */
+int h5_fail_code(int code);
 
 /* What a failure of this thread that is not HDF5's own gives as its cause. */
 void h5_cause(const char *format, ...) __attribute__((format(printf, 1, 2)));

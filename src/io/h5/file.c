@@ -115,12 +115,15 @@ static int any_open(struct h5_file *f, const char *path)
   TRY(file_access(&list));
   step = watchdog_begin(ERR_IO, "opening", path); /* HDF5 looks at the name by itself */
   f->id = H5Fopen(path, H5F_ACC_RDONLY, list);
+  int code = f->id < 0 ? h5_fail_code(ERR_INPUT) : OK;
   watchdog_end(step);
   H5Pclose(list);
   if (f->id < 0) {
     f->id = 0;
     TRY(unchanged_check(path, &before));
-    return h5_fail(ERR_INPUT, __FILE__, __LINE__, "'%s' is not an HDF5 file, or damaged", path);
+    return h5_fail(code, __FILE__, __LINE__,
+                   code == ERR_INPUT ? "'%s' is not an HDF5 file, or damaged" : "cannot open '%s'",
+                   path);
   }
   TRY(input_begin(f, &before));
   int status = version_read(f);

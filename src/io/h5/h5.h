@@ -78,10 +78,10 @@ struct h5_array {
 /* Open for reading.  ERR_INPUT: there is no such dataset, it is damaged, it keeps its data in other
  * files, or it claims far more data than it stores. */
 int h5_array_open(const struct h5_file *f, const char *object, struct h5_array *a);
-/* Create a dataset of rank 1 to H5_RANK for writing; type is I32, I64, F32 or F64.  Missing groups
- * are created.  A chunk has rows_per_chunk entries of the first dimension, or with 0 as many as
- * give chunks of one size and at most a megabyte.  Where shape[0] is H5_GROWS, the array will have
- * as many entries as are written, in chunks of rows_per_chunk. */
+/* Create a dataset of rank 1 to H5_RANK for writing; type is any but OTHER.  Missing groups are
+ * created.  A chunk has rows_per_chunk entries of the first dimension, or with 0 as many as give
+ * chunks of one size and at most a megabyte.  Where shape[0] is H5_GROWS, the array will have as
+ * many entries as are written, in chunks of rows_per_chunk. */
 enum { H5_GROWS = -1 };
 int h5_array_create(const struct h5_file *f, const char *object, enum h5_type type, int rank,
                     const gidx *shape, struct h5_array *a);
@@ -102,8 +102,8 @@ int h5_array_read(const struct h5_array *a, gidx first, gidx count, enum h5_type
 /* Reading: leave the hash to `verify`, since it takes longer than reading does; chunks of zeros are
  * refused all the same.  Safe on a zeroed struct. */
 void h5_array_stream(struct h5_array *a);
-/* Write the next entries; first must be where the last call ended.  Every NaN is written as the one
- * that nan_canonical() gives. */
+/* Write the next entries, in the array's own type; first must be where the last call ended.  Every
+ * NaN is written as the one that nan_canonical() gives. */
 int h5_array_write(struct h5_array *a, gidx first, gidx count, const void *in);
 
 /* Is this an attribute that arrays get when they are written?  `sha256`: the hash of the values;
