@@ -143,7 +143,7 @@ def check_long_steps(p):
     rows = np.random.default_rng(7).standard_normal((4096, 128)).astype("f4")
     np.save(p.at("long-rows.npy"), rows)
     words = ["train", "--rows", p.at("long-rows.npy"), "--atoms", 4096, "--top-s", 16, "--batch",
-             2048, "--steps", 400, "--holdout-share", 0, "--threads", 1, "--device", "cpu",
+             2048, "--steps", 40000, "--holdout-share", 0, "--threads", 1, "--device", "cpu",
              "--output", p.at("slow")]
     done = sagitta(*words, "--max-seconds", 0.01)
     fails(done, 75, ["stopped by --max-seconds"], "--max-seconds")

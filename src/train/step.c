@@ -2,7 +2,8 @@
  * Rows are shared out until each has its codes and its error, then atoms are.  What a rank knows of
  * its rows goes to all, so that an atom's gradient is made in one place, in the order of rows.
  *
- * All arrays are the device's; a rank among others brings to the host what it tells them. */
+ * All arrays are the device's.  Weights and errors go from device to device, by NCCL where it joins
+ * them; of codes a rank among others brings to the host what it tells them. */
 #include "train/step.h"
 
 #include <math.h>
@@ -10,6 +11,7 @@
 
 #include "base/num.h"
 #include "base/status.h"
+#include "comm/buffers.h"
 #include "device/train.h"
 #include "device/triad.h"
 #include "train/train.h"
@@ -278,7 +280,7 @@ static int errors_sum(struct stepper *s, gidx t, real *error)
 static int slopes_find(struct stepper *s, struct entry_rows *e, float factor)
 {
   struct device *dev = s->device;
-  gidx row = s->sizes->p * ITEM, numbers = s->own * s->sizes->p;
+  gidx numbers = s->own * s->sizes->p;
   struct triad_lists lists = lists_of(s, e);
   float *error = own_error(s, e);
   TRY(device_train_scale(dev, error, numbers, factor));
@@ -288,8 +290,7 @@ static int slopes_find(struct stepper *s, struct entry_rows *e, float factor)
   gidx many = ((const gidx *)e->own.start.host)[s->own];
   TRY(device_get(dev, &e->own.index, 0, many * (gidx)sizeof(idx)));
   TRY(device_get(dev, &e->own.value, 0, many * ITEM));
-  TRY(device_get(dev, &e->own.slope, 0, many * ITEM));
-  return device_get(dev, &e->error, s->first * row, s->own * row);
+  return device_get(dev, &e->own.slope, 0, many * ITEM);
 }
 
 /* Where the entries of each row begin among all. */
@@ -308,11 +309,10 @@ static int starts_share(struct stepper *s, struct entry_rows *e)
 /* What is known of own rows, to all ranks. */
 static int entries_share(struct stepper *s, struct entry_rows *e)
 {
-  gidx p = s->sizes->p;
-  float *error = e->error.host;
+  size_t row = (size_t)(s->sizes->p * ITEM);
   if (s->c->size == 1) return OK;
   TRY(starts_share(s, e));
-  TRY(comm_allgather(s->c, error + s->first * p, s->counts, (size_t)(p * ITEM), error));
+  TRY(comm_allgather_buffer(s->c, s->device, &e->error, s->counts, row, 0));
   TRY(comm_allgather_long(s->c, ((const gidx *)e->own.start.host)[s->own], s->many));
   for (int r = 0; r < s->c->size; r++) TRY(comm_count(s->many[r], &s->counts[r]));
   TRY(comm_allgather(s->c, e->own.index.host, s->counts, sizeof(idx), e->all.index.host));
@@ -320,7 +320,7 @@ static int entries_share(struct stepper *s, struct entry_rows *e)
   return comm_allgather(s->c, e->own.slope.host, s->counts, sizeof(float), e->all.slope.host);
 }
 
-/* What all ranks know of the batch, to the device. */
+/* The entries of all rows, to the device. */
 static int entries_put(struct stepper *s, struct entry_rows *e)
 {
   struct device *dev = s->device;
@@ -329,8 +329,7 @@ static int entries_put(struct stepper *s, struct entry_rows *e)
   TRY(device_put(dev, &e->all.start, 0, ((gidx)s->n + 1) * (gidx)sizeof(gidx)));
   TRY(device_put(dev, &e->all.index, 0, many * (gidx)sizeof(idx)));
   TRY(device_put(dev, &e->all.value, 0, many * ITEM));
-  TRY(device_put(dev, &e->all.slope, 0, many * ITEM));
-  return device_put(dev, &e->error, 0, (gidx)s->n * s->sizes->p * ITEM);
+  return device_put(dev, &e->all.slope, 0, many * ITEM);
 }
 
 /* Sort the entries of own atoms, atom by atom, by ascending row. */
@@ -398,20 +397,30 @@ static int atoms_get(struct stepper *s, const struct buffer *arrays)
   return OK;
 }
 
-/* The host's arrays[k] <- what their owners have, on every rank. */
-static int atoms_share(struct stepper *s, const struct buffer *arrays)
+/* counts <- the atoms of each rank. */
+static void atoms_counts(struct stepper *s)
 {
-  const struct train_sizes *z = s->sizes;
   gidx first, count;
   for (int r = 0; r < s->c->size; r++) {
-    comm_share(z->k, s->c->size, r, &first, &count);
+    comm_share(s->sizes->k, s->c->size, r, &first, &count);
     s->counts[r] = (idx)count;
   }
+}
+
+/* The host's arrays[k], or with on_device the device's, <- what their owners have, on every
+ * rank. */
+static int atoms_share(struct stepper *s, struct buffer *arrays, int on_device)
+{
+  const struct train_sizes *z = s->sizes;
+  atoms_counts(s);
   for (int i = z->is_fixed ? TRAIN_ENCODER : TRAIN_DECODER; i < TRAIN_ARRAYS; i++) {
     gidx width = i == TRAIN_BIAS ? 1 : z->p;
+    size_t atom = (size_t)(width * ITEM);
     float *array = arrays[i].host;
-    TRY(comm_allgather(s->c, array + s->atom_first * width, s->counts, (size_t)(width * ITEM),
-                       array));
+    if (on_device)
+      TRY(comm_allgather_buffer(s->c, s->device, &arrays[i], s->counts, atom, 0));
+    else
+      TRY(comm_allgather(s->c, array + s->atom_first * width, s->counts, atom, array));
   }
   return OK;
 }
@@ -427,8 +436,8 @@ int stepper_gather(struct stepper *s)
   int status = atoms_get(s, s->m);
   if (!status) status = atoms_get(s, s->v);
   TRY(comm_agree(s->c, status));
-  TRY(atoms_share(s, s->m));
-  return atoms_share(s, s->v);
+  TRY(atoms_share(s, s->m, 0));
+  return atoms_share(s, s->v, 0);
 }
 
 /* Own rows' codes and errors; any_dead is the same on every rank. */
@@ -462,19 +471,8 @@ static int atoms_step(struct stepper *s, int any_dead, real rate, gidx t)
   phase_begin(&s->phases[TRAIN_MOVE]);
   TRY(idle_count(s, &live, s->n));
   TRY(atoms_move(s, rate, t));
-  if (s->c->size > 1) TRY(atoms_get(s, s->w));
   phase_end(&s->phases[TRAIN_MOVE], 0);
   return OK;
-}
-
-/* Weights of all atoms on every rank. */
-static int weights_share(struct stepper *s)
-{
-  int status = OK;
-  if (s->c->size == 1) return OK;
-  TRY(atoms_share(s, s->w));
-  for (int i = 0; i < TRAIN_ARRAYS && !status; i++) status = whole_put(s->device, &s->w[i]);
-  return comm_agree(s->c, status);
 }
 
 int stepper_run(struct stepper *s, idx n, real rate, gidx t)
@@ -502,7 +500,7 @@ int stepper_run(struct stepper *s, idx n, real rate, gidx t)
   s->asked = stops_asked(s->stops);
   TRY(comm_agree_flags(c, status, 0, &s->asked));
   phase_begin(share);
-  TRY(weights_share(s));
+  if (c->size > 1) TRY(atoms_share(s, s->w, 1));
   phase_end(share, 0);
   return OK;
 }

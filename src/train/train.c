@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/num.h"
 #include "base/status.h"
+#include "comm/buffers.h"
 #include "device/tensor.h"
 #include "device/triad.h"
 #include "model/split.h"
@@ -458,6 +459,7 @@ int train_run(const struct train_task *task, struct comm *c, const struct train_
   memcpy(result->phases, phase_names, sizeof phase_names);
   phase_begin(&result->phases[TRAIN_START]);
   TRY(comm_agree(c, arrays_open(j)));
+  TRY(comm_devices_open(c, c, &j->device));
   TRY(state_open(j));
   phase_end(&result->phases[TRAIN_START], 0);
   TRY(steps_run(j));
@@ -469,6 +471,7 @@ int train_run(const struct train_task *task, struct comm *c, const struct train_
   batches_close(&j->batches);
   train_judge_close(&j->judge);
   stepper_close(&j->stepper);
+  comm_devices_close(c);
   device_close(&j->device);
   split_free(&j->split);
   arena_free(&j->arena);
