@@ -49,9 +49,10 @@ class Place:
 
 
 def hashes_of(path):
-    """The hashes of what a result was made from, as its file has them."""
+    """The hashes of what a result was made from, as its file has them: mark is of options."""
     with h5py.File(path) as f:
         found = dict(f["inputs"].attrs) if "inputs" in f else {}
+    found.pop("mark", None)
     return {name: f"{int(value) % 2 ** 64:016x}" for name, value in found.items()}
 
 
