@@ -34,7 +34,8 @@ struct fit_options {
   const char *rows, *capture, *holdout, *codes, *update, *minibatch, *device, *cpu_variant, *filter;
   idx atoms, top_s, rounds, directions, passes, threads, cosine_limit;
   int uncentered, resume;
-  real holdout_share, rho, tolerance, max_seconds, relaxation, revive_share, twin_cosine;
+  real holdout_share, rho, tolerance, max_seconds, save_seconds, relaxation, revive_share,
+      twin_cosine;
   gidx sweeps, seed;
 };
 #define AT(member) offsetof(struct fit_options, member)
@@ -106,6 +107,7 @@ static const struct option_row speed_rows[] = {
     {"resume", OPTION_FLAG, AT(resume), "no", 0, 1, NULL, NULL,
      "go on from what an earlier run with the same rows and options left at --output: the bytes "
      "are those of one run; without one, begin anew"},
+    SAVE_SECONDS_OPTION(AT(save_seconds)),
     {"cosine-limit", OPTION_INT, AT(cosine_limit), "65536", 0, 1 << 30, NULL, "ATOMS",
      "compute the largest decoder cosine of dictionaries up to this size"},
 };
@@ -133,8 +135,8 @@ static const struct option_set fit_set = {
            "The folder of --output gets dictionary.h5, after every sweep that is the best so far, "
            "state.h5 after the others, for --resume, and at the end supports.h5, with the codes of "
            "all rows.  " STOP_SIGNALS
-           ", or a file called STOP in that folder, end the job after the sweep in work, with exit "
-           "code 75.\n\n"
+           ", or a file called STOP in that folder, end the job after the sweep in work, and with "
+           "--update atoms within it, which sweep.h5 then has for --resume, with exit code 75.\n\n"
            "  mpirun -n 4 sagitta fit --rows acts.h5 --atoms 4096 --top-s 32 --output run/\n"
            "  sagitta inspect run/dictionary.h5\n"
            "  sagitta encode --rows more.h5 --dictionary run/dictionary.h5 --top-s 32 \\\n"
@@ -381,6 +383,44 @@ static int stop_look(void *self, int *stop)
   return run_safe_point(j->run, j->files.dictionary.shown, stop);
 }
 
+static struct sweep_facts within_facts(const struct fit_job *j, const struct fit_within *now)
+{
+  struct sweep_facts facts = {
+      .sweeps = now->sweep,
+      .classes = now->classes,
+      .start = {.inputs.rows = now->rows_hash, .held.rows = now->held_hash}};
+  memcpy(facts.options, j->files.options, sizeof facts.options);
+  return facts;
+}
+
+/* What fit_run() calls where a sweep begins that may be left, and then inside it. */
+static int within_begin(void *self, const struct fit_within *now, struct sweep_start *start)
+{
+  struct fit_job *j = self;
+  const struct sweep_facts facts = within_facts(j, now);
+  struct sweep_files *files = &j->files.sweep;
+  files->k = j->task.k;
+  files->d = j->task.d;
+  files->p = j->rows.source.p;
+  files->seconds = j->o->save_seconds;
+  files->there = files->there && j->files.has_start; /* else it is about to be removed */
+  return sweep_files_begin(files, &facts, now->atoms, start);
+}
+
+static int within_look(void *self, const struct fit_within *now, const struct sweep_point *at,
+                       int *stop)
+{
+  struct fit_job *j = self;
+  const struct sweep_facts facts = within_facts(j, now);
+  uint64_t asked;
+  TRY(sweep_files_ask(&j->files.sweep, &asked));
+  if (!asked) return OK;
+  TRY(fit_publisher_wait(&j->publisher));
+  TRY(inputs_confirm(&j->run->comm));
+  return sweep_files_save(&j->files.sweep, &facts, at, j->result.device, j->task.threads, asked,
+                          stop);
+}
+
 /* Fit, until all that is to be published of the sweeps is there, or will not be. */
 static int sweeps_run(struct fit_job *j)
 {
@@ -520,7 +560,7 @@ static int fit_command(struct run *run, const void *options, const char **argume
   TRY(comm_agree(&run->comm, fit_task_check(&j->task)));
   TRY(places_open(j));
   j->begun = log_seconds();
-  j->sink = (struct fit_sink){j, sweep_take, stop_look};
+  j->sink = (struct fit_sink){j, sweep_take, stop_look, within_begin, within_look};
   stop_listen();
   if (j->task.start)
     sweep_note(j, j->task.start, fit_best(j->task.start->lines, j->task.start->sweep));
