@@ -2,7 +2,8 @@
 """Claim: refit, and fit atom by atom, stop inside a sweep, and go on there on another number of
 ranks, again and again, to the bytes of a run that was never stopped; so they do after a kill, from
 what was saved by time.  What sweep.h5 is not of the same run is refused, and of another sweep left
-alone; it is verified, and gone when its sweep is published."""
+alone; it is verified, and gone when its sweep is published.  A fit whose sweeps are done stops
+between two blocks of the rows that it encodes, and goes on there."""
 import os
 import re
 import shutil
@@ -15,7 +16,7 @@ import numpy as np
 
 from jobs import FAULTS, environment, job_end, job_start, wait_for
 from seal import reseal
-from tap import SAGITTA, claim, done_testing, fails, need, ok, sagitta, same, skip
+from tap import SAGITTA, claim, done_testing, fails, later_wins, need, ok, sagitta, same, skip
 
 N, P, K = 2 * 4096 + 321, 24, 240  # few atoms a class: some hundred batches a sweep
 RANKS = {"plain": [0, 3], "frames": [2, 0], "fit": [3, 0]}  # where it is not one
@@ -34,12 +35,13 @@ class Case:
         return os.path.join(self.folder, f"{self.name}-{what}")
 
     def run(self, out, *more, ranks=0):
-        return sagitta(self.command, *self.words, "--threads", 1, *more, "--output", out,
+        return sagitta(self.command, *later_wins(*self.words, *more), "--threads", 1, "--output", out,
                        ranks=ranks)
 
-    def ask(self, out, *more, ranks=0):
-        """The same, and rank 0 is asked to stop when it first saves a sweep in work."""
-        faults = {"LD_PRELOAD": FAULTS, "FAULT": "signal:1", "FAULT_OF": "sweep.h5.*.tmp",
+    def ask(self, out, *more, ranks=0, at="sweep.h5"):
+        """The same, and rank 0 is asked to stop when it first saves a sweep in work, or writes what
+        else it writes."""
+        faults = {"LD_PRELOAD": FAULTS, "FAULT": "signal:1", "FAULT_OF": f"{at}.*.tmp",
                   "FAULT_RANK": "0", "FAULT_SIGNAL": str(int(signal.SIGUSR1))}
         words = [SAGITTA, self.command, *self.words, "--threads", 1, "--save-seconds", 1e-6, *more,
                  "--output", out]
@@ -77,6 +79,8 @@ def cases_make(folder):
     for name, more in ("fit", []), ("signed", ["--codes", "signed", "--uncentered", "--seed", 3]):
         cases.append(Case(folder, name, "fit", *rows, "--update", "atoms", "--atoms", K, "--top-s",
                           8, "--rounds", 1, "--sweeps", 2, "--tolerance", 0, *more))
+    cases.append(Case(folder, "joint", "fit", *rows, "--update", "joint", "--atoms", 60, "--top-s", 4,
+                      "--sweeps", 2, "--tolerance", 0))
     return cases
 
 
@@ -174,6 +178,40 @@ def check_seconds(case):
     case.same(out, "by --max-seconds")
 
 
+def rows_of(path):
+    with h5py.File(path) as f:
+        return f.attrs["kind"], f["part"].attrs["rows"] if "part" in f else N
+
+
+@claim("stopped while it encodes all rows, on other ranks each time: the bytes of one run")
+def check_encoding(case):
+    out, seen = case.at("encoding"), []
+    for ranks in 2, 0, 3:
+        done = case.ask(out, "--resume", ranks=ranks, at="supports.h5")
+        if done.returncode != 75:
+            break
+        ok(done.stderr.count("stopped by a signal: with --resume") == 1, done.stderr[-300:])
+        seen.append(rows_of(f"{out}/supports.h5"))
+        need(sagitta("verify", f"{out}/supports.h5"), "verify")
+        if len(seen) == 1:
+            fails(case.run(out), 73, ["add --resume"], "neither --resume nor --force")
+    need(done, f"{case.name}: {seen}")
+    ok(1 <= len(seen) <= 2 and all(kind == "part" and 0 < n < N for kind, n in seen) and
+       f"resume  after {seen[-1][1]} of {N} rows of" in done.stderr, f"{case.name}: {seen}")
+    case.same(out, f"stopped while it encodes, {seen}")
+    shutil.rmtree(out)
+    need(case.ask(out, at="supports.h5"), f"{case.name}, with fewer sweeps", 75)
+    three, killed = case.at("three"), case.at("between")
+    shutil.copytree(out, killed)
+    need(case.run(out, "--resume", "--sweeps", 3), "a sweep more: the part is of no use")
+    need(case.run(three, "--sweeps", 3), "three sweeps")
+    shutil.copy(f"{three}/dictionary.h5", killed)  # published, and killed before the part is removed
+    need(case.run(killed, "--resume", "--sweeps", 3), "the part of another dictionary")
+    for file in "dictionary.h5", "supports.h5":
+        same(f"{three}/{file}", f"{out}/{file}", "a sweep more")
+        same(f"{three}/{file}", f"{killed}/{file}", "the part of another dictionary")
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         with claim("inputs are made, and runs that are not stopped"):
@@ -182,10 +220,12 @@ def main():
         if os.environ.get("SANITIZED"):
             skip("a library that is preloaded, and sanitizers, do not go together")
         else:
-            for case in cases:
+            for case in cases[:-1]:
                 check_stops(case, RANKS.get(case.name, [0]))
             for name in "plain", "fit":
                 check_refused(of[name])
+            for name in "fit", "joint":
+                check_encoding(of[name])
         for name in "plain", "fit":
             check_killed(of[name])
         check_seconds(of["plain"])

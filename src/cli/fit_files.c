@@ -13,6 +13,7 @@
 #include "base/watchdog.h"
 #include "cli/resume.h"
 #include "io/inputs.h"
+#include "io/part.h"
 
 /* What one of the two files says. */
 struct former {
@@ -179,11 +180,13 @@ int fit_files_claim(struct fit_files *f, struct run *run, const struct output_op
   return comm_broadcast(c, minibatch, 1, sizeof *minibatch);
 }
 
-/* Refuse to begin where a fit was stopped: it has no supports.h5, which is made at its end. */
+/* Refuse to begin where a fit was stopped: it has no supports.h5, which is made at its end, or a
+ * part of it. */
 static int stopped_look(struct fit_files *f)
 {
   struct former former;
-  if (input_is_there(f->supports.file)) return OK;
+  int is_part = resume_is_left(f->supports.file, part_kind.name, 0);
+  if (input_is_there(f->supports.file) && !is_part) return OK;
   int status = former_look(f, f->dictionary.file, &former);
   status_clear();
   return !status && former.there ? resume_refuse(former.path) : OK;
