@@ -35,8 +35,8 @@ class Case:
         return os.path.join(self.folder, f"{self.name}-{what}")
 
     def run(self, out, *more, ranks=0):
-        return sagitta(self.command, *later_wins(*self.words, *more), "--threads", 1, "--output", out,
-                       ranks=ranks)
+        return sagitta(self.command, *later_wins(*self.words, *more), "--threads", 1, "--output",
+                       out, ranks=ranks)
 
     def ask(self, out, *more, ranks=0, at="sweep.h5"):
         """The same, and rank 0 is asked to stop when it first saves a sweep in work, or writes what
@@ -79,8 +79,8 @@ def cases_make(folder):
     for name, more in ("fit", []), ("signed", ["--codes", "signed", "--uncentered", "--seed", 3]):
         cases.append(Case(folder, name, "fit", *rows, "--update", "atoms", "--atoms", K, "--top-s",
                           8, "--rounds", 1, "--sweeps", 2, "--tolerance", 0, *more))
-    cases.append(Case(folder, "joint", "fit", *rows, "--update", "joint", "--atoms", 60, "--top-s", 4,
-                      "--sweeps", 2, "--tolerance", 0))
+    cases.append(Case(folder, "joint", "fit", *rows, "--update", "joint", "--atoms", 60, "--top-s",
+                      4, "--sweeps", 2, "--tolerance", 0))
     return cases
 
 
@@ -205,7 +205,7 @@ def check_encoding(case):
     shutil.copytree(out, killed)
     need(case.run(out, "--resume", "--sweeps", 3), "a sweep more: the part is of no use")
     need(case.run(three, "--sweeps", 3), "three sweeps")
-    shutil.copy(f"{three}/dictionary.h5", killed)  # published, and killed before the part is removed
+    shutil.copy(f"{three}/dictionary.h5", killed)  # and killed before the part was removed
     need(case.run(killed, "--resume", "--sweeps", 3), "the part of another dictionary")
     for file in "dictionary.h5", "supports.h5":
         same(f"{three}/{file}", f"{out}/{file}", "a sweep more")
