@@ -76,17 +76,19 @@ static const struct option_table tables[] = {
 static const struct option_set refit_set = {
     .command = "sagitta refit",
     .arguments = "[DECK]",
-    .doc = "Move the atoms so that they explain more: atom by atom, its K = 1 system is assembled "
-           "from the residuals of its rows and solved, its frame moves, its codes are solved again."
-           "\v"
-           "A step is kept only if it does not make the atom's rows worse.  Atoms that share no "
-           "row go side by side; a sweep is all classes once.  The folder of --output gets "
-           "dictionary.h5, with /fit/history, and supports.h5, after every sweep.  rho is that of "
-           "the supports.  " STOP_SIGNALS
-           ", --max-seconds or a file called STOP in that folder, end the job within the sweep in "
-           "work, which sweep.h5 then has for --resume, with exit code 75.\n\n"
-           "  mpirun -n 4 sagitta refit --rows acts.h5 --dictionary dict/dictionary.h5 \\\n"
-           "      --supports run/supports.h5 --sweeps 5 --output refit/",
+    .doc =
+        "Move the atoms so that they explain more: atom by atom, its K = 1 system is assembled "
+        "from the residuals of its rows and solved, its frame moves, its codes are solved again."
+        "\v"
+        "A step is kept only if it does not make the atom's rows worse.  Atoms that share no "
+        "row go side by side; a sweep is all classes once.  The folder of --output gets "
+        "dictionary.h5, with /fit/history, and supports.h5, after every sweep.  rho is that of "
+        "the supports.  " STOP_SIGNALS
+        ", --max-seconds or a file called STOP in that folder, end the job within the sweep in "
+        "work, which sweep.h5 then has for --resume, with exit code 75; while rows are routed and "
+        "coded at its end, after it.\n\n"
+        "  mpirun -n 4 sagitta refit --rows acts.h5 --dictionary dict/dictionary.h5 \\\n"
+        "      --supports run/supports.h5 --sweeps 5 --output refit/",
     .tables = tables,
     .count = LENGTH(tables),
     .max_arguments = 1,
