@@ -149,7 +149,8 @@ static int plan_print(struct job *j)
       .directions = j->o->directions,
       .bytes_of = refit_batch_bytes,
       .disk = supports_bytes(&shape) + frames,
-      .how_disk = ", twice that while a sweep's files take the place of the last"};
+      .how_disk = ", twice that while a sweep's files take the place of the last; beside it twice "
+                  "the dictionary where one in work is saved"};
   return fit_plan_print(j->run, &plan);
 }
 
