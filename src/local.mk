@@ -195,6 +195,7 @@ libsagitta_a_SOURCES += \
   %D%/io/identity.h %D%/io/identity.c %D%/io/rows.h %D%/io/rows.c \
   %D%/io/dictionary.h %D%/io/dictionary.c %D%/io/mean.h %D%/io/mean.c \
   %D%/io/fit_history.h %D%/io/fit_history.c %D%/io/training.h %D%/io/training.c \
+  %D%/io/sweep.h %D%/io/sweep.c \
   %D%/io/supports.h %D%/io/supports.c %D%/io/supports_check.c \
   %D%/io/metrics.h %D%/io/metrics.c \
   %D%/io/classes.h %D%/io/classes.c \
@@ -246,6 +247,7 @@ libsagitta_a_SOURCES += \
   %D%/refit/all_systems.h %D%/refit/all_systems.c \
   %D%/refit/step.h %D%/refit/step.c \
   %D%/refit/refit.h %D%/refit/refit.c \
+  %D%/refit/replay.h %D%/refit/replay.c \
   %D%/refit/coder.h %D%/refit/coder.c \
   %D%/refit/resident.h %D%/refit/resident.c \
   %D%/refit/sweep_end.h %D%/refit/sweep_end.c \
@@ -296,6 +298,7 @@ sagitta_SOURCES = \
   %D%/cli/encode_files.h %D%/cli/encode_files.c %D%/cli/row_range.h %D%/cli/row_range.c %D%/cli/grid.h %D%/cli/grid.c %D%/cli/cmd_encode.c %D%/cli/cmd_merge.c %D%/cli/cmd_fit.c \
   %D%/cli/cmd_solve.c \
   %D%/cli/fit_inputs.h %D%/cli/fit_inputs.c \
+  %D%/cli/atom_steps.h %D%/cli/atom_steps.c %D%/cli/sweep_files.h %D%/cli/sweep_files.c \
   %D%/cli/refit_files.h %D%/cli/refit_files.c %D%/cli/fit_files.h %D%/cli/fit_files.c \
   %D%/cli/fit_page.h %D%/cli/fit_page.c %D%/cli/fit_parts.h %D%/cli/fit_parts.c \
   %D%/cli/fit_publisher.h %D%/cli/fit_publisher.c \

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: a grid of ranks changes no byte of what encode and route write: every grid of 2, 3, 4, 6
-and 8 ranks in four rounds, some of them in one round, with nonnegative codes, rows below a block
-and not a multiple of anything, shards of rows, parts that are merged, runs that are stopped and go
-on in other grids.
+and 8 ranks in four rounds, one of each in one round, some with nonnegative codes, rows below a
+block and not a multiple of anything, shards of rows and of one row each, parts that are merged,
+runs that are stopped and go on in other grids.
 Where each rank has all atoms, ranks add no candidates.  A grid that cannot be is refused."""
 import os
 import re
@@ -34,6 +34,9 @@ def inputs_make(folder):
         np.save(f"{folder}/rows-{n}.npy", rows[:n])
     for i, at in enumerate(range(0, N, 5001)):
         np.save(f"{folder}/shard-{i}.npy", rows[at:at + 5001])
+    np.save(f"{folder}/joined.npy", rows[:2 * BLOCK + 77])
+    for i in range(40):  # the last one has rows of three sum blocks
+        np.save(f"{folder}/single-{i:02}.npy", rows[i:i + 1] if i < 39 else rows[i:2 * BLOCK + 77])
     np.save(f"{folder}/atoms.npy", atoms)
     np.save(f"{folder}/frames.npy", np.linalg.qr(
         random.standard_normal((K, P, 3)))[0].transpose(0, 2, 1).astype("f4"))
@@ -49,7 +52,7 @@ def check_grids(folder, name, command, words, grids):
     base, out = f"{folder}/{name}.h5", f"{folder}/{name}-grid.h5"
     need(sagitta(command, *words, "--output", base), name)
     for i, grid in enumerate(grids):
-        cut = [("--block", block) for block in (0, 77, BLOCK, 3 * BLOCK)][i % 4]
+        cut = [("--block", block) for block in (0, 77, 3 * BLOCK, 5000)][i % 4]
         done = sagitta(command, *words, *cut, "--tile", (0, 7, 64)[i % 3], "--grid", grid,
                        "--force", "--output", out, ranks=size_of(grid))
         if need(done, f"{name} {grid}"):
@@ -59,23 +62,31 @@ def check_grids(folder, name, command, words, grids):
 
 def check_bits(folder):
     grids = os.environ.get("GRIDS", "").split() or GRIDS  # fewer of them while working
-    few = [g for g in ("2x1", "2x2", "3x2", "8x1") if g in grids]
+    each = ["1x2", "3x1", "2x2", "2x3", "4x2"]  # of 2, 3, 4, 6 and 8 ranks
+    few = each if os.environ.get("SANITIZED") else grids
     with claim("rounds: every grid gives the bytes of one rank"):
-        check_grids(folder, "rounds", "encode", words_of(folder, rounds=4),
-                    few if os.environ.get("SANITIZED") else grids)
-    shards = words_of(folder, rows="shard-*.npy", rounds=2)
+        check_grids(folder, "rounds", "encode", words_of(folder, rounds=4), few)
     more = {"encode": ("encode", words_of(folder, rounds=1)),
             "nonnegative": ("encode", words_of(folder, rounds=4, codes="nonnegative", rho=0.1)),
             "route": ("route", words_of(folder)),
             "frames": ("encode", words_of(folder, atoms="frames.npy", rounds=2)),
             "filter": ("encode", words_of(folder, filter="on")),
             "center": ("encode", [*words_of(folder), "--center"]),
-            "shards": ("encode", shards)}
+            "shards": ("encode", words_of(folder, rows="shard-*.npy", rounds=2)),
+            "single": ("encode", words_of(folder, rows="single-*.npy", rounds=4)),
+            "singles": ("encode", words_of(folder, rows="single-[0-2]?.npy", rounds=1))}
     for n in (0, 1, 300, BLOCK + 1):
-        more[f"rows-{n}"] = ("encode", words_of(folder, rows=f"rows-{n}.npy", rounds=2))
-    for name, (command, words) in more.items():
+        more[f"rows-{n}"] = ("encode", words_of(folder, rows=f"rows-{n}.npy", rounds=4))
+    for i, (name, (command, words)) in enumerate(more.items()):
+        some = each if name == "encode" else ["8x1", "1x3", "6x1", "1x4", "3x2", "4x1"][i % 3::3]
+        some = some[:1] if name in ("filter", "center", "rows-0", "rows-1") else some
         with claim(f"{name}: grids give the bytes of one rank"):
-            check_grids(folder, name, command, words, few)
+            check_grids(folder, name, command, words, [g for g in some if g in grids])
+            if name == "single":
+                joined = f"{folder}/joined.h5"
+                need(sagitta(command, *words_of(folder, rows="joined.npy", rounds=4), "--output",
+                             joined), "rows of one file")
+                same(joined, f"{folder}/single.h5", "shards of one row, and one file")
 
 
 @claim("the largest cosine is found whichever group routes its atoms")
@@ -110,7 +121,7 @@ def check_resume(folder):
     words, out = words_of(folder, rounds=2), f"{folder}/steps"
     need(sagitta("encode", *words, "--output", f"{folder}/never.h5"), "never stopped")
     os.makedirs(out)
-    grids = ["2x1", "1x2", "3x1", "2x2"]
+    grids = ["2x1", "1x3", "2x2"]
     open(f"{out}/STOP", "w").close()
     for i, grid in enumerate(grids):
         if i == len(grids) - 1:
@@ -131,12 +142,13 @@ def check_errors(folder):
     np.save(f"{folder}/huge.npy", rows)
     atoms[31], atoms[44] = 0, np.nan
     np.save(f"{folder}/bad.npy", atoms)
-    for words in (words_of(folder, rows="inf.npy"), words_of(folder, rows="huge.npy"),
-                  words_of(folder, rows="huge.npy", rounds=3), words_of(folder, atoms="bad.npy")):
+    cases = (words_of(folder, rows="inf.npy"), words_of(folder, rows="huge.npy"),
+             words_of(folder, rows="huge.npy", rounds=3), words_of(folder, atoms="bad.npy"))
+    for i, words in enumerate(cases):
         want = sagitta("encode", *words, "--output", f"{folder}/bad.h5")
         text = [line for line in want.stderr.splitlines() if "sagitta" in line][-1]
         ok(want.returncode == 65, f"one rank: {text}")
-        for grid in ("2x1", "3x1", "2x2", "1x3"):
+        for grid in ("2x1", "1x3", "3x1", "2x2")[i % 2::2]:
             done = sagitta("encode", *words, "--grid", grid, "--output", f"{folder}/bad.h5",
                            ranks=size_of(grid))
             ok(done.returncode == 65 and done.stderr.count(text) == 1,

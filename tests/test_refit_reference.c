@@ -222,8 +222,10 @@ static int case_run(struct comm *c, struct made *m, idx q, const char *variant, 
   plain_residuals(&w);
   ok(systems_compare(&f, &w, &classes, q) == OK, "%s: directions and systems", name);
   for (int sweep = 1; sweep <= SWEEPS; sweep++) {
+    const struct sweep_task sweep_of = {.classes = &classes, .q = q, .what = "refit"};
     gidx accepted = 0;
-    TRY(refit_sweep(&f, &classes, q, "refit", phases, steps, &counts));
+    int stopped;
+    TRY(refit_sweep(&f, &sweep_of, phases, steps, &counts, &stopped));
     plain_residuals(&w);
     ok(sweep_reference(&w, &classes, q, steps, &accepted),
        "%s: sweep %d, outcomes and log determinants", name, sweep);

@@ -521,7 +521,6 @@ static int files_open(struct run *run, const struct encode_options *o, struct en
 {
   struct encode_files *f = &job->files;
   struct encode_task *task = &job->task;
-  const struct row_source *all = &job->rows.source;
   const struct run_inputs inputs = {.name = {job->dictionary.file}, .rows = &job->rows};
   f->first = job->part.first;
   f->n = job->source.n;
@@ -529,14 +528,7 @@ static int files_open(struct run *run, const struct encode_options *o, struct en
   TRY(encode_files_open(f, run, &o->output, o->resume, &inputs));
   run->max_seconds = o->max_seconds;
   task->stops = run_stops(&job->stops, run, f->place.shown);
-  if (!f->begun) return OK;
-  part_source(&job->part, all, f->first + f->begun, f->n - f->begun, &job->source);
-  task->rows = &job->source;
-  task->whole = all;
-  task->first = f->first + f->begun;
-  task->sink_first = f->begun;
-  task->dictionary = f->dictionary;
-  task->encoder_hash = f->encoder;
+  encode_files_rest(f, task, &job->rows.source, &job->part, &job->source);
   return OK;
 }
 

@@ -13,6 +13,7 @@
 #include "cli/agreement.h"
 #include "cli/captured.h"
 #include "cli/command.h"
+#include "cli/encode_files.h"
 #include "cli/fit_files.h"
 #include "cli/fit_page.h"
 #include "cli/fit_parts.h"
@@ -25,6 +26,7 @@
 #include "io/rows.h"
 #include "io/supports.h"
 #include "model/directions.h"
+#include "model/identity.h"
 #include "model/route.h"
 #include "model/split.h"
 
@@ -34,7 +36,8 @@ struct fit_options {
   const char *rows, *capture, *holdout, *codes, *update, *minibatch, *device, *cpu_variant, *filter;
   idx atoms, top_s, rounds, directions, passes, threads, cosine_limit;
   int uncentered, resume;
-  real holdout_share, rho, tolerance, max_seconds, relaxation, revive_share, twin_cosine;
+  real holdout_share, rho, tolerance, max_seconds, save_seconds, relaxation, revive_share,
+      twin_cosine;
   gidx sweeps, seed;
 };
 #define AT(member) offsetof(struct fit_options, member)
@@ -106,6 +109,7 @@ static const struct option_row speed_rows[] = {
     {"resume", OPTION_FLAG, AT(resume), "no", 0, 1, NULL, NULL,
      "go on from what an earlier run with the same rows and options left at --output: the bytes "
      "are those of one run; without one, begin anew"},
+    SAVE_SECONDS_OPTION(AT(save_seconds)),
     {"cosine-limit", OPTION_INT, AT(cosine_limit), "65536", 0, 1 << 30, NULL, "ATOMS",
      "compute the largest decoder cosine of dictionaries up to this size"},
 };
@@ -122,23 +126,25 @@ static const struct option_table tables[] = {
 static const struct option_set fit_set = {
     .command = "sagitta fit",
     .arguments = "[DECK]",
-    .doc = "Learn a dictionary from rows, and say how much it explains of rows that it never saw."
-           "\v"
-           "The start is drawn from the rows.  A sweep moves every atom, replaces atoms that no "
-           "row uses, and routes and codes all rows again; then the held-out rows are encoded.  "
-           "The fit ends when they gain no more, and the sweep that was best for them is the "
-           "result.  There is no learning rate, and the bytes of the result depend on the rows and "
-           "the options alone, not on ranks or threads; --max-seconds, of course, ends where the "
-           "machine got to.\n\n"
-           "The folder of --output gets dictionary.h5, after every sweep that is the best so far, "
-           "state.h5 after the others, for --resume, and at the end supports.h5, with the codes of "
-           "all rows.  " STOP_SIGNALS
-           ", or a file called STOP in that folder, end the job after the sweep in work, with exit "
-           "code 75.\n\n"
-           "  mpirun -n 4 sagitta fit --rows acts.h5 --atoms 4096 --top-s 32 --output run/\n"
-           "  sagitta inspect run/dictionary.h5\n"
-           "  sagitta encode --rows more.h5 --dictionary run/dictionary.h5 --top-s 32 \\\n"
-           "      --rounds 8 --output more/",
+    .doc =
+        "Learn a dictionary from rows, and say how much it explains of rows that it never saw."
+        "\v"
+        "The start is drawn from the rows.  A sweep moves every atom, replaces atoms that no "
+        "row uses, and routes and codes all rows again; then the held-out rows are encoded.  "
+        "The fit ends when they gain no more, and the sweep that was best for them is the "
+        "result.  There is no learning rate, and the bytes of the result depend on the rows and "
+        "the options alone, not on ranks or threads; --max-seconds, of course, ends where the "
+        "machine got to.\n\n"
+        "The folder of --output gets dictionary.h5, after every sweep that is the best so far, "
+        "state.h5 after the others, for --resume, and at the end supports.h5, with the codes of "
+        "all rows.  " STOP_SIGNALS
+        ", or a file called STOP in that folder, end the job after the sweep in work, and with "
+        "--update atoms within it, which sweep.h5 then has for --resume, or after a block of the "
+        "rows that are encoded at the end, with exit code 75.\n\n"
+        "  mpirun -n 4 sagitta fit --rows acts.h5 --atoms 4096 --top-s 32 --output run/\n"
+        "  sagitta inspect run/dictionary.h5\n"
+        "  sagitta encode --rows more.h5 --dictionary run/dictionary.h5 --top-s 32 \\\n"
+        "      --rounds 8 --output more/",
     .tables = tables,
     .count = LENGTH(tables),
     .max_arguments = 1,
@@ -161,7 +167,10 @@ struct fit_job {
   struct fit_publisher publisher;
   struct phase written; /* FIT_WRITE, as it was when the publisher was last waited for */
   double begun;
-  struct supports_output supports_file; /* rank 0 */
+  struct encode_files supports; /* the codes of all rows */
+  struct run_stops stops;
+  struct row_part part; /* of the rows, those that a run which is resumed left */
+  struct row_source rest;
   struct arena arena;
   real *mean; /* [p]; NULL: not centred */
   struct fit_line best;
@@ -381,6 +390,44 @@ static int stop_look(void *self, int *stop)
   return run_safe_point(j->run, j->files.dictionary.shown, stop);
 }
 
+static struct sweep_facts within_facts(const struct fit_job *j, const struct fit_within *now)
+{
+  struct sweep_facts facts = {
+      .sweeps = now->sweep,
+      .classes = now->classes,
+      .start = {.inputs.rows = now->rows_hash, .held.rows = now->held_hash}};
+  memcpy(facts.options, j->files.options, sizeof facts.options);
+  return facts;
+}
+
+/* What fit_run() calls where a sweep begins that may be left, and then inside it. */
+static int within_begin(void *self, const struct fit_within *now, struct sweep_start *start)
+{
+  struct fit_job *j = self;
+  const struct sweep_facts facts = within_facts(j, now);
+  struct sweep_files *files = &j->files.sweep;
+  files->k = j->task.k;
+  files->d = j->task.d;
+  files->p = j->rows.source.p;
+  files->seconds = j->o->save_seconds;
+  files->there = files->there && j->files.has_start; /* else it is about to be removed */
+  return sweep_files_begin(files, &facts, now->atoms, start);
+}
+
+static int within_look(void *self, const struct fit_within *now, const struct sweep_point *at,
+                       int *stop)
+{
+  struct fit_job *j = self;
+  const struct sweep_facts facts = within_facts(j, now);
+  uint64_t asked;
+  TRY(sweep_files_ask(&j->files.sweep, &asked));
+  if (!asked) return OK;
+  TRY(fit_publisher_wait(&j->publisher));
+  TRY(inputs_confirm(&j->run->comm));
+  return sweep_files_save(&j->files.sweep, &facts, at, j->result.device, j->task.threads, asked,
+                          stop);
+}
+
 /* Fit, until all that is to be published of the sweeps is there, or will not be. */
 static int sweeps_run(struct fit_job *j)
 {
@@ -410,49 +457,53 @@ static int best_read(void *self, idx first, idx count, float *out)
   return OK;
 }
 
-/* Encode all rows with the best dictionary, without penalty, into supports.h5.  Collective. */
-static int rows_encode(struct fit_job *j)
+static void encode_fill(struct fit_job *j)
 {
   const struct fit_task *t = &j->task;
-  struct comm *c = &j->run->comm;
-  struct encode_task *e = &j->encode;
-  char reason[128];
-  idx p = j->rows.source.p;
-  j->source = (struct atom_source){t->k, 1, p, j->o->output.output, j, best_read};
-  *e = (struct encode_task){.rows = &j->rows.source,
-                            .atoms = &j->source,
-                            .mean = t->center ? j->mean : NULL,
-                            .sink = &j->supports_file.sink,
-                            .top_s = j->result.top_s,
-                            .rounds = t->rounds,
-                            .threads = t->threads,
-                            .device = t->device,
-                            .variant = t->variant,
-                            .filter = t->filter,
-                            .codes = 1,
-                            .nonnegative = t->nonnegative,
-                            .max_cosine = j->o->cosine_limit};
-  TRY(encode_grid_choose(e, c, reason, sizeof reason));
-  struct supports_shape shape = {.n = j->rows.source.n,
-                                 .k = t->k,
-                                 .s = e->top_s,
-                                 .d = 1,
-                                 .p = p,
-                                 .has_codes = 1,
-                                 .nonnegative = t->nonnegative};
-  int status =
-      c->rank ? OK : supports_output_create(&j->supports_file, j->files.supports.file, &shape);
-  TRY(comm_agree(c, status));
-  TRY(encode_run(e, c, &j->encoded));
-  TRY(inputs_confirm(c));
-  if (c->rank) return comm_agree(c, OK);
+  j->source = (struct atom_source){t->k, 1, j->rows.source.p, j->o->output.output, j, best_read};
+  j->encode = (struct encode_task){.rows = &j->rows.source,
+                                   .atoms = &j->source,
+                                   .mean = t->center ? j->mean : NULL,
+                                   .sink = &j->supports.file.sink,
+                                   .top_s = j->result.top_s,
+                                   .rounds = t->rounds,
+                                   .threads = t->threads,
+                                   .device = t->device,
+                                   .variant = t->variant,
+                                   .filter = t->filter,
+                                   .codes = 1,
+                                   .nonnegative = t->nonnegative,
+                                   .max_cosine = j->o->cosine_limit};
+  j->encode.stops = run_stops(&j->stops, j->run, j->files.dictionary.shown);
+}
+
+static int supports_end(struct fit_job *j)
+{
   struct run_fact facts[MAX_FACTS];
-  struct supports_ending ending = {.metrics = &j->encoded.metrics,
-                                   .mean = e->mean,
-                                   .rounds = e->rounds,
-                                   .inputs = j->encoded.inputs};
-  return comm_agree(c,
-                    supports_output_finish(&j->supports_file, &ending, facts, facts_of(j, facts)));
+  return encode_files_end(&j->supports, &j->encode, &j->encoded, facts, facts_of(j, facts));
+}
+
+/* Encode all rows with the best dictionary, without penalty, into supports.h5, or those that an
+ * earlier run has left of them; it may stop between two blocks, as encode does.  Collective. */
+static int rows_encode(struct fit_job *j)
+{
+  struct run *run = j->run;
+  struct comm *c = &run->comm;
+  struct encode_files *f = &j->supports;
+  const struct row_source *rows = &j->rows.source;
+  idx k = j->task.k, p = rows->p;
+  char reason[128];
+  uint64_t best = content_hash(items_terms(j->files.best, k, p, 0), k, 1, p);
+  encode_fill(j);
+  f->n = rows->n;
+  TRY(encode_files_resume(f, run, &j->files.supports, j->files.has_start, best));
+  encode_files_rest(f, &j->encode, rows, &j->part, &j->rest);
+  TRY(encode_grid_choose(&j->encode, c, reason, sizeof reason));
+  TRY(encode_files_begin(f, run, &j->encode, rows));
+  TRY(encode_run(&j->encode, c, &j->encoded));
+  TRY(encode_files_join(f, run, &j->encode, rows, &j->encoded));
+  TRY(inputs_confirm(c));
+  return comm_agree(c, c->rank ? OK : supports_end(j));
 }
 
 static void report(const struct fit_job *j, double seconds)
@@ -495,9 +546,17 @@ static int end_report(struct fit_job *j)
   return fit_page_print(&j->page);
 }
 
+/* It was stopped, and what it has is written. */
+static int stop_report(struct fit_job *j)
+{
+  fit_page_write(&j->page);
+  return fit_page_print(&j->page);
+}
+
 static void job_free(struct fit_job *j)
 {
   encode_free(&j->encoded);
+  encode_files_free(&j->supports);
   rows_input_close(&j->rows);
   captured_close(&j->captured);
   if (j->o->holdout) rows_input_close(&j->holdout);
@@ -520,22 +579,17 @@ static int fit_command(struct run *run, const void *options, const char **argume
   TRY(comm_agree(&run->comm, fit_task_check(&j->task)));
   TRY(places_open(j));
   j->begun = log_seconds();
-  j->sink = (struct fit_sink){j, sweep_take, stop_look};
+  j->sink = (struct fit_sink){j, sweep_take, stop_look, within_begin, within_look};
   stop_listen();
   if (j->task.start)
     sweep_note(j, j->task.start, fit_best(j->task.start->lines, j->task.start->sweep));
   TRY(sweeps_run(j));
-  if (run->stopped) {
-    TRY(report_phases(&run->comm, j->result.phases, FIT_PHASES));
-    if (run->comm.rank == 0) fit_page_write(&j->page);
-    TRY(comm_agree(&run->comm, run->comm.rank ? OK : fit_page_print(&j->page)));
-    job_free(j);
-    return OK;
+  if (!run->stopped) {
+    TRY(fit_files_end(&j->files, run, j->task.center ? j->mean : NULL, j->task.threads));
+    TRY(rows_encode(j));
   }
-  TRY(fit_files_end(&j->files, run, j->task.center ? j->mean : NULL, j->task.threads));
-  TRY(rows_encode(j));
   TRY(report_phases(&run->comm, j->result.phases, FIT_PHASES));
-  TRY(comm_agree(&run->comm, run->comm.rank ? OK : end_report(j)));
+  TRY(comm_agree(&run->comm, run->comm.rank ? OK : run->stopped ? stop_report(j) : end_report(j)));
   job_free(j);
   return OK;
 }

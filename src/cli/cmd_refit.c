@@ -22,6 +22,7 @@
 #include "fit/judge.h"
 #include "io/rows.h"
 #include "model/directions.h"
+#include "model/identity.h"
 #include "refit/color.h"
 #include "refit/layout.h"
 #include "refit/refit.h"
@@ -36,7 +37,7 @@ struct refit_options {
   struct fit_compute compute;
   idx sweeps, directions, cosine_limit;
   int reroute, resume, dry_run;
-  real max_seconds;
+  real max_seconds, save_seconds;
   const char *filter, *holdout, *device;
 };
 #define AT(member) offsetof(struct refit_options, member)
@@ -54,10 +55,10 @@ static const struct option_row refit_rows[] = {
     DEVICE_OPTION(AT(device)),
     FILTER_OPTION(AT(filter)),
     {"resume", OPTION_FLAG, AT(resume), "no", 0, 1, NULL, NULL,
-     "go on after the last sweep that is in --output, with the inputs and options of its start; "
-     "any "
-     "number of ranks gives the same bits"},
-    MAX_SECONDS_OPTION(AT(max_seconds), "a sweep"),
+     "go on from what a run that was stopped left in --output, with the inputs and options of its "
+     "start; any number of ranks gives the same bits"},
+    MAX_SECONDS_OPTION(AT(max_seconds), "some atoms of a sweep"),
+    SAVE_SECONDS_OPTION(AT(save_seconds)),
     {"cosine-limit", OPTION_INT, AT(cosine_limit), "65536", 0, 1 << 30, NULL, "ATOMS",
      "compute the largest decoder cosine of dictionaries up to this size"},
     {"dry-run", OPTION_FLAG, AT(dry_run), "no", 0, 1, NULL, NULL,
@@ -75,17 +76,19 @@ static const struct option_table tables[] = {
 static const struct option_set refit_set = {
     .command = "sagitta refit",
     .arguments = "[DECK]",
-    .doc = "Move the atoms so that they explain more: atom by atom, its K = 1 system is assembled "
-           "from the residuals of its rows and solved, its frame moves, its codes are solved again."
-           "\v"
-           "A step is kept only if it does not make the atom's rows worse.  Atoms that share no "
-           "row go side by side; a sweep is all classes once.  The folder of --output gets "
-           "dictionary.h5, with /fit/history, and supports.h5, after every sweep.  rho is that of "
-           "the supports.  " STOP_SIGNALS
-           ", --max-seconds or a file called STOP in that folder, end the job after the sweep in "
-           "work, with exit code 75.\n\n"
-           "  mpirun -n 4 sagitta refit --rows acts.h5 --dictionary dict/dictionary.h5 \\\n"
-           "      --supports run/supports.h5 --sweeps 5 --output refit/",
+    .doc =
+        "Move the atoms so that they explain more: atom by atom, its K = 1 system is assembled "
+        "from the residuals of its rows and solved, its frame moves, its codes are solved again."
+        "\v"
+        "A step is kept only if it does not make the atom's rows worse.  Atoms that share no "
+        "row go side by side; a sweep is all classes once.  The folder of --output gets "
+        "dictionary.h5, with /fit/history, and supports.h5, after every sweep.  rho is that of "
+        "the supports.  " STOP_SIGNALS
+        ", --max-seconds or a file called STOP in that folder, end the job within the sweep in "
+        "work, which sweep.h5 then has for --resume, with exit code 75; while rows are routed and "
+        "coded at its end, after it.\n\n"
+        "  mpirun -n 4 sagitta refit --rows acts.h5 --dictionary dict/dictionary.h5 \\\n"
+        "      --supports run/supports.h5 --sweeps 5 --output refit/",
     .tables = tables,
     .count = LENGTH(tables),
     .max_arguments = 1,
@@ -110,6 +113,8 @@ struct job {
   struct resident resident;
   float *table; /* [k][d][p] the frames as files have them */
   struct classes classes;
+  struct sweep_start begun;   /* of the sweep that comes next, by the run that is resumed */
+  struct sweep_facts in_work; /* it */
   struct arena arena;
   struct atom_step *steps; /* [k] */
   gidx *density;           /* [k] */
@@ -144,7 +149,8 @@ static int plan_print(struct job *j)
       .directions = j->o->directions,
       .bytes_of = refit_batch_bytes,
       .disk = supports_bytes(&shape) + frames,
-      .how_disk = ", twice that while a sweep's files take the place of the last"};
+      .how_disk = ", twice that while a sweep's files take the place of the last; beside it twice "
+                  "the dictionary where one in work is saved"};
   return fit_plan_print(j->run, &plan);
 }
 
@@ -167,7 +173,7 @@ static int job_begin(struct job *j)
   const struct refit_files *f = &j->files;
   struct run_inputs inputs = fit_inputs_files(&j->inputs);
   if (j->o->holdout) inputs.holdout = &j->holdout;
-  return run_begin_at(j->run, &f->dictionary, &inputs, f->has_dictionary);
+  return run_begin_at(j->run, &f->dictionary, &inputs, f->has_dictionary || f->sweep.there);
 }
 
 static int inputs_open(struct job *j)
@@ -340,15 +346,56 @@ static void line_add(struct job *j, const struct sweep_counts *counts)
   j->all.escalated += counts->escalated;
 }
 
+/* Between two atoms: the sweep is saved where that is due, and the job may end.  A run takes some
+ * steps, however long all else took. */
+static int steps_look(void *self, const struct sweep_point *at, int *stop)
+{
+  struct job *j = self;
+  struct sweep_files *files = &j->files.sweep;
+  char device[64];
+  uint64_t asked;
+  TRY(sweep_files_ask(files, &asked));
+  j->run->max_seconds = j->o->max_seconds;
+  if (!asked) return OK;
+  snprintf(device, sizeof device, "cpu %s", j->state.device.variant);
+  phase_begin(&j->phases[REFIT_WRITE]);
+  TRY(inputs_confirm(j->c));
+  TRY(sweep_files_save(files, &j->in_work, at, device, j->task.threads, asked, stop));
+  phase_end(&j->phases[REFIT_WRITE], 0);
+  return OK;
+}
+
+/* What sweep comes next, and what a run that is resumed has done of it. */
+static int sweep_find(struct job *j)
+{
+  const struct fit_facts *facts = &j->files.facts;
+  const struct refit_state *f = &j->state;
+  struct sweep_files *files = &j->files.sweep;
+  files->k = f->k;
+  files->d = f->d;
+  files->p = f->p;
+  files->seconds = j->o->save_seconds;
+  j->in_work = (struct sweep_facts){.sweeps = facts->sweeps, .start = facts->start};
+  j->in_work.classes = classes_hash(j->classes.color, f->k);
+  if (facts->sweeps) j->in_work.contents = facts->contents;
+  if (j->resident.is_on) return OK; /* which makes a whole sweep in the time that reading takes */
+  if (files->there)
+    for (gidx i = 0; i < (gidx)f->k * f->d * f->p; i++) j->table[i] = (float)f->frames[i];
+  return sweep_files_begin(files, &j->in_work, j->table, &j->begun);
+}
+
 /* Every atom takes a step. */
-static int steps_take(struct job *j, struct sweep_counts *counts)
+static int steps_take(struct job *j, struct sweep_counts *counts, int *stopped)
 {
   struct phase *phase = &j->phases[REFIT_STEPS];
   char what[64];
+  *stopped = 0;
+  TRY(comm_agree(j->c, sweep_find(j)));
   snprintf(what, sizeof what, "sweep   %lld of %lld:", (long long)j->files.facts.sweeps + 1,
            (long long)j->o->sweeps);
+  const struct sweep_task sweep = {&j->classes, j->o->directions, what, {steps_look, j}, j->begun};
   if (!j->resident.is_on)
-    return refit_sweep(&j->state, &j->classes, j->o->directions, what, j->phases, j->steps, counts);
+    return refit_sweep(&j->state, &sweep, j->phases, j->steps, counts, stopped);
   phase->device = j->coder.device.kind;
   phase_begin(phase);
   TRY(resident_sweep(&j->resident, &j->classes, j->steps, counts));
@@ -359,12 +406,15 @@ static int steps_take(struct job *j, struct sweep_counts *counts)
 static int sweep_run(struct job *j)
 {
   struct sweep_counts counts;
-  TRY(steps_take(j, &counts));
+  int stopped;
+  TRY(steps_take(j, &counts, &stopped));
+  if (stopped) return OK;
   TRY(state_finish(j, j->o->reroute));
   TRY(held_judge(j));
   j->files.facts.sweeps++;
   if (j->c->rank == 0) line_add(j, &counts);
   TRY(state_write(j, 1));
+  sweep_files_end(&j->files.sweep);
   return j->o->reroute && j->files.facts.sweeps < j->o->sweeps ? classes_find(j) : OK;
 }
 
@@ -483,9 +533,9 @@ static int job_run(struct job *j)
   while (j->files.facts.sweeps < j->o->sweeps) {
     int stop = 0;
     if (j->files.facts.sweeps > 0) TRY(run_safe_point(j->run, j->files.dictionary.shown, &stop));
-    if (stop) return report_phases(j->c, j->phases, REFIT_PHASES);
-    TRY(sweep_run(j));
-    j->run->max_seconds = j->o->max_seconds; /* a run makes a sweep, however long all else took */
+    if (!stop) TRY(sweep_run(j));
+    if (j->run->stopped) return report_phases(j->c, j->phases, REFIT_PHASES);
+    j->run->max_seconds = j->o->max_seconds;
   }
   return report(j, resumed, log_seconds() - begun);
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/num.h"
 #include "base/status.h"
 #include "cli/content.h"
@@ -52,19 +53,64 @@ static int place_take(struct encode_files *f, const struct output_options *outpu
   return there ? before_check(f) : OK;
 }
 
-int encode_files_open(struct encode_files *f, struct run *run, const struct output_options *output,
-                      int resume, const struct run_inputs *inputs)
+/* What rank 0 has found goes to all. */
+static int before_tell(struct encode_files *f, struct comm *c)
 {
-  struct comm *c = &run->comm;
-  TRY(comm_agree(c, c->rank ? OK : place_take(f, output, resume)));
   gidx told[] = {f->begun, (gidx)f->dictionary, (gidx)f->encoder, f->is_complete};
   TRY(comm_broadcast(c, told, LENGTH(told), sizeof *told));
   f->begun = told[0];
   f->dictionary = (uint64_t)told[1];
   f->encoder = (uint64_t)told[2];
   f->is_complete = told[3] != 0;
+  return OK;
+}
+
+int encode_files_open(struct encode_files *f, struct run *run, const struct output_options *output,
+                      int resume, const struct run_inputs *inputs)
+{
+  struct comm *c = &run->comm;
+  TRY(comm_agree(c, c->rank ? OK : place_take(f, output, resume)));
+  TRY(before_tell(f, c));
   if (f->is_complete) return OK;
   return resume_begin(run, &f->place, inputs, f->begun, f->n, "rows");
+}
+
+/* Rank 0: a part that is there is gone on with if it is of this dictionary. */
+static int part_take(struct encode_files *f, int resume, uint64_t dictionary)
+{
+  struct part_input *before = &f->before;
+  if (!resume || !resume_is_left(f->place.file, part_kind.name, f->n)) return OK;
+  TRY(part_input_open(before, f->place.file));
+  if (before->supports.inputs.dictionary == dictionary) return before_check(f);
+  part_input_close(before);
+  return OK;
+}
+
+int encode_files_resume(struct encode_files *f, struct run *run, const struct output_place *place,
+                        int resume, uint64_t dictionary)
+{
+  struct comm *c = &run->comm;
+  f->place = *place;
+  TRY(comm_agree(c, c->rank ? OK : part_take(f, resume, dictionary)));
+  TRY(before_tell(f, c));
+  if (f->begun)
+    log_info("resume  after %lld of %lld rows of '%s'", (long long)f->begun, (long long)f->n,
+             f->place.shown);
+  return OK;
+}
+
+void encode_files_rest(const struct encode_files *f, struct encode_task *task,
+                       const struct row_source *all, struct row_part *part,
+                       struct row_source *source)
+{
+  if (!f->begun) return;
+  part_source(part, all, f->first + f->begun, f->n - f->begun, source);
+  task->rows = source;
+  task->whole = all;
+  task->first = f->first + f->begun;
+  task->sink_first = f->begun;
+  task->dictionary = f->dictionary;
+  task->encoder_hash = f->encoder;
 }
 
 static struct supports_shape shape_of(const struct encode_task *t, gidx n)

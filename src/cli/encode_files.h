@@ -10,6 +10,7 @@
 #include "encode/encode.h"
 #include "io/part.h"
 #include "io/supports.h"
+#include "model/split.h"
 
 struct encode_files {
   gidx first, n;       /* rows of the result among all, set by the caller */
@@ -33,6 +34,17 @@ int encode_files_open(struct encode_files *f, struct run *run, const struct outp
  * now, its rows and atoms are read.  Collective. */
 int encode_files_complete(struct encode_files *f, struct run *run, const struct encode_task *task,
                           const struct row_source *all);
+
+/* The same in a place that the caller has claimed, on rank 0, for a result of this dictionary, by
+ * its hash: with resume a part of it is gone on with, and anything else replaced.  Collective. */
+int encode_files_resume(struct encode_files *f, struct run *run, const struct output_place *place,
+                        int resume, uint64_t dictionary);
+
+/* Let a task for all of the rows that are wanted be for those that an earlier run has left, by way
+ * of *part and *source, which the caller keeps. */
+void encode_files_rest(const struct encode_files *f, struct encode_task *task,
+                       const struct row_source *all, struct row_part *part,
+                       struct row_source *source);
 
 /* Begin the result with what the earlier run left, if it is of the same job: ERR_INPUT.  task has
  * its mean by now.  Collective. */

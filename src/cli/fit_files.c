@@ -13,6 +13,7 @@
 #include "base/watchdog.h"
 #include "cli/resume.h"
 #include "io/inputs.h"
+#include "io/part.h"
 
 /* What one of the two files says. */
 struct former {
@@ -153,12 +154,15 @@ static gidx option_of(const char *options, const char *name)
   return at ? strtoll(at + strlen(name), NULL, 10) : -1;
 }
 
-static int places_claim(struct fit_files *f, const char *place, int resume, gidx *minibatch)
+static int places_claim(struct fit_files *f, const struct output_options *output, int resume,
+                        gidx *minibatch)
 {
+  const char *place = output->output;
   struct former former = {0};
   TRY(output_place(&f->dictionary, place, "dictionary.h5", 1));
   TRY(output_place(&f->supports, place, "supports.h5", 1));
   TRY(output_place(&f->state, place, "state.h5", 1));
+  TRY(sweep_files_claim(&f->sweep, output, resume));
   if (resume) TRY(former_look(f, f->dictionary.file, &former));
   if (former.there) *minibatch = option_of(former.record.options, " minibatch=");
   return OK;
@@ -169,15 +173,20 @@ int fit_files_claim(struct fit_files *f, struct run *run, const struct output_op
 {
   struct comm *c = &run->comm;
   *minibatch = -1;
-  TRY(comm_agree(c, c->rank ? OK : places_claim(f, output->output, resume, minibatch)));
+  f->sweep.run = run;
+  f->sweep.shown = f->dictionary.shown;
+  TRY(comm_agree(c, c->rank ? OK : places_claim(f, output, resume, minibatch)));
+  TRY(sweep_files_tell(&f->sweep));
   return comm_broadcast(c, minibatch, 1, sizeof *minibatch);
 }
 
-/* Refuse to begin where a fit was stopped: it has no supports.h5, which is made at its end. */
+/* Refuse to begin where a fit was stopped: it has no supports.h5, which is made at its end, or a
+ * part of it. */
 static int stopped_look(struct fit_files *f)
 {
   struct former former;
-  if (input_is_there(f->supports.file)) return OK;
+  int is_part = resume_is_left(f->supports.file, part_kind.name, 0);
+  if (input_is_there(f->supports.file) && !is_part) return OK;
   int status = former_look(f, f->dictionary.file, &former);
   status_clear();
   return !status && former.there ? resume_refuse(former.path) : OK;
@@ -318,9 +327,11 @@ int fit_files_write(struct fit_files *f, const struct run *run, const struct fit
   if (!is_best || point->gram)
     TRY(atoms_write(f, run, f->state.file, point->atoms, point->mean, point->gram ? &sums : NULL,
                     threads));
+  if (!is_best) sweep_files_end(&f->sweep);
   if (!is_best) return OK;
   TRY(atoms_write(f, run, f->dictionary.file, point->atoms, point->mean, NULL, threads));
   stale_remove(f->supports.file);
+  sweep_files_end(&f->sweep);
   if (!point->gram) stale_remove(f->state.file);
   return OK;
 }

@@ -7,17 +7,20 @@
  * one, and with a minibatch after every one, before dictionary.h5.  Either holds all that a fit
  * goes on from, and the lines of all sweeps until then, so that a run that is stopped between the
  * two, or anywhere else, leaves the longer of them to go on from.  A state.h5 that the next
- * dictionary.h5 makes useless is removed, and so is a supports.h5 of other atoms. */
+ * dictionary.h5 makes useless is removed, and so is a supports.h5 of other atoms, and sweep.h5
+ * (sweep_files.h) with any of them. */
 #ifndef CLI_FIT_FILES_H
 #define CLI_FIT_FILES_H
 
 #include "cli/command.h"
+#include "cli/sweep_files.h"
 #include "fit/fit.h"
 #include "io/dictionary.h"
 #include "io/fit_history.h"
 
 struct fit_files {
   struct output_place dictionary, state, supports; /* rank 0 */
+  struct sweep_files sweep;                        /* what there is of the sweep in work */
   char options[512];                               /* struct fit_record */
   idx k, p;
   int nonnegative;

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "base/watchdog.h"
+#include "cli/atom_steps.h"
 #include "cli/resume.h"
 #include "refit/state_write.h"
 
@@ -59,6 +60,7 @@ static int places_look(struct refit_files *f, const struct output_options *outpu
         "'--output' is '%s', but two files are made: give a folder", place);
   TRY(output_place(&f->dictionary, place, "dictionary.h5", 1));
   TRY(output_place(&f->supports, place, "supports.h5", 1));
+  TRY(sweep_files_claim(&f->sweep, output, resume));
   if (resume) TRY(resume_look(f, wanted));
   if (f->has_dictionary) return OK;
   if (!resume && !output->force) TRY(stopped_look(f, sweeps));
@@ -82,6 +84,8 @@ int refit_files_open(struct refit_files *f, struct run *run, const struct output
   struct comm *c = &run->comm;
   memset(f, 0, sizeof *f);
   f->facts.start = *wanted;
+  f->sweep.run = run;
+  f->sweep.shown = f->dictionary.shown;
   int status = c->rank ? OK : places_look(f, output, resume, sweeps, wanted);
   if (!status) status = lines_alloc(f, sweeps);
   TRY(comm_agree(c, status));
@@ -91,7 +95,8 @@ int refit_files_open(struct refit_files *f, struct run *run, const struct output
   TRY(comm_broadcast(c, f->supports_path, sizeof f->supports_path, 1));
   TRY(comm_broadcast(c, &f->has_dictionary, 1, sizeof f->has_dictionary));
   TRY(comm_broadcast(c, &f->has_supports, 1, sizeof f->has_supports));
-  return comm_broadcast(c, &f->facts, 1, sizeof f->facts);
+  TRY(comm_broadcast(c, &f->facts, 1, sizeof f->facts));
+  return sweep_files_tell(&f->sweep);
 }
 
 void refit_files_free(struct refit_files *f)
@@ -113,33 +118,6 @@ static int values_write(void *self, gidx first, gidx count, const float *values)
   return matrix_output_write(self, first, count, values);
 }
 
-/* Turn the steps into arrays, as the file has them. */
-static int atoms_split(struct arena *arena, const struct atom_step *steps, idx k,
-                       struct fit_atoms *out)
-{
-  idx *accepted, *status, *retries;
-  real *ridge, *log_det, *mantissa;
-  gidx *exponent;
-  TRY(arena_alloc(arena, &accepted, k, sizeof *accepted));
-  TRY(arena_alloc(arena, &status, k, sizeof *status));
-  TRY(arena_alloc(arena, &retries, k, sizeof *retries));
-  TRY(arena_alloc(arena, &ridge, k, sizeof *ridge));
-  TRY(arena_alloc(arena, &log_det, k, sizeof *log_det));
-  TRY(arena_alloc(arena, &mantissa, k, sizeof *mantissa));
-  TRY(arena_alloc(arena, &exponent, k, sizeof *exponent));
-  for (idx a = 0; a < k; a++) {
-    accepted[a] = steps[a].accepted;
-    status[a] = steps[a].status;
-    retries[a] = steps[a].retries;
-    ridge[a] = steps[a].ridge;
-    log_det[a] = steps[a].log_det;
-    mantissa[a] = steps[a].pair.m;
-    exponent[a] = steps[a].pair.e;
-  }
-  *out = (struct fit_atoms){k, accepted, status, retries, ridge, log_det, mantissa, exponent};
-  return OK;
-}
-
 static int dictionary_write(struct refit_files *f, const struct run *run,
                             const struct refit_result *result)
 {
@@ -150,7 +128,7 @@ static int dictionary_write(struct refit_files *f, const struct run *run,
   struct fit_atoms atoms;
   char device[64];
   gidx p = state->p;
-  TRY(atoms_split(&arena, result->steps, state->k, &atoms));
+  TRY(atom_steps_split(&arena, result->steps, state->k, &atoms));
   TRY(dictionary_output_create(file, f->dictionary.file, state->k, state->d, state->p));
   TRY(nonnegative_write(&file->result.h5, state->task->nonnegative));
   f->frames_sink = (struct matrix_sink){file, values_write};

@@ -5,12 +5,14 @@
  *
  * After a sweep dictionary.h5 is published, then supports.h5.  Each names the contents of both, so
  * that what a run leaves that is stopped between the two, or anything else, is not taken for a
- * pair: supports follow from the dictionary, and resuming makes them again (refit_resume.h). */
+ * pair: supports follow from the dictionary, and resuming makes them again (refit_resume.h).  Then
+ * what there is of the sweep itself, sweep.h5, is removed (sweep_files.h). */
 #ifndef CLI_REFIT_FILES_H
 #define CLI_REFIT_FILES_H
 
 #include "cli/command.h"
 #include "cli/fit_inputs.h"
+#include "cli/sweep_files.h"
 #include "io/dictionary.h"
 #include "io/fit_history.h"
 #include "model/sink.h"
@@ -20,6 +22,7 @@ struct refit_files {
   struct output_place dictionary, supports;        /* on rank 0 */
   char dictionary_path[4096], supports_path[4096]; /* on every rank */
   int has_dictionary, has_supports;                /* resumed: these files are there */
+  struct sweep_files sweep;                        /* and this one */
   struct fit_facts facts;                          /* sweeps done so far: 0 for a fresh run */
   struct history_line *lines;                      /* on rank 0: the start, then a line a sweep */
   struct arena arena;

@@ -17,21 +17,20 @@ int resume_refuse(const char *path)
        path);
 }
 
-static int part_look(const struct resume *r, const struct h5_file *f, int *is_left)
+static int part_look(const struct h5_file *f, const char *kind, gidx whole, int *is_left)
 {
   gidx rows = 0;
-  TRY(h5_attribute_is(f, "/", "kind", r->kind, is_left));
-  if (*is_left && r->whole) TRY(h5_read_long(f, "/part", "rows", &rows));
-  *is_left = *is_left && (!r->whole || rows < r->whole);
+  TRY(h5_attribute_is(f, "/", "kind", kind, is_left));
+  if (*is_left && whole) TRY(h5_read_long(f, "/part", "rows", &rows));
+  *is_left = *is_left && (!whole || rows < whole);
   return OK;
 }
 
-/* Is it what a job left that stopped?  Of a file that cannot be read that is not known. */
-static int is_left(const struct resume *r, const char *path)
+int resume_is_left(const char *path, const char *kind, gidx whole)
 {
   struct h5_file f = {0};
   int is = 0, status = input_is_there(path) ? h5_open(&f, path) : ERR_IO;
-  if (!status) status = part_look(r, &f, &is);
+  if (!status) status = part_look(&f, kind, whole, &is);
   h5_close(&f);
   status_clear();
   return !status && is;
@@ -44,7 +43,7 @@ int resume_place(const struct resume *r, const char *output, const char *name,
   CHECK(output, ERR_USAGE, "'--output' is missing: a folder, or a file that ends in .h5");
   TRY(output_place(place, output, name, 1));
   if (!r->force && !r->resume) {
-    if (is_left(r, place->file)) return resume_refuse(place->file);
+    if (resume_is_left(place->file, r->kind, r->whole)) return resume_refuse(place->file);
     TRY(output_check_free(place->file, 0));
   }
   *there = r->resume && input_is_there(place->file);

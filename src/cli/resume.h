@@ -20,6 +20,10 @@ struct resume {
 int resume_place(const struct resume *r, const char *output, const char *name,
                  struct output_place *place, int *there);
 
+/* Is the file what a job left that stopped: a part of this kind, of fewer rows than `whole`, if
+ * that is not 0?  Of a file that cannot be read that is not known: 0. */
+int resume_is_left(const char *path, const char *kind, gidx whole);
+
 /* ERR_CREATE: a job that stopped left this file, and neither --resume nor --force is given. */
 int resume_refuse(const char *path);
 

@@ -17,6 +17,7 @@
 #include "fit/judge.h"
 #include "fit/revive.h"
 #include "fit/update.h"
+#include "model/identity.h"
 #include "model/split.h"
 #include "model/supports.h"
 #include "refit/color.h"
@@ -53,6 +54,7 @@ struct fit {
   struct judge judge;
   struct classes classes;                  /* of update atoms */
   struct resident resident;                /* of update atoms, on a GPU */
+  struct fit_within within;                /* of update atoms, not on a GPU */
   struct update update;                    /* of update joint */
   struct phase steps_phases[REFIT_PHASES]; /* of update atoms */
   float *table;                            /* [k][d][p] the atoms, as files hold them */
@@ -63,6 +65,7 @@ struct fit {
   idx *near;                               /* [k] the atom most like each, */
   float *likeness;                         /* [k] and their score; where twins are replaced */
   idx *shares;                             /* [ranks] */
+  int stopped;                             /* inside the sweep in work */
   int relaxes;                             /* atoms go on, in this sweep */
   real *moves;                             /* [k] squared distance of a sweep */
   struct fit_line *lines;                  /* [sweeps + 1] */
@@ -655,14 +658,27 @@ static int atoms_color(struct fit *f)
   return OK;
 }
 
+static int steps_look(void *self, const struct sweep_point *at, int *stop)
+{
+  struct fit *f = self;
+  return f->sink->within(f->sink->self, &f->within, at, stop);
+}
+
 /* Every atom takes a step by its own system. */
 static int atoms_step(struct fit *f, struct sweep_counts *counts)
 {
   if (f->resident.is_on) return resident_sweep(&f->resident, &f->classes, f->steps, counts);
   char what[64];
   snprintf(what, sizeof what, "sweep   %lld of %lld:", (long long)f->sweep, (long long)f->sweeps);
-  return refit_sweep(&f->state, &f->classes, f->task->directions, what, f->steps_phases, f->steps,
-                     counts);
+  struct sweep_task task = {
+      .classes = &f->classes, .q = f->task->directions, .what = what, .watch = {steps_look, f}};
+  f->within = (struct fit_within){.sweep = f->sweep - 1,
+                                  .atoms = f->table,
+                                  .classes = classes_hash(f->classes.color, f->task->k),
+                                  .rows_hash = f->state.inputs.rows,
+                                  .held_hash = f->judge.hash};
+  TRY(comm_agree(f->c, f->sink->begins(f->sink->self, &f->within, &task.start)));
+  return refit_sweep(&f->state, &task, f->steps_phases, f->steps, counts, &f->stopped);
 }
 
 /* All atoms at once.  Of T parts, those before the last T count less and less. */
@@ -727,6 +743,10 @@ static int sweep_run(struct fit *f)
   phase_begin(&phases[FIT_UPDATE]);
   TRY(f->how == UPDATE_JOINT ? atoms_update(f, &counts) : atoms_step(f, &counts));
   phase_end(&phases[FIT_UPDATE], 0);
+  if (f->stopped) {
+    f->sweep--;
+    return OK;
+  }
   phase_begin(&phases[FIT_REVIVE]);
   TRY(atoms_revive(f, line));
   phase_end(&phases[FIT_REVIVE], 0);
@@ -839,9 +859,9 @@ int fit_run(const struct fit_task *task, struct comm *c, const struct fit_sink *
   while (goes_on(f, &result->end)) {
     int stop = 0;
     TRY(sink->stops(sink->self, &stop));
-    if (stop) result->end = FIT_STOPPED;
-    if (stop) break;
-    TRY(sweep_run(f));
+    if (!stop) TRY(sweep_run(f));
+    if (stop || f->stopped) result->end = FIT_STOPPED;
+    if (stop || f->stopped) break;
   }
   result->sweeps = f->sweep;
   result->best = f->best;

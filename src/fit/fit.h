@@ -18,6 +18,7 @@
 #include "model/dictionary.h"
 #include "model/results.h"
 #include "model/rows.h"
+#include "refit/refit.h"
 
 /* How a sweep moves the atoms: each by its own system, colour class after colour class, or all at
  * once by the normal equations; d = 1. */
@@ -88,10 +89,22 @@ struct fit_sweep {
   gidx best; /* number of the best sweep so far */
   gidx fitted_rows, parts;
 };
+/* A sweep in work, of UPDATE_ATOMS without a GPU. */
+struct fit_within {
+  gidx sweep;                    /* done before it */
+  const float *atoms;            /* [k][d][p] that it began with */
+  uint64_t classes;              /* their hash */
+  uint64_t rows_hash, held_hash; /* as struct fit_point */
+};
 struct fit_sink {
   void *self;
   int (*sweep)(void *self, const struct fit_sweep *sweep); /* collective */
   int (*stops)(void *self, int *stop); /* before a sweep: is there to be none?  Collective */
+  /* A sweep begins: *start <- what an earlier run has done of it.  Not collective; the same on
+   * every rank. */
+  int (*begins)(void *self, const struct fit_within *now, struct sweep_start *start);
+  /* It is where *at says: is it to end there?  Collective. */
+  int (*within)(void *self, const struct fit_within *now, const struct sweep_point *at, int *stop);
 };
 
 /* Routing, codes and copies are those of the fitted and of the held-out rows together. */

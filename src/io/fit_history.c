@@ -29,7 +29,7 @@ static const char columns[] =
 
 _Static_assert(sizeof(struct history_line) == HISTORY_COLUMNS * sizeof(real), "a line of reals");
 
-static int start_write(const struct h5_file *h5, const struct fit_start *start)
+int fit_start_write(const struct h5_file *h5, const struct fit_start *start)
 {
   TRY(h5_attribute_long(h5, "/", "directions", start->directions));
   TRY(h5_attribute_long(h5, "/", "reroute", start->reroute));
@@ -41,7 +41,7 @@ static int start_write(const struct h5_file *h5, const struct fit_start *start)
   return identity_write(h5, INPUTS_GROUP, &start->inputs);
 }
 
-static int start_read(const struct h5_file *h5, struct fit_start *start)
+int fit_start_read(const struct h5_file *h5, struct fit_start *start)
 {
   int has_top_s;
   start->top_s = 0;
@@ -67,22 +67,26 @@ static int history_write(struct matrix_output *f, const struct history_line *lin
   return OK;
 }
 
-int fit_write(struct matrix_output *f, const struct fit_facts *facts,
-              const struct history_line *lines, const struct fit_atoms *atoms)
+int fit_atoms_write(const struct h5_file *h5, const struct fit_atoms *atoms)
 {
-  const struct h5_file *h5 = &f->result.h5;
   gidx k = atoms->k;
-  TRY(start_write(h5, &facts->start));
-  TRY(identity_write(h5, CONTENTS_GROUP, &facts->contents));
-  TRY(history_write(f, lines, facts->sweeps));
   TRY(object_write_vector(h5, "/fit/accepted", k, atoms->accepted));
   TRY(object_write_vector(h5, "/fit/status", k, atoms->status));
   TRY(object_write_vector(h5, "/fit/retries", k, atoms->retries));
   TRY(object_write_vector(h5, "/fit/ridge", k, atoms->ridge));
   TRY(object_write_vector(h5, "/fit/log_det_hessian", k, atoms->log_det));
   TRY(object_write_vector(h5, "/fit/log_det_mantissa", k, atoms->mantissa));
-  TRY(object_write_vector(h5, "/fit/log_det_exponent", k, atoms->exponent));
-  return OK;
+  return object_write_vector(h5, "/fit/log_det_exponent", k, atoms->exponent);
+}
+
+int fit_write(struct matrix_output *f, const struct fit_facts *facts,
+              const struct history_line *lines, const struct fit_atoms *atoms)
+{
+  const struct h5_file *h5 = &f->result.h5;
+  TRY(fit_start_write(h5, &facts->start));
+  TRY(identity_write(h5, CONTENTS_GROUP, &facts->contents));
+  TRY(history_write(f, lines, facts->sweeps));
+  return fit_atoms_write(h5, atoms);
 }
 
 static int lines_read(const struct h5_file *f, struct arena *arena, gidx sweeps,
@@ -113,7 +117,7 @@ static int file_read(const struct h5_file *f, struct arena *arena, struct fit_fa
         "'%s' does not say what it was made from, as refit wrote it before: it cannot be resumed",
         f->path);
   TRY(h5_read_long(f, "/", "sweeps", &facts->sweeps));
-  TRY(start_read(f, &facts->start));
+  TRY(fit_start_read(f, &facts->start));
   CHECK(facts->sweeps >= 1 && facts->sweeps < INT32_MAX, ERR_INPUT, "'%s' says %lld sweeps",
         f->path, (long long)facts->sweeps);
   return lines_read(f, arena, facts->sweeps, lines);
@@ -203,4 +207,18 @@ int fit_sums_read(const char *path, struct arena *arena, struct fit_sums *sums)
   struct h5_file f;
   TRY(h5_open(&f, path));
   return h5_close_after(&f, sums_read(&f, arena, sums));
+}
+
+int fit_atoms_read(const struct h5_file *f, struct arena *arena, idx k, struct fit_atoms *atoms)
+{
+  const size_t i = sizeof(idx), r = sizeof(real);
+  *atoms = (struct fit_atoms){.k = k};
+  TRY(array_read(f, "/fit/accepted", arena, k, 0, TYPE_I32, i, &atoms->accepted));
+  TRY(array_read(f, "/fit/status", arena, k, 0, TYPE_I32, i, &atoms->status));
+  TRY(array_read(f, "/fit/retries", arena, k, 0, TYPE_I32, i, &atoms->retries));
+  TRY(array_read(f, "/fit/ridge", arena, k, 0, TYPE_F64, r, &atoms->ridge));
+  TRY(array_read(f, "/fit/log_det_hessian", arena, k, 0, TYPE_F64, r, &atoms->log_det));
+  TRY(array_read(f, "/fit/log_det_mantissa", arena, k, 0, TYPE_F64, r, &atoms->mantissa));
+  return array_read(f, "/fit/log_det_exponent", arena, k, 0, TYPE_I64, sizeof(gidx),
+                    &atoms->exponent);
 }

@@ -43,6 +43,13 @@ struct fit_atoms {
   const gidx *exponent;
 };
 
+/* Parts of what follows, as other files have them too.  Arrays that are read come from the arena:
+ * ERR_INPUT when they are not those of k atoms. */
+int fit_start_write(const struct h5_file *h5, const struct fit_start *start);
+int fit_start_read(const struct h5_file *h5, struct fit_start *start);
+int fit_atoms_write(const struct h5_file *h5, const struct fit_atoms *atoms);
+int fit_atoms_read(const struct h5_file *h5, struct arena *arena, idx k, struct fit_atoms *atoms);
+
 /* Add all of it to a dictionary that is being written; lines[facts->sweeps + 1]. */
 int fit_write(struct matrix_output *f, const struct fit_facts *facts,
               const struct history_line *lines, const struct fit_atoms *atoms);

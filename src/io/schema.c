@@ -16,6 +16,7 @@
 #include "io/rows.h"
 #include "io/solutions.h"
 #include "io/supports.h"
+#include "io/sweep.h"
 #include "io/systems.h"
 #include "io/terminal.h"
 #include "io/top.h"
@@ -23,7 +24,7 @@
 const struct file_kind *const file_kinds[] = {
     &rows_kind,         &dictionary_kind,     &supports_kind, &classes_kind,     &systems_kind,
     &solutions_kind,    &terminal_kind,       &part_kind,     &comparison_kind,  &top_kind,
-    &systems_part_kind, &solutions_part_kind, &capture_kind,  &attribution_kind,
+    &systems_part_kind, &solutions_part_kind, &capture_kind,  &attribution_kind, &sweep_kind,
 };
 const int file_kind_count = LENGTH(file_kinds);
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Classes in order, cut into batches that fit memory; how they are cut changes no bit, since the
- * atoms of a class share no row. */
+ * atoms of a class share no row.  So a sweep may end behind any batch, and go on in others. */
 #include "refit/refit.h"
 
 #include "base/num.h"
 #include "base/log.h"
 #include "base/status.h"
 #include "refit/batch_systems.h"
+#include "refit/replay.h"
 #include "refit/step.h"
 
 void refit_phases(struct phase phases[REFIT_PHASES])
@@ -61,26 +62,86 @@ static int batch_refit(struct refit_state *f, const idx *atoms, idx count, idx q
   return OK;
 }
 
-int refit_sweep(struct refit_state *f, const struct classes *classes, idx q, const char *what,
-                struct phase *phases, struct atom_step *steps, struct sweep_counts *counts)
+/* A sweep in work. */
+struct sweep {
+  struct refit_state *f;
+  const struct sweep_task *task;
+  struct phase *phases;
+  struct atom_step *steps;
+  struct sweep_counts *counts;
+  idx max;   /* atoms of a batch, at most */
+  gidx done; /* atoms */
+  /* Since somebody looked: */
+  idx batches;
+  double work;
+};
+
+/* May a second have passed since somebody looked?  By numbers that all ranks have, so that looking
+ * costs no exchange where batches are short. */
+static int is_due(struct sweep *w, const idx *atoms, idx count)
 {
-  idx max = 1;
-  gidx done = 0, total = classes->start[classes->count];
+  enum { BATCHES = 32 }; /* which take milliseconds each, where ranks wait for each other */
+  static const double RANK = 0x1p28; /* multiply-adds of a rank */
+  const struct refit_state *f = w->f;
+  double rows = 0;
+  if (!w->task->watch.look) return 0;
+  for (idx i = 0; i < count; i++) rows += (double)refit_atom_rows(f, atoms[i]);
+  w->work += rows * f->p * f->d * (4 + w->task->q);
+  if (++w->batches < BATCHES && w->work < RANK * f->c->size) return 0;
+  w->batches = 0;
+  w->work = 0;
+  return 1;
+}
+
+/* The next batch; *stop: it is to be the last. */
+static int batch_next(struct sweep *w, const idx *atoms, idx count, int *stop)
+{
+  const struct sweep_watch *watch = &w->task->watch;
+  TRY(batch_refit(w->f, atoms, count, w->task->q, w->phases, w->steps, w->counts));
+  w->done += count;
+  if (!is_due(w, atoms, count)) return OK;
+  const struct sweep_point at = {w->done, w->f->frames, w->steps};
+  TRY(comm_agree(w->f->c, OK));
+  return watch->look(watch->self, &at, stop);
+}
+
+/* Residuals as the sweep begins, then all that another run has done of it. */
+static int sweep_begin(struct sweep *w)
+{
+  const struct sweep_start *start = &w->task->start;
+  const struct classes *classes = w->task->classes;
+  struct refit_state *f = w->f;
+  for (idx a = 0; a < f->k; a++)
+    w->steps[a] = (struct atom_step){.pair = det_pair_failed(), .log_det = nan_canonical()};
+  TRY(comm_agree(f->c, atom_batch_max(f, refit_batch_bytes, w->task->q, &w->max)));
+  phase_begin(&w->phases[REFIT_RESIDUALS]);
+  TRY(comm_agree(f->c, refit_state_residuals(f)));
+  if (start->atoms) {
+    TRY(start->take(start->self, f->frames, w->steps));
+    TRY(comm_agree(f->c, moves_replay(f, classes, w->max, start, w->steps)));
+  }
+  phase_end(&w->phases[REFIT_RESIDUALS], 0);
+  for (gidx i = 0; i < start->atoms; i++) steps_count(w->steps + classes->atoms[i], w->counts);
+  w->done = start->atoms;
+  return OK;
+}
+
+int refit_sweep(struct refit_state *f, const struct sweep_task *task, struct phase *phases,
+                struct atom_step *steps, struct sweep_counts *counts, int *stopped)
+{
+  const struct classes *classes = task->classes;
+  struct sweep w = {f, task, phases, steps, counts, .max = 1};
   struct progress progress;
   *counts = (struct sweep_counts){0};
-  for (idx a = 0; a < f->k; a++)
-    steps[a] = (struct atom_step){.pair = det_pair_failed(), .log_det = nan_canonical()};
-  TRY(comm_agree(f->c, atom_batch_max(f, refit_batch_bytes, q, &max)));
-  phase_begin(&phases[REFIT_RESIDUALS]);
-  TRY(comm_agree(f->c, refit_state_residuals(f)));
-  phase_end(&phases[REFIT_RESIDUALS], 0);
-  progress_start(&progress, what, "atoms", total);
+  *stopped = 0;
+  TRY(sweep_begin(&w));
+  progress_start(&progress, task->what, "atoms", classes->start[classes->count]);
+  progress.before = w.done;
   for (idx color = 0; color < classes->count; color++)
-    for (gidx at = classes->start[color]; at < classes->start[color + 1]; at += max) {
-      gidx left = classes->start[color + 1] - at;
-      idx count = left < max ? (idx)left : max;
-      TRY(batch_refit(f, classes->atoms + at, count, q, phases, steps, counts));
-      progress_show(&progress, done += count);
+    while (w.done < classes->start[color + 1] && !*stopped) {
+      idx count = (idx)imin(classes->start[color + 1] - w.done, w.max);
+      TRY(batch_next(&w, classes->atoms + w.done, count, stopped));
+      progress_show(&progress, w.done);
     }
   return comm_agree(f->c, OK);
 }

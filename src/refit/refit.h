@@ -53,12 +53,43 @@ enum refit_phase {
 };
 void refit_phases(struct phase phases[REFIT_PHASES]);
 
-/* One sweep over the classes with q directions an atom: residuals are computed, then every atom
- * takes its step.  steps[k] is written on every rank.  Frames and codes are f64 afterwards; what
- * ends a sweep is in refit/sweep_end.h.  what names the sweep where progress is shown.  Collective.
- */
-int refit_sweep(struct refit_state *f, const struct classes *classes, idx q, const char *what,
-                struct phase *phases, struct atom_step *steps, struct sweep_counts *counts);
+/* Where a sweep is between two batches, and all that it needs to go on from there, beside the state
+ * that it began with. */
+struct sweep_point {
+  gidx atoms;                    /* done, in the order of the classes */
+  const real *frames;            /* [k][d][p] */
+  const struct atom_step *steps; /* [k] of those done */
+};
+
+/* Who looks at a sweep while it is in work, about every second, and may end it there.  What asks is
+ * to ask on every rank. */
+struct sweep_watch {
+  int (*look)(void *self, const struct sweep_point *at, int *stop); /* collective; NULL: nobody */
+  void *self;                                                       /* borrowed */
+};
+
+/* A sweep that goes on from where another run of it was.  The moves that were accepted are made
+ * again, class after class: residuals and codes have the bits that they had then. */
+struct sweep_start {
+  gidx atoms;          /* done; 0: none */
+  const float *before; /* [k][d][p] the frames that the sweep began with, as the state has them */
+  int (*take)(void *self, real *frames, struct atom_step *steps); /* <- those of then; collective */
+  void *self;                                                     /* borrowed */
+};
+
+struct sweep_task {
+  const struct classes *classes;
+  idx q;            /* directions of an atom */
+  const char *what; /* names the sweep where progress is shown */
+  struct sweep_watch watch;
+  struct sweep_start start;
+};
+
+/* One sweep over the classes: residuals are computed, then every atom takes its step.  steps[k] is
+ * written on every rank.  Frames and codes are f64 afterwards; what ends a sweep is in
+ * refit/sweep_end.h.  *stopped <- it was ended before.  Collective. */
+int refit_sweep(struct refit_state *f, const struct sweep_task *task, struct phase *phases,
+                struct atom_step *steps, struct sweep_counts *counts, int *stopped);
 
 /* A batch_bytes_of: the most that a batch of a sweep takes beside the state. */
 int refit_batch_bytes(const struct refit_state *f, const struct atom_batch *b, idx q, gidx *bytes);

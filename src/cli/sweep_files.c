@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Rank 0 reads and writes; what is found goes to all ranks. */
+#include "cli/sweep_files.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/num.h"
+#include "base/status.h"
+#include "base/watchdog.h"
+#include "cli/atom_steps.h"
+#include "cli/resume.h"
+#include "io/inputs.h"
+
+/* Beside the bits of run_stop_asked(). */
+static const uint64_t BY_SECONDS = (uint64_t)1 << 32;
+
+int sweep_files_claim(struct sweep_files *f, const struct output_options *output, int resume)
+{
+  TRY(output_place(&f->place, output->output, "sweep.h5", 1));
+  if (!input_is_there(f->place.file)) return OK;
+  if (!resume && !output->force) return resume_refuse(f->place.file);
+  f->there = resume;
+  return resume ? sweep_facts_read(f->place.file, &f->found) : OK;
+}
+
+int sweep_files_tell(struct sweep_files *f)
+{
+  struct comm *c = &f->run->comm;
+  f->saved = log_seconds();
+  TRY(comm_broadcast(c, &f->there, 1, sizeof f->there));
+  return comm_broadcast(c, &f->found, 1, sizeof f->found);
+}
+
+/* What rank 0 has read goes to all. */
+static int steps_send(struct comm *c, const struct fit_atoms *atoms, idx k, struct atom_step *steps)
+{
+  if (c->rank == 0) atom_steps_join(atoms, steps);
+  return comm_broadcast(c, steps, k, sizeof *steps);
+}
+
+static int sweep_take(void *self, real *frames, struct atom_step *steps)
+{
+  struct sweep_files *f = self;
+  struct comm *c = &f->run->comm;
+  struct arena arena = {0};
+  struct fit_atoms atoms;
+  gidx frame = (gidx)f->d * f->p;
+  int status = c->rank ? OK : sweep_read(f->place.file, &arena, f->k, f->d, f->p, frames, &atoms);
+  TRY(comm_agree(c, status));
+  TRY(comm_broadcast(c, frames, f->k, (size_t)frame * sizeof *frames));
+  TRY(steps_send(c, &atoms, f->k, steps));
+  arena_free(&arena);
+  return OK;
+}
+
+int sweep_files_begin(struct sweep_files *f, const struct sweep_facts *now, const float *before,
+                      struct sweep_start *start)
+{
+  const struct sweep_facts *then = &f->found;
+  *start = (struct sweep_start){.atoms = 0};
+  f->saved = log_seconds();
+  if (!f->there) return OK;
+  f->there = 0; /* another sweep's will be replaced or removed, by the thread that writes */
+  if (then->sweeps != now->sweeps) return OK;
+  const char *what = sweep_difference(now, then);
+  CHECK(!what, ERR_INPUT,
+        "'sweep.h5' beside '%s' is of a run with other %s: resume with the same, or remove it",
+        f->shown, what);
+  CHECK(then->atoms >= 0 && then->atoms <= f->k, ERR_INPUT, "'sweep.h5' says %lld of %d atoms",
+        (long long)then->atoms, f->k);
+  log_info("resumed inside sweep %lld, behind %lld of its atoms", (long long)then->sweeps + 1,
+           (long long)then->atoms);
+  *start = (struct sweep_start){then->atoms, before, sweep_take, f};
+  return OK;
+}
+
+int sweep_files_ask(struct sweep_files *f, uint64_t *asked)
+{
+  struct run *run = f->run;
+  *asked = run_stop_asked(run, f->shown);
+  if (run->comm.rank == 0 && f->seconds > 0 && log_seconds() - f->saved >= f->seconds)
+    *asked |= BY_SECONDS;
+  return comm_or(&run->comm, asked, 1);
+}
+
+static int sweep_write(struct sweep_files *f, const struct sweep_facts *facts,
+                       const struct sweep_point *at, const char *device, int threads)
+{
+  struct run_fact all[MAX_FACTS];
+  struct arena arena = {0};
+  struct fit_atoms atoms;
+  TRY(atom_steps_split(&arena, at->steps, f->k, &atoms));
+  TRY(sweep_output_create(&f->file, f->place.file, f->k, f->d, f->p));
+  TRY(sweep_output_write(&f->file, facts, at->frames, &atoms));
+  TRY(matrix_output_finish(&f->file, all, run_facts(f->run, device, threads, all)));
+  arena_free(&arena);
+  return OK;
+}
+
+int sweep_files_save(struct sweep_files *f, const struct sweep_facts *now,
+                     const struct sweep_point *at, const char *device, int threads, uint64_t asked,
+                     int *stop)
+{
+  struct run *run = f->run;
+  struct sweep_facts facts = *now;
+  facts.atoms = at->atoms;
+  TRY(comm_agree(&run->comm, run->comm.rank ? OK : sweep_write(f, &facts, at, device, threads)));
+  f->saved = log_seconds();
+  log_info("saved   %lld atoms of sweep %lld", (long long)at->atoms, (long long)now->sweeps + 1);
+  asked &= ~BY_SECONDS;
+  *stop = asked != 0;
+  if (asked) run_stopped(run, f->shown, asked);
+  return OK;
+}
+
+void sweep_files_end(struct sweep_files *f)
+{
+  if (f->run->comm.rank) return;
+  int step = watchdog_begin(ERR_IO, "removing", f->place.file);
+  unlink(f->place.file);
+  watchdog_end(step);
+}

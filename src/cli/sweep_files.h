@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * sweep.h5 beside the results of refit and fit: a sweep that takes long is saved every few minutes,
+ * and where the job is asked to stop; --resume goes on inside it.
+ *
+ * Floor: cli.
+ *
+ * What is in the folder otherwise is that of the sweep before, from which residuals and codes are
+ * made again (refit/replay.h).  A file of another sweep than the next one is of no use, and
+ * is removed when the next one is published. */
+#ifndef CLI_SWEEP_FILES_H
+#define CLI_SWEEP_FILES_H
+
+#include "cli/command.h"
+#include "io/sweep.h"
+#include "refit/refit.h"
+
+/* The row of --save-seconds, whose value is at an offset. */
+#define SAVE_SECONDS_OPTION(offset)                                                                \
+  {                                                                                                \
+    "save-seconds", OPTION_REAL, offset, "300", 0, 1e9, NULL, "SECONDS",                           \
+        "save a sweep that is in work when so many have passed, as when the job is asked to stop " \
+        "in it: a job that is killed loses no more; 0: never. On a GPU sweeps are short, and "     \
+        "only whole ones are saved"                                                                \
+  }
+
+struct sweep_files {
+  struct run *run;   /* borrowed, as is the next; set by the caller, as the next two are */
+  const char *shown; /* rank 0: a result of the job, for run_stop_asked() */
+  idx k, d, p;
+  real seconds;              /* of --save-seconds */
+  struct output_place place; /* rank 0 */
+  int there;                 /* on every rank, as is the next: an earlier run left one */
+  struct sweep_facts found;
+  double saved;              /* when, or when the sweep began */
+  struct matrix_output file; /* being written, rank 0 */
+};
+
+/* Claim the place; with resume look for the file.  ERR_CREATE: it is there, of a job that stopped,
+ * without resume and force; ERR_INPUT: it is another file.  Rank 0 alone. */
+int sweep_files_claim(struct sweep_files *f, const struct output_options *output, int resume);
+/* Then every rank learns what is there.  Collective. */
+int sweep_files_tell(struct sweep_files *f);
+
+/* A sweep begins: *start <- what an earlier run has done of it, if it has; before as struct
+ * sweep_start has it.  ERR_INPUT: that run was another.  The same on every rank; not collective. */
+int sweep_files_begin(struct sweep_files *f, const struct sweep_facts *now, const float *before,
+                      struct sweep_start *start);
+
+/* Between two atoms: *asked <- what asks to save the sweep, or to stop; 0: nothing.  Collective. */
+int sweep_files_ask(struct sweep_files *f, uint64_t *asked);
+/* Then it is saved, and *stop <- the job ends here.  The inputs were looked at (inputs_confirm()),
+ * and nobody else writes.  device: what computes.  Collective. */
+int sweep_files_save(struct sweep_files *f, const struct sweep_facts *now,
+                     const struct sweep_point *at, const char *device, int threads, uint64_t asked,
+                     int *stop);
+
+/* The sweep is published: what there is of it is removed.  Not collective. */
+void sweep_files_end(struct sweep_files *f);
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * sweep.h5: a sweep of refit or fit that was ended between two atoms, or what a long one has done
+ * so far, from which a resumed run goes on beside the files of the sweep before.
+ *
+ * Floor: io.  Not collective.
+ *
+ * It has the frames and what became of the atoms that were done.  Residuals and codes are not in
+ * it: they follow from the sweep's beginning and from these frames (refit/replay.h). */
+#ifndef IO_SWEEP_H
+#define IO_SWEEP_H
+
+#include "io/fit_history.h"
+
+extern const struct file_kind sweep_kind;
+
+struct sweep_facts {
+  gidx sweeps;              /* done before this one */
+  gidx atoms;               /* done in it, in the order of the classes */
+  uint64_t classes;         /* their hash */
+  struct fit_start start;   /* of fit: its rows and those that it is judged by alone */
+  struct identity contents; /* of refit: what the sweep began with; 0: the inputs */
+  char options[512];        /* of fit, as struct fit_record has them; of refit none */
+};
+
+/* Begin the file of k frames of d vectors of p columns. */
+int sweep_output_create(struct matrix_output *f, const char *path, idx k, idx d, idx p);
+/* Write all of it but what is published with it; frames[k][d][p]. */
+int sweep_output_write(struct matrix_output *f, const struct sweep_facts *facts, const real *frames,
+                       const struct fit_atoms *atoms);
+
+/* Read the facts.  ERR_INPUT: it is no such file. */
+int sweep_facts_read(const char *path, struct sweep_facts *facts);
+/* frames[k][d][p] and the arrays of *atoms, which come from the arena, <- those of the file.
+ * ERR_INPUT: they have other shapes, or are no numbers. */
+int sweep_read(const char *path, struct arena *arena, idx k, idx d, idx p, real *frames,
+               struct fit_atoms *atoms);
+
+/* What two sweeps differ in, as a name; NULL: they are one sweep of one run, but that one may be
+ * further than the other. */
+const char *sweep_difference(const struct sweep_facts *a, const struct sweep_facts *b);
+
+#endif

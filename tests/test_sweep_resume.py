@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Claim: refit, and fit atom by atom, stop inside a sweep, and go on there on another number of
+ranks, again and again, to the bytes of a run that was never stopped; so they do after a kill, from
+what was saved by time.  What sweep.h5 is not of the same run is refused, and of another sweep left
+alone; it is verified, and gone when its sweep is published.  A fit whose sweeps are done stops
+between two blocks of the rows that it encodes, and goes on there."""
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+
+import h5py
+import numpy as np
+
+from jobs import FAULTS, environment, job_end, job_start, wait_for
+from seal import reseal
+from tap import SAGITTA, claim, done_testing, fails, later_wins, need, ok, sagitta, same, skip
+
+N, P, K = 2 * 4096 + 321, 24, 240  # few atoms a class: some hundred batches a sweep
+RANKS = {"plain": [0, 3], "frames": [2, 0], "fit": [3, 0]}  # where it is not one
+
+
+class Case:
+    """A command and its words, and what a run that is not stopped gives."""
+
+    def __init__(self, folder, name, command, *words):
+        self.folder, self.name, self.command, self.words = folder, name, command, words
+        self.whole = self.at("whole")
+        need(self.run(self.whole), f"{name}, not stopped")
+        ok(not os.path.exists(f"{self.whole}/sweep.h5"), f"{name}: sweep.h5 is left")
+
+    def at(self, what):
+        return os.path.join(self.folder, f"{self.name}-{what}")
+
+    def run(self, out, *more, ranks=0):
+        return sagitta(self.command, *later_wins(*self.words, *more), "--threads", 1, "--output",
+                       out, ranks=ranks)
+
+    def ask(self, out, *more, ranks=0, at="sweep.h5"):
+        """The same, and rank 0 is asked to stop when it first saves a sweep in work, or writes what
+        else it writes."""
+        faults = {"LD_PRELOAD": FAULTS, "FAULT": "signal:1", "FAULT_OF": f"{at}.*.tmp",
+                  "FAULT_RANK": "0", "FAULT_SIGNAL": str(int(signal.SIGUSR1))}
+        words = [SAGITTA, self.command, *self.words, "--threads", 1, "--save-seconds", 1e-6, *more,
+                 "--output", out]
+        launch = ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", ranks]
+        for name, value in faults.items() if ranks else ():  # mpirun itself has none
+            launch += ["-x", f"{name}={value}"]
+        if not ranks:
+            del faults["FAULT_RANK"]
+        return subprocess.run([str(w) for w in (launch if ranks else []) + words], text=True,
+                              capture_output=True, timeout=300,
+                              env=environment(**({} if ranks else faults)))
+
+    def same(self, out, what):
+        for file in "dictionary.h5", "supports.h5":
+            same(f"{self.whole}/{file}", f"{out}/{file}", f"{self.name}, {what}")
+        ok(not os.path.exists(f"{out}/sweep.h5"), f"{self.name}, {what}: sweep.h5 is left")
+
+
+def cases_make(folder):
+    random = np.random.default_rng(31)
+    np.save(f"{folder}/rows.npy", random.standard_normal((N, P)).astype("f4"))
+    np.save(f"{folder}/held.npy", random.standard_normal((300, P)).astype("f4"))
+    rows = ["--rows", f"{folder}/rows.npy"]
+    cases = []
+    for name, frame, coding, more in (
+            ("plain", 1, [], []), ("held", 1, ["--rho", 0.1], ["--holdout", f"{folder}/held.npy"]),
+            ("frames", 2, [], ["--directions", 3]),
+            ("routed", 1, ["--codes", "nonnegative", "--rounds", 2], ["--reroute"])):
+        start = f"{folder}/{name}"
+        need(sagitta("seed", *rows, "--atoms", K, "--frame", frame, "--output", start), "seed")
+        need(sagitta("encode", *rows, "--dictionary", start, "--top-s", 9 - frame, *coding,
+                     "--output", start), "encode")
+        cases.append(Case(folder, name, "refit", *rows, "--dictionary", start, "--supports", start,
+                          "--sweeps", 2, *more))
+    for name, more in ("fit", []), ("signed", ["--codes", "signed", "--uncentered", "--seed", 3]):
+        cases.append(Case(folder, name, "fit", *rows, "--update", "atoms", "--atoms", K, "--top-s",
+                          8, "--rounds", 1, "--sweeps", 2, "--tolerance", 0, *more))
+    cases.append(Case(folder, "joint", "fit", *rows, "--update", "joint", "--atoms", 60, "--top-s",
+                      4, "--sweeps", 2, "--tolerance", 0))
+    return cases
+
+
+def inside(out):
+    """Atoms done in the sweep that is left."""
+    with h5py.File(f"{out}/sweep.h5") as f:
+        return f.attrs["sweeps"], f["sweep"].attrs["atoms_done"]
+
+
+@claim("stopped inside sweeps again and again, on other ranks each time: the bytes of one run")
+def check_stops(case, ranks):
+    out, seen, codes = case.at("steps"), [], []
+    for n in (ranks * 8)[:8]:
+        done = case.ask(out, "--resume", ranks=n)
+        codes.append(done.returncode)
+        if codes[-1] != 75:
+            break
+        if os.path.exists(f"{out}/sweep.h5"):
+            seen.append(inside(out))
+            need(sagitta("verify", f"{out}/sweep.h5"), "verify")
+            need(sagitta("inspect", f"{out}/sweep.h5"), "inspect")
+    ok(codes == [75] * (len(codes) - 1) + [0] and len(codes) > 2, f"{case.name}: {codes}")
+    ok(len(seen) > 1 and seen == sorted(set(seen)) and {n for n, _ in seen} == {0, 1},
+       f"{case.name}: {seen}")
+    case.same(out, f"stopped inside sweeps, {seen}")
+
+
+@claim("killed inside a sweep, from what was saved by time: the bytes of one run")
+def check_killed(case):
+    out = case.at("killed")
+    job = job_start(case.command, *case.words, "--threads", 1, "--save-seconds", 1e-6, "--output",
+                    out)
+    ok(wait_for(f"{out}/sweep.h5"), f"{case.name}: a sweep in work is saved")
+    job.kill()
+    code, text = job_end(job, 40)
+    ok(code == -signal.SIGKILL, f"{code} {text[-200:]}")
+    done = case.run(out, "--resume", ranks=2)
+    need(done, f"{case.name}, killed")
+    ok("resumed inside sweep" in done.stderr or not re.search("sweep +2: ", done.stderr),
+       f"{case.name}: {done.stderr[-600:]}")
+    case.same(out, "killed")
+
+
+def stopped(case, what):
+    out = case.at(what)
+    shutil.rmtree(out, ignore_errors=True)
+    need(case.ask(out), f"{case.name}, {what}", 75)
+    ok(inside(out)[0] == 0, f"{case.name}, {what}")
+    return out
+
+
+@claim("a sweep of another run is refused, one of another sweep left alone, and a cut one found")
+def check_refused(case):
+    out = stopped(case, "refused")
+    fails(case.run(out), 73, ["sweep.h5' is there already", "add --resume"] if case.command ==
+          "refit" else ["add --resume"], "neither --resume nor --force")
+    if case.command == "refit":
+        fails(case.run(out, "--resume", "--directions", 2), 65, ["with other --directions"],
+              "other directions")
+    kept = f"{case.folder}/kept.h5"
+    shutil.copy(f"{out}/sweep.h5", kept)
+    for what, change in (("classes", lambda f: f["sweep"].attrs.modify("classes_hash", 5)),
+                         ("rows", lambda f: f["inputs"].attrs.modify("rows_hash", 7))):
+        with h5py.File(f"{out}/sweep.h5", "r+") as f:
+            change(f)
+            reseal(f)
+        fails(case.run(out, "--resume", ranks=2), 65, [f"of a run with other {what}"], what)
+        shutil.copy(kept, f"{out}/sweep.h5")
+    with open(f"{out}/sweep.h5", "r+b") as f:
+        f.truncate(os.path.getsize(kept) // 2)
+    fails(case.run(out, "--resume", ranks=2), 65, ["sweep.h5"], "cut")
+    shutil.copy(kept, f"{out}/sweep.h5")
+    with h5py.File(f"{out}/sweep.h5", "r+") as f:
+        f.attrs.modify("sweeps", 7)
+        reseal(f)
+    done = case.run(out, "--resume")
+    need(done, "of another sweep")
+    ok("resumed inside" not in done.stderr, done.stderr[-300:])
+    case.same(out, "beside a sweep that is not its own")
+    shutil.copy(kept, f"{out}/sweep.h5")
+    need(case.run(out, "--force"), "--force")
+    case.same(out, "begun again")
+
+
+@claim("--max-seconds stops inside a sweep, and every run gets further")
+def check_seconds(case):
+    out, places = case.at("seconds"), []
+    for _ in range(12):
+        done = case.run(out, "--resume", "--max-seconds", 1e-4)
+        if done.returncode != 75:
+            break
+        places.append(inside(out) if os.path.exists(f"{out}/sweep.h5") else (len(places), 0))
+    need(done, f"after {places}")
+    ok(len(places) > 2 and len(set(places)) == len(places), f"{places}")
+    case.same(out, "by --max-seconds")
+
+
+def rows_of(path):
+    with h5py.File(path) as f:
+        return f.attrs["kind"], f["part"].attrs["rows"] if "part" in f else N
+
+
+@claim("stopped while it encodes all rows, on other ranks each time: the bytes of one run")
+def check_encoding(case):
+    out, seen = case.at("encoding"), []
+    for ranks in 2, 0, 3:
+        done = case.ask(out, "--resume", ranks=ranks, at="supports.h5")
+        if done.returncode != 75:
+            break
+        ok(done.stderr.count("stopped by a signal: with --resume") == 1, done.stderr[-300:])
+        seen.append(rows_of(f"{out}/supports.h5"))
+        need(sagitta("verify", f"{out}/supports.h5"), "verify")
+        if len(seen) == 1:
+            fails(case.run(out), 73, ["add --resume"], "neither --resume nor --force")
+    need(done, f"{case.name}: {seen}")
+    ok(1 <= len(seen) <= 2 and all(kind == "part" and 0 < n < N for kind, n in seen) and
+       f"resume  after {seen[-1][1]} of {N} rows of" in done.stderr, f"{case.name}: {seen}")
+    case.same(out, f"stopped while it encodes, {seen}")
+    shutil.rmtree(out)
+    need(case.ask(out, at="supports.h5"), f"{case.name}, with fewer sweeps", 75)
+    three, killed = case.at("three"), case.at("between")
+    shutil.copytree(out, killed)
+    need(case.run(out, "--resume", "--sweeps", 3), "a sweep more: the part is of no use")
+    need(case.run(three, "--sweeps", 3), "three sweeps")
+    shutil.copy(f"{three}/dictionary.h5", killed)  # and killed before the part was removed
+    need(case.run(killed, "--resume", "--sweeps", 3), "the part of another dictionary")
+    for file in "dictionary.h5", "supports.h5":
+        same(f"{three}/{file}", f"{out}/{file}", "a sweep more")
+        same(f"{three}/{file}", f"{killed}/{file}", "the part of another dictionary")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        with claim("inputs are made, and runs that are not stopped"):
+            cases = cases_make(folder)
+        of = {case.name: case for case in cases}
+        if os.environ.get("SANITIZED"):
+            skip("a library that is preloaded, and sanitizers, do not go together")
+        else:
+            for case in cases[:-1]:
+                check_stops(case, RANKS.get(case.name, [0]))
+            for name in "plain", "fit":
+                check_refused(of[name])
+            for name in "fit", "joint":
+                check_encoding(of[name])
+        for name in "plain", "fit":
+            check_killed(of[name])
+        check_seconds(of["plain"])
+    done_testing()
+
+
+main()
