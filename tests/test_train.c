@@ -58,23 +58,31 @@ static void batches_check(struct comm *c, gidx n, idx batch, int broken, int res
   struct made made = {.n = n, .p = P};
   struct row_source rows = {
       .n = n, .p = P, .name = "rows", .self = &made, .read = broken ? rows_break : rows_make};
-  struct batches b = {.c = c, .rows = &rows, .scale = SCALE, .last_epoch = 1, .last_row = n - 1};
+  struct batches b = {
+      .c = c, .rows = &rows, .scale = SCALE, .threads = 2, .last_epoch = 1, .last_row = n - 1};
+  struct device device;
+  const struct device_options options = {
+      .p = P, .d = 1, .threads = 1, .variant = "auto", .kind = "cpu"};
+  struct buffer x = {0};
   struct shuffle order;
   struct arena arena = {0};
-  float *x, *wanted;
-  int status = batches_alloc(&b, &arena, 5), same = 1;
+  float *wanted;
+  gidx bytes = (gidx)batch * P * (gidx)sizeof *wanted;
+  int status = device_open(&device, &options), same = 1;
+  if (!status) status = batches_alloc(&b, &arena, 5);
   if (!status) status = batches_open(&b);
-  arena_alloc(&arena, &x, (gidx)batch * P, sizeof *x);
+  if (!status) status = batches_buffers(&b, &device);
+  if (!status) status = buffer_alloc(&device, &x, bytes);
   arena_alloc(&arena, &wanted, (gidx)batch * P, sizeof *wanted);
   shuffle_init(&order, &arena, n, 5);
   for (gidx epoch = 0; epoch < 2 && !status; epoch++)
     for (gidx first = 0; first < n && !status; first += batch) {
       idx count = (idx)imin(batch, n - first);
-      status = batches_take(&b, epoch, first, count, x);
+      status = batches_take(&b, epoch, first, count, &x);
       if (status) break;
       if (rests) batches_rest(&b);
       batch_make(&order, &made, epoch, first, count, SCALE, wanted);
-      same &= memcmp(x, wanted, (size_t)count * P * sizeof *x) == 0;
+      same &= memcmp(x.host, wanted, (size_t)count * P * sizeof *wanted) == 0;
     }
   const char *text = status_message();
   int told = broken ? status == ERR_IO && strstr(text, "the disk is gone at row 9856") != NULL
@@ -83,6 +91,8 @@ static void batches_check(struct comm *c, gidx n, idx batch, int broken, int res
      broken ? ", one window cannot be read" : "", rests ? ", with rests" : "", text);
   status_clear();
   batches_close(&b);
+  buffer_free(&device, &x);
+  device_close(&device);
   arena_free(&arena);
 }
 
@@ -94,6 +104,22 @@ static void check_batches(struct comm *c)
     batches_check(c, 40000, 40000, 0, rests);
     batches_check(c, 100, 64, 0, rests);
     batches_check(c, 40000, 7000, 1, rests);
+  }
+  claim_end();
+}
+
+/* Powers of two that are no normal numbers, and results that are none, too. */
+static void check_scale(void)
+{
+  static const float values[] = {0,      -0.0f,    1,    -1.5f,    3.4e38f,         1.1754944e-38f,
+                                 1e-40f, 1.4e-45f, 0.1f, 7.0e-42f, 1.17549421e-38f, 16777215};
+  claim_begin("rows are scaled as ldexpf() scales them");
+  for (int q = -160; q <= 160; q++) {
+    float x[LENGTH(values)], wanted[LENGTH(values)];
+    memcpy(x, values, sizeof x);
+    train_rows_scale(x, LENGTH(x), q);
+    for (int i = 0; i < LENGTH(x); i++) wanted[i] = ldexpf(values[i], q);
+    ok(memcmp(x, wanted, sizeof x) == 0, "2^%d", q);
   }
   claim_end();
 }
@@ -138,6 +164,7 @@ int main(void)
   train_device = "cpu";
   if (c.size == 1) check_shuffle();
   if (c.size == 1) check_counts();
+  if (c.size == 1) check_scale();
   check_batches(&c);
   check_reference(&c);
   check_resumed(&c);

@@ -12,6 +12,7 @@
 #include "base/rng.h"
 #include "base/status.h"
 #include "cli/bench_median.h"
+#include "comm/buffers.h"
 #include "train/step.h"
 #include "train/train.h"
 
@@ -39,6 +40,22 @@ struct bench {
   struct arena arena;
 };
 
+/* The batch, to the device. */
+static int rows_draw(struct bench *b)
+{
+  struct buffer *to = &b->stepper.x, rows = {0};
+  gidx unit = b->o->columns * (gidx)sizeof(float);
+  int status = buffer_alloc(&b->device, &rows, to->bytes);
+  float *x = rows.host;
+  for (gidx i = 0; !status && i < (gidx)b->o->n_rows * b->o->columns; i++)
+    x[i] = (float)random_normal(1, 3, (uint64_t)i);
+  if (!status) status = device_put(&b->device, &rows, 0, to->bytes);
+  struct gather_job job = {&rows, NULL, b->o->n_rows, unit, to, 0};
+  if (!status) status = device_gather(&b->device, &job);
+  buffer_free(&b->device, &rows);
+  return status;
+}
+
 static int problem_open(struct bench *b, struct comm *c)
 {
   const struct bench_route_options *o = b->o;
@@ -56,9 +73,7 @@ static int problem_open(struct bench *b, struct comm *c)
   train_atoms_draw(b->state.w[TRAIN_DECODER], o->atoms, o->columns, 1);
   train_start(&b->state, o->atoms, o->columns, b->state.w[TRAIN_DECODER]);
   TRY(stepper_open(&b->stepper));
-  float *x = b->stepper.x.host;
-  for (gidx i = 0; i < (gidx)o->n_rows * o->columns; i++)
-    x[i] = (float)random_normal(1, 3, (uint64_t)i);
+  TRY(rows_draw(b));
   return stepper_begin(&b->stepper);
 }
 
@@ -130,11 +145,13 @@ int bench_train(const struct bench_route_options *o, const struct bench_common *
   int status = device_open(&b.device, &options);
   if (!status) status = problem_open(&b, c);
   TRY(comm_agree(c, status));
+  TRY(comm_devices_open(c, c, &b.device));
   gidx t = 0;
   while (t < WARM) TRY(turn_run(&b, c, 0, ++t)); /* a GPU may compile */
   for (int r = 0; r < common->repeats; r++) TRY(turn_run(&b, c, r, ++t));
   if (c->rank == 0) table_print(&b, c->size);
   stepper_close(&b.stepper);
+  comm_devices_close(c);
   device_close(&b.device);
   arena_free(&b.arena);
   return OK;

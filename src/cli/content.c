@@ -28,22 +28,16 @@ static int terms_sum(struct comm *c, uint64_t own, uint64_t *terms)
 }
 
 /* The terms of this rank's share of the rows. */
-static int rows_share(const struct comm *c, const struct row_source *rows, gidx place, float *x,
-                      uint64_t *terms)
+static int rows_share(const struct comm *c, struct row_reader *r, gidx place, uint64_t *terms)
 {
-  struct worker worker;
   gidx first, count;
-  idx piece = piece_of(rows->p);
-  comm_share(rows->n, c->size, c->rank, &first, &count);
-  TRY(worker_open(&worker));
-  int status = OK;
-  for (gidx end = first + count, n; first < end && !status; first += n) {
-    n = imin(piece, end - first);
-    status = rows_access(&worker, (struct rows_access){rows, first, n, x});
-    if (!status) *terms += items_terms(x, n, rows->p, place + first);
+  comm_share(r->rows->n, c->size, c->rank, &first, &count);
+  for (gidx end = first + count, n; first < end; first += n) {
+    n = imin(r->most, end - first);
+    TRY(row_reader_take(r, first, n, first + n, end - first - n));
+    *terms += items_terms(r->x, n, r->rows->p, place + first);
   }
-  worker_close(&worker);
-  return status;
+  return OK;
 }
 
 /* The same of the atoms. */
@@ -64,10 +58,11 @@ static int atoms_share(const struct comm *c, const struct atom_source *atoms, fl
 int rows_content(struct comm *c, const struct row_source *rows, gidx first, uint64_t *terms)
 {
   struct arena arena = {0};
+  struct row_reader reader = {0};
   uint64_t own = 0;
-  float *x;
-  int status = arena_alloc(&arena, &x, imin(piece_of(rows->p), rows->n) * rows->p, sizeof *x);
-  if (!status) status = rows_share(c, rows, first, x, &own);
+  int status = row_reader_open(&reader, rows, &arena);
+  if (!status) status = rows_share(c, &reader, first, &own);
+  row_reader_close(&reader);
   arena_free(&arena);
   TRY(comm_agree(c, status)); /* ranks ascend with their rows */
   return terms_sum(c, own, terms);

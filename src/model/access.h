@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Reads and writes by a worker thread: sources and sinks of the model.
  *
- * Floor: model.  Not collective.  For jobs that do not overlap files and computation.
+ * Floor: model.  Not collective.
  *
- * Each call hands one job to the worker, which must be open and idle, and waits for it. */
+ * Each call hands one job to the worker, which must be open and idle, and waits for it; a struct
+ * row_reader has a worker of its own, which reads ahead. */
 #ifndef MODEL_ACCESS_H
 #define MODEL_ACCESS_H
 
+#include "base/memory.h"
 #include "base/worker.h"
 #include "model/results.h"
 #include "model/rows.h"
@@ -21,6 +23,22 @@ struct rows_access {
 int rows_access(struct worker *w, struct rows_access access);
 /* The same without that check, for rows that are a part of others. */
 int rows_fetch(struct worker *w, struct rows_access access);
+
+/* Rows piece after piece: while one is looked at, the next is read. */
+struct row_reader {
+  const struct row_source *rows; /* borrowed */
+  struct worker worker;
+  gidx most;       /* rows of a piece */
+  float *x, *next; /* [most][p] at hand, and ahead */
+  gidx first, count;
+  int is_ahead; /* those rows were begun */
+};
+/* Arrays are the arena's.  row_reader_close() is safe on a zeroed struct, and waits. */
+int row_reader_open(struct row_reader *r, const struct row_source *rows, struct arena *arena);
+void row_reader_close(struct row_reader *r);
+/* r->x[count][p] <- rows first .. first + count - 1; then begin to read the n rows from `ahead` on,
+ * which the next call takes.  ERR_INPUT when a value is not finite. */
+int row_reader_take(struct row_reader *r, gidx first, gidx count, gidx ahead, gidx n);
 
 /* shift[p] <- the column means of the first n = min(N, SHIFT_ROWS) rows, less `mean` where it is
  * not NULL: the shift of doc/numerics.md section 7.  x: room for [n][p].  ERR_INPUT when a value is

@@ -61,6 +61,15 @@ int train_scale(const float *x, idx n, idx p)
   return -((e - (e & 1)) / 2);
 }
 
+void train_rows_scale(float *x, gidx count, int q)
+{
+  float factor = ldexpf(1, q);
+  if (isnormal(factor)) /* the product is rounded as ldexpf() rounds, and much sooner there */
+    for (gidx i = 0; i < count; i++) x[i] *= factor;
+  else
+    for (gidx i = 0; i < count; i++) x[i] = ldexpf(x[i], q);
+}
+
 idx train_select(const float *scores, idx k, idx most, idx *atoms, float *codes)
 {
   const struct encoder e = {.kind = ENCODER_TOPK, .k = k, .top = most};

@@ -34,6 +34,8 @@ void train_start(struct train_state *s, idx k, idx p, const float *atoms);
 
 /* q, where 2^q times the rows have a mean square of about 1: from the first rows x[n][p]. */
 int train_scale(const float *x, idx n, idx p);
+/* x[count] <- 2^q x, rounded once. */
+void train_rows_scale(float *x, gidx count, int q);
 
 /* The most positive scores, at most `most`, by (N.24): atoms and codes, atoms ascending.  Returns
  * how many there are. */

@@ -11,13 +11,9 @@
 #include "base/status.h"
 #include "model/access.h"
 
-enum { PIECE_BYTES = 16 << 20 }; /* read at a time */
-
 struct mean_work {
   const struct row_source *rows;
-  struct worker worker;
-  gidx piece;   /* rows read at a time */
-  float *x;     /* [max(piece, shift rows)][p] */
+  struct row_reader reader;
   real *shift;  /* [p] */
   real *chain;  /* [p] of this rank's block */
   real *chains; /* [size][p] of a round, on rank 0 */
@@ -27,29 +23,44 @@ struct mean_work {
 
 static int work_alloc(struct mean_work *w, struct arena *arena, const struct comm *c)
 {
-  gidx n = w->rows->n, p = w->rows->p;
-  w->piece = imin(ROW_BLOCK, 1 + PIECE_BYTES / (p * (gidx)sizeof *w->x));
-  gidx rows = c->rank ? w->piece : imax(w->piece, SHIFT_ROWS);
-  TRY(arena_alloc(arena, &w->x, imin(rows, n) * p, sizeof *w->x));
+  gidx p = w->rows->p;
+  TRY(row_reader_open(&w->reader, w->rows, arena));
   TRY(arena_alloc(arena, &w->shift, p, sizeof *w->shift));
   TRY(arena_alloc(arena, &w->chain, p, sizeof *w->chain));
-  TRY(worker_open(&w->worker));
   if (c->rank) return OK;
   TRY(arena_alloc(arena, &w->chains, p * c->size, sizeof *w->chains));
   return arena_alloc(arena, &w->tree, p * TREE_LEVELS, sizeof *w->tree);
 }
 
-/* chain[p] <- sums of x - k over the rows of one sum block, ascending. */
-static int block_chain(struct mean_work *w, gidx block)
+/* shift[p] <- that of the first rows. */
+static int shift_find(struct mean_work *w)
 {
+  struct arena arena = {0};
+  struct worker worker = {0};
+  float *x;
+  int status = arena_alloc(&arena, &x, imin(SHIFT_ROWS, w->rows->n) * w->rows->p, sizeof *x);
+  if (!status) status = worker_open(&worker);
+  if (!status) status = shift_access(&worker, w->rows, NULL, x, w->shift);
+  worker_close(&worker);
+  arena_free(&arena);
+  return status;
+}
+
+/* chain[p] <- sums of x - k over the rows of one sum block, ascending; then the one `stride` blocks
+ * on is read. */
+static int block_chain(struct mean_work *w, gidx block, gidx stride)
+{
+  struct row_reader *r = &w->reader;
   idx p = w->rows->p;
-  gidx end = imin((block + 1) * ROW_BLOCK, w->rows->n);
+  gidx n = w->rows->n, end = imin((block + 1) * ROW_BLOCK, n), count;
   for (idx c = 0; c < p; c++) w->chain[c] = 0;
-  for (gidx first = block * ROW_BLOCK; first < end; first += w->piece) {
-    gidx count = imin(w->piece, end - first);
-    TRY(rows_access(&w->worker, (struct rows_access){w->rows, first, count, w->x}));
+  for (gidx first = block * ROW_BLOCK; first < end; first += count) {
+    count = imin(r->most, end - first);
+    gidx next = first + count < end ? first + count : (block + stride) * ROW_BLOCK;
+    gidx next_end = first + count < end ? end : imin(next + ROW_BLOCK, n);
+    TRY(row_reader_take(r, first, count, next, next_end - next));
     for (gidx i = 0; i < count; i++)
-      for (idx c = 0; c < p; c++) w->chain[c] += w->x[i * p + c] - w->shift[c];
+      for (idx c = 0; c < p; c++) w->chain[c] += r->x[i * p + c] - w->shift[c];
   }
   return OK;
 }
@@ -59,7 +70,7 @@ static int block_chain(struct mean_work *w, gidx block)
 static int round_add(struct comm *c, struct mean_work *w, gidx first, gidx blocks, idx *counts)
 {
   gidx mine = first + c->rank;
-  TRY(comm_agree(c, mine < blocks ? block_chain(w, mine) : OK));
+  TRY(comm_agree(c, mine < blocks ? block_chain(w, mine, c->size) : OK));
   for (int r = 0; r < c->size; r++) counts[r] = first + r < blocks;
   TRY(comm_gather(c, w->chain, counts, (size_t)w->rows->p * sizeof(real), w->chains));
   for (int r = 0; c->rank == 0 && r < c->size && counts[r]; r++)
@@ -81,7 +92,7 @@ static int mean_run(struct comm *c, struct mean_work *w, struct arena *arena, re
   int status = work_alloc(w, arena, c);
   if (!status) status = arena_alloc(arena, &counts, c->size, sizeof *counts);
   TRY(comm_agree(c, status));
-  TRY(comm_agree(c, c->rank ? OK : shift_access(&w->worker, w->rows, NULL, w->x, w->shift)));
+  TRY(comm_agree(c, c->rank ? OK : shift_find(w)));
   TRY(comm_broadcast(c, w->shift, p, sizeof *w->shift));
   struct progress progress;
   progress_start(&progress, "mean", "rows", n);
@@ -94,13 +105,14 @@ static int mean_run(struct comm *c, struct mean_work *w, struct arena *arena, re
 }
 
 /* Check this rank's share of the rows. */
-static int share_finite(struct comm *c, const struct row_source *rows, struct worker *worker,
-                        float *x, gidx piece)
+static int share_finite(struct comm *c, struct row_reader *r)
 {
-  gidx first, count;
-  comm_share(rows->n, c->size, c->rank, &first, &count);
-  for (gidx end = first + count; first < end; first += piece)
-    TRY(rows_access(worker, (struct rows_access){rows, first, imin(piece, end - first), x}));
+  gidx first, count, n;
+  comm_share(r->rows->n, c->size, c->rank, &first, &count);
+  for (gidx end = first + count; first < end; first += n) {
+    n = imin(r->most, end - first);
+    TRY(row_reader_take(r, first, n, first + n, end - first - n));
+  }
   return OK;
 }
 
@@ -108,14 +120,10 @@ static int share_finite(struct comm *c, const struct row_source *rows, struct wo
 int rows_finite(struct comm *c, const struct row_source *rows)
 {
   struct arena arena = {0};
-  struct worker worker;
-  float *x = NULL;
-  gidx piece = imin(ROW_BLOCK, 1 + PIECE_BYTES / (rows->p * (gidx)sizeof *x));
-  int status = arena_alloc(&arena, &x, imin(piece, rows->n) * rows->p, sizeof *x);
-  if (!status) status = worker_open(&worker);
-  TRY(comm_agree(c, status));
-  TRY(comm_agree(c, share_finite(c, rows, &worker, x, piece)));
-  worker_close(&worker);
+  struct row_reader reader = {0};
+  TRY(comm_agree(c, row_reader_open(&reader, rows, &arena)));
+  TRY(comm_agree(c, share_finite(c, &reader)));
+  row_reader_close(&reader);
   arena_free(&arena);
   return OK;
 }
@@ -126,7 +134,7 @@ int mean_compute(struct comm *c, const struct row_source *rows, real *mean)
   struct arena arena = {0};
   struct mean_work work = {.rows = rows};
   TRY(mean_run(c, &work, &arena, mean));
-  worker_close(&work.worker);
+  row_reader_close(&work.reader);
   arena_free(&arena);
   log_info("mean    rows=%lld columns=%d seconds=%.2f fingerprint=%016llx", (long long)rows->n,
            rows->p, log_seconds() - begun,

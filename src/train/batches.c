@@ -1,33 +1,34 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A pool's windows are shared out as they follow each other; an exchange gives each rank all.  The
- * order of the pool that is read ahead is a shuffle of its own. */
+ * A pool's windows are shared out as they follow each other: each rank reads its own to their place
+ * in the pool, and an exchange between devices gives it the rest.  The device picks a batch's rows.
+ * The order of the pool that is read ahead is a shuffle of its own. */
 #include "train/batches.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/num.h"
 #include "base/status.h"
+#include "base/team.h"
+#include "comm/buffers.h"
+#include "device/device.h"
 #include "model/access.h"
 #include "model/identity.h"
 #include "model/train.h"
 
-/* How many rows of a pool this rank reads at most: whole windows. */
-static gidx share_rows(const struct batches *b)
-{
-  gidx windows = ceil_div(SHUFFLE_POOL, b->c->size);
-  return imin(b->rows->n, windows * SHUFFLE_WINDOW);
-}
-
 int batches_alloc(struct batches *b, struct arena *arena, uint64_t seed)
 {
-  gidx rows = imin(b->rows->n, SHUFFLE_ROWS), p = b->rows->p;
   TRY(shuffle_init(&b->shuffle, arena, b->rows->n, seed));
   TRY(shuffle_init(&b->ahead, arena, b->rows->n, seed));
-  TRY(arena_alloc(arena, &b->pool, rows * p, sizeof *b->pool));
-  TRY(arena_alloc(arena, &b->share, share_rows(b) * p, sizeof *b->share));
   return arena_alloc(arena, &b->counts, b->c->size, sizeof *b->counts);
+}
+
+int batches_buffers(struct batches *b, struct device *dev)
+{
+  gidx bytes = imin(b->rows->n, SHUFFLE_ROWS) * b->rows->p * (gidx)sizeof(float);
+  b->device = dev;
+  TRY(buffer_alloc(dev, &b->pool, bytes));
+  return buffer_alloc(dev, &b->next, bytes);
 }
 
 int batches_open(struct batches *b)
@@ -38,6 +39,9 @@ int batches_open(struct batches *b)
 void batches_close(struct batches *b)
 {
   worker_close(&b->worker);
+  if (!b->device) return;
+  buffer_free(b->device, &b->pool);
+  buffer_free(b->device, &b->next);
 }
 
 void batches_rest(struct batches *b)
@@ -49,21 +53,67 @@ void batches_rest(struct batches *b)
   b->is_busy = 0;
 }
 
-/* The thread: own windows of the pool to b->share, one behind the other. */
+/* Own windows first .. of a pool, one behind the other, centred and scaled. */
+struct windows {
+  const struct batches *b;
+  float *x; /* of the first */
+};
+
+/* Only the last window of all rows is shorter than others: its place follows from those before. */
+static void window_finish(void *self, gidx i)
+{
+  const struct windows *all = self;
+  const struct batches *b = all->b;
+  gidx row, place = 0;
+  idx n, p = b->rows->p;
+  for (gidx w = 0; w < i; w++, place += n) shuffle_window(&b->ahead, b->window + (idx)w, &row, &n);
+  shuffle_window(&b->ahead, b->window + (idx)i, &row, &n);
+  rows_center(all->x + place * p, n, p, b->mean);
+  train_rows_scale(all->x + place * p, (gidx)n * p, b->scale);
+}
+
+/* ERR_INPUT: in the pool's order of windows, the first value that is not finite. */
+static int windows_check(struct batches *b, const float *x)
+{
+  idx n;
+  for (idx w = b->window; w < b->window_end; w++, x += (gidx)n * b->rows->p) {
+    shuffle_window(&b->ahead, w, &b->key, &n);
+    TRY(rows_source_check(b->rows, x, b->key, n));
+  }
+  return OK;
+}
+
+/* The thread: own windows of the next pool to their place. */
 static int windows_read(void *self)
 {
   struct batches *b = self;
   idx p = b->rows->p, n;
-  float *x = b->share;
+  struct windows all = {b, (float *)b->next.host + b->first * p};
+  float *x = all.x;
   for (idx w = b->window; w < b->window_end; w++, x += (gidx)n * p) {
     shuffle_window(&b->ahead, w, &b->key, &n);
     TRY(b->rows->read(b->rows->self, b->key, n, x));
-    TRY(rows_source_check(b->rows, x, b->key, n));
-    rows_center(x, n, p, b->mean);
-    for (gidx i = 0; i < (gidx)n * p; i++) x[i] = ldexpf(x[i], b->scale);
-    TRY(rows_source_check(b->rows, x, b->key, n));
   }
-  return OK;
+  team_run(b->threads, b->window_end - b->window, window_finish, &all);
+  return windows_check(b, all.x);
+}
+
+/* Rows of the pool ahead that each rank reads, and where this one's begin. */
+static void shares_count(struct batches *b)
+{
+  const struct shuffle *s = &b->ahead;
+  gidx first, count, row;
+  idx windows = shuffle_windows(s), n;
+  b->first = 0;
+  for (int r = 0; r < b->c->size; r++) {
+    comm_share(windows, b->c->size, r, &first, &count);
+    b->counts[r] = 0;
+    for (gidx w = first; w < first + count; w++) {
+      shuffle_window(s, (idx)w, &row, &n);
+      b->counts[r] += n;
+    }
+    if (r < b->c->rank) b->first += b->counts[r];
+  }
 }
 
 /* Begin to read the pool that has this position. */
@@ -76,45 +126,29 @@ static int ahead_begin(struct batches *b, gidx epoch, gidx row)
   b->window = (idx)first;
   b->window_end = (idx)(first + count);
   b->key = 0;
+  shares_count(b);
   TRY(worker_start(&b->worker, windows_read, b));
   b->is_busy = b->is_ahead = 1;
   return OK;
 }
 
-/* Rows of the pool that each rank has read. */
-static void shares_count(struct batches *b)
-{
-  const struct shuffle *s = &b->ahead;
-  gidx first, count, row;
-  idx windows = shuffle_windows(s), n;
-  for (int r = 0; r < b->c->size; r++) {
-    comm_share(windows, b->c->size, r, &first, &count);
-    b->counts[r] = 0;
-    for (gidx w = first; w < first + count; w++) {
-      shuffle_window(s, (idx)w, &row, &n);
-      b->counts[r] += n;
-    }
-  }
-}
-
-/* The pool at hand, which has a position of its epoch, to all ranks. */
+/* The pool at hand, which has a position of its epoch, to all ranks' devices. */
 static int pool_take(struct batches *b, gidx epoch, gidx row)
 {
   const struct shuffle *s = &b->shuffle;
+  const struct buffer pool = b->pool;
+  gidx bytes = b->rows->p * (gidx)sizeof(float);
   int is_it = b->is_ahead && b->ahead.epoch == s->epoch && b->ahead.pool == s->pool;
   batches_rest(b);
   if (!is_it) TRY(comm_agree(b->c, ahead_begin(b, epoch, row)));
   batches_rest(b);
   b->is_ahead = 0;
   TRY(comm_agree_at(b->c, b->status ? status_set(b->status, b->why) : OK, b->key));
-  if (b->c->size == 1) {
-    float *pool = b->pool;
-    b->pool = b->share;
-    b->share = pool;
-    return OK;
-  }
-  shares_count(b);
-  return comm_allgather(b->c, b->share, b->counts, (size_t)b->rows->p * sizeof *b->pool, b->pool);
+  b->pool = b->next;
+  b->next = pool;
+  TRY(comm_agree(b->c,
+                 device_put(b->device, &b->pool, b->first * bytes, b->counts[b->c->rank] * bytes)));
+  return comm_allgather_buffer(b->c, b->device, &b->pool, b->counts, (size_t)bytes, 0);
 }
 
 /* Begin to read the pool behind the one at hand, which begins at a position of its epoch. */
@@ -126,10 +160,10 @@ static int next_begin(struct batches *b, gidx epoch, gidx begin)
   return ahead_begin(b, epoch, row);
 }
 
-int batches_take(struct batches *b, gidx epoch, gidx first, idx count, float *x)
+int batches_take(struct batches *b, gidx epoch, gidx first, idx count, struct buffer *x)
 {
-  gidx p = b->rows->p;
-  for (idx done = 0; done < count;) {
+  int status = OK;
+  for (idx done = 0, n; done < count; done += n) {
     struct shuffle *s = &b->shuffle;
     gidx had_epoch = s->epoch, had_pool = s->pool, row = first + done;
     idx skip;
@@ -138,10 +172,11 @@ int batches_take(struct batches *b, gidx epoch, gidx first, idx count, float *x)
       TRY(pool_take(b, epoch, row));
       TRY(comm_agree(b->c, next_begin(b, epoch, row - skip)));
     }
-    for (; skip < s->rows && done < count; skip++, done++)
-      memcpy(x + done * p, b->pool + s->at[skip] * p, (size_t)p * sizeof *x);
+    n = (idx)imin(s->rows - skip, count - done);
+    struct gather_job job = {&b->pool, s->at + skip, n, b->rows->p * (gidx)sizeof(float), x, done};
+    if (!status) status = device_gather(b->device, &job);
   }
-  return OK;
+  return comm_agree(b->c, status);
 }
 
 /* Is some row of x[n][p] another than this one? */
@@ -152,14 +187,15 @@ static int rows_differ(const float *x, gidx n, idx p, const float *row)
   return i < n;
 }
 
-/* *sum <- the terms of all ranks.  Each has its first row in b->share, and whether others differ
- * from it. */
+/* *sum <- the terms of all ranks.  Each has its first row in the next pool, and whether others
+ * differ from it. */
 static int ranks_join(struct batches *b, gidx count, int varies, gidx *sum)
 {
   idx p = b->rows->p;
-  memcpy(b->pool, b->share, (size_t)p * sizeof *b->pool);
-  TRY(comm_broadcast(b->c, b->pool, p, sizeof *b->pool));
-  gidx all[] = {*sum, varies || rows_differ(b->share, imin(count, 1), p, b->pool)};
+  float *row = b->pool.host, *own = b->next.host;
+  memcpy(row, own, (size_t)p * sizeof *row);
+  TRY(comm_broadcast(b->c, row, p, sizeof *row));
+  gidx all[] = {*sum, varies || rows_differ(own, imin(count, 1), p, row)};
   TRY(comm_sum(b->c, all, LENGTH(all)));
   *sum = all[0];
   CHECK(all[1], ERR_INPUT, "the rows of '%s' do not vary: there is nothing to learn",
@@ -167,37 +203,50 @@ static int ranks_join(struct batches *b, gidx count, int varies, gidx *sum)
   return OK;
 }
 
+/* Own rows' terms, and whether they differ from the first, which is kept in the next pool. */
+static int share_hash(struct batches *b, struct row_reader *r, gidx first, gidx count,
+                      uint64_t *terms, int *varies)
+{
+  idx p = b->rows->p;
+  float *row = b->next.host;
+  for (gidx end = first + count, begin = first, n; begin < end; begin += n) {
+    n = imin(r->most, end - begin);
+    TRY(row_reader_take(r, begin, n, begin + n, end - begin - n));
+    *terms += items_terms(r->x, n, p, begin);
+    if (begin == first) memcpy(row, r->x, (size_t)p * sizeof *row);
+    *varies = *varies || rows_differ(r->x, n, p, row);
+  }
+  return OK;
+}
+
 int batches_hash(struct batches *b, uint64_t *hash)
 {
-  gidx first, count, rows = imin(b->rows->n, SHUFFLE_ROWS);
-  idx p = b->rows->p;
+  struct arena arena = {0};
+  struct row_reader reader = {0};
+  gidx first, count;
   uint64_t terms = 0;
-  int status = OK, varies = 0;
+  int varies = 0;
   comm_share(b->rows->n, b->c->size, b->c->rank, &first, &count);
-  for (gidx end = first + count, n; first < end && !status; first += n) {
-    n = imin(rows, end - first);
-    status = rows_access(&b->worker, (struct rows_access){b->rows, first, n, b->pool});
-    if (status) break;
-    terms += items_terms(b->pool, n, p, first);
-    if (first + count == end) memcpy(b->share, b->pool, (size_t)p * sizeof *b->pool);
-    varies = varies || rows_differ(b->pool, n, p, b->share);
-  }
+  int status = row_reader_open(&reader, b->rows, &arena);
+  if (!status) status = share_hash(b, &reader, first, count, &terms, &varies);
+  row_reader_close(&reader);
+  arena_free(&arena);
   TRY(comm_agree(b->c, status)); /* ranks ascend with their rows */
   gidx sum = (gidx)terms;
   TRY(ranks_join(b, count, varies, &sum));
-  *hash = content_hash((uint64_t)sum, b->rows->n, p, 1);
+  *hash = content_hash((uint64_t)sum, b->rows->n, b->rows->p, 1);
   return OK;
 }
 
 int batches_scale(struct batches *b, int *scale)
 {
   idx n = (idx)imin(b->rows->n, SHIFT_ROWS), p = b->rows->p;
-  int status =
-      b->c->rank ? OK : rows_access(&b->worker, (struct rows_access){b->rows, 0, n, b->pool});
+  float *x = b->pool.host;
+  int status = b->c->rank ? OK : rows_access(&b->worker, (struct rows_access){b->rows, 0, n, x});
   TRY(comm_agree(b->c, status));
   if (b->c->rank == 0) {
-    rows_center(b->pool, n, p, b->mean);
-    *scale = train_scale(b->pool, n, p);
+    rows_center(x, n, p, b->mean);
+    *scale = train_scale(x, n, p);
   }
   return comm_broadcast(b->c, scale, 1, sizeof *scale);
 }

@@ -2,7 +2,7 @@
  * The rows of training, batch after batch: read in windows, a pool at a time, in the order of
  * (N.43).
  *
- * Floor: train.  Every rank reads its share of a pool, and has all of it.
+ * Floor: train.  Every rank reads its share of a pool, and its device has all of it.
  *
  * The share of the next pool is read by a thread while steps are done with the one at hand; who
  * uses files meanwhile calls batches_rest() first. */
@@ -11,6 +11,7 @@
 
 #include "base/worker.h"
 #include "comm/comm.h"
+#include "device/buffer.h"
 #include "model/rows.h"
 #include "model/shuffle.h"
 
@@ -19,22 +20,26 @@ struct batches {
   const struct row_source *rows; /* the fitted ones */
   const real *mean;              /* [p]; NULL: none */
   int scale;                     /* rows are multiplied by 2^scale */
+  int threads;                   /* that centre and scale beside the steps */
   gidx last_epoch, last_row;     /* the last position that is taken: nothing is read behind it */
   struct shuffle shuffle;
-  struct shuffle ahead; /* its pool is that of `share` */
+  struct shuffle ahead; /* its pool is `next` */
   struct worker worker;
-  float *pool;            /* [SHUFFLE_ROWS][p] */
-  float *share;           /* [own rows][p] of the next pool, on one rank [SHUFFLE_ROWS][p] */
-  idx *counts;            /* [size] rows of a pool that each rank reads */
-  idx window, window_end; /* own windows of it */
-  gidx key;               /* first row of the window at which reading is, or ended */
-  int is_ahead, is_busy;  /* the share of `ahead` was begun; the thread is at it */
-  int status;             /* of reading it, once it is not */
+  struct device *device;    /* borrowed */
+  struct buffer pool, next; /* [SHUFFLE_ROWS][p]; next.host has own windows at their place */
+  idx *counts;              /* [size] rows of the pool ahead that each rank reads */
+  gidx first;               /* where own rows begin in it */
+  idx window, window_end;   /* own windows of it */
+  gidx key;                 /* first row of the window at which reading is, or ended */
+  int is_ahead, is_busy;    /* the share of `ahead` was begun; the thread is at it */
+  int status;               /* of reading it, once it is not */
   char why[1024];
 };
 
 /* Arrays are the arena's; a dry one counts them. */
 int batches_alloc(struct batches *b, struct arena *arena, uint64_t seed);
+/* Pools on the device of the steps; a dry one counts them. */
+int batches_buffers(struct batches *b, struct device *dev);
 /* Start the thread that reads; batches_close() is safe on a zeroed struct. */
 int batches_open(struct batches *b);
 void batches_close(struct batches *b);
@@ -42,9 +47,9 @@ void batches_close(struct batches *b);
 /* Wait until nothing is being read. */
 void batches_rest(struct batches *b);
 
-/* x[count][p] <- the rows at positions first .. first + count - 1 of an epoch, centred and scaled,
- * on every rank.  ERR_INPUT names the lowest row that is not finite.  Collective. */
-int batches_take(struct batches *b, gidx epoch, gidx first, idx count, float *x);
+/* x[count][p] on the device <- the rows at positions first .. first + count - 1 of an epoch, centred
+ * and scaled, on every rank.  ERR_INPUT names the lowest row that is not finite.  Collective. */
+int batches_take(struct batches *b, gidx epoch, gidx first, idx count, struct buffer *x);
 
 /* Read all rows once and check them; *hash <- theirs (model/identity.h).  ERR_INPUT, also where all
  * rows are the same: there is nothing to learn.  Collective. */

@@ -39,7 +39,7 @@ static int rows_open(struct stepper *s, gidx own)
 {
   struct device *dev = s->device;
   gidx batch = s->batch;
-  TRY(buffer_alloc(dev, &s->x, batch * s->sizes->p * ITEM));
+  TRY(buffer_alloc_device(dev, &s->x, batch * s->sizes->p * ITEM));
   TRY(buffer_alloc(dev, &s->ones, batch * ITEM));
   TRY(entries_open(s, &s->live, own));
   TRY(entries_open(s, &s->dead, own));
@@ -209,7 +209,6 @@ static int rows_choose(struct stepper *s, int any_dead)
                                 .work = s->work.device,
                                 .work_bytes = s->work.bytes};
   phase_begin(codes);
-  TRY(device_put(s->device, &s->x, 0, (gidx)s->n * z->p * ITEM));
   TRY(device_train_codes(s->device, &job));
   phase_end(codes, (double)s->own * z->k * z->p);
   return OK;

@@ -36,7 +36,7 @@ struct stepper {
   idx n;                             /* rows of the batch at hand */
   gidx first, own;                   /* own rows of it */
   gidx atom_first, atoms;            /* own atoms */
-  struct buffer x;                   /* [batch][p] the batch: the caller fills the host's side */
+  struct buffer x;                   /* [batch][p] the batch, which the caller puts there */
   struct buffer ones;                /* [batch] */
   struct entry_rows live, dead;      /* of the codes, and of the auxiliary loss */
   struct buffer squares;             /* [batch][2] of errors and of rows */

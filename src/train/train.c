@@ -105,6 +105,7 @@ static int arrays_alloc(struct train *j)
   j->batches.last_epoch = imax(j->steps - 1, 0) / j->steps_each;
   j->batches.last_row =
       imin((imax(j->steps - 1, 0) % j->steps_each + 1) * t->batch, j->fitted.n) - 1;
+  j->batches.threads = device_is_gpu(&j->device) ? t->threads : 1;
   TRY(batches_alloc(&j->batches, a, t->seed));
   j->judge = (struct train_judge){.c = j->c,
                                   .rows = &j->held,
@@ -150,7 +151,9 @@ static int stepper_count(struct train *j, const char *kind, gidx *host, gidx *gp
   struct device dry;
   struct device_options options = device_options_of(j, kind);
   struct stepper s = stepper_of(j, &dry);
+  struct batches batches = {.rows = &j->fitted};
   device_open_dry(&dry, &options, host);
+  TRY(batches_buffers(&batches, &dry));
   int status = stepper_open(&s);
   stepper_bytes(&s, host, gpu);
   arena_free(&s.arena);
@@ -207,6 +210,7 @@ static int arrays_open(struct train *j)
   TRY(memory_check(j));
   TRY(arrays_alloc(j));
   TRY(batches_open(&j->batches));
+  TRY(batches_buffers(&j->batches, &j->device));
   j->stepper = stepper_of(j, &j->device);
   snprintf(j->result->device, sizeof j->result->device, "%s %s", j->device.kind, j->device.variant);
   return stepper_open(&j->stepper);
@@ -361,7 +365,7 @@ static int step_run(struct train *j)
   real rate = t->rate * rate_share(j->step, j->steps, t->warm_up, t->decay);
   struct phase *read = &j->result->phases[TRAIN_READ];
   phase_begin(read);
-  TRY(batches_take(&j->batches, epoch, first, n, j->stepper.x.host));
+  TRY(batches_take(&j->batches, epoch, first, n, &j->stepper.x));
   phase_end(read, 0);
   TRY(stepper_run(&j->stepper, n, rate, j->step + 1));
   j->step++;
