@@ -51,6 +51,7 @@ static void cut(const idx *lengths, int groups, int ranks)
   for (int r = 0; r < groups * ranks; r++) {
     c.rank = r % ranks;
     right &= !statistics_init(&s[r], &arena, &c, r == 0, P, shift, 0, ROWS);
+    s[r].threads = 1 + r;
   }
   gidx at = 0;
   for (idx i = 0, n; at < ROWS; at += n, i++) {

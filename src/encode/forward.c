@@ -131,6 +131,7 @@ static int blocks_judge(struct forward *f, struct comm *c, struct metrics *m)
   TRY(arena_alloc(&f->arena, &shift, t->p, sizeof *shift));
   TRY(arena_alloc(&f->arena, &work, 2 * (gidx)t->p, sizeof *work));
   TRY(statistics_init(&f->statistics, &f->arena, c, 1, t->p, shift, 0, t->rows->n));
+  f->statistics.threads = t->threads;
   for (gidx first = 0; first < t->rows->n; first += ROW_BLOCK) {
     TRY(block_read(f, first));
     if (first == 0) rows_shift(f->x, (idx)imin(f->n, SHIFT_ROWS), t->p, shift);

@@ -39,8 +39,10 @@ static int results_alloc(struct encode *e)
   e->recv_counts = e->counts ? e->counts + e->c->size : NULL;
   struct arena *kept = &e->result->arena;
   TRY(arena_alloc(kept, &e->result->density, t->atoms->k, sizeof *e->result->density));
-  return statistics_init(&e->statistics, kept, &e->group, is_root, e->p, e->shift,
-                         t->first / ROW_BLOCK, t->rows->n);
+  TRY(statistics_init(&e->statistics, kept, &e->group, is_root, e->p, e->shift,
+                      t->first / ROW_BLOCK, t->rows->n));
+  e->statistics.threads = t->threads; /* nothing else runs meanwhile */
+  return OK;
 }
 
 /* The rows as they are and less the mean, of which the device gets those that the encoder takes. */

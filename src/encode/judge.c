@@ -77,6 +77,7 @@ static int blocks_judge(struct judge *j, struct comm *c, struct arena *arena, st
   TRY(arena_alloc(arena, &j->density, t->k, sizeof *j->density));
   TRY(arena_alloc(arena, &j->work, 2 * (gidx)t->p, sizeof *j->work));
   TRY(statistics_init(&j->statistics, arena, c, 1, t->p, shift, 0, t->rows->n));
+  j->statistics.threads = t->threads;
   for (gidx first = 0; first < t->rows->n; first += ROW_BLOCK) {
     int status = block_read(j, first);
     if (!status && first == 0) rows_shift(j->x, (idx)imin(j->n, SHIFT_ROWS), t->p, shift);

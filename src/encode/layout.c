@@ -106,8 +106,10 @@ static int codes_alloc(struct encode *e)
   gidx ended = e->c->rank == 0 ? 2 * max_ended(e) * e->groups * e->p : 0;
   TRY(arena_alloc(&e->arena, &e->out_ended, ended, sizeof *e->out_ended));
   TRY(arena_alloc(&e->arena, &e->ended_blocks, e->groups, sizeof *e->ended_blocks));
-  return statistics_init(&e->statistics, &e->result->arena, &e->group, e->c->rank == 0, e->p,
-                         e->shift, t->first / ROW_BLOCK, t->rows->n);
+  TRY(statistics_init(&e->statistics, &e->result->arena, &e->group, e->c->rank == 0, e->p, e->shift,
+                      t->first / ROW_BLOCK, t->rows->n));
+  if (device_is_gpu(&e->device)) e->statistics.threads = t->threads; /* which are free */
+  return OK;
 }
 
 /* Fetched atoms may take what the aim leaves beside what is held already: those that a block asks

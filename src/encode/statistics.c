@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Chains run down the rows for a run of columns at once; rank 0 pushes those of each sum block on a
- * tree. */
+ * Chains run down the rows for a run of columns at once, a run a thread; rank 0 pushes those of each
+ * sum block on a tree. */
 #include "encode/statistics.h"
 
 #include <string.h>
 
 #include "base/num.h"
 #include "base/status.h"
+#include "base/team.h"
 
 int statistics_init(struct statistics *s, struct arena *arena, const struct comm *group,
                     int is_root, idx p, const real *shift, gidx first_block, gidx n)
@@ -18,6 +19,7 @@ int statistics_init(struct statistics *s, struct arena *arena, const struct comm
                            .count = (idx)count,
                            .shift = shift,
                            .n = n,
+                           .threads = 1,
                            .first_block = first_block};
   TRY(arena_alloc(arena, &s->chain, 2 * count, sizeof *s->chain));
   if (!is_root) return OK;
@@ -37,23 +39,46 @@ gidx statistics_blocks(gidx first, gidx n, gidx all)
   return n ? (end == all ? ceil_div(end, ROW_BLOCK) : end / ROW_BLOCK) - first / ROW_BLOCK : 0;
 }
 
-void statistics_rows(struct statistics *s, const float *x, gidx first, idx n, real *ended)
+enum { LINE = 16 }; /* columns whose floats share a line of the cache */
+
+/* Rows to add, by runs of columns. */
+struct addition {
+  const struct statistics *s;
+  const float *x;
+  gidx first;
+  idx n, each; /* columns of a run */
+  real *ended;
+};
+
+static void columns_add(void *self, gidx run)
 {
-  real *sum = s->chain, *squares = s->chain + s->count;
+  const struct addition *a = self;
+  const struct statistics *s = a->s;
+  idx begin = (idx)run * a->each, end = (idx)imin(begin + a->each, s->count);
+  real *sum = s->chain, *squares = s->chain + s->count, *ended = a->ended;
   const real *shift = s->shift + s->first;
-  size_t bytes = 2 * (size_t)s->count * sizeof *sum;
-  for (idx i = 0; i < n; i++) {
-    const float *row = x + (gidx)i * s->p + s->first;
-    for (idx c = 0; c < s->count; c++) {
+  size_t bytes = (size_t)(end - begin) * sizeof *sum;
+  for (idx i = 0; i < a->n; i++) {
+    const float *row = a->x + (gidx)i * s->p + s->first;
+    for (idx c = begin; c < end; c++) {
       real t = row[c] - shift[c];
       sum[c] += t;
       squares[c] += t * t;
     }
-    if (!is_end(s, first + i + 1)) continue;
-    memcpy(ended, s->chain, bytes);
-    memset(s->chain, 0, bytes);
+    if (!is_end(s, a->first + i + 1)) continue;
+    memcpy(ended + begin, sum + begin, bytes);
+    memcpy(ended + s->count + begin, squares + begin, bytes);
+    memset(sum + begin, 0, bytes);
+    memset(squares + begin, 0, bytes);
     ended += 2 * s->count;
   }
+}
+
+void statistics_rows(struct statistics *s, const float *x, gidx first, idx n, real *ended)
+{
+  idx each = (idx)ceil_div(ceil_div(s->count, s->threads), LINE) * LINE;
+  struct addition a = {s, x, first, n, each, ended};
+  if (s->count > 0) team_run(s->threads, ceil_div(s->count, each), columns_add, &a);
 }
 
 /* s->joined <- the columns of sum block `block` of a group, whose chains are values. */

@@ -21,6 +21,7 @@ struct statistics {
   idx p, first, count; /* columns, and those that this rank sums */
   const real *shift;   /* [p] k_c, borrowed */
   gidx n, first_block; /* rows, and the sum block that they begin with */
+  int threads;         /* that add rows: 1, unless set behind statistics_init() */
   real *chain;         /* [2][count] of the sum block in progress: x - k, (x - k)^2 */
   /* On rank 0: */
   real *joined;           /* [2 p + 2] a sum block's chains: columns, then errors and cosines */
