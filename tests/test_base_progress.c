@@ -59,7 +59,7 @@ static int is_line(const char *text, const char *line)
   return at && !strncmp(at + 2, line, length) && !strcmp(at + 2 + length, "\n");
 }
 
-/* Rates and times left are small here: a machine that pauses a while changes none of their digits. */
+/* Rates and times left are small: where a machine pauses a while none of their digits changes. */
 static void file_check(int from, int log)
 {
   struct progress p;

@@ -58,8 +58,7 @@ static void batches_check(struct comm *c, gidx n, idx batch, int broken, int res
   struct made made = {.n = n, .p = P};
   struct row_source rows = {
       .n = n, .p = P, .name = "rows", .self = &made, .read = broken ? rows_break : rows_make};
-  struct batches b = {
-      .c = c, .rows = &rows, .scale = SCALE, .threads = 2, .last_epoch = 1, .last_row = n - 1};
+  struct batches b = {.c = c, .rows = &rows, .scale = SCALE, .last_epoch = 1, .last_row = n - 1};
   struct device device;
   const struct device_options options = {
       .p = P, .d = 1, .threads = 1, .variant = "auto", .kind = "cpu"};

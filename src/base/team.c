@@ -2,6 +2,20 @@
  * The loop of OpenMP: a thread that is free takes the next task. */
 #include "base/team.h"
 
+#include <stdatomic.h>
+
+static atomic_int spare = 1;
+
+int team_spare(void)
+{
+  return spare;
+}
+
+void team_spare_set(int threads)
+{
+  spare = threads;
+}
+
 void team_run(int threads, gidx count, void (*task)(void *self, gidx i), void *self)
 {
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1)

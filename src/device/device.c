@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/status.h"
+#include "base/team.h"
 #include "device/backend.h"
 
 const char *const screen_stage_names[SCREEN_STAGES] = {
@@ -28,8 +29,10 @@ static int open_as(struct device *dev, const struct backend *backend,
   return backend->open(dev, options);
 }
 
-static int prepare(struct device *dev)
+/* A GPU leaves the threads to those who work behind it. */
+static int prepare(struct device *dev, const struct device_options *options)
 {
+  team_spare_set(options->threads);
   return dev->backend->prepare ? dev->backend->prepare(dev) : OK;
 }
 
@@ -46,11 +49,11 @@ int device_open(struct device *dev, const struct device_options *o)
         "device of %d columns, %d vectors a frame, %d threads", o->p, o->d, o->threads);
   if (!strcmp(kind, "cuda")) {
     TRY(open_as(dev, &backend_cuda, o));
-    return prepare(dev);
+    return prepare(dev, o);
   }
   if (!strcmp(kind, "auto") && o->work >= DEVICE_BREAK_EVEN) {
     int status = open_as(dev, &backend_cuda, o);
-    if (!status) return prepare(dev); /* from here on a failure is no reason for a CPU */
+    if (!status) return prepare(dev, o); /* from here on a failure is no reason for a CPU */
     if (status != ERR_DEVICE) return status;
     log_debug("no GPU is used: %s", status_message());
     device_close(dev);

@@ -6,7 +6,7 @@
 #include "base/num.h"
 #include "base/status.h"
 #include "encode/encode_impl.h"
-#include "model/identity.h"
+#include "model/access.h"
 
 static int results_write(const struct file_job *j)
 {
@@ -23,11 +23,10 @@ static int rows_read(const struct file_job *j)
   const struct row_source *rows = j->task->rows;
   float *x = (float *)((char *)j->read_into->host + j->read_at);
   phase_begin(&j->phases[PHASE_READ]);
-  TRY(rows->read(rows->self, j->read_first, j->read_count, x));
-  gidx global = j->task->first + j->read_first;
-  *j->rows_terms = items_terms(x, j->read_count, rows->p, global);
-  rows_center(x, j->read_count, rows->p, j->task->mean);
-  TRY(rows_source_check(encode_whole(j->task), x, global, j->read_count));
+  struct rows_load load = {
+      rows,          j->read_first, j->read_count,         x,
+      j->rows_terms, j->task->mean, encode_whole(j->task), j->task->first + j->read_first};
+  TRY(rows_load(&load));
   phase_end(&j->phases[PHASE_READ], (double)j->read_count * rows->row_bytes);
   gidx bytes = (gidx)j->read_count * rows->p * (gidx)sizeof *x;
   phase_begin(&j->phases[PHASE_COPY]);

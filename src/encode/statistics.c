@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Chains run down the rows for a run of columns at once, a run a thread; rank 0 pushes those of each
- * sum block on a tree. */
+ * Chains run down the rows for a run of columns at once, a run a thread; rank 0 pushes those of
+ * each sum block on a tree. */
 #include "encode/statistics.h"
 
 #include <string.h>

@@ -19,7 +19,7 @@ struct input_file {
   int descriptor;   /* borrowed */
   struct file_facts facts;
   uint64_t shapes;         /* a hash of the names, types and shapes of arrays opened so far */
-  int unseen;              /* read since it was last looked at */
+  _Atomic int unseen;      /* read since it was last looked at */
   int compared;            /* with those of the other ranks */
   struct input_file *next; /* opened after this one */
 };

@@ -259,6 +259,11 @@ int input_array_read(const struct input_array *s, gidx first, gidx count, float 
   return OK;
 }
 
+gidx input_array_unit(const struct input_array *s)
+{
+  return s->format == INPUT_H5 ? h5_array_unit(&s->array) : 0;
+}
+
 static const struct file_facts *facts_of(const struct input_array *s)
 {
   return &(s->format == INPUT_H5 ? s->h5.input : s->flat.input)->facts;

@@ -260,6 +260,8 @@ int rows_input_open(struct rows_input *f, const char *text)
   s->name = f->name;
   s->self = f;
   s->read = rows_read;
+  s->is_shared = 1;
+  s->unit = f->count == 1 ? input_array_unit(f->shards[0].input) : 0;
   s->place = f->count > 1 ? row_place : NULL;
   return OK;
 }

@@ -5,8 +5,57 @@
 #include "base/num.h"
 #include "base/status.h"
 #include "base/sums.h"
+#include "base/team.h"
+#include "model/identity.h"
 
 enum { PIECE_BYTES = 16 << 20 }; /* that a row_reader reads at a time */
+
+enum { MAX_PARTS = 256, LEAST_PART = 128 }; /* of a load; rows of one */
+
+/* A load in parts of so many rows, of which the first ends where the source's units do. */
+struct parts {
+  const struct rows_load *load;
+  gidx each, before; /* rows before the first whole part's end that the first one lacks */
+  uint64_t terms[MAX_PARTS];
+  int status[MAX_PARTS];
+};
+
+static int part_load(struct parts *parts, gidx i)
+{
+  const struct rows_load *l = parts->load;
+  gidx begin = imax(i * parts->each - parts->before, 0), p = l->rows->p;
+  idx n = (idx)(imin((i + 1) * parts->each - parts->before, l->count) - begin);
+  float *x = l->x + begin * p;
+  TRY(l->rows->read(l->rows->self, l->first + begin, n, x));
+  parts->terms[i] = l->terms ? items_terms(x, n, p, l->place + begin) : 0;
+  rows_center(x, n, (idx)p, l->mean);
+  return l->whole ? rows_source_check(l->whole, x, l->place + begin, n) : OK;
+}
+
+static void part_run(void *self, gidx i)
+{
+  struct parts *parts = self;
+  parts->status[i] = part_load(parts, i);
+  status_clear(); /* of this thread */
+}
+
+int rows_load(const struct rows_load *l)
+{
+  struct parts parts = {.load = l};
+  int threads = l->rows->is_shared ? (int)imin(team_spare(), MAX_PARTS / 2) : 1;
+  gidx unit = imax(l->rows->unit, 1);
+  gidx share = threads > 1 ? imax(ceil_div(l->count, threads), LEAST_PART) : imax(l->count, 1);
+  parts.each = ceil_div(share, unit) * unit;
+  parts.before = threads > 1 ? l->first % unit : 0;
+  gidx count = ceil_div(l->count + parts.before, parts.each);
+  if (count > 1) team_run(threads, count, part_run, &parts);
+  for (gidx i = 0; i < count; i++) {
+    /* Again where it failed, to say so here, in the order of rows. */
+    if (count == 1 || parts.status[i]) TRY(part_load(&parts, i));
+    if (l->terms) *l->terms += parts.terms[i];
+  }
+  return OK;
+}
 
 struct rows_job {
   struct row_source rows;
@@ -17,7 +66,7 @@ struct rows_job {
 static int rows_job_run(void *argument)
 {
   const struct rows_job *j = argument;
-  return j->rows.read(j->rows.self, j->first, (idx)j->count, j->x);
+  return rows_load(&(struct rows_load){&j->rows, j->first, (idx)j->count, .x = j->x});
 }
 
 int rows_fetch(struct worker *w, struct rows_access access)
@@ -50,7 +99,7 @@ void row_reader_close(struct row_reader *r)
 static int reader_run(void *argument)
 {
   const struct row_reader *r = argument;
-  return r->rows->read(r->rows->self, r->first, (idx)r->count, r->next);
+  return rows_load(&(struct rows_load){r->rows, r->first, (idx)r->count, .x = r->next});
 }
 
 static int reader_begin(struct row_reader *r, gidx first, gidx count)

@@ -14,6 +14,21 @@
 #include "model/rows.h"
 #include "model/sink.h"
 
+/* Rows as jobs use them: x[count][p] <- rows first .. first + count - 1, hashed, less the mean, and
+ * checked; by the threads that are spare (base/team.h), if the source lets several read. */
+struct rows_load {
+  const struct row_source *rows;
+  gidx first;
+  idx count;
+  float *x;
+  uint64_t *terms;  /* those of the rows as they were read (identity.h) are added; NULL */
+  const real *mean; /* NULL: they stay as they are */
+  const struct row_source
+      *whole; /* names the first value that is not finite; NULL: not looked for */
+  gidx place; /* of row `first` in the whole: counts for terms, too */
+};
+int rows_load(const struct rows_load *load);
+
 /* x[count][p] <- rows first .. first + count - 1.  ERR_INPUT when a value is not finite. */
 struct rows_access {
   const struct row_source *rows;

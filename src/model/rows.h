@@ -19,6 +19,8 @@ struct row_source {
   int (*read)(void *self, gidx first, idx count, float *out);
   /* The name of the part that has a row; *row <- its number there.  NULL: there is one part. */
   const char *(*place)(void *self, gidx *row);
+  int is_shared; /* several threads may read at once */
+  gidx unit;     /* rows that are stored together, and so best read together; 0: any */
 };
 
 /* x[n][p] <- x - mean[p], computed in f64 and rounded once.  With mean NULL nothing happens. */

@@ -111,7 +111,7 @@ struct piece {
 static int piece_read(void *argument)
 {
   const struct piece *j = argument;
-  return j->rows->read(j->rows->self, j->first, (idx)j->count, j->x);
+  return rows_load(&(struct rows_load){j->rows, j->first, (idx)j->count, .x = j->x});
 }
 
 /* A task: rows that are not finite are left for piece_take() to name. */

@@ -53,49 +53,50 @@ void batches_rest(struct batches *b)
   b->is_busy = 0;
 }
 
-/* Own windows first .. of a pool, one behind the other, centred and scaled. */
+/* Own windows of the next pool. */
 struct windows {
-  const struct batches *b;
-  float *x; /* of the first */
+  struct batches *b;
+  float *x; /* of the first; they follow each other */
+  int status[SHUFFLE_POOL];
 };
 
-/* Only the last window of all rows is shorter than others: its place follows from those before. */
-static void window_finish(void *self, gidx i)
+/* Only the last window of all rows is shorter than others: a place follows from those before.
+ * ERR_INPUT: a value is not finite. */
+static int window_load(const struct windows *all, gidx i)
 {
-  const struct windows *all = self;
   const struct batches *b = all->b;
   gidx row, place = 0;
   idx n, p = b->rows->p;
   for (gidx w = 0; w < i; w++, place += n) shuffle_window(&b->ahead, b->window + (idx)w, &row, &n);
   shuffle_window(&b->ahead, b->window + (idx)i, &row, &n);
-  rows_center(all->x + place * p, n, p, b->mean);
-  train_rows_scale(all->x + place * p, (gidx)n * p, b->scale);
+  struct rows_load load = {b->rows, row, n, .x = all->x + place * p, .mean = b->mean};
+  TRY(rows_load(&load));
+  train_rows_scale(load.x, (gidx)n * p, b->scale);
+  return rows_source_check(b->rows, load.x, row, n);
 }
 
-/* ERR_INPUT: in the pool's order of windows, the first value that is not finite. */
-static int windows_check(struct batches *b, const float *x)
+static void window_run(void *self, gidx i)
 {
-  idx n;
-  for (idx w = b->window; w < b->window_end; w++, x += (gidx)n * b->rows->p) {
-    shuffle_window(&b->ahead, w, &b->key, &n);
-    TRY(rows_source_check(b->rows, x, b->key, n));
-  }
-  return OK;
+  struct windows *all = self;
+  all->status[i] = window_load(all, i);
+  status_clear(); /* of this thread */
 }
 
-/* The thread: own windows of the next pool to their place. */
+/* The thread: own windows of the next pool to their place.  What fails is done again here, to say
+ * so in the order of the pool. */
 static int windows_read(void *self)
 {
   struct batches *b = self;
-  idx p = b->rows->p, n;
-  struct windows all = {b, (float *)b->next.host + b->first * p};
-  float *x = all.x;
-  for (idx w = b->window; w < b->window_end; w++, x += (gidx)n * p) {
-    shuffle_window(&b->ahead, w, &b->key, &n);
-    TRY(b->rows->read(b->rows->self, b->key, n, x));
+  struct windows all = {.b = b, .x = (float *)b->next.host + b->first * b->rows->p};
+  gidx count = b->window_end - b->window;
+  idx n;
+  team_run(b->rows->is_shared ? team_spare() : 1, count, window_run, &all);
+  for (gidx i = 0; i < count; i++) {
+    if (!all.status[i]) continue;
+    shuffle_window(&b->ahead, b->window + (idx)i, &b->key, &n);
+    TRY(window_load(&all, i));
   }
-  team_run(b->threads, b->window_end - b->window, window_finish, &all);
-  return windows_check(b, all.x);
+  return OK;
 }
 
 /* Rows of the pool ahead that each rank reads, and where this one's begin. */

@@ -20,7 +20,6 @@ struct batches {
   const struct row_source *rows; /* the fitted ones */
   const real *mean;              /* [p]; NULL: none */
   int scale;                     /* rows are multiplied by 2^scale */
-  int threads;                   /* that centre and scale beside the steps */
   gidx last_epoch, last_row;     /* the last position that is taken: nothing is read behind it */
   struct shuffle shuffle;
   struct shuffle ahead; /* its pool is `next` */
@@ -30,7 +29,7 @@ struct batches {
   idx *counts;              /* [size] rows of the pool ahead that each rank reads */
   gidx first;               /* where own rows begin in it */
   idx window, window_end;   /* own windows of it */
-  gidx key;                 /* first row of the window at which reading is, or ended */
+  gidx key;                 /* first row of the window that could not be read */
   int is_ahead, is_busy;    /* the share of `ahead` was begun; the thread is at it */
   int status;               /* of reading it, once it is not */
   char why[1024];

@@ -105,7 +105,6 @@ static int arrays_alloc(struct train *j)
   j->batches.last_epoch = imax(j->steps - 1, 0) / j->steps_each;
   j->batches.last_row =
       imin((imax(j->steps - 1, 0) % j->steps_each + 1) * t->batch, j->fitted.n) - 1;
-  j->batches.threads = device_is_gpu(&j->device) ? t->threads : 1;
   TRY(batches_alloc(&j->batches, a, t->seed));
   j->judge = (struct train_judge){.c = j->c,
                                   .rows = &j->held,

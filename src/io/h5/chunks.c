@@ -10,11 +10,14 @@
 #include <string.h>
 
 #include "base/num.h"
+#include "io/h5/driver.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "memory has the byte order of files");
 
 /* MAX_STEPS is so small that the 32-bit sums of a lane cannot overflow. */
 enum { MAX_CHUNK = 64 << 20, LANES = 4, MAX_STEPS = 360, NONE = -1 };
+
+pthread_mutex_t h5_one = PTHREAD_MUTEX_INITIALIZER;
 
 typedef uint32_t lanes __attribute__((vector_size(4 * LANES)));
 
@@ -80,6 +83,24 @@ static int is_simple(hid_t creation, int rank, const hsize_t *dims, hsize_t *chu
   return 1;
 }
 
+/* Where the driver of the dataset's file may read it: NULL where addresses are not those of the file,
+ * or this HDF5 does not tell them. */
+static const void *handle_of(hid_t dataset)
+{
+  void *handle = NULL;
+#if H5_VERSION_GE(1, 10, 5)
+  hid_t file = H5Iget_file_id(dataset), creation = file < 0 ? -1 : H5Fget_create_plist(file);
+  hsize_t before = 1;
+  if (creation >= 0) H5Pget_userblock(creation, &before);
+  if (before == 0 && H5Fget_vfd_handle(file, H5P_DEFAULT, &handle) < 0) handle = NULL;
+  if (creation >= 0) H5Pclose(creation);
+  if (file >= 0) H5Fclose(file);
+#else
+  (void)dataset;
+#endif
+  return handle;
+}
+
 int h5_chunks_open(hid_t dataset, struct h5_chunks **chunks)
 {
   hsize_t dims[H5S_MAX_RANK], chunk[H5S_MAX_RANK];
@@ -98,7 +119,13 @@ int h5_chunks_open(hid_t dataset, struct h5_chunks **chunks)
   if (bytes < 1 || bytes > MAX_CHUNK) return OK;
   struct h5_chunks *c = *chunks = malloc(sizeof *c + (size_t)bytes + H5_SUM_BYTES);
   CHECK(c, ERR_MEMORY, "cannot allocate %.0f bytes for a chunk", bytes);
-  *c = (struct h5_chunks){(gidx)chunk[0], (gidx)dims[0], (size_t)bytes, 0, NONE, NONE, 0, 1};
+  *c = (struct h5_chunks){.rows = (gidx)chunk[0],
+                          .end = (gidx)dims[0],
+                          .bytes = (size_t)bytes,
+                          .buffered = NONE,
+                          .refused = NONE,
+                          .has_zeros = 1,
+                          .handle = handle_of(dataset)};
   return OK;
 }
 
@@ -161,6 +188,49 @@ static gidx chunk_entries(struct h5_chunks *c, hid_t dataset, gidx first, gidx c
   }
   if (!is_direct) memcpy(out, to + (size_t)(first - begin) * row, (size_t)n * row);
   return n;
+}
+
+/* *at <- where the chunk that begins at entry first is, if it is stored as expected. */
+static int chunk_find(const struct h5_chunks *c, hid_t dataset, gidx first, haddr_t *at)
+{
+#if H5_VERSION_GE(1, 10, 5)
+  hsize_t start[H5S_MAX_RANK] = {(hsize_t)first}, stored = 0;
+  unsigned mask = 1;
+  herr_t done;
+  *at = HADDR_UNDEF;
+  pthread_mutex_lock(&h5_one);
+  H5E_BEGIN_TRY
+  {
+    done = H5Dget_chunk_info_by_coord(dataset, start, &mask, at, &stored);
+  }
+  H5E_END_TRY
+  pthread_mutex_unlock(&h5_one);
+  return done >= 0 && mask == 0 && *at != HADDR_UNDEF && stored == c->bytes + H5_SUM_BYTES;
+#else
+  (void)c, (void)dataset, (void)first, (void)at;
+  return 0;
+#endif
+}
+
+gidx h5_chunks_read(struct h5_chunks *c, hid_t dataset, gidx first, gidx n, void *out)
+{
+  size_t row = c->bytes / (size_t)c->rows;
+  unsigned char *chunk = c->handle ? malloc(c->bytes + H5_SUM_BYTES) : NULL;
+  gidx done = 0, count;
+  for (haddr_t at; chunk && done < n; done += count, c->n_direct++) {
+    gidx within = (first + done) % c->rows;
+    uint32_t sum;
+    count = imin(n - done, c->rows - within);
+    if (!chunk_find(c, dataset, first + done - within, &at) ||
+        !h5_driver_read(c->handle, at, c->bytes + H5_SUM_BYTES, chunk))
+      break;
+    memcpy(&sum, chunk + c->bytes, sizeof sum);
+    if (sum != h5_fletcher32(chunk, c->bytes) || is_hole(c, chunk)) break;
+    memcpy((unsigned char *)out + (size_t)done * row, chunk + (size_t)within * row,
+           (size_t)count * row);
+  }
+  free(chunk);
+  return done;
 }
 
 /* As h5_block_read, by HDF5 alone. */

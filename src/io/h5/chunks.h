@@ -5,6 +5,8 @@
 #ifndef IO_H5_CHUNKS_H
 #define IO_H5_CHUNKS_H
 
+#include <pthread.h>
+
 #include "io/h5/h5_impl.h"
 
 enum { H5_SUM_BYTES = 4 }; /* size of the checksum behind a chunk */
@@ -14,11 +16,12 @@ enum { H5_SUM_BYTES = 4 }; /* size of the checksum behind a chunk */
 struct h5_chunks {
   gidx rows, end;         /* entries of a chunk, entries of the dataset */
   size_t bytes;           /* size of a chunk without its checksum */
-  gidx n_direct;          /* chunks that were read past the filters so far */
+  _Atomic gidx n_direct;  /* chunks that were read past the filters so far */
   gidx buffered;          /* first entry of the chunk in buffer, or -1 */
   gidx refused;           /* first entry of the last chunk that was left to HDF5, or -1 */
   int is_sealed;          /* 1: every chunk is stored as expected, or it is an error (seal.h) */
   int has_zeros;          /* 0: so is a chunk that is zero in every byte */
+  const void *handle;     /* of driver.h; NULL: chunks have to be read by HDF5 */
   unsigned char buffer[]; /* one chunk and its checksum */
 };
 
@@ -31,6 +34,14 @@ int h5_chunks_open(hid_t dataset, struct h5_chunks **chunks);
  * whole rows. */
 herr_t h5_block_read(hid_t dataset, hid_t type, struct h5_chunks *c, int rank, const hsize_t *start,
                      const hsize_t *size, void *out);
+
+/* Who reads one array in several threads holds this while it uses HDF5. */
+extern pthread_mutex_t h5_one;
+
+/* As many of the n entries from `first` on as are stored as expected; any threads may do so at once,
+ * while no other uses HDF5 without h5_one.  The caller reads what is left by h5_block_read(), which says what is
+ * wrong.  out: their bytes, as stored. */
+gidx h5_chunks_read(struct h5_chunks *c, hid_t dataset, gidx first, gidx n, void *out);
 
 /* Write the chunk of a dataset of ours that begins at entry first.  chunk[bytes] is whole and in
  * the stored type, and has space for the checksum behind it.  Negative on failure. */

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -176,6 +177,22 @@ static herr_t disk_read(H5FD_t *base, H5FD_mem_t type, hid_t list, haddr_t at, s
     bytes -= (size_t)got;
   }
   return 0;
+}
+
+int h5_driver_read(const void *handle, haddr_t at, size_t bytes, void *out)
+{
+  const struct disk_file *f =
+      (const void *)((const char *)handle - offsetof(struct disk_file, file));
+  char *to = out;
+  if (is_beyond(at, bytes)) return 0;
+  while (bytes > 0) {
+    ssize_t got = block_read(f, to, bytes, at);
+    if (got <= 0) return 0;
+    to += got;
+    at += (haddr_t)got;
+    bytes -= (size_t)got;
+  }
+  return 1;
 }
 
 static herr_t disk_write(H5FD_t *base, H5FD_mem_t type, hid_t list, haddr_t at, size_t bytes,

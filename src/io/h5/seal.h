@@ -37,6 +37,11 @@ void h5_seal_chunks(const struct h5_seal *seal, struct h5_chunks *chunks);
  * leave some out.  ERR_INPUT: these were the last, and the hash is another.  Safe on NULL. */
 int h5_seal_read(struct h5_seal *seal, const char *path, const char *object, gidx first,
                  size_t length, const void *bytes);
+/* Are bytes that are read still hashed? */
+static inline int h5_seal_hashes(const struct h5_seal *seal)
+{
+  return seal && seal->hash.context;
+}
 void h5_seal_free(struct h5_seal **seal);
 
 #endif

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Claim: rows that threads load together are those that one loads, with the same hash and, where
+ * a file is damaged or a value not finite, the same message. */
+#include <stdatomic.h>
+
+#include "base/team.h"
+#include "io/h5/chunks.h"
+#include "io_files.h"
+#include "model/access.h"
+#include "model/identity.h"
+#include "tap.h"
+
+enum { N = 30011, P = 96, LOADS = 60 };
+
+static const int threads[] = {2, 3, 8, 40};
+static float all[N * P], x[N * P];
+static real mean[P];
+
+/* A load of rows first .. first + n - 1 to x + first P; its message, "" where it was done. */
+static const char *load(const struct row_source *rows, gidx first, idx n, int spare,
+                        uint64_t *terms)
+{
+  static char text[2048];
+  const struct rows_load l = {rows, first, n, x + first * P, terms, mean, rows, first};
+  team_spare_set(spare);
+  *terms = 0;
+  int status = rows_load(&l);
+  snprintf(text, sizeof text, "%s", status ? status_message() : "");
+  status_clear();
+  return text;
+}
+
+static void loads_check(const char *name)
+{
+  struct rows_input f;
+  uint64_t terms;
+  int wrong = rows_input_open(&f, name);
+  for (uint64_t i = 0; i < LOADS && !wrong; i++) {
+    gidx first = (gidx)random_below(4, 0, i, N);
+    idx n = (idx)random_below(4, 1, i, (uint64_t)(N - first)) + (i % 7 != 0);
+    memset(x, 0, sizeof x);
+    wrong = load(&f.source, first, n, threads[i % LENGTH(threads)], &terms)[0] != '\0' ||
+            terms != items_terms(all + first * P, n, P, first);
+    for (gidx j = first * P; j < (first + n) * P && !wrong; j++)
+      wrong = x[j] != (float)(all[j] - mean[j % P]);
+    for (gidx j = 0; j < N * P && !wrong; j++)
+      wrong = (j < first * P || j >= (first + n) * P) && x[j] != 0;
+  }
+  ok(!wrong, "%s: %d loads %s", name, LOADS, status_message());
+  status_clear();
+  rows_input_close(&f);
+}
+
+/* Windows that threads read as they come, each by itself. */
+struct windows {
+  const struct row_source *rows;
+  atomic_int wrong;
+};
+
+static void window_check(void *self, gidx i)
+{
+  enum { WINDOW = 128 };
+  struct windows *w = self;
+  float *got = malloc(WINDOW * P * sizeof *got);
+  gidx first = (gidx)random_below(5, 0, (uint64_t)i, N - WINDOW);
+  w->wrong += !got || w->rows->read(w->rows->self, first, WINDOW, got) ||
+              memcmp(got, all + first * P, WINDOW * P * sizeof *got);
+  free(got);
+}
+
+static void windows_check(const char *name, gidx least)
+{
+  struct rows_input f;
+  struct windows w = {&f.source, 0};
+  team_spare_set(8);
+  int status = rows_input_open(&f, name);
+  if (!status) team_run(8, 1000, window_check, &w);
+  const struct h5_chunks *chunks = status ? NULL : f.shards[0].input->array.chunks;
+  gidx taken = chunks ? chunks->n_direct : 0;
+  ok(!status && !w.wrong && taken >= least, "%s: %d wrong, %lld chunks past HDF5", name, w.wrong,
+     (long long)taken);
+  rows_input_close(&f);
+}
+
+/* A byte of the file from `at` on becomes another, or with `zeros` so many zero. */
+static int bytes_change(const char *name, long at, long zeros)
+{
+  FILE *f = fopen(name, "r+b");
+  if (!f) return 1;
+  fseek(f, at, SEEK_SET);
+  int byte = fgetc(f);
+  fseek(f, at, SEEK_SET);
+  for (long i = 0; i < zeros; i++) fputc(0, f);
+  if (!zeros) fputc(byte ^ 4, f);
+  return fclose(f);
+}
+
+/* What one thread says of a file, several say. */
+static void messages_check(const char *name, const char *wanted)
+{
+  struct rows_input f;
+  char alone[2048];
+  uint64_t terms;
+  int status = rows_input_open(&f, name);
+  snprintf(alone, sizeof alone, "%s", status ? "" : load(&f.source, 0, N, 1, &terms));
+  ok(strstr(alone, wanted) != NULL, "%s, one thread: %s", name, alone);
+  for (int i = 0; i < LENGTH(threads) && !status; i++) {
+    const char *text = load(&f.source, 0, N, threads[i], &terms);
+    ok(strcmp(text, alone) == 0, "%s, %d threads: %s", name, threads[i], text);
+  }
+  rows_input_close(&f);
+}
+
+/* Where a value of the rows is in a file. */
+static long place_of(const char *name, gidx value)
+{
+  static char bytes[(N + 4096) * P * 4];
+  FILE *f = fopen(name, "rb");
+  size_t length = f ? fread(bytes, 1, sizeof bytes, f) : 0;
+  if (f) fclose(f);
+  for (size_t i = 0; i + 16 <= length; i++)
+    if (memcmp(bytes + i, all + value, 16) == 0) return (long)i;
+  return -1;
+}
+
+/* Rows of a chunk. */
+static gidx unit_of(const char *name)
+{
+  struct rows_input f;
+  gidx unit = rows_input_open(&f, name) ? 0 : f.source.unit;
+  rows_input_close(&f);
+  return unit;
+}
+
+static int npy_write(const char *name)
+{
+  char head[128];
+  FILE *f = fopen(name, "wb");
+  if (!f) return 1;
+  int n = snprintf(head, sizeof head, "{'descr': '<f4', 'fortran_order': False, 'shape': (%d, %d)}",
+                   N, P);
+  fwrite("\x93NUMPY\x01\x00\x76\x00", 1, 10, f);
+  fprintf(f, "%s%*s\n", head, 117 - n, "");
+  size_t written = fwrite(all, 1, sizeof all, f);
+  return fclose(f) || written != sizeof all;
+}
+
+int main(void)
+{
+  folder_enter();
+  if (h5_begin()) return 99;
+  for (gidx i = 0; i < N * P; i++) all[i] = noise(2, (uint64_t)i);
+  for (idx c = 0; c < P; c++) mean[c] = random_normal(6, 1, (uint64_t)c);
+  claim_begin("rows, and their hash");
+  ok(!rows_write("rows.h5", N, P, 1000) && !npy_write("rows.npy"), "files %s", status_message());
+  loads_check("rows.h5");
+  loads_check("rows.npy");
+  windows_check("rows.h5", 1000);
+  windows_check("rows.npy", 0);
+  claim_end();
+  claim_begin("a value that is not finite, a damaged chunk, and a lost one");
+  long at = place_of("rows.h5", 20000 * P);
+  ok(at > 0 && !bytes_change("rows.h5", at, 0), "a byte at %ld", at);
+  messages_check("rows.h5", "cannot read '/rows'");
+  rows_write("rows.h5", N, P, 1000);
+  gidx unit = unit_of("rows.h5");
+  at = place_of("rows.h5", 3 * unit * P);
+  ok(unit > 1 && at > 0 && !bytes_change("rows.h5", at, unit * P * 4 + H5_SUM_BYTES),
+     "a chunk of %lld rows at %ld", (long long)unit, at);
+  messages_check("rows.h5", "is zero, and none was written so");
+  all[25000 * P + 3] = NAN;
+  all[29000 * P + 3] = INFINITY;
+  npy_write("rows.npy");
+  messages_check("rows.npy", "row 25000, column 3");
+  claim_end();
+  folder_leave();
+  return done_testing();
+}
