@@ -62,8 +62,8 @@ int input_array_open(struct input_array **input, const char *name,
                      const struct input_standard *standard);
 void input_array_close(struct input_array **input);
 
-/* out <- entries first .. first + count - 1 of the first dimension.  Several threads may read an array
- * at once, if its HDF5 array was made a stream. */
+/* out <- entries first .. first + count - 1 of the first dimension.  Several threads may read an
+ * array at once, if its HDF5 array was made a stream. */
 int input_array_read(const struct input_array *input, gidx first, gidx count, float *out);
 
 /* Entries that are stored together; 0: any. */

@@ -38,9 +38,9 @@ herr_t h5_block_read(hid_t dataset, hid_t type, struct h5_chunks *c, int rank, c
 /* Who reads one array in several threads holds this while it uses HDF5. */
 extern pthread_mutex_t h5_one;
 
-/* As many of the n entries from `first` on as are stored as expected; any threads may do so at once,
- * while no other uses HDF5 without h5_one.  The caller reads what is left by h5_block_read(), which says what is
- * wrong.  out: their bytes, as stored. */
+/* out <- the bytes, as stored, of as many of the n entries from `first` on as are stored as
+ * expected.  Any threads may do so at once, while no other uses HDF5 without h5_one.  The caller
+ * reads the rest by h5_block_read(), which says what is wrong. */
 gidx h5_chunks_read(struct h5_chunks *c, hid_t dataset, gidx first, gidx n, void *out);
 
 /* Write the chunk of a dataset of ours that begins at entry first.  chunk[bytes] is whole and in

@@ -10,8 +10,8 @@
 /* Let a property list for opening files use this driver; negative when HDF5 does not take it. */
 herr_t h5_driver_set(hid_t list);
 
-/* out[bytes] <- those of a file from `at` on, past HDF5; handle is what H5Fget_vfd_handle() gives of
- * a file with this driver.  Any threads may do so at once.  Returns 0 when not all were read. */
+/* out[bytes] <- those of a file from `at` on, past HDF5; handle is what H5Fget_vfd_handle() gives
+ * of a file with this driver.  Any threads may do so at once.  Returns 0 when not all were read. */
 int h5_driver_read(const void *handle, haddr_t at, size_t bytes, void *out);
 
 #endif

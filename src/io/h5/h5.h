@@ -96,8 +96,8 @@ int h5_array_close(struct h5_array *a);
 /* Read entries first .. first + count - 1 of the first dimension.  `as` is the array's own type
  * (16-bit floats then come as raw bits in native byte order), TYPE_F32 for any float (rounded
  * once), or a wider type of the same class.  The array keeps its last chunk, so only one thread may
- * read it at a time, unless it was made a stream.  ERR_INPUT also when entries have been read in order from the first on, these
- * are the last, and the dataset's hash is another. */
+ * read it at a time, unless it was made a stream.  ERR_INPUT also when entries have been read in
+ * order from the first on, these are the last, and the dataset's hash is another. */
 int h5_array_read(const struct h5_array *a, gidx first, gidx count, enum h5_type as, void *out);
 /* Reading: leave the hash to `verify`, since it takes longer than reading does; chunks of zeros are
  * refused all the same.  Safe on a zeroed struct. */
