@@ -167,7 +167,7 @@ def check_long_steps(p):
 def check_killed(p):
     if os.environ.get("SANITIZED"):
         return skip("the sanitizers come first among what is preloaded")
-    words = p.words("killed", "--every", 7)
+    words = p.words("killed", "--every", 7, "--save-seconds", 0)
     need(sagitta(*p.words("seven", "--every", 7)), "a line every seven steps")
     calls = faulty("signal:1000000000", *words, count=True, of=".tmp")
     for part, number in (2, signal.SIGKILL), (5, signal.SIGKILL), (7, signal.SIGKILL), (

@@ -51,12 +51,13 @@ struct kept {
   int asks; /* this rank is asked */
   uint64_t told;
   gidx k, p;
+  gidx states; /* that could be gone on with */
 };
 
-static int line_keep(void *self, const struct train_point *point, int is_end)
+static int point_keep(void *self, const struct train_point *point, enum train_reason why)
 {
   struct kept *k = self;
-  (void)is_end;
+  k->states += why == TRAIN_STATE;
   if (!k->state.idle) TRY(train_state_alloc(&k->state, &k->arena, (idx)k->k, (idx)k->p));
   for (int i = 0; i < TRAIN_ARRAYS; i++) {
     size_t bytes = (size_t)train_numbers((idx)k->k, (idx)k->p, i) * sizeof(float);
@@ -199,7 +200,7 @@ static void problem_check(struct comm *c, const struct problem *q)
   for (task.threads = 1; task.threads <= 3; task.threads += 2) {
     struct kept kept = {.stop_at = -1, .k = q->k, .p = q->p};
     made.read = 0;
-    const struct train_sink sink = {&kept, line_keep, {stop_asked, stop_told, &kept}};
+    const struct train_sink sink = {&kept, point_keep, 1e9, {stop_asked, stop_told, &kept}};
     int status = train_run(&task, c, &sink, &result);
     ok(!status && same_state(&kept.state, &wanted, q->k, q->p),
        "%lld rows of %d, %d atoms, batches of %d, %d threads, %lld dead: %s", (long long)q->n, q->p,
@@ -228,17 +229,21 @@ static void check_reference(struct comm *c)
   claim_end();
 }
 
-/* Stopped by the last rank at a step, and gone on with, is the same as `all`. */
+/* Stopped by the last rank at a step, and gone on with, is the same as `all`, whether or not a
+ * state was saved after every step. */
 static void resumed_check(struct comm *c, struct train_task *task, const struct kept *all,
                           gidx stop_at)
 {
   struct train_result result;
   struct kept part = {.stop_at = stop_at, .asks = c->rank == c->size - 1, .k = all->k, .p = all->p};
   struct kept rest = {.stop_at = -1, .k = all->k, .p = all->p};
-  const struct train_sink first = {&part, line_keep, {stop_asked, stop_told, &part}};
-  const struct train_sink last = {&rest, line_keep, {stop_asked, stop_told, &rest}};
+  real every = stop_at % 2 ? 0 : 1e9;
+  const struct train_sink first = {&part, point_keep, every, {stop_asked, stop_told, &part}};
+  const struct train_sink last = {&rest, point_keep, 1e9, {stop_asked, stop_told, &rest}};
   task->start = NULL;
   int status = train_run(task, c, &first, &result);
+  ok(part.states == (every > 0 ? 1 : stop_at + 1), "%lld states after %lld steps",
+     (long long)part.states, (long long)stop_at);
   ok(!status && result.stopped && part.told == 1 && part.point.step == stop_at,
      "asked in step %lld, stopped after %lld: %s", (long long)stop_at, (long long)part.point.step,
      status_message());
@@ -264,7 +269,7 @@ static void check_resumed(struct comm *c)
   struct train_task task = task_of(&rows, 30, 3, 64, 40);
   struct train_result result;
   struct kept all = {.stop_at = 40, .asks = 1, .k = 30, .p = 12};
-  const struct train_sink sink = {&all, line_keep, {stop_asked, stop_told, &all}};
+  const struct train_sink sink = {&all, point_keep, 1e9, {stop_asked, stop_told, &all}};
   task.held_share = 0.2;
   task.center = 1;
   int status = train_run(&task, c, &sink, &result);

@@ -31,7 +31,7 @@ struct train_options {
   const char *rows, *holdout, *start, *fixed, *precision, *cpu_variant, *device, *kernels;
   idx atoms, top_s, aux_atoms, threads, batch;
   int uncentered, resume;
-  real holdout_share, aux_weight, lr, warm_up, decay, max_seconds;
+  real holdout_share, aux_weight, lr, warm_up, decay, max_seconds, save_seconds;
   gidx dead_rows, seed, epochs, steps, every;
 };
 #define AT(member) offsetof(struct train_options, member)
@@ -84,7 +84,7 @@ static const struct option_row descent_rows[] = {
      "of the scores in a step: f32 in an order of its own, the same everywhere, or rounded "
      "operands and sums of a GPU's matrix unit, the same on GPUs of one kind"},
     {"every", OPTION_LONG, AT(every), "0", 0, 1ll << 40, NULL, "STEPS",
-     "steps between two looks at the held-out rows, after which the state is written; 0: an epoch"},
+     "steps between two looks at the held-out rows; 0: an epoch"},
 };
 
 static const struct option_row speed_rows[] = {
@@ -93,6 +93,9 @@ static const struct option_row speed_rows[] = {
     CPU_VARIANT_OPTION(AT(cpu_variant), "instruction set of the CPU's loops"),
     KERNELS_OPTION(AT(kernels)),
     RESUME_OPTION(AT(resume)),
+    {"save-seconds", OPTION_REAL, AT(save_seconds), "300", 0, 1e9, NULL, "SECONDS",
+     "save the state when so many have passed since it was saved, as when the job is asked to "
+     "stop: a job that is killed loses no more, and a step"},
     {"max-seconds", OPTION_REAL, AT(max_seconds), "0", 0, 1e9, NULL, "SECONDS",
      "stop at the end of a step when so many have passed since the start, as when a signal asks "
      "for "
@@ -411,8 +414,8 @@ static int point_write(struct train_job *j, const struct train_point *p, int is_
   return OK;
 }
 
-/* What train_run() calls with each line, and where it is stopped. */
-static int point_take(void *self, const struct train_point *p, int is_end)
+/* What train_run() calls with each line, and with what can be saved. */
+static int point_take(void *self, const struct train_point *p, enum train_reason why)
 {
   struct train_job *j = self;
   struct comm *c = &j->run->comm;
@@ -421,9 +424,10 @@ static int point_take(void *self, const struct train_point *p, int is_end)
       line_show(j, p);
     else
       j->shown++;
+  if (why == TRAIN_LINE) return OK;
   TRY(comm_agree(c, lines_take(j, p)));
   TRY(inputs_confirm(c));
-  return comm_agree(c, c->rank ? OK : point_write(j, p, is_end));
+  return comm_agree(c, c->rank ? OK : point_write(j, p, why == TRAIN_END));
 }
 
 /* Steps may be short, and a file system far away. */
@@ -531,7 +535,7 @@ static int train_command(struct run *run, const void *options, const char **argu
   }
   j->task.beside = (gidx)(j->arena.bytes + j->files.arena.bytes);
   j->begun = log_seconds();
-  j->sink = (struct train_sink){j, point_take, {stop_asked, stop_show, j}};
+  j->sink = (struct train_sink){j, point_take, j->o->save_seconds, {stop_asked, stop_show, j}};
   stop_listen();
   TRY(train_run(&j->task, &run->comm, &j->sink, &j->result));
   TRY(report_phases(&run->comm, j->result.phases, TRAIN_PHASES));

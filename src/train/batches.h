@@ -47,7 +47,8 @@ void batches_close(struct batches *b);
 void batches_rest(struct batches *b);
 
 /* x[count][p] on the device <- the rows at positions first .. first + count - 1 of an epoch,
- * centred and scaled, on every rank.  ERR_INPUT names the lowest row that is not finite.  Collective. */
+ * centred and scaled, on every rank.  ERR_INPUT names the lowest row that is not finite.
+ * Collective. */
 int batches_take(struct batches *b, gidx epoch, gidx first, idx count, struct buffer *x);
 
 /* Read all rows once and check them; *hash <- theirs (model/identity.h).  ERR_INPUT, also where all

@@ -38,7 +38,8 @@ struct train {
   struct train_line *lines; /* [steps / every + 3] */
   gidx count;               /* of lines */
   uint64_t rows_hash, unit; /* struct train_point */
-  double begun;
+  double begun, saved;      /* seconds; the last state, or the first step */
+  struct stops looks;       /* the sink's, and whether a state is due */
   struct arena arena;
 };
 
@@ -125,9 +126,19 @@ static struct stepper stepper_of(struct train *j, struct device *device)
                           .device = device,
                           .state = &j->state,
                           .phases = j->result->phases,
-                          .stops = &j->sink->stops,
+                          .stops = &j->looks,
                           .batch = j->task->batch,
                           .precision = j->task->precision};
+}
+
+/* Among what asks to stop: that a state is due. */
+static const uint64_t SAVE = UINT64_C(1) << 63;
+
+static uint64_t step_asked(void *self)
+{
+  const struct train *j = self;
+  int is_due = j->c->rank == 0 && log_seconds() - j->saved >= j->sink->save_seconds;
+  return stops_asked(&j->sink->stops) | (is_due ? SAVE : 0);
 }
 
 static struct device_options device_options_of(const struct train *j, const char *kind)
@@ -317,7 +328,7 @@ static int weights_check(const struct train *j)
 }
 
 /* Hand over what is reached. */
-static int point_show(struct train *j, int is_end)
+static int point_show(struct train *j, enum train_reason why)
 {
   const struct train_point point = {.step = j->step,
                                     .count = j->count,
@@ -330,11 +341,12 @@ static int point_show(struct train *j, int is_end)
                                     .unit = j->unit};
   struct phase *write = &j->result->phases[TRAIN_WRITE];
   TRY(comm_agree(j->c, weights_check(j)));
-  if (!is_end) TRY(stepper_gather(&j->stepper));
-  batches_rest(&j->batches); /* files have one user at a time */
+  if (why == TRAIN_STATE) TRY(stepper_gather(&j->stepper));
+  if (why != TRAIN_LINE) batches_rest(&j->batches); /* files have one user at a time */
   phase_begin(write);
-  TRY(j->sink->line(j->sink->self, &point, is_end));
+  TRY(j->sink->point(j->sink->self, &point, why));
   phase_end(write, 0);
+  if (why == TRAIN_STATE) j->saved = log_seconds();
   return OK;
 }
 
@@ -385,35 +397,42 @@ static int line_is_due(const struct train *j)
   return !is_there && (j->step % j->every == 0 || j->step == j->steps);
 }
 
+static int state_save(struct train *j)
+{
+  TRY(comm_agree(j->c, stepper_fetch(&j->stepper)));
+  return point_show(j, TRAIN_STATE);
+}
+
 static int steps_stop(struct train *j, uint64_t asked)
 {
   const struct stops *stops = &j->sink->stops;
   j->result->stopped = 1;
   stops->stopped(stops->self, asked);
-  TRY(comm_agree(j->c, stepper_fetch(&j->stepper)));
-  return point_show(j, 0);
+  return state_save(j);
 }
 
 static int steps_run(struct train *j)
 {
   struct progress progress;
-  uint64_t asked = j->step < j->steps ? stops_asked(&j->sink->stops) : 0;
+  j->saved = log_seconds();
+  uint64_t asked = j->step < j->steps ? stops_asked(&j->looks) : 0;
   TRY(comm_agree_flags(j->c, OK, 0, &asked));
   progress_start(&progress, "train", "rows", rows_taken(j, j->steps));
   progress.before = rows_taken(j, j->step);
   while (j->step < j->steps) {
-    if (asked) return steps_stop(j, asked);
+    if (asked & ~SAVE) return steps_stop(j, asked & ~SAVE);
     if (line_is_due(j)) {
       TRY(line_add(j));
-      TRY(point_show(j, 0));
+      TRY(point_show(j, TRAIN_LINE));
     }
+    if (asked & SAVE) TRY(state_save(j));
     TRY(step_run(j));
     asked = j->stepper.asked;
     progress_show(&progress, rows_taken(j, j->step));
   }
   if (!line_is_due(j)) return OK;
   TRY(line_add(j));
-  return point_show(j, 1);
+  return point_show(j, TRAIN_END);
 }
 
 /* Rows are looked at; then the state is that of the start, or of an earlier run. */
@@ -433,7 +452,7 @@ static int state_open(struct train *j)
   TRY(comm_agree(j->c, status));
   if (t->start) return OK;
   TRY(line_add(j));
-  return j->steps ? OK : point_show(j, 1);
+  return j->steps ? OK : point_show(j, TRAIN_END);
 }
 
 static const struct phase phase_names[TRAIN_PHASES] = {
@@ -457,6 +476,7 @@ int train_run(const struct train_task *task, struct comm *c, const struct train_
   j->task = task;
   j->c = c;
   j->sink = sink;
+  j->looks = (struct stops){.asked = step_asked, .self = j};
   j->result = result;
   j->begun = log_seconds();
   memcpy(result->phases, phase_names, sizeof phase_names);

@@ -67,10 +67,15 @@ struct train_point {
   uint64_t unit;                 /* device_tensor_probe(); 0: scores are f32 */
 };
 
+/* Why a point is handed over: it has a new line; it is what a run can go on from, with moments; or
+ * the end. */
+enum train_reason { TRAIN_LINE, TRAIN_STATE, TRAIN_END };
+
 /* What is handed over, valid during the call, on every rank. */
 struct train_sink {
   void *self;
-  int (*line)(void *self, const struct train_point *point, int is_end); /* collective */
+  int (*point)(void *self, const struct train_point *point, enum train_reason why); /* collective */
+  real save_seconds;  /* after the last state, and the step in work, another one follows */
   struct stops stops; /* looked at before the first step and in each */
 };
 

@@ -83,8 +83,8 @@ static int is_simple(hid_t creation, int rank, const hsize_t *dims, hsize_t *chu
   return 1;
 }
 
-/* By what the driver may read the dataset's file: NULL where addresses are not those of the file, or
- * this HDF5 does not tell them. */
+/* By what the driver may read the dataset's file: NULL where addresses are not those of the file,
+ * or this HDF5 does not tell them. */
 static const void *handle_of(hid_t dataset)
 {
   void *handle = NULL;
