@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: buffers of devices are gathered and exchanged as ordinary memory is, empty and uneven
- * shares included, on the CPU and, where there is one, on GPUs, shared or one a rank.
+ * Claim: buffers of devices are gathered and exchanged as ordinary memory is, in empty, even and
+ * uneven shares, for short messages and long ones, on the CPU and, where there is one, on GPUs,
+ * shared or one a rank.
  * RUN: np=1 2 4 */
 #include <string.h>
 
@@ -9,10 +10,11 @@
 
 enum { ITEMS = 1000 };
 
-/* Rank r's share: none of rank 1's, more with each rank. */
+/* Rank r's share: in odd turns all alike, else none of rank 1's, more with each rank. */
 static void shares(const struct comm *c, int turn, idx *counts)
 {
-  for (int r = 0; r < c->size; r++) counts[r] = r == 1 ? 0 : (r + 1) * (turn + 1) * 7;
+  for (int r = 0; r < c->size; r++)
+    counts[r] = turn % 2 ? 7 * turn : r == 1 ? 0 : (r + 1) * (turn + 1) * 7;
 }
 
 static void check_gather(struct comm *c, struct device *dev, int turn, int both)
@@ -38,6 +40,30 @@ static void check_gather(struct comm *c, struct device *dev, int turn, int both)
   gidx bad = !good;
   status = comm_sum(c, &bad, 1);
   ok(!status && bad == 0, "%s: gather of %d items, both=%d", dev->kind, all, both);
+  buffer_free(dev, &b);
+}
+
+/* The same from a buffer of own items. */
+static void check_parts(struct comm *c, struct device *dev, int turn)
+{
+  struct buffer own = {0}, b = {0};
+  idx counts[64];
+  shares(c, turn, counts);
+  int status = buffer_alloc(dev, &own, ITEMS * 8);
+  if (!status) status = buffer_alloc(dev, &b, ITEMS * 8);
+  gidx *mine = own.host, *all = b.host;
+  for (idx i = 0; !status && i < counts[c->rank]; i++) mine[i] = 100 * c->rank + i;
+  if (!status) status = device_put(dev, &own, 0, counts[c->rank] * 8);
+  if (!status) status = comm_allgather_parts(c, dev, &own, &b, counts, 8);
+  if (!status) status = device_get(dev, &b, 0, ITEMS * 8);
+  int good = !status;
+  for (int r = 0, at = 0; good && r < c->size; r++)
+    for (idx i = 0; i < counts[r]; i++) good &= all[at++] == 100 * r + i;
+  if (status) printf("# %s\n", status_message());
+  gidx bad = !good;
+  status = comm_sum(c, &bad, 1);
+  ok(!status && bad == 0, "%s: gather of parts, turn %d", dev->kind, turn);
+  buffer_free(dev, &own);
   buffer_free(dev, &b);
 }
 
@@ -71,21 +97,23 @@ static void check_exchange(struct comm *c, struct device *dev, int turn, int bot
   buffer_free(dev, &theirs);
 }
 
-static void check_device(struct comm *c, const struct how *how)
+static void check_device(struct comm *c, const struct how *how, gidx message)
 {
   struct device dev = {0};
   struct device_options options = how_options(how, 1, 1, 0);
   options.local_rank = c->local_rank;
   int status = device_open(&dev, &options);
-  if (!ok(!comm_agree(c, status) && !comm_devices_open(c, c, &dev), "%s: devices are joined",
-          how->kind)) {
+  if (!ok(!comm_agree(c, status) && !comm_devices_open(c, c, &dev, message),
+          "%s: devices are joined", how->kind)) {
     printf("# %s\n", status_message());
     return;
   }
-  claim_begin("%s: buffers are gathered and exchanged as memory is", how->kind);
-  for (int turn = 0; turn < 3; turn++) {
+  claim_begin("%s: buffers are gathered and exchanged as memory is, messages of %lld bytes",
+              how->kind, (long long)message);
+  for (int turn = 0; turn < 4; turn++) {
     check_gather(c, &dev, turn, 0);
     check_gather(c, &dev, turn, 1);
+    check_parts(c, &dev, turn);
     check_exchange(c, &dev, turn, 0);
     check_exchange(c, &dev, turn, 1);
   }
@@ -100,8 +128,9 @@ int main(void)
   struct comm c;
   if (comm_open(&c)) return 1;
   tap_rank = c.rank;
-  check_device(&c, &cpu);
-  if (gpu_present()) check_device(&c, &how_cuda);
+  check_device(&c, &cpu, 0);
+  if (gpu_present()) check_device(&c, &how_cuda, 0);
+  if (gpu_present()) check_device(&c, &how_cuda, 1 << 30);
   int status = done_testing();
   return comm_close(&c) || status;
 }

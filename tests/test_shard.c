@@ -135,7 +135,7 @@ static void test_device(struct comm *c, const struct how *how, idx width, int ho
   struct shard t = {0};
   options.local_rank = c->local_rank;
   int status = comm_agree(c, device_open(&dev, &options));
-  if (!status) status = comm_devices_open(c, c, &dev);
+  if (!status) status = comm_devices_open(c, c, &dev, 0);
   if (!status) status = shard_load(&t, c, &source, width, 0, &dev);
   t.from_host = host_every && c->rank % host_every == 0;
   claim_begin("%s, tiles of %d, atoms of %s: those that were requested, kept as far as they may be",

@@ -145,7 +145,7 @@ int bench_train(const struct bench_route_options *o, const struct bench_common *
   int status = device_open(&b.device, &options);
   if (!status) status = problem_open(&b, c);
   TRY(comm_agree(c, status));
-  TRY(comm_devices_open(c, c, &b.device));
+  TRY(comm_devices_open(c, c, &b.device, stepper_message(&b.stepper)));
   gidx t = 0;
   while (t < WARM) TRY(turn_run(&b, c, 0, ++t)); /* a GPU may compile */
   for (int r = 0; r < common->repeats; r++) TRY(turn_run(&b, c, r, ++t));

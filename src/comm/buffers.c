@@ -103,12 +103,12 @@ int comm_devices_report(struct comm *c, const struct device *dev)
   return devices_tell(c, dev, &has_gpus, &can_join);
 }
 
-int comm_devices_open(struct comm *c, struct comm *group, struct device *dev)
+int comm_devices_open(struct comm *c, struct comm *group, struct device *dev, gidx message)
 {
   int has_gpus, can_join;
   TRY(devices_tell(c, dev, &has_gpus, &can_join));
   if (group->size == 1 || !has_gpus) return OK; /* groups are of one size */
-  int status = can_join ? gpus_open(group, dev) : ERR_DEVICE;
+  int status = can_join ? gpus_open(group, dev, message) : ERR_DEVICE;
   if (status == ERR_DEVICE) {
     log_info("GPUs exchange through the host: %s",
              can_join ? status_message() : "not every rank has one of its own");
@@ -153,7 +153,7 @@ int comm_allgather_buffer(struct comm *c, struct device *dev, struct buffer *b, 
   gidx all = counts_to_bytes(c, counts, unit, bytes, &first), count = bytes[c->rank];
   if (c->gpus) {
     /* Not agreed: the others may be waiting inside NCCL, and the job has to end. */
-    TRY(gpus_allgather(c, dev, b, bytes));
+    TRY(gpus_allgather(c, dev, NULL, b, bytes));
     c->bytes += (double)(all - count);
     if (with_host) LOCALLY(c, others_copy(dev, b, first, count, all, device_get));
     return OK;
@@ -161,6 +161,23 @@ int comm_allgather_buffer(struct comm *c, struct device *dev, struct buffer *b, 
   if (!with_host) LOCALLY(c, device_get(dev, b, first, count));
   TRY(comm_allgather(c, (char *)b->host + first, counts, unit, b->host));
   LOCALLY(c, others_copy(dev, b, first, count, all, device_put));
+  return OK;
+}
+
+int comm_allgather_parts(struct comm *c, struct device *dev, const struct buffer *own,
+                         struct buffer *all, const idx *counts, size_t unit)
+{
+  gidx first = 0;
+  gidx *bytes = comm_work(c);
+  gidx sum = counts_to_bytes(c, counts, unit, bytes, &first), count = bytes[c->rank];
+  if (c->gpus) {
+    TRY(gpus_allgather(c, dev, own, all, bytes)); /* not agreed, as above */
+    c->bytes += (double)(sum - count);
+    return OK;
+  }
+  LOCALLY(c, device_get(dev, own, 0, count));
+  TRY(comm_allgather(c, own->host, counts, unit, all->host));
+  LOCALLY(c, device_put(dev, all, 0, sum));
   return OK;
 }
 

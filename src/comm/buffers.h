@@ -12,8 +12,9 @@
 /* Join the devices of all ranks: write a table of rank, host and GPU to the log, and connect the
  * GPUs of `group`, the part of c that this rank exchanges arrays with, or c itself, by NCCL where
  * every rank has one of its own; where that cannot be, the log says why and they exchange through
- * the host.  Collective. */
-int comm_devices_open(struct comm *c, struct comm *group, struct device *dev);
+ * the host.  message: bytes of the longest exchange among those that come again and again.
+ * Collective. */
+int comm_devices_open(struct comm *c, struct comm *group, struct device *dev, gidx message);
 /* The table alone, for devices that exchange nothing.  Collective. */
 int comm_devices_report(struct comm *c, const struct device *dev);
 /* Of the group, before the device is closed; safe where GPUs were not joined.  Every rank calls
@@ -26,6 +27,11 @@ void comm_devices_close(struct comm *c);
  * learn as of LOCALLY, whether ranks wait for each other or not; so too below.  Collective. */
 int comm_allgather_buffer(struct comm *c, struct device *dev, struct buffer *b, const idx *counts,
                           size_t unit, int with_host);
+
+/* The same from the first items of another buffer, in which each rank has its own.  Afterwards all
+ * has them on the device's side; host sides are work.  Collective. */
+int comm_allgather_parts(struct comm *c, struct device *dev, const struct buffer *own,
+                         struct buffer *all, const idx *counts, size_t unit);
 
 /* Bring what is to be sent, the first `bytes` of a buffer, to where comm_alltoallv_buffer() takes
  * it: the host, where GPUs are not joined.  Not collective. */

@@ -13,9 +13,10 @@
 #include "device/device.h"
 
 /* NCCL opens the channels between two GPUs at the first exchange.  Its own choice for four H200,
- * 32 of them, took 1.4 s, and messages are too short to gain by more than these (lessons in
- * doc/kernel-tutorial.md).  NCCL_MAX_CTAS in the environment takes precedence. */
-enum { CHANNELS = 4 };
+ * 32 of them, took 1.4 s, which short messages never gain back (lessons in doc/kernel-tutorial.md);
+ * long ones that come again and again do, at some 22 GB/s a channel.  NCCL_MAX_CTAS in the
+ * environment takes precedence. */
+enum { CHANNELS = 4, LONG_CHANNELS = 16, LONG_MESSAGE = 16 << 20 };
 
 struct comm_gpus {
   ncclComm_t nccl;
@@ -71,13 +72,15 @@ static int stream_wait(struct comm *c, struct device *dev)
 }
 
 /* Rank 0's id makes one communicator of all ranks.  Collective; its status is not agreed. */
-static int communicator_open(struct comm *c)
+static int communicator_open(struct comm *c, gidx message)
 {
   ncclUniqueId id = {{0}};
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 17, 1)
-  config.maxCTAs = CHANNELS;
+  config.maxCTAs = message < LONG_MESSAGE ? CHANNELS : LONG_CHANNELS;
+#else
+  (void)message;
 #endif
   int status = OK;
   if (c->rank == 0) {
@@ -90,7 +93,7 @@ static int communicator_open(struct comm *c)
   return enqueued_wait(c);
 }
 
-int gpus_open(struct comm *c, struct device *dev)
+int gpus_open(struct comm *c, struct device *dev, gidx message)
 {
   char version[32];
   (void)dev;
@@ -98,7 +101,7 @@ int gpus_open(struct comm *c, struct device *dev)
   TRY(comm_agree(c, c->gpus ? OK
                             : status_fail(ERR_MEMORY, __FILE__, __LINE__,
                                           "cannot allocate the communicator of the GPUs")));
-  TRY(comm_agree(c, communicator_open(c)));
+  TRY(comm_agree(c, communicator_open(c, message)));
   comm_gpus_library(version, sizeof version);
   log_info("GPUs exchange through NCCL %s", version);
   return OK;
@@ -118,15 +121,32 @@ void gpus_close(struct comm *c)
   c->gpus = NULL;
 }
 
-int gpus_allgather(struct comm *c, struct device *dev, const struct buffer *b, const gidx *counts)
+static int are_equal(const gidx *counts, int size)
 {
-  char *at = b->device;
+  int r = 1;
+  while (r < size && counts[r] == counts[0]) r++;
+  return r == size;
+}
+
+int gpus_allgather(struct comm *c, struct device *dev, const struct buffer *own,
+                   const struct buffer *all, const gidx *counts)
+{
+  ncclComm_t nccl = c->gpus->nccl;
+  void *stream = dev->gpu.stream;
+  char *at = all->device;
+  gidx first = 0;
+  for (int r = 0; r < c->rank; r++) first += counts[r];
+  const void *from = own ? own->device : at + first;
   c->calls++;
+  if (are_equal(counts, c->size)) {
+    TRY_NCCL(ncclAllGather(from, at, (size_t)counts[0], ncclChar, nccl, stream));
+    return stream_wait(c, dev);
+  }
   TRY_NCCL(ncclGroupStart());
   for (int r = 0; r < c->size; at += counts[r++])
     if (counts[r] > 0)
-      TRY_NCCL(
-          ncclBroadcast(at, at, (size_t)counts[r], ncclChar, r, c->gpus->nccl, dev->gpu.stream));
+      TRY_NCCL(ncclBroadcast(r == c->rank ? from : at, at, (size_t)counts[r], ncclChar, r, nccl,
+                             stream));
   TRY_NCCL(ncclGroupEnd());
   return stream_wait(c, dev);
 }

@@ -11,15 +11,17 @@
 #include "comm/comm.h"
 #include "device/buffer.h"
 
-/* Join the GPUs of all ranks.  Collective, the same status on every rank; ERR_DEVICE says why they
- * cannot be joined. */
-int gpus_open(struct comm *c, struct device *dev);
+/* Join the GPUs of all ranks, for messages of at most so many bytes that come again and again.
+ * Collective, the same status on every rank; ERR_DEVICE says why they cannot be joined. */
+int gpus_open(struct comm *c, struct device *dev, gidx message);
 /* Safe where they were not joined.  Every rank calls it. */
 void gpus_close(struct comm *c);
 
 /* As comm_allgather() and comm_alltoallv(), on device sides alone, with counts[size] in bytes.  On
- * return the bytes are there.  Collective. */
-int gpus_allgather(struct comm *c, struct device *dev, const struct buffer *b, const gidx *counts);
+ * return the bytes are there.  With own NULL this rank's bytes are at their place in all.
+ * Collective. */
+int gpus_allgather(struct comm *c, struct device *dev, const struct buffer *own,
+                   const struct buffer *all, const gidx *counts);
 int gpus_alltoallv(struct comm *c, struct device *dev, const struct buffer *mine,
                    const gidx *send_counts, const struct buffer *theirs, const gidx *recv_counts);
 

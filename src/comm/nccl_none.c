@@ -10,9 +10,9 @@ void comm_gpus_library(char *text, size_t capacity)
   snprintf(text, capacity, "none");
 }
 
-int gpus_open(struct comm *c, struct device *dev)
+int gpus_open(struct comm *c, struct device *dev, gidx message)
 {
-  (void)c, (void)dev;
+  (void)c, (void)dev, (void)message;
   FAIL(ERR_DEVICE, "this program was built without NCCL");
 }
 
@@ -21,15 +21,16 @@ void gpus_close(struct comm *c)
   (void)c;
 }
 
-int gpus_allgather(struct comm *c, struct device *dev, const struct buffer *b, const gidx *counts)
+int gpus_allgather(struct comm *c, struct device *dev, const struct buffer *own,
+                   const struct buffer *all, const gidx *counts)
 {
-  (void)b, (void)counts;
-  return gpus_open(c, dev);
+  (void)own, (void)all, (void)counts;
+  return gpus_open(c, dev, 0);
 }
 
 int gpus_alltoallv(struct comm *c, struct device *dev, const struct buffer *mine,
                    const gidx *send_counts, const struct buffer *theirs, const gidx *recv_counts)
 {
   (void)mine, (void)send_counts, (void)theirs, (void)recv_counts;
-  return gpus_open(c, dev);
+  return gpus_open(c, dev, 0);
 }

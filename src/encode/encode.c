@@ -331,7 +331,7 @@ static int encode_open(struct encode *e)
   TRY(ranks_divide(e));
   TRY(comm_agree(e->c, workers_start(e)));
   TRY(comm_agree(e->c, device_prepare(e)));
-  TRY(comm_devices_open(e->c, &e->group, &e->device));
+  TRY(comm_devices_open(e->c, &e->group, &e->device, 0));
   int status = worker_wait(&e->files); /* however long a dictionary takes */
   TRY(shard_put(&e->shard, e->c, &e->like, status, e->task->encoder ? NULL : &e->device));
   e->result->memory.atoms = (gidx)e->shard.arena.bytes;

@@ -2,8 +2,8 @@
  * Rows are shared out until each has its codes and its error, then atoms are.  What a rank knows of
  * its rows goes to all, so that an atom's gradient is made in one place, in the order of rows.
  *
- * All arrays are the device's.  Weights and errors go from device to device, by NCCL where it joins
- * them; of codes a rank among others brings to the host what it tells them. */
+ * All arrays are the device's, and go from device to device, by NCCL where it joins them; the hosts
+ * tell each other how many codes each row has. */
 #include "train/step.h"
 
 #include <math.h>
@@ -115,6 +115,11 @@ void stepper_bytes(const struct stepper *s, gidx *host, gidx *gpu)
   int is_gpu = device_is_gpu(dev);
   *host = (gidx)s->arena.bytes + (is_gpu ? dev->planned_host : dev->planned_device - wrapped);
   *gpu = is_gpu ? dev->planned_device : 0;
+}
+
+gidx stepper_message(const struct stepper *s)
+{
+  return imax(s->sizes->k, s->batch) * s->sizes->p * ITEM;
 }
 
 static void lists_close(struct device *dev, struct entry_lists *l)
@@ -274,8 +279,8 @@ static int errors_sum(struct stepper *s, gidx t, real *error)
   return OK;
 }
 
-/* Scale the errors of own rows, find what they say of the codes, and bring to the host what is to
- * be told to others. */
+/* Scale the errors of own rows, find what they say of the codes, and bring to the host how many
+ * codes each has. */
 static int slopes_find(struct stepper *s, struct entry_rows *e, float factor)
 {
   struct device *dev = s->device;
@@ -285,11 +290,7 @@ static int slopes_find(struct stepper *s, struct entry_rows *e, float factor)
   TRY(device_train_scale(dev, error, numbers, factor));
   TRY(device_triad_dots(dev, &lists, error, e->own.slope.device));
   if (s->c->size == 1) return OK;
-  TRY(device_get(dev, &e->own.start, 0, (s->own + 1) * (gidx)sizeof(gidx)));
-  gidx many = ((const gidx *)e->own.start.host)[s->own];
-  TRY(device_get(dev, &e->own.index, 0, many * (gidx)sizeof(idx)));
-  TRY(device_get(dev, &e->own.value, 0, many * ITEM));
-  return device_get(dev, &e->own.slope, 0, many * ITEM);
+  return device_get(dev, &e->own.start, 0, (s->own + 1) * (gidx)sizeof(gidx));
 }
 
 /* Where the entries of each row begin among all. */
@@ -309,26 +310,23 @@ static int starts_share(struct stepper *s, struct entry_rows *e)
 static int entries_share(struct stepper *s, struct entry_rows *e)
 {
   size_t row = (size_t)(s->sizes->p * ITEM);
+  struct device *dev = s->device;
+  struct entry_lists *own = &e->own, *all = &e->all;
   if (s->c->size == 1) return OK;
   TRY(starts_share(s, e));
-  TRY(comm_allgather_buffer(s->c, s->device, &e->error, s->counts, row, 0));
+  TRY(comm_allgather_buffer(s->c, dev, &e->error, s->counts, row, 0));
   TRY(comm_allgather_long(s->c, ((const gidx *)e->own.start.host)[s->own], s->many));
   for (int r = 0; r < s->c->size; r++) TRY(comm_count(s->many[r], &s->counts[r]));
-  TRY(comm_allgather(s->c, e->own.index.host, s->counts, sizeof(idx), e->all.index.host));
-  TRY(comm_allgather(s->c, e->own.value.host, s->counts, sizeof(float), e->all.value.host));
-  return comm_allgather(s->c, e->own.slope.host, s->counts, sizeof(float), e->all.slope.host);
+  TRY(comm_allgather_parts(s->c, dev, &own->index, &all->index, s->counts, sizeof(idx)));
+  TRY(comm_allgather_parts(s->c, dev, &own->value, &all->value, s->counts, sizeof(float)));
+  return comm_allgather_parts(s->c, dev, &own->slope, &all->slope, s->counts, sizeof(float));
 }
 
-/* The entries of all rows, to the device. */
-static int entries_put(struct stepper *s, struct entry_rows *e)
+/* Where they begin, to the device. */
+static int starts_put(struct stepper *s, struct entry_rows *e)
 {
-  struct device *dev = s->device;
   if (s->c->size == 1) return OK;
-  gidx many = ((const gidx *)e->all.start.host)[s->n];
-  TRY(device_put(dev, &e->all.start, 0, ((gidx)s->n + 1) * (gidx)sizeof(gidx)));
-  TRY(device_put(dev, &e->all.index, 0, many * (gidx)sizeof(idx)));
-  TRY(device_put(dev, &e->all.value, 0, many * ITEM));
-  return device_put(dev, &e->all.slope, 0, many * ITEM);
+  return device_put(s->device, &e->all.start, 0, ((gidx)s->n + 1) * (gidx)sizeof(gidx));
 }
 
 /* Sort the entries of own atoms, atom by atom, by ascending row. */
@@ -453,8 +451,8 @@ static int rows_describe(struct stepper *s, int any_dead)
 static int gradients_find(struct stepper *s, int any_dead)
 {
   phase_begin(&s->phases[TRAIN_GRADIENT]);
-  TRY(entries_put(s, &s->live));
-  if (any_dead) TRY(entries_put(s, &s->dead));
+  TRY(starts_put(s, &s->live));
+  if (any_dead) TRY(starts_put(s, &s->dead));
   for (int i = 0; i < TRAIN_ARRAYS; i++)
     TRY(device_clear(s->device, &s->gradient[i], 0, s->gradient[i].bytes));
   TRY(gradients_add(s, &s->live));

@@ -58,6 +58,8 @@ struct stepper {
 int stepper_open(struct stepper *s);
 void stepper_bytes(const struct stepper *s, gidx *host, gidx *gpu);
 void stepper_close(struct stepper *s);
+/* Bytes of the longest exchange of a step, for comm_devices_open(). */
+gidx stepper_message(const struct stepper *s);
 
 /* The state on the host is where the steps begin. */
 int stepper_begin(struct stepper *s);

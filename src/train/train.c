@@ -482,7 +482,7 @@ int train_run(const struct train_task *task, struct comm *c, const struct train_
   memcpy(result->phases, phase_names, sizeof phase_names);
   phase_begin(&result->phases[TRAIN_START]);
   TRY(comm_agree(c, arrays_open(j)));
-  TRY(comm_devices_open(c, c, &j->device));
+  TRY(comm_devices_open(c, c, &j->device, stepper_message(&j->stepper)));
   TRY(state_open(j));
   phase_end(&result->phases[TRAIN_START], 0);
   TRY(steps_run(j));
