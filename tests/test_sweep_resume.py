@@ -16,7 +16,8 @@ import numpy as np
 
 from jobs import FAULTS, environment, job_end, job_start, wait_for
 from seal import reseal
-from tap import SAGITTA, claim, done_testing, fails, later_wins, need, ok, sagitta, same, skip
+from tap import (SAGITTA, claim, done_testing, fails, gpu_present, later_wins, need, ok, sagitta,
+                 same, skip)
 
 N, P, K = 2 * 4096 + 321, 24, 240  # few atoms a class: some hundred batches a sweep
 RANKS = {"plain": [0, 3], "frames": [2, 0], "fit": [3, 0]}  # where it is not one
@@ -26,7 +27,8 @@ class Case:
     """A command and its words, and what a run that is not stopped gives."""
 
     def __init__(self, folder, name, command, *words):
-        self.folder, self.name, self.command, self.words = folder, name, command, words
+        self.folder, self.name, self.command = folder, name, command
+        self.words = [*words, "--device", "cpu"]  # a GPU saves whole sweeps alone
         self.whole = self.at("whole")
         need(self.run(self.whole), f"{name}, not stopped")
         ok(not os.path.exists(f"{self.whole}/sweep.h5"), f"{name}: sweep.h5 is left")
@@ -165,6 +167,15 @@ def check_refused(case):
     case.same(out, "begun again")
 
 
+@claim("left inside a sweep by a CPU, a GPU does that sweep again: the bytes of one run")
+def check_gpu(case):
+    if not gpu_present():
+        return skip("there is no GPU")
+    out = stopped(case, "gpu")
+    need(case.run(out, "--resume", "--device", "cuda"), f"{case.name}, on a GPU")
+    case.same(out, "gone on with by a GPU")
+
+
 @claim("--max-seconds stops inside a sweep, and every run gets further")
 def check_seconds(case):
     out, places = case.at("seconds"), []
@@ -224,6 +235,7 @@ def main():
                 check_stops(case, RANKS.get(case.name, [0]))
             for name in "plain", "fit":
                 check_refused(of[name])
+                check_gpu(of[name])
             for name in "fit", "joint":
                 check_encoding(of[name])
         for name in "plain", "fit":
