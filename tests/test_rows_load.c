@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Claim: rows that threads load together are those that one loads, with the same hash and, where
- * a file is damaged or a value not finite, the same message. */
+ * a file is damaged or a value not finite, the same message; so with a file that they verify, and
+ * one whose bytes they hash is the same. */
 #include <stdatomic.h>
 
 #include "base/team.h"
@@ -111,6 +112,28 @@ static void messages_check(const char *name, const char *wanted)
   rows_input_close(&f);
 }
 
+/* What verify says of a file, "" where it is whole. */
+static const char *verdict(const char *name, int spare)
+{
+  static char text[2048];
+  team_spare_set(spare);
+  int status = file_verify(name, NULL);
+  snprintf(text, sizeof text, "%s", status ? status_message() : "");
+  status_clear();
+  return text;
+}
+
+static void verdicts_check(const char *name, const char *wanted)
+{
+  char alone[2048];
+  snprintf(alone, sizeof alone, "%s", verdict(name, 1));
+  ok(*wanted ? strstr(alone, wanted) != NULL : !*alone, "%s, one thread: %s", name, alone);
+  for (int i = 0; i < LENGTH(threads); i++) {
+    const char *text = verdict(name, threads[i]);
+    ok(strcmp(text, alone) == 0, "%s, %d threads: %s", name, threads[i], text);
+  }
+}
+
 /* Where a value of the rows is in a file. */
 static long place_of(const char *name, gidx value)
 {
@@ -145,6 +168,39 @@ static int npy_write(const char *name)
   return fclose(f) || written != sizeof all;
 }
 
+/* A chunk of other values, with their checksum. */
+static void other_write(const char *name)
+{
+  rows_write(name, N, P, 1000);
+  gidx unit = unit_of(name);
+  hid_t file = H5Fopen(name, H5F_ACC_RDWR, H5P_DEFAULT),
+        rows = H5Dopen2(file, "/rows", H5P_DEFAULT);
+  unsigned char *chunk = malloc((size_t)unit * P * 4 + H5_SUM_BYTES);
+  memcpy(chunk, all, (size_t)unit * P * 4);
+  ok(chunk && h5_chunk_write(rows, 2 * unit, chunk, (size_t)unit * P * 4) >= 0, "another chunk");
+  free(chunk);
+  H5Dclose(rows);
+  H5Fclose(file);
+}
+
+static void writing_check(struct supports_shape shape, idx block)
+{
+  struct made_supports m;
+  char command[128];
+  supports_make(&m, shape, 1);
+  team_spare_set(1);
+  const char *one = "one.h5", *many = "many.h5";
+  int status = supports_write(&m, one, 777, NULL);
+  for (int i = 0; i < LENGTH(threads) && !status; i++) {
+    team_spare_set(threads[i]);
+    status = supports_write(&m, many, block, NULL);
+    snprintf(command, sizeof command, "cmp one.h5 many.h5");
+    ok(!status && !system(command), "%lld rows, blocks of %d, %d threads: %s", (long long)shape.n,
+       block, threads[i], status_message());
+  }
+  supports_unmake(&m);
+}
+
 int main(void)
 {
   folder_enter();
@@ -160,18 +216,33 @@ int main(void)
   claim_end();
   claim_begin("a value that is not finite, a damaged chunk, and a lost one");
   long at = place_of("rows.h5", 20000 * P);
+  verdicts_check("rows.h5", "");
   ok(at > 0 && !bytes_change("rows.h5", at, 0), "a byte at %ld", at);
   messages_check("rows.h5", "cannot read '/rows'");
+  verdicts_check("rows.h5", "Fletcher32");
   rows_write("rows.h5", N, P, 1000);
   gidx unit = unit_of("rows.h5");
   at = place_of("rows.h5", 3 * unit * P);
   ok(unit > 1 && at > 0 && !bytes_change("rows.h5", at, unit * P * 4 + H5_SUM_BYTES),
      "a chunk of %lld rows at %ld", (long long)unit, at);
   messages_check("rows.h5", "is zero, and none was written so");
+  verdicts_check("rows.h5", "is zero, and none was written so");
+  other_write("rows.h5");
+  verdicts_check("rows.h5", "is not what was written: its SHA-256 is");
   all[25000 * P + 3] = NAN;
   all[29000 * P + 3] = INFINITY;
   npy_write("rows.npy");
   messages_check("rows.npy", "row 25000, column 3");
+  claim_end();
+  claim_begin("supports that threads hash");
+  for (int codes = 0; codes < 2; codes++)
+    for (int d = 1; d < 3; d++)
+      for (int b = 0; b < 3; b++) {
+        static const idx blocks[] = {40011, 1000, 25000};
+        struct supports_shape shape = {
+            .n = 40011, .k = 90, .s = 20, .d = d, .p = 8, .has_codes = codes};
+        writing_check(shape, blocks[b]);
+      }
   claim_end();
   folder_leave();
   return done_testing();

@@ -11,6 +11,7 @@
 
 #include "base/num.h"
 #include "base/status.h"
+#include "base/team.h"
 #include "io/dictionary.h"
 #include "io/encoder.h"
 #include "io/format.h"
@@ -83,11 +84,14 @@ static int rows_write(struct supports_output *f, const struct support_block *blo
     for (gidx i = 0; i < count; i++) summary[i] = code_summary(block->codes + i * d, d);
     data = summary;
   }
-  TRY(h5_array_write(&f->indices, first, count, block->atoms));
-  TRY(h5_array_write(&f->score, first, count, block->score));
-  TRY(h5_array_write(&f->data, first, count, data));
-  if (stores_codes(&f->shape)) TRY(h5_array_write(&f->codes, first, count, block->codes));
-  return OK;
+  struct h5_array *const arrays[] = {&f->indices, &f->score, &f->data, &f->codes};
+  const void *values[] = {block->atoms, block->score, data, block->codes};
+  int n = stores_codes(&f->shape) ? 4 : 3;
+  for (int i = 0; i < n; i++) {
+    arrays[i]->hashes_later = team_spare() > 1;
+    TRY(h5_array_write(arrays[i], first, count, values[i]));
+  }
+  return h5_arrays_hash(arrays, n);
 }
 
 /* Write rows of any length.  What a chunk ends with is written before more, so that chunks of the

@@ -3,9 +3,11 @@
  * the tables, then the contents kind by kind. */
 #include "io/verify.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/status.h"
+#include "base/team.h"
 #include "io/check.h"
 #include "io/h5/listing.h"
 #include "io/h5/values.h"
@@ -36,14 +38,15 @@ static int identity_check(struct verify *v)
   return OK;
 }
 
-/* Read all values, and of texts the bytes too. */
-static int values_read(struct verify *v, struct h5_values *values)
+/* Read all values, unless their hash is known to be right, and of texts the bytes too. */
+static int values_read(struct verify *v, struct h5_values *values, int is_known)
 {
   char text[64];
   double bytes = (double)values->total * (double)values->bytes;
   CHECK(!v->is_ours || values->is_attribute || (double)values->stored >= bytes, ERR_INPUT,
         "'%s' of '%s' stores %lld of %.0f bytes", values->name, v->file->path,
         (long long)values->stored, bytes);
+  if (is_known) return OK;
   do {
     TRY(h5_values_next(values));
     for (gidx i = 0; i < values->count && values->is_text; i++)
@@ -62,13 +65,13 @@ static int hash_check(struct verify *v, const char *object, const struct h5_valu
 }
 
 /* Read a dataset, or with attribute not NULL that attribute of the object. */
-static int object_read(struct verify *v, const char *object, const char *attribute)
+static int object_read(struct verify *v, const char *object, const char *attribute, int is_known)
 {
   struct h5_values values;
   char type[64], shape[512];
   int status = h5_values_open(v->file, object, attribute, &values);
   if (status == OK && !attribute) status = hash_check(v, object, &values);
-  if (status == OK) status = values_read(v, &values);
+  if (status == OK) status = values_read(v, &values, is_known);
   if (status == OK && !attribute) {
     h5_values_type(&values, type, sizeof type);
     h5_values_shape(&values, shape, sizeof shape);
@@ -79,23 +82,65 @@ static int object_read(struct verify *v, const char *object, const char *attribu
   return status;
 }
 
-static int entry_read(struct verify *v, const struct h5_entry *entry)
+static int entry_read(struct verify *v, const struct h5_entry *entry, int is_known)
 {
   struct h5_listing names = {0};
   int has_attributes = entry->kind <= ENTRY_TYPE;
-  int status = entry->kind == ENTRY_DATASET ? object_read(v, entry->path, NULL) : OK;
+  int status = entry->kind == ENTRY_DATASET ? object_read(v, entry->path, NULL, is_known) : OK;
   if (status == OK && has_attributes) status = h5_list_attributes(v->file, entry->path, &names);
   for (gidx i = 0; i < names.count && status == OK; i++)
-    status = object_read(v, entry->path, names.entries[i].path);
+    status = object_read(v, entry->path, names.entries[i].path, 0);
   h5_listing_free(&names);
   return status;
+}
+
+/* A dataset that a thread reads as a whole. */
+struct large {
+  struct h5_array array;
+  gidx entry; /* of the list */
+  int is_whole;
+};
+enum { MAX_LARGE = 16, LARGE_BYTES = 4 << 20 };
+
+static void large_read(void *self, gidx i)
+{
+  struct large *one = (struct large *)self + i;
+  one->is_whole = h5_array_is_whole(&one->array);
+}
+
+/* is_known[list->count] <- 1 for large datasets that threads which are spare found to be whole;
+ * others are read after them. */
+static void larges_read(struct verify *v, const struct h5_listing *list, char *is_known)
+{
+  struct large large[MAX_LARGE];
+  int count = 0;
+  if (team_spare() < 2 || v->file->version < H5_SEALED_FROM) return;
+  for (gidx i = 0; i < list->count && count < MAX_LARGE; i++) {
+    struct large *one = &large[count];
+    if (list->entries[i].kind != ENTRY_DATASET) continue;
+    one->entry = i;
+    if (h5_array_open(v->file, list->entries[i].path, &one->array)) continue;
+    count += h5_array_bytes(&one->array) >= LARGE_BYTES;
+    if (one == &large[count]) h5_array_close(&one->array);
+  }
+  team_run(team_spare(), count, large_read, large);
+  while (count > 0) {
+    struct large *one = &large[--count];
+    is_known[one->entry] = (char)one->is_whole;
+    h5_array_close(&one->array);
+  }
+  status_clear();
 }
 
 static int everything_read(struct verify *v)
 {
   struct h5_listing list = {0};
   int status = h5_list(v->file, &list);
-  for (gidx i = 0; i < list.count && status == OK; i++) status = entry_read(v, &list.entries[i]);
+  char *is_known = calloc((size_t)list.count + 1, sizeof *is_known);
+  if (status == OK && is_known) larges_read(v, &list, is_known);
+  for (gidx i = 0; i < list.count && status == OK; i++)
+    status = entry_read(v, &list.entries[i], is_known && is_known[i]);
+  free(is_known);
   h5_listing_free(&list);
   TRY(status);
   if (v->file->version < H5_SEALED_FROM) return OK;

@@ -6,6 +6,7 @@
 #include "io/h5/seal.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,8 +48,7 @@ static int describe(const struct h5_file *f, struct h5_array *a)
 static int seal_open(const struct h5_file *f, struct h5_array *a)
 {
   if (a->rank < 1 || a->rank > LENGTH(a->shape)) return OK;
-  gidx bytes = a->shape[0] * row_values(a) * (gidx)h5_type_bytes(a->type);
-  TRY(h5_seal_open(f, a->object, bytes, &a->seal));
+  TRY(h5_seal_open(f, a->object, h5_array_bytes(a), &a->seal));
   if (a->chunks) h5_seal_chunks(a->seal, a->chunks);
   return OK;
 }
@@ -286,6 +286,13 @@ int h5_array_read(const struct h5_array *a, gidx first, gidx count, enum h5_type
   return read_shared(a, first, count, as, out);
 }
 
+gidx h5_array_bytes(const struct h5_array *a)
+{
+  return a->rank < 1 || a->rank > LENGTH(a->shape)
+             ? 0
+             : a->shape[0] * row_values(a) * (gidx)h5_type_bytes(a->type);
+}
+
 gidx h5_array_unit(const struct h5_array *a)
 {
   return a->chunks ? a->chunks->rows : 0;
@@ -294,6 +301,23 @@ gidx h5_array_unit(const struct h5_array *a)
 void h5_array_stream(struct h5_array *a)
 {
   if (a->seal) sha256_free(&a->seal->hash);
+}
+
+int h5_array_is_whole(const struct h5_array *a)
+{
+  if (!a->chunks || !h5_seal_hashes(a->seal)) return 0;
+  gidx n = a->shape[0], most = a->chunks->rows, width = (gidx)(a->chunks->bytes / (size_t)most);
+  unsigned char *bytes = malloc(a->chunks->bytes);
+  int is_whole = bytes != NULL;
+  for (gidx first = 0, count; is_whole && first < n; first += count) {
+    count = imin(most, n - first);
+    is_whole = h5_chunks_read(a->chunks, a->id, first, count, bytes) == count &&
+               h5_seal_read(a->seal, a->path, a->object, first * width, (size_t)(count * width),
+                            bytes) == OK;
+  }
+  status_clear();
+  free(bytes);
+  return is_whole && n > 0 && a->seal->next == a->seal->end;
 }
 
 /* Give every NaN the bits that NaNs have in our files. */
@@ -313,11 +337,47 @@ static void nan_unify(enum h5_type type, void *values, gidx count)
 }
 
 /* Add the chunk that was written to the hash, without what it was filled up with. */
-static int chunk_hash(struct h5_array *a, size_t bytes, const unsigned char *sum)
+static int chunk_hash(struct h5_array *a)
 {
+  size_t bytes = a->unhashed;
+  const unsigned char *sum =
+      a->pending + (size_t)(a->chunk_rows * row_values(a)) * h5_type_bytes(a->type);
+  if (!bytes) return OK;
+  a->unhashed = 0;
   if (a->hashing) phase_begin(a->hashing);
   TRY(h5_seal_write(a->seal, a->pending, bytes, sum));
   if (a->hashing) phase_end(a->hashing, (double)bytes);
+  return OK;
+}
+
+struct hashing {
+  struct h5_array *const *list;
+  atomic_int status;
+};
+
+static void array_hash(void *self, gidx i)
+{
+  struct hashing *h = self;
+  struct h5_array *a = h->list[i];
+  struct phase *phase = a->hashing; /* of all: one thread counts */
+  a->hashing = NULL;
+  int status = chunk_hash(a);
+  a->hashing = phase;
+  if (status) h->status = status;
+  status_clear();
+}
+
+int h5_arrays_hash(struct h5_array *const *list, int count)
+{
+  struct hashing h = {list, OK};
+  struct phase *phase = list[0]->hashing;
+  double bytes = 0;
+  for (int i = 0; i < count; i++) bytes += (double)list[i]->unhashed;
+  if (bytes == 0) return OK;
+  if (phase) phase_begin(phase);
+  team_run(team_spare(), count, array_hash, &h);
+  if (phase) phase_end(phase, bytes);
+  CHECK(!h.status, h.status, "cannot hash what was written to '%s'", list[0]->path);
   return OK;
 }
 
@@ -346,8 +406,8 @@ static int flush(struct h5_array *a)
   if (a->grows) TRY(extent_set(a));
   TRY_H5(h5_chunk_write(a->id, a->next - count, a->pending, bytes), ERR_IO,
          "cannot write '%s' of '%s'", a->object, a->path);
-  TRY(chunk_hash(a, bytes - rest, a->pending + bytes));
-  return OK;
+  a->unhashed = bytes - rest;
+  return a->hashes_later ? OK : chunk_hash(a);
 }
 
 int h5_array_write(struct h5_array *a, gidx first, gidx count, const void *in)
@@ -363,6 +423,7 @@ int h5_array_write(struct h5_array *a, gidx first, gidx count, const void *in)
   }
   for (gidx done = 0; done < count;) {
     gidx n = imin(a->chunk_rows - a->n_pending, count - done);
+    TRY(chunk_hash(a)); /* of the chunk before, which is still there */
     memcpy(a->pending + (size_t)a->n_pending * row, (const char *)in + (size_t)done * row,
            (size_t)n * row);
     done += n;
@@ -377,13 +438,17 @@ int h5_array_truncate(struct h5_array *a)
 {
   if (a->grows || a->next == a->shape[0]) return OK;
   TRY(h5_begin());
+  TRY(chunk_hash(a));
+  a->hashes_later = 0;
   TRY(flush(a));
   return extent_set(a);
 }
 
 int h5_array_close(struct h5_array *a)
 {
-  int status = a->pending && a->id ? flush(a) : OK;
+  int status = a->pending ? chunk_hash(a) : OK;
+  a->hashes_later = 0;
+  if (a->pending && a->id && !status) status = flush(a);
   int is_whole = !a->pending || a->next == a->shape[0];
   hid_t id = a->id;
   if (a->pending && id && is_whole && status == OK)

@@ -74,6 +74,8 @@ struct h5_array {
   struct h5_chunks *chunks; /* reading: NULL when everything is read by HDF5; owned */
   struct h5_seal *seal;     /* the hash of what is written or read; NULL: none; owned */
   struct phase *hashing;    /* writing: counts what the hash takes; NULL: nothing does; borrowed */
+  int hashes_later;         /* writing: a chunk waits for h5_arrays_hash(), or the next write */
+  size_t unhashed;          /* writing: bytes of pending that wait */
 };
 /* Open for reading.  ERR_INPUT: there is no such dataset, it is damaged, it keeps its data in other
  * files, or it claims far more data than it stores. */
@@ -102,8 +104,15 @@ int h5_array_read(const struct h5_array *a, gidx first, gidx count, enum h5_type
 /* Reading: leave the hash to `verify`, since it takes longer than reading does; chunks of zeros are
  * refused all the same.  Safe on a zeroed struct. */
 void h5_array_stream(struct h5_array *a);
+/* Bytes of all values. */
+gidx h5_array_bytes(const struct h5_array *a);
 /* Reading: entries of a chunk; 0: there are none, or HDF5 has to read them. */
 gidx h5_array_unit(const struct h5_array *a);
+/* Writing: hash the chunks that wait, at once by threads that are spare. */
+int h5_arrays_hash(struct h5_array *const *list, int count);
+/* Is every chunk stored as expected, and the hash that of the bytes?  Reads them past HDF5, so that
+ * a thread an array may do so at once; 0: not known, who reads the array learns why. */
+int h5_array_is_whole(const struct h5_array *a);
 /* Write the next entries, in the array's own type; first must be where the last call ended.  Every
  * NaN is written as the one that nan_canonical() gives. */
 int h5_array_write(struct h5_array *a, gidx first, gidx count, const void *in);
