@@ -108,6 +108,11 @@ def check_refused(at):
         f["token"] = TOKEN[:-1]
     fails(pack([f"{at}/x.h5"], f"{at}/no"), 65, ["'/token'", "one for each position"], "short")
     fails(sagitta("pack", "--output", f"{at}/no"), 2, ["--capture"], "none")
+    with h5py.File(f"{at}/wide.h5", "w") as f:
+        f["q"] = f["k"] = f["v"] = np.ones((2, 64, 256), np.float32)
+        f["token"], f.attrs["causal"] = np.zeros(2, np.int32), 1
+    fails(pack([f"{at}/wide.h5"], f"{at}/no", "--size", 65536), 2, ["4.3 GB", "lower '--size'"],
+          "large blocks")
     ok(not os.path.exists(f"{at}/no/capture.h5"), "nothing is left")
 
 

@@ -44,6 +44,10 @@ static int pool_create(struct capture_output *f, const struct capture_shape *s, 
 {
   const gidx shape[] = {H5_GROWS, s->size, s->attention.kv_heads, d};
   gidx chunk = imax(imin(CHUNK_BYTES / bytes, s->most), 1);
+  CHECK(bytes < UINT32_MAX, ERR_USAGE,
+        "a block of %d positions takes %.1f GB, and HDF5 stores at most 4.2 together: lower "
+        "'--size'",
+        s->size, 1e-9 * (double)bytes);
   return h5_array_create_chunked(&f->result.h5, object, type, 4, shape, chunk, a);
 }
 
