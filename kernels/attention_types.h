@@ -26,6 +26,10 @@ enum {
 
 enum { CELLS_F32, CELLS_F16, CELLS_BF16 };
 
+/* What is stored of the sums that a walk ends with: nothing but results, m and l beside them, or m,
+ * l and the columns as they are, which later positions may go on from. */
+enum { SUMS_NONE, SUMS_KEPT, SUMS_OPEN };
+
 HOST_DEVICE int cells_bytes(int type)
 {
   return type == CELLS_F32 ? 4 : 2;
@@ -39,6 +43,7 @@ struct walk_sequence {
   int n_q, n_kv;
   int at;                  /* the position of the first query; may be negative */
   int first_shard, shards; /* that any of its queries sees */
+  int goes_on;             /* of SUMS_OPEN: positions come before these, whose sums are there */
 };
 
 struct walk_task {
@@ -57,8 +62,8 @@ struct attention_args {
   const struct walk_task *tasks; /* [blocks] */
   int *done;                     /* [tiles] tasks that have ended; zeros before and after */
   float *part_m, *part_l, *part; /* [parts], [parts][part_columns(dv)]; row by row, by shards */
-  float *out, *lse;              /* [..][heads][dv], [..][heads] */
-  float *sum_m, *sum_l;          /* [..][heads], of forms with SUMS */
+  float *out, *lse; /* [..][heads][dv], [..][heads]; of SUMS_OPEN [..][heads][sum_columns(dv)] */
+  float *sum_m, *sum_l; /* [..][heads], unless SUMS_NONE */
   int heads, kv_heads, group;
   int size, shift; /* cells of a block; position p is in entry (p magic / 2^31) >> shift */
   unsigned magic;
@@ -69,6 +74,12 @@ struct attention_args {
 HOST_DEVICE int part_columns(int dv)
 {
   return (dv + PART_PAD - 1) / PART_PAD * PART_PAD;
+}
+
+/* Columns of open sums, attention_stride() of the host. */
+HOST_DEVICE int sum_columns(int dv)
+{
+  return (dv + 15) / 16 * 16;
 }
 
 /* Columns of q and k, with zeros behind. */

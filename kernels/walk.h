@@ -2,7 +2,7 @@
  * What both kernels of attention have: what a row sees, where a cell is, parts and their join.
  *
  * -D HEAD_D, HEAD_DV: columns of q and k, and of v; CELLS: CELLS_F32, CELLS_F16 or CELLS_BF16;
- *    CAPPED: scores go through tanh; SUMS: the maximum and the sum of weights are kept */
+ *    CAPPED: scores go through tanh; SUMS: SUMS_NONE, SUMS_KEPT or SUMS_OPEN */
 #ifndef WALK_H
 #define WALK_H
 
@@ -14,6 +14,7 @@
 enum {
   CELL_BYTES = cells_bytes(CELLS),
   PART_COLUMNS = part_columns(HEAD_DV),
+  LANE_COLUMNS = PART_COLUMNS / WARP, /* of a lane that joins parts */
   UNSEEN = -1, /* the weight of a position that a row does not see: no weight is negative */
 #ifdef FEW
   JOINED = 8 /* parts that are read at a time */
@@ -28,6 +29,7 @@ enum {
 struct walk_row {
   long long at;   /* its query and head, in q and out */
   int from, end;  /* positions that it sees; nothing where they are equal */
+  int goes_on;    /* it sees positions before these, too */
   long long part; /* its first part */
 };
 
@@ -36,9 +38,9 @@ static __device__ inline struct walk_row row_find(const struct attention_args *a
 {
   int query = r / a->group, head = kv_head * a->group + r % a->group;
   int p = s->at + query, end = s->n_kv;
-  struct walk_row row = {(s->q + query) * a->heads + head, 0, 0,
+  struct walk_row row = {(s->q + query) * a->heads + head, 0, 0, s->goes_on,
                          s->part + ((long long)query * a->heads + head) * s->shards};
-  if (a->window) row.from = max(p - a->window + 1, 0);
+  if (a->window) row.from = max(p - a->window + 1, 0), row.goes_on &= p - a->window + 1 < 0;
   if (a->causal)
     end = p + 1;
   else if (a->window)
@@ -65,15 +67,39 @@ static __device__ inline float widen(unsigned bits)
   return out;
 }
 
-/* The chain over l and the columns of a lane, in ascending order of shards. */
+/* The result of a row's sums, of which a lane has some columns. */
+static __device__ inline void row_store(const struct attention_args *a, const struct walk_row *row,
+                                        const float *sum, float m, float l)
+{
+  int lane = threadIdx.x % WARP;
+  int sees = row->from < row->end, valid = fabsf(m) < __int_as_float(KEY_INFINITE);
+#pragma unroll
+  for (int c = 0; c < LANE_COLUMNS; c++) {
+    float out = !sees ? 0 : valid ? __fdiv_rn(sum[c], l) : NOT_A_NUMBER;
+    if (out != out) out = NOT_A_NUMBER;
+    if (c * WARP + lane < HEAD_DV) a->out[row->at * HEAD_DV + c * WARP + lane] = out;
+  }
+  float lse = __fmaf_rn(m, 0x1.62e430p-1f, log_any(l));
+  if (!valid || lse != lse) lse = NOT_A_NUMBER;
+  if (lane == 0) a->lse[row->at] = sees ? lse : MINUS_INFINITY;
+}
+
+/* The chain over l and the columns of a lane, in ascending order of shards; of open sums it goes on
+ * from what is there. */
 static __device__ inline void parts_join(const struct attention_args *a, const struct walk_row *row,
                                          const struct walk_sequence *s)
 {
-  enum { COLUMNS = PART_COLUMNS / WARP };
-  int lane = threadIdx.x % WARP;
-  float sum[COLUMNS] = {0}, l = 0, m = MINUS_INFINITY;
+  int lane = threadIdx.x % WARP, goes_on = SUMS == SUMS_OPEN && row->goes_on;
+  float sum[LANE_COLUMNS] = {0}, l = 0, m = MINUS_INFINITY;
   int first = row->from / WALK_SHARD, end = (row->end + WALK_SHARD - 1) / WALK_SHARD;
   long long part = row->part - s->first_shard;
+  float *open = a->out + row->at * sum_columns(HEAD_DV) + lane; /* of SUMS_OPEN alone */
+  if (goes_on) {
+    m = a->sum_m[row->at], l = a->sum_l[row->at];
+#pragma unroll
+    for (int c = 0; c < LANE_COLUMNS; c++)
+      if (c * WARP + lane < HEAD_DV) sum[c] = open[c * WARP];
+  }
 #pragma unroll 1
   for (int base = first; base < end; base += WARP) {
     int count = min(end - base, (int)WARP), there = lane < count;
@@ -85,7 +111,7 @@ static __device__ inline void parts_join(const struct attention_args *a, const s
       float other = __shfl_up_sync(FULL_WARP, most, step);
       if (lane >= step) most = larger(other, most);
     }
-    if (base > first) most = larger(m, most);
+    if (base > first || goes_on) most = larger(m, most);
     float before = __shfl_up_sync(FULL_WARP, most, 1);
     if (lane == 0) before = m;
     float own = exp2_any(__fsub_rn(before, most)), other = exp2_any(__fsub_rn(m_part, most));
@@ -94,28 +120,21 @@ static __device__ inline void parts_join(const struct attention_args *a, const s
     for (int i = 0; i < count; i++) {
       float keep = __shfl_sync(FULL_WARP, own, i), take = __shfl_sync(FULL_WARP, other, i);
       float more = __shfl_sync(FULL_WARP, l_part, i);
-      int begins = base + i == first;
+      int begins = base + i == first && !goes_on;
       l = begins ? more : __fmaf_rn(more, take, __fmul_rn(l, keep));
 #pragma unroll
-      for (int c = 0; c < COLUMNS; c++) {
+      for (int c = 0; c < LANE_COLUMNS; c++) {
         float value = __ldcg(a->part + (part + base + i) * PART_COLUMNS + c * WARP + lane);
         sum[c] = begins ? value : __fmaf_rn(value, take, __fmul_rn(sum[c], keep));
       }
     }
   }
-  int sees = row->from < row->end, valid = fabsf(m) < __int_as_float(KEY_INFINITE);
+  if (SUMS != SUMS_OPEN) row_store(a, row, sum, m, l);
 #pragma unroll
-  for (int c = 0; c < COLUMNS; c++) {
-    float out = !sees ? 0 : valid ? __fdiv_rn(sum[c], l) : NOT_A_NUMBER;
-    if (out != out) out = NOT_A_NUMBER;
-    if (c * WARP + lane < HEAD_DV) a->out[row->at * HEAD_DV + c * WARP + lane] = out;
-  }
-  float lse = __fmaf_rn(m, 0x1.62e430p-1f, log_any(l));
-  if (!valid || lse != lse) lse = NOT_A_NUMBER;
-  if (lane == 0) a->lse[row->at] = sees ? lse : MINUS_INFINITY;
-#if SUMS
-  if (lane == 0) a->sum_m[row->at] = m, a->sum_l[row->at] = l;
-#endif
+  for (int c = 0; c < LANE_COLUMNS; c++)
+    if (SUMS == SUMS_OPEN && c * WARP + lane < HEAD_DV) open[c * WARP] = sum[c];
+  __syncwarp();
+  if (SUMS != SUMS_NONE && lane == 0) a->sum_m[row->at] = m, a->sum_l[row->at] = l;
 }
 
 /* After all threads of a block have stored the parts of a task: the last block of a tile joins its

@@ -4,7 +4,7 @@ LONG_TESTS = %D%/test_kernels %D%/test_io_hostile %D%/test_device_codes %D%/test
 OTHER_TESTS = \
   %D%/ref_petsc_arrow \
   %D%/test_arrow_reference \
-  %D%/test_attention %D%/test_attribution %D%/test_device_attention %D%/test_functions %D%/test_pool \
+  %D%/test_attention %D%/test_attribution %D%/test_device_attention %D%/test_functions %D%/test_pool %D%/test_pieces \
   %D%/test_base_block_tree \
   %D%/test_base_memory \
   %D%/test_base_order \

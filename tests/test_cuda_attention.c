@@ -219,8 +219,8 @@ static void decode_check(struct device *dev)
   gidx *length = malloc((size_t)n * sizeof *length);
   for (gidx i = 0; i <= n; i++) start[i] = i;
   for (gidx i = 0; i < n; i++) length[i] = n, cell[i] = p.cell[0];
-  struct attend_plan plan = {&p.z.a, (idx)n, start, start,   length,    cell,
-                             NULL,   0,      0,     p.cells, ATTEND_F32};
+  struct attend_plan plan = {&p.z.a, (idx)n, start, start,   length,     cell,
+                             NULL,   0,      0,     p.cells, ATTEND_F32, NULL};
   struct attend w;
   const struct attend_job job = job_of(&p);
   good = good && !device_clear(dev, &p.sides[3], 0, p.sides[3].bytes) &&

@@ -9,6 +9,7 @@ import tempfile
 import h5py
 import numpy as np
 
+from jobs import cuda_run
 from tap import claim, done_testing, fails, gpu_present, need, ok, sagitta, same, skip
 
 SEQUENCES = [(5, 5), (130, 130), (1, 1), (0, 7), (64, 200), (40, 1200), (3, 2)]
@@ -149,14 +150,23 @@ def told(done):
     return re.findall(r" (?:blind|fingerprint)=(\w+)", done.stderr)
 
 
-@claim("positions shared out over ranks give the bytes of queries shared out")
-def cut_check(at):
+def long_arrays():
+    """Queries, keys and values of few queries over long sequences, and where these begin."""
     random = np.random.default_rng(8)
     q_start, kv_start = (starts([s[i] for s in LONG]) for i in (0, 1))
     q = 2 * random.standard_normal((q_start[-1], H, D)).astype(np.float32)
     k = 2 * random.standard_normal((kv_start[-1], H_KV, D)).astype(np.float32)
     v = random.standard_normal((kv_start[-1], H_KV, DV)).astype(np.float32)
-    for facts in ({}, {"causal": 0}, {"window": 1500}, {"causal": 0, "window": 7, "softcap": 3.0}):
+    return q, k, v, q_start, kv_start
+
+
+LONG_FACTS = ({}, {"causal": 0}, {"window": 1500}, {"causal": 0, "window": 7, "softcap": 3.0})
+
+
+@claim("positions shared out over ranks give the bytes of queries shared out")
+def cut_check(at):
+    q, k, v, q_start, kv_start = long_arrays()
+    for facts in LONG_FACTS:
         path = capture(f"{at}/l.h5", q, k, v, q_start, kv_start, **facts)
         done = harvest(path, f"{at}/l-one.h5", "--cut", "queries", ranks=3)
         need(done, f"{facts}")
@@ -179,8 +189,6 @@ def cut_check(at):
     for ranks in 0, 3:
         fails(harvest(f"{at}/n.h5", f"{at}/no.h5", "--cut", "positions", ranks=ranks), 65,
               ["row 2 ", "query 0 of sequence 1", "head 3"], "a row that is not finite")
-    fails(harvest(path, f"{at}/no.h5", "--cut", "positions", "--device", "cuda"), 2,
-          ["--cut positions", "CPUs"], "a GPU")
 
 
 @claim("a paged pool, its blocks in any order, gives the bits of contiguous keys and values")
@@ -257,6 +265,7 @@ def gpu_check(at):
         fails(harvest(path, f"{at}/none.h5", "--device", "cuda"), 69, ["CUDA"], "there is none")
         return
     gpu_captures_check(at)
+    gpu_pieces_check(at)
     wide = [RANDOM.standard_normal((40, H, 300)).astype(np.float32) for _ in range(3)]
     capture(f"{at}/x.h5", *wide, None, None)
     fails(harvest(f"{at}/x.h5", f"{at}/x-rows.h5", "--device", "cuda"), 69, ["300", "256"], "wide")
@@ -291,6 +300,29 @@ def gpu_captures_check(at):
     k[KV_START[1] + 100, 1, 3] = np.nan
     fails(harvest(capture(f"{at}/n.h5", k=k), f"{at}/n-rows.h5", "--device", "cuda"), 65,
           ["row 105 ", "query 100 of sequence 1", "head 3"], "a row that is not finite")
+
+
+def gpu_pieces_check(at):
+    """Positions shared out over ranks with GPUs, and a GPU with less memory than the capture."""
+    short = ("--device", "cuda", "--capture")
+    for facts in LONG_FACTS:
+        path = capture(f"{at}/l.h5", *long_arrays(), **facts)
+        need(harvest(path, f"{at}/l-cpu.h5", "--device", "cpu", "--cut", "queries"), f"{facts}")
+        for ranks, words in ((0, ()), (2, ()), (3, ("--block", 1))):
+            done = harvest(path, f"{at}/l-cuda.h5", "--device", "cuda", "--cut", "positions",
+                           *words, ranks=ranks)
+            need(done, f"{facts} {ranks} {words}")
+            ok("cut=positions device=cuda" in done.stderr, done.stderr[-300:])
+            same(f"{at}/l-cpu.h5", f"{at}/l-cuda.h5", f"{facts} {ranks} ranks {words}")
+        for size in 4000000, 2500000:
+            done = cuda_run(f"{at}/l-short.h5", "harvest", *short, path, "--output",
+                            f"{at}/l-short.h5", "--force", CUDA_MEMORY=str(size))
+            need(done, f"{facts} {size}")
+            ok("keys and values come in pieces" in done.stderr, done.stderr[-300:])
+            same(f"{at}/l-cpu.h5", f"{at}/l-short.h5", f"{facts}, {size} bytes")
+    done = cuda_run(f"{at}/no.h5", "harvest", *short, path, "--output", f"{at}/no.h5", "--force",
+                    CUDA_MEMORY="300000")
+    fails(done, 71, ["MB"], "too little for a shard")
 
 
 @claim("what is wrong with a capture is named before any work")

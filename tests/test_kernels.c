@@ -154,8 +154,8 @@ static void add_tensor(enum kernel_name name, int architecture)
   }
 }
 
-/* Attention: a form for heads, type, soft cap and, of few rows, their number; and one that keeps
- * its sums for attribution, which has a form too. */
+/* Attention: a form for heads, type, soft cap and, of few rows, their number; and those that keep
+ * their sums for attribution, which has a form too, or leave them open. */
 static void add_attention(enum kernel_name name, int architecture)
 {
   static const struct {
@@ -174,8 +174,10 @@ static void add_attention(enum kernel_name name, int architecture)
                                  .capped = uses[u].capped,
                                  .few = uses[u].few};
     form_add(name, architecture, &shape);
-    shape.sums = 1;
+    shape.sums = SUMS_KEPT;
     if (name != KERNEL_ATTRIBUTION && u % 3 == 0) form_add(name, architecture, &shape);
+    shape.cells = CELLS_F32, shape.sums = SUMS_OPEN; /* positions that come in pieces are f32 */
+    if (name != KERNEL_ATTRIBUTION) form_add(name, architecture, &shape);
   }
 }
 

@@ -24,7 +24,8 @@ struct captured {
   struct harvest_reader *reader;
 };
 /* Open the device that harvests a capture, and has so many bytes and the work of the options
- * beside.  `auto` takes a CPU for what the GPU cannot take; the log says why.  Not collective. */
+ * beside; 0: keys and values may come in pieces (harvest_device_check()).  `auto` takes a CPU for
+ * what the GPU cannot take; the log says why.  Not collective. */
 int captured_device_open(struct device *device, const struct capture_source *capture, gidx beside,
                          const struct device_options *options);
 /* text[capacity] <- what a result says of the device: its kind, and a GPU's name. */

@@ -34,8 +34,8 @@ static const struct option_row speed_rows[] = {
      "rows that the ranks handle at a time; 0: as many as pay"},
     {"cut", OPTION_CHOICE, AT(cut), "auto", 0, 0, "auto|queries|positions", NULL,
      "what the ranks share out; positions, in shards of 1,024, is for few queries over long "
-     "sequences, and on CPUs; auto takes it where a rank would have fewer than 64 queries and can "
-     "have two shards"},
+     "sequences; auto takes it where a rank would have fewer than 64 queries and can have two "
+     "shards"},
     {"threads", OPTION_INT, AT(threads), "0", 0, 4096, NULL, "COUNT", THREADS_HELP},
     DEVICE_OPTION(AT(device)),
     KERNELS_OPTION(AT(kernels)),
@@ -62,7 +62,8 @@ static const struct option_set harvest_set = {
            "Ranks share out the queries, or, where these are few and their sequences long, the "
            "positions (--cut).\n\n"
            "A GPU takes heads of up to 256 columns, and holds all keys and values of the capture "
-           "as they are stored.\n\n"
+           "as they are stored.  Where they do not fit, or ranks share out the positions, they "
+           "come to it in pieces, as float32.\n\n"
            "The result is rows.h5 with /rows (N, H D), for `sagitta seed`, `fit` and `encode`, and "
            "/lse (N, H), the natural logarithm of each sum of weights.\n\n"
            "  mpirun -n 4 sagitta harvest --capture capture.h5 --output rows.h5\n"
@@ -92,8 +93,6 @@ static int input_open(struct job *j, const struct harvest_options *o)
   CHECK(o->capture, ERR_USAGE,
         "'--capture' is missing: the file with queries, keys and values, as in --capture "
         "capture.h5");
-  CHECK(strcmp(o->cut, "positions") || strcmp(o->device, "cuda"), ERR_USAGE,
-        "'--cut positions' is for CPUs, and '--device' is cuda: a GPU holds all positions");
   return capture_input_open(&j->in, o->capture);
 }
 
@@ -104,7 +103,7 @@ static int device_start(struct job *j, const struct run *run, const struct harve
                                          .d = 1,
                                          .threads = threads,
                                          .variant = o->cpu_variant,
-                                         .kind = strcmp(o->cut, "positions") ? o->device : "cpu",
+                                         .kind = o->device,
                                          .kernels = o->kernels,
                                          .local_rank = run->comm.local_rank};
   TRY(device_check_fma());
@@ -182,12 +181,14 @@ static void result_log(const struct run *run, const struct job *j)
              (long long)j->result.blind);
 }
 
-/* On a GPU queries are shared out: it holds all keys and values. */
+/* The same on all ranks, some of which may have found no GPU; one rank with a GPU holds all keys
+ * and values if it can. */
 static enum harvest_cut cut_choose(const struct job *j, const struct harvest_options *o, int ranks)
 {
-  if (device_is_gpu(&j->device) || !strcmp(o->cut, "queries")) return HARVEST_QUERIES;
-  return !strcmp(o->cut, "positions") ? HARVEST_POSITIONS
-                                      : harvest_cut_choose(&j->in.source, ranks);
+  if (!strcmp(o->cut, "queries")) return HARVEST_QUERIES;
+  if (!strcmp(o->cut, "positions")) return HARVEST_POSITIONS;
+  return ranks == 1 && device_is_gpu(&j->device) ? HARVEST_QUERIES
+                                                 : harvest_cut_choose(&j->in.source, ranks);
 }
 
 static int rows_compute(struct run *run, struct job *j, const struct harvest_options *o)

@@ -57,6 +57,11 @@ struct attend_plan {
   idx size;
   gidx cells; /* of k and v */
   enum attend_type type;
+  /* NULL: all positions of each sequence are here.  Else these are a piece of it that begins at a
+   * multiple of ATTENTION_SHARD: positions count from there, also `at`, which may be any as long as
+   * each query sees some of the piece.  Sums stay open, and where this says so a query that sees
+   * positions before the piece goes on from the sums that are there, else it begins here. */
+  const int *goes_on; /* [sequences] */
 };
 
 /* All on the device's side. */
@@ -64,8 +69,8 @@ struct attend_job {
   const struct buffer *q;     /* f32 [queries][heads][d] */
   const struct buffer *k, *v; /* [cells][kv_heads][d], [cells][kv_heads][dv]; any but the named
                                  cells may hold anything */
-  const struct buffer *rows;  /* f32 [queries][heads][dv] */
-  const struct buffer *lse;   /* f32 [queries][heads] */
+  const struct buffer *rows;  /* f32 [queries][heads][dv]; of pieces acc, [attention_stride(dv)] */
+  const struct buffer *lse;   /* f32 [queries][heads]; of pieces NULL */
   const struct buffer *m, *l; /* f32 [queries][heads] what the walk ended with; NULL: not wanted */
 };
 
@@ -74,6 +79,7 @@ struct attend {
   struct device *device; /* borrowed */
   gidx queries;
   gidx q, k, v, rows, lse; /* bytes that the buffers of a job have, at least */
+  int is_open;             /* sums of pieces */
   void *state;             /* owned; only the backend looks into it */
 };
 
@@ -82,7 +88,8 @@ struct attend {
  * CPU; ERR_MEMORY.  attend_close() is safe on a zeroed struct. */
 int attend_open(struct attend *w, struct device *dev, const struct attend_plan *plan);
 void attend_close(struct attend *w);
-/* rows, lse <- (N.27).  Not waited for: what comes after it on the device's stream is. */
+/* rows, lse <- (N.27), or of pieces m, l and acc as device_attention() leaves them.  Not waited
+ * for: what comes after it on the device's stream is. */
 int attend_run(struct attend *w, const struct attend_job *job);
 
 #endif

@@ -118,6 +118,32 @@ int device_attention(struct device *dev, const struct attention_job *job)
   return dev->backend->attention(dev, job);
 }
 
+/* The last query of a sequence is at its last position at most. */
+static int attend_check_place(const struct attend_plan *p, gidx s)
+{
+  gidx queries = p->start[s + 1] - p->start[s];
+  CHECK(p->at[s] <= p->length[s] - queries && p->at[s] >= -queries, ERR_INPUT,
+        "the first of %lld queries of sequence %lld is at position %lld of %lld",
+        (long long)queries, (long long)s, (long long)p->at[s], (long long)p->length[s]);
+  return OK;
+}
+
+/* The first and the last query of a piece see some of it, and so do those between. */
+static int attend_check_piece(const struct attend_plan *p, gidx s)
+{
+  gidx queries = p->start[s + 1] - p->start[s], at = p->at[s], far = at < 0 ? -at : at;
+  CHECK(queries + p->length[s] + far <= ATTEND_POSITIONS, ERR_DEVICE,
+        "a piece of sequence %lld is %lld positions from its queries: a GPU takes at most %d",
+        (long long)s, (long long)far, ATTEND_POSITIONS);
+  for (gidx i = 0; i < queries; i += imax(queries - 1, 1)) {
+    gidx from, end;
+    attention_seen(p->attention, at + i, p->length[s], &from, &end);
+    CHECK(from < end, ERR_INPUT, "query %lld of piece %lld sees nothing of it", (long long)i,
+          (long long)s);
+  }
+  return OK;
+}
+
 /* Every position of a sequence is in a cell. */
 static int attend_check_sequence(const struct attend_plan *p, gidx s)
 {
@@ -126,9 +152,7 @@ static int attend_check_sequence(const struct attend_plan *p, gidx s)
   CHECK(length >= 0 && length + queries <= ATTEND_POSITIONS, ERR_DEVICE,
         "sequence %lld has %lld positions: a GPU takes at most %d", (long long)s, length,
         ATTEND_POSITIONS);
-  CHECK(p->at[s] <= length - queries && p->at[s] >= -queries, ERR_INPUT,
-        "the first of %lld queries of sequence %lld is at position %lld of %lld", queries,
-        (long long)s, (long long)p->at[s], length);
+  TRY(p->goes_on ? attend_check_piece(p, s) : attend_check_place(p, s));
   if (!p->table) {
     CHECK(length == 0 || (p->cell[s] >= 0 && p->cell[s] <= p->cells - length), ERR_INPUT,
           "sequence %lld has cells %lld .. %lld, and there are %lld", (long long)s,
@@ -172,8 +196,9 @@ int attend_open(struct attend *w, struct device *dev, const struct attend_plan *
                        .q = n * a->heads * a->d * 4,
                        .k = plan->cells * a->kv_heads * a->d * size,
                        .v = plan->cells * a->kv_heads * a->dv * size,
-                       .rows = n * a->heads * a->dv * 4,
-                       .lse = n * a->heads * 4};
+                       .rows = n * a->heads * (plan->goes_on ? attention_stride(a->dv) : a->dv) * 4,
+                       .lse = n * a->heads * 4,
+                       .is_open = plan->goes_on != NULL};
   CHECK_HAS(dev, attend_open);
   TRY(attend_check(plan));
   return dev->backend->attend_open(w, plan);
@@ -203,13 +228,16 @@ static int sides_check(const struct side *sides, int count)
 
 int attend_run(struct attend *w, const struct attend_job *job)
 {
-  const struct side sides[] = {{"q", job->q, w->q},       {"k", job->k, w->k},
-                               {"v", job->v, w->v},       {"rows", job->rows, w->rows},
-                               {"lse", job->lse, w->lse}, {"m", job->m, w->lse},
-                               {"l", job->l, w->lse}};
+  const struct side sides[] = {{"q", job->q, w->q},      {"k", job->k, w->k},
+                               {"v", job->v, w->v},      {"rows", job->rows, w->rows},
+                               {"m", job->m, w->lse},    {"l", job->l, w->lse},
+                               {"lse", job->lse, w->lse}};
   CHECK_HAS(w->device, attend_run);
-  CHECK(!job->m == !job->l, ERR_INTERNAL, "one of m and l alone");
-  TRY(sides_check(sides, LENGTH(sides) - (job->m ? 0 : 2)));
+  CHECK(!job->m == !job->l && (job->m || !w->is_open), ERR_INTERNAL, "one of m and l alone");
+  CHECK((job->lse == NULL) == w->is_open, ERR_INTERNAL,
+        "lse is of sums that are not open, and of all those");
+  for (int i = 0; i < LENGTH(sides); i++)
+    if (sides[i].b) TRY(sides_check(sides + i, 1));
   return w->device->backend->attend_run(w, job);
 }
 

@@ -28,8 +28,7 @@ int attributed_share_alloc(struct attributed_share *s, idx queries)
 void attributed_share_free(struct attributed_share *s)
 {
   supports_free(&s->supports);
-  held_close(s->harvest.held);
-  arena_free(&s->harvest.arena);
+  harvest_share_free(&s->harvest);
   free(s->top.row);
   free(s->top.code);
   free(s->part);

@@ -33,16 +33,36 @@ idx harvest_block(const struct harvest_task *task, int ranks)
   return (idx)imin(imin(share * ranks, most), task->capture->n);
 }
 
+/* A GPU takes all keys and values at once if it can; attribution needs that it does.  Else they
+ * come in pieces, and do where ranks share them out. */
+static int gpu_alloc(struct harvest *h)
+{
+  const struct harvest_task *t = h->task;
+  const struct held_share arrays = {h->share, h->q, h->rows, h->lse, h->atoms};
+  if (t->cut == HARVEST_QUERIES) {
+    int status = held_open(&h->held, t->capture, t->device, &arrays);
+    if (status != ERR_MEMORY || h->atoms.k) return status;
+    log_rank("keys and values come in pieces: %s", status_message());
+    status_clear();
+    held_close(h->held);
+    h->held = NULL;
+  }
+  return pieces_open(&h->pieces, t->capture, t->device, h->share);
+}
+
 /* What a CPU works in, or a GPU with the keys and values. */
 static int work_alloc(struct harvest *h)
 {
-  const struct attention *a = &h->task->capture->attention;
-  gidx n = h->share, heads = a->heads;
-  const struct held_share arrays = {h->share, h->q, h->rows, h->lse, h->atoms};
-  if (held_wanted(h->task->device))
-    return held_open(&h->held, h->task->capture, h->task->device, &arrays);
-  TRY(arena_alloc(&h->arena, &h->k, (gidx)ATTENTION_SHARD * a->kv_heads * a->d, sizeof *h->k));
-  TRY(arena_alloc(&h->arena, &h->v, (gidx)ATTENTION_SHARD * a->kv_heads * a->dv, sizeof *h->v));
+  const struct harvest_task *t = h->task;
+  const struct attention *a = &t->capture->attention;
+  gidx n = h->share, heads = a->heads, shard = 0;
+  if (!held_wanted(t->device))
+    shard = (gidx)ATTENTION_SHARD * a->kv_heads;
+  else
+    TRY(gpu_alloc(h));
+  if (h->held) return OK;
+  TRY(arena_alloc(&h->arena, &h->k, shard * a->d, sizeof *h->k));
+  TRY(arena_alloc(&h->arena, &h->v, shard * a->dv, sizeof *h->v));
   TRY(arena_alloc(&h->arena, &h->m, n * heads, sizeof *h->m));
   TRY(arena_alloc(&h->arena, &h->l, n * heads, sizeof *h->l));
   return arena_alloc(&h->arena, &h->acc, n * heads * attention_stride(a->dv), sizeof *h->acc);
@@ -59,6 +79,13 @@ int harvest_share_alloc(struct harvest *h)
   TRY(arena_alloc(&h->arena, &h->rows, n * heads * a->dv, sizeof *h->rows));
   TRY(arena_alloc(&h->arena, &h->lse, n * heads, sizeof *h->lse));
   return work_alloc(h);
+}
+
+void harvest_share_free(struct harvest *h)
+{
+  held_close(h->held);
+  pieces_close(h->pieces);
+  arena_free(&h->arena);
 }
 
 /* And what a block of all ranks takes. */
@@ -143,6 +170,34 @@ static int sequence_sum(struct harvest *h, gidx sequence, gidx first, idx at, id
   return OK;
 }
 
+/* The same by a GPU that has keys and values piece by piece. */
+static int sequence_pieces(struct harvest *h, gidx sequence, gidx first, idx at, idx n)
+{
+  const struct attention *a = &h->task->capture->attention;
+  gidx least, most, row = (gidx)at * a->heads;
+  harvest_seen(h->task->capture, sequence, first, n, &least, &most);
+  gidx begin = least / ATTENTION_SHARD * ATTENTION_SHARD;
+  for (gidx j = begin; j < most;) {
+    idx room;
+    TRY(pieces_room(h->pieces, &room));
+    const struct piece piece = {.sequence = sequence,
+                                .first = j,
+                                .count = (idx)imin(room, most - j),
+                                .query = first,
+                                .n = n,
+                                .from = h->from + at,
+                                .end = h->end + at,
+                                .q = h->q + row * a->d,
+                                .m = h->m + row,
+                                .l = h->l + row,
+                                .acc = h->acc + row * attention_stride(a->dv),
+                                .goes_on = j > begin};
+    TRY(pieces_add(h->pieces, &piece));
+    j += piece.count;
+  }
+  return OK;
+}
+
 /* rows, lse <- results of the share's queries. */
 static void share_finish(struct harvest *h, idx count)
 {
@@ -200,9 +255,11 @@ int harvest_share_run(struct harvest *h, gidx first, idx count, gidx *key)
   }
   for (idx at = 0; at < count; sequence++) {
     idx n = (idx)(imin(s->start[sequence + 1], first + count) - first) - at;
-    TRY(sequence_sum(h, sequence, first + at, at, n));
+    TRY(h->pieces ? sequence_pieces(h, sequence, first + at, at, n)
+                  : sequence_sum(h, sequence, first + at, at, n));
     at += n;
   }
+  if (h->pieces) TRY(pieces_flush(h->pieces));
   return harvest_share_finish(h, first, count, key);
 }
 
@@ -288,7 +345,12 @@ double harvest_work(const struct capture_source *s)
 
 int harvest_device_check(const struct capture_source *capture, struct device *device, gidx beside)
 {
-  return held_wanted(device) ? held_check(capture, device, beside) : OK;
+  const struct harvest_task task = {.capture = capture};
+  if (!held_wanted(device)) return OK;
+  int status = held_check(capture, device, beside);
+  if (status != ERR_MEMORY || beside) return status;
+  status_clear();
+  return pieces_check(capture, device, harvest_block(&task, 1));
 }
 
 int harvest_run(struct comm *c, const struct harvest_task *task, struct harvest_result *result)
@@ -304,9 +366,8 @@ int harvest_run(struct comm *c, const struct harvest_task *task, struct harvest_
   if (is_cut) TRY(comm_agree(c, positions_alloc(h)));
   TRY(blocks_run(h));
   TRY(result_sum(h, result));
-  held_close(h->held);
   positions_free(h);
-  arena_free(&h->arena);
+  harvest_share_free(h);
   free(h);
   return OK;
 }
@@ -355,7 +416,6 @@ int harvest_rows_open(struct row_source *rows, struct harvest_reader **reader,
 
 void harvest_rows_close(struct harvest_reader *reader)
 {
-  if (reader) held_close(reader->harvest.held);
-  if (reader) arena_free(&reader->harvest.arena);
+  if (reader) harvest_share_free(&reader->harvest);
   free(reader);
 }

@@ -20,7 +20,7 @@ struct harvest_sink {
 };
 
 /* What ranks share out: queries, each with all that it sees, or the shards of positions, each with
- * all queries, on CPUs.  No bit depends on it. */
+ * all queries.  No bit depends on it. */
 enum harvest_cut { HARVEST_QUERIES, HARVEST_POSITIONS };
 
 struct harvest_task {
@@ -39,8 +39,8 @@ struct harvest_result {
 
 /* Multiply-adds of all rows, about. */
 double harvest_work(const struct capture_source *capture);
-/* ERR_DEVICE or ERR_MEMORY where a GPU cannot take the capture and so many bytes beside its keys
- * and values; a CPU takes all.  Not collective. */
+/* ERR_DEVICE or ERR_MEMORY where a GPU cannot take the capture: all keys and values with so many
+ * bytes beside, or, where these are 0, pieces of them; a CPU takes all.  Not collective. */
 int harvest_device_check(const struct capture_source *capture, struct device *device, gidx beside);
 
 /* Positions where queries are too few for the ranks, and positions are not. */

@@ -7,6 +7,7 @@
 
 #include "harvest/harvest.h"
 #include "harvest/held.h"
+#include "harvest/pieces.h"
 
 struct harvest {
   const struct harvest_task *task;
@@ -20,7 +21,8 @@ struct harvest {
   float *rows, *lse;           /* [share] results */
   float *all, *all_lse;        /* [block], on rank 0 */
   idx *counts;                 /* [size] */
-  struct held *held;           /* of a GPU, which keeps the sums to itself */
+  struct held *held;           /* of a GPU that has all cells, and keeps the sums to itself, */
+  struct pieces *pieces;       /* or that has them piece by piece; NULL, as it is on a CPU */
   struct held_atoms atoms;     /* of attribute, else none */
   struct positions *positions; /* where ranks share out positions (positions.h) */
   double pairs;
@@ -30,8 +32,10 @@ struct harvest {
 
 /* The queries of a block of all ranks: enough for each, if so many are there. */
 idx harvest_block(const struct harvest_task *task, int ranks);
-/* Allocate what a rank needs for h->share queries. */
+/* Allocate what a rank needs for h->share queries; harvest_share_free() follows also when this
+ * fails. */
 int harvest_share_alloc(struct harvest *h);
+void harvest_share_free(struct harvest *h);
 /* The sequence that has a query. */
 gidx harvest_sequence(const struct capture_source *s, gidx query);
 /* What queries first .. first + n - 1 of all, which are of one sequence, see together: *least ..

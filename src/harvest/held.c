@@ -116,8 +116,8 @@ static struct attend_plan plan_make(struct held *r, gidx from, gidx first, idx c
                               .type = (enum attend_type)c->type};
 }
 
-/* May its heads be too much for the device? */
-static int heads_check(const struct capture_source *s, struct device *device)
+int held_heads_check(const struct capture_source *s, struct device *device, gidx cells,
+                     enum capture_type type)
 {
   const gidx none[2] = {0}, length = 0;
   const struct attend_plan plan = {.attention = &s->attention,
@@ -125,8 +125,8 @@ static int heads_check(const struct capture_source *s, struct device *device)
                                    .at = none,
                                    .length = &length,
                                    .cell = none,
-                                   .cells = s->cells.units * s->cells.size,
-                                   .type = (enum attend_type)s->cells.type};
+                                   .cells = cells,
+                                   .type = (enum attend_type)type};
   struct attend w;
   int status = attend_open(&w, device, &plan);
   attend_close(&w);
@@ -136,14 +136,13 @@ static int heads_check(const struct capture_source *s, struct device *device)
 int held_check(const struct capture_source *s, struct device *device, gidx beside)
 {
   gidx available, unit = unit_bytes(s, s->attention.d) + unit_bytes(s, s->attention.dv);
-  TRY(heads_check(s, device));
   TRY(buffer_bytes_available(device, &available));
   available = imax(available - available / OTHERS - beside, 0);
   CHECK(s->cells.units <= available / unit, ERR_MEMORY,
-        "keys and values of '%s' take %.1f MB, and %.1f MB are free on the GPU for them: use "
-        "'--device cpu', or captures of fewer sequences",
-        s->name, 1e-6 * (double)(s->cells.units * unit), 1e-6 * (double)available);
-  return OK;
+        "keys and values of '%s' take %.1f MB, and %.1f MB are free on the GPU for them%s", s->name,
+        1e-6 * (double)(s->cells.units * unit), 1e-6 * (double)available,
+        beside ? ": use '--device cpu', or captures of fewer sequences" : "");
+  return held_heads_check(s, device, s->cells.units * s->cells.size, s->cells.type);
 }
 
 static gidx atoms_bytes(const struct attention *a, idx k)

@@ -13,6 +13,9 @@ struct held;
 
 /* Is attention to be computed so on this device? */
 int held_wanted(const struct device *device);
+/* ERR_DEVICE for heads, or so many cells of a type, beyond what the device takes. */
+int held_heads_check(const struct capture_source *capture, struct device *device, gidx cells,
+                     enum capture_type type);
 /* ERR_MEMORY with the numbers where the device has no room for keys and values, and so many bytes
  * beside; ERR_DEVICE for heads beyond what it takes. */
 int held_check(const struct capture_source *capture, struct device *device, gidx beside);

@@ -18,6 +18,7 @@ struct part {
   gidx sequence;
   gidx first;  /* position where the shard begins */
   gidx end;    /* that any of the queries sees, at most */
+  gidx query;  /* the first of the queries, of all */
   idx at, n;   /* queries of the block */
   gidx places; /* parts of those before */
 };
@@ -79,6 +80,7 @@ static gidx parts_list(const struct harvest *h, gidx first, gidx n, struct part 
         list[count] = (struct part){.sequence = sequence,
                                     .first = j,
                                     .end = imin(j + ATTENTION_SHARD, most),
+                                    .query = first + at,
                                     .at = (idx)at,
                                     .n = (idx)mine,
                                     .places = *places};
@@ -103,6 +105,25 @@ int positions_count(struct harvest *h, gidx first, gidx *n)
   return OK;
 }
 
+/* A part on a GPU, to the rows from `place` on. */
+static int part_add(struct harvest *h, const struct part *t, gidx place)
+{
+  const struct attention *a = &h->task->capture->attention;
+  struct positions *p = h->positions;
+  const struct piece piece = {.sequence = t->sequence,
+                              .first = t->first,
+                              .count = (idx)(t->end - t->first),
+                              .query = t->query,
+                              .n = t->n,
+                              .from = h->from + t->at,
+                              .end = h->end + t->at,
+                              .q = h->q + (gidx)t->at * a->heads * a->d,
+                              .m = p->m + place,
+                              .l = p->l + place,
+                              .acc = p->acc + place * attention_stride(a->dv)};
+  return pieces_add(h->pieces, &piece);
+}
+
 /* Parts first .. first + count - 1 of the list, from the place of the first on. */
 static int parts_run(struct harvest *h, gidx first, gidx count)
 {
@@ -112,6 +133,10 @@ static int parts_run(struct harvest *h, gidx first, gidx count)
   for (gidx i = first; i < first + count; i++) {
     const struct part *t = &p->list[i];
     gidx row = (gidx)t->at * a->heads, place = (t->places - p->list[first].places) * a->heads;
+    if (h->pieces) {
+      TRY(part_add(h, t, place));
+      continue;
+    }
     for (idx q = 0; q < t->n; q++) p->from[q] = imax(h->from[t->at + q], t->first);
     const struct attention_job job = {.attention = a,
                                       .n = t->n,
@@ -128,7 +153,7 @@ static int parts_run(struct harvest *h, gidx first, gidx count)
     TRY(s->positions(s->self, t->sequence, t->first, job.count, h->k, h->v));
     TRY(device_attention(h->task->device, &job));
   }
-  return OK;
+  return h->pieces ? pieces_flush(h->pieces) : OK;
 }
 
 /* m, l, acc of each query <- its parts, joined. */

@@ -39,6 +39,7 @@ struct launch {
 struct attend_state {
   struct attention attention;
   enum attend_type type;
+  int is_open;
   struct attention_args args; /* but for the buffers of a job and the launch */
   struct launch *launches;
   gidx n_launches, n_sequences, n_tasks, n_tiles, parts; /* tiles, parts: of a launch, at most */
@@ -146,7 +147,8 @@ static struct walk_sequence sequence_make(const struct attend_state *s, const st
                             .part = *parts,
                             .n_q = (int)n,
                             .n_kv = (int)p->length[i],
-                            .at = (int)(p->at[i] + first)};
+                            .at = (int)(p->at[i] + first),
+                            .goes_on = p->goes_on ? p->goes_on[i] : 0};
   seen_all(s, &q, 0, n - 1, &from, &end);
   q.first_shard = (int)(from / WALK_SHARD);
   q.shards = (int)imax(ceil_div(end, WALK_SHARD) - q.first_shard, 1);
@@ -271,7 +273,7 @@ static int window_of(const struct attend_plan *p)
 {
   gidx most = 0;
   for (gidx i = 0; i < p->sequences; i++)
-    most = imax(most, p->length[i] + p->start[i + 1] - p->start[i]);
+    most = imax(most, imax(p->at[i] + p->start[i + 1] - p->start[i], p->length[i] - p->at[i]));
   return p->attention->window > most ? 0 : (int)p->attention->window;
 }
 
@@ -327,6 +329,7 @@ int cuda_attend_open(struct attend *w, const struct attend_plan *p)
   w->state = s;
   s->attention = *p->attention;
   s->type = p->type;
+  s->is_open = w->is_open;
   launches_make(s, p);
   TRY(arena_alloc(&s->arena, &s->sequences, s->n_sequences, sizeof *s->sequences));
   TRY(arena_alloc(&s->arena, &s->launches, s->n_launches, sizeof *s->launches));
@@ -378,7 +381,9 @@ static int range_run(struct device *dev, const struct attend_state *s, const str
                                          .cells = (int)s->type,
                                          .capped = a->softcap > 0,
                                          .few = r->few,
-                                         .sums = args->sum_m != NULL},
+                                         .sums = s->is_open    ? SUMS_OPEN
+                                                 : args->sum_m ? SUMS_KEPT
+                                                               : SUMS_NONE},
                                .grid = {(unsigned)r->count, 1, 1},
                                .block = {WALK_THREADS, 1, 1},
                                .shared =
@@ -399,7 +404,7 @@ int cuda_attend_run(struct attend *w, const struct attend_job *job)
   args.k = job->k->device;
   args.v = job->v->device;
   args.out = job->rows->device;
-  args.lse = job->lse->device;
+  args.lse = job->lse ? job->lse->device : NULL;
   args.sum_m = job->m ? job->m->device : NULL;
   args.sum_l = job->l ? job->l->device : NULL;
   for (gidx l = 0; l < s->n_launches; l++) {

@@ -137,7 +137,7 @@ struct kernel_shape {
   int rounds;             /* of arrow_lanes.cu: arrow_rounds() */
   idx head_d, head_dv;    /* of attention: columns of q and k, and of v */
   int cells, capped, few; /* CELLS_F32 and so on, whether there is a soft cap, few_rows() */
-  int sums;               /* whether m and l are kept for attribution */
+  int sums;               /* SUMS_NONE and so on */
 };
 
 /* The shape of the kernels of codes for so many vectors a row. */

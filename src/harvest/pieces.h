@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Sums on a GPU that does not hold a capture: pieces of keys and values go there, many sequences'
+ * at a time, and sums go on from piece to piece (N.27).
+ *
+ * Floor: harvest.
+ *
+ * Keys and values are float32 there, whatever they are in the capture: widening is exact. */
+#ifndef HARVEST_PIECES_H
+#define HARVEST_PIECES_H
+
+#include "device/device.h"
+#include "model/capture.h"
+
+/* Queries of a sequence over some of its positions. */
+struct piece {
+  gidx sequence;
+  gidx first; /* position where it begins, as a shard does */
+  idx count;  /* positions */
+  gidx query; /* the first query, of all */
+  idx n;
+  const gidx *from, *end; /* [n] what each sees of the sequence */
+  const float *q;         /* [n][heads][d] */
+  float *m, *l, *acc;     /* [n] sums (device/attention.h) */
+  int goes_on;            /* else the sums begin here, whatever is seen before */
+};
+
+struct pieces;
+
+/* Can the device have pieces, beside the work for so many queries?  ERR_MEMORY with the numbers;
+ * ERR_DEVICE for heads beyond what it takes. */
+int pieces_check(const struct capture_source *capture, struct device *device, idx queries);
+/* For pieces of at most so many queries; the capture and the device are borrowed.  Fails as
+ * pieces_check() does.  pieces_close() follows also then; it is safe on NULL.  Not collective. */
+int pieces_open(struct pieces **p, const struct capture_source *capture, struct device *device,
+                idx queries);
+void pieces_close(struct pieces *p);
+/* Positions that a piece may have now, a multiple of ATTENTION_SHARD. */
+int pieces_room(struct pieces *p, idx *positions);
+/* m, l, acc <- with a piece, after pieces_flush(), as device_attention() makes them.  What a piece
+ * points to stays until then.  A query has one piece between two calls of pieces_room() that ran
+ * others to make room. */
+int pieces_add(struct pieces *p, const struct piece *piece);
+int pieces_flush(struct pieces *p);
+
+#endif
