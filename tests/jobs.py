@@ -36,6 +36,16 @@ def job_ranks(job):
     return sorted(int(pid) for pid in out.stdout.split())
 
 
+def heeds(pid):
+    """Does a process catch SIGUSR1?"""
+    try:
+        with open(f"/proc/{pid}/status") as f:
+            caught = re.search(r"SigCgt:\s*(\w+)", f.read())
+    except FileNotFoundError:
+        return False
+    return caught and int(caught[1], 16) >> (signal.SIGUSR1 - 1) & 1
+
+
 def job_end(job, seconds):
     """Exit code, None when it had to be killed, and what was said."""
     try:

@@ -105,7 +105,7 @@ SCRIPT_TESTS = \
   %D%/test_independent.py \
   %D%/test_io_inputs.py \
   %D%/test_shards.py %D%/test_shards_input.py %D%/test_merge.py %D%/test_encode_resume.py \
-  %D%/test_stop.py %D%/test_sweep_resume.py %D%/test_progress.py \
+  %D%/test_stop.py %D%/test_stops.py %D%/test_sweep_resume.py %D%/test_progress.py \
   %D%/test_systems_resume.py %D%/test_grid_faults.py %D%/test_scale_model.py \
   %D%/test_io_files.py %D%/test_harvest.py %D%/test_attribute.py %D%/test_pack.py \
   %D%/test_capture_numbers.py \

@@ -12,7 +12,7 @@ import tempfile
 
 import numpy as np
 
-from jobs import faulty, job_end, job_ranks, job_start, wait_until
+from jobs import faulty, heeds, job_end, job_ranks, job_start, wait_until
 from tap import SAGITTA, claim, done_testing, fails, need, ok, sagitta, same, skip
 
 N, P = 3 * 4096, 16
@@ -98,16 +98,6 @@ def check_mpirun(jobs):
         job.send_signal(signal.SIGUSR1)
         code, text = job_end(job, 60)
         ok(code == 75 and "as by: sagitta encode" in text, f"{moment}: {code} {text[-300:]}")
-
-
-def heeds(pid):
-    """Is SIGUSR1 caught?"""
-    try:
-        with open(f"/proc/{pid}/status") as f:
-            caught = re.search(r"SigCgt:\s*(\w+)", f.read())
-    except FileNotFoundError:
-        return False
-    return caught and int(caught[1], 16) >> (signal.SIGUSR1 - 1) & 1
 
 
 @claim("SIGTERM and SIGINT before there is anything to save end the job, SIGUSR1 what cannot stop")
