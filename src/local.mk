@@ -247,7 +247,7 @@ libsagitta_a_SOURCES += \
   %D%/refit/all_systems.h %D%/refit/all_systems.c \
   %D%/refit/step.h %D%/refit/step.c \
   %D%/refit/refit.h %D%/refit/refit.c \
-  %D%/refit/replay.h %D%/refit/replay.c \
+  %D%/refit/lots.h %D%/refit/lots.c %D%/refit/replay.h %D%/refit/replay.c \
   %D%/refit/coder.h %D%/refit/coder.c \
   %D%/refit/resident.h %D%/refit/resident.c \
   %D%/refit/sweep_end.h %D%/refit/sweep_end.c \

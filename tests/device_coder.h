@@ -192,7 +192,8 @@ static int case_run(struct coder_case *t, struct coder *w, int *wrong)
     for (int i = 0; i < 2; i++) {
       struct coded_case *s = &t->sets[i];
       real rho = i ? 0 : 0.1;
-      TRY(coder_run(w, &s->coded, rho));
+      TRY(coder_run(w, &s->coded, 0, s->n / 3, rho));
+      TRY(coder_run(w, &s->coded, s->n / 3, s->n - s->n / 3, rho));
       TRY(coded_get(w, &s->coded, CODED_ALL));
       set_answer(t, s, table, rho);
       *wrong += !set_equal(t, s);

@@ -20,6 +20,7 @@ from tap import (SAGITTA, claim, done_testing, fails, gpu_present, later_wins, n
                  same, skip)
 
 N, P, K = 2 * 4096 + 321, 24, 240  # few atoms a class: some hundred batches a sweep
+LARGE_N, LARGE_P, LARGE_K = 6 * 4096, 64, 1500
 RANKS = {"plain": [0, 3], "frames": [2, 0], "fit": [3, 0]}  # where it is not one
 
 
@@ -45,8 +46,8 @@ class Case:
         else it writes."""
         faults = {"LD_PRELOAD": FAULTS, "FAULT": "signal:1", "FAULT_OF": f"{at}.*.tmp",
                   "FAULT_RANK": "0", "FAULT_SIGNAL": str(int(signal.SIGUSR1))}
-        words = [SAGITTA, self.command, *self.words, "--threads", 1, "--save-seconds", 1e-6, *more,
-                 "--output", out]
+        words = [SAGITTA, self.command, *later_wins(*self.words, "--threads", 1, "--save-seconds",
+                                                    1e-6, *more), "--output", out]
         launch = ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", ranks]
         for name, value in faults.items() if ranks else ():  # mpirun itself has none
             launch += ["-x", f"{name}={value}"]
@@ -223,6 +224,41 @@ def check_encoding(case):
         same(f"{three}/{file}", f"{killed}/{file}", "the part of another dictionary")
 
 
+def coded_cases(folder):
+    """Routing and coding take seconds at the end of a sweep, and steps do not."""
+    random = np.random.default_rng(37)
+    atoms = random.standard_normal((LARGE_K, LARGE_P)).astype("f4")
+    rows = atoms[random.integers(0, LARGE_K, LARGE_N)]
+    for _ in range(3):
+        rows += atoms[random.integers(0, LARGE_K, LARGE_N)]
+    np.save(f"{folder}/large.npy", rows + random.standard_normal(rows.shape).astype("f4"))
+    rows, start = ["--rows", f"{folder}/large.npy"], f"{folder}/coded"
+    need(sagitta("seed", *rows, "--atoms", LARGE_K, "--output", start), "seed")
+    need(sagitta("encode", *rows, "--dictionary", start, "--top-s", 8, "--rounds", 8, "--output",
+                 start), "encode")
+    return [Case(folder, "coded", "refit", *rows, "--dictionary", start, "--supports", start,
+                 "--sweeps", 2, "--directions", 1, "--reroute"),
+            Case(folder, "coded-fit", "fit", *rows, "--update", "atoms", "--atoms", LARGE_K,
+                 "--top-s", 8, "--rounds", 8, "--sweeps", 2, "--tolerance", 0)]
+
+
+@claim("stopped while rows are routed and coded at the end of a sweep: soon, and to the same bytes")
+def check_coded(case, ranks):
+    out, seen, codes = case.at("steps"), [], []
+    for n in ranks:  # the first file is that of all atoms, behind which rows are coded
+        done = case.ask(out, "--resume", "--save-seconds", 10, ranks=n)
+        codes.append(done.returncode)
+        if codes[-1] != 75:
+            break
+        seen.append(inside(out))
+        ok(f"saved   {seen[-1][1]} atoms of sweep {len(seen)}" in done.stderr and
+           f"sweep   {len(seen)}: " not in done.stderr, f"{case.name}: {done.stderr[-300:]}")
+    atoms = {n for _, n in seen}
+    ok(codes == [75, 75, 0] and [n for n, _ in seen] == [0, 1] and min(atoms) > LARGE_K // 2,
+       f"{case.name}: {codes} {seen} {done.stderr[-400:]}")
+    case.same(out, f"stopped while rows are coded, {seen}")
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         with claim("inputs are made, and runs that are not stopped"):
@@ -238,6 +274,10 @@ def main():
                 check_gpu(of[name])
             for name in "fit", "joint":
                 check_encoding(of[name])
+            with claim("inputs are made whose rows take long, and runs that are not stopped"):
+                coded = coded_cases(folder)
+            for case, ranks in zip(coded, ([2, 0, 3], [0, 2, 3])):
+                check_coded(case, ranks)
         for name in "plain", "fit":
             check_killed(of[name])
         check_seconds(of["plain"])

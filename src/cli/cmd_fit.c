@@ -138,9 +138,10 @@ static const struct option_set fit_set = {
         "The folder of --output gets dictionary.h5, after every sweep that is the best so far, "
         "state.h5 after the others, for --resume, and at the end supports.h5, with the codes of "
         "all rows.  " STOP_SIGNALS
-        ", or a file called STOP in that folder, end the job after the sweep in work, and with "
-        "--update atoms within it, which sweep.h5 then has for --resume, or after a block of the "
-        "rows that are encoded at the end, with exit code 75.\n\n"
+        ", or a file called STOP in that folder, end the job after the sweep in work, or while it "
+        "routes and codes rows, which --resume then does again, with --update atoms between two "
+        "atoms, which sweep.h5 then has, or after a block of the rows that are encoded at the "
+        "end, with exit code 75.\n\n"
         "  mpirun -n 4 sagitta fit --rows acts.h5 --atoms 4096 --top-s 32 --output run/\n"
         "  sagitta inspect run/dictionary.h5\n"
         "  sagitta encode --rows more.h5 --dictionary run/dictionary.h5 --top-s 32 \\\n"
@@ -165,6 +166,7 @@ struct fit_job {
   struct fit_files files;
   struct fit_page page; /* rank 0 */
   struct fit_publisher publisher;
+  int has_sweep;        /* is one published, or about to be? */
   struct phase written; /* FIT_WRITE, as it was when the publisher was last waited for */
   double begun;
   struct encode_files supports; /* the codes of all rows */
@@ -380,6 +382,7 @@ static int sweep_take(void *self, const struct fit_sweep *s)
   TRY(inputs_confirm(c));
   sweep_note(j, &s->point, s->best);
   j->page.seconds = log_seconds() - j->begun;
+  j->has_sweep = 1;
   return fit_publisher_begin(&j->publisher, s);
 }
 
@@ -420,12 +423,26 @@ static int within_look(void *self, const struct fit_within *now, const struct sw
   struct fit_job *j = self;
   const struct sweep_facts facts = within_facts(j, now);
   uint64_t asked;
-  TRY(sweep_files_ask(&j->files.sweep, &asked));
+  TRY(sweep_files_ask(&j->files.sweep, at, &asked));
   if (!asked) return OK;
   TRY(fit_publisher_wait(&j->publisher));
   TRY(inputs_confirm(&j->run->comm));
   return sweep_files_save(&j->files.sweep, &facts, at, j->result.device, j->task.threads, asked,
                           stop);
+}
+
+/* What it asks while rows are routed and coded: only where there is something to go on from. */
+static uint64_t coding_asked(void *self)
+{
+  struct fit_job *j = self;
+  int is_there = j->files.has_start || j->has_sweep || j->files.sweep.saves;
+  return is_there ? run_stop_asked(j->run, j->files.dictionary.shown) : 0;
+}
+
+static void coding_stopped(void *self, uint64_t asked)
+{
+  struct fit_job *j = self;
+  run_stopped(j->run, j->files.dictionary.shown, asked);
 }
 
 /* Fit, until all that is to be published of the sweeps is there, or will not be. */
@@ -579,7 +596,8 @@ static int fit_command(struct run *run, const void *options, const char **argume
   TRY(comm_agree(&run->comm, fit_task_check(&j->task)));
   TRY(places_open(j));
   j->begun = log_seconds();
-  j->sink = (struct fit_sink){j, sweep_take, stop_look, within_begin, within_look};
+  j->sink = (struct fit_sink){
+      j, sweep_take, stop_look, within_begin, within_look, {coding_asked, coding_stopped, j}};
   stop_listen();
   if (j->task.start)
     sweep_note(j, j->task.start, fit_best(j->task.start->lines, j->task.start->sweep));

@@ -76,19 +76,18 @@ static const struct option_table tables[] = {
 static const struct option_set refit_set = {
     .command = "sagitta refit",
     .arguments = "[DECK]",
-    .doc =
-        "Move the atoms so that they explain more: atom by atom, its K = 1 system is assembled "
-        "from the residuals of its rows and solved, its frame moves, its codes are solved again."
-        "\v"
-        "A step is kept only if it does not make the atom's rows worse.  Atoms that share no "
-        "row go side by side; a sweep is all classes once.  The folder of --output gets "
-        "dictionary.h5, with /fit/history, and supports.h5, after every sweep.  rho is that of "
-        "the supports.  " STOP_SIGNALS
-        ", --max-seconds or a file called STOP in that folder, end the job within the sweep in "
-        "work, which sweep.h5 then has for --resume, with exit code 75; while rows are routed and "
-        "coded at its end, after it.\n\n"
-        "  mpirun -n 4 sagitta refit --rows acts.h5 --dictionary dict/dictionary.h5 \\\n"
-        "      --supports run/supports.h5 --sweeps 5 --output refit/",
+    .doc = "Move the atoms so that they explain more: atom by atom, its K = 1 system is assembled "
+           "from the residuals of its rows and solved, its frame moves, its codes are solved again."
+           "\v"
+           "A step is kept only if it does not make the atom's rows worse.  Atoms that share no "
+           "row go side by side; a sweep is all classes once.  The folder of --output gets "
+           "dictionary.h5, with /fit/history, and supports.h5, after every sweep.  rho is that of "
+           "the supports.  " STOP_SIGNALS
+           ", --max-seconds or a file called STOP in that folder, end the job within the sweep in "
+           "work, which sweep.h5 then has for --resume, with exit code 75; routing and coding rows "
+           "at its end is then done again.\n\n"
+           "  mpirun -n 4 sagitta refit --rows acts.h5 --dictionary dict/dictionary.h5 \\\n"
+           "      --supports run/supports.h5 --sweeps 5 --output refit/",
     .tables = tables,
     .count = LENGTH(tables),
     .max_arguments = 1,
@@ -121,6 +120,8 @@ struct job {
   real tss;
   struct metrics metrics;
   struct phase phases[REFIT_PHASES];
+  gidx resumed;            /* sweeps that an earlier run has done */
+  int is_there;            /* did it leave something to go on from? */
   struct sweep_counts all; /* of this run's sweeps */
 };
 
@@ -238,14 +239,37 @@ static int job_open(struct job *j)
   return coder_prepare(j);
 }
 
+/* While rows are routed and coded: what asks this rank to end?  Only where there is something to go
+ * on from; and --max-seconds where some of that is of this run, so that runs get further. */
+static uint64_t coding_asked(void *self)
+{
+  struct job *j = self;
+  int has_more = j->files.facts.sweeps > j->resumed || j->files.sweep.saves;
+  j->run->max_seconds = has_more ? j->o->max_seconds : 0;
+  return has_more || j->is_there ? run_stop_asked(j->run, j->files.dictionary.shown) : 0;
+}
+
+static void coding_stopped(void *self, uint64_t asked)
+{
+  struct job *j = self;
+  run_stopped(j->run, j->files.dictionary.shown, asked);
+}
+
+static struct stops coding_stops(struct job *j)
+{
+  return (struct stops){coding_asked, coding_stopped, j};
+}
+
 /* What do the atoms explain of rows that the refit does not see? */
 static int held_judge(struct job *j)
 {
   const struct refit_state *f = &j->state;
+  const struct stops stops = coding_stops(j);
+  int stopped;
   if (!j->o->holdout) return OK;
   for (gidx i = 0; i < (gidx)f->k * f->d * f->p; i++) j->table[i] = (float)f->frames[i];
   TRY(comm_agree(j->c, coder_put(&j->coder, j->table)));
-  return judge_rows(&j->judge, &j->held);
+  return judge_rows(&j->judge, &stops, &j->held, &stopped);
 }
 
 /* What metrics and residuals say of the same codes differs by their roundings: far less. */
@@ -292,10 +316,14 @@ static int state_finish(struct job *j, int reroute)
   struct phase *phase = &j->phases[reroute ? REFIT_ROUTE : REFIT_CODES];
   int is_there = j->resident.is_on;
   const struct sweep_end_options options = {reroute || is_there ? &j->coder : NULL,
-                                            is_there ? &j->coded : NULL, reroute, j->table,
-                                            j->o->cosine_limit};
+                                            is_there ? &j->coded : NULL,
+                                            reroute,
+                                            j->table,
+                                            j->o->cosine_limit,
+                                            coding_stops(j)};
+  int stopped;
   phase_begin(phase);
-  TRY(refit_sweep_end(&j->state, &options, j->density, j->tss, &j->metrics));
+  TRY(refit_sweep_end(&j->state, &options, j->density, j->tss, &j->metrics, &stopped));
   phase_end(phase, 0);
   return OK;
 }
@@ -354,7 +382,7 @@ static int steps_look(void *self, const struct sweep_point *at, int *stop)
   struct sweep_files *files = &j->files.sweep;
   char device[64];
   uint64_t asked;
-  TRY(sweep_files_ask(files, &asked));
+  TRY(sweep_files_ask(files, at, &asked));
   j->run->max_seconds = j->o->max_seconds;
   if (!asked) return OK;
   snprintf(device, sizeof device, "cpu %s", j->state.device.variant);
@@ -393,7 +421,14 @@ static int steps_take(struct job *j, struct sweep_counts *counts, int *stopped)
   TRY(comm_agree(j->c, sweep_find(j)));
   snprintf(what, sizeof what, "sweep   %lld of %lld:", (long long)j->files.facts.sweeps + 1,
            (long long)j->o->sweeps);
-  const struct sweep_task sweep = {&j->classes, j->o->directions, what, {steps_look, j}, j->begun};
+  const struct coder *routes = j->o->reroute ? &j->coder : NULL;
+  const struct sweep_task sweep = {.classes = &j->classes,
+                                   .q = j->o->directions,
+                                   .what = what,
+                                   .watch = {steps_look, j},
+                                   .start = j->begun,
+                                   .after =
+                                       refit_sweep_end_seconds(&j->state, routes, j->o->reroute)};
   if (!j->resident.is_on)
     return refit_sweep(&j->state, &sweep, j->phases, j->steps, counts, stopped);
   phase->device = j->coder.device.kind;
@@ -410,7 +445,8 @@ static int sweep_run(struct job *j)
   TRY(steps_take(j, &counts, &stopped));
   if (stopped) return OK;
   TRY(state_finish(j, j->o->reroute));
-  TRY(held_judge(j));
+  if (!j->run->stopped) TRY(held_judge(j));
+  if (j->run->stopped) return OK;
   j->files.facts.sweeps++;
   if (j->c->rank == 0) line_add(j, &counts);
   TRY(state_write(j, 1));
@@ -427,6 +463,7 @@ static int job_resume(struct job *j)
   TRY(refit_resume(&j->former, &j->files, &j->inputs, &j->state));
   log_info("resumed after sweep %lld", (long long)j->files.facts.sweeps);
   TRY(held_judge(j));
+  if (j->run->stopped) return OK;
   CHECK(hash == held, ERR_INPUT,
         "'%s' was judged by other held-out rows: rows_hash %016llx, not %016llx; resume with the "
         "same '--holdout'",
@@ -434,6 +471,7 @@ static int job_resume(struct job *j)
   if (j->former.has_supports)
     return state_judge(j, j->files.supports_path, j->former.supports.explained_variance, &is);
   TRY(state_finish(j, j->o->reroute));
+  if (j->run->stopped) return OK;
   TRY(comm_agree(j->c, refit_contents_check(&j->files, &j->state)));
   return state_write(j, 0);
 }
@@ -520,8 +558,10 @@ static int job_run(struct job *j)
 {
   double begun = log_seconds();
   TRY(job_open(j));
-  gidx resumed = j->files.facts.sweeps;
+  gidx resumed = j->resumed = j->files.facts.sweeps;
+  j->is_there = resumed > 0 || j->files.sweep.there;
   TRY(resumed ? job_resume(j) : start_judge(j));
+  if (j->run->stopped) return report_phases(j->c, j->phases, REFIT_PHASES);
   if (resumed >= j->o->sweeps) {
     log_info("nothing is left to do: %lld sweeps were wanted", (long long)j->o->sweeps);
     return OK;

@@ -62,6 +62,7 @@ int sweep_files_begin(struct sweep_files *f, const struct sweep_facts *now, cons
   const struct sweep_facts *then = &f->found;
   *start = (struct sweep_start){.atoms = 0};
   f->saved = log_seconds();
+  f->has = 0;
   if (!f->there) return OK;
   f->there = 0; /* another sweep's will be replaced or removed, by the thread that writes */
   if (then->sweeps != now->sweeps) return OK;
@@ -73,16 +74,25 @@ int sweep_files_begin(struct sweep_files *f, const struct sweep_facts *now, cons
         (long long)then->atoms, f->k);
   log_info("resumed inside sweep %lld, behind %lld of its atoms", (long long)then->sweeps + 1,
            (long long)then->atoms);
+  f->has = then->atoms;
   *start = (struct sweep_start){then->atoms, before, sweep_take, f};
   return OK;
 }
 
-int sweep_files_ask(struct sweep_files *f, uint64_t *asked)
+/* Rank 0: has enough been done since the last time, or will it be before the next? */
+static int is_due(const struct sweep_files *f, const struct sweep_point *at)
 {
+  static const double LONG = 0.1; /* of --save-seconds: to write a sweep takes some seconds */
+  if (f->seconds <= 0 || at->atoms == f->has) return 0;
+  return log_seconds() - f->saved >= f->seconds || at->after >= LONG * f->seconds;
+}
+
+int sweep_files_ask(struct sweep_files *f, const struct sweep_point *at, uint64_t *asked)
+{
+  static const double SHORT = 1; /* seconds: then the sweep is rather ended and published */
   struct run *run = f->run;
-  *asked = run_stop_asked(run, f->shown);
-  if (run->comm.rank == 0 && f->seconds > 0 && log_seconds() - f->saved >= f->seconds)
-    *asked |= BY_SECONDS;
+  *asked = at->after > 0 && at->after < SHORT ? 0 : run_stop_asked(run, f->shown);
+  if (run->comm.rank == 0 && is_due(f, at)) *asked |= BY_SECONDS;
   return comm_or(&run->comm, asked, 1);
 }
 
@@ -109,6 +119,8 @@ int sweep_files_save(struct sweep_files *f, const struct sweep_facts *now,
   facts.atoms = at->atoms;
   TRY(comm_agree(&run->comm, run->comm.rank ? OK : sweep_write(f, &facts, at, device, threads)));
   f->saved = log_seconds();
+  f->has = at->atoms;
+  f->saves++;
   log_info("saved   %lld atoms of sweep %lld", (long long)at->atoms, (long long)now->sweeps + 1);
   asked &= ~BY_SECONDS;
   *stop = asked != 0;

@@ -19,8 +19,8 @@
   {                                                                                                \
     "save-seconds", OPTION_REAL, offset, "300", 0, 1e9, NULL, "SECONDS",                           \
         "save a sweep that is in work when so many have passed, as when the job is asked to stop " \
-        "in it: a job that is killed loses no more; 0: never. On a GPU sweeps are short, and "     \
-        "only whole ones are saved"                                                                \
+        "in it, and when coding its rows may take a tenth of them: a job that is killed loses no " \
+        "more steps; 0: never. On a GPU sweeps are short, and only whole ones are saved"           \
   }
 
 struct sweep_files {
@@ -32,6 +32,8 @@ struct sweep_files {
   int there;                 /* on every rank, as is the next: an earlier run left one */
   struct sweep_facts found;
   double saved;              /* when, or when the sweep began */
+  gidx has;                  /* atoms of it that the file has, of this run or the earlier one */
+  int saves;                 /* on every rank: how often this run has saved one */
   struct matrix_output file; /* being written, rank 0 */
 };
 
@@ -46,8 +48,9 @@ int sweep_files_tell(struct sweep_files *f);
 int sweep_files_begin(struct sweep_files *f, const struct sweep_facts *now, const float *before,
                       struct sweep_start *start);
 
-/* Between two atoms: *asked <- what asks to save the sweep, or to stop; 0: nothing.  Collective. */
-int sweep_files_ask(struct sweep_files *f, uint64_t *asked);
+/* Between two atoms, or behind the last: *asked <- what asks to save the sweep, or to stop; 0:
+ * nothing.  It is saved before what takes long, too.  Collective. */
+int sweep_files_ask(struct sweep_files *f, const struct sweep_point *at, uint64_t *asked);
 /* Then it is saved, and *stop <- the job ends here.  The inputs were looked at (inputs_confirm()),
  * and nobody else writes.  device: what computes.  Collective. */
 int sweep_files_save(struct sweep_files *f, const struct sweep_facts *now,

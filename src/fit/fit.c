@@ -23,6 +23,7 @@
 #include "refit/color.h"
 #include "refit/coder.h"
 #include "refit/layout.h"
+#include "refit/lots.h"
 #include "refit/refit.h"
 #include "refit/resident.h"
 #include "refit/sums.h"
@@ -65,7 +66,7 @@ struct fit {
   idx *near;                               /* [k] the atom most like each, */
   float *likeness;                         /* [k] and their score; where twins are replaced */
   idx *shares;                             /* [ranks] */
-  int stopped;                             /* inside the sweep in work */
+  int stopped;                             /* before a sweep or inside it */
   int relaxes;                             /* atoms go on, in this sweep */
   real *moves;                             /* [k] squared distance of a sweep */
   struct fit_line *lines;                  /* [sweeps + 1] */
@@ -514,23 +515,37 @@ static int residuals_make(struct fit *f)
   return refit_state_residuals(&f->state);
 }
 
-/* Route and code the rows of this rank. */
-static int rows_code(struct fit *f)
+static int lot_run(void *self, idx first, idx n)
 {
-  TRY(coder_put(&f->coder, f->table));
-  TRY(coder_run(&f->coder, &f->coded, f->task->rho));
+  struct fit *f = self;
+  return coder_run(&f->coder, &f->coded, first, n, f->task->rho);
+}
+
+/* Bring what became of this rank's rows to where it is needed. */
+static int codes_bring(struct fit *f)
+{
   TRY(coded_get(&f->coder, &f->coded, CODED_SUPPORTS | CODED_QUALITY));
   if (f->how != UPDATE_JOINT) return f->resident.is_on ? OK : codes_take(f);
   /* Other ranks are sent them. */
   return f->c->size > 1 ? coded_get(&f->coder, &f->coded, CODED_CODES) : OK;
 }
 
-/* Route and code the rows in memory, and judge by them. */
+/* Route and code the rows in memory, a lot at a time, unless that is stopped. */
+static int rows_code(struct fit *f)
+{
+  const struct lots lots = {f->state.n, coder_lot(&f->coder, 1), lot_run, f, &f->sink->coding};
+  TRY(lots_run(&lots, f->c, coder_put(&f->coder, f->table), f->state.first, &f->stopped));
+  return f->stopped ? OK : comm_agree(f->c, codes_bring(f));
+}
+
+/* Route and code the rows in memory, and judge by them, and by the held-out rows; unless that is
+ * stopped. */
 static int rows_encode(struct fit *f, struct fit_line *line)
 {
   struct refit_state *state = &f->state;
   struct metrics m = {.n = state->total, .p = state->p};
-  TRY(comm_agree_at(f->c, rows_code(f), state->first));
+  TRY(rows_code(f));
+  if (f->stopped) return OK;
   struct phase *index = &f->result->phases[FIT_INDEX];
   phase_begin(index);
   TRY(f->how == UPDATE_JOINT ? refit_state_count(state) : refit_state_index(state));
@@ -539,7 +554,7 @@ static int rows_encode(struct fit *f, struct fit_line *line)
   line->fitted = m.explained_variance;
   line->dead = 0;
   for (idx a = 0; a < state->k; a++) line->dead += refit_atom_rows(state, a) == 0;
-  return OK;
+  return judge_rows(&f->judge, &f->sink->coding, &line->held, &f->stopped);
 }
 
 /* Count how long atoms are idle, by the rows in memory. */
@@ -599,8 +614,8 @@ static int sweep_close(struct fit *f)
   struct fit_line *line = &f->lines[f->sweep];
   line->sweep = f->sweep;
   TRY(rows_encode(f, line));
+  if (f->stopped) return OK;
   idle_count(f);
-  TRY(judge_rows(&f->judge, &line->held));
   line->seconds = log_seconds() - f->begun;
   TRY(comm_broadcast(f->c, line, 1, sizeof *line));
   TRY(worth_check(f, line));
@@ -623,8 +638,8 @@ static int sweep_reopen(struct fit *f)
         "%016llx; resume with the same",
         name, (unsigned long long)start->rows_hash, (unsigned long long)f->state.inputs.rows);
   TRY(rows_encode(f, &now));
+  if (f->stopped) return OK;
   if (!start->idle) idle_count(f);
-  TRY(judge_rows(&f->judge, &now.held));
   TRY(comm_broadcast(f->c, &now, 1, sizeof now));
   TRY(worth_check(f, &now));
   CHECK(f->judge.hash == start->held_hash, ERR_INPUT,
@@ -670,8 +685,11 @@ static int atoms_step(struct fit *f, struct sweep_counts *counts)
   if (f->resident.is_on) return resident_sweep(&f->resident, &f->classes, f->steps, counts);
   char what[64];
   snprintf(what, sizeof what, "sweep   %lld of %lld:", (long long)f->sweep, (long long)f->sweeps);
-  struct sweep_task task = {
-      .classes = &f->classes, .q = f->task->directions, .what = what, .watch = {steps_look, f}};
+  struct sweep_task task = {.classes = &f->classes,
+                            .q = f->task->directions,
+                            .what = what,
+                            .watch = {steps_look, f},
+                            .after = coder_seconds(&f->coder, (gidx)f->state.n + f->judge.n, 1)};
   f->within = (struct fit_within){.sweep = f->sweep - 1,
                                   .atoms = f->table,
                                   .classes = classes_hash(f->classes.color, f->task->k),
@@ -743,10 +761,7 @@ static int sweep_run(struct fit *f)
   phase_begin(&phases[FIT_UPDATE]);
   TRY(f->how == UPDATE_JOINT ? atoms_update(f, &counts) : atoms_step(f, &counts));
   phase_end(&phases[FIT_UPDATE], 0);
-  if (f->stopped) {
-    f->sweep--;
-    return OK;
-  }
+  if (f->stopped) return OK;
   phase_begin(&phases[FIT_REVIVE]);
   TRY(atoms_revive(f, line));
   phase_end(&phases[FIT_REVIVE], 0);
@@ -856,13 +871,13 @@ int fit_run(const struct fit_task *task, struct comm *c, const struct fit_sink *
       f->resident.is_on || f->how == UPDATE_JOINT ? f->coder.device.kind : f->state.device.kind;
   phase_end(&result->phases[FIT_START], 0);
   TRY(task->start ? comm_agree(c, sweep_reopen(f)) : sweep_close(f));
-  while (goes_on(f, &result->end)) {
-    int stop = 0;
-    TRY(sink->stops(sink->self, &stop));
-    if (!stop) TRY(sweep_run(f));
-    if (stop || f->stopped) result->end = FIT_STOPPED;
-    if (stop || f->stopped) break;
+  while (!f->stopped && goes_on(f, &result->end)) {
+    TRY(sink->stops(sink->self, &f->stopped));
+    if (f->stopped) break;
+    TRY(sweep_run(f));
+    if (f->stopped) f->sweep--;
   }
+  if (f->stopped) result->end = FIT_STOPPED;
   result->sweeps = f->sweep;
   result->best = f->best;
   result->phases[FIT_ROUTE] = f->coder.route;

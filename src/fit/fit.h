@@ -14,6 +14,7 @@
 #define FIT_FIT_H
 
 #include "base/phase.h"
+#include "base/stop.h"
 #include "comm/comm.h"
 #include "model/dictionary.h"
 #include "model/results.h"
@@ -105,6 +106,8 @@ struct fit_sink {
   int (*begins)(void *self, const struct fit_within *now, struct sweep_start *start);
   /* It is where *at says: is it to end there?  Collective. */
   int (*within)(void *self, const struct fit_within *now, const struct sweep_point *at, int *stop);
+  struct stops coding; /* asked while rows are routed and coded: what is done since the last call of
+                        * sweep() or within() is then lost */
 };
 
 /* Routing, codes and copies are those of the fitted and of the held-out rows together. */

@@ -5,6 +5,7 @@
 #include "base/num.h"
 #include "base/status.h"
 #include "model/identity.h"
+#include "refit/lots.h"
 #include "refit/state.h"
 #include "refit/sums.h"
 
@@ -66,13 +67,21 @@ void judge_close(struct judge *j)
   *j = (struct judge){0};
 }
 
-int judge_rows(struct judge *j, real *explained)
+static int lot_run(void *self, idx first, idx n)
+{
+  struct judge *j = self;
+  return coder_run(j->coder, &j->coded, first, n, 0);
+}
+
+int judge_rows(struct judge *j, const struct stops *stops, real *explained, int *stopped)
 {
   *explained = nan_canonical();
+  *stopped = 0;
   if (!j->rows || j->rows->n == 0) return OK;
-  int status = coder_run(j->coder, &j->coded, 0);
-  if (!status) status = coded_get(j->coder, &j->coded, CODED_QUALITY);
-  TRY(comm_agree_at(j->c, status, j->first));
+  const struct lots lots = {j->n, coder_lot(j->coder, 1), lot_run, j, stops};
+  TRY(lots_run(&lots, j->c, OK, j->first, stopped));
+  if (*stopped) return OK;
+  TRY(comm_agree(j->c, coded_get(j->coder, &j->coded, CODED_QUALITY)));
   struct metrics m = {.n = j->rows->n, .p = j->rows->p};
   TRY(coded_metrics(&j->coded, j->c, j->tss, &m));
   if (j->c->rank == 0) *explained = m.explained_variance;

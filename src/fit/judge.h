@@ -6,6 +6,7 @@
 #define FIT_JUDGE_H
 
 #include "base/memory.h"
+#include "base/stop.h"
 #include "model/rows.h"
 #include "refit/coder.h"
 
@@ -32,8 +33,9 @@ int judge_open(struct judge *j, const struct row_source *rows, const real *mean,
 void judge_close(struct judge *j);
 
 /* *explained, on rank 0 <- the explained variance of the rows by the coder's dictionary, coded
- * without penalty; NaN where there are none.  Collective, as above. */
-int judge_rows(struct judge *j, real *explained);
+ * without penalty; NaN where there are none, and where *stopped: as lots_run().  Collective, as
+ * above. */
+int judge_rows(struct judge *j, const struct stops *stops, real *explained, int *stopped);
 
 /* *bytes <- what each rank holds of so many rows. */
 int judge_bytes(const struct coder_shape *shape, gidx n, int ranks, gidx *bytes);

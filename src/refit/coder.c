@@ -3,6 +3,7 @@
  * dictionary on this rank's device. */
 #include "refit/coder.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -205,13 +206,13 @@ static struct buffer buffer_from(const struct buffer *b, gidx at, size_t item)
                          .bytes = b->bytes - (gidx)skip};
 }
 
-static struct piece piece_of(const struct coder *w, const struct coded *rows, idx first)
+static struct piece piece_of(const struct coder *w, const struct coded *rows, idx first, idx end)
 {
   const struct coder_shape *c = &w->shape;
   size_t s = (size_t)c->s;
   return (struct piece){
       .first = first,
-      .n = (idx)imin(rows->n - first, w->piece),
+      .n = (idx)imin(end - first, w->piece),
       .x = buffer_from(&rows->x, first, (size_t)c->p * sizeof(float)),
       .atoms = buffer_from(&rows->atoms, first, s * sizeof(idx)),
       .score = buffer_from(&rows->score, first, s * sizeof(float)),
@@ -302,10 +303,9 @@ static int round_codes(struct coder *w, struct piece *t, real rho, idx solved, i
   return OK;
 }
 
-static int piece_run(struct coder *w, const struct coded *rows, idx first, real rho)
+static int piece_run(struct coder *w, const struct coded *rows, struct piece t, real rho)
 {
   const struct coder_shape *c = &w->shape;
-  struct piece t = piece_of(w, rows, first);
   const struct buffer *in = &t.x;
   for (idx round = 1; round <= c->rounds; round++) {
     idx have = round_end(c->s, c->rounds, round - 1), now = round_end(c->s, c->rounds, round);
@@ -317,20 +317,35 @@ static int piece_run(struct coder *w, const struct coded *rows, idx first, real 
   return OK;
 }
 
-int coder_run(struct coder *w, struct coded *rows, real rho)
+int coder_run(struct coder *w, struct coded *rows, idx first, idx n, real rho)
 {
-  for (idx first = 0; first < rows->n && w->shape.s; first += w->piece)
-    TRY(piece_run(w, rows, first, rho));
+  for (idx at = first; at < first + n && w->shape.s; at += w->piece)
+    TRY(piece_run(w, rows, piece_of(w, rows, at, first + n), rho));
   return OK;
 }
 
-int coder_solve(struct coder *w, struct coded *rows, real rho)
+int coder_solve(struct coder *w, struct coded *rows, idx first, idx n, real rho)
 {
-  for (idx first = 0; first < rows->n && w->shape.s; first += w->piece) {
-    struct piece t = piece_of(w, rows, first);
+  for (idx at = first; at < first + n && w->shape.s; at += w->piece) {
+    struct piece t = piece_of(w, rows, at, first + n);
     TRY(round_codes(w, &t, rho, 0, w->shape.s));
   }
   return OK;
+}
+
+double coder_seconds(const struct coder *w, gidx rows, int routes)
+{
+  static const double CORE = 0x1p33, GPU = 0x1p44; /* multiply-adds a second, of slow ones */
+  const struct coder_shape *c = &w->shape;
+  double entries = (double)c->s * c->d, row = c->p * (entries * entries / 2 + 3 * entries);
+  if (routes) row += (double)c->k * c->d * c->p * c->rounds;
+  return (double)rows * row / (device_is_gpu(&w->device) ? GPU : CORE * fmax(c->threads, 1));
+}
+
+idx coder_lot(const struct coder *w, int routes)
+{
+  double rows = fmin(1 / coder_seconds(w, 1, routes), INT32_MAX);
+  return (idx)imax((gidx)rows, imax(w->piece, 1));
 }
 
 int coded_get(struct coder *w, struct coded *rows, int what)

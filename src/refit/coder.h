@@ -68,12 +68,18 @@ int coder_nearest(struct coder *w, idx first, idx count, idx *near, float *score
 /* The rows' supports, and codes [n][s][d] that are float32 numbers, go to the device. */
 int coded_put(struct coder *w, struct coded *rows, const real *codes);
 
-/* Find the rows' supports and scores in rounds, then their codes with the penalty rho, rounded, and
- * their quality; all on the device.  ERR_INPUT names the first score that is not finite. */
-int coder_run(struct coder *w, struct coded *rows, real rho);
+/* Find the supports and scores of n rows from `first` on in rounds, then their codes with the
+ * penalty rho, rounded, and their quality; all on the device.  ERR_INPUT names the first score that
+ * is not finite. */
+int coder_run(struct coder *w, struct coded *rows, idx first, idx n, real rho);
 
 /* The codes and their quality alone, on the supports that the device has. */
-int coder_solve(struct coder *w, struct coded *rows, real rho);
+int coder_solve(struct coder *w, struct coded *rows, idx first, idx n, real rho);
+
+/* Seconds that so many rows take at most in one or the other, very roughly; rows that take one, at
+ * least a piece. */
+double coder_seconds(const struct coder *w, gidx rows, int routes);
+idx coder_lot(const struct coder *w, int routes);
 
 /* Bring some of it to the host. */
 enum { CODED_SUPPORTS = 1, CODED_SCORES = 2, CODED_CODES = 4, CODED_QUALITY = 8, CODED_ALL = 15 };

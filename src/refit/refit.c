@@ -93,16 +93,21 @@ static int is_due(struct sweep *w, const idx *atoms, idx count)
   return 1;
 }
 
+/* Let somebody look; after: as struct sweep_point has it. */
+static int sweep_look(struct sweep *w, double after, int *stop)
+{
+  const struct sweep_watch *watch = &w->task->watch;
+  const struct sweep_point at = {w->done, w->f->frames, w->steps, after};
+  TRY(comm_agree(w->f->c, OK));
+  return watch->look ? watch->look(watch->self, &at, stop) : OK;
+}
+
 /* The next batch; *stop: it is to be the last. */
 static int batch_next(struct sweep *w, const idx *atoms, idx count, int *stop)
 {
-  const struct sweep_watch *watch = &w->task->watch;
   TRY(batch_refit(w->f, atoms, count, w->task->q, w->phases, w->steps, w->counts));
   w->done += count;
-  if (!is_due(w, atoms, count)) return OK;
-  const struct sweep_point at = {w->done, w->f->frames, w->steps};
-  TRY(comm_agree(w->f->c, OK));
-  return watch->look(watch->self, &at, stop);
+  return is_due(w, atoms, count) ? sweep_look(w, 0, stop) : OK;
 }
 
 /* Residuals as the sweep begins, then all that another run has done of it. */
@@ -143,5 +148,5 @@ int refit_sweep(struct refit_state *f, const struct sweep_task *task, struct pha
       TRY(batch_next(&w, classes->atoms + w.done, count, stopped));
       progress_show(&progress, w.done);
     }
-  return comm_agree(f->c, OK);
+  return *stopped ? comm_agree(f->c, OK) : sweep_look(&w, task->after, stopped);
 }

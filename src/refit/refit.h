@@ -59,10 +59,11 @@ struct sweep_point {
   gidx atoms;                    /* done, in the order of the classes */
   const real *frames;            /* [k][d][p] */
   const struct atom_step *steps; /* [k] of those done */
+  double after;                  /* seconds that the end takes, roughly; 0 while atoms are left */
 };
 
-/* Who looks at a sweep while it is in work, about every second, and may end it there.  What asks is
- * to ask on every rank. */
+/* Who looks at a sweep while it is in work, about every second, and behind its last atom, and may
+ * end it there.  What asks is to ask on every rank. */
 struct sweep_watch {
   int (*look)(void *self, const struct sweep_point *at, int *stop); /* collective; NULL: nobody */
   void *self;                                                       /* borrowed */
@@ -83,6 +84,7 @@ struct sweep_task {
   const char *what; /* names the sweep where progress is shown */
   struct sweep_watch watch;
   struct sweep_start start;
+  double after; /* seconds that the end of the sweep takes, roughly */
 };
 
 /* One sweep over the classes: residuals are computed, then every atom takes its step.  steps[k] is

@@ -10,14 +10,16 @@
 #include "base/team.h"
 #include "base/status.h"
 #include "device/codes.h"
+#include "refit/lots.h"
 #include "refit/sums.h"
 #include "encode/shard.h"
 
 struct sweep_end {
   struct refit_state *f;
   const struct sweep_end_options *options;
-  float *table;       /* [k][d][p] frames as stored */
-  struct coded *rows; /* own rows */
+  float *table;        /* [k][d][p] frames as stored */
+  struct coder *coder; /* computes, or has the rows' arrays alone */
+  struct coded *rows;  /* own rows */
   struct code_counts counts;
   struct identity terms; /* of own supports and codes as files have them; of the table on rank 0 */
 };
@@ -52,22 +54,36 @@ struct coder_shape refit_coder_shape(const struct refit_state *f, idx rounds, co
                               .work = (double)f->total * f->k * f->d * f->p * rounds};
 }
 
-/* Solve the codes of all own rows on the supports that they have. */
-static int rows_code(struct sweep_end *w)
+/* Solve the codes of some own rows on the supports that they have, by the state's own device, a
+ * CPU. */
+static int state_code(struct sweep_end *w, idx first, idx n)
 {
   struct refit_state *f = w->f;
-  struct coded *rows = w->rows;
-  struct buffer table = host_buffer(w->table);
-  struct codes_job job = {.n = f->n,
+  gidx at = (gidx)first * f->s;
+  struct buffer table = host_buffer(w->table), x = host_buffer(f->x + (gidx)first * f->p);
+  struct buffer atoms = host_buffer(f->atoms + at);
+  struct buffer codes = host_buffer((float *)w->rows->codes.host + at * f->d);
+  struct buffer quality = host_buffer((struct row_quality *)w->rows->quality.host + first);
+  struct codes_job job = {.n = n,
                           .m_new = f->s,
                           .max_m = f->s,
                           .rho = f->rho,
-                          .rows = &rows->x,
+                          .rows = &x,
                           .atoms = &table,
-                          .slot = &rows->atoms,
-                          .codes = &rows->codes,
-                          .quality = &rows->quality};
+                          .slot = &atoms,
+                          .codes = &codes,
+                          .quality = &quality};
   return device_codes(&f->device, &job);
+}
+
+/* Route and code some own rows, or code them. */
+static int lot_run(void *self, idx first, idx n)
+{
+  struct sweep_end *w = self;
+  real rho = w->f->rho;
+  if (!w->options->coder) return state_code(w, first, n);
+  return w->options->reroute ? coder_run(w->coder, w->rows, first, n, rho)
+                             : coder_solve(w->coder, w->rows, first, n, rho);
 }
 
 /* A task: name the supports and codes of a sum block, and take them for the state.  Whatever order
@@ -156,6 +172,12 @@ static int contents_name(struct sweep_end *w)
   return OK;
 }
 
+double refit_sweep_end_seconds(const struct refit_state *f, const struct coder *coder, int reroute)
+{
+  const struct coder own = {.shape = refit_coder_shape(f, 1, "cpu"), .device = f->device};
+  return coder_seconds(coder ? coder : &own, f->n, reroute);
+}
+
 int refit_sweep_end_bytes(const struct refit_state *f, gidx *bytes)
 {
   struct coder_shape shape = refit_coder_shape(f, 2, "cpu");
@@ -165,27 +187,39 @@ int refit_sweep_end_bytes(const struct refit_state *f, gidx *bytes)
   return OK;
 }
 
-/* Frames, supports and codes of this rank as files will have them. */
-static int state_round(struct sweep_end *w, struct coder *coder)
+/* Frames of this rank as files will have them; and its rows are where they are coded. */
+static int frames_put(struct sweep_end *w)
 {
   const struct sweep_end_options *o = w->options;
   struct refit_state *f = w->f;
   team_run(f->task->threads, f->k, frame_round, w);
-  if (!o->rows) TRY(coded_open(coder, w->rows, f->n, f->first, f->x, f->atoms, f->score));
-  if (o->coder) {
-    TRY(coder_put(coder, w->table));
-    if (!o->reroute && !o->rows) TRY(coded_put(coder, w->rows, f->codes));
-    TRY(o->reroute ? coder_run(coder, w->rows, f->rho) : coder_solve(coder, w->rows, f->rho));
-    TRY(coded_get(coder, w->rows, o->reroute ? CODED_ALL : CODED_CODES | CODED_QUALITY));
-  } else {
-    TRY(rows_code(w));
-  }
-  team_run(f->task->threads, ceil_div(f->n, ROW_BLOCK), block_take, w);
+  if (!o->rows) TRY(coded_open(w->coder, w->rows, f->n, f->first, f->x, f->atoms, f->score));
+  if (!o->coder) return OK;
+  TRY(coder_put(w->coder, w->table));
+  return o->reroute || o->rows ? OK : coded_put(w->coder, w->rows, f->codes);
+}
+
+/* Supports and codes of this rank as files will have them. */
+static int codes_take(struct sweep_end *w)
+{
+  int what = w->options->reroute ? CODED_ALL : CODED_CODES | CODED_QUALITY;
+  if (w->options->coder) TRY(coded_get(w->coder, w->rows, what));
+  team_run(w->f->task->threads, ceil_div(w->f->n, ROW_BLOCK), block_take, w);
   return OK;
 }
 
+/* The same of all ranks. */
+static int state_round(struct sweep_end *w, int *stopped)
+{
+  struct refit_state *f = w->f;
+  idx each = coder_lot(w->coder, w->options->reroute);
+  const struct lots lots = {f->n, each, lot_run, w, &w->options->stops};
+  TRY(lots_run(&lots, f->c, frames_put(w), f->first, stopped));
+  return *stopped ? OK : comm_agree(f->c, codes_take(w));
+}
+
 int refit_sweep_end(struct refit_state *f, const struct sweep_end_options *options, gidx *density,
-                    real tss, struct metrics *metrics)
+                    real tss, struct metrics *metrics, int *stopped)
 {
   struct coded here = {0};
   struct sweep_end w = {.f = f,
@@ -194,11 +228,11 @@ int refit_sweep_end(struct refit_state *f, const struct sweep_end_options *optio
                         .rows = options->rows ? options->rows : &here};
   /* Without a coder the state's own device has the arrays. */
   struct coder own = {.shape = refit_coder_shape(f, 1, "cpu"), .device = f->device};
-  struct coder *coder = options->coder ? options->coder : &own;
-  TRY(comm_agree_at(f->c, state_round(&w, coder), f->first));
-  TRY(contents_name(&w));
-  if (options->reroute) TRY(refit_state_index(f));
-  TRY(metrics_find(&w, density, tss, metrics));
-  if (!options->rows) coded_close(coder, &here);
+  w.coder = options->coder ? options->coder : &own;
+  TRY(state_round(&w, stopped));
+  if (!*stopped) TRY(contents_name(&w));
+  if (!*stopped && options->reroute) TRY(refit_state_index(f));
+  if (!*stopped) TRY(metrics_find(&w, density, tss, metrics));
+  if (!options->rows) coded_close(w.coder, &here);
   return OK;
 }

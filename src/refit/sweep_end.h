@@ -5,6 +5,7 @@
 #ifndef REFIT_SWEEP_END_H
 #define REFIT_SWEEP_END_H
 
+#include "base/stop.h"
 #include "model/results.h"
 #include "refit/coder.h"
 #include "refit/state.h"
@@ -13,19 +14,24 @@ struct sweep_end_options {
   struct coder *coder; /* computes; NULL: the state's own device, which cannot route */
   struct coded *rows;  /* of the state, on the coder's device; NULL: they go there for this call */
   int reroute;         /* route all rows again, first; else supports stay as they are */
-  float *table;   /* [k][d][p] written: the frames as stored; a coder holds them from then on */
-  idx max_cosine; /* largest K for which the decoder cosine is computed */
+  float *table;       /* [k][d][p] written: the frames as stored; a coder holds them from then on */
+  idx max_cosine;     /* largest K for which the decoder cosine is computed */
+  struct stops stops; /* asked while rows are routed and coded; none asked: nothing ever does */
 };
 
 /* Round the frames to f32, route again if wanted, solve the codes of every row again (N.5) and
  * round them.  Residuals and classes are stale afterwards where supports changed; the index of rows
  * is made anew.  f->contents names what files will have.  metrics: on rank 0, those of the new
- * state; density[k] is lent to it.  Collective. */
+ * state; density[k] is lent to it.  *stopped <- was the job asked to stop before rows were coded?
+ * Then the state is none.  Collective. */
 int refit_sweep_end(struct refit_state *f, const struct sweep_end_options *options, gidx *density,
-                    real tss, struct metrics *metrics);
+                    real tss, struct metrics *metrics, int *stopped);
 
 /* The shape of a coder for the rows of a state, one of so many rounds. */
 struct coder_shape refit_coder_shape(const struct refit_state *f, idx rounds, const char *device);
+
+/* Seconds that it takes on this rank, very roughly, with options->coder and options->reroute. */
+double refit_sweep_end_seconds(const struct refit_state *f, const struct coder *coder, int reroute);
 
 /* *bytes <- the most that this takes while it runs, with the coder and the table: its allocations,
  * run dry, and two more copies of the dictionary, which is what the decoder cosine makes of it.
