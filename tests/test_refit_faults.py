@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: whatever fails or stops in refit and assemble, what they publish is whole, a stopped rank
-ends the job with 76 and a killed one ends it too; a refit that was killed goes on between any two
-sweeps, on another number of ranks, with the bits of one that was not."""
+ends the job with 76 and a killed one ends it too, and one without memory with 71; a refit that was
+killed goes on between any two sweeps, on another number of ranks, with the bits of one that was
+not."""
 import os
 import random
+import re
 import shutil
 import signal
 import sys
 import tempfile
 import time
 
+from jobs import FAULTS as LIBRARY
 from jobs import (faulty, job_end, job_ranks, job_start, kill_all, temporaries, wait_for,
                   wait_for_temporary)
 from tap import claim, done_testing, ok, sagitta, skip
@@ -108,6 +111,22 @@ def check_assemble_faults(data):
         ok(not wrong and calls > 0, f"assemble: of {calls} {kind} calls some fail: {wrong}")
 
 
+@claim("a rank that lacks memory ends the job with 71, while the other goes on to the next wait")
+def check_rank(data):
+    out, draw = data.at("rank"), random.Random(8)
+    words = ["refit", *data.words, "--deadline", 20, "--output", out, "--force"]
+
+    def run(n, **more):
+        return job_end(job_start(*words, ranks=2, LD_PRELOAD=LIBRARY, FAULT_RANK="1",
+                                 FAULT=f"own-memory:{n}", **more), 60)
+    code, text = run(1000000000, FAULT_COUNT="1")
+    calls = max(map(int, re.findall(r"fault calls=(\d+)", text)), default=0)
+    ok(code == 0 and calls, f"without one: {code} {text[-300:]}")
+    for n in (draw.randint(calls // 2, calls) for _ in range(8)):  # most of them in the sweep
+        code, text = run(n)
+        ok(code == 71 and "Segmentation" not in text, f"call {n} of {calls}: {code} {text[-300:]}")
+
+
 def check_stops(data, command, at_work, ends, *more):
     """Three ranks at work: one stops, or is killed."""
     out = data.at("stopped")
@@ -184,6 +203,7 @@ def main():
             check_refit_faults(small)
             check_assemble_faults(small)
             check_asked(small)
+            check_rank(Data(folder, "two", 4096 + 300, 24, 8, 3))
         # Where ranks share cores each class waits for all of them: the sanitizers take few classes.
         sizes = (128, 16, 3) if os.environ.get("SANITIZED") else (512, 32, 8)
         large = Data(folder, "large", 3 * 4096, *sizes)

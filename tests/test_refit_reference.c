@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Claim: directions, systems and a sweep over all ranks have the bits of the reference, for frames,
- * penalties, absent sum blocks, single rows, duplicates and more directions than there are.
+ * penalties, absent sum blocks, single rows, duplicates and more directions than there are; a class
+ * takes few collective operations.
  * RUN: np=1 2 3 */
 #include <math.h>
 #include <stdlib.h>
@@ -183,6 +184,31 @@ static int rises_check(struct refit_state *f, const struct classes *classes, idx
   return comm_agree(f->c, good ? OK : status_fail(ERR_ANSWER, __FILE__, __LINE__, "accepted"));
 }
 
+/* Collective operations of a sweep at most: a wait and two for each direction; of rows, a wait and
+ * one; four for each time that steps are proposed; with what comes before and after. */
+static gidx calls_most(const struct classes *classes, const struct atom_step *steps, idx q)
+{
+  gidx calls = 3;
+  for (idx color = 0; color < classes->count; color++) {
+    idx most = 0;
+    for (gidx i = classes->start[color]; i < classes->start[color + 1]; i++)
+      if (steps[classes->atoms[i]].retries > most) most = steps[classes->atoms[i]].retries;
+    calls += 1 + 2 * q + 2 + 4 * (1 + most);
+  }
+  return calls;
+}
+
+static void calls_check(const struct comm *c, gidx calls, const struct classes *classes,
+                        const struct atom_step *steps, idx q, const char *name)
+{
+  gidx most = c->size > 1 ? calls_most(classes, steps, q) : 0;
+  ok(calls <= most, "%s: %lld collective operations, at most %lld", name, (long long)calls,
+     (long long)most);
+  if (c->rank == 0 && c->size > 1)
+    printf("# %s: %d directions, %.1f collective operations a class\n", name, q,
+           (double)calls / classes->count);
+}
+
 static int case_run(struct comm *c, struct made *m, idx q, const char *variant, const char *name)
 {
   struct row_source rows = {.n = N, .p = P, .name = "rows", .self = m, .read = rows_read};
@@ -225,7 +251,9 @@ static int case_run(struct comm *c, struct made *m, idx q, const char *variant, 
     const struct sweep_task sweep_of = {.classes = &classes, .q = q, .what = "refit"};
     gidx accepted = 0;
     int stopped;
+    gidx before = c->calls;
     TRY(refit_sweep(&f, &sweep_of, phases, steps, &counts, &stopped));
+    calls_check(c, c->calls - before, &classes, steps, q, name);
     plain_residuals(&w);
     ok(sweep_reference(&w, &classes, q, steps, &accepted),
        "%s: sweep %d, outcomes and log determinants", name, sweep);
@@ -253,6 +281,7 @@ int main(void)
     const char *variant, *name;
   } cases[] = {
       {40, 1, 4, 0, 0.3, "auto", "atoms"},
+      {40, 1, 1, 0.25, 0.3, NARROW_VARIANT, "atoms, rho, one direction, narrow"},
       {40, 1, 4, 0.25, 0.3, NARROW_VARIANT, "atoms, rho, narrow"},
       {40, 1, 4, 0, 0, "auto", "an exact fit"},
       {30, 2, 3, 0, 0.3, NARROW_VARIANT, "frames of 2, narrow"},

@@ -181,17 +181,22 @@ void atom_batch_free(struct atom_batch *b)
   *b = (struct atom_batch){0};
 }
 
-/* What several ranks need to gather rows: what comes, rank after rank, and each member's place. */
-struct rows_received {
-  struct arena arena;
-  real *values; /* [owner_rows][width] */
-  gidx *next;   /* [mine] */
-};
-
 static int received_alloc(struct rows_received *r, const struct atom_batch *b, idx width)
 {
   TRY(arena_alloc(&r->arena, &r->values, b->owner_rows * width, sizeof *r->values));
   return arena_alloc(&r->arena, &r->next, b->mine, sizeof *r->next);
+}
+
+int rows_received_open(struct rows_received *r, const struct atom_batch *b,
+                       const struct refit_state *f, idx width)
+{
+  *r = (struct rows_received){0};
+  return f->c->size > 1 ? received_alloc(r, b, width) : OK;
+}
+
+void rows_received_close(struct rows_received *r)
+{
+  arena_free(&r->arena);
 }
 
 int atom_batch_rows_bytes(const struct atom_batch *b, const struct refit_state *f, idx width,
@@ -203,29 +208,36 @@ int atom_batch_rows_bytes(const struct atom_batch *b, const struct refit_state *
   return OK;
 }
 
-int atom_batch_rows_to_owner(const struct atom_batch *b, const struct refit_state *f,
-                             const real *values, idx width, real *out)
+int rows_received_take(struct rows_received *r, const struct atom_batch *b,
+                       const struct refit_state *f, const real *values, idx width, real *out)
 {
   struct comm *c = f->c;
-  struct rows_received received = {0};
   size_t unit = (size_t)width * sizeof *values;
   if (c->size == 1) {
     TRY(comm_agree(c, OK));
     memcpy(out, values, (size_t)b->owner_rows * unit);
     return OK;
   }
-  LOCALLY(c, received_alloc(&received, b, width));
-  TRY(comm_alltoallv(c, values, b->send, received.values, b->receive, unit));
-  const real *from = received.values;
-  memcpy(received.next, b->whole, (size_t)b->mine * sizeof *received.next);
-  for (int r = 0; r < c->size; r++)
+  TRY(comm_alltoallv(c, values, b->send, r->values, b->receive, unit));
+  const real *from = r->values;
+  memcpy(r->next, b->whole, (size_t)b->mine * sizeof *r->next);
+  for (int q = 0; q < c->size; q++)
     for (idx i = 0; i < b->mine; i++) {
-      gidx n = f->counts[(gidx)r * f->k + b->atom[b->mine_first + i]];
-      memcpy(out + received.next[i] * width, from, (size_t)n * unit);
-      received.next[i] += n;
+      gidx n = f->counts[(gidx)q * f->k + b->atom[b->mine_first + i]];
+      memcpy(out + r->next[i] * width, from, (size_t)n * unit);
+      r->next[i] += n;
       from += n * width;
     }
-  arena_free(&received.arena);
+  return OK;
+}
+
+int atom_batch_rows_to_owner(const struct atom_batch *b, const struct refit_state *f,
+                             const real *values, idx width, real *out)
+{
+  struct rows_received received = {0};
+  LOCALLY(f->c, rows_received_open(&received, b, f, width));
+  TRY(rows_received_take(&received, b, f, values, width, out));
+  rows_received_close(&received);
   return OK;
 }
 

@@ -61,6 +61,19 @@ void atom_batch_free(struct atom_batch *b);
 int atom_batch_rows_to_owner(const struct atom_batch *b, const struct refit_state *f,
                              const real *values, idx width, real *out);
 
+/* The same with memory that is there before, of rows of `width`: what several ranks need. */
+struct rows_received {
+  struct arena arena;
+  real *values; /* [owner_rows][width] what comes, rank after rank */
+  gidx *next;   /* [mine] each member's place */
+};
+/* Not collective; ERR_MEMORY. */
+int rows_received_open(struct rows_received *r, const struct atom_batch *b,
+                       const struct refit_state *f, idx width);
+void rows_received_close(struct rows_received *r);
+int rows_received_take(struct rows_received *r, const struct atom_batch *b,
+                       const struct refit_state *f, const real *values, idx width, real *out);
+
 /* *bytes <- what that takes at most while it runs: its allocations, run dry.  Not collective. */
 int atom_batch_rows_bytes(const struct atom_batch *b, const struct refit_state *f, idx width,
                           gidx *bytes);

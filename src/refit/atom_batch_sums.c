@@ -4,56 +4,57 @@
  * A node travels as its presence, 1 or 0, and its sums. */
 #include "refit/atom_batch_sums.h"
 
-#include "base/block_tree.h"
 #include "base/status.h"
 
-struct sums {
-  const struct atom_batch *b;
-  const struct refit_state *f;
-  const idx *active;
-  idx width;
-  struct arena arena;
-  struct block_tree tree; /* of own blocks, then of all */
-  real *out, *in;         /* nodes sent and received */
-  idx *send, *receive;    /* [size] nodes */
-  const real **from;      /* [size] the next node that came from each rank */
-};
-
-static int is_active(const struct sums *s, idx member)
+static int is_active(const struct batch_sums *s, idx member)
 {
   return !s->active || s->active[member];
 }
 
-/* The arrays for so many members of which this rank sends sums, and so many of which it gets them.
- * A rank sends the nodes that its own sum blocks join to, an owner gets those of every rank. */
-static int sums_alloc(struct sums *s, gidx sent, gidx received)
+/* The arrays for sums of all members.  A rank sends the nodes that its own sum blocks join to, an
+ * owner gets those of every rank. */
+static int sums_alloc(struct batch_sums *s, idx width)
 {
   const struct refit_state *f = s->f;
-  gidx nodes = 0, first, blocks, unit = 1 + (gidx)s->width;
+  gidx nodes = 0, first, blocks, unit = 1 + (gidx)width;
   for (int r = 0; r < f->c->size; r++) {
     refit_blocks_share(f->total, f->c->size, r, &first, &blocks);
     nodes += block_nodes_count(first, blocks);
   }
-  sent *= block_nodes_count(f->block_first, f->blocks);
+  gidx sent = s->b->count * (gidx)block_nodes_count(f->block_first, f->blocks);
   TRY(arena_alloc(&s->arena, &s->send, f->c->size, sizeof *s->send));
   TRY(arena_alloc(&s->arena, &s->receive, f->c->size, sizeof *s->receive));
   TRY(arena_alloc(&s->arena, &s->from, f->c->size, sizeof *s->from));
   TRY(arena_alloc(&s->arena, &s->out, sent * unit, sizeof *s->out));
-  TRY(arena_alloc(&s->arena, &s->in, received * nodes * unit, sizeof *s->in));
-  return block_tree_init(&s->tree, &s->arena, s->width, 0, first + blocks);
+  TRY(arena_alloc(&s->arena, &s->in, s->b->mine * nodes * unit, sizeof *s->in));
+  return block_tree_init(&s->tree, &s->arena, width, 0, first + blocks);
 }
 
 int atom_batch_sums_bytes(const struct atom_batch *b, const struct refit_state *f, idx width,
                           gidx *bytes)
 {
-  struct sums s = {.f = f, .width = width, .arena.is_dry = 1};
-  TRY(sums_alloc(&s, b->count, b->mine));
+  struct batch_sums s = {.b = b, .f = f, .arena.is_dry = 1};
+  TRY(sums_alloc(&s, width));
   *bytes = (gidx)s.arena.bytes;
   return OK;
 }
 
+int batch_sums_open(struct batch_sums *s, const struct atom_batch *b, const struct refit_state *f,
+                    idx width)
+{
+  *s = (struct batch_sums){.b = b, .f = f};
+  TRY(sums_alloc(s, width));
+  s->is_open = 1;
+  return OK;
+}
+
+void batch_sums_close(struct batch_sums *s)
+{
+  arena_free(&s->arena);
+}
+
 /* Active members of `count` from `first` on. */
-static gidx active_count(const struct sums *s, idx first, idx count)
+static gidx active_count(const struct batch_sums *s, idx first, idx count)
 {
   gidx active = 0;
   for (idx m = first; m < first + count; m++) active += is_active(s, m);
@@ -61,7 +62,7 @@ static gidx active_count(const struct sums *s, idx first, idx count)
 }
 
 /* Nodes that go to, and come from, each rank; and where those of each begin in `in`. */
-static int counts_find(struct sums *s)
+static int counts_find(struct batch_sums *s)
 {
   const struct atom_batch *b = s->b;
   const struct refit_state *f = s->f;
@@ -74,14 +75,15 @@ static int counts_find(struct sums *s)
     TRY(comm_count(members * block_nodes_count(f->block_first, f->blocks), &s->send[r]));
     TRY(comm_count(own * block_nodes_count(first, blocks), &s->receive[r]));
     s->from[r] = from;
-    from += (gidx)s->receive[r] * (1 + s->width);
+    from += (gidx)s->receive[r] * (1 + s->tree.width);
     m += b->owned[r];
   }
   return OK;
 }
 
 /* Join the segments of a member, from *segment on, and write the nodes that are left to *to. */
-static void member_join(struct sums *s, idx member, gidx *segment, const real *values, real **to)
+static void member_join(struct batch_sums *s, idx member, gidx *segment, const real *values,
+                        real **to)
 {
   const struct atom_batch *b = s->b;
   s->tree.count = 0;
@@ -89,18 +91,18 @@ static void member_join(struct sums *s, idx member, gidx *segment, const real *v
     struct block_node node = {.index = s->f->block_first + i};
     const struct segment *next = b->segment + *segment;
     node.present = *segment < b->segments && next->member == member && next->block == node.index;
-    block_tree_push(&s->tree, node, values + *segment * s->width);
+    block_tree_push(&s->tree, node, values + *segment * s->tree.width);
     *segment += node.present;
   }
   for (int i = 0; i < s->tree.count; i++) {
-    const real *from = s->tree.values + (gidx)i * s->width;
+    const real *from = s->tree.values + (gidx)i * s->tree.width;
     *(*to)++ = s->tree.node[i].present;
-    for (idx v = 0; v < s->width; v++) *(*to)++ = s->tree.node[i].present ? from[v] : 0;
+    for (idx v = 0; v < s->tree.width; v++) *(*to)++ = s->tree.node[i].present ? from[v] : 0;
   }
 }
 
 /* Write the nodes of all active members to `out`, member after member. */
-static void sums_send(struct sums *s, const real *values)
+static void sums_send(struct batch_sums *s, const real *values)
 {
   const struct atom_batch *b = s->b;
   real *to = s->out;
@@ -112,7 +114,7 @@ static void sums_send(struct sums *s, const real *values)
 }
 
 /* Sum up the next active member: its nodes from each rank stand at from[r], which moves on. */
-static void member_complete(struct sums *s, real *out)
+static void member_complete(struct batch_sums *s, real *out)
 {
   gidx first, blocks;
   s->tree.count = 0;
@@ -123,31 +125,33 @@ static void member_complete(struct sums *s, real *out)
       first += (gidx)1 << node.level;
       node.present = s->from[r][0] != 0;
       block_tree_push(&s->tree, node, s->from[r] + 1);
-      s->from[r] += 1 + s->width;
+      s->from[r] += 1 + s->tree.width;
     }
   }
   block_tree_total(&s->tree, out);
 }
 
 /* Write what is sent, and find how much comes. */
-static int sums_prepare(struct sums *s, const real *values)
+static int sums_prepare(struct batch_sums *s, const real *values)
 {
-  const struct atom_batch *b = s->b;
-  TRY(sums_alloc(s, active_count(s, 0, b->count), active_count(s, b->mine_first, b->mine)));
   TRY(counts_find(s));
   sums_send(s, values);
   return OK;
 }
 
-int atom_batch_sums_to_owner(const struct atom_batch *b, const struct refit_state *f,
-                             const real *values, idx width, const idx *active, real *out)
+int batch_sums_to_owner(struct batch_sums *s, const real *values, idx width, const idx *active,
+                        real *out)
 {
-  struct sums s = {.b = b, .f = f, .active = active, .width = width};
+  const struct atom_batch *b = s->b;
+  struct comm *c = s->f->c;
   size_t unit = (1 + (size_t)width) * sizeof *values;
-  LOCALLY(f->c, sums_prepare(&s, values));
-  TRY(comm_alltoallv(f->c, s.out, s.send, s.in, s.receive, unit));
+  s->active = active;
+  s->tree.width = width;
+  /* Who has failed, but has memory, has counts too, and sends what there is. */
+  int status = s->is_open ? sums_prepare(s, values) : OK;
+  LOCALLY(c, status);
+  TRY(comm_alltoallv(c, s->out, s->send, s->in, s->receive, unit));
   for (idx i = 0; i < b->mine; i++)
-    if (is_active(&s, b->mine_first + i)) member_complete(&s, out + (gidx)i * width);
-  arena_free(&s.arena);
+    if (is_active(s, b->mine_first + i)) member_complete(s, out + (gidx)i * width);
   return OK;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Ranks add up their rows in chains over sum blocks; owners complete the sums and orthogonalise by
  * Gram-Schmidt.  Each direction that an owner keeps goes to every rank, which applies M to it for
- * the next candidate.  Where a rank fails it goes on without working, to the next exchange. */
+ * the next candidate.  Ranks wait for each other before the first exchange alone, since all memory
+ * is there by then; where a rank fails it goes on without working, to the next wait. */
 #include "refit/directions.h"
 
 #include <string.h>
@@ -27,6 +28,7 @@ struct search {
   real *last, *all;        /* [mine][1 + p], [count][1 + p] how many are kept, and one direction */
   idx *active;             /* [count] does the member look for another direction? */
   struct keep_item *keep;  /* [mine] */
+  struct batch_sums sums;
 };
 
 static int search_alloc(struct search *s)
@@ -127,13 +129,13 @@ static int next_sums(struct search *s)
 /* Offer them at their owners, `count` vectors each. */
 static int candidates_offer(struct search *s, idx count, const idx *active)
 {
-  TRY(atom_batch_sums_to_owner(s->b, s->f, s->chains, count * s->f->p, active, s->candidate));
+  TRY(batch_sums_to_owner(&s->sums, s->chains, count * s->f->p, active, s->candidate));
   LOCALLY(s->f->c, candidates_keep(s, count));
   return OK;
 }
 
 /* Direction j of own members, to be sent. */
-static int direction_take(struct search *s, idx j)
+static void direction_take(struct search *s, idx j)
 {
   gidx p = s->f->p;
   for (idx i = 0; i < s->b->mine; i++) {
@@ -143,7 +145,6 @@ static int direction_take(struct search *s, idx j)
     if (s->own_kept[i] > j)
       memcpy(to + 1, s->own + (i * (gidx)s->q + j) * p, (size_t)p * sizeof *to);
   }
-  return OK;
 }
 
 /* Bring direction j of every member that has it to e on every rank; members that have it and want
@@ -152,7 +153,7 @@ static int direction_allgather(struct search *s, idx j, int *any, int *more)
 {
   const struct atom_batch *b = s->b;
   gidx p = s->f->p;
-  LOCALLY(s->f->c, direction_take(s, j));
+  direction_take(s, j);
   TRY(atom_batch_allgather(b, s->f->c, s->last, (size_t)(1 + p) * sizeof *s->last, s->all));
   *any = *more = 0;
   for (idx m = 0; m < b->count; m++) {
@@ -166,11 +167,10 @@ static int direction_allgather(struct search *s, idx j, int *any, int *more)
   return OK;
 }
 
-static int search_run(struct search *s)
+/* All directions but the first candidates' sums: ranks come together from one to the next. */
+static int directions_run(struct search *s)
 {
   int any = 1, more = 0;
-  LOCALLY(s->f->c, first_sums(s));
-  TRY(candidates_offer(s, s->f->d, NULL));
   for (idx j = 0; j < s->q && any; j++) {
     TRY(direction_allgather(s, j, &any, &more));
     if (!more) continue;
@@ -180,12 +180,25 @@ static int search_run(struct search *s)
   return OK;
 }
 
+static int search_run(struct search *s)
+{
+  struct comm *c = s->f->c;
+  LOCALLY(c, first_sums(s));
+  TRY(candidates_offer(s, s->f->d, NULL));
+  c->met = 1;
+  int status = directions_run(s);
+  c->met = 0;
+  return status;
+}
+
 int directions_find(struct refit_state *f, const struct atom_batch *b, idx q, real *e, idx *kept)
 {
-  struct search s = {.f = f, .b = b, .q = q, .e = e, .kept = kept};
+  struct search s = {.f = f, .b = b, .q = q, .e = e, .kept = kept, .sums = {.b = b, .f = f}};
   if (kept) memset(kept, 0, (size_t)b->count * sizeof *kept);
   LOCALLY(f->c, search_alloc(&s));
+  LOCALLY(f->c, batch_sums_open(&s.sums, b, f, f->d * f->p));
   TRY(search_run(&s));
+  batch_sums_close(&s.sums);
   arena_free(&s.arena);
   return OK;
 }

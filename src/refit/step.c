@@ -34,8 +34,9 @@ struct steps {
   char *own, *all;                 /* [mine], [count] proposals */
   idx *own_verdict, *verdict;      /* [mine], [count] */
   real *codes, *objective;         /* [own_rows][d], [own_rows] of the proposal */
-  real *gathered;                  /* [owner_rows] objectives */
-  struct move_item *moves;         /* [segments] */
+  struct rows_received received;
+  real *gathered;          /* [owner_rows] objectives */
+  struct move_item *moves; /* [segments] */
 };
 
 static int steps_alloc(struct steps *s)
@@ -229,9 +230,11 @@ static int round_decide(struct steps *s, int *any)
   const struct atom_batch *b = s->b;
   phase_begin(s->moving);
   LOCALLY(f->c, frames_try(s));
-  TRY(atom_batch_rows_to_owner(b, f, s->objective, 1, s->gathered));
+  f->c->met = 1; /* as all were when frames were proposed; there is memory for all that follows */
+  TRY(rows_received_take(&s->received, b, f, s->objective, 1, s->gathered));
   own_decide(s);
   TRY(atom_batch_allgather(b, f->c, s->own_verdict, sizeof(idx), s->verdict));
+  f->c->met = 0;
   *any = 0;
   for (idx m = 0; m < b->count; m++) *any |= s->verdict[m] == PENDING;
   LOCALLY(f->c, accepted_keep(s));
@@ -246,6 +249,7 @@ int atom_batch_step(struct refit_state *f, const struct atom_batch *b,
   struct steps s = {.f = f, .b = b, .a = a, .solving = solving, .moving = moving};
   int any = 1;
   LOCALLY(f->c, steps_alloc(&s));
+  LOCALLY(f->c, rows_received_open(&s.received, b, f, 1));
   while (any) {
     TRY(round_propose(&s, &any));
     if (any) TRY(round_decide(&s, &any));
@@ -254,6 +258,7 @@ int atom_batch_step(struct refit_state *f, const struct atom_batch *b,
     steps[m] = proposal_of(&s, m)->step;
     steps[m].accepted = s.verdict[m] == ACCEPTED;
   }
+  rows_received_close(&s.received);
   arena_free(&s.arena);
   return OK;
 }
