@@ -238,8 +238,9 @@ def coded_cases(folder):
                  start), "encode")
     return [Case(folder, "coded", "refit", *rows, "--dictionary", start, "--supports", start,
                  "--sweeps", 2, "--directions", 1, "--reroute"),
-            Case(folder, "coded-fit", "fit", *rows, "--update", "atoms", "--atoms", LARGE_K,
-                 "--top-s", 8, "--rounds", 8, "--sweeps", 2, "--tolerance", 0)]
+            *(Case(folder, f"coded-{update}", "fit", *rows, "--update", update, "--atoms", LARGE_K,
+                   "--top-s", 8, "--rounds", 8, "--sweeps", 2, "--tolerance", 0)
+              for update in ("atoms", "joint"))]
 
 
 @claim("stopped while rows are routed and coded at the end of a sweep: soon, and to the same bytes")
@@ -276,7 +277,7 @@ def main():
                 check_encoding(of[name])
             with claim("inputs are made whose rows take long, and runs that are not stopped"):
                 coded = coded_cases(folder)
-            for case, ranks in zip(coded, ([2, 0, 3], [0, 2, 3])):
+            for case, ranks in zip(coded, ([2, 0, 3], [0, 2, 3], [2, 0, 3])):
                 check_coded(case, ranks)
         for name in "plain", "fit":
             check_killed(of[name])

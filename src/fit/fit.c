@@ -55,7 +55,7 @@ struct fit {
   struct judge judge;
   struct classes classes;                  /* of update atoms */
   struct resident resident;                /* of update atoms, on a GPU */
-  struct fit_within within;                /* of update atoms, not on a GPU */
+  struct fit_within within;                /* the sweep in work, where it may be left */
   struct update update;                    /* of update joint */
   struct phase steps_phases[REFIT_PHASES]; /* of update atoms */
   float *table;                            /* [k][d][p] the atoms, as files hold them */
@@ -679,6 +679,23 @@ static int steps_look(void *self, const struct sweep_point *at, int *stop)
   return f->sink->within(f->sink->self, &f->within, at, stop);
 }
 
+/* A sweep begins that may be left: *start <- what an earlier run has done of it. */
+static int within_begin(struct fit *f, uint64_t classes, struct sweep_start *start)
+{
+  f->within = (struct fit_within){.sweep = f->sweep - 1,
+                                  .atoms = f->table,
+                                  .classes = classes,
+                                  .rows_hash = f->state.inputs.rows,
+                                  .held_hash = f->judge.hash};
+  return comm_agree(f->c, f->sink->begins(f->sink->self, &f->within, start));
+}
+
+/* What follows when atoms have moved, roughly. */
+static double coding_seconds(const struct fit *f)
+{
+  return coder_seconds(&f->coder, (gidx)f->state.n + f->judge.n, 1);
+}
+
 /* Every atom takes a step by its own system. */
 static int atoms_step(struct fit *f, struct sweep_counts *counts)
 {
@@ -689,23 +706,30 @@ static int atoms_step(struct fit *f, struct sweep_counts *counts)
                             .q = f->task->directions,
                             .what = what,
                             .watch = {steps_look, f},
-                            .after = coder_seconds(&f->coder, (gidx)f->state.n + f->judge.n, 1)};
-  f->within = (struct fit_within){.sweep = f->sweep - 1,
-                                  .atoms = f->table,
-                                  .classes = classes_hash(f->classes.color, f->task->k),
-                                  .rows_hash = f->state.inputs.rows,
-                                  .held_hash = f->judge.hash};
-  TRY(comm_agree(f->c, f->sink->begins(f->sink->self, &f->within, &task.start)));
+                            .after = coding_seconds(f)};
+  TRY(within_begin(f, classes_hash(f->classes.color, f->task->k), &task.start));
   return refit_sweep(&f->state, &task, f->steps_phases, f->steps, counts, &f->stopped);
 }
 
 /* All atoms at once.  Of T parts, those before the last T count less and less. */
-static int atoms_update(struct fit *f, struct sweep_counts *counts)
+static int atoms_solve(struct fit *f)
 {
   const struct update_rows rows = {&f->coded.atoms, &f->coded.codes, &f->coded.x};
-  *counts = (struct sweep_counts){0};
   TRY(update_add(&f->update, &rows, 1 - 1 / (real)imin(f->sweep, f->parts)));
-  return update_apply(&f->update, f->task->passes, &counts->accepted);
+  return update_apply(&f->update, f->task->passes, f->steps);
+}
+
+/* The same, or as an earlier run has left them behind that; then the sweep may be left.  Not by
+ * parts, whose sums would have to be kept too. */
+static int atoms_update(struct fit *f, struct sweep_counts *counts)
+{
+  struct sweep_start start = {0};
+  *counts = (struct sweep_counts){0};
+  if (f->parts == 1) TRY(within_begin(f, 0, &start));
+  TRY(start.atoms ? start.take(start.self, f->state.frames, f->steps) : atoms_solve(f));
+  for (idx a = 0; a < f->task->k; a++) counts->accepted += f->steps[a].accepted;
+  const struct sweep_point at = {f->task->k, f->state.frames, f->steps, coding_seconds(f)};
+  return f->parts > 1 ? OK : f->sink->within(f->sink->self, &f->within, &at, &f->stopped);
 }
 
 /* The atoms as they were when rows were coded, each with the one most like it. */

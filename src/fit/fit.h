@@ -90,7 +90,8 @@ struct fit_sweep {
   gidx best; /* number of the best sweep so far */
   gidx fitted_rows, parts;
 };
-/* A sweep in work, of UPDATE_ATOMS without a GPU. */
+/* A sweep in work that may be left: of UPDATE_ATOMS without a GPU, or behind the update of
+ * UPDATE_JOINT, where all rows are one part. */
 struct fit_within {
   gidx sweep;                    /* done before it */
   const float *atoms;            /* [k][d][p] that it began with */

@@ -226,23 +226,22 @@ static void columns_take(const struct update *u, const real *all, real *own)
 }
 
 /* Atoms with codes get unit norm; one that cannot is as it was. */
-static gidx frames_scale(const struct update *u)
+static void frames_scale(const struct update *u, struct atom_step *steps)
 {
   const struct refit_state *f = u->f;
   const real *diagonal = u->diagonal.host;
-  gidx moved = 0;
   for (idx a = 0; a < f->k; a++) {
     real *frame = f->frames + (gidx)a * f->p;
+    steps[a] = (struct atom_step){.pair = det_pair_failed(), .log_det = nan_canonical()};
     if (!(diagonal[a] > 0)) continue;
     real norm = sqrt(chain_dot(frame, frame, f->p));
     if (norm > 0 && isfinite(norm)) {
       for (idx c = 0; c < f->p; c++) frame[c] /= norm;
-      moved++;
+      steps[a].accepted = 1;
     } else {
       memcpy(frame, u->before + (gidx)a * f->p, (size_t)f->p * sizeof *frame);
     }
   }
-  return moved;
 }
 
 /* Own columns of the atoms descend on the device. */
@@ -264,14 +263,14 @@ static int atoms_descend(struct update *u, idx passes)
   return device_get(u->device, &u->diagonal, 0, job.k * (gidx)sizeof(real));
 }
 
-int update_apply(struct update *u, idx passes, gidx *moved)
+int update_apply(struct update *u, idx passes, struct atom_step *steps)
 {
   struct refit_state *f = u->f;
   memcpy(u->before, f->frames, (size_t)f->k * (size_t)f->p * sizeof *u->before);
   TRY(gram_gather(u));
   TRY(comm_agree(f->c, atoms_descend(u, passes)));
   TRY(columns_gather(u, u->atoms.host, f->frames));
-  *moved = frames_scale(u);
+  frames_scale(u, steps);
   return OK;
 }
 

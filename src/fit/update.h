@@ -12,7 +12,7 @@
 #define FIT_UPDATE_H
 
 #include "device/normal.h"
-#include "refit/atom_batch.h"
+#include "refit/refit.h"
 
 /* A rank's own rows, in their order.  Host sides are read only where there are several ranks. */
 struct update_rows {
@@ -53,8 +53,9 @@ void update_free(struct update *u);
 int update_add(struct update *u, const struct update_rows *rows, real beta);
 
 /* Make atoms of the sums: passes of the descent, then unit norm.  Frames on every rank; those
- * without codes stay.  *moved <- atoms with codes.  Collective; the same status on every rank. */
-int update_apply(struct update *u, idx passes, gidx *moved);
+ * without codes stay.  steps[k] <- accepted for atoms with codes, nothing else.  Collective; the
+ * same status on every rank. */
+int update_apply(struct update *u, idx passes, struct atom_step *steps);
 
 /* Nothing is known any more of the atoms with forget[k]: their sums are 0.  Not collective. */
 int update_forget(struct update *u, const unsigned char *forget);
