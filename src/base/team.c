@@ -18,6 +18,7 @@ void team_spare_set(int threads)
 
 void team_run(int threads, gidx count, void (*task)(void *self, gidx i), void *self)
 {
+  if (threads > count) threads = count > 1 ? (int)count : 1; /* to wake others takes time */
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
   for (gidx i = 0; i < count; i++) task(self, i);
 }

@@ -29,10 +29,10 @@ static int open_as(struct device *dev, const struct backend *backend,
   return backend->open(dev, options);
 }
 
-/* A GPU leaves the threads to those who work behind it. */
+/* A GPU leaves threads to those who work behind it; two may at once, beside this one. */
 static int prepare(struct device *dev, const struct device_options *options)
 {
-  team_spare_set(options->threads);
+  team_spare_set((options->threads + 1) / 2);
   return dev->backend->prepare ? dev->backend->prepare(dev) : OK;
 }
 

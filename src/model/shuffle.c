@@ -80,7 +80,13 @@ void shuffle_take(struct shuffle *s, gidx epoch, gidx row, idx *skip)
     before += rows;
   }
   if (s->pool != pool) pool_sort(s, pool);
+  s->before = before;
   *skip = (idx)(row - before);
+}
+
+int shuffle_has(const struct shuffle *s, gidx epoch, gidx row)
+{
+  return s->epoch == epoch && s->pool >= 0 && row >= s->before && row < s->before + s->rows;
 }
 
 idx shuffle_windows(const struct shuffle *s)

@@ -22,6 +22,7 @@ struct shuffle {
   struct shuffle_key *row; /* [SHUFFLE_ROWS] of the pool */
   idx *at;                 /* [rows] places of the pool's rows in its windows, in their order */
   idx rows;                /* of the pool */
+  gidx before;             /* rows of the epoch before it */
 };
 
 /* For n rows; arrays are the arena's. */
@@ -30,6 +31,9 @@ int shuffle_init(struct shuffle *s, struct arena *arena, gidx n, uint64_t seed);
 /* Take the pool that has position `row`, 0 .. n - 1, of an epoch; *skip <- the rows of the pool
  * before it. */
 void shuffle_take(struct shuffle *s, gidx epoch, gidx row, idx *skip);
+
+/* Has the pool at hand this position? */
+int shuffle_has(const struct shuffle *s, gidx epoch, gidx row);
 
 /* Windows of the pool at hand; the rows of the i-th, in the order in which the pool has them. */
 idx shuffle_windows(const struct shuffle *s);

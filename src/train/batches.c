@@ -82,23 +82,6 @@ static void window_run(void *self, gidx i)
   status_clear(); /* of this thread */
 }
 
-/* The thread: own windows of the next pool to their place.  What fails is done again here, to say
- * so in the order of the pool. */
-static int windows_read(void *self)
-{
-  struct batches *b = self;
-  struct windows all = {.b = b, .x = (float *)b->next.host + b->first * b->rows->p};
-  gidx count = b->window_end - b->window;
-  idx n;
-  team_run(b->rows->is_shared ? team_spare() : 1, count, window_run, &all);
-  for (gidx i = 0; i < count; i++) {
-    if (!all.status[i]) continue;
-    shuffle_window(&b->ahead, b->window + (idx)i, &b->key, &n);
-    TRY(window_load(&all, i));
-  }
-  return OK;
-}
-
 /* Rows of the pool ahead that each rank reads, and where this one's begin. */
 static void shares_count(struct batches *b)
 {
@@ -117,45 +100,72 @@ static void shares_count(struct batches *b)
   }
 }
 
+/* Find the pool ahead, and own windows of it, *count. */
+static void windows_find(struct batches *b, gidx *count)
+{
+  gidx first;
+  idx skip;
+  shuffle_take(&b->ahead, b->ahead_epoch, b->ahead_row, &skip);
+  comm_share(shuffle_windows(&b->ahead), b->c->size, b->c->rank, &first, count);
+  b->window = (idx)first;
+  shares_count(b);
+}
+
+/* The thread: own windows of the next pool to their place.  What fails is done again here, to say
+ * so in the order of the pool. */
+static int windows_read(void *self)
+{
+  struct batches *b = self;
+  gidx count;
+  idx n;
+  windows_find(b, &count);
+  struct windows all = {.b = b, .x = (float *)b->next.host + b->first * b->rows->p};
+  team_run(b->rows->is_shared ? team_spare() : 1, count, window_run, &all);
+  for (gidx i = 0; i < count; i++) {
+    if (!all.status[i]) continue;
+    shuffle_window(&b->ahead, b->window + (idx)i, &b->key, &n);
+    TRY(window_load(&all, i));
+  }
+  return OK;
+}
+
 /* Begin to read the pool that has this position. */
 static int ahead_begin(struct batches *b, gidx epoch, gidx row)
 {
-  gidx first, count;
-  idx skip;
-  shuffle_take(&b->ahead, epoch, row, &skip);
-  comm_share(shuffle_windows(&b->ahead), b->c->size, b->c->rank, &first, &count);
-  b->window = (idx)first;
-  b->window_end = (idx)(first + count);
+  b->ahead_epoch = epoch;
+  b->ahead_row = row;
   b->key = 0;
-  shares_count(b);
   TRY(worker_start(&b->worker, windows_read, b));
   b->is_busy = b->is_ahead = 1;
   return OK;
 }
 
-/* The pool at hand, which has a position of its epoch, to all ranks' devices. */
+/* Make the pool that has this position the one at hand, on all ranks' devices. */
 static int pool_take(struct batches *b, gidx epoch, gidx row)
 {
-  const struct shuffle *s = &b->shuffle;
+  const struct shuffle shuffle = b->shuffle;
   const struct buffer pool = b->pool;
   gidx bytes = b->rows->p * (gidx)sizeof(float);
-  int is_it = b->is_ahead && b->ahead.epoch == s->epoch && b->ahead.pool == s->pool;
   batches_rest(b);
-  if (!is_it) TRY(comm_agree(b->c, ahead_begin(b, epoch, row)));
-  batches_rest(b);
+  if (!b->is_ahead || !shuffle_has(&b->ahead, epoch, row)) {
+    TRY(comm_agree(b->c, ahead_begin(b, epoch, row)));
+    batches_rest(b);
+  }
   b->is_ahead = 0;
   TRY(comm_agree_at(b->c, b->status ? status_set(b->status, b->why) : OK, b->key));
+  b->shuffle = b->ahead;
   b->pool = b->next;
+  b->ahead = shuffle;
   b->next = pool;
   TRY(comm_agree(b->c,
                  device_put(b->device, &b->pool, b->first * bytes, b->counts[b->c->rank] * bytes)));
   return comm_allgather_buffer(b->c, b->device, &b->pool, b->counts, (size_t)bytes, 0);
 }
 
-/* Begin to read the pool behind the one at hand, which begins at a position of its epoch. */
-static int next_begin(struct batches *b, gidx epoch, gidx begin)
+/* Begin to read the pool behind the one at hand. */
+static int next_begin(struct batches *b)
 {
-  gidx row = begin + b->shuffle.rows;
+  gidx epoch = b->shuffle.epoch, row = b->shuffle.before + b->shuffle.rows;
   if (row >= b->rows->n) epoch++, row = 0;
   if (epoch > b->last_epoch || (epoch == b->last_epoch && row > b->last_row)) return OK;
   return ahead_begin(b, epoch, row);
@@ -165,16 +175,15 @@ int batches_take(struct batches *b, gidx epoch, gidx first, idx count, struct bu
 {
   int status = OK;
   for (idx done = 0, n; done < count; done += n) {
-    struct shuffle *s = &b->shuffle;
-    gidx had_epoch = s->epoch, had_pool = s->pool, row = first + done;
-    idx skip;
-    shuffle_take(s, epoch, row, &skip);
-    if (s->epoch != had_epoch || s->pool != had_pool) {
+    gidx row = first + done;
+    if (!shuffle_has(&b->shuffle, epoch, row)) {
       TRY(pool_take(b, epoch, row));
-      TRY(comm_agree(b->c, next_begin(b, epoch, row - skip)));
+      TRY(comm_agree(b->c, next_begin(b)));
     }
-    n = (idx)imin(s->rows - skip, count - done);
-    struct gather_job job = {&b->pool, s->at + skip, n, b->rows->p * (gidx)sizeof(float), x, done};
+    idx skip = (idx)(row - b->shuffle.before);
+    n = (idx)imin(b->shuffle.rows - skip, count - done);
+    struct gather_job job = {&b->pool, b->shuffle.at + skip, n, b->rows->p * (gidx)sizeof(float), x,
+                             done};
     if (!status) status = device_gather(b->device, &job);
   }
   return comm_agree(b->c, status);

@@ -21,14 +21,14 @@ struct batches {
   const real *mean;              /* [p]; NULL: none */
   int scale;                     /* rows are multiplied by 2^scale */
   gidx last_epoch, last_row;     /* the last position that is taken: nothing is read behind it */
-  struct shuffle shuffle;
-  struct shuffle ahead; /* its pool is `next` */
+  struct shuffle shuffle, ahead; /* their pools are `pool` and `next` */
+  gidx ahead_epoch, ahead_row;   /* a position in the latter */
   struct worker worker;
   struct device *device;    /* borrowed */
   struct buffer pool, next; /* [SHUFFLE_ROWS][p]; next.host has own windows at their place */
   idx *counts;              /* [size] rows of the pool ahead that each rank reads */
   gidx first;               /* where own rows begin in it */
-  idx window, window_end;   /* own windows of it */
+  idx window;               /* the first own window of it */
   gidx key;                 /* first row of the window that could not be read */
   int is_ahead, is_busy;    /* the share of `ahead` was begun; the thread is at it */
   int status;               /* of reading it, once it is not */

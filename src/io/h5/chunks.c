@@ -83,21 +83,16 @@ static int is_simple(hid_t creation, int rank, const hsize_t *dims, hsize_t *chu
   return 1;
 }
 
-/* By what the driver may read the dataset's file: NULL where addresses are not those of the file,
- * or this HDF5 does not tell them. */
+/* By what the driver may read the dataset's file: NULL where it does not begin with HDF5's part. */
 static const void *handle_of(hid_t dataset)
 {
   void *handle = NULL;
-#if H5_VERSION_GE(1, 10, 5)
   hid_t file = H5Iget_file_id(dataset), creation = file < 0 ? -1 : H5Fget_create_plist(file);
   hsize_t before = 1;
   if (creation >= 0) H5Pget_userblock(creation, &before);
   if (before == 0 && H5Fget_vfd_handle(file, H5P_DEFAULT, &handle) < 0) handle = NULL;
   if (creation >= 0) H5Pclose(creation);
   if (file >= 0) H5Fclose(file);
-#else
-  (void)dataset;
-#endif
   return handle;
 }
 
@@ -190,26 +185,27 @@ static gidx chunk_entries(struct h5_chunks *c, hid_t dataset, gidx first, gidx c
   return n;
 }
 
-/* *at <- where the chunk that begins at entry first is, if it is stored as expected. */
-static int chunk_find(const struct h5_chunks *c, hid_t dataset, gidx first, haddr_t *at)
+/* *at <- where the chunk that begins at entry first is, if it is stored as expected.  chunk: room
+ * for it, which HDF5 takes for read. */
+static int chunk_find(const struct h5_chunks *c, hid_t dataset, gidx first, unsigned char *chunk,
+                      haddr_t *at)
 {
-#if H5_VERSION_GE(1, 10, 5)
   hsize_t start[H5S_MAX_RANK] = {(hsize_t)first}, stored = 0;
-  unsigned mask = 1;
-  herr_t done;
-  *at = HADDR_UNDEF;
+  size_t bytes = c->bytes + H5_SUM_BYTES;
+  uint32_t mask = 1;
+  int is_found = 0;
   pthread_mutex_lock(&h5_one);
   H5E_BEGIN_TRY
   {
-    done = H5Dget_chunk_info_by_coord(dataset, start, &mask, at, &stored);
+    if (H5Dget_chunk_storage_size(dataset, start, &stored) >= 0 && stored == bytes) {
+      h5_driver_find();
+      herr_t done = H5Dread_chunk(dataset, H5P_DEFAULT, start, &mask, chunk);
+      is_found = h5_driver_found(bytes, at) && done >= 0 && mask == 0;
+    }
   }
   H5E_END_TRY
   pthread_mutex_unlock(&h5_one);
-  return done >= 0 && mask == 0 && *at != HADDR_UNDEF && stored == c->bytes + H5_SUM_BYTES;
-#else
-  (void)c, (void)dataset, (void)first, (void)at;
-  return 0;
-#endif
+  return is_found;
 }
 
 gidx h5_chunks_read(struct h5_chunks *c, hid_t dataset, gidx first, gidx n, void *out)
@@ -221,7 +217,7 @@ gidx h5_chunks_read(struct h5_chunks *c, hid_t dataset, gidx first, gidx n, void
     gidx within = (first + done) % c->rows;
     uint32_t sum;
     count = imin(n - done, c->rows - within);
-    if (!chunk_find(c, dataset, first + done - within, &at) ||
+    if (!chunk_find(c, dataset, first + done - within, chunk, &at) ||
         !h5_driver_read(c->handle, at, c->bytes + H5_SUM_BYTES, chunk))
       break;
     memcpy(&sum, chunk + c->bytes, sizeof sum);
