@@ -14,7 +14,7 @@
 
 /* NCCL opens the channels between two GPUs at the first exchange.  Its own choice for four H200,
  * 32 of them, took 1.4 s, which short messages never gain back (lessons in doc/kernel-tutorial.md);
- * long ones that come again and again do, at some 22 GB/s a channel.  NCCL_MAX_CTAS in the
+ * long ones that come again and again do (doc/bench.md, training).  NCCL_MAX_CTAS in the
  * environment takes precedence. */
 enum { CHANNELS = 4, LONG_CHANNELS = 16, LONG_MESSAGE = 16 << 20 };
 
