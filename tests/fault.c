@@ -11,7 +11,8 @@
  * n-th call of any kind makes the file FAULT_GATE and waits until it is gone; of kind signal the
  * process gets FAULT_SIGNAL at it.  With
  * FAULT_OF=NAME only files whose path ends in NAME count, where * stands for anything, with
- * FAULT_IN=FOLDER only those whose path has it; with FAULT_RANK=R only rank R has the fault. */
+ * FAULT_IN=FOLDER only those whose path has it; with FAULT_RANK=R only rank R has the fault.  With
+ * FAULT_TAKES=N signal N is taken while MPI begins, as a library that it loads may do. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -313,9 +314,16 @@ static void stop(enum kind kind)
   raise(SIGSTOP);
 }
 
+static void take(int number)
+{
+  (void)number;
+}
+
 int MPI_Init_thread(int *argc, char ***argv, int wanted, int *got)
 {
+  const char *takes = getenv("FAULT_TAKES");
   stop(STOP_INIT);
+  if (takes) signal(atoi(takes), take);
   return NEXT(int (*)(int *, char ***, int, int *), "MPI_Init_thread")(argc, argv, wanted, got);
 }
 

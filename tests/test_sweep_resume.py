@@ -41,13 +41,15 @@ class Case:
         return sagitta(self.command, *later_wins(*self.words, *more), "--threads", 1, "--output",
                        out, ranks=ranks)
 
-    def ask(self, out, *more, ranks=0, at="sweep.h5"):
+    def ask(self, out, *more, ranks=0, at="sweep.h5", takes=0):
         """The same, and rank 0 is asked to stop when it first saves a sweep in work, or writes what
-        else it writes."""
+        else it writes; takes: a signal that a library takes for itself while MPI begins."""
         faults = {"LD_PRELOAD": FAULTS, "FAULT": "signal:1", "FAULT_OF": f"{at}.*.tmp",
                   "FAULT_RANK": "0", "FAULT_SIGNAL": str(int(signal.SIGUSR1))}
         words = [SAGITTA, self.command, *later_wins(*self.words, "--threads", 1, "--save-seconds",
                                                     1e-6, *more), "--output", out]
+        if takes:
+            faults["FAULT_TAKES"] = str(int(takes))
         launch = ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", ranks]
         for name, value in faults.items() if ranks else ():  # mpirun itself has none
             launch += ["-x", f"{name}={value}"]
@@ -125,6 +127,14 @@ def check_killed(case):
     ok("resumed inside sweep" in done.stderr or not re.search("sweep +2: ", done.stderr),
        f"{case.name}: {done.stderr[-600:]}")
     case.same(out, "killed")
+
+
+@claim("SIGUSR1 is heard where a library that MPI loads takes it, as LLVM does behind OpenCL")
+def check_taken(case):
+    for ranks in 0, 2:
+        out = case.at(f"taken-{ranks}")
+        need(case.ask(out, ranks=ranks, takes=signal.SIGUSR1), f"{ranks} ranks", 75)
+        ok(inside(out)[0] == 0, f"{ranks} ranks")
 
 
 def stopped(case, what):
@@ -270,6 +280,7 @@ def main():
         else:
             for case in cases[:-1]:
                 check_stops(case, RANKS.get(case.name, [0]))
+            check_taken(of["plain"])
             for name in "plain", "fit":
                 check_refused(of[name])
                 check_gpu(of[name])

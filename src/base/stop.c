@@ -35,6 +35,7 @@ void stop_heed(void)
 
 void stop_listen(void)
 {
+  stop_heed();
   for (size_t i = 0; i < sizeof ending / sizeof *ending; i++) take(ending[i], &before[i]);
   listens = 1;
 }

@@ -8,11 +8,12 @@
 #include "base/types.h"
 
 /* From here on SIGUSR1 and SIGUSR2, which otherwise end the process, ask.  Called as early as can
- * be, since who sends them does not know how far a job is; the wish is remembered. */
+ * be, since who sends them does not know how far a job is, and again behind what may have loaded a
+ * library that takes them; the wish is remembered. */
 void stop_heed(void);
-/* From here on SIGTERM and SIGINT ask too; the second one does what it did before, such as ending
- * the process.  Called once, when there is something to save and a first file is begun: removing it
- * is what they did before (io/temporary.c). */
+/* From here on SIGTERM and SIGINT ask too, and those two again; a second one of SIGTERM or SIGINT
+ * does what it did before, such as ending the process.  Called once, when there is something to
+ * save and a first file is begun: removing it is what they did before (io/temporary.c). */
 void stop_listen(void);
 /* Nobody will look any more: from here on SIGTERM and SIGINT do what they did before, the others
  * nothing.  Safe without the first two. */

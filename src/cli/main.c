@@ -151,6 +151,11 @@ static void log_begin(const struct run *run)
             run->comm.rank);
 }
 
+static void signals_heed(const struct run *run)
+{
+  if (run->command && options_has(run->command->options, "resume")) stop_heed();
+}
+
 /* Read the options of the command and start what it needs.  arguments[argc + 1] are filled; a
  * failure of one rank fails all. */
 static int run_open(struct run *run, void *options, const char **arguments)
@@ -166,6 +171,7 @@ static int run_open(struct run *run, void *options, const char **arguments)
   if (run->command->parallel) {
     pipes_survive();
     TRY(comm_open(&run->comm));
+    signals_heed(run); /* libraries that MPI loads may have taken them: hwloc, OpenCL, LLVM */
     watchdog_name(run->title, run->comm.size > 1 ? run->comm.rank : -1);
   }
   status = options_agree(run, arguments, status);
@@ -186,7 +192,7 @@ int main(int argc, char **argv)
   struct run run = {.argc = argc - 1, .argv = argv + 1, .comm = {.size = 1, .local_size = 1}};
   const char *name = argc > 1 ? argv[1] : "";
   run.command = command_find(name);
-  if (run.command && options_has(run.command->options, "resume")) stop_heed();
+  signals_heed(&run);
   time_t now = time(NULL);
   strftime(run.started, sizeof run.started, "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
   log_setup(LOG_NORMAL, 0);
