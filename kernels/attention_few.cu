@@ -22,7 +22,8 @@ enum {
   VALUE_PITCH = few_value_pitch(HEAD_DV, CELLS),
   PIECES = (HEAD_D * CELL_BYTES + 15) / 16, /* of 16 bytes, of a key */
   NUMBERS = 16 / CELL_BYTES,                /* of a piece */
-  QUERY_COLUMNS = PIECES * NUMBERS,         /* zeros behind */
+  CHAIN_PIECES = WALK_CHAIN / NUMBERS,
+  QUERY_COLUMNS = PIECES * NUMBERS, /* zeros behind */
   COLUMNS = HEAD_DV <= HALF       ? 1
             : HEAD_DV <= 2 * HALF ? 2
                                   : 4, /* of values, a thread */
@@ -173,13 +174,14 @@ static __device__ inline void piece_widen(const char *from, float out[NUMBERS])
   }
 }
 
-/* u <- the inner products of a thread's position with all rows. */
-static __device__ inline void products_make(const struct walk *w, struct shared *s, int turn)
+/* u <- chains of a thread's position and all rows, over so many pieces from +0. */
+static __device__ inline void chain_make(const struct shared *s, int first, int end, float u[FEW])
 {
   int position = threadIdx.x;
-  float u[FEW] = {0};
+#pragma unroll
+  for (int r = 0; r < FEW; r++) u[r] = 0;
 #pragma unroll(PIECES_TOGETHER)
-  for (int piece = 0; piece < PIECES; piece++) {
+  for (int piece = first; piece < end; piece++) {
     float k[NUMBERS];
     piece_widen(s->k[position] + piece * 16, k);
 #pragma unroll
@@ -192,6 +194,20 @@ static __device__ inline void products_make(const struct walk *w, struct shared 
         u[r] = __fmaf_rn(q.z, k[c + 2], u[r]);
         u[r] = __fmaf_rn(q.w, k[c + 3], u[r]);
       }
+  }
+}
+
+/* The inner products of a thread's position with all rows. */
+static __device__ inline void products_make(const struct walk *w, struct shared *s, int turn)
+{
+  int position = threadIdx.x;
+  float u[FEW], more[FEW];
+  chain_make(s, 0, min(CHAIN_PIECES, PIECES), u);
+#pragma unroll 1
+  for (int first = CHAIN_PIECES; first < PIECES; first += CHAIN_PIECES) {
+    chain_make(s, first, min(first + CHAIN_PIECES, PIECES), more);
+#pragma unroll
+    for (int r = 0; r < FEW; r++) u[r] = __fadd_rn(u[r], more[r]);
   }
 #pragma unroll
   for (int r = 0; r < FEW; r++) {

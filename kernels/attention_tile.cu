@@ -18,7 +18,8 @@
 enum {
   COLUMNS = padded_head(HEAD_D),
   KEY_STAGES = (COLUMNS + TILE_CHUNK - 1) / TILE_CHUNK,
-  POSITIONS = tile_positions(HEAD_DV), /* of a stage of values */
+  CHAINS = (HEAD_D + WALK_CHAIN - 1) / WALK_CHAIN, /* of an inner product: 1 or 2 */
+  POSITIONS = tile_positions(HEAD_DV),             /* of a stage of values */
   VALUE_STAGES = WALK_BLOCK / POSITIONS,
   STAGES = KEY_STAGES + VALUE_STAGES,   /* of a block of positions */
   GROUPS = PART_COLUMNS / 32,           /* of 4 columns that a lane has */
@@ -227,6 +228,23 @@ static __device__ inline void products_add(const struct walk *w, const struct sh
   }
 }
 
+/* Behind the first of two chains u begins anew, and behind the second it is their sum.  Half of the
+ * first waits where the warp's weights come later: registers are dear. */
+static __device__ inline void chain_end(int stage, float *spare, float before[ROWS / 2][SPOTS],
+                                        float u[ROWS][SPOTS])
+{
+  int ends_first = stage == WALK_CHAIN / TILE_CHUNK - 1, ends_last = stage == KEY_STAGES - 1;
+  spare += threadIdx.x % WARP;
+#pragma unroll
+  for (int r = 0; r < ROWS / 2; r++)
+#pragma unroll
+    for (int i = 0; i < SPOTS; i++) {
+      float *low = &u[r][i], *high = &u[r + ROWS / 2][i], *place = spare + (r * SPOTS + i) * WARP;
+      if (ends_first) *place = *low, before[r][i] = *high, *low = *high = 0;
+      if (ends_last) *low = __fadd_rn(*place, *low), *high = __fadd_rn(before[r][i], *high);
+    }
+}
+
 /* The largest of the row that this lane owns, from the largest of each lane's rows: two of four are
  * handed on, then one of two. */
 static __device__ inline float largest_gather(const struct walk *w, const float most[ROWS])
@@ -399,11 +417,15 @@ static __device__ inline void block_walk(struct walk *w, struct shared *s, int b
   int sees = w->any_from < first + WALK_BLOCK && w->any_end > max(w->any_from, first);
   int masked = w->all_from > first || w->all_end < first + WALK_BLOCK;
   float u[ROWS][SPOTS] = {{0}};
+  float before[ROWS / 2][SPOTS];
 #pragma unroll 1
   for (int stage = 0; stage < STAGES; stage++) {
     int begin = (stage - KEY_STAGES) * POSITIONS;
     stage_wait();
-    if (sees && stage < KEY_STAGES) products_add(w, s, *slot, stage * TILE_CHUNK, u);
+    if (sees && stage < KEY_STAGES) {
+      products_add(w, s, *slot, stage * TILE_CHUNK, u);
+      if (CHAINS == 2) chain_end(stage, s->weight[warp][0], before, u);
+    }
     if (sees && stage >= KEY_STAGES)
 #pragma unroll 1
       for (int at = begin; at < begin + POSITIONS; at += UNIT) {

@@ -12,8 +12,9 @@
 #include "forms.h"
 
 enum {
-  WALK_BLOCK = 64, /* ATTENTION_BLOCK and ATTENTION_SHARD of model/attention.h */
+  WALK_BLOCK = 64, /* ATTENTION_BLOCK, ATTENTION_SHARD, ATTENTION_CHAIN of model/attention.h */
   WALK_SHARD = 1024,
+  WALK_CHAIN = 128,
   WALK_WARPS = 4, /* of a block of threads, in both kernels */
   WALK_THREADS = WARP * WALK_WARPS,
   TILE_ROWS = 64,         /* of attention_tile: 16 a warp */

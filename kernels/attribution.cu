@@ -61,15 +61,17 @@ static __device__ inline double weight_find(const struct attribution_args *a,
                                             float m, double l)
 {
   long long at = (cell * a->walk.kv_heads + kv_head) * HEAD_D;
-  float u = 0;
+  float u = 0, before = 0;
 #pragma unroll 4
   for (int c = 0; c < HEAD_D; c += 4) {
     float k[4];
+    if (c && c % WALK_CHAIN == 0) before = c == WALK_CHAIN ? u : __fadd_rn(before, u), u = 0;
     cell_read4(a->walk.k, at + c, HEAD_D - c, k);
 #pragma unroll
     for (int i = 0; i < 4; i++)
       if (c + i < HEAD_D) u = __fmaf_rn(s->q[c + i], k[i], u);
   }
+  if (HEAD_D > WALK_CHAIN) u = __fadd_rn(before, u);
 #if CAPPED
   u = tanh_any(__fmul_rn(u, a->walk.inner));
 #endif

@@ -213,10 +213,11 @@ static void job_check(struct comm *c)
   const struct attention kinds[] = {
       {.heads = 4, .kv_heads = 2, .d = 24, .dv = 20, .causal = 1},
       {.heads = 3, .kv_heads = 3, .d = 16, .dv = 7, .causal = 0},
+      {.heads = 2, .kv_heads = 1, .d = 140, .dv = 12, .causal = 1},
       {.heads = 2, .kv_heads = 1, .d = 32, .dv = 64, .causal = 1, .window = 90},
       {.heads = 6, .kv_heads = 2, .d = 8, .dv = 3, .causal = 0, .window = 5},
       {.heads = 2, .kv_heads = 2, .d = 64, .dv = 16, .causal = 1, .softcap = 3, .scale = 0.3}};
-  static const idx blocks[] = {0, 1, 7, 50}, tops[] = {3, 1, 10, 200, 4};
+  static const idx blocks[] = {0, 1, 7, 50}, tops[] = {3, 1, 3, 10, 200, 4};
   struct problem t;
   claim_begin("the job's lists and sums have the bits of the reference");
   for (int k = 0; k < LENGTH(kinds); k++) {

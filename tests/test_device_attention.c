@@ -121,6 +121,8 @@ static void kinds_check(struct device *dev)
                               {.heads = 6, .kv_heads = 2, .d = 17, .dv = 5, .window = 70},
                               {.heads = 5, .kv_heads = 1, .d = 64, .dv = 64, .causal = 1},
                               {.heads = 1, .kv_heads = 1, .d = 1, .dv = 1, .causal = 1},
+                              {.heads = 2, .kv_heads = 1, .d = 129, .dv = 9, .causal = 1},
+                              {.heads = 1, .kv_heads = 1, .d = 300, .dv = 17},
                               {.heads = 2, .kv_heads = 2, .d = 32, .dv = 32, .softcap = 1},
                               {.heads = 2, .kv_heads = 2, .d = 32, .dv = 32, .scale = 30}};
   kinds[2].window = 1100;

@@ -80,7 +80,12 @@ float attention_score(const struct attention *a, const struct attention_factors 
                       const float *q, const float *k)
 {
   float u = 0;
-  for (idx c = 0; c < a->d; c++) u = fmaf(q[c], k[c], u);
+  for (idx first = 0; first < a->d; first += ATTENTION_CHAIN) {
+    float chain = 0;
+    idx end = first + ATTENTION_CHAIN < a->d ? first + ATTENTION_CHAIN : a->d;
+    for (idx c = first; c < end; c++) chain = fmaf(q[c], k[c], chain);
+    u = first ? u + chain : chain;
+  }
   return attention_cap(factors, u);
 }
 

@@ -12,8 +12,14 @@
 
 #include "base/types.h"
 
-/* Positions are walked in blocks, and every shard of them begins anew; (N.27). */
-enum { ATTENTION_BLOCK = 64, ATTENTION_SHARD = 1024, MAX_HEAD_COLUMNS = 1024 };
+/* Positions come in blocks, and every shard of them begins anew; so does the chain of an inner
+ * product behind so many columns; (N.27). */
+enum {
+  ATTENTION_BLOCK = 64,
+  ATTENTION_SHARD = 1024,
+  ATTENTION_CHAIN = 128,
+  MAX_HEAD_COLUMNS = 1024
+};
 
 struct attention {
   idx heads, kv_heads; /* kv_heads divides heads */

@@ -112,6 +112,27 @@ static NOINLINE void attention_one(const float *a, idx terms, const float *b, gi
   attention_chains(1, a, 0, terms, b, b_stride, columns, out, 0);
 }
 
+/* u[rows][ATTENTION_BLOCK] <- inner products of queries q[rows][d] and the keys of a block; rows is
+ * ATTENTION_ROWS or 1. */
+static void attention_inner(int rows, const float *q, idx d, const float *k, float *u)
+{
+  _Alignas(64) float chain[ATTENTION_ROWS * ATTENTION_BLOCK];
+  for (idx first = 0; first < d; first += ATTENTION_CHAIN) {
+    idx terms = d - first < ATTENTION_CHAIN ? d - first : ATTENTION_CHAIN;
+    const float *key = k + (gidx)first * ATTENTION_BLOCK;
+    float *to = first ? chain : u;
+    memset(to, 0, sizeof *to * (size_t)(rows * ATTENTION_BLOCK));
+    if (rows == 1)
+      attention_one(q + first, terms, key, ATTENTION_BLOCK, ATTENTION_BLOCK, to);
+    else
+      attention_rows(q + first, d, terms, key, ATTENTION_BLOCK, ATTENTION_BLOCK, to,
+                     ATTENTION_BLOCK);
+    if (first)
+      for (idx i = 0; i < rows * ATTENTION_BLOCK; i += F32_LANES)
+        f32_store(u + i, f32_load(u + i) + f32_load(chain + i));
+  }
+}
+
 /* The largest of a block; NaN if one is. */
 ALWAYS_INLINE float attention_largest(const float *u)
 {
@@ -222,9 +243,7 @@ static void attention_tile_run(struct attention_tile *t)
   memset(t->acc, 0, sizeof *t->acc * (size_t)ATTENTION_ROWS * (size_t)t->stride);
   for (idx b = 0; b * ATTENTION_BLOCK < last; b++) {
     if (!attention_ranges(t, b, &g)) continue;
-    memset(u, 0, sizeof u);
-    attention_rows(t->q, t->d, t->d, t->k + (gidx)b * t->d * ATTENTION_BLOCK, ATTENTION_BLOCK,
-                   ATTENTION_BLOCK, u[0], ATTENTION_BLOCK);
+    attention_inner(ATTENTION_ROWS, t->q, t->d, t->k + (gidx)b * t->d * ATTENTION_BLOCK, u[0]);
     for (int r = 0; r < ATTENTION_ROWS; r++)
       if (g.from[r] < g.end[r]) attention_weights(t, r, g.from[r], g.end[r], u[r]);
     attention_lengths(t, &g, u);
@@ -246,8 +265,8 @@ static void attention_join(idx stride, struct attention_sum *s, const struct att
 static void attention_powers(const struct attention_factors *factors, idx d, const float *q,
                              const float *k, float m, float *w)
 {
-  _Alignas(64) float u[ATTENTION_BLOCK] = {0};
-  attention_one(q, d, k, ATTENTION_BLOCK, ATTENTION_BLOCK, u);
+  _Alignas(64) float u[ATTENTION_BLOCK];
+  attention_inner(1, q, d, k, u);
   for (idx j = 0; j < ATTENTION_BLOCK; j += F32_LANES) {
     f32v x = f32_load(u + j);
     if (factors->inner != 0) x = f32_tanh(x * f32_splat(factors->inner));
