@@ -65,7 +65,7 @@ static __device__ inline double weight_find(const struct attribution_args *a,
 #pragma unroll 4
   for (int c = 0; c < HEAD_D; c += 4) {
     float k[4];
-    if (c && c % WALK_CHAIN == 0) before = c == WALK_CHAIN ? u : __fadd_rn(before, u), u = 0;
+    if (c == WALK_CHAIN) before = u, u = 0;
     cell_read4(a->walk.k, at + c, HEAD_D - c, k);
 #pragma unroll
     for (int i = 0; i < 4; i++)

@@ -143,7 +143,7 @@ static void lengths_check(void)
 
 static void widths_check(void)
 {
-  static const idx widths[] = {16, 32, 64, 80, 96, 128, 256};
+  static const idx widths[] = {16, 32, 64, 80, 96, 128, 130, 192, 256};
   for (int w = 0; w < LENGTH(widths); w++)
     for (int type = 0; type < 3; type++)
       for (int queries = 1; queries <= 130; queries += 129) {

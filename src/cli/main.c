@@ -151,6 +151,7 @@ static void log_begin(const struct run *run)
             run->comm.rank);
 }
 
+/* Of commands that can go on later. */
 static void signals_heed(const struct run *run)
 {
   if (run->command && options_has(run->command->options, "resume")) stop_heed();

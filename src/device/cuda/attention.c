@@ -16,7 +16,8 @@
 _Static_assert((int)WALK_BLOCK == (int)ATTENTION_BLOCK && (int)WALK_SHARD == (int)ATTENTION_SHARD &&
                    (int)WALK_CHAIN == (int)ATTENTION_CHAIN,
                "blocks, shards and chains are a part of the result");
-_Static_assert((int)MAX_WALK_COLUMNS <= 2 * (int)WALK_CHAIN, "attention_tile has two chains");
+_Static_assert((int)MAX_WALK_COLUMNS <= 2 * (int)WALK_CHAIN,
+               "attention_tile and attribution have two chains");
 _Static_assert((int)CELLS_F32 == (int)ATTEND_F32 && (int)CELLS_F16 == (int)ATTEND_F16 &&
                    (int)CELLS_BF16 == (int)ATTEND_BF16,
                "types of cells");
