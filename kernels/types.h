@@ -20,6 +20,10 @@ enum {
   GATHER_BLOCKS = 1 << 14,
   PLACE_THREADS = 256,
   PLACE_BLOCKS = 1 << 14,
+  INTAKE_WARPS = 8, /* rows a block of intake, in turn */
+  INTAKE_BLOCKS = 1 << 10,
+  COLUMN_THREADS = 64,  /* columns a block of column_sums */
+  COLUMN_AHEAD = 32,    /* rows that a thread loads at a time */
   NORMAL_WARPS = 4,     /* chunks a block of normal_place */
   NORMAL_THREADS = 128, /* columns a block of normal_target */
   NORMAL_RANGE = 4096,  /* entries of a row of the Gram matrix that a block has, at most */
@@ -48,6 +52,31 @@ struct place_args {
   long long entries;             /* of all lists */
   int top_k, at, s;
   int gates; /* values are gates: scores are their roots */
+};
+
+/* What rows that came to the device are found to be. */
+struct intake_found {
+  unsigned long long terms; /* of their hash; 0 before */
+  unsigned long long bad;   /* the lowest row that is not finite; all ones before */
+};
+
+struct intake_args {
+  float *rows;        /* [n][p] */
+  const double *mean; /* [p] taken from the rows; 0: they stay as they are */
+  long long first;    /* number of the first row in the whole, for the hash */
+  int n, p;
+  struct intake_found *found;
+};
+
+/* As struct statistics of encode/statistics.h: chains of x - shift and of its square. */
+struct column_args {
+  const float *rows;      /* [n][p] */
+  const double *shift;    /* [count], of the columns that are summed */
+  long long first, all;   /* number of the first row, and of all rows */
+  int n, p, begin, count; /* columns begin .. begin + count - 1 are summed */
+  int block;              /* rows of a sum block */
+  const double *from;     /* [2][count] chains of the sum block in progress */
+  double *to, *ended;     /* [2][count] the same afterwards; [sum blocks that end][2][count] */
 };
 
 struct pack_args {

@@ -17,7 +17,7 @@ static void shares(const struct comm *c, int turn, idx *counts)
     counts[r] = turn % 2 ? 7 * turn : r == 1 ? 0 : (r + 1) * (turn + 1) * 7;
 }
 
-static void check_gather(struct comm *c, struct device *dev, int turn, int both)
+static void check_gather(struct comm *c, struct device *dev, int turn)
 {
   struct buffer b = {0};
   idx counts[64], first = 0, all = 0;
@@ -30,16 +30,16 @@ static void check_gather(struct comm *c, struct device *dev, int turn, int both)
   gidx *host = b.host;
   for (idx i = 0; good && i < counts[c->rank]; i++) host[first + i] = 100 * c->rank + i;
   if (good) status = device_put(dev, &b, first * 8, counts[c->rank] * 8);
-  if (good && !both && strcmp(dev->kind, "cpu")) memset(host, 0x55, ITEMS * 8);
-  if (!status) status = comm_allgather_buffer(c, dev, &b, counts, 8, both);
-  if (!status && !both) status = device_get(dev, &b, 0, ITEMS * 8);
+  if (good && strcmp(dev->kind, "cpu")) memset(host, 0x55, ITEMS * 8);
+  if (!status) status = comm_allgather_buffer(c, dev, &b, counts, 8);
+  if (!status) status = device_get(dev, &b, 0, ITEMS * 8);
   good = !status;
   for (int r = 0, at = 0; good && r < c->size; r++)
     for (idx i = 0; i < counts[r]; i++) good &= host[at++] == 100 * r + i;
   if (status) printf("# %s\n", status_message());
   gidx bad = !good;
   status = comm_sum(c, &bad, 1);
-  ok(!status && bad == 0, "%s: gather of %d items, both=%d", dev->kind, all, both);
+  ok(!status && bad == 0, "%s: gather of %d items", dev->kind, all);
   buffer_free(dev, &b);
 }
 
@@ -111,8 +111,7 @@ static void check_device(struct comm *c, const struct how *how, gidx message)
   claim_begin("%s: buffers are gathered and exchanged as memory is, messages of %lld bytes",
               how->kind, (long long)message);
   for (int turn = 0; turn < 4; turn++) {
-    check_gather(c, &dev, turn, 0);
-    check_gather(c, &dev, turn, 1);
+    check_gather(c, &dev, turn);
     check_parts(c, &dev, turn);
     check_exchange(c, &dev, turn, 0);
     check_exchange(c, &dev, turn, 1);

@@ -229,9 +229,21 @@ def check_auto(folder):
        f"{few.stdout} {few.stderr}")
 
 
+@claim("a job of GPUs is planned where there is none, of a dictionary with a mean too")
+def check_gpu_plan(folder):
+    mean = f"{folder}/mean.h5"
+    rows = ("--rows", f"{folder}/rows.npy")
+    need(sagitta("seed", *rows, "--atoms", 8, "--center", "--output", mean), "seed --center")
+    for ranks in (1, 2):
+        plan = sagitta("encode", *rows, "--dictionary", mean, "--top-s", 2, "--device", "cuda",
+                       "--dry-run", ranks=ranks)
+        ok(need(plan, f"{ranks} ranks") and "memory " in plan.stdout, plan.stdout)
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         inputs_make(folder)
+        check_gpu_plan(folder)
         check_refused(folder)
         check_auto(folder)
         check_memory(folder)

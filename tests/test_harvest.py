@@ -269,11 +269,39 @@ def gpu_check(at):
     wide = [RANDOM.standard_normal((40, H, 300)).astype(np.float32) for _ in range(3)]
     capture(f"{at}/x.h5", *wide, None, None)
     fails(harvest(f"{at}/x.h5", f"{at}/x-rows.h5", "--device", "cuda"), 69, ["300", "256"], "wide")
-    dictionary = ("--dictionary", f"{at}/fit/dictionary.h5")
+    gpu_encode_check(at, path)
+
+
+def put_bytes(run):
+    """What rank 0 of a run copied to its GPU."""
+    with h5py.File(f"{run}/supports.h5") as f:
+        return int(f["run"].attrs["bytes_to_device"])
+
+
+def gpu_encode_check(at, path):
+    """Rows of a capture stay on the GPU that routes them."""
+    need(harvest(path, f"{at}/e.h5"), "rows")
+    begin = ("--dictionary", f"{at}/fit/dictionary.h5", "--top-s", 3, "--force")
+    routed = {"plain": ("encode",), "rounds": ("encode", "--rounds", 2, "--block", 48),
+              "route": ("route", "--block", 100), "grid": ("encode", "--grid", "1x2")}
+    for what, words in routed.items():
+        ranks = 2 if what == "grid" else 0
+        cpu = sagitta(*words, *begin, "--capture", path, "--device", "cpu", "--output",
+                      f"{at}/e-cpu", ranks=ranks)
+        need(cpu, f"{what}, cpu")
+        for name, source in (("--rows", f"{at}/e.h5"), ("--capture", path)):
+            done = sagitta(*words, *begin, name, source, "--device", "cuda", "--output",
+                           f"{at}/e{name}", ranks=ranks)
+            need(done, f"{what}, {name}, cuda")
+            same(f"{at}/e-cpu/supports.h5", f"{at}/e{name}/supports.h5", f"{what}, {name}")
+        stay = put_bytes(f"{at}/e--rows") - put_bytes(f"{at}/e--capture")
+        ok(ranks or stay == Q.shape[0] * H * V.shape[2] * 4, f"{what}: {stay} bytes are not copied")
+    k = K.copy()
+    k[KV_START[1] + 100, 1, 3] = np.nan
     for device in ("cpu", "cuda"):
-        need(sagitta("encode", "--capture", path, *dictionary, "--device", device, "--output",
-                     f"{at}/encoded-{device}"), f"encode, {device}")
-    same(f"{at}/encoded-cpu/supports.h5", f"{at}/encoded-cuda/supports.h5", "encode --capture")
+        fails(sagitta("encode", *begin, "--capture", capture(f"{at}/n.h5", k=k), "--device", device,
+                      "--output", f"{at}/e-none"), 65, ["row 105 ", "query 100 of sequence 1"],
+              f"a row that is not finite, {device}")
 
 
 def gpu_captures_check(at):

@@ -136,16 +136,8 @@ static gidx counts_to_bytes(const struct comm *c, const idx *counts, size_t unit
   return sum;
 }
 
-/* Copy all of a buffer's `all` bytes but this rank's own, by device_put() or device_get(). */
-static int others_copy(struct device *dev, const struct buffer *b, gidx first, gidx count, gidx all,
-                       int (*copy)(struct device *, const struct buffer *, gidx, gidx))
-{
-  TRY(copy(dev, b, 0, first));
-  return copy(dev, b, first + count, all - first - count);
-}
-
 int comm_allgather_buffer(struct comm *c, struct device *dev, struct buffer *b, const idx *counts,
-                          size_t unit, int with_host)
+                          size_t unit)
 {
   gidx first = 0;
   if (c->size == 1) return OK;
@@ -155,12 +147,12 @@ int comm_allgather_buffer(struct comm *c, struct device *dev, struct buffer *b, 
     /* Not agreed: the others may be waiting inside NCCL, and the job has to end. */
     TRY(gpus_allgather(c, dev, NULL, b, bytes));
     c->bytes += (double)(all - count);
-    if (with_host) LOCALLY(c, others_copy(dev, b, first, count, all, device_get));
     return OK;
   }
-  if (!with_host) LOCALLY(c, device_get(dev, b, first, count));
+  LOCALLY(c, device_get(dev, b, first, count));
   TRY(comm_allgather(c, (char *)b->host + first, counts, unit, b->host));
-  LOCALLY(c, others_copy(dev, b, first, count, all, device_put));
+  LOCALLY(c, device_put(dev, b, 0, first));
+  LOCALLY(c, device_put(dev, b, first + count, all - first - count));
   return OK;
 }
 

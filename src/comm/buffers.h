@@ -22,11 +22,10 @@ int comm_devices_report(struct comm *c, const struct device *dev);
 void comm_devices_close(struct comm *c);
 
 /* As comm_allgather(), on the device side of a buffer.  Each rank's own items must already be at
- * their place in the buffer.  With `with_host` the same holds of the host side: own items must be
- * there before, and all items are there afterwards.  What fails here on one rank alone, the others
- * learn as of LOCALLY, whether ranks wait for each other or not; so too below.  Collective. */
+ * their place in the buffer.  What fails here on one rank alone, the others learn as of LOCALLY,
+ * whether ranks wait for each other or not; so too below.  Collective. */
 int comm_allgather_buffer(struct comm *c, struct device *dev, struct buffer *b, const idx *counts,
-                          size_t unit, int with_host);
+                          size_t unit);
 
 /* The same from the first items of another buffer, in which each rank has its own.  Afterwards all
  * has them on the device's side; host sides are work.  Collective. */

@@ -15,6 +15,7 @@
 #include "device/dense.h"
 #include "device/device.h"
 #include "device/encoder.h"
+#include "device/intake.h"
 #include "device/joint.h"
 #include "device/lanczos.h"
 #include "device/normal.h"
@@ -72,6 +73,10 @@ struct backend {
   gidx (*codes_state_bytes)(idx vectors, real rho, int nonnegative);
   int (*arrow)(struct device *dev, struct arrow_job *job);
   gidx (*arrow_bytes)(gidx largest); /* NULL: 0 */
+
+  /* intake.h */
+  int (*intake_take)(struct intake *in, struct intake_job *job);
+  int (*intake_sums)(struct intake *in, const struct buffer *rows, gidx first, idx n, real *ended);
 
   /* attention.h */
   int (*attention)(struct device *dev, const struct attention_job *job);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The background worker: while a block is routed it merges the lists of the other block in flight,
  * counts the results of the block that was finished, and sums the columns of the rows being routed.
- * It uses no device, no other rank and no file. */
+ * It uses no other rank and no file; a GPU has the rows, so that it sums there. */
 #include "encode/background.h"
 
 #include "base/fingerprint.h"
@@ -60,8 +60,12 @@ static int background_run(void *argument)
   }
   if (job->summed) {
     const struct block_in_flight *b = job->summed;
+    struct intake *intake = &job->e->intake;
     phase_begin(&phases[PHASE_SUMS]);
-    statistics_rows(&job->e->statistics, b->rows->host, b->first, b->n, b->ended);
+    if (intake->device)
+      TRY(intake_sums(intake, b->rows, b->first, b->n, b->ended));
+    else
+      statistics_rows(&job->e->statistics, b->rows->host, b->first, b->n, b->ended);
     phase_end(&phases[PHASE_SUMS], (double)b->n * job->e->p * (double)sizeof(float));
     job->summed = NULL;
   }

@@ -32,7 +32,8 @@ static int shift_find(struct encode *e)
   }
   TRY(comm_agree(e->c, status));
   arena_free(&arena);
-  return comm_broadcast(e->c, e->shift, e->p, sizeof *e->shift);
+  TRY(comm_broadcast(e->c, e->shift, e->p, sizeof *e->shift));
+  return e->intake.device ? comm_agree(e->c, intake_shift(&e->intake, e->shift)) : OK;
 }
 
 /* Route all blocks.  A block that is alone in flight is idle in every second pass of the loop, so
@@ -50,7 +51,7 @@ static int blocks_run(struct encode *e)
     TRY(block_prepare(e, b));
     TRY(background_start(e, other));
     int is_routed = b->n > 0 && !e->held && !step_route(e, b);
-    TRY(background_wait(e));
+    failure_hold(e, background_wait(e), LATE);
     if (is_routed) TRY(step_hold(e, step_alltoallv(e, b)));
     progress_show(&progress, before + e->finished_rows);
     struct block_in_flight *swap = b;
@@ -266,7 +267,8 @@ struct device_options encode_device_options(const struct encode *e)
       .local_rank = e->c->local_rank,
       .kernels = t->kernels,
       .filter = t->filter,
-      .encoder = t->encoder != NULL};
+      .encoder = t->encoder != NULL,
+      .intake = t->encoder == NULL};
 }
 
 /* Open the device and allocate everything on it but the dictionary. */

@@ -5,13 +5,15 @@
  *
  * Three threads work in a rank.  The main thread alone talks to other ranks and lets the device
  * compute; the files worker alone reads and writes files; the background worker merges, counts and
- * sums, and touches neither.  The two workers run while the main thread routes. */
+ * sums, and touches neither.  The two workers run while the main thread routes; of a GPU they use
+ * what device/intake.h lets them. */
 #ifndef ENCODE_ENCODE_IMPL_H
 #define ENCODE_ENCODE_IMPL_H
 
 #include "base/memory.h"
 #include "base/worker.h"
 #include "device/codes.h"
+#include "device/intake.h"
 #include "device/route.h"
 #include "encode/background.h"
 #include "encode/block.h"
@@ -40,6 +42,7 @@ struct encode {
   idx max_request;                 /* atoms that this rank's share of a block may ask for */
   real *shift;                     /* [p] */
   struct buffer rows[ROW_BUFFERS]; /* float [block][p] */
+  struct intake intake;            /* of a GPU; zeros on a CPU, and with an encoder */
   struct buffer codes;             /* float [share][s][d] */
   struct buffer quality;           /* struct row_quality [share] */
   struct row_quality *qualities;   /* [groups * block], rank 0 */
@@ -60,6 +63,9 @@ struct encode {
 
 /* The rows of which those of a task are a part, or all. */
 const struct row_source *encode_whole(const struct encode_task *task);
+
+/* Are the rows computed on the GPU that routes them? */
+int encode_rows_made(const struct row_source *rows, const struct device *dev);
 
 /* Rows of the turn that begins at a row: turns end where sum blocks do, so that what is done may be
  * a part. */

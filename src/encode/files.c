@@ -17,21 +17,65 @@ static int results_write(const struct file_job *j)
   return OK;
 }
 
-/* Read rows, hash them, subtract the mean, check them, and copy them to the device. */
+/* Some rows as jobs use them, into host memory. */
+static struct rows_load load_of(const struct file_job *j, float *x)
+{
+  return (struct rows_load){.rows = j->task->rows,
+                            .first = j->read_first,
+                            .count = j->read_count,
+                            .x = x,
+                            .terms = j->rows_terms,
+                            .mean = j->task->mean,
+                            .whole = encode_whole(j->task),
+                            .place = j->task->first + j->read_first};
+}
+
+/* A row that a GPU found not to be finite, again on the host, which says so. */
+static int row_refuse(const struct file_job *j, gidx row)
+{
+  struct arena arena = {0};
+  float *x;
+  uint64_t terms = 0;
+  TRY(arena_alloc(&arena, &x, j->task->rows->p, sizeof *x));
+  struct rows_load load = load_of(j, x);
+  load.first += row, load.place += row;
+  load.count = 1;
+  load.terms = &terms;
+  TRY(rows_load(&load));
+  arena_free(&arena);
+  FAIL(ERR_INTERNAL, "row %lld is finite on the host alone", (long long)load.place);
+}
+
+/* The rest of what rows_load() does, where the rows are on a GPU now. */
+static int rows_intake(const struct file_job *j)
+{
+  struct intake_job job = {.rows = j->read_into,
+                           .at = j->read_at,
+                           .first = j->task->first + j->read_first,
+                           .n = j->read_count};
+  TRY(intake_take(j->intake, &job));
+  *j->rows_terms += job.terms;
+  return job.bad < 0 ? OK : row_refuse(j, job.bad);
+}
+
+/* Read rows, hash them, subtract the mean, check them, and copy them to the device; a GPU does all
+ * but the first, or even that. */
 static int rows_read(const struct file_job *j)
 {
   const struct row_source *rows = j->task->rows;
-  float *x = (float *)((char *)j->read_into->host + j->read_at);
+  gidx at = j->read_at * rows->p, count = (gidx)j->read_count * rows->p;
+  gidx bytes = count * (gidx)sizeof(float), begin = at * (gidx)sizeof(float);
+  int is_made = encode_rows_made(rows, j->device);
+  struct rows_load load = load_of(j, (float *)j->read_into->host + at);
+  if (j->intake) load.terms = NULL, load.mean = NULL, load.whole = NULL;
   phase_begin(&j->phases[PHASE_READ]);
-  struct rows_load load = {
-      rows,          j->read_first, j->read_count,         x,
-      j->rows_terms, j->task->mean, encode_whole(j->task), j->task->first + j->read_first};
-  TRY(rows_load(&load));
+  TRY(is_made ? rows->make(rows->self, load.first, load.count, (float *)j->read_into->device + at)
+              : rows_load(&load));
   phase_end(&j->phases[PHASE_READ], (double)j->read_count * rows->row_bytes);
-  gidx bytes = (gidx)j->read_count * rows->p * (gidx)sizeof *x;
   phase_begin(&j->phases[PHASE_COPY]);
-  TRY(device_put(j->device, j->read_into, j->read_at, bytes));
-  phase_end(&j->phases[PHASE_COPY], (double)bytes);
+  if (!is_made) TRY(device_put(j->device, j->read_into, begin, bytes));
+  if (j->intake) TRY(rows_intake(j));
+  phase_end(&j->phases[PHASE_COPY], is_made ? 0 : (double)bytes);
   return OK;
 }
 
@@ -53,7 +97,8 @@ int files_start(struct encode *e)
                                   .read_count = (idx)share,
                                   .device = &e->device,
                                   .read_into = &e->rows[buffer],
-                                  .read_at = (share_first - first) * e->p * (gidx)sizeof(float),
+                                  .read_at = share_first - first,
+                                  .intake = e->intake.device ? &e->intake : NULL,
                                   .write = e->finished,
                                   .phases = e->result->phases,
                                   .rows_terms = &e->terms[buffer]};

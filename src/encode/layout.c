@@ -45,10 +45,18 @@ static gidx host_bytes_held(const struct encode *e)
              : encode_bytes_held(e);
 }
 
+int encode_rows_made(const struct row_source *rows, const struct device *dev)
+{
+  return rows->make && device_is_gpu(dev) && (dev->is_dry || rows->gpu == dev->gpu.number);
+}
+
+/* Rows that are made on the GPU, and exchanged with nobody, have no host side. */
 static int rows_alloc(struct encode *e)
 {
   gidx bytes = (gidx)e->block * e->p * (gidx)sizeof(float);
-  for (int i = 0; i < ROW_BUFFERS; i++) TRY(buffer_alloc(&e->device, &e->rows[i], bytes));
+  int stay = e->group.size == 1 && encode_rows_made(e->task->rows, &e->device);
+  for (int i = 0; i < ROW_BUFFERS; i++)
+    TRY((stay ? buffer_alloc_device : buffer_alloc)(&e->device, &e->rows[i], bytes));
   for (int i = 0; i < BLOCKS_IN_FLIGHT && e->task->rounds > 1; i++) {
     struct buffer *residual = &e->in_flight[i].residual; /* whoever is alone sends none */
     TRY(e->group.size > 1 ? buffer_alloc(&e->device, residual, bytes)
@@ -86,6 +94,19 @@ static int lists_alloc(struct encode *e)
   return OK;
 }
 
+/* What a GPU needs to take rows in, and to sum this rank's columns. */
+static int intake_alloc(struct encode *e)
+{
+  const struct statistics *s = &e->statistics;
+  return intake_open(&e->intake, &e->device,
+                     &(struct intake_shape){.p = e->p,
+                                            .block = e->block,
+                                            .first = s->first,
+                                            .count = e->task->codes ? s->count : 0,
+                                            .n = s->n,
+                                            .mean = e->task->mean});
+}
+
 static int codes_alloc(struct encode *e)
 {
   const struct encode_task *t = e->task;
@@ -108,8 +129,7 @@ static int codes_alloc(struct encode *e)
   TRY(arena_alloc(&e->arena, &e->ended_blocks, e->groups, sizeof *e->ended_blocks));
   TRY(statistics_init(&e->statistics, &e->result->arena, &e->group, e->c->rank == 0, e->p, e->shift,
                       t->first / ROW_BLOCK, t->rows->n));
-  if (device_is_gpu(&e->device)) e->statistics.threads = t->threads; /* which are free */
-  return OK;
+  return device_is_gpu(&e->device) ? intake_alloc(e) : OK;
 }
 
 /* Fetched atoms may take what the aim leaves beside what is held already: those that a block asks
@@ -160,6 +180,7 @@ void buffers_free(struct encode *e)
   }
   buffer_free(&e->device, &e->codes);
   buffer_free(&e->device, &e->quality);
+  intake_close(&e->intake);
 }
 
 /* Let the tables of a dry device grow to their largest, and the atoms that others ask for.  A

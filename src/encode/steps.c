@@ -15,7 +15,6 @@ static const idx *share_counts(struct encode *e, const struct block_in_flight *b
   return e->counts;
 }
 
-/* The rows themselves are needed on the host too, for the statistics. */
 int step_allgather(struct encode *e, struct block_in_flight *b, struct buffer *rows,
                    int with_chosen)
 {
@@ -24,7 +23,7 @@ int step_allgather(struct encode *e, struct block_in_flight *b, struct buffer *r
   double before = e->group.bytes;
   size_t row = (size_t)e->p * sizeof(float), support = (size_t)e->s * sizeof(idx);
   const idx *counts = share_counts(e, b, 1);
-  TRY(comm_allgather_buffer(&e->group, &e->device, rows, counts, row, !with_chosen));
+  TRY(comm_allgather_buffer(&e->group, &e->device, rows, counts, row));
   if (with_chosen) TRY(comm_allgather(&e->group, b->atoms, counts, support, b->chosen));
   phase_end(phase, e->group.bytes - before);
   return OK;

@@ -395,6 +395,21 @@ static int rows_read(void *self, gidx first, idx count, float *out)
   return OK;
 }
 
+/* The same where they stay on the GPU, which nobody has looked at. */
+static int rows_make(void *self, gidx first, idx count, float *out)
+{
+  struct harvest *h = &((struct harvest_reader *)self)->harvest;
+  const struct capture_source *s = h->task->capture;
+  gidx width = (gidx)s->attention.heads * s->attention.dv;
+  for (idx done = 0, n; done < count; done += n) {
+    gidx at = first + done;
+    n = (idx)imin(count - done, h->share);
+    TRY(s->queries(s->self, at, n, h->q));
+    TRY(held_make(h->held, harvest_sequence(s, at), at, n, out + done * width));
+  }
+  return OK;
+}
+
 int harvest_rows_open(struct row_source *rows, struct harvest_reader **reader,
                       const struct capture_source *capture, struct device *device)
 {
@@ -410,7 +425,9 @@ int harvest_rows_open(struct row_source *rows, struct harvest_reader **reader,
                               .name = capture->name,
                               .row_bytes = 4.0 * a->heads * a->dv,
                               .self = r,
-                              .read = rows_read};
+                              .read = rows_read,
+                              .make = r->harvest.held ? rows_make : NULL,
+                              .gpu = device->gpu.number};
   return OK;
 }
 

@@ -193,14 +193,15 @@ void held_close(struct held *r)
   free(r);
 }
 
-int held_run(struct held *r, gidx sequence, gidx first, idx count)
+/* Run the queries that are in q, whose rows go to a buffer. */
+static int queries_run(struct held *r, gidx sequence, gidx first, idx count, struct buffer *rows)
 {
   const struct attention *a = &r->capture->attention;
   struct attend_plan plan = plan_make(r, sequence, first, count);
   const struct attend_job job = {.q = &r->q,
                                  .k = &r->k,
                                  .v = &r->v,
-                                 .rows = &r->rows,
+                                 .rows = rows,
                                  .lse = &r->lse,
                                  .m = r->m.bytes ? &r->m : NULL,
                                  .l = r->l.bytes ? &r->l : NULL};
@@ -208,7 +209,25 @@ int held_run(struct held *r, gidx sequence, gidx first, idx count)
   TRY(device_put(r->device, &r->q, 0, row * a->d));
   attend_close(&r->walk);
   TRY(attend_open(&r->walk, r->device, &plan));
-  TRY(attend_run(&r->walk, &job));
+  return attend_run(&r->walk, &job);
+}
+
+int held_make(struct held *r, gidx sequence, gidx first, idx count, float *to)
+{
+  const struct attention *a = &r->capture->attention;
+  gidx bytes = (gidx)count * a->heads * a->dv * (gidx)sizeof *to;
+  struct buffer rows = {.device = to, .bytes = bytes};
+  TRY(queries_run(r, sequence, first, count, &rows));
+  TRY(device_get(r->device, &r->lse, 0, sizeof(float))); /* which waits */
+  attend_close(&r->walk);                                /* others may want its memory */
+  return OK;
+}
+
+int held_run(struct held *r, gidx sequence, gidx first, idx count)
+{
+  const struct attention *a = &r->capture->attention;
+  gidx row = (gidx)count * a->heads * (gidx)sizeof(float);
+  TRY(queries_run(r, sequence, first, count, &r->rows));
   TRY(device_get(r->device, &r->rows, 0, row * a->dv));
   TRY(device_get(r->device, &r->lse, 0, row));
   if (!r->atoms.bytes) attend_close(&r->walk); /* others may want its memory */

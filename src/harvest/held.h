@@ -38,6 +38,8 @@ void held_close(struct held *r);
 /* rows, lse <- those of queries first .. first + count - 1 of all, which are in q; the first one is
  * of this sequence. */
 int held_run(struct held *r, gidx sequence, gidx first, idx count);
+/* The rows alone, into memory of the device: to[count][heads][dv]. */
+int held_make(struct held *r, gidx sequence, gidx first, idx count, float *to);
 /* top, sum <- of the pairs of the queries that held_run() had last (N.28). */
 struct held_pairs {
   gidx count;

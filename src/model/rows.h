@@ -20,7 +20,11 @@ struct row_source {
   /* The name of the part that has a row; *row <- its number there.  NULL: there is one part. */
   const char *(*place)(void *self, gidx *row);
   int is_shared; /* several threads may read at once */
-  gidx unit;     /* rows that are stored together, and so best read together; 0: any */
+  /* The same into the memory of GPU number `gpu`, where rows are computed there; NULL: they are
+   * not.  What it does not check, such as values that are not finite, read() says. */
+  int (*make)(void *self, gidx first, idx count, float *out);
+  int gpu;
+  gidx unit; /* rows that are stored together, and so best read together; 0: any */
 };
 
 /* x[n][p] <- x - mean[p], computed in f64 and rounded once.  With mean NULL nothing happens. */

@@ -104,6 +104,7 @@ void split_sources(struct row_split *s, struct row_source *fitted, struct row_so
   fitted->self = held->self = s;
   fitted->read = fitted_read;
   held->read = held_read;
+  fitted->make = held->make = NULL;
   fitted->place = held->place = NULL;
 }
 
@@ -111,6 +112,12 @@ static int part_read(void *self, gidx first, idx count, float *out)
 {
   const struct row_part *part = self;
   return part->rows->read(part->rows->self, part->first + first, count, out);
+}
+
+static int part_make(void *self, gidx first, idx count, float *out)
+{
+  const struct row_part *part = self;
+  return part->rows->make(part->rows->self, part->first + first, count, out);
 }
 
 static const char *part_place(void *self, gidx *row)
@@ -128,5 +135,6 @@ void part_source(struct row_part *part, const struct row_source *rows, gidx firs
   out->n = n;
   out->self = part;
   out->read = part_read;
+  out->make = rows->make ? part_make : NULL;
   out->place = part_place;
 }

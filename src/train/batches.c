@@ -159,7 +159,7 @@ static int pool_take(struct batches *b, gidx epoch, gidx row)
   b->next = pool;
   TRY(comm_agree(b->c,
                  device_put(b->device, &b->pool, b->first * bytes, b->counts[b->c->rank] * bytes)));
-  return comm_allgather_buffer(b->c, b->device, &b->pool, b->counts, (size_t)bytes, 0);
+  return comm_allgather_buffer(b->c, b->device, &b->pool, b->counts, (size_t)bytes);
 }
 
 /* Begin to read the pool behind the one at hand. */

@@ -314,7 +314,7 @@ static int entries_share(struct stepper *s, struct entry_rows *e)
   struct entry_lists *own = &e->own, *all = &e->all;
   if (s->c->size == 1) return OK;
   TRY(starts_share(s, e));
-  TRY(comm_allgather_buffer(s->c, dev, &e->error, s->counts, row, 0));
+  TRY(comm_allgather_buffer(s->c, dev, &e->error, s->counts, row));
   TRY(comm_allgather_long(s->c, ((const gidx *)e->own.start.host)[s->own], s->many));
   for (int r = 0; r < s->c->size; r++) TRY(comm_count(s->many[r], &s->counts[r]));
   TRY(comm_allgather_parts(s->c, dev, &own->index, &all->index, s->counts, sizeof(idx)));
@@ -415,7 +415,7 @@ static int atoms_share(struct stepper *s, struct buffer *arrays, int on_device)
     size_t atom = (size_t)(width * ITEM);
     float *array = arrays[i].host;
     if (on_device)
-      TRY(comm_allgather_buffer(s->c, s->device, &arrays[i], s->counts, atom, 0));
+      TRY(comm_allgather_buffer(s->c, s->device, &arrays[i], s->counts, atom));
     else
       TRY(comm_allgather(s->c, array + s->atom_first * width, s->counts, atom, array));
   }

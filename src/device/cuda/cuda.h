@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The CUDA device from inside: the state that its files share.
  *
- * Floor: device.  One stream computes, another copies for a second thread; dense work has one more
- * for its panels, which the first one waits for.  Every operation has ended when it returns, but
- * for place: what comes after it on the stream waits for it.
+ * Floor: device.  One stream computes, another copies for a second thread and takes rows in, one
+ * more sums their columns for a third; dense work has one for its panels, which the first one waits
+ * for.  Every operation has ended when it returns, but for place: what comes after it on the stream
+ * waits for it.
  *
  * Each file calls those below it alone, and each header includes only what is below it:
  *
@@ -12,6 +13,7 @@
  *     screen    codes       a launch by the certified filter; codes of rows
  *     encoder               supports of rows by an imported encoder
  *     attention             attention of many sequences
+ *     intake                rows as they come
  *     normal                the normal equations of all atoms, and their descent
  *     joint                 the matrix S of all rows
  *     dense                 large dense matrices
@@ -31,6 +33,7 @@
 #define DEVICE_CUDA_CUDA_H
 
 #include <cuda_runtime_api.h>
+#include <pthread.h>
 
 #include "device/backend.h"
 #include "device/cuda/kernels.h"
@@ -90,7 +93,8 @@ struct cuda_state {
   int shared, shared_all; /* bytes that a block may have, and all blocks of a multiprocessor */
   double clock;           /* Hz */
   char name[256];
-  cudaStream_t stream, copies;
+  cudaStream_t stream, copies, sums;
+  pthread_mutex_t loading; /* of kernels, which several threads launch */
   struct cuda_kernel kernels[MAX_CUDA_KERNELS];
   int n_kernels;
   struct plan_sizes sizes;

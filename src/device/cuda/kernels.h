@@ -50,6 +50,8 @@ enum {
 #define KERNEL_TABLE(X)                                                                            \
   X(GATHER, gather, 0, 0)                                                                          \
   X(PLACE, place, 0, 0)                                                                            \
+  X(INTAKE, intake, 0, 0)                                                                          \
+  X(COLUMN_SUMS, column_sums, 0, 0)                                                                \
   X(PACK, pack, 0, 0)                                                                              \
   X(ROUTE, route, 1, DEFINES_LISTS | DEFINES_ROUTE | DEFINES_VALUE)                                \
   X(MERGE, merge, 0, DEFINES_LISTS)                                                                \

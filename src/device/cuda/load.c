@@ -88,11 +88,15 @@ static int launch_prepare(struct device *dev, const struct cuda_launch *l, struc
 
 int cuda_launch(struct device *dev, const struct cuda_launch *l)
 {
+  struct cuda_state *s = dev->state;
   struct ready r;
   void *arguments[] = {l->arguments};
-  TRY(launch_prepare(dev, l, &r));
+  pthread_mutex_lock(&s->loading);
+  int status = launch_prepare(dev, l, &r);
+  pthread_mutex_unlock(&s->loading);
+  TRY(status);
   TRY_CU(cudaLaunchKernelExC(&r.config, (const void *)r.kernel->kernel, arguments));
-  dev->counts.kernels++;
+  cuda_count(&dev->counts.kernels, 1);
   return OK;
 }
 
@@ -146,6 +150,8 @@ static void likely_list(const struct cuda_state *s, struct likely *list)
   if (s->screen.is_on && (o->d > 1 || o->nonnegative)) likely_add(list, KERNEL_SCREEN, &probe);
   likely_add(list, KERNEL_MERGE, &shape);
   likely_add(list, KERNEL_PACK, &shape);
+  if (o->intake) likely_add(list, KERNEL_INTAKE, &shape);
+  if (o->intake) likely_add(list, KERNEL_COLUMN_SUMS, &shape);
 }
 
 int cuda_load(struct device *dev, const struct kernel_recipe *recipes, int count)

@@ -12,6 +12,7 @@
 #include "device/cuda/dense.h"
 #include "device/cuda/dictionary.h"
 #include "device/cuda/encoder.h"
+#include "device/cuda/intake.h"
 #include "device/cuda/joint.h"
 #include "device/cuda/load.h"
 #include "device/cuda/memory.h"
@@ -90,6 +91,7 @@ static int state_fill(struct cuda_state *s, struct device_gpu *gpu)
   TRY(gpu_describe(s, gpu));
   TRY_CU(cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking));
   TRY_CU(cudaStreamCreateWithFlags(&s->copies, cudaStreamNonBlocking));
+  TRY_CU(cudaStreamCreateWithFlags(&s->sums, cudaStreamNonBlocking));
   gpu->stream = s->stream;
   return OK;
 }
@@ -101,6 +103,7 @@ static int cuda_open(struct device *dev, const struct device_options *options)
   s->options = *options;
   s->sizes = plan_sizes_of(options);
   s->ascending = 1;
+  pthread_mutex_init(&s->loading, NULL);
   dev->state = s;
   dev->variant = s->name;
   TRY(state_fill(s, &dev->gpu));
@@ -116,6 +119,8 @@ static void cuda_close(struct device *dev)
   for (int i = 0; i < s->n_kernels; i++) cudaLibraryUnload(s->kernels[i].library);
   if (s->stream) cudaStreamDestroy(s->stream);
   if (s->copies) cudaStreamDestroy(s->copies);
+  if (s->sums) cudaStreamDestroy(s->sums);
+  pthread_mutex_destroy(&s->loading);
   free(s->pieces);
   free(s);
 }
@@ -164,6 +169,8 @@ const struct backend backend_cuda = {
     .atoms = cuda_atoms,
     .route = cuda_route,
     .place = cuda_place,
+    .intake_take = cuda_intake_take,
+    .intake_sums = cuda_intake_sums,
     .encoder = cuda_encoder,
     .codes_state_bytes = cuda_codes_state_bytes,
     .codes = cuda_codes,

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * intake: rows as jobs use them: the terms of their hash (base/fingerprint.h), less the mean, and
+ * the lowest one that is not finite.
+ *
+ * grid    any number of blocks
+ * block   INTAKE_WARPS warps; a warp has a row at a time
+ * shared  none
+ * sums    terms are integers modulo 2^64, so their order is nothing; the mean is taken away in f64
+ *         and rounded once
+ *
+ * The launcher fills `found` first. */
+#include "types.h"
+
+typedef unsigned long long word;
+
+__device__ static word mix64(word x)
+{
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
+  return x ^ (x >> 31);
+}
+
+__device__ static word term(word bits, word position)
+{
+  return mix64(bits + 0x9e3779b97f4a7c15ull * (position + 1));
+}
+
+/* Two words as one. */
+__device__ static word fold(word a, word b)
+{
+  word other = b * 0xc2b2ae3d27d4eb4full;
+  return a + (other << 31 | other >> 33);
+}
+
+__device__ static word pair_of(float low, float high)
+{
+  return __float_as_uint(low) | (word)__float_as_uint(high) << 32;
+}
+
+/* Is it an infinity or NaN? */
+__device__ static int is_bad(float x)
+{
+  return (__float_as_uint(x) & 0x7f800000u) == 0x7f800000u;
+}
+
+__device__ static float centered(float x, const double *mean, int c)
+{
+  return mean ? __double2float_rn(__dsub_rn((double)x, mean[c])) : x;
+}
+
+/* A row whose values go by fours; *terms grows.  Returns whether a value is not finite. */
+__device__ static int row_by_fours(const struct intake_args &a, long long row, word *terms)
+{
+  int fours = a.p / 4, bad = 0;
+  float4 *x = (float4 *)(a.rows + row * a.p);
+  word place = (word)(a.first + row) * fours;
+  for (int q = threadIdx.x % WARP; q < fours; q += WARP) {
+    float4 v = x[q];
+    *terms += term(fold(pair_of(v.x, v.y), pair_of(v.z, v.w)), place + q);
+    v.x = centered(v.x, a.mean, 4 * q), v.y = centered(v.y, a.mean, 4 * q + 1);
+    v.z = centered(v.z, a.mean, 4 * q + 2), v.w = centered(v.w, a.mean, 4 * q + 3);
+    bad |= is_bad(v.x) | is_bad(v.y) | is_bad(v.z) | is_bad(v.w);
+    if (a.mean) x[q] = v;
+  }
+  return bad;
+}
+
+/* The same by single values. */
+__device__ static int row_by_ones(const struct intake_args &a, long long row, word *terms)
+{
+  int bad = 0;
+  float *x = a.rows + row * a.p;
+  word place = (word)(a.first + row) * a.p;
+  for (int c = threadIdx.x % WARP; c < a.p; c += WARP) {
+    float v = x[c];
+    *terms += term(__float_as_uint(v), place + c);
+    v = centered(v, a.mean, c);
+    bad |= is_bad(v);
+    if (a.mean) x[c] = v;
+  }
+  return bad;
+}
+
+extern "C" __global__ void intake(const __grid_constant__ struct intake_args a)
+{
+  word terms = 0, lowest = ~0ull;
+  long long warps = (long long)gridDim.x * INTAKE_WARPS;
+  for (long long row = (long long)blockIdx.x * INTAKE_WARPS + threadIdx.x / WARP; row < a.n;
+       row += warps) {
+    int bad = a.p % 4 ? row_by_ones(a, row, &terms) : row_by_fours(a, row, &terms);
+    if (bad && (word)row < lowest) lowest = row;
+  }
+  for (int step = WARP / 2; step; step /= 2) {
+    terms += __shfl_xor_sync(~0u, terms, step);
+    word other = __shfl_xor_sync(~0u, lowest, step);
+    lowest = other < lowest ? other : lowest;
+  }
+  if (threadIdx.x % WARP) return;
+  atomicAdd(&a.found->terms, terms);
+  if (lowest != ~0ull) atomicMin(&a.found->bad, lowest);
+}
