@@ -184,8 +184,8 @@ static int rises_check(struct refit_state *f, const struct classes *classes, idx
   return comm_agree(f->c, good ? OK : status_fail(ERR_ANSWER, __FILE__, __LINE__, "accepted"));
 }
 
-/* Collective operations of a sweep at most: a wait and two for each direction; of rows, a wait and
- * one; four for each time that steps are proposed; with what comes before and after. */
+/* Collective operations of a sweep at most: of a class two for each direction, one of rows, and
+ * three for each time that steps are proposed; with what comes before and after. */
 static gidx calls_most(const struct classes *classes, const struct atom_step *steps, idx q)
 {
   gidx calls = 3;
@@ -193,7 +193,7 @@ static gidx calls_most(const struct classes *classes, const struct atom_step *st
     idx most = 0;
     for (gidx i = classes->start[color]; i < classes->start[color + 1]; i++)
       if (steps[classes->atoms[i]].retries > most) most = steps[classes->atoms[i]].retries;
-    calls += 1 + 2 * q + 2 + 4 * (1 + most);
+    calls += 2 * q + 1 + 3 * (1 + most);
   }
   return calls;
 }

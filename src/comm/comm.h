@@ -75,6 +75,16 @@ int comm_count(gidx n, idx *out);
     if (!(c)->failed) (c)->failed = (call);                                                        \
   } while (0)
 
+/* The same of memory that operations need.  Where ranks do not wait it is sought after a failure,
+ * too, and its own failure ends the job, since nobody goes on without. */
+#define LOCALLY_NEEDED(c, call)                                                                    \
+  do {                                                                                             \
+    if ((c)->met && (c)->size > 1)                                                                 \
+      TRY(call);                                                                                   \
+    else                                                                                           \
+      LOCALLY(c, call);                                                                            \
+  } while (0)
+
 /* all[sum of counts] <- mine[counts[rank]] of every rank, in rank order, on every rank.
  * counts[size] is the same everywhere; mine may be its own place in all.  Collective. */
 int comm_allgather(struct comm *c, const void *mine, const idx *counts, size_t unit, void *all);

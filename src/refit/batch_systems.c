@@ -168,12 +168,12 @@ int batch_systems_make(struct batch_systems *a, struct refit_state *f, const str
 {
   struct work w = {.a = a, .f = f, .b = b, .width = row_width(f, q)};
   *a = (struct batch_systems){.q = q};
-  LOCALLY(f->c, members_alloc(a, f, b));
+  LOCALLY_NEEDED(f->c, members_alloc(a, f, b));
   TRY(directions_find(f, b, q, a->e, a->kept));
-  LOCALLY(f->c, work_alloc(&w));
+  LOCALLY_NEEDED(f->c, work_alloc(&w));
+  LOCALLY_NEEDED(f->c, systems_alloc(a, f, b));
   LOCALLY(f->c, rows_products(&w));
   LOCALLY(f->c, rows_objectives(&w));
-  LOCALLY(f->c, systems_alloc(a, f, b));
   TRY(atom_batch_rows_to_owner(b, f, w.values, w.width, w.gathered));
   team_run(f->task->threads, b->mine, system_fill, &w);
   arena_free(&w.arena);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Ranks add up their rows in chains over sum blocks; owners complete the sums and orthogonalise by
  * Gram-Schmidt.  Each direction that an owner keeps goes to every rank, which applies M to it for
- * the next candidate.  Ranks wait for each other before the first exchange alone, since all memory
- * is there by then; where a rank fails it goes on without working, to the next wait. */
+ * the next candidate.  Ranks wait for each other before the first exchange at most, since all
+ * memory is there by then; where a rank fails it goes on without working, to the next wait. */
 #include "refit/directions.h"
 
 #include <string.h>
@@ -185,9 +185,10 @@ static int search_run(struct search *s)
   struct comm *c = s->f->c;
   LOCALLY(c, first_sums(s));
   TRY(candidates_offer(s, s->f->d, NULL));
+  int met = c->met;
   c->met = 1;
   int status = directions_run(s);
-  c->met = 0;
+  c->met = met;
   return status;
 }
 
@@ -195,8 +196,8 @@ int directions_find(struct refit_state *f, const struct atom_batch *b, idx q, re
 {
   struct search s = {.f = f, .b = b, .q = q, .e = e, .kept = kept, .sums = {.b = b, .f = f}};
   if (kept) memset(kept, 0, (size_t)b->count * sizeof *kept);
-  LOCALLY(f->c, search_alloc(&s));
-  LOCALLY(f->c, batch_sums_open(&s.sums, b, f, f->d * f->p));
+  LOCALLY_NEEDED(f->c, search_alloc(&s));
+  LOCALLY_NEEDED(f->c, batch_sums_open(&s.sums, b, f, f->d * f->p));
   TRY(search_run(&s));
   batch_sums_close(&s.sums);
   arena_free(&s.arena);

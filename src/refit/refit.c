@@ -35,8 +35,8 @@ int refit_batch_bytes(const struct refit_state *f, const struct atom_batch *b, i
   return OK;
 }
 
-/* Assemble, solve and move the atoms of one batch.  A failure of this rank after the last exchange
- * is left to that of the next batch. */
+/* Assemble, solve and move the atoms of one batch.  Ranks do not wait for each other: what fails is
+ * told when somebody looks. */
 static int batch_refit(struct refit_state *f, const idx *atoms, idx count, idx q,
                        struct phase *phases, struct atom_step *steps, struct sweep_counts *counts)
 {
@@ -45,8 +45,8 @@ static int batch_refit(struct refit_state *f, const idx *atoms, idx count, idx q
   struct arena arena = {0};
   struct atom_step *now = NULL;
   phase_begin(&phases[REFIT_BATCH]);
-  LOCALLY(f->c, arena_alloc(&arena, &now, count, sizeof *now));
-  LOCALLY(f->c, atom_batch_make(&b, f, atoms, count));
+  LOCALLY_NEEDED(f->c, arena_alloc(&arena, &now, count, sizeof *now));
+  LOCALLY_NEEDED(f->c, atom_batch_make(&b, f, atoms, count));
   phase_end(&phases[REFIT_BATCH], 0);
   phase_begin(&phases[REFIT_ASSEMBLE]);
   TRY(batch_systems_make(&a, f, &b, q));
@@ -98,8 +98,13 @@ static int sweep_look(struct sweep *w, double after, int *stop)
 {
   const struct sweep_watch *watch = &w->task->watch;
   const struct sweep_point at = {w->done, w->f->frames, w->steps, after};
-  TRY(comm_agree(w->f->c, OK));
-  return watch->look ? watch->look(watch->self, &at, stop) : OK;
+  struct comm *c = w->f->c;
+  int met = c->met;
+  TRY(comm_agree(c, OK));
+  c->met = 0;
+  if (watch->look) TRY(watch->look(watch->self, &at, stop));
+  c->met = met;
+  return OK;
 }
 
 /* The next batch; *stop: it is to be the last. */
@@ -131,22 +136,32 @@ static int sweep_begin(struct sweep *w)
   return OK;
 }
 
+/* All batches that are left, or until somebody ends the sweep. */
+static int batches_run(struct sweep *w, int *stopped)
+{
+  const struct classes *classes = w->task->classes;
+  struct progress progress;
+  progress_start(&progress, w->task->what, "atoms", classes->start[classes->count]);
+  progress.before = w->done;
+  for (idx color = 0; color < classes->count; color++)
+    while (w->done < classes->start[color + 1] && !*stopped) {
+      idx count = (idx)imin(classes->start[color + 1] - w->done, w->max);
+      TRY(batch_next(w, classes->atoms + w->done, count, stopped));
+      progress_show(&progress, w->done);
+    }
+  return OK;
+}
+
 int refit_sweep(struct refit_state *f, const struct sweep_task *task, struct phase *phases,
                 struct atom_step *steps, struct sweep_counts *counts, int *stopped)
 {
-  const struct classes *classes = task->classes;
   struct sweep w = {f, task, phases, steps, counts, .max = 1};
-  struct progress progress;
   *counts = (struct sweep_counts){0};
   *stopped = 0;
   TRY(sweep_begin(&w));
-  progress_start(&progress, task->what, "atoms", classes->start[classes->count]);
-  progress.before = w.done;
-  for (idx color = 0; color < classes->count; color++)
-    while (w.done < classes->start[color + 1] && !*stopped) {
-      idx count = (idx)imin(classes->start[color + 1] - w.done, w.max);
-      TRY(batch_next(&w, classes->atoms + w.done, count, stopped));
-      progress_show(&progress, w.done);
-    }
+  f->c->met = 1; /* from one batch to the next; sweep_look() says what failed */
+  int status = batches_run(&w, stopped);
+  f->c->met = 0;
+  TRY(status);
   return *stopped ? comm_agree(f->c, OK) : sweep_look(&w, task->after, stopped);
 }

@@ -200,6 +200,16 @@ static int frames_propose(struct steps *s)
   return OK;
 }
 
+/* A rank that has failed lets its members be, or the others would try them for ever. */
+static void own_give_up(struct steps *s)
+{
+  for (idx i = 0; i < s->b->mine; i++) {
+    struct proposal *to = own_proposal(s, i);
+    if (s->own_verdict[i] == PENDING) to->verdict = s->own_verdict[i] = GIVEN_UP;
+    to->is_tried = 0;
+  }
+}
+
 /* Solve what is pending and propose frames.  *any <- is there still a member to decide on, on any
  * rank? */
 static int round_propose(struct steps *s, int *any)
@@ -207,6 +217,7 @@ static int round_propose(struct steps *s, int *any)
   struct comm *c = s->f->c;
   phase_begin(s->solving);
   LOCALLY(c, frames_propose(s));
+  if (c->failed) own_give_up(s);
   TRY(atom_batch_allgather(s->b, c, s->own, s->unit, s->all));
   *any = 0;
   for (idx m = 0; m < s->b->count; m++) {
@@ -228,13 +239,14 @@ static int round_decide(struct steps *s, int *any)
 {
   struct refit_state *f = s->f;
   const struct atom_batch *b = s->b;
+  int met = f->c->met;
   phase_begin(s->moving);
   LOCALLY(f->c, frames_try(s));
   f->c->met = 1; /* as all were when frames were proposed; there is memory for all that follows */
   TRY(rows_received_take(&s->received, b, f, s->objective, 1, s->gathered));
   own_decide(s);
   TRY(atom_batch_allgather(b, f->c, s->own_verdict, sizeof(idx), s->verdict));
-  f->c->met = 0;
+  f->c->met = met;
   *any = 0;
   for (idx m = 0; m < b->count; m++) *any |= s->verdict[m] == PENDING;
   LOCALLY(f->c, accepted_keep(s));
@@ -248,8 +260,8 @@ int atom_batch_step(struct refit_state *f, const struct atom_batch *b,
 {
   struct steps s = {.f = f, .b = b, .a = a, .solving = solving, .moving = moving};
   int any = 1;
-  LOCALLY(f->c, steps_alloc(&s));
-  LOCALLY(f->c, rows_received_open(&s.received, b, f, 1));
+  LOCALLY_NEEDED(f->c, steps_alloc(&s));
+  LOCALLY_NEEDED(f->c, rows_received_open(&s.received, b, f, 1));
   while (any) {
     TRY(round_propose(&s, &any));
     if (any) TRY(round_decide(&s, &any));
