@@ -184,6 +184,35 @@ static int rises_check(struct refit_state *f, const struct classes *classes, idx
   return comm_agree(f->c, good ? OK : status_fail(ERR_ANSWER, __FILE__, __LINE__, "accepted"));
 }
 
+/* The last rank fails inside a sweep, where ranks do not wait: all come to its end, and are told
+ * there.  What they then have is of no use. */
+static int failure_check(struct refit_state *f, const struct classes *classes, idx q)
+{
+  struct phase phases[REFIT_PHASES] = {{0}};
+  struct comm *c = f->c;
+  struct atom_step *steps = zeros(f->k, sizeof *steps);
+  for (int later = 0; later < 2; later++) {
+    struct atom_batch b;
+    struct batch_systems a;
+    int fails = c->rank == c->size - 1;
+    TRY(atom_batch_make(&b, f, classes->atoms, (idx)classes->start[1]));
+    c->met = 1;
+    if (fails && !later) c->failed = status_fail(ERR_MEMORY, __FILE__, __LINE__, "as asked");
+    TRY(batch_systems_make(&a, f, &b, q));
+    if (fails && later) c->failed = status_fail(ERR_MEMORY, __FILE__, __LINE__, "as asked");
+    TRY(atom_batch_step(f, &b, &a, &phases[REFIT_SOLVE], &phases[REFIT_MOVE], steps));
+    c->met = 0;
+    int status = comm_agree(c, OK);
+    ok(status == ERR_MEMORY && strstr(status_message(), "as asked"), "a rank that fails: %s",
+       status_message());
+    status_clear();
+    batch_systems_free(&a);
+    atom_batch_free(&b);
+  }
+  free(steps);
+  return OK;
+}
+
 /* Collective operations of a sweep at most: of a class two for each direction, one of rows, and
  * three for each time that steps are proposed; with what comes before and after. */
 static gidx calls_most(const struct classes *classes, const struct atom_step *steps, idx q)
@@ -262,6 +291,7 @@ static int case_run(struct comm *c, struct made *m, idx q, const char *variant, 
   }
   ok(state_compare(&f, &w), "%s: frames, codes and residuals", name);
   ok(rises_check(&f, &classes, q) == OK && state_compare(&f, &w), "%s: rises are given up", name);
+  if (c->size > 1) TRY(failure_check(&f, &classes, q));
   free(steps);
   classes_free(&classes);
   refit_state_free(&f);
