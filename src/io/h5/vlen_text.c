@@ -13,6 +13,7 @@
 #include "base/watchdog.h"
 
 enum { HEAP_HEADER = 16 }; /* bytes before a collection, and before each object in it */
+enum { HEAP_PAGE = 4096 }; /* read at a time: the least that a collection has */
 
 /* The little-endian number in bytes[count]. */
 static uint64_t little(const unsigned char *bytes, int count)
@@ -51,6 +52,9 @@ struct heap {
   int file;           /* the descriptor that HDF5 has open */
   uint64_t base, end; /* where the file's HDF5 part begins and ends, in bytes of the file */
   const char *path;
+  uint64_t at; /* of the page; in bytes of the file */
+  size_t held; /* bytes of it; 0: there is none */
+  unsigned char page[HEAP_PAGE];
 };
 
 static int heap_open(const struct h5_file *f, struct heap *heap)
@@ -68,13 +72,12 @@ static int heap_open(const struct h5_file *f, struct heap *heap)
   CHECK(fstat(heap->file, &facts) == 0, ERR_IO, "cannot read '%s'", f->path);
   heap->base = block;
   heap->end = (uint64_t)facts.st_size;
+  heap->held = 0;
   return OK;
 }
 
-static int heap_read(const struct heap *heap, uint64_t at, void *out, size_t bytes)
+static int bytes_read(const struct heap *heap, uint64_t at, void *out, size_t bytes)
 {
-  CHECK(at <= heap->end && bytes <= heap->end - at, ERR_INPUT,
-        "the text heap of '%s' is damaged: it ends outside the file", heap->path);
   for (size_t done = 0; done < bytes;) {
     int step = watchdog_begin(ERR_IO, "reading", heap->path);
     ssize_t got = pread(heap->file, (char *)out + done, bytes - done, (off_t)(at + done));
@@ -86,10 +89,27 @@ static int heap_read(const struct heap *heap, uint64_t at, void *out, size_t byt
   return OK;
 }
 
+/* Headers lie close together: what is small comes with what is behind it. */
+static int heap_read(struct heap *heap, uint64_t at, void *out, size_t bytes)
+{
+  CHECK(at <= heap->end && bytes <= heap->end - at, ERR_INPUT,
+        "the text heap of '%s' is damaged: it ends outside the file", heap->path);
+  if (bytes > HEAP_PAGE) return bytes_read(heap, at, out, bytes);
+  if (at < heap->at || at + bytes > heap->at + heap->held) {
+    size_t held = heap->end - at < HEAP_PAGE ? (size_t)(heap->end - at) : HEAP_PAGE;
+    heap->at = at;
+    heap->held = 0;
+    TRY(bytes_read(heap, at, heap->page, held));
+    heap->held = held;
+  }
+  memcpy(out, heap->page + (at - heap->at), bytes);
+  return OK;
+}
+
 /* *at <- the byte of the file where object `index` of the collection begins, 0 if there is none;
  * its size has to be length, and objects and free space have to fill the collection: HDF5 reads
  * beyond one that says to be larger. */
-static int heap_walk(const struct heap *heap, uint64_t start, unsigned index, uint64_t length,
+static int heap_walk(struct heap *heap, uint64_t start, unsigned index, uint64_t length,
                      uint64_t *at)
 {
   unsigned char head[HEAP_HEADER];
@@ -113,7 +133,7 @@ static int heap_walk(const struct heap *heap, uint64_t start, unsigned index, ui
   return OK;
 }
 
-static int heap_find(const struct heap *heap, uint64_t address, unsigned index, uint64_t length,
+static int heap_find(struct heap *heap, uint64_t address, unsigned index, uint64_t length,
                      uint64_t *at)
 {
   CHECK(address < heap->end, ERR_INPUT, "the text heap of '%s' is damaged: no address", heap->path);
