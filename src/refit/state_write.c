@@ -7,7 +7,7 @@
 #include "base/sums.h"
 #include "model/access.h"
 
-enum { PIECE_VALUES = 4 << 20 }; /* of frames that are written at a time */
+enum { PIECE_VALUES = 1 << 18 }; /* of frames that are written at a time: 1 MiB */
 
 /* A sum block's supports: of the rank that has them (codes, in f32) and on rank 0 (all_*). */
 struct block_out {
@@ -83,7 +83,7 @@ struct frames_out {
 static int frames_alloc(struct frames_out *o, const struct refit_state *f)
 {
   gidx frame = (gidx)f->d * f->p;
-  o->piece = 1 + PIECE_VALUES / frame;
+  o->piece = imin(1 + PIECE_VALUES / frame, f->k);
   return arena_alloc(&o->arena, &o->atoms, o->piece * frame, sizeof *o->atoms);
 }
 
