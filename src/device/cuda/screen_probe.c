@@ -14,14 +14,18 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "base/status.h"
+#include "base/team.h"
 #include "device/cuda/memory.h"
 #include "device/cuda/screen_launch.h"
 
 enum { TRIAL_ROWS = SCREEN_ROWS, TRIAL_COLUMNS = 256, TRIAL_TILES = 8, KINDS = 10, SEED = 41 };
+enum { TRIAL_ATOMS = TRIAL_TILES * SCREEN_PEAKS }; /* that are not zeros */
 
 struct trial {
   idx vectors;                 /* items of a tile */
-  float *rows, *atoms, *peaks; /* [ROWS][COLUMNS], [TILES vectors][COLUMNS], [ROWS][TILES PEAKS] */
+  float *rows, *atoms, *peaks; /* [ROWS][COLUMNS], [TILES vectors][COLUMNS], [ROWS][ATOMS] */
+  double allowance;            /* of a sum, as a part of the sizes of its terms */
+  double part[TRIAL_ROWS];     /* the largest that a sum of a row used of it */
 };
 
 /* +-(1 + m / 1024) 2^power, exact in fp16. */
@@ -64,49 +68,51 @@ static float trial_number(uint64_t stream, idx i, idx c)
   }
 }
 
-/* Which item of its tile has peak i. */
-static idx item_of(const struct trial *t, idx peak)
+/* Atom k of those that are not zeros, in the item of its tile that has its peak. */
+static float *trial_atom(const struct trial *t, idx k)
 {
-  return peak / 4 * (t->vectors / 8) + peak % 4 * 2;
+  idx peak = k % SCREEN_PEAKS, item = peak / 4 * (t->vectors / 8) + peak % 4 * 2;
+  return t->atoms + ((gidx)(k / SCREEN_PEAKS) * t->vectors + item) * TRIAL_COLUMNS;
 }
 
-static void trial_fill(struct trial *t)
+/* A task: the numbers of row i, or of an atom behind the rows. */
+static void vector_fill(void *self, gidx i)
 {
-  for (idx i = 0; i < TRIAL_ROWS; i++)
-    for (idx c = 0; c < TRIAL_COLUMNS; c++)
-      t->rows[i * TRIAL_COLUMNS + c] = trial_number(ROWS, i, c);
-  for (idx k = 0; k < TRIAL_TILES * SCREEN_PEAKS; k++)
-    for (idx c = 0; c < TRIAL_COLUMNS; c++) {
-      idx vector = k / SCREEN_PEAKS * t->vectors + item_of(t, k % SCREEN_PEAKS);
-      float x = trial_number(ATOMS, k / 3, c); /* all kinds meet */
-      t->atoms[(gidx)vector * TRIAL_COLUMNS + c] = ldexpf(x, -SCREEN_ATOM_POWER);
-    }
+  const struct trial *t = self;
+  idx row = (idx)i, k = row - TRIAL_ROWS;
+  float *atom = k < 0 ? NULL : trial_atom(t, k);
+  for (idx c = 0; c < TRIAL_COLUMNS; c++)
+    if (k < 0)
+      t->rows[i * TRIAL_COLUMNS + c] = trial_number(ROWS, row, c);
+    else /* all kinds meet */
+      atom[c] = ldexpf(trial_number(ATOMS, k / 3, c), -SCREEN_ATOM_POWER);
 }
 
-/* The largest part of the allowance that a sum used; infinity where one used more. */
-static double trial_part(const struct trial *t, double allowance)
+/* The part of its allowance that the sum of row x and atom d used, which the unit found. */
+static double sum_part(const float *x, const float *d, double found, double allowance)
 {
-  double max = 0;
-  for (idx i = 0; i < TRIAL_ROWS; i++) {
-    const float *x = t->rows + (gidx)i * TRIAL_COLUMNS;
-    float large = 0;
-    for (idx c = 0; c < TRIAL_COLUMNS; c++) large = fmaxf(large, fabsf(x[c]));
-    double unit = ldexp(1, SCREEN_ROW_POWER - ilogbf(large) + SCREEN_ATOM_POWER);
-    for (idx k = 0; k < TRIAL_TILES * SCREEN_PEAKS; k++) {
-      idx vector = k / SCREEN_PEAKS * t->vectors + item_of(t, k % SCREEN_PEAKS);
-      const float *d = t->atoms + (gidx)vector * TRIAL_COLUMNS;
-      double sum = 0, sizes = 0;
-      for (idx c = 0; c < TRIAL_COLUMNS; c++) {
-        sum += (double)x[c] * d[c];
-        sizes += fabs((double)x[c] * d[c]);
-      }
-      double found = t->peaks[(gidx)i * TRIAL_TILES * SCREEN_PEAKS + k] / unit;
-      double part = fabs(found - fabs(sum)) / (allowance * sizes);
-      if (!(part <= 1)) return INFINITY; /* or not a number */
-      max = fmax(max, part);
-    }
+  double sum = 0, sizes = 0;
+  for (idx c = 0; c < TRIAL_COLUMNS; c++) {
+    sum += (double)x[c] * d[c];
+    sizes += fabs((double)x[c] * d[c]);
   }
-  return max;
+  return fabs(found - fabs(sum)) / (allowance * sizes);
+}
+
+/* A task: what the sums of row i used at most; infinity where one used more than all, or is no
+ * number. */
+static void row_part(void *self, gidx i)
+{
+  struct trial *t = self;
+  const float *x = t->rows + i * TRIAL_COLUMNS, *peaks = t->peaks + i * TRIAL_ATOMS;
+  float large = 0;
+  for (idx c = 0; c < TRIAL_COLUMNS; c++) large = fmaxf(large, fabsf(x[c]));
+  double unit = ldexp(1, SCREEN_ROW_POWER - ilogbf(large) + SCREEN_ATOM_POWER), max = 0;
+  for (idx k = 0; k < TRIAL_ATOMS; k++) {
+    double part = sum_part(x, trial_atom(t, k), peaks[k] / unit, t->allowance);
+    max = part <= 1 ? fmax(max, part) : INFINITY;
+  }
+  t->part[i] = max;
 }
 
 /* Memory of the trial on the device; `rest` has the peaks, then what else the kernels write. */
@@ -117,7 +123,7 @@ enum { REST_PART = 1024, REST_PARTS = 5 };
 
 static gidx peaks_bytes(void)
 {
-  return (gidx)TRIAL_ROWS * TRIAL_TILES * SCREEN_PEAKS * (gidx)sizeof(float);
+  return (gidx)TRIAL_ROWS * TRIAL_ATOMS * (gidx)sizeof(float);
 }
 
 static void *rest_part(const struct trial_works *w, int part)
@@ -177,7 +183,7 @@ static int trial_score(struct device *dev, struct trial *t, struct trial_works *
                           .path = rest_part(w, 3),
                           .counts = rest_part(w, 4),
                           .peaks = w->rest.at,
-                          .peaks_row = TRIAL_TILES * SCREEN_PEAKS};
+                          .peaks_row = TRIAL_ATOMS};
   TRY(cuda_screen_launch(dev, KERNEL_TO_F16_ROWS, &a, TRIAL_ROWS, 0));
   TRY(cuda_screen_product(dev, &a, 1));
   TRY_CU(cudaMemcpyAsync(t->peaks, w->rest.at, (size_t)peaks_bytes(), cudaMemcpyDeviceToHost,
@@ -189,17 +195,20 @@ static int trial_run(struct device *dev, struct arena *arena, double *part)
 {
   struct cuda_state *s = dev->state;
   struct trial_works w = {0};
-  struct trial t = {.vectors = screen_form_of(s->sizes.wgmma, 1, 1).vectors};
+  struct trial t = {.vectors = screen_form_of(s->sizes.wgmma, 1, 1).vectors,
+                    .allowance = cuda_screen_gamma(s->architecture, TRIAL_COLUMNS) / 2};
   gidx vectors = TRIAL_TILES * t.vectors;
   TRY(arena_alloc(arena, &t.rows, (TRIAL_ROWS + vectors) * TRIAL_COLUMNS, sizeof *t.rows));
-  TRY(arena_alloc(arena, &t.peaks, TRIAL_ROWS * TRIAL_TILES * SCREEN_PEAKS, sizeof *t.peaks));
+  TRY(arena_alloc(arena, &t.peaks, TRIAL_ROWS * TRIAL_ATOMS, sizeof *t.peaks));
   t.atoms = t.rows + TRIAL_ROWS * TRIAL_COLUMNS;
-  trial_fill(&t);
+  team_run(s->options.threads, TRIAL_ROWS + TRIAL_ATOMS, vector_fill, &t);
   int status = trial_score(dev, &t, &w);
   struct cuda_work *const works[] = {&w.in, &w.f16, &w.rows, &w.rest};
   for (int i = 0; i < LENGTH(works); i++) cuda_release(works[i]);
   TRY(status);
-  *part = trial_part(&t, cuda_screen_gamma(s->architecture, TRIAL_COLUMNS) / 2);
+  team_run(s->options.threads, TRIAL_ROWS, row_part, &t);
+  *part = 0;
+  for (idx i = 0; i < TRIAL_ROWS; i++) *part = fmax(*part, t.part[i]);
   return OK;
 }
 
