@@ -24,7 +24,7 @@ struct sweep_end {
   struct identity terms; /* of own supports and codes as files have them; of the table on rank 0 */
 };
 
-/* A task: round the frame of atom a to f32, in place and in the table. */
+/* A task: round the frame of atom a to f32, in place and in the table; rank 0 names it. */
 static void frame_round(void *self, gidx a)
 {
   struct sweep_end *w = self;
@@ -34,6 +34,9 @@ static void frame_round(void *self, gidx a)
     w->table[i] = (float)f->frames[i];
     f->frames[i] = w->table[i];
   }
+  if (f->c->rank) return;
+  uint64_t terms = items_terms(w->table + a * frame, 1, frame, a);
+  __atomic_fetch_add(&w->terms.dictionary, terms, __ATOMIC_RELAXED);
 }
 
 struct coder_shape refit_coder_shape(const struct refit_state *f, idx rounds, const char *device)
@@ -86,13 +89,14 @@ static int lot_run(void *self, idx first, idx n)
                              : coder_solve(w->coder, w->rows, first, n, rho);
 }
 
-/* A task: name the supports and codes of a sum block, and take them for the state.  Whatever order
- * blocks come in, sums of whole numbers are the same. */
-static void block_take(void *self, gidx block)
+/* A task: name the supports and codes of some rows, and take them for the state.  Whatever order
+ * they come in, sums of whole numbers are the same. */
+enum { TAKEN_ROWS = 512 };
+static void rows_take(void *self, gidx piece)
 {
   struct sweep_end *w = self;
   struct refit_state *f = w->f;
-  gidx row = block * ROW_BLOCK, n = imin(f->n - row, ROW_BLOCK), at = row * f->s;
+  gidx row = piece * TAKEN_ROWS, n = imin(f->n - row, TAKEN_ROWS), at = row * f->s;
   gidx entries = n * f->s, values = entries * f->d;
   const float *codes = (const float *)w->rows->codes.host + at * f->d;
   struct code_counts counts = {0};
@@ -105,15 +109,6 @@ static void block_take(void *self, gidx block)
   __atomic_fetch_add(&w->counts.all, counts.all, __ATOMIC_RELAXED);
   __atomic_fetch_add(&w->counts.negative, counts.negative, __ATOMIC_RELAXED);
   __atomic_fetch_add(&w->counts.zero, counts.zero, __ATOMIC_RELAXED);
-}
-
-/* A task: name atom a of the table. */
-static void atom_name(void *self, gidx a)
-{
-  struct sweep_end *w = self;
-  gidx frame = (gidx)w->f->d * w->f->p;
-  uint64_t terms = items_terms(w->table + a * frame, 1, frame, a);
-  __atomic_fetch_add(&w->terms.dictionary, terms, __ATOMIC_RELAXED);
 }
 
 /* Read the table as a source of atoms, for the decoder cosine. */
@@ -166,7 +161,6 @@ static int metrics_find(struct sweep_end *w, gidx *density, real tss, struct met
 static int contents_name(struct sweep_end *w)
 {
   struct refit_state *f = w->f;
-  if (f->c->rank == 0) team_run(f->task->threads, f->k, atom_name, w);
   TRY(refit_identity(f, &w->terms, &f->contents));
   f->contents.rows = 0; /* of no file that it writes */
   return OK;
@@ -204,7 +198,7 @@ static int codes_take(struct sweep_end *w)
 {
   int what = w->options->reroute ? CODED_ALL : CODED_CODES | CODED_QUALITY;
   if (w->options->coder) TRY(coded_get(w->coder, w->rows, what));
-  team_run(w->f->task->threads, ceil_div(w->f->n, ROW_BLOCK), block_take, w);
+  team_run(w->f->task->threads, ceil_div(w->f->n, TAKEN_ROWS), rows_take, w);
   return OK;
 }
 
