@@ -549,7 +549,7 @@ static int rows_settle(struct job *j)
   if (!strcmp(j->coder.device.kind, "cpu")) return OK;
   TRY(coded_open(&j->coder, &j->coded, f->n, f->first, f->x, f->atoms, f->score));
   TRY(coded_put(&j->coder, &j->coded, f->codes));
-  TRY(resident_open(&j->resident, f, &j->coder, &j->coded, j->o->directions));
+  TRY(resident_open(&j->resident, f, &j->coder, &j->coded, j->table, j->o->directions));
   if (!j->resident.is_on) coded_close(&j->coder, &j->coded);
   return OK;
 }

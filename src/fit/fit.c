@@ -427,8 +427,8 @@ static int state_open(struct fit *f)
   TRY(judge_open(&f->judge, &f->held, f->mean, &f->coder, f->c));
   if (joint) TRY(comm_agree(f->c, update_open(&f->update, &f->state, &f->coder.device)));
   if (!joint)
-    TRY(comm_agree(f->c,
-                   resident_open(&f->resident, &f->state, &f->coder, &f->coded, t->directions)));
+    TRY(comm_agree(f->c, resident_open(&f->resident, &f->state, &f->coder, &f->coded, f->table,
+                                       t->directions)));
   /* A core is left to the thread that writes: who waits for the last of a team waits for it. */
   if (f->resident.is_on && t->threads > 2) f->refit_task.threads = t->threads - 1;
   if (joint && t->start && t->start->gram)

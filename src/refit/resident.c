@@ -30,9 +30,25 @@ static struct steps_job job_of(struct resident *r, const struct classes *classes
                             .work = &r->work};
 }
 
-static gidx frames_bytes(const struct refit_state *f)
+/* Page-lock, or not any more, what is copied to the device and from it in every sweep. */
+static void arrays_pin(const struct resident *r, int is_on)
 {
-  return (gidx)f->k * f->d * f->p * (gidx)sizeof *f->frames;
+  const struct refit_state *f = r->f;
+  struct device *dev = &r->coder->device;
+  gidx frames = (gidx)f->k * f->d * f->p, entries = (gidx)f->n * f->s;
+  const struct {
+    void *at;
+    gidx bytes;
+  } arrays[] = {{f->frames, frames * (gidx)sizeof *f->frames},
+                {r->table, frames * (gidx)sizeof *r->table},
+                {f->entry, entries * (gidx)sizeof *f->entry},
+                {f->atoms, entries * (gidx)sizeof *f->atoms},
+                {f->score, entries * (gidx)sizeof *f->score}};
+  for (int i = 0; i < LENGTH(arrays); i++)
+    if (is_on)
+      host_pin(dev, arrays[i].at, arrays[i].bytes);
+    else
+      host_unpin(dev, arrays[i].at);
 }
 
 /* A color_looker: the device has the rows. */
@@ -53,17 +69,16 @@ const struct color_looker *resident_looker(const struct resident *r)
 }
 
 int resident_open(struct resident *r, struct refit_state *f, struct coder *coder,
-                  const struct coded *rows, idx q)
+                  const struct coded *rows, float *table, idx q)
 {
-  *r = (struct resident){.f = f, .coder = coder, .rows = rows, .q = q};
+  *r = (struct resident){.f = f, .coder = coder, .rows = rows, .table = table, .q = q};
   struct steps_job job = job_of(r, NULL);
   gidx bytes = f->c->size == 1 ? device_steps_bytes(&coder->device, &job) : 0;
   if (bytes == 0) return OK;
   TRY(arena_alloc(&r->arena, &r->results, f->k, sizeof *r->results));
   r->looker = (struct color_looker){r, rows_look};
   r->is_on = buffer_wrap_spare(&coder->device, &r->work, NULL, bytes) == OK;
-  if (r->is_on) host_pin(&coder->device, f->frames, frames_bytes(f));
-  if (r->is_on) host_pin(&coder->device, f->entry, (gidx)f->n * f->s * (gidx)sizeof *f->entry);
+  if (r->is_on) arrays_pin(r, 1);
   if (r->is_on) return OK;
   log_info("the steps of atoms stay with the CPU: %s", status_message());
   status_clear();
@@ -73,8 +88,7 @@ int resident_open(struct resident *r, struct refit_state *f, struct coder *coder
 
 void resident_close(struct resident *r)
 {
-  if (r->is_on) host_unpin(&r->coder->device, r->f->frames);
-  if (r->is_on) host_unpin(&r->coder->device, r->f->entry);
+  if (r->is_on) arrays_pin(r, 0);
   if (r->coder) buffer_free(&r->coder->device, &r->work);
   arena_free(&r->arena);
   *r = (struct resident){0};

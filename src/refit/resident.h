@@ -16,6 +16,7 @@ struct resident {
   struct refit_state *f;
   struct coder *coder;
   const struct coded *rows;
+  float *table; /* borrowed: [k][d][p], what the coder is given as dictionary */
   idx q;
   struct buffer work;
   struct color_looker looker;
@@ -25,11 +26,12 @@ struct resident {
 };
 
 /* Prepare for sweeps in q directions, of a state whose rows, supports and codes `rows` has on the
- * coder's device.  It is off where there are several ranks, on the CPU, for shapes that the device
- * leaves to others, and where its memory is too small, which the log says.  ERR_MEMORY of the host.
- * resident_close() is safe on a zeroed struct, and comes before the coder is closed. */
+ * coder's device; `table` is the caller's, for its dictionary.  It is off where there are several
+ * ranks, on the CPU, for shapes that the device leaves to others, and where its memory is too
+ * small, which the log says.  ERR_MEMORY of the host.  resident_close() is safe on a zeroed struct,
+ * and comes before the coder is closed. */
 int resident_open(struct resident *r, struct refit_state *f, struct coder *coder,
-                  const struct coded *rows, idx q);
+                  const struct coded *rows, float *table, idx q);
 void resident_close(struct resident *r);
 
 /* Who looks at the rows when atoms are coloured: the device, or NULL, the host. */
