@@ -99,12 +99,12 @@ def kill_all(pids):
             pass
 
 
-def faulty(fault, *words, count=False, of=None):
-    """A run without GPUs and with a fault of tests/fault.c, of one file's calls alone if `of` is
-    there; (code, message).  count: instead of a failing call, how many calls of that kind a run
-    makes."""
-    more = dict(CUDA_VISIBLE_DEVICES="-1", **({"FAULT_COUNT": "1"} if count else {}),
-                **({"FAULT_OF": of} if of else {}))
+def faulty(fault, *words, count=False, of=None, gpu=False):
+    """A run with a fault of tests/fault.c, of one file's calls alone if `of` is there, and without
+    GPUs, unless gpu is there; (code, message).  count: instead of a failing call, how many calls of
+    that kind a run makes."""
+    more = dict(**({} if gpu else {"CUDA_VISIBLE_DEVICES": "-1"}),
+                **({"FAULT_COUNT": "1"} if count else {}), **({"FAULT_OF": of} if of else {}))
     done = subprocess.run([SAGITTA, *later_wins(*words)], capture_output=True, text=True,
                           timeout=100, env=environment(LD_PRELOAD=FAULTS, FAULT=fault, **more))
     if not count:

@@ -2,7 +2,7 @@
 """Claim: whatever fails or stops in refit and assemble, what they publish is whole, a stopped rank
 ends the job with 76 and a killed one ends it too, and one without memory with 71; a refit that was
 killed goes on between any two sweeps, on another number of ranks, with the bits of one that was
-not."""
+not; where a GPU takes the steps, what cannot be written beside the next sweep ends the job too."""
 import os
 import random
 import re
@@ -15,7 +15,7 @@ import time
 from jobs import FAULTS as LIBRARY
 from jobs import (faulty, job_end, job_ranks, job_start, kill_all, temporaries, wait_for,
                   wait_for_temporary)
-from tap import claim, done_testing, ok, sagitta, skip
+from tap import claim, done_testing, gpu_present, ok, sagitta, skip
 
 SWEEPS, KILLS = 12, 3
 FILES = ("dictionary.h5", "supports.h5")
@@ -87,6 +87,34 @@ def check_refit_faults(data):
             good = good and all(same(os.path.join(out, f), os.path.join(two, f)) for f in FILES)
             wrong += [] if good else [(n, code, left, again.returncode, text[-200:])]
         ok(not wrong and calls > 0, f"refit: {trials} of {calls} {kind} calls fail: {wrong}")
+
+
+@claim("a GPU's sweeps are written beside those that follow: in order, and what fails ends the job")
+def check_beside(data):
+    if not gpu_present():
+        return
+    straight, out = data.at("cpu"), data.at("gpu")
+    words = ["refit", *data.words, "--reroute", "--directions", 1, "--sweeps", 5]
+    need(sagitta(*words, "--output", straight))
+    words += ["--device", "cuda", "--output", out]
+    need(sagitta(*words))
+    ok(all(same(os.path.join(out, f), os.path.join(straight, f)) for f in FILES), "the CPU's bits")
+    for kind in ("write", "fsync", "rename"):
+        shutil.rmtree(out)
+        calls = faulty(f"{kind}:1000000000", *words, count=True, of=".tmp", gpu=True)
+        wrong = []
+        for n in (calls // 3, calls // 2, calls - 3):
+            shutil.rmtree(out)
+            code, text = faulty(f"{kind}:{n}", *words, of=".tmp", gpu=True)
+            left = [f for f in os.listdir(out) if f.endswith(".tmp")]
+            good = code in (73, 74) and not left
+            good = good and whole(*(os.path.join(out, f) for f in FILES))
+            again = sagitta(*words, "--resume")
+            good = good and again.returncode == 0
+            good = good and all(same(os.path.join(out, f), os.path.join(straight, f))
+                                for f in FILES)
+            wrong += [] if good else [(n, code, left, again.returncode, text[-200:])]
+        ok(not wrong and calls > 9, f"of {calls} {kind} calls some fail: {wrong}")
 
 
 @claim("calls that fail in assemble publish nothing broken")
@@ -201,6 +229,7 @@ def main():
             skip("the sanitizers come first among what is preloaded")
         else:
             check_refit_faults(small)
+            check_beside(small)
             check_assemble_faults(small)
             check_asked(small)
             check_rank(Data(folder, "two", 4096 + 300, 24, 8, 3))

@@ -14,6 +14,7 @@
 #include "cli/command.h"
 #include "cli/fit_inputs.h"
 #include "cli/refit_files.h"
+#include "cli/refit_publisher.h"
 #include "cli/refit_resume.h"
 #include "cli/report.h"
 #include "cli/run_page.h"
@@ -110,7 +111,8 @@ struct job {
   struct judge judge; /* with --holdout */
   struct coded coded; /* the state's rows, where they stay on a GPU */
   struct resident resident;
-  float *table; /* [k][d][p] the frames as files have them */
+  struct refit_publisher publisher; /* where the steps are taken there */
+  float *table;                     /* [k][d][p] the frames as files have them */
   struct classes classes;
   struct sweep_start begun;   /* of the sweep that comes next, by the run that is resumed */
   struct sweep_facts in_work; /* it */
@@ -328,9 +330,14 @@ static int state_finish(struct job *j, int reroute)
   return OK;
 }
 
+static struct refit_result result_of(const struct job *j)
+{
+  return (struct refit_result){&j->state, &j->inputs, &j->metrics, j->steps};
+}
+
 static int state_write(struct job *j, int with_dictionary)
 {
-  struct refit_result result = {&j->state, &j->inputs, &j->metrics, j->steps};
+  const struct refit_result result = result_of(j);
   run_page_inputs(&j->files.facts.start.inputs);
   phase_begin(&j->phases[REFIT_WRITE]);
   TRY(inputs_confirm(j->c));
@@ -338,6 +345,40 @@ static int state_write(struct job *j, int with_dictionary)
   TRY(refit_supports_write(&j->files, j->run, &result));
   phase_end(&j->phases[REFIT_WRITE], 0);
   return OK;
+}
+
+/* Publish what a sweep gave; beside the next sweep where there is a publisher.  The list of inputs
+ * is its worker's while it publishes. */
+static int sweep_publish(struct job *j)
+{
+  struct phase *wait = &j->phases[REFIT_WAIT];
+  if (!j->publisher.sweep) {
+    TRY(state_write(j, 1));
+    sweep_files_end(&j->files.sweep);
+    return OK;
+  }
+  const struct refit_result result = result_of(j);
+  j->files.facts.contents = j->state.contents;
+  phase_begin(wait);
+  TRY(refit_publisher_wait(&j->publisher));
+  run_page_inputs(&j->files.facts.start.inputs);
+  TRY(inputs_confirm(j->c));
+  TRY(refit_publisher_begin(&j->publisher, &result));
+  phase_end(wait, 0);
+  return OK;
+}
+
+/* All that sweeps gave is there, or will not be. */
+static int publisher_end(struct job *j, int status)
+{
+  struct phase *wait = &j->phases[REFIT_WAIT];
+  if (!status && j->publisher.worker.state) {
+    phase_begin(wait);
+    status = refit_publisher_wait(&j->publisher);
+    phase_end(wait, 0);
+  }
+  refit_publisher_close(&j->publisher);
+  return status;
 }
 
 static int classes_find(struct job *j)
@@ -449,8 +490,7 @@ static int sweep_run(struct job *j)
   if (j->run->stopped) return OK;
   j->files.facts.sweeps++;
   if (j->c->rank == 0) line_add(j, &counts);
-  TRY(state_write(j, 1));
-  sweep_files_end(&j->files.sweep);
+  TRY(sweep_publish(j));
   return j->o->reroute && j->files.facts.sweeps < j->o->sweeps ? classes_find(j) : OK;
 }
 
@@ -550,7 +590,29 @@ static int rows_settle(struct job *j)
   TRY(coded_open(&j->coder, &j->coded, f->n, f->first, f->x, f->atoms, f->score));
   TRY(coded_put(&j->coder, &j->coded, f->codes));
   TRY(resident_open(&j->resident, f, &j->coder, &j->coded, j->table, j->o->directions));
-  if (!j->resident.is_on) coded_close(&j->coder, &j->coded);
+  if (!j->resident.is_on) {
+    coded_close(&j->coder, &j->coded);
+    return OK;
+  }
+  struct phase *write = &j->phases[REFIT_WRITE];
+  j->publisher = (struct refit_publisher){
+      .run = j->run, .files = &j->files, .write = write, .threads = j->task.threads};
+  TRY(refit_publisher_open(&j->publisher, f));
+  write->background = j->publisher.sweep != NULL;
+  if (write->background && j->task.threads > 2)
+    j->task.threads--; /* a team would wait for the one that writes */
+  return OK;
+}
+
+/* Sweep after sweep, until there are as many as are wanted or the job is asked to stop. */
+static int sweeps_run(struct job *j)
+{
+  while (j->files.facts.sweeps < j->o->sweeps && !j->run->stopped) {
+    int stop = 0;
+    if (j->files.facts.sweeps > 0) TRY(run_safe_point(j->run, j->files.dictionary.shown, &stop));
+    if (!stop) TRY(sweep_run(j));
+    if (!j->run->stopped) j->run->max_seconds = j->o->max_seconds;
+  }
   return OK;
 }
 
@@ -570,13 +632,8 @@ static int job_run(struct job *j)
   TRY(comm_agree(j->c, refit_classes_check(&j->files, &j->classes, j->o->names.classes)));
   TRY(comm_agree(j->c, rows_settle(j)));
   stop_listen();
-  while (j->files.facts.sweeps < j->o->sweeps) {
-    int stop = 0;
-    if (j->files.facts.sweeps > 0) TRY(run_safe_point(j->run, j->files.dictionary.shown, &stop));
-    if (!stop) TRY(sweep_run(j));
-    if (j->run->stopped) return report_phases(j->c, j->phases, REFIT_PHASES);
-    j->run->max_seconds = j->o->max_seconds;
-  }
+  TRY(publisher_end(j, sweeps_run(j)));
+  if (j->run->stopped) return report_phases(j->c, j->phases, REFIT_PHASES);
   return report(j, resumed, log_seconds() - begun);
 }
 

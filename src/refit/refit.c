@@ -14,7 +14,7 @@ void refit_phases(struct phase phases[REFIT_PHASES])
 {
   static const char *const names[REFIT_PHASES] = {"color", "residual", "batch", "assemble",
                                                   "solve", "move",     "steps", "codes",
-                                                  "route", "metrics",  "write"};
+                                                  "route", "metrics",  "write", "wait"};
   for (int i = 0; i < REFIT_PHASES; i++) phases[i] = (struct phase){.name = names[i]};
 }
 

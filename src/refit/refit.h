@@ -49,6 +49,7 @@ enum refit_phase {
   REFIT_ROUTE,
   REFIT_METRICS,
   REFIT_WRITE,
+  REFIT_WAIT, /* until what the sweep before gave is written, and to copy what is next */
   REFIT_PHASES
 };
 void refit_phases(struct phase phases[REFIT_PHASES]);
