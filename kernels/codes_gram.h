@@ -31,15 +31,30 @@ struct tile {
   double z[BLOCKS][BLOCKS][2], x[BLOCKS][2];
 };
 
-/* Four more columns: of the chunk of the rows, of that of the columns, and of the row x. */
+/* Blocks of the tile's rows that are wanted: those that have a new vector. */
+struct wanted {
+  int first, end;
+};
+
+static __device__ inline struct wanted wanted_of(const struct codes_row *r, int chunk)
+{
+  int old = r->old - chunk * WARP, count = r->count - chunk * WARP;
+  struct wanted w = {old > 0 ? old / BLOCK : 0, (count + BLOCK - 1) / BLOCK};
+  return w;
+}
+
+/* Four more columns: of the chunk of the rows, of that of the columns, and of the row x.  Pairs of
+ * blocks of which none is wanted stay. */
 static __device__ inline void tile_add(struct tile *t, const double left[BLOCKS],
-                                       const double right[BLOCKS], double row, int same)
+                                       const double right[BLOCKS], double row, int same,
+                                       const struct wanted *w)
 {
 #pragma unroll
   for (int i = 0; i < BLOCKS; i += 2) {
+    if (i + 1 < w->first || i >= w->end) continue;
 #pragma unroll
     for (int j = 0; j < (same ? i + 2 : BLOCKS); j++)
-      pair_add(t->z[i][j], t->z[i + 1][j], left + i, right[j]);
+      if (!same || j < w->end) pair_add(t->z[i][j], t->z[i + 1][j], left + i, right[j]);
     if (same) pair_add(t->x[i], t->x[i + 1], left + i, row);
   }
 }
@@ -101,7 +116,7 @@ static __device__ inline void slice_order(const struct codes_row *r, const struc
 
 /* Add a slice: the chunks at places `row` and `column` of it, and the row of data. */
 static __device__ inline void slice_add(struct tile *t, const float *slice, int row, int column,
-                                        int same)
+                                        int same, const struct wanted *w)
 {
   int lane = lane_own(), at = lane / 4 * CODES_STRIDE + lane % 4;
   const float *left = slice + row * WARP * CODES_STRIDE + at;
@@ -112,10 +127,10 @@ static __device__ inline void slice_add(struct tile *t, const float *slice, int 
     double l[BLOCKS], m[BLOCKS], own = same && lane < 4 ? (double)x[c] : 0;
 #pragma unroll
     for (int i = 0; i < BLOCKS; i++) {
-      l[i] = left[i * BLOCK * CODES_STRIDE + c];
+      l[i] = i < w->end ? left[i * BLOCK * CODES_STRIDE + c] : 0;
       m[i] = same ? l[i] : (double)right[i * BLOCK * CODES_STRIDE + c];
     }
-    tile_add(t, l, m, own, same);
+    tile_add(t, l, m, own, same, w);
   }
 }
 
@@ -184,6 +199,7 @@ static __device__ inline void tile_make(const struct codes_row *r, struct gather
   int slices = (r->p + CODES_SLICE - 1) / CODES_SLICE;
   int row = chunk - g->first, right = column - g->first;
   if (g->others) right = g->chunks + column - g->second;
+  struct wanted w = wanted_of(r, chunk);
   any &= chunk >= r->old / WARP;
   gathering_begin(g, r);
   for (int s = 0; s < STAGES - 1; s++) slice_order(r, g, s);
@@ -192,8 +208,8 @@ static __device__ inline void tile_make(const struct codes_row *r, struct gather
     ASYNC_WAIT(STAGES - 2);
     __syncthreads();
     slice_order(r, g, s + STAGES - 1);
-    if (any && chunk == column) slice_add(&t, slice_of(g, s), row, row, 1);
-    if (any && chunk != column) slice_add(&t, slice_of(g, s), row, right, 0);
+    if (any && chunk == column) slice_add(&t, slice_of(g, s), row, row, 1, &w);
+    if (any && chunk != column) slice_add(&t, slice_of(g, s), row, right, 0, &w);
   }
   ASYNC_WAIT(0);
   __syncthreads();
