@@ -9,7 +9,6 @@
 #define CODES_FACTOR_H
 
 #include "codes_gram.h"
-#include "root.h"
 
 /* Part of its squared norm that a kept vector's pivot exceeds: DROP_TOLERANCE of model/codes.h. */
 #define DROP_TOLERANCE 0x1p-30
@@ -89,7 +88,6 @@ static __device__ inline void tile_reduce(const struct solving *w, struct tile *
                                           int column, int same)
 {
   const double *rows = tile_of(w->panels, chunk, 0), *others = tile_of(w->panels, column, 0);
-  const struct wanted all = {0, BLOCKS};
   int lane = lane_own();
   tile_load(t, rows + column * WARP * WARP, same);
   if (same && w->solve) products_load(&w->r, t, chunk);
@@ -100,7 +98,7 @@ static __device__ inline void tile_reduce(const struct solving *w, struct tile *
     if (!same) fragments_load(rows, k, left);
 #pragma unroll
     for (int i = 0; i < BLOCKS; i++) left[i] = -(same ? right[i] : left[i]);
-    tile_add(t, left, right, y, same, &all);
+    tile_add(t, left, right, y, same);
   }
   if (same && w->solve) products_store(&w->r, t, chunk);
 }
@@ -154,27 +152,6 @@ static __device__ inline int column_keep(const struct solving *w, double norm, i
   return keep;
 }
 
-/* a / *pivot, whose root is taken before where it is new.  Plain operations, which take longer, are
- * for numbers that are not usual; lanes that do not need a quotient do not ask for them. */
-static __device__ inline double pivot_divide(double a, double *pivot, int is_new, int is_needed)
-{
-  int usual = is_usual(a);
-  double part;
-  if (is_new) {
-    struct root r = root_of(*pivot);
-    part = root_quotient(a, &r);
-    usual &= r.is_usual;
-    if (!r.is_usual) r.l = sqrt(*pivot);
-    *pivot = r.l;
-  } else {
-    struct divisor d = divisor_of(*pivot);
-    part = quotient(a, &d);
-    usual &= is_usual(*pivot);
-  }
-  if (is_needed && !usual) part = a / *pivot;
-  return part;
-}
-
 /* Column at + u: divided by its pivot, stored, and off the columns after it.  The lane that has the
  * pivot divides b.  NONNEGATIVE in one tile: what is above the diagonal stays. */
 static __device__ inline void column_solve(const struct solving *w, struct tile_row *l, int u)
@@ -183,11 +160,10 @@ static __device__ inline void column_solve(const struct solving *w, struct tile_
   double *own = w->tile + j * CODES_PITCH, pivot = same ? l->t[u] : own[j];
   int keep = same ? column_keep(w, l->norm, v, pivot) : is_kept(w, v);
   if (same) pivot = __shfl_sync(FULL_WARP, pivot, j);
-  int is_own = same && lane == j, is_new = same && v >= w->r.old;
-  int is_needed = keep && (is_own ? is_new : l->is_new && (!same || lane > j));
-  double part = pivot_divide(is_own ? l->b : l->t[u], &pivot, is_new, is_needed), less = 0;
+  if (same && v >= w->r.old) pivot = sqrt(pivot);
+  double part = (same && lane == j ? l->b : l->t[u]) / pivot, less = 0;
   if (l->is_new) {
-    double entry = !keep || (same && lane < j) ? 0 : is_own ? pivot : part;
+    double entry = !keep || (same && lane < j) ? 0 : same && lane == j ? pivot : part;
     if (!ONE && (!same || lane >= j))
       tile_of(w->panels, l->chunk, l->column)[j * WARP + lane] = entry;
     l->t[u] = entry;
@@ -274,15 +250,10 @@ static __device__ inline void codes_finish(const struct solving *w, int chunk)
   double *own = w->r.solved + chunk * WARP + lane, acc = there ? *own : 0, code = 0;
   if (!ONE) tile_fetch(w, w->r.factor, chunk);
   unsigned kept = w->kept[chunk];
-  double pivot = w->tile[lane * CODES_PITCH + lane];
-  struct divisor d = divisor_of(pivot);
-  int usual = is_usual(pivot);
 #pragma unroll 1
   for (int k = width_of(&w->r, chunk) - 1; k >= 0; k--) {
     if (!(kept >> k & 1)) continue;
-    double c = quotient(acc, &d);
-    if (lane == k && !(usual && is_usual(acc))) c = acc / pivot;
-    c = __shfl_sync(FULL_WARP, c, k);
+    double c = __shfl_sync(FULL_WARP, acc / w->tile[k * CODES_PITCH + k], k);
     if (lane == k) code = c;
     acc = fma(-w->tile[lane * CODES_PITCH + k], c, acc);
   }

@@ -31,30 +31,15 @@ struct tile {
   double z[BLOCKS][BLOCKS][2], x[BLOCKS][2];
 };
 
-/* Blocks of the tile's rows that are wanted: those that have a new vector. */
-struct wanted {
-  int first, end;
-};
-
-static __device__ inline struct wanted wanted_of(const struct codes_row *r, int chunk)
-{
-  int old = r->old - chunk * WARP, count = r->count - chunk * WARP;
-  struct wanted w = {old > 0 ? old / BLOCK : 0, (count + BLOCK - 1) / BLOCK};
-  return w;
-}
-
-/* Four more columns: of the chunk of the rows, of that of the columns, and of the row x.  Pairs of
- * blocks of which none is wanted stay. */
+/* Four more columns: of the chunk of the rows, of that of the columns, and of the row x. */
 static __device__ inline void tile_add(struct tile *t, const double left[BLOCKS],
-                                       const double right[BLOCKS], double row, int same,
-                                       const struct wanted *w)
+                                       const double right[BLOCKS], double row, int same)
 {
 #pragma unroll
   for (int i = 0; i < BLOCKS; i += 2) {
-    if (i + 1 < w->first || i >= w->end) continue;
 #pragma unroll
     for (int j = 0; j < (same ? i + 2 : BLOCKS); j++)
-      if (!same || j < w->end) pair_add(t->z[i][j], t->z[i + 1][j], left + i, right[j]);
+      pair_add(t->z[i][j], t->z[i + 1][j], left + i, right[j]);
     if (same) pair_add(t->x[i], t->x[i + 1], left + i, row);
   }
 }
@@ -116,7 +101,7 @@ static __device__ inline void slice_order(const struct codes_row *r, const struc
 
 /* Add a slice: the chunks at places `row` and `column` of it, and the row of data. */
 static __device__ inline void slice_add(struct tile *t, const float *slice, int row, int column,
-                                        int same, const struct wanted *w)
+                                        int same)
 {
   int lane = lane_own(), at = lane / 4 * CODES_STRIDE + lane % 4;
   const float *left = slice + row * WARP * CODES_STRIDE + at;
@@ -127,10 +112,10 @@ static __device__ inline void slice_add(struct tile *t, const float *slice, int 
     double l[BLOCKS], m[BLOCKS], own = same && lane < 4 ? (double)x[c] : 0;
 #pragma unroll
     for (int i = 0; i < BLOCKS; i++) {
-      l[i] = i < w->end ? left[i * BLOCK * CODES_STRIDE + c] : 0;
+      l[i] = left[i * BLOCK * CODES_STRIDE + c];
       m[i] = same ? l[i] : (double)right[i * BLOCK * CODES_STRIDE + c];
     }
-    tile_add(t, l, m, own, same, w);
+    tile_add(t, l, m, own, same);
   }
 }
 
@@ -199,7 +184,6 @@ static __device__ inline void tile_make(const struct codes_row *r, struct gather
   int slices = (r->p + CODES_SLICE - 1) / CODES_SLICE;
   int row = chunk - g->first, right = column - g->first;
   if (g->others) right = g->chunks + column - g->second;
-  struct wanted w = wanted_of(r, chunk);
   any &= chunk >= r->old / WARP;
   gathering_begin(g, r);
   for (int s = 0; s < STAGES - 1; s++) slice_order(r, g, s);
@@ -208,8 +192,8 @@ static __device__ inline void tile_make(const struct codes_row *r, struct gather
     ASYNC_WAIT(STAGES - 2);
     __syncthreads();
     slice_order(r, g, s + STAGES - 1);
-    if (any && chunk == column) slice_add(&t, slice_of(g, s), row, row, 1, &w);
-    if (any && chunk != column) slice_add(&t, slice_of(g, s), row, right, 0, &w);
+    if (any && chunk == column) slice_add(&t, slice_of(g, s), row, row, 1);
+    if (any && chunk != column) slice_add(&t, slice_of(g, s), row, right, 0);
   }
   ASYNC_WAIT(0);
   __syncthreads();
