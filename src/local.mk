@@ -257,6 +257,8 @@ libsagitta_a_SOURCES += \
 libsagitta_a_SOURCES += \
   %D%/fit/judge.h %D%/fit/judge.c \
   %D%/fit/revive.h %D%/fit/revive.c %D%/fit/update.h %D%/fit/update.c \
+  %D%/fit/fit_impl.h %D%/fit/plan.h %D%/fit/plan.c %D%/fit/start.h %D%/fit/start.c \
+  %D%/fit/sweep.h %D%/fit/sweep.c %D%/fit/sweep_end.h %D%/fit/sweep_end.c \
   %D%/fit/fit.h %D%/fit/fit.c
 
 # train: an autoencoder by stochastic gradient descent

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The state of a fit, which its files share.
+ *
+ * Floor: fit; included by src/fit only.
+ *
+ * To read the job from top to bottom: fit.c (the loop over sweeps), plan.c (does it fit into
+ * memory?), start.c (rows and atoms that it begins with), sweep.c (how atoms move), sweep_end.c
+ * (rows are coded again, and judged). */
+#ifndef FIT_FIT_IMPL_H
+#define FIT_FIT_IMPL_H
+
+#include "base/memory.h"
+#include "base/worker.h"
+#include "fit/fit.h"
+#include "fit/judge.h"
+#include "fit/update.h"
+#include "model/split.h"
+#include "model/supports.h"
+#include "refit/coder.h"
+#include "refit/refit.h"
+#include "refit/resident.h"
+
+struct fit {
+  const struct fit_task *task;
+  struct comm *c;
+  const struct fit_sink *sink;
+  struct fit_result *result;
+  struct row_split split;
+  struct row_source fitted, held, part_source; /* the last: those in memory */
+  struct row_part part;
+  gidx parts, part_rows;
+  enum fit_update how;
+  struct atom_source table_source;
+  struct support_source no_supports;
+  struct refit_task refit_task;
+  struct refit_state state;
+  struct coder coder;
+  struct coder_shape shape; /* of the coder */
+  gidx gpu;                 /* bytes of its GPU that this rank takes at least; 0: it takes none */
+  struct worker warmer;     /* makes the GPU's context while rows are read */
+  struct coded coded;       /* the rows in memory */
+  struct judge judge;
+  struct classes classes;                  /* of update atoms */
+  struct resident resident;                /* of update atoms, on a GPU */
+  struct fit_within within;                /* the sweep in work, where it may be left */
+  struct update update;                    /* of update joint */
+  struct phase steps_phases[REFIT_PHASES]; /* of update atoms */
+  float *table;                            /* [k][d][p] the atoms, as files hold them */
+  real *mean;                              /* [p]; NULL: rows are not centred */
+  struct atom_step *steps;                 /* [k] */
+  unsigned char *dead;                     /* [k] */
+  idx *idle;                               /* [k] parts since a row used the atom */
+  idx *near;                               /* [k] the atom most like each, */
+  float *likeness;                         /* [k] and their score; where twins are replaced */
+  idx *shares;                             /* [ranks] */
+  int stopped;                             /* before a sweep or inside it */
+  int relaxes;                             /* atoms go on, in this sweep */
+  real *moves;                             /* [k] squared distance of a sweep */
+  struct fit_line *lines;                  /* [sweeps + 1] */
+  gidx sweep, sweeps, best;                /* sweeps: at most */
+  gidx first;                              /* sweep that this run began with */
+  real tss;                                /* rank 0, of the rows in memory */
+  double begun;
+  struct arena arena;
+};
+
+/* Give back all of it, and the state itself. */
+void fit_close(struct fit *f);
+
+#endif

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The same allocations, run dry: for all rows, then for parts of a ladder. */
+#include "fit/plan.h"
+
+#include <stdio.h>
+
+#include "base/num.h"
+#include "base/status.h"
+#include "fit/fit_impl.h"
+#include "fit/start.h"
+#include "refit/layout.h"
+#include "refit/sweep_end.h"
+
+enum { LEAST_PART = 256 }; /* rows of a part that is chosen by memory: this times a power of 4 */
+
+/* The coder of this job. */
+static struct coder_shape coder_shape_of(const struct fit *f)
+{
+  enum { SWEEPS_EXPECTED = 20 };
+  const struct fit_task *t = f->task;
+  struct coder_shape shape = refit_coder_shape(&f->state, t->rounds, t->device);
+  gidx first, rows = refit_rows_share(f->part_rows, f->c->size, 0, &first);
+  gidx held = refit_rows_share(f->held.n, f->c->size, 0, &first);
+  shape.rows = imax(rows, held);
+  shape.work *= (double)imin(t->sweeps, SWEEPS_EXPECTED);
+  return shape;
+}
+
+/* Bytes of its GPU that this rank takes at least, if it takes one. */
+static int gpu_find(struct fit *f, gidx held)
+{
+  struct device dry;
+  gidx host;
+  TRY(coder_device_dry(&f->shape, f->state.n, held, &dry));
+  if (f->how == UPDATE_JOINT) TRY(update_plan(&f->state, &dry, 0, &host));
+  f->gpu = device_is_gpu(&dry) ? dry.planned_device : 0;
+  return OK;
+}
+
+/* Bytes that each rank holds beside the rows that it fits, and all of its GPU. */
+static int beside_find(struct fit *f)
+{
+  int size = f->c->size;
+  gidx first, held = refit_rows_share(f->held.n, size, f->c->rank, &first);
+  TRY(refit_state_shape(&f->state, &f->refit_task, f->c));
+  f->shape = coder_shape_of(f);
+  TRY(judge_bytes(&f->shape, f->held.n, size, &f->refit_task.beside));
+  f->refit_task.beside += f->task->beside;
+  TRY(gpu_find(f, held));
+  f->state = (struct refit_state){0};
+  return OK;
+}
+
+/* *bytes <- the memory of this rank's GPU, without the part that a device keeps free; asking for it
+ * takes time, so a job that fits any GPU does not. */
+static int gpu_memory(const struct fit *f, gidx *bytes)
+{
+  static const gidx ANY_GPU = (gidx)1 << 30;
+  *bytes = INT64_MAX;
+  if (f->gpu <= ANY_GPU) return OK;
+  TRY(coder_device_memory(&f->shape, f->c->local_size, bytes));
+  *bytes -= *bytes / 32;
+  return OK;
+}
+
+/* Is the rank's GPU large enough, as far as can be told before it is opened? */
+static int gpu_check(const struct fit *f)
+{
+  gidx present;
+  TRY(gpu_memory(f, &present));
+  CHECK(f->gpu <= present, ERR_MEMORY,
+        "%lld bytes of a GPU are needed, %lld are there for each rank: more GPUs hold fewer rows "
+        "each, --device cpu needs none",
+        (long long)f->gpu, (long long)present);
+  return OK;
+}
+
+/* Does a part of so many rows take three quarters of this rank's memory at most, since others use
+ * it too?  ERR_MEMORY: it does not. */
+static int part_check(struct fit *f, gidx rows, gidx present)
+{
+  struct refit_memory m;
+  gidx gpu;
+  f->part_rows = rows;
+  fit_part_choose(f, 0);
+  TRY(beside_find(f));
+  TRY(refit_memory(&f->refit_task, f->c, update_bytes, 1, &m));
+  TRY(gpu_memory(f, &gpu));
+  return m.total <= present - present / 4 && f->gpu <= gpu - gpu / 4 ? OK : ERR_MEMORY;
+}
+
+/* *rows <- of the largest part that this rank holds with the joint update, fewer than now; 0: it
+ * holds none.  By powers of 4, so that ranks and machines that differ a little choose the same. */
+static int parts_find(struct fit *f, gidx *rows)
+{
+  gidx present = memory_share(f->c->local_size), most = f->part_rows;
+  f->refit_task.colors = 0;
+  f->how = UPDATE_JOINT;
+  for (*rows = (gidx)1 << 40; *rows >= LEAST_PART; *rows /= 4) {
+    if (*rows >= most) continue;
+    int status = part_check(f, *rows, present);
+    if (status == OK) return OK;
+    if (status != ERR_MEMORY) return status;
+    status_clear();
+  }
+  *rows = 0;
+  return OK;
+}
+
+/* All rows do not fit into memory: why[capacity] <- what was short, *rows <- of the largest part
+ * that every rank holds, 0: none.  Collective. */
+static int parts_agree(struct fit *f, gidx *rows, char *why, size_t capacity)
+{
+  gidx *all;
+  snprintf(why, capacity, "%s", status_message());
+  status_clear();
+  int status = arena_alloc(&f->arena, &all, f->c->size, sizeof *all);
+  if (!status) status = parts_find(f, rows);
+  TRY(comm_agree(f->c, status));
+  TRY(comm_allgather_long(f->c, *rows, all));
+  for (int r = 0; r < f->c->size; r++) *rows = imin(*rows, all[r]);
+  return OK;
+}
+
+/* The job does not fit into memory; which parts would?  Collective; ERR_MEMORY. */
+static int memory_fail(struct fit *f)
+{
+  char why[1024];
+  gidx rows = 0;
+  TRY(parts_agree(f, &rows, why, sizeof why));
+  CHECK(rows == 0, ERR_MEMORY, "%s; '--update joint --minibatch %lld' holds so many at a time", why,
+        (long long)rows);
+  FAIL(ERR_MEMORY, "%s; no '--minibatch' fits either: lower --atoms, or hold out fewer rows", why);
+}
+
+static int coder_warm_run(void *shape)
+{
+  coder_warm(shape);
+  return OK;
+}
+
+static int warmer_start(struct fit *f)
+{
+  TRY(worker_open(&f->warmer));
+  return worker_start(&f->warmer, coder_warm_run, &f->shape);
+}
+
+/* Does the job fit into memory?  Collective; ERR_MEMORY says what is short. */
+static int memory_plan(struct fit *f)
+{
+  const struct fit_task *t = f->task;
+  int joint = f->how == UPDATE_JOINT;
+  f->refit_task = (struct refit_task){.rows = &f->part_source,
+                                      .atoms = &f->table_source,
+                                      .supports = &f->no_supports,
+                                      .mean = f->mean,
+                                      .rho = t->rho,
+                                      .nonnegative = t->nonnegative,
+                                      .top_s = f->result->top_s,
+                                      .threads = t->threads,
+                                      .variant = t->variant,
+                                      .colors = !joint};
+  f->refit_task.filter = t->filter;
+  TRY(comm_agree(f->c, beside_find(f)));
+  TRY(refit_total_check(&f->refit_task, f->c, joint ? update_bytes : refit_batch_bytes,
+                        t->directions, 1));
+  return comm_agree(f->c, gpu_check(f));
+}
+
+/* Nothing is read before it is known that it fits. */
+int fit_state_plan(struct fit *f)
+{
+  int status = memory_plan(f);
+  if (status == ERR_MEMORY) return memory_fail(f);
+  TRY(status);
+  return comm_agree(f->c, warmer_start(f));
+}
+
+int fit_parts_choose(const struct fit_task *task, struct comm *c, gidx *rows, char *why,
+                     size_t capacity)
+{
+  struct fit *f;
+  struct fit_result none = {0};
+  *rows = 0;
+  *why = '\0';
+  if (task->update == UPDATE_ATOMS) return OK;
+  TRY(comm_agree(c, struct_alloc(&f, sizeof *f)));
+  f->task = task;
+  f->c = c;
+  f->result = &none;
+  TRY(comm_agree(c, fit_sources_open(f)));
+  int status = memory_plan(f);
+  if (status == ERR_MEMORY)
+    TRY(parts_agree(f, rows, why, capacity));
+  else
+    TRY(status);
+  fit_close(f);
+  return OK;
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The rows, fitted part by part and held out, and the atoms that a fit begins with. */
+#include "fit/start.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/num.h"
+#include "base/status.h"
+#include "comm/buffers.h"
+#include "fit/fit_impl.h"
+#include "refit/sums.h"
+#include "seed/seed.h"
+
+static int table_read(void *self, idx first, idx count, float *out)
+{
+  const struct fit *f = self;
+  gidx frame = (gidx)f->task->d * f->fitted.p;
+  memcpy(out, f->table + first * frame, (size_t)(count * frame) * sizeof *out);
+  return OK;
+}
+
+static int table_write(void *self, gidx first, gidx count, const float *values)
+{
+  struct fit *f = self;
+  gidx frame = (gidx)f->task->d * f->fitted.p;
+  memcpy(f->table + first * frame, values, (size_t)(count * frame) * sizeof *values);
+  return OK;
+}
+
+/* The supports of a state that is about to be routed: each row has the first atoms, with codes
+ * 0. */
+static int no_starts(void *self, gidx first, gidx count, gidx *out)
+{
+  const struct fit *f = self;
+  for (gidx i = 0; i <= count; i++) out[i] = (first + i) * f->result->top_s;
+  return OK;
+}
+
+static int no_entries(void *self, gidx first, gidx count, idx *atoms, float *score, float *codes)
+{
+  const struct fit *f = self;
+  for (gidx i = 0; i < count; i++) {
+    atoms[i] = (idx)((first + i) % f->result->top_s);
+    if (score) score[i] = 0;
+  }
+  if (codes) memset(codes, 0, (size_t)(count * f->task->d) * sizeof *codes);
+  return OK;
+}
+
+/* The rows of part `part` are those to be in memory. */
+void fit_part_choose(struct fit *f, gidx part)
+{
+  gidx first = part * f->part_rows, n = imin(f->part_rows, f->fitted.n - first);
+  part_source(&f->part, &f->fitted, first, n, &f->part_source);
+  f->no_supports.n = n;
+  f->no_supports.entries = n * f->result->top_s;
+}
+
+/* *fitted, *held <- the rows to fit and those to judge by, which read through *split. */
+static int rows_split(const struct fit_task *t, struct row_split *split, struct row_source *fitted,
+                      struct row_source *held)
+{
+  const char *name = t->rows->name;
+  CHECK(t->rows->n > 0, ERR_INPUT, "'%s' has no rows", name);
+  CHECK(!t->held || t->held->n > 0, ERR_INPUT, "'%s' has no rows", t->held->name);
+  CHECK(!t->held || t->held->p == t->rows->p, ERR_INPUT, "'%s' has %d columns, '%s' has %d",
+        t->held->name, t->held->p, name, t->rows->p);
+  real most = (real)FIT_HELD_MOST / (real)t->rows->n;
+  TRY(split_draw(split, t->rows, t->held ? 0 : fmin(t->held_share, most), t->seed));
+  split_sources(split, fitted, held);
+  CHECK(fitted->n >= (gidx)t->k * t->d, ERR_INPUT,
+        "'%s' has %lld rows, of which %lld are held out: too few for %d atoms; lower --atoms or "
+        "give more rows",
+        name, (long long)t->rows->n, (long long)held->n, t->k);
+  if (t->held) *held = *t->held;
+  return OK;
+}
+
+int fit_task_check(const struct fit_task *t)
+{
+  struct row_split split = {0};
+  struct row_source fitted, held;
+  TRY(rows_split(t, &split, &fitted, &held));
+  split_free(&split);
+  return OK;
+}
+
+/* Are atoms replaced that are almost like others? */
+int fit_replaces_twins(const struct fit *f)
+{
+  const struct fit_task *t = f->task;
+  return t->d == 1 && t->twin_cosine < 1 && t->revive_share > 0;
+}
+
+int fit_sources_open(struct fit *f)
+{
+  const struct fit_task *t = f->task;
+  TRY(rows_split(t, &f->split, &f->fitted, &f->held));
+  gidx p = f->fitted.p;
+  f->part_rows = t->minibatch ? imin(t->minibatch, f->fitted.n) : f->fitted.n;
+  f->parts = (f->fitted.n + f->part_rows - 1) / f->part_rows;
+  f->sweeps = t->sweeps * f->parts;
+  CHECK(!t->start || t->start->sweep <= f->sweeps, ERR_INPUT,
+        "%lld of %lld sweeps are done: '--sweeps' is too small", (long long)t->start->sweep,
+        (long long)f->sweeps);
+  CHECK(f->sweeps < INT32_MAX, ERR_INPUT, "%lld sweeps over %lld parts are too many",
+        (long long)t->sweeps, (long long)f->parts);
+  f->result->top_s = (idx)imin(t->top_s, t->k);
+  f->result->fitted_rows = f->fitted.n;
+  f->result->held_rows = f->held.n;
+  f->table_source = (struct atom_source){t->k, t->d, (idx)p, "the dictionary", f, table_read};
+  f->no_supports = (struct support_source){.k = t->k,
+                                           .d = t->d,
+                                           .has_codes = 1,
+                                           .name = t->rows->name,
+                                           .self = f,
+                                           .starts = no_starts,
+                                           .read = no_entries};
+  TRY(arena_alloc(&f->arena, &f->table, t->k * t->d * p, sizeof *f->table));
+  TRY(arena_alloc(&f->arena, &f->mean, t->center ? p : 0, sizeof *f->mean));
+  TRY(arena_alloc(&f->arena, &f->steps, t->k, sizeof *f->steps));
+  TRY(arena_alloc(&f->arena, &f->dead, t->k, sizeof *f->dead));
+  TRY(arena_alloc(&f->arena, &f->idle, t->k, sizeof *f->idle));
+  TRY(arena_alloc(&f->arena, &f->moves, t->k, sizeof *f->moves));
+  TRY(arena_alloc(&f->arena, &f->near, fit_replaces_twins(f) ? t->k : 0, sizeof *f->near));
+  TRY(arena_alloc(&f->arena, &f->likeness, fit_replaces_twins(f) ? t->k : 0, sizeof *f->likeness));
+  TRY(arena_alloc(&f->arena, &f->shares, f->c->size, sizeof *f->shares));
+  TRY(arena_alloc(&f->arena, &f->lines, f->sweeps + 1, sizeof *f->lines));
+  memset(f->idle, 0, (size_t)t->k * sizeof *f->idle);
+  fit_part_choose(f, 0);
+  f->how = fit_update_choose(t, f->result->top_s);
+  if (!t->center) f->mean = NULL;
+  return OK;
+}
+
+/* Draw the start from the fitted rows, and bring it to all ranks. */
+int fit_start_draw(struct fit *f)
+{
+  const struct fit_task *t = f->task;
+  const struct matrix_sink sink = {f, table_write};
+  struct seed_result drawn;
+  struct seed_task seed = {&f->fitted, f->mean, &sink, t->k, t->d, t->seed};
+  TRY(seed_run(&seed, f->c, &drawn));
+  return comm_broadcast(f->c, f->table, t->k, (size_t)(t->d * f->fitted.p) * sizeof *f->table);
+}
+
+/* Take the atoms and lines of an earlier run. */
+int fit_start_take(struct fit *f)
+{
+  const struct fit_point *start = f->task->start;
+  size_t p = (size_t)f->fitted.p;
+  memcpy(f->table, start->atoms, (size_t)f->task->k * (size_t)f->task->d * p * sizeof *f->table);
+  memcpy(f->lines, start->lines, ((size_t)start->sweep + 1) * sizeof *f->lines);
+  f->sweep = start->sweep;
+  f->best = fit_best(f->lines, f->sweep);
+  if (start->idle) memcpy(f->idle, start->idle, (size_t)f->task->k * sizeof *f->idle);
+  CHECK(!f->mean || memcmp(f->mean, start->mean, p * sizeof *f->mean) == 0, ERR_INPUT,
+        "the mean of the fitted rows of '%s' is not that of the earlier run: resume with the same "
+        "rows",
+        f->task->rows->name);
+  return OK;
+}
+
+/* Read the rows of a part, and hand them to the coder. */
+int fit_part_load(struct fit *f, gidx part)
+{
+  struct refit_state *state = &f->state;
+  coded_close(&f->coder, &f->coded);
+  refit_state_free(state);
+  fit_part_choose(f, part);
+  TRY(refit_state_load(state, &f->refit_task, f->c));
+  TRY(refit_tss(f->c, state->total, state->x, state->p, &f->tss));
+  if (!f->coder.device.backend) {
+    worker_close(&f->warmer);
+    TRY(comm_agree(f->c, coder_open(&f->coder, &f->shape)));
+    TRY(comm_devices_report(f->c, &f->coder.device));
+    snprintf(f->result->device, sizeof f->result->device, "%s %s", f->coder.device.kind,
+             f->coder.device.variant);
+  }
+  return comm_agree(f->c, coded_open(&f->coder, &f->coded, state->n, state->first, state->x,
+                                     state->atoms, state->score));
+}
+
+static int state_open(struct fit *f)
+{
+  const struct fit_task *t = f->task;
+  int joint = f->how == UPDATE_JOINT;
+  TRY(fit_part_load(f, f->sweep % f->parts));
+  TRY(judge_open(&f->judge, &f->held, f->mean, &f->coder, f->c));
+  if (joint) TRY(comm_agree(f->c, update_open(&f->update, &f->state, &f->coder.device)));
+  if (!joint)
+    TRY(comm_agree(f->c, resident_open(&f->resident, &f->state, &f->coder, &f->coded, f->table,
+                                       t->directions)));
+  /* A core is left to the thread that writes: who waits for the last of a team waits for it. */
+  if (f->resident.is_on && t->threads > 2) f->refit_task.threads = t->threads - 1;
+  if (joint && t->start && t->start->gram)
+    TRY(comm_agree(f->c, update_put(&f->update, t->start->gram, t->start->target)));
+  return OK;
+}
+
+/* The same, with what helps where memory is short after all: others use a GPU too. */
+int fit_state_start(struct fit *f)
+{
+  char why[1024];
+  int status = state_open(f);
+  if (status != ERR_MEMORY || !device_is_gpu(&f->coder.device)) return status;
+  snprintf(why, sizeof why, "%s", status_message());
+  FAIL(ERR_MEMORY, "%s; '--update joint' and a %s '--minibatch' holds fewer rows at a time", why,
+       f->parts > 1 ? "smaller" : "small");
+}

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Atoms move, those that no row used are replaced, and all are rounded; then the sweep ends. */
+#include "fit/sweep.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/num.h"
+#include "base/status.h"
+#include "base/team.h"
+#include "fit/fit_impl.h"
+#include "fit/revive.h"
+#include "fit/start.h"
+#include "fit/sweep_end.h"
+#include "model/identity.h"
+#include "refit/color.h"
+
+/* Do atoms go on in this sweep: was every one before it a gain for the fitted rows? */
+static int relaxes(const struct fit *f)
+{
+  if (f->task->relaxation == 1 || f->parts > 1) return 0;
+  for (gidx i = 1; i < f->sweep; i++)
+    if (f->lines[i].fitted < f->lines[i - 1].fitted) return 0;
+  return 1;
+}
+
+/* Let atom a go on the way that it moved (N.21); one that was replaced stays. */
+static void atom_relax(const struct fit *f, gidx a)
+{
+  idx d = f->task->d, p = f->fitted.p;
+  gidx values = (gidx)d * p;
+  real *frame = f->state.frames + a * values, further = f->task->relaxation - 1;
+  const float *before = f->table + a * values;
+  if (f->dead[a]) return;
+  for (gidx i = 0; i < values; i++) frame[i] = fma(further, frame[i] - before[i], frame[i]);
+  if (frame_orthonormalize(frame, d, p) == d) return;
+  for (gidx i = 0; i < values; i++) frame[i] = before[i];
+}
+
+/* A task: atom a goes on if atoms do, and is rounded as files hold it; its move is the squared
+ * distance from what the table had of it. */
+static void atom_round(void *self, gidx a)
+{
+  struct fit *f = self;
+  gidx values = (gidx)f->task->d * f->fitted.p;
+  real *frame = f->state.frames + a * values, move = 0;
+  float *table = f->table + a * values;
+  if (f->relaxes) atom_relax(f, a);
+  for (gidx i = 0; i < values; i++) {
+    real step = frame[i] - table[i];
+    move = fma(step, step, move);
+    table[i] = (float)frame[i];
+    frame[i] = table[i];
+  }
+  f->moves[a] = move;
+}
+
+/* Atoms go on in their way where they do, and are rounded. */
+static void atoms_round(struct fit *f, struct fit_line *line)
+{
+  real most = 0;
+  f->relaxes = relaxes(f);
+  team_run(f->refit_task.threads, f->task->k, atom_round, f);
+  for (gidx a = 0; a < f->task->k; a++) most = fmax(most, f->moves[a]);
+  line->move = sqrt(most);
+}
+
+static void classes_log(const struct fit *f)
+{
+  struct class_report report;
+  classes_report(&f->classes, f->state.s, &report);
+  color_log(&report);
+}
+
+static int atoms_color(struct fit *f)
+{
+  struct phase *color = &f->result->phases[FIT_COLOR];
+  phase_begin(color);
+  classes_free(&f->classes);
+  TRY(color_state(&f->state, resident_looker(&f->resident), &f->classes));
+  phase_end(color, 0);
+  if (f->sweep == f->first + 1) classes_log(f);
+  return OK;
+}
+
+static int steps_look(void *self, const struct sweep_point *at, int *stop)
+{
+  struct fit *f = self;
+  return f->sink->within(f->sink->self, &f->within, at, stop);
+}
+
+/* A sweep begins that may be left: *start <- what an earlier run has done of it. */
+static int within_begin(struct fit *f, uint64_t classes, struct sweep_start *start)
+{
+  f->within = (struct fit_within){.sweep = f->sweep - 1,
+                                  .atoms = f->table,
+                                  .classes = classes,
+                                  .rows_hash = f->state.inputs.rows,
+                                  .held_hash = f->judge.hash};
+  return comm_agree(f->c, f->sink->begins(f->sink->self, &f->within, start));
+}
+
+/* What follows when atoms have moved, roughly. */
+static double coding_seconds(const struct fit *f)
+{
+  return coder_seconds(&f->coder, (gidx)f->state.n + f->judge.n, 1);
+}
+
+/* Every atom takes a step by its own system. */
+static int atoms_step(struct fit *f, struct sweep_counts *counts)
+{
+  if (f->resident.is_on) return resident_sweep(&f->resident, &f->classes, f->steps, counts);
+  char what[64];
+  snprintf(what, sizeof what, "sweep   %lld of %lld:", (long long)f->sweep, (long long)f->sweeps);
+  struct sweep_task task = {.classes = &f->classes,
+                            .q = f->task->directions,
+                            .what = what,
+                            .watch = {steps_look, f},
+                            .after = coding_seconds(f)};
+  TRY(within_begin(f, classes_hash(f->classes.color, f->task->k), &task.start));
+  return refit_sweep(&f->state, &task, f->steps_phases, f->steps, counts, &f->stopped);
+}
+
+/* All atoms at once.  Of T parts, those before the last T count less and less. */
+static int atoms_solve(struct fit *f)
+{
+  const struct update_rows rows = {&f->coded.atoms, &f->coded.codes, &f->coded.x};
+  TRY(update_add(&f->update, &rows, 1 - 1 / (real)imin(f->sweep, f->parts)));
+  return update_apply(&f->update, f->task->passes, f->steps);
+}
+
+/* The same, or as an earlier run has left them behind that; then the sweep may be left.  Not by
+ * parts, whose sums would have to be kept too. */
+static int atoms_update(struct fit *f, struct sweep_counts *counts)
+{
+  struct sweep_start start = {0};
+  *counts = (struct sweep_counts){0};
+  if (f->parts == 1) TRY(within_begin(f, 0, &start));
+  TRY(start.atoms ? start.take(start.self, f->state.frames, f->steps) : atoms_solve(f));
+  for (idx a = 0; a < f->task->k; a++) counts->accepted += f->steps[a].accepted;
+  const struct sweep_point at = {f->task->k, f->state.frames, f->steps, coding_seconds(f)};
+  return f->parts > 1 ? OK : f->sink->within(f->sink->self, &f->within, &at, &f->stopped);
+}
+
+/* The atoms as they were when rows were coded, each with the one most like it. */
+static int twins_find(struct fit *f)
+{
+  gidx first, count;
+  for (int r = 0; r < f->c->size; r++) {
+    comm_share(f->task->k, f->c->size, r, &first, &count);
+    f->shares[r] = (idx)count;
+  }
+  comm_share(f->task->k, f->c->size, f->c->rank, &first, &count);
+  TRY(comm_agree(f->c, coder_nearest(&f->coder, (idx)first, (idx)count, f->near + first,
+                                     f->likeness + first)));
+  TRY(comm_allgather(f->c, f->near + first, f->shares, sizeof *f->near, f->near));
+  return comm_allgather(f->c, f->likeness + first, f->shares, sizeof *f->likeness, f->likeness);
+}
+
+/* Is there an atom almost like atom a that has more rows, or as many and comes first? */
+static int is_twin(const struct fit *f, idx a)
+{
+  idx b = f->near[a];
+  if (b < 0 || !(fabsf(f->likeness[a]) > f->task->twin_cosine)) return 0;
+  gidx own = refit_atom_rows(&f->state, a), other = refit_atom_rows(&f->state, b);
+  return other > own || (other == own && b < a);
+}
+
+/* Replace atoms that no row used in a whole pass, or in the last parts. */
+static int atoms_revive(struct fit *f, struct fit_line *line)
+{
+  const struct fit_task *t = f->task;
+  idx patience = (idx)imin(f->parts, FIT_PATIENCE);
+  int any = 0;
+  if (fit_replaces_twins(f)) TRY(twins_find(f));
+  for (idx a = 0; a < t->k; a++) {
+    f->dead[a] = t->d == 1 && (f->idle[a] >= patience || (fit_replaces_twins(f) && is_twin(f, a)));
+    any |= f->dead[a];
+  }
+  if (any && f->how == UPDATE_JOINT) TRY(comm_agree(f->c, fit_residuals_make(f)));
+  if (any && f->resident.is_on) TRY(resident_residuals(&f->resident));
+  TRY(fit_revive(&f->state, (idx)ceil(t->revive_share * t->k), f->dead, &line->revived));
+  if (f->parts > 1) TRY(comm_agree(f->c, update_forget(&f->update, f->dead)));
+  for (idx a = 0; a < t->k; a++)
+    if (f->dead[a]) f->idle[a] = 0;
+  return OK;
+}
+
+int fit_sweep_run(struct fit *f)
+{
+  struct sweep_counts counts;
+  struct fit_line *line = &f->lines[++f->sweep];
+  struct phase *phases = f->result->phases;
+  if (f->how != UPDATE_JOINT) TRY(atoms_color(f));
+  phase_begin(&phases[FIT_UPDATE]);
+  TRY(f->how == UPDATE_JOINT ? atoms_update(f, &counts) : atoms_step(f, &counts));
+  phase_end(&phases[FIT_UPDATE], 0);
+  if (f->stopped) return OK;
+  phase_begin(&phases[FIT_REVIVE]);
+  TRY(atoms_revive(f, line));
+  phase_end(&phases[FIT_REVIVE], 0);
+  line->accepted = counts.accepted;
+  line->rejected = counts.rejected;
+  line->escalated = counts.escalated;
+  phase_begin(&phases[FIT_ROUND]);
+  atoms_round(f, line);
+  phase_end(&phases[FIT_ROUND], 0);
+  if (f->parts > 1) {
+    phase_begin(&phases[FIT_PART]);
+    TRY(fit_part_load(f, f->sweep % f->parts));
+    phase_end(&phases[FIT_PART], 0);
+  }
+  return fit_sweep_close(f);
+}
+
+/* Does the fit go on?  If not, *end says why. */
+int fit_goes_on(const struct fit *f, enum fit_end *end)
+{
+  const struct fit_task *t = f->task;
+  gidx sweep = f->sweep, before = sweep - FIT_PATIENCE * f->parts;
+  const struct fit_line *lines = f->lines;
+  real seconds = lines[sweep].seconds;
+  real last = sweep > f->first ? seconds - lines[sweep - 1].seconds : 0;
+  real best = fit_worth(&lines[fit_best(lines, sweep)]);
+  /* At the end of a pass alone: then every row has had its say equally often. */
+  if (before >= 0 && sweep % f->parts == 0 && isfinite(best) &&
+      best - fit_worth(&lines[fit_best(lines, before)]) < t->tolerance) {
+    *end = FIT_SETTLED;
+    return 0;
+  }
+  *end = sweep >= f->sweeps ? FIT_SWEEPS : FIT_SECONDS;
+  return sweep < f->sweeps && !(t->max_seconds > 0 && seconds + last > t->max_seconds);
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A sweep of a fit: how its atoms move, and whether another one follows.
+ *
+ * Floor: fit; included by src/fit only. */
+#ifndef FIT_SWEEP_H
+#define FIT_SWEEP_H
+
+#include "fit/fit.h"
+
+struct fit;
+
+/* One sweep, to its end.  Collective. */
+int fit_sweep_run(struct fit *f);
+/* Does the fit go on?  If not, *end says why.  Not collective; the same on every rank. */
+int fit_goes_on(const struct fit *f, enum fit_end *end);
+
+#endif

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Fitted rows are routed and coded in lots, between which the job may be stopped. */
+#include "fit/sweep_end.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/status.h"
+#include "fit/fit_impl.h"
+#include "refit/lots.h"
+
+/* The codes become the state's. */
+static int codes_take(struct fit *f)
+{
+  struct refit_state *state = &f->state;
+  const float *codes = f->coded.codes.host;
+  gidx count = (gidx)state->n * state->s * state->d;
+  TRY(coded_get(&f->coder, &f->coded, CODED_CODES));
+  for (gidx i = 0; i < count; i++) state->codes[i] = codes[i];
+  return OK;
+}
+
+/* Residuals of all rows by the atoms as they have moved. */
+int fit_residuals_make(struct fit *f)
+{
+  TRY(codes_take(f));
+  return refit_state_residuals(&f->state);
+}
+
+static int lot_run(void *self, idx first, idx n)
+{
+  struct fit *f = self;
+  return coder_run(&f->coder, &f->coded, first, n, f->task->rho);
+}
+
+/* Bring what became of this rank's rows to where it is needed. */
+static int codes_bring(struct fit *f)
+{
+  TRY(coded_get(&f->coder, &f->coded, CODED_SUPPORTS | CODED_QUALITY));
+  if (f->how != UPDATE_JOINT) return f->resident.is_on ? OK : codes_take(f);
+  /* Other ranks are sent them. */
+  return f->c->size > 1 ? coded_get(&f->coder, &f->coded, CODED_CODES) : OK;
+}
+
+/* Route and code the rows in memory, a lot at a time, unless that is stopped. */
+static int rows_code(struct fit *f)
+{
+  const struct lots lots = {f->state.n, coder_lot(&f->coder, 1), lot_run, f, &f->sink->coding};
+  TRY(lots_run(&lots, f->c, coder_put(&f->coder, f->table), f->state.first, &f->stopped));
+  return f->stopped ? OK : comm_agree(f->c, codes_bring(f));
+}
+
+/* Route and code the rows in memory, and judge by them, and by the held-out rows; unless that is
+ * stopped. */
+static int rows_encode(struct fit *f, struct fit_line *line)
+{
+  struct refit_state *state = &f->state;
+  struct metrics m = {.n = state->total, .p = state->p};
+  TRY(rows_code(f));
+  if (f->stopped) return OK;
+  struct phase *index = &f->result->phases[FIT_INDEX];
+  phase_begin(index);
+  TRY(f->how == UPDATE_JOINT ? refit_state_count(state) : refit_state_index(state));
+  phase_end(index, 0);
+  TRY(coded_metrics(&f->coded, f->c, f->tss, &m));
+  line->fitted = m.explained_variance;
+  line->dead = 0;
+  for (idx a = 0; a < state->k; a++) line->dead += refit_atom_rows(state, a) == 0;
+  return judge_rows(&f->judge, &f->sink->coding, &line->held, &f->stopped);
+}
+
+/* Count how long atoms are idle, by the rows in memory. */
+static void idle_count(struct fit *f)
+{
+  for (idx a = 0; a < f->task->k; a++)
+    f->idle[a] = refit_atom_rows(&f->state, a) ? 0 : f->idle[a] + 1;
+}
+
+/* Of rows that are all the same the explained variance is no number.  A part of them is passed
+ * over, since others follow; else nothing is left to judge by. */
+static int worth_check(const struct fit *f, const struct fit_line *line)
+{
+  CHECK(f->held.n > 0 || f->parts > 1 || !isnan(line->fitted), ERR_INPUT,
+        "the fitted rows of '%s' do not vary: their explained variance, by which the fit is "
+        "judged, is not defined",
+        f->task->rows->name);
+  return OK;
+}
+
+real fit_worth(const struct fit_line *line)
+{
+  real worth = isnan(line->held) ? line->fitted : line->held;
+  return isnan(worth) ? -INFINITY : worth;
+}
+
+gidx fit_best(const struct fit_line *lines, gidx sweep)
+{
+  gidx best = 0;
+  for (gidx i = 1; i <= sweep; i++)
+    if (fit_worth(&lines[i]) > fit_worth(&lines[best])) best = i;
+  return best;
+}
+
+/* Hand the state to the sink. */
+static int sweep_show(struct fit *f)
+{
+  struct fit_sweep done = {.point = {.sweep = f->sweep,
+                                     .lines = f->lines,
+                                     .atoms = f->table,
+                                     .mean = f->mean,
+                                     .rows_hash = f->state.inputs.rows,
+                                     .held_hash = f->judge.hash},
+                           .best = f->best,
+                           .fitted_rows = f->fitted.n,
+                           .parts = f->parts};
+  if (f->parts > 1) {
+    TRY(update_get(&f->update, &done.point.gram, &done.point.target));
+    done.point.idle = f->idle;
+  }
+  return f->sink->sweep(f->sink->self, &done);
+}
+
+/* Judge the state, whose atoms are rounded, and hand it to the sink. */
+int fit_sweep_close(struct fit *f)
+{
+  struct fit_line *line = &f->lines[f->sweep];
+  line->sweep = f->sweep;
+  TRY(rows_encode(f, line));
+  if (f->stopped) return OK;
+  idle_count(f);
+  line->seconds = log_seconds() - f->begun;
+  TRY(comm_broadcast(f->c, line, 1, sizeof *line));
+  TRY(worth_check(f, line));
+  f->best = fit_best(f->lines, f->sweep);
+  phase_begin(&f->result->phases[FIT_SHOW]);
+  TRY(sweep_show(f));
+  phase_end(&f->result->phases[FIT_SHOW], 0);
+  return OK;
+}
+
+/* The state that an earlier run left: do the rows give what it said? */
+int fit_sweep_reopen(struct fit *f)
+{
+  const struct fit_point *start = f->task->start;
+  const struct fit_line *then = &start->lines[start->sweep];
+  struct fit_line now = {0};
+  const char *name = f->task->rows->name;
+  CHECK(f->state.inputs.rows == start->rows_hash, ERR_INPUT,
+        "the earlier run was begun with other rows than those of '%s': rows_hash %016llx, not "
+        "%016llx; resume with the same",
+        name, (unsigned long long)start->rows_hash, (unsigned long long)f->state.inputs.rows);
+  TRY(rows_encode(f, &now));
+  if (f->stopped) return OK;
+  if (!start->idle) idle_count(f);
+  TRY(comm_broadcast(f->c, &now, 1, sizeof now));
+  TRY(worth_check(f, &now));
+  CHECK(f->judge.hash == start->held_hash, ERR_INPUT,
+        "the earlier run was judged by other rows than this one: rows_hash %016llx, not %016llx; "
+        "resume with the same",
+        (unsigned long long)start->held_hash, (unsigned long long)f->judge.hash);
+  CHECK(memcmp(&now.fitted, &then->fitted, sizeof now.fitted) == 0 &&
+            memcmp(&now.held, &then->held, sizeof now.held) == 0,
+        ERR_INPUT,
+        "the atoms of the earlier run explain %.17g and %.17g of the fitted and of the held-out "
+        "rows, and it said %.17g and %.17g",
+        now.fitted, now.held, then->fitted, then->held);
+  return OK;
+}
