@@ -41,20 +41,33 @@ static int arrays_alloc(struct refit_sweep *s, const struct refit_state *f)
   return arena_alloc(&s->arena, &s->density, f->k, sizeof *s->density);
 }
 
+static int sweep_alloc(struct refit_publisher *p, const struct refit_state *f)
+{
+  TRY(struct_alloc(&p->sweep, sizeof *p->sweep));
+  return arrays_alloc(p->sweep, f);
+}
+
+static void sweep_free(struct refit_publisher *p)
+{
+  if (p->sweep) arena_free(&p->sweep->arena);
+  free(p->sweep);
+  p->sweep = NULL;
+}
+
 int refit_publisher_open(struct refit_publisher *p, const struct refit_state *f)
 {
   enum { PART = 4 }; /* of the memory that this rank may take */
   struct refit_sweep dry = {.arena.is_dry = 1};
   TRY(arrays_alloc(&dry, f));
   gidx bytes = (gidx)dry.arena.bytes, room = memory_share(f->c->local_size) / PART;
-  if (bytes > room) {
-    log_info("files are written between sweeps: a copy of the state takes %.1f MB, of %.1f",
-             1e-6 * (double)bytes, 1e-6 * (double)room);
-    return OK;
-  }
-  TRY(struct_alloc(&p->sweep, sizeof *p->sweep));
-  TRY(arrays_alloc(p->sweep, f));
-  return worker_open(&p->worker);
+  int status = bytes > room ? ERR_MEMORY : sweep_alloc(p, f);
+  if (!status) return worker_open(&p->worker);
+  if (status != ERR_MEMORY) return status;
+  sweep_free(p);
+  status_clear();
+  log_info("files are written between sweeps: a copy of the state takes %.1f MB, of %.1f",
+           1e-6 * (double)bytes, 1e-6 * (double)room);
+  return OK;
 }
 
 int refit_publisher_wait(struct refit_publisher *p)
@@ -153,7 +166,6 @@ int refit_publisher_begin(struct refit_publisher *p, const struct refit_result *
 void refit_publisher_close(struct refit_publisher *p)
 {
   worker_close(&p->worker);
-  if (p->sweep) arena_free(&p->sweep->arena);
-  free(p->sweep);
+  sweep_free(p);
   *p = (struct refit_publisher){0};
 }

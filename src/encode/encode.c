@@ -33,7 +33,7 @@ static int shift_find(struct encode *e)
   TRY(comm_agree(e->c, status));
   arena_free(&arena);
   TRY(comm_broadcast(e->c, e->shift, e->p, sizeof *e->shift));
-  return e->intake.device ? comm_agree(e->c, intake_shift(&e->intake, e->shift)) : OK;
+  return comm_agree(e->c, e->intake.device ? intake_shift(&e->intake, e->shift) : OK);
 }
 
 /* Route all blocks.  A block that is alone in flight is idle in every second pass of the loop, so
@@ -51,14 +51,17 @@ static int blocks_run(struct encode *e)
     TRY(block_prepare(e, b));
     TRY(background_start(e, other));
     int is_routed = b->n > 0 && !e->held && !step_route(e, b);
-    failure_hold(e, background_wait(e), LATE);
+    int status = background_wait(e); /* of this rank alone: the group goes on until it agrees */
     if (is_routed) TRY(step_hold(e, step_alltoallv(e, b)));
+    LOCALLY(&e->group, status);
     progress_show(&progress, before + e->finished_rows);
     struct block_in_flight *swap = b;
     b = other;
     other = swap;
   }
   e->group.met = 0;
+  failure_hold(e, e->group.failed, LATE);
+  e->group.failed = OK;
   if (!e->held) failure_hold(e, files_wait(e), LATE);
   return comm_agree_at(e->c, e->held, e->held_key);
 }

@@ -47,14 +47,15 @@ static gidx host_bytes_held(const struct encode *e)
 
 int encode_rows_made(const struct row_source *rows, const struct device *dev)
 {
-  return rows->make && device_is_gpu(dev) && (dev->is_dry || rows->gpu == dev->gpu.number);
+  return rows->make && device_is_gpu(dev) && rows->gpu == dev->gpu.number;
 }
 
-/* Rows that are made on the GPU, and exchanged with nobody, have no host side. */
+/* Rows that are made on the GPU, and exchanged with nobody, have no host side.  Forecasts, which
+ * are to be the same on all ranks, count it: what a GPU holds of a capture is this rank's alone. */
 static int rows_alloc(struct encode *e)
 {
   gidx bytes = (gidx)e->block * e->p * (gidx)sizeof(float);
-  int stay = e->group.size == 1 && encode_rows_made(e->task->rows, &e->device);
+  int stay = !e->device.is_dry && e->group.size == 1 && encode_rows_made(e->task->rows, &e->device);
   for (int i = 0; i < ROW_BUFFERS; i++)
     TRY((stay ? buffer_alloc_device : buffer_alloc)(&e->device, &e->rows[i], bytes));
   for (int i = 0; i < BLOCKS_IN_FLIGHT && e->task->rounds > 1; i++) {

@@ -72,7 +72,7 @@ static int heap_open(const struct h5_file *f, struct heap *heap)
   CHECK(fstat(heap->file, &facts) == 0, ERR_IO, "cannot read '%s'", f->path);
   heap->base = block;
   heap->end = (uint64_t)facts.st_size;
-  heap->held = 0;
+  heap->at = heap->held = 0;
   return OK;
 }
 
