@@ -288,8 +288,7 @@ static void check_codes(const struct how *hows, int count)
   };
 
   static const real rhos[] = {0.1, 0, 1e-12}; /* the last shows where it is added */
-  const char *sanitized = getenv("SANITIZED");
-  int is_less = is_small() || (sanitized && *sanitized);
+  int is_less = is_small();
 
   claim_begin("codes, residuals and quality: the references' bits, in one go and in rounds");
   for (int i = 0; i < LENGTH(problems); i++)

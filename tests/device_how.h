@@ -32,11 +32,17 @@ static struct device_options how_options(const struct how *how, idx p, idx d, id
                                  .test = how->test};
 }
 
-/* SMALL=1, for a sanitizer: less of each kind. */
+static int is_set(const char *name)
+{
+  const char *value = getenv(name);
+  return value && *value && strcmp(value, "0") != 0;
+}
+
+/* Less of each kind: with SMALL=1, for a sanitizer of kernels, and in a build with sanitizers or for
+ * an emulator, which are slow, and after faults rather than bits. */
 __attribute__((unused)) static int is_small(void)
 {
-  const char *small = getenv("SMALL");
-  return small && *small && *small != '0';
+  return is_set("SMALL") || is_set("SANITIZED");
 }
 
 static int how_present(const struct how *how)
@@ -57,8 +63,7 @@ __attribute__((unused)) static const struct how how_cuda = {
 __attribute__((unused)) static int gpu_present(void)
 {
   if (how_present(&how_cuda)) return 1;
-  const char *required = getenv("REQUIRE_GPU");
-  if (required && *required && *required != '0')
+  if (is_set("REQUIRE_GPU"))
     ok(0, "a GPU, which REQUIRE_GPU asks for");
   else
     skip("there is no GPU");

@@ -360,8 +360,7 @@ static void check_normal(const struct how *hows, int count)
       {5000, 32, 1000, 384, 1, 0, 0},
   };
   enum { SMALL_SHAPES = 11 };
-  const char *sanitized = getenv("SANITIZED");
-  int is_less = is_small() || (sanitized && *sanitized);
+  int is_less = is_small();
   claim_begin("%s: normal equations and their descent have the reference's bits", hows->kind);
   for (int i = 0; i < (is_less ? SMALL_SHAPES : LENGTH(shapes)); i++)
     normal_run(shapes[i], hows, count);

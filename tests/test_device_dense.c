@@ -130,8 +130,7 @@ int main(void)
   claim_end();
   if (!devices_open()) return done_testing();
   sizes_check();
-  const char *sanitized = getenv("SANITIZED"); /* the plain loops would take minutes */
-  idx large = sanitized && *sanitized ? 600 : 1600;
+  idx large = is_small() ? 600 : 1600; /* the plain loops would take minutes */
   ok(size_check(large, DENSE_DEFINITE, panels, LENGTH(panels)), "n = %d", large);
   solve_check(700);
   for (int v = 0; v < LOOP_VARIANTS; v++) {
