@@ -38,8 +38,8 @@ static int is_set(const char *name)
   return value && *value && strcmp(value, "0") != 0;
 }
 
-/* Less of each kind: with SMALL=1, for a sanitizer of kernels, and in a build with sanitizers or for
- * an emulator, which are slow, and after faults rather than bits. */
+/* Less of each kind: with SMALL=1, for a sanitizer of kernels, and in a build with sanitizers or
+ * for an emulator, which are slow, and after faults rather than bits. */
 __attribute__((unused)) static int is_small(void)
 {
   return is_set("SMALL") || is_set("SANITIZED");

@@ -35,12 +35,11 @@ static int row_refuse(const struct file_job *j, gidx row)
 {
   struct arena arena = {0};
   float *x;
-  uint64_t terms = 0;
   TRY(arena_alloc(&arena, &x, j->task->rows->p, sizeof *x));
   struct rows_load load = load_of(j, x);
   load.first += row, load.place += row;
   load.count = 1;
-  load.terms = &terms;
+  load.terms = NULL;
   TRY(rows_load(&load));
   arena_free(&arena);
   FAIL(ERR_INTERNAL, "row %lld is finite on the host alone", (long long)load.place);
@@ -58,6 +57,22 @@ static int rows_intake(const struct file_job *j)
   return job.bad < 0 ? OK : row_refuse(j, job.bad);
 }
 
+/* Read rows into host memory; what a GPU does itself is left to it. */
+static int rows_to_host(const struct file_job *j, gidx at)
+{
+  struct rows_load load = load_of(j, (float *)j->read_into->host + at);
+  if (j->intake) load.terms = NULL, load.mean = NULL, load.whole = NULL;
+  return rows_load(&load);
+}
+
+/* Let the GPU that routes them compute them. */
+static int rows_make(const struct file_job *j, gidx at)
+{
+  const struct row_source *rows = j->task->rows;
+  float *x = (float *)j->read_into->device + at;
+  return rows->make(rows->self, j->read_first, j->read_count, x);
+}
+
 /* Read rows, hash them, subtract the mean, check them, and copy them to the device; a GPU does all
  * but the first, or even that. */
 static int rows_read(const struct file_job *j)
@@ -66,11 +81,8 @@ static int rows_read(const struct file_job *j)
   gidx at = j->read_at * rows->p, count = (gidx)j->read_count * rows->p;
   gidx bytes = count * (gidx)sizeof(float), begin = at * (gidx)sizeof(float);
   int is_made = encode_rows_made(rows, j->device);
-  struct rows_load load = load_of(j, (float *)j->read_into->host + at);
-  if (j->intake) load.terms = NULL, load.mean = NULL, load.whole = NULL;
   phase_begin(&j->phases[PHASE_READ]);
-  TRY(is_made ? rows->make(rows->self, load.first, load.count, (float *)j->read_into->device + at)
-              : rows_load(&load));
+  TRY(is_made ? rows_make(j, at) : rows_to_host(j, at));
   phase_end(&j->phases[PHASE_READ], (double)j->read_count * rows->row_bytes);
   phase_begin(&j->phases[PHASE_COPY]);
   if (!is_made) TRY(device_put(j->device, j->read_into, begin, bytes));

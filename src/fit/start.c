@@ -2,7 +2,6 @@
  * The rows, fitted part by part and held out, and the atoms that a fit begins with. */
 #include "fit/start.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -62,19 +61,12 @@ void fit_part_choose(struct fit *f, gidx part)
 static int rows_split(const struct fit_task *t, struct row_split *split, struct row_source *fitted,
                       struct row_source *held)
 {
-  const char *name = t->rows->name;
-  CHECK(t->rows->n > 0, ERR_INPUT, "'%s' has no rows", name);
-  CHECK(!t->held || t->held->n > 0, ERR_INPUT, "'%s' has no rows", t->held->name);
-  CHECK(!t->held || t->held->p == t->rows->p, ERR_INPUT, "'%s' has %d columns, '%s' has %d",
-        t->held->name, t->held->p, name, t->rows->p);
-  real most = (real)FIT_HELD_MOST / (real)t->rows->n;
-  TRY(split_draw(split, t->rows, t->held ? 0 : fmin(t->held_share, most), t->seed));
-  split_sources(split, fitted, held);
+  const struct split_task task = {t->rows, t->held, t->held_share, FIT_HELD_MOST, t->seed};
+  TRY(split_open(split, &task, fitted, held));
   CHECK(fitted->n >= (gidx)t->k * t->d, ERR_INPUT,
         "'%s' has %lld rows, of which %lld are held out: too few for %d atoms; lower --atoms or "
         "give more rows",
-        name, (long long)t->rows->n, (long long)held->n, t->k);
-  if (t->held) *held = *t->held;
+        t->rows->name, (long long)t->rows->n, (long long)(t->rows->n - fitted->n), t->k);
   return OK;
 }
 

@@ -3,6 +3,8 @@
  * begins. */
 #include "model/split.h"
 
+#include <math.h>
+
 #include "base/num.h"
 #include "base/rng.h"
 #include "base/status.h"
@@ -15,7 +17,9 @@ static uint64_t draw(uint64_t seed, gidx window)
   return random_below(seed, STREAM, (uint64_t)window, DRAWS);
 }
 
-int split_draw(struct row_split *s, const struct row_source *rows, real share, uint64_t seed)
+/* Hold windows out. */
+static int windows_draw(struct row_split *s, const struct row_source *rows, real share,
+                        uint64_t seed)
 {
   gidx windows = rows->n / SPLIT_WINDOW, least = 0;
   uint64_t below = (uint64_t)(share * (real)DRAWS);
@@ -95,7 +99,7 @@ static int held_read(void *self, gidx first, idx count, float *out)
   return OK;
 }
 
-void split_sources(struct row_split *s, struct row_source *fitted, struct row_source *held)
+static void sources_make(struct row_split *s, struct row_source *fitted, struct row_source *held)
 {
   gidx out = s->count * SPLIT_WINDOW;
   *fitted = *held = *s->rows;
@@ -106,6 +110,21 @@ void split_sources(struct row_split *s, struct row_source *fitted, struct row_so
   held->read = held_read;
   fitted->make = held->make = NULL;
   fitted->place = held->place = NULL;
+}
+
+int split_open(struct row_split *s, const struct split_task *task, struct row_source *fitted,
+               struct row_source *held)
+{
+  const struct row_source *rows = task->rows, *other = task->held;
+  CHECK(rows->n > 0, ERR_INPUT, "'%s' has no rows", rows->name);
+  CHECK(!other || other->n > 0, ERR_INPUT, "'%s' has no rows", other->name);
+  CHECK(!other || other->p == rows->p, ERR_INPUT, "'%s' has %d columns, '%s' has %d", other->name,
+        other->p, rows->name, rows->p);
+  real most = (real)task->most / (real)rows->n;
+  TRY(windows_draw(s, rows, other ? 0 : fmin(task->share, most), task->seed));
+  sources_make(s, fitted, held);
+  if (other) *held = *other;
+  return OK;
 }
 
 static int part_read(void *self, gidx first, idx count, float *out)

@@ -20,16 +20,23 @@ struct row_split {
   struct arena arena;
 };
 
-/* Hold each whole window w out with probability `share`, 0 .. 1, by the draw (seed, its own stream,
- * w); where share > 0 and none was drawn, the one with the smallest draw.  The window at the end
- * that is not whole is never held out.  ERR_INPUT when share > 0 and nothing can be held out, or
- * nothing would be left. */
-int split_draw(struct row_split *s, const struct row_source *rows, real share, uint64_t seed);
+/* What is fitted, and what judges: rows that are given for that, or windows held out of `rows`. */
+struct split_task {
+  const struct row_source *rows;
+  const struct row_source *held; /* NULL: windows are held out */
+  real share;                    /* of the windows, 0 .. 1 */
+  gidx most;                     /* rows, about, that are held out at most */
+  uint64_t seed;
+};
+/* *fitted, *held <- the rows of both, in the order of theirs; valid as long as *s.  Each whole
+ * window w is held out with probability `share`, by the draw (seed, its own stream, w); where share
+ * is above 0 and none was drawn, the one with the smallest draw.  The window at the end that is not
+ * whole never is.  Reading checks that values are finite, and names a row by its number among all.
+ * ERR_INPUT: there are no rows, or of other columns; share is above 0 and nothing can be held out,
+ * or nothing would be left.  split_free() follows also then. */
+int split_open(struct row_split *s, const struct split_task *task, struct row_source *fitted,
+               struct row_source *held);
 void split_free(struct row_split *s);
-
-/* *fitted, *held <- the parts, in the order of the rows; valid as long as *s.  Reading checks that
- * values are finite, and names a row by its number among all. */
-void split_sources(struct row_split *s, struct row_source *fitted, struct row_source *held);
 
 /* Rows first .. first + rows - 1 of a source, as a source; valid as long as *part. */
 struct row_part {

@@ -46,18 +46,11 @@ struct train {
 int train_rows_split(const struct train_task *t, struct row_split *split, struct row_source *fitted,
                      struct row_source *held)
 {
-  const char *name = t->rows->name;
-  CHECK(t->rows->n > 0, ERR_INPUT, "'%s' has no rows", name);
-  CHECK(!t->held || t->held->n > 0, ERR_INPUT, "'%s' has no rows", t->held->name);
-  CHECK(!t->held || t->held->p == t->rows->p, ERR_INPUT, "'%s' has %d columns, '%s' has %d",
-        t->held->name, t->held->p, name, t->rows->p);
-  real most = (real)TRAIN_HELD_MOST / (real)t->rows->n;
-  TRY(split_draw(split, t->rows, t->held ? 0 : fmin(t->held_share, most), t->seed));
-  split_sources(split, fitted, held);
+  const struct split_task task = {t->rows, t->held, t->held_share, TRAIN_HELD_MOST, t->seed};
+  TRY(split_open(split, &task, fitted, held));
   CHECK(fitted->n >= t->batch, ERR_INPUT,
         "'%s' has %lld rows, of which %lld are held out: too few for batches of %d; lower --batch",
-        name, (long long)t->rows->n, (long long)held->n, t->batch);
-  if (t->held) *held = *t->held;
+        t->rows->name, (long long)t->rows->n, (long long)(t->rows->n - fitted->n), t->batch);
   return OK;
 }
 
