@@ -264,6 +264,7 @@ libsagitta_a_SOURCES += \
 # train: an autoencoder by stochastic gradient descent
 libsagitta_a_SOURCES += \
   %D%/train/batches.h %D%/train/batches.c %D%/train/step.h %D%/train/step.c \
+  %D%/train/atoms.h %D%/train/atoms.c \
   %D%/train/judge.h %D%/train/judge.c %D%/train/train.h %D%/train/train.c
 
 # terminal: the joint system on one rank

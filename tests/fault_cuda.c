@@ -2,8 +2,9 @@
  * A library to preload: the n-th call of the CUDA runtime of a kind fails, once.
  *
  * FAULT_CUDA=memory:3 makes the third cudaMalloc fail, FAULT_CUDA=call:17 the seventeenth of all
- * the others below.  CUDA_MEMORY=BYTES is what cudaMalloc has in all, and what
- * cudaMemGetInfo says; with CUDA_MEMORY_FILE=PATH all processes that name the file share it. */
+ * the others below; with FAULT_RANK=R on that rank of mpirun alone.
+ * CUDA_MEMORY=BYTES is what cudaMalloc has in all, and what cudaMemGetInfo says; with
+ * CUDA_MEMORY_FILE=PATH all processes that name the file share it. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -17,6 +18,13 @@ struct grid {
   unsigned x, y, z;
 };
 
+/* Is this the rank whose calls fail? */
+static int is_meant(void)
+{
+  const char *of = getenv("FAULT_RANK"), *rank = getenv("OMPI_COMM_WORLD_RANK");
+  return !of || (rank && !strcmp(of, rank));
+}
+
 /* 1 if this call of a kind is the one that fails. */
 static int fails(const char *kind)
 {
@@ -24,7 +32,7 @@ static int fails(const char *kind)
   static int asked;
   const char *text = getenv("FAULT_CUDA");
   int memory = !strcmp(kind, "memory");
-  if (!asked && text && strchr(text, ':'))
+  if (!asked && text && strchr(text, ':') && is_meant())
     left[strncmp(text, "memory", 6) == 0] = atol(strchr(text, ':') + 1);
   asked = 1;
   return left[memory] > 0 && --left[memory] == 0;

@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: without a GPU --device cuda ends with 69; a fault of one ends the job with 69 and one
-message, publishes nothing, and is never followed by a try on the CPU; where memory is short smaller
+message, publishes nothing, and is never followed by a try on the CPU, also where one of two ranks
+has it; ranks with and without a GPU give the bits of the CPU; where memory is short smaller
 pieces give the same bits, and where even those do not fit the job ends with 71 and the numbers."""
+import itertools
 import os
+import re
+import subprocess
 import tempfile
 
 import h5py
 
-from jobs import cuda_run
-from tap import claim, done_testing, gpu_present, ok, sagitta, skip_all
+from jobs import cuda_run, environment
+from tap import SAGITTA, claim, done_testing, gpu_present, ok, sagitta, skip_all
 
 CALLS = [1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 110, 120, 130, 140, 150]
 
@@ -36,6 +40,45 @@ def check_calls(folder):
         memory = done.returncode == 71 and "page-locked" in done.stderr
         ok((done.returncode == 69 or memory) and len(lines) == 1 and not there,
             f"call {n} fails: exit {done.returncode}, {lines}")
+
+
+@claim("a CUDA call that fails on one of two ranks ends both with 69, nothing published")
+def check_one_rank(folder):
+    for grid in ("1x2", "2x1"):
+        failed = 0
+        for n, rank in itertools.product((5, 21, 55, 89, 120, 150), "01"):
+            done = run(folder, "fault.h5", "--device", "cuda", "--grid", grid, ranks=2,
+                FAULT_CUDA=f"call:{n}", FAULT_RANK=rank)
+            there = os.path.exists(f"{folder}/fault.h5")
+            good = there and equal(folder, "fault.h5") if done.returncode == 0 else not there
+            memory = done.returncode == 71 and "page-locked" in done.stderr
+            failed += done.returncode == 69
+            ok(good and (done.returncode in (0, 69) or memory),
+                f"grid {grid}, rank {rank}, call {n} fails: exit {done.returncode}")
+        ok(failed >= 6, f"grid {grid}: {failed} of 12 jobs met the call that fails")
+
+
+@claim("ranks with and without a GPU give the bits of the CPU")
+def check_mixed(folder):
+    """So many multiply-adds that `auto` takes the GPU where there is one."""
+    sagitta("synth", "--n-rows", 120000, "--atoms", 20000, "--columns", 128, "--output", folder)
+    words = ["encode", "--rows", f"{folder}/rows.h5", "--dictionary", f"{folder}/dictionary.h5",
+        "--top-s", 8, "--cosine-limit", 0, "--force", "--output"]
+    alone = sagitta(*words, f"{folder}/cpu.h5", "--device", "cpu")
+    ok(alone.returncode == 0, f"the CPU's answer: {alone.stderr[-300:]}")
+    for grid, without in itertools.product(("1x2", "2x1"), (0, 1)):
+        rank = [SAGITTA, *map(str, words), f"{folder}/mixed.h5", "--device", "auto", "--grid",
+            grid]
+        blind = ["env", "CUDA_VISIBLE_DEVICES=-1"]
+        ranks = [rank, rank]
+        ranks[without] = blind + rank
+        done = subprocess.run(["mpirun", "--oversubscribe", "--bind-to", "none", "-n", "1",
+            *ranks[0], ":", "-n", "1", *ranks[1]], capture_output=True, text=True, timeout=200,
+            env=environment())
+        took = re.search(rf"rank {1 - without} on .*: GPU", done.stderr + done.stdout)
+        ok(done.returncode == 0 and took,
+            f"grid {grid}, rank {without} has no GPU: exit {done.returncode}, {done.stderr[-900:]}")
+        ok(equal(folder, "mixed.h5"), f"grid {grid}, rank {without} has no GPU: the CPU's bits")
 
 
 @claim("an allocation that fails: the same bits in pieces, or 71")
@@ -173,13 +216,15 @@ def main():
         check_absent(folder)
         if gpu_present():
             check_calls(folder)
+            check_one_rank(folder)
             check_allocations(folder)
             for how in ("off", "on", "auto"):
                 check_memory(folder, how)
             check_shares(folder)
             check_encoder(folder)
-            with tempfile.TemporaryDirectory() as other:
-                check_states(other)
+            for check in (check_states, check_mixed):
+                with tempfile.TemporaryDirectory() as other:
+                    check(other)
             with tempfile.TemporaryDirectory() as other:
                 sagitta("synth", "--n-rows", 2000, "--atoms", 20000, "--columns", 64, "--output",
                     other)

@@ -136,19 +136,11 @@ static gidx counts_to_bytes(const struct comm *c, const idx *counts, size_t unit
   return sum;
 }
 
-int comm_allgather_buffer(struct comm *c, struct device *dev, struct buffer *b, const idx *counts,
-                          size_t unit)
+/* By MPI, in place. */
+static int buffer_allgather(struct comm *c, struct device *dev, struct buffer *b, const idx *counts,
+                            size_t unit, gidx first, gidx all)
 {
-  gidx first = 0;
-  if (c->size == 1) return OK;
-  gidx *bytes = comm_work(c);
-  gidx all = counts_to_bytes(c, counts, unit, bytes, &first), count = bytes[c->rank];
-  if (c->gpus) {
-    /* Not agreed: the others may be waiting inside NCCL, and the job has to end. */
-    TRY(gpus_allgather(c, dev, NULL, b, bytes));
-    c->bytes += (double)(all - count);
-    return OK;
-  }
+  gidx count = counts[c->rank] * (gidx)unit;
   LOCALLY(c, device_get(dev, b, first, count));
   TRY(comm_allgather(c, (char *)b->host + first, counts, unit, b->host));
   LOCALLY(c, device_put(dev, b, 0, first));
@@ -156,21 +148,43 @@ int comm_allgather_buffer(struct comm *c, struct device *dev, struct buffer *b, 
   return OK;
 }
 
-int comm_allgather_parts(struct comm *c, struct device *dev, const struct buffer *own,
+int comm_allgather_begin(struct comm *c, struct device *dev, const struct buffer *own,
                          struct buffer *all, const idx *counts, size_t unit)
 {
   gidx first = 0;
+  if (c->size == 1 && !own) return OK;
   gidx *bytes = comm_work(c);
   gidx sum = counts_to_bytes(c, counts, unit, bytes, &first), count = bytes[c->rank];
   if (c->gpus) {
-    TRY(gpus_allgather(c, dev, own, all, bytes)); /* not agreed, as above */
+    /* Not agreed: the others may be waiting inside NCCL, and the job has to end. */
+    TRY(gpus_allgather(c, dev, own, all, bytes));
     c->bytes += (double)(sum - count);
     return OK;
   }
+  if (!own) return buffer_allgather(c, dev, all, counts, unit, first, sum);
   LOCALLY(c, device_get(dev, own, 0, count));
   TRY(comm_allgather(c, own->host, counts, unit, all->host));
   LOCALLY(c, device_put(dev, all, 0, sum));
   return OK;
+}
+
+int comm_allgather_end(struct comm *c, struct device *dev)
+{
+  return c->gpus ? gpus_wait(c, dev) : OK;
+}
+
+int comm_allgather_buffer(struct comm *c, struct device *dev, struct buffer *b, const idx *counts,
+                          size_t unit)
+{
+  TRY(comm_allgather_begin(c, dev, NULL, b, counts, unit));
+  return comm_allgather_end(c, dev);
+}
+
+int comm_allgather_parts(struct comm *c, struct device *dev, const struct buffer *own,
+                         struct buffer *all, const idx *counts, size_t unit)
+{
+  TRY(comm_allgather_begin(c, dev, own, all, counts, unit));
+  return comm_allgather_end(c, dev);
 }
 
 /* *in <- the bytes that this rank receives; bytes[2 size] is work. */
@@ -182,6 +196,7 @@ static int gpus_move(struct comm *c, struct device *dev, struct buffer *mine,
   counts_to_bytes(c, send_counts, unit, bytes, &first);
   gidx all = counts_to_bytes(c, recv_counts, unit, bytes + c->size, &first);
   TRY(gpus_alltoallv(c, dev, mine, bytes, theirs, bytes + c->size));
+  TRY(gpus_wait(c, dev));
   c->bytes += (double)(all - bytes[c->size + c->rank]);
   *in = all;
   return OK;

@@ -42,7 +42,7 @@ void comm_gpus_library(char *text, size_t capacity)
   snprintf(text, capacity, "%d.%d.%d", version / 10000, version / 100 % 100, version % 100);
 }
 
-/* Wait until NCCL has put the last call on the GPU's stream. */
+/* Wait until NCCL has put the last call on the stream. */
 static int enqueued_wait(struct comm *c)
 {
   for (int turn = 0;; turn++) {
@@ -54,15 +54,13 @@ static int enqueued_wait(struct comm *c)
   }
 }
 
-/* Wait until the GPU has done what is on its stream. */
-static int stream_wait(struct comm *c, struct device *dev)
+int gpus_wait(struct comm *c, struct device *dev)
 {
   double begun = log_seconds();
-  TRY(enqueued_wait(c));
-  for (int turn = 0, idle = 0;; turn++) {
+  for (int turn = 0, is_done = 0;; turn++) {
     ncclResult_t state = ncclSuccess;
-    TRY(device_idle(dev, &idle));
-    if (idle) break;
+    TRY(device_exchanged(dev, &is_done));
+    if (is_done) break;
     TRY_NCCL(ncclCommGetAsyncError(c->gpus->nccl, &state));
     TRY_NCCL(state);
     comm_pause(turn);
@@ -132,15 +130,16 @@ int gpus_allgather(struct comm *c, struct device *dev, const struct buffer *own,
                    const struct buffer *all, const gidx *counts)
 {
   ncclComm_t nccl = c->gpus->nccl;
-  void *stream = dev->gpu.stream;
+  void *stream = dev->gpu.exchanges;
   char *at = all->device;
   gidx first = 0;
   for (int r = 0; r < c->rank; r++) first += counts[r];
   const void *from = own ? own->device : at + first;
   c->calls++;
+  TRY(device_exchange(dev));
   if (are_equal(counts, c->size)) {
     TRY_NCCL(ncclAllGather(from, at, (size_t)counts[0], ncclChar, nccl, stream));
-    return stream_wait(c, dev);
+    return enqueued_wait(c);
   }
   TRY_NCCL(ncclGroupStart());
   for (int r = 0; r < c->size; at += counts[r++])
@@ -148,7 +147,7 @@ int gpus_allgather(struct comm *c, struct device *dev, const struct buffer *own,
       TRY_NCCL(ncclBroadcast(r == c->rank ? from : at, at, (size_t)counts[r], ncclChar, r, nccl,
                              stream));
   TRY_NCCL(ncclGroupEnd());
-  return stream_wait(c, dev);
+  return enqueued_wait(c);
 }
 
 int gpus_alltoallv(struct comm *c, struct device *dev, const struct buffer *mine,
@@ -157,14 +156,16 @@ int gpus_alltoallv(struct comm *c, struct device *dev, const struct buffer *mine
   const char *from = mine->device;
   char *to = theirs->device;
   ncclComm_t nccl = c->gpus->nccl;
+  void *stream = dev->gpu.exchanges;
   c->calls++;
+  TRY(device_exchange(dev));
   TRY_NCCL(ncclGroupStart());
   for (int r = 0; r < c->size; from += send_counts[r], to += recv_counts[r], r++) {
     if (send_counts[r] > 0)
-      TRY_NCCL(ncclSend(from, (size_t)send_counts[r], ncclChar, r, nccl, dev->gpu.stream));
+      TRY_NCCL(ncclSend(from, (size_t)send_counts[r], ncclChar, r, nccl, stream));
     if (recv_counts[r] > 0)
-      TRY_NCCL(ncclRecv(to, (size_t)recv_counts[r], ncclChar, r, nccl, dev->gpu.stream));
+      TRY_NCCL(ncclRecv(to, (size_t)recv_counts[r], ncclChar, r, nccl, stream));
   }
   TRY_NCCL(ncclGroupEnd());
-  return stream_wait(c, dev);
+  return enqueued_wait(c);
 }

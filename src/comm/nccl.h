@@ -17,11 +17,12 @@ int gpus_open(struct comm *c, struct device *dev, gidx message);
 /* Safe where they were not joined.  Every rank calls it. */
 void gpus_close(struct comm *c);
 
-/* As comm_allgather() and comm_alltoallv(), on device sides alone, with counts[size] in bytes.  On
- * return the bytes are there.  With own NULL this rank's bytes are at their place in all.
- * Collective. */
+/* As comm_allgather() and comm_alltoallv(), on device sides alone, with counts[size] in bytes.
+ * With own NULL this rank's bytes are at their place in all.  The bytes are there when gpus_wait()
+ * returns; what is computed meanwhile must not touch them.  Collective, but for gpus_wait(). */
 int gpus_allgather(struct comm *c, struct device *dev, const struct buffer *own,
                    const struct buffer *all, const gidx *counts);
+int gpus_wait(struct comm *c, struct device *dev);
 int gpus_alltoallv(struct comm *c, struct device *dev, const struct buffer *mine,
                    const gidx *send_counts, const struct buffer *theirs, const gidx *recv_counts);
 

@@ -208,10 +208,15 @@ int buffer_bytes_available(struct device *dev, gidx *bytes)
                                                        : OK;
 }
 
-int device_idle(struct device *dev, int *idle)
+int device_exchange(struct device *dev)
 {
-  *idle = 1;
-  return dev->backend->idle ? dev->backend->idle(dev, idle) : OK;
+  return dev->backend->exchange ? dev->backend->exchange(dev) : OK;
+}
+
+int device_exchanged(struct device *dev, int *is_done)
+{
+  *is_done = 1;
+  return dev->backend->exchanged ? dev->backend->exchanged(dev, is_done) : OK;
 }
 
 double device_peak(const struct device *dev, double seconds)

@@ -64,11 +64,12 @@ struct device_test {
   int distrust;   /* GPU: the trial of the matrix unit fails */
 };
 
-/* Of a GPU, for comm: its number on the node, its identity, the stream that computes. */
+/* Of a GPU, for comm: its number on the node, its identity, the stream for exchanges with other
+ * GPUs, which go on beside what it computes. */
 struct device_gpu {
   int number;
   unsigned char id[16];
-  void *stream;
+  void *exchanges;
 };
 
 struct device {
@@ -126,7 +127,10 @@ double device_peak(const struct device *dev, double seconds);
 /* Bytes a second, read and written, of copies inside a GPU's memory; 0 on the CPU. */
 int device_copy_rate(struct device *dev, double *rate);
 
-/* *idle <- 0 while something runs on the stream of a GPU. */
-int device_idle(struct device *dev, int *idle);
+/* Of a GPU alone: what is put on gpu.exchanges from here on begins when all that it was told to
+ * compute so far has ended. */
+int device_exchange(struct device *dev);
+/* *is_done <- 0 while something runs there. */
+int device_exchanged(struct device *dev, int *is_done);
 
 #endif

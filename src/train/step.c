@@ -14,6 +14,7 @@
 #include "comm/buffers.h"
 #include "device/train.h"
 #include "device/triad.h"
+#include "train/atoms.h"
 #include "train/train.h"
 
 static const gidx ITEM = (gidx)sizeof(float);
@@ -98,7 +99,6 @@ int stepper_open(struct stepper *s)
         "a rank tells the others up to %lld codes of a batch, more than one exchange carries: "
         "lower --batch, or use more ranks",
         (long long)most);
-  TRY(arena_alloc(&s->arena, &s->many, s->c->size, sizeof *s->many));
   TRY(arena_alloc(&s->arena, &s->counts, s->c->size, sizeof *s->counts));
   TRY(arena_alloc(&s->arena, &s->lengths, s->batch, sizeof *s->lengths));
   TRY(rows_open(s, own));
@@ -157,32 +157,6 @@ static int whole_get(struct device *dev, const struct buffer *b)
   return device_get(dev, b, 0, b->bytes);
 }
 
-/* The entries of these rows, as operations of the device take them. */
-static struct train_entries entries_of(const struct entry_lists *l, idx most)
-{
-  return (struct train_entries){most, l->start.device, l->index.device, l->value.device};
-}
-
-/* The entries of all rows: with one rank, the own ones. */
-static const struct entry_lists *lists_all(const struct stepper *s, const struct entry_rows *e)
-{
-  return s->c->size > 1 ? &e->all : &e->own;
-}
-
-/* How long no row of the n rows at hand used each atom, and which are dead. */
-static int idle_count(struct stepper *s, const struct train_entries *entries, idx n)
-{
-  struct train_idle_job job = {.entries = entries,
-                               .n = n,
-                               .k = s->sizes->k,
-                               .idle = s->idle.device,
-                               .dead_rows = s->sizes->dead_rows,
-                               .is_dead = s->is_dead.device,
-                               .used = s->used.device,
-                               .any = &s->any_dead};
-  return device_train_idle(s->device, &job);
-}
-
 int stepper_begin(struct stepper *s)
 {
   float *ones = s->ones.host;
@@ -194,7 +168,7 @@ int stepper_begin(struct stepper *s)
     TRY(whole_put(s->device, &s->m[i]));
     TRY(whole_put(s->device, &s->v[i]));
   }
-  return idle_count(s, NULL, 0);
+  return atoms_begin_idle(s);
 }
 
 static int rows_choose(struct stepper *s, int any_dead)
@@ -306,20 +280,39 @@ static int starts_share(struct stepper *s, struct entry_rows *e)
   return OK;
 }
 
-/* What is known of own rows, to all ranks. */
+/* counts <- the entries of each rank's rows. */
+static int entries_counts(struct stepper *s, const struct entry_rows *e)
+{
+  const gidx *all = e->all.start.host;
+  gidx first, count;
+  for (int r = 0; r < s->c->size; r++) {
+    comm_share(s->n, s->c->size, r, &first, &count);
+    TRY(comm_count(all[first + count] - all[first], &s->counts[r]));
+  }
+  return OK;
+}
+
+/* Begin to tell all ranks what is known of own rows. */
 static int entries_share(struct stepper *s, struct entry_rows *e)
 {
   size_t row = (size_t)(s->sizes->p * ITEM);
+  struct comm *c = s->c;
   struct device *dev = s->device;
   struct entry_lists *own = &e->own, *all = &e->all;
-  if (s->c->size == 1) return OK;
   TRY(starts_share(s, e));
-  TRY(comm_allgather_buffer(s->c, dev, &e->error, s->counts, row));
-  TRY(comm_allgather_long(s->c, ((const gidx *)e->own.start.host)[s->own], s->many));
-  for (int r = 0; r < s->c->size; r++) TRY(comm_count(s->many[r], &s->counts[r]));
-  TRY(comm_allgather_parts(s->c, dev, &own->index, &all->index, s->counts, sizeof(idx)));
-  TRY(comm_allgather_parts(s->c, dev, &own->value, &all->value, s->counts, sizeof(float)));
-  return comm_allgather_parts(s->c, dev, &own->slope, &all->slope, s->counts, sizeof(float));
+  TRY(comm_allgather_begin(c, dev, NULL, &e->error, s->counts, row));
+  TRY(entries_counts(s, e));
+  TRY(comm_allgather_begin(c, dev, &own->index, &all->index, s->counts, sizeof(idx)));
+  TRY(comm_allgather_begin(c, dev, &own->value, &all->value, s->counts, sizeof(float)));
+  return comm_allgather_begin(c, dev, &own->slope, &all->slope, s->counts, sizeof(float));
+}
+
+static int rows_share(struct stepper *s, int any_dead)
+{
+  if (s->c->size == 1) return OK;
+  TRY(entries_share(s, &s->live));
+  if (any_dead) TRY(entries_share(s, &s->dead));
+  return comm_allgather_end(s->c, s->device);
 }
 
 /* Where they begin, to the device. */
@@ -329,147 +322,64 @@ static int starts_put(struct stepper *s, struct entry_rows *e)
   return device_put(s->device, &e->all.start, 0, ((gidx)s->n + 1) * (gidx)sizeof(gidx));
 }
 
-/* Sort the entries of own atoms, atom by atom, by ascending row. */
-static int entries_turn(struct stepper *s, const struct entry_rows *e)
+/* The decoder of all atoms is there, from the step before. */
+static int decoder_end(struct stepper *s)
 {
-  const struct entry_lists *all = lists_all(s, e);
-  struct train_entries entries = entries_of(all, e->most);
-  struct train_turn_job job = {.entries = &entries,
-                               .slopes = all->slope.device,
-                               .n = s->n,
-                               .k = s->sizes->k,
-                               .first = s->atom_first,
-                               .atoms = s->atoms,
-                               .start = s->begin.device,
-                               .row = s->row.device,
-                               .code = s->code.device,
-                               .slope = s->slope.device,
-                               .work = s->work.device};
-  return device_train_turn(s->device, &job);
-}
-
-/* Add what the entries say to the gradients of own atoms. */
-static int gradients_add(struct stepper *s, const struct entry_rows *e)
-{
-  idx p = s->sizes->p;
-  const float *values[] = {s->code.device, s->slope.device, s->slope.device};
-  const float *matrices[] = {e->error.device, s->x.device, s->ones.device};
-  TRY(entries_turn(s, e));
-  for (int i = 0; i < TRAIN_ARRAYS; i++) {
-    if (i == TRAIN_DECODER && s->sizes->is_fixed) continue;
-    struct triad_lists lists = {s->atoms,  s->begin.device, s->row.device,
-                                values[i], matrices[i],     i == TRAIN_BIAS ? 1 : p};
-    TRY(device_triad_sparse_gradient(s->device, &lists, s->gradient[i].device));
-  }
+  phase_begin(&s->phases[TRAIN_SHARE]);
+  TRY(weights_end(s));
+  phase_end(&s->phases[TRAIN_SHARE], 0);
   return OK;
-}
-
-/* Own atoms take their step. */
-static int atoms_move(struct stepper *s, real rate, gidx t)
-{
-  const struct train_sizes *z = s->sizes;
-  const struct adam_rates rates = adam_rates(rate, t);
-  gidx own = s->atom_first * z->p;
-  float *atoms = (float *)s->w[TRAIN_DECODER].device + own;
-  if (!z->is_fixed)
-    TRY(device_train_tangent(s->device, atoms, s->atoms, z->p, s->gradient[TRAIN_DECODER].device));
-  for (int i = z->is_fixed ? TRAIN_ENCODER : TRAIN_DECODER; i < TRAIN_ARRAYS; i++) {
-    gidx at = i == TRAIN_BIAS ? s->atom_first : own;
-    struct adam_state a = {(float *)s->w[i].device + at, (float *)s->m[i].device + at,
-                           (float *)s->v[i].device + at, s->gradient[i].device,
-                           train_numbers((idx)s->atoms, z->p, i)};
-    TRY(device_adam(s->device, &a, &rates));
-  }
-  return z->is_fixed ? OK : device_train_normalize(s->device, atoms, s->atoms, z->p);
-}
-
-/* Bring own atoms' part of arrays to the host. */
-static int atoms_get(struct stepper *s, const struct buffer *arrays)
-{
-  const struct train_sizes *z = s->sizes;
-  for (int i = z->is_fixed ? TRAIN_ENCODER : TRAIN_DECODER; i < TRAIN_ARRAYS; i++) {
-    gidx atom = (i == TRAIN_BIAS ? 1 : z->p) * ITEM;
-    TRY(device_get(s->device, &arrays[i], s->atom_first * atom, s->atoms * atom));
-  }
-  return OK;
-}
-
-/* counts <- the atoms of each rank. */
-static void atoms_counts(struct stepper *s)
-{
-  gidx first, count;
-  for (int r = 0; r < s->c->size; r++) {
-    comm_share(s->sizes->k, s->c->size, r, &first, &count);
-    s->counts[r] = (idx)count;
-  }
-}
-
-/* The host's arrays[k], or with on_device the device's, <- what their owners have, on every
- * rank. */
-static int atoms_share(struct stepper *s, struct buffer *arrays, int on_device)
-{
-  const struct train_sizes *z = s->sizes;
-  atoms_counts(s);
-  for (int i = z->is_fixed ? TRAIN_ENCODER : TRAIN_DECODER; i < TRAIN_ARRAYS; i++) {
-    gidx width = i == TRAIN_BIAS ? 1 : z->p;
-    size_t atom = (size_t)(width * ITEM);
-    float *array = arrays[i].host;
-    if (on_device)
-      TRY(comm_allgather_buffer(s->c, s->device, &arrays[i], s->counts, atom));
-    else
-      TRY(comm_allgather(s->c, array + s->atom_first * width, s->counts, atom, array));
-  }
-  return OK;
-}
-
-int stepper_fetch(struct stepper *s)
-{
-  for (int i = 0; i < TRAIN_ARRAYS; i++) TRY(whole_get(s->device, &s->w[i]));
-  return whole_get(s->device, &s->idle);
-}
-
-int stepper_gather(struct stepper *s)
-{
-  int status = atoms_get(s, s->m);
-  if (!status) status = atoms_get(s, s->v);
-  TRY(comm_agree(s->c, status));
-  TRY(atoms_share(s, s->m, 0));
-  return atoms_share(s, s->v, 0);
 }
 
 /* Own rows' codes and errors; any_dead is the same on every rank. */
 static int rows_describe(struct stepper *s, int any_dead)
 {
   TRY(rows_choose(s, any_dead));
+  TRY(decoder_end(s));
   phase_begin(&s->phases[TRAIN_CODES]);
   TRY(rows_decode(s, any_dead));
   phase_end(&s->phases[TRAIN_CODES], 0);
   return OK;
 }
 
-/* Gradients of own atoms, from the entries of all rows. */
-static int gradients_find(struct stepper *s, int any_dead)
+/* Gradients of own atoms, and the encoder's step. */
+static int encoder_step(struct stepper *s, int any_dead, const struct adam_rates *rates)
 {
   phase_begin(&s->phases[TRAIN_GRADIENT]);
   TRY(starts_put(s, &s->live));
   if (any_dead) TRY(starts_put(s, &s->dead));
-  for (int i = 0; i < TRAIN_ARRAYS; i++)
-    TRY(device_clear(s->device, &s->gradient[i], 0, s->gradient[i].bytes));
-  TRY(gradients_add(s, &s->live));
-  if (any_dead) TRY(gradients_add(s, &s->dead));
+  TRY(atoms_gradients(s, any_dead));
   phase_end(&s->phases[TRAIN_GRADIENT], 0);
+  phase_begin(&s->phases[TRAIN_MOVE]);
+  TRY(atoms_move_encoder(s, rates));
+  phase_end(&s->phases[TRAIN_MOVE], 0);
   return OK;
 }
 
-static int atoms_step(struct stepper *s, int any_dead, real rate, gidx t)
+/* The decoder's, and whose turn it is to be dead. */
+static int decoder_step(struct stepper *s, const struct adam_rates *rates)
 {
-  struct train_entries live = entries_of(lists_all(s, &s->live), s->live.most);
-  TRY(gradients_find(s, any_dead));
   phase_begin(&s->phases[TRAIN_MOVE]);
-  TRY(idle_count(s, &live, s->n));
-  TRY(atoms_move(s, rate, t));
+  if (!s->sizes->is_fixed) TRY(atoms_move_decoder(s, rates));
+  TRY(atoms_count_idle(s));
   phase_end(&s->phases[TRAIN_MOVE], 0);
   return OK;
+}
+
+/* All ranks get the encoder beside the decoder's step, and the decoder beside the next scores. */
+static int atoms_step(struct stepper *s, int any_dead, const struct adam_rates *rates)
+{
+  struct comm *c = s->c;
+  struct phase *share = &s->phases[TRAIN_SHARE];
+  TRY(comm_agree(c, encoder_step(s, any_dead, rates)));
+  TRY(weights_begin(s, TRAIN_ENCODER, TRAIN_BIAS));
+  int status = decoder_step(s, rates);
+  s->asked = stops_asked(s->stops);
+  TRY(comm_agree_flags(c, status, 0, &s->asked));
+  phase_begin(share);
+  TRY(weights_end(s));
+  phase_end(share, 0);
+  return s->sizes->is_fixed ? OK : weights_begin(s, TRAIN_DECODER, TRAIN_DECODER);
 }
 
 int stepper_run(struct stepper *s, idx n, real rate, gidx t)
@@ -490,14 +400,20 @@ int stepper_run(struct stepper *s, idx n, real rate, gidx t)
     status = slopes_find(s, &s->dead, train_aux_factor(s->sizes->aux_weight, error));
   TRY(comm_agree(c, status));
   phase_begin(share);
-  TRY(entries_share(s, &s->live));
-  if (any_dead) TRY(entries_share(s, &s->dead));
+  TRY(rows_share(s, any_dead));
   phase_end(share, 0);
-  status = atoms_step(s, any_dead, rate, t);
-  s->asked = stops_asked(s->stops);
-  TRY(comm_agree_flags(c, status, 0, &s->asked));
-  phase_begin(share);
-  if (c->size > 1) TRY(atoms_share(s, s->w, 1));
-  phase_end(share, 0);
-  return OK;
+  const struct adam_rates rates = adam_rates(rate, t);
+  return atoms_step(s, any_dead, &rates);
+}
+
+int stepper_fetch(struct stepper *s)
+{
+  TRY(weights_end(s));
+  for (int i = 0; i < TRAIN_ARRAYS; i++) TRY(whole_get(s->device, &s->w[i]));
+  return whole_get(s->device, &s->idle);
+}
+
+int stepper_gather(struct stepper *s)
+{
+  return moments_gather(s);
 }

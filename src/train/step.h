@@ -48,7 +48,6 @@ struct stepper {
   struct buffer w[TRAIN_ARRAYS], m[TRAIN_ARRAYS], v[TRAIN_ARRAYS]; /* around the state's */
   struct buffer gradient[TRAIN_ARRAYS];                            /* of own atoms */
   idx *counts, *lengths;                                           /* [size], [batch] */
-  gidx *many;                                                      /* [size] */
   struct arena arena;
 };
 

@@ -2,9 +2,9 @@
  * The CUDA device from inside: the state that its files share.
  *
  * Floor: device.  One stream computes, another copies for a second thread and takes rows in, one
- * more sums their columns for a third; dense work has one for its panels, which the first one waits
- * for.  Every operation has ended when it returns, but for place: what comes after it on the stream
- * waits for it.
+ * more sums their columns for a third, and one exchanges arrays with other GPUs (comm); dense work
+ * has one for its panels, which the first one waits for.  Every operation has ended when it
+ * returns, but for place: what comes after it on the stream waits for it.
  *
  * Each file calls those below it alone, and each header includes only what is below it:
  *
@@ -93,7 +93,8 @@ struct cuda_state {
   int shared, shared_all; /* bytes that a block may have, and all blocks of a multiprocessor */
   double clock;           /* Hz */
   char name[256];
-  cudaStream_t stream, copies, sums;
+  cudaStream_t stream, copies, sums, exchanges;
+  cudaEvent_t computed;    /* what exchanges wait for */
   pthread_mutex_t loading; /* of kernels, which several threads launch */
   struct cuda_kernel kernels[MAX_CUDA_KERNELS];
   int n_kernels;

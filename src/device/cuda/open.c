@@ -92,7 +92,12 @@ static int state_fill(struct cuda_state *s, struct device_gpu *gpu)
   TRY_CU(cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking));
   TRY_CU(cudaStreamCreateWithFlags(&s->copies, cudaStreamNonBlocking));
   TRY_CU(cudaStreamCreateWithFlags(&s->sums, cudaStreamNonBlocking));
-  gpu->stream = s->stream;
+  /* Whoever waits for the others' bytes should not wait for a GPU full of other blocks first. */
+  int least, greatest;
+  TRY_CU(cudaDeviceGetStreamPriorityRange(&least, &greatest));
+  TRY_CU(cudaStreamCreateWithPriority(&s->exchanges, cudaStreamNonBlocking, greatest));
+  TRY_CU(cudaEventCreateWithFlags(&s->computed, cudaEventDisableTiming));
+  gpu->exchanges = s->exchanges;
   return OK;
 }
 
@@ -120,17 +125,27 @@ static void cuda_close(struct device *dev)
   if (s->stream) cudaStreamDestroy(s->stream);
   if (s->copies) cudaStreamDestroy(s->copies);
   if (s->sums) cudaStreamDestroy(s->sums);
+  if (s->exchanges) cudaStreamDestroy(s->exchanges);
+  if (s->computed) cudaEventDestroy(s->computed);
   pthread_mutex_destroy(&s->loading);
   free(s->pieces);
   free(s);
 }
 
-static int cuda_idle(struct device *dev, int *idle)
+static int cuda_exchange(struct device *dev)
 {
   struct cuda_state *s = dev->state;
-  cudaError_t error = cudaStreamQuery(s->stream);
-  *idle = error != cudaErrorNotReady;
-  if (*idle) TRY_CU(error);
+  TRY_CU(cudaEventRecord(s->computed, s->stream));
+  TRY_CU(cudaStreamWaitEvent(s->exchanges, s->computed, 0));
+  return OK;
+}
+
+static int cuda_exchanged(struct device *dev, int *is_done)
+{
+  struct cuda_state *s = dev->state;
+  cudaError_t error = cudaStreamQuery(s->exchanges);
+  *is_done = error != cudaErrorNotReady;
+  if (*is_done) TRY_CU(error);
   return OK;
 }
 
@@ -163,7 +178,8 @@ const struct backend backend_cuda = {
     .pin = cuda_pin,
     .unpin = cuda_unpin,
     .bytes_available = cuda_bytes_available,
-    .idle = cuda_idle,
+    .exchange = cuda_exchange,
+    .exchanged = cuda_exchanged,
     .put_tile = cuda_put_tile,
     .forget = cuda_forget,
     .atoms = cuda_atoms,
