@@ -42,6 +42,7 @@ struct backend {
   /* Ahead of open, from any thread; NULL: nothing takes long. */
   void (*warm)(const struct device_options *options);
   void (*close)(struct device *dev);
+  int (*finish)(struct device *dev);                  /* NULL: all has ended */
   int (*exchange)(struct device *dev);                /* NULL: there is no gpu.exchanges */
   int (*exchanged)(struct device *dev, int *is_done); /* as above */
   int (*copy_rate)(struct device *dev, double *rate); /* NULL: 0 */

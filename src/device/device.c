@@ -208,6 +208,11 @@ int buffer_bytes_available(struct device *dev, gidx *bytes)
                                                        : OK;
 }
 
+int device_finish(struct device *dev)
+{
+  return dev->backend->finish ? dev->backend->finish(dev) : OK;
+}
+
 int device_exchange(struct device *dev)
 {
   return dev->backend->exchange ? dev->backend->exchange(dev) : OK;

@@ -127,6 +127,8 @@ double device_peak(const struct device *dev, double seconds);
 /* Bytes a second, read and written, of copies inside a GPU's memory; 0 on the CPU. */
 int device_copy_rate(struct device *dev, double *rate);
 
+/* Wait for operations that return before they have ended, which their headers name. */
+int device_finish(struct device *dev);
 /* Of a GPU alone: what is put on gpu.exchanges from here on begins when all that it was told to
  * compute so far has ended. */
 int device_exchange(struct device *dev);

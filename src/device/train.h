@@ -5,6 +5,9 @@
  * Floor: device.  They have the bits of model/train.c for any backend, number of threads and
  * variant.
  *
+ * On a GPU what says nothing to the host (errors, scale, turn, tangent, normalize) may return
+ * before it has ended: what is asked of the device later waits for it, device_get() too.
+ *
  * Pointers are to the device's side, but for those that are said to be the host's.  Not collective.
  * ERR_DEVICE where the backend lacks them; ERR_INTERNAL: a dimension that is not positive. */
 #ifndef DEVICE_TRAIN_H

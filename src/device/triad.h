@@ -27,7 +27,8 @@ gidx device_triad_product_bytes(const struct device *dev, enum precision precisi
 gidx device_triad_gradient_bytes(const struct device *dev, enum precision precision,
                                  const struct triad_gradient *g);
 
-/* Lists may be empty, and there may be none. */
+/* Lists may be empty, and there may be none.  On a GPU these may return before they have ended, as
+ * of train.h. */
 int device_triad_sparse(struct device *dev, const struct triad_lists *l, float *out);
 int device_triad_sparse_gradient(struct device *dev, const struct triad_lists *l, float *out);
 int device_triad_dots(struct device *dev, const struct triad_lists *l, const float *rows,

@@ -81,10 +81,15 @@ static int gradients_add(struct stepper *s, const struct entry_rows *e)
   return OK;
 }
 
-int atoms_gradients(struct stepper *s, int any_dead)
+int atoms_clear(struct stepper *s)
 {
   for (int i = 0; i < TRAIN_ARRAYS; i++)
     TRY(device_clear(s->device, &s->gradient[i], 0, s->gradient[i].bytes));
+  return OK;
+}
+
+int atoms_gradients(struct stepper *s, int any_dead)
+{
   TRY(gradients_add(s, &s->live));
   return any_dead ? gradients_add(s, &s->dead) : OK;
 }

@@ -16,7 +16,8 @@ struct train_entries entries_of(const struct entry_lists *l, idx most);
 int atoms_begin_idle(struct stepper *s);
 int atoms_count_idle(struct stepper *s);
 
-/* Gradients of own atoms, from the entries of all rows. */
+/* Gradients of own atoms <- 0; then what the entries of all rows say is added. */
+int atoms_clear(struct stepper *s);
 int atoms_gradients(struct stepper *s, int any_dead);
 
 /* Own atoms' encoder and bias take their step, or their decoder does. */

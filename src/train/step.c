@@ -100,7 +100,7 @@ int stepper_open(struct stepper *s)
         "lower --batch, or use more ranks",
         (long long)most);
   TRY(arena_alloc(&s->arena, &s->counts, s->c->size, sizeof *s->counts));
-  TRY(arena_alloc(&s->arena, &s->lengths, s->batch, sizeof *s->lengths));
+  TRY(arena_alloc(&s->arena, &s->known, s->batch, sizeof *s->known));
   TRY(rows_open(s, own));
   TRY(atoms_open(s, own));
   return weights_open(s);
@@ -219,11 +219,42 @@ static int rows_decode(struct stepper *s, int any_dead)
                                  .squares = (real *)s->squares.device + 2 * s->first,
                                  .n = (idx)s->own,
                                  .p = s->sizes->p};
-  gidx pair = 2 * (gidx)sizeof(real);
   TRY(device_triad_sparse(s->device, &live, job.error));
   if (any_dead) TRY(device_triad_sparse(s->device, &dead, job.left));
-  TRY(device_train_errors(s->device, &job));
-  return device_get(s->device, &s->squares, s->first * pair, s->own * pair);
+  return device_train_errors(s->device, &job);
+}
+
+/* Scale the errors of own rows, and find what they say of the codes. */
+static int slopes_find(struct stepper *s, const struct entry_rows *e, float factor)
+{
+  struct triad_lists lists = lists_of(s, e);
+  float *error = own_error(s, e);
+  TRY(device_train_scale(s->device, error, s->own * s->sizes->p, factor));
+  return device_triad_dots(s->device, &lists, error, e->own.slope.device);
+}
+
+/* lengths <- how many entries each own row has, sizeof(struct row_known) apart. */
+static int lengths_get(struct stepper *s, struct entry_rows *e, idx *lengths)
+{
+  const gidx *start = e->own.start.host;
+  const gidx apart = (gidx)(sizeof *s->known / sizeof *lengths);
+  TRY(device_get(s->device, &e->own.start, 0, (s->own + 1) * (gidx)sizeof(gidx)));
+  for (gidx i = 0; i < s->own; i++) lengths[apart * i] = (idx)(start[i + 1] - start[i]);
+  return OK;
+}
+
+/* What the host knows of own rows. */
+static int rows_get(struct stepper *s, int any_dead)
+{
+  struct row_known *own = s->known + s->first;
+  const real *squares = (const real *)s->squares.host + 2 * s->first;
+  gidx pair = 2 * (gidx)sizeof(real);
+  TRY(device_get(s->device, &s->squares, s->first * pair, s->own * pair));
+  for (gidx i = 0; i < s->own; i++)
+    own[i] = (struct row_known){.error = squares[2 * i], .size = squares[2 * i + 1]};
+  if (s->c->size == 1) return OK;
+  TRY(lengths_get(s, &s->live, &own->live));
+  return any_dead ? lengths_get(s, &s->dead, &own->dead) : OK;
 }
 
 static void rows_counts(struct stepper *s)
@@ -235,16 +266,27 @@ static void rows_counts(struct stepper *s)
   }
 }
 
-/* *error <- the batch's; the state's sums go on. */
-static int errors_sum(struct stepper *s, gidx t, real *error)
+/* counts <- the entries of each rank's rows. */
+static int entries_counts(struct stepper *s, const gidx *start)
 {
-  real size = 0, *squares = s->squares.host;
+  gidx first, count;
+  for (int r = 0; r < s->c->size; r++) {
+    comm_share(s->n, s->c->size, r, &first, &count);
+    TRY(comm_count(start[first + count] - start[first], &s->counts[r]));
+  }
+  return OK;
+}
+
+/* What hosts know of their rows, to all; *error <- the batch's; the state's sums go on. */
+static int rows_tell(struct stepper *s, gidx t, real *error)
+{
+  real size = 0;
   rows_counts(s);
-  TRY(comm_allgather(s->c, squares + 2 * s->first, s->counts, 2 * sizeof *squares, squares));
+  TRY(comm_allgather(s->c, s->known + s->first, s->counts, sizeof *s->known, s->known));
   *error = 0;
   for (gidx i = 0; i < s->n; i++) {
-    *error += squares[2 * i];
-    size += squares[2 * i + 1];
+    *error += s->known[i].error;
+    size += s->known[i].size;
   }
   s->state->error += *error;
   s->state->size += size;
@@ -253,72 +295,29 @@ static int errors_sum(struct stepper *s, gidx t, real *error)
   return OK;
 }
 
-/* Scale the errors of own rows, find what they say of the codes, and bring to the host how many
- * codes each has. */
-static int slopes_find(struct stepper *s, struct entry_rows *e, float factor)
-{
-  struct device *dev = s->device;
-  gidx numbers = s->own * s->sizes->p;
-  struct triad_lists lists = lists_of(s, e);
-  float *error = own_error(s, e);
-  TRY(device_train_scale(dev, error, numbers, factor));
-  TRY(device_triad_dots(dev, &lists, error, e->own.slope.device));
-  if (s->c->size == 1) return OK;
-  return device_get(dev, &e->own.start, 0, (s->own + 1) * (gidx)sizeof(gidx));
-}
-
-/* Where the entries of each row begin among all. */
-static int starts_share(struct stepper *s, struct entry_rows *e)
-{
-  const gidx *own = e->own.start.host;
-  gidx *all = e->all.start.host;
-  for (gidx i = 0; i < s->own; i++) s->lengths[s->first + i] = (idx)(own[i + 1] - own[i]);
-  rows_counts(s);
-  TRY(comm_allgather(s->c, s->lengths + s->first, s->counts, sizeof *s->lengths, s->lengths));
-  all[0] = 0;
-  for (idx i = 0; i < s->n; i++) all[i + 1] = all[i] + s->lengths[i];
-  return OK;
-}
-
-/* counts <- the entries of each rank's rows. */
-static int entries_counts(struct stepper *s, const struct entry_rows *e)
-{
-  const gidx *all = e->all.start.host;
-  gidx first, count;
-  for (int r = 0; r < s->c->size; r++) {
-    comm_share(s->n, s->c->size, r, &first, &count);
-    TRY(comm_count(all[first + count] - all[first], &s->counts[r]));
-  }
-  return OK;
-}
-
-/* Begin to tell all ranks what is known of own rows. */
-static int entries_share(struct stepper *s, struct entry_rows *e)
+/* Begin to tell all ranks of own rows' entries and what they are multiplied by; is_dead: of the
+ * dead. */
+static int entries_share(struct stepper *s, struct entry_rows *e, int is_dead)
 {
   size_t row = (size_t)(s->sizes->p * ITEM);
   struct comm *c = s->c;
   struct device *dev = s->device;
   struct entry_lists *own = &e->own, *all = &e->all;
-  TRY(starts_share(s, e));
+  gidx *start = all->start.host;
+  start[0] = 0;
+  for (idx i = 0; i < s->n; i++)
+    start[i + 1] = start[i] + (is_dead ? s->known[i].dead : s->known[i].live);
+  rows_counts(s);
   TRY(comm_allgather_begin(c, dev, NULL, &e->error, s->counts, row));
-  TRY(entries_counts(s, e));
+  TRY(entries_counts(s, start));
   TRY(comm_allgather_begin(c, dev, &own->index, &all->index, s->counts, sizeof(idx)));
   TRY(comm_allgather_begin(c, dev, &own->value, &all->value, s->counts, sizeof(float)));
   return comm_allgather_begin(c, dev, &own->slope, &all->slope, s->counts, sizeof(float));
 }
 
-static int rows_share(struct stepper *s, int any_dead)
+/* Where entries begin, to the device. */
+static int starts_put(struct stepper *s, const struct entry_rows *e)
 {
-  if (s->c->size == 1) return OK;
-  TRY(entries_share(s, &s->live));
-  if (any_dead) TRY(entries_share(s, &s->dead));
-  return comm_allgather_end(s->c, s->device);
-}
-
-/* Where they begin, to the device. */
-static int starts_put(struct stepper *s, struct entry_rows *e)
-{
-  if (s->c->size == 1) return OK;
   return device_put(s->device, &e->all.start, 0, ((gidx)s->n + 1) * (gidx)sizeof(gidx));
 }
 
@@ -331,14 +330,47 @@ static int decoder_end(struct stepper *s)
   return OK;
 }
 
-/* Own rows' codes and errors; any_dead is the same on every rank. */
+/* Own rows' codes and errors, and what these say of the codes; any_dead is the same on every
+ * rank. */
 static int rows_describe(struct stepper *s, int any_dead)
 {
+  struct phase *codes = &s->phases[TRAIN_CODES];
   TRY(rows_choose(s, any_dead));
   TRY(decoder_end(s));
-  phase_begin(&s->phases[TRAIN_CODES]);
+  phase_begin(codes);
   TRY(rows_decode(s, any_dead));
+  TRY(slopes_find(s, &s->live, train_error_factor(s->n, s->sizes->p)));
+  TRY(rows_get(s, any_dead));
+  phase_end(codes, 0);
+  return OK;
+}
+
+/* What the batch's error says of the dead. */
+static int dead_describe(struct stepper *s, real error)
+{
+  phase_begin(&s->phases[TRAIN_CODES]);
+  TRY(slopes_find(s, &s->dead, train_aux_factor(s->sizes->aux_weight, error)));
   phase_end(&s->phases[TRAIN_CODES], 0);
+  return OK;
+}
+
+/* All ranks get what is known of all rows, and meanwhile make room for gradients. */
+static int rows_share(struct stepper *s, int any_dead, real error)
+{
+  struct comm *c = s->c;
+  struct phase *share = &s->phases[TRAIN_SHARE];
+  int many = c->size > 1;
+  phase_begin(share);
+  if (many) TRY(entries_share(s, &s->live, 0));
+  phase_end(share, 0);
+  if (any_dead) TRY(comm_agree(c, dead_describe(s, error)));
+  phase_begin(share);
+  if (many && any_dead) TRY(entries_share(s, &s->dead, 1));
+  LOCALLY(c, atoms_clear(s));
+  if (many) LOCALLY(c, starts_put(s, &s->live));
+  if (many && any_dead) LOCALLY(c, starts_put(s, &s->dead));
+  TRY(comm_allgather_end(c, s->device));
+  phase_end(share, 0);
   return OK;
 }
 
@@ -346,12 +378,12 @@ static int rows_describe(struct stepper *s, int any_dead)
 static int encoder_step(struct stepper *s, int any_dead, const struct adam_rates *rates)
 {
   phase_begin(&s->phases[TRAIN_GRADIENT]);
-  TRY(starts_put(s, &s->live));
-  if (any_dead) TRY(starts_put(s, &s->dead));
   TRY(atoms_gradients(s, any_dead));
+  TRY(device_finish(s->device));
   phase_end(&s->phases[TRAIN_GRADIENT], 0);
   phase_begin(&s->phases[TRAIN_MOVE]);
   TRY(atoms_move_encoder(s, rates));
+  TRY(device_finish(s->device));
   phase_end(&s->phases[TRAIN_MOVE], 0);
   return OK;
 }
@@ -386,23 +418,17 @@ int stepper_run(struct stepper *s, idx n, real rate, gidx t)
 {
   struct comm *c = s->c;
   struct phase *share = &s->phases[TRAIN_SHARE];
+  const struct adam_rates rates = adam_rates(rate, t);
   int any_dead = s->any_dead && s->dead.most > 0;
   real error = 0;
   s->n = n;
   comm_share(n, c->size, c->rank, &s->first, &s->own);
-  TRY(comm_agree(c, rows_describe(s, any_dead)));
+  LOCALLY(c, rows_describe(s, any_dead));
   phase_begin(share);
-  TRY(errors_sum(s, t, &error));
+  TRY(rows_tell(s, t, &error));
   phase_end(share, 0);
   any_dead = any_dead && error > 0;
-  int status = slopes_find(s, &s->live, train_error_factor(n, s->sizes->p));
-  if (!status && any_dead)
-    status = slopes_find(s, &s->dead, train_aux_factor(s->sizes->aux_weight, error));
-  TRY(comm_agree(c, status));
-  phase_begin(share);
-  TRY(rows_share(s, any_dead));
-  phase_end(share, 0);
-  const struct adam_rates rates = adam_rates(rate, t);
+  TRY(rows_share(s, any_dead, error));
   return atoms_step(s, any_dead, &rates);
 }
 

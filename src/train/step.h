@@ -23,6 +23,13 @@ struct entry_rows {
   struct buffer error;    /* [batch][p] what their decoder entries are multiplied by */
 };
 
+/* What hosts tell each other of a row: squares of its error and of itself, and how many entries of
+ * either kind it has. */
+struct row_known {
+  real error, size;
+  idx live, dead;
+};
+
 struct stepper {
   const struct train_sizes *sizes; /* borrowed, as are the next four */
   struct comm *c;
@@ -47,7 +54,8 @@ struct stepper {
   struct buffer work;
   struct buffer w[TRAIN_ARRAYS], m[TRAIN_ARRAYS], v[TRAIN_ARRAYS]; /* around the state's */
   struct buffer gradient[TRAIN_ARRAYS];                            /* of own atoms */
-  idx *counts, *lengths;                                           /* [size], [batch] */
+  struct row_known *known;                                         /* [batch] */
+  idx *counts;                                                     /* [size] */
   struct arena arena;
 };
 

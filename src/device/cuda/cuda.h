@@ -4,7 +4,7 @@
  * Floor: device.  One stream computes, another copies for a second thread and takes rows in, one
  * more sums their columns for a third, and one exchanges arrays with other GPUs (comm); dense work
  * has one for its panels, which the first one waits for.  Every operation has ended when it
- * returns, but for place: what comes after it on the stream waits for it.
+ * returns, but for place and steps of training: what comes after them on the stream waits.
  *
  * Each file calls those below it alone, and each header includes only what is below it:
  *

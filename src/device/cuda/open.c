@@ -132,6 +132,11 @@ static void cuda_close(struct device *dev)
   free(s);
 }
 
+static int cuda_wait(struct device *dev)
+{
+  return cuda_finish(dev->state);
+}
+
 static int cuda_exchange(struct device *dev)
 {
   struct cuda_state *s = dev->state;
@@ -178,6 +183,7 @@ const struct backend backend_cuda = {
     .pin = cuda_pin,
     .unpin = cuda_unpin,
     .bytes_available = cuda_bytes_available,
+    .finish = cuda_wait,
     .exchange = cuda_exchange,
     .exchanged = cuda_exchanged,
     .put_tile = cuda_put_tile,

@@ -237,8 +237,7 @@ static int launch_vectors(struct device *dev, enum kernel_name name, gidx count,
                           .grid = {(unsigned)ceil_div(count, TRAIN_VECTORS), 1, 1},
                           .block = {WARP, 1, 1},
                           .arguments = arguments};
-  TRY(cuda_launch(dev, &l));
-  return cuda_finish(dev->state);
+  return cuda_launch(dev, &l);
 }
 
 int cuda_train_errors(struct device *dev, const struct train_errors_job *job)
@@ -250,8 +249,7 @@ int cuda_train_errors(struct device *dev, const struct train_errors_job *job)
 int cuda_train_scale(struct device *dev, float *values, gidx count, float factor)
 {
   struct train_scale_args a = {values, count, factor};
-  TRY(launch_along(dev, KERNEL_TRAIN_SCALE, count, &a));
-  return cuda_finish(dev->state);
+  return launch_along(dev, KERNEL_TRAIN_SCALE, count, &a);
 }
 
 gidx cuda_train_turn_bytes(idx n, idx k)
@@ -292,7 +290,7 @@ int cuda_train_turn(struct device *dev, const struct train_turn_job *job)
                               .turned_slope = job->slope};
   if (job->n == 0 || atoms == 0) {
     TRY_CU(cudaMemsetAsync(job->start, 0, ((size_t)atoms + 1) * sizeof(gidx), s->stream));
-    return cuda_finish(s);
+    return OK;
   }
   t.chunk_rows = normal_chunk_rows(job->n, job->k);
   t.chunks = normal_chunks(job->n, job->k);
@@ -306,8 +304,7 @@ int cuda_train_turn(struct device *dev, const struct train_turn_job *job)
                               .arguments = &t};
   TRY(turn_index(dev, &t, begin));
   TRY(cuda_launch(dev, &place));
-  TRY(launch_along(dev, KERNEL_TRAIN_WIDEN, widen.count, &widen));
-  return cuda_finish(s);
+  return launch_along(dev, KERNEL_TRAIN_WIDEN, widen.count, &widen);
 }
 
 int cuda_train_idle(struct device *dev, const struct train_idle_job *job)

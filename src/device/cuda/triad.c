@@ -223,8 +223,7 @@ static int lists_launch(struct device *dev, enum kernel_name name, const struct 
       .grid = {(unsigned)imin(blocks, TRIAD_MAX_LISTS), (unsigned)across, 1},
       .block = {(unsigned)threads, 1, 1},
       .arguments = a};
-  TRY(cuda_launch(dev, &launch));
-  return cuda_finish(dev->state);
+  return cuda_launch(dev, &launch);
 }
 
 int cuda_triad_sparse(struct device *dev, const struct triad_lists *l, int is_gradient, float *out)
@@ -249,6 +248,5 @@ int cuda_adam(struct device *dev, const struct adam_state *s, const struct adam_
       .grid = {(unsigned)imin(ceil_div(s->count, TRIAD_THREADS), MAX_ADAM_BLOCKS), 1, 1},
       .block = {TRIAD_THREADS, 1, 1},
       .arguments = &a};
-  TRY(cuda_launch(dev, &l));
-  return cuda_finish(dev->state);
+  return cuda_launch(dev, &l);
 }
