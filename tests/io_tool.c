@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The functions of src/io by hand, for the Python tests: reads any input, writes made-up
  * results. */
+#include "base/team.h"
 #include "io_files.h"
 
 enum { BLOCK_ROWS = 1000 };
@@ -109,7 +110,9 @@ static int run(const char *verb, char **words)
 
 int main(int count, char **words)
 {
+  const char *spare = getenv("SPARE");
   if (count < 3) return ERR_USAGE;
+  if (spare) team_spare_set(atoi(spare));
   int status = run(words[1], words + 2);
   if (status > ERR_ANSWER) fprintf(stderr, "%s\n", status_message());
   if (status) result_discard();

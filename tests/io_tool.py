@@ -6,12 +6,14 @@ import subprocess
 TOOL = os.path.join(os.environ.get("builddir", "."), "tests", "io_tool")
 
 
-def tool(*words, memory=None):
-    """Run io_tool; a signal or a hang shows as a negative return code."""
+def tool(*words, memory=None, threads=1):
+    """Run io_tool, with so many threads to spare; a signal or a hang shows as a negative return
+    code."""
     command = [TOOL, *map(str, words)]
     if memory and not os.environ.get("SANITIZED"):  # sanitizers take terabytes of address space
         command = ["sh", "-c", f"ulimit -v {memory >> 10}; exec \"$@\"", "sh", *command]
     try:
-        return subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=60)
+        return subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=60,
+                              env=dict(os.environ, SPARE=str(threads)))
     except subprocess.TimeoutExpired:
         return subprocess.CompletedProcess(command, -14, "", "hangs")

@@ -67,6 +67,43 @@ static void check_parts(struct comm *c, struct device *dev, int turn)
   buffer_free(dev, &b);
 }
 
+/* Both kinds begun at once, with shares of their own, and a third behind them. */
+static void check_several(struct comm *c, struct device *dev, int turn)
+{
+  struct buffer own = {0}, b[3] = {0};
+  idx counts[3][64], first[3] = {0};
+  int status = buffer_alloc(dev, &own, ITEMS * 8);
+  for (int k = 0; k < 3; k++) {
+    shares(c, turn + k, counts[k]);
+    for (int r = 0; r < c->rank; r++) first[k] += counts[k][r];
+    if (!status) status = buffer_alloc(dev, &b[k], ITEMS * 8);
+  }
+  struct buffer *from[] = {&b[0], &own, &b[2]};
+  for (int k = 0; k < 3 && !status; k++) {
+    idx at = k == 1 ? 0 : first[k], n = counts[k][c->rank];
+    gidx *items = from[k]->host;
+    for (idx i = 0; i < n; i++) items[at + i] = 1000 * k + 100 * c->rank + i;
+    status = device_put(dev, from[k], at * 8, n * 8);
+  }
+  const struct comm_exchange parts[] = {
+      {NULL, &b[0], counts[0], 8}, {&own, &b[1], counts[1], 8}, {NULL, &b[2], counts[2], 8}};
+  if (!status) status = comm_allgather_begin(c, dev, parts, 2);
+  if (!status) status = comm_allgather_begin(c, dev, parts + 2, 1);
+  if (!status) status = comm_allgather_end(c, dev);
+  for (int k = 0; k < 3 && !status; k++) status = device_get(dev, &b[k], 0, ITEMS * 8);
+  int good = !status;
+  for (int k = 0; k < 3; k++)
+    for (int r = 0, at = 0; good && r < c->size; r++)
+      for (idx i = 0; i < counts[k][r]; i++)
+        good &= ((gidx *)b[k].host)[at++] == 1000 * k + 100 * r + i;
+  if (status) printf("# %s\n", status_message());
+  gidx bad = !good;
+  status = comm_sum(c, &bad, 1);
+  ok(!status && bad == 0, "%s: three at once, turn %d", dev->kind, turn);
+  buffer_free(dev, &own);
+  for (int k = 0; k < 3; k++) buffer_free(dev, &b[k]);
+}
+
 static void check_exchange(struct comm *c, struct device *dev, int turn, int both)
 {
   struct buffer mine = {0}, theirs = {0};
@@ -113,6 +150,7 @@ static void check_device(struct comm *c, const struct how *how, gidx message)
   for (int turn = 0; turn < 4; turn++) {
     check_gather(c, &dev, turn);
     check_parts(c, &dev, turn);
+    check_several(c, &dev, turn);
     check_exchange(c, &dev, turn, 0);
     check_exchange(c, &dev, turn, 1);
   }

@@ -18,6 +18,7 @@ except ImportError as error:
 
 N, K, S, D = 200, 40, 6, 2
 MEMORY = 2 << 30  # of address space, for hostile files
+THREADS = (1, 3)  # that verify
 
 
 @claim("h5py, scipy, anndata and h5dump read our files")
@@ -135,8 +136,9 @@ def check_links(folder):
 def check_promises(path, promises):
     name = os.path.basename(path)
     with claim(f"{name} is verified, a broken promise is refused, and told by diff"):
-        done = tool("verify", path)
-        ok(done.returncode == 0, f"{name} is verified {done.stderr.strip()}")
+        for threads in THREADS:
+            done = tool("verify", path, threads=threads)
+            ok(done.returncode == 0, f"{name} is verified {done.stderr.strip()}")
         for words, change in promises:
             copy = changed(path, change)
             done = tool("verify", copy)
@@ -144,6 +146,9 @@ def check_promises(path, promises):
             told = tool("diff", path, copy)
             ok(done.returncode == 65 and words in message and told.returncode == 1 and told.stdout,
                f"refused: {message}; diff: {told.stdout.strip()}")
+            for threads in THREADS[1:]:
+                ok(tool("verify", copy, threads=threads).stderr.strip() == message,
+                   f"{threads} threads say the same: {message}")
 
 
 SUPPORTS = [
@@ -190,10 +195,41 @@ DICTIONARY = [("has norm 2", put("atoms", (4, 0, 4), 2.0)),
               ("P = ", lengthen("mean", 1))]
 
 
+def same_atom(at, other):
+    return lambda f: f["supports/indices"].__setitem__(at, f["supports/indices"][other])
+
+
+@claim("a row of 150,000 entries between short ones is verified, and an atom twice in it found")
+def check_long_row(folder):
+    long, name = 150000, f"{folder}/ragged.h5"
+    for other in (None, long + 2):  # the last entry of the long row
+        atoms = np.r_[0:3, 7:long + 7, 0:4].astype("i4")
+        if other:
+            atoms[other] = atoms[3]
+        with h5py.File(name, "w") as f:
+            group = f.create_group("supports")
+            group.attrs.update({"encoding-type": "csr_matrix", "encoding-version": "0.1.0",
+                                "shape": [4, long + 7]})
+            group["indptr"] = np.array([0, 3, 3, 3 + long, 7 + long], "i8")
+            group["indices"], group["data"] = atoms, np.ones(len(atoms), "f4")
+        for threads in THREADS:
+            done = tool("verify", name, threads=threads)
+            ok(done.returncode == (65 if other else 0) and
+               (not other or "row 2 has atom 7 twice" in done.stderr),
+               f"{threads} threads: {done.stderr.strip()}")
+
+
 def check_far_places(folder):
     """A fault is found in any block of an array, not in the first alone."""
     tool("supports", f"{folder}/many.h5", 50, 9000, 3, 1, 0, 1, 50)
     check_promises(f"{folder}/many.h5", [("entry 8999 of", put("metrics/density", 8999, 1))])
+    tool("supports", f"{folder}/thick.h5", 5000, 200, 40, 1, 0, 1, 500)
+    check_promises(f"{folder}/thick.h5", [
+        ("row 4999 has atom", same_atom(4999 * 40, 4999 * 40 + 39)),
+        ("row 2457 has atom", same_atom(2457 * 40, 2457 * 40 + 39)),
+        ("row 700 has atom", lambda f: (same_atom(28001, 28000)(f), same_atom(80001, 80000)(f))),
+        ("supports give", put("metrics/density", 3, 0))])
+    check_long_row(folder)
     tool("make-rows", f"{folder}/long.h5", 2000, 300, 64)
     check_promises(f"{folder}/long.h5", [("row 1999, column 299",
                                           put("rows", (1999, 299), np.nan))])

@@ -148,24 +148,37 @@ static int buffer_allgather(struct comm *c, struct device *dev, struct buffer *b
   return OK;
 }
 
-int comm_allgather_begin(struct comm *c, struct device *dev, const struct buffer *own,
-                         struct buffer *all, const idx *counts, size_t unit)
+/* By MPI, from the first items of another buffer. */
+static int parts_allgather(struct comm *c, struct device *dev, const struct comm_exchange *part,
+                           gidx count, gidx sum)
 {
-  gidx first = 0;
-  if (c->size == 1 && !own) return OK;
-  gidx *bytes = comm_work(c);
-  gidx sum = counts_to_bytes(c, counts, unit, bytes, &first), count = bytes[c->rank];
-  if (c->gpus) {
-    /* Not agreed: the others may be waiting inside NCCL, and the job has to end. */
-    TRY(gpus_allgather(c, dev, own, all, bytes));
-    c->bytes += (double)(sum - count);
-    return OK;
-  }
-  if (!own) return buffer_allgather(c, dev, all, counts, unit, first, sum);
-  LOCALLY(c, device_get(dev, own, 0, count));
-  TRY(comm_allgather(c, own->host, counts, unit, all->host));
-  LOCALLY(c, device_put(dev, all, 0, sum));
+  LOCALLY(c, device_get(dev, part->own, 0, count));
+  TRY(comm_allgather(c, part->own->host, part->counts, part->unit, part->all->host));
+  LOCALLY(c, device_put(dev, part->all, 0, sum));
   return OK;
+}
+
+/* One of several, by NCCL between gpus_begin() and gpus_end(). */
+static int exchange_begin(struct comm *c, struct device *dev, const struct comm_exchange *part)
+{
+  if (c->size == 1 && !part->own) return OK;
+  gidx first = 0, *bytes = comm_work(c);
+  gidx sum = counts_to_bytes(c, part->counts, part->unit, bytes, &first), count = bytes[c->rank];
+  if (c->gpus) {
+    c->bytes += (double)(sum - count);
+    return gpus_allgather(c, dev, part->own, part->all, bytes);
+  }
+  return part->own ? parts_allgather(c, dev, part, count, sum)
+                   : buffer_allgather(c, dev, part->all, part->counts, part->unit, first, sum);
+}
+
+int comm_allgather_begin(struct comm *c, struct device *dev, const struct comm_exchange *parts,
+                         int count)
+{
+  /* Not agreed: the others may be waiting inside NCCL, and the job has to end. */
+  if (c->gpus) TRY(gpus_begin(dev));
+  for (int i = 0; i < count; i++) TRY(exchange_begin(c, dev, &parts[i]));
+  return c->gpus ? gpus_end(c) : OK;
 }
 
 int comm_allgather_end(struct comm *c, struct device *dev)
@@ -176,14 +189,16 @@ int comm_allgather_end(struct comm *c, struct device *dev)
 int comm_allgather_buffer(struct comm *c, struct device *dev, struct buffer *b, const idx *counts,
                           size_t unit)
 {
-  TRY(comm_allgather_begin(c, dev, NULL, b, counts, unit));
+  const struct comm_exchange one = {NULL, b, counts, unit};
+  TRY(comm_allgather_begin(c, dev, &one, 1));
   return comm_allgather_end(c, dev);
 }
 
 int comm_allgather_parts(struct comm *c, struct device *dev, const struct buffer *own,
                          struct buffer *all, const idx *counts, size_t unit)
 {
-  TRY(comm_allgather_begin(c, dev, own, all, counts, unit));
+  const struct comm_exchange one = {own, all, counts, unit};
+  TRY(comm_allgather_begin(c, dev, &one, 1));
   return comm_allgather_end(c, dev);
 }
 
@@ -195,7 +210,9 @@ static int gpus_move(struct comm *c, struct device *dev, struct buffer *mine,
   gidx first;
   counts_to_bytes(c, send_counts, unit, bytes, &first);
   gidx all = counts_to_bytes(c, recv_counts, unit, bytes + c->size, &first);
+  TRY(gpus_begin(dev));
   TRY(gpus_alltoallv(c, dev, mine, bytes, theirs, bytes + c->size));
+  TRY(gpus_end(c));
   TRY(gpus_wait(c, dev));
   c->bytes += (double)(all - bytes[c->size + c->rank]);
   *in = all;

@@ -32,10 +32,16 @@ int comm_allgather_buffer(struct comm *c, struct device *dev, struct buffer *b, 
 int comm_allgather_parts(struct comm *c, struct device *dev, const struct buffer *own,
                          struct buffer *all, const idx *counts, size_t unit);
 
-/* Both, with own NULL the first, where joined GPUs go on with it beside what they compute: several
- * may be begun, and comm_allgather_end() waits for all of them, which is not collective. */
-int comm_allgather_begin(struct comm *c, struct device *dev, const struct buffer *own,
-                         struct buffer *all, const idx *counts, size_t unit);
+/* Several of either kind at once, which joined GPUs go on with beside what they compute.  More may
+ * be begun; comm_allgather_end(), which is not collective, waits for all of them. */
+struct comm_exchange {
+  const struct buffer *own; /* NULL: the first kind */
+  struct buffer *all;
+  const idx *counts;
+  size_t unit;
+};
+int comm_allgather_begin(struct comm *c, struct device *dev, const struct comm_exchange *parts,
+                         int count);
 int comm_allgather_end(struct comm *c, struct device *dev);
 
 /* Bring what is to be sent, the first `bytes` of a buffer, to where comm_alltoallv_buffer() takes

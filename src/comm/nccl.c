@@ -126,6 +126,19 @@ static int are_equal(const gidx *counts, int size)
   return r == size;
 }
 
+int gpus_begin(struct device *dev)
+{
+  TRY(device_exchange(dev));
+  TRY_NCCL(ncclGroupStart());
+  return OK;
+}
+
+int gpus_end(struct comm *c)
+{
+  TRY_NCCL(ncclGroupEnd());
+  return enqueued_wait(c);
+}
+
 int gpus_allgather(struct comm *c, struct device *dev, const struct buffer *own,
                    const struct buffer *all, const gidx *counts)
 {
@@ -136,18 +149,15 @@ int gpus_allgather(struct comm *c, struct device *dev, const struct buffer *own,
   for (int r = 0; r < c->rank; r++) first += counts[r];
   const void *from = own ? own->device : at + first;
   c->calls++;
-  TRY(device_exchange(dev));
   if (are_equal(counts, c->size)) {
     TRY_NCCL(ncclAllGather(from, at, (size_t)counts[0], ncclChar, nccl, stream));
-    return enqueued_wait(c);
+    return OK;
   }
-  TRY_NCCL(ncclGroupStart());
   for (int r = 0; r < c->size; at += counts[r++])
     if (counts[r] > 0)
       TRY_NCCL(ncclBroadcast(r == c->rank ? from : at, at, (size_t)counts[r], ncclChar, r, nccl,
                              stream));
-  TRY_NCCL(ncclGroupEnd());
-  return enqueued_wait(c);
+  return OK;
 }
 
 int gpus_alltoallv(struct comm *c, struct device *dev, const struct buffer *mine,
@@ -158,14 +168,11 @@ int gpus_alltoallv(struct comm *c, struct device *dev, const struct buffer *mine
   ncclComm_t nccl = c->gpus->nccl;
   void *stream = dev->gpu.exchanges;
   c->calls++;
-  TRY(device_exchange(dev));
-  TRY_NCCL(ncclGroupStart());
   for (int r = 0; r < c->size; from += send_counts[r], to += recv_counts[r], r++) {
     if (send_counts[r] > 0)
       TRY_NCCL(ncclSend(from, (size_t)send_counts[r], ncclChar, r, nccl, stream));
     if (recv_counts[r] > 0)
       TRY_NCCL(ncclRecv(to, (size_t)recv_counts[r], ncclChar, r, nccl, stream));
   }
-  TRY_NCCL(ncclGroupEnd());
-  return enqueued_wait(c);
+  return OK;
 }

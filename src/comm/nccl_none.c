@@ -28,6 +28,16 @@ int gpus_allgather(struct comm *c, struct device *dev, const struct buffer *own,
   return gpus_open(c, dev, 0);
 }
 
+int gpus_begin(struct device *dev)
+{
+  return gpus_open(NULL, dev, 0);
+}
+
+int gpus_end(struct comm *c)
+{
+  return gpus_open(c, NULL, 0);
+}
+
 int gpus_wait(struct comm *c, struct device *dev)
 {
   return gpus_open(c, dev, 0);

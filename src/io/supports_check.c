@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * One pass over /supports, in blocks of rows and inside them in pieces of entries, since rows of a
- * foreign file can be long.  A stamp for each atom tells whether a row has had the atom already.
- * The pass counts what the metrics are checked against. */
+ * foreign file can be long.  Threads that are spare share out the rows of a piece; each has a stamp
+ * for each atom, which tells whether a row has had the atom already, and counts what the metrics
+ * are checked against. */
 #include "io/supports.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "base/num.h"
 #include "base/status.h"
+#include "base/team.h"
 #include "io/metrics.h"
 #include "io/check.h"
 #include "io/dictionary.h"
@@ -18,7 +21,24 @@
 #include "model/encoder.h"
 #include "model/route.h"
 
-enum { ROWS = 4096, PIECE = 1 << 15 };
+enum {
+  ROWS = 4096,
+  PIECE = 1 << 15,       /* entries, for each thread */
+  MAX_PARTS = 16,        /* threads */
+  MAX_COUNTERS = 1 << 22 /* of all threads, for atoms */
+};
+
+/* What a thread knows of its rows. */
+struct support_part {
+  gidx *stamp;   /* [k] 1 + the last row that had the atom */
+  gidx *density; /* [k] how many had it */
+  gidx nonzero;
+  idx atom_before; /* of the entry before this one */
+  float score_before;
+  gidx end;   /* of its entries of the piece, which begin where those of the part before end */
+  int status; /* of the first that is wrong, and what there is to say of it */
+  char message[512];
+};
 
 struct support_pass {
   const struct verify *v;
@@ -32,12 +52,15 @@ struct support_pass {
   const char *encoder;             /* whose rows may have fewer than top_s; NULL: none */
   int ascends;                     /* a row's atoms ascend, as of encoders but topk */
   gidx *offsets;                   /* [ROWS + 1] */
-  idx *atoms;                      /* [PIECE] */
-  float *values, *scores, *blocks; /* [PIECE], blocks [PIECE][d] */
-  gidx *stamp;                     /* [k] 1 + the last row that had the atom */
+  gidx piece;                      /* entries that the next have room for */
+  idx *atoms;                      /* [piece] */
+  float *values, *scores, *blocks; /* [piece], blocks [piece][d] */
   struct support_counts counts;
-  idx atom_before; /* of the entry before this one */
-  float score_before;
+  int n_parts;
+  struct support_part parts[MAX_PARTS];
+  /* The piece at hand. */
+  gidx first, count; /* entries */
+  gidx row, n;       /* rows, and those that have entries of it are in this block of n */
 };
 
 /* Is position j the first of a round (N.3r)? */
@@ -51,12 +74,13 @@ static int round_begins(const struct support_pass *s, gidx j)
 /* Of an encoder that takes no largest scores, atoms ascend (N.24).  Else inside a round entries are
  * in the order of (N.2): larger score first, and of equal scores the smaller atom first.  The
  * scores of frames are rounded after the selection, so their ties tell nothing. */
-static int order_check(struct support_pass *s, gidx row, gidx j, idx atom, float score)
+static int order_check(const struct support_pass *s, struct support_part *part, gidx row, gidx j,
+                       idx atom, float score)
 {
-  idx atom_before = s->atom_before;
-  float score_before = s->score_before, a = fabsf(score_before), b = fabsf(score);
-  s->atom_before = atom;
-  s->score_before = score;
+  idx atom_before = part->atom_before;
+  float score_before = part->score_before, a = fabsf(score_before), b = fabsf(score);
+  part->atom_before = atom;
+  part->score_before = score;
   if (!s->v->is_ours || !s->has_score || j == 0) return OK;
   CHECK(!s->ascends || atom_before < atom, ERR_INPUT, "row %lld: atom %d is behind atom %d",
         (long long)row, atom, atom_before);
@@ -69,7 +93,7 @@ static int order_check(struct support_pass *s, gidx row, gidx j, idx atom, float
 }
 
 /* Check the code block of entry i of the piece. */
-static int codes_check(struct support_pass *s, gidx row, gidx i)
+static int codes_check(const struct support_pass *s, struct support_part *part, gidx row, gidx i)
 {
   const float *block = s->blocks + i * s->d;
   int is_zero = 1;
@@ -78,7 +102,7 @@ static int codes_check(struct support_pass *s, gidx row, gidx i)
           s->atoms[i], (double)block[m]);
     is_zero = is_zero && block[m] == 0;
   }
-  s->counts.nonzero += !is_zero;
+  part->nonzero += !is_zero;
   float summary = code_summary(block, (idx)s->d);
   CHECK(!s->v->is_ours || memcmp(&summary, s->values + i, sizeof summary) == 0, ERR_INPUT,
         "row %lld: data of atom %d is %.9g, its codes give %.9g", (long long)row, s->atoms[i],
@@ -87,14 +111,16 @@ static int codes_check(struct support_pass *s, gidx row, gidx i)
 }
 
 /* Check entry i of the piece, which is at position j of its row. */
-static int entry_check(struct support_pass *s, gidx row, gidx j, gidx i)
+static int entry_check(const struct support_pass *s, struct support_part *part, gidx row, gidx j,
+                       gidx i)
 {
   idx atom = s->atoms[i];
   CHECK(atom >= 0 && atom < s->k, ERR_INPUT, "row %lld: atom %d is not in 0 .. %lld",
         (long long)row, atom, (long long)s->k - 1);
-  CHECK(s->stamp[atom] != row + 1, ERR_INPUT, "row %lld has atom %d twice", (long long)row, atom);
-  s->stamp[atom] = row + 1;
-  s->counts.density[atom]++;
+  CHECK(part->stamp[atom] != row + 1, ERR_INPUT, "row %lld has atom %d twice", (long long)row,
+        atom);
+  part->stamp[atom] = row + 1;
+  part->density[atom]++;
   float score = s->has_score ? s->scores[i] : 0;
   CHECK(isfinite(s->values[i]) && isfinite(score), ERR_INPUT,
         "row %lld: atom %d has value %g and score %g", (long long)row, atom, (double)s->values[i],
@@ -102,9 +128,9 @@ static int entry_check(struct support_pass *s, gidx row, gidx j, gidx i)
   CHECK(!s->is_nonnegative || (s->values[i] >= 0 && score >= 0), ERR_INPUT,
         "row %lld: atom %d has code %g and score %g, the file says that none is negative",
         (long long)row, atom, (double)s->values[i], (double)score);
-  TRY(order_check(s, row, j, atom, score));
-  if (s->has_codes) return codes_check(s, row, i);
-  s->counts.nonzero += s->values[i] != 0;
+  TRY(order_check(s, part, row, j, atom, score));
+  if (s->has_codes) return codes_check(s, part, row, i);
+  part->nonzero += s->values[i] != 0;
   CHECK(!s->v->is_ours || s->is_solved || memcmp(s->values + i, s->scores + i, sizeof score) == 0,
         ERR_INPUT, "row %lld: data of atom %d is not its score, and no codes were solved",
         (long long)row, atom);
@@ -140,17 +166,76 @@ static int offsets_check(struct support_pass *s, gidx row, gidx n)
   return OK;
 }
 
+/* The row of the block that has entry e. */
+static gidx row_of(const struct support_pass *s, gidx e)
+{
+  gidx low = 0, high = s->n; /* it begins at low or behind, and ends before high */
+  while (high - low > 1) {
+    gidx middle = (low + high) / 2;
+    if (s->offsets[middle] <= e)
+      low = middle;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+/* A thread's entries of the piece. */
+static int part_check(const struct support_pass *s, struct support_part *part, gidx begin)
+{
+  if (begin == part->end) return OK;
+  gidx r = row_of(s, begin);
+  for (gidx e = begin; e < part->end; e++) {
+    while (e >= s->offsets[r + 1]) r++;
+    TRY(entry_check(s, part, s->row + r, e - s->offsets[r], e - s->first));
+  }
+  return OK;
+}
+
+static void part_run(void *self, gidx i)
+{
+  struct support_pass *s = self;
+  struct support_part *part = &s->parts[i];
+  part->status = part_check(s, part, i ? s->parts[i - 1].end : s->first);
+  if (!part->status) return;
+  snprintf(part->message, sizeof part->message, "%s", status_message());
+  status_clear();
+}
+
+/* Share out the piece by rows, unless there is a row in it that is longer than a piece: the first
+ * part has all of that. */
+static void parts_cut(struct support_pass *s)
+{
+  gidx end = s->first + s->count, last = row_of(s, end - 1);
+  int is_whole = s->offsets[row_of(s, s->first)] == s->first && s->offsets[last + 1] == end;
+  for (int i = 0; i < s->n_parts; i++) {
+    gidx wanted = s->first + s->count * (i + 1) / s->n_parts;
+    s->parts[i].end = is_whole && wanted < end ? s->offsets[row_of(s, wanted)] : end;
+  }
+}
+
+/* Of the wrong entries the first one is told. */
+static int piece_check(struct support_pass *s)
+{
+  parts_cut(s);
+  team_run(s->n_parts, s->n_parts, part_run, s);
+  for (int i = 0; i < s->n_parts; i++)
+    if (s->parts[i].status) return status_set(s->parts[i].status, s->parts[i].message);
+  return OK;
+}
+
 static int rows_check_block(struct support_pass *s, gidx row, gidx n)
 {
   TRY(offsets_check(s, row, n));
-  gidx end = s->offsets[n], r = 0;
-  for (gidx first = s->offsets[0]; first < end; first += PIECE) {
-    gidx count = imin(PIECE, end - first);
-    TRY(piece_read(s, first, count));
-    for (gidx i = 0; i < count; i++) {
-      while (first + i >= s->offsets[r + 1]) r++;
-      TRY(entry_check(s, row + r, first + i - s->offsets[r], i));
-    }
+  gidx end = s->offsets[n];
+  s->row = row;
+  s->n = n;
+  for (s->first = s->offsets[0]; s->first < end; s->first += s->count) {
+    s->count = imin(s->piece, end - s->first);
+    gidx whole = s->first + s->count < end ? s->offsets[row_of(s, s->first + s->count)] : end;
+    if (whole > s->first) s->count = whole - s->first;
+    TRY(piece_read(s, s->first, s->count));
+    TRY(piece_check(s));
   }
   return OK;
 }
@@ -167,6 +252,10 @@ static int all_rows_check(struct support_pass *s)
   CHECK(end == s->counts.nnz, ERR_INPUT,
         "'/supports/indptr' ends with %lld, there are %lld entries", (long long)end,
         (long long)s->counts.nnz);
+  for (int i = 0; i < s->n_parts; i++) {
+    s->counts.nonzero += s->parts[i].nonzero;
+    for (gidx k = 0; k < s->k; k++) s->counts.density[k] += s->parts[i].density[k];
+  }
   return OK;
 }
 
@@ -206,6 +295,23 @@ static int attributes_check(struct support_pass *s, struct dimensions *dims)
   return OK;
 }
 
+static int parts_open(struct support_pass *s)
+{
+  gidx most = imin(MAX_PARTS, MAX_COUNTERS / imax(s->k, 1));
+  s->n_parts = (int)imax(1, imin(team_spare(), most));
+  s->piece = (gidx)PIECE * s->n_parts;
+  TRY(arena_alloc(&s->arena, &s->offsets, ROWS + 1, sizeof *s->offsets));
+  TRY(arena_alloc(&s->arena, &s->atoms, s->piece, sizeof *s->atoms));
+  TRY(arena_alloc(&s->arena, &s->values, s->piece, sizeof *s->values));
+  TRY(arena_alloc(&s->arena, &s->scores, s->piece, sizeof *s->scores));
+  TRY(arena_alloc(&s->arena, &s->blocks, s->piece * s->d, sizeof *s->blocks));
+  for (int i = 0; i < s->n_parts; i++) {
+    TRY(arena_alloc(&s->arena, &s->parts[i].stamp, s->k, sizeof *s->parts[i].stamp));
+    TRY(arena_alloc(&s->arena, &s->parts[i].density, s->k, sizeof *s->parts[i].density));
+  }
+  return arena_alloc(&s->arena, &s->counts.density, s->k, sizeof *s->counts.density);
+}
+
 static int arrays_open(struct support_pass *s, const struct dimensions *dims)
 {
   const struct h5_file *f = s->v->file;
@@ -224,14 +330,7 @@ static int arrays_open(struct support_pass *s, const struct dimensions *dims)
   CHECK(s->d >= 1 && s->d <= MAX_FRAME, ERR_INPUT, "'/supports' has codes of %lld",
         (long long)s->d);
   s->counts.k = (idx)s->k;
-  TRY(arena_alloc(&s->arena, &s->offsets, ROWS + 1, sizeof *s->offsets));
-  TRY(arena_alloc(&s->arena, &s->atoms, PIECE, sizeof *s->atoms));
-  TRY(arena_alloc(&s->arena, &s->values, PIECE, sizeof *s->values));
-  TRY(arena_alloc(&s->arena, &s->scores, PIECE, sizeof *s->scores));
-  TRY(arena_alloc(&s->arena, &s->blocks, PIECE * s->d, sizeof *s->blocks));
-  TRY(arena_alloc(&s->arena, &s->stamp, s->k, sizeof *s->stamp));
-  TRY(arena_alloc(&s->arena, &s->counts.density, s->k, sizeof *s->counts.density));
-  return OK;
+  return parts_open(s);
 }
 
 static int supports_run(struct support_pass *s, struct verify *v)

@@ -142,10 +142,12 @@ static size_t atom_bytes(const struct stepper *s, int i)
 
 int weights_begin(struct stepper *s, int first, int last)
 {
+  struct comm_exchange parts[TRAIN_ARRAYS];
+  int n = 0;
   atoms_counts(s);
   for (int i = first; i <= last; i++)
-    TRY(comm_allgather_begin(s->c, s->device, NULL, &s->w[i], s->counts, atom_bytes(s, i)));
-  return OK;
+    parts[n++] = (struct comm_exchange){NULL, &s->w[i], s->counts, atom_bytes(s, i)};
+  return comm_allgather_begin(s->c, s->device, parts, n);
 }
 
 int weights_end(struct stepper *s)

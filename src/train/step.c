@@ -100,6 +100,7 @@ int stepper_open(struct stepper *s)
         "lower --batch, or use more ranks",
         (long long)most);
   TRY(arena_alloc(&s->arena, &s->counts, s->c->size, sizeof *s->counts));
+  TRY(arena_alloc(&s->arena, &s->many, s->c->size, sizeof *s->many));
   TRY(arena_alloc(&s->arena, &s->known, s->batch, sizeof *s->known));
   TRY(rows_open(s, own));
   TRY(atoms_open(s, own));
@@ -266,13 +267,13 @@ static void rows_counts(struct stepper *s)
   }
 }
 
-/* counts <- the entries of each rank's rows. */
+/* many <- the entries of each rank's rows. */
 static int entries_counts(struct stepper *s, const gidx *start)
 {
   gidx first, count;
   for (int r = 0; r < s->c->size; r++) {
     comm_share(s->n, s->c->size, r, &first, &count);
-    TRY(comm_count(start[first + count] - start[first], &s->counts[r]));
+    TRY(comm_count(start[first + count] - start[first], &s->many[r]));
   }
   return OK;
 }
@@ -300,19 +301,20 @@ static int rows_tell(struct stepper *s, gidx t, real *error)
 static int entries_share(struct stepper *s, struct entry_rows *e, int is_dead)
 {
   size_t row = (size_t)(s->sizes->p * ITEM);
-  struct comm *c = s->c;
-  struct device *dev = s->device;
   struct entry_lists *own = &e->own, *all = &e->all;
   gidx *start = all->start.host;
   start[0] = 0;
   for (idx i = 0; i < s->n; i++)
     start[i + 1] = start[i] + (is_dead ? s->known[i].dead : s->known[i].live);
   rows_counts(s);
-  TRY(comm_allgather_begin(c, dev, NULL, &e->error, s->counts, row));
   TRY(entries_counts(s, start));
-  TRY(comm_allgather_begin(c, dev, &own->index, &all->index, s->counts, sizeof(idx)));
-  TRY(comm_allgather_begin(c, dev, &own->value, &all->value, s->counts, sizeof(float)));
-  return comm_allgather_begin(c, dev, &own->slope, &all->slope, s->counts, sizeof(float));
+  const struct comm_exchange parts[] = {
+      {NULL, &e->error, s->counts, row},
+      {&own->index, &all->index, s->many, sizeof(idx)},
+      {&own->value, &all->value, s->many, sizeof(float)},
+      {&own->slope, &all->slope, s->many, sizeof(float)},
+  };
+  return comm_allgather_begin(s->c, s->device, parts, LENGTH(parts));
 }
 
 /* Where entries begin, to the device. */

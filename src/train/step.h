@@ -55,7 +55,7 @@ struct stepper {
   struct buffer w[TRAIN_ARRAYS], m[TRAIN_ARRAYS], v[TRAIN_ARRAYS]; /* around the state's */
   struct buffer gradient[TRAIN_ARRAYS];                            /* of own atoms */
   struct row_known *known;                                         /* [batch] */
-  idx *counts;                                                     /* [size] */
+  idx *counts, *many;                                              /* [size] */
   struct arena arena;
 };
 
