@@ -308,6 +308,7 @@ sagitta_SOURCES = \
   %D%/cli/train_files.h %D%/cli/train_files.c %D%/cli/cmd_train.c \
   %D%/cli/refit_resume.h %D%/cli/refit_resume.c \
   %D%/cli/refit_publisher.h %D%/cli/refit_publisher.c \
+  %D%/cli/refit_job.h %D%/cli/refit_sweeps.h %D%/cli/refit_sweeps.c \
   %D%/cli/cmd_color.c %D%/cli/cmd_compare.c %D%/cli/cmd_top.c \
   %D%/cli/cmd_terminal.c %D%/cli/bench_dense.h %D%/cli/bench_dense.c \
   %D%/cli/bench_harvest.h %D%/cli/bench_harvest.c \

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * One refit, from command line to report: what cmd_refit.c opens and tells of, and refit_sweeps.c
+ * takes from sweep to sweep.
+ *
+ * Floor: cli. */
+#ifndef CLI_REFIT_JOB_H
+#define CLI_REFIT_JOB_H
+
+#include "cli/command.h"
+#include "cli/fit_inputs.h"
+#include "cli/refit_files.h"
+#include "cli/refit_publisher.h"
+#include "cli/refit_resume.h"
+#include "fit/judge.h"
+#include "io/rows.h"
+#include "refit/refit.h"
+#include "refit/resident.h"
+
+struct refit_options {
+  struct general_options general;
+  struct output_options output;
+  struct fit_names names;
+  struct fit_compute compute;
+  idx sweeps, directions, cosine_limit;
+  int reroute, resume, dry_run;
+  real max_seconds, save_seconds;
+  const char *filter, *holdout, *device;
+};
+struct refit_job {
+  struct run *run;
+  struct comm *c;
+  const struct refit_options *o;
+  struct refit_files files;
+  struct fit_inputs inputs;
+  struct refit_former former; /* of a run that is resumed */
+  struct rows_input holdout;  /* rows that the refit does not see */
+  real held;                  /* what the atoms explain of them; NaN: there are none */
+  struct refit_task task;
+  struct refit_state state;
+  struct coder coder; /* with --reroute or --holdout, and on a GPU */
+  struct judge judge; /* with --holdout */
+  struct coded coded; /* the state's rows, where they stay on a GPU */
+  struct resident resident;
+  struct refit_publisher publisher; /* where the steps are taken there */
+  float *table;                     /* [k][d][p] the frames as files have them */
+  struct classes classes;
+  struct sweep_start begun;   /* of the sweep that comes next, by the run that is resumed */
+  struct sweep_facts in_work; /* it */
+  struct arena arena;
+  struct atom_step *steps; /* [k] */
+  gidx *density;           /* [k] */
+  real tss;
+  struct metrics metrics;
+  struct phase phases[REFIT_PHASES];
+  gidx resumed;            /* sweeps that an earlier run has done */
+  int is_there;            /* did it leave something to go on from? */
+  struct sweep_counts all; /* of this run's sweeps */
+};
+
+#endif

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A sweep is published before the next one begins, or beside it where GPUs take the steps. */
+#include "cli/refit_sweeps.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/num.h"
+#include "base/status.h"
+#include "base/stop.h"
+#include "cli/agreement.h"
+#include "cli/run_page.h"
+#include "model/directions.h"
+#include "model/identity.h"
+#include "refit/color.h"
+#include "refit/sums.h"
+#include "refit/sweep_end.h"
+
+/* While rows are routed and coded: what asks this rank to end?  Only where there is something to go
+ * on from; and --max-seconds where some of that is of this run, so that runs get further. */
+static uint64_t coding_asked(void *self)
+{
+  struct refit_job *j = self;
+  int has_more = j->files.facts.sweeps > j->resumed || j->files.sweep.saves;
+  j->run->max_seconds = has_more ? j->o->max_seconds : 0;
+  return has_more || j->is_there ? run_stop_asked(j->run, j->files.dictionary.shown) : 0;
+}
+
+static void coding_stopped(void *self, uint64_t asked)
+{
+  struct refit_job *j = self;
+  run_stopped(j->run, j->files.dictionary.shown, asked);
+}
+
+static struct stops coding_stops(struct refit_job *j)
+{
+  return (struct stops){coding_asked, coding_stopped, j};
+}
+
+/* What do the atoms explain of rows that the refit does not see? */
+static int held_judge(struct refit_job *j)
+{
+  const struct refit_state *f = &j->state;
+  const struct stops stops = coding_stops(j);
+  int stopped;
+  if (!j->o->holdout) return OK;
+  for (gidx i = 0; i < (gidx)f->k * f->d * f->p; i++) j->table[i] = (float)f->frames[i];
+  TRY(comm_agree(j->c, coder_put(&j->coder, j->table)));
+  return judge_rows(&j->judge, &stops, &j->held, &stopped);
+}
+
+/* What metrics and residuals say of the same codes differs by their roundings: far less. */
+#define SAME_VARIANCE 1e-6
+
+/* *explained, on rank 0 <- what the codes of the state explain, by their residuals; warn where a
+ * file says something else. */
+static int state_judge(struct refit_job *j, const char *file, real said, real *explained)
+{
+  real rss;
+  TRY(comm_agree(j->c, refit_state_residuals(&j->state)));
+  TRY(refit_rss(&j->state, &rss));
+  if (j->c->rank) return OK;
+  struct metrics m = {.n = j->state.total, .p = j->state.p};
+  metrics_fit(&m, rss, j->tss, 0, 0);
+  *explained = m.explained_variance;
+  if (fabs(said - *explained) > SAME_VARIANCE)
+    log_warn("'%s' says that its codes explain %.6g, with these rows and atoms they explain %.6g: "
+             "were they solved for others?",
+             file, said, *explained);
+  return OK;
+}
+
+int refit_start_judge(struct refit_job *j)
+{
+  const struct supports_input *supports = &j->inputs.supports;
+  real is = 0;
+  refit_start_note(&j->files.facts.start, &j->inputs, &j->state);
+  TRY(state_judge(j, supports->source.name, supports->explained_variance, &is));
+  j->files.facts.start.held.rows = j->judge.hash;
+  TRY(held_judge(j));
+  if (j->c->rank) return OK;
+  gidx dead = 0;
+  for (idx a = 0; a < j->state.k; a++) dead += refit_atom_rows(&j->state, a) == 0;
+  j->files.lines[0] =
+      (struct history_line){.explained_variance = is, .held_out = j->held, .dead = (real)dead};
+  return OK;
+}
+
+/* Round, code and judge the state. */
+static int state_finish(struct refit_job *j, int reroute)
+{
+  struct phase *phase = &j->phases[reroute ? REFIT_ROUTE : REFIT_CODES];
+  int is_there = j->resident.is_on;
+  const struct sweep_end_options options = {reroute || is_there ? &j->coder : NULL,
+                                            is_there ? &j->coded : NULL,
+                                            reroute,
+                                            j->table,
+                                            j->o->cosine_limit,
+                                            coding_stops(j)};
+  int stopped;
+  phase_begin(phase);
+  TRY(refit_sweep_end(&j->state, &options, j->density, j->tss, &j->metrics, &stopped));
+  phase_end(phase, 0);
+  return OK;
+}
+
+static struct refit_result result_of(const struct refit_job *j)
+{
+  return (struct refit_result){&j->state, &j->inputs, &j->metrics, j->steps};
+}
+
+static int state_write(struct refit_job *j, int with_dictionary)
+{
+  const struct refit_result result = result_of(j);
+  run_page_inputs(&j->files.facts.start.inputs);
+  phase_begin(&j->phases[REFIT_WRITE]);
+  TRY(inputs_confirm(j->c));
+  if (with_dictionary) TRY(refit_dictionary_write(&j->files, j->run, &result));
+  TRY(refit_supports_write(&j->files, j->run, &result));
+  phase_end(&j->phases[REFIT_WRITE], 0);
+  return OK;
+}
+
+/* Publish what a sweep gave; beside the next sweep where there is a publisher.  The list of inputs
+ * is its worker's while it publishes. */
+static int sweep_publish(struct refit_job *j)
+{
+  struct phase *wait = &j->phases[REFIT_WAIT];
+  if (!j->publisher.sweep) {
+    TRY(state_write(j, 1));
+    sweep_files_end(&j->files.sweep);
+    return OK;
+  }
+  const struct refit_result result = result_of(j);
+  j->files.facts.contents = j->state.contents;
+  phase_begin(wait);
+  TRY(refit_publisher_wait(&j->publisher));
+  run_page_inputs(&j->files.facts.start.inputs);
+  TRY(inputs_confirm(j->c));
+  TRY(refit_publisher_begin(&j->publisher, &result));
+  phase_end(wait, 0);
+  return OK;
+}
+
+/* All that sweeps gave is there, or will not be. */
+static int publisher_end(struct refit_job *j, int status)
+{
+  struct phase *wait = &j->phases[REFIT_WAIT];
+  if (!status && j->publisher.worker.state) {
+    phase_begin(wait);
+    status = refit_publisher_wait(&j->publisher);
+    phase_end(wait, 0);
+  }
+  refit_publisher_close(&j->publisher);
+  return status;
+}
+
+int refit_classes_find(struct refit_job *j)
+{
+  struct class_report report;
+  phase_begin(&j->phases[REFIT_COLOR]);
+  classes_free(&j->classes);
+  TRY(fit_inputs_classes(&j->inputs, &j->state, resident_looker(&j->resident), &j->classes));
+  phase_end(&j->phases[REFIT_COLOR], 0);
+  classes_report(&j->classes, j->state.s, &report);
+  if (j->phases[REFIT_COLOR].calls == 1) color_log(&report);
+  return OK;
+}
+
+static void line_add(struct refit_job *j, const struct sweep_counts *counts)
+{
+  gidx sweep = j->files.facts.sweeps;
+  j->files.lines[sweep] = (struct history_line){.sweep = (real)sweep,
+                                                .explained_variance = j->metrics.explained_variance,
+                                                .held_out = j->held,
+                                                .dead = (real)j->metrics.dead_atoms,
+                                                .accepted = (real)counts->accepted,
+                                                .rejected = (real)counts->rejected,
+                                                .escalated = (real)counts->escalated};
+  char unseen[40] = "";
+  if (j->o->holdout) snprintf(unseen, sizeof unseen, ", unseen %.6g", j->held);
+  log_info("sweep   %lld: explained_variance %.6g -> %.6g%s, steps accepted %lld, rejected %lld, "
+           "escalated %lld",
+           (long long)sweep, j->files.lines[sweep - 1].explained_variance,
+           j->metrics.explained_variance, unseen, (long long)counts->accepted,
+           (long long)counts->rejected, (long long)counts->escalated);
+  j->all.accepted += counts->accepted;
+  j->all.rejected += counts->rejected;
+  j->all.escalated += counts->escalated;
+}
+
+/* Between two atoms: the sweep is saved where that is due, and the job may end.  A run takes some
+ * steps, however long all else took. */
+static int steps_look(void *self, const struct sweep_point *at, int *stop)
+{
+  struct refit_job *j = self;
+  struct sweep_files *files = &j->files.sweep;
+  char device[64];
+  uint64_t asked;
+  TRY(sweep_files_ask(files, at, &asked));
+  j->run->max_seconds = j->o->max_seconds;
+  if (!asked) return OK;
+  snprintf(device, sizeof device, "cpu %s", j->state.device.variant);
+  phase_begin(&j->phases[REFIT_WRITE]);
+  TRY(inputs_confirm(j->c));
+  TRY(sweep_files_save(files, &j->in_work, at, device, j->task.threads, asked, stop));
+  phase_end(&j->phases[REFIT_WRITE], 0);
+  return OK;
+}
+
+/* What sweep comes next, and what a run that is resumed has done of it. */
+static int sweep_find(struct refit_job *j)
+{
+  const struct fit_facts *facts = &j->files.facts;
+  const struct refit_state *f = &j->state;
+  struct sweep_files *files = &j->files.sweep;
+  files->k = f->k;
+  files->d = f->d;
+  files->p = f->p;
+  files->seconds = j->o->save_seconds;
+  j->in_work = (struct sweep_facts){.sweeps = facts->sweeps, .start = facts->start};
+  j->in_work.classes = classes_hash(j->classes.color, f->k);
+  if (facts->sweeps) j->in_work.contents = facts->contents;
+  if (j->resident.is_on) return OK; /* which makes a whole sweep in the time that reading takes */
+  if (files->there)
+    for (gidx i = 0; i < (gidx)f->k * f->d * f->p; i++) j->table[i] = (float)f->frames[i];
+  return sweep_files_begin(files, &j->in_work, j->table, &j->begun);
+}
+
+/* Every atom takes a step. */
+static int steps_take(struct refit_job *j, struct sweep_counts *counts, int *stopped)
+{
+  struct phase *phase = &j->phases[REFIT_STEPS];
+  char what[64];
+  *stopped = 0;
+  TRY(comm_agree(j->c, sweep_find(j)));
+  snprintf(what, sizeof what, "sweep   %lld of %lld:", (long long)j->files.facts.sweeps + 1,
+           (long long)j->o->sweeps);
+  const struct coder *routes = j->o->reroute ? &j->coder : NULL;
+  const struct sweep_task sweep = {.classes = &j->classes,
+                                   .q = j->o->directions,
+                                   .what = what,
+                                   .watch = {steps_look, j},
+                                   .start = j->begun,
+                                   .after =
+                                       refit_sweep_end_seconds(&j->state, routes, j->o->reroute)};
+  if (!j->resident.is_on)
+    return refit_sweep(&j->state, &sweep, j->phases, j->steps, counts, stopped);
+  phase->device = j->coder.device.kind;
+  phase_begin(phase);
+  TRY(resident_sweep(&j->resident, &j->classes, j->steps, counts));
+  phase_end(phase, 0);
+  return OK;
+}
+
+static int sweep_run(struct refit_job *j)
+{
+  struct sweep_counts counts;
+  int stopped;
+  TRY(steps_take(j, &counts, &stopped));
+  if (stopped) return OK;
+  TRY(state_finish(j, j->o->reroute));
+  if (!j->run->stopped) TRY(held_judge(j));
+  if (j->run->stopped) return OK;
+  j->files.facts.sweeps++;
+  if (j->c->rank == 0) line_add(j, &counts);
+  TRY(sweep_publish(j));
+  return j->o->reroute && j->files.facts.sweeps < j->o->sweeps ? refit_classes_find(j) : OK;
+}
+
+int refit_job_resume(struct refit_job *j)
+{
+  real is = 0;
+  uint64_t hash = j->judge.hash, held = j->files.facts.start.held.rows;
+  TRY(refit_resume(&j->former, &j->files, &j->inputs, &j->state));
+  log_info("resumed after sweep %lld", (long long)j->files.facts.sweeps);
+  TRY(held_judge(j));
+  if (j->run->stopped) return OK;
+  CHECK(hash == held, ERR_INPUT,
+        "'%s' was judged by other held-out rows: rows_hash %016llx, not %016llx; resume with the "
+        "same '--holdout'",
+        j->files.dictionary_path, (unsigned long long)held, (unsigned long long)hash);
+  if (j->former.has_supports)
+    return state_judge(j, j->files.supports_path, j->former.supports.explained_variance, &is);
+  TRY(state_finish(j, j->o->reroute));
+  if (j->run->stopped) return OK;
+  TRY(comm_agree(j->c, refit_contents_check(&j->files, &j->state)));
+  return state_write(j, 0);
+}
+
+/* Where one rank has a GPU the rows stay there from sweep to sweep. */
+static int rows_settle(struct refit_job *j)
+{
+  struct refit_state *f = &j->state;
+  if (j->c->size > 1 || !j->coder.device.backend) return OK;
+  if (!strcmp(j->coder.device.kind, "cpu")) return OK;
+  TRY(coded_open(&j->coder, &j->coded, f->n, f->first, f->x, f->atoms, f->score));
+  TRY(coded_put(&j->coder, &j->coded, f->codes));
+  TRY(resident_open(&j->resident, f, &j->coder, &j->coded, j->table, j->o->directions));
+  if (!j->resident.is_on) {
+    coded_close(&j->coder, &j->coded);
+    return OK;
+  }
+  struct phase *write = &j->phases[REFIT_WRITE];
+  j->publisher = (struct refit_publisher){
+      .run = j->run, .files = &j->files, .write = write, .threads = j->task.threads};
+  TRY(refit_publisher_open(&j->publisher, f));
+  write->background = j->publisher.sweep != NULL;
+  if (write->background && j->task.threads > 2)
+    j->task.threads--; /* a team would wait for the one that writes */
+  return OK;
+}
+
+static int sweeps_take(struct refit_job *j)
+{
+  while (j->files.facts.sweeps < j->o->sweeps && !j->run->stopped) {
+    int stop = 0;
+    if (j->files.facts.sweeps > 0) TRY(run_safe_point(j->run, j->files.dictionary.shown, &stop));
+    if (!stop) TRY(sweep_run(j));
+    if (!j->run->stopped) j->run->max_seconds = j->o->max_seconds;
+  }
+  return OK;
+}
+
+int refit_sweeps_run(struct refit_job *j)
+{
+  TRY(comm_agree(j->c, rows_settle(j)));
+  stop_listen();
+  return publisher_end(j, sweeps_take(j));
+}

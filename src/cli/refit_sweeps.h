@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The sweeps of a refit: steps, codes, judgement and files of each, and where a run that was
+ * stopped goes on.
+ *
+ * Floor: cli. */
+#ifndef CLI_REFIT_SWEEPS_H
+#define CLI_REFIT_SWEEPS_H
+
+#include "cli/refit_job.h"
+
+/* Line 0 of the history: what the codes explain as they come.  Collective, as all here. */
+int refit_start_judge(struct refit_job *j);
+
+/* Take the place of a run that was stopped.  Where its supports are not of its last sweep, they are
+ * made again: their atoms are those of the start, or are routed. */
+int refit_job_resume(struct refit_job *j);
+
+int refit_classes_find(struct refit_job *j);
+
+/* Sweep after sweep, until there are as many as are wanted or the job is asked to stop; then all
+ * that they gave is there. */
+int refit_sweeps_run(struct refit_job *j);
+
+#endif
