@@ -94,6 +94,22 @@ static void check_shapes(struct device *dev, const struct how *how)
   claim_end();
 }
 
+/* A GPU has gradients by tiles of 128 inputs where these are whole, else by tiles of 64, of which
+ * all may be whole. */
+static void check_halves(struct device *dev, const struct how *how)
+{
+  static const struct triad_shape halves[] = {{8, 64, 128}, {1032, 192, 128}, {16, 320, 256}};
+  struct triad_case c;
+  claim_begin("%s, %s: gradients that end in half a tile have the reference's bits", how->kind,
+              how->variant);
+  for (int i = 0; i < LENGTH(halves); i++) {
+    triad_case_make(&c, halves[i], VALUES_NORMAL);
+    triad_case_check(&c, dev, how);
+    arena_free(&c.arena);
+  }
+  claim_end();
+}
+
 /* The first rows are the same whatever follows them. */
 static void check_rows(struct device *dev, const struct how *how)
 {
@@ -285,6 +301,7 @@ static void check_triad(const struct how *how)
     options.threads = threads;
     if (!ok(device_open(&dev, &options) == OK, "%s opens: %s", how->kind, status_message())) return;
     check_shapes(&dev, how);
+    check_halves(&dev, how);
     check_rows(&dev, how);
     check_layouts(&dev, how);
     check_sparse(&dev, how);

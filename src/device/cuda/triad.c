@@ -31,14 +31,15 @@ static int tiles_whole(const struct triad_args *a, struct triad_form form)
          operand_whole(a->b, a->b_column, a->b_depth) && operand_whole(a->c, a->c_row, 1);
 }
 
+/* `whole` goes with the form: a gradient has another one where some tile is not whole. */
 static struct cuda_launch tiles_of(enum kernel_name name, struct triad_form form, int small,
-                                   struct triad_args *a)
+                                   int whole, struct triad_args *a)
 {
   return (struct cuda_launch){.name = name,
                               .shape = {.small = small,
                                         .deep_a = a->a_depth == 1,
                                         .deep_b = a->b_depth == 1,
-                                        .whole = tiles_whole(a, form)},
+                                        .whole = whole},
                               .grid = {(unsigned)ceil_div(a->columns, form.columns),
                                        (unsigned)ceil_div(a->rows, form.rows), 1},
                               .block = {(unsigned)triad_threads(form), 1, 1},
@@ -57,7 +58,8 @@ int cuda_triad_small(const struct cuda_state *s, gidx rows, gidx columns)
 int cuda_triad_tiles(struct device *dev, struct triad_args *a)
 {
   int small = cuda_triad_small(dev->state, a->rows, a->columns);
-  struct cuda_launch l = tiles_of(KERNEL_TRIAD_PRODUCT, triad_product_form(small), small, a);
+  struct triad_form form = triad_product_form(small);
+  struct cuda_launch l = tiles_of(KERNEL_TRIAD_PRODUCT, form, small, tiles_whole(a, form), a);
   return cuda_launch(dev, &l);
 }
 
@@ -162,12 +164,6 @@ struct triad_args triad_gradient_args(const struct triad_gradient *g)
                              .depth = g->m};
 }
 
-/* A gradient's tiles. */
-static struct triad_form gradient_form(const struct triad_args *a)
-{
-  return triad_gradient_form(tiles_whole(a, triad_gradient_form(1)));
-}
-
 /* Blocks of a gradient, each of which holds the sums of a tile. */
 static gidx gradient_blocks(const struct device *dev, const struct triad_args *a,
                             struct triad_form f)
@@ -196,8 +192,9 @@ int cuda_triad_gradient(struct device *dev, enum precision precision,
 {
   struct triad_args a = triad_gradient_args(g);
   if (precision != PRECISION_F32) return cuda_tensor_gradient(dev, precision, &a, work);
-  struct triad_form f = gradient_form(&a);
-  struct cuda_launch l = tiles_of(KERNEL_TRIAD_GRADIENT, f, 0, &a);
+  int whole = tiles_whole(&a, triad_gradient_form(1));
+  struct triad_form f = triad_gradient_form(whole);
+  struct cuda_launch l = tiles_of(KERNEL_TRIAD_GRADIENT, f, 0, whole, &a);
   gidx tiles = (gidx)l.grid.x * l.grid.y;
   CHECK(tiles <= INT32_MAX, ERR_INPUT, "a gradient of %d rows and %d columns is too large", g->k,
         g->n);
