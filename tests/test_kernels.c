@@ -135,13 +135,15 @@ static void add_product(int architecture)
 static void add_triad(enum kernel_name name, int architecture)
 {
   int is_product = name == KERNEL_TRIAD_PRODUCT;
-  for (int u = 0; u < (is_product ? 8 : 3); u++) {
+  for (int u = 0; u < (is_product ? 12 : 3); u++) {
     struct kernel_shape shape = {.deep_a = is_product || u == 2,
                                  .deep_b = is_product ? u & 1 : u == 2,
                                  .whole = is_product ? u >> 1 & 1 : u == 1,
-                                 .small = is_product && u >> 2,
+                                 .tiles = is_product ? u >> 2 : 0,
                                  .top_k = 1};
     form_add(name, architecture, &shape);
+    shape.deep_a = 0; /* chunks of a gradient */
+    if (is_product && shape.tiles == TRIAD_MIDDLE) form_add(name, architecture, &shape);
   }
 }
 
