@@ -147,12 +147,18 @@ static void add_triad(enum kernel_name name, int architecture)
   }
 }
 
-/* The matrix unit's tier: a form for each precision, and for wgmma and mma.sync. */
+/* The matrix unit's tier: a form for each precision, and for wgmma and mma.sync; with wgmma those
+ * of stored operands, of which a product's columns and all of a gradient's may be turned. */
 static void add_tensor(enum kernel_name name, int architecture)
 {
   for (int precision = TENSOR_BF16; precision <= TENSOR_TF32; precision++) {
     struct kernel_shape shape = {.wgmma = architecture == 90, .precision = precision, .top_k = 1};
     form_add(name, architecture, &shape);
+    shape.stored = shape.wgmma && precision != TENSOR_TF32;
+    shape.deep_a = name == KERNEL_TENSOR_PRODUCT;
+    if (shape.stored) form_add(name, architecture, &shape);
+    shape.deep_b = 1;
+    if (shape.stored && shape.deep_a) form_add(name, architecture, &shape);
   }
 }
 

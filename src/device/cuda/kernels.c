@@ -60,11 +60,16 @@ static void define_triad(struct kernel_recipe *r, const struct kernel_shape *sha
   define(r, "WHOLE", shape->whole);
 }
 
-static void define_tensor(struct kernel_recipe *r, struct tensor_form form)
+static void define_tensor(struct kernel_recipe *r, const struct kernel_shape *shape,
+                          struct tensor_form form)
 {
   define(r, "WGMMA", form.wgmma);
   define(r, "VECTORS", form.vectors);
   define(r, "STAGES", form.stages);
+  define(r, "CLUSTER", form.cluster);
+  define(r, "STORED", shape->stored);
+  define(r, "DEEP_A", !shape->stored || shape->deep_a);
+  define(r, "DEEP_B", !shape->stored || shape->deep_b);
 }
 
 static void define_walk(struct kernel_recipe *r, const struct kernel_shape *shape)
@@ -114,7 +119,7 @@ void kernel_recipe(enum kernel_name name, const struct kernel_shape *shape, stru
   if (defines & DEFINES_TEAM) define(r, "MMA", shape->mma);
   if (defines & DEFINES_WALK) define_walk(r, shape);
   if (defines & DEFINES_PRECISION) define(r, "PRECISION", shape->precision);
-  if (defines & DEFINES_TENSOR) define_tensor(r, tensor_form_of(shape->wgmma, 0));
-  if (defines & DEFINES_TURNED) define_tensor(r, tensor_form_of(shape->wgmma, 1));
+  if (defines & DEFINES_TENSOR) define_tensor(r, shape, tensor_form_of(shape->wgmma, 0));
+  if (defines & DEFINES_TURNED) define_tensor(r, shape, tensor_form_of(shape->wgmma, 1));
   if (defines & DEFINES_FEW) define(r, "FEW", shape->few);
 }

@@ -131,6 +131,7 @@ struct kernel_shape {
   int tiles, whole;           /* of triad_product_form(); whole tiles of training */
   int large;                  /* of descend_stages(), product_form_of() */
   int deep_a, deep_b, narrow; /* of product_form_of(); the first two of training too */
+  int stored;                 /* of the matrix unit's tier: operands are stored matrices */
   int wgmma, sample;          /* of screen_form_of(); the first of tensor_form_of() too */
   int precision;              /* of the matrix unit's tier: TENSOR_BF16 and so on */
   int test_hooks;             /* of the certified filter: for tests against its proof */

@@ -164,16 +164,17 @@ gidx cuda_triad_product_bytes(const struct device *dev, enum precision precision
                               const struct triad_product *p)
 {
   struct triad_args a = triad_product_args(p);
-  (void)dev;
-  return precision == PRECISION_F32 ? cuda_triad_rows_bytes(&a) + cuda_triad_columns_bytes(&a)
-                                    : cuda_tensor_bytes(precision, p->m, p->n, p->k);
+  return precision == PRECISION_F32
+             ? cuda_triad_rows_bytes(&a) + cuda_triad_columns_bytes(&a)
+             : cuda_tensor_product_bytes(dev, precision, p, (struct tensor_stored){0});
 }
 
 int cuda_triad_product(struct device *dev, enum precision precision, const struct triad_product *p,
                        void *work)
 {
   struct triad_args a = triad_product_args(p);
-  if (precision != PRECISION_F32) return cuda_tensor_product(dev, precision, &a, work);
+  if (precision != PRECISION_F32)
+    return cuda_tensor_product(dev, precision, p, (struct tensor_stored){0}, work);
   char *columns = (char *)work + cuda_triad_rows_bytes(&a);
   TRY(cuda_triad_columns(dev, &a, columns));
   TRY(cuda_triad_rows(dev, &a, work));
@@ -242,7 +243,8 @@ gidx cuda_triad_gradient_bytes(const struct device *dev, enum precision precisio
 {
   struct triad_args a = triad_gradient_args(g);
   gidx numbers = 0;
-  if (precision != PRECISION_F32) return cuda_tensor_bytes(precision, g->k, g->n, g->m);
+  if (precision != PRECISION_F32)
+    return cuda_tensor_gradient_bytes(dev, precision, g, (struct tensor_stored){0});
   gidx parts = parts_bytes(dev, &a);
   if (parts) return parts;
   for (int whole = 0; whole < 2; whole++) {
@@ -256,7 +258,8 @@ int cuda_triad_gradient(struct device *dev, enum precision precision,
                         const struct triad_gradient *g, void *work)
 {
   struct triad_args a = triad_gradient_args(g);
-  if (precision != PRECISION_F32) return cuda_tensor_gradient(dev, precision, &a, work);
+  if (precision != PRECISION_F32)
+    return cuda_tensor_gradient(dev, precision, g, (struct tensor_stored){0}, work);
   if (parts_bytes(dev, &a)) return gradient_parts(dev, &a, work);
   int whole = tiles_whole(&a, triad_gradient_form(1));
   struct triad_form f = triad_gradient_form(whole);
