@@ -44,6 +44,14 @@ static __device__ inline void barrier_expect(unsigned long long *barrier, int by
       : "memory");
 }
 
+/* Arrive at a barrier of a block of the cluster, which cluster_address() names: what was read was
+ * read by the matrix unit or a bulk copy, and nothing written is told of.  Told to the cluster's
+ * scope, it would wait for all memory first. */
+static __device__ inline void barrier_arrive_at(unsigned barrier)
+{
+  asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+
 static __device__ inline void bulk_copy(void *to, const void *from, int bytes,
                                         unsigned long long *barrier)
 {
@@ -52,6 +60,35 @@ static __device__ inline void bulk_copy(void *to, const void *from, int bytes,
           "r"(shared_address(to)),
       "l"(from), "r"(bytes), "r"(shared_address(barrier))
       : "memory");
+}
+
+/* The same to that place of the blocks of the cluster whose bits are set, and to their barriers. */
+static __device__ inline void bulk_copy_shared(void *to, const void *from, int bytes,
+                                               unsigned long long *barrier, unsigned short blocks)
+{
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
+               ".multicast::cluster [%0], [%1], %2, [%3], %4;" ::"r"(shared_address(to)),
+               "l"(from), "r"(bytes), "r"(shared_address(barrier)), "h"(blocks)
+               : "memory");
+}
+
+/* A box of a matrix that a tensor map describes, from (inner, outer) on. */
+static __device__ inline void box_copy(void *to, const void *map, int inner, int outer,
+                                       unsigned long long *barrier)
+{
+  asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes "
+               "[%0], [%1, {%2, %3}], [%4];" ::"r"(shared_address(to)),
+               "l"(map), "r"(inner), "r"(outer), "r"(shared_address(barrier))
+               : "memory");
+}
+
+static __device__ inline void box_copy_shared(void *to, const void *map, int inner, int outer,
+                                              unsigned long long *barrier, unsigned short blocks)
+{
+  asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes"
+               ".multicast::cluster [%0], [%1, {%2, %3}], [%4], %5;" ::"r"(shared_address(to)),
+               "l"(map), "r"(inner), "r"(outer), "r"(shared_address(barrier)), "h"(blocks)
+               : "memory");
 }
 
 #endif

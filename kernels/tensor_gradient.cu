@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * tensor_gradient: gradients of matrices by the matrix unit (N.45), added to what is there.
  *
- * grid    blocks, at most one a multiprocessor: block b has tiles b, b + blocks, ..
+ * grid    blocks, at most one a multiprocessor; cluster c of them has groups of tiles c, c +
+ *         clusters, ..
  * block   tensor_threads(WGMMA)
  * shared  dynamic, tensor_shared_bytes(VECTORS, STAGES): struct shared, aligned to 1024 bytes
  * sums    chunks of TRIAD_CHUNK_ROWS depths, each as tensor_product has them from 0, are added in
@@ -31,7 +32,7 @@ extern "C" __global__ void __launch_bounds__(tensor_threads(WGMMA), 1)
   struct shared *s = shared_own(memory);
   if (!stages_enter(&a, s)) return;
   int serial = 0;
-  for (int number = blockIdx.x; number < tiles_of(&a); number += gridDim.x) {
+  for (int number = group_first(); number < groups_of(&a); number += group_hop()) {
     struct tile tile = tile_of(&a, number);
     struct place at = place_of(tile);
     double sum[EIGHTS][4] = {0};
@@ -46,4 +47,5 @@ extern "C" __global__ void __launch_bounds__(tensor_threads(WGMMA), 1)
         *to = settled(*to + (float)sum[j][v]);
       }
   }
+  stages_leave();
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * tensor_narrow: an operand of f32 as the matrix unit's tier takes it, rounded once (N.45).
+ * tensor_narrow: an operand as the matrix unit's tier takes it (N.45): of f32, rounded once, or of
+ * numbers that are stored so.
  *
  * grid    any number of blocks
  * block   TENSOR_NARROW_THREADS: a thread a piece of 16 bytes
@@ -31,7 +32,7 @@ static __device__ inline unsigned narrowed(const float *x)
 static __device__ inline void piece_read(const struct tensor_narrow_args *a, long long line,
                                          int depth, float x[NUMBERS])
 {
-  const float *from = a->in + line * a->line + depth * a->depth;
+  const float *from = (const float *)a->in + line * a->line + depth * a->depth;
   if (a->is_aligned && line < a->lines && depth + NUMBERS <= a->depths) {
 #pragma unroll
     for (int i = 0; i < NUMBERS; i += 4) *(float4 *)(x + i) = *(const float4 *)(from + i);
@@ -42,9 +43,25 @@ static __device__ inline void piece_read(const struct tensor_narrow_args *a, lon
     x[i] = line < a->lines && depth + i < a->depths ? from[i * a->depth] : 0;
 }
 
+/* The same of stored numbers. */
+static __device__ inline uint4 piece_stored(const struct tensor_narrow_args *a, long long line,
+                                            int depth)
+{
+  enum { STORED = 8 };
+  const unsigned short *from = (const unsigned short *)a->in + line * a->line + depth * a->depth;
+  if (a->is_aligned && line < a->lines && depth + STORED <= a->depths) return *(const uint4 *)from;
+  unsigned x[STORED];
+#pragma unroll
+  for (int i = 0; i < STORED; i++)
+    x[i] = line < a->lines && depth + i < a->depths ? from[i * a->depth] : 0;
+  uint4 all = {x[0] | x[1] << 16, x[2] | x[3] << 16, x[4] | x[5] << 16, x[6] | x[7] << 16};
+  return all;
+}
+
 static __device__ inline uint4 piece_narrowed(const struct tensor_narrow_args *a, long long line,
                                               int depth)
 {
+  if (PRECISION != TENSOR_TF32 && a->is_stored) return piece_stored(a, line, depth);
   __align__(16) float x[NUMBERS];
   piece_read(a, line, depth, x);
   uint4 all = {narrowed(x), narrowed(x + NUMBERS / 4), narrowed(x + NUMBERS / 2),

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * tensor_product: products forward and back by the matrix unit (N.45).
  *
- * grid    blocks, at most one a multiprocessor: block b has tiles b, b + blocks, ..
+ * grid    blocks, at most one a multiprocessor; cluster c of them has groups of tiles c, c +
+ *         clusters, ..
  * block   tensor_threads(WGMMA)
  * shared  dynamic, tensor_shared_bytes(VECTORS, STAGES): struct shared, aligned to 1024 bytes
  * sums    from start, depths ascending, 16 or 8 at a time as the matrix unit adds them */
@@ -68,6 +69,64 @@ static __device__ inline void row_store(const struct tensor_args *a, struct plac
   }
 }
 
+/* Lane l of four has words (j, l), two columns each, of four eighths j; it gets the words of
+ * eighth l. */
+static __device__ inline uint4 words_exchange(const unsigned word[4])
+{
+  int lane = threadIdx.x % 4, odd = lane & 1, high = lane & 2;
+  unsigned keep[2], send[2], got[2], all[4];
+#pragma unroll
+  for (int h = 0; h < 2; h++) { /* eighths 2 h, 2 h + 1: the one of this lane's oddness stays */
+    keep[h] = odd ? word[2 * h + 1] : word[2 * h];
+    send[h] = odd ? word[2 * h] : word[2 * h + 1];
+    got[h] = __shfl_xor_sync(FULL_WARP, send[h], 1);
+  }
+  /* of eighth 2 h + odd: words of the pair of lanes, the even one's first */
+  unsigned pair[2][2] = {{odd ? got[0] : keep[0], odd ? keep[0] : got[0]},
+                         {odd ? got[1] : keep[1], odd ? keep[1] : got[1]}};
+#pragma unroll
+  for (int i = 0; i < 2; i++) {
+    unsigned own = high ? pair[1][i] : pair[0][i], other = high ? pair[0][i] : pair[1][i];
+    other = __shfl_xor_sync(FULL_WARP, other, 2);
+    all[i] = high ? other : own;
+    all[2 + i] = high ? own : other;
+  }
+  uint4 four = {all[0], all[1], all[2], all[3]};
+  return four;
+}
+
+/* Eight columns of a row, of which some may be beyond the matrix. */
+static __device__ inline void eighth_store(const struct tensor_args *a, int row, int column,
+                                           uint4 four)
+{
+  const struct triad_args *t = &a->t;
+  unsigned word[4] = {four.x, four.y, four.z, four.w};
+  if (row >= t->rows || column >= t->columns) return;
+  unsigned short *to = (unsigned short *)t->c + row * t->c_row + column;
+  if (a->is_aligned && column + 8 <= t->columns) {
+    *(uint4 *)to = four;
+    return;
+  }
+#pragma unroll
+  for (int v = 0; v < 8; v++)
+    if (column + v < t->columns) to[v] = (unsigned short)(word[v / 2] >> v % 2 * 16);
+}
+
+/* The same in 16 bits a number: lanes exchange words first, to write 16 bytes each. */
+static __device__ inline void row_store_narrow(const struct tensor_args *a, struct place at, int i,
+                                               const float z[EIGHTS][4])
+{
+  int lane = threadIdx.x % 4, column = at.column - 2 * lane + 8 * lane;
+#pragma unroll
+  for (int j = 0; j < EIGHTS; j += 4) {
+    unsigned word[4];
+#pragma unroll
+    for (int v = 0; v < 4; v++)
+      word[v] = two_stored(value_of(&a->t, z[j + v][2 * i]), value_of(&a->t, z[j + v][2 * i + 1]));
+    eighth_store(a, at.row + 8 * i, column + 8 * j, words_exchange(word));
+  }
+}
+
 extern "C" __global__ void __launch_bounds__(tensor_threads(WGMMA), 1)
     tensor_product(const __grid_constant__ struct tensor_args a)
 {
@@ -75,7 +134,7 @@ extern "C" __global__ void __launch_bounds__(tensor_threads(WGMMA), 1)
   struct shared *s = shared_own(memory);
   if (!stages_enter(&a, s)) return;
   int serial = 0;
-  for (int number = blockIdx.x; number < tiles_of(&a); number += gridDim.x) {
+  for (int number = group_first(); number < groups_of(&a); number += group_hop()) {
     struct tile tile = tile_of(&a, number);
     struct place at = place_of(tile);
     float z[EIGHTS][4];
@@ -84,7 +143,11 @@ extern "C" __global__ void __launch_bounds__(tensor_threads(WGMMA), 1)
 #pragma unroll
     for (int i = 0; i < 2; i++) {
       if (a.t.maxima) maxima_store(&a.t, at, i, z);
-      row_store(&a, at, i, z);
+      if (a.is_stored)
+        row_store_narrow(&a, at, i, z);
+      else
+        row_store(&a, at, i, z);
     }
   }
+  stages_leave();
 }

@@ -1,21 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Tiles of products of narrowed operands by the matrix unit: 128 rows, 16 a warp, and VECTORS
- * columns; a lane's sums are those of wgmma.h.
+ * Tiles of products by the matrix unit: 128 rows, 16 a warp, and VECTORS columns; a lane's sums are
+ * those of wgmma.h.  Operands are narrowed, or stored.
  *
  * Floor: kernels.  Included by kernels that are compiled for a struct tensor_form:
  *
  * -D WGMMA      1: wgmma and bulk copies, by a warp of their own (sm_90a), 0: mma.sync, cp.async
- * -D VECTORS, STAGES
+ * -D VECTORS, STAGES, CLUSTER
  * -D PRECISION  enum of tensor_types.h
+ * -D STORED     operands are stored matrices, with WGMMA alone; DEEP_A, DEEP_B: depths of rows, of
+ *               columns, are beside each other there, else lines are
  *
  * With either way of copying there are
  *   stages_enter()  the walk begins; 0: this warp only copied, and is done
- *   chain_add()     sums go on over some stages of a tile */
+ *   chain_add()     sums go on over some stages of a tile
+ *   stages_leave()  by all warps that multiply, at the end */
 #include "tensor_types.h"
 #include "warp.h"
 
 #if WGMMA
 #include "barriers.h"
+#include "cluster.h"
 #include "wgmma.h"
 #else
 #include "mma.h"
@@ -26,6 +30,8 @@ enum {
   ROWS_BYTES = TENSOR_ROWS * TENSOR_ITEM,
   COLUMNS_BYTES = VECTORS * TENSOR_ITEM,
   STAGE_BYTES = ROWS_BYTES + COLUMNS_BYTES,
+  LAG = 2,  /* stages by which one warpgroup is behind the other: it multiplies while that one
+             * stores or folds */
   BAND = 16 /* row tiles that go through the columns together: what they share is in the cache */
 };
 
@@ -33,6 +39,7 @@ struct shared {
   char stage[STAGES][STAGE_BYTES];                /* rows, then columns */
   unsigned long long full[STAGES], empty[STAGES]; /* barriers of bulk copies */
 };
+static_assert(LAG < STAGES || !WGMMA, "a warpgroup that is ahead needs slots");
 static_assert(sizeof(struct shared) + 1024 == tensor_shared_bytes(VECTORS, STAGES),
               "tensor_types.h");
 
@@ -41,27 +48,54 @@ static __device__ inline struct shared *shared_own(char *memory)
   return (struct shared *)(memory + (1024 - shared_address(memory) % 1024) % 1024);
 }
 
-/* Tile `number` of the result; a block takes one after another, gridDim.x apart. */
+static __device__ inline int rank_own(void)
+{
+#if CLUSTER > 1
+  return cluster_rank();
+#else
+  return 0;
+#endif
+}
+
+/* Tiles of a cluster are one below the other; it takes one such group after another. */
 struct tile {
   int row, column; /* tiles */
 };
 
-static __device__ inline int tiles_of(const struct tensor_args *a)
+static __device__ inline int groups_down(const struct tensor_args *a)
 {
-  return a->row_tiles * a->column_tiles;
+  return (a->row_tiles + CLUSTER - 1) / CLUSTER;
 }
 
+static __device__ inline int groups_of(const struct tensor_args *a)
+{
+  return groups_down(a) * a->column_tiles;
+}
+
+/* Of group `number`; its row may be beyond the last one. */
 static __device__ inline struct tile tile_of(const struct tensor_args *a, int number)
 {
-  int first = number / (BAND * a->column_tiles) * BAND, left = a->row_tiles - first;
-  int height = left < BAND ? left : BAND, within = number - first * a->column_tiles;
-  struct tile at = {first + within % height, within / height};
+  enum { HEIGHT = BAND / CLUSTER };
+  int first = number / (HEIGHT * a->column_tiles) * HEIGHT, left = groups_down(a) - first;
+  int height = left < HEIGHT ? left : HEIGHT, within = number - first * a->column_tiles;
+  struct tile at = {(first + within % height) * CLUSTER + rank_own(), within / height};
   return at;
 }
 
 static __device__ inline const char *rows_at(const struct tensor_args *a, struct tile at, int stage)
 {
-  return a->rows + ((long long)at.row * a->stages + stage) * ROWS_BYTES;
+  int row = at.row < a->row_tiles ? at.row : a->row_tiles - 1; /* its sums are not stored */
+  return a->rows + ((long long)row * a->stages + stage) * ROWS_BYTES;
+}
+
+static __device__ inline int group_first(void)
+{
+  return blockIdx.x / CLUSTER;
+}
+
+static __device__ inline int group_hop(void)
+{
+  return gridDim.x / CLUSTER;
 }
 
 static __device__ inline const char *columns_at(const struct tensor_args *a, struct tile at,
@@ -72,20 +106,56 @@ static __device__ inline const char *columns_at(const struct tensor_args *a, str
 
 #if WGMMA
 
-/* The producer: a stage is ordered again as soon as both warpgroups are done with it. */
+static __device__ inline void rows_order(const struct tensor_args *a, char *to, struct tile at,
+                                         int stage, unsigned long long *full)
+{
+#if !STORED
+  bulk_copy(to, rows_at(a, at, stage), ROWS_BYTES, full);
+#elif DEEP_A
+  box_copy(to, &a->rows_map, stage * TENSOR_BOX, at.row * TENSOR_ROWS, full);
+#else
+#pragma unroll
+  for (int i = 0; i < TENSOR_ROWS; i += TENSOR_BOX)
+    box_copy(to + i * TENSOR_ITEM, &a->rows_map, at.row * TENSOR_ROWS + i, stage * TENSOR_BOX,
+             full);
+#endif
+}
+
+/* A block brings its part of the columns, to all blocks of the cluster. */
+static __device__ inline void columns_order(const struct tensor_args *a, char *to, struct tile at,
+                                            int stage, unsigned long long *full)
+{
+  enum { PART = VECTORS / CLUSTER, ALL_BLOCKS = (1 << CLUSTER) - 1 };
+  int first = rank_own() * PART;
+  to += first * TENSOR_ITEM;
+#if !STORED
+  bulk_copy_shared(to, columns_at(a, at, stage) + first * TENSOR_ITEM, PART * TENSOR_ITEM, full,
+                   ALL_BLOCKS);
+#elif DEEP_B
+  box_copy_shared(to, &a->columns_map, stage * TENSOR_BOX, at.column * VECTORS + first, full,
+                  ALL_BLOCKS);
+#else
+#pragma unroll
+  for (int i = 0; i < PART; i += TENSOR_BOX)
+    box_copy_shared(to + i * TENSOR_ITEM, &a->columns_map, at.column * VECTORS + first + i,
+                    stage * TENSOR_BOX, full, ALL_BLOCKS);
+#endif
+}
+
+/* The producer: a stage is ordered again as soon as all warpgroups of the cluster are done with
+ * it. */
 static __device__ inline void stages_produce(const struct tensor_args *a, struct shared *s)
 {
   int serial = 0;
-  for (int number = blockIdx.x; number < tiles_of(a); number += gridDim.x) {
+  for (int number = group_first(); number < groups_of(a); number += group_hop()) {
     struct tile at = tile_of(a, number);
     for (int stage = 0; stage < a->stages; stage++, serial++) {
       int slot = serial % STAGES;
       if (serial >= STAGES)
         while (!barrier_passed(&s->empty[slot], (serial / STAGES + 1) % 2)) {}
       barrier_expect(&s->full[slot], STAGE_BYTES);
-      bulk_copy(s->stage[slot], rows_at(a, at, stage), ROWS_BYTES, &s->full[slot]);
-      bulk_copy(s->stage[slot] + ROWS_BYTES, columns_at(a, at, stage), COLUMNS_BYTES,
-                &s->full[slot]);
+      rows_order(a, s->stage[slot], at, stage, &s->full[slot]);
+      columns_order(a, s->stage[slot] + ROWS_BYTES, at, stage, &s->full[slot]);
     }
   }
 }
@@ -95,11 +165,14 @@ static __device__ inline int stages_enter(const struct tensor_args *a, struct sh
   if (threadIdx.x == 0) {
     for (int i = 0; i < STAGES; i++) {
       barrier_begin(&s->full[i], 1);
-      barrier_begin(&s->empty[i], TENSOR_WARPS * WARP);
+      barrier_begin(&s->empty[i], CLUSTER > 1 ? TENSOR_WARPS * CLUSTER : TENSOR_WARPS * WARP);
     }
     barriers_publish();
   }
-  __syncthreads();
+  if (CLUSTER > 1)
+    cluster_barrier();
+  else
+    __syncthreads();
   if (threadIdx.x >= TENSOR_WARPS * WARP) {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
     if (threadIdx.x == TENSOR_WARPS * WARP) stages_produce(a, s);
@@ -109,29 +182,69 @@ static __device__ inline int stages_enter(const struct tensor_args *a, struct sh
   return 1;
 }
 
+/* No block ends while another one arrives at its barriers. */
+static __device__ inline void stages_leave(void)
+{
+  if (CLUSTER > 1) cluster_barrier();
+}
+
+/* This warp is done with a slot. */
+static __device__ inline void slot_leave(struct shared *s, int slot)
+{
+#if CLUSTER > 1
+  int rank = threadIdx.x % WARP;
+  if (rank < CLUSTER) barrier_arrive_at(cluster_address(&s->empty[slot], rank));
+#else
+  barrier_arrive(&s->empty[slot]);
+#endif
+}
+
+/* Where a stage's operand is, of a warpgroup's rows or of the columns. */
+static __device__ inline unsigned long long operand_at(const char *at, int is_deep)
+{
+  return is_deep ? operand_of(at) : operand_turned(at);
+}
+
+/* At stages of a block's first tile: one warpgroup waits until the other is LAG stages on. */
+static __device__ inline void lag_wait(const struct tensor_args *a, int serial)
+{
+  if (serial == 0 && LAG && a->stages > LAG && threadIdx.x >= 128)
+    asm volatile("bar.sync 1, 256;" ::: "memory");
+}
+
+static __device__ inline void lag_tell(const struct tensor_args *a, int serial)
+{
+  if (serial == LAG - 1 && a->stages > LAG && threadIdx.x < 128)
+    asm volatile("bar.arrive 1, 256;" ::: "memory");
+}
+
 /* *serial counts the stages of a block. */
 static __device__ inline void chain_add(const struct tensor_args *a, struct shared *s,
                                         float z[EIGHTS][4], struct tile at, int first, int count,
                                         int *serial)
 {
-  (void)a, (void)at, (void)first;
+  (void)at, (void)first;
 #pragma unroll 1
   for (int i = 0; i < count; i++, ++*serial) {
     int slot = *serial % STAGES;
+    lag_wait(a, *serial);
     while (!barrier_passed(&s->full[slot], *serial / STAGES % 2)) {}
-    unsigned long long rows = operand_of(s->stage[slot] + threadIdx.x / 128 * 64 * TENSOR_ITEM);
-    unsigned long long columns = operand_of(s->stage[slot] + ROWS_BYTES);
+    const char *own = s->stage[slot] + threadIdx.x / 128 * 64 * TENSOR_ITEM;
+    unsigned long long rows = operand_at(own, DEEP_A);
+    unsigned long long columns = operand_at(s->stage[slot] + ROWS_BYTES, DEEP_B);
     products_begin();
 #pragma unroll
     for (int k = 0; k < TENSOR_PIECES / 2; k++)
-      pieces_multiply(z, rows + 2 * k, columns + 2 * k, 1);
+      pieces_multiply(z, rows + k * (DEEP_A ? DEEP_HOP : TURNED_HOP),
+                      columns + k * (DEEP_B ? DEEP_HOP : TURNED_HOP), 1);
     products_commit();
+    lag_tell(a, *serial);
     if (i == 0) continue;
     products_wait_one();
-    barrier_arrive(&s->empty[(*serial - 1) % STAGES]);
+    slot_leave(s, (*serial - 1) % STAGES);
   }
   products_wait(z);
-  barrier_arrive(&s->empty[(*serial - 1) % STAGES]);
+  slot_leave(s, (*serial - 1) % STAGES);
 }
 
 #else
@@ -140,6 +253,10 @@ static __device__ inline int stages_enter(const struct tensor_args *a, struct sh
 {
   (void)a, (void)s;
   return 1;
+}
+
+static __device__ inline void stages_leave(void)
+{
 }
 
 static __device__ inline void bytes_order(char *to, const char *from, int bytes)
@@ -191,6 +308,18 @@ static __device__ inline struct place place_of(struct tile at)
   struct place p = {at.row * TENSOR_ROWS + warp * 16 + lane / 4,
                     at.column * VECTORS + 2 * (lane % 4)};
   return p;
+}
+
+/* Two results as they are stored, the first in the low bits; NaN is 0x7FFF. */
+static __device__ inline unsigned two_stored(float first, float second)
+{
+  unsigned bits;
+#if PRECISION == 2
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(second), "f"(first));
+#else
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(second), "f"(first));
+#endif
+  return bits;
 }
 
 /* 0x7FC00000 for every NaN. */

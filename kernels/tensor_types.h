@@ -5,11 +5,19 @@
  *
  * An operand is narrowed first: [tile][stage][line][128 bytes], lines being those along which the
  * result goes, zeros beyond the last line and depth.  The eight pieces of 16 bytes of a line are
- * permuted as wgmma.h says, so that a stage is one piece of memory without bank conflicts. */
+ * permuted as wgmma.h says, so that a stage is one piece of memory without bank conflicts.  Where
+ * there is wgmma, operands that are stored in 16 bits stay where they are, and tensor maps say how
+ * boxes of them become stages. */
 #ifndef TENSOR_TYPES_H
 #define TENSOR_TYPES_H
 
 #include "triad_types.h"
+
+#ifdef __CUDACC__
+#define TENSOR_MAP_ALIGNED alignas(64)
+#else
+#define TENSOR_MAP_ALIGNED _Alignas(64)
+#endif
 
 /* -D PRECISION; enum precision of model/precision.h. */
 enum { TENSOR_BF16 = 1, TENSOR_F16 = 2, TENSOR_TF32 = 3 };
@@ -28,12 +36,13 @@ struct tensor_form {
   int wgmma;   /* WGMMA: capability 9.0, else mma.sync */
   int vectors; /* VECTORS: columns of a tile */
   int stages;  /* STAGES */
+  int cluster; /* CLUSTER: blocks whose tiles have the same columns, which each brings a part of */
 };
 
 HOST_DEVICE struct tensor_form tensor_form_of(int wgmma, int is_gradient)
 {
-  struct tensor_form product = {wgmma, wgmma ? 256 : 128, wgmma ? 4 : 2};
-  struct tensor_form gradient = {wgmma, wgmma ? 128 : 64, wgmma ? 6 : 2}; /* with sums in f64 */
+  struct tensor_form product = {wgmma, wgmma ? 256 : 128, wgmma ? 4 : 2, wgmma ? 2 : 1};
+  struct tensor_form gradient = {wgmma, wgmma ? 128 : 64, wgmma ? 6 : 2, wgmma ? 2 : 1};
   return is_gradient ? gradient : product;
 }
 
@@ -54,23 +63,34 @@ HOST_DEVICE int tensor_depth(int precision)
   return precision == TENSOR_TF32 ? 32 : 64;
 }
 
-/* One operand: number (line, depth) is in[line * lines + depth * depths], one stride being 1. */
+/* Lines of an operand in a box that is turned, and depths of any box. */
+enum { TENSOR_BOX = 64 };
+
+/* One operand: number (line, depth) is in[line * line + depth * depth], one stride being 1. */
 struct tensor_narrow_args {
-  const float *in;
+  const void *in; /* f32, or stored: as they are to be */
   char *out;
   long long line, depth; /* strides */
   int lines, depths;     /* that there are */
   int tiles, items;      /* items: lines of a tile */
   int stages;            /* of a tile */
-  int is_aligned;        /* depths are beside each other, lines at multiples of 16 bytes */
+  int is_stored;
+  int is_aligned; /* depths are beside each other, lines at multiples of 16 bytes */
+};
+
+/* What a bulk copy knows of a matrix in memory, as the driver writes it. */
+struct tensor_map {
+  TENSOR_MAP_ALIGNED unsigned long long words[16];
 };
 
 /* The product or gradient of triad_args, whose a and b are not read. */
 struct tensor_args {
+  struct tensor_map rows_map, columns_map; /* STORED: of the operands */
   struct triad_args t;
-  const char *rows, *columns; /* narrowed operands */
+  const char *rows, *columns; /* else: narrowed ones */
   int row_tiles, column_tiles, stages;
-  int is_aligned; /* c may be written by pairs */
+  int is_stored;  /* c has 16 bits a number, of PRECISION */
+  int is_aligned; /* c may be written by pairs of f32, or eight stored numbers */
 };
 
 #endif

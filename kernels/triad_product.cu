@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * triad_product: products forward and back (N.40).
+ * triad_product: products forward and back (N.40), and chunks of a gradient (N.41).
  *
- * grid    (ceil(columns / TILE_COLUMNS), ceil(rows / TILE_ROWS))
+ * grid    (ceil(columns / TILE_COLUMNS), ceil(rows / TILE_ROWS), chunks of depths)
  * block   triad_threads()
  * shared  triad_shared_bytes(): two stages
  * sums    a chain of fma for each output, ascending depths, from start */
@@ -34,10 +34,11 @@ static __device__ inline float value_of(const struct triad_args *t, float sum)
   return !t->maxima ? settled(sum) : sum > 0 ? sum : 0;
 }
 
-static __device__ inline void quad_write(const struct triad_args *t, const float *sums, int row,
-                                         int column, int is_aligned)
+/* c: the matrix of this block's chunk. */
+static __device__ inline void quad_write(const struct triad_args *t, float *c, const float *sums,
+                                         int row, int column, int is_aligned)
 {
-  float *to = t->c + row * t->c_row + column;
+  float *to = c + row * t->c_row + column;
   float4 four = {value_of(t, sums[0]), value_of(t, sums[1]), value_of(t, sums[2]),
                  value_of(t, sums[3])};
   if (!WHOLE && row >= t->rows) return;
@@ -56,23 +57,25 @@ extern "C" __global__ void __launch_bounds__(THREADS, BESIDE)
 {
   extern __shared__ __align__(16) char memory[];
   struct corner corner = {(int)blockIdx.y * TILE_ROWS, (int)blockIdx.x * TILE_COLUMNS};
-  int row = corner.row, column = corner.column;
+  int row = corner.row, column = corner.column, begin = blockIdx.z * t.chunk;
+  int end = t.depth - begin < t.chunk ? t.depth : begin + t.chunk;
+  float *c = t.c + blockIdx.z * t.part;
   struct place at = place_own();
   float acc[ROWS_OWN][COLUMNS_OWN];
 #pragma unroll
   for (int j = 0; j < COLUMNS_OWN; j++) {
-    int c = column + column_at(at, j);
-    float start = t.start && c < t.columns ? t.start[c] : 0;
+    int own = column + column_at(at, j);
+    float start = t.start && own < t.columns ? t.start[own] : 0;
 #pragma unroll
     for (int i = 0; i < ROWS_OWN; i++) acc[i][j] = start;
   }
-  tile_add(&t, (struct stage *)memory, at, corner, 0, t.depth, acc);
+  tile_add(&t, (struct stage *)memory, at, corner, begin, end, acc);
   if (t.maxima) maxima_store(&t, at, row, column, acc);
-  int is_aligned = t.c_row % 4 == 0 && (unsigned long long)t.c % 16 == 0;
+  int is_aligned = t.c_row % 4 == 0 && (unsigned long long)c % 16 == 0;
 #pragma unroll
   for (int i = 0; i < ROWS_OWN; i++)
 #pragma unroll
     for (int q = 0; q < COLUMN_QUADS; q++)
-      quad_write(&t, acc[i] + 4 * q, row + row_at(at, i), column + column_at(at, 4 * q),
+      quad_write(&t, c, acc[i] + 4 * q, row + row_at(at, i), column + column_at(at, 4 * q),
                  is_aligned);
 }

@@ -25,8 +25,10 @@ enum {
   COLUMNS_OWN = 4 * COLUMN_QUADS,
   ROWS_PITCH = TILE_ROWS + 4, /* neighbours in depth are in other banks */
   COLUMNS_PITCH = TILE_COLUMNS + 4,
-  ROWS_LOADS = TILE_ROWS * TRIAD_STAGE / (4 * THREADS), /* quads a thread and stage */
-  COLUMNS_LOADS = TILE_COLUMNS * TRIAD_STAGE / (4 * THREADS),
+  ROWS_QUADS = TILE_ROWS * TRIAD_STAGE / 4, /* of a stage */
+  COLUMNS_QUADS = TILE_COLUMNS * TRIAD_STAGE / 4,
+  ROWS_LOADS = (ROWS_QUADS + THREADS - 1) / THREADS, /* a thread's own, at most */
+  COLUMNS_LOADS = (COLUMNS_QUADS + THREADS - 1) / THREADS,
   /* Is an operand copied as it lies? */
   DIRECT_A = WHOLE && !DEEP_A,
   DIRECT_B = WHOLE && !DEEP_B
@@ -81,6 +83,13 @@ struct operand {
   float beyond;
 };
 
+/* Has this thread so many quads of a stage? */
+static __device__ inline int quad_is(const struct operand *o, int i)
+{
+  int quads = o->lines * TRIAD_STAGE / 4;
+  return (i + 1) * THREADS <= quads || (int)threadIdx.x + i * THREADS < quads;
+}
+
 /* A quad of a stage: its first line and depth.  Quads are along what is beside each other. */
 static __device__ inline int quad_line(const struct operand *o, int i)
 {
@@ -112,6 +121,9 @@ static __device__ inline float4 quad_gather(const struct operand *o, int line, i
   return all;
 }
 
+static_assert(ROWS_QUADS % THREADS == 0 || ROWS_LOADS <= 2, "quads_hop");
+static_assert(COLUMNS_QUADS % THREADS == 0 || COLUMNS_LOADS <= 2, "quads_hop");
+
 /* From one of a thread's quads to the next. */
 static __device__ inline long long quads_hop(const struct operand *o)
 {
@@ -126,8 +138,9 @@ static __device__ inline void quads_load(const struct operand *o, const float *f
   long long hop = quads_hop(o);
 #pragma unroll
   for (int i = 0; i < loads; i++)
-    four[i] = WHOLE ? *(const float4 *)(from + i * hop)
-                    : quad_gather(o, quad_line(o, i), begin + quad_depth(o, i), end);
+    if (quad_is(o, i))
+      four[i] = WHOLE ? *(const float4 *)(from + i * hop)
+                      : quad_gather(o, quad_line(o, i), begin + quad_depth(o, i), end);
 }
 
 static __device__ inline void quads_store(const struct operand *o, const float4 *four, int loads,
@@ -135,6 +148,7 @@ static __device__ inline void quads_store(const struct operand *o, const float4 
 {
 #pragma unroll
   for (int i = 0; i < loads; i++) {
+    if (!quad_is(o, i)) continue;
     float *to = stage + quad_depth(o, i) * pitch + quad_line(o, i);
     if (!o->deep) {
       *(float4 *)to = four[i];
@@ -154,7 +168,8 @@ static __device__ inline void quads_order(const struct operand *o, const float *
   long long hop = quads_hop(o);
 #pragma unroll
   for (int i = 0; i < loads; i++)
-    async_copy16(stage + quad_depth(o, i) * pitch + quad_line(o, i), from + i * hop);
+    if (quad_is(o, i))
+      async_copy16(stage + quad_depth(o, i) * pitch + quad_line(o, i), from + i * hop);
 }
 
 static __device__ inline void quad_take(const float *from, float *own)

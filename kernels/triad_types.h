@@ -24,12 +24,16 @@ struct triad_form {
   int rows, columns, row_quads, column_quads, beside;
 };
 
-/* Of products large tiles, where these fill the GPU evenly, and small ones; of gradients
+/* Tiles of products. */
+enum { TRIAD_LARGE, TRIAD_SMALL, TRIAD_MIDDLE };
+
+/* Of products large tiles, where these fill the GPU evenly, and others; of gradients
  * large ones where all are whole. */
-HOST_DEVICE struct triad_form triad_product_form(int small)
+HOST_DEVICE struct triad_form triad_product_form(int tiles)
 {
   struct triad_form large_form = {128, 128, 2, 4, 2}, small_form = {128, 64, 2, 2, 4};
-  return small ? small_form : large_form;
+  struct triad_form middle_form = {128, 96, 2, 3, 3};
+  return tiles == TRIAD_LARGE ? large_form : tiles == TRIAD_SMALL ? small_form : middle_form;
 }
 
 HOST_DEVICE struct triad_form triad_gradient_form(int whole)
@@ -62,6 +66,10 @@ struct triad_args {
   float *c;
   long long a_row, a_depth, b_depth, b_column, c_row;
   int rows, columns, depth;
+  /* Of a product: depths of a chunk, all unless it is of a gradient, and from the results of one to
+   * those of the next. */
+  int chunk;
+  long long part;
   /* Of a product: [rows][groups] the largest of each group of columns, or 0; and what is not
    * positive becomes 0.  NULL: as it is. */
   float *maxima;
@@ -69,6 +77,14 @@ struct triad_args {
   /* Of a gradient: its tiles, so many beside each other, and sums of a tile for each block. */
   int tiles, across;
   double *sums;
+};
+
+/* c[rows][columns], rows at c_row <- c + the parts[chunks][rows][columns], added in f64. */
+struct triad_fold_args {
+  const float *parts;
+  float *c;
+  long long c_row;
+  int rows, columns, chunks;
 };
 
 /* out[depths][lines] <- in[lines][depths], whose lines are at a stride. */

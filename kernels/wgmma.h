@@ -6,22 +6,40 @@
  * of line i stands at c ^ (i % 8).  Lane l of warp w has, of lines 16 w + l / 4 and the eighth one
  * below, numbers 8 j + 2 (l % 4) and the next: z[j][0], z[j][1] and z[j][2], z[j][3].
  *
+ * An operand that is turned has its lines beside each other instead: 64 depths, 128 bytes of lines
+ * each, permuted alike, then the next 64 lines.
+ *
  * -D VECTORS    256 or 128
- * PRECISION     of operands: TENSOR_BF16 1, TENSOR_F16 2, TENSOR_TF32 3 */
+ * PRECISION     of operands: TENSOR_BF16 1, TENSOR_F16 2, TENSOR_TF32 3
+ * DEEP_A, DEEP_B    0: rows, or the others, are turned; not defined: 1 */
 #ifndef WGMMA_H
 #define WGMMA_H
 
 #include "async_copy.h"
 
+#ifndef DEEP_A
+#define DEEP_A 1
+#define DEEP_B 1
+#endif
+
 #if PRECISION == 3
 #define WGMMA_TYPES "k8.f32.tf32.tf32"
-#define WGMMA_TURNS "" /* operands of 32 bits cannot be turned */
 #elif PRECISION == 2
 #define WGMMA_TYPES "k16.f32.f16.f16"
-#define WGMMA_TURNS ", 0, 0"
 #else
 #define WGMMA_TYPES "k16.f32.bf16.bf16"
+#endif
+
+#if PRECISION == 3
+#define WGMMA_TURNS "" /* operands of 32 bits cannot be turned */
+#elif DEEP_A && DEEP_B
 #define WGMMA_TURNS ", 0, 0"
+#elif DEEP_A
+#define WGMMA_TURNS ", 0, 1"
+#elif DEEP_B
+#define WGMMA_TURNS ", 1, 0"
+#else
+#define WGMMA_TURNS ", 1, 1"
 #endif
 
 #define FOUR(j) "+f"(z[j][0]), "+f"(z[j][1]), "+f"(z[j][2]), "+f"(z[j][3])
@@ -60,6 +78,16 @@ static __device__ inline unsigned long long operand_of(const char *stage)
 {
   return (shared_address(stage) & 0x3ffff) >> 4 | 1ull << 16 | 1024ull >> 4 << 32 | 1ull << 62;
 }
+
+/* The same of what is turned: eight depths are 1024 bytes apart, 64 lines 8192. */
+static __device__ inline unsigned long long operand_turned(const char *stage)
+{
+  return (shared_address(stage) & 0x3ffff) >> 4 | 8192ull >> 4 << 16 | 1024ull >> 4 << 32 |
+         1ull << 62;
+}
+
+/* From the depths of one multiplication to the next, in units of 16 bytes. */
+enum { DEEP_HOP = 2, TURNED_HOP = 16 * 128 / 16 };
 
 /* z <- products of two pieces, plus z if `add`. */
 static __device__ inline void pieces_multiply(float z[VECTORS / 8][4], unsigned long long rows,

@@ -175,21 +175,22 @@ def own_milliseconds(done, name):
     return float(re.search(rf"^{name} +([0-9.]+)", done, re.M)[1])
 
 
-def dense_run(library, precision, m, k, n):
+def dense_run(library, precision, is_stored, m, k, n):
     """x[m][k] with W[n][k]: forward, back and gradient.  Operands and results of bf16 and f16 are
-    that short in PyTorch's memory; sagitta's are f32 there, and are rounded on the way."""
+    that short in PyTorch's memory; sagitta's are f32 there, and are rounded on the way, or they are
+    stored so too, but for the gradient."""
     short = {"bf16": torch.bfloat16, "f16": torch.float16}.get(precision, torch.float32)
     x, w, y = (torch.randn(*shape, device="cuda").to(short) for shape in ((m, k), (n, k), (m, n)))
     work = {"forward": lambda: x @ w.T, "back": lambda: y @ w, "gradient": lambda: y.T @ x}
     done = call(library, "bench", "dense", "--device", "cuda", "--n-rows", m, "--columns", k,
-        "--atoms", n, "--precision", precision)
+        "--atoms", n, "--precision", precision, *(["--stored"] if is_stored else []))
     torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
     for name, what in work.items():
         milliseconds(what)
         peer = statistics.median(milliseconds(what) for _ in range(5))
         own = own_milliseconds(done, name)
-        print(f"{precision:5} {name:9} {m:6} {k:5} {n:6} {peer:9.3f} {own:9.3f} {own / peer:6.2f}",
-            flush=True)
+        print(f"{precision:5} {'stored' if is_stored else '':6} {name:9} {m:6} {k:5} {n:6} "
+            f"{peer:9.3f} {own:9.3f} {own / peer:6.2f}", flush=True)
 
 
 class Step:
@@ -244,9 +245,10 @@ def step_run(library, precision, is_sparse, m, p, k, s):
 
 def train(library):
     print("product         rows, inputs, outputs: PyTorch's ms, sagitta's, of it", flush=True)
-    for precision in "f32", "tf32", "bf16", "f16":
+    for precision, is_stored in (("f32", 0), ("tf32", 0), ("bf16", 0), ("bf16", 1), ("f16", 0),
+            ("f16", 1)):
         for shape in ((16384, 768, 32768), (2048, 768, 3072)):
-            apart(dense_run, library, precision, *shape)
+            apart(dense_run, library, precision, is_stored, *shape)
     print("step            rows, columns, atoms, atoms a row: PyTorch's ms, sagitta's, of it",
         flush=True)
     for precision, is_sparse in (("f32", 0), ("f32", 1), ("tf32", 0), ("bf16", 0), ("f16", 0)):

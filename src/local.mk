@@ -112,7 +112,8 @@ libsagitta_a_SOURCES += \
   %D%/device/cuda/normal.h %D%/device/cuda/normal.c %D%/device/cuda/steps.h %D%/device/cuda/steps.c \
   %D%/device/cuda/attention.h %D%/device/cuda/attention.c \
   %D%/device/cuda/dense.h %D%/device/cuda/dense.c \
-  %D%/device/cuda/triad.h %D%/device/cuda/triad.c %D%/device/cuda/tensor.h %D%/device/cuda/tensor.c %D%/device/cuda/train.h %D%/device/cuda/train.c \
+  %D%/device/cuda/triad.h %D%/device/cuda/triad.c %D%/device/cuda/tensor.h %D%/device/cuda/tensor.c \
+  %D%/device/cuda/tensor_map.h %D%/device/cuda/tensor_map.c %D%/device/cuda/train.h %D%/device/cuda/train.c \
   %D%/device/cuda/joint.h %D%/device/cuda/joint.c \
   %D%/device/cuda/arrow_lot.h %D%/device/cuda/arrow_lot.c \
   %D%/device/cuda/arrow.h %D%/device/cuda/arrow.c \

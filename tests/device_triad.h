@@ -94,6 +94,26 @@ static void check_shapes(struct device *dev, const struct how *how)
   claim_end();
 }
 
+/* A GPU has gradients by tiles of 128 inputs where these are whole, else by tiles of 64, of which
+ * all may be whole; where both would be few, chunks of rows are for themselves.  The last shapes
+ * fill an H100 so that chunks stay together. */
+static void check_halves(struct device *dev, const struct how *how)
+{
+  static const struct triad_shape halves[] = {{8, 64, 128},      {2048, 128, 96},  {1032, 192, 128},
+                                              {2100, 96, 200},   {1032, 64, 8192}, {1032, 72, 8200},
+                                              {1032, 128, 12672}};
+  int shapes = is_small() ? 2 : strcmp(how->kind, "cuda") == 0 ? LENGTH(halves) : 4;
+  struct triad_case c;
+  claim_begin("%s, %s: gradients that end in half a tile have the reference's bits", how->kind,
+              how->variant);
+  for (int i = 0; i < shapes; i++) {
+    triad_case_make(&c, halves[i], VALUES_NORMAL);
+    triad_case_check(&c, dev, how);
+    arena_free(&c.arena);
+  }
+  claim_end();
+}
+
 /* The first rows are the same whatever follows them. */
 static void check_rows(struct device *dev, const struct how *how)
 {
@@ -285,6 +305,7 @@ static void check_triad(const struct how *how)
     options.threads = threads;
     if (!ok(device_open(&dev, &options) == OK, "%s opens: %s", how->kind, status_message())) return;
     check_shapes(&dev, how);
+    check_halves(&dev, how);
     check_rows(&dev, how);
     check_layouts(&dev, how);
     check_sparse(&dev, how);

@@ -24,6 +24,7 @@ OTHER_TESTS = \
   %D%/test_cuda_intake \
   %D%/test_cuda_dense_triad \
   %D%/test_cuda_tensor \
+  %D%/test_cuda_stored \
   %D%/test_cuda_train \
   %D%/test_cuda_joint \
   %D%/test_cuda_normal \

@@ -135,22 +135,30 @@ static void add_product(int architecture)
 static void add_triad(enum kernel_name name, int architecture)
 {
   int is_product = name == KERNEL_TRIAD_PRODUCT;
-  for (int u = 0; u < (is_product ? 8 : 3); u++) {
+  for (int u = 0; u < (is_product ? 12 : 3); u++) {
     struct kernel_shape shape = {.deep_a = is_product || u == 2,
                                  .deep_b = is_product ? u & 1 : u == 2,
                                  .whole = is_product ? u >> 1 & 1 : u == 1,
-                                 .small = is_product && u >> 2,
+                                 .tiles = is_product ? u >> 2 : 0,
                                  .top_k = 1};
     form_add(name, architecture, &shape);
+    shape.deep_a = 0; /* chunks of a gradient */
+    if (is_product && shape.tiles == TRIAD_MIDDLE) form_add(name, architecture, &shape);
   }
 }
 
-/* The matrix unit's tier: a form for each precision, and for wgmma and mma.sync. */
+/* The matrix unit's tier: a form for each precision, and for wgmma and mma.sync; with wgmma those
+ * of stored operands, of which a product's columns and all of a gradient's may be turned. */
 static void add_tensor(enum kernel_name name, int architecture)
 {
   for (int precision = TENSOR_BF16; precision <= TENSOR_TF32; precision++) {
     struct kernel_shape shape = {.wgmma = architecture == 90, .precision = precision, .top_k = 1};
     form_add(name, architecture, &shape);
+    shape.stored = shape.wgmma && precision != TENSOR_TF32;
+    shape.deep_a = name == KERNEL_TENSOR_PRODUCT;
+    if (shape.stored) form_add(name, architecture, &shape);
+    shape.deep_b = 1;
+    if (shape.stored && shape.deep_a) form_add(name, architecture, &shape);
   }
 }
 

@@ -55,7 +55,8 @@ static float *triad_array(struct triad_case *c, gidx n, uint64_t stream, enum tr
   return values;
 }
 
-static void triad_case_make(struct triad_case *c, struct triad_shape z, enum triad_values kind)
+static inline void triad_case_make(struct triad_case *c, struct triad_shape z,
+                                   enum triad_values kind)
 {
   gidx m = z.m, k = z.k, n = z.n, most = imax(imax(m * k, m * n), k * n);
   *c = (struct triad_case){.z = z};
@@ -69,20 +70,20 @@ static void triad_case_make(struct triad_case *c, struct triad_shape z, enum tri
 }
 
 /* Forward, with the matrix as it is or transposed in memory; back. */
-static struct triad_product triad_forward_of(const struct triad_case *c, const float *bias,
-                                             float *y)
+static inline struct triad_product triad_forward_of(const struct triad_case *c, const float *bias,
+                                                    float *y)
 {
   idx k = c->z.k, n = c->z.n;
   return (struct triad_product){c->x, {c->w, n, 1}, bias, y, k, n, c->z.m, k, n};
 }
 
-static struct triad_product triad_back_of(const struct triad_case *c, float *dx)
+static inline struct triad_product triad_back_of(const struct triad_case *c, float *dx)
 {
   idx k = c->z.k, n = c->z.n;
   return (struct triad_product){c->dy, {c->w, 1, n}, NULL, dx, n, k, c->z.m, n, k};
 }
 
-static struct triad_gradient triad_gradient_of(const struct triad_case *c, float *dw)
+static inline struct triad_gradient triad_gradient_of(const struct triad_case *c, float *dw)
 {
   idx k = c->z.k, n = c->z.n;
   memcpy(dw, c->start, (size_t)k * (size_t)n * sizeof *dw);
@@ -132,7 +133,8 @@ static void *side_work(struct triad_side *s, gidx bytes)
   return b->device;
 }
 
-static int side_product(struct device *dev, enum precision precision, const struct triad_product *p)
+static inline int side_product(struct device *dev, enum precision precision,
+                               const struct triad_product *p)
 {
   struct triad_side s = {.dev = dev};
   void *work = side_work(&s, device_triad_product_bytes(dev, precision, p));
@@ -148,8 +150,8 @@ static int side_product(struct device *dev, enum precision precision, const stru
   return side_end(&s, 1);
 }
 
-static int side_gradient(struct device *dev, enum precision precision,
-                         const struct triad_gradient *g)
+static inline int side_gradient(struct device *dev, enum precision precision,
+                                const struct triad_gradient *g)
 {
   struct triad_side s = {.dev = dev};
   void *work = side_work(&s, device_triad_gradient_bytes(dev, precision, g));

@@ -33,6 +33,8 @@ const struct option_row bench_route_rows[BENCH_ROUTE_ROWS] = {
      "route by way of the certified filter too"},
     {"precision", OPTION_CHOICE, AT(precision), "f32", 0, 0, "f32|bf16|f16|tf32", NULL,
      "of dense, and of the scores of train: but for f32 by the matrix unit of a GPU"},
+    {"stored", OPTION_FLAG, AT(stored), "no", 0, 1, NULL, NULL,
+     "dense: matrices are stored in that precision, bf16 or f16; gradients are f32"},
 };
 
 enum bench_case {

@@ -11,8 +11,9 @@
 struct bench_route_options {
   const char *rows, *filter, *precision;
   idx n_rows, atoms, columns, top_s;
+  int stored;
 };
-enum { BENCH_ROUTE_ROWS = 7 };
+enum { BENCH_ROUTE_ROWS = 8 };
 extern const struct option_row bench_route_rows[BENCH_ROUTE_ROWS];
 
 /* What all benchmarks share. */

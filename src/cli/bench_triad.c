@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/half.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/num.h"
@@ -24,27 +25,45 @@ struct bench {
   struct device device;
   struct buffer x, w, y, product; /* [m][k], [n][k], [m][n]; of the peer, on a CPU */
   struct buffer dx, dw;           /* as x and w */
-  struct buffer work;             /* of the matrix unit */
+  struct buffer work;             /* what products and gradients need */
   enum precision precision;
+  struct tensor_stored stored;
   double seconds[CASES][MAX_REPEATS];
 };
 
-static int buffer_fill(struct device *dev, struct buffer *b, gidx count, uint64_t stream)
+/* Bytes of a number of a matrix that is not a gradient. */
+static gidx item_of(const struct bench *b)
 {
-  TRY(buffer_alloc(dev, b, count * (gidx)sizeof(float)));
-  for (gidx i = 0; i < count; i++)
-    ((float *)b->host)[i] = (float)random_normal(1, stream, (uint64_t)i & 0xfffff);
-  return device_put(dev, b, 0, b->bytes);
+  return b->stored.left ? (gidx)sizeof(uint16_t) : (gidx)sizeof(float);
+}
+
+static int buffer_fill(struct bench *b, struct buffer *to, gidx count, uint64_t stream)
+{
+  enum { DRAWN = 1 << 20 }; /* numbers, again and again */
+  gidx item = item_of(b);
+  TRY(buffer_alloc(&b->device, to, count * item));
+  for (gidx i = 0; i < imin(count, DRAWN); i++) {
+    float value = (float)random_normal(1, stream, (uint64_t)i);
+    if (!b->stored.left)
+      ((float *)to->host)[i] = value;
+    else if (b->precision == PRECISION_BF16)
+      ((uint16_t *)to->host)[i] = bf16_bits(precision_round(value, b->precision));
+    else
+      ((uint16_t *)to->host)[i] = f16_bits(precision_round(value, b->precision));
+  }
+  for (gidx i = DRAWN; i < count; i += DRAWN)
+    memcpy((char *)to->host + i * item, to->host, (size_t)(imin(count - i, DRAWN) * item));
+  return device_put(&b->device, to, 0, to->bytes);
 }
 
 static int buffers_open(struct bench *b)
 {
   struct device *dev = &b->device;
   gidx m = b->o->n_rows, k = b->o->columns, n = b->o->atoms, item = sizeof(float);
-  TRY(buffer_fill(dev, &b->x, m * k, 1));
-  TRY(buffer_fill(dev, &b->w, n * k, 2));
-  TRY(buffer_fill(dev, &b->y, m * n, 3));
-  TRY(buffer_alloc_device(dev, &b->dx, m * k * item));
+  TRY(buffer_fill(b, &b->x, m * k, 1));
+  TRY(buffer_fill(b, &b->w, n * k, 2));
+  TRY(buffer_fill(b, &b->y, m * n, 3));
+  TRY(buffer_alloc_device(dev, &b->dx, m * k * item_of(b)));
   TRY(buffer_alloc_device(dev, &b->dw, n * k * item));
   return device_is_gpu(dev) ? OK : buffer_alloc(dev, &b->product, PEER_ROWS * n * item);
 }
@@ -69,16 +88,44 @@ static struct triad_gradient gradient_of(const struct bench *b)
   return (struct triad_gradient){b->y.device, b->x.device, b->dw.device, n, k, k, m, n, k};
 }
 
+static struct tensor_stored gradient_stored(const struct bench *b)
+{
+  return (struct tensor_stored){b->stored.left, b->stored.right, 0};
+}
+
+static gidx product_bytes(const struct bench *b, const struct triad_product *p)
+{
+  return b->stored.left ? device_tensor_product_bytes(&b->device, b->precision, p, b->stored)
+                        : device_triad_product_bytes(&b->device, b->precision, p);
+}
+
 /* What the largest of the three needs. */
 static int work_open(struct bench *b)
 {
   struct device *dev = &b->device;
   struct triad_product forward = forward_of(b), back = back_of(b);
   struct triad_gradient gradient = gradient_of(b);
-  gidx most = device_triad_gradient_bytes(dev, b->precision, &gradient);
-  most = imax(most, device_triad_product_bytes(dev, b->precision, &forward));
-  most = imax(most, device_triad_product_bytes(dev, b->precision, &back));
+  gidx most = b->stored.left
+                  ? device_tensor_gradient_bytes(dev, b->precision, &gradient, gradient_stored(b))
+                  : device_triad_gradient_bytes(dev, b->precision, &gradient);
+  most = imax(most, product_bytes(b, &forward));
+  most = imax(most, product_bytes(b, &back));
   return most ? buffer_alloc_device(dev, &b->work, most) : OK;
+}
+
+static int product_run(struct bench *b, const struct triad_product *p)
+{
+  return b->stored.left
+             ? device_tensor_product(&b->device, b->precision, p, b->stored, b->work.device)
+             : device_triad_product(&b->device, b->precision, p, b->work.device);
+}
+
+static int gradient_run(struct bench *b, const struct triad_gradient *g)
+{
+  struct device *dev = &b->device;
+  return b->stored.left
+             ? device_tensor_gradient(dev, b->precision, g, gradient_stored(b), b->work.device)
+             : device_triad_gradient(dev, b->precision, g, b->work.device);
 }
 
 static int turn_run(struct bench *b, int turn)
@@ -93,13 +140,13 @@ static int turn_run(struct bench *b, int turn)
                                       : peer_sgemm(b->x.host, b->w.host, m, n, k, b->product.host,
                                                    b->common->threads);
   begun = log_seconds();
-  TRY(device_triad_product(dev, b->precision, &back, b->work.device));
+  TRY(product_run(b, &back));
   *at[CASE_BACK] = log_seconds() - begun;
   begun = log_seconds();
-  TRY(device_triad_gradient(dev, b->precision, &gradient, b->work.device));
+  TRY(gradient_run(b, &gradient));
   *at[CASE_GRADIENT] = log_seconds() - begun;
   begun = log_seconds();
-  TRY(device_triad_product(dev, b->precision, &forward, b->work.device));
+  TRY(product_run(b, &forward));
   *at[CASE_FORWARD] = log_seconds() - begun;
   return OK;
 }
@@ -137,14 +184,16 @@ static void table_print(struct bench *b)
     json_long(j, "columns", o->columns);
     json_long(j, "atoms", o->atoms);
     json_text(j, "precision", o->precision);
+    json_flag(j, "stored", o->stored);
     json_text(j, "variant", b->device.variant);
     json_real(j, "peak_gfmas", 1e-9 * peak);
     json_array(j, "lines");
   } else {
-    printf("%d rows, %d inputs, %d outputs, precision=%s threads=%d variant=%s, peak %.1f Gfma/s, "
-           "medians of %d runs\n",
-           o->n_rows, o->columns, o->atoms, o->precision, b->common->threads, b->device.variant,
-           1e-9 * peak, b->common->repeats);
+    printf(
+        "%d rows, %d inputs, %d outputs, precision=%s%s threads=%d variant=%s, peak %.1f Gfma/s, "
+        "medians of %d runs\n",
+        o->n_rows, o->columns, o->atoms, o->precision, o->stored ? " stored" : "",
+        b->common->threads, b->device.variant, 1e-9 * peak, b->common->repeats);
     printf("%-10s %10s %10s %10s\n", "", "ms", "Gfma/s", "of peak");
   }
   for (int which = 0; which < CASES; which++)
@@ -156,6 +205,9 @@ int bench_triad(const struct bench_route_options *o, const struct bench_common *
 {
   static struct bench b;
   b = (struct bench){.o = o, .common = common, .precision = precision_of(o->precision)};
+  CHECK(!o->stored || b.precision == PRECISION_BF16 || b.precision == PRECISION_F16, ERR_USAGE,
+        "'--stored' goes with '--precision bf16' or 'f16': %s is f32 in memory", o->precision);
+  b.stored = (struct tensor_stored){o->stored, o->stored, o->stored};
   struct device_options options = {.p = o->columns,
                                    .d = 1,
                                    .threads = common->threads,

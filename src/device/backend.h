@@ -138,6 +138,14 @@ struct backend {
 
   /* tensor.h; NULL: there is no matrix unit */
   double (*tensor_peak)(const struct device *dev, enum precision precision);
+  int (*tensor_product)(struct device *dev, enum precision precision, const struct triad_product *p,
+                        struct tensor_stored stored, void *work);
+  int (*tensor_gradient)(struct device *dev, enum precision precision,
+                         const struct triad_gradient *g, struct tensor_stored stored, void *work);
+  gidx (*tensor_product_bytes)(const struct device *dev, enum precision precision,
+                               const struct triad_product *p, struct tensor_stored stored);
+  gidx (*tensor_gradient_bytes)(const struct device *dev, enum precision precision,
+                                const struct triad_gradient *g, struct tensor_stored stored);
 
   /* train.h */
   int (*train_codes)(struct device *dev, const struct train_codes_job *job);

@@ -28,6 +28,46 @@ double device_tensor_peak(const struct device *dev, enum precision precision)
   return dev->backend->tensor_peak(dev, precision);
 }
 
+static int stored_check(const struct device *dev, enum precision precision,
+                        struct tensor_stored stored)
+{
+  int is_stored = stored.left || stored.right || stored.result;
+  TRY(device_tensor_has(dev, precision));
+  CHECK(!is_stored || precision != PRECISION_TF32, ERR_INTERNAL, "tf32 is f32 in memory");
+  return OK;
+}
+
+int device_tensor_product(struct device *dev, enum precision precision,
+                          const struct triad_product *p, struct tensor_stored stored, void *work)
+{
+  TRY(stored_check(dev, precision, stored));
+  TRY(device_triad_product_check(p));
+  return dev->backend->tensor_product(dev, precision, p, stored, work);
+}
+
+int device_tensor_gradient(struct device *dev, enum precision precision,
+                           const struct triad_gradient *g, struct tensor_stored stored, void *work)
+{
+  TRY(stored_check(dev, precision, stored));
+  TRY(device_triad_gradient_check(g));
+  CHECK(!stored.result, ERR_INTERNAL, "a gradient is f32");
+  return dev->backend->tensor_gradient(dev, precision, g, stored, work);
+}
+
+gidx device_tensor_product_bytes(const struct device *dev, enum precision precision,
+                                 const struct triad_product *p, struct tensor_stored stored)
+{
+  int has = dev->backend && dev->backend->tensor_product_bytes;
+  return has ? dev->backend->tensor_product_bytes(dev, precision, p, stored) : 0;
+}
+
+gidx device_tensor_gradient_bytes(const struct device *dev, enum precision precision,
+                                  const struct triad_gradient *g, struct tensor_stored stored)
+{
+  int has = dev->backend && dev->backend->tensor_gradient_bytes;
+  return has ? dev->backend->tensor_gradient_bytes(dev, precision, g, stored) : 0;
+}
+
 /* The trial: rows and columns of a few kinds, again and again, in more than one tile. */
 enum {
   TRIAL_ROWS = 300,

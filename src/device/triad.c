@@ -21,7 +21,7 @@ static int shape_check(const char *what, idx m, idx k, idx n)
   return OK;
 }
 
-static int product_check(const struct triad_product *p)
+int device_triad_product_check(const struct triad_product *p)
 {
   const struct triad_weights *w = &p->w;
   TRY(shape_check("product", p->m, p->k, p->n));
@@ -44,7 +44,7 @@ int device_triad_product(struct device *dev, enum precision precision,
                          const struct triad_product *p, void *work)
 {
   TRY(precision_check(dev, precision));
-  TRY(product_check(p));
+  TRY(device_triad_product_check(p));
   return dev->backend->triad_product(dev, precision, p, work);
 }
 
@@ -55,7 +55,7 @@ gidx device_triad_product_bytes(const struct device *dev, enum precision precisi
   return has ? dev->backend->triad_product_bytes(dev, precision, p) : 0;
 }
 
-static int gradient_check(const struct triad_gradient *g)
+int device_triad_gradient_check(const struct triad_gradient *g)
 {
   TRY(shape_check("gradient", g->m, g->k, g->n));
   CHECK(g->x_stride >= g->k && g->dy_stride >= g->n && g->dw_stride >= g->n, ERR_INTERNAL,
@@ -68,7 +68,7 @@ int device_triad_gradient(struct device *dev, enum precision precision,
                           const struct triad_gradient *g, void *work)
 {
   TRY(precision_check(dev, precision));
-  TRY(gradient_check(g));
+  TRY(device_triad_gradient_check(g));
   return dev->backend->triad_gradient(dev, precision, g, work);
 }
 

@@ -16,6 +16,10 @@
 #include "model/precision.h"
 #include "model/triad.h"
 
+/* ERR_INTERNAL where one of these has no size, or strides that are too short. */
+int device_triad_product_check(const struct triad_product *p);
+int device_triad_gradient_check(const struct triad_gradient *g);
+
 /* Products and gradients; but for f32 by the matrix unit of a GPU (tensor.h).  `work` is on the
  * device's side, of so many bytes, which may be 0. */
 int device_triad_product(struct device *dev, enum precision precision,

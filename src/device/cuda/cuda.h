@@ -18,6 +18,7 @@
  *     joint                 the matrix S of all rows
  *     dense                 large dense matrices
  *     triad                 products, gradients and steps of training
+ *     tensor    tensor_map  the same by the matrix unit; maps of matrices for bulk copies
  *     arrow                 arrow systems, and those that the CPU solves
  *     arrow_lot             a lot of systems, from host to host
  *     steps                 the steps of all atoms
@@ -108,6 +109,7 @@ struct cuda_state {
   idx window_first, window_filled; /* slots that are on the device now */
   struct cuda_screen screen;
   struct cuda_arrow *arrow; /* owned; NULL: there were no systems yet */
+  void *map_encode;         /* of tensor_map.c, once it was wanted */
   union {
     struct cuda_works work;
     struct cuda_work works[CUDA_WORKS];

@@ -40,6 +40,13 @@ static void define_product(struct kernel_recipe *r, const struct kernel_shape *s
   define(r, "STAGES", form.stages);
 }
 
+/* What may not be there takes registers, and so do operands on their way through them, where a
+ * block has few to spare. */
+static int takes_more(const struct kernel_shape *shape)
+{
+  return !shape->whole || (shape->tiles == TRIAD_MIDDLE && shape->deep_a && shape->deep_b);
+}
+
 static void define_triad(struct kernel_recipe *r, const struct kernel_shape *shape,
                          struct triad_form form)
 {
@@ -47,17 +54,22 @@ static void define_triad(struct kernel_recipe *r, const struct kernel_shape *sha
   define(r, "TILE_COLUMNS", form.columns);
   define(r, "ROW_QUADS", form.row_quads);
   define(r, "COLUMN_QUADS", form.column_quads);
-  define(r, "BESIDE", shape->whole || form.beside == 1 ? form.beside : form.beside - 1);
+  define(r, "BESIDE", form.beside - (form.beside > 1 && takes_more(shape)));
   define(r, "DEEP_A", shape->deep_a);
   define(r, "DEEP_B", shape->deep_b);
   define(r, "WHOLE", shape->whole);
 }
 
-static void define_tensor(struct kernel_recipe *r, struct tensor_form form)
+static void define_tensor(struct kernel_recipe *r, const struct kernel_shape *shape,
+                          struct tensor_form form)
 {
   define(r, "WGMMA", form.wgmma);
   define(r, "VECTORS", form.vectors);
   define(r, "STAGES", form.stages);
+  define(r, "CLUSTER", form.cluster);
+  define(r, "STORED", shape->stored);
+  define(r, "DEEP_A", !shape->stored || shape->deep_a);
+  define(r, "DEEP_B", !shape->stored || shape->deep_b);
 }
 
 static void define_walk(struct kernel_recipe *r, const struct kernel_shape *shape)
@@ -92,7 +104,7 @@ void kernel_recipe(enum kernel_name name, const struct kernel_shape *shape, stru
   if (defines & DEFINES_DESCEND) define(r, "MMA", shape->mma);
   if (defines & DEFINES_DESCEND) define(r, "STAGES", descend_stages(shape->large));
   if (defines & DEFINES_PRODUCT) define_product(r, shape);
-  if (defines & DEFINES_TRIAD) define_triad(r, shape, triad_product_form(shape->small));
+  if (defines & DEFINES_TRIAD) define_triad(r, shape, triad_product_form(shape->tiles));
   /* At the edges of matrices what is not there takes registers, too. */
   if (defines & DEFINES_GRADIENT && !shape->whole) r->hot = 0;
   if (defines & DEFINES_GRADIENT) define_triad(r, shape, triad_gradient_form(shape->whole));
@@ -107,7 +119,7 @@ void kernel_recipe(enum kernel_name name, const struct kernel_shape *shape, stru
   if (defines & DEFINES_TEAM) define(r, "MMA", shape->mma);
   if (defines & DEFINES_WALK) define_walk(r, shape);
   if (defines & DEFINES_PRECISION) define(r, "PRECISION", shape->precision);
-  if (defines & DEFINES_TENSOR) define_tensor(r, tensor_form_of(shape->wgmma, 0));
-  if (defines & DEFINES_TURNED) define_tensor(r, tensor_form_of(shape->wgmma, 1));
+  if (defines & DEFINES_TENSOR) define_tensor(r, shape, tensor_form_of(shape->wgmma, 0));
+  if (defines & DEFINES_TURNED) define_tensor(r, shape, tensor_form_of(shape->wgmma, 1));
   if (defines & DEFINES_FEW) define(r, "FEW", shape->few);
 }

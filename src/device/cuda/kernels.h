@@ -87,6 +87,7 @@ enum {
   X(TRIAD_PRODUCT, triad_product, 1, DEFINES_TRIAD)                                                \
   X(TRIAD_GRADIENT, triad_gradient, 1, DEFINES_GRADIENT)                                           \
   X(TRIAD_TURN, triad_turn, 0, 0)                                                                  \
+  X(TRIAD_FOLD, triad_fold, 0, 0)                                                                  \
   X(TRIAD_SPARSE, triad_sparse, 1, 0)                                                              \
   X(TRIAD_DOTS, triad_dots, 0, 0)                                                                  \
   X(TRIAD_ADAM, triad_adam, 0, 0)                                                                  \
@@ -127,9 +128,10 @@ struct kernel_shape {
   int bulk; /* of route_form_of() */
   int mma;  /* of codes, descents, products, arrows: f64 tensor instructions, chains of fma */
   int one;  /* of codes: a row has at most WARP vectors */
-  int small, whole;           /* of triad_product_form(); whole tiles of training */
+  int tiles, whole;           /* of triad_product_form(); whole tiles of training */
   int large;                  /* of descend_stages(), product_form_of() */
   int deep_a, deep_b, narrow; /* of product_form_of(); the first two of training too */
+  int stored;                 /* of the matrix unit's tier: operands are stored matrices */
   int wgmma, sample;          /* of screen_form_of(); the first of tensor_form_of() too */
   int precision;              /* of the matrix unit's tier: TENSOR_BF16 and so on */
   int test_hooks;             /* of the certified filter: for tests against its proof */

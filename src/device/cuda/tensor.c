@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Both operands are narrowed, which turns them where their depths are not beside each other; then
- * blocks walk over the tiles of the result. */
+ * Operands are narrowed, which turns them where their depths are not beside each other, unless they
+ * are stored where bulk copies can bring tiles of them; then blocks walk over the tiles of the
+ * result. */
 #include "device/cuda/tensor.h"
 
 #include "base/num.h"
 #include "base/status.h"
 #include "device/cuda/load.h"
+#include "device/cuda/tensor_map.h"
 #include "device/cuda/triad.h"
 #include "tensor_types.h"
 
@@ -40,18 +42,13 @@ gidx cuda_tensor_columns_bytes(enum precision precision, gidx columns, gidx dept
   return operand_bytes(precision, columns, COLUMNS_MOST, depth);
 }
 
-gidx cuda_tensor_bytes(enum precision precision, idx rows, idx columns, idx depth)
-{
-  return cuda_tensor_rows_bytes(precision, rows, depth) +
-         cuda_tensor_columns_bytes(precision, columns, depth);
-}
-
 static int operand_narrow(struct device *dev, enum precision precision,
                           struct tensor_narrow_args *a)
 {
+  int aligned = a->is_stored ? 8 : 4; /* numbers of 16 bytes */
   a->tiles = (int)ceil_div(a->lines, a->items);
   a->stages = stages_of(precision, a->depths);
-  a->is_aligned = a->depth == 1 && a->line % 4 == 0 && (uintptr_t)a->in % 16 == 0;
+  a->is_aligned = a->depth == 1 && a->line % aligned == 0 && (uintptr_t)a->in % 16 == 0;
   gidx pieces = (gidx)a->tiles * a->items * a->stages * TENSOR_PIECES;
   struct cuda_launch l = {
       .name = KERNEL_TENSOR_NARROW,
@@ -62,8 +59,8 @@ static int operand_narrow(struct device *dev, enum precision precision,
   return cuda_launch(dev, &l);
 }
 
-int cuda_tensor_rows(struct device *dev, enum precision precision, const struct triad_args *t,
-                     void *rows)
+static int rows_narrow(struct device *dev, enum precision precision, const struct triad_args *t,
+                       int is_stored, void *rows)
 {
   struct tensor_narrow_args a = {.in = t->a,
                                  .out = rows,
@@ -71,13 +68,14 @@ int cuda_tensor_rows(struct device *dev, enum precision precision, const struct 
                                  .depth = t->a_depth,
                                  .lines = t->rows,
                                  .depths = t->depth,
-                                 .items = TENSOR_ROWS};
+                                 .items = TENSOR_ROWS,
+                                 .is_stored = is_stored};
   return operand_narrow(dev, precision, &a);
 }
 
 /* Tiles of 256 lines are, to a form with tiles of 128, other ones: each is narrowed for its own. */
 static int columns_narrow(struct device *dev, enum precision precision, const struct triad_args *t,
-                          int vectors, void *columns)
+                          int is_stored, int vectors, void *columns)
 {
   struct tensor_narrow_args a = {.in = t->b,
                                  .out = columns,
@@ -85,66 +83,153 @@ static int columns_narrow(struct device *dev, enum precision precision, const st
                                  .depth = t->b_depth,
                                  .lines = t->columns,
                                  .depths = t->depth,
-                                 .items = vectors};
+                                 .items = vectors,
+                                 .is_stored = is_stored};
   return operand_narrow(dev, precision, &a);
+}
+
+int cuda_tensor_rows(struct device *dev, enum precision precision, const struct triad_args *t,
+                     void *rows)
+{
+  return rows_narrow(dev, precision, t, 0, rows);
 }
 
 int cuda_tensor_columns(struct device *dev, enum precision precision, const struct triad_args *t,
                         void *columns)
 {
   const struct cuda_state *s = dev->state;
-  return columns_narrow(dev, precision, t, tensor_form_of(s->sizes.wgmma, 0).vectors, columns);
+  return columns_narrow(dev, precision, t, 0, tensor_form_of(s->sizes.wgmma, 0).vectors, columns);
 }
 
-static int tiles_launch(struct device *dev, enum precision precision, const struct triad_args *t,
-                        const void *rows, const void *columns, int is_gradient)
+/* Tiles of a product or gradient whose operands a says. */
+static int tiles_launch(struct device *dev, enum precision precision, struct tensor_args *a,
+                        int is_gradient)
 {
   const struct cuda_state *s = dev->state;
+  const struct triad_args *t = &a->t;
   struct tensor_form form = tensor_form_of(s->sizes.wgmma, is_gradient);
-  struct tensor_args a = {.t = *t,
-                          .rows = rows,
-                          .columns = columns,
-                          .row_tiles = (int)ceil_div(t->rows, TENSOR_ROWS),
-                          .column_tiles = (int)ceil_div(t->columns, form.vectors),
-                          .stages = stages_of(precision, t->depth),
-                          .is_aligned = t->c_row % 2 == 0 && (uintptr_t)t->c % 8 == 0};
-  gidx tiles = (gidx)a.row_tiles * a.column_tiles;
-  CHECK(tiles <= INT32_MAX, ERR_INPUT, "a product of %d rows and %d columns is too large", t->rows,
-        t->columns);
+  int together = a->is_stored ? 8 : 2; /* numbers that are written at a time */
+  a->row_tiles = (int)ceil_div(t->rows, TENSOR_ROWS);
+  a->column_tiles = (int)ceil_div(t->columns, form.vectors);
+  a->stages = stages_of(precision, t->depth);
+  a->is_aligned = t->c_row % together == 0 && (uintptr_t)t->c % (a->is_stored ? 16 : 8) == 0;
+  gidx groups = ceil_div(a->row_tiles, form.cluster) * a->column_tiles;
+  gidx at_once = imax(s->sizes.multiprocessors / form.cluster, 1);
+  CHECK(groups * form.cluster <= INT32_MAX, ERR_INPUT,
+        "a product of %d rows and %d columns is too large", t->rows, t->columns);
   struct cuda_launch l = {.name = is_gradient ? KERNEL_TENSOR_GRADIENT : KERNEL_TENSOR_PRODUCT,
-                          .shape = {.wgmma = form.wgmma, .precision = (int)precision},
-                          .grid = {(unsigned)imin(tiles, s->sizes.multiprocessors), 1, 1},
+                          .shape = {.wgmma = form.wgmma,
+                                    .precision = (int)precision,
+                                    .stored = !a->rows,
+                                    .deep_a = t->a_depth == 1,
+                                    .deep_b = t->b_depth == 1},
+                          .grid = {(unsigned)(form.cluster * imin(groups, at_once)), 1, 1},
                           .block = {(unsigned)tensor_threads(form.wgmma), 1, 1},
+                          .cluster = form.cluster > 1 ? form.cluster : 0,
                           .shared = tensor_shared_bytes(form.vectors, form.stages),
-                          .arguments = &a};
+                          .arguments = a};
   return cuda_launch(dev, &l);
 }
 
 int cuda_tensor_tiles(struct device *dev, enum precision precision, const struct triad_args *t,
                       const void *rows, const void *columns)
 {
-  return tiles_launch(dev, precision, t, rows, columns, 0);
+  struct tensor_args a = {.t = *t, .rows = rows, .columns = columns};
+  return tiles_launch(dev, precision, &a, 0);
 }
 
-int cuda_tensor_product(struct device *dev, enum precision precision, const struct triad_args *t,
-                        void *work)
+/* A stored operand as a matrix in memory; boxes have so many of its lines where depths are beside
+ * each other. */
+static struct tensor_matrix matrix_of(const void *at, gidx line, gidx depth, gidx lines,
+                                      gidx depths, int box)
 {
-  char *columns = (char *)work + cuda_tensor_rows_bytes(precision, t->rows, t->depth);
-  TRY(cuda_tensor_rows(dev, precision, t, work));
-  TRY(cuda_tensor_columns(dev, precision, t, columns));
-  TRY(tiles_launch(dev, precision, t, work, columns, 0));
-  return cuda_finish(dev->state);
+  int is_deep = depth == 1;
+  return (struct tensor_matrix){.at = at,
+                                .inner = is_deep ? depths : lines,
+                                .outer = is_deep ? lines : depths,
+                                .stride = is_deep ? line : depth,
+                                .box = is_deep ? box : TENSOR_BOX};
 }
 
-int cuda_tensor_gradient(struct device *dev, enum precision precision, const struct triad_args *t,
-                         void *work)
+static struct tensor_matrix rows_of(const struct triad_args *t)
+{
+  return matrix_of(t->a, t->a_row, t->a_depth, t->rows, t->depth, TENSOR_ROWS);
+}
+
+static struct tensor_matrix columns_of(const struct triad_args *t, struct tensor_form form)
+{
+  return matrix_of(t->b, t->b_column, t->b_depth, t->columns, t->depth,
+                   form.vectors / form.cluster);
+}
+
+/* Can tiles be brought from where both operands are stored? */
+static int operands_stay(const struct device *dev, const struct triad_args *t,
+                         struct tensor_stored stored)
 {
   const struct cuda_state *s = dev->state;
-  char *columns = (char *)work + cuda_tensor_rows_bytes(precision, t->rows, t->depth);
-  TRY(cuda_tensor_rows(dev, precision, t, work));
-  TRY(columns_narrow(dev, precision, t, tensor_form_of(s->sizes.wgmma, 1).vectors, columns));
-  TRY(tiles_launch(dev, precision, t, work, columns, 1));
-  return cuda_finish(dev->state);
+  struct tensor_matrix rows = rows_of(t);
+  struct tensor_matrix columns = columns_of(t, tensor_form_of(s->sizes.wgmma, 0));
+  return s->sizes.wgmma && stored.left && stored.right && cuda_tensor_mappable(&rows) &&
+         cuda_tensor_mappable(&columns);
+}
+
+/* Whole; it has ended. */
+static int tiles_run(struct device *dev, enum precision precision, const struct triad_args *t,
+                     struct tensor_stored stored, int is_gradient, void *work)
+{
+  struct cuda_state *s = dev->state;
+  struct tensor_form form = tensor_form_of(s->sizes.wgmma, is_gradient);
+  struct tensor_args a = {.t = *t, .is_stored = stored.result};
+  if (operands_stay(dev, t, stored)) {
+    struct tensor_matrix rows = rows_of(t), columns = columns_of(t, form);
+    TRY(cuda_tensor_map(s, precision, &rows, &a.rows_map));
+    TRY(cuda_tensor_map(s, precision, &columns, &a.columns_map));
+  } else {
+    char *columns = (char *)work + cuda_tensor_rows_bytes(precision, t->rows, t->depth);
+    TRY(rows_narrow(dev, precision, t, stored.left, work));
+    TRY(columns_narrow(dev, precision, t, stored.right, form.vectors, columns));
+    a.rows = work;
+    a.columns = columns;
+  }
+  TRY(tiles_launch(dev, precision, &a, is_gradient));
+  return cuda_finish(s);
+}
+
+static gidx work_bytes(const struct device *dev, enum precision precision,
+                       const struct triad_args *t, struct tensor_stored stored)
+{
+  return operands_stay(dev, t, stored)
+             ? 0
+             : cuda_tensor_rows_bytes(precision, t->rows, t->depth) +
+                   cuda_tensor_columns_bytes(precision, t->columns, t->depth);
+}
+
+int cuda_tensor_product(struct device *dev, enum precision precision, const struct triad_product *p,
+                        struct tensor_stored stored, void *work)
+{
+  struct triad_args t = triad_product_args(p);
+  return tiles_run(dev, precision, &t, stored, 0, work);
+}
+
+int cuda_tensor_gradient(struct device *dev, enum precision precision,
+                         const struct triad_gradient *g, struct tensor_stored stored, void *work)
+{
+  struct triad_args t = triad_gradient_args(g);
+  return tiles_run(dev, precision, &t, stored, 1, work);
+}
+
+gidx cuda_tensor_product_bytes(const struct device *dev, enum precision precision,
+                               const struct triad_product *p, struct tensor_stored stored)
+{
+  struct triad_args t = triad_product_args(p);
+  return work_bytes(dev, precision, &t, stored);
+}
+
+gidx cuda_tensor_gradient_bytes(const struct device *dev, enum precision precision,
+                                const struct triad_gradient *g, struct tensor_stored stored)
+{
+  struct triad_args t = triad_gradient_args(g);
+  return work_bytes(dev, precision, &t, stored);
 }
 
 /* Multiply-adds of a multiprocessor in a cycle: m64n256k16 takes 128 cycles there. */

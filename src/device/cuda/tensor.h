@@ -22,12 +22,15 @@ int cuda_tensor_columns(struct device *dev, enum precision precision, const stru
 int cuda_tensor_tiles(struct device *dev, enum precision precision, const struct triad_args *t,
                       const void *rows, const void *columns);
 
-/* Whole, of `work` of cuda_tensor_bytes(); they have ended. */
-int cuda_tensor_product(struct device *dev, enum precision precision, const struct triad_args *t,
-                        void *work);
-int cuda_tensor_gradient(struct device *dev, enum precision precision, const struct triad_args *t,
-                         void *work);
-gidx cuda_tensor_bytes(enum precision precision, idx rows, idx columns, idx depth);
+/* Rows of the table of backend.h. */
+int cuda_tensor_product(struct device *dev, enum precision precision, const struct triad_product *p,
+                        struct tensor_stored stored, void *work);
+int cuda_tensor_gradient(struct device *dev, enum precision precision,
+                         const struct triad_gradient *g, struct tensor_stored stored, void *work);
+gidx cuda_tensor_product_bytes(const struct device *dev, enum precision precision,
+                               const struct triad_product *p, struct tensor_stored stored);
+gidx cuda_tensor_gradient_bytes(const struct device *dev, enum precision precision,
+                                const struct triad_gradient *g, struct tensor_stored stored);
 double cuda_tensor_peak(const struct device *dev, enum precision precision);
 
 #endif

@@ -14,6 +14,9 @@ _Static_assert((int)TRIAD_CHUNK_ROWS == (int)TRIAD_CHUNK, "a chunk is a part of 
 
 enum {
   MAX_ADAM_BLOCKS = 1 << 14,
+  MAX_FOLD_BLOCKS = 1 << 14,
+  MOST_CHUNKS = 64, /* of their own */
+  MOST_PARTS = 1 << 26,
   TURN_OTHERS = 4096 /* lines of the other operand from which on turning pays */
 };
 
@@ -31,40 +34,71 @@ static int tiles_whole(const struct triad_args *a, struct triad_form form)
          operand_whole(a->b, a->b_column, a->b_depth) && operand_whole(a->c, a->c_row, 1);
 }
 
-static struct cuda_launch tiles_of(enum kernel_name name, struct triad_form form, int small,
+/* `whole` goes with the form: a gradient has another one where some tile is not whole. */
+static struct cuda_launch tiles_of(enum kernel_name name, struct triad_form form, int whole,
                                    struct triad_args *a)
 {
-  return (struct cuda_launch){.name = name,
-                              .shape = {.small = small,
-                                        .deep_a = a->a_depth == 1,
-                                        .deep_b = a->b_depth == 1,
-                                        .whole = tiles_whole(a, form)},
-                              .grid = {(unsigned)ceil_div(a->columns, form.columns),
-                                       (unsigned)ceil_div(a->rows, form.rows), 1},
-                              .block = {(unsigned)triad_threads(form), 1, 1},
-                              .shared = triad_shared_bytes(form),
-                              .arguments = a};
+  return (struct cuda_launch){
+      .name = name,
+      .shape = {.deep_a = a->a_depth == 1, .deep_b = a->b_depth == 1, .whole = whole},
+      .grid = {(unsigned)ceil_div(a->columns, form.columns), (unsigned)ceil_div(a->rows, form.rows),
+               1},
+      .block = {(unsigned)triad_threads(form), 1, 1},
+      .shared = triad_shared_bytes(form),
+      .arguments = a};
+}
+
+/* What the multiprocessor with most of them has of so many chunks of all outputs. */
+static gidx most_outputs(const struct cuda_state *s, struct triad_form f, gidx rows, gidx columns,
+                         gidx chunks)
+{
+  gidx tiles = ceil_div(rows, f.rows) * ceil_div(columns, f.columns) * chunks;
+  return ceil_div(tiles, s->sizes.multiprocessors) * f.rows * f.columns;
+}
+
+/* Are tiles of 128 x 96 shared out so much more evenly that they pay? */
+static int middle_pays(gidx middle, gidx other)
+{
+  return 20 * middle < 17 * other;
 }
 
 int cuda_triad_small(const struct cuda_state *s, gidx rows, gidx columns)
 {
-  struct triad_form f = triad_product_form(0);
+  struct triad_form f = triad_product_form(TRIAD_LARGE);
   gidx tiles = ceil_div(rows, f.rows) * ceil_div(columns, f.columns);
   gidx at_once = (gidx)f.beside * s->sizes.multiprocessors;
   return 10 * tiles < 9 * round_up(tiles, at_once); /* the last ones would leave much of it idle */
 }
 
+static int product_tiles(const struct cuda_state *s, gidx rows, gidx columns)
+{
+  int tiles = cuda_triad_small(s, rows, columns) ? TRIAD_SMALL : TRIAD_LARGE;
+  gidx own = most_outputs(s, triad_product_form(tiles), rows, columns, 1);
+  gidx middle = most_outputs(s, triad_product_form(TRIAD_MIDDLE), rows, columns, 1);
+  return middle_pays(middle, own) ? TRIAD_MIDDLE : tiles;
+}
+
+/* Chunks of all depths, or of a gradient, one behind the other. */
+static int product_launch(struct device *dev, struct triad_args *a, int tiles, gidx chunks)
+{
+  struct triad_form form = triad_product_form(tiles);
+  a->chunk = chunks > 1 ? TRIAD_CHUNK_ROWS : a->depth;
+  struct cuda_launch l = tiles_of(KERNEL_TRIAD_PRODUCT, form, tiles_whole(a, form), a);
+  l.shape.tiles = tiles;
+  l.grid.z = (unsigned)chunks;
+  return cuda_launch(dev, &l);
+}
+
 int cuda_triad_tiles(struct device *dev, struct triad_args *a)
 {
   int small = cuda_triad_small(dev->state, a->rows, a->columns);
-  struct cuda_launch l = tiles_of(KERNEL_TRIAD_PRODUCT, triad_product_form(small), small, a);
-  return cuda_launch(dev, &l);
+  return product_launch(dev, a, small ? TRIAD_SMALL : TRIAD_LARGE, 1);
 }
 
 /* Lines of one operand, all tiles being whole, beside so many of the other. */
 static gidx turned_bytes(const struct triad_args *a, gidx depth, gidx lines, gidx others)
 {
-  struct triad_form f = triad_product_form(0);
+  struct triad_form f = triad_product_form(TRIAD_LARGE);
   int is_whole =
       a->rows % f.rows == 0 && a->columns % f.columns == 0 && a->depth % TRIAD_STAGE == 0;
   return depth == 1 && is_whole && others >= TURN_OTHERS
@@ -130,20 +164,21 @@ gidx cuda_triad_product_bytes(const struct device *dev, enum precision precision
                               const struct triad_product *p)
 {
   struct triad_args a = triad_product_args(p);
-  (void)dev;
-  return precision == PRECISION_F32 ? cuda_triad_rows_bytes(&a) + cuda_triad_columns_bytes(&a)
-                                    : cuda_tensor_bytes(precision, p->m, p->n, p->k);
+  return precision == PRECISION_F32
+             ? cuda_triad_rows_bytes(&a) + cuda_triad_columns_bytes(&a)
+             : cuda_tensor_product_bytes(dev, precision, p, (struct tensor_stored){0});
 }
 
 int cuda_triad_product(struct device *dev, enum precision precision, const struct triad_product *p,
                        void *work)
 {
   struct triad_args a = triad_product_args(p);
-  if (precision != PRECISION_F32) return cuda_tensor_product(dev, precision, &a, work);
+  if (precision != PRECISION_F32)
+    return cuda_tensor_product(dev, precision, p, (struct tensor_stored){0}, work);
   char *columns = (char *)work + cuda_triad_rows_bytes(&a);
   TRY(cuda_triad_columns(dev, &a, columns));
   TRY(cuda_triad_rows(dev, &a, work));
-  TRY(cuda_triad_tiles(dev, &a));
+  TRY(product_launch(dev, &a, product_tiles(dev->state, a.rows, a.columns), 1));
   return cuda_finish(dev->state);
 }
 
@@ -162,12 +197,6 @@ struct triad_args triad_gradient_args(const struct triad_gradient *g)
                              .depth = g->m};
 }
 
-/* A gradient's tiles. */
-static struct triad_form gradient_form(const struct triad_args *a)
-{
-  return triad_gradient_form(tiles_whole(a, triad_gradient_form(1)));
-}
-
 /* Blocks of a gradient, each of which holds the sums of a tile. */
 static gidx gradient_blocks(const struct device *dev, const struct triad_args *a,
                             struct triad_form f)
@@ -177,27 +206,64 @@ static gidx gradient_blocks(const struct device *dev, const struct triad_args *a
   return imin(tiles, (gidx)f.beside * s->sizes.multiprocessors);
 }
 
+/* What chunks of their own take: each is a product, and all are folded; 0: a tile has its chunks
+ * one after another.  Many tiles fill the GPU as they are, and all their chunks would be large. */
+static gidx parts_bytes(const struct device *dev, const struct triad_args *a)
+{
+  const struct cuda_state *s = dev->state;
+  gidx chunks = ceil_div(a->depth, TRIAD_CHUNK_ROWS), own = INT64_MAX;
+  gidx bytes = chunks * a->rows * a->columns * (gidx)sizeof(float);
+  for (int whole = 0; whole < 2; whole++)
+    own = imin(own, chunks * most_outputs(s, triad_gradient_form(whole), a->rows, a->columns, 1));
+  gidx middle = most_outputs(s, triad_product_form(TRIAD_MIDDLE), a->rows, a->columns, chunks);
+  int pays = chunks <= MOST_CHUNKS && bytes <= MOST_PARTS && middle_pays(middle, own);
+  return pays ? bytes : 0;
+}
+
+static int gradient_parts(struct device *dev, const struct triad_args *a, void *parts)
+{
+  struct triad_args of_parts = *a;
+  of_parts.c = parts;
+  of_parts.c_row = a->columns;
+  of_parts.part = (gidx)a->rows * a->columns;
+  int chunks = (int)ceil_div(a->depth, TRIAD_CHUNK_ROWS);
+  TRY(product_launch(dev, &of_parts, TRIAD_MIDDLE, chunks));
+  struct triad_fold_args f = {parts, a->c, a->c_row, a->rows, a->columns, chunks};
+  struct cuda_launch l = {.name = KERNEL_TRIAD_FOLD,
+                          .grid = {(unsigned)imin(a->rows, MAX_FOLD_BLOCKS), 1, 1},
+                          .block = {TRIAD_TURN_THREADS, 1, 1},
+                          .arguments = &f};
+  TRY(cuda_launch(dev, &l));
+  return cuda_finish(dev->state);
+}
+
 /* For either form: arrays may stand elsewhere when it is run. */
 gidx cuda_triad_gradient_bytes(const struct device *dev, enum precision precision,
                                const struct triad_gradient *g)
 {
   struct triad_args a = triad_gradient_args(g);
   gidx numbers = 0;
+  if (precision != PRECISION_F32)
+    return cuda_tensor_gradient_bytes(dev, precision, g, (struct tensor_stored){0});
+  gidx parts = parts_bytes(dev, &a);
+  if (parts) return parts;
   for (int whole = 0; whole < 2; whole++) {
     struct triad_form f = triad_gradient_form(whole);
     numbers = imax(numbers, gradient_blocks(dev, &a, f) * f.rows * f.columns);
   }
-  return precision == PRECISION_F32 ? numbers * (gidx)sizeof(double)
-                                    : cuda_tensor_bytes(precision, g->k, g->n, g->m);
+  return numbers * (gidx)sizeof(double);
 }
 
 int cuda_triad_gradient(struct device *dev, enum precision precision,
                         const struct triad_gradient *g, void *work)
 {
   struct triad_args a = triad_gradient_args(g);
-  if (precision != PRECISION_F32) return cuda_tensor_gradient(dev, precision, &a, work);
-  struct triad_form f = gradient_form(&a);
-  struct cuda_launch l = tiles_of(KERNEL_TRIAD_GRADIENT, f, 0, &a);
+  if (precision != PRECISION_F32)
+    return cuda_tensor_gradient(dev, precision, g, (struct tensor_stored){0}, work);
+  if (parts_bytes(dev, &a)) return gradient_parts(dev, &a, work);
+  int whole = tiles_whole(&a, triad_gradient_form(1));
+  struct triad_form f = triad_gradient_form(whole);
+  struct cuda_launch l = tiles_of(KERNEL_TRIAD_GRADIENT, f, whole, &a);
   gidx tiles = (gidx)l.grid.x * l.grid.y;
   CHECK(tiles <= INT32_MAX, ERR_INPUT, "a gradient of %d rows and %d columns is too large", g->k,
         g->n);

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Products and gradients of matrices that are stored as bf16 or f16 have the bits of those of f32
+ * with the same numbers, whichever of them are stored, wherever their lines stand, with wgmma and
+ * with mma.sync; a stored result is that of f32, rounded.  With SMALL=1 on few shapes. */
+#include "base/half.h"
+#include "triad_case.h"
+
+static const struct device_test mma = {.mma = 1};
+static const struct how hows[] = {{.kind = "cuda", .variant = "auto", .threads = 1},
+                                  {.kind = "cuda", .variant = "auto", .threads = 1, .test = &mma}};
+static const enum precision precisions[] = {PRECISION_BF16, PRECISION_F16};
+
+/* A matrix both ways; between its lines is NaN. */
+struct matrix {
+  idx lines, numbers;
+  gidx stride;
+  float *wide;
+  uint16_t *stored;
+};
+
+/* x[m][k], w[k][n], dy[m][n], with so many numbers between lines, the first at number `shift`. */
+struct stored_case {
+  struct triad_shape z;
+  gidx shift;
+  struct matrix x, w, dy;
+  float *bias, *start, *wanted, *got; /* wanted, got: [most of the three] */
+  uint16_t *got_stored;
+  struct arena arena;
+};
+
+static uint16_t bits_of(float x, enum precision precision)
+{
+  return precision == PRECISION_BF16 ? bf16_bits(x) : f16_bits(x);
+}
+
+static struct matrix matrix_make(struct arena *arena, idx lines, idx numbers, idx gap, gidx shift,
+                                 uint64_t stream, enum triad_values kind, enum precision precision)
+{
+  struct matrix m = {lines, numbers, numbers + gap, NULL, NULL};
+  gidx all = shift + lines * m.stride;
+  if (arena_alloc(arena, &m.wide, all, sizeof *m.wide) ||
+      arena_alloc(arena, &m.stored, all, sizeof *m.stored))
+    return m;
+  for (gidx i = 0; i < all; i++) {
+    int is_there = i >= shift && (i - shift) % m.stride < numbers;
+    m.wide[i] = is_there ? precision_round(triad_value(stream, i, kind), precision) : NAN;
+    m.stored[i] = bits_of(m.wide[i], precision);
+  }
+  m.wide += shift;
+  m.stored += shift;
+  return m;
+}
+
+static void case_make(struct stored_case *c, struct triad_shape z, idx gap, gidx shift,
+                      enum triad_values kind, enum precision precision)
+{
+  gidx m = z.m, k = z.k, n = z.n, most = imax(imax(m * k, m * n), k * n);
+  *c = (struct stored_case){.z = z, .shift = shift};
+  c->x = matrix_make(&c->arena, z.m, z.k, gap, shift, 1, kind, precision);
+  c->w = matrix_make(&c->arena, z.k, z.n, gap, shift, 2, kind, precision);
+  c->dy = matrix_make(&c->arena, z.m, z.n, gap, shift, 3, kind, precision);
+  ok(!arena_alloc(&c->arena, &c->bias, n, sizeof *c->bias) &&
+         !arena_alloc(&c->arena, &c->start, k * n, sizeof *c->start) &&
+         !arena_alloc(&c->arena, &c->wanted, most, sizeof *c->wanted) &&
+         !arena_alloc(&c->arena, &c->got, most, sizeof *c->got) &&
+         !arena_alloc(&c->arena, &c->got_stored, most, sizeof *c->got_stored),
+     "memory");
+  for (gidx j = 0; j < n; j++) c->bias[j] = triad_value(4, j, VALUES_NORMAL);
+  for (gidx i = 0; i < k * n; i++) c->start[i] = triad_value(5, i, VALUES_NORMAL);
+}
+
+/* The matrix on the device's side, as many numbers from where memory begins as in the case. */
+static const float *matrix_put(struct triad_side *s, const struct matrix *m, gidx shift,
+                               int is_stored)
+{
+  gidx numbers = shift + (m->lines - 1) * m->stride + m->numbers;
+  if (is_stored) {
+    uint16_t *at = side_put(s, m->stored - shift, numbers * (gidx)sizeof *at);
+    return at ? (const float *)(const void *)(at + shift) : NULL;
+  }
+  float *at = side_put(s, m->wide - shift, numbers * (gidx)sizeof *at);
+  return at ? at + shift : NULL;
+}
+
+/* Forward, or back; results have no gaps. */
+static int product_run(struct device *dev, enum precision precision, const struct stored_case *c,
+                       int is_back, struct tensor_stored stored, float *y)
+{
+  struct triad_side s = {.dev = dev};
+  const struct matrix *left = is_back ? &c->dy : &c->x;
+  idx n = is_back ? c->z.k : c->z.n;
+  const float *x = matrix_put(&s, left, c->shift, stored.left);
+  const float *w = matrix_put(&s, &c->w, c->shift, stored.right);
+  struct triad_weights weights = {w, is_back ? 1 : c->w.stride, is_back ? c->w.stride : 1};
+  struct triad_product p = {x, weights, NULL, NULL, left->stride, n, c->z.m, left->numbers, n};
+  if (!is_back) p.bias = side_put(&s, c->bias, n * (gidx)sizeof *c->bias);
+  void *work = side_work(&s, device_tensor_product_bytes(dev, precision, &p, stored));
+  if (stored.result)
+    p.y = side_put(&s, c->got_stored, (gidx)c->z.m * n * (gidx)sizeof *c->got_stored);
+  else
+    p.y = side_put(&s, y, (gidx)c->z.m * n * (gidx)sizeof *y);
+  if (!s.status) s.status = device_tensor_product(dev, precision, &p, stored, work);
+  return side_end(&s, 1);
+}
+
+static int gradient_run(struct device *dev, enum precision precision, const struct stored_case *c,
+                        struct tensor_stored stored, float *dw)
+{
+  struct triad_side s = {.dev = dev};
+  idx k = c->z.k, n = c->z.n;
+  const float *x = matrix_put(&s, &c->x, c->shift, stored.left);
+  const float *dy = matrix_put(&s, &c->dy, c->shift, stored.right);
+  struct triad_gradient g = {x, dy, NULL, c->x.stride, c->dy.stride, n, c->z.m, k, n};
+  void *work = side_work(&s, device_tensor_gradient_bytes(dev, precision, &g, stored));
+  memcpy(dw, c->start, (size_t)k * (size_t)n * sizeof *dw);
+  g.dw = side_put(&s, dw, (gidx)k * n * (gidx)sizeof *dw);
+  if (!s.status) s.status = device_tensor_gradient(dev, precision, &g, stored, work);
+  return side_end(&s, 1);
+}
+
+/* A stored result beside one of f32. */
+static int stored_same(const uint16_t *got, const float *wanted, gidx count,
+                       enum precision precision)
+{
+  for (gidx i = 0; i < count; i++)
+    if (got[i] != (wanted[i] == wanted[i]
+                       ? bits_of(precision_round(wanted[i], precision), precision)
+                       : 0x7fff))
+      return 0;
+  return 1;
+}
+
+static void product_check(struct device *dev, enum precision precision, struct stored_case *c,
+                          int is_back)
+{
+  gidx count = (gidx)c->z.m * (is_back ? c->z.k : c->z.n);
+  struct tensor_stored none = {0};
+  int wanted = product_run(dev, precision, c, is_back, none, c->wanted), same = !wanted;
+  for (int which = 1; which < 8 && same; which++) {
+    struct tensor_stored stored = {which & 1, which >> 1 & 1, which >> 2};
+    memset(c->got, 0, (size_t)count * sizeof *c->got);
+    memset(c->got_stored, 0, (size_t)count * sizeof *c->got_stored);
+    int status = product_run(dev, precision, c, is_back, stored, c->got);
+    same = !status && (stored.result ? stored_same(c->got_stored, c->wanted, count, precision)
+                                     : !memcmp(c->got, c->wanted, (size_t)count * sizeof *c->got));
+    if (!same) printf("# stored: %d %d %d\n", stored.left, stored.right, stored.result);
+  }
+  ok(same, "%s: %d x %d x %d, lines of x %lld apart: %s", is_back ? "back" : "forward", c->z.m,
+     c->z.k, c->z.n, (long long)c->x.stride, status_message());
+  status_clear();
+}
+
+static void gradient_check(struct device *dev, enum precision precision, struct stored_case *c)
+{
+  gidx count = (gidx)c->z.k * c->z.n;
+  struct tensor_stored none = {0};
+  int same = !gradient_run(dev, precision, c, none, c->wanted);
+  for (int which = 1; which < 4 && same; which++) {
+    struct tensor_stored stored = {which & 1, which >> 1, 0};
+    same = !gradient_run(dev, precision, c, stored, c->got) &&
+           !memcmp(c->got, c->wanted, (size_t)count * sizeof *c->got);
+    if (!same) printf("# stored: %d %d\n", stored.left, stored.right);
+  }
+  ok(same, "gradient: %d x %d x %d, lines of x %lld apart: %s", c->z.m, c->z.k, c->z.n,
+     (long long)c->x.stride, status_message());
+  status_clear();
+}
+
+/* Lines at multiples of 16 bytes and not, tiles that are whole and not, chunks of a gradient. */
+static void check_bits(struct device *dev, enum precision precision)
+{
+  static const struct {
+    struct triad_shape z;
+    idx gap, shift;
+  } uses[] = {{{130, 72, 264}, 0, 0},  {{33, 64, 40}, 24, 8},    {{1, 8, 8}, 0, 0},
+              {{70, 31, 129}, 0, 0},   {{1100, 200, 136}, 0, 0}, {{300, 136, 520}, 8, 0},
+              {{260, 96, 96}, 0, 3},   {{3, 1000, 250}, 6, 0},   {{1, 1, 1}, 0, 0},
+              {{2500, 264, 72}, 0, 0}, {{1024, 128, 256}, 0, 0}, {{17, 2056, 8}, 0, 0},
+              {{8, 8, 3000}, 0, 0},    {{4096, 640, 776}, 0, 0}};
+  struct stored_case c;
+  claim_begin("%s: operands may be stored so, and results, for the same bits",
+              precision_name(precision));
+  for (int i = 0; i < 2 * LENGTH(uses); i++) {
+    if (is_small() && (i / 2 >= 5 || i % 2)) continue;
+    case_make(&c, uses[i / 2].z, uses[i / 2].gap, uses[i / 2].shift,
+              i % 2 ? VALUES_WILD : VALUES_NORMAL, precision);
+    product_check(dev, precision, &c, 0);
+    product_check(dev, precision, &c, 1);
+    gradient_check(dev, precision, &c);
+    arena_free(&c.arena);
+  }
+  claim_end();
+}
+
+/* Aligned operands stay where they are, where the unit has wgmma. */
+static void check_work(struct device *dev, const struct how *how)
+{
+  int is_wgmma = !how->test && (strstr(dev->variant, "H100") || strstr(dev->variant, "H200"));
+  static uint16_t x[64];
+  const float *at = (const float *)(((uintptr_t)x + 15) / 16 * 16);
+  struct tensor_stored both = {1, 1, 1}, one = {1, 0, 1};
+  struct triad_product p = {at, {at, 8, 1}, NULL, NULL, 8, 8, 2, 8, 8};
+  claim_begin("stored operands whose lines stand at multiples of 16 bytes take no room");
+  ok((device_tensor_product_bytes(dev, PRECISION_BF16, &p, both) == 0) == is_wgmma, "both");
+  ok(device_tensor_product_bytes(dev, PRECISION_BF16, &p, one) > 0, "one of them");
+  p.x_stride = 9;
+  ok(device_tensor_product_bytes(dev, PRECISION_BF16, &p, both) > 0, "other lines");
+  claim_end();
+}
+
+static void check_refused(struct device *dev)
+{
+  float x[4] = {0};
+  struct tensor_stored both = {1, 1, 0}, result = {0, 0, 1};
+  const struct triad_product p = {x, {x, 1, 1}, NULL, x, 1, 1, 1, 1, 1};
+  const struct triad_gradient g = {x, x, x, 1, 1, 1, 1, 1, 1};
+  claim_begin("stored tf32 and stored gradients are refused, and precisions without a unit");
+  ok(device_tensor_product(dev, PRECISION_TF32, &p, both, NULL) == ERR_INTERNAL, "%s",
+     status_message());
+  ok(device_tensor_gradient(dev, PRECISION_BF16, &g, result, NULL) == ERR_INTERNAL, "%s",
+     status_message());
+  ok(device_tensor_product(dev, PRECISION_F32, &p, both, NULL) == ERR_INTERNAL, "%s",
+     status_message());
+  status_clear();
+  claim_end();
+}
+
+static void check_form(const struct how *how)
+{
+  struct device dev = {0};
+  struct device_options options = how_options(how, 1, 1, 0);
+  ok(device_open(&dev, &options) == OK, "a GPU: %s", status_message());
+  printf("# %s, %s\n", dev.variant, how->test ? "mma.sync" : "what jobs run");
+  for (int i = 0; i < LENGTH(precisions); i++) check_bits(&dev, precisions[i]);
+  check_work(&dev, how);
+  check_refused(&dev);
+  device_close(&dev);
+}
+
+int main(void)
+{
+  if (!gpu_present()) return done_testing();
+  for (int i = 0; i < LENGTH(hows); i++) check_form(&hows[i]);
+  return done_testing();
+}
