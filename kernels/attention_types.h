@@ -41,6 +41,7 @@ struct walk_sequence {
   long long q;     /* its first query, in q, out and lse */
   long long cells; /* the cell of position 0, or the first entry of its table */
   long long part;  /* where the parts of its first row begin */
+  long long first; /* what position 0 is in the whole sequence */
   int n_q, n_kv;
   int at;                  /* the position of the first query; may be negative */
   int first_shard, shards; /* that any of its queries sees */

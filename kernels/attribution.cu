@@ -8,6 +8,9 @@
  * sums    inner products are chains over columns, in one thread; a pair's sum is a chain over
  *         positions in one lane for each head, and one over heads
  *
+ * pieces  where only some of the positions are here, lists and the chains over positions go on from
+ *         what is there, and the host adds heads up
+ *
  * -D HEAD_D, HEAD_DV, CELLS, CAPPED: walk.h
  *
  * Weights of ATTRIBUTION_SPAN positions are made at a time, one a thread, then their values come 32
@@ -152,11 +155,11 @@ static __device__ inline void products_add(const struct attribution_task *t, con
   }
 }
 
-/* Contributions of a head at positions that begin at `position`, which is `first` of the span; lane
- * i adds them to the sum of pair i of this warp, part. */
+/* Contributions of a head at positions that begin at `position` of the whole sequence, which is
+ * `first` of the span; lane i adds them to the sum of pair i of this warp, part. */
 static __device__ inline double pairs_add(const struct attribution_args *a,
                                           const struct attribution_task *t, struct shared *s,
-                                          int head, int first, int count, int position,
+                                          int head, int first, int count, long long position,
                                           const double product[ATTRIBUTION_OWN], double part)
 {
   int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
@@ -167,7 +170,7 @@ static __device__ inline double pairs_add(const struct attribution_args *a,
     double own = lane < count ? __dmul_rn(s->weight[first + lane], product[i]) : 0;
     s->own[e][lane] = own;
     list_look(a, t->first + e, lane < count, __double2float_rn(own),
-              (long long)(position + lane) * a->walk.heads + head);
+              (position + lane) * a->walk.heads + head);
   }
   __syncwarp();
   int e = warp + lane * ATTRIBUTION_WARPS;
@@ -178,17 +181,17 @@ static __device__ inline double pairs_add(const struct attribution_args *a,
   return part;
 }
 
-/* A head's chain, and its contributions to lists. */
+/* A head's chain, on from `part`, and its contributions to lists. */
 static __device__ inline double head_walk(const struct attribution_args *a,
                                           const struct attribution_task *t,
                                           const struct walk_row *row,
                                           const struct walk_sequence *sequence, struct shared *s,
-                                          int head)
+                                          int head, double part)
 {
   int kv_head = head / a->walk.group;
   const int *table = a->walk.table ? a->walk.table + sequence->cells : 0;
   float m = a->m[row->at];
-  double l = a->l[row->at], part = 0;
+  double l = a->l[row->at];
 #pragma unroll 1
   for (int begin = row->from; begin < row->end; begin += ATTRIBUTION_SPAN) {
     int mine = begin + (int)threadIdx.x, here = min(row->end - begin, (int)ATTRIBUTION_SPAN);
@@ -209,7 +212,7 @@ static __device__ inline double head_walk(const struct attribution_args *a,
         __syncthreads();
         products_add(t, s, column, product);
       }
-      part = pairs_add(a, t, s, head, first, count, begin + first, product, part);
+      part = pairs_add(a, t, s, head, first, count, sequence->first + begin + first, product, part);
     }
     __syncthreads();
   }
@@ -237,10 +240,12 @@ extern "C" __global__ void __launch_bounds__(ATTRIBUTION_THREADS)
   struct shared *s = (struct shared *)memory;
   const struct attribution_task *t = a.tasks + blockIdx.x;
   const struct walk_sequence *sequence = a.walk.sequences + t->sequence;
+  int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP, e = warp + lane * ATTRIBUTION_WARPS;
+  int is_own = lane < ATTRIBUTION_OWN && e < t->pairs; /* this lane has the sum of pair e */
   double sum = 0;
   for (int i = threadIdx.x; i < ATTRIBUTION_PAIRS * HEAD_DV; i += ATTRIBUTION_THREADS)
     s->atoms[i / HEAD_DV][i % HEAD_DV] = 0;
-  for (int i = threadIdx.x; i < t->pairs * a.top; i += ATTRIBUTION_THREADS)
+  for (int i = threadIdx.x; i < t->pairs * a.top && !a.part; i += ATTRIBUTION_THREADS)
     a.row[t->first * a.top + i] = -1, a.code[t->first * a.top + i] = 0;
   __syncthreads();
 #pragma unroll 1
@@ -249,9 +254,11 @@ extern "C" __global__ void __launch_bounds__(ATTRIBUTION_THREADS)
                                    t->query * a.walk.group + head % a.walk.group);
     head_load(&a, t, row.at, s, head);
     __syncthreads();
-    sum = __dadd_rn(sum, head_walk(&a, t, &row, sequence, s, head));
+    double *open = a.part && is_own ? a.part + (t->first + e) * a.walk.heads + head : 0;
+    double part = head_walk(&a, t, &row, sequence, s, head, open ? *open : 0);
+    if (open) *open = part;
+    sum = __dadd_rn(sum, part);
     __syncthreads();
   }
-  int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP, e = warp + lane * ATTRIBUTION_WARPS;
-  if (lane < ATTRIBUTION_OWN && e < t->pairs) a.sum[t->first + e] = sum;
+  if (is_own && !a.part) a.sum[t->first + e] = sum;
 }

@@ -34,6 +34,7 @@ struct attribution_args {
   long long *row; /* [pairs][top] */
   float *code;    /* [pairs][top] */
   double *sum;    /* [pairs] */
+  double *part;   /* [pairs][heads] of pieces, which go on from there; 0: all positions are here */
 };
 
 /* Columns of values that are in shared memory at a time, and numbers from a position's to the next:

@@ -280,10 +280,12 @@ def attention_run(library, cells, heads, kv_heads, columns, positions, queries, 
 def attention(library):
     print("cells, streams, queries, positions, heads, their keys', columns, PyTorch's type and ms, "
         "sagitta's, of it", flush=True)
-    for positions, columns in ((4096, 64), (8192, 64), (4096, 128), (8192, 128)):
+    for positions, columns in ((4096, 64), (8192, 64), (4096, 128), (8192, 128), (4096, 256),
+                               (8192, 256)):
         apart(attention_run, library, "f32", 12, 12, columns, positions, positions, 1)
-    for positions, streams in ((4096, 32), (4096, 4), (65536, 1)):
-        apart(attention_run, library, "f16", 32, 8, 128, positions, 1, streams)
+    for positions, streams, columns in ((4096, 32, 128), (4096, 4, 128), (65536, 1, 128),
+                                        (4096, 32, 256)):
+        apart(attention_run, library, "f16", 32, 8, columns, positions, 1, streams)
 
 
 def main():

@@ -4,7 +4,7 @@ LONG_TESTS = %D%/test_kernels %D%/test_io_hostile %D%/test_device_codes %D%/test
 OTHER_TESTS = \
   %D%/ref_petsc_arrow \
   %D%/test_arrow_reference \
-  %D%/test_attention %D%/test_attribution %D%/test_device_attention %D%/test_functions %D%/test_pool %D%/test_pieces \
+  %D%/test_attention %D%/test_attribution %D%/test_device_attention %D%/test_functions %D%/test_pool %D%/test_pieces %D%/test_attribute_pieces \
   %D%/test_base_block_tree \
   %D%/test_base_memory \
   %D%/test_base_order \
@@ -163,7 +163,7 @@ check-emulated:
 	$(MAKE) $(AM_MAKEFLAGS) check check_PROGRAMS= TESTS='$(EMULATED_TESTS)'
 .PHONY: check-emulated
 EXTRA_DIST += %D%/exchange %D%/exchange_files.py
-EXTRA_DIST += %D%/attention_data.h %D%/attend_problem.h %D%/variants.h %D%/device_how.h %D%/device_route.h %D%/device_codes.h \
+EXTRA_DIST += %D%/attention_data.h %D%/attend_problem.h %D%/pieces_made.h %D%/variants.h %D%/device_how.h %D%/device_route.h %D%/device_codes.h \
   %D%/device_coder.h %D%/device_encoder.h %D%/device_dense.h %D%/device_joint.h %D%/device_normal.h \
   %D%/device_triad.h %D%/triad_case.h %D%/triad_oracle.h %D%/train_cases.h \
   %D%/device_steps.h %D%/shard_files.py \

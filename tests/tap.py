@@ -2,8 +2,10 @@
 """Test Anything Protocol for Python tests, and how to run the program under test."""
 import contextlib
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 
 SAGITTA = os.path.join(os.environ.get("builddir", "."), "sagitta")
 SOURCE = os.environ.get("srcdir", os.path.join(os.path.dirname(__file__), ".."))
@@ -105,6 +107,17 @@ def later_wins(*words):
     return [word for option in options.values() for word in option]
 
 
+@contextlib.contextmanager
+def sessions():
+    """An environment in which Open MPI keeps its sessions in a folder of their own: a job that ends
+    while another begins may take away what that one has there, and it fails, or never begins."""
+    own = tempfile.mkdtemp(dir=os.environ.get("OMPI_MCA_orte_tmpdir_base"))
+    try:
+        yield {"OMPI_MCA_orte_tmpdir_base": own}
+    finally:
+        shutil.rmtree(own, ignore_errors=True)
+
+
 def sagitta(*words, ranks=0, timeout=300, program=(SAGITTA,)):
     """Run the program, under mpirun when ranks > 0; returns the completed process.
 
@@ -117,7 +130,9 @@ def sagitta(*words, ranks=0, timeout=300, program=(SAGITTA,)):
     if ranks:
         launcher = os.environ.get("MPIEXEC", "mpirun").split()
         command = [*launcher, "--oversubscribe", "--bind-to", "none", "-n", str(ranks), *command]
-    return subprocess.run(command, capture_output=True, text=True, timeout=timeout, env=environment)
+    with sessions() if ranks else contextlib.nullcontext({}) as more:
+        return subprocess.run(command, capture_output=True, text=True, timeout=timeout,
+                              env={**environment, **more})
 
 
 def need(done, what, code=0):

@@ -14,6 +14,7 @@ import tempfile
 import h5py
 import numpy as np
 
+from jobs import cuda_run
 from seal import reseal, wrong_seals
 from tap import (SOURCE, claim, done_testing, fails, gpu_present, need, ok, sagitta, same)
 
@@ -289,6 +290,36 @@ def check_gpu(p):
         one = p.attribute(path, ragged, "one.h5", "--device", "cpu", "--top", top)
         two = p.attribute(path, ragged, "two.h5", "--device", "cuda", "--top", top)
         same(one, two, f"rows of any length, top {top}")
+    check_gpu_pieces(p)
+
+
+LONG = [(2, 3000), (1, 5000), (0, 5), (4, 1024), (3, 2049), (2, 1), (40, 64)]
+
+
+def check_gpu_pieces(p):
+    """A GPU with less memory than keys and values take has pieces of them, of some sizes."""
+    at = [starts([s[i] for s in LONG]) for i in (0, 1)]
+    rng = np.random.default_rng(3)
+    arrays = [rng.standard_normal((n, heads, columns)).astype("f4") for n, heads, columns in (
+        (at[0][-1], H, D), (at[1][-1], H_KV, D), (at[1][-1], H_KV, DV))]
+    for facts in ({}, {"causal": 0}, {"window": 1500}, {"causal": 0, "window": 7, "softcap": 3.0}):
+        path = capture(p.at("long.h5"), *arrays, *at, **facts)
+        codes = p.encode(path, "long", "--center", "--device", "cpu")
+        one = p.attribute(path, codes, "long-cpu.h5", "--device", "cpu")
+        words = ("attribute", "--supports", codes, "--dictionary", p.at("dictionary.h5"),
+                 "--capture", path, "--output", p.at("long-cuda.h5"), "--force")
+        for size, more in ((4000000, ()), (2500000, ()), (2500000, ("--block", 7))):
+            done = cuda_run(p.at("long-cuda.h5"), *words, "--device", "cuda", *more,
+                            CUDA_MEMORY=str(size))
+            need(done, f"{facts} {size} {more}")
+            ok("keys and values come in pieces" in done.stderr and "device=cuda" in done.stderr,
+               done.stderr[-300:])
+            same(one, p.at("long-cuda.h5"), f"{facts}, {size} bytes {more}")
+    done = cuda_run(p.at("no.h5"), *words, "--device", "cuda", CUDA_MEMORY="300000")
+    fails(done, 71, ["1024 positions of", "MB are free on the GPU"], "too little for a shard")
+    done = cuda_run(p.at("long-cuda.h5"), *words, "--device", "auto", CUDA_MEMORY="300000")
+    need(done, "auto")
+    same(one, p.at("long-cuda.h5"), "auto, which takes the CPU, or a GPU that has room")
 
 
 def csr_write(path, lengths, k=K, seed=2):

@@ -109,10 +109,18 @@ def order_check(at):
            f"off by {near:.2g}")
 
 
+@claim("1 .. 128 queries at a time give the same bits")
+def tiles_check(at):
+    s = Sequences([1000, 257, 1, 300], "float16", queries=130)
+    want, path = harvest(s.plain(f"{at}/at-once")), s.paged(f"{at}/tiles", 16)
+    for block in (1, 2, 3, 5, 8, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100, 127, 128):
+        same_bits(want, harvest(path, "--block", block), f"{block} at a time")
+
+
 @claim("N decodes of one query, from one pool that they share, give the bits of a prefill of N")
 def decode_check(at):
     """Query i is that of a sequence of i + 1 positions, the first ones of the same blocks."""
-    for n, size, kind in ((1100, 16, "float16"), (300, 32, "bfloat16"), (257, 64, "float32")):
+    for n, size, kind in ((4096, 16, "float16"), (300, 32, "bfloat16"), (257, 64, "float32")):
         s = Sequences([n], kind, queries=n)
         want = harvest(s.plain(f"{at}/prefill"))
         pool = pool_make(RANDOM, s.k, s.v, [n], size)
@@ -130,6 +138,7 @@ def main():
         ranks_check(ragged)
         identity_check(at)
         order_check(at)
+        tiles_check(at)
         decode_check(at)
     done_testing()
 

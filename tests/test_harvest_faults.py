@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: in harvest and attribute a rank that stops ends the job with 76 within the deadline, a
-killed one ends it too; memory that is not there ends it with 71 and the bytes; and no part of a
+killed one ends it too; memory that is not there ends it with 71 and the bytes; a GPU's call that
+fails ends it with 69, and with too little of its memory pieces give the same bits; and no part of a
 result is left."""
 import os
 import re
@@ -14,11 +15,12 @@ import h5py
 import numpy as np
 
 from capture_files import capture_write, starts
-from jobs import (faulty, job_end, job_ranks, job_start, kill_all, temporaries,
+from jobs import (cuda_run, faulty, job_end, job_ranks, job_start, kill_all, temporaries,
                   wait_for_temporary)
-from tap import claim, done_testing, later_wins, ok, sagitta, same, skip
+from tap import claim, done_testing, gpu_present, later_wins, need, ok, sagitta, same, skip
 
 N, FEW, H, D, ATOMS, S = 14000, 90, 4, 32, 64, 32
+LONG = 5000  # positions that the few queries of a capture see
 LARGE = 1 << 20  # queries of a block, or atoms
 COMMANDS, DEADLINE, RANKS, TRIES = ("harvest", "attribute"), 4, 3, 10
 LIMIT = 700 << 20  # of address space, of which an empty rank takes 224 MB
@@ -193,6 +195,55 @@ def memory_check(p):
            not left, f"attribute, {ranks} ranks: {done.returncode} {done.stderr[-300:]} {left}")
 
 
+def gpu_job(p, command, fault):
+    """A job on a GPU with a fault, which is named by a word and a number."""
+    out = p.at(f"{command}-{fault[0]}-{fault[1]}.h5")
+    environment = {"FAULT_CUDA": f"{fault[0]}:{fault[1]}"}
+    if fault[0] == "bytes":
+        environment = {"CUDA_MEMORY": str(fault[1])}
+    words = later_wins(*p.words(command, FEW), "--capture", p.at("capture-few-long.h5"), "--device",
+                       "cuda", "--output", out)
+    done = cuda_run(out, *(word for word in words if word != "--quiet"), **environment)
+    return done, out, "keys and values come in pieces" in done.stderr
+
+
+def gpu_faults_check(p, command):
+    """One fault after another; the ends that were met."""
+    want, ends = p.at(f"{command}-cpu.h5"), set()
+    need(sagitta(*later_wins(*p.words(command, FEW), "--capture", p.at("capture-few-long.h5"),
+                             "--output", want)), f"{command} on a CPU")
+    faults = [("call", n) for n in (1, 2, 3, 5, 8, 13, 21, 34, 55, 89)]
+    faults += [("memory", n) for n in range(1, 17)]
+    faults += [("bytes", int(1e6 * size)) for size in (0.3, 1, 2, 3, 4, 5, 6, 8, 12, 30)]
+    with ThreadPoolExecutor(6) as pool:
+        jobs = pool.map(lambda fault: gpu_job(p, command, fault), faults)
+    for (kind, n), (done, out, in_pieces) in zip(faults, jobs):
+        code, what = done.returncode, f"{command}, {kind} {n}: {done.stderr[-300:]}"
+        lines = [x for x in done.stderr.splitlines() if x.startswith(f"sagitta {command}:")]
+        ends.add(f"{kind} {code or ('pieces' if in_pieces else 'whole')}")
+        if code == 0:
+            same(want, out, what)
+            continue
+        memory = code == 71 and ("MB" in done.stderr or "bytes" in done.stderr)
+        ok((memory or (kind == "call" and code == 69)) and len(lines) == 1 and
+           not os.path.exists(out), what)
+    return ends
+
+
+@claim("a GPU's call that fails ends the job with 69, an allocation gives the same bits in pieces, "
+       "or 71; any amount of its memory gives the CPU's bits, or 71 and the numbers")
+def gpu_check(p):
+    if not gpu_present():
+        return
+    arrays = [RANDOM.standard_normal((n, H, D), "f4") for n in (FEW, LONG, LONG)]
+    begin = {"q_start": starts([FEW]), "kv_start": starts([LONG])}
+    capture_write(p.at("capture-few-long.h5"), {**dict(zip("qkv", arrays)), **begin})
+    for command in COMMANDS:
+        ends = gpu_faults_check(p, command)
+        ok({"call 69", "memory pieces", "bytes pieces", "bytes whole", "bytes 71"} <= ends,
+           f"{command}: faults, and too little, little and enough memory were met: {ends}")
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         p = Place(folder)
@@ -204,6 +255,7 @@ def main():
             allocations_check(p)
             library_check(p)
             memory_check(p)
+            gpu_check(p)
     done_testing()
 
 

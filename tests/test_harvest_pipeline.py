@@ -1,67 +1,82 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: harvest, encode and attribute give one digest, of rows, codes and sources, on 1, 2 and 3
-ranks, from a plain capture, from a pool in a random order and from what `sagitta pack` makes."""
+"""Claim: harvest, encode and attribute give one digest, of rows, codes and sources, for any number
+of ranks and of queries at a time, from a plain capture, from pools of it in any order and from what
+`sagitta pack` makes, on CPUs and GPUs; and single decodes give that of a prefill."""
 import hashlib
 import os
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 
 import h5py
 import numpy as np
 
 from capture_files import TYPES, capture_write, of_type, pool_make, starts
-from tap import claim, done_testing, need, ok, sagitta
+from tap import claim, done_testing, gpu_present, need, ok, sagitta
 
 H, H_KV, D, DV, ATOMS = 6, 2, 16, 8, 40
 PROMPT = 150  # positions that most sequences have in common
-LENGTHS = [(400, PROMPT), (1100, PROMPT), (1, 0), (150, PROMPT), (17, 0), (257, PROMPT), (16, 16)]
+LENGTHS = [400, 1100, 1, 150, 17, 257, 16]
+EDGES = [1, 15, 16, 17, 255, 256, 257, 1000, 4096]
+STREAMS = {"1 sequence": ("float16", [4096]), "4 sequences": ("bfloat16", [257, 1000, 4096, 1]),
+           "32 sequences": ("float32", [EDGES[(5 * i + i // 9) % 9] for i in range(32)])}
 RANDOM = np.random.default_rng(31)
 
 
-def sequences(kind):
-    """Queries, keys, values and tokens; keys and values of a common prefix are equal."""
-    prompt = [RANDOM.standard_normal((PROMPT, H_KV, n), "f4") for n in (D, DV)]
-    words = RANDOM.integers(0, 50, PROMPT)
-    parts = []
-    for n, alike in LENGTHS:
-        own = [RANDOM.standard_normal((n - alike, H_KV, w), "f4") for w in (D, DV)]
-        parts.append([*(np.concatenate([a[:alike], b]) for a, b in zip(prompt, own)),
-                      np.concatenate([words[:alike], RANDOM.integers(50, 99, n - alike)])])
-    k, v, token = (np.concatenate(x) for x in zip(*parts))
-    q = 2 * RANDOM.standard_normal((len(k), H, D), "f4")
-    return *(of_type(x, kind) for x in (q, k, v)), token.astype(np.int32)
+class Arrays:
+    """Queries, keys, values and tokens of sequences of these lengths, as many last queries of each;
+    keys and values of a prompt that they begin with are equal."""
+
+    def __init__(self, kind, lengths, queries):
+        prompt = [RANDOM.standard_normal((PROMPT, H_KV, n), "f4") for n in (D, DV)]
+        words = RANDOM.integers(0, 50, PROMPT)
+        parts = []
+        for i, n in enumerate(lengths):
+            alike = min(n, PROMPT) if i % 3 != 2 else 0
+            own = [RANDOM.standard_normal((n - alike, H_KV, w), "f4") for w in (D, DV)]
+            parts.append([*(np.concatenate([a[:alike], b]) for a, b in zip(prompt, own)),
+                          np.concatenate([words[:alike], RANDOM.integers(50, 99, n - alike)])])
+        k, v, token = (np.concatenate(x) for x in zip(*parts))
+        self.q_start = starts([min(n, queries) for n in lengths])
+        q = 2 * RANDOM.standard_normal((self.q_start[-1], H, D), "f4")
+        self.lengths, self.token = lengths, token.astype(np.int32)
+        self.q, self.k, self.v = (of_type(x, kind) for x in (q, k, v))
+
+    def plain(self, path, **more):
+        return capture_write(path, {"q": self.q, "q_start": self.q_start, "k": self.k, "v": self.v,
+                                    "kv_start": starts(self.lengths), **more})
+
+    def paged(self, path, size, order=None):
+        pool = pool_make(RANDOM, self.k, self.v, self.lengths, size, order)
+        return capture_write(path, {"q": self.q, "q_start": self.q_start, **pool})
+
+    def packed(self, path, size):
+        """A pool that shares blocks of the prompt."""
+        plain = self.plain(f"{path}-tokens.h5", token=self.token)
+        need(sagitta("pack", "--capture", plain, "--size", size, "--output", path, "--force"),
+             "pack")
+        with h5py.File(f"{path}/capture.h5") as f:
+            blocks, needed = len(f["kv/k"]), sum(-(-n // size) for n in self.lengths)
+            ok(blocks < needed or len(self.lengths) == 1,  # and block 0, which nobody has
+               f"{path}: {blocks} blocks of {needed} without sharing")
+        return path
 
 
-def captures_write(at, kind):
-    """The same keys and values three times; the paths."""
-    q, k, v, token = sequences(kind)
-    lengths = [n for n, _ in LENGTHS]
-    begin = {"q": q, "q_start": starts(lengths)}
-    plain = capture_write(f"{at}/plain.h5", {**begin, "k": k, "v": v, "token": token})
-    paged = capture_write(f"{at}/paged.h5", {**begin, **pool_make(RANDOM, k, v, lengths, 16)})
-    done = sagitta("pack", "--capture", plain, "--size", 32, "--output", f"{at}/packed", "--force")
-    need(done, "pack")
-    with h5py.File(f"{at}/packed/capture.h5") as f:
-        blocks, needed = len(f["kv/k"]), sum(-(-n // 32) for n in lengths)
-        ok(blocks < needed, f"{kind}: {blocks} blocks of {needed} without sharing")
-    return plain, paged, f"{at}/packed"
-
-
-def digest_of(*paths):
+def digest_of(*paths, but=()):
     """Of all arrays: names, shapes and bytes."""
     digest = hashlib.sha256()
     for path in paths:
         with h5py.File(path) as f:
             names = []
             f.visititems(lambda name, x: names.append(name) if hasattr(x, "dtype") else None)
-            for name in sorted(names):
+            for name in sorted(set(names) - set(but)):
                 x = f[name][()]
                 digest.update(f"{name} {x.shape} {x.dtype}".encode() + x.tobytes())
     return digest.hexdigest()
 
 
-def pipeline(at, capture, ranks):
-    """harvest -> encode -> attribute, each on so many ranks; the digest of all that they make."""
-    out = f"{capture}-{ranks}"
+def pipeline(at, capture, ranks=0, device="cpu", block=0, but=()):
+    """harvest -> encode -> attribute: what was wrong, and the digest of all that they make."""
+    out = f"{capture}-{ranks}-{device}-{block}"
     rows, run, sources = f"{out}-rows.h5", f"{out}-run", f"{out}-sources.h5"
     dictionary = ("--dictionary", f"{at}/dictionary.h5")
     for words in (("harvest", "--capture", capture, "--output", rows),
@@ -69,21 +84,65 @@ def pipeline(at, capture, ranks):
                    run),
                   ("attribute", "--capture", capture, "--supports", run, *dictionary, "--top", 7,
                    "--output", sources)):
-        done = sagitta(*words, "--threads", 1, "--device", "cpu", "--quiet", "--force", ranks=ranks)
-        if not need(done, f"{os.path.basename(out)} {words[0]}"):
-            return out
-    return digest_of(rows, f"{run}/supports.h5", sources)
+        done = sagitta(*words, "--threads", 1, "--device", device, "--block", block, "--quiet",
+                       "--force", ranks=ranks)
+        if done.returncode:
+            return f"{words[0]} of {os.path.basename(out)}: {done.stderr[-300:]}", out
+    return "", digest_of(rows, f"{run}/supports.h5", sources, but=but)
 
 
-def check(at, kind):
-    """Every capture on every number of ranks; of short types three of them."""
-    captures = captures_write(at, kind)
-    jobs = [(at, path, ranks) for i, path in enumerate(captures) for ranks in (1, 2, 3)
-            if kind == "float32" or ranks == i + 1]
-    found = [pipeline(*job) for job in jobs]
-    told = [(os.path.basename(path), ranks, d[:9]) for (_, path, ranks), d in zip(jobs, found)]
-    ok(len(set(found)) == 1, f"{kind}: {told}")
-    return found[0]
+def one_digest(at, what, jobs, **more):
+    """(capture, ranks, device, block), whose digests are one."""
+    with ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(lambda job: pipeline(at, *job, **more), jobs))
+    for wrong, _ in found:
+        ok(not wrong, wrong)
+    told = [(os.path.basename(job[0]), *job[1:], d[:9]) for job, (_, d) in zip(jobs, found)]
+    ok(len({d for _, d in found}) == 1, f"{what}: {told}")
+    return found[0][1]
+
+
+@claim("keys and values of every type: plain, paged and packed, every query, on 1, 2 and 3 ranks")
+def types_check(at):
+    digests = set()
+    for kind in TYPES:
+        a = Arrays(kind, LENGTHS, 1 << 20)
+        jobs = [(a.plain(f"{at}/plain-{kind}"), 1), (a.paged(f"{at}/paged-{kind}", 16), 2),
+                (a.packed(f"{at}/packed-{kind}", 32), 3)]
+        digests.add(one_digest(at, kind, jobs))
+    ok(len(digests) == len(TYPES), "other numbers have another digest")
+
+
+@claim("1, 4 and 32 sequences of 1 .. 4,096 positions: no table, one that counts upwards, blocks "
+       "of 16 and 32 in any order, shared ones; 1, 2, 3, 5 ranks; 1 .. 128 queries at a time; each "
+       "device")
+def streams_check(at):
+    has_gpu = gpu_present()
+    for i, (what, (kind, lengths)) in enumerate(STREAMS.items()):
+        a, name = Arrays(kind, lengths, 3 if i else 140), f"{at}/{i}"
+        plain = a.plain(f"{name}-plain")
+        pools = [a.paged(f"{name}-up", 16, range(1 << 20)), a.paged(f"{name}-16", 16),
+                 a.paged(f"{name}-32", 32), a.packed(f"{name}-packed", 16)]
+        jobs = [(plain, ranks) for ranks in (1, 2, 3, 5)]
+        jobs += [(path, ranks) for path, ranks in zip(pools, (5, 3, 2, 1))]
+        jobs += [(plain, 0, "cpu", block) for block in (1, 7, 16, 65, 128)]
+        if has_gpu:
+            jobs += [(path, j % 3, "cuda", (0, 1, 16, 33, 128)[j]) for j, path in
+                     enumerate([plain, *pools])]
+        one_digest(at, what, jobs)
+
+
+@claim("single decodes from one pool give the digest of a prefill")
+def decode_check(at):
+    n = 300
+    a = Arrays("float16", [n], n)
+    pool = pool_make(RANDOM, a.k, a.v, [n], 16)
+    used = np.arange(len(pool["kv/table"][0])) * 16 < np.arange(1, n + 1)[:, None]
+    pool["kv/table"] = np.where(used, pool["kv/table"], -1).astype(np.int32)
+    pool["kv/length"] = np.arange(1, n + 1)
+    decodes = capture_write(f"{at}/decodes", {"q": a.q, "q_start": np.arange(n + 1), **pool})
+    jobs = [(a.plain(f"{at}/prefill"), 0), (decodes, 0), (decodes, 2), (decodes, 0, "cpu", 1)]
+    one_digest(at, "decodes", jobs, but=("attribution/sequence",))
 
 
 def main():
@@ -91,9 +150,9 @@ def main():
         atoms = RANDOM.standard_normal((ATOMS, H * DV))
         with h5py.File(f"{at}/dictionary.h5", "w") as f:
             f["atoms"] = (atoms / np.linalg.norm(atoms, axis=1)[:, None]).astype("f4")
-        with claim("one digest of all three, on 1, 2, 3 ranks; plain, paged, packed"):
-            digests = {check(at, kind) for kind in TYPES}
-            ok(len(digests) == len(TYPES), "other numbers have another digest")
+        types_check(at)
+        streams_check(at)
+        decode_check(at)
     done_testing()
 
 

@@ -9,13 +9,13 @@
 #include "base/log.h"
 #include "base/status.h"
 
-int captured_device_open(struct device *device, const struct capture_source *capture, gidx beside,
-                         const struct device_options *options)
+int captured_device_open(struct device *device, const struct capture_source *capture, idx queries,
+                         gidx beside, const struct device_options *options)
 {
   struct device_options o = *options;
   o.work += harvest_work(capture);
   TRY(device_open(device, &o));
-  int status = harvest_device_check(capture, device, beside);
+  int status = harvest_device_check(capture, device, queries, beside);
   if (!status || !o.kind || strcmp(o.kind, "auto") != 0) return status;
   log_info("harvest: no GPU is used: %s", status_message());
   device_close(device);
@@ -38,7 +38,7 @@ static int capture_open(struct rows_input *rows, struct captured *c, const char 
   TRY(device_check_fma());
   TRY(device_check_subnormals(options->threads));
   TRY(capture_input_open(&c->in, name));
-  TRY(captured_device_open(&c->device, &c->in.source, 0, options));
+  TRY(captured_device_open(&c->device, &c->in.source, 0, 0, options));
   TRY(harvest_rows_open(&rows->source, &c->reader, &c->in.source, &c->device));
   rows->files = malloc(sizeof *rows->files);
   CHECK(rows->files, ERR_MEMORY, "cannot allocate a name");

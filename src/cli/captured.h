@@ -23,11 +23,11 @@ struct captured {
   struct device device;
   struct harvest_reader *reader;
 };
-/* Open the device that harvests a capture, and has so many bytes and the work of the options
- * beside; 0: keys and values may come in pieces (harvest_device_check()).  `auto` takes a CPU for
- * what the GPU cannot take; the log says why.  Not collective. */
-int captured_device_open(struct device *device, const struct capture_source *capture, gidx beside,
-                         const struct device_options *options);
+/* Open the device that harvests a capture, and has the work of the options, so many queries at a
+ * time and bytes beside (harvest_device_check()).  `auto` takes a CPU for what the GPU cannot take;
+ * the log says why.  Not collective. */
+int captured_device_open(struct device *device, const struct capture_source *capture, idx queries,
+                         gidx beside, const struct device_options *options);
 /* text[capacity] <- what a result says of the device: its kind, and a GPU's name. */
 void captured_device_name(const struct device *device, char *text, size_t capacity);
 /* ERR_USAGE unless one of the two options is given, and the other NULL. */

@@ -76,8 +76,9 @@ static const struct option_set attribute_set = {
         "atom, which is written too.  In later rounds atoms were chosen for what those before them "
         "left, and their sum still explains the row's own score.  Every sum is compared, with the "
         "routed score where it is of the first round, else with the row itself.\n\n"
-        "A GPU takes heads of up to 256 columns, and holds all keys and values of the capture, and "
-        "the atoms.\n\n"
+        "A GPU takes heads of up to 256 columns, and holds the atoms, and all keys and values of "
+        "the "
+        "capture, or pieces of them where it has no room for all.\n\n"
         "  mpirun -n 4 sagitta attribute --supports run/ --dictionary run/ \\\n"
         "      --capture capture.h5 --top 10 --output run/",
     .tables = tables,
@@ -178,7 +179,9 @@ static int device_start(const struct run *run, struct job *j, const struct attri
                                          .local_rank = run->comm.local_rank};
   TRY(device_check_fma());
   TRY(device_check_subnormals(j->task.threads));
-  return captured_device_open(&j->device, &j->capture.source, attribute_bytes(&j->task), &options);
+  return captured_device_open(&j->device, &j->capture.source,
+                              attribute_queries(&j->task, run->comm.size),
+                              attribute_bytes(&j->task, run->comm.size), &options);
 }
 
 static int result_open(const struct run *run, struct job *j, idx top)

@@ -108,7 +108,7 @@ static int device_start(struct job *j, const struct run *run, const struct harve
                                          .local_rank = run->comm.local_rank};
   TRY(device_check_fma());
   TRY(device_check_subnormals(threads));
-  return captured_device_open(&j->device, &j->in.source, 0, &options);
+  return captured_device_open(&j->device, &j->in.source, 0, 0, &options);
 }
 
 static int block_write(void *self, gidx first, gidx count, const float *rows, const float *lse)

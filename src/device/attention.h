@@ -62,6 +62,7 @@ struct attend_plan {
    * each query sees some of the piece.  Sums stay open, and where this says so a query that sees
    * positions before the piece goes on from the sums that are there, else it begins here. */
   const int *goes_on; /* [sequences] */
+  const gidx *first;  /* [sequences] where each piece begins, for attribution; NULL: 0 */
 };
 
 /* All on the device's side. */
@@ -78,6 +79,7 @@ struct attend_job {
 struct attend {
   struct device *device; /* borrowed */
   gidx queries;
+  idx heads;
   gidx q, k, v, rows, lse; /* bytes that the buffers of a job have, at least */
   int is_open;             /* sums of pieces */
   void *state;             /* owned; only the backend looks into it */

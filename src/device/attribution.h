@@ -40,16 +40,20 @@ struct attribute_job {
   const struct buffer *q, *k, *v; /* as in an attend_job */
   const struct buffer *m, *l;     /* f32 [queries][heads] that attend_run() left */
   const struct buffer *atoms;     /* f32 [..][heads][dv] */
-  const gidx *start;              /* [queries + 1] host; the first is 0 */
-  const struct buffer *atom_of;   /* i32 [pairs] */
+  gidx pairs;
+  const gidx *start, *end;      /* [queries] host; a query has the pairs start .. end - 1 */
+  const struct buffer *atom_of; /* i32 [pairs] */
   idx top;
   const struct buffer *row;  /* i64 [pairs][top] */
   const struct buffer *code; /* f32 [pairs][top] */
-  const struct buffer *sum;  /* f64 [pairs] */
+  const struct buffer *sum;  /* f64 [pairs]; of pieces NULL */
+  const struct buffer
+      *part; /* f64 [pairs][heads] the chains over positions, of pieces; else NULL */
 };
 
-/* row, code, sum <- lists and sums of the pairs of all queries of a plan.  Not waited for, but
- * start may go. */
+/* row, code, sum <- lists and sums of the pairs of all queries of a plan; of pieces row, code and
+ * part go on from what is there, and pieces of a sequence come in ascending order.  Not waited for,
+ * but start and end may go. */
 int attend_attribute(struct attend *w, const struct attribute_job *job);
 
 #endif

@@ -193,6 +193,7 @@ int attend_open(struct attend *w, struct device *dev, const struct attend_plan *
   gidx size = plan->type == ATTEND_F32 ? 4 : 2, n = plan->start[plan->sequences];
   *w = (struct attend){.device = dev,
                        .queries = n,
+                       .heads = a->heads,
                        .q = n * a->heads * a->d * 4,
                        .k = plan->cells * a->kv_heads * a->d * size,
                        .v = plan->cells * a->kv_heads * a->dv * size,
@@ -249,7 +250,7 @@ int device_attribution(struct device *dev, const struct attribution_job *job)
 
 int attend_attribute(struct attend *w, const struct attribute_job *job)
 {
-  gidx pairs = job->start[w->queries];
+  gidx pairs = job->pairs, sum = (gidx)sizeof(real);
   const struct side sides[] = {{"q", job->q, w->q},
                                {"k", job->k, w->k},
                                {"v", job->v, w->v},
@@ -258,10 +259,18 @@ int attend_attribute(struct attend *w, const struct attribute_job *job)
                                {"atom_of", job->atom_of, pairs * (gidx)sizeof(idx)},
                                {"row", job->row, pairs * job->top * (gidx)sizeof(gidx)},
                                {"code", job->code, pairs * job->top * (gidx)sizeof(float)},
-                               {"sum", job->sum, pairs * (gidx)sizeof(real)}};
+                               {"sum", job->sum, pairs * sum},
+                               {"part", job->part, pairs * w->heads * sum}};
   CHECK_HAS(w->device, attend_attribute);
+  CHECK(w->is_open ? job->part && !job->sum : job->sum && !job->part, ERR_INTERNAL,
+        "sums are of all positions, and parts of pieces");
   CHECK(job->top >= 1 && job->top <= MAX_TOP_ROWS, ERR_INTERNAL, "lists of %d", job->top);
-  TRY(sides_check(sides, LENGTH(sides)));
+  for (gidx i = 0; i < w->queries; i++)
+    CHECK(0 <= job->start[i] && job->start[i] <= job->end[i] && job->end[i] <= pairs, ERR_INTERNAL,
+          "query %lld has the pairs %lld .. %lld of %lld", (long long)i, (long long)job->start[i],
+          (long long)job->end[i] - 1, (long long)pairs);
+  for (int i = 0; i < LENGTH(sides); i++)
+    if (sides[i].b) TRY(sides_check(sides + i, 1));
   return w->device->backend->attend_attribute(w, job);
 }
 

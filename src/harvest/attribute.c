@@ -54,14 +54,19 @@ static int shapes_check(const struct attribute_task *t)
   return OK;
 }
 
+/* Bytes of the lists and chains of a query, of which some have more atoms than others. */
+static gidx query_bytes(const struct attribute_task *t)
+{
+  gidx pairs = ceil_div(t->supports->entries, imax(t->supports->n, 1));
+  return imax(pairs, 1) * (t->top * 12 + t->capture->attention.heads * 8 + 8);
+}
+
 /* Queries whose lists, with all ranks' on rank 0, stay in some memory. */
 static idx block_find(const struct attribute_task *t, int ranks)
 {
   const struct harvest_task rows = {.capture = t->capture};
-  gidx pairs = ceil_div(t->supports->entries, imax(t->supports->n, 1));
-  gidx bytes = imax(pairs, 1) * (t->top * 12 + t->capture->attention.heads * 8 + 8);
   gidx block = t->block ? t->block : harvest_block(&rows, ranks);
-  gidx most = imax(LIST_BYTES / bytes, 1) * ranks;
+  gidx most = imax(LIST_BYTES / query_bytes(t), 1) * ranks;
   return (idx)imin(t->block ? block : imin(block, most), t->capture->n);
 }
 
@@ -125,7 +130,7 @@ static int job_begin(struct attribute *w)
   TRY(arrays_alloc(w));
   TRY(atoms_read(w));
   w->share.task = t, w->share.atoms = w->atoms, w->share.mean = w->result->mean;
-  return attributed_share_alloc(&w->share, (idx)ceil_div(w->block, w->c->size));
+  return attributed_share_alloc(&w->share, w->c->size);
 }
 
 /* Who has which queries of a block, and how many pairs they have. */
@@ -255,9 +260,15 @@ double attribute_work(const struct attribute_task *task)
   return values * (a->d + 2 * pairs * a->dv);
 }
 
-gidx attribute_bytes(const struct attribute_task *task)
+idx attribute_queries(const struct attribute_task *task, int ranks)
 {
-  return (gidx)task->atoms->k * task->atoms->p * (gidx)sizeof(float);
+  return (idx)ceil_div(block_find(task, ranks), ranks);
+}
+
+gidx attribute_bytes(const struct attribute_task *task, int ranks)
+{
+  return (gidx)task->atoms->k * task->atoms->p * (gidx)sizeof(float) +
+         attribute_queries(task, ranks) * query_bytes(task);
 }
 
 int attribute_run(struct comm *c, const struct attribute_task *task, struct attribute_result *r)

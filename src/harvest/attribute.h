@@ -62,10 +62,11 @@ struct attribute_result {
 };
 #define ATTRIBUTION_CLOSE 1e-5
 
-/* Multiply-adds of attribution about, and bytes that a GPU holds for it, beside those of the
- * walk. */
+/* Multiply-adds of attribution, about.  The queries of a rank at a time, of so many ranks, and the
+ * bytes that a GPU has for them beside those of the walk: atoms and lists. */
 double attribute_work(const struct attribute_task *task);
-gidx attribute_bytes(const struct attribute_task *task);
+idx attribute_queries(const struct attribute_task *task, int ranks);
+gidx attribute_bytes(const struct attribute_task *task, int ranks);
 
 /* The bits of the lists do not depend on block, threads, device or ranks.  ERR_INPUT: rows, atoms
  * and supports do not belong together, which may be seen at the first row or the last; what

@@ -15,13 +15,13 @@
 
 #define FAR 1e-3 /* relative: no rounding, but another row */
 
-int attributed_share_alloc(struct attributed_share *s, idx queries)
+int attributed_share_alloc(struct attributed_share *s, int ranks)
 {
   const struct attribute_task *t = s->task;
   s->rows = (struct harvest_task){.capture = t->capture, .device = t->device};
   s->harvest.task = &s->rows;
-  s->harvest.share = queries;
-  s->harvest.atoms = (struct held_atoms){t->atoms->k, s->atoms};
+  s->harvest.share = attribute_queries(t, ranks);
+  s->harvest.atoms = (struct held_atoms){t->atoms->k, s->atoms, attribute_bytes(t, ranks)};
   return harvest_share_alloc(&s->harvest);
 }
 
@@ -53,18 +53,15 @@ static int pairs_begin(struct attributed_share *s, gidx pairs)
   return array_reserve(&s->sum, &s->sum_room, pairs, sizeof *s->sum);
 }
 
-/* Queries at .. at + n - 1 of the share, which are of one sequence. */
-static int sequence_run(struct attributed_share *s, gidx sequence, idx at, idx n)
+/* Queries at .. at + n - 1 of the share, the first of which is `first` of all: they are of one
+ * sequence. */
+static int sequence_run(struct attributed_share *s, gidx sequence, gidx first, idx at, idx n)
 {
   const struct capture_source *c = s->task->capture;
   const struct attention *a = &c->attention;
   const struct harvest *h = &s->harvest;
-  gidx least = c->length[sequence], most = 0, row = (gidx)at * a->heads;
-  for (idx i = at; i < at + n; i++) {
-    if (h->from[i] == h->end[i]) continue;
-    least = imin(least, h->from[i]);
-    most = imax(most, h->end[i]);
-  }
+  gidx least, most, row = (gidx)at * a->heads;
+  harvest_seen(c, sequence, first, n, &least, &most);
   for (gidx j = least / ATTENTION_SHARD * ATTENTION_SHARD; j < most; j += ATTENTION_SHARD) {
     const struct attribution_job job = {.attention = a,
                                         .n = n,
@@ -89,19 +86,71 @@ static int sequence_run(struct attributed_share *s, gidx sequence, idx at, idx n
   return OK;
 }
 
-/* top, sum <- of all queries of the share, shard by shard. */
-static int shards_run(struct attributed_share *s, gidx first, idx count)
+/* The same by a GPU that has keys and values piece by piece. */
+static int sequence_pieces(struct attributed_share *s, gidx sequence, gidx first, idx at, idx n)
 {
   const struct capture_source *c = s->task->capture;
-  idx heads = c->attention.heads;
-  gidx sequence = harvest_sequence(c, first), pairs = s->supports.view.start[count];
-  for (gidx i = 0; i < pairs * s->top.r; i++) s->top.row[i] = -1, s->top.code[i] = 0;
-  for (gidx i = 0; i < pairs * heads; i++) s->part[i] = 0;
+  const struct attention *a = &c->attention;
+  const struct harvest *h = &s->harvest;
+  gidx least, most, row = (gidx)at * a->heads;
+  harvest_seen(c, sequence, first, n, &least, &most);
+  for (gidx j = least / ATTENTION_SHARD * ATTENTION_SHARD; j < most;) {
+    idx room;
+    TRY(pieces_room(h->pieces, &room));
+    const struct piece piece = {.sequence = sequence,
+                                .first = j,
+                                .count = (idx)imin(room, most - j),
+                                .query = first,
+                                .n = n,
+                                .from = h->from + at,
+                                .end = h->end + at,
+                                .q = h->q + row * a->d,
+                                .m = h->m + row,
+                                .l = h->l + row,
+                                .goes_on = 1};
+    TRY(pieces_add(h->pieces, &piece));
+    j += piece.count;
+  }
+  return OK;
+}
+
+/* top, part <- of all queries of the share, sequence after sequence. */
+static int sequences_run(struct attributed_share *s, gidx first, idx count)
+{
+  const struct capture_source *c = s->task->capture;
+  gidx sequence = harvest_sequence(c, first);
   for (idx at = 0; at < count; sequence++) {
     idx n = (idx)(imin(c->start[sequence + 1], first + count) - first) - at;
-    TRY(sequence_run(s, sequence, at, n));
+    TRY(s->harvest.pieces ? sequence_pieces(s, sequence, first + at, at, n)
+                          : sequence_run(s, sequence, first + at, at, n));
     at += n;
   }
+  return OK;
+}
+
+/* The same on a GPU, whose lists come back in the end. */
+static int pieces_run(struct attributed_share *s, gidx first, idx count)
+{
+  struct pieces *p = s->harvest.pieces;
+  const struct piece_pairs pairs = {.count = s->supports.view.start[count],
+                                    .first = first,
+                                    .start = s->supports.view.start,
+                                    .atom_of = s->supports.view.atoms,
+                                    .top = &s->top,
+                                    .part = s->part};
+  TRY(pieces_pairs_begin(p, &pairs));
+  TRY(sequences_run(s, first, count));
+  return pieces_pairs_end(p);
+}
+
+/* top, sum <- of all queries of the share, some positions at a time. */
+static int parts_run(struct attributed_share *s, gidx first, idx count)
+{
+  idx heads = s->task->capture->attention.heads;
+  gidx pairs = s->supports.view.start[count];
+  for (gidx i = 0; i < pairs * s->top.r; i++) s->top.row[i] = -1, s->top.code[i] = 0;
+  for (gidx i = 0; i < pairs * heads; i++) s->part[i] = 0;
+  TRY(s->harvest.pieces ? pieces_run(s, first, count) : sequences_run(s, first, count));
   for (gidx e = 0; e < pairs; e++) {
     s->sum[e] = 0;
     for (idx h = 0; h < heads; h++) s->sum[e] += s->part[e * heads + h];
@@ -109,7 +158,7 @@ static int shards_run(struct attributed_share *s, gidx first, idx count)
   return OK;
 }
 
-/* The same on a GPU, which has all shards. */
+/* The same on a GPU, which has all positions. */
 static int held_shards_run(struct attributed_share *s, idx count)
 {
   const struct held_pairs pairs = {.count = s->supports.view.start[count],
@@ -194,6 +243,6 @@ int attributed_share_run(struct attributed_share *s, gidx first, idx count, gidx
   TRY(supports_load(&s->supports, s->task->supports, first, count, 1));
   s->longest = imax(s->longest, s->supports.longest);
   TRY(pairs_begin(s, s->supports.view.start[count]));
-  TRY(s->harvest.held ? held_shards_run(s, count) : shards_run(s, first, count));
+  TRY(s->harvest.held ? held_shards_run(s, count) : parts_run(s, first, count));
   return sums_check(s, first, count, key);
 }

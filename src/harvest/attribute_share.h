@@ -24,7 +24,7 @@ struct attributed_share {
   struct harvest_task rows;
   struct supports supports;
   struct top_rows top;       /* of the pairs; top.k counts them */
-  real *part;                /* [pairs][heads] contributions of each head, on a CPU */
+  real *part;                /* [pairs][heads] of each head, unless a GPU has all positions */
   real *sum;                 /* [pairs] */
   struct wanted_sum *wanted; /* [pairs] */
   gidx list_room, code_room, part_room, sum_room, wanted_room;
@@ -34,8 +34,8 @@ struct attributed_share {
   uint64_t row_terms, support_terms;
 };
 
-/* So many queries at a time.  attributed_share_free() follows also when it fails. */
-int attributed_share_alloc(struct attributed_share *s, idx queries);
+/* For one of so many ranks.  attributed_share_free() follows also when it fails. */
+int attributed_share_alloc(struct attributed_share *s, int ranks);
 void attributed_share_free(struct attributed_share *s);
 
 /* top, sum <- of the pairs of queries first .. first + count - 1; *key <- the row of a failure.

@@ -33,21 +33,21 @@ idx harvest_block(const struct harvest_task *task, int ranks)
   return (idx)imin(imin(share * ranks, most), task->capture->n);
 }
 
-/* A GPU takes all keys and values at once if it can; attribution needs that it does.  Else they
- * come in pieces, and do where ranks share them out. */
+/* A GPU takes all keys and values at once if it can; else they come in pieces, and do where ranks
+ * share them out. */
 static int gpu_alloc(struct harvest *h)
 {
   const struct harvest_task *t = h->task;
   const struct held_share arrays = {h->share, h->q, h->rows, h->lse, h->atoms};
   if (t->cut == HARVEST_QUERIES) {
     int status = held_open(&h->held, t->capture, t->device, &arrays);
-    if (status != ERR_MEMORY || h->atoms.k) return status;
+    if (status != ERR_MEMORY) return status;
     log_rank("keys and values come in pieces: %s", status_message());
     status_clear();
     held_close(h->held);
     h->held = NULL;
   }
-  return pieces_open(&h->pieces, t->capture, t->device, h->share);
+  return pieces_open(&h->pieces, t->capture, t->device, h->share, &h->atoms);
 }
 
 /* What a CPU works in, or a GPU with the keys and values. */
@@ -343,14 +343,15 @@ double harvest_work(const struct capture_source *s)
   return pairs * a->heads * (a->d + a->dv);
 }
 
-int harvest_device_check(const struct capture_source *capture, struct device *device, gidx beside)
+int harvest_device_check(const struct capture_source *capture, struct device *device, idx queries,
+                         gidx beside)
 {
   const struct harvest_task task = {.capture = capture};
   if (!held_wanted(device)) return OK;
   int status = held_check(capture, device, beside);
-  if (status != ERR_MEMORY || beside) return status;
+  if (status != ERR_MEMORY) return status;
   status_clear();
-  return pieces_check(capture, device, harvest_block(&task, 1));
+  return pieces_check(capture, device, queries ? queries : harvest_block(&task, 1), beside);
 }
 
 int harvest_run(struct comm *c, const struct harvest_task *task, struct harvest_result *result)

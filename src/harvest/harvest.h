@@ -39,9 +39,11 @@ struct harvest_result {
 
 /* Multiply-adds of all rows, about. */
 double harvest_work(const struct capture_source *capture);
-/* ERR_DEVICE or ERR_MEMORY where a GPU cannot take the capture: all keys and values with so many
- * bytes beside, or, where these are 0, pieces of them; a CPU takes all.  Not collective. */
-int harvest_device_check(const struct capture_source *capture, struct device *device, gidx beside);
+/* ERR_DEVICE or ERR_MEMORY where a GPU can take neither all keys and values of the capture nor
+ * pieces of them, with so many queries at a time (0: as a rank has them) and bytes beside; a CPU
+ * takes all.  Not collective. */
+int harvest_device_check(const struct capture_source *capture, struct device *device, idx queries,
+                         gidx beside);
 
 /* Positions where queries are too few for the ranks, and positions are not. */
 enum harvest_cut harvest_cut_choose(const struct capture_source *capture, int ranks);

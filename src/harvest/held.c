@@ -139,9 +139,8 @@ int held_check(const struct capture_source *s, struct device *device, gidx besid
   TRY(buffer_bytes_available(device, &available));
   available = imax(available - available / OTHERS - beside, 0);
   CHECK(s->cells.units <= available / unit, ERR_MEMORY,
-        "keys and values of '%s' take %.1f MB, and %.1f MB are free on the GPU for them%s", s->name,
-        1e-6 * (double)(s->cells.units * unit), 1e-6 * (double)available,
-        beside ? ": use '--device cpu', or captures of fewer sequences" : "");
+        "keys and values of '%s' take %.1f MB, and %.1f MB are free on the GPU for them", s->name,
+        1e-6 * (double)(s->cells.units * unit), 1e-6 * (double)available);
   return held_heads_check(s, device, s->cells.units * s->cells.size, s->cells.type);
 }
 
@@ -174,7 +173,7 @@ int held_open(struct held **out, const struct capture_source *capture, struct de
   CHECK(capture->cells.read, ERR_INTERNAL, "a capture whose cells cannot be read");
   TRY(arena_alloc(&r->arena, &r->start, capture->sequences + 1, sizeof *r->start));
   TRY(arena_alloc(&r->arena, &r->at, capture->sequences + 1, sizeof *r->at));
-  TRY(held_check(capture, device, atoms_bytes(a, arrays->atoms.k)));
+  TRY(held_check(capture, device, arrays->atoms.beside));
   TRY(cells_put(r));
   if (arrays->atoms.k) TRY(atoms_put(r, arrays));
   TRY(buffer_wrap(device, &r->q, arrays->q, row * a->d));
@@ -265,7 +264,9 @@ int held_attribute(struct held *r, const struct held_pairs *pairs)
                                     .m = &r->m,
                                     .l = &r->l,
                                     .atoms = &r->atoms,
+                                    .pairs = n,
                                     .start = pairs->start,
+                                    .end = pairs->start + 1,
                                     .atom_of = &r->atom_of,
                                     .top = pairs->top->r,
                                     .row = &r->row,

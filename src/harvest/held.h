@@ -24,8 +24,9 @@ int held_check(const struct capture_source *capture, struct device *device, gidx
  * held_check() does.  held_close() follows also when this fails; it is safe on NULL.  Not
  * collective. */
 struct held_atoms {
-  idx k;              /* 0: none, and held_attribute() is not to come */
+  idx k;              /* 0: none, and no attribution is to come */
   const float *atoms; /* [k][heads][dv] */
+  gidx beside;        /* bytes that they take, and what else attribution has on the device */
 };
 struct held_share {
   idx share;

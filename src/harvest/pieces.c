@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Pieces wait on the host until there is no room for the next one; then all go to the device, and
- * their sums come back. */
+ * their sums come back.  Lists of attribution stay on the device until its last piece. */
 #include "harvest/pieces.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "base/memory.h"
 #include "base/num.h"
 #include "base/status.h"
-#include "device/attention.h"
+#include "device/attribution.h"
 #include "harvest/held.h"
 
 /* Bytes of keys and values on the device at a time, unless they are more than a part of what is
@@ -25,8 +25,13 @@ struct pieces {
   struct buffer q, m, l, acc; /* [queries][heads] and so on */
   struct piece *list;         /* [queries] */
   gidx *start, *at, *length;  /* [queries + 1] the plan of a device */
-  gidx *cell;
+  gidx *cell, *first;         /* [queries] */
   int *goes_on;
+  /* Of attribution, between pieces_pairs_begin() and pieces_pairs_end() */
+  const struct piece_pairs *pairs;         /* borrowed; NULL: sums are made */
+  gidx *pair_start, *pair_end;             /* [queries] that wait */
+  struct buffer atoms;                     /* [k][heads][dv] */
+  struct buffer atom_of, row, code, chain; /* of all pairs; they grow */
   struct arena arena;
 };
 
@@ -41,27 +46,29 @@ static gidx query_bytes(const struct attention *a)
 }
 
 /* *room <- positions on the device at a time: all, or as many as pay and fit. */
-static int room_find(const struct capture_source *s, struct device *device, idx queries, gidx *room)
+static int room_find(const struct capture_source *s, struct device *device, idx queries,
+                     gidx beside, gidx *room)
 {
   const struct attention *a = &s->attention;
   gidx all = 0, available, least = ATTENTION_SHARD * cell_bytes(a) + queries * query_bytes(a);
   for (gidx i = 0; i < s->sequences; i++) all += s->length[i];
   TRY(buffer_bytes_available(device, &available));
+  available = imax(available - beside, 0);
   CHECK(least <= available, ERR_MEMORY,
         "keys and values of %d positions of '%s' and %d queries take %.1f MB, and %.1f MB are free "
         "on the GPU: use '--device cpu', or a smaller '--block'",
-        ATTENTION_SHARD, s->name, queries, 1e-6 * (double)least, 1e-6 * (double)imax(available, 0));
+        ATTENTION_SHARD, s->name, queries, 1e-6 * (double)least, 1e-6 * (double)available);
   gidx bytes = imin(PIECES_BYTES, available / PART);
   all = ceil_div(imax(all, 1), ATTENTION_SHARD);
   *room = imax(imin(all, bytes / cell_bytes(a) / ATTENTION_SHARD), 1) * ATTENTION_SHARD;
   return OK;
 }
 
-int pieces_check(const struct capture_source *s, struct device *device, idx queries)
+int pieces_check(const struct capture_source *s, struct device *device, idx queries, gidx beside)
 {
   gidx room;
   TRY(held_heads_check(s, device, 0, CAPTURE_F32));
-  return room_find(s, device, queries, &room);
+  return room_find(s, device, queries, beside, &room);
 }
 
 static int plan_alloc(struct pieces *p)
@@ -71,11 +78,22 @@ static int plan_alloc(struct pieces *p)
   TRY(arena_alloc(&p->arena, &p->at, p->queries, sizeof *p->at));
   TRY(arena_alloc(&p->arena, &p->length, p->queries, sizeof *p->length));
   TRY(arena_alloc(&p->arena, &p->cell, p->queries, sizeof *p->cell));
+  TRY(arena_alloc(&p->arena, &p->first, p->queries, sizeof *p->first));
+  TRY(arena_alloc(&p->arena, &p->pair_start, p->queries, sizeof *p->pair_start));
+  TRY(arena_alloc(&p->arena, &p->pair_end, p->queries, sizeof *p->pair_end));
   return arena_alloc(&p->arena, &p->goes_on, p->queries, sizeof *p->goes_on);
 }
 
+static int atoms_put(struct pieces *p, const struct held_atoms *atoms)
+{
+  const struct attention *a = &p->capture->attention;
+  gidx bytes = (gidx)atoms->k * a->heads * a->dv * (gidx)sizeof *atoms->atoms;
+  TRY(buffer_wrap(p->device, &p->atoms, (void *)(uintptr_t)atoms->atoms, bytes));
+  return device_put(p->device, &p->atoms, 0, bytes);
+}
+
 int pieces_open(struct pieces **out, const struct capture_source *capture, struct device *device,
-                idx queries)
+                idx queries, const struct held_atoms *atoms)
 {
   const struct attention *a = &capture->attention;
   TRY(struct_alloc(out, sizeof **out));
@@ -83,7 +101,7 @@ int pieces_open(struct pieces **out, const struct capture_source *capture, struc
   gidx row = (gidx)queries * a->heads * (gidx)sizeof(float);
   *p = (struct pieces){.capture = capture, .device = device, .queries = queries};
   TRY(held_heads_check(capture, device, 0, CAPTURE_F32));
-  TRY(room_find(capture, device, queries, &p->room));
+  TRY(room_find(capture, device, queries, atoms->beside, &p->room));
   gidx cells = p->room * a->kv_heads * (gidx)sizeof(float);
   TRY(plan_alloc(p));
   TRY(buffer_alloc(device, &p->k, cells * a->d));
@@ -91,13 +109,15 @@ int pieces_open(struct pieces **out, const struct capture_source *capture, struc
   TRY(buffer_alloc(device, &p->q, row * a->d));
   TRY(buffer_alloc(device, &p->m, row));
   TRY(buffer_alloc(device, &p->l, row));
-  return buffer_alloc(device, &p->acc, row * attention_stride(a->dv));
+  TRY(buffer_alloc(device, &p->acc, row * attention_stride(a->dv)));
+  return atoms->k ? atoms_put(p, atoms) : OK;
 }
 
 void pieces_close(struct pieces *p)
 {
   if (!p) return;
-  struct buffer *const all[] = {&p->k, &p->v, &p->q, &p->m, &p->l, &p->acc};
+  struct buffer *const all[] = {&p->k,     &p->v,       &p->q,   &p->m,    &p->l,    &p->acc,
+                                &p->atoms, &p->atom_of, &p->row, &p->code, &p->chain};
   for (int i = 0; i < LENGTH(all); i++) buffer_free(p->device, all[i]);
   arena_free(&p->arena);
   free(p);
@@ -120,8 +140,20 @@ static struct piece queries_trim(const struct attention *a, struct piece x)
   x.query += before, x.from += before, x.end += before;
   x.q += before * a->heads * a->d;
   x.m += before * a->heads, x.l += before * a->heads;
-  x.acc += before * a->heads * attention_stride(a->dv);
+  if (x.acc) x.acc += before * a->heads * attention_stride(a->dv);
   return x;
+}
+
+/* The pairs of a piece that comes next, and whether there are some. */
+static int pairs_note(struct pieces *p, const struct piece *x)
+{
+  const struct piece_pairs *pairs = p->pairs;
+  const gidx *start = pairs->start + (x->query - pairs->first);
+  for (idx i = 0; i < x->n; i++) {
+    p->pair_start[p->n_queries + i] = start[i];
+    p->pair_end[p->n_queries + i] = start[i + 1];
+  }
+  return start[x->n] > start[0];
 }
 
 int pieces_add(struct pieces *p, const struct piece *piece)
@@ -133,6 +165,7 @@ int pieces_add(struct pieces *p, const struct piece *piece)
   if (p->n_cells + x.count > p->room || p->n_queries + x.n > p->queries) TRY(pieces_flush(p));
   CHECK(x.count <= p->room && x.n <= p->queries && x.first % ATTENTION_SHARD == 0, ERR_INTERNAL,
         "a piece of %d queries and %d positions from %lld on", x.n, x.count, (long long)x.first);
+  if (p->pairs && !pairs_note(p, &x)) return OK;
   float *k = (float *)p->k.host + p->n_cells * a->kv_heads * a->d;
   float *v = (float *)p->v.host + p->n_cells * a->kv_heads * a->dv;
   TRY(s->positions(s->self, x.sequence, x.first, x.count, k, v));
@@ -140,6 +173,7 @@ int pieces_add(struct pieces *p, const struct piece *piece)
   p->at[p->n] = x.query - s->start[x.sequence] + s->length[x.sequence] - queries - x.first;
   p->length[p->n] = x.count;
   p->cell[p->n] = p->n_cells;
+  p->first[p->n] = x.first;
   p->goes_on[p->n] = x.goes_on;
   p->list[p->n++] = x;
   p->n_cells += x.count;
@@ -153,7 +187,7 @@ static void copy(float *to, const float *from, gidx floats)
   memcpy(to, from, (size_t)floats * sizeof *to);
 }
 
-/* Sums of a piece to where the device takes them from, or back. */
+/* Sums of a piece to where the device takes them from, or back; of attribution m and l alone. */
 static void sums_copy(struct pieces *p, gidx i, int back)
 {
   const struct attention *a = &p->capture->attention;
@@ -163,7 +197,7 @@ static void sums_copy(struct pieces *p, gidx i, int back)
   float *acc = (float *)p->acc.host + row * wide;
   copy(back ? x->m : m, back ? m : x->m, rows);
   copy(back ? x->l : l, back ? l : x->l, rows);
-  copy(back ? x->acc : acc, back ? acc : x->acc, rows * wide);
+  if (x->acc) copy(back ? x->acc : acc, back ? acc : x->acc, rows * wide);
 }
 
 /* Bytes of a row of n floats for each head of all queries that wait. */
@@ -177,6 +211,7 @@ static int sums_move(struct pieces *p,
 {
   TRY(move(p->device, &p->m, 0, rows_bytes(p, 1)));
   TRY(move(p->device, &p->l, 0, rows_bytes(p, 1)));
+  if (p->pairs) return OK;
   return move(p->device, &p->acc, 0, rows_bytes(p, attention_stride(p->capture->attention.dv)));
 }
 
@@ -198,6 +233,36 @@ static int waiting_put(struct pieces *p)
   return goes_on ? sums_move(p, device_put) : OK;
 }
 
+/* Lists and chains of the pairs <- with what is on the device. */
+static int waiting_attribute(struct pieces *p, struct attend *walk)
+{
+  const struct attribute_job job = {.q = &p->q,
+                                    .k = &p->k,
+                                    .v = &p->v,
+                                    .m = &p->m,
+                                    .l = &p->l,
+                                    .atoms = &p->atoms,
+                                    .pairs = p->pairs->count,
+                                    .start = p->pair_start,
+                                    .end = p->pair_end,
+                                    .atom_of = &p->atom_of,
+                                    .top = p->pairs->top->r,
+                                    .row = &p->row,
+                                    .code = &p->code,
+                                    .part = &p->chain};
+  TRY(attend_attribute(walk, &job));
+  return device_get(p->device, &p->m, 0, sizeof(float)); /* which waits */
+}
+
+/* m, l, acc <- with what is on the device. */
+static int waiting_sum(struct pieces *p, struct attend *walk)
+{
+  const struct attend_job job = {
+      .q = &p->q, .k = &p->k, .v = &p->v, .rows = &p->acc, .m = &p->m, .l = &p->l};
+  TRY(attend_run(walk, &job));
+  return sums_move(p, device_get);
+}
+
 /* Run what is on the device. */
 static int waiting_run(struct pieces *p)
 {
@@ -209,13 +274,11 @@ static int waiting_run(struct pieces *p)
                                    .cell = p->cell,
                                    .cells = p->n_cells,
                                    .type = ATTEND_F32,
-                                   .goes_on = p->goes_on};
-  const struct attend_job job = {
-      .q = &p->q, .k = &p->k, .v = &p->v, .rows = &p->acc, .m = &p->m, .l = &p->l};
+                                   .goes_on = p->goes_on,
+                                   .first = p->first};
   struct attend walk;
   int status = attend_open(&walk, p->device, &plan);
-  if (!status) status = attend_run(&walk, &job);
-  if (!status) status = sums_move(p, device_get);
+  if (!status) status = p->pairs ? waiting_attribute(p, &walk) : waiting_sum(p, &walk);
   attend_close(&walk);
   return status;
 }
@@ -225,7 +288,58 @@ int pieces_flush(struct pieces *p)
   if (!p->n) return OK;
   TRY(waiting_put(p));
   TRY(waiting_run(p));
-  for (gidx i = 0; i < p->n; i++) sums_copy(p, i, 1);
+  for (gidx i = 0; i < p->n && !p->pairs; i++) sums_copy(p, i, 1);
   p->n = p->n_cells = p->n_queries = 0;
   return OK;
+}
+
+/* An array of the pairs in the host's side of a buffer that has room for it, and on the device. */
+static int array_put(struct pieces *p, struct buffer *b, const void *from, gidx bytes)
+{
+  if (b->bytes < bytes || !b->bytes) {
+    buffer_free(p->device, b);
+    TRY(buffer_alloc(p->device, b, imax(bytes + bytes / PART, 1)));
+  }
+  if (bytes) memcpy(b->host, from, (size_t)bytes);
+  return device_put(p->device, b, 0, bytes);
+}
+
+static int array_get(struct pieces *p, const struct buffer *b, void *to, gidx bytes)
+{
+  TRY(device_get(p->device, b, 0, bytes));
+  if (bytes) memcpy(to, b->host, (size_t)bytes);
+  return OK;
+}
+
+static gidx lists_places(const struct piece_pairs *pairs)
+{
+  return pairs->count * pairs->top->r;
+}
+
+static gidx chains_bytes(const struct pieces *p, const struct piece_pairs *pairs)
+{
+  return pairs->count * p->capture->attention.heads * (gidx)sizeof *pairs->part;
+}
+
+int pieces_pairs_begin(struct pieces *p, const struct piece_pairs *pairs)
+{
+  gidx places = lists_places(pairs);
+  TRY(pieces_flush(p));
+  TRY(array_put(p, &p->atom_of, pairs->atom_of, pairs->count * (gidx)sizeof *pairs->atom_of));
+  TRY(array_put(p, &p->row, pairs->top->row, places * (gidx)sizeof *pairs->top->row));
+  TRY(array_put(p, &p->code, pairs->top->code, places * (gidx)sizeof *pairs->top->code));
+  TRY(array_put(p, &p->chain, pairs->part, chains_bytes(p, pairs)));
+  p->pairs = pairs;
+  return OK;
+}
+
+int pieces_pairs_end(struct pieces *p)
+{
+  const struct piece_pairs *pairs = p->pairs;
+  gidx places = lists_places(pairs);
+  TRY(pieces_flush(p));
+  p->pairs = NULL;
+  TRY(array_get(p, &p->row, pairs->top->row, places * (gidx)sizeof *pairs->top->row));
+  TRY(array_get(p, &p->code, pairs->top->code, places * (gidx)sizeof *pairs->top->code));
+  return array_get(p, &p->chain, pairs->part, chains_bytes(p, pairs));
 }

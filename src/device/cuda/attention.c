@@ -151,7 +151,8 @@ static struct walk_sequence sequence_make(const struct attend_state *s, const st
                             .n_q = (int)n,
                             .n_kv = (int)p->length[i],
                             .at = (int)(p->at[i] + first),
-                            .goes_on = p->goes_on ? p->goes_on[i] : 0};
+                            .goes_on = p->goes_on ? p->goes_on[i] : 0,
+                            .first = p->first ? p->first[i] : 0};
   seen_all(s, &q, 0, n - 1, &from, &end);
   q.first_shard = (int)(from / WALK_SHARD);
   q.shards = (int)imax(ceil_div(end, WALK_SHARD) - q.first_shard, 1);
@@ -420,13 +421,13 @@ int cuda_attend_run(struct attend *w, const struct attend_job *job)
 }
 
 /* A task for each run of pairs of a query, those of a sequence's last query first: it sees most. */
-static gidx pairs_list(const struct attend_state *s, const gidx *start,
+static gidx pairs_list(const struct attend_state *s, const struct attribute_job *job,
                        struct attribution_task *out)
 {
   gidx n = 0;
   for (gidx i = s->n_sequences - 1; i >= 0; i--)
     for (int query = s->sequences[i].n_q - 1; query >= 0; query--) {
-      gidx first = start[s->sequences[i].q + query], end = start[s->sequences[i].q + query + 1];
+      gidx first = job->start[s->sequences[i].q + query], end = job->end[s->sequences[i].q + query];
       for (; first < end; first += ATTRIBUTION_PAIRS, n++)
         if (out)
           out[n] = (struct attribution_task){.first = first,
@@ -437,11 +438,12 @@ static gidx pairs_list(const struct attend_state *s, const gidx *start,
   return n;
 }
 
-static int pairs_put(struct attend_state *s, struct cuda_state *c, const gidx *start, gidx n)
+static int pairs_put(struct attend_state *s, struct cuda_state *c, const struct attribute_job *job,
+                     gidx n)
 {
   struct attribution_task *tasks = malloc((size_t)n * sizeof *tasks);
   CHECK(tasks, ERR_MEMORY, "cannot allocate %lld tasks", (long long)n);
-  pairs_list(s, start, tasks);
+  pairs_list(s, job, tasks);
   int status = put(c, &s->pairs, tasks, n * (gidx)sizeof *tasks);
   if (!status) status = cuda_finish(c);
   free(tasks);
@@ -453,7 +455,7 @@ int cuda_attend_attribute(struct attend *w, const struct attribute_job *job)
   struct attend_state *s = w->state;
   struct cuda_state *c = w->device->state;
   const struct attention *a = &s->attention;
-  gidx n = pairs_list(s, job->start, NULL);
+  gidx n = pairs_list(s, job, NULL);
   int shared = attribution_shared_bytes(a->d, a->dv);
   CHECK(shared <= c->shared, ERR_DEVICE,
         "attribution with heads of %d and %d columns takes %d bytes of shared memory, of which %s "
@@ -462,7 +464,7 @@ int cuda_attend_attribute(struct attend *w, const struct attribute_job *job)
   CHECK(n <= INT32_MAX, ERR_MEMORY, "%lld tasks in a launch", (long long)n);
   if (!n) return OK;
   TRY_CU(cudaSetDevice(c->number));
-  TRY(pairs_put(s, c, job->start, n));
+  TRY(pairs_put(s, c, job, n));
   struct attribution_args args = {.walk = s->args,
                                   .m = job->m->device,
                                   .l = job->l->device,
@@ -472,7 +474,8 @@ int cuda_attend_attribute(struct attend *w, const struct attribute_job *job)
                                   .top = job->top,
                                   .row = job->row->device,
                                   .code = job->code->device,
-                                  .sum = job->sum->device};
+                                  .sum = job->sum ? job->sum->device : NULL,
+                                  .part = job->part ? job->part->device : NULL};
   args.walk.q = job->q->device;
   args.walk.k = job->k->device;
   args.walk.v = job->v->device;
