@@ -234,14 +234,10 @@ static int slopes_find(struct stepper *s, const struct entry_rows *e, float fact
   return device_triad_dots(s->device, &lists, error, e->own.slope.device);
 }
 
-/* lengths <- how many entries each own row has, sizeof(struct row_known) apart. */
-static int lengths_get(struct stepper *s, struct entry_rows *e, idx *lengths)
+/* Bring to the host where the entries of own rows begin. */
+static int starts_get(struct stepper *s, const struct entry_rows *e)
 {
-  const gidx *start = e->own.start.host;
-  const gidx apart = (gidx)(sizeof *s->known / sizeof *lengths);
-  TRY(device_get(s->device, &e->own.start, 0, (s->own + 1) * (gidx)sizeof(gidx)));
-  for (gidx i = 0; i < s->own; i++) lengths[apart * i] = (idx)(start[i + 1] - start[i]);
-  return OK;
+  return device_get(s->device, &e->own.start, 0, (s->own + 1) * (gidx)sizeof(gidx));
 }
 
 /* What the host knows of own rows. */
@@ -254,8 +250,14 @@ static int rows_get(struct stepper *s, int any_dead)
   for (gidx i = 0; i < s->own; i++)
     own[i] = (struct row_known){.error = squares[2 * i], .size = squares[2 * i + 1]};
   if (s->c->size == 1) return OK;
-  TRY(lengths_get(s, &s->live, &own->live));
-  return any_dead ? lengths_get(s, &s->dead, &own->dead) : OK;
+  const gidx *live = s->live.own.start.host, *dead = s->dead.own.start.host;
+  TRY(starts_get(s, &s->live));
+  if (any_dead) TRY(starts_get(s, &s->dead));
+  for (gidx i = 0; i < s->own; i++) {
+    own[i].live = (idx)(live[i + 1] - live[i]);
+    if (any_dead) own[i].dead = (idx)(dead[i + 1] - dead[i]);
+  }
+  return OK;
 }
 
 static void rows_counts(struct stepper *s)
