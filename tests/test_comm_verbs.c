@@ -71,6 +71,25 @@ static void test_exchange(struct comm *c)
   ok(!status && good, "alltoallv gives each rank what the others sent it");
 }
 
+/* Memory of nothing may begin where other memory does: the first rank sends all that it has, and
+ * receives nothing just there; the last receives, and sends nothing from there. */
+static void test_nothing(struct comm *c)
+{
+  idx items[16] = {1, 2, 3}, none[16] = {0}, some[16] = {0}, last = c->size - 1;
+  int moved = 1;
+  if (c->rank == 0) some[last] = 3;
+  if (c->rank == last) some[0] = 3;
+  int sends = c->rank == 0, receives = c->rank == last;
+  for (int turn = 0; turn < 2; turn++) {
+    if (!sends) memset(items, 0, sizeof items);
+    moved &= !comm_alltoallv(c, items, sends ? some : none, c->size > 1 ? items : items + 8,
+                             receives ? some : none, sizeof *items);
+    for (int i = 0; i < 3 && receives; i++) moved &= items[c->size > 1 ? i : 8 + i] == 1 + i;
+  }
+  gidx sum = 1;
+  ok(moved && !comm_sum(c, &sum, 1) && sum == c->size, "nothing may stand where something does");
+}
+
 enum verb { GATHER, GATHER_ALL, EXCHANGE, BROADCAST, SUM, VERBS };
 
 /* Many items by a verb: 1 if they are right. */
@@ -335,6 +354,7 @@ int main(void)
   test_gather(&c, N);
   claim_end();
   test_exchange(&c);
+  test_nothing(&c);
   test_parts(&c);
   test_sums(&c);
   test_agree(&c);

@@ -264,8 +264,9 @@ int comm_alltoallv(struct comm *c, const void *mine, const idx *send_counts, voi
   double bytes = (double)unit * (double)(sent + total);
   if (c->size == 1)
     memcpy(theirs, mine, (size_t)send_counts[0] * unit);
-  else
-    TRY(pairs_exchange(c, mine, send_counts, theirs, recv_counts, unit, bytes));
+  else /* of no items NULL: Open MPI 4.1 takes one address for both as MPI_IN_PLACE */
+    TRY(pairs_exchange(c, sent ? mine : NULL, send_counts, total ? theirs : NULL, recv_counts, unit,
+                       bytes));
   c->bytes += (double)unit * (double)(total - recv_counts[c->rank]);
   return OK;
 }
