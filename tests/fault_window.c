@@ -2,7 +2,8 @@
  * A library to preload: memory that the ranks of a node share cannot be had.
  *
  * FAULT_WINDOW=room: the folder has none left; =window: MPI fails to make it; =page: it has no page
- * when one is first written.  With FAULT_RANK=R on that rank of mpirun alone. */
+ * when one is first written.  With FAULT_RANK=R on that rank of mpirun alone.  With NODE_RANKS=N
+ * every N ranks of one machine are a node. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdint.h>
@@ -39,6 +40,16 @@ int MPI_Win_allocate_shared(intptr_t bytes, int unit, void *info, void *ranks, v
   typedef int make(intptr_t, int, void *, void *, void *, void *);
   if (fails("window")) return MPI_ERR_OTHER_OF_OPEN_MPI;
   return NEXT(make *, "MPI_Win_allocate_shared")(bytes, unit, info, ranks, at, window);
+}
+
+/* Of all ranks, in their order: the only use that the program makes of it. */
+int MPI_Comm_split_type(void *ranks, int type, int key, void *info, void **node)
+{
+  typedef int split(void *, int, int, void *, void **);
+  typedef int divide(void *, int, int, void **);
+  const char *of = getenv("NODE_RANKS"), *rank = getenv("OMPI_COMM_WORLD_RANK");
+  if (of && rank) return NEXT(divide *, "MPI_Comm_split")(ranks, atoi(rank) / atoi(of), key, node);
+  return NEXT(split *, "MPI_Comm_split_type")(ranks, type, key, info, node);
 }
 
 /* The program writes its pages by reading zeros. */

@@ -135,6 +135,27 @@ def check_faults(data):
     ok(windows() <= there, f"left behind: {windows() - there}")
 
 
+@claim("on two nodes each has the atoms once, and a sweep that is gone on with goes to both")
+def check_nodes(data):
+    base, out = data.at("plain"), data.at("nodes")
+    words = ["refit", *data.words, "--sweeps", 2, "--share", "yes", "--output", out]
+    nodes = {"LD_PRELOAD": LIBRARY, "NODE_RANKS": "2"}
+    code, text = job_end(job_start(*words, ranks=3, **nodes), 60)
+    ok(code == 0 and same("refit", base, out) and "which its 2 ranks share" in text,
+       f"three ranks: exit {code} {text[-300:]}")
+    stops = inside = 0
+    words += ["--resume"]
+    shutil.rmtree(out)
+    for _ in range(40):
+        code, text = job_end(job_start(*words, "--max-seconds", "0.001", ranks=4, **nodes), 60)
+        inside += "resumed inside sweep" in text
+        if code != 75:
+            break
+        stops += 1
+    ok(code == 0 and stops > 1 and inside > 0 and same("refit", base, out),
+       f"stopped {stops} times, {inside} times inside a sweep: exit {code} {text[-300:]}")
+
+
 @claim("a rank that is killed ends the others, and what they shared is gone")
 def check_kill(data):
     out, there = data.at("killed"), windows()
@@ -180,6 +201,7 @@ def main():
             skip("the sanitizers come first among what is preloaded, and are slow")
         else:
             check_faults(data)
+            check_nodes(data)
             check_kill(data)
             check_small(os.path.join(folder, "small"))
     done_testing()
