@@ -155,7 +155,7 @@ libsagitta_a_SOURCES += %D%/device/cpu/lanczos.c
 
 # comm: what ranks say to each other
 libsagitta_a_SOURCES += \
-  %D%/comm/comm.h %D%/comm/comm_impl.h %D%/comm/mpi_impl.h %D%/comm/comm.c %D%/comm/collectives.c \
+  %D%/comm/shared.h %D%/comm/shared.c %D%/comm/comm.h %D%/comm/comm_impl.h %D%/comm/mpi_impl.h %D%/comm/comm.c %D%/comm/collectives.c \
   %D%/comm/watch.h %D%/comm/watch.c %D%/comm/nccl.h %D%/comm/buffers.h %D%/comm/buffers.c
 if NCCL
 libsagitta_a_SOURCES += %D%/comm/nccl.c
@@ -240,7 +240,7 @@ libsagitta_a_SOURCES += \
 # refit: colour classes, assembly and steps of atoms, sweep after sweep
 libsagitta_a_SOURCES += \
   %D%/refit/coloring.h %D%/refit/coloring.c %D%/refit/color.h %D%/refit/color.c \
-  %D%/refit/state.h %D%/refit/state.c %D%/refit/layout.h %D%/refit/layout.c \
+  %D%/refit/frames.h %D%/refit/frames.c %D%/refit/state.h %D%/refit/state.c %D%/refit/layout.h %D%/refit/layout.c \
   %D%/refit/atom_batch.h %D%/refit/atom_batch.c \
   %D%/refit/atom_batch_sums.h %D%/refit/atom_batch_sums.c \
   %D%/refit/directions.h %D%/refit/directions.c \

@@ -12,6 +12,7 @@ OTHER_TESTS = \
   %D%/test_coder \
   %D%/test_comm_counts \
   %D%/test_comm_gpu \
+  %D%/test_comm_shared \
   %D%/test_comm_verbs \
   %D%/test_cores \
   %D%/test_cuda_attention \
@@ -53,12 +54,15 @@ OTHER_TESTS = \
   %D%/test_det_pair \
   %D%/test_refit_layout \
   %D%/test_refit_reference \
+  %D%/test_refit_shared \
   %D%/test_roots \
   %D%/test_statistics \
   %D%/test_synth_blocks \
   %D%/test_turns \
   %D%/test_shard
 %C%_test_refit_layout_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=arena_alloc -Wl,--wrap=arena_free
+%C%_test_refit_shared_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=device_moves_keep \
+  -Wl,--wrap=items_terms
 # Of the terminal pass.
 OTHER_TESTS += \
   %D%/test_artifact \
@@ -80,6 +84,7 @@ SCRIPT_TESTS = \
   %D%/test_solve_values.py \
   %D%/test_refit_partition.py \
   %D%/test_refit_faults.py \
+  %D%/test_refit_once.py \
   %D%/test_train_run.py %D%/test_verify_dense.py %D%/test_fit.py %D%/test_fit_resume.py %D%/test_fit_page.py %D%/test_fit_full.py \
   %D%/test_fit_publish.py %D%/test_run_page.py \
   %D%/test_fit_use.py %D%/test_refit_planted.py \
@@ -175,18 +180,22 @@ EXTRA_DIST += %D%/tap.h %D%/tap.py %D%/peer.py %D%/run.sh %D%/expected/fingerpri
 
 # Helpers of the tests: a program for the Python tests of src/io, a library that makes calls fail.
 EXTRA_PROGRAMS = %D%/io_tool %D%/soak_screen
-check_DATA = %D%/io_tool$(EXEEXT) %D%/fault.so %D%/fault_cuda.so %D%/fault_lapack.so
+check_DATA = %D%/io_tool$(EXEEXT) %D%/fault.so %D%/fault_cuda.so %D%/fault_lapack.so \
+  %D%/fault_window.so
 CLEANFILES += $(check_DATA)
 # Thousands of faults, for half an hour and not for make check.
 EXTRA_DIST += %D%/soak_faults %D%/soak_data.py %D%/soak_disks.py %D%/soak_files.py %D%/soak_jobs.py \
   %D%/soak_try.py
-EXTRA_DIST += %D%/fault.c %D%/fault_cuda.c %D%/fault_lapack.c
+EXTRA_DIST += %D%/fault.c %D%/fault_cuda.c %D%/fault_lapack.c %D%/fault_window.c
 EXTRA_DIST += %D%/screen_checks.h %D%/io_blocks.h %D%/io_files.h %D%/io_tool.py \
   %D%/seal.py
 %D%/fault.so: %D%/fault.c
 	@$(MKDIR_P) %D%
 	$(AM_V_CCLD)$(CC) -std=c11 -D_GNU_SOURCE -O1 -fPIC -shared -o $@ $<
 %D%/fault_lapack.so: %D%/fault_lapack.c
+	@$(MKDIR_P) %D%
+	$(AM_V_CCLD)$(CC) -std=c11 -D_GNU_SOURCE -O1 -fPIC -shared -o $@ $<
+%D%/fault_window.so: %D%/fault_window.c
 	@$(MKDIR_P) %D%
 	$(AM_V_CCLD)$(CC) -std=c11 -D_GNU_SOURCE -O1 -fPIC -shared -o $@ $<
 %D%/fault_cuda.so: %D%/fault_cuda.c

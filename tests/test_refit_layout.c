@@ -9,6 +9,7 @@
 #include "fit_made.h"
 #include "refit/all_systems.h"
 #include "refit/color.h"
+#include "refit/frames.h"
 #include "refit/layout.h"
 #include "refit/refit.h"
 #include "refit/sums.h"
@@ -86,7 +87,7 @@ static int batches_check(struct refit_state *f, const struct classes *classes, i
   return OK;
 }
 
-static int case_run(struct comm *c, struct made *m, idx q)
+static int case_run(struct comm *c, struct made *m, idx q, const char *share)
 {
   struct row_source rows = {.n = N, .p = P, .name = "rows", .self = m, .read = rows_read};
   struct atom_source atoms = {m->k, m->d, P, "atoms", m, atoms_read};
@@ -106,10 +107,12 @@ static int case_run(struct comm *c, struct made *m, idx q)
                             .top_s = S,
                             .threads = 1,
                             .variant = "auto",
-                            .colors = 1};
+                            .colors = 1,
+                            .has_table = 1};
   struct refit_state f;
   struct classes classes;
   struct figures got;
+  TRY(refit_frames_choose(&task, c, share));
   TRY(refit_memory(&task, c, refit_batch_bytes, q, &got.plan));
   TRY(figures_find(&f, &task, c, &classes, &got));
   const struct refit_held *h = &got.plan.held;
@@ -118,6 +121,8 @@ static int case_run(struct comm *c, struct made *m, idx q)
   TRY(refit_sums_bytes(&f, &sums));
   int good = got.load == load && got.plan.load >= load && got.plan.load >= sums;
   good &= c->rank ? got.state <= state : got.state == state;
+  good &= f.shared.bytes == h->shared && (h->shared > 0) == task.shares;
+  good &= got.plan.part * c->local_size >= h->shared && (h->frames == 0) == task.shares;
   int status = good ? OK
                     : status_fail(ERR_ANSWER, __FILE__, __LINE__,
                                   "%lld and %lld, not %lld and %lld", (long long)got.state,
@@ -150,7 +155,8 @@ int main(void)
   claim_begin("what is said before the work is what is then taken");
   for (int i = 0; i < LENGTH(cases); i++) {
     struct made m = made_of(cases[i].k, cases[i].d, 0, 0.3);
-    int status = case_run(&c, &m, cases[i].q);
+    int status = case_run(&c, &m, cases[i].q, "no");
+    if (!status && c.size > 1) status = case_run(&c, &m, cases[i].q, "yes");
     if (status == ERR_DEVICE) {
       skip("%s", status_message());
       status_clear();

@@ -14,6 +14,7 @@
 #include "cli/threads.h"
 #include "model/directions.h"
 #include "refit/all_systems.h"
+#include "refit/frames.h"
 
 struct assemble_options {
   struct general_options general;
@@ -23,12 +24,14 @@ struct assemble_options {
   idx directions;
   int resume, dry_run;
   real max_seconds;
+  const char *share;
 };
 #define AT(member) offsetof(struct assemble_options, member)
 
 static const struct option_row assemble_rows[] = {
     {"directions", OPTION_INT, AT(directions), "4", 0, MAX_DIRECTIONS, NULL, "COUNT",
      "directions in which a frame may move: the border has so many times the frame's vectors"},
+    SHARE_OPTION(AT(share)),
     RESUME_OPTION(AT(resume)),
     MAX_SECONDS_OPTION(AT(max_seconds), "a batch of systems"),
     {"dry-run", OPTION_FLAG, AT(dry_run), "no", 0, 1, NULL, NULL,
@@ -115,6 +118,7 @@ static int entries_tell(const struct job *j)
   json_long(own, "systems", j->all.end);
   json_long(own, "rows", s->row[j->all.end]);
   json_long(own, "classes", j->classes.count);
+  json_long(own, "shared_bytes", j->state.shared.bytes);
   page_hash_tell(own, "fingerprint", j->fingerprint);
   return OK;
 }
@@ -126,6 +130,7 @@ static int job_run(struct job *j)
   TRY(inputs_agree(c, fit_inputs_open(&j->inputs, &j->o->names)));
   j->task = fit_inputs_task(&j->inputs, j->run, &j->o->compute);
   j->task.colors = !j->o->names.classes;
+  TRY(refit_frames_choose(&j->task, c, j->o->share));
   if (j->o->dry_run) return plan_print(j);
   const struct run_inputs inputs = fit_inputs_files(&j->inputs);
   TRY(assemble_output_open(&j->out, j->run, &j->o->output, j->o->resume, &inputs));

@@ -16,6 +16,7 @@
 #include "cli/threads.h"
 #include "comm/buffers.h"
 #include "model/directions.h"
+#include "refit/frames.h"
 #include "refit/sums.h"
 #include "refit/sweep_end.h"
 
@@ -32,6 +33,7 @@ static const struct option_row refit_rows[] = {
      "rows that the refit does not see: say what each sweep's atoms explain of them; of several "
      "files as --rows"},
     DEVICE_OPTION(AT(device)),
+    SHARE_OPTION(AT(share)),
     FILTER_OPTION(AT(filter)),
     {"resume", OPTION_FLAG, AT(resume), "no", 0, 1, NULL, NULL,
      "go on from what a run that was stopped left in --output, with the inputs and options of its "
@@ -80,12 +82,23 @@ static int options_check(const struct refit_options *o)
   return OK;
 }
 
+/* What the task says of the ends of sweeps. */
+static int task_complete(struct refit_job *j)
+{
+  const struct refit_options *o = j->o;
+  j->task.colors = !o->names.classes;
+  j->task.has_table = 1;
+  j->task.routes = o->reroute || o->holdout || (j->c->size == 1 && strcmp(o->device, "cpu") != 0);
+  j->task.max_cosine = o->cosine_limit;
+  return refit_frames_choose(&j->task, j->c, o->share);
+}
+
 static int plan_print(struct refit_job *j)
 {
   const struct support_source *s = &j->inputs.supports.source;
   TRY(inputs_agree(j->c, fit_inputs_open(&j->inputs, &j->o->names)));
   j->task = fit_inputs_task(&j->inputs, j->run, &j->o->compute);
-  j->task.colors = !j->o->names.classes;
+  TRY(task_complete(j));
   struct supports_shape shape = {.n = s->n,
                                  .k = s->k,
                                  .s = refit_task_support(&j->task),
@@ -174,14 +187,12 @@ static int job_open(struct refit_job *j)
   j->task = fit_inputs_task(&j->inputs, j->run, &o->compute);
   TRY(threads_report(j->run, o->compute.threads));
   j->task.filter = o->filter;
-  j->task.colors = !o->names.classes;
+  TRY(task_complete(j));
   TRY(comm_agree(j->c, beside_find(j)));
   TRY(refit_total_check(&j->task, j->c, refit_batch_bytes, o->directions, 1));
   TRY(refit_state_load(&j->state, &j->task, j->c));
   int status = arena_alloc(&j->arena, &j->steps, j->state.k, sizeof *j->steps);
   if (!status) status = arena_alloc(&j->arena, &j->density, j->state.k, sizeof *j->density);
-  gidx values = (gidx)j->state.k * j->state.d * j->state.p;
-  if (!status) status = arena_alloc(&j->arena, &j->table, values, sizeof *j->table);
   TRY(comm_agree(j->c, status));
   TRY(refit_tss(j->c, j->state.total, j->state.x, j->state.p, &j->tss));
   return coder_prepare(j);
@@ -213,6 +224,7 @@ static int entries_tell(const struct refit_job *j, gidx sweeps, uint64_t mark)
   json_long(own, "atoms", j->state.k);
   json_long(own, "top_s", j->state.s);
   json_long(own, "classes", j->classes.count);
+  json_long(own, "shared_bytes", j->state.shared.bytes);
   json_long(own, "sweeps", sweeps);
   json_real(own, "before", lines[0].explained_variance);
   if (j->o->holdout) json_real(own, "unseen_before", lines[0].held_out);

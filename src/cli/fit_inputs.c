@@ -132,12 +132,13 @@ static int plan_tell(const struct run *run, const struct fit_plan *plan,
   json_long(&j, "most", m->total);
   json_long(&j, "rows", m->held.rows);
   json_long(&j, "supports", m->held.supports);
-  json_long(&j, "atoms", m->held.frames);
+  json_long(&j, "atoms", m->held.frames + m->part);
   json_long(&j, "reading", m->load);
   json_long(&j, "classes", m->classes);
   json_long(&j, "batch", m->batch);
   json_long(&j, "sweep_end", m->sweep_end);
   json_end(&j);
+  json_long(&j, "shared_bytes", m->held.shared);
   json_long(&j, "present_bytes", memory_share(run->comm.local_size));
   json_long(&j, "disk_bytes", plan->disk);
   return facts_end(&j);
@@ -157,8 +158,11 @@ static void plan_lines(const struct comm *c, const struct fit_plan *plan,
   printf("memory      up to %.1f MB a rank: rows %.1f, supports %.1f, atoms %.1f; then one of "
          "reading %.1f, classes %.1f, a batch %.1f, a sweep's end %.1f\n",
          1e-6 * (double)m->total, 1e-6 * (double)m->held.rows, 1e-6 * (double)m->held.supports,
-         1e-6 * (double)m->held.frames, 1e-6 * (double)m->load, 1e-6 * (double)m->classes,
-         1e-6 * (double)m->batch, 1e-6 * (double)m->sweep_end);
+         1e-6 * (double)(m->held.frames + m->part), 1e-6 * (double)m->load,
+         1e-6 * (double)m->classes, 1e-6 * (double)m->batch, 1e-6 * (double)m->sweep_end);
+  if (m->held.shared)
+    printf("shared      %.1f MB once a node: atoms, of which each of its %d ranks counts a part\n",
+           1e-6 * (double)m->held.shared, c->local_size);
   printf("present     %.1f MB a rank\n", 1e-6 * (double)memory_share(c->local_size));
   printf("disk        %.1f MB%s\n", 1e-6 * (double)plan->disk, plan->how_disk);
 }

@@ -13,6 +13,7 @@
 #include "io/supports.h"
 #include "model/classes.h"
 #include "refit/coloring.h"
+#include "refit/frames.h"
 #include "refit/layout.h"
 
 struct fit_names {
@@ -27,6 +28,13 @@ struct fit_compute {
   const char *cpu_variant;
 };
 extern const struct option_row fit_compute_rows[];
+/* The row of --share, whose value is at an offset. */
+#define SHARE_OPTION(offset)                                                                       \
+  {                                                                                                \
+    "share", OPTION_CHOICE, offset, "auto", 0, 0, SHARE_CHOICES, NULL,                             \
+        "hold the atoms once a node, in memory that its ranks share: auto where it can be had, "   \
+        "no: every rank has its own; never a bit of the result"                                    \
+  }
 enum { FIT_COMPUTE_ROWS = 2 };
 
 struct fit_inputs {

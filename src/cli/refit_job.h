@@ -24,7 +24,7 @@ struct refit_options {
   idx sweeps, directions, cosine_limit;
   int reroute, resume, dry_run;
   real max_seconds, save_seconds;
-  const char *filter, *holdout, *device;
+  const char *filter, *holdout, *device, *share;
 };
 struct refit_job {
   struct run *run;
@@ -42,7 +42,6 @@ struct refit_job {
   struct coded coded; /* the state's rows, where they stay on a GPU */
   struct resident resident;
   struct refit_publisher publisher; /* where the steps are taken there */
-  float *table;                     /* [k][d][p] the frames as files have them */
   struct classes classes;
   struct sweep_start begun;   /* of the sweep that comes next, by the run that is resumed */
   struct sweep_facts in_work; /* it */

@@ -15,6 +15,7 @@
 #include "model/directions.h"
 #include "model/identity.h"
 #include "refit/color.h"
+#include "refit/frames.h"
 #include "refit/sums.h"
 #include "refit/sweep_end.h"
 
@@ -42,12 +43,12 @@ static struct stops coding_stops(struct refit_job *j)
 /* What do the atoms explain of rows that the refit does not see? */
 static int held_judge(struct refit_job *j)
 {
-  const struct refit_state *f = &j->state;
+  struct refit_state *f = &j->state;
   const struct stops stops = coding_stops(j);
   int stopped;
   if (!j->o->holdout) return OK;
-  for (gidx i = 0; i < (gidx)f->k * f->d * f->p; i++) j->table[i] = (float)f->frames[i];
-  TRY(comm_agree(j->c, coder_put(&j->coder, j->table)));
+  TRY(refit_frames_table(f));
+  TRY(comm_agree(j->c, coder_put(&j->coder, f->table)));
   return judge_rows(&j->judge, &stops, &j->held, &stopped);
 }
 
@@ -96,7 +97,7 @@ static int state_finish(struct refit_job *j, int reroute)
   const struct sweep_end_options options = {reroute || is_there ? &j->coder : NULL,
                                             is_there ? &j->coded : NULL,
                                             reroute,
-                                            j->table,
+                                            j->state.table,
                                             j->o->cosine_limit,
                                             coding_stops(j)};
   int stopped;
@@ -214,7 +215,7 @@ static int steps_look(void *self, const struct sweep_point *at, int *stop)
 static int sweep_find(struct refit_job *j)
 {
   const struct fit_facts *facts = &j->files.facts;
-  const struct refit_state *f = &j->state;
+  struct refit_state *f = &j->state;
   struct sweep_files *files = &j->files.sweep;
   files->k = f->k;
   files->d = f->d;
@@ -224,9 +225,8 @@ static int sweep_find(struct refit_job *j)
   j->in_work.classes = classes_hash(j->classes.color, f->k);
   if (facts->sweeps) j->in_work.contents = facts->contents;
   if (j->resident.is_on) return OK; /* which makes a whole sweep in the time that reading takes */
-  if (files->there)
-    for (gidx i = 0; i < (gidx)f->k * f->d * f->p; i++) j->table[i] = (float)f->frames[i];
-  return sweep_files_begin(files, &j->in_work, j->table, &j->begun);
+  if (files->there) TRY(refit_frames_table(f));
+  return sweep_files_begin(files, &j->in_work, f->table, &j->begun);
 }
 
 /* Every atom takes a step. */
@@ -298,7 +298,7 @@ static int rows_settle(struct refit_job *j)
   if (!strcmp(j->coder.device.kind, "cpu")) return OK;
   TRY(coded_open(&j->coder, &j->coded, f->n, f->first, f->x, f->atoms, f->score));
   TRY(coded_put(&j->coder, &j->coded, f->codes));
-  TRY(resident_open(&j->resident, f, &j->coder, &j->coded, j->table, j->o->directions));
+  TRY(resident_open(&j->resident, f, &j->coder, &j->coded, f->table, j->o->directions));
   if (!j->resident.is_on) {
     coded_close(&j->coder, &j->coded);
     return OK;

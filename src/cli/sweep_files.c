@@ -47,10 +47,8 @@ static int sweep_take(void *self, real *frames, struct atom_step *steps)
   struct comm *c = &f->run->comm;
   struct arena arena = {0};
   struct fit_atoms atoms;
-  gidx frame = (gidx)f->d * f->p;
   int status = c->rank ? OK : sweep_read(f->place.file, &arena, f->k, f->d, f->p, frames, &atoms);
   TRY(comm_agree(c, status));
-  TRY(comm_broadcast(c, frames, f->k, (size_t)frame * sizeof *frames));
   TRY(steps_send(c, &atoms, f->k, steps));
   arena_free(&arena);
   return OK;

@@ -15,6 +15,7 @@
 #include "fit/sweep_end.h"
 #include "model/identity.h"
 #include "refit/color.h"
+#include "refit/frames.h"
 
 /* Do atoms go on in this sweep: was every one before it a gain for the fitted rows? */
 static int relaxes(const struct fit *f)
@@ -138,6 +139,7 @@ static int atoms_update(struct fit *f, struct sweep_counts *counts)
   *counts = (struct sweep_counts){0};
   if (f->parts == 1) TRY(within_begin(f, 0, &start));
   TRY(start.atoms ? start.take(start.self, f->state.frames, f->steps) : atoms_solve(f));
+  if (start.atoms) TRY(refit_frames_send(&f->state));
   for (idx a = 0; a < f->task->k; a++) counts->accepted += f->steps[a].accepted;
   const struct sweep_point at = {f->task->k, f->state.frames, f->steps, coding_seconds(f)};
   return f->parts > 1 ? OK : f->sink->within(f->sink->self, &f->within, &at, &f->stopped);

@@ -2,6 +2,8 @@
  * Dry arenas, one for each time at which memory is held; the largest decides. */
 #include "refit/layout.h"
 
+#include <stdio.h>
+
 #include "base/num.h"
 #include "base/status.h"
 #include "refit/color.h"
@@ -17,9 +19,19 @@ idx refit_task_support(const struct refit_task *t)
   return t->rows->n ? (idx)(t->supports->entries / t->rows->n) : t->top_s;
 }
 
-static gidx held_bytes(const struct refit_held *h)
+static gidx held_bytes(const struct refit_memory *m)
 {
-  return h->rows + h->supports + h->frames;
+  return m->held.rows + m->held.supports + m->held.frames + m->part;
+}
+
+/* text[] <- what ranks share, for a message. */
+static const char *shared_say(const struct refit_memory *m, char *text, size_t capacity)
+{
+  *text = '\0';
+  if (m->held.shared)
+    snprintf(text, capacity, ", its part of the %lld that the ranks of a node share %lld",
+             (long long)m->held.shared, (long long)m->part);
+  return text;
 }
 
 /* What a state with these sizes holds, and what reading it takes beside. */
@@ -29,6 +41,7 @@ static int held_find(const struct refit_state *f, struct refit_memory *m)
   dry.arena = (struct arena){.is_dry = 1};
   TRY(refit_state_alloc(&dry, &m->held));
   m->held.rows += f->task->beside;
+  m->part = ceil_div(m->held.shared, f->c->local_size);
   TRY(refit_state_load_bytes(f, &m->load));
   return f->task->colors ? color_state_bytes(f, &m->classes) : OK;
 }
@@ -53,23 +66,25 @@ int refit_memory(const struct refit_task *t, const struct comm *c, batch_bytes_o
   TRY(refit_state_write_bytes(&f, &written));
   m->load = imax(m->load, sums);
   m->sweep_end = imax(m->sweep_end, written);
-  m->total = PROGRAM_BYTES + held_bytes(&m->held) +
-             imax(imax(m->load, m->classes), imax(m->batch, m->sweep_end));
+  m->total =
+      PROGRAM_BYTES + held_bytes(m) + imax(imax(m->load, m->classes), imax(m->batch, m->sweep_end));
   return OK;
 }
 
 int refit_memory_check(const struct refit_state *f)
 {
   struct refit_memory m = {0};
+  char shared[128];
   TRY(held_find(f, &m));
-  gidx wanted = held_bytes(&m.held) + imax(m.load, m.classes);
+  gidx wanted = held_bytes(&m) + imax(m.load, m.classes);
   gidx present = memory_share(f->c->local_size);
   CHECK(wanted <= present, ERR_MEMORY,
-        "%lld bytes are needed (rows %lld, supports %lld, frames %lld, then the larger one of "
-        "reading %lld and colouring %lld), %lld are present for each rank: more machines hold "
+        "%lld bytes are needed (rows %lld, supports %lld, frames %lld%s, then the larger one "
+        "of reading %lld and colouring %lld), %lld are present for each rank: more machines hold "
         "fewer rows each",
         (long long)wanted, (long long)m.held.rows, (long long)m.held.supports,
-        (long long)m.held.frames, (long long)m.load, (long long)m.classes, (long long)present);
+        (long long)m.held.frames, shared_say(&m, shared, sizeof shared), (long long)m.load,
+        (long long)m.classes, (long long)present);
   return OK;
 }
 
@@ -78,16 +93,19 @@ static int later_check(const struct refit_state *f, batch_bytes_of *bytes_of, id
                        int has_sweep_end)
 {
   struct refit_memory m;
+  char shared[128];
   gidx held, end, present = memory_share(f->c->local_size);
   TRY(refit_memory(f->task, f->c, bytes_of, q, &m));
-  held = held_bytes(&m.held);
+  held = held_bytes(&m);
   end = has_sweep_end ? m.sweep_end : 0;
   CHECK(held + imax(m.batch, end) <= present, ERR_MEMORY,
-        "%lld bytes are needed (rows %lld, supports %lld, frames %lld, then the larger one of a "
+        "%lld bytes are needed (rows %lld, supports %lld, frames %lld%s, then the larger one of a "
         "batch of atoms %lld and a sweep's end %lld), %lld are present for each rank: more "
-        "machines hold fewer rows each, fewer ranks on each hold fewer copies of the frames",
+        "machines hold fewer rows each%s",
         (long long)(held + imax(m.batch, end)), (long long)m.held.rows, (long long)m.held.supports,
-        (long long)m.held.frames, (long long)m.batch, (long long)end, (long long)present);
+        (long long)m.held.frames, shared_say(&m, shared, sizeof shared), (long long)m.batch,
+        (long long)end, (long long)present,
+        f->task->shares ? "" : ", fewer ranks on each hold fewer copies of the frames");
   return OK;
 }
 

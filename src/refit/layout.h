@@ -16,6 +16,7 @@
 /* Bytes of the most loaded rank, which is rank 0. */
 struct refit_memory {
   struct refit_held held; /* all the time; the next four come one after another, beside it */
+  gidx part;              /* of held.shared that counts for each rank of the node */
   gidx load;              /* the larger one of reading and of sums over all rows */
   gidx classes;           /* colouring; 0 where no classes are found */
   gidx batch;             /* a batch of atoms, as if its atoms had all rows */

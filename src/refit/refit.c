@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "refit/batch_systems.h"
+#include "refit/frames.h"
 #include "refit/replay.h"
 #include "refit/step.h"
 
@@ -101,6 +102,7 @@ static int sweep_look(struct sweep *w, double after, int *stop)
   struct comm *c = w->f->c;
   int met = c->met;
   TRY(comm_agree(c, OK));
+  TRY(refit_frames_sync(w->f));
   c->met = 0;
   if (watch->look) TRY(watch->look(watch->self, &at, stop));
   c->met = met;
@@ -128,6 +130,7 @@ static int sweep_begin(struct sweep *w)
   TRY(comm_agree(f->c, refit_state_residuals(f)));
   if (start->atoms) {
     TRY(start->take(start->self, f->frames, w->steps));
+    TRY(refit_frames_send(f));
     TRY(comm_agree(f->c, moves_replay(f, classes, w->max, start, w->steps)));
   }
   phase_end(&w->phases[REFIT_RESIDUALS], 0);

@@ -75,8 +75,9 @@ struct sweep_watch {
 struct sweep_start {
   gidx atoms;          /* done; 0: none */
   const float *before; /* [k][d][p] the frames that the sweep began with, as the state has them */
-  int (*take)(void *self, real *frames, struct atom_step *steps); /* <- those of then; collective */
-  void *self;                                                     /* borrowed */
+  /* <- those of then, the frames on rank 0; collective */
+  int (*take)(void *self, real *frames, struct atom_step *steps);
+  void *self; /* borrowed */
 };
 
 struct sweep_task {

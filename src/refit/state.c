@@ -12,6 +12,7 @@
 #include "device/refit.h"
 #include "model/access.h"
 #include "refit/color.h"
+#include "refit/frames.h"
 #include "refit/layout.h"
 
 enum { PIECE_BYTES = 16 << 20, TASK_ROWS = 64 }; /* read at a time; of a thread */
@@ -80,7 +81,13 @@ int refit_state_alloc(struct refit_state *f, struct refit_held *held)
   f->n_tallies = (int)imax(imin(f->task->threads, entries / (TALLY_ENTRIES * (gidx)f->k)), 1);
   TRY(arena_alloc(a, &f->tallies, (gidx)f->n_tallies * f->k, sizeof *f->tallies));
   held->supports = bytes_since(a, &before);
-  TRY(arena_alloc(a, &f->frames, (gidx)f->k * f->d * f->p, sizeof *f->frames));
+  gidx frames = (gidx)f->k * f->d * f->p;
+  int is_own = !f->task->shares;
+  held->shared = is_own ? 0 : refit_frames_bytes(f);
+  f->own_count = f->k;
+  f->names = f->c->rank == 0;
+  if (is_own) TRY(arena_alloc(a, &f->frames, frames, sizeof *f->frames));
+  if (is_own && f->task->has_table) TRY(arena_alloc(a, &f->table, frames, sizeof *f->table));
   held->frames = bytes_since(a, &before);
   return OK;
 }
@@ -163,7 +170,7 @@ struct loading {
   float *atoms; /* [piece][d][p] */
   idx first, count, piece;
   const struct atom_source *source;
-  struct identity terms; /* of what this rank reads; atoms, which all read, on rank 0 */
+  struct identity terms; /* of what this rank reads; of atoms, where they are those of files */
 };
 
 /* Read own supports and codes; codes become f64. */
@@ -196,7 +203,7 @@ static int atoms_job(void *argument)
   return l->source->read(l->source->self, l->first, l->count, l->atoms);
 }
 
-/* Read all frames, piece by piece; they become f64. */
+/* Read the frames that this rank writes, piece by piece; they become f64. */
 static int frames_read(struct refit_state *f, const struct atom_source *source, struct loading *l)
 {
   struct worker worker;
@@ -204,11 +211,12 @@ static int frames_read(struct refit_state *f, const struct atom_source *source, 
   gidx frame = (gidx)f->d * f->p;
   TRY(atoms_alloc(l, f));
   TRY(worker_open(&worker));
-  for (l->first = 0; l->first < f->k; l->first += l->piece) {
-    l->count = (idx)imin(f->k - l->first, l->piece);
+  idx end = f->own_first + f->own_count;
+  for (l->first = f->own_first; l->first < end; l->first += l->count) {
+    l->count = (idx)imin(end - l->first, l->piece);
     TRY(worker_run(&worker, atoms_job, l));
     TRY(atoms_check(l->atoms, l->count, f->d, f->p, l->first, source->name));
-    if (f->c->rank == 0) l->terms.dictionary += items_terms(l->atoms, l->count, frame, l->first);
+    if (f->names) l->terms.dictionary += items_terms(l->atoms, l->count, frame, l->first);
     real *to = f->frames + l->first * frame;
     for (gidx i = 0; i < l->count * frame; i++) to[i] = l->atoms[i];
   }
@@ -351,11 +359,13 @@ int refit_state_load(struct refit_state *f, const struct refit_task *task, struc
   status = struct_alloc(&l, sizeof *l); /* on the heap: kept after a failure */
   if (!status) status = refit_state_alloc(f, &held);
   TRY(comm_agree(c, status));
+  TRY(refit_frames_open(f));
   TRY(comm_agree_at(
       c,
       refit_rows_load(task->rows, task->mean, f->first, f->n, task->threads, f->x, &l->terms.rows),
       f->first));
-  TRY(comm_agree(c, frames_read(f, task->atoms, l)));
+  TRY(comm_agree_at(c, frames_read(f, task->atoms, l), f->own_first));
+  TRY(refit_frames_sync(f));
   TRY(comm_agree_at(c, supports_read(f, task->supports, l), f->first));
   TRY(refit_identity(f, &l->terms, &f->inputs));
   free(l);
@@ -374,7 +384,8 @@ int refit_state_replace(struct refit_state *f, const struct atom_source *atoms,
   int status = refit_task_check(&task);
   if (!status) status = struct_alloc(&l, sizeof *l);
   TRY(comm_agree(c, status));
-  TRY(comm_agree(c, frames_read(f, atoms, l)));
+  TRY(comm_agree_at(c, frames_read(f, atoms, l), f->own_first));
+  TRY(refit_frames_sync(f));
   if (supports) TRY(comm_agree_at(c, supports_read(f, supports, l), f->first));
   TRY(refit_identity(f, &l->terms, found));
   found->rows = 0;
@@ -385,6 +396,7 @@ int refit_state_replace(struct refit_state *f, const struct atom_source *atoms,
 
 void refit_state_free(struct refit_state *f)
 {
+  refit_frames_close(f);
   device_close(&f->device);
   arena_free(&f->arena);
   *f = (struct refit_state){0};

@@ -4,12 +4,13 @@
  * Floor: refit.  Knows no files: rows, atoms and supports come from sources.
  *
  * Rows are dealt in whole sum blocks of ROW_BLOCK, consecutive ones to a rank, and stay there with
- * their residuals, supports and codes.  Frames are on every rank. */
+ * their residuals, supports and codes.  Frames are on every rank, or once on every node
+ * (refit/frames.h). */
 #ifndef REFIT_STATE_H
 #define REFIT_STATE_H
 
 #include "base/memory.h"
-#include "comm/comm.h"
+#include "comm/shared.h"
 #include "device/device.h"
 #include "model/dictionary.h"
 #include "model/identity.h"
@@ -28,6 +29,10 @@ struct refit_task {
   const char *variant;
   const char *filter;    /* of rerouting, as struct device_options; NULL: off */
   int colors;            /* the job finds classes: rank 0 must have the memory for it */
+  int has_table;         /* the frames are wanted as files have them, too; then the next two say */
+  int routes;            /* that a coder has the whole dictionary as sweeps end, and */
+  idx max_cosine;        /* the largest K for which the decoder cosine is computed then */
+  int shares;            /* frames and table are once a node (refit/frames.h) */
   gidx beside;           /* bytes that the job keeps beside the state, for the memory checks */
   struct identity named; /* what the codes were solved for, as far as it is known */
 };
@@ -38,20 +43,24 @@ struct refit_state {
   struct device device;
   idx k, d, p, s; /* s: atoms a row */
   real rho;
-  gidx total;               /* rows of all ranks */
-  gidx block_first, blocks; /* own sum blocks */
-  gidx first;               /* the first own row */
-  idx n;                    /* own rows */
-  float *x;                 /* [n][p] rows, centred */
-  real *residual;           /* [n][p] */
-  idx *atoms;               /* [n][s] supports */
-  float *score;             /* [n][s] */
-  real *codes;              /* [n][s][d] */
-  real *frames;             /* [k][d][p] */
-  gidx *start;              /* [k + 1] where the entries of each atom begin in entry */
-  gidx *entry;              /* [n s] of an atom by ascending own row: row s + place in the row */
-  idx *counts;              /* [size][k] rows of each atom on each rank */
-  idx *tallies;             /* [n_tallies][k] work: the same of equal parts of the own entries */
+  gidx total;                /* rows of all ranks */
+  gidx block_first, blocks;  /* own sum blocks */
+  gidx first;                /* the first own row */
+  idx n;                     /* own rows */
+  float *x;                  /* [n][p] rows, centred */
+  real *residual;            /* [n][p] */
+  idx *atoms;                /* [n][s] supports */
+  float *score;              /* [n][s] */
+  real *codes;               /* [n][s][d] */
+  real *frames;              /* [k][d][p] */
+  float *table;              /* [k][d][p] where the task has one: the caller's, for files */
+  struct comm_shared shared; /* these two, where they are once a node */
+  idx own_first, own_count;  /* atoms whose frames this rank writes; all where nothing is shared */
+  int names;                 /* do they count for the hash of all: in the memory of rank 0? */
+  gidx *start;               /* [k + 1] where the entries of each atom begin in entry */
+  gidx *entry;               /* [n s] of an atom by ascending own row: row s + place in the row */
+  idx *counts;               /* [size][k] rows of each atom on each rank */
+  idx *tallies;              /* [n_tallies][k] work: the same of equal parts of the own entries */
   int n_tallies;
   struct identity inputs;   /* of the state as it was loaded */
   struct identity contents; /* dictionary, supports and codes as files have them: refit_sweep_end */
@@ -79,9 +88,10 @@ int refit_task_check(const struct refit_task *task);
 int refit_state_shape(struct refit_state *f, const struct refit_task *task, struct comm *c);
 
 /* Allocate the arrays of a state that has its sizes; a dry arena counts them.  *held <- their bytes
- * by kind.  Not collective. */
+ * by kind.  What ranks share is counted alone: refit_frames_open() makes it.  Not collective. */
 struct refit_held {
   gidx rows, supports, frames;
+  gidx shared; /* frames of all ranks of a node together */
 };
 int refit_state_alloc(struct refit_state *f, struct refit_held *held);
 
@@ -93,7 +103,7 @@ int refit_state_load_bytes(const struct refit_state *f, gidx *bytes);
  * After a failure a thread may still read into what it was given: *f is then to be kept.
  * Collective, as are the functions below; the same status on every rank. */
 int refit_state_load(struct refit_state *f, const struct refit_task *task, struct comm *c);
-void refit_state_free(struct refit_state *f);
+void refit_state_free(struct refit_state *f); /* collective where frames are shared */
 
 /* Put other frames, and unless NULL other supports and codes, of the same shapes in the place of
  * those that were loaded; *found <- the hashes of what was read. */

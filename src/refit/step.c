@@ -12,6 +12,7 @@
 #include "device/arrow.h"
 #include "device/refit.h"
 #include "model/step.h"
+#include "refit/frames.h"
 
 enum verdict { PENDING, ACCEPTED, GIVEN_UP };
 
@@ -176,17 +177,16 @@ static void own_decide(struct steps *s)
   }
 }
 
-/* Make the accepted moves: residuals, codes and frames. */
+/* Make the accepted moves: residuals and codes. */
 static int accepted_keep(struct steps *s)
 {
   struct refit_state *f = s->f;
   const struct atom_batch *b = s->b;
   struct moves_job job = moves_job(s, 1);
-  size_t frame = (size_t)f->d * (size_t)f->p, code = (size_t)f->d * sizeof(real);
+  size_t code = (size_t)f->d * sizeof(real);
   TRY(device_moves_keep(&f->device, &job));
   for (idx m = 0; m < b->count; m++) {
     if (!proposal_of(s, m)->is_tried || s->verdict[m] != ACCEPTED) continue;
-    memcpy(f->frames + (size_t)b->atom[m] * frame, proposal_of(s, m)->frame, frame * sizeof(real));
     for (gidx i = b->start[m]; i < b->start[m + 1]; i++)
       memcpy(f->codes + b->entry[i] * f->d, s->codes + i * f->d, code);
   }
@@ -210,6 +210,24 @@ static void own_give_up(struct steps *s)
   }
 }
 
+/* Nothing is left to decide on: the frames of own atoms move.  The owner of a member that was
+ * accepted proposes its frame again, so that the last proposals have them all.  Ranks of this node
+ * may still read what they were; who reads them next waits for all ranks first, since no other
+ * batch of a sweep has these atoms. */
+static int frames_keep(struct steps *s)
+{
+  struct refit_state *f = s->f;
+  const struct atom_batch *b = s->b;
+  gidx frame = (gidx)f->d * f->p;
+  TRY(refit_frames_sync(f));
+  for (idx m = 0; m < b->count && !f->c->failed; m++) {
+    idx own = b->atom[m] - f->own_first;
+    if (s->verdict[m] != ACCEPTED || own < 0 || own >= f->own_count) continue;
+    memcpy(f->frames + b->atom[m] * frame, proposal_of(s, m)->frame, (size_t)frame * sizeof(real));
+  }
+  return OK;
+}
+
 /* Solve what is pending and propose frames.  *any <- is there still a member to decide on, on any
  * rank? */
 static int round_propose(struct steps *s, int *any)
@@ -224,6 +242,7 @@ static int round_propose(struct steps *s, int *any)
     s->verdict[m] = proposal_of(s, m)->verdict;
     *any |= s->verdict[m] == PENDING;
   }
+  if (!*any) TRY(frames_keep(s));
   phase_end(s->solving, 0);
   return OK;
 }
@@ -250,6 +269,7 @@ static int round_decide(struct steps *s, int *any)
   *any = 0;
   for (idx m = 0; m < b->count; m++) *any |= s->verdict[m] == PENDING;
   LOCALLY(f->c, accepted_keep(s));
+  if (!*any) TRY(frames_keep(s));
   phase_end(s->moving, 0);
   return OK;
 }

@@ -10,6 +10,7 @@
 #include "base/team.h"
 #include "base/status.h"
 #include "device/codes.h"
+#include "refit/frames.h"
 #include "refit/lots.h"
 #include "refit/sums.h"
 #include "encode/shard.h"
@@ -21,20 +22,20 @@ struct sweep_end {
   struct coder *coder; /* computes, or has the rows' arrays alone */
   struct coded *rows;  /* own rows */
   struct code_counts counts;
-  struct identity terms; /* of own supports and codes as files have them; of the table on rank 0 */
+  struct identity terms; /* of own supports, codes and atoms as files have them */
 };
 
-/* A task: round the frame of atom a to f32, in place and in the table; rank 0 names it. */
-static void frame_round(void *self, gidx a)
+/* A task: round the frame of an own atom to f32, in place and in the table, and name it. */
+static void frame_round(void *self, gidx i)
 {
   struct sweep_end *w = self;
   struct refit_state *f = w->f;
-  gidx frame = (gidx)f->d * f->p;
-  for (gidx i = a * frame; i < (a + 1) * frame; i++) {
-    w->table[i] = (float)f->frames[i];
-    f->frames[i] = w->table[i];
+  gidx frame = (gidx)f->d * f->p, a = f->own_first + i;
+  for (gidx j = a * frame; j < (a + 1) * frame; j++) {
+    w->table[j] = (float)f->frames[j];
+    f->frames[j] = w->table[j];
   }
-  if (f->c->rank) return;
+  if (!f->names) return;
   uint64_t terms = items_terms(w->table + a * frame, 1, frame, a);
   __atomic_fetch_add(&w->terms.dictionary, terms, __ATOMIC_RELAXED);
 }
@@ -175,18 +176,23 @@ double refit_sweep_end_seconds(const struct refit_state *f, const struct coder *
 int refit_sweep_end_bytes(const struct refit_state *f, gidx *bytes)
 {
   struct coder_shape shape = refit_coder_shape(f, 2, "cpu");
-  gidx coder, table = (gidx)f->k * f->d * f->p * (gidx)sizeof(float);
+  const struct refit_task *t = f->task;
+  gidx coder, table = (gidx)f->k * f->d * f->p * (gidx)sizeof(float), tables = 3;
+  if (t->has_table) tables = f->k <= t->max_cosine ? 2 : 0;
+  if (t->has_table && !t->routes) shape.k = 1; /* codes alone: the rows' arrays */
   TRY(coder_bytes(&shape, f->n, &coder));
-  *bytes = coder + 3 * table;
+  *bytes = coder + tables * table;
   return OK;
 }
 
-/* Frames of this rank as files will have them; and its rows are where they are coded. */
+/* Frames as files will have them; and the rows of this rank are where they are coded. */
 static int frames_put(struct sweep_end *w)
 {
   const struct sweep_end_options *o = w->options;
   struct refit_state *f = w->f;
-  team_run(f->task->threads, f->k, frame_round, w);
+  TRY(refit_frames_sync(f));
+  team_run(f->task->threads, f->own_count, frame_round, w);
+  TRY(refit_frames_sync(f));
   if (!o->rows) TRY(coded_open(w->coder, w->rows, f->n, f->first, f->x, f->atoms, f->score));
   if (!o->coder) return OK;
   TRY(coder_put(w->coder, w->table));

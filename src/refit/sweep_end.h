@@ -14,9 +14,10 @@ struct sweep_end_options {
   struct coder *coder; /* computes; NULL: the state's own device, which cannot route */
   struct coded *rows;  /* of the state, on the coder's device; NULL: they go there for this call */
   int reroute;         /* route all rows again, first; else supports stay as they are */
-  float *table;       /* [k][d][p] written: the frames as stored; a coder holds them from then on */
-  idx max_cosine;     /* largest K for which the decoder cosine is computed */
-  struct stops stops; /* asked while rows are routed and coded; none asked: nothing ever does */
+  float *table;        /* [k][d][p] written: the frames as stored; a coder holds them from then on.
+                       * Where frames are shared it is the state's */
+  idx max_cosine;      /* largest K for which the decoder cosine is computed */
+  struct stops stops;  /* asked while rows are routed and coded; none asked: nothing ever does */
 };
 
 /* Round the frames to f32, route again if wanted, solve the codes of every row again (N.5) and
@@ -33,8 +34,9 @@ struct coder_shape refit_coder_shape(const struct refit_state *f, idx rounds, co
 /* Seconds that it takes on this rank, very roughly, with options->coder and options->reroute. */
 double refit_sweep_end_seconds(const struct refit_state *f, const struct coder *coder, int reroute);
 
-/* *bytes <- the most that this takes while it runs, with the coder and the table: its allocations,
- * run dry, and two more copies of the dictionary, which is what the decoder cosine makes of it.
+/* *bytes <- the most that this takes while it runs: its allocations, run dry, and two more copies
+ * of the dictionary, which is what the decoder cosine makes of it.  Of a task with a table it
+ * counts what the task says there is; else also a coder of all atoms, the cosine, and the table.
  * Not collective. */
 int refit_sweep_end_bytes(const struct refit_state *f, gidx *bytes);
 

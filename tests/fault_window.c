@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A library to preload: memory that the ranks of a node share cannot be had.
+ *
+ * FAULT_WINDOW=room: the folder has none left; =window: MPI fails to make it; =page: it has no page
+ * when one is first written.  With FAULT_RANK=R on that rank of mpirun alone.  With NODE_RANKS=N
+ * every N ranks of one machine are a node. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+enum { MPI_ERR_OTHER_OF_OPEN_MPI = 16 };
+
+static int fails(const char *kind)
+{
+  const char *text = getenv("FAULT_WINDOW"), *of = getenv("FAULT_RANK");
+  const char *rank = getenv("OMPI_COMM_WORLD_RANK");
+  return text && !strcmp(text, kind) && (!of || (rank && !strcmp(of, rank)));
+}
+
+/* The next one of a name, the system's. */
+#define NEXT(type, name) ((type)(uintptr_t)dlsym(RTLD_NEXT, name))
+
+int statvfs(const char *restrict path, struct statvfs *restrict room)
+{
+  int error = NEXT(int (*)(const char *, struct statvfs *), "statvfs")(path, room);
+  if (!strcmp(path, "/dev/shm") && fails("room")) room->f_bavail = 1;
+  return error;
+}
+
+int MPI_Win_allocate_shared(intptr_t bytes, int unit, void *info, void *ranks, void *at,
+                            void *window)
+{
+  typedef int make(intptr_t, int, void *, void *, void *, void *);
+  if (fails("window")) return MPI_ERR_OTHER_OF_OPEN_MPI;
+  return NEXT(make *, "MPI_Win_allocate_shared")(bytes, unit, info, ranks, at, window);
+}
+
+/* Of all ranks, in their order: the only use that the program makes of it. */
+int MPI_Comm_split_type(void *ranks, int type, int key, void *info, void **node)
+{
+  typedef int split(void *, int, int, void *, void **);
+  typedef int divide(void *, int, int, void **);
+  const char *of = getenv("NODE_RANKS"), *rank = getenv("OMPI_COMM_WORLD_RANK");
+  if (of && rank) return NEXT(divide *, "MPI_Comm_split")(ranks, atoi(rank) / atoi(of), key, node);
+  return NEXT(split *, "MPI_Comm_split_type")(ranks, type, key, info, node);
+}
+
+/* The program writes its pages by reading zeros. */
+ssize_t read(int file, void *bytes, size_t count)
+{
+  struct stat facts;
+  int is_zero = fails("page") && fstat(file, &facts) == 0 && S_ISCHR(facts.st_mode) &&
+                facts.st_rdev == makedev(1, 5);
+  if (!is_zero) return syscall(SYS_read, file, bytes, count);
+  errno = EFAULT;
+  return -1;
+}
