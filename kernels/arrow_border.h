@@ -145,6 +145,7 @@ static __device__ inline int columns_factor(const struct border *b, int first, i
   struct pair before = *pair;
   struct square d;
   columns_read(x, b, first, count);
+  __syncwarp(); /* lanes without a row have read the right side, as the first has */
   if (first > 0) columns_write(b, first, count, x);
   __syncwarp();
 #pragma unroll
