@@ -31,7 +31,8 @@ enum {
   /* Registers for large frames, else blocks that hide each other's waiting. */
   BLOCKS = FRAME > 4 || BORDER > (BY_PRODUCTS ? 32 : 16) ? 1
            : FRAME > 2 || TEAM == 256 || BORDER > 16     ? 2
-           : BORDER > 4                                  ? 4
+           : BORDER > 8                                  ? 4
+           : BORDER > 4                                  ? (BY_PRODUCTS ? 5 : 4)
            : BY_PRODUCTS                                 ? 6
                                                          : 5
 };

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The border of an arrow system, by one warp: Schur complement, factor, step (N.9, N.10).
  *
- * S stands by columns, PITCH apart, its rows j .. k - 1 of column j; row k is the right side.  Up
- * to k = 32 a lane has a row of S in registers, and writes L in the place of S.  These registers
- * move by one from column to column, so that the loop stays one: code of its own for each column
- * does not fit in the cache of instructions.  Beyond, lanes work in shared memory. */
+ * S stands by columns, PITCH apart, its rows j .. k - 1 of column j; row k is the right side; L is
+ * written in the place of S.  Up to k = 32 columns are factored four at a time: all lanes factor
+ * the square on the diagonal, each for itself, and apply it to a row of their own.  A loop over
+ * these fours stays one: code of its own for each column does not fit in the cache of
+ * instructions.  Beyond, lanes work in shared memory. */
 #ifndef ARROW_BORDER_H
 #define ARROW_BORDER_H
 
@@ -58,100 +59,201 @@ static __device__ inline void border_make(const struct border *b, double ridge)
 
 #if ARROW_K <= 32
 
-/* A lane's row of S, from the next column on; of L, the column before; its entry of the right side,
- * which becomes that of L^-1 r; the pivot if the next is its own. */
-struct border_row {
-  double s[BORDER ? BORDER : 1], l, right, next;
+enum { SQUARE = BORDER < 4 ? BORDER : 4 }; /* columns that are factored at a time */
+
+/* A square on the diagonal, which all lanes have: S, of which L becomes. */
+struct square {
+  double l[SQUARE ? SQUARE : 1][SQUARE ? SQUARE : 1];
 };
 
-/* Take column j - 1 off those behind it, fewer than `left`, of which the first comes to s[0], and
- * divide that one.  Where the steps will be stands column j - 1 of L from row j on, then column j
- * from the next on.  The root is under way meanwhile. */
-static __device__ inline void border_column(const struct border *b, struct border_row *r, int j,
-                                            int left, double pivot)
+static __device__ inline void square_read(struct square *to, const struct border *b, int first,
+                                          int count)
 {
-  int lane = threadIdx.x % WARP;
-  double last = b->s[(BORDER - 1) * PITCH + (lane < BORDER ? lane : BORDER)];
-  struct root root = root_of(pivot);
 #pragma unroll
-  for (int q = 0; q < left - 1; q += 2) {
-    double2 before = *(const double2 *)(b->step + q);
-    r->s[q] = fma(-r->l, before.x, r->s[q + 1]);
-    if (q + 2 < left) r->s[q + 1] = fma(-r->l, before.y, r->s[q + 2]);
-  }
-  if (left == BORDER) r->s[left - 1] = last; /* matters to the first column alone */
-  double l = root_quotient(r->s[0], &root), y = root_quotient(r->right, &root);
-  int plain = root.is_usual && (lane <= j || lane >= BORDER || is_usual(r->s[0])) &&
-              (lane != j || is_usual(r->right));
-  if (!__all_sync(FULL_WARP, plain)) {
-    root.l = sqrt(pivot);
-    l = r->s[0] / root.l;
-    y = r->right / root.l;
-  }
-  __syncwarp(); /* the column before has been read */
-  y = __shfl_sync(FULL_WARP, y, j);
-  r->next = fma(-l, l, BORDER > 1 ? r->s[1] : 0);
-  if (lane == j) r->right = y;
-  if (lane > j) r->right = fma(-l, y, r->right);
-  if (lane >= j && lane < BORDER) b->s[j * PITCH + lane] = lane == j ? root.l : l;
-  if (lane > j && lane < BORDER) b->step[lane - j - 1] = l;
-  r->l = l;
+  for (int q = 0; q < count; q++)
+#pragma unroll
+    for (int i = q; i < count; i++) to->l[i][q] = b->s[(first + q) * PITCH + first + i];
 }
 
-/* Columns from .. to - 1; behind the first there are fewer than `left`.  *pair is multiplied by
- * their pivots.  Returns whether these are good. */
-static __device__ inline int columns_factor(const struct border *b, struct border_row *r, int from,
-                                            int to, int left, struct pair *pair)
+/* The row of S that a lane has beside the square: the first has the right side, its own row being
+ * in the first square alone; so do those that have none. */
+static __device__ inline int border_row(void)
 {
-  int good = 1;
+  int lane = threadIdx.x % WARP;
+  return lane > 0 && lane < BORDER ? lane : BORDER;
+}
+
+/* Put a lane's numbers of the columns in their places, of which those above the diagonal are
+ * none. */
+static __device__ inline void columns_write(const struct border *b, int first, int count,
+                                            const double *x)
+{
+  int row = border_row();
+  if (threadIdx.x % WARP >= (BORDER ? BORDER : 1)) return;
+#pragma unroll
+  for (int q = 0; q < count; q++)
+    if (row >= first + q) b->s[(first + q) * PITCH + row] = x[q];
+}
+
+/* Take all columns before off these; x[count] <- a lane's numbers. */
+static __device__ inline void columns_read(double *x, const struct border *b, int first, int count)
+{
+  int row = border_row();
+#pragma unroll
+  for (int q = 0; q < count; q++) x[q] = b->s[(first + q) * PITCH + row];
+#pragma unroll 2
+  for (int j = 0; j < first; j++) {
+    const double *column = b->s + j * PITCH;
+    double l = column[row];
+#pragma unroll
+    for (int q = 0; q < count; q++) x[q] = fma(-l, column[first + q], x[q]);
+  }
+}
+
+/* Factor the columns, which stand in their places, by plain operations.  *pair is multiplied by
+ * their pivots.  Returns whether these are good. */
+static __device__ inline int columns_divide(const struct border *b, int first, int count,
+                                            struct pair *pair)
+{
+  int good = 1, row = border_row(), in_use = threadIdx.x % WARP < (BORDER ? BORDER : 1);
 #pragma unroll 1
-  for (int j = from; j < to; j++) {
-    double pivot = __shfl_sync(FULL_WARP, r->next, j);
+  for (int j = first; j < first + count; j++) {
+    double *column = b->s + j * PITCH, pivot = column[j], root = sqrt(pivot);
     good &= is_good(pivot);
     pair_pivot(pair, pivot);
-    border_column(b, r, j, left, pivot);
+    __syncwarp();
+    if (threadIdx.x % WARP == 0) column[j] = root;
+    if (in_use && row > j) column[row] = column[row] / root;
+    __syncwarp();
+#pragma unroll 1
+    for (int q = j + 1; q < first + count; q++)
+      if (in_use && row >= q)
+        column[(q - j) * PITCH + row] = fma(-column[row], column[q], column[(q - j) * PITCH + row]);
     __syncwarp();
   }
   return good;
 }
 
-/* Returns whether all pivots are good; they become *pair. */
-static __device__ inline int border_factor(const struct border *b, struct border_row *r,
-                                           struct pair *pair)
+/* Factor `count` columns: every lane factors the square, so that no root waits for another lane,
+ * and goes along with a row of its own.  *pair is multiplied by their pivots.  Returns whether
+ * these are good. */
+static __device__ inline int columns_factor(const struct border *b, int first, int count,
+                                            struct pair *pair)
 {
-  const int half = BORDER > 12 ? BORDER / 2 : BORDER; /* a loop of its own for what is left there */
-  int lane = threadIdx.x % WARP, row = lane < BORDER ? lane : BORDER;
-  if (lane < arrow_step_reals(BORDER)) b->step[lane] = 0; /* for the first column */
-#pragma unroll
-  for (int q = 0; q < BORDER - 1; q++) r->s[q + 1] = b->s[q * PITCH + row];
-  r->right = b->s[(lane < BORDER ? lane : 0) * PITCH + BORDER];
-  r->next = b->s[row];
-  r->l = 0;
+  int good = 1, plain = 1, row = border_row();
+  double x[SQUARE ? SQUARE : 1], root0 = 0;
+  struct pair before = *pair;
+  struct square d;
+  columns_read(x, b, first, count);
+  __syncwarp(); /* lanes without a row have read the right side, as the first has */
+  if (first > 0) columns_write(b, first, count, x);
   __syncwarp();
-  int good = columns_factor(b, r, 0, half, BORDER, pair);
-  if (half < BORDER) good &= columns_factor(b, r, half, BORDER, BORDER - half + 1, pair);
+#pragma unroll
+  for (int j = 0; j < count; j++) {
+#pragma unroll
+    for (int i = j; i < count; i++) d.l[i][j] = b->s[(first + j) * PITCH + first + i];
+#pragma unroll
+    for (int p = 0; p < j; p++) {
+      x[j] = fma(-x[p], d.l[j][p], x[j]);
+#pragma unroll
+      for (int i = j; i < count; i++) d.l[i][j] = fma(-d.l[i][p], d.l[j][p], d.l[i][j]);
+    }
+    double pivot = d.l[j][j];
+    struct root root = root_of(pivot);
+    plain &= root.is_usual && (row <= first + j || is_usual(x[j]));
+    good &= is_good(pivot);
+    pair_pivot(pair, pivot);
+    if (j == 0) root0 = root.l;
+#pragma unroll
+    for (int i = j + 1; i < count; i++) d.l[i][j] = root_quotient(d.l[i][j], &root);
+    x[j] = row == first + j ? root.l : root_quotient(x[j], &root);
+  }
+  plain = __all_sync(FULL_WARP, plain);
+  __syncwarp(); /* all have read the square */
+  if (plain) {
+    columns_write(b, first, count, x);
+    if (first == 0 && threadIdx.x % WARP == 0) b->s[0] = root0;
+  } else {
+    *pair = before;
+    good = columns_divide(b, first, count, pair);
+  }
+  __syncwarp();
+  return good;
+}
+
+/* Returns whether all pivots are good; they become *pair. */
+static __device__ inline int border_factor(const struct border *b, struct pair *pair)
+{
+  const int left = BORDER % (SQUARE ? SQUARE : 1);
+  int good = 1;
+#pragma unroll 1
+  for (int first = 0; first + SQUARE <= BORDER; first += SQUARE)
+    good &= columns_factor(b, first, SQUARE, pair);
+  if (left) good &= columns_factor(b, BORDER - left, left, pair);
   pair_normalise(pair);
   return good;
 }
 
-/* step <- L^-T of the right side; a lane has an entry.  Returns whether all are finite. */
-static __device__ inline int border_back(const struct border *b, const struct border_row *r)
+/* A step of the rows first .. first + count - 1 by plain operations; *x is a lane's number of the
+ * right side, its step in the end.  Returns whether all are finite. */
+static __device__ inline int steps_divide(const struct border *b, int first, int count, double *x)
 {
   int lane = threadIdx.x % WARP, row = lane < BORDER ? lane : 0, finite = 1;
-  double x = r->right, own = 0;
-  struct divisor diagonal = divisor_of(b->s[row * PITCH + row]);
-  int usual = is_usual(diagonal.l);
-#pragma unroll 2
-  for (int i = BORDER - 1; i >= 0; i--) {
-    double step = quotient(x, &diagonal), l = b->s[row * PITCH + i];
-    int plain = lane != i || (usual && is_usual(x));
-    if (!__all_sync(FULL_WARP, plain)) step = x / diagonal.l;
-    step = __shfl_sync(FULL_WARP, step, i);
+#pragma unroll 1
+  for (int i = first + count - 1; i >= first; i--) {
+    double step = __shfl_sync(FULL_WARP, *x, i) / b->s[i * PITCH + i];
     finite &= is_finite(step);
-    if (lane < i) x = fma(-l, step, x);
-    if (lane == i) own = step;
+    if (lane < i) *x = fma(-b->s[row * PITCH + i], step, *x);
+    if (lane == i) *x = step;
   }
-  if (lane < BORDER) b->step[lane] = own;
+  return finite;
+}
+
+/* Steps of the rows first .. first + count - 1, the last that are left; every lane computes all of
+ * them.  *x is a lane's number of the right side, its step when its row has one.  Returns whether
+ * all are finite. */
+static __device__ inline int steps_solve(const struct border *b, int first, int count, double *x)
+{
+  int lane = threadIdx.x % WARP, row = lane < BORDER ? lane : 0, plain = 1, finite = 1;
+  double step[SQUARE ? SQUARE : 1];
+  struct square d;
+  square_read(&d, b, first, count);
+  if (lane >= first && lane < first + count) b->step[lane] = *x;
+  __syncwarp();
+#pragma unroll
+  for (int i = 0; i < count; i++) step[i] = b->step[first + i];
+#pragma unroll
+  for (int i = count - 1; i >= 0; i--) {
+    struct divisor diagonal = {d.l[i][i], b->c[first + i]};
+    plain &= is_usual(diagonal.l) && is_usual(step[i]);
+    step[i] = quotient(step[i], &diagonal);
+    finite &= is_finite(step[i]);
+#pragma unroll
+    for (int p = 0; p < i; p++) step[p] = fma(-d.l[i][p], step[i], step[p]);
+  }
+  if (!plain) return steps_divide(b, first, count, x);
+#pragma unroll
+  for (int i = count - 1; i >= 0; i--) {
+    if (lane < first) *x = fma(-b->s[row * PITCH + first + i], step[i], *x);
+    if (lane == first + i) *x = step[i];
+  }
+  return finite;
+}
+
+/* step <- L^-T of the right side.  Returns whether all are finite.  C, which nobody needs any more,
+ * gives its place to the inverses of the diagonal. */
+static __device__ inline int border_back(const struct border *b)
+{
+  const int left = BORDER % (SQUARE ? SQUARE : 1);
+  int lane = threadIdx.x % WARP, row = lane < BORDER ? lane : 0, finite = 1;
+  double x = b->s[row * PITCH + BORDER];
+  if (lane < BORDER) b->c[lane] = divisor_of(b->s[lane * PITCH + lane]).inverse;
+  if (left) finite &= steps_solve(b, BORDER - left, left, &x);
+#pragma unroll 1
+  for (int first = BORDER - left - SQUARE; first >= 0; first -= SQUARE)
+    finite &= steps_solve(b, first, SQUARE, &x);
+  __syncwarp();
+  if (lane < BORDER) b->step[lane] = x;
   return finite;
 }
 
@@ -159,11 +261,10 @@ static __device__ inline int border_back(const struct border *b, const struct bo
  * be. */
 static __device__ inline int border_solve(const struct border *b, struct pair *pair)
 {
-  struct border_row r = {};
   *pair = pair_unit();
   if (BORDER == 0) return 1;
-  int good = border_factor(b, &r, pair);
-  int finite = border_back(b, &r);
+  int good = border_factor(b, pair);
+  int finite = border_back(b);
   __syncwarp();
   return good && finite;
 }

@@ -109,12 +109,6 @@ static __device__ inline void products_plus(double a[TOGETHER][4], const double 
   for (int v = 0; v < TOGETHER * 4; v++) a[v / 4][v % 4] += b[v / 4][v % 4];
 }
 
-static __device__ inline void products_copy(double a[TOGETHER][4], const double b[TOGETHER][4])
-{
-#pragma unroll
-  for (int v = 0; v < TOGETHER * 4; v++) a[v / 4][v % 4] = b[v / 4][v % 4];
-}
-
 /* to[ENTRIES] <- what belongs to the triangle. */
 static __device__ inline void products_write(double *to, int pass, const double sum[TOGETHER][4])
 {
@@ -131,31 +125,72 @@ static __device__ inline void products_write(double *to, int pass, const double 
   }
 }
 
-/* A warp's lanes of a pass: number, number + warps, .., by pairs half of all lanes apart, in an
- * order in which the tree needs to keep two sums. */
+/* The rows of the block's lane `own`. */
+static __device__ inline struct chain chain_of(const struct rows *r, int n, int part, int own)
+{
+  struct chain c;
+  int parts = ARROW_LANES >> r->shift;
+  c.count = n / ARROW_LANES + (part + parts * own < n % ARROW_LANES);
+  c.at = r->at + (c.count ? own : 0) * ROW + threadIdx.x % WARP / 4 * FRAME; /* it reads one */
+  c.step = (ROW << r->shift) + r->pad;
+  return c;
+}
+
+/* A warp's lanes of a pass: number and, if it has two, number + warps. */
 static __device__ inline void pass_add(double *to, int pass, const struct rows *r, int n, int part,
                                        int number, int warps)
 {
-  int lanes = 1 << r->shift, each = lanes / warps, turns = each > 1 ? each / 2 : 1;
-  int step = lanes * ROW + r->pad, parts = ARROW_LANES >> r->shift, lane = threadIdx.x % WARP;
-  double sum[2][TOGETHER][4], kept[TOGETHER][4], older[TOGETHER][4];
-#pragma unroll 1
-  for (int turn = 0; turn < turns; turn++) {
-    int place = turns == 4 ? (turn & 1) * 2 + turn / 2 : turn;
-    struct chain c[2];
+  int two = 1 << r->shift > warps;
+  double sum[2][TOGETHER][4];
+  struct chain c[2] = {chain_of(r, n, part, number),
+                       chain_of(r, n, part, number + (two ? warps : 0))};
+  lanes_add(sum, pass, c, two);
+  if (two) products_plus(sum[0], sum[1]);
+  products_write(to, pass, sum[0]);
+}
+
+/* sum[0] <- the sum of four of a warp's lanes: number + LANE_WARPS (place, and each / 2, each / 4,
+ * 3 each / 4 further), where each warp has `each`. */
+static __device__ inline void four_add(double sum[4][TOGETHER][4], int pass, const struct rows *r,
+                                       int n, int part, int number, int place)
+{
+  int quarter = (1 << r->shift) / (4 * LANE_WARPS), term = 0, least = n / ARROW_LANES;
+  int own = number + LANE_WARPS * place, apart = LANE_WARPS * quarter;
+  struct chain c = {r->at + own * ROW + threadIdx.x % WARP / 4 * FRAME, (ROW << r->shift) + r->pad,
+                    least};
 #pragma unroll
-    for (int s = 0; s < 2; s++) {
-      int own = number + warps * place + (each > 1 ? s * (lanes / 2) : 0);
-      c[s].count = n / ARROW_LANES + (part + parts * own < n % ARROW_LANES);
-      c[s].at = r->at + (c[s].count ? own : 0) * ROW + lane / 4 * FRAME; /* it reads one even so */
-      c[s].step = step;
+  for (int v = 0; v < 4 * TOGETHER * 4; v++) sum[v / (TOGETHER * 4)][v / 4 % TOGETHER][v % 4] = 0;
+#pragma unroll 1
+  for (; term + 4 <= least * FRAME; term += 4)
+#pragma unroll
+    for (int s = 0; s < 4; s++) {
+      struct chain here = {c.at + (s % 2 * 2 + s / 2) * apart * ROW, c.step, c.count};
+      terms_add(sum[s], pass, &here, term, 1);
     }
-    lanes_add(sum, pass, c, each > 1);
-    if (each > 1) products_plus(sum[0], sum[1]);
-    if (turn % 2) products_plus(sum[0], kept);
-    if (turn == 3) products_plus(sum[0], older);
-    if (turn == 1) products_copy(older, sum[0]);
-    if (turn % 2 == 0) products_copy(kept, sum[0]);
+#pragma unroll 1
+  for (; term < (n + ARROW_LANES - 1) / ARROW_LANES * FRAME; term += 4)
+#pragma unroll
+    for (int s = 0; s < 4; s++) {
+      struct chain here = chain_of(r, n, part, own + (s % 2 * 2 + s / 2) * apart);
+      terms_add(sum[s], pass, &here, term, 0);
+    }
+#pragma unroll
+  for (int s = 0; s < 4; s += 2) products_plus(sum[s], sum[s + 1]);
+  products_plus(sum[0], sum[2]);
+}
+
+/* The same where a warp has four lanes or eight, by fours, so that one's waiting hides that of
+ * others; in an order in which the tree needs to keep one sum. */
+static __device__ inline void fours_add(double *to, int pass, const struct rows *r, int n, int part,
+                                        int number)
+{
+  double sum[4][TOGETHER][4], kept[TOGETHER][4];
+  four_add(sum, pass, r, n, part, number, 0);
+  if (1 << r->shift == 8 * LANE_WARPS) {
+#pragma unroll
+    for (int v = 0; v < TOGETHER * 4; v++) kept[v / 4][v % 4] = sum[0][v / 4][v % 4];
+    four_add(sum, pass, r, n, part, number, 1);
+    products_plus(sum[0], kept);
   }
   products_write(to, pass, sum[0]);
 }
@@ -168,8 +203,12 @@ static __device__ inline int products_add(double *to, const struct rows *r, int 
   int warps = lanes < LANE_WARPS ? lanes : LANE_WARPS, number = warp / SPLIT;
 #pragma unroll
   for (int pass = 0; pass < (PRODUCTS + TOGETHER - 1) / TOGETHER; pass++)
-    if (number < warps && warp % SPLIT == pass % SPLIT)
-      pass_add(to + number * ENTRIES, pass, r, n, part, number, warps);
+    if (number < warps && warp % SPLIT == pass % SPLIT) {
+      if (lanes >= 4 * LANE_WARPS)
+        fours_add(to + number * ENTRIES, pass, r, n, part, number);
+      else
+        pass_add(to + number * ENTRIES, pass, r, n, part, number, warps);
+    }
   return warps;
 }
 

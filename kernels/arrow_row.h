@@ -269,7 +269,19 @@ static __device__ inline int row_step(const double *row, const double *border, d
 static __device__ inline void pair_rows(struct pair *a, const double *pivots, int q, int count,
                                         int step)
 {
-#pragma unroll 2
+  enum { ROWS = 4 };
+  double several[ROWS * FRAME];
+#pragma unroll 1
+  for (; q + (ROWS - 1) * step < count; q += ROWS * step) {
+#pragma unroll
+    for (int r = 0; r < ROWS * FRAME; r++)
+      several[r] = pivots[(q + r / FRAME * step) * FRAME + r % FRAME];
+    if (pair_pivots(a, several, ROWS * FRAME)) continue;
+#pragma unroll 1
+    for (int r = 0; r < ROWS * FRAME; r++)
+      pair_pivot(a, pivots[(q + r / FRAME * step) * FRAME + r % FRAME]);
+  }
+#pragma unroll 1
   for (; q < count; q += step)
 #pragma unroll
     for (int m = 0; m < FRAME; m++) pair_pivot(a, pivots[q * FRAME + m]);

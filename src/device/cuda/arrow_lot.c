@@ -17,6 +17,10 @@ enum { BLOCK_RESERVED = 1 << 10 }; /* shared memory that a block takes beside it
 int lot_open(struct cuda_lot *lot)
 {
   TRY_CU(cudaStreamCreateWithFlags(&lot->stream, cudaStreamNonBlocking));
+  for (int i = 0; i < LOT_SIDES; i++)
+    TRY_CU(cudaStreamCreateWithFlags(&lot->sides[i], cudaStreamNonBlocking));
+  for (int i = 0; i <= LOT_SIDES; i++)
+    TRY_CU(cudaEventCreateWithFlags(&lot->events[i], cudaEventDisableTiming));
   return OK;
 }
 
@@ -27,6 +31,10 @@ void lot_close(struct cuda_lot *lot)
   cuda_release(&lot->device);
   cuda_release(&lot->parts);
   if (lot->stream) cudaStreamDestroy(lot->stream);
+  for (int i = 0; i < LOT_SIDES; i++)
+    if (lot->sides[i]) cudaStreamDestroy(lot->sides[i]);
+  for (int i = 0; i <= LOT_SIDES; i++)
+    if (lot->events[i]) cudaEventDestroy(lot->events[i]);
   free(lot->entries);
   free(lot->groups);
 }
@@ -174,13 +182,20 @@ void lot_add(struct cuda_lot *lot, const struct lot_form *form, gidx item)
   lot->size = lot_with(lot->size, form, a);
 }
 
-/* The longest first, so that a launch does not end with one that has just begun. */
+/* By how long a launch's systems may be. */
+static int form_rank(const struct lot_form *f)
+{
+  return f->team == LOT_LONG ? 1 << 16 : f->team;
+}
+
+/* The longest first, so that a launch does not end with one that has just begun, nor a lot. */
 static int entry_compare(const void *a, const void *b)
 {
   const struct lot_entry *x = a, *y = b;
   if (x->form.d != y->form.d) return x->form.d < y->form.d ? -1 : 1;
   if (x->form.k != y->form.k) return x->form.k < y->form.k ? -1 : 1;
-  if (x->form.team != y->form.team) return x->form.team < y->form.team ? -1 : 1;
+  int ranks[] = {form_rank(&x->form), form_rank(&y->form)};
+  if (ranks[0] != ranks[1]) return ranks[0] > ranks[1] ? -1 : 1;
   if (x->form.blocks != y->form.blocks) return x->form.blocks > y->form.blocks ? -1 : 1;
   if (x->form.rounds != y->form.rounds) return x->form.rounds > y->form.rounds ? -1 : 1;
   if (x->octave != y->octave) return x->octave > y->octave ? -1 : 1;
@@ -292,7 +307,8 @@ static struct arrow_args args_of(const struct cuda_lot *lot, const struct lot_gr
 }
 
 /* A group of systems whose rows fit in shared memory, or in registers. */
-static int short_launch(struct device *dev, const struct cuda_lot *lot, const struct lot_group *g)
+static int short_launch(struct device *dev, const struct cuda_lot *lot, const struct lot_group *g,
+                        cudaStream_t stream)
 {
   const struct lot_form *f = &g->form;
   struct arrow_args a = args_of(lot, g);
@@ -304,7 +320,7 @@ static int short_launch(struct device *dev, const struct cuda_lot *lot, const st
       .block = {threads, 1, 1},
       .cluster = f->blocks,
       .arguments = &a,
-      .stream = lot->stream};
+      .stream = stream};
   if (f->rounds == 0) {
     a.layout = arrow_layout_of(f->d, f->k, f->team, f->mma, f->blocks, g->rows);
     l.shared = arrow_shared_bytes(&a.layout, f->team);
@@ -343,18 +359,41 @@ static int long_launch(struct device *dev, const struct cuda_lot *lot, const str
   return cuda_launch(dev, &l);
 }
 
+/* Let the sides begin after what is on the lot's stream, or that go on after them. */
+static int sides_fork(const struct cuda_lot *lot)
+{
+  TRY_CU(cudaEventRecord(lot->events[LOT_SIDES], lot->stream));
+  for (int i = 0; i < LOT_SIDES; i++)
+    TRY_CU(cudaStreamWaitEvent(lot->sides[i], lot->events[LOT_SIDES], 0));
+  return OK;
+}
+static int sides_join(const struct cuda_lot *lot)
+{
+  for (int i = 0; i < LOT_SIDES; i++) {
+    TRY_CU(cudaEventRecord(lot->events[i], lot->sides[i]));
+    TRY_CU(cudaStreamWaitEvent(lot->stream, lot->events[i], 0));
+  }
+  return OK;
+}
+
+/* Long systems, which share the place of their parts, on the lot's stream; others also on the
+ * sides. */
 static int groups_launch(struct device *dev, struct cuda_lot *lot)
 {
   struct cuda_state *s = dev->state;
   gidx bytes = 0;
+  int turn = 0;
   if (lot->n_groups == 0) return OK;
   for (gidx i = 0; i < lot->n_groups; i++) bytes = imax(bytes, parts_bytes(&lot->groups[i]));
   TRY(cuda_reserve(s, &lot->parts, bytes));
+  if (lot->n_groups > 1) TRY(sides_fork(lot));
   for (gidx i = 0; i < lot->n_groups; i++) {
     const struct lot_group *g = &lot->groups[i];
-    TRY(g->form.team == LOT_LONG ? long_launch(dev, lot, g) : short_launch(dev, lot, g));
+    cudaStream_t stream = turn ? lot->sides[turn - 1] : lot->stream;
+    TRY(g->form.team == LOT_LONG ? long_launch(dev, lot, g) : short_launch(dev, lot, g, stream));
+    turn = (turn + 1) % (LOT_SIDES + 1);
   }
-  return OK;
+  return lot->n_groups > 1 ? sides_join(lot) : OK;
 }
 
 int lot_start(struct device *dev, struct cuda_lot *lot)

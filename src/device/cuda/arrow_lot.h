@@ -39,8 +39,14 @@ struct lot_size {
   gidx in, out, systems, units;
 };
 
+enum { LOT_SIDES = 3 };
+
 struct cuda_lot {
   cudaStream_t stream;
+  /* Launches that follow each other there are side by side, so that one fills what the end of
+   * another leaves; the last event is that from which they begin. */
+  cudaStream_t sides[LOT_SIDES];
+  cudaEvent_t events[LOT_SIDES + 1];
   char *host; /* page-locked, as the device's side: systems, tables, what became of them, steps */
   gidx host_bytes;
   struct cuda_work device, parts;
