@@ -3,9 +3,11 @@
 # SAGITTA_ISA sets AVX2_CFLAGS, AVX512_CFLAGS, VNNI_CFLAGS and AMX_CFLAGS, the conditionals ISA_AVX2
 # to ISA_AMX, the macros HAVE_ISA_AVX2 to HAVE_ISA_AMX, HAVE_X86_FEATURES where a program can ask
 # the processor for its sets, and the words isa_found for the summary.  On other processors all of
-# them are absent, and the portable unit serves alone.
+# them are absent, and the portable unit serves alone.  With sanitizers, under which these units take
+# longest to compile and are of no other use than to be run, so are sets that this processor lacks.
 
-# SAGITTA_ISA_SET(NAME, FLAGS, EXPRESSION): one set, known by an expression with its intrinsics.
+# SAGITTA_ISA_SET(NAME, FLAGS, EXPRESSION, PRESENT): one set, known by an expression with its
+# intrinsics; and one that is true on a processor that has it.
 AC_DEFUN([SAGITTA_ISA_SET], [
 have_isa=no
 AS_IF([test $have_x86_features = yes], [
@@ -15,6 +17,8 @@ AS_IF([test $have_x86_features = yes], [
   AC_COMPILE_IFELSE([AC_LANG_SOURCE([[#include <immintrin.h>
 void test(void *at);
 void test(void *at) { $3; }]])], [have_isa=yes])
+  AS_IF([test "$have_isa$enable_sanitizers" = yesyes],
+    [AC_RUN_IFELSE([AC_LANG_PROGRAM([], [[return !($4);]])], [], [have_isa=no], [])])
   CFLAGS=$isa_cflags
   AC_MSG_RESULT([$have_isa])])
 AS_IF([test $have_isa = yes], [
@@ -43,11 +47,15 @@ int main(void)
   AC_DEFINE([HAVE_X86_FEATURES], [1], [A program can ask the processor for its instruction sets.])])
 AC_MSG_RESULT([$have_x86_features])
 SAGITTA_ISA_SET([AVX2], [-mavx2 -mfma],
-  [__m256d x = _mm256_loadu_pd(at); _mm256_storeu_pd(at, _mm256_fmadd_pd(x, x, x))])
+  [__m256d x = _mm256_loadu_pd(at); _mm256_storeu_pd(at, _mm256_fmadd_pd(x, x, x))],
+  [__builtin_cpu_supports("avx2")])
 SAGITTA_ISA_SET([AVX512], [-mfma -mavx512f -mavx512bw -mavx512dq -mavx512vl],
-  [*(int *)at = _mm512_movepi32_mask(_mm512_loadu_si512(at))])
+  [*(int *)at = _mm512_movepi32_mask(_mm512_loadu_si512(at))],
+  [__builtin_cpu_supports("avx512bw")])
 SAGITTA_ISA_SET([VNNI], [-mfma -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni],
-  [__m512i x = _mm512_loadu_si512(at); _mm512_storeu_si512(at, _mm512_dpbusd_epi32(x, x, x))])
+  [__m512i x = _mm512_loadu_si512(at); _mm512_storeu_si512(at, _mm512_dpbusd_epi32(x, x, x))],
+  [__builtin_cpu_supports("avx512vnni")])
 SAGITTA_ISA_SET([AMX], [-mfma -mavx512f -mavx512bw -mavx512dq -mavx512vl -mamx-tile -mamx-int8],
-  [_tile_loadconfig(at); _tile_dpbssd(0, 1, 2)])
+  [_tile_loadconfig(at); _tile_dpbssd(0, 1, 2)],
+  [__builtin_cpu_supports("avx512bw")])
 ])

@@ -46,7 +46,7 @@ def check_planted(folder, codes):
         rows, atoms = planted(folder, codes, n, k, 48, 3, codes == "signed")
         out = os.path.join(folder, "planted-" + codes)
         found = {}
-        for cosine in (1, 0.95):
+        for cosine in (0.95,) if SANITIZED else (1, 0.95):
             done = fit(out, rows, "--atoms", k, "--top-s", 3, "--codes", codes, "--uncentered",
                 "--sweeps", 40, "--twin-cosine", cosine, "--force")
             if not ok(done.returncode == 0, f"exit {done.returncode} {done.stderr[-300:]}"):
@@ -54,8 +54,8 @@ def check_planted(folder, codes):
             got, history = atoms_of(out)
             best = np.max(np.abs(atoms @ got.T.astype(np.float64)), 1)
             found[cosine] = np.mean(best > FOUND)
-        ok(found[0.95] >= SHARE and found[0.95] > found[1],
-           f"{found[0.95]:.3f} of {k} atoms are found, {found[1]:.3f} if twins stay")
+        ok(found[0.95] >= SHARE and found[0.95] > found.get(1, 0),
+           f"of {k} atoms are found, by what makes twins: {found}")
         ok(np.all(np.isfinite(history[:, :3])), "both explained variances of every sweep")
         done = sagitta("verify", os.path.join(out, "dictionary.h5"))
         ok(done.returncode == 0, "verify passes the dictionary")
