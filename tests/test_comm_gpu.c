@@ -87,9 +87,11 @@ static void check_several(struct comm *c, struct device *dev, int turn)
   }
   const struct comm_exchange parts[] = {
       {NULL, &b[0], counts[0], 8}, {&own, &b[1], counts[1], 8}, {NULL, &b[2], counts[2], 8}};
-  if (!status) status = comm_allgather_begin(c, dev, parts, 2);
-  if (!status) status = comm_allgather_begin(c, dev, parts + 2, 1);
-  if (!status) status = comm_allgather_end(c, dev);
+  gidx turns[2] = {0};
+  if (!status) status = comm_allgather_begin(c, dev, parts, 2, &turns[0]);
+  if (!status) status = comm_allgather_begin(c, dev, parts + 2, 1, &turns[1]);
+  for (int i = 0; i < 2; i++)
+    if (!status) status = comm_allgather_end(c, dev, turns[i]);
   for (int k = 0; k < 3 && !status; k++) status = device_get(dev, &b[k], 0, ITEMS * 8);
   int good = !status;
   for (int k = 0; k < 3; k++)

@@ -173,33 +173,35 @@ static int exchange_begin(struct comm *c, struct device *dev, const struct comm_
 }
 
 int comm_allgather_begin(struct comm *c, struct device *dev, const struct comm_exchange *parts,
-                         int count)
+                         int count, gidx *turn)
 {
   /* Not agreed: the others may be waiting inside NCCL, and the job has to end. */
   if (c->gpus) TRY(gpus_begin(dev));
   for (int i = 0; i < count; i++) TRY(exchange_begin(c, dev, &parts[i]));
-  return c->gpus ? gpus_end(c) : OK;
+  return c->gpus ? gpus_end(c, dev, turn) : OK;
 }
 
-int comm_allgather_end(struct comm *c, struct device *dev)
+int comm_allgather_end(struct comm *c, struct device *dev, gidx turn)
 {
-  return c->gpus ? gpus_wait(c, dev) : OK;
+  return c->gpus ? gpus_wait(c, dev, turn) : OK;
 }
 
 int comm_allgather_buffer(struct comm *c, struct device *dev, struct buffer *b, const idx *counts,
                           size_t unit)
 {
   const struct comm_exchange one = {NULL, b, counts, unit};
-  TRY(comm_allgather_begin(c, dev, &one, 1));
-  return comm_allgather_end(c, dev);
+  gidx turn = 0;
+  TRY(comm_allgather_begin(c, dev, &one, 1, &turn));
+  return comm_allgather_end(c, dev, turn);
 }
 
 int comm_allgather_parts(struct comm *c, struct device *dev, const struct buffer *own,
                          struct buffer *all, const idx *counts, size_t unit)
 {
   const struct comm_exchange one = {own, all, counts, unit};
-  TRY(comm_allgather_begin(c, dev, &one, 1));
-  return comm_allgather_end(c, dev);
+  gidx turn = 0;
+  TRY(comm_allgather_begin(c, dev, &one, 1, &turn));
+  return comm_allgather_end(c, dev, turn);
 }
 
 /* *in <- the bytes that this rank receives; bytes[2 size] is work. */
@@ -207,13 +209,13 @@ static int gpus_move(struct comm *c, struct device *dev, struct buffer *mine,
                      const idx *send_counts, struct buffer *theirs, const idx *recv_counts,
                      size_t unit, gidx *bytes, gidx *in)
 {
-  gidx first;
+  gidx first, turn;
   counts_to_bytes(c, send_counts, unit, bytes, &first);
   gidx all = counts_to_bytes(c, recv_counts, unit, bytes + c->size, &first);
   TRY(gpus_begin(dev));
   TRY(gpus_alltoallv(c, dev, mine, bytes, theirs, bytes + c->size));
-  TRY(gpus_end(c));
-  TRY(gpus_wait(c, dev));
+  TRY(gpus_end(c, dev, &turn));
+  TRY(gpus_wait(c, dev, turn));
   c->bytes += (double)(all - bytes[c->size + c->rank]);
   *in = all;
   return OK;

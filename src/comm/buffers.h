@@ -32,8 +32,9 @@ int comm_allgather_buffer(struct comm *c, struct device *dev, struct buffer *b, 
 int comm_allgather_parts(struct comm *c, struct device *dev, const struct buffer *own,
                          struct buffer *all, const idx *counts, size_t unit);
 
-/* Several of either kind at once, which joined GPUs go on with beside what they compute.  More may
- * be begun; comm_allgather_end(), which is not collective, waits for all of them. */
+/* Several of either kind at once, which joined GPUs go on with beside what they compute: then *turn
+ * is what comm_allgather_end() waits for, which is not collective.  A few such may be begun, and
+ * end in the order in which they were. */
 struct comm_exchange {
   const struct buffer *own; /* NULL: the first kind */
   struct buffer *all;
@@ -41,8 +42,8 @@ struct comm_exchange {
   size_t unit;
 };
 int comm_allgather_begin(struct comm *c, struct device *dev, const struct comm_exchange *parts,
-                         int count);
-int comm_allgather_end(struct comm *c, struct device *dev);
+                         int count, gidx *turn);
+int comm_allgather_end(struct comm *c, struct device *dev, gidx turn);
 
 /* Bring what is to be sent, the first `bytes` of a buffer, to where comm_alltoallv_buffer() takes
  * it: the host, where GPUs are not joined.  Not collective. */

@@ -20,6 +20,7 @@ enum { CHANNELS = 4, LONG_CHANNELS = 16, LONG_MESSAGE = 16 << 20 };
 
 struct comm_gpus {
   ncclComm_t nccl;
+  gidx turns; /* of gpus_end() */
 };
 
 static int nccl_fail(ncclResult_t result, const char *file, int line)
@@ -54,16 +55,16 @@ static int enqueued_wait(struct comm *c)
   }
 }
 
-int gpus_wait(struct comm *c, struct device *dev)
+int gpus_wait(struct comm *c, struct device *dev, gidx turn)
 {
   double begun = log_seconds();
-  for (int turn = 0, is_done = 0;; turn++) {
+  for (int i = 0, is_done = 0;; i++) {
     ncclResult_t state = ncclSuccess;
-    TRY(device_exchanged(dev, &is_done));
+    TRY(device_exchanged(dev, turn, &is_done));
     if (is_done) break;
     TRY_NCCL(ncclCommGetAsyncError(c->gpus->nccl, &state));
     TRY_NCCL(state);
-    comm_pause(turn);
+    comm_pause(i);
   }
   c->seconds += log_seconds() - begun;
   return OK;
@@ -133,10 +134,12 @@ int gpus_begin(struct device *dev)
   return OK;
 }
 
-int gpus_end(struct comm *c)
+int gpus_end(struct comm *c, struct device *dev, gidx *turn)
 {
   TRY_NCCL(ncclGroupEnd());
-  return enqueued_wait(c);
+  TRY(enqueued_wait(c));
+  *turn = c->gpus->turns++;
+  return device_exchange_mark(dev, *turn);
 }
 
 int gpus_allgather(struct comm *c, struct device *dev, const struct buffer *own,

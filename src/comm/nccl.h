@@ -20,13 +20,13 @@ void gpus_close(struct comm *c);
 /* As comm_allgather() and comm_alltoallv(), on device sides alone, with counts[size] in bytes.
  * With own NULL this rank's bytes are at their place in all.  Those between gpus_begin() and
  * gpus_end() are handed to NCCL together, which takes it a thread and some 0.1 ms each time.  The
- * bytes are there when gpus_wait() returns; what is computed meanwhile must not touch them.
- * Collective, but for gpus_wait(). */
+ * bytes are there when gpus_wait() returns, for the *turn that gpus_end() gives, of the last few;
+ * what is computed meanwhile must not touch them.  Collective, but for gpus_wait(). */
 int gpus_begin(struct device *dev);
-int gpus_end(struct comm *c);
+int gpus_end(struct comm *c, struct device *dev, gidx *turn);
 int gpus_allgather(struct comm *c, struct device *dev, const struct buffer *own,
                    const struct buffer *all, const gidx *counts);
-int gpus_wait(struct comm *c, struct device *dev);
+int gpus_wait(struct comm *c, struct device *dev, gidx turn);
 int gpus_alltoallv(struct comm *c, struct device *dev, const struct buffer *mine,
                    const gidx *send_counts, const struct buffer *theirs, const gidx *recv_counts);
 

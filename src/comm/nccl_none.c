@@ -33,13 +33,15 @@ int gpus_begin(struct device *dev)
   return gpus_open(NULL, dev, 0);
 }
 
-int gpus_end(struct comm *c)
+int gpus_end(struct comm *c, struct device *dev, gidx *turn)
 {
-  return gpus_open(c, NULL, 0);
+  (void)turn;
+  return gpus_open(c, dev, 0);
 }
 
-int gpus_wait(struct comm *c, struct device *dev)
+int gpus_wait(struct comm *c, struct device *dev, gidx turn)
 {
+  (void)turn;
   return gpus_open(c, dev, 0);
 }
 

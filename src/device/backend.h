@@ -42,9 +42,10 @@ struct backend {
   /* Ahead of open, from any thread; NULL: nothing takes long. */
   void (*warm)(const struct device_options *options);
   void (*close)(struct device *dev);
-  int (*finish)(struct device *dev);                  /* NULL: all has ended */
-  int (*exchange)(struct device *dev);                /* NULL: there is no gpu.exchanges */
-  int (*exchanged)(struct device *dev, int *is_done); /* as above */
+  int (*finish)(struct device *dev);   /* NULL: all has ended */
+  int (*exchange)(struct device *dev); /* NULL: there is no gpu.exchanges */
+  int (*exchange_mark)(struct device *dev, gidx turn);
+  int (*exchanged)(struct device *dev, gidx turn, int *is_done);
   int (*copy_rate)(struct device *dev, double *rate); /* NULL: 0 */
   double (*peak)(const struct device *dev, double seconds);
 

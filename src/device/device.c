@@ -218,10 +218,15 @@ int device_exchange(struct device *dev)
   return dev->backend->exchange ? dev->backend->exchange(dev) : OK;
 }
 
-int device_exchanged(struct device *dev, int *is_done)
+int device_exchange_mark(struct device *dev, gidx turn)
+{
+  return dev->backend->exchange_mark ? dev->backend->exchange_mark(dev, turn) : OK;
+}
+
+int device_exchanged(struct device *dev, gidx turn, int *is_done)
 {
   *is_done = 1;
-  return dev->backend->exchanged ? dev->backend->exchanged(dev, is_done) : OK;
+  return dev->backend->exchanged ? dev->backend->exchanged(dev, turn, is_done) : OK;
 }
 
 double device_peak(const struct device *dev, double seconds)

@@ -132,7 +132,10 @@ int device_finish(struct device *dev);
 /* Of a GPU alone: what is put on gpu.exchanges from here on begins when all that it was told to
  * compute so far has ended. */
 int device_exchange(struct device *dev);
-/* *is_done <- 0 while something runs there. */
-int device_exchanged(struct device *dev, int *is_done);
+/* What was put there so far is exchange `turn`; *is_done <- 0 while it runs, for turns that are
+ * fewer than DEVICE_EXCHANGES old. */
+enum { DEVICE_EXCHANGES = 4 };
+int device_exchange_mark(struct device *dev, gidx turn);
+int device_exchanged(struct device *dev, gidx turn, int *is_done);
 
 #endif

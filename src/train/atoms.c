@@ -140,19 +140,32 @@ static size_t atom_bytes(const struct stepper *s, int i)
   return (size_t)(train_numbers(1, s->sizes->p, i) * ITEM);
 }
 
-int weights_begin(struct stepper *s, int first, int last)
+int encoder_begin(struct stepper *s)
 {
-  struct comm_exchange parts[TRAIN_ARRAYS];
-  int n = 0;
+  const struct comm_exchange parts[] = {
+      {NULL, &s->w[TRAIN_ENCODER], s->counts, atom_bytes(s, TRAIN_ENCODER)},
+      {NULL, &s->w[TRAIN_BIAS], s->counts, atom_bytes(s, TRAIN_BIAS)}};
   atoms_counts(s);
-  for (int i = first; i <= last; i++)
-    parts[n++] = (struct comm_exchange){NULL, &s->w[i], s->counts, atom_bytes(s, i)};
-  return comm_allgather_begin(s->c, s->device, parts, n);
+  return comm_allgather_begin(s->c, s->device, parts, LENGTH(parts), &s->encoder_turn);
 }
 
-int weights_end(struct stepper *s)
+int encoder_end(struct stepper *s)
 {
-  return comm_allgather_end(s->c, s->device);
+  return comm_allgather_end(s->c, s->device, s->encoder_turn);
+}
+
+int decoder_begin(struct stepper *s)
+{
+  const struct comm_exchange part = {NULL, &s->w[TRAIN_DECODER], s->counts,
+                                     atom_bytes(s, TRAIN_DECODER)};
+  if (s->sizes->is_fixed) return OK;
+  atoms_counts(s);
+  return comm_allgather_begin(s->c, s->device, &part, 1, &s->decoder_turn);
+}
+
+int decoder_end(struct stepper *s)
+{
+  return comm_allgather_end(s->c, s->device, s->decoder_turn);
 }
 
 /* The arrays that move. */

@@ -12,7 +12,8 @@
 struct train_entries entries_of(const struct entry_lists *l, idx most);
 
 /* is_dead and any_dead <- from what is known when the steps begin; then, with idle, after the rows
- * at hand.  Not collective, as all here but weights_begin() and moments_gather(). */
+ * at hand.  Not collective, as all here but encoder_begin(), decoder_begin() and
+ * moments_gather(). */
 int atoms_begin_idle(struct stepper *s);
 int atoms_count_idle(struct stepper *s);
 
@@ -24,10 +25,11 @@ int atoms_gradients(struct stepper *s, int any_dead);
 int atoms_move_encoder(struct stepper *s, const struct adam_rates *rates);
 int atoms_move_decoder(struct stepper *s, const struct adam_rates *rates);
 
-/* Begin to tell all ranks the weights first .. last of own atoms, which nobody may use before
- * weights_end(). */
-int weights_begin(struct stepper *s, int first, int last);
-int weights_end(struct stepper *s);
+/* Begin to tell all ranks the weights of own atoms, which nobody may use before they have ended. */
+int encoder_begin(struct stepper *s);
+int encoder_end(struct stepper *s);
+int decoder_begin(struct stepper *s);
+int decoder_end(struct stepper *s);
 
 /* The moments of all atoms to the hosts.  The same status on every rank. */
 int moments_gather(struct stepper *s);

@@ -300,7 +300,7 @@ static int rows_tell(struct stepper *s, gidx t, real *error)
 
 /* Begin to tell all ranks of own rows' entries and what they are multiplied by; is_dead: of the
  * dead. */
-static int entries_share(struct stepper *s, struct entry_rows *e, int is_dead)
+static int entries_share(struct stepper *s, struct entry_rows *e, int is_dead, gidx *turn)
 {
   size_t row = (size_t)(s->sizes->p * ITEM);
   struct entry_lists *own = &e->own, *all = &e->all;
@@ -316,7 +316,7 @@ static int entries_share(struct stepper *s, struct entry_rows *e, int is_dead)
       {&own->value, &all->value, s->many, sizeof(float)},
       {&own->slope, &all->slope, s->many, sizeof(float)},
   };
-  return comm_allgather_begin(s->c, s->device, parts, LENGTH(parts));
+  return comm_allgather_begin(s->c, s->device, parts, LENGTH(parts), turn);
 }
 
 /* Where entries begin, to the device. */
@@ -325,11 +325,11 @@ static int starts_put(struct stepper *s, const struct entry_rows *e)
   return device_put(s->device, &e->all.start, 0, ((gidx)s->n + 1) * (gidx)sizeof(gidx));
 }
 
-/* The decoder of all atoms is there, from the step before. */
-static int decoder_end(struct stepper *s)
+/* Weights of all atoms are there, from the step before. */
+static int weights_wait(struct stepper *s, int (*end)(struct stepper *s))
 {
   phase_begin(&s->phases[TRAIN_SHARE]);
-  TRY(weights_end(s));
+  TRY(end(s));
   phase_end(&s->phases[TRAIN_SHARE], 0);
   return OK;
 }
@@ -339,8 +339,9 @@ static int decoder_end(struct stepper *s)
 static int rows_describe(struct stepper *s, int any_dead)
 {
   struct phase *codes = &s->phases[TRAIN_CODES];
+  TRY(weights_wait(s, encoder_end));
   TRY(rows_choose(s, any_dead));
-  TRY(decoder_end(s));
+  TRY(weights_wait(s, decoder_end));
   phase_begin(codes);
   TRY(rows_decode(s, any_dead));
   TRY(slopes_find(s, &s->live, train_error_factor(s->n, s->sizes->p)));
@@ -364,58 +365,48 @@ static int rows_share(struct stepper *s, int any_dead, real error)
   struct comm *c = s->c;
   struct phase *share = &s->phases[TRAIN_SHARE];
   int many = c->size > 1;
+  gidx turn = 0;
   phase_begin(share);
-  if (many) TRY(entries_share(s, &s->live, 0));
+  if (many) TRY(entries_share(s, &s->live, 0, &turn));
   phase_end(share, 0);
   if (any_dead) TRY(comm_agree(c, dead_describe(s, error)));
   phase_begin(share);
-  if (many && any_dead) TRY(entries_share(s, &s->dead, 1));
+  if (many && any_dead) TRY(entries_share(s, &s->dead, 1, &turn));
   LOCALLY(c, atoms_clear(s));
   if (many) LOCALLY(c, starts_put(s, &s->live));
   if (many && any_dead) LOCALLY(c, starts_put(s, &s->dead));
-  TRY(comm_allgather_end(c, s->device));
+  TRY(comm_allgather_end(c, s->device, turn));
   phase_end(share, 0);
   return OK;
 }
 
-/* Gradients of own atoms, and the encoder's step. */
+/* Gradients of own atoms; the encoder's step is on its way. */
 static int encoder_step(struct stepper *s, int any_dead, const struct adam_rates *rates)
 {
   phase_begin(&s->phases[TRAIN_GRADIENT]);
   TRY(atoms_gradients(s, any_dead));
   TRY(device_finish(s->device));
   phase_end(&s->phases[TRAIN_GRADIENT], 0);
-  phase_begin(&s->phases[TRAIN_MOVE]);
-  TRY(atoms_move_encoder(s, rates));
-  TRY(device_finish(s->device));
-  phase_end(&s->phases[TRAIN_MOVE], 0);
-  return OK;
+  return atoms_move_encoder(s, rates);
 }
 
-/* The decoder's, and whose turn it is to be dead. */
-static int decoder_step(struct stepper *s, const struct adam_rates *rates)
-{
-  phase_begin(&s->phases[TRAIN_MOVE]);
-  if (!s->sizes->is_fixed) TRY(atoms_move_decoder(s, rates));
-  TRY(atoms_count_idle(s));
-  phase_end(&s->phases[TRAIN_MOVE], 0);
-  return OK;
-}
-
-/* All ranks get the encoder beside the decoder's step, and the decoder beside the next scores. */
+/* All ranks get the encoder beside the decoder's step, and the decoder beside the next scores.
+ * Exchanges wait for the moves before them; the host does not, and learns at the end whether one
+ * failed. */
 static int atoms_step(struct stepper *s, int any_dead, const struct adam_rates *rates)
 {
   struct comm *c = s->c;
-  struct phase *share = &s->phases[TRAIN_SHARE];
+  struct phase *move = &s->phases[TRAIN_MOVE];
   TRY(comm_agree(c, encoder_step(s, any_dead, rates)));
-  TRY(weights_begin(s, TRAIN_ENCODER, TRAIN_BIAS));
-  int status = decoder_step(s, rates);
+  phase_begin(move);
+  TRY(encoder_begin(s));
+  TRY(comm_agree(c, s->sizes->is_fixed ? OK : atoms_move_decoder(s, rates)));
+  TRY(decoder_begin(s));
+  int status = atoms_count_idle(s);
   s->asked = stops_asked(s->stops);
   TRY(comm_agree_flags(c, status, 0, &s->asked));
-  phase_begin(share);
-  TRY(weights_end(s));
-  phase_end(share, 0);
-  return s->sizes->is_fixed ? OK : weights_begin(s, TRAIN_DECODER, TRAIN_DECODER);
+  phase_end(move, 0);
+  return OK;
 }
 
 int stepper_run(struct stepper *s, idx n, real rate, gidx t)
@@ -438,7 +429,8 @@ int stepper_run(struct stepper *s, idx n, real rate, gidx t)
 
 int stepper_fetch(struct stepper *s)
 {
-  TRY(weights_end(s));
+  TRY(encoder_end(s));
+  TRY(decoder_end(s));
   for (int i = 0; i < TRAIN_ARRAYS; i++) TRY(whole_get(s->device, &s->w[i]));
   return whole_get(s->device, &s->idle);
 }

@@ -56,6 +56,7 @@ struct stepper {
   struct buffer gradient[TRAIN_ARRAYS];                            /* of own atoms */
   struct row_known *known;                                         /* [batch] */
   idx *counts, *many;                                              /* [size] */
+  gidx encoder_turn, decoder_turn; /* of their exchanges (comm/buffers.h) */
   struct arena arena;
 };
 

@@ -95,8 +95,9 @@ struct cuda_state {
   double clock;           /* Hz */
   char name[256];
   cudaStream_t stream, copies, sums, exchanges;
-  cudaEvent_t computed;    /* what exchanges wait for */
-  pthread_mutex_t loading; /* of kernels, which several threads launch */
+  cudaEvent_t computed;                    /* what exchanges wait for */
+  cudaEvent_t exchanged[DEVICE_EXCHANGES]; /* turn by turn */
+  pthread_mutex_t loading;                 /* of kernels, which several threads launch */
   struct cuda_kernel kernels[MAX_CUDA_KERNELS];
   int n_kernels;
   struct plan_sizes sizes;

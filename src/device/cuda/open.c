@@ -97,6 +97,8 @@ static int state_fill(struct cuda_state *s, struct device_gpu *gpu)
   TRY_CU(cudaDeviceGetStreamPriorityRange(&least, &greatest));
   TRY_CU(cudaStreamCreateWithPriority(&s->exchanges, cudaStreamNonBlocking, greatest));
   TRY_CU(cudaEventCreateWithFlags(&s->computed, cudaEventDisableTiming));
+  for (int i = 0; i < DEVICE_EXCHANGES; i++)
+    TRY_CU(cudaEventCreateWithFlags(&s->exchanged[i], cudaEventDisableTiming));
   gpu->exchanges = s->exchanges;
   return OK;
 }
@@ -127,6 +129,8 @@ static void cuda_close(struct device *dev)
   if (s->sums) cudaStreamDestroy(s->sums);
   if (s->exchanges) cudaStreamDestroy(s->exchanges);
   if (s->computed) cudaEventDestroy(s->computed);
+  for (int i = 0; i < DEVICE_EXCHANGES; i++)
+    if (s->exchanged[i]) cudaEventDestroy(s->exchanged[i]);
   pthread_mutex_destroy(&s->loading);
   free(s->pieces);
   free(s);
@@ -145,10 +149,17 @@ static int cuda_exchange(struct device *dev)
   return OK;
 }
 
-static int cuda_exchanged(struct device *dev, int *is_done)
+static int cuda_exchange_mark(struct device *dev, gidx turn)
 {
   struct cuda_state *s = dev->state;
-  cudaError_t error = cudaStreamQuery(s->exchanges);
+  TRY_CU(cudaEventRecord(s->exchanged[turn % DEVICE_EXCHANGES], s->exchanges));
+  return OK;
+}
+
+static int cuda_exchanged(struct device *dev, gidx turn, int *is_done)
+{
+  struct cuda_state *s = dev->state;
+  cudaError_t error = cudaEventQuery(s->exchanged[turn % DEVICE_EXCHANGES]);
   *is_done = error != cudaErrorNotReady;
   if (*is_done) TRY_CU(error);
   return OK;
@@ -185,6 +196,7 @@ const struct backend backend_cuda = {
     .bytes_available = cuda_bytes_available,
     .finish = cuda_wait,
     .exchange = cuda_exchange,
+    .exchange_mark = cuda_exchange_mark,
     .exchanged = cuda_exchanged,
     .put_tile = cuda_put_tile,
     .forget = cuda_forget,
