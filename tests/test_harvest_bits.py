@@ -119,18 +119,15 @@ def tiles_check(at):
 
 @claim("N decodes of one query, from one pool that they share, give the bits of a prefill of N")
 def decode_check(at):
-    """Each of the last queries is that of a sequence which ends with its own position, in the
-    first ones of the same blocks; of the longest, those across the ends of some blocks."""
-    for n, size, kind, queries in ((4096, 16, "float16", 300), (300, 32, "bfloat16", 300),
-                                   (257, 64, "float32", 257)):
-        s = Sequences([n], kind, queries)
+    """Query i is that of a sequence of i + 1 positions, the first ones of the same blocks."""
+    for n, size, kind in ((4096, 16, "float16"), (300, 32, "bfloat16"), (257, 64, "float32")):
+        s = Sequences([n], kind, queries=n)
         want = harvest(s.plain(f"{at}/prefill"))
         pool = pool_make(RANDOM, s.k, s.v, [n], size)
-        ends = np.arange(n - queries, n) + 1
-        used = np.arange(len(pool["kv/table"][0])) * size < ends[:, None]
+        used = np.arange(len(pool["kv/table"][0])) * size < np.arange(1, n + 1)[:, None]
         pool["kv/table"] = np.where(used, pool["kv/table"], -1).astype(np.int32)
-        pool["kv/length"] = ends
-        path = capture_write(f"{at}/decode", {"q": s.q, "q_start": np.arange(queries + 1), **pool})
+        pool["kv/length"] = np.arange(1, n + 1)
+        path = capture_write(f"{at}/decode", {"q": s.q, "q_start": np.arange(n + 1), **pool})
         for ranks, words in ((0, ()), (0, ("--block", 1)), (2, ("--block", 7))):
             same_bits(want, harvest(path, *words, ranks=ranks), f"{n} of {kind}, {ranks} {words}")
 
