@@ -44,7 +44,7 @@ static void define_product(struct kernel_recipe *r, const struct kernel_shape *s
  * block has few to spare. */
 static int takes_more(const struct kernel_shape *shape)
 {
-  return !shape->whole || (shape->tiles == TRIAD_MIDDLE && shape->deep_a && shape->deep_b);
+  return !shape->whole || (shape->tiles != TRIAD_LARGE && (shape->deep_a || shape->deep_b));
 }
 
 static void define_triad(struct kernel_recipe *r, const struct kernel_shape *shape,
