@@ -45,8 +45,7 @@ static struct cuda_launch tiles_of(enum kernel_name name, struct triad_form form
       .grid = {(unsigned)ceil_div(a->columns, form.columns), (unsigned)ceil_div(a->rows, form.rows),
                1},
       .block = {(unsigned)triad_threads(form), 1, 1},
-      .shared =
-          name == KERNEL_TRIAD_PRODUCT ? triad_product_shared(form) : triad_gradient_shared(form),
+      .shared = triad_gradient_shared(form),
       .arguments = a};
 }
 
@@ -85,9 +84,12 @@ static int product_launch(struct device *dev, struct triad_args *a, int tiles, g
 {
   struct triad_form form = triad_product_form(tiles);
   a->chunk = chunks > 1 ? TRIAD_CHUNK_ROWS : a->depth;
-  struct cuda_launch l =
-      tiles_of(KERNEL_TRIAD_PRODUCT, form, tiles_whole(a, form, TRIAD_PRODUCT_DEPTHS), a);
+  struct cuda_launch l = tiles_of(
+      KERNEL_TRIAD_PRODUCT, form,
+      tiles_whole(a, form, tiles == TRIAD_MIDDLE ? TRIAD_PRODUCT_DEPTHS : TRIAD_GRADIENT_DEPTHS),
+      a);
   l.shape.tiles = tiles;
+  if (tiles == TRIAD_MIDDLE) l.shared = triad_product_shared(form);
   l.grid.z = (unsigned)chunks;
   return cuda_launch(dev, &l);
 }
@@ -103,7 +105,7 @@ static gidx turned_bytes(const struct triad_args *a, gidx depth, gidx lines, gid
 {
   struct triad_form f = triad_product_form(TRIAD_LARGE);
   int is_whole =
-      a->rows % f.rows == 0 && a->columns % f.columns == 0 && a->depth % TRIAD_PRODUCT_DEPTHS == 0;
+      a->rows % f.rows == 0 && a->columns % f.columns == 0 && a->depth % TRIAD_GRADIENT_DEPTHS == 0;
   return depth == 1 && is_whole && others >= TURN_OTHERS
              ? round_up(lines * a->depth * (gidx)sizeof(float), 256)
              : 0;
