@@ -3,10 +3,10 @@
  *
  * grid    blocks, at most BESIDE a multiprocessor: block b has tiles b, b + blocks, ..
  * block   triad_threads()
- * shared  triad_shared_bytes(): two stages
+ * shared  triad_gradient_shared(): two stages
  * sums    chunks of TRIAD_CHUNK_ROWS depths, a chain of fma each, are added in f64, ascending; what
  *         a block's tile has so far is in memory, which the cache holds */
-#include "triad_tile.h"
+#include "triad_stages.h"
 
 enum {
   PAIRS = ROWS_OWN * COLUMNS_OWN / 2, /* of sums, a thread's own */

@@ -3,9 +3,13 @@
  *
  * grid    (ceil(columns / TILE_COLUMNS), ceil(rows / TILE_ROWS), chunks of depths)
  * block   triad_threads()
- * shared  triad_shared_bytes(): two stages
+ * shared  triad_product_shared(), or triad_gradient_shared() of large and small tiles
  * sums    a chain of fma for each output, ascending depths, from start */
-#include "triad_tile.h"
+#if PIPED /* -D: of middle tiles */
+#include "triad_pipe.h"
+#else
+#include "triad_stages.h"
+#endif
 
 /* The largest sum of each of the warp's rows, which is not below 0. */
 static __device__ inline void maxima_store(const struct triad_args *t, struct place at, int row,
@@ -69,7 +73,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, BESIDE)
 #pragma unroll
     for (int i = 0; i < ROWS_OWN; i++) acc[i][j] = start;
   }
+#if PIPED
+  struct pipe pipe;
+  pipe_begin(&pipe, &t, (struct stage *)memory, at, corner, begin, end);
+#pragma unroll 1
+  for (int k = begin; k < end; k += DEPTHS) stage_add(&pipe, acc);
+#else
   tile_add(&t, (struct stage *)memory, at, corner, begin, end, acc);
+#endif
   if (t.maxima) maxima_store(&t, at, row, column, acc);
   int is_aligned = t.c_row % 4 == 0 && (unsigned long long)c % 16 == 0;
 #pragma unroll

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A tile of a product of f32 matrices: chains of fma over ascending depths, stage by stage.
+ * A tile of a product of f32 matrices: how operands come to shared memory, stage by stage, and what
+ * of a tile is a thread's.
  *
  * Floor: kernels.  Included by kernels that are compiled for a struct triad_form:
  *
+ * DEPTHS              of a stage: the kernel's own
  * -D TILE_ROWS, TILE_COLUMNS, ROW_QUADS, COLUMN_QUADS
  * -D BESIDE           blocks of a multiprocessor
  * -D DEEP_A, DEEP_B   depths of the operand are beside each other in memory; else its lines are
@@ -25,17 +27,18 @@ enum {
   COLUMNS_OWN = 4 * COLUMN_QUADS,
   ROWS_PITCH = TILE_ROWS + 4, /* neighbours in depth are in other banks */
   COLUMNS_PITCH = TILE_COLUMNS + 4,
-  ROWS_QUADS = TILE_ROWS * TRIAD_STAGE / 4, /* of a stage */
-  COLUMNS_QUADS = TILE_COLUMNS * TRIAD_STAGE / 4,
+  ROWS_QUADS = TILE_ROWS * DEPTHS / 4, /* of a stage */
+  COLUMNS_QUADS = TILE_COLUMNS * DEPTHS / 4,
   ROWS_LOADS = (ROWS_QUADS + THREADS - 1) / THREADS, /* a thread's own, at most */
   COLUMNS_LOADS = (COLUMNS_QUADS + THREADS - 1) / THREADS,
+  SPAN_QUADS = 8, /* of quads_span() */
   /* Is an operand copied as it lies? */
   DIRECT_A = WHOLE && !DEEP_A,
   DIRECT_B = WHOLE && !DEEP_B
 };
 
 struct stage {
-  float a[TRIAD_STAGE][ROWS_PITCH], b[TRIAD_STAGE][COLUMNS_PITCH];
+  float a[DEPTHS][ROWS_PITCH], b[DEPTHS][COLUMNS_PITCH];
 };
 
 /* The first row and column of a tile. */
@@ -86,21 +89,28 @@ struct operand {
 /* Has this thread so many quads of a stage? */
 static __device__ inline int quad_is(const struct operand *o, int i)
 {
-  int quads = o->lines * TRIAD_STAGE / 4;
+  int quads = o->lines * DEPTHS / 4;
   return (i + 1) * THREADS <= quads || (int)threadIdx.x + i * THREADS < quads;
+}
+
+/* Quads of a depth that are taken before the next depth: all lines', where these share out the
+ * threads, else so few that they do. */
+static __device__ inline int quads_span(const struct operand *o)
+{
+  return THREADS % (o->lines / 4) == 0 ? o->lines / 4 : SPAN_QUADS;
 }
 
 /* A quad of a stage: its first line and depth.  Quads are along what is beside each other. */
 static __device__ inline int quad_line(const struct operand *o, int i)
 {
-  int quad = threadIdx.x + i * THREADS;
-  return o->deep ? quad / (TRIAD_STAGE / 4) : quad % (o->lines / 4) * 4;
+  int quad = threadIdx.x + i * THREADS, span = quads_span(o);
+  return o->deep ? quad / (DEPTHS / 4) : (quad / (span * DEPTHS) * span + quad % span) * 4;
 }
 
 static __device__ inline int quad_depth(const struct operand *o, int i)
 {
-  int quad = threadIdx.x + i * THREADS;
-  return o->deep ? quad % (TRIAD_STAGE / 4) * 4 : quad / (o->lines / 4);
+  int quad = threadIdx.x + i * THREADS, span = quads_span(o);
+  return o->deep ? quad % (DEPTHS / 4) * 4 : quad / span % DEPTHS;
 }
 
 static __device__ inline const float *item_at(const struct operand *o, int line, int depth)
@@ -121,8 +131,12 @@ static __device__ inline float4 quad_gather(const struct operand *o, int line, i
   return all;
 }
 
-static_assert(ROWS_QUADS % THREADS == 0 || ROWS_LOADS <= 2, "quads_hop");
-static_assert(COLUMNS_QUADS % THREADS == 0 || COLUMNS_LOADS <= 2, "quads_hop");
+static_assert(ROWS_LOADS <= 2 || THREADS % (TILE_ROWS / 4) == 0 ||
+                  THREADS % (SPAN_QUADS * DEPTHS) == 0,
+              "quads_hop");
+static_assert(COLUMNS_LOADS <= 2 || THREADS % (TILE_COLUMNS / 4) == 0 ||
+                  THREADS % (SPAN_QUADS * DEPTHS) == 0,
+              "quads_hop");
 
 /* From one of a thread's quads to the next. */
 static __device__ inline long long quads_hop(const struct operand *o)
@@ -181,94 +195,10 @@ static __device__ inline void quad_take(const float *from, float *own)
   own[3] = four.w;
 }
 
-/* a, b <- a thread's part of the lines of depth k. */
-static __device__ inline void depth_take(const struct stage *s, struct place at, int k, float *a,
-                                         float *b)
-{
-#pragma unroll
-  for (int i = 0; i < ROWS_OWN; i += 4) quad_take(s->a[k] + row_at(at, i), a + i);
-#pragma unroll
-  for (int j = 0; j < COLUMNS_OWN; j += 4) quad_take(s->b[k] + column_at(at, j), b + j);
-}
-
-/* While a depth is added the next one is on its way. */
-static __device__ inline void stage_add(const struct stage *s, struct place at,
-                                        float (*acc)[COLUMNS_OWN])
-{
-  float a[2][ROWS_OWN], b[2][COLUMNS_OWN];
-  depth_take(s, at, 0, a[0], b[0]);
-#pragma unroll
-  for (int k = 0; k < TRIAD_STAGE; k++) {
-    if (k + 1 < TRIAD_STAGE) depth_take(s, at, k + 1, a[(k + 1) % 2], b[(k + 1) % 2]);
-#pragma unroll
-    for (int i = 0; i < ROWS_OWN; i++)
-#pragma unroll
-      for (int v = 0; v < COLUMNS_OWN; v++) {
-        int j = i % 2 ? COLUMNS_OWN - 1 - v : v; /* to and fro: operands stay in the pipe */
-        acc[i][j] = fmaf(a[k % 2][i], b[k % 2][j], acc[i][j]);
-      }
-  }
-}
-
 /* What a thread brings of the next stage. */
 struct quads {
   float4 a[ROWS_LOADS], b[COLUMNS_LOADS];
 };
-
-/* A stage that begins at depth `begin` is on its way: to its place, or to a thread's own. */
-static __device__ inline void stage_order(const struct operand *a, const struct operand *b,
-                                          const float *from_a, const float *from_b, int begin,
-                                          int end, struct stage *stage, struct quads *own)
-{
-  if (DIRECT_A)
-    quads_order(a, from_a, ROWS_LOADS, stage->a[0], ROWS_PITCH);
-  else
-    quads_load(a, from_a, ROWS_LOADS, begin, end, own->a);
-  if (DIRECT_B)
-    quads_order(b, from_b, COLUMNS_LOADS, stage->b[0], COLUMNS_PITCH);
-  else
-    quads_load(b, from_b, COLUMNS_LOADS, begin, end, own->b);
-}
-
-/* It comes to its place; the stage in work is done with. */
-static __device__ inline void stage_arrive(const struct operand *a, const struct operand *b,
-                                           const struct quads *own, struct stage *stage, int is_one)
-{
-  if (is_one && !DIRECT_A) quads_store(a, own->a, ROWS_LOADS, stage->a[0], ROWS_PITCH);
-  if (is_one && !DIRECT_B) quads_store(b, own->b, COLUMNS_LOADS, stage->b[0], COLUMNS_PITCH);
-  if (DIRECT_A || DIRECT_B) {
-    async_commit();
-    ASYNC_WAIT(0);
-  }
-  __syncthreads();
-}
-
-/* acc <- the chains go on over depths begin .. end - 1; stages[2]. */
-static __device__ inline void tile_add(const struct triad_args *t, struct stage *stages,
-                                       struct place at, struct corner corner, int begin, int end,
-                                       float (*acc)[COLUMNS_OWN])
-{
-  struct operand a = {t->a, DEEP_A ? t->a_row : t->a_depth, t->rows - corner.row, DEEP_A, TILE_ROWS,
-                      -0.0f};
-  struct operand b = {
-      t->b, DEEP_B ? t->b_column : t->b_depth, t->columns - corner.column, DEEP_B, TILE_COLUMNS,
-      0.0f};
-  a.at = item_at(&a, corner.row, 0);
-  b.at = item_at(&b, corner.column, 0);
-  const float *from_a = item_at(&a, quad_line(&a, 0), begin + quad_depth(&a, 0));
-  const float *from_b = item_at(&b, quad_line(&b, 0), begin + quad_depth(&b, 0));
-  struct quads own;
-  stage_order(&a, &b, from_a, from_b, begin, end, stages, &own);
-  stage_arrive(&a, &b, &own, stages, 1);
-#pragma unroll 1
-  for (int k = begin + TRIAD_STAGE, now = 0; k < end + TRIAD_STAGE; k += TRIAD_STAGE, now ^= 1) {
-    from_a += DEEP_A ? TRIAD_STAGE : TRIAD_STAGE * a.stride;
-    from_b += DEEP_B ? TRIAD_STAGE : TRIAD_STAGE * b.stride;
-    if (k < end) stage_order(&a, &b, from_a, from_b, k, end, stages + (now ^ 1), &own);
-    stage_add(stages + now, at, acc);
-    stage_arrive(&a, &b, &own, stages + (now ^ 1), k < end);
-  }
-}
 
 /* 0x7FC00000 for every NaN. */
 static __device__ inline float settled(float x)

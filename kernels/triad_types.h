@@ -8,7 +8,9 @@
 #include "forms.h"
 
 enum {
-  TRIAD_STAGE = 8,         /* depths that are in shared memory at a time, twice */
+  TRIAD_GRADIENT_DEPTHS = 8, /* of a stage in shared memory, where two are */
+  TRIAD_PRODUCT_DEPTHS = 16,
+  TRIAD_PRODUCT_SLOTS = 3, /* stages, where both operands are copied as they lie; else two */
   TRIAD_CHUNK_ROWS = 1024, /* of a chain of triad_gradient (N.41) */
   TRIAD_THREADS = 128,     /* of the sparse kernels, and of Adam */
   TRIAD_SPARSE_THREADS = 64,
@@ -32,7 +34,7 @@ enum { TRIAD_LARGE, TRIAD_SMALL, TRIAD_MIDDLE };
 HOST_DEVICE struct triad_form triad_product_form(int tiles)
 {
   struct triad_form large_form = {128, 128, 2, 4, 2}, small_form = {128, 64, 2, 2, 4};
-  struct triad_form middle_form = {128, 96, 2, 3, 3};
+  struct triad_form middle_form = {64, 192, 2, 3, 3};
   return tiles == TRIAD_LARGE ? large_form : tiles == TRIAD_SMALL ? small_form : middle_form;
 }
 
@@ -47,10 +49,19 @@ HOST_DEVICE int triad_threads(struct triad_form f)
   return f.rows / (4 * f.row_quads) * (f.columns / (4 * f.column_quads));
 }
 
-/* Two stages. */
-HOST_DEVICE int triad_shared_bytes(struct triad_form f)
+HOST_DEVICE int triad_stages_bytes(struct triad_form f, int depths)
 {
-  return 2 * TRIAD_STAGE * (f.rows + 4 + f.columns + 4) * 4;
+  return depths * (f.rows + 4 + f.columns + 4) * 4;
+}
+
+HOST_DEVICE int triad_product_shared(struct triad_form f)
+{
+  return TRIAD_PRODUCT_SLOTS * triad_stages_bytes(f, TRIAD_PRODUCT_DEPTHS);
+}
+
+HOST_DEVICE int triad_gradient_shared(struct triad_form f)
+{
+  return 2 * triad_stages_bytes(f, TRIAD_GRADIENT_DEPTHS);
 }
 
 /* Columns that a number of triad_args.maxima stands for. */

@@ -142,8 +142,8 @@ static void add_triad(enum kernel_name name, int architecture)
                                  .tiles = is_product ? u >> 2 : 0,
                                  .top_k = 1};
     form_add(name, architecture, &shape);
-    shape.deep_a = 0; /* chunks of a gradient */
-    if (is_product && shape.tiles == TRIAD_MIDDLE) form_add(name, architecture, &shape);
+    shape.deep_a = 0; /* turned, and chunks of a gradient */
+    if (is_product) form_add(name, architecture, &shape);
   }
 }
 

@@ -44,7 +44,7 @@ static void define_product(struct kernel_recipe *r, const struct kernel_shape *s
  * block has few to spare. */
 static int takes_more(const struct kernel_shape *shape)
 {
-  return !shape->whole || (shape->tiles == TRIAD_MIDDLE && shape->deep_a && shape->deep_b);
+  return !shape->whole || (shape->tiles == TRIAD_MIDDLE && (shape->deep_a || shape->deep_b));
 }
 
 static void define_triad(struct kernel_recipe *r, const struct kernel_shape *shape,
@@ -105,6 +105,7 @@ void kernel_recipe(enum kernel_name name, const struct kernel_shape *shape, stru
   if (defines & DEFINES_DESCEND) define(r, "STAGES", descend_stages(shape->large));
   if (defines & DEFINES_PRODUCT) define_product(r, shape);
   if (defines & DEFINES_TRIAD) define_triad(r, shape, triad_product_form(shape->tiles));
+  if (defines & DEFINES_TRIAD) define(r, "PIPED", shape->tiles == TRIAD_MIDDLE);
   /* At the edges of matrices what is not there takes registers, too. */
   if (defines & DEFINES_GRADIENT && !shape->whole) r->hot = 0;
   if (defines & DEFINES_GRADIENT) define_triad(r, shape, triad_gradient_form(shape->whole));
