@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * One fit, from command line to report: what cmd_fit.c opens and tells of, and fit_sweeps.c takes
+ * from sweep to sweep.
+ *
+ * Floor: cli. */
+#ifndef CLI_FIT_JOB_H
+#define CLI_FIT_JOB_H
+
+#include "cli/captured.h"
+#include "cli/command.h"
+#include "cli/encode_files.h"
+#include "cli/fit_files.h"
+#include "cli/fit_page.h"
+#include "cli/fit_parts.h"
+#include "cli/fit_publisher.h"
+#include "encode/encode.h"
+#include "fit/fit.h"
+#include "io/rows.h"
+
+struct fit_options {
+  struct general_options general;
+  struct output_options output;
+  const char *rows, *capture, *holdout, *codes, *update, *minibatch, *device, *cpu_variant, *filter;
+  idx atoms, top_s, rounds, directions, passes, threads, cosine_limit;
+  int uncentered, resume;
+  real holdout_share, rho, tolerance, max_seconds, save_seconds, relaxation, revive_share,
+      twin_cosine;
+  gidx sweeps, seed;
+};
+
+/* struct run says why it is on the heap. */
+struct fit_job {
+  struct run *run;
+  const struct fit_options *o;
+  struct rows_input rows, holdout;
+  struct captured captured; /* with --capture */
+  struct fit_task task;
+  struct fit_parts parts;
+  struct fit_options settled; /* the options, with what was left open */
+  struct fit_sink sink;
+  struct fit_result result;
+  struct fit_files files;
+  struct fit_page page; /* rank 0 */
+  struct fit_publisher publisher;
+  int has_sweep;        /* is one published, or about to be? */
+  struct phase written; /* FIT_WRITE, as it was when the publisher was last waited for */
+  double begun;
+  struct encode_files supports; /* the codes of all rows */
+  struct run_stops stops;
+  struct row_part part; /* of the rows, those that a run which is resumed left */
+  struct row_source rest;
+  struct arena arena;
+  real *mean; /* [p]; NULL: not centred */
+  struct fit_line best;
+  struct atom_source source;
+  struct encode_task encode;
+  struct encode_result encoded;
+};
+
+#endif

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The publisher's thread writes what a sweep gave while the next one computes. */
+#include "cli/fit_sweeps.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/num.h"
+#include "base/status.h"
+#include "base/stop.h"
+#include "cli/agreement.h"
+
+/* What is told at the end. */
+static void sweep_note(struct fit_job *j, const struct fit_point *at, gidx best)
+{
+  j->best = at->lines[best];
+  if (at->mean) memcpy(j->mean, at->mean, (size_t)j->rows.source.p * sizeof *j->mean);
+}
+
+/* Seconds of what follows the last sweep, where one takes so long: all rows are coded, in the time
+ * of a pass over them at most; their file and dictionary.h5 are published as sweeps were.  How fast
+ * a file of many bytes is written, those of small dictionaries do not tell. */
+static real end_seconds(const struct fit_job *j, const struct fit_sweep *s, real spent)
+{
+  static const real LEAST_PACE = 1e8; /* bytes a second: hashed, written, read back and synced */
+  const struct phase *write = &j->written;
+  real rows = (real)j->rows.source.n, entry = sizeof(idx) + sizeof(float);
+  real pass = spent * (real)s->parts * rows / (real)s->fitted_rows;
+  if (write->calls == 0) return pass;
+  real pace = fmin(write->seconds / write->work, 1 / LEAST_PACE);
+  return pass + 2 * write->seconds / (real)write->calls + rows * j->files.top_s * entry * pace;
+}
+
+static void line_show(const struct fit_job *j, const struct fit_sweep *s)
+{
+  const struct fit_point *at = &s->point;
+  const struct fit_line *l = &at->lines[at->sweep];
+  real spent = at->sweep ? l->seconds - at->lines[at->sweep - 1].seconds : 0;
+  real most = (real)(j->task.sweeps * s->parts);
+  char pace[96] = "";
+  if (spent > 0)
+    snprintf(pace, sizeof pace, ", %.0f rows/s, at most %.1f s left",
+             (real)s->fitted_rows / (real)s->parts / spent,
+             spent * (most - (real)at->sweep) + end_seconds(j, s, spent));
+  log_info("sweep %3lld: unseen %.6f, fitted %.6f, dead %lld, revived %lld, largest move %.2g%s",
+           (long long)at->sweep, l->held, l->fitted, (long long)l->dead, (long long)l->revived,
+           l->move, pace);
+}
+
+/* What fit_run() calls after each sweep.  The list of inputs, and how long writing took, are the
+ * worker's while it publishes. */
+static int sweep_take(void *self, const struct fit_sweep *s)
+{
+  struct fit_job *j = self;
+  struct comm *c = &j->run->comm;
+  if (c->rank == 0) line_show(j, s);
+  TRY(fit_publisher_wait(&j->publisher));
+  j->written = j->result.phases[FIT_WRITE];
+  TRY(inputs_confirm(c));
+  sweep_note(j, &s->point, s->best);
+  j->page.seconds = log_seconds() - j->begun;
+  j->has_sweep = 1;
+  return fit_publisher_begin(&j->publisher, s);
+}
+
+/* What it asks before each. */
+static int stop_look(void *self, int *stop)
+{
+  struct fit_job *j = self;
+  return run_safe_point(j->run, j->files.dictionary.shown, stop);
+}
+
+static struct sweep_facts within_facts(const struct fit_job *j, const struct fit_within *now)
+{
+  struct sweep_facts facts = {
+      .sweeps = now->sweep,
+      .classes = now->classes,
+      .start = {.inputs.rows = now->rows_hash, .held.rows = now->held_hash}};
+  memcpy(facts.options, j->files.options, sizeof facts.options);
+  return facts;
+}
+
+/* What fit_run() calls where a sweep begins that may be left, and then inside it. */
+static int within_begin(void *self, const struct fit_within *now, struct sweep_start *start)
+{
+  struct fit_job *j = self;
+  const struct sweep_facts facts = within_facts(j, now);
+  struct sweep_files *files = &j->files.sweep;
+  files->k = j->task.k;
+  files->d = j->task.d;
+  files->p = j->rows.source.p;
+  files->seconds = j->o->save_seconds;
+  files->there = files->there && j->files.has_start; /* else it is about to be removed */
+  return sweep_files_begin(files, &facts, now->atoms, start);
+}
+
+static int within_look(void *self, const struct fit_within *now, const struct sweep_point *at,
+                       int *stop)
+{
+  struct fit_job *j = self;
+  const struct sweep_facts facts = within_facts(j, now);
+  uint64_t asked;
+  TRY(sweep_files_ask(&j->files.sweep, at, &asked));
+  if (!asked) return OK;
+  TRY(fit_publisher_wait(&j->publisher));
+  TRY(inputs_confirm(&j->run->comm));
+  return sweep_files_save(&j->files.sweep, &facts, at, j->result.device, j->task.threads, asked,
+                          stop);
+}
+
+/* What it asks while rows are routed and coded: only where there is something to go on from. */
+static uint64_t coding_asked(void *self)
+{
+  struct fit_job *j = self;
+  int is_there = j->files.has_start || j->has_sweep || j->files.sweep.saves;
+  return is_there ? run_stop_asked(j->run, j->files.dictionary.shown) : 0;
+}
+
+static void coding_stopped(void *self, uint64_t asked)
+{
+  struct fit_job *j = self;
+  run_stopped(j->run, j->files.dictionary.shown, asked);
+}
+
+int fit_sweeps_run(struct fit_job *j)
+{
+  const struct fit_point *start = j->task.start;
+  struct phase *phases = j->result.phases, *wait = &phases[FIT_SHOW];
+  j->sink = (struct fit_sink){
+      j, sweep_take, stop_look, within_begin, within_look, {coding_asked, coding_stopped, j}};
+  if (start) sweep_note(j, start, fit_best(start->lines, start->sweep));
+  j->publisher = (struct fit_publisher){.run = j->run,
+                                        .files = &j->files,
+                                        .page = &j->page,
+                                        .mean = j->task.center ? j->mean : NULL,
+                                        .write = &phases[FIT_WRITE],
+                                        .threads = j->task.threads};
+  int status = fit_run(&j->task, &j->run->comm, &j->sink, &j->result);
+  if (!status) {
+    phase_begin(wait);
+    status = fit_publisher_wait(&j->publisher);
+    phase_end(wait, 0);
+  }
+  fit_publisher_close(&j->publisher);
+  TRY(status);
+  return inputs_confirm(&j->run->comm);
+}
