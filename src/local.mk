@@ -197,7 +197,7 @@ libsagitta_a_SOURCES += \
   %D%/io/dictionary.h %D%/io/dictionary.c %D%/io/mean.h %D%/io/mean.c \
   %D%/io/fit_history.h %D%/io/fit_history.c %D%/io/training.h %D%/io/training.c \
   %D%/io/sweep.h %D%/io/sweep.c \
-  %D%/io/supports.h %D%/io/supports.c %D%/io/supports_check.c \
+  %D%/io/supports.h %D%/io/supports.c %D%/io/supports_input.h %D%/io/supports_input.c %D%/io/supports_check.c \
   %D%/io/metrics.h %D%/io/metrics.c \
   %D%/io/classes.h %D%/io/classes.c \
   %D%/io/systems_part.h %D%/io/systems_part.c \
@@ -306,7 +306,7 @@ sagitta_SOURCES = \
   %D%/cli/refit_files.h %D%/cli/refit_files.c %D%/cli/fit_files.h %D%/cli/fit_files.c \
   %D%/cli/fit_page.h %D%/cli/fit_page.c %D%/cli/fit_parts.h %D%/cli/fit_parts.c \
   %D%/cli/fit_publisher.h %D%/cli/fit_publisher.c \
-  %D%/cli/train_files.h %D%/cli/train_files.c %D%/cli/cmd_train.c \
+  %D%/cli/train_files.h %D%/cli/train_files.c %D%/cli/train_job.h %D%/cli/train_points.h %D%/cli/train_points.c %D%/cli/cmd_train.c \
   %D%/cli/refit_resume.h %D%/cli/refit_resume.c \
   %D%/cli/refit_publisher.h %D%/cli/refit_publisher.c \
   %D%/cli/refit_job.h %D%/cli/refit_sweeps.h %D%/cli/refit_sweeps.c \

@@ -15,7 +15,7 @@
 #include "io/attribution.h"
 #include "io/capture.h"
 #include "io/dictionary.h"
-#include "io/supports.h"
+#include "io/supports_input.h"
 
 struct attribute_options {
   struct general_options general;

@@ -11,7 +11,7 @@
 #include "cli/run_page.h"
 #include "cli/threads.h"
 #include "io/classes.h"
-#include "io/supports.h"
+#include "io/supports_input.h"
 #include "refit/color.h"
 
 struct color_options {

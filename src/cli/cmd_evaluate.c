@@ -15,7 +15,7 @@
 #include "encode/judge.h"
 #include "io/dictionary.h"
 #include "io/rows.h"
-#include "io/supports.h"
+#include "io/supports_input.h"
 
 struct evaluate_options {
   struct general_options general;

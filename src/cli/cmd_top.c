@@ -8,7 +8,7 @@
 #include "cli/agreement.h"
 #include "cli/command.h"
 #include "cli/run_page.h"
-#include "io/supports.h"
+#include "io/supports_input.h"
 #include "io/top.h"
 #include "look/top.h"
 

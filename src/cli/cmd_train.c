@@ -11,29 +11,14 @@
 #include "base/status.h"
 #include "base/stop.h"
 #include "cli/agreement.h"
-#include "cli/command.h"
 #include "cli/content.h"
 #include "cli/report.h"
 #include "cli/run_page.h"
 #include "cli/threads.h"
-#include "cli/train_files.h"
-#include "io/encoder.h"
-#include "io/dictionary.h"
-#include "io/rows.h"
-#include "model/identity.h"
+#include "cli/train_points.h"
 #include "model/route.h"
 #include "model/split.h"
-#include "train/train.h"
 
-struct train_options {
-  struct general_options general;
-  struct output_options output;
-  const char *rows, *holdout, *start, *fixed, *precision, *cpu_variant, *device, *kernels;
-  idx atoms, top_s, aux_atoms, threads, batch;
-  int uncentered, resume;
-  real holdout_share, aux_weight, lr, warm_up, decay, max_seconds, save_seconds;
-  gidx dead_rows, seed, epochs, steps, every;
-};
 #define AT(member) offsetof(struct train_options, member)
 
 static const struct option_row input_rows[] = {
@@ -139,36 +124,6 @@ static const struct option_set train_set = {
     .count = LENGTH(tables),
     .max_arguments = 1,
     .has_deck = 1,
-};
-
-/* Between two looks for a file called STOP, at least; and how long a run goes on however late it
- * is, so that it gets somewhere: for so many steps, or seconds of them where they are long. */
-static const real LOOK_SECONDS = 0.25, LEAST_SECONDS = 1;
-enum { LEAST_STEPS = 16 };
-
-/* The state of the job; struct run says why it is on the heap. */
-struct train_job {
-  struct run *run;
-  const struct train_options *o;
-  struct rows_input rows, holdout;
-  struct dictionary_input dictionary;
-  struct atom_source given; /* atoms[k][p] of it */
-  float *atoms;
-  struct stored_encoder encoder; /* of it, where takes_encoder */
-  int has_encoder, takes_encoder;
-  uint64_t atoms_hash; /* with the encoder, where it is taken */
-  struct train_task task;
-  struct train_sink sink;
-  struct train_result result;
-  struct train_files files;
-  struct identity inputs;
-  struct train_line *lines; /* [lines_max] */
-  gidx count, lines_max;
-  gidx shown;           /* lines that were */
-  gidx looks;           /* at what asks to stop: before the first step, and in each */
-  real stepped, looked; /* seconds: the first one; when a file called STOP was looked for */
-  double begun;
-  struct arena arena;
 };
 
 static int given_read(void *self, idx first, idx count, float *out)
@@ -333,129 +288,10 @@ static int places_open(struct train_job *j)
   return threads_report(run, j->o->threads);
 }
 
-static void line_show(struct train_job *j, const struct train_point *p)
-{
-  const struct train_line *l = &p->lines[j->shown++];
-  gidx all = j->task.steps ? j->task.steps : j->task.epochs * j->result.steps_each;
-  const struct train_line *before = l > p->lines ? l - 1 : l;
-  char pace[96] = "";
-  real spent = l->seconds - before->seconds, steps = (real)(l->step - before->step);
-  if (spent > 0 && steps > 0 && before->seconds > 0)
-    snprintf(pace, sizeof pace, ", %.0f rows/s, %.0f s left", steps * j->task.batch / spent,
-             spent / steps * (real)(all - l->step));
-  log_info("step %6lld of %lld: unseen %.6f, batches %.6f, dead %lld%s", (long long)l->step,
-           (long long)all, l->held, l->fitted, (long long)l->dead, pace);
-}
-
-/* The lines for run.json. */
-static int lines_take(struct train_job *j, const struct train_point *p)
-{
-  j->inputs.rows = p->rows_hash;
-  j->count = p->count;
-  if (p->count > j->lines_max) {
-    j->lines_max = 2 * p->count;
-    TRY(arena_alloc(&j->arena, &j->lines, j->lines_max, sizeof *j->lines));
-  }
-  memcpy(j->lines, p->lines, (size_t)p->count * sizeof *p->lines);
-  return OK;
-}
-
-/* Of lines of an earlier run the files know no times. */
-static void lines_tell(const struct train_job *j, struct json *own)
-{
-  json_array(own, "lines");
-  for (gidx i = 0; i < j->count; i++) {
-    const struct train_line *l = &j->lines[i];
-    json_object(own, NULL);
-    json_long(own, "step", l->step);
-    json_real(own, "unseen", l->held);
-    json_real(own, "batches", l->fitted);
-    json_long(own, "dead", l->dead);
-    json_real(own, "seconds", i < j->files.start.count ? nan_canonical() : l->seconds);
-    json_end(own);
-  }
-  json_end(own);
-}
-
-/* For run.json, after so many steps: at the end, or while the run goes on. */
-static int entries_tell(const struct train_job *j, gidx steps, int is_end)
-{
-  const struct train_result *r = &j->result;
-  const struct train_line *last = &j->lines[j->count - 1];
-  struct json *own;
-  run_page_device(r->device);
-  run_page_inputs(&j->inputs);
-  TRY(run_page_own(&own));
-  json_long(own, "rows", r->fitted_rows);
-  json_long(own, "held_rows", r->held_rows);
-  json_long(own, "columns", j->rows.source.p);
-  json_long(own, "atoms", j->task.sizes.k);
-  json_long(own, "top_s", r->top_s);
-  json_long(own, "batch", j->task.batch);
-  json_text(own, "precision", j->o->precision);
-  json_long(own, "steps", steps);
-  lines_tell(j, own);
-  json_real(own, "unseen", last->held);
-  json_real(own, "batches", last->fitted);
-  json_long(own, "dead", last->dead);
-  if (is_end) page_hash_tell(own, "fingerprint", r->fingerprint);
-  json_text(own, "end", is_end && !r->stopped ? "steps" : NULL);
-  return OK;
-}
-
-/* Rank 0: the files, and the page of a run that goes on; at the end it is written when phases are
- * known. */
-static int point_write(struct train_job *j, const struct train_point *p, int is_end)
-{
-  TRY(train_files_write(&j->files, j->run, p, is_end));
-  if (is_end || j->result.stopped) return OK;
-  TRY(entries_tell(j, p->step, 0));
-  run_page_now(j->run);
-  return OK;
-}
-
-/* What train_run() calls with each line, and with what can be saved. */
-static int point_take(void *self, const struct train_point *p, enum train_reason why)
-{
-  struct train_job *j = self;
-  struct comm *c = &j->run->comm;
-  while (j->shown < p->count)
-    if (c->rank == 0)
-      line_show(j, p);
-    else
-      j->shown++;
-  if (why == TRAIN_LINE) return OK;
-  TRY(comm_agree(c, lines_take(j, p)));
-  TRY(inputs_confirm(c));
-  return comm_agree(c, c->rank ? OK : point_write(j, p, why == TRAIN_END));
-}
-
-/* Steps may be short, and a file system far away. */
-static uint64_t stop_asked(void *self)
-{
-  struct train_job *j = self;
-  struct run *run = j->run;
-  real now = log_seconds();
-  gidx steps = j->looks++;
-  if (steps == 0) j->stepped = now;
-  if (steps >= LEAST_STEPS || (steps > 0 && now - j->stepped >= LEAST_SECONDS))
-    run->max_seconds = j->o->max_seconds;
-  int is_over = run->max_seconds > 0 && now >= run->max_seconds;
-  if (steps > 0 && now - j->looked < LOOK_SECONDS && !is_over && !stop_signal()) return 0;
-  j->looked = now;
-  return run_stop_asked(run, j->files.dictionary.shown);
-}
-
-static void stop_show(void *self, uint64_t asked)
-{
-  struct train_job *j = self;
-  run_stopped(j->run, j->files.dictionary.shown, asked);
-}
-
 static int end_report(struct train_job *j)
 {
   const struct train_result *r = &j->result;
-  TRY(entries_tell(j, r->steps, 1));
+  TRY(train_points_tell(j, r->steps, 1));
   if (r->stopped) return OK;
   log_info("train   rows=%lld held_out=%lld atoms=%d top_s=%d batch=%d steps=%lld ranks=%d "
            "device='%s' seconds=%.2f fingerprint=%016llx",
@@ -535,7 +371,7 @@ static int train_command(struct run *run, const void *options, const char **argu
   }
   j->task.beside = (gidx)(j->arena.bytes + j->files.arena.bytes);
   j->begun = log_seconds();
-  j->sink = (struct train_sink){j, point_take, j->o->save_seconds, {stop_asked, stop_show, j}};
+  train_points_sink(j);
   stop_listen();
   TRY(train_run(&j->task, &run->comm, &j->sink, &j->result));
   TRY(report_phases(&run->comm, j->result.phases, TRAIN_PHASES));

@@ -10,7 +10,7 @@
 #include "cli/command.h"
 #include "io/dictionary.h"
 #include "io/rows.h"
-#include "io/supports.h"
+#include "io/supports_input.h"
 #include "model/classes.h"
 #include "refit/coloring.h"
 #include "refit/frames.h"

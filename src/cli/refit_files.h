@@ -15,6 +15,7 @@
 #include "cli/sweep_files.h"
 #include "io/dictionary.h"
 #include "io/fit_history.h"
+#include "io/supports.h"
 #include "model/sink.h"
 #include "refit/refit.h"
 

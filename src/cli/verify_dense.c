@@ -17,7 +17,7 @@
 #include "io/dictionary.h"
 #include "io/inputs.h"
 #include "io/rows.h"
-#include "io/supports.h"
+#include "io/supports_input.h"
 #include "model/identity.h"
 
 #define AT(member) offsetof(struct verify_dense_options, member)

@@ -14,7 +14,7 @@
 #include "io/dictionary.h"
 #include "io/inputs.h"
 #include "io/sources.h"
-#include "io/supports.h"
+#include "io/supports_input.h"
 #include "io/tokens.h"
 #include "model/codes.h"
 #include "model/identity.h"

@@ -7,6 +7,7 @@
 #define IO_PART_H
 
 #include "io/supports.h"
+#include "io/supports_input.h"
 #include "model/part.h"
 
 extern const struct file_kind part_kind;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Supports and codes: supports.h5, and any CSR matrix as input.
+ * Supports and codes: supports.h5, which rank 0 writes.
  *
- * Floor: io.  Reading is not collective: every rank opens the file itself and reads its own part.
- * Rank 0 alone writes. */
+ * Floor: io. */
 #ifndef IO_SUPPORTS_H
 #define IO_SUPPORTS_H
 
@@ -16,11 +15,6 @@
 extern const struct file_kind supports_kind;
 extern const struct object_table supports_objects;
 int supports_check(struct verify *v); /* supports_check.c */
-
-/* Check the shape[2] of a CSR matrix, an attribute with no data behind it, before memory is taken
- * for it.  ERR_INPUT when a number is out of range, or when there are far more atoms than entries
- * and no densities are stored for them. */
-int supports_shape_check(const struct h5_file *f, const gidx *shape, gidx entries);
 
 /* What is known before routing: n rows with supports of s atoms out of k, each a frame of d vectors
  * of p columns. */
@@ -68,34 +62,5 @@ int supports_output_finish(struct supports_output *f, const struct supports_endi
 /* Give back what an unfinished file holds; safe after supports_output_finish() and on a zeroed
  * struct. */
 void supports_output_close(struct supports_output *f);
-
-/* Supports named on the command line. */
-struct supports_input {
-  struct support_source source;
-  const char *file;    /* borrowed: the name without /group */
-  idx top_s, rounds;   /* as the file says; of a foreign file -1 and 1 */
-  const char *encoder; /* as in supports_shape */
-  int nonnegative;     /* as the file says: codes are at least 0; 0 when it does not say */
-  real rho;            /* penalty with which the codes were solved; 0 when the file does not say */
-  real *mean;          /* [mean_length] subtracted from the rows; NULL: nothing was; owned */
-  gidx mean_length;
-  gidx sweeps;                        /* of refit so far */
-  struct identity inputs;             /* that the codes were solved for, where the file says it;
-                                       * a dictionary that was scaled first is not */
-  struct identity contents;           /* of a refit, with the dictionary that it belongs to */
-  real explained_variance;            /* as the file says; NaN when it does not */
-  struct supports_input_state *state; /* owned */
-};
-/* Open FILE[:/GROUP], a CSR matrix as encode, scipy or AnnData write it; the default is /supports.
- * ERR_IO: cannot open; ERR_INPUT: no such group, missing or wrong arrays or attributes, damaged. */
-int supports_input_open(struct supports_input *f, const char *name);
-/* The same for a file that may be a part, which the other refuses; for part.c. */
-int supports_part_open(struct supports_input *f, const char *name);
-/* *encoder <- the kind of the encoder whose codes a file has, as in supports_shape. */
-int supports_encoder_read(const struct h5_file *f, const char **encoder);
-/* Has the file a score beside each code? */
-int supports_have_scores(const struct supports_input *f);
-const struct h5_file *supports_input_file(const struct supports_input *f);
-void supports_input_close(struct supports_input *f);
 
 #endif

@@ -4,6 +4,7 @@
  * for each atom, which tells whether a row has had the atom already, and counts what the metrics
  * are checked against. */
 #include "io/supports.h"
+#include "io/supports_input.h"
 
 #include <math.h>
 #include <stdio.h>

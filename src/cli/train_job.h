@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * One training, from command line to report: what cmd_train.c opens and tells of, and
+ * train_points.c takes while the steps go on.
+ *
+ * Floor: cli. */
+#ifndef CLI_TRAIN_JOB_H
+#define CLI_TRAIN_JOB_H
+
+#include "cli/command.h"
+#include "cli/train_files.h"
+#include "io/dictionary.h"
+#include "io/encoder.h"
+#include "io/rows.h"
+#include "model/identity.h"
+#include "train/train.h"
+
+struct train_options {
+  struct general_options general;
+  struct output_options output;
+  const char *rows, *holdout, *start, *fixed, *precision, *cpu_variant, *device, *kernels;
+  idx atoms, top_s, aux_atoms, threads, batch;
+  int uncentered, resume;
+  real holdout_share, aux_weight, lr, warm_up, decay, max_seconds, save_seconds;
+  gidx dead_rows, seed, epochs, steps, every;
+};
+
+/* struct run says why it is on the heap. */
+struct train_job {
+  struct run *run;
+  const struct train_options *o;
+  struct rows_input rows, holdout;
+  struct dictionary_input dictionary;
+  struct atom_source given; /* atoms[k][p] of it */
+  float *atoms;
+  struct stored_encoder encoder; /* of it, where takes_encoder */
+  int has_encoder, takes_encoder;
+  uint64_t atoms_hash; /* with the encoder, where it is taken */
+  struct train_task task;
+  struct train_sink sink;
+  struct train_result result;
+  struct train_files files;
+  struct identity inputs;
+  struct train_line *lines; /* [lines_max] */
+  gidx count, lines_max;
+  gidx shown;           /* lines that were */
+  gidx looks;           /* at what asks to stop: before the first step, and in each */
+  real stepped, looked; /* seconds: the first one; when a file called STOP was looked for */
+  double begun;
+  struct arena arena;
+};
+
+#endif

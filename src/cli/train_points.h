@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * The lines of a training: what is shown and saved of each, and when a job that is asked to stop
+ * leaves.
+ *
+ * Floor: cli. */
+#ifndef CLI_TRAIN_POINTS_H
+#define CLI_TRAIN_POINTS_H
+
+#include "cli/train_job.h"
+
+/* j->sink <- what train_run() calls. */
+void train_points_sink(struct train_job *j);
+
+/* For run.json, after so many steps: at the end, or while the run goes on.  Rank 0. */
+int train_points_tell(const struct train_job *j, gidx steps, int is_end);
+
+#endif

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A CSR group is opened array by array; types are converted where that is exact. */
+#include "io/supports_input.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/num.h"
+#include "base/status.h"
+#include "io/encoder.h"
+#include "io/format.h"
+#include "io/h5/listing.h"
+#include "io/h5/values.h"
+#include "io/mean.h"
+
+/* Atoms that a file may name without storing anything about them, and for each entry; atoms whose
+ * densities a byte can hold when deflate packs them. */
+enum { FREE_ATOMS = 1 << 20, ENTRY_ATOMS = 64, PACKED_ATOMS = 250 };
+#define MAX_ROWS (INT64_C(1) << 48)
+
+struct supports_input_state {
+  char *file;
+  char name[4096]; /* FILE:/GROUP */
+  const char *group;
+  struct h5_file h5;
+  struct h5_array indptr, indices, data, score, codes;
+  int has_score;
+};
+
+static int starts_read(void *self, gidx first, gidx count, gidx *out)
+{
+  const struct supports_input_state *s = self;
+  TRY(h5_array_read(&s->indptr, first, count + 1, TYPE_I64, out));
+  return OK;
+}
+
+static int entries_read(void *self, gidx first, gidx count, idx *atoms, float *score, float *codes)
+{
+  const struct supports_input_state *s = self;
+  TRY(h5_array_read(&s->indices, first, count, TYPE_I32, atoms));
+  if (score && s->has_score) TRY(h5_array_read(&s->score, first, count, TYPE_F32, score));
+  if (codes) TRY(h5_array_read(s->codes.id ? &s->codes : &s->data, first, count, TYPE_F32, codes));
+  return OK;
+}
+
+/* How codes of another program become a CSR matrix that is read: m is one of SciPy, or dense. */
+#define CSR_MEND                                                                                   \
+  "save them as a CSR matrix: python3 -c 'import h5py, numpy, scipy.sparse as s; m = "             \
+  "s.csr_matrix(CODES); g = h5py.File(\"NEW.h5\", \"w\").create_group(\"supports\"); "             \
+  "g.attrs[\"shape\"] = m.shape; [g.create_dataset(k, data=getattr(m, k)) for k in (\"data\", "    \
+  "\"indices\", \"indptr\")]', where CODES reads yours"
+
+/* Open an array of the group; *a stays closed when the array is neither there nor needed. */
+static int array_open(struct supports_input_state *s, const char *name, int needed,
+                      struct h5_array *a)
+{
+  char object[256];
+  CHECK(strlen(s->group) < 200, ERR_INPUT, "the name '%s' is too long", s->group);
+  snprintf(object, sizeof object, "%.200s/%.20s", s->group, name);
+  int there;
+  TRY(h5_exists(&s->h5, object, &there));
+  CHECK(there || !needed, ERR_INPUT, "no '%s' in '%s', which a CSR matrix has: " CSR_MEND, object,
+        s->file);
+  if (there) TRY(h5_array_open(&s->h5, object, a));
+  return OK;
+}
+
+/* found <- "'/a', '/b'": the groups of a file that look like a CSR matrix. */
+static void groups_list(const struct h5_file *f, char *found, size_t capacity)
+{
+  struct h5_listing list = {0};
+  size_t used = 0;
+  found[0] = '\0';
+  if (h5_list(f, &list) != OK) status_clear();
+  for (gidx i = 0; i < list.count && used < capacity; i++) {
+    const char *path = list.entries[i].path, *end = strstr(path, "/indptr");
+    if (list.entries[i].kind == ENTRY_DATASET && end && !end[strlen("/indptr")])
+      used += (size_t)snprintf(found + used, capacity - used, "%s'%.*s'", used ? ", " : "",
+                               end > path ? (int)(end - path) : 1, path);
+  }
+  h5_listing_free(&list);
+}
+
+/* Is the group one, with a shape?  Other programs may have a dense array there. */
+static int group_check(const struct supports_input_state *s)
+{
+  struct h5_array dense = {0};
+  int there, status = h5_array_open(&s->h5, s->group, &dense);
+  h5_array_close(&dense);
+  if (status) status_clear();
+  CHECK(status, ERR_INPUT, "'%s' of '%s' is an array, and codes are sparse: " CSR_MEND, s->group,
+        s->file);
+  TRY(h5_attribute_is(&s->h5, s->group, "encoding-type", "csc_matrix", &there));
+  CHECK(!there, ERR_INPUT, "'%s' of '%s' is a CSC matrix, rows have to be together: save m.tocsr()",
+        s->group, s->file);
+  TRY(h5_attribute_exists(&s->h5, s->group, "shape", &there));
+  CHECK(there, ERR_INPUT,
+        "'%s' of '%s' has no attribute 'shape', rows and atoms: in Python h5py.File(\"%s\", "
+        "\"r+\")[\"%s\"].attrs[\"shape\"] = (ROWS, ATOMS)",
+        s->group, s->file, s->file, s->group);
+  return OK;
+}
+
+static int arrays_open(struct supports_input_state *s)
+{
+  int there;
+  TRY(h5_exists(&s->h5, s->group, &there));
+  char found[512];
+  if (!there) groups_list(&s->h5, found, sizeof found);
+  CHECK(there || !*found, ERR_INPUT,
+        "no group '%s' in '%s', which has codes in %s: name it as %s:/PATH", s->group, s->file,
+        found, s->file);
+  CHECK(
+      there, ERR_INPUT,
+      "no group '%s' in '%s', nor codes elsewhere: give the supports.h5 of `sagitta encode`, or a "
+      "CSR matrix of another program as FILE.h5:/PATH",
+      s->group, s->file);
+  TRY(group_check(s));
+  TRY(array_open(s, "indptr", 1, &s->indptr));
+  TRY(array_open(s, "indices", 1, &s->indices));
+  TRY(array_open(s, "data", 1, &s->data));
+  TRY(array_open(s, "score", 0, &s->score));
+  TRY(array_open(s, "codes", 0, &s->codes));
+  s->has_score = s->score.id != 0;
+  return OK;
+}
+
+/* Check the shape of an array, if it is open. */
+static int length_check(const struct supports_input_state *s, const struct h5_array *a, int rank,
+                        gidx length)
+{
+  CHECK(!a->id || (a->rank == rank && a->shape[0] == length), ERR_INPUT,
+        "'%s' of '%s' has %d dimensions and %lld entries, not %d and %lld", a->object, s->file,
+        a->rank, (long long)a->shape[0], rank, (long long)length);
+  return OK;
+}
+
+/* *stores <- whether the file stores a density for each atom, packed or not. */
+static int density_look(const struct h5_file *f, gidx k, int *stores)
+{
+  struct h5_values v = {0};
+  TRY(h5_exists(f, "/metrics/density", stores));
+  if (!*stores) return OK;
+  int status = h5_values_open(f, "/metrics/density", NULL, &v);
+  *stores = !status && v.rank == 1 && v.shape[0] == k && v.stored >= k / PACKED_ATOMS;
+  h5_values_close(&v);
+  if (status) status_clear(); /* one that cannot be opened stores nothing */
+  return OK;
+}
+
+int supports_shape_check(const struct h5_file *f, const gidx *shape, gidx entries)
+{
+  CHECK(shape[0] >= 0 && shape[0] <= MAX_ROWS && shape[1] >= 1 && shape[1] <= INT32_MAX, ERR_INPUT,
+        "the supports of '%s' have %lld rows of %lld atoms", f->path, (long long)shape[0],
+        (long long)shape[1]);
+  gidx backed =
+      imax(FREE_ATOMS, entries > INT32_MAX / ENTRY_ATOMS ? INT32_MAX : entries * ENTRY_ATOMS);
+  int stores = 0;
+  if (shape[1] > backed) TRY(density_look(f, shape[1], &stores));
+  CHECK(shape[1] <= backed || stores, ERR_INPUT,
+        "the attribute 'shape' of the supports of '%s' says %lld atoms, but there are %lld entries "
+        "alone and no '/metrics/density': it is damaged, or give the matrix fewer columns",
+        f->path, (long long)shape[1], (long long)entries);
+  return OK;
+}
+
+/* Check all shapes against the matrix's shape[2], and fill in the source. */
+static int shapes_check(struct supports_input *f, const gidx *shape)
+{
+  struct supports_input_state *s = f->state;
+  gidx entries = s->indices.rank == 1 ? s->indices.shape[0] : -1;
+  TRY(supports_shape_check(&s->h5, shape, entries));
+  TRY(length_check(s, &s->indptr, 1, shape[0] + 1));
+  TRY(length_check(s, &s->indices, 1, entries));
+  TRY(length_check(s, &s->data, 1, entries));
+  TRY(length_check(s, &s->score, 1, entries));
+  TRY(length_check(s, &s->codes, 2, entries));
+  CHECK(s->indices.type == TYPE_I32, ERR_INPUT,
+        "'%s' of '%s' is not int32: save it as indices.astype(\"i4\")", s->indices.object, s->file);
+  gidx d = s->codes.id ? s->codes.shape[1] : 1;
+  CHECK(d >= 1 && d <= MAX_FRAME, ERR_INPUT,
+        "'%s' of '%s' has blocks of %lld codes, 1 to %d are "
+        "possible",
+        s->codes.object, s->file, (long long)d, MAX_FRAME);
+  f->source = (struct support_source){.n = shape[0],
+                                      .entries = entries,
+                                      .k = (idx)shape[1],
+                                      .d = (idx)d,
+                                      .has_codes = 1,
+                                      .name = s->name,
+                                      .self = s,
+                                      .starts = starts_read,
+                                      .read = entries_read};
+  return OK;
+}
+
+int supports_encoder_read(const struct h5_file *f, const char **encoder)
+{
+  char name[32];
+  int there;
+  *encoder = NULL;
+  TRY(h5_attribute_exists(f, "/", "encoder", &there));
+  if (!there) return OK;
+  TRY(h5_read_text(f, "/", "encoder", name, sizeof name));
+  int kind = encoder_kind_find(name);
+  CHECK(kind >= 0, ERR_INPUT, "'%s' has codes of an encoder '%s', which is not known", f->path,
+        name);
+  *encoder = encoder_names[kind];
+  return OK;
+}
+
+/* Read the attributes that a file of ours has beside its arrays; a foreign one has none. */
+static int facts_read(struct supports_input *f)
+{
+  const struct h5_file *h5 = &f->state->h5;
+  gidx top_s, rounds, frame, codes;
+  f->top_s = -1;
+  f->rounds = 1;
+  f->explained_variance = nan_canonical();
+  int is_ours, has_fit, has_sweeps, normalized;
+  TRY(h5_attribute_exists(h5, "/", "top_s", &is_ours));
+  TRY(h5_attribute_exists(h5, "/metrics", "explained_variance", &has_fit));
+  TRY(h5_attribute_exists(h5, "/", "sweeps", &has_sweeps));
+  if (!is_ours) return OK;
+  TRY(h5_read_long(h5, "/", "top_s", &top_s));
+  TRY(h5_read_long(h5, "/", "rounds", &rounds));
+  TRY(h5_read_long(h5, "/", "frame", &frame));
+  TRY(h5_read_long(h5, "/", "codes", &codes));
+  TRY(h5_read_real(h5, "/", "rho", &f->rho));
+  if (codes && has_fit)
+    TRY(h5_read_real(h5, "/metrics", "explained_variance", &f->explained_variance));
+  TRY(nonnegative_read(h5, &f->nonnegative));
+  TRY(supports_encoder_read(h5, &f->encoder));
+  CHECK(!f->nonnegative || frame == 1, ERR_INPUT,
+        "'%s' says that codes are nonnegative, and that atoms are frames of %lld", f->state->file,
+        (long long)frame);
+  if (has_sweeps) TRY(h5_read_long(h5, "/", "sweeps", &f->sweeps));
+  TRY(identity_read(h5, INPUTS_GROUP, &f->inputs));
+  TRY(identity_read(h5, CONTENTS_GROUP, &f->contents));
+  TRY(h5_attribute_exists(h5, "/", "normalized", &normalized));
+  if (normalized) f->inputs.dictionary = 0; /* not as it is read */
+  CHECK(top_s >= 1 && top_s <= f->source.k && rounds >= 1 && rounds <= INT32_MAX && f->rho >= 0 &&
+            isfinite(f->rho) && f->sweeps >= 0 && f->sweeps < INT32_MAX,
+        ERR_INPUT, "'%s' says top_s %lld, rounds %lld, rho %g, sweeps %lld", f->state->file,
+        (long long)top_s, (long long)rounds, f->rho, (long long)f->sweeps);
+  CHECK(!codes || frame == f->source.d, ERR_INPUT, "'%s' says frames of %lld, its codes are of %d",
+        f->state->file, (long long)frame, f->source.d);
+  f->top_s = (idx)top_s;
+  f->rounds = (idx)rounds;
+  f->source.d = (idx)frame;
+  f->source.has_codes = codes != 0;
+  return OK;
+}
+
+/* A file that is no HDF5 has a mend that suits codes. */
+static int file_check(const char *path)
+{
+  size_t length = strlen(path);
+  int is_array =
+      input_format_of(path) != INPUT_H5 || (length > 4 && strcmp(path + length - 4, ".npz") == 0);
+  CHECK(!is_array || !input_is_there(path), ERR_INPUT,
+        "'%s' is no HDF5 file, which codes are in: " CSR_MEND
+        ", as s.load_npz(\"%s\") or numpy.load(\"%s\") does",
+        path, path, path);
+  return format_check(path);
+}
+
+int supports_part_open(struct supports_input *f, const char *name)
+{
+  gidx shape[2];
+  *f = (struct supports_input){0};
+  struct supports_input_state *s = f->state = calloc(1, sizeof *s);
+  CHECK(s, ERR_MEMORY, "cannot allocate %zu bytes", sizeof *s);
+  TRY(input_split(name, &(struct input_standard){.object = "/supports", .file = "supports.h5"},
+                  &s->file, &s->group));
+  TRY(file_check(s->file));
+  f->file = s->file;
+  snprintf(s->name, sizeof s->name, "%s:%s", s->file, s->group);
+  TRY(h5_open(&s->h5, s->file));
+  TRY(arrays_open(s));
+  TRY(h5_read_longs(&s->h5, s->group, "shape", 2, shape));
+  TRY(shapes_check(f, shape));
+  TRY(facts_read(f));
+  int has_mean;
+  TRY(h5_exists(&s->h5, "/mean", &has_mean));
+  if (has_mean) TRY(mean_read(&s->h5, -1, &f->mean, &f->mean_length));
+  return OK;
+}
+
+int supports_have_scores(const struct supports_input *f)
+{
+  return f->state->has_score;
+}
+
+const struct h5_file *supports_input_file(const struct supports_input *f)
+{
+  return &f->state->h5;
+}
+
+int supports_input_open(struct supports_input *f, const char *name)
+{
+  int is_part;
+  TRY(supports_part_open(f, name));
+  TRY(h5_exists(&f->state->h5, "/part", &is_part));
+  CHECK(!is_part || !f->state->h5.version, ERR_INPUT,
+        "'%s' is a part of an encoding: join all of them with `sagitta merge`", f->file);
+  return OK;
+}
+
+void supports_input_close(struct supports_input *f)
+{
+  struct supports_input_state *s = f->state;
+  free(f->mean);
+  if (s) {
+    struct h5_array *arrays[] = {&s->indptr, &s->indices, &s->data, &s->score, &s->codes};
+    for (int i = 0; i < LENGTH(arrays); i++) h5_array_close(arrays[i]);
+    h5_close(&s->h5);
+    free(s->file);
+  }
+  free(s);
+  *f = (struct supports_input){0};
+}
