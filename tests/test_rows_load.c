@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Claim: rows that threads load together are those that one loads, with the same hash and, where
  * a file is damaged or a value not finite, the same message; so with a file that they verify, and
- * one whose bytes they hash is the same. */
+ * one that they write is the same. */
 #include <stdatomic.h>
 
+#include "base/num.h"
 #include "base/team.h"
 #include "io/h5/chunks.h"
 #include "io_files.h"
@@ -177,7 +178,12 @@ static void other_write(const char *name)
         rows = H5Dopen2(file, "/rows", H5P_DEFAULT);
   unsigned char *chunk = malloc((size_t)unit * P * 4 + H5_SUM_BYTES);
   memcpy(chunk, all, (size_t)unit * P * 4);
-  ok(chunk && h5_chunk_write(rows, 2 * unit, chunk, (size_t)unit * P * 4) >= 0, "another chunk");
+  size_t bytes = (size_t)unit * P * 4;
+  uint32_t sum = chunk ? h5_fletcher32(chunk, bytes) : 0;
+  if (chunk) memcpy(chunk + bytes, &sum, sizeof sum);
+  hsize_t start[2] = {2 * (hsize_t)unit, 0};
+  ok(chunk && H5Dwrite_chunk(rows, H5P_DEFAULT, 0, start, bytes + H5_SUM_BYTES, chunk) >= 0,
+     "another chunk");
   free(chunk);
   H5Dclose(rows);
   H5Fclose(file);
@@ -199,6 +205,40 @@ static void writing_check(struct supports_shape shape, idx block)
        block, threads[i], status_message());
   }
   supports_unmake(&m);
+}
+
+enum { VALUES = 1 << 20, BESIDE = 3 }; /* of an array: some whole chunks, and some NaNs of them */
+
+/* The array of a file, written by so many threads, `each` values a call. */
+static int nans_write(const char *name, const float *values, int spare, gidx each)
+{
+  struct h5_file f = {0};
+  struct h5_array a = {0};
+  gidx n = VALUES;
+  team_spare_set(spare);
+  int status = h5_create(&f, name);
+  if (!status) status = h5_array_create_chunked(&f, "/v", TYPE_F32, 1, &n, VALUES / 9, &a);
+  for (gidx i = 0; i < VALUES && !status; i += each)
+    status = h5_array_write(&a, i, imin(each, VALUES - i), values + i);
+  int closed = h5_array_close(&a);
+  h5_close(&f);
+  return status ? status : closed;
+}
+
+/* NaNs of other bits than ours, in the first whole chunk, in a later one, or nowhere. */
+static void nans_check(gidx at)
+{
+  const uint32_t bits = 0xffc12345u;
+  float *values = malloc(VALUES * sizeof *values);
+  for (gidx i = 0; i < VALUES; i++) values[i] = noise(5, (uint64_t)i);
+  for (gidx i = at; i >= 0 && i < at + BESIDE; i++) memcpy(values + i, &bits, sizeof bits);
+  int status = nans_write("one.h5", values, 1, 1000);
+  for (int i = 0; i < LENGTH(threads) && !status; i++) {
+    status = nans_write("many.h5", values, threads[i], i % 2 ? VALUES : 500001);
+    ok(!status && !system("cmp one.h5 many.h5"), "NaNs at %lld, %d threads: %s", (long long)at,
+       threads[i], status_message());
+  }
+  free(values);
 }
 
 int main(void)
@@ -234,7 +274,7 @@ int main(void)
   npy_write("rows.npy");
   messages_check("rows.npy", "row 25000, column 3");
   claim_end();
-  claim_begin("supports that threads hash");
+  claim_begin("supports that threads write");
   for (int codes = 0; codes < 2; codes++)
     for (int d = 1; d < 3; d++)
       for (int b = 0; b < 3; b++) {
@@ -243,6 +283,7 @@ int main(void)
             .n = 40011, .k = 90, .s = 20, .d = d, .p = 8, .has_codes = codes};
         writing_check(shape, blocks[b]);
       }
+  for (int i = -1; i < 9; i += 3) nans_check(i < 0 ? -1 : i * (VALUES / 9) + 7);
   claim_end();
   folder_leave();
   return done_testing();

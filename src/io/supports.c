@@ -8,8 +8,8 @@
 
 #include "base/num.h"
 #include "base/status.h"
-#include "base/team.h"
 #include "io/dictionary.h"
+#include "io/h5/array_write.h"
 #include "io/mean.h"
 #include "io/metrics.h"
 #include "io/part.h"
@@ -29,7 +29,8 @@ const struct file_kind supports_kind = {
     supports_check, NULL,
     metrics_show,   NULL};
 
-enum { CHUNK_VALUES = 1 << 18, SLACK_BYTES = 1 << 20 };
+/* CHUNKS: as many of an array are written at once. */
+enum { CHUNK_VALUES = 1 << 18, CHUNKS = 8, SLACK_BYTES = 1 << 20 };
 
 /* Bytes of an array on disk, with checksums, index and the unused part of its last chunk. */
 static gidx array_bytes(double values, int width)
@@ -59,7 +60,7 @@ static gidx chunk_rows(const struct supports_shape *shape)
   return width < CHUNK_VALUES ? CHUNK_VALUES / width : 1;
 }
 
-/* Write rows of one chunk. */
+/* Write some chunks of rows, or less. */
 static int rows_write(struct supports_output *f, const struct support_block *block)
 {
   idx d = f->shape.d;
@@ -72,12 +73,7 @@ static int rows_write(struct supports_output *f, const struct support_block *blo
   }
   struct h5_array *const arrays[] = {&f->indices, &f->score, &f->data, &f->codes};
   const void *values[] = {block->atoms, block->score, data, block->codes};
-  int n = stores_codes(&f->shape) ? 4 : 3;
-  for (int i = 0; i < n; i++) {
-    arrays[i]->hashes_later = team_spare() > 1;
-    TRY(h5_array_write(arrays[i], first, count, values[i]));
-  }
-  return h5_arrays_hash(arrays, n);
+  return h5_arrays_write(arrays, stores_codes(&f->shape) ? 4 : 3, first, count, values);
 }
 
 /* Write rows of any length.  What a chunk ends with is written before more, so that chunks of the
@@ -98,7 +94,7 @@ static int ragged_write(struct supports_output *f, const struct support_block *b
   return OK;
 }
 
-/* Write a block of rows, one chunk's rows at a time. */
+/* Write a block of rows, those of some chunks at a time. */
 static int sink_write(void *self, const struct support_block *block)
 {
   struct supports_output *f = self;
@@ -110,9 +106,9 @@ static int sink_write(void *self, const struct support_block *block)
         "rows %lld + %d of %lld are written", (long long)block->first, block->n,
         (long long)shape->n);
   if (block->start) return ragged_write(f, block);
-  gidx chunk = chunk_rows(shape);
+  gidx most = CHUNKS * chunk_rows(shape);
   for (gidx row = block->first, end = row + block->n; row < end;) {
-    gidx next = (row / chunk + 1) * chunk, skip = (row - block->first) * shape->s;
+    gidx next = (row / most + 1) * most, skip = (row - block->first) * shape->s;
     struct support_block part = *block;
     if (next > end) next = end;
     part.first = row;
@@ -169,8 +165,8 @@ static int output_create(struct supports_output *f, const char *path,
   const struct h5_file *h5 = &f->result.h5;
   gidx nnz, chunk = chunk_entries(shape, &nnz), codes[2] = {nnz, shape->d};
   if (stores_codes(shape)) {
-    f->summary = malloc((size_t)chunk * sizeof(float));
-    CHECK(f->summary, ERR_MEMORY, "cannot allocate %lld bytes", (long long)chunk * 4);
+    f->summary = malloc((size_t)(CHUNKS * chunk) * sizeof(float));
+    CHECK(f->summary, ERR_MEMORY, "cannot allocate %lld bytes", (long long)(CHUNKS * chunk) * 4);
   }
   TRY(result_create(&f->result, path, kind, supports_bytes(shape)));
   TRY(attributes_write(h5, shape));

@@ -34,7 +34,7 @@ struct supports_output {
   struct h5_array indices, score, data, codes; /* codes: d > 1 only */
   struct h5_array indptr;                      /* where rows may have fewer than s atoms */
   struct support_sink sink;                    /* blocks of rows are written here, in order */
-  float *summary;                              /* `data` of a chunk of frames; owned */
+  float *summary;                              /* `data` of some chunks of frames; owned */
   struct phase hashing;                        /* what the hashes took, as part of writing */
 };
 gidx supports_bytes(const struct supports_shape *shape); /* size on disk, estimated from above */

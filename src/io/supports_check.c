@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * One pass over /supports, in blocks of rows and inside them in pieces of entries, since rows of a
- * foreign file can be long.  Threads that are spare share out the rows of a piece; each has a stamp
- * for each atom, which tells whether a row has had the atom already, and counts what the metrics
- * are checked against. */
+ * foreign file can be long.  Threads that are spare share out the rows of a piece; each reads its
+ * own, has a stamp for each atom, which tells whether a row has had the atom already, and counts
+ * what the metrics are checked against. */
 #include "io/supports.h"
 #include "io/supports_input.h"
 
@@ -23,8 +23,8 @@
 #include "model/route.h"
 
 enum {
-  ROWS = 4096,
-  PIECE = 1 << 15,       /* entries, for each thread */
+  ROWS = 1 << 16,
+  PIECE = 1 << 18,       /* entries, for each thread: a chunk of ours */
   MAX_PARTS = 16,        /* threads */
   MAX_COUNTERS = 1 << 22 /* of all threads, for atoms */
 };
@@ -138,12 +138,14 @@ static int entry_check(const struct support_pass *s, struct support_part *part, 
   return OK;
 }
 
-static int piece_read(struct support_pass *s, gidx first, gidx count)
+/* Read entries of the piece, `at` of which are before them. */
+static int entries_read(const struct support_pass *s, gidx at, gidx count)
 {
-  TRY(h5_array_read(&s->indices, first, count, TYPE_I32, s->atoms));
-  if (s->has_data) TRY(h5_array_read(&s->data, first, count, TYPE_F32, s->values));
-  if (s->has_score) TRY(h5_array_read(&s->score, first, count, TYPE_F32, s->scores));
-  if (s->has_codes) TRY(h5_array_read(&s->codes, first, count, TYPE_F32, s->blocks));
+  gidx first = s->first + at;
+  TRY(h5_array_read(&s->indices, first, count, TYPE_I32, s->atoms + at));
+  if (s->has_data) TRY(h5_array_read(&s->data, first, count, TYPE_F32, s->values + at));
+  if (s->has_score) TRY(h5_array_read(&s->score, first, count, TYPE_F32, s->scores + at));
+  if (s->has_codes) TRY(h5_array_read(&s->codes, first, count, TYPE_F32, s->blocks + at * s->d));
   return OK;
 }
 
@@ -185,6 +187,7 @@ static gidx row_of(const struct support_pass *s, gidx e)
 static int part_check(const struct support_pass *s, struct support_part *part, gidx begin)
 {
   if (begin == part->end) return OK;
+  TRY(entries_read(s, begin - s->first, part->end - begin));
   gidx r = row_of(s, begin);
   for (gidx e = begin; e < part->end; e++) {
     while (e >= s->offsets[r + 1]) r++;
@@ -235,7 +238,6 @@ static int rows_check_block(struct support_pass *s, gidx row, gidx n)
     s->count = imin(s->piece, end - s->first);
     gidx whole = s->first + s->count < end ? s->offsets[row_of(s, s->first + s->count)] : end;
     if (whole > s->first) s->count = whole - s->first;
-    TRY(piece_read(s, s->first, s->count));
     TRY(piece_check(s));
   }
   return OK;

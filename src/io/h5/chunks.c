@@ -83,8 +83,7 @@ static int is_simple(hid_t creation, int rank, const hsize_t *dims, hsize_t *chu
   return 1;
 }
 
-/* By what the driver may read the dataset's file: NULL where it does not begin with HDF5's part. */
-static const void *handle_of(hid_t dataset)
+const void *h5_chunks_disk(hid_t dataset)
 {
   void *handle = NULL;
   hid_t file = H5Iget_file_id(dataset), creation = file < 0 ? -1 : H5Fget_create_plist(file);
@@ -120,7 +119,7 @@ int h5_chunks_open(hid_t dataset, struct h5_chunks **chunks)
                           .buffered = NONE,
                           .refused = NONE,
                           .has_zeros = 1,
-                          .handle = handle_of(dataset)};
+                          .handle = h5_chunks_disk(dataset)};
   return OK;
 }
 
@@ -271,10 +270,22 @@ herr_t h5_block_read(hid_t dataset, hid_t type, struct h5_chunks *c, int rank, c
   return 0;
 }
 
-herr_t h5_chunk_write(hid_t dataset, gidx first, unsigned char *chunk, size_t bytes)
+herr_t h5_chunk_place(hid_t dataset, gidx first, const unsigned char *chunk, size_t bytes,
+                      haddr_t *at)
 {
   hsize_t start[H5S_MAX_RANK] = {(hsize_t)first};
-  uint32_t sum = h5_fletcher32(chunk, bytes);
-  memcpy(chunk + bytes, &sum, sizeof sum);
-  return H5Dwrite_chunk(dataset, H5P_DEFAULT, 0, start, bytes + H5_SUM_BYTES, chunk);
+  size_t stored = bytes + H5_SUM_BYTES;
+  h5_driver_find();
+  herr_t done = H5Dwrite_chunk(dataset, H5P_DEFAULT, 0, start, stored, chunk);
+  int is_placed = h5_driver_found(stored, at);
+  if (done >= 0 && !is_placed) h5_cause("HDF5 does not store the chunk in one piece");
+  return is_placed ? done : -1;
+}
+
+int h5_chunk_write(const void *disk, haddr_t at, const unsigned char *chunk, size_t bytes,
+                   uint32_t *sum)
+{
+  *sum = h5_fletcher32(chunk, bytes);
+  int error = h5_driver_write(disk, at, bytes, chunk);
+  return error ? error : h5_driver_write(disk, at + bytes, sizeof *sum, sum);
 }

@@ -35,7 +35,7 @@ int h5_chunks_open(hid_t dataset, struct h5_chunks **chunks);
 herr_t h5_block_read(hid_t dataset, hid_t type, struct h5_chunks *c, int rank, const hsize_t *start,
                      const hsize_t *size, void *out);
 
-/* Who reads one array in several threads holds this while it uses HDF5. */
+/* Who reads or writes entries holds this while it uses HDF5. */
 extern pthread_mutex_t h5_one;
 
 /* out <- the bytes, as stored, of as many of the n entries from `first` on as are stored as
@@ -43,9 +43,18 @@ extern pthread_mutex_t h5_one;
  * reads the rest by h5_block_read(), which says what is wrong. */
 gidx h5_chunks_read(struct h5_chunks *c, hid_t dataset, gidx first, gidx n, void *out);
 
-/* Write the chunk of a dataset of ours that begins at entry first.  chunk[bytes] is whole and in
- * the stored type, and has space for the checksum behind it.  Negative on failure. */
-herr_t h5_chunk_write(hid_t dataset, gidx first, unsigned char *chunk, size_t bytes);
+/* By what the driver may read or write the dataset's file past HDF5: NULL where it does not begin
+ * with HDF5's part. */
+const void *h5_chunks_disk(hid_t dataset);
+
+/* Let HDF5 give the chunk of a dataset of ours that begins at entry first its place: *at <- where.
+ * Of chunk[bytes], whole and in the stored type, nothing is written.  Negative on failure. */
+herr_t h5_chunk_place(hid_t dataset, gidx first, const unsigned char *chunk, size_t bytes,
+                      haddr_t *at);
+/* Write it there, and the checksum behind it: *sum <- that.  Any threads may do so at once.
+ * Returns the system's error, or 0. */
+int h5_chunk_write(const void *disk, haddr_t at, const unsigned char *chunk, size_t bytes,
+                   uint32_t *sum);
 
 /* The checksum that HDF5's Fletcher-32 filter computes; 0 for zeros alone. */
 uint32_t h5_fletcher32(const unsigned char *data, size_t bytes);

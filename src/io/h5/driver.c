@@ -157,6 +157,16 @@ static ssize_t block_write(const struct disk_file *f, const void *from, size_t b
   return put;
 }
 
+/* Note where raw data are that HDF5 wants to read or write.  0: nothing is looked for. */
+static int search_note(H5FD_mem_t type, haddr_t at, size_t bytes)
+{
+  if (!search.is_on || type != H5FD_MEM_DRAW) return 0;
+  search.pieces++;
+  search.at = at;
+  search.bytes = bytes;
+  return 1;
+}
+
 static int is_beyond(haddr_t at, size_t bytes)
 {
   if (at <= INT64_MAX && bytes <= INT64_MAX - at) return 0;
@@ -172,12 +182,7 @@ static herr_t disk_read(H5FD_t *base, H5FD_mem_t type, hid_t list, haddr_t at, s
   char *to = out;
   (void)list;
   if (is_beyond(at, bytes)) return disk_fail(H5E_READERROR, "file read failed");
-  if (search.is_on && type == H5FD_MEM_DRAW) {
-    search.pieces++;
-    search.at = at;
-    search.bytes = bytes;
-    return 0;
-  }
+  if (search_note(type, at, bytes)) return 0;
   while (bytes > 0) {
     ssize_t got = block_read(f, to, bytes, at);
     if (got < 0) return disk_fail(H5E_READERROR, "file read failed");
@@ -205,10 +210,15 @@ int h5_driver_found(size_t bytes, haddr_t *at)
   return search.pieces == 1 && search.bytes == bytes;
 }
 
+/* HDF5's handle is the address of the descriptor. */
+static const struct disk_file *file_of(const void *handle)
+{
+  return (const void *)((const char *)handle - offsetof(struct disk_file, file));
+}
+
 int h5_driver_read(const void *handle, haddr_t at, size_t bytes, void *out)
 {
-  const struct disk_file *f =
-      (const void *)((const char *)handle - offsetof(struct disk_file, file));
+  const struct disk_file *f = file_of(handle);
   char *to = out;
   if (is_beyond(at, bytes)) return 0;
   while (bytes > 0) {
@@ -221,21 +231,34 @@ int h5_driver_read(const void *handle, haddr_t at, size_t bytes, void *out)
   return 1;
 }
 
-static herr_t disk_write(H5FD_t *base, H5FD_mem_t type, hid_t list, haddr_t at, size_t bytes,
-                         const void *in)
+/* Returns the system's error, or 0. */
+static int all_write(const struct disk_file *f, haddr_t at, size_t bytes, const void *in)
 {
-  struct disk_file *f = (struct disk_file *)base;
   const char *from = in;
-  (void)type, (void)list;
-  if (is_beyond(at, bytes)) return disk_fail(H5E_WRITEERROR, "file write failed");
+  if (is_beyond(at, bytes)) return errno;
   while (bytes > 0) {
     ssize_t put = block_write(f, from, bytes, at);
-    if (put < 0) return disk_fail(H5E_WRITEERROR, "file write failed");
+    if (put < 0) return errno;
     from += put;
     at += (haddr_t)put;
     bytes -= (size_t)put;
   }
-  if (at > f->end) f->end = at;
+  return 0;
+}
+
+int h5_driver_write(const void *handle, haddr_t at, size_t bytes, const void *in)
+{
+  return all_write(file_of(handle), at, bytes, in);
+}
+
+static herr_t disk_write(H5FD_t *base, H5FD_mem_t type, hid_t list, haddr_t at, size_t bytes,
+                         const void *in)
+{
+  struct disk_file *f = (struct disk_file *)base;
+  (void)list;
+  if (!search_note(type, at, bytes) && all_write(f, at, bytes, in))
+    return disk_fail(H5E_WRITEERROR, "file write failed");
+  if (at + bytes > f->end) f->end = at + bytes;
   return 0;
 }
 

@@ -10,9 +10,9 @@
 /* Let a property list for opening files use this driver; negative when HDF5 does not take it. */
 herr_t h5_driver_set(hid_t list);
 
-/* Until h5_driver_found(), raw data that HDF5 reads in this thread are not read: only where they
- * are is noted.  So HDF5 tells where a chunk is as fast as it finds it; its own question for that,
- * H5Dget_chunk_info_by_coord(), goes through all chunks. */
+/* Until h5_driver_found(), raw data that HDF5 reads or writes in this thread are not: only where
+ * they are, or will be, is noted.  So HDF5 tells where a chunk is as fast as it finds it; its own
+ * question for that, H5Dget_chunk_info_by_coord(), goes through all chunks. */
 void h5_driver_find(void);
 /* Were they one piece of so many bytes?  *at <- where. */
 int h5_driver_found(size_t bytes, haddr_t *at);
@@ -20,5 +20,7 @@ int h5_driver_found(size_t bytes, haddr_t *at);
 /* out[bytes] <- those of a file from `at` on, past HDF5; handle is what H5Fget_vfd_handle() gives
  * of a file with this driver.  Any threads may do so at once.  Returns 0 when not all were read. */
 int h5_driver_read(const void *handle, haddr_t at, size_t bytes, void *out);
+/* The same for writing.  Returns the system's error, or 0. */
+int h5_driver_write(const void *handle, haddr_t at, size_t bytes, const void *in);
 
 #endif

@@ -2,7 +2,8 @@
  * The part of HDF5 that Sagitta needs: files, arrays read and written in blocks, attributes.
  *
  * Floor: io.  This folder is the only user of hdf5.h.  It uses the serial driver, and nothing is
- * collective.  See also listing.h (what a file holds) and values.h (values of any type).
+ * collective.  See also listing.h (what a file holds), values.h (values of any type) and
+ * array_write.h (several arrays at once).
  *
  * Datasets are written little-endian, in C order, in chunks with a Fletcher-32 checksum, without
  * times, in the format of HDF5 1.10.  So equal results are equal bytes, and a flipped bit is found
@@ -64,6 +65,7 @@ struct h5_array {
   int rank; /* as in the file; shape is known for 1 to H5_RANK */
   gidx shape[H5_RANK];
   int swap;                 /* 16-bit floats stored in the other byte order */
+  int is_native;            /* reading: the bytes of values are those of `type` in memory */
   const char *path;         /* borrowed: file */
   struct input_file *input; /* reading: borrowed of the file, which stays open */
   char object[256];
@@ -71,11 +73,10 @@ struct h5_array {
   int grows;                /* writing: it has as many entries as are written */
   gidx next, n_pending;     /* writing: entries given so far, and how many of them are in pending */
   unsigned char *pending;   /* writing: the chunk being filled; owned */
+  const void *disk;         /* writing: by what chunks are written past HDF5 (chunks.h) */
   struct h5_chunks *chunks; /* reading: NULL when everything is read by HDF5; owned */
   struct h5_seal *seal;     /* the hash of what is written or read; NULL: none; owned */
   struct phase *hashing;    /* writing: counts what the hash takes; NULL: nothing does; borrowed */
-  int hashes_later;         /* writing: a chunk waits for h5_arrays_hash(), or the next write */
-  size_t unhashed;          /* writing: bytes of pending that wait */
 };
 /* Open for reading.  ERR_INPUT: there is no such dataset, it is damaged, it keeps its data in other
  * files, or it claims far more data than it stores. */
@@ -108,13 +109,12 @@ void h5_array_stream(struct h5_array *a);
 gidx h5_array_bytes(const struct h5_array *a);
 /* Reading: entries of a chunk; 0: there are none, or HDF5 has to read them. */
 gidx h5_array_unit(const struct h5_array *a);
-/* Writing: hash the chunks that wait, at once by threads that are spare. */
-int h5_arrays_hash(struct h5_array *const *list, int count);
 /* Is every chunk stored as expected, and the hash that of the bytes?  Reads them past HDF5, so that
  * a thread an array may do so at once; 0: not known, who reads the array learns why. */
 int h5_array_is_whole(const struct h5_array *a);
 /* Write the next entries, in the array's own type; first must be where the last call ended.  Every
- * NaN is written as the one that nan_canonical() gives. */
+ * NaN is written as the one that nan_canonical() gives.  Another thread may read entries of other
+ * files meanwhile. */
 int h5_array_write(struct h5_array *a, gidx first, gidx count, const void *in);
 
 /* Is this an attribute that arrays get when they are written?  `sha256`: the hash of the values;

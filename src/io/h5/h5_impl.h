@@ -25,6 +25,9 @@ herr_t h5_attribute_put(hid_t object, const char *name, hid_t stored, hid_t memo
 /* The same for 64 hexadecimal digits, as a text of fixed length. */
 herr_t h5_attribute_put_hash(hid_t object, const char *name, const char *digits);
 
+/* Values of an entry of the first dimension. */
+gidx h5_entry_values(const struct h5_array *a);
+
 /* Create the missing groups of a path; with is_whole the last name is a group too. */
 int h5_groups_create(const struct h5_file *f, const char *object, int is_whole);
 

@@ -23,8 +23,8 @@ struct h5_seal {
 
 /* Begin the seal of a dataset that is being written.  The caller frees it with h5_seal_free(). */
 int h5_seal_begin(struct h5_seal **seal);
-/* The next bytes, of a chunk with this checksum. */
-int h5_seal_write(struct h5_seal *seal, const void *bytes, size_t length, const unsigned char *sum);
+/* The next bytes. */
+int h5_seal_write(struct h5_seal *seal, const void *bytes, size_t length);
 /* Write the attributes of a dataset of which all bytes were given. */
 int h5_seal_end(struct h5_seal *seal, const char *path, const char *object, int64_t dataset);
 

@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Arrays being written.  Whole chunks are stored once, so that the bytes of the file do not depend
+ * on the blocks: HDF5 gives each its place, in order, and threads that are spare write them there,
+ * while one thread an array hashes. */
+#include "io/h5/array_write.h"
+#include "io/h5/chunks.h"
+#include "io/h5/dataset.h"
+#include "io/h5/seal.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/num.h"
+#include "base/team.h"
+
+int h5_array_create(const struct h5_file *f, const char *object, enum h5_type type, int rank,
+                    const gidx *shape, struct h5_array *a)
+{
+  return h5_array_create_chunked(f, object, type, rank, shape, 0, a);
+}
+
+/* HDF5 1.10 has no name for binary16; this is the one that h5py makes. */
+static hid_t half_type(void)
+{
+  hid_t type = H5Tcopy(H5T_IEEE_F32LE);
+  if (type >= 0 && H5Tset_fields(type, 15, 10, 5, 0, 10) >= 0 && H5Tset_size(type, 2) >= 0 &&
+      H5Tset_ebias(type, 15) >= 0)
+    return type;
+  if (type >= 0) H5Tclose(type);
+  return -1;
+}
+
+/* HDF5's type in the file, a copy to close. */
+static hid_t stored_type(enum h5_type type)
+{
+  switch (type) {
+  case TYPE_I32:
+    return H5Tcopy(H5T_STD_I32LE);
+  case TYPE_I64:
+    return H5Tcopy(H5T_STD_I64LE);
+  case TYPE_F32:
+    return H5Tcopy(H5T_IEEE_F32LE);
+  case TYPE_F64:
+    return H5Tcopy(H5T_IEEE_F64LE);
+  case TYPE_F16:
+    return half_type();
+  case TYPE_BF16:
+    return H5Tcopy(H5T_STD_U16LE);
+  default:
+    return -1;
+  }
+}
+
+/* *creation, *access <- how a dataset of ours is stored and opened.  It keeps no times.  Its chunk
+ * cache holds nothing, since only whole chunks are written. */
+static int creation_lists(const struct h5_array *a, hid_t *creation, hid_t *access)
+{
+  hsize_t chunk[H5_RANK];
+  for (int i = 0; i < a->rank; i++) chunk[i] = a->shape[i] > 0 ? (hsize_t)a->shape[i] : 1;
+  chunk[0] = (hsize_t)a->chunk_rows;
+  TRY_H5(*creation = H5Pcreate(H5P_DATASET_CREATE), ERR_INTERNAL, "cannot set up HDF5");
+  TRY_H5(*access = h5_access(H5P_DATASET_ACCESS), ERR_INTERNAL, "cannot set up HDF5");
+  TRY_H5(H5Pset_chunk(*creation, a->rank, chunk), ERR_INTERNAL, "cannot chunk '%s'", a->object);
+  TRY_H5(H5Pset_fletcher32(*creation), ERR_INTERNAL, "no checksums in this HDF5");
+  TRY_H5(H5Pset_obj_track_times(*creation, 0), ERR_INTERNAL, "cannot set up HDF5");
+  TRY_H5(H5Pset_chunk_cache(*access, 1, 0, 1.0), ERR_INTERNAL, "cannot set up HDF5");
+  return OK;
+}
+
+static int dataset_create(const struct h5_file *f, struct h5_array *a)
+{
+  hsize_t dims[H5_RANK], most[H5_RANK];
+  for (int i = 0; i < a->rank; i++) dims[i] = most[i] = (hsize_t)a->shape[i];
+  if (a->grows) most[0] = H5S_UNLIMITED;
+  hid_t creation = -1, access = -1, space = H5Screate_simple(a->rank, dims, most), dataset = -1;
+  hid_t type = stored_type(a->type);
+  int status = creation_lists(a, &creation, &access);
+  if (status == OK)
+    dataset = H5Dcreate2(f->id, a->object, type, space, H5P_DEFAULT, creation, access);
+  if (type >= 0) H5Tclose(type);
+  if (creation >= 0) H5Pclose(creation);
+  if (access >= 0) H5Pclose(access);
+  if (space >= 0) H5Sclose(space);
+  TRY(status);
+  TRY_H5(dataset, ERR_IO, "cannot create '%s' of '%s'", a->object, f->path);
+  a->id = dataset;
+  a->disk = h5_chunks_disk(dataset);
+  return a->type == TYPE_BF16 ? h5_attribute_text(f, a->object, "dtype", "bfloat16") : OK;
+}
+
+/* Entries of a chunk of at most a megabyte; there are as many chunks as of full ones, all of
+ * one size, so that the last one, which is filled up, is nearly full too. */
+static gidx chunk_rows_even(gidx entries, double entry_bytes)
+{
+  gidx most = entry_bytes > 0 && entry_bytes < BLOCK_BYTES ? (gidx)(BLOCK_BYTES / entry_bytes) : 1;
+  gidx chunks = imax((entries + most - 1) / most, 1);
+  return (entries + chunks - 1) / chunks;
+}
+
+int h5_array_create_chunked(const struct h5_file *f, const char *object, enum h5_type type,
+                            int rank, const gidx *shape, gidx rows_per_chunk, struct h5_array *a)
+{
+  *a = (struct h5_array){.path = f->path, .type = type, .rank = rank};
+  CHECK(strlen(object) < sizeof a->object && rank >= 1 && rank <= LENGTH(a->shape) &&
+            type != TYPE_OTHER,
+        ERR_INTERNAL, "cannot create '%s' of rank %d", object, rank);
+  strcpy(a->object, object);
+  memcpy(a->shape, shape, (size_t)rank * sizeof shape[0]);
+  a->grows = shape[0] == H5_GROWS;
+  if (a->grows) a->shape[0] = 0;
+  double row = (double)h5_type_bytes(type);
+  for (int i = 1; i < rank; i++) row *= (double)shape[i];
+  gidx rows = a->grows             ? rows_per_chunk
+              : rows_per_chunk > 0 ? imin(rows_per_chunk, shape[0])
+                                   : chunk_rows_even(shape[0], row);
+  a->chunk_rows = imax(rows, 1);
+  CHECK(row * (double)a->chunk_rows < 0xffffffffu, ERR_INTERNAL, "a row of '%s' has %.3g bytes",
+        object, row);
+  TRY(h5_groups_create(f, object, 0));
+  a->pending = malloc((size_t)row * (size_t)a->chunk_rows + H5_SUM_BYTES);
+  CHECK(a->pending, ERR_MEMORY, "cannot allocate %.0f bytes", row * (double)a->chunk_rows);
+  TRY(h5_seal_begin(&a->seal));
+  return dataset_create(f, a);
+}
+
+/* Give every NaN the bits that NaNs have in our files. */
+static void nan_unify(enum h5_type type, void *values, gidx count)
+{
+  static const uint32_t narrow = 0x7fc00000u;
+  static const uint64_t wide = 0x7ff8000000000000u;
+  float *f = values;
+  double *d = values;
+  uint16_t *h = values, infinite = type == TYPE_F16 ? 0x7c00 : 0x7f80;
+  for (gidx i = 0; type == TYPE_F32 && i < count; i++)
+    if (isnan(f[i])) memcpy(f + i, &narrow, sizeof narrow);
+  for (gidx i = 0; type == TYPE_F64 && i < count; i++)
+    if (isnan(d[i])) memcpy(d + i, &wide, sizeof wide);
+  for (gidx i = 0; (type == TYPE_F16 || type == TYPE_BF16) && i < count; i++)
+    if ((h[i] & 0x7fff) > infinite) h[i] = type == TYPE_F16 ? 0x7e00 : 0x7fc0;
+}
+
+/* Are there NaNs among values of a float type? */
+static int has_nan(enum h5_type type, const void *values, gidx count)
+{
+  const uint32_t *f = values;
+  const uint64_t *d = values;
+  const uint16_t *h = values, infinite = type == TYPE_F16 ? 0x7c00 : 0x7f80;
+  int found = 0;
+  for (gidx i = 0; type == TYPE_F32 && i < count; i++) found |= (f[i] & 0x7fffffff) > 0x7f800000;
+  for (gidx i = 0; type == TYPE_F64 && i < count; i++)
+    found |= (d[i] & 0x7fffffffffffffff) > 0x7ff0000000000000;
+  for (gidx i = 0; (type == TYPE_F16 || type == TYPE_BF16) && i < count; i++)
+    found |= (h[i] & 0x7fff) > infinite;
+  return found;
+}
+
+/* Give the dataset as many entries as were written. */
+static int extent_set(struct h5_array *a)
+{
+  hsize_t dims[H5_RANK];
+  a->shape[0] = a->next;
+  for (int i = 0; i < a->rank; i++) dims[i] = (hsize_t)a->shape[i];
+  TRY_H5(H5Dset_extent(a->id, dims), ERR_IO, "cannot give '%s' of '%s' its length", a->object,
+         a->path);
+  return OK;
+}
+
+/* A flight has at most so many chunks of an array; what is less than this is not shared out. */
+enum { MAX_CHUNKS = 64, ALONE_BYTES = 1 << 18 };
+
+/* A chunk on its way to the disk. */
+struct piece {
+  const struct h5_array *array;
+  const unsigned char *bytes;
+  haddr_t at;
+  uint32_t sum; /* its checksum */
+  int error;    /* of the system; 0: none */
+  int has_nan;
+};
+
+/* The next n chunks of some arrays, in the order of the file: those of one place side by side. */
+struct flight {
+  struct h5_array *const *list;
+  const unsigned char *const *bytes; /* [count] of each array */
+  int count;
+  gidx n;
+  size_t unused[H5_TOGETHER]; /* bytes of the last chunk that it was filled up with */
+  struct piece *pieces;       /* [n][count]; owned */
+  struct array_hashing {
+    double seconds;
+    int status;
+  } hashing[H5_TOGETHER];
+};
+
+static size_t chunk_bytes(const struct h5_array *a)
+{
+  return (size_t)(a->chunk_rows * h5_entry_values(a)) * h5_type_bytes(a->type);
+}
+
+/* Hash the chunks of array i of a flight, or write one of them. */
+static void flight_run(void *self, gidx i)
+{
+  struct flight *f = self;
+  if (i >= f->count) {
+    struct piece *p = &f->pieces[i - f->count];
+    p->error = h5_chunk_write(p->array->disk, p->at, p->bytes, chunk_bytes(p->array), &p->sum);
+    return;
+  }
+  struct array_hashing *h = &f->hashing[i];
+  double begun = log_seconds();
+  h->status = h5_seal_write(f->list[i]->seal, f->bytes[i],
+                            (size_t)f->n * chunk_bytes(f->list[i]) - f->unused[i]);
+  h->seconds = log_seconds() - begun;
+  if (h->status) status_clear(); /* flight_end() says it */
+}
+
+static void piece_scan(void *self, gidx i)
+{
+  struct piece *p = (struct piece *)self + i;
+  p->has_nan = has_nan(p->array->type, p->bytes, p->array->chunk_rows * h5_entry_values(p->array));
+}
+
+/* Threads for a flight. */
+static int flight_threads(const struct flight *f)
+{
+  return (size_t)f->n * chunk_bytes(f->list[0]) < ALONE_BYTES ? 1 : team_spare();
+}
+
+static int flight_open(struct flight *f)
+{
+  f->pieces = malloc((size_t)(f->n * f->count) * sizeof *f->pieces);
+  CHECK(f->pieces, ERR_MEMORY, "cannot allocate %lld bytes",
+        (long long)f->n * f->count * (gidx)sizeof *f->pieces);
+  for (gidx p = 0; p < f->n * f->count; p++) {
+    const struct h5_array *a = f->list[p % f->count];
+    const unsigned char *bytes = f->bytes[p % f->count];
+    f->pieces[p] = (struct piece){a, bytes + (size_t)(p / f->count) * chunk_bytes(a), 0, 0, 0, 0};
+  }
+  return OK;
+}
+
+/* Let HDF5 place the chunks, which begin at entry `first`. */
+static int chunks_place(struct flight *f, gidx first)
+{
+  TRY(h5_begin());
+  for (int i = 0; i < f->count; i++)
+    if (f->list[i]->grows) TRY(extent_set(f->list[i]));
+  for (gidx i = 0; i < f->n * f->count; i++) {
+    struct piece *p = &f->pieces[i];
+    const struct h5_array *a = p->array;
+    gidx entry = first + i / f->count * a->chunk_rows;
+    TRY_H5(h5_chunk_place(a->id, entry, p->bytes, chunk_bytes(a), &p->at), ERR_IO,
+           "cannot write '%s' of '%s'", a->object, a->path);
+  }
+  return OK;
+}
+
+/* What the threads found. */
+static int flight_end(struct flight *f)
+{
+  struct phase *phase = f->list[0]->hashing;
+  double longest = 0;
+  for (gidx p = 0; p < f->n * f->count; p++) {
+    const struct piece *piece = &f->pieces[p];
+    if (piece->error) {
+      h5_cause("%s", strerror(piece->error));
+      return h5_fail(ERR_IO, __FILE__, __LINE__, "cannot write '%s' of '%s'", piece->array->object,
+                     piece->array->path);
+    }
+    piece->array->seal->zero_chunks += piece->sum == 0;
+  }
+  for (int i = 0; i < f->count; i++) {
+    struct array_hashing *h = &f->hashing[i];
+    CHECK(!h->status, h->status, "cannot hash '%s' of '%s'", f->list[i]->object, f->list[i]->path);
+    if (h->seconds > longest) longest = h->seconds;
+    if (phase) phase->work += (double)f->n * (double)chunk_bytes(f->list[i]);
+  }
+  if (phase) phase->calls++, phase->seconds += longest;
+  return OK;
+}
+
+/* Write the chunks, which begin at entry `first`. */
+static int flight_write(struct flight *f, gidx first)
+{
+  pthread_mutex_lock(&h5_one);
+  int status = chunks_place(f, first);
+  pthread_mutex_unlock(&h5_one);
+  TRY(status);
+  team_run(flight_threads(f), f->count + f->n * f->count, flight_run, f);
+  return flight_end(f);
+}
+
+/* Write n chunks from where they lie.  *has_nans <- whether there are NaNs, and nothing was
+ * written: these have to be made one first. */
+static int chunks_write(struct h5_array *const *list, int count, const unsigned char *const *bytes,
+                        gidx n, int *has_nans)
+{
+  struct flight f = {.list = list, .bytes = bytes, .count = count, .n = n};
+  int status = flight_open(&f);
+  if (!status) team_run(flight_threads(&f), n * count, piece_scan, f.pieces);
+  *has_nans = 0;
+  for (gidx p = 0; p < n * count && !status; p++) *has_nans |= f.pieces[p].has_nan;
+  if (!status && !*has_nans) status = flight_write(&f, list[0]->next);
+  free(f.pieces);
+  if (status || *has_nans) return status;
+  for (int i = 0; i < count; i++) list[i]->next += n * list[i]->chunk_rows;
+  return OK;
+}
+
+/* Write the pending chunks; the last one of an array is filled up with zeros. */
+static int flush(struct h5_array *const *list, int count)
+{
+  const unsigned char *bytes[H5_TOGETHER];
+  struct flight f = {.list = list, .bytes = bytes, .count = count, .n = 1};
+  gidx entries = list[0]->n_pending, first = list[0]->next - entries;
+  if (entries == 0) return OK;
+  for (int i = 0; i < count; i++) {
+    struct h5_array *a = list[i];
+    gidx values = entries * h5_entry_values(a);
+    size_t used = (size_t)values * h5_type_bytes(a->type);
+    bytes[i] = a->pending;
+    f.unused[i] = chunk_bytes(a) - used;
+    a->n_pending = 0;
+    nan_unify(a->type, a->pending, values);
+    memset(a->pending + used, 0, f.unused[i]);
+  }
+  int status = flight_open(&f);
+  if (!status) status = flight_write(&f, first);
+  free(f.pieces);
+  return status;
+}
+
+/* Entries `done` and behind, of each array's values. */
+static void values_find(struct h5_array *const *list, int count, const void *const *values,
+                        gidx done, const unsigned char **bytes)
+{
+  for (int i = 0; i < count; i++)
+    bytes[i] = (const unsigned char *)values[i] +
+               (size_t)(done * h5_entry_values(list[i])) * h5_type_bytes(list[i]->type);
+}
+
+/* Add n entries to the pending chunks, and write these when they are full. */
+static int pending_add(struct h5_array *const *list, int count, const unsigned char *const *bytes,
+                       gidx n)
+{
+  for (int i = 0; i < count; i++) {
+    struct h5_array *a = list[i];
+    size_t entry = (size_t)h5_entry_values(a) * h5_type_bytes(a->type);
+    memcpy(a->pending + (size_t)a->n_pending * entry, bytes[i], (size_t)n * entry);
+    a->n_pending += n;
+    a->next += n;
+  }
+  return list[0]->n_pending == list[0]->chunk_rows ? flush(list, count) : OK;
+}
+
+/* Can the next n entries be written to an array, together with those of another? */
+static int next_check(const struct h5_array *a, const struct h5_array *other, gidx first, gidx n)
+{
+  int fits = a->grows || n <= a->shape[0] - first;
+  CHECK(a->pending && first == a->next && n >= 0 && fits, ERR_INTERNAL,
+        "entries %lld + %lld of '%s' are written, but %lld is next of %lld", (long long)first,
+        (long long)n, a->object, (long long)a->next, (long long)a->shape[0]);
+  CHECK(a->chunk_rows == other->chunk_rows && a->n_pending == other->n_pending &&
+            a->grows == other->grows,
+        ERR_INTERNAL, "'%s' and '%s' are not written together", a->object, other->object);
+  return OK;
+}
+
+int h5_arrays_write(struct h5_array *const *list, int count, gidx first, gidx n,
+                    const void *const *values)
+{
+  const unsigned char *bytes[H5_TOGETHER];
+  struct h5_array *a = list[0];
+  gidx copied = 0; /* until where entries are copied first, since there are NaNs */
+  CHECK(count <= H5_TOGETHER, ERR_INTERNAL, "%d arrays are written together", count);
+  for (int i = 0; i < count; i++) TRY(next_check(list[i], a, first, n));
+  if (h5_entry_values(a) == 0) {
+    a->next += n;
+    return OK;
+  }
+  for (gidx done = 0; done < n; done = a->next - first) {
+    gidx chunks = imin((n - done) / a->chunk_rows, MAX_CHUNKS);
+    int has_nans = 0;
+    values_find(list, count, values, done, bytes);
+    if (a->n_pending == 0 && chunks > 0 && done >= copied && !a->grows) {
+      TRY(chunks_write(list, count, bytes, chunks, &has_nans));
+      if (!has_nans) continue;
+      copied = done + chunks * a->chunk_rows;
+    }
+    TRY(pending_add(list, count, bytes, imin(a->chunk_rows - a->n_pending, n - done)));
+  }
+  return OK;
+}
+
+int h5_array_write(struct h5_array *a, gidx first, gidx count, const void *in)
+{
+  return h5_arrays_write(&a, 1, first, count, &in);
+}
+
+int h5_array_truncate(struct h5_array *a)
+{
+  if (a->grows || a->next == a->shape[0]) return OK;
+  TRY(h5_begin());
+  TRY(flush(&a, 1));
+  return extent_set(a);
+}
+
+int h5_array_end(struct h5_array *a)
+{
+  if (!a->pending || !a->id) return OK;
+  TRY(flush(&a, 1));
+  return a->next == a->shape[0] ? h5_seal_end(a->seal, a->path, a->object, a->id) : OK;
+}
