@@ -5,17 +5,36 @@
 #include "encode/background.h"
 
 #include "base/fingerprint.h"
+#include "base/num.h"
 #include "base/status.h"
+#include "base/team.h"
 #include "encode/encode_impl.h"
 
-/* Merge the lists that the ranks made of this rank's rows, and append them to the supports. */
-static void lists_append(const struct encode *e, struct block_in_flight *b)
+enum { MAX_PARTS = 16 }; /* of a block's rows, which threads that are spare share out */
+
+static gidx parts_of(gidx rows)
 {
+  return imax(1, imin(rows, imin(team_spare(), MAX_PARTS)));
+}
+
+/* Lists to merge. */
+struct merging {
+  const struct encode *e;
+  const struct block_in_flight *b;
+  gidx parts;
+};
+
+static void part_merge(void *self, gidx part)
+{
+  const struct merging *m = self;
+  const struct encode *e = m->e;
+  const struct block_in_flight *b = m->b;
   int size = e->group.size;
   idx top_k = b->entries_end - b->entries_begin;
   const struct entry *lists = size > 1 ? b->received.host : b->lists.host;
   struct entry merged[MAX_TOP_S];
-  for (gidx i = 0; i < b->mine; i++) {
+  gidx end = b->mine * (part + 1) / m->parts;
+  for (gidx i = b->mine * part / m->parts; i < end; i++) {
     gidx at = i * e->s + b->entries_begin;
     lists_merge(lists + i * top_k, size, (gidx)b->mine * top_k, top_k, merged);
     for (idx j = 0; j < top_k; j++) {
@@ -23,22 +42,74 @@ static void lists_append(const struct encode *e, struct block_in_flight *b)
       b->score[at + j] = entry_score(merged[j], e->d);
     }
   }
+}
+
+/* Merge the lists that the ranks made of this rank's rows, and append them to the supports. */
+static void lists_append(const struct encode *e, struct block_in_flight *b)
+{
+  struct merging m = {e, b, parts_of(b->mine)};
+  team_run(team_spare(), m.parts, part_merge, &m);
   b->routed = 0;
+}
+
+/* Results to count. */
+struct counting {
+  struct encode *e;
+  const struct support_block *b;
+  idx qualities;
+  gidx parts;
+  struct counted {
+    uint64_t fingerprint;
+    struct code_counts codes;
+  } of[MAX_PARTS];
+};
+
+static void density_count(const struct counting *c)
+{
+  gidx *density = c->e->result->density, entries = (gidx)c->b->n * c->b->s;
+  for (gidx i = 0; i < entries; i++) density[c->b->atoms[i]]++;
+}
+
+static void part_count(struct counting *c, gidx part)
+{
+  const struct support_block *b = c->b;
+  struct counted *of = &c->of[part];
+  gidx row = b->n * part / c->parts, begin = row * b->s;
+  gidx count = (b->n * (part + 1) / c->parts - row) * b->s, at = b->first * b->s + begin;
+  of->fingerprint =
+      fingerprint(b->atoms + begin, count, 4, at) + 3 * fingerprint(b->score + begin, count, 4, at);
+  if (!c->e->task->codes) return;
+  const float *codes = b->codes + begin * b->d;
+  of->fingerprint += 5 * fingerprint(codes, count * b->d, 4, at * b->d);
+  codes_count(&of->codes, codes, count * b->d);
+}
+
+/* Sums whose order matters are one thread's. */
+static void count_run(void *self, gidx i)
+{
+  struct counting *c = self;
+  struct encode *e = c->e;
+  const struct chains chains = {e->out_ended, e->groups, e->group.size, e->ended_blocks};
+  if (i == 0)
+    density_count(c);
+  else if (i == 1)
+    statistics_join(&e->statistics, e->qualities, c->qualities, &chains);
+  else
+    part_count(c, i - 2);
 }
 
 /* Add a block to density, fingerprint and quality. */
 static void results_count(struct encode *e, const struct support_block *b, idx qualities)
 {
-  gidx entries = (gidx)b->n * b->s, at = b->first * b->s;
-  uint64_t *sum = &e->result->fingerprint;
-  for (gidx i = 0; i < entries; i++) e->result->density[b->atoms[i]]++;
-  *sum += fingerprint(b->atoms, entries, 4, at) + 3 * fingerprint(b->score, entries, 4, at);
-  if (e->task->codes) {
-    *sum += 5 * fingerprint(b->codes, entries * b->d, 4, at * b->d);
-    codes_count(&e->statistics.codes, b->codes, entries * b->d);
+  struct counting c = {.e = e, .b = b, .qualities = qualities, .parts = parts_of(b->n)};
+  team_run(team_spare(), 2 + c.parts, count_run, &c);
+  for (gidx i = 0; i < c.parts; i++) {
+    const struct code_counts *codes = &c.of[i].codes;
+    e->result->fingerprint += c.of[i].fingerprint;
+    e->statistics.codes.all += codes->all;
+    e->statistics.codes.negative += codes->negative;
+    e->statistics.codes.zero += codes->zero;
   }
-  struct chains chains = {e->out_ended, e->groups, e->group.size, e->ended_blocks};
-  statistics_join(&e->statistics, e->qualities, qualities, &chains);
 }
 
 static int background_run(void *argument)

@@ -304,6 +304,7 @@ static int dictionary_read(void *argument)
 static int workers_start(struct encode *e)
 {
   TRY(worker_open(&e->background));
+  TRY(worker_open(&e->writer));
   TRY(worker_open(&e->files));
   return worker_start(&e->files, dictionary_read, e);
 }
@@ -381,6 +382,7 @@ int encode_run(const struct encode_task *task, struct comm *c, struct encode_res
   TRY(shift_find(e));
   TRY(task->encoder ? imported_run(e) : blocks_run(e));
   worker_close(&e->files);
+  worker_close(&e->writer);
   worker_close(&e->background);
   TRY(result_finish(e));
   device_note(e);

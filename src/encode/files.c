@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The files worker, the only thread that uses files: it writes the block that was finished last and
- * reads the next one. */
+ * The files worker reads rows while the writer writes the block that was finished last: nobody else
+ * uses files. */
 #include "encode/files.h"
 
 #include "base/num.h"
@@ -91,11 +91,15 @@ static int rows_read(const struct file_job *j)
   return OK;
 }
 
-static int file_job_run(void *argument)
+static int read_run(void *argument)
 {
   const struct file_job *j = argument;
-  if (j->write.n > 0) TRY(results_write(j));
   return j->read_count > 0 ? rows_read(j) : OK;
+}
+
+static int write_run(void *argument)
+{
+  return results_write(argument);
 }
 
 int files_start(struct encode *e)
@@ -117,14 +121,16 @@ int files_start(struct encode *e)
   e->terms[buffer] = 0;
   e->read += n;
   e->finished.n = 0;
-  return worker_start(&e->files, file_job_run, &e->file_job);
+  if (e->file_job.write.n > 0) TRY(worker_start(&e->writer, write_run, &e->file_job));
+  return worker_start(&e->files, read_run, &e->file_job);
 }
 
 int files_wait(struct encode *e)
 {
   struct phase *phase = &e->result->phases[PHASE_WAIT_FILES];
   phase_begin(phase);
-  TRY(worker_wait(&e->files));
+  int read = worker_wait(&e->files), written = worker_wait(&e->writer);
+  TRY(written ? written : read);
   phase_end(phase, 0);
   return OK;
 }

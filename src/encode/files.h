@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The files worker of an encode job, the only thread that reads and writes files.
+ * The two threads of an encode job that use files: the files worker reads, the writer writes.
  *
  * Floor: encode; included by src/encode only. */
 #ifndef ENCODE_FILES_H
@@ -10,7 +10,7 @@
 
 struct encode;
 
-/* What the files worker does next: write a finished block, then read a share of a new one. */
+/* What they do next: write a finished block, and read a share of a new one. */
 struct file_job {
   const struct encode_task *task;
   gidx read_first;
@@ -24,8 +24,8 @@ struct file_job {
   uint64_t *rows_terms;       /* <- those of the rows as they are read */
 };
 
-/* Let the files worker write what is finished and read this rank's share of the next turn; or wait
- * for it.  The status is this rank's; not collective. */
+/* Let them write what is finished and read this rank's share of the next turn; or wait for them.
+ * The status is this rank's, of writing if both fail; not collective. */
 int files_start(struct encode *e);
 int files_wait(struct encode *e);
 
