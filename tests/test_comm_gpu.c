@@ -88,6 +88,7 @@ static void check_several(struct comm *c, struct device *dev, int turn)
   const struct comm_exchange parts[] = {
       {NULL, &b[0], counts[0], 8}, {&own, &b[1], counts[1], 8}, {NULL, &b[2], counts[2], 8}};
   gidx turns[2] = {0};
+  if (!status && turn % 2) status = comm_allgather_ready(c, dev);
   if (!status) status = comm_allgather_begin(c, dev, parts, 2, &turns[0]);
   if (!status) status = comm_allgather_begin(c, dev, parts + 2, 1, &turns[1]);
   for (int i = 0; i < 2; i++)

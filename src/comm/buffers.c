@@ -176,9 +176,14 @@ int comm_allgather_begin(struct comm *c, struct device *dev, const struct comm_e
                          int count, gidx *turn)
 {
   /* Not agreed: the others may be waiting inside NCCL, and the job has to end. */
-  if (c->gpus) TRY(gpus_begin(dev));
+  if (c->gpus) TRY(gpus_begin(c, dev));
   for (int i = 0; i < count; i++) TRY(exchange_begin(c, dev, &parts[i]));
   return c->gpus ? gpus_end(c, dev, turn) : OK;
+}
+
+int comm_allgather_ready(struct comm *c, struct device *dev)
+{
+  return c->gpus ? gpus_ready(c, dev) : OK;
 }
 
 int comm_allgather_end(struct comm *c, struct device *dev, gidx turn)
@@ -212,7 +217,7 @@ static int gpus_move(struct comm *c, struct device *dev, struct buffer *mine,
   gidx first, turn;
   counts_to_bytes(c, send_counts, unit, bytes, &first);
   gidx all = counts_to_bytes(c, recv_counts, unit, bytes + c->size, &first);
-  TRY(gpus_begin(dev));
+  TRY(gpus_begin(c, dev));
   TRY(gpus_alltoallv(c, dev, mine, bytes, theirs, bytes + c->size));
   TRY(gpus_end(c, dev, &turn));
   TRY(gpus_wait(c, dev, turn));

@@ -43,6 +43,9 @@ struct comm_exchange {
 };
 int comm_allgather_begin(struct comm *c, struct device *dev, const struct comm_exchange *parts,
                          int count, gidx *turn);
+/* What the next comm_allgather_begin() sends is what the device was told to compute so far, and
+ * does not wait for what it is told from here on.  Not collective. */
+int comm_allgather_ready(struct comm *c, struct device *dev);
 int comm_allgather_end(struct comm *c, struct device *dev, gidx turn);
 
 /* Bring what is to be sent, the first `bytes` of a buffer, to where comm_alltoallv_buffer() takes

@@ -20,7 +20,8 @@ enum { CHANNELS = 4, LONG_CHANNELS = 16, LONG_MESSAGE = 16 << 20 };
 
 struct comm_gpus {
   ncclComm_t nccl;
-  gidx turns; /* of gpus_end() */
+  gidx turns;   /* of gpus_end() */
+  int is_ready; /* the next exchange waits for what it is to wait for */
 };
 
 static int nccl_fail(ncclResult_t result, const char *file, int line)
@@ -127,9 +128,16 @@ static int are_equal(const gidx *counts, int size)
   return r == size;
 }
 
-int gpus_begin(struct device *dev)
+int gpus_ready(struct comm *c, struct device *dev)
 {
-  TRY(device_exchange(dev));
+  c->gpus->is_ready = 1;
+  return device_exchange(dev);
+}
+
+int gpus_begin(struct comm *c, struct device *dev)
+{
+  if (!c->gpus->is_ready) TRY(device_exchange(dev));
+  c->gpus->is_ready = 0;
   TRY_NCCL(ncclGroupStart());
   return OK;
 }

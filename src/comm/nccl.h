@@ -21,8 +21,11 @@ void gpus_close(struct comm *c);
  * With own NULL this rank's bytes are at their place in all.  Those between gpus_begin() and
  * gpus_end() are handed to NCCL together, which takes it a thread and some 0.1 ms each time.  The
  * bytes are there when gpus_wait() returns, for the *turn that gpus_end() gives, of the last few;
- * what is computed meanwhile must not touch them.  Collective, but for gpus_wait(). */
-int gpus_begin(struct device *dev);
+ * what is computed meanwhile must not touch them.  Where gpus_ready() was called before, the next
+ * begin when what was computed until then has ended, not until now.  Collective, but for
+ * gpus_ready() and gpus_wait(). */
+int gpus_ready(struct comm *c, struct device *dev);
+int gpus_begin(struct comm *c, struct device *dev);
 int gpus_end(struct comm *c, struct device *dev, gidx *turn);
 int gpus_allgather(struct comm *c, struct device *dev, const struct buffer *own,
                    const struct buffer *all, const gidx *counts);

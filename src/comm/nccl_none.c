@@ -28,9 +28,14 @@ int gpus_allgather(struct comm *c, struct device *dev, const struct buffer *own,
   return gpus_open(c, dev, 0);
 }
 
-int gpus_begin(struct device *dev)
+int gpus_ready(struct comm *c, struct device *dev)
 {
-  return gpus_open(NULL, dev, 0);
+  return gpus_open(c, dev, 0);
+}
+
+int gpus_begin(struct comm *c, struct device *dev)
+{
+  return gpus_open(c, dev, 0);
 }
 
 int gpus_end(struct comm *c, struct device *dev, gidx *turn)

@@ -380,27 +380,29 @@ static int rows_share(struct stepper *s, int any_dead, real error)
   return OK;
 }
 
-/* Gradients of own atoms; the encoder's step is on its way. */
-static int encoder_step(struct stepper *s, int any_dead, const struct adam_rates *rates)
+/* Gradients of own atoms; their moves are on their way, the encoder's first, which may be sent
+ * before the decoder's has ended.  The phase of moves goes on. */
+static int atoms_move(struct stepper *s, int any_dead, const struct adam_rates *rates)
 {
   phase_begin(&s->phases[TRAIN_GRADIENT]);
   TRY(atoms_gradients(s, any_dead));
   TRY(device_finish(s->device));
   phase_end(&s->phases[TRAIN_GRADIENT], 0);
-  return atoms_move_encoder(s, rates);
+  phase_begin(&s->phases[TRAIN_MOVE]);
+  TRY(atoms_move_encoder(s, rates));
+  TRY(comm_allgather_ready(s->c, s->device));
+  return s->sizes->is_fixed ? OK : atoms_move_decoder(s, rates);
 }
 
-/* All ranks get the encoder beside the decoder's step, and the decoder beside the next scores.
+/* All ranks get the encoder beside the decoder's move, and the decoder beside the next scores.
  * Exchanges wait for the moves before them; the host does not, and learns at the end whether one
  * failed. */
 static int atoms_step(struct stepper *s, int any_dead, const struct adam_rates *rates)
 {
   struct comm *c = s->c;
   struct phase *move = &s->phases[TRAIN_MOVE];
-  TRY(comm_agree(c, encoder_step(s, any_dead, rates)));
-  phase_begin(move);
+  TRY(comm_agree(c, atoms_move(s, any_dead, rates)));
   TRY(encoder_begin(s));
-  TRY(comm_agree(c, s->sizes->is_fixed ? OK : atoms_move_decoder(s, rates)));
   TRY(decoder_begin(s));
   int status = atoms_count_idle(s);
   s->asked = stops_asked(s->stops);
