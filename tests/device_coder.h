@@ -14,6 +14,8 @@
 #include "model/codes.h"
 #include "refit/coder.h"
 
+static struct comm *sharing; /* all ranks, which share the work; NULL: one rank does it */
+
 /* Rows, what a coder makes of them, and what the references say. */
 struct coded_case {
   idx n;
@@ -181,6 +183,7 @@ static int plan_check(const struct coder_case *t, const struct coder *w, int *wr
 static int case_run(struct coder_case *t, struct coder *w, int *wrong)
 {
   TRY(coder_open(w, &t->shape));
+  if (sharing) TRY(coder_share(w, sharing));
   for (int i = 0; i < 2; i++) {
     struct coded_case *s = &t->sets[i];
     TRY(coded_open(w, &s->coded, s->n, 100, s->x, s->atoms, s->score));
@@ -213,19 +216,21 @@ static void check_coder(const struct how *how, struct coder_shape shape, idx n, 
   t.shape.filter = how->filter;
   t.shape.threads = how->threads;
   t.shape.rows = n > more ? n : more;
+  t.shape.local_rank = sharing ? sharing->local_rank : 0;
   int status = case_alloc(&t);
   if (!status) status = case_run(&t, &w, &wrong);
   ok(!status && !wrong, "%s %s filter %s, k=%d d=%d p=%d s=%d, %d rounds, %s: %d differ, %s",
      how->kind, how->variant, how->filter, shape.k, shape.d, shape.p, shape.s, shape.rounds,
      shape.nonnegative ? "nonnegative" : "signed", wrong, status_message());
   for (int i = 0; i < 2; i++) coded_close(&w, &t.sets[i].coded);
+  coder_unshare(&w);
   coder_close(&w);
   arena_free(&t.arena);
   status_clear();
 }
 
 /* Shapes with one piece and several, rounds that begin with nothing, no rows. */
-static void check_coders(const struct how *how)
+__attribute__((unused)) static void check_coders(const struct how *how)
 {
   idx many = is_small() ? 40 : 1500;
   for (int nonnegative = 0; nonnegative < 2; nonnegative++) {

@@ -11,6 +11,7 @@ OTHER_TESTS = \
   %D%/test_base_order \
   %D%/test_base_progress \
   %D%/test_coder \
+  %D%/test_coder_share \
   %D%/test_comm_counts \
   %D%/test_comm_gpu \
   %D%/test_comm_shared \
@@ -87,7 +88,7 @@ SCRIPT_TESTS = \
   %D%/test_solve_values.py \
   %D%/test_refit_once.py \
   %D%/test_train_run.py %D%/test_verify_dense.py %D%/test_fit_resume.py %D%/test_fit_page.py %D%/test_fit_full.py \
-  %D%/test_fit_publish.py %D%/test_run_page.py \
+  %D%/test_fit_publish.py %D%/test_fit_gpus.py %D%/test_run_page.py \
   %D%/test_fit_use.py \
   %D%/test_identity.py %D%/test_refit_input.py \
   %D%/test_refit_independent.py \

@@ -339,6 +339,36 @@ static void test_split(struct comm *c)
   claim_end();
 }
 
+/* Ranks that do the same, each alone: what is agreed or broadcast is all ranks', all else is not. */
+static void test_alone(struct comm *c)
+{
+  struct comm part = {0};
+  idx one = 1, got = -1, told = 100 + c->rank, last = c->rank == c->size - 1;
+  gidx sum = c->rank;
+  uint64_t flags = (uint64_t)1 << c->rank, bits = flags;
+  char want[32];
+  claim_begin("a rank alone agrees with all, and shares nothing else");
+  ok(comm_alone(c, &part) == OK && part.size == 1 && part.rank == 0, "alone");
+  ok(!comm_allgather(&part, &c->rank, &one, sizeof one, &got) && got == c->rank, "allgather");
+  ok(!comm_sum(&part, &sum, 1) && sum == c->rank, "sum");
+  ok(!comm_or(&part, &bits, 1) && bits == flags, "or");
+  ok(!comm_broadcast(&part, &told, 1, sizeof told) && told == 100, "broadcast");
+  ok(!comm_agree_flags(&part, OK, 0, &flags) && flags == ((uint64_t)1 << c->size) - 1, "flags");
+  snprintf(want, sizeof want, "rank %d fails", c->size - 1);
+  for (int turn = 0; turn < 3; turn++) {
+    if (last) LOCALLY(&part, status_fail(ERR_INPUT, __FILE__, __LINE__, "%s", want));
+    int status = turn == 0   ? comm_agree(&part, OK)
+                 : turn == 1 ? comm_sum(&part, &sum, 1)
+                             : comm_broadcast(&part, &told, 1, sizeof told);
+    ok(status == ERR_INPUT && c->agreed && !strcmp(status_message(), want),
+       "a failure of one is known to all, turn %d: %s", turn, status_message());
+    ok(!part.failed && !c->failed, "and is over");
+    status_clear();
+  }
+  ok(comm_unite(c, &part) == OK && !part.state, "unite");
+  claim_end();
+}
+
 int main(void)
 {
   struct comm c;
@@ -365,6 +395,7 @@ int main(void)
   test_met(&c);
   claim_end();
   test_split(&c);
+  test_alone(&c);
   ok(comm_close(&c) == OK, "close");
   return done_testing();
 }

@@ -4,7 +4,8 @@
  *
  * Floor: base.
  *
- * While a job uses HDF5 no other thread does: the library is not thread-safe.
+ * While a job uses HDF5 no other thread does: the library is not thread-safe.  Only entries of
+ * arrays are read and written beside each other, by turns (io/h5/chunks.h).
  * Waiting has no limit of its own: what may hang in a job is a step of the watchdog. */
 #ifndef BASE_WORKER_H
 #define BASE_WORKER_H

@@ -28,6 +28,12 @@ int comm_count(gidx n, idx *out)
  * ranks do not wait, nobody else looks, and it ends the job. */
 static int ranks_meet(struct comm *c, int status)
 {
+  if (c->whole) {
+    LOCALLY(c, status);
+    LOCALLY(c->whole, c->failed);
+    c->failed = OK;
+    return ranks_meet(c->whole, OK);
+  }
   if (c->met && c->size > 1) return status;
   LOCALLY(c, status);
   int failed = c->failed != OK;
@@ -273,6 +279,11 @@ int comm_alltoallv(struct comm *c, const void *mine, const idx *send_counts, voi
 
 int comm_broadcast(struct comm *c, void *items, gidx count, size_t unit)
 {
+  if (c->whole) {
+    LOCALLY(c->whole, c->failed);
+    c->failed = OK;
+    return comm_broadcast(c->whole, items, count, unit);
+  }
   TRY(ranks_meet(c, OK));
   if (c->size == 1 || count == 0) return OK;
   MPI_Datatype type;
@@ -343,6 +354,7 @@ int comm_agree_flags(struct comm *c, int status, gidx key, uint64_t *flags)
 {
   if (!status) status = c->failed;
   c->failed = OK;
+  if (c->whole) return comm_agree_flags(c->whole, status, key, flags);
   if (c->size == 1) {
     c->agreed = status != OK;
     return status;

@@ -245,6 +245,13 @@ int comm_split(struct comm *c, int number, struct comm *part)
   return status;
 }
 
+int comm_alone(struct comm *c, struct comm *part)
+{
+  TRY(comm_split(c, c->rank, part));
+  part->whole = c;
+  return OK;
+}
+
 int comm_unite(struct comm *c, struct comm *part)
 {
   if (!part->state) return OK;

@@ -28,6 +28,7 @@ struct comm {
   gidx calls;                 /* of MPI's and NCCL's collective operations, and gathers below */
   struct comm_state *state;   /* owned */
   struct comm_gpus *gpus;     /* owned; NULL: GPUs are not joined */
+  struct comm *whole;         /* borrowed: of comm_alone(), all ranks; NULL elsewhere */
 };
 
 /* The rank that the launcher told this process, -1 where none did.  Not collective. */
@@ -52,6 +53,11 @@ int comm_close(struct comm *c);
  * it is safe on a zeroed struct. */
 int comm_split(struct comm *c, int number, struct comm *part);
 int comm_unite(struct comm *c, struct comm *part);
+/* *part <- this rank alone, for work that every rank does in the same way: its operations go among
+ * one rank, but wait for all ranks of c, which agree on every status and on flags, and get what is
+ * broadcast from rank 0 of c.  So ranks do not part ways where one fails, or is asked to stop.  As
+ * comm_split(). */
+int comm_alone(struct comm *c, struct comm *part);
 /* End the job on all ranks with this exit code.  Not collective; does not return. */
 void comm_abort(struct comm *c, int code);
 

@@ -55,7 +55,7 @@ int fit_run(const struct fit_task *task, struct comm *c, const struct fit_sink *
   *result = (struct fit_result){0};
   TRY(comm_agree(c, struct_alloc(&f, sizeof *f)));
   f->task = task;
-  f->c = c;
+  f->c = f->all = c;
   f->sink = sink;
   f->result = result;
   f->begun = log_seconds();
@@ -84,6 +84,8 @@ int fit_run(const struct fit_task *task, struct comm *c, const struct fit_sink *
   result->phases[FIT_ROUTE] = f->coder.route;
   result->phases[FIT_CODES] = f->coder.codes;
   result->phases[FIT_COPY] = f->coder.copy;
+  coder_unshare(&f->coder);
+  TRY(comm_unite(c, &f->alone));
   fit_close(f);
   return OK;
 }

@@ -22,7 +22,8 @@
 
 struct fit {
   const struct fit_task *task;
-  struct comm *c;
+  struct comm *c, *all; /* all ranks, but for c where each has all rows: there it is alone, */
+  struct comm alone;    /* which is this (comm_alone()) */
   const struct fit_sink *sink;
   struct fit_result *result;
   struct row_split split;

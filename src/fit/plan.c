@@ -3,7 +3,9 @@
 #include "fit/plan.h"
 
 #include <stdio.h>
+#include <string.h>
 
+#include "base/log.h"
 #include "base/num.h"
 #include "base/status.h"
 #include "fit/fit_impl.h"
@@ -167,10 +169,38 @@ static int memory_plan(struct fit *f)
   return comm_agree(f->c, gpu_check(f));
 }
 
+/* Does it gain that every rank has all rows?  Where atoms take their steps class by class on GPUs,
+ * ranks would have to tell each other of every class. */
+static int may_be_alone(const struct fit *f)
+{
+  return f->all->size > 1 && f->how == UPDATE_ATOMS && strcmp(f->task->device, "cpu") != 0;
+}
+
+/* If every rank has a GPU, and that and its memory hold all rows, each has them: it codes its
+ * share, and takes the same steps as all others. */
+static int alone_plan(struct fit *f)
+{
+  uint64_t lacks = 0;
+  TRY(comm_alone(f->all, &f->alone));
+  f->c = &f->alone;
+  int status = memory_plan(f);
+  lacks = status || f->gpu == 0;
+  status_clear();
+  f->all->agreed = 0; /* what does not fit so may fit otherwise */
+  TRY(comm_or(f->all, &lacks, 1));
+  if (!lacks) {
+    log_info("rows    every rank has all: it codes its share, and takes the steps of all atoms");
+    return OK;
+  }
+  f->c = f->all;
+  return comm_unite(f->all, &f->alone);
+}
+
 /* Nothing is read before it is known that it fits. */
 int fit_state_plan(struct fit *f)
 {
-  int status = memory_plan(f);
+  if (may_be_alone(f)) TRY(alone_plan(f));
+  int status = f->c->whole ? OK : memory_plan(f);
   if (status == ERR_MEMORY) return memory_fail(f);
   TRY(status);
   return comm_agree(f->c, warmer_start(f));

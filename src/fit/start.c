@@ -134,8 +134,8 @@ int fit_start_draw(struct fit *f)
   const struct matrix_sink sink = {f, table_write};
   struct seed_result drawn;
   struct seed_task seed = {&f->fitted, f->mean, &sink, t->k, t->d, t->seed};
-  TRY(seed_run(&seed, f->c, &drawn));
-  return comm_broadcast(f->c, f->table, t->k, (size_t)(t->d * f->fitted.p) * sizeof *f->table);
+  TRY(seed_run(&seed, f->all, &drawn));
+  return comm_broadcast(f->all, f->table, t->k, (size_t)(t->d * f->fitted.p) * sizeof *f->table);
 }
 
 /* Take the atoms and lines of an earlier run. */
@@ -167,12 +167,23 @@ int fit_part_load(struct fit *f, gidx part)
   if (!f->coder.device.backend) {
     worker_close(&f->warmer);
     TRY(comm_agree(f->c, coder_open(&f->coder, &f->shape)));
-    TRY(comm_devices_report(f->c, &f->coder.device));
+    TRY(f->c->whole ? coder_share(&f->coder, f->all) : comm_devices_report(f->c, &f->coder.device));
     snprintf(f->result->device, sizeof f->result->device, "%s %s", f->coder.device.kind,
              f->coder.device.variant);
   }
   return comm_agree(f->c, coded_open(&f->coder, &f->coded, state->n, state->first, state->x,
                                      state->atoms, state->score));
+}
+
+/* Where all ranks have all rows, all or none take their steps on a GPU. */
+static int steps_open(struct fit *f)
+{
+  struct resident *r = &f->resident;
+  int status = resident_open(r, &f->state, &f->coder, &f->coded, f->table, f->task->directions);
+  uint64_t lacks = !r->is_on;
+  TRY(comm_agree_flags(f->c, status, 0, &lacks));
+  if (lacks) resident_close(r);
+  return OK;
 }
 
 static int state_open(struct fit *f)
@@ -182,9 +193,7 @@ static int state_open(struct fit *f)
   TRY(fit_part_load(f, f->sweep % f->parts));
   TRY(judge_open(&f->judge, &f->held, f->mean, &f->coder, f->c));
   if (joint) TRY(comm_agree(f->c, update_open(&f->update, &f->state, &f->coder.device)));
-  if (!joint)
-    TRY(comm_agree(f->c, resident_open(&f->resident, &f->state, &f->coder, &f->coded, f->table,
-                                       t->directions)));
+  if (!joint) TRY(steps_open(f));
   /* A core is left to the thread that writes: who waits for the last of a team waits for it. */
   if (f->resident.is_on && t->threads > 2) f->refit_task.threads = t->threads - 1;
   if (joint && t->start && t->start->gram)

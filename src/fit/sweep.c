@@ -111,7 +111,8 @@ static double coding_seconds(const struct fit *f)
 /* Every atom takes a step by its own system. */
 static int atoms_step(struct fit *f, struct sweep_counts *counts)
 {
-  if (f->resident.is_on) return resident_sweep(&f->resident, &f->classes, f->steps, counts);
+  if (f->resident.is_on)
+    return comm_agree(f->c, resident_sweep(&f->resident, &f->classes, f->steps, counts));
   char what[64];
   snprintf(what, sizeof what, "sweep   %lld of %lld:", (long long)f->sweep, (long long)f->sweeps);
   struct sweep_task task = {.classes = &f->classes,
@@ -181,7 +182,7 @@ static int atoms_revive(struct fit *f, struct fit_line *line)
     any |= f->dead[a];
   }
   if (any && f->how == UPDATE_JOINT) TRY(comm_agree(f->c, fit_residuals_make(f)));
-  if (any && f->resident.is_on) TRY(resident_residuals(&f->resident));
+  if (any && f->resident.is_on) TRY(comm_agree(f->c, resident_residuals(&f->resident)));
   TRY(fit_revive(&f->state, (idx)ceil(t->revive_share * t->k), f->dead, &line->revived));
   if (f->parts > 1) TRY(comm_agree(f->c, update_forget(&f->update, f->dead)));
   for (idx a = 0; a < t->k; a++)

@@ -4,12 +4,14 @@
 #include "refit/coder.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "base/num.h"
 #include "base/status.h"
 #include "base/sums.h"
+#include "comm/buffers.h"
 #include "device/codes.h"
 #include "device/route.h"
 #include "refit/sums.h"
@@ -69,12 +71,32 @@ int coder_open(struct coder *w, const struct coder_shape *shape)
   return pieces_alloc(w);
 }
 
+int coder_share(struct coder *w, struct comm *c)
+{
+  const struct coder_shape *shape = &w->shape;
+  size_t entry = sizeof(idx) + sizeof(float) * (1 + (size_t)shape->d);
+  w->counts = calloc((size_t)c->size, sizeof *w->counts);
+  TRY(comm_agree(c, w->counts ? OK
+                              : status_fail(ERR_MEMORY, __FILE__, __LINE__,
+                                            "cannot allocate counts of %d ranks", c->size)));
+  TRY(comm_devices_open(c, c, &w->device, shape->rows * shape->s * (gidx)entry));
+  w->share = c;
+  return OK;
+}
+
+void coder_unshare(struct coder *w)
+{
+  if (w->share) comm_devices_close(w->share);
+  w->share = NULL;
+}
+
 void coder_close(struct coder *w)
 {
   struct buffer *const buffers[] = {&w->atoms, &w->lists, &w->residual,
                                     &w->state, &w->near,  &w->score};
   for (int i = 0; i < LENGTH(buffers); i++) buffer_free(&w->device, buffers[i]);
   device_close(&w->device);
+  free(w->counts);
   *w = (struct coder){0};
 }
 
@@ -317,20 +339,64 @@ static int piece_run(struct coder *w, const struct coded *rows, struct piece t, 
   return OK;
 }
 
-int coder_run(struct coder *w, struct coded *rows, idx first, idx n, real rho)
+static int rows_run(struct coder *w, struct coded *rows, idx first, idx n, real rho)
 {
   for (idx at = first; at < first + n && w->shape.s; at += w->piece)
     TRY(piece_run(w, rows, piece_of(w, rows, at, first + n), rho));
   return OK;
 }
 
-int coder_solve(struct coder *w, struct coded *rows, idx first, idx n, real rho)
+static int rows_solve(struct coder *w, struct coded *rows, idx first, idx n, real rho)
 {
   for (idx at = first; at < first + n && w->shape.s; at += w->piece) {
     struct piece t = piece_of(w, rows, at, first + n);
     TRY(round_codes(w, &t, rho, 0, w->shape.s));
   }
   return OK;
+}
+
+/* What became of n rows from `first` on, to all ranks. */
+static int rows_tell(struct coder *w, const struct coded *rows, idx first, idx n)
+{
+  struct piece t = piece_of(w, rows, first, first + n);
+  size_t s = (size_t)w->shape.s, codes = s * (size_t)w->shape.d;
+  const struct comm_exchange parts[] = {
+      {NULL, &t.atoms, w->counts, s * sizeof(idx)},
+      {NULL, &t.score, w->counts, s * sizeof(float)},
+      {NULL, &t.codes, w->counts, codes * sizeof(float)},
+      {NULL, &t.quality, w->counts, sizeof(struct row_quality)},
+  };
+  gidx turn = 0;
+  TRY(comm_allgather_begin(w->share, &w->device, parts, LENGTH(parts), &turn));
+  return comm_allgather_end(w->share, &w->device, turn);
+}
+
+typedef int rows_coding(struct coder *w, struct coded *rows, idx first, idx n, real rho);
+
+/* This rank's share of the rows, or all. */
+static int share_run(struct coder *w, struct coded *rows, idx first, idx n, real rho,
+                     rows_coding *coding)
+{
+  struct comm *c = w->share;
+  gidx begin, count, skipped;
+  if (!c) return coding(w, rows, first, n, rho);
+  for (int r = 0; r < c->size; r++) {
+    comm_share(n, c->size, r, &skipped, &count);
+    w->counts[r] = (idx)count;
+  }
+  comm_share(n, c->size, c->rank, &begin, &count);
+  TRY(comm_agree(c, coding(w, rows, first + (idx)begin, (idx)count, rho)));
+  return rows_tell(w, rows, first, n);
+}
+
+int coder_run(struct coder *w, struct coded *rows, idx first, idx n, real rho)
+{
+  return share_run(w, rows, first, n, rho, rows_run);
+}
+
+int coder_solve(struct coder *w, struct coded *rows, idx first, idx n, real rho)
+{
+  return share_run(w, rows, first, n, rho, rows_solve);
 }
 
 double coder_seconds(const struct coder *w, gidx rows, int routes)

@@ -2,8 +2,9 @@
  * Coding: rows that stay with a device are routed over a dictionary and coded (N.1 to N.5n), again
  * and again while the dictionary changes.
  *
- * Floor: refit.  Every rank has the whole dictionary and rows of its own.  Nothing here is
- * collective but coded_metrics(). */
+ * Floor: refit.  Every rank has the whole dictionary and rows of its own, or all have the same rows
+ * and share the work (coder_share()).  Nothing here is collective but coder_share(), what it says,
+ * and coded_metrics(). */
 #ifndef REFIT_CODER_H
 #define REFIT_CODER_H
 
@@ -31,6 +32,8 @@ struct coder {
   struct buffer lists, residual, state;
   struct buffer near, score;       /* of a piece of the atoms */
   struct phase route, codes, copy; /* so far; copies are of tables to the device and results back */
+  struct comm *share;              /* borrowed; NULL: rows are this rank's */
+  idx *counts;                     /* [ranks] rows of each in a run; owned */
 };
 
 /* Rows and what became of them.  On a GPU the arrays are its own, and the host's sides are what
@@ -51,6 +54,11 @@ void coder_warm(const struct coder_shape *shape);
 /* ERR_DEVICE, ERR_MEMORY as device_open().  coder_close() is safe on a zeroed struct. */
 int coder_open(struct coder *w, const struct coder_shape *shape);
 void coder_close(struct coder *w);
+/* From here on all ranks of c have the same rows, and coder_run() and coder_solve() are collective:
+ * each codes its share, and all get what became of all.  Joins GPUs as comm_devices_open(); before
+ * coder_close() every rank calls coder_unshare(), which is safe where nothing is shared. */
+int coder_share(struct coder *w, struct comm *c);
+void coder_unshare(struct coder *w);
 
 /* table[k][d][p], which stays where it is, is the dictionary from now on. */
 int coder_put(struct coder *w, float *table);

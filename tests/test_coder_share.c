@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * RUN: np=2 3
+ *
+ * Claim: ranks that share out the rows of a coder all get the bits of the references, also where
+ * there are fewer rows than ranks, on the CPU and on GPUs; what one cannot code is told by all. */
+#include "device_coder.h"
+
+#include <math.h>
+
+static void check_shapes(const struct how *how)
+{
+  const struct coder_shape shapes[] = {
+      {.k = 300, .d = 1, .p = 20, .s = 8, .rounds = 3, .nonnegative = 1},
+      {.k = 90, .d = 2, .p = 24, .s = 6, .rounds = 2},
+      {.k = 5, .d = 1, .p = 3, .s = 1, .rounds = 1},
+  };
+  for (int i = is_small(); i < LENGTH(shapes); i++)
+    check_coder(how, shapes[i], i ? 61 : 700, i == 2 ? 2 : 33);
+}
+
+/* Scores of the last row, which is the last rank's, are no numbers. */
+static void check_failure(const struct how *how)
+{
+  struct coder_case t = {.shape = {.k = 50, .d = 1, .p = 8, .s = 3, .rounds = 1},
+                         .sets = {{.n = 40}, {.n = 1}}};
+  struct coder w = {0};
+  struct coded_case *s = &t.sets[0];
+  t.shape.kind = how->kind;
+  t.shape.variant = how->variant;
+  t.shape.threads = how->threads;
+  t.shape.rows = s->n;
+  t.shape.local_rank = sharing->local_rank;
+  int status = case_alloc(&t);
+  for (idx i = 0; i < t.shape.p && !status; i++) s->x[39 * t.shape.p + i] = 1e30f;
+  for (gidx i = 0; i < t.shape.p && !status; i++) t.table[i] = 1e30f;
+  if (!status) status = coder_open(&w, &t.shape);
+  if (!status) status = coder_share(&w, sharing);
+  if (!status) status = coded_open(&w, &s->coded, s->n, 100, s->x, s->atoms, s->score);
+  if (!status) status = coder_put(&w, t.table);
+  if (!status) status = coder_run(&w, &s->coded, 0, s->n, 0);
+  ok(status == ERR_INPUT && strstr(status_message(), "row 139 and atom"), "%s: %d, %s", how->kind,
+     status, status_message());
+  status_clear();
+  coded_close(&w, &s->coded);
+  coder_unshare(&w);
+  coder_close(&w);
+  arena_free(&t.arena);
+}
+
+int main(void)
+{
+  struct comm c;
+  if (comm_open(&c)) return 1;
+  tap_rank = c.rank;
+  sharing = &c;
+  const struct how hows[] = {{"cpu", "baseline", 1, "off", NULL}, {"cuda", "auto", 2, "on", NULL}};
+  for (int i = 0; i < LENGTH(hows); i++) {
+    if (i == 1 && !gpu_present()) continue;
+    claim_begin("%s: rows that ranks share have the references' bits", hows[i].kind);
+    check_shapes(&hows[i]);
+    check_failure(&hows[i]);
+    claim_end();
+  }
+  ok(comm_close(&c) == OK, "close");
+  return done_testing();
+}
