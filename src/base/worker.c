@@ -73,6 +73,15 @@ int worker_start(struct worker *w, int (*job)(void *argument), void *argument)
   return OK;
 }
 
+int worker_is_busy(struct worker *w)
+{
+  struct worker_state *s = w->state;
+  pthread_mutex_lock(&s->mutex);
+  int busy = s->busy;
+  pthread_mutex_unlock(&s->mutex);
+  return busy;
+}
+
 int worker_wait(struct worker *w)
 {
   struct worker_state *s = w->state;

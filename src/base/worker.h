@@ -19,6 +19,9 @@ int worker_open(struct worker *w);
 /* Run job(argument) in the thread; the worker must be idle. */
 int worker_start(struct worker *w, int (*job)(void *argument), void *argument);
 
+/* Is a job under way? */
+int worker_is_busy(struct worker *w);
+
 /* Wait for the job and return its status, text included. */
 int worker_wait(struct worker *w);
 

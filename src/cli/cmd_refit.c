@@ -62,8 +62,9 @@ static const struct option_set refit_set = {
            "\v"
            "A step is kept only if it does not make the atom's rows worse.  Atoms that share no "
            "row go side by side; a sweep is all classes once.  The folder of --output gets "
-           "dictionary.h5, with /fit/history, and supports.h5, after every sweep.  rho is that of "
-           "the supports.  " STOP_SIGNALS
+           "dictionary.h5, with /fit/history, and supports.h5, after every sweep; on a GPU those "
+           "of sweeps that end while others are written are left out, but for the last.  rho is "
+           "that of the supports.  " STOP_SIGNALS
            ", --max-seconds or a file called STOP in that folder, end the job within the sweep in "
            "work, which sweep.h5 then has for --resume, with exit code 75; routing and coding rows "
            "at its end is then done again.\n\n"

@@ -70,6 +70,11 @@ int refit_publisher_open(struct refit_publisher *p, const struct refit_state *f)
   return OK;
 }
 
+int refit_publisher_is_busy(struct refit_publisher *p)
+{
+  return p->worker.state && worker_is_busy(&p->worker);
+}
+
 int refit_publisher_wait(struct refit_publisher *p)
 {
   return p->worker.state ? worker_wait(&p->worker) : OK;

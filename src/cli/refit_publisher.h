@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Publishing what a sweep of a refit gave while the next one computes, where one rank has a GPU
- * that takes the steps.
+ * Publishing what a sweep of a refit gave while others compute, where one rank has a GPU that takes
+ * the steps.
  *
  * Floor: cli.
  *
  * The state is copied, and a worker hashes, writes, reads back and syncs the files of refit_files.h
- * and removes sweep.h5.  The worker is waited for before the next state is handed over and before
- * the job goes on to anything else, so that files appear in the order of their sweeps, one thread
- * at a time uses HDF5, and what failed ends the job, a sweep later at most. */
+ * and removes sweep.h5.  A sweep that ends meanwhile need not wait: its state may be left out,
+ * since a later one says all that it would (refit_sweeps.c).  The worker is waited for before a
+ * state is handed over and before the job goes on to anything else, so that files appear in the
+ * order of their sweeps, one thread at a time uses HDF5, and what failed ends the job with the
+ * sweep in which it failed. */
 #ifndef CLI_REFIT_PUBLISHER_H
 #define CLI_REFIT_PUBLISHER_H
 
@@ -27,6 +29,9 @@ struct refit_publisher {
 /* Allocate copies for a state of these sizes; where there is no room for them it stays closed, and
  * the log says so. */
 int refit_publisher_open(struct refit_publisher *publisher, const struct refit_state *state);
+
+/* Is a state being published? */
+int refit_publisher_is_busy(struct refit_publisher *publisher);
 
 /* Wait, then copy the result and begin to publish it.  The inputs were looked at since they were
  * read (inputs_confirm()). */

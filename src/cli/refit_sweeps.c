@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A sweep is published before the next one begins, or beside it where GPUs take the steps. */
+ * A sweep is published before the next one begins, or beside those that follow where a GPU takes
+ * the steps: then those that end before it is there are left out, but for the last one. */
 #include "cli/refit_sweeps.h"
 
 #include <math.h>
@@ -20,10 +21,12 @@
 #include "refit/sweep_end.h"
 
 /* While rows are routed and coded: what asks this rank to end?  Only where there is something to go
- * on from; and --max-seconds where some of that is of this run, so that runs get further. */
+ * on from; and --max-seconds where some of that is of this run, so that runs get further.  Where
+ * the sweep before is left out this one is ended, so that it is published in its place. */
 static uint64_t coding_asked(void *self)
 {
   struct refit_job *j = self;
+  if (j->is_left_out) return 0;
   int has_more = j->files.facts.sweeps > j->resumed || j->files.sweep.saves;
   j->run->max_seconds = has_more ? j->o->max_seconds : 0;
   return has_more || j->is_there ? run_stop_asked(j->run, j->files.dictionary.shown) : 0;
@@ -124,25 +127,42 @@ static int state_write(struct refit_job *j, int with_dictionary)
   return OK;
 }
 
-/* Publish what a sweep gave; beside the next sweep where there is a publisher.  The list of inputs
- * is its worker's while it publishes. */
-static int sweep_publish(struct refit_job *j)
+/* Hand what a sweep gave over to be published.  The list of inputs is the worker's while it
+ * publishes. */
+static int sweep_hand_over(struct refit_job *j)
 {
   struct phase *wait = &j->phases[REFIT_WAIT];
-  if (!j->publisher.sweep) {
-    TRY(state_write(j, 1));
-    sweep_files_end(&j->files.sweep);
-    return OK;
-  }
   const struct refit_result result = result_of(j);
-  j->files.facts.contents = j->state.contents;
   phase_begin(wait);
   TRY(refit_publisher_wait(&j->publisher));
   run_page_inputs(&j->files.facts.start.inputs);
   TRY(inputs_confirm(j->c));
   TRY(refit_publisher_begin(&j->publisher, &result));
   phase_end(wait, 0);
+  j->is_left_out = 0;
+  j->published = log_seconds();
   return OK;
+}
+
+/* While a state is published, may this one be left out?  A later one will say all that it does; but
+ * what a job that is killed loses is no older than --save-seconds. */
+static int may_be_left_out(struct refit_job *j)
+{
+  real most = j->o->save_seconds;
+  return j->files.facts.sweeps < j->o->sweeps && refit_publisher_is_busy(&j->publisher) &&
+         (most == 0 || log_seconds() - j->published < most);
+}
+
+static int sweep_publish(struct refit_job *j)
+{
+  if (!j->publisher.sweep) {
+    TRY(state_write(j, 1));
+    sweep_files_end(&j->files.sweep);
+    return OK;
+  }
+  j->files.facts.contents = j->state.contents;
+  j->is_left_out = may_be_left_out(j);
+  return j->is_left_out ? OK : sweep_hand_over(j);
 }
 
 /* All that sweeps gave is there, or will not be. */
@@ -321,7 +341,7 @@ static int sweeps_take(struct refit_job *j)
     if (!stop) TRY(sweep_run(j));
     if (!j->run->stopped) j->run->max_seconds = j->o->max_seconds;
   }
-  return OK;
+  return j->is_left_out ? sweep_hand_over(j) : OK;
 }
 
 int refit_sweeps_run(struct refit_job *j)

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Claim: where a GPU takes the steps of refit, no sweep waits while a state is published: those
+that end meanwhile are left out, but for the last one and the one after which the job is asked to
+stop, and where --save-seconds have passed.  Whatever then happens to the run, its files are those
+of one sweep, with a line for each, and --resume gives the bytes of a run that was never stopped."""
+import os
+import re
+import shutil
+import signal
+import tempfile
+import time
+
+import h5py
+
+from jobs import FAULTS, faulty, job_end, job_start, temporaries, wait_until
+from tap import claim, done_testing, gpu_present, ok, sagitta, skip_all
+
+FILES, ALL, MANY = ("dictionary.h5", "supports.h5"), 12, 100000
+
+
+def need(done):
+    if done.returncode:
+        print("#", done.stderr.replace("\n", "\n# "))
+        raise SystemExit(1)
+
+
+class Place:
+    def __init__(self, folder):
+        self.folder, self.gate = folder, os.path.join(folder, "gate")
+        need(sagitta("synth", "--n-rows", 400, "--atoms", 32, "--columns", 8, "--top-s", 3,
+                     "--start-cosine", 0.8, "--noise", 0.1, "--output", folder))
+        inputs = ["--rows", self.at("rows.h5"), "--dictionary", self.at("start.h5")]
+        need(sagitta("encode", *inputs, "--top-s", 3, "--output", self.at("codes.h5")))
+        self.inputs = [*inputs, "--supports", self.at("codes.h5")]
+
+    def at(self, *names):
+        return os.path.join(self.folder, *names)
+
+    def words(self, out, sweeps, *words):
+        return ["refit", *self.inputs, "--reroute", "--directions", 1, "--device", "cuda",
+                "--sweeps", sweeps, "--output", self.at(out), *words]
+
+    def held_up(self, out, sweeps, part, *words):
+        """A refit that waits while it publishes a dictionary, the second one with part 1.5."""
+        calls = faulty("gate:1000000000", *self.words(out, 1), count=True, gpu=True,
+                       of="dictionary.h5.*.tmp")
+        shutil.rmtree(self.at(out))
+        job = job_start(*self.words(out, sweeps, *words), LD_PRELOAD=FAULTS, FAULT_GATE=self.gate,
+                        FAULT=f"gate:{int(calls * part)}", FAULT_OF="dictionary.h5.*.tmp")
+        ok(wait_until(lambda: os.path.exists(self.gate)), f"{out} publishes")
+        return job
+
+    def there(self, out):
+        """How many sweeps dictionary.h5 has seen; -1: it is not there."""
+        path = self.at(out, "dictionary.h5")
+        if not os.path.exists(path):
+            return -1
+        with h5py.File(path) as f:
+            lines = f["fit/history"][:, 0]
+            ok(list(lines) == list(range(len(lines))), f"{out}: a line for each of {len(lines)}")
+            return len(lines) - 1
+
+    def done(self, out):
+        """How many the log names."""
+        with open(self.at(out, "run.log")) as f:
+            return max(map(int, re.findall(r"\] sweep +(\d+): explained", f.read())), default=0)
+
+    def goes_on(self, out, sweeps, text):
+        """It is gone on with, to a few sweeps more."""
+        done = sagitta(*self.words(out, sweeps, "--resume"))
+        ok(done.returncode == 0, f"{text}: exit {done.returncode} {done.stderr[-300:]}")
+        self.is_straight(out, sweeps, text)
+
+    def is_straight(self, out, sweeps, text):
+        straight = self.at("straight")
+        need(sagitta(*self.words("straight", sweeps, "--force")))
+        for name in FILES:
+            done = sagitta("diff", os.path.join(straight, name), self.at(out, name))
+            ok(done.returncode == 0, f"{text}, {name}: {done.stdout[-300:]} {done.stderr[-200:]}")
+
+
+@claim("all other sweeps are done meanwhile, and the last one is published")
+def check_all(place):
+    job = place.held_up("all", ALL, 0.5)
+    ok(wait_until(lambda: place.done("all") == ALL), "all sweeps are done")
+    time.sleep(0.2)
+    ok(job.poll() is None and place.there("all") == -1, "and none is there")
+    os.remove(place.gate)
+    code, text = job_end(job, 60)
+    ok(code == 0 and place.there("all") == ALL, f"exit {code}: the last one is there {text[-300:]}")
+    place.is_straight("all", ALL, "sweeps left out")
+
+
+@claim("asked to stop meanwhile, it publishes the last sweep that is done")
+def check_stop(place):
+    job = place.held_up("stop", MANY, 1.5)
+    before = place.there("stop")
+    ok(wait_until(lambda: place.done("stop") > before + 2), f"sweep {before} is there, others done")
+    job.send_signal(signal.SIGUSR1)
+    ok(wait_until(lambda: "stopped by a signal" in open(place.at("stop", "run.log")).read()),
+       "no other sweep begins")
+    last = place.done("stop")
+    ok(job.poll() is None and place.there("stop") == before, "what is published is waited for")
+    os.remove(place.gate)
+    code, text = job_end(job, 60)
+    ok(code == 75 and place.there("stop") == last and not temporaries(place.at("stop")),
+       f"exit {code}: sweep {place.there('stop')} of {last} {text[-300:]}")
+    place.goes_on("stop", last + 3, "asked to stop")
+
+
+@claim("killed meanwhile, it goes on from the state before")
+def check_kill(place):
+    job = place.held_up("kill", MANY, 1.5)
+    before = place.there("kill")
+    ok(wait_until(lambda: place.done("kill") > before + 2), f"sweep {before} is there, others done")
+    job.kill()
+    code = job_end(job, 60)[0]
+    os.remove(place.gate)
+    ok(code == -signal.SIGKILL and place.there("kill") == before, f"exit {code}")
+    place.goes_on("kill", before + 5, "killed")
+
+
+@claim("--save-seconds: a sweep waits where the state before is as old")
+def check_seconds(place):
+    job = place.held_up("seconds", ALL, 1.5, "--save-seconds", 1e-6)
+    before = place.there("seconds")
+    ok(wait_until(lambda: place.done("seconds") == before + 2), f"sweep {before + 2} is done")
+    time.sleep(0.5)
+    ok(place.done("seconds") == before + 2, f"sweep {before + 3} is not")
+    os.remove(place.gate)
+    code, text = job_end(job, 60)
+    ok(code == 0 and place.there("seconds") == ALL, f"exit {code} {text[-300:]}")
+
+
+with tempfile.TemporaryDirectory() as main:
+    if os.environ.get("SANITIZED"):
+        skip_all("the sanitizers come first among what is preloaded")
+    if gpu_present():
+        made = Place(main)
+        check_all(made)
+        check_stop(made)
+        check_kill(made)
+        check_seconds(made)
+done_testing()
