@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """usage: scripts/scale_model.py [--rows N] [--columns P] [--atoms K] [--top-s S] [--gpus COUNT]
 
-Prints what a large certified encode takes on grids of GPUs, from rates that are stated below, and
-what grids of CPU ranks take beside what was measured: two tables of doc/bench.md.  Seconds; a
-model, which counts each part as if nothing else went on, but for files, which are read and written
-beside the thread that computes."""
+Prints what a large certified encode takes on grids of GPUs, from rates that are stated below; what
+it says of one GPU and of two, and of grids of CPU ranks, beside what was measured: three tables of
+doc/bench.md.  Seconds; a model, which counts each part as if nothing else went on, but for files,
+which are read and written beside the thread that computes; what was written is read again at the
+end."""
 import argparse
 
 # Rates of a cluster of H200, eight a host; each as it was measured, or as it is sold.
@@ -16,7 +17,8 @@ PAIR = 10e9  # bytes between GPUs of a group, as doc/bench.md has them for two H
 ASKED = 25e9  # the same of atoms between hosts, half of what a host's network carries
 ROOT = 10e9  # bytes that come to rank 0
 LATENCY = 80e-6  # of a collective operation over hosts
-READ, WRITE = 2.75e9, 1.3e9  # bytes a second of one thread, the latter with hashes, on rank 0
+READ = 8e9  # bytes a second of a rank whose threads read, beside another of its host
+WRITE, CHECK = 1.5e9, 1.25e9  # the same of rank 0, with hashes: written, and read again
 START = 2.2  # MPI, CUDA and NCCL, as four GPUs take
 BLOCK, GPUS_A_HOST = 16384, 8
 QUALITY = 24  # bytes of struct row_quality
@@ -24,6 +26,13 @@ QUALITY = 24  # bytes of struct row_quality
 # Candidates a row by the ranks that share the atoms, K = 65,536, P = 768, s = 32; then 1.8 times as
 # many with each doubling.
 CANDIDATES = {1: 289, 2: 549, 4: 1012, 8: 1836, 16: 3308}
+
+# One GPU and two (2x1) of doc/bench.md, planted rows in memory; seconds that the log of rank 0 said.
+GPU_SHAPE = {"n": 2097152, "p": 768, "k": 65536, "s": 32}
+GPU_CANDIDATES = 33.5
+GPU_MEASURED = {"product, exact scores": (0.43, 0.23), "results to rank 0": (0.11, 0.11),
+                "rows read": (0.40, 0.38), "results written": (0.56, 0.52),
+                "results read again": (0.65, 0.68)}
 
 # A CPU of doc/bench.md, machine G, one thread a rank: 32,768 real rows, P = 384, K = 8,192.  Three
 # rates are from the rows 1x1, 8x1 and 1x8 themselves, the others of the table are predicted.
@@ -62,6 +71,11 @@ def files(shape, ranks):
     return {"rows read": 4 * n * p / ranks / READ, "results written": 12 * n * s / WRITE}
 
 
+def again(shape):
+    """Seconds in which rank 0 reads what was written."""
+    return 12 * shape["n"] * shape["s"] / CHECK
+
+
 def start(shape, ranks):
     """Of everything; the dictionary is read once and goes to every rank of every host."""
     held = 4 * shape["k"] * shape["p"]
@@ -71,9 +85,10 @@ def start(shape, ranks):
 def column(shape, groups, atoms, calls):
     work, disk = parts(shape, groups, atoms, calls), files(shape, groups * atoms)
     ends = {"start": start(shape, groups * atoms)}
-    total = ends["start"] + max(sum(work.values()), *disk.values())
+    total = ends["start"] + max(sum(work.values()), *disk.values()) + again(shape)
     return {**ends, **work, "together": ends["start"] + sum(work.values()),
-            **{f"beside it: {name}": seconds for name, seconds in disk.items()}, "whole job": total}
+            **{f"beside it: {name}": seconds for name, seconds in disk.items()},
+            "behind it: results read again": again(shape), "whole job": total}
 
 
 def number(value):
@@ -92,6 +107,23 @@ def gpu_table(shape, gpus):
     print("|---" * (len(columns) + 1) + "|")
     for name in next(iter(columns.values())):
         print(f"| {name} | " + " | ".join(number(c[name]) for c in columns.values()) + " |")
+
+
+def gpu_predicted(gpus):
+    n, p, k = (GPU_SHAPE[name] for name in "npk")
+    work = parts(GPU_SHAPE, gpus, 1, 2)
+    exact = n * GPU_CANDIDATES * p / gpus / EXACT
+    return {"product, exact scores": work["product"] + exact, **work, **files(GPU_SHAPE, gpus),
+            "results read again": again(GPU_SHAPE)}
+
+
+def measured_table():
+    print("| part | 1 GPU, predicted | measured | 2 GPUs, predicted | measured |")
+    print("|---|---|---|---|---|")
+    one, two = gpu_predicted(1), gpu_predicted(2)
+    for name, seconds in GPU_MEASURED.items():
+        print(f"| {name} | {one[name]:.2f} | {seconds[0]:.2f} | {two[name]:.2f} | "
+              f"{seconds[1]:.2f} |")
 
 
 def cpu_predicted(groups, atoms, count):
@@ -115,6 +147,8 @@ def main():
         parser.add_argument(f"--{name}", type=float, default=value)
     o = parser.parse_args()
     gpu_table({"n": o.rows, "p": o.columns, "k": o.atoms, "s": o.top_s}, int(o.gpus))
+    print()
+    measured_table()
     print()
     cpu_table()
 
