@@ -27,7 +27,7 @@ QUALITY = 24  # bytes of struct row_quality
 # many with each doubling.
 CANDIDATES = {1: 289, 2: 549, 4: 1012, 8: 1836, 16: 3308}
 
-# One GPU and two (2x1) of doc/bench.md, planted rows in memory; seconds that the log of rank 0 said.
+# One GPU and two (2x1) of doc/bench.md, planted rows in memory; seconds of the log of rank 0.
 GPU_SHAPE = {"n": 2097152, "p": 768, "k": 65536, "s": 32}
 GPU_CANDIDATES = 33.5
 GPU_MEASURED = {"product, exact scores": (0.43, 0.23), "results to rank 0": (0.11, 0.11),

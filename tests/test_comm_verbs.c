@@ -339,7 +339,7 @@ static void test_split(struct comm *c)
   claim_end();
 }
 
-/* Ranks that do the same, each alone: what is agreed or broadcast is all ranks', all else is not. */
+/* Ranks that do the same, each alone: what is agreed or broadcast is that of all, nothing else. */
 static void test_alone(struct comm *c)
 {
   struct comm part = {0};

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claim: where every rank has a GPU each has all rows, codes its share and takes the steps of all
-atoms, and the dictionary and the supports are those of a CPU, also when one goes on with what the
-other left; a rank that fails ends all."""
+"""Claim: in fit and refit, where every rank has a GPU each has all rows, codes its share and takes
+the steps of all atoms, and the dictionary and the supports are those of a CPU, also when one goes
+on with what the other left; a rank that fails ends all."""
 import os
 import tempfile
+
+import h5py
+import numpy as np
 
 from jobs import cuda_run
 from tap import claim, done_testing, gpu_present, ok, sagitta, skip_all
@@ -62,6 +65,62 @@ def check_faults(folder):
     ok(met >= 8, f"{met} of 12 jobs met the call that fails")
 
 
+def refit(folder, out, *words, sweeps=3, ranks=1, **environment):
+    place = os.path.join(folder, out)
+    return cuda_run(os.path.join(place, "none"), "refit", "--rows", f"{folder}/rows.h5",
+                    "--dictionary", f"{folder}/start/dictionary.h5", "--supports",
+                    f"{folder}/start/supports.h5", "--sweeps", sweeps, "--output", place, *words,
+                    ranks=ranks, **environment)
+
+
+REFITS = {
+    "routed": ["--reroute", "--directions", 1, "--holdout", "{}/unseen.npy"],
+    "kept": ["--directions", 2],
+}
+
+
+@claim("refit: one, two and three ranks with GPUs give the bits of a CPU, also resumed")
+def check_refit(folder):
+    done = sagitta("encode", "--rows", f"{folder}/rows.h5", "--dictionary",
+                   f"{folder}/dictionary.h5", "--top-s", 6, "--rounds", 3, "--output",
+                   f"{folder}/start")
+    ok(done.returncode == 0, f"supports: {done.stderr[-300:]}")
+    os.symlink(f"{folder}/dictionary.h5", f"{folder}/start/dictionary.h5")
+    with h5py.File(f"{folder}/rows.h5") as f:
+        np.save(f"{folder}/unseen.npy", f["rows"][:3000] * np.float32(1.5))
+    for name, words in REFITS.items():
+        words = [str(word).format(folder) for word in words]
+        done = refit(folder, name, *words, "--device", "cpu", ranks=2)
+        ok(done.returncode == 0 and TOGETHER not in done.stderr, f"CPU: {done.stderr[-600:]}")
+        for ranks in 1, 2, 3:
+            done = refit(folder, f"{name}-{ranks}", *words, "--device", "cuda", ranks=ranks)
+            ok(done.returncode == 0 and (TOGETHER in done.stderr) == (ranks > 1),
+               f"{name}, {ranks} ranks: exit {done.returncode} {done.stderr[-600:]}")
+            ok(equal(folder, name, f"{name}-{ranks}"), f"{name}, {ranks} ranks: the CPU's bits")
+        for out, devices in ("there", ("cuda", "cpu")), ("back", ("cpu", "cuda")):
+            for sweeps, device in zip((1, 3), devices):
+                done = refit(folder, f"{name}-{out}", *words, "--device", device, "--resume",
+                             sweeps=sweeps, ranks=2)
+                ok(done.returncode == 0, f"{name}, {sweeps} sweeps, {device}: {done.stderr[-600:]}")
+            ok(equal(folder, name, f"{name}-{out}"), f"{name}, {out}: the bits of one run")
+
+
+@claim("refit: a CUDA call that fails on one of two ranks ends both with 69")
+def check_refit_faults(folder):
+    met = 0
+    words = [str(word).format(folder) for word in REFITS["routed"]]
+    for n in 60, 150, 300, 500:
+        for rank in "01":
+            out = f"refit-fault-{n}-{rank}"
+            done = refit(folder, out, *words, "--device", "cuda", ranks=2,
+                         FAULT_CUDA=f"call:{n}", FAULT_RANK=rank)
+            whole = done.returncode == 0 and equal(folder, "routed", out)
+            ok(whole or done.returncode == 69,
+               f"rank {rank}, call {n} fails: exit {done.returncode} {done.stderr[-600:]}")
+            met += done.returncode == 69
+    ok(met >= 5, f"{met} of 8 jobs met the call that fails")
+
+
 def main():
     if os.environ.get("SANITIZED"):
         return skip_all("the sanitizers come first among what is preloaded")
@@ -72,6 +131,8 @@ def main():
             check_ranks(folder)
             check_resume(folder)
             check_faults(folder)
+            check_refit(folder)
+            check_refit_faults(folder)
     done_testing()
 
 

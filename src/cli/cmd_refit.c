@@ -89,9 +89,11 @@ static int task_complete(struct refit_job *j)
   const struct refit_options *o = j->o;
   j->task.colors = !o->names.classes;
   j->task.has_table = 1;
-  j->task.routes = o->reroute || o->holdout || (j->c->size == 1 && strcmp(o->device, "cpu") != 0);
+  j->task.routes =
+      o->reroute || o->holdout || (j->rows->size == 1 && strcmp(o->device, "cpu") != 0);
   j->task.max_cosine = o->cosine_limit;
-  return refit_frames_choose(&j->task, j->c, o->share);
+  j->task.shares = 0;
+  return j->rows->whole ? OK : refit_frames_choose(&j->task, j->c, o->share);
 }
 
 static int plan_print(struct refit_job *j)
@@ -117,15 +119,20 @@ static int plan_print(struct refit_job *j)
   return fit_plan_print(j->run, &plan);
 }
 
-/* The coder's rows: the state's, or those to judge by. */
-static struct coder_shape coder_shape_of(const struct refit_job *j)
+/* The held-out rows of this rank. */
+static gidx held_rows(const struct refit_job *j)
+{
+  gidx first, n = j->o->holdout ? j->holdout.source.n : 0;
+  return refit_rows_share(n, j->rows->size, j->rows->rank, &first);
+}
+
+/* The coder's rows: those of such a state, or those to judge by. */
+static struct coder_shape coder_shape_of(const struct refit_job *j, const struct refit_state *f)
 {
   const struct refit_options *o = j->o;
-  struct coder_shape shape = refit_coder_shape(&j->state, j->inputs.supports.rounds, o->device);
-  gidx first, rows = o->reroute || j->c->size == 1 ? shape.rows : 0;
-  gidx held =
-      o->holdout ? refit_rows_share(j->holdout.source.n, j->c->size, j->c->rank, &first) : 0;
-  shape.rows = imax(rows, held);
+  struct coder_shape shape = refit_coder_shape(f, j->inputs.supports.rounds, o->device);
+  gidx rows = o->reroute || j->rows->size == 1 ? shape.rows : 0;
+  shape.rows = imax(rows, held_rows(j));
   shape.work *= o->sweeps;
   return shape;
 }
@@ -157,23 +164,65 @@ static int inputs_open(struct refit_job *j)
 static int beside_find(struct refit_job *j)
 {
   struct refit_state f;
+  j->task.beside = 0;
   if (!j->o->holdout) return OK;
-  TRY(refit_state_shape(&f, &j->task, j->c));
+  TRY(refit_state_shape(&f, &j->task, j->rows));
   struct coder_shape shape = refit_coder_shape(&f, 1, "cpu");
-  return judge_bytes(&shape, j->holdout.source.n, j->c->size, &j->task.beside);
+  return judge_bytes(&shape, j->holdout.source.n, j->rows->size, &j->task.beside);
+}
+
+/* Nothing is read before it is known that it fits. */
+static int memory_plan(struct refit_job *j)
+{
+  TRY(task_complete(j));
+  TRY(comm_agree(j->rows, beside_find(j)));
+  return refit_total_check(&j->task, j->rows, refit_batch_bytes, j->o->directions, 1);
+}
+
+/* Does this rank take a GPU, which holds all rows? */
+static int has_gpu(const struct refit_job *j)
+{
+  struct refit_state f;
+  struct device dry;
+  gidx bytes = 0;
+  int status = refit_state_shape(&f, &j->task, j->rows);
+  struct coder_shape shape = coder_shape_of(j, &f);
+  if (!status) status = coder_device_dry(&shape, f.n, held_rows(j), &dry);
+  if (status || !device_is_gpu(&dry)) return 0;
+  status = coder_device_memory(&shape, j->c->local_size, &bytes);
+  return !status && dry.planned_device <= bytes - bytes / 32;
+}
+
+/* If every rank has a GPU, and that and its memory hold all rows, each has them: it codes its share
+ * and takes the same steps as all others, where ranks that share out rows take them on CPUs. */
+static int alone_plan(struct refit_job *j)
+{
+  if (j->c->size == 1 || !strcmp(j->o->device, "cpu") || !strcmp(j->o->share, "yes")) return OK;
+  TRY(comm_alone(j->c, &j->alone));
+  j->rows = &j->alone;
+  uint64_t lacks = memory_plan(j) != OK || !has_gpu(j);
+  status_clear();
+  j->c->agreed = 0; /* what does not fit so may fit otherwise */
+  TRY(comm_or(j->c, &lacks, 1));
+  if (!lacks) {
+    log_info("rows    every rank has all: it codes its share, and takes the steps of all atoms");
+    return OK;
+  }
+  j->rows = j->c;
+  return comm_unite(j->c, &j->alone);
 }
 
 static int coder_prepare(struct refit_job *j)
 {
   const struct refit_options *o = j->o;
   int wanted = o->reroute || o->holdout;
-  if (!wanted && (j->c->size > 1 || !strcmp(o->device, "cpu"))) return OK;
-  struct coder_shape shape = coder_shape_of(j);
+  if (!wanted && (j->rows->size > 1 || !strcmp(o->device, "cpu"))) return OK;
+  struct coder_shape shape = coder_shape_of(j, &j->state);
   TRY(comm_agree(j->c, coder_open(&j->coder, &shape)));
-  TRY(comm_devices_report(j->c, &j->coder.device));
+  TRY(j->rows->whole ? coder_share(&j->coder, j->c) : comm_devices_report(j->c, &j->coder.device));
   if (!wanted && !strcmp(j->coder.device.kind, "cpu")) coder_close(&j->coder);
   if (!o->holdout) return OK;
-  return judge_open(&j->judge, &j->holdout.source, j->task.mean, &j->coder, j->c);
+  return judge_open(&j->judge, &j->holdout.source, j->task.mean, &j->coder, j->rows);
 }
 
 static int job_open(struct refit_job *j)
@@ -188,14 +237,13 @@ static int job_open(struct refit_job *j)
   j->task = fit_inputs_task(&j->inputs, j->run, &o->compute);
   TRY(threads_report(j->run, o->compute.threads));
   j->task.filter = o->filter;
-  TRY(task_complete(j));
-  TRY(comm_agree(j->c, beside_find(j)));
-  TRY(refit_total_check(&j->task, j->c, refit_batch_bytes, o->directions, 1));
-  TRY(refit_state_load(&j->state, &j->task, j->c));
+  TRY(alone_plan(j));
+  if (!j->rows->whole) TRY(memory_plan(j));
+  TRY(refit_state_load(&j->state, &j->task, j->rows));
   int status = arena_alloc(&j->arena, &j->steps, j->state.k, sizeof *j->steps);
   if (!status) status = arena_alloc(&j->arena, &j->density, j->state.k, sizeof *j->density);
   TRY(comm_agree(j->c, status));
-  TRY(refit_tss(j->c, j->state.total, j->state.x, j->state.p, &j->tss));
+  TRY(refit_tss(j->rows, j->state.total, j->state.x, j->state.p, &j->tss));
   return coder_prepare(j);
 }
 
@@ -290,7 +338,7 @@ static int refit_command(struct run *run, const void *options, const char **argu
   (void)arguments;
   CHECK(j, ERR_MEMORY, "cannot allocate %zu bytes", sizeof *j);
   j->run = run;
-  j->c = &run->comm;
+  j->c = j->rows = &run->comm;
   j->o = options;
   refit_phases(j->phases);
   TRY(j->o->dry_run ? plan_print(j) : job_run(j));
@@ -298,6 +346,8 @@ static int refit_command(struct run *run, const void *options, const char **argu
   judge_close(&j->judge);
   resident_close(&j->resident);
   coded_close(&j->coder, &j->coded);
+  coder_unshare(&j->coder);
+  TRY(comm_unite(j->c, &j->alone));
   coder_close(&j->coder);
   refit_state_free(&j->state);
   fit_inputs_close(&j->inputs);

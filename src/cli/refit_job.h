@@ -28,7 +28,9 @@ struct refit_options {
 };
 struct refit_job {
   struct run *run;
-  struct comm *c;
+  struct comm *c;    /* all ranks */
+  struct comm *rows; /* among which rows are shared out: c, or where each rank has all, alone */
+  struct comm alone;
   const struct refit_options *o;
   struct refit_files files;
   struct fit_inputs inputs;

@@ -92,7 +92,7 @@ static int contents_check(const char *file, const struct identity *wanted,
 int refit_resume(struct refit_former *former, const struct refit_files *files,
                  const struct fit_inputs *inputs, struct refit_state *state)
 {
-  struct comm *c = state->c;
+  struct comm *c = &files->sweep.run->comm;
   struct identity found;
   TRY(comm_agree(c, start_check(files, inputs, state)));
   TRY(inputs_agree(c, former_open(former, files)));

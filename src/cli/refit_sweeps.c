@@ -270,7 +270,7 @@ static int steps_take(struct refit_job *j, struct sweep_counts *counts, int *sto
     return refit_sweep(&j->state, &sweep, j->phases, j->steps, counts, stopped);
   phase->device = j->coder.device.kind;
   phase_begin(phase);
-  TRY(resident_sweep(&j->resident, &j->classes, j->steps, counts));
+  TRY(comm_agree(j->c, resident_sweep(&j->resident, &j->classes, j->steps, counts)));
   phase_end(phase, 0);
   return OK;
 }
@@ -310,23 +310,37 @@ int refit_job_resume(struct refit_job *j)
   return state_write(j, 0);
 }
 
-/* Where one rank has a GPU the rows stay there from sweep to sweep. */
+/* Where this rank's GPU has all rows they stay there from sweep to sweep. */
 static int rows_settle(struct refit_job *j)
 {
   struct refit_state *f = &j->state;
-  if (j->c->size > 1 || !j->coder.device.backend) return OK;
+  if (j->rows->size > 1 || !j->coder.device.backend) return OK;
   if (!strcmp(j->coder.device.kind, "cpu")) return OK;
   TRY(coded_open(&j->coder, &j->coded, f->n, f->first, f->x, f->atoms, f->score));
   TRY(coded_put(&j->coder, &j->coded, f->codes));
-  TRY(resident_open(&j->resident, f, &j->coder, &j->coded, f->table, j->o->directions));
-  if (!j->resident.is_on) {
-    coded_close(&j->coder, &j->coded);
-    return OK;
-  }
+  return resident_open(&j->resident, f, &j->coder, &j->coded, f->table, j->o->directions);
+}
+
+/* Of ranks that all have all rows, all or none take their steps on a GPU. */
+static int steps_open(struct refit_job *j)
+{
+  int status = rows_settle(j);
+  uint64_t lacks = !j->resident.is_on;
+  TRY(comm_agree_flags(j->c, status, 0, &lacks));
+  if (!lacks) return OK;
+  resident_close(&j->resident);
+  coded_close(&j->coder, &j->coded);
+  return OK;
+}
+
+/* One rank publishes while it computes. */
+static int publisher_begin(struct refit_job *j)
+{
   struct phase *write = &j->phases[REFIT_WRITE];
+  if (!j->resident.is_on || j->c->size > 1) return OK;
   j->publisher = (struct refit_publisher){
       .run = j->run, .files = &j->files, .write = write, .threads = j->task.threads};
-  TRY(refit_publisher_open(&j->publisher, f));
+  TRY(refit_publisher_open(&j->publisher, &j->state));
   write->background = j->publisher.sweep != NULL;
   if (write->background && j->task.threads > 2)
     j->task.threads--; /* a team would wait for the one that writes */
@@ -346,7 +360,8 @@ static int sweeps_take(struct refit_job *j)
 
 int refit_sweeps_run(struct refit_job *j)
 {
-  TRY(comm_agree(j->c, rows_settle(j)));
+  TRY(steps_open(j));
+  TRY(comm_agree(j->c, publisher_begin(j)));
   stop_listen();
   return publisher_end(j, sweeps_take(j));
 }

@@ -3,9 +3,9 @@
  * the tables, then the contents kind by kind. */
 #include "io/verify.h"
 
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/status.h"
 #include "base/team.h"
 #include "io/check.h"
@@ -135,12 +135,14 @@ static void larges_read(struct verify *v, const struct h5_listing *list, char *i
 static int everything_read(struct verify *v)
 {
   struct h5_listing list = {0};
+  struct arena arena = {0};
+  char *is_known;
   int status = h5_list(v->file, &list);
-  char *is_known = calloc((size_t)list.count + 1, sizeof *is_known);
-  if (status == OK && is_known) larges_read(v, &list, is_known);
+  if (status == OK) status = arena_alloc(&arena, &is_known, list.count, sizeof *is_known);
+  if (status == OK) larges_read(v, &list, is_known);
   for (gidx i = 0; i < list.count && status == OK; i++)
-    status = entry_read(v, &list.entries[i], is_known && is_known[i]);
-  free(is_known);
+    status = entry_read(v, &list.entries[i], is_known[i]);
+  arena_free(&arena);
   h5_listing_free(&list);
   TRY(status);
   if (v->file->version < H5_SEALED_FROM) return OK;

@@ -37,6 +37,12 @@ static int block_gather(const struct refit_state *f, struct block_out *o, gidx b
   return comm_gather(c, o->codes, o->counts, unit * (size_t)f->d, o->all_codes);
 }
 
+/* Is it this rank that writes? */
+static int is_writer(const struct refit_state *f)
+{
+  return (f->c->whole ? f->c->whole : f->c)->rank == 0;
+}
+
 static int blocks_write(const struct refit_state *f, const struct support_sink *sink,
                         struct block_out *o, struct worker *worker)
 {
@@ -45,7 +51,7 @@ static int blocks_write(const struct refit_state *f, const struct support_sink *
     struct support_block block = {first,        n,   f->s, f->d, o->all_atoms, o->all_score,
                                   o->all_codes, NULL};
     TRY(block_gather(f, o, first / ROW_BLOCK, n));
-    TRY(comm_agree(f->c, f->c->rank ? OK : support_access(worker, sink, &block)));
+    TRY(comm_agree(f->c, is_writer(f) ? support_access(worker, sink, &block) : OK));
   }
   return OK;
 }
