@@ -96,29 +96,6 @@ static int task_complete(struct refit_job *j)
   return j->rows->whole ? OK : refit_frames_choose(&j->task, j->c, o->share);
 }
 
-static int plan_print(struct refit_job *j)
-{
-  const struct support_source *s = &j->inputs.supports.source;
-  TRY(inputs_agree(j->c, fit_inputs_open(&j->inputs, &j->o->names)));
-  j->task = fit_inputs_task(&j->inputs, j->run, &j->o->compute);
-  TRY(task_complete(j));
-  struct supports_shape shape = {.n = s->n,
-                                 .k = s->k,
-                                 .s = refit_task_support(&j->task),
-                                 .d = s->d,
-                                 .p = j->task.rows->p,
-                                 .has_codes = 1};
-  gidx frames = (gidx)s->k * s->d * shape.p * (gidx)sizeof(float);
-  const struct fit_plan plan = {
-      .task = &j->task,
-      .directions = j->o->directions,
-      .bytes_of = refit_batch_bytes,
-      .disk = supports_bytes(&shape) + frames,
-      .how_disk = ", twice that while a sweep's files take the place of the last; beside it twice "
-                  "the dictionary where one in work is saved"};
-  return fit_plan_print(j->run, &plan);
-}
-
 /* The held-out rows of this rank. */
 static gidx held_rows(const struct refit_job *j)
 {
@@ -210,6 +187,31 @@ static int alone_plan(struct refit_job *j)
   }
   j->rows = j->c;
   return comm_unite(j->c, &j->alone);
+}
+
+static int plan_print(struct refit_job *j)
+{
+  const struct support_source *s = &j->inputs.supports.source;
+  TRY(inputs_agree(j->c, fit_inputs_open(&j->inputs, &j->o->names)));
+  j->task = fit_inputs_task(&j->inputs, j->run, &j->o->compute);
+  TRY(alone_plan(j));
+  if (!j->rows->whole) TRY(task_complete(j));
+  struct supports_shape shape = {.n = s->n,
+                                 .k = s->k,
+                                 .s = refit_task_support(&j->task),
+                                 .d = s->d,
+                                 .p = j->task.rows->p,
+                                 .has_codes = 1};
+  gidx frames = (gidx)s->k * s->d * shape.p * (gidx)sizeof(float);
+  const struct fit_plan plan = {
+      .task = &j->task,
+      .rows = j->rows,
+      .directions = j->o->directions,
+      .bytes_of = refit_batch_bytes,
+      .disk = supports_bytes(&shape) + frames,
+      .how_disk = ", twice that while a sweep's files take the place of the last; beside it twice "
+                  "the dictionary where one in work is saved"};
+  return fit_plan_print(j->run, &plan);
 }
 
 static int coder_prepare(struct refit_job *j)

@@ -170,11 +170,11 @@ static void plan_lines(const struct comm *c, const struct fit_plan *plan,
 static int plan_print(const struct run *run, const struct fit_plan *plan)
 {
   const struct refit_task *t = plan->task;
-  const struct comm *c = &run->comm;
+  const struct comm *c = plan->rows ? plan->rows : &run->comm;
   struct refit_memory m;
   gidx first, share = refit_rows_share(t->rows->n, c->size, 0, &first);
   TRY(refit_task_check(t));
-  if (c->rank) return OK;
+  if (run->comm.rank) return OK;
   TRY(refit_memory(t, c, plan->bytes_of, plan->directions, &m));
   if (facts_wanted(run)) return plan_tell(run, plan, &m, share);
   plan_lines(c, plan, &m, share);

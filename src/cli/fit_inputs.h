@@ -62,6 +62,7 @@ struct refit_task fit_inputs_task(const struct fit_inputs *in, const struct run 
  * how_disk what is said about them.  Rank 0 prints; the same status on every rank. */
 struct fit_plan {
   const struct refit_task *task;
+  const struct comm *rows; /* among which rows are shared out; NULL: all ranks */
   idx directions;
   batch_bytes_of *bytes_of;
   gidx disk;
