@@ -87,6 +87,7 @@ static int dataset_create(const struct h5_file *f, struct h5_array *a)
   TRY_H5(dataset, ERR_IO, "cannot create '%s' of '%s'", a->object, f->path);
   a->id = dataset;
   a->disk = h5_chunks_disk(dataset);
+  TRY_H5(a->disk ? 0 : -1, ERR_IO, "cannot write '%s' of '%s'", a->object, f->path);
   return a->type == TYPE_BF16 ? h5_attribute_text(f, a->object, "dtype", "bfloat16") : OK;
 }
 
