@@ -1,5 +1,6 @@
 # One file per behaviour.  To add a test, add its name.
-# The longest first, because tests run side by side: these programs, scripts, all other programs.
+# The longest first, because tests run side by side: these programs, scripts (that of Slurm waits
+# for minutes), all other programs.
 LONG_TESTS = %D%/test_kernels %D%/test_train %D%/test_attribution %D%/test_io_hostile \
   %D%/test_imported %D%/test_device_codes %D%/test_attribute_pieces
 OTHER_TESTS = \
@@ -74,7 +75,7 @@ OTHER_TESTS += \
 %C%_ref_petsc_schur_CPPFLAGS = $(AM_CPPFLAGS) $(PETSC_CFLAGS)
 %C%_ref_petsc_schur_LDADD = $(LDADD) $(PETSC_LIBS)
 EXTRA_DIST += %D%/joint_problem.h %D%/terminal_data.py
-SCRIPT_TESTS = \
+SCRIPT_TESTS = %D%/test_slurm.sh \
   %D%/test_stops.py %D%/test_sweep_resume.py %D%/test_partition.py %D%/test_memory.py \
   %D%/test_refit_planted.py %D%/test_grid.py %D%/test_harvest_bits.py %D%/test_encode_resume.py \
   %D%/test_systems_resume.py %D%/test_harvest_pipeline.py %D%/test_attribute.py %D%/test_fit.py \
@@ -119,7 +120,7 @@ SCRIPT_TESTS = \
   %D%/test_harvest_accuracy.py \
   %D%/test_harvest_faults.py \
   %D%/test_io_hashes.py \
-  %D%/test_slurm.sh %D%/test_install.sh %D%/test_recipes.py
+  %D%/test_install.sh %D%/test_recipes.py
 check_PROGRAMS += $(LONG_TESTS) $(OTHER_TESTS)
 TESTS += $(LONG_TESTS) $(SCRIPT_TESTS) $(OTHER_TESTS)
 # What is worth running under an emulator: arithmetic, and that files are what they are elsewhere.
