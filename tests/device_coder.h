@@ -232,12 +232,12 @@ static void check_coder(const struct how *how, struct coder_shape shape, idx n, 
 /* Shapes with one piece and several, rounds that begin with nothing, no rows. */
 __attribute__((unused)) static void check_coders(const struct how *how)
 {
-  idx many = is_small() ? 40 : 1500;
+  idx many = is_small() ? 40 : 1500, atoms = is_small() ? 600 : 2100;
   for (int nonnegative = 0; nonnegative < 2; nonnegative++) {
     const struct coder_shape shapes[] = {
         {.k = 300, .d = 1, .p = 20, .s = 8, .rounds = 3, .nonnegative = nonnegative},
         {.k = 70, .d = 1, .p = 17, .s = 40, .rounds = 5, .nonnegative = nonnegative},
-        {.k = 2100, .d = 1, .p = 130, .s = 4, .rounds = 4, .nonnegative = nonnegative},
+        {.k = atoms, .d = 1, .p = 130, .s = 4, .rounds = 4, .nonnegative = nonnegative},
         {.k = 5, .d = 1, .p = 3, .s = 1, .rounds = 1, .nonnegative = nonnegative},
         {.k = 1, .d = 1, .p = 3, .s = 1, .rounds = 1, .nonnegative = nonnegative},
     };

@@ -32,12 +32,6 @@ static struct device_options how_options(const struct how *how, idx p, idx d, id
                                  .test = how->test};
 }
 
-static int is_set(const char *name)
-{
-  const char *value = getenv(name);
-  return value && *value && strcmp(value, "0") != 0;
-}
-
 /* Less of each kind: with SMALL=1, for a sanitizer of kernels, and in a build with sanitizers or
  * for an emulator, which are slow, and after faults rather than bits. */
 __attribute__((unused)) static int is_small(void)

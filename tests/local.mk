@@ -1,5 +1,6 @@
 # One file per behaviour.  To add a test, add its name.
-# The longest first, because tests run side by side: these programs, scripts, all other programs.
+# The longest first, because tests run side by side: these programs, scripts (that of Slurm waits
+# for minutes), all other programs.
 LONG_TESTS = %D%/test_kernels %D%/test_train %D%/test_attribution %D%/test_io_hostile \
   %D%/test_imported %D%/test_device_codes %D%/test_attribute_pieces
 OTHER_TESTS = \
@@ -75,7 +76,7 @@ OTHER_TESTS += \
 %C%_ref_petsc_schur_CPPFLAGS = $(AM_CPPFLAGS) $(PETSC_CFLAGS)
 %C%_ref_petsc_schur_LDADD = $(LDADD) $(PETSC_LIBS)
 EXTRA_DIST += %D%/joint_problem.h %D%/terminal_data.py
-SCRIPT_TESTS = \
+SCRIPT_TESTS = %D%/test_slurm.sh \
   %D%/test_stops.py %D%/test_sweep_resume.py %D%/test_partition.py %D%/test_memory.py \
   %D%/test_refit_planted.py %D%/test_grid.py %D%/test_harvest_bits.py %D%/test_encode_resume.py \
   %D%/test_systems_resume.py %D%/test_harvest_pipeline.py %D%/test_attribute.py %D%/test_fit.py \
@@ -120,16 +121,18 @@ SCRIPT_TESTS = \
   %D%/test_harvest_accuracy.py \
   %D%/test_harvest_faults.py \
   %D%/test_io_hashes.py \
-  %D%/test_slurm.sh %D%/test_install.sh %D%/test_recipes.py
+  %D%/test_install.sh %D%/test_recipes.py
 check_PROGRAMS += $(LONG_TESTS) $(OTHER_TESTS)
 TESTS += $(LONG_TESTS) $(SCRIPT_TESTS) $(OTHER_TESTS)
+# The lists below are what scripts/check runs; with CHECK_FULL=1 what _MORE and _LESS name, too.
 # What is worth running under an emulator: arithmetic, and that files are what they are elsewhere.
-EMULATED_TESTS = %D%/test_fingerprints.sh %D%/test_device_codes %D%/test_device_encoder %D%/test_device_ops \
-  %D%/test_device_dense %D%/test_io_outputs %D%/test_screen %D%/test_statistics \
-  %D%/test_arrow_reference %D%/test_artifact %D%/test_functions %D%/test_base_block_tree %D%/test_base_memory \
-  %D%/test_base_order %D%/test_device_joint %D%/test_device_refit %D%/test_dictionary \
-  %D%/test_encode_reference %D%/test_io_blocks %D%/test_io_layouts %D%/test_joint_dense \
-  %D%/test_det_pair %D%/test_refit_reference %D%/test_shard %D%/test_synth_blocks
+EMULATED_TESTS = %D%/test_fingerprints.sh %D%/test_device_codes %D%/test_device_encoder \
+  %D%/test_device_ops %D%/test_device_dense %D%/test_io_outputs %D%/test_screen \
+  %D%/test_statistics %D%/test_arrow_reference %D%/test_artifact %D%/test_functions \
+  %D%/test_base_block_tree %D%/test_base_memory %D%/test_base_order %D%/test_device_joint \
+  %D%/test_device_refit %D%/test_dictionary %D%/test_encode_reference %D%/test_io_blocks \
+  %D%/test_io_layouts %D%/test_joint_dense %D%/test_det_pair %D%/test_refit_reference \
+  %D%/test_shard %D%/test_synth_blocks
 # What is the same whatever compiled the program: kernels are NVRTC's, scripts are no one's.
 COMPILED_BY_NONE = \
   scripts/check_floors.sh scripts/check_format.sh scripts/check_tree.sh scripts/check_names.py \
@@ -137,34 +140,48 @@ COMPILED_BY_NONE = \
   %D%/test_python_bench.py %D%/test_write_rows.py \
   %D%/test_recipes.py %D%/test_report.py %D%/test_scale_model.py %D%/test_slurm.sh
 # What runs through the C code, and through what it does when something fails, for the sanitizers:
-# what is left out goes the same ways with other numbers, or skips itself there.
+# the C tests; every command once, which test_json.py has; and files and options that are bad.
+# What is left out goes the same ways with other numbers, or skips itself there.
 COMPILED_TESTS = $(LONG_TESTS) \
-  %D%/test_faults.py %D%/test_partition.py %D%/test_refit_faults.py %D%/test_grid_faults.py \
+  %D%/test_import.py %D%/test_bad_input.py %D%/test_json.py %D%/test_io_inputs.py \
+  %D%/test_harvest_faults.py %D%/test_refit_faults.py %D%/test_refit_input.py \
+  %D%/test_mends.py %D%/test_capture_numbers.py %D%/test_solve_input.py \
+  %D%/test_shards_input.py %D%/test_crafted.py $(OTHER_TESTS)
+COMPILED_MORE = %D%/test_faults.py %D%/test_partition.py %D%/test_grid_faults.py \
   %D%/test_terminal_faults.py %D%/test_encoder.py %D%/test_fit.py %D%/test_fit_resume.py \
-  %D%/test_terminal.py %D%/test_import.py %D%/test_bad_input.py %D%/test_train_run.py \
-  %D%/test_json.py %D%/test_export.py %D%/test_mends.py %D%/test_io_inputs.py \
-  %D%/test_io_files.py %D%/test_shards_input.py %D%/test_refit_input.py %D%/test_solve_input.py \
-  %D%/test_harvest.py %D%/test_harvest_faults.py %D%/test_evaluate.py %D%/test_crafted.py %D%/test_pack.py \
-  %D%/test_capture_numbers.py $(OTHER_TESTS)
+  %D%/test_terminal.py %D%/test_train_run.py %D%/test_export.py %D%/test_io_files.py \
+  %D%/test_harvest.py %D%/test_evaluate.py %D%/test_pack.py
+COMPILED_LESS = %D%/test_turns
 # Programs of other tests are not built: a test asks for its own.  No GPU opens below an address
 # sanitizer: of the tests of GPUs, the one that needs none.
 check-compiled:
-	@all=; for test in $(COMPILED_TESTS); do \
+	@[ "$${CHECK_FULL:-0}" = 0 ] && more= less='$(COMPILED_LESS)' || \
+	  { more='$(COMPILED_MORE)' less=; }; \
+	all=; for test in $(COMPILED_TESTS) $$more; do \
 	  case $$test in */test_cuda_plan) ;; */test_cuda_*) continue ;; esac; \
-	  case ' $(COMPILED_BY_NONE) ' in *" $$test "*) ;; *) all="$$all $$test" ;; esac; \
+	  case " $(COMPILED_BY_NONE) $$less " in *" $$test "*) ;; *) all="$$all $$test" ;; esac; \
 	done; $(MAKE) $(AM_MAKEFLAGS) check check_PROGRAMS= TESTS="$$all"
 .PHONY: check-compiled
 # What another compiler or HDF5 may compute or write otherwise; that jobs stop, go on and refuse is
-# the same C, and so is how ranks share out work: where bits have been recorded, few cuts show it.
+# the same C, and so is how ranks share out work and memory: where bits have been recorded, few cuts
+# show it.  All programs are built, with warnings as errors.
 COMPUTED_TESTS = $(LONG_TESTS) \
   %D%/test_partition.py %D%/test_refit_partition.py %D%/test_refit_independent.py \
   %D%/test_terminal.py %D%/test_terminal_files.py %D%/test_fingerprints.sh \
-  %D%/test_solve.py %D%/test_synth.py %D%/test_io_inputs.py %D%/test_io_files.py \
-  $(OTHER_TESTS)
+  %D%/test_io_inputs.py %D%/test_io_files.py $(OTHER_TESTS)
+COMPUTED_MORE = %D%/test_solve.py %D%/test_synth.py
 SAME_C = %D%/test_io_hostile %D%/test_io_faults
+COMPUTED_LESS = %D%/test_attribute_pieces %D%/test_pieces %D%/test_turns %D%/test_rows_load \
+  %D%/test_comm_verbs %D%/test_comm_counts %D%/test_comm_gpu %D%/test_comm_shared \
+  %D%/test_coloring %D%/test_layout %D%/test_proc %D%/test_refit_layout %D%/test_refit_shared \
+  %D%/test_shard %D%/test_pool %D%/test_base_memory %D%/test_base_progress %D%/test_cores
 check-computed:
-	@all=; for test in $(COMPUTED_TESTS); do \
-	  case ' $(COMPILED_BY_NONE) $(SAME_C) ' in *" $$test "*) ;; *) all="$$all $$test" ;; esac; \
+	@[ "$${CHECK_FULL:-0}" = 0 ] && more= less='$(COMPUTED_LESS)' || \
+	  { more='$(COMPUTED_MORE)' less=; }; \
+	all=; for test in $(COMPUTED_TESTS) $$more; do \
+	  case $$test in */test_cuda_plan) ;; */test_cuda_*) continue ;; esac; \
+	  case " $(COMPILED_BY_NONE) $(SAME_C) $$less " in \
+	    *" $$test "*) ;; *) all="$$all $$test" ;; esac; \
 	done; CUTS=few $(MAKE) $(AM_MAKEFLAGS) check TESTS="$$all"
 .PHONY: check-computed
 check-emulated:
@@ -207,10 +224,14 @@ EXTRA_DIST += %D%/screen_checks.h %D%/io_blocks.h %D%/io_files.h %D%/io_tool.py 
 
 # Threads that wait must not spin: there are more of them than cores.  A launcher that ends removes
 # the folder above its own while another one makes its own there, so each test has one to itself.
+# Ranks of one host need no search for networks and GPUs, which is a third of what it takes to start
+# them.
 AM_TESTS_ENVIRONMENT = MPIEXEC='$(MPIEXEC)' srcdir='$(srcdir)' builddir='$(abs_builddir)' \
   SANITIZED='$(SANITIZE)$(EMULATOR)' EMULATOR='$(EMULATOR)'; \
   PYTHON='$(PYTHON)'; export MPIEXEC srcdir builddir SANITIZED EMULATOR PYTHON; \
   OMP_WAIT_POLICY=passive; export OMP_WAIT_POLICY; \
+  OMPI_MCA_pml=ob1 OMPI_MCA_btl=self,vader; export OMPI_MCA_pml OMPI_MCA_btl; \
+  HWLOC_COMPONENTS=-pci,-opencl,-gl,-cuda,-nvml,-rsmi; export HWLOC_COMPONENTS; \
   OMPI_MCA_orte_tmpdir_base=`mktemp -d`; export OMPI_MCA_orte_tmpdir_base; \
   trap 'rm -rf "$$OMPI_MCA_orte_tmpdir_base"' 0;
 TEST_EXTENSIONS = .sh .py

@@ -1,9 +1,12 @@
 #!/bin/sh
-# Run one compiled test: once, or for each rank count of its `RUN: np=` line, as one TAP stream.
+# Run one compiled test: once, or for each rank count of its `RUN: np=` line, with CHECK_FULL=1 for
+# those of its `full=`, as one TAP stream.
 # With an EMULATOR, which is slow and has no MPI launcher, once and as one rank.
 test=$1
 name=$(basename "$test")
 ranks=$(sed -n 's/^ \* RUN: np=\([0-9 ]*\).*/\1/p' "$srcdir/tests/$name.c")
+full=$(sed -n 's/^ \* RUN: .*full=\([0-9 ]*\).*/\1/p' "$srcdir/tests/$name.c")
+if [ -n "$full" ] && [ "${CHECK_FULL:-0}" != 0 ]; then ranks=$full; fi
 [ -z "$EMULATOR" ] || exec $EMULATOR "$test"
 [ -n "$ranks" ] || exec "$test"
 # Builds after the first look at other things than ranks: the fewest and the most are enough there.

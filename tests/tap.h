@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Test Anything Protocol in six functions.  Only rank 0 speaks: set tap_rank first.
+ * Test Anything Protocol in seven functions.  Only rank 0 speaks: set tap_rank first.
  *
  * A test prints one line per claim.  ok() alone is a claim of one check; between claim_begin() and
  * claim_end() each ok() is one check of that claim and speaks only if it fails, on any rank.  A
@@ -9,6 +9,8 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 enum { TAP_SHOWN = 20 }; /* failed checks that a claim names */
 
@@ -18,6 +20,18 @@ static struct {
   char text[200], reason[200]; /* reason: of the last skip */
   int open, checks, failed, skipped;
 } tap_claim;
+
+static int is_set(const char *name)
+{
+  const char *value = getenv(name);
+  return value && *value && strcmp(value, "0") != 0;
+}
+
+/* All combinations and the large sizes: with CHECK_FULL=1, as of `scripts/check --full`. */
+__attribute__((unused)) static int is_full(void)
+{
+  return is_set("CHECK_FULL");
+}
 
 /* One line of the stream, about a whole claim. */
 __attribute__((format(printf, 2, 0))) static int tap_line(int good, const char *format,

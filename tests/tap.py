@@ -10,6 +10,7 @@ import tempfile
 SAGITTA = os.path.join(os.environ.get("builddir", "."), "sagitta")
 SOURCE = os.environ.get("srcdir", os.path.join(os.path.dirname(__file__), ".."))
 SHOWN = 20  # failed checks that a claim names
+FULL = os.environ.get("CHECK_FULL", "0") not in ("", "0")  # all combinations and the large sizes
 _count = _failed = 0
 _claim = None
 

@@ -2,7 +2,7 @@
  * Claim: the job of attribute has the bits of its reference, lists and sums, for every kind of
  * attention, many sequences, rows of any length, blocks and ranks; a paged pool gives the
  * reference's bits, and contributions sum to the row's score.
- * RUN: np=1 2 3 5 */
+ * RUN: np=1 5, full=1 2 3 5 */
 #include "attention_data.h"
 #include "base/num.h"
 #include "base/status.h"

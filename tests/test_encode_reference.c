@@ -2,7 +2,7 @@
  * Claim: encode_run gives, bit for bit, what the reference functions of src/model give row by row:
  * rounds, frames, penalties, nonnegative codes, duplicates, zero rows, means, uneven and empty
  * shares.
- * RUN: np=1 2 5 */
+ * RUN: np=1 5, full=1 2 5 */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

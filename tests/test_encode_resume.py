@@ -12,11 +12,12 @@ import time
 import h5py
 import numpy as np
 
-from jobs import job_end, job_ranks, job_start, wait_for_temporary
-from tap import claim, done_testing, fails, later_wins, need, ok, sagitta, same
+from jobs import job_end, job_ranks, job_start, temporaries, wait_until
+from tap import FULL, claim, done_testing, fails, later_wins, need, ok, sagitta, same
 
 BLOCK = 4096
 N, P = 6 * BLOCK + 321, 16
+TRIALS = 8 if FULL else 3
 
 
 def rows_done(path):
@@ -194,7 +195,7 @@ def check_moments(folder):
     words = words_of(folder, rounds=4)
     need(sagitta("encode", *words, "--output", f"{folder}/moments.h5"), "plain")
     stopped = 0
-    for trial in range(8):
+    for trial in range(TRIALS):
         out = f"{folder}/trial{trial}"
         code, runs = 75, 0
         while code == 75 and runs < 20:
@@ -202,7 +203,7 @@ def check_moments(folder):
             grid = f"1x{ranks or 1}" if runs < 3 else "auto"  # which has fewer turns to stop after
             job = job_start("encode", *words, "--resume", "--block", 512, "--output", out,
                             "--grid", grid, ranks=ranks)
-            wait_for_temporary(out, "supports.h5")
+            wait_until(lambda: temporaries(out, "supports.h5") or job.poll() is not None)
             time.sleep(random.random() * 0.1)
             if job.poll() is None and runs < 6:
                 for pid in (job_ranks(job) if ranks else [job.pid])[:1]:
@@ -216,7 +217,7 @@ def check_moments(folder):
         # SIGTERM that comes when the result is there ends the program as any other's.
         ok(code in (0, 143, -signal.SIGTERM), f"trial {trial}: {code} {text[-300:]}")
         same(f"{folder}/moments.h5", f"{out}/supports.h5", f"trial {trial}")
-    ok(stopped > 3, f"{stopped} of these runs were stopped")
+    ok(stopped >= TRIALS / 2, f"{stopped} of these runs were stopped")
 
 
 def main():

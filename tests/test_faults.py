@@ -16,10 +16,9 @@ import numpy as np
 
 from jobs import (faulty, job_end, job_ranks, job_start, kill_all, signal_twice, temporaries,
                   wait_for_temporary)
-from tap import claim, done_testing, gpu_present, ok, sagitta, skip
+from tap import FULL, claim, done_testing, gpu_present, ok, sagitta, skip
 
-KILLS = 10 if os.environ.get("SANITIZED") else 50
-PAIRS = 8
+KILLS, PAIRS = (50, 8) if FULL else (10, 4)
 
 
 def start(folder, ranks, *words, place=None):

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: rows of harvest are within 1e-6 max|v| (1 + max|s| / 8) of float64, and logarithms within
-(1e-6 + 1e-7 |lse|) (1 + max|s| / 8), for every type of capture and every width of heads that GPUs
-take."""
+(1e-6 + 1e-7 |lse|) (1 + max|s| / 8), for every type of capture and widths of heads that GPUs take,
+with CHECK_FULL=1 every one."""
 import tempfile
 
 import numpy as np
 
 from capture_files import TYPES, capture_write, harvested, of_type, starts, wide
-from tap import claim, done_testing, need, ok, sagitta
+from tap import FULL, claim, done_testing, need, ok, sagitta
 
 N, H, H_KV = 600, 4, 2
 RANDOM = np.random.default_rng(7)
@@ -79,7 +79,7 @@ def width_check(at, d):
 
 def main():
     with tempfile.TemporaryDirectory() as at:
-        for d in (16, 64, 96, 128, 192, 256):
+        for d in (16, 64, 96, 128, 192, 256) if FULL else (16, 96, 256):
             with claim(f"heads of {d} columns: within the bounds"):
                 width_check(at, d)
     done_testing()

@@ -9,7 +9,7 @@ import tempfile
 import numpy as np
 
 from capture_files import TYPES, capture_write, harvested, of_type, pool_make, starts
-from tap import claim, done_testing, need, ok, sagitta
+from tap import FULL, claim, done_testing, need, ok, sagitta
 
 LENGTHS = [1, 15, 16, 17, 255, 256, 257, 1000, 4096]
 STREAMS = [[n] for n in LENGTHS] + [(2 * LENGTHS)[i:i + 4] for i in (0, 4, 7)] + [
@@ -62,22 +62,22 @@ class Sequences:
 def paged_check(at):
     paths = []
     for i, lengths in enumerate(STREAMS):
-        for kind in TYPES:
+        for kind in TYPES if FULL or len(lengths) > 1 else [list(TYPES)[i % 3]]:
             s, name = Sequences(lengths, kind), f"{at}/{i}-{kind}"
             paths.append([s.plain(name), *(s.paged(f"{name}-{size}", size) for size in (16, 32))])
     all_of = [harvest(path) for path in sum(paths, [])]
     for i, group in enumerate(paths):
         for j in (1, 2):
-            same_bits(all_of[3 * i], all_of[3 * i + j], f"{group[j]}: {STREAMS[i // 3]}")
+            same_bits(all_of[3 * i], all_of[3 * i + j], group[j])
     ok(all(np.isfinite(z.view("f4")).all() for z, _ in all_of), "all rows are finite")
     return paths[-3:]
 
 
-@claim("32 sequences on 1, 2, 3 and 5 ranks, every type, either cut")
+@claim("32 sequences on several numbers of ranks, every type, either cut")
 def ranks_check(ragged):
     for plain, _, paged in ragged:
         want = harvest(plain)
-        for ranks in (1, 2, 3, 5):
+        for ranks in (1, 2, 3, 5) if FULL else (2, 5):
             cut = "positions" if ranks % 2 else "queries"
             same_bits(want, harvest(paged, "--cut", cut, ranks=ranks),
                       f"{os.path.basename(paged)}, {ranks} ranks, --cut {cut}")

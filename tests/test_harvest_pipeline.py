@@ -11,7 +11,7 @@ import h5py
 import numpy as np
 
 from capture_files import TYPES, capture_write, of_type, pool_make, starts
-from tap import claim, done_testing, gpu_present, need, ok, sagitta
+from tap import FULL, claim, done_testing, gpu_present, need, ok, sagitta
 
 H, H_KV, D, DV, ATOMS = 6, 2, 16, 8, 40
 PROMPT = 150  # positions that most sequences have in common
@@ -123,9 +123,11 @@ def streams_check(at):
         plain = a.plain(f"{name}-plain")
         pools = [a.paged(f"{name}-up", 16, range(1 << 20)), a.paged(f"{name}-16", 16),
                  a.paged(f"{name}-32", 32), a.packed(f"{name}-packed", 16)]
-        jobs = [(plain, ranks) for ranks in (1, 2, 3, 5)]
-        jobs += [(path, ranks) for path, ranks in zip(pools, (5, 3, 2, 1))]
-        jobs += [(plain, 0, "cpu", block) for block in (1, 7, 16, 65, 128)]
+        jobs = [(plain, ranks) for ranks in ((1, 2, 3, 5) if FULL else (0, i + 2))]
+        fewer = ((5, 0, 0, 0), (0, 3, 0, 0), (0, 0, 2, 0))[i]
+        jobs += [(path, ranks) for path, ranks in zip(pools, (5, 3, 2, 1) if FULL else fewer)]
+        blocks = (1, 7, 16, 65, 128)
+        jobs += [(plain, 0, "cpu", block) for block in (blocks if FULL else blocks[i + 1:i + 3])]
         if has_gpu:
             jobs += [(path, j % 3, "cuda", (0, 1, 16, 33, 128)[j]) for j, path in
                      enumerate([plain, *pools])]

@@ -3,7 +3,7 @@
  * bit for bit, for every kind of encoder: ties, rows of zeros and rows without a code, one row, no
  * row, blocks, threads, uneven and empty shares; a score that is not finite is named, a sink that
  * fails is known to all, and the forecast of memory is what is taken.
- * RUN: np=1 2 3 5 */
+ * RUN: np=1 5, full=1 2 3 5 */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

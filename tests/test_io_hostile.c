@@ -15,7 +15,8 @@
 #include "io_files.h"
 #include "tap.h"
 
-enum { FLIPS = 700, FLIPS_SANITIZED = 100, BATCH = 50, SECONDS = 20, MAX_VALUES = 4096 };
+enum { FLIPS = 700, FLIPS_FEWER = 200, FLIPS_SANITIZED = 100 };
+enum { BATCH = 50, SECONDS = 20, MAX_VALUES = 4096 };
 enum { CLASSED = 40, SYSTEMS_MADE = 6 };
 
 /* Shared with the children. */
@@ -197,9 +198,10 @@ static void subject_try(const char *path, int reader, int head_bytes)
   claim_begin("'%s' cut or with a bit flipped is refused or harmless", path);
   subject_load(s);
   trials_run(s, (int)(s->size / 1024) + (s->size % 1024 != 0), CUT);
-  const char *sanitized = getenv("SANITIZED");
-  trials_run(s, sanitized && *sanitized ? FLIPS_SANITIZED : FLIPS, FLIP);
-  if (!(sanitized && *sanitized) && head_bytes) trials_run(s, head_bytes / 2, HEAD);
+  const char *text = getenv("SANITIZED");
+  int sanitized = text && *text;
+  trials_run(s, sanitized ? FLIPS_SANITIZED : is_full() ? FLIPS : FLIPS_FEWER, FLIP);
+  if (!sanitized && head_bytes) trials_run(s, head_bytes / 2, HEAD);
   claim_end();
   free(s->bytes);
   free(s);

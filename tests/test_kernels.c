@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Every kernel compiles for sm_90 in every form that launchers ask for, and for sm_80 and sm_100 in
- * its last and largest form, and no hot one spills registers; a cache entry is kept, found, and
- * made again when damaged.  FORMS=all: every form for each of them.  Needs no GPU. */
+ * Every kernel compiles for sm_90 and sm_80 in its last and largest form, hot ones for sm_100 and
+ * in their first one too, and no hot one spills registers; a cache entry is kept, found, and made
+ * again when damaged.  CHECK_FULL=1: for sm_90 in every form that launchers ask for, and all for
+ * sm_80 and sm_100; FORMS=all: every form for each of them.  Needs no GPU. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,7 @@
 #include "device/cuda/jit.h"
 #include "tap.h"
 
-static const int architectures[] = {90, 80, 100}; /* the first in all forms */
+static const int architectures[] = {90, 80, 100}; /* the first in most forms */
 
 /* Bytes that a form's compiler log says are spilled, over all of its functions. */
 static long spills(const char *log)
@@ -215,9 +216,20 @@ static void add_kernel(enum kernel_name name, int architecture)
   }
 }
 
-/* The forms of a kernel; without `all` the last one, of those that take most registers. */
-static void add_forms(enum kernel_name name, int architecture, int all)
+/* How many forms of a kernel are compiled for architecture a. */
+static int forms_wanted(int a, int hot)
 {
+  const char *wanted = getenv("FORMS");
+  if (wanted && !strcmp(wanted, "all")) return MAX_FORMS;
+  if (is_full()) return a == 0 ? MAX_FORMS : 1;
+  return a == 0 ? 1 + hot : a == 1 ? 1 : hot;
+}
+
+/* The forms of a kernel, or of them the last one, of those that take most registers, hot if any of
+ * them is, and the first. */
+static void add_forms(enum kernel_name name, int a)
+{
+  int architecture = architectures[a];
   int first = n_forms;
   if (is_arrow(name))
     add_arrow(name, architecture);
@@ -233,19 +245,19 @@ static void add_forms(enum kernel_name name, int architecture, int all)
     add_attention(name, architecture);
   else
     add_kernel(name, architecture);
-  if (all || n_forms - first <= 1) return;
-  forms[first] = forms[n_forms - 1];
-  n_forms = first + 1;
+  int last = n_forms - 1;
+  while (last >= first && !forms[last].recipe.hot) last--;
+  int hot = last >= first, wanted = forms_wanted(a, hot);
+  if (n_forms - first <= wanted) return;
+  if (wanted) forms[first + wanted - 1] = forms[hot ? last : n_forms - 1];
+  n_forms = first + wanted;
 }
 
 /* Side by side, since each takes a second or so. */
 static void check_forms(void)
 {
-  const char *wanted = getenv("FORMS");
-  int all = wanted && !strcmp(wanted, "all");
   for (int a = 0; a < LENGTH(architectures); a++)
-    for (int name = 0; name < KERNELS; name++)
-      add_forms((enum kernel_name)name, architectures[a], all || a == 0);
+    for (int name = 0; name < KERNELS; name++) add_forms((enum kernel_name)name, a);
   team_run((int)sysconf(_SC_NPROCESSORS_ONLN), n_forms, form_compile, forms);
   for (int i = 0; i < n_forms; i++) form_check(&forms[i]);
 }

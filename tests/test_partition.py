@@ -10,7 +10,7 @@ import tempfile
 import h5py
 import numpy as np
 
-from tap import SOURCE, claim, done_testing, gpu_present, ok, sagitta, skip
+from tap import FULL, SOURCE, claim, done_testing, gpu_present, ok, sagitta, skip
 
 EXPECTED = os.path.join(SOURCE, "tests", "expected", "fingerprints")
 ROWS = os.path.join(SOURCE, "input", "minilm-l3-kjv-8k.h5")
@@ -37,6 +37,7 @@ GPU_CUTS = [
     dict(ranks=4, tile=1000, device="cuda", filter="auto"),
 ]
 ONE_ROW = dict(ranks=2, tile=1000, block=1, variant="avx2", filter="on")
+TURN = 2  # cuts of a case that is not run with all of them: each cut has its turn in 18 cases
 
 
 def expected():
@@ -155,7 +156,9 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         gpu = GPU_CUTS if gpu_present() else []
         only_gpu = os.environ.get("CUTS") == "gpu"
-        for case, cuts in cases(folder):
+        for i, (case, cuts) in enumerate(cases(folder)):
+            if not (FULL or SANITIZED or os.environ.get("CUTS")):
+                cuts = [CUTS[(TURN * i + j) % len(CUTS)] for j in range(TURN)] + cuts[len(CUTS):]
             with claim(f"{case.name}: any cut gives the bits of one rank and of other builds"):
                 check_case(case, gpu if only_gpu else cuts + gpu, want, found)
     if os.environ.get("RECORD"):

@@ -2,7 +2,7 @@
  * Claim: directions, systems and a sweep over all ranks have the bits of the reference, for frames,
  * penalties, absent sum blocks, single rows, duplicates and more directions than there are; a class
  * takes few collective operations.
- * RUN: np=1 2 3 */
+ * RUN: np=1 3, full=1 2 3 */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

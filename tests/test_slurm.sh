@@ -194,7 +194,7 @@ cat > refit.in << END
 rows = made/rows.h5
 dictionary = made/dictionary.h5
 supports = chain/encode/supports.h5
-sweeps = 12
+sweeps = 250
 output = chain/refit
 END
 cat > terminal.in << END
@@ -204,7 +204,7 @@ supports = chain/refit/supports.h5
 output = chain/terminal
 END
 "$sagitta" encode encode.in --output plain-chain/encode > chain-plain.log 2>&1 &&
-  "$sagitta" refit refit.in --supports plain-chain/encode --output plain-chain/refit \
+  "$sagitta" refit refit.in --supports plain-chain/encode --output plain-chain/refit --threads 1 \
     >> chain-plain.log 2>&1 &&
   "$sagitta" terminal terminal.in --dictionary plain-chain/refit --supports plain-chain/refit \
     --output plain-chain/terminal >> chain-plain.log 2>&1

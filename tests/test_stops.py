@@ -5,7 +5,8 @@ ranks, give the bytes of a run that was never stopped; so do parts of rows that 
 
 STOPS says how many stops each command gets, 1 if it is not there, SEED what is drawn, ONLY which
 cases:
-  STOPS=20 SEED=3 ONLY='refit fit-atoms' make check TESTS=tests/test_stops.py"""
+  STOPS=20 SEED=3 ONLY='refit fit-atoms' make check TESTS=tests/test_stops.py
+Without ONLY some of the commands, and with CHECK_FULL=1 all of them."""
 import os
 import random
 import signal
@@ -15,13 +16,14 @@ import time
 import numpy as np
 
 from jobs import heeds, job_end, job_ranks, job_start, temporaries
-from tap import claim, done_testing, later_wins, need, ok, sagitta, same
+from tap import FULL, claim, done_testing, later_wins, need, ok, sagitta, same
 
 BLOCK, P, K = 4096, 48, 320
 N = 9 * BLOCK + 321
 FEW = BLOCK + 321  # rows of what takes long for each of them
 STOPS, SEED = int(os.environ.get("STOPS", "1")), int(os.environ.get("SEED", "1"))
 MEANS = "signal", "file", "seconds", "kill"
+SOME = "solve", "refit", "fit-atoms", "train", "parts"  # of each kind of job one
 DIED = {-signal.SIGUSR1, 128 + signal.SIGUSR1}  # mpirun, before its program has begun
 
 
@@ -203,7 +205,8 @@ def main():
         with claim("inputs are made"):
             inputs_make(folder)
         jobs = jobs_of(folder)
-        for name in os.environ.get("ONLY", "").split() or [*jobs, "parts"]:
+        some = [*jobs, "parts"] if FULL else SOME
+        for name in os.environ.get("ONLY", "").split() or some:
             with claim(f"{name}: ended at random moments, and gone on with: the bytes of one run"):
                 if name == "parts":
                     check_parts(folder)

@@ -2,7 +2,7 @@
  * Claim: training over ranks and threads has the bits of the plain loops with dense matrices, dead
  * latents and batches of several chunks too; every epoch has every row once, in windows, which are
  * read ahead, and none in vain; held-out rows are judged by the bits of the references.
- * RUN: np=1 2 3 */
+ * RUN: np=1 3, full=1 2 3 */
 #include "train/batches.h"
 #include "train/step.h"
 #include "train_cases.h"

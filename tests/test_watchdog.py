@@ -249,7 +249,7 @@ def main():
         skip_all("the sanitizers come first among what is preloaded")
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(12) as pool:
         inputs_make(folder)
-        leap = pool.submit(hung, long_job(folder, "leap", 40), ranks=2, FAULT="jump:100",
+        leap = pool.submit(hung, long_job(folder, "leap", 96), ranks=2, FAULT="jump:100",
                            FAULT_RANK="1")
         pause = pool.submit(suspend, folder)
         check_moments(folder, pool)
