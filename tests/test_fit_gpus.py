@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: in fit and refit, where every rank has a GPU each has all rows, codes its share and takes
 the steps of all atoms, and the dictionary and the supports are those of a CPU, also when one goes
-on with what the other left; a rank that fails ends all."""
+on with what the other left; a rank that fails ends all; without GPUs they share out the rows."""
 import os
 import tempfile
 
@@ -121,12 +121,32 @@ def check_refit_faults(folder):
     ok(met >= 5, f"{met} of 8 jobs met the call that fails")
 
 
+@claim("without GPUs ranks share out the rows, however much there is to do")
+def check_none(folder):
+    at = f"{folder}/none"
+    sagitta("synth", "--n-rows", 40000, "--atoms", 4000, "--columns", 64, "--top-s", 4, "--output",
+            at)
+    sagitta("encode", "--rows", f"{at}/rows.h5", "--dictionary", f"{at}/dictionary.h5", "--top-s",
+            4, "--cosine-limit", 0, "--output", f"{at}/codes.h5")
+    seen = os.environ.get("CUDA_VISIBLE_DEVICES")
+    os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
+    done = sagitta("refit", "--rows", f"{at}/rows.h5", "--dictionary", f"{at}/dictionary.h5",
+                   "--supports", f"{at}/codes.h5", "--reroute", "--sweeps", 1000, "--dry-run",
+                   "--device", "auto", ranks=2)
+    del os.environ["CUDA_VISIBLE_DEVICES"]
+    if seen is not None:
+        os.environ["CUDA_VISIBLE_DEVICES"] = seen
+    ok(done.returncode == 0 and TOGETHER not in done.stderr and
+       "up to 20480 a rank" in done.stdout, f"exit {done.returncode} {done.stdout} {done.stderr}")
+
+
 def main():
     if os.environ.get("SANITIZED"):
         return skip_all("the sanitizers come first among what is preloaded")
     with tempfile.TemporaryDirectory() as folder:
         sagitta("synth", "--n-rows", 14000, "--atoms", 300, "--columns", 64, "--top-s", 6,
                 "--output", folder)
+        check_none(folder)
         if gpu_present():
             check_ranks(folder)
             check_resume(folder)

@@ -241,6 +241,39 @@ static void nans_check(gidx at)
   free(values);
 }
 
+/* More chunks than HDF5 keeps places of in memory: meanwhile it writes other things, such as texts,
+ * which come back. */
+static void chunks_check(gidx entries)
+{
+  enum { CHUNKS = 1 << 16, PART = 1 << 10 };
+  struct h5_file f = {0};
+  struct h5_array a = {0};
+  int32_t values[PART];
+  char text[16] = "";
+  gidx wrong = 0;
+  int status = h5_create(&f, "chunks.h5");
+  if (!status) status = h5_attribute_text(&f, "/", "text", "some text");
+  if (!status) status = h5_array_create_chunked(&f, "/a", TYPE_I32, 1, &entries, 1, &a);
+  for (gidx i = 0; i < CHUNKS && !status; i += PART) {
+    for (int j = 0; j < PART; j++) values[j] = (int32_t)(i + j + 1);
+    status = h5_array_write(&a, i, PART, values);
+  }
+  int closed = h5_array_close(&a);
+  ok(!status && !closed && !h5_close(&f), "written: %s", status_message());
+  status_clear();
+  status = h5_open(&f, "chunks.h5");
+  if (!status) status = h5_read_text(&f, "/", "text", text, sizeof text);
+  if (!status) status = h5_array_open(&f, "/a", &a);
+  for (gidx i = 0; i < CHUNKS && !status; i += PART) {
+    status = h5_array_read(&a, i, PART, TYPE_I32, values);
+    for (int j = 0; j < PART; j++) wrong += values[j] != (int32_t)(i + j + 1);
+  }
+  ok(!status && !wrong && !strcmp(text, "some text"), "%lld differ, '%s': %s", (long long)wrong,
+     text, status_message());
+  h5_array_close(&a);
+  h5_close(&f);
+}
+
 int main(void)
 {
   folder_enter();
@@ -284,6 +317,10 @@ int main(void)
         writing_check(shape, blocks[b]);
       }
   for (int i = -1; i < 9; i += 3) nans_check(i < 0 ? -1 : i * (VALUES / 9) + 7);
+  claim_end();
+  claim_begin("as many chunks as there may be, in an array of known length and in one that grows");
+  chunks_check(1 << 16);
+  chunks_check(H5_GROWS);
   claim_end();
   folder_leave();
   return done_testing();

@@ -156,18 +156,12 @@ static int memory_plan(struct refit_job *j)
   return refit_total_check(&j->task, j->rows, refit_batch_bytes, j->o->directions, 1);
 }
 
-/* Does this rank take a GPU, which holds all rows? */
 static int has_gpu(const struct refit_job *j)
 {
   struct refit_state f;
-  struct device dry;
-  gidx bytes = 0;
-  int status = refit_state_shape(&f, &j->task, j->rows);
+  if (refit_state_shape(&f, &j->task, j->rows)) return 0;
   struct coder_shape shape = coder_shape_of(j, &f);
-  if (!status) status = coder_device_dry(&shape, f.n, held_rows(j), &dry);
-  if (status || !device_is_gpu(&dry)) return 0;
-  status = coder_device_memory(&shape, j->c->local_size, &bytes);
-  return !status && dry.planned_device <= bytes - bytes / 32;
+  return resident_fits(&f, &shape, held_rows(j), j->o->directions);
 }
 
 /* If every rank has a GPU, and that and its memory hold all rows, each has them: it codes its share
@@ -177,7 +171,9 @@ static int alone_plan(struct refit_job *j)
   if (j->c->size == 1 || !strcmp(j->o->device, "cpu") || !strcmp(j->o->share, "yes")) return OK;
   TRY(comm_alone(j->c, &j->alone));
   j->rows = &j->alone;
-  uint64_t lacks = memory_plan(j) != OK || !has_gpu(j);
+  int status = memory_plan(j);
+  if (status && status != ERR_MEMORY && status != ERR_INPUT) return status;
+  uint64_t lacks = status || !has_gpu(j);
   status_clear();
   j->c->agreed = 0; /* what does not fit so may fit otherwise */
   TRY(comm_or(j->c, &lacks, 1));

@@ -176,6 +176,13 @@ static int may_be_alone(const struct fit *f)
   return f->all->size > 1 && f->how == UPDATE_ATOMS && strcmp(f->task->device, "cpu") != 0;
 }
 
+static int has_gpu(const struct fit *f)
+{
+  struct refit_state shape;
+  return !refit_state_shape(&shape, &f->refit_task, f->c) &&
+         resident_fits(&shape, &f->shape, f->held.n, f->task->directions);
+}
+
 /* If every rank has a GPU, and that and its memory hold all rows, each has them: it codes its
  * share, and takes the same steps as all others. */
 static int alone_plan(struct fit *f)
@@ -184,7 +191,8 @@ static int alone_plan(struct fit *f)
   TRY(comm_alone(f->all, &f->alone));
   f->c = &f->alone;
   int status = memory_plan(f);
-  lacks = status || f->gpu == 0;
+  if (status && status != ERR_MEMORY && status != ERR_INPUT) return status;
+  lacks = status || !has_gpu(f);
   status_clear();
   f->all->agreed = 0; /* what does not fit so may fit otherwise */
   TRY(comm_or(f->all, &lacks, 1));

@@ -47,7 +47,8 @@ static int codes_bring(struct fit *f)
 static int rows_code(struct fit *f)
 {
   const struct lots lots = {f->state.n, coder_lot(&f->coder, 1), lot_run, f, &f->sink->coding};
-  TRY(lots_run(&lots, f->c, coder_put(&f->coder, f->table), f->state.first, &f->stopped));
+  TRY(comm_agree(f->c, coder_put(&f->coder, f->table)));
+  TRY(lots_run(&lots, f->c, OK, f->state.first, &f->stopped));
   return f->stopped ? OK : comm_agree(f->c, codes_bring(f));
 }
 

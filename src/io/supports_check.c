@@ -25,6 +25,7 @@
 enum {
   ROWS = 1 << 16,
   PIECE = 1 << 18,       /* entries, for each thread: a chunk of ours */
+  MAX_PIECE = 1 << 21,   /* numbers of all threads, of an array */
   MAX_PARTS = 16,        /* threads */
   MAX_COUNTERS = 1 << 22 /* of all threads, for atoms */
 };
@@ -302,7 +303,7 @@ static int parts_open(struct support_pass *s)
 {
   gidx most = imin(MAX_PARTS, MAX_COUNTERS / imax(s->k, 1));
   s->n_parts = (int)imax(1, imin(team_spare(), most));
-  s->piece = (gidx)PIECE * s->n_parts;
+  s->piece = imin((gidx)PIECE * s->n_parts, MAX_PIECE / s->d);
   TRY(arena_alloc(&s->arena, &s->offsets, ROWS + 1, sizeof *s->offsets));
   TRY(arena_alloc(&s->arena, &s->atoms, s->piece, sizeof *s->atoms));
   TRY(arena_alloc(&s->arena, &s->values, s->piece, sizeof *s->values));

@@ -71,6 +71,22 @@ int coder_open(struct coder *w, const struct coder_shape *shape)
   return pieces_alloc(w);
 }
 
+/* Ranks whose devices differ would take different lots: all take the smallest. */
+static int lots_agree(struct coder *w, struct comm *c)
+{
+  struct arena arena = {0};
+  gidx *all;
+  TRY(comm_agree(c, arena_alloc(&arena, &all, c->size, sizeof *all)));
+  for (int routes = 0; routes < 2; routes++) {
+    gidx least = coder_lot(w, routes);
+    TRY(comm_allgather_long(c, least, all));
+    for (int r = 0; r < c->size; r++) least = imin(least, all[r]);
+    w->lots[routes] = (idx)least;
+  }
+  arena_free(&arena);
+  return OK;
+}
+
 int coder_share(struct coder *w, struct comm *c)
 {
   const struct coder_shape *shape = &w->shape;
@@ -79,6 +95,7 @@ int coder_share(struct coder *w, struct comm *c)
   TRY(comm_agree(c, w->counts ? OK
                               : status_fail(ERR_MEMORY, __FILE__, __LINE__,
                                             "cannot allocate counts of %d ranks", c->size)));
+  TRY(lots_agree(w, c));
   TRY(comm_devices_open(c, c, &w->device, shape->rows * shape->s * (gidx)entry));
   w->share = c;
   return OK;
@@ -410,6 +427,7 @@ double coder_seconds(const struct coder *w, gidx rows, int routes)
 
 idx coder_lot(const struct coder *w, int routes)
 {
+  if (w->share) return w->lots[routes != 0];
   double rows = fmin(1 / coder_seconds(w, 1, routes), INT32_MAX);
   return (idx)imax((gidx)rows, imax(w->piece, 1));
 }

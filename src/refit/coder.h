@@ -34,6 +34,7 @@ struct coder {
   struct phase route, codes, copy; /* so far; copies are of tables to the device and results back */
   struct comm *share;              /* borrowed; NULL: rows are this rank's */
   idx *counts;                     /* [ranks] rows of each in a run; owned */
+  idx lots[2];                     /* coder_lot() without and with routing, the same on all ranks */
 };
 
 /* Rows and what became of them.  On a GPU the arrays are its own, and the host's sides are what

@@ -68,12 +68,30 @@ const struct color_looker *resident_looker(const struct resident *r)
   return r->is_on && r->f->k <= STEPS_LOOK_ATOMS ? &r->looker : NULL;
 }
 
+static gidx steps_bytes(const struct refit_state *f, const struct device *dev, idx q)
+{
+  const struct steps_job job = {
+      .n = f->n, .s = f->s, .d = f->d, .p = f->p, .k = f->k, .directions = q};
+  return device_steps_bytes(dev, &job);
+}
+
+int resident_fits(const struct refit_state *f, const struct coder_shape *shape, gidx held, idx q)
+{
+  struct device dry = {0};
+  gidx bytes = INT64_MAX; /* stays so where there is no GPU */
+  int status = coder_device_dry(shape, f->n, held, &dry);
+  if (!status) status = coder_device_memory(shape, f->c->local_size, &bytes);
+  if (status) status_clear();
+  if (status || !device_is_gpu(&dry) || bytes == INT64_MAX) return 0;
+  gidx steps = steps_bytes(f, &dry, q);
+  return steps > 0 && dry.planned_device + steps <= bytes - bytes / 32;
+}
+
 int resident_open(struct resident *r, struct refit_state *f, struct coder *coder,
                   const struct coded *rows, float *table, idx q)
 {
   *r = (struct resident){.f = f, .coder = coder, .rows = rows, .table = table, .q = q};
-  struct steps_job job = job_of(r, NULL);
-  gidx bytes = f->c->size == 1 ? device_steps_bytes(&coder->device, &job) : 0;
+  gidx bytes = f->c->size == 1 ? steps_bytes(f, &coder->device, q) : 0;
   if (bytes == 0) return OK;
   TRY(arena_alloc(&r->arena, &r->results, f->k, sizeof *r->results));
   r->looker = (struct color_looker){r, rows_look};

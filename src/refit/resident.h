@@ -34,6 +34,10 @@ int resident_open(struct resident *r, struct refit_state *f, struct coder *coder
                   const struct coded *rows, float *table, idx q);
 void resident_close(struct resident *r);
 
+/* Has this rank a GPU that takes the steps of a state of these sizes, and holds its rows, those of
+ * the coder and `held` more?  It asks for the GPU.  Not collective. */
+int resident_fits(const struct refit_state *f, const struct coder_shape *shape, gidx held, idx q);
+
 /* Who looks at the rows when atoms are coloured: the device, or NULL, the host. */
 const struct color_looker *resident_looker(const struct resident *r);
 

@@ -214,7 +214,8 @@ static int state_round(struct sweep_end *w, int *stopped)
   struct refit_state *f = w->f;
   idx each = coder_lot(w->coder, w->options->reroute);
   const struct lots lots = {f->n, each, lot_run, w, &w->options->stops};
-  TRY(lots_run(&lots, f->c, frames_put(w), f->first, stopped));
+  TRY(comm_agree(f->c, frames_put(w)));
+  TRY(lots_run(&lots, f->c, OK, f->first, stopped));
   return *stopped ? OK : comm_agree(f->c, codes_take(w));
 }
 

@@ -197,7 +197,7 @@ static int chunk_find(const struct h5_chunks *c, hid_t dataset, gidx first, unsi
   H5E_BEGIN_TRY
   {
     if (H5Dget_chunk_storage_size(dataset, start, &stored) >= 0 && stored == bytes) {
-      h5_driver_find();
+      h5_driver_find(NULL);
       herr_t done = H5Dread_chunk(dataset, H5P_DEFAULT, start, &mask, chunk);
       is_found = h5_driver_found(bytes, at) && done >= 0 && mask == 0;
     }
@@ -275,7 +275,7 @@ herr_t h5_chunk_place(hid_t dataset, gidx first, const unsigned char *chunk, siz
 {
   hsize_t start[H5S_MAX_RANK] = {(hsize_t)first};
   size_t stored = bytes + H5_SUM_BYTES;
-  h5_driver_find();
+  h5_driver_find(chunk);
   herr_t done = H5Dwrite_chunk(dataset, H5P_DEFAULT, 0, start, stored, chunk);
   int is_placed = h5_driver_found(stored, at);
   if (done >= 0 && !is_placed) h5_cause("HDF5 does not store the chunk in one piece");

@@ -23,6 +23,7 @@ enum { STEP_BYTES = 64 << 20 }; /* read or written in one step */
 /* What is looked for: pieces of raw data, and the last one. */
 static _Thread_local struct {
   int is_on, pieces;
+  const void *chunk; /* that is not to be written */
   haddr_t at;
   size_t bytes;
 } search;
@@ -157,10 +158,11 @@ static ssize_t block_write(const struct disk_file *f, const void *from, size_t b
   return put;
 }
 
-/* Note where raw data are that HDF5 wants to read or write.  0: nothing is looked for. */
-static int search_note(H5FD_mem_t type, haddr_t at, size_t bytes)
+/* Note where raw data are that HDF5 wants to read (from NULL) or write.  0: they are not what is
+ * looked for. */
+static int search_note(H5FD_mem_t type, haddr_t at, size_t bytes, const void *from)
 {
-  if (!search.is_on || type != H5FD_MEM_DRAW) return 0;
+  if (!search.is_on || type != H5FD_MEM_DRAW || from != search.chunk) return 0;
   search.pieces++;
   search.at = at;
   search.bytes = bytes;
@@ -182,7 +184,7 @@ static herr_t disk_read(H5FD_t *base, H5FD_mem_t type, hid_t list, haddr_t at, s
   char *to = out;
   (void)list;
   if (is_beyond(at, bytes)) return disk_fail(H5E_READERROR, "file read failed");
-  if (search_note(type, at, bytes)) return 0;
+  if (search_note(type, at, bytes, NULL)) return 0;
   while (bytes > 0) {
     ssize_t got = block_read(f, to, bytes, at);
     if (got < 0) return disk_fail(H5E_READERROR, "file read failed");
@@ -197,9 +199,10 @@ static herr_t disk_read(H5FD_t *base, H5FD_mem_t type, hid_t list, haddr_t at, s
   return 0;
 }
 
-void h5_driver_find(void)
+void h5_driver_find(const void *chunk)
 {
   search.pieces = 0;
+  search.chunk = chunk;
   search.is_on = 1;
 }
 
@@ -256,7 +259,7 @@ static herr_t disk_write(H5FD_t *base, H5FD_mem_t type, hid_t list, haddr_t at, 
 {
   struct disk_file *f = (struct disk_file *)base;
   (void)list;
-  if (!search_note(type, at, bytes) && all_write(f, at, bytes, in))
+  if (!search_note(type, at, bytes, in) && all_write(f, at, bytes, in))
     return disk_fail(H5E_WRITEERROR, "file write failed");
   if (at + bytes > f->end) f->end = at + bytes;
   return 0;

@@ -10,10 +10,11 @@
 /* Let a property list for opening files use this driver; negative when HDF5 does not take it. */
 herr_t h5_driver_set(hid_t list);
 
-/* Until h5_driver_found(), raw data that HDF5 reads or writes in this thread are not: only where
- * they are, or will be, is noted.  So HDF5 tells where a chunk is as fast as it finds it; its own
- * question for that, H5Dget_chunk_info_by_coord(), goes through all chunks. */
-void h5_driver_find(void);
+/* Until h5_driver_found(), raw data that HDF5 reads in this thread are not, and those at `chunk`
+ * are not written: only where they are, or will be, is noted.  So HDF5 tells where a chunk is as
+ * fast as it finds it; its own question for that, H5Dget_chunk_info_by_coord(), goes through all
+ * chunks.  What else it writes meanwhile, such as texts, is written.  chunk NULL: for reading. */
+void h5_driver_find(const void *chunk);
 /* Were they one piece of so many bytes?  *at <- where. */
 int h5_driver_found(size_t bytes, haddr_t *at);
 
