@@ -8,20 +8,8 @@
  * sums     over rows by the tree of (N.0) and the lanes of (N.12), over columns in chains
  *
  * -D STEP_D  vectors of a frame */
-#include "step_columns.h"
+#include "step_here.h"
 #include "step_system.h"
-
-/* All blocks of the cluster are here, and see what the others wrote. */
-static __device__ inline void cluster_wait(void)
-{
-#if __CUDA_ARCH__ >= 900
-  asm volatile("barrier.cluster.arrive.release.aligned;\n"
-               "barrier.cluster.wait.acquire.aligned;" ::
-                   : "memory");
-#else
-  __syncthreads();
-#endif
-}
 
 static __device__ inline int cluster_size(void)
 {
@@ -79,13 +67,17 @@ static __device__ inline void step_lay(struct step *s, const struct step_args *a
   s->whole = take(&shared, k * (k + 2));
   s->diagonal = take(&shared, k);
   s->beta = take(&shared, k);
-  s->scalar = take(&shared, 8);
+  s->scalar = take(&shared, STEP_SCALARS);
   s->total = take(&shared, STEP_THREADS);
   s->start = (int *)take(&shared, STEP_GROUPS / 2 + 1);
   s->t = take(&shared, a->capacity * D);
   s->t_new = take(&shared, a->capacity * D);
+  s->weight = take(&shared, a->capacity);
   s->entry = (long long *)take(&shared, a->capacity);
-  s->row = (int *)take(&shared, a->capacity);
+  s->row = (int *)take(&shared, a->capacity); /* and late */
+  s->late = s->row + a->capacity;
+  s->is_here = here_is_room(s);
+  here_begin(s);
 }
 
 /* Let the launch that follows begin; it waits for this one where it must. */
@@ -104,10 +96,12 @@ static __device__ inline void launches_wait(void)
 #endif
 }
 
-/* What the atoms of other launches leave alone is brought before these have ended. */
+/* What the atoms of the launch before leave alone is brought before these have ended; all others
+ * have: the next launch begins when this one waits for nothing any more.  Copies of single reals
+ * would find what is in the first cache. */
 static __device__ inline void step_open(struct step *s, const struct step_args *a, double *shared)
 {
-  launch_next();
+  int early = a->turn > 0 && a->p % 2 == 0;
   if (threadIdx.x == 0) step_lay(s, a, shared);
   __syncthreads();
   const double *frame = a->frames + (long long)s->atom * D * a->p;
@@ -117,127 +111,156 @@ static __device__ inline void step_open(struct step *s, const struct step_args *
   groups_find(s);
   if (s->lo < s->hi) rows_name(s, s->lo);
   struct stage first = stage_of(s);
-  stage_bring(s, &first, 0, -1);
+  if (!s->is_here) stage_bring(s, &first, 0, -1);
+  __syncthreads();
+  if (s->is_here && threadIdx.x == 0) {
+    here_find(s);
+    joins_find(s);
+  }
+  cluster_barrier(); /* all blocks have begun: their memory may be touched */
+  if (early) {
+    rows_order(s, 0);
+    rows_look(s);
+    rows_wait();
+  }
   launches_wait();
-  rows_order(s);
+  launch_next();
+  rows_order(s, early);
 }
 
-/* v[p] loses its part along a unit vector.  The first time its norm is found beside. */
-static __device__ inline void project_out(struct step *s, const double *unit, double *v,
-                                          int with_norm)
+/* By a warp: v loses its part along a unit vector, whose product with it this is. */
+static __device__ inline void part_remove(double *v, const double *unit, double product, int p)
 {
-  int p = s->a.p;
-  if (threadIdx.x == 0) s->scalar[FIRST_DOT] = chain(unit, v, p);
-  if (with_norm && threadIdx.x == WARP) s->scalar[NORM] = chain(v, v, p);
-  __syncthreads();
-  double dot = s->scalar[FIRST_DOT];
-#pragma unroll 1
-  for (int c = threadIdx.x; c < p; c += THREADS) v[c] = fma(-dot, unit[c], v[c]);
-  __syncthreads();
+  v = (double *)in_shared(v);
+  unit = in_shared(unit);
+#pragma unroll 4
+  for (int c = threadIdx.x % WARP; c < p; c += WARP) v[c] = fma(-product, unit[c], v[c]);
+  __syncwarp();
 }
 
-static __device__ __noinline__ double norm_find(struct step *shared, const double *v)
+/* By a warp: the next direction is begun with a sum.  Leaves the squares of its norm before and
+ * after it lost its parts along the frame and the directions. */
+static __device__ __noinline__ void candidate_make(struct step *shared, const double *sum)
 {
   struct step *s = step_shared(shared);
-  double square = threadIdx.x == 0 ? chain(v, v, s->a.p) : 0;
-  return sqrt(scalar_share(s, NORM, square, threadIdx.x == 0));
-}
-
-static __device__ inline void vector_divide(const struct step *s, double *v, double norm)
-{
+  int p = s->a.p, kept = s->kept, pitch = s->pitch;
+  double *v = s->e + kept * pitch;
 #pragma unroll 1
-  for (int c = threadIdx.x; c < s->a.p; c += THREADS) v[c] = v[c] / norm;
-  __syncthreads();
+  for (int c = threadIdx.x; c < p; c += WARP) v[c] = s->is_here ? sum[c] : __ldcg(sum + c);
+  __syncwarp();
+  double2 first = chain_with_square(s->u_old, v, p);
+  double before = first.y;
+#pragma unroll 1
+  for (int pass = 0; pass < 2; pass++)
+#pragma unroll 1
+    for (int at = 0; at < D + kept; at++) {
+      const double *unit = at < D ? s->u_old + at * pitch : s->e + (at - D) * pitch;
+      part_remove(v, unit, pass || at ? chain(unit, v, p) : first.x, p);
+    }
+  double square = chain(v, v, p);
+  if (threadIdx.x == 0) s->scalar[SQUARE] = before;
+  if (threadIdx.x == 0) s->scalar[NORM] = square;
 }
 
-/* The sum of a turn is a candidate: it becomes the next direction or is dropped. */
+/* Sum m of a turn is a candidate: it becomes the next direction or is dropped.  Beside the first
+ * one the rows that are here are multiplied with the frame. */
 static __device__ __noinline__ void candidate_offer(struct step *shared, int turn, int m)
 {
   struct step *s = step_shared(shared);
-  double *v = s->e + s->kept * s->pitch, before = 0;
-  const double *sum = sums_of(s, turn) + m * s->a.p;
-#pragma unroll 1
-  for (int c = threadIdx.x; c < s->a.p; c += THREADS) v[c] = __ldcg(sum + c);
+  double *v = s->e + s->kept * s->pitch;
+  if (threadIdx.x < WARP)
+    candidate_make(s, (s->is_here ? here_sums(s) : sums_of(s, turn)) + m * s->a.p);
+  else if (s->is_here && turn == 0 && m == 0)
+    rows_begin(s, threadIdx.x - WARP, THREADS - WARP);
   __syncthreads();
+  double before = sqrt(s->scalar[SQUARE]), norm = sqrt(s->scalar[NORM]);
+  int is_kept = norm > 9.094947017729282e-13 * before && is_finite(norm); /* 2^-40 */
 #pragma unroll 1
-  for (int number = 0; number < 2 * (D + s->kept); number++) {
-    int at = number % (D + s->kept);
-    project_out(s, at < D ? s->u_old + at * s->pitch : s->e + (at - D) * s->pitch, v, number == 0);
-    if (number == 0) before = sqrt(s->scalar[NORM]);
+  for (int c = threadIdx.x; c < s->a.p && is_kept; c += THREADS) v[c] = v[c] / norm;
+  if (threadIdx.x == 0) s->kept += is_kept;
+  __syncthreads();
+}
+
+/* The sums of a turn, weighted by codes (j < 0) or by products with direction j. */
+static __device__ inline void sums_find(struct step *s, int j, int turn)
+{
+  if (s->is_here) {
+    columns_here(s, turn, j);
+    return;
   }
-  double norm = norm_find(s, v);
-  if (!(norm > 9.094947017729282e-13 * before) || !is_finite(norm)) return; /* 2^-40 */
-  vector_divide(s, v, norm);
-  if (threadIdx.x == 0) s->kept++;
-  __syncthreads();
+  columns_sum(s, j, sums_of(s, turn), turn == 0);
+  cluster_barrier();
 }
 
 /* The directions and the products of rows with them. */
 static __device__ inline void directions_find(struct step *s)
 {
   int q = s->a.q, turn = 0;
-  columns_sum(s, -1, sums_of(s, turn), 1);
-  rows_wait();
-  cluster_wait();
+  if (s->is_here) rows_wait();
+  sums_find(s, -1, turn);
+  if (!s->is_here) rows_wait();
 #pragma unroll 1
   for (int m = 0; m < D && s->kept < q; m++) candidate_offer(s, turn, m);
 #pragma unroll 1
   for (int j = 0; j == 0 || j < s->kept; j++) {
-    products_find(s, j, j == 0);
-    cluster_wait();
+    products_find(s, j, j == 0 && !s->is_here);
+    if (!s->is_here) cluster_barrier();
     if (j >= s->kept || s->kept == q) continue;
-    columns_sum(s, j, sums_of(s, ++turn), 0);
-    cluster_wait();
+    sums_find(s, j, ++turn);
     candidate_offer(s, turn, 0);
   }
+  cluster_barrier(); /* what rows give to sums is there */
+}
+
+/* By a warp: vector m of the new frame loses its parts along those before it; leaves squares as
+ * candidate_make() does. */
+static __device__ inline void frame_part(struct step *s, int m)
+{
+  int p = s->a.p, pitch = s->pitch;
+  double *v = s->u_new + m * pitch, before = chain(v, v, p), square = before;
+#pragma unroll 1
+  for (int pass = 0; pass < 2; pass++)
+#pragma unroll 1
+    for (int l = 0; l < m; l++)
+      part_remove(v, s->u_new + l * pitch, chain(s->u_new + l * pitch, v, p), p);
+  if (m) square = chain(v, v, p);
+  if (threadIdx.x == 0) s->scalar[SQUARE] = before;
+  if (threadIdx.x == 0) s->scalar[NORM] = square;
 }
 
 /* The frame after the step, orthonormal, and the factor of its codes; returns whether there is
  * one. */
 static __device__ inline int frame_make(struct step *s)
 {
-  int p = s->a.p, bad = 0;
-#pragma unroll 1
-  for (int v = threadIdx.x; v < D * p; v += THREADS) {
-    int m = v / p, c = v % p;
-    double acc = s->u_old[m * s->pitch + c];
-#pragma unroll 1
-    for (int j = 0; j < s->kept; j++) acc = fma(s->e[j * s->pitch + c], s->beta[j * D + m], acc);
-    s->u_new[m * s->pitch + c] = acc;
-  }
-  __syncthreads();
+  int p = s->a.p, pitch = s->pitch, kept = s->kept, bad = 0;
+#pragma unroll
   for (int m = 0; m < D; m++) {
-    double *v = s->u_new + m * s->pitch, before = norm_find(s, v), norm = before;
-    for (int pass = 0; pass < 2; pass++)
+    const double *u = in_shared(s->u_old) + m * pitch, *e = in_shared(s->e),
+                 *beta = in_shared(s->beta) + m;
+    double *v = (double *)in_shared(s->u_new) + m * pitch;
 #pragma unroll 1
-      for (int l = 0; l < m; l++) project_out(s, s->u_new + l * s->pitch, v, 0);
-    if (m) norm = norm_find(s, v);
-    if (!(norm > 9.5367431640625e-07 * before)) return 0; /* 2^-20 */
-    vector_divide(s, v, norm);
-#pragma unroll 1
-    for (int c = threadIdx.x; c < p; c += THREADS) bad |= !is_finite(v[c]);
+    for (int c = threadIdx.x; c < p; c += THREADS) {
+      double acc = u[c];
+#pragma unroll 4
+      for (int j = 0; j < kept; j++) acc = fma(e[j * pitch + c], beta[j * D], acc);
+      v[c] = acc;
+    }
   }
-  return !__syncthreads_or(bad);
-}
-
-static __device__ inline int codes_factor(struct step *s)
-{
-  double *l = s->l_new;
-  int bad = 0;
-#pragma unroll 1
-  for (int e = threadIdx.x; e < D * D; e += THREADS)
-    if (e / D >= e % D)
-      l[e] = chain(s->u_new + e / D * s->pitch, s->u_new + e % D * s->pitch, s->a.p);
   __syncthreads();
 #pragma unroll 1
-  for (int j = 0; j < D && threadIdx.x == 0 && !bad; j++)
-    for (int i = j; i < D; i++) {
-      double acc = l[i * D + j] + (i == j ? s->a.rho : 0);
+  for (int m = 0; m < D; m++) {
+    double *v = s->u_new + m * pitch;
+    if (threadIdx.x < WARP) frame_part(s, m);
+    __syncthreads();
+    double before = sqrt(s->scalar[SQUARE]), norm = sqrt(s->scalar[NORM]);
+    if (!(norm > 9.5367431640625e-07 * before)) return 0; /* 2^-20 */
 #pragma unroll 1
-      for (int k = 0; k < j; k++) acc = fma(-l[i * D + k], l[j * D + k], acc);
-      if (i == j) bad |= !(acc > 0) || !is_finite(acc);
-      l[i * D + j] = i > j ? acc / l[j * D + j] : D == 1 ? acc : sqrt(acc);
+    for (int c = threadIdx.x; c < p; c += THREADS) {
+      v[c] = v[c] / norm;
+      bad |= !is_finite(v[c]);
     }
+    __syncthreads();
+  }
   return !__syncthreads_or(bad);
 }
 
@@ -268,9 +291,8 @@ static __device__ inline void step_take(struct step *s, struct step_found *found
   for (int turn = 0;;) {
     system_solve(s, &addition, found);
     if (found->status != STATUS_OK) return;
-    if (frame_make(s) && codes_factor(s)) {
-      rows_try(s, turn);
-      cluster_wait();
+    if (frame_make(s) && rows_try(s, turn)) {
+      cluster_barrier();
       found->accepted = try_judge(s, turn);
       if (found->accepted) rows_keep(s, turn);
       if (found->accepted) return;

@@ -7,10 +7,17 @@
 #define STEP_ROWS_H
 
 #include "async_copy.h"
+#include "step_chains.h"
 #include "step_types.h"
 #include "warp.h"
 
+#define LARGEST 1.7976931348623157e308
+
 enum { D = STEP_D, THREADS = STEP_THREADS, WARPS = STEP_THREADS / WARP };
+
+/* What a block waits for, where all rows are in shared memory: sums so far, complete ones, whole
+ * ones. */
+enum { HERE_OPEN, HERE_PARTS, HERE_SUMS, HERE_BARRIERS };
 
 /* A block's part of an atom, itself in shared memory as its arrays are; vectors are `pitch` apart.
  * Thread 0 writes it. */
@@ -20,22 +27,39 @@ struct step {
   int atom, at;          /* at: where its rows begin among those of its class */
   int index, rank, size; /* of the atom in the launch, of the block in its cluster, blocks there */
   int n, pitch, kept;    /* n: rows; kept: directions */
+  int is_here;           /* all rows of the atom are in the shared memory of its blocks */
   double *u_old, *e, *u_new;
   double *sums, *added; /* of step_system.h */
   double *uu, *ue, *ee, *factor, *pivot, *tt, *h, *l_new;
   double *schur, *whole, *diagonal, *beta, *scalar;
   double *total; /* of step_columns.h */
   int *start;
+  /* Of step_here.h: */
+  int own_first, own_end, continues, next;
+  unsigned present;
+  int joins, first_present;
+  unsigned char left[STEP_GROUPS], right[STEP_GROUPS];
+  unsigned long long barriers[HERE_BARRIERS];
   /* Own rows at positions lo .. hi - 1, of which first .. first + count - 1 are here: */
   int lo, hi, first, count;
-  double *rows, *t, *t_new;
+  double *rows, *t, *t_new, *weight; /* weight: products with the last direction */
   long long *entry;
-  int *row;
+  int *row, *late; /* late: is the row one that the launch before changes? */
 };
+
+static __device__ inline int is_finite(double x)
+{
+  return fabs(x) <= LARGEST;
+}
 
 static __device__ inline int min_of(int x, int y)
 {
   return x < y ? x : y;
+}
+
+static __device__ inline int max_of(int x, int y)
+{
+  return x > y ? x : y;
 }
 
 /* Say to the compiler that something is in shared memory. */
@@ -55,54 +79,6 @@ static __device__ inline const double *in_shared(const double *x)
 static __device__ inline double *values_of(const struct step *s, int position)
 {
   return s->a.values + (long long)(s->at + position) * step_values(D, s->a.q);
-}
-
-/* Neighbouring terms of a chain. */
-enum { TERMS = 8 };
-struct terms {
-  double2 x[TERMS / 2], y[TERMS / 2];
-};
-
-static __device__ inline void terms_load(struct terms *t, const double *x, const double *y)
-{
-#pragma unroll
-  for (int i = 0; i < TERMS / 2; i++) {
-    t->x[i] = ((const double2 *)x)[i];
-    t->y[i] = ((const double2 *)y)[i];
-  }
-}
-
-static __device__ inline double terms_add(const struct terms *t, double acc)
-{
-#pragma unroll
-  for (int i = 0; i < TERMS / 2; i++) {
-    acc = fma(t->x[i].x, t->y[i].x, acc);
-    acc = fma(t->x[i].y, t->y[i].y, acc);
-  }
-  return acc;
-}
-
-/* The chain of two vectors in shared memory.  What comes next is on its way while the present terms
- * are added. */
-static __device__ __noinline__ double chain(const double *x, const double *y, int p)
-{
-  struct terms a, b;
-  double acc = 0;
-  int c = 0, whole = p / TERMS * TERMS;
-  x = in_shared(x);
-  y = in_shared(y);
-  if (whole) terms_load(&a, x, y);
-#pragma unroll 1
-  for (; c + 2 * TERMS <= whole; c += 2 * TERMS) {
-    terms_load(&b, x + c + TERMS, y + c + TERMS);
-    acc = terms_add(&a, acc);
-    if (c + 2 * TERMS < whole) terms_load(&a, x + c + 2 * TERMS, y + c + 2 * TERMS);
-    acc = terms_add(&b, acc);
-  }
-  if (c < whole) acc = terms_add(&a, acc);
-#pragma unroll 1
-  for (c = whole; c < p; c++) acc = fma(x[c], y[c], acc);
-  return acc;
 }
 
 /* The entry at a position.  What a launch finds before others have ended is read past the first
@@ -130,12 +106,29 @@ static __device__ inline void rows_name(struct step *s, int first)
   __syncthreads();
 }
 
-/* Begin to bring the rows that are named. */
-static __device__ inline void rows_order(struct step *s)
+/* Which of the named rows have an atom of the launch before? */
+static __device__ inline void rows_look(struct step *s)
+{
+  int lane = threadIdx.x % WARP;
+#pragma unroll 1
+  for (int i = threadIdx.x / WARP; i < s->count; i += WARPS) {
+    const int *slots = s->a.slots + (long long)s->row[i] * s->a.s;
+    int late = 0;
+#pragma unroll 1
+    for (int place = lane; place < s->a.s; place += WARP)
+      late |= s->a.turns[slots[place]] == s->a.turn - 1;
+    late = __any_sync(FULL_WARP, late);
+    if (lane == 0) s->late[i] = late;
+  }
+}
+
+/* Begin to bring the rows that are named, or of them the late ones. */
+static __device__ inline void rows_order(struct step *s, int late_alone)
 {
   int p = s->a.p;
 #pragma unroll 1
   for (int i = threadIdx.x / WARP; i < s->count; i += WARPS) {
+    if (late_alone && !s->late[i]) continue;
     const double *from = s->a.residual + (long long)s->row[i] * p;
     double *to = s->rows + i * s->pitch;
     int lane = threadIdx.x % WARP;
@@ -160,99 +153,31 @@ static __device__ __noinline__ void rows_bring(struct step *shared, int first)
   if (s->first == first) return;
   __syncthreads();
   rows_name(s, first);
-  rows_order(s);
+  rows_order(s, 0);
   rows_wait();
 }
 
-/* Neighbouring columns of a row and of two sets of D vectors, u and v. */
-enum { GROUP = D == 1 ? 4 : 2 };
-struct group {
-  double x[GROUP], u[D][GROUP], v[D][GROUP];
-};
-
-static __device__ inline void pairs_load(double to[GROUP], const double *from)
-{
-#pragma unroll
-  for (int i = 0; i < GROUP; i += 2) {
-    double2 pair = *(const double2 *)(from + i);
-    to[i] = pair.x;
-    to[i + 1] = pair.y;
-  }
-}
-
-static __device__ inline void group_load(struct group *g, const double *row, const double *u,
-                                         const double *v, int pitch)
-{
-  pairs_load(g->x, row);
-#pragma unroll
-  for (int m = 0; m < D; m++) pairs_load(g->u[m], u + m * pitch);
-#pragma unroll
-  for (int m = 0; m < D; m++) pairs_load(g->v[m], v + m * pitch);
-}
-
-template <class Use> static __device__ inline void group_use(const struct group *g, Use use)
-{
-#pragma unroll
-  for (int i = 0; i < GROUP; i++) {
-    double u[D], v[D];
-#pragma unroll
-    for (int m = 0; m < D; m++) {
-      u[m] = g->u[m][i];
-      v[m] = g->v[m][i];
-    }
-    use(g->x[i], u, v);
-  }
-}
-
 /* Column after column, use(x, u, v) with own row i's x and the columns of the vectors u and v, D
- * each.  A group of columns is on its way while the one before is used. */
+ * each. */
 template <class Use>
 static __device__ inline void row_walk(const struct step *s, int i, const double *u,
                                        const double *v, Use use)
 {
-  const double *row = in_shared(s->rows + i * s->pitch);
-  int p = s->a.p, pitch = s->pitch, c = 0, whole = p / GROUP * GROUP;
-  struct group a, b;
-  u = in_shared(u);
-  v = in_shared(v);
-  if (whole) group_load(&a, row, u, v, pitch);
-#pragma unroll 1
-  for (; c + 2 * GROUP <= whole; c += 2 * GROUP) {
-    int at = c + GROUP, next = c + 2 * GROUP;
-    group_load(&b, row + at, u + at, v + at, pitch);
-    group_use(&a, use);
-    if (next < whole) group_load(&a, row + next, u + next, v + next, pitch);
-    group_use(&b, use);
-  }
-  if (c < whole) group_use(&a, use);
-#pragma unroll 1
-  for (c = whole; c < p; c++) {
-    double one[D], other[D];
+  const double *vectors[1 + 2 * D] = {s->rows + i * s->pitch};
 #pragma unroll
-    for (int m = 0; m < D; m++) {
-      one[m] = u[m * pitch + c];
-      other[m] = v[m * pitch + c];
-    }
-    use(row[c], one, other);
+  for (int m = 0; m < D; m++) {
+    vectors[1 + m] = u + m * s->pitch;
+    vectors[1 + D + m] = v + m * s->pitch;
   }
+  vectors_walk<1 + 2 * D>(vectors, s->a.p,
+                          [&](const double *at) { use(at[0], at + 1, at + 1 + D); });
 }
 
-/* The products of own row i with direction j, if there is one; the first time also with the frame
- * and with itself. */
-static __device__ inline void row_multiply(const struct step *s, int i, int j, int is_first)
+/* What own row i gives to sums, but for products with directions; squares: of its columns. */
+static __device__ inline void row_give(const struct step *s, int i, const double *ur,
+                                       double squares)
 {
-  double *out = values_of(s, s->first + i), ur[D] = {}, er = 0, squares = 0, norm = 0;
-  const double *e = s->e + (j < s->kept ? j : 0) * s->pitch;
-  if (!is_first) {
-    out[2 * D + j] = chain(s->rows + i * s->pitch, e, s->a.p);
-    return;
-  }
-  row_walk(s, i, s->u_old, e, [&](double x, const double *u, const double *v) {
-#pragma unroll
-    for (int m = 0; m < D; m++) ur[m] = fma(x, u[m], ur[m]);
-    er = fma(x, v[0], er);
-    squares = fma(x, x, squares);
-  });
+  double *out = values_of(s, s->first + i), norm = 0;
 #pragma unroll
   for (int m = 0; m < D; m++) {
     double t = s->t[i * D + m];
@@ -260,8 +185,22 @@ static __device__ inline void row_multiply(const struct step *s, int i, int j, i
     out[D + m] = ur[m];
     norm = fma(t, t, norm);
   }
-  if (j < s->kept) out[2 * D + j] = er;
   out[2 * D + s->a.q] = fma(s->a.rho, norm, squares);
+}
+
+/* The products of own row i with the frame and with itself. */
+static __device__ inline void row_begin(const struct step *s, int i)
+{
+  const double *vectors[1 + D] = {s->rows + i * s->pitch};
+  double ur[D] = {}, squares = 0;
+#pragma unroll
+  for (int m = 0; m < D; m++) vectors[1 + m] = s->u_old + m * s->pitch;
+  vectors_walk<1 + D>(vectors, s->a.p, [&](const double *at) {
+#pragma unroll
+    for (int m = 0; m < D; m++) ur[m] = fma(at[0], at[1 + m], ur[m]);
+    squares = fma(at[0], at[0], squares);
+  });
+  row_give(s, i, ur, squares);
 }
 
 /* Products of vectors: the first time of the frame with itself, then of direction j with the frame
@@ -284,6 +223,40 @@ static __device__ inline void vectors_multiply(struct step *s, int number, int j
   double product = chain(x, y, s->a.p);
   *to = product;
   *mirror = product;
+}
+
+/* That of all own rows, which are here, and of the frame with itself: by some threads. */
+static __device__ __noinline__ void rows_begin(struct step *shared, int thread, int threads)
+{
+  struct step *s = step_shared(shared);
+  int padded = (s->hi - s->lo + WARP - 1) / WARP * WARP;
+#pragma unroll 1
+  for (int task = thread; task < padded + D * D; task += threads) {
+    if (task >= padded)
+      vectors_multiply(s, task - padded, 0, 1);
+    else if (task < s->hi - s->lo)
+      row_begin(s, task);
+  }
+}
+
+/* The product with direction j, if there is one; the first time also those of row_begin(), unless
+ * these are there. */
+static __device__ inline void row_multiply(const struct step *s, int i, int j, int is_first)
+{
+  double *out = values_of(s, s->first + i), ur[D] = {}, er = 0, squares = 0;
+  const double *e = s->e + (j < s->kept ? j : 0) * s->pitch;
+  if (!is_first) {
+    out[2 * D + j] = s->weight[i] = chain(s->rows + i * s->pitch, e, s->a.p);
+    return;
+  }
+  row_walk(s, i, s->u_old, e, [&](double x, const double *u, const double *v) {
+#pragma unroll
+    for (int m = 0; m < D; m++) ur[m] = fma(x, u[m], ur[m]);
+    er = fma(x, v[0], er);
+    squares = fma(x, x, squares);
+  });
+  row_give(s, i, ur, squares);
+  if (j < s->kept) out[2 * D + j] = er;
 }
 
 /* All products with direction j, which there is if j < kept; the first time also those with the
@@ -351,10 +324,10 @@ static __device__ inline double moved(double x, const double *u_new, const doubl
   return x;
 }
 
-/* Codes and objective of row i after the step, to out[1 + D]. */
-static __device__ inline void row_try(struct step *s, int i, double *out)
+/* Right sides of the codes of row i after the step, for t_new. */
+static __device__ inline void row_side(struct step *s, int i)
 {
-  double b[D] = {}, t[D], t_new[D], squares = 0, norm = 0;
+  double b[D] = {}, t[D];
 #pragma unroll
   for (int m = 0; m < D; m++) t[m] = s->t[i * D + m];
   row_walk(s, i, s->u_old, s->u_new, [&](double x, const double *u_old, const double *u_new) {
@@ -362,6 +335,19 @@ static __device__ inline void row_try(struct step *s, int i, double *out)
 #pragma unroll
     for (int m = 0; m < D; m++) b[m] = fma(x, u_new[m], b[m]);
   });
+#pragma unroll
+  for (int m = 0; m < D; m++) s->t_new[i * D + m] = b[m];
+}
+
+/* Codes from them, and the objective: to out[1 + D]. */
+static __device__ inline void row_try(struct step *s, int i, double *out)
+{
+  double b[D], t[D], t_new[D], squares = 0, norm = 0;
+#pragma unroll
+  for (int m = 0; m < D; m++) {
+    t[m] = s->t[i * D + m];
+    b[m] = s->t_new[i * D + m];
+  }
   codes_solve(s, b, t_new);
   if (s->a.nonnegative && !(t_new[0] > 0)) t_new[0] = 0;
   row_walk(s, i, s->u_old, s->u_new, [&](double x, const double *u_old, const double *u_new) {
@@ -372,7 +358,7 @@ static __device__ inline void row_try(struct step *s, int i, double *out)
   for (int m = 0; m < D; m++) norm = fma(t_new[m], t_new[m], norm);
   out[0] = fma(s->a.rho, norm, squares);
 #pragma unroll
-  for (int m = 0; m < D; m++) out[1 + m] = t_new[m];
+  for (int m = 0; m < D; m++) out[1 + m] = s->t_new[i * D + m] = t_new[m];
 }
 
 /* Tries alternate between two places, so that nobody overwrites what another block still reads. */
@@ -382,28 +368,85 @@ static __device__ inline double *try_of(const struct step *s, int turn, int posi
   return s->a.tries + at * (1 + D);
 }
 
-static __device__ __noinline__ void rows_try(struct step *shared, int turn)
+/* A product of two vectors of the new frame. */
+static __device__ inline void frame_multiply(struct step *s, int number)
 {
-  struct step *s = step_shared(shared);
-#pragma unroll 1
-  for (int first = s->lo; first < s->hi; first += s->a.capacity) {
-    rows_bring(s, first);
-#pragma unroll 1
-    for (int i = threadIdx.x; i < s->count; i += THREADS) row_try(s, i, try_of(s, turn, first + i));
-  }
+  int m = number / D, l = number % D;
+  if (m >= l) s->l_new[number] = chain(s->u_new + m * s->pitch, s->u_new + l * s->pitch, s->a.p);
 }
 
-/* Column c of row i after the step. */
-static __device__ inline double column_move(const struct step *s, int i, int c)
+/* The factor of the codes from these products; returns whether there is one.  For all threads. */
+static __device__ inline int codes_factor(struct step *s)
 {
-  double u_old[D], u_new[D];
+  double *l = s->l_new;
+  int bad = 0;
+#pragma unroll 1
+  for (int j = 0; j < D && threadIdx.x == 0 && !bad; j++)
+    for (int i = j; i < D; i++) {
+      double acc = l[i * D + j] + (i == j ? s->a.rho : 0);
+#pragma unroll 1
+      for (int k = 0; k < j; k++) acc = fma(-l[i * D + k], l[j * D + k], acc);
+      if (i == j) bad |= !(acc > 0) || !is_finite(acc);
+      l[i * D + j] = i > j ? acc / l[j * D + j] : D == 1 ? acc : sqrt(acc);
+    }
+  return !__syncthreads_or(bad);
+}
+
+/* Codes and objectives of own rows with the new frame, whose products are found beside their right
+ * sides; returns whether there is a factor. */
+static __device__ __noinline__ int rows_try(struct step *shared, int turn)
+{
+  struct step *s = step_shared(shared);
+  int first = s->lo, others = D * D;
+#pragma unroll 1
+  do {
+    if (first < s->hi) rows_bring(s, first);
+    int count = first < s->hi ? s->count : 0, padded = (count + WARP - 1) / WARP * WARP;
+#pragma unroll 1
+    for (int task = threadIdx.x; task < padded + others; task += THREADS) {
+      if (task >= padded)
+        frame_multiply(s, task - padded);
+      else if (task < count)
+        row_side(s, task);
+    }
+    __syncthreads();
+    if (others && !codes_factor(s)) return 0;
+    others = 0;
+#pragma unroll 1
+    for (int i = threadIdx.x; i < count; i += THREADS) row_try(s, i, try_of(s, turn, first + i));
+    first += s->a.capacity;
+  } while (first < s->hi);
+  return 1;
+}
+
+/* Own row i after the step, column by column, by a warp. */
+static __device__ inline void row_keep(const struct step *s, int i, double *to)
+{
+  const double *row = in_shared(s->rows + i * s->pitch), *u_old = in_shared(s->u_old),
+               *u_new = in_shared(s->u_new);
+  double t[D], t_new[D];
+  int p = s->a.p, pitch = s->pitch;
 #pragma unroll
   for (int m = 0; m < D; m++) {
-    u_old[m] = s->u_old[m * s->pitch + c];
-    u_new[m] = s->u_new[m * s->pitch + c];
+    t[m] = s->t[i * D + m];
+    t_new[m] = s->t_new[i * D + m];
   }
-  double x = added_back(s->rows[i * s->pitch + c], u_old, s->t + i * D);
-  return moved(x, u_new, s->t_new + i * D);
+  auto moved_at = [&](int c) {
+    double one[D], other[D];
+#pragma unroll
+    for (int m = 0; m < D; m++) {
+      one[m] = u_old[m * pitch + c];
+      other[m] = u_new[m * pitch + c];
+    }
+    return moved(added_back(row[c], one, t), other, t_new);
+  };
+  if (p % 2 == 0)
+#pragma unroll 3
+    for (int c = threadIdx.x % WARP * 2; c < p; c += 2 * WARP)
+      *(double2 *)(to + c) = make_double2(moved_at(c), moved_at(c + 1));
+  else
+#pragma unroll 2
+    for (int c = threadIdx.x % WARP; c < p; c += WARP) to[c] = moved_at(c);
 }
 
 /* The step is taken: residuals and codes of own rows. */
@@ -413,20 +456,18 @@ static __device__ __noinline__ void rows_keep(struct step *shared, int turn)
   const struct step_args *a = &s->a;
 #pragma unroll 1
   for (int first = s->lo; first < s->hi; first += s->a.capacity) {
+    int is_there = s->first == first && s->count == s->hi - s->lo;
     rows_bring(s, first);
 #pragma unroll 1
     for (int e = threadIdx.x; e < s->count * D; e += THREADS) {
-      double t = __ldcg(try_of(s, turn, first + e / D) + 1 + e % D);
+      double t = is_there ? s->t_new[e] : __ldcg(try_of(s, turn, first + e / D) + 1 + e % D);
       s->t_new[e] = t;
       a->codes[s->entry[e / D] * D + e % D] = t;
     }
     __syncthreads();
 #pragma unroll 1
-    for (int i = threadIdx.x / WARP; i < s->count; i += WARPS) {
-      double *to = a->residual + (long long)s->row[i] * a->p;
-#pragma unroll 4
-      for (int c = threadIdx.x % WARP; c < a->p; c += WARP) to[c] = column_move(s, i, c);
-    }
+    for (int i = threadIdx.x / WARP; i < s->count; i += WARPS)
+      row_keep(s, i, a->residual + (long long)s->row[i] * a->p);
   }
 }
 

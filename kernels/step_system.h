@@ -10,18 +10,11 @@
 #include "pair.h"
 #include "step_rows.h"
 
-#define LARGEST 1.7976931348623157e308
-
 enum { STATUS_OK, STATUS_ROW, STATUS_SCHUR, STATUS_NOT_FINITE }; /* enum arrow_status */
 enum { MAX_RETRIES = 22 };
 
 /* Numbers in `scalar`. */
-enum { IS_BAD, BUMP, PAIR_M, PAIR_E, BEFORE, AFTER, NORM, FIRST_DOT };
-
-static __device__ inline int is_finite(double x)
-{
-  return fabs(x) <= LARGEST;
-}
+enum { SQUARE, BUMP, PAIR_M, PAIR_E, BEFORE, AFTER, NORM, FIRST_DOT, BORDER_M, BORDER_E };
 
 /* Columns of the border. */
 static __device__ inline int border_of(const struct step *s)
@@ -93,13 +86,22 @@ static __device__ inline int row_whiten(const struct step *s, int position, doub
 {
   const double *values = values_of(s, position);
   int q = s->a.q, k = border_of(s), finite = 1;
-  double t[D], x[D];
+  double t[D], ur[D], x[D], products[STEP_MAX_DIRECTIONS];
+  double objective = __ldcg(values + 2 * D + q);
+  __builtin_assume(__isShared(out));
 #pragma unroll
   for (int m = 0; m < D; m++) t[m] = __ldcg(values + m);
+#pragma unroll
+  for (int m = 0; m < D; m++) ur[m] = __ldcg(values + D + m);
+#pragma unroll
+  for (int j = 0; j < STEP_MAX_DIRECTIONS; j++)
+    products[j] = j < s->kept ? __ldcg(values + 2 * D + j) : 0;
+#pragma unroll
+  for (int j = 0; j < STEP_MAX_DIRECTIONS; j++)
+    if (j < s->kept) out[(k + 2) * D + j] = products[j];
 #pragma unroll 1
   for (int j = 0; j < s->kept; j++) {
-    double er = __ldcg(values + 2 * D + j);
-    out[(k + 2) * D + j] = er;
+    double er = out[(k + 2) * D + j];
     for (int l = 0; l < D; l++) {
 #pragma unroll
       for (int m = 0; m < D; m++) {
@@ -114,7 +116,7 @@ static __device__ inline int row_whiten(const struct step *s, int position, doub
   }
 #pragma unroll
   for (int m = 0; m < D; m++) {
-    x[m] = fma(s->a.rho, t[m], -__ldcg(values + D + m));
+    x[m] = fma(s->a.rho, t[m], -ur[m]);
     finite &= is_finite(x[m]);
   }
   block_forward(s, x);
@@ -123,7 +125,7 @@ static __device__ inline int row_whiten(const struct step *s, int position, doub
     out[k * D + m] = x[m];
     out[(k + 1) * D + m] = t[m];
   }
-  out[(k + 2) * D + s->kept] = __ldcg(values + 2 * D + q);
+  out[(k + 2) * D + s->kept] = objective;
   out[(k + 2) * D + s->kept + 1] = 1;
   return finite;
 }
@@ -155,11 +157,16 @@ static __device__ inline void lanes_add(struct step *s, int count, int is_first)
 #pragma unroll 1
   for (int number = threadIdx.x / WARP; number < sums; number += WARPS) {
     struct sum sum = sum_of(s, number);
+    const double *x = in_shared(s->added) + sum.x, *y = in_shared(s->added) + sum.y;
     double acc = is_first ? 0 : s->sums[number * STEP_LANES + lane];
-#pragma unroll 4
-    for (int i = lane; i < count; i += STEP_LANES)
-      for (int m = 0; m < sum.terms; m++)
-        acc = fma(s->added[i * pitch + sum.x + m], s->added[i * pitch + sum.y + m], acc);
+    if (D == 1 || sum.terms == 1)
+#pragma unroll 8
+      for (int i = lane; i < count; i += STEP_LANES) acc = fma(x[i * pitch], y[i * pitch], acc);
+    else
+#pragma unroll 2
+      for (int i = lane; i < count; i += STEP_LANES)
+#pragma unroll
+        for (int m = 0; m < D; m++) acc = fma(x[i * pitch + m], y[i * pitch + m], acc);
     s->sums[number * STEP_LANES + lane] = acc;
   }
 }
@@ -207,7 +214,6 @@ static __device__ inline void blocks_pair(struct step *s)
 static __device__ inline int rows_reduce(struct step *s)
 {
   int rows = step_sum_rows(D, s->a.q), pitch = step_sum_pitch(D, s->a.q), bad = 0;
-  blocks_pair(s);
 #pragma unroll 1
   for (int first = 0; first < s->n;) {
     int segment = first / STEP_SEGMENT_ROWS, at = first % STEP_SEGMENT_ROWS;
@@ -310,12 +316,19 @@ static __device__ inline int border_solve(struct step *s)
     __syncwarp();
   }
   pair_normalise(&border);
-  if (lane > 0) return 0;
+  if (lane == 0) s->scalar[BORDER_M] = border.m;
+  if (lane == 0) s->scalar[BORDER_E] = __longlong_as_double(border.e);
+  return 0;
+}
+
+/* The determinant of rows and border. */
+static __device__ inline void pairs_join(struct step *s)
+{
   struct pair rows = {s->scalar[PAIR_M], __double_as_longlong(s->scalar[PAIR_E])};
+  struct pair border = {s->scalar[BORDER_M], __double_as_longlong(s->scalar[BORDER_E])};
   pair_times(&rows, border);
   s->scalar[PAIR_M] = rows.m;
   s->scalar[PAIR_E] = __longlong_as_double(rows.e);
-  return 0;
 }
 
 /* The largest diagonal entry of C. */
@@ -381,11 +394,13 @@ static __device__ __noinline__ int system_try(struct step *shared, double ridge,
     *bump = scalar_share(s, BUMP, is_first ? block_bump(s, ridge) : 0, is_first);
     return STATUS_ROW;
   }
+  blocks_pair(s);
   bad = threadIdx.x < WARP ? border_solve(s) : 0;
   if (__syncthreads_or(bad)) {
     *bump = scalar_share(s, BUMP, is_first ? border_bump(s) : 0, is_first);
     return STATUS_SCHUR;
   }
+  if (is_first) pairs_join(s);
   return STATUS_OK;
 }
 

@@ -4,9 +4,10 @@
  * Floor: kernels.  Includes forms.h alone.
  *
  * A cluster of blocks has an atom, and each of them its share of the rows, in shared memory if they
- * fit there.  What all blocks of the cluster must know goes through global memory: sums over rows,
- * column by column, and what a row gives to other sums.  Directions, systems and frames are then
- * computed by every block, so that nothing has to come back. */
+ * fit there.  What all blocks of the cluster must know is what a row gives to sums, which goes
+ * through global memory, and sums over rows, column by column: these go from block to block where
+ * all rows fit (step_here.h), else through global memory too (step_columns.h).  Directions, systems
+ * and frames are then computed by every block, so that nothing has to come back. */
 #ifndef STEP_TYPES_H
 #define STEP_TYPES_H
 
@@ -20,6 +21,7 @@ enum {
   STEP_GROUPS = 16,        /* of sum blocks, whose chains are added side by side, at most */
   STEP_LEVELS = 20,        /* of the tree of a group of sum blocks, at most */
   STEP_LANES = 32,         /* of (N.12) */
+  STEP_SCALARS = 10,
   STEP_SEGMENT_ROWS = 65536,
   STEP_SUMS_BYTES = 32 << 10, /* of rows that are added, in shared memory at a time, about */
   STEP_VECTOR_BYTES = 128 << 10,
@@ -43,6 +45,8 @@ struct step_found {
 struct step_args {
   const struct step_item *items; /* [grid / blocks of a cluster] */
   const long long *entry;        /* of an atom by ascending row: row s + place */
+  const int *slots;              /* [n][s] */
+  const int *turns;              /* [k] the launch of each atom */
   double *frames;                /* [k][D][p] */
   double *codes;                 /* [n][s][D] */
   double *residual;              /* [n][p] */
@@ -53,6 +57,7 @@ struct step_args {
   long long row;                 /* the global number of the first row */
   long long class_rows;
   double rho;
+  int turn;    /* this launch */
   int s, p, q; /* q: directions */
   int nonnegative;
   int capacity; /* rows in shared memory */
@@ -132,13 +137,13 @@ HOST_DEVICE int step_fixed_reals(int d, int q, int p)
   int k = q * d;
   int sums = step_sums(d, k) * (STEP_LANES + 1) + step_sum_rows(d, q) * step_sum_pitch(d, q);
   int products = 4 * d * d + d + 2 * k + q * q, border = 2 * k * (k + 2) + 2 * k;
-  int others = STEP_THREADS + STEP_GROUPS; /* totals of groups */
+  int others = STEP_SCALARS + STEP_THREADS + STEP_GROUPS; /* totals of groups, where they begin */
   return step_vector_reals(d, q, p) + sums + products + border + others;
 }
-/* ... of a row: the row, codes, tried codes; entry, its own number. */
+/* ... of a row: the row, codes, tried codes, weight; entry, its own number. */
 HOST_DEVICE int step_row_reals(int d, int p)
 {
-  return step_pitch(p) + 2 * d + 2;
+  return step_pitch(p) + 2 * d + 3;
 }
 
 /* Rows that fit beside the rest in `shared` bytes, of which struct step takes some; 0: this shape

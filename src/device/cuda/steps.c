@@ -24,6 +24,7 @@ struct places {
   real *residual, *frames, *codes, *values, *tries, *sums;
   struct step_item *items;
   struct step_found *found;
+  idx *turns; /* of atoms */
   gidx *entry, *start;
   uint32_t *marks;
   idx *looking;   /* atoms */
@@ -59,6 +60,7 @@ static struct places places_of(const struct steps_job *job, void *at)
   l.sums = lay(&l, at, 2 * l.room * frame, sizeof *l.sums);
   l.items = lay(&l, at, job->k, sizeof *l.items);
   l.found = lay(&l, at, job->k, sizeof *l.found);
+  l.turns = lay(&l, at, job->k, sizeof *l.turns);
   l.entry = lay(&l, at, entries, sizeof *l.entry);
   if (job->k > STEPS_LOOK_ATOMS) return l;
   l.start = lay(&l, at, (gidx)job->k + 1, sizeof *l.start);
@@ -88,6 +90,7 @@ struct sweep {
   struct arena arena;
   struct step_item *items; /* [k] */
   struct turn *turns;      /* [k] at most */
+  idx *turn_of;            /* [k] of each atom, -1: none */
   idx n_items, n_turns;
   int capacity;
   idx largest;     /* cluster */
@@ -153,6 +156,7 @@ static void class_plan(struct sweep *w, const idx *atoms, gidx count)
     for (idx j = 0; j < turn->count; j++) {
       idx atom = atoms[i + j];
       gidx n = rows_of(w->job, atom);
+      w->turn_of[atom] = w->n_turns - 1;
       w->items[w->n_items++] = (struct step_item){
           .first = w->job->start[atom], .atom = atom, .n = (int)n, .at = (int)rows};
       rows += n;
@@ -168,6 +172,8 @@ static int sweep_plan(struct sweep *w)
   TRY(cluster_find(w));
   TRY(arena_alloc(&w->arena, &w->items, job->k, sizeof *w->items));
   TRY(arena_alloc(&w->arena, &w->turns, job->k, sizeof *w->turns));
+  TRY(arena_alloc(&w->arena, &w->turn_of, job->k, sizeof *w->turn_of));
+  for (idx a = 0; a < job->k; a++) w->turn_of[a] = -1;
   for (idx color = 0; color < c->count; color++)
     class_plan(w, c->atoms + c->start[color], c->start[color + 1] - c->start[color]);
   CHECK(w->class_rows <= job->n, ERR_INTERNAL, "the atoms of a class share rows");
@@ -208,6 +214,7 @@ static int sweep_begin(const struct sweep *w)
   if (!job->has_entry)
     TRY(copy_in(w, at->entry, job->entry, (gidx)job->n * job->s, sizeof *at->entry));
   TRY(copy_in(w, at->items, w->items, w->n_items, sizeof *w->items));
+  TRY(copy_in(w, at->turns, w->turn_of, job->k, sizeof *w->turn_of));
   TRY_CU(cudaMemsetAsync(at->found, 0, (size_t)job->k * sizeof *at->found, s->stream));
   return OK;
 }
@@ -220,6 +227,9 @@ static int turn_launch(const struct sweep *w, const struct turn *turn)
   int shift = step_group_shift(first, last);
   struct step_args a = {.items = at->items + turn->first,
                         .entry = (const long long *)at->entry,
+                        .slots = job->slots->device,
+                        .turns = at->turns,
+                        .turn = (int)(turn - w->turns),
                         .frames = at->frames,
                         .codes = at->codes,
                         .residual = at->residual,
