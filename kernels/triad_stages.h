@@ -70,13 +70,7 @@ static __device__ inline void tile_add(const struct triad_args *t, struct stage 
                                        struct place at, struct corner corner, int begin, int end,
                                        float (*acc)[COLUMNS_OWN])
 {
-  struct operand a = {t->a, DEEP_A ? t->a_row : t->a_depth, t->rows - corner.row, DEEP_A, TILE_ROWS,
-                      -0.0f};
-  struct operand b = {
-      t->b, DEEP_B ? t->b_column : t->b_depth, t->columns - corner.column, DEEP_B, TILE_COLUMNS,
-      0.0f};
-  a.at = item_at(&a, corner.row, 0);
-  b.at = item_at(&b, corner.column, 0);
+  struct operand a = rows_of(t, corner), b = columns_of(t, corner);
   const float *from_a = item_at(&a, quad_line(&a, 0), begin + quad_depth(&a, 0));
   const float *from_b = item_at(&b, quad_line(&b, 0), begin + quad_depth(&b, 0));
   struct quads own;

@@ -86,6 +86,29 @@ struct operand {
   float beyond;
 };
 
+static __device__ inline const float *item_at(const struct operand *o, int line, int depth)
+{
+  return o->at + (o->deep ? line * o->stride + depth : depth * o->stride + line);
+}
+
+/* The operands of the tile with that corner. */
+static __device__ inline struct operand rows_of(const struct triad_args *t, struct corner corner)
+{
+  struct operand o = {t->a, DEEP_A ? t->a_row : t->a_depth, t->rows - corner.row, DEEP_A, TILE_ROWS,
+                      -0.0f};
+  o.at = item_at(&o, corner.row, 0);
+  return o;
+}
+
+static __device__ inline struct operand columns_of(const struct triad_args *t, struct corner corner)
+{
+  struct operand o = {
+      t->b, DEEP_B ? t->b_column : t->b_depth, t->columns - corner.column, DEEP_B, TILE_COLUMNS,
+      0.0f};
+  o.at = item_at(&o, corner.column, 0);
+  return o;
+}
+
 /* Has this thread so many quads of a stage? */
 static __device__ inline int quad_is(const struct operand *o, int i)
 {
@@ -111,11 +134,6 @@ static __device__ inline int quad_depth(const struct operand *o, int i)
 {
   int quad = threadIdx.x + i * THREADS, span = quads_span(o);
   return o->deep ? quad % (DEPTHS / 4) * 4 : quad / span % DEPTHS;
-}
-
-static __device__ inline const float *item_at(const struct operand *o, int line, int depth)
-{
-  return o->at + (o->deep ? line * o->stride + depth : depth * o->stride + line);
 }
 
 /* A quad of which some may be beyond the matrix. */
