@@ -38,11 +38,12 @@ static __device__ inline double *here_sums(const struct step *s)
   return here_open(s) + D * s->a.p;
 }
 
-/* Is there room for all this?  Of every block the same. */
+/* Is there room for all this, and has every block a row, so that none can be left behind by more
+ * than a turn?  Of every block the same. */
 static __device__ inline int here_is_room(const struct step *s)
 {
   int reals = 2 * (s->a.groups * here_width(s, D * s->a.p) + D * s->a.p);
-  return s->a.group_shift == 0 && s->n <= s->size * s->a.capacity && s->n > 0 &&
+  return s->a.group_shift == 0 && s->n <= s->size * s->a.capacity && s->n >= s->size &&
          reals <= step_sum_rows(D, s->a.q) * step_sum_pitch(D, s->a.q);
 }
 
