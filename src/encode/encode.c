@@ -304,7 +304,6 @@ static int dictionary_read(void *argument)
 static int workers_start(struct encode *e)
 {
   TRY(worker_open(&e->background));
-  TRY(worker_open(&e->writer));
   TRY(worker_open(&e->files));
   return worker_start(&e->files, dictionary_read, e);
 }

@@ -4,7 +4,7 @@
  * Floor: encode; included by src/encode only.  encode.h says in which order to read the files.
  *
  * Four threads work in a rank.  The main thread alone talks to other ranks and lets the device
- * compute; the files worker alone reads files, and the writer alone writes one; the background
+ * compute; the files worker reads files, and the writer, or itself, writes one; the background
  * worker merges, counts and sums, and touches none.  These three run while the main thread routes;
  * of a GPU they use what device/intake.h lets them. */
 #ifndef ENCODE_ENCODE_IMPL_H

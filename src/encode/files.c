@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The files worker reads rows while the writer writes the block that was finished last: nobody else
- * uses files. */
+ * The files worker reads rows while the writer writes the block that was finished last; where no
+ * thread is spare it does both.  Nobody else uses files. */
 #include "encode/files.h"
 
 #include "base/num.h"
 #include "base/status.h"
+#include "base/team.h"
 #include "encode/encode_impl.h"
 #include "model/access.h"
 
@@ -102,6 +103,14 @@ static int write_run(void *argument)
   return results_write(argument);
 }
 
+/* Where no thread is spare one does both. */
+static int both_run(void *argument)
+{
+  const struct file_job *j = argument;
+  if (j->write.n > 0) TRY(results_write(j));
+  return read_run(argument);
+}
+
 int files_start(struct encode *e)
 {
   gidx n = encode_turn_at(e, e->read), first, share_first, share;
@@ -121,6 +130,8 @@ int files_start(struct encode *e)
   e->terms[buffer] = 0;
   e->read += n;
   e->finished.n = 0;
+  if (team_spare() == 1) return worker_start(&e->files, both_run, &e->file_job);
+  if (!e->writer.state) TRY(worker_open(&e->writer)); /* the first time, when all ranks agree */
   if (e->file_job.write.n > 0) TRY(worker_start(&e->writer, write_run, &e->file_job));
   return worker_start(&e->files, read_run, &e->file_job);
 }
@@ -129,7 +140,7 @@ int files_wait(struct encode *e)
 {
   struct phase *phase = &e->result->phases[PHASE_WAIT_FILES];
   phase_begin(phase);
-  int read = worker_wait(&e->files), written = worker_wait(&e->writer);
+  int read = worker_wait(&e->files), written = e->writer.state ? worker_wait(&e->writer) : OK;
   TRY(written ? written : read);
   phase_end(phase, 0);
   return OK;

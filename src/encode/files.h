@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The two threads of an encode job that use files: the files worker reads, the writer writes.
+ * The threads of an encode job that use files: the files worker reads, and the writer writes; where
+ * no thread is spare, as beside a CPU that computes, the files worker does both.
  *
  * Floor: encode; included by src/encode only. */
 #ifndef ENCODE_FILES_H

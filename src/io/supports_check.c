@@ -24,7 +24,8 @@
 
 enum {
   ROWS = 1 << 16,
-  PIECE = 1 << 18,       /* entries, for each thread: a chunk of ours */
+  PIECE = 1 << 18,       /* entries, for each of several threads: a chunk of ours */
+  ALONE = 1 << 15,       /* the same for one */
   MAX_PIECE = 1 << 21,   /* numbers of all threads, of an array */
   MAX_PARTS = 16,        /* threads */
   MAX_COUNTERS = 1 << 22 /* of all threads, for atoms */
@@ -303,7 +304,7 @@ static int parts_open(struct support_pass *s)
 {
   gidx most = imin(MAX_PARTS, MAX_COUNTERS / imax(s->k, 1));
   s->n_parts = (int)imax(1, imin(team_spare(), most));
-  s->piece = imin((gidx)PIECE * s->n_parts, MAX_PIECE / s->d);
+  s->piece = s->n_parts > 1 ? imin((gidx)PIECE * s->n_parts, MAX_PIECE / s->d) : ALONE;
   TRY(arena_alloc(&s->arena, &s->offsets, ROWS + 1, sizeof *s->offsets));
   TRY(arena_alloc(&s->arena, &s->atoms, s->piece, sizeof *s->atoms));
   TRY(arena_alloc(&s->arena, &s->values, s->piece, sizeof *s->values));
