@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Readers follow the order of the file; owners take turns through a list sorted by work. */
+ * Readers follow the order of the file; owners take turns through a list sorted by work, where it
+ * pays that systems travel. */
 #include "solve/order.h"
 
 #include <stdlib.h>
@@ -24,6 +25,20 @@ static int work_compare(const void *a, const void *b)
   return (x->system > y->system) - (x->system < y->system);
 }
 
+/* Has no reader much more work than an even share? */
+static int is_even(const struct system_batch *b, const struct work_order *order, int ranks)
+{
+  static const double MOST = 1.1;
+  double all = 0, own = 0, largest = 0;
+  for (gidx i = 0; i < b->end - b->first; i++) {
+    if (i && b->reader[i] != b->reader[i - 1]) own = 0;
+    own += order[i].work;
+    all += order[i].work;
+    if (own > largest) largest = own;
+  }
+  return largest * ranks <= MOST * all;
+}
+
 void batch_deal(const struct systems_shape *s, int ranks, struct system_batch *b,
                 struct work_order *order)
 {
@@ -31,10 +46,12 @@ void batch_deal(const struct systems_shape *s, int ranks, struct system_batch *b
   double total = (double)systems_reals(s, b->first, b->end) + 1;
   for (gidx i = 0; i < count; i++) {
     gidx a = b->first + i;
-    b->reader[i] = (int)((double)before / total * ranks);
+    b->owner[i] = b->reader[i] = (int)((double)before / total * ranks);
     before += systems_reals(s, a, a + 1);
     order[i] = (struct work_order){system_work(s, a), a};
   }
+  b->stays = is_even(b, order, ranks);
+  if (b->stays) return;
   qsort(order, (size_t)count, sizeof *order, work_compare);
   for (gidx i = 0; i < count; i++) b->owner[order[i].system - b->first] = (int)(i % ranks);
 }

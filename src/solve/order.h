@@ -11,14 +11,16 @@
 struct system_batch {
   gidx first, end;     /* systems */
   int *reader, *owner; /* [end - first] rank that reads each, and rank that solves it */
+  int stays;           /* these are the same, of all */
 };
 
 /* Where the batch ends that begins at `first`: it has at least one system, else at most `rows` rows
  * and max systems. */
 gidx batch_end(const struct systems_shape *s, gidx first, gidx rows, gidx max);
 
-/* Deal the batch's systems to ranks: to readers in consecutive runs of about equal size, to owners
- * in turn by falling work, ties by number.  order[end - first] is workspace. */
+/* Deal the batch's systems to ranks: to readers in consecutive runs of about equal size, and to the
+ * same ranks to solve, unless one of them would have much more work than others: then to owners in
+ * turn by falling work, ties by number.  order[end - first] is workspace. */
 struct work_order {
   double work;
   gidx system;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Batches overlap: while one is solved, the files worker writes the one before and reads the next.
- * With one rank nothing is copied: systems are solved where they were read. */
+ * Systems that stay with the rank that reads them are solved where they were read. */
 #include "solve/solve.h"
 
 #include <stdio.h>
@@ -29,13 +29,12 @@ static gidx items_fill(struct solve *s, const struct systems_block *block,
     struct systems_block alone = systems_block_at(shape, a, a + 1, from);
     *item = (struct arrow_item){0};
     s->mine[count++] = a;
+    item->system = system_view(shape, b->stays ? block : &alone, a);
     if (s->c->size == 1) {
-      item->system = system_view(shape, block, a);
       item->step_t = results->step_t + (shape->g[a] - shape->g[b->first]);
       item->step_b = results->step_b + (shape->border[a] - shape->border[b->first]);
       continue;
     }
-    item->system = system_view(shape, &alone, a);
     item->step_t = to;
     item->step_b = to + (shape->g[a + 1] - shape->g[a]);
     from += systems_reals(shape, a, a + 1);
@@ -97,7 +96,7 @@ static int batch_solve(struct solve *s, const struct systems_block *block,
   struct phase *phases = s->out->phases;
   int several = s->c->size > 1;
   double reals = 0;
-  if (several) {
+  if (!s->batch.stays) {
     phase_begin(&phases[SOLVE_ALLTOALLV]);
     TRY(solve_alltoallv(s, block));
     phase_end(&phases[SOLVE_ALLTOALLV], 0);
