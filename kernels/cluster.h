@@ -78,6 +78,7 @@ static __device__ inline int cluster_rank(void)
 }
 static __device__ inline void cluster_barrier(void)
 {
+  __syncthreads(); /* the cluster is this block */
 }
 static __device__ inline void cluster_arrive(void)
 {

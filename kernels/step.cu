@@ -133,6 +133,7 @@ static __device__ inline void part_remove(double *v, const double *unit, double 
 {
   v = (double *)in_shared(v);
   unit = in_shared(unit);
+  __syncwarp(); /* all have read v for its product */
 #pragma unroll 4
   for (int c = threadIdx.x % WARP; c < p; c += WARP) v[c] = fma(-product, unit[c], v[c]);
   __syncwarp();
