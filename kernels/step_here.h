@@ -9,9 +9,9 @@
  * then the sums of all columns so far, from the block before, and the whole sums.
  *
  * What a block waits for comes with a barrier of its own, which knows how many bytes these are.  A
- * block that is ahead sends what comes next at most: it needs all others for more.  Complete sums of
- * a turn are overwritten by the next turn's alone once every block has joined them, since only then
- * whole sums reach who sends. */
+ * block that is ahead sends what comes next at most: it needs all others for more.  A turn's
+ * complete sums are overwritten only after every block has joined them, since whole sums reach who
+ * sends no sooner. */
 #ifndef STEP_HERE_H
 #define STEP_HERE_H
 
