@@ -372,28 +372,28 @@ static int rows_solve(struct coder *w, struct coded *rows, idx first, idx n, rea
   return OK;
 }
 
-/* What became of n rows from `first` on, to all ranks. */
-static int rows_tell(struct coder *w, const struct coded *rows, idx first, idx n)
+/* What became of n rows from `first` on, to all ranks: supports and scores where they are new. */
+static int rows_tell(struct coder *w, const struct coded *rows, idx first, idx n, int routes)
 {
   struct piece t = piece_of(w, rows, first, first + n);
   size_t s = (size_t)w->shape.s, codes = s * (size_t)w->shape.d;
   const struct comm_exchange parts[] = {
-      {NULL, &t.atoms, w->counts, s * sizeof(idx)},
-      {NULL, &t.score, w->counts, s * sizeof(float)},
       {NULL, &t.codes, w->counts, codes * sizeof(float)},
       {NULL, &t.quality, w->counts, sizeof(struct row_quality)},
+      {NULL, &t.atoms, w->counts, s * sizeof(idx)},
+      {NULL, &t.score, w->counts, s * sizeof(float)},
   };
   gidx turn = 0;
-  TRY(comm_allgather_begin(w->share, &w->device, parts, LENGTH(parts), &turn));
+  TRY(comm_allgather_begin(w->share, &w->device, parts, routes ? 4 : 2, &turn));
   return comm_allgather_end(w->share, &w->device, turn);
 }
 
 typedef int rows_coding(struct coder *w, struct coded *rows, idx first, idx n, real rho);
 
 /* This rank's share of the rows, or all. */
-static int share_run(struct coder *w, struct coded *rows, idx first, idx n, real rho,
-                     rows_coding *coding)
+static int share_run(struct coder *w, struct coded *rows, idx first, idx n, real rho, int routes)
 {
+  rows_coding *coding = routes ? rows_run : rows_solve;
   struct comm *c = w->share;
   gidx begin, count, skipped;
   if (!c) return coding(w, rows, first, n, rho);
@@ -403,17 +403,17 @@ static int share_run(struct coder *w, struct coded *rows, idx first, idx n, real
   }
   comm_share(n, c->size, c->rank, &begin, &count);
   TRY(comm_agree(c, coding(w, rows, first + (idx)begin, (idx)count, rho)));
-  return rows_tell(w, rows, first, n);
+  return rows_tell(w, rows, first, n, routes);
 }
 
 int coder_run(struct coder *w, struct coded *rows, idx first, idx n, real rho)
 {
-  return share_run(w, rows, first, n, rho, rows_run);
+  return share_run(w, rows, first, n, rho, 1);
 }
 
 int coder_solve(struct coder *w, struct coded *rows, idx first, idx n, real rho)
 {
-  return share_run(w, rows, first, n, rho, rows_solve);
+  return share_run(w, rows, first, n, rho, 0);
 }
 
 double coder_seconds(const struct coder *w, gidx rows, int routes)
