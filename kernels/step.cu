@@ -49,9 +49,9 @@ static __device__ inline void step_lay(struct step *s, const struct step_args *a
   s->pitch = pitch;
   s->kept = 0;
   s->first = -1;
-  s->u_old = take(&shared, D * pitch);
-  s->e = take(&shared, q * pitch);
+  s->u_old = take(&shared, D * pitch); /* chains read ahead, into what nobody writes meanwhile */
   s->u_new = take(&shared, D * pitch);
+  s->e = take(&shared, q * pitch);
   s->rows = take(&shared, a->capacity * pitch); /* pairs are aligned up to here */
   s->sums = take(&shared, step_sums(D, k) * (STEP_LANES + 1));
   s->added = take(&shared, step_sum_rows(D, q) * step_sum_pitch(D, q));
