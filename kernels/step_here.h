@@ -110,22 +110,33 @@ static __device__ inline void here_begin(struct step *s)
 #endif
 }
 
-/* Say how many numbers a turn brings to this block. */
+/* Say how many numbers a turn brings to this block.  One that is alone, in no cluster, has none of
+ * a cluster's instructions. */
 static __device__ inline void here_expect(struct step *s, int which, int numbers)
 {
 #if __CUDA_ARCH__ >= 900
-  if (threadIdx.x == 0) barrier_expect(&s->barriers[which], 8 * numbers);
+  if (threadIdx.x == 0 && s->size > 1) barrier_expect(&s->barriers[which], 8 * numbers);
 #endif
+}
+
+static __device__ inline void here_send(struct step *s, int which, double *p, int rank, double x)
+{
+  if (s->size > 1)
+    cluster_send(p, &s->barriers[which], rank, x);
+  else
+    *p = x;
 }
 
 /* They are there, for all threads. */
 static __device__ inline void here_wait(struct step *s, int which, int turn)
 {
 #if __CUDA_ARCH__ >= 900
-  while (!barrier_passed(&s->barriers[which], turn % 2)) {}
-#else
-  __syncthreads();
+  if (s->size > 1) {
+    while (!barrier_passed(&s->barriers[which], turn % 2)) {}
+    return;
+  }
 #endif
+  __syncthreads();
 }
 
 /* The sum blocks first .. end - 1 of own rows, in column v; one that goes on here, and then is the
@@ -146,9 +157,9 @@ static __device__ inline void column_add_own(struct step *s, int turn, int j, in
     for (int i = begin > lo ? begin - lo : 0; i < to; i++)
       chain = fma(row[i * pitch], weight[i * stride], chain);
     if (over > hi)
-      cluster_send(here_open(s) + v, &s->barriers[HERE_OPEN], s->next, chain);
+      here_send(s, HERE_OPEN, here_open(s) + v, s->next, chain);
     else
-      cluster_send(parts + g * width, &s->barriers[HERE_PARTS], v / width, chain);
+      here_send(s, HERE_PARTS, parts + g * width, v / width, chain);
   }
 }
 
@@ -186,8 +197,7 @@ static __device__ __noinline__ void columns_here(struct step *shared, int turn, 
   for (int w = threadIdx.x; w < count; w += THREADS) {
     double sum = here_join(s, here_parts(s, turn, width) + w, width);
 #pragma unroll 1
-    for (int to = 0; to < s->size; to++)
-      cluster_send(here_sums(s) + first + w, &s->barriers[HERE_SUMS], to, sum);
+    for (int to = 0; to < s->size; to++) here_send(s, HERE_SUMS, here_sums(s) + first + w, to, sum);
   }
   here_wait(s, HERE_SUMS, turn);
 }

@@ -114,7 +114,8 @@ def check_beside(data):
             good = good and all(same(os.path.join(out, f), os.path.join(straight, f))
                                 for f in FILES)
             wrong += [] if good else [(n, code, left, again.returncode, text[-200:])]
-        ok(not wrong and calls > 9, f"of {calls} {kind} calls some fail: {wrong}")
+        # The files of a sweep that is over before those of the last are written are left out.
+        ok(not wrong and calls > 3, f"of {calls} {kind} calls some fail: {wrong}")
 
 
 @claim("calls that fail in assemble publish nothing broken")
