@@ -8,12 +8,13 @@
 
 #include "async_copy.h"
 #include "step_chains.h"
+#include "step_moved.h"
 #include "step_types.h"
 #include "warp.h"
 
 #define LARGEST 1.7976931348623157e308
 
-enum { D = STEP_D, THREADS = STEP_THREADS, WARPS = STEP_THREADS / WARP };
+enum { THREADS = STEP_THREADS, WARPS = STEP_THREADS / WARP };
 
 /* What a block waits for, where all rows are in shared memory: sums so far, complete ones, whole
  * ones. */
@@ -306,22 +307,6 @@ static __device__ inline void codes_solve(const struct step *s, const double *b,
     for (int k = D - 1; k > i; k--) acc = fma(-l[k * D + i], t[k], acc);
     t[i] = acc / l[i * D + i];
   }
-}
-
-/* x with the old part of the atom added back. */
-static __device__ inline double added_back(double x, const double *u_old, const double *t)
-{
-#pragma unroll
-  for (int m = 0; m < D; m++) x = fma(u_old[m], t[m], x);
-  return x;
-}
-
-/* x with the new part taken away. */
-static __device__ inline double moved(double x, const double *u_new, const double *t_new)
-{
-#pragma unroll
-  for (int m = 0; m < D; m++) x = fma(-u_new[m], t_new[m], x);
-  return x;
 }
 
 /* Right sides of the codes of row i after the step, for t_new. */

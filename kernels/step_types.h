@@ -32,7 +32,7 @@ enum {
 struct step_item {
   long long first; /* its entries begin here */
   int atom, n, at; /* n: its rows; at: where they begin among those of its class */
-  int unused;
+  int record;      /* of a launch that ranks share: where it begins in messages, in reals */
 };
 
 /* What became of an atom: as struct step_found of device/steps.h. */
@@ -64,6 +64,25 @@ struct step_args {
   /* Sum block b is in group (b >> group_shift) - group_first, one of `groups`. */
   int group_shift, group_first, groups;
 };
+
+/* What ranks that share a launch's atoms tell each other.  Of each atom there is a record: what
+ * became of it, and if its step was taken, its frame and its rows' codes. */
+enum { STEP_FOUND = sizeof(struct step_found) / sizeof(double) };
+HOST_DEVICE long long step_record(int d, int p, long long rows)
+{
+  return STEP_FOUND + (long long)d * p + rows * d;
+}
+struct record_args {
+  const struct step_item *items; /* without those at skip .. skip + skipped - 1 */
+  const long long *entry;
+  double *messages;
+  double *frames, *codes, *residual;
+  struct step_found *found;
+  int skip, skipped;
+  int is_told; /* records are written, else they are read */
+  int d, p, s;
+};
+enum { RECORD_THREADS = 256, FOLLOW_ROWS = 32 }; /* of a block */
 
 /* What atoms meet in their rows: sets of marks. */
 struct look_args {

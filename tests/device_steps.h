@@ -19,11 +19,14 @@
 #include "base/memory.h"
 #include "base/num.h"
 #include "base/rng.h"
+#include "comm/buffers.h"
 #include "device/steps.h"
 #include "device_how.h"
 #include "model/dictionary.h"
 #include "model/directions.h"
 #include "model/step.h"
+
+static struct comm *sharing; /* all ranks, which share large classes; NULL: one rank does all */
 
 struct steps_shape {
   idx n, s, k, d, p, directions;
@@ -216,7 +219,10 @@ static int results_same(const struct steps_problem *c, const struct step_result 
 }
 
 struct steps_side {
-  struct buffer x, slots, codes, work;
+  struct buffer x, slots, codes, work, messages;
+  struct device *dev;
+  struct steps_share share;
+  idx *counts, shared; /* classes that were shared */
   real *frames, *residual;
   struct step_result *results;
   struct arena arena;
@@ -242,7 +248,27 @@ static struct steps_job steps_job_of(const struct steps_problem *c, struct steps
                             .classes = &c->classes,
                             .frames = on->frames,
                             .results = on->results,
-                            .work = &on->work};
+                            .work = &on->work,
+                            .share = sharing ? &on->share : NULL};
+}
+
+/* As refit/resident.c has it, but each exchange ends before the next work begins. */
+static int steps_exchange(void *self, gidx bytes)
+{
+  struct steps_side *on = self;
+  for (int r = 0; r < sharing->size; r++) on->counts[r] = (idx)bytes;
+  on->shared++;
+  return comm_allgather_buffer(sharing, on->dev, &on->messages, on->counts, 1);
+}
+
+static int steps_share(struct device *dev, const struct steps_job *job, struct steps_side *on)
+{
+  on->dev = dev;
+  if (!sharing) return OK;
+  on->share = (struct steps_share){sharing->rank, sharing->size, &on->messages, steps_exchange, on};
+  TRY(comm_devices_open(sharing, sharing, dev, 1 << 20));
+  TRY(arena_alloc(&on->arena, &on->counts, sharing->size, sizeof *on->counts));
+  return buffer_alloc(dev, &on->messages, steps_message_bytes(job, sharing->size));
 }
 
 static int steps_bring(const struct steps_problem *c, struct device *dev, struct steps_side *on)
@@ -259,6 +285,7 @@ static int steps_bring(const struct steps_problem *c, struct device *dev, struct
   TRY(buffer_wrap(dev, &on->slots, c->slots, entries * (gidx)sizeof(idx)));
   TRY(buffer_wrap(dev, &on->codes, c->codes, entries * z.d * (gidx)sizeof(float)));
   TRY(buffer_alloc_device(dev, &on->work, work));
+  TRY(steps_share(dev, &job, on));
   memcpy(on->frames, c->frames, (size_t)frames * sizeof *on->frames);
   TRY(device_put(dev, &on->x, 0, (gidx)z.n * z.p * (gidx)sizeof(float)));
   TRY(device_put(dev, &on->slots, 0, entries * (gidx)sizeof(idx)));
@@ -325,6 +352,7 @@ static void steps_side_check(const struct steps_problem *c, const struct how *ho
   struct steps_side on = {0};
   struct device_options options = how_options(how, z.p, z.d, 0);
   idx accepted = 0, retried = 0, failed = 0;
+  options.local_rank = sharing ? sharing->local_rank : 0;
   int status = device_open(&dev, &options);
   if (!status) status = steps_bring(c, &dev, &on);
   if (!status) status = looks_compare(c, &dev, &on);
@@ -335,13 +363,15 @@ static void steps_side_check(const struct steps_problem *c, const struct how *ho
     failed += c->results[a].status != 0;
   }
   ok(status == OK,
-     "%d rows of %d, %d atoms of %d x %d, %d directions, kind %d, from row %lld, %d classes; %d "
-     "accepted, %d solved again, %d failed: %s",
-     z.n, z.s, z.k, z.d, z.p, z.directions, z.kind, (long long)z.row, c->classes.count, accepted,
-     retried, failed, status_message());
+     "%d rows of %d, %d atoms of %d x %d, %d directions, kind %d, from row %lld, %d classes, %d "
+     "shared; %d accepted, %d solved again, %d failed: %s",
+     z.n, z.s, z.k, z.d, z.p, z.directions, z.kind, (long long)z.row, c->classes.count, on.shared,
+     accepted, retried, failed, status_message());
+  ok(!sharing || on.shared > 0, "classes are shared");
   status_clear();
-  struct buffer *const all[] = {&on.x, &on.slots, &on.codes, &on.work};
+  struct buffer *const all[] = {&on.x, &on.slots, &on.codes, &on.work, &on.messages};
   for (int i = 0; i < LENGTH(all); i++) buffer_free(&dev, all[i]);
+  if (sharing) comm_devices_close(sharing);
   arena_free(&on.arena);
   device_close(&dev);
 }
@@ -358,47 +388,6 @@ static void steps_run(struct steps_shape z, const struct how *how)
     steps_side_check(&c, how);
   classes_free(&c.classes);
   arena_free(&c.arena);
-}
-
-/* Few rows and classes: a launch takes seconds under tools that watch every access. */
-static struct steps_shape steps_smaller(struct steps_shape z)
-{
-  z.n = (idx)imin(z.n, 16);
-  z.k = (idx)imin(z.k, z.s + 1);
-  return z;
-}
-
-static void check_steps(const struct how *how)
-{
-  static const struct steps_shape shapes[] = {
-      {1, 1, 1, 1, 1, 1, 0, 0, 0, 0},
-      {1, 1, 1, 1, 5, 2, 1, 0, 0.1, 0},
-      {40, 3, 7, 1, 8, 1, 0, 0, 0.1, 0},
-      {40, 3, 7, 1, 8, 4, 1, 0, 0, 4090},
-      {90, 2, 9, 2, 12, 4, 0, 0, 0.1, 0},
-      {60, 3, 9, 3, 7, 5, 1, 0, 0.01, 100},
-      {50, 2, 5, 1, 6, 3, 2, 0, 0.1, 0},
-      {64, 3, 8, 1, 9, 2, 3, 0, 0, 0},
-      {64, 3, 8, 2, 9, 2, 3, 0, 0.5, 0},
-      {80, 3, 9, 1, 16, 2, 1, 1, 0.1, 0},
-      {9000, 2, 30, 1, 4, 3, 1, 0, 0.1, 4000},
-      {30, 2, 4, 8, 17, 2, 1, 0, 0.1, 0},
-      /* large ones */
-      {33000, 3, 25, 1, 3, 2, 1, 0, 0.1, 0},
-      {5000, 4, 200, 1, 96, 4, 0, 0, 0.1, 0},
-      {5000, 4, 60, 1, 96, 1, 1, 1, 0.1, 0},
-      {3000, 2, 10, 1, 1024, 1, 0, 0, 0.1, 2000},
-      {3000, 2, 12, 2, 500, 4, 1, 0, 0.1, 0},
-      {140000, 1, 3, 1, 2, 1, 1, 0, 0.1, 0},
-      {20000, 8, 400, 1, 64, 1, 0, 0, 0.1, 0},
-  };
-  enum { SMALL_SHAPES = 12 };
-  claim_begin("%s: a sweep of steps has the reference's bits", how->kind);
-  const char *one = getenv("SHAPE"); /* its number: for tools that are slower still */
-  for (int i = 0; i < (is_small() ? SMALL_SHAPES : LENGTH(shapes)); i++)
-    if (!one || !*one || atoi(one) == i)
-      steps_run(is_small() ? steps_smaller(shapes[i]) : shapes[i], how);
-  claim_end();
 }
 
 #endif

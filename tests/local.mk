@@ -13,6 +13,7 @@ OTHER_TESTS = \
   %D%/test_base_progress \
   %D%/test_coder \
   %D%/test_coder_share \
+  %D%/test_steps_share \
   %D%/test_comm_counts \
   %D%/test_comm_gpu \
   %D%/test_comm_shared \

@@ -2,6 +2,48 @@
  * The steps of all atoms on a GPU have the bits of their reference. */
 #include "device_steps.h"
 
+/* Few rows and classes: a launch takes seconds under tools that watch every access. */
+static struct steps_shape steps_smaller(struct steps_shape z)
+{
+  z.n = (idx)imin(z.n, 16);
+  z.k = (idx)imin(z.k, z.s + 1);
+  return z;
+}
+
+static void check_steps(const struct how *how)
+{
+  static const struct steps_shape shapes[] = {
+      {1, 1, 1, 1, 1, 1, 0, 0, 0, 0},
+      {1, 1, 1, 1, 5, 2, 1, 0, 0.1, 0},
+      {40, 3, 7, 1, 8, 1, 0, 0, 0.1, 0},
+      {40, 3, 7, 1, 8, 4, 1, 0, 0, 4090},
+      {90, 2, 9, 2, 12, 4, 0, 0, 0.1, 0},
+      {60, 3, 9, 3, 7, 5, 1, 0, 0.01, 100},
+      {50, 2, 5, 1, 6, 3, 2, 0, 0.1, 0},
+      {64, 3, 8, 1, 9, 2, 3, 0, 0, 0},
+      {64, 3, 8, 2, 9, 2, 3, 0, 0.5, 0},
+      {80, 3, 9, 1, 16, 2, 1, 1, 0.1, 0},
+      {9000, 2, 30, 1, 4, 3, 1, 0, 0.1, 4000},
+      {30, 2, 4, 8, 17, 2, 1, 0, 0.1, 0},
+      /* large ones */
+      {33000, 3, 25, 1, 3, 2, 1, 0, 0.1, 0},
+      {5000, 4, 200, 1, 96, 4, 0, 0, 0.1, 0},
+      {5000, 4, 60, 1, 96, 1, 1, 1, 0.1, 0},
+      {3000, 2, 10, 1, 1024, 1, 0, 0, 0.1, 2000},
+      {3000, 2, 12, 2, 500, 4, 1, 0, 0.1, 0},
+      {140000, 1, 3, 1, 2, 1, 1, 0, 0.1, 0},
+      {20000, 8, 400, 1, 64, 1, 0, 0, 0.1, 0},
+      {3000, 2, 900, 1, 9, 1, 1, 1, 0.1, 4000}, /* a block an atom */
+  };
+  enum { SMALL_SHAPES = 12 };
+  claim_begin("%s: a sweep of steps has the reference's bits", how->kind);
+  const char *one = getenv("SHAPE"); /* its number: for tools that are slower still */
+  for (int i = 0; i < (is_small() ? SMALL_SHAPES : LENGTH(shapes)); i++)
+    if (!one || !*one || atoi(one) == i)
+      steps_run(is_small() ? steps_smaller(shapes[i]) : shapes[i], how);
+  claim_end();
+}
+
 int main(void)
 {
   if (!gpu_present()) return done_testing();

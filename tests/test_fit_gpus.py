@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Claim: in fit and refit, where every rank has a GPU each has all rows, codes its share and takes
-the steps of all atoms, and the dictionary and the supports are those of a CPU, also when one goes
-on with what the other left; a rank that fails ends all; without GPUs they share out the rows."""
+the steps of all atoms, or of its share where a class is large, and the dictionary and the supports
+are those of a CPU, also when one goes on with what the other left; a rank that fails ends all;
+without GPUs they share out the rows."""
 import os
 import tempfile
 
@@ -38,6 +39,29 @@ def check_ranks(folder):
             ok(done.returncode == 0 and (TOGETHER in done.stderr) == (ranks > 1),
                f"{ranks} ranks, {codes}: exit {done.returncode} {done.stderr[-600:]}")
             ok(equal(folder, "cpu-" + codes, out), f"{ranks} ranks, {codes}: the CPU's bits")
+
+
+@claim("classes of many atoms are shared out, and give the bits of a CPU")
+def check_shared(folder):
+    words = ["--atoms", 1500, "--top-s", 2]
+    done = fit(folder, "cpu-shared", *words, "--device", "cpu")
+    ok(done.returncode == 0, f"the CPU's answer: {done.stderr[-300:]}")
+    for ranks in 1, 2, 3:
+        done = fit(folder, f"shared-{ranks}", *words, "--device", "cuda", ranks=ranks)
+        ok(done.returncode == 0 and ("ranks shared" in done.stderr) == (ranks > 1),
+           f"{ranks} ranks: exit {done.returncode} {done.stderr[-600:]}")
+        ok(equal(folder, "cpu-shared", f"shared-{ranks}"), f"{ranks} ranks: the CPU's bits")
+    met = 0
+    for n in 400, 700, 1000, 1300:
+        for rank in "01":
+            out = f"shared-fault-{n}-{rank}"
+            done = fit(folder, out, *words, "--device", "cuda", ranks=2,
+                       FAULT_CUDA=f"call:{n}", FAULT_RANK=rank)
+            whole = done.returncode == 0 and equal(folder, "cpu-shared", out)
+            ok(whole or done.returncode == 69,
+               f"rank {rank}, call {n} fails: exit {done.returncode} {done.stderr[-600:]}")
+            met += done.returncode == 69
+    ok(met >= 4, f"{met} of 8 jobs met the call that fails")
 
 
 @claim("a fit goes on from ranks with GPUs to a CPU and back")
@@ -149,6 +173,7 @@ def main():
         check_none(folder)
         if gpu_present():
             check_ranks(folder)
+            check_shared(folder)
             check_resume(folder)
             check_faults(folder)
             check_refit(folder)

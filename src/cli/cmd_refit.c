@@ -164,8 +164,7 @@ static int has_gpu(const struct refit_job *j)
   return resident_fits(&f, &shape, held_rows(j), j->o->directions);
 }
 
-/* If every rank has a GPU, and that and its memory hold all rows, each has them: it codes its share
- * and takes the same steps as all others, where ranks that share out rows take them on CPUs. */
+/* Has every rank all rows (resident.h)? */
 static int alone_plan(struct refit_job *j)
 {
   if (j->c->size == 1 || !strcmp(j->o->device, "cpu") || !strcmp(j->o->share, "yes")) return OK;
@@ -173,16 +172,7 @@ static int alone_plan(struct refit_job *j)
   j->rows = &j->alone;
   int status = memory_plan(j);
   if (status && status != ERR_MEMORY && status != ERR_INPUT) return status;
-  uint64_t lacks = status || !has_gpu(j);
-  status_clear();
-  j->c->agreed = 0; /* what does not fit so may fit otherwise */
-  TRY(comm_or(j->c, &lacks, 1));
-  if (!lacks) {
-    log_info("rows    every rank has all: it codes its share, and takes the steps of all atoms");
-    return OK;
-  }
-  j->rows = j->c;
-  return comm_unite(j->c, &j->alone);
+  return resident_agree(j->c, !status && has_gpu(j), &j->rows);
 }
 
 static int plan_print(struct refit_job *j)

@@ -270,7 +270,7 @@ static int steps_take(struct refit_job *j, struct sweep_counts *counts, int *sto
     return refit_sweep(&j->state, &sweep, j->phases, j->steps, counts, stopped);
   phase->device = j->coder.device.kind;
   phase_begin(phase);
-  TRY(comm_agree(j->c, resident_sweep(&j->resident, &j->classes, j->steps, counts)));
+  TRY(resident_sweep(&j->resident, &j->classes, j->steps, counts));
   phase_end(phase, 0);
   return OK;
 }

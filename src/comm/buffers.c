@@ -191,6 +191,11 @@ int comm_allgather_end(struct comm *c, struct device *dev, gidx turn)
   return c->gpus ? gpus_wait(c, dev, turn) : OK;
 }
 
+int comm_allgather_follow(struct comm *c, struct device *dev, gidx turn)
+{
+  return c->gpus ? device_exchange_follow(dev, turn) : OK;
+}
+
 int comm_allgather_buffer(struct comm *c, struct device *dev, struct buffer *b, const idx *counts,
                           size_t unit)
 {

@@ -47,6 +47,9 @@ int comm_allgather_begin(struct comm *c, struct device *dev, const struct comm_e
  * does not wait for what it is told from here on.  Not collective. */
 int comm_allgather_ready(struct comm *c, struct device *dev);
 int comm_allgather_end(struct comm *c, struct device *dev, gidx turn);
+/* What the device is told to compute from here on begins when exchange `turn` has ended.  Not
+ * collective. */
+int comm_allgather_follow(struct comm *c, struct device *dev, gidx turn);
 
 /* Bring what is to be sent, the first `bytes` of a buffer, to where comm_alltoallv_buffer() takes
  * it: the host, where GPUs are not joined.  Not collective. */

@@ -46,6 +46,7 @@ struct backend {
   int (*exchange)(struct device *dev); /* NULL: there is no gpu.exchanges */
   int (*exchange_mark)(struct device *dev, gidx turn);
   int (*exchanged)(struct device *dev, gidx turn, int *is_done);
+  int (*exchange_follow)(struct device *dev, gidx turn);
   int (*copy_rate)(struct device *dev, double *rate); /* NULL: 0 */
   double (*peak)(const struct device *dev, double seconds);
 

@@ -229,6 +229,11 @@ int device_exchanged(struct device *dev, gidx turn, int *is_done)
   return dev->backend->exchanged ? dev->backend->exchanged(dev, turn, is_done) : OK;
 }
 
+int device_exchange_follow(struct device *dev, gidx turn)
+{
+  return dev->backend->exchange_follow ? dev->backend->exchange_follow(dev, turn) : OK;
+}
+
 double device_peak(const struct device *dev, double seconds)
 {
   return dev->backend->peak(dev, seconds);

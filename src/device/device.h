@@ -137,5 +137,7 @@ int device_exchange(struct device *dev);
 enum { DEVICE_EXCHANGES = 4 };
 int device_exchange_mark(struct device *dev, gidx turn);
 int device_exchanged(struct device *dev, gidx turn, int *is_done);
+/* What the device is told to compute from here on begins when that exchange has ended. */
+int device_exchange_follow(struct device *dev, gidx turn);
 
 #endif

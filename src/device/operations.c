@@ -309,6 +309,15 @@ int device_steps(struct device *dev, const struct steps_job *job)
   return dev->backend->steps(dev, job);
 }
 
+gidx steps_message_bytes(const struct steps_job *job, int ranks)
+{
+  const gidx most = (gidx)64 << 20;
+  gidx found = (gidx)sizeof(struct step_result), real_bytes = (gidx)sizeof(real);
+  gidx all = job->k * (found + (gidx)job->d * job->p * real_bytes) +
+             (gidx)job->n * job->d * real_bytes; /* a class has each row once */
+  return ranks < 2 ? 0 : imin(ranks * all, most);
+}
+
 int device_steps_look(struct device *dev, const struct steps_job *job,
                       const struct steps_look *look)
 {

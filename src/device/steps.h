@@ -21,6 +21,17 @@ struct step_result {
   int unused;
 };
 
+/* How ranks that all have the same job share the atoms of classes that are too large for one GPU at
+ * a time: each takes steps of some, and all others follow.  exchange() is called for each such
+ * class, in the same order on every rank: messages[size][bytes] <- what each rank has at its own
+ * place, behind what the device was told to compute so far, and ahead of what it is told next. */
+struct steps_share {
+  int rank, size;
+  const struct buffer *messages; /* steps_message_bytes() on the device side */
+  int (*exchange)(void *self, gidx bytes);
+  void *self;
+};
+
 struct steps_job {
   idx n, s, d, p, k;
   idx directions;
@@ -31,15 +42,17 @@ struct steps_job {
   const struct buffer *slots; /* [n][s] idx, whose atoms differ */
   const struct buffer *codes; /* [n][s][d] float, where the sweep begins */
   /* On the host: */
-  const gidx *start;             /* [k + 1] where the entries of each atom begin in entry */
-  const gidx *entry;             /* [n s] of an atom by ascending row: row s + place */
-  int has_entry;                 /* device_steps_look() of this sweep has brought them */
-  const struct classes *classes; /* atoms of a class share no row */
-  real *frames;                  /* [k][d][p], read and written */
-  struct step_result *results;   /* [k], written; zeros for an atom of no class */
-  struct buffer *work;           /* device_steps_bytes() on the device side */
+  const gidx *start;               /* [k + 1] where the entries of each atom begin in entry */
+  const gidx *entry;               /* [n s] of an atom by ascending row: row s + place */
+  int has_entry;                   /* device_steps_look() of this sweep has brought them */
+  const struct classes *classes;   /* atoms of a class share no row */
+  real *frames;                    /* [k][d][p], read and written */
+  struct step_result *results;     /* [k], written; zeros for an atom of no class */
+  struct buffer *work;             /* device_steps_bytes() on the device side */
+  const struct steps_share *share; /* NULL: no other rank has this job */
 };
-/* ERR_DEVICE where the device has no such operation. */
+/* ERR_DEVICE where the device has no such operation.  After a failure of one rank that shares the
+ * others may wait for it. */
 int device_steps(struct device *dev, const struct steps_job *job);
 
 /* Before the classes of a sweep are known: what some atoms meet in their rows.  Each atom has a
@@ -59,6 +72,10 @@ int device_steps_look(struct device *dev, const struct steps_job *job,
 /* Bytes of `work` for a job, whose sizes alone are read; 0: this device leaves it to others.  A dry
  * device is asked as that which it stands for. */
 gidx device_steps_bytes(const struct device *dev, const struct steps_job *job);
+
+/* Bytes of `messages` for a job of so many ranks, whose sizes alone are read: classes that need
+ * more are not shared.  Arithmetic alone. */
+gidx steps_message_bytes(const struct steps_job *job, int ranks);
 
 /* residual[n][p], on the host <- what the codes leave over after the sweep. */
 int device_steps_residual(struct device *dev, const struct steps_job *job, real *residual);

@@ -183,25 +183,14 @@ static int has_gpu(const struct fit *f)
          resident_fits(&shape, &f->shape, f->held.n, f->task->directions);
 }
 
-/* If every rank has a GPU, and that and its memory hold all rows, each has them: it codes its
- * share, and takes the same steps as all others. */
+/* Has every rank all rows (resident.h)? */
 static int alone_plan(struct fit *f)
 {
-  uint64_t lacks = 0;
   TRY(comm_alone(f->all, &f->alone));
   f->c = &f->alone;
   int status = memory_plan(f);
   if (status && status != ERR_MEMORY && status != ERR_INPUT) return status;
-  lacks = status || !has_gpu(f);
-  status_clear();
-  f->all->agreed = 0; /* what does not fit so may fit otherwise */
-  TRY(comm_or(f->all, &lacks, 1));
-  if (!lacks) {
-    log_info("rows    every rank has all: it codes its share, and takes the steps of all atoms");
-    return OK;
-  }
-  f->c = f->all;
-  return comm_unite(f->all, &f->alone);
+  return resident_agree(f->all, !status && has_gpu(f), &f->c);
 }
 
 /* Nothing is read before it is known that it fits. */

@@ -111,8 +111,7 @@ static double coding_seconds(const struct fit *f)
 /* Every atom takes a step by its own system. */
 static int atoms_step(struct fit *f, struct sweep_counts *counts)
 {
-  if (f->resident.is_on)
-    return comm_agree(f->c, resident_sweep(&f->resident, &f->classes, f->steps, counts));
+  if (f->resident.is_on) return resident_sweep(&f->resident, &f->classes, f->steps, counts);
   char what[64];
   snprintf(what, sizeof what, "sweep   %lld of %lld:", (long long)f->sweep, (long long)f->sweeps);
   struct sweep_task task = {.classes = &f->classes,

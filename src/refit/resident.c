@@ -3,8 +3,10 @@
 #include "refit/resident.h"
 
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/num.h"
 #include "base/status.h"
+#include "comm/buffers.h"
 
 static struct steps_job job_of(struct resident *r, const struct classes *classes)
 {
@@ -27,7 +29,25 @@ static struct steps_job job_of(struct resident *r, const struct classes *classes
                             .classes = classes,
                             .frames = f->frames,
                             .results = r->results,
-                            .work = &r->work};
+                            .work = &r->work,
+                            .share = r->share.messages ? &r->share : NULL};
+}
+
+/* The exchange of struct steps_share.  The host is one ahead of the GPUs at most. */
+static int messages_exchange(void *self, gidx bytes)
+{
+  struct resident *r = self;
+  struct comm *c = r->coder->share;
+  struct device *dev = &r->coder->device;
+  gidx turn = 0;
+  for (int rank = 0; rank < c->size; rank++) r->counts[rank] = (idx)(bytes / (gidx)sizeof(real));
+  const struct comm_exchange one = {NULL, &r->messages, r->counts, sizeof(real)};
+  TRY(comm_allgather_begin(c, dev, &one, 1, &turn));
+  TRY(comm_allgather_follow(c, dev, turn));
+  if (r->exchanged >= 0) TRY(comm_allgather_end(c, dev, r->exchanged));
+  r->exchanged = turn;
+  r->shared++;
+  return OK;
 }
 
 /* Page-lock, or not any more, what is copied to the device and from it in every sweep. */
@@ -68,11 +88,9 @@ const struct color_looker *resident_looker(const struct resident *r)
   return r->is_on && r->f->k <= STEPS_LOOK_ATOMS ? &r->looker : NULL;
 }
 
-static gidx steps_bytes(const struct refit_state *f, const struct device *dev, idx q)
+static struct steps_job sizes_of(const struct refit_state *f, idx q)
 {
-  const struct steps_job job = {
-      .n = f->n, .s = f->s, .d = f->d, .p = f->p, .k = f->k, .directions = q};
-  return device_steps_bytes(dev, &job);
+  return (struct steps_job){.n = f->n, .s = f->s, .d = f->d, .p = f->p, .k = f->k, .directions = q};
 }
 
 int resident_fits(const struct refit_state *f, const struct coder_shape *shape, gidx held, idx q)
@@ -83,17 +101,53 @@ int resident_fits(const struct refit_state *f, const struct coder_shape *shape, 
   if (!status) status = coder_device_memory(shape, f->c->local_size, &bytes);
   if (status) status_clear();
   if (status || !device_is_gpu(&dry) || bytes == INT64_MAX) return 0;
-  gidx steps = steps_bytes(f, &dry, q);
-  return steps > 0 && dry.planned_device + steps <= bytes - bytes / 32;
+  const struct steps_job job = sizes_of(f, q);
+  gidx steps = device_steps_bytes(&dry, &job), ranks = f->c->whole ? f->c->whole->size : 1;
+  gidx all = dry.planned_device + steps + steps_message_bytes(&job, (int)ranks);
+  return steps > 0 && all <= bytes - bytes / 32;
+}
+
+int resident_agree(struct comm *c, int can, struct comm **alone)
+{
+  struct comm *ended = *alone;
+  uint64_t lacks = !can;
+  status_clear();
+  c->agreed = 0; /* what does not fit so may fit otherwise */
+  TRY(comm_or(c, &lacks, 1));
+  if (!lacks) {
+    log_info("rows    every rank has all: it codes its share, and takes its share of steps where a "
+             "class is large");
+    return OK;
+  }
+  *alone = c;
+  return comm_unite(c, ended);
+}
+
+/* Joined GPUs tell each other, others by the hosts. */
+static int share_open(struct resident *r)
+{
+  struct comm *c = r->coder->share;
+  const struct steps_job job = sizes_of(r->f, r->q);
+  if (!c || c->size < 2) return OK;
+  gidx bytes = steps_message_bytes(&job, c->size);
+  TRY(arena_alloc(&r->arena, &r->counts, c->size, sizeof *r->counts));
+  if (c->gpus)
+    TRY(buffer_alloc_device(&r->coder->device, &r->messages, bytes));
+  else
+    TRY(buffer_alloc(&r->coder->device, &r->messages, bytes));
+  r->share = (struct steps_share){c->rank, c->size, &r->messages, messages_exchange, r};
+  return OK;
 }
 
 int resident_open(struct resident *r, struct refit_state *f, struct coder *coder,
                   const struct coded *rows, float *table, idx q)
 {
   *r = (struct resident){.f = f, .coder = coder, .rows = rows, .table = table, .q = q};
-  gidx bytes = f->c->size == 1 ? steps_bytes(f, &coder->device, q) : 0;
+  const struct steps_job job = sizes_of(f, q);
+  gidx bytes = f->c->size == 1 ? device_steps_bytes(&coder->device, &job) : 0;
   if (bytes == 0) return OK;
   TRY(arena_alloc(&r->arena, &r->results, f->k, sizeof *r->results));
+  TRY(share_open(r));
   r->looker = (struct color_looker){r, rows_look};
   r->is_on = buffer_wrap_spare(&coder->device, &r->work, NULL, bytes) == OK;
   if (r->is_on) arrays_pin(r, 1);
@@ -108,6 +162,7 @@ void resident_close(struct resident *r)
 {
   if (r->is_on) arrays_pin(r, 0);
   if (r->coder) buffer_free(&r->coder->device, &r->work);
+  if (r->coder) buffer_free(&r->coder->device, &r->messages);
   arena_free(&r->arena);
   *r = (struct resident){0};
 }
@@ -129,7 +184,13 @@ int resident_sweep(struct resident *r, const struct classes *classes, struct ato
 {
   struct steps_job job = job_of(r, classes);
   r->has_entry = 0;
-  TRY(device_steps(&r->coder->device, &job));
+  r->exchanged = -1;
+  int is_first = r->shared == 0;
+  int status = device_steps(&r->coder->device, &job);
+  if (job.share) TRY(status); /* the others may wait for this rank's GPU: the job has to end */
+  TRY(comm_agree(r->f->c, status));
+  if (is_first && r->shared)
+    log_info("steps   of %d classes, ranks shared %lld", classes->count, (long long)r->shared);
   *counts = (struct sweep_counts){0};
   for (idx a = 0; a < r->f->k; a++) {
     int is_dead = classes->color[a] < 0;

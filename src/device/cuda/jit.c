@@ -11,11 +11,9 @@
 #include "base/memory.h"
 #include "base/status.h"
 
-enum { MAX_TEXTS = 128 };
-
 /* Texts of all kernel files: those built in, or read from a folder. */
 struct texts {
-  const char *name[MAX_TEXTS], *text[MAX_TEXTS];
+  const char **name, **text;
   int count;
   struct arena arena;
 };
@@ -41,8 +39,11 @@ static int text_read(struct texts *t, const char *folder, const char *name)
 
 static int texts_collect(struct texts *t, const char *folder)
 {
+  int count = 0;
+  while (kernel_texts[count].name) count++;
+  TRY(arena_alloc(&t->arena, &t->name, count, sizeof *t->name));
+  TRY(arena_alloc(&t->arena, &t->text, count, sizeof *t->text));
   for (const struct kernel_text *k = kernel_texts; k->name; k++) {
-    CHECK(t->count < MAX_TEXTS, ERR_INTERNAL, "more than %d kernel files", MAX_TEXTS);
     t->text[t->count] = k->text;
     if (folder) TRY(text_read(t, folder, k->name));
     t->name[t->count++] = k->name;

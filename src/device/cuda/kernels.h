@@ -117,7 +117,9 @@ enum {
   X(ATTRIBUTION, attribution, 0, DEFINES_WALK)                                                     \
   X(LOOK, look, 0, 0)                                                                              \
   X(RESIDUAL, residual, 0, 0)                                                                      \
-  X(STEP, step, 0, DEFINES_STEP)
+  X(STEP, step, 0, DEFINES_STEP)                                                                   \
+  X(STEP_RECORD, step_record, 0, 0)                                                                \
+  X(STEP_FOLLOW, step_follow, 1, DEFINES_STEP)
 
 #define KERNEL_ENUM(NAME, file, hot, defines) KERNEL_##NAME,
 enum kernel_name { KERNEL_TABLE(KERNEL_ENUM) KERNELS };

@@ -165,6 +165,13 @@ static int cuda_exchanged(struct device *dev, gidx turn, int *is_done)
   return OK;
 }
 
+static int cuda_exchange_follow(struct device *dev, gidx turn)
+{
+  struct cuda_state *s = dev->state;
+  TRY_CU(cudaStreamWaitEvent(s->stream, s->exchanged[turn % DEVICE_EXCHANGES], 0));
+  return OK;
+}
+
 /* A multiply and an add a term on 128 lanes of each multiprocessor. */
 static double cuda_peak(const struct device *dev, double seconds)
 {
@@ -198,6 +205,7 @@ const struct backend backend_cuda = {
     .exchange = cuda_exchange,
     .exchange_mark = cuda_exchange_mark,
     .exchanged = cuda_exchanged,
+    .exchange_follow = cuda_exchange_follow,
     .put_tile = cuda_put_tile,
     .forget = cuda_forget,
     .atoms = cuda_atoms,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A launch for each class, one behind the other on the stream: the host waits for the last one
- * alone.  Atoms of a class beyond what the sums have room for take another launch. */
+ * alone.  Atoms of a class beyond what the sums have room for take another launch.  Where ranks
+ * share the job each launches its own atoms of a large class, and then they tell each other. */
 #include "device/cuda/steps.h"
 
 #include <stdlib.h>
@@ -78,9 +79,11 @@ gidx cuda_steps_bytes(const struct device *dev, const struct steps_job *job)
   return rows < LEAST_ROWS ? 0 : places_of(job, NULL).bytes;
 }
 
-/* Launches of a sweep: atoms at items first .. first + count - 1, in clusters of `cluster`. */
+/* Launches of a sweep: atoms at items first .. first + count - 1; of them this rank's, in clusters
+ * of `cluster`.  message: bytes that each rank tells all others, 0 where nothing is shared. */
 struct turn {
-  idx first, count, cluster;
+  idx first, count, own_first, own_count, cluster;
+  gidx message;
 };
 
 struct sweep {
@@ -143,25 +146,70 @@ static idx cluster_of(const struct sweep *w, gidx rows, idx count)
   return cluster;
 }
 
+/* Reals of a rank's message: it takes every size-th atom, from its own number on. */
+static gidx share_reals(const struct sweep *w, const idx *atoms, idx count, int rank, int size)
+{
+  const struct steps_job *job = w->job;
+  gidx reals = 0;
+  for (idx j = rank; j < count; j += size)
+    reals += step_record(job->d, job->p, rows_of(job, atoms[j]));
+  return reals;
+}
+
+/* Bytes of each rank's message if these atoms are shared, or 0: a GPU's multiprocessors take some
+ * of them at a time, by what they hold or by their number, on the smallest of those there are.
+ * Every rank must give the same answer, so its own GPU has no say. */
+static gidx share_bytes(const struct sweep *w, const idx *atoms, idx count)
+{
+  enum { MULTIPROCESSORS = 132 };
+  static const gidx HELD = (gidx)28 << 20;
+  const struct steps_share *share = w->job->share;
+  gidx rows = 0, most = 0;
+  if (!share || share->size < 2 || count < 2) return 0;
+  for (idx j = 0; j < count; j++) rows += rows_of(w->job, atoms[j]);
+  if (count <= MULTIPROCESSORS && rows * w->job->p * (gidx)sizeof(real) <= HELD) return 0;
+  for (int r = 0; r < share->size; r++)
+    most = imax(most, share_reals(w, atoms, count, r, share->size));
+  gidx bytes = most * (gidx)sizeof(real);
+  return bytes * share->size <= share->messages->bytes ? bytes : 0;
+}
+
+/* A launch of these atoms, in the order of the ranks that take their steps; *rows: of the class so
+ * far. */
+static void turn_plan(struct sweep *w, const idx *atoms, idx count, gidx *rows)
+{
+  const struct steps_job *job = w->job;
+  struct turn *turn = &w->turns[w->n_turns++];
+  gidx longest = 0, message = share_bytes(w, atoms, count);
+  int size = message ? job->share->size : 1, rank = message ? job->share->rank : 0;
+  *turn = (struct turn){.first = w->n_items, .count = count, .message = message};
+  for (int r = 0; r < size; r++) {
+    gidx record = r * message / (gidx)sizeof(real);
+    if (r == rank) turn->own_first = w->n_items;
+    for (idx j = r; j < count; j += size) {
+      idx atom = atoms[j];
+      gidx n = rows_of(job, atom);
+      if (r == rank) longest = imax(longest, n);
+      turn->own_count += r == rank;
+      w->turn_of[atom] = w->n_turns - 1;
+      w->items[w->n_items++] = (struct step_item){.first = job->start[atom],
+                                                  .atom = atom,
+                                                  .n = (int)n,
+                                                  .at = (int)*rows,
+                                                  .record = (int)record};
+      record += step_record(job->d, job->p, n);
+      *rows += n;
+    }
+  }
+  turn->cluster = cluster_of(w, longest, turn->own_count);
+}
+
 /* The launches of a class. */
 static void class_plan(struct sweep *w, const idx *atoms, gidx count)
 {
   gidx rows = 0;
-  for (gidx i = 0; i < count; i += w->at.room) {
-    struct turn *turn = &w->turns[w->n_turns++];
-    gidx longest = 0;
-    *turn = (struct turn){.first = w->n_items, .count = (idx)imin(count - i, w->at.room)};
-    for (idx j = 0; j < turn->count; j++) longest = imax(longest, rows_of(w->job, atoms[i + j]));
-    turn->cluster = cluster_of(w, longest, turn->count);
-    for (idx j = 0; j < turn->count; j++) {
-      idx atom = atoms[i + j];
-      gidx n = rows_of(w->job, atom);
-      w->turn_of[atom] = w->n_turns - 1;
-      w->items[w->n_items++] = (struct step_item){
-          .first = w->job->start[atom], .atom = atom, .n = (int)n, .at = (int)rows};
-      rows += n;
-    }
-  }
+  for (gidx i = 0; i < count; i += w->at.room)
+    turn_plan(w, atoms + i, (idx)imin(count - i, w->at.room), &rows);
   w->class_rows = imax(w->class_rows, rows);
 }
 
@@ -219,13 +267,14 @@ static int sweep_begin(const struct sweep *w)
   return OK;
 }
 
+/* Steps of this rank's atoms. */
 static int turn_launch(const struct sweep *w, const struct turn *turn)
 {
   const struct steps_job *job = w->job;
   const struct places *at = &w->at;
   gidx first = job->row / ROW_BLOCK, last = (job->row + job->n - 1) / ROW_BLOCK;
   int shift = step_group_shift(first, last);
-  struct step_args a = {.items = at->items + turn->first,
+  struct step_args a = {.items = at->items + turn->own_first,
                         .entry = (const long long *)at->entry,
                         .slots = job->slots->device,
                         .turns = at->turns,
@@ -248,9 +297,49 @@ static int turn_launch(const struct sweep *w, const struct turn *turn)
                         .group_shift = shift,
                         .group_first = (int)(first >> shift),
                         .groups = (int)((last >> shift) - (first >> shift)) + 1};
-  struct cuda_launch l = launch_of(w, turn->count, turn->cluster);
+  struct cuda_launch l = launch_of(w, turn->own_count, turn->cluster);
   l.arguments = &a;
-  return cuda_launch(w->dev, &l);
+  if (turn > w->turns && turn[-1].message) l.is_early = 0; /* it follows what others changed */
+  return turn->own_count ? cuda_launch(w->dev, &l) : OK;
+}
+
+/* All ranks get the steps that were taken. */
+static int turn_share(const struct sweep *w, const struct turn *turn)
+{
+  const struct steps_job *job = w->job;
+  const struct steps_share *share = job->share;
+  gidx longest = 0;
+  for (idx i = turn->first; i < turn->first + turn->count; i++)
+    longest = imax(longest, w->items[i].n);
+  struct record_args a = {.items = w->at.items + turn->own_first,
+                          .entry = (const long long *)w->at.entry,
+                          .messages = share->messages->device,
+                          .frames = w->at.frames,
+                          .codes = w->at.codes,
+                          .residual = w->at.residual,
+                          .found = w->at.found,
+                          .skip = turn->own_count,
+                          .is_told = 1,
+                          .d = job->d,
+                          .p = job->p,
+                          .s = job->s};
+  struct cuda_launch record = {.name = KERNEL_STEP_RECORD,
+                               .grid = {(unsigned)turn->own_count, 1, 1},
+                               .block = {RECORD_THREADS, 1, 1},
+                               .arguments = &a};
+  if (turn->own_count) TRY(cuda_launch(w->dev, &record));
+  TRY(share->exchange(share->self, turn->message));
+  a.items = w->at.items + turn->first;
+  a.skip = turn->own_first - turn->first;
+  a.skipped = turn->own_count;
+  a.is_told = 0;
+  record.grid.x = (unsigned)(turn->count - turn->own_count);
+  struct cuda_launch follow = record;
+  follow.name = KERNEL_STEP_FOLLOW;
+  follow.shape = (struct kernel_shape){.d = job->d};
+  follow.grid.y = (unsigned)imin(ceil_div(longest, FOLLOW_ROWS), 1 << 15);
+  TRY(cuda_launch(w->dev, &follow));
+  return cuda_launch(w->dev, &record);
 }
 
 static int copy_out(const struct sweep *w, void *to, const void *from, gidx count, size_t unit)
@@ -267,7 +356,10 @@ static int sweep_run(struct sweep *w)
   const struct steps_job *job = w->job;
   TRY(sweep_plan(w));
   TRY(sweep_begin(w));
-  for (idx i = 0; i < w->n_turns; i++) TRY(turn_launch(w, &w->turns[i]));
+  for (idx i = 0; i < w->n_turns; i++) {
+    TRY(turn_launch(w, &w->turns[i]));
+    if (w->turns[i].message) TRY(turn_share(w, &w->turns[i]));
+  }
   TRY(copy_out(w, job->frames, w->at.frames, (gidx)job->k * job->d * job->p, sizeof(real)));
   return copy_out(w, job->results, w->at.found, job->k, sizeof *job->results);
 }

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * RUN: np=2 3
+ *
+ * Claim: where ranks with GPUs share out the atoms of large classes, each has the reference's bits
+ * of all: classes with many atoms and with many rows, steps that are rejected, and atoms that have
+ * no answer; a rank may have none of a launch's atoms. */
+#include "device_steps.h"
+
+static void check_share(void)
+{
+  static const struct steps_shape shapes[] = {
+      {1000, 1, 200, 1, 5, 2, 0, 0, 0.1, 0},  {3000, 2, 900, 1, 9, 1, 1, 1, 0.1, 4000},
+      {2500, 2, 700, 2, 12, 4, 1, 0, 0.1, 0}, {1500, 1, 300, 8, 17, 2, 1, 0, 0.1, 0},
+      {2000, 1, 400, 1, 9, 2, 3, 0, 0, 0},    {60000, 2, 6, 1, 96, 1, 0, 0, 0.1, 0},
+      {40000, 1, 2, 1, 300, 1, 0, 0, 0.1, 0},
+  };
+  claim_begin("cuda: large classes that ranks share have the reference's bits");
+  for (int i = 0; i < (is_small() ? 1 : LENGTH(shapes)); i++) steps_run(shapes[i], &how_cuda);
+  claim_end();
+}
+
+int main(void)
+{
+  struct comm c;
+  if (comm_open(&c)) return 1;
+  tap_rank = c.rank;
+  sharing = &c;
+  if (gpu_present()) check_share();
+  ok(comm_close(&c) == OK, "close");
+  return done_testing();
+}
