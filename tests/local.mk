@@ -51,7 +51,7 @@ OTHER_TESTS = \
   %D%/test_io_faults \
   %D%/test_io_layouts \
   %D%/test_io_outputs \
-  %D%/test_rows_load \
+  %D%/test_rows_load %D%/test_systems_load \
   %D%/test_layout \
   %D%/test_proc \
   %D%/test_coloring \

@@ -9,10 +9,13 @@
 #include "base/fingerprint.h"
 #include "base/num.h"
 #include "base/status.h"
+#include "base/team.h"
 #include "io/check.h"
 #include "io/verify.h"
 
 enum { SLACK_BYTES = 8 << 20, PIECE = 1 << 14 };
+/* Pieces of an array that threads read, and of all; entries of one, about. */
+enum { MOST_PIECES = 128, MAX_PIECES = SYSTEM_ARRAYS * (MOST_PIECES + 1), LEAST_PIECE = 1 << 15 };
 
 static const struct object_row object_rows[] = {
     {"/systems/atom", TYPE_I32, "B", 1, "atom of each system"},
@@ -123,15 +126,67 @@ static int arrays_open(struct systems_input *f)
   return status;
 }
 
+/* A block's part of an array, in pieces that end where chunks do. */
+struct part {
+  const struct h5_array *array;
+  gidx first, end, unit; /* entries; of a piece but the first */
+  real *out;
+};
+struct parts {
+  struct part part[SYSTEM_ARRAYS];
+  gidx until[SYSTEM_ARRAYS]; /* pieces of this array and of those before it */
+  int status[MAX_PIECES];
+};
+
+static int piece_read(const struct part *p, gidx piece)
+{
+  gidx at = p->first / p->unit + piece;
+  gidx begin = imax(at * p->unit, p->first), end = imin((at + 1) * p->unit, p->end);
+  return h5_array_read(p->array, begin, end - begin, TYPE_F64, p->out + (begin - p->first));
+}
+
+static int part_read(const struct parts *all, gidx i)
+{
+  int array = 0;
+  while (i >= all->until[array]) array++;
+  return piece_read(&all->part[array], i - (array ? all->until[array - 1] : 0));
+}
+
+static void part_run(void *self, gidx i)
+{
+  struct parts *all = self;
+  all->status[i] = part_read(all, i);
+  status_clear(); /* of this thread */
+}
+
+/* Cut a block's part of an array into at most so many pieces; returns how many. */
+static gidx part_cut(struct part *p, gidx most)
+{
+  gidx chunk = imax(h5_array_unit(p->array), 1),
+       chunks = ceil_div(p->end, chunk) - p->first / chunk;
+  if (p->first == p->end) return 0;
+  p->unit = chunk * imax(ceil_div(chunks, most), ceil_div(LEAST_PIECE, chunk));
+  return ceil_div(p->end, p->unit) - p->first / p->unit;
+}
+
+/* By the threads that are spare (base/team.h). */
 static int block_read(void *self, const struct systems_block *to)
 {
   struct systems_input *f = self;
   real *const out[SYSTEM_ARRAYS] = {to->h, to->b, to->g, to->c, to->g_b};
+  struct parts all;
+  gidx count = 0;
+  int threads = team_spare();
   for (int i = 0; i < SYSTEM_ARRAYS; i++) {
     const gidx *sums = sums_of(&f->shape, i);
-    gidx first = sums[to->first];
-    TRY(h5_array_read(&f->arrays[i], first, sums[to->first + to->count] - first, TYPE_F64, out[i]));
+    struct part *p = &all.part[i];
+    *p = (struct part){&f->arrays[i], sums[to->first], sums[to->first + to->count], 1, out[i]};
+    count += part_cut(p, threads > 1 ? imin(2 * threads, MOST_PIECES) : 1);
+    all.until[i] = count;
   }
+  if (threads > 1) team_run(threads, count, part_run, &all);
+  for (gidx i = 0; i < count; i++) /* again where it failed, to say so here, in their order */
+    if (threads == 1 || all.status[i]) TRY(part_read(&all, i));
   return OK;
 }
 
