@@ -282,12 +282,20 @@ static void system_pack(const struct arrow_system *a, real *to)
     if (counts[i] > 0) memcpy(to, from[i], (size_t)counts[i] * sizeof *to);
 }
 
+/* Threads that pack and unpack: copies need few, and a team that is larger than the cores that are
+ * free waits for its last one; threads behind this one read meanwhile (base/team.h). */
+static int copiers_of(const struct cuda_state *s)
+{
+  enum { MOST = 8 };
+  return (int)imin(MOST, (s->options.threads + 1) / 2);
+}
+
 static void systems_pack(const struct cuda_state *s, const struct cuda_lot *lot)
 {
   struct lot_places at = places_of(&lot->size);
   const struct arrow_atom *atoms = (const struct arrow_atom *)(void *)(lot->host + at.atoms);
   real *to = (real *)(void *)lot->host;
-#pragma omp parallel for num_threads(s->options.threads) schedule(dynamic, 16)
+#pragma omp parallel for num_threads(copiers_of(s)) schedule(dynamic, 16)
   for (gidx i = 0; i < lot->size.systems; i++)
     system_pack(&lot->job->items[lot->entries[i].item].system, to + atoms[i].in);
 }
@@ -447,7 +455,7 @@ int lot_finish(struct device *dev, struct cuda_lot *lot, gidx *failed, gidx *cou
   const real *steps = (const real *)(void *)(lot->host + at.out);
   lot->job = NULL;
   TRY_CU(cudaStreamSynchronize(lot->stream));
-#pragma omp parallel for num_threads(s->options.threads) schedule(dynamic, 16)
+#pragma omp parallel for num_threads(copiers_of(s)) schedule(dynamic, 16)
   for (gidx i = 0; i < lot->size.systems; i++)
     if (!found[i].not_ok)
       system_unpack(&job->items[lot->entries[i].item], &atoms[i], &found[i], steps);
