@@ -17,16 +17,37 @@ enum { ALIGN = 64, HUGE_PAGE = 2 << 20, LONG = 2 * HUGE_PAGE };
 
 struct arena_piece {
   struct arena_piece *next;
+  void *base; /* what was allocated */
 };
+
+/* Ask for large pages for a long array, which may be refused. */
+static void pages_ask(void *at, size_t bytes)
+{
+#ifdef MADV_HUGEPAGE
+  if (bytes >= LONG) madvise(at, bytes, MADV_HUGEPAGE);
+#endif
+}
 
 void *memory_zeroed(size_t bytes)
 {
   void *at;
   if (posix_memalign(&at, bytes < LONG ? ALIGN : HUGE_PAGE, bytes + !bytes)) return NULL;
-#ifdef MADV_HUGEPAGE
-  if (bytes >= LONG) madvise(at, bytes, MADV_HUGEPAGE); /* a request, which may be refused */
-#endif
+  pages_ask(at, bytes);
   return memset(at, 0, bytes);
+}
+
+/* A piece of so many bytes of zeros.  The system's new pages are zero when they are first touched,
+ * by whoever that is; one thread would take seconds for the arrays of a large job. */
+static struct arena_piece *piece_alloc(size_t bytes)
+{
+  size_t unit = bytes < LONG ? ALIGN : HUGE_PAGE;
+  char *base = calloc(1, bytes + unit);
+  if (!base) return NULL;
+  struct arena_piece *piece =
+      (struct arena_piece *)(void *)(base + (unit - (uintptr_t)base % unit) % unit);
+  pages_ask(piece, bytes);
+  piece->base = base;
+  return piece;
 }
 
 int arena_alloc(struct arena *arena, void *pointer, gidx count, size_t size)
@@ -39,7 +60,7 @@ int arena_alloc(struct arena *arena, void *pointer, gidx count, size_t size)
     memset(pointer, 0, sizeof(void *));
     return OK;
   }
-  struct arena_piece *piece = memory_zeroed(bytes);
+  struct arena_piece *piece = piece_alloc(bytes);
   CHECK(piece, ERR_MEMORY, "cannot allocate %zu bytes beside the %zu held", bytes, arena->bytes);
   piece->next = arena->pieces;
   arena->pieces = piece;
@@ -53,7 +74,7 @@ void arena_free(struct arena *arena)
 {
   while (arena->pieces) {
     struct arena_piece *next = arena->pieces->next;
-    free(arena->pieces);
+    free(arena->pieces->base);
     arena->pieces = next;
   }
   arena->bytes = 0;
