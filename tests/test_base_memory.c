@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "base/team.h"
 #include "tap.h"
 
 static int are_zero(const unsigned char *bytes, size_t count)
@@ -23,11 +24,13 @@ static void soil(volatile unsigned char *bytes, size_t count)
 
 int main(void)
 {
-  static const size_t sizes[] = {0, 1, 4095, (4 << 20) - 1, 4 << 20, (9 << 20) + 5};
-  mallopt(M_MMAP_THRESHOLD, 32 << 20); /* long arrays too come from where memory is used again */
+  enum { LONGEST = (65 << 20) + 5 }; /* several threads share it out */
+  static const size_t sizes[] = {0, 1, 4095, (4 << 20) - 1, 4 << 20, (9 << 20) + 5, LONGEST};
+  team_spare_set(3);
+  mallopt(M_MMAP_MAX, 0); /* long arrays too come from where memory is used again */
   mallopt(M_TRIM_THRESHOLD, 256 << 20);
-  unsigned char *first = malloc(16 << 20);
-  soil(first, 16 << 20);
+  unsigned char *first = malloc(2 * LONGEST);
+  soil(first, 2 * LONGEST);
   free(first);
   claim_begin("zeros on a 64-byte boundary");
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
