@@ -169,6 +169,29 @@ static int npy_write(const char *name)
   return fclose(f) || written != sizeof all;
 }
 
+/* The same as other programs store it that ask for no chunks. */
+static int run_write(const char *name)
+{
+  hsize_t shape[2] = {N, P};
+  hid_t file = H5Fcreate(name, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  hid_t space = H5Screate_simple(2, shape, NULL);
+  hid_t rows =
+      H5Dcreate2(file, "rows", H5T_IEEE_F32LE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+  herr_t done = H5Dwrite(rows, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, all);
+  H5Dclose(rows);
+  H5Sclose(space);
+  return H5Fclose(file) < 0 || done < 0;
+}
+
+/* Are the values of a file read past HDF5 by several threads? */
+static int has_run(const char *name)
+{
+  struct rows_input f;
+  int has = !rows_input_open(&f, name) && f.shards[0].input->array.disk != NULL;
+  rows_input_close(&f);
+  return has;
+}
+
 /* A chunk of other values, with their checksum. */
 static void other_write(const char *name)
 {
@@ -281,10 +304,14 @@ int main(void)
   for (gidx i = 0; i < N * P; i++) all[i] = noise(2, (uint64_t)i);
   for (idx c = 0; c < P; c++) mean[c] = random_normal(6, 1, (uint64_t)c);
   claim_begin("rows, and their hash");
-  ok(!rows_write("rows.h5", N, P, 1000) && !npy_write("rows.npy"), "files %s", status_message());
+  ok(!rows_write("rows.h5", N, P, 1000) && !npy_write("rows.npy") && !run_write("run.h5"),
+     "files %s", status_message());
+  ok(has_run("run.h5") && !has_run("rows.h5"), "the one without chunks is one run");
   loads_check("rows.h5");
+  loads_check("run.h5");
   loads_check("rows.npy");
   windows_check("rows.h5", 1000);
+  windows_check("run.h5", 0);
   windows_check("rows.npy", 0);
   claim_end();
   claim_begin("a value that is not finite, a damaged chunk, and a lost one");
