@@ -108,7 +108,7 @@ libsagitta_a_SOURCES += \
   %D%/device/cuda/screen_window.h %D%/device/cuda/screen_window.c \
   %D%/device/cuda/screen.h %D%/device/cuda/screen.c \
   %D%/device/cuda/codes.h %D%/device/cuda/codes.c \
-  %D%/device/cuda/intake.h %D%/device/cuda/intake.c %D%/device/cuda/encoder.h %D%/device/cuda/encoder.c \
+  %D%/device/cuda/intake.h %D%/device/cuda/intake.c %D%/device/cuda/upload.h %D%/device/cuda/upload.c %D%/device/cuda/encoder.h %D%/device/cuda/encoder.c \
   %D%/device/cuda/normal.h %D%/device/cuda/normal.c %D%/device/cuda/steps.h %D%/device/cuda/steps.c \
   %D%/device/cuda/attention.h %D%/device/cuda/attention.c \
   %D%/device/cuda/dense.h %D%/device/cuda/dense.c \

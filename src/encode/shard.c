@@ -179,7 +179,7 @@ int shard_place(const struct shard *t, struct device *device)
   for (idx slot = 0; slot < t->held; slot += t->tiling.width)
     TRY(device_put_tile(device, atom_at(t, slot), tile_atoms(t, slot),
                         tiling_atom(&t->tiling, t->rank, slot)));
-  return OK;
+  return device_finish(device);
 }
 
 int shard_load(struct shard *t, struct comm *c, const struct atom_source *source, idx width,
