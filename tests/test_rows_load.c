@@ -212,6 +212,64 @@ static void other_write(const char *name)
   H5Fclose(file);
 }
 
+/* A value of an array of one dimension becomes half of it, with the checksum of its chunk. */
+static int value_halve(const char *name, const char *object, gidx at)
+{
+  uint32_t mask, sum;
+  hid_t file = H5Fopen(name, H5F_ACC_RDWR, H5P_DEFAULT),
+        array = H5Dopen2(file, object, H5P_DEFAULT);
+  hid_t creation = H5Dget_create_plist(array);
+  hsize_t length = 0, start;
+  H5Pget_chunk(creation, 1, &length);
+  size_t bytes = (size_t)length * sizeof(float);
+  char *chunk = malloc(bytes + H5_SUM_BYTES);
+  float *values = (float *)chunk;
+  start = (hsize_t)at / length * length;
+  herr_t done = H5Dread_chunk(array, H5P_DEFAULT, &start, &mask, chunk);
+  values[(hsize_t)at - start] /= 2;
+  sum = h5_fletcher32((unsigned char *)chunk, bytes);
+  memcpy(chunk + bytes, &sum, sizeof sum);
+  if (done >= 0) done = H5Dwrite_chunk(array, H5P_DEFAULT, 0, &start, bytes + H5_SUM_BYTES, chunk);
+  free(chunk);
+  H5Pclose(creation);
+  H5Dclose(array);
+  H5Fclose(file);
+  return done < 0;
+}
+
+/* Supports of so many atoms, sound, with a value that only the hash knows to be another one, and
+ * with rows that have an atom twice. */
+static void supports_check_by(idx k)
+{
+  static const gidx changed[] = {3, 400007, 799999};
+  struct supports_shape shape = {.n = 40011, .k = k, .s = 20, .d = 1, .p = 8, .has_codes = 1};
+  struct made_supports m;
+  const char *name = "supports.h5";
+  supports_make(&m, shape, 1);
+  ok(!supports_write(&m, name, 40011, NULL), "%d atoms %s", k, status_message());
+  verdicts_check(name, "");
+  for (int i = 0; i < LENGTH(changed); i++) {
+    int status = supports_write(&m, name, 40011, NULL);
+    ok(!status && !value_halve(name, "/supports/data", changed[i]), "a value of a copy");
+    verdicts_check(name, "'/supports/data' of 'supports.h5' is not what was written: its SHA-256");
+  }
+  for (gidx row = 31000; row > 0; row -= 10007) {
+    m.atoms[row * 20 + 13] = m.atoms[row * 20 + 2];
+    char text[64];
+    snprintf(text, sizeof text, "row %lld has atom %d twice", (long long)row,
+             m.atoms[row * 20 + 2]);
+    for (int i = -1; i < LENGTH(threads); i++) { /* what is written is verified */
+      team_spare_set(i < 0 ? 1 : threads[i]);
+      int status = supports_write(&m, "twice.h5", 40011, NULL);
+      ok(status == ERR_INPUT && strstr(status_message(), text), "%d atoms, %d threads: %s", k,
+         team_spare(), status_message());
+      status_clear();
+      result_discard();
+    }
+  }
+  supports_unmake(&m);
+}
+
 static void writing_check(struct supports_shape shape, idx block)
 {
   struct made_supports m;
@@ -333,6 +391,10 @@ int main(void)
   all[29000 * P + 3] = INFINITY;
   npy_write("rows.npy");
   messages_check("rows.npy", "row 25000, column 3");
+  claim_end();
+  claim_begin("supports, of atoms that one thread counts, and of more");
+  supports_check_by(90);
+  supports_check_by(200000);
   claim_end();
   claim_begin("supports that threads write");
   for (int codes = 0; codes < 2; codes++)

@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "base/stop.h"
 #include "base/sums.h"
+#include "base/team.h"
 #include "cli/agreement.h"
 #include "cli/captured.h"
 #include "cli/command.h"
@@ -492,6 +493,7 @@ static int encode_command(struct run *run, const void *options, const char **arg
   TRY(encode_files_begin(&job->files, run, &job->task, &job->rows.source));
   double begun = log_seconds();
   TRY(encode_run(&job->task, &run->comm, &job->result));
+  team_spare_set((int)job->task.threads); /* nothing computes any more */
   TRY(encode_files_join(&job->files, run, &job->task, &job->rows.source, &job->result));
   TRY(result_report(run, job, log_seconds() - begun));
   TRY(inputs_confirm(&run->comm));

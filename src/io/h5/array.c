@@ -213,6 +213,18 @@ void h5_array_stream(struct h5_array *a)
   if (a->seal) sha256_free(&a->seal->hash);
 }
 
+int h5_array_hash(const struct h5_array *a, gidx first, gidx count, const void *values)
+{
+  gidx width = h5_entry_values(a) * (gidx)h5_type_bytes(a->type);
+  TRY(h5_seal_read(a->seal, a->path, a->object, first * width, (size_t)(count * width), values));
+  return OK;
+}
+
+int h5_array_is_hashed(const struct h5_array *a)
+{
+  return a->seal && a->seal->next == a->seal->end;
+}
+
 int h5_array_is_whole(const struct h5_array *a)
 {
   if (!a->chunks || !h5_seal_hashes(a->seal)) return 0;
@@ -227,7 +239,7 @@ int h5_array_is_whole(const struct h5_array *a)
   }
   status_clear();
   free(bytes);
-  return is_whole && n > 0 && a->seal->next == a->seal->end;
+  return is_whole && n > 0 && h5_array_is_hashed(a);
 }
 
 /* Open or close an array while other threads read and write entries. */

@@ -114,6 +114,11 @@ gidx h5_array_unit(const struct h5_array *a);
 /* Is every chunk stored as expected, and the hash that of the bytes?  Reads them past HDF5, so that
  * a thread an array may do so at once; 0: not known, who reads the array learns why. */
 int h5_array_is_whole(const struct h5_array *a);
+/* Hash entries of an array that were read through another one of the same dataset, in order from
+ * the first on; ERR_INPUT as of h5_array_read().  A thread an array may do so at once. */
+int h5_array_hash(const struct h5_array *a, gidx first, gidx count, const void *values);
+/* Were all entries hashed, and the hash compared? */
+int h5_array_is_hashed(const struct h5_array *a);
 /* ERR_INPUT: a dataset of ours is not what was written, which the hash says.  Other threads may
  * read and write entries of arrays meanwhile.  Datasets without a hash pass. */
 int h5_array_confirm(const struct h5_file *f, const char *object);
