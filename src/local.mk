@@ -108,7 +108,7 @@ libsagitta_a_SOURCES += \
   %D%/device/cuda/screen_window.h %D%/device/cuda/screen_window.c \
   %D%/device/cuda/screen.h %D%/device/cuda/screen.c \
   %D%/device/cuda/codes.h %D%/device/cuda/codes.c \
-  %D%/device/cuda/intake.h %D%/device/cuda/intake.c %D%/device/cuda/encoder.h %D%/device/cuda/encoder.c \
+  %D%/device/cuda/intake.h %D%/device/cuda/intake.c %D%/device/cuda/upload.h %D%/device/cuda/upload.c %D%/device/cuda/encoder.h %D%/device/cuda/encoder.c \
   %D%/device/cuda/normal.h %D%/device/cuda/normal.c %D%/device/cuda/steps.h %D%/device/cuda/steps.c \
   %D%/device/cuda/attention.h %D%/device/cuda/attention.c \
   %D%/device/cuda/dense.h %D%/device/cuda/dense.c \
@@ -198,7 +198,7 @@ libsagitta_a_SOURCES += \
   %D%/io/dictionary.h %D%/io/dictionary.c %D%/io/mean.h %D%/io/mean.c \
   %D%/io/fit_history.h %D%/io/fit_history.c %D%/io/training.h %D%/io/training.c \
   %D%/io/sweep.h %D%/io/sweep.c \
-  %D%/io/supports.h %D%/io/supports.c %D%/io/supports_input.h %D%/io/supports_input.c %D%/io/supports_check.c \
+  %D%/io/supports.h %D%/io/supports.c %D%/io/supports_input.h %D%/io/supports_input.c %D%/io/supports_check.c %D%/io/entry_hashes.h %D%/io/entry_hashes.c %D%/io/entry_counts.h %D%/io/entry_counts.c \
   %D%/io/metrics.h %D%/io/metrics.c \
   %D%/io/classes.h %D%/io/classes.c \
   %D%/io/systems_part.h %D%/io/systems_part.c \
@@ -300,7 +300,7 @@ sagitta_SOURCES = \
   %D%/cli/cmd_synth.c %D%/cli/synth_systems.h %D%/cli/synth_systems.c \
   %D%/cli/resume.h %D%/cli/resume.c %D%/cli/content.h %D%/cli/content.c \
   %D%/cli/solve_output.h %D%/cli/solve_output.c \
-  %D%/cli/encode_files.h %D%/cli/encode_files.c %D%/cli/row_range.h %D%/cli/row_range.c %D%/cli/grid.h %D%/cli/grid.c %D%/cli/cmd_encode.c %D%/cli/cmd_merge.c %D%/cli/fit_job.h %D%/cli/fit_sweeps.h %D%/cli/fit_sweeps.c %D%/cli/cmd_fit.c \
+  %D%/cli/encode_files.h %D%/cli/encode_files.c %D%/cli/encode_plan.h %D%/cli/encode_plan.c %D%/cli/row_range.h %D%/cli/row_range.c %D%/cli/grid.h %D%/cli/grid.c %D%/cli/cmd_encode.c %D%/cli/cmd_merge.c %D%/cli/fit_job.h %D%/cli/fit_sweeps.h %D%/cli/fit_sweeps.c %D%/cli/cmd_fit.c \
   %D%/cli/cmd_solve.c \
   %D%/cli/fit_inputs.h %D%/cli/fit_inputs.c \
   %D%/cli/atom_steps.h %D%/cli/atom_steps.c %D%/cli/sweep_files.h %D%/cli/sweep_files.c \

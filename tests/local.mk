@@ -7,6 +7,7 @@ OTHER_TESTS = \
   %D%/ref_petsc_arrow \
   %D%/test_arrow_reference \
   %D%/test_attention %D%/test_device_attention %D%/test_functions %D%/test_pool %D%/test_pieces \
+  %D%/test_atoms_load \
   %D%/test_base_block_tree \
   %D%/test_base_memory \
   %D%/test_base_order \
@@ -26,6 +27,7 @@ OTHER_TESTS = \
   %D%/test_cuda_codes \
   %D%/test_cuda_dense \
   %D%/test_cuda_encoder \
+  %D%/test_cuda_dictionary \
   %D%/test_cuda_intake \
   %D%/test_cuda_dense_triad \
   %D%/test_cuda_tensor \
@@ -173,6 +175,7 @@ COMPUTED_TESTS = $(LONG_TESTS) \
 COMPUTED_MORE = %D%/test_solve.py %D%/test_synth.py
 SAME_C = %D%/test_io_hostile %D%/test_io_faults
 COMPUTED_LESS = %D%/test_attribute_pieces %D%/test_pieces %D%/test_turns %D%/test_rows_load \
+  %D%/test_atoms_load \
   %D%/test_comm_verbs %D%/test_comm_counts %D%/test_comm_gpu %D%/test_comm_shared \
   %D%/test_coloring %D%/test_layout %D%/test_proc %D%/test_refit_layout %D%/test_refit_shared \
   %D%/test_shard %D%/test_pool %D%/test_base_memory %D%/test_base_progress %D%/test_cores

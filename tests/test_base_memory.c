@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: memory_zeroed gives zeros on a 64-byte boundary, also where memory was used before; a dry
+ * Claim: memory_zeroed and an arena give zeros on a 64-byte boundary, also where memory was used before; a dry
  * arena counts the bytes that the same calls take from a real one. */
 #include <malloc.h>
 #include <stdint.h>
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "base/team.h"
 #include "tap.h"
 
 static int are_zero(const unsigned char *bytes, size_t count)
@@ -23,11 +24,13 @@ static void soil(volatile unsigned char *bytes, size_t count)
 
 int main(void)
 {
-  static const size_t sizes[] = {0, 1, 4095, (4 << 20) - 1, 4 << 20, (9 << 20) + 5};
-  mallopt(M_MMAP_THRESHOLD, 32 << 20); /* long arrays too come from where memory is used again */
+  enum { LONGEST = (65 << 20) + 5 }; /* several threads share it out */
+  static const size_t sizes[] = {0, 1, 4095, (4 << 20) - 1, 4 << 20, (9 << 20) + 5, LONGEST};
+  team_spare_set(3);
+  mallopt(M_MMAP_MAX, 0); /* long arrays too come from where memory is used again */
   mallopt(M_TRIM_THRESHOLD, 256 << 20);
-  unsigned char *first = malloc(16 << 20);
-  soil(first, 16 << 20);
+  unsigned char *first = malloc(2 * LONGEST);
+  soil(first, 2 * LONGEST);
   free(first);
   claim_begin("zeros on a 64-byte boundary");
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
@@ -37,6 +40,11 @@ int main(void)
       right &= at && (uintptr_t)at % 64 == 0 && are_zero(at, sizes[i]);
       soil(at, sizes[i]);
       free(at);
+      struct arena arena = {0};
+      right &= !arena_alloc(&arena, &at, (gidx)sizes[i], 1) && (uintptr_t)at % 64 == 0 &&
+               are_zero(at, sizes[i]);
+      soil(at, sizes[i]);
+      arena_free(&arena);
     }
     ok(right, "%zu bytes", sizes[i]);
   }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Claim: atoms_check, which looks at four frames at a time, names the first atom at fault and what
- * is wrong with it, wherever it stands. */
+ * is wrong with it, wherever it stands; where atoms_normalize, which scales four at a time, says
+ * that all could be scaled, it finds nothing. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,8 +92,40 @@ static void faults_are_named(idx count, idx d)
   free(atoms);
 }
 
+/* Atoms of any size that f32 has are scaled, each as it would be alone; one that cannot be is
+ * said. */
+static void sizes_are_scaled(idx count)
+{
+  enum { MOST = 9 };
+  static const float faults[] = {0, NAN, INFINITY};
+  float atoms[MOST * P], alone[MOST * P], before[MOST * P];
+  for (idx i = 0; i < count * P; i++)
+    atoms[i] = (float)(random_normal(6, 1, (uint64_t)i) * exp2(-149 + 34 * (i / P)));
+  for (idx a = 0; a < count; a++) atoms[a * P] = a ? atoms[a * P] : 0x1p-149f;
+  memcpy(alone, atoms, sizeof alone);
+  memcpy(before, atoms, sizeof before);
+  int good = 1;
+  for (idx a = 0; a < count; a++) good &= atoms_normalize(alone + a * P, 1, 1, P);
+  good &= atoms_normalize(atoms, count, 1, P);
+  ok(good && !memcmp(atoms, alone, (size_t)(count * P) * sizeof *atoms) &&
+         !atoms_check(atoms, count, 1, P, FIRST, "a.h5"),
+     "%d atoms from 2^-149 on: %s", count, status_message());
+  for (idx a = 0; a < count; a++)
+    for (int f = 0; f < LENGTH(faults); f++) {
+      memcpy(atoms, before, sizeof atoms);
+      for (idx c = 0; c < P; c++) atoms[a * P + c] = c && f ? 1 : faults[f];
+      good &= !atoms_normalize(atoms, count, 1, P) &&
+              atoms_check(atoms, count, 1, P, FIRST, "a.h5") == ERR_INPUT;
+      status_clear();
+    }
+  ok(good, "%d atoms, one of which cannot be scaled", count);
+}
+
 int main(void)
 {
+  claim_begin("atoms of any size are scaled, and one that cannot be is said");
+  for (idx count = 1; count <= 9; count++) sizes_are_scaled(count);
+  claim_end();
   for (idx d = 1; d <= 3; d++) {
     claim_begin("frames of %d: sound ones pass, of any faults the first is named", d);
     for (idx count = 1; count <= 9; count += d == 2 ? 1 : 4) faults_are_named(count, d);

@@ -98,7 +98,8 @@ static int problem_init(struct problem *q, const struct setting *is)
                                       .row_bytes = 4.0 * is->p,
                                       .self = q,
                                       .read = read_rows};
-  q->atom_source = (struct atom_source){is->k, is->d, is->p, "atoms", q, read_atoms};
+  q->atom_source = (struct atom_source){
+      .k = is->k, .d = is->d, .p = is->p, .name = "atoms", .self = q, .read = read_atoms};
   q->sink = (struct support_sink){q, write_block};
   return OK;
 }

@@ -118,8 +118,10 @@ static int run(struct comm *c, const struct encoder *e, const struct cut *cut,
 {
   struct row_source source = {
       .n = cut->n, .p = P, .name = "rows", .row_bytes = 4.0 * P, .read = rows_read};
-  struct atom_source unit = {K, 1, P, "atoms", atoms, matrix_read};
-  struct atom_source matrix = {K, 1, P, "weights", weights, matrix_read};
+  struct atom_source unit = {
+      .k = K, .d = 1, .p = P, .name = "atoms", .self = atoms, .read = matrix_read};
+  struct atom_source matrix = {
+      .k = K, .d = 1, .p = P, .name = "weights", .self = weights, .read = matrix_read};
   const struct support_sink sink = {NULL, block_keep};
   struct encode_task task = {.rows = &source,
                              .atoms = &unit,

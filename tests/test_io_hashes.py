@@ -227,8 +227,11 @@ def check_readers(folder, paths):
            f"{kind}: {done.returncode} {done.stderr.strip()[-150:]}")
     # Of data that are streamed the hash is left to verify; atoms are read whole.
     bad = changed(paths[1], lambda f: turn(f, "atoms"))
-    done = sagitta(*jobs["dictionary"], "--dictionary", bad, "--output", f"{folder}/out")
-    ok(done.returncode == 65 and "is not what was written" in done.stderr, done.stderr.strip())
+    for threads in (1, 3):  # which read together, and leave the hash to another
+        done = sagitta(*jobs["dictionary"], "--dictionary", bad, "--threads", threads,
+                       "--output", f"{folder}/out")
+        ok(done.returncode == 65 and "is not what was written" in done.stderr,
+           f"{threads} threads: {done.stderr.strip()}")
 
 
 with tempfile.TemporaryDirectory() as where:

@@ -63,7 +63,8 @@ static int encode_right(struct comm *c, const struct setting *is, int groups)
                             .row_bytes = 4.0 * is->p,
                             .self = &rows,
                             .read = rows_make};
-  struct atom_source atoms = {is->k, is->d, is->p, "atoms", &atoms, atoms_make};
+  struct atom_source atoms = {
+      .k = is->k, .d = is->d, .p = is->p, .name = "atoms", .self = &atoms, .read = atoms_make};
   const struct support_sink sink = {NULL, supports_drop};
   struct encode_task task = {.rows = &rows,
                              .atoms = &atoms,

@@ -241,7 +241,8 @@ static void calls_check(const struct comm *c, gidx calls, const struct classes *
 static int case_run(struct comm *c, struct made *m, idx q, const char *variant, const char *name)
 {
   struct row_source rows = {.n = N, .p = P, .name = "rows", .self = m, .read = rows_read};
-  struct atom_source atoms = {m->k, m->d, P, "atoms", m, atoms_read};
+  struct atom_source atoms = {
+      .k = m->k, .d = m->d, .p = P, .name = "atoms", .self = m, .read = atoms_read};
   struct support_source supports = {.n = N,
                                     .entries = (gidx)N * S,
                                     .k = m->k,

@@ -102,7 +102,8 @@ static int made_run(struct comm *c, struct made *m, const char *share, int late,
                     struct given *given)
 {
   struct row_source rows = {.n = N, .p = P, .name = "rows", .self = m, .read = rows_read};
-  struct atom_source atoms = {m->k, m->d, P, "atoms", m, atoms_read};
+  struct atom_source atoms = {
+      .k = m->k, .d = m->d, .p = P, .name = "atoms", .self = m, .read = atoms_read};
   struct support_source supports = {.n = N,
                                     .entries = (gidx)N * S,
                                     .k = m->k,

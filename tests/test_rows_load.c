@@ -169,6 +169,29 @@ static int npy_write(const char *name)
   return fclose(f) || written != sizeof all;
 }
 
+/* The same as other programs store it that ask for no chunks. */
+static int run_write(const char *name)
+{
+  hsize_t shape[2] = {N, P};
+  hid_t file = H5Fcreate(name, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  hid_t space = H5Screate_simple(2, shape, NULL);
+  hid_t rows =
+      H5Dcreate2(file, "rows", H5T_IEEE_F32LE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+  herr_t done = H5Dwrite(rows, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, all);
+  H5Dclose(rows);
+  H5Sclose(space);
+  return H5Fclose(file) < 0 || done < 0;
+}
+
+/* Are the values of a file read past HDF5 by several threads? */
+static int has_run(const char *name)
+{
+  struct rows_input f;
+  int has = !rows_input_open(&f, name) && f.shards[0].input->array.disk != NULL;
+  rows_input_close(&f);
+  return has;
+}
+
 /* A chunk of other values, with their checksum. */
 static void other_write(const char *name)
 {
@@ -187,6 +210,64 @@ static void other_write(const char *name)
   free(chunk);
   H5Dclose(rows);
   H5Fclose(file);
+}
+
+/* A value of an array of one dimension becomes half of it, with the checksum of its chunk. */
+static int value_halve(const char *name, const char *object, gidx at)
+{
+  uint32_t mask, sum;
+  hid_t file = H5Fopen(name, H5F_ACC_RDWR, H5P_DEFAULT),
+        array = H5Dopen2(file, object, H5P_DEFAULT);
+  hid_t creation = H5Dget_create_plist(array);
+  hsize_t length = 0, start;
+  H5Pget_chunk(creation, 1, &length);
+  size_t bytes = (size_t)length * sizeof(float);
+  char *chunk = malloc(bytes + H5_SUM_BYTES);
+  float *values = (float *)chunk;
+  start = (hsize_t)at / length * length;
+  herr_t done = H5Dread_chunk(array, H5P_DEFAULT, &start, &mask, chunk);
+  values[(hsize_t)at - start] /= 2;
+  sum = h5_fletcher32((unsigned char *)chunk, bytes);
+  memcpy(chunk + bytes, &sum, sizeof sum);
+  if (done >= 0) done = H5Dwrite_chunk(array, H5P_DEFAULT, 0, &start, bytes + H5_SUM_BYTES, chunk);
+  free(chunk);
+  H5Pclose(creation);
+  H5Dclose(array);
+  H5Fclose(file);
+  return done < 0;
+}
+
+/* Supports of so many atoms, sound, with a value that only the hash knows to be another one, and
+ * with rows that have an atom twice. */
+static void supports_check_by(idx k)
+{
+  static const gidx changed[] = {3, 400007, 799999};
+  struct supports_shape shape = {.n = 40011, .k = k, .s = 20, .d = 1, .p = 8, .has_codes = 1};
+  struct made_supports m;
+  const char *name = "supports.h5";
+  supports_make(&m, shape, 1);
+  ok(!supports_write(&m, name, 40011, NULL), "%d atoms %s", k, status_message());
+  verdicts_check(name, "");
+  for (int i = 0; i < LENGTH(changed); i++) {
+    int status = supports_write(&m, name, 40011, NULL);
+    ok(!status && !value_halve(name, "/supports/data", changed[i]), "a value of a copy");
+    verdicts_check(name, "'/supports/data' of 'supports.h5' is not what was written: its SHA-256");
+  }
+  for (gidx row = 31000; row > 0; row -= 10007) {
+    m.atoms[row * 20 + 13] = m.atoms[row * 20 + 2];
+    char text[64];
+    snprintf(text, sizeof text, "row %lld has atom %d twice", (long long)row,
+             m.atoms[row * 20 + 2]);
+    for (int i = -1; i < LENGTH(threads); i++) { /* what is written is verified */
+      team_spare_set(i < 0 ? 1 : threads[i]);
+      int status = supports_write(&m, "twice.h5", 40011, NULL);
+      ok(status == ERR_INPUT && strstr(status_message(), text), "%d atoms, %d threads: %s", k,
+         team_spare(), status_message());
+      status_clear();
+      result_discard();
+    }
+  }
+  supports_unmake(&m);
 }
 
 static void writing_check(struct supports_shape shape, idx block)
@@ -281,10 +362,14 @@ int main(void)
   for (gidx i = 0; i < N * P; i++) all[i] = noise(2, (uint64_t)i);
   for (idx c = 0; c < P; c++) mean[c] = random_normal(6, 1, (uint64_t)c);
   claim_begin("rows, and their hash");
-  ok(!rows_write("rows.h5", N, P, 1000) && !npy_write("rows.npy"), "files %s", status_message());
+  ok(!rows_write("rows.h5", N, P, 1000) && !npy_write("rows.npy") && !run_write("run.h5"),
+     "files %s", status_message());
+  ok(has_run("run.h5") && !has_run("rows.h5"), "the one without chunks is one run");
   loads_check("rows.h5");
+  loads_check("run.h5");
   loads_check("rows.npy");
   windows_check("rows.h5", 1000);
+  windows_check("run.h5", 0);
   windows_check("rows.npy", 0);
   claim_end();
   claim_begin("a value that is not finite, a damaged chunk, and a lost one");
@@ -306,6 +391,10 @@ int main(void)
   all[29000 * P + 3] = INFINITY;
   npy_write("rows.npy");
   messages_check("rows.npy", "row 25000, column 3");
+  claim_end();
+  claim_begin("supports, of atoms that one thread counts, and of more");
+  supports_check_by(90);
+  supports_check_by(200000);
   claim_end();
   claim_begin("supports that threads write");
   for (int codes = 0; codes < 2; codes++)

@@ -129,7 +129,8 @@ static void test_device(struct comm *c, const struct how *how, idx width, int ho
   static const gidx limits[] = {0, REQUESTED, 20 + REQUESTED, 100, K};
   static const char *const atoms_of[] = {"the device", "the host", "either",
                                          "the device, later the host"};
-  struct atom_source source = {K, D, p, "made atoms", NULL, atoms_make};
+  struct atom_source source = {
+      .k = K, .d = D, .p = p, .name = "made atoms", .self = NULL, .read = atoms_make};
   struct device_options options = how_options(how, p, D, K);
   struct device dev = {0};
   struct shard t = {0};

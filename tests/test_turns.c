@@ -42,7 +42,8 @@ static gidx calls_of(struct comm *c, int groups, idx rounds, gidx turns)
                             .name = "rows",
                             .row_bytes = 4.0 * P,
                             .read = rows_make};
-  struct atom_source atoms = {K, 1, P, "atoms", NULL, atoms_make};
+  struct atom_source atoms = {
+      .k = K, .d = 1, .p = P, .name = "atoms", .self = NULL, .read = atoms_make};
   const struct support_sink sink = {NULL, supports_drop};
   struct encode_task task = {.rows = &rows,
                              .atoms = &atoms,

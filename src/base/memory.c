@@ -12,8 +12,12 @@
 #include "base/num.h"
 #include "base/proc.h"
 #include "base/status.h"
+#include "base/team.h"
 
 enum { ALIGN = 64, HUGE_PAGE = 2 << 20, LONG = 2 * HUGE_PAGE };
+/* Where threads are spare they share out what is longer, in such parts: the system makes pages as
+ * they are first written, which takes one thread longer than reading a file into them. */
+enum { SHARED = 64 << 20, SHARED_PART = 8 * HUGE_PAGE };
 
 struct arena_piece {
   struct arena_piece *next;
@@ -28,12 +32,27 @@ static void pages_ask(void *at, size_t bytes)
 #endif
 }
 
+struct zeroing {
+  char *at;
+  size_t bytes;
+};
+
+static void part_zero(void *self, gidx i)
+{
+  const struct zeroing *z = self;
+  size_t begin = (size_t)i * SHARED_PART, left = z->bytes - begin;
+  memset(z->at + begin, 0, left < SHARED_PART ? left : SHARED_PART);
+}
+
 void *memory_zeroed(size_t bytes)
 {
   void *at;
   if (posix_memalign(&at, bytes < LONG ? ALIGN : HUGE_PAGE, bytes + !bytes)) return NULL;
   pages_ask(at, bytes);
-  return memset(at, 0, bytes);
+  if (bytes < SHARED) return memset(at, 0, bytes);
+  struct zeroing zeroing = {at, bytes};
+  team_run(team_spare(), ceil_div((gidx)bytes, SHARED_PART), part_zero, &zeroing);
+  return at;
 }
 
 /* A piece of so many bytes of zeros.  The system's new pages are zero when they are first touched,

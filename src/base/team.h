@@ -11,7 +11,8 @@
  * A task cannot fail; what it writes must not depend on the order. */
 void team_run(int threads, gidx count, void (*task)(void *self, gidx i), void *self);
 
-/* How many threads work behind the main thread may use: 1, unless a device computes for it. */
+/* How many threads work behind the main thread may use: 1, unless a device computes for it, or
+ * nothing is computed. */
 int team_spare(void);
 void team_spare_set(int threads);
 

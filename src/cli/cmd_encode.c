@@ -10,11 +10,12 @@
 #include "base/status.h"
 #include "base/stop.h"
 #include "base/sums.h"
+#include "base/team.h"
 #include "cli/agreement.h"
 #include "cli/captured.h"
 #include "cli/command.h"
-#include "cli/facts.h"
 #include "cli/encode_files.h"
+#include "cli/encode_plan.h"
 #include "cli/grid.h"
 #include "cli/report.h"
 #include "cli/row_range.h"
@@ -24,7 +25,6 @@
 #include "io/dictionary.h"
 #include "io/encoder.h"
 #include "io/rows.h"
-#include "io/supports.h"
 #include "model/route.h"
 #include "model/split.h"
 #include "seed/mean.h"
@@ -217,6 +217,7 @@ static int inputs_open(const struct run *run, struct encode_state *job,
         "'--output' is missing: a folder, or a file that ends in .h5");
   TRY(rows_or_capture_open(&job->rows, &job->captured, o->rows, o->capture, &harvests));
   TRY(dictionary_open(job, o));
+  if (harvests.threads > 1) dictionary_input_share(&job->dictionary);
   const struct row_source *rows = &job->rows.source;
   const struct atom_source *atoms = &job->dictionary.source;
   TRY(columns_check(rows, atoms));
@@ -341,72 +342,6 @@ static int task_fill(struct run *run, const struct encode_options *o, struct enc
              "worse than with '--rounds %d'",
              job->dictionary.file, job->dictionary.rounds, task->rounds, fitted);
   return grid_fill(run, &o->compute, task);
-}
-
-static int plan_tell(const struct run *run, const struct encode_task *t,
-                     const struct encode_memory *m, gidx disk)
-{
-  struct json j;
-  int group = run->comm.size / t->groups;
-  TRY(facts_begin(run, &j));
-  json_long(&j, "groups", t->groups);
-  json_long(&j, "group_ranks", group);
-  json_long(&j, "rows", t->rows->n);
-  json_long(&j, "columns", t->rows->p);
-  json_long(&j, "block", t->block);
-  json_long(&j, "blocks", ceil_div(t->rows->n, t->block));
-  json_long(&j, "atoms", t->atoms->k);
-  json_long(&j, "frame", t->atoms->d);
-  json_long(&j, "tile", t->tile);
-  json_long(&j, "tiles", ceil_div(t->atoms->k, t->tile));
-  json_real(&j, "multiply_adds", encode_work(t));
-  json_object(&j, "rank_bytes");
-  json_long(&j, "dictionary", m->atoms + m->forms + m->matrix);
-  json_long(&j, "rows", m->rows);
-  json_long(&j, "lists", m->lists);
-  json_long(&j, "codes", m->codes);
-  json_long(&j, "fetched", m->places + m->fetched);
-  json_end(&j);
-  json_long(&j, "disk_bytes", disk);
-  return facts_end(&j);
-}
-
-/* The lines of --dry-run. */
-static int plan_print(const struct run *run, const struct encode_task *t)
-{
-  const struct supports_shape shape = {.n = t->rows->n,
-                                       .k = t->atoms->k,
-                                       .s = t->top_s,
-                                       .d = t->atoms->d,
-                                       .p = t->rows->p,
-                                       .has_codes = t->codes,
-                                       .encoder =
-                                           t->encoder ? encoder_names[t->encoder->kind] : NULL};
-  struct encode_memory m;
-  int ranks = run->comm.size;
-  if (run->comm.rank) return OK;
-  TRY(encode_memory(t, ranks, 0, &m));
-  if (facts_wanted(run)) return plan_tell(run, t, &m, supports_bytes(&shape));
-  int group = ranks / t->groups;
-  gidx tiles = ceil_div(t->atoms->k, t->tile), blocks = ceil_div(t->rows->n, t->block);
-  double work = encode_work(t);
-  printf("grid        %d group%s of %d rank%s, each with all atoms\n", t->groups,
-         t->groups == 1 ? "" : "s", group, group == 1 ? "" : "s");
-  printf("rows        %lld x %d in %lld blocks of %d, %d a rank and block\n", (long long)t->rows->n,
-         t->rows->p, (long long)blocks, t->block, (int)ceil_div(t->block, group));
-  printf("dictionary  %d atoms of %d x %d in %lld tiles of %d, up to %lld tiles a rank\n",
-         t->atoms->k, t->atoms->d, t->atoms->p, (long long)tiles, t->tile,
-         (long long)ceil_div(tiles, group));
-  printf("work        %.3g multiply-adds, %.3g a rank\n", work, work / ranks);
-  gidx dictionary = m.atoms + m.forms + m.matrix, fetched = m.places + m.fetched;
-  gidx total = dictionary + m.rows + m.lists + m.codes + fetched;
-  printf("memory      %.1f MB a rank: dictionary %.1f, rows %.1f, lists %.1f, codes %.1f, fetched "
-         "atoms %.1f\n",
-         1e-6 * (double)total, 1e-6 * (double)dictionary, 1e-6 * (double)m.rows,
-         1e-6 * (double)m.lists, 1e-6 * (double)m.codes, 1e-6 * (double)fetched);
-  printf("disk        %.1f MB%s\n", 1e-6 * (double)supports_bytes(&shape),
-         t->encoder && t->top_s == t->atoms->k ? ", and 12 bytes for each code" : "");
-  return OK;
 }
 
 /* With --center, the column means of the rows. */
@@ -541,7 +476,7 @@ static int encode_command(struct run *run, const void *options, const char **arg
   TRY(inputs_agree(&run->comm, inputs_open(run, job, o)));
   TRY(task_fill(run, o, job));
   if (o->dry_run) {
-    TRY(comm_agree(&run->comm, plan_print(run, &job->task)));
+    TRY(comm_agree(&run->comm, encode_plan_print(run, &job->task)));
     job_free(job);
     return OK;
   }
@@ -558,6 +493,7 @@ static int encode_command(struct run *run, const void *options, const char **arg
   TRY(encode_files_begin(&job->files, run, &job->task, &job->rows.source));
   double begun = log_seconds();
   TRY(encode_run(&job->task, &run->comm, &job->result));
+  team_spare_set((int)job->task.threads); /* nothing computes any more */
   TRY(encode_files_join(&job->files, run, &job->task, &job->rows.source, &job->result));
   TRY(result_report(run, job, log_seconds() - begun));
   TRY(inputs_confirm(&run->comm));

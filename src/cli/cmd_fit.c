@@ -296,7 +296,12 @@ static int best_read(void *self, idx first, idx count, float *out)
 static void encode_fill(struct fit_job *j)
 {
   const struct fit_task *t = &j->task;
-  j->source = (struct atom_source){t->k, 1, j->rows.source.p, j->o->output.output, j, best_read};
+  j->source = (struct atom_source){.k = t->k,
+                                   .d = 1,
+                                   .p = j->rows.source.p,
+                                   .name = j->o->output.output,
+                                   .self = j,
+                                   .read = best_read};
   j->encode = (struct encode_task){.rows = &j->rows.source,
                                    .atoms = &j->source,
                                    .mean = t->center ? j->mean : NULL,

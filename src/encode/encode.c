@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/num.h"
 #include "base/status.h"
+#include "base/team.h"
 #include "comm/buffers.h"
 #include "encode/layout.h"
 #include "encode/steps.h"
@@ -308,6 +309,17 @@ static int workers_start(struct encode *e)
   return worker_start(&e->files, dictionary_read, e);
 }
 
+/* Ranks of one machine, with threads that read as fast as MPI hands on what another has read, each
+ * read all: the file comes to the machine once. */
+static int reading_choose(struct encode *e)
+{
+  enum { LEAST_THREADS = 4 };
+  uint64_t shares = e->c->local_size < e->c->size || e->task->threads < LEAST_THREADS;
+  TRY(comm_or(e->c, &shares, 1));
+  e->shard.reads_all = !shares;
+  return OK;
+}
+
 /* Make the two parts of the grid that this rank is in: its row and its column. */
 static int ranks_divide(struct encode *e)
 {
@@ -315,7 +327,33 @@ static int ranks_divide(struct encode *e)
   TRY(comm_split(e->c, e->number, &e->group));
   TRY(comm_split(e->c, e->c->rank % size, &e->like));
   e->shard.like = &e->like;
-  return OK;
+  return reading_choose(e);
+}
+
+static int dictionary_confirm(void *argument)
+{
+  const struct encode *e = argument;
+  return e->task->atoms->confirm(e->task->atoms->self);
+}
+
+/* Where one rank reads all atoms it compares their hash, which takes longer than reading: beside
+ * the routing.  Its end is awaited before there is a result. */
+static int confirm_start(struct encode *e)
+{
+  if (e->c->size > 1 || !e->task->atoms->confirm) return OK;
+  TRY(worker_open(&e->confirmer));
+  return worker_start(&e->confirmer, dictionary_confirm, e);
+}
+
+static int confirm_wait(struct encode *e)
+{
+  struct phase *phase = &e->result->phases[PHASE_WAIT_FILES];
+  if (!e->confirmer.state) return OK;
+  phase_begin(phase);
+  int status = worker_wait(&e->confirmer);
+  worker_close(&e->confirmer);
+  phase_end(phase, 0);
+  return status;
 }
 
 static int matrix_read(void *argument)
@@ -328,21 +366,25 @@ static int matrix_read(void *argument)
   return OK;
 }
 
-/* Open the device with the dictionary on it, which is read while the device is being opened. */
+/* Open the device with the dictionary on it, which is read while the device is being opened, by all
+ * threads: there is nothing to compute yet. */
 static int encode_open(struct encode *e)
 {
   struct phase *phase = &e->result->phases[PHASE_OPEN];
+  int spare = team_spare();
   phase_begin(phase);
   TRY(ranks_divide(e));
+  team_spare_set(e->task->threads);
   TRY(comm_agree(e->c, workers_start(e)));
   TRY(comm_agree(e->c, device_prepare(e)));
   TRY(comm_devices_open(e->c, &e->group, &e->device, 0));
   int status = worker_wait(&e->files); /* however long a dictionary takes */
+  if (!device_is_gpu(&e->device)) team_spare_set(spare);
   TRY(shard_put(&e->shard, e->c, &e->like, status, e->task->encoder ? NULL : &e->device));
   e->result->memory.atoms = (gidx)e->shard.arena.bytes;
   if (e->task->encoder) TRY(imported_share_out(e, worker_run(&e->files, matrix_read, e)));
   phase_end(phase, 0);
-  return OK;
+  return comm_agree(e->c, confirm_start(e));
 }
 
 /* What ran where, for the report; the device is about to be closed. */
@@ -383,6 +425,7 @@ int encode_run(const struct encode_task *task, struct comm *c, struct encode_res
   worker_close(&e->files);
   worker_close(&e->writer);
   worker_close(&e->background);
+  TRY(comm_agree(c, confirm_wait(e)));
   TRY(result_finish(e));
   device_note(e);
   return encode_close(e);

@@ -3,10 +3,11 @@
  *
  * Floor: encode; included by src/encode only.  encode.h says in which order to read the files.
  *
- * Four threads work in a rank.  The main thread alone talks to other ranks and lets the device
- * compute; the files worker reads files, and the writer, or itself, writes one; the background
- * worker merges, counts and sums, and touches none.  These three run while the main thread routes;
- * of a GPU they use what device/intake.h lets them. */
+ * Five threads work in a rank.  The main thread alone talks to other ranks and lets the device
+ * compute; the files worker reads files, and the writer, or itself, writes one; the confirmer
+ * compares the hash of a dictionary; the background worker merges, counts and sums, and touches no
+ * file.  These four run while the main thread routes; of a GPU they use what device/intake.h lets
+ * them. */
 #ifndef ENCODE_ENCODE_IMPL_H
 #define ENCODE_ENCODE_IMPL_H
 
@@ -34,7 +35,7 @@ struct encode {
   struct shard shard;
   struct atom_table tables[BLOCKS_IN_FLIGHT]; /* both blocks share the first, unless rounds > 1 */
   struct statistics statistics;
-  struct worker files, writer, background;
+  struct worker files, writer, background, confirmer;
   struct file_job file_job;
   struct background_job background_job;
   struct arena arena;

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Tiles are read one after another into one array.  For the cosine, slices of the dictionary are
- * gathered and routed over all shards; no vector is compared with its own atom. */
+ * Tiles are read into one array, by the threads that are spare.  For the cosine, slices of the
+ * dictionary are gathered and routed over all shards; no vector is compared with its own atom. */
 #include "encode/shard.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #include "base/num.h"
 #include "base/status.h"
+#include "base/team.h"
 #include "device/route.h"
 #include "model/identity.h"
 #include "model/results.h"
+
+enum { PIECE_BYTES = 1 << 20 }; /* of a thread's second-level cache */
 
 static float *atom_at(const struct shard *t, gidx slot)
 {
@@ -45,30 +49,103 @@ int shard_alloc(struct shard *t)
   return arena_alloc(&t->arena, &t->atoms, (gidx)t->held * t->d * t->p, sizeof *t->atoms);
 }
 
-/* The slots that one of those ranks reads that hold the same. */
+/* The slots that one of those ranks hashes that hold the same, and reads, unless it reads all. */
 static void slots_share(const struct shard *t, int rank, gidx *first, gidx *count)
 {
   comm_share(t->held, t->like ? t->like->size : 1, rank, first, count);
 }
 
-int shard_read(struct shard *t)
+/* A run of atoms that a thread reads, scales and checks while they are in its cache. */
+struct piece {
+  idx slot, first, count; /* first: the atom in that slot */
+  int is_own, status;     /* own: it is hashed here */
+  uint64_t terms;
+};
+
+struct reading {
+  struct shard *shard;
+  struct piece *pieces;
+};
+
+/* The piece that begins in this slot of those before end.  Pieces end where the source's units do,
+ * and no later than runs of consecutive atoms. */
+static struct piece piece_at(const struct shard *t, gidx slot, gidx end)
+{
+  gidx bytes = (gidx)t->d * t->p * (gidx)sizeof(float), unit = imax(t->source->unit, 1);
+  gidx most = round_up(imax(PIECE_BYTES / bytes, 1), unit), width = t->tiling.width;
+  idx first = tiling_atom(&t->tiling, t->rank, (idx)slot);
+  gidx run = t->tiling.workers == 1 ? end - slot : imin(width - slot % width, end - slot);
+  return (struct piece){(idx)slot, first, (idx)imin(most - first % most, run), 1, OK, 0};
+}
+
+static int piece_read(const struct shard *t, struct piece *p)
 {
   const struct atom_source *source = t->source;
-  gidx frame = (gidx)t->d * t->p, slot, end;
-  t->terms = 0;
-  slots_share(t, t->like ? t->like->rank : 0, &slot, &end);
-  end += slot;
-  for (idx count; slot < end; slot += count) {
-    idx first = tiling_atom(&t->tiling, t->rank, (idx)slot);
-    float *tile = atom_at(t, slot);
-    count = (idx)imin(t->tiling.width - slot % t->tiling.width, end - slot);
-    t->key = first;
-    TRY(source->read(source->self, first, count, tile));
-    t->terms += items_terms(tile, count, frame, first);
-    if (t->normalize) atoms_normalize(tile, count, t->d, t->p);
-    TRY(atoms_check(tile, count, t->d, t->p, first, source->name));
+  float *atoms = atom_at(t, p->slot);
+  TRY(source->read(source->self, p->first, p->count, atoms));
+  p->terms = p->is_own ? items_terms(atoms, p->count, (gidx)t->d * t->p, p->first) : 0;
+  int are_unit = t->normalize && atoms_normalize(atoms, p->count, t->d, t->p);
+  if (are_unit && t->d == 1) return OK;
+  return atoms_check(atoms, p->count, t->d, t->p, p->first, source->name);
+}
+
+static void piece_run(void *self, gidx i)
+{
+  const struct reading *r = self;
+  r->pieces[i].status = piece_read(r->shard, &r->pieces[i]);
+  status_clear(); /* of this thread */
+}
+
+/* Of the pieces that fail the first one is read again, to say so here. */
+static int pieces_read(const struct reading *r, gidx count)
+{
+  int threads = r->shard->source->is_shared ? team_spare() : 1;
+  if (threads > 1) team_run(threads, count, piece_run, (void *)r);
+  for (gidx i = 0; i < count; i++) {
+    struct piece *p = &r->pieces[i];
+    r->shard->key = p->first;
+    if (threads == 1 || p->status) TRY(piece_read(r->shard, p));
+    r->shard->terms += p->terms;
   }
   return OK;
+}
+
+/* list <- the pieces of slots begin .. end - 1, unless it is NULL; returns how many. */
+static gidx pieces_cut(const struct shard *t, gidx begin, gidx end, int is_own, struct piece *list)
+{
+  gidx count = 0;
+  for (gidx slot = begin; slot < end; count++) {
+    struct piece piece = piece_at(t, slot, end);
+    piece.is_own = is_own;
+    if (list) list[count] = piece;
+    slot += piece.count;
+  }
+  return count;
+}
+
+/* The same of all that this rank reads, in order. */
+static gidx pieces_list(const struct shard *t, struct piece *list)
+{
+  gidx first, end, count = 0;
+  slots_share(t, t->like ? t->like->rank : 0, &first, &end);
+  end += first;
+  if (t->reads_all) count += pieces_cut(t, 0, first, 0, list);
+  count += pieces_cut(t, first, end, 1, list ? list + count : NULL);
+  if (t->reads_all) count += pieces_cut(t, end, t->held, 0, list ? list + count : NULL);
+  return count;
+}
+
+int shard_read(struct shard *t)
+{
+  struct reading r = {t, NULL};
+  gidx count = pieces_list(t, NULL);
+  t->terms = 0;
+  r.pieces = malloc((size_t)count * sizeof *r.pieces + 1);
+  CHECK(r.pieces, ERR_MEMORY, "cannot allocate a list of %lld pieces", (long long)count);
+  pieces_list(t, r.pieces);
+  int status = pieces_read(&r, count);
+  free(r.pieces);
+  return status;
 }
 
 /* Give what this rank read to those that hold the same. */
@@ -92,7 +169,7 @@ static int slots_tell(struct shard *t, struct comm *like)
 int shard_put(struct shard *t, struct comm *c, struct comm *like, int status, struct device *device)
 {
   TRY(comm_agree_at(c, status, t->key));
-  if (like) status = slots_tell(t, like);
+  if (like && !t->reads_all) status = slots_tell(t, like);
   if (!status && device) status = shard_place(t, device);
   return comm_agree(c, status);
 }
@@ -102,7 +179,7 @@ int shard_place(const struct shard *t, struct device *device)
   for (idx slot = 0; slot < t->held; slot += t->tiling.width)
     TRY(device_put_tile(device, atom_at(t, slot), tile_atoms(t, slot),
                         tiling_atom(&t->tiling, t->rank, slot)));
-  return OK;
+  return device_finish(device);
 }
 
 int shard_load(struct shard *t, struct comm *c, const struct atom_source *source, idx width,

@@ -22,8 +22,9 @@ struct shard {
   const struct atom_source *source; /* borrowed; of the reading */
   int normalize;
   const struct comm *like; /* borrowed: the ranks that hold the same tiles; NULL: no other does */
-  gidx key;                /* first atom of the piece that was read last */
-  uint64_t terms;          /* of the atoms as they were read (model/identity.h) */
+  int reads_all;  /* each of them reads all: that takes less time than to tell what others read */
+  gidx key;       /* first atom of the piece that was read last */
+  uint64_t terms; /* of the atoms as they were read (model/identity.h) */
   struct arena arena;
 };
 
@@ -40,7 +41,8 @@ int shard_load(struct shard *t, struct comm *c, const struct atom_source *source
  * and by how many ranks; memory for it, where a dry t->arena only counts; the reading; then its
  * status is made common to the ranks of c, those that hold the same tiles (t->like, set in between)
  * tell each other what they read, and the tiles are put.  Of the ranks that hold the same, each
- * reads a run of the slots, so that every atom is read once.  The last one is collective; device
+ * reads a run of the slots, so that every atom is read once, and hashes these, unless t->reads_all,
+ * which is the same on all of them.  The last one is collective; device
  * NULL: they are not put yet. */
 void shard_init(struct shard *t, const struct comm *c, const struct atom_source *source, idx width,
                 int normalize);

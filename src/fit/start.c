@@ -102,7 +102,8 @@ int fit_sources_open(struct fit *f)
   f->result->top_s = (idx)imin(t->top_s, t->k);
   f->result->fitted_rows = f->fitted.n;
   f->result->held_rows = f->held.n;
-  f->table_source = (struct atom_source){t->k, t->d, (idx)p, "the dictionary", f, table_read};
+  f->table_source = (struct atom_source){
+      .k = t->k, .d = t->d, .p = (idx)p, .name = "the dictionary", .self = f, .read = table_read};
   f->no_supports = (struct support_source){.k = t->k,
                                            .d = t->d,
                                            .has_codes = 1,

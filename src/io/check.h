@@ -19,6 +19,7 @@ struct verify {
   struct h5_file *file;
   FILE *out;     /* where a line goes for each check that passed; or NULL */
   int is_ours;   /* written by Sagitta, so that all promises are checked */
+  int leaves;    /* hashes of the entries of supports to the check of these, which reads them */
   char kind[32]; /* of file; empty when foreign */
   struct dimensions dims;
 };

@@ -27,6 +27,13 @@ static int atoms_read(void *self, idx first, idx count, float *out)
   return OK;
 }
 
+static int atoms_confirm(void *self)
+{
+  const struct input_array *s = self;
+  TRY(h5_array_confirm(&s->h5, s->object));
+  return OK;
+}
+
 static int mean_finite(const struct dictionary_input *f)
 {
   for (gidx c = 0; f->mean && c < f->source.p; c++)
@@ -131,6 +138,14 @@ int dictionary_input_open(struct dictionary_input *f, const char *name)
         (long long)d);
   TRY(fitted_read(&s->h5, "rounds", &f->rounds));
   return fitted_read(&s->h5, "top_s", &f->top_s);
+}
+
+void dictionary_input_share(struct dictionary_input *f)
+{
+  f->source.is_shared = 1;
+  f->source.unit = input_array_unit(f->input);
+  h5_array_stream(&f->input->array);
+  if (f->input->format == INPUT_H5) f->source.confirm = atoms_confirm;
 }
 
 void dictionary_input_close(struct dictionary_input *f)

@@ -216,7 +216,12 @@ int encoder_input_open(struct encoder_input *e, const struct dictionary_input *d
   const struct h5_array *a = &e->array;
   CHECK(a->rank == 2 && a->shape[0] == of->k && a->shape[1] == of->p, ERR_INPUT,
         "'%s' of '%s' is not of %d atoms", GROUP "/weights", f->path, of->k);
-  e->weights = (struct atom_source){of->k, 1, of->p, GROUP "/weights", &e->array, weights_read};
+  e->weights = (struct atom_source){.k = of->k,
+                                    .d = 1,
+                                    .p = of->p,
+                                    .name = GROUP "/weights",
+                                    .self = &e->array,
+                                    .read = weights_read};
   return OK;
 }
 

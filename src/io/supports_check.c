@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * One pass over /supports, in blocks of rows and inside them in pieces of entries, since rows of a
- * foreign file can be long.  Threads that are spare share out the rows of a piece; each reads its
- * own, has a stamp for each atom, which tells whether a row has had the atom already, and counts
- * what the metrics are checked against. */
+ * foreign file can be long.  Threads that are spare share out the rows of a piece; each reads and
+ * checks its own.  Meanwhile others count the atoms of the piece before, and hash it. */
 #include "io/supports.h"
 #include "io/supports_input.h"
 
@@ -16,6 +15,8 @@
 #include "base/team.h"
 #include "io/metrics.h"
 #include "io/check.h"
+#include "io/entry_counts.h"
+#include "io/entry_hashes.h"
 #include "io/dictionary.h"
 #include "model/codes.h"
 #include "model/dictionary.h"
@@ -24,22 +25,20 @@
 
 enum {
   ROWS = 1 << 16,
-  PIECE = 1 << 18,       /* entries, for each of several threads: a chunk of ours */
-  ALONE = 1 << 15,       /* the same for one */
-  MAX_PIECE = 1 << 21,   /* numbers of all threads, of an array */
-  MAX_PARTS = 16,        /* threads */
-  MAX_COUNTERS = 1 << 22 /* of all threads, for atoms */
+  PIECE = 1 << 18,     /* entries, for each of several threads: a chunk of ours */
+  ALONE = 1 << 15,     /* the same for one */
+  MAX_PIECE = 1 << 21, /* numbers of all threads, of an array */
+  MAX_PARTS = 16       /* threads */
 };
 
 /* What a thread knows of its rows. */
 struct support_part {
-  gidx *stamp;   /* [k] 1 + the last row that had the atom */
-  gidx *density; /* [k] how many had it */
   gidx nonzero;
   idx atom_before; /* of the entry before this one */
   float score_before;
   gidx end;   /* of its entries of the piece, which begin where those of the part before end */
-  int status; /* of the first that is wrong, and what there is to say of it */
+  gidx wrong; /* the first that is wrong, its status, and what there is to say of it */
+  int status;
   char message[512];
 };
 
@@ -54,10 +53,16 @@ struct support_pass {
   gidx k, top_s, rounds, d;        /* top_s -1: rows may have any length */
   const char *encoder;             /* whose rows may have fewer than top_s; NULL: none */
   int ascends;                     /* a row's atoms ascend, as of encoders but topk */
-  gidx *offsets;                   /* [ROWS + 1] */
+  gidx *offsets, *offsets_before;  /* [ROWS + 1] of the block at hand, and of that before */
   gidx piece;                      /* entries that the next have room for */
   idx *atoms;                      /* [piece] */
   float *values, *scores, *blocks; /* [piece], blocks [piece][d] */
+  struct support_arrays {          /* the same of the piece before */
+    idx *atoms;
+    float *values, *scores, *blocks;
+  } before;
+  struct entry_hashes hashes; /* of the piece before, while one is checked */
+  struct entry_counts atom_counts;
   struct support_counts counts;
   int n_parts;
   struct support_part parts[MAX_PARTS];
@@ -120,10 +125,6 @@ static int entry_check(const struct support_pass *s, struct support_part *part, 
   idx atom = s->atoms[i];
   CHECK(atom >= 0 && atom < s->k, ERR_INPUT, "row %lld: atom %d is not in 0 .. %lld",
         (long long)row, atom, (long long)s->k - 1);
-  CHECK(part->stamp[atom] != row + 1, ERR_INPUT, "row %lld has atom %d twice", (long long)row,
-        atom);
-  part->stamp[atom] = row + 1;
-  part->density[atom]++;
   float score = s->has_score ? s->scores[i] : 0;
   CHECK(isfinite(s->values[i]) && isfinite(score), ERR_INPUT,
         "row %lld: atom %d has value %g and score %g", (long long)row, atom, (double)s->values[i],
@@ -193,14 +194,36 @@ static int part_check(const struct support_pass *s, struct support_part *part, g
   gidx r = row_of(s, begin);
   for (gidx e = begin; e < part->end; e++) {
     while (e >= s->offsets[r + 1]) r++;
+    part->wrong = e;
     TRY(entry_check(s, part, s->row + r, e - s->offsets[r], e - s->first));
   }
   return OK;
 }
 
-static void part_run(void *self, gidx i)
+static int before_tasks(const struct support_pass *s)
+{
+  return s->hashes.count + s->atom_counts.shares;
+}
+
+/* Hash an array of the piece before, or count atoms of it. */
+static void before_run(void *self, gidx i)
 {
   struct support_pass *s = self;
+  if (i < s->hashes.count)
+    entry_hashes_add(&s->hashes, i);
+  else
+    entry_counts_add(&s->atom_counts, i - s->hashes.count);
+}
+
+/* The same, or check a part of this piece. */
+static void task_run(void *self, gidx task)
+{
+  struct support_pass *s = self;
+  gidx i = task - before_tasks(s);
+  if (i < 0) {
+    before_run(self, task);
+    return;
+  }
   struct support_part *part = &s->parts[i];
   part->status = part_check(s, part, i ? s->parts[i - 1].end : s->first);
   if (!part->status) return;
@@ -220,18 +243,58 @@ static void parts_cut(struct support_pass *s)
   }
 }
 
+/* As many entries of the piece as were checked are the piece before, and the next one goes where
+ * that was. */
+static void piece_turn(struct support_pass *s, gidx count)
+{
+  struct support_arrays now = {s->atoms, s->values, s->scores, s->blocks};
+  const void *const values[ENTRY_ARRAYS] = {now.atoms, now.values, now.scores, now.blocks};
+  gidx r = row_of(s, s->first);
+  s->atom_counts.piece =
+      (struct entry_piece){s->first, count, s->row + r, s->offsets + r + 1, now.atoms};
+  entry_hashes_next(&s->hashes, s->first, count, values);
+  s->atoms = s->before.atoms;
+  s->values = s->before.values;
+  s->scores = s->before.scores;
+  s->blocks = s->before.blocks;
+  s->before = now;
+}
+
+/* What was found in the piece before. */
+static int before_status(const struct support_pass *s)
+{
+  TRY(entry_counts_status(&s->atom_counts));
+  return entry_hashes_status(&s->hashes);
+}
+
+/* The last piece, too. */
+static int before_end(struct support_pass *s)
+{
+  team_run(team_spare(), before_tasks(s), before_run, s);
+  return before_status(s);
+}
+
 /* Of the wrong entries the first one is told. */
 static int piece_check(struct support_pass *s)
 {
   parts_cut(s);
-  team_run(s->n_parts, s->n_parts, part_run, s);
-  for (int i = 0; i < s->n_parts; i++)
-    if (s->parts[i].status) return status_set(s->parts[i].status, s->parts[i].message);
+  team_run(team_spare(), before_tasks(s) + s->n_parts, task_run, s);
+  TRY(before_status(s));
+  for (int i = 0; i < s->n_parts; i++) {
+    if (!s->parts[i].status) continue;
+    piece_turn(s, imax(s->parts[i].wrong - s->first, 0));
+    TRY(before_end(s));
+    return status_set(s->parts[i].status, s->parts[i].message);
+  }
+  piece_turn(s, s->count);
   return OK;
 }
 
 static int rows_check_block(struct support_pass *s, gidx row, gidx n)
 {
+  gidx *offsets = s->offsets_before;
+  s->offsets_before = s->offsets;
+  s->offsets = offsets;
   TRY(offsets_check(s, row, n));
   gidx end = s->offsets[n];
   s->row = row;
@@ -257,10 +320,10 @@ static int all_rows_check(struct support_pass *s)
   CHECK(end == s->counts.nnz, ERR_INPUT,
         "'/supports/indptr' ends with %lld, there are %lld entries", (long long)end,
         (long long)s->counts.nnz);
-  for (int i = 0; i < s->n_parts; i++) {
-    s->counts.nonzero += s->parts[i].nonzero;
-    for (gidx k = 0; k < s->k; k++) s->counts.density[k] += s->parts[i].density[k];
-  }
+  TRY(before_end(s));
+  TRY(entry_hashes_end(&s->hashes));
+  for (int i = 0; i < s->n_parts; i++) s->counts.nonzero += s->parts[i].nonzero;
+  for (gidx k = 0; k < s->k; k++) s->counts.density[k] = s->atom_counts.atoms[k].rows;
   return OK;
 }
 
@@ -300,20 +363,26 @@ static int attributes_check(struct support_pass *s, struct dimensions *dims)
   return OK;
 }
 
-static int parts_open(struct support_pass *s)
+/* Room for a piece. */
+static int arrays_alloc(struct support_pass *s)
 {
-  gidx most = imin(MAX_PARTS, MAX_COUNTERS / imax(s->k, 1));
-  s->n_parts = (int)imax(1, imin(team_spare(), most));
-  s->piece = s->n_parts > 1 ? imin((gidx)PIECE * s->n_parts, MAX_PIECE / s->d) : ALONE;
-  TRY(arena_alloc(&s->arena, &s->offsets, ROWS + 1, sizeof *s->offsets));
   TRY(arena_alloc(&s->arena, &s->atoms, s->piece, sizeof *s->atoms));
   TRY(arena_alloc(&s->arena, &s->values, s->piece, sizeof *s->values));
   TRY(arena_alloc(&s->arena, &s->scores, s->piece, sizeof *s->scores));
-  TRY(arena_alloc(&s->arena, &s->blocks, s->piece * s->d, sizeof *s->blocks));
-  for (int i = 0; i < s->n_parts; i++) {
-    TRY(arena_alloc(&s->arena, &s->parts[i].stamp, s->k, sizeof *s->parts[i].stamp));
-    TRY(arena_alloc(&s->arena, &s->parts[i].density, s->k, sizeof *s->parts[i].density));
-  }
+  return arena_alloc(&s->arena, &s->blocks, s->piece * s->d, sizeof *s->blocks);
+}
+
+static int parts_open(struct support_pass *s)
+{
+  s->n_parts = (int)imax(1, imin(team_spare(), MAX_PARTS));
+  s->piece = s->n_parts > 1 ? imin((gidx)PIECE * s->n_parts, MAX_PIECE / s->d) : ALONE;
+  TRY(arena_alloc(&s->arena, &s->offsets, ROWS + 1, sizeof *s->offsets));
+  TRY(arena_alloc(&s->arena, &s->offsets_before, ROWS + 1, sizeof *s->offsets));
+  TRY(arrays_alloc(s));
+  s->before = (struct support_arrays){s->atoms, s->values, s->scores, s->blocks};
+  TRY(arrays_alloc(s));
+  TRY(entry_counts_open(&s->atom_counts, &s->arena, s->k, s->n_parts));
+  TRY(entry_hashes_open(&s->hashes, s->v));
   return arena_alloc(&s->arena, &s->counts.density, s->k, sizeof *s->counts.density);
 }
 
@@ -357,6 +426,7 @@ int supports_check(struct verify *v)
   TRY(h5_exists(v->file, "/supports/indptr", &there));
   if (!there) return OK;
   int status = supports_run(&s, v);
+  entry_hashes_close(&s.hashes);
   h5_array_close(&s.indptr);
   h5_array_close(&s.indices);
   h5_array_close(&s.data);

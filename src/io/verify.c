@@ -12,6 +12,7 @@
 #include "io/h5/listing.h"
 #include "io/h5/values.h"
 #include "io/attributes.h"
+#include "io/entry_hashes.h"
 
 /* v->kind <- the kind of a file of ours. */
 static int kind_check(struct verify *v)
@@ -109,15 +110,17 @@ static void large_read(void *self, gidx i)
 }
 
 /* is_known[list->count] <- 1 for large datasets that threads which are spare found to be whole;
- * others are read after them. */
+ * others are read after them.  Entries of supports are left to the threads that check them. */
 static void larges_read(struct verify *v, const struct h5_listing *list, char *is_known)
 {
   struct large large[MAX_LARGE];
   int count = 0;
   if (team_spare() < 2 || v->file->version < H5_SEALED_FROM) return;
+  v->leaves = 1;
+  for (gidx i = 0; i < list->count; i++) is_known[i] = entry_hashes_have(list->entries[i].path);
   for (gidx i = 0; i < list->count && count < MAX_LARGE; i++) {
     struct large *one = &large[count];
-    if (list->entries[i].kind != ENTRY_DATASET) continue;
+    if (list->entries[i].kind != ENTRY_DATASET || is_known[i]) continue;
     one->entry = i;
     if (h5_array_open(v->file, list->entries[i].path, &one->array)) continue;
     count += h5_array_bytes(&one->array) >= LARGE_BYTES;

@@ -7,7 +7,7 @@
 #include "base/status.h"
 #include "model/rows.h"
 
-enum { ABREAST = 4 }; /* frames that are checked together */
+enum { ABREAST = 4 }; /* vectors that are scaled together, and frames that are checked */
 
 idx tiling_owner(const struct tiling *t, idx atom)
 {
@@ -41,14 +41,42 @@ static real dot(const float *a, const float *b, idx p)
   return sum;
 }
 
-void atoms_normalize(float *atoms, idx count, idx d, idx p)
+/* sums <- dot() of four pairs, each `stride` behind the one before.  Of one alone, every addition
+ * would wait for the one before. */
+static void dot_four(const float *a, const float *b, gidx stride, idx p, real sums[ABREAST])
 {
-  for (gidx v = 0; v < (gidx)count * d; v++) {
-    float *vector = atoms + v * p;
-    real norm = sqrt(dot(vector, vector, p));
-    if (!isfinite(norm) || norm == 0) continue;
-    for (idx c = 0; c < p; c++) vector[c] = (float)(vector[c] / norm);
+  real s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+  for (idx c = 0; c < p; c++) {
+    s0 += (real)a[c] * b[c];
+    s1 += (real)a[stride + c] * b[stride + c];
+    s2 += (real)a[2 * stride + c] * b[2 * stride + c];
+    s3 += (real)a[3 * stride + c] * b[3 * stride + c];
   }
+  sums[0] = s0, sums[1] = s1, sums[2] = s2, sums[3] = s3;
+}
+
+/* Returns whether it has a norm to be scaled by. */
+static int vector_scale(float *vector, idx p, real square)
+{
+  real norm = sqrt(square);
+  if (!isfinite(norm) || norm == 0) return 0;
+  for (idx c = 0; c < p; c++) vector[c] = (float)(vector[c] / norm);
+  return 1;
+}
+
+int atoms_normalize(float *atoms, idx count, idx d, idx p)
+{
+  gidx v = 0, vectors = (gidx)count * d;
+  int all = 1;
+  for (; v + ABREAST <= vectors; v += ABREAST) {
+    float *four = atoms + v * p;
+    real squares[ABREAST];
+    dot_four(four, four, p, p, squares);
+    for (int i = 0; i < ABREAST; i++) all &= vector_scale(four + (gidx)i * p, p, squares[i]);
+  }
+  for (; v < vectors; v++)
+    all &= vector_scale(atoms + v * p, p, dot(atoms + v * p, atoms + v * p, p));
+  return all;
 }
 
 static int atom_check(const float *frame, idx d, idx p, long long atom, const char *name)
@@ -86,20 +114,6 @@ int columns_check(const struct row_source *rows, const struct atom_source *atoms
   CHECK(rows->p == atoms->p, ERR_INPUT, "'%s' has %d columns, the atoms of '%s' have %d: %s",
         rows->name, rows->p, atoms->name, atoms->p, mend);
   return OK;
-}
-
-/* sums <- dot() of four pairs, each `stride` behind the one before.  Of one alone, every addition
- * would wait for the one before. */
-static void dot_four(const float *a, const float *b, gidx stride, idx p, real sums[ABREAST])
-{
-  real s0 = 0, s1 = 0, s2 = 0, s3 = 0;
-  for (idx c = 0; c < p; c++) {
-    s0 += (real)a[c] * b[c];
-    s1 += (real)a[stride + c] * b[stride + c];
-    s2 += (real)a[2 * stride + c] * b[2 * stride + c];
-    s3 += (real)a[3 * stride + c] * b[3 * stride + c];
-  }
-  sums[0] = s0, sums[1] = s1, sums[2] = s2, sums[3] = s3;
 }
 
 /* Would atom_check() pass these four frames?  A number that is not finite gives no norm of 1. */

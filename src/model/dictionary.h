@@ -22,6 +22,11 @@ struct atom_source {
   void *self;       /* borrowed */
   /* out[count][d][p] <- atoms first .. first + count - 1.  Not collective. */
   int (*read)(void *self, idx first, idx count, float *out);
+  int is_shared; /* several threads may read at once */
+  gidx unit;     /* atoms that are stored together, and so best read together; 0: any */
+  /* ERR_INPUT: they are not what was written, which read() does not say then.  Others may read
+   * meanwhile.  NULL: read() says it, or nobody knows. */
+  int (*confirm)(void *self);
 };
 
 /* How a dictionary is divided: k atoms, tiles of `width` atoms, round robin to ranks. */
@@ -35,8 +40,9 @@ idx tiling_atom(const struct tiling *t, idx worker, idx slot); /* inverse of own
 
 /* Scale every vector of atoms[count][d][p] to unit norm: the squares are summed in f64, and each
  * quotient is rounded once.  A vector that is zero or not finite is left for atoms_check() to
- * name. */
-void atoms_normalize(float *atoms, idx count, idx d, idx p);
+ * name.  1: there was none, so that this has nothing to find where d is 1, because a quotient's
+ * rounding is 2^-24 of it, far less than UNIT_TOLERANCE. */
+int atoms_normalize(float *atoms, idx count, idx d, idx p);
 
 /* ERR_INPUT names the first atom that is not finite, not of unit norm, or whose frame is not
  * orthonormal, to UNIT_TOLERANCE.  first is the global number of atom 0. */

@@ -125,7 +125,8 @@ static int table_read(void *self, idx first, idx count, float *out)
 static int cosine_find(struct sweep_end *w, real *cosine)
 {
   struct refit_state *f = w->f;
-  struct atom_source source = {f->k, f->d, f->p, f->task->atoms->name, w, table_read};
+  struct atom_source source = {
+      .k = f->k, .d = f->d, .p = f->p, .name = f->task->atoms->name, .self = w, .read = table_read};
   struct tiling tiling = {f->k, tile_width_default(f->k, f->c->size), f->c->size};
   struct device_options options = {.p = f->p,
                                    .d = f->d,

@@ -4,7 +4,8 @@
  * Floor: device.  One stream computes, another copies for a second thread and takes rows in, one
  * more sums their columns for a third, and one exchanges arrays with other GPUs (comm); dense work
  * has one for its panels, which the first one waits for.  Every operation has ended when it
- * returns, but for place and steps of training: what comes after them on the stream waits.
+ * returns, but for tiles that are put, place and steps of training: what comes after them on the
+ * stream waits.
  *
  * Each file calls those below it alone, and each header includes only what is below it:
  *
@@ -26,6 +27,7 @@
  *     screen_probe          the matrix unit on trial
  *     screen_launch exact   the filter's kernels; a launch by the direct kernels
  *     dictionary            the window of the dictionary that is on the device
+ *     upload                large arrays of the host
  *     memory                buffers, copies, workspaces, and what the plan says
  *     load                  kernels on the device, and their launch
  *     cuda                  this state, failures
@@ -86,6 +88,13 @@ struct cuda_screen {
   cudaEvent_t marks[SCREEN_LEFT + 1]; /* around the stages */
 };
 
+/* Page-locked memory through which large arrays go (upload.c). */
+struct cuda_upload {
+  void *part[4];
+  cudaEvent_t sent[4]; /* what a part had has left it */
+  int turn;
+};
+
 struct cuda_arrow; /* arrow.c */
 
 struct cuda_state {
@@ -109,6 +118,7 @@ struct cuda_state {
   idx tile;                        /* atoms of a packed tile now; 0: nothing is there */
   idx window_first, window_filled; /* slots that are on the device now */
   struct cuda_screen screen;
+  struct cuda_upload upload;
   struct cuda_arrow *arrow; /* owned; NULL: there were no systems yet */
   void *map_encode;         /* of tensor_map.c, once it was wanted */
   union {

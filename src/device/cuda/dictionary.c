@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "device/cuda/load.h"
 #include "device/cuda/memory.h"
+#include "device/cuda/upload.h"
 
 static gidx atom_floats(const struct cuda_state *s)
 {
@@ -76,10 +77,8 @@ static int numbers_put(struct cuda_state *s, idx count, idx first, idx to)
   idx *numbers = NULL;
   TRY(arena_alloc(&arena, &numbers, count, sizeof *numbers));
   for (idx i = 0; i < count; i++) numbers[i] = first + i;
-  cudaError_t error =
-      cudaMemcpyAsync((idx *)s->work.atom_of.at + to, numbers, (size_t)count * sizeof *numbers,
-                      cudaMemcpyHostToDevice, s->stream);
-  int status = error ? cuda_fail(error, __FILE__, __LINE__) : cuda_finish(s);
+  int status =
+      cuda_upload(s, (idx *)s->work.atom_of.at + to, numbers, count * (gidx)sizeof *numbers);
   arena_free(&arena);
   return status;
 }
@@ -93,8 +92,7 @@ static int atoms_pack(struct device *dev, const float *atoms, idx count, idx fir
   TRY(cuda_reserve(s, &s->work.staging, step * bytes));
   for (idx done = 0; done < count; done += step) {
     idx n = (idx)imin(count - done, step);
-    TRY_CU(cudaMemcpyAsync(s->work.staging.at, atoms + done * floats, (size_t)(n * bytes),
-                           cudaMemcpyHostToDevice, s->stream));
+    TRY(cuda_upload(s, s->work.staging.at, atoms + done * floats, n * bytes));
     TRY(staged_pack(dev, n, to + done));
     cuda_count(&dev->counts.put, n * bytes);
   }

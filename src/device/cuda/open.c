@@ -23,6 +23,7 @@
 #include "device/cuda/tensor.h"
 #include "device/cuda/train.h"
 #include "device/cuda/triad.h"
+#include "device/cuda/upload.h"
 
 enum { MIN_ARCHITECTURE = 80 };
 
@@ -122,6 +123,7 @@ static void cuda_close(struct device *dev)
   struct cuda_state *s = dev->state;
   for (int i = 0; i < CUDA_WORKS; i++) cuda_release(&s->works[i]);
   cuda_screen_close(s);
+  cuda_upload_close(s);
   cuda_arrow_close(s);
   for (int i = 0; i < s->n_kernels; i++) cudaLibraryUnload(s->kernels[i].library);
   if (s->stream) cudaStreamDestroy(s->stream);

@@ -73,7 +73,9 @@ struct h5_array {
   int grows;                /* writing: it has as many entries as are written */
   gidx next, n_pending;     /* writing: entries given so far, and how many of them are in pending */
   unsigned char *pending;   /* writing: the chunk being filled; owned */
-  const void *disk;         /* writing: by what chunks are written past HDF5 (chunks.h) */
+  const void *disk;         /* writing: by what chunks are written past HDF5 (chunks.h); reading:
+                             * the same of values that are stored in one run, NULL: they are not */
+  gidx place;               /* where that run begins */
   struct h5_chunks *chunks; /* reading: NULL when everything is read by HDF5; owned */
   struct h5_seal *seal;     /* the hash of what is written or read; NULL: none; owned */
   struct phase *hashing;    /* writing: counts what the hash takes; NULL: nothing does; borrowed */
@@ -112,6 +114,14 @@ gidx h5_array_unit(const struct h5_array *a);
 /* Is every chunk stored as expected, and the hash that of the bytes?  Reads them past HDF5, so that
  * a thread an array may do so at once; 0: not known, who reads the array learns why. */
 int h5_array_is_whole(const struct h5_array *a);
+/* Hash entries of an array that were read through another one of the same dataset, in order from
+ * the first on; ERR_INPUT as of h5_array_read().  A thread an array may do so at once. */
+int h5_array_hash(const struct h5_array *a, gidx first, gidx count, const void *values);
+/* Were all entries hashed, and the hash compared? */
+int h5_array_is_hashed(const struct h5_array *a);
+/* ERR_INPUT: a dataset of ours is not what was written, which the hash says.  Other threads may
+ * read and write entries of arrays meanwhile.  Datasets without a hash pass. */
+int h5_array_confirm(const struct h5_file *f, const char *object);
 /* Write the next entries, in the array's own type; first must be where the last call ended.  Every
  * NaN is written as the one that nan_canonical() gives.  Another thread may read entries of other
  * files meanwhile. */

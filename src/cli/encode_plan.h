@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What --dry-run of encode and route says.
+ *
+ * Floor: cli. */
+#ifndef CLI_ENCODE_PLAN_H
+#define CLI_ENCODE_PLAN_H
+
+#include "cli/command.h"
+#include "encode/encode.h"
+
+/* Print how the work is split, and the memory and disk that it needs, as lines or, with --json, as
+ * facts.  Rank 0 does. */
+int encode_plan_print(const struct run *run, const struct encode_task *task);
+
+#endif
