@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: memory_zeroed and an arena give zeros on a 64-byte boundary, also where memory was used before; a dry
- * arena counts the bytes that the same calls take from a real one. */
+ * Claim: memory_zeroed and an arena give zeros on a 64-byte boundary, also where memory was used
+ * before; a dry arena counts the bytes that the same calls take from a real one. */
 #include <malloc.h>
 #include <stdint.h>
 #include <stdlib.h>
