@@ -5,9 +5,11 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "base/team.h"
 #include "cli/agreement.h"
 #include "cli/command.h"
 #include "cli/run_page.h"
+#include "cli/threads.h"
 #include "io/dictionary.h"
 #include "io/rows.h"
 #include "model/dictionary.h"
@@ -156,6 +158,7 @@ static int seed_command(struct run *run, const void *options, const char **argum
   task_fill(o, job);
   TRY(run_begin(run, &o->output, "dictionary.h5", &(const struct run_inputs){.rows = &job->rows},
                 &job->place));
+  team_spare_set(threads_default(run, 0)); /* to read */
   TRY(mean_find(run, o, job));
   TRY(comm_agree(c, result_open(run, job)));
   double begun = log_seconds();

@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "base/status.h"
+#include "base/team.h"
 #include "fit/fit_impl.h"
 #include "fit/plan.h"
 #include "fit/start.h"
@@ -61,7 +62,9 @@ int fit_run(const struct fit_task *task, struct comm *c, const struct fit_sink *
   f->begun = log_seconds();
   refit_phases(f->steps_phases);
   memcpy(result->phases, phase_names, sizeof phase_names);
+  int spare = team_spare();
   phase_begin(&result->phases[FIT_START]);
+  team_spare_set(task->threads); /* there is nothing to compute yet */
   TRY(comm_agree(c, fit_sources_open(f)));
   TRY(fit_state_plan(f));
   if (f->mean) TRY(mean_compute(c, &f->fitted, f->mean));
@@ -70,6 +73,7 @@ int fit_run(const struct fit_task *task, struct comm *c, const struct fit_sink *
   TRY(fit_state_start(f));
   result->phases[FIT_UPDATE].device =
       f->resident.is_on || f->how == UPDATE_JOINT ? f->coder.device.kind : f->state.device.kind;
+  if (!device_is_gpu(&f->coder.device)) team_spare_set(spare);
   phase_end(&result->phases[FIT_START], 0);
   TRY(task->start ? comm_agree(c, fit_sweep_reopen(f)) : fit_sweep_close(f));
   while (!f->stopped && fit_goes_on(f, &result->end)) {

@@ -261,7 +261,7 @@ int rows_input_open(struct rows_input *f, const char *text)
   s->self = f;
   s->read = rows_read;
   s->is_shared = 1;
-  s->unit = f->count == 1 ? input_array_unit(f->shards[0].input) : 0;
+  for (int i = 0; i < f->count; i++) s->unit = imax(s->unit, input_array_unit(f->shards[i].input));
   s->place = f->count > 1 ? row_place : NULL;
   return OK;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A block of drawn rows is sorted by row number, so that neighbours in a file are read together,
- * read in shares, and gathered on rank 0, which accepts or skips them one by one in drawn order. */
+ * A block of drawn rows is sorted by row number, so that neighbours in a file and rows that are
+ * stored together are read together, by the threads that are spare (base/team.h).  It is read in
+ * shares, and gathered on rank 0, which accepts or skips rows one by one in drawn order. */
 #include "seed/seed.h"
 
 #include <stdlib.h>
@@ -11,11 +12,12 @@
 #include "base/memory.h"
 #include "base/num.h"
 #include "base/status.h"
+#include "base/team.h"
 #include "model/access.h"
 #include "model/dictionary.h"
 #include "seed/draw.h"
 
-enum { BLOCK_BYTES = 32 << 20, MAX_BLOCK = 8192, MIN_BLOCK = 64 };
+enum { BLOCK_BYTES = 128 << 20, MAX_BLOCK = 1 << 16, MIN_BLOCK = 64 };
 
 /* A drawn row and its place in the drawn order of the block. */
 struct place {
@@ -36,6 +38,8 @@ struct seeding {
   float *mine;                   /* [this rank's share][p] */
   idx *counts;                   /* [size] */
   gidx share_first, share_count; /* of the order, this rank's */
+  idx *groups;   /* [share + 1] of it: where each group that is read together begins */
+  int *statuses; /* [share] of them */
   gidx state[2]; /* of all ranks: atoms finished, vectors of the frame in progress */
   /* rank 0 */
   float *x;       /* [block][p] as drawn */
@@ -74,6 +78,8 @@ static int seeding_alloc(struct seeding *s)
   TRY(arena_alloc(&s->arena, &s->order, s->block, sizeof *s->order));
   TRY(arena_alloc(&s->arena, &s->counts, s->c->size, sizeof *s->counts));
   TRY(arena_alloc(&s->arena, &s->mine, share * s->p, sizeof *s->mine));
+  TRY(arena_alloc(&s->arena, &s->groups, share + 1, sizeof *s->groups));
+  TRY(arena_alloc(&s->arena, &s->statuses, share, sizeof *s->statuses));
   if (s->c->rank == 0) TRY(root_alloc(s));
   return worker_open(&s->worker);
 }
@@ -97,19 +103,65 @@ static idx block_order(struct seeding *s)
   return count;
 }
 
-/* Read, centre and check this rank's rows of the order: runs of neighbours at a time. */
+/* Cut this rank's share into groups: neighbours, and rows that are as near as those that are stored
+ * together.  Returns how many. */
+static gidx groups_cut(struct seeding *s)
+{
+  const struct place *order = s->order + s->share_first;
+  gidx count = 0, begin = 0, near = s->task->rows->unit;
+  for (gidx i = 0; i < s->share_count; i++) {
+    int is_next = i > begin && order[i].row == order[i - 1].row + 1;
+    int goes_on = i > begin && (order[i].row < order[begin].row + near || (near == 0 && is_next));
+    if (goes_on) continue;
+    s->groups[count++] = (idx)i;
+    begin = i;
+  }
+  s->groups[count] = (idx)s->share_count;
+  return count;
+}
+
+/* x[count][p] <- rows of a group, which need not be neighbours. */
+static int rows_pick(const struct row_source *rows, const struct place *from, gidx count, float *x)
+{
+  gidx span = from[count - 1].row - from->row + 1, p = rows->p;
+  if (span == count) return rows->read(rows->self, from->row, (idx)count, x);
+  float *all = malloc((size_t)(span * p) * sizeof *all);
+  CHECK(all, ERR_MEMORY, "cannot allocate %lld rows", (long long)span);
+  int status = rows->read(rows->self, from->row, (idx)span, all);
+  for (gidx i = 0; i < count && !status; i++)
+    memcpy(x + i * p, all + (from[i].row - from->row) * p, (size_t)p * sizeof *x);
+  free(all);
+  return status;
+}
+
+/* Read, centre and check the rows of a group. */
+static int group_read(const struct seeding *s, gidx group)
+{
+  const struct row_source *rows = s->task->rows;
+  gidx first = s->groups[group], count = s->groups[group + 1] - first;
+  const struct place *from = s->order + s->share_first + first;
+  float *x = s->mine + first * s->p;
+  TRY(rows_pick(rows, from, count, x));
+  rows_center(x, count, s->p, s->task->mean);
+  for (gidx i = 0; i < count; i++) TRY(rows_source_check(rows, x + i * s->p, from[i].row, 1));
+  return OK;
+}
+
+static void group_run(void *self, gidx group)
+{
+  struct seeding *s = self;
+  s->statuses[group] = group_read(s, group);
+  status_clear(); /* of this thread */
+}
+
 static int share_read(void *argument)
 {
   struct seeding *s = argument;
-  const struct row_source *rows = s->task->rows;
-  for (gidx i = 0, run; i < s->share_count; i += run) {
-    const struct place *from = s->order + s->share_first + i;
-    float *x = s->mine + i * s->p;
-    for (run = 1; i + run < s->share_count && from[run].row == from->row + run;) run++;
-    TRY(rows->read(rows->self, from->row, (idx)run, x));
-    rows_center(x, run, s->p, s->task->mean);
-    TRY(rows_source_check(rows, x, from->row, run));
-  }
+  int threads = s->task->rows->is_shared ? team_spare() : 1;
+  gidx count = groups_cut(s);
+  if (threads > 1) team_run(threads, count, group_run, s);
+  for (gidx i = 0; i < count; i++) /* again where it failed, to say so here, in their order */
+    if (threads == 1 || s->statuses[i]) TRY(group_read(s, i));
   return OK;
 }
 
