@@ -3,51 +3,33 @@
  *
  * grid    blocks, at most BESIDE a multiprocessor: block b has tiles b, b + blocks, ..
  * block   triad_threads()
- * shared  triad_gradient_shared(): two stages
+ * shared  triad_gradient_shared(): TRIAD_SLOTS stages, and the sums of a chunk
  * sums    chunks of TRIAD_CHUNK_ROWS depths, a chain of fma each, are added in f64, ascending; what
- *         a block's tile has so far is in memory, which the cache holds */
-#include "triad_stages.h"
+ *         a block's tile has so far is in memory, which the cache holds
+ *
+ * What a chunk has summed stays in shared memory while the next one is added, stage by stage, to
+ * what memory has.  There a thread's sums are its own: nobody else adds, and it waits for none. */
+#include "triad_pipe.h"
 
-enum {
-  PAIRS = ROWS_OWN * COLUMNS_OWN / 2, /* of sums, a thread's own */
-  TOGETHER = 4                        /* loads on their way */
-};
+enum { OWN = ROWS_OWN * COLUMNS_OWN }; /* sums of a thread, THREADS apart wherever they are */
 
-/* What a thread's tile has so far: pairs, THREADS apart. */
-static __device__ inline double2 *sums_own(const struct triad_args *t)
+static_assert((int)OWN * (int)DEPTHS <= (int)TRIAD_CHUNK_ROWS,
+              "a stage of the next chunk for each");
+
+static __device__ inline void chunk_keep(const float (*acc)[COLUMNS_OWN], float *kept)
 {
-  return (double2 *)t->sums + (long long)blockIdx.x * PAIRS * THREADS + threadIdx.x;
+#pragma unroll
+  for (int n = 0; n < OWN; n++) kept[n * THREADS] = acc[n / COLUMNS_OWN][n % COLUMNS_OWN];
 }
 
-/* In its place among stores: the compiler would widen all sums at first, and spill them. */
-static __device__ inline double wide(float x)
+/* A sum that is kept is added; of the first chunk it is all that there is. */
+static __device__ inline void sum_add(double *sums, const float *kept, int n, int is_first)
 {
-  double y;
-  asm volatile("cvt.f64.f32 %0, %1;" : "=d"(y) : "f"(x) : "memory");
-  return y;
-}
-
-/* The chunk's sums are added. */
-static __device__ inline void chunk_add(const struct triad_args *t, int is_first,
-                                        const float (*acc)[COLUMNS_OWN])
-{
-  double2 *sums = sums_own(t);
-#pragma unroll
-  for (int pair = 0; pair < PAIRS; pair += TOGETHER) {
-    double2 now[TOGETHER];
-#pragma unroll
-    for (int i = 0; i < TOGETHER; i++) {
-      double2 none = {0, 0};
-      now[i] = is_first ? none : __ldcg(sums + (pair + i) * THREADS);
-    }
-#pragma unroll
-    for (int i = 0; i < TOGETHER; i++) {
-      int row = 2 * (pair + i) / COLUMNS_OWN, column = 2 * (pair + i) % COLUMNS_OWN;
-      now[i].x += wide(acc[row][column]);
-      now[i].y += wide(acc[row][column + 1]);
-      __stcg(sums + (pair + i) * THREADS, now[i]);
-    }
-  }
+  double own = kept[n * THREADS];
+  if (is_first)
+    __stcg(sums + n * THREADS, 0 + own);
+  else
+    atomicAdd(sums + n * THREADS, own);
 }
 
 static __device__ inline void output_add(const struct triad_args *t, int row, int column,
@@ -58,17 +40,15 @@ static __device__ inline void output_add(const struct triad_args *t, int row, in
   *to = settled(*to + (float)sum);
 }
 
+/* The last chunk's sums are added, and all to what is there. */
 static __device__ inline void tile_end(const struct triad_args *t, struct place at,
-                                       struct corner corner)
+                                       struct corner corner, const double *sums, const float *kept)
 {
-  const double2 *sums = sums_own(t);
-#pragma unroll 4
-  for (int pair = 0; pair < PAIRS; pair++) {
-    double2 sum = __ldcg(sums + pair * THREADS);
-    int row = corner.row + row_at(at, 2 * pair / COLUMNS_OWN);
-    int column = corner.column + column_at(at, 2 * pair % COLUMNS_OWN);
-    output_add(t, row, column, sum.x);
-    output_add(t, row, column + 1, sum.y);
+#pragma unroll 8
+  for (int n = 0; n < OWN; n++) {
+    double before = t->depth > TRIAD_CHUNK_ROWS ? __ldcg(sums + n * THREADS) : 0;
+    output_add(t, corner.row + row_at(at, n / COLUMNS_OWN),
+               corner.column + column_at(at, n % COLUMNS_OWN), before + kept[n * THREADS]);
   }
 }
 
@@ -77,15 +57,26 @@ extern "C" __global__ void __launch_bounds__(THREADS, BESIDE)
 {
   extern __shared__ __align__(16) char memory[];
   struct place at = place_own();
+  struct stage *stages = (struct stage *)memory;
+  float *kept = (float *)(stages + SLOTS) + threadIdx.x;
+  double *sums = t.sums + (long long)blockIdx.x * OWN * THREADS + threadIdx.x;
   for (int tile = blockIdx.x; tile < t.tiles; tile += gridDim.x) {
-    struct corner corner = {tile / t.across * TILE_ROWS, tile % t.across * TILE_COLUMNS};
+    struct corner corner = corner_of(tile, t.tiles / t.across, t.across);
+    struct pipe pipe;
+    pipe_begin(&pipe, &t, stages, at, corner, 0, t.depth);
 #pragma unroll 1
     for (int first = 0; first < t.depth; first += TRIAD_CHUNK_ROWS) {
       float acc[ROWS_OWN][COLUMNS_OWN] = {0};
-      int end = t.depth - first > TRIAD_CHUNK_ROWS ? first + TRIAD_CHUNK_ROWS : t.depth;
-      tile_add(&t, (struct stage *)memory, at, corner, first, end, acc);
-      chunk_add(&t, first == 0, acc);
+      int end = t.depth - first > TRIAD_CHUNK_ROWS ? first + TRIAD_CHUNK_ROWS : t.depth, n = 0;
+#pragma unroll 1
+      for (int k = first; k < end; k += DEPTHS, n++) {
+        stage_add(&pipe, acc);
+        if (first && n < OWN) sum_add(sums, kept, n, first == TRIAD_CHUNK_ROWS);
+      }
+      for (; first && n < OWN; n++) sum_add(sums, kept, n, first == TRIAD_CHUNK_ROWS);
+      chunk_keep(acc, kept);
     }
-    tile_end(&t, at, corner);
+    __syncthreads(); /* stages of the next tile come to the places of these */
+    tile_end(&t, at, corner, sums, kept);
   }
 }

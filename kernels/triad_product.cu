@@ -3,13 +3,9 @@
  *
  * grid    (ceil(columns / TILE_COLUMNS), ceil(rows / TILE_ROWS), chunks of depths)
  * block   triad_threads()
- * shared  triad_product_shared(), or triad_gradient_shared() of large and small tiles
+ * shared  triad_shared(): TRIAD_SLOTS stages
  * sums    a chain of fma for each output, ascending depths, from start */
-#if PIPED /* -D: of middle tiles */
 #include "triad_pipe.h"
-#else
-#include "triad_stages.h"
-#endif
 
 /* The largest sum of each of the warp's rows, which is not below 0. */
 static __device__ inline void maxima_store(const struct triad_args *t, struct place at, int row,
@@ -60,28 +56,28 @@ extern "C" __global__ void __launch_bounds__(THREADS, BESIDE)
     triad_product(const __grid_constant__ struct triad_args t)
 {
   extern __shared__ __align__(16) char memory[];
-  struct corner corner = {(int)blockIdx.y * TILE_ROWS, (int)blockIdx.x * TILE_COLUMNS};
-  int row = corner.row, column = corner.column, begin = blockIdx.z * t.chunk;
+  __shared__ struct corner corner; /* there it takes no registers while sums are added */
+  if (threadIdx.x == 0)
+    corner = corner_of(blockIdx.y * gridDim.x + blockIdx.x, gridDim.y, gridDim.x);
+  __syncthreads();
+  int begin = blockIdx.z * t.chunk;
   int end = t.depth - begin < t.chunk ? t.depth : begin + t.chunk;
-  float *c = t.c + blockIdx.z * t.part;
   struct place at = place_own();
   float acc[ROWS_OWN][COLUMNS_OWN];
 #pragma unroll
   for (int j = 0; j < COLUMNS_OWN; j++) {
-    int own = column + column_at(at, j);
+    int own = corner.column + column_at(at, j);
     float start = t.start && own < t.columns ? t.start[own] : 0;
 #pragma unroll
     for (int i = 0; i < ROWS_OWN; i++) acc[i][j] = start;
   }
-#if PIPED
   struct pipe pipe;
   pipe_begin(&pipe, &t, (struct stage *)memory, at, corner, begin, end);
 #pragma unroll 1
   for (int k = begin; k < end; k += DEPTHS) stage_add(&pipe, acc);
-#else
-  tile_add(&t, (struct stage *)memory, at, corner, begin, end, acc);
-#endif
+  int row = corner.row, column = corner.column;
   if (t.maxima) maxima_store(&t, at, row, column, acc);
+  float *c = t.c + blockIdx.z * t.part;
   int is_aligned = t.c_row % 4 == 0 && (unsigned long long)c % 16 == 0;
 #pragma unroll
   for (int i = 0; i < ROWS_OWN; i++)

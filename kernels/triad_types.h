@@ -8,9 +8,8 @@
 #include "forms.h"
 
 enum {
-  TRIAD_GRADIENT_DEPTHS = 8, /* of a stage in shared memory, where two are */
-  TRIAD_PRODUCT_DEPTHS = 16,
-  TRIAD_PRODUCT_SLOTS = 3, /* stages, where both operands are copied as they lie; else two */
+  TRIAD_DEPTHS = 16,       /* of a stage in shared memory */
+  TRIAD_SLOTS = 2,         /* of stages */
   TRIAD_CHUNK_ROWS = 1024, /* of a chain of triad_gradient (N.41) */
   TRIAD_THREADS = 128,     /* of the sparse kernels, and of Adam */
   TRIAD_SPARSE_THREADS = 64,
@@ -33,14 +32,14 @@ enum { TRIAD_LARGE, TRIAD_SMALL, TRIAD_MIDDLE };
  * large ones where all are whole. */
 HOST_DEVICE struct triad_form triad_product_form(int tiles)
 {
-  struct triad_form large_form = {128, 128, 2, 4, 2}, small_form = {128, 64, 2, 2, 4};
+  struct triad_form large_form = {128, 128, 2, 2, 2}, small_form = {128, 64, 2, 2, 4};
   struct triad_form middle_form = {64, 192, 2, 3, 3};
   return tiles == TRIAD_LARGE ? large_form : tiles == TRIAD_SMALL ? small_form : middle_form;
 }
 
 HOST_DEVICE struct triad_form triad_gradient_form(int whole)
 {
-  struct triad_form whole_form = {128, 128, 4, 2, 2}, form = {64, 128, 2, 2, 2};
+  struct triad_form whole_form = {128, 128, 2, 2, 2}, form = {64, 128, 2, 2, 2};
   return whole ? whole_form : form;
 }
 
@@ -49,19 +48,15 @@ HOST_DEVICE int triad_threads(struct triad_form f)
   return f.rows / (4 * f.row_quads) * (f.columns / (4 * f.column_quads));
 }
 
-HOST_DEVICE int triad_stages_bytes(struct triad_form f, int depths)
+HOST_DEVICE int triad_shared(struct triad_form f)
 {
-  return depths * (f.rows + 4 + f.columns + 4) * 4;
+  return TRIAD_SLOTS * TRIAD_DEPTHS * (f.rows + 4 + f.columns + 4) * 4;
 }
 
-HOST_DEVICE int triad_product_shared(struct triad_form f)
-{
-  return TRIAD_PRODUCT_SLOTS * triad_stages_bytes(f, TRIAD_PRODUCT_DEPTHS);
-}
-
+/* A chunk's sums too. */
 HOST_DEVICE int triad_gradient_shared(struct triad_form f)
 {
-  return 2 * triad_stages_bytes(f, TRIAD_GRADIENT_DEPTHS);
+  return triad_shared(f) + f.rows * f.columns * 4;
 }
 
 /* Columns that a number of triad_args.maxima stands for. */

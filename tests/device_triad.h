@@ -96,13 +96,14 @@ static void check_shapes(struct device *dev, const struct how *how)
 
 /* A GPU has gradients by tiles of 128 inputs where these are whole, else by tiles of 64, of which
  * all may be whole; where both would be few, chunks of rows are for themselves.  The next shapes
- * fill an H100 so that chunks stay together; the last ones give its products tiles of 64 x 192, and
- * large ones whose operands are turned first. */
+ * fill an H100 so that chunks stay together; the next give its products tiles of 64 x 192, and
+ * large ones whose operands are turned first; the last have more chunks than are ever apart. */
 static void check_halves(struct device *dev, const struct how *how)
 {
   static const struct triad_shape halves[] = {
-      {8, 64, 128},     {2048, 128, 192},   {1032, 192, 128}, {2100, 96, 200}, {1032, 64, 8192},
-      {1032, 72, 8200}, {1032, 128, 12672}, {2048, 48, 768},  {2048, 768, 48}, {4096, 16, 4096}};
+      {8, 64, 128},     {2048, 128, 192}, {1032, 192, 128},   {2100, 96, 200},
+      {1032, 64, 8192}, {1032, 72, 8200}, {1040, 128, 12672}, {2048, 48, 768},
+      {2048, 768, 48},  {4096, 16, 4096}, {66000, 5, 7},      {66576, 128, 128}};
   int shapes = is_small() ? 2 : strcmp(how->kind, "cuda") == 0 ? LENGTH(halves) : 4;
   struct triad_case c;
   claim_begin("%s, %s: gradients that end in half a tile have the reference's bits", how->kind,

@@ -27,11 +27,10 @@ static int operand_whole(const float *at, gidx line, gidx depth)
   return stride % 4 == 0 && (uintptr_t)at % 16 == 0;
 }
 
-/* depths: of a stage. */
-static int tiles_whole(const struct triad_args *a, struct triad_form form, int depths)
+static int tiles_whole(const struct triad_args *a, struct triad_form form)
 {
-  return a->rows % form.rows == 0 && a->columns % form.columns == 0 && a->depth % depths == 0 &&
-         operand_whole(a->a, a->a_row, a->a_depth) &&
+  return a->rows % form.rows == 0 && a->columns % form.columns == 0 &&
+         a->depth % TRIAD_DEPTHS == 0 && operand_whole(a->a, a->a_row, a->a_depth) &&
          operand_whole(a->b, a->b_column, a->b_depth) && operand_whole(a->c, a->c_row, 1);
 }
 
@@ -45,7 +44,7 @@ static struct cuda_launch tiles_of(enum kernel_name name, struct triad_form form
       .grid = {(unsigned)ceil_div(a->columns, form.columns), (unsigned)ceil_div(a->rows, form.rows),
                1},
       .block = {(unsigned)triad_threads(form), 1, 1},
-      .shared = triad_gradient_shared(form),
+      .shared = triad_shared(form),
       .arguments = a};
 }
 
@@ -84,12 +83,8 @@ static int product_launch(struct device *dev, struct triad_args *a, int tiles, g
 {
   struct triad_form form = triad_product_form(tiles);
   a->chunk = chunks > 1 ? TRIAD_CHUNK_ROWS : a->depth;
-  struct cuda_launch l = tiles_of(
-      KERNEL_TRIAD_PRODUCT, form,
-      tiles_whole(a, form, tiles == TRIAD_MIDDLE ? TRIAD_PRODUCT_DEPTHS : TRIAD_GRADIENT_DEPTHS),
-      a);
+  struct cuda_launch l = tiles_of(KERNEL_TRIAD_PRODUCT, form, tiles_whole(a, form), a);
   l.shape.tiles = tiles;
-  if (tiles == TRIAD_MIDDLE) l.shared = triad_product_shared(form);
   l.grid.z = (unsigned)chunks;
   return cuda_launch(dev, &l);
 }
@@ -105,7 +100,7 @@ static gidx turned_bytes(const struct triad_args *a, gidx depth, gidx lines, gid
 {
   struct triad_form f = triad_product_form(TRIAD_LARGE);
   int is_whole =
-      a->rows % f.rows == 0 && a->columns % f.columns == 0 && a->depth % TRIAD_GRADIENT_DEPTHS == 0;
+      a->rows % f.rows == 0 && a->columns % f.columns == 0 && a->depth % TRIAD_DEPTHS == 0;
   return depth == 1 && is_whole && others >= TURN_OTHERS
              ? round_up(lines * a->depth * (gidx)sizeof(float), 256)
              : 0;
@@ -266,7 +261,7 @@ int cuda_triad_gradient(struct device *dev, enum precision precision,
   if (precision != PRECISION_F32)
     return cuda_tensor_gradient(dev, precision, g, (struct tensor_stored){0}, work);
   if (parts_bytes(dev, &a)) return gradient_parts(dev, &a, work);
-  int whole = tiles_whole(&a, triad_gradient_form(1), TRIAD_GRADIENT_DEPTHS);
+  int whole = tiles_whole(&a, triad_gradient_form(1));
   struct triad_form f = triad_gradient_form(whole);
   struct cuda_launch l = tiles_of(KERNEL_TRIAD_GRADIENT, f, whole, &a);
   gidx tiles = (gidx)l.grid.x * l.grid.y;
@@ -275,6 +270,7 @@ int cuda_triad_gradient(struct device *dev, enum precision precision,
   a.tiles = (int)tiles;
   a.across = (int)l.grid.x;
   a.sums = work;
+  l.shared = triad_gradient_shared(f);
   l.grid = (dim3){(unsigned)gradient_blocks(dev, &a, f), 1, 1};
   TRY(cuda_launch(dev, &l));
   return cuda_finish(dev->state);
