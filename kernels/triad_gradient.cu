@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * triad_gradient: gradients of matrices (N.41), added to what is there.
  *
- * grid    blocks, at most BESIDE a multiprocessor: block b has tiles b, b + blocks, ..
+ * grid    blocks, at most BESIDE a multiprocessor: block b has tiles b, b + blocks, .., or what its
+ *         team has (struct triad_teams)
  * block   triad_threads()
  * shared  triad_gradient_shared(): TRIAD_SLOTS stages, and the sums of a chunk
  * sums    chunks of TRIAD_CHUNK_ROWS depths, a chain of fma each, are added in f64, ascending; what
@@ -9,27 +10,48 @@
  *
  * What a chunk has summed stays in shared memory while the next one is added, stage by stage, to
  * what memory has.  There a thread's sums are its own: nobody else adds, and it waits for none. */
-#include "triad_pipe.h"
+#include "triad_teams.h"
 
-enum { OWN = ROWS_OWN * COLUMNS_OWN }; /* sums of a thread, THREADS apart wherever they are */
+enum { CHUNK = TRIAD_CHUNK_ROWS, TOGETHER = 4 /* sums that are added behind as many stages */ };
 
-static_assert((int)OWN * (int)DEPTHS <= (int)TRIAD_CHUNK_ROWS,
-              "a stage of the next chunk for each");
+static_assert((int)OWN * (int)DEPTHS <= (int)CHUNK && (int)OWN % (int)TOGETHER == 0,
+              "a stage of the next chunk for each sum");
 
-static __device__ inline void chunk_keep(const float (*acc)[COLUMNS_OWN], float *kept)
+/* What is kept of a chunk, and what all before it have, of a thread: sums, THREADS apart. */
+struct sums {
+  float *kept;
+  double *all;
+  int added; /* of those kept; OWN: nothing is kept that has to be added */
+};
+
+static __device__ inline void chunk_keep(struct sums *s, const float (*acc)[COLUMNS_OWN])
 {
 #pragma unroll
-  for (int n = 0; n < OWN; n++) kept[n * THREADS] = acc[n / COLUMNS_OWN][n % COLUMNS_OWN];
+  for (int n = 0; n < OWN; n++) s->kept[n * THREADS] = acc[n / COLUMNS_OWN][n % COLUMNS_OWN];
+  s->added = 0;
 }
 
-/* A sum that is kept is added; of the first chunk it is all that there is. */
-static __device__ inline void sum_add(double *sums, const float *kept, int n, int is_first)
+/* `to` <- x, or to + x, of which nobody waits for the sum; the cache keeps it before others. */
+static __device__ inline void sum_put(double *to, double x, int is_first)
 {
-  double own = kept[n * THREADS];
-  if (is_first)
-    __stcg(sums + n * THREADS, 0 + own);
-  else
-    atomicAdd(sums + n * THREADS, own);
+  unsigned long long keep;
+  asm volatile("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(keep));
+  asm volatile("{ .reg .pred p; setp.ne.b32 p, %3, 0;\n"
+               "@p st.global.L2::cache_hint.f64 [%0], %1, %2;\n"
+               "@!p red.global.add.L2::cache_hint.f64 [%0], %1, %2; }" ::"l"(to),
+               "d"(x), "l"(keep), "r"(is_first)
+               : "memory");
+}
+
+/* A few sums that are kept are added; of the first chunk they are all that there is.  0: a sum from
+ * +0 has no -0. */
+static __device__ inline void sums_add(struct sums *s, int is_first)
+{
+  const float *kept = s->kept + s->added * THREADS;
+  double *all = s->all + s->added * THREADS;
+#pragma unroll
+  for (int n = 0; n < TOGETHER; n++) sum_put(all + n * THREADS, 0 + kept[n * THREADS], is_first);
+  s->added += TOGETHER;
 }
 
 static __device__ inline void output_add(const struct triad_args *t, int row, int column,
@@ -42,41 +64,78 @@ static __device__ inline void output_add(const struct triad_args *t, int row, in
 
 /* The last chunk's sums are added, and all to what is there. */
 static __device__ inline void tile_end(const struct triad_args *t, struct place at,
-                                       struct corner corner, const double *sums, const float *kept)
+                                       const struct corner *corner, const struct sums *s)
 {
 #pragma unroll 8
   for (int n = 0; n < OWN; n++) {
-    double before = t->depth > TRIAD_CHUNK_ROWS ? __ldcg(sums + n * THREADS) : 0;
-    output_add(t, corner.row + row_at(at, n / COLUMNS_OWN),
-               corner.column + column_at(at, n % COLUMNS_OWN), before + kept[n * THREADS]);
+    double before = t->depth > CHUNK ? __ldcg(s->all + n * THREADS) : 0;
+    output_add(t, corner->row + row_at(at, n / COLUMNS_OWN),
+               corner->column + column_at(at, n % COLUMNS_OWN), before + s->kept[n * THREADS]);
   }
+}
+
+/* Depths of the chunk that begins with `first`, up to `stop`; what is kept is added beside them. */
+static __device__ inline void chunk_add(struct pipe *pipe, struct sums *s, int first, int begin,
+                                        int stop, float (*acc)[COLUMNS_OWN])
+{
+#pragma unroll 1
+  for (int k = begin; k < stop; k += DEPTHS) {
+    stage_add(pipe, acc);
+    if (s->added < OWN && k / DEPTHS % TOGETHER == 0) sums_add(s, first == CHUNK);
+  }
+#pragma unroll 1
+  while (s->added < OWN) sums_add(s, first == CHUNK);
+}
+
+static __device__ inline void piece_add(const struct triad_args *t, struct place at,
+                                        const struct piece *p, char *memory)
+{
+  struct stage *stages = (struct stage *)memory;
+  int begin = p->begin, end = p->end, is_passed = TEAMS && end < t->depth;
+  int slot = TEAMS && begin ? gridDim.x + blockIdx.x - t->teams.blocks
+                            : is_passed * gridDim.x + blockIdx.x;
+  struct sums sums = {(float *)(stages + SLOTS) + threadIdx.x,
+                      t->sums + (long long)slot * OWN * THREADS + threadIdx.x, OWN};
+  float acc[ROWS_OWN][COLUMNS_OWN] = {0};
+  if (TEAMS && begin) chains_take(t, acc);
+  struct pipe pipe;
+  pipe_begin(&pipe, t, stages, at, p->corner, begin, end);
+#pragma unroll 1
+  for (int first = begin / CHUNK * CHUNK; begin < end; first += CHUNK) {
+    int stop = end - first > CHUNK ? first + CHUNK : end;
+    chunk_add(&pipe, &sums, first, begin, stop, acc);
+    begin = stop;
+    if (is_passed && stop % CHUNK) break;
+    chunk_keep(&sums, acc);
+#pragma unroll
+    for (int n = 0; n < OWN; n++) acc[n / COLUMNS_OWN][n % COLUMNS_OWN] = 0;
+  }
+  pipe_end();
+  if (!is_passed) {
+    tile_end(t, at, &p->corner, &sums);
+    return;
+  }
+  while (sums.added < OWN) sums_add(&sums, end == CHUNK);
+  chains_pass(t, acc);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, BESIDE)
     triad_gradient(const __grid_constant__ struct triad_args t)
 {
   extern __shared__ __align__(16) char memory[];
+  __shared__ struct piece piece;
   struct place at = place_own();
-  struct stage *stages = (struct stage *)memory;
-  float *kept = (float *)(stages + SLOTS) + threadIdx.x;
-  double *sums = t.sums + (long long)blockIdx.x * OWN * THREADS + threadIdx.x;
-  for (int tile = blockIdx.x; tile < t.tiles; tile += gridDim.x) {
-    struct corner corner = corner_of(tile, t.tiles / t.across, t.across);
-    struct pipe pipe;
-    pipe_begin(&pipe, &t, stages, at, corner, 0, t.depth);
 #pragma unroll 1
-    for (int first = 0; first < t.depth; first += TRIAD_CHUNK_ROWS) {
-      float acc[ROWS_OWN][COLUMNS_OWN] = {0};
-      int end = t.depth - first > TRIAD_CHUNK_ROWS ? first + TRIAD_CHUNK_ROWS : t.depth, n = 0;
-#pragma unroll 1
-      for (int k = first; k < end; k += DEPTHS, n++) {
-        stage_add(&pipe, acc);
-        if (first && n < OWN) sum_add(sums, kept, n, first == TRIAD_CHUNK_ROWS);
-      }
-      for (; first && n < OWN; n++) sum_add(sums, kept, n, first == TRIAD_CHUNK_ROWS);
-      chunk_keep(acc, kept);
+  for (int i = 0;; i++) {
+    int tile = blockIdx.x + i * gridDim.x;
+    if (threadIdx.x == 0) {
+      struct piece whole = {corner_of(tile, t.tiles / t.across, t.across), 0,
+                            tile < t.tiles ? t.depth : 0};
+      piece = TEAMS && t.teams.count ? piece_shared(&t, i) : whole;
     }
+    __syncthreads();
+    if (piece.begin == piece.end) return;
+    piece_add(&t, at, &piece, memory);
     __syncthreads(); /* stages of the next tile come to the places of these */
-    tile_end(&t, at, corner, sums, kept);
   }
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The chains of a tile: stages are on their way while one is added, and a thread takes the first
- * depth of the next stage while it adds the last one of this, so that nothing waits.
+ * depth of the next stage while it adds the last one of this, so that nothing waits.  Copies are
+ * ordered part by part beside depths: all at once they are in the way of what these take.
  *
  * Floor: kernels.  Includes triad_tile.h, and so needs its constants.
  *
@@ -10,7 +11,7 @@
 
 enum { SLOTS = TRIAD_SLOTS, STAGE = sizeof(struct stage) };
 
-static_assert((int)SLOTS >= 2 && (int)DEPTHS % 2 == 0, "struct pipe");
+static_assert((int)SLOTS >= 2 && (int)DEPTHS % 2 == 0 && (int)PARTS < (int)DEPTHS, "struct pipe");
 
 struct pipe {
   struct operand a, b;
@@ -42,24 +43,25 @@ static __device__ inline void depth_take(struct pipe *p, int slot, int depth)
   for (int i = 0; i < ROWS_OWN; i += 4) quad_take(rows + row_at(first, i) * ITEM, va + i);
 }
 
-/* The next stage is on its way: to its place, or to a thread's own. */
-static __device__ inline void stage_order(struct pipe *p)
+/* A part of the next stage is on its way: to its place, or to a thread's own.  Behind the last one
+ * whole tiles have it once more, which nothing adds: so no branch is needed. */
+static __device__ inline void stage_order(struct pipe *p, int part)
 {
-  p->arriving = slot_after(p->arriving);
+  if (part == 0) p->arriving = slot_after(p->arriving);
   unsigned to = p->place + p->arriving;
-  if (p->next < p->end) {
-    if (WHOLE) {
-      copies_order(&p->a, p->from_a, to, ROWS_PITCH);
-      copies_order(&p->b, p->from_b, to + (int)sizeof p->stages->a, COLUMNS_PITCH);
-    } else {
-      quads_load(&p->a, ROWS_LOADS, p->next, p->end, p->own.a);
-      quads_load(&p->b, COLUMNS_LOADS, p->next, p->end, p->own.b);
-    }
+  if (WHOLE) {
+    copies_order(&p->a, p->from_a, to, ROWS_PITCH, part);
+    copies_order(&p->b, p->from_b, to + (int)sizeof p->stages->a, COLUMNS_PITCH, part);
+  } else if (part == 0 && p->next < p->end) {
+    quads_load(&p->a, ROWS_LOADS, p->next, p->end, p->own.a);
+    quads_load(&p->b, COLUMNS_LOADS, p->next, p->end, p->own.b);
   }
+  if (part < PARTS - 1) return;
   async_commit();
+  p->next += DEPTHS;
+  if (p->next >= p->end) return;
   p->from_a += DEEP_A ? DEPTHS : DEPTHS * p->a.stride;
   p->from_b += DEEP_B ? DEPTHS : DEPTHS * p->b.stride;
-  p->next += DEPTHS;
 }
 
 /* The last stage ordered comes from a thread's own to its place.  Beyond the end that is an earlier
@@ -91,11 +93,12 @@ static __device__ inline void pipe_begin(struct pipe *p, const struct triad_args
   p->slot = 0;
   p->arriving = (SLOTS - 1) * STAGE;
 #pragma unroll
-  for (int s = 0; s < SLOTS; s++) {
-    stage_order(p);
-    if (s + 1 < SLOTS) stage_store(p);
+  for (int s = 0; s + 1 < SLOTS; s++) {
+#pragma unroll
+    for (int part = 0; part < PARTS; part++) stage_order(p, part);
+    stage_store(p);
   }
-  ASYNC_WAIT(SLOTS - 1);
+  ASYNC_WAIT(SLOTS - 2);
   __syncthreads();
   depth_take(p, 0, 0);
 }
@@ -130,10 +133,17 @@ static __device__ inline void stage_add(struct pipe *p, float (*acc)[COLUMNS_OWN
       stage_store(p);
       ASYNC_WAIT(SLOTS - 2);
       __syncthreads();
-      stage_order(p);
+    } else if (k < PARTS) {
+      stage_order(p, k);
     }
     depth_take(p, k + 1 < DEPTHS ? p->slot : next, (k + 1) % DEPTHS);
     depth_add(p->va[k % 2], p->vb[k % 2], acc);
   }
   p->slot = next;
+}
+
+/* Nothing is on its way any more. */
+static __device__ inline void pipe_end(void)
+{
+  ASYNC_WAIT(0);
 }

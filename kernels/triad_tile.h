@@ -6,8 +6,10 @@
  *
  * -D TILE_ROWS, TILE_COLUMNS, ROW_QUADS, COLUMN_QUADS
  * -D BESIDE           blocks of a multiprocessor
+ * -D PARTS            in which a stage's copies are ordered
  * -D DEEP_A, DEEP_B   depths of the operand are beside each other in memory; else its lines are
  * -D WHOLE            the matrices have whole tiles and stages, and quads are aligned
+ * -D TEAMS            their tiles may be shared out (triad_teams.h)
  *
  * Whole tiles are copied by cp.async, which takes no registers on the way; of others a thread loads
  * what is there.
@@ -26,7 +28,8 @@ enum {
   WARPS_ACROSS = ACROSS / TRIAD_LANES_ACROSS,
   ROWS_OWN = 4 * ROW_QUADS,
   COLUMNS_OWN = 4 * COLUMN_QUADS,
-  ROWS_PITCH = TILE_ROWS + 4, /* neighbours in depth are in other banks */
+  OWN = ROWS_OWN * COLUMNS_OWN, /* outputs of a thread */
+  ROWS_PITCH = TILE_ROWS + 4,   /* neighbours in depth are in other banks */
   COLUMNS_PITCH = TILE_COLUMNS + 4,
   ROWS_QUADS = TILE_ROWS * DEPTHS / 4, /* of a stage */
   COLUMNS_QUADS = TILE_COLUMNS * DEPTHS / 4,
@@ -208,29 +211,27 @@ static __device__ inline const float *copies_from(const struct operand *o, int b
                  : item_at(o, quad_line(o, 0), begin + quad_depth(o, 0));
 }
 
-/* A thread's part of a stage is on its way, of whole tiles: quads as they lie, or number by number,
- * where depths are beside each other.  A warp then has a sector of each of four lines, and these go
- * to all banks. */
+/* Number `part` of PARTS of what a thread copies of a stage is on its way, of whole tiles: quads as
+ * they lie, or number by number, where depths are beside each other.  A warp then has a sector of
+ * each of four lines, and these go to all banks. */
 static __device__ inline void copies_order(const struct operand *o, const float *from,
-                                           unsigned stage, int pitch)
+                                           unsigned stage, int pitch, int part)
 {
-  enum { LINES = THREADS / SECTOR };
+  enum { LINES = THREADS / SECTOR, SECTORS = DEPTHS / SECTOR };
   int line = o->deep ? threadIdx.x / SECTOR : quad_line(o, 0);
   int depth = o->deep ? threadIdx.x % SECTOR : quad_depth(o, 0);
   int quads = (o->lines * DEPTHS / 4 + THREADS - 1) / THREADS;
+  int copies = o->deep ? o->lines / LINES * SECTORS : quads;
   unsigned to = stage + (depth * pitch + line) * ITEM;
-  if (o->deep) {
 #pragma unroll
-    for (int l = 0; l < o->lines; l += LINES)
-#pragma unroll
-      for (int d = 0; d < DEPTHS; d += SECTOR)
-        async_copy4_at(to + (d * pitch + l) * ITEM, from + l * o->stride + d);
-    return;
-  }
-#pragma unroll
-  for (int i = 0; i < quads; i++)
-    if (quad_is(o, i))
+  for (int i = (part * copies + PARTS - 1) / PARTS; i < ((part + 1) * copies + PARTS - 1) / PARTS;
+       i++) {
+    int l = i / SECTORS * LINES, d = i % SECTORS * SECTOR;
+    if (o->deep)
+      async_copy4_at(to + (d * pitch + l) * ITEM, from + l * o->stride + d);
+    else if (quad_is(o, i))
       async_copy16_at(to + i * (int)quads_hop(o, pitch) * ITEM, from + i * quads_hop(o, o->stride));
+  }
 }
 
 /* Four numbers from a shared_address(): NVRTC's own addresses have 64 bits, and take registers. */

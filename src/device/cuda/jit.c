@@ -11,7 +11,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 
-enum { MAX_TEXTS = 128 };
+enum { MAX_TEXTS = 256 };
 
 /* Texts of all kernel files: those built in, or read from a folder. */
 struct texts {
