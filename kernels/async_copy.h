@@ -11,11 +11,20 @@ static __device__ inline unsigned shared_address(const void *p)
   return (unsigned)__cvta_generic_to_shared(p);
 }
 
-/* Begin to copy 16 bytes; both addresses are multiples of 16. */
+/* Begin to copy 16 bytes to a shared_address(); both addresses are multiples of 16. */
+static __device__ inline void async_copy16_at(unsigned to, const void *from)
+{
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
+}
+
+static __device__ inline void async_copy4_at(unsigned to, const void *from)
+{
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(to), "l"(from) : "memory");
+}
+
 static __device__ inline void async_copy16(void *to, const void *from)
 {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared_address(to)), "l"(from)
-               : "memory");
+  async_copy16_at(shared_address(to), from);
 }
 
 /* The same with zeros instead where there is nothing to copy; `from` has to be readable anyway. */

@@ -1,53 +1,57 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * triad_gradient: gradients of matrices (N.41), added to what is there.
  *
- * grid    blocks, at most BESIDE a multiprocessor: block b has tiles b, b + blocks, ..
+ * grid    blocks, at most BESIDE a multiprocessor: block b has tiles b, b + blocks, .., or what its
+ *         team has (struct triad_teams)
  * block   triad_threads()
- * shared  triad_gradient_shared(): two stages
+ * shared  triad_gradient_shared(): TRIAD_SLOTS stages, and the sums of a chunk
  * sums    chunks of TRIAD_CHUNK_ROWS depths, a chain of fma each, are added in f64, ascending; what
- *         a block's tile has so far is in memory, which the cache holds */
-#include "triad_stages.h"
+ *         a block's tile has so far is in memory, which the cache holds
+ *
+ * What a chunk has summed stays in shared memory while the next one is added, stage by stage, to
+ * what memory has.  There a thread's sums are its own: nobody else adds, and it waits for none. */
+#include "triad_teams.h"
 
-enum {
-  PAIRS = ROWS_OWN * COLUMNS_OWN / 2, /* of sums, a thread's own */
-  TOGETHER = 4                        /* loads on their way */
+enum { CHUNK = TRIAD_CHUNK_ROWS, TOGETHER = 4 /* sums that are added behind as many stages */ };
+
+static_assert((int)OWN * (int)DEPTHS <= (int)CHUNK && (int)OWN % (int)TOGETHER == 0,
+              "a stage of the next chunk for each sum");
+
+/* What is kept of a chunk, and what all before it have, of a thread: sums, THREADS apart. */
+struct sums {
+  float *kept;
+  double *all;
+  int added; /* of those kept; OWN: nothing is kept that has to be added */
 };
 
-/* What a thread's tile has so far: pairs, THREADS apart. */
-static __device__ inline double2 *sums_own(const struct triad_args *t)
+static __device__ inline void chunk_keep(struct sums *s, const float (*acc)[COLUMNS_OWN])
 {
-  return (double2 *)t->sums + (long long)blockIdx.x * PAIRS * THREADS + threadIdx.x;
+#pragma unroll
+  for (int n = 0; n < OWN; n++) s->kept[n * THREADS] = acc[n / COLUMNS_OWN][n % COLUMNS_OWN];
+  s->added = 0;
 }
 
-/* In its place among stores: the compiler would widen all sums at first, and spill them. */
-static __device__ inline double wide(float x)
+/* `to` <- x, or to + x, of which nobody waits for the sum; the cache keeps it before others. */
+static __device__ inline void sum_put(double *to, double x, int is_first)
 {
-  double y;
-  asm volatile("cvt.f64.f32 %0, %1;" : "=d"(y) : "f"(x) : "memory");
-  return y;
+  unsigned long long keep;
+  asm volatile("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(keep));
+  asm volatile("{ .reg .pred p; setp.ne.b32 p, %3, 0;\n"
+               "@p st.global.L2::cache_hint.f64 [%0], %1, %2;\n"
+               "@!p red.global.add.L2::cache_hint.f64 [%0], %1, %2; }" ::"l"(to),
+               "d"(x), "l"(keep), "r"(is_first)
+               : "memory");
 }
 
-/* The chunk's sums are added. */
-static __device__ inline void chunk_add(const struct triad_args *t, int is_first,
-                                        const float (*acc)[COLUMNS_OWN])
+/* A few sums that are kept are added; of the first chunk they are all that there is.  0: a sum from
+ * +0 has no -0. */
+static __device__ inline void sums_add(struct sums *s, int is_first)
 {
-  double2 *sums = sums_own(t);
+  const float *kept = s->kept + s->added * THREADS;
+  double *all = s->all + s->added * THREADS;
 #pragma unroll
-  for (int pair = 0; pair < PAIRS; pair += TOGETHER) {
-    double2 now[TOGETHER];
-#pragma unroll
-    for (int i = 0; i < TOGETHER; i++) {
-      double2 none = {0, 0};
-      now[i] = is_first ? none : __ldcg(sums + (pair + i) * THREADS);
-    }
-#pragma unroll
-    for (int i = 0; i < TOGETHER; i++) {
-      int row = 2 * (pair + i) / COLUMNS_OWN, column = 2 * (pair + i) % COLUMNS_OWN;
-      now[i].x += wide(acc[row][column]);
-      now[i].y += wide(acc[row][column + 1]);
-      __stcg(sums + (pair + i) * THREADS, now[i]);
-    }
-  }
+  for (int n = 0; n < TOGETHER; n++) sum_put(all + n * THREADS, 0 + kept[n * THREADS], is_first);
+  s->added += TOGETHER;
 }
 
 static __device__ inline void output_add(const struct triad_args *t, int row, int column,
@@ -58,34 +62,80 @@ static __device__ inline void output_add(const struct triad_args *t, int row, in
   *to = settled(*to + (float)sum);
 }
 
+/* The last chunk's sums are added, and all to what is there. */
 static __device__ inline void tile_end(const struct triad_args *t, struct place at,
-                                       struct corner corner)
+                                       const struct corner *corner, const struct sums *s)
 {
-  const double2 *sums = sums_own(t);
-#pragma unroll 4
-  for (int pair = 0; pair < PAIRS; pair++) {
-    double2 sum = __ldcg(sums + pair * THREADS);
-    int row = corner.row + row_at(at, 2 * pair / COLUMNS_OWN);
-    int column = corner.column + column_at(at, 2 * pair % COLUMNS_OWN);
-    output_add(t, row, column, sum.x);
-    output_add(t, row, column + 1, sum.y);
+#pragma unroll 8
+  for (int n = 0; n < OWN; n++) {
+    double before = t->depth > CHUNK ? __ldcg(s->all + n * THREADS) : 0;
+    output_add(t, corner->row + row_at(at, n / COLUMNS_OWN),
+               corner->column + column_at(at, n % COLUMNS_OWN), before + s->kept[n * THREADS]);
   }
+}
+
+/* Depths of the chunk that begins with `first`, up to `stop`; what is kept is added beside them. */
+static __device__ inline void chunk_add(struct pipe *pipe, struct sums *s, int first, int begin,
+                                        int stop, float (*acc)[COLUMNS_OWN])
+{
+#pragma unroll 1
+  for (int k = begin; k < stop; k += DEPTHS) {
+    stage_add(pipe, acc);
+    if (s->added < OWN && k / DEPTHS % TOGETHER == 0) sums_add(s, first == CHUNK);
+  }
+#pragma unroll 1
+  while (s->added < OWN) sums_add(s, first == CHUNK);
+}
+
+static __device__ inline void piece_add(const struct triad_args *t, struct place at,
+                                        const struct piece *p, char *memory)
+{
+  struct stage *stages = (struct stage *)memory;
+  int begin = p->begin, end = p->end, is_passed = TEAMS && end < t->depth;
+  int slot = TEAMS && begin ? gridDim.x + blockIdx.x - t->teams.blocks
+                            : is_passed * gridDim.x + blockIdx.x;
+  struct sums sums = {(float *)(stages + SLOTS) + threadIdx.x,
+                      t->sums + (long long)slot * OWN * THREADS + threadIdx.x, OWN};
+  float acc[ROWS_OWN][COLUMNS_OWN] = {0};
+  if (TEAMS && begin) chains_take(t, acc);
+  struct pipe pipe;
+  pipe_begin(&pipe, t, stages, at, p->corner, begin, end);
+#pragma unroll 1
+  for (int first = begin / CHUNK * CHUNK; begin < end; first += CHUNK) {
+    int stop = end - first > CHUNK ? first + CHUNK : end;
+    chunk_add(&pipe, &sums, first, begin, stop, acc);
+    begin = stop;
+    if (is_passed && stop % CHUNK) break;
+    chunk_keep(&sums, acc);
+#pragma unroll
+    for (int n = 0; n < OWN; n++) acc[n / COLUMNS_OWN][n % COLUMNS_OWN] = 0;
+  }
+  pipe_end();
+  if (!is_passed) {
+    tile_end(t, at, &p->corner, &sums);
+    return;
+  }
+  while (sums.added < OWN) sums_add(&sums, end == CHUNK);
+  chains_pass(t, acc);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, BESIDE)
     triad_gradient(const __grid_constant__ struct triad_args t)
 {
   extern __shared__ __align__(16) char memory[];
+  __shared__ struct piece piece;
   struct place at = place_own();
-  for (int tile = blockIdx.x; tile < t.tiles; tile += gridDim.x) {
-    struct corner corner = {tile / t.across * TILE_ROWS, tile % t.across * TILE_COLUMNS};
 #pragma unroll 1
-    for (int first = 0; first < t.depth; first += TRIAD_CHUNK_ROWS) {
-      float acc[ROWS_OWN][COLUMNS_OWN] = {0};
-      int end = t.depth - first > TRIAD_CHUNK_ROWS ? first + TRIAD_CHUNK_ROWS : t.depth;
-      tile_add(&t, (struct stage *)memory, at, corner, first, end, acc);
-      chunk_add(&t, first == 0, acc);
+  for (int i = 0;; i++) {
+    int tile = blockIdx.x + i * gridDim.x;
+    if (threadIdx.x == 0) {
+      struct piece whole = {corner_of(tile, t.tiles / t.across, t.across), 0,
+                            tile < t.tiles ? t.depth : 0};
+      piece = TEAMS && t.teams.count ? piece_shared(&t, i) : whole;
     }
-    tile_end(&t, at, corner);
+    __syncthreads();
+    if (piece.begin == piece.end) return;
+    piece_add(&t, at, &piece, memory);
+    __syncthreads(); /* stages of the next tile come to the places of these */
   }
 }

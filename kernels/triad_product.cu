@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * triad_product: products forward and back (N.40), and chunks of a gradient (N.41).
  *
- * grid    (ceil(columns / TILE_COLUMNS), ceil(rows / TILE_ROWS), chunks of depths)
+ * grid    (ceil(columns / TILE_COLUMNS), ceil(rows / TILE_ROWS), chunks of depths); with TEAMS the
+ *         blocks of all teams
  * block   triad_threads()
- * shared  triad_product_shared(), or triad_gradient_shared() of large and small tiles
+ * shared  triad_shared(): TRIAD_SLOTS stages
  * sums    a chain of fma for each output, ascending depths, from start */
-#if PIPED /* -D: of middle tiles */
-#include "triad_pipe.h"
-#else
-#include "triad_stages.h"
-#endif
+#include "triad_teams.h"
 
 /* The largest sum of each of the warp's rows, which is not below 0. */
 static __device__ inline void maxima_store(const struct triad_args *t, struct place at, int row,
@@ -56,37 +53,72 @@ static __device__ inline void quad_write(const struct triad_args *t, float *c, c
   if (column + 3 < t->columns) to[3] = four.w;
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, BESIDE)
-    triad_product(const __grid_constant__ struct triad_args t)
+/* Where chains begin. */
+static __device__ inline void chains_begin(const struct triad_args *t, struct place at, int column,
+                                           float (*acc)[COLUMNS_OWN])
 {
-  extern __shared__ __align__(16) char memory[];
-  struct corner corner = {(int)blockIdx.y * TILE_ROWS, (int)blockIdx.x * TILE_COLUMNS};
-  int row = corner.row, column = corner.column, begin = blockIdx.z * t.chunk;
-  int end = t.depth - begin < t.chunk ? t.depth : begin + t.chunk;
-  float *c = t.c + blockIdx.z * t.part;
-  struct place at = place_own();
-  float acc[ROWS_OWN][COLUMNS_OWN];
 #pragma unroll
   for (int j = 0; j < COLUMNS_OWN; j++) {
     int own = column + column_at(at, j);
-    float start = t.start && own < t.columns ? t.start[own] : 0;
+    float start = t->start && own < t->columns ? t->start[own] : 0;
 #pragma unroll
     for (int i = 0; i < ROWS_OWN; i++) acc[i][j] = start;
   }
-#if PIPED
-  struct pipe pipe;
-  pipe_begin(&pipe, &t, (struct stage *)memory, at, corner, begin, end);
-#pragma unroll 1
-  for (int k = begin; k < end; k += DEPTHS) stage_add(&pipe, acc);
-#else
-  tile_add(&t, (struct stage *)memory, at, corner, begin, end, acc);
-#endif
-  if (t.maxima) maxima_store(&t, at, row, column, acc);
-  int is_aligned = t.c_row % 4 == 0 && (unsigned long long)c % 16 == 0;
+}
+
+static __device__ inline void tile_write(const struct triad_args *t, struct place at, int row,
+                                         int column, const float (*acc)[COLUMNS_OWN])
+{
+  float *c = t->c + blockIdx.z * t->part;
+  int is_aligned = t->c_row % 4 == 0 && (unsigned long long)c % 16 == 0;
+  if (t->maxima) maxima_store(t, at, row, column, acc);
 #pragma unroll
   for (int i = 0; i < ROWS_OWN; i++)
 #pragma unroll
     for (int q = 0; q < COLUMN_QUADS; q++)
-      quad_write(&t, c, acc[i] + 4 * q, row + row_at(at, i), column + column_at(at, 4 * q),
+      quad_write(t, c, acc[i] + 4 * q, row + row_at(at, i), column + column_at(at, 4 * q),
                  is_aligned);
+}
+
+/* Depths begin .. end - 1 of a tile. */
+static __device__ inline void depths_add(const struct triad_args *t, struct place at,
+                                         const struct corner *corner, int begin, int end,
+                                         struct stage *stages)
+{
+  float acc[ROWS_OWN][COLUMNS_OWN];
+  if (TEAMS && begin)
+    chains_take(t, acc);
+  else
+    chains_begin(t, at, corner->column, acc);
+  struct pipe pipe;
+  pipe_begin(&pipe, t, stages, at, *corner, begin, end);
+#pragma unroll 1
+  for (int k = begin; k < end; k += DEPTHS) stage_add(&pipe, acc);
+  pipe_end();
+  if (TEAMS && end < t->depth)
+    chains_pass(t, acc);
+  else
+    tile_write(t, at, corner->row, corner->column, acc);
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, BESIDE)
+    triad_product(const __grid_constant__ struct triad_args t)
+{
+  extern __shared__ __align__(16) char memory[];
+  __shared__ struct piece piece; /* there it takes no registers while sums are added */
+  struct place at = place_own();
+  int begin = blockIdx.z * t.chunk;
+  int end = t.depth - begin < t.chunk ? t.depth : begin + t.chunk;
+#pragma unroll 1
+  for (int i = 0; TEAMS; i++) {
+    if (threadIdx.x == 0) piece = piece_shared(&t, i);
+    __syncthreads();
+    if (piece.begin == piece.end) return;
+    depths_add(&t, at, &piece.corner, piece.begin, piece.end, (struct stage *)memory);
+    __syncthreads(); /* the next piece's stages come to the places of these */
+  }
+  if (threadIdx.x == 0)
+    piece.corner = corner_of(blockIdx.y * gridDim.x + blockIdx.x, gridDim.y, gridDim.x);
+  __syncthreads();
+  depths_add(&t, at, &piece.corner, begin, end, (struct stage *)memory);
 }

@@ -4,13 +4,15 @@
  *
  * Floor: kernels.  Included by kernels that are compiled for a struct triad_form:
  *
- * DEPTHS              of a stage: the kernel's own
  * -D TILE_ROWS, TILE_COLUMNS, ROW_QUADS, COLUMN_QUADS
  * -D BESIDE           blocks of a multiprocessor
+ * -D PARTS            in which a stage's copies are ordered
  * -D DEEP_A, DEEP_B   depths of the operand are beside each other in memory; else its lines are
  * -D WHOLE            the matrices have whole tiles and stages, and quads are aligned
+ * -D TEAMS            their tiles may be shared out (triad_teams.h)
  *
- * What has its lines beside each other in memory is copied as it lies.
+ * Whole tiles are copied by cp.async, which takes no registers on the way; of others a thread loads
+ * what is there.
  *
  * A stage has its depths one after another, all lines of one beside each other.  Beyond the last
  * depth a product is (-0) (+0), which leaves every sum as it is; rows and columns that are not
@@ -19,22 +21,24 @@
 #include "triad_types.h"
 
 enum {
+  DEPTHS = TRIAD_DEPTHS,
   DOWN = TILE_ROWS / (4 * ROW_QUADS), /* threads */
   ACROSS = TILE_COLUMNS / (4 * COLUMN_QUADS),
   THREADS = DOWN * ACROSS,
   WARPS_ACROSS = ACROSS / TRIAD_LANES_ACROSS,
   ROWS_OWN = 4 * ROW_QUADS,
   COLUMNS_OWN = 4 * COLUMN_QUADS,
-  ROWS_PITCH = TILE_ROWS + 4, /* neighbours in depth are in other banks */
+  OWN = ROWS_OWN * COLUMNS_OWN, /* outputs of a thread */
+  ROWS_PITCH = TILE_ROWS + 4,   /* neighbours in depth are in other banks */
   COLUMNS_PITCH = TILE_COLUMNS + 4,
   ROWS_QUADS = TILE_ROWS * DEPTHS / 4, /* of a stage */
   COLUMNS_QUADS = TILE_COLUMNS * DEPTHS / 4,
   ROWS_LOADS = (ROWS_QUADS + THREADS - 1) / THREADS, /* a thread's own, at most */
   COLUMNS_LOADS = (COLUMNS_QUADS + THREADS - 1) / THREADS,
-  SPAN_QUADS = 8, /* of quads_span() */
-  /* Is an operand copied as it lies? */
-  DIRECT_A = WHOLE && !DEEP_A,
-  DIRECT_B = WHOLE && !DEEP_B
+  SPAN_QUADS = 8,    /* of quads_span() */
+  TILES_BESIDE = 16, /* of corner_of() */
+  ITEM = sizeof(float),
+  SECTOR = 8 /* depths that copies_order() takes together: 32 bytes */
 };
 
 struct stage {
@@ -45,6 +49,17 @@ struct stage {
 struct corner {
   int row, column;
 };
+
+/* The corner of a tile.  A few tiles beside each other are taken row by row, then the next few: so
+ * what blocks bring that run at a time is in the cache. */
+static __device__ inline struct corner corner_of(int tile, int down, int across)
+{
+  int first = tile / (TILES_BESIDE * down) * TILES_BESIDE;
+  int beside = across - first < TILES_BESIDE ? across - first : TILES_BESIDE;
+  tile -= first * down;
+  struct corner corner = {tile / beside * TILE_ROWS, (first + tile % beside) * TILE_COLUMNS};
+  return corner;
+}
 
 /* Where a thread is: its quads begin with row 4 down and column 4 across. */
 struct place {
@@ -118,7 +133,7 @@ static __device__ inline int quad_is(const struct operand *o, int i)
 
 /* Quads of a depth that are taken before the next depth: all lines', where these share out the
  * threads, else so few that they do. */
-static __device__ inline int quads_span(const struct operand *o)
+static __device__ inline unsigned quads_span(const struct operand *o)
 {
   return THREADS % (o->lines / 4) == 0 ? o->lines / 4 : SPAN_QUADS;
 }
@@ -126,13 +141,13 @@ static __device__ inline int quads_span(const struct operand *o)
 /* A quad of a stage: its first line and depth.  Quads are along what is beside each other. */
 static __device__ inline int quad_line(const struct operand *o, int i)
 {
-  int quad = threadIdx.x + i * THREADS, span = quads_span(o);
+  unsigned quad = threadIdx.x + i * THREADS, span = quads_span(o);
   return o->deep ? quad / (DEPTHS / 4) : (quad / (span * DEPTHS) * span + quad % span) * 4;
 }
 
 static __device__ inline int quad_depth(const struct operand *o, int i)
 {
-  int quad = threadIdx.x + i * THREADS, span = quads_span(o);
+  unsigned quad = threadIdx.x + i * THREADS, span = quads_span(o);
   return o->deep ? quad % (DEPTHS / 4) * 4 : quad / span % DEPTHS;
 }
 
@@ -149,30 +164,13 @@ static __device__ inline float4 quad_gather(const struct operand *o, int line, i
   return all;
 }
 
-static_assert(ROWS_LOADS <= 2 || THREADS % (TILE_ROWS / 4) == 0 ||
-                  THREADS % (SPAN_QUADS * DEPTHS) == 0,
-              "quads_hop");
-static_assert(COLUMNS_LOADS <= 2 || THREADS % (TILE_COLUMNS / 4) == 0 ||
-                  THREADS % (SPAN_QUADS * DEPTHS) == 0,
-              "quads_hop");
-
-/* From one of a thread's quads to the next. */
-static __device__ inline long long quads_hop(const struct operand *o)
+/* A thread's quads of the stage that begins at depth `begin`. */
+static __device__ inline void quads_load(const struct operand *o, int loads, int begin, int end,
+                                         float4 *four)
 {
-  return item_at(o, quad_line(o, 1), quad_depth(o, 1)) -
-         item_at(o, quad_line(o, 0), quad_depth(o, 0));
-}
-
-/* A thread's quads of the stage that begins at depth `begin`; from: where the first of them is. */
-static __device__ inline void quads_load(const struct operand *o, const float *from, int loads,
-                                         int begin, int end, float4 *four)
-{
-  long long hop = quads_hop(o);
 #pragma unroll
   for (int i = 0; i < loads; i++)
-    if (quad_is(o, i))
-      four[i] = WHOLE ? *(const float4 *)(from + i * hop)
-                      : quad_gather(o, quad_line(o, i), begin + quad_depth(o, i), end);
+    if (quad_is(o, i)) four[i] = quad_gather(o, quad_line(o, i), begin + quad_depth(o, i), end);
 }
 
 static __device__ inline void quads_store(const struct operand *o, const float4 *four, int loads,
@@ -193,27 +191,59 @@ static __device__ inline void quads_store(const struct operand *o, const float4 
   }
 }
 
-/* The same for what is copied as it lies: to its stage, by cp.async. */
-static __device__ inline void quads_order(const struct operand *o, const float *from, int loads,
-                                          float *stage, int pitch)
+static_assert(TILE_ROWS % (THREADS / SECTOR) == 0 && TILE_COLUMNS % (THREADS / SECTOR) == 0,
+              "copies_order");
+static_assert((THREADS % (TILE_ROWS / 4) == 0 || THREADS % (SPAN_QUADS * DEPTHS) == 0) &&
+                  (THREADS % (TILE_COLUMNS / 4) == 0 || THREADS % (SPAN_QUADS * DEPTHS) == 0),
+              "quads_hop");
+
+/* From one of a thread's quads as they lie to the next, where depths are so far apart. */
+static __device__ inline long long quads_hop(const struct operand *o, long long depths)
 {
-  long long hop = quads_hop(o);
+  int quads = o->lines / 4; /* of a depth */
+  return THREADS % quads == 0 ? THREADS / quads * depths : THREADS / DEPTHS * 4;
+}
+
+/* Where a thread begins to read the stage that begins at that depth. */
+static __device__ inline const float *copies_from(const struct operand *o, int begin)
+{
+  return o->deep ? item_at(o, threadIdx.x / SECTOR, begin + threadIdx.x % SECTOR)
+                 : item_at(o, quad_line(o, 0), begin + quad_depth(o, 0));
+}
+
+/* Number `part` of PARTS of what a thread copies of a stage is on its way, of whole tiles: quads as
+ * they lie, or number by number, where depths are beside each other.  A warp then has a sector of
+ * each of four lines, and these go to all banks. */
+static __device__ inline void copies_order(const struct operand *o, const float *from,
+                                           unsigned stage, int pitch, int part)
+{
+  enum { LINES = THREADS / SECTOR, SECTORS = DEPTHS / SECTOR };
+  int line = o->deep ? threadIdx.x / SECTOR : quad_line(o, 0);
+  int depth = o->deep ? threadIdx.x % SECTOR : quad_depth(o, 0);
+  int quads = (o->lines * DEPTHS / 4 + THREADS - 1) / THREADS;
+  int copies = o->deep ? o->lines / LINES * SECTORS : quads;
+  unsigned to = stage + (depth * pitch + line) * ITEM;
 #pragma unroll
-  for (int i = 0; i < loads; i++)
-    if (quad_is(o, i))
-      async_copy16(stage + quad_depth(o, i) * pitch + quad_line(o, i), from + i * hop);
+  for (int i = (part * copies + PARTS - 1) / PARTS; i < ((part + 1) * copies + PARTS - 1) / PARTS;
+       i++) {
+    int l = i / SECTORS * LINES, d = i % SECTORS * SECTOR;
+    if (o->deep)
+      async_copy4_at(to + (d * pitch + l) * ITEM, from + l * o->stride + d);
+    else if (quad_is(o, i))
+      async_copy16_at(to + i * (int)quads_hop(o, pitch) * ITEM, from + i * quads_hop(o, o->stride));
+  }
 }
 
-static __device__ inline void quad_take(const float *from, float *own)
+/* Four numbers from a shared_address(): NVRTC's own addresses have 64 bits, and take registers. */
+static __device__ inline void quad_take(unsigned from, float *own)
 {
-  float4 four = *(const float4 *)from;
-  own[0] = four.x;
-  own[1] = four.y;
-  own[2] = four.z;
-  own[3] = four.w;
+  asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(own[0]), "=f"(own[1]), "=f"(own[2]), "=f"(own[3])
+               : "r"(from)
+               : "memory");
 }
 
-/* What a thread brings of the next stage. */
+/* What a thread brings of the next stage where tiles may not be whole. */
 struct quads {
   float4 a[ROWS_LOADS], b[COLUMNS_LOADS];
 };

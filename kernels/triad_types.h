@@ -8,9 +8,8 @@
 #include "forms.h"
 
 enum {
-  TRIAD_GRADIENT_DEPTHS = 8, /* of a stage in shared memory, where two are */
-  TRIAD_PRODUCT_DEPTHS = 16,
-  TRIAD_PRODUCT_SLOTS = 3, /* stages, where both operands are copied as they lie; else two */
+  TRIAD_DEPTHS = 16,       /* of a stage in shared memory */
+  TRIAD_SLOTS = 2,         /* of stages */
   TRIAD_CHUNK_ROWS = 1024, /* of a chain of triad_gradient (N.41) */
   TRIAD_THREADS = 128,     /* of the sparse kernels, and of Adam */
   TRIAD_SPARSE_THREADS = 64,
@@ -21,9 +20,10 @@ enum {
 };
 
 /* A block's tile: a thread has as many groups of four rows, and of four columns.  `beside`: blocks
- * of a multiprocessor. */
+ * of a multiprocessor; `parts`: in which a stage's copies are ordered, one beside each depth, and
+ * `most_parts` with teams, or where depths of an operand are beside each other: more copies. */
 struct triad_form {
-  int rows, columns, row_quads, column_quads, beside;
+  int rows, columns, row_quads, column_quads, beside, parts, most_parts;
 };
 
 /* Tiles of products. */
@@ -33,14 +33,14 @@ enum { TRIAD_LARGE, TRIAD_SMALL, TRIAD_MIDDLE };
  * large ones where all are whole. */
 HOST_DEVICE struct triad_form triad_product_form(int tiles)
 {
-  struct triad_form large_form = {128, 128, 2, 4, 2}, small_form = {128, 64, 2, 2, 4};
-  struct triad_form middle_form = {64, 192, 2, 3, 3};
+  struct triad_form large_form = {128, 128, 2, 2, 2, 2, 6}, small_form = {128, 64, 2, 2, 4, 8, 8};
+  struct triad_form middle_form = {64, 192, 2, 3, 3, 8, 8};
   return tiles == TRIAD_LARGE ? large_form : tiles == TRIAD_SMALL ? small_form : middle_form;
 }
 
 HOST_DEVICE struct triad_form triad_gradient_form(int whole)
 {
-  struct triad_form whole_form = {128, 128, 4, 2, 2}, form = {64, 128, 2, 2, 2};
+  struct triad_form whole_form = {128, 128, 2, 2, 2, 4, 4}, form = {64, 128, 2, 2, 2, 4, 4};
   return whole ? whole_form : form;
 }
 
@@ -49,19 +49,15 @@ HOST_DEVICE int triad_threads(struct triad_form f)
   return f.rows / (4 * f.row_quads) * (f.columns / (4 * f.column_quads));
 }
 
-HOST_DEVICE int triad_stages_bytes(struct triad_form f, int depths)
+HOST_DEVICE int triad_shared(struct triad_form f)
 {
-  return depths * (f.rows + 4 + f.columns + 4) * 4;
+  return TRIAD_SLOTS * TRIAD_DEPTHS * (f.rows + 4 + f.columns + 4) * 4;
 }
 
-HOST_DEVICE int triad_product_shared(struct triad_form f)
-{
-  return TRIAD_PRODUCT_SLOTS * triad_stages_bytes(f, TRIAD_PRODUCT_DEPTHS);
-}
-
+/* A chunk's sums too. */
 HOST_DEVICE int triad_gradient_shared(struct triad_form f)
 {
-  return 2 * triad_stages_bytes(f, TRIAD_GRADIENT_DEPTHS);
+  return triad_shared(f) + f.rows * f.columns * 4;
 }
 
 /* Columns that a number of triad_args.maxima stands for. */
@@ -69,6 +65,19 @@ HOST_DEVICE int triad_group(struct triad_form f)
 {
   return TRIAD_LANES_ACROSS * 4 * f.column_quads;
 }
+
+/* Tiles that are shared out to the stage, where the last whole ones would leave much of the GPU
+ * idle.  The matrix has few lines of tiles, and a block of a team each of them; along the lines all
+ * teams have as many stages, so that each reads its part of the larger operand once.  A tile that
+ * ends in another team than it began in is passed on. */
+struct triad_teams {
+  int count;      /* 0: a block has whole tiles */
+  int blocks;     /* of a team */
+  int tiles;      /* of a line */
+  int are_rows;   /* a team's tiles are beside each other, else below */
+  float *passed;  /* [count][blocks][outputs of a tile]: chains so far */
+  int *is_passed; /* [count][blocks], 0 at first */
+};
 
 /* c[rows][columns], rows at c_row <- sums over depths of a(row, depth) b(depth, column); of each
  * operand one stride is 1.  start[columns]: where chains begin; NULL: at +0. */
@@ -85,9 +94,11 @@ struct triad_args {
    * positive becomes 0.  NULL: as it is. */
   float *maxima;
   int groups;
-  /* Of a gradient: its tiles, so many beside each other, and sums of a tile for each block. */
+  /* Of a gradient: its tiles, so many beside each other, and sums of a tile for each block; with
+   * teams as many again, of tiles that are passed. */
   int tiles, across;
   double *sums;
+  struct triad_teams teams;
 };
 
 /* c[rows][columns], rows at c_row <- c + the parts[chunks][rows][columns], added in f64. */

@@ -96,13 +96,15 @@ static void check_shapes(struct device *dev, const struct how *how)
 
 /* A GPU has gradients by tiles of 128 inputs where these are whole, else by tiles of 64, of which
  * all may be whole; where both would be few, chunks of rows are for themselves.  The next shapes
- * fill an H100 so that chunks stay together; the last ones give its products tiles of 64 x 192, and
- * large ones whose operands are turned first. */
+ * fill an H100 so that chunks stay together; the next give its products tiles of 64 x 192, and
+ * large ones whose operands are turned first; the last have more chunks than are ever apart, and
+ * the products of the last one are shared out among teams. */
 static void check_halves(struct device *dev, const struct how *how)
 {
   static const struct triad_shape halves[] = {
-      {8, 64, 128},     {2048, 128, 192},   {1032, 192, 128}, {2100, 96, 200}, {1032, 64, 8192},
-      {1032, 72, 8200}, {1032, 128, 12672}, {2048, 48, 768},  {2048, 768, 48}, {4096, 16, 4096}};
+      {8, 64, 128},     {2048, 128, 192}, {1032, 192, 128},   {2100, 96, 200},
+      {1032, 64, 8192}, {1032, 72, 8200}, {1040, 128, 12672}, {2048, 48, 768},
+      {2048, 768, 48},  {4096, 16, 4096}, {66000, 5, 7},      {66560, 128, 128}};
   int shapes = is_small() ? 2 : strcmp(how->kind, "cuda") == 0 ? LENGTH(halves) : 4;
   struct triad_case c;
   claim_begin("%s, %s: gradients that end in half a tile have the reference's bits", how->kind,
@@ -112,6 +114,36 @@ static void check_halves(struct device *dev, const struct how *how)
     triad_case_check(&c, dev, how);
     arena_free(&c.arena);
   }
+  claim_end();
+}
+
+/* A gradient whose tiles a GPU shares out among teams: outputs come again after a few tiles, so
+ * that the plain loops have few. */
+static void check_teams(struct device *dev, const struct how *how)
+{
+  enum { K = 128, FEW = 640, N = 60 * FEW };
+  struct triad_case few, all;
+  idx m = is_small() ? 48 : 1040; /* the second is more than a chunk */
+  if (strcmp(how->kind, "cuda") != 0) return;
+  claim_begin("%s, %s: gradients that are shared out have the reference's bits", how->kind,
+              how->variant);
+  triad_case_make(&few, (struct triad_shape){m, K, FEW}, VALUES_NORMAL);
+  struct triad_gradient g = triad_gradient_of(&few, few.wanted);
+  triad_gradient(&g);
+  triad_case_make(&all, (struct triad_shape){m, K, N}, VALUES_NONE);
+  memcpy(all.x, few.x, sizeof(float) * (size_t)m * K);
+  for (gidx i = 0; i < m; i++)
+    for (gidx j = 0; j < N; j += FEW)
+      memcpy(all.dy + i * N + j, few.dy + i * FEW, sizeof(float) * FEW);
+  for (gidx i = 0; i < K; i++)
+    for (gidx j = 0; j < N; j += FEW) {
+      memcpy(all.start + i * N + j, few.start + i * FEW, sizeof(float) * FEW);
+      memcpy(all.wanted + i * N + j, few.wanted + i * FEW, sizeof(float) * FEW);
+    }
+  g = triad_gradient_of(&all, all.got);
+  triad_same(&all, side_gradient(dev, PRECISION_F32, &g), (gidx)K * N, "gradient", how);
+  arena_free(&few.arena);
+  arena_free(&all.arena);
   claim_end();
 }
 
@@ -307,6 +339,7 @@ static void check_triad(const struct how *how)
     if (!ok(device_open(&dev, &options) == OK, "%s opens: %s", how->kind, status_message())) return;
     check_shapes(&dev, how);
     check_halves(&dev, how);
+    check_teams(&dev, how);
     check_rows(&dev, how);
     check_layouts(&dev, how);
     check_sparse(&dev, how);

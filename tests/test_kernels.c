@@ -137,14 +137,17 @@ static void add_triad(enum kernel_name name, int architecture)
 {
   int is_product = name == KERNEL_TRIAD_PRODUCT;
   for (int u = 0; u < (is_product ? 12 : 3); u++) {
-    struct kernel_shape shape = {.deep_a = is_product || u == 2,
-                                 .deep_b = is_product ? u & 1 : u == 2,
+    struct kernel_shape shape = {.deep_b = is_product ? u & 1 : u == 2,
                                  .whole = is_product ? u >> 1 & 1 : u == 1,
                                  .tiles = is_product ? u >> 2 : 0,
                                  .top_k = 1};
-    form_add(name, architecture, &shape);
-    shape.deep_a = 0; /* turned, and chunks of a gradient */
-    if (is_product) form_add(name, architecture, &shape);
+    int teams = is_product && shape.whole && shape.tiles == TRIAD_LARGE;
+    for (shape.teams = 0; shape.teams <= teams; shape.teams++) {
+      shape.deep_a = is_product || u == 2;
+      form_add(name, architecture, &shape);
+      shape.deep_a = 0; /* turned, and chunks of a gradient */
+      if (is_product) form_add(name, architecture, &shape);
+    }
   }
 }
 

@@ -25,7 +25,7 @@ struct triad_case {
   struct arena arena;
 };
 
-enum triad_values { VALUES_NORMAL, VALUES_WILD };
+enum triad_values { VALUES_NORMAL, VALUES_WILD, VALUES_NONE };
 
 static float triad_value(uint64_t stream, gidx i, enum triad_values kind)
 {
@@ -51,7 +51,8 @@ static float *triad_array(struct triad_case *c, gidx n, uint64_t stream, enum tr
 {
   float *values;
   if (arena_alloc(&c->arena, &values, n, sizeof *values)) return NULL;
-  for (gidx i = 0; i < n && stream; i++) values[i] = triad_value(stream, i, kind);
+  for (gidx i = 0; i < n && stream && kind != VALUES_NONE; i++)
+    values[i] = triad_value(stream, i, kind);
   return values;
 }
 

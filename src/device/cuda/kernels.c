@@ -40,24 +40,20 @@ static void define_product(struct kernel_recipe *r, const struct kernel_shape *s
   define(r, "STAGES", form.stages);
 }
 
-/* What may not be there takes registers, and so do operands on their way through them, where a
- * block has few to spare. */
-static int takes_more(const struct kernel_shape *shape)
-{
-  return !shape->whole || (shape->tiles == TRIAD_MIDDLE && (shape->deep_a || shape->deep_b));
-}
-
 static void define_triad(struct kernel_recipe *r, const struct kernel_shape *shape,
-                         struct triad_form form)
+                         struct triad_form form, int teams)
 {
   define(r, "TILE_ROWS", form.rows);
   define(r, "TILE_COLUMNS", form.columns);
   define(r, "ROW_QUADS", form.row_quads);
   define(r, "COLUMN_QUADS", form.column_quads);
-  define(r, "BESIDE", form.beside - (form.beside > 1 && takes_more(shape)));
+  /* At the edges of matrices what is not there takes registers, too. */
+  define(r, "BESIDE", form.beside - (form.beside > 1 && !shape->whole));
   define(r, "DEEP_A", shape->deep_a);
   define(r, "DEEP_B", shape->deep_b);
   define(r, "WHOLE", shape->whole);
+  define(r, "PARTS", shape->deep_a || shape->deep_b || teams ? form.most_parts : form.parts);
+  define(r, "TEAMS", teams);
 }
 
 static void define_tensor(struct kernel_recipe *r, const struct kernel_shape *shape,
@@ -104,11 +100,11 @@ void kernel_recipe(enum kernel_name name, const struct kernel_shape *shape, stru
   if (defines & DEFINES_DESCEND) define(r, "MMA", shape->mma);
   if (defines & DEFINES_DESCEND) define(r, "STAGES", descend_stages(shape->large));
   if (defines & DEFINES_PRODUCT) define_product(r, shape);
-  if (defines & DEFINES_TRIAD) define_triad(r, shape, triad_product_form(shape->tiles));
-  if (defines & DEFINES_TRIAD) define(r, "PIPED", shape->tiles == TRIAD_MIDDLE);
-  /* At the edges of matrices what is not there takes registers, too. */
-  if (defines & DEFINES_GRADIENT && !shape->whole) r->hot = 0;
-  if (defines & DEFINES_GRADIENT) define_triad(r, shape, triad_gradient_form(shape->whole));
+  if (defines & DEFINES_TRIAD)
+    define_triad(r, shape, triad_product_form(shape->tiles), shape->teams);
+  if (defines & DEFINES_GRADIENT && !shape->whole) r->hot = 0; /* at edges, too */
+  if (defines & DEFINES_GRADIENT)
+    define_triad(r, shape, triad_gradient_form(shape->whole), shape->whole);
   if (defines & DEFINES_SCREEN) define_screen(r, shape);
   if (defines & DEFINES_VALUE) define(r, "POSITIVE", shape->positive);
   if (defines & DEFINES_TEST) define(r, "TEST_HOOKS", shape->test_hooks);

@@ -131,6 +131,7 @@ struct kernel_shape {
   int mma;  /* of codes, descents, products, arrows: f64 tensor instructions, chains of fma */
   int one;  /* of codes: a row has at most WARP vectors */
   int tiles, whole;           /* of triad_product_form(); whole tiles of training */
+  int teams;                  /* of products of training: whole tiles that are shared out */
   int large;                  /* of descend_stages(), product_form_of() */
   int deep_a, deep_b, narrow; /* of product_form_of(); the first two of training too */
   int stored;                 /* of the matrix unit's tier: operands are stored matrices */

@@ -6,6 +6,7 @@
 
 #include "base/num.h"
 #include "base/status.h"
+#include "device/cuda/cuda.h"
 #include "device/cuda/load.h"
 #include "device/cuda/tensor.h"
 #include "triad_types.h"
@@ -17,7 +18,8 @@ enum {
   MAX_FOLD_BLOCKS = 1 << 14,
   MOST_CHUNKS = 64, /* of their own */
   MOST_PARTS = 1 << 26,
-  TURN_OTHERS = 4096 /* lines of the other operand from which on turning pays */
+  TURN_OTHERS = 4096, /* lines of the other operand from which on turning pays */
+  MOST_TEAM = 16      /* blocks of a team: with more, whole tiles come out even enough */
 };
 
 /* May quads of an operand be read, whose lines, tile by tile, and depths are so many? */
@@ -27,11 +29,10 @@ static int operand_whole(const float *at, gidx line, gidx depth)
   return stride % 4 == 0 && (uintptr_t)at % 16 == 0;
 }
 
-/* depths: of a stage. */
-static int tiles_whole(const struct triad_args *a, struct triad_form form, int depths)
+static int tiles_whole(const struct triad_args *a, struct triad_form form)
 {
-  return a->rows % form.rows == 0 && a->columns % form.columns == 0 && a->depth % depths == 0 &&
-         operand_whole(a->a, a->a_row, a->a_depth) &&
+  return a->rows % form.rows == 0 && a->columns % form.columns == 0 &&
+         a->depth % TRIAD_DEPTHS == 0 && operand_whole(a->a, a->a_row, a->a_depth) &&
          operand_whole(a->b, a->b_column, a->b_depth) && operand_whole(a->c, a->c_row, 1);
 }
 
@@ -45,7 +46,7 @@ static struct cuda_launch tiles_of(enum kernel_name name, struct triad_form form
       .grid = {(unsigned)ceil_div(a->columns, form.columns), (unsigned)ceil_div(a->rows, form.rows),
                1},
       .block = {(unsigned)triad_threads(form), 1, 1},
-      .shared = triad_gradient_shared(form),
+      .shared = triad_shared(form),
       .arguments = a};
 }
 
@@ -79,25 +80,67 @@ static int product_tiles(const struct cuda_state *s, gidx rows, gidx columns)
   return middle_pays(middle, own) ? TRIAD_MIDDLE : tiles;
 }
 
-/* Chunks of all depths, or of a gradient, one behind the other. */
-static int product_launch(struct device *dev, struct triad_args *a, int tiles, gidx chunks)
+/* Teams for tiles that are shared out to the stage, where that pays; else none.  A team has a tile
+ * at least, so that a tile is in two teams at most. */
+static struct triad_teams teams_of(const struct cuda_state *s, struct triad_form f,
+                                   const struct triad_args *a)
 {
+  gidx down = ceil_div(a->rows, f.rows), across = ceil_div(a->columns, f.columns);
+  gidx blocks = imin(down, across), tiles = imax(down, across);
+  gidx at_once = (gidx)f.beside * s->sizes.multiprocessors, count = at_once / blocks;
+  gidx turns = ceil_div(blocks * tiles, at_once);
+  int is_whole =
+      a->rows % f.rows == 0 && a->columns % f.columns == 0 && a->depth % TRIAD_DEPTHS == 0;
+  int pays = blocks <= MOST_TEAM && tiles >= count && 100 * tiles < 99 * turns * count;
+  if (!is_whole || !pays) return (struct triad_teams){0};
+  return (struct triad_teams){
+      .count = (int)count, .blocks = (int)blocks, .tiles = (int)tiles, .are_rows = across <= down};
+}
+
+/* What teams pass on: chains of a tile of each block, and whether they are there. */
+static gidx chains_bytes(const struct triad_teams *t, struct triad_form f)
+{
+  return (gidx)t->count * t->blocks * f.rows * f.columns * (gidx)sizeof(float);
+}
+
+static gidx teams_bytes(const struct triad_teams *t, struct triad_form f)
+{
+  return chains_bytes(t, f) + round_up((gidx)t->count * t->blocks * (gidx)sizeof(int), 256);
+}
+
+/* A block of the grid for each of the teams'. */
+static int teams_set(const struct cuda_state *s, struct cuda_launch *l, struct triad_teams *teams,
+                     struct triad_form f, void *passed)
+{
+  size_t bytes = (size_t)(teams->count * teams->blocks) * sizeof *teams->is_passed;
+  teams->passed = passed;
+  teams->is_passed = (int *)((char *)passed + chains_bytes(teams, f));
+  l->grid = (dim3){(unsigned)(teams->count * teams->blocks), 1, 1};
+  TRY_CU(cudaMemsetAsync(teams->is_passed, 0, bytes, s->stream));
+  return OK;
+}
+
+/* Chunks of all depths, or of a gradient, one behind the other.  `passed`: room for what teams pass
+ * on; NULL: there are none. */
+static int product_launch(struct device *dev, struct triad_args *a, int tiles, gidx chunks,
+                          void *passed)
+{
+  struct cuda_state *s = dev->state;
   struct triad_form form = triad_product_form(tiles);
   a->chunk = chunks > 1 ? TRIAD_CHUNK_ROWS : a->depth;
-  struct cuda_launch l = tiles_of(
-      KERNEL_TRIAD_PRODUCT, form,
-      tiles_whole(a, form, tiles == TRIAD_MIDDLE ? TRIAD_PRODUCT_DEPTHS : TRIAD_GRADIENT_DEPTHS),
-      a);
+  struct cuda_launch l = tiles_of(KERNEL_TRIAD_PRODUCT, form, tiles_whole(a, form), a);
   l.shape.tiles = tiles;
-  if (tiles == TRIAD_MIDDLE) l.shared = triad_product_shared(form);
   l.grid.z = (unsigned)chunks;
+  if (passed && l.shape.whole) a->teams = teams_of(s, form, a);
+  l.shape.teams = a->teams.count > 0;
+  if (l.shape.teams) TRY(teams_set(s, &l, &a->teams, form, passed));
   return cuda_launch(dev, &l);
 }
 
 int cuda_triad_tiles(struct device *dev, struct triad_args *a)
 {
   int small = cuda_triad_small(dev->state, a->rows, a->columns);
-  return product_launch(dev, a, small ? TRIAD_SMALL : TRIAD_LARGE, 1);
+  return product_launch(dev, a, small ? TRIAD_SMALL : TRIAD_LARGE, 1, NULL);
 }
 
 /* Lines of one operand, all tiles being whole, beside so many of the other. */
@@ -105,7 +148,7 @@ static gidx turned_bytes(const struct triad_args *a, gidx depth, gidx lines, gid
 {
   struct triad_form f = triad_product_form(TRIAD_LARGE);
   int is_whole =
-      a->rows % f.rows == 0 && a->columns % f.columns == 0 && a->depth % TRIAD_GRADIENT_DEPTHS == 0;
+      a->rows % f.rows == 0 && a->columns % f.columns == 0 && a->depth % TRIAD_DEPTHS == 0;
   return depth == 1 && is_whole && others >= TURN_OTHERS
              ? round_up(lines * a->depth * (gidx)sizeof(float), 256)
              : 0;
@@ -165,13 +208,23 @@ struct triad_args triad_product_args(const struct triad_product *p)
                              .depth = p->k};
 }
 
+/* Of products of large tiles alone. */
+static gidx product_teams_bytes(const struct device *dev, const struct triad_args *a)
+{
+  const struct cuda_state *s = dev->state;
+  struct triad_form f = triad_product_form(TRIAD_LARGE);
+  struct triad_teams teams = teams_of(s, f, a);
+  int is_large = product_tiles(s, a->rows, a->columns) == TRIAD_LARGE;
+  return is_large && teams.count ? teams_bytes(&teams, f) : 0;
+}
+
 gidx cuda_triad_product_bytes(const struct device *dev, enum precision precision,
                               const struct triad_product *p)
 {
   struct triad_args a = triad_product_args(p);
-  return precision == PRECISION_F32
-             ? cuda_triad_rows_bytes(&a) + cuda_triad_columns_bytes(&a)
-             : cuda_tensor_product_bytes(dev, precision, p, (struct tensor_stored){0});
+  if (precision != PRECISION_F32)
+    return cuda_tensor_product_bytes(dev, precision, p, (struct tensor_stored){0});
+  return cuda_triad_rows_bytes(&a) + cuda_triad_columns_bytes(&a) + product_teams_bytes(dev, &a);
 }
 
 int cuda_triad_product(struct device *dev, enum precision precision, const struct triad_product *p,
@@ -181,9 +234,10 @@ int cuda_triad_product(struct device *dev, enum precision precision, const struc
   if (precision != PRECISION_F32)
     return cuda_tensor_product(dev, precision, p, (struct tensor_stored){0}, work);
   char *columns = (char *)work + cuda_triad_rows_bytes(&a);
+  char *passed = product_teams_bytes(dev, &a) ? columns + cuda_triad_columns_bytes(&a) : NULL;
   TRY(cuda_triad_columns(dev, &a, columns));
   TRY(cuda_triad_rows(dev, &a, work));
-  TRY(product_launch(dev, &a, product_tiles(dev->state, a.rows, a.columns), 1));
+  TRY(product_launch(dev, &a, product_tiles(dev->state, a.rows, a.columns), 1, passed));
   return cuda_finish(dev->state);
 }
 
@@ -211,6 +265,11 @@ static gidx gradient_blocks(const struct device *dev, const struct triad_args *a
   return imin(tiles, (gidx)f.beside * s->sizes.multiprocessors);
 }
 
+static gidx sums_bytes(gidx blocks, struct triad_form f)
+{
+  return blocks * f.rows * f.columns * (gidx)sizeof(double);
+}
+
 /* What chunks of their own take: each is a product, and all are folded; 0: a tile has its chunks
  * one after another.  Many tiles fill the GPU as they are, and all their chunks would be large. */
 static gidx parts_bytes(const struct device *dev, const struct triad_args *a)
@@ -232,7 +291,7 @@ static int gradient_parts(struct device *dev, const struct triad_args *a, void *
   of_parts.c_row = a->columns;
   of_parts.part = (gidx)a->rows * a->columns;
   int chunks = (int)ceil_div(a->depth, TRIAD_CHUNK_ROWS);
-  TRY(product_launch(dev, &of_parts, TRIAD_MIDDLE, chunks));
+  TRY(product_launch(dev, &of_parts, TRIAD_MIDDLE, chunks, NULL));
   struct triad_fold_args f = {parts, a->c, a->c_row, a->rows, a->columns, chunks};
   struct cuda_launch l = {.name = KERNEL_TRIAD_FOLD,
                           .grid = {(unsigned)imin(a->rows, MAX_FOLD_BLOCKS), 1, 1},
@@ -242,21 +301,29 @@ static int gradient_parts(struct device *dev, const struct triad_args *a, void *
   return cuda_finish(dev->state);
 }
 
+/* Sums of whole tiles and of those that teams pass on, and what else these pass. */
+static gidx gradient_teams_bytes(const struct device *dev, const struct triad_args *a)
+{
+  struct triad_form f = triad_gradient_form(1);
+  struct triad_teams t = teams_of(dev->state, f, a);
+  return t.count ? 2 * sums_bytes(t.count * t.blocks, f) + teams_bytes(&t, f) : 0;
+}
+
 /* For either form: arrays may stand elsewhere when it is run. */
 gidx cuda_triad_gradient_bytes(const struct device *dev, enum precision precision,
                                const struct triad_gradient *g)
 {
   struct triad_args a = triad_gradient_args(g);
-  gidx numbers = 0;
+  gidx bytes = gradient_teams_bytes(dev, &a);
   if (precision != PRECISION_F32)
     return cuda_tensor_gradient_bytes(dev, precision, g, (struct tensor_stored){0});
   gidx parts = parts_bytes(dev, &a);
   if (parts) return parts;
   for (int whole = 0; whole < 2; whole++) {
     struct triad_form f = triad_gradient_form(whole);
-    numbers = imax(numbers, gradient_blocks(dev, &a, f) * f.rows * f.columns);
+    bytes = imax(bytes, sums_bytes(gradient_blocks(dev, &a, f), f));
   }
-  return numbers * (gidx)sizeof(double);
+  return bytes;
 }
 
 int cuda_triad_gradient(struct device *dev, enum precision precision,
@@ -266,7 +333,7 @@ int cuda_triad_gradient(struct device *dev, enum precision precision,
   if (precision != PRECISION_F32)
     return cuda_tensor_gradient(dev, precision, g, (struct tensor_stored){0}, work);
   if (parts_bytes(dev, &a)) return gradient_parts(dev, &a, work);
-  int whole = tiles_whole(&a, triad_gradient_form(1), TRIAD_GRADIENT_DEPTHS);
+  int whole = tiles_whole(&a, triad_gradient_form(1));
   struct triad_form f = triad_gradient_form(whole);
   struct cuda_launch l = tiles_of(KERNEL_TRIAD_GRADIENT, f, whole, &a);
   gidx tiles = (gidx)l.grid.x * l.grid.y;
@@ -275,7 +342,11 @@ int cuda_triad_gradient(struct device *dev, enum precision precision,
   a.tiles = (int)tiles;
   a.across = (int)l.grid.x;
   a.sums = work;
+  l.shared = triad_gradient_shared(f);
   l.grid = (dim3){(unsigned)gradient_blocks(dev, &a, f), 1, 1};
+  if (whole) a.teams = teams_of(dev->state, f, &a);
+  char *passed = (char *)work + 2 * sums_bytes((gidx)a.teams.count * a.teams.blocks, f);
+  if (a.teams.count) TRY(teams_set(dev->state, &l, &a.teams, f, passed));
   TRY(cuda_launch(dev, &l));
   return cuda_finish(dev->state);
 }
