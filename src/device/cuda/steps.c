@@ -156,9 +156,10 @@ static gidx share_reals(const struct sweep *w, const idx *atoms, idx count, int 
   return reals;
 }
 
-/* Bytes of each rank's message if these atoms are shared, or 0: a GPU's multiprocessors take some
- * of them at a time, by what they hold or by their number, on the smallest of those there are.
- * Every rank must give the same answer, so its own GPU has no say. */
+/* Bytes of each rank's message if these atoms are shared, or 0: where a GPU has room for all of
+ * them at a time, by the rows that its multiprocessors hold and by their number, it is done sooner
+ * than an exchange.  Every rank must give the same answer, so these are an H100's, whatever it
+ * has. */
 static gidx share_bytes(const struct sweep *w, const idx *atoms, idx count)
 {
   enum { MULTIPROCESSORS = 132 };
