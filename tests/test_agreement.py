@@ -3,6 +3,7 @@
 options, or see other files under the same names, end every parallel command with 65, and the
 message names the rank and what differs; one whose file changes ends all with 74."""
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import tempfile
 import h5py
 import numpy as np
 
-from jobs import FAULTS, environment, faulty
+from jobs import FAULTS, environment
 from tap import SAGITTA, claim, done_testing, ok, sagitta, skip
 
 PROGRAM = os.path.abspath(SAGITTA)
@@ -162,15 +163,21 @@ def check_marks(folder):
 
 @claim("an input that changes under rank 1 alone ends the job")
 def check_change(folder):
-    """At the last read, which follows those of the comparison: two for each end."""
+    """At the last read, which a run without a fault tells."""
     if os.environ.get("SANITIZED"):
         return skip("the sanitizers come first among what is preloaded")
-    words = ["seed", "--atoms", 8, "--rows"]
-    calls = faulty("read:1000000000", *words, f"{folder}/d/rows.h5", "--output", f"{folder}/whole",
-                   count=True, of="rows.h5") + 4
-    text = 'cd x$OMPI_COMM_WORLD_RANK; [ $OMPI_COMM_WORLD_RANK = 0 ] || export LD_PRELOAD=$1 ' \
-           'FAULT=append:$2 FAULT_OF=rows.h5; shift 2; exec "$0" "$@" rows.h5 --output ../one'
-    code, text = mpirun((2, "sh", "-c", text, PROGRAM, FAULTS, calls, *words), folder=folder)
+    shell = 'cd x$OMPI_COMM_WORLD_RANK; [ $OMPI_COMM_WORLD_RANK = 0 ] || export LD_PRELOAD=$1 ' \
+            'FAULT=append:$2 FAULT_COUNT=1 FAULT_OF=rows.h5; out=$3; shift 3; ' \
+            'exec "$0" "$@" --output $out'
+    words = ["seed", "--atoms", 8, "--rows", "rows.h5"]
+
+    def run(call, out):
+        return mpirun((2, "sh", "-c", shell, PROGRAM, FAULTS, call, f"../{out}", *words),
+                      folder=folder)
+    code, text = run(1000000000, "whole")
+    calls = max(map(int, re.findall(r"fault calls=(\d+)", text)), default=0)
+    ok(code == 0 and calls > 2, f"without a fault: exit {code}, {calls} reads {text[-300:]}")
+    code, text = run(calls, "one")
     left = os.listdir(f"{folder}/one") if os.path.isdir(f"{folder}/one") else []
     ok(code == 74 and "sagitta seed: 'rows.h5' changed while it was read: it had" in text and
        not [file for file in left if ".h5" in file], f"exit {code}, left {left} {text[-300:]}")

@@ -64,7 +64,7 @@ int fit_run(const struct fit_task *task, struct comm *c, const struct fit_sink *
   memcpy(result->phases, phase_names, sizeof phase_names);
   int spare = team_spare();
   phase_begin(&result->phases[FIT_START]);
-  team_spare_set(task->threads); /* there is nothing to compute yet */
+  team_spare_set((task->threads + 1) / 2); /* of them read, there is nothing to compute yet */
   TRY(comm_agree(c, fit_sources_open(f)));
   TRY(fit_state_plan(f));
   if (f->mean) TRY(mean_compute(c, &f->fitted, f->mean));

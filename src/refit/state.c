@@ -104,8 +104,8 @@ static int device_prepare(struct refit_state *f)
   return device_open(&f->device, &options);
 }
 
-/* Rows that were read: threads check, hash and centre some of them each; the next are read
- * meanwhile. */
+/* Rows that were read: half of the threads check, hash and centre some of them each; the others
+ * read the next meanwhile. */
 struct piece {
   const struct row_source *rows;
   const real *mean;
@@ -148,7 +148,9 @@ int refit_rows_load(const struct row_source *rows, const real *mean, gidx first,
   gidx p = rows->p, most = 1 + PIECE_BYTES / (p * (gidx)sizeof *x);
   struct piece next = {rows, mean, first, imin(n, most), x, 0, 0};
   struct worker worker;
+  int spare = team_spare(), half = (threads + 1) / 2;
   TRY(worker_open(&worker));
+  team_spare_set((int)imax(spare, half));
   int status = n > 0 ? worker_start(&worker, piece_read, &next) : OK;
   while (!status && next.count > 0) {
     TRY(worker_wait(&worker));
@@ -157,9 +159,10 @@ int refit_rows_load(const struct row_source *rows, const real *mean, gidx first,
     next.x += now.count * p;
     next.count = imin(first + n - next.first, most);
     if (next.count > 0) TRY(worker_start(&worker, piece_read, &next));
-    status = piece_take(&now, threads, terms);
+    status = piece_take(&now, half, terms);
   }
   worker_close(&worker); /* a read in progress ends first */
+  team_spare_set(spare);
   return status;
 }
 
