@@ -58,7 +58,7 @@ OTHER_TESTS = \
   %D%/test_proc \
   %D%/test_coloring \
   %D%/test_det_pair \
-  %D%/test_refit_layout \
+  %D%/test_refit_layout %D%/test_refit_sums \
   %D%/test_refit_reference \
   %D%/test_refit_shared \
   %D%/test_roots \

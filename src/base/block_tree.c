@@ -3,6 +3,7 @@
  * parent. */
 #include "base/block_tree.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/status.h"
@@ -51,20 +52,31 @@ int block_nodes_count(gidx first, gidx count)
   return nodes;
 }
 
-int block_tree_init(struct block_tree *t, struct arena *arena, idx width, gidx first, gidx count)
+int block_tree_depth(gidx first, gidx count)
 {
   int max = 1;
   for (gidx end = 1; end <= count; end++) { /* the stack is deepest just before siblings join */
     int nodes = block_nodes_count(first, end - 1) + 1;
     max = nodes > max ? nodes : max;
   }
-  *t = (struct block_tree){.width = width, .capacity = max};
-  CHECK(max <= MAX_BLOCK_NODES, ERR_INTERNAL, "%d nodes of sum blocks", max);
-  return arena_alloc(arena, &t->values, (gidx)max * width, sizeof *t->values);
+  return max;
+}
+
+int block_tree_deep(struct block_tree *t, struct arena *arena, idx width, int depth)
+{
+  *t = (struct block_tree){.width = width, .capacity = depth};
+  CHECK(depth <= MAX_BLOCK_NODES, ERR_INTERNAL, "%d nodes of sum blocks", depth);
+  return arena_alloc(arena, &t->values, (gidx)depth * width, sizeof *t->values);
+}
+
+int block_tree_init(struct block_tree *t, struct arena *arena, idx width, gidx first, gidx count)
+{
+  return block_tree_deep(t, arena, width, block_tree_depth(first, count));
 }
 
 void block_tree_push(struct block_tree *t, struct block_node node, const real *values)
 {
+  if (t->count == t->capacity) abort(); /* rather than write what is another's */
   t->node[t->count] = node;
   if (node.present)
     memcpy(t->values + (gidx)t->count * t->width, values, (size_t)t->width * sizeof *values);

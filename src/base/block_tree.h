@@ -34,10 +34,17 @@ struct block_node block_node_next(gidx first, gidx end);
 /* How many nodes `count` blocks from `first` on leave. */
 int block_nodes_count(gidx first, gidx count);
 
-/* An empty tree with capacity for `count` blocks from `first` on; its values live in the arena. */
+/* How many nodes there are at most while `count` blocks from `first` on are pushed, one by one or as
+ * the nodes that parts of them leave. */
+int block_tree_depth(gidx first, gidx count);
+
+/* An empty tree with capacity for so many nodes, or for `count` blocks from `first` on; its values
+ * live in the arena. */
+int block_tree_deep(struct block_tree *t, struct arena *arena, idx width, int depth);
 int block_tree_init(struct block_tree *t, struct arena *arena, idx width, gidx first, gidx count);
 
-/* Add the next node; its values[width] are not read where it is absent. */
+/* Add the next node; its values[width] are not read where it is absent.  One for which there is no
+ * capacity ends the program. */
 void block_tree_push(struct block_tree *t, struct block_node node, const real *values);
 
 /* total[width] <- the sum over all nodes, whose blocks must begin at 0; +0 where all are absent.

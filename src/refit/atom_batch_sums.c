@@ -5,6 +5,7 @@
 #include "refit/atom_batch_sums.h"
 
 #include "base/status.h"
+#include "refit/sums.h"
 
 static int is_active(const struct batch_sums *s, idx member)
 {
@@ -27,7 +28,8 @@ static int sums_alloc(struct batch_sums *s, idx width)
   TRY(arena_alloc(&s->arena, &s->from, f->c->size, sizeof *s->from));
   TRY(arena_alloc(&s->arena, &s->out, sent * unit, sizeof *s->out));
   TRY(arena_alloc(&s->arena, &s->in, s->b->mine * nodes * unit, sizeof *s->in));
-  return block_tree_init(&s->tree, &s->arena, width, 0, first + blocks);
+  int depth = refit_sums_depth(f->total, f->c->size, f->c->rank);
+  return block_tree_deep(&s->tree, &s->arena, width, depth);
 }
 
 int atom_batch_sums_bytes(const struct atom_batch *b, const struct refit_state *f, idx width,

@@ -18,15 +18,23 @@ struct nodes {
   real *all;   /* nodes of all ranks, on rank 0 */
 };
 
+int refit_sums_depth(gidx rows, int size, int rank)
+{
+  gidx first, blocks;
+  refit_blocks_share(rows, size, rank, &first, &blocks);
+  return (int)imax(block_tree_depth(first, blocks), block_tree_depth(0, ceil_div(rows, ROW_BLOCK)));
+}
+
 static int nodes_alloc(struct nodes *w, const struct comm *c, gidx rows, idx width)
 {
   gidx first, blocks, total = 0;
+  int depth = refit_sums_depth(rows, c->size, c->rank);
   for (int r = 0; r < c->size; r++) {
     refit_blocks_share(rows, c->size, r, &first, &blocks);
     total += block_nodes_count(first, blocks);
   }
   TRY(arena_alloc(&w->arena, &w->counts, c->size, sizeof *w->counts));
-  TRY(block_tree_init(&w->tree, &w->arena, width, 0, first + blocks));
+  TRY(block_tree_deep(&w->tree, &w->arena, width, depth));
   return arena_alloc(&w->arena, &w->all, c->rank ? 0 : total * width, sizeof *w->all);
 }
 
