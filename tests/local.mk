@@ -123,7 +123,7 @@ SCRIPT_TESTS = %D%/test_slurm.sh \
   %D%/test_capture_numbers.py \
   %D%/test_harvest_accuracy.py \
   %D%/test_harvest_faults.py \
-  %D%/test_io_hashes.py \
+  %D%/test_io_hashes.py %D%/test_empty_blocks.py \
   %D%/test_install.sh %D%/test_recipes.py
 check_PROGRAMS += $(LONG_TESTS) $(OTHER_TESTS)
 TESTS += $(LONG_TESTS) $(SCRIPT_TESTS) $(OTHER_TESTS)

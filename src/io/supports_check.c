@@ -290,11 +290,19 @@ static int piece_check(struct support_pass *s)
   return OK;
 }
 
-static int rows_check_block(struct support_pass *s, gidx row, gidx n)
+/* The offsets of the piece before, which is still counted, stay: they are the block's at hand, unless
+ * that has no entries. */
+static void offsets_turn(struct support_pass *s)
 {
   gidx *offsets = s->offsets_before;
+  if (s->offsets[0] == s->offsets[s->n]) return;
   s->offsets_before = s->offsets;
   s->offsets = offsets;
+}
+
+static int rows_check_block(struct support_pass *s, gidx row, gidx n)
+{
+  offsets_turn(s);
   TRY(offsets_check(s, row, n));
   gidx end = s->offsets[n];
   s->row = row;
