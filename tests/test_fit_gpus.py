@@ -48,7 +48,7 @@ def check_shared(folder):
     ok(done.returncode == 0, f"the CPU's answer: {done.stderr[-300:]}")
     for ranks in 1, 2, 3:
         done = fit(folder, f"shared-{ranks}", *words, "--device", "cuda", ranks=ranks)
-        ok(done.returncode == 0 and ("ranks shared" in done.stderr) == (ranks > 1),
+        ok(done.returncode == 0 and ("ranks share" in done.stderr) == (ranks > 1),
            f"{ranks} ranks: exit {done.returncode} {done.stderr[-600:]}")
         ok(equal(folder, "cpu-shared", f"shared-{ranks}"), f"{ranks} ranks: the CPU's bits")
     met = 0

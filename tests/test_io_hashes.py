@@ -227,11 +227,11 @@ def check_readers(folder, paths):
            f"{kind}: {done.returncode} {done.stderr.strip()[-150:]}")
     # Of data that are streamed the hash is left to verify; atoms are read whole.
     bad = changed(paths[1], lambda f: turn(f, "atoms"))
-    for threads in (1, 3):  # which read together, and leave the hash to another
+    for ranks, threads in (None, 1), (None, 3), (2, 1), (2, 4):  # and leave the hash to another
         done = sagitta(*jobs["dictionary"], "--dictionary", bad, "--threads", threads,
-                       "--output", f"{folder}/out")
+                       "--output", f"{folder}/out", **(dict(ranks=ranks) if ranks else {}))
         ok(done.returncode == 65 and "is not what was written" in done.stderr,
-           f"{threads} threads: {done.stderr.strip()}")
+           f"{ranks} ranks, {threads} threads: {done.returncode} {done.stderr.strip()[-300:]}")
 
 
 with tempfile.TemporaryDirectory() as where:

@@ -24,7 +24,8 @@ FEW = BLOCK + 321  # rows of what takes long for each of them
 STOPS, SEED = int(os.environ.get("STOPS", "1")), int(os.environ.get("SEED", "1"))
 MEANS = "signal", "file", "seconds", "kill"
 SOME = "solve", "refit", "fit-atoms", "train", "parts"  # of each kind of job one
-DIED = {-signal.SIGUSR1, 128 + signal.SIGUSR1}  # mpirun, before its program has begun
+# Of mpirun, before its program has begun: it died, or the program did, or both, one by the other.
+DIED = {-signal.SIGUSR1, 128 + signal.SIGUSR1, -signal.SIGPIPE}
 
 
 class Case:

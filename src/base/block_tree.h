@@ -34,8 +34,8 @@ struct block_node block_node_next(gidx first, gidx end);
 /* How many nodes `count` blocks from `first` on leave. */
 int block_nodes_count(gidx first, gidx count);
 
-/* How many nodes there are at most while `count` blocks from `first` on are pushed, one by one or as
- * the nodes that parts of them leave. */
+/* How many nodes there are at most while `count` blocks from `first` on are pushed, one by one or
+ * as the nodes that parts of them leave. */
 int block_tree_depth(gidx first, gidx count);
 
 /* An empty tree with capacity for so many nodes, or for `count` blocks from `first` on; its values

@@ -76,7 +76,7 @@ int atoms_content(struct comm *c, const struct atom_source *atoms, uint64_t *ter
   float *x;
   int status = arena_alloc(&arena, &x, imin(piece_of(frame), atoms->k) * frame, sizeof *x);
   if (!status) status = atoms_share(c, atoms, x, &own);
-  if (!status && c->size == 1 && atoms->confirm) status = atoms->confirm(atoms->self);
+  if (!status && c->rank == 0 && atoms->confirm) status = atoms->confirm(atoms->self);
   arena_free(&arena);
   TRY(comm_agree(c, status));
   return terms_sum(c, own, terms);

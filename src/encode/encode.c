@@ -37,6 +37,23 @@ static int shift_find(struct encode *e)
   return comm_agree(e->c, e->intake.device ? intake_shift(&e->intake, e->shift) : OK);
 }
 
+/* The dictionary has the hash that it is to have. */
+static int confirm_wait(struct encode *e)
+{
+  struct phase *phase = &e->result->phases[PHASE_WAIT_FILES];
+  if (!e->confirmer.state) return OK;
+  phase_begin(phase);
+  int status = worker_wait(&e->confirmer);
+  worker_close(&e->confirmer);
+  phase_end(phase, 0);
+  return status;
+}
+
+int encode_confirm_look(struct encode *e)
+{
+  return e->confirmer.state && !worker_is_busy(&e->confirmer) ? confirm_wait(e) : OK;
+}
+
 /* Route all blocks.  A block that is alone in flight is idle in every second pass of the loop, so
  * that its lists are merged. */
 static int blocks_run(struct encode *e)
@@ -53,6 +70,7 @@ static int blocks_run(struct encode *e)
     TRY(background_start(e, other));
     int is_routed = b->n > 0 && !e->held && !step_route(e, b);
     int status = background_wait(e); /* of this rank alone: the group goes on until it agrees */
+    if (!status) status = encode_confirm_look(e);
     if (is_routed) TRY(step_hold(e, step_alltoallv(e, b)));
     LOCALLY(&e->group, status);
     progress_show(&progress, before + e->finished_rows);
@@ -336,24 +354,13 @@ static int dictionary_confirm(void *argument)
   return e->task->atoms->confirm(e->task->atoms->self);
 }
 
-/* Where one rank reads all atoms it compares their hash, which takes longer than reading: beside
- * the routing.  Its end is awaited before there is a result. */
+/* One rank compares the hash of all atoms, which takes longer than reading: beside the routing.
+ * Its end is awaited before there is a result. */
 static int confirm_start(struct encode *e)
 {
-  if (e->c->size > 1 || !e->task->atoms->confirm) return OK;
+  if (e->c->rank || !e->task->atoms->confirm) return OK;
   TRY(worker_open(&e->confirmer));
   return worker_start(&e->confirmer, dictionary_confirm, e);
-}
-
-static int confirm_wait(struct encode *e)
-{
-  struct phase *phase = &e->result->phases[PHASE_WAIT_FILES];
-  if (!e->confirmer.state) return OK;
-  phase_begin(phase);
-  int status = worker_wait(&e->confirmer);
-  worker_close(&e->confirmer);
-  phase_end(phase, 0);
-  return status;
 }
 
 static int matrix_read(void *argument)

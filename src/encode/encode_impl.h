@@ -65,6 +65,9 @@ struct encode {
 /* The rows of which those of a task are a part, or all. */
 const struct row_source *encode_whole(const struct encode_task *task);
 
+/* ERR_INPUT as soon as the confirmer has found another hash than the dictionary is to have. */
+int encode_confirm_look(struct encode *e);
+
 /* Are the rows computed on the GPU that routes them? */
 int encode_rows_made(const struct row_source *rows, const struct device *dev);
 

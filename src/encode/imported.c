@@ -372,6 +372,7 @@ int imported_run(struct encode *e)
     }
     idx n = encode_turn_at(e, e->next);
     status = turn_run(e, e->next, n);
+    if (!status) status = encode_confirm_look(e);
     e->next += n;
     progress_show(&progress, before + e->next);
   }

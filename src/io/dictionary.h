@@ -27,7 +27,8 @@ struct dictionary_input {
  * there, and has to be finite and of length P.  ERR_IO: cannot open; ERR_INPUT: as of
  * rows_input_open(). */
 int dictionary_input_open(struct dictionary_input *f, const char *name);
-/* Let several threads read the atoms at once; then their hash is left to source.confirm(). */
+/* Let several threads or ranks read the atoms at once; then their hash is left to
+ * source.confirm(). */
 void dictionary_input_share(struct dictionary_input *f);
 void dictionary_input_close(struct dictionary_input *f);
 

@@ -261,7 +261,9 @@ int rows_input_open(struct rows_input *f, const char *text)
   s->self = f;
   s->read = rows_read;
   s->is_shared = 1;
-  for (int i = 0; i < f->count; i++) s->unit = imax(s->unit, input_array_unit(f->shards[i].input));
+  s->unit = f->count ? input_array_unit(f->shards[0].input) : 0;
+  for (int i = 1; i < f->count; i++)
+    if (input_array_unit(f->shards[i].input) != s->unit) s->unit = 0;
   s->place = f->count > 1 ? row_place : NULL;
   return OK;
 }

@@ -290,8 +290,8 @@ static int piece_check(struct support_pass *s)
   return OK;
 }
 
-/* The offsets of the piece before, which is still counted, stay: they are the block's at hand, unless
- * that has no entries. */
+/* The offsets of the piece before, which is still counted, stay: they are those of the block at
+ * hand, unless that has no entries. */
 static void offsets_turn(struct support_pass *s)
 {
   gidx *offsets = s->offsets_before;

@@ -24,8 +24,8 @@ struct row_source {
    * not.  What it does not check, such as values that are not finite, read() says. */
   int (*make)(void *self, gidx first, idx count, float *out);
   int gpu;
-  gidx unit; /* rows that are stored together, and so best read together, most of them from a
-              * multiple of it on; 0: any */
+  gidx unit; /* rows that are stored together, and so best read together; 0: any.  They begin at a
+              * multiple of it where there is one part. */
 };
 
 /* x[n][p] <- x - mean[p], computed in f64 and rounded once.  With mean NULL nothing happens. */

@@ -190,7 +190,8 @@ int resident_sweep(struct resident *r, const struct classes *classes, struct ato
   if (job.share) TRY(status); /* the others may wait for this rank's GPU: the job has to end */
   TRY(comm_agree(r->f->c, status));
   if (is_first && r->shared)
-    log_info("steps   of %d classes, ranks shared %lld", classes->count, (long long)r->shared);
+    log_info("steps   ranks share %lld launches of %d classes", (long long)r->shared,
+             classes->count);
   *counts = (struct sweep_counts){0};
   for (idx a = 0; a < r->f->k; a++) {
     int is_dead = classes->color[a] < 0;

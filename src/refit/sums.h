@@ -7,8 +7,8 @@
 
 #include "refit/state.h"
 
-/* The depth of a tree (base/block_tree.h) to which a rank pushes its own sum blocks, which may begin
- * anywhere, and then the nodes of all ranks; of so many rows.  Not collective. */
+/* The depth of a tree (base/block_tree.h) to which a rank pushes its own sum blocks, which may
+ * begin anywhere, and then the nodes of all ranks; of so many rows.  Not collective. */
 int refit_sums_depth(gidx rows, int size, int rank);
 
 /* out[width], on rank 0 <- the sums of chains[own sum blocks][width], of `total` rows that are

@@ -17,7 +17,8 @@
 #include "model/dictionary.h"
 #include "seed/draw.h"
 
-enum { BLOCK_BYTES = 128 << 20, MAX_BLOCK = 1 << 16, MIN_BLOCK = 64 };
+enum { BLOCK_BYTES = 64 << 20, MAX_BLOCK = 1 << 16, MIN_BLOCK = 64 };
+enum { NEAR_BYTES = 2 << 20 }; /* of rows that are read together, about */
 
 /* A drawn row and its place in the drawn order of the block. */
 struct place {
@@ -108,7 +109,8 @@ static idx block_order(struct seeding *s)
 static gidx groups_cut(struct seeding *s)
 {
   const struct place *order = s->order + s->share_first;
-  gidx count = 0, begin = 0, near = s->task->rows->unit;
+  gidx most = NEAR_BYTES / (s->p * (gidx)sizeof *s->mine);
+  gidx count = 0, begin = 0, near = imin(s->task->rows->unit, most);
   for (gidx i = 0; i < s->share_count; i++) {
     int is_next = i > begin && order[i].row == order[i - 1].row + 1;
     int goes_on = i > begin && (order[i].row < order[begin].row + near || (near == 0 && is_next));

@@ -205,12 +205,12 @@ static void turn_plan(struct sweep *w, const idx *atoms, idx count, gidx *rows)
   turn->cluster = cluster_of(w, longest, turn->own_count);
 }
 
-/* The launches of a class. */
+/* The launches of a class.  Frames of half of what a launch has room for leave room for codes in
+ * messages. */
 static void class_plan(struct sweep *w, const idx *atoms, gidx count)
 {
-  gidx rows = 0;
-  for (gidx i = 0; i < count; i += w->at.room)
-    turn_plan(w, atoms + i, (idx)imin(count - i, w->at.room), &rows);
+  gidx rows = 0, most = w->job->share ? imax(w->at.room / 2, 1) : w->at.room;
+  for (gidx i = 0; i < count; i += most) turn_plan(w, atoms + i, (idx)imin(count - i, most), &rows);
   w->class_rows = imax(w->class_rows, rows);
 }
 

@@ -126,6 +126,14 @@ static int read_plain(const struct h5_array *a, gidx first, gidx count, enum h5_
   return status;
 }
 
+/* A chunk is read and checked as a whole: one that is large, of which few entries are asked for, is
+ * left to HDF5, which keeps it for those who ask for others. */
+static int is_apt(const struct h5_chunks *c, gidx count)
+{
+  enum { SMALL_BYTES = 4 << 20 };
+  return c && (c->bytes <= SMALL_BYTES || count >= c->rows);
+}
+
 /* Any threads may call it at once, where nothing is hashed.  If there are several, they read chunks
  * and runs past HDF5, which has one user at a time and says what is wrong. */
 static int read_shared(const struct h5_array *a, gidx first, gidx count, enum h5_type as, void *out)
@@ -135,7 +143,8 @@ static int read_shared(const struct h5_array *a, gidx first, gidx count, enum h5
   int is_stored = a->type == as && a->is_native;
   int passes = is_stored && team_spare() > 1 && !h5_seal_hashes(a->seal);
   if (passes) input_file_read(a->input);
-  if (passes && a->chunks) done = h5_chunks_read(a->chunks, a->id, first, count, out);
+  if (passes && is_apt(a->chunks, count))
+    done = h5_chunks_read(a->chunks, a->id, first, count, out);
   haddr_t place = (haddr_t)(a->place + first * (gidx)entry);
   if (passes && a->disk && h5_driver_read(a->disk, place, (size_t)count * entry, out)) done = count;
   if (done == count) return OK;
