@@ -48,11 +48,18 @@ static gidx look_words(const struct steps_job *job)
   return 2 * STEPS_LOOK_MOST / 64 + ceil_div(job->k, 64);
 }
 
+/* Items of a launch whose sums take so many bytes, one at least. */
+static idx room_of(const struct steps_job *job, gidx bytes)
+{
+  gidx item = 2 * (gidx)job->d * job->p * (gidx)sizeof(real);
+  return (idx)imin(imax(bytes / item, 1), job->k);
+}
+
 static struct places places_of(const struct steps_job *job, void *at)
 {
   gidx n = job->n, entries = n * job->s, frame = (gidx)job->d * job->p;
   struct places l = {0};
-  l.room = (idx)imin(imax(SUMS_BYTES / (2 * frame * (gidx)sizeof(real)), 1), job->k);
+  l.room = room_of(job, SUMS_BYTES);
   l.residual = lay(&l, at, n * job->p, sizeof *l.residual);
   l.frames = lay(&l, at, job->k * frame, sizeof *l.frames);
   l.codes = lay(&l, at, entries * job->d, sizeof *l.codes);
@@ -205,11 +212,11 @@ static void turn_plan(struct sweep *w, const idx *atoms, idx count, gidx *rows)
   turn->cluster = cluster_of(w, longest, turn->own_count);
 }
 
-/* The launches of a class.  Frames of half of what a launch has room for leave room for codes in
- * messages. */
+/* The launches of a class.  Those that may be shared are half as large, so that messages have room
+ * for codes beside their frames. */
 static void class_plan(struct sweep *w, const idx *atoms, gidx count)
 {
-  gidx rows = 0, most = w->job->share ? imax(w->at.room / 2, 1) : w->at.room;
+  gidx rows = 0, most = w->job->share ? room_of(w->job, SUMS_BYTES / 2) : w->at.room;
   for (gidx i = 0; i < count; i += most) turn_plan(w, atoms + i, (idx)imin(count - i, most), &rows);
   w->class_rows = imax(w->class_rows, rows);
 }
