@@ -5,7 +5,8 @@
  * Floor: kernels.  Includes forms.h alone.
  *
  * A system of d, k and n stands in one piece of memory: H [n][d d], B [n][d k], g [n][d], C [k][k],
- * g_b [k]; its steps in another: rows [n][d], border [k].  In shared memory a row is
+ * g_b [k]; its steps in another: rows [n][d], border [k].  arrow_fetch.cu brings it there from
+ * page-locked arrays of the host; others come in that form.  In shared memory a row is
  *     Y [k][d], u [d], L packed by columns
  * in place of B, g, H, and as far from the next row that rows at a distance of one never meet in a
  * bank; behind the rows stand their pivots [n][d].  u is column k of an extended Y, and the sums T
@@ -50,6 +51,13 @@ struct arrow_atom {
 struct arrow_unit {
   int atom, first; /* place in `atoms`, its first row */
 };
+
+/* Where arrow_fetch.cu reads a system, in the host's memory. */
+struct arrow_source {
+  const double *h, *b, *g, *c, *g_b;
+  int d, k;
+};
+enum { ARROW_FETCH_THREADS = 128, ARROW_FETCH_SYSTEMS = 512, ARROW_FETCH_PIECES = 64 };
 
 /* What became of a system: the determinant as a pair (N.13); not_ok: a pivot was bad or a step not
  * finite.  Of long systems zeroed before. */
@@ -232,7 +240,8 @@ HOST_DEVICE int arrow_step_bytes(int d, int k)
 struct arrow_args {
   const double *in;
   double *out;
-  const struct arrow_atom *atoms; /* [count] */
+  const struct arrow_atom *atoms;     /* [count] */
+  const struct arrow_source *sources; /* [count], of arrow_fetch.cu */
   const struct arrow_unit *units;
   double *parts; /* of arrow_sum.cu: [units][arrow_parts()][arrow_part_reals()] */
   struct arrow_found *found;

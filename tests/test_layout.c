@@ -179,7 +179,7 @@ static int solve_right(struct comm *c, struct made_source *m, gidx batch)
   const struct solution_sink sink = {NULL, solutions_drop};
   struct solve_task task = {.systems = &source,
                             .sink = &sink,
-                            .batch = batch ? batch : solve_batch_rows(&m->shape),
+                            .batch = batch ? batch : solve_batch_rows(&m->shape, c->size),
                             .threads = 1,
                             .variant = "auto"};
   struct solve_result said, result;

@@ -116,7 +116,8 @@ static void task_fill(const struct run *run, const struct solve_options *o, stru
   job->task = (struct solve_task){.systems = &f->source,
                                   .sink = &job->out.file.sink,
                                   .options = {o->ridge_t, o->ridge_b, o->escalate},
-                                  .batch = o->batch ? o->batch : solve_batch_rows(&f->shape),
+                                  .batch = o->batch ? o->batch
+                                                    : solve_batch_rows(&f->shape, run->comm.size),
                                   .threads = threads_default(run, o->threads),
                                   .variant = o->cpu_variant,
                                   .device = o->device,

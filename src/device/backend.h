@@ -60,8 +60,8 @@ struct backend {
   int (*get)(struct device *dev, const struct buffer *b, gidx at, gidx bytes);
   int (*clear)(struct device *dev, const struct buffer *b, gidx at, gidx bytes);
   int (*gather)(struct device *dev, const struct gather_job *job);
-  void (*pin)(void *host, gidx bytes); /* NULL: nothing is gained */
-  void (*unpin)(void *host);
+  void (*pin)(struct device *dev, void *host, gidx bytes); /* NULL: nothing is gained */
+  void (*unpin)(struct device *dev, void *host);
   int (*bytes_available)(struct device *dev, gidx *bytes); /* NULL: no limit */
 
   /* route.h, encoder.h, codes.h, arrow.h */

@@ -193,12 +193,12 @@ int device_gather(struct device *dev, const struct gather_job *job)
 
 void host_pin(struct device *dev, void *host, gidx bytes)
 {
-  if (dev->backend->pin && !dev->is_dry) dev->backend->pin(host, bytes);
+  if (dev->backend->pin && !dev->is_dry) dev->backend->pin(dev, host, bytes);
 }
 
 void host_unpin(struct device *dev, void *host)
 {
-  if (dev->backend->unpin && !dev->is_dry) dev->backend->unpin(host);
+  if (dev->backend->unpin && !dev->is_dry) dev->backend->unpin(dev, host);
 }
 
 int buffer_bytes_available(struct device *dev, gidx *bytes)

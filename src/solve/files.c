@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The files worker: while a batch is solved it writes the results of the one before and reads the
- * one after. */
+ * While a batch is solved, one worker reads the one after, and one writes the results of the one
+ * before: behind a GPU each takes longer than solving. */
 #include "solve/files.h"
 
 #include "base/status.h"
@@ -20,27 +20,40 @@ struct arrow_system system_view(const struct systems_shape *s, const struct syst
                                .g_b = b->g_b + (s->border[a] - s->border[f])};
 }
 
-static int files_run(void *argument)
+static int write_run(void *argument)
 {
   const struct files_job *job = argument;
-  const struct solve_task *task = job->s->task;
-  struct phase *phases = job->s->out->phases;
+  const struct solution_sink *sink = job->s->task->sink;
+  struct phase *phase = &job->s->out->phases[SOLVE_WRITE];
   for (int i = 0; i < SLOTS; i++) {
     struct batch_results *r = job->write[i];
     if (!r || r->count == 0) continue;
     struct solution_block block = {r->first, r->count, r->step_t, r->step_b, r->outcomes};
-    phase_begin(&phases[SOLVE_WRITE]);
-    TRY(task->sink->write(task->sink->self, &block));
-    phase_end(&phases[SOLVE_WRITE],
-              8. * (double)steps_reals(job->s->shape, r->first, r->first + r->count));
+    phase_begin(phase);
+    TRY(sink->write(sink->self, &block));
+    phase_end(phase, 8. * (double)steps_reals(job->s->shape, r->first, r->first + r->count));
     r->count = 0;
   }
-  if (!job->read) return OK;
-  phase_begin(&phases[SOLVE_READ]);
-  TRY(task->systems->read(task->systems->self, job->read));
-  phase_end(&phases[SOLVE_READ], 8. * (double)systems_reals(job->s->shape, job->read->first,
-                                                            job->read->first + job->read->count));
   return OK;
+}
+
+static int read_run(void *argument)
+{
+  const struct files_job *job = argument;
+  const struct system_source *systems = job->s->task->systems;
+  const struct systems_block *to = job->read;
+  struct phase *phase = &job->s->out->phases[SOLVE_READ];
+  if (!to) return OK;
+  phase_begin(phase);
+  TRY(systems->read(systems->self, to));
+  phase_end(phase, 8. * (double)systems_reals(job->s->shape, to->first, to->first + to->count));
+  return OK;
+}
+
+static int files_run(struct solve *s)
+{
+  TRY(worker_start(&s->writer, write_run, &s->files));
+  return worker_start(&s->reader, read_run, &s->files);
 }
 
 int solve_files_start(struct solve *s, gidx first, int slot)
@@ -55,19 +68,19 @@ int solve_files_start(struct solve *s, gidx first, int slot)
     s->block[slot] = systems_block_at(shape, begin, end, s->read[slot]);
     s->files.read = &s->block[slot];
   }
-  return worker_start(&s->worker, files_run, &s->files);
+  return files_run(s);
 }
 
 int solve_files_wait(struct solve *s, uint64_t *asked)
 {
   phase_begin(&s->out->phases[SOLVE_WAIT]);
-  int status = worker_wait(&s->worker);
+  int written = worker_wait(&s->writer), read = worker_wait(&s->reader);
   phase_end(&s->out->phases[SOLVE_WAIT], 0);
-  return comm_agree_flags(s->c, status, 0, asked);
+  return comm_agree_flags(s->c, read ? read : written, 0, asked);
 }
 
 int solve_files_finish(struct solve *s, int slot)
 {
   s->files = (struct files_job){.s = s, .write = {&s->results[slot], &s->results[!slot]}};
-  return worker_start(&s->worker, files_run, &s->files);
+  return files_run(s);
 }

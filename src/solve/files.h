@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The files worker of a solve job: systems as they are read, results as they are written.
+ * The files of a solve job: systems as they are read, results as they are written.
  *
  * Floor: solve; included by src/solve only. */
 #ifndef SOLVE_FILES_H
@@ -10,8 +10,8 @@
 
 struct solve;
 
-/* Two sets of buffers, the slots, alternate: while the batch in one of them is solved, the files
- * worker writes the results that stand in the other and then reads the next batch into it. */
+/* Two sets of buffers, the slots, alternate: while the batch in one of them is solved, workers
+ * write the results that stand in the other and read the next batch into it. */
 enum { SLOTS = 2 };
 
 /* Results of a batch, on rank 0 (of all its systems). */
@@ -21,7 +21,7 @@ struct batch_results {
   gidx first, count; /* systems; count 0: nothing to write */
 };
 
-/* What the files worker does in one go. */
+/* What the workers do in one go. */
 struct files_job {
   struct solve *s;
   struct batch_results *write[SLOTS]; /* or NULL */
@@ -32,9 +32,9 @@ struct files_job {
 struct arrow_system system_view(const struct systems_shape *s, const struct systems_block *b,
                                 gidx a);
 
-/* Let the files worker write the results in a slot and read this rank's part of the batch at
- * `first`, where there is one, into the slot; or write the results in both slots, that one first.
- * Then wait for it, which is collective, and *asked <- the bits that some rank has. */
+/* Let the workers write the results in a slot and read this rank's part of the batch at `first`,
+ * where there is one, into the slot; or write the results in both slots, that one first.  Then wait
+ * for them, which is collective, and *asked <- the bits that some rank has. */
 int solve_files_start(struct solve *s, gidx first, int slot);
 int solve_files_finish(struct solve *s, int slot);
 int solve_files_wait(struct solve *s, uint64_t *asked);

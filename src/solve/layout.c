@@ -8,8 +8,11 @@
 #include "base/num.h"
 #include "base/status.h"
 #include "base/sums.h"
+#include "device/buffer.h"
 
-enum { BATCH_REALS = 1 << 24 };
+/* Of each of so many ranks.  A rank with a GPU page-locks its part of two batches; rank 0 has the
+ * results of all. */
+enum { BATCH_REALS = 1 << 23, BATCH_RANKS = 8 };
 
 double solve_work(const struct systems_shape *shape)
 {
@@ -18,10 +21,10 @@ double solve_work(const struct systems_shape *shape)
   return work;
 }
 
-gidx solve_batch_rows(const struct systems_shape *s)
+gidx solve_batch_rows(const struct systems_shape *s, int ranks)
 {
   gidx rows = s->row[s->count], reals = systems_reals(s, 0, s->count) / imax(rows, 1) + 1;
-  return imax(BATCH_REALS / reals, LANE_COUNT);
+  return imax(imin(ranks, BATCH_RANKS) * BATCH_REALS / reals, LANE_COUNT);
 }
 
 void solve_deal(struct solve *s, gidx first)
@@ -162,7 +165,11 @@ static int arrays_open(struct solve *s)
   s->out->batches = s->sizes.batches;
   s->out->memory = (gidx)s->arena.bytes;
   TRY(device_open(&s->device, &options));
-  return worker_open(&s->worker);
+  for (int i = 0; i < SLOTS; i++)
+    if (s->sizes.read > 0)
+      host_pin(&s->device, s->read[i], s->sizes.read * (gidx)sizeof *s->read[i]);
+  TRY(worker_open(&s->reader));
+  return worker_open(&s->writer);
 }
 
 int solve_open(struct solve *s)

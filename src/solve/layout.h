@@ -12,7 +12,7 @@ enum { MAX_SYSTEMS = 1 << 16 }; /* of a batch */
 /* s->batch <- the batch that begins at system `first`, dealt to ranks.  Not collective. */
 void solve_deal(struct solve *s, gidx first);
 
-/* Allocate everything that is held while batches are solved; open device and worker.  ERR_MEMORY
+/* Allocate everything that is held while batches are solved; open device and workers.  ERR_MEMORY
  * with the numbers, before anything is read, when that is more than may be taken.  Collective. */
 int solve_open(struct solve *s);
 

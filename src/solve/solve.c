@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Batches overlap: while one is solved, the files worker writes the one before and reads the next.
+ * Batches overlap: while one is solved, the results of the one before are written and the next one
+ * is read.
  * Systems that stay with the rank that reads them are solved where they were read. */
 #include "solve/solve.h"
 
@@ -11,6 +12,7 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "comm/buffers.h"
+#include "device/buffer.h"
 #include "solve/exchange.h"
 #include "solve/layout.h"
 
@@ -215,7 +217,9 @@ int solve_run(const struct solve_task *task, struct comm *c, struct solve_result
   result->end = s->end;
   result->device_counts = s->device.counts;
   TRY(result_sum(s));
-  worker_close(&s->worker);
+  worker_close(&s->reader);
+  worker_close(&s->writer);
+  for (int i = 0; i < SLOTS; i++) host_unpin(&s->device, s->read[i]);
   device_close(&s->device);
   arena_free(&s->arena);
   free(s);

@@ -62,8 +62,8 @@ struct solve_result {
 /* Multiply-adds of all systems, about. */
 double solve_work(const struct systems_shape *shape);
 
-/* How many rows a batch should have: what `batch = 0` means. */
-gidx solve_batch_rows(const struct systems_shape *shape);
+/* How many rows a batch of so many ranks should have. */
+gidx solve_batch_rows(const struct systems_shape *shape, int ranks);
 
 /* Forecast batches and memory, the latter of the rank that holds most, without doing anything; as
  * if a GPU were there, unless the task's device is "cpu". */

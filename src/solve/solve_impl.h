@@ -27,7 +27,7 @@ struct solve {
   struct comm *c;
   struct solve_result *out;
   struct device device;
-  struct worker worker;
+  struct worker reader, writer;
   struct files_job files;
   struct arena arena;
   struct batch_sizes sizes;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Two lots take turns: while one is copied and solved, the other is packed and unpacked.  What the
+ * Two lots take turns: while one is copied and solved, the other is filled and unpacked.  What the
  * kernels do not take, and what fails in them, is solved by a CPU device beside this one, which
  * also finds out why a system failed and tries it again (N.14, N.15). */
 #include "device/cuda/arrow.h"
@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "device/cuda/arrow_lot.h"
 #include "device/cuda/load.h"
+#include "device/cuda/memory.h"
 
 enum { LOTS = 2, LEAST_BYTES = 1 << 20 };
 enum {
@@ -23,6 +24,10 @@ struct cuda_arrow {
   struct device cpu; /* opened when it is needed */
   /* Forms whose kernels are loaded, or were tried. */
   char loaded[ARROW_MAX_FRAME + 1][ARROW_MAX_COLUMNS + 1][TEAMS];
+  struct lot_need *needs; /* of the systems of a job */
+  gidx needs_capacity;
+  int is_fetched;                    /* the device reads systems where the caller has them, */
+  ptrdiff_t apart;                   /* so many bytes from where the host does */
   gidx *rest, rest_capacity, n_rest; /* items that are left to the CPU */
   struct arrow_item *again;          /* the same as a job */
   gidx again_capacity;
@@ -43,9 +48,24 @@ void cuda_arrow_close(struct cuda_state *s)
   if (!w) return;
   for (int i = 0; i < LOTS; i++) lot_close(&w->lots[i]);
   device_close(&w->cpu);
+  free(w->needs);
   free(w->rest);
   free(w->again);
   free(w);
+}
+
+/* w->needs <- of all systems.  Neighbours are often of one shape. */
+static int needs_find(struct cuda_state *s, const struct arrow_job *job)
+{
+  struct cuda_arrow *w = s->arrow;
+  TRY(array_reserve(&w->needs, &w->needs_capacity, job->count, sizeof *w->needs));
+  for (gidx i = 0; i < job->count; i++) {
+    const struct arrow_system *a = &job->items[i].system,
+                              *before = &job->items[imax(i, 1) - 1].system;
+    int same = i > 0 && before->d == a->d && before->k == a->k && before->n == a->n;
+    w->needs[i] = same ? w->needs[i - 1] : lot_need_of(s, a);
+  }
+  return OK;
 }
 
 /* Load the kernels of all forms of a job, side by side because the first job compiles them. */
@@ -56,14 +76,14 @@ static int kernels_load(struct device *dev, const struct arrow_job *job)
   gidx capacity = 0;
   int count = 0;
   for (gidx i = 0; i < job->count; i++) {
-    struct lot_form f = lot_form_of(s, &job->items[i].system);
-    if (f.team == LOT_DECLINED) continue;
-    int team = f.team == LOT_LONG ? 0 : f.team == WARP ? 1 : f.team == ARROW_BLOCK ? 2 : 3;
-    if (f.rounds) team = 3 + f.rounds;
-    char *loaded = &s->arrow->loaded[f.d][f.k][team];
+    const struct lot_form *f = &s->arrow->needs[i].form;
+    if (f->team == LOT_DECLINED) continue;
+    int team = f->team == LOT_LONG ? 0 : f->team == WARP ? 1 : f->team == ARROW_BLOCK ? 2 : 3;
+    if (f->rounds) team = 3 + f->rounds;
+    char *loaded = &s->arrow->loaded[f->d][f->k][team];
     if (*loaded) continue;
     if (!recipes) TRY(array_reserve(&recipes, &capacity, MAX_FORMS * LOT_KERNELS, sizeof *recipes));
-    count += lot_recipes(&f, recipes + count);
+    count += lot_recipes(f, recipes + count);
     *loaded = 1;
   }
   int status = count ? cuda_load(dev, recipes, count) : OK;
@@ -71,54 +91,86 @@ static int kernels_load(struct device *dev, const struct arrow_job *job)
   return status;
 }
 
-/* *bytes <- of a lot for this job, and memory for both.  Where memory is short, lots are smaller,
- * and systems that do not fit are left to the CPU. */
-static int lots_reserve(struct cuda_state *s, const struct arrow_job *job, gidx *bytes)
+/* Do all numbers of a job stand in one piece of memory that is page-locked?  *apart <- from the
+ * host's addresses to the device's. */
+static int is_pinned(const struct cuda_state *s, const struct arrow_job *job, ptrdiff_t *apart)
 {
-  struct lot_size all = {0}, none = {0};
-  gidx largest = 0;
+  uintptr_t begin = UINTPTR_MAX, end = 0;
+  if (s->n_pins == 0) return 0;
   for (gidx i = 0; i < job->count; i++) {
     const struct arrow_system *a = &job->items[i].system;
-    struct lot_form f = lot_form_of(s, a);
-    if (f.team == LOT_DECLINED) continue;
-    struct lot_size one = lot_with(none, &f, a);
-    all = lot_with(all, &f, a);
-    if (lot_bytes(&one) <= PLAN_ARROW_LARGEST) largest = imax(largest, lot_bytes(&one));
+    gidx d = a->d, k = a->k;
+    const real *arrays[] = {a->h, a->b, a->g, a->c, a->g_b};
+    const gidx counts[] = {a->n * d * d, a->n * d * k, a->n * d, k * k, k};
+    for (int j = 0; j < LENGTH(arrays); j++) {
+      if (counts[j] <= 0) continue;
+      uintptr_t at = (uintptr_t)arrays[j], after = at + (uintptr_t)counts[j] * sizeof(real);
+      if (at < begin) begin = at;
+      if (after > end) end = after;
+    }
   }
-  *bytes = job->repeats ? lot_bytes(&all) : imin(lot_bytes(&all), imax(largest, PLAN_ARROW_LOT));
+  if (begin > end) return 0;
+  const char *host = (const char *)begin, *device = cuda_pinned(s, host, (gidx)(end - begin));
+  if (device) *apart = device - host;
+  return device != NULL;
+}
+
+/* *room <- of a lot for this job, and memory for both.  Where memory is short, lots are smaller,
+ * and systems that do not fit are left to the CPU. */
+static int lots_reserve(struct cuda_state *s, const struct arrow_job *job, int is_fetched,
+                        struct lot_room *room)
+{
+  struct lot_size all = {.is_fetched = is_fetched}, none = all;
+  struct lot_room largest = {0, 0};
+  for (gidx i = 0; i < job->count; i++) {
+    const struct lot_need *need = &s->arrow->needs[i];
+    if (need->form.team == LOT_DECLINED) continue;
+    struct lot_size one = lot_with(none, need);
+    struct lot_room r = lot_room_of(&one);
+    all = lot_with(all, need);
+    if (r.device > PLAN_ARROW_LARGEST) continue;
+    largest.device = imax(largest.device, r.device);
+    largest.host = imax(largest.host, r.host);
+  }
+  *room = lot_room_of(&all);
   int lots = job->repeats ? 1 : LOTS, status;
-  for (;; *bytes /= 2) {
+  if (!job->repeats) {
+    gidx host = is_fetched ? PLAN_ARROW_LOT / 4 : PLAN_ARROW_LOT;
+    room->device = imin(room->device, imax(largest.device, PLAN_ARROW_LOT));
+    room->host = imin(room->host, imax(largest.host, host));
+  }
+  for (;; room->device /= 2, room->host /= 2) {
     status = OK;
-    for (int i = 0; i < lots && !status; i++) status = lot_reserve(s, &s->arrow->lots[i], *bytes);
-    if (status != ERR_MEMORY || job->repeats || *bytes <= LEAST_BYTES) return status;
+    for (int i = 0; i < lots && !status; i++) status = lot_reserve(s, &s->arrow->lots[i], room);
+    if (status != ERR_MEMORY || job->repeats || room->device <= LEAST_BYTES) return status;
     status_clear();
   }
 }
 
 /* Fill a lot with systems from *next on; those that are declined are noted. */
-static int lot_fill(struct device *dev, struct cuda_lot *lot, struct arrow_job *job, gidx bytes,
-                    gidx *next)
+static int lot_fill(struct device *dev, struct cuda_lot *lot, struct arrow_job *job,
+                    const struct lot_room *room, gidx *next)
 {
   const struct cuda_state *s = dev->state;
   struct cuda_arrow *w = s->arrow;
-  struct lot_size none = {0};
-  TRY(lot_begin(lot, job, job->count - *next));
+  struct lot_size none = {.is_fetched = w->is_fetched};
+  TRY(lot_begin(lot, job, job->count - *next, w->is_fetched));
+  lot->apart = w->apart;
   for (; *next < job->count; ++*next) {
-    const struct arrow_system *a = &job->items[*next].system;
-    struct lot_form f = lot_form_of(s, a);
-    struct lot_size one = lot_with(none, &f, a), with = lot_with(lot->size, &f, a);
-    if (f.team == LOT_DECLINED || lot_bytes(&one) > bytes) {
+    const struct lot_need *need = &w->needs[*next];
+    struct lot_size one = lot_with(none, need), with = lot_with(lot->size, need);
+    if (need->form.team == LOT_DECLINED || !lot_fits(&one, room)) {
       w->rest[w->n_rest++] = *next;
       dev->counts.declined++;
       continue;
     }
-    if (lot_bytes(&with) > bytes) break;
-    lot_add(lot, &f, *next);
+    if (!lot_fits(&with, room)) break;
+    lot_add(lot, need, *next);
   }
   return OK;
 }
 
-static int lots_run(struct device *dev, struct arrow_job *job, gidx bytes)
+static int lots_run(struct device *dev, struct arrow_job *job, const struct lot_room *room)
 {
   struct cuda_arrow *w = ((struct cuda_state *)dev->state)->arrow;
   gidx next = 0, failed = 0;
@@ -128,7 +180,7 @@ static int lots_run(struct device *dev, struct arrow_job *job, gidx bytes)
     gidx before = w->n_rest;
     TRY(lot_finish(dev, lot, w->rest, &w->n_rest));
     failed += w->n_rest - before;
-    TRY(lot_fill(dev, lot, job, bytes, &next));
+    TRY(lot_fill(dev, lot, job, room, &next));
     TRY(lot_start(dev, lot));
   }
   for (int r = 0; r < job->repeats; r++) TRY(lot_measure(dev, &w->lots[0], &job->seconds[r]));
@@ -157,12 +209,14 @@ static int rest_solve(struct cuda_state *s, struct arrow_job *job)
 int cuda_arrow(struct device *dev, struct arrow_job *job)
 {
   struct cuda_state *s = dev->state;
-  gidx bytes;
+  struct lot_room room;
   TRY(arrow_open(s));
   TRY(array_reserve(&s->arrow->rest, &s->arrow->rest_capacity, job->count, sizeof(gidx)));
   s->arrow->n_rest = 0;
+  TRY(needs_find(s, job));
   TRY(kernels_load(dev, job));
-  TRY(lots_reserve(s, job, &bytes));
-  TRY(lots_run(dev, job, bytes));
+  s->arrow->is_fetched = is_pinned(s, job, &s->arrow->apart);
+  TRY(lots_reserve(s, job, s->arrow->is_fetched, &room));
+  TRY(lots_run(dev, job, &room));
   return rest_solve(s, job);
 }

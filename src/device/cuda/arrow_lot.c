@@ -47,7 +47,7 @@ static int form_bytes(const struct lot_form *f, idx n)
   return arrow_shared_bytes(&layout, f->team);
 }
 
-struct lot_form lot_form_of(const struct cuda_state *s, const struct arrow_system *a)
+static struct lot_form form_of(const struct cuda_state *s, const struct arrow_system *a)
 {
   struct lot_form f = {a->d, a->k, LOT_DECLINED, 1, 0, s->architecture == 90};
   gidx most = s->shared / 2 - BLOCK_RESERVED;
@@ -114,40 +114,60 @@ static gidx pieces_of(const struct arrow_system *a)
   return ceil_div(a->n, arrow_step_rows(a->d, a->k));
 }
 
-struct lot_size lot_with(struct lot_size size, const struct lot_form *form,
-                         const struct arrow_system *a)
+struct lot_need lot_need_of(const struct cuda_state *s, const struct arrow_system *a)
 {
-  size.in += reals_in(a);
-  size.out += reals_out(a);
+  struct lot_need need = {form_of(s, a), reals_in(a), reals_out(a), 0};
+  if (need.form.team == LOT_LONG) need.units = segments_of(a) + pieces_of(a);
+  return need;
+}
+
+struct lot_size lot_with(struct lot_size size, const struct lot_need *need)
+{
+  size.in += need->in;
+  size.out += need->out;
+  size.units += need->units;
   size.systems++;
-  if (form->team == LOT_LONG) size.units += segments_of(a) + pieces_of(a);
   return size;
 }
 
 /* Where the parts of a lot begin, in bytes; `out` at a multiple of 16. */
 struct lot_places {
-  gidx atoms, units, found, out, end;
+  gidx atoms, sources, units, found, out, end;
 };
 
 static struct lot_places places_of(const struct lot_size *z)
 {
   struct lot_places at;
   at.atoms = z->in * (gidx)sizeof(real);
-  at.units = at.atoms + z->systems * (gidx)sizeof(struct arrow_atom);
+  at.sources = at.atoms + z->systems * (gidx)sizeof(struct arrow_atom);
+  at.units = at.sources + (z->is_fetched ? z->systems * (gidx)sizeof(struct arrow_source) : 0);
   at.found = at.units + z->units * (gidx)sizeof(struct arrow_unit);
   at.out = ceil_div(at.found + z->systems * (gidx)sizeof(struct arrow_found), 16) * 16;
   at.end = at.out + z->out * (gidx)sizeof(real);
   return at;
 }
 
-gidx lot_bytes(const struct lot_size *size)
+/* The host's side begins with what is there first: the tables, where systems are fetched. */
+static gidx host_begin(const struct lot_size *z)
 {
-  return places_of(size).end;
+  return z->is_fetched ? places_of(z).atoms : 0;
 }
 
-int lot_reserve(struct cuda_state *s, struct cuda_lot *lot, gidx bytes)
+static void *host_at(const struct cuda_lot *lot, gidx place)
 {
-  TRY(cuda_reserve(s, &lot->device, bytes));
+  return lot->host + (place - host_begin(&lot->size));
+}
+
+struct lot_room lot_room_of(const struct lot_size *size)
+{
+  gidx end = places_of(size).end;
+  return (struct lot_room){end, end - host_begin(size)};
+}
+
+int lot_reserve(struct cuda_state *s, struct cuda_lot *lot, const struct lot_room *room)
+{
+  gidx bytes = room->host;
+  TRY(cuda_reserve(s, &lot->device, room->device));
   if (bytes <= lot->host_bytes) return OK;
   if (lot->host) TRY_CU(cudaFreeHost(lot->host));
   lot->host = NULL;
@@ -163,23 +183,24 @@ int lot_reserve(struct cuda_state *s, struct cuda_lot *lot, gidx bytes)
   return OK;
 }
 
-int lot_begin(struct cuda_lot *lot, struct arrow_job *job, gidx systems)
+int lot_begin(struct cuda_lot *lot, struct arrow_job *job, gidx systems, int is_fetched)
 {
   TRY(array_reserve(&lot->entries, &lot->entries_capacity, systems, sizeof *lot->entries));
   TRY(array_reserve(&lot->groups, &lot->groups_capacity, systems, sizeof *lot->groups));
   lot->job = job;
   lot->n_groups = 0;
-  lot->size = (struct lot_size){0};
+  lot->size = (struct lot_size){.is_fetched = is_fetched};
   return OK;
 }
 
-void lot_add(struct cuda_lot *lot, const struct lot_form *form, gidx item)
+void lot_add(struct cuda_lot *lot, const struct lot_need *need, gidx item)
 {
   const struct arrow_system *a = &lot->job->items[item].system;
+  const struct lot_form *form = &need->form;
   struct lot_entry *e = &lot->entries[lot->size.systems];
   *e = (struct lot_entry){.form = *form, .item = item};
   while (form->blocks == 1 && form->rounds == 0 && (gidx)1 << e->octave < a->n) e->octave++;
-  lot->size = lot_with(lot->size, form, a);
+  lot->size = lot_with(lot->size, need);
 }
 
 /* By how long a launch's systems may be. */
@@ -245,12 +266,23 @@ static void units_make(const struct cuda_lot *lot, const struct lot_group *g,
   }
 }
 
+/* As the device sees it, so many bytes from where the host does. */
+static struct arrow_source source_of(const struct arrow_system *a, ptrdiff_t apart)
+{
+  const real *const host[] = {a->h, a->b, a->g, a->c, a->g_b};
+  const real *device[LENGTH(host)];
+  for (int i = 0; i < LENGTH(host); i++)
+    device[i] = (const real *)(const void *)((const char *)host[i] + apart);
+  return (struct arrow_source){device[0], device[1], device[2], device[3], device[4], a->d, a->k};
+}
+
 static void tables_make(struct cuda_lot *lot)
 {
   struct lot_places at = places_of(&lot->size);
   const struct arrow_options *o = &lot->job->options;
-  struct arrow_atom *atoms = (struct arrow_atom *)(void *)(lot->host + at.atoms);
-  struct arrow_unit *units = (struct arrow_unit *)(void *)(lot->host + at.units);
+  struct arrow_atom *atoms = host_at(lot, at.atoms);
+  struct arrow_source *sources = host_at(lot, at.sources);
+  struct arrow_unit *units = host_at(lot, at.units);
   gidx in = 0, out = 0, i = 0;
   for (gidx g = 0; g < lot->n_groups; g++) {
     gidx segment = 0;
@@ -265,6 +297,7 @@ static void tables_make(struct cuda_lot *lot)
                                      .n = (int)item->system.n,
                                      .number = (int)i,
                                      .first_unit = (int)segment};
+      if (lot->size.is_fetched) sources[i] = source_of(&item->system, lot->apart);
       in += reals_in(&item->system);
       out += reals_out(&item->system);
       segment += segments_of(&item->system);
@@ -293,8 +326,8 @@ static int copiers_of(const struct cuda_state *s)
 static void systems_pack(const struct cuda_state *s, const struct cuda_lot *lot)
 {
   struct lot_places at = places_of(&lot->size);
-  const struct arrow_atom *atoms = (const struct arrow_atom *)(void *)(lot->host + at.atoms);
-  real *to = (real *)(void *)lot->host;
+  const struct arrow_atom *atoms = host_at(lot, at.atoms);
+  real *to = host_at(lot, 0);
 #pragma omp parallel for num_threads(copiers_of(s)) schedule(dynamic, 16)
   for (gidx i = 0; i < lot->size.systems; i++)
     system_pack(&lot->job->items[lot->entries[i].item].system, to + atoms[i].in);
@@ -308,6 +341,7 @@ static struct arrow_args args_of(const struct cuda_lot *lot, const struct lot_gr
       .in = (const real *)(void *)base,
       .out = (real *)(void *)(base + at.out),
       .atoms = (const struct arrow_atom *)(void *)(base + at.atoms) + g->first,
+      .sources = (const struct arrow_source *)(void *)(base + at.sources) + g->first,
       .units = (const struct arrow_unit *)(void *)(base + at.units) + g->unit,
       .parts = lot->parts.at,
       .found = (struct arrow_found *)(void *)(base + at.found),
@@ -333,6 +367,24 @@ static int short_launch(struct device *dev, const struct cuda_lot *lot, const st
     a.layout = arrow_layout_of(f->d, f->k, f->team, f->mma, f->blocks, g->rows);
     l.shared = arrow_shared_bytes(&a.layout, f->team);
   }
+  return cuda_launch(dev, &l);
+}
+
+/* Let the device fetch the numbers of all systems. */
+static int systems_fetch(struct device *dev, const struct cuda_lot *lot)
+{
+  gidx systems = lot->size.systems, longest = 0;
+  for (gidx i = 0; i < systems; i++)
+    longest = imax(longest, reals_in(&lot->job->items[lot->entries[i].item].system));
+  const struct lot_group all = {.count = systems};
+  struct arrow_args a = args_of(lot, &all);
+  gidx pieces = ceil_div(longest, 8 * ARROW_FETCH_THREADS);
+  struct cuda_launch l = {.name = KERNEL_ARROW_FETCH,
+                          .grid = {(unsigned)imin(systems, ARROW_FETCH_SYSTEMS),
+                                   (unsigned)imin(imax(pieces, 1), ARROW_FETCH_PIECES), 1},
+                          .block = {ARROW_FETCH_THREADS, 1, 1},
+                          .arguments = &a,
+                          .stream = lot->stream};
   return cuda_launch(dev, &l);
 }
 
@@ -412,14 +464,16 @@ int lot_start(struct device *dev, struct cuda_lot *lot)
   qsort(lot->entries, (size_t)lot->size.systems, sizeof *lot->entries, entry_compare);
   groups_make(lot);
   tables_make(lot);
-  systems_pack(s, lot);
-  TRY_CU(cudaMemcpyAsync(lot->device.at, lot->host, (size_t)at.found, cudaMemcpyHostToDevice,
-                         lot->stream));
+  if (!lot->size.is_fetched) systems_pack(s, lot);
+  gidx begin = host_begin(&lot->size);
+  TRY_CU(cudaMemcpyAsync((char *)lot->device.at + begin, lot->host, (size_t)(at.found - begin),
+                         cudaMemcpyHostToDevice, lot->stream));
+  if (lot->size.is_fetched) TRY(systems_fetch(dev, lot));
   /* Long systems are marked by several blocks; between systems are numbers that none writes. */
   char *results = (char *)lot->device.at + at.found;
   TRY_CU(cudaMemsetAsync(results, 0, (size_t)(at.end - at.found), lot->stream));
   TRY(groups_launch(dev, lot));
-  TRY_CU(cudaMemcpyAsync(lot->host + at.found, results, (size_t)(at.end - at.found),
+  TRY_CU(cudaMemcpyAsync(host_at(lot, at.found), results, (size_t)(at.end - at.found),
                          cudaMemcpyDeviceToHost, lot->stream));
   cuda_count(&dev->counts.put, at.found);
   cuda_count(&dev->counts.got, at.end - at.found);
@@ -450,9 +504,9 @@ int lot_finish(struct device *dev, struct cuda_lot *lot, gidx *failed, gidx *cou
   if (!lot->job) return OK;
   struct arrow_job *job = lot->job;
   struct lot_places at = places_of(&lot->size);
-  const struct arrow_atom *atoms = (const struct arrow_atom *)(void *)(lot->host + at.atoms);
-  const struct arrow_found *found = (const struct arrow_found *)(void *)(lot->host + at.found);
-  const real *steps = (const real *)(void *)(lot->host + at.out);
+  const struct arrow_atom *atoms = host_at(lot, at.atoms);
+  const struct arrow_found *found = host_at(lot, at.found);
+  const real *steps = host_at(lot, at.out);
   lot->job = NULL;
   TRY_CU(cudaStreamSynchronize(lot->stream));
 #pragma omp parallel for num_threads(copiers_of(s)) schedule(dynamic, 16)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A lot of arrow systems: packed into page-locked memory, copied to the device, solved there, and
- * their steps copied back, all on a stream of its own.  So one lot is copied while another is
- * solved.
+ * A lot of arrow systems: brought to the device, solved there, and their steps copied back, all on
+ * a stream of its own, so that one lot is copied while another is solved.  Systems in page-locked
+ * memory of the caller are fetched by the device; others are packed into such memory first.
  *
  * Floor: device; included by arrow*.c only. */
 #ifndef DEVICE_CUDA_ARROW_LOT_H
@@ -20,6 +20,12 @@ struct lot_form {
 enum { LOT_LONG = 0, LOT_DECLINED = -1 };
 enum { LOT_KERNELS = 3 }; /* of a form, at most */
 
+/* A system of a job: its form, and what it takes of a lot. */
+struct lot_need {
+  struct lot_form form;
+  gidx in, out, units; /* numbers read and written; units of a long one */
+};
+
 struct lot_entry {
   struct lot_form form;
   int octave; /* of its rows, so that the systems of a launch are of similar size */
@@ -37,6 +43,12 @@ struct lot_group {
 /* Numbers, systems and units of a lot. */
 struct lot_size {
   gidx in, out, systems, units;
+  int is_fetched; /* by the device: the host's side has no numbers to read */
+};
+
+/* Bytes of a lot, on the device and of its page-locked side. */
+struct lot_room {
+  gidx device, host;
 };
 
 enum { LOT_SIDES = 3 };
@@ -47,10 +59,13 @@ struct cuda_lot {
    * another leaves; the last event is that from which they begin. */
   cudaStream_t sides[LOT_SIDES];
   cudaEvent_t events[LOT_SIDES + 1];
-  char *host; /* page-locked, as the device's side: systems, tables, what became of them, steps */
+  /* Page-locked, as the device's side: systems unless they are fetched, tables, what became of
+   * them, steps. */
+  char *host;
   gidx host_bytes;
   struct cuda_work device, parts;
   struct arrow_job *job; /* borrowed; NULL: nothing is under way */
+  ptrdiff_t apart;       /* of fetched systems: from the host's addresses to the device's */
   struct lot_entry *entries;
   struct lot_group *groups;
   gidx entries_capacity, groups_capacity, n_groups;
@@ -60,21 +75,25 @@ struct cuda_lot {
 int lot_open(struct cuda_lot *lot);
 void lot_close(struct cuda_lot *lot);
 
-struct lot_form lot_form_of(const struct cuda_state *s, const struct arrow_system *a);
+struct lot_need lot_need_of(const struct cuda_state *s, const struct arrow_system *a);
 /* The kernels of a form: recipes[LOT_KERNELS]; returns how many. */
 int lot_recipes(const struct lot_form *form, struct kernel_recipe *recipes);
 
 /* What a lot is with one system more. */
-struct lot_size lot_with(struct lot_size size, const struct lot_form *form,
-                         const struct arrow_system *a);
-gidx lot_bytes(const struct lot_size *size);
+struct lot_size lot_with(struct lot_size size, const struct lot_need *need);
+struct lot_room lot_room_of(const struct lot_size *size);
+static inline int lot_fits(const struct lot_size *size, const struct lot_room *room)
+{
+  struct lot_room r = lot_room_of(size);
+  return r.device <= room->device && r.host <= room->host;
+}
 
-/* Let a lot have so many bytes on both sides; ERR_MEMORY. */
-int lot_reserve(struct cuda_state *s, struct cuda_lot *lot, gidx bytes);
+/* Let a lot have so many bytes; ERR_MEMORY. */
+int lot_reserve(struct cuda_state *s, struct cuda_lot *lot, const struct lot_room *room);
 
 /* Begin an empty lot for at most `systems` of a job; add one; send all to the device and back. */
-int lot_begin(struct cuda_lot *lot, struct arrow_job *job, gidx systems);
-void lot_add(struct cuda_lot *lot, const struct lot_form *form, gidx item);
+int lot_begin(struct cuda_lot *lot, struct arrow_job *job, gidx systems, int is_fetched);
+void lot_add(struct cuda_lot *lot, const struct lot_need *need, gidx item);
 int lot_start(struct device *dev, struct cuda_lot *lot);
 
 /* Wait for it; steps and outcomes of its systems are written, but for those that failed: failed[..]

@@ -95,6 +95,13 @@ struct cuda_upload {
   int turn;
 };
 
+/* Memory of the caller that is page-locked, as host and device see it. */
+struct cuda_pin {
+  const char *host, *device;
+  gidx bytes;
+};
+enum { CUDA_PINS = 16 };
+
 struct cuda_arrow; /* arrow.c */
 
 struct cuda_state {
@@ -119,6 +126,8 @@ struct cuda_state {
   idx window_first, window_filled; /* slots that are on the device now */
   struct cuda_screen screen;
   struct cuda_upload upload;
+  struct cuda_pin pins[CUDA_PINS];
+  int n_pins;
   struct cuda_arrow *arrow; /* owned; NULL: there were no systems yet */
   void *map_encode;         /* of tensor_map.c, once it was wanted */
   union {

@@ -195,14 +195,37 @@ void cuda_buffer_free(struct device *dev, struct buffer *b)
   if (b->owned && b->host) cudaFreeHost(b->host);
 }
 
-void cuda_pin(void *host, gidx bytes)
+void cuda_pin(struct device *dev, void *host, gidx bytes)
 {
-  if (cudaHostRegister(host, (size_t)bytes, cudaHostRegisterDefault)) cudaGetLastError();
+  struct cuda_state *s = dev->state;
+  void *device;
+  if (cudaHostRegister(host, (size_t)bytes, cudaHostRegisterMapped)) {
+    cudaGetLastError();
+    return;
+  }
+  if (s->n_pins == CUDA_PINS) return; /* copies are faster, but kernels do not read it */
+  if (cudaHostGetDevicePointer(&device, host, 0))
+    cudaGetLastError();
+  else
+    s->pins[s->n_pins++] = (struct cuda_pin){host, device, bytes};
 }
 
-void cuda_unpin(void *host)
+void cuda_unpin(struct device *dev, void *host)
 {
+  struct cuda_state *s = dev->state;
+  for (int i = 0; i < s->n_pins; i++)
+    if (s->pins[i].host == host) s->pins[i--] = s->pins[--s->n_pins];
   if (cudaHostUnregister(host)) cudaGetLastError(); /* it was not pinned */
+}
+
+const void *cuda_pinned(const struct cuda_state *s, const void *host, gidx bytes)
+{
+  const char *at = host;
+  for (int i = 0; i < s->n_pins; i++) {
+    const struct cuda_pin *p = &s->pins[i];
+    if (at >= p->host && at + bytes <= p->host + p->bytes) return p->device + (at - p->host);
+  }
+  return NULL;
 }
 
 int cuda_put(struct device *dev, const struct buffer *b, gidx at, gidx bytes)

@@ -38,8 +38,10 @@ int cuda_put(struct device *dev, const struct buffer *b, gidx at, gidx bytes);
 int cuda_get(struct device *dev, const struct buffer *b, gidx at, gidx bytes);
 int cuda_clear(struct device *dev, const struct buffer *b, gidx at, gidx bytes);
 int cuda_gather(struct device *dev, const struct gather_job *job);
-void cuda_pin(void *host, gidx bytes);
-void cuda_unpin(void *host);
+void cuda_pin(struct device *dev, void *host, gidx bytes);
+void cuda_unpin(struct device *dev, void *host);
+/* The device's address of memory that is pinned; NULL: it is not, or not all of it. */
+const void *cuda_pinned(const struct cuda_state *s, const void *host, gidx bytes);
 int cuda_copy_rate(struct device *dev, double *rate);
 
 #endif
