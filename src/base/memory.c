@@ -51,7 +51,7 @@ void *memory_zeroed(size_t bytes)
   pages_ask(at, bytes);
   if (bytes < SHARED) return memset(at, 0, bytes);
   struct zeroing zeroing = {at, bytes};
-  team_run(team_spare(), ceil_div((gidx)bytes, SHARED_PART), part_zero, &zeroing);
+  spare_run(ceil_div((gidx)bytes, SHARED_PART), part_zero, &zeroing);
   return at;
 }
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The loop of OpenMP: a thread that is free takes the next task. */
+ * A thread that is free takes the next task.  Spare threads are started when a loop first wants
+ * them, help whichever loop wants help, and end with the process. */
 #include "base/team.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 static atomic_int spare = 1;
@@ -21,4 +23,90 @@ void team_run(int threads, gidx count, void (*task)(void *self, gidx i), void *s
   if (threads > count) threads = count > 1 ? (int)count : 1; /* to wake others takes time */
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
   for (gidx i = 0; i < count; i++) task(self, i);
+}
+
+/* A loop under way, which lives on the stack of who runs it. */
+struct loop {
+  void (*task)(void *self, gidx i);
+  void *self;
+  gidx count;
+  _Atomic gidx next;
+  int wanted, inside;  /* helpers that may still come, and that are at work */
+  pthread_cond_t left; /* none is inside */
+  struct loop *after;
+};
+
+static struct {
+  pthread_mutex_t mutex;
+  pthread_cond_t come; /* a loop wants a helper */
+  struct loop *first;  /* of those under way */
+  int threads;
+} helpers = {.mutex = PTHREAD_MUTEX_INITIALIZER, .come = PTHREAD_COND_INITIALIZER};
+
+static void loop_help(struct loop *l)
+{
+  for (gidx i; (i = l->next++) < l->count;) l->task(l->self, i);
+}
+
+static void *helper_main(void *unused)
+{
+  pthread_mutex_lock(&helpers.mutex);
+  for (;;) {
+    struct loop *l = helpers.first;
+    while (l && l->wanted == 0) l = l->after;
+    if (!l) {
+      pthread_cond_wait(&helpers.come, &helpers.mutex);
+      continue;
+    }
+    l->wanted--;
+    l->inside++;
+    pthread_mutex_unlock(&helpers.mutex);
+    loop_help(l);
+    pthread_mutex_lock(&helpers.mutex);
+    if (--l->inside == 0) pthread_cond_signal(&l->left);
+  }
+  return unused;
+}
+
+/* With the mutex: let helpers come to a loop, new ones where there are fewer; without any it is
+ * done all the same. */
+static void loop_begin(struct loop *l)
+{
+  for (; helpers.threads < l->wanted; helpers.threads++) {
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, helper_main, NULL)) break;
+    pthread_detach(thread);
+  }
+  l->after = helpers.first;
+  helpers.first = l;
+  for (int i = 0; i < l->wanted; i++) pthread_cond_signal(&helpers.come);
+}
+
+/* With the mutex: no helper comes any more; wait for those inside. */
+static void loop_end(struct loop *l)
+{
+  struct loop **at = &helpers.first;
+  while (*at != l) at = &(*at)->after;
+  *at = l->after;
+  while (l->inside > 0) pthread_cond_wait(&l->left, &helpers.mutex);
+}
+
+void spare_run(gidx count, void (*task)(void *self, gidx i), void *self)
+{
+  struct loop l = {.task = task, .self = self, .count = count};
+  gidx most = spare < count ? spare : count;
+  l.wanted = most > 1 ? (int)most - 1 : 0;
+  if (l.wanted == 0) {
+    loop_help(&l);
+    return;
+  }
+  pthread_cond_init(&l.left, NULL);
+  pthread_mutex_lock(&helpers.mutex);
+  loop_begin(&l);
+  pthread_mutex_unlock(&helpers.mutex);
+  loop_help(&l);
+  pthread_mutex_lock(&helpers.mutex);
+  loop_end(&l);
+  pthread_mutex_unlock(&helpers.mutex);
+  pthread_cond_destroy(&l.left);
 }

@@ -1,18 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A parallel loop over threads, for host code that is no operation of a device.
+ * Parallel loops over threads, for host code that is no operation of a device.
  *
- * Floor: base. */
+ * Floor: base.
+ *
+ * A loop calls task(self, i) for i = 0 .. count - 1, each once, in any order.  A task cannot fail;
+ * what it writes must not depend on the order. */
 #ifndef BASE_TEAM_H
 #define BASE_TEAM_H
 
 #include "base/types.h"
 
-/* Call task(self, i) for i = 0 .. count - 1, each once, in any order on at most so many threads.
- * A task cannot fail; what it writes must not depend on the order. */
+/* On at most so many threads of OpenMP, which wait for the next loop without sleeping, and take
+ * cores while they do: for what the main thread computes. */
 void team_run(int threads, gidx count, void (*task)(void *self, gidx i), void *self);
 
-/* How many threads work behind the main thread may use: 1, unless a device computes for it, or
- * nothing is computed. */
+/* On this thread and those that are spare, for work behind the main thread: reading, writing and
+ * copies.  All such loops of a process share its spare threads, which sleep between them, so that
+ * a loop never waits for a thread that waits for a core. */
+void spare_run(gidx count, void (*task)(void *self, gidx i), void *self);
+
+/* How many threads such a loop may take, its own included: 1, unless a device computes for the main
+ * thread, or nothing is computed. */
 int team_spare(void);
 void team_spare_set(int threads);
 

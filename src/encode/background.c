@@ -48,7 +48,7 @@ static void part_merge(void *self, gidx part)
 static void lists_append(const struct encode *e, struct block_in_flight *b)
 {
   struct merging m = {e, b, parts_of(b->mine)};
-  team_run(team_spare(), m.parts, part_merge, &m);
+  spare_run(m.parts, part_merge, &m);
   b->routed = 0;
 }
 
@@ -102,7 +102,7 @@ static void count_run(void *self, gidx i)
 static void results_count(struct encode *e, const struct support_block *b, idx qualities)
 {
   struct counting c = {.e = e, .b = b, .qualities = qualities, .parts = parts_of(b->n)};
-  team_run(team_spare(), 2 + c.parts, count_run, &c);
+  spare_run(2 + c.parts, count_run, &c);
   for (gidx i = 0; i < c.parts; i++) {
     const struct code_counts *codes = &c.of[i].codes;
     e->result->fingerprint += c.of[i].fingerprint;

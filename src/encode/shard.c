@@ -100,7 +100,7 @@ static void piece_run(void *self, gidx i)
 static int pieces_read(const struct reading *r, gidx count)
 {
   int threads = r->shard->source->is_shared ? team_spare() : 1;
-  if (threads > 1) team_run(threads, count, piece_run, (void *)r);
+  if (threads > 1) spare_run(count, piece_run, (void *)r);
   for (gidx i = 0; i < count; i++) {
     struct piece *p = &r->pieces[i];
     r->shard->key = p->first;

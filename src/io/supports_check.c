@@ -270,7 +270,7 @@ static int before_status(const struct support_pass *s)
 /* The last piece, too. */
 static int before_end(struct support_pass *s)
 {
-  team_run(team_spare(), before_tasks(s), before_run, s);
+  spare_run(before_tasks(s), before_run, s);
   return before_status(s);
 }
 
@@ -278,7 +278,7 @@ static int before_end(struct support_pass *s)
 static int piece_check(struct support_pass *s)
 {
   parts_cut(s);
-  team_run(team_spare(), before_tasks(s) + s->n_parts, task_run, s);
+  spare_run(before_tasks(s) + s->n_parts, task_run, s);
   TRY(before_status(s));
   for (int i = 0; i < s->n_parts; i++) {
     if (!s->parts[i].status) continue;

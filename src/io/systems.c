@@ -184,7 +184,7 @@ static int block_read(void *self, const struct systems_block *to)
     count += part_cut(p, threads > 1 ? imin(2 * threads, MOST_PIECES) : 1);
     all.until[i] = count;
   }
-  if (threads > 1) team_run(threads, count, part_run, &all);
+  if (threads > 1) spare_run(count, part_run, &all);
   for (gidx i = 0; i < count; i++) /* again where it failed, to say so here, in their order */
     if (threads == 1 || all.status[i]) TRY(part_read(&all, i));
   return OK;

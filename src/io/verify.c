@@ -126,7 +126,7 @@ static void larges_read(struct verify *v, const struct h5_listing *list, char *i
     count += h5_array_bytes(&one->array) >= LARGE_BYTES;
     if (one == &large[count]) h5_array_close(&one->array);
   }
-  team_run(team_spare(), count, large_read, large);
+  spare_run(count, large_read, large);
   while (count > 0) {
     struct large *one = &large[--count];
     is_known[one->entry] = (char)one->is_whole;

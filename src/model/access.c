@@ -48,7 +48,7 @@ int rows_load(const struct rows_load *l)
   parts.each = ceil_div(share, unit) * unit;
   parts.before = threads > 1 ? l->first % unit : 0;
   gidx count = ceil_div(l->count + parts.before, parts.each);
-  if (count > 1) team_run(threads, count, part_run, &parts);
+  if (count > 1) spare_run(count, part_run, &parts);
   for (gidx i = 0; i < count; i++) {
     /* Again where it failed, to say so here, in the order of rows. */
     if (count == 1 || parts.status[i]) TRY(part_load(&parts, i));

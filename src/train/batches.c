@@ -120,7 +120,11 @@ static int windows_read(void *self)
   idx n;
   windows_find(b, &count);
   struct windows all = {.b = b, .x = (float *)b->next.host + b->first * b->rows->p};
-  team_run(b->rows->is_shared ? team_spare() : 1, count, window_run, &all);
+  if (b->rows->is_shared) {
+    spare_run(count, window_run, &all);
+  } else {
+    for (gidx i = 0; i < count; i++) window_run(&all, i);
+  }
   for (gidx i = 0; i < count; i++) {
     if (!all.status[i]) continue;
     shuffle_window(&b->ahead, b->window + (idx)i, &b->key, &n);

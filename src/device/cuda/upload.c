@@ -55,7 +55,7 @@ int cuda_upload(struct cuda_state *s, void *to, const void *from, gidx bytes)
     n = imin(bytes - done, PART);
     struct filling f = {u->part[u->turn], (const char *)from + done, n};
     TRY_CU(cudaEventSynchronize(u->sent[u->turn]));
-    team_run(team_spare(), ceil_div(n, PIECE), piece_fill, &f);
+    spare_run(ceil_div(n, PIECE), piece_fill, &f);
     TRY_CU(cudaMemcpyAsync((char *)to + done, f.to, (size_t)n, cudaMemcpyHostToDevice, s->stream));
     TRY_CU(cudaEventRecord(u->sent[u->turn], s->stream));
   }

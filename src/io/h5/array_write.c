@@ -223,10 +223,14 @@ static void piece_scan(void *self, gidx i)
   p->has_nan = has_nan(p->array->type, p->bytes, p->array->chunk_rows * h5_entry_values(p->array));
 }
 
-/* Threads for a flight. */
-static int flight_threads(const struct flight *f)
+/* The tasks of a flight, shared out where it is large. */
+static void tasks_run(const struct flight *f, gidx count, void (*task)(void *self, gidx i),
+                      void *self)
 {
-  return (size_t)f->n * chunk_bytes(f->list[0]) < ALONE_BYTES ? 1 : team_spare();
+  if ((size_t)f->n * chunk_bytes(f->list[0]) >= ALONE_BYTES)
+    spare_run(count, task, self);
+  else
+    for (gidx i = 0; i < count; i++) task(self, i);
 }
 
 static int flight_open(struct flight *f)
@@ -289,7 +293,7 @@ static int flight_write(struct flight *f, gidx first)
   int status = chunks_place(f, first);
   pthread_mutex_unlock(&h5_one);
   TRY(status);
-  team_run(flight_threads(f), f->count + f->n * f->count, flight_run, f);
+  tasks_run(f, f->count + f->n * f->count, flight_run, f);
   return flight_end(f);
 }
 
@@ -300,7 +304,7 @@ static int chunks_write(struct h5_array *const *list, int count, const unsigned 
 {
   struct flight f = {.list = list, .bytes = bytes, .count = count, .n = n};
   int status = flight_open(&f);
-  if (!status) team_run(flight_threads(&f), n * count, piece_scan, f.pieces);
+  if (!status) tasks_run(&f, n * count, piece_scan, f.pieces);
   *has_nans = 0;
   for (gidx p = 0; p < n * count && !status; p++) *has_nans |= f.pieces[p].has_nan;
   if (!status && !*has_nans) status = flight_write(&f, list[0]->next);

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Claim: loops on spare threads, several at a time and one within another, do each task once, have
+ * done all when they return, and never take more threads than are spare. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/team.h"
+#include "tap.h"
+
+enum { CALLERS = 4, TURNS = 300, TASKS = 97 };
+
+struct loop_test {
+  int done[TASKS]; /* not atomic: what tasks write is there when the loop returns */
+  atomic_int inside, most;
+  int inner, sleeps;
+  struct loop_test *within; /* [TASKS] */
+};
+
+static void task(void *self, gidx i)
+{
+  struct loop_test *t = self;
+  int inside = ++t->inside, most = t->most;
+  while (inside > most && !atomic_compare_exchange_weak(&t->most, &most, inside)) continue;
+  if (t->sleeps) usleep(2000);
+  if (t->within && i % 16 == 0) spare_run(t->inner, task, &t->within[i]);
+  t->done[i]++;
+  t->inside--;
+}
+
+static int is_done(const struct loop_test *t, int count, int times)
+{
+  for (int i = 0; i < TASKS; i++)
+    if (t->done[i] != (i < count ? times : 0)) return 0;
+  return t->inside == 0;
+}
+
+/* One of several threads that run loops side by side. */
+static void *caller(void *wrong)
+{
+  struct loop_test *t = malloc((TASKS + 1) * sizeof *t);
+  for (int turn = 0; turn < TURNS; turn++) {
+    int count = turn % (TASKS + 1), inner = turn % 5;
+    for (int i = 0; i <= TASKS; i++) t[i] = (struct loop_test){.most = 0};
+    t[0].within = t + 1;
+    t[0].inner = inner;
+    spare_run(count, task, t);
+    int right = is_done(t, count, 1);
+    for (int i = 0; i < TASKS; i++)
+      right &= is_done(t + 1 + i, i % 16 == 0 && i < count ? inner : 0, 1);
+    if (!right) ++*(atomic_int *)wrong;
+  }
+  free(t);
+  return NULL;
+}
+
+static void callers_test(int spare)
+{
+  pthread_t threads[CALLERS];
+  atomic_int wrong = 0;
+  team_spare_set(spare);
+  for (int i = 0; i < CALLERS; i++) pthread_create(&threads[i], NULL, caller, &wrong);
+  for (int i = 0; i < CALLERS; i++) pthread_join(threads[i], NULL);
+  ok(wrong == 0, "%d spare: %d of %d loops in %d threads did not do each task once", spare, wrong,
+     CALLERS * TURNS, CALLERS);
+}
+
+/* Tasks that sleep, so that everybody who may come does. */
+static void most_test(int spare, int count, int expected)
+{
+  struct loop_test t = {.sleeps = 1};
+  team_spare_set(spare);
+  spare_run(count, task, &t);
+  ok(is_done(&t, count, 1) && t.most == expected, "%d spare: %d tasks by %d threads, %d expected",
+     spare, count, t.most, expected);
+}
+
+int main(void)
+{
+  static const int spares[] = {1, 2, 3, 16, 5};
+  claim_begin("each task once, several loops at a time");
+  for (int i = 0; i < (int)(sizeof spares / sizeof *spares); i++) callers_test(spares[i]);
+  claim_end();
+  claim_begin("as many threads as are spare, and as there are tasks");
+  most_test(1, 20, 1);
+  most_test(4, 40, 4);
+  most_test(16, 5, 5);
+  most_test(3, 60, 3);
+  most_test(3, 0, 0);
+  claim_end();
+  return done_testing();
+}
