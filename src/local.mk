@@ -115,6 +115,7 @@ libsagitta_a_SOURCES += \
   %D%/device/cuda/triad.h %D%/device/cuda/triad.c %D%/device/cuda/tensor.h %D%/device/cuda/tensor.c \
   %D%/device/cuda/tensor_map.h %D%/device/cuda/tensor_map.c %D%/device/cuda/train.h %D%/device/cuda/train.c \
   %D%/device/cuda/joint.h %D%/device/cuda/joint.c \
+  %D%/device/cuda/arrow_size.h %D%/device/cuda/arrow_size.c \
   %D%/device/cuda/arrow_lot.h %D%/device/cuda/arrow_lot.c \
   %D%/device/cuda/arrow.h %D%/device/cuda/arrow.c \
   %D%/device/cuda/route.h %D%/device/cuda/route.c %D%/device/cuda/open.c

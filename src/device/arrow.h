@@ -32,6 +32,10 @@ struct arrow_job {
  * model/arrow.h's limits, ERR_MEMORY, ERR_DEVICE without fused multiply-add. */
 int device_arrow(struct device *dev, struct arrow_job *job);
 
+/* Load what such a job needs and take its memory, so that device_arrow() finds both there.  No
+ * number of the systems is read.  ERR_MEMORY. */
+int device_arrow_ready(struct device *dev, const struct arrow_job *job);
+
 /* Bytes that a GPU, and as many page-locked ones that the host, take for jobs whose largest system
  * has so many numbers, steps included; 0 on the CPU. */
 gidx device_arrow_bytes(const struct device *dev, gidx largest);

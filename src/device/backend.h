@@ -76,7 +76,8 @@ struct backend {
   /* Bytes of one row's state; NULL: 0. */
   gidx (*codes_state_bytes)(idx vectors, real rho, int nonnegative);
   int (*arrow)(struct device *dev, struct arrow_job *job);
-  gidx (*arrow_bytes)(gidx largest); /* NULL: 0 */
+  int (*arrow_ready)(struct device *dev, const struct arrow_job *job); /* NULL: nothing to do */
+  gidx (*arrow_bytes)(gidx largest);                                   /* NULL: 0 */
 
   /* intake.h */
   int (*intake_take)(struct intake *in, struct intake_job *job);

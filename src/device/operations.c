@@ -94,6 +94,11 @@ int device_arrow(struct device *dev, struct arrow_job *job)
   return dev->backend->arrow(dev, job);
 }
 
+int device_arrow_ready(struct device *dev, const struct arrow_job *job)
+{
+  return dev->backend->arrow_ready ? dev->backend->arrow_ready(dev, job) : OK;
+}
+
 gidx device_arrow_bytes(const struct device *dev, gidx largest)
 {
   return dev->backend->arrow_bytes ? dev->backend->arrow_bytes(largest) : 0;

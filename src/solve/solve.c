@@ -131,6 +131,19 @@ static uint64_t stop_asked(const struct solve *s, gidx next)
   return stops->asked && next < s->shape->count ? stops->asked(stops->self) : 0;
 }
 
+/* While the first batch is read. */
+static int first_ready(struct solve *s)
+{
+  struct phase *phase = &s->out->phases[SOLVE_OPEN];
+  phase_begin(phase);
+  struct arrow_job job = {.options = s->task->options,
+                          .items = s->items,
+                          .count = items_fill(s, &s->block[0], &s->results[0])};
+  int status = device_arrow_ready(&s->device, &job);
+  phase_end(phase, 0);
+  return status;
+}
+
 /* Solve one batch after another; slot is where the present one stands.  solve_files_start() deals
  * the batch after this one, so this one is dealt again before it is solved. */
 static int batches_run(struct solve *s)
@@ -143,6 +156,7 @@ static int batches_run(struct solve *s)
   progress_start(&progress, "solve", "systems", s->end);
   progress.before = s->task->first;
   TRY(comm_agree(s->c, solve_files_start(s, s->task->first, 0)));
+  if (s->task->first < s->end) TRY(comm_agree(s->c, first_ready(s)));
   for (gidx first = s->task->first; first < s->end; first = next, slot = !slot) {
     next = batch_end(s->shape, first, s->task->batch, MAX_SYSTEMS);
     uint64_t asked = stop_asked(s, next);
@@ -194,7 +208,8 @@ static int result_sum(struct solve *s)
 static void result_start(struct solve_result *out)
 {
   *out = (struct solve_result){
-      .phases = {[SOLVE_READ] = {.name = "read", .unit = "GB", .background = 1},
+      .phases = {[SOLVE_OPEN] = {.name = "open"},
+                 [SOLVE_READ] = {.name = "read", .unit = "GB", .background = 1},
                  [SOLVE_ALLTOALLV] = {.name = "alltoallv"},
                  [SOLVE_SOLVE] = {.name = "solve", .unit = "GB"},
                  [SOLVE_GATHER] = {.name = "gather"},
@@ -209,7 +224,9 @@ int solve_run(const struct solve_task *task, struct comm *c, struct solve_result
   TRY(comm_agree(c, struct_alloc(&s, sizeof *s)));
   *s = (struct solve){.task = task, .shape = task->systems->shape, .c = c, .out = result};
   s->end = s->shape->count;
+  phase_begin(&result->phases[SOLVE_OPEN]);
   TRY(solve_open(s));
+  phase_end(&result->phases[SOLVE_OPEN], 0);
   TRY(comm_devices_report(c, &s->device));
   result->device = result->phases[SOLVE_SOLVE].device = s->device.kind;
   snprintf(result->variant, sizeof result->variant, "%s", s->device.variant);

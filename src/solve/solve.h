@@ -33,6 +33,7 @@ struct solve_task {
 };
 
 enum solve_phase {
+  SOLVE_OPEN,
   SOLVE_READ,
   SOLVE_ALLTOALLV,
   SOLVE_SOLVE,

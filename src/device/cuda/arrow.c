@@ -23,7 +23,7 @@ struct cuda_arrow {
   struct cuda_lot lots[LOTS];
   struct device cpu; /* opened when it is needed */
   /* Forms whose kernels are loaded, or were tried. */
-  char loaded[ARROW_MAX_FRAME + 1][ARROW_MAX_COLUMNS + 1][TEAMS];
+  char loaded[ARROW_MAX_FRAME + 1][ARROW_MAX_COLUMNS + 1][TEAMS], fetch_loaded;
   struct lot_need *needs; /* of the systems of a job */
   gidx needs_capacity;
   int is_fetched;                    /* the device reads systems where the caller has them, */
@@ -75,6 +75,12 @@ static int kernels_load(struct device *dev, const struct arrow_job *job)
   struct kernel_recipe *recipes = NULL;
   gidx capacity = 0;
   int count = 0;
+  if (s->arrow->is_fetched && !s->arrow->fetch_loaded) {
+    TRY(array_reserve(&recipes, &capacity, MAX_FORMS * LOT_KERNELS + 1, sizeof *recipes));
+    kernel_recipe(KERNEL_ARROW_FETCH, &(struct kernel_shape){.d = 1, .top_k = 1},
+                  &recipes[count++]);
+    s->arrow->fetch_loaded = 1;
+  }
   for (gidx i = 0; i < job->count; i++) {
     const struct lot_form *f = &s->arrow->needs[i].form;
     if (f->team == LOT_DECLINED) continue;
@@ -82,7 +88,8 @@ static int kernels_load(struct device *dev, const struct arrow_job *job)
     if (f->rounds) team = 3 + f->rounds;
     char *loaded = &s->arrow->loaded[f->d][f->k][team];
     if (*loaded) continue;
-    if (!recipes) TRY(array_reserve(&recipes, &capacity, MAX_FORMS * LOT_KERNELS, sizeof *recipes));
+    if (!recipes)
+      TRY(array_reserve(&recipes, &capacity, MAX_FORMS * LOT_KERNELS + 1, sizeof *recipes));
     count += lot_recipes(f, recipes + count);
     *loaded = 1;
   }
@@ -117,9 +124,9 @@ static int is_pinned(const struct cuda_state *s, const struct arrow_job *job, pt
 
 /* *room <- of a lot for this job, and memory for both.  Where memory is short, lots are smaller,
  * and systems that do not fit are left to the CPU. */
-static int lots_reserve(struct cuda_state *s, const struct arrow_job *job, int is_fetched,
-                        struct lot_room *room)
+static int lots_reserve(struct cuda_state *s, const struct arrow_job *job, struct lot_room *room)
 {
+  int is_fetched = s->arrow->is_fetched;
   struct lot_size all = {.is_fetched = is_fetched}, none = all;
   struct lot_room largest = {0, 0};
   for (gidx i = 0; i < job->count; i++) {
@@ -178,14 +185,14 @@ static int lots_run(struct device *dev, struct arrow_job *job, const struct lot_
   for (int turn = 0; next < job->count; turn = !turn) {
     struct cuda_lot *lot = &w->lots[turn];
     gidx before = w->n_rest;
-    TRY(lot_finish(dev, lot, w->rest, &w->n_rest));
+    TRY(lot_finish(lot, w->rest, &w->n_rest));
     failed += w->n_rest - before;
     TRY(lot_fill(dev, lot, job, room, &next));
     TRY(lot_start(dev, lot));
   }
   for (int r = 0; r < job->repeats; r++) TRY(lot_measure(dev, &w->lots[0], &job->seconds[r]));
   gidx before = w->n_rest;
-  for (int i = 0; i < LOTS; i++) TRY(lot_finish(dev, &w->lots[i], w->rest, &w->n_rest));
+  for (int i = 0; i < LOTS; i++) TRY(lot_finish(&w->lots[i], w->rest, &w->n_rest));
   dev->counts.retried += failed + w->n_rest - before;
   return OK;
 }
@@ -206,17 +213,30 @@ static int rest_solve(struct cuda_state *s, struct arrow_job *job)
   return OK;
 }
 
+/* Everything that a job needs; *room <- of a lot. */
+static int job_ready(struct device *dev, const struct arrow_job *job, struct lot_room *room)
+{
+  struct cuda_state *s = dev->state;
+  TRY(arrow_open(s));
+  TRY(array_reserve(&s->arrow->rest, &s->arrow->rest_capacity, job->count, sizeof(gidx)));
+  TRY(needs_find(s, job));
+  s->arrow->is_fetched = is_pinned(s, job, &s->arrow->apart);
+  TRY(kernels_load(dev, job));
+  return lots_reserve(s, job, room);
+}
+
+int cuda_arrow_ready(struct device *dev, const struct arrow_job *job)
+{
+  struct lot_room room;
+  return job_ready(dev, job, &room);
+}
+
 int cuda_arrow(struct device *dev, struct arrow_job *job)
 {
   struct cuda_state *s = dev->state;
   struct lot_room room;
-  TRY(arrow_open(s));
-  TRY(array_reserve(&s->arrow->rest, &s->arrow->rest_capacity, job->count, sizeof(gidx)));
+  TRY(job_ready(dev, job, &room));
   s->arrow->n_rest = 0;
-  TRY(needs_find(s, job));
-  TRY(kernels_load(dev, job));
-  s->arrow->is_fetched = is_pinned(s, job, &s->arrow->apart);
-  TRY(lots_reserve(s, job, s->arrow->is_fetched, &room));
   TRY(lots_run(dev, job, &room));
   return rest_solve(s, job);
 }

@@ -7,8 +7,9 @@
 
 #include "device/cuda/cuda.h"
 
-/* Operation of the table. */
+/* Operations of the table. */
 int cuda_arrow(struct device *dev, struct arrow_job *job);
+int cuda_arrow_ready(struct device *dev, const struct arrow_job *job);
 
 /* Give back what it keeps from job to job. */
 void cuda_arrow_close(struct cuda_state *s);

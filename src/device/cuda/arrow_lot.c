@@ -9,10 +9,9 @@
 #include "base/memory.h"
 #include "base/num.h"
 #include "base/status.h"
+#include "base/team.h"
 #include "device/cuda/load.h"
 #include "device/cuda/memory.h"
-
-enum { BLOCK_RESERVED = 1 << 10 }; /* shared memory that a block takes beside its own */
 
 int lot_open(struct cuda_lot *lot)
 {
@@ -39,129 +38,9 @@ void lot_close(struct cuda_lot *lot)
   free(lot->groups);
 }
 
-/* In shared memory where a multiprocessor holds two blocks, so that one computes while another
- * waits; by several warps where those of several systems do not fit; by as few blocks as can be. */
-static int form_bytes(const struct lot_form *f, idx n)
-{
-  struct arrow_layout layout = arrow_layout_of(f->d, f->k, f->team, f->mma, f->blocks, n);
-  return arrow_shared_bytes(&layout, f->team);
-}
-
-static struct lot_form form_of(const struct cuda_state *s, const struct arrow_system *a)
-{
-  struct lot_form f = {a->d, a->k, LOT_DECLINED, 1, 0, s->architecture == 90};
-  gidx most = s->shared / 2 - BLOCK_RESERVED;
-  if (a->d < 1 || a->d > ARROW_MAX_FRAME || a->k < 0 || a->k > ARROW_MAX_COLUMNS) return f;
-  if (a->n < 0 || a->n >= 1 << 30) return f;
-  idx n = (idx)imin(a->n, 1 << 16); /* as many do not fit in any case */
-  f.rounds = arrow_rounds(a->d, a->k, n);
-  if (f.rounds) f.team = WARP;
-  if (f.rounds) return f;
-  f.team = arrow_team(a->d, a->k, n);
-  if (f.team == WARP && form_bytes(&f, n) > most) f.team = arrow_team(a->d, a->k, 1 << 16);
-  int most_blocks = f.mma && f.team != WARP ? ARROW_BLOCKS : 1;
-  while (f.blocks < most_blocks && form_bytes(&f, n) > most) f.blocks *= 2;
-  if (form_bytes(&f, n) <= most) return f;
-  f.blocks = 1;
-  f.team = a->n > 0 && arrow_sum_bytes(a->d, a->k) <= s->shared &&
-                   arrow_step_bytes(a->d, a->k) <= s->shared
-               ? LOT_LONG
-               : LOT_DECLINED;
-  return f;
-}
-
-static struct kernel_shape shape_of(const struct lot_form *form)
-{
-  return (struct kernel_shape){.d = form->d,
-                               .k = form->k,
-                               .team = form->team,
-                               .rounds = form->rounds,
-                               .mma = form->mma,
-                               .top_k = 1};
-}
-
-int lot_recipes(const struct lot_form *form, struct kernel_recipe *recipes)
-{
-  static const enum kernel_name lanes[] = {KERNEL_ARROW_LANES}, whole[] = {KERNEL_ARROW},
-                                parts[] = {KERNEL_ARROW_SUM, KERNEL_ARROW_STEP,
-                                           KERNEL_ARROW_BORDER};
-  struct kernel_shape shape = shape_of(form);
-  int is_long = form->team == LOT_LONG, count = is_long ? LENGTH(parts) : 1;
-  const enum kernel_name *names = is_long ? parts : form->rounds ? lanes : whole;
-  for (int i = 0; i < count; i++) kernel_recipe(names[i], &shape, &recipes[i]);
-  return count;
-}
-
-/* Both even, so that the kernels can copy 16 bytes at a time. */
-static gidx reals_in(const struct arrow_system *a)
-{
-  gidx d = a->d, k = a->k;
-  return ceil_div(a->n * (d * d + d * k + d) + k * k + k, 2) * 2;
-}
-
-static gidx reals_out(const struct arrow_system *a)
-{
-  return ceil_div(a->n * a->d + a->k, 2) * 2;
-}
-
-static gidx segments_of(const struct arrow_system *a)
-{
-  return ceil_div(a->n, ARROW_SEGMENT_ROWS);
-}
-
-static gidx pieces_of(const struct arrow_system *a)
-{
-  return ceil_div(a->n, arrow_step_rows(a->d, a->k));
-}
-
-struct lot_need lot_need_of(const struct cuda_state *s, const struct arrow_system *a)
-{
-  struct lot_need need = {form_of(s, a), reals_in(a), reals_out(a), 0};
-  if (need.form.team == LOT_LONG) need.units = segments_of(a) + pieces_of(a);
-  return need;
-}
-
-struct lot_size lot_with(struct lot_size size, const struct lot_need *need)
-{
-  size.in += need->in;
-  size.out += need->out;
-  size.units += need->units;
-  size.systems++;
-  return size;
-}
-
-/* Where the parts of a lot begin, in bytes; `out` at a multiple of 16. */
-struct lot_places {
-  gidx atoms, sources, units, found, out, end;
-};
-
-static struct lot_places places_of(const struct lot_size *z)
-{
-  struct lot_places at;
-  at.atoms = z->in * (gidx)sizeof(real);
-  at.sources = at.atoms + z->systems * (gidx)sizeof(struct arrow_atom);
-  at.units = at.sources + (z->is_fetched ? z->systems * (gidx)sizeof(struct arrow_source) : 0);
-  at.found = at.units + z->units * (gidx)sizeof(struct arrow_unit);
-  at.out = ceil_div(at.found + z->systems * (gidx)sizeof(struct arrow_found), 16) * 16;
-  at.end = at.out + z->out * (gidx)sizeof(real);
-  return at;
-}
-
-/* The host's side begins with what is there first: the tables, where systems are fetched. */
-static gidx host_begin(const struct lot_size *z)
-{
-  return z->is_fetched ? places_of(z).atoms : 0;
-}
-
 static void *host_at(const struct cuda_lot *lot, gidx place)
 {
-  return lot->host + (place - host_begin(&lot->size));
-}
-
-struct lot_room lot_room_of(const struct lot_size *size)
-{
-  gidx end = places_of(size).end;
-  return (struct lot_room){end, end - host_begin(size)};
+  return lot->host + (place - lot_host_begin(&lot->size));
 }
 
 int lot_reserve(struct cuda_state *s, struct cuda_lot *lot, const struct lot_room *room)
@@ -244,8 +123,8 @@ static void groups_make(struct cuda_lot *lot)
     g->count++;
     g->rows = (idx)imax(g->rows, a->n);
     if (g->form.team != LOT_LONG) continue;
-    g->segments += segments_of(a);
-    g->pieces += pieces_of(a);
+    g->segments += lot_segments(a);
+    g->pieces += lot_pieces(a);
     unit = g->unit + g->segments + g->pieces;
   }
 }
@@ -256,12 +135,12 @@ static void units_make(const struct cuda_lot *lot, const struct lot_group *g,
 {
   for (gidx i = 0; i < g->count; i++) {
     const struct arrow_system *a = &lot->job->items[lot->entries[g->first + i].item].system;
-    for (gidx s = 0; s < segments_of(a); s++)
+    for (gidx s = 0; s < lot_segments(a); s++)
       *units++ = (struct arrow_unit){(int)i, (int)(s * ARROW_SEGMENT_ROWS)};
   }
   for (gidx i = 0; i < g->count; i++) {
     const struct arrow_system *a = &lot->job->items[lot->entries[g->first + i].item].system;
-    for (gidx p = 0; p < pieces_of(a); p++)
+    for (gidx p = 0; p < lot_pieces(a); p++)
       *units++ = (struct arrow_unit){(int)i, (int)(p * arrow_step_rows(a->d, a->k))};
   }
 }
@@ -278,7 +157,7 @@ static struct arrow_source source_of(const struct arrow_system *a, ptrdiff_t apa
 
 static void tables_make(struct cuda_lot *lot)
 {
-  struct lot_places at = places_of(&lot->size);
+  struct lot_places at = lot_places_of(&lot->size);
   const struct arrow_options *o = &lot->job->options;
   struct arrow_atom *atoms = host_at(lot, at.atoms);
   struct arrow_source *sources = host_at(lot, at.sources);
@@ -298,9 +177,9 @@ static void tables_make(struct cuda_lot *lot)
                                      .number = (int)i,
                                      .first_unit = (int)segment};
       if (lot->size.is_fetched) sources[i] = source_of(&item->system, lot->apart);
-      in += reals_in(&item->system);
-      out += reals_out(&item->system);
-      segment += segments_of(&item->system);
+      in += lot_reals_in(&item->system);
+      out += lot_reals_out(&item->system);
+      segment += lot_segments(&item->system);
     }
     if (group->form.team == LOT_LONG) units_make(lot, group, units + group->unit);
   }
@@ -315,27 +194,21 @@ static void system_pack(const struct arrow_system *a, real *to)
     if (counts[i] > 0) memcpy(to, from[i], (size_t)counts[i] * sizeof *to);
 }
 
-/* Threads that pack and unpack: copies need few, and a team that is larger than the cores that are
- * free waits for its last one; threads behind this one read meanwhile (base/team.h). */
-static int copiers_of(const struct cuda_state *s)
-{
-  enum { MOST = 8 };
-  return (int)imin(MOST, (s->options.threads + 1) / 2);
-}
+/* Spare threads pack and unpack, so many systems at a time. */
+enum { SYSTEMS = 64 };
 
-static void systems_pack(const struct cuda_state *s, const struct cuda_lot *lot)
+static void systems_pack_some(void *self, gidx part)
 {
-  struct lot_places at = places_of(&lot->size);
-  const struct arrow_atom *atoms = host_at(lot, at.atoms);
+  const struct cuda_lot *lot = self;
+  const struct arrow_atom *atoms = host_at(lot, lot_places_of(&lot->size).atoms);
   real *to = host_at(lot, 0);
-#pragma omp parallel for num_threads(copiers_of(s)) schedule(dynamic, 16)
-  for (gidx i = 0; i < lot->size.systems; i++)
+  for (gidx i = part * SYSTEMS; i < imin((part + 1) * SYSTEMS, lot->size.systems); i++)
     system_pack(&lot->job->items[lot->entries[i].item].system, to + atoms[i].in);
 }
 
 static struct arrow_args args_of(const struct cuda_lot *lot, const struct lot_group *g)
 {
-  struct lot_places at = places_of(&lot->size);
+  struct lot_places at = lot_places_of(&lot->size);
   char *base = lot->device.at;
   return (struct arrow_args){
       .in = (const real *)(void *)base,
@@ -357,7 +230,7 @@ static int short_launch(struct device *dev, const struct cuda_lot *lot, const st
   unsigned threads = (unsigned)arrow_threads(f->team), teams = threads / (unsigned)f->team;
   struct cuda_launch l = {
       .name = f->rounds ? KERNEL_ARROW_LANES : KERNEL_ARROW,
-      .shape = shape_of(f),
+      .shape = lot_shape_of(f),
       .grid = {((unsigned)g->count + teams - 1) / teams * (unsigned)f->blocks, 1, 1},
       .block = {threads, 1, 1},
       .cluster = f->blocks,
@@ -375,7 +248,7 @@ static int systems_fetch(struct device *dev, const struct cuda_lot *lot)
 {
   gidx systems = lot->size.systems, longest = 0;
   for (gidx i = 0; i < systems; i++)
-    longest = imax(longest, reals_in(&lot->job->items[lot->entries[i].item].system));
+    longest = imax(longest, lot_reals_in(&lot->job->items[lot->entries[i].item].system));
   const struct lot_group all = {.count = systems};
   struct arrow_args a = args_of(lot, &all);
   gidx pieces = ceil_div(longest, 8 * ARROW_FETCH_THREADS);
@@ -399,7 +272,7 @@ static int long_launch(struct device *dev, const struct cuda_lot *lot, const str
   idx d = g->form.d, k = g->form.k;
   struct arrow_args a = args_of(lot, g);
   struct cuda_launch l = {.name = KERNEL_ARROW_SUM,
-                          .shape = shape_of(&g->form),
+                          .shape = lot_shape_of(&g->form),
                           .grid = {(unsigned)g->segments, (unsigned)arrow_parts(k), 1},
                           .block = {(unsigned)arrow_sum_threads(d, k), 1, 1},
                           .shared = arrow_sum_bytes(d, k),
@@ -458,14 +331,14 @@ static int groups_launch(struct device *dev, struct cuda_lot *lot)
 
 int lot_start(struct device *dev, struct cuda_lot *lot)
 {
-  const struct cuda_state *s = dev->state;
-  struct lot_places at = places_of(&lot->size);
+  struct lot_places at = lot_places_of(&lot->size);
   if (lot->size.systems == 0) return OK;
   qsort(lot->entries, (size_t)lot->size.systems, sizeof *lot->entries, entry_compare);
   groups_make(lot);
   tables_make(lot);
-  if (!lot->size.is_fetched) systems_pack(s, lot);
-  gidx begin = host_begin(&lot->size);
+  if (!lot->size.is_fetched)
+    spare_run(ceil_div(lot->size.systems, SYSTEMS), systems_pack_some, lot);
+  gidx begin = lot_host_begin(&lot->size);
   TRY_CU(cudaMemcpyAsync((char *)lot->device.at + begin, lot->host, (size_t)(at.found - begin),
                          cudaMemcpyHostToDevice, lot->stream));
   if (lot->size.is_fetched) TRY(systems_fetch(dev, lot));
@@ -498,21 +371,26 @@ static void system_unpack(struct arrow_item *item, const struct arrow_atom *atom
   item->outcome.log_det = det_pair_value(item->outcome.pair);
 }
 
-int lot_finish(struct device *dev, struct cuda_lot *lot, gidx *failed, gidx *count)
+static void systems_unpack_some(void *self, gidx part)
 {
-  const struct cuda_state *s = dev->state;
-  if (!lot->job) return OK;
-  struct arrow_job *job = lot->job;
-  struct lot_places at = places_of(&lot->size);
+  const struct cuda_lot *lot = self;
+  struct lot_places at = lot_places_of(&lot->size);
   const struct arrow_atom *atoms = host_at(lot, at.atoms);
   const struct arrow_found *found = host_at(lot, at.found);
   const real *steps = host_at(lot, at.out);
-  lot->job = NULL;
-  TRY_CU(cudaStreamSynchronize(lot->stream));
-#pragma omp parallel for num_threads(copiers_of(s)) schedule(dynamic, 16)
-  for (gidx i = 0; i < lot->size.systems; i++)
+  for (gidx i = part * SYSTEMS; i < imin((part + 1) * SYSTEMS, lot->size.systems); i++)
     if (!found[i].not_ok)
-      system_unpack(&job->items[lot->entries[i].item], &atoms[i], &found[i], steps);
+      system_unpack(&lot->job->items[lot->entries[i].item], &atoms[i], &found[i], steps);
+}
+
+int lot_finish(struct cuda_lot *lot, gidx *failed, gidx *count)
+{
+  if (!lot->job) return OK;
+  const struct arrow_found *found = host_at(lot, lot_places_of(&lot->size).found);
+  cudaError_t error = cudaStreamSynchronize(lot->stream);
+  if (!error) spare_run(ceil_div(lot->size.systems, SYSTEMS), systems_unpack_some, lot);
+  lot->job = NULL;
+  TRY_CU(error);
   for (gidx i = 0; i < lot->size.systems; i++)
     if (found[i].not_ok) failed[(*count)++] = lot->entries[i].item;
   return OK;

@@ -7,24 +7,7 @@
 #ifndef DEVICE_CUDA_ARROW_LOT_H
 #define DEVICE_CUDA_ARROW_LOT_H
 
-#include "device/cuda/cuda.h"
-
-/* How a system is solved. */
-struct lot_form {
-  idx d, k;
-  int team;   /* threads of a system; LOT_LONG: by three kernels; LOT_DECLINED: not here */
-  int blocks; /* of arrow.cu: of a cluster */
-  int rounds; /* of arrow_lanes.cu; 0: that is not the one */
-  int mma;    /* as in struct kernel_shape */
-};
-enum { LOT_LONG = 0, LOT_DECLINED = -1 };
-enum { LOT_KERNELS = 3 }; /* of a form, at most */
-
-/* A system of a job: its form, and what it takes of a lot. */
-struct lot_need {
-  struct lot_form form;
-  gidx in, out, units; /* numbers read and written; units of a long one */
-};
+#include "device/cuda/arrow_size.h"
 
 struct lot_entry {
   struct lot_form form;
@@ -38,17 +21,6 @@ struct lot_group {
   gidx first, count;           /* entries */
   gidx unit, segments, pieces; /* in the table of units: segments, then rows for arrow_step.cu */
   idx rows;                    /* of the longest */
-};
-
-/* Numbers, systems and units of a lot. */
-struct lot_size {
-  gidx in, out, systems, units;
-  int is_fetched; /* by the device: the host's side has no numbers to read */
-};
-
-/* Bytes of a lot, on the device and of its page-locked side. */
-struct lot_room {
-  gidx device, host;
 };
 
 enum { LOT_SIDES = 3 };
@@ -75,19 +47,6 @@ struct cuda_lot {
 int lot_open(struct cuda_lot *lot);
 void lot_close(struct cuda_lot *lot);
 
-struct lot_need lot_need_of(const struct cuda_state *s, const struct arrow_system *a);
-/* The kernels of a form: recipes[LOT_KERNELS]; returns how many. */
-int lot_recipes(const struct lot_form *form, struct kernel_recipe *recipes);
-
-/* What a lot is with one system more. */
-struct lot_size lot_with(struct lot_size size, const struct lot_need *need);
-struct lot_room lot_room_of(const struct lot_size *size);
-static inline int lot_fits(const struct lot_size *size, const struct lot_room *room)
-{
-  struct lot_room r = lot_room_of(size);
-  return r.device <= room->device && r.host <= room->host;
-}
-
 /* Let a lot have so many bytes; ERR_MEMORY. */
 int lot_reserve(struct cuda_state *s, struct cuda_lot *lot, const struct lot_room *room);
 
@@ -98,7 +57,7 @@ int lot_start(struct device *dev, struct cuda_lot *lot);
 
 /* Wait for it; steps and outcomes of its systems are written, but for those that failed: failed[..]
  * <- their items, *count is how many were there before and are now. */
-int lot_finish(struct device *dev, struct cuda_lot *lot, gidx *failed, gidx *count);
+int lot_finish(struct cuda_lot *lot, gidx *failed, gidx *count);
 
 /* Run the kernels again on what is there, and measure that. */
 int lot_measure(struct device *dev, struct cuda_lot *lot, double *seconds);

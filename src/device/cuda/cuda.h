@@ -22,6 +22,7 @@
  *     tensor    tensor_map  the same by the matrix unit; maps of matrices for bulk copies
  *     arrow                 arrow systems, and those that the CPU solves
  *     arrow_lot             a lot of systems, from host to host
+ *     arrow_size            in which form a system is solved, and what it takes of a lot
  *     steps                 the steps of all atoms
  *     screen_window         the filter's form of the window, whether it is used
  *     screen_probe          the matrix unit on trial

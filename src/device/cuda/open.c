@@ -267,6 +267,7 @@ const struct backend backend_cuda = {
     .attend_run = cuda_attend_run,
     .attend_attribute = cuda_attend_attribute,
     .arrow = cuda_arrow,
+    .arrow_ready = cuda_arrow_ready,
     .arrow_bytes = plan_arrow_bytes,
     .copy_rate = cuda_copy_rate,
     .peak = cuda_peak,

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What a system's form is depends on what its rows take of shared memory. */
+#include "device/cuda/arrow_size.h"
+
+#include "base/num.h"
+#include "base/status.h"
+
+enum { BLOCK_RESERVED = 1 << 10 }; /* shared memory that a block takes beside its own */
+
+/* In shared memory where a multiprocessor holds two blocks, so that one computes while another
+ * waits; by several warps where those of several systems do not fit; by as few blocks as can be. */
+static int form_bytes(const struct lot_form *f, idx n)
+{
+  struct arrow_layout layout = arrow_layout_of(f->d, f->k, f->team, f->mma, f->blocks, n);
+  return arrow_shared_bytes(&layout, f->team);
+}
+
+static struct lot_form form_of(const struct cuda_state *s, const struct arrow_system *a)
+{
+  struct lot_form f = {a->d, a->k, LOT_DECLINED, 1, 0, s->architecture == 90};
+  gidx most = s->shared / 2 - BLOCK_RESERVED;
+  if (a->d < 1 || a->d > ARROW_MAX_FRAME || a->k < 0 || a->k > ARROW_MAX_COLUMNS) return f;
+  if (a->n < 0 || a->n >= 1 << 30) return f;
+  idx n = (idx)imin(a->n, 1 << 16); /* as many do not fit in any case */
+  f.rounds = arrow_rounds(a->d, a->k, n);
+  if (f.rounds) f.team = WARP;
+  if (f.rounds) return f;
+  f.team = arrow_team(a->d, a->k, n);
+  if (f.team == WARP && form_bytes(&f, n) > most) f.team = arrow_team(a->d, a->k, 1 << 16);
+  int most_blocks = f.mma && f.team != WARP ? ARROW_BLOCKS : 1;
+  while (f.blocks < most_blocks && form_bytes(&f, n) > most) f.blocks *= 2;
+  if (form_bytes(&f, n) <= most) return f;
+  f.blocks = 1;
+  f.team = a->n > 0 && arrow_sum_bytes(a->d, a->k) <= s->shared &&
+                   arrow_step_bytes(a->d, a->k) <= s->shared
+               ? LOT_LONG
+               : LOT_DECLINED;
+  return f;
+}
+
+struct kernel_shape lot_shape_of(const struct lot_form *form)
+{
+  return (struct kernel_shape){.d = form->d,
+                               .k = form->k,
+                               .team = form->team,
+                               .rounds = form->rounds,
+                               .mma = form->mma,
+                               .top_k = 1};
+}
+
+int lot_recipes(const struct lot_form *form, struct kernel_recipe *recipes)
+{
+  static const enum kernel_name lanes[] = {KERNEL_ARROW_LANES}, whole[] = {KERNEL_ARROW},
+                                parts[] = {KERNEL_ARROW_SUM, KERNEL_ARROW_STEP,
+                                           KERNEL_ARROW_BORDER};
+  struct kernel_shape shape = lot_shape_of(form);
+  int is_long = form->team == LOT_LONG, count = is_long ? LENGTH(parts) : 1;
+  const enum kernel_name *names = is_long ? parts : form->rounds ? lanes : whole;
+  for (int i = 0; i < count; i++) kernel_recipe(names[i], &shape, &recipes[i]);
+  return count;
+}
+
+gidx lot_reals_in(const struct arrow_system *a)
+{
+  gidx d = a->d, k = a->k;
+  return ceil_div(a->n * (d * d + d * k + d) + k * k + k, 2) * 2;
+}
+
+gidx lot_reals_out(const struct arrow_system *a)
+{
+  return ceil_div(a->n * a->d + a->k, 2) * 2;
+}
+
+gidx lot_segments(const struct arrow_system *a)
+{
+  return ceil_div(a->n, ARROW_SEGMENT_ROWS);
+}
+
+gidx lot_pieces(const struct arrow_system *a)
+{
+  return ceil_div(a->n, arrow_step_rows(a->d, a->k));
+}
+
+struct lot_need lot_need_of(const struct cuda_state *s, const struct arrow_system *a)
+{
+  struct lot_need need = {form_of(s, a), lot_reals_in(a), lot_reals_out(a), 0};
+  if (need.form.team == LOT_LONG) need.units = lot_segments(a) + lot_pieces(a);
+  return need;
+}
+
+struct lot_size lot_with(struct lot_size size, const struct lot_need *need)
+{
+  size.in += need->in;
+  size.out += need->out;
+  size.units += need->units;
+  size.systems++;
+  return size;
+}
+
+struct lot_places lot_places_of(const struct lot_size *z)
+{
+  struct lot_places at;
+  at.atoms = z->in * (gidx)sizeof(real);
+  at.sources = at.atoms + z->systems * (gidx)sizeof(struct arrow_atom);
+  at.units = at.sources + (z->is_fetched ? z->systems * (gidx)sizeof(struct arrow_source) : 0);
+  at.found = at.units + z->units * (gidx)sizeof(struct arrow_unit);
+  at.out = ceil_div(at.found + z->systems * (gidx)sizeof(struct arrow_found), 16) * 16;
+  at.end = at.out + z->out * (gidx)sizeof(real);
+  return at;
+}
+
+gidx lot_host_begin(const struct lot_size *size)
+{
+  return size->is_fetched ? lot_places_of(size).atoms : 0;
+}
+
+struct lot_room lot_room_of(const struct lot_size *size)
+{
+  gidx end = lot_places_of(size).end;
+  return (struct lot_room){end, end - lot_host_begin(size)};
+}
