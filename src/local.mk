@@ -68,7 +68,7 @@ libsagitta_a_SOURCES += \
   %D%/device/cpu/normal.c \
   %D%/device/triad.h %D%/device/triad.c %D%/device/tensor.h %D%/device/tensor.c %D%/device/cpu/triad_loops.h %D%/device/cpu/triad_body.h \
   %D%/device/cpu/triad.c %D%/device/cpu/train.c %D%/device/train.h %D%/device/train.c \
-  %D%/device/backend.h %D%/device/operations.c \
+  %D%/device/backend.h %D%/device/operations.c %D%/device/attention.c \
   %D%/device/cpu/isa.h %D%/device/cpu/variants.c %D%/device/cpu/isa_portable.c \
   %D%/device/cpu/vectors.h %D%/device/cpu/vectors_256.h %D%/device/cpu/vectors_512.h \
   %D%/device/cpu/refit_loops.h %D%/device/cpu/refit_body.h \

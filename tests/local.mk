@@ -47,7 +47,7 @@ OTHER_TESTS = \
   %D%/test_dictionary \
   %D%/test_half %D%/test_forward \
   %D%/test_encode_reference \
-  %D%/test_screen \
+  %D%/test_screen %D%/test_solve_order \
   %D%/test_screen_loops \
   %D%/test_io_blocks \
   %D%/test_io_faults \
@@ -178,7 +178,7 @@ COMPUTED_LESS = %D%/test_attribute_pieces %D%/test_pieces %D%/test_turns %D%/tes
   %D%/test_atoms_load \
   %D%/test_comm_verbs %D%/test_comm_counts %D%/test_comm_gpu %D%/test_comm_shared \
   %D%/test_coloring %D%/test_layout %D%/test_proc %D%/test_refit_layout %D%/test_refit_shared \
-  %D%/test_shard %D%/test_pool %D%/test_base_memory %D%/test_base_progress %D%/test_base_team \
+  %D%/test_shard %D%/test_pool %D%/test_base_memory %D%/test_base_progress %D%/test_base_team %D%/test_solve_order \
   %D%/test_cores
 check-computed:
 	@[ "$${CHECK_FULL:-0}" = 0 ] && more= less='$(COMPUTED_LESS)' || \

@@ -3,11 +3,12 @@
  *
  * Floor: device.
  *
- * Arguments were checked by device.c and operations.c.  A row that is NULL is an operation that the
- * backend lacks: callers get ERR_DEVICE, or the answer beside the row. */
+ * Arguments were checked by device.c, operations.c and attention.c.  A row that is NULL is an
+ * operation that the backend lacks: callers get ERR_DEVICE, or the answer beside the row. */
 #ifndef DEVICE_BACKEND_H
 #define DEVICE_BACKEND_H
 
+#include "base/status.h"
 #include "device/arrow.h"
 #include "device/attention.h"
 #include "device/attribution.h"
@@ -179,5 +180,11 @@ extern const struct backend backend_cpu;
 
 /* In a build without CUDA its `open` fails with ERR_DEVICE and says how to get it (none.c). */
 extern const struct backend backend_cuda;
+
+/* ERR_DEVICE unless the device's table has this row. */
+#define CHECK_HAS(dev, row)                                                                        \
+  CHECK((dev)->backend && (dev)->backend->row, ERR_DEVICE,                                         \
+        "a device of kind '%s' has no operation '" #row "'",                                       \
+        (dev)->backend ? (dev)->backend->kind : "dry")
 
 #endif

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Claim: a batch is read in consecutive runs of equal size, and solved by who reads it just where
+ * that gives no rank more than 1.1 times its share of the work; else no rank has more than its
+ * share and one system. */
+#include <stdlib.h>
+
+#include "base/rng.h"
+#include "base/status.h"
+#include "model/systems.h"
+#include "solve/order.h"
+#include "tap.h"
+
+enum { COUNT = 60, MOST_RANKS = 7, SHAPES = 200 };
+
+static struct system_batch batch;
+static int reader[COUNT], owner[COUNT];
+static struct work_order order[COUNT];
+
+/* Systems of one length, of any, of two kinds, or with a long one: some of both outcomes. */
+static void shape_make(struct systems_shape *s, int number)
+{
+  s->row[0] = 0;
+  for (gidx a = 0; a < COUNT; a++) {
+    gidx n = 30 + (number % 4 == 1 ? random_below(1, (uint64_t)number, (uint64_t)a, 60) : 0);
+    if (number % 4 == 3 && a == number % COUNT) n = 40 * (gidx)number;
+    s->d[a] = 1 + number % 2;
+    s->k[a] = number % 4 == 2 && a % 5 < number % 6 ? 12 : 3;
+    s->row[a + 1] = s->row[a] + n;
+  }
+}
+
+/* Runs in the order of ranks, whose sizes differ from an even share by less than a system. */
+static int reads_right(const struct systems_shape *s, int ranks)
+{
+  gidx largest = 0, all = systems_reals(s, 0, COUNT), next = 0;
+  for (gidx a = 0; a < COUNT; a++)
+    if (systems_reals(s, a, a + 1) > largest) largest = systems_reals(s, a, a + 1);
+  for (int r = 0; r < ranks; r++) {
+    gidx first, end;
+    batch_part(&batch, r, &first, &end);
+    if (first != next || end < first) return 0;
+    for (gidx a = first; a < end; a++)
+      if (reader[a] != r) return 0;
+    gidx behind = systems_reals(s, 0, end) * ranks - all * (r + 1);
+    if (behind < -largest * ranks - ranks || behind > largest * ranks + ranks) return 0;
+    next = end;
+  }
+  return next == COUNT;
+}
+
+/* The most work of a rank, as a share of the mean; *extra <- that of the largest system. */
+static double most_work(const struct systems_shape *s, const int *of, int ranks, double *extra)
+{
+  double work[MOST_RANKS] = {0}, all = 0, most = 0;
+  *extra = 0;
+  for (gidx a = 0; a < COUNT; a++) {
+    work[of[a]] += system_work(s, a);
+    all += system_work(s, a);
+    if (system_work(s, a) > *extra) *extra = system_work(s, a);
+  }
+  *extra *= ranks / all;
+  for (int r = 0; r < ranks; r++)
+    if (work[r] > most) most = work[r];
+  return most * ranks / all;
+}
+
+int main(void)
+{
+  struct arena arena = {0};
+  struct systems_shape s;
+  int stay = 0, travel = 0, wrong = 0;
+  batch = (struct system_batch){0, COUNT, reader, owner, 0};
+  ok(systems_alloc(&s, COUNT, &arena) == OK, "%d systems", COUNT);
+  for (int number = 0; number < SHAPES; number++) {
+    shape_make(&s, number);
+    if (systems_measure(&s, "made")) return 1;
+    int ranks = 1 + number / 4 % MOST_RANKS;
+    batch_deal(&s, ranks, &batch, order);
+    double extra, read = most_work(&s, reader, ranks, &extra);
+    double solved = most_work(&s, owner, ranks, &extra);
+    int right = reads_right(&s, ranks) && batch.stays == (read <= 1.1);
+    right &= batch.stays ? solved == read : solved <= 1 + extra;
+    if (!right && wrong++ == 0)
+      printf("# shape %d on %d ranks: stays %d, work as read %g, as solved %g, a system %g\n",
+             number, ranks, batch.stays, read, solved, extra);
+    stay += batch.stays;
+    travel += !batch.stays;
+  }
+  ok(wrong == 0, "%d of %d batches are dealt otherwise", wrong, SHAPES);
+  ok(stay > SHAPES / 4 && travel > SHAPES / 4, "%d stay, %d travel", stay, travel);
+  arena_free(&arena);
+  return done_testing();
+}
