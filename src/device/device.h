@@ -13,9 +13,9 @@
  *     triad.h  products and gradients in training
  *     attention.h  attention of queries over keys and values
  *     attribution.h what these contribute to scores
- * operations.c and attention.c check the arguments and call the row of the backend's table (backend.h); a backend
- * without that row gives ERR_DEVICE.  Every operation has the bits of its reference in src/model,
- * on any backend, for any thread count and variant.
+ * operations.c and attention.c check the arguments and call the row of the backend's table
+ * (backend.h); a backend without that row gives ERR_DEVICE.  Every operation has the bits of its
+ * reference in src/model, on any backend, for any thread count and variant.
  * Nothing here is collective.  One thread computes; others may call device_put, and what intake.h
  * allows, meanwhile. */
 #ifndef DEVICE_DEVICE_H
