@@ -31,7 +31,8 @@ struct loop {
   void *self;
   gidx count;
   _Atomic gidx next;
-  int wanted, inside;  /* helpers that may still come, and that are at work */
+  int most;            /* helpers */
+  int wanted, inside;  /* of them may still come, and are at work */
   pthread_cond_t left; /* none is inside */
   struct loop *after;
 };
@@ -40,7 +41,7 @@ static struct {
   pthread_mutex_t mutex;
   pthread_cond_t come; /* a loop wants a helper */
   struct loop *first;  /* of those under way */
-  int threads;
+  int threads, asked;  /* there are so many; the loops have room for so many */
 } helpers = {.mutex = PTHREAD_MUTEX_INITIALIZER, .come = PTHREAD_COND_INITIALIZER};
 
 static void loop_help(struct loop *l)
@@ -68,11 +69,12 @@ static void *helper_main(void *unused)
   return unused;
 }
 
-/* With the mutex: let helpers come to a loop, new ones where there are fewer; without any it is
- * done all the same. */
+/* With the mutex: let helpers come to a loop, new ones where there are fewer than two loops of this
+ * kind take; without any it is done all the same. */
 static void loop_begin(struct loop *l)
 {
-  for (; helpers.threads < l->wanted; helpers.threads++) {
+  helpers.asked += l->most;
+  for (; helpers.threads < helpers.asked && helpers.threads < 2 * l->most; helpers.threads++) {
     pthread_t thread;
     if (pthread_create(&thread, NULL, helper_main, NULL)) break;
     pthread_detach(thread);
@@ -88,6 +90,7 @@ static void loop_end(struct loop *l)
   struct loop **at = &helpers.first;
   while (*at != l) at = &(*at)->after;
   *at = l->after;
+  helpers.asked -= l->most;
   while (l->inside > 0) pthread_cond_wait(&l->left, &helpers.mutex);
 }
 
@@ -95,8 +98,8 @@ void spare_run(gidx count, void (*task)(void *self, gidx i), void *self)
 {
   struct loop l = {.task = task, .self = self, .count = count};
   gidx most = spare < count ? spare : count;
-  l.wanted = most > 1 ? (int)most - 1 : 0;
-  if (l.wanted == 0) {
+  l.wanted = l.most = most > 1 ? (int)most - 1 : 0;
+  if (l.most == 0) {
     loop_help(&l);
     return;
   }

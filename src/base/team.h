@@ -15,8 +15,8 @@
 void team_run(int threads, gidx count, void (*task)(void *self, gidx i), void *self);
 
 /* On this thread and those that are spare, for work behind the main thread: reading, writing and
- * copies.  All such loops of a process share its spare threads, which sleep between them, so that
- * a loop never waits for a thread that waits for a core. */
+ * copies.  All such loops of a process share its helpers, as many as two loops take, which sleep
+ * between them: who waits takes no core. */
 void spare_run(gidx count, void (*task)(void *self, gidx i), void *self);
 
 /* How many threads such a loop may take, its own included: 1, unless a device computes for the main
