@@ -30,7 +30,7 @@ static int run_differ(struct arrow_item *items, gidx count, const struct arrow_o
   int differ = 0;
   for (gidx i = 0; i < count; i++) item_poison(items + i);
   struct arrow_job job = {.options = *o, .items = items, .count = count};
-  if (device_arrow(&gpu, &job)) {
+  if (device_arrow_ready(&gpu, &job) || device_arrow(&gpu, &job)) {
     printf("# %s\n", status_message());
     status_clear();
     differ++;

@@ -161,7 +161,7 @@ static int share_read(void *argument)
   struct seeding *s = argument;
   int threads = s->task->rows->is_shared ? team_spare() : 1;
   gidx count = groups_cut(s);
-  if (threads > 1) team_run(threads, count, group_run, s);
+  if (threads > 1) spare_run(count, group_run, s);
   for (gidx i = 0; i < count; i++) /* again where it failed, to say so here, in their order */
     if (threads == 1 || s->statuses[i]) TRY(group_read(s, i));
   return OK;

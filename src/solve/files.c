@@ -74,9 +74,9 @@ int solve_files_start(struct solve *s, gidx first, int slot)
 int solve_files_wait(struct solve *s, uint64_t *asked)
 {
   phase_begin(&s->out->phases[SOLVE_WAIT]);
-  int written = worker_wait(&s->writer), read = worker_wait(&s->reader);
+  int read = worker_wait(&s->reader), written = worker_wait(&s->writer);
   phase_end(&s->out->phases[SOLVE_WAIT], 0);
-  return comm_agree_flags(s->c, read ? read : written, 0, asked);
+  return comm_agree_flags(s->c, written ? written : read, 0, asked);
 }
 
 int solve_files_finish(struct solve *s, int slot)

@@ -237,6 +237,7 @@ int cuda_arrow(struct device *dev, struct arrow_job *job)
   struct lot_room room;
   TRY(job_ready(dev, job, &room));
   s->arrow->n_rest = 0;
-  TRY(lots_run(dev, job, &room));
-  return rest_solve(s, job);
+  int status = lots_run(dev, job, &room);
+  for (int i = 0; i < LOTS && status; i++) lot_wait(&s->arrow->lots[i]);
+  return status ? status : rest_solve(s, job);
 }

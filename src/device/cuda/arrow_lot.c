@@ -148,10 +148,10 @@ static void units_make(const struct cuda_lot *lot, const struct lot_group *g,
 /* As the device sees it, so many bytes from where the host does. */
 static struct arrow_source source_of(const struct arrow_system *a, ptrdiff_t apart)
 {
-  const real *const host[] = {a->h, a->b, a->g, a->c, a->g_b};
+  const real *const host[] = {a->h, a->b, a->g, a->c, a->g_b}; /* an empty one is anywhere */
   const real *device[LENGTH(host)];
   for (int i = 0; i < LENGTH(host); i++)
-    device[i] = (const real *)(const void *)((const char *)host[i] + apart);
+    device[i] = (const real *)((uintptr_t)host[i] + (uintptr_t)apart);
   return (struct arrow_source){device[0], device[1], device[2], device[3], device[4], a->d, a->k};
 }
 
@@ -394,6 +394,11 @@ int lot_finish(struct cuda_lot *lot, gidx *failed, gidx *count)
   for (gidx i = 0; i < lot->size.systems; i++)
     if (found[i].not_ok) failed[(*count)++] = lot->entries[i].item;
   return OK;
+}
+
+void lot_wait(struct cuda_lot *lot)
+{
+  if (cudaStreamSynchronize(lot->stream)) cudaGetLastError(); /* what failed first is told */
 }
 
 int lot_measure(struct device *dev, struct cuda_lot *lot, double *seconds)

@@ -59,6 +59,9 @@ int lot_start(struct device *dev, struct cuda_lot *lot);
  * <- their items, *count is how many were there before and are now. */
 int lot_finish(struct cuda_lot *lot, gidx *failed, gidx *count);
 
+/* Wait until nothing of it is under way, after a failure. */
+void lot_wait(struct cuda_lot *lot);
+
 /* Run the kernels again on what is there, and measure that. */
 int lot_measure(struct device *dev, struct cuda_lot *lot, double *seconds);
 
