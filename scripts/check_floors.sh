@@ -66,7 +66,8 @@ library 'NCCL has one user, src/comm/nccl.c' 'nccl[.]h' 'src/comm/nccl[.]c$'
 library 'CUDA has its users in src/device/cuda' \
   '(cuda|nvrtc).*[.]h' 'src/device/cuda/'
 library 'OpenSSL has one user, src/base/sha256.c' 'openssl/.*[.]h' 'src/base/sha256[.]c$'
-library 'OpenMP stays on the device floor' 'omp[.]h' 'src/device/'
+library 'OpenMP stays on the device floor, and base/cores.c asks it for its places' \
+  'omp[.]h' 'src/device/|src/base/cores[.]c$'
 library 'BLAS is a peer, for bench and tests' \
   '(cblas|lapacke).*[.]h' 'src/cli/bench.*[.]c$|tests/'
 library 'PETSc is for reference tests' 'petsc.*[.]h' 'tests/ref_petsc_[a-z0-9_]*[.]c$'

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Claim: loops on spare threads, several at a time and one within another, do each task once, have
- * done all when they return, and never take more threads than are spare. */
+ * done all when they return, and never take more threads than are spare; these run on all cores of
+ * the process, though OpenMP has bound the main thread to one. */
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/cores.h"
 #include "base/team.h"
 #include "tap.h"
 
@@ -14,7 +17,7 @@ enum { CALLERS = 4, TURNS = 300, TASKS = 97 };
 struct loop_test {
   int done[TASKS]; /* not atomic: what tasks write is there when the loop returns */
   atomic_int inside, most;
-  int inner, sleeps;
+  int inner, expected;      /* threads, for which a task waits */
   struct loop_test *within; /* [TASKS] */
 };
 
@@ -23,7 +26,8 @@ static void task(void *self, gidx i)
   struct loop_test *t = self;
   int inside = ++t->inside, most = t->most;
   while (inside > most && !atomic_compare_exchange_weak(&t->most, &most, inside)) continue;
-  if (t->sleeps) usleep(2000);
+  for (int turn = 0; turn < 5000 && t->most < t->expected; turn++) usleep(1000);
+  if (t->expected) usleep(2000); /* so that one more would be seen */
   if (t->within && i % 16 == 0) spare_run(t->inner, task, &t->within[i]);
   t->done[i]++;
   t->inside--;
@@ -66,19 +70,68 @@ static void callers_test(int spare)
      CALLERS * TURNS, CALLERS);
 }
 
-/* Tasks that sleep, so that everybody who may come does. */
+/* Tasks that wait until everybody who may come is there. */
 static void most_test(int spare, int count, int expected)
 {
-  struct loop_test t = {.sleeps = 1};
+  struct loop_test t = {.expected = expected};
   team_spare_set(spare);
   spare_run(count, task, &t);
   ok(is_done(&t, count, 1) && t.most == expected, "%d spare: %d tasks by %d threads, %d expected",
      spare, count, t.most, expected);
 }
 
+static int begun; /* cores that the process began with */
+
+static void mask_look(void *same, gidx i)
+{
+  cpu_set_t own;
+  sched_getaffinity(0, sizeof own, &own);
+  ((int *)same)[i] = CPU_COUNT(&own) == begun;
+  usleep(2000);
+}
+
+static void *mask_caller(void *same)
+{
+  spare_run(20, mask_look, same);
+  return NULL;
+}
+
+/* Before any other loop, since helpers stay: they are started by a thread that is bound. */
+static void mask_test(void)
+{
+  int same[20] = {0}, unbound = 0;
+  pthread_t thread;
+  struct cores cores;
+  cores_find(&cores);
+  ok(CPU_COUNT(&cores.own) == begun && cores.is_placed, "%d cores, of %d", CPU_COUNT(&cores.own),
+     begun);
+  team_spare_set(4);
+  pthread_create(&thread, NULL, mask_caller, same);
+  pthread_join(thread, NULL);
+  for (int i = 0; i < 20; i++) unbound += same[i];
+  ok(unbound > 0, "%d of 20 tasks may run on all %d cores", unbound, begun);
+}
+
+/* OpenMP reads its variables, and binds this thread, before main(). */
+static void begin_bound(void)
+{
+  cpu_set_t own;
+  char count[24];
+  if (!getenv("TEST_CORES")) {
+    sched_getaffinity(0, sizeof own, &own);
+    snprintf(count, sizeof count, "%d", CPU_COUNT(&own));
+    setenv("TEST_CORES", count, 1);
+    setenv("OMP_PROC_BIND", "true", 1);
+    execl("/proc/self/exe", "test_base_team", (char *)NULL);
+  }
+  begun = atoi(getenv("TEST_CORES"));
+}
+
 int main(void)
 {
   static const int spares[] = {1, 2, 3, 16, 5};
+  begin_bound();
+  mask_test();
   claim_begin("each task once, several loops at a time");
   for (int i = 0; i < (int)(sizeof spares / sizeof *spares); i++) callers_test(spares[i]);
   claim_end();

@@ -338,8 +338,14 @@ mpiexec=${MPIEXEC:-mpirun}
   threads 3 OMP_NUM_THREADS OMP_NUM_THREADS=3 $mpiexec --bind-to none -n 1
   threads 3 SLURM_CPUS_PER_TASK SLURM_STEP_ID=0 SLURM_CPUS_PER_TASK=3
   threads "$cores" cores SLURM_CPUS_PER_TASK=3
+  threads "$cores" cores OMP_PROC_BIND=true
+  threads "$cores" cores OMP_PLACES=cores
   ! grep -q warning err
   check $? 'what fits gives no warning' err
+  threads $((cores > 1 ? cores / 2 : 1)) cores OMP_PROC_BIND=true $mpiexec --oversubscribe \
+    --bind-to none -n 2
+  grep -q 'warning: OpenMP binds the threads of each of the 2 ranks .* --map-by' err
+  check $? 'ranks whose threads OpenMP binds to the same cores: a warning says what to do' err
   threads $((cores + 1)) OMP_NUM_THREADS OMP_NUM_THREADS=$((cores + 1))
   grep -q "warning: $((cores + 1)) threads take turns on .* give --threads $cores" err
   check $? 'more threads than cores: a warning says what to give' err

@@ -3,6 +3,9 @@
 #include "base/cores.h"
 
 #include <math.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +13,29 @@
 
 #include "base/num.h"
 #include "base/proc.h"
+
+/* *own <- the places of OpenMP, which have all cores that the process began with; returns whether
+ * there are any. */
+static int places_find(cpu_set_t *own)
+{
+  CPU_ZERO(own);
+#ifdef _OPENMP
+  for (int p = 0; p < omp_get_num_places(); p++) {
+    int count = omp_get_place_num_procs(p), cores[CPU_SETSIZE];
+    if (count > CPU_SETSIZE) continue;
+    omp_get_place_proc_ids(p, cores);
+    for (int i = 0; i < count; i++)
+      if (cores[i] >= 0 && cores[i] < CPU_SETSIZE) CPU_SET(cores[i], own);
+  }
+#endif
+  return CPU_COUNT(own) > 0;
+}
+
+void cores_unbind(void)
+{
+  cpu_set_t own;
+  if (places_find(&own)) sched_setaffinity(0, sizeof own, &own); /* else nobody has bound it */
+}
 
 void cores_text(const cpu_set_t *set, char *text, size_t capacity)
 {
@@ -29,7 +55,8 @@ void cores_find(struct cores *c)
 {
   *c = (struct cores){.quota = proc_quota("")};
   gethostname(c->host, sizeof c->host - 1);
-  if (sched_getaffinity(0, sizeof c->own, &c->own)) CPU_SET(0, &c->own);
+  c->is_placed = places_find(&c->own); /* then this thread was bound to one before main() */
+  if (!c->is_placed && sched_getaffinity(0, sizeof c->own, &c->own)) CPU_SET(0, &c->own);
   if (sched_getaffinity(getppid(), sizeof c->launcher, &c->launcher)) c->launcher = c->own;
   CPU_OR(&c->launcher, &c->launcher, &c->own);
 }
@@ -57,7 +84,10 @@ struct core_share cores_share(const struct cores *all, int processes, int which)
     for (int i = 0; i < CPU_SETSIZE; i++) sharers[i] += CPU_ISSET(i, &all[r].own) != 0;
   }
   for (int i = 0; i < CPU_SETSIZE; i++)
-    if (CPU_ISSET(i, &own->own)) part += 1.0 / sharers[i];
+    if (CPU_ISSET(i, &own->own)) {
+      part += 1.0 / sharers[i];
+      s.shared += sharers[i] > 1;
+    }
   s.used = cores_limit(CPU_COUNT(&used), own->quota);
   s.present = cores_limit(CPU_COUNT(&present), own->quota);
   part = fmin(part, own->quota / s.processes);

@@ -17,6 +17,7 @@ struct cores {
   char host[64];
   cpu_set_t own;      /* it may run on these */
   cpu_set_t launcher; /* and the process that started it on these: more when it was bound */
+  int is_placed;      /* OpenMP binds its threads, each to a part of these */
   double quota;       /* cores' worth of time that its group has; INFINITY: no limit */
 };
 /* Not collective; where something cannot be found out there is no limit. */
@@ -26,6 +27,7 @@ void cores_find(struct cores *c);
 struct core_share {
   idx processes; /* on its machine */
   idx own;       /* cores that it may run on */
+  idx shared;    /* of these, that others may run on too */
   idx used;      /* cores that some process of the machine may run on, at most the quota */
   idx present;   /* cores that their launcher may run on, at most the quota */
   idx threads;   /* its part: a core goes in equal parts to the processes that may run on it */
@@ -35,6 +37,10 @@ struct core_share cores_share(const struct cores *all, int processes, int which)
 /* Do so many threads on one machine fit its cores?  FEW: half of the cores or more have none. */
 enum cores_verdict { CORES_FIT, CORES_MANY, CORES_FEW };
 enum cores_verdict cores_judge(const struct core_share *share, gidx threads);
+
+/* Let the calling thread run on all cores of the process, although a thread started it that OpenMP
+ * has bound (OMP_PROC_BIND, OMP_PLACES). */
+void cores_unbind(void);
 
 /* The number of threads that the environment asks for, and *name <- the variable; 0: none.
  * OMP_NUM_THREADS counts, and in a step of Slurm SLURM_CPUS_PER_TASK. */

@@ -6,6 +6,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/cores.h"
+
 static atomic_int spare = 1;
 
 int team_spare(void)
@@ -51,6 +53,7 @@ static void loop_help(struct loop *l)
 
 static void *helper_main(void *unused)
 {
+  cores_unbind();
   pthread_mutex_lock(&helpers.mutex);
   for (;;) {
     struct loop *l = helpers.first;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cores.h"
 #include "base/status.h"
 
 struct worker_state {
@@ -23,6 +24,7 @@ struct worker_state {
 static void *worker_main(void *argument)
 {
   struct worker_state *s = argument;
+  cores_unbind();
   pthread_mutex_lock(&s->mutex);
   for (;;) {
     while (!s->quit && !(s->busy && s->job)) pthread_cond_wait(&s->change, &s->mutex);

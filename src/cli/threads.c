@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/num.h"
 #include "base/status.h"
 
 int threads_open(struct comm *c, struct cores **all)
@@ -55,8 +56,10 @@ static int machine_begins(const struct run *run, int rank, const gidx *threads, 
   return 1;
 }
 
-static void machine_warn(const char *host, const struct core_share *s, gidx threads, int is_asked)
+static void machine_warn(const struct cores *machine, const struct core_share *s, gidx threads,
+                         int is_asked)
 {
+  const char *host = machine->host;
   enum cores_verdict verdict = cores_judge(s, threads);
   idx each = s->used / s->processes;
   if (verdict == CORES_MANY && each > 0)
@@ -65,6 +68,10 @@ static void machine_warn(const char *host, const struct core_share *s, gidx thre
   else if (verdict == CORES_MANY)
     log_warn("%d ranks take turns on the %d cores of '%s': start at most %d there", s->processes,
              s->used, host, s->used);
+  if (machine->is_placed && s->shared > 0)
+    log_warn("OpenMP binds the threads of each of the %d ranks on '%s' to the same cores: unset "
+             "OMP_PROC_BIND and OMP_PLACES, or start them with `mpirun --map-by slot:PE=%d`",
+             s->processes, host, (idx)imax(1, s->used / s->processes));
   /* Who asks for a number, or starts one process by hand, has chosen the cores. */
   if (verdict == CORES_FEW && !is_asked && getenv("OMPI_COMM_WORLD_SIZE"))
     log_warn("the ranks are bound to %d of the %d cores of '%s': start them with `mpirun --bind-to "
@@ -105,7 +112,7 @@ static void cores_report(const struct run *run, const gidx *threads, const char 
     gidx sum;
     if (!machine_begins(run, r, threads, &sum)) continue;
     s = cores_share(run->cores, run->comm.size, r);
-    machine_warn(run->cores[r].host, &s, sum, strcmp(by, "cores") != 0);
+    machine_warn(&run->cores[r], &s, sum, strcmp(by, "cores") != 0);
   }
 }
 
