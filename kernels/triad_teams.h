@@ -8,9 +8,6 @@
  * A block first has whole tiles, in step with all others, so that what they read is in the cache;
  * then the tile that it passes, its last whole one, and the one that it goes on with.  Who waits
  * does so for a block of a lower number, which waits for none before it has passed its tile. */
-#ifndef TRIAD_TEAMS_H
-#define TRIAD_TEAMS_H
-
 #include "triad_pipe.h"
 
 /* Depths begin .. end - 1 of a tile; begin = end: there is none. */
@@ -80,5 +77,3 @@ static __device__ inline void chains_take(const struct triad_args *t, float (*ac
 #pragma unroll
   for (int n = 0; n < OWN; n++) acc[n / COLUMNS_OWN][n % COLUMNS_OWN] = __ldcg(from + n * THREADS);
 }
-
-#endif
