@@ -22,6 +22,7 @@ libsagitta_a_SOURCES += \
   %D%/base/team.h %D%/base/team.c \
   %D%/base/cores.h %D%/base/cores.c %D%/base/stack.h %D%/base/stack.c \
   %D%/base/phase.h %D%/base/phase.c \
+  %D%/base/environment.h %D%/base/environment.c \
   %D%/base/file_facts.h %D%/base/file_facts.c \
   %D%/base/options.h %D%/base/options.c \
   %D%/base/options_deck.h %D%/base/options_deck.c
@@ -295,7 +296,7 @@ sagitta_SOURCES = \
   %D%/cli/command.h %D%/cli/common.c \
   %D%/cli/agreement.h %D%/cli/agreement.c \
   %D%/cli/about.h %D%/cli/about.c %D%/cli/run_page.h %D%/cli/run_page.c \
-  %D%/cli/threads.h %D%/cli/threads.c \
+  %D%/cli/threads.h %D%/cli/threads.c %D%/cli/gpu_start.h %D%/cli/gpu_start.c \
   %D%/cli/report.h %D%/cli/report.c %D%/cli/facts.h %D%/cli/facts.c \
   %D%/cli/captured.h %D%/cli/captured.c %D%/cli/cmd_harvest.c %D%/cli/cmd_pack.c %D%/cli/cmd_attribute.c %D%/cli/cmd_seed.c %D%/cli/cmd_import.c %D%/cli/cmd_export.c %D%/cli/cmd_evaluate.c \
   %D%/cli/cmd_synth.c %D%/cli/synth_systems.h %D%/cli/synth_systems.c \

@@ -77,6 +77,9 @@ void options_json(const struct option_set *set, const void *values, struct json 
 /* Is it one of the keys? */
 int options_has(const struct option_set *set, const char *key);
 
+/* The value of a key in the struct that options_parse() filled; NULL if it is not a key. */
+const void *options_value(const struct option_set *set, const void *values, const char *key);
+
 /* Print every key, one a line, preceded by "--": for shell completion. */
 void options_list(const struct option_set *set, FILE *out);
 

@@ -30,9 +30,9 @@ void watchdog_discard(void (*discard)(void));
 /* Seconds between two looks. */
 double watchdog_period(void);
 
-/* Begin a step, and end it; the code is ERR_IO or ERR_COMM.  what and subject (a file, or NULL) are
- * borrowed until the end and make the message: `what 'subject' took longer than the deadline`.
- * errno is kept. */
+/* Begin a step, and end it; the code is ERR_IO, ERR_COMM or ERR_DEVICE.  what and subject (a file,
+ * or NULL) are borrowed until the end and make the message: `what 'subject' took longer than the
+ * deadline`.  errno is kept. */
 int watchdog_begin(int code, const char *what, const char *subject);
 void watchdog_end(int step);
 

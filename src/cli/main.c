@@ -15,6 +15,7 @@
 #include "cli/about.h"
 #include "cli/agreement.h"
 #include "cli/command.h"
+#include "cli/gpu_start.h"
 #include "cli/process.h"
 #include "cli/run_page.h"
 #include "cli/threads.h"
@@ -171,6 +172,7 @@ static int run_open(struct run *run, void *options, const char **arguments)
   log_begin(run);
   if (run->command->parallel) {
     pipes_survive();
+    if (!status) gpu_start_begin(run);
     TRY(comm_open(&run->comm));
     signals_heed(run); /* libraries that MPI loads may have taken them: hwloc, OpenCL, LLVM */
     watchdog_name(run->title, run->comm.size > 1 ? run->comm.rank : -1);
@@ -185,6 +187,7 @@ static int run_open(struct run *run, void *options, const char **arguments)
 static int run_close(struct run *run)
 {
   TRY(stdout_flush(&run->unread));
+  gpu_start_end();
   return comm_close(&run->comm);
 }
 

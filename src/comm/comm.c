@@ -52,21 +52,32 @@ static int node_count(struct comm *c)
   return OK;
 }
 
+/* The first of these variables that is there, -1 if none is. */
+static int number_told(const char *const *names, int count)
+{
+  for (int i = 0; i < count; i++)
+    if (getenv(names[i])) return atoi(getenv(names[i]));
+  return -1;
+}
+
 int comm_rank_told(void)
 {
   static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
                                       "SLURM_PROCID"};
-  for (int i = 0; i < LENGTH(names); i++)
-    if (getenv(names[i])) return atoi(getenv(names[i]));
-  return -1;
+  return number_told(names, LENGTH(names));
 }
 
 int comm_size_told(void)
 {
   static const char *const names[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"};
-  for (int i = 0; i < LENGTH(names); i++)
-    if (getenv(names[i])) return atoi(getenv(names[i]));
-  return -1;
+  return number_told(names, LENGTH(names));
+}
+
+int comm_local_rank_told(void)
+{
+  static const char *const names[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID",
+                                      "SLURM_LOCALID"};
+  return comm_rank_told() < 0 ? 0 : number_told(names, LENGTH(names));
 }
 
 /* Open MPI's text is "Open MPI v4.1.4, package: ...", MPICH's "MPICH Version:\t4.1\n...". */

@@ -35,6 +35,8 @@ struct comm {
 int comm_rank_told(void);
 /* The same of how many processes it started. */
 int comm_size_told(void);
+/* The same of the rank among the processes of this machine, which is 0 where none did. */
+int comm_local_rank_told(void);
 
 /* text[capacity] <- which MPI this is, as "Open MPI 4.1.4"; also before comm_open().  Not
  * collective. */

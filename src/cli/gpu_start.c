@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * A thread of its own, which nobody waits for until the job ends: whoever uses the GPU before waits
+ * in the driver. */
+#include "cli/gpu_start.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "base/environment.h"
+#include "base/status.h"
+#include "base/watchdog.h"
+
+static pthread_t thread;
+static int is_begun;
+static struct device_options options = {.kind = "cuda"};
+
+static void *start(void *unused)
+{
+  device_warm(&options);
+  return unused;
+}
+
+static int is_wanted(const struct run *run)
+{
+  const struct option_set *set = run->command->options;
+  const char *const *device = options_value(set, run->options, "device");
+  const int *is_dry = options_value(set, run->options, "dry-run");
+  return device && *device && strcmp(*device, "cuda") == 0 && !(is_dry && *is_dry);
+}
+
+void gpu_start_begin(const struct run *run)
+{
+  options.local_rank = comm_local_rank_told();
+  if (options.local_rank < 0 || !is_wanted(run) || !environment_is_shared()) return;
+  is_begun = pthread_create(&thread, NULL, start, NULL) == 0;
+}
+
+void gpu_start_end(void)
+{
+  if (!is_begun) return;
+  int step = watchdog_begin(ERR_DEVICE, "starting the GPU", NULL);
+  pthread_join(thread, NULL);
+  watchdog_end(step);
+  is_begun = 0;
+}
