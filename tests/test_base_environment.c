@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Claim: setenv(), putenv() and unsetenv() are ours for libraries too and do what POSIX says, and a
- * thread that reads the environment while another adds to it finds what is there. */
+ * thread that reads the environment while another adds to it, or takes from it, finds what is
+ * there. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -10,6 +11,8 @@
 
 #include "base/environment.h"
 #include "tap.h"
+
+extern char **environ;
 
 enum { READERS = 3, VARIABLES = 20000 };
 
@@ -35,12 +38,15 @@ static void readers_test(void)
   pthread_t threads[READERS];
   char name[32], value[32];
   int wrong = 0;
+  setenv("BEFORE_ALL", "", 1);
   setenv("FIRST_OF_ALL", "there", 1);
+  unsetenv("BEFORE_ALL"); /* what is behind it moves */
   for (int i = 0; i < READERS; i++) pthread_create(&threads[i], NULL, reader, NULL);
   for (int i = 0; i < VARIABLES; i++) {
     snprintf(name, sizeof name, "V%d", i % 3 ? i : i / 7);
     snprintf(value, sizeof value, "%d", i);
     wrong += setenv(name, value, 1) != 0 || !is(name, value);
+    if (i % 50 == 0) wrong += unsetenv(name) != 0 || !is(name, NULL);
   }
   is_over = 1;
   for (int i = 0; i < READERS; i++) pthread_join(threads[i], NULL);
@@ -69,7 +75,23 @@ static void meaning_test(void)
   right &= setenv("A=B", "1", 1) == -1 && errno == EINVAL && is("A", NULL);
   errno = 0;
   right &= unsetenv("A=B") == -1 && errno == EINVAL;
-  ok(right, "what is no name is refused with EINVAL");
+  int (*volatile unset)(const char *) = unsetenv; /* declared not to be given NULL */
+  errno = 0;
+  right &= unset(NULL) == -1 && errno == EINVAL && setenv(NULL, "1", 1) == -1;
+  static char nothing[] = "";
+  right &= putenv(nothing) == 0;
+  ok(right, "what is no name is refused with EINVAL, but by putenv()");
+}
+
+/* A program may cut its environment off. */
+static void cut_test(void)
+{
+  setenv("CUT_1", "", 1);
+  setenv("CUT_2", "", 1);
+  environ[0] = NULL;
+  int right = is("CUT_2", NULL) && setenv("A", "3", 1) == 0 && is("A", "3");
+  ok(right && is("CUT_1", NULL) && is("CUT_2", NULL) && !environ[1],
+     "what was cut off does not come back");
 }
 
 int main(void)
@@ -77,6 +99,7 @@ int main(void)
   ok(environment_is_shared(), "libraries get these functions");
   meaning_test();
   readers_test();
+  cut_test();
   clearenv();
   ok(setenv("A", "3", 0) == 0 && is("A", "3") && is("FIRST_OF_ALL", NULL),
      "an environment that was cleared takes variables again");

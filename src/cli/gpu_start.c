@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * A thread of its own, which nobody waits for until the job ends: whoever uses the GPU before waits
- * in the driver. */
+ * A thread of its own, which nobody waits for until the job ends: whoever uses that GPU before
+ * waits in the driver. */
 #include "cli/gpu_start.h"
 
 #include <pthread.h>
 #include <string.h>
 
+#include "base/cores.h"
 #include "base/environment.h"
 #include "base/status.h"
 #include "base/watchdog.h"
@@ -16,6 +17,7 @@ static struct device_options options = {.kind = "cuda"};
 
 static void *start(void *unused)
 {
+  cores_unbind();
   device_warm(&options);
   return unused;
 }
@@ -31,7 +33,8 @@ static int is_wanted(const struct run *run)
 void gpu_start_begin(const struct run *run)
 {
   options.local_rank = comm_local_rank_told();
-  if (options.local_rank < 0 || !is_wanted(run) || !environment_is_shared()) return;
+  if (options.local_rank < 0 || !is_wanted(run)) return;
+  if (!environment_is_shared() || !comm_start_is_quiet()) return;
   is_begun = pthread_create(&thread, NULL, start, NULL) == 0;
 }
 

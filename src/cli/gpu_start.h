@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Starting a GPU while MPI starts: a process takes about as long for one as for the other.
+ * Starting a GPU while MPI starts, which takes about as long, with several processes less.
  *
  * Floor: cli.  Not collective. */
 #ifndef CLI_GPU_START_H
@@ -7,9 +7,10 @@
 
 #include "cli/command.h"
 
-/* Before MPI's start: begin where the command line says `--device cuda`, and which of the processes
- * of this machine this one is.  It changes nothing but time: what fails is left for device_open()
- * to tell, and where this is not begun that does all of it. */
+/* Before MPI's start: begin where the command line says `--device cuda`, the launcher which of the
+ * processes of this machine this one is, and MPI's start lets other threads be at work
+ * (comm_start_is_quiet()).  It changes nothing but time: what fails is left for device_open() to
+ * tell, and where this is not begun that does all of it. */
 void gpu_start_begin(const struct run *run);
 
 /* Wait for it; at once if it is not under way. */

@@ -3,6 +3,7 @@
  * then sleeps longer and longer. */
 #include "comm/comm.h"
 
+#include <dirent.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,16 +27,23 @@ int mpi_fail(int error, const char *file, int line)
   return status_fail(ERR_COMM, file, line, "MPI failed: %s", text);
 }
 
-/* A rank that no launcher started, a singleton, does without three services of Open MPI 4, unless
- * the user's environment asks for them: a daemon, which has hung at its own end; a session folder,
- * which all singletons of a user would share and remove from under each other; and the search for
- * fast networks, which takes 0.2 s. */
-static void singleton_prepare(void)
+/* Is this a rank that no launcher started? */
+static int is_singleton(void)
 {
   static const char *const launchers[] = {
       "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "PMI_FD", "PMI_PORT", "SLURM_STEP_ID"};
   for (int i = 0; i < LENGTH(launchers); i++)
-    if (getenv(launchers[i])) return;
+    if (getenv(launchers[i])) return 0;
+  return 1;
+}
+
+/* A singleton does without three services of Open MPI 4, unless the user's environment asks for
+ * them: a daemon, which has hung at its own end; a session folder, which all singletons of a user
+ * would share and remove from under each other; and the search for fast networks, which takes
+ * 0.2 s. */
+static void singleton_prepare(void)
+{
+  if (!is_singleton()) return;
   setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
   setenv("OMPI_MCA_orte_create_session_dirs", "0", 0);
   setenv("OMPI_MCA_pml", "ob1", 0);
@@ -52,32 +60,51 @@ static int node_count(struct comm *c)
   return OK;
 }
 
-/* The first of these variables that is there, -1 if none is. */
-static int number_told(const char *const *names, int count)
-{
-  for (int i = 0; i < count; i++)
-    if (getenv(names[i])) return atoi(getenv(names[i]));
-  return -1;
-}
-
 int comm_rank_told(void)
 {
   static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
                                       "SLURM_PROCID"};
-  return number_told(names, LENGTH(names));
+  for (int i = 0; i < LENGTH(names); i++)
+    if (getenv(names[i])) return atoi(getenv(names[i]));
+  return -1;
 }
 
 int comm_size_told(void)
 {
   static const char *const names[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"};
-  return number_told(names, LENGTH(names));
+  for (int i = 0; i < LENGTH(names); i++)
+    if (getenv(names[i])) return atoi(getenv(names[i]));
+  return -1;
 }
 
 int comm_local_rank_told(void)
 {
-  static const char *const names[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID",
-                                      "SLURM_LOCALID"};
-  return comm_rank_told() < 0 ? 0 : number_told(names, LENGTH(names));
+  const char *rank = getenv("OMPI_COMM_WORLD_LOCAL_RANK");
+  return rank ? atoi(rank) : is_singleton() ? 0 : -1;
+}
+
+/* Devices of networks for which Open MPI takes UCX or libfabric. */
+static int has_fast_network(void)
+{
+  static const char *const folders[] = {"/sys/class/infiniband", "/sys/class/cxi"};
+  int found = 0;
+  for (int i = 0; i < LENGTH(folders); i++) {
+    DIR *folder = opendir(folders[i]);
+    for (struct dirent *entry; folder && (entry = readdir(folder));)
+      found |= entry->d_name[0] != '.';
+    if (folder) closedir(folder);
+  }
+  return found;
+}
+
+int comm_start_is_quiet(void)
+{
+  char library[64];
+  const char *pml = getenv("OMPI_MCA_pml");
+  comm_library(library, sizeof library);
+  if (strncmp(library, "Open MPI", strlen("Open MPI")) != 0) return 0;
+  if (pml) return strcmp(pml, "ob1") == 0;
+  return is_singleton() || !has_fast_network();
 }
 
 /* Open MPI's text is "Open MPI v4.1.4, package: ...", MPICH's "MPICH Version:\t4.1\n...". */

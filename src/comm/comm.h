@@ -35,8 +35,13 @@ struct comm {
 int comm_rank_told(void);
 /* The same of how many processes it started. */
 int comm_size_told(void);
-/* The same of the rank among the processes of this machine, which is 0 where none did. */
+/* The same of the rank among the processes of this machine: as mpirun of Open MPI tells it, 0 where
+ * nobody launched this process, else -1. */
 int comm_local_rank_told(void);
+/* May other threads be at work while MPI starts?  UCX and libfabric, which it takes for fast
+ * networks, write into the code of mmap() and others then, whoever is in it.  1 for Open MPI where
+ * it takes none.  Not collective. */
+int comm_start_is_quiet(void);
 
 /* text[capacity] <- which MPI this is, as "Open MPI 4.1.4"; also before comm_open().  Not
  * collective. */
