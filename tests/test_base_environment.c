@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Claim: setenv(), putenv() and unsetenv() are ours for libraries too and do what POSIX says, and a
- * thread that reads the environment while another adds to it, or takes from it, finds what is
- * there. */
+ * thread that reads the environment while another adds to it finds what is there. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>

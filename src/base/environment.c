@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A reader walks an array of texts that ends with NULL, without a lock.  So an array that was once
- * the environment stays as it is but for texts that are replaced, or put behind the last one, with
- * one store; what grows beyond its room, or gets smaller, goes on in a new one. */
+ * the environment stays, a text is put behind the last one, or in the place of another, with one
+ * store, and what grows beyond the room of its array goes on in a new one. */
 #include "base/environment.h"
 
 #include <dlfcn.h>
@@ -41,32 +41,24 @@ static size_t entries_count(void)
   return n;
 }
 
-/* Is the entry that of a variable whose name has so many bytes? */
-static int is_of(const char *entry, const char *name, size_t length)
-{
-  return strncmp(entry, name, length) == 0 && entry[length] == '=';
-}
-
-/* Its place, NULL if it is not there. */
+/* The place of a variable whose name has so many bytes, NULL if it is not there. */
 static char **entry_find(const char *name, size_t length)
 {
   for (char **at = environ; at && *at; at++)
-    if (is_of(*at, name, length)) return at;
+    if (strncmp(*at, name, length) == 0 && (*at)[length] == '=') return at;
   return NULL;
 }
 
-/* The environment <- its entries in a new array, without those of a variable, if `name` is one. */
-static int entries_renew(const char *name, size_t length)
+/* The environment <- its entries in a new array, with room for more. */
+static int entries_renew(size_t count)
 {
-  size_t count = entries_count(), kept_entries = 0, wanted = 2 * (count + 2);
-  if (wanted < FIRST_ROOM) wanted = FIRST_ROOM;
-  char **others = keep(wanted * sizeof *others);
-  if (!others) return -1;
-  for (size_t i = 0; i < count; i++)
-    if (!name || !is_of(environ[i], name, length)) others[kept_entries++] = environ[i];
-  entries = others;
+  size_t wanted = count + 2 <= FIRST_ROOM ? FIRST_ROOM : 2 * (count + 2);
+  char **larger = keep(wanted * sizeof *larger);
+  if (!larger) return -1;
+  for (size_t i = 0; i < count; i++) larger[i] = environ[i];
+  entries = larger;
   room = wanted;
-  __atomic_store_n(&environ, others, __ATOMIC_RELEASE);
+  __atomic_store_n(&environ, larger, __ATOMIC_RELEASE);
   return 0;
 }
 
@@ -75,7 +67,7 @@ static int entries_renew(const char *name, size_t length)
 static int entries_reserve(size_t count)
 {
   int has_room = environ == entries && entries && count + 2 <= room && !entries[count + 1];
-  return has_room ? 0 : entries_renew(NULL, 0);
+  return has_room ? 0 : entries_renew(count);
 }
 
 /* Set "name=value", whose name has so many bytes; the text is kept by the caller. */
@@ -89,6 +81,13 @@ static int entry_put(char *text, size_t length)
   }
   __atomic_store_n(at, text, __ATOMIC_RELEASE);
   return 0;
+}
+
+/* Those behind it move up, one after another: a reader may miss one of them, once. */
+static void entry_remove(const char *name, size_t length)
+{
+  for (char **at; (at = entry_find(name, length));)
+    for (; *at; at++) __atomic_store_n(at, at[1], __ATOMIC_RELEASE);
 }
 
 /* It may be NULL, which the C library's declarations deny. */
@@ -135,11 +134,10 @@ int putenv(char *text)
 int unsetenv(const char *name)
 {
   if (!is_name(name)) return -1;
-  size_t length = strlen(name);
   pthread_mutex_lock(&mutex);
-  int failed = entry_find(name, length) ? entries_renew(name, length) : 0;
+  entry_remove(name, strlen(name));
   pthread_mutex_unlock(&mutex);
-  return failed;
+  return 0;
 }
 
 int environment_is_shared(void)
