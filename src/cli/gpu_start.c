@@ -22,12 +22,19 @@ static void *start(void *unused)
   return unused;
 }
 
+/* Is the flag a key of the command, and given? */
+static int is_given(const struct run *run, const char *key)
+{
+  const int *flag = options_value(run->command->options, run->options, key);
+  return flag && *flag;
+}
+
+/* A run that goes on may find that all is done. */
 static int is_wanted(const struct run *run)
 {
-  const struct option_set *set = run->command->options;
-  const char *const *device = options_value(set, run->options, "device");
-  const int *is_dry = options_value(set, run->options, "dry-run");
-  return device && *device && strcmp(*device, "cuda") == 0 && !(is_dry && *is_dry);
+  const char *const *device = options_value(run->command->options, run->options, "device");
+  return device && *device && strcmp(*device, "cuda") == 0 && !is_given(run, "dry-run") &&
+         !is_given(run, "resume");
 }
 
 void gpu_start_begin(const struct run *run)

@@ -7,10 +7,10 @@
 
 #include "cli/command.h"
 
-/* Before MPI's start: begin where the command line says `--device cuda`, the launcher which of the
- * processes of this machine this one is, and MPI's start lets other threads be at work
- * (comm_start_is_quiet()).  It changes nothing but time: what fails is left for device_open() to
- * tell, and where this is not begun that does all of it. */
+/* Before MPI's start: begin where the command line says `--device cuda` and that there is something
+ * to compute, the launcher which process of this machine this is, and MPI's start lets others be at
+ * work (comm_start_is_quiet()).  It changes nothing but time: what fails is left for device_open()
+ * to tell, and where this is not begun that does all of it. */
 void gpu_start_begin(const struct run *run);
 
 /* Wait for it; at once if it is not under way. */
