@@ -103,8 +103,7 @@ int comm_start_is_quiet(void)
   const char *pml = getenv("OMPI_MCA_pml");
   comm_library(library, sizeof library);
   if (strncmp(library, "Open MPI", strlen("Open MPI")) != 0) return 0;
-  if (pml) return strcmp(pml, "ob1") == 0;
-  return is_singleton() || !has_fast_network();
+  return (!pml || strcmp(pml, "ob1") == 0) && !has_fast_network();
 }
 
 /* Open MPI's text is "Open MPI v4.1.4, package: ...", MPICH's "MPICH Version:\t4.1\n...". */

@@ -40,7 +40,7 @@ int comm_size_told(void);
 int comm_local_rank_told(void);
 /* May other threads be at work while MPI starts?  UCX and libfabric, which it takes for fast
  * networks, write into the code of mmap() and others then, whoever is in it.  1 for Open MPI where
- * it takes none.  Not collective. */
+ * there is none, nor asked for.  Not collective. */
 int comm_start_is_quiet(void);
 
 /* text[capacity] <- which MPI this is, as "Open MPI 4.1.4"; also before comm_open().  Not
