@@ -157,17 +157,13 @@ static void likely_list(const struct cuda_state *s, struct likely *list)
 int cuda_load(struct device *dev, const struct kernel_recipe *recipes, int count)
 {
   struct cuda_state *s = dev->state;
-  const struct device_options *o = &s->options;
   struct kernel_image *images = calloc((size_t)count + 1, sizeof *images);
   CHECK(images, ERR_MEMORY, "cannot allocate a list of %d kernels", count);
-#pragma omp parallel for num_threads(o->threads) schedule(dynamic, 1)
-  for (int i = 0; i < count; i++) {
-    /* Ranks of a machine begin at other places, and find in the cache what others compiled. */
-    int at = (int)(((gidx)o->local_rank * o->threads + i) % count);
-    if (!kernel_loaded(s, &recipes[at]) &&
-        kernel_image_get(&recipes[at], s->architecture, o->kernels, &images[at]))
+#pragma omp parallel for num_threads(s->options.threads) schedule(dynamic, 1)
+  for (int i = 0; i < count; i++)
+    if (!kernel_loaded(s, &recipes[i]) &&
+        kernel_image_get(&recipes[i], s->architecture, s->options.kernels, &images[i]))
       status_clear(); /* its launch tries again and says why */
-  }
   int status = OK;
   for (int i = 0; i < count; i++) {
     if (!status && images[i].bytes) status = kernel_add(s, &recipes[i], &images[i]);
