@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/num.h"
-
 extern char **environ;
 
 enum { FIRST_ROOM = 64 };

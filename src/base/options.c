@@ -467,17 +467,12 @@ void options_list(const struct option_set *set, FILE *out)
 const void *options_value(const struct option_set *set, const void *values, const char *key)
 {
   size_t offset;
-  const struct option_row *row;
-  for (int i = 0; (row = row_at(set, i, &offset)); i++)
-    if (strcmp(row->key, key) == 0) return (const char *)values + offset + row->offset;
-  return NULL;
+  const struct option_row *row = row_find(set, key, &offset);
+  return row ? (const char *)values + offset + row->offset : NULL;
 }
 
 int options_has(const struct option_set *set, const char *key)
 {
   size_t offset;
-  const struct option_row *row;
-  for (int i = 0; (row = row_at(set, i, &offset)); i++)
-    if (strcmp(row->key, key) == 0) return 1;
-  return 0;
+  return row_find(set, key, &offset) != NULL;
 }
