@@ -72,17 +72,28 @@ static __device__ inline struct view view_of(const struct arrow_args *a, int ind
 
 #if BY_PRODUCTS
 
-/* S and the right side from T and w, which are the warps' sums, or those of the blocks.  Columns of
- * the triangle are taken by pairs, j and k - 1 - j, which together have k + 3 entries. */
+/* Row and column of entry e of T and w.  Columns of the triangle are taken by pairs, j and
+ * k - 1 - j, which together have k + 3 entries. */
+struct place {
+  int i, j;
+};
+static __device__ inline struct place place_of(int e)
+{
+  int pair = e / (BORDER + 3), at = e % (BORDER + 3), first = BORDER + 1 - pair;
+  int j = at < first ? pair : BORDER - 1 - pair;
+  struct place place = {j + (at < first ? at : at - first), j};
+  return place;
+}
+
+/* S and the right side from T and w, which are the warps' sums, or those of the blocks. */
 static __device__ inline void border_place(const struct view *v, int by_blocks)
 {
 #pragma unroll 1
   for (int e = threadIdx.x; e < ENTRIES; e += TEAM) {
-    int pair = e / (BORDER + 3), at = e % (BORDER + 3), first = BORDER + 1 - pair;
-    int j = at < first ? pair : BORDER - 1 - pair, i = j + (at < first ? at : at - first);
-    const double *sums = v->sums + i * (i + 1) / 2 + j;
+    struct place p = place_of(e);
+    const double *sums = v->sums + p.i * (p.i + 1) / 2 + p.j;
     double sum = by_blocks ? tree_any(sums, v->parts, 1) : tree_of(sums, LANE_WARPS, 0);
-    v->border.s[j * PITCH + i] = border_entry(&v->border, i, j, sum, v->atom.ridge_b);
+    v->border.s[p.j * PITCH + p.i] = border_entry(&v->border, p.i, p.j, sum, v->atom.ridge_b);
   }
 }
 
@@ -163,22 +174,23 @@ static __device__ inline void found_write(struct arrow_found *to, const struct v
   to->e = rows[0].e;
 }
 
-/* The border by the first warp, the pair of the rows by the next, if there is one.  Blocks tell
- * each other that they have read the sums, and that the pair has been written.  Returns whether the
- * border failed. */
+/* The border by the first warp, whom all others help before the next one, if there is one, makes
+ * the pair of the rows.  Blocks tell each other that they have read the sums, and that the pair has
+ * been written.  Returns whether the border failed. */
 static __device__ inline int border_finish(const struct view *v, struct pair *pair, double *out)
 {
-  int thread = threadIdx.x % TEAM, failed = 0;
-  if (thread / WARP == (WARPS > 1)) {
+  int thread = threadIdx.x % TEAM, warp = thread / WARP;
+  int good = border_factor(&v->border, warp, pair);
+  if (warp == (WARPS > 1)) {
     rows_pair(v);
     if (v->parts > 1) cluster_arrive_after_writes();
   } else if (v->parts > 1) {
     cluster_arrive();
   }
-  if (thread >= WARP) return 0;
-  failed = !border_solve(&v->border, pair);
+  if (warp > 0) return 0;
+  good &= border_back(&v->border);
   for (int j = thread; j < BORDER && v->part == 0; j += WARP) out[j] = v->border.step[j];
-  return failed;
+  return !good;
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)

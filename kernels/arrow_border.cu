@@ -82,7 +82,7 @@ extern "C" __global__ void __launch_bounds__(WARP)
   __syncwarp();
   border_make(&b, atom.ridge_b);
   __syncwarp();
-  ok = ok && border_solve(&b, &pair);
+  ok = ok && border_factor(&b, 0, &pair) && border_back(&b);
   pair_times(&rows, pair);
   for (int j = threadIdx.x; j < BORDER; j += WARP) out[j] = ok ? b.step[j] : 0;
   if (threadIdx.x > 0) return;

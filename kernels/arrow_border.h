@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The border of an arrow system, by one warp: Schur complement, factor, step (N.9, N.10).
+ * The border of an arrow system: Schur complement, factor, step (N.9, N.10).
  *
  * S stands by columns, PITCH apart, its rows j .. k - 1 of column j; row k is the right side; L is
- * written in the place of S.  Up to k = 32 columns are factored four at a time: all lanes factor
- * the square on the diagonal, each for itself, and apply it to a row of their own.  A loop over
- * these fours stays one: code of its own for each column does not fit in the cache of
- * instructions.  Beyond, lanes work in shared memory. */
+ * written in the place of S.  Up to k = 32 the first warp factors four columns at a time: all its
+ * lanes factor the square on the diagonal, each for itself, and apply it to a row of their own.  A
+ * loop over these fours stays one: code of its own for each column does not fit in the cache of
+ * instructions.  Where the system has more warps, they help: they take four columns off all but the
+ * next four, which the first warp does itself.  Beyond, its lanes work in shared memory. */
 #ifndef ARROW_BORDER_H
 #define ARROW_BORDER_H
 
@@ -59,20 +60,48 @@ static __device__ inline void border_make(const struct border *b, double ridge)
 
 #if ARROW_K <= 32
 
-enum { SQUARE = BORDER < 4 ? BORDER : 4 }; /* columns that are factored at a time */
+/* The other way is put out of line. */
+#define LIKELY(condition) __builtin_expect(!!(condition), 1)
+
+enum {
+  SQUARE = BORDER < 4 ? BORDER : 4, /* columns that are factored at a time */
+  SQUARE_ROOM = SQUARE ? SQUARE : 1,
+  SQUARES = (BORDER + SQUARE_ROOM - 1) / SQUARE_ROOM, /* the last may have fewer */
+  HELPERS = SQUARES > 2 ? ARROW_TEAM / WARP - 1 : 0,  /* warps beside the first */
+  IS_NEAR = HELPERS > 0 || SQUARES <= 2 /* the square before is all that is left to take off */
+};
 
 /* A square on the diagonal, which all lanes have: S, of which L becomes. */
 struct square {
-  double l[SQUARE ? SQUARE : 1][SQUARE ? SQUARE : 1];
+  double l[SQUARE_ROOM][SQUARE_ROOM];
 };
+
+/* to[begin .. count - 1] <- from[begin ..]; from[0] is at a multiple of 16 bytes. */
+static __device__ inline void pairs_read(double *to, const double *from, int begin, int count)
+{
+#pragma unroll
+  for (int i = begin / 2 * 2; i < count; i += 2) {
+    if (i < begin || i + 1 == count) {
+      int one = i < begin ? begin : i;
+      to[one] = from[one];
+    } else {
+      double2 two = *(const double2 *)(from + i);
+      to[i] = two.x;
+      to[i + 1] = two.y;
+    }
+  }
+}
 
 static __device__ inline void square_read(struct square *to, const struct border *b, int first,
                                           int count)
 {
 #pragma unroll
-  for (int q = 0; q < count; q++)
+  for (int q = 0; q < count; q++) {
+    double column[SQUARE_ROOM];
+    pairs_read(column, b->s + (first + q) * PITCH + first, q, count);
 #pragma unroll
-    for (int i = q; i < count; i++) to->l[i][q] = b->s[(first + q) * PITCH + first + i];
+    for (int i = q; i < count; i++) to->l[i][q] = column[i];
+  }
 }
 
 /* The row of S that a lane has beside the square: the first has the right side, its own row being
@@ -95,34 +124,49 @@ static __device__ inline void columns_write(const struct border *b, int first, i
     if (row >= first + q) b->s[(first + q) * PITCH + row] = x[q];
 }
 
-/* Take all columns before off these; x[count] <- a lane's numbers. */
+/* Take a column, of which a lane has l, off these. */
+static __device__ inline void column_take(double *x, double l, const double *column, int count)
+{
+  double factor[SQUARE_ROOM];
+  pairs_read(factor, column, 0, count);
+#pragma unroll
+  for (int q = 0; q < count; q++) x[q] = fma(-l, factor[q], x[q]);
+}
+
+/* x[count], a lane's numbers of the square before, become those of this one, off which all columns
+ * before are taken. */
 static __device__ inline void columns_read(double *x, const struct border *b, int first, int count)
 {
   int row = border_row();
+  double next[SQUARE_ROOM];
 #pragma unroll
-  for (int q = 0; q < count; q++) x[q] = b->s[(first + q) * PITCH + row];
+  for (int q = 0; q < count; q++) next[q] = b->s[(first + q) * PITCH + row];
+  if (IS_NEAR && first > 0) {
+#pragma unroll
+    for (int p = 0; p < SQUARE; p++)
+      column_take(next, x[p], b->s + (first - SQUARE + p) * PITCH + first, count);
+  } else if (!IS_NEAR) {
 #pragma unroll 2
-  for (int j = 0; j < first; j++) {
-    const double *column = b->s + j * PITCH;
-    double l = column[row];
-#pragma unroll
-    for (int q = 0; q < count; q++) x[q] = fma(-l, column[first + q], x[q]);
+    for (int j = 0; j < first; j++)
+      column_take(next, b->s[j * PITCH + row], b->s + j * PITCH + first, count);
   }
+#pragma unroll
+  for (int q = 0; q < count; q++) x[q] = next[q];
 }
 
-/* Factor the columns, which stand in their places, by plain operations.  *pair is multiplied by
- * their pivots.  Returns whether these are good. */
-static __device__ inline int columns_divide(const struct border *b, int first, int count,
-                                            struct pair *pair)
+/* Factor the columns, which stand in their places, by plain operations; their pivots are left where
+ * steps will stand.  It is seldom called, and out of the way of what else is. */
+static __device__ __noinline__ void columns_divide(double *at, double *pivots, int first, int count)
 {
-  int good = 1, row = border_row(), in_use = threadIdx.x % WARP < (BORDER ? BORDER : 1);
+  int row = border_row(), in_use = threadIdx.x % WARP < (BORDER ? BORDER : 1);
 #pragma unroll 1
   for (int j = first; j < first + count; j++) {
-    double *column = b->s + j * PITCH, pivot = column[j], root = sqrt(pivot);
-    good &= is_good(pivot);
-    pair_pivot(pair, pivot);
+    double *column = at + j * PITCH, pivot = column[j], root = sqrt(pivot);
     __syncwarp();
-    if (threadIdx.x % WARP == 0) column[j] = root;
+    if (threadIdx.x % WARP == 0) {
+      column[j] = root;
+      pivots[j] = pivot;
+    }
     if (in_use && row > j) column[row] = column[row] / root;
     __syncwarp();
 #pragma unroll 1
@@ -131,65 +175,94 @@ static __device__ inline int columns_divide(const struct border *b, int first, i
         column[(q - j) * PITCH + row] = fma(-column[row], column[q], column[(q - j) * PITCH + row]);
     __syncwarp();
   }
-  return good;
+}
+
+/* Take square s off the columns behind the next one, which helpers share out. */
+static __device__ inline void square_take(const struct border *b, int s, int helper)
+{
+  const double *columns = b->s + s * SQUARE * PITCH;
+  int row = border_row();
+  double l[SQUARE_ROOM];
+  if (threadIdx.x % WARP >= (BORDER ? BORDER : 1)) return; /* has no row */
+#pragma unroll
+  for (int p = 0; p < SQUARE; p++) l[p] = columns[p * PITCH + row];
+#pragma unroll 1
+  for (int q = (s + 2) * SQUARE + helper; q < BORDER; q += HELPERS ? HELPERS : 1) {
+    double x = b->s[q * PITCH + row];
+#pragma unroll
+    for (int p = 0; p < SQUARE; p++) x = fma(-l[p], columns[p * PITCH + q], x);
+    if (row >= q) b->s[q * PITCH + row] = x;
+  }
 }
 
 /* Factor `count` columns: every lane factors the square, so that no root waits for another lane,
- * and goes along with a row of its own.  *pair is multiplied by their pivots.  Returns whether
- * these are good. */
-static __device__ inline int columns_factor(const struct border *b, int first, int count,
+ * and goes along with a row of its own, whose numbers are x, before of the last square, then of
+ * this one.  *pair is multiplied by their pivots.  Returns whether these are good. */
+static __device__ inline int columns_factor(const struct border *b, int first, int count, double *x,
                                             struct pair *pair)
 {
   int good = 1, plain = 1, row = border_row();
-  double x[SQUARE ? SQUARE : 1], root0 = 0;
-  struct pair before = *pair;
+  double pivots[SQUARE_ROOM], root0 = 0;
+  struct pair with = *pair;
   struct square d;
   columns_read(x, b, first, count);
   __syncwarp(); /* lanes without a row have read the right side, as the first has */
   if (first > 0) columns_write(b, first, count, x);
   __syncwarp();
+  square_read(&d, b, first, count);
 #pragma unroll
   for (int j = 0; j < count; j++) {
-#pragma unroll
-    for (int i = j; i < count; i++) d.l[i][j] = b->s[(first + j) * PITCH + first + i];
 #pragma unroll
     for (int p = 0; p < j; p++) {
       x[j] = fma(-x[p], d.l[j][p], x[j]);
 #pragma unroll
       for (int i = j; i < count; i++) d.l[i][j] = fma(-d.l[i][p], d.l[j][p], d.l[i][j]);
     }
-    double pivot = d.l[j][j];
-    struct root root = root_of(pivot);
-    plain &= root.is_usual && (row <= first + j || is_usual(x[j]));
-    good &= is_good(pivot);
-    pair_pivot(pair, pivot);
+    pivots[j] = d.l[j][j];
+    struct root root = root_of(pivots[j]);
+    plain &= root.is_usual & is_above(pivots[j]) & ((row <= first + j) | is_usual(x[j]));
     if (j == 0) root0 = root.l;
 #pragma unroll
     for (int i = j + 1; i < count; i++) d.l[i][j] = root_quotient(d.l[i][j], &root);
     x[j] = row == first + j ? root.l : root_quotient(x[j], &root);
   }
+  pair_usual(&with, pivots, count);
   plain = __all_sync(FULL_WARP, plain);
-  __syncwarp(); /* all have read the square */
-  if (plain) {
+  __syncwarp();        /* all have read the square */
+  if (LIKELY(plain)) { /* and so the pivots are good */
     columns_write(b, first, count, x);
     if (first == 0 && threadIdx.x % WARP == 0) b->s[0] = root0;
+    *pair = with;
   } else {
-    *pair = before;
-    good = columns_divide(b, first, count, pair);
+    columns_divide(b->s, b->step, first, count);
+#pragma unroll 1
+    for (int j = first; j < first + count; j++) {
+      good &= is_good(b->step[j]);
+      pair_pivot(pair, b->step[j]);
+    }
+#pragma unroll
+    for (int q = 0; q < count; q++) x[q] = b->s[(first + q) * PITCH + row];
   }
   __syncwarp();
   return good;
 }
 
-/* Returns whether all pivots are good; they become *pair. */
-static __device__ inline int border_factor(const struct border *b, struct pair *pair)
+/* By all warps of the system; the first has the results.  Returns whether all pivots are good; they
+ * become *pair. */
+static __device__ inline int border_factor(const struct border *b, int warp, struct pair *pair)
 {
-  const int left = BORDER % (SQUARE ? SQUARE : 1);
+  const int left = BORDER % SQUARE_ROOM;
   int good = 1;
+  double x[SQUARE_ROOM] = {};
+  *pair = pair_unit();
 #pragma unroll 1
-  for (int first = 0; first + SQUARE <= BORDER; first += SQUARE)
-    good &= columns_factor(b, first, SQUARE, pair);
-  if (left) good &= columns_factor(b, BORDER - left, left, pair);
+  for (int s = 0; s < BORDER / SQUARE_ROOM; s++) {
+    if (warp == 0) good &= columns_factor(b, s * SQUARE, SQUARE, x, pair);
+    if (!HELPERS || s + 1 == SQUARES) continue;
+    __syncthreads(); /* square s is written, the one before is taken off */
+    if (warp > 0) square_take(b, s, warp - 1);
+  }
+  if (left && warp == 0) good &= columns_factor(b, BORDER - left, left, x, pair);
   pair_normalise(pair);
   return good;
 }
@@ -215,26 +288,26 @@ static __device__ inline int steps_divide(const struct border *b, int first, int
 static __device__ inline int steps_solve(const struct border *b, int first, int count, double *x)
 {
   int lane = threadIdx.x % WARP, row = lane < BORDER ? lane : 0, plain = 1, finite = 1;
-  double step[SQUARE ? SQUARE : 1];
+  double step[SQUARE_ROOM], own[SQUARE_ROOM], inverse[SQUARE_ROOM];
   struct square d;
-  square_read(&d, b, first, count);
-  if (lane >= first && lane < first + count) b->step[lane] = *x;
-  __syncwarp();
 #pragma unroll
-  for (int i = 0; i < count; i++) step[i] = b->step[first + i];
+  for (int i = 0; i < count; i++) step[i] = __shfl_sync(FULL_WARP, *x, first + i);
+  square_read(&d, b, first, count);
+  pairs_read(inverse, b->c + first, 0, count);
+  pairs_read(own, b->s + row * PITCH + first, 0, count);
 #pragma unroll
   for (int i = count - 1; i >= 0; i--) {
-    struct divisor diagonal = {d.l[i][i], b->c[first + i]};
-    plain &= is_usual(diagonal.l) && is_usual(step[i]);
+    struct divisor diagonal = {d.l[i][i], inverse[i]};
+    plain &= is_usual(diagonal.l) & is_usual(step[i]);
     step[i] = quotient(step[i], &diagonal);
     finite &= is_finite(step[i]);
 #pragma unroll
     for (int p = 0; p < i; p++) step[p] = fma(-d.l[i][p], step[i], step[p]);
   }
-  if (!plain) return steps_divide(b, first, count, x);
+  if (!LIKELY(plain)) return steps_divide(b, first, count, x);
 #pragma unroll
   for (int i = count - 1; i >= 0; i--) {
-    if (lane < first) *x = fma(-b->s[row * PITCH + first + i], step[i], *x);
+    if (lane < first) *x = fma(-own[i], step[i], *x);
     if (lane == first + i) *x = step[i];
   }
   return finite;
@@ -244,29 +317,20 @@ static __device__ inline int steps_solve(const struct border *b, int first, int 
  * gives its place to the inverses of the diagonal. */
 static __device__ inline int border_back(const struct border *b)
 {
-  const int left = BORDER % (SQUARE ? SQUARE : 1);
+  const int left = BORDER % SQUARE_ROOM;
   int lane = threadIdx.x % WARP, row = lane < BORDER ? lane : 0, finite = 1;
+  if (BORDER == 0) return 1;
   double x = b->s[row * PITCH + BORDER];
   if (lane < BORDER) b->c[lane] = divisor_of(b->s[lane * PITCH + lane]).inverse;
+  __syncwarp();
   if (left) finite &= steps_solve(b, BORDER - left, left, &x);
 #pragma unroll 1
   for (int first = BORDER - left - SQUARE; first >= 0; first -= SQUARE)
     finite &= steps_solve(b, first, SQUARE, &x);
   __syncwarp();
   if (lane < BORDER) b->step[lane] = x;
-  return finite;
-}
-
-/* Factor and solve; step and *pair are the results.  Returns whether they are what they should
- * be. */
-static __device__ inline int border_solve(const struct border *b, struct pair *pair)
-{
-  *pair = pair_unit();
-  if (BORDER == 0) return 1;
-  int good = border_factor(b, pair);
-  int finite = border_back(b);
   __syncwarp();
-  return good && finite;
+  return finite;
 }
 
 #else
@@ -302,11 +366,13 @@ static __device__ inline void border_column(const struct border *b, int j, doubl
   __syncwarp();
 }
 
-/* Returns whether all pivots are good; they become *pair. */
-static __device__ inline int border_factor(const struct border *b, struct pair *pair)
+/* By all warps of the system, of which the first works.  Returns whether all pivots are good; they
+ * become *pair. */
+static __device__ inline int border_factor(const struct border *b, int warp, struct pair *pair)
 {
   int good = 1;
   *pair = pair_unit();
+  if (warp > 0) return good;
 #pragma unroll 1
   for (int j = 0; j < BORDER; j++) {
     double pivot = b->s[j * PITCH + j];
@@ -344,16 +410,6 @@ static __device__ inline int border_back(const struct border *b)
     }
     if (lane == 0) b->step[i] = step;
   }
-  return finite;
-}
-
-/* Factor and solve; step and *pair are the results.  Returns whether they are what they should
- * be. */
-static __device__ inline int border_solve(const struct border *b, struct pair *pair)
-{
-  int good = border_factor(b, pair);
-  if (!good) return 0;
-  int finite = border_back(b);
   __syncwarp();
   return finite;
 }

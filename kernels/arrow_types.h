@@ -74,10 +74,11 @@ HOST_DEVICE int arrow_row_reals(int d, int k)
   return d % 2 ? reals | 1 : reals + (reals % 4 ? 0 : 2);
 }
 
-/* Reals from a column of the Schur complement to the next; the right side is its row k. */
+/* Reals from a column of the Schur complement to the next, of which four are read at once; the
+ * right side is its row k. */
 HOST_DEVICE int arrow_pitch(int k)
 {
-  return (k + 1) | 1;
+  return (k + 2) / 2 * 2;
 }
 
 /* Columns of a tile: in arrow.cu by threads a system; in arrow_sum.cu (team 0) as many as registers

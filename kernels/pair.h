@@ -29,23 +29,30 @@ static __device__ inline void pair_pivot(struct pair *a, double pivot)
   a->m *= __longlong_as_double((bits & 0xfffffffffffffLL) | 0x3fe0000000000000LL);
 }
 
-/* The same of several, so that only products wait for each other.  Returns 0, and nothing was done,
- * where one is subnormal or bad. */
-static __device__ inline int pair_pivots(struct pair *a, const double *pivots, int count)
+/* The same of several, so that only products wait for each other, none of them subnormal or bad. */
+static __device__ inline void pair_usual(struct pair *a, const double *pivots, int count)
 {
-  int least = 0x7fffffff, exponents = 0;
+  int exponents = 0;
 #pragma unroll
-  for (int i = 0; i < count; i++) {
-    int high = __double2hiint(pivots[i]);
-    least = high < least ? high : least;
-    exponents += high >> 20;
-  }
-  if (least < 0x100000) return 0;
+  for (int i = 0; i < count; i++) exponents += __double2hiint(pivots[i]) >> 20;
   a->e += exponents - 1022 * count;
 #pragma unroll
   for (int i = 0; i < count; i++)
     a->m *= __hiloint2double((__double2hiint(pivots[i]) & 0xfffff) | 0x3fe00000,
                              __double2loint(pivots[i]));
+}
+
+/* The same of any.  Returns 0, and nothing was done, where one is subnormal or bad. */
+static __device__ inline int pair_pivots(struct pair *a, const double *pivots, int count)
+{
+  int least = 0x7fffffff;
+#pragma unroll
+  for (int i = 0; i < count; i++) {
+    int high = __double2hiint(pivots[i]);
+    least = high < least ? high : least;
+  }
+  if (least < 0x100000) return 0;
+  pair_usual(a, pivots, count);
   return 1;
 }
 

@@ -15,6 +15,12 @@ static __device__ inline int is_usual(double x)
   return size - ((1023u - 400) << 20) < (800u << 20);
 }
 
+/* Is the sign of x that of numbers above zero? */
+static __device__ inline int is_above(double x)
+{
+  return __double2hiint(x) >= 0;
+}
+
 /* A number to divide by, and its inverse. */
 struct divisor {
   double l, inverse;
@@ -54,7 +60,7 @@ static __device__ inline struct root root_of(double x)
   double half = __hiloint2double(__double2hiint(r.about) - 0x100000, __double2loint(r.about));
   r.l = fma(fma(g, -g, x), half, g);
   r.inverse = fma(fma(-r.l, r.about, 1.0), r.about, r.about);
-  r.is_usual = is_usual(x) && (__double2hiint(r.l) & 0xfffff) != 0xfffff;
+  r.is_usual = is_usual(x) & ((__double2hiint(r.l) & 0xfffff) != 0xfffff);
   return r;
 }
 

@@ -141,6 +141,28 @@ static void sizes_test(void)
   claim_end();
 }
 
+/* Borders that several warps factor together, of systems of which some fail. */
+static void borders_test(void)
+{
+  static const idx borders[] = {31, 9, 12, 16, 32, 33};
+  enum { ALL = 100 };
+  struct arrow_item items[ALL];
+  int count = is_small() ? 20 : ALL;
+  claim_begin("large borders, healthy and not: the reference's bits");
+  for (int b = 0; b < (is_small() ? 2 : LENGTH(borders)); b++) {
+    const struct arrow_options o = {.ridge_t = b % 2, .ridge_b = 1e-3};
+    int failed = 0;
+    for (int i = 0; i < count; i++)
+      items[i] = item_make(2, borders[b], 60 + i * 37 % 250, i, i % 3 ? 0 : i / 3 % 5);
+    int differ = differ_count(items, count, &o, 0);
+    for (int i = 0; i < count; i++) failed += items[i].outcome.status != ARROW_OK;
+    ok(differ == 0 && is_counted(0, failed) && failed > count / 10,
+       "k = %d: %d differ, %d of %d fail", borders[b], differ, failed, count);
+    items_free(items, count);
+  }
+  claim_end();
+}
+
 /* Lengths that take two, four and eight blocks of a cluster; around what fits in their shared
  * memory, segments, and lots of rows in parts. */
 static void long_test(void)
@@ -206,8 +228,9 @@ static void extreme_test(void)
                                 0x1p300,   0x1p410,  0x1p500,  0x1p600,  0x1p1000};
   enum { SCALES = LENGTH(scales) };
   const struct arrow_options plain = {0}, escalate = {.escalate = 1};
-  /* By a warp, in shared memory and in registers; a block, a cluster, three kernels. */
-  static const idx shapes[][3] = {{2, 8, 70}, {1, 4, 70}, {2, 8, 300}, {2, 8, 2000}, {2, 8, 6000}};
+  /* By a warp, in shared memory and in registers; a block, two, a cluster, three kernels. */
+  static const idx shapes[][3] = {{2, 8, 70},   {1, 4, 70},   {2, 8, 300},
+                                  {2, 32, 200}, {2, 8, 2000}, {2, 8, 6000}};
   enum { SHAPES = LENGTH(shapes) };
   int differ = 0;
   claim_begin("overflow, underflow and zeros in every part: the reference's bits");
@@ -231,15 +254,17 @@ static void extreme_test(void)
 static void unusual_test(void)
 {
   static const real roots[] = {0x1p-530, 0x1p-512, 0x1p-420, 0x1p420, 0x1p500};
-  static const gidx rows[] = {2000, 70, 6000, 300};
-  enum { ROOTS = LENGTH(roots) };
+  static const idx shapes[][3] = {{2, 8, 2000}, {2, 8, 70}, {2, 8, 6000}, {2, 8, 300}, {2, 31, 200},
+                                  {1, 4, 2000}, {1, 4, 70}, {1, 4, 6000}, {1, 4, 300}};
+  enum { ROOTS = LENGTH(roots), SHAPES = LENGTH(shapes) };
   const struct arrow_options plain = {0};
-  struct arrow_item items[8 * ROOTS];
+  struct arrow_item items[SHAPES * ROOTS];
   int solved = 0, count = LENGTH(items);
   claim_begin("small and large factors, subnormal pivots, zeros: the reference's bits");
   for (int i = 0; i < count; i++) {
-    real root = roots[i / 8];
-    items[i] = item_make(i % 8 > 3 ? 1 : 2, i % 8 > 3 ? 4 : 8, rows[i % 4], i, 0);
+    real root = roots[i / SHAPES];
+    const idx *shape = shapes[i % SHAPES];
+    items[i] = item_make(shape[0], shape[1], shape[2], i, 0);
     item_scale(items + i, 0, root); /* twice, since the square is beyond the range */
     item_scale(items + i, 0, root);
     item_scale(items + i, 1, root);
@@ -286,6 +311,7 @@ int main(void)
   if (!gpu_present()) return done_testing();
   if (!ok(devices_open() == OK, "a GPU and a CPU are open")) return done_testing();
   sizes_test();
+  borders_test();
   long_test();
   mixed_test();
   unusual_test();
