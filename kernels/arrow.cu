@@ -28,6 +28,7 @@ enum {
   THREADS = arrow_threads(TEAM),
   TEAMS = THREADS / TEAM,
   WARPS = TEAM / WARP,
+  ROWS = TEAM <= 128 && FRAME <= 2 && BORDER > 4 ? 2 : 1, /* of a thread at a time */
   /* Registers for large frames, else blocks that hide each other's waiting. */
   BLOCKS = FRAME > 4 || BORDER > (BY_PRODUCTS ? 32 : 16) ? 1
            : FRAME > 2 || TEAM == 256 || BORDER > 16     ? 2
@@ -52,6 +53,13 @@ static __device__ inline void team_sync(void)
     __syncwarp();
   else
     __syncthreads();
+}
+
+/* A thread's row number r from place q on, or where there is none the first once more. */
+static __device__ inline int own_row(const struct view *v, int q, int r)
+{
+  int own = q + r * TEAM;
+  return own < v->count ? own : q;
 }
 
 static __device__ inline struct view view_of(const struct arrow_args *a, int index, double *area)
@@ -211,17 +219,31 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
   ASYNC_WAIT(0);
   team_sync();
 #pragma unroll 1
-  for (int q = thread; q < v.count; q += TEAM)
-    failed |= row_whiten(row_at(&v.rows, q), v.rows.pivots + q * FRAME, v.atom.ridge_t);
+  for (int q = thread; q < v.count; q += ROWS * TEAM) {
+    double *row[ROWS], *pivots[ROWS];
+#pragma unroll
+    for (int r = 0; r < ROWS; r++) {
+      int own = own_row(&v, q, r);
+      row[r] = row_at(&v.rows, own);
+      pivots[r] = v.rows.pivots + own * FRAME;
+    }
+    failed |= rows_whiten(row, pivots, ROWS, v.atom.ridge_t);
+  }
   team_sync();
   schur_make(&v);
   team_sync();
   failed |= border_finish(&v, &pair, out + (long long)v.atom.n * FRAME);
   team_sync();
 #pragma unroll 1
-  for (int q = thread; q < v.count; q += TEAM) {
-    long long row = row_number(q, v.part, v.rows.shift);
-    failed |= !row_step(row_at(&v.rows, q), v.border.step, out + row * FRAME);
+  for (int q = thread; q < v.count; q += ROWS * TEAM) {
+    double *row[ROWS], *to[ROWS];
+#pragma unroll
+    for (int r = 0; r < ROWS; r++) {
+      int own = own_row(&v, q, r);
+      row[r] = row_at(&v.rows, own);
+      to[r] = out + (long long)row_number(own, v.part, v.rows.shift) * FRAME;
+    }
+    failed |= !rows_step(row, ROWS, v.border.step, to);
   }
   if (failed) found->not_ok = 1;
   if (v.parts > 1) cluster_wait();

@@ -60,9 +60,6 @@ static __device__ inline void border_make(const struct border *b, double ridge)
 
 #if ARROW_K <= 32
 
-/* The other way is put out of line. */
-#define LIKELY(condition) __builtin_expect(!!(condition), 1)
-
 enum {
   SQUARE = BORDER < 4 ? BORDER : 4, /* columns that are factored at a time */
   SQUARE_ROOM = SQUARE ? SQUARE : 1,

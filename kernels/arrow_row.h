@@ -112,12 +112,8 @@ static __device__ inline void rows_order(const struct rows *to, const double *in
   }
 }
 
-/* What a row's factor is for its columns. */
-struct row_factor {
-  double l[TRIANGLE];
-  struct divisor diagonal[FRAME];
-  int is_usual; /* its diagonal */
-};
+/* The other way is put out of line. */
+#define LIKELY(condition) __builtin_expect(!!(condition), 1)
 
 /* to[count] <- from[count]; where d is even, 16 bytes at a time. */
 static __device__ inline void reals_read(double *to, const double *from, int count)
@@ -144,38 +140,66 @@ static __device__ inline void reals_write(double *to, const double *from, int co
   }
 }
 
-/* Column j of the factor, whose pivot is accumulated; returns whether the pivot is bad. */
-static __device__ inline int factor_column(struct row_factor *f, int j)
+enum { MAX_ROWS = 2 }; /* that a thread has at a time, so that one's waiting hides another's */
+
+/* What a row's factor is for its columns. */
+struct row_factor {
+  double l[TRIANGLE];
+  struct divisor diagonal[FRAME];
+};
+
+/* The factors of H + ridge I of rows, at which these stand, and their pivots, without branches.
+ * Returns 0, and they are worth nothing, where some number is not usual. */
+static __device__ inline int rows_decompose(double *const *row, int rows, double ridge,
+                                            struct row_factor *f, double (*pivots)[FRAME])
 {
-  double *l = f->l, pivot = l[packed(j, j)];
-  struct root r = root_of(pivot);
-  f->is_usual &= is_usual(pivot);
-  int plain = r.is_usual;
+  int plain = 1;
 #pragma unroll
-  for (int i = j + 1; i < FRAME; i++) plain &= is_usual(l[packed(i, j)]);
-  if (!plain) r.l = sqrt(pivot);
-  f->diagonal[j] = divisor_of(r.l);
+  for (int r = 0; r < rows; r++) {
+    double h[FRAME * FRAME];
+    reals_read(h, row[r] + L_AT, FRAME * FRAME);
 #pragma unroll
-  for (int i = j + 1; i < FRAME; i++)
-    l[packed(i, j)] = plain ? root_quotient(l[packed(i, j)], &r) : l[packed(i, j)] / r.l;
-  l[packed(j, j)] = r.l;
-  return !is_good(pivot);
+    for (int j = 0; j < FRAME; j++)
+#pragma unroll
+      for (int i = j; i < FRAME; i++)
+        f[r].l[packed(i, j)] = i == j ? h[j * FRAME + i] + ridge : h[j * FRAME + i];
+  }
+#pragma unroll
+  for (int j = 0; j < FRAME; j++)
+#pragma unroll
+    for (int r = 0; r < rows; r++) {
+      double *l = f[r].l;
+#pragma unroll
+      for (int p = 0; p < j; p++)
+#pragma unroll
+        for (int i = j; i < FRAME; i++)
+          l[packed(i, j)] = fma(-l[packed(j, p)], l[packed(i, p)], l[packed(i, j)]);
+      double pivot = pivots[r][j] = l[packed(j, j)];
+      struct root root = root_of(pivot);
+      plain &= root.is_usual & is_above(pivot);
+      f[r].diagonal[j] = divisor_of(root.l);
+#pragma unroll
+      for (int i = j + 1; i < FRAME; i++) {
+        plain &= is_usual(l[packed(i, j)]);
+        l[packed(i, j)] = root_quotient(l[packed(i, j)], &root);
+      }
+      l[packed(j, j)] = root.l;
+    }
+  return plain;
 }
 
-/* The factor of H + ridge I, which stands at `row` and gives it its place; pivots[FRAME] <- its
- * pivots, unless they are not wanted.  Returns whether a pivot is bad. */
-static __device__ inline int row_decompose(double *row, double *pivots, double ridge,
-                                           struct row_factor *f)
+/* The factor of a row by plain operations, in the place of H, and its pivots, unless they are not
+ * wanted.  Returns ROW_BAD if a pivot is, ROW_USUAL if all are usual. */
+enum { ROW_BAD = 1, ROW_USUAL = 2 };
+static __device__ __noinline__ int row_divide(double *row, double *pivots, double ridge)
 {
-  double *l = f->l, h[FRAME * FRAME];
-  int bad = 0;
-  f->is_usual = 1;
-  reals_read(h, row + L_AT, FRAME * FRAME);
+  double l[TRIANGLE];
+  int found = ROW_USUAL;
 #pragma unroll
   for (int j = 0; j < FRAME; j++)
 #pragma unroll
     for (int i = j; i < FRAME; i++)
-      l[packed(i, j)] = i == j ? h[j * FRAME + i] + ridge : h[j * FRAME + i];
+      l[packed(i, j)] = i == j ? row[L_AT + j * FRAME + i] + ridge : row[L_AT + j * FRAME + i];
 #pragma unroll
   for (int j = 0; j < FRAME; j++) {
 #pragma unroll
@@ -183,73 +207,110 @@ static __device__ inline int row_decompose(double *row, double *pivots, double r
 #pragma unroll
       for (int i = j; i < FRAME; i++)
         l[packed(i, j)] = fma(-l[packed(j, p)], l[packed(i, p)], l[packed(i, j)]);
-    if (pivots) pivots[j] = l[packed(j, j)];
-    bad |= factor_column(f, j);
+    double pivot = l[packed(j, j)], root = sqrt(pivot);
+    if (pivots) pivots[j] = pivot;
+    if (!is_good(pivot)) found |= ROW_BAD;
+    if (!is_usual(pivot)) found &= ~ROW_USUAL;
+#pragma unroll
+    for (int i = j + 1; i < FRAME; i++) l[packed(i, j)] = l[packed(i, j)] / root;
+    l[packed(j, j)] = root;
   }
 #pragma unroll
   for (int i = 0; i < TRIANGLE; i++) row[L_AT + i] = l[i];
-  return bad;
+  return found;
 }
 
-/* x[FRAME] <- L^-1 x, by divisions: zeros, or about to leave the range. */
-static __device__ inline void column_divide(double *x, const struct row_factor *f)
+/* x[count][FRAME] of a row <- L^-1 of each, by divisions: zeros, or about to leave the range. */
+static __device__ __noinline__ void forward_divide(double *x, const double *l, int count)
 {
+#pragma unroll 1
+  for (int c = 0; c < count; c++, x += FRAME)
 #pragma unroll
-  for (int i = 0; i < FRAME; i++) {
+    for (int i = 0; i < FRAME; i++) {
 #pragma unroll
-    for (int p = 0; p < i; p++) x[i] = fma(-f->l[packed(i, p)], x[p], x[i]);
-    x[i] = x[i] / f->l[packed(i, i)];
-  }
+      for (int p = 0; p < i; p++) x[i] = fma(-l[packed(i, p)], x[p], x[i]);
+      x[i] = x[i] / l[packed(i, i)];
+    }
 }
 
-/* x[count][FRAME] <- L^-1 of each. */
-static __device__ inline void columns_forward(double *x, int count, const struct row_factor *f)
+/* Columns first .. first + count - 1 of rows <- L^-1 of each; may numbers be usual? */
+static __device__ inline void columns_forward(double *const *row, int rows, int first, int count,
+                                              const struct row_factor *f, int usual)
 {
-  double y[AT_ONCE * FRAME];
-  int usual = f->is_usual;
-  reals_read(y, x, count * FRAME);
+  double y[MAX_ROWS][AT_ONCE * FRAME];
+#pragma unroll
+  for (int r = 0; r < rows; r++) reals_read(y[r], row[r] + first * FRAME, count * FRAME);
 #pragma unroll
   for (int i = 0; i < FRAME; i++)
 #pragma unroll
-    for (int c = 0; c < count; c++) {
-      double *own = y + c * FRAME;
+    for (int c = 0; c < rows * count; c++) {
+      double *own = y[c / count] + c % count * FRAME;
+      const struct row_factor *of = &f[c / count];
 #pragma unroll
-      for (int p = 0; p < i; p++) own[i] = fma(-f->l[packed(i, p)], own[p], own[i]);
+      for (int p = 0; p < i; p++) own[i] = fma(-of->l[packed(i, p)], own[p], own[i]);
       usual &= is_usual(own[i]);
-      own[i] = quotient(own[i], &f->diagonal[i]);
+      own[i] = quotient(own[i], &of->diagonal[i]);
     }
-  if (usual)
-    reals_write(x, y, count * FRAME);
-  else
-#pragma unroll 1
-    for (int c = 0; c < count; c++) column_divide(x + c * FRAME, f);
+  if (LIKELY(usual)) {
+#pragma unroll
+    for (int r = 0; r < rows; r++) reals_write(row[r] + first * FRAME, y[r], count * FRAME);
+  } else {
+#pragma unroll
+    for (int r = 0; r < rows; r++)
+      if (r == 0 || row[r] != row[0]) forward_divide(row[r] + first * FRAME, row[r] + L_AT, count);
+  }
 }
 
-/* H, B, g <- L, Y, u, and pivots[FRAME], or NULL.  Returns whether a pivot is bad. */
-static __device__ inline int row_whiten(double *row, double *pivots, double ridge)
+/* H, B, g of rows, of which the second may be the first once more, <- L, Y, u, and pivots[FRAME] of
+ * each, or NULL.  Returns whether a pivot is bad. */
+static __device__ inline int rows_whiten(double *const *row, double *const *pivots, int rows,
+                                         double ridge)
 {
-  struct row_factor f;
-  int bad = row_decompose(row, pivots, ridge, &f);
+  struct row_factor f[MAX_ROWS];
+  double found[MAX_ROWS][FRAME];
+  int bad = 0, usual = 1;
+  if (LIKELY(rows_decompose(row, rows, ridge, f, found))) {
+#pragma unroll
+    for (int r = 0; r < rows; r++) {
+#pragma unroll
+      for (int i = 0; i < TRIANGLE; i++) row[r][L_AT + i] = f[r].l[i];
+#pragma unroll
+      for (int j = 0; j < FRAME && pivots; j++) pivots[r][j] = found[r][j];
+    }
+  } else {
+#pragma unroll
+    for (int r = 0; r < rows; r++) {
+      if (r == 0 || row[r] != row[0]) {
+        int what = row_divide(row[r], pivots ? pivots[r] : NULL, ridge);
+        bad |= what & ROW_BAD;
+        usual &= what / ROW_USUAL;
+      }
+#pragma unroll
+      for (int i = 0; i < TRIANGLE; i++) f[r].l[i] = row[r][L_AT + i];
+#pragma unroll
+      for (int j = 0; j < FRAME; j++) f[r].diagonal[j] = divisor_of(f[r].l[packed(j, j)]);
+    }
+  }
+  const int width = (AT_ONCE + rows - 1) / rows; /* columns of each */
 #pragma unroll 1
-  for (int j = 0; j < COLUMNS / AT_ONCE; j++)
-    columns_forward(row + j * AT_ONCE * FRAME, AT_ONCE, &f);
-  if (COLUMNS % AT_ONCE)
-    columns_forward(row + COLUMNS / AT_ONCE * AT_ONCE * FRAME, COLUMNS % AT_ONCE, &f);
+  for (int j = 0; j < COLUMNS / width; j++) columns_forward(row, rows, j * width, width, f, usual);
+  if (COLUMNS % width)
+    columns_forward(row, rows, COLUMNS / width * width, COLUMNS % width, f, usual);
   return bad;
 }
 
-/* out[FRAME] <- the step of a whitened row; returns whether all of it is finite. */
-static __device__ inline int row_step(const double *row, const double *border, double *out)
+/* out[FRAME] <- the step of a whitened row, v[FRAME] of which is u + Y times the border's, by plain
+ * operations; returns whether all of it is finite. */
+static __device__ __noinline__ int row_back(const double *row, const double *border, double *out)
 {
-  double v[FRAME], y[FRAME];
+  double v[FRAME];
   int finite = 1;
-  reals_read(v, row + U_AT, FRAME);
-#pragma unroll 8
-  for (int j = 0; j < BORDER; j++) {
-    reals_read(y, row + j * FRAME, FRAME);
 #pragma unroll
-    for (int m = 0; m < FRAME; m++) v[m] = fma(y[m], border[j], v[m]);
-  }
+  for (int m = 0; m < FRAME; m++) v[m] = row[U_AT + m];
+#pragma unroll 1
+  for (int j = 0; j < BORDER; j++)
+#pragma unroll
+    for (int m = 0; m < FRAME; m++) v[m] = fma(row[j * FRAME + m], border[j], v[m]);
 #pragma unroll
   for (int i = FRAME - 1; i >= 0; i--) {
 #pragma unroll
@@ -259,9 +320,57 @@ static __device__ inline int row_step(const double *row, const double *border, d
 #pragma unroll
   for (int m = 0; m < FRAME; m++) {
     finite &= is_finite(v[m]);
-    v[m] = -v[m];
+    out[m] = -v[m];
   }
-  reals_write(out, v, FRAME);
+  return finite;
+}
+
+/* out[FRAME] of whitened rows, of which the second may be the first once more, <- their steps;
+ * returns whether all are finite. */
+static __device__ inline int rows_step(double *const *row, int rows, const double *border,
+                                       double *const *out)
+{
+  double v[MAX_ROWS][FRAME], y[FRAME];
+  struct row_factor f[MAX_ROWS];
+  int plain = 1, finite = 1;
+#pragma unroll
+  for (int r = 0; r < rows; r++) {
+    reals_read(v[r], row[r] + U_AT, FRAME);
+#pragma unroll
+    for (int i = 0; i < TRIANGLE; i++) f[r].l[i] = row[r][L_AT + i];
+#pragma unroll
+    for (int i = 0; i < FRAME; i++) {
+      f[r].diagonal[i] = divisor_of(f[r].l[packed(i, i)]);
+      plain &= is_usual(f[r].diagonal[i].l);
+    }
+  }
+#pragma unroll 8
+  for (int j = 0; j < BORDER; j++)
+#pragma unroll
+    for (int r = 0; r < rows; r++) {
+      reals_read(y, row[r] + j * FRAME, FRAME);
+#pragma unroll
+      for (int m = 0; m < FRAME; m++) v[r][m] = fma(y[m], border[j], v[r][m]);
+    }
+#pragma unroll
+  for (int i = FRAME - 1; i >= 0; i--)
+#pragma unroll
+    for (int r = 0; r < rows; r++) {
+#pragma unroll
+      for (int p = FRAME - 1; p > i; p--) v[r][i] = fma(-f[r].l[packed(p, i)], v[r][p], v[r][i]);
+      plain &= is_usual(v[r][i]);
+      v[r][i] = quotient(v[r][i], &f[r].diagonal[i]);
+    }
+#pragma unroll
+  for (int r = 0; r < rows; r++) {
+    if (LIKELY(plain)) { /* so it is finite */
+#pragma unroll
+      for (int m = 0; m < FRAME; m++) v[r][m] = -v[r][m];
+      reals_write(out[r], v[r], FRAME);
+    } else {
+      finite &= row_back(row[r], border, out[r]);
+    }
+  }
   return finite;
 }
 

@@ -30,8 +30,8 @@ extern "C" __global__ void __launch_bounds__(ARROW_BLOCK)
   __syncthreads();
   if (row >= count) return;
   double *own = shared + row * ROW, *to = out + (long long)(unit.first + row) * FRAME;
-  row_whiten(own, NULL, atom.ridge_t);
-  if (!not_ok && row_step(own, border, to)) return;
+  rows_whiten(&own, NULL, 1, atom.ridge_t);
+  if (!not_ok && rows_step(&own, 1, border, &to)) return;
 #pragma unroll
   for (int m = 0; m < FRAME; m++) to[m] = 0;
   a.found[atom.number].not_ok = 1;

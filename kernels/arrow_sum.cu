@@ -94,8 +94,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     ASYNC_WAIT(1);
     __syncthreads();
 #pragma unroll 1
-    for (int q = threadIdx.x; q < count; q += THREADS)
-      bad |= row_whiten(row_at(&now, q), now.pivots + q * FRAME, atom.ridge_t);
+    for (int q = threadIdx.x; q < count; q += THREADS) {
+      double *own = row_at(&now, q), *pivots = now.pivots + q * FRAME;
+      bad |= rows_whiten(&own, &pivots, 1, atom.ridge_t);
+    }
     __syncthreads();
     lot_add(&s, &now, count);
     __syncthreads();
