@@ -8,6 +8,7 @@
 
 #include "base/status.h"
 #include "device/cuda/jit.h"
+#include "device/cuda/screen_window.h"
 
 static int kernel_add(struct cuda_state *s, const struct kernel_recipe *recipe,
                       const struct kernel_image *image)
@@ -179,5 +180,6 @@ int cuda_prepare(struct device *dev)
   struct likely list = {.count = 0};
   if (s->options.top_k == 0) return OK;
   likely_list(s, &list);
-  return cuda_load(dev, list.recipes, list.count);
+  TRY(cuda_load(dev, list.recipes, list.count));
+  return cuda_screen_try(dev); /* whoever opens the device waits for a dictionary anyway */
 }

@@ -95,10 +95,11 @@ static int frames_to_f16_timed(struct device *dev)
   return OK;
 }
 
-static int matrix_unit_try(struct device *dev)
+int cuda_screen_try(struct device *dev)
 {
   struct cuda_state *s = dev->state;
   int good = 0;
+  if (!s->screen.is_on || s->screen.is_tried) return OK;
   TRY(cuda_screen_probe(dev, &good));
   s->screen.is_tried = 1;
   if (good) return OK;
@@ -114,7 +115,7 @@ int cuda_screen_prepare(struct device *dev)
 {
   struct cuda_state *s = dev->state;
   struct cuda_screen *f = &s->screen;
-  if (!f->is_tried) TRY(matrix_unit_try(dev));
+  TRY(cuda_screen_try(dev));
   if (!f->is_on || (f->filled == s->window_filled && f->first == s->window_first)) return OK;
   f->turn = golden_stride(s->window_filled);
   f->sampled = plan_lists_of(s->sizes.wgmma, s->options.d, 1, s->window_filled).sampled;

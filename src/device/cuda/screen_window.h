@@ -11,8 +11,10 @@
 int cuda_screen_open(struct device *dev);
 void cuda_screen_close(struct cuda_state *s);
 
-/* Convert what the window has to fp16 tiles, unless they are there.  The first call tries the
- * matrix unit, and turns the filter off, saying so, where it fails. */
+/* Try the matrix unit, unless it was, and turn the filter off, saying so, where it fails. */
+int cuda_screen_try(struct device *dev);
+
+/* Convert what the window has to fp16 tiles, unless they are there, of a unit that was tried. */
 int cuda_screen_prepare(struct device *dev);
 
 #endif
