@@ -5,8 +5,9 @@
  * written in the place of S.  Up to k = 32 the first warp factors four columns at a time: all its
  * lanes factor the square on the diagonal, each for itself, and apply it to a row of their own.  A
  * loop over these fours stays one: code of its own for each column does not fit in the cache of
- * instructions.  Where the system has more warps, they help: they take four columns off all but the
- * next four, which the first warp does itself.  Beyond, its lanes work in shared memory. */
+ * instructions.  Where there are more warps, and more than eight columns, they help: they take four
+ * columns off all but the next four, which the first warp does itself.  Beyond k = 32 its lanes
+ * work in shared memory. */
 #ifndef ARROW_BORDER_H
 #define ARROW_BORDER_H
 

@@ -275,6 +275,21 @@ static void unusual_test(void)
   ok(differ == 0 && solved == count && is_counted(0, 0), "%d differ, %d of %d are solved", differ,
      solved, count);
   items_free(items, count);
+  for (int i = 0; i < 4; i++) { /* borders beyond the range, or with squares beyond and within it */
+    items[i] = item_make(2, i % 2 ? 32 : 17, 200, i, 0);
+    idx k = items[i].system.k;
+    for (idx j = 0; j < k * k; j++) {
+      idx row = j / k, column = j % k;
+      real *c = (real *)items[i].system.c + j;
+      if (i < 2 || (row == column && row / 4 == 1)) *c *= 0x1p410;
+      if (i > 1 && row != column) *c = 0;
+    }
+  }
+  differ = differ_count(items, 4, &plain, 0);
+  for (int i = solved = 0; i < 4; i++) solved += items[i].outcome.status == ARROW_OK;
+  ok(differ == 0 && solved == 4 && is_counted(0, 0), "large borders: %d differ, %d of 4 are solved",
+     differ, solved);
+  items_free(items, 4);
   for (int i = 0; i < 2; i++) {
     items[i] = item_make(2, 0, i ? 100 : 9000, i, 0);
     for (gidx j = 0; j < items[i].system.n * 2; j++)

@@ -82,7 +82,7 @@ enum { CUDA_WORKS = sizeof(struct cuda_works) / sizeof(struct cuda_work) };
 /* The certified filter (doc/certified.md). */
 struct cuda_screen {
   int is_on, is_automatic;            /* automatic: off again where it does not pay */
-  int is_tried;                       /* the matrix unit, and it did as assumed */
+  int is_tried;                       /* the matrix unit; where it failed the filter is off */
   double gamma;                       /* (C.8) */
   idx first, filled;                  /* slots that are fp16 tiles now */
   idx turn, sampled;                  /* their order, and how many are the sample; 0: too few */

@@ -181,5 +181,6 @@ int cuda_prepare(struct device *dev)
   if (s->options.top_k == 0) return OK;
   likely_list(s, &list);
   TRY(cuda_load(dev, list.recipes, list.count));
-  return cuda_screen_try(dev); /* whoever opens the device waits for a dictionary anyway */
+  /* Whoever opens the device for rows waits for a dictionary anyway. */
+  return s->options.encoder ? OK : cuda_screen_try(dev);
 }

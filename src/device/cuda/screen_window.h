@@ -14,7 +14,8 @@ void cuda_screen_close(struct cuda_state *s);
 /* Try the matrix unit, unless it was, and turn the filter off, saying so, where it fails. */
 int cuda_screen_try(struct device *dev);
 
-/* Convert what the window has to fp16 tiles, unless they are there, of a unit that was tried. */
+/* Convert what the window has to fp16 tiles, unless they are there; the first call tries the matrix
+ * unit where opening did not. */
 int cuda_screen_prepare(struct device *dev);
 
 #endif
