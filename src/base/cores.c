@@ -2,6 +2,7 @@
  * Masks come from the scheduler, quotas from control groups. */
 #include "base/cores.h"
 
+#include <errno.h>
 #include <math.h>
 #ifdef _OPENMP
 #include <omp.h>
@@ -31,10 +32,17 @@ static int places_find(cpu_set_t *own)
   return CPU_COUNT(own) > 0;
 }
 
-void cores_unbind(void)
+int cores_thread_begin(pthread_t *thread, void *(*run)(void *argument), void *argument)
 {
   cpu_set_t own;
-  if (places_find(&own)) sched_setaffinity(0, sizeof own, &own); /* else nobody has bound it */
+  pthread_attr_t attributes;
+  int error = EINVAL;
+  if (places_find(&own) && pthread_attr_init(&attributes) == 0) { /* else nobody has bound it */
+    error = pthread_attr_setaffinity_np(&attributes, sizeof own, &own);
+    if (!error) error = pthread_create(thread, &attributes, run, argument);
+    pthread_attr_destroy(&attributes);
+  }
+  return error ? pthread_create(thread, NULL, run, argument) : 0;
 }
 
 void cores_text(const cpu_set_t *set, char *text, size_t capacity)

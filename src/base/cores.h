@@ -5,6 +5,7 @@
 #ifndef BASE_CORES_H
 #define BASE_CORES_H
 
+#include <pthread.h>
 #include <sched.h>
 
 #include "base/types.h"
@@ -38,9 +39,10 @@ struct core_share cores_share(const struct cores *all, int processes, int which)
 enum cores_verdict { CORES_FIT, CORES_MANY, CORES_FEW };
 enum cores_verdict cores_judge(const struct core_share *share, gidx threads);
 
-/* Let the calling thread run on all cores of the process, although a thread started it that OpenMP
- * has bound (OMP_PROC_BIND, OMP_PLACES). */
-void cores_unbind(void);
+/* pthread_create() of a thread that may run on all cores of the process, although OpenMP may have
+ * bound the one that calls (OMP_PROC_BIND, OMP_PLACES).  The new one does not ask OpenMP: it may
+ * begin when the process ends, and LLVM's then fails.  Returns 0 or an errno. */
+int cores_thread_begin(pthread_t *thread, void *(*run)(void *argument), void *argument);
 
 /* The number of threads that the environment asks for, and *name <- the variable; 0: none.
  * OMP_NUM_THREADS counts, and in a step of Slurm SLURM_CPUS_PER_TASK. */

@@ -53,7 +53,6 @@ static void loop_help(struct loop *l)
 
 static void *helper_main(void *unused)
 {
-  cores_unbind();
   pthread_mutex_lock(&helpers.mutex);
   for (;;) {
     struct loop *l = helpers.first;
@@ -79,7 +78,7 @@ static void loop_begin(struct loop *l)
   helpers.asked += l->most;
   for (; helpers.threads < helpers.asked && helpers.threads < 2 * l->most; helpers.threads++) {
     pthread_t thread;
-    if (pthread_create(&thread, NULL, helper_main, NULL)) break;
+    if (cores_thread_begin(&thread, helper_main, NULL)) break;
     pthread_detach(thread);
   }
   l->after = helpers.first;

@@ -24,7 +24,6 @@ struct worker_state {
 static void *worker_main(void *argument)
 {
   struct worker_state *s = argument;
-  cores_unbind();
   pthread_mutex_lock(&s->mutex);
   for (;;) {
     while (!s->quit && !(s->busy && s->job)) pthread_cond_wait(&s->change, &s->mutex);
@@ -50,7 +49,7 @@ int worker_open(struct worker *w)
   CHECK(s, ERR_MEMORY, "cannot allocate a worker");
   pthread_mutex_init(&s->mutex, NULL);
   pthread_cond_init(&s->change, NULL);
-  int error = pthread_create(&s->thread, NULL, worker_main, s);
+  int error = cores_thread_begin(&s->thread, worker_main, s);
   if (error) {
     free(s);
     w->state = NULL;

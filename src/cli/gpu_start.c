@@ -17,7 +17,6 @@ static struct device_options options = {.kind = "cuda"};
 
 static void *start(void *unused)
 {
-  cores_unbind();
   device_warm(&options);
   return unused;
 }
@@ -42,7 +41,7 @@ void gpu_start_begin(const struct run *run)
   options.local_rank = comm_local_rank_told();
   if (options.local_rank < 0 || !is_wanted(run)) return;
   if (!environment_is_shared() || !comm_start_is_quiet()) return;
-  is_begun = pthread_create(&thread, NULL, start, NULL) == 0;
+  is_begun = cores_thread_begin(&thread, start, NULL) == 0;
 }
 
 void gpu_start_end(void)
