@@ -302,7 +302,8 @@ sagitta_SOURCES = \
   %D%/cli/cmd_synth.c %D%/cli/synth_systems.h %D%/cli/synth_systems.c \
   %D%/cli/resume.h %D%/cli/resume.c %D%/cli/content.h %D%/cli/content.c \
   %D%/cli/solve_output.h %D%/cli/solve_output.c \
-  %D%/cli/encode_files.h %D%/cli/encode_files.c %D%/cli/encode_plan.h %D%/cli/encode_plan.c %D%/cli/row_range.h %D%/cli/row_range.c %D%/cli/grid.h %D%/cli/grid.c %D%/cli/cmd_encode.c %D%/cli/cmd_merge.c %D%/cli/fit_job.h %D%/cli/fit_sweeps.h %D%/cli/fit_sweeps.c %D%/cli/cmd_fit.c \
+  %D%/cli/encode_files.h %D%/cli/encode_files.c %D%/cli/encode_plan.h %D%/cli/encode_plan.c \
+  %D%/cli/encode_report.h %D%/cli/encode_report.c %D%/cli/row_range.h %D%/cli/row_range.c %D%/cli/grid.h %D%/cli/grid.c %D%/cli/cmd_encode.c %D%/cli/cmd_merge.c %D%/cli/fit_job.h %D%/cli/fit_sweeps.h %D%/cli/fit_sweeps.c %D%/cli/cmd_fit.c \
   %D%/cli/cmd_solve.c \
   %D%/cli/fit_inputs.h %D%/cli/fit_inputs.c \
   %D%/cli/atom_steps.h %D%/cli/atom_steps.c %D%/cli/sweep_files.h %D%/cli/sweep_files.c \

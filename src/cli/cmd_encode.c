@@ -16,10 +16,9 @@
 #include "cli/command.h"
 #include "cli/encode_files.h"
 #include "cli/encode_plan.h"
+#include "cli/encode_report.h"
 #include "cli/grid.h"
-#include "cli/report.h"
 #include "cli/row_range.h"
-#include "cli/run_page.h"
 #include "cli/threads.h"
 #include "encode/encode.h"
 #include "io/dictionary.h"
@@ -355,89 +354,6 @@ static int mean_find(struct run *run, const struct encode_options *o, struct enc
   return OK;
 }
 
-/* text <- "route=cuda codes=cuda ...": the devices of the phases that ran. */
-static void phases_join(const struct encode_result *result, char *text, size_t capacity)
-{
-  size_t used = 0;
-  text[0] = '\0';
-  for (int i = 0; i < ENCODE_PHASES; i++) {
-    const struct phase *p = &result->phases[i];
-    if (p->calls && p->device && used < capacity)
-      used += (size_t)snprintf(text + used, capacity - used, "%s%s=%s", used ? " " : "", p->name,
-                               p->device);
-  }
-}
-
-static int entries_tell(const struct encode_task *t, const struct encode_result *r)
-{
-  struct json *own;
-  TRY(run_page_own(&own));
-  json_long(own, "rows", r->rows);
-  json_long(own, "columns", t->rows->p);
-  json_long(own, "atoms", t->atoms->k);
-  json_long(own, "frame", t->atoms->d);
-  json_long(own, "top_s", t->top_s);
-  json_long(own, "rounds", t->rounds);
-  page_hash_tell(own, "fingerprint", r->fingerprint);
-  return OK;
-}
-
-static int result_close(const struct run *run, struct encode_state *job)
-{
-  if (run->comm.rank) return OK;
-  TRY(entries_tell(&job->task, &job->result));
-  const struct encode_task *t = &job->task;
-  const struct encode_result *result = &job->result;
-  const gidx *rows = result->filter.rows;
-  struct run_fact facts[MAX_FACTS];
-  char device[128], phases[256];
-  snprintf(device, sizeof device, "%s %s", result->device, result->variant);
-  phases_join(result, phases, sizeof phases);
-  int n = run_facts(run, device, t->threads, facts);
-  facts[n++] = (struct run_fact){"phase_devices", phases, 0};
-  facts[n++] = (struct run_fact){"kernels", NULL, (double)result->counts.kernels};
-  facts[n++] = (struct run_fact){"bytes_to_device", NULL, (double)result->counts.put};
-  facts[n++] = (struct run_fact){"bytes_from_device", NULL, (double)result->counts.got};
-  facts[n++] = (struct run_fact){"rows_certified", NULL, (double)rows[SCREEN_CERTIFIED]};
-  facts[n++] = (struct run_fact){"rows_left_by_list", NULL, (double)rows[SCREEN_LIST]};
-  facts[n++] = (struct run_fact){"rows_left_by_score", NULL, (double)rows[SCREEN_SCORE]};
-  facts[n++] = (struct run_fact){"rows_left_by_guess", NULL, (double)rows[SCREEN_ESTIMATE]};
-  facts[n++] = (struct run_fact){"rows_left_small", NULL, (double)rows[SCREEN_SMALL]};
-  facts[n++] = (struct run_fact){"candidates", NULL, (double)result->filter.candidates};
-  run_page_inputs(&result->inputs);
-  return encode_files_end(&job->files, t, result, facts, n);
-}
-
-/* What the hashes of the result took; nothing where it was not written. */
-static void hash_phase_fill(struct phase *phase, const struct phase *hashing)
-{
-  phase->calls = hashing->calls;
-  phase->seconds = hashing->seconds;
-  phase->work = hashing->work;
-}
-
-/* The summary line, and the tables of phases, filter and metrics.  Collective. */
-static int result_report(struct run *run, struct encode_state *job, double seconds)
-{
-  const struct encode_task *t = &job->task;
-  struct encode_result *r = &job->result;
-  char how[64];
-  int gpu = strcmp(r->device, "cpu") != 0; /* its name is in the table of ranks */
-  if (t->encoder)
-    snprintf(how, sizeof how, "encoder=%s l0=%.4g", encoder_names[t->encoder->kind], r->metrics.l0);
-  else
-    snprintf(how, sizeof how, "top_s=%d rounds=%d", t->top_s, t->rounds);
-  log_info("%-7s rows=%lld atoms=%d %s ranks=%d device=%s%s%s seconds=%.2f fingerprint=%016llx",
-           run->command->name, (long long)r->rows, t->atoms->k, how, run->comm.size, r->device,
-           gpu ? "" : "/", gpu ? "" : r->variant, seconds, (unsigned long long)r->fingerprint);
-  hash_phase_fill(&r->phases[PHASE_HASH], &job->files.file.hashing);
-  TRY(report_phases(&run->comm, r->phases, ENCODE_PHASES));
-  TRY(report_counts(&run->comm, &r->counts));
-  TRY(report_filter(&run->comm, &r->filter));
-  if (run->comm.rank == 0) report_metrics(&r->metrics, t->codes);
-  return OK;
-}
-
 static void job_free(struct encode_state *job)
 {
   encode_free(&job->result);
@@ -495,9 +411,10 @@ static int encode_command(struct run *run, const void *options, const char **arg
   TRY(encode_run(&job->task, &run->comm, &job->result));
   team_spare_set((int)job->task.threads); /* nothing computes any more */
   TRY(encode_files_join(&job->files, run, &job->task, &job->rows.source, &job->result));
-  TRY(result_report(run, job, log_seconds() - begun));
+  TRY(encode_report(run, &job->files, &job->task, &job->result, log_seconds() - begun));
   TRY(inputs_confirm(&run->comm));
-  TRY(comm_agree(&run->comm, result_close(run, job)));
+  int status = run->comm.rank ? OK : encode_close(run, &job->files, &job->task, &job->result);
+  TRY(comm_agree(&run->comm, status));
   log_info("wrote   %s", job->files.place.shown);
   job_free(job);
   return OK;
