@@ -99,7 +99,7 @@ static const struct option_table tables[] = {
     {"Input", input_rows, LENGTH(input_rows), 0},
     {"Dictionary", fit_rows, LENGTH(fit_rows), 0},
     {"End", end_rows, LENGTH(end_rows), 0},
-    {"Result", output_rows, OUTPUT_ROWS, AT(output)},
+    {"Result", folder_rows, OUTPUT_ROWS, AT(output)},
     {"Speed and report", speed_rows, LENGTH(speed_rows), 0},
     {"Job", general_rows, GENERAL_ROWS, AT(general)},
 };

@@ -49,7 +49,7 @@ static const struct option_row refit_rows[] = {
 static const struct option_table tables[] = {
     {"Input", fit_name_rows, FIT_NAME_ROWS, AT(names)},
     {"Refit", refit_rows, LENGTH(refit_rows), 0},
-    {"Result", output_rows, OUTPUT_ROWS, AT(output)},
+    {"Result", folder_rows, OUTPUT_ROWS, AT(output)},
     {"Speed, never a bit of the result", fit_compute_rows, FIT_COMPUTE_ROWS, AT(compute)},
     {"Job", general_rows, GENERAL_ROWS, AT(general)},
 };

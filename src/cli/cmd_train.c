@@ -92,7 +92,7 @@ static const struct option_table tables[] = {
     {"Input", input_rows, LENGTH(input_rows), 0},
     {"Autoencoder", model_rows, LENGTH(model_rows), 0},
     {"Descent", descent_rows, LENGTH(descent_rows), 0},
-    {"Result", output_rows, OUTPUT_ROWS, AT(output)},
+    {"Result", folder_rows, OUTPUT_ROWS, AT(output)},
     {"Speed", speed_rows, LENGTH(speed_rows), 0},
     {"Job", general_rows, GENERAL_ROWS, AT(general)},
 };

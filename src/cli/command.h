@@ -65,7 +65,8 @@ struct compute_options {
   idx tile, block, threads;
   const char *cpu_variant, *filter, *device, *kernels, *grid;
 };
-extern const struct option_row general_rows[], output_rows[], compute_rows[];
+extern const struct option_row general_rows[], compute_rows[];
+extern const struct option_row output_rows[], folder_rows[]; /* a folder or a file; a folder */
 enum { GENERAL_ROWS = 4, OUTPUT_ROWS = 2, COMPUTE_ROWS = 8 };
 
 /* The row of --rows, whose value is at an offset. */

@@ -30,11 +30,20 @@ const struct option_row general_rows[GENERAL_ROWS] = {
      "rank shows no sign of life for so long"},
 };
 
+#define FORCE_OPTION                                                                               \
+  {                                                                                                \
+    "force", OPTION_FLAG, offsetof(struct output_options, force), "no", 0, 1, NULL, NULL,          \
+        "replace results that are there"                                                           \
+  }
 const struct option_row output_rows[OUTPUT_ROWS] = {
     {"output", OPTION_TEXT, offsetof(struct output_options, output), NULL, 0, 0, NULL, "PLACE",
      "a folder for the results (created), or one file when it ends in .h5"},
-    {"force", OPTION_FLAG, offsetof(struct output_options, force), "no", 0, 1, NULL, NULL,
-     "replace results that are there"},
+    FORCE_OPTION,
+};
+const struct option_row folder_rows[OUTPUT_ROWS] = {
+    {"output", OPTION_TEXT, offsetof(struct output_options, output), NULL, 0, 0, NULL, "FOLDER",
+     "a folder for the results (created)"},
+    FORCE_OPTION,
 };
 
 const struct option_row compute_rows[COMPUTE_ROWS] = {
