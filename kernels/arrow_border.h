@@ -286,7 +286,7 @@ static __device__ inline int steps_divide(const struct border *b, int first, int
 static __device__ inline int steps_solve(const struct border *b, int first, int count, double *x)
 {
   int lane = threadIdx.x % WARP, row = lane < BORDER ? lane : 0, plain = 1, finite = 1;
-  double step[SQUARE_ROOM], own[SQUARE_ROOM], inverse[SQUARE_ROOM];
+  double step[SQUARE_ROOM], own[SQUARE_ROOM], inverse[SQUARE_ROOM], next = *x;
   struct square d;
 #pragma unroll
   for (int i = 0; i < count; i++) step[i] = __shfl_sync(FULL_WARP, *x, first + i);
@@ -301,13 +301,10 @@ static __device__ inline int steps_solve(const struct border *b, int first, int 
     finite &= is_finite(step[i]);
 #pragma unroll
     for (int p = 0; p < i; p++) step[p] = fma(-d.l[i][p], step[i], step[p]);
+    next = lane < first ? fma(-own[i], step[i], next) : lane == first + i ? step[i] : next;
   }
   if (!LIKELY(plain)) return steps_divide(b, first, count, x);
-#pragma unroll
-  for (int i = count - 1; i >= 0; i--) {
-    if (lane < first) *x = fma(-own[i], step[i], *x);
-    if (lane == first + i) *x = step[i];
-  }
+  *x = next;
   return finite;
 }
 

@@ -78,7 +78,8 @@ HOST_DEVICE int arrow_row_reals(int d, int k)
  * right side is its row k. */
 HOST_DEVICE int arrow_pitch(int k)
 {
-  return (k + 2) / 2 * 2;
+  int pitch = (k + 2) / 2 * 2;
+  return pitch % 16 ? pitch : pitch + 2; /* rows meet in no bank */
 }
 
 /* Columns of a tile: in arrow.cu by threads a system; in arrow_sum.cu (team 0) as many as registers

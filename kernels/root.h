@@ -11,8 +11,13 @@
 /* Is the size of x in [2^-400, 2^400)?  Then nothing here leaves the range. */
 static __device__ inline int is_usual(double x)
 {
+#if __CUDA_ARCH__ >= 900
+  unsigned twice = 2 * (unsigned)__double2hiint(x); /* the sign leaves */
+  return twice - ((1023u - 400) << 21) < (800u << 21);
+#else /* fewer registers where they do not suffice */
   unsigned size = (unsigned)__double2hiint(x) & 0x7fffffffu;
   return size - ((1023u - 400) << 20) < (800u << 20);
+#endif
 }
 
 /* Is the sign of x that of numbers above zero? */
