@@ -33,6 +33,9 @@ def inputs_make(folder):
     values[N // 64 * 9, 1] -= 1
     values[2 * BLOCK + 7, 1] += 1
     np.save(f"{folder}/other.npy", values)
+    values[2 * BLOCK + 7, 1] -= 1
+    values[7, 1] += 1  # done in the first block, and not in the sample
+    np.save(f"{folder}/early.npy", values)
     for seed in (0, 1):
         need(sagitta("seed", "--rows", f"{folder}/rows.npy", "--atoms", 64, "--seed", seed,
                      "--output", f"{folder}/d{seed}"), "seed")
@@ -173,6 +176,10 @@ def check_refused(folder):
             done = sagitta("encode", *words_of(folder, **change), "--resume", "--output", out,
                            ranks=ranks)
             fails(done, 65, words, str(change))
+    for ranks in (0, 3):
+        fails(sagitta("encode", *words_of(folder, rows=f"{folder}/early.npy"), "--resume",
+                      "--output", out, ranks=ranks), 65, ["reads the 4096 rows again", "other rows"],
+              f"a row that is done, {ranks} ranks")
     fails(sagitta("route", *words_of(folder), "--resume", "--output", out), 65, ["codes"], "route")
     fails(sagitta("encode", *words_of(folder), "--center", "--resume", "--output", out), 65,
           ["another mean"], "--center")

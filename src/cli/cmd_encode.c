@@ -116,7 +116,8 @@ static const struct option_set encode_set = {
         "`sagitta merge` then makes the same bytes of their parts.\n\n" STOP_SIGNALS
         ", --max-seconds and a file STOP beside the result stop the job at the end of "
         "a block: its result is then a part that has the first rows, its exit code 75, and "
-        "--resume goes on with the others.\n\n"
+        "--resume goes on with the others, when it has read those again and found them the "
+        "same.\n\n"
         "A deck is a text file of `top-s = 32` lines; options win over it.\n\n"
         "  mpirun -n 4 sagitta encode --rows acts.h5 --dictionary d.h5 \\\n"
         "      --top-s 32 --output run/\n"
@@ -376,6 +377,7 @@ static int files_open(struct run *run, const struct encode_options *o, struct en
   f->first = job->part.first;
   f->n = job->source.n;
   f->is_part = o->row_range != NULL;
+  f->compares = 1;
   TRY(encode_files_open(f, run, &o->output, o->resume, &inputs));
   run->max_seconds = o->max_seconds;
   task->stops = run_stops(&job->stops, run, f->place.shown);

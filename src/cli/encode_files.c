@@ -149,11 +149,8 @@ static const char *earlier_differs(const struct encode_files *f, const struct en
   return part_difference(&now, before);
 }
 
-/* Was the earlier run for the same job? */
-static int earlier_check(const struct encode_files *f, const struct encode_task *t,
-                         const struct row_source *all)
+static int earlier_refuse(const struct encode_files *f, const char *what)
 {
-  const char *what = earlier_differs(f, t, all);
   CHECK(!what, ERR_INPUT, "'%s' was begun otherwise than it is to be gone on with: it has %s",
         f->place.shown, what);
   return OK;
@@ -221,12 +218,31 @@ int encode_files_complete(struct encode_files *f, struct run *run, const struct 
   return complete_tell(c, f->place.shown);
 }
 
-static int output_begin(struct encode_files *f, const struct encode_task *t,
-                        const struct row_source *all)
+/* Was the earlier run for the same job?  Of its rows a sample tells. */
+static int earlier_check(struct encode_files *f, const struct encode_task *t,
+                         const struct row_source *all)
+{
+  if (f->is_part || f->begun) TRY(encode_sample(all, &f->rows_sample));
+  return earlier_refuse(f, f->begun ? earlier_differs(f, t, all) : NULL);
+}
+
+/* And all rows that it did. */
+static int rows_compare(const struct encode_files *f, struct comm *c, const struct row_source *all)
+{
+  struct row_part part;
+  struct row_source done;
+  uint64_t terms = 0;
+  if (c->rank == 0)
+    log_info("resume  reads the %lld rows again that are done, and compares", (long long)f->begun);
+  part_source(&part, all, f->first, f->begun, &done);
+  TRY(rows_content(c, &done, f->first, &terms));
+  int same = c->rank > 0 || terms == f->before.part.rows_terms;
+  return comm_agree(c, earlier_refuse(f, same ? NULL : "other rows"));
+}
+
+static int output_begin(struct encode_files *f, const struct encode_task *t)
 {
   struct supports_shape shape = shape_of(t, f->n);
-  if (f->is_part || f->begun) TRY(encode_sample(all, &f->rows_sample));
-  if (f->begun) TRY(earlier_check(f, t, all));
   if (f->is_part)
     TRY(supports_part_create(&f->file, f->place.file, &shape));
   else
@@ -240,7 +256,10 @@ static int output_begin(struct encode_files *f, const struct encode_task *t,
 int encode_files_begin(struct encode_files *f, struct run *run, const struct encode_task *task,
                        const struct row_source *all)
 {
-  return comm_agree(&run->comm, run->comm.rank ? OK : output_begin(f, task, all));
+  struct comm *c = &run->comm;
+  TRY(comm_agree(c, c->rank ? OK : earlier_check(f, task, all)));
+  if (f->begun && f->compares) TRY(rows_compare(f, c, all));
+  return comm_agree(c, c->rank ? OK : output_begin(f, task));
 }
 
 static int result_join(struct encode_files *f, const struct encode_task *t,

@@ -15,6 +15,7 @@
 struct encode_files {
   gidx first, n;       /* rows of the result among all, set by the caller */
   int is_part;         /* set by the caller: it is a part also when it is done */
+  int compares;        /* set by the caller: rows that are done are read again and compared */
   gidx begun;          /* how many of them an earlier run has done; on every rank, as is the next */
   uint64_t dictionary; /* the hash of that run's dictionary; 0: there was none */
   uint64_t encoder;    /* and of its encoder */
