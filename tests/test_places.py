@@ -230,7 +230,7 @@ def check_progress(data):
     ok(log.startswith(first) and b"resumed after sweep 1" in log[len(first):] and
        b"sweeps = 2" in read(data.at("fit/used.in")), "a resumed run goes on with the log")
     before = tree(data.at("fit"))
-    data.need(*words, "--resume", "--output", data.at("fit"))
+    data.need(*words, "--sweeps", 2, "--resume", "--output", data.at("fit"))
     after = tree(data.at("fit"))
     ok(after["run.log"].startswith(before.pop("run.log")) and
        b"nothing is left to do" in after.pop("run.log") and after == before,

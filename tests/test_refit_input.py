@@ -181,6 +181,18 @@ def check_output(f):
     ok(done.returncode == 2 and "--directions 4" in done.stderr, "resumed otherwise: exit 2")
     done = sagitta("refit", *good, "--output", out, "--resume")
     ok(done.returncode == 0 and "nothing is left" in done.stderr, "resumed with nothing left to do")
+    need(sagitta("refit", *good, "--output", out, "--resume", "--sweeps", 2))
+    kept = shutil.copy(f"{out}/supports.h5", f.at("kept.h5"))
+    done = sagitta("refit", *good, "--output", out, "--resume")
+    ok(done.returncode == 65 and "has 2 sweeps" in done.stderr and "asks for 1" in done.stderr,
+       f"fewer sweeps than are done: exit {done.returncode}")
+    for ranks in (0, 2):
+        with open(f"{out}/supports.h5", "r+b") as cut:
+            cut.truncate(os.path.getsize(kept) // 2)
+        done = sagitta("refit", *good, "--output", out, "--resume", "--sweeps", 2, ranks=ranks)
+        same = sagitta("diff", f"{out}/supports.h5", kept).returncode == 0
+        ok(done.returncode == 0 and "made again" in done.stderr and same,
+           f"supports that are cut are made again: exit {done.returncode} {done.stderr[-200:]}")
     done = sagitta("refit", *good, "--output", f.at("x.h5"))
     ok(done.returncode == 2 and "folder" in done.stderr, "a file as output: exit 2")
 

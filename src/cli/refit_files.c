@@ -21,7 +21,7 @@ static int is_file(const char *path)
 }
 
 /* Rank 0: read how far an earlier run came, and check that it had the same options. */
-static int resume_look(struct refit_files *f, const struct fit_start *wanted)
+static int resume_look(struct refit_files *f, gidx sweeps, const struct fit_start *wanted)
 {
   const struct fit_start *was = &f->facts.start;
   f->has_dictionary = is_file(f->dictionary.file);
@@ -36,6 +36,10 @@ static int resume_look(struct refit_files *f, const struct fit_start *wanted)
         f->dictionary.file, (long long)was->directions, (long long)was->cosine_limit,
         was->reroute ? " --reroute" : "", (long long)wanted->directions,
         (long long)wanted->cosine_limit, wanted->reroute ? " --reroute" : "");
+  CHECK(f->facts.sweeps <= sweeps, ERR_INPUT,
+        "'%s' has %lld sweeps, and '--sweeps' asks for %lld: resume with as many or more, or begin "
+        "again with --force and not --resume",
+        f->dictionary.file, (long long)f->facts.sweeps, (long long)sweeps);
   return OK;
 }
 
@@ -61,7 +65,7 @@ static int places_look(struct refit_files *f, const struct output_options *outpu
   TRY(output_place(&f->dictionary, place, "dictionary.h5", 1));
   TRY(output_place(&f->supports, place, "supports.h5", 1));
   TRY(sweep_files_claim(&f->sweep, output, resume));
-  if (resume) TRY(resume_look(f, wanted));
+  if (resume) TRY(resume_look(f, sweeps, wanted));
   if (f->has_dictionary) return OK;
   if (!resume && !output->force) TRY(stopped_look(f, sweeps));
   TRY(output_check_free(f->dictionary.file, output->force));

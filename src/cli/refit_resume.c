@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The inputs are loaded as for a fresh run and compared, by the hashes of their contents, with what
  * dictionary.h5 says that it was begun with; then its frames take their place.  supports.h5 is used
- * if it names this dictionary and holds what the dictionary names. */
+ * if it can be read, names this dictionary and holds what the dictionary names. */
 #include "cli/refit_resume.h"
 
 #include <string.h>
@@ -54,7 +54,13 @@ static int former_open(struct refit_former *former, const struct refit_files *fi
   const struct supports_input *s = &former->supports;
   TRY(dictionary_input_open(&former->dictionary, files->dictionary_path));
   if (!files->has_supports) return OK;
-  TRY(supports_input_open(&former->supports, files->supports_path));
+  int status = supports_input_open(&former->supports, files->supports_path);
+  if (status == ERR_INPUT) {
+    log_warn("%s", status_message());
+    status_clear();
+    return OK;
+  }
+  TRY(status);
   former->has_supports =
       s->sweeps == files->facts.sweeps && s->inputs.rows == files->facts.start.inputs.rows &&
       s->inputs.dictionary == wanted->dictionary && s->contents.supports == wanted->supports &&
@@ -97,7 +103,9 @@ int refit_resume(struct refit_former *former, const struct refit_files *files,
   TRY(comm_agree(c, start_check(files, inputs, state)));
   TRY(inputs_agree(c, former_open(former, files)));
   TRY(comm_agree(c, kind_check(former, inputs)));
-  TRY(comm_broadcast(c, &former->has_supports, 1, sizeof former->has_supports));
+  gidx lacking = !former->has_supports;
+  TRY(comm_sum(c, &lacking, 1));
+  former->has_supports = lacking == 0;
   if (files->has_supports && !former->has_supports)
     log_warn("'%s' is not of sweep %lld of '%s': its supports are made again", files->supports_path,
              (long long)files->facts.sweeps, files->dictionary_path);
