@@ -312,7 +312,8 @@ fails 73 "/input.h5' would replace an input of this run, 'input.h5'" \
   seed --rows input.h5:/atoms --atoms 4 --output input.h5 --force
 same dictionary/dictionary.h5 input.h5 'the input is as it was'
 claim_begin 'what standard output cannot take is told'
-for command in 'inspect input.h5' 'verify input.h5' 'encode job.in --dry-run' --help --version \
+for command in 'inspect input.h5' 'verify input.h5' 'diff input.h5 four/supports.h5' \
+  'encode job.in --dry-run' --help --version \
   --list-options '--list-options encode' 'encode --help' 'encode --usage' 'inspect --help'; do
   # shellcheck disable=SC2086
   "$sagitta" $command > /dev/full 2> err

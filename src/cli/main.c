@@ -122,7 +122,10 @@ static void serial_tell(const struct run *run, int status)
 static int job_fail(struct run *run, int status)
 {
   leaving = 1;
-  if (status == ERR_ANSWER && !*status_message()) return status;
+  if (status == ERR_ANSWER && !*status_message()) { /* the answer is on stdout, and has to arrive */
+    status = stdout_flush(&run->unread);
+    if (!status) return ERR_ANSWER;
+  }
   if (status == ERR_INPUT) status = input_files_failed(status);
   int speaks = !run->comm.agreed || run->comm.rank == 0;
   if (!speaks) speaker_wait();
