@@ -306,6 +306,7 @@ def check_dictionaries(folder):
                               (np.zeros((2, 0)), None, "0 col"),
                               (atoms, np.zeros(4), "'/mean'"), (atoms, np.zeros((5, 1)), "'/mean'"),
                               (atoms, np.array([0, 0, np.nan, 0, 0]), "column 2 of the mean"),
+                              (atoms, np.array([0, 0, 0, -1e39, 0]), "column 3 of the mean"),
                               (atoms, np.zeros(5, "i4"), "'/mean'")):
         write(data=data, mean=mean)
         done, _ = dictionary(path, folder)

@@ -227,6 +227,10 @@ def check_values(p):
     bad = p.array("nan.npy", bad)
     p.encode(["row 7, column 2", "is nan", "leave such rows out"], rows=bad)
     p.evaluate(["row 7", "leave such rows out"], rows=bad)
+    bad = p.x.astype("f8")
+    bad[7, 2] = 1e39
+    bad = p.array("large.npy", bad)
+    p.encode(["row 7, column 2", "is inf, or beyond float32", "leave such rows out"], rows=bad)
 
 
 def raised(said, call):

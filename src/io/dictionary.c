@@ -3,7 +3,6 @@
  * have unit atoms and orthonormal frames. */
 #include "io/dictionary.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,14 +30,6 @@ static int atoms_confirm(void *self)
 {
   const struct input_array *s = self;
   TRY(h5_array_confirm(&s->h5, s->object));
-  return OK;
-}
-
-static int mean_finite(const struct dictionary_input *f)
-{
-  for (gidx c = 0; f->mean && c < f->source.p; c++)
-    CHECK(isfinite(f->mean[c]), ERR_INPUT, "column %lld of the mean of '%s' is %g", (long long)c,
-          f->file, f->mean[c]);
   return OK;
 }
 
@@ -126,12 +117,12 @@ int dictionary_input_open(struct dictionary_input *f, const char *name)
   f->file = s->file;
   int is_ours = !s->object || !strcmp(s->object, "atoms"); /* of tensors */
   if (s->format == INPUT_SAFETENSORS && is_ours) TRY(tensor_open(f));
-  if (s->format != INPUT_H5) return mean_finite(f);
+  if (s->format != INPUT_H5) return mean_values_check(f->mean, f->source.p, f->file);
   int has_mean;
   gidx length;
   TRY(h5_exists(&s->h5, "/mean", &has_mean));
   if (has_mean) TRY(mean_read(&s->h5, p, &f->mean, &length));
-  TRY(mean_finite(f));
+  TRY(mean_values_check(f->mean, p, f->file));
   TRY(nonnegative_read(&s->h5, &f->nonnegative));
   CHECK(!f->nonnegative || d == 1, ERR_INPUT,
         "'%s' says that codes are nonnegative, and has frames of %lld vectors", s->file,

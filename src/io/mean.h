@@ -14,7 +14,10 @@ extern const struct object_table mean_objects;
  * ERR_INPUT when it is not a vector of p reals; p -1: of any length. */
 int mean_read(const struct h5_file *f, gidx p, real **mean, gidx *length);
 
-/* Check that all values are finite. */
+/* ERR_INPUT: a value of a file's mean is not finite, or beyond float32.  mean may be NULL. */
+int mean_values_check(const real *mean, gidx p, const char *file);
+
+/* The same of a file that is verified. */
 int mean_check(const struct verify *v);
 
 #endif

@@ -40,11 +40,17 @@ int rows_are_finite(const float *x, gidx n, idx p)
   return finite_values(x, n, p) == n * p;
 }
 
+/* What is told of a value that is not finite: of float64 it may have been. */
+static const char *value_told(float x)
+{
+  return isnan(x) ? "nan" : x > 0 ? "inf, or beyond float32" : "-inf, or beyond float32";
+}
+
 int rows_check(const float *x, gidx n, idx p, gidx first, const char *name)
 {
   gidx at = finite_values(x, n, p);
-  CHECK(at == n * p, ERR_INPUT, "row %lld, column %d of '%s' is %g: leave such rows out",
-        (long long)(first + at / p), (int)(at % p), name, (double)x[at]);
+  CHECK(at == n * p, ERR_INPUT, "row %lld, column %d of '%s' is %s: leave such rows out",
+        (long long)(first + at / p), (int)(at % p), name, value_told(x[at]));
   return OK;
 }
 
@@ -53,8 +59,8 @@ int rows_source_check(const struct row_source *rows, const float *x, gidx first,
   gidx at = finite_values(x, n, rows->p), row = first + at / rows->p, local = row;
   if (at == n * rows->p || !rows->place) return rows_check(x, n, rows->p, first, rows->name);
   const char *part = rows->place(rows->self, &local);
-  FAIL(ERR_INPUT, "row %lld, column %d is %g: it is row %lld of '%s', leave such rows out",
-       (long long)row, (int)(at % rows->p), (double)x[at], (long long)local, part);
+  FAIL(ERR_INPUT, "row %lld, column %d is %s: it is row %lld of '%s', leave such rows out",
+       (long long)row, (int)(at % rows->p), value_told(x[at]), (long long)local, part);
 }
 
 void rows_shift(const float *x, idx n, idx p, real *shift)
