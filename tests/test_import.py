@@ -297,7 +297,11 @@ def check_errors(at):
             ("sparsify_topk", {"num_latents": 99}, ["says num_latents 99", "have 24"]),
             ("saelens_topk", {"normalize_activations": "layer_norm"}, ["layer_norm", "normalise"]),
             ("saelens_topk", {"k": None}, ["has no 'k'"]),
-            ("saelens_topk", {"k": "many"}, ["'k'", "'many', not a number"]),
+            ("saelens_topk", {"k": "many"}, ["'k'", "'many', not a whole number"]),
+            ("sparsify_topk", {"k": 2.5}, ["'k'", "'2.5', not a whole number"]),
+            ("sparsify_topk", {"k": -1}, ["'k'", "'-1', not a whole number from 0 on"]),
+            ("sparsify_topk", {"k": 0}, ["'k' of", "is 0: a row has one code or more"]),
+            ("sparsify_topk", {"k": 25}, ["'k' of", "is 25, and", "has 24 atoms"]),
             ("sparsify_topk", {"transcode": True}, ["transcode", "predicts other values"]),
             ("sparsify_topk", {"skip_connection": True}, ["skip_connection", "without one"])):
         folder = fresh(name)

@@ -325,6 +325,19 @@ static int threshold_read(struct autoencoder *a, const char *name)
   return OK;
 }
 
+/* Codes of a row, of those that take so many. */
+static int top_check(const struct autoencoder *a, int which, gidx top)
+{
+  const char *key = programs[which].top_key;
+  int is_said =
+      settings_find(&a->settings, key) || settings_find(&a->settings, "activation_fn_kwargs.k");
+  CHECK(is_said, ERR_INPUT, "'%s' has no '%s': how many codes a row has", a->settings_path, key);
+  CHECK(top > 0, ERR_INPUT, "'%s' of '%s' is 0: a row has one code or more", key, a->settings_path);
+  CHECK(top <= a->encoder.k, ERR_INPUT, "'%s' of '%s' is %lld, and '%s' has %d atoms", key,
+        a->settings_path, (long long)top, a->weights_path, a->encoder.k);
+  return OK;
+}
+
 static int encoder_read(struct autoencoder *a, const struct form *form, int which)
 {
   struct encoder *e = &a->encoder;
@@ -338,8 +351,7 @@ static int encoder_read(struct autoencoder *a, const struct form *form, int whic
   if (form->kind < 0) return OK;
   e->kind = (enum encoder_kind)form->kind;
   e->rescaled = settings_true(&a->settings, "rescale_acts_by_decoder_norm");
-  CHECK(e->kind != ENCODER_TOPK || e->top > 0, ERR_INPUT,
-        "'%s' has no '%s': how many codes a row has", a->settings_path, programs[which].top_key);
+  if (e->kind == ENCODER_TOPK) TRY(top_check(a, which, top));
   TRY(matrix_read(a, form->weights, form->weights_turned, &a->weights));
   TRY(vector_read(a, form->bias, e->k, &a->bias));
   if (form->threshold) TRY(threshold_read(a, form->threshold));

@@ -143,8 +143,8 @@ int settings_long(const struct settings *s, const char *name, gidx *value)
   const char *text = settings_find(s, name);
   if (!text) return OK;
   size_t digits = strspn(text, "0123456789");
-  CHECK(digits && digits <= 12 && !text[digits], ERR_INPUT, "'%s' of '%s' is '%s', not a number",
-        name, s->file.path, text);
+  CHECK(digits && digits <= 12 && !text[digits], ERR_INPUT,
+        "'%s' of '%s' is '%s', not a whole number from 0 on", name, s->file.path, text);
   *value = strtoll(text, NULL, 10);
   return OK;
 }
