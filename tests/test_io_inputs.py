@@ -99,7 +99,8 @@ def check_hdf5_types(folder):
     is_refused(f"{path}:/cube", 65, ["3 dimensions"], folder, "three dimensions")
     is_refused(f"{path}:/line", 65, ["1 dimensions"], folder, "one dimension")
     is_refused(f"{path}:/none", 65, ["0 columns"], folder, "no columns")
-    is_refused(f"{path}:/text", 65, ["not float16"], folder, "texts")
+    is_refused(f"{path}:/text", 65, ["values of another type: save it as float16"], folder,
+               "texts")
     is_refused(f"{path}:/group", 65, ["group, not a dataset"], folder, "a group")
     is_refused(path, 65, ["no dataset '/rows'", "'/f4<' (1000 x 4 float32)"], folder,
                "a missing dataset: the 2-D ones are listed")

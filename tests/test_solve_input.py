@@ -55,7 +55,8 @@ def check_contents(folder, systems):
         atom_offsets=set_at(slice(1, None), 2**61))
     for name in ("D_blocks", "B_blocks", "g_t", "hbb", "g_b"):
         bad(f"{name} is short", [name, "entries"], **{name: lambda a: a[:-1]})
-    bad("integers", ["g_t", "not float64"], g_t=lambda a: a.astype("i8"))
+    bad("integers", ["g_t", "of int64: save it as float64"], g_t=lambda a: a.astype("i8"))
+    bad("halves", ["hbb", "of float16: save it as float64"], hbb=lambda a: a.astype("f2"))
     bad("a matrix", ["hbb", "2 dimensions"], hbb=lambda a: a[None])
     bad("fewer dimensions than systems", ["row_dims", "3 entries, not 4"], row_dims=lambda a: a[:3])
     bad("no offsets", ["atom_offsets", "empty"], atom_offsets=lambda a: a[:0])

@@ -15,6 +15,7 @@
 #include "io/h5/listing.h"
 #include "io/h5/values.h"
 #include "io/npy.h"
+#include "io/schema.h"
 #include "io/safetensors.h"
 
 enum { NAMES_SHOWN = 8 }; /* of a folder that lacks a file */
@@ -210,9 +211,9 @@ static int h5_input_open(struct input_array *s, const struct input_standard *sta
   int is_float =
       s->type == TYPE_F32 || s->type == TYPE_F64 || s->type == TYPE_F16 || s->type == TYPE_BF16;
   CHECK(is_float, ERR_INPUT,
-        "'%s' is not float16, bfloat16, float32 or float64 (bfloat16 as uint16 wants the attribute "
-        "dtype = \"bfloat16\")",
-        s->name);
+        "'%s' holds values of %s: save it as float16, bfloat16, float32 or float64 (bfloat16 as "
+        "uint16 wants the attribute dtype = \"bfloat16\")",
+        s->name, type_name(s->type));
   return OK;
 }
 

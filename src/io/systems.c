@@ -111,8 +111,9 @@ static int arrays_open(struct systems_input *f)
     struct h5_array *a = &f->arrays[i];
     TRY(vector_open(&f->h5, array_names[i], -1, a));
     h5_array_stream(a);
-    CHECK(a->type == TYPE_F64 || a->type == TYPE_F32, ERR_INPUT, "'%s' of '%s' is not float64",
-          array_names[i], f->h5.path);
+    CHECK(a->type == TYPE_F64 || a->type == TYPE_F32, ERR_INPUT,
+          "'%s' of '%s' holds values of %s: save it as float64, or as float32", array_names[i],
+          f->h5.path, type_name(a->type));
     CHECK(a->shape[0] == sums_of(s, i)[s->count], ERR_INPUT,
           "'%s' of '%s' has %lld entries, the systems have %lld", array_names[i], f->h5.path,
           (long long)a->shape[0], (long long)sums_of(s, i)[s->count]);
