@@ -24,7 +24,7 @@
 
 static const struct option_row refit_rows[] = {
     {"sweeps", OPTION_INT, AT(sweeps), "1", 1, 1 << 20, NULL, "COUNT",
-     "sweeps over all atoms; with --resume those of the earlier run count"},
+     "sweeps over all atoms; with --resume those of the earlier run count, and may not be more"},
     {"directions", OPTION_INT, AT(directions), "4", 1, MAX_DIRECTIONS, NULL, "COUNT",
      "directions in which a frame may move in a sweep"},
     {"reroute", OPTION_FLAG, AT(reroute), "no", 0, 1, NULL, NULL,

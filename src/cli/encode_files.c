@@ -258,7 +258,7 @@ int encode_files_begin(struct encode_files *f, struct run *run, const struct enc
 {
   struct comm *c = &run->comm;
   TRY(comm_agree(c, c->rank ? OK : earlier_check(f, task, all)));
-  if (f->begun && f->compares) TRY(rows_compare(f, c, all));
+  if (f->begun) TRY(rows_compare(f, c, all));
   return comm_agree(c, c->rank ? OK : output_begin(f, task));
 }
 

@@ -15,7 +15,6 @@
 struct encode_files {
   gidx first, n;       /* rows of the result among all, set by the caller */
   int is_part;         /* set by the caller: it is a part also when it is done */
-  int compares;        /* set by the caller: rows that are done are read again and compared */
   gidx begun;          /* how many of them an earlier run has done; on every rank, as is the next */
   uint64_t dictionary; /* the hash of that run's dictionary; 0: there was none */
   uint64_t encoder;    /* and of its encoder */
@@ -48,7 +47,7 @@ void encode_files_rest(const struct encode_files *f, struct encode_task *task,
                        struct row_source *source);
 
 /* Begin the result with what the earlier run left, if it is of the same job: ERR_INPUT.  task has
- * its mean by now.  Collective. */
+ * its mean by now; rows that are done are read again.  Collective. */
 int encode_files_begin(struct encode_files *f, struct run *run, const struct encode_task *task,
                        const struct row_source *all);
 

@@ -36,7 +36,7 @@ static int resume_look(struct refit_files *f, gidx sweeps, const struct fit_star
         f->dictionary.file, (long long)was->directions, (long long)was->cosine_limit,
         was->reroute ? " --reroute" : "", (long long)wanted->directions,
         (long long)wanted->cosine_limit, wanted->reroute ? " --reroute" : "");
-  CHECK(f->facts.sweeps <= sweeps, ERR_INPUT,
+  CHECK(f->facts.sweeps <= sweeps, ERR_USAGE,
         "'%s' has %lld sweeps, and '--sweeps' asks for %lld: resume with as many or more, or begin "
         "again with --force and not --resume",
         f->dictionary.file, (long long)f->facts.sweeps, (long long)sweeps);

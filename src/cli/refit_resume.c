@@ -107,8 +107,8 @@ int refit_resume(struct refit_former *former, const struct refit_files *files,
   TRY(comm_sum(c, &lacking, 1));
   former->has_supports = lacking == 0;
   if (files->has_supports && !former->has_supports)
-    log_warn("'%s' is not of sweep %lld of '%s': its supports are made again", files->supports_path,
-             (long long)files->facts.sweeps, files->dictionary_path);
+    log_warn("'%s' is not used: the supports of sweep %lld of '%s' are made again",
+             files->supports_path, (long long)files->facts.sweeps, files->dictionary_path);
   TRY(refit_state_replace(state, &former->dictionary.source,
                           former->has_supports ? &former->supports.source : NULL, &found));
   return comm_agree(c, contents_check(files->dictionary_path, &files->facts.contents, &found));

@@ -328,10 +328,12 @@ static int threshold_read(struct autoencoder *a, const char *name)
 /* Codes of a row, of those that take so many. */
 static int top_check(const struct autoencoder *a, int which, gidx top)
 {
-  const char *key = programs[which].top_key;
-  int is_said =
-      settings_find(&a->settings, key) || settings_find(&a->settings, "activation_fn_kwargs.k");
-  CHECK(is_said, ERR_INPUT, "'%s' has no '%s': how many codes a row has", a->settings_path, key);
+  const char *key = programs[which].top_key, *other = "activation_fn_kwargs.k";
+  int is_said = settings_find(&a->settings, key) != NULL;
+  int is_other = !is_said && settings_find(&a->settings, other);
+  CHECK(is_said || is_other, ERR_INPUT, "'%s' has no '%s': how many codes a row has",
+        a->settings_path, key);
+  if (is_other) key = other;
   CHECK(top > 0, ERR_INPUT, "'%s' of '%s' is 0: a row has one code or more", key, a->settings_path);
   CHECK(top <= a->encoder.k, ERR_INPUT, "'%s' of '%s' is %lld, and '%s' has %d atoms", key,
         a->settings_path, (long long)top, a->weights_path, a->encoder.k);

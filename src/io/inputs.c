@@ -15,8 +15,8 @@
 #include "io/h5/listing.h"
 #include "io/h5/values.h"
 #include "io/npy.h"
-#include "io/schema.h"
 #include "io/safetensors.h"
+#include "io/schema.h"
 
 enum { NAMES_SHOWN = 8 }; /* of a folder that lacks a file */
 

@@ -2,6 +2,7 @@
  * The mean is read as it is stored, in float64: a mean beyond the range of float32 is finite. */
 #include "io/mean.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -34,7 +35,7 @@ int mean_read(const struct h5_file *f, gidx p, real **mean, gidx *length)
 /* Rows are float32, and so no mean of theirs is beyond it. */
 static int is_in_range(real x)
 {
-  return isfinite((float)x);
+  return fabs(x) <= FLT_MAX;
 }
 
 int mean_values_check(const real *mean, gidx p, const char *file)
@@ -58,7 +59,8 @@ int mean_check(const struct verify *v)
     status = h5_array_read(&a, first, n, TYPE_F64, values);
     for (gidx i = 0; i < n && status == OK; i++)
       if (!is_in_range(values[i]))
-        status = status_fail(ERR_INPUT, __FILE__, __LINE__, "column %lld of '/mean' is %g",
+        status = status_fail(ERR_INPUT, __FILE__, __LINE__,
+                             "column %lld of '/mean' is %g: that is no mean of rows of float32",
                              (long long)(first + i), values[i]);
   }
   h5_array_close(&a);

@@ -286,7 +286,7 @@ int supports_part_open(struct supports_input *f, const char *name)
   int has_mean;
   TRY(h5_exists(&s->h5, "/mean", &has_mean));
   if (has_mean) TRY(mean_read(&s->h5, -1, &f->mean, &f->mean_length));
-  return OK;
+  return mean_values_check(f->mean, f->mean_length, s->file);
 }
 
 int supports_have_scores(const struct supports_input *f)
