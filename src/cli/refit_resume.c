@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The inputs are loaded as for a fresh run and compared, by the hashes of their contents, with what
  * dictionary.h5 says that it was begun with; then its frames take their place.  supports.h5 is used
- * if it can be read, names this dictionary and holds what the dictionary names. */
+ * if it names this dictionary and holds what the dictionary names. */
 #include "cli/refit_resume.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -55,10 +56,11 @@ static int former_open(struct refit_former *former, const struct refit_files *fi
   TRY(dictionary_input_open(&former->dictionary, files->dictionary_path));
   if (!files->has_supports) return OK;
   int status = supports_input_open(&former->supports, files->supports_path);
-  if (status == ERR_INPUT) {
-    log_warn("%s", status_message());
+  if (status == ERR_INPUT) { /* it may be of a newer program, and is not replaced */
+    char why[1024];
+    snprintf(why, sizeof why, "%s", status_message());
     status_clear();
-    return OK;
+    FAIL(ERR_INPUT, "%s: remove it, and it is made again", why);
   }
   TRY(status);
   former->has_supports =
