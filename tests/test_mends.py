@@ -231,6 +231,12 @@ def check_values(p):
     bad[7, 2] = 1e39
     bad = p.array("large.npy", bad)
     p.encode(["row 7, column 2", "is inf, or beyond float32", "leave such rows out"], rows=bad)
+    codes = shutil.copy(p.at("codes/supports.h5"), p.at("far.h5"))
+    with h5py.File(codes, "r+") as f:
+        if "mean" in f:
+            del f["mean"]
+        f["mean"] = np.where(np.arange(p.x.shape[1]) == 2, -1e39, 0.0)
+    p.evaluate(["column 2 of the mean of", "far.h5", "no mean of rows of float32"], codes=codes)
 
 
 def raised(said, call):

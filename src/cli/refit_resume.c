@@ -105,9 +105,7 @@ int refit_resume(struct refit_former *former, const struct refit_files *files,
   TRY(comm_agree(c, start_check(files, inputs, state)));
   TRY(inputs_agree(c, former_open(former, files)));
   TRY(comm_agree(c, kind_check(former, inputs)));
-  gidx lacking = !former->has_supports;
-  TRY(comm_sum(c, &lacking, 1));
-  former->has_supports = lacking == 0;
+  TRY(comm_broadcast(c, &former->has_supports, 1, sizeof former->has_supports));
   if (files->has_supports && !former->has_supports)
     log_warn("'%s' is not used: the supports of sweep %lld of '%s' are made again",
              files->supports_path, (long long)files->facts.sweeps, files->dictionary_path);
