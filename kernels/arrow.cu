@@ -7,10 +7,12 @@
  * shared  arrow_shared_bytes(layout, team): rows, their pivots, sums, the border
  * sums    lanes, tree and chains of (N.12); all else as the formulas say
  *
- * -D ARROW_D, ARROW_K, MMA, and ARROW_TEAM, threads of a system: a warp, or the block
+ * -D ARROW_D, ARROW_K, MMA, ARROW_TEAM, threads of a system: a warp, or the block, and ARROW_HELD,
+ * arrow_held() or 0: rows of a thread whose factors it holds in registers
  *
- * The blocks of a cluster exchange sums once, and each of them solves the border.  Steps of a
- * system that is not ok are worth nothing: the launcher's caller solves it again elsewhere. */
+ * The blocks of a cluster make a share of S each, for all, and each of them solves the border.
+ * Steps of a system that is not ok are worth nothing: the launcher's caller solves it again
+ * elsewhere. */
 #define ARROW_TILE arrow_tile(ARROW_D, ARROW_K, ARROW_TEAM)
 #define SUM_LANES ARROW_LANES
 #include "arrow_border.h"
@@ -28,23 +30,32 @@ enum {
   THREADS = arrow_threads(TEAM),
   TEAMS = THREADS / TEAM,
   WARPS = TEAM / WARP,
-  ROWS = TEAM <= 128 && FRAME <= 2 && BORDER > 4 ? 2 : 1, /* of a thread at a time */
+  /* Rows of a thread at a time; all of them, where it holds their factors. */
+  ROWS = HELD                                      ? HELD
+         : TEAM <= 128 && FRAME <= 2 && BORDER > 4 ? 2
+                                                   : 1,
   /* Registers for large frames, else blocks that hide each other's waiting. */
-  BLOCKS = FRAME > 4 || BORDER > (BY_PRODUCTS ? 32 : 16) ? 1
-           : FRAME > 2 || TEAM == 256 || BORDER > 16     ? 2
-           : BORDER > 8                                  ? 4
-           : BORDER > 4                                  ? (BY_PRODUCTS ? 5 : 4)
-           : BY_PRODUCTS                                 ? 6
-                                                         : 5
+  BLOCKS = HELD                                            ? 3
+           : FRAME > 4 || BORDER > (BY_PRODUCTS ? 32 : 16) ? 1
+           : FRAME > 2 || TEAM == 256 || BORDER > 16       ? 2
+           : BORDER > 8                                    ? 4
+           : BORDER > 4                                    ? (BY_PRODUCTS ? 5 : 4)
+           : BY_PRODUCTS                                   ? 6
+                                                           : 5
 };
 
 /* A system as a block sees it. */
 struct view {
   struct arrow_atom atom;
   struct rows rows;
+  double *sums; /* of the warps */
   struct border border;
-  double *sums;           /* [warps][ENTRIES] */
   int parts, part, count; /* blocks of the system, this one, its rows */
+};
+
+/* The rows that a thread has at a time: where they stand, their factors, pivots and steps. */
+struct own {
+  double *row[ROWS], *factor[ROWS], *pivots[ROWS], *out[ROWS];
 };
 
 static __device__ inline void team_sync(void)
@@ -53,13 +64,6 @@ static __device__ inline void team_sync(void)
     __syncwarp();
   else
     __syncthreads();
-}
-
-/* A thread's row number r from place q on, or where there is none the first once more. */
-static __device__ inline int own_row(const struct view *v, int q, int r)
-{
-  int own = q + r * TEAM;
-  return own < v->count ? own : q;
 }
 
 static __device__ inline struct view view_of(const struct arrow_args *a, int index, double *area)
@@ -74,55 +78,123 @@ static __device__ inline struct view view_of(const struct arrow_args *a, int ind
   v.rows.shift = BY_PRODUCTS ? l->shift : 5;
   v.rows.pad = BY_PRODUCTS ? l->pad : 0;
   v.sums = area + l->sums;
-  v.border = border_at(area + l->border);
+  v.border = border_at(area + l->border, HELD ? arrow_sums_reals(BORDER, TEAM, HELD) : 0);
   return v;
+}
+
+/* A thread's rows from place q on; where there is none, the first once more.  Factors are `held`,
+ * or stand in the rows; steps are written from `out` on. */
+static __device__ inline struct own own_rows(const struct view *v, int q,
+                                             double (*held)[FRAME * FRAME], double *out)
+{
+  struct own o;
+#pragma unroll
+  for (int r = 0; r < ROWS; r++) {
+    int at = q + r * TEAM < v->count ? q + r * TEAM : q;
+    o.row[r] = row_at(&v->rows, at);
+    o.factor[r] = HELD ? held[r] : o.row[r] + L_AT;
+    o.pivots[r] = v->rows.pivots + at * FRAME;
+    o.out[r] = out + (long long)row_number(at, v->part, v->rows.shift) * FRAME;
+  }
+  return o;
+}
+
+/* H of a thread's rows, to be held. */
+static __device__ inline void held_read(const struct view *v, const double *in,
+                                        double (*held)[FRAME * FRAME])
+{
+#pragma unroll
+  for (int r = 0; r < ROWS; r++) {
+    int q = threadIdx.x, at = q + r * TEAM < v->count ? q + r * TEAM : q;
+    if (q < v->count)
+      reals_read(held[r], in + (long long)row_number(at, v->part, v->rows.shift) * (FRAME * FRAME),
+                 FRAME * FRAME);
+  }
 }
 
 #if BY_PRODUCTS
 
-/* Row and column of entry e of T and w.  Columns of the triangle are taken by pairs, j and
- * k - 1 - j, which together have k + 3 entries. */
+/* Row and column of entry e of T and w; there: is there such a one?  Columns of the triangle are
+ * taken by pairs, j and k - 1 - j, which together have k + 3 entries. */
 struct place {
-  int i, j;
+  int i, j, there;
 };
 static __device__ inline struct place place_of(int e)
 {
-  int pair = e / (BORDER + 3), at = e % (BORDER + 3), first = BORDER + 1 - pair;
+  int there = e < ENTRIES, known = there ? e : 0;
+  int pair = known / (BORDER + 3), at = known % (BORDER + 3), first = BORDER + 1 - pair;
   int j = at < first ? pair : BORDER - 1 - pair;
-  struct place place = {j + (at < first ? at : at - first), j};
+  struct place place = {j + (at < first ? at : at - first), j, there};
   return place;
 }
 
-/* S and the right side from T and w, which are the warps' sums, or those of the blocks. */
-static __device__ inline void border_place(const struct view *v, int by_blocks)
+/* Entries first, first + step, .. of C and g_b, from where these stand. */
+static __device__ inline void inputs_read(double *to, int each, const double *c, int first,
+                                          int step)
 {
-#pragma unroll 1
-  for (int e = threadIdx.x; e < ENTRIES; e += TEAM) {
-    struct place p = place_of(e);
-    const double *sums = v->sums + p.i * (p.i + 1) / 2 + p.j;
-    double sum = by_blocks ? tree_any(sums, v->parts, 1) : tree_of(sums, LANE_WARPS, 0);
-    v->border.s[p.j * PITCH + p.i] = border_entry(&v->border, p.i, p.j, sum, v->atom.ridge_b);
+#pragma unroll
+  for (int r = 0; r < each; r++) {
+    struct place p = place_of(first + r * step);
+    to[r] = p.there ? c[border_input(p.i, p.j)] : 0;
   }
 }
 
-/* S and the right side from the rows; barriers within. */
-static __device__ inline void schur_make(const struct view *v)
+/* The warps' sums become those of the block, at the places of S, or if it is the only one, with C
+ * and g_b at `c`, S. */
+static __device__ inline void warps_fold(const struct view *v, int warps, const double *c)
+{
+  enum { EACH = (ENTRIES + TEAM - 1) / TEAM };
+  double own[EACH + 1], sum[EACH + 1];
+  if (v->parts == 1) inputs_read(own, EACH, c, threadIdx.x, TEAM);
+  team_sync();
+#pragma unroll
+  for (int r = 0; r < EACH; r++) {
+    struct place p = place_of(threadIdx.x + r * TEAM);
+    sum[r] = tree_any(v->sums + sum_at(p.i, p.j), warps, 0);
+  }
+  if (HELD) team_sync(); /* all are read */
+#pragma unroll
+  for (int r = 0; r < EACH; r++) {
+    struct place p = place_of(threadIdx.x + r * TEAM);
+    if (v->parts == 1) sum[r] = border_entry(p.i, p.j, own[r], sum[r], v->atom.ridge_b);
+    if (p.there) column_of(&v->border, p.j)[p.i] = sum[r];
+  }
+}
+
+/* The blocks' sums, so many, become S: each makes its share of the entries for all. */
+static __device__ inline void blocks_fold(const struct view *v, const int blocks, const double *c)
+{
+  const int each = (ENTRIES + blocks * TEAM - 1) / (blocks * TEAM);
+  int first = v->part * TEAM + threadIdx.x;
+  double own[ENTRIES / (2 * TEAM) + 1]; /* of two blocks or more */
+  inputs_read(own, each, c, first, blocks * TEAM);
+  cluster_barrier();
+#pragma unroll
+  for (int r = 0; r < each; r++) {
+    struct place p = place_of(first + r * blocks * TEAM);
+    /* Where there is no entry, something that nobody writes is read. */
+    double *to = p.there ? column_of(&v->border, p.j) + p.i : v->border.step;
+    double s = border_entry(p.i, p.j, own[r], tree_of(to, blocks, 1), v->atom.ridge_b);
+#pragma unroll
+    for (int b = 0; b < blocks && p.there; b++) cluster_put(to, b, s);
+  }
+  cluster_barrier();
+}
+
+/* S and the right side from the rows, and from C and g_b at `c`; barriers within.  Where a warp has
+ * all of a block's lanes there are two blocks or more. */
+static __device__ inline void schur_make(const struct view *v, const double *c)
 {
   int warps = products_add(v->sums, &v->rows, v->atom.n, v->part);
-  team_sync();
-  if (v->parts == 1) {
-    border_place(v, 0);
-    return;
-  }
-#pragma unroll 1
-  for (int e = threadIdx.x; e < ENTRIES; e += TEAM) v->sums[e] = tree_any(v->sums + e, warps, 0);
-  cluster_barrier();
-  border_place(v, 1);
+  if (LANE_WARPS > 1) warps_fold(v, warps, c);
+  if (v->parts == 2) blocks_fold(v, 2, c);
+  if (v->parts == 4) blocks_fold(v, 4, c);
+  if (v->parts == 8) blocks_fold(v, 8, c);
 }
 
 #else
 
-static __device__ inline void schur_make(const struct view *v)
+static __device__ inline void schur_make(const struct view *v, const double *)
 {
   int lane = threadIdx.x % WARP;
 #pragma unroll 1
@@ -133,7 +205,7 @@ static __device__ inline void schur_make(const struct view *v)
     int first = tile_fold(sum), i, j;
 #pragma unroll
     for (int s = 0; s < TOTALS; s++)
-      if (first >= 0 && tile_place(t, first + s, &i, &j)) v->border.s[j * PITCH + i] = sum[s];
+      if (first >= 0 && tile_place(t, first + s, &i, &j)) column_of(&v->border, j)[i] = sum[s];
   }
   team_sync();
   border_make(&v->border, v->atom.ridge_b);
@@ -205,47 +277,41 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     arrow(const __grid_constant__ struct arrow_args a)
 {
   extern __shared__ __align__(16) double shared[];
-  int team = threadIdx.x / TEAM, thread = threadIdx.x % TEAM, failed = 0;
+  int team = TEAMS > 1 ? threadIdx.x / TEAM : 0, thread = threadIdx.x % TEAM, failed = 0;
   int index = (int)(blockIdx.x >> (BY_PRODUCTS ? 5 - a.layout.shift : 0)) * TEAMS + team;
   if (index >= a.count) return; /* a whole team, and with one team a block none */
   struct view v = view_of(&a, index, shared + team * a.layout.reals);
-  struct arrow_found *found = a.found + v.atom.number;
   struct pair pair;
-  double *out = a.out + v.atom.out;
-  rows_order(&v.rows, a.in + v.atom.in, v.atom.n, 0, 0, v.count, v.part);
-  border_order(&v.border, a.in + v.atom.in, v.atom.n);
+  const double *in = a.in + v.atom.in;
+  const double *c = in + (long long)v.atom.n * (FRAME * FRAME + FRAME * BORDER + FRAME);
+  double *out = a.out + v.atom.out, held[ROWS][FRAME * FRAME];
+  if (HELD) held_read(&v, in, held);
+  rows_order(&v.rows, in, v.atom.n, 0, 0, v.count, v.part);
+  if (HELD)
+    border_prefetch(c);
+  else
+    border_order(&v.border, c);
   async_commit();
-  if (thread == 0 && v.part == 0) found->not_ok = 0; /* before all others, who may set it */
+  if (thread == 0 && v.part == 0)
+    a.found[v.atom.number].not_ok = 0; /* before all others, who may set it */
   ASYNC_WAIT(0);
   team_sync();
 #pragma unroll 1
   for (int q = thread; q < v.count; q += ROWS * TEAM) {
-    double *row[ROWS], *pivots[ROWS];
-#pragma unroll
-    for (int r = 0; r < ROWS; r++) {
-      int own = own_row(&v, q, r);
-      row[r] = row_at(&v.rows, own);
-      pivots[r] = v.rows.pivots + own * FRAME;
-    }
-    failed |= rows_whiten(row, pivots, ROWS, v.atom.ridge_t);
+    struct own o = own_rows(&v, q, held, out);
+    failed |= rows_whiten(o.row, o.factor, o.pivots, ROWS, v.atom.ridge_t);
   }
   team_sync();
-  schur_make(&v);
+  schur_make(&v, HELD ? c : v.border.c);
   team_sync();
   failed |= border_finish(&v, &pair, out + (long long)v.atom.n * FRAME);
   team_sync();
 #pragma unroll 1
   for (int q = thread; q < v.count; q += ROWS * TEAM) {
-    double *row[ROWS], *to[ROWS];
-#pragma unroll
-    for (int r = 0; r < ROWS; r++) {
-      int own = own_row(&v, q, r);
-      row[r] = row_at(&v.rows, own);
-      to[r] = out + (long long)row_number(own, v.part, v.rows.shift) * FRAME;
-    }
-    failed |= !rows_step(row, ROWS, v.border.step, to);
+    struct own o = own_rows(&v, q, held, out);
+    failed |= !rows_step(o.row, o.factor, ROWS, v.border.step, o.out);
   }
-  if (failed) found->not_ok = 1;
+  if (failed) a.found[v.atom.number].not_ok = 1;
   if (v.parts > 1) cluster_wait();
-  if (thread == 0 && v.part == 0) found_write(found, &v, pair);
+  if (thread == 0 && v.part == 0) found_write(a.found + v.atom.number, &v, pair);
 }

@@ -59,7 +59,7 @@ static __device__ inline void sums_place(const struct border *b, const double *p
 #pragma unroll 2
   for (int e = threadIdx.x; e < BORDER * (BORDER + 1); e += WARP) {
     int j = e / (BORDER + 1), i = e % (BORDER + 1);
-    if (i >= j) b->s[j * PITCH + i] = sum_total(parts, i * (i + 1) / 2 + j, segments);
+    if (i >= j) column_of(b, j)[i] = sum_total(parts, i * (i + 1) / 2 + j, segments);
   }
 }
 
@@ -68,13 +68,13 @@ extern "C" __global__ void __launch_bounds__(WARP)
 {
   extern __shared__ __align__(16) double shared[];
   struct arrow_atom atom = a.atoms[blockIdx.x];
-  struct border b = border_at(shared);
+  struct border b = border_at(shared, 0);
   struct arrow_found *found = a.found + atom.number;
   int segments = (atom.n + ARROW_SEGMENT_ROWS - 1) / ARROW_SEGMENT_ROWS, ok = !found->not_ok;
   double *out = a.out + atom.out + (long long)atom.n * FRAME;
   const double *parts = a.parts + (long long)atom.first_unit * (PARTS * PART);
   struct pair pair = pair_unit(), rows;
-  border_order(&b, a.in + atom.in, atom.n);
+  border_order(&b, a.in + atom.in + (long long)atom.n * (FRAME * FRAME + FRAME * BORDER + FRAME));
   async_commit();
   sums_place(&b, parts, segments);
   rows = pair_total(parts, segments);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The border of an arrow system: Schur complement, factor, step (N.9, N.10).
  *
- * S stands by columns, PITCH apart, its rows j .. k - 1 of column j; row k is the right side; L is
+ * S stands by columns (arrow_column()), rows j .. k - 1 of column j; row k is the right side; L is
  * written in the place of S.  Up to k = 32 the first warp factors four columns at a time: all its
  * lanes factor the square on the diagonal, each for itself, and apply it to a row of their own.  A
  * loop over these fours stays one: code of its own for each column does not fit in the cache of
@@ -13,39 +13,57 @@
 
 #include "arrow_row.h"
 
-enum { PITCH = arrow_pitch(BORDER), BORDER_INPUTS = BORDER * BORDER + BORDER };
+enum { BORDER_INPUTS = BORDER * BORDER + BORDER };
 
 /* The parts of arrow_border_reals(). */
 struct border {
-  double *s, *c, *step; /* c with g_b behind it */
-  double *found;        /* [ARROW_BLOCKS][2]: the pair of each block of a cluster */
+  double *s,
+      *c; /* c: C and g_b behind it, if these are in shared memory; then [k], see border_back() */
+  double *step;
+  double *found; /* [blocks][2]: the pair of each block of a cluster */
 };
 
-static __device__ inline struct border border_at(double *at)
+/* In the place of so many sums; at a multiple of 16 bytes. */
+static __device__ inline struct border border_at(double *at, int sums)
 {
   struct border b;
-  b.step = at; /* at a multiple of 16 bytes */
-  b.s = at + arrow_step_reals(BORDER);
-  b.c = b.s + BORDER * PITCH;
-  b.found = b.c + BORDER_INPUTS;
+  b.s = at;
+  b.c = b.s + arrow_columns_reals(BORDER);
+  b.step = at + arrow_border_room(BORDER, sums);
+  b.found = b.step + arrow_step_reals(BORDER);
   return b;
 }
 
-/* Begin to copy C and g_b. */
-static __device__ inline void border_order(const struct border *b, const double *in, long long n)
+/* Where row 0 of column j of S would stand. */
+static __device__ inline double *column_of(const struct border *b, int j)
 {
-  in += n * (FRAME * FRAME + FRAME * BORDER + FRAME);
-  for (int e = threadIdx.x % ARROW_TEAM; e < BORDER_INPUTS; e += ARROW_TEAM)
-    async_copy8(b->c + e, in + e);
+  return b->s + arrow_column(BORDER, j);
 }
 
-/* Entry (i, j) of S, of the right side where i is k, from that of T or w. */
-static __device__ inline double border_entry(const struct border *b, int i, int j, double sum,
-                                             double ridge)
+/* Begin to copy C and g_b to shared memory, or to the second-level cache. */
+static __device__ inline void border_order(const struct border *b, const double *c)
 {
-  if (i == BORDER) return sum - b->c[BORDER * BORDER + j];
-  double c = b->c[j * BORDER + i];
+  for (int e = threadIdx.x % ARROW_TEAM; e < BORDER_INPUTS; e += ARROW_TEAM)
+    async_copy8(b->c + e, c + e);
+}
+static __device__ inline void border_prefetch(const double *c)
+{
+  enum { LINE = 16 }; /* reals; the last may be of a line more */
+  int e = threadIdx.x % ARROW_TEAM * LINE;
+  if (e < BORDER_INPUTS + LINE - 1)
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(c + (e < BORDER_INPUTS ? e : BORDER_INPUTS - 1)));
+}
+
+/* Entry (i, j) of S, of the right side where i is k, from that of C or g_b, and of T or w. */
+static __device__ inline double border_entry(int i, int j, double c, double sum, double ridge)
+{
+  if (i == BORDER) return sum - c;
   return (i == j ? c + ridge : c) - sum;
+}
+/* The place of that of C or g_b among their numbers. */
+static __device__ inline int border_input(int i, int j)
+{
+  return i == BORDER ? BORDER * BORDER + j : j * BORDER + i;
 }
 
 /* S and the right side from T and w, which stand in their places, by all threads of the system. */
@@ -54,8 +72,8 @@ static __device__ inline void border_make(const struct border *b, double ridge)
 #pragma unroll 2
   for (int e = threadIdx.x % ARROW_TEAM; e < BORDER * (BORDER + 1); e += ARROW_TEAM) {
     int j = e / (BORDER + 1), i = e % (BORDER + 1);
-    double *s = b->s + j * PITCH + i;
-    if (i >= j) *s = border_entry(b, i, j, *s, ridge);
+    double *s = column_of(b, j) + i;
+    if (i >= j) *s = border_entry(i, j, b->c[border_input(i, j)], *s, ridge);
   }
 }
 
@@ -90,13 +108,36 @@ static __device__ inline void pairs_read(double *to, const double *from, int beg
   }
 }
 
-static __device__ inline void square_read(struct square *to, const struct border *b, int first,
-                                          int count)
+/* Columns that are factored at a time: row `first` of the first of them, and how far the next one
+ * is from it. */
+struct columns {
+  double *at;
+  int first, apart;
+};
+static __device__ inline struct columns columns_of(const struct border *b, int square)
+{
+  int first = square * SQUARE;
+  struct columns c = {column_of(b, first) + first, first, arrow_column_length(BORDER, first)};
+  return c;
+}
+static __device__ inline struct columns columns_after(struct columns c)
+{
+  struct columns next = {c.at + SQUARE * c.apart, c.first + SQUARE, c.apart - SQUARE};
+  return next;
+}
+static __device__ inline struct columns columns_before(struct columns c)
+{
+  int apart = c.apart + SQUARE;
+  struct columns next = {c.at - SQUARE * apart, c.first - SQUARE, apart};
+  return next;
+}
+
+static __device__ inline void square_read(struct square *to, struct columns c, int count)
 {
 #pragma unroll
   for (int q = 0; q < count; q++) {
     double column[SQUARE_ROOM];
-    pairs_read(column, b->s + (first + q) * PITCH + first, q, count);
+    pairs_read(column, c.at + q * c.apart, q, count);
 #pragma unroll
     for (int i = q; i < count; i++) to->l[i][q] = column[i];
   }
@@ -112,41 +153,43 @@ static __device__ inline int border_row(void)
 
 /* Put a lane's numbers of the columns in their places, of which those above the diagonal are
  * none. */
-static __device__ inline void columns_write(const struct border *b, int first, int count,
-                                            const double *x)
+static __device__ inline void columns_write(struct columns c, int count, const double *x)
 {
   int row = border_row();
   if (threadIdx.x % WARP >= (BORDER ? BORDER : 1)) return;
 #pragma unroll
   for (int q = 0; q < count; q++)
-    if (row >= first + q) b->s[(first + q) * PITCH + row] = x[q];
+    if (row >= c.first + q) c.at[q * c.apart + row - c.first] = x[q];
 }
 
-/* Take a column, of which a lane has l, off these. */
-static __device__ inline void column_take(double *x, double l, const double *column, int count)
+/* Take columns, of which a lane has l, off its numbers x[count] of those from `first` on. */
+static __device__ inline void columns_take(double *x, const double *l, struct columns c, int first,
+                                           int count)
 {
-  double factor[SQUARE_ROOM];
-  pairs_read(factor, column, 0, count);
 #pragma unroll
-  for (int q = 0; q < count; q++) x[q] = fma(-l, factor[q], x[q]);
+  for (int p = 0; p < SQUARE; p++) {
+    double factor[SQUARE_ROOM];
+    pairs_read(factor, c.at + p * c.apart + first - c.first, 0, count);
+#pragma unroll
+    for (int q = 0; q < count; q++) x[q] = fma(-l[p], factor[q], x[q]);
+  }
 }
 
 /* x[count], a lane's numbers of the square before, become those of this one, off which all columns
  * before are taken. */
-static __device__ inline void columns_read(double *x, const struct border *b, int first, int count)
+static __device__ inline void columns_read(double *x, const struct border *b, struct columns c,
+                                           int count)
 {
   int row = border_row();
-  double next[SQUARE_ROOM];
+  double next[SQUARE_ROOM], l[SQUARE_ROOM];
 #pragma unroll
-  for (int q = 0; q < count; q++) next[q] = b->s[(first + q) * PITCH + row];
-  if (IS_NEAR && first > 0) {
+  for (int q = 0; q < count; q++) next[q] = c.at[q * c.apart + row - c.first];
+  if (IS_NEAR && c.first > 0) columns_take(next, x, columns_before(c), c.first, count);
+#pragma unroll 1
+  for (struct columns o = columns_of(b, 0); !IS_NEAR && o.first < c.first; o = columns_after(o)) {
 #pragma unroll
-    for (int p = 0; p < SQUARE; p++)
-      column_take(next, x[p], b->s + (first - SQUARE + p) * PITCH + first, count);
-  } else if (!IS_NEAR) {
-#pragma unroll 2
-    for (int j = 0; j < first; j++)
-      column_take(next, b->s[j * PITCH + row], b->s + j * PITCH + first, count);
+    for (int p = 0; p < SQUARE; p++) l[p] = o.at[p * o.apart + row - o.first];
+    columns_take(next, l, o, c.first, count);
   }
 #pragma unroll
   for (int q = 0; q < count; q++) x[q] = next[q];
@@ -154,12 +197,12 @@ static __device__ inline void columns_read(double *x, const struct border *b, in
 
 /* Factor the columns, which stand in their places, by plain operations; their pivots are left where
  * steps will stand.  It is seldom called, and out of the way of what else is. */
-static __device__ __noinline__ void columns_divide(double *at, double *pivots, int first, int count)
+static __device__ __noinline__ void columns_divide(double *s, double *pivots, int first, int count)
 {
   int row = border_row(), in_use = threadIdx.x % WARP < (BORDER ? BORDER : 1);
 #pragma unroll 1
   for (int j = first; j < first + count; j++) {
-    double *column = at + j * PITCH, pivot = column[j], root = sqrt(pivot);
+    double *column = s + arrow_column(BORDER, j), pivot = column[j], root = sqrt(pivot);
     __syncwarp();
     if (threadIdx.x % WARP == 0) {
       column[j] = root;
@@ -168,46 +211,60 @@ static __device__ __noinline__ void columns_divide(double *at, double *pivots, i
     if (in_use && row > j) column[row] = column[row] / root;
     __syncwarp();
 #pragma unroll 1
-    for (int q = j + 1; q < first + count; q++)
-      if (in_use && row >= q)
-        column[(q - j) * PITCH + row] = fma(-column[row], column[q], column[(q - j) * PITCH + row]);
+    for (int q = j + 1; q < first + count; q++) {
+      double *to = s + arrow_column(BORDER, q) + row;
+      if (in_use && row >= q) *to = fma(-column[row], column[q], *to);
+    }
     __syncwarp();
   }
 }
 
-/* Take square s off the columns behind the next one, which helpers share out. */
-static __device__ inline void square_take(const struct border *b, int s, int helper)
+/* Take columns, of which a lane has l, off its numbers of the `count` columns `to`. */
+static __device__ inline void columns_update(struct columns to, int count, const double *l,
+                                             struct columns c)
 {
-  const double *columns = b->s + s * SQUARE * PITCH;
+  int row = border_row();
+  double x[SQUARE_ROOM], *own = to.at + row - to.first;
+#pragma unroll
+  for (int q = 0; q < count; q++) x[q] = row >= to.first ? own[q * to.apart] : 0;
+  columns_take(x, l, c, to.first, count);
+#pragma unroll
+  for (int q = 0; q < count; q++)
+    if (row >= to.first + q) own[q * to.apart] = x[q];
+}
+
+/* Take a square off those behind the next one, which helpers share out. */
+static __device__ inline void square_take(const struct border *b, struct columns c, int helper)
+{
+  const int left = BORDER % SQUARE_ROOM, full = BORDER / SQUARE_ROOM;
   int row = border_row();
   double l[SQUARE_ROOM];
   if (threadIdx.x % WARP >= (BORDER ? BORDER : 1)) return; /* has no row */
 #pragma unroll
-  for (int p = 0; p < SQUARE; p++) l[p] = columns[p * PITCH + row];
+  for (int p = 0; p < SQUARE; p++) l[p] = c.at[p * c.apart + row - c.first];
 #pragma unroll 1
-  for (int q = (s + 2) * SQUARE + helper; q < BORDER; q += HELPERS ? HELPERS : 1) {
-    double x = b->s[q * PITCH + row];
-#pragma unroll
-    for (int p = 0; p < SQUARE; p++) x = fma(-l[p], columns[p * PITCH + q], x);
-    if (row >= q) b->s[q * PITCH + row] = x;
-  }
+  for (int s = c.first / SQUARE_ROOM + 2 + helper; s < SQUARES; s += HELPERS ? HELPERS : 1)
+    if (s < full)
+      columns_update(columns_of(b, s), SQUARE, l, c);
+    else
+      columns_update(columns_of(b, s), left, l, c);
 }
 
 /* Factor `count` columns: every lane factors the square, so that no root waits for another lane,
  * and goes along with a row of its own, whose numbers are x, before of the last square, then of
  * this one.  *pair is multiplied by their pivots.  Returns whether these are good. */
-static __device__ inline int columns_factor(const struct border *b, int first, int count, double *x,
-                                            struct pair *pair)
+static __device__ inline int columns_factor(const struct border *b, struct columns c, int count,
+                                            double *x, struct pair *pair)
 {
-  int good = 1, plain = 1, row = border_row();
+  int good = 1, plain = 1, row = border_row(), first = c.first;
   double pivots[SQUARE_ROOM], root0 = 0;
   struct pair with = *pair;
   struct square d;
-  columns_read(x, b, first, count);
+  columns_read(x, b, c, count);
   __syncwarp(); /* lanes without a row have read the right side, as the first has */
-  if (first > 0) columns_write(b, first, count, x);
+  if (first > 0) columns_write(c, count, x);
   __syncwarp();
-  square_read(&d, b, first, count);
+  square_read(&d, c, count);
 #pragma unroll
   for (int j = 0; j < count; j++) {
 #pragma unroll
@@ -228,7 +285,7 @@ static __device__ inline int columns_factor(const struct border *b, int first, i
   plain = __all_sync(FULL_WARP, plain);
   __syncwarp();        /* all have read the square */
   if (LIKELY(plain)) { /* and so the pivots are good */
-    columns_write(b, first, count, x);
+    columns_write(c, count, x);
     if (first == 0 && threadIdx.x % WARP == 0) b->s[0] = root0;
     *pair = with;
   } else {
@@ -239,7 +296,7 @@ static __device__ inline int columns_factor(const struct border *b, int first, i
       pair_pivot(pair, b->step[j]);
     }
 #pragma unroll
-    for (int q = 0; q < count; q++) x[q] = b->s[(first + q) * PITCH + row];
+    for (int q = 0; q < count; q++) x[q] = c.at[q * c.apart + row - first];
   }
   __syncwarp();
   return good;
@@ -252,15 +309,16 @@ static __device__ inline int border_factor(const struct border *b, int warp, str
   const int left = BORDER % SQUARE_ROOM;
   int good = 1;
   double x[SQUARE_ROOM] = {};
+  struct columns c = columns_of(b, 0);
   *pair = pair_unit();
 #pragma unroll 1
-  for (int s = 0; s < BORDER / SQUARE_ROOM; s++) {
-    if (warp == 0) good &= columns_factor(b, s * SQUARE, SQUARE, x, pair);
+  for (int s = 0; s < BORDER / SQUARE_ROOM; s++, c = columns_after(c)) {
+    if (warp == 0) good &= columns_factor(b, c, SQUARE, x, pair);
     if (!HELPERS || s + 1 == SQUARES) continue;
-    __syncthreads(); /* square s is written, the one before is taken off */
-    if (warp > 0) square_take(b, s, warp - 1);
+    __syncthreads(); /* the square is written, the one before is taken off */
+    if (warp > 0) square_take(b, c, warp - 1);
   }
-  if (left && warp == 0) good &= columns_factor(b, BORDER - left, left, x, pair);
+  if (left && warp == 0) good &= columns_factor(b, c, left, x, pair);
   pair_normalise(pair);
   return good;
 }
@@ -272,27 +330,28 @@ static __device__ inline int steps_divide(const struct border *b, int first, int
   int lane = threadIdx.x % WARP, row = lane < BORDER ? lane : 0, finite = 1;
 #pragma unroll 1
   for (int i = first + count - 1; i >= first; i--) {
-    double step = __shfl_sync(FULL_WARP, *x, i) / b->s[i * PITCH + i];
+    double step = __shfl_sync(FULL_WARP, *x, i) / column_of(b, i)[i];
     finite &= is_finite(step);
-    if (lane < i) *x = fma(-b->s[row * PITCH + i], step, *x);
+    if (lane < i) *x = fma(-column_of(b, row)[i], step, *x);
     if (lane == i) *x = step;
   }
   return finite;
 }
 
-/* Steps of the rows first .. first + count - 1, the last that are left; every lane computes all of
- * them.  *x is a lane's number of the right side, its step when its row has one.  Returns whether
- * all are finite. */
-static __device__ inline int steps_solve(const struct border *b, int first, int count, double *x)
+/* Steps of the rows of a square, the last that are left; every lane computes all of them.  `column`
+ * is where row 0 of a lane's own would stand; *x its number of the right side, its step when its
+ * row has one.  Returns whether all are finite. */
+static __device__ inline int steps_solve(const struct border *b, struct columns c, int count,
+                                         const double *column, double *x)
 {
-  int lane = threadIdx.x % WARP, row = lane < BORDER ? lane : 0, plain = 1, finite = 1;
+  int lane = threadIdx.x % WARP, first = c.first, plain = 1, finite = 1;
   double step[SQUARE_ROOM], own[SQUARE_ROOM], inverse[SQUARE_ROOM], next = *x;
   struct square d;
 #pragma unroll
   for (int i = 0; i < count; i++) step[i] = __shfl_sync(FULL_WARP, *x, first + i);
-  square_read(&d, b, first, count);
+  square_read(&d, c, count);
   pairs_read(inverse, b->c + first, 0, count);
-  pairs_read(own, b->s + row * PITCH + first, 0, count);
+  pairs_read(own, column + first, 0, count);
 #pragma unroll
   for (int i = count - 1; i >= 0; i--) {
     struct divisor diagonal = {d.l[i][i], inverse[i]};
@@ -309,19 +368,23 @@ static __device__ inline int steps_solve(const struct border *b, int first, int 
 }
 
 /* step <- L^-T of the right side.  Returns whether all are finite.  C, which nobody needs any more,
- * gives its place to the inverses of the diagonal. */
+ * gives its place to the inverses of the diagonal, if it has one. */
 static __device__ inline int border_back(const struct border *b)
 {
   const int left = BORDER % SQUARE_ROOM;
   int lane = threadIdx.x % WARP, row = lane < BORDER ? lane : 0, finite = 1;
   if (BORDER == 0) return 1;
-  double x = b->s[row * PITCH + BORDER];
-  if (lane < BORDER) b->c[lane] = divisor_of(b->s[lane * PITCH + lane]).inverse;
+  struct columns c = columns_of(b, SQUARES - 1);
+  const double *own = column_of(b, row);
+  double x = own[BORDER];
+  if (lane < BORDER) b->c[lane] = divisor_of(column_of(b, lane)[lane]).inverse;
   __syncwarp();
-  if (left) finite &= steps_solve(b, BORDER - left, left, &x);
+  if (left) {
+    finite &= steps_solve(b, c, left, own, &x);
+    c = columns_before(c);
+  }
 #pragma unroll 1
-  for (int first = BORDER - left - SQUARE; first >= 0; first -= SQUARE)
-    finite &= steps_solve(b, first, SQUARE, &x);
+  for (; c.first >= 0; c = columns_before(c)) finite &= steps_solve(b, c, SQUARE, own, &x);
   __syncwarp();
   if (lane < BORDER) b->step[lane] = x;
   __syncwarp();
@@ -334,7 +397,7 @@ static __device__ inline int border_back(const struct border *b)
 static __device__ inline void border_column(const struct border *b, int j, double root)
 {
   int lane = threadIdx.x % WARP;
-  double *column = b->s + j * PITCH, part[2];
+  double *column = column_of(b, j), part[2];
 #pragma unroll
   for (int half = 0; half < (BORDER >= WARP + 1 ? 2 : 1); half++) {
     int i = j + 1 + half * WARP + lane;
@@ -354,7 +417,7 @@ static __device__ inline void border_column(const struct border *b, int j, doubl
 #pragma unroll
     for (int half = 0; half < (BORDER >= WARP + 1 ? 2 : 1); half++) {
       int i = j + 1 + half * WARP + lane;
-      double *to = b->s + q * PITCH + i;
+      double *to = column_of(b, q) + i;
       if (i >= q && i <= BORDER) *to = fma(-part[half], factor, *to);
     }
   }
@@ -370,7 +433,7 @@ static __device__ inline int border_factor(const struct border *b, int warp, str
   if (warp > 0) return good;
 #pragma unroll 1
   for (int j = 0; j < BORDER; j++) {
-    double pivot = b->s[j * PITCH + j];
+    double pivot = column_of(b, j)[j];
     good &= is_good(pivot);
     pair_pivot(pair, pivot);
     border_column(b, j, sqrt(pivot));
@@ -388,8 +451,8 @@ static __device__ inline int border_back(const struct border *b)
 #pragma unroll
   for (int half = 0; half < 2; half++) {
     int p = half * WARP + lane;
-    x[half] = p < BORDER ? b->s[p * PITCH + BORDER] : 0;
-    l[half] = p < BORDER ? b->s[p * PITCH + p] : 1;
+    x[half] = p < BORDER ? column_of(b, p)[BORDER] : 0;
+    l[half] = p < BORDER ? column_of(b, p)[p] : 1;
   }
 #pragma unroll 1
   for (int i = BORDER - 1; i >= 0; i--) {
@@ -401,7 +464,7 @@ static __device__ inline int border_back(const struct border *b)
 #pragma unroll
     for (int half = 0; half < 2; half++) {
       int p = half * WARP + lane;
-      if (p < i) x[half] = fma(-b->s[p * PITCH + i], step, x[half]);
+      if (p < i) x[half] = fma(-column_of(b, p)[i], step, x[half]);
     }
     if (lane == 0) b->step[i] = step;
   }

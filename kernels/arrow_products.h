@@ -30,9 +30,10 @@ HOST_DEVICE int products_count(void)
 enum {
   PRODUCTS = products_count(),
   TOGETHER = 2, /* products of a pass over the rows */
-  SPLIT = arrow_split(BORDER, ARROW_TEAM),
-  LANE_WARPS = arrow_lane_warps(BORDER, ARROW_TEAM),
-  ENTRIES = border_sums(BORDER)
+  SPLIT = arrow_split(BORDER, ARROW_TEAM, HELD),
+  LANE_WARPS = arrow_lane_warps(BORDER, ARROW_TEAM, HELD),
+  ENTRIES = border_sums(BORDER),
+  MOST_LANES = LANE_WARPS < 4 ? 16 : 8 /* of a warp */
 };
 
 /* Line of a product, and its column of eight, of all products one line after another. */
@@ -109,7 +110,20 @@ static __device__ inline void products_plus(double a[TOGETHER][4], const double 
   for (int v = 0; v < TOGETHER * 4; v++) a[v / 4][v % 4] += b[v / 4][v % 4];
 }
 
-/* to[ENTRIES] <- what belongs to the triangle. */
+static __device__ inline void products_copy(double to[TOGETHER][4], const double from[TOGETHER][4])
+{
+#pragma unroll
+  for (int v = 0; v < TOGETHER * 4; v++) to[v / 4][v % 4] = from[v / 4][v % 4];
+}
+
+/* Where entry (i, j) of T and w stands among the sums of a warp: at its place in S where these are
+ * the block's, else by rows. */
+static __device__ inline int sum_at(int i, int j)
+{
+  return LANE_WARPS == 1 ? arrow_column(BORDER, j) + i : i * (i + 1) / 2 + j;
+}
+
+/* to <- what belongs to the triangle. */
 static __device__ inline void products_write(double *to, int pass, const double sum[TOGETHER][4])
 {
   int lane = threadIdx.x % WARP;
@@ -119,9 +133,9 @@ static __device__ inline void products_write(double *to, int pass, const double 
     int i = 16 * p.i + v % 4 / 2 * 8 + lane / 4, j = 8 * p.j + lane % 4 * 2 + v % 2;
     if (pass * TOGETHER + v / 4 >= PRODUCTS) break;
     if (BORDER % 16 == 0 && j == BORDER && i < BORDER)
-      to[BORDER * (BORDER + 1) / 2 + i] = sum[v / 4][v % 4];
+      to[sum_at(BORDER, i)] = sum[v / 4][v % 4];
     else if (i <= BORDER && j <= i && j < BORDER)
-      to[i * (i + 1) / 2 + j] = sum[v / 4][v % 4];
+      to[sum_at(i, j)] = sum[v / 4][v % 4];
   }
 }
 
@@ -187,16 +201,32 @@ static __device__ inline void fours_add(double *to, int pass, const struct rows 
   double sum[4][TOGETHER][4], kept[TOGETHER][4];
   four_add(sum, pass, r, n, part, number, 0);
   if (1 << r->shift == 8 * LANE_WARPS) {
-#pragma unroll
-    for (int v = 0; v < TOGETHER * 4; v++) kept[v / 4][v % 4] = sum[0][v / 4][v % 4];
+    products_copy(kept, sum[0]);
     four_add(sum, pass, r, n, part, number, 1);
     products_plus(sum[0], kept);
   }
   products_write(to, pass, sum[0]);
 }
 
-/* to[warps][ENTRIES] <- the sums of the block's lanes, every parts-th of the system from `part` on;
- * returns how many warps have some.  The tree's levels from there on are left. */
+/* The same for sixteen. */
+static __device__ inline void sixteen_add(double *to, int pass, const struct rows *r, int n,
+                                          int part, int number)
+{
+  double sum[4][TOGETHER][4], kept[2][TOGETHER][4];
+#pragma unroll 1
+  for (int turn = 0; turn < 4; turn++) {
+    four_add(sum, pass, r, n, part, number, turn >> 1 | (turn & 1) << 1);
+    if (turn & 1) products_plus(sum[0], kept[0]);
+    if (turn == 3) products_plus(sum[0], kept[1]);
+    if (turn == 1) products_copy(kept[1], sum[0]);
+    products_copy(kept[0], sum[0]);
+  }
+  products_write(to, pass, sum[0]);
+}
+
+/* to[warps][ENTRIES] <- the sums of the block's lanes, every parts-th of the system from `part` on,
+ * or of the only warp in S; returns how many warps have some.  The tree's levels from there on are
+ * left. */
 static __device__ inline int products_add(double *to, const struct rows *r, int n, int part)
 {
   int warp = threadIdx.x / WARP, lanes = 1 << r->shift;
@@ -204,7 +234,9 @@ static __device__ inline int products_add(double *to, const struct rows *r, int 
 #pragma unroll
   for (int pass = 0; pass < (PRODUCTS + TOGETHER - 1) / TOGETHER; pass++)
     if (number < warps && warp % SPLIT == pass % SPLIT) {
-      if (lanes >= 4 * LANE_WARPS)
+      if (MOST_LANES == 16 && lanes == 16 * LANE_WARPS)
+        sixteen_add(to + number * ENTRIES, pass, r, n, part, number);
+      else if (lanes >= 4 * LANE_WARPS)
         fours_add(to + number * ENTRIES, pass, r, n, part, number);
       else
         pass_add(to + number * ENTRIES, pass, r, n, part, number, warps);

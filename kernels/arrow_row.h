@@ -2,6 +2,9 @@
  * One row of an arrow system in shared memory, by one thread: factor and forward substitution
  * (N.7, N.8), its step (N.11), its pivots (N.13).
  *
+ * Who includes it may define ARROW_HELD: factors are then held in registers by the threads that
+ * work on the rows, so that H is none of what stands in a row.
+ *
  * -D ARROW_D, ARROW_K */
 #ifndef ARROW_ROW_H
 #define ARROW_ROW_H
@@ -11,15 +14,21 @@
 #include "pair.h"
 #include "root.h"
 
+#ifndef ARROW_HELD
+#define ARROW_HELD 0
+#endif
+
 enum {
   FRAME = ARROW_D,
   BORDER = ARROW_K,
-  ROW = arrow_row_reals(FRAME, BORDER),
+  HELD = ARROW_HELD,
+  ROW = arrow_row_reals(FRAME, BORDER, HELD),
   TRIANGLE = FRAME * (FRAME + 1) / 2,
   U_AT = FRAME * BORDER, /* of a row */
   L_AT = U_AT + FRAME,
   COLUMNS = BORDER + 1, /* of Y and u */
-  AT_ONCE = FRAME <= 2   ? 4
+  AT_ONCE = HELD         ? 8
+            : FRAME <= 2 ? 4
             : FRAME <= 4 ? 2
                          : 1 /* columns, so that one's waiting hides another's */
 };
@@ -103,11 +112,11 @@ static __device__ inline void rows_order(const struct rows *to, const double *in
   b += base * (FRAME * BORDER);
   if (to->shift == 5 && first == 0) {
     part_order(to, b, FRAME * BORDER, 0, first, count, part, 1);
-    part_order(to, h, FRAME * FRAME, L_AT, first, count, part, 1);
+    if (!HELD) part_order(to, h, FRAME * FRAME, L_AT, first, count, part, 1);
     part_order(to, g, FRAME, U_AT, first, count, part, 1);
   } else {
     part_order(to, b, FRAME * BORDER, 0, first, count, part, 0);
-    part_order(to, h, FRAME * FRAME, L_AT, first, count, part, 0);
+    if (!HELD) part_order(to, h, FRAME * FRAME, L_AT, first, count, part, 0);
     part_order(to, g, FRAME, U_AT, first, count, part, 0);
   }
 }
@@ -148,16 +157,18 @@ struct row_factor {
   struct divisor diagonal[FRAME];
 };
 
-/* The factors of H + ridge I of rows, at which these stand, and their pivots, without branches.
- * Returns 0, and they are worth nothing, where some number is not usual. */
-static __device__ inline int rows_decompose(double *const *row, int rows, double ridge,
+/* The factors of rows from H + ridge I, which stands at `at` of each, and their pivots, without
+ * branches.  Returns 0, and they are worth nothing, where some number is not usual. */
+static __device__ inline int rows_decompose(double *const *at, int rows, double ridge,
                                             struct row_factor *f, double (*pivots)[FRAME])
 {
   int plain = 1;
 #pragma unroll
   for (int r = 0; r < rows; r++) {
     double h[FRAME * FRAME];
-    reals_read(h, row[r] + L_AT, FRAME * FRAME);
+#pragma unroll
+    for (int e = 0; HELD && e < FRAME * FRAME; e++) h[e] = at[r][e];
+    if (!HELD) reals_read(h, at[r], FRAME * FRAME);
 #pragma unroll
     for (int j = 0; j < FRAME; j++)
 #pragma unroll
@@ -191,7 +202,7 @@ static __device__ inline int rows_decompose(double *const *row, int rows, double
 /* The factor of a row by plain operations, in the place of H, and its pivots, unless they are not
  * wanted.  Returns ROW_BAD if a pivot is, ROW_USUAL if all are usual. */
 enum { ROW_BAD = 1, ROW_USUAL = 2 };
-static __device__ __noinline__ int row_divide(double *row, double *pivots, double ridge)
+static __device__ __noinline__ int row_divide(double *h, double *pivots, double ridge)
 {
   double l[TRIANGLE];
   int found = ROW_USUAL;
@@ -199,7 +210,7 @@ static __device__ __noinline__ int row_divide(double *row, double *pivots, doubl
   for (int j = 0; j < FRAME; j++)
 #pragma unroll
     for (int i = j; i < FRAME; i++)
-      l[packed(i, j)] = i == j ? row[L_AT + j * FRAME + i] + ridge : row[L_AT + j * FRAME + i];
+      l[packed(i, j)] = i == j ? h[j * FRAME + i] + ridge : h[j * FRAME + i];
 #pragma unroll
   for (int j = 0; j < FRAME; j++) {
 #pragma unroll
@@ -216,8 +227,19 @@ static __device__ __noinline__ int row_divide(double *row, double *pivots, doubl
     l[packed(j, j)] = root;
   }
 #pragma unroll
-  for (int i = 0; i < TRIANGLE; i++) row[L_AT + i] = l[i];
+  for (int i = 0; i < TRIANGLE; i++) h[i] = l[i];
   return found;
+}
+
+/* What is held in registers has to be in memory where a function is called that is not inlined. */
+struct factor_copy {
+  double l[FRAME * FRAME];
+};
+static __device__ inline double *factor_at(struct factor_copy *copy, double *at)
+{
+#pragma unroll
+  for (int i = 0; HELD && i < FRAME * FRAME; i++) copy->l[i] = at[i];
+  return HELD ? copy->l : at;
 }
 
 /* x[count][FRAME] of a row <- L^-1 of each, by divisions: zeros, or about to leave the range. */
@@ -234,8 +256,9 @@ static __device__ __noinline__ void forward_divide(double *x, const double *l, i
 }
 
 /* Columns first .. first + count - 1 of rows <- L^-1 of each; may numbers be usual? */
-static __device__ inline void columns_forward(double *const *row, int rows, int first, int count,
-                                              const struct row_factor *f, int usual)
+static __device__ inline void columns_forward(double *const *row, double *const *at, int rows,
+                                              int first, int count, const struct row_factor *f,
+                                              int usual)
 {
   double y[MAX_ROWS][AT_ONCE * FRAME];
 #pragma unroll
@@ -256,52 +279,61 @@ static __device__ inline void columns_forward(double *const *row, int rows, int 
     for (int r = 0; r < rows; r++) reals_write(row[r] + first * FRAME, y[r], count * FRAME);
   } else {
 #pragma unroll
-    for (int r = 0; r < rows; r++)
-      if (r == 0 || row[r] != row[0]) forward_divide(row[r] + first * FRAME, row[r] + L_AT, count);
+    for (int r = 0; r < rows; r++) {
+      struct factor_copy copy;
+      if (r == 0 || row[r] != row[0])
+        forward_divide(row[r] + first * FRAME, factor_at(&copy, at[r]), count);
+    }
   }
 }
 
-/* H, B, g of rows, of which the second may be the first once more, <- L, Y, u, and pivots[FRAME] of
- * each, or NULL.  Returns whether a pivot is bad. */
-static __device__ inline int rows_whiten(double *const *row, double *const *pivots, int rows,
-                                         double ridge)
+/* B, g of rows, of which the second may be the first once more, <- Y, u; H, at `at` of each, <- L;
+ * and pivots[FRAME] of each, or NULL.  Returns whether a pivot is bad. */
+static __device__ inline int rows_whiten(double *const *row, double *const *at,
+                                         double *const *pivots, int rows, double ridge)
 {
   struct row_factor f[MAX_ROWS];
   double found[MAX_ROWS][FRAME];
   int bad = 0, usual = 1;
-  if (LIKELY(rows_decompose(row, rows, ridge, f, found))) {
+  if (LIKELY(rows_decompose(at, rows, ridge, f, found))) {
 #pragma unroll
     for (int r = 0; r < rows; r++) {
 #pragma unroll
-      for (int i = 0; i < TRIANGLE; i++) row[r][L_AT + i] = f[r].l[i];
+      for (int i = 0; i < TRIANGLE; i++) at[r][i] = f[r].l[i];
 #pragma unroll
       for (int j = 0; j < FRAME && pivots; j++) pivots[r][j] = found[r][j];
     }
   } else {
 #pragma unroll
     for (int r = 0; r < rows; r++) {
-      if (r == 0 || row[r] != row[0]) {
-        int what = row_divide(row[r], pivots ? pivots[r] : NULL, ridge);
+      if (HELD || r == 0 || row[r] != row[0]) {
+        struct factor_copy copy;
+        double *l = factor_at(&copy, at[r]);
+        int what = row_divide(l, pivots ? pivots[r] : NULL, ridge);
         bad |= what & ROW_BAD;
         usual &= what / ROW_USUAL;
+#pragma unroll
+        for (int i = 0; HELD && i < TRIANGLE; i++) at[r][i] = l[i];
       }
 #pragma unroll
-      for (int i = 0; i < TRIANGLE; i++) f[r].l[i] = row[r][L_AT + i];
+      for (int i = 0; i < TRIANGLE; i++) f[r].l[i] = at[r][i];
 #pragma unroll
       for (int j = 0; j < FRAME; j++) f[r].diagonal[j] = divisor_of(f[r].l[packed(j, j)]);
     }
   }
   const int width = (AT_ONCE + rows - 1) / rows; /* columns of each */
 #pragma unroll 1
-  for (int j = 0; j < COLUMNS / width; j++) columns_forward(row, rows, j * width, width, f, usual);
+  for (int j = 0; j < COLUMNS / width; j++)
+    columns_forward(row, at, rows, j * width, width, f, usual);
   if (COLUMNS % width)
-    columns_forward(row, rows, COLUMNS / width * width, COLUMNS % width, f, usual);
+    columns_forward(row, at, rows, COLUMNS / width * width, COLUMNS % width, f, usual);
   return bad;
 }
 
 /* out[FRAME] <- the step of a whitened row, v[FRAME] of which is u + Y times the border's, by plain
  * operations; returns whether all of it is finite. */
-static __device__ __noinline__ int row_back(const double *row, const double *border, double *out)
+static __device__ __noinline__ int row_back(const double *row, const double *l,
+                                            const double *border, double *out)
 {
   double v[FRAME];
   int finite = 1;
@@ -314,8 +346,8 @@ static __device__ __noinline__ int row_back(const double *row, const double *bor
 #pragma unroll
   for (int i = FRAME - 1; i >= 0; i--) {
 #pragma unroll
-    for (int p = FRAME - 1; p > i; p--) v[i] = fma(-row[L_AT + packed(p, i)], v[p], v[i]);
-    v[i] = v[i] / row[L_AT + packed(i, i)];
+    for (int p = FRAME - 1; p > i; p--) v[i] = fma(-l[packed(p, i)], v[p], v[i]);
+    v[i] = v[i] / l[packed(i, i)];
   }
 #pragma unroll
   for (int m = 0; m < FRAME; m++) {
@@ -325,10 +357,10 @@ static __device__ __noinline__ int row_back(const double *row, const double *bor
   return finite;
 }
 
-/* out[FRAME] of whitened rows, of which the second may be the first once more, <- their steps;
- * returns whether all are finite. */
-static __device__ inline int rows_step(double *const *row, int rows, const double *border,
-                                       double *const *out)
+/* out[FRAME] of whitened rows, of which the second may be the first once more and whose factors
+ * stand at `at` of each, <- their steps; returns whether all are finite. */
+static __device__ inline int rows_step(double *const *row, double *const *at, int rows,
+                                       const double *border, double *const *out)
 {
   double v[MAX_ROWS][FRAME], y[FRAME];
   struct row_factor f[MAX_ROWS];
@@ -337,7 +369,7 @@ static __device__ inline int rows_step(double *const *row, int rows, const doubl
   for (int r = 0; r < rows; r++) {
     reals_read(v[r], row[r] + U_AT, FRAME);
 #pragma unroll
-    for (int i = 0; i < TRIANGLE; i++) f[r].l[i] = row[r][L_AT + i];
+    for (int i = 0; i < TRIANGLE; i++) f[r].l[i] = at[r][i];
 #pragma unroll
     for (int i = 0; i < FRAME; i++) {
       f[r].diagonal[i] = divisor_of(f[r].l[packed(i, i)]);
@@ -368,7 +400,8 @@ static __device__ inline int rows_step(double *const *row, int rows, const doubl
       for (int m = 0; m < FRAME; m++) v[r][m] = -v[r][m];
       reals_write(out[r], v[r], FRAME);
     } else {
-      finite &= row_back(row[r], border, out[r]);
+      struct factor_copy copy;
+      finite &= row_back(row[r], factor_at(&copy, at[r]), border, out[r]);
     }
   }
   return finite;

@@ -29,9 +29,10 @@ extern "C" __global__ void __launch_bounds__(ARROW_BLOCK)
   ASYNC_WAIT(0);
   __syncthreads();
   if (row >= count) return;
-  double *own = shared + row * ROW, *to = out + (long long)(unit.first + row) * FRAME;
-  rows_whiten(&own, NULL, 1, atom.ridge_t);
-  if (!not_ok && rows_step(&own, 1, border, &to)) return;
+  double *own = shared + row * ROW, *factor = own + L_AT,
+         *to = out + (long long)(unit.first + row) * FRAME;
+  rows_whiten(&own, &factor, NULL, 1, atom.ridge_t);
+  if (!not_ok && rows_step(&own, &factor, 1, border, &to)) return;
 #pragma unroll
   for (int m = 0; m < FRAME; m++) to[m] = 0;
   a.found[atom.number].not_ok = 1;

@@ -95,8 +95,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     __syncthreads();
 #pragma unroll 1
     for (int q = threadIdx.x; q < count; q += THREADS) {
-      double *own = row_at(&now, q), *pivots = now.pivots + q * FRAME;
-      bad |= rows_whiten(&own, &pivots, 1, atom.ridge_t);
+      double *own = row_at(&now, q), *factor = own + L_AT, *pivots = now.pivots + q * FRAME;
+      bad |= rows_whiten(&own, &factor, &pivots, 1, atom.ridge_t);
     }
     __syncthreads();
     lot_add(&s, &now, count);

@@ -9,7 +9,8 @@
  * page-locked arrays of the host; others come in that form.  In shared memory a row is
  *     Y [k][d], u [d], L packed by columns
  * in place of B, g, H, and as far from the next row that rows at a distance of one never meet in a
- * bank; behind the rows stand their pivots [n][d].  u is column k of an extended Y, and the sums T
+ * bank; behind the rows stand their pivots [n][d].  Where a thread of arrow.cu can hold the factors
+ * of all its rows, L is in its registers instead.  u is column k of an extended Y, and the sums T
  * and w of (N.9) are one triangle of k + 1 columns.
  *
  * A short system of d = 1 is solved in the registers of a warp (arrow_lanes.cu).
@@ -28,13 +29,13 @@
 #include "forms.h"
 
 enum {
-  ARROW_MAX_FRAME = 8,         /* the largest d of the kernels */
-  ARROW_MAX_COLUMNS = 40,      /* and the largest k */
-  ARROW_LANES = 32,            /* of (N.12) */
-  ARROW_SEGMENT_ROWS = 65536,  /* of (N.12) */
-  ARROW_BLOCK = 128,           /* threads of kernels where a warp has a system, of arrow_step.cu */
-  ARROW_MAX_ROUNDS = 7,        /* of lanes in registers */
-  ARROW_BLOCKS = 8,            /* of a cluster, at most */
+  ARROW_MAX_FRAME = 8,        /* the largest d of the kernels */
+  ARROW_MAX_COLUMNS = 40,     /* and the largest k */
+  ARROW_LANES = 32,           /* of (N.12) */
+  ARROW_SEGMENT_ROWS = 65536, /* of (N.12) */
+  ARROW_BLOCK = 128,    /* threads where a warp has a system, factors are held, of arrow_step.cu */
+  ARROW_MAX_ROUNDS = 7, /* of lanes in registers */
+  ARROW_BLOCKS = 8,     /* of a cluster, at most */
   ARROW_STAGE_BYTES = 48 << 10 /* of rows in shared memory at a time, about */
 };
 
@@ -67,19 +68,28 @@ struct arrow_found {
   long long not_ok;
 };
 
-/* Threads read a row each, 8 bytes at a time or, where d is even, 16. */
-HOST_DEVICE int arrow_row_reals(int d, int k)
+/* Threads read a row each, 8 bytes at a time or, where d is even, 16; is L in registers? */
+HOST_DEVICE int arrow_row_reals(int d, int k, int held)
 {
-  int reals = d * k + d + d * d;
+  int reals = d * k + d + (held ? 0 : d * d);
   return d % 2 ? reals | 1 : reals + (reals % 4 ? 0 : 2);
 }
 
-/* Reals from a column of the Schur complement to the next, of which four are read at once; the
- * right side is its row k. */
-HOST_DEVICE int arrow_pitch(int k)
+/* The Schur complement stands by columns, four of which begin with the row of the first of them,
+ * and are equally long; the right side is their row k.  Row i of column j is at arrow_column(k, j)
+ * + i, and j may be k, where the columns end. */
+HOST_DEVICE int arrow_column_length(int k, int j)
 {
-  int pitch = (k + 2) / 2 * 2;
-  return pitch % 16 ? pitch : pitch + 2; /* rows meet in no bank */
+  return (k + 2) / 2 * 2 - j / 4 * 4;
+}
+HOST_DEVICE int arrow_column(int k, int j)
+{
+  int four = j / 4, begin = 4 * four * arrow_column_length(k, 0) - 8 * four * (four - 1);
+  return begin + j % 4 * arrow_column_length(k, j) - 4 * four;
+}
+HOST_DEVICE int arrow_columns_reals(int k)
+{
+  return arrow_column(k, k) + k / 4 * 4;
 }
 
 /* Columns of a tile: in arrow.cu by threads a system; in arrow_sum.cu (team 0) as many as registers
@@ -104,21 +114,27 @@ HOST_DEVICE int border_sums(int k)
   return k * (k + 1) / 2 + k;
 }
 
-/* Shared memory of the border, in reals: the step, S with the right side, C, g_b, the pair of each
- * block of a cluster. */
+/* Shared memory of the border, in reals.  First S with the right side, and C and g_b; or in the
+ * place of so many sums, if it is of any, S and k reals. */
+HOST_DEVICE int arrow_border_room(int k, int sums)
+{
+  int room = arrow_columns_reals(k) + (sums ? k : k * k + k);
+  return ((room > sums ? room : sums) + 1) / 2 * 2;
+}
+/* Then the step, and the pair of each block of a cluster. */
 HOST_DEVICE int arrow_step_reals(int k)
 {
   return (k + 1) / 2 * 2;
 }
-HOST_DEVICE int arrow_border_reals(int k)
+HOST_DEVICE int arrow_border_reals(int k, int sums, int blocks)
 {
-  return arrow_step_reals(k) + k * arrow_pitch(k) + k * k + k + 2 * ARROW_BLOCKS;
+  return arrow_border_room(k, sums) + arrow_step_reals(k) + 2 * blocks;
 }
 
 /* ... of so many rows and their pivots; sums read beyond the last row, by less than a tile. */
 HOST_DEVICE int arrow_rows_reals(int d, int k, int tile, int rows)
 {
-  return rows * arrow_row_reals(d, k) + tile * d + rows * d;
+  return rows * arrow_row_reals(d, k, 0) + tile * d + rows * d;
 }
 
 /* Rows of a lane that arrow_lanes.cu has in registers; 0: the system is not one of its own. */
@@ -135,6 +151,17 @@ HOST_DEVICE int arrow_team(int d, int k, int n)
   return work <= 2048 ? WARP : k > 10 || n > 256 ? 256 : 128;
 }
 
+/* Rows of a thread of arrow.cu whose factors it holds in registers, where a team of ARROW_BLOCK has
+ * products: three blocks are then in a multiprocessor, not two.  Of a block then, at most. */
+HOST_DEVICE int arrow_held(int d, int k)
+{
+  return d > 2 || k <= 10 || k > 32 ? 0 : k > 16 ? 1 : 2;
+}
+HOST_DEVICE int arrow_held_rows(int held)
+{
+  return held * ARROW_BLOCK;
+}
+
 HOST_DEVICE int arrow_threads(int team)
 {
   return team == WARP ? ARROW_BLOCK : team;
@@ -142,10 +169,10 @@ HOST_DEVICE int arrow_threads(int team)
 
 /* In arrow.cu with products: reals between the rows of one round of lanes and the next, so that
  * what a product reads of several rounds meets in no bank. */
-HOST_DEVICE int arrow_pad(int d, int k, int lanes)
+HOST_DEVICE int arrow_pad(int d, int k, int held, int lanes)
 {
   int apart = d == 1 ? 4 : d == 2 ? 8 : 0;
-  return apart ? ((apart - lanes * arrow_row_reals(d, k)) % 16 + 16) % 16 : 0;
+  return apart ? ((apart - lanes * arrow_row_reals(d, k, held)) % 16 + 16) % 16 : 0;
 }
 
 /* Rows of a system of n that a block of (1 << shift) lanes has: as many of each full round of all
@@ -157,37 +184,47 @@ HOST_DEVICE int arrow_rows_of(int n, int part, int shift)
 }
 
 /* Warps of a block that share a lane's products, and warps of different lanes. */
-HOST_DEVICE int arrow_split(int k, int team)
+HOST_DEVICE int arrow_split(int k, int team, int held)
 {
+  if (held) return k > 16 ? 4 : 2; /* so that sums take less room */
   return k > 16 && team > 128 ? 2 : 1;
 }
-HOST_DEVICE int arrow_lane_warps(int k, int team)
+HOST_DEVICE int arrow_lane_warps(int k, int team, int held)
 {
-  return team / WARP / arrow_split(k, team);
+  return team / WARP / arrow_split(k, team, held);
+}
+
+/* Reals of the warps' sums; of a single one these stand where S will. */
+HOST_DEVICE int arrow_sums_reals(int k, int team, int held)
+{
+  int warps = arrow_lane_warps(k, team, held);
+  return warps == 1 ? arrow_columns_reals(k) : warps * border_sums(k);
 }
 
 /* Where things stand in a team's part of the shared memory of arrow.cu, in reals from its begin:
- * rows, their pivots, what the warps have added, the border. */
+ * rows, their pivots, what the warps have added, the border, which takes the place of these sums
+ * where room is short because factors are held. */
 struct arrow_layout {
   int shift, pad; /* log2 of the block's lanes; arrow_pad() */
   int pivots, sums, border, reals;
 };
 
 /* For systems of at most n rows, by `blocks` blocks each. */
-HOST_DEVICE struct arrow_layout arrow_layout_of(int d, int k, int team, int mma, int blocks, int n)
+HOST_DEVICE struct arrow_layout arrow_layout_of(int d, int k, int team, int mma, int held,
+                                                int blocks, int n)
 {
   struct arrow_layout l = {5, 0, 0, 0, 0, 0};
   int products = mma && team > WARP, rounds = (n + ARROW_LANES - 1) / ARROW_LANES;
+  int sums = products ? arrow_sums_reals(k, team, held) : 0;
   while (blocks >> (5 - l.shift) > 1) l.shift--;
-  l.pad = products ? arrow_pad(d, k, 1 << l.shift) : 0;
-  int rows = arrow_rows_of(n, 0, l.shift);
-  /* Sums read beyond the last row. */
-  int beyond = products ? rounds * l.pad + 16 : arrow_tile(d, k, team) * d;
-  l.pivots = rows * arrow_row_reals(d, k) + beyond;
-  l.sums = l.pivots + rows * d;
-  l.border = l.sums + (products ? arrow_lane_warps(k, team) * border_sums(k) : 0);
-  l.border = (l.border + 1) / 2 * 2;
-  l.reals = (l.border + arrow_border_reals(k) + 1) / 2 * 2;
+  l.pad = products ? arrow_pad(d, k, held, 1 << l.shift) : 0;
+  int rows = arrow_rows_of(n, 0, l.shift), pivots = rows * d;
+  /* Sums read beyond the last row: products less than 16 reals, pivots if there are so many. */
+  int beyond = !products ? arrow_tile(d, k, team) * d : pivots < 16 ? 16 - pivots : 0;
+  l.pivots = rows * arrow_row_reals(d, k, held) + (rounds > 1 ? rounds - 1 : 0) * l.pad + beyond;
+  l.sums = (l.pivots + pivots + 1) / 2 * 2;
+  l.border = held ? l.sums : (l.sums + sums + 1) / 2 * 2;
+  l.reals = (l.border + arrow_border_reals(k, held ? sums : 0, blocks) + 1) / 2 * 2;
   return l;
 }
 HOST_DEVICE int arrow_shared_bytes(const struct arrow_layout *layout, int team)
@@ -220,7 +257,7 @@ HOST_DEVICE int arrow_sum_threads(int d, int k)
 HOST_DEVICE int arrow_stage_rows(int d, int k)
 {
   int rows = 128;
-  while (rows > 8 && 8 * rows * arrow_row_reals(d, k) > ARROW_STAGE_BYTES) rows /= 2;
+  while (rows > 8 && 8 * rows * arrow_row_reals(d, k, 0) > ARROW_STAGE_BYTES) rows /= 2;
   return rows;
 }
 HOST_DEVICE int arrow_sum_bytes(int d, int k)
@@ -231,12 +268,12 @@ HOST_DEVICE int arrow_sum_bytes(int d, int k)
 HOST_DEVICE int arrow_step_rows(int d, int k)
 {
   int rows = ARROW_BLOCK;
-  while (rows > 16 && 8 * rows * arrow_row_reals(d, k) > 2 * ARROW_STAGE_BYTES) rows /= 2;
+  while (rows > 16 && 8 * rows * arrow_row_reals(d, k, 0) > 2 * ARROW_STAGE_BYTES) rows /= 2;
   return rows;
 }
 HOST_DEVICE int arrow_step_bytes(int d, int k)
 {
-  return 8 * (arrow_step_rows(d, k) * arrow_row_reals(d, k) + k);
+  return 8 * (arrow_step_rows(d, k) * arrow_row_reals(d, k, 0) + k);
 }
 
 struct arrow_args {

@@ -163,6 +163,35 @@ static void borders_test(void)
   claim_end();
 }
 
+/* Borders of which threads hold the factors of their rows, by one block, two, four and eight; as
+ * many rows as these hold, one more, and some that are not the same in each. */
+static void held_test(void)
+{
+  static const gidx rows[] = {700, 300, 129, 128, 257, 512, 513, 1024, 1025, 2048, 2049};
+  static const idx shapes[][2] = {{2, 31}, {1, 13}, {2, 32}, {2, 16}, {2, 17}, {1, 30}};
+  const struct arrow_options plain = {0};
+  int count = is_small() ? 3 : LENGTH(rows);
+  claim_begin("factors in registers, one block to eight: the reference's bits");
+  for (int s = 0; s < (is_small() ? 2 : LENGTH(shapes)); s++) {
+    struct arrow_item items[LENGTH(rows)];
+    for (int i = 0; i < count; i++) items[i] = item_make(shapes[s][0], shapes[s][1], rows[i], i, 0);
+    int differ = differ_count(items, count, &plain, 0);
+    ok(differ == 0 && is_counted(0, 0), "d = %d, k = %d: %d differ", shapes[s][0], shapes[s][1],
+       differ);
+    items_free(items, count);
+    int failed = 0;
+    for (int i = 0; i < count; i++)
+      items[i] = item_make(shapes[s][0], shapes[s][1], rows[i], i, 1 + i % 4);
+    differ = differ_count(items, count, &plain, 0);
+    for (int i = 0; i < count; i++) failed += items[i].outcome.status != ARROW_OK;
+    ok(differ == 0 && is_counted(0, failed) && failed > count / 2,
+       "d = %d, k = %d: %d differ, %d of %d fail", shapes[s][0], shapes[s][1], differ, failed,
+       count);
+    items_free(items, count);
+  }
+  claim_end();
+}
+
 /* Lengths that take two, four and eight blocks of a cluster; around what fits in their shared
  * memory, segments, and lots of rows in parts. */
 static void long_test(void)
@@ -327,6 +356,7 @@ int main(void)
   if (!ok(devices_open() == OK, "a GPU and a CPU are open")) return done_testing();
   sizes_test();
   borders_test();
+  held_test();
   long_test();
   mixed_test();
   unusual_test();

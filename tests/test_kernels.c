@@ -100,9 +100,10 @@ static void add_arrow(enum kernel_name name, int architecture)
   static const struct {
     idx d, k;
     int team;
-  } uses[] = {{1, 0, 32},  {1, 1, 32},   {1, 4, 32},   {2, 4, 128},  {2, 8, 128},  {2, 8, 32},
-              {2, 8, 256}, {2, 16, 32},  {2, 16, 256}, {2, 32, 32},  {2, 32, 256}, {2, 40, 256},
-              {3, 5, 128}, {4, 10, 128}, {8, 0, 128},  {8, 10, 128}, {8, 40, 32},  {8, 40, 256}};
+  } uses[] = {{1, 0, 32},   {1, 1, 32},   {1, 4, 32},   {2, 4, 128},  {2, 8, 128},
+              {2, 8, 32},   {2, 8, 256},  {2, 16, 32},  {2, 16, 128}, {2, 16, 256},
+              {2, 32, 32},  {2, 32, 128}, {2, 32, 256}, {2, 40, 256}, {3, 5, 128},
+              {4, 10, 128}, {8, 0, 128},  {8, 10, 128}, {8, 40, 32},  {8, 40, 256}};
   for (int u = 0; u < LENGTH(uses); u++) {
     if (name != KERNEL_ARROW && uses[u].team != WARP && uses[u].k != 40 && u % 3) continue;
     struct kernel_shape shape = {.d = uses[u].d,
@@ -112,7 +113,9 @@ static void add_arrow(enum kernel_name name, int architecture)
                                  .mma = architecture == 90,
                                  .rounds = arrow_rounds(uses[u].d, uses[u].k, 200)};
     if (name == KERNEL_ARROW_LANES && shape.rounds == 0) continue;
-    form_add(name, architecture, &shape);
+    if (uses[u].team != ARROW_BLOCK || uses[u].k <= 10) form_add(name, architecture, &shape);
+    shape.held = shape.mma && uses[u].team == ARROW_BLOCK ? arrow_held(uses[u].d, uses[u].k) : 0;
+    if (shape.held) form_add(name, architecture, &shape);
   }
 }
 

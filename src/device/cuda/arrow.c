@@ -15,7 +15,7 @@
 
 enum { LOTS = 2, LEAST_BYTES = 1 << 20 };
 enum {
-  TEAMS = 4 + ARROW_MAX_ROUNDS,
+  TEAMS = 5 + ARROW_MAX_ROUNDS,
   MAX_FORMS = (ARROW_MAX_FRAME + 1) * (ARROW_MAX_COLUMNS + 1) * TEAMS
 };
 
@@ -85,7 +85,8 @@ static int kernels_load(struct device *dev, const struct arrow_job *job)
     const struct lot_form *f = &s->arrow->needs[i].form;
     if (f->team == LOT_DECLINED) continue;
     int team = f->team == LOT_LONG ? 0 : f->team == WARP ? 1 : f->team == ARROW_BLOCK ? 2 : 3;
-    if (f->rounds) team = 3 + f->rounds;
+    if (f->held) team = 4;
+    if (f->rounds) team = 4 + f->rounds;
     char *loaded = &s->arrow->loaded[f->d][f->k][team];
     if (*loaded) continue;
     if (!recipes)

@@ -82,10 +82,10 @@ void lot_add(struct cuda_lot *lot, const struct lot_need *need, gidx item)
   lot->size = lot_with(lot->size, need);
 }
 
-/* By how long a launch's systems may be. */
+/* By how long a launch's systems may be, those with held factors as those of the largest team. */
 static int form_rank(const struct lot_form *f)
 {
-  return f->team == LOT_LONG ? 1 << 16 : f->team;
+  return f->team == LOT_LONG ? 1 << 16 : f->held ? 2 * ARROW_BLOCK : f->team;
 }
 
 /* The longest first, so that a launch does not end with one that has just begun, nor a lot. */
@@ -97,6 +97,7 @@ static int entry_compare(const void *a, const void *b)
   int ranks[] = {form_rank(&x->form), form_rank(&y->form)};
   if (ranks[0] != ranks[1]) return ranks[0] > ranks[1] ? -1 : 1;
   if (x->form.blocks != y->form.blocks) return x->form.blocks > y->form.blocks ? -1 : 1;
+  if (x->form.held != y->form.held) return x->form.held > y->form.held ? -1 : 1;
   if (x->form.rounds != y->form.rounds) return x->form.rounds > y->form.rounds ? -1 : 1;
   if (x->octave != y->octave) return x->octave > y->octave ? -1 : 1;
   return (x->item > y->item) - (x->item < y->item);
@@ -106,8 +107,8 @@ static int entry_compare(const void *a, const void *b)
 static int is_same_group(const struct lot_entry *x, const struct lot_entry *y)
 {
   return x->form.d == y->form.d && x->form.k == y->form.k && x->form.team == y->form.team &&
-         x->form.blocks == y->form.blocks && x->form.rounds == y->form.rounds &&
-         (x->octave == y->octave || x->form.team == LOT_LONG);
+         x->form.held == y->form.held && x->form.blocks == y->form.blocks &&
+         x->form.rounds == y->form.rounds && (x->octave == y->octave || x->form.team == LOT_LONG);
 }
 
 /* Cut the sorted entries into groups, and give these their units. */
@@ -237,7 +238,7 @@ static int short_launch(struct device *dev, const struct cuda_lot *lot, const st
       .arguments = &a,
       .stream = stream};
   if (f->rounds == 0) {
-    a.layout = arrow_layout_of(f->d, f->k, f->team, f->mma, f->blocks, g->rows);
+    a.layout = arrow_layout_of(f->d, f->k, f->team, f->mma, f->held, f->blocks, g->rows);
     l.shared = arrow_shared_bytes(&a.layout, f->team);
   }
   return cuda_launch(dev, &l);
@@ -282,7 +283,7 @@ static int long_launch(struct device *dev, const struct cuda_lot *lot, const str
   l.name = KERNEL_ARROW_BORDER;
   l.grid = (dim3){(unsigned)g->count, 1, 1};
   l.block = (dim3){WARP, 1, 1};
-  l.shared = (int)sizeof(real) * arrow_border_reals(k);
+  l.shared = (int)sizeof(real) * arrow_border_reals(k, 0, 1);
   TRY(cuda_launch(dev, &l));
   a.units += g->segments;
   l.name = KERNEL_ARROW_STEP;

@@ -7,17 +7,37 @@
 
 enum { BLOCK_RESERVED = 1 << 10 }; /* shared memory that a block takes beside its own */
 
-/* In shared memory where a multiprocessor holds two blocks, so that one computes while another
- * waits; by several warps where those of several systems do not fit; by as few blocks as can be. */
 static int form_bytes(const struct lot_form *f, idx n)
 {
-  struct arrow_layout layout = arrow_layout_of(f->d, f->k, f->team, f->mma, f->blocks, n);
+  struct arrow_layout layout = arrow_layout_of(f->d, f->k, f->team, f->mma, f->held, f->blocks, n);
   return arrow_shared_bytes(&layout, f->team);
 }
 
+/* With factors in registers, where threads can hold all of them and a multiprocessor holds three
+ * blocks, by as few as can be; but a warp that has all of a block's lanes adds no more than
+ * sixteen.  Returns 0, and changes nothing, where that is not so. */
+static int form_hold(const struct cuda_state *s, struct lot_form *f, idx n)
+{
+  struct lot_form h = *f;
+  gidx most = (s->shared + BLOCK_RESERVED) / 3 - BLOCK_RESERVED;
+  h.team = ARROW_BLOCK;
+  h.held = arrow_held(f->d, f->k);
+  if (!h.mma || !h.held) return 0;
+  int all_lanes = arrow_lane_warps(h.k, h.team, h.held) == 1;
+  for (h.blocks = 1; h.blocks <= ARROW_BLOCKS; h.blocks *= 2) {
+    if (n > h.blocks * arrow_held_rows(h.held) || form_bytes(&h, n) > most) continue;
+    if (all_lanes && h.blocks == 1) return 0;
+    *f = h;
+    return 1;
+  }
+  return 0;
+}
+
+/* In shared memory where a multiprocessor holds two blocks, so that one computes while another
+ * waits; by several warps where those of several systems do not fit; by as few blocks as can be. */
 static struct lot_form form_of(const struct cuda_state *s, const struct arrow_system *a)
 {
-  struct lot_form f = {a->d, a->k, LOT_DECLINED, 1, 0, s->architecture == 90};
+  struct lot_form f = {a->d, a->k, LOT_DECLINED, 1, 0, 0, s->architecture == 90};
   gidx most = s->shared / 2 - BLOCK_RESERVED;
   if (a->d < 1 || a->d > ARROW_MAX_FRAME || a->k < 0 || a->k > ARROW_MAX_COLUMNS) return f;
   if (a->n < 0 || a->n >= 1 << 30) return f;
@@ -27,6 +47,7 @@ static struct lot_form form_of(const struct cuda_state *s, const struct arrow_sy
   if (f.rounds) return f;
   f.team = arrow_team(a->d, a->k, n);
   if (f.team == WARP && form_bytes(&f, n) > most) f.team = arrow_team(a->d, a->k, 1 << 16);
+  if (f.team != WARP && form_hold(s, &f, n)) return f;
   int most_blocks = f.mma && f.team != WARP ? ARROW_BLOCKS : 1;
   while (f.blocks < most_blocks && form_bytes(&f, n) > most) f.blocks *= 2;
   if (form_bytes(&f, n) <= most) return f;
@@ -43,6 +64,7 @@ struct kernel_shape lot_shape_of(const struct lot_form *form)
   return (struct kernel_shape){.d = form->d,
                                .k = form->k,
                                .team = form->team,
+                               .held = form->held,
                                .rounds = form->rounds,
                                .mma = form->mma,
                                .top_k = 1};

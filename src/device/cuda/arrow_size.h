@@ -12,6 +12,7 @@ struct lot_form {
   idx d, k;
   int team;   /* threads of a system; LOT_LONG: by three kernels; LOT_DECLINED: not here */
   int blocks; /* of arrow.cu: of a cluster */
+  int held;   /* of arrow.cu: rows of a thread whose factors are in registers; 0: in the rows */
   int rounds; /* of arrow_lanes.cu; 0: that is not the one */
   int mma;    /* as in struct kernel_shape */
 };

@@ -32,7 +32,7 @@ enum {
   DEFINES_VALUE = 1 << 5,      /* POSITIVE */
   DEFINES_DESCEND = 1 << 6,    /* MMA, STAGES */
   DEFINES_ARROW = 1 << 7,      /* ARROW_D, ARROW_K */
-  DEFINES_TEAM = 1 << 8,       /* ARROW_TEAM, MMA */
+  DEFINES_TEAM = 1 << 8,       /* ARROW_TEAM, ARROW_HELD, MMA */
   DEFINES_STEP = 1 << 9,       /* STEP_D */
   DEFINES_PRODUCT = 1 << 10,   /* MMA, struct product_form */
   DEFINES_ROUNDS = 1 << 11,    /* ARROW_ROUNDS */
@@ -142,6 +142,7 @@ struct kernel_shape {
   int positive; /* of route and screen: the values of scores are their positive parts (N.2) */
   idx d, top_k;
   idx k, team;            /* of arrow systems: their border, and threads of one in arrow.cu */
+  int held;               /* and rows of a thread, arrow_held() or 0 */
   int rounds;             /* of arrow_lanes.cu: arrow_rounds() */
   idx head_d, head_dv;    /* of attention: columns of q and k, and of v */
   int cells, capped, few; /* CELLS_F32 and so on, whether there is a soft cap, few_rows() */
