@@ -5,11 +5,12 @@
  * grid     atoms times blocks of a cluster, 1 to STEP_CLUSTER (1 before 9.0)
  * block    STEP_THREADS
  * shared   step_shared_bytes(D, q, p, capacity)
- * sums     over rows by the tree of (N.0) and the lanes of (N.12), over columns in chains
+ * sums     over rows by the tree of (N.0) and the lanes of (N.12), over columns by lane products
  *
  * -D STEP_D  vectors of a frame */
 #include "step_here.h"
 #include "step_system.h"
+#include "step_trial.h"
 
 static __device__ inline int cluster_size(void)
 {
@@ -49,12 +50,13 @@ static __device__ inline void step_lay(struct step *s, const struct step_args *a
   s->pitch = pitch;
   s->kept = 0;
   s->first = -1;
-  s->u_old = take(&shared, D * pitch); /* chains read ahead, into what nobody writes meanwhile */
+  s->u_old = take(&shared, D * pitch);
   s->u_new = take(&shared, D * pitch);
   s->e = take(&shared, q * pitch);
   s->rows = take(&shared, a->capacity * pitch); /* pairs are aligned up to here */
   s->sums = take(&shared, step_sums(D, k) * (STEP_LANES + 1));
   s->added = take(&shared, step_sum_rows(D, q) * step_sum_pitch(D, q));
+  s->parts = take(&shared, D + q + 1);
   s->uu = take(&shared, D * D);
   s->ue = take(&shared, k);
   s->ee = take(&shared, q * q);
@@ -139,45 +141,53 @@ static __device__ inline void part_remove(double *v, const double *unit, double 
   __syncwarp();
 }
 
-/* By a warp: the next direction is begun with a sum.  Leaves the squares of its norm before and
- * after it lost its parts along the frame and the directions. */
-static __device__ __noinline__ void candidate_make(struct step *shared, const double *sum)
+/* The next direction loses its parts along the frame and the directions, found beside each other by
+ * warps; the first time its own square is found, too. */
+static __device__ inline void parts_remove(struct step *s, double *v, int is_first)
 {
-  struct step *s = step_shared(shared);
-  int p = s->a.p, kept = s->kept, pitch = s->pitch;
-  double *v = s->e + kept * pitch;
+  int p = s->a.p, kept = s->kept, pitch = s->pitch, units = D + kept;
 #pragma unroll 1
-  for (int c = threadIdx.x; c < p; c += WARP) v[c] = s->is_here ? sum[c] : __ldcg(sum + c);
-  __syncwarp();
-  double2 first = chain_with_square(s->u_old, v, p);
-  double before = first.y;
+  for (int at = threadIdx.x / WARP; at < units + is_first; at += WARPS) {
+    const double *unit = at < D ? s->u_old + at * pitch : s->e + (at - D) * pitch; /* or v itself */
+    double product = lane_product(unit, v, p);
+    if (threadIdx.x % WARP == 0) s->parts[at] = product;
+  }
+  __syncthreads();
+  const double *parts = in_shared(s->parts), *u = in_shared(s->u_old), *e = in_shared(s->e);
 #pragma unroll 1
-  for (int pass = 0; pass < 2; pass++)
-#pragma unroll 1
-    for (int at = 0; at < D + kept; at++) {
-      const double *unit = at < D ? s->u_old + at * pitch : s->e + (at - D) * pitch;
-      part_remove(v, unit, pass || at ? chain(unit, v, p) : first.x, p);
-    }
-  double square = chain(v, v, p);
-  if (threadIdx.x == 0) s->scalar[SQUARE] = before;
-  if (threadIdx.x == 0) s->scalar[NORM] = square;
+  for (int c = threadIdx.x; c < p; c += THREADS) {
+    double x = v[c];
+#pragma unroll
+    for (int m = 0; m < D; m++) x = fma(-parts[m], u[m * pitch + c], x);
+#pragma unroll 4
+    for (int j = 0; j < kept; j++) x = fma(-parts[D + j], e[j * pitch + c], x);
+    v[c] = x;
+  }
+  if (threadIdx.x == 0 && is_first) s->scalar[SQUARE] = s->parts[units];
+  __syncthreads();
 }
 
-/* Sum m of a turn is a candidate: it becomes the next direction or is dropped.  Beside the first
- * one the rows that are here are multiplied with the frame. */
+/* Sum m of a turn is a candidate: it becomes the next direction or is dropped. */
 static __device__ __noinline__ void candidate_offer(struct step *shared, int turn, int m)
 {
   struct step *s = step_shared(shared);
-  double *v = s->e + s->kept * s->pitch;
-  if (threadIdx.x < WARP)
-    candidate_make(s, (s->is_here ? here_sums(s) : sums_of(s, turn)) + m * s->a.p);
-  else if (s->is_here && turn == 0 && m == 0)
-    rows_begin(s, threadIdx.x - WARP, THREADS - WARP);
+  int p = s->a.p;
+  double *v = (double *)in_shared(s->e + s->kept * s->pitch);
+  const double *sum = (s->is_here ? here_sums(s) : sums_of(s, turn)) + m * p;
+#pragma unroll 1
+  for (int c = threadIdx.x; c < p; c += THREADS) v[c] = s->is_here ? sum[c] : __ldcg(sum + c);
+  __syncthreads();
+  parts_remove(s, v, 1);
+  parts_remove(s, v, 0);
+  if (threadIdx.x < WARP) {
+    double square = lane_product(v, v, p);
+    if (threadIdx.x == 0) s->scalar[NORM] = square;
+  }
   __syncthreads();
   double before = sqrt(s->scalar[SQUARE]), norm = sqrt(s->scalar[NORM]);
   int is_kept = norm > 9.094947017729282e-13 * before && is_finite(norm); /* 2^-40 */
 #pragma unroll 1
-  for (int c = threadIdx.x; c < s->a.p && is_kept; c += THREADS) v[c] = v[c] / norm;
+  for (int c = threadIdx.x; c < p && is_kept; c += THREADS) v[c] = v[c] / norm;
   if (threadIdx.x == 0) s->kept += is_kept;
   __syncthreads();
 }
@@ -204,7 +214,7 @@ static __device__ inline void directions_find(struct step *s)
   for (int m = 0; m < D && s->kept < q; m++) candidate_offer(s, turn, m);
 #pragma unroll 1
   for (int j = 0; j == 0 || j < s->kept; j++) {
-    products_find(s, j, j == 0 && !s->is_here);
+    products_find(s, j);
     if (!s->is_here) cluster_barrier();
     if (j >= s->kept || s->kept == q) continue;
     sums_find(s, j, ++turn);
@@ -213,18 +223,18 @@ static __device__ inline void directions_find(struct step *s)
   cluster_barrier(); /* what rows give to sums is there */
 }
 
-/* By a warp: vector m of the new frame loses its parts along those before it; leaves squares as
- * candidate_make() does. */
+/* By a warp: vector m of the new frame loses its parts along those before it; leaves the
+ * squares of its norm before and after that. */
 static __device__ inline void frame_part(struct step *s, int m)
 {
   int p = s->a.p, pitch = s->pitch;
-  double *v = s->u_new + m * pitch, before = chain(v, v, p), square = before;
+  double *v = s->u_new + m * pitch, before = lane_product(v, v, p), square = before;
 #pragma unroll 1
   for (int pass = 0; pass < 2; pass++)
 #pragma unroll 1
     for (int l = 0; l < m; l++)
-      part_remove(v, s->u_new + l * pitch, chain(s->u_new + l * pitch, v, p), p);
-  if (m) square = chain(v, v, p);
+      part_remove(v, s->u_new + l * pitch, lane_product(s->u_new + l * pitch, v, p), p);
+  if (m) square = lane_product(v, v, p);
   if (threadIdx.x == 0) s->scalar[SQUARE] = before;
   if (threadIdx.x == 0) s->scalar[NORM] = square;
 }
@@ -276,9 +286,7 @@ static __device__ inline int try_judge(struct step *s, int turn)
     double acc = 0;
 #pragma unroll 8
     for (int i = lane; i < count; i += STEP_LANES) acc += __ldcg(try_of(s, turn, first + i));
-#pragma unroll
-    for (int half = STEP_LANES / 2; half >= 1; half /= 2)
-      acc += __shfl_xor_sync(FULL_WARP, acc, half);
+    acc = lanes_total(acc);
     done = first ? done + acc : acc;
   }
   return scalar_share(s, AFTER, done, threadIdx.x == 0) <= s->scalar[BEFORE];

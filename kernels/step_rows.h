@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * An atom's step: what a block knows, its own rows in shared memory, and what is computed row by
- * row.  Chains over columns are a thread's.
+ * row.  Sums over columns are a warp's.
  *
  * -D STEP_D  vectors of a frame */
 #ifndef STEP_ROWS_H
 #define STEP_ROWS_H
 
 #include "async_copy.h"
-#include "step_chains.h"
+#include "lane_products.h"
 #include "step_moved.h"
 #include "step_types.h"
 #include "warp.h"
@@ -31,6 +31,7 @@ struct step {
   int is_here;           /* all rows of the atom are in the shared memory of its blocks */
   double *u_old, *e, *u_new;
   double *sums, *added; /* of step_system.h */
+  double *parts;        /* of a candidate along the frame and the directions, and its square */
   double *uu, *ue, *ee, *factor, *pivot, *tt, *h, *l_new;
   double *schur, *whole, *diagonal, *beta, *scalar;
   double *total; /* of step_columns.h */
@@ -158,54 +159,80 @@ static __device__ __noinline__ void rows_bring(struct step *shared, int first)
   rows_wait();
 }
 
-/* Column after column, use(x, u, v) with own row i's x and the columns of the vectors u and v, D
- * each. */
-template <class Use>
-static __device__ inline void row_walk(const struct step *s, int i, const double *u,
-                                       const double *v, Use use)
+/* Rows at a time of a warp. */
+enum { ABREAST = D == 1 ? 4 : D == 2 ? 2 : 1 };
+
+/* Lane products of the first `count` own rows, VALUES of each, by warps: begin(r, i) says
+ * that own row i is the r-th abreast; add(c, x, acc) adds column c, whose numbers in the rows are
+ * x[ABREAST], to acc[ABREAST][VALUES]; put(i, v, product) is for one lane. */
+template <int VALUES, class Begin, class Add, class Put>
+static __device__ inline void rows_multiply(const struct step *s, int count, Begin begin, Add add,
+                                            Put put)
 {
-  const double *vectors[1 + 2 * D] = {s->rows + i * s->pitch};
+  enum { SUMS = lanes_padded(ABREAST * VALUES) };
+  const double *rows = in_shared(s->rows);
+#pragma unroll 1
+  for (int first = threadIdx.x / WARP * ABREAST; first < count; first += WARPS * ABREAST) {
+    int at[ABREAST]; /* an array of pointers would be no longer known to be to shared memory */
+    double acc[SUMS] = {};
 #pragma unroll
-  for (int m = 0; m < D; m++) {
-    vectors[1 + m] = u + m * s->pitch;
-    vectors[1 + D + m] = v + m * s->pitch;
+    for (int r = 0; r < ABREAST; r++) {
+      int i = min_of(first + r, count - 1);
+      at[r] = i * s->pitch;
+      begin(r, i);
+    }
+    lane_walk(s->a.p, [&](int c) {
+      double x[ABREAST];
+#pragma unroll
+      for (int r = 0; r < ABREAST; r++) x[r] = rows[at[r] + c];
+      add(c, x, acc);
+    });
+    int number = lanes_totals<SUMS>(acc), i = first + number / VALUES;
+    if (threadIdx.x % (WARP / SUMS) == 0 && number < ABREAST * VALUES && i < count)
+      put(i, number % VALUES, acc[0]);
   }
-  vectors_walk<1 + 2 * D>(vectors, s->a.p,
-                          [&](const double *at) { use(at[0], at + 1, at + 1 + D); });
 }
 
-/* What own row i gives to sums, but for products with directions; squares: of its columns. */
-static __device__ inline void row_give(const struct step *s, int i, const double *ur,
-                                       double squares)
+/* Column c of the vectors of a frame. */
+static __device__ inline void frame_column(const struct step *s, const double *frame, int c,
+                                           double *out)
+{
+#pragma unroll
+  for (int m = 0; m < D; m++) out[m] = in_shared(frame)[m * s->pitch + c];
+}
+
+/* Add column c to the products of rows with the frame and with themselves, of VALUES each. */
+template <int VALUES>
+static __device__ inline void row_add(const struct step *s, int c, const double *x, double *acc)
+{
+  double u[D];
+  frame_column(s, s->u_old, c, u);
+#pragma unroll
+  for (int r = 0; r < ABREAST; r++) {
+    double *sum = acc + r * VALUES;
+#pragma unroll
+    for (int m = 0; m < D; m++) sum[m] = fma(x[r], u[m], sum[m]);
+    sum[D] = fma(x[r], x[r], sum[D]);
+  }
+}
+
+/* What own row i gives to sums, by these: v < D: its product with a vector of the frame, and its
+ * code; D: its objective. */
+static __device__ inline void row_give(const struct step *s, int i, int v, double product)
 {
   double *out = values_of(s, s->first + i), norm = 0;
-#pragma unroll
-  for (int m = 0; m < D; m++) {
-    double t = s->t[i * D + m];
-    out[m] = t;
-    out[D + m] = ur[m];
-    norm = fma(t, t, norm);
+  if (v < D) {
+    out[v] = s->t[i * D + v];
+    out[D + v] = product;
+    return;
   }
-  out[2 * D + s->a.q] = fma(s->a.rho, norm, squares);
+#pragma unroll
+  for (int m = 0; m < D; m++) norm = fma(s->t[i * D + m], s->t[i * D + m], norm);
+  out[2 * D + s->a.q] = fma(s->a.rho, norm, product);
 }
 
-/* The products of own row i with the frame and with itself. */
-static __device__ inline void row_begin(const struct step *s, int i)
-{
-  const double *vectors[1 + D] = {s->rows + i * s->pitch};
-  double ur[D] = {}, squares = 0;
-#pragma unroll
-  for (int m = 0; m < D; m++) vectors[1 + m] = s->u_old + m * s->pitch;
-  vectors_walk<1 + D>(vectors, s->a.p, [&](const double *at) {
-#pragma unroll
-    for (int m = 0; m < D; m++) ur[m] = fma(at[0], at[1 + m], ur[m]);
-    squares = fma(at[0], at[0], squares);
-  });
-  row_give(s, i, ur, squares);
-}
-
-/* Products of vectors: the first time of the frame with itself, then of direction j with the frame
- * and with the directions up to it.  Threads of a warp choose first, and then add side by side. */
+/* Products of vectors, by a warp: the first time of the frame with itself, then of direction j with
+ * the frame and with the directions up to it. */
 static __device__ inline void vectors_multiply(struct step *s, int number, int j, int is_first)
 {
   int pitch = s->pitch, q = s->a.q, rest = number - (is_first ? D * D : 0), i = rest - D;
@@ -221,239 +248,67 @@ static __device__ inline void vectors_multiply(struct step *s, int number, int j
     to = s->ee + j * q + i;
     mirror = s->ee + i * q + j;
   }
-  double product = chain(x, y, s->a.p);
-  *to = product;
-  *mirror = product;
+  double product = lane_product(x, y, s->a.p);
+  if (threadIdx.x % WARP == 0) *to = *mirror = product;
 }
 
-/* That of all own rows, which are here, and of the frame with itself: by some threads. */
-static __device__ __noinline__ void rows_begin(struct step *shared, int thread, int threads)
+/* The products of `count` rows with the frame, with themselves, and with direction j if there is
+ * one: as weights, too. */
+static __device__ inline void rows_multiply_all(const struct step *s, int count, int j)
 {
-  struct step *s = step_shared(shared);
-  int padded = (s->hi - s->lo + WARP - 1) / WARP * WARP;
-#pragma unroll 1
-  for (int task = thread; task < padded + D * D; task += threads) {
-    if (task >= padded)
-      vectors_multiply(s, task - padded, 0, 1);
-    else if (task < s->hi - s->lo)
-      row_begin(s, task);
-  }
-}
-
-/* The product with direction j, if there is one; the first time also those of row_begin(), unless
- * these are there. */
-static __device__ inline void row_multiply(const struct step *s, int i, int j, int is_first)
-{
-  double *out = values_of(s, s->first + i), ur[D] = {}, er = 0, squares = 0;
-  const double *e = s->e + (j < s->kept ? j : 0) * s->pitch;
-  if (!is_first) {
-    out[2 * D + j] = s->weight[i] = chain(s->rows + i * s->pitch, e, s->a.p);
-    return;
-  }
-  row_walk(s, i, s->u_old, e, [&](double x, const double *u, const double *v) {
+  enum { VALUES = D + 2 };
+  const double *e = in_shared(s->e + (j < s->kept ? j : 0) * s->pitch);
+  rows_multiply<VALUES>(
+      s, count, [](int, int) {},
+      [&](int c, const double *x, double *acc) {
+        double y = e[c];
+        row_add<VALUES>(s, c, x, acc);
 #pragma unroll
-    for (int m = 0; m < D; m++) ur[m] = fma(x, u[m], ur[m]);
-    er = fma(x, v[0], er);
-    squares = fma(x, x, squares);
-  });
-  row_give(s, i, ur, squares);
-  if (j < s->kept) out[2 * D + j] = er;
+        for (int r = 0; r < ABREAST; r++)
+          acc[r * VALUES + D + 1] = fma(x[r], y, acc[r * VALUES + D + 1]);
+      },
+      [&](int i, int v, double product) {
+        if (v <= D)
+          row_give(s, i, v, product);
+        else if (j < s->kept)
+          values_of(s, s->first + i)[2 * D + j] = s->weight[i] = product;
+      });
+}
+
+/* The products of `count` rows with direction j alone, which are weights too. */
+static __device__ inline void rows_multiply_one(const struct step *s, int count, int j)
+{
+  const double *e = in_shared(s->e + j * s->pitch);
+  rows_multiply<1>(
+      s, count, [](int, int) {},
+      [&](int c, const double *x, double *acc) {
+        double y = e[c];
+#pragma unroll
+        for (int r = 0; r < ABREAST; r++) acc[r] = fma(x[r], y, acc[r]);
+      },
+      [&](int i, int, double product) {
+        values_of(s, s->first + i)[2 * D + j] = s->weight[i] = product;
+      });
 }
 
 /* All products with direction j, which there is if j < kept; the first time also those with the
- * frame.  Rows and pairs of vectors are a thread's each. */
-static __device__ __noinline__ void products_find(struct step *shared, int j, int is_first)
+ * frame. */
+static __device__ __noinline__ void products_find(struct step *shared, int j)
 {
   struct step *s = step_shared(shared);
-  int others = (is_first ? D * D : 0) + (j < s->kept ? D + j + 1 : 0), first = s->lo;
-  int has = is_first || j < s->kept;
+  int is_first = j == 0, others = (is_first ? D * D : 0) + (j < s->kept ? D + j + 1 : 0);
 #pragma unroll 1
-  do {
-    if (first < s->hi) rows_bring(s, first);
-    int count = first < s->hi && has ? s->count : 0;
-    int padded = (count + WARP - 1) / WARP * WARP;
-#pragma unroll 1
-    for (int task = threadIdx.x; task < padded + others; task += THREADS) {
-      if (task >= padded)
-        vectors_multiply(s, task - padded, j, is_first);
-      else if (task < count)
-        row_multiply(s, task, j, is_first);
-    }
-    others = 0;
-    first += s->a.capacity;
-  } while (first < s->hi);
-  __syncthreads();
-}
-
-/* t[D] <- (U'U + rho I)^-1 b, from l_new. */
-static __device__ inline void codes_solve(const struct step *s, const double *b, double *t)
-{
-  const double *l = s->l_new;
-  if (D == 1) {
-    t[0] = b[0] / l[0];
-    return;
-  }
-#pragma unroll
-  for (int i = 0; i < D; i++) {
-    double acc = b[i];
-#pragma unroll
-    for (int k = 0; k < i; k++) acc = fma(-l[i * D + k], t[k], acc);
-    t[i] = acc / l[i * D + i];
-  }
-#pragma unroll
-  for (int i = D - 1; i >= 0; i--) {
-    double acc = t[i];
-#pragma unroll
-    for (int k = D - 1; k > i; k--) acc = fma(-l[k * D + i], t[k], acc);
-    t[i] = acc / l[i * D + i];
-  }
-}
-
-/* Right sides of the codes of row i after the step, for t_new. */
-static __device__ inline void row_side(struct step *s, int i)
-{
-  double b[D] = {}, t[D];
-#pragma unroll
-  for (int m = 0; m < D; m++) t[m] = s->t[i * D + m];
-  row_walk(s, i, s->u_old, s->u_new, [&](double x, const double *u_old, const double *u_new) {
-    x = added_back(x, u_old, t);
-#pragma unroll
-    for (int m = 0; m < D; m++) b[m] = fma(x, u_new[m], b[m]);
-  });
-#pragma unroll
-  for (int m = 0; m < D; m++) s->t_new[i * D + m] = b[m];
-}
-
-/* Codes from them, and the objective: to out[1 + D]. */
-static __device__ inline void row_try(struct step *s, int i, double *out)
-{
-  double b[D], t[D], t_new[D], squares = 0, norm = 0;
-#pragma unroll
-  for (int m = 0; m < D; m++) {
-    t[m] = s->t[i * D + m];
-    b[m] = s->t_new[i * D + m];
-  }
-  codes_solve(s, b, t_new);
-  if (s->a.nonnegative && !(t_new[0] > 0)) t_new[0] = 0;
-  row_walk(s, i, s->u_old, s->u_new, [&](double x, const double *u_old, const double *u_new) {
-    x = moved(added_back(x, u_old, t), u_new, t_new);
-    squares = fma(x, x, squares);
-  });
-#pragma unroll
-  for (int m = 0; m < D; m++) norm = fma(t_new[m], t_new[m], norm);
-  out[0] = fma(s->a.rho, norm, squares);
-#pragma unroll
-  for (int m = 0; m < D; m++) out[1 + m] = s->t_new[i * D + m] = t_new[m];
-}
-
-/* Tries alternate between two places, so that nobody overwrites what another block still reads. */
-static __device__ inline double *try_of(const struct step *s, int turn, int position)
-{
-  long long at = turn % 2 * s->a.class_rows + s->at + position;
-  return s->a.tries + at * (1 + D);
-}
-
-/* A product of two vectors of the new frame. */
-static __device__ inline void frame_multiply(struct step *s, int number)
-{
-  int m = number / D, l = number % D;
-  if (m >= l) s->l_new[number] = chain(s->u_new + m * s->pitch, s->u_new + l * s->pitch, s->a.p);
-}
-
-/* The factor of the codes from these products; returns whether there is one.  For all threads. */
-static __device__ inline int codes_factor(struct step *s)
-{
-  double *l = s->l_new;
-  int bad = 0;
-#pragma unroll 1
-  for (int j = 0; j < D && threadIdx.x == 0 && !bad; j++)
-    for (int i = j; i < D; i++) {
-      double acc = l[i * D + j] + (i == j ? s->a.rho : 0);
-#pragma unroll 1
-      for (int k = 0; k < j; k++) acc = fma(-l[i * D + k], l[j * D + k], acc);
-      if (i == j) bad |= !(acc > 0) || !is_finite(acc);
-      l[i * D + j] = i > j ? acc / l[j * D + j] : D == 1 ? acc : sqrt(acc);
-    }
-  return !__syncthreads_or(bad);
-}
-
-/* Codes and objectives of own rows with the new frame, whose products are found beside their right
- * sides; returns whether there is a factor. */
-static __device__ __noinline__ int rows_try(struct step *shared, int turn)
-{
-  struct step *s = step_shared(shared);
-  int first = s->lo, others = D * D;
-#pragma unroll 1
-  do {
-    if (first < s->hi) rows_bring(s, first);
-    int count = first < s->hi ? s->count : 0, padded = (count + WARP - 1) / WARP * WARP;
-#pragma unroll 1
-    for (int task = threadIdx.x; task < padded + others; task += THREADS) {
-      if (task >= padded)
-        frame_multiply(s, task - padded);
-      else if (task < count)
-        row_side(s, task);
-    }
-    __syncthreads();
-    if (others && !codes_factor(s)) return 0;
-    others = 0;
-#pragma unroll 1
-    for (int i = threadIdx.x; i < count; i += THREADS) row_try(s, i, try_of(s, turn, first + i));
-    first += s->a.capacity;
-  } while (first < s->hi);
-  return 1;
-}
-
-/* Own row i after the step, column by column, by a warp. */
-static __device__ inline void row_keep(const struct step *s, int i, double *to)
-{
-  const double *row = in_shared(s->rows + i * s->pitch), *u_old = in_shared(s->u_old),
-               *u_new = in_shared(s->u_new);
-  double t[D], t_new[D];
-  int p = s->a.p, pitch = s->pitch;
-#pragma unroll
-  for (int m = 0; m < D; m++) {
-    t[m] = s->t[i * D + m];
-    t_new[m] = s->t_new[i * D + m];
-  }
-  auto moved_at = [&](int c) {
-    double one[D], other[D];
-#pragma unroll
-    for (int m = 0; m < D; m++) {
-      one[m] = u_old[m * pitch + c];
-      other[m] = u_new[m * pitch + c];
-    }
-    return moved(added_back(row[c], one, t), other, t_new);
-  };
-  if (p % 2 == 0)
-#pragma unroll 3
-    for (int c = threadIdx.x % WARP * 2; c < p; c += 2 * WARP)
-      *(double2 *)(to + c) = make_double2(moved_at(c), moved_at(c + 1));
-  else
-#pragma unroll 2
-    for (int c = threadIdx.x % WARP; c < p; c += WARP) to[c] = moved_at(c);
-}
-
-/* The step is taken: residuals and codes of own rows. */
-static __device__ __noinline__ void rows_keep(struct step *shared, int turn)
-{
-  struct step *s = step_shared(shared);
-  const struct step_args *a = &s->a;
+  for (int number = WARPS - 1 - threadIdx.x / WARP; number < others; number += WARPS)
+    vectors_multiply(s, number, j, is_first);
 #pragma unroll 1
   for (int first = s->lo; first < s->hi; first += s->a.capacity) {
-    int is_there = s->first == first && s->count == s->hi - s->lo;
     rows_bring(s, first);
-#pragma unroll 1
-    for (int e = threadIdx.x; e < s->count * D; e += THREADS) {
-      double t = is_there ? s->t_new[e] : __ldcg(try_of(s, turn, first + e / D) + 1 + e % D);
-      s->t_new[e] = t;
-      a->codes[s->entry[e / D] * D + e % D] = t;
-    }
-    __syncthreads();
-#pragma unroll 1
-    for (int i = threadIdx.x / WARP; i < s->count; i += WARPS)
-      row_keep(s, i, a->residual + (long long)s->row[i] * a->p);
+    if (is_first)
+      rows_multiply_all(s, s->count, j);
+    else if (j < s->kept)
+      rows_multiply_one(s, s->count, j);
   }
+  __syncthreads();
 }
 
 #endif

@@ -178,10 +178,7 @@ static __device__ inline void lanes_fold(struct step *s, int segment)
   double *total = s->sums + sums * STEP_LANES;
 #pragma unroll 1
   for (int number = threadIdx.x / WARP; number < sums; number += WARPS) {
-    double acc = s->sums[number * STEP_LANES + lane];
-#pragma unroll
-    for (int half = STEP_LANES / 2; half >= 1; half /= 2)
-      acc += __shfl_xor_sync(FULL_WARP, acc, half);
+    double acc = lanes_total(s->sums[number * STEP_LANES + lane]);
     if (lane == 0) total[number] = segment ? total[number] + acc : acc;
   }
 }

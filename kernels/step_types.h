@@ -122,11 +122,10 @@ HOST_DEVICE int step_values(int d, int q)
   return 2 * d + q + 1;
 }
 
-/* Reals from a vector of p to the next, and from a row: pairs are aligned, and lanes that read
- * pairs of neighbours never meet in a bank. */
+/* Reals from a vector of p to the next, and from a row: pairs are aligned. */
 HOST_DEVICE int step_pitch(int p)
 {
-  return p + (6 - p % 4) % 4;
+  return p + p % 2;
 }
 
 /* A row that is added (N.9, N.12): columns of Y and u, codes, products with directions, objective,
@@ -155,7 +154,7 @@ HOST_DEVICE int step_fixed_reals(int d, int q, int p)
 {
   int k = q * d;
   int sums = step_sums(d, k) * (STEP_LANES + 1) + step_sum_rows(d, q) * step_sum_pitch(d, q);
-  int products = 4 * d * d + d + 2 * k + q * q, border = 2 * k * (k + 2) + 2 * k;
+  int products = 4 * d * d + 2 * d + q + 1 + 2 * k + q * q, border = 2 * k * (k + 2) + 2 * k;
   int others = STEP_SCALARS + STEP_THREADS + STEP_GROUPS; /* totals of groups, where they begin */
   return step_vector_reals(d, q, p) + sums + products + border + others;
 }

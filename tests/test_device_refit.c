@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: products, sums, moves and residuals of rows have the bits of the reference, for frames of
- * 1 to 8, widths that are no multiple of a vector, any number of rows and every variant. */
+ * Claim: products, sums, moves and residuals of rows, and directions, have the bits of the
+ * reference, for frames of 1 to 8, widths that are no multiple of a vector, any number of rows and
+ * every variant. */
 #include "device/backend.h"
 
 #include <math.h>
@@ -8,7 +9,9 @@
 
 #include "base/rng.h"
 #include "base/status.h"
+#include "base/sums.h"
 #include "model/dictionary.h"
+#include "model/directions.h"
 #include "model/step.h"
 #include "tap.h"
 #include "variants.h"
@@ -36,14 +39,14 @@ static int products_check(struct device *dev, idx n, idx d, idx p)
   int good = device_row_products(dev, residual, p, &item, 1) == OK;
   for (idx i = 0; i < n; i++)
     for (idx v = 0; v < d; v++) {
-      real x = chain_dot(residual + (gidx)rows[i] * p, vectors + (gidx)v * p, p);
+      real x = lane_product(residual + (gidx)rows[i] * p, vectors + (gidx)v * p, p);
       good &= same(&x, got + i * d + v, 1);
     }
   item = (struct rows_item){rows, n, NULL, 1, 1, got};
   good &= device_row_products(dev, residual, p, &item, 1) == OK;
   for (idx i = 0; i < n; i++) {
     const real *r = residual + (gidx)rows[i] * p;
-    real x = chain_dot(r, r, p);
+    real x = lane_product(r, r, p);
     good &= same(&x, got + i, 1);
   }
   item = (struct rows_item){rows, n, codes, 1, d, sums};
@@ -75,6 +78,26 @@ static int moves_check(struct device *dev, idx n, idx d, idx p, int nonnegative)
   return good;
 }
 
+/* Of four candidates the third is a vector of the frame, which leaves nothing. */
+static int directions_check(struct device *dev, idx d, idx p)
+{
+  enum { CANDIDATES = 4 };
+  real frame[MAX_D * MAX_P], candidates[CANDIDATES * MAX_P], kept[CANDIDATES * MAX_P];
+  idx count = 0, wanted = 0;
+  fill(frame, (gidx)d * p, 5);
+  fill(candidates, (gidx)CANDIDATES * p, 6);
+  int good = frame_orthonormalize(frame, d, p) == d;
+  memcpy(candidates + 2 * (gidx)p, frame, (size_t)p * sizeof *frame);
+  struct keep_item item = {frame, candidates, CANDIDATES, CANDIDATES, kept, &count};
+  good &= device_directions_keep(dev, d, p, &item, 1) == OK;
+  for (int i = 0; i < CANDIDATES; i++)
+    wanted += direction_keep(
+        frame, d, want, wanted, p,
+        memcpy(want + (gidx)wanted * p, candidates + (gidx)i * p, (size_t)p * sizeof *want));
+  return good && count == wanted && wanted == (p >= d + 3 ? 3 : p - d) &&
+         same(kept, want, (gidx)count * p);
+}
+
 static int shape_check(struct device *dev, idx n, idx d, idx p)
 {
   fill(residual, (gidx)MAX_N * p, 1);
@@ -83,7 +106,7 @@ static int shape_check(struct device *dev, idx n, idx d, idx p)
   fill(codes, (gidx)n * d, 4);
   for (idx i = 0; i < n; i++) rows[i] = MAX_N - 1 - i;
   return products_check(dev, n, d, p) && moves_check(dev, n, d, p, 0) &&
-         (d > 1 || moves_check(dev, n, d, p, 1));
+         (d > 1 || moves_check(dev, n, d, p, 1)) && directions_check(dev, d, p);
 }
 
 /* A backend without a refit's operations says so. */

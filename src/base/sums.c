@@ -76,6 +76,14 @@ void lanes_fold(real *lane)
     for (int i = 0; i < half; i++) lane[i] += lane[i + half];
 }
 
+real lane_product(const real *a, const real *b, gidx n)
+{
+  real lane[LANE_COUNT] = {0};
+  for (gidx i = 0; i < n; i++) lane[i % LANE_COUNT] = fma(a[i], b[i], lane[i % LANE_COUNT]);
+  lanes_fold(lane);
+  return lane[0];
+}
+
 real lane_sum_total(const struct lane_sum *s)
 {
   real lane[LANE_COUNT];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Sums whose order no partition changes: the tree of (N.0) over rows, the lanes of (N.12) over an
- * atom's rows.
+ * atom's rows, lane products over columns.
  *
  * Floor: base.  Formulas: doc/numerics.md. */
 #ifndef BASE_SUMS_H
@@ -45,5 +45,9 @@ real lane_sum_total(const struct lane_sum *s);
 
 /* lane[0] <- the sum of 32 lanes: lane += lane + 16, + 8, + 4, + 2, + 1. */
 void lanes_fold(real *lane);
+
+/* The lane product of a[n] and b[n]: term c belongs to lane c mod 32, an fma chain from +0; lanes
+ * are added by the same tree. */
+real lane_product(const real *a, const real *b, gidx n);
 
 #endif

@@ -32,8 +32,8 @@ struct rows_item {
   real *out;
 };
 
-/* out[i * stride + v] <- chain over p of fma(r_i, vector_v, .); with no vectors (NULL) and count 1:
- * of fma(r_i, r_i, .). */
+/* out[i * stride + v] <- the lane product (base/sums.h) of r_i and vector_v; with no vectors (NULL)
+ * and count 1: of r_i with itself. */
 int device_row_products(struct device *dev, const real *residual, idx p,
                         const struct rows_item *items, gidx count);
 

@@ -14,11 +14,11 @@ void frame_products(const real *frame, const real *e, idx d, idx q, idx p,
   out->q = q;
   for (idx m = 0; m < d; m++)
     for (idx l = 0; l < d; l++)
-      out->uu[m * d + l] = chain_dot(frame + (gidx)m * p, frame + (gidx)l * p, p);
+      out->uu[m * d + l] = lane_product(frame + (gidx)m * p, frame + (gidx)l * p, p);
   for (idx j = 0; j < q; j++) {
     const real *ej = e + (gidx)j * p;
-    for (idx m = 0; m < d; m++) out->ue[j * d + m] = chain_dot(frame + (gidx)m * p, ej, p);
-    for (idx i = 0; i < q; i++) out->ee[j * q + i] = chain_dot(ej, e + (gidx)i * p, p);
+    for (idx m = 0; m < d; m++) out->ue[j * d + m] = lane_product(frame + (gidx)m * p, ej, p);
+    for (idx i = 0; i < q; i++) out->ee[j * q + i] = lane_product(ej, e + (gidx)i * p, p);
   }
 }
 
@@ -81,8 +81,9 @@ int assembly_reference(const struct atom_view *a, const real *e, idx q, struct a
   for (gidx i = 0; i < a->n; i++) {
     real *row = products + i * width;
     for (idx m = 0; m < d; m++) row[m] = a->codes[i * d + m];
-    for (idx m = 0; m < d; m++) row[d + m] = chain_dot(a->residual[i], a->frame + (gidx)m * p, p);
-    for (idx j = 0; j < q; j++) row[2 * d + j] = chain_dot(a->residual[i], e + (gidx)j * p, p);
+    for (idx m = 0; m < d; m++)
+      row[d + m] = lane_product(a->residual[i], a->frame + (gidx)m * p, p);
+    for (idx j = 0; j < q; j++) row[2 * d + j] = lane_product(a->residual[i], e + (gidx)j * p, p);
     assembly_row(&f, a->rho, row, h + i * d * d, b + i * d * k, g + i * d);
   }
   assembly_border(&f, a->n, products, width, c, g_b);

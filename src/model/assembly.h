@@ -14,8 +14,8 @@
 #include "model/directions.h"
 #include "model/state.h"
 
-/* Inner products of frame and directions.  They are computed, although frames and directions are
- * orthonormal: what is 1 or 0 up to rounding is never assumed to be 1 or 0. */
+/* Inner products of frame and directions, lane products (base/sums.h).  They are computed, although
+ * frames and directions are orthonormal: what is 1 or 0 up to rounding is never assumed to be. */
 struct frame_products {
   idx d, q;
   real uu[MAX_FRAME * MAX_FRAME];           /* [m][m'] U'U */

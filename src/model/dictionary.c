@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "base/status.h"
+#include "base/sums.h"
 #include "model/rows.h"
 
 enum { ABREAST = 4 }; /* vectors that are scaled together, and frames that are checked */
@@ -141,26 +142,18 @@ int atoms_check(const float *atoms, idx count, idx d, idx p, idx first, const ch
   return OK;
 }
 
-/* Inner product by fma. */
-static real chain(const real *a, const real *b, idx p)
-{
-  real sum = 0;
-  for (idx c = 0; c < p; c++) sum = fma(a[c], b[c], sum);
-  return sum;
-}
-
 idx frame_orthonormalize(real *frame, idx d, idx p)
 {
   for (idx m = 0; m < d; m++) {
     real *v = frame + (gidx)m * p;
-    real before = sqrt(chain(v, v, p));
+    real before = sqrt(lane_product(v, v, p));
     for (int pass = 0; pass < 2; pass++)
       for (idx l = 0; l < m; l++) {
         const real *u = frame + (gidx)l * p;
-        real s = chain(u, v, p);
+        real s = lane_product(u, v, p);
         for (idx c = 0; c < p; c++) v[c] = fma(-s, u[c], v[c]);
       }
-    real norm = sqrt(chain(v, v, p));
+    real norm = sqrt(lane_product(v, v, p));
     if (!(norm > 0x1p-20 * before)) return m;
     for (idx c = 0; c < p; c++) v[c] /= norm;
   }

@@ -54,9 +54,9 @@ int atoms_check(const float *atoms, idx count, idx d, idx p, idx first, const ch
 struct row_source;
 int columns_check(const struct row_source *rows, const struct atom_source *atoms);
 
-/* Orthonormalise frame[d][p] in place by modified Gram-Schmidt, each vector twice.  Returns d, or
- * the index of the first vector whose norm fell to 2^-20 of what it was, which depends on those
- * before. */
+/* Orthonormalise frame[d][p] in place by modified Gram-Schmidt, each vector twice, with lane
+ * products (base/sums.h).  Returns d, or the index of the first vector whose norm fell to 2^-20 of
+ * what it was, which depends on those before. */
 idx frame_orthonormalize(real *frame, idx d, idx p);
 
 #endif

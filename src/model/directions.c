@@ -9,22 +9,27 @@
 #include "base/block_tree.h"
 #include "base/sums.h"
 #include "base/status.h"
+#include "model/dictionary.h"
 
-/* Remove from v its component along the unit vector b. */
-static void project_out(const real *b, idx p, real *v)
+/* Take away from v its components along the unit vectors b[count][p], which are found in parts[]
+ * before. */
+static void project_out(const real *b, const real *parts, idx count, idx p, real *v)
 {
-  real s = chain_dot(b, v, p);
-  for (idx c = 0; c < p; c++) v[c] = fma(-s, b[c], v[c]);
+  for (idx i = 0; i < count; i++)
+    for (idx c = 0; c < p; c++) v[c] = fma(-parts[i], b[(gidx)i * p + c], v[c]);
 }
 
 int direction_keep(const real *frame, idx d, const real *kept, idx count, idx p, real *candidate)
 {
-  real before = sqrt(chain_dot(candidate, candidate, p));
+  real before = sqrt(lane_product(candidate, candidate, p));
+  real along_frame[MAX_FRAME], along_kept[MAX_DIRECTIONS];
   for (int pass = 0; pass < 2; pass++) {
-    for (idx m = 0; m < d; m++) project_out(frame + (gidx)m * p, p, candidate);
-    for (idx j = 0; j < count; j++) project_out(kept + (gidx)j * p, p, candidate);
+    for (idx m = 0; m < d; m++) along_frame[m] = lane_product(frame + (gidx)m * p, candidate, p);
+    for (idx j = 0; j < count; j++) along_kept[j] = lane_product(kept + (gidx)j * p, candidate, p);
+    project_out(frame, along_frame, d, p, candidate);
+    project_out(kept, along_kept, count, p, candidate);
   }
-  real norm = sqrt(chain_dot(candidate, candidate, p));
+  real norm = sqrt(lane_product(candidate, candidate, p));
   if (!(norm > DIRECTION_TOLERANCE * before) || !isfinite(norm)) return 0;
   for (idx c = 0; c < p; c++) candidate[c] /= norm;
   return 1;
@@ -59,7 +64,7 @@ static int candidate_find(const struct atom_view *a, const real *e, idx at, real
 {
   if (at < a->d) return rows_sum(a, a->codes + at, a->d, out);
   for (gidx i = 0; i < a->n; i++)
-    weight[i] = chain_dot(a->residual[i], e + (gidx)(at - a->d) * a->p, a->p);
+    weight[i] = lane_product(a->residual[i], e + (gidx)(at - a->d) * a->p, a->p);
   return rows_sum(a, weight, 1, out);
 }
 

@@ -5,7 +5,8 @@
  *
  * Candidates are, in this order, the d columns of G = sum_i r_i t_i', then M e for each direction e
  * that was kept, with M = sum_i r_i r_i', until q are kept or no candidate is left.  Sums over rows
- * are those of (N.0), and each row adds by one fma for each column. */
+ * are those of (N.0), and each row adds by one fma for each column; sums over columns are lane
+ * products (base/sums.h). */
 #ifndef MODEL_DIRECTIONS_H
 #define MODEL_DIRECTIONS_H
 
@@ -16,7 +17,7 @@ enum { MAX_DIRECTIONS = 64 };
 /* A candidate whose norm falls to this part when it is orthogonalised is dropped. */
 #define DIRECTION_TOLERANCE 0x1p-40
 
-/* Orthogonalise candidate[p] by modified Gram-Schmidt, twice, against frame[d][p] and then
+/* Orthogonalise candidate[p] by classical Gram-Schmidt, twice, against frame[d][p] and
  * kept[count][p].  Returns 1 with the candidate scaled to unit norm, or 0 when it is dropped. */
 int direction_keep(const real *frame, idx d, const real *kept, idx count, idx p, real *candidate);
 

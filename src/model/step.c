@@ -31,7 +31,7 @@ int step_factor(const real *frame, idx d, idx p, real rho, real *l)
 {
   for (idx j = 0; j < d; j++)
     for (idx i = j; i < d; i++) {
-      real acc = chain_dot(frame + (gidx)i * p, frame + (gidx)j * p, p);
+      real acc = lane_product(frame + (gidx)i * p, frame + (gidx)j * p, p);
       if (i == j) acc += rho;
       for (idx k = 0; k < j; k++) acc = fma(-l[i * d + k], l[j * d + k], acc);
       if (i > j) {
@@ -64,7 +64,7 @@ void step_solve(const real *l, idx d, const real *b, real *t)
 
 real row_objective(const real *e, idx p, const real *t, idx d, real rho)
 {
-  return fma(rho, chain_dot(t, t, d), chain_dot(e, e, p));
+  return fma(rho, chain_dot(t, t, d), lane_product(e, e, p));
 }
 
 real step_row(const struct row_move *move, const real *r, const real *t_old, real *t_new,
@@ -76,7 +76,7 @@ real step_row(const struct row_move *move, const real *r, const real *t_old, rea
     r_new[c] = r[c];
     for (idx m = 0; m < d; m++) r_new[c] = fma(move->u_old[(gidx)m * p + c], t_old[m], r_new[c]);
   }
-  for (idx m = 0; m < d; m++) b[m] = chain_dot(r_new, move->u_new + (gidx)m * p, p);
+  for (idx m = 0; m < d; m++) b[m] = lane_product(r_new, move->u_new + (gidx)m * p, p);
   step_solve(move->l, d, b, t_new);
   if (move->nonnegative && !(t_new[0] > 0)) t_new[0] = 0;
   for (idx c = 0; c < p; c++)

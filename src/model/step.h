@@ -24,8 +24,8 @@ int step_factor(const real *frame, idx d, idx p, real rho, real *l);
 /* t[d] <- (U'U + rho I)^-1 b, from l of step_factor(). */
 void step_solve(const real *l, idx d, const real *b, real *t);
 
-/* Objective of a row with residual e[p] and codes t[d]: fma(rho, |t|^2, |e|^2), each norm a
- * chain. */
+/* Objective of a row with residual e[p] and codes t[d]: fma(rho, |t|^2, |e|^2), |t|^2 a
+ * chain, |e|^2 a lane product (base/sums.h). */
 real row_objective(const real *e, idx p, const real *t, idx d, real rho);
 
 /* Solve a row's codes again for the new frame: the old contribution is added back to its residual

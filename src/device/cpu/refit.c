@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The operations of a refit on the CPU: threads take items, and the rows of an item go through the
- * loops in groups.
- *
- * A short last group is filled up with its last row, whose results are not used. */
+ * loops. */
 #include <math.h>
 #include <string.h>
 
@@ -20,27 +18,12 @@ static int refit_check(const struct device *dev)
   return cpu_of(dev)->refit ? OK : device_check_fma();
 }
 
-/* row[REFIT_GROUP] <- the rows of the group that begins at row i of n; returns how many count. */
-static idx group_rows(const real *residual, const idx *rows, idx n, idx i, idx p,
-                      const real *row[REFIT_GROUP])
-{
-  for (idx k = 0; k < REFIT_GROUP; k++)
-    row[k] = residual + (gidx)rows[i + k < n ? i + k : n - 1] * p;
-  return n - i < REFIT_GROUP ? n - i : REFIT_GROUP;
-}
-
 static void item_products(const struct refit_loops *loops, const real *residual, idx p,
                           const struct rows_item *item)
 {
-  const real *row[REFIT_GROUP];
-  real out[MAX_DIRECTIONS * REFIT_GROUP];
-  for (idx i = 0; i < item->n; i += REFIT_GROUP) {
-    idx n = group_rows(residual, item->rows, item->n, i, p, row);
-    loops->products(row, item->vectors, item->count, p, out);
-    for (idx k = 0; k < n; k++)
-      for (idx v = 0; v < item->count; v++)
-        item->out[(gidx)(i + k) * item->stride + v] = out[v * REFIT_GROUP + k];
-  }
+  for (idx i = 0; i < item->n; i++)
+    loops->products(residual + (gidx)item->rows[i] * p, item->vectors, item->count, p,
+                    item->out + (gidx)i * item->stride);
 }
 
 int cpu_row_products(struct device *dev, const real *residual, idx p, const struct rows_item *items,
@@ -77,31 +60,34 @@ static void item_fail(const struct move_item *item, idx d)
   }
 }
 
+/* step_row of model/step.h, but for the residual; returns the objective. */
+static real row_try(const struct refit_loops *loops, const struct row_move *move, const real *r,
+                    const real *t_old, real *t_new, real *work)
+{
+  idx d = move->d, p = move->p;
+  real b[MAX_FRAME], squares;
+  loops->add(r, move->u_old, t_old, 1, d, p, work);
+  loops->products(work, move->u_new, d, p, b);
+  step_solve(move->l, d, b, t_new);
+  if (move->nonnegative && !(t_new[0] > 0)) t_new[0] = 0;
+  loops->add(work, move->u_new, t_new, -1, d, p, work);
+  loops->products(work, NULL, 1, p, &squares);
+  return fma(move->rho, chain_dot(t_new, t_new, d), squares);
+}
+
 static void item_move(const struct refit_loops *loops, const struct moves_job *job,
                       const struct move_item *item, real *work)
 {
-  const real *row[REFIT_GROUP];
-  real l[MAX_FRAME * MAX_FRAME], t_old[MAX_FRAME * REFIT_GROUP], t_new[MAX_FRAME * REFIT_GROUP];
-  real objective[REFIT_GROUP];
-  idx d = job->d;
-  if (!step_factor(item->u_new, d, job->p, job->rho, l)) {
+  real l[MAX_FRAME * MAX_FRAME];
+  idx d = job->d, p = job->p;
+  if (!step_factor(item->u_new, d, p, job->rho, l)) {
     item_fail(item, d);
     return;
   }
-  struct group_move move = {row,   item->u_old, item->u_new, l,
-                            t_old, t_new,       objective,   work,
-                            d,     job->p,      job->rho,    job->nonnegative};
-  for (idx i = 0; i < item->n; i += REFIT_GROUP) {
-    idx n = group_rows(job->residual, item->rows, item->n, i, job->p, row);
-    for (idx k = 0; k < REFIT_GROUP; k++)
-      for (idx m = 0; m < d; m++)
-        t_old[m * REFIT_GROUP + k] = item->t_old[(gidx)(k < n ? i + k : i) * d + m];
-    loops->move(&move);
-    for (idx k = 0; k < n; k++) {
-      item->objective[i + k] = objective[k];
-      for (idx m = 0; m < d; m++) item->t_new[(gidx)(i + k) * d + m] = t_new[m * REFIT_GROUP + k];
-    }
-  }
+  struct row_move move = {d, p, job->rho, job->nonnegative, item->u_old, item->u_new, l};
+  for (idx i = 0; i < item->n; i++)
+    item->objective[i] = row_try(loops, &move, job->residual + (gidx)item->rows[i] * p,
+                                 item->t_old + (gidx)i * d, item->t_new + (gidx)i * d, work);
 }
 
 int cpu_moves_try(struct device *dev, const struct moves_job *job)
@@ -110,7 +96,7 @@ int cpu_moves_try(struct device *dev, const struct moves_job *job)
   int threads = cpu_of(dev)->options.threads;
   struct arena arena = {0};
   real *works;
-  gidx each = (gidx)job->p * REFIT_GROUP, next = 0;
+  gidx each = job->p, next = 0;
   TRY(refit_check(dev));
   TRY(arena_alloc(&arena, &works, threads * each, sizeof *works));
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
@@ -135,9 +121,11 @@ int cpu_moves_keep(struct device *dev, const struct moves_job *job)
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
   for (gidx i = 0; i < job->count; i++) {
     const struct move_item *item = job->items + i;
-    for (idx k = 0; k < item->n; k++)
-      loops->keep(job->residual + (gidx)item->rows[k] * p, item->u_old, item->t_old + (gidx)k * d,
-                  item->u_new, item->t_new + (gidx)k * d, d, p);
+    for (idx k = 0; k < item->n; k++) {
+      real *r = job->residual + (gidx)item->rows[k] * p;
+      loops->add(r, item->u_old, item->t_old + (gidx)k * d, 1, d, p, r);
+      loops->add(r, item->u_new, item->t_new + (gidx)k * d, -1, d, p, r);
+    }
   }
   return OK;
 }
@@ -147,19 +135,18 @@ int cpu_moves_keep(struct device *dev, const struct moves_job *job)
 static int candidate_keep(const struct refit_loops *loops, const struct keep_item *item, idx d,
                           idx p, real *v)
 {
-  real before = sqrt(loops->dot(v, v, p));
+  idx kept = *item->n_kept;
+  real before, after, along_frame[MAX_FRAME], along_kept[MAX_DIRECTIONS];
+  loops->products(v, NULL, 1, p, &before);
   for (int pass = 0; pass < 2; pass++) {
-    for (idx m = 0; m < d; m++) {
-      const real *b = item->frame + (gidx)m * p;
-      loops->subtract(loops->dot(b, v, p), b, p, v);
-    }
-    for (idx j = 0; j < *item->n_kept; j++) {
-      const real *b = item->kept + (gidx)j * p;
-      loops->subtract(loops->dot(b, v, p), b, p, v);
-    }
+    loops->products(v, item->frame, d, p, along_frame);
+    loops->products(v, item->kept, kept, p, along_kept);
+    loops->add(v, item->frame, along_frame, -1, d, p, v);
+    loops->add(v, item->kept, along_kept, -1, kept, p, v);
   }
-  real norm = sqrt(loops->dot(v, v, p));
-  if (!(norm > DIRECTION_TOLERANCE * before) || !isfinite(norm)) return 0;
+  loops->products(v, NULL, 1, p, &after);
+  real norm = sqrt(after);
+  if (!(norm > DIRECTION_TOLERANCE * sqrt(before)) || !isfinite(norm)) return 0;
   for (idx c = 0; c < p; c++) v[c] /= norm;
   return 1;
 }

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Lane products of vectors in shared memory (doc/numerics.md): a lane of a warp has the columns
+ * that are its own modulo 32, one after another, and lanes are added by a tree.
+ *
+ * All threads of the warp are here, whose number is threadIdx.x. */
+#ifndef LANE_PRODUCTS_H
+#define LANE_PRODUCTS_H
+
+#include "forms.h"
+#include "warp.h"
+
+/* The sum of the lanes, to all of them. */
+static __device__ inline double lanes_total(double acc)
+{
+#pragma unroll
+  for (int half = WARP / 2; half >= 1; half /= 2) acc += __shfl_xor_sync(FULL_WARP, acc, half);
+  return acc;
+}
+
+HOST_DEVICE int lanes_padded(int sums)
+{
+  int padded = 1;
+  while (padded < sums) padded *= 2;
+  return padded;
+}
+
+/* The same of COUNT sums, a power of two.  At each level a lane passes on half of its sums, while
+ * it has several, and takes over the other half; acc[0] becomes the sum whose number is returned,
+ * which 32 / COUNT lanes have. */
+template <int COUNT> static __device__ inline int lanes_totals(double *acc)
+{
+  static_assert(COUNT <= WARP && (COUNT & (COUNT - 1)) == 0, "a lane is left with one sum");
+  int number = 0;
+#pragma unroll
+  for (int half = WARP / 2, held = COUNT; half >= 1; half /= 2) {
+    int upper = (threadIdx.x & half) != 0;
+    if (held == 1) {
+      acc[0] += __shfl_xor_sync(FULL_WARP, acc[0], half);
+      continue;
+    }
+    held /= 2;
+#pragma unroll
+    for (int v = 0; v < COUNT / 2; v++) {
+      if (v >= held) break;
+      double low = acc[v], high = acc[v + held];
+      double other = __shfl_xor_sync(FULL_WARP, upper ? low : high, half);
+      acc[v] = (upper ? high : low) + other;
+    }
+    number += upper ? held : 0;
+  }
+  return number;
+}
+
+/* use(c) with the columns of this lane. */
+template <class Use> static __device__ inline void lane_walk(int p, Use use)
+{
+  int lane = threadIdx.x % WARP, whole = p / WARP * WARP;
+#pragma unroll 4
+  for (int c = lane; c < whole; c += WARP) use(c);
+  if (whole + lane < p) use(whole + lane);
+}
+
+/* The lane product of two vectors, to all lanes. */
+static __device__ __noinline__ double lane_product(const double *x, const double *y, int p)
+{
+  double acc = 0;
+  __builtin_assume(__isShared(x));
+  __builtin_assume(__isShared(y));
+  lane_walk(p, [&](int c) { acc = fma(x[c], y[c], acc); });
+  return lanes_total(acc);
+}
+
+#endif
