@@ -300,7 +300,7 @@ sagitta_SOURCES = \
   %D%/cli/report.h %D%/cli/report.c %D%/cli/facts.h %D%/cli/facts.c \
   %D%/cli/captured.h %D%/cli/captured.c %D%/cli/cmd_harvest.c %D%/cli/cmd_pack.c %D%/cli/cmd_attribute.c %D%/cli/cmd_seed.c %D%/cli/cmd_import.c %D%/cli/cmd_export.c %D%/cli/cmd_evaluate.c \
   %D%/cli/cmd_synth.c %D%/cli/synth_systems.h %D%/cli/synth_systems.c \
-  %D%/cli/resume.h %D%/cli/resume.c %D%/cli/content.h %D%/cli/content.c \
+  %D%/cli/resume.h %D%/cli/resume.c %D%/cli/numerics.h %D%/cli/numerics.c %D%/cli/content.h %D%/cli/content.c \
   %D%/cli/solve_output.h %D%/cli/solve_output.c \
   %D%/cli/encode_files.h %D%/cli/encode_files.c %D%/cli/encode_plan.h %D%/cli/encode_plan.c \
   %D%/cli/encode_report.h %D%/cli/encode_report.c %D%/cli/row_range.h %D%/cli/row_range.c %D%/cli/grid.h %D%/cli/grid.c %D%/cli/cmd_encode.c %D%/cli/cmd_merge.c %D%/cli/fit_job.h %D%/cli/fit_sweeps.h %D%/cli/fit_sweeps.c %D%/cli/cmd_fit.c \

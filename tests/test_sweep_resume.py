@@ -158,12 +158,16 @@ def check_refused(case):
               "other directions")
     kept = f"{case.folder}/kept.h5"
     shutil.copy(f"{out}/sweep.h5", kept)
-    for what, change in (("classes", lambda f: f["sweep"].attrs.modify("classes_hash", 5)),
-                         ("rows", lambda f: f["inputs"].attrs.modify("rows_hash", 7))):
+    for what, change in (("of a run with other classes",
+                          lambda f: f["sweep"].attrs.modify("classes_hash", 5)),
+                         ("of a run with other rows",
+                          lambda f: f["inputs"].attrs.modify("rows_hash", 7)),
+                         ("a Sagitta that has other bits",
+                          lambda f: f["run"].attrs.modify("numerics", 1.0))):
         with h5py.File(f"{out}/sweep.h5", "r+") as f:
             change(f)
             reseal(f)
-        fails(case.run(out, "--resume", ranks=2), 65, [f"of a run with other {what}"], what)
+        fails(case.run(out, "--resume", ranks=2), 65, [what], what)
         shutil.copy(kept, f"{out}/sweep.h5")
     with open(f"{out}/sweep.h5", "r+b") as f:
         f.truncate(os.path.getsize(kept) // 2)

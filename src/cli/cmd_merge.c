@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "cli/agreement.h"
 #include "cli/command.h"
+#include "cli/numerics.h"
 #include "cli/report.h"
 #include "cli/run_page.h"
 #include "io/inputs.h"
@@ -115,6 +116,7 @@ static int parts_open(struct merge *m, const char *names)
     m->count++;
     TRY(name_check(m->names.list[i].name));
     TRY(part_input_open(&m->parts[i], m->names.list[i].name));
+    TRY(numerics_merge(m->names.list[i].name));
   }
   qsort(m->parts, (size_t)m->count, sizeof *m->parts, row_order);
   return OK;

@@ -163,8 +163,8 @@ struct run_stops {
 };
 struct stops run_stops(struct run_stops *stops, struct run *run, const char *shown);
 
-/* Fill the facts of /run: version, revision, command, options, host, ranks, threads, device, start
- * and end.  Returns how many there are; their texts are valid until the next call. */
+/* Fill the facts of /run: version, revision, numerics, command, options, host, ranks, threads,
+ * device, start and end.  Returns how many there are; their texts are valid until the next call. */
 enum { MAX_FACTS = 64 };
 int run_facts(const struct run *run, const char *device, int threads, struct run_fact *facts);
 

@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "base/watchdog.h"
+#include "cli/numerics.h"
 #include "cli/resume.h"
 #include "io/inputs.h"
 #include "io/part.h"
@@ -134,9 +135,11 @@ static int resume_look(struct fit_files *f, struct found *out)
   *out = (struct found){0};
   TRY(former_look(f, f->dictionary.file, &d));
   if (!d.there) return OK;
+  TRY(numerics_resume(d.path));
   TRY(former_look(f, f->state.file, &s));
   TRY(options_check(f, &d));
   if (s.there) {
+    TRY(numerics_resume(s.path));
     TRY(options_check(f, &s));
     TRY(pair_check(&d, &s));
   }

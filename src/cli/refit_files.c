@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "base/watchdog.h"
 #include "cli/atom_steps.h"
+#include "cli/numerics.h"
 #include "cli/resume.h"
 #include "refit/state_write.h"
 
@@ -27,6 +28,7 @@ static int resume_look(struct refit_files *f, gidx sweeps, const struct fit_star
   f->has_dictionary = is_file(f->dictionary.file);
   f->has_supports = f->has_dictionary && is_file(f->supports.file);
   if (!f->has_dictionary) return OK;
+  TRY(numerics_resume(f->dictionary.file));
   TRY(fit_read(f->dictionary.file, &f->arena, &f->facts, &f->lines));
   CHECK(was->directions == wanted->directions && was->reroute == wanted->reroute &&
             was->cosine_limit == wanted->cosine_limit,

@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "base/watchdog.h"
 #include "cli/atom_steps.h"
+#include "cli/numerics.h"
 #include "cli/resume.h"
 #include "io/inputs.h"
 
@@ -23,7 +24,9 @@ int sweep_files_claim(struct sweep_files *f, const struct output_options *output
   if (!input_is_there(f->place.file)) return OK;
   if (!resume && !output->force) return resume_refuse(f->place.file);
   f->there = resume;
-  return resume ? sweep_facts_read(f->place.file, &f->found) : OK;
+  if (!resume) return OK;
+  TRY(numerics_resume(f->place.file));
+  return sweep_facts_read(f->place.file, &f->found);
 }
 
 int sweep_files_tell(struct sweep_files *f)

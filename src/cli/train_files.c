@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "base/watchdog.h"
+#include "cli/numerics.h"
 #include "cli/resume.h"
 #include "io/encoder.h"
 #include "io/inputs.h"
@@ -43,12 +44,14 @@ static int arrays_alloc(struct train_files *f, gidx count, struct train_line **l
 static int resume_look(struct train_files *f, struct found *out, struct training_line **lines)
 {
   if (input_is_there(f->dictionary.file)) {
+    TRY(numerics_resume(f->dictionary.file));
     TRY(training_record_read(f->dictionary.file, &f->arena, &out->record, lines));
     TRY(options_check(f, f->dictionary.shown, out->record.options));
     out->is_complete = 1;
     return OK;
   }
   if (!input_is_there(f->state.file)) return OK;
+  TRY(numerics_resume(f->state.file));
   TRY(training_record_read(f->state.file, &f->arena, &out->record, lines));
   TRY(options_check(f, f->state.shown, out->record.options));
   out->there = 1;

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * What /run says of who wrote a file; where it has no number, that was before there were any. */
+#include "cli/numerics.h"
+
+#include "base/status.h"
+#include "io/h5/h5.h"
+
+/* out[capacity] <- a text of /run. */
+static void writer_tell(const struct h5_file *f, const char *name, char *out, int capacity)
+{
+  int there, status = h5_attribute_exists(f, "/run", name, &there);
+  if (!status && there) status = h5_read_text(f, "/run", name, out, capacity);
+  if (status) status_clear();
+}
+
+static int writer_check(const struct h5_file *f, const char *advice)
+{
+  char version[64] = "unknown", revision[64] = "unknown";
+  real numerics = 1;
+  int there;
+  TRY(h5_attribute_exists(f, "/run", "numerics", &there));
+  if (there) TRY(h5_read_real(f, "/run", "numerics", &numerics));
+  if (numerics == NUMERICS) return OK;
+  writer_tell(f, "version", version, sizeof version);
+  writer_tell(f, "revision", revision, sizeof revision);
+  FAIL(ERR_INPUT,
+       "'%s' was written by a Sagitta that has other bits, version %s, revision %s (numerics %g, "
+       "here %d): %s",
+       f->path, version, revision, numerics, NUMERICS, advice);
+}
+
+static int file_check(const char *path, const char *advice)
+{
+  struct h5_file f = {0};
+  int status = h5_open(&f, path);
+  if (!status) status = writer_check(&f, advice);
+  h5_close(&f);
+  return status;
+}
+
+int numerics_resume(const char *path)
+{
+  return file_check(path, "go on with that one, or begin again, with --force and not --resume");
+}
+
+int numerics_merge(const char *path)
+{
+  return file_check(path, "merge with that one, or make this part again");
+}

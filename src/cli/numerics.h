@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Which bits this program gives: files of another are not gone on with, since the result would have
+ * the bits of both.
+ *
+ * Floor: cli. */
+#ifndef CLI_NUMERICS_H
+#define CLI_NUMERICS_H
+
+/* Rises when equal input gives other bits (doc/versions.md); /run of every result has it. */
+enum { NUMERICS = 2 };
+
+/* ERR_INPUT: the file was written by a program with other bits; the message says by which, and what
+ * to do, as --resume has it, or as merge.  Not collective. */
+int numerics_resume(const char *path);
+int numerics_merge(const char *path);
+
+#endif

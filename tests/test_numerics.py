@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Claim: what a program with other bits began is not gone on with, nor merged: --resume and merge
+refuse it, say who wrote it and what to do, and leave all files as they are."""
+import hashlib
+import os
+import shutil
+import tempfile
+
+import h5py
+
+from seal import reseal
+from tap import claim, done_testing, ok, sagitta
+
+WRITER = "0.0.7"
+
+
+def mark(path, numerics):
+    """The file says that a program of these numerics wrote it; None: of before there were any."""
+    with h5py.File(path, "r+") as f:
+        del f["run"].attrs["numerics"]
+        if numerics is not None:
+            f["run"].attrs["numerics"] = float(numerics)
+        f["run"].attrs["version"] = WRITER
+        reseal(f)
+
+
+def contents(folder):
+    return {name: hashlib.sha256(open(os.path.join(folder, name), "rb").read()).hexdigest()
+            for name in sorted(os.listdir(folder)) if name.endswith(".h5")}
+
+
+class Place:
+    def __init__(self, folder):
+        self.folder = folder
+        self.data = self.at("data")
+        self.need("synth", "--n-rows", 400, "--columns", 8, "--atoms", 12, "--output", self.data)
+        self.rows = ["--rows", f"{self.data}/rows.h5"]
+        self.words = [*self.rows, "--dictionary", f"{self.data}/dictionary.h5"]
+        self.need("encode", *self.words, "--top-s", 3, "--output", self.data)
+        self.need("assemble", *self.words, "--supports", self.data, "--output", self.data)
+        self.fitted = [*self.words, "--supports", self.data]
+
+    def at(self, *names):
+        return os.path.join(self.folder, *names)
+
+    def need(self, *words):
+        done = sagitta(*words)
+        ok(done.returncode == 0, f"{words}: exit {done.returncode} {done.stderr[-300:]}")
+        return done
+
+    def refused(self, words, file, folder, code, advice):
+        before = contents(folder)
+        done = sagitta(*words)
+        said = f"{file}' was written by a Sagitta that has other bits, version {WRITER}, revision "
+        ok(done.returncode == code and said in done.stderr and advice in done.stderr,
+           f"{words}: exit {done.returncode}, not {code}: {done.stderr[-400:]}")
+        ok(contents(folder) == before, f"{words}: its files stay")
+
+
+@claim("--resume of every command that has it")
+def check_resume(p):
+    jobs = {
+        ("encode", *p.words, "--top-s", 3): (["supports.h5"], 73),
+        ("route", *p.words, "--top-s", 3): (["supports.h5"], 73),
+        ("assemble", *p.fitted): (["systems.h5"], 73),
+        ("solve", "--systems", p.data): (["solutions.h5"], 73),
+        ("refit", *p.fitted, "--sweeps", 1): (["dictionary.h5"], 65),
+        ("fit", *p.rows, "--atoms", 4, "--top-s", 2, "--sweeps", 2):
+            (["dictionary.h5", "state.h5"], 65),
+        ("train", *p.rows, "--atoms", 16, "--top-s", 2, "--steps", 20): (["dictionary.h5"], 65),
+    }
+    for words, (files, code) in jobs.items():
+        made = p.at(words[0])
+        p.need(*words, "--output", made)
+        for file in files:
+            if not os.path.exists(f"{made}/{file}"):
+                ok(file == "state.h5", f"{words[0]} wrote {file}")
+                continue
+            for numerics in None, 3:
+                place = shutil.copytree(made, p.at(f"{words[0]}-{file}-{numerics}"))
+                mark(f"{place}/{file}", numerics)
+                p.refused([*words, "--output", place, "--resume"], f"{place}/{file}", place, code,
+                          f"(numerics {numerics or 1}, here 2): go on with that one, or begin "
+                          "again, with --force and not --resume")
+        p.need(*words, "--output", made, "--resume")
+
+
+@claim("and merge")
+def check_merge(p):
+    part = p.at("part.h5")
+    p.need("encode", *p.words, "--top-s", 3, "--row-range", "0:", "--output", part)
+    p.need("merge", part, "--output", p.at("merged"))
+    mark(part, None)
+    p.refused(["merge", part, "--output", p.at("out")], part, p.folder, 65,
+              "(numerics 1, here 2): merge with that one, or make this part again")
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as folder:
+        with claim("files of this program"):
+            place = Place(folder)
+        check_resume(place)
+        check_merge(place)
+    done_testing()
