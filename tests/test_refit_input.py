@@ -197,6 +197,10 @@ def check_output(f):
         need(sagitta(*again, ranks=ranks))
         same = sagitta("diff", f"{out}/supports.h5", kept).returncode == 0
         ok(same, f"{ranks} ranks: they are made again")
+    os.remove(f"{out}/dictionary.h5")
+    done = sagitta(*again)
+    ok(done.returncode == 73 and f"not '{out}/dictionary.h5'" in done.stderr,
+       f"no dictionary to go on from: exit {done.returncode} {done.stderr[-200:]}")
     done = sagitta("refit", *good, "--output", f.at("x.h5"))
     ok(done.returncode == 2 and "folder" in done.stderr, "a file as output: exit 2")
 

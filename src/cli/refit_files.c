@@ -69,6 +69,10 @@ static int places_look(struct refit_files *f, const struct output_options *outpu
   TRY(sweep_files_claim(&f->sweep, output, resume));
   if (resume) TRY(resume_look(f, sweeps, wanted));
   if (f->has_dictionary) return OK;
+  CHECK(!resume || output->force || !is_file(f->supports.file), ERR_CREATE,
+        "'%s' is there, but not '%s', from which --resume goes on: bring that one back, or begin "
+        "again, with --force and not --resume",
+        f->supports.shown, f->dictionary.shown);
   if (!resume && !output->force) TRY(stopped_look(f, sweeps));
   TRY(output_check_free(f->dictionary.file, output->force));
   return output_check_free(f->supports.file, output->force);
