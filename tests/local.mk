@@ -126,6 +126,10 @@ SCRIPT_TESTS = %D%/test_slurm.sh \
   %D%/test_harvest_faults.py \
   %D%/test_io_hashes.py %D%/test_empty_blocks.py \
   %D%/test_install.sh %D%/test_recipes.py
+if CUDA
+CUDA_TESTS = %D%/test_arrow_forms
+endif
+OTHER_TESTS += $(CUDA_TESTS)
 check_PROGRAMS += $(LONG_TESTS) $(OTHER_TESTS)
 TESTS += $(LONG_TESTS) $(SCRIPT_TESTS) $(OTHER_TESTS)
 # The lists below are what scripts/check runs; with CHECK_FULL=1 what _MORE and _LESS name, too.

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * In which form the kernels solve an arrow system on an H100: by warps, blocks, clusters, with
+ * factors in registers or in the rows, or by three kernels; shared memory has room for the blocks
+ * that a form counts on, and an older GPU has none of what is 9.0's.  Needs no GPU. */
+#include <string.h>
+
+#include "base/num.h"
+#include "device/cuda/arrow_size.h"
+#include "tap.h"
+
+/* Bytes of shared memory of a block and of a multiprocessor, and what each block takes beside. */
+enum { BLOCK_MOST = 227 << 10, ALL = 228 << 10, RESERVED = 1 << 10 };
+
+static struct cuda_state state;
+
+static struct lot_form form_of(int architecture, idx d, idx k, gidx n)
+{
+  const struct arrow_system system = {.d = d, .k = k, .n = n};
+  state.architecture = architecture;
+  state.shared = BLOCK_MOST;
+  return lot_need_of(&state, &system).form;
+}
+
+static int bytes_of(const struct lot_form *f, gidx n)
+{
+  struct arrow_layout layout =
+      arrow_layout_of(f->d, f->k, f->team, f->mma, f->held, f->blocks, (int)n);
+  return arrow_shared_bytes(&layout, f->team);
+}
+
+static void check_choices(void)
+{
+  static const struct {
+    idx d, k;
+    gidx n;
+    int team, blocks, held, rounds;
+  } want[] = {
+      {1, 1, 200, 32, 1, 0, 7},    {1, 4, 200, 32, 1, 0, 7},    {1, 4, 225, 32, 1, 0, 0},
+      {2, 4, 20, 32, 1, 0, 0},     {2, 4, 256, 128, 1, 0, 0},   {2, 8, 256, 128, 1, 0, 0},
+      {2, 8, 4000, 256, 8, 0, 0},  {2, 8, 5000, 0, 1, 0, 0},    {2, 10, 256, 128, 1, 0, 0},
+      {2, 11, 256, 128, 1, 2, 0},  {2, 16, 20, 32, 1, 0, 0},    {2, 16, 256, 128, 1, 2, 0},
+      {2, 16, 257, 128, 2, 2, 0},  {2, 16, 500, 128, 2, 2, 0},  {2, 16, 2048, 128, 8, 2, 0},
+      {2, 24, 256, 128, 2, 1, 0},  {2, 31, 256, 128, 2, 1, 0},  {2, 32, 100, 256, 1, 0, 0},
+      {2, 32, 256, 128, 2, 1, 0},  {2, 32, 500, 128, 4, 1, 0},  {1, 32, 1000, 128, 8, 1, 0},
+      {2, 32, 1024, 128, 8, 1, 0}, {2, 32, 1025, 256, 8, 0, 0}, {2, 32, 20000, 0, 1, 0, 0},
+      {2, 33, 256, 256, 2, 0, 0},  {3, 16, 256, 256, 2, 0, 0},  {2, 40, 256, 256, 4, 0, 0},
+      {8, 40, 100, 256, 8, 0, 0},  {9, 1, 10, -1, 1, 0, 0},     {2, 41, 10, -1, 1, 0, 0},
+  };
+  claim_begin("the form of an arrow system on an H100");
+  for (int i = 0; i < LENGTH(want); i++) {
+    struct lot_form f = form_of(90, want[i].d, want[i].k, want[i].n);
+    ok(f.team == want[i].team && f.blocks == want[i].blocks && f.held == want[i].held &&
+           f.rounds == want[i].rounds,
+       "d = %d, k = %d, %lld rows: team %d, blocks %d, held %d, rounds %d", f.d, f.k,
+       (long long)want[i].n, f.team, f.blocks, f.held, f.rounds);
+  }
+  claim_end();
+}
+
+/* Forms that hold factors are those of arrow_held(), and only on 9.0; three of their blocks fit,
+ * and two of all others that have a block. */
+static void check_room(void)
+{
+  static const gidx rows[] = {1, 64, 127, 200, 256, 257, 500, 512, 1000, 1024, 2000, 2048, 5000};
+  int held = 0;
+  claim_begin("shared memory has room for the blocks that a form counts on");
+  for (idx d = 1; d <= ARROW_MAX_FRAME; d++)
+    for (idx k = 0; k <= ARROW_MAX_COLUMNS; k++)
+      for (int i = 0; i < LENGTH(rows); i++) {
+        struct lot_form f = form_of(90, d, k, rows[i]), old = form_of(80, d, k, rows[i]);
+        ok(!f.held || f.held == arrow_held(d, k), "d = %d, k = %d, %lld rows: held %d", d, k,
+           (long long)rows[i], f.held);
+        ok(!old.held && !old.mma && (old.team <= 0 || old.blocks == 1),
+           "d = %d, k = %d, %lld rows: as on 9.0", d, k, (long long)rows[i]);
+        held += f.held > 0;
+        if (f.rounds || f.team <= 0) continue;
+        int blocks = f.held ? 3 : 2, bytes = bytes_of(&f, rows[i]);
+        ok(blocks * (bytes + RESERVED) <= ALL, "d = %d, k = %d, %lld rows: %d bytes, %d times", d,
+           k, (long long)rows[i], bytes, blocks);
+      }
+  ok(held > 100, "%d of these hold factors", held);
+  claim_end();
+}
+
+int main(void)
+{
+  check_choices();
+  check_room();
+  return done_testing();
+}
