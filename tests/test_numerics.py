@@ -19,7 +19,7 @@ def mark(path, numerics):
     with h5py.File(path, "r+") as f:
         del f["run"].attrs["numerics"]
         if numerics is not None:
-            f["run"].attrs["numerics"] = float(numerics)
+            f["run"].attrs["numerics"] = numerics
         f["run"].attrs["version"] = WRITER
         reseal(f)
 
@@ -76,13 +76,31 @@ def check_resume(p):
             if not os.path.exists(f"{made}/{file}"):
                 ok(file == "state.h5", f"{words[0]} wrote {file}")
                 continue
-            for numerics in None, 3:
-                place = shutil.copytree(made, p.at(f"{words[0]}-{file}-{numerics}"))
+            for numerics in None, 3.0, 3, "text":
+                place = shutil.copytree(made, p.at(f"{words[0]}-{file}-{numerics!r}"))
                 mark(f"{place}/{file}", numerics)
+                number = {None: "1", "text": "no number"}.get(numerics, "3")
                 p.refused([*words, "--output", place, "--resume"], f"{place}/{file}", place, code,
-                          f"(numerics {numerics or 1}, here 2): go on with that one, or begin "
-                          "again, with --force and not --resume")
+                          f"(numerics {number}, here 2): go on with that one" +
+                          ("; with --force, and not --resume, it is replaced" if code == 73 else
+                           ", or begin again, with --force and not --resume"))
+        mark(f"{made}/{files[0]}", 2)  # an integer, as h5py writes it
         p.need(*words, "--output", made, "--resume")
+
+
+@claim("a part of the rows that fit encodes at its end")
+def check_fit_part(p):
+    made, rows = p.at("fitted"), p.at("large")
+    p.need("synth", "--n-rows", 3 * 4096, "--columns", 8, "--atoms", 12, "--output", rows)
+    words = ["--rows", f"{rows}/rows.h5"]
+    p.need("fit", *words, "--atoms", 4, "--top-s", 2, "--sweeps", 1, "--output", made)
+    os.remove(f"{made}/supports.h5")
+    done = sagitta("encode", *words, "--dictionary", made, "--top-s", 2, "--row-range", "0:4096",
+                   "--output", f"{made}/supports.h5")
+    ok(done.returncode == 0, done.stderr[-300:])
+    mark(f"{made}/supports.h5", 1)
+    p.refused(["fit", *words, "--atoms", 4, "--top-s", 2, "--sweeps", 1, "--output", made,
+               "--resume"], f"{made}/supports.h5", made, 65, "or begin again")
 
 
 @claim("and merge")
@@ -100,5 +118,6 @@ if __name__ == "__main__":
         with claim("files of this program"):
             place = Place(folder)
         check_resume(place)
+        check_fit_part(place)
         check_merge(place)
     done_testing()

@@ -10,6 +10,7 @@
 #include "base/num.h"
 #include "base/status.h"
 #include "cli/content.h"
+#include "cli/numerics.h"
 #include "cli/resume.h"
 #include "io/inputs.h"
 
@@ -81,7 +82,10 @@ static int part_take(struct encode_files *f, int resume, uint64_t dictionary)
   struct part_input *before = &f->before;
   if (!resume || !resume_is_left(f->place.file, part_kind.name, f->n)) return OK;
   TRY(part_input_open(before, f->place.file));
-  if (before->supports.inputs.dictionary == dictionary) return before_check(f);
+  if (before->supports.inputs.dictionary == dictionary) {
+    TRY(numerics_resume(f->place.file));
+    return before_check(f);
+  }
   part_input_close(before);
   return OK;
 }

@@ -200,6 +200,10 @@ static int places_find(struct fit_files *f, const struct output_options *output,
 {
   if (resume) TRY(resume_look(f, found));
   if (found->there) return OK;
+  CHECK(!resume || output->force || !input_is_there(f->state.file), ERR_CREATE,
+        "'%s' is there, but not '%s', from which --resume goes on: bring that one back, or begin "
+        "again, with --force and not --resume",
+        f->state.shown, f->dictionary.shown);
   if (!resume && !output->force) TRY(stopped_look(f));
   TRY(output_check_free(f->dictionary.file, output->force));
   TRY(output_check_free(f->state.file, output->force));

@@ -2,6 +2,10 @@
  * What /run says of who wrote a file; where it has no number, that was before there were any. */
 #include "cli/numerics.h"
 
+#include <math.h>
+#include <stdio.h>
+
+#include "base/num.h"
 #include "base/status.h"
 #include "io/h5/h5.h"
 
@@ -16,17 +20,25 @@ static void writer_tell(const struct h5_file *f, const char *name, char *out, in
 static int writer_check(const struct h5_file *f, const char *advice)
 {
   char version[64] = "unknown", revision[64] = "unknown";
+  char number[32] = "1";
   real numerics = 1;
   int there;
   TRY(h5_attribute_exists(f, "/run", "numerics", &there));
-  if (there) TRY(h5_read_real(f, "/run", "numerics", &numerics));
+  if (there && h5_read_number(f, "/run", "numerics", &numerics)) {
+    status_clear();
+    numerics = nan_canonical();
+  }
   if (numerics == NUMERICS) return OK;
+  if (isnan(numerics))
+    snprintf(number, sizeof number, "no number");
+  else
+    snprintf(number, sizeof number, "%g", numerics);
   writer_tell(f, "version", version, sizeof version);
   writer_tell(f, "revision", revision, sizeof revision);
   FAIL(ERR_INPUT,
-       "'%s' was written by a Sagitta that has other bits, version %s, revision %s (numerics %g, "
+       "'%s' was written by a Sagitta that has other bits, version %s, revision %s (numerics %s, "
        "here %d): %s",
-       f->path, version, revision, numerics, NUMERICS, advice);
+       f->path, version, revision, number, NUMERICS, advice);
 }
 
 static int file_check(const char *path, const char *advice)
@@ -41,6 +53,11 @@ static int file_check(const char *path, const char *advice)
 int numerics_resume(const char *path)
 {
   return file_check(path, "go on with that one, or begin again, with --force and not --resume");
+}
+
+int numerics_part(const char *path)
+{
+  return file_check(path, "go on with that one");
 }
 
 int numerics_merge(const char *path)

@@ -10,8 +10,10 @@
 enum { NUMERICS = 2 };
 
 /* ERR_INPUT: the file was written by a program with other bits; the message says by which, and what
- * to do, as --resume has it, or as merge.  Not collective. */
+ * to do, as --resume has it, as resume_place(), which says the rest, or as merge.  Not
+ * collective. */
 int numerics_resume(const char *path);
+int numerics_part(const char *path);
 int numerics_merge(const char *path);
 
 #endif

@@ -50,7 +50,7 @@ int resume_place(const struct resume *r, const char *output, const char *name,
   *there = r->resume && input_is_there(place->file);
   if (!*there) return OK;
   int status = r->open(r->self, place->file);
-  if (!status) status = numerics_resume(place->file);
+  if (!status) status = numerics_part(place->file);
   snprintf(reason, sizeof reason, "%s", status_message());
   if (status) status_clear();
   CHECK(!status, status == ERR_INPUT ? ERR_CREATE : status,

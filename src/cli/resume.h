@@ -8,7 +8,7 @@
 #include "cli/command.h"
 
 /* Find and claim the place of a result; with resume, and where something is there, call
- * open(self, path), which answers ERR_INPUT where that is no part, and numerics_resume(), and
+ * open(self, path), which answers ERR_INPUT where that is no part, and numerics_part(), and
  * *there <- 1.  ERR_CREATE: it is not gone on with, or something is there without resume and force.
  * Rank 0 alone. */
 struct resume {

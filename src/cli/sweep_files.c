@@ -25,8 +25,13 @@ int sweep_files_claim(struct sweep_files *f, const struct output_options *output
   if (!resume && !output->force) return resume_refuse(f->place.file);
   f->there = resume;
   if (!resume) return OK;
-  TRY(numerics_resume(f->place.file));
-  return sweep_facts_read(f->place.file, &f->found);
+  int status = numerics_resume(f->place.file);
+  if (status == ERR_INPUT) { /* it may be of a sweep that is over */
+    snprintf(f->why, sizeof f->why, "%s", status_message());
+    status_clear();
+    status = OK;
+  }
+  return status ? status : sweep_facts_read(f->place.file, &f->found);
 }
 
 int sweep_files_tell(struct sweep_files *f)
@@ -34,6 +39,7 @@ int sweep_files_tell(struct sweep_files *f)
   struct comm *c = &f->run->comm;
   f->saved = log_seconds();
   TRY(comm_broadcast(c, &f->there, 1, sizeof f->there));
+  TRY(comm_broadcast(c, f->why, 1, sizeof f->why));
   return comm_broadcast(c, &f->found, 1, sizeof f->found);
 }
 
@@ -66,7 +72,12 @@ int sweep_files_begin(struct sweep_files *f, const struct sweep_facts *now, cons
   f->has = 0;
   if (!f->there) return OK;
   f->there = 0; /* another sweep's will be replaced or removed, by the thread that writes */
-  if (then->sweeps != now->sweeps) return OK;
+  if (then->sweeps != now->sweeps) {
+    log_info("resume  sweep.h5 is of sweep %lld, not %lld, and is not used",
+             (long long)then->sweeps + 1, (long long)now->sweeps + 1);
+    return OK;
+  }
+  CHECK(!*f->why, ERR_INPUT, "%s", f->why);
   const char *what = sweep_difference(now, then);
   CHECK(!what, ERR_INPUT,
         "'sweep.h5' beside '%s' is of a run with other %s: resume with the same, or remove it",

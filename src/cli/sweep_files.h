@@ -29,7 +29,8 @@ struct sweep_files {
   idx k, d, p;
   real seconds;              /* of --save-seconds */
   struct output_place place; /* rank 0 */
-  int there;                 /* on every rank, as is the next: an earlier run left one */
+  int there;                 /* on every rank, as are the next two: an earlier run left one */
+  char why[1024];            /* not empty: it is of a program with other bits, as this says */
   struct sweep_facts found;
   double saved;              /* when, or when the sweep began */
   gidx has;                  /* atoms of it that the file has, of this run or the earlier one */
