@@ -65,8 +65,8 @@ def check_train(at):
 @claim("a refit's progress names the sweep")
 def check_refit(at):
     lines = watched("refit", "--rows", f"{at}/rows.npy", "--dictionary", f"{at}/d", "--supports",
-                    f"{at}/codes", "--sweeps", 2, "--threads", 1, "--device", "cpu", "--output",
-                    f"{at}/refit")
+                    f"{at}/codes", "--sweeps", 2, "--directions", 16, "--threads", 1, "--device",
+                    "cpu", "--output", f"{at}/refit")
     of = {what[1] for what, *_ in lines if what[0] == "sweep" and what[2:] == ["of", "2:"]}
     ok(of and of <= {"1", "2"}, f"{lines[:4]}")
 
