@@ -177,8 +177,8 @@ static __device__ __noinline__ void candidate_offer(struct step *shared, int tur
 #pragma unroll 1
   for (int c = threadIdx.x; c < p; c += THREADS) v[c] = s->is_here ? sum[c] : __ldcg(sum + c);
   __syncthreads();
-  parts_remove(s, v, 1);
-  parts_remove(s, v, 0);
+#pragma unroll 1
+  for (int pass = 0; pass < 2; pass++) parts_remove(s, v, pass == 0);
   if (threadIdx.x < WARP) {
     double square = lane_product(v, v, p);
     if (threadIdx.x == 0) s->scalar[NORM] = square;
@@ -278,14 +278,23 @@ static __device__ inline int frame_make(struct step *s)
 /* Do the rows not become worse? */
 static __device__ inline int try_judge(struct step *s, int turn)
 {
+  enum { AHEAD = 16 };
   double done = 0;
   int lane = threadIdx.x;
 #pragma unroll 1
   for (int first = 0; first < s->n && threadIdx.x < WARP; first += STEP_SEGMENT_ROWS) {
     int left = s->n - first, count = left < STEP_SEGMENT_ROWS ? left : STEP_SEGMENT_ROWS;
     double acc = 0;
-#pragma unroll 8
-    for (int i = lane; i < count; i += STEP_LANES) acc += __ldcg(try_of(s, turn, first + i));
+#pragma unroll 1
+    for (int i = lane; i < count; i += AHEAD * STEP_LANES) {
+      double value[AHEAD];
+#pragma unroll
+      for (int r = 0; r < AHEAD; r++)
+        value[r] = __ldcg(try_of(s, turn, first + min_of(i + r * STEP_LANES, count - 1)));
+#pragma unroll
+      for (int r = 0; r < AHEAD; r++)
+        if (i + r * STEP_LANES < count) acc += value[r];
+    }
     acc = lanes_total(acc);
     done = first ? done + acc : acc;
   }

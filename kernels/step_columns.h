@@ -114,31 +114,53 @@ struct column {
   struct stack stack;
 };
 
+/* The chain of a sum block ends, and that of another begins. */
+static __device__ __noinline__ void column_turn(struct column *c, int block, double chain)
+{
+  if (c->block >= 0) stack_push(&c->stack, c->block, chain);
+  c->block = block;
+}
+
+/* Rows ascend: what is true of the first of some and of the last is true of all. */
 static __device__ inline void column_add(const struct step *s, struct column *c,
                                          const struct stage *g)
 {
-  enum { AHEAD = 12 };
-  int first = c->begin - g->first, end = c->end - g->first;
+  enum { AHEAD = 16 };
+  int first = c->begin - g->first, end = c->end - g->first, stride = c->stride, now = c->block;
+  int p = s->a.p;
+  const int *row = in_shared(g->row);
+  const double *weight = in_shared(c->weight), *residual = c->residual;
+  double chain = c->chain;
+  auto reach = [&](int r) {
+    int block = block_of(s, row[r]);
+    if (block == now) return;
+    column_turn(c, block, chain);
+    now = block;
+    chain = 0;
+  };
   first = first > 0 ? first : 0;
   end = end < g->count ? end : g->count;
 #pragma unroll 1
   for (int r = first; r < end; r += AHEAD) {
+    int count = min_of(end - r, AHEAD);
+    if (block_of(s, row[r]) != now || block_of(s, row[r + count - 1]) != now) {
+#pragma unroll 1
+      for (int i = 0; i < count; i++) {
+        double x = __ldcg(residual + (long long)row[r + i] * p);
+        reach(r + i);
+        chain = fma(x, weight[(r + i) * stride], chain);
+      }
+      continue;
+    }
     double x[AHEAD];
 #pragma unroll
     for (int i = 0; i < AHEAD; i++)
-      if (r + i < end) x[i] = __ldcg(c->residual + (long long)g->row[r + i] * s->a.p);
+      x[i] = __ldcg(residual + (long long)row[r + min_of(i, count - 1)] * p);
 #pragma unroll
-    for (int i = 0; i < AHEAD; i++) {
-      if (r + i >= end) break;
-      int block = block_of(s, g->row[r + i]);
-      if (block != c->block) {
-        if (c->block >= 0) stack_push(&c->stack, c->block, c->chain);
-        c->block = block;
-        c->chain = 0;
-      }
-      c->chain = fma(x[i], c->weight[(r + i) * c->stride], c->chain);
-    }
+    for (int i = 0; i < AHEAD; i++)
+      if (i < count) chain = fma(x[i], weight[(r + i) * stride], chain);
   }
+  c->chain = chain;
 }
 
 /* Sums of groups, which stand `width` apart in `total`, become that of all. */

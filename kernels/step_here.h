@@ -10,8 +10,8 @@
  *
  * What a block waits for comes with a barrier of its own, which knows how many bytes these are.  A
  * block that is ahead sends what comes next at most: it needs all others for more.  A turn's
- * complete sums are overwritten only after every block has joined them, since whole sums reach who
- * sends no sooner. */
+ * complete sums are overwritten in the turn after the next, when every block has sent what it made
+ * of them: it has sent the next turn's, and waits for all of its threads in between. */
 #ifndef STEP_HERE_H
 #define STEP_HERE_H
 
@@ -25,9 +25,10 @@ static __device__ inline int here_width(const struct step *s, int all)
   return (all + s->size - 1) / s->size;
 }
 
-static __device__ inline double *here_parts(const struct step *s, int turn, int width)
+/* The complete sums of a turn; those of a turn are not where those of the next one are. */
+static __device__ inline double *here_parts(const struct step *s, int turn)
 {
-  return s->added + turn % 2 * s->a.groups * width;
+  return s->added + turn % 2 * s->a.groups * here_width(s, D * s->a.p);
 }
 
 static __device__ inline double *here_open(const struct step *s)
@@ -144,18 +145,31 @@ static __device__ inline void here_wait(struct step *s, int which, int turn)
 static __device__ inline void column_add_own(struct step *s, int turn, int j, int v, int width,
                                              int first, int end, double chain)
 {
+  enum { AHEAD = 8 };
   int p = s->a.p, pitch = s->pitch, stride = j < 0 ? D : 1, lo = s->lo, hi = s->hi;
-  const double *row = in_shared(s->rows) + v % p;
-  const double *weight = in_shared(j < 0 ? s->t : s->weight) + (j < 0 ? v / p : 0);
-  double *parts = here_parts(s, turn, width) + v % width;
+  int vector = D == 1 || j >= 0 ? 0 : v / p;
+  const double *row = in_shared(s->rows) + v - vector * p;
+  const double *weight = in_shared(j < 0 ? s->t : s->weight) + vector;
+  const int *start = in_shared(s->start);
+  double *parts = here_parts(s, turn) + v % width;
 #pragma unroll 1
   for (int g = end - 1; g >= first; g--, chain = 0) { /* what others wait for comes first */
-    int begin = s->start[g], over = s->start[g + 1];
+    int begin = start[g], over = start[g + 1];
     if (begin == over) continue;
     int to = min_of(over, hi) - lo;
-#pragma unroll 8
-    for (int i = begin > lo ? begin - lo : 0; i < to; i++)
-      chain = fma(row[i * pitch], weight[i * stride], chain);
+#pragma unroll 1
+    for (int i = begin > lo ? begin - lo : 0; i < to; i += AHEAD) {
+      double x[AHEAD], w[AHEAD];
+#pragma unroll
+      for (int r = 0; r < AHEAD; r++)
+        if (i + r < to) {
+          x[r] = row[(i + r) * pitch];
+          w[r] = weight[(i + r) * stride];
+        }
+#pragma unroll
+      for (int r = 0; r < AHEAD; r++)
+        if (i + r < to) chain = fma(x[r], w[r], chain);
+    }
     if (over > hi)
       here_send(s, HERE_OPEN, here_open(s) + v, s->next, chain);
     else
@@ -163,8 +177,9 @@ static __device__ inline void column_add_own(struct step *s, int turn, int j, in
   }
 }
 
-/* The complete sums of a column, which stand `width` apart, joined by the tree: in place. */
-static __device__ inline double here_join(const struct step *s, double *sums, int width)
+/* The complete sums of a column, which stand `width` apart, joined by the tree: in the place of the
+ * first. */
+static __device__ inline void here_join(const struct step *s, double *sums, int width)
 {
   sums = (double *)in_shared(sums);
 #pragma unroll 1
@@ -172,7 +187,6 @@ static __device__ inline double here_join(const struct step *s, double *sums, in
     double *to = sums + s->left[i] * width;
     *to = *to + sums[s->right[i] * width];
   }
-  return sums[s->first_present * width];
 }
 
 /* The sums over all rows, weighted by their codes (j < 0: D of them) or by their products with
@@ -186,18 +200,22 @@ static __device__ __noinline__ void columns_here(struct step *shared, int turn, 
   here_expect(s, HERE_PARTS, __popc(s->present) * count);
   here_expect(s, HERE_SUMS, all);
 #pragma unroll 1
-  for (int v = threadIdx.x; v < all; v += THREADS) /* what begins here */
-    column_add_own(s, turn, j, v, width, own + s->continues, s->own_end, 0);
-  here_wait(s, HERE_OPEN, turn);
+  for (int part = 0; part < 2; part++) { /* what begins here, and what goes on here */
+    int begin = part ? own : own + s->continues, end = part ? own + s->continues : s->own_end;
+    if (part) here_wait(s, HERE_OPEN, turn);
 #pragma unroll 1
-  for (int v = threadIdx.x; v < all && s->continues; v += THREADS)
-    column_add_own(s, turn, j, v, width, own, own + 1, here_open(s)[v]);
+    for (int v = threadIdx.x; v < all && begin < end; v += THREADS)
+      column_add_own(s, turn, j, v, width, begin, end, part ? here_open(s)[v] : 0);
+  }
   here_wait(s, HERE_PARTS, turn);
 #pragma unroll 1
-  for (int w = threadIdx.x; w < count; w += THREADS) {
-    double sum = here_join(s, here_parts(s, turn, width) + w, width);
+  for (int w = threadIdx.x; w < count; w += THREADS) here_join(s, here_parts(s, turn) + w, width);
+  __syncthreads();
+  const double *whole = in_shared(here_parts(s, turn) + s->first_present * width);
 #pragma unroll 1
-    for (int to = 0; to < s->size; to++) here_send(s, HERE_SUMS, here_sums(s) + first + w, to, sum);
+  for (int i = threadIdx.x; i < count * s->size; i += THREADS) {
+    int to = i / count, w = i % count;
+    here_send(s, HERE_SUMS, here_sums(s) + first + w, to, whole[w]);
   }
   here_wait(s, HERE_SUMS, turn);
 }

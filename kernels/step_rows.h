@@ -71,7 +71,7 @@ static __device__ inline struct step *step_shared(struct step *s)
   return s;
 }
 
-static __device__ inline const double *in_shared(const double *x)
+template <class T> static __device__ inline const T *in_shared(const T *x)
 {
   __builtin_assume(__isShared(x));
   return x;
@@ -122,6 +122,26 @@ static __device__ inline void rows_look(struct step *s)
     late = __any_sync(FULL_WARP, late);
     if (lane == 0) s->late[i] = late;
   }
+}
+
+/* Own rows come in parts of `capacity`: first that which is there, then the others in turn, so that
+ * as few as can be are brought again. */
+struct parts_of_rows {
+  int lo, capacity, count, at; /* count: parts; at: the one that is next */
+};
+
+static __device__ inline struct parts_of_rows parts_of(const struct step *s)
+{
+  int capacity = s->a.capacity, count = (s->hi - s->lo + capacity - 1) / capacity;
+  return {s->lo, capacity, count, s->first > s->lo ? (s->first - s->lo) / capacity : 0};
+}
+
+/* Where the next part begins. */
+static __device__ inline int part_next(struct parts_of_rows *parts)
+{
+  int first = parts->lo + parts->at * parts->capacity;
+  parts->at = parts->at + 1 < parts->count ? parts->at + 1 : 0;
+  return first;
 }
 
 /* Begin to bring the rows that are named, or of them the late ones. */
@@ -300,9 +320,10 @@ static __device__ __noinline__ void products_find(struct step *shared, int j)
 #pragma unroll 1
   for (int number = WARPS - 1 - threadIdx.x / WARP; number < others; number += WARPS)
     vectors_multiply(s, number, j, is_first);
+  struct parts_of_rows parts = parts_of(s);
 #pragma unroll 1
-  for (int first = s->lo; first < s->hi; first += s->a.capacity) {
-    rows_bring(s, first);
+  for (int i = 0; i < parts.count; i++) {
+    rows_bring(s, part_next(&parts));
     if (is_first)
       rows_multiply_all(s, s->count, j);
     else if (j < s->kept)

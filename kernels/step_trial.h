@@ -140,55 +140,88 @@ static __device__ inline int codes_factor(struct step *s)
 static __device__ __noinline__ int rows_try(struct step *shared, int turn)
 {
   struct step *s = step_shared(shared);
-  int first = s->lo, is_first = 1;
+  struct parts_of_rows parts = parts_of(s);
+  int done = 0;
 #pragma unroll 1
   for (int number = WARPS - 1 - threadIdx.x / WARP; number < D * D; number += WARPS)
     frame_multiply(s, number);
 #pragma unroll 1
   do {
-    if (first < s->hi) rows_bring(s, first);
-    int count = first < s->hi ? s->count : 0;
+    if (parts.count) rows_bring(s, part_next(&parts));
+    int count = parts.count ? s->count : 0;
     rows_side(s, count);
     __syncthreads();
-    if (is_first && !codes_factor(s)) return 0;
-    is_first = 0;
+    if (done == 0 && !codes_factor(s)) return 0;
 #pragma unroll 1
     for (int i = threadIdx.x; i < count; i += THREADS) row_code(s, i);
     __syncthreads();
     rows_judge(s, count, turn);
-    first += s->a.capacity;
-  } while (first < s->hi);
+  } while (++done < parts.count);
   return 1;
 }
 
-/* Own row i after the step, column by column, by a warp. */
-static __device__ inline void row_keep(const struct step *s, int i, double *to)
+/* Columns c and c + 1 of a vector. */
+static __device__ inline double2 pair_at(const double *x, int c)
 {
-  const double *row = in_shared(s->rows + i * s->pitch), *u_old = in_shared(s->u_old),
+  return *(const double2 *)(x + c);
+}
+
+/* The first `count` own rows after the step, to where they belong: by warps, some rows and two
+ * columns at a time. */
+static __device__ inline void rows_leave(const struct step *s, int count)
+{
+  const double *rows = in_shared(s->rows), *u_old = in_shared(s->u_old),
                *u_new = in_shared(s->u_new);
-  double t[D], t_new[D];
-  int p = s->a.p, pitch = s->pitch;
+  int p = s->a.p, pitch = s->pitch, lane = threadIdx.x % WARP, is_even = p % 2 == 0;
+#pragma unroll 1
+  for (int first = threadIdx.x / WARP * ABREAST; first < count; first += WARPS * ABREAST) {
+    double t[ABREAST][D], t_new[ABREAST][D], *to[ABREAST];
+    int at[ABREAST];
 #pragma unroll
-  for (int m = 0; m < D; m++) {
-    t[m] = s->t[i * D + m];
-    t_new[m] = s->t_new[i * D + m];
-  }
-  auto moved_at = [&](int c) {
-    double one[D], other[D];
+    for (int r = 0; r < ABREAST; r++) {
+      int i = min_of(first + r, count - 1); /* the last one is written more than once, equally */
+      at[r] = i * pitch;
+      to[r] = s->a.residual + (long long)s->row[i] * p;
 #pragma unroll
-    for (int m = 0; m < D; m++) {
-      one[m] = u_old[m * pitch + c];
-      other[m] = u_new[m * pitch + c];
+      for (int m = 0; m < D; m++) {
+        t[r][m] = in_shared(s->t)[i * D + m];
+        t_new[r][m] = in_shared(s->t_new)[i * D + m];
+      }
     }
-    return moved(added_back(row[c], one, t), other, t_new);
-  };
-  if (p % 2 == 0)
-#pragma unroll 3
-    for (int c = threadIdx.x % WARP * 2; c < p; c += 2 * WARP)
-      *(double2 *)(to + c) = make_double2(moved_at(c), moved_at(c + 1));
-  else
-#pragma unroll 2
-    for (int c = threadIdx.x % WARP; c < p; c += WARP) to[c] = moved_at(c);
+#pragma unroll 1
+    for (int c = 2 * lane; c < p && is_even; c += 2 * WARP) {
+      double2 one[D], other[D];
+#pragma unroll
+      for (int m = 0; m < D; m++) {
+        one[m] = pair_at(u_old, m * pitch + c);
+        other[m] = pair_at(u_new, m * pitch + c);
+      }
+#pragma unroll
+      for (int r = 0; r < ABREAST; r++) {
+        double2 x = pair_at(rows, at[r] + c);
+#pragma unroll
+        for (int m = 0; m < D; m++) {
+          x.x = fma(one[m].x, t[r][m], x.x);
+          x.y = fma(one[m].y, t[r][m], x.y);
+        }
+#pragma unroll
+        for (int m = 0; m < D; m++) {
+          x.x = fma(-other[m].x, t_new[r][m], x.x);
+          x.y = fma(-other[m].y, t_new[r][m], x.y);
+        }
+        *(double2 *)(to[r] + c) = x;
+      }
+    }
+#pragma unroll 1
+    for (int c = lane; c < p && !is_even; c += WARP) {
+      double one[D], other[D];
+      frame_column(s, s->u_old, c, one);
+      frame_column(s, s->u_new, c, other);
+#pragma unroll
+      for (int r = 0; r < ABREAST; r++)
+        to[r][c] = moved(added_back(rows[at[r] + c], one, t[r]), other, t_new[r]);
+    }
+  }
 }
 
 /* The step is taken: residuals and codes of own rows. */
@@ -196,9 +229,10 @@ static __device__ __noinline__ void rows_keep(struct step *shared, int turn)
 {
   struct step *s = step_shared(shared);
   const struct step_args *a = &s->a;
+  struct parts_of_rows parts = parts_of(s);
 #pragma unroll 1
-  for (int first = s->lo; first < s->hi; first += s->a.capacity) {
-    int is_there = s->first == first && s->count == s->hi - s->lo;
+  for (int part = 0; part < parts.count; part++) {
+    int first = part_next(&parts), is_there = s->first == first && s->count == s->hi - s->lo;
     rows_bring(s, first);
 #pragma unroll 1
     for (int e = threadIdx.x; e < s->count * D; e += THREADS) {
@@ -207,9 +241,7 @@ static __device__ __noinline__ void rows_keep(struct step *shared, int turn)
       a->codes[s->entry[e / D] * D + e % D] = t;
     }
     __syncthreads();
-#pragma unroll 1
-    for (int i = threadIdx.x / WARP; i < s->count; i += WARPS)
-      row_keep(s, i, a->residual + (long long)s->row[i] * a->p);
+    rows_leave(s, s->count);
   }
 }
 
