@@ -51,11 +51,11 @@ template <int COUNT> static __device__ inline int lanes_totals(double *acc)
   return number;
 }
 
-/* use(c) with the columns of this lane. */
-template <class Use> static __device__ inline void lane_walk(int p, Use use)
+/* use(c) with the columns of this lane, AHEAD at a time. */
+template <int AHEAD = 4, class Use> static __device__ inline void lane_walk(int p, Use use)
 {
   int lane = threadIdx.x % WARP, whole = p / WARP * WARP;
-#pragma unroll 4
+#pragma unroll AHEAD
   for (int c = lane; c < whole; c += WARP) use(c);
   if (whole + lane < p) use(whole + lane);
 }

@@ -4,7 +4,7 @@
  *
  * grid     atoms times blocks of a cluster, 1 to STEP_CLUSTER (1 before 9.0)
  * block    STEP_THREADS
- * shared   step_shared_bytes(D, q, p, capacity)
+ * shared   step_shared_bytes(D, q, p, named, held)
  * sums     over rows by the tree of (N.0) and the lanes of (N.12), over columns by lane products
  *
  * -D STEP_D  vectors of a frame */
@@ -46,15 +46,15 @@ static __device__ inline void step_lay(struct step *s, const struct step_args *a
   s->n = __ldcg(&item->n);
   s->lo = (int)((long long)s->n * s->rank / size);
   s->hi = (int)((long long)s->n * (s->rank + 1) / size);
-  s->count = 0;
+  s->count = s->held = s->shares = 0;
   s->pitch = pitch;
   s->kept = 0;
   s->first = -1;
   s->u_old = take(&shared, D * pitch);
   s->u_new = take(&shared, D * pitch);
   s->e = take(&shared, q * pitch);
-  s->rows = take(&shared, a->capacity * pitch); /* pairs are aligned up to here */
-  s->sums = take(&shared, step_sums(D, k) * (STEP_LANES + 1));
+  s->rows = take(&shared, a->held * pitch); /* pairs are aligned up to here */
+  s->sums = take(&shared, (step_sums(D, k) | 1) * STEP_LANES + step_sums(D, k) + STEP_CLUSTER);
   s->added = take(&shared, step_sum_rows(D, q) * step_sum_pitch(D, q));
   s->parts = take(&shared, D + q + 1);
   s->uu = take(&shared, D * D);
@@ -72,12 +72,13 @@ static __device__ inline void step_lay(struct step *s, const struct step_args *a
   s->scalar = take(&shared, STEP_SCALARS);
   s->total = take(&shared, STEP_THREADS);
   s->start = (int *)take(&shared, STEP_GROUPS / 2 + 1);
-  s->t = take(&shared, a->capacity * D);
-  s->t_new = take(&shared, a->capacity * D);
-  s->weight = take(&shared, a->capacity);
-  s->entry = (long long *)take(&shared, a->capacity);
-  s->row = (int *)take(&shared, a->capacity); /* and late */
-  s->late = s->row + a->capacity;
+  s->t = take(&shared, a->named * D);
+  s->t_new = take(&shared, a->named * D);
+  s->weight = take(&shared, a->named);
+  s->entry = (long long *)take(&shared, a->named);
+  s->row = (int *)take(&shared, a->named); /* and late */
+  s->late = s->row + a->named;
+  s->width = here_width(s, D * a->p);
   s->is_here = here_is_room(s);
   here_begin(s);
 }
@@ -111,14 +112,16 @@ static __device__ inline void step_open(struct step *s, const struct step_args *
   for (int v = threadIdx.x; v < D * a->p; v += THREADS)
     s->u_old[v / a->p * s->pitch + v % a->p] = __ldcg(frame + v);
   groups_find(s);
+  __syncthreads();
+  if (s->is_here && threadIdx.x < WARP) {
+    here_share(s);
+    __syncwarp();
+    if (threadIdx.x == 0) here_find(s);
+  }
+  __syncthreads();
   if (s->lo < s->hi) rows_name(s, s->lo);
   struct stage first = stage_of(s);
   if (!s->is_here) stage_bring(s, &first, 0, -1);
-  __syncthreads();
-  if (s->is_here && threadIdx.x == 0) {
-    here_find(s);
-    joins_find(s);
-  }
   cluster_barrier(); /* all blocks have begun: their memory may be touched */
   if (early) {
     rows_order(s, 0);
@@ -141,53 +144,75 @@ static __device__ inline void part_remove(double *v, const double *unit, double 
   __syncwarp();
 }
 
-/* The next direction loses its parts along the frame and the directions, found beside each other by
- * warps; the first time its own square is found, too. */
-static __device__ inline void parts_remove(struct step *s, double *v, int is_first)
+/* Where the next direction is made, and what it stands on: pointers that are read once. */
+struct next_direction {
+  const double *u, *e;
+  double *v, *parts;
+  int p, pitch, kept;
+};
+
+/* It loses its parts along the frame and the directions, found beside each other by warps; the
+ * first time its own square is found, too: the last of the parts. */
+static __device__ inline void parts_remove(const struct next_direction *d, int is_first)
 {
-  int p = s->a.p, kept = s->kept, pitch = s->pitch, units = D + kept;
+  enum { AHEAD = 2 };
+  int units = D + d->kept;
 #pragma unroll 1
   for (int at = threadIdx.x / WARP; at < units + is_first; at += WARPS) {
-    const double *unit = at < D ? s->u_old + at * pitch : s->e + (at - D) * pitch; /* or v itself */
-    double product = lane_product(unit, v, p);
-    if (threadIdx.x % WARP == 0) s->parts[at] = product;
+    const double *unit = at < D ? d->u + at * d->pitch : d->e + (at - D) * d->pitch; /* or v */
+    double product = lane_product(unit, d->v, d->p);
+    if (threadIdx.x % WARP == 0) d->parts[at] = product;
   }
   __syncthreads();
-  const double *parts = in_shared(s->parts), *u = in_shared(s->u_old), *e = in_shared(s->e);
 #pragma unroll 1
-  for (int c = threadIdx.x; c < p; c += THREADS) {
-    double x = v[c];
+  for (int c = threadIdx.x; c < d->p; c += THREADS) {
+    double x = d->v[c];
 #pragma unroll
-    for (int m = 0; m < D; m++) x = fma(-parts[m], u[m * pitch + c], x);
-#pragma unroll 4
-    for (int j = 0; j < kept; j++) x = fma(-parts[D + j], e[j * pitch + c], x);
-    v[c] = x;
+    for (int m = 0; m < D; m++) x = fma(-d->parts[m], d->u[m * d->pitch + c], x);
+#pragma unroll 1
+    for (int first = 0; first < d->kept; first += AHEAD) {
+      double part[AHEAD], e[AHEAD];
+#pragma unroll
+      for (int r = 0; r < AHEAD; r++)
+        if (first + r < d->kept) {
+          part[r] = d->parts[D + first + r];
+          e[r] = d->e[(first + r) * d->pitch + c];
+        }
+#pragma unroll
+      for (int r = 0; r < AHEAD; r++)
+        if (first + r < d->kept) x = fma(-part[r], e[r], x);
+    }
+    d->v[c] = x;
   }
-  if (threadIdx.x == 0 && is_first) s->scalar[SQUARE] = s->parts[units];
-  __syncthreads();
 }
 
 /* Sum m of a turn is a candidate: it becomes the next direction or is dropped. */
 static __device__ __noinline__ void candidate_offer(struct step *shared, int turn, int m)
 {
   struct step *s = step_shared(shared);
-  int p = s->a.p;
-  double *v = (double *)in_shared(s->e + s->kept * s->pitch);
+  double *scalar = (double *)in_shared(s->scalar), *e = (double *)in_shared(s->e);
+  int p = s->a.p, pitch = s->pitch, kept = s->kept;
+  struct next_direction d = {
+      in_shared(s->u_old), e, e + kept * pitch, (double *)in_shared(s->parts), p, pitch, kept};
   const double *sum = (s->is_here ? here_sums(s) : sums_of(s, turn)) + m * p;
 #pragma unroll 1
-  for (int c = threadIdx.x; c < p; c += THREADS) v[c] = s->is_here ? sum[c] : __ldcg(sum + c);
+  for (int c = threadIdx.x; c < p; c += THREADS) d.v[c] = s->is_here ? sum[c] : __ldcg(sum + c);
   __syncthreads();
-#pragma unroll 1
-  for (int pass = 0; pass < 2; pass++) parts_remove(s, v, pass == 0);
+  parts_remove(&d, 1);
+  double square = d.parts[D + kept];
+  __syncthreads();
+  parts_remove(&d, 0);
+  double before = sqrt(square);
+  __syncthreads();
   if (threadIdx.x < WARP) {
-    double square = lane_product(v, v, p);
-    if (threadIdx.x == 0) s->scalar[NORM] = square;
+    square = lane_product(d.v, d.v, p);
+    if (threadIdx.x == 0) scalar[NORM] = square;
   }
   __syncthreads();
-  double before = sqrt(s->scalar[SQUARE]), norm = sqrt(s->scalar[NORM]);
+  double norm = sqrt(scalar[NORM]);
   int is_kept = norm > 9.094947017729282e-13 * before && is_finite(norm); /* 2^-40 */
 #pragma unroll 1
-  for (int c = threadIdx.x; c < p && is_kept; c += THREADS) v[c] = v[c] / norm;
+  for (int c = threadIdx.x; c < p && is_kept; c += THREADS) d.v[c] = d.v[c] / norm;
   if (threadIdx.x == 0) s->kept += is_kept;
   __syncthreads();
 }
@@ -215,6 +240,7 @@ static __device__ inline void directions_find(struct step *s)
 #pragma unroll 1
   for (int j = 0; j == 0 || j < s->kept; j++) {
     products_find(s, j);
+    if (s->held < s->count) far_products(s, j);
     if (!s->is_here) cluster_barrier();
     if (j >= s->kept || s->kept == q) continue;
     sums_find(s, j, ++turn);

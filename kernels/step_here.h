@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * An atom's step: sums over its rows, column by column, where all of them are in the shared memory
- * of the blocks of its cluster.
+ * An atom's step: sums over its rows, column by column, where every block of its cluster has all of
+ * its own rows in sight: in shared memory, or by their numbers, where they do not fit there.
  *
  * A block adds its own rows, a column a thread.  The rows of a sum block are a chain: where they go
  * on in the next block the sum so far goes there.  What is complete goes to the block that joins
@@ -10,14 +10,19 @@
  *
  * What a block waits for comes with a barrier of its own, which knows how many bytes these are.  A
  * block that is ahead sends what comes next at most: it needs all others for more.  A turn's
- * complete sums are overwritten in the turn after the next, when every block has sent what it made
- * of them: it has sent the next turn's, and waits for all of its threads in between. */
+ * complete sums are overwritten in the turn after the next: the sums of the next one, which must be
+ * there before, need all columns of every block, as these need the sums of a turn. */
 #ifndef STEP_HERE_H
 #define STEP_HERE_H
 
 #include "barriers.h"
 #include "cluster.h"
 #include "step_columns.h"
+
+static_assert(STEP_GROUPS <= 16, "16 sum blocks are in two aligned halves of a warp's lanes");
+static_assert((long long)STEP_GROUPS << 12 <= STEP_SEGMENT_ROWS, "rows in sight are one segment");
+static_assert(((long long)STEP_GROUPS << 12) * (STEP_VECTOR_BYTES / 24) < 1ll << 31,
+              "rows in sight have places below 2^31 in memory");
 
 /* Columns that a block joins, of `all`. */
 static __device__ inline int here_width(const struct step *s, int all)
@@ -28,12 +33,12 @@ static __device__ inline int here_width(const struct step *s, int all)
 /* The complete sums of a turn; those of a turn are not where those of the next one are. */
 static __device__ inline double *here_parts(const struct step *s, int turn)
 {
-  return s->added + turn % 2 * s->a.groups * here_width(s, D * s->a.p);
+  return s->added + turn % 2 * s->a.groups * s->width;
 }
 
 static __device__ inline double *here_open(const struct step *s)
 {
-  return s->added + 2 * s->a.groups * here_width(s, D * s->a.p);
+  return s->added + 2 * s->a.groups * s->width;
 }
 
 static __device__ inline double *here_sums(const struct step *s)
@@ -45,15 +50,45 @@ static __device__ inline double *here_sums(const struct step *s)
  * than a turn?  Of every block the same. */
 static __device__ inline int here_is_room(const struct step *s)
 {
-  int reals = 2 * (s->a.groups * here_width(s, D * s->a.p) + D * s->a.p);
-  return s->a.group_shift == 0 && s->n <= s->size * s->a.capacity && s->n >= s->size &&
-         reals <= step_sum_rows(D, s->a.q) * step_sum_pitch(D, s->a.q);
+  return step_in_sight(D, s->a.q, s->a.p, s->a.groups, s->a.group_shift, s->size) &&
+         s->n <= s->size * s->a.named && s->n >= s->size;
 }
 
-/* Which block has the row at a position? */
-static __device__ inline int block_at(const struct step *s, int position)
+/* The largest of the lanes' numbers, to all of them. */
+static __device__ inline int lanes_most(int x)
 {
-  return (int)((((long long)position + 1) * s->size - 1) / s->n);
+#pragma unroll
+  for (int half = WARP / 2; half >= 1; half /= 2)
+    x = max_of(x, __shfl_xor_sync(FULL_WARP, x, half));
+  return x;
+}
+
+/* By the first warp: blocks are dealt out to sum blocks, one each and then to that which has most
+ * rows a block, so that chains go through few blocks.  Rows stay shared out evenly (step.cu) where
+ * sum blocks are too many, or a block would have more rows than it can name, or half as many again
+ * as an even share and more than its warps take at once. */
+static __device__ inline void here_share(struct step *s)
+{
+  int lane = threadIdx.x, is_group = lane < s->a.groups, first = is_group ? s->start[lane] : 0;
+  int rows = is_group ? s->start[lane + 1] - first : 0, blocks = rows > 0;
+  int count = __popc(__ballot_sync(FULL_WARP, blocks)), before = 0;
+  if (count > s->size) return;
+#pragma unroll 1
+  for (; count < s->size; count++) {
+    int load = blocks ? (rows << 12) / blocks : 0, most = lanes_most(load);
+    blocks += lane == __ffs((int)__ballot_sync(FULL_WARP, load == most)) - 1;
+  }
+  int most = lanes_most(blocks ? (rows + blocks - 1) / blocks : 0);
+  if (most > s->a.named || (most > WARPS * ABREAST && 2 * most * s->size > 3 * s->n)) return;
+#pragma unroll 1
+  for (int g = 0; g < s->a.groups; g++) {
+    int others = __shfl_sync(FULL_WARP, blocks, g);
+    if (g < lane) before += others;
+  }
+  int at = s->rank - before;
+  if (at < 0 || at >= blocks) return;
+  s->lo = first + rows * at / blocks;
+  s->hi = first + rows * (at + 1) / blocks;
 }
 
 /* Thread 0: the sum blocks of own rows, and whether the first begins in a block before. */
@@ -62,44 +97,18 @@ static __device__ inline void here_find(struct step *s)
   int own_first = 0, own_end = 0;
   s->present = 0;
   s->continues = 0;
-  s->next = s->lo < s->hi && s->hi < s->n ? block_at(s, s->hi) : 0;
 #pragma unroll 1
   for (int g = 0; g < s->a.groups; g++) {
     int first = s->start[g], end = s->start[g + 1];
     if (first == end) continue;
     s->present |= 1u << g;
-    if (first >= s->hi || end <= s->lo || s->lo == s->hi) continue;
+    if (first >= s->hi || end <= s->lo) continue;
     if (own_end == 0) own_first = g;
     own_end = g + 1;
     if (first < s->lo) s->continues = 1;
   }
   s->own_first = own_first;
   s->own_end = own_end;
-}
-
-/* Thread 0: which of the sum blocks join, and in which order: as a stack of step_columns.h does. */
-static __device__ inline void joins_find(struct step *s)
-{
-  int node[STEP_GROUPS], count = 0, last = -1;
-  unsigned levels = 0;
-  s->joins = 0;
-  s->first_present = s->present ? __ffs((int)s->present) - 1 : 0;
-#pragma unroll 1
-  for (unsigned left = s->present; count > 1 || left; left &= left - 1) {
-    int g = __ffs((int)left) - 1, block = g + s->a.group_first;
-    int level = !left ? 32 : last < 0 ? 0 : 31 - __clz(last ^ block);
-#pragma unroll 1
-    while (levels && __ffs((int)levels) - 1 < level) {
-      count--;
-      s->left[s->joins] = (unsigned char)node[count - 1];
-      s->right[s->joins++] = (unsigned char)node[count];
-      levels &= levels - 1;
-    }
-    if (!left) break;
-    if (last >= 0) levels |= 1u << level;
-    node[count++] = g;
-    last = block;
-  }
 }
 
 /* Thread 0, once: the barriers. */
@@ -140,53 +149,177 @@ static __device__ inline void here_wait(struct step *s, int which, int turn)
   __syncthreads();
 }
 
-/* The sum blocks first .. end - 1 of own rows, in column v; one that goes on here, and then is the
- * only one, from `chain`. */
-static __device__ inline void column_add_own(struct step *s, int turn, int j, int v, int width,
-                                             int first, int end, double chain)
+/* A chain goes on over own rows first .. end - 1: row[0] and weight[0] are those of own row 0, and
+ * those that follow stand `pitch` and `stride` apart.  What is added next is on its way. */
+static __device__ inline double chain_add(const double *row, int pitch, const double *weight,
+                                          int stride, int first, int end, double chain)
 {
-  enum { AHEAD = 8 };
-  int p = s->a.p, pitch = s->pitch, stride = j < 0 ? D : 1, lo = s->lo, hi = s->hi;
-  int vector = D == 1 || j >= 0 ? 0 : v / p;
-  const double *row = in_shared(s->rows) + v - vector * p;
-  const double *weight = in_shared(j < 0 ? s->t : s->weight) + vector;
+  enum { AHEAD = 4 };
+  double x[2][AHEAD], w[2][AHEAD];
+  auto load = [&](int at, int i) {
+#pragma unroll
+    for (int r = 0; r < AHEAD; r++)
+      if (i + r < end) {
+        x[at][r] = row[(i + r) * pitch];
+        w[at][r] = weight[(i + r) * stride];
+      }
+  };
+  auto add = [&](int at, int i) {
+#pragma unroll
+    for (int r = 0; r < AHEAD; r++)
+      if (i + r < end) chain = fma(x[at][r], w[at][r], chain);
+  };
+  load(0, first);
+#pragma unroll 1
+  for (int i = first; i < end; i += 2 * AHEAD) {
+    load(1, i + AHEAD);
+    add(0, i);
+    load(0, i + 2 * AHEAD);
+    add(1, i + AHEAD);
+  }
+  return chain;
+}
+
+/* A column of own rows, and their weights. */
+struct own_column {
+  const double *row, *far, *weight; /* far: where the column is in memory, of rows not held */
+  int stride;
+};
+
+static __device__ inline struct own_column column_of(const struct step *s, int j, int v)
+{
+  int vector = D == 1 || j >= 0 ? 0 : v / s->a.p, c = v - vector * s->a.p;
+  return {in_shared(s->rows) + c, s->a.residual + c, in_shared(j < 0 ? s->t : s->weight) + vector,
+          j < 0 ? D : 1};
+}
+
+/* A chain goes on over own rows first .. end - 1, which are not held. */
+template <int AHEAD>
+static __device__ inline double far_add(const struct step *s, const struct own_column *c, int first,
+                                        int end, double chain)
+{
+  const int *number = in_shared(s->row);
+  int p = s->a.p;
+#pragma unroll 1
+  for (int i = first; i < end; i += AHEAD) {
+    double x[AHEAD];
+#pragma unroll
+    for (int r = 0; r < AHEAD; r++) x[r] = __ldcg(c->far + number[min_of(i + r, end - 1)] * p);
+#pragma unroll
+    for (int r = 0; r < AHEAD; r++)
+      if (i + r < end) chain = fma(x[r], c->weight[(i + r) * c->stride], chain);
+  }
+  return chain;
+}
+
+/* ... which may be held or not. */
+static __device__ inline double own_add(const struct step *s, const struct own_column *c, int first,
+                                        int end, double chain)
+{
+  int held = s->held;
+  chain = chain_add(c->row, s->pitch, c->weight, c->stride, first, min_of(end, held), chain);
+  return far_add<8>(s, c, max_of(first, held), end, chain);
+}
+
+/* What a chain has become at the end of own rows of sum block g goes to the block that needs it. */
+static __device__ inline void own_send(struct step *s, int turn, int v, int width, int g,
+                                       double chain)
+{
+  double *part = here_parts(s, turn) + g * width + v % width;
+  if (s->start[g + 1] > s->hi)
+    here_send(s, HERE_OPEN, here_open(s) + v, s->rank + 1, chain);
+  else
+    here_send(s, HERE_PARTS, part, v / width, chain);
+}
+
+/* The sum blocks that begin among own rows; what others wait for comes first. */
+static __device__ inline void columns_begin(struct step *s, int turn, int j, int all, int width)
+{
   const int *start = in_shared(s->start);
-  double *parts = here_parts(s, turn) + v % width;
 #pragma unroll 1
-  for (int g = end - 1; g >= first; g--, chain = 0) { /* what others wait for comes first */
-    int begin = start[g], over = start[g + 1];
-    if (begin == over) continue;
-    int to = min_of(over, hi) - lo;
+  for (int v = threadIdx.x; v < all; v += THREADS) {
+    struct own_column c = column_of(s, j, v);
 #pragma unroll 1
-    for (int i = begin > lo ? begin - lo : 0; i < to; i += AHEAD) {
-      double x[AHEAD], w[AHEAD];
-#pragma unroll
-      for (int r = 0; r < AHEAD; r++)
-        if (i + r < to) {
-          x[r] = row[(i + r) * pitch];
-          w[r] = weight[(i + r) * stride];
-        }
-#pragma unroll
-      for (int r = 0; r < AHEAD; r++)
-        if (i + r < to) chain = fma(x[r], w[r], chain);
+    for (int g = s->own_end - 1; g >= s->own_first + s->continues; g--) {
+      int begin = start[g] - s->lo, end = min_of(start[g + 1], s->hi) - s->lo;
+      if (begin < end) own_send(s, turn, v, width, g, own_add(s, &c, begin, end, 0));
     }
-    if (over > hi)
-      here_send(s, HERE_OPEN, here_open(s) + v, s->next, chain);
-    else
-      here_send(s, HERE_PARTS, parts + g * width, v / width, chain);
   }
 }
 
-/* The complete sums of a column, which stand `width` apart, joined by the tree: in the place of the
- * first. */
-static __device__ inline void here_join(const struct step *s, double *sums, int width)
+/* The sum block that begins in a block before, in column v: a thread has its last rows, or all of
+ * them, when the chain comes. */
+static __device__ inline double chain_continue(struct step *s, int turn, int j, int v, int end)
 {
-  sums = (double *)in_shared(sums);
-#pragma unroll 1
-  for (int i = 0; i < s->joins; i++) {
-    double *to = sums + s->left[i] * width;
-    *to = *to + sums[s->right[i] * width];
+  enum { LAST = 12, AHEAD = 4 };
+  struct own_column c = column_of(s, j, v);
+  int last = max_of(end - LAST, 0), held = s->held, p = s->a.p, pitch = s->pitch;
+  const int *number = in_shared(s->row);
+  double x[LAST];
+#pragma unroll
+  for (int r = 0; r < LAST; r++)
+    if (last + r < min_of(end, held)) x[r] = c.row[(last + r) * pitch];
+#pragma unroll
+  for (int r = 0; r < LAST && held < end; r++)
+    if (last + r >= held && last + r < end) x[r] = __ldcg(c.far + number[last + r] * p);
+  here_wait(s, HERE_OPEN, turn); /* in a cluster: a block that is alone has all of a chain */
+  double chain = here_open(s)[v];
+  chain = chain_add(c.row, pitch, c.weight, c.stride, 0, min_of(last, held), chain);
+  chain = far_add<4>(s, &c, held, last, chain);
+#pragma unroll
+  for (int first = 0; first < LAST; first += AHEAD) {
+    double w[AHEAD];
+#pragma unroll
+    for (int r = first; r < first + AHEAD; r++)
+      if (last + r < end) w[r - first] = c.weight[(last + r) * c.stride];
+#pragma unroll
+    for (int r = first; r < first + AHEAD; r++)
+      if (last + r < end) chain = fma(x[r], w[r - first], chain);
   }
+  return chain;
+}
+
+static __device__ inline void columns_continue(struct step *s, int turn, int j, int all, int width)
+{
+  int g = s->own_first, end = min_of(s->start[g + 1], s->hi) - s->lo;
+#pragma unroll 1
+  for (int v = threadIdx.x; v < all; v += THREADS)
+    own_send(s, turn, v, width, g, chain_continue(s, turn, j, v, end));
+}
+
+/* Sum blocks are joined by the tree (N.0), two columns a warp; the sums go to all blocks.  A lane
+ * has the sum block that is its own modulo 32; one without rows is passed by.  Two nodes are added
+ * in either order, which gives the same. */
+static __device__ inline void columns_join(struct step *s, int turn, int width, int count)
+{
+  int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, shift = s->a.group_first % WARP;
+  unsigned present = __funnelshift_l(s->present, s->present, shift);
+  int first = __ffs((int)present) - 1, last = 31 - __clz((int)present),
+      is_mine = present >> lane & 1;
+  double *parts = (double *)in_shared(here_parts(s, turn));
+  double *part = parts + ((lane - shift) & (WARP - 1)) * width;
+#pragma unroll 1
+  for (int w = 2 * warp; w < count; w += 2 * WARPS) {
+    int other = min_of(w + 1, count - 1);
+    double x = is_mine ? part[w] : 0, y = is_mine ? part[other] : 0;
+#pragma unroll 1
+    for (int half = 1; (first ^ last) >= half; half *= 2) {
+      int at = lane & -half, mine = (present >> at & ((1u << half) - 1)) != 0;
+      int theirs = (present >> (at ^ half) & ((1u << half) - 1)) != 0;
+      double xx = __shfl_xor_sync(FULL_WARP, x, half), yy = __shfl_xor_sync(FULL_WARP, y, half);
+      x = !theirs ? x : mine ? x + xx : xx;
+      y = !theirs ? y : mine ? y + yy : yy;
+    }
+    if (lane == first) part[w] = x;
+    if (lane == first) part[other] = y;
+  }
+  __syncthreads();
+  const double *whole = parts + ((first - shift) & (WARP - 1)) * width;
+  double *sums = here_sums(s) + s->rank * width;
+#pragma unroll 1
+  for (int to = warp; to < s->size; to += WARPS)
+#pragma unroll 1
+    for (int w = lane; w < count; w += WARP) here_send(s, HERE_SUMS, sums + w, to, whole[w]);
 }
 
 /* The sums over all rows, weighted by their codes (j < 0: D of them) or by their products with
@@ -194,29 +327,16 @@ static __device__ inline void here_join(const struct step *s, double *sums, int 
 static __device__ __noinline__ void columns_here(struct step *shared, int turn, int j)
 {
   struct step *s = step_shared(shared);
-  int all = (j < 0 ? D : 1) * s->a.p, width = here_width(s, all), first = s->rank * width;
-  int count = all - first < width ? max_of(all - first, 0) : width, own = s->own_first;
-  here_expect(s, HERE_OPEN, s->continues ? all : 0);
+  int all = (j < 0 ? D : 1) * s->a.p, width = D == 1 || j < 0 ? s->width : here_width(s, all);
+  int first = s->rank * width;
+  int count = all - first < width ? max_of(all - first, 0) : width;
+  if (s->continues) here_expect(s, HERE_OPEN, all);
   here_expect(s, HERE_PARTS, __popc(s->present) * count);
   here_expect(s, HERE_SUMS, all);
-#pragma unroll 1
-  for (int part = 0; part < 2; part++) { /* what begins here, and what goes on here */
-    int begin = part ? own : own + s->continues, end = part ? own + s->continues : s->own_end;
-    if (part) here_wait(s, HERE_OPEN, turn);
-#pragma unroll 1
-    for (int v = threadIdx.x; v < all && begin < end; v += THREADS)
-      column_add_own(s, turn, j, v, width, begin, end, part ? here_open(s)[v] : 0);
-  }
+  columns_begin(s, turn, j, all, width);
+  if (s->continues) columns_continue(s, turn, j, all, width);
   here_wait(s, HERE_PARTS, turn);
-#pragma unroll 1
-  for (int w = threadIdx.x; w < count; w += THREADS) here_join(s, here_parts(s, turn) + w, width);
-  __syncthreads();
-  const double *whole = in_shared(here_parts(s, turn) + s->first_present * width);
-#pragma unroll 1
-  for (int i = threadIdx.x; i < count * s->size; i += THREADS) {
-    int to = i / count, w = i % count;
-    here_send(s, HERE_SUMS, here_sums(s) + first + w, to, whole[w]);
-  }
+  columns_join(s, turn, width, count);
   here_wait(s, HERE_SUMS, turn);
 }
 

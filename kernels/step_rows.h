@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * An atom's step: what a block knows, its own rows in shared memory, and what is computed row by
- * row.  Sums over columns are a warp's.
+ * An atom's step: what a block knows, its own rows, and what is computed row by row.  Sums over
+ * columns are a warp's.
  *
  * -D STEP_D  vectors of a frame */
 #ifndef STEP_ROWS_H
@@ -8,17 +8,16 @@
 
 #include "async_copy.h"
 #include "lane_products.h"
+#include "root.h"
 #include "step_moved.h"
 #include "step_types.h"
 #include "warp.h"
 
-#define LARGEST 1.7976931348623157e308
-
 enum { THREADS = STEP_THREADS, WARPS = STEP_THREADS / WARP };
 
-/* What a block waits for, where all rows are in shared memory: sums so far, complete ones, whole
- * ones. */
-enum { HERE_OPEN, HERE_PARTS, HERE_SUMS, HERE_BARRIERS };
+/* What a block waits for, where all rows are in sight: sums so far, complete ones, whole ones, and
+ * lanes of a system's sums. */
+enum { HERE_OPEN, HERE_PARTS, HERE_SUMS, HERE_LANES, HERE_BARRIERS };
 
 /* A block's part of an atom, itself in shared memory as its arrays are; vectors are `pitch` apart.
  * Thread 0 writes it. */
@@ -28,22 +27,23 @@ struct step {
   int atom, at;          /* at: where its rows begin among those of its class */
   int index, rank, size; /* of the atom in the launch, of the block in its cluster, blocks there */
   int n, pitch, kept;    /* n: rows; kept: directions */
-  int is_here;           /* all rows of the atom are in the shared memory of its blocks */
+  int is_here;           /* every block has all its rows in sight */
   double *u_old, *e, *u_new;
   double *sums, *added; /* of step_system.h */
+  int shares;           /* how often lanes of sums were shared out */
   double *parts;        /* of a candidate along the frame and the directions, and its square */
   double *uu, *ue, *ee, *factor, *pivot, *tt, *h, *l_new;
   double *schur, *whole, *diagonal, *beta, *scalar;
-  double *total; /* of step_columns.h */
+  double *total; /* of step_columns.h; a block's lanes of sums */
   int *start;
   /* Of step_here.h: */
-  int own_first, own_end, continues, next;
+  int own_first, own_end, continues;
   unsigned present;
-  int joins, first_present;
-  unsigned char left[STEP_GROUPS], right[STEP_GROUPS];
+  int width; /* columns that a block joins, at most */
   unsigned long long barriers[HERE_BARRIERS];
-  /* Own rows at positions lo .. hi - 1, of which first .. first + count - 1 are here: */
-  int lo, hi, first, count;
+  /* Own rows at positions lo .. hi - 1, of which first .. first + count - 1 are named, and of these
+   * the first `held` in shared memory: */
+  int lo, hi, first, count, held;
   double *rows, *t, *t_new, *weight; /* weight: products with the last direction */
   long long *entry;
   int *row, *late; /* late: is the row one that the launch before changes? */
@@ -90,11 +90,17 @@ static __device__ inline long long entry_at(const struct step *s, int position)
   return __ldcg(s->a.entry + s->first_entry + position);
 }
 
+/* Rows that are named at a time. */
+static __device__ inline int rows_at_once(const struct step *s)
+{
+  return s->is_here ? s->a.named : s->a.held;
+}
+
 /* Which own rows stand at position `first` and after it, as many as fit, and their codes.  Nobody
  * else changes these during a sweep. */
 static __device__ inline void rows_name(struct step *s, int first)
 {
-  int count = min_of(s->hi - first, s->a.capacity);
+  int count = min_of(s->hi - first, rows_at_once(s));
 #pragma unroll 1
   for (int i = threadIdx.x; i < count; i += THREADS) {
     long long entry = entry_at(s, first + i);
@@ -105,51 +111,63 @@ static __device__ inline void rows_name(struct step *s, int first)
   }
   if (threadIdx.x == 0) s->first = first;
   if (threadIdx.x == 0) s->count = count;
+  if (threadIdx.x == 0) s->held = min_of(count, s->a.held);
   __syncthreads();
 }
 
-/* Which of the named rows have an atom of the launch before? */
+/* Which of the rows to be held have an atom of the launch before?  By a warp, some at a time. */
 static __device__ inline void rows_look(struct step *s)
 {
-  int lane = threadIdx.x % WARP;
+  enum { SOME = 4 };
+  int lane = threadIdx.x % WARP, width = s->a.s, before = s->a.turn - 1;
 #pragma unroll 1
-  for (int i = threadIdx.x / WARP; i < s->count; i += WARPS) {
-    const int *slots = s->a.slots + (long long)s->row[i] * s->a.s;
-    int late = 0;
+  for (int first = threadIdx.x / WARP; first < s->held; first += SOME * WARPS) {
+    int late[SOME] = {};
 #pragma unroll 1
-    for (int place = lane; place < s->a.s; place += WARP)
-      late |= s->a.turns[slots[place]] == s->a.turn - 1;
-    late = __any_sync(FULL_WARP, late);
-    if (lane == 0) s->late[i] = late;
+    for (int place = lane; place < width; place += WARP) {
+      int atom[SOME];
+#pragma unroll
+      for (int r = 0; r < SOME; r++) {
+        int i = min_of(first + r * WARPS, s->held - 1);
+        atom[r] = s->a.slots[(long long)s->row[i] * width + place];
+      }
+#pragma unroll
+      for (int r = 0; r < SOME; r++) late[r] |= s->a.turns[atom[r]] == before;
+    }
+#pragma unroll
+    for (int r = 0; r < SOME; r++) {
+      late[r] = __any_sync(FULL_WARP, late[r]);
+      if (lane == 0 && first + r * WARPS < s->held) s->late[first + r * WARPS] = late[r];
+    }
   }
 }
 
-/* Own rows come in parts of `capacity`: first that which is there, then the others in turn, so that
+/* Own rows come in parts: first that which is there, then the others in turn, so that
  * as few as can be are brought again. */
 struct parts_of_rows {
-  int lo, capacity, count, at; /* count: parts; at: the one that is next */
+  int lo, rows, count, at; /* count: parts, of so many rows; at: the one that is next */
 };
 
 static __device__ inline struct parts_of_rows parts_of(const struct step *s)
 {
-  int capacity = s->a.capacity, count = (s->hi - s->lo + capacity - 1) / capacity;
-  return {s->lo, capacity, count, s->first > s->lo ? (s->first - s->lo) / capacity : 0};
+  int rows = rows_at_once(s), count = (s->hi - s->lo + rows - 1) / rows;
+  return {s->lo, rows, count, s->first > s->lo ? (s->first - s->lo) / rows : 0};
 }
 
 /* Where the next part begins. */
 static __device__ inline int part_next(struct parts_of_rows *parts)
 {
-  int first = parts->lo + parts->at * parts->capacity;
+  int first = parts->lo + parts->at * parts->rows;
   parts->at = parts->at + 1 < parts->count ? parts->at + 1 : 0;
   return first;
 }
 
-/* Begin to bring the rows that are named, or of them the late ones. */
+/* Begin to bring the rows to be held, or of them the late ones. */
 static __device__ inline void rows_order(struct step *s, int late_alone)
 {
   int p = s->a.p;
 #pragma unroll 1
-  for (int i = threadIdx.x / WARP; i < s->count; i += WARPS) {
+  for (int i = threadIdx.x / WARP; i < s->held; i += WARPS) {
     if (late_alone && !s->late[i]) continue;
     const double *from = s->a.residual + (long long)s->row[i] * p;
     double *to = s->rows + i * s->pitch;
@@ -182,33 +200,43 @@ static __device__ __noinline__ void rows_bring(struct step *shared, int first)
 /* Rows at a time of a warp. */
 enum { ABREAST = D == 1 ? 4 : D == 2 ? 2 : 1 };
 
-/* Lane products of the first `count` own rows, VALUES of each, by warps: begin(r, i) says
- * that own row i is the r-th abreast; add(c, x, acc) adds column c, whose numbers in the rows are
- * x[ABREAST], to acc[ABREAST][VALUES]; put(i, v, product) is for one lane. */
-template <int VALUES, class Begin, class Add, class Put>
-static __device__ inline void rows_multiply(const struct step *s, int count, Begin begin, Add add,
-                                            Put put)
+/* Own rows that are named: IS_HELD, those in shared memory, the first; else the others. */
+template <int IS_HELD> static __device__ inline int rows_begin(const struct step *s)
+{
+  return IS_HELD ? 0 : s->held;
+}
+template <int IS_HELD> static __device__ inline int rows_end(const struct step *s)
+{
+  return IS_HELD ? s->held : s->count;
+}
+
+/* Lane products of these rows, VALUES of each, by warps: name(r, i) says that own row i is the r-th
+ * abreast; add(c, x, acc) adds column c, whose numbers in the rows are x[ABREAST], to
+ * acc[ABREAST][VALUES]; put(i, v, product) is for one lane. */
+template <int VALUES, int IS_HELD, class Name, class Add, class Put>
+static __device__ inline void rows_multiply(const struct step *s, Name name, Add add, Put put)
 {
   enum { SUMS = lanes_padded(ABREAST * VALUES) };
-  const double *rows = in_shared(s->rows);
+  const double *rows = IS_HELD ? in_shared(s->rows) : s->a.residual;
+  int begin = rows_begin<IS_HELD>(s), end = rows_end<IS_HELD>(s);
 #pragma unroll 1
-  for (int first = threadIdx.x / WARP * ABREAST; first < count; first += WARPS * ABREAST) {
+  for (int first = begin + threadIdx.x / WARP * ABREAST; first < end; first += WARPS * ABREAST) {
     int at[ABREAST]; /* an array of pointers would be no longer known to be to shared memory */
     double acc[SUMS] = {};
 #pragma unroll
     for (int r = 0; r < ABREAST; r++) {
-      int i = min_of(first + r, count - 1);
-      at[r] = i * s->pitch;
-      begin(r, i);
+      int i = min_of(first + r, end - 1);
+      at[r] = IS_HELD ? i * s->pitch : in_shared(s->row)[i] * s->a.p;
+      name(r, i);
     }
-    lane_walk(s->a.p, [&](int c) {
+    lane_walk<IS_HELD ? 4 : 2>(s->a.p, [&](int c) {
       double x[ABREAST];
 #pragma unroll
-      for (int r = 0; r < ABREAST; r++) x[r] = rows[at[r] + c];
+      for (int r = 0; r < ABREAST; r++) x[r] = IS_HELD ? rows[at[r] + c] : __ldcg(rows + at[r] + c);
       add(c, x, acc);
     });
     int number = lanes_totals<SUMS>(acc), i = first + number / VALUES;
-    if (threadIdx.x % (WARP / SUMS) == 0 && number < ABREAST * VALUES && i < count)
+    if (threadIdx.x % (WARP / SUMS) == 0 && number < ABREAST * VALUES && i < end)
       put(i, number % VALUES, acc[0]);
   }
 }
@@ -272,14 +300,14 @@ static __device__ inline void vectors_multiply(struct step *s, int number, int j
   if (threadIdx.x % WARP == 0) *to = *mirror = product;
 }
 
-/* The products of `count` rows with the frame, with themselves, and with direction j if there is
- * one: as weights, too. */
-static __device__ inline void rows_multiply_all(const struct step *s, int count, int j)
+/* The products of rows with the frame, with themselves, and with direction j if there is one: as
+ * weights, too. */
+template <int IS_HELD> static __device__ inline void rows_multiply_all(const struct step *s, int j)
 {
   enum { VALUES = D + 2 };
   const double *e = in_shared(s->e + (j < s->kept ? j : 0) * s->pitch);
-  rows_multiply<VALUES>(
-      s, count, [](int, int) {},
+  rows_multiply<VALUES, IS_HELD>(
+      s, [](int, int) {},
       [&](int c, const double *x, double *acc) {
         double y = e[c];
         row_add<VALUES>(s, c, x, acc);
@@ -295,12 +323,12 @@ static __device__ inline void rows_multiply_all(const struct step *s, int count,
       });
 }
 
-/* The products of `count` rows with direction j alone, which are weights too. */
-static __device__ inline void rows_multiply_one(const struct step *s, int count, int j)
+/* The products of rows with direction j alone, which are weights too. */
+template <int IS_HELD> static __device__ inline void rows_multiply_one(const struct step *s, int j)
 {
   const double *e = in_shared(s->e + j * s->pitch);
-  rows_multiply<1>(
-      s, count, [](int, int) {},
+  rows_multiply<1, IS_HELD>(
+      s, [](int, int) {},
       [&](int c, const double *x, double *acc) {
         double y = e[c];
 #pragma unroll
@@ -311,8 +339,22 @@ static __device__ inline void rows_multiply_one(const struct step *s, int count,
       });
 }
 
-/* All products with direction j, which there is if j < kept; the first time also those with the
- * frame. */
+/* What rows are to be multiplied with for direction j, which there is if j < kept. */
+template <int IS_HELD> static __device__ inline void rows_products(const struct step *s, int j)
+{
+  if (j == 0)
+    rows_multiply_all<IS_HELD>(s, j);
+  else if (j < s->kept)
+    rows_multiply_one<IS_HELD>(s, j);
+}
+
+static __device__ __noinline__ void far_products(struct step *shared, int j)
+{
+  rows_products<0>(step_shared(shared), j);
+  __syncthreads();
+}
+
+/* All products with direction j; the first time also those with the frame. */
 static __device__ __noinline__ void products_find(struct step *shared, int j)
 {
   struct step *s = step_shared(shared);
@@ -324,10 +366,7 @@ static __device__ __noinline__ void products_find(struct step *shared, int j)
 #pragma unroll 1
   for (int i = 0; i < parts.count; i++) {
     rows_bring(s, part_next(&parts));
-    if (is_first)
-      rows_multiply_all(s, s->count, j);
-    else if (j < s->kept)
-      rows_multiply_one(s, s->count, j);
+    rows_products<1>(s, j);
   }
   __syncthreads();
 }

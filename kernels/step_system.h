@@ -8,13 +8,13 @@
 #define STEP_SYSTEM_H
 
 #include "pair.h"
-#include "step_rows.h"
+#include "step_here.h"
 
 enum { STATUS_OK, STATUS_ROW, STATUS_SCHUR, STATUS_NOT_FINITE }; /* enum arrow_status */
 enum { MAX_RETRIES = 22 };
 
 /* Numbers in `scalar`. */
-enum { SQUARE, BUMP, PAIR_M, PAIR_E, BEFORE, AFTER, NORM, FIRST_DOT, BORDER_M, BORDER_E };
+enum { SQUARE, BUMP, PAIR_M, PAIR_E, BEFORE, AFTER, NORM, BORDER_M, BORDER_E };
 
 /* Columns of the border. */
 static __device__ inline int border_of(const struct step *s)
@@ -149,25 +149,38 @@ static __device__ inline struct sum sum_of(const struct step *s, int number)
   return {base + D + s->kept, base + D + s->kept + 1, 1};
 }
 
+/* The totals of sums, behind all lanes. */
+static __device__ inline double *sums_total(const struct step *s)
+{
+  return s->sums + (step_sums(D, border_of(s)) | 1) * STEP_LANES;
+}
+
+/* A lane of a sum goes on over the rows in `added`: those at first, first + stride, ... < count. */
+static __device__ inline double lane_add(const struct step *s, int number, int first, int stride,
+                                         int count, double acc)
+{
+  struct sum sum = sum_of(s, number);
+  int pitch = step_sum_pitch(D, s->a.q);
+  const double *x = in_shared(s->added) + sum.x, *y = in_shared(s->added) + sum.y;
+  if (D == 1 || sum.terms == 1)
+#pragma unroll 8
+    for (int i = first; i < count; i += stride) acc = fma(x[i * pitch], y[i * pitch], acc);
+  else
+#pragma unroll 2
+    for (int i = first; i < count; i += stride)
+#pragma unroll
+      for (int m = 0; m < D; m++) acc = fma(x[i * pitch + m], y[i * pitch + m], acc);
+  return acc;
+}
+
 /* Add the rows in `added`, `count` of them, to the lanes of every sum. */
 static __device__ inline void lanes_add(struct step *s, int count, int is_first)
 {
-  int pitch = step_sum_pitch(D, s->a.q), sums = step_sums(D, border_of(s));
-  int lane = threadIdx.x % WARP;
+  int sums = step_sums(D, border_of(s)), lane = threadIdx.x % WARP;
 #pragma unroll 1
   for (int number = threadIdx.x / WARP; number < sums; number += WARPS) {
-    struct sum sum = sum_of(s, number);
-    const double *x = in_shared(s->added) + sum.x, *y = in_shared(s->added) + sum.y;
-    double acc = is_first ? 0 : s->sums[number * STEP_LANES + lane];
-    if (D == 1 || sum.terms == 1)
-#pragma unroll 8
-      for (int i = lane; i < count; i += STEP_LANES) acc = fma(x[i * pitch], y[i * pitch], acc);
-    else
-#pragma unroll 2
-      for (int i = lane; i < count; i += STEP_LANES)
-#pragma unroll
-        for (int m = 0; m < D; m++) acc = fma(x[i * pitch + m], y[i * pitch + m], acc);
-    s->sums[number * STEP_LANES + lane] = acc;
+    double *at = s->sums + number * STEP_LANES + lane;
+    *at = lane_add(s, number, lane, STEP_LANES, count, is_first ? 0 : *at);
   }
 }
 
@@ -175,7 +188,7 @@ static __device__ inline void lanes_add(struct step *s, int count, int is_first)
 static __device__ inline void lanes_fold(struct step *s, int segment)
 {
   int sums = step_sums(D, border_of(s)), lane = threadIdx.x % WARP;
-  double *total = s->sums + sums * STEP_LANES;
+  double *total = sums_total(s);
 #pragma unroll 1
   for (int number = threadIdx.x / WARP; number < sums; number += WARPS) {
     double acc = lanes_total(s->sums[number * STEP_LANES + lane]);
@@ -207,6 +220,56 @@ static __device__ inline void blocks_pair(struct step *s)
   if (lane == 0) s->scalar[PAIR_E] = __longlong_as_double(rows.e);
 }
 
+/* Is a thread enough for each of a block's lanes of all sums (below)? */
+static __device__ inline int lanes_are_shared(const struct step *s)
+{
+  return s->is_here && s->size > 1 && step_sums(D, border_of(s)) * STEP_LANES / s->size <= THREADS;
+}
+
+/* All sums over rows, where each block of the cluster has some of the lanes and sends them to all.
+ * A lane is a row of `sums` here, an odd number of reals; behind them are the totals, then of each
+ * block whether something is not finite.  Returns whether everything is. */
+static __device__ __noinline__ int lanes_share(struct step *shared)
+{
+  struct step *s = step_shared(shared);
+  int sums = step_sums(D, border_of(s)), width = sums | 1, turn = s->shares, size = s->size;
+  int own = STEP_LANES / size, first_lane = s->rank * own, all = sums * own + 1; /* and a flag */
+  int number = threadIdx.x % sums, lane = threadIdx.x / sums, bad = 0;
+  int rest = min_of(max_of(s->n % STEP_LANES - first_lane, 0), own);
+  int rows = s->n / STEP_LANES * own + rest, room = step_sum_rows(D, s->a.q);
+  double acc = 0, *lanes = (double *)in_shared(s->sums), *flags = sums_total(s) + sums;
+  if (turn > 0) cluster_barrier(); /* nobody reads what came before */
+  here_expect(s, HERE_LANES, STEP_LANES * sums + size);
+#pragma unroll 1
+  for (int first = 0; first < rows; first += room) {
+    int count = min_of(rows - first, room), pitch = step_sum_pitch(D, s->a.q);
+    __syncthreads();
+#pragma unroll 1
+    for (int i = threadIdx.x; i < count; i += THREADS) {
+      int at = first + i, position = at / own * STEP_LANES + first_lane + at % own;
+      bad |= !row_whiten(s, position, s->added + i * pitch);
+    }
+    __syncthreads();
+    if (lane < own) acc = lane_add(s, number, lane, own, count, acc);
+  }
+  if (lane < own) s->total[threadIdx.x] = acc;
+  bad = __syncthreads_or(bad);
+#pragma unroll 1
+  for (int i = threadIdx.x; i < all * size; i += THREADS) {
+    int to = i / all, e = i % all, is_lane = e < all - 1;
+    double *there = is_lane ? lanes + (first_lane + e / sums) * width + e % sums : flags + s->rank;
+    here_send(s, HERE_LANES, there, to, is_lane ? s->total[e] : bad);
+  }
+  here_wait(s, HERE_LANES, turn);
+  if (threadIdx.x == 0) s->shares = turn + 1;
+#pragma unroll 1
+  for (number = threadIdx.x / WARP; number < sums; number += WARPS) {
+    acc = lanes_total(lanes[threadIdx.x % WARP * width + number]);
+    if (threadIdx.x % WARP == 0) sums_total(s)[number] = acc;
+  }
+  return !__syncthreads_or(threadIdx.x < size && flags[threadIdx.x] != 0);
+}
+
 /* All sums over rows; returns whether everything that goes into them is finite. */
 static __device__ inline int rows_reduce(struct step *s)
 {
@@ -234,7 +297,7 @@ static __device__ inline int rows_reduce(struct step *s)
 static __device__ inline void totals_place(struct step *s)
 {
   int k = border_of(s), pitch = k + 2, sums = step_sums(D, k);
-  const double *total = s->sums + sums * STEP_LANES;
+  const double *total = sums_total(s);
 #pragma unroll 1
   for (int number = threadIdx.x; number < sums; number += THREADS) {
     struct sum sum = sum_of(s, number);
@@ -285,32 +348,51 @@ static __device__ inline int border_make(struct step *s, double ridge)
  * i.  Returns whether a pivot is bad. */
 static __device__ inline int border_solve(struct step *s)
 {
-  int k = border_of(s), pitch = k + 2, lane = threadIdx.x % WARP;
+  enum { AHEAD = 4 };
+  int k = border_of(s), pitch = k + 2, lane = threadIdx.x % WARP, is_row = lane <= k;
+  double *schur = (double *)in_shared(s->schur);
   struct pair border = pair_unit();
 #pragma unroll 1
   for (int j = 0; j < k; j++) {
-    double *column = s->schur + j * pitch, pivot = column[j];
+    int is_below = lane >= j && is_row;
+    double *column = schur + j * pitch, pivot = column[j], own = is_below ? column[lane] : 1;
     if (!(pivot > 0) || !is_finite(pivot)) return 1;
-    pair_pivot(&border, pivot);
-    double root = sqrt(pivot);
+    struct root root = root_of(pivot);
+    if (!root.is_usual) root.l = sqrt(pivot);
+    if (lane == j)
+      own = root.l;
+    else
+      own = root.is_usual && is_usual(own) ? root_quotient(own, &root) : own / root.l;
     __syncwarp();
-    if (lane >= j && lane <= k) column[lane] = lane == j ? root : column[lane] / root;
+    if (is_below) column[lane] = own;
+    pair_pivot(&border, pivot);
     __syncwarp();
 #pragma unroll 1
-    for (int i = j + 1; i < k; i++)
-      if (lane >= i && lane <= k)
-        s->schur[i * pitch + lane] = fma(-column[lane], column[i], s->schur[i * pitch + lane]);
+    for (int i = j + 1; i < k; i += AHEAD) {
+      double x[AHEAD], c[AHEAD];
+#pragma unroll
+      for (int r = 0; r < AHEAD; r++)
+        if (i + r < k && is_row) {
+          x[r] = schur[(i + r) * pitch + lane];
+          c[r] = column[i + r];
+        }
+#pragma unroll
+      for (int r = 0; r < AHEAD; r++)
+        if (lane >= i + r && i + r < k && is_row)
+          schur[(i + r) * pitch + lane] = fma(-own, c[r], x[r]);
+    }
     __syncwarp();
   }
+  double right = lane < k ? schur[lane * pitch + k] : 1;
+  double l = lane < k ? schur[lane * pitch + lane] : 1;
+  struct divisor pivot = divisor_of(l);
 #pragma unroll 1
   for (int i = k - 1; i >= 0; i--) {
-    double step = s->schur[i * pitch + k] / s->schur[i * pitch + i];
-    __syncwarp();
+    double below = lane < i ? schur[lane * pitch + i] : 0;
+    double step = is_usual(l) && is_usual(right) ? quotient(right, &pivot) : right / l;
+    step = __shfl_sync(FULL_WARP, step, i);
     if (lane == i) s->beta[i] = step;
-    if (lane < i)
-      s->schur[lane * pitch + k] =
-          fma(-s->schur[lane * pitch + i], step, s->schur[lane * pitch + k]);
-    __syncwarp();
+    if (lane < i) right = fma(-below, step, right);
   }
   pair_normalise(&border);
   if (lane == 0) s->scalar[BORDER_M] = border.m;
@@ -383,7 +465,7 @@ static __device__ __noinline__ int system_try(struct step *shared, double ridge,
     for (int m = threadIdx.x; m < D; m += THREADS) s->pivot[m] = 1;
     __syncthreads();
   }
-  finite = finite && rows_reduce(s);
+  finite = finite && (lanes_are_shared(s) ? lanes_share(s) : rows_reduce(s));
   if (!finite) return STATUS_NOT_FINITE;
   totals_place(s);
   if (!border_make(s, ridge)) return STATUS_NOT_FINITE;

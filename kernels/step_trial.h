@@ -50,12 +50,12 @@ static __device__ inline double *try_of(const struct step *s, int turn, int posi
   return s->a.tries + at * (1 + D);
 }
 
-/* Right sides of the codes of `count` rows after the step: in t_new. */
-static __device__ inline void rows_side(struct step *s, int count)
+/* Right sides of the codes of rows after the step: in t_new. */
+template <int IS_HELD> static __device__ inline void rows_side(struct step *s)
 {
   double t[ABREAST][D];
-  rows_multiply<D>(
-      s, count,
+  rows_multiply<D, IS_HELD>(
+      s,
       [&](int r, int i) {
 #pragma unroll
         for (int m = 0; m < D; m++) t[r][m] = in_shared(s->t)[i * D + m];
@@ -74,12 +74,12 @@ static __device__ inline void rows_side(struct step *s, int count)
       [&](int i, int m, double product) { s->t_new[i * D + m] = product; });
 }
 
-/* Objectives of `count` rows with their new codes, and these, for all. */
-static __device__ inline void rows_judge(struct step *s, int count, int turn)
+/* Objectives of rows with their new codes, and these, for all. */
+template <int IS_HELD> static __device__ inline void rows_judge(struct step *s, int turn)
 {
   double t[ABREAST][D], t_new[ABREAST][D];
-  rows_multiply<1>(
-      s, count,
+  rows_multiply<1, IS_HELD>(
+      s,
       [&](int r, int i) {
 #pragma unroll
         for (int m = 0; m < D; m++) {
@@ -107,6 +107,16 @@ static __device__ inline void rows_judge(struct step *s, int count, int turn)
         }
         out[0] = fma(s->a.rho, norm, product);
       });
+}
+
+static __device__ __noinline__ void far_side(struct step *shared)
+{
+  rows_side<0>(step_shared(shared));
+}
+
+static __device__ __noinline__ void far_judge(struct step *shared, int turn)
+{
+  rows_judge<0>(step_shared(shared), turn);
 }
 
 /* A product of two vectors of the new frame, by a warp. */
@@ -148,14 +158,16 @@ static __device__ __noinline__ int rows_try(struct step *shared, int turn)
 #pragma unroll 1
   do {
     if (parts.count) rows_bring(s, part_next(&parts));
-    int count = parts.count ? s->count : 0;
-    rows_side(s, count);
+    int is_far = s->held < s->count;
+    rows_side<1>(s);
+    if (is_far) far_side(s);
     __syncthreads();
     if (done == 0 && !codes_factor(s)) return 0;
 #pragma unroll 1
-    for (int i = threadIdx.x; i < count; i += THREADS) row_code(s, i);
+    for (int i = threadIdx.x; i < s->count; i += THREADS) row_code(s, i);
     __syncthreads();
-    rows_judge(s, count, turn);
+    rows_judge<1>(s, turn);
+    if (is_far) far_judge(s, turn);
   } while (++done < parts.count);
   return 1;
 }
@@ -166,22 +178,23 @@ static __device__ inline double2 pair_at(const double *x, int c)
   return *(const double2 *)(x + c);
 }
 
-/* The first `count` own rows after the step, to where they belong: by warps, some rows and two
- * columns at a time. */
-static __device__ inline void rows_leave(const struct step *s, int count)
+/* Rows after the step, to where they belong, those that are not held in place: by warps, some rows
+ * and two columns at a time. */
+template <int IS_HELD> static __device__ inline void rows_leave(const struct step *s)
 {
   const double *rows = in_shared(s->rows), *u_old = in_shared(s->u_old),
                *u_new = in_shared(s->u_new);
   int p = s->a.p, pitch = s->pitch, lane = threadIdx.x % WARP, is_even = p % 2 == 0;
+  int begin = rows_begin<IS_HELD>(s), end = rows_end<IS_HELD>(s);
 #pragma unroll 1
-  for (int first = threadIdx.x / WARP * ABREAST; first < count; first += WARPS * ABREAST) {
+  for (int first = begin + threadIdx.x / WARP * ABREAST; first < end; first += WARPS * ABREAST) {
     double t[ABREAST][D], t_new[ABREAST][D], *to[ABREAST];
-    int at[ABREAST];
+    int at[ABREAST], abreast = min_of(end - first, ABREAST);
 #pragma unroll
     for (int r = 0; r < ABREAST; r++) {
-      int i = min_of(first + r, count - 1); /* the last one is written more than once, equally */
+      int i = min_of(first + r, end - 1);
       at[r] = i * pitch;
-      to[r] = s->a.residual + (long long)s->row[i] * p;
+      to[r] = s->a.residual + (long long)in_shared(s->row)[i] * p;
 #pragma unroll
       for (int m = 0; m < D; m++) {
         t[r][m] = in_shared(s->t)[i * D + m];
@@ -196,20 +209,23 @@ static __device__ inline void rows_leave(const struct step *s, int count)
         one[m] = pair_at(u_old, m * pitch + c);
         other[m] = pair_at(u_new, m * pitch + c);
       }
+      double2 x[ABREAST];
+#pragma unroll
+      for (int r = 0; r < ABREAST; r++)
+        x[r] = IS_HELD ? pair_at(rows, at[r] + c) : __ldcg((const double2 *)(to[r] + c));
 #pragma unroll
       for (int r = 0; r < ABREAST; r++) {
-        double2 x = pair_at(rows, at[r] + c);
 #pragma unroll
         for (int m = 0; m < D; m++) {
-          x.x = fma(one[m].x, t[r][m], x.x);
-          x.y = fma(one[m].y, t[r][m], x.y);
+          x[r].x = fma(one[m].x, t[r][m], x[r].x);
+          x[r].y = fma(one[m].y, t[r][m], x[r].y);
         }
 #pragma unroll
         for (int m = 0; m < D; m++) {
-          x.x = fma(-other[m].x, t_new[r][m], x.x);
-          x.y = fma(-other[m].y, t_new[r][m], x.y);
+          x[r].x = fma(-other[m].x, t_new[r][m], x[r].x);
+          x[r].y = fma(-other[m].y, t_new[r][m], x[r].y);
         }
-        *(double2 *)(to[r] + c) = x;
+        if (r < abreast) *(double2 *)(to[r] + c) = x[r];
       }
     }
 #pragma unroll 1
@@ -218,10 +234,17 @@ static __device__ inline void rows_leave(const struct step *s, int count)
       frame_column(s, s->u_old, c, one);
       frame_column(s, s->u_new, c, other);
 #pragma unroll
-      for (int r = 0; r < ABREAST; r++)
-        to[r][c] = moved(added_back(rows[at[r] + c], one, t[r]), other, t_new[r]);
+      for (int r = 0; r < ABREAST; r++) {
+        double x = IS_HELD ? rows[at[r] + c] : __ldcg(to[r] + c);
+        if (r < abreast) to[r][c] = moved(added_back(x, one, t[r]), other, t_new[r]);
+      }
     }
   }
+}
+
+static __device__ __noinline__ void far_leave(struct step *shared)
+{
+  rows_leave<0>(step_shared(shared));
 }
 
 /* The step is taken: residuals and codes of own rows. */
@@ -241,7 +264,8 @@ static __device__ __noinline__ void rows_keep(struct step *shared, int turn)
       a->codes[s->entry[e / D] * D + e % D] = t;
     }
     __syncthreads();
-    rows_leave(s, s->count);
+    rows_leave<1>(s);
+    if (s->held < s->count) far_leave(s);
   }
 }
 

@@ -3,11 +3,12 @@
  *
  * Floor: kernels.  Includes forms.h alone.
  *
- * A cluster of blocks has an atom, and each of them its share of the rows, in shared memory if they
- * fit there.  What all blocks of the cluster must know is what a row gives to sums, which goes
- * through global memory, and sums over rows, column by column: these go from block to block where
- * all rows fit (step_here.h), else through global memory too (step_columns.h).  Directions, systems
- * and frames are then computed by every block, so that nothing has to come back. */
+ * A cluster of blocks has an atom, and each of them its share of the rows, in shared memory as far
+ * as they fit there.  What all blocks of the cluster must know is what a row gives to sums, which
+ * goes through global memory, and sums over rows, column by column: these go from block to block
+ * where every block has all its rows in sight (step_here.h), else through global memory too
+ * (step_columns.h).  Directions, systems and frames are then computed by every block, so that
+ * nothing has to come back. */
 #ifndef STEP_TYPES_H
 #define STEP_TYPES_H
 
@@ -60,7 +61,7 @@ struct step_args {
   int turn;    /* this launch */
   int s, p, q; /* q: directions */
   int nonnegative;
-  int capacity; /* rows in shared memory */
+  int named, held; /* own rows of a block, at most: in sight, and in shared memory */
   /* Sum block b is in group (b >> group_shift) - group_first, one of `groups`. */
   int group_shift, group_first, groups;
 };
@@ -145,6 +146,14 @@ HOST_DEVICE int step_sums(int d, int k)
   return k * (k + 1) / 2 + k + d * (d + 1) / 2 + k + 1;
 }
 
+/* May blocks of a cluster of `size` have all their rows in sight?  Where rows are added there must
+ * be room for sums (step_here.h), and every sum block is a group. */
+HOST_DEVICE int step_in_sight(int d, int q, int p, int groups, int group_shift, int size)
+{
+  int width = (d * p + size - 1) / size, reals = 2 * (groups * width + d * p);
+  return group_shift == 0 && reals <= step_sum_rows(d, q) * step_sum_pitch(d, q);
+}
+
 /* Shared memory in reals: vectors, sums, products of vectors, border; then rows. */
 HOST_DEVICE int step_vector_reals(int d, int q, int p)
 {
@@ -153,29 +162,41 @@ HOST_DEVICE int step_vector_reals(int d, int q, int p)
 HOST_DEVICE int step_fixed_reals(int d, int q, int p)
 {
   int k = q * d;
-  int sums = step_sums(d, k) * (STEP_LANES + 1) + step_sum_rows(d, q) * step_sum_pitch(d, q);
+  int sums = (step_sums(d, k) | 1) * STEP_LANES + step_sums(d, k) + STEP_CLUSTER;
+  sums += step_sum_rows(d, q) * step_sum_pitch(d, q);
   int products = 4 * d * d + 2 * d + q + 1 + 2 * k + q * q, border = 2 * k * (k + 2) + 2 * k;
-  int others = STEP_SCALARS + STEP_THREADS + STEP_GROUPS; /* totals of groups, where they begin */
+  int others = STEP_SCALARS + STEP_THREADS + STEP_GROUPS; /* totals; where groups begin */
   return step_vector_reals(d, q, p) + sums + products + border + others;
 }
-/* ... of a row: the row, codes, tried codes, weight; entry, its own number. */
-HOST_DEVICE int step_row_reals(int d, int p)
+/* ... of a row's name: codes, tried codes, weight; entry, its own number and whether it is late. */
+HOST_DEVICE int step_name_reals(int d)
 {
-  return step_pitch(p) + 2 * d + 3;
+  return 2 * d + 3;
 }
 
-/* Rows that fit beside the rest in `shared` bytes, of which struct step takes some; 0: this shape
+/* Reals for rows beside the rest in `shared` bytes, of which struct step takes some; 0: this shape
  * is not for the kernel. */
-HOST_DEVICE int step_capacity(int d, int q, int p, int shared)
+HOST_DEVICE int step_room(int d, int q, int p, int shared)
 {
   if (q > STEP_MAX_DIRECTIONS || q * d > STEP_MAX_BORDER) return 0;
   if (8 * step_vector_reals(d, q, p) > STEP_VECTOR_BYTES) return 0;
   int left = (shared - STEP_STRUCT_BYTES) / 8 - step_fixed_reals(d, q, p);
-  return left < 0 ? 0 : left / step_row_reals(d, p);
+  return left < 0 ? 0 : left;
 }
-HOST_DEVICE int step_shared_bytes(int d, int q, int p, int capacity)
+/* Rows that fit, where all of a block do; and where it has `named` of them. */
+HOST_DEVICE int step_capacity(int d, int q, int p, int shared)
 {
-  return 8 * (step_fixed_reals(d, q, p) + capacity * step_row_reals(d, p));
+  return step_room(d, q, p, shared) / (step_pitch(p) + step_name_reals(d));
+}
+HOST_DEVICE int step_held(int d, int q, int p, int shared, int named)
+{
+  int left = step_room(d, q, p, shared) - named * step_name_reals(d);
+  return left < 0 ? 0 : left / step_pitch(p);
+}
+HOST_DEVICE int step_shared_bytes(int d, int q, int p, int named, int held)
+{
+  int rows = held * step_pitch(p) + named * step_name_reals(d);
+  return 8 * (step_fixed_reals(d, q, p) + rows);
 }
 
 #endif

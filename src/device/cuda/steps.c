@@ -90,6 +90,7 @@ gidx cuda_steps_bytes(const struct device *dev, const struct steps_job *job)
  * of `cluster`.  message: bytes that each rank tells all others, 0 where nothing is shared. */
 struct turn {
   idx first, count, own_first, own_count, cluster;
+  int named, held; /* rows of a block, as struct step_args has them */
   gidx message;
 };
 
@@ -102,9 +103,10 @@ struct sweep {
   struct turn *turns;      /* [k] at most */
   idx *turn_of;            /* [k] of each atom, -1: none */
   idx n_items, n_turns;
-  int capacity;
-  idx largest;     /* cluster */
-  gidx class_rows; /* at most */
+  int capacity;                         /* rows of a block, where all are in shared memory */
+  idx largest;                          /* cluster */
+  gidx class_rows;                      /* at most */
+  int group_shift, group_first, groups; /* as struct step_args has them */
 };
 
 static gidx rows_of(const struct steps_job *job, idx atom)
@@ -112,18 +114,18 @@ static gidx rows_of(const struct steps_job *job, idx atom)
   return job->start[atom + 1] - job->start[atom];
 }
 
-static struct cuda_launch launch_of(const struct sweep *w, idx items, idx cluster)
+static struct cuda_launch launch_of(const struct sweep *w, const struct turn *turn)
 {
   const struct steps_job *job = w->job;
   const struct cuda_state *s = w->dev->state;
-  return (struct cuda_launch){.name = KERNEL_STEP,
-                              .shape = {.d = job->d},
-                              .grid = {(unsigned)(items * cluster), 1, 1},
-                              .block = {STEP_THREADS, 1, 1},
-                              .cluster = cluster,
-                              .is_early = s->architecture >= 90,
-                              .shared =
-                                  step_shared_bytes(job->d, job->directions, job->p, w->capacity)};
+  return (struct cuda_launch){
+      .name = KERNEL_STEP,
+      .shape = {.d = job->d},
+      .grid = {(unsigned)(turn->own_count * turn->cluster), 1, 1},
+      .block = {STEP_THREADS, 1, 1},
+      .cluster = turn->cluster,
+      .is_early = s->architecture >= 90,
+      .shared = step_shared_bytes(job->d, job->directions, job->p, turn->named, turn->held)};
 }
 
 /* The largest cluster: that of STEP_CLUSTER blocks is not one that every GPU has room for. */
@@ -133,7 +135,9 @@ static int cluster_find(struct sweep *w)
   int clusters = 0;
   w->largest = 1;
   if (s->architecture < 90) return OK;
-  struct cuda_launch l = launch_of(w, 1, STEP_CLUSTER);
+  struct turn turn = {
+      .own_count = 1, .cluster = STEP_CLUSTER, .named = w->capacity, .held = w->capacity};
+  struct cuda_launch l = launch_of(w, &turn);
   TRY(cuda_clusters(w->dev, &l, &clusters));
   w->largest = clusters > 0 ? STEP_CLUSTER : STEP_CLUSTER / 2;
   return OK;
@@ -151,6 +155,34 @@ static idx cluster_of(const struct sweep *w, gidx rows, idx count)
           (cluster < PORTABLE && 2 * (gidx)cluster * count <= s->sizes.multiprocessors)))
     cluster *= 2;
   return cluster;
+}
+
+/* Which sum blocks there are, and how many of them are a group. */
+static void groups_plan(struct sweep *w)
+{
+  const struct steps_job *job = w->job;
+  gidx first = job->row / ROW_BLOCK, last = (job->row + job->n - 1) / ROW_BLOCK;
+  w->group_shift = step_group_shift(first, last);
+  w->group_first = (int)(first >> w->group_shift);
+  w->groups = (int)(last >> w->group_shift) - w->group_first + 1;
+}
+
+/* Rows of a block that has `own` of them where they are shared out evenly, and some more where they
+ * are not: it names all and holds what then fits, if that is not too few and sum blocks are not too
+ * many (step_here.h); else it takes rows in parts. */
+static void rows_plan(const struct sweep *w, struct turn *turn, gidx own)
+{
+  const struct steps_job *job = w->job;
+  const struct cuda_state *s = w->dev->state;
+  turn->named = turn->held = w->capacity;
+  if (own <= w->capacity || own > s->shared) return; /* a row is more than a byte */
+  if (!step_in_sight(job->d, job->directions, job->p, w->groups, w->group_shift, turn->cluster))
+    return;
+  int named = (int)(own + own / 8), held;
+  held = step_held(job->d, job->directions, job->p, s->shared, named);
+  if (2 * held < w->capacity) return;
+  turn->named = named;
+  turn->held = held;
 }
 
 /* Reals of a rank's message: it takes every size-th atom, from its own number on. */
@@ -210,6 +242,7 @@ static void turn_plan(struct sweep *w, const idx *atoms, idx count, gidx *rows)
     }
   }
   turn->cluster = cluster_of(w, longest, turn->own_count);
+  rows_plan(w, turn, ceil_div(longest, turn->cluster));
 }
 
 /* The launches of a class.  Those that may be shared are half as large, so that messages have room
@@ -280,8 +313,6 @@ static int turn_launch(const struct sweep *w, const struct turn *turn)
 {
   const struct steps_job *job = w->job;
   const struct places *at = &w->at;
-  gidx first = job->row / ROW_BLOCK, last = (job->row + job->n - 1) / ROW_BLOCK;
-  int shift = step_group_shift(first, last);
   struct step_args a = {.items = at->items + turn->own_first,
                         .entry = (const long long *)at->entry,
                         .slots = job->slots->device,
@@ -301,11 +332,12 @@ static int turn_launch(const struct sweep *w, const struct turn *turn)
                         .p = job->p,
                         .q = job->directions,
                         .nonnegative = job->nonnegative,
-                        .capacity = w->capacity,
-                        .group_shift = shift,
-                        .group_first = (int)(first >> shift),
-                        .groups = (int)((last >> shift) - (first >> shift)) + 1};
-  struct cuda_launch l = launch_of(w, turn->own_count, turn->cluster);
+                        .named = turn->named,
+                        .held = turn->held,
+                        .group_shift = w->group_shift,
+                        .group_first = w->group_first,
+                        .groups = w->groups};
+  struct cuda_launch l = launch_of(w, turn);
   l.arguments = &a;
   if (turn > w->turns && turn[-1].message) l.is_early = 0; /* it follows what others changed */
   return turn->own_count ? cuda_launch(w->dev, &l) : OK;
@@ -379,6 +411,7 @@ int cuda_steps(struct device *dev, const struct steps_job *job)
   CHECK(w.at.bytes <= job->work->bytes, ERR_INTERNAL, "%lld bytes to work in, %lld are needed",
         (long long)job->work->bytes, (long long)w.at.bytes);
   w.capacity = step_capacity(job->d, job->directions, job->p, s->shared);
+  groups_plan(&w);
   int status = sweep_run(&w), end = cuda_finish(s);
   arena_free(&w.arena);
   return status ? status : end;
