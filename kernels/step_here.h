@@ -5,7 +5,7 @@
  * A block adds its own rows, a column a thread.  The rows of a sum block are a chain: where they go
  * on in the next block the sum so far goes there.  What is complete goes to the block that joins
  * the column (N.0), and from there to all.  Groups are sum blocks here.  In the place of rows that
- * are added (step_system.h) stand the complete sums of this block's columns, [2][groups][width],
+ * are added (step_sums.h) stand the complete sums of this block's columns, [2][groups][width],
  * then the sums of all columns so far, from the block before, and the whole sums.
  *
  * What a block waits for comes with a barrier of its own, which knows how many bytes these are.  A

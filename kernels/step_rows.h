@@ -15,6 +15,9 @@
 
 enum { THREADS = STEP_THREADS, WARPS = STEP_THREADS / WARP };
 
+/* Numbers in `scalar`. */
+enum { SQUARE, BUMP, PAIR_M, PAIR_E, BEFORE, AFTER, NORM, BORDER_M, BORDER_E };
+
 /* What a block waits for, where all rows are in sight: sums so far, complete ones, whole ones, and
  * lanes of a system's sums. */
 enum { HERE_OPEN, HERE_PARTS, HERE_SUMS, HERE_LANES, HERE_BARRIERS };
@@ -29,7 +32,7 @@ struct step {
   int n, pitch, kept;    /* n: rows; kept: directions */
   int is_here;           /* every block has all its rows in sight */
   double *u_old, *e, *u_new;
-  double *sums, *added; /* of step_system.h */
+  double *sums, *added; /* of step_sums.h */
   int shares;           /* how often lanes of sums were shared out */
   double *parts;        /* of a candidate along the frame and the directions, and its square */
   double *uu, *ue, *ee, *factor, *pivot, *tt, *h, *l_new;

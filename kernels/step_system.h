@@ -1,26 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * An atom's step: its arrow system (N.7 to N.16), assembled and solved for the border alone, since
- * codes are solved again.  The diagonal blocks of all rows are the same.
- *
- * A row that is added stands in shared memory as
- *     Y [kept d][d], u [d], codes [d], products with directions [kept], objective, 1. */
+ * codes are solved again.  The diagonal blocks of all rows are the same. */
 #ifndef STEP_SYSTEM_H
 #define STEP_SYSTEM_H
 
 #include "pair.h"
-#include "step_here.h"
+#include "step_sums.h"
 
 enum { STATUS_OK, STATUS_ROW, STATUS_SCHUR, STATUS_NOT_FINITE }; /* enum arrow_status */
 enum { MAX_RETRIES = 22 };
-
-/* Numbers in `scalar`. */
-enum { SQUARE, BUMP, PAIR_M, PAIR_E, BEFORE, AFTER, NORM, BORDER_M, BORDER_E };
-
-/* Columns of the border. */
-static __device__ inline int border_of(const struct step *s)
-{
-  return s->kept * D;
-}
 
 /* The factor of H + ridge I, by one thread; returns whether a pivot is bad. */
 static __device__ inline int block_factor(struct step *s, double ridge)
@@ -68,134 +56,6 @@ static __device__ inline double block_bump(const struct step *s, double ridge)
   return (least < 0 ? -least : 0) + 1024 * 1.4901161193847656e-08 * most;
 }
 
-/* x[D] <- L^-1 x. */
-static __device__ inline void block_forward(const struct step *s, double *x)
-{
-  const double *l = s->factor;
-#pragma unroll
-  for (int i = 0; i < D; i++) {
-#pragma unroll
-    for (int k = 0; k < i; k++) x[i] = fma(-l[k * D + i], x[k], x[i]);
-    x[i] = x[i] / l[i * D + i];
-  }
-}
-
-/* Write the row at a position, whitened, to `out`; returns whether it is finite.  Column j d + l is
- * of direction j and vector l. */
-static __device__ inline int row_whiten(const struct step *s, int position, double *out)
-{
-  const double *values = values_of(s, position);
-  int q = s->a.q, k = border_of(s), finite = 1;
-  double t[D], ur[D], x[D], products[STEP_MAX_DIRECTIONS];
-  double objective = __ldcg(values + 2 * D + q);
-  __builtin_assume(__isShared(out));
-#pragma unroll
-  for (int m = 0; m < D; m++) t[m] = __ldcg(values + m);
-#pragma unroll
-  for (int m = 0; m < D; m++) ur[m] = __ldcg(values + D + m);
-#pragma unroll
-  for (int j = 0; j < STEP_MAX_DIRECTIONS; j++)
-    products[j] = j < s->kept ? __ldcg(values + 2 * D + j) : 0;
-#pragma unroll
-  for (int j = 0; j < STEP_MAX_DIRECTIONS; j++)
-    if (j < s->kept) out[(k + 2) * D + j] = products[j];
-#pragma unroll 1
-  for (int j = 0; j < s->kept; j++) {
-    double er = out[(k + 2) * D + j];
-    for (int l = 0; l < D; l++) {
-#pragma unroll
-      for (int m = 0; m < D; m++) {
-        double ue = s->ue[j * D + m];
-        x[m] = l == m ? fma(ue, t[l], -er) : ue * t[l];
-        finite &= is_finite(x[m]);
-      }
-      block_forward(s, x);
-#pragma unroll
-      for (int m = 0; m < D; m++) out[(j * D + l) * D + m] = x[m];
-    }
-  }
-#pragma unroll
-  for (int m = 0; m < D; m++) {
-    x[m] = fma(s->a.rho, t[m], -ur[m]);
-    finite &= is_finite(x[m]);
-  }
-  block_forward(s, x);
-#pragma unroll
-  for (int m = 0; m < D; m++) {
-    out[k * D + m] = x[m];
-    out[(k + 1) * D + m] = t[m];
-  }
-  out[(k + 2) * D + s->kept] = objective;
-  out[(k + 2) * D + s->kept + 1] = 1;
-  return finite;
-}
-
-/* A sum over rows: of products of `terms` numbers of a row from x and from y on. */
-struct sum {
-  int x, y, terms;
-};
-
-static __device__ inline struct sum sum_of(const struct step *s, int number)
-{
-  int k = border_of(s), base = (k + 1) * D;
-#pragma unroll 1
-  for (int i = 0; i < k; number -= ++i)
-    if (number <= i) return {i * D, number * D, D};
-  if (number < k) return {number * D, k * D, D};
-  number -= k;
-  for (int m = 0; m < D; number -= ++m)
-    if (number <= m) return {base + m, base + number, 1};
-  if (number < k) return {base + number % D, base + D + number / D, 1};
-  return {base + D + s->kept, base + D + s->kept + 1, 1};
-}
-
-/* The totals of sums, behind all lanes. */
-static __device__ inline double *sums_total(const struct step *s)
-{
-  return s->sums + (step_sums(D, border_of(s)) | 1) * STEP_LANES;
-}
-
-/* A lane of a sum goes on over the rows in `added`: those at first, first + stride, ... < count. */
-static __device__ inline double lane_add(const struct step *s, int number, int first, int stride,
-                                         int count, double acc)
-{
-  struct sum sum = sum_of(s, number);
-  int pitch = step_sum_pitch(D, s->a.q);
-  const double *x = in_shared(s->added) + sum.x, *y = in_shared(s->added) + sum.y;
-  if (D == 1 || sum.terms == 1)
-#pragma unroll 8
-    for (int i = first; i < count; i += stride) acc = fma(x[i * pitch], y[i * pitch], acc);
-  else
-#pragma unroll 2
-    for (int i = first; i < count; i += stride)
-#pragma unroll
-      for (int m = 0; m < D; m++) acc = fma(x[i * pitch + m], y[i * pitch + m], acc);
-  return acc;
-}
-
-/* Add the rows in `added`, `count` of them, to the lanes of every sum. */
-static __device__ inline void lanes_add(struct step *s, int count, int is_first)
-{
-  int sums = step_sums(D, border_of(s)), lane = threadIdx.x % WARP;
-#pragma unroll 1
-  for (int number = threadIdx.x / WARP; number < sums; number += WARPS) {
-    double *at = s->sums + number * STEP_LANES + lane;
-    *at = lane_add(s, number, lane, STEP_LANES, count, is_first ? 0 : *at);
-  }
-}
-
-/* The lanes of all sums by (N.12)'s tree; segments one after another, to total. */
-static __device__ inline void lanes_fold(struct step *s, int segment)
-{
-  int sums = step_sums(D, border_of(s)), lane = threadIdx.x % WARP;
-  double *total = sums_total(s);
-#pragma unroll 1
-  for (int number = threadIdx.x / WARP; number < sums; number += WARPS) {
-    double acc = lanes_total(s->sums[number * STEP_LANES + lane]);
-    if (lane == 0) total[number] = segment ? total[number] + acc : acc;
-  }
-}
-
 /* The determinant of the diagonal blocks, by the last warp. */
 static __device__ inline void blocks_pair(struct step *s)
 {
@@ -218,106 +78,6 @@ static __device__ inline void blocks_pair(struct step *s)
   }
   if (lane == 0) s->scalar[PAIR_M] = rows.m;
   if (lane == 0) s->scalar[PAIR_E] = __longlong_as_double(rows.e);
-}
-
-/* Is a thread enough for each of a block's lanes of all sums (below)? */
-static __device__ inline int lanes_are_shared(const struct step *s)
-{
-  return s->is_here && s->size > 1 && step_sums(D, border_of(s)) * STEP_LANES / s->size <= THREADS;
-}
-
-/* All sums over rows, where each block of the cluster has some of the lanes and sends them to all.
- * A lane is a row of `sums` here, an odd number of reals; behind them are the totals, then of each
- * block whether something is not finite.  Returns whether everything is. */
-static __device__ __noinline__ int lanes_share(struct step *shared)
-{
-  struct step *s = step_shared(shared);
-  int sums = step_sums(D, border_of(s)), width = sums | 1, turn = s->shares, size = s->size;
-  int own = STEP_LANES / size, first_lane = s->rank * own, all = sums * own + 1; /* and a flag */
-  int number = threadIdx.x % sums, lane = threadIdx.x / sums, bad = 0;
-  int rest = min_of(max_of(s->n % STEP_LANES - first_lane, 0), own);
-  int rows = s->n / STEP_LANES * own + rest, room = step_sum_rows(D, s->a.q);
-  double acc = 0, *lanes = (double *)in_shared(s->sums), *flags = sums_total(s) + sums;
-  if (turn > 0) cluster_barrier(); /* nobody reads what came before */
-  here_expect(s, HERE_LANES, STEP_LANES * sums + size);
-#pragma unroll 1
-  for (int first = 0; first < rows; first += room) {
-    int count = min_of(rows - first, room), pitch = step_sum_pitch(D, s->a.q);
-    __syncthreads();
-#pragma unroll 1
-    for (int i = threadIdx.x; i < count; i += THREADS) {
-      int at = first + i, position = at / own * STEP_LANES + first_lane + at % own;
-      bad |= !row_whiten(s, position, s->added + i * pitch);
-    }
-    __syncthreads();
-    if (lane < own) acc = lane_add(s, number, lane, own, count, acc);
-  }
-  if (lane < own) s->total[threadIdx.x] = acc;
-  bad = __syncthreads_or(bad);
-#pragma unroll 1
-  for (int i = threadIdx.x; i < all * size; i += THREADS) {
-    int to = i / all, e = i % all, is_lane = e < all - 1;
-    double *there = is_lane ? lanes + (first_lane + e / sums) * width + e % sums : flags + s->rank;
-    here_send(s, HERE_LANES, there, to, is_lane ? s->total[e] : bad);
-  }
-  here_wait(s, HERE_LANES, turn);
-  if (threadIdx.x == 0) s->shares = turn + 1;
-#pragma unroll 1
-  for (number = threadIdx.x / WARP; number < sums; number += WARPS) {
-    acc = lanes_total(lanes[threadIdx.x % WARP * width + number]);
-    if (threadIdx.x % WARP == 0) sums_total(s)[number] = acc;
-  }
-  return !__syncthreads_or(threadIdx.x < size && flags[threadIdx.x] != 0);
-}
-
-/* All sums over rows; returns whether everything that goes into them is finite. */
-static __device__ inline int rows_reduce(struct step *s)
-{
-  int rows = step_sum_rows(D, s->a.q), pitch = step_sum_pitch(D, s->a.q), bad = 0;
-#pragma unroll 1
-  for (int first = 0; first < s->n;) {
-    int segment = first / STEP_SEGMENT_ROWS, at = first % STEP_SEGMENT_ROWS;
-    int left = s->n - first, room = STEP_SEGMENT_ROWS - at;
-    int count = left < rows ? left : rows;
-    count = count < room ? count : room;
-    __syncthreads();
-#pragma unroll 1
-    for (int i = threadIdx.x; i < count; i += THREADS)
-      bad |= !row_whiten(s, first + i, s->added + i * pitch);
-    __syncthreads();
-    lanes_add(s, count, at == 0);
-    first += count;
-    if (first == s->n || first % STEP_SEGMENT_ROWS == 0) lanes_fold(s, segment);
-  }
-  return !__syncthreads_or(bad);
-}
-
-/* Totals of the sums, where they belong: T and w to `schur`, whose column j begins at j (k + 2),
- * the right side being row k; tt, h, and what the rows leave over. */
-static __device__ inline void totals_place(struct step *s)
-{
-  int k = border_of(s), pitch = k + 2, sums = step_sums(D, k);
-  const double *total = sums_total(s);
-#pragma unroll 1
-  for (int number = threadIdx.x; number < sums; number += THREADS) {
-    struct sum sum = sum_of(s, number);
-    double value = total[number];
-    int t = k * (k + 1) / 2, w = t + k, c = w + D * (D + 1) / 2;
-    if (number < t) {
-      s->schur[sum.y / D * pitch + sum.x / D] = value;
-    } else if (number < w) {
-      s->schur[sum.x / D * pitch + k] = value;
-    } else if (number < c) {
-      int m = sum.x - (k + 1) * D, l = sum.y - (k + 1) * D;
-      s->tt[m * D + l] = value;
-      s->tt[l * D + m] = value;
-    } else if (number < c + k) {
-      s->h[number - c] = value;
-    } else {
-      s->scalar[BEFORE] = value;
-    }
-  }
-  __syncthreads();
 }
 
 /* S and the right side from T and w, in place; a copy of S, the diagonal of C.  Returns whether C
