@@ -73,7 +73,8 @@ def check_same(place, kind):
         place.same(f"{kind}-5", "resumed", f"{kind}, {ranks} ranks")
     place.copy(f"{kind}-5", "resumed")
     done = place.fit("resumed", kind, 5, "--resume")
-    ok(done.returncode == 0, f"{kind}, nothing left to do: {done.stderr[-300:]}")
+    ok(done.returncode == 0 and "no sweep is left of --sweeps" in done.stderr,
+       f"{kind}, nothing left to do: {done.stderr[-300:]}")
     place.same(f"{kind}-5", "resumed", f"{kind}, nothing left to do")
     done = place.fit(f"{kind}-anew", kind, 2, "--resume")
     ok(done.returncode == 0, f"{kind}, nothing to resume: {done.stderr[-300:]}")

@@ -270,8 +270,11 @@ static int places_open(struct fit_job *j)
   TRY(comm_agree(&j->run->comm, j->run->comm.rank ? OK : page_open(j)));
   TRY(run_begin_at(j->run, &files->dictionary, &inputs, files->has_start));
   if (j->run->comm.rank == 0 && files->has_start)
-    log_info("resume  after sweep %lld of '%s'", (long long)files->start.sweep,
-             files->dictionary.shown);
+    log_info("resume  after sweep %lld of '%s'%s", (long long)files->start.sweep,
+             files->dictionary.shown,
+             files->start.sweep < t->sweeps
+                 ? ""
+                 : ": no sweep is left of --sweeps, and rows are only encoded again");
   if (j->run->comm.rank == 0) fit_parts_log(&j->parts);
   if (j->run->comm.rank == 0)
     log_info("update  %s", t->update == UPDATE_JOINT

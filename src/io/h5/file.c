@@ -122,7 +122,9 @@ static int any_open(struct h5_file *f, const char *path)
     f->id = 0;
     TRY(unchanged_check(path, &before));
     return h5_fail(code, __FILE__, __LINE__,
-                   code == ERR_INPUT ? "'%s' is not an HDF5 file, or damaged" : "cannot open '%s'",
+                   code == ERR_INPUT
+                       ? "'%s' is not an HDF5 file, or damaged: copy it again, or make it anew"
+                       : "cannot open '%s'",
                    path);
   }
   TRY(input_begin(f, &before));
