@@ -144,7 +144,8 @@ static __device__ inline void part_remove(double *v, const double *unit, double 
   __syncwarp();
 }
 
-/* Where the next direction is made, and what it stands on: pointers that are read once. */
+/* Where the next direction is made, and the frame and the directions that it is made orthogonal to:
+ * pointers that are read once. */
 struct next_direction {
   const double *u, *e;
   double *v, *parts;

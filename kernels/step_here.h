@@ -10,8 +10,8 @@
  *
  * What a block waits for comes with a barrier of its own, which knows how many bytes these are.  A
  * block that is ahead sends what comes next at most: it needs all others for more.  A turn's
- * complete sums are overwritten in the turn after the next: the sums of the next one, which must be
- * there before, need all columns of every block, as these need the sums of a turn. */
+ * complete sums are overwritten in the turn after the next: a block sends for turn t + 2 when it
+ * has the whole sums of t + 1, to which every block contributes when it has joined those of t. */
 #ifndef STEP_HERE_H
 #define STEP_HERE_H
 
@@ -19,7 +19,7 @@
 #include "cluster.h"
 #include "step_columns.h"
 
-static_assert(STEP_GROUPS <= 16, "16 sum blocks are in two aligned halves of a warp's lanes");
+static_assert(STEP_GROUPS <= 16, "no two have a lane, and those beyond a multiple of 32 join last");
 static_assert((long long)STEP_GROUPS << 12 <= STEP_SEGMENT_ROWS, "rows in sight are one segment");
 static_assert(((long long)STEP_GROUPS << 12) * (STEP_VECTOR_BYTES / 24) < 1ll << 31,
               "rows in sight have places below 2^31 in memory");

@@ -74,6 +74,8 @@ static __device__ inline struct step *step_shared(struct step *s)
   return s;
 }
 
+/* Not of a pointer that is computed from one of which this was said: NVRTC 13.0 then takes away
+ * what follows. */
 template <class T> static __device__ inline const T *in_shared(const T *x)
 {
   __builtin_assume(__isShared(x));

@@ -143,7 +143,7 @@ static __device__ inline void lanes_fold(struct step *s, int segment)
   }
 }
 
-/* Is a thread enough for each of a block's lanes of all sums (below)? */
+/* Are there threads enough, one for each of this block's lanes of all sums? */
 static __device__ inline int lanes_are_shared(const struct step *s)
 {
   return s->is_here && s->size > 1 && step_sums(D, border_of(s)) * STEP_LANES / s->size <= THREADS;

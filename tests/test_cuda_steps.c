@@ -1,10 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * The steps of all atoms on a GPU have the bits of their reference. */
 #include "device_steps.h"
+#include "step_types.h"
 
-/* So many that few rows fit in shared memory: of 150 rows of an atom some do not, but are in
- * sight. */
-enum { FAR_COLUMNS = 1780 };
+/* So many that few rows fit in shared memory: of 150 rows of an atom some do not, but are in sight,
+ * by little. */
+enum { FAR_COLUMNS = 1780, FAR_DIRECTIONS = 2 };
+
+/* On an H100, whose blocks have 227 KB. */
+static void check_far(void)
+{
+  enum { SHARED = 227 << 10, ROWS = 150, SUM_BLOCKS = 2 };
+  claim_begin("a shape has rows that do not fit in shared memory, and are in sight");
+  int capacity = step_capacity(1, FAR_DIRECTIONS, FAR_COLUMNS, SHARED);
+  ok(STEP_CLUSTER * capacity < ROWS, "%d rows of a block fit", capacity);
+  ok(step_held(1, FAR_DIRECTIONS, FAR_COLUMNS, SHARED, ROWS) >= (capacity + 1) / 2,
+     "%d rows of a block are held", step_held(1, FAR_DIRECTIONS, FAR_COLUMNS, SHARED, ROWS));
+  ok(step_in_sight(1, FAR_DIRECTIONS, FAR_COLUMNS, SUM_BLOCKS, 0, STEP_CLUSTER), "not in sight");
+  claim_end();
+}
 
 /* Few rows and classes: a launch takes seconds under tools that watch every access. */
 static struct steps_shape steps_smaller(struct steps_shape z)
@@ -30,7 +44,7 @@ static void check_steps(const struct how *how)
       {80, 3, 9, 1, 16, 2, 1, 1, 0.1, 0},
       {9000, 2, 30, 1, 4, 3, 1, 0, 0.1, 4000},
       {30, 2, 4, 8, 45, 2, 1, 0, 0.1, 0},
-      {300, 1, 2, 1, FAR_COLUMNS, 2, 1, 0, 0.1, 4000},
+      {300, 1, 2, 1, FAR_COLUMNS, FAR_DIRECTIONS, 1, 0, 0.1, 4000},
       /* large ones */
       {33000, 3, 25, 1, 3, 2, 1, 0, 0.1, 0},
       {5000, 4, 200, 1, 96, 4, 0, 0, 0.1, 0},
@@ -61,6 +75,7 @@ static void check_steps(const struct how *how)
 
 int main(void)
 {
+  check_far();
   if (!gpu_present()) return done_testing();
   check_steps(&how_cuda);
   return done_testing();

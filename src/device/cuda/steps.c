@@ -175,7 +175,7 @@ static void rows_plan(const struct sweep *w, struct turn *turn, gidx own)
   const struct steps_job *job = w->job;
   const struct cuda_state *s = w->dev->state;
   turn->named = turn->held = w->capacity;
-  if (own <= w->capacity || own > s->shared) return; /* a row is more than a byte */
+  if (own <= w->capacity || own > s->shared) return; /* more rows than bytes: none would fit */
   if (!step_in_sight(job->d, job->directions, job->p, w->groups, w->group_shift, turn->cluster))
     return;
   int named = (int)(own + own / 8), held;
