@@ -19,7 +19,8 @@
 #include "cluster.h"
 #include "step_columns.h"
 
-static_assert(STEP_GROUPS <= 16, "no two have a lane, and those beyond a multiple of 32 join last");
+static_assert(STEP_GROUPS <= 16,
+              "each has a lane of its own; those beyond a multiple of 32 join last");
 static_assert((long long)STEP_GROUPS << 12 <= STEP_SEGMENT_ROWS, "rows in sight are one segment");
 static_assert(((long long)STEP_GROUPS << 12) * (STEP_VECTOR_BYTES / 24) < 1ll << 31,
               "rows in sight have places below 2^31 in memory");

@@ -217,7 +217,8 @@ def check_values(folder):
             out, done = folder.seed(path, *words, ranks=n)
             found = re.search(r"row (\d+), column (\d+) of .* is [-+]?(nan|inf)", done.stderr)
             said.add(found and found.groups())
-            ok(done.returncode == 65 and not os.path.exists(out), f"refused on {n} ranks: {said}")
+            ok(done.returncode == 65 and not os.path.exists(out),
+               f"{n} ranks: exit {done.returncode}, {os.path.exists(out)}: {done.stderr[-400:]}")
         ok(len(said) == 1 and None not in said, "the same row on any number of ranks")
         ok(said == {("4500", "3", "nan")}, "the lowest row is named")
     huge = np.array([[3e38, 1], [-3e38, 1], [-3e38, 2]], np.float32)
