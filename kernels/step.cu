@@ -54,7 +54,7 @@ static __device__ inline void step_lay(struct step *s, const struct step_args *a
   s->u_new = take(&shared, D * pitch);
   s->e = take(&shared, q * pitch);
   s->rows = take(&shared, a->held * pitch); /* pairs are aligned up to here */
-  s->sums = take(&shared, (step_sums(D, k) | 1) * STEP_LANES + step_sums(D, k) + STEP_CLUSTER);
+  s->sums = take(&shared, step_sums_reals(D, k));
   s->added = take(&shared, step_sum_rows(D, q) * step_sum_pitch(D, q));
   s->parts = take(&shared, D + q + 1);
   s->uu = take(&shared, D * D);

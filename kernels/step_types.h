@@ -146,6 +146,12 @@ HOST_DEVICE int step_sums(int d, int k)
   return k * (k + 1) / 2 + k + d * (d + 1) / 2 + k + 1;
 }
 
+/* Their lanes, totals, and a flag of each block (step_sums.h), in reals. */
+HOST_DEVICE int step_sums_reals(int d, int k)
+{
+  return (step_sums(d, k) | 1) * STEP_LANES + step_sums(d, k) + STEP_CLUSTER;
+}
+
 /* May blocks of a cluster of `size` have all their rows in sight?  Where rows are added there must
  * be room for sums (step_here.h), and every sum block is a group. */
 HOST_DEVICE int step_in_sight(int d, int q, int p, int groups, int group_shift, int size)
@@ -162,8 +168,7 @@ HOST_DEVICE int step_vector_reals(int d, int q, int p)
 HOST_DEVICE int step_fixed_reals(int d, int q, int p)
 {
   int k = q * d;
-  int sums = (step_sums(d, k) | 1) * STEP_LANES + step_sums(d, k) + STEP_CLUSTER;
-  sums += step_sum_rows(d, q) * step_sum_pitch(d, q);
+  int sums = step_sums_reals(d, k) + step_sum_rows(d, q) * step_sum_pitch(d, q);
   int products = 4 * d * d + 2 * d + q + 1 + 2 * k + q * q, border = 2 * k * (k + 2) + 2 * k;
   int others = STEP_SCALARS + STEP_THREADS + STEP_GROUPS; /* totals; where groups begin */
   return step_vector_reals(d, q, p) + sums + products + border + others;
