@@ -4,10 +4,9 @@ import os
 import re
 import signal
 import subprocess
-import tempfile
 import time
 
-from tap import SAGITTA, later_wins
+from tap import SAGITTA, later_wins, launch
 
 TESTS = os.path.abspath(os.path.join(os.environ.get("builddir", "."), "tests"))
 FAULTS = os.path.join(TESTS, "fault.so")
@@ -20,15 +19,9 @@ def environment(**more):
 
 def job_start(*words, ranks=0, **more):
     """A job in the background: mpirun's process, with ranks = 0 the program's own; more: for its
-    environment.  Its sessions of Open MPI are in a folder of their own, where no other job that
-    begins or ends meanwhile is in its way."""
-    base = os.environ.get("OMPI_MCA_orte_tmpdir_base")
-    if ranks and base:
-        more["OMPI_MCA_orte_tmpdir_base"] = tempfile.mkdtemp(dir=base)
-    launch = [*os.environ.get("MPIEXEC", "mpirun").split(), "--oversubscribe", "--bind-to", "none",
-              "-n", str(ranks)] if ranks else []
-    return subprocess.Popen([*launch, SAGITTA, *later_wins(*words)], env=environment(**more),
-                            stderr=subprocess.PIPE, text=True)
+    environment."""
+    return subprocess.Popen([*launch(ranks), SAGITTA, *later_wins(*words)], text=True,
+                            env=environment(**more), stderr=subprocess.PIPE)
 
 
 def job_ranks(job):
@@ -117,15 +110,14 @@ def cuda_run(place, *words, ranks=1, **more):
     """A run with the faults of tests/fault_cuda.c, which `more` names, after `place` is removed;
     FAULT_BEHIND names further libraries to preload."""
     preload = " ".join(filter(None, [CUDA_FAULTS, os.environ.get("FAULT_BEHIND", "")]))
-    command, launch = [SAGITTA, *later_wins(*words)], []
+    command = [SAGITTA, *later_wins(*words)]
     if ranks > 1:  # mpirun itself is not to be preloaded
-        launch = ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", str(ranks), "-x",
-                  f"LD_PRELOAD={preload}"]
+        command = [*launch(ranks), "-x", f"LD_PRELOAD={preload}", *command]
     else:
         more["LD_PRELOAD"] = preload
     if os.path.exists(place):
         os.remove(place)
-    return subprocess.run([*launch, *command], capture_output=True, text=True, timeout=300,
+    return subprocess.run(command, capture_output=True, text=True, timeout=300,
                           env=environment(**more))
 
 

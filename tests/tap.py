@@ -2,7 +2,6 @@
 """Test Anything Protocol for Python tests, and how to run the program under test."""
 import contextlib
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -13,6 +12,7 @@ SHOWN = 20  # failed checks that a claim names
 FULL = os.environ.get("CHECK_FULL", "0") not in ("", "0")  # all combinations and the large sizes
 _count = _failed = 0
 _claim = None
+_sessions = tempfile.TemporaryDirectory(dir=os.environ.get("OMPI_MCA_orte_tmpdir_base"))
 
 
 def _line(good, text):
@@ -108,15 +108,15 @@ def later_wins(*words):
     return [word for option in options.values() for word in option]
 
 
-@contextlib.contextmanager
-def sessions():
-    """An environment in which Open MPI keeps its sessions in a folder of their own: a job that ends
-    while another begins may take away what that one has there, and it fails, or never begins."""
-    own = tempfile.mkdtemp(dir=os.environ.get("OMPI_MCA_orte_tmpdir_base"))
-    try:
-        yield {"OMPI_MCA_orte_tmpdir_base": own}
-    finally:
-        shutil.rmtree(own, ignore_errors=True)
+def launch(ranks):
+    """The words that start a program on so many ranks; none for 0.  Open MPI keeps the sessions of
+    each launch in a folder of its own: a job that ends while another begins may take away what that
+    one has there, and it fails with 1, or never begins."""
+    if not ranks:
+        return []
+    return [*os.environ.get("MPIEXEC", "mpirun").split(), "--mca", "orte_tmpdir_base",
+            tempfile.mkdtemp(dir=_sessions.name), "--oversubscribe", "--bind-to", "none", "-n",
+            str(ranks)]
 
 
 def sagitta(*words, ranks=0, timeout=300, program=(SAGITTA,)):
@@ -124,16 +124,11 @@ def sagitta(*words, ranks=0, timeout=300, program=(SAGITTA,)):
 
     mpirun 4.1 sleeps for two seconds between two signals to a rank that is gone; several ranks may
     need them."""
-    command = [*program, *map(str, words)]
     environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
     if ranks == 1:
         environment["OMPI_MCA_odls_base_sigkill_timeout"] = "0"
-    if ranks:
-        launcher = os.environ.get("MPIEXEC", "mpirun").split()
-        command = [*launcher, "--oversubscribe", "--bind-to", "none", "-n", str(ranks), *command]
-    with sessions() if ranks else contextlib.nullcontext({}) as more:
-        return subprocess.run(command, capture_output=True, text=True, timeout=timeout,
-                              env={**environment, **more})
+    return subprocess.run([*launch(ranks), *program, *map(str, words)], capture_output=True,
+                          text=True, timeout=timeout, env=environment)
 
 
 def need(done, what, code=0):

@@ -13,7 +13,7 @@ import h5py
 import numpy as np
 
 from jobs import FAULTS, environment
-from tap import SAGITTA, claim, done_testing, ok, sagitta, skip
+from tap import SAGITTA, claim, done_testing, launch, ok, sagitta, skip
 
 PROGRAM = os.path.abspath(SAGITTA)
 # Ranks wait 20 s for the abort of the one that speaks; mpirun need not wait for them.
@@ -43,9 +43,10 @@ COMMANDS = {
 
 def mpirun(*parts, folder, deck=None):
     """Start ranks with the words of each part: (ranks, words...); (code, message)."""
-    words = [*os.environ.get("MPIEXEC", "mpirun").split(), "--oversubscribe", "--bind-to", "none"]
-    for i, (ranks, *rest) in enumerate(parts):
-        words += [":"] * (i > 0) + ["-n", str(ranks), *map(str, rest)]
+    words = []
+    for ranks, *rest in parts:
+        words += [":", "-n", str(ranks)] if words else launch(ranks)
+        words += map(str, rest)
     done = subprocess.run(words, input=deck or "", capture_output=True, text=True, timeout=100,
                           cwd=folder, env=environment(**AT_ONCE))
     return done.returncode, done.stderr

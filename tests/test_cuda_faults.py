@@ -12,7 +12,7 @@ import tempfile
 import h5py
 
 from jobs import cuda_run, environment
-from tap import SAGITTA, claim, done_testing, gpu_present, ok, sagitta, skip_all
+from tap import SAGITTA, claim, done_testing, gpu_present, launch, ok, sagitta, skip_all
 
 CALLS = [1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 110, 120, 130, 140, 150]
 
@@ -72,9 +72,8 @@ def check_mixed(folder):
         blind = ["env", "CUDA_VISIBLE_DEVICES=-1"]
         ranks = [rank, rank]
         ranks[without] = blind + rank
-        done = subprocess.run(["mpirun", "--oversubscribe", "--bind-to", "none", "-n", "1",
-            *ranks[0], ":", "-n", "1", *ranks[1]], capture_output=True, text=True, timeout=200,
-            env=environment())
+        done = subprocess.run([*launch(1), *ranks[0], ":", "-n", "1", *ranks[1]],
+            capture_output=True, text=True, timeout=200, env=environment())
         took = re.search(rf"rank {1 - without} on .*: GPU", done.stderr + done.stdout)
         ok(done.returncode == 0 and took,
             f"grid {grid}, rank {without} has no GPU: exit {done.returncode}, {done.stderr[-900:]}")

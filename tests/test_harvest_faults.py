@@ -78,9 +78,7 @@ def ended(p, command, number, which):
     words = p.words(command, N, "--deadline", DEADLINE, "--block", 300)
     if command == "harvest":  # alone it ends too soon
         words += ["--capture", p.at("capture-long.h5")]
-    sessions = p.at(f"sessions-{command}")  # two of mpirun at once spoil each other's
-    os.makedirs(sessions, exist_ok=True)
-    job = job_start(*words, ranks=RANKS, OMPI_MCA_orte_tmpdir_base=sessions)
+    job = job_start(*words, ranks=RANKS)
     at_work = wait_for_temporary(p.folder, f"{command}.h5")
     time.sleep(0.5)
     pids, begun = job_ranks(job), time.time()

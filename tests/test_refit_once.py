@@ -13,7 +13,7 @@ import tempfile
 import time
 
 from jobs import TESTS, job_end, job_ranks, job_start, kill_all, wait_for
-from tap import FULL, SAGITTA, claim, done_testing, ok, sagitta, skip
+from tap import FULL, SAGITTA, claim, done_testing, launch, ok, sagitta, skip
 
 LIBRARY = os.path.join(TESTS, "fault_window.so")
 FILES = {"refit": ("dictionary.h5", "supports.h5"), "assemble": ("systems.h5",)}
@@ -181,12 +181,11 @@ def check_small(folder):
         skip("this user may not mount a /dev/shm")
         return
     data = Data(folder, 4500, 1024, 2400, 1)
-    launch = [*os.environ.get("MPIEXEC", "mpirun").split(), "--oversubscribe", "--bind-to", "none",
-              "-n", "2", SAGITTA, "refit", *data.words]
-    code = inside(*launch, "--output", data.at("small")).returncode
+    refit = [SAGITTA, "refit", *data.words]
+    code = inside(*launch(2), *refit, "--output", data.at("small")).returncode
     need(sagitta("refit", *data.words, "--output", data.at("plain")))
     ok(code == 0 and same("refit", data.at("plain"), data.at("small")), f"once a rank: exit {code}")
-    done = inside(*launch, "--share", "yes", "--output", data.at("told"))
+    done = inside(*launch(2), *refit, "--share", "yes", "--output", data.at("told"))
     ok(done.returncode == 71 and "bytes in '/dev/shm' are needed" in done.stderr,
        f"told to share: exit {done.returncode} {done.stderr[-300:]}")
 

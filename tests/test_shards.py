@@ -9,7 +9,7 @@ import numpy as np
 
 from jobs import environment
 from shard_files import N, shards_write, values_made
-from tap import SAGITTA, claim, done_testing, need, ok, sagitta, same
+from tap import SAGITTA, claim, done_testing, launch, need, ok, sagitta, same
 
 
 def rows_of(names):
@@ -87,9 +87,8 @@ def check_others(folder, values):
 def rank_sees(folder):
     """Ranks whose shards differ: one has another file, or one more."""
     text = f'cd x$OMPI_COMM_WORLD_RANK && exec {os.path.abspath(SAGITTA)} seed "$@"'
-    words = [*os.environ.get("MPIEXEC", "mpirun").split(), "--oversubscribe", "--bind-to", "none",
-             "-n", "2", "sh", "-c", text, "sh", "--rows", "*.npy", "--atoms", "2",
-             "--output", "out"]
+    words = [*launch(2), "sh", "-c", text, "sh", "--rows", "*.npy", "--atoms", "2", "--output",
+             "out"]
     done = subprocess.run(words, capture_output=True, text=True, timeout=100, cwd=folder,
                           env=environment(OMPI_MCA_odls_base_sigkill_timeout="0"))
     return done.returncode, done.stderr

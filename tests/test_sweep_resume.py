@@ -16,8 +16,8 @@ import numpy as np
 
 from jobs import FAULTS, environment, job_end, job_start, wait_for
 from seal import reseal
-from tap import (FULL, SAGITTA, claim, done_testing, fails, gpu_present, later_wins, need, ok,
-                 sagitta, same, skip)
+from tap import (FULL, SAGITTA, claim, done_testing, fails, gpu_present, later_wins, launch, need,
+                 ok, sagitta, same, skip)
 
 N, P, K = 2 * 4096 + 321, 24, 240  # few atoms a class: some hundred batches a sweep
 LARGE_N, LARGE_P, LARGE_K = 6 * 4096, 64, 1500
@@ -50,14 +50,14 @@ class Case:
                                                     1e-6, *more), "--output", out]
         if takes:
             faults["FAULT_TAKES"] = str(int(takes))
-        launch = ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", ranks]
-        for name, value in faults.items() if ranks else ():  # mpirun itself has none
-            launch += ["-x", f"{name}={value}"]
-        if not ranks:
+        start = launch(ranks)
+        if ranks:  # mpirun itself has no faults
+            start += [part for name in faults for part in ("-x", f"{name}={faults[name]}")]
+            faults = {}
+        else:
             del faults["FAULT_RANK"]
-        return subprocess.run([str(w) for w in (launch if ranks else []) + words], text=True,
-                              capture_output=True, timeout=300,
-                              env=environment(**({} if ranks else faults)))
+        return subprocess.run([*start, *map(str, words)], text=True, capture_output=True,
+                              timeout=300, env=environment(**faults))
 
     def same(self, out, what):
         for file in "dictionary.h5", "supports.h5":

@@ -14,7 +14,7 @@ import numpy as np
 
 from jobs import (FAULTS, environment, job_end, job_ranks, job_start, kill_all,
                   wait_for_temporary)
-from tap import SAGITTA, claim, done_testing, ok, sagitta, skip_all
+from tap import SAGITTA, claim, done_testing, launch, ok, sagitta, skip_all
 
 DEADLINE = 3  # seconds; MPI has to start in it, on a busy machine
 SLACK = 3  # seconds more than the deadline and two: mpirun's own end, on a busy machine
@@ -48,11 +48,10 @@ def left(folder, out):
 
 def run(words, ranks=0, timeout=40, **more):
     """Exit code, None when it hung, the program's own messages, and seconds since the fault."""
-    launch = [*os.environ.get("MPIEXEC", "mpirun").split(), "--oversubscribe", "--bind-to", "none",
-              "-n", str(ranks)] if ranks else []
+    start = launch(ranks)
     if ranks:
-        launch += [part for name in more for part in ("-x", name)]
-    job = subprocess.Popen([*launch, SAGITTA, *map(str, words)], text=True,
+        start += [part for name in more for part in ("-x", name)]
+    job = subprocess.Popen([*start, SAGITTA, *map(str, words)], text=True,
                            env=environment(CUDA_VISIBLE_DEVICES="-1", **more),
                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     try:
@@ -61,6 +60,8 @@ def run(words, ranks=0, timeout=40, **more):
         job.kill()
         return None, [], timeout
     ended = time.monotonic()
+    if job.returncode == 1:  # not the program's own end, but mpirun's or a library's
+        print("#", text.replace("\n", "\n# "), flush=True)
     said = [line for line in text.splitlines() if "sagitta " in line and ": " in line]
     begun = [float(part.split()[0]) for part in text.split("fault at ")[1:]]
     return job.returncode, said, ended - min(begun, default=ended)
