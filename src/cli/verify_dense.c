@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * The three operations of a sparse side, each beside the dense one, on a device. */
+ * Codes that are built in, or of a folder, or that its encoder finds; and what is told of them. */
 #include "cli/verify_dense.h"
 
 #include <string.h>
 
 #include "base/cores.h"
 #include "base/json.h"
-#include "base/memory.h"
 #include "base/num.h"
 #include "base/rng.h"
 #include "base/status.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/dense_case.h"
 #include "cli/own_codes.h"
-#include "device/triad.h"
 #include "io/dictionary.h"
 #include "io/inputs.h"
 #include "io/rows.h"
@@ -43,32 +42,7 @@ const struct option_row verify_dense_rows[VERIFY_DENSE_ROWS] = {
 /* Of a folder: so many rows at most, multiply-adds of an operation, numbers of a dense matrix. */
 enum { MOST_ROWS = 4096 };
 static const gidx MOST_WORK = (gidx)1 << 35, MOST_NUMBERS = (gidx)1 << 26;
-enum { ITEM = sizeof(float) };
-
-enum operation { FORWARD, BACK, GRADIENT, OPERATIONS };
-static const char *const names[OPERATIONS] = {"forward", "back", "gradient"};
-
-/* Codes of rows, and what they are multiplied with; then the results of one operation. */
-struct dense_case {
-  const char *name;
-  idx n, k, p;
-  gidx entries;
-  gidx *start;          /* [n + 1] */
-  idx *atom;            /* [entries] ascending in a row */
-  float *code;          /* [entries] */
-  gidx *begin;          /* [k + 1] the same by atoms: */
-  idx *row;             /* [entries] */
-  float *value;         /* [entries] */
-  float *atoms, *error; /* [k][p], [n][p] */
-  float *full;          /* [n][k] the codes with zeros */
-  float *sparse, *dense;
-  struct arena arena;
-};
-
-/* What became of an operation. */
-struct finding {
-  gidx outputs, differ, first;
-};
+static const char *const names[DENSE_OPERATIONS] = {"forward", "back", "gradient"};
 
 struct verifier {
   const struct verify_dense_options *o;
@@ -78,196 +52,25 @@ struct verifier {
   int equal;
 };
 
-static int codes_alloc(struct dense_case *c, gidx entries)
+static int operation_check(struct verifier *v, struct dense_case *c, enum dense_operation which)
 {
-  struct arena *a = &c->arena;
-  gidx n = c->n, k = c->k, p = c->p;
-  c->entries = entries;
-  TRY(arena_alloc(a, &c->start, n + 1, sizeof *c->start));
-  TRY(arena_alloc(a, &c->atom, entries, sizeof *c->atom));
-  TRY(arena_alloc(a, &c->code, entries, sizeof *c->code));
-  TRY(arena_alloc(a, &c->begin, k + 1, sizeof *c->begin));
-  TRY(arena_alloc(a, &c->row, entries, sizeof *c->row));
-  TRY(arena_alloc(a, &c->value, entries, sizeof *c->value));
-  TRY(arena_alloc(a, &c->atoms, k * p, sizeof *c->atoms));
-  TRY(arena_alloc(a, &c->error, n * p, sizeof *c->error));
-  TRY(arena_alloc(a, &c->full, n * k, sizeof *c->full));
-  gidx most = imax(imax(n * p, k * p), n * k);
-  TRY(arena_alloc(a, &c->sparse, imax(imax(n * p, k * p), entries), sizeof *c->sparse));
-  return arena_alloc(a, &c->dense, most, sizeof *c->dense);
-}
-
-/* The codes of a row by ascending atom. */
-static void row_sort(idx *atom, float *code, gidx n)
-{
-  for (gidx i = 1; i < n; i++)
-    for (gidx j = i; j > 0 && atom[j] < atom[j - 1]; j--) {
-      idx a = atom[j];
-      float c = code[j];
-      atom[j] = atom[j - 1];
-      code[j] = code[j - 1];
-      atom[j - 1] = a;
-      code[j - 1] = c;
-    }
-}
-
-/* From rows: the codes with zeros, and those of each atom. */
-static void codes_turn(struct dense_case *c)
-{
-  for (gidx e = 0; e < c->entries; e++) c->begin[c->atom[e] + 1]++;
-  for (idx a = 0; a < c->k; a++) c->begin[a + 1] += c->begin[a];
-  for (idx i = 0; i < c->n; i++)
-    for (gidx e = c->start[i]; e < c->start[i + 1]; e++) {
-      gidx at = c->begin[c->atom[e]]++;
-      c->row[at] = i;
-      c->value[at] = c->code[e];
-      c->full[(gidx)i * c->k + c->atom[e]] = c->code[e];
-    }
-  for (idx a = c->k; a > 0; a--) c->begin[a] = c->begin[a - 1];
-  c->begin[0] = 0;
-}
-
-/* Arrays of the host on the device while an operation runs. */
-enum { MAX_SIDES = 6 };
-struct sides {
-  struct device *dev;
-  struct buffer all[MAX_SIDES];
-  int count, status;
-};
-
-static void *side_put(struct sides *s, const void *host, gidx bytes)
-{
-  struct buffer *b = &s->all[s->count++];
-  if (s->status) return NULL;
-  s->status = buffer_wrap(s->dev, b, (void *)host, bytes);
-  if (!s->status) s->status = device_put(s->dev, b, 0, bytes);
-  return b->device;
-}
-
-/* The last one is the result. */
-static int sides_end(struct sides *s)
-{
-  if (!s->status)
-    s->status = device_get(s->dev, &s->all[s->count - 1], 0, s->all[s->count - 1].bytes);
-  for (int i = 0; i < s->count; i++) buffer_free(s->dev, &s->all[i]);
-  return s->status;
-}
-
-/* c->sparse <- the operation by lists of entries. */
-static int sparse_run(struct device *dev, const struct dense_case *c, enum operation which)
-{
-  struct sides s = {.dev = dev};
-  gidx n = c->n, k = c->k, p = c->p;
-  int turned = which == GRADIENT;
-  struct triad_lists lists = {.count = turned ? k : n, .width = c->p};
-  gidx many = lists.count + 1;
-  lists.start = side_put(&s, turned ? c->begin : c->start, many * (gidx)sizeof *c->start);
-  lists.index = side_put(&s, turned ? c->row : c->atom, c->entries * (gidx)sizeof *c->atom);
-  lists.matrix = side_put(&s, turned ? c->error : c->atoms, (turned ? n : k) * p * ITEM);
-  if (which == BACK) {
-    float *rows = side_put(&s, c->error, n * p * ITEM);
-    float *out = side_put(&s, c->sparse, c->entries * ITEM);
-    if (!s.status) s.status = device_triad_dots(dev, &lists, rows, out);
-    return sides_end(&s);
-  }
-  lists.value = side_put(&s, turned ? c->value : c->code, c->entries * ITEM);
-  float *out = side_put(&s, c->sparse, lists.count * p * ITEM);
-  if (!s.status)
-    s.status = turned ? device_triad_sparse_gradient(dev, &lists, out)
-                      : device_triad_sparse(dev, &lists, out);
-  return sides_end(&s);
-}
-
-static void *side_work(struct sides *s, gidx bytes)
-{
-  struct buffer *b = &s->all[s->count];
-  if (s->status || !bytes) return NULL;
-  s->count++;
-  s->status = buffer_alloc_device(s->dev, b, bytes);
-  return b->device;
-}
-
-/* c->dense <- the operation by whole matrices. */
-static int dense_run(struct device *dev, const struct dense_case *c, enum operation which)
-{
-  struct sides s = {.dev = dev};
-  const enum precision f32 = PRECISION_F32;
-  gidx n = c->n, k = c->k, p = c->p;
-  float *full = which == BACK ? NULL : side_put(&s, c->full, n * k * ITEM);
-  float *atoms = which == GRADIENT ? NULL : side_put(&s, c->atoms, k * p * ITEM);
-  float *error = which == FORWARD ? NULL : side_put(&s, c->error, n * p * ITEM);
-  gidx outputs = which == FORWARD ? n * p : which == BACK ? n * k : k * p;
-  struct triad_product product = {full, {atoms, p, 1}, NULL, NULL, k, p, c->n, c->k, c->p};
-  struct triad_gradient gradient = {full, error, NULL, k, p, p, c->n, c->k, c->p};
-  if (which == BACK)
-    product = (struct triad_product){error, {atoms, 1, p}, NULL, NULL, p, k, c->n, c->p, c->k};
-  gidx bytes = which == GRADIENT ? device_triad_gradient_bytes(dev, f32, &gradient)
-                                 : device_triad_product_bytes(dev, f32, &product);
-  void *work = side_work(&s, bytes);
-  gradient.dw = product.y = side_put(&s, c->dense, outputs * ITEM);
-  if (!s.status)
-    s.status = which == GRADIENT ? device_triad_gradient(dev, f32, &gradient, work)
-                                 : device_triad_product(dev, f32, &product, work);
-  return sides_end(&s);
-}
-
-/* The number of the dense result that output i of the sparse one has to be. */
-static gidx place_of(const struct dense_case *c, enum operation which, gidx i, idx *row)
-{
-  if (which != BACK) return i;
-  while (i >= c->start[*row + 1]) ++*row;
-  return (gidx)*row * c->k + c->atom[i];
-}
-
-/* All bits count, but the sign of 0. */
-static struct finding results_compare(const struct dense_case *c, enum operation which)
-{
-  gidx p = c->p;
-  struct finding f = {.outputs = which == FORWARD ? c->n * p
-                                 : which == BACK  ? c->entries
-                                                  : c->k * p};
-  idx row = 0;
-  for (gidx i = 0; i < f.outputs; i++) {
-    const float *a = &c->sparse[i], *b = &c->dense[place_of(c, which, i, &row)];
-    if (memcmp(a, b, ITEM) == 0 || (*a == 0 && *b == 0)) continue;
-    if (f.differ++ == 0) f.first = i;
-  }
-  return f;
-}
-
-static void finding_tell(const struct verifier *v, const struct dense_case *c, enum operation which,
-                         const struct finding *f)
-{
+  struct dense_finding f;
+  TRY(dense_case_compare(&v->device, c, which, &f));
+  v->equal &= f.differ == 0;
   if (v->json) {
     json_object(v->json, NULL);
     json_text(v->json, "operation", names[which]);
-    json_long(v->json, "outputs", f->outputs);
-    json_long(v->json, "differ", f->differ);
+    json_long(v->json, "outputs", f.outputs);
+    json_long(v->json, "differ", f.differ);
     json_end(v->json);
   }
-  if (!v->out) return;
-  text_print(v->out, "%-9s %lld of %lld outputs differ", names[which], (long long)f->differ,
-             (long long)f->outputs);
-  if (f->differ) {
-    idx row = 0;
-    text_print(v->out, ": number %lld is %.9g by codes alone, %.9g with zeros", (long long)f->first,
-               c->sparse[f->first], c->dense[place_of(c, which, f->first, &row)]);
-  }
+  if (!v->out) return OK;
+  text_print(v->out, "%-9s %lld of %lld outputs differ", names[which], (long long)f.differ,
+             (long long)f.outputs);
+  if (f.differ)
+    text_print(v->out, ": number %lld is %.9g by codes alone, %.9g with zeros", (long long)f.first,
+               f.sparse, f.dense);
   text_print(v->out, "\n");
-}
-
-static int operation_check(struct verifier *v, struct dense_case *c, enum operation which)
-{
-  gidx atoms = (gidx)c->k * c->p;
-  if (which == GRADIENT) { /* is added to what is there */
-    memcpy(c->sparse, c->atoms, (size_t)atoms * sizeof *c->atoms);
-    memcpy(c->dense, c->atoms, (size_t)atoms * sizeof *c->atoms);
-  }
-  TRY(sparse_run(&v->device, c, which));
-  TRY(dense_run(&v->device, c, which));
-  struct finding f = results_compare(c, which);
-  finding_tell(v, c, which, &f);
-  v->equal &= f.differ == 0;
   return OK;
 }
 
@@ -275,16 +78,14 @@ static int operation_check(struct verifier *v, struct dense_case *c, enum operat
 static int errors_make(struct verifier *v, struct dense_case *c)
 {
   gidx numbers = (gidx)c->n * c->p;
-  TRY(sparse_run(&v->device, c, FORWARD));
+  TRY(dense_case_sparse(&v->device, c, DENSE_FORWARD));
   for (gidx i = 0; i < numbers; i++) c->error[i] = c->sparse[i] - c->error[i];
   return rows_check(c->error, c->n, c->p, 0, c->name);
 }
 
 static int case_check(struct verifier *v, struct dense_case *c)
 {
-  for (idx i = 0; i < c->n; i++)
-    row_sort(c->atom + c->start[i], c->code + c->start[i], c->start[i + 1] - c->start[i]);
-  codes_turn(c);
+  dense_case_turn(c);
   TRY(errors_make(v, c));
   if (v->json) {
     json_object(v->json, NULL);
@@ -298,7 +99,7 @@ static int case_check(struct verifier *v, struct dense_case *c)
   if (v->out)
     text_print(v->out, "dense     %s: %d rows, %d atoms, %d columns, %lld codes\n", c->name, c->n,
                c->k, c->p, (long long)c->entries);
-  for (int which = 0; which < OPERATIONS; which++) TRY(operation_check(v, c, which));
+  for (int which = 0; which < DENSE_OPERATIONS; which++) TRY(operation_check(v, c, which));
   if (v->json) json_end(v->json), json_end(v->json);
   return OK;
 }
@@ -318,7 +119,7 @@ static int shape_check(struct verifier *v, const struct shape *z, uint64_t numbe
 {
   struct dense_case c = {.name = "built in", .n = z->n, .k = z->k, .p = z->p};
   gidx at = 0;
-  int status = codes_alloc(&c, (gidx)z->n * z->most);
+  int status = dense_case_alloc(&c, (gidx)z->n * z->most);
   for (idx i = 0; i < z->n && !status; i++) {
     idx many = (idx)random_below(number, 1, (uint64_t)i, (uint64_t)z->most + 1);
     for (idx j = 0; j < many; j++, at++) { /* one of each of equal parts of the atoms */
@@ -391,7 +192,7 @@ static int codes_take(const struct verify_dense_options *o, const struct support
   c->p = atoms->p;
   c->n = rows_choose(s->n, c->k, c->p);
   TRY(supports_load(codes, s, 0, c->n, 1));
-  TRY(codes_alloc(c, codes->view.start[c->n]));
+  TRY(dense_case_alloc(c, codes->view.start[c->n]));
   memcpy(c->start, codes->view.start, ((size_t)c->n + 1) * sizeof *c->start);
   memcpy(c->atom, codes->view.atoms, (size_t)c->entries * sizeof *c->atom);
   memcpy(c->code, codes->codes, (size_t)c->entries * sizeof *c->code);
@@ -427,7 +228,7 @@ static int codes_find(const struct verify_dense_options *o, const struct diction
   c->n = own->n;
   c->k = own->k;
   c->p = own->p;
-  TRY(codes_alloc(c, own->found.n));
+  TRY(dense_case_alloc(c, own->found.n));
   memcpy(c->start, own->start, ((size_t)c->n + 1) * sizeof *c->start);
   memcpy(c->atom, own->found.atoms, (size_t)c->entries * sizeof *c->atom);
   memcpy(c->code, own->found.codes, (size_t)c->entries * sizeof *c->code);
