@@ -23,7 +23,7 @@ kernel_files = \
   %D%/train_types.h %D%/train_vectors.h %D%/train_select.cu %D%/train_pack.cu %D%/train_mask.cu %D%/train_widen.cu %D%/train_errors.cu \
   %D%/train_scale.cu %D%/train_count.cu %D%/train_place.cu %D%/train_used.cu %D%/train_idle.cu \
   %D%/train_tangent.cu %D%/train_normalize.cu \
-  %D%/attention_types.h %D%/functions.h %D%/walk.h %D%/attention_tile.cu %D%/attention_few.cu \
+  %D%/attention_types.h %D%/functions.h %D%/walk.h %D%/attention_stages.h %D%/attention_tile.cu %D%/attention_few.cu \
   %D%/attribution_types.h %D%/attribution.cu \
   %D%/joint_types.h %D%/joint_add.cu %D%/pair.h \
   %D%/arrow_fetch.cu %D%/arrow.cu %D%/arrow_lanes.cu %D%/arrow_sum.cu %D%/arrow_border.cu %D%/arrow_step.cu \
