@@ -196,7 +196,7 @@ def suspend(folder):
         for pid in pids:
             os.kill(pid, number)
         time.sleep(DEADLINE + 2)
-    code, text = job_end(job, 60)
+    code, text = job_end(job, 300)
     kill_all(pids)
     return begun and len(pids) == 2, code, text
 
@@ -250,8 +250,8 @@ def main():
         skip_all("the sanitizers come first among what is preloaded")
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(12) as pool:
         inputs_make(folder)
-        leap = pool.submit(hung, long_job(folder, "leap", 96), ranks=2, FAULT="jump:100",
-                           FAULT_RANK="1")
+        leap = pool.submit(hung, long_job(folder, "leap", 96), ranks=2, timeout=300,
+                           FAULT="jump:100", FAULT_RANK="1")
         pause = pool.submit(suspend, folder)
         check_moments(folder, pool)
         check_calls(folder, pool)
