@@ -6,7 +6,8 @@
  * that kind, of stall-any that of any kind; of kind stop-init, stop-dup and stop-finalize the
  * process is stopped at that call of MPI; of kind jump the wall clock is a day ahead from the n-th
  * look at it on; of kind linger the n-th long read takes a little time, and the end of the process
- * more; of kind late the n-th look at the clock by another thread than the first does; of the
+ * more; of kind late the n-th look at the clock by another thread than the first does; of kind wake
+ * the n-th waiting of such a thread for something to do, and the end of the process more; of the
  * kinds of change_names the file is changed at the n-th read of it, just before; of kind gate the
  * n-th call of any kind makes the file FAULT_GATE and waits until it is gone; of kind signal the
  * process gets FAULT_SIGNAL at it.  With
@@ -19,6 +20,7 @@
 #include <fnmatch.h>
 #include <limits.h>
 #include <link.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -47,6 +49,7 @@ enum kind {
   STALL,
   LINGER,
   LATE,
+  WAKE,
   FSYNC,
   RENAME,
   MEMORY,
@@ -71,11 +74,11 @@ enum kind {
   CHANGE
 };
 static const char *const kinds[KINDS] = {
-    "none",         "write",        "read",        "stall",        "linger",      "late",
-    "fsync",        "rename",       "memory",      "own-memory",   "jump",        "stall-open",
-    "stall-stat",   "stall-write",  "stall-fsync", "stall-rename", "stall-close", "stall-flush",
-    "stall-unlink", "stall-any",    "gate",        "signal",       "open",        "stop-init",
-    "stop-dup",     "stop-finalize"};
+    "none",        "write",        "read",         "stall",       "linger",       "late",
+    "wake",        "fsync",        "rename",       "memory",      "own-memory",   "jump",
+    "stall-open",  "stall-stat",   "stall-write",  "stall-fsync", "stall-rename", "stall-close",
+    "stall-flush", "stall-unlink", "stall-any",    "gate",        "signal",       "open",
+    "stop-init",   "stop-dup",     "stop-finalize"};
 /* Cut by half; a part overwritten, and this with the time set back; a byte more; another file
  * renamed to its name. */
 static const char *const change_names[] = {"cut", "spoil", "forge", "append", "replace"};
@@ -307,6 +310,15 @@ time_t time(time_t *out)
 /* The next one of a name, the system's. */
 #define NEXT(type, name) ((type)(uintptr_t)dlsym(RTLD_NEXT, name))
 
+int pthread_cond_wait(pthread_cond_t *restrict change, pthread_mutex_t *restrict mutex)
+{
+  static int (*wait)(pthread_cond_t *, pthread_mutex_t *);
+  if (!wait) wait = NEXT(int (*)(pthread_cond_t *, pthread_mutex_t *), "pthread_cond_wait");
+  int error = wait(change, mutex);
+  if (armed == WAKE && syscall(SYS_gettid) != getpid() && fails(WAKE)) usleep(LATE_MICROSECONDS);
+  return error;
+}
+
 static void stop(enum kind kind)
 {
   if (!fails(kind)) return;
@@ -406,7 +418,7 @@ int unlink(const char *path)
 
 void _exit(int status)
 {
-  if (armed == LINGER) usleep(5 * LINGER_MICROSECONDS);
+  if (armed == LINGER || armed == WAKE) usleep(5 * LINGER_MICROSECONDS);
   for (;;) syscall(SYS_exit_group, status);
 }
 

@@ -190,6 +190,20 @@ def check_disk(folder):
         ok(code == 65 and "row 2000" in text, f"a run fails while {what}: exit {code}")
 
 
+@claim("a run that fails while its reader has yet to begin says why")
+def check_ahead(folder):
+    if os.environ.get("SANITIZED"):
+        skip("the sanitizers come first among what is preloaded")
+        return
+    rows = np.random.default_rng(5).standard_normal((9000, 5)).astype("f4")
+    rows[100, 3] = np.nan  # the next piece is asked for before this one is looked at
+    np.save(f"{folder}/spoilt.npy", rows)
+    for words in [], ["--center"]:
+        code, text = faulty("wake:1+", "seed", "--rows", f"{folder}/spoilt.npy", "--atoms", 5,
+                            "--output", f"{folder}/spoilt", *words)
+        ok(code == 65 and "row 100, column 3" in text, f"{words}: exit {code} {text[-300:]}")
+
+
 def check_late(folder):
     """What runs in the background ends much later than the routing."""
     result, in_time = f"{folder}/run/supports.h5", f"{folder}/in-time.h5"
@@ -230,6 +244,7 @@ def main():
         check_signals(folder)
         check_two_runs(folder)
         check_disk(folder)
+        check_ahead(folder)
         check_random_kills(folder)
     done_testing()
 

@@ -48,7 +48,8 @@ struct row_reader {
   gidx first, count;
   int is_ahead; /* those rows were begun */
 };
-/* Arrays are the arena's.  row_reader_close() is safe on a zeroed struct, and waits. */
+/* Arrays are the arena's.  row_reader_close() is safe on a zeroed struct, and waits: where the
+ * reader is on the stack, before its function returns, be it an error. */
 int row_reader_open(struct row_reader *r, const struct row_source *rows, struct arena *arena);
 void row_reader_close(struct row_reader *r);
 /* r->x[count][p] <- rows first .. first + count - 1; then begin to read the n rows from `ahead` on,

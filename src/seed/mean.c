@@ -105,7 +105,7 @@ static int mean_run(struct comm *c, struct mean_work *w, struct arena *arena, re
 }
 
 /* Check this rank's share of the rows. */
-static int share_finite(struct comm *c, struct row_reader *r)
+static int share_finite(const struct comm *c, struct row_reader *r)
 {
   gidx first, count, n;
   comm_share(r->rows->n, c->size, c->rank, &first, &count);
@@ -121,11 +121,11 @@ int rows_finite(struct comm *c, const struct row_source *rows)
 {
   struct arena arena = {0};
   struct row_reader reader = {0};
-  TRY(comm_agree(c, row_reader_open(&reader, rows, &arena)));
-  TRY(comm_agree(c, share_finite(c, &reader)));
+  int status = row_reader_open(&reader, rows, &arena);
+  if (!status) status = share_finite(c, &reader);
   row_reader_close(&reader);
   arena_free(&arena);
-  return OK;
+  return comm_agree(c, status);
 }
 
 int mean_compute(struct comm *c, const struct row_source *rows, real *mean)
@@ -133,9 +133,10 @@ int mean_compute(struct comm *c, const struct row_source *rows, real *mean)
   double begun = log_seconds();
   struct arena arena = {0};
   struct mean_work work = {.rows = rows};
-  TRY(mean_run(c, &work, &arena, mean));
+  int status = mean_run(c, &work, &arena, mean);
   row_reader_close(&work.reader);
   arena_free(&arena);
+  TRY(status);
   log_info("mean    rows=%lld columns=%d seconds=%.2f fingerprint=%016llx", (long long)rows->n,
            rows->p, log_seconds() - begun,
            (unsigned long long)fingerprint(mean, rows->p, sizeof *mean, 0));
