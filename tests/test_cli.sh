@@ -41,6 +41,10 @@ fails 2 "'3.5' of 'rounds' is not a whole number" encode --rounds 3.5
 fails 2 "'x' of 'rho' is not a number" encode --rho x
 fails 2 "'sse' of 'cpu-variant' is not one of auto|baseline|avx2|avx512" encode --cpu-variant sse
 fails 2 "option '--rows' needs a value" encode --rows
+fails 2 "'--output' needs a value, and '--center' behind it looks like an option" \
+  seed --atoms 8 --output --center
+fails 2 "a value of that name is written '--output=--centre'" seed --output --centre --atoms 8
+fails 2 "unknown option '--dictionary': see 'sagitta fit --help'" fit --dictionary d
 fails 2 "unknown option '-rows', the nearest is '--rows'" encode --force -rows a.h5
 fails 2 "unknown option '-r': options are spelled out, such as '--rows'" encode --rho -1 -r
 fails 2 "unknown option '-k': options are spelled out, such as '--top-s'" encode -k 32
@@ -63,6 +67,7 @@ deck() # LINES
 }
 deck '# a comment' '' 'top-s = 8' 'top_s = 16'
 fails 2 "bad.in:4: unknown key 'top_s', the nearest is 'top-s'" encode bad.in
+fails 2 "bad.in:3: unknown key 'top-s': see 'sagitta refit --help'" refit bad.in
 deck 'top-s = 8' 'rounds = 2' 'top-s = 9'
 fails 2 "bad.in:3: 'top-s' is set already in line 1" encode bad.in
 deck 'top-s = 1000'

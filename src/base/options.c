@@ -73,9 +73,10 @@ static const char *letter_meaning(const struct option_set *set, char letter)
   return NULL;
 }
 
+/* What may have been meant; NULL: no key is like that. */
 static const char *key_nearest(const struct option_set *set, const char *key)
 {
-  int min = 64, is_letter = strlen(key) == 1;
+  int min = 2 + (int)strlen(key) / 3, is_letter = strlen(key) == 1;
   const char *best = is_letter ? letter_meaning(set, key[0]) : NULL;
   size_t offset;
   const struct option_row *row;
@@ -171,8 +172,10 @@ static int line_take(void *self, const struct deck_entry *e)
   struct parse *p = self;
   size_t offset;
   const struct option_row *row = row_find(p->set, e->key, &offset);
-  CHECK(row, ERR_USAGE, "%s: unknown key '%s', the nearest is '%s'", e->where, e->key,
-        key_nearest(p->set, e->key));
+  const char *nearest = row ? NULL : key_nearest(p->set, e->key);
+  CHECK(row || nearest, ERR_USAGE, "%s: unknown key '%s': see '%s --help'", e->where, e->key,
+        p->set->command);
+  CHECK(row, ERR_USAGE, "%s: unknown key '%s', the nearest is '%s'", e->where, e->key, nearest);
   CHECK(!e->earlier || row->type == OPTION_TEXTS, ERR_USAGE, "%s: '%s' is set already in line %d",
         e->where, e->key, e->earlier);
   int status = value_set(row, p->values + offset + row->offset, e->value, e->earlier);
@@ -210,6 +213,7 @@ static int bad_option(const struct parse *p, const struct argp_state *state)
   const char *nearest = key_nearest(p->set, key);
   CHECK(strlen(key) != 1, ERR_USAGE, "unknown option '%s': options are spelled out, such as '--%s'",
         argument, nearest);
+  CHECK(nearest, ERR_USAGE, "unknown option '%s': see '%s --help'", argument, p->set->command);
   FAIL(ERR_USAGE, "unknown option '%s', the nearest is '--%s'", argument, nearest);
 }
 
@@ -226,6 +230,19 @@ static error_t given_keep(struct parse *p, const struct option_row *row, void *t
   return 0;
 }
 
+/* Is the value of an option, a word of its own, the next option, because the value was left out?
+ * argp has stepped past it. */
+static int value_check(const struct option_row *row, const char *text,
+                       const struct argp_state *state)
+{
+  int is_word = text && text == state->argv[state->next - 1];
+  CHECK(!is_word || strncmp(text, "--", 2) != 0, ERR_USAGE,
+        "option '--%s' needs a value, and '%s' behind it looks like an option: a value of that "
+        "name is written '--%s=%s'",
+        row->key, text, row->key, text);
+  return OK;
+}
+
 /* argp's parser: keep options, with their texts, and positional arguments for options_parse(). */
 static error_t argument_seen(int key, char *text, struct argp_state *state)
 {
@@ -239,6 +256,8 @@ static error_t argument_seen(int key, char *text, struct argp_state *state)
             status_fail(ERR_USAGE, __FILE__, __LINE__, "option '--%s' is given twice", row->key);
         return EINVAL;
       }
+    p->status = value_check(row, text, state);
+    if (p->status) return EINVAL;
     return given_keep(p, row, p->values + offset + row->offset, text ? text : "yes");
   }
   if (key == ARGP_KEY_ARG) {
