@@ -86,6 +86,14 @@ def check_errors(at):
         f["atoms"] = np.ones((50, 7), "f4")
     with h5py.File(f"{at}/few.h5", "w") as f:
         f["atoms"] = np.ones((3, 384), "f4")
+    with h5py.File(f"{at}/d/dictionary.h5") as f, h5py.File(f"{at}/other.h5", "w") as other:
+        for name in "atoms", "mean":
+            other[name] = f[name][:]
+        other["atoms"][7] = f["atoms"][8]
+    with h5py.File(ROWS) as f:
+        rows_of = f["rows"][:]
+    np.save(f"{at}/same.npy", rows_of)
+    np.save(f"{at}/turned.npy", rows_of[::-1])
     bad = np.zeros((8192, 50), "f4")
     bad[5, 3] = np.nan
     csr(f"{at}/bad.h5", bad)
@@ -97,6 +105,9 @@ def check_errors(at):
             ((*rows, *codes, "--dictionary", f"{at}/few.h5"), 65, "give the decoder of these"),
             ((*rows, *codes, "--dictionary", f"{at}/wide.h5"), 65, "the atoms of"),
             ((*rows, *d, "--codes", f"{at}/bad.h5"), 65, "row 5"),
+            ((*rows, *codes, "--dictionary", f"{at}/other.h5"), 65, "another dictionary than"),
+            ((*d, *codes, "--rows", f"{at}/turned.npy"), 65, "other rows than"),
+            ((*d, *codes, "--rows", f"{at}/same.npy"), 0, ""),
             ((*rows, *d, *codes * 5), 2, "more than 4 times")):
         np.save(f"{at}/rows384.npy", np.ones((9, 384), "f4"))
         done = sagitta("evaluate", *words)

@@ -105,6 +105,10 @@ def check_refused(at):
     fails(sagitta("verify", "--dense", at("coded")), 2, ["give '--dictionary'"], "no atoms")
     fails(sagitta("verify", "--dense", at("coded"), "--dictionary", at("signed")), 65,
           ["another dictionary"], "other atoms")
+    os.makedirs(at("mixed"))
+    os.link(at("coded", "supports.h5"), at("mixed", "supports.h5"))
+    os.link(at("signed", "dictionary.h5"), at("mixed", "dictionary.h5"))
+    fails(sagitta("verify", "--dense", at("mixed")), 65, ["another dictionary"], "a mixed folder")
     need(sagitta("seed", "--rows", at("rows.npy"), "--atoms", K, "--output", at("seeded")), "seed")
     fails(sagitta("verify", "--dense", at("seeded"), "--rows", at("rows.npy")), 65, ["encoder"],
           "no encoder")

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "cli/agreement.h"
 #include "cli/command.h"
+#include "cli/content.h"
 #include "cli/facts.h"
 #include "cli/run_page.h"
 #include "cli/threads.h"
@@ -16,6 +17,7 @@
 #include "io/dictionary.h"
 #include "io/rows.h"
 #include "io/supports_input.h"
+#include "model/identity.h"
 
 struct evaluate_options {
   struct general_options general;
@@ -54,7 +56,9 @@ static const struct option_set evaluate_set = {
         "Print the metrics of codes that any program has found for rows."
         "\v"
         "They are the metrics of `sagitta encode`, of the codes and the decoder as they are "
-        "stored.  Codes that are given several times have one dictionary.  One rank computes.\n\n"
+        "stored.  Codes that are given several times have one dictionary.  Codes of `sagitta` name "
+        "the rows and the dictionary that they are of, and others are refused.  One rank "
+        "computes.\n\n"
         "  sagitta evaluate --rows unseen.npy --dictionary sae/ --codes theirs.h5 \\\n"
         "      --codes run/",
     .tables = tables,
@@ -121,6 +125,27 @@ static int inputs_open(const struct run *run, struct evaluate *e, const struct e
   return OK;
 }
 
+/* Are all codes that name their rows and their dictionary of these? */
+static int identities_check(struct comm *c, const struct evaluate *e)
+{
+  const struct row_source *rows = &e->rows.source;
+  const struct atom_source *s = &e->dictionary.source;
+  uint64_t terms = 0;
+  int is_named = 0;
+  for (int i = 0; i < e->count; i++) is_named |= e->codes[i].inputs.rows != 0;
+  if (is_named) TRY(rows_content(c, rows, 0, &terms));
+  uint64_t of_rows = content_hash(terms, rows->n, rows->p, 1);
+  terms = items_terms(e->atoms, s->k, (gidx)s->d * s->p, 0);
+  uint64_t of_atoms = content_hash(terms, s->k, s->d, s->p);
+  for (int i = 0; i < e->count; i++) {
+    const char *name = e->codes[i].source.name;
+    const struct identity *named = &e->codes[i].inputs;
+    TRY(identity_rows_check(name, named->rows, rows->name, of_rows));
+    TRY(identity_dictionary_check(name, named->dictionary, s->name, of_atoms));
+  }
+  return OK;
+}
+
 static void metrics_print(const struct evaluate *e)
 {
   for (int i = 0; i < e->count; i++)
@@ -166,6 +191,7 @@ static int evaluate_command(struct run *run, const void *options, const char **a
   (void)arguments;
   TRY(comm_agree(&run->comm, struct_alloc(&e, sizeof *e)));
   TRY(inputs_agree(&run->comm, inputs_open(run, e, o)));
+  TRY(identities_check(&run->comm, e));
   for (int i = 0; i < e->count; i++) {
     const struct atom_source *s = &e->dictionary.source;
     const struct judge_task task = {.rows = &e->rows.source,

@@ -163,18 +163,6 @@ static int rows_take(const struct verify_dense_options *o, const struct supports
   return status;
 }
 
-/* Is a dictionary that lies elsewhere that of the codes? */
-static int atoms_check_identity(const struct supports_input *in, const struct dense_case *c,
-                                const char *name)
-{
-  uint64_t hash = content_hash(items_terms(c->atoms, c->k, c->p, 0), c->k, 1, c->p);
-  CHECK(!in->inputs.dictionary || in->inputs.dictionary == hash, ERR_INPUT,
-        "the codes of '%s' are for another dictionary than '%s': dictionary_hash %016llx, not "
-        "%016llx",
-        in->source.name, name, (unsigned long long)in->inputs.dictionary, (unsigned long long)hash);
-  return OK;
-}
-
 /* The first codes of a folder. */
 static int codes_take(const struct verify_dense_options *o, const struct supports_input *in,
                       const struct atom_source *atoms, struct supports *codes, struct dense_case *c)
@@ -198,7 +186,8 @@ static int codes_take(const struct verify_dense_options *o, const struct support
   memcpy(c->code, codes->codes, (size_t)c->entries * sizeof *c->code);
   TRY(atoms->read(atoms->self, 0, c->k, c->atoms));
   TRY(atoms_check(c->atoms, c->k, 1, c->p, 0, atoms->name));
-  if (o->dictionary) TRY(atoms_check_identity(in, c, atoms->name));
+  uint64_t hash = content_hash(items_terms(c->atoms, c->k, c->p, 0), c->k, 1, c->p);
+  TRY(identity_dictionary_check(s->name, in->inputs.dictionary, atoms->name, hash));
   return rows_take(o, in, c);
 }
 

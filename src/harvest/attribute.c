@@ -113,12 +113,8 @@ static int atoms_read(struct attribute *w)
     for (idx c = 0; c < d->p; c++)
       w->result->mean[a] = fma(t->mean[c], w->atoms[(gidx)a * d->p + c], w->result->mean[a]);
   w->result->inputs.dictionary = content_hash(terms, d->k, 1, d->p);
-  CHECK(!t->inputs.dictionary || t->inputs.dictionary == w->result->inputs.dictionary, ERR_INPUT,
-        "the codes of '%s' are for another dictionary than '%s': dictionary_hash %016llx, not "
-        "%016llx; give the dictionary that the rows were encoded with",
-        t->supports->name, d->name, (unsigned long long)t->inputs.dictionary,
-        (unsigned long long)w->result->inputs.dictionary);
-  return OK;
+  return identity_dictionary_check(t->supports->name, t->inputs.dictionary, d->name,
+                                   w->result->inputs.dictionary);
 }
 
 static int job_begin(struct attribute *w)

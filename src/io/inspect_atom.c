@@ -344,15 +344,11 @@ static int inputs_open(struct atom_page *w)
 
 static int page_make(struct atom_page *w, FILE *out, struct json *json)
 {
-  uint64_t hash = 0, named;
+  uint64_t hash = 0;
   TRY(inputs_open(w));
   TRY(dictionary_walk(w, &hash));
-  named = w->supports.inputs.dictionary;
-  CHECK(!named || named == hash, ERR_INPUT,
-        "the codes of '%s' are for another dictionary than '%s': dictionary_hash %016llx, not "
-        "%016llx",
-        w->supports.source.name, w->dictionary.source.name, (unsigned long long)named,
-        (unsigned long long)hash);
+  TRY(identity_dictionary_check(w->supports.source.name, w->supports.inputs.dictionary,
+                                w->dictionary.source.name, hash));
   TRY(supports_walk(w));
   if (w->n_codes) qsort(w->codes, (size_t)w->n_codes, sizeof *w->codes, code_order);
   return json ? page_tell(w, json) : page_print(w, out);

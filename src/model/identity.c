@@ -4,6 +4,7 @@
 #include "model/identity.h"
 
 #include "base/fingerprint.h"
+#include "base/status.h"
 
 enum { FOUR = 4, ROW_SHIFT = 16 }; /* a row's atoms have 2^16 places of their own */
 
@@ -32,6 +33,25 @@ uint64_t content_hash(uint64_t sum, gidx n, gidx width, gidx depth)
   gidx shape[] = {n, width, depth};
   uint64_t hash = sum + hash64(shape, sizeof shape);
   return hash ? hash : 1;
+}
+
+int identity_rows_check(const char *codes, uint64_t named, const char *rows, uint64_t found)
+{
+  CHECK(!named || named == found, ERR_INPUT,
+        "the codes of '%s' are for other rows than '%s': rows_hash %016llx, not %016llx; give the "
+        "rows that were encoded",
+        codes, rows, (unsigned long long)named, (unsigned long long)found);
+  return OK;
+}
+
+int identity_dictionary_check(const char *codes, uint64_t named, const char *dictionary,
+                              uint64_t found)
+{
+  CHECK(!named || named == found, ERR_INPUT,
+        "the codes of '%s' are for another dictionary than '%s': dictionary_hash %016llx, not "
+        "%016llx; give the dictionary that the rows were encoded with",
+        codes, dictionary, (unsigned long long)named, (unsigned long long)found);
+  return OK;
 }
 
 uint64_t classes_hash(const idx *color, idx k)

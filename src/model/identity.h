@@ -38,6 +38,12 @@ uint64_t codes_terms(const float *score, const float *codes, gidx count, idx d, 
 /* The hash of a whole, from the sum of all its terms and its shape; never 0. */
 uint64_t content_hash(uint64_t sum, gidx n, gidx width, gidx depth);
 
+/* Codes name the rows, or the dictionary, that they are of; was this hash found of those at hand?
+ * named = 0: they do not say.  ERR_INPUT. */
+int identity_rows_check(const char *codes, uint64_t named, const char *rows, uint64_t found);
+int identity_dictionary_check(const char *codes, uint64_t named, const char *dictionary,
+                              uint64_t found);
+
 /* The hash of the classes color[k] (model/classes.h). */
 uint64_t classes_hash(const idx *color, idx k);
 

@@ -339,16 +339,9 @@ static int named_check(const struct refit_state *f)
 {
   const struct refit_task *t = f->task;
   const struct identity *named = &t->named, *found = &f->inputs;
-  CHECK(!named->rows || named->rows == found->rows, ERR_INPUT,
-        "the codes of '%s' are for other rows: rows_hash %016llx, that of '%s' is %016llx",
-        t->supports->name, (unsigned long long)named->rows, t->rows->name,
-        (unsigned long long)found->rows);
-  CHECK(!named->dictionary || named->dictionary == found->dictionary, ERR_INPUT,
-        "the codes of '%s' are for another dictionary: dictionary_hash %016llx, that of '%s' is "
-        "%016llx",
-        t->supports->name, (unsigned long long)named->dictionary, t->atoms->name,
-        (unsigned long long)found->dictionary);
-  return OK;
+  const char *codes = t->supports->name;
+  TRY(identity_rows_check(codes, named->rows, t->rows->name, found->rows));
+  return identity_dictionary_check(codes, named->dictionary, t->atoms->name, found->dictionary);
 }
 
 int refit_state_load(struct refit_state *f, const struct refit_task *task, struct comm *c)
