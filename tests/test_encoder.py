@@ -168,6 +168,41 @@ def check_parts(at):
     fails(encode(at, "topk", "changed/x.h5", "--resume"), 65, ["another encoder"], "another kind")
 
 
+@claim("rows without a code in whole blocks: any ranks and parts, and a run that goes on")
+def check_silent(at):
+    x = np.load(f"{at}/x.npy")
+    loud = np.full(N, 1, "f4")
+    loud[BLOCK + 9:BLOCK + 99] = 1e6  # others do not come above the threshold
+    np.save(f"{at}/silent.npy", x * loud[:, None])
+    shutil.copytree(f"{at}/relu-sae", f"{at}/silent-sae")
+
+    def bias(t):
+        t["encoder.bias"][1][:] = -1e4
+
+    change(f"{at}/silent-sae", bias)
+    need(sagitta("import", f"{at}/silent-sae", "--output", f"{at}/silent"), "import")
+    rows = "--rows", f"{at}/silent.npy", "--encoder", f"{at}/silent", "--output"
+    need(sagitta("encode", *rows, f"{at}/silent.h5", "--block", N), "one block")
+    with h5py.File(f"{at}/silent.h5") as f:
+        row = np.flatnonzero(np.diff(f["supports/indptr"][:]))
+        ok(len(row) > 50 and BLOCK + 9 <= row[0] and row[-1] < BLOCK + 99, f"{row[:4]} {len(row)}")
+    for ranks in 1, 2, 5:
+        need(sagitta("encode", *rows, f"{at}/s.h5", "--force", "--block", 64, ranks=ranks),
+             f"{ranks} ranks")
+        same(f"{at}/silent.h5", f"{at}/s.h5", f"{ranks} ranks")
+    os.makedirs(f"{at}/silent-stop")
+    open(f"{at}/silent-stop/STOP", "w").close()
+    need(sagitta("encode", *rows, f"{at}/silent-stop/x.h5", "--resume", "--block", 64), "stop", 75)
+    os.remove(f"{at}/silent-stop/STOP")
+    need(sagitta("encode", *rows, f"{at}/silent-stop/x.h5", "--resume"), "resumed")
+    same(f"{at}/silent.h5", f"{at}/silent-stop/x.h5", "resumed")
+    for span in f"0:{BLOCK}", f"{BLOCK}:":
+        need(sagitta("encode", *rows, f"{at}/silent-parts", "--row-range", span), span)
+    need(sagitta("merge", *sorted(f"{at}/silent-parts/{f}" for f in os.listdir(
+        f"{at}/silent-parts") if f.endswith(".h5")), "--output", f"{at}/s.h5", "--force"), "merge")
+    same(f"{at}/silent.h5", f"{at}/s.h5", "merged")
+
+
 @claim("what reads codes reads these, and what needs rows of one length says what to do")
 def check_readers(at):
     rows = "--rows", f"{at}/x.npy"
@@ -288,6 +323,7 @@ if __name__ == "__main__":
         check_ranks(folder)
         check_gpu(folder)
         check_parts(folder)
+        check_silent(folder)
         check_readers(folder)
         check_promises(folder)
         check_errors(folder)

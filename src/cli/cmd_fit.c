@@ -261,6 +261,7 @@ static int places_open(struct fit_job *j)
   files->k = t->k;
   files->p = j->rows.source.p;
   files->nonnegative = t->nonnegative;
+  files->has_parts = t->minibatch > 0 && t->minibatch < j->fitted;
   files->rounds = t->rounds;
   files->device = j->result.device;
   files->top_s = (idx)imin(t->top_s, t->k);
@@ -420,7 +421,7 @@ static int fit_command(struct run *run, const void *options, const char **argume
   j->o = options;
   TRY(inputs_agree(&run->comm, inputs_open(j)));
   task_fill(j);
-  TRY(comm_agree(&run->comm, fit_task_check(&j->task)));
+  TRY(comm_agree(&run->comm, fit_task_check(&j->task, &j->fitted)));
   TRY(places_open(j));
   j->begun = log_seconds();
   stop_listen();

@@ -104,9 +104,9 @@ static int found_read(struct fit_files *f, const struct former *from,
                       const struct former *dictionary, struct found *out)
 {
   gidx n = from->record.sweeps, best;
-  int ignored, has_gram = strstr(f->options, "minibatch=0") == NULL;
+  int ignored;
   *out = (struct found){.there = 1,
-                        .has_sums = has_gram,
+                        .has_sums = f->has_parts,
                         .sweep = n,
                         .rows_hash = from->record.rows.rows,
                         .held_hash = from->record.held.rows,
@@ -117,7 +117,7 @@ static int found_read(struct fit_files *f, const struct former *from,
   for (gidx i = 0; i <= n; i++) out->lines[i] = line_of(&from->lines[i]);
   best = fit_best(out->lines, n);
   TRY(atoms_read(f, from->path, out->atoms, out->mean, &out->has_mean));
-  if (has_gram) TRY(fit_sums_read(from->path, &f->arena, &out->sums));
+  if (f->has_parts) TRY(fit_sums_read(from->path, &f->arena, &out->sums));
   if (best == n) {
     memcpy(f->best, out->atoms, (size_t)f->k * (size_t)f->p * sizeof *f->best);
     return OK;
@@ -144,7 +144,7 @@ static int resume_look(struct fit_files *f, struct found *out)
     TRY(pair_check(&d, &s));
   }
   if (s.there && s.record.sweeps >= d.record.sweeps) return found_read(f, &s, &d, out);
-  CHECK(d.record.best == d.record.sweeps && strstr(f->options, "minibatch=0"), ERR_INPUT,
+  CHECK(d.record.best == d.record.sweeps && !f->has_parts, ERR_INPUT,
         "'%s' has the atoms of sweep %lld of %lld, and '%s' is not there to go on from", d.path,
         (long long)d.record.best, (long long)d.record.sweeps, f->state.file);
   return found_read(f, &d, &d, out);

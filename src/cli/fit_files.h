@@ -23,7 +23,7 @@ struct fit_files {
   struct sweep_files sweep;                        /* what there is of the sweep in work */
   char options[512];                               /* struct fit_record */
   idx k, p;
-  int nonnegative;
+  int nonnegative, has_parts; /* has_parts: state.h5 has the sums of what was fitted */
   idx rounds, top_s;
   const char *device;     /* borrowed: what computes, once it is known */
   int has_start;          /* resumed: there is something to go on from */
@@ -40,7 +40,7 @@ struct fit_files {
  * files->options have to say too; -1: there is none.  Collective. */
 int fit_files_claim(struct fit_files *files, struct run *run, const struct output_options *output,
                     int resume, gidx *minibatch);
-/* Then files has options, k, p and nonnegative.  With resume read what is there: ERR_INPUT when it
+/* Then files has options, k, p, nonnegative and has_parts.  With resume read what is there: ERR_INPUT when it
  * is of other options, or the two files are not of one fit.  Collective. */
 int fit_files_open(struct fit_files *files, struct run *run, const struct output_options *output,
                    int resume);

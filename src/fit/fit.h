@@ -150,9 +150,10 @@ enum fit_update fit_update_choose(const struct fit_task *task, idx top_s);
 real fit_worth(const struct fit_line *line);
 gidx fit_best(const struct fit_line *lines, gidx sweep);
 
-/* What the shapes say before anything of their size is allocated.  Not collective.  ERR_INPUT: too
- * few rows for the atoms or for what is to be held out, or rows of different columns. */
-int fit_task_check(const struct fit_task *task);
+/* What the shapes say before anything of their size is allocated; *fitted <- how many rows are
+ * fitted.  Not collective.  ERR_INPUT: too few rows for the atoms or for what is to be held out, or
+ * rows of different columns. */
+int fit_task_check(const struct fit_task *task, gidx *fitted);
 
 /* For a task without a minibatch: *rows <- 0 where the memory of every rank and GPU holds all rows,
  * and else of a part that it does hold, of a ladder that makes machines agree often (N.21);

@@ -70,11 +70,12 @@ static int rows_split(const struct fit_task *t, struct row_split *split, struct 
   return OK;
 }
 
-int fit_task_check(const struct fit_task *t)
+int fit_task_check(const struct fit_task *t, gidx *fitted)
 {
   struct row_split split = {0};
-  struct row_source fitted, held;
-  TRY(rows_split(t, &split, &fitted, &held));
+  struct row_source rows, held;
+  TRY(rows_split(t, &split, &rows, &held));
+  *fitted = rows.n;
   split_free(&split);
   return OK;
 }

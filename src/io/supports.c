@@ -99,8 +99,9 @@ static int sink_write(void *self, const struct support_block *block)
 {
   struct supports_output *f = self;
   const struct supports_shape *shape = &f->shape;
-  CHECK(block->s == shape->s && block->d == shape->d && !block->codes == !shape->has_codes &&
-            !block->start == !shape->encoder,
+  int is_empty = block->start && block->start[block->n] == block->start[0]; /* codes may be NULL */
+  CHECK(block->s == shape->s && block->d == shape->d &&
+            (is_empty || !block->codes == !shape->has_codes) && !block->start == !shape->encoder,
         ERR_INTERNAL, "a block of supports has another shape than its file");
   CHECK(block->n >= 0 && block->n <= shape->n - block->first, ERR_INTERNAL,
         "rows %lld + %d of %lld are written", (long long)block->first, block->n,
