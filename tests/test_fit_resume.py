@@ -208,15 +208,17 @@ def check_refused(place):
         ("other rows", "mean", [], dict(rows="other.npy"), "the fitted rows of"),
         ("other rows, not centred", "joint", [], dict(rows="other.npy"), "begun with other rows"),
         ("another rho", "joint", ["--rho", 0.2], {}, "begun with rho="),
+        ("a larger tolerance", "joint", ["--tolerance", 1], {}, "ends after sweep 5, and"),
         ("another seed", "joint", ["--seed", 4], {}, "begun with seed=0, not with seed=4"),
         ("other parts", "parts", ["--minibatch", 800], {}, "minibatch=1500, not with minibatch=8"),
     )
     for text, kind, words, more, told in cases:
-        place.copy(f"{kind}-2", "refused")
-        done = place.fit("refused", kind, 4, "--resume", *words, **more)
+        begun = place.begin("joint-7", kind, 7) if "tolerance" in text else f"{kind}-2"
+        place.copy(begun, "refused")
+        done = place.fit("refused", kind, 8, "--resume", *words, **more)
         ok(done.returncode == 65 and told in done.stderr,
            f"{text}: exit {done.returncode} {done.stderr[-400:]}")
-        place.same(f"{kind}-2", "refused", text)
+        place.same(begun, "refused", text)
     out = place.copy("joint-2", "refused")
     shutil.copy(place.at("parts-2", "state.h5"), out)
     done = place.fit("refused", "joint", 4, "--resume")

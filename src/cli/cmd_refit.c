@@ -309,12 +309,15 @@ static int job_run(struct refit_job *j)
   j->is_there = resumed > 0 || j->files.sweep.there;
   TRY(resumed ? refit_job_resume(j) : refit_start_judge(j));
   if (j->run->stopped) return report_phases(j->c, j->phases, REFIT_PHASES);
-  if (resumed >= j->o->sweeps) {
+  int is_left = resumed < j->o->sweeps;
+  if (is_left || j->o->names.classes) {
+    TRY(refit_classes_find(j));
+    TRY(comm_agree(j->c, refit_classes_check(&j->files, &j->classes, j->o->names.classes)));
+  }
+  if (!is_left) {
     log_info("nothing is left to do: %lld sweeps were wanted", (long long)j->o->sweeps);
     return OK;
   }
-  TRY(refit_classes_find(j));
-  TRY(comm_agree(j->c, refit_classes_check(&j->files, &j->classes, j->o->names.classes)));
   TRY(refit_sweeps_run(j));
   if (j->run->stopped) return report_phases(j->c, j->phases, REFIT_PHASES);
   return report(j, resumed, log_seconds() - begun);

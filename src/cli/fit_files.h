@@ -40,8 +40,8 @@ struct fit_files {
  * files->options have to say too; -1: there is none.  Collective. */
 int fit_files_claim(struct fit_files *files, struct run *run, const struct output_options *output,
                     int resume, gidx *minibatch);
-/* Then files has options, k, p, nonnegative and has_parts.  With resume read what is there: ERR_INPUT when it
- * is of other options, or the two files are not of one fit.  Collective. */
+/* Then files has options, k, p, nonnegative and has_parts.  With resume read what is there:
+ * ERR_INPUT when it is of other options, or the two files are not of one fit.  Collective. */
 int fit_files_open(struct fit_files *files, struct run *run, const struct output_options *output,
                    int resume);
 void fit_files_free(struct fit_files *files);

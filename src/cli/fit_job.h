@@ -36,7 +36,7 @@ struct fit_job {
   struct captured captured; /* with --capture */
   struct fit_task task;
   struct fit_parts parts;
-  gidx fitted; /* rows */
+  gidx fitted;                /* rows */
   struct fit_options settled; /* the options, with what was left open */
   struct fit_sink sink;
   struct fit_result result;

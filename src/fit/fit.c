@@ -70,6 +70,7 @@ int fit_run(const struct fit_task *task, struct comm *c, const struct fit_sink *
   if (f->mean) TRY(mean_compute(c, &f->fitted, f->mean));
   TRY(task->start ? comm_agree(c, fit_start_take(f)) : fit_start_draw(f));
   f->first = f->sweep;
+  TRY(fit_start_check(f));
   TRY(fit_state_start(f));
   result->phases[FIT_UPDATE].device =
       f->resident.is_on || f->how == UPDATE_JOINT ? f->coder.device.kind : f->state.device.kind;

@@ -216,18 +216,37 @@ int fit_sweep_run(struct fit *f)
   return fit_sweep_close(f);
 }
 
+/* Does the fit end after this sweep, since too little was gained?  At the end of a pass alone: then
+ * every row has had its say equally often. */
+static int is_settled(const struct fit *f, gidx sweep)
+{
+  gidx before = sweep - FIT_PATIENCE * f->parts;
+  const struct fit_line *lines = f->lines;
+  real best = fit_worth(&lines[fit_best(lines, sweep)]);
+  return before >= 0 && sweep % f->parts == 0 && isfinite(best) &&
+         best - fit_worth(&lines[fit_best(lines, before)]) < f->task->tolerance;
+}
+
+int fit_start_check(const struct fit *f)
+{
+  for (gidx sweep = 0; sweep < f->first; sweep++)
+    CHECK(
+        !is_settled(f, sweep), ERR_INPUT,
+        "with '--tolerance %g' the fit ends after sweep %lld, and the earlier run has %lld: resume "
+        "with its tolerance, or a smaller one",
+        f->task->tolerance, (long long)sweep, (long long)f->first);
+  return OK;
+}
+
 /* Does the fit go on?  If not, *end says why. */
 int fit_goes_on(const struct fit *f, enum fit_end *end)
 {
   const struct fit_task *t = f->task;
-  gidx sweep = f->sweep, before = sweep - FIT_PATIENCE * f->parts;
+  gidx sweep = f->sweep;
   const struct fit_line *lines = f->lines;
   real seconds = lines[sweep].seconds;
   real last = sweep > f->first ? seconds - lines[sweep - 1].seconds : 0;
-  real best = fit_worth(&lines[fit_best(lines, sweep)]);
-  /* At the end of a pass alone: then every row has had its say equally often. */
-  if (before >= 0 && sweep % f->parts == 0 && isfinite(best) &&
-      best - fit_worth(&lines[fit_best(lines, before)]) < t->tolerance) {
+  if (is_settled(f, sweep)) {
     *end = FIT_SETTLED;
     return 0;
   }

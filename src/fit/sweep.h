@@ -11,6 +11,9 @@ struct fit;
 
 /* One sweep, to its end.  Collective. */
 int fit_sweep_run(struct fit *f);
+/* An earlier run's sweeps: would the fit have ended before the last of them?  ERR_INPUT.  Not
+ * collective; the same on every rank. */
+int fit_start_check(const struct fit *f);
 /* Does the fit go on?  If not, *end says why.  Not collective; the same on every rank. */
 int fit_goes_on(const struct fit *f, enum fit_end *end);
 
