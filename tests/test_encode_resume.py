@@ -34,8 +34,10 @@ def inputs_make(folder):
     values[2 * BLOCK + 7, 1] += 1
     np.save(f"{folder}/other.npy", values)
     values[2 * BLOCK + 7, 1] -= 1
-    values[7, 1] += 1  # done in the first block, and not in the sample
-    np.save(f"{folder}/early.npy", values)
+    for name, row in ("done", 2000), ("early", 7):  # in the first block, and not in the sample
+        values[row, 1] += 1
+        np.save(f"{folder}/{name}.npy", values)
+        values[row, 1] -= 1
     for seed in (0, 1):
         need(sagitta("seed", "--rows", f"{folder}/rows.npy", "--atoms", 64, "--seed", seed,
                      "--output", f"{folder}/d{seed}"), "seed")
@@ -125,8 +127,9 @@ def check_complete(folder):
         for ranks in 0, 3:
             left_alone(name, path, [command, *words, "--block", 900, *to], 0,
                        ["is complete: nothing is left to do"], ranks)
-        if name == "range":  # a row that no sample has
+        if name == "range":  # a row that no sample has, and one that only the shifts have
             changes["other rows"] = {"rows": f"{folder}/other.npy"}
+            changes["other rows at the beginning"] = {"rows": f"{folder}/early.npy"}
         for said, change in changes.items() if name in ("encode", "route", "range") else ():
             if name == "range" and said == "--cosine-limit":  # an option that parts record
                 continue
@@ -177,9 +180,18 @@ def check_refused(folder):
                            ranks=ranks)
             fails(done, 65, words, str(change))
     for ranks in (0, 3):
-        done = sagitta("encode", *words_of(folder, rows=f"{folder}/early.npy"), "--resume",
+        done = sagitta("encode", *words_of(folder, rows=f"{folder}/done.npy"), "--resume",
                        "--output", out, ranks=ranks)
         fails(done, 65, ["reads the 4096 rows again", "other rows"], f"a row that is done, {ranks}")
+    part = [*words_of(folder), "--block", BLOCK, "--row-range", f"{BLOCK}:", "--resume", "--output",
+            f"{folder}/refused-part"]
+    os.makedirs(part[-1])
+    open(f"{part[-1]}/STOP", "w").close()
+    need(sagitta("encode", *part), "a part, stopped", 75)
+    os.remove(f"{part[-1]}/STOP")
+    fails(sagitta("encode", *later_wins(*part, "--rows", f"{folder}/early.npy")), 65,
+          ["other rows at the beginning of the whole"], "a row before the part")
+    need(sagitta("encode", *part), "a part, gone on with")
     fails(sagitta("route", *words_of(folder), "--resume", "--output", out), 65, ["codes"], "route")
     fails(sagitta("encode", *words_of(folder), "--center", "--resume", "--output", out), 65,
           ["another mean"], "--center")

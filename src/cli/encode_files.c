@@ -141,7 +141,7 @@ static const char *earlier_differs(const struct encode_files *f, const struct en
                                     .p = all->p,
                                     .rows_sample = f->rows_sample,
                                     .max_cosine = t->max_cosine,
-                                    .shift = before->part.shift}};
+                                    .shift = f->shift}};
   now.supports.inputs.dictionary = before->supports.inputs.dictionary;
   now.supports.inputs.encoder = before->supports.inputs.encoder;
   now.supports.source.has_codes = t->codes;
@@ -181,9 +181,20 @@ static const char *complete_differs(struct encode_files *f, const struct encode_
   return has_cosine == !isnan(f->before.max_decoder_cosine) ? NULL : "another --cosine-limit";
 }
 
+/* Sums of the metrics are of rows less the shifts, which come from the first rows of all: those of
+ * an earlier run and of this one are joined. */
+static int shift_find(struct encode_files *f, const struct encode_task *t,
+                      const struct row_source *all)
+{
+  if (!f->before.part.shift) return OK;
+  TRY(arena_alloc(&f->before.arena, &f->shift, all->p, sizeof *f->shift));
+  return encode_shift(all, t->mean, f->shift);
+}
+
 static int options_check(struct encode_files *f, const struct encode_task *t,
                          const struct row_source *all)
 {
+  TRY(shift_find(f, t, all));
   if (f->is_part) TRY(encode_sample(all, &f->rows_sample));
   return complete_check(f->place.shown, complete_differs(f, t, all));
 }
@@ -227,6 +238,7 @@ static int earlier_check(struct encode_files *f, const struct encode_task *t,
                          const struct row_source *all)
 {
   if (f->is_part || f->begun) TRY(encode_sample(all, &f->rows_sample));
+  if (f->begun) TRY(shift_find(f, t, all));
   return earlier_refuse(f, f->begun ? earlier_differs(f, t, all) : NULL);
 }
 

@@ -23,6 +23,7 @@ struct encode_files {
   struct supports_output file;
   struct part_input before; /* of the earlier run */
   uint64_t rows_sample;     /* 0: not known yet */
+  real *shift;              /* [p] of the metrics, as before->part has it; NULL: that has none */
 };
 
 /* Claim the place, with resume find what an earlier run left, and begin used.in and run.log.

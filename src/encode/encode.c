@@ -181,6 +181,19 @@ int encode_sample(const struct row_source *rows, uint64_t *hash)
   return OK;
 }
 
+int encode_shift(const struct row_source *rows, const real *mean, real *shift)
+{
+  struct arena arena = {0};
+  struct worker worker = {0};
+  float *x;
+  int status = arena_alloc(&arena, &x, imin(rows->n, SHIFT_ROWS) * rows->p, sizeof *x);
+  if (!status) status = worker_open(&worker);
+  if (!status) status = shift_access(&worker, rows, mean, x, shift);
+  worker_close(&worker);
+  arena_free(&arena);
+  return status;
+}
+
 /* Sum over ranks what each counted, and fill the metrics. */
 static int result_finish(struct encode *e)
 {

@@ -145,6 +145,9 @@ void encode_cut_choose(struct encode_task *task, int ranks);
 /* A hash of a few rows of a source, spread over all, by which parts of other rows are told from
  * each other.  Reads with a worker of its own; not collective. */
 int encode_sample(const struct row_source *rows, uint64_t *hash);
+/* shift[p] <- the column shifts of the metrics (doc/numerics.md, section 7) of a job on these rows,
+ * less `mean` unless it is NULL.  The same; ERR_INPUT when a value is not finite. */
+int encode_shift(const struct row_source *rows, const real *mean, real *shift);
 
 /* Collective; the same status on every rank. */
 int encode_run(const struct encode_task *task, struct comm *c, struct encode_result *result);

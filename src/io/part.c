@@ -265,7 +265,8 @@ const char *part_difference(const struct part_input *a, const struct part_input 
       {a->normalized != b->normalized, "another --normalize"},
       {x->max_cosine != y->max_cosine, "another --cosine-limit"},
       {s->mean_length != t->mean_length || !same_reals(s->mean, t->mean, x->p), "another mean"},
-      {!same_reals(x->shift, y->shift, x->p), "other rows at the beginning of the whole"},
+      {x->p == y->p && !same_reals(x->shift, y->shift, x->p),
+       "other rows at the beginning of the whole"},
   };
   for (int i = 0; i < LENGTH(all); i++)
     if (all[i].differ) return all[i].what;
