@@ -156,6 +156,15 @@ def check_refused(case):
     if case.command == "refit":
         fails(case.run(out, "--resume", "--directions", 2), 65, ["with other --directions"],
               "other directions")
+        others = []
+        for option in "--dictionary", "--supports":
+            path = case.words[case.words.index(option) + 1]
+            path = f"{path}/{option[2:]}.h5" if os.path.isdir(path) else path
+            others += [option, shutil.copy(path, f"{case.folder}/centred-{option[2:]}.h5")]
+            with h5py.File(others[-1], "r+") as f:
+                f["mean"] = np.full(P, 0.25)
+                reseal(f)
+        fails(case.run(out, "--resume", *others), 65, ["another mean"], "another mean")
     kept = f"{case.folder}/kept.h5"
     shutil.copy(f"{out}/sweep.h5", kept)
     for what, change in (("of a run with other classes",

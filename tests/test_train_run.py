@@ -13,6 +13,7 @@ import h5py
 import numpy as np
 
 from jobs import faulty, job_end, job_ranks, job_start
+from seal import reseal
 from tap import (FULL, claim, done_testing, fails, gpu_present, later_wins, need, ok, sagitta, same,
                  skip)
 
@@ -274,6 +275,15 @@ def check_start_trained(p):
     os.remove(p.at("kept", "STOP"))
     fails(p.train("kept", "--start", p.at("bare.h5"), "--atoms", 0, "--resume"), 65, ["start="],
           "resumed with the atoms alone")
+    shutil.copy(p.result("one"), p.at("shifted.h5"))
+    with h5py.File(p.at("shifted.h5"), "r+") as f:
+        f["mean"][3] += 0.5
+        reseal(f)
+    fails(p.train("kept", "--start", p.at("shifted.h5"), "--atoms", 0, "--resume"), 65, ["start="],
+          "resumed with another mean")
+    need(p.train("kept", "--start", p.at("one"), "--atoms", 0, "--resume"), "resumed with the same")
+    fails(p.train("kept", "--start", p.at("shifted.h5"), "--atoms", 0, "--resume"), 65, ["start="],
+          "complete, another mean")
 
 
 @claim("what cannot be trained is refused, with what to do")

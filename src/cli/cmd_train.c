@@ -189,7 +189,8 @@ static int given_open(struct train_job *j)
   TRY(arena_alloc(&j->arena, &j->atoms, (gidx)s->k * s->p, sizeof *j->atoms));
   TRY(s->read(s->self, 0, s->k, j->atoms));
   TRY(atoms_check(j->atoms, s->k, 1, s->p, 0, s->name));
-  j->atoms_hash = content_hash(items_terms(j->atoms, s->k, s->p, 0), s->k, 1, s->p);
+  j->atoms_hash = content_hash(items_terms(j->atoms, s->k, s->p, 0), s->k, 1, s->p) +
+                  5 * mean_hash(j->dictionary.mean, s->p);
   j->given = (struct atom_source){
       .k = s->k, .d = 1, .p = s->p, .name = s->name, .self = j, .read = given_read};
   return encoder_take(j);

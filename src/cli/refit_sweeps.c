@@ -231,6 +231,14 @@ static int steps_look(void *self, const struct sweep_point *at, int *stop)
   return OK;
 }
 
+/* What the steps depend on beside what struct fit_start has. */
+static void options_tell(const struct refit_job *j, char *out, size_t capacity)
+{
+  const struct fit_inputs *in = &j->inputs;
+  snprintf(out, capacity, "nonnegative=%d mean=%016llx", in->supports.nonnegative != 0,
+           (unsigned long long)mean_hash(in->mean, j->state.p));
+}
+
 /* What sweep comes next, and what a run that is resumed has done of it. */
 static int sweep_find(struct refit_job *j)
 {
@@ -244,6 +252,7 @@ static int sweep_find(struct refit_job *j)
   j->in_work = (struct sweep_facts){.sweeps = facts->sweeps, .start = facts->start};
   j->in_work.classes = classes_hash(j->classes.color, f->k);
   if (facts->sweeps) j->in_work.contents = facts->contents;
+  options_tell(j, j->in_work.options, sizeof j->in_work.options);
   if (j->resident.is_on) return OK; /* which makes a whole sweep in the time that reading takes */
   if (files->there) TRY(refit_frames_table(f));
   return sweep_files_begin(files, &j->in_work, f->table, &j->begun);

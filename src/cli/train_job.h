@@ -34,7 +34,7 @@ struct train_job {
   float *atoms;
   struct stored_encoder encoder; /* of it, where takes_encoder */
   int has_encoder, takes_encoder;
-  uint64_t atoms_hash; /* with the encoder, where it is taken */
+  uint64_t atoms_hash; /* with the mean, and with the encoder where it is taken */
   struct train_task task;
   struct train_sink sink;
   struct train_result result;

@@ -120,7 +120,7 @@ const char *sweep_difference(const struct sweep_facts *a, const struct sweep_fac
       {s->directions == t->directions, "--directions"},
       {s->reroute == t->reroute, "--reroute"},
       {s->cosine_limit == t->cosine_limit, "--cosine-limit"},
-      {strcmp(a->options, b->options) == 0, "options"},
+      {strcmp(a->options, b->options) == 0, "options, signs of codes or another mean"},
       {x->rows == y->rows, "rows"},
       {x->dictionary == y->dictionary, "dictionary"},
       {x->supports == y->supports && x->codes == y->codes, "supports"},

@@ -19,7 +19,7 @@ struct sweep_facts {
   uint64_t classes;         /* their hash */
   struct fit_start start;   /* of fit: its rows and those that it is judged by alone */
   struct identity contents; /* of refit: what the sweep began with; 0: the inputs */
-  char options[512];        /* of fit, as struct fit_record has them; of refit none */
+  char options[512];        /* of fit, as struct fit_record has them; of refit, what else counts */
 };
 
 /* Begin the file of k frames of d vectors of p columns. */

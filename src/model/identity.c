@@ -35,6 +35,11 @@ uint64_t content_hash(uint64_t sum, gidx n, gidx width, gidx depth)
   return hash ? hash : 1;
 }
 
+uint64_t mean_hash(const real *mean, idx p)
+{
+  return mean ? content_hash(fingerprint(mean, p, sizeof *mean, 0), p, 1, 1) : 0;
+}
+
 int identity_rows_check(const char *codes, uint64_t named, const char *rows, uint64_t found)
 {
   CHECK(!named || named == found, ERR_INPUT,

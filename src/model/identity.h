@@ -38,6 +38,9 @@ uint64_t codes_terms(const float *score, const float *codes, gidx count, idx d, 
 /* The hash of a whole, from the sum of all its terms and its shape; never 0. */
 uint64_t content_hash(uint64_t sum, gidx n, gidx width, gidx depth);
 
+/* The hash of a mean[p] that rows are less; 0: there is none. */
+uint64_t mean_hash(const real *mean, idx p);
+
 /* Codes name the rows, or the dictionary, that they are of; was this hash found of those at hand?
  * named = 0: they do not say.  ERR_INPUT. */
 int identity_rows_check(const char *codes, uint64_t named, const char *rows, uint64_t found);
