@@ -8,7 +8,7 @@ import h5py
 import numpy as np
 
 from exchange_files import FOLDERS, MADE, straight, tensors
-from tap import SOURCE, claim, done_testing, ok, sagitta
+from tap import SOURCE, claim, done_testing, need, ok, sagitta
 
 ROWS = os.path.join(SOURCE, "input", "minilm-l3-kjv-8k.h5")
 
@@ -75,6 +75,15 @@ def check_own(at):
             for key, values in m.items():
                 ok(f"{f['metrics'].attrs[key]:.9g}" == f"{values[i]:.9g}", f"{name}: {key}")
     ok(sagitta(*words, "--threads", 3).stdout == done.stdout, "three threads")
+    with h5py.File(f"{at}/d/dictionary.h5") as f:
+        np.save(f"{at}/bare.npy", f["atoms"][:])
+    need(sagitta("encode", "--rows", ROWS, "--dictionary", f"{at}/bare.npy", "--top-s", 6,
+                 "--center", "--output", f"{at}/centred"), "encode --center")
+    bare = sagitta("evaluate", "--rows", ROWS, "--dictionary", f"{at}/bare.npy", "--codes",
+                   f"{at}/centred")
+    with h5py.File(f"{at}/centred/supports.h5") as f:
+        ev = f["metrics"].attrs["explained_variance"]
+        ok(f"{ev:.9g}" == f"{columns(bare)['explained_variance'][0]:.9g}", "a mean beside codes")
 
 
 @claim("what does not belong together is refused, with the mend")

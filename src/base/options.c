@@ -105,7 +105,7 @@ static int number_set(const struct option_row *row, char *target, const char *te
   char *end;
   errno = 0;
   if (row->type == OPTION_REAL) {
-    real value = strtod(text, &end);
+    real value = strtod(text, &end) + 0.0; /* -0 becomes 0, as results have it */
     CHECK(end != text && !*end && isfinite(value), ERR_USAGE, "'%s' of '%s' is not a number", text,
           row->key);
     CHECK(value >= row->min && value <= row->max, ERR_USAGE, "'%s' is %s, not in %g .. %g",

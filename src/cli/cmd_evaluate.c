@@ -35,8 +35,8 @@ static const struct option_row input_rows[] = {
      "given "
      "again, up to four times, they stand side by side"},
     {"dictionary", OPTION_TEXT, AT(dictionary), NULL, 0, 0, NULL, "FILE[:/PATH]",
-     "the decoder of these codes, of any norm (default path: /atoms); /mean beside it is what is "
-     "added to each reconstruction"},
+     "the decoder of these codes, of any norm (default path: /atoms); what is added to each "
+     "reconstruction is /mean beside the codes, as encode writes it, or else beside the decoder"},
 };
 
 static const struct option_row speed_rows[] = {
@@ -125,6 +125,22 @@ static int inputs_open(const struct run *run, struct evaluate *e, const struct e
   return OK;
 }
 
+/* What is added to the reconstructions of codes, *mean: what was subtracted from their rows, or what
+ * the dictionary says. */
+static int mean_choose(const struct evaluate *e, int i, const real **mean)
+{
+  const struct supports_input *codes = &e->codes[i];
+  const real *own = codes->mean, *theirs = e->dictionary.mean;
+  gidx p = e->rows.source.p;
+  *mean = own ? own : theirs;
+  CHECK(!own || codes->mean_length == p, ERR_INPUT, "'%s' has a mean of %lld columns",
+        codes->source.name, (long long)codes->mean_length);
+  CHECK(!own || !theirs || memcmp(own, theirs, (size_t)p * sizeof *own) == 0, ERR_INPUT,
+        "'%s' are codes of rows less another mean than that of '%s': give their own dictionary",
+        codes->source.name, e->dictionary.source.name);
+  return OK;
+}
+
 /* Are all codes that name their rows and their dictionary of these? */
 static int identities_check(struct comm *c, const struct evaluate *e)
 {
@@ -194,9 +210,11 @@ static int evaluate_command(struct run *run, const void *options, const char **a
   TRY(identities_check(&run->comm, e));
   for (int i = 0; i < e->count; i++) {
     const struct atom_source *s = &e->dictionary.source;
+    const real *mean;
+    TRY(mean_choose(e, i, &mean));
     const struct judge_task task = {.rows = &e->rows.source,
                                     .supports = &e->codes[i].source,
-                                    .mean = e->dictionary.mean,
+                                    .mean = mean,
                                     .atoms = e->atoms,
                                     .k = s->k,
                                     .d = s->d,
