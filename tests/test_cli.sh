@@ -206,6 +206,15 @@ check $? 'diff exits 1 and names a difference when there is one' err
 fails 73 'four/supports.h5' encode four/used.in
 "$sagitta" encode four/used.in --force --output again 2> err
 check $? '--force replaces a result' err
+"$sagitta" encode four/used.in --resume --output resumed 2> err &&
+  grep -qx 'resume = yes' resumed/used.in
+check $? 'a run with --resume says so in its used.in' err
+before=$(stat -c %i resumed/supports.h5)
+"$sagitta" encode resumed/used.in 2> err && [ "$(stat -c %i resumed/supports.h5)" = "$before" ]
+check $? 'of which nothing is left to do' err
+"$sagitta" encode resumed/used.in --force 2> err &&
+  [ "$(stat -c %i resumed/supports.h5)" != "$before" ] && grep -qx 'resume = no' resumed/used.in
+check $? 'and --force makes it anew, whatever the deck says' err
 "$sagitta" encode --rows "$rows" --dictionary dictionary/dictionary.h5 --top-s 4 \
   --output alone.h5 2> err
 check $? 'options alone do, and a name in .h5 is the file' err

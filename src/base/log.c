@@ -159,9 +159,12 @@ void progress_show(struct progress *p, long long done)
   double rate = spent > 0 ? (double)(done - p->before) / spent : 0;
   double left = rate > 0 ? (double)(p->total - done) / rate : 0;
   char text[160];
-  snprintf(text, sizeof text, "%s   %lld of %lld %s (%.0f %%), %.0f %s/s, %.0f s left", p->what,
-           done, p->total, p->unit, p->total ? 100.0 * (double)done / (double)p->total : 100.0,
-           rate, p->unit, left);
+  int length =
+      snprintf(text, sizeof text, "%s   %lld of %lld %s (%.0f %%)", p->what, done, p->total,
+               p->unit, p->total ? 100.0 * (double)done / (double)p->total : 100.0);
+  if (rate > 0 && length < (int)sizeof text)
+    snprintf(text + length, sizeof text - (size_t)length, ", %.0f %s/s, %.0f s left", rate, p->unit,
+             left);
   if (!terminal) {
     line_out(1, text);
     return;

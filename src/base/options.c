@@ -354,10 +354,28 @@ const char *options_deck_of(const struct option_set *set, const char *const *pos
   return set->has_deck || (set->takes_files && is_deck) ? first : NULL;
 }
 
+/* Does the command line give a key itself? */
+static int is_typed(const struct parse *p, const char *key)
+{
+  for (int i = 0; i < p->n_given; i++)
+    if (strcmp(p->given[i].row->key, key) == 0) return 1;
+  return 0;
+}
+
+/* Who types --force wants what is there replaced, and not gone on with, as a deck may say. */
+static int force_win(const struct parse *p)
+{
+  size_t offset;
+  const struct option_row *resume = row_find(p->set, "resume", &offset);
+  if (!resume || !is_typed(p, "force") || is_typed(p, "resume")) return OK;
+  return value_set(resume, p->values + offset + resume->offset, "no", 0);
+}
+
 int options_deck(const char *name, const char *text, size_t length)
 {
   TRY(deck_parse(name, text, length, line_take, &parsed));
-  return given_set(&parsed);
+  TRY(given_set(&parsed));
+  return force_win(&parsed);
 }
 
 int options_parse(const struct option_set *set, int argc, char **argv, void *values,

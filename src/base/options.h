@@ -63,7 +63,8 @@ int options_parse(const struct option_set *set, int argc, char **argv, void *val
 const char *options_deck_of(const struct option_set *set, const char *const *positional);
 
 /* Put a deck, text[length], under the command line that options_parse() read last.  name is for
- * messages: ERR_USAGE names the deck's line, and the nearest known key. */
+ * messages: ERR_USAGE names the line, and the nearest known key.  --force that was typed makes
+ * `resume = yes` of a deck a no. */
 int options_deck(const char *name, const char *text, size_t length);
 
 /* Write a deck that repeats the run: every option that has a value, in the groups of the tables.  A

@@ -125,8 +125,8 @@ static int inputs_open(const struct run *run, struct evaluate *e, const struct e
   return OK;
 }
 
-/* What is added to the reconstructions of codes, *mean: what was subtracted from their rows, or what
- * the dictionary says. */
+/* What is added to the reconstructions of codes: *mean <- what was subtracted from their rows, or
+ * else what the dictionary says. */
 static int mean_choose(const struct evaluate *e, int i, const real **mean)
 {
   const struct supports_input *codes = &e->codes[i];

@@ -189,7 +189,7 @@ void run_stopped(struct run *run, const char *shown, uint64_t asked)
   stop_file(shown, file, sizeof file);
   command_again(run, again, sizeof again);
   if (asked & BY_FILE)
-    log_notice("stopped by '%s': with --resume the job goes on%s", file, again);
+    log_notice("stopped by '%s': remove it, and with --resume the job goes on%s", file, again);
   else
     log_notice("stopped by %s: with --resume the job goes on%s", stop_why(), again);
 }
