@@ -73,6 +73,11 @@ def failures_check(inputs, folder):
     said = re.search(r"needs (\d+) bytes on the machine of rank 0 .* (\d+) are", done.stderr)
     ok(done.returncode == 71 and said and int(said[1]) > int(said[2]) == 1 << 20 and
        not os.path.exists(f"{folder}/f/terminal.h5"), f"memory: {done.stderr.strip()[-160:]}")
+    least = re.search(r"a smaller --workspace, of (\d+) MiB at least", done.stderr)
+    done = terminal(*inputs, "--output", f"{folder}/f", "--memory-limit", 500, "--workspace",
+                    least[1] if least else 1)
+    ok(done.returncode == 0, f"with the workspace that the message names: {done.stderr[-300:]}")
+    shutil.rmtree(f"{folder}/f")
     done = terminal(*inputs, "--output", f"{folder}/f", "--workspace", 1)
     ok(done.returncode == 2 and "--workspace" in done.stderr, "a workspace without room")
     with h5py.File(inputs[5]) as f, h5py.File(f"{folder}/bad.h5", "w") as out:

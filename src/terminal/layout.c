@@ -159,10 +159,10 @@ int terminal_fits(const struct terminal_task *t, struct comm *c, const struct de
   CHECK(m.total <= t->present, ERR_MEMORY,
         "a border of %lld needs %lld bytes on the machine of rank 0 (S %lld, LAPACK %lld, "
         "workspace %lld, inputs %lld, results %lld; before, near duplicates %lld and for the "
-        "directions %lld on each of %d ranks), %lld are present: --spectrum none, fewer "
-        "--directions or --evidence slq need less",
+        "directions %lld on each of %d ranks), %lld are present: a smaller --workspace, of %lld "
+        "MiB at least, --spectrum none, fewer --directions or --evidence slq need less",
         (long long)m.border, (long long)m.total, (long long)m.schur, (long long)m.lapack,
         (long long)m.workspace, (long long)m.inputs, (long long)m.results, (long long)m.duplicates,
-        (long long)m.fit, m.ranks, (long long)t->present);
+        (long long)m.fit, m.ranks, (long long)t->present, (long long)ceil_div(m.min, 1 << 20));
   return OK;
 }
