@@ -71,7 +71,8 @@ static const struct option_row route_rows[] = {
     RESUME_OPTION(AT(resume)),
     MAX_SECONDS_OPTION(AT(max_seconds), "a block"),
     {"dry-run", OPTION_FLAG, AT(dry_run), "no", 0, 1, NULL, NULL,
-     "print the memory and disk needed and how the work is split, and do nothing"},
+     "print the memory and disk needed by the whole job and how the work is split, and do "
+     "nothing: neither --output nor what --resume would find is looked at"},
 };
 
 static const struct option_row codes_rows[] = {

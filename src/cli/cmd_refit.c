@@ -43,7 +43,8 @@ static const struct option_row refit_rows[] = {
     {"cosine-limit", OPTION_INT, AT(cosine_limit), "65536", 0, 1 << 30, NULL, "ATOMS",
      "compute the largest decoder cosine of dictionaries up to this size"},
     {"dry-run", OPTION_FLAG, AT(dry_run), "no", 0, 1, NULL, NULL,
-     "print the memory and disk needed and how the rows are split, and do nothing"},
+     "print the memory and disk needed by the whole job and how the rows are split, and do "
+     "nothing: neither --output nor what --resume would find is looked at"},
 };
 
 static const struct option_table tables[] = {

@@ -72,7 +72,7 @@ static const struct option_row run_rows[] = {
     {"block", OPTION_INT, AT(block), "0", 0, 1 << 20, NULL, "ROWS",
      "rows or atoms made at a time; 0: as many as pay; changes no bit"},
     {"dry-run", OPTION_FLAG, AT(dry_run), "no", 0, 1, NULL, NULL,
-     "print the memory and disk needed, and do nothing"},
+     "print the memory and disk needed, and do nothing: --output is not looked at"},
 };
 
 static const struct option_table tables[] = {

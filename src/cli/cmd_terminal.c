@@ -55,7 +55,7 @@ static const struct option_row report_rows[] = {
     {"strict", OPTION_FLAG, AT(strict), "no", 0, 1, NULL, NULL,
      "exit 1 when S is not positive definite, or the estimate did not converge"},
     {"dry-run", OPTION_FLAG, AT(dry_run), "no", 0, 1, NULL, NULL,
-     "print the memory needed, and do nothing"},
+     "print the memory needed, and do nothing: --output is not looked at"},
 };
 
 static const struct option_row device_rows[] = {
