@@ -249,15 +249,59 @@ def check_npy(folder):
         with open(path, "wb") as f:
             f.write(whole[:size])
         status, message, _, _ = rows(path, folder)
-        bad += status != 65 or not ("truncated" in message or "damaged" in message)
+        said = ("truncated" in message or "damaged" in message) if size else "is empty" in message
+        bad += status != 65 or not said
     ok(bad == 0, f"npy cut short anywhere is refused, {bad} are not")
     with open(path, "wb") as f:
         f.write(whole[:-4])
     is_refused(path, 65, ["15996 bytes of values, its shape wants 16000"], folder, "npy cut short")
     with open(path, "wb") as f:
         f.write(b"\x89HDF\r\n\x1a\n" + whole)
-    is_refused(path, 65, ["not a NumPy file"], folder, "another file named .npy")
+    is_refused(path, 65, ["is an HDF5 file", "ends in .h5"], folder, "an HDF5 file named .npy")
+    with open(path, "wb") as f:
+        f.write(b"x,y\n1.25,2.5\n")
+    is_refused(path, 65, ["not a NumPy file", "from HDF5, .npy"], folder, "a text named .npy")
     is_refused(f"{path}:/rows", 65, ["holds one array"], folder, "a dataset of a .npy file")
+
+
+@claim("a file of another kind than its name says is no damaged one")
+def check_kinds(folder):
+    values = np.random.default_rng(5).standard_normal((4, 3)).astype("f4")
+    np.save(f"{folder}/kind.npy", values)
+    with h5py.File(f"{folder}/kind.h5", "w") as f:
+        f["rows"] = values
+    with h5py.File(f"{folder}/block.h5", "w", userblock_size=2048) as f:
+        f["rows"] = values
+    files = {end: open(f"{folder}/kind.{end}", "rb").read() for end in ("npy", "h5")}
+    block = open(f"{folder}/block.h5", "rb").read()
+    head = b'{"rows":{"dtype":"F32","shape":[4,3],"data_offsets":[0,48]}}'
+    files["safetensors"] = len(head).to_bytes(8, "little") + head + values.tobytes()
+    called = {"npy": "is a NumPy file", "h5": "is an HDF5 file",
+              "safetensors": "is a safetensors file"}
+    for end, data in files.items():
+        for name in ("npy", "h5", "safetensors", "bin"):
+            path = f"{folder}/other.{name}"
+            with open(path, "wb") as f:
+                f.write(data)
+            if name == end or (name, end) == ("bin", "h5"):
+                is_read(path, values, folder, f"{end} named .{name}")
+            else:
+                is_refused(path, 65, [called[end], f"if its name ends in .{end}"], folder,
+                           f"{end} named .{name}")
+    for name in ("npy", "h5", "safetensors"):
+        path = f"{folder}/other.{name}"
+        open(path, "wb").close()
+        is_refused(path, 65, ["is empty: copy it again"], folder, f"an empty .{name}")
+    for name, data, words in (
+            ("h5", b"x,y\n" * 999, ["is not an HDF5 file", "HDF5, .npy and .safetensors"]),
+            ("h5", files["h5"][:99], ["is damaged, or cut: copy it again", "truncated"]),
+            ("bin", b"x" * 2048 + block[2048:-1], ["is damaged, or cut: copy it again"])):
+        with open(f"{folder}/other.{name}", "wb") as f:
+            f.write(data)
+        is_refused(f"{folder}/other.{name}", 65, words, folder, f"{data[:9]} named .{name}")
+    with open(f"{folder}/other.bin", "wb") as f:
+        f.write(block)
+    is_read(f"{folder}/other.bin", values, folder, "HDF5 behind a block of the user's")
 
 
 def check_memory(folder):
@@ -320,6 +364,7 @@ with tempfile.TemporaryDirectory() as where:
     check_blocks(where)
     check_names(where)
     check_npy(where)
+    check_kinds(where)
     if not os.environ.get("SANITIZED"):  # which keep freed memory for a while
         check_memory(where)
     check_dictionaries(where)

@@ -37,6 +37,13 @@ int flat_close(struct flat_file *f)
   return status;
 }
 
+/* The file ends at this byte, where more is needed. */
+static int end_fail(const struct flat_file *f, gidx at)
+{
+  CHECK(at > 0, ERR_INPUT, "'%s' is empty: copy it again, or make it anew", f->path);
+  FAIL(ERR_INPUT, "'%s' is truncated at byte %lld", f->path, (long long)at);
+}
+
 int flat_bytes(const struct flat_file *f, gidx at, size_t bytes, void *out)
 {
   input_file_read(f->input);
@@ -47,10 +54,7 @@ int flat_bytes(const struct flat_file *f, gidx at, size_t bytes, void *out)
     watchdog_end(step);
     if (got < 0 && errno == EINTR) continue;
     CHECK(got >= 0, ERR_IO, "cannot read '%s': %s", f->path, strerror(errno));
-    if (got == 0)
-      return input_file_failed(f->input, status_fail(ERR_INPUT, __FILE__, __LINE__,
-                                                     "'%s' is truncated at byte %lld", f->path,
-                                                     (long long)at + (long long)done));
+    if (got == 0) return input_file_failed(f->input, end_fail(f, at + (gidx)done));
     done += (size_t)got;
   }
   return OK;

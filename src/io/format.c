@@ -4,28 +4,36 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #include "base/status.h"
 #include "base/watchdog.h"
 
-/* What Python imports, and how it reads the file OLD as t: a table of arrays, or one array. */
+/* How a file is called that is read, or what Python imports, and how it reads the file OLD as t: a
+ * table of arrays, or one array. */
 struct format {
-  const char *name, *imports, *read;
+  const char *name, *ending, *imports, *read;
   int is_table;
 };
 
-static const struct format safetensors = {"a safetensors file", NULL, NULL, 1};
-static const struct format torch = {"a PyTorch file", "torch",
+static const struct format hdf5 = {"an HDF5 file", ".h5", NULL, NULL, 0};
+static const struct format npy = {"a NumPy file", ".npy", NULL, NULL, 0};
+static const struct format safetensors = {"a safetensors file", ".safetensors", NULL, NULL, 0};
+static const struct format torch = {"a PyTorch file", NULL, "torch",
                                     "torch.load(\"OLD\", map_location=\"cpu\").float()", 0};
-static const struct format npz = {"a NumPy archive", "numpy", "numpy.load(\"OLD\")", 1};
-static const struct format parquet = {"a Parquet file", "pandas",
+static const struct format npz = {"a NumPy archive", NULL, "numpy", "numpy.load(\"OLD\")", 1};
+static const struct format parquet = {"a Parquet file", NULL, "pandas",
                                       "pandas.read_parquet(\"OLD\").to_numpy(\"f4\")", 0};
-static const struct format raw = {"a file of bare numbers", "numpy",
+static const struct format raw = {"a file of bare numbers", NULL, "numpy",
                                   "numpy.fromfile(\"OLD\", \"f4\").reshape(-1, COLUMNS)", 0};
+
+/* How a file begins. */
+struct head {
+  unsigned char bytes[16];
+  int is_hdf5;
+};
 
 static int ends_in(const char *text, const char *end)
 {
@@ -33,10 +41,13 @@ static int ends_in(const char *text, const char *end)
   return length >= tail && strcmp(text + length - tail, end) == 0;
 }
 
-/* The format of a file that begins with head[16]; NULL: none of these. */
-static const struct format *format_find(const char *path, const unsigned char *head)
+/* The format of a file that begins so; NULL: none of these. */
+static const struct format *format_find(const char *path, const struct head *h)
 {
+  const unsigned char *head = h->bytes;
   int is_zip = memcmp(head, "PK\3\4", 4) == 0, is_pickle = head[0] == 0x80 && head[1] < 6;
+  if (h->is_hdf5) return &hdf5;
+  if (memcmp(head, "\x93NUMPY", 6) == 0) return &npy;
   if (memcmp(head, "PAR1", 4) == 0) return &parquet;
   if (!head[6] && !head[7] && head[8] == '{' && (head[9] == '"' || head[9] == '}'))
     return &safetensors; /* 8 bytes of length, then JSON */
@@ -45,16 +56,25 @@ static const struct format *format_find(const char *path, const unsigned char *h
   return ends_in(path, ".bin") ? &raw : NULL;
 }
 
-/* head[bytes] <- how a regular file begins.  Returns how much was read, -1 for a failure; 0 where
- * the file cannot be opened, for others to say why. */
-static ssize_t head_read(const char *path, unsigned char *head, size_t bytes)
+/* Is HDF5's signature at byte 0, 512, 1024, 2048, ..., which are the places it may have? */
+static int signature_find(int file)
 {
-  struct stat facts;
+  static const char signature[] = "\x89HDF\r\n\x1a\n";
+  char found[sizeof signature - 1];
+  for (off_t at = 0; pread(file, found, sizeof found, at) == sizeof found; at = at ? 2 * at : 512)
+    if (memcmp(found, signature, sizeof found) == 0) return 1;
+  return 0;
+}
+
+/* Look at a file.  Returns how much was read, -1 for a failure. */
+static ssize_t head_read(const char *path, struct head *h)
+{
+  *h = (struct head){{0}, 0};
   int step = watchdog_begin(ERR_IO, "reading", path);
-  int is_regular = stat(path, &facts) == 0 && S_ISREG(facts.st_mode);
-  int file = is_regular ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-  ssize_t got = file < 0 ? 0 : read(file, head, bytes);
+  int file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  ssize_t got = file < 0 ? -1 : pread(file, h->bytes, sizeof h->bytes, 0);
   int error = errno;
+  if (got > 0) h->is_hdf5 = signature_find(file);
   if (file >= 0) close(file);
   watchdog_end(step);
   errno = error;
@@ -63,28 +83,20 @@ static ssize_t head_read(const char *path, unsigned char *head, size_t bytes)
 
 int format_check(const char *path)
 {
-  static const char hdf5[] = "\x89HDF\r\n\x1a\n";
-  unsigned char head[16] = {0};
-  ssize_t got = head_read(path, head, sizeof head);
-  int error = errno;
-  CHECK(got >= 0, ERR_IO, "cannot read '%s': %s", path, strerror(error));
-  if (got < 1 || memcmp(head, hdf5, sizeof hdf5 - 1) == 0) return OK;
-  const struct format *f = format_find(path, head);
-  CHECK(f != &safetensors, ERR_INPUT,
-        "'%s' is %s: it is read as rows or atoms if its name ends in .safetensors", path, f->name);
-  CHECK(!f, ERR_INPUT,
-        "'%s' is %s, not HDF5 or .npy; convert it (OLD: its name): python3 -c 'import h5py, %s; "
-        "t = %s; f = h5py.File(\"NEW.h5\", \"w\"); %s'",
-        path, f->name, f->imports, f->read,
-        f->is_table ? "[f.create_dataset(k, data=v) for k, v in t.items()]" : "f[\"rows\"] = t");
-  return OK;
-}
-
-int format_tell(const char *path)
-{
-  char why[1024];
-  snprintf(why, sizeof why, "%s", status_message());
-  status_clear();
-  TRY(format_check(path));
-  return status_set(ERR_INPUT, why);
+  struct head head;
+  CHECK(head_read(path, &head) >= 0, ERR_IO, "cannot read '%s': %s", path, strerror(errno));
+  const struct format *f = format_find(path, &head);
+  const struct format *named = ends_in(path, npy.ending)           ? &npy
+                               : ends_in(path, safetensors.ending) ? &safetensors
+                                                                   : &hdf5;
+  if (f == named || (!f && named == &safetensors)) return OK;
+  CHECK(f, ERR_INPUT, "'%s' is not %s: rows and atoms are read from HDF5, .npy and .safetensors",
+        path, named->name);
+  CHECK(!f->ending, ERR_INPUT, "'%s' is %s: it is read as rows or atoms if its name ends in %s",
+        path, f->name, f->ending);
+  FAIL(ERR_INPUT,
+       "'%s' is %s, not HDF5 or .npy; convert it (OLD: its name): python3 -c 'import h5py, %s; "
+       "t = %s; f = h5py.File(\"NEW.h5\", \"w\"); %s'",
+       path, f->name, f->imports, f->read,
+       f->is_table ? "[f.create_dataset(k, data=v) for k, v in t.items()]" : "f[\"rows\"] = t");
 }

@@ -11,7 +11,6 @@
 
 #include "base/status.h"
 #include "base/watchdog.h"
-#include "io/format.h"
 #include "io/h5/listing.h"
 #include "io/h5/values.h"
 #include "io/npy.h"
@@ -193,7 +192,6 @@ static int no_capture(const struct input_array *s, const struct input_standard *
 
 static int h5_input_open(struct input_array *s, const struct input_standard *standard)
 {
-  TRY(format_check(s->file));
   TRY(h5_open(&s->h5, s->file));
   int there;
   TRY(h5_exists(&s->h5, s->object, &there));

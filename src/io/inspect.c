@@ -14,7 +14,6 @@
 #include "io/input_file.h"
 #include "io/schema.h"
 #include "io/attributes.h"
-#include "io/format.h"
 #include "io/inputs.h"
 #include "io/inspect_npy.h"
 
@@ -168,9 +167,7 @@ int inspect_open(struct h5_file *f, const char *path)
 {
   char why[2048];
   int newer;
-  int status = h5_open_newer(f, path, &newer, why, sizeof why);
-  if (status == ERR_INPUT) return format_tell(path);
-  TRY(status);
+  TRY(h5_open_newer(f, path, &newer, why, sizeof why));
   if (newer) log_warn("%s: what is shown here may mean something else", why);
   return OK;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "io/format.h"
 
 enum { MAX_HEADER = 1 << 16, MAX_RANK = 8 };
 
@@ -135,7 +136,9 @@ static int header_read(struct flat_file *f, gidx at, char *header)
 {
   unsigned char head[12] = {0};
   TRY(flat_bytes(f, at, 10, head));
-  CHECK(memcmp(head, "\x93NUMPY", 6) == 0, ERR_INPUT, "'%s' is not a NumPy file", f->path);
+  int is_npy = memcmp(head, "\x93NUMPY", 6) == 0;
+  if (!is_npy && at == 0) TRY(format_check(f->path)); /* else it is in an archive */
+  CHECK(is_npy, ERR_INPUT, "'%s' is not a NumPy file", f->path);
   CHECK(head[6] >= 1 && head[6] <= 3, ERR_INPUT,
         "'%s' has version %d of the NumPy format, 1 to 3 are read", f->path, head[6]);
   if (head[6] > 1) TRY(flat_bytes(f, at + 10, 2, head + 10));

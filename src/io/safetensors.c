@@ -10,6 +10,7 @@
 #include "base/json_reader.h"
 #include "base/num.h"
 #include "base/status.h"
+#include "io/format.h"
 
 enum { MAX_HEADER = 100 * 1000 * 1000, MAX_RANK = 8, LENGTH_BYTES = 8, MAX_LISTED = 8 };
 
@@ -179,18 +180,26 @@ static int shapes_check(const struct tensor_table *t, const char *path)
   return OK;
 }
 
-int tensors_open(struct flat_file *f, struct tensor_table *t, const char *path)
+/* *length <- the bytes of the header. */
+static int length_read(const struct flat_file *f, uint64_t *length)
 {
   unsigned char head[LENGTH_BYTES];
+  *length = 0;
+  TRY(flat_bytes(f, 0, sizeof head, head));
+  for (int i = LENGTH_BYTES - 1; i >= 0; i--) *length = *length << 8 | head[i];
+  if (*length >= 2 && *length <= MAX_HEADER) return OK;
+  TRY(format_check(f->path));
+  FAIL(ERR_INPUT, "'%s' is no safetensors file, or damaged: its header would have %llu bytes",
+       f->path, (unsigned long long)*length);
+}
+
+int tensors_open(struct flat_file *f, struct tensor_table *t, const char *path)
+{
+  uint64_t length;
   *t = (struct tensor_table){0};
   TRY(flat_open(f, path));
-  TRY(flat_bytes(f, 0, sizeof head, head));
-  uint64_t length = 0;
-  for (int i = LENGTH_BYTES - 1; i >= 0; i--) length = length << 8 | head[i];
+  TRY(length_read(f, &length));
   gidx held = f->input->facts.size - LENGTH_BYTES;
-  CHECK(length >= 2 && length <= MAX_HEADER, ERR_INPUT,
-        "'%s' is no safetensors file, or damaged: its header would have %llu bytes", path,
-        (unsigned long long)length);
   CHECK((gidx)length <= held, ERR_INPUT,
         "'%s' is truncated: its header would have %llu bytes, %lld are there", path,
         (unsigned long long)length, (long long)held);

@@ -9,6 +9,7 @@
 
 #include "base/watchdog.h"
 #include "config.h"
+#include "io/format.h"
 #include "io/h5/driver.h"
 
 void h5_library(char *text, size_t capacity)
@@ -100,6 +101,16 @@ static int unchanged_check(const char *path, const struct file_facts *before)
   return status;
 }
 
+/* HDF5 does not open the file, by a fault of the file's: is it HDF5 at all?  Returns the failure,
+ * whose cause HDF5 has told. */
+static int other_refuse(const char *path, const struct file_facts *facts)
+{
+  CHECK(facts->size > 0, ERR_INPUT, "'%s' is empty: copy it again, or make it anew", path);
+  TRY(format_check(path));
+  return h5_fail(ERR_INPUT, __FILE__, __LINE__,
+                 "'%s' is damaged, or cut: copy it again, or make it anew", path);
+}
+
 /* Open a file of any version. */
 static int any_open(struct h5_file *f, const char *path)
 {
@@ -121,11 +132,8 @@ static int any_open(struct h5_file *f, const char *path)
   if (f->id < 0) {
     f->id = 0;
     TRY(unchanged_check(path, &before));
-    return h5_fail(code, __FILE__, __LINE__,
-                   code == ERR_INPUT
-                       ? "'%s' is not an HDF5 file, or damaged: copy it again, or make it anew"
-                       : "cannot open '%s'",
-                   path);
+    if (code == ERR_INPUT) return other_refuse(path, &before);
+    return h5_fail(code, __FILE__, __LINE__, "cannot open '%s'", path);
   }
   TRY(input_begin(f, &before));
   int status = version_read(f);
