@@ -84,6 +84,8 @@ def check_hdf5_types(folder):
         f["none"] = np.zeros((5, 0), "f4")
         f["empty"] = np.zeros((0, 5), "f4")
         f["text"] = np.array([[b"abc"]])
+        for kind in ("i1", "u4", ">i2"):
+            f[kind] = np.ones((2, 3), kind)
         f["group/inner"] = singles
     for order in "<>":
         is_read(f"{path}:/f8{order}", singles, folder, f"float64 {order}: one rounding")
@@ -93,14 +95,15 @@ def check_hdf5_types(folder):
     is_read(f"{path}:/custom", brain, folder, "bfloat16 as a float type of its own")
     is_read(f"{path}:/empty", np.zeros((0, 5), "f4"), folder, "no rows")
     is_read(f"{path}:/group/inner", singles, folder, "a dataset in a group")
-    is_refused(f"{path}:/plain", 65, ['dtype = "bfloat16"'], folder,
+    is_refused(f"{path}:/plain", 65, ["type uint16: save it", 'dtype = "bfloat16"'], folder,
                "uint16 that does not say bfloat16")
     is_refused(f"{path}:/other", 65, ['dtype = "bfloat16"'], folder, "uint16 that says float16")
     is_refused(f"{path}:/cube", 65, ["3 dimensions"], folder, "three dimensions")
     is_refused(f"{path}:/line", 65, ["1 dimensions"], folder, "one dimension")
     is_refused(f"{path}:/none", 65, ["0 columns"], folder, "no columns")
-    is_refused(f"{path}:/text", 65, ["values of another type: save it as float16"], folder,
-               "texts")
+    is_refused(f"{path}:/text", 65, ["type text of 3 bytes: save it as float16"], folder, "texts")
+    for kind, name in (("i1", "int8"), ("u4", "uint32"), (">i2", "int16 big-endian")):
+        is_refused(f"{path}:/{kind}", 65, [f"type {name}: save it"], folder, f"integers {kind}")
     is_refused(f"{path}:/group", 65, ["group, not a dataset"], folder, "a group")
     is_refused(path, 65, ["no dataset '/rows'", "'/f4<' (1000 x 4 float32)"], folder,
                "a missing dataset: the 2-D ones are listed")

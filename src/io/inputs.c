@@ -190,6 +190,19 @@ static int no_capture(const struct input_array *s, const struct input_standard *
   return OK;
 }
 
+/* text[capacity] <- the type as it is stored, in the words of the page about the file. */
+static void type_tell(const struct input_array *s, char *text, int capacity)
+{
+  struct h5_values v;
+  int status = h5_values_open(&s->h5, s->object, NULL, &v);
+  if (status)
+    snprintf(text, (size_t)capacity, "%s", type_name(s->type));
+  else
+    h5_values_type(&v, text, capacity);
+  h5_values_close(&v);
+  if (status) status_clear();
+}
+
 static int h5_input_open(struct input_array *s, const struct input_standard *standard)
 {
   TRY(h5_open(&s->h5, s->file));
@@ -208,11 +221,13 @@ static int h5_input_open(struct input_array *s, const struct input_standard *sta
   TRY(array_open(s, standard));
   int is_float =
       s->type == TYPE_F32 || s->type == TYPE_F64 || s->type == TYPE_F16 || s->type == TYPE_BF16;
-  CHECK(is_float, ERR_INPUT,
-        "'%s' holds values of %s: save it as float16, bfloat16, float32 or float64 (bfloat16 as "
-        "uint16 wants the attribute dtype = \"bfloat16\")",
-        s->name, type_name(s->type));
-  return OK;
+  if (is_float) return OK;
+  char type[64];
+  type_tell(s, type, sizeof type);
+  FAIL(ERR_INPUT,
+       "'%s' holds values of type %s: save it as float16, bfloat16, float32 or float64 (bfloat16 "
+       "as uint16 wants the attribute dtype = \"bfloat16\")",
+       s->name, type);
 }
 
 int input_array_open(struct input_array **input, const char *name,
