@@ -163,7 +163,8 @@ def check_sparse(folder):
         _, done = folder.seed(path, "--atoms", most + 1, ranks=n)
         zero = int((~x.any(1)).sum())
         text = f"gives {most} of {most + 1} atoms: of its 20000 rows {zero} are zero"
-        if not ok(done.returncode == 65 and text in done.stderr, f"one more is refused, {n} ranks"):
+        good = text in done.stderr and "lower --atoms or give more rows" in done.stderr
+        if not ok(done.returncode == 65 and good, f"one more is refused, {n} ranks"):
             show(done)
         ok(not os.path.exists(os.path.join(folder.path, f"out-{folder.count}.h5")),
             "nothing is left")
@@ -185,6 +186,18 @@ def check_frames(folder):
         q, r = np.linalg.qr(x[source].T.astype(np.float64))
         good += np.abs(frame - (q * np.sign(np.diag(r))).T).max() < 1e-5
     ok(good == 30, f"{good} of 30 frames are the orthonormalised rows drawn, none dependent")
+
+
+@claim("rows that give no atom: what they are, and no fewer atoms are asked for")
+def check_none(folder):
+    for rows, words, text in (
+            (np.full((50, 4), 3, "f4"), ["--center"], "of its 50 rows 50 equal the mean, 0 repeat"),
+            (np.full((1, 4), 3, "f4"), ["--center"], "of its 1 rows 1 equal the mean"),
+            (np.zeros((50, 4), "f4"), [], "of its 50 rows 50 are zero")):
+        _, done = folder.seed(folder.save(rows), "--atoms", 1, *words)
+        good = text in done.stderr and ": give other rows" in done.stderr
+        if not ok(done.returncode == 65 and good and "lower" not in done.stderr, text):
+            show(done)
 
 
 @claim("fewer rows than ranks, and too few rows")
@@ -250,6 +263,7 @@ def main():
         check_centered(folder)
         check_sparse(folder)
         check_frames(folder)
+        check_none(folder)
         check_few(folder)
         check_values(folder)
         check_again(folder)

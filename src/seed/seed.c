@@ -259,10 +259,12 @@ static int rows_exhausted(const struct seeding *s)
   const struct seed_result *r = s->result;
   if (s->c->rank) return OK;
   FAIL(ERR_INPUT,
-       "'%s' gives %lld of %d atoms: of its %lld rows %lld are zero, %lld repeat a row and %lld "
-       "depend on their frame: lower --atoms or give more rows",
+       "'%s' gives %lld of %d atoms: of its %lld rows %lld %s, %lld repeat a row and %lld depend "
+       "on their frame: %s",
        s->task->rows->name, (long long)s->state[0], s->task->k, (long long)s->task->rows->n,
-       (long long)r->zero, (long long)r->repeated, (long long)r->dependent);
+       (long long)r->zero, s->task->mean ? "equal the mean" : "are zero", (long long)r->repeated,
+       (long long)r->dependent,
+       s->state[0] ? "lower --atoms or give more rows" : "give other rows");
 }
 
 static int task_check(const struct seed_task *t)
