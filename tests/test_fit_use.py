@@ -60,7 +60,8 @@ def check_encode(place):
     for words, want in ((["--top-s", 5], (5, 2)), (["--top-s", 1], (1, 1)),
                         (["--rounds", 3], (3, 3)), (["--rounds", 1], (3, 1))):
         said, numbers, text = place.encode("other", *words)
-        ok(numbers == want and "as asked" in said and ("as the dictionary" in said) and
+        by = fitted if words != ["--top-s", 1] else "the dictionary was fitted with more"
+        ok(numbers == want and "as asked" in said and by in said and
            ("was fitted with 2 rounds" in text) == (words == ["--rounds", 1]), f"{words}: {said}")
 
 
