@@ -181,6 +181,7 @@ def check_unseen(folder):
         if not ok(done.returncode == 0, f"exit {done.returncode} {done.stderr[-300:]}"):
             return
         held = int(re.search(r"held_out=(\d+)", done.stderr)[1])
+        ok(f"of which {len(rows) - held} were fitted:" in done.stderr, "the log counts the others")
         with h5py.File(os.path.join(out, "dictionary.h5")) as f:
             result = f["mean"][...].tobytes()
         if window < 0:
@@ -202,7 +203,8 @@ def check_judge(folder):
     out = os.path.join(folder, "judged")
     words = ["--atoms", 40, "--top-s", 3, "--rounds", 3, "--codes", "signed"]
     done = fit(out, fitted, *words, "--holdout", held, "--sweeps", 3, "--tolerance", 0)
-    ok(done.returncode == 0, f"exit {done.returncode} {done.stderr[-300:]}")
+    ok(done.returncode == 0 and "all rows of --rows, which were fitted:" in done.stderr,
+       f"exit {done.returncode} {done.stderr[-300:]}")
     _, history = atoms_of(out)
     code = os.path.join(folder, "held.h5")
     sagitta("encode", "--rows", held, "--dictionary", os.path.join(out, "dictionary.h5"),

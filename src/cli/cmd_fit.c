@@ -375,7 +375,10 @@ static void report(const struct fit_job *j, double seconds)
     log_warn("%lld rows were held out: what the fit explains of unseen rows is uncertain, and is "
              "best judged by rows of another source (--holdout)",
              (long long)r->held_rows);
-  log_info("all rows of --rows, most of which were fitted:");
+  if (j->o->holdout || r->held_rows == 0)
+    log_info("all rows of --rows, which were fitted:");
+  else
+    log_info("all rows of --rows, of which %lld were fitted:", (long long)r->fitted_rows);
   report_metrics(&j->encoded.metrics, 1);
   log_info("wrote   %s", j->files.dictionary.shown);
   log_info("wrote   %s", j->files.supports.shown);
