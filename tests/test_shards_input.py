@@ -163,8 +163,10 @@ def check_safetensors(folder, values):
     is_refused(f"{path}:c", 65, ["no tensor 'c'", "'a', 'b'"], "a name that is not there")
     is_read(f"{path}:b", few, "one of several")
     done = sagitta("inspect", path)
-    ok(done.returncode == 0 and "safetensors file" in done.stdout and
-       "as --rows 4 rows of 24 columns" in done.stdout, f"inspect shows them: {done.stdout}")
+    title, blank, head, *lines = done.stdout.splitlines() + [""] * 3
+    ok(done.returncode == 0 and "safetensors file, " in title and not blank and
+       head.split() == ["tensor", "shape", "type"] and
+       "as --rows 4 rows of 24 columns" in lines[0], f"inspect shows them: {done.stdout}")
     atoms = np.eye(8, P, dtype="f4")
     safetensors(path, {"atoms": ("F32", atoms)})
     done = sagitta("encode", "--rows", f"{folder}/one.npy", "--dictionary", path, "--top-s", 2,

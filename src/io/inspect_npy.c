@@ -212,8 +212,8 @@ int tensors_inspect(const char *path, FILE *out)
   int status = tensors_open(&f, &t, path);
   if (!status) {
     size_print((double)f.input->facts.size, size, sizeof size);
-    text_print(out, "%s: safetensors file, %s\n\n  %-*s %-18s %-10s\n", path, size, NAME_WIDTH,
-               "tensor", "shape", "type");
+    text_print(out, "%s: safetensors file, %s\n\n", path, size);
+    text_print(out, "  %-*s %-18s %-10s\n", NAME_WIDTH, "tensor", "shape", "type");
   }
   for (gidx i = 0; i < t.count && !status; i++) tensor_print(&t.list[i], out);
   tensors_free(&t);
