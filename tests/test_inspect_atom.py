@@ -161,6 +161,9 @@ def check_json(p):
 @claim("a folder, rows and atoms that do not fit are refused")
 def check_refused(p):
     p.show(p.run, "--atom", K, code=65, said=f"0 to {K - 1} are")
+    for atom in -1, "-0", 2**31, 2**64, "3x", "":
+        p.show(p.run, f"--atom={atom}", code=2, said="atom")
+    p.show(p.run, "--atom", -1, code=2, said="'--atom' is '-1': give the number of an atom")
     p.show(f"{p.run}/supports.h5", "--atom", 1, code=2, said="needs a folder")
     p.show(p.run, "--rows", p.rows, code=2, said="name it by '--atom'")
     p.show(p.run, "--atom", 1, "--vocabulary", p.rows, code=65, said="by '--rows'")

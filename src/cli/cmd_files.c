@@ -24,13 +24,13 @@ static const struct option_table tables[] = {{"General", general_rows, GENERAL_R
 
 struct inspect_options {
   struct general_options general;
-  idx atom, top, sources;
-  const char *rows, *vocabulary, *attribution, *capture;
+  idx top, sources;
+  const char *atom, *rows, *vocabulary, *attribution, *capture;
 };
 #define AT(member) offsetof(struct inspect_options, member)
 
 static const struct option_row atom_rows[] = {
-    {"atom", OPTION_INT, AT(atom), "-1", -1, INT32_MAX, NULL, "ATOM",
+    {"atom", OPTION_TEXT, AT(atom), NULL, 0, 0, NULL, "ATOM",
      "show this atom of a folder with dictionary.h5 and supports.h5, instead of its files"},
     {"top", OPTION_INT, AT(top), "8", 1, 1000, NULL, "COUNT",
      "of an atom: how many of its nearest atoms and strongest rows"},
@@ -194,9 +194,24 @@ static int files_tell(const struct run *run, const char *name, struct visit v)
   return status;
 }
 
+/* The option is a text, since every number from 0 on is an atom, and none says that it was left
+ * out. */
+static int atom_number(const char *text, idx *atom)
+{
+  size_t digits = strspn(text, "0123456789");
+  int is_number = digits > 0 && digits <= 10 && !text[digits];
+  long long number = is_number ? strtoll(text, NULL, 10) : -1;
+  CHECK(number >= 0 && number <= INT32_MAX, ERR_USAGE,
+        "'--atom' is '%s': give the number of an atom, from 0 on", text);
+  *atom = (idx)number;
+  return OK;
+}
+
 static int atom_show(const struct run *run, const struct inspect_options *o, const char *name)
 {
   int is_folder = 0;
+  idx atom = 0;
+  TRY(atom_number(o->atom, &atom));
   TRY(folder_look(name, &is_folder));
   CHECK(is_folder, ERR_USAGE,
         "'--atom' needs a folder with dictionary.h5 and supports.h5, and '%s' is a file: give its "
@@ -207,7 +222,7 @@ static int atom_show(const struct run *run, const struct inspect_options *o, con
                                        .vocabulary = o->vocabulary,
                                        .attribution = o->attribution,
                                        .capture = o->capture,
-                                       .atom = o->atom,
+                                       .atom = atom,
                                        .count = o->top,
                                        .sources = o->sources};
   if (!facts_wanted(run)) return atom_inspect(&request, stdout, NULL);
@@ -220,7 +235,7 @@ static int atom_show(const struct run *run, const struct inspect_options *o, con
 static int inspect_command(struct run *run, const void *options, const char **arguments)
 {
   const struct inspect_options *o = options;
-  if (o->atom >= 0) return atom_show(run, o, arguments[0]);
+  if (o->atom) return atom_show(run, o, arguments[0]);
   const struct visit v = {.print = file_inspect, .tell = file_tell, .out = stdout};
   CHECK(!o->rows && !o->vocabulary && !o->attribution && !o->capture, ERR_USAGE,
         "'--rows', '--vocabulary', '--attribution' and '--capture' are about an atom: name it by "
