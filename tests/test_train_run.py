@@ -321,6 +321,24 @@ def check_refused(p):
     need(p.train("halves", "--rows", p.at("halves.npy"), ranks=2), "two rows that differ")
 
 
+@claim("steps that are too long, and a top-s beyond all atoms, are warned of, and no other run is")
+def check_warned(p):
+    told = "no atoms at all explain 0: lower --lr"
+    for words, said in (
+            (["--lr", 100], [told, "of the unseen rows", "which is 100,"]),
+            (["--lr", 100, "--holdout-share", 0], [told, "of the last rows"]),
+            (["--top-s", ATOMS + 1], [f"top-s is {ATOMS + 1}, there are {ATOMS} atoms: each row"]),
+            (["--top-s", ATOMS], []), (["--lr", 100, "--epochs", 0], [])):
+        run = p.words("warned", "--force", *words)
+        if "--holdout-share" in words:
+            at = run.index("--holdout")
+            del run[at:at + 2]
+        done = sagitta(*run, ranks=2)
+        warned = sum(w in done.stderr for w in ("no atoms at all", "top-s is"))
+        ok(done.returncode == 0 and all(done.stderr.count(w) == 1 for w in said) and
+           warned == bool(said), f"{words}: {done.returncode} {done.stderr[-700:]}")
+
+
 @claim("scores of a matrix unit give the same bytes on any number of ranks, resumed too")
 def check_units(p):
     if not gpu_present():
@@ -381,5 +399,6 @@ with tempfile.TemporaryDirectory() as folder:
     check_start_trained(place)
     check_refused(place)
     check_told(place)
+    check_warned(place)
     check_units(place)
 done_testing()

@@ -99,6 +99,18 @@ static int point_write(struct train_job *j, const struct train_point *p, int is_
   return OK;
 }
 
+/* Steps that are too long may end where all is finite, and nothing was learned. */
+static void outcome_judge(const struct train_job *j, const struct train_point *p)
+{
+  const struct train_line *last = &p->lines[p->count - 1];
+  int is_held = j->result.held_rows > 0;
+  real explained = is_held ? last->held : last->fitted;
+  if (p->step > 0 && !(explained >= 0))
+    log_warn("what was learned explains %.6g of the %s rows, and no atoms at all explain 0: lower "
+             "--lr, which is %g, or take more steps",
+             explained, is_held ? "unseen" : "last", j->task.rate);
+}
+
 /* What train_run() calls with each line, and with what can be saved. */
 static int point_take(void *self, const struct train_point *p, enum train_reason why)
 {
@@ -110,6 +122,7 @@ static int point_take(void *self, const struct train_point *p, enum train_reason
     else
       j->shown++;
   if (why == TRAIN_LINE) return OK;
+  if (why == TRAIN_END && c->rank == 0) outcome_judge(j, p);
   TRY(comm_agree(c, lines_take(j, p)));
   TRY(inputs_confirm(c));
   return comm_agree(c, c->rank ? OK : point_write(j, p, why == TRAIN_END));
