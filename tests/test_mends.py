@@ -152,8 +152,8 @@ def check_keys(p):
                   ["compare", p.at("codes/supports.h5"), p.dictionary]):
         p.refused(["no dataset '/atoms'", "the file that has it, such as dictionary.h5"], *words)
     p.refused(["no dataset '/atoms'", "'/rows' (60 x 8 float32)"], "compare", p.rows, p.dictionary)
-    p.refused(["has no encoder", "`sagitta import`", "--dictionary"], "encode", "--rows", p.rows,
-              "--encoder", p.dictionary)
+    p.refused(["has no encoder", "`sagitta train`", "`sagitta import`", "--dictionary"], "encode",
+              "--rows", p.rows, "--encoder", p.dictionary)
     p.refused(["no group '/supports'", "the supports.h5 of `sagitta encode`"], "top", "--supports",
               p.dictionary)
     p.refused(["no HDF5 file", "save them as a CSR matrix"], "top", "--supports",

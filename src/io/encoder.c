@@ -191,8 +191,9 @@ static int encoder_missing(const struct dictionary_input *d, const struct stored
                            int there)
 {
   CHECK(there, ERR_INPUT,
-        "'%s' has no encoder: `sagitta import` makes a dictionary that has one, of an "
-        "autoencoder's folder; with '--dictionary' codes are solved, which needs none",
+        "'%s' has no encoder: `sagitta train` makes a dictionary that has one, of rows, and "
+        "`sagitta import`, of an autoencoder's folder; with '--dictionary' codes are solved, which "
+        "needs none",
         d->file);
   FAIL(ERR_INPUT,
        "'%s' was imported from %s, %s, which has no encoder of one product: give it as "
