@@ -2,7 +2,7 @@
 # Check that includes only go down the floors of doc/design.md, and that each library has one user.
 # Prints TAP; part of `make check`, and can be run by hand.
 cd "${srcdir:-$(dirname "$0")/..}" || exit 99
-. scripts/report.sh
+. scripts/tap.sh
 
 sources=$(find src kernels tests -name '*.[ch]' -o -name '*.cu' 2> /dev/null | LC_ALL=C sort)
 

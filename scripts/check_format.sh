@@ -2,7 +2,7 @@
 # Check the form of source files: clang-format, the first lines, the width.
 # Prints TAP; part of `make check`, and can be run by hand.  `make format` mends the most.
 cd "${srcdir:-$(dirname "$0")/..}" || exit 99
-. scripts/report.sh
+. scripts/tap.sh
 
 # Generated files are not ours to format.
 sources=$(find src kernels tests \( -name '*.[ch]' -o -name '*.cu' \) ! -path src/config.h \

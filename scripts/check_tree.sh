@@ -1,8 +1,9 @@
 #!/bin/sh
-# Check that no file includes itself by way of others, and that source files have headers of theirs.
+# Check that no file includes itself by way of others, that source files have headers of theirs, and
+# that make makes no script of another.
 # Prints TAP; part of `make check`, and can be run by hand.
 cd "${srcdir:-$(dirname "$0")/..}" || exit 99
-. scripts/report.sh
+. scripts/tap.sh
 
 sources=$(find src kernels \( -name '*.[ch]' -o -name '*.cu' \) ! -path src/config.h \
   ! -path src/cli/revision.h ! -name kernel_texts.c 2> /dev/null | LC_ALL=C sort)
@@ -54,5 +55,9 @@ printf '%s\n' "$listed" | sort | uniq -d | sed 's/$/ is there twice/')"
 count_headless=$(printf '%s\n' "$headless" | wc -l)
 report "no more than $max files are without a header of their own" \
   "$([ "$count_headless" -le "${max:-0}" ] || echo "there are $count_headless")"
+
+# By a rule of its own make copies NAME.sh over NAME where that is older: a clone in which it is.
+report 'no script NAME stands beside a NAME.sh' "$(find scripts tests -name '*.sh' |
+  while read -r file; do [ ! -e "${file%.sh}" ] || echo "$file"; done)"
 echo "1..$count"
 exit $status

@@ -78,7 +78,7 @@ CLEANFILES += sagitta.so
 # Floors, form, tree and names are tests like the others.
 TESTS += %D%/check_floors.sh %D%/check_format.sh %D%/check_tree.sh %D%/check_names.py
 EXTRA_DIST += %D%/check_floors.sh %D%/check_format.sh %D%/check_tree.sh %D%/check_names.py \
-  %D%/headless.txt %D%/report.sh %D%/pre-commit.sample
+  %D%/headless.txt %D%/tap.sh %D%/pre-commit.sample
 
 format:
 	cd $(srcdir) && find $$(ls -d src kernels tests 2> /dev/null) \( -name '*.[ch]' -o -name '*.cu' \) \

@@ -7,7 +7,7 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 99
-. "$source/scripts/report.sh"
+. "$source/scripts/tap.sh"
 
 check() # STATUS WHAT [FILE TO SHOW]
 {

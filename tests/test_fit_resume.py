@@ -123,8 +123,8 @@ def check_asked(place, kind):
     open(place.at(out, "STOP"), "w").close()
     done = place.fit(out, kind, 5, ranks=2)
     made = sorted(name for name in os.listdir(place.at(out)) if name.endswith(".h5"))
-    ok(done.returncode == 75 and "/STOP': with --resume" in done.stderr and "sweep   0" in
-       done.stderr and "sweep   1" not in done.stderr and "supports.h5" not in made,
+    ok(done.returncode == 75 and "/STOP': remove it, and with --resume" in done.stderr and
+       "sweep   0" in done.stderr and "sweep   1" not in done.stderr and "supports.h5" not in made,
        f"a file STOP: exit {done.returncode} {made} {done.stderr[-400:]}")
     os.remove(place.at(out, "STOP"))
     done = place.fit(out, kind, 5, "--resume", ranks=2)

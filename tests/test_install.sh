@@ -6,7 +6,7 @@ build=${builddir:-.}
 source=$(cd "${srcdir:-.}" && pwd)
 work=$(mktemp -d)
 trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
-. "$source/scripts/report.sh"
+. "$source/scripts/tap.sh"
 
 make_it() # TARGET
 {
