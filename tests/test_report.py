@@ -13,7 +13,7 @@ import tempfile
 import h5py
 import numpy as np
 
-from tap import SOURCE, claim, done_testing, ok, sagitta, skip, skip_all
+from tap import SOURCE, claim, done_testing, need, ok, sagitta, skip, skip_all
 
 REPORT = os.path.join(SOURCE, "scripts/report")
 N, P, K = 1500, 16, 48
@@ -249,6 +249,17 @@ def check_refused(p):
         f["atoms"] = np.eye(P, dtype="f4")
     done = report(other)
     ok(done.returncode and "they do not belong together" in done.stderr, done.stderr)
+    shutil.copy(f"{p.run}/dictionary.h5", other)
+    ok(report(other).returncode == 0, "copies of both")
+    with h5py.File(f"{other}/dictionary.h5", "r+") as f:
+        f["atoms"][3] *= -1
+    done = report(other)
+    ok(done.returncode and "are for another dictionary" in done.stderr, done.stderr)
+    np.save(f"{other}/odd.npy", np.random.default_rng(4).standard_normal((60, 7)).astype("f4"))
+    for words in (["seed", "--atoms", 9, "--output", other],
+                  ["encode", "--dictionary", other, "--top-s", 2, "--output", other]):
+        need(sagitta(*words, "--rows", f"{other}/odd.npy", "--force"), words[0])
+    ok(report(other).returncode == 0, "columns that four do not divide")
     os.rename(p.rows, p.rows + ".gone")
     ok(report(p.run, "--output", f"{p.run}/plain.html").returncode == 0 and
        data_in(p.page("plain.html"))["tokens"] == [], "without its rows a page has no tokens")
