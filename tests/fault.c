@@ -313,6 +313,9 @@ time_t time(time_t *out)
 int pthread_cond_wait(pthread_cond_t *restrict change, pthread_mutex_t *restrict mutex)
 {
   static int (*wait)(pthread_cond_t *, pthread_mutex_t *);
+  if (!wait) /* glibc has an older one, of another size, under the same name */
+    wait = (int (*)(pthread_cond_t *, pthread_mutex_t *))(uintptr_t)dlvsym(
+        RTLD_NEXT, "pthread_cond_wait", "GLIBC_2.3.2");
   if (!wait) wait = NEXT(int (*)(pthread_cond_t *, pthread_mutex_t *), "pthread_cond_wait");
   int error = wait(change, mutex);
   if (armed == WAKE && syscall(SYS_gettid) != getpid() && fails(WAKE)) usleep(LATE_MICROSECONDS);

@@ -8,7 +8,7 @@ import h5py
 import numpy as np
 
 from exchange_files import FOLDERS, MADE, straight, tensors
-from tap import SOURCE, claim, done_testing, need, ok, sagitta
+from tap import SOURCE, claim, done_testing, fails, need, ok, sagitta
 
 ROWS = os.path.join(SOURCE, "input", "minilm-l3-kjv-8k.h5")
 
@@ -84,6 +84,11 @@ def check_own(at):
     with h5py.File(f"{at}/centred/supports.h5") as f:
         ev = f["metrics"].attrs["explained_variance"]
         ok(f"{ev:.9g}" == f"{columns(bare)['explained_variance'][0]:.9g}", "a mean beside codes")
+    need(sagitta("encode", "--rows", ROWS, "--dictionary", f"{at}/bare.npy", "--top-s", 6,
+                 "--output", f"{at}/plain"), "encode without a mean")
+    words = "evaluate", "--rows", ROWS, "--codes", f"{at}/plain", "--dictionary"
+    need(sagitta(*words, f"{at}/bare.npy"), "without a mean")
+    fails(sagitta(*words, f"{at}/d"), 65, ["were solved without one"], "a mean that codes lack")
 
 
 @claim("what does not belong together is refused, with the mend")

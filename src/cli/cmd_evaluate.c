@@ -125,22 +125,6 @@ static int inputs_open(const struct run *run, struct evaluate *e, const struct e
   return OK;
 }
 
-/* What is added to the reconstructions of codes: *mean <- what was subtracted from their rows, or
- * else what the dictionary says. */
-static int mean_choose(const struct evaluate *e, int i, const real **mean)
-{
-  const struct supports_input *codes = &e->codes[i];
-  const real *own = codes->mean, *theirs = e->dictionary.mean;
-  gidx p = e->rows.source.p;
-  *mean = own ? own : theirs;
-  CHECK(!own || codes->mean_length == p, ERR_INPUT, "'%s' has a mean of %lld columns",
-        codes->source.name, (long long)codes->mean_length);
-  CHECK(!own || !theirs || memcmp(own, theirs, (size_t)p * sizeof *own) == 0, ERR_INPUT,
-        "'%s' are codes of rows less another mean than that of '%s': give their own dictionary",
-        codes->source.name, e->dictionary.source.name);
-  return OK;
-}
-
 /* Are all codes that name their rows and their dictionary of these? */
 static int identities_check(struct comm *c, const struct evaluate *e)
 {
@@ -211,7 +195,7 @@ static int evaluate_command(struct run *run, const void *options, const char **a
   for (int i = 0; i < e->count; i++) {
     const struct atom_source *s = &e->dictionary.source;
     const real *mean;
-    TRY(mean_choose(e, i, &mean));
+    TRY(supports_mean_find(&e->codes[i], s->name, e->dictionary.mean, s->p, &mean));
     const struct judge_task task = {.rows = &e->rows.source,
                                     .supports = &e->codes[i].source,
                                     .mean = mean,

@@ -34,25 +34,6 @@ const struct option_row fit_compute_rows[FIT_COMPUTE_ROWS] = {
     CPU_VARIANT_OPTION(offsetof(struct fit_compute, cpu_variant), "instruction set of the loops"),
 };
 
-/* Find the mean that rows lose, the dictionary's or the supports'; they must agree. */
-static int mean_find(struct fit_inputs *in)
-{
-  const struct supports_input *s = &in->supports;
-  const struct atom_source *atoms = &in->dictionary.source;
-  const real *mean = in->dictionary.mean;
-  gidx p = atoms->p;
-  CHECK(!s->mean || s->mean_length == p, ERR_INPUT,
-        "'/mean' of '%s' has %lld columns, the atoms of '%s' have %lld", s->source.name,
-        (long long)s->mean_length, atoms->name, (long long)p);
-  CHECK(!mean || s->mean || s->top_s < 0, ERR_INPUT,
-        "'%s' brings a mean, the codes of '%s' were solved without one", atoms->name,
-        s->source.name);
-  CHECK(!mean || !s->mean || memcmp(mean, s->mean, (size_t)p * sizeof *mean) == 0, ERR_INPUT,
-        "the means of '%s' and '%s' differ", atoms->name, s->source.name);
-  in->mean = mean ? mean : s->mean;
-  return OK;
-}
-
 /* An imported encoder may give rows different numbers of atoms. */
 static int lengths_check(const struct supports_input *s)
 {
@@ -79,7 +60,8 @@ int fit_inputs_open(struct fit_inputs *in, const struct fit_names *names)
     TRY(input_of_folder(names->classes, "classes.h5", in->classes_file));
     TRY(h5_open(&in->classes, in->classes_file));
   }
-  return mean_find(in);
+  return supports_mean_find(&in->supports, in->dictionary.source.name, in->dictionary.mean,
+                            in->dictionary.source.p, &in->mean);
 }
 
 void fit_inputs_close(struct fit_inputs *in)

@@ -222,9 +222,9 @@ static int is_settled(const struct fit *f, gidx sweep)
 {
   gidx before = sweep - FIT_PATIENCE * f->parts;
   const struct fit_line *lines = f->lines;
+  if (before < 0 || sweep % f->parts != 0) return 0;
   real best = fit_worth(&lines[fit_best(lines, sweep)]);
-  return before >= 0 && sweep % f->parts == 0 && isfinite(best) &&
-         best - fit_worth(&lines[fit_best(lines, before)]) < f->task->tolerance;
+  return isfinite(best) && best - fit_worth(&lines[fit_best(lines, before)]) < f->task->tolerance;
 }
 
 int fit_start_check(const struct fit *f)

@@ -288,6 +288,22 @@ int supports_part_open(struct supports_input *f, const char *name)
   return mean_values_check(f->mean, f->mean_length, s->file);
 }
 
+int supports_mean_find(const struct supports_input *f, const char *dictionary, const real *of_atoms,
+                       gidx p, const real **mean)
+{
+  const real *own = f->mean;
+  const char *name = f->source.name;
+  CHECK(!own || f->mean_length == p, ERR_INPUT,
+        "'/mean' of '%s' has %lld columns, the atoms of '%s' have %lld", name,
+        (long long)f->mean_length, dictionary, (long long)p);
+  CHECK(!of_atoms || own || f->top_s < 0, ERR_INPUT,
+        "'%s' brings a mean, the codes of '%s' were solved without one", dictionary, name);
+  CHECK(!of_atoms || !own || memcmp(of_atoms, own, (size_t)p * sizeof *own) == 0, ERR_INPUT,
+        "the means of '%s' and '%s' differ", dictionary, name);
+  *mean = of_atoms ? of_atoms : own;
+  return OK;
+}
+
 int supports_have_scores(const struct supports_input *f)
 {
   return f->state->has_score;

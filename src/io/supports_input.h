@@ -33,6 +33,10 @@ int supports_input_open(struct supports_input *f, const char *name);
 int supports_part_open(struct supports_input *f, const char *name);
 /* *encoder <- the kind of the encoder whose codes a file has, as above. */
 int supports_encoder_read(const struct h5_file *f, const char **encoder);
+/* *mean <- what rows are less: the mean of the dictionary, a name, or of the codes, which have to
+ * agree; a foreign file may leave it to the dictionary.  NULL: none.  ERR_INPUT. */
+int supports_mean_find(const struct supports_input *f, const char *dictionary, const real *of_atoms,
+                       gidx p, const real **mean);
 /* Has the file a score beside each code? */
 int supports_have_scores(const struct supports_input *f);
 const struct h5_file *supports_input_file(const struct supports_input *f);
