@@ -9,12 +9,19 @@
 #include "forms.h"
 #include "warp.h"
 
+/* The sum of each `count` lanes side by side, a power of two, to all of them. */
+static __device__ inline double lanes_join(double acc, int count)
+{
+#pragma unroll
+  for (int half = WARP / 2; half >= 1; half /= 2)
+    if (half < count) acc += __shfl_xor_sync(FULL_WARP, acc, half);
+  return acc;
+}
+
 /* The sum of the lanes, to all of them. */
 static __device__ inline double lanes_total(double acc)
 {
-#pragma unroll
-  for (int half = WARP / 2; half >= 1; half /= 2) acc += __shfl_xor_sync(FULL_WARP, acc, half);
-  return acc;
+  return lanes_join(acc, WARP);
 }
 
 HOST_DEVICE int lanes_padded(int sums)

@@ -55,15 +55,6 @@ static __device__ inline int here_is_room(const struct step *s)
          s->n <= s->size * s->a.named && s->n >= s->size;
 }
 
-/* The largest of the lanes' numbers, to all of them. */
-static __device__ inline int lanes_most(int x)
-{
-#pragma unroll
-  for (int half = WARP / 2; half >= 1; half /= 2)
-    x = max_of(x, __shfl_xor_sync(FULL_WARP, x, half));
-  return x;
-}
-
 /* By the first warp: blocks are dealt out to sum blocks, one each and then to that which has most
  * rows a block, so that chains go through few blocks.  Rows stay shared out evenly (step.cu) where
  * sum blocks are too many, or a block would have more rows than it can name, or half as many again
@@ -76,10 +67,11 @@ static __device__ inline void here_share(struct step *s)
   if (count > s->size) return;
 #pragma unroll 1
   for (; count < s->size; count++) {
-    int load = blocks ? (rows << 12) / blocks : 0, most = lanes_most(load);
+    int load = blocks ? __float_as_int(__fdividef((float)rows, (float)blocks)) : 0;
+    int most = __reduce_max_sync(FULL_WARP, load);
     blocks += lane == __ffs((int)__ballot_sync(FULL_WARP, load == most)) - 1;
   }
-  int most = lanes_most(blocks ? (rows + blocks - 1) / blocks : 0);
+  int most = __reduce_max_sync(FULL_WARP, blocks ? (rows + blocks - 1) / blocks : 0);
   if (most > s->a.named || (most > WARPS * ABREAST && 2 * most * s->size > 3 * s->n)) return;
 #pragma unroll 1
   for (int g = 0; g < s->a.groups; g++) {

@@ -99,7 +99,7 @@ static __device__ inline struct sum sum_of(const struct step *s, int number)
 /* The totals of sums, behind all lanes. */
 static __device__ inline double *sums_total(const struct step *s)
 {
-  return s->sums + (step_sums(D, border_of(s)) | 1) * STEP_LANES;
+  return s->sums + step_sums(D, border_of(s)) * STEP_LANES;
 }
 
 /* A lane of a sum goes on over the rows in `added`: those at first, first + stride, ... < count. */
@@ -149,48 +149,51 @@ static __device__ inline int lanes_are_shared(const struct step *s)
   return s->is_here && s->size > 1 && step_sums(D, border_of(s)) * STEP_LANES / s->size <= THREADS;
 }
 
-/* All sums over rows, where each block of the cluster has some of the lanes and sends them to all.
- * A lane is a row of `sums` here, an odd number of reals; behind them are the totals, then of each
- * block whether something is not finite.  Returns whether everything is. */
+/* All sums over rows, where each block of the cluster has the lanes that are its own modulo the
+ * number of blocks, a power of two.  These the tree adds first; what it has then goes to all, and
+ * they add the rest: [sums + 1][blocks] in `sums`, the last whether something is not finite.
+ * Returns whether everything is. */
 static __device__ __noinline__ int lanes_share(struct step *shared)
 {
   struct step *s = step_shared(shared);
-  int sums = step_sums(D, border_of(s)), width = sums | 1, turn = s->shares, size = s->size;
-  int own = STEP_LANES / size, first_lane = s->rank * own, all = sums * own + 1; /* and a flag */
-  int number = threadIdx.x % sums, lane = threadIdx.x / sums, bad = 0;
-  int rest = min_of(max_of(s->n % STEP_LANES - first_lane, 0), own);
-  int rows = s->n / STEP_LANES * own + rest, room = step_sum_rows(D, s->a.q);
-  double acc = 0, *lanes = (double *)in_shared(s->sums), *flags = sums_total(s) + sums;
+  int sums = step_sums(D, border_of(s)), size = s->size, shift = __ffs(size) - 1, turn = s->shares;
+  int own = STEP_LANES >> shift, bits = __ffs(own) - 1;
+  int lane = threadIdx.x & (own - 1), number = threadIdx.x >> bits;
+  int rest = (s->n % STEP_LANES - s->rank + size - 1) >> shift;
+  int rows = (s->n / STEP_LANES << bits) + rest, room = step_sum_rows(D, s->a.q), bad = 0;
+  double acc = 0, *parts = (double *)in_shared(s->sums);
   if (turn > 0) cluster_barrier(); /* nobody reads what came before */
-  here_expect(s, HERE_LANES, STEP_LANES * sums + size);
+  here_expect(s, HERE_LANES, (sums + 1) * size);
 #pragma unroll 1
   for (int first = 0; first < rows; first += room) {
     int count = min_of(rows - first, room), pitch = step_sum_pitch(D, s->a.q);
     __syncthreads();
 #pragma unroll 1
     for (int i = threadIdx.x; i < count; i += THREADS) {
-      int at = first + i, position = at / own * STEP_LANES + first_lane + at % own;
+      int at = first + i, group = at >> bits, lane_of = at & (own - 1);
+      int position = group * STEP_LANES + (lane_of << shift) + s->rank;
       bad |= !row_whiten(s, position, s->added + i * pitch);
     }
     __syncthreads();
-    if (lane < own) acc = lane_add(s, number, lane, own, count, acc);
+    if (number < sums) acc = lane_add(s, number, lane, own, count, acc);
   }
-  if (lane < own) s->total[threadIdx.x] = acc;
+  acc = lanes_join(acc, own);
+  if (lane == 0 && number < sums) s->total[number] = acc;
   bad = __syncthreads_or(bad);
 #pragma unroll 1
-  for (int i = threadIdx.x; i < all * size; i += THREADS) {
-    int to = i / all, e = i % all, is_lane = e < all - 1;
-    double *there = is_lane ? lanes + (first_lane + e / sums) * width + e % sums : flags + s->rank;
-    here_send(s, HERE_LANES, there, to, is_lane ? s->total[e] : bad);
+  for (int i = threadIdx.x; i < (sums + 1) * size; i += THREADS) {
+    int e = i >> shift;
+    double x = e < sums ? s->total[e] : bad;
+    here_send(s, HERE_LANES, parts + (i - (i & (size - 1))) + s->rank, i & (size - 1), x);
   }
   here_wait(s, HERE_LANES, turn);
   if (threadIdx.x == 0) s->shares = turn + 1;
 #pragma unroll 1
-  for (number = threadIdx.x / WARP; number < sums; number += WARPS) {
-    acc = lanes_total(lanes[threadIdx.x % WARP * width + number]);
-    if (threadIdx.x % WARP == 0) sums_total(s)[number] = acc;
+  for (int i = threadIdx.x; i / WARP * WARP < sums * size; i += THREADS) {
+    acc = lanes_join(i < sums * size ? parts[i] : 0, size);
+    if (i < sums * size && (i & (size - 1)) == 0) sums_total(s)[i >> shift] = acc;
   }
-  return !__syncthreads_or(threadIdx.x < size && flags[threadIdx.x] != 0);
+  return !__syncthreads_or(threadIdx.x < size && parts[sums * size + threadIdx.x] != 0);
 }
 
 /* All sums over rows; returns whether everything that goes into them is finite. */

@@ -146,10 +146,10 @@ HOST_DEVICE int step_sums(int d, int k)
   return k * (k + 1) / 2 + k + d * (d + 1) / 2 + k + 1;
 }
 
-/* Their lanes, totals, and a flag of each block (step_sums.h), in reals. */
+/* Their lanes and totals, in reals. */
 HOST_DEVICE int step_sums_reals(int d, int k)
 {
-  return (step_sums(d, k) | 1) * STEP_LANES + step_sums(d, k) + STEP_CLUSTER;
+  return step_sums(d, k) * (STEP_LANES + 1);
 }
 
 /* May blocks of a cluster of `size` have all their rows in sight?  Where rows are added there must
