@@ -2,8 +2,12 @@
  * rescore: computes the exact score (N.1), its positive part or the gate of every pair that
  * prune.cu left.
  *
- * grid    any number of blocks of RESCORE_WARPS warps; a warp takes 32 pairs at a time, a lane
- *         one of them
+ * A launch adds the terms of columns first_column to end_column - 1, so that the pieces of all
+ * vectors that pairs share come from the second-level cache; the sums so far stand in values.
+ * Frames, whose gates need whole scores, take all columns at once.
+ *
+ * grid    any number of blocks of RESCORE_WARPS warps, which have as many pairs each; a warp takes
+ *         32 of them at a time, a lane one
  * shared  static: 32 columns of 32 vectors a warp, twice
  * sums    columns ascending from +0, two roundings a term; gates: vectors ascending */
 #include "async_copy.h"
@@ -14,7 +18,7 @@ enum { DEPTH = 32, PITCH = DEPTH + 4 /* floats, without bank conflicts */ };
 
 /* A warp's pairs. */
 struct work {
-  int at, row, slot; /* of the lane; row -1: none */
+  int at, row, slot; /* of the lane; row and slot -1: none */
   float (*vectors)[WARP * PITCH];
 };
 
@@ -28,7 +32,7 @@ static __device__ inline void columns_order(const struct screen_args *a, const s
     int pair = i + lane / 8, slot = __shfl_sync(FULL_WARP, w->slot, pair);
     const float *from = a->frames + ((long long)slot * a->d + vector) * a->pitch + c;
     float *to = w->vectors[column / DEPTH % 2] + pair * PITCH + lane % 8 * 4;
-    if (c < a->pitch) async_copy16(to, from);
+    if (c < a->pitch && slot >= 0) async_copy16(to, from);
   }
   async_commit();
 }
@@ -63,13 +67,13 @@ static __device__ inline float columns_add(const struct screen_args *a, const st
   return z;
 }
 
-static __device__ inline float pair_score(const struct screen_args *a, const struct work *w,
-                                          int vector)
+/* z <- z + products of the launch's columns. */
+static __device__ inline float score_add(const struct screen_args *a, const struct work *w,
+                                         int vector, float z)
 {
-  float z = 0;
-  columns_order(a, w, vector, 0);
-  for (int column = 0; column < a->p; column += DEPTH) {
-    if (column + DEPTH < a->p)
+  columns_order(a, w, vector, a->first_column);
+  for (int column = a->first_column; column < a->end_column; column += DEPTH) {
+    if (column + DEPTH < a->end_column)
       columns_order(a, w, vector, column + DEPTH);
     else
       async_commit();
@@ -87,16 +91,19 @@ extern "C" __global__ void __launch_bounds__(RESCORE_WARPS *WARP)
   __shared__ __align__(16) float vectors[RESCORE_WARPS][2][WARP * PITCH];
   int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
   int pairs = a.totals->pairs < a.pairs_capacity ? a.totals->pairs : a.pairs_capacity;
-  for (int first = (blockIdx.x * RESCORE_WARPS + warp) * WARP; first < pairs;
-       first += gridDim.x * RESCORE_WARPS * WARP) {
-    struct screen_pair none = {-1, 0}, pair = first + lane < pairs ? a.pairs[first + lane] : none;
-    struct work w = {first + lane, pair.row, pair.slot, vectors[warp]};
-    float value = 0;
+  int warps = gridDim.x * RESCORE_WARPS, share = (pairs + warps - 1) / warps;
+  int begin = (blockIdx.x * RESCORE_WARPS + warp) * share;
+  int end = begin + share < pairs ? begin + share : pairs;
+  for (int first = begin; first < end; first += WARP) {
+    struct screen_pair none = {-1, 0}, pair = first + lane < end ? a.pairs[first + lane] : none;
+    struct work w = {first + lane, pair.row, pair.row < 0 ? -1 : pair.slot, vectors[warp]};
+    float value = pair.row >= 0 && a.first_column ? a.values[w.at] : 0;
     for (int m = 0; m < a.d; m++) {
-      float z = pair_score(&a, &w, m);
+      float z = score_add(&a, &w, m, a.d == 1 ? value : 0);
       value = a.d == 1 ? z : m == 0 ? __fmul_rn(z, z) : __fadd_rn(value, __fmul_rn(z, z));
     }
-    if (a.positive && !(value > 0)) value = 0; /* of certified rows all values are finite */
+    /* Of certified rows all values are finite. */
+    if (a.positive && a.end_column == a.p && !(value > 0)) value = 0;
     if (pair.row >= 0) a.values[w.at] = value;
   }
 }

@@ -142,6 +142,7 @@ struct screen_args {
   struct screen_pair *pairs; /* [pairs_capacity] what is evaluated */
   int pairs_capacity;
   float *values;                /* [pairs_capacity] exact */
+  int first_column, end_column; /* whose terms a launch of rescore.cu adds */
   int *start, *held;            /* [n] a row's pairs */
   struct screen_totals *totals; /* zeros before */
   int *left;                    /* [n] rows for the direct path, in any order */

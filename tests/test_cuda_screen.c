@@ -4,7 +4,7 @@
  * matrix unit. */
 #include "screen_checks.h"
 
-static const struct device_test mma = {.mma = 1};
+static const struct device_test mma = {.mma = 1, .columns = 32};
 static const struct how hows[] = {
     {.kind = "cuda", .variant = "auto", .threads = 1, .filter = "on"},
     {.kind = "cuda", .variant = "auto", .threads = 1, .filter = "on", .test = &mma}};

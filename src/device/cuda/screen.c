@@ -17,6 +17,9 @@
 enum { MAX_TILE_PAIRS = 1 << 30 }; /* which the kernel counts */
 /* The filter is left for good where one row in so many of a large launch took the direct path. */
 enum { MAX_LEFT = 4, LAUNCH_LARGE = 256 };
+/* What rescore.cu has at a time of all vectors, in how many columns at least, and how many times
+ * as much the vectors, and the pairs, have to be. */
+enum { RESCORE_BYTES = 32 << 20, RESCORE_COLUMNS = 64, RESCORE_GAIN = 4 };
 
 /* All but the memory of a launch. */
 static void args_make(const struct route_launch *t, struct screen_args *a)
@@ -86,6 +89,19 @@ static int rows_estimate(struct route_launch *t, struct screen_args *a)
   return cuda_screen_launch(t->dev, KERNEL_THRESHOLD, a, a->n, 0);
 }
 
+/* How many columns rescore.cu adds at a time: so few, where that is much less than all, that their
+ * pieces of all vectors stay in the second-level cache, if enough pairs share them. */
+static idx rescore_columns(const struct cuda_state *s, const struct screen_args *a)
+{
+  const struct device_test *test = s->options.test;
+  gidx column = (gidx)a->slots * (gidx)sizeof(float), fit = RESCORE_BYTES / column;
+  if (a->d > 1) return a->p;
+  if (test && test->columns) return test->columns;
+  if (a->p < RESCORE_GAIN * fit || (gidx)a->n * a->top_k < RESCORE_GAIN * (gidx)a->slots)
+    return a->p;
+  return (idx)imax(fit / RESCORE_COLUMNS, 1) * RESCORE_COLUMNS;
+}
+
 /* Exact scores of the pairs, and from them the lists of the certified rows. */
 static int pairs_rescore(struct route_launch *t, struct screen_args *a)
 {
@@ -94,7 +110,12 @@ static int pairs_rescore(struct route_launch *t, struct screen_args *a)
                                .grid = {(unsigned)s->sizes.multiprocessors * 6, 1, 1},
                                .block = {RESCORE_WARPS * WARP, 1, 1},
                                .arguments = a};
-  TRY(cuda_launch(t->dev, &launch));
+  idx columns = rescore_columns(s, a);
+  for (idx c = 0; c < a->p; c += columns) {
+    a->first_column = c;
+    a->end_column = a->p - c < columns ? a->p : c + columns;
+    TRY(cuda_launch(t->dev, &launch));
+  }
   return cuda_screen_launch(t->dev, KERNEL_SELECT_TOPK, a, a->n, 0);
 }
 
