@@ -100,14 +100,14 @@ static __device__ inline struct own own_rows(const struct view *v, int q,
 }
 
 /* H of a thread's rows, to be held. */
-static __device__ inline void held_read(const struct view *v, const double *in,
+static __device__ inline void held_read(const struct view *v, const double *h,
                                         double (*held)[FRAME * FRAME])
 {
 #pragma unroll
   for (int r = 0; r < ROWS; r++) {
     int q = threadIdx.x, at = q + r * TEAM < v->count ? q + r * TEAM : q;
     if (q < v->count)
-      reals_read(held[r], in + (long long)row_number(at, v->part, v->rows.shift) * (FRAME * FRAME),
+      reals_read(held[r], h + (long long)row_number(at, v->part, v->rows.shift) * (FRAME * FRAME),
                  FRAME * FRAME);
   }
 }
@@ -285,7 +285,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
   const double *in = a.in + v.atom.in;
   const double *c = in + (long long)v.atom.n * (FRAME * FRAME + FRAME * BORDER + FRAME);
   double *out = a.out + v.atom.out, held[ROWS][FRAME * FRAME];
-  if (HELD) held_read(&v, in, held);
+  if (HELD) held_read(&v, in + (long long)v.atom.n * (FRAME * BORDER), held);
   rows_order(&v.rows, in, v.atom.n, 0, 0, v.count, v.part);
   if (HELD)
     border_prefetch(c);

@@ -12,7 +12,7 @@
 #define ARROW_TEAM WARP
 #include "arrow_border.h"
 
-enum { PARTS = arrow_parts(BORDER), PART = arrow_part_reals(BORDER) };
+enum { PARTS = ARROW_PARTS, PART = arrow_part_reals(BORDER) };
 
 /* The total of sum number `at`, of so many segments. */
 static __device__ inline double sum_total(const double *parts, int at, int segments)

@@ -34,9 +34,9 @@ extern "C" __global__ void arrow_fetch(const __grid_constant__ struct arrow_args
     struct arrow_source s = a.sources[i];
     double *to = (double *)a.in + a.atoms[i].in;
     long long n = a.atoms[i].n, d = s.d, k = s.k;
-    array_fetch(to, s.h, n * d * d);
-    array_fetch(to += n * d * d, s.b, n * d * k);
-    array_fetch(to += n * d * k, s.g, n * d);
+    array_fetch(to, s.b, n * d * k);
+    array_fetch(to += n * d * k, s.h, n * d * d);
+    array_fetch(to += n * d * d, s.g, n * d);
     array_fetch(to += n * d, s.c, k * k);
     array_fetch(to += k * k, s.g_b, k);
   }

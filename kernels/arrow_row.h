@@ -107,9 +107,9 @@ static __device__ inline void part_order(const struct rows *to, const double *fr
 static __device__ inline void rows_order(const struct rows *to, const double *in, long long n,
                                          long long base, int first, int count, int part)
 {
-  const double *h = in + base * (FRAME * FRAME), *b = in + n * (FRAME * FRAME);
-  const double *g = b + n * (FRAME * BORDER) + base * FRAME;
-  b += base * (FRAME * BORDER);
+  const double *b = in + base * (FRAME * BORDER), *h = in + n * (FRAME * BORDER);
+  const double *g = h + n * (FRAME * FRAME) + base * FRAME;
+  h += base * (FRAME * FRAME);
   if (to->shift == 5 && first == 0) {
     part_order(to, b, FRAME * BORDER, 0, first, count, part, 1);
     if (!HELD) part_order(to, h, FRAME * FRAME, L_AT, first, count, part, 1);

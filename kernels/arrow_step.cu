@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * arrow_step: the steps of the rows of long systems (N.11), after arrow_border.cu.
  *
- * grid    units, that is arrow_step_rows(d, k) rows of a system
+ * grid    units, that is arrow_step_rows(d, k) rows of a system, the last first, since what
+ *         arrow_sum.cu read last may be in the cache
  * block   ARROW_BLOCK, a thread a row
  * shared  arrow_step_bytes(d, k): the rows, the border's step
  *
@@ -17,7 +18,7 @@ extern "C" __global__ void __launch_bounds__(ARROW_BLOCK)
     arrow_step(const __grid_constant__ struct arrow_args a)
 {
   extern __shared__ __align__(16) double shared[];
-  struct arrow_unit unit = a.units[blockIdx.x];
+  struct arrow_unit unit = a.units[gridDim.x - 1 - blockIdx.x];
   struct arrow_atom atom = a.atoms[unit.atom];
   int left = atom.n - unit.first, count = left < ROWS ? left : ROWS, row = threadIdx.x;
   double *border = shared + ROWS * ROW, *out = a.out + atom.out;

@@ -1,86 +1,141 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * arrow_sum: T, w and the pair of the rows (N.7 to N.9, N.12, N.13) of long systems, in parts.
  *
- * grid    units, that is segments of systems; arrow_parts(k), each with every so manieth lane
- * block   arrow_sum_threads(d, k): a thread has a lane's part of a tile
+ * grid    units, that is segments of systems, of ARROW_PARTS each, with every so manieth lane;
+ *         they are neighbours, so that the memory is read once for all of them
+ * block   ARROW_BLOCK: where there are products a warp has a lane, else a thread a lane's part of a
+ *         tile
  * shared  arrow_sum_bytes(d, k): two lots of rows
  * sums    lanes of (N.12), and of its tree the levels that lie within a part
  *
- * -D ARROW_D, ARROW_K
+ * -D ARROW_D, ARROW_K, MMA
  *
  * A system with a bad pivot is marked not_ok, and its parts are worth nothing. */
-#define ARROW_TEAM arrow_sum_threads(ARROW_D, ARROW_K)
+#define ARROW_TEAM ARROW_BLOCK
 #define ARROW_TILE arrow_tile(ARROW_D, ARROW_K, 0)
-#define SUM_LANES arrow_part_lanes(ARROW_K)
-#include "arrow_sums.h"
-
-#if __CUDA_ARCH__ >= 900
-#define MANY_BLOCKS 3
+#define SUM_LANES ARROW_PART_LANES
+#if MMA
+#include "arrow_products.h"
 #else
-#define MANY_BLOCKS 2
+#include "arrow_sums.h"
 #endif
 
 enum {
-  THREADS = ARROW_TEAM,
-  PARTS = arrow_parts(BORDER),
-  SHIFT = SUM_LANES == 4 ? 2 : 3, /* log2 of SUM_LANES */
+  THREADS = ARROW_BLOCK,
+  PARTS = ARROW_PARTS,
+  SHIFT = 2, /* log2 of SUM_LANES */
   LOT = arrow_stage_rows(FRAME, BORDER),
-  LOT_REALS = arrow_rows_reals(FRAME, BORDER, TILE, LOT),
-  /* Two blocks, lest the compiler saves registers by spilling; three where a tile is many of them,
-   * and the compiler for that architecture can do it without. */
-  MANY = BORDER > 10,
-  BLOCKS = FRAME > 4 || (FRAME > 2 && MANY) ? 1
-           : MANY &&THREADS == 128          ? MANY_BLOCKS
-                                            : 2
+  LOT_REALS = arrow_lot_reals(FRAME, BORDER),
+  PIVOTS_AT = LOT_REALS - LOT * FRAME,
+  PAD = MMA ? arrow_pad(FRAME, BORDER, 0, SUM_LANES) : 0,
+  /* Lest the compiler saves registers by spilling. */
+  BLOCKS = FRAME > 4 || (FRAME > 2 && BORDER > 10) ? 1
+           : BORDER > 10 && __CUDA_ARCH__ >= 900   ? 3
+                                                   : 2
 };
+static_assert(SUM_LANES == 1 << SHIFT && LOT % SUM_LANES == 0, "arrow_types.h");
 
 static __device__ inline struct rows lot_at(double *shared, int lot)
 {
   double *at = shared + lot * LOT_REALS;
-  struct rows r = {at, at + LOT * ROW + TILE * FRAME, SHIFT, 0};
+  struct rows r = {at, at + PIVOTS_AT, SHIFT, PAD};
   return r;
 }
 
-/* A thread's share of a part. */
+#if MMA
+
+enum { PASSES = (PRODUCTS + TOGETHER - 1) / TOGETHER };
+
+/* What a warp has of its lane. */
+struct share {
+  double sum[PASSES + !PASSES][TOGETHER][4];
+};
+
+static __device__ inline struct share share_zero(void)
+{
+  struct share s = {};
+  return s;
+}
+
+/* Add a lot of whitened rows. */
+static __device__ inline void lot_sum(struct share *s, const struct rows *rows, int count)
+{
+  int own = threadIdx.x / WARP, terms = (count - own + SUM_LANES - 1) / SUM_LANES * FRAME, term = 0;
+  struct chain c = {rows->at + own * ROW + threadIdx.x % WARP / 4 * FRAME, (ROW << SHIFT) + PAD,
+                    terms / FRAME};
+#pragma unroll 2
+  for (; term + 4 <= terms; term += 4)
+#pragma unroll
+    for (int pass = 0; pass < PASSES; pass++) terms_add(s->sum[pass], pass, &c, term, 1);
+  if (term >= terms) return;
+#pragma unroll
+  for (int pass = 0; pass < PASSES; pass++) terms_add(s->sum[pass], pass, &c, term, 0);
+}
+
+/* The sums of the lanes, of which all rows have been read, to `to`. */
+static __device__ inline void sums_write(const struct share *s, double *shared, double *to)
+{
+#pragma unroll
+  for (int pass = 0; pass < PASSES; pass++)
+    products_write(shared + threadIdx.x / WARP * ENTRIES, pass, s->sum[pass]);
+  __syncthreads();
+  for (int e = threadIdx.x; e < ENTRIES; e += THREADS) to[e] = tree_of(shared + e, SUM_LANES, 0);
+}
+static_assert(THREADS / WARP == SUM_LANES && SUM_LANES * ENTRIES <= 2 * LOT_REALS, "arrow_types.h");
+
+#else
+
+/* A thread's lane of its tile. */
 struct share {
   struct tile tile;
-  struct pair pair;
   double sum[SUMS];
 };
 
-/* Add a lot of whitened rows; the last lanes of the block have the pairs. */
-static __device__ inline void lot_add(struct share *s, const struct rows *rows, int count)
+static __device__ inline struct share share_zero(void)
 {
-  int slot = threadIdx.x / SUM_LANES, lane = threadIdx.x % SUM_LANES;
-  if (slot == THREADS / SUM_LANES - 1) pair_rows(&s->pair, rows->pivots, lane, count, SUM_LANES);
-  if (slot < TILES) tile_add(s->sum, s->tile, rows->at, lane, count);
+  struct share s = {tile_of(threadIdx.x / SUM_LANES), {}};
+  return s;
 }
 
-static __device__ inline void part_write(struct share *s, double *to)
+static __device__ inline void lot_sum(struct share *s, const struct rows *rows, int count)
 {
-  int slot = threadIdx.x / SUM_LANES, first = tile_fold(s->sum), i, j;
+  if (threadIdx.x / SUM_LANES < TILES)
+    tile_add(s->sum, s->tile, rows->at, threadIdx.x % SUM_LANES, count);
+}
+
+static __device__ inline void sums_write(struct share *s, double *, double *to)
+{
+  int first = tile_fold(s->sum), i, j;
 #pragma unroll
   for (int v = 0; v < TOTALS; v++)
-    if (slot < TILES && first >= 0 && tile_place(s->tile, first + v, &i, &j))
+    if (threadIdx.x / SUM_LANES < TILES && first >= 0 && tile_place(s->tile, first + v, &i, &j))
       to[i * (i + 1) / 2 + j] = s->sum[v];
-  pair_fold(&s->pair, SUM_LANES);
+}
+static_assert(TILES * SUM_LANES <= THREADS, "arrow_types.h");
+
+#endif
+
+/* The pair of the last threads' lanes. */
+static __device__ inline void pair_write(struct pair *pair, double *to)
+{
+  pair_fold(pair, SUM_LANES);
   if (threadIdx.x != THREADS - SUM_LANES) return;
-  to += BORDER * (BORDER + 1) / 2 + BORDER;
-  to[0] = s->pair.m;
-  to[1] = __longlong_as_double(s->pair.e);
+  to[0] = pair->m;
+  to[1] = __longlong_as_double(pair->e);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     arrow_sum(const __grid_constant__ struct arrow_args a)
 {
   extern __shared__ __align__(16) double shared[];
-  struct arrow_unit unit = a.units[blockIdx.x];
+  struct arrow_unit unit = a.units[blockIdx.x / PARTS];
   struct arrow_atom atom = a.atoms[unit.atom];
-  int part = blockIdx.y, left = atom.n - unit.first;
+  int part = blockIdx.x % PARTS, left = atom.n - unit.first;
   int rows = arrow_rows_of(left < ARROW_SEGMENT_ROWS ? left : ARROW_SEGMENT_ROWS, part, SHIFT);
   int bad = 0;
   const double *in = a.in + atom.in;
-  struct share s = {tile_of(threadIdx.x / SUM_LANES), pair_unit(), {}};
+  struct share s = share_zero();
+  struct pair pair = pair_unit();
   struct rows now = lot_at(shared, 0);
   rows_order(&now, in, atom.n, unit.first, 0, rows < LOT ? rows : LOT, part);
   async_commit();
@@ -99,10 +154,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
       bad |= rows_whiten(&own, &factor, &pivots, 1, atom.ridge_t);
     }
     __syncthreads();
-    lot_add(&s, &now, count);
+    lot_sum(&s, &now, count);
+    if (threadIdx.x >= THREADS - SUM_LANES)
+      pair_rows(&pair, now.pivots, threadIdx.x % SUM_LANES, count, SUM_LANES);
     __syncthreads();
   }
   ASYNC_WAIT(0);
-  part_write(&s, a.parts + ((long long)blockIdx.x * PARTS + part) * arrow_part_reals(BORDER));
+  double *to = a.parts + (long long)blockIdx.x * arrow_part_reals(BORDER);
+  sums_write(&s, shared, to);
+  pair_write(&pair, to + border_sums(BORDER));
   if (bad) a.found[atom.number].not_ok = 1;
 }

@@ -4,9 +4,10 @@
  *
  * Floor: kernels.  Includes forms.h alone.
  *
- * A system of d, k and n stands in one piece of memory: H [n][d d], B [n][d k], g [n][d], C [k][k],
- * g_b [k]; its steps in another: rows [n][d], border [k].  arrow_fetch.cu brings it there from
- * page-locked arrays of the host; others come in that form.  In shared memory a row is
+ * A system of d, k and n stands in one piece of memory: B [n][d k], H [n][d d], g [n][d], C [k][k],
+ * g_b [k]; its steps in another: rows [n][d], border [k].  It begins with a line of the cache and
+ * with its widest rows, so that these are as few lines as can be.  arrow_fetch.cu brings it there
+ * from page-locked arrays of the host; others come in that form.  In shared memory a row is
  *     Y [k][d], u [d], L packed by columns
  * in place of B, g, H, and as far from the next row that rows at a distance of one never meet in a
  * bank; behind the rows stand their pivots [n][d].  Where a thread of arrow.cu can hold the factors
@@ -36,7 +37,9 @@ enum {
   ARROW_BLOCK = 128,    /* threads where a warp has a system, factors are held, of arrow_step.cu */
   ARROW_MAX_ROUNDS = 7, /* of lanes in registers */
   ARROW_BLOCKS = 8,     /* of a cluster, at most */
-  ARROW_STAGE_BYTES = 48 << 10 /* of rows in shared memory at a time, about */
+  ARROW_PART_LANES = 4, /* of a segment, that a block of arrow_sum.cu adds, */
+  ARROW_PARTS = ARROW_LANES / ARROW_PART_LANES, /* which has every so manieth */
+  ARROW_STAGE_BYTES = 48 << 10                  /* of rows in shared memory at a time, about */
 };
 
 /* A system of a launch. */
@@ -232,24 +235,10 @@ HOST_DEVICE int arrow_shared_bytes(const struct arrow_layout *layout, int team)
   return 8 * (arrow_threads(team) / team) * layout->reals;
 }
 
-/* Lanes of a segment that a block of arrow_sum.cu adds: every arrow_parts()th. */
-HOST_DEVICE int arrow_part_lanes(int k)
-{
-  return k <= 10 ? 4 : 8;
-}
-HOST_DEVICE int arrow_parts(int k)
-{
-  return ARROW_LANES / arrow_part_lanes(k);
-}
-/* The sums of a part by rows of the triangle, and its pair. */
+/* The sums of a part of a segment by rows of the triangle, and its pair. */
 HOST_DEVICE int arrow_part_reals(int k)
 {
   return border_sums(k) + 2;
-}
-HOST_DEVICE int arrow_sum_threads(int d, int k)
-{
-  int threads = arrow_tiles(k, arrow_tile(d, k, 0)) * arrow_part_lanes(k);
-  return threads <= 128 ? 128 : (threads + WARP - 1) / WARP * WARP;
 }
 
 /* Rows that arrow_sum.cu has in shared memory at a time, twice: one lot comes while another is
@@ -260,9 +249,15 @@ HOST_DEVICE int arrow_stage_rows(int d, int k)
   while (rows > 8 && 8 * rows * arrow_row_reals(d, k, 0) > ARROW_STAGE_BYTES) rows /= 2;
   return rows;
 }
+HOST_DEVICE int arrow_lot_reals(int d, int k)
+{
+  int rows = arrow_stage_rows(d, k), rounds = rows / ARROW_PART_LANES;
+  return arrow_rows_reals(d, k, arrow_tile(d, k, 0), rows) +
+         rounds * arrow_pad(d, k, 0, ARROW_PART_LANES);
+}
 HOST_DEVICE int arrow_sum_bytes(int d, int k)
 {
-  return 8 * 2 * arrow_rows_reals(d, k, arrow_tile(d, k, 0), arrow_stage_rows(d, k));
+  return 8 * 2 * arrow_lot_reals(d, k);
 }
 /* Rows of a block of arrow_step.cu. */
 HOST_DEVICE int arrow_step_rows(int d, int k)
@@ -282,7 +277,7 @@ struct arrow_args {
   const struct arrow_atom *atoms;     /* [count] */
   const struct arrow_source *sources; /* [count], of arrow_fetch.cu */
   const struct arrow_unit *units;
-  double *parts; /* of arrow_sum.cu: [units][arrow_parts()][arrow_part_reals()] */
+  double *parts; /* of arrow_sum.cu: [units][ARROW_PARTS][arrow_part_reals()] */
   struct arrow_found *found;
   int count;                  /* systems */
   struct arrow_layout layout; /* of arrow.cu */

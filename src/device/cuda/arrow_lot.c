@@ -189,8 +189,8 @@ static void tables_make(struct cuda_lot *lot)
 static void system_pack(const struct arrow_system *a, real *to)
 {
   gidx d = a->d, k = a->k;
-  const real *from[] = {a->h, a->b, a->g, a->c, a->g_b};
-  const gidx counts[] = {a->n * d * d, a->n * d * k, a->n * d, k * k, k};
+  const real *from[] = {a->b, a->h, a->g, a->c, a->g_b};
+  const gidx counts[] = {a->n * d * k, a->n * d * d, a->n * d, k * k, k};
   for (int i = 0; i < LENGTH(from); to += counts[i++])
     if (counts[i] > 0) memcpy(to, from[i], (size_t)counts[i] * sizeof *to);
 }
@@ -265,7 +265,7 @@ static int systems_fetch(struct device *dev, const struct cuda_lot *lot)
 static gidx parts_bytes(const struct lot_group *g)
 {
   idx k = g->form.k;
-  return g->segments * arrow_parts(k) * arrow_part_reals(k) * (gidx)sizeof(real);
+  return g->segments * ARROW_PARTS * arrow_part_reals(k) * (gidx)sizeof(real);
 }
 
 static int long_launch(struct device *dev, const struct cuda_lot *lot, const struct lot_group *g)
@@ -274,8 +274,8 @@ static int long_launch(struct device *dev, const struct cuda_lot *lot, const str
   struct arrow_args a = args_of(lot, g);
   struct cuda_launch l = {.name = KERNEL_ARROW_SUM,
                           .shape = lot_shape_of(&g->form),
-                          .grid = {(unsigned)g->segments, (unsigned)arrow_parts(k), 1},
-                          .block = {(unsigned)arrow_sum_threads(d, k), 1, 1},
+                          .grid = {(unsigned)(g->segments * ARROW_PARTS), 1, 1},
+                          .block = {ARROW_BLOCK, 1, 1},
                           .shared = arrow_sum_bytes(d, k),
                           .arguments = &a,
                           .stream = lot->stream};

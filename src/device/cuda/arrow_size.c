@@ -85,7 +85,7 @@ int lot_recipes(const struct lot_form *form, struct kernel_recipe *recipes)
 gidx lot_reals_in(const struct arrow_system *a)
 {
   gidx d = a->d, k = a->k;
-  return ceil_div(a->n * (d * d + d * k + d) + k * k + k, 2) * 2;
+  return ceil_div(a->n * (d * d + d * k + d) + k * k + k, LOT_LINE) * LOT_LINE;
 }
 
 gidx lot_reals_out(const struct arrow_system *a)

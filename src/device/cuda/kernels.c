@@ -114,7 +114,7 @@ void kernel_recipe(enum kernel_name name, const struct kernel_shape *shape, stru
   if (defines & DEFINES_TEAM) define(r, "ARROW_HELD", shape->held);
   if (defines & DEFINES_STEP) define(r, "STEP_D", shape->d);
   if (defines & DEFINES_ROUNDS) define(r, "ARROW_ROUNDS", shape->rounds);
-  if (defines & DEFINES_TEAM) define(r, "MMA", shape->mma);
+  if (defines & (DEFINES_TEAM | DEFINES_CHAINS)) define(r, "MMA", shape->mma);
   if (defines & DEFINES_WALK) define_walk(r, shape);
   if (defines & DEFINES_PRECISION) define(r, "PRECISION", shape->precision);
   if (defines & DEFINES_TENSOR) define_tensor(r, shape, tensor_form_of(shape->wgmma, 0));

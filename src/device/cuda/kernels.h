@@ -42,7 +42,8 @@ enum {
   DEFINES_FEW = 1 << 15,       /* FEW */
   DEFINES_PRECISION = 1 << 16, /* PRECISION */
   DEFINES_TENSOR = 1 << 17,    /* struct tensor_form of products */
-  DEFINES_TURNED = 1 << 18     /* and of gradients */
+  DEFINES_TURNED = 1 << 18,    /* and of gradients */
+  DEFINES_CHAINS = 1 << 19     /* MMA */
 };
 
 /* Every kernel, one line each: KERNEL_<the first>, the second's file and entry, whether it is hot
@@ -110,7 +111,7 @@ enum {
   X(ARROW_FETCH, arrow_fetch, 0, 0)                                                                \
   X(ARROW, arrow, 1, DEFINES_ARROW | DEFINES_TEAM)                                                 \
   X(ARROW_LANES, arrow_lanes, 1, DEFINES_ARROW | DEFINES_ROUNDS)                                   \
-  X(ARROW_SUM, arrow_sum, 1, DEFINES_ARROW)                                                        \
+  X(ARROW_SUM, arrow_sum, 1, DEFINES_ARROW | DEFINES_CHAINS)                                       \
   X(ARROW_BORDER, arrow_border, 0, DEFINES_ARROW)                                                  \
   X(ARROW_STEP, arrow_step, 1, DEFINES_ARROW)                                                      \
   X(ATTENTION_TILE, attention_tile, 1, DEFINES_WALK)                                               \
