@@ -28,6 +28,7 @@ enum {
   LOT_REALS = arrow_lot_reals(FRAME, BORDER),
   PIVOTS_AT = LOT_REALS - LOT * FRAME,
   PAD = MMA ? arrow_pad(FRAME, BORDER, 0, SUM_LANES) : 0,
+  TELL_AT_ONCE = !MMA, /* that a pivot is bad: of tiles, which leave no register for it */
   /* Lest the compiler saves registers by spilling. */
   BLOCKS = FRAME > 4 || (FRAME > 2 && BORDER > 10) ? 1
            : BORDER > 10 && __CUDA_ARCH__ >= 900   ? 3
@@ -53,8 +54,7 @@ struct share {
 
 static __device__ inline struct share share_zero(void)
 {
-  struct share s = {};
-  return s;
+  return {};
 }
 
 /* Add a lot of whitened rows. */
@@ -151,7 +151,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 #pragma unroll 1
     for (int q = threadIdx.x; q < count; q += THREADS) {
       double *own = row_at(&now, q), *factor = own + L_AT, *pivots = now.pivots + q * FRAME;
-      bad |= rows_whiten(&own, &factor, &pivots, 1, atom.ridge_t);
+      if (!TELL_AT_ONCE)
+        bad |= rows_whiten(&own, &factor, &pivots, 1, atom.ridge_t);
+      else if (rows_whiten(&own, &factor, &pivots, 1, atom.ridge_t))
+        a.found[atom.number].not_ok = 1;
     }
     __syncthreads();
     lot_sum(&s, &now, count);
