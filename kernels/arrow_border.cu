@@ -6,13 +6,13 @@
  * shared  arrow_border_reals(k) reals
  * sums    the rest of (N.12)'s tree, then segments in ascending order
  *
- * -D ARROW_D, ARROW_K
+ * -D ARROW_D, ARROW_K, MMA
  *
  * Of a system that is not ok the border's step is 0. */
 #define ARROW_TEAM WARP
 #include "arrow_border.h"
 
-enum { PARTS = ARROW_PARTS, PART = arrow_part_reals(BORDER) };
+enum { PARTS = arrow_parts(BORDER, MMA), PART = arrow_part_reals(BORDER) };
 
 /* The total of sum number `at`, of so many segments. */
 static __device__ inline double sum_total(const double *parts, int at, int segments)

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * arrow_sum: T, w and the pair of the rows (N.7 to N.9, N.12, N.13) of long systems, in parts.
  *
- * grid    units, that is segments of systems, of ARROW_PARTS each, with every so manieth lane;
- *         they are neighbours, so that the memory is read once for all of them
- * block   ARROW_BLOCK: where there are products a warp has a lane, else a thread a lane's part of a
- *         tile
- * shared  arrow_sum_bytes(d, k): two lots of rows
+ * grid    units, that is segments of systems, of arrow_parts(k, MMA) each, with every so manieth
+ *         lane; they are neighbours, so that the memory is read once for all of them
+ * block   arrow_sum_threads(d, k, MMA): where there are products a warp has a lane, else a thread a
+ *         lane's part of a tile
+ * shared  arrow_sum_bytes(d, k, MMA): two lots of rows
  * sums    lanes of (N.12), and of its tree the levels that lie within a part
  *
  * -D ARROW_D, ARROW_K, MMA
  *
  * A system with a bad pivot is marked not_ok, and its parts are worth nothing. */
-#define ARROW_TEAM ARROW_BLOCK
+#define ARROW_TEAM arrow_sum_threads(ARROW_D, ARROW_K, MMA)
 #define ARROW_TILE arrow_tile(ARROW_D, ARROW_K, 0)
-#define SUM_LANES ARROW_PART_LANES
+#define SUM_LANES arrow_part_lanes(ARROW_K, MMA)
 #if MMA
 #include "arrow_products.h"
 #else
@@ -21,18 +21,18 @@
 #endif
 
 enum {
-  THREADS = ARROW_BLOCK,
-  PARTS = ARROW_PARTS,
-  SHIFT = 2, /* log2 of SUM_LANES */
+  THREADS = ARROW_TEAM,
+  PARTS = arrow_parts(BORDER, MMA),
+  SHIFT = SUM_LANES == 4 ? 2 : 3, /* log2 of SUM_LANES */
   LOT = arrow_stage_rows(FRAME, BORDER),
-  LOT_REALS = arrow_lot_reals(FRAME, BORDER),
+  LOT_REALS = arrow_lot_reals(FRAME, BORDER, MMA),
   PIVOTS_AT = LOT_REALS - LOT * FRAME,
   PAD = MMA ? arrow_pad(FRAME, BORDER, 0, SUM_LANES) : 0,
   TELL_AT_ONCE = !MMA, /* that a pivot is bad: of tiles, which leave no register for it */
   /* Lest the compiler saves registers by spilling. */
-  BLOCKS = FRAME > 4 || (FRAME > 2 && BORDER > 10) ? 1
-           : BORDER > 10 && __CUDA_ARCH__ >= 900   ? 3
-                                                   : 2
+  BLOCKS = FRAME > 4 || (FRAME > 2 && BORDER > 10)                 ? 1
+           : BORDER > 10 && THREADS == 128 && __CUDA_ARCH__ >= 900 ? 3
+                                                                   : 2
 };
 static_assert(SUM_LANES == 1 << SHIFT && LOT % SUM_LANES == 0, "arrow_types.h");
 
@@ -51,11 +51,6 @@ enum { PASSES = (PRODUCTS + TOGETHER - 1) / TOGETHER };
 struct share {
   double sum[PASSES + !PASSES][TOGETHER][4];
 };
-
-static __device__ inline struct share share_zero(void)
-{
-  return {};
-}
 
 /* Add a lot of whitened rows. */
 static __device__ inline void lot_sum(struct share *s, const struct rows *rows, int count)
@@ -85,22 +80,15 @@ static_assert(THREADS / WARP == SUM_LANES && SUM_LANES * ENTRIES <= 2 * LOT_REAL
 
 #else
 
-/* A thread's lane of its tile. */
+/* What a thread has of its lane of a tile. */
 struct share {
-  struct tile tile;
   double sum[SUMS];
 };
-
-static __device__ inline struct share share_zero(void)
-{
-  struct share s = {tile_of(threadIdx.x / SUM_LANES), {}};
-  return s;
-}
 
 static __device__ inline void lot_sum(struct share *s, const struct rows *rows, int count)
 {
   if (threadIdx.x / SUM_LANES < TILES)
-    tile_add(s->sum, s->tile, rows->at, threadIdx.x % SUM_LANES, count);
+    tile_add(s->sum, tile_of(threadIdx.x / SUM_LANES), rows->at, threadIdx.x % SUM_LANES, count);
 }
 
 static __device__ inline void sums_write(struct share *s, double *, double *to)
@@ -108,7 +96,8 @@ static __device__ inline void sums_write(struct share *s, double *, double *to)
   int first = tile_fold(s->sum), i, j;
 #pragma unroll
   for (int v = 0; v < TOTALS; v++)
-    if (threadIdx.x / SUM_LANES < TILES && first >= 0 && tile_place(s->tile, first + v, &i, &j))
+    if (threadIdx.x / SUM_LANES < TILES && first >= 0 &&
+        tile_place(tile_of(threadIdx.x / SUM_LANES), first + v, &i, &j))
       to[i * (i + 1) / 2 + j] = s->sum[v];
 }
 static_assert(TILES * SUM_LANES <= THREADS, "arrow_types.h");
@@ -134,7 +123,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
   int rows = arrow_rows_of(left < ARROW_SEGMENT_ROWS ? left : ARROW_SEGMENT_ROWS, part, SHIFT);
   int bad = 0;
   const double *in = a.in + atom.in;
-  struct share s = share_zero();
+  struct share s = {};
   struct pair pair = pair_unit();
   struct rows now = lot_at(shared, 0);
   rows_order(&now, in, atom.n, unit.first, 0, rows < LOT ? rows : LOT, part);

@@ -37,9 +37,7 @@ enum {
   ARROW_BLOCK = 128,    /* threads where a warp has a system, factors are held, of arrow_step.cu */
   ARROW_MAX_ROUNDS = 7, /* of lanes in registers */
   ARROW_BLOCKS = 8,     /* of a cluster, at most */
-  ARROW_PART_LANES = 4, /* of a segment, that a block of arrow_sum.cu adds, */
-  ARROW_PARTS = ARROW_LANES / ARROW_PART_LANES, /* which has every so manieth */
-  ARROW_STAGE_BYTES = 48 << 10                  /* of rows in shared memory at a time, about */
+  ARROW_STAGE_BYTES = 48 << 10 /* of rows in shared memory at a time, about */
 };
 
 /* A system of a launch. */
@@ -96,7 +94,7 @@ HOST_DEVICE int arrow_columns_reals(int k)
 }
 
 /* Columns of a tile: in arrow.cu by threads a system; in arrow_sum.cu (team 0) as many as registers
- * allow, unless there would be fewer tiles than threads. */
+ * allow, but for small k, so that most threads have a part of one. */
 HOST_DEVICE int arrow_tile(int d, int k, int team)
 {
   if (team == 0) return k <= 10 ? 2 : d > 4 ? 6 : 7;
@@ -170,7 +168,7 @@ HOST_DEVICE int arrow_threads(int team)
   return team == WARP ? ARROW_BLOCK : team;
 }
 
-/* In arrow.cu with products: reals between the rows of one round of lanes and the next, so that
+/* With products: reals between the rows of one round of lanes and the next, so that
  * what a product reads of several rounds meets in no bank. */
 HOST_DEVICE int arrow_pad(int d, int k, int held, int lanes)
 {
@@ -235,10 +233,25 @@ HOST_DEVICE int arrow_shared_bytes(const struct arrow_layout *layout, int team)
   return 8 * (arrow_threads(team) / team) * layout->reals;
 }
 
-/* The sums of a part of a segment by rows of the triangle, and its pair. */
+/* Lanes of a segment that a block of arrow_sum.cu adds, every arrow_parts()th; with products a warp
+ * has one. */
+HOST_DEVICE int arrow_part_lanes(int k, int mma)
+{
+  return mma || k <= 10 ? 4 : 8;
+}
+HOST_DEVICE int arrow_parts(int k, int mma)
+{
+  return ARROW_LANES / arrow_part_lanes(k, mma);
+}
+/* The sums of a part by rows of the triangle, and its pair. */
 HOST_DEVICE int arrow_part_reals(int k)
 {
   return border_sums(k) + 2;
+}
+HOST_DEVICE int arrow_sum_threads(int d, int k, int mma)
+{
+  int threads = arrow_tiles(k, arrow_tile(d, k, 0)) * arrow_part_lanes(k, mma);
+  return threads <= 128 ? 128 : (threads + WARP - 1) / WARP * WARP;
 }
 
 /* Rows that arrow_sum.cu has in shared memory at a time, twice: one lot comes while another is
@@ -249,15 +262,15 @@ HOST_DEVICE int arrow_stage_rows(int d, int k)
   while (rows > 8 && 8 * rows * arrow_row_reals(d, k, 0) > ARROW_STAGE_BYTES) rows /= 2;
   return rows;
 }
-HOST_DEVICE int arrow_lot_reals(int d, int k)
+HOST_DEVICE int arrow_lot_reals(int d, int k, int mma)
 {
-  int rows = arrow_stage_rows(d, k), rounds = rows / ARROW_PART_LANES;
+  int rows = arrow_stage_rows(d, k), lanes = arrow_part_lanes(k, mma);
   return arrow_rows_reals(d, k, arrow_tile(d, k, 0), rows) +
-         rounds * arrow_pad(d, k, 0, ARROW_PART_LANES);
+         (mma ? rows / lanes * arrow_pad(d, k, 0, lanes) : 0);
 }
-HOST_DEVICE int arrow_sum_bytes(int d, int k)
+HOST_DEVICE int arrow_sum_bytes(int d, int k, int mma)
 {
-  return 8 * 2 * arrow_lot_reals(d, k);
+  return 8 * 2 * arrow_lot_reals(d, k, mma);
 }
 /* Rows of a block of arrow_step.cu. */
 HOST_DEVICE int arrow_step_rows(int d, int k)
@@ -277,7 +290,7 @@ struct arrow_args {
   const struct arrow_atom *atoms;     /* [count] */
   const struct arrow_source *sources; /* [count], of arrow_fetch.cu */
   const struct arrow_unit *units;
-  double *parts; /* of arrow_sum.cu: [units][ARROW_PARTS][arrow_part_reals()] */
+  double *parts; /* of arrow_sum.cu: [units][arrow_parts()][arrow_part_reals()] */
   struct arrow_found *found;
   int count;                  /* systems */
   struct arrow_layout layout; /* of arrow.cu */

@@ -198,7 +198,7 @@ static void long_test(void)
 {
   static const gidx rows[] = {1000,  5000,  2500,  600,    4097,
                               65535, 65536, 65537, 100000, 131072 + 31};
-  static const idx shapes[][2] = {{2, 8}, {1, 4}, {2, 32}, {1, 0}, {8, 40}};
+  static const idx shapes[][2] = {{2, 8}, {1, 4}, {2, 32}, {1, 0}, {2, 16}, {3, 11}, {8, 40}};
   const struct arrow_options plain = {0};
   claim_begin("long systems: the bits of the CPU");
   for (int s = 0; s < (is_small() ? 2 : LENGTH(shapes)); s++) {

@@ -265,18 +265,19 @@ static int systems_fetch(struct device *dev, const struct cuda_lot *lot)
 static gidx parts_bytes(const struct lot_group *g)
 {
   idx k = g->form.k;
-  return g->segments * ARROW_PARTS * arrow_part_reals(k) * (gidx)sizeof(real);
+  return g->segments * arrow_parts(k, g->form.mma) * arrow_part_reals(k) * (gidx)sizeof(real);
 }
 
 static int long_launch(struct device *dev, const struct cuda_lot *lot, const struct lot_group *g)
 {
   idx d = g->form.d, k = g->form.k;
+  int mma = g->form.mma;
   struct arrow_args a = args_of(lot, g);
   struct cuda_launch l = {.name = KERNEL_ARROW_SUM,
                           .shape = lot_shape_of(&g->form),
-                          .grid = {(unsigned)(g->segments * ARROW_PARTS), 1, 1},
-                          .block = {ARROW_BLOCK, 1, 1},
-                          .shared = arrow_sum_bytes(d, k),
+                          .grid = {(unsigned)(g->segments * arrow_parts(k, mma)), 1, 1},
+                          .block = {(unsigned)arrow_sum_threads(d, k, mma), 1, 1},
+                          .shared = arrow_sum_bytes(d, k, mma),
                           .arguments = &a,
                           .stream = lot->stream};
   TRY(cuda_launch(dev, &l));

@@ -52,7 +52,7 @@ static struct lot_form form_of(const struct cuda_state *s, const struct arrow_sy
   while (f.blocks < most_blocks && form_bytes(&f, n) > most) f.blocks *= 2;
   if (form_bytes(&f, n) <= most) return f;
   f.blocks = 1;
-  f.team = a->n > 0 && arrow_sum_bytes(a->d, a->k) <= s->shared &&
+  f.team = a->n > 0 && arrow_sum_bytes(a->d, a->k, f.mma) <= s->shared &&
                    arrow_step_bytes(a->d, a->k) <= s->shared
                ? LOT_LONG
                : LOT_DECLINED;

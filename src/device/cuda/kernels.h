@@ -112,7 +112,7 @@ enum {
   X(ARROW, arrow, 1, DEFINES_ARROW | DEFINES_TEAM)                                                 \
   X(ARROW_LANES, arrow_lanes, 1, DEFINES_ARROW | DEFINES_ROUNDS)                                   \
   X(ARROW_SUM, arrow_sum, 1, DEFINES_ARROW | DEFINES_CHAINS)                                       \
-  X(ARROW_BORDER, arrow_border, 0, DEFINES_ARROW)                                                  \
+  X(ARROW_BORDER, arrow_border, 0, DEFINES_ARROW | DEFINES_CHAINS)                                 \
   X(ARROW_STEP, arrow_step, 1, DEFINES_ARROW)                                                      \
   X(ATTENTION_TILE, attention_tile, 1, DEFINES_WALK)                                               \
   X(ATTENTION_FEW, attention_few, 1, DEFINES_WALK | DEFINES_FEW)                                   \

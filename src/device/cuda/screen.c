@@ -97,9 +97,9 @@ static idx rescore_columns(const struct cuda_state *s, const struct screen_args 
   gidx column = (gidx)a->slots * (gidx)sizeof(float), fit = RESCORE_BYTES / column;
   if (a->d > 1) return a->p;
   if (test && test->columns) return test->columns;
-  if (a->p < RESCORE_GAIN * fit || (gidx)a->n * a->top_k < RESCORE_GAIN * (gidx)a->slots)
-    return a->p;
-  return (idx)imax(fit / RESCORE_COLUMNS, 1) * RESCORE_COLUMNS;
+  int is_shared = (gidx)a->n * a->top_k >= RESCORE_GAIN * (gidx)a->slots;
+  if (fit < RESCORE_COLUMNS || a->p < RESCORE_GAIN * fit || !is_shared) return a->p;
+  return (idx)fit / RESCORE_COLUMNS * RESCORE_COLUMNS;
 }
 
 /* Exact scores of the pairs, and from them the lists of the certified rows. */
