@@ -351,6 +351,30 @@ static void check_error(void)
   status_clear();
 }
 
+/* Kernels come from a folder, unless launchers were built with other headers than it has. */
+static void check_folder(void)
+{
+  struct kernel_shape shape = {.bulk = 1, .d = 1, .top_k = 1};
+  struct kernel_recipe recipe;
+  struct kernel_image image = {0};
+  const char *source = getenv("srcdir");
+  char folder[] = "/tmp/sagitta-kernels-XXXXXX", command[4096];
+  kernel_recipe(KERNEL_PACK, &shape, &recipe);
+  snprintf(command, sizeof command, "cp %s/kernels/*.cu %s/kernels/*.h %s", source ? source : ".",
+           source ? source : ".", mkdtemp(folder));
+  ok(system(command) == 0, "%s", command);
+  ok(kernel_compile(&recipe, 90, folder, &image, NULL) == OK, "a folder: %s", status_message());
+  free(image.bytes);
+  snprintf(command, sizeof command, "echo '/* changed */' >> %s/arrow_types.h", folder);
+  ok(system(command) == 0, "%s", command);
+  ok(kernel_compile(&recipe, 90, folder, &image, NULL) == ERR_INPUT &&
+         strstr(status_message(), "/arrow_types.h' is not what this program was built with"),
+     "another header than the launchers': %s", status_message());
+  status_clear();
+  snprintf(command, sizeof command, "rm -r %s", folder);
+  ok(system(command) == 0, "%s", command);
+}
+
 int main(void)
 {
   struct kernel_shape shape = {.bulk = 1, .mma = 1, .d = 1, .top_k = 1};
@@ -371,5 +395,8 @@ int main(void)
   check_hooks();
   claim_end();
   check_error();
+  claim_begin("kernels come from a folder, if launchers and they agree");
+  check_folder();
+  claim_end();
   return done_testing();
 }

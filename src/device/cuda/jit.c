@@ -37,6 +37,13 @@ static int text_read(struct texts *t, const char *folder, const char *name)
   return OK;
 }
 
+/* Are launchers compiled with this header, too? */
+static int is_agreed(const char *name)
+{
+  size_t length = strlen(name), end = strlen("types.h");
+  return !strcmp(name, "forms.h") || (length >= end && !strcmp(name + length - end, "types.h"));
+}
+
 static int texts_collect(struct texts *t, const char *folder)
 {
   int count = 0;
@@ -46,6 +53,10 @@ static int texts_collect(struct texts *t, const char *folder)
   for (const struct kernel_text *k = kernel_texts; k->name; k++) {
     t->text[t->count] = k->text;
     if (folder) TRY(text_read(t, folder, k->name));
+    CHECK(!is_agreed(k->name) || !strcmp(t->text[t->count], k->text), ERR_INPUT,
+          "'%s/%s' is not what this program was built with, and its launchers count on that: take "
+          "kernels of the same build, or build the program with these",
+          folder, k->name);
     t->name[t->count++] = k->name;
   }
   return OK;
