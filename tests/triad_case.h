@@ -17,15 +17,16 @@ struct triad_shape {
   idx m, k, n;
 };
 
+enum triad_values { VALUES_NORMAL, VALUES_WILD, VALUES_NONE };
+
 /* What a shape is checked with: x[m][k], w[k][n], dy[m][n], bias[n] and room for results. */
 struct triad_case {
   struct triad_shape z;
+  enum triad_values values;
   float *x, *w, *dy, *bias, *start; /* start[k][n]: of a gradient */
   float *wanted, *got;              /* [most of the three] */
   struct arena arena;
 };
-
-enum triad_values { VALUES_NORMAL, VALUES_WILD, VALUES_NONE };
 
 static float triad_value(uint64_t stream, gidx i, enum triad_values kind)
 {
@@ -60,7 +61,7 @@ static inline void triad_case_make(struct triad_case *c, struct triad_shape z,
                                    enum triad_values kind)
 {
   gidx m = z.m, k = z.k, n = z.n, most = imax(imax(m * k, m * n), k * n);
-  *c = (struct triad_case){.z = z};
+  *c = (struct triad_case){.z = z, .values = kind};
   c->x = triad_array(c, m * k, 1, kind);
   c->w = triad_array(c, k * n, 2, kind);
   c->dy = triad_array(c, m * n, 3, kind);
