@@ -36,8 +36,8 @@ struct lot_room {
   gidx device, host;
 };
 
-/* Numbers that are read, whole lines of the cache of so many, and written, an even number, so that
- * kernels can copy 16 bytes at a time; segments and pieces of a long system, its units. */
+/* Numbers that are read, in whole lines of the cache of LOT_LINE each, and written, an even number,
+ * so that kernels can copy 16 bytes at a time; segments and pieces of a long system, its units. */
 enum { LOT_LINE = 16 };
 gidx lot_reals_in(const struct arrow_system *a);
 gidx lot_reals_out(const struct arrow_system *a);
