@@ -15,6 +15,7 @@
 
 struct screen_norms {
   double norm, norm_short, error; /* >= |v|, |v~|, |v - v~| */
+  double mean;                    /* >= the mean of the norms of its first 1, 2, .. columns */
 };
 
 /* (C.3) n roundings to f32, for n <= 2^20. */
@@ -24,13 +25,26 @@ BOUND double bound_growth(int n)
   return nu * (1 + nu) * (1 + 0x1p-30);
 }
 
+/* What a chain of p terms loses, and what a sum of the matrix unit, for a vector of norm 1: by all
+ * terms (C.3), (C.8), or by the partial sums (C.3a), (C.8a). */
+BOUND double bound_chain(struct screen_norms row, int p)
+{
+  double g = bound_growth(p);
+  return fmin(g * row.norm, 0x1p-24 * row.norm + g * (1 + g) * row.mean);
+}
+BOUND double bound_unit(struct screen_norms row, int p, double gamma)
+{
+  double steps = 16.0 / p * row.norm_short + (1 + gamma) * (row.mean + row.error);
+  return gamma * fmin(row.norm_short, steps);
+}
+
 /* How far a row's coarse size of a frame can be from the exact one, for frames of at most these
  * norms; the matrix unit errs by at most gamma |x~| |d~| a vector. */
 BOUND double bound_reach(struct screen_norms row, double max_norm, double max_error, int d, int p,
                          double gamma)
 {
   double size = row.norm_short * (1 + gamma), beta = size, rest = p * 0x1p-149 * sqrt((double)d);
-  double alpha = row.error + bound_growth(p) * row.norm + gamma * row.norm_short;
+  double alpha = row.error + bound_chain(row, p) + bound_unit(row, p, gamma);
   if (d > 1) {
     double g = bound_growth(d);
     alpha = (1 + g) * alpha + g * size;

@@ -35,29 +35,6 @@ static __device__ inline float float_of(unsigned short h)
   return x;
 }
 
-/* out <- v 2^power, rounded; numbers beyond fp16 become its largest, which the error knows.  sums
- * gain |v|^2, |v~|^2, |v - v~|^2 of this lane's columns.  v = 0: zeros. */
-static __device__ inline void vector_to_f16(const float *v, int p, int power, char *out, int items,
-                                            int item, double sums[3])
-{
-  const float max = 65504;
-  double unit = ldexp(1.0, -power);
-  for (int c = threadIdx.x % WARP * PIECE; c < screen_stages(p) * SCREEN_DEPTH; c += WARP * PIECE) {
-    float x[PIECE] = {0};
-    unsigned short q[PIECE];
-    if (v) piece_read(v, c, p, x);
-#pragma unroll
-    for (int i = 0; i < PIECE; i++) {
-      q[i] = half_of(fmaxf(-max, fminf(max, ldexpf(x[i], power))));
-      double back = (double)float_of(q[i]) * unit, lost = x[i] - back;
-      sums[0] += (double)x[i] * x[i];
-      sums[1] += back * back;
-      sums[2] += lost * lost;
-    }
-    *(uint4 *)(out + screen_byte(items, item, c)) = *(const uint4 *)q;
-  }
-}
-
 static __device__ inline double warp_sum(double x)
 {
 #pragma unroll
@@ -65,12 +42,50 @@ static __device__ inline double warp_sum(double x)
   return x;
 }
 
+/* out <- columns c .. c + 7 of v 2^power, rounded; numbers beyond fp16 become its largest, which
+ * the error knows.  sums gain |v|^2, |v~|^2, |v - v~|^2 of these columns.  v = 0: zeros. */
+static __device__ inline void piece_to_f16(const float *v, int c, int p, int power, char *out,
+                                           double sums[3])
+{
+  const float max = 65504;
+  double unit = ldexp(1.0, -power);
+  float x[PIECE] = {0};
+  unsigned short q[PIECE];
+  if (v) piece_read(v, c, p, x);
+#pragma unroll
+  for (int i = 0; i < PIECE; i++) {
+    q[i] = half_of(fmaxf(-max, fminf(max, ldexpf(x[i], power))));
+    double back = (double)float_of(q[i]) * unit, lost = x[i] - back;
+    sums[0] += (double)x[i] * x[i];
+    sums[1] += back * back;
+    sums[2] += lost * lost;
+  }
+  *(uint4 *)out = *(const uint4 *)q;
+}
+
+/* A vector as piece_to_f16() has its columns.  Returns, if that is wanted, the mean of the norms of
+ * the first 1, 2, .. columns of all stages, those of a piece of the warp's as that of its last,
+ * from sums that were zeros; else 0. */
+static __device__ inline double vector_to_f16(const float *v, int p, int power, char *out,
+                                              int items, int item, double sums[3],
+                                              const int is_mean)
+{
+  const int columns = screen_stages(p) * SCREEN_DEPTH;
+  double norms = 0;
+  for (int first = 0; first < columns; first += WARP * PIECE) {
+    int c = first + threadIdx.x % WARP * PIECE;
+    if (c < columns) piece_to_f16(v, c, p, power, out + screen_byte(items, item, c), sums);
+    if (is_mean) norms += min(columns - first, WARP * PIECE) * sqrt(warp_sum(sums[0]));
+  }
+  return norms / columns;
+}
+
 /* The last factor is larger than all roundings of these sums and their roots. */
-static __device__ inline struct screen_norms norms_of(const double sums[3])
+static __device__ inline struct screen_norms norms_of(const double sums[3], double mean)
 {
   const double up = 1 + 0x1p-30;
   struct screen_norms n = {up * sqrt(warp_sum(sums[0])), up * sqrt(warp_sum(sums[1])),
-                           up * sqrt(warp_sum(sums[2]))};
+                           up * sqrt(warp_sum(sums[2])), up * mean};
   return n;
 }
 

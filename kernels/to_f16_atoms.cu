@@ -32,8 +32,8 @@ extern "C" __global__ void __launch_bounds__(SCREEN_ROW_WARPS *WARP)
   double sums[3] = {0, 0, 0};
   for (int m = 0; m < a.frame; m++)
     vector_to_f16(frame < a.frames && m < a.d ? in + (long long)m * a.pitch : 0, a.p,
-                  SCREEN_ATOM_POWER, tile, a.items, screen_item(a.frame, f, m), sums);
-  struct screen_norms n = norms_of(sums);
+                  SCREEN_ATOM_POWER, tile, a.items, screen_item(a.frame, f, m), sums, 0);
+  struct screen_norms n = norms_of(sums, 0);
   if (threadIdx.x % WARP == 0 && a.norms && frame < a.frames) {
     max_raise(&a.norms->norm, bits_above(n.norm));
     max_raise(&a.norms->error, bits_above(n.error));

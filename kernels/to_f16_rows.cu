@@ -39,8 +39,8 @@ extern "C" __global__ void __launch_bounds__(SCREEN_ROW_WARPS *WARP)
   float max = v ? max_magnitude(v, a.p) : 0;
   int power = max > 0 ? SCREEN_ROW_POWER - ilogbf(max) : 0;
   double sums[3] = {0, 0, 0};
-  vector_to_f16(v, a.p, power, tile, SCREEN_ROWS, (int)(row % SCREEN_ROWS), sums);
-  struct screen_norms n = norms_of(sums);
+  double mean = vector_to_f16(v, a.p, power, tile, SCREEN_ROWS, (int)(row % SCREEN_ROWS), sums, 1);
+  struct screen_norms n = norms_of(sums, mean);
   if (threadIdx.x % WARP) return;
   double max_norm = __uint_as_float(a.norms->norm), max_error = __uint_as_float(a.norms->error);
   a.threshold[row] = __int_as_float(KEY_INFINITE);

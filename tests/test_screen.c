@@ -30,6 +30,14 @@ static real size_exact(const float *row, const float *frame, idx d, idx p)
   return d == 1 ? fabs((real)value) : sqrt((real)value);
 }
 
+/* The mean of the norms of the first 1, 2, .. p columns. */
+static real mean_norm(const float *v, idx p)
+{
+  real square = 0, norms = 0;
+  for (idx c = 0; c < p; c++) norms += sqrt(square += (real)v[c] * v[c]);
+  return norms / p * (1 + 0x1p-30);
+}
+
 /* |size - scale scale |I|| as a part of its bound. */
 static real part_of_bound(const struct problem *c, idx row, idx frame, int levels)
 {
@@ -39,6 +47,7 @@ static real part_of_bound(const struct problem *c, idx row, idx frame, int level
   screen_quantize(at, 1, c->p, SCREEN_ROW_LEVELS, qx, &x);
   screen_quantize(atoms, c->d, c->p, levels, qd, &f);
   if (!(x.norm * f.norm < SCREEN_HUGE(c->d))) return 0; /* takes the direct path */
+  x.mean = mean_norm(at, c->p);
   struct screen_bound b = screen_bound(&x, c->d, c->p, 0);
   real squares = 0;
   for (idx m = 0; m < c->d; m++) {
@@ -169,12 +178,12 @@ static void check_kernel_bound(void)
 {
   real max = 0;
   for (uint64_t turn = 0; turn < 4000; turn++) {
-    double draw[6];
-    for (uint64_t i = 0; i < 6; i++) draw[i] = fabs(random_normal(3, i, turn));
+    double draw[7];
+    for (uint64_t i = 0; i < 7; i++) draw[i] = fabs(random_normal(3, i, turn));
     idx d = 1 + (idx)turn % 8, p = 1 + (idx)random_below(3, 7, turn, 1 << 16);
     real gamma = turn % 3 ? 1e-4 * draw[5] : 0;
-    struct screen_norms row = {draw[0], draw[1], 1e-3 * draw[2]};
-    struct quantized x = {1, row.norm, row.norm_short, row.error};
+    struct screen_norms row = {draw[0], draw[1], 1e-3 * draw[2], draw[0] * draw[6]};
+    struct quantized x = {1, row.norm, row.norm_short, row.error, row.mean};
     struct screen_bound b = screen_bound(&x, d, p, gamma);
     real wanted = b.alpha * draw[3] + b.beta * draw[4] + b.rest;
     real off = fabs(bound_reach(row, draw[3], draw[4], d, p, gamma) / wanted - 1);

@@ -41,10 +41,25 @@ static real roundings(idx n)
   return up(nu * (1 + nu));
 }
 
+/* What a chain of p terms loses, for |d| = 1: by all of its terms (C.3), or by its partial sums
+ * (C.3a). */
+static real chain_loss(const struct quantized *row, idx p)
+{
+  real g = roundings(p);
+  return fmin(g * row->norm, 0x1p-24 * row->norm + g * (1 + g) * row->mean);
+}
+
+/* What a sum of the matrix unit loses, for |d~| = 1 (C.8), (C.8a). */
+static real unit_loss(const struct quantized *row, idx p, real gamma)
+{
+  real steps = 16.0 / p * row->norm_short + (1 + gamma) * (row->mean + row->error);
+  return gamma * fmin(row->norm_short, steps);
+}
+
 struct screen_bound screen_bound(const struct quantized *row, idx d, idx p, real gamma)
 {
   real size = row->norm_short * (1 + gamma); /* of a computed score, for |d| + |d - d~| = 1 */
-  struct screen_bound b = {.alpha = row->error + roundings(p) * row->norm + gamma * row->norm_short,
+  struct screen_bound b = {.alpha = row->error + chain_loss(row, p) + unit_loss(row, p, gamma),
                            .beta = size,
                            .rest = p * 0x1p-149 * sqrt(d)};
   if (d > 1) { /* the rounding of the gate itself (C.5) */

@@ -25,6 +25,7 @@ struct quantized {
   real norm;       /* >= |v|, over all d vectors together; not finite where v is not */
   real norm_short; /* >= |v~| */
   real error;      /* >= |v - v~| */
+  real mean;       /* >= the mean of the norms of its first 1, 2, .. p columns; norm is, too */
 };
 
 /* The scale of a vector whose largest magnitude is max. */
@@ -40,7 +41,8 @@ static inline float screen_scale(float max, int levels)
 static inline struct quantized screen_quantized(float scale, real norm, real norm_short, real error)
 {
   const real up = 1 + 0x1p-30;
-  return (struct quantized){scale, up * sqrt(norm), up * sqrt(norm_short), up * sqrt(error)};
+  real whole = up * sqrt(norm);
+  return (struct quantized){scale, whole, up * sqrt(norm_short), up * sqrt(error), whole};
 }
 
 /* Quantize v[d][p] to q[d][p], each at most `levels` (1 .. 127) in magnitude. */
@@ -48,8 +50,8 @@ void screen_quantize(const float *v, idx d, idx p, int levels, int8_t *q, struct
 
 /* The size of a frame for a row differs from the one computed from x~ and d~ by at most
  *   alpha frame.norm + beta frame.error + rest                                              (C.4)
- * when a computed sum of products errs by at most gamma times the sum of their magnitudes (C.8).
- * Sums of integers are exact, so that gamma is 0. */
+ * when a computed sum of products errs by at most gamma times the sum of their magnitudes (C.8),
+ * and by no more than its steps do (C.8a).  Sums of integers are exact, so that gamma is 0. */
 struct screen_bound {
   real alpha, beta, rest;
 };

@@ -7,11 +7,16 @@
 #include "base/num.h"
 #include "device/cuda/load.h"
 
+struct screen_step cuda_screen_step(int architecture)
+{
+  int hopper = architecture / 10 == 9, group = hopper ? 16 : 8;
+  return (struct screen_step){group, (group + 1) * (hopper ? 0x1p-25 : 0x1p-23) + 0x1p-23};
+}
+
 double cuda_screen_gamma(int architecture, gidx terms)
 {
-  int hopper = architecture / 10 == 9;
-  double group = hopper ? 16 : 8, cut = hopper ? 0x1p-25 : 0x1p-23;
-  double theta = 2 * ((group + 1) * cut + 0x1p-23), sum = ceil((double)terms / group) * theta;
+  struct screen_step step = cuda_screen_step(architecture);
+  double sum = (double)ceil_div(terms, step.group) * (2 * step.loss);
   return sum < 0.5 ? sum / (1 - sum) : INFINITY;
 }
 

@@ -7,6 +7,14 @@
 
 #include "device/cuda/cuda.h"
 
+/* (C.8) Products that the matrix unit adds at a time, and what a step is taken to lose at most, as
+ * a part of the magnitudes of these and of the sum so far. */
+struct screen_step {
+  int group;
+  double loss;
+};
+struct screen_step cuda_screen_step(int architecture);
+
 /* (C.8) A bound on the error of a sum of `terms` products by the matrix unit, as a part of the sum
  * of their magnitudes: groups are added to the accumulator, aligned to the largest exponent and cut
  * to a number of fraction bits.  Twice what is observed; infinity for too many terms. */

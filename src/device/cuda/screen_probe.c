@@ -24,7 +24,7 @@ enum { TRIAL_ATOMS = TRIAL_TILES * SCREEN_PEAKS }; /* that are not zeros */
 struct trial {
   idx vectors;                 /* items of a tile */
   float *rows, *atoms, *peaks; /* [ROWS][COLUMNS], [TILES vectors][COLUMNS], [ROWS][ATOMS] */
-  double allowance;            /* of a sum, as a part of the sizes of its terms */
+  struct screen_step step;     /* what the unit may lose */
   double part[TRIAL_ROWS];     /* the largest that a sum of a row used of it */
 };
 
@@ -88,15 +88,20 @@ static void vector_fill(void *self, gidx i)
       atom[c] = ldexpf(trial_number(ATOMS, k / 3, c), -SCREEN_ATOM_POWER);
 }
 
-/* The part of its allowance that the sum of row x and atom d used, which the unit found. */
-static double sum_part(const float *x, const float *d, double found, double allowance)
+/* The part of what its steps may lose (C.8) that the sum of row x and atom d lost, as the unit
+ * found it. */
+static double sum_part(const float *x, const float *d, double found, struct screen_step step)
 {
-  double sum = 0, sizes = 0;
-  for (idx c = 0; c < TRIAL_COLUMNS; c++) {
-    sum += (double)x[c] * d[c];
-    sizes += fabs((double)x[c] * d[c]);
+  double sum = 0, lost = 0;
+  for (idx first = 0; first < TRIAL_COLUMNS; first += step.group) {
+    double sizes = fabs(sum) + lost; /* of the sum that the unit has so far, at most */
+    for (idx c = first; c < first + step.group; c++) {
+      sum += (double)x[c] * d[c];
+      sizes += fabs((double)x[c] * d[c]);
+    }
+    lost += step.loss * sizes;
   }
-  return fabs(found - fabs(sum)) / (allowance * sizes);
+  return fabs(found - fabs(sum)) / lost;
 }
 
 /* A task: what the sums of row i used at most; infinity where one used more than all, or is no
@@ -109,7 +114,7 @@ static void row_part(void *self, gidx i)
   for (idx c = 0; c < TRIAL_COLUMNS; c++) large = fmaxf(large, fabsf(x[c]));
   double unit = ldexp(1, SCREEN_ROW_POWER - ilogbf(large) + SCREEN_ATOM_POWER), max = 0;
   for (idx k = 0; k < TRIAL_ATOMS; k++) {
-    double part = sum_part(x, trial_atom(t, k), peaks[k] / unit, t->allowance);
+    double part = sum_part(x, trial_atom(t, k), peaks[k] / unit, t->step);
     max = part <= 1 ? fmax(max, part) : INFINITY;
   }
   t->part[i] = max;
@@ -196,7 +201,7 @@ static int trial_run(struct device *dev, struct arena *arena, double *part)
   struct cuda_state *s = dev->state;
   struct trial_works w = {0};
   struct trial t = {.vectors = screen_form_of(s->sizes.wgmma, 1, 1).vectors,
-                    .allowance = cuda_screen_gamma(s->architecture, TRIAL_COLUMNS) / 2};
+                    .step = cuda_screen_step(s->architecture)};
   gidx vectors = TRIAL_TILES * t.vectors;
   TRY(arena_alloc(arena, &t.rows, (TRIAL_ROWS + vectors) * TRIAL_COLUMNS, sizeof *t.rows));
   TRY(arena_alloc(arena, &t.peaks, TRIAL_ROWS * TRIAL_ATOMS, sizeof *t.peaks));
