@@ -20,8 +20,10 @@ enum { ENCODER_ENTRIES = 1 << 20 };
 static const gidx VALUES_BYTES = 1ll << 30; /* of an encoder's launch, unless one row has more */
 static const gidx STATES_BYTES = 1ll << 30; /* of codes at a time, unless one row needs more */
 /* So many times the root of all frames are the sample: there, what a larger one costs and what
- * shorter lists save are about equal. */
+ * shorter lists save are about equal.  Vectors longer than so many columns cost more, and save as
+ * much: down to a half. */
 #define SCREEN_SAMPLED 11.3
+#define SAMPLED_COLUMNS 2048
 /* A threshold estimate is too high for one row in so many. */
 #define ESTIMATE_FAILS 2e-6
 
@@ -49,17 +51,18 @@ static int rank_of(double expected)
 }
 
 /* How many frames to sample: whole tiles, at most half of all. */
-static idx sampled_of(idx tile, idx frames)
+static idx sampled_of(idx tile, idx frames, idx p)
 {
-  idx tiles = (idx)(SCREEN_SAMPLED * sqrt(frames)) / tile + 1;
+  double wide = fmin(fmax((double)p / SAMPLED_COLUMNS, 1), 2);
+  idx tiles = (idx)(SCREEN_SAMPLED * sqrt(frames) / wide) / tile + 1;
   return (idx)imin(tiles, frames / 2 / tile) * tile;
 }
 
-struct plan_lists plan_lists_of(int wgmma, idx d, idx top_k, idx frames)
+struct plan_lists plan_lists_of(int wgmma, idx d, idx p, idx top_k, idx frames)
 {
   struct screen_form form = screen_form_of(wgmma, d, 1);
   idx tile = form.vectors / form.frame;
-  struct plan_lists l = {.sampled = sampled_of(tile, frames), .capacity = MIN_LIST};
+  struct plan_lists l = {.sampled = sampled_of(tile, frames, p), .capacity = MIN_LIST};
   double part = (double)l.sampled / frames;
   l.peaks_row = l.sampled / tile * SCREEN_PEAKS;
   l.peak_rank = rank_of(top_k * part);
@@ -115,7 +118,7 @@ gidx plan_exact_bytes(const struct plan_sizes *z, const struct plan_route *r, id
 
 gidx plan_screen_bytes(const struct plan_sizes *z, const struct plan_route *r, idx rows)
 {
-  struct plan_lists l = plan_lists_of(z->wgmma, z->d, r->top_k, r->slots);
+  struct plan_lists l = plan_lists_of(z->wgmma, z->d, z->p, r->top_k, r->slots);
   struct screen_args a = {.row_tiles = (int)ceil_div(rows, SCREEN_ROWS),
                           .peaks_row = l.peaks_row,
                           .capacity = l.capacity,

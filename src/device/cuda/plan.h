@@ -118,7 +118,7 @@ struct plan_lists {
   int peak_rank; /* which of them gives the threshold estimate, from 1 */
   int capacity;  /* of a list */
 };
-struct plan_lists plan_lists_of(int wgmma, idx d, idx top_k, idx frames);
+struct plan_lists plan_lists_of(int wgmma, idx d, idx p, idx top_k, idx frames);
 /* Pairs that so many rows may have to rescore. */
 int plan_pairs(idx rows, idx top_k);
 

@@ -29,7 +29,8 @@ static void args_make(const struct route_launch *t, struct screen_args *a)
   const struct device_test *test = s->options.test;
   const struct exclusions *excluded = &t->job->excluded;
   struct screen_form form = screen_form_of(s->sizes.wgmma, s->options.d, 0);
-  struct plan_lists lists = plan_lists_of(s->sizes.wgmma, s->options.d, t->job->top_k, t->slots);
+  struct plan_lists lists =
+      plan_lists_of(s->sizes.wgmma, s->options.d, s->options.p, t->job->top_k, t->slots);
   *a =
       (struct screen_args){.x = (const float *)t->job->rows->device + (gidx)t->first * s->options.p,
                            .frames = s->work.frames.at,
