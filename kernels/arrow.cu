@@ -292,6 +292,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
   else
     border_order(&v.border, c);
   async_commit();
+  if (thread == 0 && v.part == 0) later_prefetch(&a, index);
   if (thread == 0 && v.part == 0)
     a.found[v.atom.number].not_ok = 0; /* before all others, who may set it */
   ASYNC_WAIT(0);

@@ -237,6 +237,7 @@ extern "C" __global__ void __launch_bounds__(ARROW_BLOCK, ROUNDS *COLUMNS > 21  
   double c = 0, sum[ENTRIES + 1], step[BORDER + 1];
   int good;
   if (lane < BORDER * COLUMNS) c = p.c[lane];
+  if (lane == 0) later_prefetch(&a, index);
   int bad = rows_whiten(&r, &rows, &p, atom.n, atom.ridge_t);
   rows_add(sum, &r, atom.n);
   border_make(sum, c, atom.ridge_b);

@@ -293,6 +293,7 @@ struct arrow_args {
   double *parts; /* of arrow_sum.cu: [units][arrow_parts()][arrow_part_reals()] */
   struct arrow_found *found;
   int count;                  /* systems */
+  int ahead;                  /* systems from one that begins to the one that is fetched; 0: none */
   struct arrow_layout layout; /* of arrow.cu */
 };
 

@@ -103,6 +103,16 @@ static int entry_compare(const void *a, const void *b)
   return (x->item > y->item) - (x->item < y->item);
 }
 
+/* In their order they often are, since a file's systems are of one shape. */
+static void entries_sort(struct cuda_lot *lot)
+{
+  for (gidx i = 1; i < lot->size.systems; i++) {
+    if (entry_compare(lot->entries + i - 1, lot->entries + i) < 0) continue;
+    qsort(lot->entries, (size_t)lot->size.systems, sizeof *lot->entries, entry_compare);
+    return;
+  }
+}
+
 /* Long systems of one shape are one group, whatever their lengths. */
 static int is_same_group(const struct lot_entry *x, const struct lot_entry *y)
 {
@@ -222,6 +232,17 @@ static struct arrow_args args_of(const struct cuda_lot *lot, const struct lot_gr
       .count = (int)g->count};
 }
 
+/* How far ahead systems are fetched: until their turn comes, the cache has to keep them.  Systems
+ * of arrow.cu with few columns gain nothing, since so many are at work at a time. */
+static int ahead_of(const struct lot_group *g)
+{
+  enum { AHEAD_BYTES = 8 << 20, FEW_COLUMNS = 4 };
+  const struct lot_form *f = &g->form;
+  gidx d = f->d, k = f->k, longest = g->rows * (d * d + d * k + d) + k * k + k;
+  if (f->rounds == 0 && f->k <= FEW_COLUMNS) return 0;
+  return (int)(AHEAD_BYTES / imax(longest * (gidx)sizeof(real), 1));
+}
+
 /* A group of systems whose rows fit in shared memory, or in registers. */
 static int short_launch(struct device *dev, const struct cuda_lot *lot, const struct lot_group *g,
                         cudaStream_t stream)
@@ -237,6 +258,7 @@ static int short_launch(struct device *dev, const struct cuda_lot *lot, const st
       .cluster = f->blocks,
       .arguments = &a,
       .stream = stream};
+  a.ahead = ahead_of(g);
   if (f->rounds == 0) {
     a.layout = arrow_layout_of(f->d, f->k, f->team, f->mma, f->held, f->blocks, g->rows);
     l.shared = arrow_shared_bytes(&a.layout, f->team);
@@ -335,7 +357,7 @@ int lot_start(struct device *dev, struct cuda_lot *lot)
 {
   struct lot_places at = lot_places_of(&lot->size);
   if (lot->size.systems == 0) return OK;
-  qsort(lot->entries, (size_t)lot->size.systems, sizeof *lot->entries, entry_compare);
+  entries_sort(lot);
   groups_make(lot);
   tables_make(lot);
   if (!lot->size.is_fetched)
