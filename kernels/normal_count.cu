@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * normal_count: how many entries of each atom each chunk of rows has; a code of 0 is none.
+ * normal_count: how many entries of each atom each chunk of rows has; a code of 0 is none, if codes
+ * are given.
  *
  * grid    any number of blocks
  * block   any number of threads
@@ -12,7 +13,7 @@ extern "C" __global__ void normal_count(const __grid_constant__ struct normal_ar
 {
   long long entries = (long long)a.n * a.s, threads = (long long)gridDim.x * blockDim.x;
   for (long long e = (long long)blockIdx.x * blockDim.x + threadIdx.x; e < entries; e += threads) {
-    if (a.codes[e] == 0) continue;
+    if (a.codes && a.codes[e] == 0) continue;
     int chunk = (int)(e / a.s) / a.chunk_rows;
     atomicAdd(&a.counts[(long long)chunk * a.k + a.slots[e]], 1);
   }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * normal_place: entries, atom by atom, by ascending rows.
+ * normal_place: entries, or their numbers, atom by atom, by ascending rows.
  *
  * grid    ceil(chunks / NORMAL_WARPS)
  * block   (WARP, NORMAL_WARPS): a warp a chunk of rows
@@ -19,12 +19,15 @@ extern "C" __global__ void __launch_bounds__(WARP *NORMAL_WARPS)
   for (int row = first; row < end; row++) {
     for (int j = threadIdx.x; j < a.s; j += WARP) {
       long long e = (long long)row * a.s + j;
-      struct normal_entry entry = {row, a.codes[e]};
+      struct normal_entry entry = {row, a.codes ? a.codes[e] : 1};
       int atom = a.slots[e];
       if (entry.code == 0) continue;
-      int before = counts[atom];
+      int before = counts[atom], at = a.start[atom] + before;
       counts[atom] = before + 1;
-      a.entries[a.start[atom] + before] = entry;
+      if (a.numbers)
+        a.numbers[at] = e;
+      else
+        a.entries[at] = entry;
     }
     __syncwarp();
   }

@@ -158,7 +158,7 @@ struct normal_entry {
 /* As struct normal_job of device/normal.h, for rows of which there are n s entries at most 2^31. */
 struct normal_args {
   const int *slots;   /* [n][s] */
-  const float *codes; /* [n][s] */
+  const float *codes; /* [n][s]; NULL: entries whose codes are 0 count, too */
   const float *x;     /* [n][p] */
   int n, s, p, k;
   int first, count;             /* own rows of gram */
@@ -167,6 +167,7 @@ struct normal_args {
   int *counts;                  /* [chunks][k] entries of an atom; then those before the chunk */
   int *start;                   /* [k + 1] of an atom in entries; before: how many */
   struct normal_entry *entries; /* [n s] atom by atom, rows ascending */
+  long long *numbers;           /* the same, of which the numbers are wanted; NULL: entries are */
   double *gram;                 /* [k][k] */
   double *target;               /* [k][columns] */
 };

@@ -223,6 +223,7 @@ struct steps_side {
   struct device *dev;
   struct steps_share share;
   idx *counts, shared; /* classes that were shared */
+  int has_entry;
   real *frames, *residual;
   struct step_result *results;
   struct arena arena;
@@ -244,7 +245,8 @@ static struct steps_job steps_job_of(const struct steps_problem *c, struct steps
                             .slots = &on->slots,
                             .codes = &on->codes,
                             .start = c->start,
-                            .entry = c->entry,
+                            .entry = on->has_entry ? NULL : c->entry,
+                            .has_entry = on->has_entry,
                             .classes = &c->classes,
                             .frames = on->frames,
                             .results = on->results,
@@ -333,6 +335,21 @@ static int looks_compare(const struct steps_problem *c, struct device *dev, stru
   return OK;
 }
 
+/* The device's own list of entries, for every other shape: has_entry says which is used. */
+static int entries_compare(const struct steps_problem *c, struct device *dev, struct steps_side *on)
+{
+  struct steps_job job = steps_job_of(c, on);
+  struct arena arena = {0};
+  gidx *start;
+  TRY(arena_alloc(&arena, &start, (gidx)c->z.k + 1, sizeof *start));
+  TRY(device_steps_index(dev, &job, start));
+  int same = !memcmp(start, c->start, ((size_t)c->z.k + 1) * sizeof *start);
+  arena_free(&arena);
+  CHECK(same, ERR_INTERNAL, "entries begin elsewhere");
+  on->has_entry = c->z.s % 2 == 0;
+  return OK;
+}
+
 static int steps_compare(const struct steps_problem *c, struct device *dev, struct steps_side *on)
 {
   struct steps_shape z = c->z;
@@ -356,6 +373,8 @@ static void steps_side_check(const struct steps_problem *c, const struct how *ho
   int status = device_open(&dev, &options);
   if (!status) status = steps_bring(c, &dev, &on);
   if (!status) status = looks_compare(c, &dev, &on);
+  if (!status) status = entries_compare(c, &dev, &on);
+  if (!status && on.has_entry) status = looks_compare(c, &dev, &on);
   if (!status) status = steps_compare(c, &dev, &on);
   for (idx a = 0; a < z.k; a++) {
     accepted += c->results[a].accepted;

@@ -99,6 +99,7 @@ static int state_finish(struct refit_job *j, int reroute)
   int is_there = j->resident.is_on;
   const struct sweep_end_options options = {reroute || is_there ? &j->coder : NULL,
                                             is_there ? &j->coded : NULL,
+                                            is_there ? &j->resident : NULL,
                                             reroute,
                                             j->state.table,
                                             j->o->cosine_limit,

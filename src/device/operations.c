@@ -156,6 +156,14 @@ gidx steps_message_bytes(const struct steps_job *job, int ranks)
   return ranks < 2 ? 0 : imin(ranks * all, most);
 }
 
+int device_steps_index(struct device *dev, const struct steps_job *job, gidx *start)
+{
+  CHECK_HAS(dev, steps_index);
+  CHECK((gidx)job->n * job->s <= STEPS_INDEX_ENTRIES, ERR_INTERNAL, "%lld entries to list",
+        (long long)job->n * job->s);
+  return dev->backend->steps_index(dev, job, start);
+}
+
 int device_steps_look(struct device *dev, const struct steps_job *job,
                       const struct steps_look *look)
 {

@@ -42,9 +42,9 @@ struct steps_job {
   const struct buffer *slots; /* [n][s] idx, whose atoms differ */
   const struct buffer *codes; /* [n][s][d] float, where the sweep begins */
   /* On the host: */
-  const gidx *start;               /* [k + 1] where the entries of each atom begin in entry */
-  const gidx *entry;               /* [n s] of an atom by ascending row: row s + place */
-  int has_entry;                   /* device_steps_look() of this sweep has brought them */
+  const gidx *start; /* [k + 1] where the entries of each atom begin in entry */
+  const gidx *entry; /* [n s] of an atom by ascending row: row s + place */
+  int has_entry;     /* device_steps_index() or device_steps_look() left them on the device side */
   const struct classes *classes;   /* atoms of a class share no row */
   real *frames;                    /* [k][d][p], read and written */
   struct step_result *results;     /* [k], written; zeros for an atom of no class */
@@ -55,11 +55,16 @@ struct steps_job {
  * others may wait for it. */
 int device_steps(struct device *dev, const struct steps_job *job);
 
+/* List the entries of `slots` by atom on the device side, as `entry` has them, which is not read;
+ * start[k + 1], on the host, as `start`.  At most so many entries. */
+enum { STEPS_INDEX_ENTRIES = INT32_MAX };
+int device_steps_index(struct device *dev, const struct steps_job *job, gidx *start);
+
 /* Before the classes of a sweep are known: what some atoms meet in their rows.  Each atom has a
  * mark. */
 enum { STEPS_LOOK_MOST = 512, STEPS_LOOK_ATOMS = 1 << 20 }; /* `count` and k, at most */
 struct steps_look {
-  int begins; /* this is the first of the sweep: `start` and `entry` of the job are new */
+  int begins; /* this is the first of the sweep: `start` is new, and `entry`, unless it is there */
   idx count;
   const idx *atoms;      /* [count] */
   const uint32_t *marks; /* [k] */

@@ -62,7 +62,9 @@ static int rows_encode(struct fit *f, struct fit_line *line)
   if (f->stopped) return OK;
   struct phase *index = &f->result->phases[FIT_INDEX];
   phase_begin(index);
-  TRY(f->how == UPDATE_JOINT ? refit_state_count(state) : refit_state_index(state));
+  TRY(f->how == UPDATE_JOINT ? refit_state_count(state)
+      : f->resident.is_on    ? resident_index(&f->resident)
+                             : refit_state_index(state));
   phase_end(index, 0);
   TRY(coded_metrics(&f->coded, f->c, f->tss, &m));
   line->fitted = m.explained_variance;

@@ -71,6 +71,17 @@ static void arrays_pin(const struct resident *r, int is_on)
       host_unpin(dev, arrays[i].at);
 }
 
+int resident_index(struct resident *r)
+{
+  struct refit_state *f = r->f;
+  struct steps_job job = job_of(r, NULL);
+  r->has_entry = (gidx)f->n * f->s <= STEPS_INDEX_ENTRIES;
+  if (!r->has_entry) return refit_state_index(f);
+  TRY(comm_agree(f->c, device_steps_index(&r->coder->device, &job, f->start)));
+  for (idx a = 0; a < f->k; a++) f->counts[a] = (idx)(f->start[a + 1] - f->start[a]);
+  return OK;
+}
+
 /* A color_looker: the device has the rows. */
 static int rows_look(void *self, const struct color_look *look)
 {

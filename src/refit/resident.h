@@ -49,6 +49,10 @@ int resident_fits(const struct refit_state *f, const struct coder_shape *shape, 
  * rank cannot, *alone is ended and becomes c; failures of plans are forgotten.  Collective. */
 int resident_agree(struct comm *c, int can, struct comm **alone);
 
+/* refit_state_index() after the coder's supports changed; the list of entries stays with the
+ * device, and the state's own is stale. */
+int resident_index(struct resident *r);
+
 /* Who looks at the rows when atoms are coloured: the device, or NULL, the host. */
 const struct color_looker *resident_looker(const struct resident *r);
 

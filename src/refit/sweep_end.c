@@ -233,7 +233,8 @@ int refit_sweep_end(struct refit_state *f, const struct sweep_end_options *optio
   w.coder = options->coder ? options->coder : &own;
   TRY(state_round(&w, stopped));
   if (!*stopped) TRY(contents_name(&w));
-  if (!*stopped && options->reroute) TRY(refit_state_index(f));
+  struct resident *lists = options->resident;
+  if (!*stopped && options->reroute) TRY(lists ? resident_index(lists) : refit_state_index(f));
   if (!*stopped) TRY(metrics_find(&w, density, tss, metrics));
   if (!options->rows) coded_close(w.coder, &here);
   return OK;

@@ -8,16 +8,18 @@
 #include "base/stop.h"
 #include "model/results.h"
 #include "refit/coder.h"
+#include "refit/resident.h"
 #include "refit/state.h"
 
 struct sweep_end_options {
   struct coder *coder; /* computes; NULL: the state's own device, which cannot route */
   struct coded *rows;  /* of the state, on the coder's device; NULL: they go there for this call */
-  int reroute;         /* route all rows again, first; else supports stay as they are */
-  float *table;        /* [k][d][p] written: the frames as stored; a coder holds them from then on.
+  struct resident *resident; /* has the rows, and lists them by atom; NULL: the host does */
+  int reroute;               /* route all rows again, first; else supports stay as they are */
+  float *table;       /* [k][d][p] written: the frames as stored; a coder holds them from then on.
                        * Where frames are shared it is the state's */
-  idx max_cosine;      /* largest K for which the decoder cosine is computed */
-  struct stops stops;  /* asked while rows are routed and coded; none asked: nothing ever does */
+  idx max_cosine;     /* largest K for which the decoder cosine is computed */
+  struct stops stops; /* asked while rows are routed and coded; none asked: nothing ever does */
 };
 
 /* Round the frames to f32, route again if wanted, solve the codes of every row again (N.5) and

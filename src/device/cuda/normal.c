@@ -44,7 +44,7 @@ static void work_lay(struct normal_args *a, char *work)
   a->start = a->counts + (gidx)a->chunks * a->k;
 }
 
-static int entries_index(struct device *dev, struct normal_args *a)
+int cuda_entries_index(struct device *dev, struct normal_args *a)
 {
   struct cuda_state *s = dev->state;
   size_t counters = (size_t)a->chunks * (size_t)a->k * sizeof *a->counts;
@@ -64,7 +64,7 @@ static int rows_add(struct device *dev, struct normal_args *a)
   unsigned ranges = (unsigned)ceil_div(a->k, NORMAL_RANGE);
   unsigned parts = (unsigned)ceil_div(a->columns, NORMAL_THREADS);
   int shared = (int)imin(a->k, NORMAL_RANGE) * (int)sizeof(real);
-  TRY(entries_index(dev, a));
+  TRY(cuda_entries_index(dev, a));
   TRY(launch(dev, KERNEL_NORMAL_GRAM, (dim3){(unsigned)a->count, ranges, 1}, (dim3){WARP, 1, 1},
              shared, a));
   return launch(dev, KERNEL_NORMAL_TARGET, (dim3){(unsigned)a->k, parts, 1},

@@ -7,6 +7,11 @@
 
 #include "device/cuda/cuda.h"
 
+/* Sort the entries of a->n rows, start by start: a has slots, codes, n, s, k and where everything
+ * goes. */
+struct normal_args;
+int cuda_entries_index(struct device *dev, struct normal_args *a);
+
 /* Operations of the table. */
 int cuda_normal_add(struct device *dev, const struct normal_job *job);
 int cuda_normal_decay(struct device *dev, struct buffer *values, gidx at, gidx count, real beta);

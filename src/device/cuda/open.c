@@ -259,6 +259,7 @@ const struct backend backend_cuda = {
     .train_tangent = cuda_train_tangent,
     .train_normalize = cuda_train_normalize,
     .steps = cuda_steps,
+    .steps_index = cuda_steps_index,
     .steps_look = cuda_steps_look,
     .steps_residual = cuda_steps_residual,
     .steps_bytes = cuda_steps_bytes,

@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "base/sums.h"
 #include "device/cuda/load.h"
+#include "device/cuda/normal.h"
 
 _Static_assert(sizeof(struct step_result) == sizeof(struct step_found), "they are copied");
 _Static_assert((int)ROW_BLOCK == 4096 && (int)LANE_COUNT == (int)STEP_LANES &&
@@ -417,11 +418,40 @@ int cuda_steps(struct device *dev, const struct steps_job *job)
   return status ? status : end;
 }
 
-/* Entries and where they begin go to the device. */
+/* Where the sort of the entries works: where residuals and frames will stand. */
+static void index_lay(const struct places *at, struct normal_args *a)
+{
+  gidx room = ((const char *)at->codes - (const char *)at->residual) / (gidx)sizeof(int);
+  gidx most = imax((room - a->k - 1) / a->k, 1);
+  a->chunk_rows = (int)imax(normal_chunk_rows(a->n, a->k), ceil_div(a->n, most));
+  a->chunks = (int)ceil_div(a->n, a->chunk_rows);
+  a->counts = (int *)at->residual;
+  a->start = a->counts + (gidx)a->chunks * a->k;
+  a->numbers = (long long *)at->entry;
+}
+
+int cuda_steps_index(struct device *dev, const struct steps_job *job, gidx *start)
+{
+  struct sweep w = {.job = job, .dev = dev, .at = places_of(job, job->work->device)};
+  struct normal_args a = {.slots = job->slots->device, .n = job->n, .s = job->s, .k = job->k};
+  struct arena arena = {0};
+  int *found;
+  index_lay(&w.at, &a);
+  TRY(cuda_entries_index(dev, &a));
+  TRY(arena_alloc(&arena, &found, (gidx)job->k + 1, sizeof *found));
+  int status = copy_out(&w, found, a.start, (gidx)job->k + 1, sizeof *found);
+  if (!status) status = cuda_finish(dev->state);
+  for (gidx i = 0; i <= job->k && !status; i++) start[i] = found[i];
+  arena_free(&arena);
+  return status;
+}
+
+/* Entries, unless they are there, and where they begin go to the device. */
 static int look_begin(const struct sweep *w)
 {
   const struct steps_job *job = w->job;
   TRY(copy_in(w, w->at.start, job->start, (gidx)job->k + 1, sizeof *job->start));
+  if (job->has_entry) return OK;
   return copy_in(w, w->at.entry, job->entry, (gidx)job->n * job->s, sizeof *job->entry);
 }
 
