@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Claim: products, sums, moves and residuals of rows, and directions, have the bits of the
- * reference, for frames of 1 to 8, widths that are no multiple of a vector, any number of rows and
- * every variant. */
+ * Claim: products, sums, moves and residuals of rows, directions, and frames at the end of a sweep,
+ * also such as have no norm, have the bits of the reference, for frames of 1 to 8, widths that are
+ * no multiple of a vector, any number of rows and every variant. */
 #include "device/backend.h"
 
 #include <math.h>
@@ -12,6 +12,7 @@
 #include "base/sums.h"
 #include "model/dictionary.h"
 #include "model/directions.h"
+#include "model/relax.h"
 #include "model/step.h"
 #include "tap.h"
 #include "variants.h"
@@ -135,6 +136,31 @@ static void lack_check(void)
   status_clear();
 }
 
+/* Frames that moved a little, or are zeros, no numbers, or too large for a norm. */
+static int frame_end_check(struct device *dev, idx d, idx p)
+{
+  enum { KINDS = 4 };
+  static const real factors[KINDS] = {1, 0, NAN, 1e200}, furthers[] = {0, 0.5, 0.3};
+  static float tables[2][MAX_D * MAX_P];
+  int good = 1;
+  for (int kind = 0; kind < KINDS; kind++)
+    for (int i = 0; i < LENGTH(furthers); i++) {
+      gidx values = (gidx)d * p;
+      fill(vectors, values, 11);
+      for (gidx j = 0; j < values; j++) {
+        tables[0][j] = tables[1][j] =
+            kind == 1 ? 0 : (float)(vectors[j] * (1 + 0.01 * (real)(j % 7)));
+        vectors[j] = moved[j] = factors[kind] * vectors[j];
+      }
+      const struct frame_end end = {d, p, furthers[i], moved, tables[0]};
+      frame_relax(vectors, tables[1], d, p, furthers[i]);
+      real want_move = frame_round(vectors, tables[1], d, p), move = device_frame_end(dev, &end);
+      good &= same(&want_move, &move, 1) && same(vectors, moved, values);
+      good &= memcmp(tables[0], tables[1], (size_t)values * sizeof **tables) == 0;
+    }
+  return good;
+}
+
 int main(void)
 {
   claim_begin("a device without the operations of a refit says so");
@@ -155,6 +181,7 @@ int main(void)
       int good = 1;
       for (int i = 0; i < LENGTH(widths); i++)
         for (int j = 0; j < LENGTH(counts); j++) good &= shape_check(&dev, counts[j], d, widths[i]);
+      for (int i = 0; i < LENGTH(widths); i++) good &= frame_end_check(&dev, d, widths[i]);
       ok(good, "frames of %d", d);
       device_close(&dev);
     }

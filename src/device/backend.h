@@ -104,6 +104,7 @@ struct backend {
   int (*moves_keep)(struct device *dev, const struct moves_job *job);
   int (*directions_keep)(struct device *dev, idx d, idx p, const struct keep_item *items,
                          gidx count);
+  real (*frame_end)(const struct device *dev, const struct frame_end *end); /* NULL: the model's */
 
   /* steps.h */
   int (*steps)(struct device *dev, const struct steps_job *job);

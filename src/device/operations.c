@@ -6,6 +6,7 @@
 #include "base/num.h"
 #include "base/status.h"
 #include "device/backend.h"
+#include "model/relax.h"
 
 int device_put_tile(struct device *dev, const float *atoms, idx count, idx first)
 {
@@ -154,6 +155,14 @@ gidx steps_message_bytes(const struct steps_job *job, int ranks)
   gidx all = job->k * (found + (gidx)job->d * job->p * real_bytes) +
              (gidx)job->n * job->d * real_bytes; /* a class has each row once */
   return ranks < 2 ? 0 : imin(ranks * all, most);
+}
+
+real device_frame_end(const struct device *dev, const struct frame_end *end)
+{
+  const struct backend *backend = dev->backend;
+  if (backend->frame_end) return backend->frame_end(dev, end);
+  frame_relax(end->frame, end->table, end->d, end->p, end->further);
+  return frame_round(end->frame, end->table, end->d, end->p);
 }
 
 int device_steps_index(struct device *dev, const struct steps_job *job, gidx *start)

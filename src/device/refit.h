@@ -76,4 +76,14 @@ struct keep_item {
 int device_directions_keep(struct device *dev, idx d, idx p, const struct keep_item *items,
                            gidx count);
 
+/* A frame at the end of a sweep of a fit: frame_relax() and frame_round() of model/relax.h.
+ * Returns the latter's chain.  Threads may have other frames at the same time. */
+struct frame_end {
+  idx d, p;
+  real further;
+  real *frame;  /* [d][p] */
+  float *table; /* [d][p] */
+};
+real device_frame_end(const struct device *dev, const struct frame_end *end);
+
 #endif

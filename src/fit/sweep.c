@@ -9,6 +9,7 @@
 #include "base/num.h"
 #include "base/status.h"
 #include "base/team.h"
+#include "device/refit.h"
 #include "fit/fit_impl.h"
 #include "fit/revive.h"
 #include "fit/start.h"
@@ -26,35 +27,16 @@ static int relaxes(const struct fit *f)
   return 1;
 }
 
-/* Let atom a go on the way that it moved (N.21); one that was replaced stays. */
-static void atom_relax(const struct fit *f, gidx a)
-{
-  idx d = f->task->d, p = f->fitted.p;
-  gidx values = (gidx)d * p;
-  real *frame = f->state.frames + a * values, further = f->task->relaxation - 1;
-  const float *before = f->table + a * values;
-  if (f->dead[a]) return;
-  for (gidx i = 0; i < values; i++) frame[i] = fma(further, frame[i] - before[i], frame[i]);
-  if (frame_orthonormalize(frame, d, p) == d) return;
-  for (gidx i = 0; i < values; i++) frame[i] = before[i];
-}
-
-/* A task: atom a goes on if atoms do, and is rounded as files hold it; its move is the squared
- * distance from what the table had of it. */
+/* A task: atom a goes on if atoms do and it was not replaced, and is rounded as files hold it; its
+ * move is the squared distance from what the table had of it. */
 static void atom_round(void *self, gidx a)
 {
   struct fit *f = self;
   gidx values = (gidx)f->task->d * f->fitted.p;
-  real *frame = f->state.frames + a * values, move = 0;
-  float *table = f->table + a * values;
-  if (f->relaxes) atom_relax(f, a);
-  for (gidx i = 0; i < values; i++) {
-    real step = frame[i] - table[i];
-    move = fma(step, step, move);
-    table[i] = (float)frame[i];
-    frame[i] = table[i];
-  }
-  f->moves[a] = move;
+  const struct frame_end end = {f->task->d, f->fitted.p,
+                                f->relaxes && !f->dead[a] ? f->task->relaxation - 1 : 0,
+                                f->state.frames + a * values, f->table + a * values};
+  f->moves[a] = device_frame_end(&f->state.device, &end);
 }
 
 /* Atoms go on in their way where they do, and are rounded. */

@@ -215,6 +215,7 @@ const struct backend backend_cpu = {
     .row_sums = cpu_row_sums,
     .moves_try = cpu_moves_try,
     .moves_keep = cpu_moves_keep,
+    .frame_end = cpu_frame_end,
     .directions_keep = cpu_directions_keep,
     .dense_open = cpu_dense_open,
     .dense_close = cpu_dense_close,

@@ -79,6 +79,7 @@ int cpu_row_sums(struct device *dev, const real *residual, idx p, const struct r
                  gidx count);
 int cpu_moves_try(struct device *dev, const struct moves_job *job);
 int cpu_moves_keep(struct device *dev, const struct moves_job *job);
+real cpu_frame_end(const struct device *dev, const struct frame_end *end);
 int cpu_directions_keep(struct device *dev, idx d, idx p, const struct keep_item *items,
                         gidx count);
 int cpu_dense_open(struct dense *d);

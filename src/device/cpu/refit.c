@@ -10,6 +10,7 @@
 #include "device/cpu/refit_loops.h"
 #include "model/directions.h"
 #include "model/dictionary.h"
+#include "model/relax.h"
 #include "model/step.h"
 
 /* ERR_DEVICE where this processor cannot compute a refit. */
@@ -166,6 +167,17 @@ int cpu_directions_keep(struct device *dev, idx d, idx p, const struct keep_item
     }
   }
   return OK;
+}
+
+real cpu_frame_end(const struct device *dev, const struct frame_end *end)
+{
+  const struct refit_loops *loops = cpu_of(dev)->refit;
+  if (loops && end->d == 1) {
+    if (end->further != 0) loops->relax(end->frame, end->table, end->p, end->further);
+    return loops->round(end->frame, end->table, end->p);
+  }
+  frame_relax(end->frame, end->table, end->d, end->p, end->further);
+  return frame_round(end->frame, end->table, end->d, end->p);
 }
 
 int cpu_residuals(struct device *dev, const struct residual_job *job)

@@ -139,9 +139,48 @@ static void refit_residual(const float *x, const real *const *vector, idx m, idx
   }
 }
 
+/* u <- u divided by its norm; returns whether it has one. */
+ALWAYS_INLINE int refit_normalize(real *u, idx p)
+{
+  idx c = 0;
+  real squares;
+  refit_products_part(u, u, 1, p, &squares);
+  real norm = sqrt(squares);
+  if (!(norm > 0x1p-20 * norm)) return 0; /* as frame_orthonormalize() */
+  for (; c + F64_LANES <= p; c += F64_LANES) f64_store(u + c, f64_load(u + c) / f64_splat(norm));
+  for (; c < p; c++) u[c] /= norm;
+  return 1;
+}
+
+static void refit_relax(real *u, const float *v, idx p, real further)
+{
+  idx c = 0;
+  for (; c + F64_LANES <= p; c += F64_LANES) {
+    f64v x = f64_load(u + c);
+    f64_store(u + c, f64_fma(f64_splat(further), x - f64_widen(v + c), x));
+  }
+  for (; c < p; c++) u[c] = fma(further, u[c] - v[c], u[c]);
+  if (refit_normalize(u, p)) return;
+  for (c = 0; c < p; c++) u[c] = v[c];
+}
+
+static real refit_round(real *u, float *v, idx p)
+{
+  real move = 0;
+  for (idx c = 0; c < p; c++) {
+    real step = u[c] - v[c];
+    move = fma(step, step, move);
+    v[c] = (float)u[c];
+    u[c] = v[c];
+  }
+  return move;
+}
+
 static const struct refit_loops refit_table = {
     .products = refit_products,
     .sum = refit_sum,
     .add = refit_add,
     .residual = refit_residual,
+    .relax = refit_relax,
+    .round = refit_round,
 };

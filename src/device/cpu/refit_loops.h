@@ -18,6 +18,9 @@ struct refit_loops {
   /* r[p] <- x less its reconstruction by vector[m] with codes[m] */
   void (*residual)(const float *x, const real *const *vector, idx m, idx p, const real *codes,
                    real *r);
+  /* frame_relax() and frame_round() of model/relax.h, for d = 1 */
+  void (*relax)(real *u, const float *v, idx p, real further);
+  real (*round)(real *u, float *v, idx p);
 };
 
 #endif
