@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * What a coder on any device is checked with: dictionaries one after another, two sets of rows, in
  * rounds, against the references of routing, codes, residuals and quality; and the nearest atoms of
- * the dictionaries themselves. */
+ * the dictionaries themselves.
+ *
+ * The references answer once for all devices. */
 #ifndef TESTS_DEVICE_CODER_H
 #define TESTS_DEVICE_CODER_H
 
@@ -16,21 +18,31 @@
 
 static struct comm *sharing; /* all ranks, which share the work; NULL: one rank does it */
 
-/* Rows, what a coder makes of them, and what the references say. */
+enum { TABLES = 2 };
+
+/* What the references say by one of the dictionaries. */
+struct coded_answer {
+  idx *atoms;
+  float *score, *codes;
+  struct row_quality *quality;
+};
+
+/* Rows, and what a coder makes of them. */
 struct coded_case {
   idx n;
   float *x, *in; /* in: what the present round routes */
-  idx *atoms, *want_atoms;
-  float *score, *want_score, *want_codes;
-  struct row_quality *want_quality;
+  idx *atoms;
+  float *score;
+  struct coded_answer want[TABLES];
   struct coded coded;
 };
 
 struct coder_case {
   struct coder_shape shape;
   struct arena arena;
-  float *table, *other; /* [k][d][p] two dictionaries */
+  float *tables[TABLES]; /* [k][d][p] dictionaries */
   struct coded_case sets[2];
+  struct entry *near[TABLES]; /* [k] of each atom, d = 1, another */
   struct entry *list;
   idx *atom_of;
   const float **vector;
@@ -44,29 +56,34 @@ static int set_alloc(struct coder_case *t, struct coded_case *s)
   TRY(arena_alloc(&t->arena, &s->x, (gidx)s->n * c->p, sizeof *s->x));
   TRY(arena_alloc(&t->arena, &s->in, (gidx)s->n * c->p, sizeof *s->in));
   TRY(arena_alloc(&t->arena, &s->atoms, entries, sizeof *s->atoms));
-  TRY(arena_alloc(&t->arena, &s->want_atoms, entries, sizeof *s->want_atoms));
   TRY(arena_alloc(&t->arena, &s->score, entries, sizeof *s->score));
-  TRY(arena_alloc(&t->arena, &s->want_score, entries, sizeof *s->want_score));
-  TRY(arena_alloc(&t->arena, &s->want_codes, entries * c->d, sizeof *s->want_codes));
-  return arena_alloc(&t->arena, &s->want_quality, s->n, sizeof *s->want_quality);
+  for (int i = 0; i < TABLES; i++) {
+    struct coded_answer *want = &s->want[i];
+    TRY(arena_alloc(&t->arena, &want->atoms, entries, sizeof *want->atoms));
+    TRY(arena_alloc(&t->arena, &want->score, entries, sizeof *want->score));
+    TRY(arena_alloc(&t->arena, &want->codes, entries * c->d, sizeof *want->codes));
+    TRY(arena_alloc(&t->arena, &want->quality, s->n, sizeof *want->quality));
+  }
+  return OK;
 }
 
 static int case_alloc(struct coder_case *t)
 {
   const struct coder_shape *c = &t->shape;
   gidx frames = (gidx)c->k * c->d * c->p;
-  TRY(arena_alloc(&t->arena, &t->table, frames, sizeof *t->table));
-  TRY(arena_alloc(&t->arena, &t->other, frames, sizeof *t->other));
+  for (int i = 0; i < TABLES; i++) {
+    TRY(arena_alloc(&t->arena, &t->tables[i], frames, sizeof *t->tables[i]));
+    TRY(arena_alloc(&t->arena, &t->near[i], c->k, sizeof *t->near[i]));
+  }
   TRY(arena_alloc(&t->arena, &t->list, c->s, sizeof *t->list));
   TRY(arena_alloc(&t->arena, &t->atom_of, c->k, sizeof *t->atom_of));
   TRY(arena_alloc(&t->arena, &t->vector, (gidx)c->s * c->d, sizeof *t->vector));
   TRY(arena_alloc(&t->arena, &t->exact, (gidx)c->s * c->d, sizeof *t->exact));
   TRY(arena_alloc(&t->arena, &t->work, codes_work(c->s * c->d), sizeof *t->work));
   for (int i = 0; i < 2; i++) TRY(set_alloc(t, &t->sets[i]));
-  for (gidx i = 0; i < frames; i++) {
-    t->table[i] = (float)random_normal(31, 1, (uint64_t)i);
-    t->other[i] = (float)random_normal(31, 2, (uint64_t)i);
-  }
+  for (int i = 0; i < TABLES; i++)
+    for (gidx j = 0; j < frames; j++)
+      t->tables[i][j] = (float)random_normal(31, 1 + (uint64_t)i, (uint64_t)j);
   for (idx a = 0; a < c->k; a++) t->atom_of[a] = a;
   for (int i = 0; i < 2; i++)
     for (gidx j = 0; j < (gidx)t->sets[i].n * c->p; j++)
@@ -75,35 +92,37 @@ static int case_alloc(struct coder_case *t)
   return OK;
 }
 
-/* Codes of the first `now` atoms of a row; in[row] <- the residual. */
-static void row_answer(struct coder_case *t, struct coded_case *s, const float *table, real rho,
-                       idx row, idx now)
+/* Codes of the first `now` atoms of a row by a dictionary; in[row] <- the residual. */
+static void row_answer(struct coder_case *t, struct coded_case *s, int which, real rho, idx row,
+                       idx now)
 {
   const struct coder_shape *c = &t->shape;
+  const struct coded_answer *want = &s->want[which];
   const float *x = s->x + (gidx)row * c->p;
   idx m = now * c->d;
   for (idx v = 0; v < m; v++)
-    t->vector[v] =
-        table + ((gidx)s->want_atoms[(gidx)row * c->s + v / c->d] * c->d + v % c->d) * c->p;
+    t->vector[v] = t->tables[which] +
+                   ((gidx)want->atoms[(gidx)row * c->s + v / c->d] * c->d + v % c->d) * c->p;
   if (c->nonnegative)
     codes_nonnegative_reference(x, t->vector, m, c->p, rho, t->exact, t->work);
   else
     codes_reference(x, t->vector, m, c->p, rho, t->exact, t->work);
   residual_reference(x, t->vector, m, c->p, t->exact, s->in + (gidx)row * c->p);
-  float *codes = s->want_codes + (gidx)row * c->s * c->d;
+  float *codes = want->codes + (gidx)row * c->s * c->d;
   for (idx v = 0; v < m; v++) codes[v] = (float)t->exact[v];
-  if (now == c->s) s->want_quality[row] = quality_reference(x, t->vector, now, c->d, c->p, codes);
+  if (now == c->s) want->quality[row] = quality_reference(x, t->vector, now, c->d, c->p, codes);
 }
 
-static void set_answer(struct coder_case *t, struct coded_case *s, const float *table, real rho)
+static void set_answer(struct coder_case *t, struct coded_case *s, int which, real rho)
 {
   const struct coder_shape *c = &t->shape;
+  const struct coded_answer *want = &s->want[which];
   struct bad_score bad = {-1, -1};
   memcpy(s->in, s->x, (size_t)s->n * (size_t)c->p * sizeof *s->x);
   for (idx round = 1; round <= c->rounds; round++) {
     idx have = round_end(c->s, c->rounds, round - 1), now = round_end(c->s, c->rounds, round);
     for (idx i = 0; i < s->n && now > have; i++) {
-      idx *atoms = s->want_atoms + (gidx)i * c->s;
+      idx *atoms = want->atoms + (gidx)i * c->s;
       struct route_reference r = {.n = 1,
                                   .p = c->p,
                                   .d = c->d,
@@ -111,57 +130,76 @@ static void set_answer(struct coder_case *t, struct coded_case *s, const float *
                                   .count = c->k,
                                   .nonnegative = c->nonnegative,
                                   .rows = s->in + (gidx)i * c->p,
-                                  .atoms = table,
+                                  .atoms = t->tables[which],
                                   .atom_of = t->atom_of,
                                   .excluded = {atoms, have, c->s}};
       route_reference(&r, t->list, &bad);
       for (idx j = have; j < now; j++) {
         atoms[j] = t->list[j - have].atom;
-        s->want_score[(gidx)i * c->s + j] = entry_score(t->list[j - have], c->d);
+        want->score[(gidx)i * c->s + j] = entry_score(t->list[j - have], c->d);
       }
-      row_answer(t, s, table, rho, i, now);
+      row_answer(t, s, which, rho, i, now);
     }
   }
 }
 
-static int set_equal(const struct coder_case *t, const struct coded_case *s)
-{
-  size_t entries = (size_t)s->n * (size_t)t->shape.s;
-  return !memcmp(s->atoms, s->want_atoms, entries * sizeof *s->atoms) &&
-         !memcmp(s->score, s->want_score, entries * sizeof *s->score) &&
-         !memcmp(s->coded.codes.host, s->want_codes,
-                 entries * (size_t)t->shape.d * sizeof *s->want_codes) &&
-         !memcmp(s->coded.quality.host, s->want_quality, (size_t)s->n * sizeof *s->want_quality);
-}
-
-/* The nearest other atom of each atom from `first` on, d = 1, by the references. */
-static int nearest_check(struct coder_case *t, struct coder *w, const float *table, idx first,
-                         int *wrong)
+/* The nearest other atom of each atom of a dictionary, d = 1. */
+static void near_answer(struct coder_case *t, int which)
 {
   const struct coder_shape *c = &t->shape;
-  struct arena arena = {0};
   struct bad_score bad = {-1, -1};
-  idx *near, count = c->k - first;
-  float *score;
-  TRY(arena_alloc(&arena, &near, count, sizeof *near));
-  TRY(arena_alloc(&arena, &score, count, sizeof *score));
-  TRY(coder_nearest(w, first, count, near, score));
-  for (idx i = 0; i < count; i++) {
-    idx own = first + i;
+  for (idx own = 0; own < c->k && c->k > 1; own++) {
     struct route_reference r = {.n = 1,
                                 .p = c->p,
                                 .d = 1,
                                 .top_k = 1,
                                 .count = c->k,
                                 .nonnegative = c->nonnegative,
-                                .rows = table + (gidx)own * c->p,
-                                .atoms = table,
+                                .rows = t->tables[which] + (gidx)own * c->p,
+                                .atoms = t->tables[which],
                                 .atom_of = t->atom_of,
                                 .excluded = {&own, 1, 1}};
-    if (c->k > 1) route_reference(&r, t->list, &bad);
-    float wanted = c->k > 1 ? entry_score(t->list[0], 1) : 0;
-    if (near[i] != (c->k > 1 ? t->list[0].atom : -1) ||
-        (c->k > 1 && memcmp(&score[i], &wanted, sizeof wanted)))
+    route_reference(&r, t->near[which] + own, &bad);
+  }
+}
+
+/* The second set is coded without penalty. */
+static const real set_rho[2] = {0.1, 0};
+
+static void case_answer(struct coder_case *t)
+{
+  for (int which = 0; which < TABLES; which++) {
+    for (int i = 0; i < 2; i++) set_answer(t, &t->sets[i], which, set_rho[i]);
+    if (t->shape.d == 1) near_answer(t, which);
+  }
+}
+
+static int set_equal(const struct coder_case *t, const struct coded_case *s, int which)
+{
+  size_t entries = (size_t)s->n * (size_t)t->shape.s;
+  const struct coded_answer *want = &s->want[which];
+  return !memcmp(s->atoms, want->atoms, entries * sizeof *s->atoms) &&
+         !memcmp(s->score, want->score, entries * sizeof *s->score) &&
+         !memcmp(s->coded.codes.host, want->codes,
+                 entries * (size_t)t->shape.d * sizeof *want->codes) &&
+         !memcmp(s->coded.quality.host, want->quality, (size_t)s->n * sizeof *want->quality);
+}
+
+/* The nearest other atom of each atom from `first` on, d = 1. */
+static int nearest_check(const struct coder_case *t, struct coder *w, int which, idx first,
+                         int *wrong)
+{
+  struct arena arena = {0};
+  idx *near, count = t->shape.k - first;
+  float *score;
+  TRY(arena_alloc(&arena, &near, count, sizeof *near));
+  TRY(arena_alloc(&arena, &score, count, sizeof *score));
+  TRY(coder_nearest(w, first, count, near, score));
+  for (idx i = 0; i < count; i++) {
+    struct entry want = t->near[which][first + i];
+    float wanted = t->shape.k > 1 ? entry_score(want, 1) : 0;
+    if (near[i] != (t->shape.k > 1 ? want.atom : -1) ||
+        (t->shape.k > 1 && memcmp(&score[i], &wanted, sizeof wanted)))
       ++*wrong;
   }
   arena_free(&arena);
@@ -179,7 +217,7 @@ static int plan_check(const struct coder_case *t, const struct coder *w, int *wr
   return OK;
 }
 
-/* Both dictionaries in turn, the first once more; the second set is coded without penalty. */
+/* Both dictionaries in turn, the first once more. */
 static int case_run(struct coder_case *t, struct coder *w, int *wrong)
 {
   TRY(coder_open(w, &t->shape));
@@ -190,47 +228,54 @@ static int case_run(struct coder_case *t, struct coder *w, int *wrong)
   }
   TRY(plan_check(t, w, wrong));
   for (int turn = 0; turn < 3; turn++) {
-    float *table = turn == 1 ? t->other : t->table;
-    TRY(coder_put(w, table));
+    int which = turn % TABLES;
+    TRY(coder_put(w, t->tables[which]));
     for (int i = 0; i < 2; i++) {
       struct coded_case *s = &t->sets[i];
-      real rho = i ? 0 : 0.1;
-      TRY(coder_run(w, &s->coded, 0, s->n / 3, rho));
-      TRY(coder_run(w, &s->coded, s->n / 3, s->n - s->n / 3, rho));
+      TRY(coder_run(w, &s->coded, 0, s->n / 3, set_rho[i]));
+      TRY(coder_run(w, &s->coded, s->n / 3, s->n - s->n / 3, set_rho[i]));
       TRY(coded_get(w, &s->coded, CODED_ALL));
-      set_answer(t, s, table, rho);
-      *wrong += !set_equal(t, s);
+      *wrong += !set_equal(t, s, which);
     }
-    if (t->shape.d == 1) TRY(nearest_check(t, w, table, turn == 2 ? t->shape.k / 3 : 0, wrong));
+    if (t->shape.d == 1) TRY(nearest_check(t, w, which, turn == 2 ? t->shape.k / 3 : 0, wrong));
   }
   return OK;
 }
 
-static void check_coder(const struct how *how, struct coder_shape shape, idx n, idx more)
+static void how_check(struct coder_case *t, const struct how *how)
 {
-  struct coder_case t = {.shape = shape, .sets = {{.n = n}, {.n = more}}};
+  struct coder_shape *c = &t->shape;
   struct coder w = {0};
   int wrong = 0;
-  t.shape.kind = how->kind;
-  t.shape.variant = how->variant;
-  t.shape.filter = how->filter;
-  t.shape.threads = how->threads;
-  t.shape.rows = n > more ? n : more;
-  t.shape.local_rank = sharing ? sharing->local_rank : 0;
-  int status = case_alloc(&t);
-  if (!status) status = case_run(&t, &w, &wrong);
+  c->kind = how->kind;
+  c->variant = how->variant;
+  c->filter = how->filter;
+  c->threads = how->threads;
+  c->rows = t->sets[0].n > t->sets[1].n ? t->sets[0].n : t->sets[1].n;
+  c->local_rank = sharing ? sharing->local_rank : 0;
+  int status = case_run(t, &w, &wrong);
   ok(!status && !wrong, "%s %s filter %s, k=%d d=%d p=%d s=%d, %d rounds, %s: %d differ, %s",
-     how->kind, how->variant, how->filter, shape.k, shape.d, shape.p, shape.s, shape.rounds,
-     shape.nonnegative ? "nonnegative" : "signed", wrong, status_message());
-  for (int i = 0; i < 2; i++) coded_close(&w, &t.sets[i].coded);
+     how->kind, how->variant, how->filter, c->k, c->d, c->p, c->s, c->rounds,
+     c->nonnegative ? "nonnegative" : "signed", wrong, status_message());
+  for (int i = 0; i < 2; i++) coded_close(&w, &t->sets[i].coded);
   coder_unshare(&w);
   coder_close(&w);
-  arena_free(&t.arena);
   status_clear();
 }
 
+static void check_coder(const struct how *hows, int count, struct coder_shape shape, idx n,
+                        idx more)
+{
+  struct coder_case t = {.shape = shape, .sets = {{.n = n}, {.n = more}}};
+  if (ok(case_alloc(&t) == OK, "memory: %s", status_message())) {
+    case_answer(&t);
+    for (int i = 0; i < count; i++) how_check(&t, &hows[i]);
+  }
+  arena_free(&t.arena);
+}
+
 /* Shapes with one piece and several, rounds that begin with nothing, no rows. */
-__attribute__((unused)) static void check_coders(const struct how *how)
+__attribute__((unused)) static void check_coders(const struct how *hows, int count)
 {
   idx many = is_small() ? 40 : 1500, atoms = is_small() ? 600 : 2100;
   for (int nonnegative = 0; nonnegative < 2; nonnegative++) {
@@ -242,9 +287,10 @@ __attribute__((unused)) static void check_coders(const struct how *how)
         {.k = 1, .d = 1, .p = 3, .s = 1, .rounds = 1, .nonnegative = nonnegative},
     };
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
-      check_coder(how, shapes[i], i ? 61 : many, i == 3 ? 0 : 33);
+      check_coder(hows, count, shapes[i], i ? 61 : many, i == 3 ? 0 : 33);
   }
-  check_coder(how, (struct coder_shape){.k = 90, .d = 2, .p = 24, .s = 6, .rounds = 2}, 61, 40);
+  check_coder(hows, count, (struct coder_shape){.k = 90, .d = 2, .p = 24, .s = 6, .rounds = 2}, 61,
+              40);
 }
 
 #endif

@@ -15,7 +15,7 @@ static void check_shapes(const struct how *how)
       {.k = 5, .d = 1, .p = 3, .s = 1, .rounds = 1},
   };
   for (int i = is_small(); i < LENGTH(shapes); i++)
-    check_coder(how, shapes[i], i ? 61 : 700, i == 2 ? 2 : 33);
+    check_coder(how, 1, shapes[i], i ? 61 : 700, i == 2 ? 2 : 33);
 }
 
 /* Scores of the last row, which is the last rank's, are no numbers. */
@@ -32,11 +32,11 @@ static void check_failure(const struct how *how)
   t.shape.local_rank = sharing->local_rank;
   int status = case_alloc(&t);
   for (idx i = 0; i < t.shape.p && !status; i++) s->x[39 * t.shape.p + i] = 1e30f;
-  for (gidx i = 0; i < t.shape.p && !status; i++) t.table[i] = 1e30f;
+  for (gidx i = 0; i < t.shape.p && !status; i++) t.tables[0][i] = 1e30f;
   if (!status) status = coder_open(&w, &t.shape);
   if (!status) status = coder_share(&w, sharing);
   if (!status) status = coded_open(&w, &s->coded, s->n, 100, s->x, s->atoms, s->score);
-  if (!status) status = coder_put(&w, t.table);
+  if (!status) status = coder_put(&w, t.tables[0]);
   if (!status) status = coder_run(&w, &s->coded, 0, s->n, 0);
   ok(status == ERR_INPUT && strstr(status_message(), "row 139 and atom"), "%s: %d, %s", how->kind,
      status, status_message());
