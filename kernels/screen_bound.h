@@ -39,7 +39,7 @@ BOUND double bound_unit(struct screen_norms row, int p, double gamma)
 }
 
 /* How far a row's coarse size of a frame can be from the exact one, for frames of at most these
- * norms; the matrix unit errs by at most gamma |x~| |d~| a vector. */
+ * norms; the matrix unit errs by at most bound_unit() |d~| a vector. */
 BOUND double bound_reach(struct screen_norms row, double max_norm, double max_error, int d, int p,
                          double gamma)
 {

@@ -56,7 +56,8 @@ struct steps_job {
 int device_steps(struct device *dev, const struct steps_job *job);
 
 /* List the entries of `slots` by atom on the device side, as `entry` has them, which is not read;
- * start[k + 1], on the host, as `start`.  At most so many entries. */
+ * start[k + 1], on the host, as `start`.  At most so many entries.  Of `work` the residuals and
+ * frames of the last sweep are lost. */
 enum { STEPS_INDEX_ENTRIES = INT32_MAX };
 int device_steps_index(struct device *dev, const struct steps_job *job, gidx *start);
 

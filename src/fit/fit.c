@@ -75,6 +75,7 @@ int fit_run(const struct fit_task *task, struct comm *c, const struct fit_sink *
   result->phases[FIT_UPDATE].device =
       f->resident.is_on || f->how == UPDATE_JOINT ? f->coder.device.kind : f->state.device.kind;
   if (!device_is_gpu(&f->coder.device)) team_spare_set(spare);
+  if (f->resident.is_on) result->phases[FIT_INDEX].device = f->coder.device.kind;
   phase_end(&result->phases[FIT_START], 0);
   TRY(task->start ? comm_agree(c, fit_sweep_reopen(f)) : fit_sweep_close(f));
   while (!f->stopped && fit_goes_on(f, &result->end)) {

@@ -49,8 +49,10 @@ int resident_fits(const struct refit_state *f, const struct coder_shape *shape, 
  * rank cannot, *alone is ended and becomes c; failures of plans are forgotten.  Collective. */
 int resident_agree(struct comm *c, int can, struct comm **alone);
 
-/* refit_state_index() after the coder's supports changed; the list of entries stays with the
- * device, and the state's own is stale. */
+/* refit_state_index() where steps are taken on the device, after the coder's supports changed: the
+ * list of entries stays there, and the state's own is stale, but for more entries than the device
+ * lists.  Residuals of the sweep before are lost.  Collective, as is its failure, of all ranks that
+ * share the coder. */
 int resident_index(struct resident *r);
 
 /* Who looks at the rows when atoms are coloured: the device, or NULL, the host. */

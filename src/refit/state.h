@@ -58,7 +58,8 @@ struct refit_state {
   idx own_first, own_count;  /* atoms whose frames this rank writes; all where nothing is shared */
   int names;                 /* do they count for the hash of all: in the memory of rank 0? */
   gidx *start;               /* [k + 1] where the entries of each atom begin in entry */
-  gidx *entry;               /* [n s] of an atom by ascending own row: row s + place in the row */
+  gidx *entry;               /* [n s] of an atom by ascending own row: row s + place in the row;
+                              * stale after resident_index() */
   idx *counts;               /* [size][k] rows of each atom on each rank */
   idx *tallies;              /* [n_tallies][k] work: the same of equal parts of the own entries */
   int n_tallies;

@@ -26,7 +26,7 @@ struct sweep_end {
 };
 
 /* A task: round the frame of an own atom to f32, in place and in the table, and name it. */
-static void frame_round(void *self, gidx i)
+static void atom_round(void *self, gidx i)
 {
   struct sweep_end *w = self;
   struct refit_state *f = w->f;
@@ -192,7 +192,7 @@ static int frames_put(struct sweep_end *w)
   const struct sweep_end_options *o = w->options;
   struct refit_state *f = w->f;
   TRY(refit_frames_sync(f));
-  team_run(f->task->threads, f->own_count, frame_round, w);
+  team_run(f->task->threads, f->own_count, atom_round, w);
   TRY(refit_frames_sync(f));
   if (!o->rows) TRY(coded_open(w->coder, w->rows, f->n, f->first, f->x, f->atoms, f->score));
   if (!o->coder) return OK;

@@ -233,7 +233,7 @@ static struct arrow_args args_of(const struct cuda_lot *lot, const struct lot_gr
 }
 
 /* How far ahead systems are fetched: until their turn comes, the cache has to keep them.  Systems
- * of arrow.cu with few columns gain nothing, since so many are at work at a time. */
+ * of arrow.cu with few columns gain nothing (d = 2, k = 4), since so many are at work at a time. */
 static int ahead_of(const struct lot_group *g)
 {
   enum { AHEAD_BYTES = 8 << 20, FEW_COLUMNS = 4 };

@@ -85,7 +85,7 @@ struct cuda_screen {
   int is_tried;                       /* the matrix unit; where it failed the filter is off */
   double gamma;                       /* (C.8) */
   idx first, filled;                  /* slots that are fp16 tiles now */
-  idx turn, sampled;                  /* their order, and how many are the sample; 0: too few */
+  idx turn;                           /* their order */
   cudaEvent_t marks[SCREEN_LEFT + 1]; /* around the stages */
 };
 

@@ -21,9 +21,9 @@ static const gidx VALUES_BYTES = 1ll << 30; /* of an encoder's launch, unless on
 static const gidx STATES_BYTES = 1ll << 30; /* of codes at a time, unless one row needs more */
 /* So many times the root of all frames are the sample: there, what a larger one costs and what
  * shorter lists save are about equal.  Vectors longer than so many columns cost more, and save as
- * much: down to a half. */
+ * much: down to a half, of so many tiles or more. */
 #define SCREEN_SAMPLED 11.3
-#define SAMPLED_COLUMNS 2048
+enum { SAMPLED_COLUMNS = 2048, SAMPLED_TILES = 8 };
 /* A threshold estimate is too high for one row in so many. */
 #define ESTIMATE_FAILS 2e-6
 
@@ -50,26 +50,36 @@ static int rank_of(double expected)
   return rank;
 }
 
-/* How many frames to sample: whole tiles, at most half of all. */
-static idx sampled_of(idx tile, idx frames, idx p)
+/* How many tiles of frames to sample, the `wide`th part of what is usual, at most half of all. */
+static idx tiles_of(idx tile, idx frames, double wide)
 {
-  double wide = fmin(fmax((double)p / SAMPLED_COLUMNS, 1), 2);
   idx tiles = (idx)(SCREEN_SAMPLED * sqrt(frames) / wide) / tile + 1;
-  return (idx)imin(tiles, frames / 2 / tile) * tile;
+  return (idx)imin(tiles, frames / 2 / tile);
 }
 
+/* The lists for a sample of so many tiles; *wanted <- how long they should be. */
+static struct plan_lists lists_of(idx tiles, idx tile, idx top_k, idx frames, double *wanted)
+{
+  struct plan_lists l = {.sampled = tiles * tile, .capacity = MIN_LIST};
+  double part = (double)l.sampled / frames;
+  l.peaks_row = tiles * SCREEN_PEAKS;
+  l.peak_rank = rank_of(top_k * part);
+  if (2 * l.peak_rank > l.peaks_row) l.peaks_row = 0;
+  *wanted = l.peaks_row ? 4 * l.peak_rank / part + 2 * top_k : 0;
+  while (l.capacity < *wanted && l.capacity < MAX_LIST) l.capacity *= 2;
+  return l;
+}
+
+/* A smaller sample, of long vectors, has to be enough for the rank and for the lists. */
 struct plan_lists plan_lists_of(int wgmma, idx d, idx p, idx top_k, idx frames)
 {
   struct screen_form form = screen_form_of(wgmma, d, 1);
-  idx tile = form.vectors / form.frame;
-  struct plan_lists l = {.sampled = sampled_of(tile, frames, p), .capacity = MIN_LIST};
-  double part = (double)l.sampled / frames;
-  l.peaks_row = l.sampled / tile * SCREEN_PEAKS;
-  l.peak_rank = rank_of(top_k * part);
-  if (2 * l.peak_rank > l.peaks_row) l.peaks_row = 0;
-  double wanted = l.peaks_row ? 4 * l.peak_rank / part + 2 * top_k : 0;
-  while (l.capacity < wanted && l.capacity < MAX_LIST) l.capacity *= 2;
-  return l;
+  idx tile = form.vectors / form.frame, tiles = tiles_of(tile, frames, 1);
+  double wide = fmin(fmax((double)p / SAMPLED_COLUMNS, 1), 2), wanted;
+  struct plan_lists all = lists_of(tiles, tile, top_k, frames, &wanted);
+  if (wide == 1 || tiles < SAMPLED_TILES || !all.peaks_row) return all;
+  struct plan_lists few = lists_of(tiles_of(tile, frames, wide), tile, top_k, frames, &wanted);
+  return few.peaks_row && wanted <= MAX_LIST ? few : all;
 }
 
 int plan_pairs(idx rows, idx top_k)

@@ -84,8 +84,8 @@ static int rows_estimate(struct route_launch *t, struct screen_args *a)
   struct screen_args sample = *a;
   struct screen_form form = screen_form_of(s->sizes.wgmma, a->d, 1);
   idx tile = form.vectors / form.frame;
-  sample.atom_tiles = s->screen.sampled / tile;
-  sample.slots = s->screen.sampled;
+  sample.slots = plan_lists_of(s->sizes.wgmma, a->d, a->p, a->top_k, a->slots).sampled;
+  sample.atom_tiles = sample.slots / tile;
   TRY(cuda_screen_product(t->dev, &sample, 1));
   return cuda_screen_launch(t->dev, KERNEL_THRESHOLD, a, a->n, 0);
 }

@@ -118,8 +118,6 @@ int cuda_screen_prepare(struct device *dev)
   TRY(cuda_screen_try(dev));
   if (!f->is_on || (f->filled == s->window_filled && f->first == s->window_first)) return OK;
   f->turn = golden_stride(s->window_filled);
-  f->sampled =
-      plan_lists_of(s->sizes.wgmma, s->options.d, s->options.p, 1, s->window_filled).sampled;
   TRY(frames_to_f16_timed(dev));
   f->first = s->window_first;
   f->filled = s->window_filled;

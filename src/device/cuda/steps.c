@@ -436,6 +436,8 @@ int cuda_steps_index(struct device *dev, const struct steps_job *job, gidx *star
   struct normal_args a = {.slots = job->slots->device, .n = job->n, .s = job->s, .k = job->k};
   struct arena arena = {0};
   int *found;
+  CHECK(w.at.bytes <= job->work->bytes, ERR_INTERNAL, "%lld bytes to work in, %lld are needed",
+        (long long)job->work->bytes, (long long)w.at.bytes);
   index_lay(&w.at, &a);
   TRY(cuda_entries_index(dev, &a));
   TRY(arena_alloc(&arena, &found, (gidx)job->k + 1, sizeof *found));
