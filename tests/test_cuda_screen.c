@@ -39,6 +39,24 @@ static void check_large(void)
                   hows, LENGTH(hows));
 }
 
+/* Vectors of several pieces of 256 columns, by which the bound takes partial sums (C.3a). */
+static void check_long(void)
+{
+  static const idx ps[] = {257, 700, 1300, 4097};
+  for (int i = 0; i < LENGTH(ps); i++)
+    for (int kind = i % 2; kind < KINDS; kind += 2)
+      problem_run((struct problem){.n = 37,
+                                   .p = ps[i],
+                                   .d = 1,
+                                   .top_k = 7,
+                                   .k = 3000,
+                                   .tile = 700,
+                                   .excluded = kind % 5 == 2,
+                                   .nonnegative = (kind + i) % 4 == 1,
+                                   .kind = (enum kind)kind},
+                  hows, LENGTH(hows));
+}
+
 static void check_paths(const struct how *how)
 {
   struct problem c = {.n = 60, .p = 48, .d = 1, .top_k = 4, .k = 3000, .tile = 700};
@@ -54,6 +72,13 @@ static void check_paths(const struct how *how)
        c.d, (double)f.candidates / 60);
   }
   c.d = 1;
+  for (c.p = 257; c.p < 2000; c.p += 600) {
+    f = paths(c, how);
+    ok(f.rows[SCREEN_CERTIFIED] == 60 && f.candidates < 60 * 8,
+       "%s: rows of %d columns are certified, %.1f candidates each", unit, c.p,
+       (double)f.candidates / 60);
+  }
+  c.p = 48;
   c.kind = ZERO;
   f = paths(c, how);
   ok(f.rows[SCREEN_CERTIFIED] == 30 && f.rows[SCREEN_SMALL] == 30, "%s: rows of zeros", unit);
@@ -254,6 +279,9 @@ int main(void)
   check_widths(hows, LENGTH(hows), 1100);
   check_bands();
   check_large();
+  claim_end();
+  claim_begin("long vectors: the exact route's bits");
+  check_long();
   claim_end();
   return done_testing();
 }
