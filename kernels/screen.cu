@@ -40,6 +40,7 @@ extern "C" __global__ void __launch_bounds__(screen_threads(WGMMA), 1)
     struct lane_rows before = rows;
     rows = lane_rows_of(&a, s, &pair);
     tile_multiply(&a, s, z, &pair, &serial, &before);
+    if (SAMPLE && FRAME == 1 && a.sizes_row) tile_sizes(&a, &rows, z);
     if (SAMPLE)
       tile_peaks(&a, &rows, z);
     else

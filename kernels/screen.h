@@ -49,6 +49,7 @@ static __device__ inline void pair_find(const struct screen_args *a, struct tile
   int within = p->number - p->start;
   p->atom_tile = p->height == BAND ? within / BAND : within / p->height;
   p->row_tile = p->first + within - p->atom_tile * p->height;
+  p->atom_tile += a->first_tile;
 }
 
 static __device__ inline struct tile_pair pair_first(const struct screen_args *a)
@@ -186,6 +187,22 @@ static __device__ inline void tile_catch(struct lane_rows *l, const float z[EIGH
     if (FRAME == 1) hit_keep(l, upper[1], j, 0, 1);
     if (FRAME == 1) hit_keep(l, lower[1], j, 1, 1);
     if (l->next > end) l->next = end; /* some are lost */
+  }
+}
+
+/* All sizes of a sampled tile, FRAME 1: threshold.cu lists them. */
+static __device__ inline void tile_sizes(const struct screen_args *a, const struct lane_rows *l,
+                                         const float z[EIGHTS][4])
+{
+#pragma unroll
+  for (int r = 0; r < 2; r++) {
+    float *to =
+        a->sizes + (long long)l->row[r] * a->sizes_row + l->tile * VECTORS + threadIdx.x % 4 * 2;
+#pragma unroll
+    for (int j = 0; j < EIGHTS; j++) {
+      float x = z[j][2 * r], y = z[j][2 * r + 1];
+      *(float2 *)(to + 8 * j) = POSITIVE ? make_float2(x, y) : make_float2(fabsf(x), fabsf(y));
+    }
   }
 }
 

@@ -128,6 +128,7 @@ struct screen_args {
   const char *atoms; /* fp16 tiles, [atom_tiles], the sample first */
   int stages;        /* of an item */
   int row_tiles, atom_tiles, blocks;
+  int first_tile; /* of atoms */
   const struct screen_max_norms *norms;
   double gamma;              /* (C.8) */
   float *reach;              /* [n] bound, in units of the row's products */
@@ -135,6 +136,8 @@ struct screen_args {
   int *path;                 /* [n] */
   float *peaks;              /* [rows of all tiles][peaks_row] of the sample */
   int peaks_row;             /* SCREEN_PEAKS for each of its tiles */
+  float *sizes;              /* [rows of all tiles][sizes_row] of the sample, if they are kept */
+  int sizes_row;             /* all of them; 0: they are not kept */
   int peak_rank;             /* which of them gives the estimate, from 1 */
   int capacity;              /* of a list */
   int *counts;               /* [rows of all tiles], zeros before */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * threshold: estimates for each row, from the sampled peaks, the size below which no atom needs to
- * be listed.  Any estimate is right, since prune.cu checks it; a good one is fast.
+ * be listed.  Any estimate is right, since prune.cu checks it; a good one is fast.  Where all sizes
+ * of the sample were kept, those that reach it are listed here, and the product begins behind them.
  *
  * grid    ceil(n / SCREEN_ROW_WARPS) of SCREEN_ROW_WARPS warps; a warp a row
  * shared  none
@@ -27,6 +28,24 @@ static __device__ inline float peaks_rank(const float *peaks, int count, int ran
   return __int_as_float(low);
 }
 
+/* Begin a row's list with the sampled atoms that reach the threshold. */
+static __device__ inline void sample_list(const struct screen_args *a, long long row,
+                                          float threshold)
+{
+  const float *sizes = a->sizes + row * a->sizes_row;
+  struct candidate *list = a->lists + row * a->capacity;
+  int lane = threadIdx.x % WARP, count = 0;
+#pragma unroll 4
+  for (int first = 0; first < a->sizes_row; first += WARP) {
+    struct candidate c = {sizes[first + lane], first + lane};
+    unsigned mask = __ballot_sync(FULL_WARP, c.value >= threshold);
+    int at = count + lanes_before(mask);
+    if (c.value >= threshold && at < a->capacity) list[at] = c;
+    count += __popc(mask);
+  }
+  if (lane == 0) a->counts[row] = count;
+}
+
 extern "C" __global__ void __launch_bounds__(SCREEN_ROW_WARPS *WARP)
     threshold(const __grid_constant__ struct screen_args a)
 {
@@ -36,5 +55,7 @@ extern "C" __global__ void __launch_bounds__(SCREEN_ROW_WARPS *WARP)
   struct screen_test test = test_of(&a);
   float margin = 0x1p-12f * (1 - test.bound);
   float threshold = (size - 2 * a.reach[row]) * (1 - margin) * (1 + test.threshold);
-  if (threadIdx.x % WARP == 0) a.threshold[row] = fmaxf(threshold, 0);
+  threshold = fmaxf(threshold, 0);
+  if (threadIdx.x % WARP == 0) a.threshold[row] = threshold;
+  if (a.sizes_row) sample_list(&a, row, threshold);
 }

@@ -20,10 +20,11 @@ enum { ENCODER_ENTRIES = 1 << 20 };
 static const gidx VALUES_BYTES = 1ll << 30; /* of an encoder's launch, unless one row has more */
 static const gidx STATES_BYTES = 1ll << 30; /* of codes at a time, unless one row needs more */
 /* So many times the root of all frames are the sample: there, what a larger one costs and what
- * shorter lists save are about equal.  Vectors longer than so many columns cost more, and save as
- * much: down to a half, of so many tiles or more. */
+ * shorter lists save are about equal. */
 #define SCREEN_SAMPLED 11.3
-enum { SAMPLED_COLUMNS = 2048, SAMPLED_TILES = 8 };
+/* From so many columns on the sample's sizes are kept: writing and reading them takes less than
+ * multiplying again. */
+enum { SIZES_COLUMNS = 1280 };
 /* A threshold estimate is too high for one row in so many. */
 #define ESTIMATE_FAILS 2e-6
 
@@ -50,36 +51,26 @@ static int rank_of(double expected)
   return rank;
 }
 
-/* How many tiles of frames to sample, the `wide`th part of what is usual, at most half of all. */
-static idx tiles_of(idx tile, idx frames, double wide)
+/* How many frames to sample: whole tiles, at most half of all. */
+static idx sampled_of(idx tile, idx frames)
 {
-  idx tiles = (idx)(SCREEN_SAMPLED * sqrt(frames) / wide) / tile + 1;
-  return (idx)imin(tiles, frames / 2 / tile);
+  idx tiles = (idx)(SCREEN_SAMPLED * sqrt(frames)) / tile + 1;
+  return (idx)imin(tiles, frames / 2 / tile) * tile;
 }
 
-/* The lists for a sample of so many tiles; *wanted <- how long they should be. */
-static struct plan_lists lists_of(idx tiles, idx tile, idx top_k, idx frames, double *wanted)
-{
-  struct plan_lists l = {.sampled = tiles * tile, .capacity = MIN_LIST};
-  double part = (double)l.sampled / frames;
-  l.peaks_row = tiles * SCREEN_PEAKS;
-  l.peak_rank = rank_of(top_k * part);
-  if (2 * l.peak_rank > l.peaks_row) l.peaks_row = 0;
-  *wanted = l.peaks_row ? 4 * l.peak_rank / part + 2 * top_k : 0;
-  while (l.capacity < *wanted && l.capacity < MAX_LIST) l.capacity *= 2;
-  return l;
-}
-
-/* A smaller sample, of long vectors, has to be enough for the rank and for the lists. */
 struct plan_lists plan_lists_of(int wgmma, idx d, idx p, idx top_k, idx frames)
 {
   struct screen_form form = screen_form_of(wgmma, d, 1);
-  idx tile = form.vectors / form.frame, tiles = tiles_of(tile, frames, 1);
-  double wide = fmin(fmax((double)p / SAMPLED_COLUMNS, 1), 2), wanted;
-  struct plan_lists all = lists_of(tiles, tile, top_k, frames, &wanted);
-  if (wide == 1 || tiles < SAMPLED_TILES || !all.peaks_row) return all;
-  struct plan_lists few = lists_of(tiles_of(tile, frames, wide), tile, top_k, frames, &wanted);
-  return few.peaks_row && wanted <= MAX_LIST ? few : all;
+  idx tile = form.vectors / form.frame;
+  struct plan_lists l = {.sampled = sampled_of(tile, frames), .capacity = MIN_LIST};
+  double part = (double)l.sampled / frames;
+  l.peaks_row = l.sampled / tile * SCREEN_PEAKS;
+  l.peak_rank = rank_of(top_k * part);
+  if (2 * l.peak_rank > l.peaks_row) l.peaks_row = 0;
+  l.sizes_row = l.peaks_row && d == 1 && p >= SIZES_COLUMNS ? l.sampled : 0;
+  double wanted = l.peaks_row ? 4 * l.peak_rank / part + 2 * top_k : 0;
+  while (l.capacity < wanted && l.capacity < MAX_LIST) l.capacity *= 2;
+  return l;
 }
 
 int plan_pairs(idx rows, idx top_k)
@@ -107,6 +98,7 @@ gidx plan_screen_layout(struct screen_args *a, char *base)
   a->held = layout_next(&bytes, base, rows, sizeof *a->held);
   a->left = layout_next(&bytes, base, rows, sizeof *a->left);
   a->peaks = layout_next(&bytes, base, rows * a->peaks_row, sizeof *a->peaks);
+  a->sizes = layout_next(&bytes, base, rows * a->sizes_row, sizeof *a->sizes);
   a->lists = layout_next(&bytes, base, rows * a->capacity, sizeof *a->lists);
   a->pairs = layout_next(&bytes, base, a->pairs_capacity, sizeof *a->pairs);
   a->values = layout_next(&bytes, base, a->pairs_capacity, sizeof *a->values);
@@ -131,6 +123,7 @@ gidx plan_screen_bytes(const struct plan_sizes *z, const struct plan_route *r, i
   struct plan_lists l = plan_lists_of(z->wgmma, z->d, z->p, r->top_k, r->slots);
   struct screen_args a = {.row_tiles = (int)ceil_div(rows, SCREEN_ROWS),
                           .peaks_row = l.peaks_row,
+                          .sizes_row = l.sizes_row,
                           .capacity = l.capacity,
                           .pairs_capacity = plan_pairs(rows, r->top_k)};
   gidx f16 = (gidx)a.row_tiles * screen_stages(z->p) * SCREEN_ROWS * SCREEN_ITEM;

@@ -115,6 +115,7 @@ gidx plan_arrow_bytes(gidx largest);
 struct plan_lists {
   idx sampled;   /* the first frames of the order; 0: too few for a sample */
   int peaks_row; /* sampled sizes of a row; 0: the sample is too small for so many entries */
+  int sizes_row; /* all sizes of a row, which are kept; 0: the product makes them again */
   int peak_rank; /* which of them gives the threshold estimate, from 1 */
   int capacity;  /* of a list */
 };
@@ -123,7 +124,8 @@ struct plan_lists plan_lists_of(int wgmma, idx d, idx p, idx top_k, idx frames);
 int plan_pairs(idx rows, idx top_k);
 
 /* Place the work arrays of the filter's kernels one after another from `base` on; returns their
- * bytes.  base NULL: only count.  a has row_tiles, peaks_row, capacity and pairs_capacity. */
+ * bytes.  base NULL: only count.  a has row_tiles, peaks_row, sizes_row, capacity
+ * and pairs_capacity. */
 gidx plan_screen_layout(struct screen_args *a, char *base);
 
 #endif

@@ -53,10 +53,12 @@ static void args_make(const struct route_launch *t, struct screen_args *a)
                            .norms = s->work.norms.at,
                            .gamma = f->gamma,
                            .peaks_row = lists.peaks_row,
+                           .sizes_row = lists.sizes_row,
                            .peak_rank = lists.peak_rank,
                            .capacity = lists.capacity,
                            .pairs_capacity = plan_pairs(t->n, t->job->top_k),
                            .out = t->out};
+  if (test && test->columns && a->d == 1 && a->peaks_row) a->sizes_row = lists.sampled;
   if (test) a->test = (struct screen_test){(float)test->bound, (float)test->threshold};
 }
 
@@ -77,7 +79,8 @@ static int mark(struct cuda_state *s, int which)
   return OK;
 }
 
-/* The threshold estimate of every row, from the product with the sample. */
+/* The threshold estimate of every row, from the product with the sample.  Where its sizes are kept
+ * they are in the lists, and the rest of the atoms is left. */
 static int rows_estimate(struct route_launch *t, struct screen_args *a)
 {
   struct cuda_state *s = t->dev->state;
@@ -87,7 +90,10 @@ static int rows_estimate(struct route_launch *t, struct screen_args *a)
   sample.slots = plan_lists_of(s->sizes.wgmma, a->d, a->p, a->top_k, a->slots).sampled;
   sample.atom_tiles = sample.slots / tile;
   TRY(cuda_screen_product(t->dev, &sample, 1));
-  return cuda_screen_launch(t->dev, KERNEL_THRESHOLD, a, a->n, 0);
+  TRY(cuda_screen_launch(t->dev, KERNEL_THRESHOLD, a, a->n, 0));
+  a->first_tile = a->sizes_row ? sample.atom_tiles : 0;
+  a->atom_tiles -= a->first_tile;
+  return OK;
 }
 
 /* How many columns rescore.cu adds at a time: so few, where that is much less than all, that their
