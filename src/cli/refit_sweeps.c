@@ -11,6 +11,7 @@
 #include "base/num.h"
 #include "base/status.h"
 #include "base/stop.h"
+#include "base/team.h"
 #include "cli/agreement.h"
 #include "cli/run_page.h"
 #include "model/directions.h"
@@ -352,8 +353,8 @@ static int publisher_begin(struct refit_job *j)
       .run = j->run, .files = &j->files, .write = write, .threads = j->task.threads};
   TRY(refit_publisher_open(&j->publisher, &j->state));
   write->background = j->publisher.sweep != NULL;
-  if (write->background && j->task.threads > 2)
-    j->task.threads--; /* a team would wait for the one that writes */
+  if (write->background) /* a team would wait for those that write */
+    j->task.threads = (int)imax(j->task.threads - team_spare(), 1);
   return OK;
 }
 

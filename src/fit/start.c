@@ -7,6 +7,7 @@
 
 #include "base/num.h"
 #include "base/status.h"
+#include "base/team.h"
 #include "comm/buffers.h"
 #include "fit/fit_impl.h"
 #include "refit/sums.h"
@@ -196,8 +197,8 @@ static int state_open(struct fit *f)
   TRY(judge_open(&f->judge, &f->held, f->mean, &f->coder, f->c));
   if (joint) TRY(comm_agree(f->c, update_open(&f->update, &f->state, &f->coder.device)));
   if (!joint) TRY(steps_open(f));
-  /* A core is left to the thread that writes: who waits for the last of a team waits for it. */
-  if (f->resident.is_on && t->threads > 2) f->refit_task.threads = t->threads - 1;
+  /* Cores are left to the threads that write: who waits for the last of a team waits for them. */
+  if (f->resident.is_on) f->refit_task.threads = (int)imax(t->threads - team_spare(), 1);
   if (joint && t->start && t->start->gram)
     TRY(comm_agree(f->c, update_put(&f->update, t->start->gram, t->start->target)));
   return OK;
