@@ -44,7 +44,7 @@ static void check_long(void)
 {
   static const idx ps[] = {257, 700, 1300, 4097};
   for (int i = 0; i < LENGTH(ps); i++)
-    for (int kind = i % 2; kind < KINDS; kind += 2)
+    for (int kind = i; kind < KINDS; kind += LENGTH(ps))
       problem_run((struct problem){.n = 37,
                                    .p = ps[i],
                                    .d = 1,

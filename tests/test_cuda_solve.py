@@ -2,6 +2,7 @@
 """Claim: solve --device cuda writes the bytes of --device cpu, for any ranks, batches and memory of
 the GPU, with systems that fail and such as are beyond its kernels; without a GPU cuda ends with 69
 and auto is the CPU; a fault of CUDA ends the job with 69 and publishes nothing."""
+import json
 import os
 import re
 import tempfile
@@ -107,6 +108,21 @@ def check_calls(folder, paths):
                f"call {n} fails: exit {done.returncode}, {lines}")
 
 
+@claim("ranks share out the systems of a benchmark")
+def check_bench():
+    words = "bench", "solve", "--device", "cuda", "--system-rows", 20, "--border", 3, "--json"
+    for ranks in 1, 2, 3:
+        done = sagitta(*words, "--systems", 7, "--repeats", 2, ranks=ranks)
+        page = json.loads(done.stdout or "{}")
+        line = page.get("lines", [{}])[0]
+        ok(page.get("ranks") == ranks and line["systems"] == 7 and line["rows"] == 140 and
+           line["declined"] == 0 and 0 < line["seconds"] < line["with_copies"],
+           f"{ranks} ranks: exit {done.returncode}, {line}")
+    done = sagitta(*words, "--systems", 2, ranks=3)
+    ok(done.returncode == 2 and "more --systems" in done.stderr,
+       f"two systems: {done.stderr[:300]}")
+
+
 @claim("without a GPU cuda is refused, auto is the CPU")
 def check_absent(folder, paths):
     done, out = run(folder, "absent.h5", paths["mixed"], "--device", "cuda",
@@ -133,6 +149,7 @@ def main():
             check_equal(folder, paths)
             check_counts(folder, paths)
             check_memory(folder, paths)
+            check_bench()
             check_calls(folder, paths)
     return done_testing()
 

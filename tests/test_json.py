@@ -426,6 +426,10 @@ def check_bench(p):
         ok(names is None or names in [line["name"] for line in page["lines"]], f"{page['lines']}")
     done = sagitta("bench", "nothing", "--json")
     ok(done.returncode == 2 and not done.stdout, "an unknown benchmark")
+    for what, more in (("route", "mpirun away"), ("solve", "mpirun away, or add --device cuda")):
+        done = sagitta("bench", what, "--json", ranks=2)
+        ok(done.returncode == 2 and not done.stdout and more in done.stderr,
+           f"bench {what} on two ranks: exit {done.returncode}, {done.stderr[:300]}")
 
 
 def shape_of(told):

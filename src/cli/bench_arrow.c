@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Synthetic systems in memory, larger than the caches.  Each repeat measures one after another, and
- * medians are shown. */
+ * medians are shown.  Several ranks have a share of the systems and a GPU each, and all of them
+ * take as long as the one that takes longest. */
 #include "cli/bench_arrow.h"
 
 #include <math.h>
@@ -15,6 +16,7 @@
 #include "base/status.h"
 #include "cli/bench_median.h"
 #include "device/arrow.h"
+#include "device/buffer.h"
 #include "model/synth_systems.h"
 
 #define AT(member) offsetof(struct bench_arrow_options, member)
@@ -41,8 +43,10 @@ struct bench_systems {
   struct systems_shape shape;
   struct systems_block block;
   struct arrow_item *items;
-  real *steps, *work;
+  real *numbers, *steps, *work; /* the block's; their steps; the peers' */
   struct device device;
+  struct comm *c;
+  double *ranks; /* [size] a value of each */
 };
 
 static enum lengths lengths_of(const struct bench_arrow_options *o)
@@ -73,32 +77,45 @@ static void items_make(struct bench_systems *b)
   }
 }
 
-/* Make the systems with a border of k. */
+/* This rank's share of systems with a border of k.  Their numbers are one piece, which a GPU can
+ * fetch. */
 static int systems_open(struct bench_systems *b, const struct bench_arrow_options *o, idx k)
 {
   double one = 8. * ((double)o->system_rows * o->frame * (o->frame + k + 1) + (double)k * (k + 1));
-  struct synthetic_systems made = {
-      .seed = 1, .rows = o->system_rows, .d = o->frame, .k = k, .lengths = lengths_of(o)};
-  made.count = o->systems ? o->systems : (gidx)(1e6 * o->megabytes / one) + 1;
-  gidx longest = 0;
+  gidx count = o->systems ? o->systems : (gidx)(1e6 * o->megabytes / one) + 1, longest = 0;
+  gidx rank = b->c->rank, ranks = b->c->size;
+  CHECK(count >= ranks, ERR_USAGE,
+        "%lld systems are not one for each of %lld ranks: more --systems", (long long)count,
+        (long long)ranks);
+  struct synthetic_systems made = {.seed = 1 + (uint64_t)rank,
+                                   .count = count * (rank + 1) / ranks - count * rank / ranks,
+                                   .rows = o->system_rows,
+                                   .d = o->frame,
+                                   .k = k,
+                                   .lengths = lengths_of(o)};
   TRY(systems_alloc(&b->shape, made.count, &b->arena));
   synthetic_shape(&made, &b->shape);
   TRY(systems_measure(&b->shape, "bench"));
   const struct systems_shape *s = &b->shape;
   gidx n = s->count;
   for (gidx a = 0; a < n; a++) longest = imax(longest, s->row[a + 1] - s->row[a]);
-  b->block = (struct systems_block){.count = n};
-  TRY(arena_alloc(&b->arena, &b->block.h, s->h[n], sizeof(real)));
-  TRY(arena_alloc(&b->arena, &b->block.b, s->b[n], sizeof(real)));
-  TRY(arena_alloc(&b->arena, &b->block.g, s->g[n], sizeof(real)));
-  TRY(arena_alloc(&b->arena, &b->block.c, s->c[n], sizeof(real)));
-  TRY(arena_alloc(&b->arena, &b->block.g_b, s->border[n], sizeof(real)));
+  TRY(arena_alloc(&b->arena, &b->numbers, systems_reals(s, 0, n), sizeof(real)));
   TRY(arena_alloc(&b->arena, &b->steps, s->g[n] + s->border[n], sizeof(real)));
   TRY(arena_alloc(&b->arena, &b->items, n, sizeof *b->items));
   TRY(arena_alloc(&b->arena, &b->work, peer_arrow_work(o->frame, k, longest), sizeof(real)));
+  TRY(arena_alloc(&b->arena, &b->ranks, ranks, sizeof *b->ranks));
+  b->block = systems_block_at(s, 0, n, b->numbers);
   for (gidx a = 0; a < n; a++) synthetic_system(&made, s, a, &b->block);
+  host_pin(&b->device, b->numbers, systems_reals(s, 0, n) * (gidx)sizeof(real));
   items_make(b);
   return OK;
+}
+
+static void systems_close(struct bench_systems *b)
+{
+  host_unpin(&b->device, b->numbers);
+  device_close(&b->device);
+  arena_free(&b->arena);
 }
 
 /* The lower bound: every number is read once, every step written once, nothing computed. */
@@ -147,17 +164,37 @@ static double petsc_time(const struct bench_systems *b)
   return seconds / rows;
 }
 
-/* *seconds <- ours for all systems; kernels[repeats] <- of a GPU's kernels alone. */
+static int outcomes_check(const struct bench_systems *b)
+{
+  for (gidx a = 0; a < b->shape.count; a++)
+    CHECK(b->items[a].outcome.status == ARROW_OK, ERR_INTERNAL, "system %lld failed", (long long)a);
+  return OK;
+}
+
+/* *seconds <- ours for all systems; kernels[repeats] <- of a GPU's kernels alone.  Collective. */
 static int solve_time(struct bench_systems *b, double *seconds, double *kernels, int repeats)
 {
   struct arrow_job job = {
       .items = b->items, .count = b->shape.count, .repeats = repeats, .seconds = kernels};
+  TRY(comm_agree(b->c, OK)); /* all begin together */
   double begun = log_seconds();
-  TRY(device_arrow(&b->device, &job));
+  TRY(comm_agree(b->c, device_arrow(&b->device, &job)));
   *seconds = log_seconds() - begun;
-  for (gidx a = 0; a < job.count; a++)
-    CHECK(job.items[a].outcome.status == ARROW_OK, ERR_INTERNAL, "system %lld failed",
-          (long long)a);
+  return comm_agree(b->c, outcomes_check(b));
+}
+
+/* *x <- the sum of all ranks' values, or the largest of them.  Collective. */
+static int ranks_sum(struct bench_systems *b, double *x)
+{
+  TRY(comm_allgather_real(b->c, *x, b->ranks));
+  *x = 0;
+  for (int r = 0; r < b->c->size; r++) *x += b->ranks[r];
+  return OK;
+}
+static int ranks_largest(struct bench_systems *b, double *x)
+{
+  TRY(comm_allgather_real(b->c, *x, b->ranks));
+  for (int r = 0; r < b->c->size; r++) *x = fmax(*x, b->ranks[r]);
   return OK;
 }
 
@@ -176,72 +213,101 @@ static void peer_print(double theirs, double ours)
     printf(" %9s %9s", "none", "");
 }
 
-static struct device_options device_options_of(const struct bench_common *common)
+static struct device_options device_options_of(const struct bench_common *common,
+                                               const struct comm *c)
 {
   return (struct device_options){.p = 1,
                                  .d = 1,
                                  .threads = common->threads,
                                  .variant = common->cpu_variant,
                                  .kind = common->device,
+                                 .local_rank = c->local_rank,
                                  .kernels = common->kernels};
 }
 
-/* Bytes that have to be read and written, each once. */
-static double bytes_of(const struct systems_shape *s)
+/* What is measured, of all ranks: bytes have to be read and written once. */
+struct amount {
+  gidx systems, rows, declined;
+  double bytes;
+};
+static int amount_of(const struct bench_systems *b, struct amount *all)
 {
-  return 8. * ((double)(s->h[s->count] + s->b[s->count]) + 2. * (double)s->g[s->count]);
+  const struct systems_shape *s = &b->shape;
+  gidx n = s->count, reals = s->h[n] + s->b[n] + 2 * s->g[n];
+  gidx counts[] = {n, s->row[n], b->device.counts.declined, reals};
+  TRY(comm_sum(b->c, counts, LENGTH(counts)));
+  *all = (struct amount){counts[0], counts[1], counts[2], 8. * (double)counts[3]};
+  return OK;
 }
 
 /* What every line says: seconds are of all systems of the border, once. */
-static void line_begin(struct json *j, idx k, const struct systems_shape *s, double seconds)
+static void line_begin(struct json *j, idx k, const struct amount *all, double seconds)
 {
   json_object(j, NULL);
   json_long(j, "border", k);
-  json_long(j, "systems", s->count);
-  json_long(j, "rows", s->row[s->count]);
+  json_long(j, "systems", all->systems);
+  json_long(j, "rows", all->rows);
   json_real(j, "seconds", seconds);
-  json_real(j, "mrows", 1e-6 * (double)s->row[s->count] / seconds);
-  json_real(j, "gbs", 1e-9 * bytes_of(s) / seconds);
+  json_real(j, "mrows", 1e-6 * (double)all->rows / seconds);
+  json_real(j, "gbs", 1e-9 * all->bytes / seconds);
 }
 
-static int gpu_measure(const struct bench_arrow_options *o, idx k,
-                       const struct bench_common *common)
+static void gpu_line(const struct bench_common *common, idx k, const struct amount *all,
+                     double seconds, double copies, double with_copies)
 {
-  static double whole[MAX_REPEATS], kernels[MAX_REPEATS];
-  struct bench_systems b = {0};
-  struct device_options options = device_options_of(common);
-  double copies;
-  TRY(device_open(&b.device, &options));
-  TRY(device_copy_rate(&b.device, &copies));
-  TRY(systems_open(&b, o, k));
-  TRY(solve_time(&b, whole, kernels, common->repeats)); /* compiles */
-  TRY(solve_time(&b, whole, kernels, common->repeats));
-  for (int r = 0; r < common->repeats; r++) TRY(solve_time(&b, &whole[r], NULL, 0));
-  const struct systems_shape *s = &b.shape;
-  double seconds = median(kernels, common->repeats), bytes = bytes_of(s);
   struct json *j = common->json;
   if (j) {
-    line_begin(j, k, s, seconds);
+    line_begin(j, k, all, seconds);
     json_real(j, "copies_gbs", 1e-9 * copies);
-    json_real(j, "with_copies", median(whole, common->repeats));
-    json_long(j, "declined", b.device.counts.declined);
+    json_real(j, "with_copies", with_copies);
+    json_long(j, "declined", all->declined);
     json_end(j);
   } else
-    printf("%6d %9lld %11.1f %10.4f %9.1f %10.1f %9.1f%% %10.2f %9lld\n", k, (long long)s->count,
-           1e-6 * (double)s->row[s->count] / seconds, 1e3 * seconds, 1e-9 * bytes / seconds,
-           1e-9 * copies, 100 * bytes / seconds / copies, 1e3 * median(whole, common->repeats),
-           (long long)b.device.counts.declined);
-  device_close(&b.device);
-  arena_free(&b.arena);
+    printf("%6d %9lld %11.1f %10.4f %9.1f %10.1f %9.1f%% %10.2f %9lld\n", k,
+           (long long)all->systems, 1e-6 * (double)all->rows / seconds, 1e3 * seconds,
+           1e-9 * all->bytes / seconds, 1e-9 * copies, 100 * all->bytes / seconds / copies,
+           1e3 * with_copies, (long long)all->declined);
+}
+
+static int gpu_open(struct bench_systems *b, const struct bench_arrow_options *o, idx k,
+                    const struct device_options *options, double *copies)
+{
+  TRY(device_open(&b->device, options));
+  TRY(device_copy_rate(&b->device, copies));
+  return systems_open(b, o, k);
+}
+
+/* By the GPUs of all ranks, all at a time; each has a clock of its own for its kernels. */
+static int gpu_measure(const struct bench_arrow_options *o, idx k,
+                       const struct bench_common *common, struct comm *c)
+{
+  static double whole[MAX_REPEATS], kernels[MAX_REPEATS];
+  struct bench_systems b = {.c = c};
+  struct device_options options = device_options_of(common, c);
+  struct amount all;
+  double copies;
+  TRY(comm_agree(c, gpu_open(&b, o, k, &options, &copies)));
+  TRY(ranks_sum(&b, &copies));
+  TRY(solve_time(&b, whole, kernels, common->repeats)); /* compiles */
+  TRY(solve_time(&b, whole, kernels, common->repeats));
+  for (int r = 0; r < common->repeats; r++) {
+    TRY(ranks_largest(&b, &kernels[r]));
+    TRY(solve_time(&b, &whole[r], NULL, 0));
+  }
+  TRY(amount_of(&b, &all));
+  double seconds = median(kernels, common->repeats), with = median(whole, common->repeats);
+  if (c->rank == 0) gpu_line(common, k, &all, seconds, copies, with);
+  systems_close(&b);
   return OK;
 }
 
 static int border_measure(const struct bench_arrow_options *o, idx k,
-                          const struct bench_common *common)
+                          const struct bench_common *common, struct comm *c)
 {
   static double solve[MAX_REPEATS], memory[MAX_REPEATS], peer[MAX_REPEATS], petsc[MAX_REPEATS];
-  struct bench_systems b = {0};
-  struct device_options options = device_options_of(common);
+  struct bench_systems b = {.c = c};
+  struct device_options options = device_options_of(common, c);
+  struct amount all;
   int repeats = common->repeats;
   TRY(device_open(&b.device, &options));
   TRY(systems_open(&b, o, k));
@@ -252,43 +318,46 @@ static int border_measure(const struct bench_arrow_options *o, idx k,
     peer[r] = peer_time(&b);
     TRY(solve_time(&b, &solve[r], NULL, 0));
   }
-  const struct systems_shape *s = &b.shape;
-  double rows = (double)s->row[s->count];
-  double bytes = bytes_of(s), seconds = median(solve, repeats), floor = median(memory, repeats);
+  TRY(amount_of(&b, &all));
+  double rows = (double)all.rows, seconds = median(solve, repeats);
+  double floor = median(memory, repeats);
   double lapack = median(peer, repeats) / rows, other = median(petsc, repeats);
   struct json *j = common->json;
   if (j) {
-    line_begin(j, k, s, seconds);
-    json_real(j, "memory_gbs", 1e-9 * bytes / floor);
+    line_begin(j, k, &all, seconds);
+    json_real(j, "memory_gbs", 1e-9 * all.bytes / floor);
     peer_tell(j, "lapacke_mrows", lapack);
     peer_tell(j, "petsc_mrows", other);
     json_end(j);
   } else {
-    printf("%6d %9lld %11.1f %9.2f %10.2f %9.1f%%", k, (long long)s->count, 1e-6 * rows / seconds,
-           1e-9 * bytes / seconds, 1e-9 * bytes / floor, 100 * floor / seconds);
+    printf("%6d %9lld %11.1f %9.2f %10.2f %9.1f%%", k, (long long)all.systems,
+           1e-6 * rows / seconds, 1e-9 * all.bytes / seconds, 1e-9 * all.bytes / floor,
+           100 * floor / seconds);
     peer_print(lapack, seconds / rows);
     peer_print(other, seconds / rows);
     printf("\n");
   }
-  device_close(&b.device);
-  arena_free(&b.arena);
+  systems_close(&b);
   return OK;
 }
 
-static void title_tell(const struct bench_arrow_options *o, struct json *j)
+static void title_tell(const struct bench_arrow_options *o, struct json *j, int ranks)
 {
+  json_long(j, "ranks", ranks);
   json_long(j, "frame", o->frame);
   json_long(j, "system_rows", o->system_rows);
   json_text(j, "lengths", o->lengths);
   json_array(j, "lines");
 }
 
-static void title_print(const struct bench_arrow_options *o, const struct bench_common *common)
+static void title_print(const struct bench_arrow_options *o, const struct bench_common *common,
+                        int ranks)
 {
   printf("d=%d n=%lld %s, medians of %d runs; ", o->frame, (long long)o->system_rows, o->lengths,
          common->repeats);
   if (strcmp(common->device, "cuda") == 0) {
-    printf("systems are on the GPU, but for `with copies`, on %d threads\n", common->threads);
+    printf("ranks=%d threads=%d; systems are on the GPU, but for `with copies`\n", ranks,
+           common->threads);
     printf("%6s %9s %11s %10s %9s %10s %10s %10s %9s\n", "border", "systems", "Mrows/s", "ms",
            "GB/s", "copies", "of copies", "with copies", "declined");
     return;
@@ -298,20 +367,21 @@ static void title_print(const struct bench_arrow_options *o, const struct bench_
          "memory", "of memory", "LAPACKE", "faster", "PETSc", "faster");
 }
 
-int bench_arrow(const struct bench_arrow_options *o, const struct bench_common *common)
+int bench_arrow(const struct bench_arrow_options *o, const struct bench_common *common,
+                struct comm *c)
 {
   static const idx borders[] = {4, 8, 16, 32};
-  int gpu = strcmp(common->device, "cuda") == 0;
+  int gpu = strcmp(common->device, "cuda") == 0, tells = common->json && c->rank == 0;
   TRY(device_check_fma());
-  if (common->json)
-    title_tell(o, common->json);
-  else
-    title_print(o, common);
+  if (tells)
+    title_tell(o, common->json, c->size);
+  else if (c->rank == 0)
+    title_print(o, common, c->size);
   for (int i = 0; i < (o->border ? 1 : LENGTH(borders)); i++) {
     idx k = o->border ? o->border : borders[i];
-    TRY(gpu ? gpu_measure(o, k, common) : border_measure(o, k, common));
+    TRY(gpu ? gpu_measure(o, k, common, c) : border_measure(o, k, common, c));
   }
-  if (common->json) json_end(common->json);
+  if (tells) json_end(common->json);
   peer_petsc_close();
   return OK;
 }

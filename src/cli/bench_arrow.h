@@ -7,6 +7,7 @@
 
 #include "base/options.h"
 #include "cli/bench_route.h"
+#include "comm/comm.h"
 #include "model/arrow.h"
 
 struct bench_arrow_options {
@@ -17,8 +18,9 @@ struct bench_arrow_options {
 enum { BENCH_ARROW_ROWS = 6 };
 extern const struct option_row bench_arrow_rows[BENCH_ARROW_ROWS];
 
-/* Measure and print. */
-int bench_arrow(const struct bench_arrow_options *o, const struct bench_common *common);
+/* Measure and print.  Collective; several ranks only with GPUs. */
+int bench_arrow(const struct bench_arrow_options *o, const struct bench_common *common,
+                struct comm *c);
 
 /* Seconds of one system by LAPACKE and BLAS: dpotrf and dtrsm for each row, dsyrk for the sums, the
  * border by dpotrf; on one thread.  step_t, step_b as arrow_reference; work has

@@ -63,7 +63,9 @@ static const struct option_set bench_set = {
         "reads and writes them, LAPACKE a loop of dpotrf, dtrsm and dsyrk, and PETSc, where that "
         "is "
         "installed, its Cholesky of each bordered system, in Mrows/s.  On a GPU the systems are "
-        "there already, and are compared with copies inside its memory.\n\n"
+        "there already, and are compared with copies inside its memory; `with copies` they come "
+        "from page-locked memory of the host, as in `sagitta solve`, and steps go back.  Ranks of "
+        "mpirun share them out, a GPU each; all take as long as the slowest.\n\n"
         "`terminal` factors one matrix, inverts the factor and multiplies the inverses, n^3 / 6 "
         "multiply-adds each; a CPU's peer is OpenBLAS's dpotrf on the same matrix, which a GPU has "
         "in its memory already.\n\n"
@@ -91,6 +93,8 @@ static const struct option_set bench_set = {
         "  sagitta bench terminal --schur 16384 --device cuda\n"
         "  sagitta bench solve --frame 2\n"
         "  sagitta bench solve --device cuda --systems 4096\n"
+        "  mpirun -n 2 sagitta bench solve --device cuda --systems 200000 --system-rows 64 "
+        "--border 8\n"
         "  sagitta bench route --columns 384 --atoms 32768 --top-s 32\n"
         "  sagitta bench route --device cuda --n-rows 16384 --columns 768",
     .tables = tables,
@@ -102,7 +106,7 @@ static const struct option_set bench_set = {
 static int measure(const struct bench_options *o, const char *what,
                    const struct bench_common *common, struct comm *c)
 {
-  if (strcmp(what, "solve") == 0) return bench_arrow(&o->arrow, common);
+  if (strcmp(what, "solve") == 0) return bench_arrow(&o->arrow, common, c);
   if (strcmp(what, "terminal") == 0) return bench_dense(&o->dense, common);
   if (strcmp(what, "update") == 0) return bench_update(&o->route, common);
   if (strcmp(what, "dense") == 0) return bench_triad(&o->route, common);
@@ -116,12 +120,20 @@ static int measure(const struct bench_options *o, const char *what,
   return bench_route(&o->route, common);
 }
 
+static int ranks_check(const struct bench_options *o, const char *what, int ranks)
+{
+  int solve = strcmp(what, "solve") == 0, gpu = strcmp(o->common.device, "cuda") == 0;
+  CHECK(ranks == 1 || strcmp(what, "train") == 0 || (solve && gpu), ERR_USAGE,
+        "'bench %s' measures one rank: leave mpirun away%s", what,
+        solve ? ", or add --device cuda" : "");
+  return OK;
+}
+
 static int bench_command(struct run *run, const void *options, const char **arguments)
 {
   const struct bench_options *o = options;
   struct bench_common common = o->common;
-  CHECK(run->comm.size == 1 || strcmp(arguments[0], "train") == 0, ERR_USAGE,
-        "'bench %s' measures one rank: leave mpirun away", arguments[0]);
+  TRY(comm_agree(&run->comm, ranks_check(o, arguments[0], run->comm.size)));
   struct json j;
   if (!facts_wanted(run)) return measure(o, arguments[0], &common, &run->comm);
   TRY(facts_begin(run, &j));
