@@ -424,6 +424,8 @@ def check_bench(p):
             ok(line["seconds"] > 0 and re.search(
                 rf"^ *{line['name'] if names else line['border']} ", text, re.M), f"{line} {text}")
         ok(names is None or names in [line["name"] for line in page["lines"]], f"{page['lines']}")
+    page = json.loads(sagitta("bench", "train", *shape, "--top-s", 4, "--json", ranks=2).stdout)
+    ok(page["ranks"] == 2 and page["lines"], f"two ranks tell one page: {page}")
     done = sagitta("bench", "nothing", "--json")
     ok(done.returncode == 2 and not done.stdout, "an unknown benchmark")
     for what, more in (("route", "mpirun away"), ("solve", "mpirun away, or add --device cuda")):

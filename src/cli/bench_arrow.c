@@ -371,9 +371,9 @@ int bench_arrow(const struct bench_arrow_options *o, const struct bench_common *
                 struct comm *c)
 {
   static const idx borders[] = {4, 8, 16, 32};
-  int gpu = strcmp(common->device, "cuda") == 0, tells = common->json && c->rank == 0;
+  int gpu = strcmp(common->device, "cuda") == 0;
   TRY(device_check_fma());
-  if (tells)
+  if (common->json)
     title_tell(o, common->json, c->size);
   else if (c->rank == 0)
     title_print(o, common, c->size);
@@ -381,7 +381,7 @@ int bench_arrow(const struct bench_arrow_options *o, const struct bench_common *
     idx k = o->border ? o->border : borders[i];
     TRY(gpu ? gpu_measure(o, k, common, c) : border_measure(o, k, common, c));
   }
-  if (tells) json_end(common->json);
+  if (common->json) json_end(common->json);
   peer_petsc_close();
   return OK;
 }

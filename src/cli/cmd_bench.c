@@ -135,7 +135,8 @@ static int bench_command(struct run *run, const void *options, const char **argu
   struct bench_common common = o->common;
   TRY(comm_agree(&run->comm, ranks_check(o, arguments[0], run->comm.size)));
   struct json j;
-  if (!facts_wanted(run)) return measure(o, arguments[0], &common, &run->comm);
+  int tells = facts_wanted(run) && run->comm.rank == 0;
+  if (!tells) return measure(o, arguments[0], &common, &run->comm);
   TRY(facts_begin(run, &j));
   common.json = &j;
   json_text(&j, "benchmark", arguments[0]);
