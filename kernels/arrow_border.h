@@ -108,16 +108,17 @@ static __device__ inline void pairs_read(double *to, const double *from, int beg
   }
 }
 
-/* Columns that are factored at a time: row `first` of the first of them, and how far the next one
- * is from it. */
+/* Columns that are factored at a time: the place in S of row `first` of the first of them, and how
+ * far the next one is from it.  No pointer: behind one that a loop moves the compiler does not see
+ * shared memory, and takes generic loads. */
 struct columns {
-  double *at;
-  int first, apart;
+  int at, first, apart;
 };
-static __device__ inline struct columns columns_of(const struct border *b, int square)
+static __device__ inline struct columns columns_of(int square)
 {
   int first = square * SQUARE;
-  struct columns c = {column_of(b, first) + first, first, arrow_column_length(BORDER, first)};
+  struct columns c = {arrow_column(BORDER, first) + first, first,
+                      arrow_column_length(BORDER, first)};
   return c;
 }
 static __device__ inline struct columns columns_after(struct columns c)
@@ -132,12 +133,13 @@ static __device__ inline struct columns columns_before(struct columns c)
   return next;
 }
 
-static __device__ inline void square_read(struct square *to, struct columns c, int count)
+static __device__ inline void square_read(struct square *to, const double *s, struct columns c,
+                                          int count)
 {
 #pragma unroll
   for (int q = 0; q < count; q++) {
     double column[SQUARE_ROOM];
-    pairs_read(column, c.at + q * c.apart, q, count);
+    pairs_read(column, s + c.at + q * c.apart, q, count);
 #pragma unroll
     for (int i = q; i < count; i++) to->l[i][q] = column[i];
   }
@@ -153,23 +155,23 @@ static __device__ inline int border_row(void)
 
 /* Put a lane's numbers of the columns in their places, of which those above the diagonal are
  * none. */
-static __device__ inline void columns_write(struct columns c, int count, const double *x)
+static __device__ inline void columns_write(double *s, struct columns c, int count, const double *x)
 {
   int row = border_row();
   if (threadIdx.x % WARP >= (BORDER ? BORDER : 1)) return;
 #pragma unroll
   for (int q = 0; q < count; q++)
-    if (row >= c.first + q) c.at[q * c.apart + row - c.first] = x[q];
+    if (row >= c.first + q) s[c.at + q * c.apart + row - c.first] = x[q];
 }
 
 /* Take columns, of which a lane has l, off its numbers x[count] of those from `first` on. */
-static __device__ inline void columns_take(double *x, const double *l, struct columns c, int first,
-                                           int count)
+static __device__ inline void columns_take(double *x, const double *l, const double *s,
+                                           struct columns c, int first, int count)
 {
 #pragma unroll
   for (int p = 0; p < SQUARE; p++) {
     double factor[SQUARE_ROOM];
-    pairs_read(factor, c.at + p * c.apart + first - c.first, 0, count);
+    pairs_read(factor, s + c.at + p * c.apart + first - c.first, 0, count);
 #pragma unroll
     for (int q = 0; q < count; q++) x[q] = fma(-l[p], factor[q], x[q]);
   }
@@ -183,13 +185,13 @@ static __device__ inline void columns_read(double *x, const struct border *b, st
   int row = border_row();
   double next[SQUARE_ROOM], l[SQUARE_ROOM];
 #pragma unroll
-  for (int q = 0; q < count; q++) next[q] = c.at[q * c.apart + row - c.first];
-  if (IS_NEAR && c.first > 0) columns_take(next, x, columns_before(c), c.first, count);
+  for (int q = 0; q < count; q++) next[q] = b->s[c.at + q * c.apart + row - c.first];
+  if (IS_NEAR && c.first > 0) columns_take(next, x, b->s, columns_before(c), c.first, count);
 #pragma unroll 1
-  for (struct columns o = columns_of(b, 0); !IS_NEAR && o.first < c.first; o = columns_after(o)) {
+  for (struct columns o = columns_of(0); !IS_NEAR && o.first < c.first; o = columns_after(o)) {
 #pragma unroll
-    for (int p = 0; p < SQUARE; p++) l[p] = o.at[p * o.apart + row - o.first];
-    columns_take(next, l, o, c.first, count);
+    for (int p = 0; p < SQUARE; p++) l[p] = b->s[o.at + p * o.apart + row - o.first];
+    columns_take(next, l, b->s, o, c.first, count);
   }
 #pragma unroll
   for (int q = 0; q < count; q++) x[q] = next[q];
@@ -220,14 +222,14 @@ static __device__ __noinline__ void columns_divide(double *s, double *pivots, in
 }
 
 /* Take columns, of which a lane has l, off its numbers of the `count` columns `to`. */
-static __device__ inline void columns_update(struct columns to, int count, const double *l,
-                                             struct columns c)
+static __device__ inline void columns_update(double *s, struct columns to, int count,
+                                             const double *l, struct columns c)
 {
   int row = border_row();
-  double x[SQUARE_ROOM], *own = to.at + row - to.first;
+  double x[SQUARE_ROOM], *own = s + to.at + row - to.first;
 #pragma unroll
   for (int q = 0; q < count; q++) x[q] = row >= to.first ? own[q * to.apart] : 0;
-  columns_take(x, l, c, to.first, count);
+  columns_take(x, l, s, c, to.first, count);
 #pragma unroll
   for (int q = 0; q < count; q++)
     if (row >= to.first + q) own[q * to.apart] = x[q];
@@ -241,13 +243,13 @@ static __device__ inline void square_take(const struct border *b, struct columns
   double l[SQUARE_ROOM];
   if (threadIdx.x % WARP >= (BORDER ? BORDER : 1)) return; /* has no row */
 #pragma unroll
-  for (int p = 0; p < SQUARE; p++) l[p] = c.at[p * c.apart + row - c.first];
+  for (int p = 0; p < SQUARE; p++) l[p] = b->s[c.at + p * c.apart + row - c.first];
 #pragma unroll 1
   for (int s = c.first / SQUARE_ROOM + 2 + helper; s < SQUARES; s += HELPERS ? HELPERS : 1)
     if (s < full)
-      columns_update(columns_of(b, s), SQUARE, l, c);
+      columns_update(b->s, columns_of(s), SQUARE, l, c);
     else
-      columns_update(columns_of(b, s), left, l, c);
+      columns_update(b->s, columns_of(s), left, l, c);
 }
 
 /* Factor `count` columns: every lane factors the square, so that no root waits for another lane,
@@ -262,9 +264,9 @@ static __device__ inline int columns_factor(const struct border *b, struct colum
   struct square d;
   columns_read(x, b, c, count);
   __syncwarp(); /* lanes without a row have read the right side, as the first has */
-  if (first > 0) columns_write(c, count, x);
+  if (first > 0) columns_write(b->s, c, count, x);
   __syncwarp();
-  square_read(&d, c, count);
+  square_read(&d, b->s, c, count);
 #pragma unroll
   for (int j = 0; j < count; j++) {
 #pragma unroll
@@ -285,7 +287,7 @@ static __device__ inline int columns_factor(const struct border *b, struct colum
   plain = __all_sync(FULL_WARP, plain);
   __syncwarp();        /* all have read the square */
   if (LIKELY(plain)) { /* and so the pivots are good */
-    columns_write(c, count, x);
+    columns_write(b->s, c, count, x);
     if (first == 0 && threadIdx.x % WARP == 0) b->s[0] = root0;
     *pair = with;
   } else {
@@ -296,7 +298,7 @@ static __device__ inline int columns_factor(const struct border *b, struct colum
       pair_pivot(pair, b->step[j]);
     }
 #pragma unroll
-    for (int q = 0; q < count; q++) x[q] = c.at[q * c.apart + row - first];
+    for (int q = 0; q < count; q++) x[q] = b->s[c.at + q * c.apart + row - first];
   }
   __syncwarp();
   return good;
@@ -309,7 +311,7 @@ static __device__ inline int border_factor(const struct border *b, int warp, str
   const int left = BORDER % SQUARE_ROOM;
   int good = 1;
   double x[SQUARE_ROOM] = {};
-  struct columns c = columns_of(b, 0);
+  struct columns c = columns_of(0);
   *pair = pair_unit();
 #pragma unroll 1
   for (int s = 0; s < BORDER / SQUARE_ROOM; s++, c = columns_after(c)) {
@@ -349,7 +351,7 @@ static __device__ inline int steps_solve(const struct border *b, struct columns 
   struct square d;
 #pragma unroll
   for (int i = 0; i < count; i++) step[i] = __shfl_sync(FULL_WARP, *x, first + i);
-  square_read(&d, c, count);
+  square_read(&d, b->s, c, count);
   pairs_read(inverse, b->c + first, 0, count);
   pairs_read(own, column + first, 0, count);
 #pragma unroll
@@ -374,7 +376,7 @@ static __device__ inline int border_back(const struct border *b)
   const int left = BORDER % SQUARE_ROOM;
   int lane = threadIdx.x % WARP, row = lane < BORDER ? lane : 0, finite = 1;
   if (BORDER == 0) return 1;
-  struct columns c = columns_of(b, SQUARES - 1);
+  struct columns c = columns_of(SQUARES - 1);
   const double *own = column_of(b, row);
   double x = own[BORDER];
   if (lane < BORDER) b->c[lane] = divisor_of(column_of(b, lane)[lane]).inverse;
