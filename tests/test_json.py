@@ -416,7 +416,8 @@ def check_bench(p):
                          (["dense", *shape], "gradient"), (["train", *shape, "--top-s", 4], "step"),
                          (["terminal", "--schur", 64], "factor"),
                          (["harvest", "--positions", 100, "--heads", 2], "contiguous"),
-                         (["solve", "--systems", 20, "--system-rows", 8], None)):
+                         (["solve", "--systems", 20, "--system-rows", 8], None),
+                         (["solve", "--systems", 5, "--system-rows", 35, "--frame", 1], None)):
         page, _ = p.tell("bench", *words, *small)
         ok(page["benchmark"] == words[0] and page["repeats"] == 2, f"{page}")
         text = p.need("bench", *words, *small).stdout

@@ -121,7 +121,7 @@ static void systems_close(struct bench_systems *b)
 /* The lower bound: every number is read once, every step written once, nothing computed. */
 static double memory_time(const struct bench_systems *b)
 {
-  typedef double pair __attribute__((vector_size(16)));
+  typedef double pair __attribute__((vector_size(16), aligned(8)));
   static volatile real kept;
   const struct systems_shape *s = &b->shape;
   const real *in[] = {b->block.h, b->block.b, b->block.g};
@@ -270,10 +270,9 @@ static void gpu_line(const struct bench_common *common, idx k, const struct amou
 }
 
 static int gpu_open(struct bench_systems *b, const struct bench_arrow_options *o, idx k,
-                    const struct device_options *options, double *copies)
+                    const struct device_options *options)
 {
   TRY(device_open(&b->device, options));
-  TRY(device_copy_rate(&b->device, copies));
   return systems_open(b, o, k);
 }
 
@@ -286,7 +285,8 @@ static int gpu_measure(const struct bench_arrow_options *o, idx k,
   struct device_options options = device_options_of(common, c);
   struct amount all;
   double copies;
-  TRY(comm_agree(c, gpu_open(&b, o, k, &options, &copies)));
+  TRY(comm_agree(c, gpu_open(&b, o, k, &options)));
+  TRY(comm_agree(c, device_copy_rate(&b.device, &copies)));
   TRY(ranks_sum(&b, &copies));
   TRY(solve_time(&b, whole, kernels, common->repeats)); /* compiles */
   TRY(solve_time(&b, whole, kernels, common->repeats));
