@@ -112,6 +112,13 @@ static void mask_test(void)
   ok(unbound > 0, "%d of 20 tasks may run on all %d cores", unbound, begun);
 }
 
+static void beside_test(int spare, int threads, int expected)
+{
+  team_spare_set(spare);
+  int found = team_beside(threads);
+  ok(found == expected, "%d spare of %d threads leave a team of %d", spare, threads, found);
+}
+
 /* OpenMP reads its variables, and binds this thread, before main(). */
 static void begin_bound(void)
 {
@@ -141,6 +148,15 @@ int main(void)
   most_test(16, 5, 5);
   most_test(3, 60, 3);
   most_test(3, 0, 0);
+  claim_end();
+  claim_begin("a team leaves cores to spare threads");
+  beside_test(1, 1, 1);
+  beside_test(1, 2, 2);
+  beside_test(2, 3, 2);
+  beside_test(2, 4, 3);
+  beside_test(3, 5, 2);
+  beside_test(8, 16, 8);
+  beside_test(9, 8, 1);
   claim_end();
   return done_testing();
 }

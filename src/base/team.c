@@ -20,6 +20,13 @@ void team_spare_set(int threads)
   spare = threads;
 }
 
+int team_beside(int threads)
+{
+  enum { FEW = 4 };
+  if (threads <= FEW) return threads > 2 ? threads - 1 : threads;
+  return spare < threads ? threads - spare : 1;
+}
+
 void team_run(int threads, gidx count, void (*task)(void *self, gidx i), void *self)
 {
   if (threads > count) threads = count > 1 ? (int)count : 1; /* to wake others takes time */

@@ -24,4 +24,8 @@ void spare_run(gidx count, void (*task)(void *self, gidx i), void *self);
 int team_spare(void);
 void team_spare_set(int threads);
 
+/* How many of so many threads a team of the main thread takes where spare_run() works beside it: a
+ * team waits for its last thread, so that it leaves cores to the helpers; of few threads, one. */
+int team_beside(int threads);
+
 #endif

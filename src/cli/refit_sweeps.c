@@ -353,8 +353,7 @@ static int publisher_begin(struct refit_job *j)
       .run = j->run, .files = &j->files, .write = write, .threads = j->task.threads};
   TRY(refit_publisher_open(&j->publisher, &j->state));
   write->background = j->publisher.sweep != NULL;
-  if (write->background) /* a team would wait for those that write */
-    j->task.threads = (int)imax(j->task.threads - team_spare(), 1);
+  if (write->background) j->task.threads = team_beside(j->task.threads);
   return OK;
 }
 

@@ -197,8 +197,7 @@ static int state_open(struct fit *f)
   TRY(judge_open(&f->judge, &f->held, f->mean, &f->coder, f->c));
   if (joint) TRY(comm_agree(f->c, update_open(&f->update, &f->state, &f->coder.device)));
   if (!joint) TRY(steps_open(f));
-  /* Cores are left to the threads that write: who waits for the last of a team waits for them. */
-  if (f->resident.is_on) f->refit_task.threads = (int)imax(t->threads - team_spare(), 1);
+  if (f->resident.is_on) f->refit_task.threads = team_beside(t->threads);
   if (joint && t->start && t->start->gram)
     TRY(comm_agree(f->c, update_put(&f->update, t->start->gram, t->start->target)));
   return OK;
