@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * screen: computes coarse sizes of tiles of rows and atoms by the matrix unit.  What reaches the
- * threshold estimate of its row goes to the row's list (C.6); of a sample the largest sizes are
- * kept instead.
+ * threshold estimate of its row goes to the row's list (C.6); of a sample the largest sizes of
+ * each tile are kept instead, and all of them where there is room (sizes_row).
  *
  * grid    blocks of screen_args, at most one a multiprocessor: block b has pairs b, b + blocks, ..
  * block   screen_threads(WGMMA): 8 warps that multiply, a warp 16 rows x VECTORS items, and for
@@ -12,7 +12,7 @@
  * -D WGMMA    1: wgmma and bulk copies (sm_90a), 0: mma.sync and cp.async (sm_80)
  * -D VECTORS  items of an atom tile
  * -D FRAME    items of a frame: 1, 2, 4, 8
- * -D SAMPLE   1: atom_tiles and slots are those of the sample
+ * -D SAMPLE   1: atom_tiles and slots are those of the sample; 0: tiles begin at first_tile
  * -D STAGES
  * -D POSITIVE 1: the size of a score is its positive part (FRAME 1) */
 #include "screen.h"

@@ -35,7 +35,7 @@ enum {
 struct screen_form {
   int wgmma;   /* WGMMA: capability 9.0, else mma.sync */
   int frame;   /* FRAME: vectors a frame, padded: 1, 2, 4 or 8 */
-  int sample;  /* SAMPLE: keep peaks, not candidates */
+  int sample;  /* SAMPLE: keep peaks and sizes, not candidates */
   int vectors; /* VECTORS: items of an atom tile */
   int stages;  /* STAGES */
 };
@@ -125,10 +125,10 @@ struct screen_args {
   int n, slots, turn, p, pitch, d, top_k;
   int positive;      /* values and sizes are those of positive parts (N.2); d is 1 */
   char *rows;        /* fp16 tiles, [row_tiles] */
-  const char *atoms; /* fp16 tiles, [atom_tiles], the sample first */
+  const char *atoms; /* fp16 tiles of all, the sample first */
   int stages;        /* of an item */
   int row_tiles, atom_tiles, blocks;
-  int first_tile; /* of atoms */
+  int first_tile; /* of atoms, from which on a product takes atom_tiles */
   const struct screen_max_norms *norms;
   double gamma;              /* (C.8) */
   float *reach;              /* [n] bound, in units of the row's products */

@@ -166,19 +166,20 @@ static void check_encoders(void)
 static void check_layout(void)
 {
   static char base[1 << 22];
-  struct screen_args a = {.row_tiles = 1, .peaks_row = 224, .capacity = 512, .pairs_capacity = 777};
+  struct screen_args a = {
+      .row_tiles = 1, .peaks_row = 224, .sizes_row = 384, .capacity = 512, .pairs_capacity = 777};
   gidx bytes = plan_screen_layout(&a, NULL);
   int none = !a.totals && !a.values;
   ok(none && bytes > 0 && bytes < (gidx)sizeof base && plan_screen_layout(&a, base) == bytes,
      "counting and placing give the same bytes");
   gidx rows = SCREEN_ROWS;
-  const char *const at[] = {
-      (char *)a.totals, (char *)a.reach,  (char *)a.threshold, (char *)a.path,  (char *)a.counts,
-      (char *)a.start,  (char *)a.held,   (char *)a.left,      (char *)a.peaks, (char *)a.lists,
-      (char *)a.pairs,  (char *)a.values, base + bytes};
-  const gidx size[] = {sizeof *a.totals, 4 * rows,       4 * rows, 4 * rows,
-                       4 * rows,         4 * rows,       4 * rows, 4 * rows,
-                       4 * rows * 224,   8 * rows * 512, 8 * 777,  4 * 777};
+  const char *const at[] = {(char *)a.totals, (char *)a.reach, (char *)a.threshold, (char *)a.path,
+                            (char *)a.counts, (char *)a.start, (char *)a.held,      (char *)a.left,
+                            (char *)a.peaks,  (char *)a.sizes, (char *)a.lists,     (char *)a.pairs,
+                            (char *)a.values, base + bytes};
+  const gidx size[] = {sizeof *a.totals, 4 * rows, 4 * rows, 4 * rows,       4 * rows,
+                       4 * rows,         4 * rows, 4 * rows, 4 * rows * 224, 4 * rows * 384,
+                       8 * rows * 512,   8 * 777,  4 * 777};
   int good = at[0] == base;
   for (int i = 0; i < LENGTH(size); i++)
     good &= at[i] + size[i] <= at[i + 1] && (at[i] - base) % 256 == 0;

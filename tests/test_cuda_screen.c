@@ -52,7 +52,7 @@ static void check_long(void)
                                    .k = 3000,
                                    .tile = 700,
                                    .excluded = kind % 5 == 2,
-                                   .nonnegative = (kind + i) % 4 == 1,
+                                   .nonnegative = kind / LENGTH(ps) % 4 == 1,
                                    .kind = (enum kind)kind},
                   hows, LENGTH(hows));
 }

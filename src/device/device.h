@@ -62,8 +62,8 @@ struct device_test {
   real threshold; /* GPU: the part that is added to every threshold estimate */
   int mma;        /* GPU: use mma.sync where there is better */
   int distrust;   /* GPU: the trial of the matrix unit fails */
-  int columns;    /* GPU: of exact scores of atoms, added at a time; a multiple of 32.  Of atoms the
-                   * sizes of the sample are kept then, too, as of long ones */
+  int columns;    /* GPU: of exact scores of atoms, added at a time; a multiple of 32.  Short atoms
+                   * then have the sizes of the sample kept, too, as long ones have */
 };
 
 /* Of a GPU, for comm: its number on the node, its identity, the stream for exchanges with other

@@ -22,8 +22,8 @@ static const gidx STATES_BYTES = 1ll << 30; /* of codes at a time, unless one ro
 /* So many times the root of all frames are the sample: there, what a larger one costs and what
  * shorter lists save are about equal. */
 #define SCREEN_SAMPLED 11.3
-/* From so many columns on the sample's sizes are kept: writing and reading them takes less than
- * multiplying again. */
+/* From so many columns on the sample's sizes are kept, unless they are more than the row's numbers:
+ * writing and reading them takes less than multiplying again. */
 enum { SIZES_COLUMNS = 1280 };
 /* A threshold estimate is too high for one row in so many. */
 #define ESTIMATE_FAILS 2e-6
@@ -67,7 +67,8 @@ struct plan_lists plan_lists_of(int wgmma, idx d, idx p, idx top_k, idx frames)
   l.peaks_row = l.sampled / tile * SCREEN_PEAKS;
   l.peak_rank = rank_of(top_k * part);
   if (2 * l.peak_rank > l.peaks_row) l.peaks_row = 0;
-  l.sizes_row = l.peaks_row && d == 1 && p >= SIZES_COLUMNS ? l.sampled : 0;
+  int is_long = d == 1 && p >= SIZES_COLUMNS && l.sampled <= p;
+  l.sizes_row = l.peaks_row && is_long ? l.sampled : 0;
   double wanted = l.peaks_row ? 4 * l.peak_rank / part + 2 * top_k : 0;
   while (l.capacity < wanted && l.capacity < MAX_LIST) l.capacity *= 2;
   return l;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Rows become fp16.  The sizes of a sample give each row a threshold estimate.  One product lists
- * what reaches it.  Each row's list proves the estimate, or leaves the row to the direct path.  The
- * exact scores of what the bound leaves give the support. */
+ * Rows become fp16.  The sizes of a sample give each row a threshold estimate.  The product lists
+ * what reaches it, of all atoms, or of those behind a sample whose sizes are kept, which
+ * threshold.cu lists.  Each row's list proves the estimate, or leaves the row to the direct path.
+ * The exact scores of what the bound leaves give the support. */
 #include "device/cuda/screen.h"
 
 #include <string.h>
@@ -62,7 +63,7 @@ static void args_make(const struct route_launch *t, struct screen_args *a)
   if (test) a->test = (struct screen_test){(float)test->bound, (float)test->threshold};
 }
 
-/* The workspaces of a launch, which plan_screen_bytes() counts. */
+/* The workspaces of a launch, which plan_screen_bytes() counts, but for sizes that a test wants. */
 static int work_alloc(struct cuda_state *s, struct screen_args *a)
 {
   gidx f16 = (gidx)a->row_tiles * a->stages * SCREEN_ROWS * SCREEN_ITEM;
