@@ -124,8 +124,8 @@ struct plan_lists plan_lists_of(int wgmma, idx d, idx p, idx top_k, idx frames);
 int plan_pairs(idx rows, idx top_k);
 
 /* Place the work arrays of the filter's kernels one after another from `base` on; returns their
- * bytes.  base NULL: only count.  a has row_tiles, peaks_row, sizes_row, capacity
- * and pairs_capacity. */
+ * bytes.  base NULL: only count.  a has row_tiles, peaks_row, sizes_row, capacity and
+ * pairs_capacity. */
 gidx plan_screen_layout(struct screen_args *a, char *base);
 
 #endif
