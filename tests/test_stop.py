@@ -9,13 +9,14 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 
 import numpy as np
 
-from jobs import faulty, heeds, job_end, job_ranks, job_start, wait_until
+from jobs import FAULTS, faulty, heeds, job_end, job_ranks, job_start, wait_for, wait_until
 from tap import SAGITTA, claim, done_testing, fails, need, ok, sagitta, same, skip
 
-N, P = 3 * 4096, 16
+N, P = 4 * 4096, 16
 
 
 class Jobs:
@@ -100,6 +101,29 @@ def check_mpirun(jobs):
         ok(code == 75 and "as by: sagitta encode" in text, f"{moment}: {code} {text[-300:]}")
 
 
+@claim("the first rank that ends with 75 ends the others: by then no file is half made")
+def check_last(jobs):
+    """What rank 0 removes last takes a second, and mpirun kills without a warning."""
+    if os.environ.get("SANITIZED"):
+        return skip("a library that is preloaded, and sanitizers, do not go together")
+    for command, (words, _, _) in jobs.all.items():
+        out, gate, of = jobs.at(f"last-{command}"), jobs.at("gate"), ".lock"
+        os.makedirs(out)
+        open(f"{out}/STOP", "w").close()
+        words = [command, *words, "--output", out, "--resume"]
+        calls = faulty("gate:1000000000", *words, count=True, of=of)
+        job = job_start(*words, ranks=2, LD_PRELOAD=FAULTS, FAULT=f"gate:{calls}", FAULT_OF=of,
+                        FAULT_GATE=gate, FAULT_RANK="0", OMPI_MCA_odls_base_sigkill_timeout="0")
+        ok(calls and wait_for(gate), f"{command}: {calls} calls")
+        time.sleep(1)
+        if os.path.exists(gate):
+            os.remove(gate)
+        code, text = job_end(job, 60)
+        left = [name for name in os.listdir(out) if name.endswith((".tmp", ".lock"))]
+        ok(code == 75 and not left, f"{command}: {code} {left} {text[-300:]}")
+    return None
+
+
 @claim("SIGTERM and SIGINT before there is anything to save end the job, SIGUSR1 what cannot stop")
 def check_ends(jobs):
     if os.environ.get("SANITIZED"):
@@ -137,7 +161,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         with claim("inputs are made, and jobs that are not stopped"):
             jobs = Jobs(folder)
-        for check in check_first, check_mpirun, check_ends, check_whole:
+        for check in check_first, check_mpirun, check_last, check_ends, check_whole:
             check(jobs)
     done_testing()
 

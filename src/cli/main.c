@@ -187,9 +187,11 @@ static int run_open(struct run *run, void *options, const char **arguments)
   return run->command->parallel ? threads_open(&run->comm, &run->cores) : OK;
 }
 
+/* Files come first: a rank that ends with 75 has mpirun kill those that have not ended yet. */
 static int run_close(struct run *run)
 {
   TRY(stdout_flush(&run->unread));
+  outputs_release();
   gpu_start_end();
   return comm_close(&run->comm);
 }
@@ -246,7 +248,6 @@ int main(int argc, char **argv)
   if (!status) status = run_close(&run);
   if (status) return job_fail(&run, status);
   log_close();
-  outputs_release();
   free(run.cores);
   free(run.threads);
   free(options);

@@ -38,7 +38,8 @@ int outputs_check_inputs(const char *const *inputs, int count, const char *deck)
 /* Warn of files that runs which were killed left behind of those that are claimed. */
 void outputs_warn_leftovers(void);
 
-/* The job is done: nothing is left to protect, and the locks are given back. */
+/* The job is done: what is not complete is removed, and the locks are given back.  Before any rank
+ * may end. */
 void outputs_release(void);
 
 #endif
