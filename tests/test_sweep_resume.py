@@ -132,6 +132,23 @@ def check_killed(case):
     case.same(out, "killed")
 
 
+@claim("killed before sweep.h5 of the last sweep is gone: it is removed, that of a later one stays")
+def check_over(case):
+    out, old = case.at("over"), case.at("over-sweep.h5")
+    need(case.ask(out), f"{case.name}, inside a sweep", 75)
+    shutil.copy(f"{out}/sweep.h5", old)
+    while not os.path.exists(f"{out}/sweep.h5") or inside(out)[0] == 0:
+        need(case.ask(out, "--resume"), f"{case.name}, inside a sweep", 75)
+    need(case.run(out, "--sweeps", 1, "--resume"), f"{case.name}, one sweep")
+    ok(os.path.exists(f"{out}/sweep.h5") and inside(out)[0] == 1, f"{case.name}: of sweep 2")
+    need(case.run(out, "--resume"), f"{case.name}, both sweeps")
+    case.same(out, "both sweeps")
+    for ranks in 0, 2:
+        shutil.copy(old, f"{out}/sweep.h5")
+        need(case.run(out, "--resume", ranks=ranks), f"{case.name}, which is done")
+        case.same(out, f"which is done, {ranks} ranks")
+
+
 @claim("SIGUSR1 is heard where a library that MPI loads takes it, as LLVM does behind OpenCL")
 def check_taken(case):
     for ranks in 0, 2:
@@ -299,6 +316,7 @@ def main():
             check_taken(of["plain"])
             for name in "plain", "fit":
                 check_refused(of[name])
+                check_over(of[name])
                 check_gpu(of[name])
             for name in ("fit", "joint") if FULL else ("joint",):
                 check_encoding(of[name])

@@ -145,5 +145,6 @@ int fit_sweeps_run(struct fit_job *j)
   }
   fit_publisher_close(&j->publisher);
   TRY(status);
+  sweep_files_over(&j->files.sweep, j->files.record.sweeps);
   return inputs_confirm(&j->run->comm);
 }

@@ -147,3 +147,8 @@ void sweep_files_end(struct sweep_files *f)
   unlink(f->place.file);
   watchdog_end(step);
 }
+
+void sweep_files_over(struct sweep_files *f, gidx sweeps)
+{
+  if (f->there && f->found.sweeps < sweeps) sweep_files_end(f);
+}

@@ -6,7 +6,7 @@
  *
  * What is in the folder otherwise is that of the sweep before, from which residuals and codes are
  * made again (refit/replay.h).  A file of another sweep than the next one is of no use, and
- * is removed when the next one is published. */
+ * is removed when the next one is published, or where none follows. */
 #ifndef CLI_SWEEP_FILES_H
 #define CLI_SWEEP_FILES_H
 
@@ -60,5 +60,8 @@ int sweep_files_save(struct sweep_files *f, const struct sweep_facts *now,
 
 /* The sweep is published: what there is of it is removed.  Not collective. */
 void sweep_files_end(struct sweep_files *f);
+/* No sweep follows so many: what an earlier run, killed between the two, left of them is removed,
+ * too.  Not collective. */
+void sweep_files_over(struct sweep_files *f, gidx sweeps);
 
 #endif
