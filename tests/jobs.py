@@ -29,14 +29,24 @@ def job_ranks(job):
     return sorted(int(pid) for pid in out.stdout.split())
 
 
-def heeds(pid):
-    """Does a process catch SIGUSR1?"""
+def process_fact(pid, name):
+    """A word of what the system says of a process; None where it is gone."""
     try:
         with open(f"/proc/{pid}/status") as f:
-            caught = re.search(r"SigCgt:\s*(\w+)", f.read())
-    except FileNotFoundError:
-        return False
-    return caught and int(caught[1], 16) >> (signal.SIGUSR1 - 1) & 1
+            fact = re.search(rf"{name}:\s*(\w+)", f.read())
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    return fact and fact[1]
+
+
+def heeds(pid):
+    """Does a process catch SIGUSR1?"""
+    caught = process_fact(pid, "SigCgt")
+    return caught and int(caught, 16) >> (signal.SIGUSR1 - 1) & 1
+
+
+def job_ranks_alive(job):
+    return [pid for pid in job_ranks(job) if process_fact(pid, "State") not in (None, "Z")]
 
 
 def job_end(job, seconds):
