@@ -74,7 +74,7 @@ class Case:
             open(f"{out}/STOP", "w").close()
         elif means == "kill":
             kill_one(pids)
-        code, text = killed_end(job) if means == "kill" and pids else job_end(job, 120)
+        code, text = killed_end(job) if means == "kill" else job_end(job, 120)
         did[-1] += f": {code}"
         if os.path.exists(f"{out}/STOP"):
             os.remove(f"{out}/STOP")
@@ -134,11 +134,12 @@ def kill_one(pids):
 
 
 def killed_end(job):
-    """Of a job of which a rank was killed: when all have ended mpirun has ten seconds.  Where it
-    kills without a warning, that of Open MPI 4.1 may wait for itself for ever: then 137."""
-    ended = wait_until(lambda: job.poll() is not None or not job_ranks_alive(job))
-    code, text = job_end(job, 10)
-    return (128 + signal.SIGKILL if ended and code is None else code), text
+    """Of a job of which a rank was killed.  Where it kills the others without a warning, mpirun of
+    Open MPI 4.1 may wait for itself for ever when all have ended: then 137."""
+    if wait_until(lambda: job.poll() is not None) or job_ranks_alive(job):
+        return job_end(job, 60)
+    print("# mpirun waits, and all its ranks have ended", flush=True)
+    return 128 + signal.SIGKILL, job_end(job, 1)[1]
 
 
 def inputs_make(folder):

@@ -317,7 +317,7 @@ static int job_run(struct refit_job *j)
   }
   if (!is_left) {
     log_info("nothing is left to do: %lld sweeps were wanted", (long long)j->o->sweeps);
-    sweep_files_over(&j->files.sweep, resumed);
+    refit_sweeps_over(j);
     return OK;
   }
   TRY(refit_sweeps_run(j));

@@ -82,6 +82,17 @@ static struct sweep_facts within_facts(const struct fit_job *j, const struct fit
   return facts;
 }
 
+/* Rank 0 knows what is done. */
+static void sweep_over(struct fit_job *j)
+{
+  const struct fit_record *record = &j->files.record;
+  struct sweep_facts done = {
+      .sweeps = record->sweeps,
+      .start = {.inputs.rows = record->rows.rows, .held.rows = record->held.rows}};
+  memcpy(done.options, record->options, sizeof done.options);
+  if (j->run->comm.rank == 0) sweep_files_over(&j->files.sweep, &done);
+}
+
 /* What fit_run() calls where a sweep begins that may be left, and then inside it. */
 static int within_begin(void *self, const struct fit_within *now, struct sweep_start *start)
 {
@@ -145,6 +156,7 @@ int fit_sweeps_run(struct fit_job *j)
   }
   fit_publisher_close(&j->publisher);
   TRY(status);
-  sweep_files_over(&j->files.sweep, j->files.record.sweeps);
-  return inputs_confirm(&j->run->comm);
+  TRY(inputs_confirm(&j->run->comm));
+  if (!j->run->stopped) sweep_over(j);
+  return OK;
 }

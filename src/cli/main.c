@@ -191,6 +191,7 @@ static int run_open(struct run *run, void *options, const char **arguments)
 static int run_close(struct run *run)
 {
   TRY(stdout_flush(&run->unread));
+  log_close();
   outputs_release();
   gpu_start_end();
   return comm_close(&run->comm);
@@ -247,7 +248,6 @@ int main(int argc, char **argv)
   if (!status) status = told;
   if (!status) status = run_close(&run);
   if (status) return job_fail(&run, status);
-  log_close();
   free(run.cores);
   free(run.threads);
   free(options);

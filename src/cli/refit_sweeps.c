@@ -241,6 +241,13 @@ static void options_tell(const struct refit_job *j, char *out, size_t capacity)
            (unsigned long long)mean_hash(in->mean, j->state.p));
 }
 
+void refit_sweeps_over(struct refit_job *j)
+{
+  struct sweep_facts done = {.sweeps = j->files.facts.sweeps, .start = j->files.facts.start};
+  options_tell(j, done.options, sizeof done.options);
+  sweep_files_over(&j->files.sweep, &done);
+}
+
 /* What sweep comes next, and what a run that is resumed has done of it. */
 static int sweep_find(struct refit_job *j)
 {

@@ -148,7 +148,14 @@ void sweep_files_end(struct sweep_files *f)
   watchdog_end(step);
 }
 
-void sweep_files_over(struct sweep_files *f, gidx sweeps)
+void sweep_files_over(struct sweep_files *f, const struct sweep_facts *done)
 {
-  if (f->there && f->found.sweeps < sweeps) sweep_files_end(f);
+  struct sweep_facts then = f->found;
+  if (!f->there || then.sweeps >= done->sweeps) return;
+  then.contents = done->contents; /* these are of each sweep */
+  then.classes = done->classes;
+  if (sweep_difference(done, &then)) return;
+  log_info("removed '%s', of sweep %lld, which is done", f->place.shown,
+           (long long)then.sweeps + 1);
+  sweep_files_end(f);
 }

@@ -6,7 +6,7 @@
  *
  * What is in the folder otherwise is that of the sweep before, from which residuals and codes are
  * made again (refit/replay.h).  A file of another sweep than the next one is of no use, and
- * is removed when the next one is published, or where none follows. */
+ * is removed when the next one is published, or when the job ends behind it. */
 #ifndef CLI_SWEEP_FILES_H
 #define CLI_SWEEP_FILES_H
 
@@ -60,8 +60,8 @@ int sweep_files_save(struct sweep_files *f, const struct sweep_facts *now,
 
 /* The sweep is published: what there is of it is removed.  Not collective. */
 void sweep_files_end(struct sweep_files *f);
-/* No sweep follows so many: what an earlier run, killed between the two, left of them is removed,
- * too.  Not collective. */
-void sweep_files_over(struct sweep_files *f, gidx sweeps);
+/* The job ends behind so many sweeps as `done` says: a file of one of them, which a run that was
+ * killed between the two left, is removed, too; not one of another run.  Not collective. */
+void sweep_files_over(struct sweep_files *f, const struct sweep_facts *done);
 
 #endif
