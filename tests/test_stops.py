@@ -65,6 +65,8 @@ class Case:
         job = self.start(out, ranks, *limit)
         if means != "seconds":
             end_wait(job, moment)
+        if means == "kill":  # there is somebody to kill
+            wait_until(lambda: job.poll() is not None or job_ranks(job))
         pids = job_ranks(job)
         began = len(pids) == ranks and all(map(heeds, pids))
         if means == "signal" and job.poll() is None:
