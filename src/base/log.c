@@ -41,9 +41,12 @@ void log_attach(FILE *opened)
 
 void log_close(void)
 {
-  int step = watchdog_begin(ERR_IO, "writing the log", NULL);
-  if (file) fclose(file);
+  pthread_mutex_lock(&lock);
+  FILE *closed = file;
   file = NULL;
+  pthread_mutex_unlock(&lock);
+  int step = watchdog_begin(ERR_IO, "writing the log", NULL);
+  if (closed) fclose(closed);
   watchdog_end(step);
 }
 

@@ -187,13 +187,13 @@ static int run_open(struct run *run, void *options, const char **arguments)
   return run->command->parallel ? threads_open(&run->comm, &run->cores) : OK;
 }
 
-/* Files come first: a rank that ends with 75 has mpirun kill those that have not ended yet. */
+/* MPI comes last: a rank that ends with 75 has mpirun kill those that have not ended yet. */
 static int run_close(struct run *run)
 {
   TRY(stdout_flush(&run->unread));
+  gpu_start_end(); /* it has a thread, which may have something to log */
   log_close();
   outputs_release();
-  gpu_start_end();
   return comm_close(&run->comm);
 }
 
