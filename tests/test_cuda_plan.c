@@ -162,6 +162,27 @@ static void check_encoders(void)
      one);
 }
 
+/* Sizes of a sample are kept of long vectors (d = 1), where they take no more room than the row. */
+static void check_sizes(void)
+{
+  static const struct {
+    idx d, p, frames;
+    int kept;
+  } cases[] = {
+      {1, 4096, 32768, 1}, {1, 1280, 8192, 1},    {1, 1279, 8192, 0},   {2, 4096, 32768, 0},
+      {1, 1280, 32768, 0}, {1, 4096, 1000000, 0}, {1, 8192, 262144, 1}, {1, 4096, 300, 0},
+  };
+  claim_begin("a sample's sizes are kept where they should be");
+  for (int i = 0; i < LENGTH(cases); i++)
+    for (int wgmma = 0; wgmma < 2; wgmma++) {
+      struct plan_lists l = plan_lists_of(wgmma, cases[i].d, cases[i].p, 32, cases[i].frames);
+      ok(l.sizes_row == (cases[i].kept ? l.sampled : 0) && (!l.sizes_row || l.sampled > 0),
+         "%d atoms of %d x %d, wgmma %d: %d sizes of %d sampled are kept", cases[i].frames,
+         cases[i].d, cases[i].p, wgmma, l.sizes_row, l.sampled);
+    }
+  claim_end();
+}
+
 /* Where the work arrays of the filter's kernels stand. */
 static void check_layout(void)
 {
@@ -223,6 +244,7 @@ int main(void)
   check_order();
   check_launches();
   check_encoders();
+  check_sizes();
   check_layout();
   check_faults();
   return done_testing();
