@@ -254,12 +254,16 @@ static __device__ inline void square_take(const struct border *b, struct columns
 
 /* Factor `count` columns: every lane factors the square, so that no root waits for another lane,
  * and goes along with a row of its own, whose numbers are x, before of the last square, then of
- * this one.  *pair is multiplied by their pivots.  Returns whether these are good. */
+ * this one.  A root's estimate needs the upper half of its pivot alone: it is made from one by a
+ * quotient that is not yet rounded, whose upper half is nearly always the same, so that it is at
+ * hand when the pivot is.  *pair is multiplied by the pivots.  Returns whether these are good. */
 static __device__ inline int columns_factor(const struct border *b, struct columns c, int count,
                                             double *x, struct pair *pair)
 {
-  int good = 1, plain = 1, row = border_row(), first = c.first;
-  double pivots[SQUARE_ROOM], root0 = 0;
+  int good = 1, plain, row = border_row(), first = c.first;
+  struct ranks ranks = {};
+  double pivots[SQUARE_ROOM], root0 = 0, nearly = 0, estimate = 0; /* the next pivot's */
+  int differs = 0;
   struct pair with = *pair;
   struct square d;
   columns_read(x, b, c, count);
@@ -269,22 +273,29 @@ static __device__ inline int columns_factor(const struct border *b, struct colum
   square_read(&d, b->s, c, count);
 #pragma unroll
   for (int j = 0; j < count; j++) {
-#pragma unroll
-    for (int p = 0; p < j; p++) {
-      x[j] = fma(-x[p], d.l[j][p], x[j]);
-#pragma unroll
-      for (int i = j; i < count; i++) d.l[i][j] = fma(-d.l[i][p], d.l[j][p], d.l[i][j]);
-    }
     pivots[j] = d.l[j][j];
-    struct root root = root_of(pivots[j]);
-    plain &= root.is_usual & is_above(pivots[j]) & ((row <= first + j) | is_usual(x[j]));
+    if (j > 0) differs |= __double2hiint(nearly) ^ __double2hiint(pivots[j]);
+    struct root root = root_from(pivots[j], j > 0 ? estimate : root_estimate(pivots[j]));
+    if (j + 1 < count) {
+      double q = d.l[j + 1][j] * root.about;
+      nearly = fma(-q, q, d.l[j + 1][j + 1]);
+      estimate = root_estimate(nearly);
+    }
+    ranks_root(&ranks, pivots[j], root.l);
+    if (row > first + j) ranks_number(&ranks, x[j]);
     if (j == 0) root0 = root.l;
 #pragma unroll
     for (int i = j + 1; i < count; i++) d.l[i][j] = root_quotient(d.l[i][j], &root);
     x[j] = row == first + j ? root.l : root_quotient(x[j], &root);
+#pragma unroll
+    for (int q = j + 1; q < count; q++) {
+      x[q] = fma(-x[j], d.l[q][j], x[q]);
+#pragma unroll
+      for (int i = q; i < count; i++) d.l[i][q] = fma(-d.l[i][j], d.l[q][j], d.l[i][q]);
+    }
   }
   pair_usual(&with, pivots, count);
-  plain = __all_sync(FULL_WARP, plain);
+  plain = __all_sync(FULL_WARP, ranks_usual(&ranks) & (differs == 0));
   __syncwarp();        /* all have read the square */
   if (LIKELY(plain)) { /* and so the pivots are good */
     columns_write(b->s, c, count, x);
@@ -346,7 +357,8 @@ static __device__ inline int steps_divide(const struct border *b, int first, int
 static __device__ inline int steps_solve(const struct border *b, struct columns c, int count,
                                          const double *column, double *x)
 {
-  int lane = threadIdx.x % WARP, first = c.first, plain = 1, finite = 1;
+  int lane = threadIdx.x % WARP, first = c.first;
+  struct ranks ranks = {};
   double step[SQUARE_ROOM], own[SQUARE_ROOM], inverse[SQUARE_ROOM], next = *x;
   struct square d;
 #pragma unroll
@@ -357,16 +369,16 @@ static __device__ inline int steps_solve(const struct border *b, struct columns 
 #pragma unroll
   for (int i = count - 1; i >= 0; i--) {
     struct divisor diagonal = {d.l[i][i], inverse[i]};
-    plain &= is_usual(diagonal.l) & is_usual(step[i]);
+    ranks_number(&ranks, diagonal.l);
+    ranks_number(&ranks, step[i]);
     step[i] = quotient(step[i], &diagonal);
-    finite &= is_finite(step[i]);
 #pragma unroll
     for (int p = 0; p < i; p++) step[p] = fma(-d.l[i][p], step[i], step[p]);
     next = lane < first ? fma(-own[i], step[i], next) : lane == first + i ? step[i] : next;
   }
-  if (!LIKELY(plain)) return steps_divide(b, first, count, x);
+  if (!LIKELY(ranks_usual(&ranks))) return steps_divide(b, first, count, x);
   *x = next;
-  return finite;
+  return 1; /* quotients of usual numbers are finite */
 }
 
 /* step <- L^-T of the right side.  Returns whether all are finite.  C, which nobody needs any more,

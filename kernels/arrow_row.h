@@ -277,6 +277,7 @@ static __device__ inline void columns_forward(double *const *row, double *const 
                                               int usual)
 {
   double y[MAX_ROWS][AT_ONCE * FRAME];
+  struct ranks ranks = {};
 #pragma unroll
   for (int r = 0; r < rows; r++) reals_read(y[r], row[r] + first * FRAME, count * FRAME);
 #pragma unroll
@@ -287,10 +288,10 @@ static __device__ inline void columns_forward(double *const *row, double *const 
       const struct row_factor *of = &f[c / count];
 #pragma unroll
       for (int p = 0; p < i; p++) own[i] = fma(-of->l[packed(i, p)], own[p], own[i]);
-      usual &= is_usual(own[i]);
+      ranks_number(&ranks, own[i]);
       own[i] = quotient(own[i], &of->diagonal[i]);
     }
-  if (LIKELY(usual)) {
+  if (LIKELY(usual & ranks_usual(&ranks))) {
 #pragma unroll
     for (int r = 0; r < rows; r++) reals_write(row[r] + first * FRAME, y[r], count * FRAME);
   } else {
@@ -380,7 +381,8 @@ static __device__ inline int rows_step(double *const *row, double *const *at, in
 {
   double v[MAX_ROWS][FRAME], y[FRAME];
   struct row_factor f[MAX_ROWS];
-  int plain = 1, finite = 1;
+  struct ranks ranks = {};
+  int plain, finite = 1;
 #pragma unroll
   for (int r = 0; r < rows; r++) {
     reals_read(v[r], row[r] + U_AT, FRAME);
@@ -389,7 +391,7 @@ static __device__ inline int rows_step(double *const *row, double *const *at, in
 #pragma unroll
     for (int i = 0; i < FRAME; i++) {
       f[r].diagonal[i] = divisor_of(f[r].l[packed(i, i)]);
-      plain &= is_usual(f[r].diagonal[i].l);
+      ranks_number(&ranks, f[r].diagonal[i].l);
     }
   }
 #pragma unroll 8
@@ -406,9 +408,10 @@ static __device__ inline int rows_step(double *const *row, double *const *at, in
     for (int r = 0; r < rows; r++) {
 #pragma unroll
       for (int p = FRAME - 1; p > i; p--) v[r][i] = fma(-f[r].l[packed(p, i)], v[r][p], v[r][i]);
-      plain &= is_usual(v[r][i]);
+      ranks_number(&ranks, v[r][i]);
       v[r][i] = quotient(v[r][i], &f[r].diagonal[i]);
     }
+  plain = ranks_usual(&ranks);
 #pragma unroll
   for (int r = 0; r < rows; r++) {
     if (LIKELY(plain)) { /* so it is finite */

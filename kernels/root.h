@@ -26,6 +26,29 @@ static __device__ inline int is_above(double x)
   return __double2hiint(x) >= 0;
 }
 
+/* Several such questions at once.  A number is usual where its rank is below a bound, so that the
+ * largest rank answers for all; begin with zeros. */
+struct ranks {
+  unsigned number, pivot, root;
+};
+static __device__ inline void ranks_number(struct ranks *r, double x)
+{
+  unsigned rank = 2 * (unsigned)__double2hiint(x) - ((1023u - 400) << 21); /* the sign leaves */
+  r->number = rank > r->number ? rank : r->number;
+}
+/* Of a pivot, which is to be above zero, too, and its root, whose significand is not nearly 2. */
+static __device__ inline void ranks_root(struct ranks *r, double pivot, double l)
+{
+  unsigned rank = (unsigned)__double2hiint(pivot) - ((1023u - 400) << 20);
+  unsigned significand = (unsigned)__double2hiint(l) << 12;
+  r->pivot = rank > r->pivot ? rank : r->pivot;
+  r->root = significand > r->root ? significand : r->root;
+}
+static __device__ inline int ranks_usual(const struct ranks *r)
+{
+  return (r->number < (800u << 21)) & (r->pivot < (800u << 20)) & (r->root < (0xfffffu << 12));
+}
+
 /* A number to divide by, and its inverse. */
 struct divisor {
   double l, inverse;
@@ -54,11 +77,11 @@ struct root {
   int is_usual; /* these are right, and root_quotient() may be used */
 };
 
-/* The operations of the compiler's sqrt(), whose estimate of 1 / sqrt(x) gives the inverse too. */
-static __device__ inline struct root root_of(double x)
+/* The operations of the compiler's sqrt(), whose estimate y of 1 / sqrt(x) gives the inverse
+ * too. */
+static __device__ inline struct root root_from(double x, double y)
 {
   struct root r;
-  double y = root_estimate(x);
   double e = fma(x, -(y * y), 1.0);
   r.about = fma(fma(e, 0.375, 0.5), y * e, y);
   double g = x * r.about;
@@ -67,6 +90,10 @@ static __device__ inline struct root root_of(double x)
   r.inverse = fma(fma(-r.l, r.about, 1.0), r.about, r.about);
   r.is_usual = is_usual(x) & ((__double2hiint(r.l) & 0xfffff) != 0xfffff);
   return r;
+}
+static __device__ inline struct root root_of(double x)
+{
+  return root_from(x, root_estimate(x));
 }
 
 /* a / r.l, where a and r are usual, sooner after the root than by a division.  The first quotient

@@ -330,6 +330,42 @@ static void unusual_test(void)
   claim_end();
 }
 
+/* Every second column of C is nearly the one before, by `left` of it, and B is small: so of every
+ * second pivot little is left, whose upper half is then another by a quotient not yet rounded. */
+static void border_cancel(struct arrow_item *item, real left)
+{
+  idx k = item->system.k;
+  item_scale(item, 1, 0x1p-60);
+  for (idx j = 0; j < k * k; j++) {
+    idx row = j / k, column = j % k;
+    real size = 3 + row / 2, same = row / 2 == column / 2;
+    ((real *)item->system.c)[j] = row == column ? size : same ? size * (1 - left) : 0;
+  }
+}
+
+static void cancelling_test(void)
+{
+  static const real left[] = {0x1p-20, 0x1p-34, 0x1p-40, 0x1p-44, 0x1p-47};
+  static const idx shapes[][3] = {
+      {2, 8, 70}, {2, 8, 300}, {2, 8, 6000}, {2, 17, 200}, {2, 32, 200}};
+  enum { LEFT = LENGTH(left), SHAPES = LENGTH(shapes) };
+  const struct arrow_options plain = {0};
+  struct arrow_item items[SHAPES * LEFT];
+  int solved = 0, count = LENGTH(items);
+  claim_begin("pivots of which little is left: the reference's bits");
+  for (int i = 0; i < count; i++) {
+    const idx *shape = shapes[i % SHAPES];
+    items[i] = item_make(shape[0], shape[1], shape[2], i, 0);
+    border_cancel(items + i, left[i / SHAPES]);
+  }
+  int differ = differ_count(items, count, &plain, 0);
+  for (int i = 0; i < count; i++) solved += items[i].outcome.status == ARROW_OK;
+  ok(differ == 0 && solved == count && is_counted(0, 0), "%d differ, %d of %d are solved", differ,
+     solved, count);
+  items_free(items, count);
+  claim_end();
+}
+
 /* Systems of more numbers than a lot has, and one that is a lot by itself. */
 static void lots_test(void)
 {
@@ -360,6 +396,7 @@ int main(void)
   long_test();
   mixed_test();
   unusual_test();
+  cancelling_test();
   extreme_test();
   lots_test();
   ok(fetched > packed, "%lld kernels where the GPU fetches the systems, %lld elsewhere",
