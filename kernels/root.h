@@ -77,8 +77,8 @@ struct root {
   int is_usual; /* these are right, and root_quotient() may be used */
 };
 
-/* The operations of the compiler's sqrt(), whose estimate y of 1 / sqrt(x) gives the inverse
- * too. */
+/* The operations of the compiler's sqrt(), whose estimate of 1 / sqrt(x) gives the inverse too; y
+ * is root_estimate() of x, or of what has its upper half. */
 static __device__ inline struct root root_from(double x, double y)
 {
   struct root r;

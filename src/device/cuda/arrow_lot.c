@@ -431,7 +431,7 @@ int lot_measure(struct device *dev, struct cuda_lot *lot, double *seconds)
   float milliseconds = 0;
   TRY_CU(cudaEventCreate(&begin));
   TRY_CU(cudaEventCreate(&end));
-  TRY(groups_launch(dev, lot)); /* what is measured is in the queue when this ends */
+  TRY(groups_launch(dev, lot)); /* the others are queued while this runs */
   TRY_CU(cudaEventRecord(begin, lot->stream));
   TRY(groups_launch(dev, lot));
   TRY_CU(cudaEventRecord(end, lot->stream));

@@ -62,8 +62,9 @@ int lot_finish(struct cuda_lot *lot, gidx *failed, gidx *count);
 /* Wait until nothing of it is under way, after a failure. */
 void lot_wait(struct cuda_lot *lot);
 
-/* Run the kernels again on what is there, twice, and measure the second time: behind work of the
- * device, as in a job, so that their way from the host is not in it. */
+/* Run the kernels again on what is there, twice, and measure the second time: they are queued while
+ * the first ones run, as in a job, so that their way from the host is not in it, unless these are
+ * over sooner. */
 int lot_measure(struct device *dev, struct cuda_lot *lot, double *seconds);
 
 #endif
