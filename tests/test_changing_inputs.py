@@ -135,6 +135,22 @@ def check_commands(place):
             place.renew(name)
 
 
+@claim("a refit of which nothing is left to do")
+def check_complete(place):
+    name, words = "rows.h5", place.words("refit")
+    place.renew(name)
+    need(sagitta(*words))
+    shutil.copytree(place.out, place.at("whole"))
+    calls = faulty("read:1000000000", *words, "--resume", count=True, of=name)
+    for change in CHANGES:
+        place.renew(name)
+        shutil.copytree(place.at("whole"), place.out)
+        code, text = faulty(f"{change}:{calls}", *words, "--resume", of=name)
+        ok(code == 74 and f"{name}' changed while it was read" in text,
+           f"{change} at read {calls}: exit {code} {text[-300:]}")
+    place.renew(name)
+
+
 @claim("files that are looked at")
 def check_files(place):
     """At some moments the change is seen by what is read, which must not be taken for damage."""
@@ -184,6 +200,7 @@ with tempfile.TemporaryDirectory() as main:
     check_formats(made)
     check_moments(made)
     check_commands(made)
+    check_complete(made)
     check_files(made)
     check_deck(made)
 done_testing()

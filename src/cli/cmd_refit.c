@@ -316,6 +316,7 @@ static int job_run(struct refit_job *j)
     TRY(comm_agree(j->c, refit_classes_check(&j->files, &j->classes, j->o->names.classes)));
   }
   if (!is_left) {
+    TRY(inputs_confirm(j->c));
     log_info("nothing is left to do: %lld sweeps were wanted", (long long)j->o->sweeps);
     refit_sweeps_over(j);
     return OK;
