@@ -220,6 +220,24 @@ def check_refused(case):
     case.same(out, "begun again")
 
 
+@claim("begun over another result by --force, and stopped in its first sweep: a way on is said")
+def check_begun_over(case):
+    out = case.at("begun-over")
+    older = [f"{out}/dictionary.h5", f"{out}/supports.h5"]
+    need(case.run(out, "--directions", 2), f"{case.name}, another run")
+    kept = [open(file, "rb").read() for file in older]
+    need(case.ask(out, "--force"), f"{case.name}, begun over it", 75)
+    said = ["resume with the same", "or remove it", "begun over it"]
+    fails(case.run(out, "--resume", ranks=2), 2, said, "the older result")
+    ok(kept == [open(file, "rb").read() for file in older], "the older result is as it was")
+    for file in older:
+        os.remove(file)
+    done = case.run(out, "--resume")
+    need(done, f"{case.name}, the older result removed")
+    ok("resumed inside sweep 1" in done.stderr, done.stderr[-300:])
+    case.same(out, "begun over another result")
+
+
 @claim("left inside a sweep by a CPU, a GPU does that sweep again: the bytes of one run")
 def check_gpu(case):
     if not gpu_present():
@@ -323,6 +341,7 @@ def main():
             for case in cases[:-1]:
                 check_stops(case, RANKS.get(case.name, [0]))
             check_taken(of["plain"])
+            check_begun_over(of["plain"])
             for name in "plain", "fit":
                 check_refused(of[name])
                 check_over(of[name])

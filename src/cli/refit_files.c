@@ -34,10 +34,11 @@ static int resume_look(struct refit_files *f, gidx sweeps, const struct fit_star
             was->cosine_limit == wanted->cosine_limit,
         ERR_USAGE,
         "'%s' was made with '--directions %lld --cosine-limit %lld%s', not with '--directions %lld "
-        "--cosine-limit %lld%s': resume with the same",
+        "--cosine-limit %lld%s': resume with the same%s",
         f->dictionary.file, (long long)was->directions, (long long)was->cosine_limit,
         was->reroute ? " --reroute" : "", (long long)wanted->directions,
-        (long long)wanted->cosine_limit, wanted->reroute ? " --reroute" : "");
+        (long long)wanted->cosine_limit, wanted->reroute ? " --reroute" : "",
+        sweep_files_mend(&f->sweep));
   CHECK(f->facts.sweeps <= sweeps, ERR_USAGE,
         "'%s' has %lld sweeps, and '--sweeps' asks for %lld: resume with as many or more, or begin "
         "again with --force and not --resume",

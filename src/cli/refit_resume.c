@@ -20,13 +20,14 @@ void refit_start_note(struct fit_start *start, const struct fit_inputs *inputs,
   start->inputs = state->inputs;
 }
 
-static int hash_check(const char *file, const char *what, uint64_t was, const char *name,
-                      uint64_t is)
+static int hash_check(const struct refit_files *files, const char *what, uint64_t was,
+                      const char *name, uint64_t is)
 {
   CHECK(was == is, ERR_INPUT,
         "'%s' was begun with other %s than '%s': %s_hash %016llx, not %016llx; resume with the "
-        "same",
-        file, what, name, what, (unsigned long long)was, (unsigned long long)is);
+        "same%s",
+        files->dictionary_path, what, name, what, (unsigned long long)was, (unsigned long long)is,
+        sweep_files_mend(&files->sweep));
   return OK;
 }
 
@@ -37,11 +38,11 @@ static int start_check(const struct refit_files *files, const struct fit_inputs 
   const struct fit_start *was = &files->facts.start;
   const struct identity *then = &was->inputs, *now = &state->inputs;
   const char *file = files->dictionary_path, *supports = in->supports.source.name;
-  TRY(hash_check(file, "rows", then->rows, in->rows.source.name, now->rows));
-  TRY(hash_check(file, "dictionary", then->dictionary, in->dictionary.source.name,
+  TRY(hash_check(files, "rows", then->rows, in->rows.source.name, now->rows));
+  TRY(hash_check(files, "dictionary", then->dictionary, in->dictionary.source.name,
                  now->dictionary));
-  TRY(hash_check(file, "supports", then->supports, supports, now->supports));
-  TRY(hash_check(file, "codes", then->codes, supports, now->codes));
+  TRY(hash_check(files, "supports", then->supports, supports, now->supports));
+  TRY(hash_check(files, "codes", then->codes, supports, now->codes));
   CHECK(was->rho == in->supports.rho && was->rounds == in->supports.rounds, ERR_INPUT,
         "'%s' was begun with supports of rho %g and %lld rounds, those of '%s' have rho %g and %d",
         file, was->rho, (long long)was->rounds, supports, in->supports.rho, in->supports.rounds);
@@ -137,8 +138,7 @@ int refit_classes_check(struct refit_files *files, const struct classes *classes
   uint64_t hash = classes_hash(classes->color, classes->k);
   if (start->reroute) return OK; /* they change from sweep to sweep */
   if (files->facts.sweeps > 0)
-    return hash_check(files->dictionary_path, "classes", start->inputs.classes,
-                      name ? name : "(N.6)", hash);
+    return hash_check(files, "classes", start->inputs.classes, name ? name : "(N.6)", hash);
   start->inputs.classes = hash;
   return OK;
 }

@@ -34,6 +34,14 @@ int sweep_files_claim(struct sweep_files *f, const struct output_options *output
   return status ? status : sweep_facts_read(f->place.file, &f->found);
 }
 
+const char *sweep_files_mend(const struct sweep_files *f)
+{
+  return f->there && f->found.sweeps == 0 ? ", or remove it, and the supports.h5 of its run, to go "
+                                            "on inside 'sweep.h5', which a "
+                                            "run left that was begun over it"
+                                          : "";
+}
+
 int sweep_files_tell(struct sweep_files *f)
 {
   struct comm *c = &f->run->comm;

@@ -41,6 +41,9 @@ struct sweep_files {
 /* Claim the place; with resume look for the file.  ERR_CREATE: it is there, of a job that stopped,
  * without resume and force; ERR_INPUT: it is another file.  Rank 0 alone. */
 int sweep_files_claim(struct sweep_files *f, const struct output_options *output, int resume);
+/* What to add to a message that refuses to go on from an older result: how to go on with the run
+ * that --force began over it, if that has left its first sweep; "" if not. */
+const char *sweep_files_mend(const struct sweep_files *f);
 /* Then every rank learns what is there.  Collective. */
 int sweep_files_tell(struct sweep_files *f);
 
