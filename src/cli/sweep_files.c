@@ -36,10 +36,9 @@ int sweep_files_claim(struct sweep_files *f, const struct output_options *output
 
 const char *sweep_files_mend(const struct sweep_files *f)
 {
-  return f->there && f->found.sweeps == 0 ? ", or remove it, and the supports.h5 of its run, to go "
-                                            "on inside 'sweep.h5', which a "
-                                            "run left that was begun over it"
-                                          : "";
+  if (!f->there || f->found.sweeps > 0) return "";
+  return ", or remove it, and the supports.h5 of its run, to go on inside 'sweep.h5', which a run "
+         "left that was begun over it";
 }
 
 int sweep_files_tell(struct sweep_files *f)
