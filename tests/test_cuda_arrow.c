@@ -278,6 +278,17 @@ static void extreme_test(void)
   claim_end();
 }
 
+/* All are solved by the kernels, to the reference's bits; they are freed. */
+static void solved_check(struct arrow_item *items, int count, const char *what)
+{
+  const struct arrow_options plain = {0};
+  int solved = 0, differ = differ_count(items, count, &plain, 0);
+  for (int i = 0; i < count; i++) solved += items[i].outcome.status == ARROW_OK;
+  ok(differ == 0 && solved == count && is_counted(0, 0), "%s: %d differ, %d of %d are solved", what,
+     differ, solved, count);
+  items_free(items, count);
+}
+
 /* What the kernels solve themselves although factors are beyond 2^-400 .. 2^400, pivots subnormal,
  * or numbers zeros of either sign. */
 static void unusual_test(void)
@@ -286,9 +297,8 @@ static void unusual_test(void)
   static const idx shapes[][3] = {{2, 8, 2000}, {2, 8, 70}, {2, 8, 6000}, {2, 8, 300}, {2, 31, 200},
                                   {1, 4, 2000}, {1, 4, 70}, {1, 4, 6000}, {1, 4, 300}};
   enum { ROOTS = LENGTH(roots), SHAPES = LENGTH(shapes) };
-  const struct arrow_options plain = {0};
   struct arrow_item items[SHAPES * ROOTS];
-  int solved = 0, count = LENGTH(items);
+  int count = LENGTH(items);
   claim_begin("small and large factors, subnormal pivots, zeros: the reference's bits");
   for (int i = 0; i < count; i++) {
     real root = roots[i / SHAPES];
@@ -299,11 +309,7 @@ static void unusual_test(void)
     item_scale(items + i, 1, root);
     item_scale(items + i, 2, root);
   }
-  int differ = differ_count(items, count, &plain, 0);
-  for (int i = 0; i < count; i++) solved += items[i].outcome.status == ARROW_OK;
-  ok(differ == 0 && solved == count && is_counted(0, 0), "%d differ, %d of %d are solved", differ,
-     solved, count);
-  items_free(items, count);
+  solved_check(items, count, "factors");
   for (int i = 0; i < 4; i++) { /* borders beyond the range, or with squares beyond and within it */
     items[i] = item_make(2, i % 2 ? 32 : 17, 200, i, 0);
     idx k = items[i].system.k;
@@ -314,19 +320,13 @@ static void unusual_test(void)
       if (i > 1 && row != column) *c = 0;
     }
   }
-  differ = differ_count(items, 4, &plain, 0);
-  for (int i = solved = 0; i < 4; i++) solved += items[i].outcome.status == ARROW_OK;
-  ok(differ == 0 && solved == 4 && is_counted(0, 0), "large borders: %d differ, %d of 4 are solved",
-     differ, solved);
-  items_free(items, 4);
+  solved_check(items, 4, "large borders");
   for (int i = 0; i < 2; i++) {
     items[i] = item_make(2, 0, i ? 100 : 9000, i, 0);
     for (gidx j = 0; j < items[i].system.n * 2; j++)
       ((real *)items[i].system.g)[j] = j % 3 ? j % 2 ? -0.0 : 0.0 : 1;
   }
-  differ = differ_count(items, 2, &plain, 0);
-  ok(differ == 0 && is_counted(0, 0), "zeros of both signs: %d differ", differ);
-  items_free(items, 2);
+  solved_check(items, 2, "zeros of both signs");
   claim_end();
 }
 
@@ -349,20 +349,15 @@ static void cancelling_test(void)
   static const idx shapes[][3] = {
       {2, 8, 70}, {2, 8, 300}, {2, 8, 6000}, {2, 31, 200}, {2, 32, 200}};
   enum { LEFT = LENGTH(left), SHAPES = LENGTH(shapes) };
-  const struct arrow_options plain = {0};
   struct arrow_item items[SHAPES * LEFT];
-  int solved = 0, count = LENGTH(items);
+  int count = LENGTH(items);
   claim_begin("pivots of which little is left: the reference's bits");
   for (int i = 0; i < count; i++) {
     const idx *shape = shapes[i % SHAPES];
     items[i] = item_make(shape[0], shape[1], shape[2], i, 0);
     border_cancel(items + i, left[i / SHAPES]);
   }
-  int differ = differ_count(items, count, &plain, 0);
-  for (int i = 0; i < count; i++) solved += items[i].outcome.status == ARROW_OK;
-  ok(differ == 0 && solved == count && is_counted(0, 0), "%d differ, %d of %d are solved", differ,
-     solved, count);
-  items_free(items, count);
+  solved_check(items, count, "borders");
   claim_end();
 }
 
