@@ -7,7 +7,8 @@
  * A system of d, k and n stands in one piece of memory: B [n][d k], H [n][d d], g [n][d], C [k][k],
  * g_b [k]; its steps in another: rows [n][d], border [k].  It begins with a line of the cache and
  * with its widest rows, so that these are as few lines as can be.  arrow_fetch.cu brings it there
- * from page-locked arrays of the host; others come in that form.  In shared memory a row is
+ * from page-locked arrays of the host, and arrow_return.cu takes its steps to such; others come and
+ * go in that form.  In shared memory a row is
  *     Y [k][d], u [d], L packed by columns
  * in place of B, g, H, and as far from the next row that rows at a distance of one never meet in a
  * bank; behind the rows stand their pivots [n][d].  Where a thread of arrow.cu can hold the factors
@@ -54,12 +55,14 @@ struct arrow_unit {
   int atom, first; /* place in `atoms`, its first row */
 };
 
-/* Where arrow_fetch.cu reads a system, in the host's memory. */
-struct arrow_source {
+/* Where a system and its steps stand in the host's memory, for arrow_fetch.cu and
+ * arrow_return.cu. */
+struct arrow_place {
   const double *h, *b, *g, *c, *g_b;
+  double *step_t, *step_b;
   int d, k;
 };
-enum { ARROW_FETCH_THREADS = 128, ARROW_FETCH_SYSTEMS = 512, ARROW_FETCH_PIECES = 64 };
+enum { ARROW_BUS_THREADS = 128, ARROW_BUS_BLOCKS = 128 };
 
 /* What became of a system: the determinant as a pair (N.13); not_ok: a pivot was bad or a step not
  * finite.  Of long systems zeroed before. */
@@ -287,8 +290,8 @@ HOST_DEVICE int arrow_step_bytes(int d, int k)
 struct arrow_args {
   const double *in;
   double *out;
-  const struct arrow_atom *atoms;     /* [count] */
-  const struct arrow_source *sources; /* [count], of arrow_fetch.cu */
+  const struct arrow_atom *atoms;   /* [count] */
+  const struct arrow_place *places; /* [count], of arrow_fetch.cu and arrow_return.cu */
   const struct arrow_unit *units;
   double *parts; /* of arrow_sum.cu: [units][arrow_parts()][arrow_part_reals()] */
   struct arrow_found *found;

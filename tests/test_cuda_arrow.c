@@ -65,17 +65,33 @@ static gidx arrays_join(struct arrow_item *items, gidx count, real *to)
   return at;
 }
 
-/* The same in page-locked memory, from which the GPU fetches them. */
+/* Let all steps be in `to`, those of rows, then those of borders.  Returns how many; with `to` NULL
+ * nothing changes. */
+static gidx steps_join(struct arrow_item *items, gidx count, real *to)
+{
+  gidx at = 0;
+  for (gidx i = 0; i < count; at += items[i].system.n * items[i].system.d, i++)
+    if (to) items[i].step_t = to + at;
+  for (gidx i = 0; i < count; at += items[i].system.k, i++)
+    if (to) items[i].step_b = to + at;
+  return at;
+}
+
+/* The same in page-locked memory, from which the GPU fetches them and where it puts steps. */
 static int pinned_differ(const struct arrow_item *items, gidx count, const struct arrow_options *o,
                          const struct arrow_item *expected)
 {
   struct arrow_item *moved = malloc((size_t)count * sizeof *moved);
-  memcpy(moved, items, (size_t)count * sizeof *moved); /* steps go to the same place */
-  gidx reals = arrays_join(moved, count, NULL), launched = gpu.counts.kernels;
-  real *all = malloc((size_t)(reals + 1) * sizeof *all);
+  memcpy(moved, items, (size_t)count * sizeof *moved);
+  gidx reals = arrays_join(moved, count, NULL), steps = steps_join(moved, count, NULL);
+  gidx launched = gpu.counts.kernels;
+  real *all = malloc((size_t)(reals + steps + 2) * sizeof *all);
   arrays_join(moved, count, all + 1); /* a multiple of 8 bytes, not of 16 */
-  host_pin(&gpu, all, (reals + 1) * (gidx)sizeof *all);
+  steps_join(moved, count, all + 1 + reals);
+  all[1 + reals + steps] = 1;
+  host_pin(&gpu, all, (reals + steps + 2) * (gidx)sizeof *all);
   int differ = run_differ(moved, count, o, expected);
+  differ += all[1 + reals + steps] != 1;
   fetched += gpu.counts.kernels - launched;
   host_unpin(&gpu, all);
   free(all);

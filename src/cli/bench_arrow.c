@@ -78,7 +78,7 @@ static void items_make(struct bench_systems *b)
 }
 
 /* This rank's share of systems with a border of k.  Their numbers are one piece, which a GPU can
- * fetch. */
+ * fetch, and so are their steps. */
 static int systems_open(struct bench_systems *b, const struct bench_arrow_options *o, idx k)
 {
   double one = 8. * ((double)o->system_rows * o->frame * (o->frame + k + 1) + (double)k * (k + 1));
@@ -107,6 +107,7 @@ static int systems_open(struct bench_systems *b, const struct bench_arrow_option
   b->block = systems_block_at(s, 0, n, b->numbers);
   for (gidx a = 0; a < n; a++) synthetic_system(&made, s, a, &b->block);
   host_pin(&b->device, b->numbers, systems_reals(s, 0, n) * (gidx)sizeof(real));
+  host_pin(&b->device, b->steps, (s->g[n] + s->border[n]) * (gidx)sizeof(real));
   items_make(b);
   return OK;
 }
@@ -114,6 +115,7 @@ static int systems_open(struct bench_systems *b, const struct bench_arrow_option
 static void systems_close(struct bench_systems *b)
 {
   host_unpin(&b->device, b->numbers);
+  host_unpin(&b->device, b->steps);
   device_close(&b->device);
   arena_free(&b->arena);
 }

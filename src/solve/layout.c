@@ -10,8 +10,8 @@
 #include "base/sums.h"
 #include "device/buffer.h"
 
-/* Of each of so many ranks.  A rank with a GPU page-locks its part of two batches; rank 0 has the
- * results of all. */
+/* Of each of so many ranks.  A rank with a GPU page-locks its part of two batches, and where its
+ * steps go; rank 0 has the results of all. */
 enum { BATCH_REALS = 1 << 23, BATCH_RANKS = 8 };
 
 double solve_work(const struct systems_shape *shape)
@@ -75,9 +75,10 @@ static int results_alloc(struct solve *s)
   const struct batch_sizes *m = &s->sizes;
   if (s->c->rank) return OK;
   for (int i = 0; i < SLOTS; i++) {
-    TRY(arena_alloc(&s->arena, &s->results[i].step_t, m->all_t, sizeof(real)));
-    TRY(arena_alloc(&s->arena, &s->results[i].step_b, m->all_b, sizeof(real)));
-    TRY(arena_alloc(&s->arena, &s->results[i].outcomes, m->systems, sizeof *s->outcomes));
+    struct batch_results *r = &s->results[i];
+    TRY(arena_alloc(&s->arena, &r->step_t, m->all_t + m->all_b, sizeof(real)));
+    r->step_b = r->step_t ? r->step_t + m->all_t : NULL;
+    TRY(arena_alloc(&s->arena, &r->outcomes, m->systems, sizeof *r->outcomes));
   }
   if (s->c->size == 1) return OK;
   TRY(arena_alloc(&s->arena, &s->all_steps, m->all_t + m->all_b, sizeof(real)));
@@ -158,6 +159,25 @@ static int sizes_ready(struct solve *s)
   return share_check(s);
 }
 
+static void array_pin(struct solve *s, real *array, gidx reals, int is_on)
+{
+  if (reals == 0) return;
+  if (is_on)
+    host_pin(&s->device, array, reals * (gidx)sizeof *array);
+  else
+    host_unpin(&s->device, array);
+}
+
+void solve_pin(struct solve *s, int is_on)
+{
+  const struct batch_sizes *m = &s->sizes;
+  for (int i = 0; i < SLOTS; i++) array_pin(s, s->read[i], m->read, is_on);
+  if (s->c->size > 1)
+    array_pin(s, s->steps, m->steps, is_on);
+  else
+    for (int i = 0; i < SLOTS; i++) array_pin(s, s->results[i].step_t, m->all_t + m->all_b, is_on);
+}
+
 static int arrays_open(struct solve *s)
 {
   struct device_options options = device_options_of(s);
@@ -165,9 +185,7 @@ static int arrays_open(struct solve *s)
   s->out->batches = s->sizes.batches;
   s->out->memory = (gidx)s->arena.bytes;
   TRY(device_open(&s->device, &options));
-  for (int i = 0; i < SLOTS; i++)
-    if (s->sizes.read > 0)
-      host_pin(&s->device, s->read[i], s->sizes.read * (gidx)sizeof *s->read[i]);
+  solve_pin(s, 1);
   TRY(worker_open(&s->reader));
   return worker_open(&s->writer);
 }

@@ -16,4 +16,7 @@ void solve_deal(struct solve *s, gidx first);
  * with the numbers, before anything is read, when that is more than may be taken.  Collective. */
 int solve_open(struct solve *s);
 
+/* Page-lock what a GPU reads and writes of systems, or no longer. */
+void solve_pin(struct solve *s, int is_on);
+
 #endif

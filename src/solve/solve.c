@@ -236,7 +236,7 @@ int solve_run(const struct solve_task *task, struct comm *c, struct solve_result
   TRY(result_sum(s));
   worker_close(&s->reader);
   worker_close(&s->writer);
-  for (int i = 0; i < SLOTS; i++) host_unpin(&s->device, s->read[i]);
+  solve_pin(s, 0);
   device_close(&s->device);
   arena_free(&s->arena);
   free(s);

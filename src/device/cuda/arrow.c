@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * Two lots take turns: while one is copied and solved, the other is filled and unpacked.  What the
+ * Lots take turns: while some are copied and solved, another is filled or unpacked.  What the
  * kernels do not take, and what fails in them, is solved by a CPU device beside this one, which
  * also finds out why a system failed and tries it again (N.14, N.15). */
 #include "device/cuda/arrow.h"
@@ -13,21 +13,21 @@
 #include "device/cuda/load.h"
 #include "device/cuda/memory.h"
 
-enum { LOTS = 2, LEAST_BYTES = 1 << 20 };
+enum { LEAST_BYTES = 1 << 20 };
 enum {
   TEAMS = 5 + ARROW_MAX_ROUNDS,
-  MAX_FORMS = (ARROW_MAX_FRAME + 1) * (ARROW_MAX_COLUMNS + 1) * TEAMS
+  MAX_FORMS = (ARROW_MAX_FRAME + 1) * (ARROW_MAX_COLUMNS + 1) * TEAMS,
+  MAX_RECIPES = MAX_FORMS * LOT_KERNELS + 2
 };
 
 struct cuda_arrow {
-  struct cuda_lot lots[LOTS];
+  struct cuda_lot lots[PLAN_ARROW_LOTS];
   struct device cpu; /* opened when it is needed */
   /* Forms whose kernels are loaded, or were tried. */
-  char loaded[ARROW_MAX_FRAME + 1][ARROW_MAX_COLUMNS + 1][TEAMS], fetch_loaded;
+  char loaded[ARROW_MAX_FRAME + 1][ARROW_MAX_COLUMNS + 1][TEAMS], bus_loaded;
   struct lot_need *needs; /* of the systems of a job */
   gidx needs_capacity;
-  int is_fetched;                    /* the device reads systems where the caller has them, */
-  ptrdiff_t apart;                   /* so many bytes from where the host does */
+  struct lot_mapping mapping;
   gidx *rest, rest_capacity, n_rest; /* items that are left to the CPU */
   struct arrow_item *again;          /* the same as a job */
   gidx again_capacity;
@@ -38,7 +38,7 @@ static int arrow_open(struct cuda_state *s)
   if (s->arrow) return OK;
   s->arrow = calloc(1, sizeof *s->arrow);
   CHECK(s->arrow, ERR_MEMORY, "cannot allocate the state of arrow systems");
-  for (int i = 0; i < LOTS; i++) TRY(lot_open(&s->arrow->lots[i]));
+  for (int i = 0; i < PLAN_ARROW_LOTS; i++) TRY(lot_open(&s->arrow->lots[i]));
   return OK;
 }
 
@@ -46,7 +46,7 @@ void cuda_arrow_close(struct cuda_state *s)
 {
   struct cuda_arrow *w = s->arrow;
   if (!w) return;
-  for (int i = 0; i < LOTS; i++) lot_close(&w->lots[i]);
+  for (int i = 0; i < PLAN_ARROW_LOTS; i++) lot_close(&w->lots[i]);
   device_close(&w->cpu);
   free(w->needs);
   free(w->rest);
@@ -75,11 +75,12 @@ static int kernels_load(struct device *dev, const struct arrow_job *job)
   struct kernel_recipe *recipes = NULL;
   gidx capacity = 0;
   int count = 0;
-  if (s->arrow->is_fetched && !s->arrow->fetch_loaded) {
-    TRY(array_reserve(&recipes, &capacity, MAX_FORMS * LOT_KERNELS + 1, sizeof *recipes));
-    kernel_recipe(KERNEL_ARROW_FETCH, &(struct kernel_shape){.d = 1, .top_k = 1},
-                  &recipes[count++]);
-    s->arrow->fetch_loaded = 1;
+  if (s->arrow->mapping.is_on && !s->arrow->bus_loaded) {
+    const struct kernel_shape any = {.d = 1, .top_k = 1};
+    TRY(array_reserve(&recipes, &capacity, MAX_RECIPES, sizeof *recipes));
+    kernel_recipe(KERNEL_ARROW_FETCH, &any, &recipes[count++]);
+    kernel_recipe(KERNEL_ARROW_RETURN, &any, &recipes[count++]);
+    s->arrow->bus_loaded = 1;
   }
   for (gidx i = 0; i < job->count; i++) {
     const struct lot_form *f = &s->arrow->needs[i].form;
@@ -89,8 +90,7 @@ static int kernels_load(struct device *dev, const struct arrow_job *job)
     if (f->rounds) team = 4 + f->rounds;
     char *loaded = &s->arrow->loaded[f->d][f->k][team];
     if (*loaded) continue;
-    if (!recipes)
-      TRY(array_reserve(&recipes, &capacity, MAX_FORMS * LOT_KERNELS + 1, sizeof *recipes));
+    if (!recipes) TRY(array_reserve(&recipes, &capacity, MAX_RECIPES, sizeof *recipes));
     count += lot_recipes(f, recipes + count);
     *loaded = 1;
   }
@@ -99,60 +99,105 @@ static int kernels_load(struct device *dev, const struct arrow_job *job)
   return status;
 }
 
-/* Do all numbers of a job stand in one piece of memory that is page-locked?  *apart <- from the
- * host's addresses to the device's. */
-static int is_pinned(const struct cuda_state *s, const struct arrow_job *job, ptrdiff_t *apart)
+/* What arrays span of the host's memory. */
+struct span {
+  uintptr_t begin, end;
+};
+static void span_add(struct span *s, const real *array, gidx count)
 {
-  uintptr_t begin = UINTPTR_MAX, end = 0;
-  if (s->n_pins == 0) return 0;
-  for (gidx i = 0; i < job->count; i++) {
-    const struct arrow_system *a = &job->items[i].system;
-    gidx d = a->d, k = a->k;
-    const real *arrays[] = {a->h, a->b, a->g, a->c, a->g_b};
-    const gidx counts[] = {a->n * d * d, a->n * d * k, a->n * d, k * k, k};
-    for (int j = 0; j < LENGTH(arrays); j++) {
-      if (counts[j] <= 0) continue;
-      uintptr_t at = (uintptr_t)arrays[j], after = at + (uintptr_t)counts[j] * sizeof(real);
-      if (at < begin) begin = at;
-      if (after > end) end = after;
-    }
-  }
-  if (begin > end) return 0;
-  const char *host = (const char *)begin, *device = cuda_pinned(s, host, (gidx)(end - begin));
+  uintptr_t at = (uintptr_t)array, after = at + (uintptr_t)count * sizeof(real);
+  if (count <= 0) return;
+  if (at < s->begin) s->begin = at;
+  if (after > s->end) s->end = after;
+}
+
+/* Is it one piece of memory that is page-locked, or empty?  *apart <- from the host's addresses to
+ * the device's. */
+static int is_pinned(const struct cuda_state *s, const struct span *span, ptrdiff_t *apart)
+{
+  const char *host = (const char *)span->begin;
+  *apart = 0;
+  if (span->begin > span->end) return 1;
+  const char *device = cuda_pinned(s, host, (gidx)(span->end - span->begin));
   if (device) *apart = device - host;
   return device != NULL;
 }
 
-/* *room <- of a lot for this job, and memory for both.  Where memory is short, lots are smaller,
- * and systems that do not fit are left to the CPU. */
-static int lots_reserve(struct cuda_state *s, const struct arrow_job *job, struct lot_room *room)
+static void mapping_find(struct cuda_state *s, const struct arrow_job *job)
 {
-  int is_fetched = s->arrow->is_fetched;
-  struct lot_size all = {.is_fetched = is_fetched}, none = all;
-  struct lot_room largest = {0, 0};
+  struct lot_mapping *m = &s->arrow->mapping;
+  struct span numbers = {UINTPTR_MAX, 0}, step_t = numbers, step_b = numbers;
+  m->is_on = 0;
+  if (s->n_pins == 0) return;
   for (gidx i = 0; i < job->count; i++) {
-    const struct lot_need *need = &s->arrow->needs[i];
+    const struct arrow_item *item = &job->items[i];
+    const struct arrow_system *a = &item->system;
+    gidx d = a->d, k = a->k;
+    span_add(&numbers, a->h, a->n * d * d);
+    span_add(&numbers, a->b, a->n * d * k);
+    span_add(&numbers, a->g, a->n * d);
+    span_add(&numbers, a->c, k * k);
+    span_add(&numbers, a->g_b, k);
+    span_add(&step_t, item->step_t, a->n * d);
+    span_add(&step_b, item->step_b, k);
+  }
+  m->is_on = is_pinned(s, &numbers, &m->numbers) && is_pinned(s, &step_t, &m->step_t) &&
+             is_pinned(s, &step_b, &m->step_b);
+}
+
+/* *all <- the sizes of all systems that are not declined; *largest <- the room of the largest. */
+static void needs_sum(const struct cuda_arrow *w, const struct arrow_job *job, struct lot_size *all,
+                      struct lot_room *largest)
+{
+  struct lot_size none = {.is_mapped = w->mapping.is_on};
+  const struct lot_need *last = NULL; /* whose room was looked at */
+  *all = none;
+  *largest = (struct lot_room){0, 0};
+  for (gidx i = 0; i < job->count; i++) {
+    const struct lot_need *need = &w->needs[i];
     if (need->form.team == LOT_DECLINED) continue;
+    *all = lot_with(*all, need);
+    if (last && need->in == last->in && need->out == last->out && need->units == last->units)
+      continue;
+    last = need;
     struct lot_size one = lot_with(none, need);
     struct lot_room r = lot_room_of(&one);
-    all = lot_with(all, need);
     if (r.device > PLAN_ARROW_LARGEST) continue;
-    largest.device = imax(largest.device, r.device);
-    largest.host = imax(largest.host, r.host);
+    largest->device = imax(largest->device, r.device);
+    largest->host = imax(largest->host, r.host);
   }
+}
+
+/* Let lots be of about equal size, so that the first is soon on its way. */
+static void room_even(struct lot_room *room, const struct lot_size *all, gidx largest)
+{
+  gidx bytes = lot_room_of(all).device, lots = ceil_div(bytes, imax(room->device, 1));
+  room->device = imin(room->device, bytes / imax(lots, 1) + largest);
+}
+
+/* *room <- of a lot for this job, and memory for all.  Where memory is short, lots are smaller, and
+ * systems that do not fit are left to the CPU. */
+static int lots_reserve(struct cuda_state *s, const struct arrow_job *job, struct lot_room *room)
+{
+  struct lot_size all;
+  struct lot_room largest;
+  needs_sum(s->arrow, job, &all, &largest);
   *room = lot_room_of(&all);
-  int lots = job->repeats ? 1 : LOTS, status;
+  int status;
   if (!job->repeats) {
-    gidx host = is_fetched ? PLAN_ARROW_LOT / 4 : PLAN_ARROW_LOT;
+    gidx host = all.is_mapped ? PLAN_ARROW_LOT / 4 : PLAN_ARROW_LOT;
     room->device = imin(room->device, imax(largest.device, PLAN_ARROW_LOT));
     room->host = imin(room->host, imax(largest.host, host));
   }
   for (;; room->device /= 2, room->host /= 2) {
+    int lots = lot_fits(&all, room) ? 1 : PLAN_ARROW_LOTS;
     status = OK;
     for (int i = 0; i < lots && !status; i++) status = lot_reserve(s, &s->arrow->lots[i], room);
-    if (status != ERR_MEMORY || job->repeats || room->device <= LEAST_BYTES) return status;
+    if (status != ERR_MEMORY || job->repeats || room->device <= LEAST_BYTES) break;
     status_clear();
   }
+  room_even(room, &all, largest.device);
+  return status;
 }
 
 /* Fill a lot with systems from *next on; those that are declined are noted. */
@@ -161,19 +206,20 @@ static int lot_fill(struct device *dev, struct cuda_lot *lot, struct arrow_job *
 {
   const struct cuda_state *s = dev->state;
   struct cuda_arrow *w = s->arrow;
-  struct lot_size none = {.is_fetched = w->is_fetched};
-  TRY(lot_begin(lot, job, job->count - *next, w->is_fetched));
-  lot->apart = w->apart;
+  struct lot_size none = {.is_mapped = w->mapping.is_on};
+  TRY(lot_begin(lot, job, job->count - *next, &w->mapping));
   for (; *next < job->count; ++*next) {
     const struct lot_need *need = &w->needs[*next];
-    struct lot_size one = lot_with(none, need), with = lot_with(lot->size, need);
-    if (need->form.team == LOT_DECLINED || !lot_fits(&one, room)) {
-      w->rest[w->n_rest++] = *next;
-      dev->counts.declined++;
+    int is_declined = need->form.team == LOT_DECLINED;
+    struct lot_size with = lot_with(lot->size, need);
+    if (!is_declined && lot_fits(&with, room)) {
+      lot_add(lot, need, *next, &with);
       continue;
     }
-    if (!lot_fits(&with, room)) break;
-    lot_add(lot, need, *next);
+    struct lot_size one = lot_with(none, need);
+    if (!is_declined && lot_fits(&one, room)) break; /* it begins the next lot */
+    w->rest[w->n_rest++] = *next;
+    dev->counts.declined++;
   }
   return OK;
 }
@@ -181,19 +227,23 @@ static int lot_fill(struct device *dev, struct cuda_lot *lot, struct arrow_job *
 static int lots_run(struct device *dev, struct arrow_job *job, const struct lot_room *room)
 {
   struct cuda_arrow *w = ((struct cuda_state *)dev->state)->arrow;
+  const struct cuda_lot *last = NULL; /* that was started */
   gidx next = 0, failed = 0;
-  for (int i = 0; i < LOTS; i++) w->lots[i].job = NULL; /* after a job that failed */
-  for (int turn = 0; next < job->count; turn = !turn) {
+  int turn = 0;
+  for (int i = 0; i < PLAN_ARROW_LOTS; i++) w->lots[i].job = NULL; /* after a job that failed */
+  for (; next < job->count; turn = (turn + 1) % PLAN_ARROW_LOTS) {
     struct cuda_lot *lot = &w->lots[turn];
     gidx before = w->n_rest;
     TRY(lot_finish(lot, w->rest, &w->n_rest));
     failed += w->n_rest - before;
     TRY(lot_fill(dev, lot, job, room, &next));
-    TRY(lot_start(dev, lot));
+    TRY(lot_start(dev, lot, last));
+    last = lot;
   }
   for (int r = 0; r < job->repeats; r++) TRY(lot_measure(dev, &w->lots[0], &job->seconds[r]));
   gidx before = w->n_rest;
-  for (int i = 0; i < LOTS; i++) TRY(lot_finish(&w->lots[i], w->rest, &w->n_rest));
+  for (int i = 0; i < PLAN_ARROW_LOTS; i++, turn = (turn + 1) % PLAN_ARROW_LOTS)
+    TRY(lot_finish(&w->lots[turn], w->rest, &w->n_rest)); /* in the order of their starts */
   dev->counts.retried += failed + w->n_rest - before;
   return OK;
 }
@@ -221,7 +271,7 @@ static int job_ready(struct device *dev, const struct arrow_job *job, struct lot
   TRY(arrow_open(s));
   TRY(array_reserve(&s->arrow->rest, &s->arrow->rest_capacity, job->count, sizeof(gidx)));
   TRY(needs_find(s, job));
-  s->arrow->is_fetched = is_pinned(s, job, &s->arrow->apart);
+  mapping_find(s, job);
   TRY(kernels_load(dev, job));
   return lots_reserve(s, job, room);
 }
@@ -239,6 +289,6 @@ int cuda_arrow(struct device *dev, struct arrow_job *job)
   TRY(job_ready(dev, job, &room));
   s->arrow->n_rest = 0;
   int status = lots_run(dev, job, &room);
-  for (int i = 0; i < LOTS && status; i++) lot_wait(&s->arrow->lots[i]);
+  for (int i = 0; i < PLAN_ARROW_LOTS && status; i++) lot_wait(&s->arrow->lots[i]);
   return status ? status : rest_solve(s, job);
 }

@@ -20,6 +20,7 @@ int lot_open(struct cuda_lot *lot)
     TRY_CU(cudaStreamCreateWithFlags(&lot->sides[i], cudaStreamNonBlocking));
   for (int i = 0; i <= LOT_SIDES; i++)
     TRY_CU(cudaEventCreateWithFlags(&lot->events[i], cudaEventDisableTiming));
+  TRY_CU(cudaEventCreateWithFlags(&lot->fetched, cudaEventDisableTiming));
   return OK;
 }
 
@@ -34,13 +35,14 @@ void lot_close(struct cuda_lot *lot)
     if (lot->sides[i]) cudaStreamDestroy(lot->sides[i]);
   for (int i = 0; i <= LOT_SIDES; i++)
     if (lot->events[i]) cudaEventDestroy(lot->events[i]);
+  if (lot->fetched) cudaEventDestroy(lot->fetched);
   free(lot->entries);
   free(lot->groups);
 }
 
 static void *host_at(const struct cuda_lot *lot, gidx place)
 {
-  return lot->host + (place - lot_host_begin(&lot->size));
+  return lot->host + (place - lot_places_of(&lot->size).host_begin);
 }
 
 int lot_reserve(struct cuda_state *s, struct cuda_lot *lot, const struct lot_room *room)
@@ -62,24 +64,30 @@ int lot_reserve(struct cuda_state *s, struct cuda_lot *lot, const struct lot_roo
   return OK;
 }
 
-int lot_begin(struct cuda_lot *lot, struct arrow_job *job, gidx systems, int is_fetched)
+int lot_begin(struct cuda_lot *lot, struct arrow_job *job, gidx systems,
+              const struct lot_mapping *mapping)
 {
   TRY(array_reserve(&lot->entries, &lot->entries_capacity, systems, sizeof *lot->entries));
   TRY(array_reserve(&lot->groups, &lot->groups_capacity, systems, sizeof *lot->groups));
   lot->job = job;
   lot->n_groups = 0;
-  lot->size = (struct lot_size){.is_fetched = is_fetched};
+  lot->mapping = *mapping;
+  lot->size = (struct lot_size){.is_mapped = mapping->is_on};
+  lot->longest_in = lot->longest_out = 0;
   return OK;
 }
 
-void lot_add(struct cuda_lot *lot, const struct lot_need *need, gidx item)
+void lot_add(struct cuda_lot *lot, const struct lot_need *need, gidx item,
+             const struct lot_size *with)
 {
   const struct arrow_system *a = &lot->job->items[item].system;
   const struct lot_form *form = &need->form;
   struct lot_entry *e = &lot->entries[lot->size.systems];
   *e = (struct lot_entry){.form = *form, .item = item};
   while (form->blocks == 1 && form->rounds == 0 && (gidx)1 << e->octave < a->n) e->octave++;
-  lot->size = lot_with(lot->size, need);
+  lot->size = *with;
+  lot->longest_in = imax(lot->longest_in, need->in);
+  lot->longest_out = imax(lot->longest_out, need->out);
 }
 
 /* By how long a launch's systems may be, those with held factors as those of the largest team. */
@@ -156,14 +164,24 @@ static void units_make(const struct cuda_lot *lot, const struct lot_group *g,
   }
 }
 
-/* As the device sees it, so many bytes from where the host does. */
-static struct arrow_source source_of(const struct arrow_system *a, ptrdiff_t apart)
+/* As the device sees it; an empty array is anywhere. */
+static real *moved(const real *host, ptrdiff_t apart)
 {
-  const real *const host[] = {a->h, a->b, a->g, a->c, a->g_b}; /* an empty one is anywhere */
-  const real *device[LENGTH(host)];
-  for (int i = 0; i < LENGTH(host); i++)
-    device[i] = (const real *)((uintptr_t)host[i] + (uintptr_t)apart);
-  return (struct arrow_source){device[0], device[1], device[2], device[3], device[4], a->d, a->k};
+  return (real *)((uintptr_t)host + (uintptr_t)apart);
+}
+
+static struct arrow_place place_of(const struct arrow_item *item, const struct lot_mapping *m)
+{
+  const struct arrow_system *a = &item->system;
+  return (struct arrow_place){.h = moved(a->h, m->numbers),
+                              .b = moved(a->b, m->numbers),
+                              .g = moved(a->g, m->numbers),
+                              .c = moved(a->c, m->numbers),
+                              .g_b = moved(a->g_b, m->numbers),
+                              .step_t = moved(item->step_t, m->step_t),
+                              .step_b = moved(item->step_b, m->step_b),
+                              .d = a->d,
+                              .k = a->k};
 }
 
 static void tables_make(struct cuda_lot *lot)
@@ -171,7 +189,7 @@ static void tables_make(struct cuda_lot *lot)
   struct lot_places at = lot_places_of(&lot->size);
   const struct arrow_options *o = &lot->job->options;
   struct arrow_atom *atoms = host_at(lot, at.atoms);
-  struct arrow_source *sources = host_at(lot, at.sources);
+  struct arrow_place *places = host_at(lot, at.places);
   struct arrow_unit *units = host_at(lot, at.units);
   gidx in = 0, out = 0, i = 0;
   for (gidx g = 0; g < lot->n_groups; g++) {
@@ -187,7 +205,7 @@ static void tables_make(struct cuda_lot *lot)
                                      .n = (int)item->system.n,
                                      .number = (int)i,
                                      .first_unit = (int)segment};
-      if (lot->size.is_fetched) sources[i] = source_of(&item->system, lot->apart);
+      if (lot->mapping.is_on) places[i] = place_of(item, &lot->mapping);
       in += lot_reals_in(&item->system);
       out += lot_reals_out(&item->system);
       segment += lot_segments(&item->system);
@@ -205,8 +223,9 @@ static void system_pack(const struct arrow_system *a, real *to)
     if (counts[i] > 0) memcpy(to, from[i], (size_t)counts[i] * sizeof *to);
 }
 
-/* Spare threads pack and unpack, so many systems at a time. */
-enum { SYSTEMS = 64 };
+/* Spare threads pack and unpack, so many systems at a time; outcomes alone are little work, for
+ * which it does not pay to wake many. */
+enum { SYSTEMS = 64, OUTCOMES = 512 };
 
 static void systems_pack_some(void *self, gidx part)
 {
@@ -225,7 +244,7 @@ static struct arrow_args args_of(const struct cuda_lot *lot, const struct lot_gr
       .in = (const real *)(void *)base,
       .out = (real *)(void *)(base + at.out),
       .atoms = (const struct arrow_atom *)(void *)(base + at.atoms) + g->first,
-      .sources = (const struct arrow_source *)(void *)(base + at.sources) + g->first,
+      .places = (const struct arrow_place *)(void *)(base + at.places) + g->first,
       .units = (const struct arrow_unit *)(void *)(base + at.units) + g->unit,
       .parts = lot->parts.at,
       .found = (struct arrow_found *)(void *)(base + at.found),
@@ -266,19 +285,18 @@ static int short_launch(struct device *dev, const struct cuda_lot *lot, const st
   return cuda_launch(dev, &l);
 }
 
-/* Let the device fetch the numbers of all systems. */
-static int systems_fetch(struct device *dev, const struct cuda_lot *lot)
+/* Let the device copy all systems from the caller's arrays, or their steps to such; one has at most
+ * so many numbers. */
+static int bus_launch(struct device *dev, const struct cuda_lot *lot, enum kernel_name name,
+                      gidx longest)
 {
-  gidx systems = lot->size.systems, longest = 0;
-  for (gidx i = 0; i < systems; i++)
-    longest = imax(longest, lot_reals_in(&lot->job->items[lot->entries[i].item].system));
-  const struct lot_group all = {.count = systems};
+  const struct lot_group all = {.count = lot->size.systems};
   struct arrow_args a = args_of(lot, &all);
-  gidx pieces = ceil_div(longest, 8 * ARROW_FETCH_THREADS);
-  struct cuda_launch l = {.name = KERNEL_ARROW_FETCH,
-                          .grid = {(unsigned)imin(systems, ARROW_FETCH_SYSTEMS),
-                                   (unsigned)imin(imax(pieces, 1), ARROW_FETCH_PIECES), 1},
-                          .block = {ARROW_FETCH_THREADS, 1, 1},
+  gidx systems = imin(all.count, ARROW_BUS_BLOCKS);
+  gidx pieces = imin(ceil_div(longest + 1, 8 * ARROW_BUS_THREADS), ARROW_BUS_BLOCKS / systems);
+  struct cuda_launch l = {.name = name,
+                          .grid = {(unsigned)systems, (unsigned)pieces, 1},
+                          .block = {ARROW_BUS_THREADS, 1, 1},
                           .arguments = &a,
                           .stream = lot->stream};
   return cuda_launch(dev, &l);
@@ -353,38 +371,53 @@ static int groups_launch(struct device *dev, struct cuda_lot *lot)
   return lot->n_groups > 1 ? sides_join(lot) : OK;
 }
 
-int lot_start(struct device *dev, struct cuda_lot *lot)
+/* When the last lot's systems have come. */
+static int systems_fetch(struct device *dev, const struct cuda_lot *lot,
+                         const struct cuda_lot *last)
+{
+  if (last) TRY_CU(cudaStreamWaitEvent(lot->stream, last->fetched, 0));
+  TRY(bus_launch(dev, lot, KERNEL_ARROW_FETCH, lot->longest_in));
+  TRY_CU(cudaEventRecord(lot->fetched, lot->stream));
+  return OK;
+}
+
+int lot_start(struct device *dev, struct cuda_lot *lot, const struct cuda_lot *last)
 {
   struct lot_places at = lot_places_of(&lot->size);
   if (lot->size.systems == 0) return OK;
   entries_sort(lot);
   groups_make(lot);
   tables_make(lot);
-  if (!lot->size.is_fetched)
-    spare_run(ceil_div(lot->size.systems, SYSTEMS), systems_pack_some, lot);
-  gidx begin = lot_host_begin(&lot->size);
-  TRY_CU(cudaMemcpyAsync((char *)lot->device.at + begin, lot->host, (size_t)(at.found - begin),
-                         cudaMemcpyHostToDevice, lot->stream));
-  if (lot->size.is_fetched) TRY(systems_fetch(dev, lot));
-  /* Long systems are marked by several blocks; between systems are numbers that none writes. */
+  int is_mapped = lot->mapping.is_on;
+  if (!is_mapped) spare_run(ceil_div(lot->size.systems, SYSTEMS), systems_pack_some, lot);
+  TRY_CU(cudaMemcpyAsync((char *)lot->device.at + at.host_begin, lot->host,
+                         (size_t)(at.found - at.host_begin), cudaMemcpyHostToDevice, lot->stream));
+  if (is_mapped) TRY(systems_fetch(dev, lot, last));
+  /* Long systems are marked by several blocks; between steps are numbers that none writes. */
   char *results = (char *)lot->device.at + at.found;
-  TRY_CU(cudaMemsetAsync(results, 0, (size_t)(at.end - at.found), lot->stream));
+  size_t bytes = (size_t)(at.host_end - at.found);
+  TRY_CU(cudaMemsetAsync(results, 0, bytes, lot->stream));
   TRY(groups_launch(dev, lot));
-  TRY_CU(cudaMemcpyAsync(host_at(lot, at.found), results, (size_t)(at.end - at.found),
-                         cudaMemcpyDeviceToHost, lot->stream));
+  if (is_mapped) TRY(bus_launch(dev, lot, KERNEL_ARROW_RETURN, lot->longest_out));
+  TRY_CU(
+      cudaMemcpyAsync(host_at(lot, at.found), results, bytes, cudaMemcpyDeviceToHost, lot->stream));
   cuda_count(&dev->counts.put, at.found);
   cuda_count(&dev->counts.got, at.end - at.found);
   return OK;
 }
 
-/* Steps and outcome of a system that is ok. */
-static void system_unpack(struct arrow_item *item, const struct arrow_atom *atom,
-                          const struct arrow_found *found, const real *steps)
+static void steps_unpack(struct arrow_item *item, const real *steps)
 {
   const struct arrow_system *a = &item->system;
   gidx rows = a->n * a->d;
-  if (rows > 0) memcpy(item->step_t, steps + atom->out, (size_t)rows * sizeof *steps);
-  if (a->k > 0) memcpy(item->step_b, steps + atom->out + rows, (size_t)a->k * sizeof *steps);
+  if (rows > 0) memcpy(item->step_t, steps, (size_t)rows * sizeof *steps);
+  if (a->k > 0) memcpy(item->step_b, steps + rows, (size_t)a->k * sizeof *steps);
+}
+
+/* Of a system that is ok. */
+static void outcome_fill(struct arrow_item *item, const struct arrow_atom *atom,
+                         const struct arrow_found *found)
+{
   item->outcome = (struct arrow_outcome){.status = ARROW_OK,
                                          .failed_at = -1,
                                          .ridge_t = atom->ridge_t,
@@ -395,6 +428,11 @@ static void system_unpack(struct arrow_item *item, const struct arrow_atom *atom
   item->outcome.log_det = det_pair_value(item->outcome.pair);
 }
 
+static gidx systems_at_a_time(const struct cuda_lot *lot)
+{
+  return lot->mapping.is_on ? OUTCOMES : SYSTEMS;
+}
+
 static void systems_unpack_some(void *self, gidx part)
 {
   const struct cuda_lot *lot = self;
@@ -402,9 +440,13 @@ static void systems_unpack_some(void *self, gidx part)
   const struct arrow_atom *atoms = host_at(lot, at.atoms);
   const struct arrow_found *found = host_at(lot, at.found);
   const real *steps = host_at(lot, at.out);
-  for (gidx i = part * SYSTEMS; i < imin((part + 1) * SYSTEMS, lot->size.systems); i++)
-    if (!found[i].not_ok)
-      system_unpack(&lot->job->items[lot->entries[i].item], &atoms[i], &found[i], steps);
+  gidx some = systems_at_a_time(lot), end = imin((part + 1) * some, lot->size.systems);
+  for (gidx i = part * some; i < end; i++) {
+    struct arrow_item *item = &lot->job->items[lot->entries[i].item];
+    if (found[i].not_ok) continue;
+    if (!lot->mapping.is_on) steps_unpack(item, steps + atoms[i].out);
+    outcome_fill(item, &atoms[i], &found[i]);
+  }
 }
 
 int lot_finish(struct cuda_lot *lot, gidx *failed, gidx *count)
@@ -412,7 +454,8 @@ int lot_finish(struct cuda_lot *lot, gidx *failed, gidx *count)
   if (!lot->job) return OK;
   const struct arrow_found *found = host_at(lot, lot_places_of(&lot->size).found);
   cudaError_t error = cudaStreamSynchronize(lot->stream);
-  if (!error) spare_run(ceil_div(lot->size.systems, SYSTEMS), systems_unpack_some, lot);
+  if (!error)
+    spare_run(ceil_div(lot->size.systems, systems_at_a_time(lot)), systems_unpack_some, lot);
   lot->job = NULL;
   TRY_CU(error);
   for (gidx i = 0; i < lot->size.systems; i++)

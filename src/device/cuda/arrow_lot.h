@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * A lot of arrow systems: brought to the device, solved there, and their steps copied back, all on
- * a stream of its own, so that one lot is copied while another is solved.  Systems in page-locked
- * memory of the caller are fetched by the device; others are packed into such memory first.
+ * a stream of its own, so that one lot is copied while another is solved.  Where systems and steps
+ * are in page-locked memory of the caller, the device reads and writes them there; else systems are
+ * packed into such memory of the lot, and steps unpacked.
  *
  * Floor: device; included by arrow*.c only. */
 #ifndef DEVICE_CUDA_ARROW_LOT_H
@@ -23,6 +24,13 @@ struct lot_group {
   idx rows;                    /* of the longest */
 };
 
+/* Does the device reach all systems of a job and their steps in the caller's memory?  So many bytes
+ * from where the host does. */
+struct lot_mapping {
+  int is_on;
+  ptrdiff_t numbers, step_t, step_b;
+};
+
 enum { LOT_SIDES = 3 };
 
 struct cuda_lot {
@@ -31,17 +39,19 @@ struct cuda_lot {
    * another leaves; the last event is that from which they begin. */
   cudaStream_t sides[LOT_SIDES];
   cudaEvent_t events[LOT_SIDES + 1];
+  cudaEvent_t fetched; /* systems have come over the bus */
   /* Page-locked, as the device's side: systems unless they are fetched, tables, what became of
    * them, steps. */
   char *host;
   gidx host_bytes;
   struct cuda_work device, parts;
   struct arrow_job *job; /* borrowed; NULL: nothing is under way */
-  ptrdiff_t apart;       /* of fetched systems: from the host's addresses to the device's */
+  struct lot_mapping mapping;
   struct lot_entry *entries;
   struct lot_group *groups;
   gidx entries_capacity, groups_capacity, n_groups;
   struct lot_size size;
+  gidx longest_in, longest_out; /* numbers read and written of one system */
 };
 
 int lot_open(struct cuda_lot *lot);
@@ -50,10 +60,14 @@ void lot_close(struct cuda_lot *lot);
 /* Let a lot have so many bytes; ERR_MEMORY. */
 int lot_reserve(struct cuda_state *s, struct cuda_lot *lot, const struct lot_room *room);
 
-/* Begin an empty lot for at most `systems` of a job; add one; send all to the device and back. */
-int lot_begin(struct cuda_lot *lot, struct arrow_job *job, gidx systems, int is_fetched);
-void lot_add(struct cuda_lot *lot, const struct lot_need *need, gidx item);
-int lot_start(struct device *dev, struct cuda_lot *lot);
+/* Begin an empty lot for at most `systems` of a job; add one, so that the lot's size is `with` it;
+ * send all to the device and back, the systems behind those of the last lot that was started, or
+ * NULL: one that is fetched alone is there sooner than two that share the bus. */
+int lot_begin(struct cuda_lot *lot, struct arrow_job *job, gidx systems,
+              const struct lot_mapping *mapping);
+void lot_add(struct cuda_lot *lot, const struct lot_need *need, gidx item,
+             const struct lot_size *with);
+int lot_start(struct device *dev, struct cuda_lot *lot, const struct cuda_lot *last);
 
 /* Wait for it; steps and outcomes of its systems are written, but for those that failed: failed[..]
  * <- their items, *count is how many were there before and are now. */

@@ -123,21 +123,19 @@ struct lot_places lot_places_of(const struct lot_size *z)
 {
   struct lot_places at;
   at.atoms = z->in * (gidx)sizeof(real);
-  at.sources = at.atoms + z->systems * (gidx)sizeof(struct arrow_atom);
-  at.units = at.sources + (z->is_fetched ? z->systems * (gidx)sizeof(struct arrow_source) : 0);
+  at.places = at.atoms + z->systems * (gidx)sizeof(struct arrow_atom);
+  at.units = at.places + (z->is_mapped ? z->systems * (gidx)sizeof(struct arrow_place) : 0);
   at.found = at.units + z->units * (gidx)sizeof(struct arrow_unit);
-  at.out = ceil_div(at.found + z->systems * (gidx)sizeof(struct arrow_found), 16) * 16;
+  gidx found_end = at.found + z->systems * (gidx)sizeof(struct arrow_found);
+  at.out = ceil_div(found_end, 16) * 16;
   at.end = at.out + z->out * (gidx)sizeof(real);
+  at.host_begin = z->is_mapped ? at.atoms : 0;
+  at.host_end = z->is_mapped ? found_end : at.end;
   return at;
-}
-
-gidx lot_host_begin(const struct lot_size *size)
-{
-  return size->is_fetched ? lot_places_of(size).atoms : 0;
 }
 
 struct lot_room lot_room_of(const struct lot_size *size)
 {
-  gidx end = lot_places_of(size).end;
-  return (struct lot_room){end, end - lot_host_begin(size)};
+  struct lot_places at = lot_places_of(size);
+  return (struct lot_room){at.end, at.host_end - at.host_begin};
 }

@@ -28,7 +28,7 @@ struct lot_need {
 /* Numbers, systems and units of a lot. */
 struct lot_size {
   gidx in, out, systems, units;
-  int is_fetched; /* by the device: the host's side has no numbers to read */
+  int is_mapped; /* struct lot_mapping: the host's side has neither numbers nor steps */
 };
 
 /* Bytes of a lot, on the device and of its page-locked side. */
@@ -52,13 +52,13 @@ int lot_recipes(const struct lot_form *form, struct kernel_recipe *recipes);
 /* What a lot is with one system more. */
 struct lot_size lot_with(struct lot_size size, const struct lot_need *need);
 
-/* Where the parts of a lot begin, in bytes; `out` at a multiple of 16.  The host's side begins with
- * what it has first: the tables, where systems are fetched. */
+/* Where the parts of a lot begin, in bytes; `out` at a multiple of 16; what the host's side has of
+ * them: all, or tables and what became of systems. */
 struct lot_places {
-  gidx atoms, sources, units, found, out, end;
+  gidx atoms, places, units, found, out, end;
+  gidx host_begin, host_end;
 };
 struct lot_places lot_places_of(const struct lot_size *size);
-gidx lot_host_begin(const struct lot_size *size);
 
 struct lot_room lot_room_of(const struct lot_size *size);
 static inline int lot_fits(const struct lot_size *size, const struct lot_room *room)

@@ -109,6 +109,7 @@ enum {
   X(TRAIN_NORMALIZE, train_normalize, 0, 0)                                                        \
   X(JOINT_ADD, joint_add, 1, 0)                                                                    \
   X(ARROW_FETCH, arrow_fetch, 0, 0)                                                                \
+  X(ARROW_RETURN, arrow_return, 0, 0)                                                              \
   X(ARROW, arrow, 1, DEFINES_ARROW | DEFINES_TEAM)                                                 \
   X(ARROW_LANES, arrow_lanes, 1, DEFINES_ARROW | DEFINES_ROUNDS)                                   \
   X(ARROW_SUM, arrow_sum, 1, DEFINES_ARROW | DEFINES_CHAINS)                                       \

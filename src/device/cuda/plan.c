@@ -332,7 +332,7 @@ void plan_drop_filter(const struct plan_sizes *z, struct cuda_plan *plan)
 gidx plan_arrow_bytes(gidx largest)
 {
   gidx bytes = largest > PLAN_ARROW_LARGEST / 8 ? PLAN_ARROW_LARGEST : 8 * largest;
-  return 2 * imax(bytes, PLAN_ARROW_LOT);
+  return PLAN_ARROW_LOTS * imax(bytes, PLAN_ARROW_LOT);
 }
 
 gidx plan_dense_work(idx n)

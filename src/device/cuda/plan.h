@@ -105,9 +105,9 @@ gidx plan_joint_held(const struct joint *j);
 gidx plan_joint_batch(const struct joint *j, idx longest, gidx capacity);
 gidx plan_joint_bytes(const struct joint *j, idx longest, gidx capacity);
 
-/* Arrow systems come in lots of so many bytes, or of one system that is larger; two lots are on the
- * device at a time.  A system beyond PLAN_ARROW_LARGEST bytes stays on the host. */
-enum { PLAN_ARROW_LOT = 32 << 20, PLAN_ARROW_LARGEST = 1 << 30 };
+/* Arrow systems come in lots of so many bytes, or of one system that is larger; so many lots are on
+ * the device at a time.  A system beyond PLAN_ARROW_LARGEST bytes stays on the host. */
+enum { PLAN_ARROW_LOTS = 3, PLAN_ARROW_LOT = 24 << 20, PLAN_ARROW_LARGEST = 1 << 30 };
 /* Row `arrow_bytes` of the table. */
 gidx plan_arrow_bytes(gidx largest);
 

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * arrow_return: copies the steps of systems that are ok to page-locked arrays of the host, so that
+ * no thread of the host has to unpack them.
+ *
+ * grid, block, shared   as arrow_fetch.cu */
+#include "arrow_types.h"
+#include "bus_copy.h"
+
+extern "C" __global__ void arrow_return(const __grid_constant__ struct arrow_args a)
+{
+  for (int i = blockIdx.x; i < a.count; i += gridDim.x) {
+    struct arrow_place s = a.places[i];
+    const double *from = a.out + a.atoms[i].out;
+    long long rows = (long long)a.atoms[i].n * s.d;
+    if (a.found[i].not_ok) continue;
+    bus_copy(
+        rows + s.k, [&](long long e) { return from + e; },
+        [&](long long e) { return e < rows ? s.step_t + e : s.step_b + (e - rows); });
+  }
+}
